@@ -5,10 +5,12 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/record_collective.h"
+#include "lib/data/record_gpu.h"
 #include "lib/data/record_hang.h"
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
 #include "lib/data/record_ping.h"
+#include "probes/gpu/gpu.h"
 #include "probes/hang/hang.h"
 #include "probes/info/info.h"
 #include "probes/memlock/memlock.h"
@@ -60,6 +62,15 @@ static const struct probe probes[] = {
 		.node_column = "node",
 		.timeout_ns = 20 * NS_PER_S,
 		.child = info_child,
+	},
+	{
+		/* the steps of the child have deadlines of their own */
+		.name = "gpu",
+		.kind = PROBE_NODES,
+		.schema = &schema_gpu,
+		.node_column = "node",
+		.timeout_ns = 600 * NS_PER_S,
+		.child = gpu_child,
 	},
 	{
 		.name = "hang",

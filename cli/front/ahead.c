@@ -294,6 +294,19 @@ static int check_shape(const struct spec *s, const struct probe *probe,
 	return rc;
 }
 
+int ahead_check_drill(const struct spec *s, struct str *drill, struct err *e)
+{
+	struct layout layout;
+	int known = ahead_layout(s, &layout, e);
+	int rc = known < 0 ? -1 :
+		 check_drill(s, known > 0 ? &layout : NULL, drill, e);
+
+	if (known > 0) {
+		layout_release(&layout);
+	}
+	return rc;
+}
+
 int ahead_check(const struct spec *s, const char *name, struct str *drill,
 		struct err *e)
 {

@@ -26,6 +26,8 @@ int ahead_check(const struct spec *s, const char *probe, struct str *drill,
  *  it is taken out of @s. */
 int ahead_check_collective(struct session *s, struct str *drill,
 			   struct err *e);
+/** The drill file alone, of a probe that has no pairs. */
+int ahead_check_drill(const struct spec *s, struct str *drill, struct err *e);
 
 /**
  * The layout that the options promise, nodes named n0, n1, ... as --local

@@ -7,6 +7,7 @@
 #include "lib/data/record_collective.h"
 #include "lib/data/record_diagnose.h"
 #include "lib/data/record_info.h"
+#include "lib/data/record_gpu.h"
 #include "lib/data/record_hang.h"
 #include "lib/data/record_memlock.h"
 #include "lib/data/record_ping.h"
@@ -127,6 +128,7 @@ void help_csv(FILE *out)
 	} tables[] = {
 		{ .name = "results.csv", .schema = &schema_p2p },
 		{ .name = "memlock: results.csv", .schema = &schema_memlock },
+		{ .name = "gpu: results.csv", .schema = &schema_gpu },
 		{ .name = "hang: results.csv", .schema = &schema_hang },
 		{ .name = "allreduce: results.csv",
 		  .schema = &schema_collective },

@@ -3,6 +3,7 @@
 
 #include "lib/data/record_collective.h"
 #include "lib/data/record_diagnose.h"
+#include "lib/data/record_gpu.h"
 #include "lib/data/record_hang.h"
 #include "lib/data/record_info.h"
 #include "lib/data/record_memlock.h"
@@ -54,6 +55,11 @@ const struct schema schema_collective =
 const struct schema schema_diagnose = SCHEMA("diagnose.csv", DIAGNOSE_COLUMNS,
 					     "src_rank", "dst_rank", "step",
 					     "outcome");
+#undef ROW
+
+#define ROW gpu_row
+const struct schema schema_gpu = SCHEMA("results.csv", GPU_COLUMNS, "node",
+					"gpu", "test", "outcome");
 #undef ROW
 
 #define ROW hang_row

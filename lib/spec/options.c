@@ -18,7 +18,7 @@
 #define PROBE	(SPEC_CMD_P2P | SPEC_CMD_IB)
 #define SWEEP	(PROBE | SPEC_CMD_COLLECTIVE)
 #define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_INFO | \
-		 SPEC_CMD_HANG | SPEC_CMD_ALL)
+		 SPEC_CMD_GPU | SPEC_CMD_HANG | SPEC_CMD_ALL)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
 		 SPEC_CMD_DIFF | SPEC_CMD_ATTACH)
 #define OUTPUT	(WHERE | READS)
@@ -27,6 +27,7 @@
 
 #define MAX_SIZE_B   (INT64_C(1) << 40)
 #define MAX_TASK_NS  (INT64_C(3600) * NS_PER_S)
+#define MAX_COMPUTE_NS (INT64_C(300) * NS_PER_S)
 #define MAX_RUN_NS   (INT64_C(100) * 24 * 3600 * NS_PER_S)
 
 #define WORD(text) { .name = text }
@@ -200,7 +201,8 @@ const struct spec_option spec_options[] = {
 	  FIELD(skip), .argh = "LIST",
 	  .help = "skip these interfaces, addresses or subnets" },
 	{ .name = "transport", .type = SPEC_WORD,
-	  .commands = SWEEP | SPEC_CMD_ALL | PLAN, FIELD(transport),
+	  .commands = SWEEP | SPEC_CMD_ALL | SPEC_CMD_GPU | PLAN,
+	  FIELD(transport),
 	  .words = transport_words, .help = "how data is transferred (auto)" },
 	{ .name = "pairs", .type = SPEC_TEXT, .commands = PROBE | PLAN,
 	  FIELD(pairs), .argh = "all|nodes|inter|intra|rail|LIST",
@@ -279,15 +281,16 @@ const struct spec_option spec_options[] = {
 	  FIELD(silence_ns), .rare = true, .min = NS_PER_S,
 	  .max = MAX_TASK_NS, .resumed = SPEC_LIMITS,
 	  .help = "how long an agent may be silent (15s)" },
-	{ .name = "faults", .type = SPEC_TEXT, .commands = SWEEP | SPEC_CMD_ALL,
-	  FIELD(faults), .argh = "FILE",
+	{ .name = "faults", .type = SPEC_TEXT,
+	  .commands = SWEEP | SPEC_CMD_ALL | SPEC_CMD_GPU, FIELD(faults), .argh = "FILE",
 	  .help = "drill: inject the faults that FILE lists" },
 	{ .name = "switches", .type = SPEC_TEXT,
 	  .commands = SWEEP | SPEC_CMD_PING, FIELD(switches), .rare = true,
 	  .argh = "FILE",
 	  .help = "what is connected to which switch, for findings" },
 	{ .name = "seed", .type = SPEC_INT,
-	  .commands = SWEEP | SPEC_CMD_ALL | SPEC_CMD_PING, FIELD(seed),
+	  .commands = SWEEP | SPEC_CMD_ALL | SPEC_CMD_PING | SPEC_CMD_GPU,
+	  FIELD(seed),
 	  .min = 0, .max = INT64_MAX,
 	  .help = "random seed of data, drills, sim, samples (1)" },
 	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE, FIELD(strict),
@@ -312,6 +315,9 @@ const struct spec_option spec_options[] = {
 		      SPEC_CMD_P2P,
 	  FIELD(sysroot), .argh = "DIR",
 	  .help = "read /sys and /proc below DIR (/)" },
+	{ .name = "compute", .type = SPEC_DURATION, .commands = SPEC_CMD_GPU,
+	  FIELD(compute_ns), .max = MAX_COMPUTE_NS,
+	  .help = "how long to check the arithmetic of a GPU (2s)" },
 	{ .name = "pid", .type = SPEC_INT, .commands = SPEC_CMD_HANG,
 	  FIELD(pid), .min = 1, .max = INT32_MAX,
 	  .help = "watch this process and those that it started" },

@@ -134,6 +134,8 @@ struct spec {
 	char skip[512];		/* interfaces, addresses, subnets */
 	/* ib, memlock */
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
+	/* gpu */
+	int64_t compute_ns;	/* of arithmetic a GPU; 2 s */
 	/* hang */
 	int64_t pid;		/* this process and those below it; 0 = all of
 				 * the job */
@@ -195,6 +197,7 @@ enum spec_command {
 	SPEC_CMD_ALL	= 1 << 7,
 	SPEC_CMD_INFO	= 1 << 10,
 	SPEC_CMD_HANG	= 1 << 11,
+	SPEC_CMD_GPU	= 1 << 18,
 	SPEC_CMD_PLAN	= 1 << 9,	/* those that change a plan most */
 	SPEC_CMD_STATUS	= 1 << 17,
 	SPEC_CMD_ATTACH	= 1 << 15,
@@ -203,7 +206,7 @@ enum spec_command {
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
 			  SPEC_CMD_PING | SPEC_CMD_ALL | SPEC_CMD_INFO |
-			  SPEC_CMD_HANG | SPEC_CMD_ATTACH,
+			  SPEC_CMD_HANG | SPEC_CMD_GPU | SPEC_CMD_ATTACH,
 };
 
 /** One of the words that an option can be set to. */

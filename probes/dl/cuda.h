@@ -78,6 +78,7 @@ typedef struct CUipcMemHandle_st {
 		CUevent to)) \
 	F(mem_alloc, "cuMemAlloc_v2", (CUdeviceptr *mem, size_t bytes)) \
 	F(mem_free, "cuMemFree_v2", (CUdeviceptr mem)) \
+	F(mem_info, "cuMemGetInfo_v2", (size_t *left, size_t *total)) \
 	F(mem_alloc_host, "cuMemAllocHost_v2", (void **mem, size_t bytes)) \
 	F(copy_to_host, "cuMemcpyDtoHAsync_v2", (void *dst, CUdeviceptr src, \
 		size_t bytes, CUstream stream)) \

@@ -88,6 +88,9 @@ enum {
 enum { NVML_ECC_CORRECTED, NVML_ECC_UNCORRECTED };
 enum { NVML_ECC_VOLATILE, NVML_ECC_AGGREGATE };
 enum { NVML_POLICY_POWER, NVML_POLICY_THERMAL };
+/* nvmlTemperatureSensors_t, nvmlClockType_t */
+enum { NVML_TEMPERATURE_GPU };
+enum { NVML_CLOCK_GRAPHICS, NVML_CLOCK_SM };
 /* nvmlNvLinkErrorCounter_t; those behind it also count what is corrected */
 enum { NVML_LINK_REPLAY, NVML_LINK_RECOVERY, NVML_LINK_CRC_FLIT };
 /* The same as fields, from Hopper on; the scope is the link */
@@ -152,6 +155,10 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 	OPT(nvmlSystemGetCudaDriverVersion_v2, (int *version)) \
 	OPT(nvmlDeviceGetUtilizationRates, (nvmlDevice_t dev, \
 		struct nvml_use *use)) \
+	OPT(nvmlDeviceGetTemperature, (nvmlDevice_t dev, int sensor, \
+		unsigned int *celsius)) \
+	OPT(nvmlDeviceGetClockInfo, (nvmlDevice_t dev, int clock, \
+		unsigned int *MHz)) \
 	OPT(nvmlDeviceGetPowerUsage, (nvmlDevice_t dev, \
 		unsigned int *milliwatts)) \
 	OPT(nvmlDeviceGetComputeRunningProcesses_v3, (nvmlDevice_t dev, \

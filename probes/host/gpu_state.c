@@ -133,11 +133,25 @@ static const struct {
 	{ 0x80, "hw_power_brake" },
 };
 
+void gpu_throttle_words(unsigned long long reasons, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < sizeof(throttles) / sizeof(throttles[0]); i++) {
+		if ((reasons & throttles[i].bit) != 0 && len < size) {
+			len += (size_t)snprintf(buf + len, size - len, "%s%s",
+						len > 0 ? "+" : "",
+						throttles[i].word);
+		}
+	}
+}
+
 static void add_clocks(const struct look *k)
 {
 	struct nvml_violation v;
-	struct str words = STR_INIT;
 	unsigned long long now;
+	char words[64];
 
 	if (GPU_SAYS(k, nvmlDeviceGetViolationStatus, NVML_POLICY_THERMAL,
 		     &v)) {
@@ -146,14 +160,8 @@ static void add_clocks(const struct look *k)
 	if (!GPU_SAYS(k, nvmlDeviceGetCurrentClocksThrottleReasons, &now)) {
 		return;
 	}
-	for (size_t i = 0; i < sizeof(throttles) / sizeof(throttles[0]); i++) {
-		if ((now & throttles[i].bit) != 0) {
-			str_addf(&words, "%s%s", words.len > 0 ? "+" : "",
-				 throttles[i].word);
-		}
-	}
-	add_text(k, "throttled", words.len > 0 ? str_text(&words) : "no");
-	str_release(&words);
+	gpu_throttle_words(now, words, sizeof(words));
+	add_text(k, "throttled", words[0] ? words : "no");
 }
 
 /* ---- NVLink ------------------------------------------------------------- */

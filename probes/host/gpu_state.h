@@ -15,6 +15,10 @@
 /** By NVML; nothing where it is not there.  May hang: only in a child. */
 void gpu_state_facts(const struct gpu_list *l, json_t *facts);
 
+/** NVML's reasons for a low clock that are no normal ones, as
+ *  "hw_thermal+hw_power_brake"; "" = none.  Pure. */
+void gpu_throttle_words(unsigned long long reasons, char *buf, size_t size);
+
 /** Xids by the kernel's log, where it may be read; never blocks. */
 void gpu_xid_facts(const struct gpu_list *l, json_t *facts);
 

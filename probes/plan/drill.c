@@ -226,6 +226,10 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 			       END_BOTH : 0;
 	case DRILL_CROSS_RAIL:
 		return inter && s->nic != t->nic ? END_BOTH : 0;
+	case DRILL_H2D:
+	case DRILL_D2H:
+	case DRILL_COMPUTE:
+		return 0;
 	}
 	return 0;
 }

@@ -22,6 +22,8 @@ const struct drill_kind_word drill_kinds[] = {
 	[DRILL_CORRUPT] = { .name = "corrupt" },
 	[DRILL_FLAKY] = { .name = "flaky", .value = "rate", .max = 1 },
 	[DRILL_SLOW] = { .name = "slow", .value = "factor", .max = 1 },
+	[DRILL_WRONG] = { .name = "wrong", .value = "rate", .max = 1 },
+	[DRILL_BUSY] = { .name = "busy" },
 	[DRILL_NOISE] = { .name = "noise", .value = "percent", .max = 100,
 			  .min_too = true, .whole_run = true },
 	{ 0 }
@@ -58,6 +60,10 @@ const struct drill_part_word drill_parts[] = {
 			   .counts = "ns" },
 	[DRILL_NVLINK_DOMAIN] = { .name = "nvlink_domain", .example = "=0-3",
 				  .counts = "nn" },
+	[DRILL_H2D] = { .name = "h2d", .example = "=1:3", .counts = "ng" },
+	[DRILL_D2H] = { .name = "d2h", .example = "=1:3", .counts = "ng" },
+	[DRILL_COMPUTE] = { .name = "compute", .example = "=0:2",
+			    .counts = "ng" },
 	{ 0 }
 };
 
@@ -151,7 +157,8 @@ static char *next_word(struct line *l)
 static int parse_kind(struct reading *r, const char *word, struct err *e)
 {
 	static const char *const words[] = { "dead", "hang", "crash", "corrupt",
-					     "flaky", "slow", "noise", NULL };
+					     "flaky", "slow", "wrong", "busy",
+					     "noise", NULL };
 	int i = str_index(words, word);
 
 	if (i < 0) {
@@ -377,7 +384,8 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
 		"node_pair", "rail", "cross_rail", "rank", "node_network",
 		"gpu_nvlink", "rail_leaf", "fabric_path", "leaf_pair",
-		"cable_swap", "socket", "nvlink_domain", "direction",
+		"cable_swap", "socket", "nvlink_domain", "h2d", "d2h",
+		"compute", "direction",
 		"factor", "rate", "percent", "from", "unless", "fraction",
 		"shape", "meet", NULL };
 	char *equals = strchr(word, '=');
@@ -394,7 +402,7 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 		     quote(word).text);
 		return hint_nearest(e, word, words);
 	}
-	if (known <= DRILL_NVLINK_DOMAIN) {
+	if (known <= DRILL_COMPUTE) {
 		return parse_part(r, (enum drill_part)known, word, value, e);
 	}
 	for (size_t i = 0; i < sizeof(plain_words) / sizeof(*plain_words);

@@ -13,7 +13,7 @@
 /** The first stands for every probe that has none of its own. */
 static const struct judged_kind *const kinds[] = {
 	&judged_pairs, &judged_memlock, &judged_collective,
-	&judged_ping, &judged_all, &judged_info, &judged_hang, NULL
+	&judged_ping, &judged_all, &judged_info, &judged_hang, &judged_gpu, NULL
 };
 
 static bool takes(const struct judged_kind *k, const char *probe)

@@ -106,6 +106,6 @@ struct judged_kind {
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_collective,
-	judged_ping, judged_all, judged_info, judged_hang;
+	judged_ping, judged_all, judged_info, judged_hang, judged_gpu;
 
 #endif

@@ -179,6 +179,14 @@ static bool domain_1_3(int s, int t)
 	return inter(s, t) && node(s) >= 1 && node(t) >= 1;
 }
 
+/* What the probe of single GPUs alone knows. */
+static bool nothing(int s, int t)
+{
+	(void)s;
+	(void)t;
+	return false;
+}
+
 static const struct part_case {
 	const char *part;
 	bool (*touches)(int src, int dst);
@@ -212,6 +220,9 @@ static const struct part_case {
 	{ .part = "cable_swap=2:0-1", .touches = swapped },
 	{ .part = "socket=2:1", .touches = socket_2_1 },
 	{ .part = "nvlink_domain=1-3", .touches = domain_1_3 },
+	{ .part = "h2d=1:3", .touches = nothing },
+	{ .part = "d2h=1:3", .touches = nothing },
+	{ .part = "compute=1:3", .touches = nothing },
 };
 
 static const struct kind_case {
@@ -228,6 +239,8 @@ static const struct kind_case {
 	  .factor = 1 },
 	{ .kind = "slow", .value = "factor=0.25", .effect = DRILL_NONE,
 	  .factor = 0.25 },
+	{ .kind = "wrong", .value = "rate=1", .factor = 1 },
+	{ .kind = "busy", .value = "", .factor = 1 },
 };
 
 static void check_cells(const struct kind_case *k, const struct part_case *p)
@@ -559,7 +572,7 @@ static void every_word_has_its_cells(void **state)
 {
 	bool kinds[DRILL_NOISE + 1] = { [DRILL_NONE] = true,
 					[DRILL_NOISE] = true };
-	bool parts[DRILL_NVLINK_DOMAIN + 1] = { 0 };
+	bool parts[DRILL_COMPUTE + 1] = { 0 };
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(kind_cases) / sizeof(*kind_cases); k++) {
@@ -582,7 +595,7 @@ static void every_word_has_its_cells(void **state)
 		assert_true(kinds[k]);
 	}
 	for (int p = 0; drill_parts[p].name; p++) {
-		assert_in_range(p, 0, DRILL_NVLINK_DOMAIN);
+		assert_in_range(p, 0, DRILL_COMPUTE);
 		assert_true(parts[p]);
 	}
 }

@@ -150,8 +150,11 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 
 static void send_task(struct nodes_work *w, const struct node *n)
 {
-	json_t *args = json_pack("{s:s,s:O}", "node", n->name, "options",
-				 json_object_get(w->c->log->run, "options"));
+	const json_t *run = w->c->log->run;
+	json_t *args = json_pack("{s:s,s:i,s:O,s:O*}", "node", n->name,
+				 "number", (int)(n - w->nodes), "options",
+				 json_object_get(run, "options"), "drill",
+				 json_object_get(run, "drill_text"));
 
 	agents_send(n->agent,
 		    message_new(MSG_NODE_TASK, "{s:s,s:o}", "probe",

@@ -248,7 +248,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "Start a child that inspects the node.",
 		.fields = {
 		TEXT("probe", 31, "name"),
-		OBJECT("args", "node, options") } },
+		OBJECT("args", "node, number, options, drill") } },
 	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_TO_COORDINATOR,
 		.what = "What the child has reported since the last message.",
 		.fields = { SAID } },

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The child of the gpu probe: a process for each GPU, which it sends from step
+ * to step.  What uses the links of the host is done one GPU after the other,
+ * as GPUs may share one; the rest on all at once.
+ */
+#include "probes/gpu/gpu.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "probes/gpu/model.h"
+#include "probes/gpu/seat.h"
+#include "probes/host/inventory.h"
+#include "probes/node/child.h"
+
+#define ASK_NS (20 * NS_PER_S)
+#define END_NS (5 * NS_PER_S)
+
+static const struct step {
+	bool (*run)(struct gpu_seat *s);
+	const char *test;	/* of the row, if none was begun */
+	int64_t limit_ns;
+	bool alone;		/* one GPU at a time */
+	bool computes;		/* for the time of --compute, too */
+} steps[] = {
+	{ .run = gpu_test_open, .test = GPU_TEST_OPEN,
+	  .limit_ns = 60 * NS_PER_S },
+	{ .run = gpu_test_link, .test = GPU_TEST_H2D,
+	  .limit_ns = 10 * NS_PER_S, .alone = true },
+	{ .run = gpu_test_memory, .test = GPU_TEST_COPY,
+	  .limit_ns = 30 * NS_PER_S },
+	{ .run = gpu_test_compute, .test = GPU_TEST_COMPUTE,
+	  .limit_ns = 20 * NS_PER_S, .computes = true },
+};
+#define STEPS (sizeof(steps) / sizeof(steps[0]))
+
+/** A GPU as this process sees it. */
+struct tester {
+	pid_t pid;		/* 0 = it has ended */
+	int fd;			/* a byte there is a step, a byte back its end */
+	bool busy;
+	struct gpu_row *row;	/* shared: what it is at */
+};
+
+struct node {
+	struct spec spec;
+	char name[64];
+	int number;		/* of the run's nodes */
+	const char *drill;
+	struct tester *testers;
+	size_t n;
+};
+
+/* ---- one GPU, in its process -------------------------------------------------- */
+
+/** Until there is no next step, or the GPU is of no more use. */
+static void serve(struct gpu_seat *s, int fd)
+{
+	unsigned char step;
+
+	while (read(fd, &step, 1) == 1 && step < STEPS) {
+		if (!steps[step].run(s) || write(fd, &step, 1) != 1) {
+			break;
+		}
+	}
+	_exit(0);	/* the driver's own end can hang */
+}
+
+/* The process that watches owns what we leave. */
+static void become_tester(struct node *n, const struct gpu_id *id,
+			  struct tester *t, int fd)
+{
+	struct gpu_seat s = { .id = *id, .spec = &n->spec, .row = t->row };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; i < n->n; i++) {
+		close(n->testers[i].fd);	/* else theirs never end */
+	}
+	if (gpu_drill_read(n->drill, n->number, (int)t->row->gpu, &s.drill,
+			   NULL) < 0) {
+		_exit(3);
+	}
+	serve(&s, fd);
+}
+
+static int start_tester(struct node *n, const struct gpu_id *id, int gpu,
+			struct err *e)
+{
+	struct tester *t = &n->testers[n->n];
+	pid_t watcher = getpid();
+	int ends[2];
+
+	t->row = mmap(NULL, sizeof(*t->row), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t->row == MAP_FAILED ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+		return err_set(e, errno, "cannot make a process for GPU %d",
+			       gpu);
+	}
+	record_init(&schema_gpu, t->row);
+	STR_COPY(t->row->node, n->name);
+	STR_COPY(t->row->model, id->name);
+	t->row->gpu = gpu;
+	t->pid = fork();
+	if (t->pid < 0) {
+		close(ends[0]);
+		close(ends[1]);
+		return err_set(e, errno, "cannot make a process for GPU %d",
+			       gpu);
+	}
+	if (t->pid == 0) {
+		close(ends[0]);
+		become_tester(n, id, t, ends[1]);
+		_exit(getppid() == watcher ? 0 : 3);
+	}
+	close(ends[1]);
+	t->fd = ends[0];
+	n->n++;
+	return 0;
+}
+
+/* ---- all of them --------------------------------------------------------------- */
+
+/** One that is not by @deadline_ns is stuck in the driver, and is left behind:
+ *  it ends with that. */
+static bool is_over(pid_t pid, int64_t deadline_ns, int *status)
+{
+	pid_t over;
+
+	while ((over = waitpid(pid, status, WNOHANG)) == 0 &&
+	       clock_now_ns() < deadline_ns) {
+		clock_sleep(NS_PER_MS);
+	}
+	return over != 0;
+}
+
+/** It @hangs, or has ended: say the row that it was at, unless it has said why
+ *  it ends, and do without it. */
+static void give_up(struct tester *t, const struct step *step, bool hangs)
+{
+	struct gpu_row row = *t->row;
+	int status = 0;
+
+	if (hangs || !is_over(t->pid, clock_now_ns() + END_NS, &status)) {
+		kill(t->pid, SIGKILL);
+	}
+	/* the row may be one that is said already */
+	if (row.outcome != OUTCOME_NOT_RUN || !row.test[0]) {
+		STR_COPY(row.test, step->test);
+	}
+	if (hangs) {
+		row.outcome = OUTCOME_TIMEOUT;
+		STR_COPY(row.code, "gpu_stuck");
+		snprintf(row.detail, sizeof(row.detail),
+			 "no answer within %.0f s",
+			 (double)step->limit_ns / NS_PER_S);
+		node_task_row(&schema_gpu, &row);
+	} else if (WIFSIGNALED(status)) {
+		row.outcome = OUTCOME_CRASHED;
+		STR_COPY(row.code, "crashed");
+		snprintf(row.detail, sizeof(row.detail),
+			 "the process that tested it died by signal %d",
+			 WTERMSIG(status));
+		node_task_row(&schema_gpu, &row);
+	}
+	close(t->fd);
+	t->pid = 0;
+	t->busy = false;
+}
+
+/** Wait for those that are at work on @step. */
+static void wait_for(struct node *n, const struct step *step,
+		     int64_t deadline_ns)
+{
+	struct pollfd fds[GPU_LIST_MAX];
+
+	for (;;) {
+		int64_t left = deadline_ns - clock_now_ns();
+		bool any = false;
+
+		for (size_t i = 0; i < n->n; i++) {
+			fds[i].fd = n->testers[i].busy ? n->testers[i].fd : -1;
+			fds[i].events = POLLIN;
+			fds[i].revents = 0;
+			any = any || n->testers[i].busy;
+		}
+		if (!any) {
+			return;
+		}
+		if (left > 0 && poll(fds, n->n, (int)(left / NS_PER_MS) + 1) <
+					0 && errno != EINTR) {
+			left = 0;
+		}
+		for (size_t i = 0; i < n->n; i++) {
+			struct tester *t = &n->testers[i];
+			unsigned char done;
+
+			if (fds[i].revents == 0 && left > 0) {
+				continue;
+			}
+			if (t->busy && fds[i].revents &&
+			    read(t->fd, &done, 1) == 1) {
+				t->busy = false;
+			} else if (t->busy) {
+				give_up(t, step, fds[i].revents == 0);
+			}
+		}
+	}
+}
+
+static void do_step(struct node *n, size_t k)
+{
+	const struct step *step = &steps[k];
+	int64_t limit_ns = step->limit_ns +
+			   (step->computes ? n->spec.compute_ns : 0);
+	unsigned char number = (unsigned char)k;
+
+	for (size_t i = 0; i < n->n; i++) {
+		struct tester *t = &n->testers[i];
+
+		if (t->pid == 0) {
+			continue;
+		}
+		t->busy = true;
+		if (send(t->fd, &number, 1, MSG_NOSIGNAL) != 1) {
+			give_up(t, step, false);
+		} else if (step->alone) {
+			wait_for(n, step, clock_now_ns() + limit_ns);
+		}
+	}
+	wait_for(n, step, clock_now_ns() + limit_ns);
+}
+
+/** They end with their pipes, or, where the driver holds them, later. */
+static void end_testers(struct node *n)
+{
+	int64_t deadline_ns = clock_now_ns() + END_NS;
+
+	for (size_t i = 0; i < n->n; i++) {
+		if (n->testers[i].pid > 0) {
+			close(n->testers[i].fd);
+		}
+	}
+	for (size_t i = 0; i < n->n; i++) {
+		pid_t pid = n->testers[i].pid;
+
+		if (pid > 0 && !is_over(pid, deadline_ns, NULL)) {
+			kill(pid, SIGKILL);
+		}
+	}
+}
+
+static int test(struct node *n, struct gpu_list *l, struct err *e)
+{
+	int rc = 0;
+
+	n->testers = calloc(l->n + 1, sizeof(*n->testers));
+	if (!n->testers) {
+		return err_set(e, ENOMEM, "no memory for %zu GPUs", l->n);
+	}
+	/* in the order of CUDA; those that are hidden stand last or are no
+	 * GPUs to it */
+	for (size_t i = 0; i < l->n && rc == 0; i++) {
+		if (!l->gpus[i].hidden) {
+			rc = start_tester(n, &l->gpus[i], (int)n->n, e);
+		}
+	}
+	for (size_t k = 0; k < STEPS; k++) {
+		if (!steps[k].computes || n->spec.compute_ns > 0) {
+			do_step(n, k);
+		}
+	}
+	end_testers(n);
+	free(n->testers);
+	return rc;
+}
+
+/** Without a GPU, or a driver that answers: one row that says so. */
+static void say_none(const struct node *n, const struct gpu_list *l,
+		     const struct err *why)
+{
+	struct gpu_row row;
+
+	record_init(&schema_gpu, &row);
+	STR_COPY(row.node, n->name);
+	STR_COPY(row.test, GPU_TEST_OPEN);
+	clock_utc(row.start_utc);
+	row.outcome = OUTCOME_ERROR;
+	STR_COPY(row.code, "gpu_missing");
+	STR_COPY(row.detail, why->text[0] ? why->text :
+			     l->why[0]	   ? l->why : "no GPU is shown");
+	node_task_row(&schema_gpu, &row);
+}
+
+static int run_model(const struct node *n, struct err *e)
+{
+	int64_t gpus = n->spec.local ? n->spec.local_gpus :
+				       n->spec.gpus_per_node;
+	struct gpu_drill drill;
+	struct gpu_row row;
+
+	record_init(&schema_gpu, &row);
+	STR_COPY(row.node, n->name);
+	STR_COPY(row.model, "NVIDIA H200 (sim)");
+	for (row.gpu = 0; row.gpu < (gpus > 0 ? gpus : 8); row.gpu++) {
+		if (gpu_drill_read(n->drill, n->number, (int)row.gpu, &drill,
+				   e) < 0) {
+			return -1;
+		}
+		gpu_model_rows(&row, &drill,
+			       hash_mix((uint64_t)n->spec.seed,
+					(uint64_t)n->number, 0, 0));
+	}
+	return 0;
+}
+
+int gpu_child(const json_t *args, struct err *e)
+{
+	struct gpu_list *l = calloc(1, sizeof(*l));
+	json_t *facts = json_array();
+	struct node n = { 0 };
+	struct err why = { 0 };
+	int64_t number;
+	int rc = -1;
+
+	if (!l || !facts) {
+		err_set(e, ENOMEM, "no memory for a list of GPUs");
+	} else if (json_get_text(args, "node", n.name, sizeof(n.name), e) == 0 &&
+		   json_get_int(args, "number", 0, SPEC_MAX_NODES, &number,
+				e) == 0 &&
+		   spec_from_json(&n.spec, json_object_get(args, "options"),
+				  e) == 0) {
+		n.number = (int)number;
+		n.drill = json_string_value(json_object_get(args, "drill"));
+		if (spec_transport_is(n.spec.transport, XPORT_MODEL)) {
+			rc = run_model(&n, e);
+		} else {
+			inventory_ask_gpus("", l, facts,
+					   clock_now_ns() + ASK_NS, &why);
+			rc = 0;
+			if (gpu_list_visible(l) == 0) {
+				say_none(&n, l, &why);
+			} else {
+				rc = test(&n, l, e);
+			}
+		}
+	}
+	json_decref(facts);
+	free(l);
+	return rc;
+}

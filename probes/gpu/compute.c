@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The same arithmetic in every block of threads, again and again: all blocks of
+ * a launch must have the same sum, and all launches on all GPUs of a model the
+ * same one.  One that differs computed something wrong, and its block says
+ * where.
+ */
+#include "probes/gpu/seat.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "probes/gpu/kernels.h"
+#include "probes/gpu/meter.h"
+
+#define BLOCKS	1056
+#define THREADS 256
+#define ROUNDS	16384	/* 9 ms on H200; the sum depends on it */
+
+/* The same layout on both sides. */
+struct results {
+	uint64_t sums[BLOCKS];
+	uint32_t sms[BLOCKS];
+};
+
+struct matrix {
+	CUfunction kernel;
+	CUdeviceptr gpu;	/* struct results */
+	struct results *host, *zero;	/* pinned */
+	const char *by;
+};
+
+static CUresult load(struct gpu_seat *s, struct matrix *m)
+{
+	const struct {
+		const char *ptx, *by;
+	} ways[] = {
+		{ gpu_matrix_ptx, "tensor cores" },
+		{ gpu_matrix_plain_ptx, "single precision" },
+	};
+	struct gpu *g = &s->gpu;
+	CUmodule module;
+	CUresult rc = CUDA_SUCCESS;
+	void *memory;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		m->by = ways[i].by;
+		rc = g->cu->module_load(&module, ways[i].ptx);
+		if (rc == CUDA_SUCCESS) {
+			break;
+		}
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->module_function(&m->kernel, module,
+					    GPU_KERNEL_MATRIX);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_alloc(&m->gpu, sizeof(struct results));
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_alloc_host(&memory, 2 * sizeof(struct results));
+	}
+	if (rc == CUDA_SUCCESS) {
+		m->host = memory;
+		m->zero = m->host + 1;
+		memset(m->zero, 0, sizeof(*m->zero));
+	}
+	return rc;
+}
+
+static CUresult launch(struct gpu_seat *s, struct matrix *m, uint32_t turn)
+{
+	struct gpu *g = &s->gpu;
+	CUdeviceptr sms = m->gpu + offsetof(struct results, sms);
+	uint32_t rounds = ROUNDS;
+	uint32_t drill = (uint32_t)hash_mix((uint64_t)s->spec->seed, turn,
+					    (uint64_t)s->row->gpu, 0);
+	uint32_t rate = (uint32_t)(s->drill.wrong * UINT32_MAX);
+	void *params[] = { &m->gpu, &sms, &rounds, &drill, &rate };
+	CUresult rc = g->cu->copy_to_gpu(m->gpu, m->zero, sizeof(*m->zero),
+					 g->stream);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->launch(m->kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0,
+				   g->stream, params, NULL);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->copy_to_host(m->host, m->gpu, sizeof(*m->host),
+					 g->stream);
+	}
+	return gpu_drained(g, rc, INT64_MAX);
+}
+
+/** What most blocks have (Boyer and Moore's vote). */
+static uint64_t majority(const struct results *r)
+{
+	uint64_t sum = 0;
+	size_t votes = 0;
+
+	for (size_t i = 0; i < BLOCKS; i++) {
+		if (votes == 0) {
+			sum = r->sums[i];
+		}
+		votes += r->sums[i] == sum ? 1 : (size_t)-1;
+	}
+	return sum;
+}
+
+/** Count the blocks of a launch that differ from @sum. */
+static void look(const struct results *r, uint64_t sum, struct gpu_row *row)
+{
+	for (size_t i = 0; i < BLOCKS; i++) {
+		if (r->sums[i] != sum) {
+			row->wrong++;
+			row->sm = row->sm == RECORD_NONE ? r->sms[i] : row->sm;
+		}
+	}
+}
+
+bool gpu_test_compute(struct gpu_seat *s)
+{
+	struct matrix m = { 0 };
+	struct gpu_meter meter;
+	int64_t end_ns, sampled_ns = 0;
+	uint64_t sum = 0;
+	uint32_t turn = 0;
+	CUresult rc;
+
+	seat_begin(s, GPU_TEST_COMPUTE);
+	meter_begin(&meter, s->id.uuid);
+	rc = load(s, &m);
+	s->row->wrong = 0;
+	end_ns = clock_now_ns() + s->spec->compute_ns;
+	while (rc == CUDA_SUCCESS && (turn == 0 || clock_now_ns() < end_ns)) {
+		rc = launch(s, &m, turn);
+		if (rc == CUDA_SUCCESS) {
+			sum = turn++ ? sum : majority(m.host);
+			look(m.host, sum, s->row);
+		}
+		/* while the GPU is busy it is at its clock; a sample now is
+		 * of what was a moment ago */
+		if (clock_now_ns() - sampled_ns > 50 * NS_PER_MS) {
+			meter_sample(&meter);
+			sampled_ns = clock_now_ns();
+		}
+	}
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "the test of its arithmetic");
+	}
+	meter_end(&meter, s->row);
+	s->row->count = turn;
+	snprintf(s->row->hash, sizeof(s->row->hash), "%016" PRIx64, sum);
+	if (s->row->wrong > 0) {
+		seat_say(s, "wrong_result", "%" PRId64 " of %" PRIu64 " results "
+			 "by %s differ, the first of multiprocessor %" PRId64,
+			 s->row->wrong, (uint64_t)turn * BLOCKS, m.by,
+			 s->row->sm);
+	} else {
+		seat_say(s, "", "by %s", m.by);
+	}
+	return true;
+}

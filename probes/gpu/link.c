@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/gpu/seat.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/stats.h"
+#include "lib/base/str.h"
+#include "probes/host/sysfile.h"
+
+#define LINK_BYTES   (UINT64_C(64) << 20)
+#define COPIES	     8		/* of a sample: 512 MiB */
+#define SAMPLES	     7
+#define SMALL_COPIES 48		/* behind one gate */
+#define SMALL_BYTES  8
+/* Of the raw rate, what packets of 256 bytes leave beside headers of 26 and
+ * what keeps the link going (PCI Express Base Specification 5.0, 2.2 and 3.5).
+ * 55.3 of 63.0 GB/s were measured on H200. */
+#define LINK_EFFICIENCY 0.87
+
+enum way { TO_GPU, TO_HOST, WAYS };
+
+/** Pinned on the GPU's own side of the host: gpu_open() has seen to that. */
+struct host_memory {
+	void *at[WAYS];
+	CUstream second;	/* for both ways at once */
+};
+
+static CUresult copy(struct gpu_seat *s, const struct host_memory *h,
+		     enum way way, uint64_t bytes, CUstream stream)
+{
+	return way == TO_GPU ?
+		       s->gpu.cu->copy_to_gpu(s->gpu.buf[GPU_RECV],
+					      h->at[way], bytes, stream) :
+		       s->gpu.cu->copy_to_host(h->at[way],
+					       s->gpu.buf[GPU_SEND], bytes,
+					       stream);
+}
+
+/* What the link has come up to: an idle one goes down to save power. */
+static void read_link(struct gpu_seat *s)
+{
+	char speed[24], width[8];
+
+	if (sysfile_read(speed, sizeof(speed), "/sys/bus/pci/devices/%s/"
+			 "current_link_speed", s->id.bus) > 0 &&
+	    sysfile_read(width, sizeof(width), "/sys/bus/pci/devices/%s/"
+			 "current_link_width", s->id.bus) > 0) {
+		double rate = strtod(speed, NULL);
+		long lanes = strtol(width, NULL, 10);
+		/* generations 3 to 5 send 130 bits for 128; those before 10
+		 * for 8, later ones 256 bytes in flits of 242 */
+		double coded = rate < 8 ? 0.8 : rate > 32 ? 242.0 / 256 :
+							    128.0 / 130;
+
+		if (rate > 0 && lanes > 0) {
+			snprintf(s->row->link, sizeof(s->row->link),
+				 "%.1f GT/s x%ld", rate, lanes);
+			s->row->expected_GB_s = rate * (double)lanes / 8 *
+						coded * LINK_EFFICIENCY;
+		}
+	}
+}
+
+/** @n copies behind a gate: the seconds, by the GPU's clock. */
+static CUresult timed(struct gpu_seat *s, const struct host_memory *h,
+		      enum way way, uint64_t bytes, int n, double *seconds)
+{
+	struct gpu *g = &s->gpu;
+	CUresult rc = gpu_hold(g);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->event_record(g->stamps[0], g->stream);
+	}
+	for (int i = 0; i < n && rc == CUDA_SUCCESS; i++) {
+		rc = copy(s, h, way, bytes, g->stream);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->event_record(g->stamps[1], g->stream);
+	}
+	gpu_release(g);
+	if (bytes > SMALL_BYTES) {
+		read_link(s);
+	}
+	rc = gpu_drained(g, rc, INT64_MAX);
+	return rc == CUDA_SUCCESS ? gpu_seconds(g, 0, 1, seconds) : rc;
+}
+
+static bool one_way(struct gpu_seat *s, const struct host_memory *h,
+		    enum way way, double factor)
+{
+	double v[SAMPLES], seconds;
+	CUresult rc = timed(s, h, way, LINK_BYTES, 1, &seconds);
+
+	for (int i = 0; i < SAMPLES && rc == CUDA_SUCCESS; i++) {
+		rc = timed(s, h, way, LINK_BYTES, COPIES, &seconds);
+		v[i] = (double)LINK_BYTES * COPIES / seconds / 1e9;
+	}
+	if (rc == CUDA_SUCCESS) {
+		s->row->bw_GB_s = stats_median(v, SAMPLES) * factor;
+	}
+	for (int i = 0; i < SAMPLES && rc == CUDA_SUCCESS; i++) {
+		rc = timed(s, h, way, SMALL_BYTES, SMALL_COPIES, &seconds);
+		v[i] = seconds / SMALL_COPIES * 1e6;
+	}
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "a copy");
+	}
+	s->row->lat_us = stats_median(v, SAMPLES);
+	s->row->size_B = (int64_t)LINK_BYTES;
+	s->row->count = SAMPLES * COPIES;
+	seat_say(s, "", "%s", "");
+	return true;
+}
+
+/* Both streams are full for all of the time but the first and last copy. */
+static bool both_ways(struct gpu_seat *s, const struct host_memory *h)
+{
+	CUresult rc = CUDA_SUCCESS;
+	int64_t begun = clock_now_ns();
+
+	for (int i = 0; i < SAMPLES * COPIES && rc == CUDA_SUCCESS; i++) {
+		rc = copy(s, h, TO_GPU, LINK_BYTES, s->gpu.stream);
+		if (rc == CUDA_SUCCESS) {
+			rc = copy(s, h, TO_HOST, LINK_BYTES, h->second);
+		}
+	}
+	read_link(s);
+	rc = gpu_drained(&s->gpu, rc, INT64_MAX);
+	while (rc == CUDA_SUCCESS &&
+	       (rc = s->gpu.cu->stream_query(h->second)) ==
+		       CUDA_ERROR_NOT_READY) {
+		clock_sleep(10 * NS_PER_US);
+		rc = CUDA_SUCCESS;
+	}
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "copies both ways");
+	}
+	s->row->bw_GB_s = 2.0 * (double)LINK_BYTES * SAMPLES * COPIES /
+			  (double)(clock_now_ns() - begun) *
+			  fmin(s->drill.h2d, s->drill.d2h);
+	s->row->expected_GB_s = NAN;	/* hosts differ in what they take */
+	s->row->size_B = (int64_t)LINK_BYTES;
+	s->row->count = SAMPLES * COPIES;
+	seat_say(s, "", "%s", "");
+	return true;
+}
+
+bool gpu_test_link(struct gpu_seat *s)
+{
+	struct host_memory h = { 0 };
+	CUresult rc;
+
+	seat_begin(s, GPU_TEST_H2D);
+	rc = gpu_reserve(&s->gpu, LINK_BYTES);
+	for (int i = 0; i < WAYS && rc == CUDA_SUCCESS; i++) {
+		rc = s->gpu.cu->mem_alloc_host(&h.at[i], LINK_BYTES);
+		if (rc == CUDA_SUCCESS) {
+			memset(h.at[i], i, LINK_BYTES);
+		}
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = s->gpu.cu->stream_create(&h.second,
+					      CU_STREAM_NON_BLOCKING);
+	}
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "128 MiB of pinned memory");
+	}
+	if (!one_way(s, &h, TO_GPU, s->drill.h2d)) {
+		return false;
+	}
+	seat_begin(s, GPU_TEST_D2H);
+	if (!one_way(s, &h, TO_HOST, s->drill.d2h)) {
+		return false;
+	}
+	seat_begin(s, GPU_TEST_BOTH);
+	return both_ways(s, &h);
+}

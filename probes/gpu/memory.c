@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/gpu/seat.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/stats.h"
+#include "probes/gpu/kernels.h"
+
+#define COPY_BYTES  (UINT64_C(1) << 30)
+#define COPIES	    8
+#define SAMPLES	    5
+#define BLOCKS	    1024
+#define THREADS	    256
+#define KEEP_BYTES  (UINT64_C(1) << 30)	/* of free memory, for the driver */
+/* What memory_check() takes at a time: four units of 16 bytes a thread. */
+#define STEP_BYTES  ((uint64_t)BLOCKS * THREADS * 64)
+#define CHUNKS	    64
+#define SEED	    UINT64_C(0x6770756368656b)
+
+/* ---- copies inside ---------------------------------------------------------- */
+
+static bool copies(struct gpu_seat *s)
+{
+	uint64_t bytes = COPY_BYTES;
+	double v[SAMPLES], seconds;
+	struct gpu *g = &s->gpu;
+	CUresult rc;
+
+	while ((rc = gpu_reserve(g, bytes)) == CUDA_ERROR_OUT_OF_MEMORY &&
+	       bytes > STEP_BYTES) {
+		bytes /= 2;
+	}
+	for (int k = 0; k < SAMPLES && rc == CUDA_SUCCESS; k++) {
+		rc = g->cu->event_record(g->stamps[0], g->stream);
+		for (int i = 0; i < COPIES && rc == CUDA_SUCCESS; i++) {
+			rc = g->cu->copy(g->buf[GPU_RECV], g->buf[GPU_SEND],
+					 bytes, g->stream);
+		}
+		if (rc == CUDA_SUCCESS) {
+			rc = g->cu->event_record(g->stamps[1], g->stream);
+		}
+		rc = gpu_drained(g, rc, INT64_MAX);
+		if (rc == CUDA_SUCCESS) {
+			rc = gpu_seconds(g, 0, 1, &seconds);
+		}
+		v[k] = 2.0 * (double)bytes * COPIES / seconds / 1e9;
+	}
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "a copy inside its memory");
+	}
+	s->row->bw_GB_s = stats_median(v, SAMPLES) * s->drill.copy;
+	s->row->size_B = (int64_t)bytes;
+	s->row->count = (int64_t)SAMPLES * COPIES;
+	seat_say(s, "", "%s", "");
+	return true;
+}
+
+/* ---- the pattern ------------------------------------------------------------ */
+
+struct memory {
+	struct {
+		CUdeviceptr at;
+		uint64_t bytes;
+	} chunks[CHUNKS];
+	size_t n;
+	uint64_t bytes;		/* of all */
+	CUfunction check;
+	CUdeviceptr found;	/* three words: kernels.h */
+};
+
+/* All but what the driver may need, in as few pieces as there are. */
+static CUresult take_memory(struct gpu_seat *s, struct memory *m)
+{
+	size_t left = 0, total = 0, piece;
+	CUresult rc = s->gpu.cu->mem_info(&left, &total);
+
+	left = rc == CUDA_SUCCESS && left > KEEP_BYTES ? left - KEEP_BYTES : 0;
+	piece = left;
+	while (rc == CUDA_SUCCESS && piece >= STEP_BYTES && m->n < CHUNKS) {
+		uint64_t bytes = piece / STEP_BYTES * STEP_BYTES;
+
+		rc = s->gpu.cu->mem_alloc(&m->chunks[m->n].at, bytes);
+		if (rc == CUDA_SUCCESS) {
+			m->chunks[m->n++].bytes = bytes;
+			m->bytes += bytes;
+			left -= bytes;
+			piece = left < piece ? left : piece;
+		} else if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+			rc = CUDA_SUCCESS;
+			piece /= 2;
+		}
+	}
+	return rc;
+}
+
+static void give_back(struct gpu_seat *s, struct memory *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		s->gpu.cu->mem_free(m->chunks[i].at);
+	}
+}
+
+static CUresult load(struct gpu_seat *s, struct memory *m)
+{
+	static const uint64_t nothing[] = { 0, UINT64_MAX, 0 };
+	struct gpu *g = &s->gpu;
+	CUmodule module;
+	CUresult rc = g->cu->module_load(&module, gpu_memory_ptx);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->module_function(&m->check, module,
+					    GPU_KERNEL_MEMORY);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_alloc(&m->found, sizeof(nothing));
+	}
+	return rc == CUDA_SUCCESS ?
+		       g->cu->copy_to_gpu(m->found, nothing, sizeof(nothing),
+					  g->stream) : rc;
+}
+
+/** All of it written with the pattern, each bit as in @flip, then looked at;
+ *  *@read_s gets more of the seconds that looking took. */
+static CUresult pass(struct gpu_seat *s, struct memory *m, uint64_t flip,
+		     double *read_s)
+{
+	struct gpu *g = &s->gpu;
+	uint64_t seed = SEED;
+	CUresult rc = CUDA_SUCCESS;
+	double seconds = 0;
+
+	for (int look = 0; look < 2 && rc == CUDA_SUCCESS; look++) {
+		rc = g->cu->event_record(g->stamps[look], g->stream);
+		seed = SEED;
+		for (size_t i = 0; i < m->n && rc == CUDA_SUCCESS; i++) {
+			uint64_t words = m->chunks[i].bytes / 8;
+			uint64_t units = words / 2;
+			void *fill[] = { &m->chunks[i].at, &words, &seed,
+					 &flip };
+			void *check[] = { &m->chunks[i].at, &units, &seed,
+					  &flip, &m->found };
+
+			rc = g->cu->launch(look ? m->check : g->fill, BLOCKS,
+					   1, 1, THREADS, 1, 1, 0, g->stream,
+					   look ? check : fill, NULL);
+			seed += words;
+		}
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->event_record(g->stamps[2], g->stream);
+	}
+	rc = gpu_drained(g, rc, INT64_MAX);
+	if (rc == CUDA_SUCCESS) {
+		rc = gpu_seconds(g, 1, 2, &seconds);
+	}
+	*read_s += seconds;
+	return rc;
+}
+
+static bool pattern(struct gpu_seat *s)
+{
+	struct memory m = { 0 };
+	uint64_t found[3] = { 0 };
+	double read_s = 0;
+	CUresult rc;
+
+	if (!s->gpu.fill) {
+		seat_skip(s, "gpu_no_kernel", "the driver takes no kernel of "
+			  "ours: %s", s->gpu.no_kernel);
+		return true;
+	}
+	rc = load(s, &m);
+	if (rc == CUDA_SUCCESS) {
+		rc = take_memory(s, &m);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = pass(s, &m, 0, &read_s);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = pass(s, &m, UINT64_MAX, &read_s);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = s->gpu.cu->copy_to_host(found, m.found, sizeof(found),
+					     s->gpu.stream);
+		rc = gpu_drained(&s->gpu, rc, INT64_MAX);
+	}
+	give_back(s, &m);
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "the test of its memory");
+	}
+	s->row->size_B = (int64_t)m.bytes;
+	s->row->count = 2;
+	s->row->wrong = (int64_t)found[0];
+	if (m.bytes > 0) {
+		s->row->bw_GB_s = 2.0 * (double)m.bytes / read_s / 1e9;
+	}
+	if (found[0] > 0) {
+		seat_say(s, "memory_wrong", "%" PRIu64 " words of 8 bytes came "
+			 "back changed, the first at byte %" PRIu64 " of the "
+			 "piece that has it, bits 0x%016" PRIx64, found[0],
+			 found[1] * 16, found[2]);
+	} else {
+		seat_say(s, "", "%s", "");
+	}
+	return true;
+}
+
+/* What is no longer used is memory to test. */
+static void release_buffers(struct gpu *g)
+{
+	for (int i = 0; i < GPU_BUFFERS; i++) {
+		g->cu->mem_free(g->buf[i]);
+		g->buf[i] = 0;
+	}
+	g->buf_bytes = 0;
+}
+
+bool gpu_test_memory(struct gpu_seat *s)
+{
+	seat_begin(s, GPU_TEST_COPY);
+	if (!copies(s)) {
+		return false;
+	}
+	release_buffers(&s->gpu);
+	seat_begin(s, GPU_TEST_PATTERN);
+	return pattern(s);
+}

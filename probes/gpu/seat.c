@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/gpu/seat.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/str.h"
+#include "probes/node/child.h"
+
+void seat_begin(struct gpu_seat *s, const char *test)
+{
+	struct gpu_row row;
+
+	record_init(&schema_gpu, &row);
+	STR_COPY(row.node, s->row->node);
+	STR_COPY(row.model, s->row->model);
+	STR_COPY(row.test, test);
+	row.gpu = s->row->gpu;
+	clock_utc(row.start_utc);
+	*s->row = row;
+	s->began_ns = clock_now_ns();
+}
+
+__attribute__((format(printf, 4, 0)))
+static void say(struct gpu_seat *s, enum outcome outcome, const char *code,
+		const char *fmt, va_list ap)
+{
+	s->row->wall_s = (double)(clock_now_ns() - s->began_ns) / NS_PER_S;
+	s->row->outcome = outcome;
+	STR_COPY(s->row->code, code);
+	vsnprintf(s->row->detail, sizeof(s->row->detail), fmt, ap);
+	node_task_row(&schema_gpu, s->row);
+}
+
+void seat_say(struct gpu_seat *s, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(s, code[0] ? OUTCOME_CORRUPT : OUTCOME_OK, code, fmt, ap);
+	va_end(ap);
+}
+
+void seat_skip(struct gpu_seat *s, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(s, OUTCOME_SKIPPED, code, fmt, ap);
+	va_end(ap);
+}
+
+__attribute__((format(printf, 3, 4)))
+static void fail(struct gpu_seat *s, const char *code, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(s, OUTCOME_ERROR, code, fmt, ap);
+	va_end(ap);
+}
+
+bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing)
+{
+	char name[DL_CUDA_CODE];
+
+	dl_cuda_code(s->gpu.cu, rc, name);
+	fail(s, name, "%s failed: %s", doing, dl_cuda_text(s->gpu.cu, rc));
+	return false;
+}
+
+bool gpu_test_open(struct gpu_seat *s)
+{
+	char by[300];
+	const char *code = "";
+	struct err e = { 0 };
+	unsigned int n;
+	bool slurm;
+
+	seat_begin(s, GPU_TEST_OPEN);
+	n = gpu_holders(s->id.uuid, by, sizeof(by), &slurm);
+	if (s->drill.busy) {
+		seat_skip(s, "gpu_busy", "held by a drill, which is no job of "
+					 "Slurm");
+		return false;
+	}
+	if (n > 0) {
+		seat_skip(s, slurm ? "gpu_in_use" : "gpu_busy", "held by %s",
+			  by);
+		return false;
+	}
+	if (s->drill.dead) {
+		fail(s, "drill_dead", "a drill");
+		return false;
+	}
+	if (gpu_open(&s->gpu, (int)s->row->gpu, &code, &e) < 0) {
+		fail(s, code, "%s", e.text);
+		return false;
+	}
+	seat_say(s, "", "%s", "");
+	return true;
+}

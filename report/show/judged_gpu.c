@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests of single GPUs, as one of the kinds that can be judged. */
+#include "report/show/judged.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/base/grow.h"
+#include "report/judge/gpu.h"
+#include "report/model/run_read.h"
+
+/** GPUs that a screen shows. */
+#define GPUS_SHOWN 64
+
+struct gpu_more {
+	struct gpu_rows rows;
+	struct run *run;
+};
+
+static int take_row(void *user, const void *data)
+{
+	struct gpu_more *m = user;
+	const struct gpu_row *row = data;
+
+	m->run->rows++;
+	return grow_add(&m->rows.list, &m->rows.n, row, sizeof(*row)) ?
+		       run_note_node(m->run, row->node) : -1;
+}
+
+/** They are said as they come, GPUs beside each other. */
+static int by_gpu(const void *a, const void *b)
+{
+	const struct gpu_row *x = a, *y = b;
+	int by_node = strverscmp(x->node, y->node);
+
+	return by_node ? by_node : x->gpu < y->gpu ? -1 : x->gpu > y->gpu;
+}
+
+static int judge(const char *dir, struct judged *j, struct err *e)
+{
+	struct gpu_more *m = j->more;
+	const struct run_rows rows = { .schema = &schema_gpu, .user = m,
+				       .take = take_row, .run = &j->run };
+
+	m->run = &j->run;
+	if (run_begin(&j->run, dir, &schema_gpu, e) < 0 ||
+	    run_make_cells(&j->run, e) < 0 ||
+	    run_take_results(dir, &rows, e) < 0 ||
+	    run_read_sides(dir, &j->run, e) < 0) {
+		return -1;
+	}
+	if (m->rows.n > 0) {
+		qsort(m->rows.list, m->rows.n, sizeof(*m->rows.list), by_gpu);
+	}
+	return gpu_judge(&j->run, &m->rows, &j->verdict);
+}
+
+static void release(void *more)
+{
+	struct gpu_more *m = more;
+
+	free(m->rows.list);
+}
+
+static size_t count_gpus(const struct gpu_rows *rows)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		n += strcmp(rows->list[i].test, GPU_TEST_OPEN) == 0 &&
+		     rows->list[i].gpu != RECORD_NONE;
+	}
+	return n;
+}
+
+static bool head(const struct judged *j, int i, char *buf, size_t size)
+{
+	const struct gpu_more *m = j->more;
+	size_t n = count_gpus(&m->rows);
+
+	snprintf(buf, size, "gpu: %zu GPU%s on %d node%s", n, n == 1 ? "" : "s",
+		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s");
+	return i == 0;
+}
+
+static const struct gpu_row *find(const struct gpu_rows *rows,
+				  const struct gpu_row *of, const char *test)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct gpu_row *r = &rows->list[i];
+
+		if (r->gpu == of->gpu && strcmp(r->test, test) == 0 &&
+		    strcmp(r->node, of->node) == 0) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
+static void print_rate(const struct gpu_row *r, struct str *out)
+{
+	if (r && !isnan(r->bw_GB_s)) {
+		str_addf(out, " %7.1f", r->bw_GB_s);
+	} else {
+		str_addf(out, " %7s", r && r->outcome != OUTCOME_OK ?
+			 outcome_name(r->outcome) : "-");
+	}
+}
+
+static void print_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
+		      struct str *out)
+{
+	static const char *const rates[] = {
+		GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH, GPU_TEST_COPY,
+		GPU_TEST_PATTERN,
+	};
+	const struct gpu_row *c = find(rows, of, GPU_TEST_COMPUTE);
+	const struct gpu_row *h = find(rows, of, GPU_TEST_H2D);
+
+	str_addf(out, "%-12.12s %3" PRId64, of->node, of->gpu);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		print_rate(find(rows, of, rates[i]), out);
+	}
+	if (h && !isnan(h->lat_us)) {
+		str_addf(out, " %6.2f", h->lat_us);
+	} else {
+		str_addf(out, " %6s", "-");
+	}
+	if (c && c->power_W > 0) {
+		str_addf(out, " %5.0f %4.0f", c->power_W, c->temp_C);
+	}
+	str_addch(out, '\n');
+}
+
+static int below(const struct judged *j, int width, enum term_style style,
+		 struct str *out)
+{
+	const struct gpu_more *m = j->more;
+	size_t shown = 0;
+
+	(void)width;
+	(void)style;
+	str_add(out, "\nnode         GPU     h2d     d2h    both    copy "
+		"pattern lat us power temp\n");
+	for (size_t i = 0; i < m->rows.n; i++) {
+		const struct gpu_row *r = &m->rows.list[i];
+
+		if (strcmp(r->test, GPU_TEST_OPEN) == 0 &&
+		    r->gpu != RECORD_NONE && shown++ < GPUS_SHOWN) {
+			print_gpu(&m->rows, r, out);
+		}
+	}
+	if (shown > GPUS_SHOWN) {
+		str_addf(out, "%zu more are in results.csv\n",
+			 shown - GPUS_SHOWN);
+	}
+	str_add(out, "GB/s, 10^9 bytes/s; both: the two ways together\n");
+	return 0;
+}
+
+const struct judged_kind judged_gpu = {
+	.probe = "gpu",
+	.more_size = sizeof(struct gpu_more),
+	.judge = judge,
+	.release = release,
+	.head = head,
+	.below = below,
+};
