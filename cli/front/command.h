@@ -41,7 +41,8 @@ struct command {
 
 /** All there are, as "gpucheck help" lists them. */
 #define COMMANDS(X) \
-	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(gpu) X(hang) X(allreduce) \
+	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(gpu) X(hang) \
+	X(allreduce) \
 	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
 	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \
 	X(import) X(explain) X(version) X(help) X(agent) X(coordinator) \

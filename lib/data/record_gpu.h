@@ -21,8 +21,7 @@
 	TEXT(test, 16, "open; h2d, d2h, both: with the host; copy, pattern, " \
 		       "compute") \
 	INT(size_B, "bytes of one transfer, or tested") \
-	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second; both: of the " \
-		      "two ways together; copy: read and written") \
+	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second") \
 	REAL(expected_GB_s, "what the link to the host promises") \
 	REAL(lat_us, "median time of a transfer of 8 bytes, microseconds") \
 	TEXT(link, 32, "PCIe link during the transfer, as \"32.0 GT/s x16\"") \

@@ -50,7 +50,7 @@ static const struct step {
 /** A GPU as this process sees it. */
 struct tester {
 	pid_t pid;		/* 0 = it has ended */
-	int fd;			/* a byte there is a step, a byte back its end */
+	int fd;			/* a byte there: a step, back: its end */
 	bool busy;
 	struct gpu_row *row;	/* shared: what it is at */
 };
@@ -64,7 +64,7 @@ struct node {
 	size_t n;
 };
 
-/* ---- one GPU, in its process -------------------------------------------------- */
+/* ---- one GPU, in its process --------------------------------------------- */
 
 /** Until there is no next step, or the GPU is of no more use. */
 static void serve(struct gpu_seat *s, int fd)
@@ -132,7 +132,7 @@ static int start_tester(struct node *n, const struct gpu_id *id, int gpu,
 	return 0;
 }
 
-/* ---- all of them --------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
 /** One that is not by @deadline_ns is stuck in the driver, and is left behind:
  *  it ends with that. */
@@ -170,7 +170,7 @@ static void give_up(struct tester *t, const struct step *step, bool hangs)
 		node_task_row(&schema_gpu, &row);
 	} else if (WIFSIGNALED(status)) {
 		row.outcome = OUTCOME_CRASHED;
-		STR_COPY(row.code, "crashed");
+		STR_COPY(row.code, "worker_crashed");
 		snprintf(row.detail, sizeof(row.detail),
 			 "the process that tested it died by signal %d",
 			 WTERMSIG(status));
@@ -338,7 +338,8 @@ int gpu_child(const json_t *args, struct err *e)
 
 	if (!l || !facts) {
 		err_set(e, ENOMEM, "no memory for a list of GPUs");
-	} else if (json_get_text(args, "node", n.name, sizeof(n.name), e) == 0 &&
+	} else if (json_get_text(args, "node", n.name, sizeof(n.name),
+				 e) == 0 &&
 		   json_get_int(args, "number", 0, SPEC_MAX_NODES, &number,
 				e) == 0 &&
 		   spec_from_json(&n.spec, json_object_get(args, "options"),

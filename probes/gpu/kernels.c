@@ -3,7 +3,7 @@
 
 #include "probes/host/gpu_kernels.h"
 
-/* ---- memory --------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 #define LOAD(k) \
 	"	ld.global.v2.u64 {%a" k ", %b" k "}, [%at];\n" \
@@ -61,7 +61,7 @@ const char gpu_memory_ptx[] =
 	"	bra		next;\n"
 	"}\n";
 
-/* ---- arithmetic ------------------------------------------------------------ */
+/* ---- arithmetic ---------------------------------------------------------- */
 
 /* %x goes on (Numerical Recipes, 2nd ed., 7.1, "quick and dirty"). */
 #define NEXT \

@@ -20,7 +20,7 @@
 #define CHUNKS	    64
 #define SEED	    UINT64_C(0x6770756368656b)
 
-/* ---- copies inside ---------------------------------------------------------- */
+/* ---- copies inside ------------------------------------------------------- */
 
 static bool copies(struct gpu_seat *s)
 {
@@ -58,7 +58,7 @@ static bool copies(struct gpu_seat *s)
 	return true;
 }
 
-/* ---- the pattern ------------------------------------------------------------ */
+/* ---- the pattern --------------------------------------------------------- */
 
 struct memory {
 	struct {

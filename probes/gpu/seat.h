@@ -46,7 +46,8 @@ bool gpu_test_memory(struct gpu_seat *s);
 bool gpu_test_compute(struct gpu_seat *s);
 
 /** Who uses the GPU @uuid, by NVML: how many processes, and the first of them
- *  in words into @buf; 0 where NVML does not say.  @slurm: jobs of Slurm all. */
+ *  in words into @buf; 0 where NVML does not say.  @slurm: all
+ *  are of jobs of Slurm. */
 unsigned int gpu_holders(const char *uuid, char *buf, size_t size, bool *slurm);
 
 #endif

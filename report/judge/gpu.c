@@ -56,7 +56,7 @@ static bool is_test(const struct gpu_row *r, const char *test)
 	return strcmp(r->test, test) == 0;
 }
 
-/* ---- what a test says by itself ------------------------------------------------ */
+/* ---- what a test says by itself ------------------------------------------ */
 
 static void name_failed(struct judge *j, const struct gpu_row *r)
 {
@@ -69,7 +69,8 @@ static void name_failed(struct judge *j, const struct gpu_row *r)
 		!held && (r->gpu != RECORD_NONE || j->any));
 	if (held || r->gpu == RECORD_NONE) {
 		finding_say(f, "%s was not tested: %s", name_of(r, name),
-			    held ? r->detail : "it has no GPU that can be used");
+			    held ? r->detail :
+				   "it has no GPU that can be used");
 	} else if (is_test(r, GPU_TEST_OPEN)) {
 		finding_say(f, "%s cannot be used", name_of(r, name));
 	} else {
@@ -93,7 +94,7 @@ static void name_throttled(struct judge *j, const struct gpu_row *r)
 			     "least", r->power_W, r->temp_C, r->clock_MHz);
 }
 
-/* ---- beside its peers ---------------------------------------------------------- */
+/* ---- beside its peers ---------------------------------------------------- */
 
 /** Rows of one test on one model, whatever node they are in. */
 struct group {
@@ -329,7 +330,7 @@ static void judge_groups(struct judge *j)
 	free(all);
 }
 
-/* ---- all ------------------------------------------------------------------------ */
+/* ---- all ----------------------------------------------------------------- */
 
 static const enum cell_class classes[] = {
 	[OUTCOME_NOT_RUN] = CELL_NOT_RUN, [OUTCOME_OK] = CELL_PASS,

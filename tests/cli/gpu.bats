@@ -4,6 +4,8 @@
 # gpucheck gpu: tests of single GPUs, on its model and on rows that were
 # changed; on real ones: tests/gpu/gpu.
 
+# shellcheck disable=SC2016 # awk has dollars of its own
+
 load helper
 
 model()
