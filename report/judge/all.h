@@ -9,6 +9,7 @@
 struct all_step {
 	struct step_row row;	/* its line in results.csv */
 	bool judged;		/* there is a verdict of it */
+	bool sampled;		/* of a sample of the pairs */
 	struct verdict verdict;	/* verdict_read() */
 };
 

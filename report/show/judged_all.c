@@ -8,6 +8,7 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "lib/data/sampled.h"
 #include "report/base/html_text.h"
 #include "report/judge/all.h"
 #include "report/judge/caption.h"
@@ -16,8 +17,9 @@
 
 #define MAX_STEPS 16
 #define MAX_WORDS (1024 * 1024)
-/** "  allreduce  fail     " */
-#define TABLE_INDENT 22
+/** "  allreduce  fail     ": columns of a probe, and of its result at least */
+#define PROBE_WIDTH  10
+#define RESULT_WIDTH 8
 
 struct all {
 	struct all_step steps[MAX_STEPS];
@@ -123,13 +125,16 @@ static int take_netdev(void *user, const void *data)
 }
 
 /** Its nodes, and what it did not test. */
-static int read_heading(const char *dir, struct judged *j, const char *probe)
+static int read_heading(const char *dir, struct judged *j, struct all_step *s)
 {
 	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
 	const char *note = caption_transport(json_member(json, "transport"),
-					     probe);
+					     s->row.rung);
 	struct all *all = j->more;
 	int rc = run_list_nodes(&j->run, json);
+	struct sampled sample;
+
+	s->sampled = sampled_read(json_object_get(json, "planned"), &sample);
 
 	if (note && note != caption_transport(j->run.transport, j->run.probe)) {
 		all->note = note;
@@ -162,7 +167,7 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 		netdevs.user = all->netdevs;
 		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
 			      NULL);
-		rc = read_heading(path, j, s->row.rung);
+		rc = read_heading(path, j, s);
 	}
 	if (verdict) {
 		s->judged = true;
@@ -269,6 +274,8 @@ static bool note(const struct judged *j, int i, char *buf, size_t size)
 static const char *result(const struct all_step *s)
 {
 	return s->row.outcome != OUTCOME_OK ? outcome_name(s->row.outcome) :
+	       s->sampled && s->verdict.status == VERDICT_PASS ?
+					      CAPTION_PASS_SAMPLE :
 					      verdict_status_name(
 						      s->verdict.status);
 }
@@ -299,15 +306,22 @@ static void add_cells(const struct all_step *s, struct str *out)
 static void above(const struct judged *j, const struct wrap *w)
 {
 	const struct all *all = j->more;
+	int width = RESULT_WIDTH;
 
+	for (size_t i = 0; i < all->n; i++) {
+		int len = (int)strlen(result(&all->steps[i]));
+
+		width = len > width ? len : width;
+	}
 	str_addch(w->out, '\n');
 	for (size_t i = 0; i < all->n; i++) {
 		const struct all_step *s = &all->steps[i];
 		struct str text = STR_INIT;
 
-		str_addf(w->out, "  %-10s %-8s ", s->row.rung, result(s));
+		str_addf(w->out, "  %-*s %-*s ", PROBE_WIDTH, s->row.rung,
+			 width, result(s));
 		add_cells(s, &text);
-		wrap_text(w, TABLE_INDENT, str_text(&text));
+		wrap_text(w, PROBE_WIDTH + width + 4, str_text(&text));
 		str_release(&text);
 	}
 }

@@ -78,10 +78,14 @@ start()
 
 @test "a drill without a fault is one all the same" {
 	: >drill
-	run_p all --local=1x2 --transport=sim --quick --faults=drill -o run
+	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
 	[ "$status" -eq 0 ]
 	[ "$(steps run)" = \
 		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
+	# what passes by a sample of its pairs says so
+	grep -q '^  p2p  *pass (sample) 24 pass' out
+	grep -q '^  allreduce  *pass  *[0-9]' out
+	grep -q '<td>pass (sample)</td>' run/report.html
 }
 
 @test "one node alone: no ping, no ib, and that is no fault" {
