@@ -6,6 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
+#include "lib/base/units.h"
 #include "sbatch/slurm.h"
 
 #define ASK_NS	(10 * NS_PER_S)
@@ -157,6 +158,23 @@ void slurm_job_allocation(const char *job, struct allocation *a)
 		allocation_release(a);
 	}
 	str_release(&out);
+}
+
+bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid)
+{
+	struct args line = { 0 };
+	struct str out = STR_INIT;
+	char user[24] = "", group[24] = "";
+
+	/* a name of a job may look like a field of scontrol */
+	args_words(&line, "squeue --noheader --format=%U|%G --job");
+	args_add(&line, job);
+	if (slurm_ask(&line, &out, NULL) == 0) {
+		sscanf(str_text(&out), "%23[0-9]|%23[0-9]", user, group);
+	}
+	str_release(&out);
+	return units_parse_int(user, 0, UINT32_MAX - 1, uid, NULL) == 0 &&
+	       units_parse_int(group, 0, UINT32_MAX - 1, gid, NULL) == 0;
 }
 
 bool slurm_has_pmi2(void)

@@ -43,6 +43,10 @@ int slurm_srun_version(void);
  *  allocation_release() frees. */
 void slurm_job_allocation(const char *job, struct allocation *a);
 
+/** The numbers of the user whose job @job is, and of the group that it runs as;
+ *  false when nobody knows. */
+bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid);
+
 /** May agents be started with --mpi=pmi2?  True when nobody can say. */
 bool slurm_has_pmi2(void);
 

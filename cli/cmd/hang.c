@@ -2,7 +2,9 @@
 #include "cli/front/command.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +38,34 @@ static int list_nodes(const char *job, struct str *list, size_t *n)
 	return *n > 0 && !list->failed ? 0 : -1;
 }
 
+/* A step in a job takes the rights of its owner: root becomes that user, who
+ * also keeps what comes of it. */
+static int become_owner(const char *job, struct err *e)
+{
+	int64_t uid = 0, gid = 0;
+	const struct passwd *user;
+
+	if (geteuid() != 0 || !slurm_job_owner(job, &uid, &gid) || uid == 0) {
+		return 0;
+	}
+	user = getpwuid((uid_t)uid);
+	if (!user || initgroups(user->pw_name, (gid_t)gid) < 0 ||
+	    setgid((gid_t)gid) < 0 || setuid((uid_t)uid) < 0) {
+		err_set(e, errno, "cannot become the user %" PRId64 " whose job "
+			"%s is", uid, job);
+		return err_hint(e, "--nodelist with --ssh looks at its nodes "
+				   "as root");
+	}
+	setenv("HOME", user->pw_dir, 1);
+	setenv("USER", user->pw_name, 1);
+	if (access(".", W_OK) < 0 && chdir(user->pw_dir) < 0) {
+		return err_set(e, errno, "cannot write here as %s, nor go to "
+			       "%s", user->pw_name, user->pw_dir);
+	}
+	talk("as %s, whose job it is", user->pw_name);
+	return 0;
+}
+
 /* Into the job, as its own shell would be: srun makes a step of ours there,
  * beside those that use its CPUs and memory. */
 static int enter_job(struct session *s, struct err *e)
@@ -55,6 +85,10 @@ static int enter_job(struct session *s, struct err *e)
 		str_release(&nodes);
 		err_set(e, 0, "Slurm knows no nodes of job %s", job);
 		return err_hint(e, "\"squeue --me\" lists those that run");
+	}
+	if (become_owner(job, e) < 0) {
+		str_release(&nodes);
+		return -1;
 	}
 	snprintf(count, sizeof(count), "%zu", n);
 	setenv("SLURM_JOB_ID", job, 1);

@@ -5,18 +5,23 @@
 
 load helper
 
-@test "hang: a step of ours finds the rank of a running job that does nothing" {
+# job [SBATCH-OPTION...]: two ranks, of which the second, on another node, sleeps.
+job()
+{
 	local ranks=$BATS_TEST_DIRNAME/../fake/ras
 	head -c 8192 /dev/zero >libnccl.so.2
 	cat >job <<-E
 		#!/bin/sh
-		# rank 1, on the second node, sleeps
 		exec srun --ntasks-per-node=1 --mpi=none sh -c 'RANK=\$SLURM_PROCID
 			what=spin; [ \$RANK = 0 ] || what=sleep; export RANK
 			exec nice $ranks/rank $PWD/libnccl.so.2 \$what' >ready
 	E
-	job=$(sbatch --parsable -N 2 --gres=gpu:8 --exclusive --mem=0 job)
+	job=$(sbatch --parsable -N 2 --gres=gpu:8 --exclusive --mem=0 "$@" job)
 	await 60 both_ready
+}
+
+@test "hang: a step of ours finds the rank of a running job that does nothing" {
+	job
 	run_to 1 hang "$job" -o "$dir"
 	expect "$(findings)" "process gcn2 rank_asleep"
 	says '^FAIL  hang: 2 processes on 2 nodes: the others wait' out
@@ -26,6 +31,19 @@ load helper
 	# and one that is over
 	await 30 queue_is_empty
 	run_to 3 hang "$job" -o "$dir.2"
+}
+
+# Slurm lets nobody else make a step there, and root be its user.
+@test "hang: root looks at the job of somebody else, as that user" {
+	chmod a+rwx .
+	chmod a+x .. ../.. ../../..
+	job --uid=nobody
+	run_to 1 hang "$job" -o "$dir"
+	expect "$(findings)" "process gcn2 rank_asleep"
+	says '^gpucheck: as nobody, whose job it is' err
+	[ "$(stat -c %U "$dir")" = nobody ]
+	scancel "$job"
+	await 30 queue_is_empty
 }
 
 both_ready()
