@@ -122,16 +122,16 @@ a_job()
 
 @test "two GPUs are two entries, and have their numbers and ranks" {
 	a_job
-	cat >logs/dmesg <<-'END'
+	cat >logs/syslog <<-'END'
 	Jun 21 09:59:03 n0 kernel: NVRM: Xid (PCI:0000:12:00): 119, pid=102, name=python, Timeout after 45s
 	Jun 21 09:59:04 n0 kernel: NVRM: Xid (PCI:0000:9b:00): 119, pid=301, name=python, Timeout after 45s
 	Jun 21 09:59:05 n0 kernel: NVRM: Xid (PCI:0000:12:00): 119, pid=102, name=python, Timeout after 45s
 	END
 	run_p explain logs
 	grep -q '^First: xid_119, rank 2, n0, GPU 2 (0000:12:00), pid 102, 2025-06-21 09:59:03$' out
-	grep -q '^ 1. xid_119: logs/dmesg line 1, and 1 more$' out
+	grep -q '^ 1. xid_119: logs/syslog line 1, and 1 more$' out
 	grep -q 'ssh n0 nvidia-smi --gpu-reset -i 2$' out
-	grep -q '^ 2. xid_119: logs/dmesg line 2$' out
+	grep -q '^ 2. xid_119: logs/syslog line 2$' out
 	grep -q '^means   as 1. above$' out
 }
 
