@@ -86,6 +86,7 @@ static void foresee_pairs(struct forecast *f)
 	f->turns = plan_turns(&f->layout, &f->plan, s, (int)cores);
 	f->time_s = fmax(plan_time_s(f->turns, s, f->ops),
 			 plan_rows_s(f->cells, f->ops));
+	f->bytes = plan_bytes(&f->layout, &f->plan, s, f->ops);
 	f->retry_s = plan_retry_s(f->time_s, s, f->ops);
 	f->follow_s = plan_follow_s(f->time_s, s, f->ops);
 }
@@ -173,7 +174,7 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 
 	*f = (struct forecast){
 		.spec = *s, .probe = probe, .time_s = NAN, .least_s = NAN,
-		.most_s = NAN, .retry_s = NAN, .follow_s = NAN,
+		.most_s = NAN, .bytes = NAN, .retry_s = NAN, .follow_s = NAN,
 		.most_ranks = max_ranks,
 		.here = spec_launcher_is(launcher, LAUNCHER_PRETENDS),
 	};

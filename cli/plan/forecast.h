@@ -34,6 +34,7 @@ struct forecast {
 	size_t turns;		/* pairs that must follow each other */
 	double time_s;		/* about, of a healthy run */
 	double least_s, most_s;	/* where there are bounds instead */
+	double bytes;		/* from node to node, about */
 	double retry_s;		/* second attempts, at most */
 	double follow_s;	/* the follow-up, at most */
 };

@@ -74,7 +74,7 @@ static json_t *forecast_json(const struct forecast *f)
 
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o}",
 		"probe", f->probe->name,
 		"transport", f->ops ? json_string(f->ops->name) : json_null(),
 		"nodes", count_json(f->nodes), "ranks", count_json(f->ranks),
@@ -88,6 +88,7 @@ static json_t *forecast_json(const struct forecast *f)
 		"time_s", real_json(f->time_s),
 		"time_least_s", real_json(f->least_s),
 		"time_most_s", real_json(f->most_s),
+		"bytes", real_json(f->bytes),
 		"retry_s", real_json(f->retry_s),
 		"follow_up_s", real_json(f->follow_s),
 		"node_hours", real_json(hours * (double)f->nodes), "gpu_hours",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/plan/tiers.h"
+#include "lib/base/units.h"
 #include "lib/data/pinglist.h"
 #include "probes/ping/ping.h"
 #include "sbatch/args.h"
@@ -173,6 +174,10 @@ static void add_table(const struct forecast *f, struct str *out)
 	}
 	add_row(out, "time", plan_time_text(f, text, sizeof(text)),
 		time_note(f));
+	if (f->bytes > 0) {
+		units_size_text((uint64_t)f->bytes, text, sizeof(text));
+		add_row(out, "bytes", text, "from node to node, about");
+	}
 	if (!isnan(f->retry_s)) {
 		forecast_time(f->retry_s, text, sizeof(text));
 		add_row(out, "retries", text, "at most, for tests that fail the "

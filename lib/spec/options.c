@@ -263,7 +263,7 @@ const struct spec_option spec_options[] = {
 	  .resumed = SPEC_LIMITS,
 	  .help = "stop after TIME; remaining tests are marked not run" },
 	{ .name = "budget", .type = SPEC_DURATION, .commands = WHERE | PLAN,
-	  FIELD(budget_ns), .min = 10 * NS_PER_S, .max = MAX_RUN_NS,
+	  FIELD(budget_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
 	  .resumed = SPEC_LIMITS,
 	  .help = "plan what fits into TIME, and end within it" },
 	{ .name = "boot-timeout", .type = SPEC_DURATION, .commands = WHERE,

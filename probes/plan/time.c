@@ -127,6 +127,19 @@ double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
 	return ops->cost.pair_s > 0 ? sum_sizes(s, ops, healthy_s) : NAN;
 }
 
+double plan_bytes(const struct layout *l, const struct plan *p,
+		  const struct spec *s, const struct xport_ops *ops)
+{
+	struct pass passes[PASS_MAX];
+	size_t between = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		between += !layout_same_node(l, p->tasks[i].a, p->tasks[i].b);
+	}
+	return (double)between * pass_list(s, passes) * plan_pair_s(s, ops) *
+	       ops->cost.rate_GB_s * 1e9;
+}
+
 size_t plan_turns(const struct layout *l, const struct plan *p,
 		  const struct spec *s, int cores)
 {

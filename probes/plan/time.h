@@ -45,6 +45,12 @@ int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
  *  states no cost. */
 double plan_pair_s(const struct spec *s, const struct xport_ops *ops);
 
+/** Bytes that the pairs of @p send from node to node in a healthy run, about;
+ *  NAN where the transport states no cost.  What neighbours may notice of it.
+ *  Pure. */
+double plan_bytes(const struct layout *l, const struct plan *p,
+		  const struct spec *s, const struct xport_ops *ops);
+
 /** Seconds that second attempts may take after first ones that took @time_s:
  *  time for one at least.  NAN where that is. */
 double plan_retry_s(double time_s, const struct spec *s,

@@ -143,11 +143,20 @@ nothing_made()
 	run_p plan allreduce -N 8 -G 8 --budget=20s
 	grep -q -- "--stepfactor=32" out
 	# the least that there is
-	run_p plan p2p -N 64 -G 8 --budget=5s
-	fails 2 "--budget: 5s is not within 10s"
+	run_p plan p2p -N 64 -G 8 --budget=5ms
+	fails 2 "--budget: 5ms is not within 1s"
 	run_p plan all -N 200 -G 8 --budget=2m --json
 	jq -e '.time_most_s < 120 and .time_least_s > 0 and
 		all(.probes[]; .time_s or .time_most_s or .time_least_s)' out
+}
+
+@test "plan: what crosses from node to node" {
+	run_p plan -N 2 -G 1 -n 10 -w 0 --json
+	jq -e ".bytes / (2 * 10 * 67108864) | . > 0.999 and . < 1.001" out
+	run_p plan -N 2 -G 1 -n 10 -w 0
+	grep -q "bytes .* 1.25 GiB  from node to node" out
+	run_p plan --local=1x8 --transport=cuda
+	absent "bytes " out
 }
 
 @test "--budget ends in time, and says what it left out" {

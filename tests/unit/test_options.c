@@ -106,7 +106,7 @@ static void test_extra(void **state)
 static void test_refused(void **state)
 {
 	static const char *const bad[][4] = {
-		{ "--nods=2" }, { "-Z" }, { "--nodes" }, { "--json=1" },
+		{ "--nods=2" }, { "-Z" }, { "--nodes" }, { "--json=2" },
 		{ "-b", "8Q" }, { "--local=0x3" }, { "0", "1", "2" },
 		{ "--nodes=2", "--nodes=x" },
 	};
