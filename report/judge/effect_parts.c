@@ -393,7 +393,7 @@ static double unrest(const struct effect_work *w, const struct effect_peers *x,
 			w->room[known++] = x->mean[way][i];
 		}
 	}
-	return effect_deviation(w->room, known);
+	return fmax(effect_deviation(w->room, known), x->usual[way]);
 }
 
 int effect_find_nvlinks(struct effect_work *w, double z)

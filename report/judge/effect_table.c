@@ -195,20 +195,20 @@ static bool is_far(const struct effect_work *w, size_t i, size_t p)
 	return nodes[p].leaf != nodes[w->run->ranks[i].node].leaf;
 }
 
-/** What rank @i has on its own switch, or with @far ones; NAN. */
-static double mean_at(const struct effect_work *w, const float *of, size_t i,
-		      bool far)
+/** What rank @i usually has on its own switch, or with @far ones, the better of
+ *  two; NAN. */
+static double usual_far(const struct effect_work *w, const float *of, size_t i,
+			bool far)
 {
-	double sum = 0;
+	double *room = w->room + w->ranks;
 	size_t n = 0;
 
 	for (size_t p = 0; p < w->nodes; p++) {
 		if (isfinite(of[p]) && is_far(w, i, p) == far) {
-			sum += (double)of[p];
-			n++;
+			room[n++] = (double)of[p];
 		}
 	}
-	return n ? sum / (double)n : NAN;
+	return n ? stats_select(room, n, n / 2) : NAN;
 }
 
 /** What is usual on one leaf switch, or from one to @far ones. */
@@ -218,10 +218,10 @@ static void level_distance(const struct effect_work *w, float *of, bool far)
 	double level;
 
 	for (size_t i = 0; i < w->ranks; i++) {
-		double mean = mean_at(w, &of[i * w->nodes], i, far);
+		double usual = usual_far(w, &of[i * w->nodes], i, far);
 
-		if (isfinite(mean)) {
-			w->room[known++] = mean;
+		if (isfinite(usual)) {
+			w->room[known++] = usual;
 		}
 	}
 	level = known ? stats_select(w->room, known, known / 2) : 0;

@@ -381,6 +381,31 @@ static void what_they_explain(void **state)
 	run_release(&r);
 }
 
+/** Most nodes have two partners on the other switch, one of which is late: what
+ *  is usual between switches is what the other one takes. */
+static void late_on_a_small_switch(void **state)
+{
+	struct effects e;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 13, 4, 4);
+	join_leaves(&r, 11);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		if (r.ranks[run_src(&r, at)].node == 11 ||
+		    r.ranks[run_dst(&r, at)].node == 11) {
+			r.cells[at].lat_us *= 2;
+		}
+	}
+	assert_int_equal(effects_find(&r, NULL, EFFECTS_LATENCY, 0.3, &e), 0);
+	assert_int_equal(e.n, 1);
+	assert_int_equal(e.list[0].part.kind, PART_NODE);
+	assert_int_equal(e.list[0].part.node, 11);
+	assert_true(fabs(e.list[0].ratio - 2) < 0.05);
+	effects_release(&e);
+	run_release(&r);
+}
+
 static void late_parts(void **state)
 {
 	static const struct fake_fault parts[] = {
@@ -562,6 +587,7 @@ int main(void)
 		cmocka_unit_test(cells_that_do_not_count),
 		cmocka_unit_test(small_ones_are_warnings),
 		cmocka_unit_test(what_they_explain),
+		cmocka_unit_test(late_on_a_small_switch),
 		cmocka_unit_test(late_parts),
 		cmocka_unit_test(what_is_confirmed),
 		cmocka_unit_test(what_a_switch_may_be),
