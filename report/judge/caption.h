@@ -50,5 +50,7 @@ const char *caption_transport(const char *transport, const char *probe);
  * last one.
  */
 bool caption_note(const struct run *run, int i, char *buf, size_t size);
+/** One of these: which GPUs are slower than the others on every node. */
+void note_built_so(const struct run *run, struct str *out);
 
 #endif

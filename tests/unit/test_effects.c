@@ -2,6 +2,7 @@
 /* Parts that are a little worse than their peers, by all of their tests. */
 #include "tests/unit/fake_run.h"
 
+#include "report/judge/caption.h"
 #include "report/judge/effects.h"
 #include "report/judge/levels.h"
 #include "report/judge/pairs.h"
@@ -141,6 +142,37 @@ static void a_moment_of_a_node(void **state)
 	}
 	assert_int_equal(count(&r, NULL), 0);
 	run_release(&r);
+}
+
+/** A GPU that is slower on every node is noted; on all but one it is not. */
+static void what_is_built_so(void **state)
+{
+	static const struct fake_fault rail = { .kind = PART_RAIL, .a = 3 };
+
+	(void)state;
+	for (int but = 0; but < 2; but++) {
+		struct str out = STR_INIT;
+		struct run r;
+
+		fake_run(&r, 6, 8, 8);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			int s = run_src(&r, at), d = run_dst(&r, at);
+			bool spared = but && (r.ranks[s].node == 5 ||
+					      r.ranks[d].node == 5);
+
+			r.cells[at].bw_GB_s *=
+				fake_hits(&r, &rail, s, d) && !spared ? 0.9F : 1;
+		}
+		note_built_so(&r, &out);
+		if (but) {
+			assert_string_equal(str_text(&out), "");
+		} else {
+			assert_non_null(strstr(str_text(&out),
+					       "GPU 3 of every node"));
+		}
+		str_release(&out);
+		run_release(&r);
+	}
 }
 
 /** NICs that are all of a socket, or of a rail at a switch, are that; and are
@@ -581,6 +613,7 @@ int main(void)
 		cmocka_unit_test(each_part_by_its_size),
 		cmocka_unit_test(who_is_not_accused),
 		cmocka_unit_test(a_moment_of_a_node),
+		cmocka_unit_test(what_is_built_so),
 		cmocka_unit_test(what_nics_have_in_common),
 		cmocka_unit_test(what_lies_between_switches),
 		cmocka_unit_test(nodes_that_are_apart),
