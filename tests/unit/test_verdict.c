@@ -318,6 +318,26 @@ static void test_nearly_as_well(void **state)
 	run_release(&r);
 }
 
+/** A node that nobody knows the switch of, slow by more than single tests may
+ *  be: its network is, wherever that begins, and jobs on it are as slow. */
+static void test_slow_network(void **state)
+{
+	static const struct fake_fault network = { .kind = PART_NODE_NETWORK,
+						   .a = 3 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 6, 8, 8);
+	fake_slow(&r, &network, 0.7);
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	expect_part(&r, &v.findings[0].part, &network);
+	assert_true(v.findings[0].fail && v.findings[0].drain);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** Two dead NICs of one rail: most of its cells are bad, and it is not it. */
 static void test_nics_of_a_rail(void **state)
 {
@@ -1185,6 +1205,7 @@ int main(void)
 		cmocka_unit_test(test_network_nearly_all),
 		cmocka_unit_test(test_bad_in_half),
 		cmocka_unit_test(test_nearly_as_well),
+		cmocka_unit_test(test_slow_network),
 		cmocka_unit_test(test_nics_of_a_rail),
 		cmocka_unit_test(test_nics_of_a_node_in_rails),
 		cmocka_unit_test(test_scattered),
