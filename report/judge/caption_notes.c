@@ -532,7 +532,8 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_unrouted, note_hca, note_fabrics, note_rails, note_sample,
 		note_pinglist,
 		note_follow,
-		note_short, note_shared, note_built_so, note_divided, note_modes, note_torch,
+		note_short, note_shared, note_built_so, note_divided,
+		note_modes, note_torch,
 		note_mixed, note_facts,
 		note_bad_rows, note_unread,
 	};

@@ -396,6 +396,25 @@ static double unrest(const struct effect_work *w, const struct effect_peers *x,
 	return fmax(effect_deviation(w->room, known), x->usual[way]);
 }
 
+/** Is rank @i with other nodes at least half as bad as @by, if not as surely,
+ *  or does nobody know?  Then it may be all of the GPU. */
+static bool bad_outside(const struct effect_work *w, size_t i, int way,
+			double by)
+{
+	bool known = false;
+	double v[2];
+
+	for (size_t p = 0; p < w->nodes; p++) {
+		known |= isfinite(w->t.of[TX][i * w->nodes + p]) ||
+			 isfinite(w->t.of[RX][i * w->nodes + p]);
+	}
+	for (int k = 0; k < 2; k++) {
+		v[k] = effect_median(w, &w->t.of[k][i * w->nodes], w->nodes, 1);
+	}
+	return !known ||
+	       (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;
+}
+
 int effect_find_nvlinks(struct effect_work *w, double z)
 {
 	struct effect_peers x;
@@ -432,9 +451,14 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 		e.half = hypot(e.half, z * unrest(w, &x, r, way));
 		e.half_alone = e.half;
 		if (e.by + e.half < 0) {
-			p.direction = direction_of(way);
-			rc = effect_add(w, &p, NULL, &e,
-					part_measured(w->run, &p));
+			struct part gpu = part_at(PART_GPU, r->node, r->gpu);
+
+			p.direction = gpu.direction = direction_of(way);
+			rc = bad_outside(w, i, way, e.by) ?
+				     effect_add(w, &gpu, &p, &e,
+						part_measured(w->run, &p)) :
+				     effect_add(w, &p, NULL, &e,
+						part_measured(w->run, &p));
 		}
 	}
 	effect_peers_release(&x);

@@ -160,8 +160,9 @@ static void what_is_built_so(void **state)
 			bool spared = but && (r.ranks[s].node == 5 ||
 					      r.ranks[d].node == 5);
 
-			r.cells[at].bw_GB_s *=
-				fake_hits(&r, &rail, s, d) && !spared ? 0.9F : 1;
+			if (fake_hits(&r, &rail, s, d) && !spared) {
+				r.cells[at].bw_GB_s *= 0.9F;
+			}
 		}
 		note_built_so(&r, &out);
 		if (but) {
