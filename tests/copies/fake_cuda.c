@@ -317,6 +317,12 @@ FAKE(cuMemFree_v2, CUdeviceptr mem)
 	return unmap(mem);
 }
 
+FAKE(cuMemGetInfo_v2, size_t *left, size_t *total)
+{
+	*left = *total = (size_t)1 << 30;
+	return CUDA_SUCCESS;
+}
+
 FAKE(cuMemAllocHost_v2, void **mem, size_t bytes)
 {
 	*mem = calloc(1, bytes);
