@@ -59,9 +59,13 @@ static void compose_env(const struct launch *l, size_t k, struct args *env)
 
 static int find_agents(struct launch *l, const struct spec *s, struct err *e)
 {
-	l->n_agents = (size_t)spec_local_agents(s);
+	if (launcher_hosts(&launcher_local, s, &l->nodes, e) < 0) {
+		return -1;
+	}
+	/* of the nodes that are left: -x */
 	l->hosted = (size_t)spec_hosted(s);
-	return launcher_hosts(&launcher_local, s, &l->nodes, e);
+	l->n_agents = (l->nodes.n + l->hosted - 1) / l->hosted;
+	return 0;
 }
 
 static int local_describe(const struct launch_request *r, struct str *out,

@@ -50,7 +50,7 @@ const text = atob(packed.textContent);
 const bytes = new Uint8Array(text.length);
 for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
 const stream = new Blob([bytes]).stream()
-	.pipeThrough(new DecompressionStream('deflate-raw'));
+	.pipeThrough(new DecompressionStream('deflate'));
 const all = new Uint8Array(await new Response(stream).arrayBuffer());
 packed.remove();
 let at = 4 + new DataView(all.buffer).getUint32(0, true);

@@ -345,6 +345,7 @@ static const struct type_ops types[] = {
 int64_t spec_hosted(const struct spec *s)
 {
 	return s->local && s->local_nodes > SPEC_MODEL_ALONE &&
+			       !s->exclude[0] && !s->nodelist[0] &&
 			       spec_transport_is(s->transport, XPORT_MODEL) ?
 		       SPEC_MODEL_HOSTED : 1;
 }

@@ -2,32 +2,15 @@
 /* PNG (RFC 2083) around zlib (RFC 1950). */
 #include "report/base/png.h"
 
-#include "report/base/deflate.h"
+#include <zlib.h>
 
-#include <string.h>
+#include "report/base/pack.h"
 
 static void add_u32(struct str *out, uint32_t v)
 {
 	for (int shift = 24; shift >= 0; shift -= 8) {
 		str_addch(out, (char)(v >> shift & 0xff));
 	}
-}
-
-static uint32_t crc(const char *bytes, size_t n)
-{
-	uint32_t table[256], c = ~0U;
-
-	for (uint32_t i = 0; i < 256; i++) {
-		table[i] = i;
-		for (int k = 0; k < 8; k++) {
-			table[i] = table[i] >> 1 ^
-				   (table[i] & 1 ? 0xedb88320U : 0);
-		}
-	}
-	for (size_t i = 0; i < n; i++) {
-		c = table[(c ^ (uint8_t)bytes[i]) & 0xff] ^ c >> 8;
-	}
-	return ~c;
 }
 
 static void add_chunk(struct str *out, const char kind[4],
@@ -39,7 +22,9 @@ static void add_chunk(struct str *out, const char kind[4],
 	from = out->len;
 	str_addmem(out, kind, 4);
 	str_addmem(out, data->data, data->len);
-	add_u32(out, out->failed ? 0 : crc(out->data + from, out->len - from));
+	add_u32(out, out->failed ? 0 :
+		     (uint32_t)crc32(0, (const Bytef *)out->data + from,
+				     (uInt)(out->len - from)));
 }
 
 /** Each row behind a zero, which says that it stands as it is; two pixels a
@@ -57,19 +42,6 @@ static void add_rows(const uint8_t *pixels, int width, int height,
 			str_addch(out, (char)(row[x] << 4 | next));
 		}
 	}
-}
-
-static void add_zlib(const struct str *raw, struct str *out)
-{
-	uint32_t a = 1, b = 0;
-
-	str_addmem(out, "\x78\x01", 2);
-	deflate_add(raw->data, raw->len, out);
-	for (size_t i = 0; i < raw->len; i++) {
-		a = (a + (uint8_t)raw->data[i]) % 65521;
-		b = (b + a) % 65521;
-	}
-	add_u32(out, b << 16 | a);
 }
 
 void png_add(const uint8_t *pixels, int width, int height,
@@ -91,7 +63,7 @@ void png_add(const uint8_t *pixels, int width, int height,
 	add_chunk(out, "PLTE", &data);
 	add_rows(pixels, width, height, &raw);
 	str_reset(&data);
-	add_zlib(&raw, &data);
+	pack_add(raw.data, raw.len, &data);
 	out->failed |= raw.failed || data.failed;
 	add_chunk(out, "IDAT", &data);
 	str_reset(&data);

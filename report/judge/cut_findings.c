@@ -30,6 +30,7 @@ struct cut {
 	uint8_t *lost;		/* of each node */
 	int n_lost;
 	const char *link;	/* what befell one by which it listens; NULL */
+	bool down;		/* it is down: then one is as good as most */
 	bool ended;		/* they were not cut off, but ended */
 	int64_t first_s, last_s;
 };
@@ -72,11 +73,12 @@ static void note_time(const struct run *run, int node, struct cut *c)
 	}
 }
 
-/** What befell a link of the coordinator's own, by its own word; NULL. */
-static const char *own_word(const struct run *run)
+/** What befell a link of the coordinator's own, by which one was lost, by its
+ *  own word. */
+static void take_own_word(const struct run *run, struct cut *c)
 {
-	const char *said = NULL;
-
+	c->link = NULL;
+	c->down = false;
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
 		const char *state = strrchr(e->detail, ' ');
@@ -86,11 +88,12 @@ static const char *own_word(const struct run *run)
 			continue;
 		}
 		if (strcmp(state, " flapped") != 0) {
-			return "its own link is down";
+			c->link = "its own link is down";
+			c->down = true;
+			return;
 		}
-		said = "its own link went down and came back";
+		c->link = "its own link went down and came back";
 	}
-	return said;
 }
 
 /** Did most agents fall silent, or with @ended hang up, at once? */
@@ -113,9 +116,9 @@ static bool is_cut(const struct run *run, const struct gone_list *gone,
 			note_time(run, node, c);
 		}
 	}
-	c->link = own_word(run);
+	take_own_word(run, c);
 	return c->n_lost >= (c->link && !ended ? 1 : MIN_LOST) &&
-	       2 * c->n_lost > others &&
+	       (2 * c->n_lost > others || (c->down && !ended)) &&
 	       c->last_s - c->first_s <= (ended ? ENDED_S : WINDOW_S);
 }
 

@@ -45,6 +45,9 @@ void cut_findings(const struct run *run, struct gone_list *gone,
  *  and their cells are @explained. */
 void starved_findings(const struct run *run, struct gone_list *gone,
 		      uint8_t *explained, struct verdict *v);
+/** Where most tests were lost to that and none passed: those that failed show
+ *  no fault either, and what they were found guilty of is a warning. */
+void starved_excuse(const struct run *run, struct verdict *v);
 /** Of every probe, last: where each node is named in @v for having no agent,
  *  one finding that names none takes the place of those. */
 void absent_findings(const struct run *run, struct verdict *v);

@@ -432,6 +432,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 			explain(run, passes[i], explained, marks, v);
 		}
 	}
+	starved_excuse(run, v);
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		others[i](run, v);
 	}

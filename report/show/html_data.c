@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "report/base/deflate.h"
+#include "report/base/pack.h"
 #include "report/base/html_text.h"
 #include "report/base/palette.h"
 #include "report/model/part.h"
@@ -228,7 +228,7 @@ void html_data(const struct judged *j, struct str *out)
 		add_touched(&j->run, &j->verdict.findings[i].part, &raw);
 	}
 	if (!raw.failed) {
-		deflate_add(raw.data, raw.len, &packed);
+		pack_add(raw.data, raw.len, &packed);
 	}
 	str_add(out, "<script type=\"text/plain\" id=\"data\">");
 	html_base64(out, packed.data, packed.len);

@@ -42,7 +42,7 @@ static void show(const struct judged *j, FILE *out)
 	judged_words(j, 80, true, TERM_ASCII, &text);
 	judged_words(j, 0, false, TERM_ASCII, &text);
 	judged_details(j, 80, &text);
-	judged_json(j, fuzz_dir, out, &e);
+	judged_json(j, true, out, &e);
 	str_release(&text);
 }
 

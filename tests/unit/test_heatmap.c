@@ -449,7 +449,7 @@ static void test_png(void **state)
 	assert_memory_equal(png.data + 12, "IHDR\0\0\0\3\0\0\0\2\4\3\0\0\0",
 			    17);
 	/* rows: 0 01 10, 0 00 10; Adler-32 of them */
-	assert_memory_equal(png.data + 8 + 25 + 60 + 8, "\x78\1", 2);
+	assert_memory_equal(png.data + 8 + 25 + 60 + 8, "\x78", 1);
 	assert_memory_equal(png.data + png.len - 12 - 8, "\0\x5b\0\x22", 4);
 	assert_memory_equal(png.data + png.len - 4, "\xae\x42\x60\x82", 4);
 	str_release(&png);

@@ -805,9 +805,12 @@ static void test_coordinator_cut(void **state)
 		  .link = "eth0 flapped", .cut = true },
 		{ .nodes = 8, .lost = 2, .why = "no message for 15 s",
 		  .link = "eth0 flapped" },
-		/* one way of several that it has */
+		/* by one way of several that it has: that of those who were
+		 * lost */
 		{ .nodes = 8, .lost = 2, .why = "no message for 15 s",
-		  .link = "eth0 down" },
+		  .link = "eth0 down", .cut = true },
+		{ .nodes = 3, .lost = 1, .why = "no message for 6 s",
+		  .link = "eth0 no_carrier", .cut = true },
 		{ .nodes = 4, .lost = 2, .why = "no message for 2 s",
 		  .link = "eth0 flapped", .cut = true, .early = true },
 	};
@@ -1023,6 +1026,40 @@ static void test_starved(void **state)
 	}
 }
 
+/** The few of its tests that were tried are no proof where none passed. */
+static void test_starved_and_failed(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	for (int passes = 0; passes < 2; passes++) {
+		fake_run(&r, 2, 4, 4);
+		for (int n = 0; n < 2; n++) {
+			const struct fake_fault f = { .kind = PART_NODE,
+						      .a = n };
+
+			fake_break(&r, &f, OUTCOME_NOT_RUN, "starved");
+		}
+		fake_cell(&r, 1, 4, OUTCOME_TIMEOUT, "task_timeout");
+		fake_cell(&r, 4, 1, OUTCOME_TIMEOUT, "task_timeout");
+		if (passes) {
+			fake_cell(&r, 0, 5, OUTCOME_OK, "");
+		}
+		v = judge(&r);
+		assert_int_equal(v.status, passes ? VERDICT_FAIL :
+						    VERDICT_PARTIAL);
+		assert_int_equal(v.n, 2);
+		if (!passes) {
+			assert_int_equal(v.n_exclude, 0);
+			assert_string_equal(v.findings[0].code, "starved");
+			assert_false(v.findings[1].fail);
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** It was before, and after that: none is counted. */
 static void test_starved_between_tests(void **state)
 {
@@ -1225,6 +1262,7 @@ int main(void)
 		cmocka_unit_test(test_lost_in_the_middle),
 		cmocka_unit_test(test_lost_at_the_end),
 		cmocka_unit_test(test_starved),
+		cmocka_unit_test(test_starved_and_failed),
 		cmocka_unit_test(test_starved_between_tests),
 		cmocka_unit_test(test_gone_by_launcher),
 		cmocka_unit_test(test_all_gpus_gone),
