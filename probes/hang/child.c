@@ -254,6 +254,23 @@ static int64_t gpu_of(const struct look *l, int64_t pid)
 	return n == 1 ? gpu : RECORD_NONE;
 }
 
+/** Does a process that is none of the ranks use it? */
+static bool is_shared(const struct look *l, const struct gpu_use *use)
+{
+	for (unsigned int k = 0; k < use->n_pids; k++) {
+		size_t i = 0;
+
+		while (i < l->procs.n &&
+		       l->procs.list[i].pid != (int64_t)use->pids[k]) {
+			i++;
+		}
+		if (i == l->procs.n) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /** @r: by the last answer, which @first says of the first one; or NULL. */
 static void say_row(const struct look *l, const struct proc *p,
 		    const struct ras_rank *first, const struct ras_rank *r)
@@ -309,10 +326,13 @@ static void say_row(const struct look *l, const struct proc *p,
 		const struct gpu_use *use = &l->use[row.gpu];
 
 		row.gpu_busy_pct = use->busy_pct;
-		row.gpu_power_W = use->power_W;
-		row.gpu_sm_pct = use->sm_pct;
-		row.gpu_warp_pct = use->warp_pct;
-		row.gpu_link_MiB_s = use->link_MiB_s;
+		/* else what others do there would be held against it */
+		if (!is_shared(l, use)) {
+			row.gpu_power_W = use->power_W;
+			row.gpu_sm_pct = use->sm_pct;
+			row.gpu_warp_pct = use->warp_pct;
+			row.gpu_link_MiB_s = use->link_MiB_s;
+		}
 	}
 	node_task_row(&schema_hang, &row);
 }

@@ -312,7 +312,7 @@ has_rows()
 	import base64, csv, hashlib, json, math, re, struct, sys, zlib
 	page = open(sys.argv[1] + '/report.html').read()
 	data = re.search('id="data">([^<]*)<', page)[1]
-	raw = zlib.decompress(base64.b64decode(data), -15)
+	raw = zlib.decompress(base64.b64decode(data))
 	size = struct.unpack_from('<I', raw)[0]
 	head, at = json.loads(raw[4:4 + size]), 4 + size
 	n, ranks = head['n'], head['ranks']

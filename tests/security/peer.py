@@ -24,6 +24,31 @@ def read(sock, n):
     return got
 
 
+def cbor(b, at=0):
+    """(value, end) of what RFC 8949 has at @at of @b, as far as it is used."""
+    kind, n = b[at] >> 5, b[at] & 31
+    at += 1
+    if kind == 7:
+        wide = {25: 'e', 26: 'f', 27: 'd'}.get(n)
+        if wide is None:
+            return {20: False, 21: True, 22: None}[n], at
+        size = struct.calcsize(wide)
+        return struct.unpack('>' + wide, b[at:at + size])[0], at + size
+    if n >= 24:
+        size = 1 << (n - 24)
+        n, at = int.from_bytes(b[at:at + size], 'big'), at + size
+    if kind in (0, 1):
+        return (n if kind == 0 else -1 - n), at
+    if kind in (2, 3):
+        text = b[at:at + n]
+        return (text.decode() if kind == 3 else text), at + n
+    items = []
+    for _ in range(n if kind == 4 else 2 * n):
+        item, at = cbor(b, at)
+        items.append(item)
+    return (items if kind == 4 else dict(zip(items[::2], items[1::2]))), at
+
+
 class Talk:
     """What both have said, and the keys that come of it."""
     def __init__(self, secret, kind, port):
@@ -96,7 +121,7 @@ class Wire:
             return None
         n = self.wanted()
         text, self.heard = self.heard[4:n], self.heard[n:]
-        return json.loads(text)
+        return json.loads(text) if text[:1] == b'{' else cbor(text)[0]
 
     def wanted(self):
         return 4 + struct.unpack('<I', self.heard[:4])[0]
