@@ -114,7 +114,7 @@ child_ended()
 }
 
 @test "an agent, then the coordinator do not run for a while: nobody is lost" {
-	begin --local=2x4 -b 1M -n 50 --timeout=20s --silence=2s \
+	begin --local=2x4 -b 1M -n 200 --timeout=20s --silence=2s \
 		--schedule=serial
 	agent=$(pids agent | tail -n 1)
 	coordinator=$(pids coordinator)
