@@ -482,7 +482,8 @@ await_dir()
 }
 
 @test "an agent that is lost in the middle is named, the others go on" {
-	timeout 120 "$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G -o run \
+	timeout 120 "$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G \
+		--timeout=10s -o run \
 		--env "X=$(seq -s, 50)" 3>&- >out 2>err &
 	front=$!
 	await_dir
