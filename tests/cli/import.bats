@@ -114,17 +114,17 @@ numbers_of_csv()
 # CODES: what is found in a run, or in a log, without a reference.
 codes_of()
 {
-	local dir=$1
+	local dir=$BATS_TEST_TMPDIR/alone
 
-	if [ ! -d "$dir" ]; then
-		"$GPUCHECK" import -q -o "$BATS_TEST_TMPDIR/alone" "$dir" \
-			>/dev/null
-		dir=$BATS_TEST_TMPDIR/alone
+	if [ -d "$1" ]; then
+		cp -r "$1" "$dir"	# report draws into it
+	else
+		"$GPUCHECK" import -q -o "$dir" "$1" >/dev/null
 	fi
 	"$GPUCHECK" report --json "$dir" |
 		jq -r '[.verdict.findings[] | .code + " " + .severity] |
 			join(" ")'
-	rm -rf "$BATS_TEST_TMPDIR/alone"
+	rm -rf "$dir"
 }
 
 @test "a sweep on its own: what is off is said, healthy ones say nothing" {
