@@ -79,13 +79,16 @@ static void serve(struct gpu_seat *s, int fd)
 	_exit(0);	/* the driver's own end can hang */
 }
 
-/* The process that watches owns what we leave. */
+/** Does not return.  @watcher is the process that started it. */
 static void become_tester(struct node *n, const struct gpu_id *id,
-			  struct tester *t, int fd)
+			  struct tester *t, int fd, pid_t watcher)
 {
 	struct gpu_seat s = { .id = *id, .spec = &n->spec, .row = t->row };
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != watcher) {
+		_exit(3);	/* it died before the line above */
+	}
 	for (size_t i = 0; i < n->n; i++) {
 		close(n->testers[i].fd);	/* else theirs never end */
 	}
@@ -123,8 +126,7 @@ static int start_tester(struct node *n, const struct gpu_id *id, int gpu,
 	}
 	if (t->pid == 0) {
 		close(ends[0]);
-		become_tester(n, id, t, ends[1]);
-		_exit(getppid() == watcher ? 0 : 3);
+		become_tester(n, id, t, ends[1], watcher);
 	}
 	close(ends[1]);
 	t->fd = ends[0];
@@ -149,7 +151,8 @@ static bool is_over(pid_t pid, int64_t deadline_ns, int *status)
 
 /** It @hangs, or has ended: say the row that it was at, unless it has said why
  *  it ends, and do without it. */
-static void give_up(struct tester *t, const struct step *step, bool hangs)
+static void give_up(struct tester *t, const struct step *step, int64_t limit_ns,
+		    bool hangs)
 {
 	struct gpu_row row = *t->row;
 	int status = 0;
@@ -166,7 +169,7 @@ static void give_up(struct tester *t, const struct step *step, bool hangs)
 		STR_COPY(row.code, "gpu_stuck");
 		snprintf(row.detail, sizeof(row.detail),
 			 "no answer within %.0f s",
-			 (double)step->limit_ns / NS_PER_S);
+			 (double)limit_ns / NS_PER_S);
 		node_task_row(&schema_gpu, &row);
 	} else if (WIFSIGNALED(status)) {
 		row.outcome = OUTCOME_CRASHED;
@@ -181,10 +184,10 @@ static void give_up(struct tester *t, const struct step *step, bool hangs)
 	t->busy = false;
 }
 
-/** Wait for those that are at work on @step. */
-static void wait_for(struct node *n, const struct step *step,
-		     int64_t deadline_ns)
+/** Wait for those that are at work on @step, for @limit_ns at most. */
+static void wait_for(struct node *n, const struct step *step, int64_t limit_ns)
 {
+	int64_t deadline_ns = clock_now_ns() + limit_ns;
 	struct pollfd fds[GPU_LIST_MAX];
 
 	for (;;) {
@@ -215,7 +218,7 @@ static void wait_for(struct node *n, const struct step *step,
 			    read(t->fd, &done, 1) == 1) {
 				t->busy = false;
 			} else if (t->busy) {
-				give_up(t, step, fds[i].revents == 0);
+				give_up(t, step, limit_ns, fds[i].revents == 0);
 			}
 		}
 	}
@@ -236,12 +239,12 @@ static void do_step(struct node *n, size_t k)
 		}
 		t->busy = true;
 		if (send(t->fd, &number, 1, MSG_NOSIGNAL) != 1) {
-			give_up(t, step, false);
+			give_up(t, step, limit_ns, false);
 		} else if (step->alone) {
-			wait_for(n, step, clock_now_ns() + limit_ns);
+			wait_for(n, step, limit_ns);
 		}
 	}
-	wait_for(n, step, clock_now_ns() + limit_ns);
+	wait_for(n, step, limit_ns);
 }
 
 /** They end with their pipes, or, where the driver holds them, later. */

@@ -155,12 +155,13 @@ bool gpu_test_compute(struct gpu_seat *s)
 	s->row->count = turn;
 	snprintf(s->row->hash, sizeof(s->row->hash), "%016" PRIx64, sum);
 	if (s->row->wrong > 0) {
-		seat_say(s, "wrong_result", "%" PRId64 " of %" PRIu64 " results "
+		seat_wrong(s, "wrong_result", "%" PRId64 " of %" PRIu64 " results "
 			 "by %s differ, the first of multiprocessor %" PRId64,
 			 s->row->wrong, (uint64_t)turn * BLOCKS, m.by,
 			 s->row->sm);
 	} else {
-		seat_say(s, "", "by %s", m.by);
+		snprintf(s->row->detail, sizeof(s->row->detail), "by %s", m.by);
+		seat_good(s);
 	}
 	return true;
 }

@@ -54,7 +54,7 @@ static bool copies(struct gpu_seat *s)
 	s->row->bw_GB_s = stats_median(v, SAMPLES) * s->drill.copy;
 	s->row->size_B = (int64_t)bytes;
 	s->row->count = (int64_t)SAMPLES * COPIES;
-	seat_say(s, "", "%s", "");
+	seat_good(s);
 	return true;
 }
 
@@ -198,12 +198,12 @@ static bool pattern(struct gpu_seat *s)
 		s->row->bw_GB_s = 2.0 * (double)m.bytes / read_s / 1e9;
 	}
 	if (found[0] > 0) {
-		seat_say(s, "memory_wrong", "%" PRIu64 " words of 8 bytes came "
+		seat_wrong(s, "memory_wrong", "%" PRIu64 " words of 8 bytes came "
 			 "back changed, the first at byte %" PRIu64 " of the "
 			 "piece that has it, bits 0x%016" PRIx64, found[0],
 			 found[1] * 16, found[2]);
 	} else {
-		seat_say(s, "", "%s", "");
+		seat_good(s);
 	}
 	return true;
 }

@@ -22,23 +22,33 @@ void seat_begin(struct gpu_seat *s, const char *test)
 	s->began_ns = clock_now_ns();
 }
 
+static void say_row(struct gpu_seat *s, enum outcome outcome)
+{
+	s->row->wall_s = (double)(clock_now_ns() - s->began_ns) / NS_PER_S;
+	s->row->outcome = outcome;
+	node_task_row(&schema_gpu, s->row);
+}
+
 __attribute__((format(printf, 4, 0)))
 static void say(struct gpu_seat *s, enum outcome outcome, const char *code,
 		const char *fmt, va_list ap)
 {
-	s->row->wall_s = (double)(clock_now_ns() - s->began_ns) / NS_PER_S;
-	s->row->outcome = outcome;
 	STR_COPY(s->row->code, code);
 	vsnprintf(s->row->detail, sizeof(s->row->detail), fmt, ap);
-	node_task_row(&schema_gpu, s->row);
+	say_row(s, outcome);
 }
 
-void seat_say(struct gpu_seat *s, const char *code, const char *fmt, ...)
+void seat_good(struct gpu_seat *s)
+{
+	say_row(s, OUTCOME_OK);
+}
+
+void seat_wrong(struct gpu_seat *s, const char *code, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(s, code[0] ? OUTCOME_CORRUPT : OUTCOME_OK, code, fmt, ap);
+	say(s, OUTCOME_CORRUPT, code, fmt, ap);
 	va_end(ap);
 }
 
@@ -98,6 +108,6 @@ bool gpu_test_open(struct gpu_seat *s)
 		fail(s, code, "%s", e.text);
 		return false;
 	}
-	seat_say(s, "", "%s", "");
+	seat_good(s);
 	return true;
 }

@@ -23,8 +23,10 @@ struct gpu_seat {
 
 /** A row of @test, with nothing measured. */
 void seat_begin(struct gpu_seat *s, const char *test);
-/** It is measured: say it.  With @wrong data it is corrupt, by @code. */
-void seat_say(struct gpu_seat *s, const char *code, const char *fmt, ...)
+/** It is measured, and good: say it. */
+void seat_good(struct gpu_seat *s);
+/** It is measured, and what came out is wrong: say so, with @code and how. */
+void seat_wrong(struct gpu_seat *s, const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /** It is not, as the driver said @rc while @doing; returns false. */
 bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing);
