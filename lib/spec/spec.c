@@ -405,7 +405,8 @@ int spec_set(struct spec *s, const struct spec_option *o, const char *text,
 		return 0;
 	}
 	err_set(e, 0, "--%s: %s", o->name, why.text);
-	return why.hint[0] ? err_hint(e, "%s", why.hint) : -1;
+	return why.hint[0] ? err_hint(e, "%s", why.hint) :
+	       o->hint	   ? err_hint(e, "%s", o->hint) : -1;
 }
 
 const char *spec_argh(const struct spec_option *o)

@@ -267,6 +267,8 @@ struct spec_option {
 	const char *argh;	/* what --help calls the value, where it is not
 				 * as its type has it: spec_argh() */
 	const char *help;	/* lower case, no full stop */
+	const char *hint;	/* to a value that it does not take, where the
+				 * type has none; NULL */
 	const char *heading;	/* of this and those below it, in --help */
 	bool optional_value;	/* without one: of a text "-", of a choice the
 				 * second word */

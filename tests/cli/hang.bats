@@ -138,4 +138,7 @@ look()
 	grep -q "Slurm knows no nodes of job 4711" err
 	run_p hang 47x
 	[ "$status" -eq 2 ]
+	run_p hang --nodes='n[1-2]' --ssh
+	[ "$status" -eq 2 ]
+	grep -q "names of nodes: --nodelist" err
 }

@@ -8,9 +8,11 @@
 load ../ping/helper
 
 ssh_options=()
+beside=()
 
 # sshd_up K...: an sshd on every node, and a key that opens it.  Its host key is
-# $key (host), whom it lets in says $door (authorized).
+# $key (host), whom it lets in says $door (authorized); the command $beside, if
+# there is one, gets it as its arguments and goes on as that.
 sshd_up()
 {
 	local k name
@@ -28,7 +30,7 @@ sshd_up()
 			StrictModes=no PidFile=none UsePAM=no \
 			"AuthorizedKeysFile $CLUSTER/ssh/${door:-authorized}" \
 			PermitRootLogin=yes | sed 's/=/ /' >"sshd.$k"
-		node-run "$k" /usr/sbin/sshd -D -e -f "$PWD/sshd.$k" \
+		node-run "$k" "${beside[@]}" /usr/sbin/sshd -D -e -f "$PWD/sshd.$k" \
 			>>sshd.out 2>&1 3>&- 4>&- &
 		# shellcheck disable=SC2034  # for teardown
 		agents[k]=$!

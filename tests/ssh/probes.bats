@@ -47,3 +47,37 @@ load helper
 	expect "$(jq -r .findings[].code "$dir/verdict.json" | sort -u)" \
 		ssh_program
 }
+
+@test "hang: the rank that is stopped, on the nodes that are named" {
+	# each node with processes of its own: ranks 2 and 3 are on n2
+	local k
+	head -c 8192 /dev/zero >libnccl.so.2
+	cat >job <<-'E'
+		#!/bin/bash
+		# job PLACE SSHD...: two ranks of four beside it
+		for k in 0 1; do
+			RANK=$((${HOSTNAME#n} * 2 - 2 + k)) WORLD_SIZE=4 \
+				NCCL_RAS_ADDR=127.0.0.1:1 "$1/../fake/ras/rank" \
+				libnccl.so.2 "$([ $HOSTNAME$k = n21 ] &&
+					echo stop || echo sleep)" \
+				>"ready.$HOSTNAME.$k" &
+		done
+		shift
+		exec "$@"
+	E
+	chmod +x job
+	# shellcheck disable=SC2034  # for sshd_up
+	beside=(unshare --pid --fork --kill-child --mount-proc ./job
+		"$BATS_TEST_DIRNAME")
+	sshd_up 1 2 3
+	know_hosts
+	for k in 1.0 1.1 2.0 2.1; do
+		await 20 test -s "ready.n$k"
+	done
+	by_ssh 1 hang --nodelist=n[1-2] --ssh
+	expect "$(jq -r '.findings[] | "\(.node) \(.index) \(.code)"' \
+		"$dir/verdict.json")" "n2 3 rank_stopped"
+	expect "$(tail -n +2 "$dir/results.csv" | cut -d, -f1,2 | sort)" \
+		"$(printf '%s\n' n1,0 n1,1 n2,2 n2,3)"
+	says "^  *ssh n2 kill -CONT " out
+}
