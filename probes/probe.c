@@ -70,6 +70,8 @@ static const struct probe probes[] = {
 		.schema = &schema_gpu,
 		.node_column = "node",
 		.timeout_ns = 600 * NS_PER_S,
+		.takes = gpu_takes_ns,
+		.flows = true,
 		.child = gpu_child,
 	},
 	{
@@ -100,6 +102,11 @@ static const struct probe probes[] = {
 	COLLECTIVE("alltoall"),
 	COLLECTIVE("sendrecv"),
 };
+
+int64_t probe_limit_ns(const struct probe *p, const struct spec *s)
+{
+	return p->timeout_ns + (p->takes ? p->takes(s) : 0);
+}
 
 const struct probe *probe_find(const char *name)
 {

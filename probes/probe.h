@@ -36,8 +36,12 @@ struct probe {
 	const char *transport;	/* "auto" means this; NULL: by what is there */
 	/* of PROBE_NODES: */
 	const char *node_column;	/* which says whose row it is */
-	int64_t timeout_ns;		/* of the child, from its start */
+	int64_t timeout_ns;		/* of the child, from its start ... */
+	int64_t (*takes)(const struct spec *s);	/* beyond what a healthy one
+					 * takes, ns; NULL: that is little */
 	bool meets;		/* the children need each other: child.h */
+	bool flows;		/* its rows are written as they come; those that
+				 * meet do so anyway */
 	/**
 	 * Where they meet, pure: what each child is told when all are ready.
 	 * @nodes: an array of {"name", "pretend", "inventory", "ready"}, less
@@ -63,6 +67,9 @@ struct probe {
 	 */
 	json_t *(*shell)(const char *launcher, const struct spec *s);
 };
+
+/** So long a child may take, nanoseconds. */
+int64_t probe_limit_ns(const struct probe *p, const struct spec *s);
 
 /** By name, NULL when there is none. */
 const struct probe *probe_find(const char *name);

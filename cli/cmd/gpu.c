@@ -20,8 +20,7 @@ static int run_gpu(struct session *s)
 {
 	struct err e = { 0 };
 
-	if (s->spec.local && s->spec.local_nodes > 1 &&
-	    !spec_transport_is(s->spec.transport, XPORT_MODEL)) {
+	if (spec_is_shared(&s->spec)) {
 		err_set(&e, 0, "gpu tests the GPUs of this machine once, not "
 			"as those of %d nodes", (int)s->spec.local_nodes);
 		err_hint(&e, "--local alone, or --transport=sim for a model");

@@ -161,6 +161,8 @@ static void foresee_nodes(struct forecast *f)
 {
 	if (f->probe->meets) {
 		foresee_ping(f);
+	} else if (f->probe->takes) {
+		f->time_s = (double)f->probe->takes(&f->spec) / NS_PER_S;
 	} else {
 		f->most_s = (double)f->probe->timeout_ns / NS_PER_S;
 	}
@@ -241,7 +243,7 @@ int forecast_sample(const struct forecast *f, double *time_s)
 	double all = f->ranks ? (double)f->cells / (double)f->ranks : 0;
 	int k = 1;
 
-	if (!(f->time_s > FORECAST_LONG_S)) {
+	if (f->probe->kind == PROBE_NODES || !(f->time_s > FORECAST_LONG_S)) {
 		return 0;
 	}
 	while (2 * k < all &&

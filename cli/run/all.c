@@ -36,6 +36,8 @@ struct layer {
 	int share_percent;
 	const char *model_lacks;	/* why not by sim, where not */
 	bool group;		/* a collective */
+	bool gpus;		/* tests each GPU by itself ... */
+	bool deepens;		/* ... and without @full more with --deep */
 };
 
 /* One size, and half the patience: what is broken shows as well. */
@@ -49,12 +51,15 @@ static const char *const quick_group[] = {
 };
 
 static const char *const diagnosed[] = { "--diagnose", NULL };
+static const char *const gpu_links[] = { "--quick", NULL };
 
 static const struct layer layers[] = {
 	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
 	{ .probe = "ib", .quick = quick_pairs, .share_percent = 25 },
+	/* what is wrong with a GPU is not to be blamed on its links */
+	{ .probe = "gpu", .full = gpu_links, .gpus = true, .deepens = true },
 	{ .probe = "p2p", .full = diagnosed, .goes_on = true,
 	  .quick = quick_pairs, .share_percent = 40 },
 	{ .probe = "allreduce", .quick = quick_group, .group = true,
@@ -81,6 +86,12 @@ static const char *unfit(const struct layer *layer, const struct spec *s)
 
 	snprintf(lacks, sizeof(lacks), "--transport=%s cannot run collectives",
 		 s->transport);
+	if (layer->gpus && spec_is_shared(s)) {
+		return "pretend nodes would take turns on the same GPUs";
+	}
+	if (layer->gpus && spec_transport_is(s->transport, XPORT_SOCKETS)) {
+		return "--transport=tcp touches no GPU";
+	}
 	return !ops			  ? NULL :
 	       xport_is(ops, XPORT_MODEL) ? layer->model_lacks :
 	       layer->group && !ops->collective ? lacks :
@@ -127,7 +138,8 @@ static struct step make_step(struct all_run *l, const struct layer *layer)
 	l->env[0] = l->n_expect ? str_text(&l->expect) : NULL;
 	return (struct step){ .command = layer->probe, .name = layer->probe,
 			      .options = l->spec.quick ? layer->quick :
-							 layer->full,
+					 l->spec.deep && layer->deepens ?
+							 NULL : layer->full,
 			      .env = l->env, .goes_on = layer->goes_on,
 			      .share_percent = layer->share_percent };
 }
@@ -193,14 +205,32 @@ static void add_cells(const json_t *verdict, struct step_row *row)
 								 "findings"));
 }
 
+/** Is what all that was found says that there is no GPU? */
+static bool lacks_gpus(const json_t *verdict)
+{
+	const json_t *findings = json_object_get(verdict, "findings"), *f;
+	size_t i, n = 0;
+
+	json_array_foreach(findings, i, f) {
+		n += strcmp(json_member(f, "code"), "gpu_missing") == 0;
+	}
+	return n > 0 && n == json_array_size(findings) &&
+	       strcmp(json_member(verdict, "status"), "unknown") == 0;
+}
+
 /** outcome, code and detail. */
-static void add_outcome(const struct step_end *end, struct step_row *row)
+static void add_outcome(const struct layer *layer, const struct step_end *end,
+			struct step_row *row)
 {
 	snprintf(row->detail, sizeof(row->detail), "%s%s%s", end->why.text,
 		 end->why.hint[0] ? "; " : "", end->why.hint);
 	if (end->absent) {
 		row->outcome = OUTCOME_SKIPPED;
 		STR_COPY(row->code, STEP_ABSENT);
+	} else if (layer->gpus && lacks_gpus(end->verdict)) {
+		row->outcome = OUTCOME_SKIPPED;
+		STR_COPY(row->code, STEP_ABSENT);
+		STR_COPY(row->detail, "no node has a GPU that can be used");
 	} else if (end->code == CODE_PARTIAL &&
 		   (!end->ran || !end->verdict)) {
 		row->outcome = OUTCOME_NOT_RUN;
@@ -244,7 +274,7 @@ static void take_layer(struct all_run *l, const struct layer *layer,
 	step_run(&l->place, &step, &end);
 	row->exit_code = end.ran ? end.code : RECORD_NONE;
 	row->wall_s = end.ran ? end.wall_s : NAN;
-	add_outcome(&end, row);
+	add_outcome(layer, &end, row);
 	if (row->outcome == OUTCOME_OK) {
 		add_cells(end.verdict, row);
 	}

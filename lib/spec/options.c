@@ -304,8 +304,10 @@ const struct spec_option spec_options[] = {
 	  .resumed = SPEC_LIMITS,
 	  .help = "a part slower by that is a fault, not a warning (10)" },
 	{ .name = "quick", .type = SPEC_FLAG,
-	  .commands = SPEC_CMD_ALL | PROBE | PLAN, FIELD(quick),
-	  .help = "for a first look: of pairs --sample=3" },
+	  .commands = SPEC_CMD_ALL | PROBE | SPEC_CMD_GPU | PLAN, FIELD(quick),
+	  .help = "for a first look: pairs --sample=3, links of GPUs" },
+	{ .name = "deep", .type = SPEC_FLAG, .commands = SPEC_CMD_ALL | PLAN,
+	  FIELD(deep), .help = "test memory and arithmetic of the GPUs, too" },
 	{ .name = "resume", .type = SPEC_TEXT, .commands = PROBE, FIELD(resume),
 	  .argh = "DIR", .resumed = SPEC_COMMANDS,
 	  .help = "continue an unfinished run" },
@@ -455,6 +457,12 @@ bool spec_launcher_is(const char *name, unsigned flags)
 bool spec_transport_is(const char *name, unsigned flags)
 {
 	return (flags_of(transport_words, name) & flags) != 0;
+}
+
+bool spec_is_shared(const struct spec *s)
+{
+	return s->local && s->local_nodes > 1 &&
+	       !spec_transport_is(s->transport, XPORT_MODEL);
 }
 
 const char *spec_transport_rank(const char *name)

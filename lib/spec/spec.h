@@ -93,6 +93,7 @@ struct spec {
 	int64_t slow_percent;	/* that make a slow part a fault; 0 = 10, or as
 				 * the run had it */
 	bool quick;		/* a minute's worth */
+	bool deep;		/* of all: more than the links of GPUs */
 	char resume[PATH_MAX];
 	/* memlock */
 	bool node;		/* this node only; kept only where -o says */
@@ -304,6 +305,8 @@ bool spec_launcher_is(const char *name, unsigned flags);
 /** Is @name a transport with one of @flags, a mask of enum xport_caps?  @name
  *  may be unknown. */
 bool spec_transport_is(const char *name, unsigned flags);
+/** Are its nodes pretend ones that share the GPUs of this machine? */
+bool spec_is_shared(const struct spec *s);
 /** What one of its ranks is: "GPU", "port", else "rank". */
 const char *spec_transport_rank(const char *name);
 

@@ -28,6 +28,9 @@
 
 #define ASK_NS (20 * NS_PER_S)
 #define END_NS (5 * NS_PER_S)
+/* From a node to the next, so that the power of a room does not go up in one
+ * step: eight GPUs take 5 kW more. */
+#define STAGGER_NS (10 * NS_PER_MS)
 
 static const struct step {
 	bool (*run)(struct gpu_seat *s);
@@ -35,15 +38,16 @@ static const struct step {
 	int64_t limit_ns;
 	bool alone;		/* one GPU at a time */
 	bool computes;		/* for the time of --compute, too */
+	bool deep;		/* not with --quick */
 } steps[] = {
 	{ .run = gpu_test_open, .test = GPU_TEST_OPEN,
 	  .limit_ns = 60 * NS_PER_S },
 	{ .run = gpu_test_link, .test = GPU_TEST_H2D,
 	  .limit_ns = 10 * NS_PER_S, .alone = true },
 	{ .run = gpu_test_memory, .test = GPU_TEST_COPY,
-	  .limit_ns = 30 * NS_PER_S },
+	  .limit_ns = 30 * NS_PER_S, .deep = true },
 	{ .run = gpu_test_compute, .test = GPU_TEST_COMPUTE,
-	  .limit_ns = 20 * NS_PER_S, .computes = true },
+	  .limit_ns = 20 * NS_PER_S, .computes = true, .deep = true },
 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 
@@ -266,6 +270,18 @@ static void end_testers(struct node *n)
 	}
 }
 
+static bool is_wanted(const struct spec *s, const struct step *step)
+{
+	return !(step->deep && s->quick) &&
+	       !(step->computes && s->compute_ns == 0);
+}
+
+int64_t gpu_takes_ns(const struct spec *s)
+{
+	return s->quick ? 3 * NS_PER_S :
+			  6 * NS_PER_S + s->compute_ns + s->nodes * STAGGER_NS;
+}
+
 static int test(struct node *n, struct gpu_list *l, struct err *e)
 {
 	int rc = 0;
@@ -282,7 +298,9 @@ static int test(struct node *n, struct gpu_list *l, struct err *e)
 		}
 	}
 	for (size_t k = 0; k < STEPS; k++) {
-		if (!steps[k].computes || n->spec.compute_ns > 0) {
+		if (is_wanted(&n->spec, &steps[k])) {
+			clock_sleep(steps[k].computes ?
+				    n->number * STAGGER_NS : 0);
 			do_step(n, k);
 		}
 	}
@@ -323,7 +341,7 @@ static int run_model(const struct node *n, struct err *e)
 				   e) < 0) {
 			return -1;
 		}
-		gpu_model_rows(&row, &drill,
+		gpu_model_rows(&row, &drill, n->spec.quick,
 			       hash_mix((uint64_t)n->spec.seed,
 					(uint64_t)n->number, 0, 0));
 	}

@@ -8,9 +8,10 @@
 #include "probes/gpu/drills.h"
 
 /** --transport=sim: the rows of @row->gpu of @row->node, as a healthy H200 has
- *  them within half a percent, but for the drill.  A model for trying verdict,
+ *  them within half a percent, but for the drill; with
+ *  @quick of the link to the host alone.  A model for trying verdict,
  *  pictures and scripts where there is no GPU. */
 void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
-		    uint64_t seed);
+		    bool quick, uint64_t seed);
 
 #endif

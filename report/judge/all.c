@@ -165,6 +165,18 @@ static bool same_nodes(const struct all_case *c, const struct said *low,
 	       low->part->peer_node == high->part->peer_node;
 }
 
+/** Is @high about a way of the GPU @low? */
+static bool of_gpu(const struct all_case *c, const struct said *low,
+		   const struct said *high)
+{
+	const struct part *g = low->part, *p = high->part;
+
+	return numbering(c, high) == BY_GPU &&
+	       ((p->node == g->node && p->index == g->index) ||
+		(p->kind == PART_PAIR && p->peer_node == g->node &&
+		 p->peer_index == g->index));
+}
+
 /** Is @high about memory that could not be locked, there? */
 static bool lacks_memory(const struct all_case *c, const struct said *low,
 			 const struct said *high)
@@ -212,6 +224,7 @@ static const struct {
 	{ KIND(NODE_NETWORK),
 	  KIND(NODE) | KIND(NIC) | KIND(SOCKET) | KIND(CABLE_SWAP), on_node },
 	{ KIND(NIC), KIND(NODE) | KIND(NODE_NETWORK), on_node },
+	{ KIND(GPU), KIND(GPU_NVLINK) | KIND(PAIR), of_gpu },
 	{ KIND(RAIL), KIND(NIC) | KIND(RAIL_LEAF), of_rail },
 	{ KIND(NODE_PAIR), KIND(PAIR), same_nodes },
 	{ KIND(INTER_NODE),

@@ -31,7 +31,7 @@ start()
 	# the machine may lack locked memory
 	[ "$status" -le 1 ]
 	[ "$(steps run)" = \
-		"memlock ok ping ok ib skipped p2p ok allreduce skipped" ]
+		"memlock ok ping ok ib skipped gpu skipped p2p ok allreduce skipped" ]
 	# a busy machine may hold up one pair or another
 	jq -e '.cells | add == 12 and .pass + .slow + .timeout == 12 and
 		.pass >= 8' run/p2p/verdict.json
@@ -50,7 +50,7 @@ start()
 	diff before out
 	run_p report --json run
 	[ "$(jq -r .verdict.probe out)" = all ]
-	[ "$(jq '.rows | length' out)" -eq 5 ]
+	[ "$(jq '.rows | length' out)" -eq 6 ]
 	grep -q 'id="p2p"' run/report.html
 }
 
@@ -59,7 +59,7 @@ start()
 	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
 	[ "$status" -eq 1 ]
 	[ "$(steps run)" = \
-		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
+		"memlock skipped ping skipped ib ok gpu ok p2p ok allreduce ok" ]
 	jq -e '.drill and .status == "fail" and (.findings | length == 1) and
 		(.findings[0] | .kind == "nic" and .node == "n0" and
 		 .index == 2 and .rungs == ["ib", "p2p", "allreduce"])' \
@@ -81,18 +81,32 @@ start()
 	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
 	[ "$status" -eq 0 ]
 	[ "$(steps run)" = \
-		"memlock skipped ping skipped ib ok p2p ok allreduce ok" ]
+		"memlock skipped ping skipped ib ok gpu ok p2p ok allreduce ok" ]
 	# what passes by a sample of its pairs says so
 	grep -q '^  p2p  *pass (sample) 24 pass' out
 	grep -q '^  allreduce  *pass  *[0-9]' out
 	grep -q '<td>pass (sample)</td>' run/report.html
 }
 
+@test "GPUs by themselves: their links, with --deep memory and arithmetic" {
+	echo 'slow h2d=1:3 factor=0.5' >drill
+	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
+	[ "$status" -eq 1 ]
+	jq -e '[.findings[] | .code] == ["gpu_slow"]' run/verdict.json
+	[ "$(wc -l <run/gpu/results.csv)" -eq $((8 * 4 + 1)) ]
+	run_p all --local=2x4 --transport=sim --dry-run
+	grep -q 'gpucheck gpu .*--quick' out
+	run_p all --local=2x4 --transport=sim --dry-run --deep
+	absent 'gpucheck gpu .*--quick' out
+	run_p all --local=2x4 --transport=sim --deep --quick
+	fails 2 "--quick does not go with --deep"
+}
+
 @test "one node alone: no ping, no ib, and that is no fault" {
 	run_p all --local=1x2 --transport=tcp --quick --max-time=200s -o run
 	[ "$status" -le 1 ]
 	[ "$(steps run)" = \
-		"memlock ok ping skipped ib skipped p2p ok allreduce skipped" ]
+		"memlock ok ping skipped ib skipped gpu skipped p2p ok allreduce skipped" ]
 	# each is told what is left of the time, as people would say it
 	jq -r '.argv[]' run/p2p/run.json | grep -qxE -- '--max-time=[0-9]+ms'
 	run_p all --local=1x1 --transport=tcp
@@ -115,7 +129,7 @@ slow_p2p()
 	wait "$front" || status=$?
 	[ "$status" -eq 3 ]
 	[ "$(steps run)" = \
-		"memlock ok ping ok ib skipped p2p error allreduce skipped" ]
+		"memlock ok ping ok ib skipped gpu skipped p2p error allreduce skipped" ]
 	grep -q 'p2p could not measure: gpucheck p2p was ended by signal 9' out
 	jq -e '[.findings[] | select(.code == "could_not_measure")] |
 		length == 1' run/verdict.json
@@ -171,7 +185,7 @@ in_job()
 	wait "$front" || status=$?
 	[ "$status" -eq 4 ]
 	[ "$(steps run)" = \
-		"memlock skipped ping skipped ib not_run p2p not_run allreduce not_run" ]
+		"memlock skipped ping skipped ib not_run gpu not_run p2p not_run allreduce not_run" ]
 	absent 'could not measure' out
 }
 

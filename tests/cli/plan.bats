@@ -199,11 +199,11 @@ nothing_made()
 	[ "$(value nodes)" = 1 ]
 	[ "$(value time)" = "20 s" ]
 	run_p plan all -N 4 -G 8 --quick
-	[ "$(awk '/^  (memlock|ping|ib|p2p|allreduce) /' out | wc -l)" -eq 5 ]
+	[ "$(awk '/^  (memlock|ping|ib|gpu|p2p|allreduce) /' out | wc -l)" -eq 6 ]
 	grep -qE "^  p2p +96  about [0-9]+ s$" out
 	run_p plan all --local=2x4 --transport=sim --json
-	jq -e '[.probes[] | .probe] == ["ib", "p2p", "allreduce"] and
-		.probes[1].cells == 56' out
+	jq -e '[.probes[] | .probe] == ["ib", "gpu", "p2p", "allreduce"] and
+		.probes[2].cells == 56' out
 }
 
 @test "plan: -v shows who talks with whom" {

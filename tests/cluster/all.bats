@@ -17,7 +17,7 @@ steps()
 	finish 1 || { node-run 2 umount --lazy "$GPUCHECK"; false; }
 	node-run 2 umount --lazy "$GPUCHECK"
 	expect "$(steps)" \
-		"memlock ok ping skipped ib skipped p2p ok allreduce skipped"
+		"memlock ok ping skipped ib skipped gpu skipped p2p ok allreduce skipped"
 	says '^exec .* conductor ' "$dir/job.sbatch"
 	expect "$(findings | grep gcn2)" "node gcn2 agent_missing"
 	expect "$(jq -c '.findings[] | select(.node == "gcn2").rungs' \
@@ -40,7 +40,7 @@ steps()
 	[ $((SECONDS - start)) -lt 60 ]
 	says 'with srun in the allocation' err
 	expect "$(steps)" \
-		"memlock ok ping ok ib skipped p2p ok allreduce skipped"
+		"memlock ok ping ok ib skipped gpu skipped p2p ok allreduce skipped"
 	# a busy machine makes some slow
 	expect "$(jq ".cells.pass + .cells.slow" "$dir/p2p/verdict.json")" 12
 	[ ! -e "$dir/job.sbatch" ]

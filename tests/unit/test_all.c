@@ -12,13 +12,13 @@
 #include "report/judge/all.h"
 #include "report/model/run_read.h"
 
-enum { MEMLOCK, PING, IB, P2P, ALLREDUCE, N_STEPS };
+enum { MEMLOCK, PING, IB, GPU, P2P, ALLREDUCE, N_STEPS };
 
 static const char *const names[N_STEPS] = {
-	"memlock", "ping", "ib", "p2p", "allreduce"
+	"memlock", "ping", "ib", "gpu", "p2p", "allreduce"
 };
 
-/** Five steps that found nothing, of 10 good cells each. */
+/** Six steps that found nothing, of 10 good cells each. */
 struct fixture {
 	struct all_step steps[N_STEPS];
 	json_t *said[N_STEPS];	/* their verdict.json */
@@ -164,7 +164,7 @@ static void test_nothing_found_passes(void **state)
 	assert_string_equal(text(f->verdict, "status"), "pass");
 	assert_string_equal(text(f->verdict, "probe"), "all");
 	assert_int_equal(json_integer_value(json_object_get(cells, "pass")),
-			 50);
+			 60);
 	assert_int_equal(exit_of(f, true, false), 0);
 }
 
@@ -282,6 +282,22 @@ static void test_a_warning_is_no_cause(void **state)
 
 	find(f, PING, part("node", "n1", -1, NULL, NULL), "warn", "loss");
 	find(f, P2P, part("gpu", "n1", 0, NULL, NULL), "fail", "dead");
+	assert_int_equal(json_array_size(judge(f)), 2);
+}
+
+/** What is wrong with a GPU is not blamed on its links; of others it is. */
+static void test_a_gpu_explains_its_links(void **state)
+{
+	struct fixture *f = *state;
+	json_t *p;
+
+	find(f, GPU, part("gpu", "n1", 3, NULL, NULL), "fail", "gpu_slow");
+	find(f, P2P, part("gpu_nvlink", "n1", 3, NULL, NULL), "fail", "slow");
+	p = find(f, P2P, part("pair", "n0", 3, "n1", NULL), "fail", "dead");
+	json_object_set_new(p, "peer_index", json_integer(3));
+	assert_int_equal(json_array_size(judge(f)), 1);
+	assert_string_equal(shown(judge(f), 0), "gpu n1 3 fail gpu,p2p");
+	json_object_set_new(p, "peer_index", json_integer(2));
 	assert_int_equal(json_array_size(judge(f)), 2);
 }
 
@@ -403,6 +419,7 @@ int main(void)
 		TEST(interfaces_are_hcas_by_name),
 		TEST(a_dead_node_explains_what_is_in_it),
 		TEST(a_warning_is_no_cause),
+		TEST(a_gpu_explains_its_links),
 		TEST(settings_of_other_nodes_are_others),
 		TEST(what_is_no_finding_is_left_out),
 		TEST(a_limit_explains_failures_to_get_memory),

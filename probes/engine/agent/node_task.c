@@ -91,7 +91,7 @@ static void finish(struct node_task *t)
 		code = "worker_hung";
 		snprintf(detail, sizeof(detail),
 			 "the child process did not end within %d s and was "
-			 "killed", (int)(t->probe->timeout_ns / 1000000000));
+			 "killed", (int)(t->limit_ns / 1000000000));
 	} else if (t->overran) {
 		outcome = "error";
 		code = "worker_noise";
@@ -164,14 +164,14 @@ static void give_room(uv_handle_t *h, size_t wanted, uv_buf_t *buf)
 	buf->len = buf->base != NULL ? wanted : 0;
 }
 
-/* Where nodes meet: the lines that are whole. */
+/* The lines that are whole. */
 static void pass_on(struct node_task *t)
 {
 	const char *text = str_text(&t->text);
 	const char *eol = memrchr(text, '\n', t->text.len);
 	size_t whole = eol != NULL ? (size_t)(eol - text) + 1 : 0;
 
-	if (!t->probe->meets || whole == 0) {
+	if ((!t->probe->meets && !t->probe->flows) || whole == 0) {
 		return;
 	}
 	t->said(t,
@@ -276,9 +276,15 @@ int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 		    void (*said)(struct node_task *t, json_t *msg), void *arg,
 		    struct err *e)
 {
+	struct spec spec;
 	int rc;
 
-	*t = (struct node_task){.probe = probe, .said = said, .arg = arg};
+	*t = (struct node_task){.probe = probe, .said = said, .arg = arg,
+				.limit_ns = probe->timeout_ns};
+	if (probe->takes &&
+	    spec_from_json(&spec, json_object_get(args, "options"), e) == 0) {
+		t->limit_ns = probe_limit_ns(probe, &spec);
+	}
 	uv_pipe_init(loop, &t->in, 0);
 	uv_pipe_init(loop, &t->out, 0);
 	uv_timer_init(loop, &t->timer);
@@ -295,7 +301,7 @@ int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
 			       probe->name);
 	}
 	uv_timer_start(&t->timer, timed_out,
-		       (uint64_t)(probe->timeout_ns / 1000000), 0);
+		       (uint64_t)(t->limit_ns / 1000000), 0);
 	uv_read_start((uv_stream_t *)&t->out, give_room, heard);
 	node_task_tell(t, args);
 	return 0;

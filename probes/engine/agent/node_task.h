@@ -21,13 +21,14 @@ struct node_task {
 	uv_pipe_t in, out;
 	uv_timer_t timer;
 	struct str text; /* that it has not said yet */
+	int64_t limit_ns;	/* of the child */
 	bool hung, overran;
 	bool noise;		/* a line of it was not a row */
 	int64_t exit_code;
 	int exit_signal;
 	int open_handles;	/* 0: idle */
 	/** What it says, as the coordinator reads it (new reference): once,
-	 *  when the task is idle again, "node_done".  Where nodes meet that is
+	 *  when the task is idle again, "node_done".  Of what flows that is
 	 *  the rest; "node_said" comes before, as often as it says something.
 	 */
 	void (*said)(struct node_task *t, json_t *msg);

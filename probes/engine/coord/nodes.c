@@ -183,7 +183,8 @@ static int nodes_start(struct coord *c, struct err *e)
 	}
 	w->deadline_ns =
 		clock_now_ns() + NODES_GRACE_NS +
-		(w->c->probe->meets ? MEET_NS : w->c->probe->timeout_ns);
+		(w->c->probe->meets ? MEET_NS :
+			probe_limit_ns(w->c->probe, &w->c->spec));
 	run_log_event(w->c->log, NULL, -1, "start", "%s, %d nodes",
 		      w->c->probe->name, w->n_nodes);
 	write_shell_rows(w);
