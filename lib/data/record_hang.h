@@ -57,7 +57,11 @@
 	REAL(gpu_link_MiB_s, "what that GPU sent and received by NVLink") \
 	INT(swapped_B, "memory of it that is swapped out") \
 	INT(faults, "pages that it had to read back while watched") \
-	TEXT(stack, 400, "--stacks: its innermost frames, the last first")
+	TEXT(stack, 400, "--stacks: its innermost frames, the last first") \
+	INT(stuck_tid, "its thread in one sleep of state D all the time") \
+	TEXT(stuck_in, 100, "name of that, and function of the kernel") \
+	TEXT(gpu_throttled, 48, "why that GPU's clocks were low most of the time") \
+	REAL(gpu_clock_MHz, "clock of its SMs")
 struct hang_row {
 	RECORD_FIELDS(HANG_COLUMNS)
 };

@@ -175,6 +175,10 @@ struct nvml {
 	NVML_FUNCTIONS(NVML_POINTER, NVML_POINTER)
 };
 
+/** Does the NVML @lib have the function @call, and say what was asked? */
+#define NVML_SAYS(lib, call, ...) \
+	((lib)->call != NULL && (lib)->call(__VA_ARGS__) == NVML_SUCCESS)
+
 /** The table, loaded once; NULL with @e when there is no NVML. */
 const struct nvml *dl_nvml(struct err *e);
 

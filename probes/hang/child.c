@@ -281,7 +281,9 @@ static void say_row(const struct look *l, const struct proc *p,
 		.comm_rank = RECORD_NONE, .comm_size = RECORD_NONE,
 		.async_error = RECORD_NONE, .behind = RECORD_NONE,
 		.gpu_sm_pct = NAN, .gpu_warp_pct = NAN, .gpu_link_MiB_s = NAN,
+		.gpu_clock_MHz = NAN,
 		.swapped_B = RECORD_NONE, .faults = RECORD_NONE,
+		.stuck_tid = RECORD_NONE,
 		.outcome = OUTCOME_OK,
 	};
 	bool same = p->first.started == p->last.started;
@@ -298,6 +300,12 @@ static void say_row(const struct look *l, const struct proc *p,
 		row.faults = p->last.faults - p->first.faults;
 		row.swapped_B = p->last.swapped_B >= 0 ? p->last.swapped_B :
 							 RECORD_NONE;
+	}
+	if (p->stuck.tid > 0) {
+		row.stuck_tid = p->stuck.tid;
+		snprintf(row.stuck_in, sizeof(row.stuck_in), "%s%s%s",
+			 p->stuck.name, p->stuck.waits_in[0] ? " in " : "",
+			 p->stuck.waits_in);
 	}
 	if (p - l->procs.list < (ptrdiff_t)l->n_stacks) {
 		STR_COPY(row.stack, l->stacks[p - l->procs.list].text);
@@ -326,6 +334,8 @@ static void say_row(const struct look *l, const struct proc *p,
 		const struct gpu_use *use = &l->use[row.gpu];
 
 		row.gpu_busy_pct = use->busy_pct;
+		row.gpu_clock_MHz = use->clock_MHz;
+		STR_COPY(row.gpu_throttled, use->throttled);
 		/* else what others do there would be held against it */
 		if (!is_shared(l, use)) {
 			row.gpu_power_W = use->power_W;
@@ -410,11 +420,27 @@ static void look_at_ranks(struct look *l, bool first)
 {
 	for (size_t i = 0; i < l->procs.n; i++) {
 		struct proc *p = &l->procs.list[i];
-		int64_t now = clock_now_ns();
 
+		if (first) {
+			proc_note_blocked(l->root, p);
+		}
 		proc_look(l->root, p->pid, first ? &p->first : &p->last);
-		p->watched_ns = first ? now : now - p->watched_ns;
+		if (!first) {
+			proc_find_stuck(l->root, p);
+		}
 	}
+}
+
+static bool some_have_ended(const struct look *l)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < l->procs.n; i++) {
+		const struct proc *p = &l->procs.list[i];
+
+		some = some || (p->first.state != 'X' && p->last.state == 'X');
+	}
+	return some;
 }
 
 static int watch(struct look *l)
@@ -434,6 +460,11 @@ static int watch(struct look *l)
 	}
 	complete_words(l);
 	look_at_ranks(l, false);
+	if (some_have_ended(l)) {
+		/* the others may be about to: a job at its end is no hang */
+		wait_until(clock_now_ns() + WATCH_NS);
+		look_at_ranks(l, false);
+	}
 	if (gpu_watch_end(gpus, clock_now_ns() + GPU_NS, l->use) < 0) {
 		say_fact("gpu_note", "NVML does not answer");
 	}

@@ -9,12 +9,13 @@
 
 #include "lib/base/clock.h"
 #include "probes/dl/nvml.h"
+#include "probes/host/gpu_state.h"
 
 #define SAMPLE_NS (NS_PER_S / 5)
 
 static const struct gpu_use unknown = {
-	.busy_pct = NAN, .power_W = NAN, .sm_pct = NAN, .warp_pct = NAN,
-	.link_MiB_s = NAN,
+	.busy_pct = NAN, .power_W = NAN, .clock_MHz = NAN, .sm_pct = NAN,
+	.warp_pct = NAN, .link_MiB_s = NAN,
 };
 
 struct gpu_watch {
@@ -24,27 +25,49 @@ struct gpu_watch {
 	int n;
 	struct gpu {
 		nvmlDevice_t dev;
-		double busy_pct, power_W;	/* sums */
-		int n_busy, n_power;
+		struct mean {
+			double sum;
+			int n;
+		} busy_pct, power_W, clock_MHz, throttled;
+		unsigned long long reasons;	/* of those */
 		nvmlGpmSample_t from, to;	/* NULL: it has none */
 		struct gpu_use use;
 	} gpus[GPU_WATCH_MAX];
 };
 
+static void add(struct mean *m, double value)
+{
+	m->sum += value;
+	m->n++;
+}
+
+static double mean_of(const struct mean *m)
+{
+	return m->n > 0 ? m->sum / m->n : NAN;
+}
+
 static void sample(const struct nvml *lib, struct gpu *s)
 {
+	unsigned long long reasons;
+	unsigned int value;
 	struct nvml_use use;
-	unsigned int milliwatts;
+	char words[sizeof(s->use.throttled)];
 
-	if (lib->nvmlDeviceGetUtilizationRates &&
-	    lib->nvmlDeviceGetUtilizationRates(s->dev, &use) == NVML_SUCCESS) {
-		s->busy_pct += use.gpu;
-		s->n_busy++;
+	if (NVML_SAYS(lib, nvmlDeviceGetUtilizationRates, s->dev, &use)) {
+		add(&s->busy_pct, use.gpu);
 	}
-	if (lib->nvmlDeviceGetPowerUsage &&
-	    lib->nvmlDeviceGetPowerUsage(s->dev, &milliwatts) == NVML_SUCCESS) {
-		s->power_W += milliwatts / 1e3;
-		s->n_power++;
+	if (NVML_SAYS(lib, nvmlDeviceGetPowerUsage, s->dev, &value)) {
+		add(&s->power_W, value / 1e3);
+	}
+	if (NVML_SAYS(lib, nvmlDeviceGetClockInfo, s->dev, NVML_CLOCK_SM,
+		      &value)) {
+		add(&s->clock_MHz, value);
+	}
+	if (NVML_SAYS(lib, nvmlDeviceGetCurrentClocksThrottleReasons, s->dev,
+		      &reasons)) {
+		gpu_throttle_words(reasons, words, sizeof(words));
+		add(&s->throttled, words[0] != '\0');
+		s->reasons |= reasons;
 	}
 }
 
@@ -98,9 +121,8 @@ static void list_processes(const struct nvml *lib, struct gpu *g)
 	struct nvml_process list[GPU_WATCH_PIDS];
 	unsigned int n = GPU_WATCH_PIDS;
 
-	if (lib->nvmlDeviceGetComputeRunningProcesses_v3 &&
-	    lib->nvmlDeviceGetComputeRunningProcesses_v3(g->dev, &n, list) ==
-		    NVML_SUCCESS) {
+	if (NVML_SAYS(lib, nvmlDeviceGetComputeRunningProcesses_v3, g->dev, &n,
+		      list)) {
 		for (unsigned int i = 0; i < n && i < GPU_WATCH_PIDS; i++) {
 			g->use.pids[g->use.n_pids++] = list[i].pid;
 		}
@@ -177,8 +199,13 @@ int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 		const struct gpu *g = &w->gpus[i];
 
 		use[i] = g->use;
-		use[i].busy_pct = g->n_busy > 0 ? g->busy_pct / g->n_busy : NAN;
-		use[i].power_W = g->n_power > 0 ? g->power_W / g->n_power : NAN;
+		use[i].busy_pct = mean_of(&g->busy_pct);
+		use[i].power_W = mean_of(&g->power_W);
+		use[i].clock_MHz = mean_of(&g->clock_MHz);
+		if (mean_of(&g->throttled) > 0.5) {
+			gpu_throttle_words(g->reasons, use[i].throttled,
+					   sizeof(use[i].throttled));
+		}
 	}
 	n = w->n;
 	free(w);

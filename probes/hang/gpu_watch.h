@@ -13,11 +13,13 @@
 
 struct gpu_use {
 	/* means; NAN = not known */
-	double busy_pct, power_W;
+	double busy_pct, power_W, clock_MHz;	/* of its SMs */
 	double sm_pct, warp_pct;	/* of its SMs those with work, of the
 					 * warps that it has room for those
 					 * there: from Hopper on */
 	double link_MiB_s;		/* by NVLink, both ways: the same */
+	char throttled[48];	/* most of the time, by what:
+				 * gpu_throttle_words(); "" = it was not */
 	unsigned int pids[GPU_WATCH_PIDS], n_pids;	/* that use it */
 };
 

@@ -29,7 +29,8 @@ int proc_look(const char *root, int64_t pid, struct proc_look *l)
 	long long parent = 0;
 	int64_t kib;
 
-	*l = (struct proc_look){ .state = 'X', .swapped_B = -1 };
+	*l = (struct proc_look){ .state = 'X', .swapped_B = -1,
+				 .at_ns = clock_now_ns() };
 	if (sysfile_read(stat, sizeof(stat), "%s/proc/%" PRId64 "/stat", root,
 			 pid) < 0) {
 		return -1;
@@ -68,13 +69,84 @@ int proc_look(const char *root, int64_t pid, struct proc_look *l)
 double proc_cpu(const struct proc *p)
 {
 	if (p->first.state == 'X' || p->last.state == 'X' ||
-	    p->first.started != p->last.started || p->watched_ns <= 0) {
+	    p->first.started != p->last.started ||
+	    p->first.at_ns >= p->last.at_ns) {
 		return NAN;
 	}
 	return (double)(p->last.ticks - p->first.ticks) /
 	       (double)sysconf(_SC_CLK_TCK) * (double)NS_PER_S /
-	       (double)p->watched_ns;
+	       (double)(p->last.at_ns - p->first.at_ns);
 }
+
+/* ---- its threads --------------------------------------------------------- */
+
+#define THREADS_MAX 1024
+
+static int64_t count_in(const char *status, const char *key)
+{
+	char text[24];
+	int64_t n;
+
+	return sysfile_value(status, key, text, sizeof(text)) &&
+			       units_parse_int(text, 0, INT64_MAX / 2, &n,
+					       NULL) == 0 ?
+		       n : 0;
+}
+
+/** False unless thread @tid of @pid is there, and in state D. */
+static bool read_blocked(const char *root, int64_t pid, const char *tid,
+			 struct proc_thread *t)
+{
+	char status[8192], value[64];
+
+	sysfile_read(status, sizeof(status), "%s/proc/%" PRId64
+		     "/task/%s/status", root, pid, tid);
+	if (!sysfile_value(status, "State", value, sizeof(value)) ||
+	    value[0] != 'D') {
+		return false;
+	}
+	t->tid = strtoll(tid, NULL, 10);
+	t->switches = count_in(status, "voluntary_ctxt_switches") +
+		      count_in(status, "nonvoluntary_ctxt_switches");
+	sysfile_value(status, "Name", t->name, sizeof(t->name));
+	sysfile_read(value, sizeof(value), "%s/proc/%" PRId64 "/task/%s/wchan",
+		     root, pid, tid);
+	STR_COPY(t->waits_in, strcmp(value, "0") == 0 ? "" : value);
+	return true;
+}
+
+void proc_note_blocked(const char *root, struct proc *p)
+{
+	char (*tids)[64] = calloc(THREADS_MAX, sizeof(*tids));
+	size_t n = tids ? sysfile_list(tids, THREADS_MAX, "%s/proc/%" PRId64
+				       "/task", root, p->pid) : 0;
+
+	p->n_blocked = 0;
+	for (size_t i = 0; i < n && p->n_blocked < PROC_BLOCKED; i++) {
+		p->n_blocked += read_blocked(root, p->pid, tids[i],
+					     &p->blocked[p->n_blocked]);
+	}
+	free(tids);
+}
+
+void proc_find_stuck(const char *root, struct proc *p)
+{
+	p->stuck = (struct proc_thread){ 0 };
+	for (size_t i = 0; i < p->n_blocked; i++) {
+		const struct proc_thread *then = &p->blocked[i];
+		struct proc_thread now;
+		char tid[24];
+
+		snprintf(tid, sizeof(tid), "%" PRId64, then->tid);
+		if (read_blocked(root, p->pid, tid, &now) &&
+		    now.switches == then->switches &&
+		    (p->stuck.tid == 0 || now.tid == p->pid)) {
+			p->stuck = now;
+		}
+	}
+}
+
+/* ---- its children -------------------------------------------------------- */
 
 void proc_children(const char *root, int64_t pid, char *buf, size_t size)
 {

@@ -11,8 +11,21 @@
  * signalled or traced.
  */
 
+/** Threads in state D that are remembered of a process. */
+#define PROC_BLOCKED 16
+
+/** A thread in state D, which no signal reaches. */
+struct proc_thread {
+	int64_t tid;		/* 0 = none */
+	int64_t switches;	/* how often it has left a CPU: unchanged, it
+				 * has not left this sleep */
+	char name[32];
+	char waits_in[64];	/* as below */
+};
+
 /** What a process does at one moment. */
 struct proc_look {
+	int64_t at_ns;		/* clock_now_ns() */
 	char state;		/* R S D T t Z, 'X' = it is gone */
 	int64_t parent;
 	int64_t ticks;		/* of CPU, user and system, so far */
@@ -34,7 +47,10 @@ struct proc {
 	char job[32];		/* SLURM_JOB_ID, "" = none, or not readable */
 	char ras_addr[96];	/* NCCL_RAS_ADDR, "" = not set */
 	struct proc_look first, last;
-	int64_t watched_ns;	/* between the two */
+	struct proc_thread blocked[PROC_BLOCKED];	/* at the first one */
+	size_t n_blocked;
+	struct proc_thread stuck;	/* which was in one sleep at both, its
+					 * main thread before others */
 };
 
 struct procs {
@@ -59,6 +75,11 @@ struct proc *procs_add(struct procs *p, int64_t pid);
  *  forked and which has its rank from there. */
 void procs_keep_ranks(struct procs *p);
 void procs_release(struct procs *p);
+
+/** Its threads in state D, before the first look, and which of them is still in
+ *  the same sleep, after the last one. */
+void proc_note_blocked(const char *root, struct proc *p);
+void proc_find_stuck(const char *root, struct proc *p);
 
 /** "4 S, 1 Z": states of the children of @pid, "" for none. */
 void proc_children(const char *root, int64_t pid, char *buf, size_t size);

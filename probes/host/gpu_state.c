@@ -24,9 +24,6 @@ struct look {
 	int n_peers;
 };
 
-/* Does this NVML have the function @call, and does it say what was asked? */
-#define NVML_SAYS(nvml, call, ...) \
-	((nvml)->call != NULL && (nvml)->call(__VA_ARGS__) == NVML_SUCCESS)
 #define GPU_SAYS(k, call, ...) NVML_SAYS((k)->nvml, call, (k)->dev, __VA_ARGS__)
 
 static void add_text(const struct look *k, const char *fact, const char *text)

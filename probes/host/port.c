@@ -171,6 +171,26 @@ static void read_device(const char *root, struct port *p)
 	p->numa = (int)numa;
 }
 
+/* What it has sent and received: counted in words of four bytes. */
+static int64_t read_moved(const char *root, const struct port *p)
+{
+	static const char *const names[] = { "port_xmit_data",
+					     "port_rcv_data" };
+	int64_t words, sum = 0;
+	char text[FILE_TEXT];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		sysfile_read(text, sizeof(text), PORT_FILE "counters/%s", root,
+			     p->hca, p->number, names[i]);
+		if (units_parse_int(text, 0, INT64_MAX >> 4, &words, NULL) <
+		    0) {
+			return -1;
+		}
+		sum += words * 4;
+	}
+	return sum;
+}
+
 static void read_counters(const char *root, struct port *p)
 {
 	char text[FILE_TEXT], *end;
@@ -190,6 +210,7 @@ static void read_counters(const char *root, struct port *p)
 		p->counters[i] = strtoull(text, &end, 10);
 		p->has_counter[i] = end != text && *end == '\0';
 	}
+	p->moved_B = read_moved(root, p);
 }
 
 /* Of an address as the kernel writes it, all digits; "" of none. */

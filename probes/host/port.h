@@ -44,6 +44,7 @@ struct port {
 	bool software;		/* no PCI device: the rate says nothing */
 	struct port_pcie link, most;	/* as it runs, as it could with this
 					 * device in this slot */
+	int64_t moved_B;	/* sent and received; -1: not known */
 	uint64_t counters[PORT_COUNTERS];	/* as port_counter_defs[] */
 	bool has_counter[PORT_COUNTERS];
 };
@@ -94,7 +95,8 @@ void port_route_facts(const struct port *ports, size_t n,
 
 /** Facts of scope p->name, and the counters as they stand. */
 void port_facts(const struct port *p, json_t *facts);
-/** How much each counter of @after is above @before, where it is. */
+/** How much each counter of @after is above @before, where it is, and what the
+ *  port has sent and received, "data_moved". */
 void port_growth_facts(const struct port *before, const struct port *after,
 		       json_t *facts);
 

@@ -80,6 +80,10 @@ void port_growth_facts(const struct port *before, const struct port *after,
 		facts_addf(facts, after->name, fact, "", SOURCE, "%" PRIu64,
 			   after->counters[i] - before->counters[i]);
 	}
+	if (before->moved_B >= 0 && after->moved_B >= before->moved_B) {
+		facts_addf(facts, after->name, "data_moved", "B", SOURCE,
+			   "%" PRId64, after->moved_B - before->moved_B);
+	}
 	add_text(facts, after, "port_state_after", after->state);
 	add_text(facts, after, "port_phys_state_after", after->phys_state);
 }

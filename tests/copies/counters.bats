@@ -122,15 +122,16 @@ job()
 	job
 	FAKE_NVML_PIDS="${pids[*]}" run_p hang --pid $$ -o run
 	[ "$status" -eq 3 ]
-	# of ranks 0 to 2: busy, power; SMs, warps, NVLink; GPU 2 is too old
+	# of ranks 0 to 2: busy, power; SMs, warps, NVLink, why it is slow; GPU 2
+	# is too old
 	"$GPUCHECK" report run --json >said.json || [ $? -eq 3 ]
 	jq -r '.rows | sort_by(.rank)[] | [.rank, .gpu, .gpu_busy_pct,
-		.gpu_power_W, .gpu_sm_pct, .gpu_warp_pct, .gpu_link_MiB_s] |
-		map(. // "-") | join(" ")' said.json >said
+		.gpu_power_W, .gpu_sm_pct, .gpu_warp_pct, .gpu_link_MiB_s,
+		.gpu_throttled] | map(. // "-") | join(" ")' said.json >said
 	cat >want <<-W
-	0 0 100 124 18.2 5.5 -
-	1 1 100 125 0.76 0.01 -
-	2 2 100 126 - - -
+	0 0 100 124 18.2 5.5 - -
+	1 1 100 125 0.76 0.01 - -
+	2 2 100 126 - - - hw_slowdown+sw_thermal+hw_thermal
 	W
 	diff want said
 	kill -KILL "${pids[@]}"

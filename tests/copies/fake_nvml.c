@@ -208,10 +208,27 @@ FAKE(nvmlDeviceGetTotalEccErrors, nvmlDevice_t dev, int error, int counter,
 	return NVML_SUCCESS;
 }
 
+/* Word number @i of those in the variable @name, NULL: it has none. */
+static const char *word(const char *name, int i)
+{
+	const char *at = getenv(name);
+
+	for (; at && i > 0; i--) {
+		at = strchr(at, ' ');
+		at += at ? 1 : 0;
+	}
+	return at;
+}
+
+/* $FAKE_NVML_CLOCKS: "0x4 0x40", one for each GPU. */
 FAKE(nvmlDeviceGetCurrentClocksThrottleReasons, nvmlDevice_t dev,
      unsigned long long *reasons)
 {
-	*reasons = dev->index == 2 ? 0x68 : 0x4;
+	const char *said = word("FAKE_NVML_CLOCKS", dev->index);
+
+	*reasons = said ? strtoull(said, NULL, 16) :
+			  dev->index == 2 && !getenv("FAKE_NVML_SMS") ? 0x68 :
+									0x4;
 	return NVML_SUCCESS;
 }
 
@@ -280,18 +297,6 @@ FAKE(nvmlDeviceGetTopologyCommonAncestor, nvmlDevice_t a, nvmlDevice_t b,
 	(void)b;
 	*level = 30;
 	return NVML_SUCCESS;
-}
-
-/* Word number @i of those in the variable @name, NULL: it has none. */
-static const char *word(const char *name, int i)
-{
-	const char *at = getenv(name);
-
-	for (; at && i > 0; i--) {
-		at = strchr(at, ' ');
-		at += at ? 1 : 0;
-	}
-	return at;
 }
 
 /* $FAKE_NVML_PIDS: the first works on GPU 0, and so on. */

@@ -39,6 +39,8 @@ static const struct file files[] = {
 	{ IB "mlx5_0/ports/1/pkeys/2", "0x8001\n" },
 	{ IB "mlx5_0/ports/1/counters/symbol_error", "3\n" },
 	{ IB "mlx5_0/ports/1/counters/link_downed", "no number\n" },
+	{ IB "mlx5_0/ports/1/counters/port_xmit_data", "1000\n" },
+	{ IB "mlx5_0/ports/1/counters/port_rcv_data", "500\n" },
 	{ IB "mlx5_0/ports/1/hw_counters/packet_seq_err", "17\n" },
 	{ "sys/devices/pci0/max_link_speed", "16.0 GT/s PCIe\n" },
 	{ "sys/devices/pci0/max_link_width", "16\n" },
@@ -337,7 +339,14 @@ static void growth_is_a_fact(void **state)
 	counter("packet_seq_err", &packets);
 	after[0].counters[symbols] += 4;
 	after[0].counters[packets] = 0;		/* was reset */
+	assert_int_equal(before[0].moved_B, 6000);
+	assert_int_equal(before[1].moved_B, -1);
+	after[0].moved_B += 80;
+	port_growth_facts(&before[1], &after[1], facts);
+	assert_string_equal(fact_of(facts, "data_moved"), "");
+	json_array_clear(facts);
 	port_growth_facts(&before[0], &after[0], facts);
+	assert_string_equal(fact_of(facts, "data_moved"), "80");
 	assert_string_equal(fact_of(facts, "symbol_error_growth"), "4");
 	assert_string_equal(fact_of(facts, "packet_seq_err_growth"), "");
 	assert_string_equal(fact_of(facts, "port_state_after"), "ACTIVE");
