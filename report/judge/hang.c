@@ -36,16 +36,22 @@ static bool is_idle(const struct hang_row *r)
 	return r->cpu < IDLE_CPU && strcmp(r->state, "R") != 0;
 }
 
-/** In the same place of the kernel all the time, which no signal ends. */
+/** Its main thread in one sleep all the time, which no signal ends.  One that
+ *  reads is in that state often, and leaves it each time. */
 static bool is_stuck(const struct hang_row *r)
 {
-	return strcmp(r->state, "D") == 0 && r->waits_in[0] && is_idle(r);
+	return r->stuck_tid == r->pid;
 }
 
-/** The same by one look at each end, where the kernel hides the place. */
-static bool is_blocked(const struct hang_row *r)
+static bool has_stuck_thread(const struct hang_row *r)
 {
-	return strcmp(r->state, "D") == 0 && is_idle(r);
+	return r->stuck_tid != RECORD_NONE;
+}
+
+/** Does it work on a GPU that heat or power has made slow? */
+static bool is_throttled(const struct hang_row *r)
+{
+	return r->gpu_throttled[0] && !hang_gpu_rests(r);
 }
 
 static bool is_swapped(const struct hang_row *r)
@@ -70,7 +76,7 @@ static bool waits_for_file(const struct hang_row *r)
 		"pipe_", "anon_pipe", "fifo_", "wait_for_partner", "folio_wait",
 		"wait_on_page", "rpc_", "nfs", "cl_", "ldlm", "fuse_",
 	};
-	bool waits = false;
+	bool waits = strcmp(r->state, "D") == 0;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		waits = waits || str_starts(r->waits_in, places[i]);
@@ -84,26 +90,31 @@ static bool is_any(const struct hang_row *r)
 	return true;
 }
 
+#define THREAD "has a thread that waits in the kernel, where no signal " \
+	       "reaches it"
+
 /** The first that holds says why a rank keeps the others waiting. */
 static const struct cause {
 	bool (*holds)(const struct hang_row *r);
-	bool hard;		/* by itself, whatever others do */
+	bool hard;		/* by itself, whatever others do, ... */
+	bool still;		/* ... unless the job goes on */
 	const char *code, *says;
 } causes[] = {
-	{ .holds = is_gone, .hard = true, .code = "rank_gone",
+	{ .holds = is_gone, .hard = true, .still = true, .code = "rank_gone",
 	  .says = "has ended, and the others wait for it" },
 	{ .holds = is_stopped, .hard = true, .code = "rank_stopped",
 	  .says = "is stopped by a signal or a debugger" },
-	{ .holds = is_stuck, .hard = true, .code = "rank_stuck",
+	{ .holds = is_stuck, .hard = true, .still = true, .code = "rank_stuck",
 	  .says = "waits in the kernel, where no signal reaches it" },
 	{ .holds = is_swapped, .code = "rank_swapped",
 	  .says = "waits for memory of it that was swapped out" },
-	{ .holds = is_blocked, .code = "rank_stuck",
-	  .says = "waits in the kernel, where no signal reaches it" },
+	{ .holds = has_stuck_thread, .code = "rank_stuck", .says = THREAD },
 	{ .holds = has_dead_child, .code = "rank_child_dead",
 	  .says = "waits, while a process that it has started has ended" },
 	{ .holds = waits_for_file, .code = "rank_waits_file",
 	  .says = "waits for a file or a pipe" },
+	{ .holds = is_throttled, .code = "rank_throttled",
+	  .says = "is at work on a GPU whose clocks are low" },
 	{ .holds = is_idle, .code = "rank_asleep",
 	  .says = "does nothing, in the program's own code" },
 	{ .holds = is_any, .code = "rank_computes",
@@ -125,6 +136,7 @@ static const struct cause *cause_of(const struct hang_row *r)
 static void add_evidence(const struct hang_row *r, struct finding *f)
 {
 	char calls[160] = "", cpu[32] = "", gpu[80] = "", wide[32] = "";
+	char clock[80] = "", stuck[120] = "";
 
 	if (r->comm[0]) {
 		snprintf(calls, sizeof(calls), ": %s",
@@ -143,10 +155,18 @@ static void add_evidence(const struct hang_row *r, struct finding *f)
 		snprintf(wide, sizeof(wide), ", %.1f %% of its SMs",
 			 r->gpu_sm_pct);
 	}
-	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s%s%s%s",
+	if (r->gpu_throttled[0]) {
+		snprintf(clock, sizeof(clock), ", at %.0f MHz (%s)",
+			 r->gpu_clock_MHz, r->gpu_throttled);
+	}
+	if (r->stuck_tid != RECORD_NONE) {
+		snprintf(stuck, sizeof(stuck), ", stuck: %s", r->stuck_in);
+	}
+	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s%s%s%s%s%s",
 			     r->rank, calls, r->state,
-			     r->waits_in[0] ? " in " : "", r->waits_in, cpu,
-			     gpu, wide, r->stack[0] ? ", in " : "", r->stack);
+			     r->waits_in[0] ? " in " : "", r->waits_in, stuck,
+			     cpu, gpu, wide, clock,
+			     r->stack[0] ? ", in " : "", r->stack);
 }
 
 static struct finding *name_rank(struct hang *h, struct seat *s,
@@ -188,18 +208,28 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 /** What needs no comparison. */
 static size_t name_hard(struct hang *h)
 {
+	bool on = hang_goes_on(h->rows);
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->rows->n; i++) {
 		const struct cause *c = cause_of(h->seats[i].row);
 
-		if (c->hard && !h->seats[i].named &&
-		    (c->holds != is_stuck || !hang_goes_on(h->rows))) {
+		if (c->hard && !h->seats[i].named && !(c->still && on)) {
 			name_rank(h, &h->seats[i], c->code, c->says);
 			n++;
 		}
 	}
 	return n;
+}
+
+/** One that goes on elsewhere will come, and so will one for which nobody
+ *  waits yet: their GPUs are at work. */
+static bool is_waited_for(const struct hang *h, const struct seat *s)
+{
+	const struct seat *process = &h->seats[s->process];
+
+	return s->behind && !process->victim && !process->moves &&
+	       h->comms[s->comm].wait > 0;
 }
 
 static size_t name_behind(struct hang *h)
@@ -216,8 +246,7 @@ static size_t name_behind(struct hang *h)
 			name_rank(h, s, "rank_other_call",
 			     "has begun another collective than the others");
 			n++;
-		} else if (s->behind &&
-			   !h->seats[s->process].victim) {
+		} else if (is_waited_for(h, s)) {
 			const struct cause *c = cause_of(s->row);
 			char says[200];
 
@@ -230,16 +259,20 @@ static size_t name_behind(struct hang *h)
 	return n;
 }
 
-/** Where NCCL says nothing: few are idle, and all others spin. */
+/** Where NCCL says nothing: few are idle, and all others, the most, spin for
+ *  a GPU that runs what may be NCCL's. */
 static size_t name_idle(struct hang *h)
 {
 	size_t idle = 0, spin = 0, n = 0;
 
 	for (size_t i = 0; i < h->rows->n; i++) {
-		idle += is_idle(&h->rows->list[i]);
-		spin += spins(&h->rows->list[i]);
+		const struct hang_row *r = &h->rows->list[i];
+
+		idle += is_idle(r);
+		spin += spins(r) && !hang_gpu_rests(r) && !hang_computes(r);
 	}
-	if (idle + spin < h->rows->n || idle == 0 || idle > spin) {
+	if (idle + spin < h->rows->n || idle >= spin ||
+	    hang_goes_on(h->rows)) {
 		return 0;
 	}
 	for (size_t i = 0; i < h->rows->n; i++) {
@@ -258,15 +291,39 @@ static size_t name_idle(struct hang *h)
 	return n;
 }
 
-/** Where all have begun the same: what its rank has queued before that does not
- *  end, or it waits in another shape of it. */
+/** Where all have begun the same: one of NCCL's threads need not be able to do
+ *  its part.  Where most have such a thread it is of some other use. */
+static size_t name_thread(struct hang *h)
+{
+	size_t n = 0, stuck = 0, all = 0;
+
+	for (size_t i = 0; i < h->rows->n; i++) {
+		all += h->seats[i].process == i;
+		stuck += h->seats[i].process == i &&
+			 has_stuck_thread(h->seats[i].row);
+	}
+	if (stuck == 0 || stuck * 2 >= all || !hang_all_wait(h)) {
+		return 0;
+	}
+	for (size_t i = 0; i < h->rows->n; i++) {
+		if (!h->seats[i].named && has_stuck_thread(h->seats[i].row)) {
+			name_rank(h, &h->seats[i], "rank_stuck", THREAD);
+			n++;
+		}
+	}
+	return n;
+}
+
+/** ... or what its rank has queued before that does not end, or it waits in
+ *  another shape of it. */
 static size_t name_gpu(struct hang *h)
 {
 	const char *code, *says;
 	struct seat *s = hang_odd_gpu(h, &code, &says);
 
 	if (s) {
-		name_rank(h, s, code, says);
+		name_rank(h, s, is_throttled(s->row) ? "rank_throttled" : code,
+			  says);
 	}
 	return s ? 1 : 0;
 }
@@ -285,22 +342,59 @@ static void warn_slow(struct hang *h)
 			late += s->row->behind != 0;
 			last = s->row->behind == HANG_LOOKS ? s : last;
 		}
-		if (last && late == 1 && c->n > 1 &&
+		/* of those that wait it would be one itself */
+		if (last && late == 1 && c->wait > !hang_computes(last->row) &&
 		    last->now.total - last->then.total <= SLOW_STEPS) {
-			name_rank(h, last, "rank_slow", "goes on, but the "
-				  "others wait for it each time")->fail = false;
+			name_rank(h, last, is_throttled(last->row) ?
+					  "rank_throttled" : "rank_slow",
+				  "goes on, but the others wait for it each "
+				  "time")->fail = false;
 		}
 	}
+}
+
+/** In step with the others, which it holds up: where all are slow none is. */
+static void warn_throttled(struct hang *h)
+{
+	size_t all = 0, slow = 0;
+
+	for (size_t i = 0; i < h->rows->n; i++) {
+		all += h->seats[i].process == i;
+		slow += h->seats[i].process == i &&
+			is_throttled(h->seats[i].row);
+	}
+	for (size_t i = 0; i < h->rows->n && slow < all; i++) {
+		if (!h->seats[i].named && is_throttled(h->seats[i].row)) {
+			name_rank(h, &h->seats[i], "rank_throttled", "is on a "
+				  "GPU whose clocks are low, and the others "
+				  "are as slow as it is")->fail = false;
+		}
+	}
+}
+
+/** Has nobody of it been left, to wait? */
+static bool is_over(const struct hang_rows *rows)
+{
+	size_t i = 0;
+
+	while (i < rows->n && is_gone(&rows->list[i])) {
+		i++;
+	}
+	return i == rows->n;
 }
 
 /** Nobody to look at, on nodes that did look. */
 static void say_nothing(struct hang *h)
 {
 	struct part p = part_of_kind(PART_CONFIG);
+	struct finding *f = finding_add(h->v, &p, "hang_nothing");
 
-	finding_say(finding_add(h->v, &p, "hang_nothing"), "There is no process "
-		    "with NCCL, CUDA or PyTorch and a rank that this user may "
-		    "look at");
+	if (h->rows->n > 0) {
+		finding_say(f, "All %zu processes have ended", h->rows->n);
+	} else {
+		finding_say(f, "There is no process with NCCL, CUDA or PyTorch "
+			    "and a rank that this user may look at");
+	}
 }
 
 /** What all ranks of all communicators have begun, NULL where they differ or
@@ -334,9 +428,12 @@ static void say_undecided(struct hang *h)
 			    "more: their GPUs rest, and the program does "
 			    "something else", h->rows->n, all);
 	} else if (run) {
+		const char *moved = hang_moved_text(h, f);
+
 		finding_say(f, "All %zu ranks are in %s with equal counts, and "
 			    "it does not end: sizes differ, the network stands, "
-			    "or a GPU computes for long", h->rows->n, all);
+			    "or a GPU computes for long%s", h->rows->n, all,
+			    moved);
 	} else if (!hang_is_heard(h->rows)) {
 		finding_say(f, "NCCL does not tell whether the job goes on, and "
 			    "nothing seen of its %zu process%s names one that "
@@ -388,10 +485,17 @@ static void count_cells(struct hang *h, size_t n_named)
 	}
 }
 
+/** The surest first: what it names is all that is named. */
+static size_t (*const steps[])(struct hang *h) = {
+	name_hard, name_behind, name_idle, name_thread, hang_host_findings,
+	name_gpu,
+};
+
 int hang_judge(const struct run *run, const struct hang_rows *rows,
 	       struct verdict *v)
 {
 	struct hang h = { .run = run, .rows = rows, .v = v };
+	bool on = hang_goes_on(rows);
 	size_t named = 0;
 
 	*v = (struct verdict){ 0 };
@@ -407,18 +511,21 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 			.node = r->node, .code = r->code,
 			.detail = r->detail, .outcome = r->outcome }, v);
 	}
-	named = name_hard(&h);
-	named += named == 0 ? name_behind(&h) : 0;
-	named += named == 0 ? name_idle(&h) : 0;
-	named += named == 0 ? hang_host_findings(&h) : 0;
-	named += named == 0 ? name_gpu(&h) : 0;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) &&
+	     named == 0 && !is_over(rows); i++) {
+		named = steps[i](&h);
+	}
 	count_cells(&h, named);
-	if (named == 0 && hang_goes_on(rows)) {
+	if (named == 0 && on) {
 		warn_slow(&h);
-	} else if (named == 0 && rows->n > 0) {
-		say_undecided(&h);
-	} else if (rows->n == 0 && v->n == 0) {
+	}
+	if (named == 0) {
+		warn_throttled(&h);
+	}
+	if (is_over(rows) && v->n == 0) {
 		say_nothing(&h);
+	} else if (named == 0 && !on && rows->n > 0) {
+		say_undecided(&h);
 	}
 	hang_seats_free(&h);
 	return verdict_close(run, v);

@@ -13,9 +13,11 @@
 #define REST_PCT 10
 /** A GPU that computes draws so much more than those that wait: an H200 takes
  *  124 to 130 W waiting in NCCL, and 160 W in small collectives. */
-#define POWER_RATIO 1.2
-/** More SMs than any kernel of NCCL has. */
+#define POWER_RATIO 1.5
+/** More SMs than any kernel of NCCL has; and as many as most have: a GPU that
+ *  computes and waits in turn is between the two. */
 #define WIDE_PCT 60
+#define WAIT_PCT 30
 /** Warps on an SM that works; of NCCL's kernels. */
 #define SM_WARPS  64
 #define FEW_WARPS 2
@@ -42,6 +44,16 @@ static bool all_gpus(const struct hang *h, double least, double most)
 		n++;
 	}
 	return n > 0;
+}
+
+bool hang_computes(const struct hang_row *r)
+{
+	return r->gpu_sm_pct >= WIDE_PCT;
+}
+
+bool hang_gpu_rests(const struct hang_row *r)
+{
+	return r->gpu_busy_pct <= REST_PCT;
 }
 
 bool hang_gpus_run(const struct hang *h)
@@ -115,7 +127,7 @@ static struct seat *is_wide(struct hang *h)
 	struct ends e;
 
 	return find_ends(h, width, 1, &e) && e.one >= WIDE_PCT &&
-			       e.two < WIDE_PCT ?
+			       e.two < WAIT_PCT ?
 		       e.first : NULL;
 }
 
@@ -128,12 +140,13 @@ static struct seat *is_shallow(struct hang *h)
 		       e.first : NULL;
 }
 
+/** Of several communicators each has its own number of channels. */
 static struct seat *is_narrow(struct hang *h)
 {
 	struct ends e;
 
-	return find_ends(h, width, -1, &e) && e.n > 2 && e.one < e.two / 2 &&
-			       e.other < e.two * ALIKE ?
+	return h->n_comms == 1 && find_ends(h, width, -1, &e) && e.n > 2 &&
+			       e.one < e.two / 2 && e.other < e.two * ALIKE ?
 		       e.first : NULL;
 }
 

@@ -10,6 +10,12 @@
 #include "report/judge/findings.h"
 
 #define LINES_SHOWN 4
+#define NODES_SHOWN 8
+/** Sent and received meanwhile: less is what a network has to say of itself;
+ *  more than the second is data that somebody waits for. */
+#define PORT_STATE "port_state"
+#define QUIET_B 1000000
+#define BUSY_B	10000000
 /** "412 s ago: ...": what is older need not be why the job stands now. */
 #define RECENT_S 900
 
@@ -148,6 +154,103 @@ void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 	}
 }
 
+/* ---- what its ports do --------------------------------------------------- */
+
+static double moved_of(const struct fact_row *f)
+{
+	return strcmp(f->fact, "data_moved") == 0 ? strtod(f->value, NULL) :
+						    NAN;
+}
+
+/** Bytes that the ports of each node have moved, NAN where none of them tells;
+ *  NULL without memory. */
+static double *moved_by_node(const struct run *run)
+{
+	double *moved = malloc(((size_t)run->n_nodes + 1) * sizeof(*moved));
+	int node = -1;
+
+	for (int i = 0; moved && i < run->n_nodes; i++) {
+		moved[i] = NAN;
+	}
+	for (size_t i = 0; moved && i < run->n_facts; i++) {
+		double by = moved_of(&run->facts[i]);
+
+		node = isnan(by) ? node :
+			run_find_node(run, run->facts[i].node, node);
+		if (!isnan(by) && node >= 0) {
+			moved[node] = by + (isnan(moved[node]) ? 0 :
+								 moved[node]);
+		}
+	}
+	return moved;
+}
+
+const char *hang_moved_text(struct hang *h, struct finding *f)
+{
+	double *moved = moved_by_node(h->run);
+	int quiet = 0, busy = 0, nodes = 0;
+
+	h->v->failed = h->v->failed || !moved;
+	for (int i = 0; moved && i < h->run->n_nodes; i++) {
+		if (isnan(moved[i])) {
+			continue;
+		}
+		quiet += moved[i] < QUIET_B;
+		busy += moved[i] >= BUSY_B;
+		if (nodes++ < NODES_SHOWN) {
+			finding_add_evidence(f, "%s: its ports moved %.1f MB "
+					     "meanwhile",
+					     h->run->nodes[i].name,
+					     moved[i] / 1e6);
+		}
+	}
+	free(moved);
+	return nodes < 2	? "" :
+	       quiet == nodes ? "; no port of its nodes moves data" :
+	       busy == nodes  ? "; its nodes' ports move data, which may be a "
+				"long message" : "";
+}
+
+/** Is it a port that works for somebody else?  It moves data, and no other
+ *  node of a job that stands does. */
+static bool is_of_others(const struct hang *h, const struct fact_row *f)
+{
+	const struct fact_row *own = run_fact_of(h->run, f, "data_moved");
+	bool alone = own && moved_of(own) >= BUSY_B, known = false;
+
+	for (size_t i = 0; i < h->run->n_facts && alone; i++) {
+		const struct fact_row *g = &h->run->facts[i];
+		double by = moved_of(g);
+
+		if (!isnan(by) && strcmp(g->node, f->node) != 0) {
+			alone = by < QUIET_B;
+			known = true;
+		}
+	}
+	return alone && known;
+}
+
+/** Is it a port that is down, as those of its name are not on as many other
+ *  nodes of the job? */
+static bool is_down_alone(const struct hang *h, const struct fact_row *f)
+{
+	int down = 0, up = 0;
+
+	if (strcmp(f->fact, PORT_STATE) != 0 || strcmp(f->value, "DOWN") != 0) {
+		return false;
+	}
+	for (size_t i = 0; i < h->run->n_facts; i++) {
+		const struct fact_row *g = &h->run->facts[i];
+
+		if (strcmp(g->fact, PORT_STATE) == 0 &&
+		    strcmp(g->scope, f->scope) == 0) {
+			down += strcmp(g->value, "DOWN") == 0;
+			up += strcmp(g->value, "ACTIVE") == 0;
+		}
+	}
+	return up >= down;
+}
+
 /* ---- of a job in which all wait ------------------------------------------ */
 
 /** Is @f about a GPU of the job, or a port of one that has several nodes?  The
@@ -192,20 +295,43 @@ static bool is_slow_only(const char *code)
 	       strcmp(code, "rows_remapped") == 0;
 }
 
+/** The code of what @f says against a part, NULL: nothing; and in words. */
+static const char *code_of(const struct hang *h, const struct fact_row *f,
+			   const char **text)
+{
+	if (strcmp(f->fact, HANG_KERNEL_LINK) == 0) {
+		*text = "lost its link since the job began";
+		return "link_flapped";
+	}
+	if (strcmp(f->fact, HANG_KERNEL_XID) == 0) {
+		*text = "an error since the job began";
+		return "xid";
+	}
+	if (is_down_alone(h, f)) {
+		*text = "the port is down, as it is not on other nodes";
+		return "port_down";
+	}
+	return growth_code(h->run, f, text);
+}
+
+static bool none_computes(const struct hang *h)
+{
+	size_t i = 0;
+
+	while (i < h->rows->n && !hang_computes(&h->rows->list[i])) {
+		i++;
+	}
+	return i == h->rows->n;
+}
+
 size_t hang_host_findings(struct hang *h)
 {
-	bool wait = hang_all_wait(h);
+	bool wait = hang_all_wait(h) && none_computes(h);
 	size_t named = 0;
 
 	for (size_t i = 0; i < h->run->n_facts && wait; i++) {
 		const struct fact_row *f = &h->run->facts[i];
-		bool link = strcmp(f->fact, HANG_KERNEL_LINK) == 0;
-		const char *text = link ? "lost its link since the job began" :
-					  "an error since the job began";
-		const char *code = link ? "link_flapped" :
-				   strcmp(f->fact, HANG_KERNEL_XID) == 0 ?
-					  "xid" :
-					  growth_code(h->run, f, &text);
+		const char *text, *code = code_of(h, f, &text);
 		int gpu = code ? gpu_of(h, f) : -1;
 		struct finding *found;
 
@@ -221,8 +347,9 @@ size_t hang_host_findings(struct hang *h)
 		}
 		finding_add_evidence(found, "%s %s: %s", f->node, f->scope,
 				     f->value);
-		if (!found->fail && (!str_starts(f->fact, "kernel_") ||
-				     number_behind(f->value, "") <= RECENT_S)) {
+		if (!found->fail && !is_of_others(h, f) &&
+		    (!str_starts(f->fact, "kernel_") ||
+		     number_behind(f->value, "") <= RECENT_S)) {
 			found->fail = true;
 			named++;
 		}

@@ -45,6 +45,20 @@ static void read_calls(struct hang *h, const char *text, struct calls *c)
 	}
 }
 
+/** Has @a begun of any kind more than @b?  Collectives of a communicator have
+ *  one order: where each has more of some kind, whenever they were asked, they
+ *  do not keep to it. */
+static bool is_ahead(const struct hang *h, const struct calls *a,
+		     const struct calls *b)
+{
+	for (int i = 0; i < h->n_names; i++) {
+		if (a->n[i] > b->n[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool same_calls(const struct calls *a, const struct calls *b)
 {
 	return memcmp(a->n, b->n, sizeof(a->n)) == 0;
@@ -58,53 +72,60 @@ static struct seat *seat_of(const struct hang *h, const struct comm *c,
 	return &h->seats[c->seats[i]];
 }
 
-/** Of a communicator that stands still: who is behind the front, and who, where
- *  nobody has begun all that others have, is not of the most. */
+/** Nodes are asked one after the other: others may have gone on before this one
+ *  was.  Each answer that its own node had must agree. */
+static bool was_behind(const struct hang_row *r)
+{
+	return r->behind == RECORD_NONE || r->behind == HANG_LOOKS;
+}
+
+/** Of a communicator that stands still: who is behind the front, or, where
+ *  nobody has begun all that others have, behind the most; and who does not
+ *  keep to the order of the most. */
 static void compare_still(struct hang *h, struct comm *c)
 {
-	const struct seat *most = NULL;
 	struct calls front = { 0 };
+	const struct calls *most = NULL, *last = NULL;
 	size_t votes = 0, same = 0;
-	bool at_front = false;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct seat *s = seat_of(h, c, i);
 
-		for (int k = 0; k < CALLS_MAX; k++) {
+		for (int k = 0; k < h->n_names; k++) {
 			front.n[k] = s->now.n[k] > front.n[k] ? s->now.n[k] :
 								front.n[k];
 		}
 		/* if more than half agree, it is they that are left */
 		if (hang_is_told(s->row)) {
-			most = votes == 0 ? s : most;
-			votes += same_calls(&s->now, &most->now) ? 1 :
-								   SIZE_MAX;
+			most = votes == 0 ? &s->now : most;
+			votes += same_calls(&s->now, most) ? 1 : SIZE_MAX;
 		}
 	}
 	for (size_t i = 0; i < c->n; i++) {
 		const struct seat *s = seat_of(h, c, i);
 
 		if (hang_is_told(s->row)) {
-			at_front = at_front || same_calls(&s->now, &front);
-			same += same_calls(&s->now, &most->now);
+			last = same_calls(&s->now, &front) ? &front : last;
+			same += same_calls(&s->now, most);
 		}
 	}
-	for (size_t i = 0; i < c->n; i++) {
+	last = last ? last : same * 2 > c->told ? most : NULL;
+	for (size_t i = 0; i < c->n && last; i++) {
 		struct seat *s = seat_of(h, c, i);
 
-		if (hang_is_told(s->row)) {
-			s->behind = at_front && !same_calls(&s->now, &front);
-			s->odd = !at_front && same * 2 > c->told &&
-				 !same_calls(&s->now, &most->now);
+		if (hang_is_told(s->row) && is_ahead(h, last, &s->now)) {
+			s->odd = is_ahead(h, &s->now, last);
+			s->behind = !s->odd && was_behind(s->row);
 		}
 	}
 }
 
-/** Of one that goes on: collectives of a communicator have one order, so none
- *  can have begun those behind one that it has not begun. */
+/** Of one that goes on, who has begun more, or less, of a kind that stands
+ *  still than the most, and yet less, or more, of another. */
 static void compare_moving(struct hang *h, struct comm *c)
 {
-	for (int k = 0; k < CALLS_MAX; k++) {
+	for (int k = 0; k < h->n_names; k++) {
+		struct calls high = { 0 }, low = { 0 };
 		size_t votes = 0, same = 0;
 		int64_t most = 0;
 		bool still = true;
@@ -121,13 +142,26 @@ static void compare_moving(struct hang *h, struct comm *c)
 		for (size_t i = 0; i < c->n && still; i++) {
 			const struct seat *s = seat_of(h, c, i);
 
-			same += hang_is_told(s->row) && s->now.n[k] == most;
+			if (!hang_is_told(s->row) || s->now.n[k] != most) {
+				continue;
+			}
+			low = same == 0 ? s->now : low;
+			for (int m = 0; m < h->n_names; m++) {
+				int64_t n = s->now.n[m];
+
+				high.n[m] = n > high.n[m] ? n : high.n[m];
+				low.n[m] = n < low.n[m] ? n : low.n[m];
+			}
+			same++;
 		}
 		for (size_t i = 0; i < c->n && same * 2 > c->told; i++) {
 			struct seat *s = seat_of(h, c, i);
+			int64_t n = s->now.n[k];
 
-			s->odd = s->odd || (hang_is_told(s->row) &&
-					    s->now.n[k] != most);
+			s->odd = s->odd ||
+				 (hang_is_told(s->row) &&
+				  ((n > most && is_ahead(h, &high, &s->now)) ||
+				   (n < most && is_ahead(h, &s->now, &low))));
 		}
 	}
 }
@@ -136,13 +170,19 @@ static void compare(struct hang *h, struct comm *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct seat *s = seat_of(h, c, i);
+		bool moves = s->now.total > s->then.total;
 
 		c->told += hang_is_told(s->row);
-		c->goes_on = c->goes_on || s->now.total > s->then.total;
+		c->goes_on = c->goes_on || moves;
+		h->seats[s->process].moves |= moves;
 	}
 	(c->goes_on ? compare_moving : compare_still)(h, c);
 	for (size_t i = 0; i < c->n; i++) {
-		c->behind += seat_of(h, c, i)->behind;
+		const struct seat *s = seat_of(h, c, i);
+
+		c->behind += s->behind;
+		c->wait += hang_is_told(s->row) && !s->behind &&
+			   !hang_computes(s->row);
 	}
 	for (size_t i = 0; i < c->n && c->behind > 0; i++) {
 		const struct seat *s = seat_of(h, c, i);

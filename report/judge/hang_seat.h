@@ -21,8 +21,9 @@ struct seat {
 	bool behind;		/* of another rank of its communicator */
 	bool odd;		/* each has begun what the others have not */
 	bool named;
-	bool victim;		/* of a process: it waits for one that is
-				 * behind, in any communicator */
+	/* of a process: in any communicator it ... */
+	bool victim;		/* ... waits for one that is behind */
+	bool moves;		/* ... has begun another collective meanwhile */
 };
 
 #define NO_COMM SIZE_MAX
@@ -33,6 +34,8 @@ struct comm {
 	bool goes_on;		/* a rank has begun another one meanwhile */
 	size_t told;		/* ranks that know what they have begun */
 	size_t behind;
+	size_t wait;		/* told and not behind, and it may be that they
+				 * wait: their GPUs do not compute */
 };
 
 struct hang {
@@ -54,6 +57,10 @@ bool hang_is_told(const struct hang_row *r);
 bool hang_seats_make(struct hang *h);
 void hang_seats_free(struct hang *h);
 
+/** Does its GPU do more than wait in NCCL, as far as it tells? */
+bool hang_computes(const struct hang_row *r);
+/** Does its GPU run nothing, or next to nothing, all the time? */
+bool hang_gpu_rests(const struct hang_row *r);
 /** The one process, told or not, whose GPU does something else than those of
  *  all others, which wait: NULL where there is none, or where that is not
  *  sure.  *@code and *@says are of the finding. */
@@ -76,6 +83,9 @@ const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
 /** All that the node of @r says that may have to do with it. */
 void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 			struct finding *f);
+/** What the ports of a job of several nodes have sent and received meanwhile,
+ *  as evidence of @f; what follows, "; ..." or "". */
+const char *hang_moved_text(struct hang *h, struct finding *f);
 /** Where all ranks wait: what is wrong with GPUs and ports by their nodes' own
  *  word; a warning where that is long ago.  Returns how many are named. */
 size_t hang_host_findings(struct hang *h);

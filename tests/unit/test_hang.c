@@ -226,6 +226,8 @@ static struct hang_row rank(int n, const char *changes)
 		.ras = HANG_RAS_ANSWERS, .comm = "0x1", .comm_rank = n,
 		.comm_size = RANKS, .calls = "AllReduce 21",
 		.calls_later = "AllReduce 21", .outcome = OUTCOME_OK,
+		.gpu_sm_pct = NAN, .gpu_warp_pct = NAN,
+		.stuck_tid = RECORD_NONE,
 	};
 
 	while (*changes) {
@@ -237,9 +239,11 @@ static struct hang_row rank(int n, const char *changes)
 	return row;
 }
 
-#define BEHIND "calls AllReduce 20;calls_later AllReduce 20;"
+#define BEHIND "calls AllReduce 20;calls_later AllReduce 20;behind 3;"
 #define SLEEPS "state S;cpu 0;"
 #define UNTOLD "ras none;comm ;calls ;calls_later ;"
+#define GOES_ON "calls_later AllReduce 99;"
+#define COMPUTES "gpu_sm_pct 85;gpu_warp_pct 40;"
 #define SILENT "ras missing;cpu 0;"
 
 /** "rank_asleep 3" or "" and the status of @n rows. */
@@ -286,10 +290,17 @@ static void the_odd_one_is_named(void **state)
 		{ SILENT "state T", "rank_stopped 3" },
 		{ SILENT "state X", "rank_gone 3" },
 		{ SILENT "state X", "rank_oom 3" },
-		{ BEHIND "state D;cpu 0;waits_in rpc_wait_bit_killable",
-		  "rank_stuck 3" },
-		/* where the kernel hides the place */
-		{ BEHIND "state D;cpu 0", "rank_stuck 3" },
+		{ "state D;cpu 0;stuck_tid 103", "rank_stuck 3" },
+		{ BEHIND SLEEPS "stuck_tid 1030", "rank_stuck 3" },
+		{ "stuck_tid 1030", "rank_stuck 3" },
+		/* it reads and reads */
+		{ BEHIND "state D;cpu 0", "rank_waits_file 3" },
+		{ BEHIND "gpu_throttled hw_thermal", "rank_throttled 3" },
+		/* of a GPU that does nothing that says nothing */
+		{ BEHIND SLEEPS "gpu_throttled hw_thermal;gpu_busy_pct 0",
+		  "rank_asleep 3" },
+		{ "gpu_power_W 300;gpu_throttled hw_thermal",
+		  "rank_throttled 3" },
 		{ BEHIND "state D;cpu 0.02;swapped_B 500000000;faults 900",
 		  "rank_swapped 3" },
 		{ BEHIND "swapped_B 500000000;faults 3", "rank_computes 3" },
@@ -411,6 +422,24 @@ static void many_rows_are_judged_in_time(void **state)
 	free(rows);
 }
 
+/** "gpu 3 xid, rank_oom 2": what @v has found. */
+static void list_findings(const struct verdict *v, struct str *said)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+		const char *comma = i > 0 ? ", " : "";
+
+		if (f->part.kind == PART_PROCESS) {
+			str_addf(said, "%s%s %d", comma, f->code,
+				 f->part.index);
+		} else {
+			str_addf(said, "%s%s %d %s", comma,
+				 part_kind_name(f->part.kind), f->part.index,
+				 f->code);
+		}
+	}
+}
+
 /* What a node says: "SCOPE FACT VALUE" of n0. */
 static void what_nodes_say_is_heard(void **state)
 {
@@ -477,20 +506,71 @@ static void what_nodes_say_is_heard(void **state)
 			  cases[i].value);
 		fake_fact(&r, "n0", "gpu3", "bus", "0000:1b:00.0");
 		assert_int_equal(hang_judge(&r, &rows, &v), 0);
-		for (size_t k = 0; k < v.n; k++) {
-			const struct finding *f = &v.findings[k];
-			const char *comma = k > 0 ? ", " : "";
-
-			if (f->part.kind == PART_PROCESS) {
-				str_addf(&said, "%s%s %d", comma, f->code,
-					 f->part.index);
-			} else {
-				str_addf(&said, "%s%s %d %s", comma,
-					 part_kind_name(f->part.kind),
-					 f->part.index, f->code);
-			}
-		}
+		list_findings(&v, &said);
 		assert_string_equal(str_text(&said), cases[i].named);
+		str_release(&said);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/* Of a job of three nodes in which all wait: mlx5_0 of each, "STATE MOVED" and,
+ * of n1, packets that it sent again. */
+static void ports_are_compared(void **state)
+{
+	static const struct {
+		const char *of[3], *again, *named, *says;
+	} cases[] = {
+		{ { "ACTIVE 0", "DOWN 0", "ACTIVE 0" }, "0",
+		  "node_network -1 port_down", "n1 has a fault: mlx5_0, the "
+		  "port is down" },
+		/* nobody uses it */
+		{ { "DOWN 0", "DOWN 0", "ACTIVE 0" }, "0",
+		  "config -1 hang_same_call",
+		  "for long; no port of its nodes moves data" },
+		{ { "INIT 0", "DOWN 0", "INIT 0" }, "0",
+		  "config -1 hang_same_call", "" },
+		{ { "ACTIVE 90000000", "ACTIVE 80000000", "ACTIVE 70000000" },
+		  "0", "config -1 hang_same_call", "may be a long message" },
+		{ { "ACTIVE 90000000", "ACTIVE 0", "ACTIVE 70000000" }, "0",
+		  "config -1 hang_same_call", "GPU computes for long" },
+		{ { "ACTIVE 0", "ACTIVE 0", "ACTIVE 0" }, "7",
+		  "node_network -1 retransmits", "packets lost" },
+		{ { "ACTIVE 90000000", "ACTIVE 80000000", "ACTIVE 70000000" },
+		  "7", "node_network -1 retransmits", "" },
+		/* a file system, while the job stands */
+		{ { "ACTIVE 0", "ACTIVE 80000000", "ACTIVE 90" }, "7",
+		  "node_network -1 retransmits, config -1 hang_same_call",
+		  "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row list[] = { rank(0, ""), rank(1, "node n1"),
+					   rank(2, "node n2") };
+		const struct hang_rows rows = { .list = list, .n = 3 };
+		struct str said = STR_INIT;
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 3, 1, 1);
+		r.n_ranks = 0;
+		for (int k = 0; k < 3; k++) {
+			char word[16], node[] = { 'n', (char)('0' + k), '\0' };
+			const char *of = cases[i].of[k];
+
+			snprintf(word, sizeof(word), "%.*s",
+				 (int)strcspn(of, " "), of);
+			fake_fact(&r, node, "mlx5_0", "port_state", word);
+			fake_fact(&r, node, "mlx5_0", "packet_seq_err_growth",
+				  k == 1 ? cases[i].again : "0");
+			fake_fact(&r, node, "mlx5_0", "data_moved",
+				  of + strcspn(of, " ") + 1);
+		}
+		assert_int_equal(hang_judge(&r, &rows, &v), 0);
+		list_findings(&v, &said);
+		assert_string_equal(str_text(&said), cases[i].named);
+		assert_non_null(strstr(v.findings[0].says, cases[i].says));
 		str_release(&said);
 		verdict_release(&v);
 		run_release(&r);
@@ -606,6 +686,82 @@ static void who_goes_on_is_left_alone(void **state)
 	expect(NULL, 0, "", VERDICT_UNKNOWN);
 }
 
+/* What looks like a rank that does not come, in jobs that are well. */
+static void who_is_well_is_left_alone(void **state)
+{
+	static const struct {
+		const char *others, *last, *named;
+		enum verdict_status status;
+	} cases[] = {
+		/* it ends, and others have ended while it was looked at */
+		{ "state X", "state X", "", VERDICT_UNKNOWN },
+		{ GOES_ON, SILENT "state X", "", VERDICT_PASS },
+		/* its node was asked before the others went on */
+		{ "", BEHIND "behind 0", "", VERDICT_UNKNOWN },
+		/* they have only queued what they will wait in */
+		{ COMPUTES, BEHIND, "", VERDICT_UNKNOWN },
+		{ COMPUTES "calls_later AllReduce 23",
+		  "calls_later AllReduce 22;behind 3", "", VERDICT_PASS },
+		/* ... by far more than it, and with an AllGather in between */
+		{ "calls AllGather 1, AllReduce 90;"
+		  "calls_later AllGather 1, AllReduce 99",
+		  "calls AllReduce 50;calls_later AllReduce 60;behind 3", "",
+		  VERDICT_PASS },
+		/* they work, and it is done: RAS is off, or says that of the
+		 * others */
+		{ UNTOLD COMPUTES, UNTOLD SLEEPS, "", VERDICT_UNKNOWN },
+		{ UNTOLD "gpu_busy_pct 0", UNTOLD SLEEPS, "", VERDICT_UNKNOWN },
+		{ GOES_ON, UNTOLD SLEEPS, "", VERDICT_PASS },
+		/* stages of a pipeline, which RAS does not count */
+		{ "gpu_sm_pct 55;gpu_warp_pct 20",
+		  "gpu_sm_pct 62;gpu_warp_pct 25", "", VERDICT_UNKNOWN },
+		/* threads of some library */
+		{ "stuck_tid 7", "stuck_tid 7", "", VERDICT_UNKNOWN },
+		{ GOES_ON, GOES_ON "stuck_tid 103", "", VERDICT_PASS },
+		/* one is slow, or all are */
+		{ GOES_ON, GOES_ON "gpu_throttled hw_thermal",
+		  "rank_throttled 3", VERDICT_WARN },
+		{ GOES_ON "gpu_throttled hw_thermal",
+		  GOES_ON "gpu_throttled hw_thermal", "", VERDICT_PASS },
+		{ "calls_later AllReduce 23", "calls_later AllReduce 22;"
+		  "behind 3;gpu_throttled hw_power_brake", "rank_throttled 3",
+		  VERDICT_WARN },
+	};
+	/* goes on in one communicator, and has not come in the other */
+	struct hang_row two[] = {
+		rank(0, GOES_ON), rank(1, GOES_ON),
+		rank(0, "comm 0x2"), rank(1, "comm 0x2;" BEHIND),
+	};
+	/* waits in two: each has its own channels */
+	struct hang_row channels[] = {
+		rank(0, WAITS), rank(1, WAITS), rank(2, WAITS),
+		rank(3, "comm 0x2;gpu_sm_pct 1.5;gpu_warp_pct 0.3"),
+	};
+	/* of two, nobody knows which one works */
+	struct hang_row pair[] = { rank(0, UNTOLD), rank(1, UNTOLD SLEEPS) };
+	/* one has left the order, one has not come yet */
+	struct hang_row six[] = {
+		rank(0, ""), rank(1, ""), rank(2, ""), rank(3, ""),
+		rank(4, "calls_later AllGather 1, AllReduce 20"),
+		rank(5, BEHIND SLEEPS),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row rows[] = { rank(0, cases[i].others),
+					   rank(1, cases[i].others),
+					   rank(2, cases[i].others),
+					   rank(3, cases[i].last) };
+
+		expect(rows, RANKS, cases[i].named, cases[i].status);
+	}
+	expect(two, 4, "", VERDICT_PASS);
+	expect(channels, 4, "", VERDICT_UNKNOWN);
+	expect(pair, 2, "", VERDICT_UNKNOWN);
+	STR_COPY(six[4].calls, six[4].calls_later);
+	expect(six, 6, "rank_other_call 4, rank_asleep 5", VERDICT_FAIL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -621,11 +777,13 @@ int main(void)
 		cmocka_unit_test(without_a_majority_nobody_is_odd),
 		cmocka_unit_test(many_rows_are_judged_in_time),
 		cmocka_unit_test(what_nodes_say_is_heard),
+		cmocka_unit_test(ports_are_compared),
 		cmocka_unit_test(messages_of_the_kernel_are_told_apart),
 		cmocka_unit_test(what_follows_is_not_named),
 		cmocka_unit_test(who_waits_for_another_is_not_named),
 		cmocka_unit_test(without_RAS_the_idle_one_is_named),
 		cmocka_unit_test(who_goes_on_is_left_alone),
+		cmocka_unit_test(who_is_well_is_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
