@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A rank of a job of PyTorch that goes on until something keeps it from that.
 
-usage: python3 hang_rank.py WHAT ODD STEP      with RANK, WORLD_SIZE and so on;
-rank ODD does WHAT in step STEP.  Prints "at STEP" when it comes there.
+usage: python3 hang_rank.py WHAT ODD STEP PLACE    with RANK, WORLD_SIZE ...;
+rank ODD does WHAT in step STEP.  In the folder PLACE it writes its process number
+to up.RANK before it uses a GPU, which it does when there is "go", with the number
+of the first one, and to at.RANK where it comes to STEP.
 """
 import multiprocessing
 import os
@@ -13,8 +15,22 @@ import torch
 import torch.distributed as dist
 
 what, odd, at = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+place = sys.argv[4]
 rank = int(os.environ["RANK"])
-torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+
+
+def mark(name):
+    path = os.path.join(place, "%s.%d" % (name, rank))
+    with open(path + "~", "w") as f:
+        f.write(str(os.getpid()))
+    os.rename(path + "~", path)
+
+
+mark("up")
+while not os.path.exists(os.path.join(place, "go")):
+    time.sleep(0.05)
+with open(os.path.join(place, "go")) as f:
+    torch.cuda.set_device(int(f.read()) + int(os.environ["LOCAL_RANK"]))
 dist.init_process_group("nccl")
 data = torch.ones(1 << 20, device="cuda")
 big = torch.ones((2048, 2048), device="cuda")
@@ -49,7 +65,7 @@ def trouble():
     elif what == "gpu_spin":
         spin(big)
     elif what == "fifo":
-        open(os.environ["HANG_FIFO"], "rb").read()
+        open(os.path.join(place, "fifo"), "rb").read()
     elif what == "loader":
         queue = multiprocessing.get_context("fork").Queue()
         child = multiprocessing.get_context("fork").Process(
@@ -62,15 +78,17 @@ def trouble():
         end = time.monotonic() + 600
         while time.monotonic() < end:
             pass
-    elif what == "stop":
-        os.kill(os.getpid(), 19)
-    elif what == "kill":
-        os.kill(os.getpid(), 9)
+    elif what in ("stop", "kill"):
+        # while one is on its way, part of the last step may still be here
+        while not all(os.path.exists(os.path.join(place, "at.%d" % r))
+                      for r in range(dist.get_world_size())):
+            time.sleep(0.05)
+        os.kill(os.getpid(), 19 if what == "stop" else 9)
 
 
 for step in range(1 << 30):
     if step == at:
-        os.write(1, b"at %d\n" % step)
+        mark("at")
     if what == "compile" and step == at:
         end = time.monotonic() + 8      # every rank, before its collective
         while time.monotonic() < end:
