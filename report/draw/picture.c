@@ -10,6 +10,7 @@
 #include "lib/base/units.h"
 #include "report/judge/caption.h"
 #include "report/base/grow.h"
+#include "report/base/wrap.h"
 #include "report/draw/accused.h"
 #include "report/draw/labels.h"
 #include "report/judge/verdict.h"
@@ -504,15 +505,29 @@ static float add_legend(const struct layout *l, float x, float y)
 	return y;
 }
 
-/** A line below the title, where there is something to say. */
+/** Lines below the title, where there is something to say: as wide as the
+ *  smallest picture. */
 static float add_caption(const struct layout *l, float y, uint32_t rgb,
 			 const char *text)
 {
-	if (!text[0]) {
-		return y;
+	struct str lines = STR_INIT;
+	const char *line = NULL;
+
+	if (text[0]) {
+		wrap_text(&(struct wrap){ .out = &lines, .width =
+				(int)((MIN_WIDTH - 2 * EDGE) / LETTER) },
+			  0, text);
+		line = str_text(&lines);
 	}
-	add_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%s", text);
-	return y + 20;
+	while (line && *line) {
+		int n = (int)strcspn(line, "\n");
+
+		add_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%.*s", n, line);
+		y += 20;
+		line += n + (line[n] == '\n');
+	}
+	str_release(&lines);
+	return y;
 }
 
 /** What was found and has no row of its own: rails, switches, all paths. */
