@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
+#include "probes/collective/samples.h"
 #include "probes/host/gpu_list.h"
 #include "probes/ping/ping.h"
 #include "probes/plan/time.h"
@@ -72,6 +73,17 @@ static void guess_cluster(struct forecast *f, const char *launcher)
 
 /* ---- what -------------------------------------------------------------- */
 
+/** Nothing takes less than --gentle allows. */
+static void be_gentle(struct forecast *f)
+{
+	double paced_s = f->bytes / (double)f->spec.gentle_B;
+
+	f->paced = f->spec.gentle_B > 0 && paced_s > f->time_s;
+	if (f->paced) {
+		f->time_s = paced_s;
+	}
+}
+
 static void foresee_pairs(struct forecast *f)
 {
 	const struct spec *s = &f->spec;
@@ -87,8 +99,52 @@ static void foresee_pairs(struct forecast *f)
 	f->time_s = fmax(plan_time_s(f->turns, s, f->ops),
 			 plan_rows_s(f->cells, f->ops));
 	f->bytes = plan_bytes(&f->layout, &f->plan, s, f->ops);
+	be_gentle(f);
 	f->retry_s = plan_retry_s(f->time_s, s, f->ops);
 	f->follow_s = plan_follow_s(f->time_s, s, f->ops);
+}
+
+/*
+ * What an operation takes: its way through the nodes, and what its bus carries
+ * at the rate inside a node; between nodes that of the NICs of all GPUs, where
+ * those share the way, else of one.
+ */
+#define OP_S	 6e-6	/* two H200, NVLink */
+#define NODES_S	 15e-6	/* each time there are twice as many nodes */
+/* An order and the answers to it: data/reference/allreduce-2xH200, and what
+ * each of 512 ranks of the model adds. */
+#define STEP_S	    1.5e-3
+#define STEP_RANK_S 15e-6
+
+static double op_s(const struct forecast *f, enum collective op, double size_B)
+{
+	const struct xport_cost *cost = &f->ops->cost;
+	double nics = (double)(collective_kinds[op].exchanges ?
+				       1 : f->ranks / f->nodes);
+	double rate = f->nodes > 1 ? fmin(nics * cost->rate_GB_s,
+					  cost->inside_GB_s) :
+				     cost->inside_GB_s;
+
+	return rate <= 0 ? 0 :	/* of a model */
+	       OP_S + NODES_S * log2((double)f->nodes) +
+		       size_B * collective_bus_factor(op, f->ranks) / rate /
+			       1e9;
+}
+
+/** One size, one way. */
+static void add_group_size(struct forecast *f, enum collective op,
+			   double size_B)
+{
+	double one_s = op_s(f, op, size_B);
+	int steps;
+	double ops = (double)collective_samples_ops(
+			     one_s * 1e6, f->spec.iters, f->nodes, &steps) +
+		     (double)(f->spec.warmup + f->spec.check);
+
+	f->time_s += ops * one_s +
+		     steps * (STEP_S + STEP_RANK_S * (double)f->ranks);
+	f->bytes += ops * collective_bytes_between(op, f->ranks, f->nodes,
+						   size_B);
 }
 
 /** Every size out of place and in place, by every variant. */
@@ -110,8 +166,14 @@ static void foresee_group(struct forecast *f)
 	if (n > 0) {
 		f->variants = n;
 		f->cells = (size_t)(f->sizes * n * 2);
-		f->time_s = plan_group_s(sizes, (int)f->sizes, n, &f->spec,
-					 f->ops);
+		f->time_s = f->bytes = 0;
+		for (int64_t i = 0; i < f->sizes; i++) {
+			add_group_size(f, op, (double)sizes[i]);
+		}
+		f->time_s = n * (f->ops->cost.open_s + f->ops->cost.pair_s +
+				 2 * f->time_s);
+		f->bytes *= 2 * n;
+		be_gentle(f);
 		variants_release(v, n);
 	}
 	free(v);

@@ -35,6 +35,7 @@ struct forecast {
 	double time_s;		/* about, of a healthy run */
 	double least_s, most_s;	/* where there are bounds instead */
 	double bytes;		/* from node to node, about */
+	bool paced;		/* and the time follows from that: --gentle */
 	double retry_s;		/* second attempts, at most */
 	double follow_s;	/* the follow-up, at most */
 };

@@ -15,6 +15,7 @@
 #include "cli/plan/tiers.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "report/base/wrap.h"
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
@@ -161,6 +162,7 @@ struct several {
 	struct str text;
 	json_t *list;
 	double least_s, most_s;	/* of all together, as far as known */
+	double bytes;		/* from node to node */
 };
 
 static void add_probe(struct several *all, const struct forecast *f)
@@ -179,6 +181,7 @@ static void add_probe(struct several *all, const struct forecast *f)
 	all->most_s += !isnan(f->time_s) ? f->time_s :
 		       !isnan(f->most_s) ? f->most_s :
 		       !isnan(f->least_s) ? f->least_s : 0;
+	all->bytes += f->bytes > 0 ? f->bytes : 0;
 	str_addf(&all->text, "  %-11s %10s  %s%s\n", f->probe->name,
 		 cells, time[0] ? bound : "",
 		 time[0] ? time : "not known in advance");
@@ -229,26 +232,32 @@ static int show_all(const struct session *s, const struct conductor *c,
 	};
 	struct several all = { .commands = s->commands,
 			       .launcher = launcher, .list = json_array() };
-	char least[32], most[32];
+	char least[32], most[32], bytes[32];
 	int code = CODE_HEALTHY;
 
 	c->each(&place, see_step, &all);
 	if (s->spec.json) {
 		code = print_json(json_pack(
-			"{s:i, s:s, s:O, s:f, s:f}", "schema", 1, "launcher",
-			launcher, "probes", all.list, "time_least_s",
-			all.least_s, "time_most_s", all.most_s));
+			"{s:i, s:s, s:O, s:f, s:f, s:f}", "schema", 1,
+			"launcher", launcher, "probes", all.list,
+			"time_least_s", all.least_s, "time_most_s", all.most_s,
+			"bytes", all.bytes));
 	} else {
 		forecast_time(all.least_s, least, sizeof(least));
 		forecast_time(all.most_s, most, sizeof(most));
+		units_size_text((uint64_t)all.bytes, bytes, sizeof(bytes));
 		printf("%s, one after the other, %s\n\n"
 		       "  %-11s %10s  time\n%s  %-11s %10s  about %s%s%s, and "
-		       "the start of each\n\n"
-		       "\"gpucheck plan COMMAND\" shows details.\n",
+		       "the start of each\n",
 		       c->name, why, "probe", "tests", str_text(&all.text),
 		       "total", "", least,
 		       strcmp(least, most) == 0 ? "" : " to ",
 		       strcmp(least, most) == 0 ? "" : most);
+		if (all.bytes > 0) {
+			printf("  %-11s %10s  from node to node, about\n",
+			       "bytes", bytes);
+		}
+		printf("\n\"gpucheck plan COMMAND\" shows details.\n");
 	}
 	json_decref(all.list);
 	str_release(&all.text);

@@ -64,6 +64,9 @@ const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
 /** Beside the time: how it is meant, or why there is none. */
 static const char *time_note(const struct forecast *f)
 {
+	if (f->paced) {
+		return "what --gentle allows, if nothing is broken";
+	}
 	if (!isnan(f->time_s)) {
 		return f->here ? "estimate, if nothing is broken" :
 				 "estimate, once started and if nothing is "

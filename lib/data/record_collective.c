@@ -35,3 +35,16 @@ double collective_bus_factor(enum collective c, int64_t ranks)
 
 	return ranks > 1 && shares[c] > 0 ? shares[c] * (n - 1) / n : 1;
 }
+
+double collective_bytes_between(enum collective c, int64_t ranks,
+				int64_t nodes, double size_B)
+{
+	const double n = (double)nodes;
+
+	if (nodes < 2) {
+		return 0;
+	}
+	return c == COLLECTIVE_ALLTOALL ?
+		       size_B * (double)ranks * (n - 1) / n :
+		       size_B * n * collective_bus_factor(c, ranks);
+}

@@ -25,6 +25,11 @@ enum collective collective_parse(const char *text);
  * PERFORMANCE.md of nccl-tests; 1 for a single rank, where it has no meaning.
  */
 double collective_bus_factor(enum collective c, int64_t ranks);
+/** Bytes that one operation of @size_B sends from node to node, about: each
+ *  boundary is crossed by what the bus carries once, of alltoall by the share
+ *  of each rank for the others. */
+double collective_bytes_between(enum collective c, int64_t ranks,
+				int64_t nodes, double size_B);
 
 /**
  * One line of results.csv of allreduce and its kin: one size, in place or

@@ -79,6 +79,7 @@ struct spec {
 	int64_t timeout_ns;	/* a task; 0 = the transport's default */
 	int64_t max_time_ns;	/* the run; 0 = no limit */
 	int64_t budget_ns;	/* it is planned to fit; 0 = none */
+	int64_t gentle_B;	/* a second between leaves; 0 = any */
 	int64_t boot_timeout_ns;	/* 0: see spec_boot_ns() */
 	int64_t start_timeout_ns;	/* 0: see spec_boot_first_ns() */
 	char port_range[16];	/* "" = any */

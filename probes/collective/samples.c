@@ -107,6 +107,22 @@ void collective_samples_add(struct collective_samples *s, const double *us,
 	}
 }
 
+int64_t collective_samples_ops(double one_us, int64_t wanted, int64_t nodes,
+			       int *steps)
+{
+	int64_t ops = collective_samples_first(one_us);
+	struct collective_samples s;
+	int n;
+
+	collective_samples_begin(&s, wanted, one_us, nodes);
+	for (*steps = 1; (n = collective_samples_next(&s)) > 0; (*steps)++) {
+		while (n-- > 0) {
+			collective_samples_add(&s, &s.one_us, 1);
+		}
+	}
+	return ops + s.done;
+}
+
 void collective_samples_result(struct collective_samples *s,
 			       struct collective_row *row)
 {

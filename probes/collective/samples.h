@@ -47,6 +47,10 @@ int collective_samples_next(struct collective_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */
 void collective_samples_add(struct collective_samples *s, const double *us,
 			    int n_ranks);
+/** What becomes of a size whose operations all take @one_us: so many of them,
+ *  but for those that warm up, in *@steps orders. */
+int64_t collective_samples_ops(double one_us, int64_t wanted, int64_t nodes,
+			       int *steps);
 /** Times and bandwidths into @row, whose op, ranks and size_B are set. */
 void collective_samples_result(struct collective_samples *s,
 			       struct collective_row *row);

@@ -23,6 +23,8 @@ int verbs_pings(struct xport_link *l, const struct xport_cell *c, bool answer,
 
 /* stream.c */
 
+#define VERBS_SAMPLE_S 4e-3	/* what a sample shall last */
+
 /**
  * Bandwidth: messages one behind the other, as many on their way as the queue
  * holds, or as it takes to keep it filled.

@@ -6,7 +6,7 @@
 
 #include "lib/base/clock.h"
 
-#define SAMPLE_NS	(4 * NS_PER_MS)
+#define SAMPLE_NS	((int64_t)(VERBS_SAMPLE_S * NS_PER_S))
 /* Small messages complete in groups: a completion each would be measured. */
 #define GROUP_BYTES	8192
 #define GROUP		16
@@ -20,7 +20,7 @@ void stream_init(struct stream *s, struct xport_link *l,
 	*s = (struct stream){
 		.l = l, .c = c, .deadline_ns = deadline_ns,
 		.depth = l->tx_depth * l->n_queues, .group = 1,
-		.samples.sample_s = SAMPLE_NS / 1e9,
+		.samples.sample_s = VERBS_SAMPLE_S,
 	};
 	if (c->size_bytes <= GROUP_BYTES && s->depth >= 4) {
 		s->group = s->depth / 4 < GROUP ? s->depth / 4 : GROUP;

@@ -205,9 +205,11 @@ const struct xport_ops xport_verbs = {
 	.default_timeout_ns = 2 * NS_PER_S,
 	.dead_GB_s = 0.1,	/* Soft-RoCE, the slowest, does more */
 	.setup_timeout_ns = 3 * NS_PER_S,
-	/* soft-RoCE takes a second a pair; of hardware a guess: devices and
-	 * protection domains, then a queue pair at each end */
-	.cost = { .open_s = 1, .pair_s = 0.05, .rate_GB_s = 20 },
+	/* by what it does: devices and protection domains; a queue pair at
+	 * each end and 1020 pings each way, 30 ms at most; then samples.
+	 * Soft-RoCE takes a second or two a pair */
+	.cost = { .open_s = 1, .pair_s = 0.05, .sample_s = VERBS_SAMPLE_S,
+		  .rate_GB_s = 20 },
 	.open_timeout_ns = 15 * NS_PER_S,
 	.lacks = lacks,
 	.open = verbs_open,

@@ -14,6 +14,7 @@
 #include "lib/base/limit.h"
 #include "probes/host/facts.h"
 #include "probes/p2p/cuda_link.h"
+#include "probes/p2p/measure.h"
 #include "probes/transport/peer_conn.h"
 #include "probes/host/sysfile.h"
 
@@ -133,7 +134,8 @@ const struct xport_ops xport_cuda = {
 	.open_timeout_ns = 60 * NS_PER_S,
 	/* data/reference/p2p-cuda-4xH200: 1.37 s for 3 rounds of 0.063 s, of
 	 * which 0.05 measure */
-	.cost = { .open_s = 1.2, .pair_s = 0.013, .rate_GB_s = 390 },
+	.cost = { .open_s = 1.2, .pair_s = 0.013, .sample_s = CUDA_SAMPLE_S,
+		  .rate_GB_s = 390 },
 	.open = cuda_open,
 	.describe = cuda_describe,
 	.join = cuda_join,

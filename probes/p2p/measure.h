@@ -15,7 +15,9 @@ struct p2p_way {
 	/* for the agent and for sentences */
 	const char *sending, *receiving;
 	const char *transfers;		/* "copies" */
-	double sample_s;		/* what a sample shall last */
+	double sample_s;		/* what a sample shall last: */
+#define NCCL_SAMPLE_S 2e-3
+#define CUDA_SAMPLE_S 5e-3
 	enum outcome away;		/* of an end that a drill keeps away */
 	void (*doing)(struct xport_link *l, const char *doing);
 	/** A driver call that came back with @rc. */

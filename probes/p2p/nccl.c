@@ -21,6 +21,7 @@
 #include "probes/nccl/env.h"
 #include "probes/nccl/shm.h"
 #include "probes/p2p/nccl_link.h"
+#include "probes/p2p/measure.h"
 
 /* Python has had the time that it took to open the GPU, and now this. */
 #define TORCH_NS (2 * NS_PER_S)
@@ -265,8 +266,10 @@ const struct xport_ops xport_nccl = {
 	.open_timeout_ns = 60 * NS_PER_S,
 	/* data/reference/p2p-nccl-4xH200: ready 1.8 s after the start, then 3
 	 * rounds of joins (0.59 s) and first contacts (1.33 s, of which 0.05 a
-	 * round measure); the rate is that of one 400 Gbit/s NIC */
-	.cost = { .open_s = 1.8, .pair_s = 0.59, .rate_GB_s = 45 },
+	 * round measure); the rate is that of one 400 Gbit/s NIC, inside a
+	 * node less than data/reference/allreduce-2xH200 has */
+	.cost = { .open_s = 1.8, .pair_s = 0.59, .sample_s = NCCL_SAMPLE_S,
+		  .rate_GB_s = 45, .inside_GB_s = 300 },
 	.open = nccl_open,
 	.describe = nccl_describe,
 	.ticket = nccl_ticket,

@@ -46,6 +46,7 @@ struct dispatch {
 	size_t n_places;	/* a square of few ranks, else cap_slots */
 	size_t queued, running;
 	bool has_mates;		/* a task has */
+	bool held;		/* none between leaves */
 
 	struct rank *ranks;
 	/* ranks that are free and whose NIC is too, any order: the peers of
@@ -196,6 +197,11 @@ static void set_taken(struct dispatch *d, const struct task *t, bool busy)
 			set_nic_busy(d, ranks[i], busy);
 		}
 	}
+}
+
+static bool is_held(const struct dispatch *d, const struct task *t)
+{
+	return d->held && layout_cross_leaves(d->layout, t->a, t->b);
 }
 
 /** Are those that relay for it free, and their NICs? */
@@ -401,6 +407,12 @@ static uint32_t older(const struct dispatch *d, uint32_t i, uint32_t j)
 	return d->slots[i].age < d->slots[j].age ? i : j;
 }
 
+/** May @t go from node to node, as far as others than its ends are asked? */
+static bool may_cross(struct dispatch *d, const struct task *t)
+{
+	return !is_held(d, t) && mates_free(d, t);
+}
+
 /** May the task of @rank, which is free, with @peer start? */
 static bool may_start(struct dispatch *d, int rank, const struct slot *s)
 {
@@ -410,7 +422,7 @@ static bool may_start(struct dispatch *d, int rank, const struct slot *s)
 		       is_free(d, peer) :
 		       d->ranks[rank].open_at >= 0 &&
 			       d->ranks[peer].open_at >= 0 &&
-			       mates_free(d, &s->task);
+			       may_cross(d, &s->task);
 }
 
 /** By its tasks, which are few in a sample ... */
@@ -440,7 +452,7 @@ static uint32_t oldest_met(struct dispatch *d, int rank)
 	}
 	for (int i = 0; d->ranks[rank].open_at >= 0 && i < d->n_open; i++) {
 		at = pair_slot(d, rank, d->open[i]);
-		if (at && mates_free(d, &d->slots[at].task)) {
+		if (at && may_cross(d, &d->slots[at].task)) {
 			best = older(d, best, at);
 		}
 	}
@@ -472,7 +484,8 @@ static uint32_t find_serial(struct dispatch *d)
 	uint32_t i = d->running ? 0 : d->slots[0].next;
 
 	while (i && (!is_free(d, d->slots[i].task.a) ||
-		     !is_free(d, d->slots[i].task.b))) {
+		     !is_free(d, d->slots[i].task.b) ||
+		     is_held(d, &d->slots[i].task))) {
 		i = d->slots[i].next;
 	}
 	return i;
@@ -508,6 +521,16 @@ void dispatch_ready(struct dispatch *d, int rank, bool ready)
 	d->ranks[rank].ready = ready;
 	update_open(d, rank);
 	wake_rank(d, rank);
+}
+
+void dispatch_hold(struct dispatch *d, bool held)
+{
+	bool was = d->held;
+
+	d->held = held;
+	for (size_t i = 0; was && !held && i < d->n_ranks; i++) {
+		wake_rank(d, (int)i);
+	}
 }
 
 bool dispatch_drop(struct dispatch *d, int rank, struct task *out)

@@ -35,6 +35,9 @@ int dispatch_add(struct dispatch *d, const struct task *t);
 /** Says that @rank can (again) / cannot work. */
 void dispatch_ready(struct dispatch *d, int rank, bool ready);
 
+/** While it is @held, no task starts whose ends are on different leaves. */
+void dispatch_hold(struct dispatch *d, bool held);
+
 /**
  * The next task that may start now: its resources are taken.  Returns false
  * when none can.  The rank that has been free the longest goes first and takes

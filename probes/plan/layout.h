@@ -26,6 +26,7 @@ struct layout_rank {
 	int planned;	/* the same before anybody knew better */
 	int heard, votes;	/* the one that is said to be used, and how
 				 * much more often than others */
+	int leaf;	/* the switch of its NIC, from 1; 0: not known */
 	int group;	/* who is of another one cannot be reached, by design;
 			 * 0 = all of one */
 	int twin;	/* next rank on the same GPU, in a ring; mostly
@@ -106,6 +107,14 @@ static inline int layout_socket(const struct layout *l, int rank)
 static inline bool layout_same_node(const struct layout *l, int a, int b)
 {
 	return l->ranks[a].node == l->ranks[b].node;
+}
+
+/** Do bytes between them leave a node, and its leaf where that is known? */
+static inline bool layout_cross_leaves(const struct layout *l, int a, int b)
+{
+	return !layout_same_node(l, a, b) &&
+	       (l->ranks[a].leaf == 0 ||
+		l->ranks[a].leaf != l->ranks[b].leaf);
 }
 
 #endif

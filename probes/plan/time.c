@@ -9,19 +9,14 @@
 #include "probes/plan/retry.h"
 #include "probes/transport/samples.h"
 
-/* A sample lasts as long as with cuda, or less. */
-#define SAMPLE_S 5e-3
 /* A transfer of nothing that takes so long is as good as dead, too. */
 #define DEAD_S 1e-4
 /* No pair is waited for longer: more sizes than there are, an hour each. */
 #define TASK_MAX_S (64 * 3600.0)
 
-/* A coordinator on two cores, with all pairs of 1,024 ranks of the model. */
-#define ROW_S 7e-5
-/* Of allreduce on two H200 a row took so long at small sizes, and as many
- * rounds at large ones. */
-#define GROUP_ROW_S 7e-3
-#define GROUP_ROUNDS 17
+/* Two cores, with all pairs of 1,024 ranks of the model: the coordinator had
+ * 1,047,552 rows in 16 s, the report took as long. */
+#define ROW_S 4e-5
 
 static size_t larger(size_t a, size_t b)
 {
@@ -65,21 +60,28 @@ static size_t rounds(const struct layout *l, const struct plan *p,
 		       larger(most, p->n * 2 / (size_t)cores) : most;
 }
 
-/** What both directions of a pair take at one size: @one_s a transfer, samples
+/** Transfers of both directions of a pair at one size: @one_s each, in samples
  *  of @sample_s where nobody says how many. */
+static double transfers(const struct spec *s, double one_s, double sample_s)
+{
+	double timed = s->iters > 0 ? (double)s->iters :
+		       SAMPLES_STEADY * fmax(1, sample_s / one_s);
+
+	return 2 * (timed + (double)s->warmup);
+}
+
+/** What they take. */
 static double measure_s(const struct spec *s, double one_s, double sample_s)
 {
-	double timed_s = s->iters > 0 ? (double)s->iters * one_s :
-					SAMPLES_STEADY * fmax(sample_s, one_s);
-
-	return 2 * (timed_s + (double)s->warmup * one_s);
+	return one_s * transfers(s, one_s, sample_s);
 }
 
 /** The same of a healthy pair. */
 static double healthy_s(const struct spec *s, const struct xport_ops *ops,
 			int64_t size)
 {
-	return measure_s(s, (double)size / 1e9 / ops->cost.rate_GB_s, SAMPLE_S);
+	return measure_s(s, (double)size / 1e9 / ops->cost.rate_GB_s,
+			 ops->cost.sample_s);
 }
 
 /** As long as that, it is waited for. */
@@ -127,6 +129,21 @@ double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
 	return ops->cost.pair_s > 0 ? sum_sizes(s, ops, healthy_s) : NAN;
 }
 
+/** What they move. */
+static double moved_B(const struct spec *s, const struct xport_ops *ops,
+		      int64_t size)
+{
+	double one_s = (double)size / 1e9 / ops->cost.rate_GB_s;
+
+	return (double)size * (s->bidi ? 2 : 1) *
+	       transfers(s, one_s, ops->cost.sample_s);
+}
+
+double plan_pair_bytes(const struct spec *s, const struct xport_ops *ops)
+{
+	return sum_sizes(s, ops, moved_B);
+}
+
 double plan_bytes(const struct layout *l, const struct plan *p,
 		  const struct spec *s, const struct xport_ops *ops)
 {
@@ -136,8 +153,8 @@ double plan_bytes(const struct layout *l, const struct plan *p,
 	for (size_t i = 0; i < p->n; i++) {
 		between += !layout_same_node(l, p->tasks[i].a, p->tasks[i].b);
 	}
-	return (double)between * pass_list(s, passes) * plan_pair_s(s, ops) *
-	       ops->cost.rate_GB_s * 1e9;
+	return (double)between * pass_list(s, passes) *
+	       plan_pair_bytes(s, ops);
 }
 
 size_t plan_turns(const struct layout *l, const struct plan *p,
@@ -181,23 +198,6 @@ double plan_time_s(size_t turns, const struct spec *s,
 double plan_rows_s(size_t cells, const struct xport_ops *ops)
 {
 	return cells > 0 ? ops->cost.open_s + (double)cells * ROW_S : NAN;
-}
-
-double plan_group_s(const int64_t *sizes, int n, int variants,
-		    const struct spec *s, const struct xport_ops *ops)
-{
-	const double rate = 1e9 * ops->cost.rate_GB_s;
-	double sum = 0;
-
-	for (int i = 0; rate > 0 && i < n; i++) {
-		double one_s = 2 * (double)sizes[i] / rate;
-		double rounds = (double)(s->iters > 0 ? s->iters + s->warmup :
-							GROUP_ROUNDS);
-
-		sum += 2 * fmax(GROUP_ROW_S, rounds * one_s);
-	}
-	return variants * (ops->cost.open_s + ops->cost.pair_s + sum) +
-	       plan_rows_s((size_t)(2 * n * variants), ops);
 }
 
 /** A share of the run's time, or one test. */

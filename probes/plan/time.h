@@ -25,14 +25,9 @@ size_t plan_turns(const struct layout *l, const struct plan *p,
 double plan_time_s(size_t turns, const struct spec *s,
 		   const struct xport_ops *ops);
 
-/**
- * The same of @cells tests, whose rows one coordinator takes in, and of a
- * collective at @n sizes of @sizes bytes by so many @variants, in place and out
- * of place.  NAN without tests.  Pure.
- */
+/** The same of @cells tests, whose rows one coordinator takes in, and a report
+ *  reads; NAN without tests.  Pure. */
 double plan_rows_s(size_t cells, const struct xport_ops *ops);
-double plan_group_s(const int64_t *sizes, int n, int variants,
-		    const struct spec *s, const struct xport_ops *ops);
 
 /**
  * How long a pair that stands may take for both directions at all sizes, in
@@ -45,9 +40,12 @@ int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
  *  states no cost. */
 double plan_pair_s(const struct spec *s, const struct xport_ops *ops);
 
-/** Bytes that the pairs of @p send from node to node in a healthy run, about;
- *  NAN where the transport states no cost.  What neighbours may notice of it.
- *  Pure. */
+/** Bytes that a healthy pair sends, both directions; of a model as few as
+ *  decide.  Pure. */
+double plan_pair_bytes(const struct spec *s, const struct xport_ops *ops);
+
+/** Bytes that the pairs of @p send from node to node in a healthy run, about:
+ *  what neighbours may notice of it.  Pure. */
 double plan_bytes(const struct layout *l, const struct plan *p,
 		  const struct spec *s, const struct xport_ops *ops);
 

@@ -10,6 +10,6 @@ const struct xport_ops xport_sim = {
 	.default_size_bytes = 64 << 20,
 	.default_timeout_ns = 2 * NS_PER_S,
 	.setup_timeout_ns = 2 * NS_PER_S,
-	.cost = { .open_s = 0.5 },	/* a test costs its row */
+	.cost = { .open_s = 0.2 },	/* a test costs its row */
 	.open_timeout_ns = 10 * NS_PER_S,
 };

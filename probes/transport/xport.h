@@ -80,8 +80,10 @@ struct xport_result {
  */
 struct xport_cost {
 	double open_s;		/* once: libraries, driver, contexts */
-	double pair_s;		/* until a pair can measure */
-	double rate_GB_s;	/* then, of large messages */
+	double pair_s;		/* until a pair can measure, and latency */
+	double sample_s;	/* then, what a sample lasts, or longer ... */
+	double rate_GB_s;	/* ... as large messages take that */
+	double inside_GB_s;	/* the same of a collective inside a node */
 };
 
 struct collective_ops;	/* collective/ops.h */

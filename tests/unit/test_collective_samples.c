@@ -138,6 +138,32 @@ static void nothing_measured_is_no_figure(void **state)
 	assert_true(row.iters == RECORD_NONE);
 }
 
+/** As many as data/reference/allreduce-2xH200 has taken, or half, or twice. */
+static void what_will_be_taken_is_known_ahead(void **state)
+{
+	static const struct {
+		double one_us;
+		int iters;
+	} seen[] = { { 5.92, 360 }, { 28, 187 }, { 47, 176 }, { 140, 160 },
+		     { 250, 100 }, { 898, 33 }, { 6305, 6 }, { 24600, 6 } };
+	int steps;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seen) / sizeof(seen[0]); i++) {
+		int64_t ops = collective_samples_ops(seen[i].one_us, 0, 1,
+						     &steps);
+
+		ops -= collective_samples_first(seen[i].one_us);
+		if (ops * 2 < seen[i].iters || ops > 2 * seen[i].iters) {
+			fail_msg("%d of %g us", (int)ops, seen[i].one_us);
+		}
+		assert_true(steps >= 2 && steps < 10);
+	}
+	assert_int_equal(collective_samples_ops(1, 1000000, 1, &steps),
+			 1000000 + 3);
+	assert_int_equal(collective_samples_ops(5000, 7, 2, &steps), 7 + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -148,6 +174,7 @@ int main(void)
 		cmocka_unit_test(a_given_number_is_kept),
 		cmocka_unit_test(the_mean_over_ranks_counts),
 		cmocka_unit_test(nothing_measured_is_no_figure),
+		cmocka_unit_test(what_will_be_taken_is_known_ahead),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -625,6 +625,41 @@ static void sample_of_all_ranks_drains_fast(void **state)
 	layout_release(&l);
 }
 
+/** Everything inside nodes and leaves runs meanwhile, the rest after it. */
+static void between_leaves_is_held(void **state)
+{
+	(void)state;
+	for (int rule = DISPATCH_NIC; rule <= DISPATCH_SERIAL; rule++) {
+		struct drain d;
+		struct task t;
+		size_t ran = 0;
+
+		drain_init(&d, (enum dispatch_rule)rule, 4, 2, 2, 5);
+		for (int r = 0; r < d.layout.n_ranks; r++) {
+			/* two nodes a leaf, and one rank on none */
+			d.layout.ranks[r].leaf = r == 7 ? 0 : 1 + r / 4;
+		}
+		dispatch_hold(d.dispatch, true);
+		add_all(&d);
+		all_ready(&d);
+		while (dispatch_next(d.dispatch, &t)) {
+			assert_false(layout_cross_leaves(&d.layout, t.a, t.b));
+			dispatch_done(d.dispatch, &t);
+			d.ran[t.id]++;
+			ran++;
+		}
+		for (size_t i = 0; i < d.plan.n; i++) {
+			t = d.plan.tasks[i];
+			assert_int_equal(d.ran[i], !layout_cross_leaves(
+						&d.layout, t.a, t.b));
+		}
+		assert_true(ran > 0 && ran < d.plan.n);
+		dispatch_hold(d.dispatch, false);
+		drain_all(&d, true);
+		check_all_ran_once(&d);
+		drain_release(&d);
+	}
+}
 
 static void nobody_is_fine(void **state)
 {
@@ -660,6 +695,7 @@ int main(void)
 		cmocka_unit_test(same_calls_same_answers),
 		cmocka_unit_test(thousand_ranks_drain_fast),
 		cmocka_unit_test(sample_of_all_ranks_drains_fast),
+		cmocka_unit_test(between_leaves_is_held),
 		cmocka_unit_test(nobody_is_fine),
 	};
 

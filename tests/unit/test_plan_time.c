@@ -17,7 +17,7 @@
 static const struct xport_ops ops = {
 	.name = "test", .default_size_bytes = 1, .default_timeout_ns =
 		INT64_C(100000000000),
-	.cost = { .open_s = 10, .pair_s = 1, .rate_GB_s = 1 },
+	.cost = { .open_s = 10, .pair_s = 1, .sample_s = 5e-3, .rate_GB_s = 1 },
 };
 
 /** Forecast for 4 nodes of 8 GPUs with @nics, the options in @s. */

@@ -56,6 +56,11 @@ static void collective_go_on(void *work)
 			w->driver->ready(w);
 		} else if (w->round && all_in(w)) {
 			round_over(w);
+		} else if (w->paused) {
+			round_go_on(w);
+			if (w->paused) {
+				break;
+			}
 		} else {
 			break;
 		}
@@ -134,6 +139,7 @@ static int collective_start(struct coord *c, struct err *e)
 	int code;
 
 	w->c = c;
+	w->pace.bytes_s = (double)c->spec.gentle_B;
 	code = ranks_make(&w->ranks, c, &round_events, e);
 	if (code != 0) {
 		return code;

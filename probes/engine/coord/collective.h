@@ -8,6 +8,7 @@
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/net/door.h"
 #include "probes/plan/bisect.h"
+#include "probes/plan/pace.h"
 #include "probes/plan/variant.h"
 
 /**
@@ -73,6 +74,9 @@ struct collective_work {
 	int made; /* collectives so far */
 	/* the round */
 	bool opening;		/* workers start: no round yet */
+	struct pace pace;	/* of what goes from node to node */
+	bool paused;		/* a step waits until that is paid ... */
+	int64_t step_ns;	/* ... and may take so long then */
 	bool round, failing, cancelled;
 	enum collective_do what;
 	uint32_t next_id;
@@ -124,6 +128,9 @@ void round_join(struct collective_work *w, const int *ranks, int n,
 #define ROUND_LEAVE_NS (5 * NS_PER_S)
 void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns);
+/** Begin the step that is paused, if it may begin now; a run that is to stop
+ *  goes on without. */
+void round_go_on(struct collective_work *w);
 /** Who has not answered is told to give up. */
 void round_call_off(struct collective_work *w);
 /** Fresh workers with the environment of the variant at hand; ready() will

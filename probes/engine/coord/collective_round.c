@@ -85,8 +85,8 @@ static int64_t agent_late_ns(const struct collective_work *w,
 	return a != NULL ? a->late_ns : 0;
 }
 
-void round_order(struct collective_work *w, enum collective_do what,
-		 int64_t budget_ns)
+static void send_orders(struct collective_work *w, enum collective_do what,
+			int64_t budget_ns)
 {
 	struct collective_order *o = &w->order;
 	int n = what == DO_TICKET ? 1 : w->n_members;
@@ -118,6 +118,55 @@ void round_order(struct collective_work *w, enum collective_do what,
 				   message_of(MSG_COLLECTIVE,
 					      collective_order_json(o)));
 		}
+	}
+}
+
+/* What a step sends from node to node, all operations of it. */
+static double step_bytes(const struct collective_order *o)
+{
+	return (double)(o->samples * o->batch + o->warmup + o->check) *
+	       collective_bytes_between(o->op, o->ranks, o->nodes,
+					(double)o->size_B);
+}
+
+void round_order(struct collective_work *w, enum collective_do what,
+		 int64_t budget_ns)
+{
+	if (what == DO_STEP) {
+		w->paused = true;
+		w->step_ns = budget_ns;
+	} else {
+		send_orders(w, what, budget_ns);
+	}
+}
+
+/* Who was lost while the step was paused has no answer of its own. */
+static void answer_for_lost(struct collective_work *w)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		const struct rank *k = &w->ranks.all[w->members[i].rank];
+
+		if (k->state > RANK_READY) {
+			round_answer(w, w->members[i].rank,
+				     ranks_outcome(k->code, OUTCOME_ERROR),
+				     false, k->code, k->detail);
+		}
+	}
+}
+
+void round_go_on(struct collective_work *w)
+{
+	int64_t now = clock_now_ns();
+
+	if (w->c->phase >= COORD_STOP) {
+		w->paused = false;
+		w->what = DO_LEAVE;
+		w->driver->over(w, &(struct round_end){ .ok = true });
+	} else if (pace_is_open(&w->pace, now)) {
+		w->paused = false;
+		pace_spend(&w->pace, now, step_bytes(&w->order));
+		send_orders(w, DO_STEP, w->step_ns);
+		answer_for_lost(w);
 	}
 }
 

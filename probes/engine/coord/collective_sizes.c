@@ -307,10 +307,10 @@ static void round_failed(struct collective_work *w, const struct round_end *end)
 
 static void sizes_over(struct collective_work *w, const struct round_end *end)
 {
-	if (w->what == DO_LEAVE) {
-		next_variant(w);
-	} else if (w->c->phase >= COORD_STOP) {
+	if (w->c->phase >= COORD_STOP) {
 		stopped(w);
+	} else if (w->what == DO_LEAVE) {
+		next_variant(w);
 	} else if (!end->ok) {
 		round_failed(w, end);
 	} else if (w->what == DO_JOIN) {

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "lib/data/rundir.h"
+#include "lib/data/switches.h"
 #include "probes/engine/coord/before.h"
 #include "probes/plan/affinity.h"
+#include "probes/plan/leaves.h"
 
 /* A node has one agent, or one a rank. */
 static void add_agents(const struct ranks *r, int node, struct affinity *a)
@@ -93,6 +96,14 @@ int ranks_find_nics(struct ranks *r, struct err *e)
 
 /* ---- between them -------------------------------------------------------- */
 
+/* The NIC or port of @rank; @buf may have it. */
+static const char *nic_name(const struct ranks *r, int rank,
+			    char buf[LAYOUT_NIC])
+{
+	return r->c->probe->ports ? r->all[rank].part :
+				    layout_nic(&r->layout, rank, buf);
+}
+
 static void hear_node(const struct ranks *r, int node, struct rails_said *s)
 {
 	const struct layout *l = &r->layout;
@@ -106,8 +117,7 @@ static void hear_node(const struct ranks *r, int node, struct rails_said *s)
 		int rank = of->first_rank + i;
 
 		nics[i] = (struct rail_nic){
-			.name = r->c->probe->ports ? r->all[rank].part :
-				layout_nic(l, rank, names[i]),
+			.name = nic_name(r, rank, names[i]),
 			.rail = l->ranks[rank].nic,
 			.group = l->ranks[rank].group,
 		};
@@ -131,4 +141,54 @@ bool ranks_unrouted(const struct ranks *r, struct rails_said *s)
 		hear_node(r, i, s);
 	}
 	return rails_are_apart(s);
+}
+
+/* ---- the switches above them --------------------------------------------- */
+
+static int find_leaves(const struct ranks *r, struct leaves *v)
+{
+	const struct coord_agent *last = NULL;
+	struct err why = { 0 };
+	size_t len = 0;
+	char *text;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < r->layout.n_ranks; i++) {
+		const struct coord_agent *a = r->all[i].agent;
+
+		if (a != NULL && a != last) {
+			rc = leaves_hear(v, r->layout.ranks[i].node,
+					 json_object_get(a->inventory,
+							 "facts"));
+			last = a;
+		}
+	}
+	text = rundir_read_text(r->c->log->dir, RUN_SWITCHES,
+				SWITCHES_MAX_BYTES, &len, &why);
+	if (rc == 0 && text != NULL) {
+		rc = leaves_read(v, text, len);
+	}
+	free(text);
+	return rc;
+}
+
+int ranks_find_leaves(struct ranks *r, struct err *e)
+{
+	size_t n = (size_t)r->layout.n_ranks + 1;
+	char (*names)[LAYOUT_NIC] = calloc(n, sizeof(*names));
+	const char **nics = calloc(n, sizeof(*nics));
+	struct leaves v = { .layout = &r->layout, .nics = nics };
+	int rc = -1;
+
+	for (int i = 0; names != NULL && nics != NULL && i < r->layout.n_ranks;
+	     i++) {
+		nics[i] = nic_name(r, i, names[i]);
+	}
+	if (names != NULL && nics != NULL) {
+		rc = find_leaves(r, &v);
+	}
+	leaves_release(&v);
+	free(nics);
+	free(names);
+	return rc < 0 ? err_set(e, ENOMEM, "no memory for the switches") : 0;
 }

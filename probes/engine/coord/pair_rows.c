@@ -163,8 +163,8 @@ static int weight(const struct xport_result *r)
 	return r->outcome == OUTCOME_OK ? 1 : weights[r->outcome];
 }
 
-static const struct xport_result *find_result(const struct active_end *end,
-					      int dir, int64_t size)
+const struct xport_result *rows_result(const struct active_end *end, int dir,
+				       int64_t size)
 {
 	for (int i = 0; i < end->n; i++) {
 		if (end->results[i].dir == dir &&
@@ -423,8 +423,8 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 	/* of a model the first end speaks for both */
 	int src_end = ranks_model(&w->ranks) ? 0 : dir;
 	const struct xport_result *const said[2] = {
-		find_result(&a->ends[0], dir, size),
-		find_result(&a->ends[1], dir, size),
+		rows_result(&a->ends[0], dir, size),
+		rows_result(&a->ends[1], dir, size),
 	};
 	struct p2p_row r;
 

@@ -44,6 +44,7 @@ void task_start(struct pairs_work *w, const struct task *next)
 	a->late_ns = rows_late_ns(w, a);
 	clock_utc(a->start_utc);
 	w->at_work[t->a] = w->at_work[t->b] = a;
+	pace_begin(w, a);
 	if (joined) {
 		active_go(w, a);
 	} else {
@@ -85,6 +86,7 @@ static void finish_task(struct pairs_work *w, struct active *a)
 		}
 	}
 	w->c->tasks_done++;
+	pace_end(w, a);
 	relay_end(w, a);
 	if (a->stage == ACTIVE_RUNNING) {
 		w->at_work[t.a] = w->at_work[t.b] = NULL;

@@ -160,7 +160,8 @@ static bool find_more(struct pairs_work *w)
 	if (w->c->phase == COORD_RUN && w->stage == PAIRS_FIRST) {
 		int64_t share =
 			(int64_t)((double)(now - w->start_ns) * RETRY_SHARE);
-		int64_t one = w->setup_ns + w->task_ns;
+		int64_t one = w->setup_ns + w->task_ns +
+			      pace_left_ns(&w->pace, now);
 
 		/* time for at least one attempt, however short the run */
 		w->retry_ns = now + (share > one ? share : one);
@@ -217,6 +218,7 @@ static void pairs_tick(void *work, int64_t now_ns)
 {
 	struct pairs_work *w = work;
 
+	pace_tick(w, now_ns);
 	task_tick(w, now_ns);
 	follow_tick(w, now_ns);
 	if (w->c->phase == COORD_RUN && w->stage == PAIRS_RETRY &&
@@ -262,6 +264,10 @@ static int make_plan(struct pairs_work *w, struct err *e)
 	if (make_sizes(w, e) < 0 || ranks_drill(&w->ranks, e) < 0 ||
 	    make_pairs(w, e) < 0 || take_library(w, e) < 0) {
 		return 2;
+	}
+	w->pace.bytes_s = (double)c->spec.gentle_B;
+	if (c->spec.gentle_B > 0 && ranks_find_leaves(&w->ranks, e) < 0) {
+		return 3;
 	}
 	w->n_passes = pass_list(&c->spec, w->passes);
 	w->at_work = calloc((size_t)w->ranks.layout.n_ranks + 1,

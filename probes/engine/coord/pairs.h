@@ -10,6 +10,7 @@
 #include "probes/plan/ask.h"
 #include "probes/plan/convict.h"
 #include "probes/plan/dispatch.h"
+#include "probes/plan/pace.h"
 #include "probes/transport/order.h"
 #include "probes/plan/pass.h"
 #include "probes/plan/plan.h"
@@ -22,6 +23,7 @@
  *   pair_queue.c    tasks that wait or run, and orders to their ends
  *   pair_join.c     pairs that join before they are measured
  *   pair_relay.c    ranks that relay for a pair; what fails every time
+ *   pair_pace.c     --gentle
  *   pair_task.c     a task begins, ends, is late; what is heard of it
  *   pair_pass.c     one walk over all pairs after the other, second attempts
  *   pair_follow.c   what is asked again at the end
@@ -53,6 +55,7 @@ struct active {
 	int64_t start_ns, deadline_ns;
 	int64_t late_ns; /* rows_late_ns() then */
 	char start_utc[32];
+	double paid_B;		   /* to the pace */
 	bool cancelled;
 	bool refused;		   /* an end had no worker: still owed */
 	struct active_end ends[2]; /* of task.a and task.b */
@@ -103,6 +106,7 @@ struct pairs_work {
 	struct dispatch *dispatch; /* tasks that may run */
 	struct dispatch *waiting;  /* tasks to be joined ahead of time;
 				    * NULL: the transport cannot */
+	struct pace pace;	/* of what goes from leaf to leaf */
 	size_t n_joining;
 	int64_t wave_ns;	 /* when the last joins were started */
 	struct grid grid;	 /* what has a cell */
@@ -143,6 +147,9 @@ static inline int active_rank(const struct active *a, int end)
 /** Directions (TASK_AB, TASK_BA) of a task that has ended about which its ends
  *  have said enough; the others are still owed. */
 uint8_t rows_dirs_known(const struct active *a);
+/** What @end says of direction @dir at @size. */
+const struct xport_result *rows_result(const struct active_end *end, int dir,
+				       int64_t size);
 /** Merge both ends' reports on direction @dir (0 a to b, 1 b to a) at @size
  *  into a row. */
 void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
@@ -219,6 +226,15 @@ void relay_end(struct pairs_work *w, const struct active *a);
 /** Direction @dir of @a has come to @o. */
 void relay_note(struct pairs_work *w, const struct active *a, int dir,
 		enum outcome o);
+
+/* pair_pace.c */
+
+/** @a begins: pay for what it will send, and hold the others until that is. */
+void pace_begin(struct pairs_work *w, struct active *a);
+/** @a has ended, and is charged what it has sent, by the word of its ends. */
+void pace_end(struct pairs_work *w, const struct active *a);
+/** Others may begin where all is paid. */
+void pace_tick(struct pairs_work *w, int64_t now_ns);
 
 /* pair_task.c */
 

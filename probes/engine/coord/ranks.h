@@ -113,6 +113,10 @@ int ranks_find_nics(struct ranks *r, struct err *e);
 /** Have the nodes no route from rail to rail?  @s gets how many say so. */
 bool ranks_unrouted(const struct ranks *r, struct rails_said *s);
 
+/** Put into the layout on which leaf each rank is, as far as its node hears it
+ *  by LLDP or --switches has it; -1 with @e. */
+int ranks_find_leaves(struct ranks *r, struct err *e);
+
 /* ranks.c */
 
 static inline const char *ranks_node(const struct ranks *r, int rank)
