@@ -193,6 +193,10 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		     -1 : slurm_parse_job_id(str_text(&out), job, e);
 	if (rc < 0 && launch_is_unsure(e)) {
 		err_hint(e, "\"squeue --me\" shows whether it was submitted");
+	} else if (rc < 0 && strstr(e->text, "fetch_config")) {
+		err_hint(e, "this machine belongs to no cluster of Slurm: "
+			    "--local is this machine alone, --ssh=HOSTS "
+			    "others");
 	} else if (rc < 0) {
 		err_hint(e, "options after -- go to sbatch, for example \"-- "
 			    "--partition=NAME --account=NAME\"");

@@ -325,8 +325,9 @@ static void judge(const struct step_place *place, const struct step *r,
 		err_hint(&end->why, "its output is in %s/%s.txt", RUN_LOGS,
 			 r->name);
 	} else if (code == CODE_USAGE || code == CODE_UNABLE) {
+		/* who has a verdict has not failed, but nothing to show */
 		if (!run_json_failed(dir, &unused, &end->absent, &end->why) &&
-		    !last_error(place, r, &end->why)) {
+		    (end->verdict || !last_error(place, r, &end->why))) {
 			err_set(&end->why, 0, "it could not measure anything");
 		}
 	}

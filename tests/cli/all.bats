@@ -189,6 +189,19 @@ in_job()
 	absent 'could not measure' out
 }
 
+@test "nobody can be reached: no step calls its launcher an error" {
+	mkdir bin
+	printf '#!/bin/sh\necho "ssh: no way to it" >&2\nexit 255\n' >bin/ssh
+	chmod +x bin/ssh
+	PATH=$PWD/bin:$PATH run_p all --ssh=a,b -o run
+	[ "$status" -ne 0 ]
+	grep -q "Node a never started (ssh: no way to it)" out
+	tr -s ' \n' ' ' <out |
+		grep -q "none of the 2 agents reported; a: ssh: no way to it"
+	grep -q "memlock *error *it could not measure anything" out
+	absent "as asked" out
+}
+
 @test "^C while a step draws: not the next one; again: not the drawing" {
 	mkdir bin
 	printf '#!/bin/sh\necho $$ >%q/drawing\nexec sleep 20\n' "$PWD" \

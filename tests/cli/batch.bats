@@ -88,6 +88,11 @@ fakes()
 	run_p p2p -N 2 -G 2 -o run -- --partition=nope
 	fails 3 "invalid partition"
 	rmdir run
+	# there may be the programs and no cluster
+	fake sbatch 'echo "sbatch: error: fetch_config: DNS SRV lookup failed" >&2
+		exit 1'
+	run_p p2p -N 2 -G 2 -o run
+	fails 3 "hint: this machine belongs to no cluster of Slurm: --local"
 }
 
 @test "a job that sbatch refuses: the words of the plugin too" {

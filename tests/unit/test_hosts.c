@@ -74,6 +74,9 @@ static void chosen(const char *only, const char *without, const char *left,
 	}
 	assert_string_equal(str_text(&got), left ? left : "");
 	assert_non_null(strstr(e.text, text));
+	/* a file that is not there is a host, too */
+	assert_true(!text[0] || text[0] != '\'' ||
+		    strstr(e.hint, "of 3 hosts is 'gpu1'"));
 	str_release(&got);
 	hosts_release(&h);
 }

@@ -306,6 +306,14 @@ static int check_ranks(const struct ranks *r, struct err *e)
 		present += r->all[i].state != RANK_MISSING;
 	}
 	if (agents_next(c->agents, NULL) == NULL && needs_part(r)) {
+		const char *first = r->layout.nodes[0].name;
+		const char *said = agents_absent(c->agents, first, "detail");
+
+		if (said[0] != '\0') {
+			err_set(e, 0, "none of the %d agents reported; %s: %s",
+				agents_expected(c->agents), first, said);
+			return 3;
+		}
 		units_duration_text(clock_now_ns() - c->begin_ns, waited,
 				    sizeof(waited));
 		err_set(e, 0, "none of the %d agents reported within %s",
