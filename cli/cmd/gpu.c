@@ -32,6 +32,7 @@ static int run_gpu(struct session *s)
 static const char *const examples[] = {
 	"gpucheck gpu",
 	"gpucheck gpu --compute=60s",
+	"gpucheck gpu --soak=1h",
 	"gpucheck gpu -N 16 -- --partition=gpu",
 	"gpucheck gpu --local=2x8 --transport=sim",
 	NULL

@@ -9,17 +9,24 @@
 #define GPU_TEST_H2D	 "h2d"
 #define GPU_TEST_D2H	 "d2h"
 #define GPU_TEST_BOTH	 "both"		/* the two at once */
+#define GPU_TEST_FAR_H2D "h2d_far"	/* by memory of the other socket */
+#define GPU_TEST_FAR_D2H "d2h_far"
+#define GPU_TEST_ALL_H2D "h2d_all"	/* all GPUs of the node at once */
+#define GPU_TEST_ALL_D2H "d2h_all"
 #define GPU_TEST_COPY	 "copy"		/* inside its memory */
 #define GPU_TEST_PATTERN "pattern"	/* of all its free memory */
 #define GPU_TEST_COMPUTE "compute"
+
+/* A code: there is no socket but that of the GPU. */
+#define GPU_ONE_SOCKET	 "one_socket"
 
 /** One line of results.csv of gpu: a test of a GPU. */
 #define GPU_COLUMNS(TEXT, INT, REAL, OUTCOME) \
 	TEXT(node, 64, "node that the GPU is in") \
 	INT(gpu, "index of the GPU there, as CUDA counts") \
 	TEXT(model, 64, "its name") \
-	TEXT(test, 16, "open; h2d, d2h, both: with the host; copy, pattern, " \
-		       "compute") \
+	TEXT(test, 16, "open h2d d2h both copy ..., as gpucheck-gpu(1) has " \
+		       "them") \
 	INT(size_B, "bytes of one transfer, or tested") \
 	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second") \
 	REAL(expected_GB_s, "what the link to the host promises") \
@@ -38,7 +45,8 @@
 			 "not_run") \
 	TEXT(code, 48, "kind of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence") \
-	TEXT(start_utc, 32, "when it began, RFC 3339")
+	TEXT(start_utc, 32, "when it began, RFC 3339") \
+	INT(turn, "which time of --soak, from 1")
 struct gpu_row {
 	RECORD_FIELDS(GPU_COLUMNS)
 };

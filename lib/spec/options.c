@@ -69,9 +69,10 @@ static const struct spec_word schedule_words[] = {
 };
 static const struct spec_word contrast_words[] = {
 	[CONTRAST_NONE] = WORD("none"),
-	[CONTRAST_SCHEDULE] = WORD("schedule"),
+	[CONTRAST_SCHEDULE] = WORD_OF(PROBE, "schedule"),
 	[CONTRAST_PXN] = WORD_OF(SPEC_CMD_P2P, "pxn"),
 	[CONTRAST_MEMORY] = WORD_OF(SPEC_CMD_IB, "memory"),
+	[CONTRAST_PARALLEL] = WORD_OF(SPEC_CMD_GPU, "parallel"),
 	WORDS_END
 };
 static const struct spec_word fabric_words[] = {
@@ -214,7 +215,8 @@ const struct spec_option spec_options[] = {
 	{ .name = "schedule", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
 	  FIELD(schedule), .words = schedule_words,
 	  .help = "what concurrent pairs must not share (nic)" },
-	{ .name = "contrast", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
+	{ .name = "contrast", .type = SPEC_CHOICE,
+	  .commands = PROBE | SPEC_CMD_GPU | PLAN,
 	  FIELD(contrast), .words = contrast_words,
 	  .help = "measure in two ways and show the ratio (none)" },
 	{ .name = "fabric", .type = SPEC_CHOICE,
@@ -256,7 +258,8 @@ const struct spec_option spec_options[] = {
 	  FIELD(diagnose), .resumed = SPEC_LIMITS,
 	  .help = "retest failed pairs layer by layer to find the cause" },
 	{ .name = "timeout", .type = SPEC_DURATION,
-	  .commands = SWEEP | SPEC_CMD_PING | PLAN, FIELD(timeout_ns),
+	  .commands = SWEEP | SPEC_CMD_PING | SPEC_CMD_GPU | PLAN,
+	  FIELD(timeout_ns),
 	  .min = NS_PER_MS, .max = MAX_TASK_NS, .resumed = SPEC_LIMITS,
 	  .help = "limit per pair (3s; tcp, ib 2s; ping 1s), size (60s)" },
 	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
@@ -326,6 +329,11 @@ const struct spec_option spec_options[] = {
 	{ .name = "compute", .type = SPEC_DURATION, .commands = SPEC_CMD_GPU,
 	  FIELD(compute_ns), .max = MAX_COMPUTE_NS,
 	  .help = "how long to check the arithmetic of a GPU (2s)" },
+	{ .name = "far", .type = SPEC_FLAG, .commands = SPEC_CMD_GPU,
+	  FIELD(far), .help = "by memory of the other socket, too" },
+	{ .name = "soak", .type = SPEC_DURATION, .commands = SPEC_CMD_GPU,
+	  FIELD(soak_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
+	  .help = "all tests again and again, and what changes" },
 	{ .name = "pid", .type = SPEC_INT, .commands = SPEC_CMD_HANG,
 	  FIELD(pid), .min = 1, .max = INT32_MAX,
 	  .help = "watch this process and those that it started" },

@@ -19,7 +19,7 @@
  */
 enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
 enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN,
-		     CONTRAST_MEMORY };
+		     CONTRAST_MEMORY, CONTRAST_PARALLEL };
 enum spec_fabric { FABRIC_AUTO, FABRIC_ANY, FABRIC_RAIL_ONLY };
 enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
@@ -138,6 +138,8 @@ struct spec {
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
 	/* gpu */
 	int64_t compute_ns;	/* of arithmetic a GPU; 2 s */
+	bool far;		/* by memory of the other socket, too */
+	int64_t soak_ns;	/* again and again; 0 = once */
 	/* hang */
 	int64_t pid;		/* this process and those below it; 0 = all of
 				 * the job */

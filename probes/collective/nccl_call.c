@@ -40,7 +40,7 @@ int collective_nccl_rc(struct collective_member *c, ncclResult_t rc)
 
 int collective_cuda_rc(struct collective_member *c, CUresult rc)
 {
-	char code[DL_CUDA_CODE];
+	struct gpu_trouble t;
 
 	if (rc == CUDA_SUCCESS) {
 		return 0;
@@ -50,8 +50,8 @@ int collective_cuda_rc(struct collective_member *c, CUresult rc)
 		return fail(c, OUTCOME_TIMEOUT, "nccl_timeout",
 			    "not finished before the deadline");
 	}
-	return fail(c, OUTCOME_ERROR, dl_cuda_code(c->x->gpu.cu, rc, code),
-		    dl_cuda_text(c->x->gpu.cu, rc));
+	gpu_trouble(&c->x->gpu, rc, &t);
+	return fail(c, OUTCOME_ERROR, t.code, t.text);
 }
 
 int collective_wait_for(struct collective_member *c, int i)

@@ -23,31 +23,64 @@
 #include "lib/data/json.h"
 #include "probes/gpu/model.h"
 #include "probes/gpu/seat.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/inventory.h"
 #include "probes/node/child.h"
 
 #define ASK_NS (20 * NS_PER_S)
+#define MODEL_TURNS 6	/* with --soak, however long */
 #define END_NS (5 * NS_PER_S)
 /* From a node to the next, so that the power of a room does not go up in one
  * step: eight GPUs take 5 kW more. */
 #define STAGGER_NS (10 * NS_PER_MS)
 
+static bool always(const struct spec *s)
+{
+	(void)s;
+	return true;
+}
+
+static bool far(const struct spec *s)
+{
+	return s->far;
+}
+
+static bool parallel(const struct spec *s)
+{
+	return s->contrast == CONTRAST_PARALLEL;
+}
+
+static bool deep(const struct spec *s)
+{
+	return !s->quick;
+}
+
+static bool computes(const struct spec *s)
+{
+	return !s->quick && s->compute_ns > 0;
+}
+
 static const struct step {
 	bool (*run)(struct gpu_seat *s);
+	bool (*is_wanted)(const struct spec *s);
 	const char *test;	/* of the row, if none was begun */
-	int64_t limit_ns;
+	int64_t limit_ns;	/* without --timeout */
 	bool alone;		/* one GPU at a time */
 	bool computes;		/* for the time of --compute, too */
-	bool deep;		/* not with --quick */
 } steps[] = {
-	{ .run = gpu_test_open, .test = GPU_TEST_OPEN,
+	{ .run = gpu_test_open, .is_wanted = always, .test = GPU_TEST_OPEN,
 	  .limit_ns = 60 * NS_PER_S },
-	{ .run = gpu_test_link, .test = GPU_TEST_H2D,
+	{ .run = gpu_test_link, .is_wanted = always, .test = GPU_TEST_H2D,
 	  .limit_ns = 10 * NS_PER_S, .alone = true },
-	{ .run = gpu_test_memory, .test = GPU_TEST_COPY,
-	  .limit_ns = 30 * NS_PER_S, .deep = true },
-	{ .run = gpu_test_compute, .test = GPU_TEST_COMPUTE,
-	  .limit_ns = 20 * NS_PER_S, .computes = true, .deep = true },
+	{ .run = gpu_test_far, .is_wanted = far, .test = GPU_TEST_FAR_H2D,
+	  .limit_ns = 10 * NS_PER_S, .alone = true },
+	{ .run = gpu_test_parallel, .is_wanted = parallel,
+	  .test = GPU_TEST_ALL_H2D, .limit_ns = 20 * NS_PER_S },
+	{ .run = gpu_test_memory, .is_wanted = deep, .test = GPU_TEST_COPY,
+	  .limit_ns = 30 * NS_PER_S },
+	{ .run = gpu_test_compute, .is_wanted = computes,
+	  .test = GPU_TEST_COMPUTE, .limit_ns = 20 * NS_PER_S,
+	  .computes = true },
 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 
@@ -64,6 +97,7 @@ struct node {
 	char name[64];
 	int number;		/* of the run's nodes */
 	const char *drill;
+	int64_t turn;		/* of --soak, RECORD_NONE without */
 	struct tester *testers;
 	size_t n;
 };
@@ -121,6 +155,7 @@ static int start_tester(struct node *n, const struct gpu_id *id, int gpu,
 	STR_COPY(t->row->node, n->name);
 	STR_COPY(t->row->model, id->name);
 	t->row->gpu = gpu;
+	t->row->turn = n->turn;
 	t->pid = fork();
 	if (t->pid < 0) {
 		close(ends[0]);
@@ -231,7 +266,8 @@ static void wait_for(struct node *n, const struct step *step, int64_t limit_ns)
 static void do_step(struct node *n, size_t k)
 {
 	const struct step *step = &steps[k];
-	int64_t limit_ns = step->limit_ns +
+	int64_t limit_ns = (n->spec.timeout_ns ? n->spec.timeout_ns :
+						 step->limit_ns) +
 			   (step->computes ? n->spec.compute_ns : 0);
 	unsigned char number = (unsigned char)k;
 
@@ -270,22 +306,19 @@ static void end_testers(struct node *n)
 	}
 }
 
-static bool is_wanted(const struct spec *s, const struct step *step)
-{
-	return !(step->deep && s->quick) &&
-	       !(step->computes && s->compute_ns == 0);
-}
-
 int64_t gpu_takes_ns(const struct spec *s)
 {
-	return s->quick ? 3 * NS_PER_S :
-			  6 * NS_PER_S + s->compute_ns + s->nodes * STAGGER_NS;
+	return s->soak_ns +
+	       (s->quick ? 3 * NS_PER_S :
+			   6 * NS_PER_S + s->compute_ns +
+				   s->nodes * STAGGER_NS);
 }
 
 static int test(struct node *n, struct gpu_list *l, struct err *e)
 {
 	int rc = 0;
 
+	n->n = 0;
 	n->testers = calloc(l->n + 1, sizeof(*n->testers));
 	if (!n->testers) {
 		return err_set(e, ENOMEM, "no memory for %zu GPUs", l->n);
@@ -298,13 +331,16 @@ static int test(struct node *n, struct gpu_list *l, struct err *e)
 		}
 	}
 	for (size_t k = 0; k < STEPS; k++) {
-		if (is_wanted(&n->spec, &steps[k])) {
+		if (steps[k].is_wanted(&n->spec)) {
 			clock_sleep(steps[k].computes ?
 				    n->number * STAGGER_NS : 0);
 			do_step(n, k);
 		}
 	}
 	end_testers(n);
+	for (size_t i = 0; i < n->n; i++) {
+		munmap(n->testers[i].row, sizeof(*n->testers[i].row));
+	}
 	free(n->testers);
 	return rc;
 }
@@ -320,32 +356,76 @@ static void say_none(const struct node *n, const struct gpu_list *l,
 	STR_COPY(row.test, GPU_TEST_OPEN);
 	clock_utc(row.start_utc);
 	row.outcome = OUTCOME_ERROR;
-	STR_COPY(row.code, "gpu_missing");
+	STR_COPY(row.code, l->n == 0 ? "gpu_missing" :
+			   l->gpus[0].divided ? "gpu_mig" : "gpu_hidden");
 	STR_COPY(row.detail, why->text[0] ? why->text :
-			     l->why[0]	   ? l->why : "no GPU is shown");
+			     l->why[0]	   ? l->why :
+			     l->n == 0	   ? "no GPU is shown" :
+			     l->gpus[0].divided ?
+					     "its GPUs are divided by MIG" :
+					     CUDA_VISIBLE " hides its GPUs");
 	node_task_row(&schema_gpu, &row);
+}
+
+/** Each time by new processes, so that none finds what the last one left. */
+static int test_all(struct node *n, struct gpu_list *l, struct err *e)
+{
+	int64_t end_ns = clock_now_ns() + n->spec.soak_ns;
+	int rc;
+
+	do {
+		n->turn = n->spec.soak_ns == 0 ? RECORD_NONE : n->turn + 1;
+		rc = test(n, l, e);
+	} while (rc == 0 && clock_now_ns() < end_ns);
+	return rc;
 }
 
 static int run_model(const struct node *n, struct err *e)
 {
 	int64_t gpus = n->spec.local ? n->spec.local_gpus :
 				       n->spec.gpus_per_node;
+	const int64_t turns = n->spec.soak_ns > 0 ? MODEL_TURNS : 1;
 	struct gpu_drill drill;
 	struct gpu_row row;
 
 	record_init(&schema_gpu, &row);
 	STR_COPY(row.node, n->name);
 	STR_COPY(row.model, "NVIDIA H200 (sim)");
-	for (row.gpu = 0; row.gpu < (gpus > 0 ? gpus : 8); row.gpu++) {
-		if (gpu_drill_read(n->drill, n->number, (int)row.gpu, &drill,
-				   e) < 0) {
-			return -1;
+	for (int64_t turn = 1; turn <= turns; turn++) {
+		row.turn = n->spec.soak_ns > 0 ? turn : RECORD_NONE;
+		for (row.gpu = 0; row.gpu < (gpus > 0 ? gpus : 8); row.gpu++) {
+			if (gpu_drill_read(n->drill, n->number, (int)row.gpu,
+					   &drill, e) < 0) {
+				return -1;
+			}
+			gpu_model_rows(&row, &drill, &n->spec,
+				       hash_mix((uint64_t)n->spec.seed,
+						(uint64_t)n->number, 0, 0));
 		}
-		gpu_model_rows(&row, &drill, n->spec.quick,
-			       hash_mix((uint64_t)n->spec.seed,
-					(uint64_t)n->number, 0, 0));
 	}
 	return 0;
+}
+
+/* What the GPUs count has grown since @before. */
+static void say_growth(const json_t *before)
+{
+	struct gpu_list *l = calloc(1, sizeof(*l));
+	json_t *after = json_array(), *grown = json_array(), *f;
+	struct fact_row row;
+	size_t i;
+
+	if (l && inventory_ask_gpus("", l, after, clock_now_ns() + ASK_NS,
+				    NULL) == 0) {
+		gpu_growth_facts(before, after, grown);
+	}
+	json_array_foreach(grown, i, f) {
+		if (record_from_json(&schema_facts, f, &row, NULL) == 0) {
+			node_task_fact(&row);
+		}
+	}
+	json_decref(grown);
+	json_decref(after);
+	free(l);
 }
 
 int gpu_child(const json_t *args, struct err *e)
@@ -376,7 +456,8 @@ int gpu_child(const json_t *args, struct err *e)
 			if (gpu_list_visible(l) == 0) {
 				say_none(&n, l, &why);
 			} else {
-				rc = test(&n, l, e);
+				rc = test_all(&n, l, e);
+				say_growth(facts);
 			}
 		}
 	}

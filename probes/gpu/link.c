@@ -9,9 +9,11 @@
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
+#include "probes/host/pin.h"
 #include "probes/host/sysfile.h"
 
 #define LINK_BYTES   (UINT64_C(64) << 20)
+#define LEAST_BYTES  (UINT64_C(1) << 20)
 #define COPIES	     8		/* of a sample: 512 MiB */
 #define SAMPLES	     7
 #define SMALL_COPIES 48		/* behind one gate */
@@ -23,9 +25,10 @@
 
 enum way { TO_GPU, TO_HOST, WAYS };
 
-/** Pinned on the GPU's own side of the host: gpu_open() has seen to that. */
+/** Pinned, on the socket where this process is kept. */
 struct host_memory {
 	void *at[WAYS];
+	uint64_t bytes;		/* of each */
 	CUstream second;	/* for both ways at once */
 };
 
@@ -89,28 +92,32 @@ static CUresult timed(struct gpu_seat *s, const struct host_memory *h,
 	return rc == CUDA_SUCCESS ? gpu_seconds(g, 0, 1, seconds) : rc;
 }
 
+/** The row of one way; the latency, too, where no other GPU disturbs it. */
 static bool one_way(struct gpu_seat *s, const struct host_memory *h,
-		    enum way way, double factor)
+		    enum way way, bool alone)
 {
+	double factor = way == TO_GPU ? s->drill.h2d : s->drill.d2h;
 	double v[SAMPLES], seconds;
-	CUresult rc = timed(s, h, way, LINK_BYTES, 1, &seconds);
+	CUresult rc = timed(s, h, way, h->bytes, 1, &seconds);
 
 	for (int i = 0; i < SAMPLES && rc == CUDA_SUCCESS; i++) {
-		rc = timed(s, h, way, LINK_BYTES, COPIES, &seconds);
-		v[i] = (double)LINK_BYTES * COPIES / seconds / 1e9;
+		rc = timed(s, h, way, h->bytes, COPIES, &seconds);
+		v[i] = (double)h->bytes * COPIES / seconds / 1e9;
 	}
 	if (rc == CUDA_SUCCESS) {
 		s->row->bw_GB_s = stats_median(v, SAMPLES) * factor;
 	}
-	for (int i = 0; i < SAMPLES && rc == CUDA_SUCCESS; i++) {
+	for (int i = 0; alone && i < SAMPLES && rc == CUDA_SUCCESS; i++) {
 		rc = timed(s, h, way, SMALL_BYTES, SMALL_COPIES, &seconds);
 		v[i] = seconds / SMALL_COPIES * 1e6;
 	}
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "a copy");
 	}
-	s->row->lat_us = stats_median(v, SAMPLES);
-	s->row->size_B = (int64_t)LINK_BYTES;
+	if (alone) {
+		s->row->lat_us = stats_median(v, SAMPLES);
+	}
+	s->row->size_B = (int64_t)h->bytes;
 	s->row->count = SAMPLES * COPIES;
 	seat_good(s);
 	return true;
@@ -123,9 +130,9 @@ static bool both_ways(struct gpu_seat *s, const struct host_memory *h)
 	int64_t begun = clock_now_ns();
 
 	for (int i = 0; i < SAMPLES * COPIES && rc == CUDA_SUCCESS; i++) {
-		rc = copy(s, h, TO_GPU, LINK_BYTES, s->gpu.stream);
+		rc = copy(s, h, TO_GPU, h->bytes, s->gpu.stream);
 		if (rc == CUDA_SUCCESS) {
-			rc = copy(s, h, TO_HOST, LINK_BYTES, h->second);
+			rc = copy(s, h, TO_HOST, h->bytes, h->second);
 		}
 	}
 	read_link(s);
@@ -139,14 +146,56 @@ static bool both_ways(struct gpu_seat *s, const struct host_memory *h)
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "copies both ways");
 	}
-	s->row->bw_GB_s = 2.0 * (double)LINK_BYTES * SAMPLES * COPIES /
+	s->row->bw_GB_s = 2.0 * (double)h->bytes * SAMPLES * COPIES /
 			  (double)(clock_now_ns() - begun) *
 			  fmin(s->drill.h2d, s->drill.d2h);
 	s->row->expected_GB_s = NAN;	/* hosts differ in what they take */
-	s->row->size_B = (int64_t)LINK_BYTES;
+	s->row->size_B = (int64_t)h->bytes;
 	s->row->count = SAMPLES * COPIES;
 	seat_good(s);
 	return true;
+}
+
+/** As much as the host locks: a cgroup may not let it have all. */
+static CUresult get_memory(struct gpu_seat *s, struct host_memory *h)
+{
+	const struct cuda *cu = s->gpu.cu;
+	CUresult rc;
+
+	h->bytes = LINK_BYTES;
+	while ((rc = cu->mem_alloc_host(&h->at[TO_GPU], WAYS * h->bytes)) ==
+		       CUDA_ERROR_OUT_OF_MEMORY &&
+	       h->bytes > LEAST_BYTES) {
+		h->bytes /= 2;
+	}
+	if (rc == CUDA_SUCCESS) {
+		memset(h->at[TO_GPU], 1, WAYS * h->bytes);
+		h->at[TO_HOST] = (char *)h->at[TO_GPU] + h->bytes;
+		rc = gpu_reserve(&s->gpu, h->bytes);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = cu->stream_create(&h->second, CU_STREAM_NON_BLOCKING);
+	}
+	if (rc != CUDA_SUCCESS) {
+		return rc;
+	}
+	if (h->bytes < LINK_BYTES) {
+		snprintf(s->row->detail, sizeof(s->row->detail),
+			 "of %d MiB of pinned memory the host has %d",
+			 (int)(WAYS * LINK_BYTES >> 20),
+			 (int)(WAYS * h->bytes >> 20));
+	}
+	return rc;
+}
+
+/** The next row has what was said of the memory, too. */
+static void begin_next(struct gpu_seat *s, const char *test)
+{
+	char detail[sizeof(s->row->detail)];
+
+	STR_COPY(detail, s->row->detail);
+	seat_begin(s, test);
+	STR_COPY(s->row->detail, detail);
 }
 
 bool gpu_test_link(struct gpu_seat *s)
@@ -155,27 +204,65 @@ bool gpu_test_link(struct gpu_seat *s)
 	CUresult rc;
 
 	seat_begin(s, GPU_TEST_H2D);
-	rc = gpu_reserve(&s->gpu, LINK_BYTES);
-	for (int i = 0; i < WAYS && rc == CUDA_SUCCESS; i++) {
-		rc = s->gpu.cu->mem_alloc_host(&h.at[i], LINK_BYTES);
-		if (rc == CUDA_SUCCESS) {
-			memset(h.at[i], i, LINK_BYTES);
+	rc = get_memory(s, &h);
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "getting pinned memory");
+	}
+	if (!one_way(s, &h, TO_GPU, true)) {
+		return false;
+	}
+	begin_next(s, GPU_TEST_D2H);
+	if (!one_way(s, &h, TO_HOST, true)) {
+		return false;
+	}
+	begin_next(s, GPU_TEST_BOTH);
+	return both_ways(s, &h);
+}
+
+/** The two ways as tests @names. */
+static bool two_tests(struct gpu_seat *s, const char *const names[WAYS],
+		      bool alone)
+{
+	struct host_memory h = { 0 };
+	CUresult rc;
+
+	seat_begin(s, names[TO_GPU]);
+	rc = get_memory(s, &h);
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "getting pinned memory");
+	}
+	for (enum way w = TO_GPU; w < WAYS; w++) {
+		if (w != TO_GPU) {
+			begin_next(s, names[w]);
+		}
+		if (!one_way(s, &h, w, alone)) {
+			return false;
 		}
 	}
-	if (rc == CUDA_SUCCESS) {
-		rc = s->gpu.cu->stream_create(&h.second,
-					      CU_STREAM_NON_BLOCKING);
+	return true;
+}
+
+bool gpu_test_far(struct gpu_seat *s)
+{
+	static const char *const names[] = { GPU_TEST_FAR_H2D,
+					     GPU_TEST_FAR_D2H };
+	bool good;
+
+	if (!pin_far_from(s->id.bus)) {
+		seat_begin(s, names[TO_GPU]);
+		seat_skip(s, GPU_ONE_SOCKET, "the host has no other socket for "
+			  "us");
+		return true;
 	}
-	if (rc != CUDA_SUCCESS) {
-		return seat_refused(s, rc, "128 MiB of pinned memory");
-	}
-	if (!one_way(s, &h, TO_GPU, s->drill.h2d)) {
-		return false;
-	}
-	seat_begin(s, GPU_TEST_D2H);
-	if (!one_way(s, &h, TO_HOST, s->drill.d2h)) {
-		return false;
-	}
-	seat_begin(s, GPU_TEST_BOTH);
-	return both_ways(s, &h);
+	good = two_tests(s, names, true);
+	pin_to_device(s->id.bus);
+	return good;
+}
+
+bool gpu_test_parallel(struct gpu_seat *s)
+{
+	static const char *const names[] = { GPU_TEST_ALL_H2D,
+					     GPU_TEST_ALL_D2H };
+
+	return two_tests(s, names, false);
 }

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
+#include "probes/host/gpu_holders.h"
 #include "probes/node/child.h"
 
 #define NOISE 0.005
@@ -17,21 +18,33 @@ static const struct test {
 	const char *name;
 	double bw_GB_s, expected_GB_s, lat_us;
 	int64_t size_B, count;
-	bool deep;		/* not with --quick */
+	char only;		/* with --far f, --contrast=parallel p, without
+				 * --quick d */
 } tests[] = {
-	{ GPU_TEST_OPEN, NAN, NAN, NAN, RECORD_NONE, RECORD_NONE, false },
-	{ GPU_TEST_H2D, 55.3, 54.8, 1.4, 64 << 20, 56, false },
-	{ GPU_TEST_D2H, 55.3, 54.8, 1.6, 64 << 20, 56, false },
-	{ GPU_TEST_BOTH, 100, NAN, NAN, 64 << 20, 56, false },
-	{ GPU_TEST_COPY, 3900, NAN, NAN, 1 << 30, 40, true },
-	{ GPU_TEST_PATTERN, 4200, NAN, NAN, INT64_C(137) << 30, 2, true },
-	{ GPU_TEST_COMPUTE, NAN, NAN, NAN, RECORD_NONE, 200, true },
+	{ GPU_TEST_OPEN, NAN, NAN, NAN, RECORD_NONE, RECORD_NONE, 0 },
+	{ GPU_TEST_H2D, 55.3, 54.8, 1.4, 64 << 20, 56, 0 },
+	{ GPU_TEST_D2H, 55.3, 54.8, 1.6, 64 << 20, 56, 0 },
+	{ GPU_TEST_BOTH, 100, NAN, NAN, 64 << 20, 56, 0 },
+	{ GPU_TEST_FAR_H2D, 52, NAN, 1.7, 64 << 20, 56, 'f' },
+	{ GPU_TEST_FAR_D2H, 52, NAN, 1.9, 64 << 20, 56, 'f' },
+	{ GPU_TEST_ALL_H2D, 54, 54.8, NAN, 64 << 20, 56, 'p' },
+	{ GPU_TEST_ALL_D2H, 54, 54.8, NAN, 64 << 20, 56, 'p' },
+	{ GPU_TEST_COPY, 3900, NAN, NAN, 1 << 30, 40, 'd' },
+	{ GPU_TEST_PATTERN, 4200, NAN, NAN, INT64_C(137) << 30, 2, 'd' },
+	{ GPU_TEST_COMPUTE, NAN, NAN, NAN, RECORD_NONE, 200, 'd' },
 };
+
+static bool is_wanted(const struct test *t, const struct spec *s)
+{
+	return t->only == 'f' ? s->far :
+	       t->only == 'p' ? s->contrast == CONTRAST_PARALLEL :
+	       t->only == 'd' ? !s->quick : true;
+}
 
 static double factor_of(const char *name, const struct gpu_drill *d)
 {
-	return strcmp(name, GPU_TEST_H2D) == 0  ? d->h2d :
-	       strcmp(name, GPU_TEST_D2H) == 0  ? d->d2h :
+	return str_starts(name, GPU_TEST_H2D)   ? d->h2d :
+	       str_starts(name, GPU_TEST_D2H)   ? d->d2h :
 	       strcmp(name, GPU_TEST_BOTH) == 0 ? fmin(d->h2d, d->d2h) :
 	       strcmp(name, GPU_TEST_COPY) == 0 ? d->copy : 1;
 }
@@ -72,7 +85,7 @@ static void say_test(const struct gpu_row *of, const struct test *t,
 }
 
 void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
-		    bool quick, uint64_t seed)
+		    const struct spec *s, uint64_t seed)
 {
 	struct gpu_row open = *row;
 
@@ -80,15 +93,16 @@ void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
 	clock_utc(open.start_utc);
 	if (d->busy || d->dead) {
 		open.outcome = d->busy ? OUTCOME_SKIPPED : OUTCOME_ERROR;
-		STR_COPY(open.code, d->busy ? "gpu_busy" : "drill_dead");
+		STR_COPY(open.code, d->busy ? GPU_BUSY : "drill_dead");
 		STR_COPY(open.detail, d->busy ? "held by a drill" : "a drill");
 		node_task_row(&schema_gpu, &open);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (!(tests[i].deep && quick)) {
+		if (is_wanted(&tests[i], s)) {
 			say_test(row, &tests[i], d,
-				 hash_unit(seed, (uint64_t)row->gpu, i, 0));
+				 hash_unit(seed, (uint64_t)row->gpu, i,
+					   (uint64_t)row->turn));
 		}
 	}
 }

@@ -6,6 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "probes/host/gpu_holders.h"
 #include "probes/node/child.h"
 
 void seat_begin(struct gpu_seat *s, const char *test)
@@ -17,6 +18,7 @@ void seat_begin(struct gpu_seat *s, const char *test)
 	STR_COPY(row.model, s->row->model);
 	STR_COPY(row.test, test);
 	row.gpu = s->row->gpu;
+	row.turn = s->row->turn;
 	clock_utc(row.start_utc);
 	*s->row = row;
 	s->began_ns = clock_now_ns();
@@ -82,22 +84,18 @@ bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing)
 
 bool gpu_test_open(struct gpu_seat *s)
 {
-	char by[300];
 	const char *code = "";
+	struct gpu_holders by;
 	struct err e = { 0 };
-	unsigned int n;
-	bool slurm;
 
 	seat_begin(s, GPU_TEST_OPEN);
-	n = gpu_holders(s->id.uuid, by, sizeof(by), &slurm);
+	gpu_holders(s->id.uuid, 0, &by);
 	if (s->drill.busy) {
-		seat_skip(s, "gpu_busy", "held by a drill, which is no job of "
-					 "Slurm");
-		return false;
+		by = (struct gpu_holders){ .n = 1, .code = GPU_BUSY,
+					   .words = "a drill" };
 	}
-	if (n > 0) {
-		seat_skip(s, slurm ? "gpu_in_use" : "gpu_busy", "held by %s",
-			  by);
+	if (by.n > 0) {
+		seat_skip(s, by.code, "held by %s", by.words);
 		return false;
 	}
 	if (s->drill.dead) {

@@ -42,14 +42,12 @@ void seat_skip(struct gpu_seat *s, const char *code, const char *fmt, ...)
 bool gpu_test_open(struct gpu_seat *s);
 /** To the host and from it, one after the other and at once. */
 bool gpu_test_link(struct gpu_seat *s);
+/** The first two by memory of the other socket; with all GPUs at once. */
+bool gpu_test_far(struct gpu_seat *s);
+bool gpu_test_parallel(struct gpu_seat *s);
 /** Copies inside its memory, then all of what is free of it with a pattern. */
 bool gpu_test_memory(struct gpu_seat *s);
 /** The same arithmetic again and again, for spec.compute_ns. */
 bool gpu_test_compute(struct gpu_seat *s);
-
-/** Who uses the GPU @uuid, by NVML: how many processes, and the first of them
- *  in words into @buf; 0 where NVML does not say.  @slurm: all
- *  are of jobs of Slurm. */
-unsigned int gpu_holders(const char *uuid, char *buf, size_t size, bool *slurm);
 
 #endif

@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 
 #define ENVIRON_MAX (1 << 20)
@@ -185,20 +186,6 @@ void proc_children(const char *root, int64_t pid, char *buf, size_t size)
 
 /* ---- which of them ------------------------------------------------------- */
 
-/** The value of @name in @vars, "" for none. */
-static const char *env_of(const char *vars, size_t len, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (const char *at = vars; at < vars + len;
-	     at += strlen(at) + 1) {
-		if (strncmp(at, name, n) == 0 && at[n] == '=') {
-			return at + n + 1;
-		}
-	}
-	return "";
-}
-
 /** What launchers and PyTorch call a rank and how many there are, its own name
  *  first: what starts ranks has one of Slurm's as well. */
 static const struct {
@@ -222,15 +209,17 @@ static void read_environ(const char *root, struct proc *p)
 
 	for (size_t i = 0; i < sizeof(env_names) / sizeof(env_names[0]) &&
 	     p->rank < 0; i++) {
-		if (units_parse_int(env_of(vars, len, env_names[i].rank), 0,
-				    INT32_MAX, &p->rank, NULL) == 0) {
+		const char *rank = process_env(vars, len, env_names[i].rank);
+
+		if (units_parse_int(rank, 0, INT32_MAX, &p->rank, NULL) == 0) {
 			p->rank_own = i == 0;
-			units_parse_int(env_of(vars, len, env_names[i].world),
+			units_parse_int(process_env(vars, len,
+						    env_names[i].world),
 					1, INT32_MAX, &p->world, NULL);
 		}
 	}
-	STR_COPY(p->job, env_of(vars, len, "SLURM_JOB_ID"));
-	STR_COPY(p->ras_addr, env_of(vars, len, "NCCL_RAS_ADDR"));
+	STR_COPY(p->job, process_env(vars, len, "SLURM_JOB_ID"));
+	STR_COPY(p->ras_addr, process_env(vars, len, "NCCL_RAS_ADDR"));
 	free(vars);
 }
 

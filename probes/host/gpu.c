@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "probes/host/gpu_holders.h"
 #include "probes/host/gpu_kernels.h"
 #include "probes/host/gpu_refusal.h"
 #include "lib/data/pattern.h"
@@ -51,6 +53,39 @@ static int open_fault(const struct cuda *cu, CUresult rc, const char *doing,
 		       why != NULL ? why->says : "", why != NULL ? ": " : "",
 		       doing, dl_cuda_text(cu, rc),
 		       dl_cuda_code(cu, rc, name));
+}
+
+void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t)
+{
+	struct gpu_holders by = { 0 };
+
+	dl_cuda_code(g->cu, rc, t->code);
+	STR_COPY(t->text, dl_cuda_text(g->cu, rc));
+	if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
+		gpu_holders(g->id.uuid, (unsigned int)getpid(), &by);
+	}
+	if (by.n > 0) {
+		STR_COPY(t->code, by.code);
+		snprintf(t->text, sizeof(t->text), "%s; held by %s",
+			 dl_cuda_text(g->cu, rc), by.words);
+	}
+}
+
+int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
+		const char **code, struct err *e)
+{
+	static const char *const held[] = { GPU_BUSY, GPU_IN_USE, NULL };
+	struct gpu_trouble t;
+	int by;
+
+	open_fault(g->cu, rc, doing, gpu_compute_mode(g->id.uuid), code, e);
+	gpu_trouble(g, rc, &t);
+	by = str_index(held, t.code);
+	if (by >= 0) {
+		*code = held[by];
+		err_set(e, EIO, "%s failed: %s", doing, t.text);
+	}
+	return -1;
 }
 
 int gpu_count(const char **code, struct err *e)
@@ -163,14 +198,14 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 	pin_to_device(g->id.bus);	/* before its memory is made */
 	if ((rc = g->cu->ctx_retain(&ctx, g->dev)) != CUDA_SUCCESS ||
 	    (rc = g->cu->ctx_set(ctx)) != CUDA_SUCCESS) {
-		return open_fault(g->cu, rc, "opening a context on the GPU",
-				  gpu_compute_mode(g->id.uuid), code, e);
+		return gpu_refused(g, rc, "opening a context on the GPU", code,
+				 e);
 	}
 	rc = make_parts(g);	/* may take long: not of the time to drain */
 	rc = gpu_drained(g, rc, clock_now_ns() + OPEN_DRAIN_NS);
 	return rc == CUDA_SUCCESS ?
 		       0 :
-		       open_fault(g->cu, rc, "setting up the GPU", "", code, e);
+		       gpu_refused(g, rc, "setting up the GPU", code, e);
 }
 
 CUresult gpu_reserve(struct gpu *g, uint64_t bytes)

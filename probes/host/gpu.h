@@ -93,6 +93,17 @@ CUresult gpu_drained(struct gpu *g, CUresult rc, int64_t deadline_ns);
 CUresult gpu_hold(struct gpu *g);
 void gpu_release(struct gpu *g);
 
+/** What @rc means: the driver's words for it or, out of memory, GPU_BUSY or
+ *  GPU_IN_USE (gpu_holders.h) and who holds it. */
+struct gpu_trouble {
+	char code[DL_CUDA_CODE];
+	char text[400];
+};
+void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t);
+/** The driver said @rc while @doing: -1 with @e and *@code as gpu_open(). */
+int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
+		const char **code, struct err *e);
+
 /** Seconds between two stamps that have been recorded and passed. */
 CUresult gpu_seconds(struct gpu *g, int from, int to, double *s);
 

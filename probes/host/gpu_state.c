@@ -9,6 +9,7 @@
 #include "probes/dl/nvml.h"
 #include "probes/host/gpu_refusal.h"
 #include "probes/host/facts.h"
+#include "probes/host/gpu_holders.h"
 #include "probes/host/gpu_links.h"
 
 /* ---- one GPU ---------------------------------------------------------- */
@@ -314,6 +315,17 @@ static void add_pair(const struct look *a, const struct look *b,
 
 /* ---- all GPUs ----------------------------------------------------------- */
 
+/* A fact by the name of the code: who was there before us. */
+static void add_holders(const struct look *k, const char *uuid)
+{
+	struct gpu_holders by;
+
+	gpu_holders(uuid, 0, &by);
+	if (by.n > 0) {
+		add_text(k, by.code, by.words);
+	}
+}
+
 /* All about GPU @i of @l alone. */
 static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 {
@@ -328,6 +340,7 @@ static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 	add_memory(k);
 	add_clocks(k);
 	add_links(k);
+	add_holders(k, l->gpus[i].uuid);
 }
 
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)

@@ -158,4 +158,8 @@ void node_facts(const char *root, json_t *facts)
 			  IOMMU_SOURCE);
 	}
 	add_leaf(facts);
+	if (getenv("SLURM_JOB_ID") != NULL) {
+		facts_add(facts, "node", "slurm_job", getenv("SLURM_JOB_ID"),
+			  "", "SLURM_JOB_ID");
+	}
 }

@@ -80,3 +80,22 @@ void pin_to_hca(const char *hca)
 		     "/sys/class/infiniband/%s/device/local_cpulist", hca);
 	pin_to_list(list);
 }
+
+bool pin_far_from(const char *bus)
+{
+	char list[LIST_MAX];
+	cpu_set_t near, far;
+
+	if (sysfile_read(list, sizeof(list), "/sys/bus/pci/devices/%s/"
+			 "local_cpulist", bus) <= 0 ||
+	    pin_parse(list, &near) <= 0) {
+		return false;
+	}
+	CPU_ZERO(&far);
+	for (size_t c = 0; c < CPU_SETSIZE; c++) {
+		if (!CPU_ISSET(c, &near)) {
+			CPU_SET(c, &far);
+		}
+	}
+	return sched_setaffinity(0, sizeof(far), &far) == 0;
+}

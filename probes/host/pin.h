@@ -3,6 +3,7 @@
 #define PROBES_HOST_PIN_H
 
 #include <sched.h>
+#include <stdbool.h>
 
 /**
  * Add the CPUs of @text, a list of the kernel's such as "0-15,64-79", to @set.
@@ -20,5 +21,8 @@ int pin_parse(const char *text, cpu_set_t *set);
 void pin_to_device(const char *bus);
 /** The same of the HCA @hca ("mlx5_0"); soft-RoCE is next to none. */
 void pin_to_hca(const char *hca);
+/** Keep it off these CPUs, so on another socket, whatever it was kept on
+ *  before; false where there is none. */
+bool pin_far_from(const char *bus);
 
 #endif

@@ -9,6 +9,19 @@
 
 #include "probes/host/sysfile.h"
 
+const char *process_env(const char *vars, size_t len, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = vars; at < vars + len;
+	     at += strlen(at) + 1) {
+		if (strncmp(at, name, n) == 0 && at[n] == '=') {
+			return at + n + 1;
+		}
+	}
+	return "";
+}
+
 long process_find(const char *root, const char *comm)
 {
 	char proc[PATH_MAX], name[64];

@@ -68,9 +68,7 @@ int ipc_gpu_open(struct xport *x, const char **code, struct err *e)
 		rc = g->cu->mem_alloc_host(&log, sizeof(*x->log));
 	}
 	if (rc != CUDA_SUCCESS) {
-		*code = "open_failed";
-		return err_set(e, EIO, "no memory on the GPU: %s",
-			       dl_cuda_text(g->cu, rc));
+		return gpu_refused(g, rc, "getting memory of the GPU", code, e);
 	}
 	x->log = log;
 	load_kernel(x);
@@ -128,8 +126,7 @@ static int fail(struct xport_link *l, enum outcome outcome, const char *code,
 
 int ipc_cuda(struct xport_link *l, CUresult rc)
 {
-	const struct cuda *cu = l->x->gpu.cu;
-	char code[DL_CUDA_CODE];
+	struct gpu_trouble t;
 
 	if (rc == CUDA_SUCCESS) {
 		return 0;
@@ -138,8 +135,8 @@ int ipc_cuda(struct xport_link *l, CUresult rc)
 		return fail(l, OUTCOME_TIMEOUT, "cuda_timeout",
 			    "%s: the GPU did not respond in time", l->doing);
 	}
-	return fail(l, OUTCOME_ERROR, dl_cuda_code(cu, rc, code), "%s: %s",
-		    l->doing, dl_cuda_text(cu, rc));
+	gpu_trouble(&l->x->gpu, rc, &t);
+	return fail(l, OUTCOME_ERROR, t.code, "%s: %s", l->doing, t.text);
 }
 
 /* ---- waiting ---------------------------------------------------------- */

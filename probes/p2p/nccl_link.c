@@ -94,7 +94,7 @@ static int fail_nccl(struct xport_link *l, ncclResult_t rc)
 
 int link_cuda(struct xport_link *l, CUresult rc)
 {
-	char code[DL_CUDA_CODE];
+	struct gpu_trouble t;
 
 	if (rc == CUDA_SUCCESS) {
 		return 0;
@@ -103,8 +103,8 @@ int link_cuda(struct xport_link *l, CUresult rc)
 		return fail(l, OUTCOME_TIMEOUT, "cuda_timeout",
 			    "%s: the GPU did not respond in time", l->doing);
 	}
-	return fail(l, OUTCOME_ERROR, dl_cuda_code(l->x->gpu.cu, rc, code),
-		    "%s: %s", l->doing, dl_cuda_text(l->x->gpu.cu, rc));
+	gpu_trouble(&l->x->gpu, rc, &t);
+	return fail(l, OUTCOME_ERROR, t.code, "%s: %s", l->doing, t.text);
 }
 
 static int check_cancelled(struct xport_link *l)

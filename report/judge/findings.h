@@ -7,6 +7,10 @@
 #include "report/judge/verdict.h"
 #include "report/model/sweep.h"
 
+/* Codes of a GPU that processes hold: of no job, or of jobs. */
+#define FINDING_GPU_BUSY   "gpu_busy"
+#define FINDING_GPU_IN_USE "gpu_in_use"
+
 /** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
 
 /** Bytes that go another way than they come, or straight from the GPU at one
@@ -92,9 +96,13 @@ void depth_findings(const struct run *run, struct verdict *v);
 void limit_findings(const struct run *run, struct verdict *v);
 /** GPUs of the job that are no ranks, though nobody asked for fewer. */
 void untested_findings(const struct run *run, struct verdict *v);
-/** What a GPU counts grew while it was measured: evidence for what is found
- *  already about it, else a warning. */
+/** What a GPU counts grew while it was measured, or who holds it: evidence for
+ *  what is found already about it, else a warning.  What is found of a GPU that
+ *  others hold is judged as held_findings() does. */
 void growth_findings(const struct run *run, struct verdict *v);
+/** What is found of GPUs that others hold is a fault in a job of our own alone,
+ *  and where no job has them; they were not broken. */
+void held_findings(const struct run *run, struct verdict *v);
 /** The code of what @f says has grown during the run, and *@text for it; NULL:
  *  it says nothing of that kind. */
 const char *growth_code(const struct run *run, const struct fact_row *f,

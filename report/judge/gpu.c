@@ -8,6 +8,7 @@
 
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 
 #define PEERS_MIN     4		/* below, the odd one may be any of them */
@@ -19,7 +20,7 @@
 
 struct judge {
 	const struct run *run;
-	const struct gpu_rows *rows;
+	const struct gpu_rows *rows;	/* one a test */
 	struct verdict *v;
 	double *values;		/* room for a value a row */
 	double slow;		/* 0.1 */
@@ -40,6 +41,23 @@ static struct finding *add(struct judge *j, const struct gpu_row *r,
 	return f;
 }
 
+/** What is said already of the GPU of @r with @code; NULL. */
+static struct finding *find(struct judge *j, const struct gpu_row *r,
+			    const char *code)
+{
+	int node = run_find_node(j->run, r->node, -1);
+
+	for (size_t i = 0; i < j->v->n; i++) {
+		struct finding *f = &j->v->findings[i];
+
+		if (strcmp(f->code, code) == 0 && f->part.node == node &&
+		    f->part.index == (int)r->gpu) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
 /** "GPU 3 of n1", or the node alone. */
 static const char *name_of(const struct gpu_row *r, char buf[96])
 {
@@ -58,29 +76,43 @@ static bool is_test(const struct gpu_row *r, const char *test)
 
 /* ---- what a test says by itself ------------------------------------------ */
 
-static void name_failed(struct judge *j, const struct gpu_row *r)
+/** Others hold it, which a fact may have said already, or it cannot do a
+ *  test. */
+static void name_skipped(struct judge *j, const struct gpu_row *r)
 {
-	bool held = r->outcome == OUTCOME_SKIPPED;
-	struct finding *f;
+	struct finding *f = find(j, r, r->code);
+	bool held = is_test(r, GPU_TEST_OPEN);
 	char name[96];
 
-	/* what another job uses is neither tested nor a fault */
-	f = add(j, r, r->code[0] ? r->code : outcome_name(r->outcome),
-		!held && (r->gpu != RECORD_NONE || j->any));
-	if (held || r->gpu == RECORD_NONE) {
-		finding_say(f, "%s was not tested: %s", name_of(r, name),
-			    held ? r->detail :
-				   "it has no GPU that can be used");
+	f = f ? f : add(j, r, r->code, held);
+	f->cells = f->explained = 1;
+	if (held) {
+		finding_say(f, "%s is %s, and was not tested",
+			    name_of(r, name), r->detail);
+	} else {
+		finding_say(f, "%s was not tested by %s: %s", name_of(r, name),
+			    r->test, r->detail);
+	}
+}
+
+static void name_failed(struct judge *j, const struct gpu_row *r)
+{
+	bool none = r->gpu == RECORD_NONE;
+	struct finding *f = add(j, r, r->code[0] ? r->code :
+					      outcome_name(r->outcome),
+				!none || j->any);
+	char name[96];
+
+	if (none) {
+		finding_say(f, "%s was not tested: it has no GPU that can be "
+			    "used", name_of(r, name));
 	} else if (is_test(r, GPU_TEST_OPEN)) {
 		finding_say(f, "%s cannot be used", name_of(r, name));
 	} else {
 		finding_say(f, "%s fails the test %s", name_of(r, name),
 			    r->test);
 	}
-	if (!held) {
-		finding_add_evidence(f, "%s: %s", outcome_name(r->outcome),
-				     r->detail);
-	}
+	finding_add_evidence(f, "%s: %s", outcome_name(r->outcome), r->detail);
 }
 
 static void name_throttled(struct judge *j, const struct gpu_row *r)
@@ -90,8 +122,11 @@ static void name_throttled(struct judge *j, const struct gpu_row *r)
 
 	finding_say(f, "%s lowered its clock while it was tested: %s",
 		    name_of(r, name), r->throttled);
-	finding_add_evidence(f, "%.0f W, %.0f degrees Celsius, %.0f MHz at "
-			     "least", r->power_W, r->temp_C, r->clock_MHz);
+	if (r->power_W > 0 && r->temp_C > 0 && r->clock_MHz > 0) {
+		finding_add_evidence(f, "%.0f W, %.0f degrees Celsius, %.0f "
+				     "MHz at least", r->power_W, r->temp_C,
+				     r->clock_MHz);
+	}
 }
 
 /* ---- beside its peers ---------------------------------------------------- */
@@ -130,26 +165,18 @@ static bool is_by_design(struct judge *j, const struct group *g,
 					      (1 - SLOW_WARN);
 }
 
-/** Slow already by a test before it? */
-static struct finding *slow_before(struct judge *j, const struct gpu_row *r)
+/** All GPUs of a node at once: what shares a link on the way is slow by its
+ *  design, and only beside other nodes it shows whether it should be. */
+static bool is_at_once(const struct gpu_row *r)
 {
-	int node = run_find_node(j->run, r->node, -1);
-
-	for (size_t i = 0; i < j->v->n; i++) {
-		struct finding *f = &j->v->findings[i];
-
-		if (strcmp(f->code, "gpu_slow") == 0 && f->part.node == node &&
-		    f->part.index == (int)r->gpu) {
-			return f;
-		}
-	}
-	return NULL;
+	return is_test(r, GPU_TEST_ALL_H2D) || is_test(r, GPU_TEST_ALL_D2H);
 }
 
 static void judge_speed(struct judge *j, const struct group *g,
 			const struct gpu_row *r)
 {
 	double slower = 1 - r->bw_GB_s / g->median;
+	bool fail = slower >= j->slow && !is_at_once(r);
 	struct finding *f;
 	char name[96];
 
@@ -157,18 +184,19 @@ static void judge_speed(struct judge *j, const struct group *g,
 		     g->median - r->bw_GB_s > SPREADS * g->spread &&
 		     !is_by_design(j, g, r);
 
-	if (!peers && !(r->bw_GB_s < r->expected_GB_s * EXPECTED_MIN)) {
+	if (!peers && (is_at_once(r) ||
+		       !(r->bw_GB_s < r->expected_GB_s * EXPECTED_MIN))) {
 		return;
 	}
-	f = slow_before(j, r);
+	f = find(j, r, "gpu_slow");
 	if (f) {
-		f->fail |= peers && slower >= j->slow;
+		f->fail |= peers && fail;
 		finding_add_evidence(f, "%s: %.1f GB/s, its peers %.1f",
 				     r->test, r->bw_GB_s, g->median);
 		f->n_first = f->n_evidence - 1;
 		return;
 	}
-	f = add(j, r, "gpu_slow", peers && slower >= j->slow);
+	f = add(j, r, "gpu_slow", peers && fail);
 	if (peers) {
 		finding_say(f, "%s is %.0f %% slower than its %zu peers in "
 			    "%s: %.1f GB/s, they have %.1f", name_of(r, name),
@@ -282,22 +310,11 @@ static void judge_group(struct judge *j, struct group *g)
 	}
 }
 
-/** Its place among those that are done. */
-static int order_of(const struct gpu_row *r)
-{
-	static const char *const tests[] = {
-		GPU_TEST_OPEN, GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH,
-		GPU_TEST_COPY, GPU_TEST_PATTERN, GPU_TEST_COMPUTE, NULL
-	};
-
-	return str_index(tests, r->test);
-}
-
 static int by_group(const void *a, const void *b)
 {
 	const struct gpu_row *x = *(const struct gpu_row *const *)a;
 	const struct gpu_row *y = *(const struct gpu_row *const *)b;
-	int by_test = order_of(x) - order_of(y);
+	int by_test = gpu_test_order(x) - gpu_test_order(y);
 	int by_model = by_test ? by_test : strcmp(x->model, y->model);
 
 	return by_model ? by_model : x < y ? -1 : x > y;
@@ -332,6 +349,29 @@ static void judge_groups(struct judge *j)
 
 /* ---- all ----------------------------------------------------------------- */
 
+static void judge_trend(struct judge *j, const struct gpu_row *r,
+			const struct gpu_trend *t)
+{
+	double lost = 1 - t->late / t->early;
+	struct finding *f;
+	char name[96];
+
+	if (!(lost >= SLOW_WARN)) {
+		return;
+	}
+	f = add(j, r, "gpu_trend", false);
+	finding_say(f, "%s gets slower: in %s it lost %.0f %% from the first "
+		    "third of %zu turns to the last", name_of(r, name), r->test,
+		    lost * 100, t->n);
+	finding_add_evidence(f, isnan(r->bw_GB_s) ? "%.0f MHz, then %.0f" :
+						    "%.1f GB/s, then %.1f",
+			     t->early, t->late);
+	if (t->late_C > 0 && t->early_C > 0) {
+		finding_add_evidence(f, "%.0f degrees Celsius, then %.0f",
+				     t->early_C, t->late_C);
+	}
+}
+
 static const enum cell_class classes[] = {
 	[OUTCOME_NOT_RUN] = CELL_NOT_RUN, [OUTCOME_OK] = CELL_PASS,
 	[OUTCOME_ERROR] = CELL_FAIL, [OUTCOME_TIMEOUT] = CELL_TIMEOUT,
@@ -339,15 +379,25 @@ static const enum cell_class classes[] = {
 	[OUTCOME_SKIPPED] = CELL_SKIPPED,
 };
 
+/** Of codes that say why a node shows no GPU. */
+static bool lacks_gpus(const struct gpu_row *r)
+{
+	static const char *const codes[] = { "gpu_missing", "gpu_mig",
+					     "gpu_hidden", NULL };
+
+	return r->gpu == RECORD_NONE && str_index(codes, r->code) >= 0;
+}
+
 static void judge_row(struct judge *j, const struct gpu_row *r)
 {
-	/* a node without a GPU has nothing that could fail */
-	j->v->cells[r->gpu == RECORD_NONE ? CELL_SKIPPED :
-					    classes[r->outcome]]++;
-	if (r->gpu == RECORD_NONE && strcmp(r->code, "gpu_missing") != 0) {
+	if (r->gpu == RECORD_NONE && !lacks_gpus(r)) {
 		silent_finding(j->run, &(struct silent){
 			.node = r->node, .code = r->code,
 			.detail = r->detail, .outcome = r->outcome }, j->v);
+	} else if (strcmp(r->code, GPU_ONE_SOCKET) == 0) {
+		return;		/* asked for in vain, and nobody's fault */
+	} else if (r->outcome == OUTCOME_SKIPPED) {
+		name_skipped(j, r);
 	} else if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_NOT_RUN) {
 		name_failed(j, r);
 	}
@@ -357,25 +407,34 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 }
 
 int gpu_judge(const struct run *run, const struct gpu_rows *rows,
-	      struct verdict *v)
+	      const struct gpu_turns *turns, struct verdict *v)
 {
 	double percent = run->slow_percent > 0 ? (double)run->slow_percent :
 						 RUN_SLOW_PERCENT;
-	struct judge j = { .run = run, .rows = rows, .v = v,
+	struct judge j = { .run = run, .rows = &turns->one, .v = v,
 			   .slow = percent / 100,
 			   .values = calloc(rows->n + 1, sizeof(double)) };
 
 	v->failed = v->failed || !j.values;
 	pairs_find(run, v);
 	for (size_t i = 0; i < rows->n; i++) {
-		j.any |= rows->list[i].outcome == OUTCOME_OK;
+		const struct gpu_row *r = &rows->list[i];
+
+		j.any |= r->outcome == OUTCOME_OK;
+		/* a node without a GPU has nothing that could fail */
+		v->cells[r->gpu == RECORD_NONE ? CELL_SKIPPED :
+						 classes[r->outcome]]++;
 	}
-	for (size_t i = 0; i < rows->n; i++) {
-		judge_row(&j, &rows->list[i]);
+	for (size_t i = 0; i < turns->one.n; i++) {
+		judge_row(&j, &turns->one.list[i]);
 	}
 	if (j.values) {
 		judge_groups(&j);
 	}
+	for (size_t i = 0; i < turns->one.n; i++) {
+		judge_trend(&j, &turns->one.list[i], &turns->trends[i]);
+	}
+	held_findings(run, v);
 	free(j.values);
 	return verdict_close(run, v);
 }

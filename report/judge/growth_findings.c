@@ -4,12 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/spec/spec.h"
+
 /** Facts that say how much a counter of a GPU or of an HCA port grew during
  *  the run. */
 static const struct growth {
 	const char *fact, *code, *text;
 	double enough;		/* less is nothing to speak of; 0: any */
 	bool real;		/* no fault where software plays the port */
+	bool held;		/* it says who holds the GPU, and no number */
 } growths[] = {
 #define GPU(counter, what, words) \
 	{ .fact = counter "_growth", .code = what, .text = words }
@@ -48,6 +51,10 @@ static const struct growth {
 	GPU("nvlinks_lost", "nvlink_down", "NVLinks went down"),
 	GPU("nvlink_recoveries", "nvlink_errors", "NVLink recoveries"),
 	GPU("nvlink_replays", "nvlink_errors", "NVLink replays"),
+#define HELD(name) \
+	{ .fact = name, .code = name, .held = true, .text = "" }
+	HELD(FINDING_GPU_BUSY),
+	HELD(FINDING_GPU_IN_USE),
 	{ .fact = "thermal_throttle_growth", .code = "throttled",
 	  .enough = 1e6, .text = "ns of thermal throttling" },
 };
@@ -61,7 +68,8 @@ static const struct growth *growth_of(const struct fact_row *f)
 		const struct growth *g = &growths[i];
 
 		if (strcmp(f->fact, g->fact) == 0) {
-			return grown >= fmax(g->enough, 1) ? g : NULL;
+			return g->held || grown >= fmax(g->enough, 1) ?
+				       g : NULL;
 		}
 	}
 	return NULL;
@@ -91,7 +99,10 @@ static bool place_of(const struct run *run, const struct fact_row *f,
 		rank = part_nic_rank(run, node, f->scope);
 		p->index = rank >= 0 ? run->ranks[rank].gpu : -1;
 	}
-	return node >= 0 && p->index >= 0 && p->index < run->nodes[node].gpus;
+	/* those that are tested by themselves are no ranks */
+	return node >= 0 && p->index >= 0 &&
+	       (p->index < run->nodes[node].gpus ||
+		strcmp(run->probe, "gpu") == 0);
 }
 
 /** Is @f about @gpu, alone or with others near it? */
@@ -138,7 +149,9 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	bool heard = false;
 
 	snprintf(evidence, sizeof(evidence),
-		 "%.200s: %.32s %s during the run (%.80s)",
+		 g->held ? "%.100s is held by %.160s%s, since before the run "
+			   "(%.80s)" :
+			   "%.200s: %.32s %s during the run (%.80s)",
 		 part_name(run, gpu, name, sizeof(name)), fact->value, g->text,
 		 fact->source);
 	for (size_t i = 0; i < v->n; i++) {
@@ -152,6 +165,39 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	}
 }
 
+/** Is a run that @fact is of one that uses GPUs? */
+static bool matters(const struct run *run, const struct growth *g)
+{
+	return !g->held || strcmp(run->probe, "gpu") == 0 ||
+	       spec_transport_is(run->transport, XPORT_GPU);
+}
+
+/** In a job of Slurm @node's GPUs are ours; elsewhere who holds them may have
+ *  a right to. */
+static bool is_ours(const struct run *run, int node)
+{
+	for (size_t i = 0; node >= 0 && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, "slurm_job") == 0 &&
+		    strcmp(run->facts[i].node, run->nodes[node].name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void held_findings(const struct run *run, struct verdict *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct finding *f = &v->findings[i];
+
+		if (strcmp(f->code, FINDING_GPU_IN_USE) == 0) {
+			f->fail = false;
+		} else if (strcmp(f->code, FINDING_GPU_BUSY) == 0) {
+			f->fail = is_ours(run, f->part.node);
+		}
+	}
+}
+
 void growth_findings(const struct run *run, struct verdict *v)
 {
 	for (size_t i = 0; i < run->n_facts; i++) {
@@ -159,10 +205,11 @@ void growth_findings(const struct run *run, struct verdict *v)
 		const struct growth *g = growth_of(f);
 		struct part place;
 
-		if (g && place_of(run, f, &place) &&
+		if (g && matters(run, g) && place_of(run, f, &place) &&
 		    !(g->real && run_fact_of(run, f, "software"))) {
 			place = part_shown(run, &place);
 			add_growth(run, &place, g, f, v);
 		}
 	}
+	held_findings(run, v);
 }

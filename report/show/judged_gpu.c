@@ -17,6 +17,7 @@
 
 struct gpu_more {
 	struct gpu_rows rows;
+	struct gpu_turns turns;	/* what is shown: one row a test */
 	struct run *run;
 };
 
@@ -28,15 +29,6 @@ static int take_row(void *user, const void *data)
 	m->run->rows++;
 	return grow_add(&m->rows.list, &m->rows.n, row, sizeof(*row)) ?
 		       run_note_node(m->run, row->node) : -1;
-}
-
-/** They are said as they come, GPUs beside each other. */
-static int by_gpu(const void *a, const void *b)
-{
-	const struct gpu_row *x = a, *y = b;
-	int by_node = strverscmp(x->node, y->node);
-
-	return by_node ? by_node : x->gpu < y->gpu ? -1 : x->gpu > y->gpu;
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
@@ -52,16 +44,16 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	    run_read_sides(dir, &j->run, e) < 0) {
 		return -1;
 	}
-	if (m->rows.n > 0) {
-		qsort(m->rows.list, m->rows.n, sizeof(*m->rows.list), by_gpu);
-	}
-	return gpu_judge(&j->run, &m->rows, &j->verdict);
+	return gpu_turns_make(&m->rows, &m->turns) < 0 ?
+		       -1 : gpu_judge(&j->run, &m->rows, &m->turns,
+				      &j->verdict);
 }
 
 static void release(void *more)
 {
 	struct gpu_more *m = more;
 
+	gpu_turns_release(&m->turns);
 	free(m->rows.list);
 }
 
@@ -79,7 +71,7 @@ static size_t count_gpus(const struct gpu_rows *rows)
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
 	const struct gpu_more *m = j->more;
-	size_t n = count_gpus(&m->rows);
+	size_t n = count_gpus(&m->turns.one);
 
 	snprintf(buf, size, "gpu: %zu GPU%s on %d node%s", n, n == 1 ? "" : "s",
 		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s");
@@ -129,7 +121,7 @@ static void print_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
 	} else {
 		str_addf(out, " %6s", "-");
 	}
-	if (c && c->power_W > 0) {
+	if (c && c->power_W > 0 && c->temp_C > 0) {
 		str_addf(out, " %5.0f %4.0f", c->power_W, c->temp_C);
 	}
 	str_addch(out, '\n');
@@ -139,18 +131,19 @@ static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
 	const struct gpu_more *m = j->more;
+	const struct gpu_rows *rows = &m->turns.one;
 	size_t shown = 0;
 
 	(void)width;
 	(void)style;
 	str_add(out, "\nnode         GPU     h2d     d2h    both    copy "
 		"pattern lat us power temp\n");
-	for (size_t i = 0; i < m->rows.n; i++) {
-		const struct gpu_row *r = &m->rows.list[i];
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct gpu_row *r = &rows->list[i];
 
 		if (strcmp(r->test, GPU_TEST_OPEN) == 0 &&
 		    r->gpu != RECORD_NONE && shown++ < GPUS_SHOWN) {
-			print_gpu(&m->rows, r, out);
+			print_gpu(rows, r, out);
 		}
 	}
 	if (shown > GPUS_SHOWN) {

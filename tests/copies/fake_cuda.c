@@ -18,11 +18,18 @@
  *	FAKE_CUDA_NO_KERNELS=1	no PTX is taken
  *	FAKE_CUDA_FLIP=K	copies to GPU K arrive with a bit flipped
  *	FAKE_CUDA_FLIP_SIZE=B	only those of B bytes do
+ *	FAKE_CUDA_LIGHT=1	copies to the host and from it take 1 us and go
+ *				at 50 GB/s, and of all large ones a page alone
+ *				is moved
+ *	FAKE_CUDA_HANG=K	such a copy of GPU K never ends
+ *	FAKE_CUDA_PINNED=B	the host locks no more than B bytes at once
+ *	FAKE_CUDA_WRONG=K	GPU K computes one wrong result
  */
 #undef HAVE_CUDA
 #define HAVE_CUDA 0
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +46,7 @@
 #define INVALID_VALUE	1
 #define UNSUPPORTED	217
 #define MOST		256
+#define LARGE		(1u << 20)
 #define MAILBOX_BYTES	(2u << 20)
 
 struct block {
@@ -323,8 +331,30 @@ FAKE(cuMemGetInfo_v2, size_t *left, size_t *total)
 	return CUDA_SUCCESS;
 }
 
+/* What is moved of @bytes. */
+static size_t lighten(size_t bytes)
+{
+	return setting("FAKE_CUDA_LIGHT", 0) && bytes >= LARGE ? 4096 : bytes;
+}
+
+static size_t with_host(size_t bytes)
+{
+	if (setting("FAKE_CUDA_LIGHT", 0)) {
+		busy_ns += 1000 + (int64_t)(bytes / 50);
+	}
+	if (bytes >= LARGE && gpu == setting("FAKE_CUDA_HANG", -1)) {
+		pause();
+	}
+	return lighten(bytes);
+}
+
 FAKE(cuMemAllocHost_v2, void **mem, size_t bytes)
 {
+	int most = setting("FAKE_CUDA_PINNED", 0);
+
+	if (most > 0 && bytes > (size_t)most) {
+		return OUT_OF_MEMORY;
+	}
 	*mem = calloc(1, bytes);
 	return *mem != NULL ? CUDA_SUCCESS : OUT_OF_MEMORY;
 }
@@ -333,7 +363,7 @@ FAKE(cuMemcpyDtoHAsync_v2, void *dst, CUdeviceptr src, size_t bytes,
      CUstream stream)
 {
 	(void)stream;
-	memcpy(dst, pointer(src), bytes);
+	memcpy(dst, pointer(src), with_host(bytes));
 	return broken;
 }
 
@@ -341,7 +371,7 @@ FAKE(cuMemcpyHtoDAsync_v2, CUdeviceptr dst, const void *src, size_t bytes,
      CUstream stream)
 {
 	(void)stream;
-	memcpy(pointer(dst), src, bytes);
+	memcpy(pointer(dst), src, with_host(bytes));
 	return broken;
 }
 
@@ -357,7 +387,7 @@ FAKE(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t bytes,
 		broken = ILLEGAL_ADDRESS;
 	}
 	if (broken == CUDA_SUCCESS) {
-		memcpy(pointer(dst), pointer(src), bytes);
+		memcpy(pointer(dst), pointer(src), lighten(bytes));
 		busy_ns += 2000 + (int64_t)(bytes / 400);
 	}
 	b = block_of(dst);
@@ -525,6 +555,34 @@ static void collective_wrong(uint64_t *args[])
 	}
 }
 
+/* As probes/gpu/kernels.h has them. */
+static void memory_check(uint64_t *args[])
+{
+	const uint64_t *mem = pointer(*args[0]);
+	uint64_t *found = pointer(*args[4]);
+
+	for (uint64_t i = 0; i < 2 * *args[1]; i++) {
+		uint64_t odd = mem[i] ^ word(*args[2], i) ^ *args[3];
+
+		found[0] += odd != 0;
+		found[1] = odd != 0 && i / 2 < found[1] ? i / 2 : found[1];
+		found[2] |= odd;
+	}
+}
+
+static void matrix(uint64_t *args[])
+{
+	uint64_t *sums = pointer(*args[0]);
+	uint32_t *sms = pointer(*args[1]);
+	bool wrong = gpu == setting("FAKE_CUDA_WRONG", -1);
+
+	for (size_t i = 0; i < 1056; i++) {
+		sums[i] = 42 + (i == 7 && wrong);
+		sms[i] = (uint32_t)i;
+	}
+	nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+}
+
 static const struct CUfunc_st {
 	const char *name;
 	void (*run)(uint64_t *args[]);
@@ -533,6 +591,8 @@ static const struct CUfunc_st {
 	{ .name = "pattern_check", .run = pattern_check },
 	{ .name = "gate", .run = gate },
 	{ .name = "ping_pong", .run = ping_pong },
+	{ .name = "memory_check", .run = memory_check },
+	{ .name = "matrix", .run = matrix },
 	{ .name = "collective_fill", .run = collective_fill },
 	{ .name = "collective_wrong", .run = collective_wrong },
 };

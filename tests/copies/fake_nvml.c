@@ -305,7 +305,8 @@ FAKE(nvmlDeviceGetComputeRunningProcesses_v3, nvmlDevice_t dev,
 {
 	const char *at = word("FAKE_NVML_PIDS", dev->index);
 
-	*n = at ? 1 : 0;
+	*n = at && *at != '-' ? 1 : 0;	/* "- 4711": GPU 1's */
+	list[0].memory_B = 142000000000;
 	list[0].pid = at ? (unsigned int)strtoul(at, NULL, 10) : 0;
 	return NVML_SUCCESS;
 }

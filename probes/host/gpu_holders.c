@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who uses a GPU before we do: what another job, or one that has ended, holds
  * is no fault of the GPU, and is not to be disturbed. */
-#include "probes/gpu/seat.h"
+#include "probes/host/gpu_holders.h"
 
 #include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 
 #include "lib/base/str.h"
 #include "probes/dl/nvml.h"
+#include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 
 #define HOLDERS_MAX  64
@@ -21,17 +23,12 @@
  *  environment may not be read. */
 static void job_of(unsigned int pid, char job[32])
 {
-	static const char name[] = "SLURM_JOB_ID=";
-	char *vars = sysfile_whole(ENVIRON_MAX, "/proc/%u/environ", pid);
-	const char *at = vars;
+	char *vars = malloc(ENVIRON_MAX);
+	int got = vars ? sysfile_read(vars, ENVIRON_MAX, "/proc/%u/environ",
+				      pid) : -1;
 
-	snprintf(job, 32, "%s", vars ? "" : "?");
-	/* closed by the NUL that sysfile_whole() adds */
-	for (; at && *at; at += strlen(at) + 1) {
-		if (str_starts(at, name)) {
-			snprintf(job, 32, "%s", at + strlen(name));
-		}
-	}
+	snprintf(job, 32, "%s", got < 0 ? "?" :
+				process_env(vars, (size_t)got, "SLURM_JOB_ID"));
 	free(vars);
 }
 
@@ -54,7 +51,7 @@ static void say_holder(const struct nvml_process *p, const char *job,
 		       str_addf(out, ", uid %u", (unsigned)st.st_uid);
 	}
 	if (p->memory_B < UINT64_C(1) << 50) {	/* else: not known */
-		str_addf(out, ", %.1f GB", (double)p->memory_B / 1e9);
+		str_addf(out, ", %.3g GB", (double)p->memory_B / 1e9);
 	}
 	str_addf(out, job[0] == '?' ? ")" :
 		      job[0]	    ? ", Slurm job %s)" :
@@ -70,40 +67,44 @@ static bool is_service(unsigned int pid)
 	       str_starts(comm, "nvidia-");
 }
 
-unsigned int gpu_holders(const char *uuid, char *buf, size_t size, bool *slurm)
+static unsigned int ask(const char *uuid, struct nvml_process *list)
+{
+	const struct nvml *lib = dl_nvml(NULL);
+	unsigned int n = HOLDERS_MAX;
+	nvmlDevice_t dev;
+
+	return lib && lib->nvmlDeviceGetHandleByUUID &&
+			       lib->nvmlDeviceGetComputeRunningProcesses_v3 &&
+			       lib->nvmlInit_v2() == NVML_SUCCESS &&
+			       lib->nvmlDeviceGetHandleByUUID(uuid, &dev) ==
+				       NVML_SUCCESS &&
+			       lib->nvmlDeviceGetComputeRunningProcesses_v3(
+				       dev, &n, list) == NVML_SUCCESS ?
+		       n : 0;
+}
+
+void gpu_holders(const char *uuid, unsigned int but, struct gpu_holders *h)
 {
 	struct nvml_process list[HOLDERS_MAX];
-	const struct nvml *lib = dl_nvml(NULL);
-	unsigned int n = HOLDERS_MAX, held = 0;
+	unsigned int n = ask(uuid, list);
 	struct str out = STR_INIT;
-	nvmlDevice_t dev;
 	char job[32];
 
-	buf[0] = '\0';
-	*slurm = true;
-	if (!lib || !lib->nvmlDeviceGetHandleByUUID ||
-	    !lib->nvmlDeviceGetComputeRunningProcesses_v3 ||
-	    lib->nvmlInit_v2() != NVML_SUCCESS ||
-	    lib->nvmlDeviceGetHandleByUUID(uuid, &dev) != NVML_SUCCESS ||
-	    lib->nvmlDeviceGetComputeRunningProcesses_v3(dev, &n, list) !=
-		    NVML_SUCCESS) {
-		return 0;
-	}
+	*h = (struct gpu_holders){ .code = GPU_IN_USE };
 	for (unsigned int i = 0; i < n && i < HOLDERS_MAX; i++) {
-		if (is_service(list[i].pid)) {
+		if (list[i].pid == but || is_service(list[i].pid)) {
 			continue;
 		}
 		job_of(list[i].pid, job);
-		*slurm = *slurm && job[0];
-		if (held++ < HOLDERS_SAID) {
-			str_add(&out, held > 1 ? " and " : "");
+		h->code = job[0] ? h->code : GPU_BUSY;
+		if (h->n++ < HOLDERS_SAID) {
+			str_add(&out, h->n > 1 ? " and " : "");
 			say_holder(&list[i], job, &out);
 		}
 	}
-	if (held > HOLDERS_SAID) {
-		str_addf(&out, " and %u more", held - HOLDERS_SAID);
+	if (h->n > HOLDERS_SAID) {
+		str_addf(&out, " and %u more", h->n - HOLDERS_SAID);
 	}
-	snprintf(buf, size, "%s", str_text(&out));
+	str_copy(h->words, sizeof(h->words), str_text(&out));
 	str_release(&out);
-	return held;
 }

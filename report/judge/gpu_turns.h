@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_GPU_TURNS_H
+#define REPORT_JUDGE_GPU_TURNS_H
+
+#include <stddef.h>
+
+#include "lib/data/record_gpu.h"
+
+/** The rows of a run of gpu, those of a GPU beside each other. */
+struct gpu_rows {
+	struct gpu_row *list;
+	size_t n;
+};
+
+/** How a test of --soak went on: medians of its first and last third. */
+struct gpu_trend {
+	size_t n;		/* turns */
+	double early, late;	/* GB/s; of compute MHz; NAN: too few */
+	double early_C, late_C;
+};
+
+/** One row for all turns of a test of a GPU: the first that is not good, or
+ *  whose result is not that of the first, else the first; with the median
+ *  bandwidth of them all.  trends[k] is of one.list[k]. */
+struct gpu_turns {
+	struct gpu_rows one;
+	struct gpu_trend *trends;
+};
+
+/** Pure.  Sorts @all, too.  0, or -1 without memory; gpu_turns_release() frees,
+ *  also then. */
+int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t);
+void gpu_turns_release(struct gpu_turns *t);
+/** The place of @r among the tests, in the order in which they are done; -1:
+ *  unknown. */
+int gpu_test_order(const struct gpu_row *r);
+
+#endif
