@@ -10,10 +10,19 @@
 #include "lib/data/json.h"
 #include "probes/plan/plan.h"
 
-/** Tests that touch one alternative and not the other. */
-#define SETTLE_TESTS 2
+/** Tests that touch one alternative and not the other; of a part that fails
+ *  now and then as many as one in a hundred times do not show it. */
+#define SETTLE_TESTS 4
+#define SETTLE_NATS  4.6
+/** What fails more often is taken to be broken. */
+#define RARE 0.5
+/** The rate at which a part may fail that nobody knows the rate of. */
+#define GUESS_RATE 0.1
 /** Tests of a part that is to be confirmed, and of sound pairs. */
 #define CONFIRM_TESTS 8
+/** Failed tests of a finding that are tried again, and of one GPU. */
+#define RETRY_TESTS  16
+#define RETRY_OF_ONE 4
 /** Places for what was asked: a run asks for some hundreds. */
 #define ASK_HEADS 4096
 
@@ -175,12 +184,30 @@ static bool joins(const struct ask_plan *a, const struct ask_part *p, int x,
 	return touches(a, p, x, y) || touches(a, p, y, x);
 }
 
+static bool has_failed(const struct ask_plan *a, int src, int dst)
+{
+	unsigned class = a->cells[cell_at(a, src, dst)].class;
+
+	return class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_CORRUPT;
+}
+
+/** Did it fail, and nobody has tried again?  What crashed is let be. */
+static bool is_untried(const struct ask_plan *a, int src, int dst)
+{
+	const struct cell *c = &a->cells[cell_at(a, src, dst)];
+
+	return has_failed(a, src, dst) && c->attempt == 1 &&
+	       c->outcome != OUTCOME_CRASHED;
+}
+
 /** Would @src -> @dst say whether @s is as it looked? */
 static bool shows(const struct ask_plan *a, const struct ask_suspect *s,
 		  int src, int dst)
 {
 	return touches(a, &s->parts[0], src, dst) &&
-	       (!s->some || a->cells[cell_at(a, src, dst)].class == CELL_SLOW);
+	       (s->rate > 0 ? !has_failed(a, src, dst) :
+		!s->some || a->cells[cell_at(a, src, dst)].class == CELL_SLOW);
 }
 
 /** In which directions, as @x sends (TASK_AB) or receives; both of nothing. */
@@ -286,6 +313,11 @@ static bool is_sound(const struct ask_plan *a, const struct ask_suspect *s,
 	return true;
 }
 
+static int n_ways(uint8_t dirs)
+{
+	return dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+}
+
 /** Test @x with @y: directions @dirs as @x sends (TASK_AB) or receives. */
 static bool take(struct choice *c, int x, int y, uint8_t dirs)
 {
@@ -323,39 +355,70 @@ static bool is_measured(const struct ask_plan *a, size_t at)
 	       class != CELL_SKIPPED;
 }
 
-/** Does @src -> @dst tell alternative @p from @q? */
-static bool tells(const struct ask_plan *a, const struct ask_part *p,
-		  const struct ask_part *q, int src, int dst)
+/** Would @src -> @dst tell alternative @p of @s from @q?  What was measured
+ *  says no more, unless it is now and then that a test fails. */
+static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
+		  const struct ask_part *p, const struct ask_part *q, int src,
+		  int dst)
 {
-	return touches(a, p, src, dst) && !touches(a, q, src, dst);
+	return touches(a, p, src, dst) && !touches(a, q, src, dst) &&
+	       (s->rate > 0 ? !has_failed(a, src, dst) :
+			      !is_measured(a, cell_at(a, src, dst)));
 }
 
-/** Tests that tell @p from @q, with as many partner nodes as there are. */
+/** Tests of a part that fails at @rate, or always for 0, until that shows. */
+static int tests_at(double rate)
+{
+	return rate > 0 ? (int)(SETTLE_NATS / rate) + 1 : SETTLE_TESTS;
+}
+
+/** Those of @s that tell @p from @q of the follow-up so far. */
+static int count_told(const struct ask_plan *a, const struct ask_suspect *s,
+		      const struct ask_part *p, const struct ask_part *q)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		sum += tells(a, s, p, q, t->src, t->dst) ? t->times : 0;
+	}
+	return sum;
+}
+
+/** Take a test of @x with @y that tells @p from @q and has been asked for @most
+ *  times at most; returns how many ordered ones it is. */
+static int take_telling(struct choice *c, const struct ask_suspect *s,
+			const struct ask_part *p, const struct ask_part *q,
+			int x, int y, int most)
+{
+	struct ask_plan *a = c->a;
+	uint8_t dirs = (uint8_t)((tells(a, s, p, q, x, y) ? TASK_AB : 0) |
+				 (tells(a, s, p, q, y, x) ? TASK_BA : 0));
+
+	return dirs != 0 && times_asked(a, x, y) <= most &&
+			       times_asked(a, y, x) <= most &&
+			       can_test(c, x, y) && is_sound(a, s, x, y) &&
+			       take(c, x, y, dirs) ?
+		       n_ways(dirs) : 0;
+}
+
+/** Tests that tell @p from @q, with as many partner nodes as there are; of what
+ *  fails now and then again and again. */
 static void tell_apart(struct choice *c, const struct ask_suspect *s,
 		       const struct ask_part *p, const struct ask_part *q)
 {
-	struct ask_plan *a = c->a;
-	int n = a->l->n_ranks, need = SETTLE_TESTS;
+	int n = c->a->l->n_ranks;
+	int need = tests_at(s->rate) - count_told(c->a, s, p, q);
+	int turns = s->rate > 0 ? need : 1;
 
-	for (int x = 0; x < n && need > 0; x++) {
-		for (int i = 1; is_here(a, p, x) && i < n && need > 0; i++) {
-			int y = (x + i) % n;
-			uint8_t dirs = (uint8_t)
-				((tells(a, p, q, x, y) ? TASK_AB : 0) |
-				 (tells(a, p, q, y, x) ? TASK_BA : 0));
+	for (int turn = 0; turn < turns; turn++) {
+		for (int x = 0; x < n && need > 0; x++) {
+			int last = is_here(c->a, p, x) ? n : 0;
 
-			if (dirs == 0 ||
-			    (dirs & TASK_AB &&
-			     is_measured(a, cell_at(a, x, y))) ||
-			    (dirs & TASK_BA &&
-			     is_measured(a, cell_at(a, y, x)))) {
-				continue;
-			}
-			if (times_asked(a, x, y) > 0 ||
-			    times_asked(a, y, x) > 0) {
-				need--;
-			} else if (can_test(c, x, y) && is_sound(a, s, x, y)) {
-				need -= take(c, x, y, dirs);
+			for (int i = 1; i < last && need > 0; i++) {
+				need -= take_telling(c, s, p, q, x,
+						     (x + i) % n, turn);
 			}
 		}
 	}
@@ -365,8 +428,10 @@ static void settle(struct choice *c, const struct ask_suspect *s)
 {
 	for (int i = 0; i < s->n; i++) {
 		for (int j = 0; j < s->n; j++) {
+			/* what is common is told from each, no more */
 			if (i != j && s->parts[i].kind != ASK_UNKNOWN &&
-			    s->parts[j].kind != ASK_UNKNOWN) {
+			    s->parts[j].kind != ASK_UNKNOWN &&
+			    (i == 0 || j == 0 || !(s->rate > 0))) {
 				tell_apart(c, s, &s->parts[i], &s->parts[j]);
 			}
 		}
@@ -448,8 +513,7 @@ static void look_again(struct choice *c, const struct ask_suspect *s,
 			       (l->ranks[x].node + hop) % l->n_nodes, turn);
 		if (y >= 0) {
 			dirs = ways(c->a, s, x, y);
-			need -= !take(c, x, y, dirs) ? 0 :
-				dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+			need -= take(c, x, y, dirs) ? n_ways(dirs) : 0;
 		}
 	}
 }
@@ -463,11 +527,49 @@ static void confirm(struct choice *c, const struct ask_suspect *s)
 {
 	const struct ask_part *p = &s->parts[0];
 	bool inter = between_nodes(c->a, p);
+	int need = s->rate > 0 ? tests_at(s->rate) : CONFIRM_TESTS;
 
 	/* what is everywhere has nothing to be compared with */
 	if (p->kind != ASK_UNKNOWN && scopes[p->kind].place != ANYWHERE) {
-		look_again(c, s, inter,
-			   CONFIRM_TESTS - count_asked(c->a, s, inter));
+		look_again(c, s, inter, need - count_asked(c->a, s, inter));
+	}
+}
+
+/* ---- what nobody tried again --------------------------------------------- */
+
+/** What of @s was tried again by the follow-up; with @rank >= 0 of this one. */
+static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
+			 int rank)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		sum += is_untried(a, t->src, t->dst) &&
+		       touches(a, &s->parts[0], t->src, t->dst) &&
+		       (rank < 0 || t->src == rank || t->dst == rank);
+	}
+	return sum;
+}
+
+/** Some of what failed and was not tried again, of as many GPUs as there
+ *  are. */
+static void retry(struct choice *c, const struct ask_suspect *s)
+{
+	struct ask_plan *a = c->a;
+	int need = RETRY_TESTS - count_retried(a, s, -1);
+
+	for (size_t at = 0; at < a->g->n && need > 0; at++) {
+		int src = grid_src(a->g, at), dst = grid_dst(a->g, at);
+
+		if (is_untried(a, src, dst) &&
+		    touches(a, &s->parts[0], src, dst) &&
+		    times_asked(a, src, dst) == 0 && can_test(c, src, dst) &&
+		    count_retried(a, s, src) < RETRY_OF_ONE &&
+		    count_retried(a, s, dst) < RETRY_OF_ONE) {
+			need -= take(c, src, dst, TASK_AB);
+		}
 	}
 }
 
@@ -488,11 +590,16 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 {
 	struct choice c = { .a = a, .ops = ops, .ctx = ctx, .left = max };
 
-	for (size_t i = 0; i < a->n; i++) {
-		c.compare = a->list[i].compare && !a->list[i].some;
-		settle(&c, &a->list[i]);
-		if (a->list[i].confirm) {
-			confirm(&c, &a->list[i]);
+	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
+		const struct ask_suspect *s = &a->list[i];
+
+		c.compare = s->compare && !s->some;
+		settle(&c, s);
+		if (s->confirm) {
+			confirm(&c, s);
+		}
+		if (s->retry) {
+			retry(&c, s);
 		}
 	}
 	c.compare = false;
@@ -511,7 +618,8 @@ int ask_init(struct ask_plan *a, const struct layout *l,
 	     const struct grid *g, const struct cell *cells)
 {
 	*a = (struct ask_plan){ .l = l, .g = g, .cells = cells,
-			   .list = calloc(ASK_SUSPECTS, sizeof(*a->list)),
+			   .list = calloc(ASK_SUSPECTS + ASK_GUESSES,
+					  sizeof(*a->list)),
 			   .leaf_of = calloc((size_t)l->n_nodes + 1,
 					     sizeof(*a->leaf_of)),
 			   .heads = calloc(ASK_HEADS, sizeof(*a->heads)) };
@@ -625,12 +733,95 @@ static struct ask_part read_part(struct ask_plan *a, const json_t *json)
 	return p;
 }
 
+static bool is_same(const struct ask_part *p, const struct ask_part *q)
+{
+	return p->kind == q->kind && p->node == q->node &&
+	       p->index == q->index && p->dirs == q->dirs;
+}
+
+/** One more alternative of @s, unless it has that. */
+static void add_part(struct ask_suspect *s, struct ask_part p)
+{
+	for (int i = 0; i < s->n; i++) {
+		if (is_same(&s->parts[i], &p)) {
+			return;
+		}
+	}
+	if (s->n < ASK_PARTS) {
+		s->parts[s->n++] = p;
+	}
+}
+
+/** The one GPU at NIC @nic of @n; -1: there are several, or none. */
+static int only_gpu(const struct layout *l, const struct layout_node *n,
+		    int nic)
+{
+	int found = -1, gpus = 0;
+
+	for (int i = 0; i < n->gpus; i++) {
+		if (l->ranks[n->first_rank + i].nic == nic) {
+			found = i;
+			gpus++;
+		}
+	}
+	return gpus == 1 ? found : -1;
+}
+
+/** The NIC of a GPU, or the GPU of a NIC, where both have no other; -1. */
+static int other_index(const struct layout *l, const struct ask_part *p)
+{
+	const struct layout_node *n = &l->nodes[p->node];
+	int nic = p->index;
+
+	if (p->kind == ASK_GPU) {
+		nic = p->index < n->gpus ?
+			      l->ranks[n->first_rank + p->index].nic : -1;
+		return only_gpu(l, n, nic) >= 0 ? nic : -1;
+	}
+	return only_gpu(l, n, nic);
+}
+
+/** What fails now and then as one part may be another that most of its tests
+ *  are of: either direction, or both; the whole node; what is at the NIC. */
+static void add_kin(const struct layout *l, struct ask_suspect *s)
+{
+	static const enum ask_kind kin[][2] = {
+		{ ASK_NODE, ASK_NODE_NETWORK }, { ASK_NODE_NETWORK, ASK_NODE },
+		{ ASK_GPU, ASK_NIC }, { ASK_NIC, ASK_GPU },
+	};
+	const struct ask_part is = s->parts[0];
+	bool one = is.kind == ASK_GPU || is.kind == ASK_NIC;
+
+	for (size_t i = 0; i < sizeof(kin) / sizeof(*kin); i++) {
+		struct ask_part other = is;
+
+		if (kin[i][0] != is.kind) {
+			continue;
+		}
+		other.kind = kin[i][1];
+		other.index = one ? other_index(l, &is) : -1;
+		if (other.index >= 0 || !one) {
+			add_part(s, other);
+		}
+		other = is;
+		for (int d = TASK_AB; d <= (TASK_AB | TASK_BA); d++) {
+			other.dirs = (uint8_t)d;
+			if ((d & is.dirs) == d || (d & is.dirs) == is.dirs) {
+				add_part(s, other);
+			}
+		}
+	}
+}
+
 static void read_suspect(struct ask_plan *a, const json_t *json,
 			 struct ask_suspect *s)
 {
 	const char *code = json_member(json, "code");
 	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
 	int explained = index_of(json_object_get(json, "explained"));
+	int cells = index_of(json_object_get(json, "cells"));
+	double share = cells > 0 ? (double)explained / cells : 1;
+	bool rare = share > 0 && share < RARE;
 	const json_t *other;
 	size_t i;
 
@@ -639,13 +830,74 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 		.compare = strcmp(code, "slow") == 0 ||
 			   strcmp(code, "latency") == 0,
 	};
-	s->some = !warn && explained > 0 &&
-		  explained < index_of(json_object_get(json, "cells"));
+	s->some = s->compare && !warn && explained > 0 && explained < cells;
 	s->confirm = s->compare && (warn || s->some ||
 				    scopes[s->parts[0].kind].many);
+	s->rate = rare && !s->compare ? share : 0;
+	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
+		   (rare || s->parts[0].kind == ASK_PAIR);
 	json_array_foreach(json_object_get(json, "or"), i, other) {
 		if (s->n < ASK_PARTS) {
 			s->parts[s->n++] = read_part(a, other);
+		}
+	}
+	if (s->rate > 0) {
+		add_kin(a->l, s);
+	}
+}
+
+/** Is it a pair that failed?  Of which @ends. */
+static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
+			   int ends[2])
+{
+	const struct ask_part *p = &s->parts[0];
+
+	if (p->kind != ASK_PAIR || s->compare ||
+	    p->index >= l->nodes[p->node].gpus ||
+	    p->peer_index >= l->nodes[p->peer_node].gpus) {
+		return false;
+	}
+	ends[0] = l->nodes[p->node].first_rank + p->index;
+	ends[1] = l->nodes[p->peer_node].first_rank + p->peer_index;
+	return true;
+}
+
+/** What is at @rank is looked at, where two pairs that failed have it in common
+ *  and no finding is of it. */
+static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
+{
+	const struct layout_rank *r = &a->l->ranks[rank];
+	const struct ask_suspect s = {
+		.parts = { { .kind = kind, .node = r->node,
+			     .index = kind == ASK_GPU ? r->gpu : r->nic,
+			     .peer_node = -1, .peer_index = -1, .leaf = -1,
+			     .peer_leaf = -1, .dirs = TASK_AB | TASK_BA } },
+		.n = 1, .rate = GUESS_RATE, .confirm = true,
+	};
+	bool known = a->n_guesses == ASK_GUESSES;
+	int pairs = 0, ends[2];
+
+	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
+		known |= is_same(&a->list[i].parts[0], &s.parts[0]);
+		pairs += is_failed_pair(a->l, &a->list[i], ends) &&
+			 (is_here(a, &s.parts[0], ends[0]) ||
+			  is_here(a, &s.parts[0], ends[1]));
+	}
+	if (pairs > 1 && !known) {
+		a->list[a->n + a->n_guesses++] = s;
+	}
+}
+
+static void guess_ends(struct ask_plan *a)
+{
+	int ends[2];
+
+	for (size_t i = 0; i < a->n; i++) {
+		bool is = is_failed_pair(a->l, &a->list[i], ends);
+
+		for (int k = 0; is && k < 2; k++) {
+			guess(a, ASK_GPU, ends[k]);
+			guess(a, ASK_NIC, ends[k]);
 		}
 	}
 }
@@ -655,7 +907,7 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 	const json_t *findings = json_object_get(verdict, "findings"), *f;
 	size_t i;
 
-	a->n = 0;
+	a->n = a->n_guesses = 0;
 	for (int node = 0; node < a->l->n_nodes; node++) {
 		a->leaf_of[node] = -1;
 	}
@@ -670,5 +922,6 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 	json_array_foreach(findings, i, f) {
 		read_suspect(a, f, &a->list[a->n++]);
 	}
+	guess_ends(a);
 	return 0;
 }

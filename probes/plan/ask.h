@@ -19,7 +19,11 @@
  * planned is measured.  Pure: findings in, tasks out.
  *
  * Where a finding leaves alternatives, it is tests of a sort that nobody has
- * made: those that touch one alternative and not the other.  Where a part is a
+ * made: those that touch one alternative and not the other.  A part that fails
+ * now and then always has some: the GPU of a NIC, one direction, all of a node.
+ * Tests that tell it from these are made until the rate is bound to show.  What
+ * failed, and nobody tried again, is; and where two pairs that failed share a
+ * GPU or a NIC, that is looked at.  Where a part is a
  * little slow or late, it is the same part at another time, with partners that
  * no finding names, and as many pairs that have nothing to do with any finding,
  * to compare them with.  Where some of its tests were slow and others not,
@@ -30,6 +34,8 @@
 #define ASK_SHARE 0.15
 /** Of more findings than these nobody can tell what is sound. */
 #define ASK_SUSPECTS 256
+/** Parts that are looked at, though no finding names them. */
+#define ASK_GUESSES 16
 /** Alternatives of one finding that are looked at. */
 #define ASK_PARTS 6
 
@@ -57,6 +63,9 @@ struct ask_suspect {
 	struct ask_part parts[ASK_PARTS];	/* the first one, and its
 						 * "or" */
 	int n;
+	double rate;	/* share of its tests that failed, where some passed;
+			 * 0: it is none of those */
+	bool retry;	/* some of its tests failed and were not tried again */
 	bool some;	/* of its tests were slow, others not: it is seen by the
 			 * same ones again */
 	bool compare;	/* slow or late: seen beside sound pairs only */
@@ -71,7 +80,8 @@ struct ask_plan {
 	bool inside;		/* nothing between nodes can be tested */
 	bool rails_apart;	/* nothing between rails can */
 	struct ask_suspect *list;
-	size_t n;
+	size_t n;		/* findings; behind them, */
+	size_t n_guesses;	/* parts that no finding names */
 	int *leaf_of;		/* a node: its leaf switch, as the verdict has
 				 * it; -1: not known */
 	struct ask_test {	/* what was asked by the follow-up */

@@ -9,13 +9,14 @@
 #include "report/base/grow.h"
 #include "report/judge/blame.h"
 #include "report/judge/explained.h"
+#include "report/model/follow.h"
 
 /** Wrong ones among all parts of a run. */
 #define ALPHA 0.01
 /** Fewer failures have no rate; nor have fewer pairs of GPUs. */
 #define LEAST_FAILED 3
 /** What fails more often than that is seen without its rate. */
-#define MOST_PERCENT 30
+#define MOST_PERCENT 40
 /** What fails less often is not needed to tell which parts are broken. */
 #define LEAST_PERCENT 2
 /** What is said to have a rate of its own explains so much more, in nats. */
@@ -57,28 +58,57 @@ bool rates_failed(const struct run *run, size_t at)
 	return run_bad(c->class) || (c->flaky && run_good(c->class));
 }
 
-static void count_cell(struct work *w, size_t at, uint32_t by)
+static void count(struct work *w, size_t at, struct count by)
 {
 	size_t ids[PART_INDEX_CELL_MAX];
-	uint32_t failed = rates_failed(w->run, at) ? by : 0;
 	int k;
 
 	if (w->out[at] || !run_measured(w->run->cells[at].class)) {
 		return;
 	}
-	w->all.tests += by;
-	w->all.failed += failed;
+	w->all.tests += by.tests;
+	w->all.failed += by.failed;
 	k = part_index_cell(&w->index, run_src(w->run, at),
 			    run_dst(w->run, at), ids);
 	for (int i = 0; i < k; i++) {
-		w->of[ids[i]].tests += by;
-		w->of[ids[i]].failed += failed;
+		w->of[ids[i]].tests += by.tests;
+		w->of[ids[i]].failed += by.failed;
+	}
+}
+
+static void count_cell(struct work *w, size_t at, uint32_t by)
+{
+	if (!follow_has(w->run, at)) {
+		count(w, at, (struct count){
+			.tests = by,
+			.failed = rates_failed(w->run, at) ? by : 0,
+		});
+	}
+}
+
+/** A test of the follow-up counts as first ones do, unless it tries again what
+ *  failed. */
+static void count_follow(struct work *w, size_t i, uint32_t by)
+{
+	const struct run_follow *f = &w->run->follow[i];
+	unsigned class = cells_class_of(f->outcome);
+
+	if (run_measured(class) &&
+	    (follow_has(w->run, f->at) || !rates_failed(w->run, f->at))) {
+		count(w, f->at, (struct count){
+			.tests = by, .failed = run_bad(class) ? by : 0,
+		});
 	}
 }
 
 /** Cells of @p are explained, and count no more. */
 static void take_out(struct work *w, const struct part *p)
 {
+	for (size_t i = 0; i < w->run->n_follow; i++) {
+		if (part_touches_at(w->run, p, w->run->follow[i].at)) {
+			count_follow(w, i, (uint32_t)-1);
+		}
+	}
 	for (size_t at = 0; at < run_n_cells(w->run); at++) {
 		if (part_touches_at(w->run, p, at)) {
 			count_cell(w, at, (uint32_t)-1);
@@ -107,7 +137,11 @@ static struct weight weigh(const struct work *w, size_t id)
 				    .tests = all->tests - c->tests };
 	double usual = rate_of(&rest), k = c->failed, n = c->tests;
 
-	if (c->failed < LEAST_FAILED || rest.tests == 0 || k <= 2 * usual * n) {
+	/* cables that are exchanged are so at all times */
+	if (id - w->index.at[PART_CABLE_SWAP] <
+		    w->index.at[PART_CABLE_SWAP + 1] -
+			    w->index.at[PART_CABLE_SWAP] ||
+	    c->failed < LEAST_FAILED || rest.tests == 0 || k <= 2 * usual * n) {
 		return (struct weight){ .nats = 0 };
 	}
 	return (struct weight){
@@ -353,6 +387,9 @@ static int find(struct work *w)
 	}
 	for (size_t at = 0; at < run_n_cells(w->run); at++) {
 		count_cell(w, at, 1);
+	}
+	for (size_t i = 0; i < w->run->n_follow; i++) {
+		count_follow(w, i, 1);
 	}
 	for (int i = 0; i < MOST_PARTS && any; i++) {
 		if (next(w, &any) < 0) {

@@ -16,8 +16,8 @@
 /** Add @row, which fits and is of the follow-up, to run->follow; past
  *  RUN_MAX_FOLLOW it is dropped.  0, or -1 when memory runs out. */
 int follow_take(struct run *run, const struct p2p_row *row);
-/** Is the cell at @at the follow-up's, as nobody planned it?  1, 0, or -1 when
- *  memory runs out. */
+/** Are tests of the follow-up attempts at the cell at @at, as nobody planned
+ *  it, or as it failed?  1, 0, or -1 when memory runs out. */
 int follow_adopt(struct run *run, size_t at);
 /** Tests of the follow-up, by class; none of them is slow. */
 void follow_count(const struct run *run, size_t count[CELL_CLASSES]);

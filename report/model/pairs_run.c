@@ -488,7 +488,8 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
-/** Of the follow-up: to its cell as well where nobody else measures that. */
+/** Of the follow-up: to its cell as well where nobody else measures that, or
+ *  where it failed, so that this is one more attempt. */
 static int follow_row(struct run *run, size_t at, const struct p2p_row *row)
 {
 	int own = follow_take(run, row);

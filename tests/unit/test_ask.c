@@ -149,7 +149,7 @@ static const struct situation {
 	{ "the same, of what is sent", 4, 4, 4, INTER,
 	  FINDING("nic", "n1", 0, ",\"direction\":\"tx\",\"or\":[{\"kind\":"
 	  "\"gpu\",\"node\":\"n1\",\"index\":0,\"direction\":\"tx\"}]"),
-	  "4>5 4>6" },
+	  "4>5 4>6 4>7" },
 	{ "a GPU that is suspected by itself is no partner", 4, 4, 4, INTER,
 	  FINDING("nic", "n1", 0, OR(PART("gpu", "n1", 0))) ","
 	  FINDING("gpu", "n1", 1, ""), "4-6 4-7" },
@@ -239,6 +239,167 @@ static void situations_ask_for_tests(void **state)
 		close_scene(&s);
 	}
 	assert_int_equal(bad, 0);
+}
+
+/** Tests of what was chosen: of @rank, inside its node and not, and as it sends
+ *  and receives. */
+struct shares {
+	int inside, between, sent, received, others;
+};
+
+static struct shares share_out(const struct scene *s, int rank)
+{
+	const char *at = str_text(&s->tasks);
+	struct shares sum = { 0 };
+	int a, b, n;
+	char arrow;
+
+	while (sscanf(at, "%d%c%d%n", &a, &arrow, &b, &n) == 3) {
+		bool out = arrow != '<', back = arrow != '>', own = a == rank;
+		int tests = out + back;
+
+		at += n;
+		if (a != rank && b != rank) {
+			sum.others += tests;
+			continue;
+		}
+		sum.sent += own ? out : back;
+		sum.received += own ? back : out;
+		*(layout_same_node(&s->l, a, b) ? &sum.inside :
+						  &sum.between) += tests;
+	}
+	return sum;
+}
+
+#define RARE(kind, node, index, failed, tests, more) \
+	"{\"kind\":\"" kind "\",\"node\":\"" node "\",\"index\":" #index \
+	",\"severity\":\"fail\",\"code\":\"flaky\",\"cells\":" #tests \
+	",\"explained\":" #failed more "}"
+
+/** A part that fails now and then: is it the GPU or the NIC, and in which
+ *  direction?  What fails one time in ten takes 46 tests to see. */
+static void what_is_rare_is_asked_often(void **state)
+{
+	static const struct {
+		const char *finding;
+		int nics;
+		struct shares least;
+	} cases[] = {
+		{ RARE("nic", "n1", 0, 10, 100, ""), 4,
+		  { .inside = 46, .sent = 46, .received = 46 } },
+		{ RARE("gpu", "n1", 0, 10, 100, ""), 4,
+		  { .inside = 46, .sent = 46, .received = 46 } },
+		{ RARE("gpu", "n1", 0, 40, 100, ""), 4,
+		  { .inside = 12, .sent = 12, .received = 12 } },
+		{ RARE("gpu", "n1", 0, 10, 100, ",\"direction\":\"tx\""), 4,
+		  { .received = 46 } },
+		/* of two at a NIC each has its share */
+		{ RARE("nic", "n1", 0, 10, 100, ",\"direction\":\"tx\""), 2,
+		  { .between = 22, .received = 22 } },
+		{ RARE("node", "n1", -1, 10, 100, ""), 4, { .inside = 10 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct shares x, least = cases[i].least;
+		struct scene s;
+
+		open_scene(&s, 4, 4, cases[i].nics, ALL);
+		/* what failed is not asked, as that would be of others */
+		s.cells[4 * 16 + 5].class = CELL_FAIL;
+		assert_int_equal(take(&s, cases[i].finding, NULL), 0);
+		ask_next(&s.a, 1000, &ops, &s);
+		x = share_out(&s, 4);
+		assert_true(x.inside >= least.inside);
+		assert_true(x.between >= least.between);
+		assert_true(x.sent >= least.sent);
+		assert_true(x.received >= least.received);
+		assert_null(strstr(str_text(&s.tasks), "4-5"));
+		assert_null(strstr(str_text(&s.tasks), "4>5"));
+		/* no more the second time */
+		assert_int_equal(ask_next(&s.a, 1000, &ops, &s), 0);
+		close_scene(&s);
+	}
+}
+
+#define PAIR(a, i, b, k, severity, code) \
+	"{\"kind\":\"pair\",\"node\":\"" a "\",\"index\":" #i \
+	",\"peer_node\":\"" b "\",\"peer_index\":" #k ",\"severity\":\"" \
+	severity "\",\"code\":\"" code "\",\"cells\":1,\"explained\":1}"
+
+static void fail_cell(struct scene *s, int src, int dst, enum outcome o)
+{
+	struct cell *c = &s->cells[grid_at(&s->g, src, dst)];
+
+	c->class = CELL_FAIL;
+	c->outcome = (uint8_t)o;
+}
+
+/** What failed and nobody tried again is tried again, some of each GPU. */
+static void what_failed_is_tried_again(void **state)
+{
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 4, 2, 2, ALL);
+	fail_cell(&s, 0, 3, OUTCOME_ERROR);
+	fail_cell(&s, 3, 5, OUTCOME_CRASHED);
+	fail_cell(&s, 6, 1, OUTCOME_TIMEOUT);
+	s.cells[grid_at(&s.g, 6, 1)].attempt = 2;
+	assert_int_equal(take(&s, PAIR("n0", 0, "n1", 1, "fail", "no_route") ","
+			      PAIR("n1", 1, "n2", 1, "fail", "crash") ","
+			      PAIR("n3", 0, "n0", 1, "fail", "timeout"), NULL),
+			 0);
+	s.a.n_guesses = 0;
+	ask_next(&s.a, 100, &ops, &s);
+	assert_string_equal(str_text(&s.tasks), "0>3");
+	close_scene(&s);
+
+	/* many with nothing in common: four of a GPU, 16 of all */
+	open_scene(&s, 9, 2, 2, ALL);
+	for (int i = 0; i < 9; i++) {
+		fail_cell(&s, 2, 3 + i, OUTCOME_ERROR);
+		fail_cell(&s, 4 + i, 3, OUTCOME_ERROR);
+		fail_cell(&s, 5 + i, 0, OUTCOME_ERROR);
+		fail_cell(&s, 1, 6 + i, OUTCOME_ERROR);
+		fail_cell(&s, 17, 6 + i, OUTCOME_ERROR);
+	}
+	assert_int_equal(take(&s, "{\"kind\":\"inter_node\",\"severity\":"
+			      "\"fail\",\"code\":\"error\",\"cells\":288,"
+			      "\"explained\":45}", NULL), 0);
+	assert_int_equal(ask_next(&s.a, 100, &ops, &s), 16);
+	assert_int_equal(share_out(&s, 1).sent, 4);
+	assert_int_equal(share_out(&s, 2).sent, 4);
+	assert_int_equal(ask_next(&s.a, 100, &ops, &s), 0);
+	close_scene(&s);
+}
+
+/** Two pairs that failed once have a GPU in common: is it that? */
+static void what_pairs_have_in_common_is_asked(void **state)
+{
+	struct shares x;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 4, 2, 2, ALL);
+	assert_int_equal(take(&s, PAIR("n0", 0, "n1", 1, "warn", "flaky") ","
+			      PAIR("n2", 0, "n0", 0, "warn", "flaky") ","
+			      PAIR("n3", 0, "n3", 1, "warn", "flaky"), NULL),
+			 0);
+	assert_int_equal(s.a.n_guesses, 2);	/* and its NIC */
+	ask_next(&s.a, 1000, &ops, &s);
+	x = share_out(&s, 0);
+	assert_true(x.between >= 46 && x.between <= 48);
+	assert_int_equal(x.others, 0);
+	close_scene(&s);
+
+	/* of ranks that are none, nothing is asked */
+	open_scene(&s, 4, 2, 2, ALL);
+	assert_int_equal(take(&s, PAIR("n0", 9, "n1", 1, "warn", "flaky") ","
+			      PAIR("n2", 0, "n0", 9, "warn", "flaky"), NULL),
+			 0);
+	assert_int_equal(ask_next(&s.a, 1000, &ops, &s), 0);
+	close_scene(&s);
 }
 
 static int draw(uint64_t seed, int what, int below)
@@ -384,6 +545,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(situations_ask_for_tests),
+		cmocka_unit_test(what_is_rare_is_asked_often),
+		cmocka_unit_test(what_failed_is_tried_again),
+		cmocka_unit_test(what_pairs_have_in_common_is_asked),
 		cmocka_unit_test(any_plan_is_sound),
 		cmocka_unit_test(a_mess_is_not_settled),
 		cmocka_unit_test(attempts_count_on),

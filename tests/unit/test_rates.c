@@ -4,6 +4,7 @@
 
 #include "report/judge/pairs.h"
 #include "report/judge/rates.h"
+#include "report/model/follow.h"
 
 /** Tests of @f fail at @rate.  Every @passes-th of those is tried again, and
  *  passes; 0 = none. */
@@ -212,6 +213,64 @@ static void cells_that_are_explained(void **state)
 	run_release(&r);
 }
 
+/** The follow-up tests @src -> @dst. */
+static void follow(struct run *r, int src, int dst, enum outcome o)
+{
+	const struct p2p_row row = {
+		.src_rank = src, .dst_rank = dst, .attempt = 2,
+		.size_B = r->size_B, .outcome = o, .bw_GB_s = 45, .lat_us = 5,
+	};
+
+	assert_int_equal(follow_take(r, &row), 0);
+}
+
+/** Four tests of NIC 5 of n3 fail; the follow-up makes others inside the node,
+ *  of which each @every-th fails. */
+static void ask_inside(struct run *r, int every)
+{
+	const int gpu = 3 * 8 + 5;
+
+	for (int peer = 4; peer < 8; peer++) {
+		size_t at = run_at(r, gpu, peer * 8 + 1);
+
+		r->cells[at].flaky = true;
+		r->cells[at].attempt = 2;
+		/* tried again, which says nothing of the rate */
+		follow(r, gpu, peer * 8 + 1, OUTCOME_ERROR);
+	}
+	for (int i = 0; i < 42; i++) {
+		follow(r, gpu, 3 * 8 + (6 + i % 7) % 8,
+		       every && i % every == 0 ? OUTCOME_ERROR : OUTCOME_OK);
+	}
+}
+
+/** Tests of the follow-up tell a GPU from its NIC. */
+static void the_follow_up_counts(void **state)
+{
+	struct rates x;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 8, 8);
+	ask_inside(&r, 6);
+	assert_int_equal(rates_find(&r, NULL, &x), 0);
+	assert_int_equal(x.n, 1);
+	assert_int_equal(x.list[0].part.kind, PART_GPU);
+	assert_int_equal(x.list[0].failed, 4 + 7);
+	assert_int_equal(x.list[0].n_or, 0);
+	rates_release(&x);
+	run_release(&r);
+
+	fake_run(&r, 8, 8, 8);
+	ask_inside(&r, 0);
+	assert_int_equal(rates_find(&r, NULL, &x), 0);
+	assert_int_equal(x.n, 1);
+	assert_int_equal(x.list[0].part.kind, PART_NIC);
+	assert_int_equal(x.list[0].failed, 4);
+	rates_release(&x);
+	run_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +279,7 @@ int main(void)
 		cmocka_unit_test(near_what_is_broken),
 		cmocka_unit_test(who_is_not_named),
 		cmocka_unit_test(cells_that_are_explained),
+		cmocka_unit_test(the_follow_up_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
