@@ -23,8 +23,11 @@
 /* A rank that computes or waits for data for this long is no hang yet; one that
  * begins a step each second has begun one. */
 #define WATCH_NS (2 * NS_PER_S)
-/* Each of the two questions to RAS, which itself gives its peers 3 s. */
-#define ASK_NS (4 * NS_PER_S)
+/* All of it: the child is ended a second later. */
+#define LOOK_NS (14 * NS_PER_S)
+/* Each of the questions to RAS, which itself gives its peers 3 s, and all. */
+#define ASK_NS	   (4 * NS_PER_S)
+#define ASK_ALL_NS (8 * NS_PER_S)
 /* NVML, behind the watch. */
 #define GPU_NS (2 * NS_PER_S)
 
@@ -38,6 +41,7 @@
 struct look {
 	char node[64], root[PATH_MAX];
 	char job[32];
+	int64_t end_ns;
 	struct procs procs;
 	struct ras_answer ras[HANG_LOOKS];
 	int answers;		/* that came */
@@ -46,6 +50,14 @@ struct look {
 	struct stack *stacks;	/* of procs, or of the first of them; NULL */
 	size_t n_stacks;
 };
+
+/** The end of a part of it that takes so long at most. */
+static int64_t within_ns(const struct look *l, int64_t ns)
+{
+	int64_t end = clock_now_ns() + ns;
+
+	return end < l->end_ns ? end : l->end_ns;
+}
 
 static void say_fact(const char *fact, const char *value)
 {
@@ -147,12 +159,15 @@ static void mark_own(const struct look *l, struct ras_answer *a)
 	a->n = ours && !(a->words && strange) ? a->n : 0;
 }
 
-static bool ask_ras(const struct look *l, struct ras_answer *a)
+static bool ask_ras(const struct look *l, int64_t until_ns,
+		    struct ras_answer *a)
 {
+	int64_t one_ns = within_ns(l, ASK_NS);
 	struct str text = STR_INIT;
 	struct err e = { 0 };
-	bool ok = ras_ask(ras_addr(&l->procs), clock_now_ns() + ASK_NS, &text,
-			  &e) == 0 &&
+	bool ok = ras_ask(ras_addr(&l->procs),
+			  one_ns < until_ns ? one_ns : until_ns, &text, &e) ==
+			  0 &&
 		  ras_parse(str_text(&text), text.len, a, &e) == 0;
 
 	if (!ok) {
@@ -446,16 +461,17 @@ static bool some_have_ended(const struct look *l)
 static int watch(struct look *l)
 {
 	struct gpu_watch *gpus = gpu_watch_begin();
-	int64_t begun = clock_now_ns();
+	int64_t until = within_ns(l, ASK_ALL_NS), begun;
 	int rc;
 
-	l->answers += ask_ras(l, &l->ras[0]);
+	l->answers += ask_ras(l, until, &l->ras[0]);
 	rc = choose(l);
 	look_at_ranks(l, true);
+	begun = clock_now_ns();
 	for (int i = 1; i < HANG_LOOKS && rc == 0; i++) {
 		wait_until(begun + WATCH_NS * i / (HANG_LOOKS - 1));
 		if (l->answers == i) {
-			l->answers += ask_ras(l, &l->ras[i]);
+			l->answers += ask_ras(l, until, &l->ras[i]);
 		}
 	}
 	complete_words(l);
@@ -465,7 +481,7 @@ static int watch(struct look *l)
 		wait_until(clock_now_ns() + WATCH_NS);
 		look_at_ranks(l, false);
 	}
-	if (gpu_watch_end(gpus, clock_now_ns() + GPU_NS, l->use) < 0) {
+	if (gpu_watch_end(gpus, within_ns(l, GPU_NS), l->use) < 0) {
 		say_fact("gpu_note", "NVML does not answer");
 	}
 	return rc;
@@ -482,8 +498,7 @@ static void read_stacks(struct look *l)
 		l->stacks[i].pid = l->procs.list[i].pid;
 	}
 	l->n_stacks = l->stacks ? n : 0;
-	tool = stacks_read(l->stacks, l->n_stacks,
-			   clock_now_ns() + STACKS_NS);
+	tool = stacks_read(l->stacks, l->n_stacks, within_ns(l, STACKS_NS));
 	say_fact("stacks", tool ? tool : "neither py-spy nor gdb is installed");
 }
 
@@ -507,7 +522,7 @@ static int64_t job_since_us(const struct look *l)
 int hang_child(const json_t *args, struct err *e)
 {
 	const char *job = getenv("SLURM_JOB_ID");
-	struct look l = { 0 };
+	struct look l = { .end_ns = clock_now_ns() + LOOK_NS };
 	struct spec spec;
 	int rc;
 
@@ -519,6 +534,10 @@ int hang_child(const json_t *args, struct err *e)
 	STR_COPY(l.job, job ? job : "");
 	STR_COPY(l.root, spec.sysroot);
 	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
+	if (l.procs.mute > 0) {
+		say_fact("process_note", "the kernel does not let processes be "
+			 "read that hang while they change their memory");
+	}
 	rc = rc == 0 ? watch(&l) : -1;
 	if (rc == 0 && spec.stacks) {
 		read_stacks(&l);
@@ -526,7 +545,7 @@ int hang_child(const json_t *args, struct err *e)
 	if (rc == 0) {
 		say_rows(&l);
 		hang_host_facts(l.root, job_since_us(&l), l.job[0],
-				clock_now_ns() + JOURNAL_NS);
+				within_ns(&l, JOURNAL_NS));
 	} else {
 		err_set(e, ENOMEM, "no memory for the processes");
 	}

@@ -13,6 +13,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/base/within.h"
 #include "probes/host/process.h"
 #include "probes/host/sysfile.h"
 
@@ -20,6 +21,8 @@
 #define MAPS_MAX (8 << 20)
 #define CHILDREN_MAX 4096
 #define DEPTH_MAX 64		/* from a process up to one above it */
+#define READ_S	  1		/* for the memory map of one */
+#define MUTE_MAX  3		/* then the others are not looked at */
 
 /* ---- one of them --------------------------------------------------------- */
 
@@ -271,6 +274,53 @@ struct proc *procs_add(struct procs *p, int64_t pid)
 	return &list[p->n++];
 }
 
+/** A process, and whether it has such a library. */
+struct candidate {
+	char root[PATH_MAX];
+	struct proc p;
+	bool has;
+};
+
+static void *identify(void *arg)
+{
+	struct candidate *c = arg;
+
+	c->has = has_library(c->root, c->p.pid);
+	if (c->has) {
+		read_environ(c->root, &c->p);
+	}
+	return NULL;
+}
+
+/** Add @pid if it is a process of @job.  0, 1 where that cannot be told, or
+ *  -1. */
+static int consider(const char *root, const char *job, int64_t pid,
+		    struct procs *p)
+{
+	struct candidate *c = malloc(sizeof(*c));
+	struct proc *new;
+	int rc = 0;
+
+	if (!c) {
+		return -1;
+	}
+	STR_COPY(c->root, root);
+	c->p = (struct proc){ .pid = pid, .rank = -1, .world = -1 };
+	if (!within(READ_S, identify, c)) {
+		return 1;	/* it still has @c */
+	}
+	if (c->has && (!job[0] || strcmp(c->p.job, job) == 0)) {
+		new = procs_add(p, pid);
+		rc = new ? 0 : -1;
+		if (new) {
+			*new = c->p;
+			proc_look(root, pid, &new->first);
+		}
+	}
+	free(c);
+	return rc;
+}
+
 int procs_find(const char *root, const char *job, int64_t pid,
 	       struct procs *p)
 {
@@ -282,27 +332,19 @@ int procs_find(const char *root, const char *job, int64_t pid,
 	*p = (struct procs){ 0 };
 	snprintf(path, sizeof(path), "%.2000s/proc", root);
 	dir = opendir(path);
-	while (rc == 0 && dir && (entry = readdir(dir))) {
+	while (rc >= 0 && p->mute < MUTE_MAX && dir && (entry = readdir(dir))) {
 		int64_t id = strtoll(entry->d_name, NULL, 10);
-		struct proc *new;
 
-		if (id <= 0 || id == getpid() || !has_library(root, id) ||
-		    (pid > 0 && !is_below(root, id, pid))) {
-			continue;
-		}
-		new = procs_add(p, id);
-		rc = new ? 0 : -1;
-		if (new) {
-			read_environ(root, new);
-			proc_look(root, id, &new->first);
-			p->n -= pid == 0 && job[0] &&
-				strcmp(new->job, job) != 0;
+		if (id > 0 && id != getpid() &&
+		    (pid <= 0 || is_below(root, id, pid))) {
+			rc = consider(root, pid > 0 ? "" : job, id, p);
+			p->mute += rc > 0;
 		}
 	}
 	if (dir) {
 		closedir(dir);
 	}
-	return rc;
+	return rc < 0 ? -1 : 0;
 }
 
 /** Did it fork the process @p, or start it as a rank? */

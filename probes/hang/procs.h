@@ -56,6 +56,7 @@ struct proc {
 struct procs {
 	struct proc *list;
 	size_t n;
+	int mute;		/* processes that could not be read */
 };
 
 /** Below @root ("" = /): -1 when there is no such process, and @l says 'X'. */
@@ -64,7 +65,9 @@ int proc_look(const char *root, int64_t pid, struct proc_look *l);
 /**
  * Those below @root ("" = /) that have NCCL or CUDA mapped, as far as this user
  * may see: of the Slurm job @job ("" = any), or, with @pid > 0, that process
- * and those below it.  0, or -1 without memory; procs_release() frees.
+ * and those below it.  The kernel lets nobody read the memory map of one that
+ * holds it and hangs there: some of these are left out, and counted.  0, or -1
+ * without memory; procs_release() frees.
  */
 int procs_find(const char *root, const char *job, int64_t pid,
 	       struct procs *p);

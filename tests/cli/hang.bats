@@ -115,11 +115,15 @@ look()
 	grep -q ',ras_note,' run/facts.csv
 }
 
+# ... and no part of the watch.
 @test "hang: RAS that says nothing costs four seconds" {
+	local begun
 	job silence sleep sleep
 	py_spy
 	kill -STOP "${pids[3]}"
+	begun=${EPOCHREALTIME/./}
 	look
+	[ $((${EPOCHREALTIME/./} - begun)) -ge 5900000 ]
 	named rank_stopped
 	[ ! -e asked ]		# which stops them
 }

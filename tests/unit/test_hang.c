@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whom the ranks of a job wait for: what NCCL's RAS says, and what follows. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/spawn.h"
 #include "probes/hang/host.h"
+#include "probes/hang/procs.h"
 #include "probes/hang/ras.h"
 #include "probes/hang/stacks.h"
 #include "probes/host/kernel_log.h"
@@ -167,6 +175,67 @@ static void what_is_no_answer_is_said(void **state)
 		assert_int_not_equal(e.text[0], '\0');
 		ras_release(&a);
 	}
+}
+
+/* ---- which processes ----------------------------------------------------- */
+
+static char root[64];
+
+/* The one of libc, but for one file, which does not open. */
+int open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list ap;
+
+	va_start(ap, flags);
+	mode = flags & O_CREAT ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	while (root[0] && strstr(path, "/proc/7/maps")) {
+		pause();
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static void make_process(int pid, const char *maps)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/proc/%d", root, pid);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/proc/%d/maps", root, pid);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(maps, f);
+	fclose(f);
+}
+
+/* The kernel makes who reads the map of a process wait for it. */
+static void processes_that_hang_are_not_waited_for(void **state)
+{
+	char *const remove[] = { (char *)"rm", (char *)"-r", root, NULL };
+	struct spawn_status st;
+	char path[128];
+	struct procs p;
+
+	(void)state;
+	snprintf(root, sizeof(root), "/tmp/gpucheck-hang.XXXXXX");
+	assert_non_null(mkdtemp(root));
+	snprintf(path, sizeof(path), "%s/proc", root);
+	assert_int_equal(mkdir(path, 0700), 0);
+	make_process(7, "7f00 r-xp /usr/lib/libnccl.so.2\n");
+	make_process(8, "7f00 r-xp /usr/lib/libnccl.so.2\n");
+	make_process(9, "7f00 r-xp /usr/lib/libc.so.6\n");
+	assert_int_equal(procs_find(root, "", 0, &p), 0);
+	assert_int_equal(p.mute, 1);
+	assert_int_equal(p.n, 1);
+	assert_int_equal(p.list[0].pid, 8);
+	procs_release(&p);
+	assert_int_equal(spawn_capture(remove, NULL, NULL, 100,
+				       clock_now_ns() + 30 * NS_PER_S, &st,
+				       NULL), 0);
+	assert_int_equal(st.exit_code, 0);
+	root[0] = '\0';
 }
 
 /* ---- where they are ------------------------------------------------------ */
@@ -770,6 +839,7 @@ int main(void)
 		cmocka_unit_test(halves_are_not_told_apart),
 		cmocka_unit_test(older_words_count_all_kinds_together),
 		cmocka_unit_test(what_is_no_answer_is_said),
+		cmocka_unit_test(processes_that_hang_are_not_waited_for),
 		cmocka_unit_test(frames_are_of_the_main_thread),
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(the_GPU_that_differs_is_named),
