@@ -134,6 +134,8 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 	OPT(nvmlDeviceGetRemappedRows, (nvmlDevice_t dev, \
 		unsigned int *corrected, unsigned int *uncorrected, \
 		unsigned int *pending, unsigned int *failed)) \
+	OPT(nvmlDeviceGetGpcClkVfOffset, (nvmlDevice_t dev, int *MHz)) \
+	OPT(nvmlDeviceGetMemClkVfOffset, (nvmlDevice_t dev, int *MHz)) \
 	OPT(nvmlDeviceGetCurrentClocksThrottleReasons, (nvmlDevice_t dev, \
 		unsigned long long *reasons)) \
 	OPT(nvmlDeviceGetViolationStatus, (nvmlDevice_t dev, int policy, \

@@ -149,8 +149,14 @@ static void add_clocks(const struct look *k)
 {
 	struct nvml_violation v;
 	unsigned long long now;
+	int offset, memory;
 	char words[64];
 
+	if (GPU_SAYS(k, nvmlDeviceGetGpcClkVfOffset, &offset) &&
+	    GPU_SAYS(k, nvmlDeviceGetMemClkVfOffset, &memory)) {
+		facts_addf(k->facts, k->scope, "clock_offsets", "MHz", "nvml",
+			   "%+d, memory %+d", offset, memory);
+	}
 	if (GPU_SAYS(k, nvmlDeviceGetViolationStatus, NVML_POLICY_THERMAL,
 		     &v)) {
 		add_count(k, "thermal_throttle", "ns", v.violation_ns);

@@ -17,6 +17,7 @@
 #include "lib/base/str.h"
 #include "probes/dl/nvml.h"
 #include "probes/host/facts.h"
+#include "probes/host/gpu_pci.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/pcie.h"
 
@@ -256,6 +257,7 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 	}
 	write_gpus(out, &a.list);
 	pcie_facts(root, json_object_get(out, "gpus"), facts);
+	gpu_pci_facts(root, json_object_get(out, "gpus"), facts);
 	return a.rc;
 }
 

@@ -39,6 +39,21 @@ static void add_modules(const char *root, json_t *facts)
 	}
 }
 
+/* Without the open one GPUDirect RDMA needs nvidia-peermem: it has no
+ * dma-buf. */
+static void add_kernel_module(const char *root, json_t *facts)
+{
+	static const char file[] = "/proc/driver/nvidia/version";
+	char text[512];
+
+	if (sysfile_read(text, sizeof(text), "%s%s", root, file) > 0) {
+		facts_add(facts, "node", "kernel_module",
+			  strstr(text, "Open Kernel Module") ?
+				  "open, with dma-buf" : "proprietary", "",
+			  file);
+	}
+}
+
 static void add_acs(const char *root, json_t *facts)
 {
 	int count[ACS_STATES];
@@ -150,6 +165,7 @@ void node_facts(const char *root, json_t *facts)
 				  "yes" :
 				  "no",
 			  "", MODULES);
+		add_kernel_module(root, facts);
 		add_services(root, facts);
 	}
 	if (gpus || sysfile_there("%s/sys/class/infiniband", root)) {

@@ -172,6 +172,40 @@ static bool is_at_once(const struct gpu_row *r)
 	return is_test(r, GPU_TEST_ALL_H2D) || is_test(r, GPU_TEST_ALL_D2H);
 }
 
+/** Who else is below the root port of @r, as evidence. */
+static void add_sharers(struct judge *j, const struct gpu_row *r,
+			struct finding *f)
+{
+	const struct run *run = j->run;
+	const struct fact_row *own = NULL;
+	struct str others = STR_INIT;
+	char scope[16];
+
+	snprintf(scope, sizeof(scope), "gpu%d", (int)r->gpu);
+	for (size_t pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < run->n_facts; i++) {
+			const struct fact_row *p = &run->facts[i];
+
+			if (strcmp(p->fact, "root_port") != 0 ||
+			    strcmp(p->node, r->node) != 0) {
+				continue;
+			}
+			if (strcmp(p->scope, scope) == 0) {
+				own = p;
+			} else if (pass && own &&
+				   strcmp(p->value, own->value) == 0) {
+				str_addf(&others, "%s%s", others.len ? ", " :
+					 "", p->scope);
+			}
+		}
+	}
+	if (others.len > 0) {
+		finding_add_evidence(f, "below root port %s of its host are "
+				     "%s, too", own->value, str_text(&others));
+	}
+	str_release(&others);
+}
+
 static void judge_speed(struct judge *j, const struct group *g,
 			const struct gpu_row *r)
 {
@@ -206,6 +240,9 @@ static void judge_speed(struct judge *j, const struct group *g,
 		finding_say(f, "%s has %.1f GB/s in %s, and its link promises "
 			    "%.1f", name_of(r, name), r->bw_GB_s, r->test,
 			    r->expected_GB_s);
+	}
+	if (is_at_once(r)) {
+		add_sharers(j, r, f);
 	}
 	if (r->link[0]) {
 		finding_add_evidence(f, "its PCIe link during the transfer: %s",
