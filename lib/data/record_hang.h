@@ -61,7 +61,8 @@
 	INT(stuck_tid, "its thread in one sleep of state D all the time") \
 	TEXT(stuck_in, 100, "name of that, and function of the kernel") \
 	TEXT(gpu_throttled, 48, "why that GPU's clocks were low most of the time") \
-	REAL(gpu_clock_MHz, "clock of its SMs")
+	REAL(gpu_clock_MHz, "clock of its SMs") \
+	TEXT(kernel_stack, 400, "stuck_tid's, else the main thread's, if allowed")
 struct hang_row {
 	RECORD_FIELDS(HANG_COLUMNS)
 };

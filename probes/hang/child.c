@@ -18,6 +18,7 @@
 #include "probes/hang/procs.h"
 #include "probes/hang/ras.h"
 #include "probes/hang/stacks.h"
+#include "probes/host/sysfile.h"
 #include "probes/node/child.h"
 
 /* A rank that computes or waits for data for this long is no hang yet; one that
@@ -286,6 +287,18 @@ static bool is_shared(const struct look *l, const struct gpu_use *use)
 	return false;
 }
 
+/** Where the kernel lets that be read: mostly root alone. */
+static void read_kernel_stack(const struct look *l, const struct proc *p,
+			      char text[STACK_SIZE])
+{
+	char printed[4096];
+
+	sysfile_read(printed, sizeof(printed), "%s/proc/%" PRId64
+		     "/task/%" PRId64 "/stack", l->root, p->pid,
+		     p->stuck.tid > 0 ? p->stuck.tid : p->pid);
+	stack_parse(printed, text);
+}
+
 /** @r: by the last answer, which @first says of the first one; or NULL. */
 static void say_row(const struct look *l, const struct proc *p,
 		    const struct ras_rank *first, const struct ras_rank *r)
@@ -316,6 +329,7 @@ static void say_row(const struct look *l, const struct proc *p,
 		row.swapped_B = p->last.swapped_B >= 0 ? p->last.swapped_B :
 							 RECORD_NONE;
 	}
+	read_kernel_stack(l, p, row.kernel_stack);
 	if (p->stuck.tid > 0) {
 		row.stuck_tid = p->stuck.tid;
 		snprintf(row.stuck_in, sizeof(row.stuck_in), "%s%s%s",

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 
 #include "lib/base/cgroup.h"
 #include "lib/base/clock.h"
@@ -158,6 +159,22 @@ static void say_memory(void)
 	}
 }
 
+/** May times of its logs be compared with those of other nodes? */
+static void say_clock(void)
+{
+	struct timex t = { 0 };
+	char text[64];
+	int state = adjtimex(&t);
+
+	if (state == TIME_ERROR || (state >= 0 && t.status & STA_UNSYNC)) {
+		say("clock", "not synchronised", "adjtimex");
+	} else if (state >= 0) {
+		snprintf(text, sizeof(text), "synchronised, within %.1f ms",
+			 (double)t.maxerror / 1e3);
+		say("clock", text, "adjtimex");
+	}
+}
+
 void hang_host_facts(const char *root, int64_t since_us, bool job,
 		     int64_t deadline_ns)
 {
@@ -167,6 +184,7 @@ void hang_host_facts(const char *root, int64_t since_us, bool job,
 	if (text[0]) {
 		say("pressure", text, "/proc/pressure");
 	}
+	say_clock();
 	if (job) {
 		say_memory();
 	}

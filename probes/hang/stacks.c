@@ -27,12 +27,18 @@ static const struct tool {
 
 /* ---- what they print ----------------------------------------------------- */
 
-/** "    read (data.py:31)" of py-spy, "#1  0x00007f in read () from" of gdb:
- *  the name, NULL: the line has none. */
+/** "    read (data.py:31)" of py-spy, "#1  0x00007f in read () from" of gdb,
+ *  "[<0>] pipe_read+0x1a/0x70" of the kernel: the name, NULL: the line has
+ *  none. */
 static const char *frame_of(const char *line, bool main, size_t *len)
 {
 	const char *in;
 
+	if (str_starts(line, "[<") && strstr(line, ">] ")) {
+		line = strstr(line, ">] ") + strlen(">] ");
+		*len = strcspn(line, "+ \n");
+		return *len > 0 ? line : NULL;
+	}
 	if (line[0] == '#' && isdigit((unsigned char)line[1])) {
 		line += strcspn(line, " ");
 		line += strspn(line, " ");

@@ -24,7 +24,8 @@ struct stack {
  */
 const char *stacks_read(struct stack *list, size_t n, int64_t deadline_ns);
 
-/** Pure: the frames of the main thread in what py-spy or gdb has printed. */
+/** Pure: the frames of the main thread in what py-spy or gdb has printed, or of
+ *  the one in /proc/PID/task/TID/stack. */
 void stack_parse(const char *printed, char text[STACK_SIZE]);
 
 #endif

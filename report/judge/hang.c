@@ -136,7 +136,7 @@ static const struct cause *cause_of(const struct hang_row *r)
 static void add_evidence(const struct hang_row *r, struct finding *f)
 {
 	char calls[160] = "", cpu[32] = "", gpu[80] = "", wide[32] = "";
-	char clock[80] = "", stuck[120] = "";
+	char clock[80] = "", stuck[300] = "";
 
 	if (r->comm[0]) {
 		snprintf(calls, sizeof(calls), ": %s",
@@ -160,7 +160,9 @@ static void add_evidence(const struct hang_row *r, struct finding *f)
 			 r->gpu_clock_MHz, r->gpu_throttled);
 	}
 	if (r->stuck_tid != RECORD_NONE) {
-		snprintf(stuck, sizeof(stuck), ", stuck: %s", r->stuck_in);
+		snprintf(stuck, sizeof(stuck), ", stuck: %s%s%.160s",
+			 r->stuck_in, r->kernel_stack[0] ? " < " : "",
+			 r->kernel_stack);
 	}
 	finding_add_evidence(f, "rank %" PRId64 "%s, state %s%s%s%s%s%s%s%s%s%s",
 			     r->rank, calls, r->state,

@@ -109,10 +109,15 @@ look()
 }
 
 @test "hang: RAS that talks nonsense, and a rank that waits for a FIFO" {
+	local frame
 	job noise fifo spin
 	look
 	named rank_waits_file
 	grep -q ',ras_note,' run/facts.csv
+	grep -q ',node,clock,.*,adjtimex$' run/facts.csv
+	frame=$(sed -n '1s/.*] \([^+]*\)+.*/\1/p' "/proc/${pids[3]}/stack" \
+		2>/dev/null || :)
+	[ -z "$frame" ] || grep -q ",$frame < " run/results.csv
 }
 
 # ... and no part of the watch.

@@ -254,6 +254,9 @@ static void frames_are_of_the_main_thread(void **state)
 	assert_string_equal(stack, "clock_nanosleep < time_sleep < ??");
 	stack_parse("#0  \033[31mred ()\n", stack);
 	assert_string_equal(stack, "?[31mred");
+	stack_parse("[<0>] pipe_read+0x1a/0x70\n[<0>] vfs_read+0xbb/0x360\n",
+		    stack);
+	assert_string_equal(stack, "pipe_read < vfs_read");
 	stack_parse("ptrace: Operation not permitted.\n", stack);
 	assert_string_equal(stack, "");
 }
