@@ -168,7 +168,8 @@ $(B)/tests/gpu/liblost_flags.so: tests/gpu/lost_flags.c
 	$(Q)$(CC) $(all_cflags) -fPIC -shared -o $@ $< -Wl,--no-as-needed \
 		-L$(@D)/stub -lcuda -ldl
 gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
-	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_collective \
+	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_host \
+	$(B)/tests/gpu/bench/bare_collective \
 	$(B)/tests/gpu/collective_data $(B)/tests/gpu/gpu_memory \
 	$(B)/tests/gpu/libnccl_old.so $(B)/tests/gpu/liblost_flags.so
 
