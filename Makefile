@@ -243,7 +243,7 @@ check-all: check
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
-	@FUZZ_S=15 tests/run fuzz@san
+	@FUZZ_S=15 tests/run build@fuzz fuzz@fuzz
 	@tests/mutants/mutate
 mutants:
 	@tests/mutants/mutate

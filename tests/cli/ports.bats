@@ -25,6 +25,7 @@ listening()
 	await 20 listening 3
 	cat found
 	! grep -v ':422[0-9][0-9]$' found || false
+	kill $!
 	wait
 }
 

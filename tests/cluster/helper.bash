@@ -32,10 +32,10 @@ queue_is_empty()
 
 # shellcheck disable=SC2034  # for the test files
 # A run that is small and quick.
-quick=(p2p -N 2 -G 2 --transport=tcp)
+quick=(p2p -N 2 -G 2 --transport=tcp -b 64K)
 # shellcheck disable=SC2034
-# A run that goes on for 20 s, so that something can happen in its middle.
-long=(p2p -N 2 -G 4 --transport=tcp --schedule=serial -b 8M -n 60)
+# A run that goes on for some seconds, so that something can happen in its middle.
+long=(p2p -N 2 -G 4 --transport=tcp --schedule=serial -b 8M -n 30)
 
 # gpucheck in the background, $front its process; its words go to out and err.
 start()

@@ -5,7 +5,7 @@
 load helper
 
 @test "from outside an allocation: 240 good rows, a picture, exit 0" {
-	run_to 0 p2p -N 2 -G 8 --transport=tcp -o "$dir"
+	run_to 0 p2p -N 2 -G 8 --transport=tcp -b 64K -o "$dir"
 	expect "$(good_cells)" 240
 	expect "$(senders)" "120 gcn1 120 gcn2"
 	says '#SBATCH --ntasks-per-node=1' "$dir/job.sbatch"
@@ -15,7 +15,7 @@ load helper
 
 @test "inside an allocation srun is used" {
 	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
-		"$GPUCHECK" p2p -G 8 --transport=tcp -o "$dir" >out 2>err
+		"$GPUCHECK" p2p -G 8 --transport=tcp -b 64K -o "$dir" >out 2>err
 	says 'with srun in the allocation' err
 	expect "$(good_cells)" 240
 	[ ! -e "$dir/job.sbatch" ]

@@ -39,7 +39,7 @@ full_disk_is_said()
 @test "a disk that is full from the start" {
 	small_disk 4k
 	head -c 4k /dev/zero >disk/filler || true
-	run_p p2p --local=2x4 --transport=tcp -o disk/run
+	run_p p2p --local=2x4 --transport=tcp -b 64K -o disk/run
 	umount disk
 	full_disk_is_said
 }
@@ -53,7 +53,7 @@ full_disk_is_said()
 
 @test "a disk that fills up with rows" {
 	small_disk 96k
-	run_p p2p --local=4x8 --transport=tcp -o disk/run
+	run_p p2p --local=4x8 --transport=tcp -b 64K -o disk/run
 	rows=$(grep -c ',ok,' disk/run/results.csv)
 	umount disk
 	full_disk_is_said
@@ -62,7 +62,7 @@ full_disk_is_said()
 
 @test "a disk that fills in the middle: the reason and the verdict are there" {
 	small_disk 2m
-	dir=disk/run begin --local=2x4 -b 4M -n 50 --timeout=20s
+	dir=disk/run begin --local=2x4 -b 4M -n 25 --timeout=20s
 	# as somebody else's data does
 	dd if=/dev/zero of=disk/filler bs=4k || true
 	ends 60 3

@@ -7,7 +7,7 @@
 load helper
 
 @test "a healthy run says nothing on the side" {
-	"$GPUCHECK" p2p --local=2x4 --transport=tcp --quiet -o run
+	"$GPUCHECK" p2p --local=2x4 --transport=tcp -b 64K --quiet -o run
 	[ -e run/job.out ]
 	[ ! -s run/job.out ]
 }

@@ -32,8 +32,8 @@ setup()
 {
 	export GPUCHECK=${GPUCHECK:-$BATS_TEST_DIRNAME/../../gpucheck}
 	dir=$BATS_TEST_TMPDIR/run
-	# long enough to be disturbed: 30 cells of 300 MiB
-	"$GPUCHECK" p2p --local=2x3 --transport=tcp -b 1M -n 300 --timeout=60s \
+	# long enough to be disturbed: 30 cells of 150 MiB
+	"$GPUCHECK" p2p --local=2x3 --transport=tcp -b 1M -n 150 --timeout=60s \
 		--schedule=parallel -o "$dir" --quiet 3>&- &
 	run_pid=$!
 	for _ in $(seq 400); do

@@ -71,7 +71,7 @@ static void test_many_quarrels(void **state)
 	struct run r;
 
 	(void)state;
-	fake_run(&r, SANITIZED ? 100 : 200, 1, 1);
+	fake_run(&r, SANITIZED ? 60 : 200, 1, 1);
 	for (int s = 0; s < r.n_ranks; s++) {
 		for (int d = 0; d < r.n_ranks; d++) {
 			if (hash_unit(5, (uint64_t)s, (uint64_t)d, 0) < 0.02) {
@@ -80,7 +80,7 @@ static void test_many_quarrels(void **state)
 		}
 	}
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_true(v.n_good > 40);
+	assert_true(v.n_good > (size_t)r.n_ranks / 5);
 	for (size_t i = 0; i < v.n_good; i++) {
 		for (size_t k = 0; k < v.n_good; k++) {
 			int s = (int)strtol(v.good[i] + 1, NULL, 10);
