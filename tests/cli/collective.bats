@@ -482,8 +482,9 @@ await_dir()
 }
 
 @test "an agent that is lost in the middle is named, the others go on" {
+	# who is waited for in vain holds the run until that timeout
 	timeout 120 "$GPUCHECK" allreduce --launcher=env --transport=sim -b 8 -e 8G \
-		--timeout=10s -o run \
+		--timeout=10m -o run \
 		--env "X=$(seq -s, 50)" 3>&- >out 2>err &
 	front=$!
 	await_dir
@@ -496,7 +497,12 @@ await_dir()
 			break
 		sleep 0.1
 	done
+	# its last answer is in, and it is gone, before another order
+	coordinator=$(pgrep -f "^$GPUCHECK coordinator $PWD/run")
+	kill -STOP "$coordinator"
+	sleep 0.2
 	kill -KILL $victim
+	kill -CONT "$coordinator"
 	rc=0
 	wait $front || rc=$?
 	[ $rc -eq 1 ]

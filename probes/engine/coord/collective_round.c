@@ -85,6 +85,20 @@ static int64_t agent_late_ns(const struct collective_work *w,
 	return a != NULL ? a->late_ns : 0;
 }
 
+/* Who was lost when nobody waited for it has no answer of its own. */
+static void answer_for_lost(struct collective_work *w)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		const struct rank *k = &w->ranks.all[w->members[i].rank];
+
+		if (k->state > RANK_READY) {
+			round_answer(w, w->members[i].rank,
+				     ranks_outcome(k->code, OUTCOME_ERROR),
+				     false, k->code, k->detail);
+		}
+	}
+}
+
 static void send_orders(struct collective_work *w, enum collective_do what,
 			int64_t budget_ns)
 {
@@ -119,6 +133,7 @@ static void send_orders(struct collective_work *w, enum collective_do what,
 					      collective_order_json(o)));
 		}
 	}
+	answer_for_lost(w);
 }
 
 /* What a step sends from node to node, all operations of it. */
@@ -140,20 +155,6 @@ void round_order(struct collective_work *w, enum collective_do what,
 	}
 }
 
-/* Who was lost while the step was paused has no answer of its own. */
-static void answer_for_lost(struct collective_work *w)
-{
-	for (int i = 0; i < w->n_members; i++) {
-		const struct rank *k = &w->ranks.all[w->members[i].rank];
-
-		if (k->state > RANK_READY) {
-			round_answer(w, w->members[i].rank,
-				     ranks_outcome(k->code, OUTCOME_ERROR),
-				     false, k->code, k->detail);
-		}
-	}
-}
-
 void round_go_on(struct collective_work *w)
 {
 	int64_t now = clock_now_ns();
@@ -166,7 +167,6 @@ void round_go_on(struct collective_work *w)
 		w->paused = false;
 		pace_spend(&w->pace, now, step_bytes(&w->order));
 		send_orders(w, DO_STEP, w->step_ns);
-		answer_for_lost(w);
 	}
 }
 
