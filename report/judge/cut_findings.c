@@ -148,6 +148,19 @@ static bool is_of_cut(const struct run *run, const struct cut *c, size_t at)
 		!run_good(run->cells[at].class));
 }
 
+/** Of a part without a node of its own: whence it listened, to one lost. */
+static void take_example(const struct run *run, const struct cut *c, size_t at,
+			 struct finding *f)
+{
+	int src = run_src(run, at), dst = run_dst(run, at);
+
+	if (f->src < 0 && f->part.node < 0 && run->ranks[src].node == c->home &&
+	    c->lost[run->ranks[dst].node]) {
+		f->src = src;
+		f->dst = dst;
+	}
+}
+
 static void take_cells(const struct run *run, const struct cut *c,
 		       uint8_t *explained, struct finding *f)
 {
@@ -158,6 +171,7 @@ static void take_cells(const struct run *run, const struct cut *c,
 			explained[at] |= EXPLAINED;
 			f->cells++;
 			f->explained += !run_good(class);
+			take_example(run, c, at, f);
 		}
 	}
 }
@@ -270,7 +284,9 @@ static void forgive_ended(const struct run *run, struct gone_list *gone,
 static void add_cut(const struct run *run, struct gone_list *gone,
 		    const struct cut *c, uint8_t *explained, struct verdict *v)
 {
-	int home = c->ended ? -1 : c->home;
+	/* a suspect, whom nothing but what it lost speaks against, is not
+	 * left out of the next run */
+	int home = c->ended || !c->link ? -1 : c->home;
 	const struct part p = part_at(home >= 0 ? PART_NODE : PART_INTER_NODE,
 				      home, -1);
 	struct finding *f = finding_add(v, &p, c->ended ? GONE_ENDED :
