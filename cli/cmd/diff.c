@@ -114,6 +114,7 @@ static int compare_pairs(const struct session *s, struct run *then,
 	if (rc == 0) {
 		run_diff_as_verdict(&d, then);
 		rc = verdict_compute(then, &v);
+		run_diff_judged(&d, then);
 	}
 	if (rc < 0) {
 		err_set(e, ENOMEM, "cannot compare the runs");

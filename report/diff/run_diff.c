@@ -209,7 +209,18 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 	return 0;
 }
 
-void run_diff_as_verdict(const struct run_diff *d, struct run *then)
+/** What is judged are the ratios. */
+static void swap_ratios(struct run_diff *d, struct run *then)
+{
+	for (size_t at = 0; at < run_n_cells(then); at++) {
+		float ratio = d->ratio[at];
+
+		d->ratio[at] = then->cells[at].bw_GB_s;
+		then->cells[at].bw_GB_s = ratio;
+	}
+}
+
+void run_diff_as_verdict(struct run_diff *d, struct run *then)
 {
 	/* what was said of the older run is no news */
 	then->n_facts = then->facts_spare = then->facts_cut = 0;
@@ -233,6 +244,12 @@ void run_diff_as_verdict(const struct run_diff *d, struct run *then)
 			   d->change[at] == CHANGE_STILL_BAD ? CELL_NOT_RUN :
 							       CELL_PASS;
 	}
+	swap_ratios(d, then);
+}
+
+void run_diff_judged(struct run_diff *d, struct run *then)
+{
+	swap_ratios(d, then);
 }
 
 static void add_real(double value, struct str *out)

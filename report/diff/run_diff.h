@@ -50,9 +50,11 @@ void run_diff_release(struct run_diff *d);
 
 /**
  * Give the cells of @then, the older run, the class that their change stands
- * for, so that verdict_compute() names the parts that got worse.
+ * for, and the ratio in place of the bandwidth, so that verdict_compute() names
+ * the parts that got worse; their bandwidths are back with run_diff_judged().
  */
-void run_diff_as_verdict(const struct run_diff *d, struct run *then);
+void run_diff_as_verdict(struct run_diff *d, struct run *then);
+void run_diff_judged(struct run_diff *d, struct run *then);
 /**
  * After that, make of @then a picture of the ratios: its contrast is what
  * @d->now measured.  0, or -1 without memory.

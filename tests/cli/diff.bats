@@ -30,6 +30,8 @@ model()
 	[ "$status" -eq 1 ]
 	grep -q '14 worse, 2 broke, 0 better, 0 repaired, 40 the' out
 	grep -q '^worse GPU 3 of n1: 14 of 14 pairs' out
+	# its NIC is no second part
+	absent '^worse NIC' out
 	grep -q '^new / old; rows send' out
 	drawn kept/heatmap-contrast.png
 	[ "$(jq -c '[.regression, .cells.broke]' kept/diff.json)" = "[true,2]" ]
