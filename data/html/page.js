@@ -141,6 +141,14 @@ metrics.forEach((m, i) => {
 const legend = make('span', '', bar);
 const canvas = make('canvas', '', home);
 canvas.id = 'cells';
+const tints = make('div', '', home);
+tints.id = 'tints';
+run.classes.forEach((name, c) => {
+	if (run.good[c] || c >= planned || !cls.includes(c)) return;
+	make('b', '\u25a0', tints).style.color =
+		'#' + run.colors[c].toString(16).padStart(6, '0');
+	make('span', ' ' + name + ' ', tints);
+});
 const tip = make('div', 'Rows send, columns receive. Wheel or pinch: zoom; ' +
 	'drag: move; a finding above: its part.', home);
 tip.id = 'tip';

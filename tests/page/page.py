@@ -73,6 +73,10 @@ def drill(b):
     ok(not b.js('[...document.querySelectorAll(".still")]'
                 '.some(e => e.offsetHeight)'), 'the still map gives way')
 
+    key = b.js('document.querySelector("#tints").textContent')
+    ok(key.strip() == '\u25a0 fail', 'what is not good has its colour said',
+       key)
+
     b.mouse('mouseMoved', *cell(b, 0, 10, 16))
     tip = b.js('document.querySelector("#tip").textContent')
     ok(tip.startswith('n0:0 \u2192 n1:2: fail') and 'drill_dead' in tip and
