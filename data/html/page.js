@@ -122,7 +122,7 @@ const paint = () => {
 		const dim = chosen >= 0 && !has(chosen, i);
 		px[from(i) * side + to(i)] = (dim ? 0x30000000 : 0xff000000) | c;
 	}
-	legend.textContent = metrics[metric].legend;
+	legend.textContent = pick.length ? metrics[metric].legend : '';
 	picture.width = picture.height = side;
 	picture.getContext('2d').putImageData(image, 0, 0);
 };
@@ -138,6 +138,7 @@ pick.id = 'metric';
 metrics.forEach((m, i) => {
 	if (values[i].some(v => v)) make('option', m.name, pick).value = i;
 });
+pick.hidden = !pick.length;		// nothing was measured
 const legend = make('span', '', bar);
 const canvas = make('canvas', '', home);
 canvas.id = 'cells';

@@ -194,6 +194,13 @@ def others(b):
         b.open(f'{name}/report.html')
         shot(b, name, True)
         clean(b, name)
+    with open('drill', 'w') as f:
+        f.write('dead node=0\ndead node=1\n')
+    run('p2p', '--local=2x2', '--transport=sim', '--faults=drill', '-o', 'dead')
+    b.open('dead/report.html')
+    ok(b.js('document.querySelector("#metric").offsetHeight') == 0,
+       'nothing was measured: there is nothing to choose from')
+    clean(b, 'dead')
 
 
 def large(b):
