@@ -29,7 +29,7 @@
 /** One line of results.csv of hang: a process of the job in one of its
  *  communicators, or, where RAS does not answer, in none. */
 #define HANG_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(node, 64, "node that the process is, or was, on") \
+	TEXT(node, 64, "node it is, or was, on; not looked at: its address") \
 	INT(rank, "its rank in the job, else in the communicator") \
 	INT(pid, "its process number there") \
 	TEXT(command, 32, "its name") \

@@ -299,12 +299,11 @@ static void read_kernel_stack(const struct look *l, const struct proc *p,
 	stack_parse(printed, text);
 }
 
-/** @r: by the last answer, which @first says of the first one; or NULL. */
-static void say_row(const struct look *l, const struct proc *p,
-		    const struct ras_rank *first, const struct ras_rank *r)
+static struct hang_row new_row(const struct look *l, const char *node,
+			       int64_t rank, int64_t pid)
 {
 	struct hang_row row = {
-		.rank = p->rank, .pid = p->pid, .cpu = proc_cpu(p),
+		.rank = rank, .pid = pid, .cpu = NAN,
 		.gpu = RECORD_NONE, .gpu_busy_pct = NAN, .gpu_power_W = NAN,
 		.comm_rank = RECORD_NONE, .comm_size = RECORD_NONE,
 		.async_error = RECORD_NONE, .behind = RECORD_NONE,
@@ -314,10 +313,33 @@ static void say_row(const struct look *l, const struct proc *p,
 		.stuck_tid = RECORD_NONE,
 		.outcome = OUTCOME_OK,
 	};
+
+	STR_COPY(row.node, node);
+	STR_COPY(row.start_utc, l->utc);
+	STR_COPY(row.ras, HANG_RAS_NONE);
+	return row;
+}
+
+static void set_comm(struct hang_row *row, const struct ras_rank *r)
+{
+	STR_COPY(row->ras, r->dead    ? HANG_RAS_DEAD :
+			   r->missing ? HANG_RAS_MISSING :
+			   r->told    ? HANG_RAS_ANSWERS :
+					HANG_RAS_NONE);
+	STR_COPY(row->comm, r->comm);
+	row->comm_rank = r->rank;
+	row->comm_size = r->comm_size;
+	row->async_error = r->async_error;
+}
+
+/** @r: by the last answer, which @first says of the first one; or NULL. */
+static void say_row(const struct look *l, const struct proc *p,
+		    const struct ras_rank *first, const struct ras_rank *r)
+{
+	struct hang_row row = new_row(l, l->node, p->rank, p->pid);
 	bool same = p->first.started == p->last.started;
 
-	STR_COPY(row.node, l->node);
-	STR_COPY(row.start_utc, l->utc);
+	row.cpu = proc_cpu(p);
 	STR_COPY(row.command, p->first.command);
 	row.state[0] = same ? p->last.state : 'X';
 	/* in one place all the time, or nowhere in particular */
@@ -340,18 +362,10 @@ static void say_row(const struct look *l, const struct proc *p,
 		STR_COPY(row.stack, l->stacks[p - l->procs.list].text);
 	}
 	proc_children(l->root, p->pid, row.children, sizeof(row.children));
-	STR_COPY(row.ras, HANG_RAS_NONE);
 	if (r) {
-		STR_COPY(row.ras, r->dead    ? HANG_RAS_DEAD :
-				  r->missing ? HANG_RAS_MISSING :
-				  r->told    ? HANG_RAS_ANSWERS :
-					       HANG_RAS_NONE);
-		STR_COPY(row.comm, r->comm);
+		set_comm(&row, r);
 		STR_COPY(row.calls, first->calls);
 		STR_COPY(row.calls_later, r->calls);
-		row.comm_rank = r->rank;
-		row.comm_size = r->comm_size;
-		row.async_error = r->async_error;
 		row.gpu = r->gpu >= 0 ? r->gpu : RECORD_NONE;
 		row.rank = p->rank >= 0 ? p->rank : r->rank;
 		row.behind = count_behind(l, r);
@@ -396,6 +410,60 @@ static void say_rows(const struct look *l)
 		}
 		if (!said) {
 			say_row(l, p, NULL, NULL);
+		}
+	}
+}
+
+/** Has each look missed it? */
+static bool is_missed(const struct look *l, const struct ras_rank *like)
+{
+	bool missed = l->answers == HANG_LOOKS;
+
+	for (int i = 0; i < l->answers && missed; i++) {
+		const struct ras_rank *r = find_rank(&l->ras[i], like);
+
+		missed = r && (r->missing || r->dead);
+	}
+	return missed;
+}
+
+/** Of the communicator of @r, is the first rank that answers on this node?  Of
+ *  all nodes it is on one. */
+static bool is_ours_to_say(const struct ras_answer *a,
+			   const struct ras_rank *r)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ras_rank *s = &a->ranks[i];
+
+		if (s->told && strcmp(s->comm, r->comm) == 0) {
+			return s->here;
+		}
+	}
+	return false;
+}
+
+/** Ranks of the largest communicators, the job's, that NCCL misses elsewhere:
+ *  where no rank has been left nobody else can tell of them. */
+static void say_far(const struct look *l)
+{
+	const struct ras_answer *a = &l->ras[HANG_LOOKS - 1];
+	int64_t most = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		most = a->ranks[i].comm_size > most ? a->ranks[i].comm_size :
+						      most;
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ras_rank *r = &a->ranks[i];
+
+		if (r->comm_size == most && (r->missing || r->dead) &&
+		    !r->here && r->host[0] && is_missed(l, r) &&
+		    is_ours_to_say(a, r)) {
+			struct hang_row row = new_row(l, r->host, r->rank,
+						      r->pid);
+
+			set_comm(&row, r);
+			node_task_row(&schema_hang, &row);
 		}
 	}
 }
@@ -558,6 +626,7 @@ int hang_child(const json_t *args, struct err *e)
 	}
 	if (rc == 0) {
 		say_rows(&l);
+		say_far(&l);
 		hang_host_facts(l.root, job_since_us(&l), l.job[0],
 				within_ns(&l, JOURNAL_NS));
 	} else {

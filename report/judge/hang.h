@@ -24,6 +24,12 @@ struct hang_rows {
 int hang_judge(const struct run *run, const struct hang_rows *rows,
 	       struct verdict *v);
 
+/**
+ * Rows without a state, which no node has looked at, of processes that NCCL
+ * misses at an address: those on a node that does not have them are gone, and
+ * the others, of which nothing is known or another row tells, are dropped.
+ */
+void hang_find_far(const struct run *run, struct hang_rows *rows);
 /** Does the job go on: has a rank begun a collective while it was watched? */
 bool hang_goes_on(const struct hang_rows *rows);
 /** Has NCCL told of any of its ranks what it has begun? */

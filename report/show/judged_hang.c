@@ -26,9 +26,11 @@ static int take_row(void *user, const void *data)
 	struct hang_rows *to = &m->rows;
 
 	m->run->rows++;
-	return grow_add(ok ? &to->list : &to->silent,
-			ok ? &to->n : &to->n_silent, row, sizeof(*row)) ?
-		       run_note_node(m->run, row->node) : -1;
+	if (!grow_add(ok ? &to->list : &to->silent,
+		      ok ? &to->n : &to->n_silent, row, sizeof(*row))) {
+		return -1;
+	}
+	return ok && !row->state[0] ? 0 : run_note_node(m->run, row->node);
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
@@ -44,6 +46,7 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	    run_read_sides(dir, &j->run, e) < 0) {
 		return -1;
 	}
+	hang_find_far(&j->run, &m->rows);
 	return hang_judge(&j->run, &m->rows, &j->verdict);
 }
 

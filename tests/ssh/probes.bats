@@ -48,36 +48,45 @@ load helper
 		ssh_program
 }
 
-@test "hang: the rank that is stopped, on the nodes that are named" {
-	# each node with processes of its own: ranks 2 and 3 are on n2
+@test "hang: the rank that NCCL misses, on the nodes that are named" {
+	# ranks 0 and 1 are on n1; 2, and once 3, on n2
 	local k
 	head -c 8192 /dev/zero >libnccl.so.2
+	sed '/"rank": [23],/{n;s/127.0.0.1/10.99.0.2/}' \
+		"$BATS_TEST_DIRNAME/../fixtures/ras/kill" >said
 	cat >job <<-'E'
 		#!/bin/bash
-		# job PLACE SSHD...: two ranks of four beside it
-		for k in 0 1; do
-			RANK=$((${HOSTNAME#n} * 2 - 2 + k)) WORLD_SIZE=4 \
-				NCCL_RAS_ADDR=127.0.0.1:1 "$1/../fake/ras/rank" \
-				libnccl.so.2 "$([ $HOSTNAME$k = n21 ] &&
-					echo stop || echo sleep)" \
-				>"ready.$HOSTNAME.$k" &
-		done
+		# job PLACE SSHD...: ranks beside it
+		ras=$1/../fake/ras
 		shift
+		ranks=2 addr=127.0.0.1:1
+		if [ "$HOSTNAME" = n1 ]; then
+			tail -f /dev/null | "$ras/ras" "$PWD/said" "$PWD/pids" >port &
+			until [ -s port ]; do sleep 0.1; done
+			ranks="0 1" addr=127.0.0.1:$(<port)
+		fi
+		recorded=($(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' said))
+		for k in $ranks; do
+			RANK=$k WORLD_SIZE=4 NCCL_RAS_ADDR=$addr \
+				"$ras/rank" libnccl.so.2 sleep >"ready.$k" &
+			echo "$! ${recorded[k]}" >>pids
+		done
 		exec "$@"
 	E
 	chmod +x job
 	# shellcheck disable=SC2034  # for sshd_up
 	beside=(unshare --pid --fork --kill-child --mount-proc ./job
 		"$BATS_TEST_DIRNAME")
-	sshd_up 1 2 3
+	sshd_up 1 2
 	know_hosts
-	for k in 1.0 1.1 2.0 2.1; do
-		await 20 test -s "ready.n$k"
+	for k in 0 1 2; do
+		await 20 test -s "ready.$k"
 	done
 	by_ssh 1 hang --nodelist=n[1-2] --ssh
 	expect "$(jq -r '.findings[] | "\(.node) \(.index) \(.code)"' \
-		"$dir/verdict.json")" "n2 3 rank_stopped"
+		"$dir/verdict.json")" "n2 3 rank_gone"
 	expect "$(tail -n +2 "$dir/results.csv" | cut -d, -f1,2 | sort)" \
-		"$(printf '%s\n' n1,0 n1,1 n2,2 n2,3)"
-	says "^  *ssh n2 kill -CONT " out
+		"$(printf '%s\n' 10.99.0.2,3 n1,0 n1,1 n2,2)"
+	says '^>  *3 n2 ' out
+	says "^  *ssh n2 'dmesg" out
 }

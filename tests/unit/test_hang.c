@@ -463,6 +463,75 @@ static void what_is_not_decided_is_said(void **state)
 	}
 }
 
+/** "gpu 3 xid, rank_oom 2": what @v has found. */
+static void list_findings(const struct verdict *v, struct str *said)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+		const char *comma = i > 0 ? ", " : "";
+
+		if (f->part.kind == PART_PROCESS) {
+			str_addf(said, "%s%s %d", comma, f->code,
+				 f->part.index);
+		} else {
+			str_addf(said, "%s%s %d %s", comma,
+				 part_kind_name(f->part.kind), f->part.index,
+				 f->code);
+		}
+	}
+}
+
+#define FAR "node 10.0.0.2;state ;ras missing;calls ;calls_later "
+
+/* NCCL misses rank 3 at an address, and its node has looked, or not. */
+static void who_is_missed_elsewhere_is_gone(void **state)
+{
+	static const struct {
+		const char *address, *there, *silent, *named;
+	} cases[] = {
+		{ "10.0.0.2/24, mtu 9000", NULL, "", "rank_gone 3" },
+		{ "10.0.0.2/24, mtu 9000", "pid 7", "", "rank_gone 3" },
+		/* it only does not answer */
+		{ "10.0.0.2/24, mtu 9000", UNTOLD "pid 103", "", "" },
+		{ "10.0.0.2/24, mtu 9000", NULL, "n1", "" },
+		{ "10.0.0.22/24, mtu 9000", NULL, "", "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct hang_row list[] = {
+			rank(0, ""), rank(3, FAR),
+			rank(2, cases[i].there ? cases[i].there : ""),
+		};
+		struct hang_row silent = { .code = "worker_hung",
+					   .outcome = OUTCOME_TIMEOUT };
+		struct hang_rows rows = { .list = list, .silent = &silent,
+					  .n = cases[i].there ? 3 : 2,
+					  .n_silent = cases[i].silent[0] };
+		struct str said = STR_INIT;
+		struct verdict v;
+		struct run r;
+
+		STR_COPY(silent.node, cases[i].silent);
+		STR_COPY(list[2].node, "n1");
+		fake_run(&r, 2, 1, 1);
+		r.n_ranks = 0;
+		fake_fact(&r, "n1", "eth0", "address", cases[i].address);
+		hang_find_far(&r, &rows);
+		rows.n_silent = 0;
+		assert_int_equal(hang_judge(&r, &rows, &v), 0);
+		for (size_t k = 0; k < v.n; k++) {
+			if (v.findings[k].fail) {
+				list_findings(&v, &said);
+			}
+		}
+		assert_string_equal(str_text(&said), cases[i].named);
+		str_release(&said);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /* Three of four ranks, each with another call: nobody is of the most. */
 static void without_a_majority_nobody_is_odd(void **state)
 {
@@ -492,24 +561,6 @@ static void many_rows_are_judged_in_time(void **state)
 	}
 	expect(rows, n, "rank_asleep 7", VERDICT_FAIL);
 	free(rows);
-}
-
-/** "gpu 3 xid, rank_oom 2": what @v has found. */
-static void list_findings(const struct verdict *v, struct str *said)
-{
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-		const char *comma = i > 0 ? ", " : "";
-
-		if (f->part.kind == PART_PROCESS) {
-			str_addf(said, "%s%s %d", comma, f->code,
-				 f->part.index);
-		} else {
-			str_addf(said, "%s%s %d %s", comma,
-				 part_kind_name(f->part.kind), f->part.index,
-				 f->code);
-		}
-	}
 }
 
 /* What a node says: "SCOPE FACT VALUE" of n0. */
@@ -847,6 +898,7 @@ int main(void)
 		cmocka_unit_test(the_odd_one_is_named),
 		cmocka_unit_test(the_GPU_that_differs_is_named),
 		cmocka_unit_test(what_is_not_decided_is_said),
+		cmocka_unit_test(who_is_missed_elsewhere_is_gone),
 		cmocka_unit_test(without_a_majority_nobody_is_odd),
 		cmocka_unit_test(many_rows_are_judged_in_time),
 		cmocka_unit_test(what_nodes_say_is_heard),
