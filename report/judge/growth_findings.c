@@ -80,7 +80,7 @@ const char *growth_code(const struct run *run, const struct fact_row *f,
 {
 	const struct growth *g = growth_of(f);
 
-	if (!g || (g->real && run_fact_of(run, f, "software"))) {
+	if (!g || g->held || (g->real && run_fact_of(run, f, "software"))) {
 		return NULL;
 	}
 	*text = g->text;

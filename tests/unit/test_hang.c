@@ -596,6 +596,9 @@ static void what_nodes_say_is_heard(void **state)
 		  "NVRM: Xid (PCI:0000:5d:00): 145, RLW_REMAP",
 		  "config -1 hang_same_call" },
 		{ "", "gpu1", "nvlinks_lost_growth", "1", "gpu 1 nvlink_down" },
+		/* the job itself */
+		{ "", "gpu1", "gpu_busy", "pid 101 (python, of ann)",
+		  "config -1 hang_same_call" },
 		{ "", "gpu7", "nvlinks_lost_growth", "1",
 		  "config -1 hang_same_call" },
 		{ "", "gpu1", "thermal_throttle_growth", "9000000",
