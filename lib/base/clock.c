@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/base/clock.h"
 
-#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id)
@@ -36,15 +36,29 @@ int64_t clock_ticks(void)
 #endif
 }
 
+/* The last digits of @value, as many as there are between @from and @end. */
+static void put_digits(int value, char *from, char *end)
+{
+	while (end > from) {
+		*--end = (char)('0' + value % 10);
+		value /= 10;
+	}
+}
+
 static const char *utc_text(struct timespec ts, char buf[CLOCK_UTC_SIZE])
 {
-	struct tm tm;
-	size_t n;
+	static const char shape[] = "0000-00-00T00:00:00.000Z";
+	struct tm tm = { 0 };
 
 	gmtime_r(&ts.tv_sec, &tm);
-	n = strftime(buf, CLOCK_UTC_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + n, CLOCK_UTC_SIZE - n, ".%03uZ",
-		 (unsigned)(ts.tv_nsec / NS_PER_MS) % 1000);
+	memcpy(buf, shape, sizeof(shape));
+	put_digits(tm.tm_year + 1900, buf, buf + 4);
+	put_digits(tm.tm_mon + 1, buf + 5, buf + 7);
+	put_digits(tm.tm_mday, buf + 8, buf + 10);
+	put_digits(tm.tm_hour, buf + 11, buf + 13);
+	put_digits(tm.tm_min, buf + 14, buf + 16);
+	put_digits(tm.tm_sec, buf + 17, buf + 19);
+	put_digits((int)(ts.tv_nsec / NS_PER_MS), buf + 20, buf + 23);
 	return buf;
 }
 

@@ -46,6 +46,13 @@ void hash_hex(const void *bytes, size_t n, char *text)
 	*text = '\0';
 }
 
+/** Of a hexadecimal number. */
+static int digit_of(char c)
+{
+	return c <= '9'	? c - '0' :
+	       c >= 'a' ? c - 'a' + 10 : c - 'A' + 10;
+}
+
 int hash_unhex(const char *text, void *bytes, size_t n)
 {
 	unsigned char *b = bytes;
@@ -55,7 +62,8 @@ int hash_unhex(const char *text, void *bytes, size_t n)
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		sscanf(text + 2 * i, "%2hhx", &b[i]);
+		b[i] = (unsigned char)(digit_of(text[2 * i]) << 4 |
+				       digit_of(text[2 * i + 1]));
 	}
 	return 0;
 }

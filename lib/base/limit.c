@@ -226,7 +226,7 @@ const char *limit_in_text(const char *text)
 
 bool limit_is(const char *code)
 {
-	for (size_t i = 0; i < LIMITS; i++) {
+	for (size_t i = 0; i < LIMITS && code[0] != '\0'; i++) {
 		if (strcmp(limits[i].code, code) == 0) {
 			return true;
 		}

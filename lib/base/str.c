@@ -83,7 +83,7 @@ void str_add(struct str *s, const char *text)
 	str_addmem(s, text, strlen(text));
 }
 
-void str_addch(struct str *s, char c)
+void str_addch_slow(struct str *s, char c)
 {
 	if (str_room(s, 1)) {
 		s->data[s->len++] = c;
@@ -259,9 +259,19 @@ void str_harmless_from(struct str *s, size_t from, unsigned keep)
 
 bool str_copy(char *buf, size_t size, const char *text)
 {
-	size_t len = strlen(text);
-	bool whole = len < size;
+	size_t len = 0;
+	bool whole;
 
+	while (len < size && text[len] >= ' ' && text[len] < 0x7f) {
+		buf[len] = text[len];	/* mostly all of it */
+		len++;
+	}
+	if (len < size && text[len] == '\0') {
+		buf[len] = '\0';
+		return true;
+	}
+	len += strlen(text + len);
+	whole = len < size;
 	if (size == 0) {
 		return false;
 	}

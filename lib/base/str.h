@@ -25,7 +25,16 @@ void str_reset(struct str *s);		/* empty it, keep the memory */
 void str_cut(struct str *s, size_t len);
 void str_add(struct str *s, const char *text);
 void str_addmem(struct str *s, const void *mem, size_t n);
-void str_addch(struct str *s, char c);
+void str_addch_slow(struct str *s, char c);	/* where it must grow */
+static inline void str_addch(struct str *s, char c)
+{
+	if (s->failed || s->len + 1 >= s->cap) {
+		str_addch_slow(s, c);
+		return;
+	}
+	s->data[s->len++] = c;
+	s->data[s->len] = '\0';
+}
 void str_addf(struct str *s, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /** All that @fd has up to its end, which is closed; -1, as open(2) left it, is

@@ -3,6 +3,7 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -37,13 +38,13 @@ static void add_head(enum major major, uint64_t n, struct str *out)
 	str_addmem(out, head, 1 + bytes);
 }
 
-static void add_text(const char *text, size_t n, struct str *out)
+void cbor_add_text(const char *text, size_t n, struct str *out)
 {
 	add_head(MAJOR_TEXT, n, out);
 	str_addmem(out, text, n);
 }
 
-static void add_real(double value, struct str *out)
+void cbor_add_real(double value, struct str *out)
 {
 	uint8_t bytes[9] = { MAJOR_SIMPLE << 5 | MORE_8 };
 	uint64_t bits;
@@ -52,6 +53,27 @@ static void add_real(double value, struct str *out)
 	bits = htobe64(bits);
 	memcpy(bytes + 1, &bits, sizeof(bits));
 	str_addmem(out, bytes, sizeof(bytes));
+}
+
+void cbor_add_int(int64_t n, struct str *out)
+{
+	add_head(n < 0 ? MAJOR_NEGATIVE : MAJOR_UINT,
+		 (uint64_t)(n < 0 ? -1 - n : n), out);
+}
+
+void cbor_add_bool(bool value, struct str *out)
+{
+	add_head(MAJOR_SIMPLE, value ? SIMPLE_TRUE : SIMPLE_FALSE, out);
+}
+
+void cbor_add_null(struct str *out)
+{
+	add_head(MAJOR_SIMPLE, SIMPLE_NULL, out);
+}
+
+void cbor_add_array(size_t n, struct str *out)
+{
+	add_head(MAJOR_ARRAY, n, out);
 }
 
 static void add_value(const json_t *v, int depth, struct str *out);
@@ -66,7 +88,7 @@ static void add_map(json_t *map, int depth, struct str *out)
 		size_t n = strlen(key);
 
 		out->failed = out->failed || n > CBOR_KEY;
-		add_text(key, n, out);
+		cbor_add_text(key, n, out);
 		add_value(v, depth, out);
 	}
 }
@@ -76,7 +98,7 @@ static void add_array(const json_t *array, int depth, struct str *out)
 	size_t i;
 	json_t *v;
 
-	add_head(MAJOR_ARRAY, json_array_size(array), out);
+	cbor_add_array(json_array_size(array), out);
 	json_array_foreach(array, i, v) {
 		add_value(v, depth, out);
 	}
@@ -84,8 +106,6 @@ static void add_array(const json_t *array, int depth, struct str *out)
 
 static void add_value(const json_t *v, int depth, struct str *out)
 {
-	json_int_t n;
-
 	if (v == NULL || depth == CBOR_DEPTH) {
 		out->failed = true;
 		return;
@@ -98,23 +118,20 @@ static void add_value(const json_t *v, int depth, struct str *out)
 		add_array(v, depth + 1, out);
 		break;
 	case JSON_STRING:
-		add_text(json_string_value(v), json_string_length(v), out);
+		cbor_add_text(json_string_value(v), json_string_length(v), out);
 		break;
 	case JSON_INTEGER:
-		n = json_integer_value(v);
-		add_head(n < 0 ? MAJOR_NEGATIVE : MAJOR_UINT,
-			 (uint64_t)(n < 0 ? -1 - n : n), out);
+		cbor_add_int(json_integer_value(v), out);
 		break;
 	case JSON_REAL:
-		add_real(json_real_value(v), out);
+		cbor_add_real(json_real_value(v), out);
 		break;
 	case JSON_TRUE:
 	case JSON_FALSE:
-		add_head(MAJOR_SIMPLE, json_is_true(v) ? SIMPLE_TRUE :
-							 SIMPLE_FALSE, out);
+		cbor_add_bool(json_is_true(v), out);
 		break;
 	case JSON_NULL:
-		add_head(MAJOR_SIMPLE, SIMPLE_NULL, out);
+		cbor_add_null(out);
 		break;
 	}
 }
@@ -126,15 +143,9 @@ void cbor_add(const json_t *v, struct str *out)
 
 /* ---- reading ------------------------------------------------------------ */
 
-struct reader {
-	const uint8_t *at;
-	size_t left;
-	int depth;
-};
-
 /** The first byte of a value in @first, and its number; false: cut short, or of
  *  unknown length. */
-static bool take_head(struct reader *r, uint8_t *first, uint64_t *n)
+static bool take_head(struct cbor_reader *r, uint8_t *first, uint64_t *n)
 {
 	size_t bytes = 0;
 
@@ -162,7 +173,7 @@ static bool take_head(struct reader *r, uint8_t *first, uint64_t *n)
 }
 
 /** @n bytes of text; NULL: cut short, or with a NUL. */
-static const char *take_text(struct reader *r, uint64_t n)
+static const char *take_text(struct cbor_reader *r, uint64_t n)
 {
 	const char *text = (const char *)r->at;
 
@@ -174,10 +185,8 @@ static const char *take_text(struct reader *r, uint64_t n)
 	return text;
 }
 
-static json_t *take_value(struct reader *r);
-
 /** One member of @map; false: none, or one that it has. */
-static bool take_member(struct reader *r, json_t *map)
+static bool take_member(struct cbor_reader *r, json_t *map)
 {
 	const size_t before = json_object_size(map);
 	const char *text = NULL;
@@ -194,19 +203,19 @@ static bool take_member(struct reader *r, json_t *map)
 	}
 	memcpy(key, text, (size_t)n);
 	key[n] = '\0';
-	return json_object_set_new(map, key, take_value(r)) == 0 &&
+	return json_object_set_new(map, key, cbor_take(r)) == 0 &&
 	       json_object_size(map) > before;
 }
 
 /** Each of the @n entries has a byte: what is too many ends soon. */
-static json_t *take_many(struct reader *r, bool map, uint64_t n)
+static json_t *take_many(struct cbor_reader *r, bool map, uint64_t n)
 {
 	json_t *v = map ? json_object() : json_array();
 	bool good = v && ++r->depth <= CBOR_DEPTH;
 
 	for (uint64_t i = 0; good && i < n; i++) {
 		good = map ? take_member(r, v) :
-			     json_array_append_new(v, take_value(r)) == 0;
+			     json_array_append_new(v, cbor_take(r)) == 0;
 	}
 	r->depth--;
 	if (!good) {
@@ -216,56 +225,89 @@ static json_t *take_many(struct reader *r, bool map, uint64_t n)
 	return v;
 }
 
-static json_t *take_simple(uint8_t first, uint64_t n)
+static bool take_simple(uint64_t n, uint8_t first, struct cbor_item *item)
 {
-	double value;
-
 	switch (first & 31) {
 	case SIMPLE_FALSE:
-		return json_false();
 	case SIMPLE_TRUE:
-		return json_true();
+		item->type = (first & 31) == SIMPLE_TRUE ? JSON_TRUE :
+							   JSON_FALSE;
+		return true;
 	case SIMPLE_NULL:
-		return json_null();
+		item->type = JSON_NULL;
+		return true;
 	case MORE_8:
-		memcpy(&value, &n, sizeof(value));
-		return json_real(value);	/* NULL where it is none */
+		item->type = JSON_REAL;
+		memcpy(&item->real, &n, sizeof(n));
+		return isfinite(item->real);
 	default:
-		return NULL;
+		return false;
 	}
 }
 
-static json_t *take_value(struct reader *r)
+bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 {
-	const char *text;
 	uint8_t first;
 	uint64_t n;
 
 	if (!take_head(r, &first, &n)) {
-		return NULL;
+		return false;
 	}
+	item->n = (size_t)n;
 	switch ((enum major)(first >> 5)) {
 	case MAJOR_UINT:
-		return n <= INT64_MAX ? json_integer((json_int_t)n) : NULL;
 	case MAJOR_NEGATIVE:
-		return n <= INT64_MAX ? json_integer(-1 - (json_int_t)n) : NULL;
+		item->type = JSON_INTEGER;
+		item->integer = first >> 5 == MAJOR_UINT ? (int64_t)n :
+							   -1 - (int64_t)n;
+		return n <= INT64_MAX;
 	case MAJOR_TEXT:
-		text = take_text(r, n);
-		return text ? json_stringn(text, (size_t)n) : NULL;
+		item->type = JSON_STRING;
+		item->text = take_text(r, n);
+		return item->text != NULL;
 	case MAJOR_ARRAY:
+		item->type = JSON_ARRAY;
+		return true;
 	case MAJOR_MAP:
-		return take_many(r, first >> 5 == MAJOR_MAP, n);
+		item->type = JSON_OBJECT;
+		return true;
 	case MAJOR_SIMPLE:
-		return take_simple(first, n);
+		return take_simple(n, first, item);
 	default:
+		return false;
+	}
+}
+
+json_t *cbor_take(struct cbor_reader *r)
+{
+	struct cbor_item item;
+
+	if (!cbor_next(r, &item)) {
 		return NULL;
 	}
+	switch (item.type) {
+	case JSON_INTEGER:
+		return json_integer((json_int_t)item.integer);
+	case JSON_REAL:
+		return json_real(item.real);
+	case JSON_STRING:
+		return json_stringn(item.text, item.n);
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		return take_many(r, item.type == JSON_OBJECT, item.n);
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return json_boolean(item.type == JSON_TRUE);
+	case JSON_NULL:
+		return json_null();
+	}
+	return NULL;
 }
 
 json_t *cbor_parse(const void *bytes, size_t n, struct err *e)
 {
-	struct reader r = { .at = bytes, .left = n };
-	json_t *v = take_value(&r);
+	struct cbor_reader r = { .at = bytes, .left = n };
+	json_t *v = cbor_take(&r);
 
 	if (!v || r.left > 0) {
 		json_decref(v);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <limits.h>
 #include <string.h>
 
 #include "lib/base/units.h"
@@ -297,14 +298,17 @@ static bool needs_apostrophe(const char *text)
  *  alone. */
 static size_t plain_len(const char *text)
 {
+	static const bool plain[UCHAR_MAX + 1] = {
+		['a' ... 'z'] = true, ['A' ... 'Z'] = true,
+		['.' ... ':'] = true, ['_'] = true, [' '] = true,
+		['-'] = true,
+	};
 	const char *c = text;
 
-	while ((*c >= 'a' && *c <= 'z') || (*c >= '.' && *c <= ':') ||
-	       (*c >= 'A' && *c <= 'Z') || *c == '_' || *c == ' ' ||
-	       (*c == '-' && c > text)) {
+	while (plain[(unsigned char)*c]) {
 		c++;
 	}
-	return (size_t)(c - text);
+	return *text == '-' ? 0 : (size_t)(c - text);
 }
 
 void csv_add_field(struct str *out, const char *text)

@@ -455,7 +455,8 @@ _Static_assert(sizeof(spec_options) / sizeof(spec_options[0]) <=
 
 static unsigned flags_of(const struct spec_word *w, const char *name)
 {
-	while (name && w->name && strcmp(w->name, name) != 0) {
+	while (name && w->name &&
+	       (w->name[0] != name[0] || strcmp(w->name, name) != 0)) {
 		w++;
 	}
 	return name ? w->flags : 0;

@@ -347,7 +347,8 @@ int64_t spec_hosted(const struct spec *s)
 	return s->local && s->local_nodes > SPEC_MODEL_ALONE &&
 			       !s->exclude[0] && !s->nodelist[0] &&
 			       spec_transport_is(s->transport, XPORT_MODEL) ?
-		       SPEC_MODEL_HOSTED : 1;
+		       (s->local_nodes + SPEC_MODEL_AGENTS - 1) /
+			       SPEC_MODEL_AGENTS : 1;
 }
 
 int64_t spec_local_agents(const struct spec *s)

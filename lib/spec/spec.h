@@ -34,9 +34,9 @@ enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 #define SPEC_MAX_SQUARE 8192
 #define SPEC_MAX_GPUS  64	/* a node */
 /** Of more nodes of the model than these, which are a process each ... */
-#define SPEC_MODEL_ALONE 512
-/** ... so many are one. */
-#define SPEC_MODEL_HOSTED 256
+#define SPEC_MODEL_ALONE 32
+/** ... each of so many processes is some. */
+#define SPEC_MODEL_AGENTS 16
 #define SPEC_MAX_SAMPLE 4096
 #define SPEC_MAX_SIZES 64	/* of one run */
 

@@ -85,9 +85,10 @@ const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 	const struct layout_rank *r = &l->ranks[rank];
 	int at = layout_nic_at(l, r->node, r->nic);
 
-	snprintf(buf, LAYOUT_NIC, "nic%d", r->nic);
 	if (l->nic_names != NULL && l->nic_names[at][0] != '\0') {
 		memcpy(buf, l->nic_names[at], LAYOUT_NIC);
+	} else {
+		snprintf(buf, LAYOUT_NIC, "nic%d", r->nic);
 	}
 	return buf;
 }

@@ -93,7 +93,7 @@ struct model *model_new(const json_t *j, struct err *e)
 	return m;
 }
 
-static json_t *answer_collective(const struct model *m, const json_t *msg)
+json_t *model_collective(const struct model *m, const json_t *msg)
 {
 	double noise = drill_noise(&m->drill, MODEL_NOISE);
 	struct collective_order o;
@@ -106,52 +106,40 @@ static json_t *answer_collective(const struct model *m, const json_t *msg)
 	return collective_result_json(&r);
 }
 
-json_t *model_answer(struct model *m, const json_t *msg)
+json_t *model_report(const struct model *m, const struct order *o,
+		     const struct order_how *how)
 {
 	struct sim sim = {
 		.layout = &m->layout, .drill = &m->drill,
 		.seed = (uint64_t)m->seed, .noise = MODEL_NOISE,
-		.crowded = m->crowded,
+		.crowded = m->crowded, .unchecked = !how->check,
 	};
-	json_t *results = json_array(), *answer;
-	struct order_result r;
-	struct order o;
-	int crashed = -1;
+	struct order_result results[ORDER_RESULTS];
+	struct order_report report = { .rank = o->rank, .id = o->id,
+				       .crashed = RECORD_NONE,
+				       .results = results };
 
-	if (json_object_get(msg, "do") != NULL) {	/* to a collective */
-		json_decref(results);
-		return answer_collective(m, msg);
-	}
-	if (order_parse(msg, &o, NULL) < 0 || o.rank >= m->layout.n_ranks ||
-	    o.peer >= m->layout.n_ranks) {
-		json_decref(results);
+	if (o->rank >= m->layout.n_ranks || o->peer >= m->layout.n_ranks) {
 		return NULL;
 	}
-	sim.unchecked = !o.check;
 	for (int d = 0; d < 2; d++) {
-		int src = d == 0 ? (int)o.rank : (int)o.peer;
-		int dst = d == 0 ? (int)o.peer : (int)o.rank;
+		int src = d == 0 ? (int)o->rank : (int)o->peer;
+		int dst = d == 0 ? (int)o->peer : (int)o->rank;
 
-		for (int i = 0; o.dirs[d].wanted && i < o.n_sizes; i++) {
-			r.dir = d;
-			r.size_B = o.sizes[i];
-			xport_result_init(&r.r);
-			sim_cell(&sim, src, dst, (int)o.attempt,
-				 (uint64_t)o.sizes[i], &r.r);
-			json_array_append_new(results, order_result_json(&r));
-			if (r.r.outcome == OUTCOME_CRASHED) {
-				crashed = drill_effect(&m->drill, &m->layout,
-						       src, dst,
-						       (int)o.attempt,
-						       (uint64_t)m->seed)
-						  .end;
+		for (int i = 0; o->dirs[d].wanted && i < how->n_sizes; i++) {
+			struct order_result *r = &results[report.n++];
+
+			r->dir = d;
+			r->size_B = how->sizes[i];
+			xport_result_init(&r->r);
+			sim_cell(&sim, src, dst, (int)o->attempt,
+				 (uint64_t)r->size_B, &r->r);
+			if (r->r.outcome == OUTCOME_CRASHED) {
+				report.crashed = drill_effect(
+					&m->drill, &m->layout, src, dst,
+					(int)o->attempt, (uint64_t)m->seed).end;
 			}
 		}
 	}
-	answer = json_pack("{s:I,s:I,s:o}", "id", o.id,
-			   "rank", o.rank, "results", results);
-	if (crashed >= 0) {
-		json_object_set_new(answer, "crashed", json_integer(crashed));
-	}
-	return answer;
+	return order_report_json(&report);
 }

@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 #include "probes/plan/drill.h"
 #include "probes/plan/pass.h"
+#include "probes/transport/order.h"
 
 /**
  * The ranks of --transport=sim: states of their agent instead of processes.
@@ -24,8 +25,12 @@ json_t *model_json(json_t *nodes, const char *drill_text,
 /** The other way; NULL with @e.  model_free() frees. */
 struct model *model_new(const json_t *j, struct err *e);
 void model_free(struct model *m);
-/** Members of the message that answers the order @msg: "done", or to one to a
- *  collective "collective_done"; NULL where it makes no sense. */
-json_t *model_answer(struct model *m, const json_t *msg);
+/** What answers @o, one of the tasks by @how (new reference): the entry of a
+ *  "done"; NULL where it makes no sense. */
+json_t *model_report(const struct model *m, const struct order *o,
+		     const struct order_how *how);
+/** Members of the message that answers @msg, a step of a collective; NULL where
+ *  it makes no sense. */
+json_t *model_collective(const struct model *m, const json_t *msg);
 
 #endif

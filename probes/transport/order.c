@@ -6,8 +6,12 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
+#include "lib/base/str.h"
+#include "lib/data/cbor.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "probes/plan/plan.h"
@@ -39,10 +43,12 @@ const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
  */
 enum part_kind {
 	PART_INT,	/* int, or an enum */
-	PART_INT64,	/* RECORD_NONE is null */
+	PART_NUMBER,	/* int64_t */
+	PART_INT64,	/* the same; RECORD_NONE is null */
 	PART_REAL,	/* NAN is null */
 	PART_TEXT,
 	PART_BOOL,
+	PART_LIST,	/* json_t *, array of at most max; NULL is null */
 };
 
 struct part {
@@ -56,19 +62,22 @@ struct part {
 	  .size = sizeof(((struct struct_name *)0)->field), \
 	  .min = from, .max = to }
 
-static const struct part pair_parts[] = {
-	PART(order, peer, PART_INT64, 0, INT32_MAX),
-	PART(order, lead, PART_BOOL, 0, 0),
+static const struct part order_parts[] = {
+	PART(order, rank, PART_NUMBER, 0, INT32_MAX),
+	PART(order, id, PART_NUMBER, 0, (double)UINT32_MAX),
+	PART(order, nonce, PART_TEXT, 0, 0),
+	PART(order, peer, PART_NUMBER, 0, INT32_MAX),
 	PART(order, seat.me, PART_INT, 0, 1 + TASK_MATES),
-	PART(order, attempt, PART_INT64, 1, 1000),
-	PART(order, seat.ranks, PART_INT, 2, 2 + TASK_MATES),
+	PART(order, now, PART_BOOL, 0, 0),
+	PART(order, attempt, PART_NUMBER, 1, 1000),
 	PART(order, ticket, PART_TEXT, 0, 0),
-};
-
-static const struct part dir_parts[] = {
-	PART(order_dir, sender, PART_BOOL, 0, 0),
-	PART(order_dir, drill, PART_INT, 0, XPORT_DRILL_CORRUPT),
-	PART(order_dir, slow_factor, PART_REAL, 1e-9, 1),
+	PART(order, seat.ranks, PART_INT, 2, 2 + TASK_MATES),
+	PART(order, dirs[0].wanted, PART_BOOL, 0, 0),
+	PART(order, dirs[1].wanted, PART_BOOL, 0, 0),
+	PART(order, dirs[0].drill, PART_INT, 0, XPORT_DRILL_CORRUPT),
+	PART(order, dirs[1].drill, PART_INT, 0, XPORT_DRILL_CORRUPT),
+	PART(order, dirs[0].slow_factor, PART_REAL, 1e-9, 1),
+	PART(order, dirs[1].slow_factor, PART_REAL, 1e-9, 1),
 };
 
 #define REAL_MAX 1e12
@@ -91,27 +100,57 @@ static const struct part result_parts[] = {
 	PART(order_result, r.echo, PART_BOOL, 0, 0),
 };
 
+static const struct part report_parts[] = {
+	PART(order_report, rank, PART_NUMBER, 0, INT32_MAX),
+	PART(order_report, id, PART_NUMBER, 0, (double)UINT32_MAX),
+	PART(order_report, n, PART_INT, 0, ORDER_RESULTS),
+	PART(order_report, late_ns, PART_NUMBER, 0, (double)INT64_MAX),
+	PART(order_report, unfit, PART_BOOL, 0, 0),
+	PART(order_report, crashed, PART_INT64, 0, INT32_MAX),
+	PART(order_report, facts, PART_LIST, 0, ORDER_FACTS),
+};
+
 #define PARTS(table) table, sizeof(table) / sizeof((table)[0])
 
-static json_t *part_json(const struct part *p, const void *at)
+static void part_add(const struct part *p, const void *at, struct str *out)
 {
-	json_t *v = NULL;
+	char text[XPORT_TICKET_MAX];	/* the longest of them */
+	const json_t *list;
 
 	switch (p->kind) {
 	case PART_INT:
-		return json_integer(*(const int *)at);
+		cbor_add_int(*(const int *)at, out);
+		return;
 	case PART_INT64:
-		return *(const int64_t *)at != RECORD_NONE ?
-			       json_integer(*(const int64_t *)at) : json_null();
+		if (*(const int64_t *)at == RECORD_NONE) {
+			break;
+		}
+		/* fall through */
+	case PART_NUMBER:
+		cbor_add_int(*(const int64_t *)at, out);
+		return;
 	case PART_REAL:
-		v = json_real(*(const double *)at);
-		return v != NULL ? v : json_null();
-	case PART_TEXT:
-		return json_text(at);
+		if (!isfinite(*(const double *)at)) {
+			break;
+		}
+		cbor_add_real(*(const double *)at, out);
+		return;
+	case PART_TEXT:		/* a library's words may be no UTF-8 */
+		str_copy(text, p->size, at);
+		cbor_add_text(text, strlen(text), out);
+		return;
 	case PART_BOOL:
-		return json_boolean(*(const bool *)at);
+		cbor_add_bool(*(const bool *)at, out);
+		return;
+	case PART_LIST:
+		list = *(json_t *const *)at;
+		if (list == NULL) {
+			break;
+		}
+		cbor_add(list, out);
+		return;
 	}
-	return v;
+	cbor_add_null(out);
 }
 
 static bool is_same(const struct part *p, const void *s, const void *usual)
@@ -123,20 +162,16 @@ static bool is_same(const struct part *p, const void *s, const void *usual)
 	       (p->kind != PART_TEXT || *one == '\0');
 }
 
-static json_t *parts_json(const struct part *parts, size_t n, const void *s,
-			  const void *usual)
+static void parts_add(const struct part *parts, size_t n, const void *s,
+		      const void *usual, struct str *out)
 {
-	json_t *array = json_array();
-
 	while (n > 0 && is_same(&parts[n - 1], s, usual)) {
 		n--;
 	}
+	cbor_add_array(n, out);
 	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(array,
-				      part_json(&parts[i], (const char *)s +
-							   parts[i].at));
+		part_add(&parts[i], (const char *)s + parts[i].at, out);
 	}
-	return array;
 }
 
 static bool within(const struct part *p, double value)
@@ -144,154 +179,258 @@ static bool within(const struct part *p, double value)
 	return value >= p->min && value <= p->max;
 }
 
-static bool part_parse(const struct part *p, const json_t *v, void *at)
+static bool take_list(const struct part *p, struct cbor_reader *r, void *at)
 {
+	json_t *list = cbor_take(r);
+
+	if (json_is_null(list)) {
+		return true;
+	}
+	*(json_t **)at = list;	/* goes with its struct */
+	return json_is_array(list) && within(p, (double)json_array_size(list));
+}
+
+static bool part_take(const struct part *p, struct cbor_reader *r, void *at)
+{
+	struct cbor_item v;
+	bool null;
+
+	if (p->kind == PART_LIST) {
+		return take_list(p, r, at);
+	}
+	if (!cbor_next(r, &v)) {
+		return false;
+	}
+	null = v.type == JSON_NULL;
 	switch (p->kind) {
 	case PART_INT:
-		*(int *)at = (int)json_integer_value(v);
-		return json_is_integer(v) &&
-		       within(p, (double)json_integer_value(v));
+		*(int *)at = (int)v.integer;
+		return v.type == JSON_INTEGER && within(p, (double)v.integer);
+	case PART_NUMBER:
+		*(int64_t *)at = v.integer;
+		return v.type == JSON_INTEGER && within(p, (double)v.integer);
 	case PART_INT64:
-		*(int64_t *)at = json_is_null(v) ? RECORD_NONE :
-						   json_integer_value(v);
-		return json_is_null(v) || (json_is_integer(v) &&
-			within(p, (double)json_integer_value(v)));
+		*(int64_t *)at = null ? RECORD_NONE : v.integer;
+		return null || (v.type == JSON_INTEGER &&
+				within(p, (double)v.integer));
 	case PART_REAL:
-		*(double *)at = json_is_null(v) ? NAN : json_number_value(v);
-		return json_is_null(v) ||
-		       (json_is_number(v) && within(p, json_number_value(v)));
+		*(double *)at = null		      ? NAN :
+				v.type == JSON_REAL ? v.real :
+						      (double)v.integer;
+		return null || ((v.type == JSON_REAL ||
+				 v.type == JSON_INTEGER) &&
+				within(p, *(double *)at));
 	case PART_TEXT:
-		return json_is_string(v) && json_string_length(v) < p->size &&
-		       str_copy(at, p->size, json_string_value(v));
+		if (v.type != JSON_STRING || v.n >= p->size) {
+			return false;
+		}
+		memcpy(at, v.text, v.n);
+		((char *)at)[v.n] = '\0';
+		str_harmless(at, 0);
+		return true;
 	case PART_BOOL:
-		*(bool *)at = json_is_true(v);
-		return json_is_boolean(v);
+		*(bool *)at = v.type == JSON_TRUE;
+		return v.type == JSON_TRUE || v.type == JSON_FALSE;
+	case PART_LIST:
+		break;
 	}
 	return false;
 }
 
-/** Into @s, which is as usual; -1 with @e: @v, named @what, is not what it
- *  should be. */
-static int parts_parse(const json_t *v, const struct part *parts, size_t n,
-		       void *s, const char *what, struct err *e)
+/** Into @s, which is as usual; -1 with @e: what @r has next, named @what, is
+ *  not what it should be. */
+static int parts_take(struct cbor_reader *r, const struct part *parts, size_t n,
+		      void *s, const char *what, struct err *e)
 {
-	size_t given = json_array_size(v), i = 0;
+	struct cbor_item head = { .type = JSON_NULL };
+	size_t i = 0;
 
-	while (given <= n && i < given &&
-	       part_parse(&parts[i], json_array_get(v, i),
-			  (char *)s + parts[i].at)) {
+	if (!cbor_next(r, &head) || head.type != JSON_ARRAY || head.n > n) {
+		return err_set(e, EPROTO, "'%s' is not what it should be",
+			       what);
+	}
+	while (i < head.n &&
+	       part_take(&parts[i], r, (char *)s + parts[i].at)) {
 		i++;
 	}
-	return json_is_array(v) && i == given ? 0 :
+	return i == head.n ? 0 :
 		err_set(e, EPROTO, "'%s': place %zu is not what it should be",
 			what, i);
+}
+
+/* ---- as text ------------------------------------------------------------- */
+
+/* Takes @bytes. */
+static json_t *hex_json(struct str *bytes)
+{
+	char *text = bytes->failed ? NULL : malloc(2 * bytes->len + 1);
+	json_t *j = NULL;
+
+	if (text != NULL) {
+		hash_hex(bytes->data, bytes->len, text);
+		j = json_stringn_nocheck(text, 2 * bytes->len);
+	}
+	free(text);
+	str_release(bytes);
+	return j;
+}
+
+/* The bytes of @j, for @r to read; NULL: it is none.  free() them. */
+static uint8_t *hex_read(const json_t *j, struct cbor_reader *r, struct err *e)
+{
+	size_t n = json_string_length(j) / 2;
+	uint8_t *bytes = malloc(n + 1);
+
+	if (bytes == NULL || n == 0 ||
+	    hash_unhex(json_string_value(j), bytes, n) < 0) {
+		free(bytes);
+		err_set(e, EPROTO, "an entry of a list is not what it should "
+				   "be");
+		return NULL;
+	}
+	*r = (struct cbor_reader){ .at = bytes, .left = n };
+	return bytes;
 }
 
 /* ---- orders ------------------------------------------------------------- */
 
 static const struct order usual_order = {
 	.attempt = 1, .seat = { .ranks = 2 },
+	.dirs = { { .wanted = true, .slow_factor = 1 },
+		  { .wanted = true, .slow_factor = 1 } },
 };
-static const struct order_dir usual_dir = { .wanted = true, .slow_factor = 1 };
 
-static json_t *dir_json(const struct order_dir *d)
-{
-	return d->wanted ? parts_json(PARTS(dir_parts), d, &usual_dir)
-			 : json_null();
-}
-
-static json_t *how_json(const struct order *o)
+json_t *order_how_json(const struct order_how *h)
 {
 	json_t *sizes = json_array();
 
-	for (int i = 0; i < o->n_sizes; i++) {
-		json_array_append_new(sizes, json_integer(o->sizes[i]));
+	for (int i = 0; i < h->n_sizes; i++) {
+		json_array_append_new(sizes, json_integer(h->sizes[i]));
 	}
-	return json_pack("{s:I,s:I,s:o,s:I,s:I,s:b}", "setup_ns", o->setup_ns,
-			 "run_ns", o->run_ns, "sizes", sizes, "iters", o->iters,
-			 "warmup", o->warmup, "check", o->check);
+	return json_pack("{s:I,s:I,s:o,s:I,s:I,s:b}", "setup_ns", h->setup_ns,
+			 "run_ns", h->run_ns, "sizes", sizes, "iters", h->iters,
+			 "warmup", h->warmup, "check", h->check);
 }
 
-json_t *order_json(const struct order *o, json_t **how)
-{
-	if (*how == NULL) {
-		*how = how_json(o);
-	}
-	return json_pack("{s:I,s:I,s:s,s:I,s:b,s:O,s:o,s:[o,o]}", "id", o->id,
-			 "rank", o->rank, "nonce", o->nonce, "budget_ns",
-			 o->setup_ns + o->run_ns, "now", o->now,
-			 "how", *how, "pair",
-			 parts_json(PARTS(pair_parts), o,
-						&usual_order),
-			 "dirs", dir_json(&o->dirs[0]), dir_json(&o->dirs[1]));
-}
-
-static int how_parse(const json_t *how, struct order *o, struct err *e)
+int order_how_parse(const json_t *j, struct order_how *h, struct err *e)
 {
 	const int64_t week_ns = INT64_C(604800) * 1000000000;
-	const json_t *sizes = json_get_array(how, "sizes", SPEC_MAX_SIZES, e);
+	const json_t *sizes = json_get_array(j, "sizes", SPEC_MAX_SIZES, e);
 	const json_t *v;
 	size_t i;
 
 	if (sizes == NULL ||
-	    json_get_int(how, "setup_ns", 0, week_ns, &o->setup_ns, e) < 0 ||
-	    json_get_int(how, "run_ns", 0, week_ns, &o->run_ns, e) < 0 ||
-	    json_get_int(how, "iters", 0, INT32_MAX, &o->iters, e) < 0 ||
-	    json_get_int(how, "warmup", 0, INT32_MAX, &o->warmup, e) < 0 ||
-	    json_get_bool(how, "check", &o->check, e) < 0) {
+	    json_get_int(j, "setup_ns", 0, week_ns, &h->setup_ns, e) < 0 ||
+	    json_get_int(j, "run_ns", 0, week_ns, &h->run_ns, e) < 0 ||
+	    json_get_int(j, "iters", 0, INT32_MAX, &h->iters, e) < 0 ||
+	    json_get_int(j, "warmup", 0, INT32_MAX, &h->warmup, e) < 0 ||
+	    json_get_bool(j, "check", &h->check, e) < 0) {
 		return -1;
 	}
 	json_array_foreach(sizes, i, v) {
-		o->sizes[i] = json_integer_value(v);
-		if (o->sizes[i] < 1 || o->sizes[i] > SIZE_MAX_B) {
+		h->sizes[i] = json_integer_value(v);
+		if (h->sizes[i] < 1 || h->sizes[i] > SIZE_MAX_B) {
 			return err_set(e, EPROTO, "size %zu is out of range",
 				       i);
 		}
 	}
-	o->n_sizes = (int)json_array_size(sizes);
-	return o->n_sizes > 0 ? 0 : err_set(e, EPROTO, "task without sizes");
+	h->n_sizes = (int)json_array_size(sizes);
+	return h->n_sizes > 0 ? 0 : err_set(e, EPROTO, "tasks without sizes");
 }
 
-static int dir_parse(const json_t *j, struct order_dir *d, struct err *e)
+json_t *order_json(const struct order *o)
 {
-	*d = usual_dir;
-	d->wanted = !json_is_null(j);
-	return d->wanted ? parts_parse(j, PARTS(dir_parts), d, "dirs", e) : 0;
+	struct str bytes = STR_INIT;
+
+	parts_add(PARTS(order_parts), o, &usual_order, &bytes);
+	return hex_json(&bytes);
 }
 
-int order_parse(const json_t *msg, struct order *o, struct err *e)
+int order_parse(const json_t *j, struct order *o, struct err *e)
 {
-	const json_t *dirs = json_get_array(msg, "dirs", 2, e);
+	struct cbor_reader r;
+	uint8_t *bytes = hex_read(j, &r, e);
+	int rc;
 
 	*o = usual_order;
-	if (dirs == NULL ||
-	    json_get_int(msg, "id", 0, UINT32_MAX, &o->id, e) < 0 ||
-	    json_get_text(msg, "nonce", o->nonce, sizeof(o->nonce), e) < 0 ||
-	    json_get_int(msg, "rank", 0, INT32_MAX, &o->rank, e) < 0 ||
-	    json_get_bool(msg, "now", &o->now, e) < 0 ||
-	    how_parse(json_object_get(msg, "how"), o, e) < 0 ||
-	    parts_parse(json_object_get(msg, "pair"), PARTS(pair_parts), o,
-			"pair", e) < 0) {
+	rc = bytes == NULL ? -1 :
+	     parts_take(&r, PARTS(order_parts), o, "orders", e);
+	free(bytes);
+	if (rc < 0) {
 		return -1;
 	}
-	if (o->seat.me >= o->seat.ranks || json_array_size(dirs) != 2) {
-		return err_set(e, EPROTO, "task without a place or directions");
+	if (r.left > 0 || o->seat.me >= o->seat.ranks) {
+		return err_set(e, EPROTO, "task without a place");
 	}
-	return dir_parse(json_array_get(dirs, 0), &o->dirs[0], e) < 0 ?
-		       -1 : dir_parse(json_array_get(dirs, 1), &o->dirs[1], e);
+	o->lead = o->seat.me == 0;
+	for (int d = 0; d < 2; d++) {
+		o->dirs[d].sender = o->seat.me == d;
+	}
+	return 0;
 }
 
-json_t *order_result_json(const struct order_result *o)
-{
-	struct order_result usual = { 0 };
+/* ---- reports ------------------------------------------------------------- */
 
-	xport_result_init(&usual.r);
-	return parts_json(PARTS(result_parts), o, &usual);
-}
-
-int order_result_parse(const json_t *j, struct order_result *o, struct err *e)
+static void usual_result(struct order_result *o)
 {
-	memset(o, 0, sizeof(*o));
+	o->dir = 0;
+	o->size_B = 0;
 	xport_result_init(&o->r);
-	return parts_parse(j, PARTS(result_parts), o, "results", e);
+}
+
+json_t *order_report_json(const struct order_report *r)
+{
+	const struct order_report usual = { .crashed = RECORD_NONE };
+	struct order_result result;
+	struct str bytes = STR_INIT;
+
+	usual_result(&result);
+	parts_add(PARTS(report_parts), r, &usual, &bytes);
+	for (int i = 0; i < r->n; i++) {
+		parts_add(PARTS(result_parts), &r->results[i], &result, &bytes);
+	}
+	return hex_json(&bytes);
+}
+
+static int take_results(struct cbor_reader *from, struct order_report *r,
+			struct err *e)
+{
+	int n = r->n;
+
+	r->results = malloc(((size_t)n + 1) * sizeof(*r->results));
+	if (r->results == NULL) {
+		return err_set(e, ENOMEM, "no memory for results");
+	}
+	for (int i = 0; i < n; i++) {
+		usual_result(&r->results[i]);
+		if (parts_take(from, PARTS(result_parts), &r->results[i],
+			       "results", e) < 0) {
+			return -1;
+		}
+	}
+	return from->left == 0 ? 0 : err_set(e, EPROTO, "too many results");
+}
+
+int order_report_parse(const json_t *j, struct order_report *r, struct err *e)
+{
+	struct cbor_reader from;
+	uint8_t *bytes = hex_read(j, &from, e);
+	int rc;
+
+	*r = (struct order_report){ .crashed = RECORD_NONE };
+	rc = bytes == NULL ? -1 :
+	     parts_take(&from, PARTS(report_parts), r, "reports", e);
+	rc = rc < 0 ? -1 : take_results(&from, r, e);
+	free(bytes);
+	if (rc < 0) {
+		order_report_release(r);
+	}
+	return rc;
+}
+
+void order_report_release(struct order_report *r)
+{
+	json_decref(r->facts);
+	free(r->results);
+	*r = (struct order_report){ 0 };
 }

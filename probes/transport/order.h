@@ -11,40 +11,59 @@
 #include "probes/transport/xport.h"
 
 /**
- * What the coordinator asks of one end of a pair, and what that end answers;
- * both as JSON members of the messages "task" and "done".
+ * What the coordinator asks of one end of a pair, and what that end answers: an
+ * entry each of the lists of the messages "task" and "done".  Both are many and
+ * small, so that an entry is one text: CBOR in hex, of which no tree is made.
  */
 
-/** Direction d of a task: bit 1 << d of task.dirs; 0 = a to b, 1 = b to a. */
-struct order_dir {
-	bool wanted;
-	bool sender;		/* this end sends */
-	enum xport_drill drill;	/* of this end */
-	double slow_factor;	/* 1 = none */
-};
-
-struct order {
-	int64_t id;
-	int64_t attempt;
-	char nonce[33];
-	int64_t rank, peer;
-	bool now;		/* become a pair and measure; else only begin:
-				 * "joined" is the answer, "go" will follow */
-	bool lead;		/* makes the ticket */
-	char ticket[XPORT_TICKET_MAX];	/* "" = it will follow */
-	struct xport_seat seat;	/* of a mate: it joins, and nothing else */
+/** What all orders of a run have in common; agents and workers are told once,
+ *  when they start. */
+struct order_how {
 	int64_t setup_ns, run_ns;	/* budgets: join, everything after */
 	int64_t sizes[SPEC_MAX_SIZES];	/* bytes, rising */
 	int n_sizes;
 	int64_t iters, warmup;
 	bool check;
-	struct order_dir dirs[2];
 };
 
-/** *@how: what all orders of a run have in common, made for the first one of
- *  them (NULL) and borrowed by the others; the caller's. */
-json_t *order_json(const struct order *o, json_t **how);
-int order_parse(const json_t *msg, struct order *o, struct err *e);
+/** Both budgets. */
+static inline int64_t order_budget_ns(const struct order_how *h)
+{
+	return h->setup_ns + h->run_ns;
+}
+
+/** The largest size, which decides. */
+static inline int64_t order_most_B(const struct order_how *h)
+{
+	return h->sizes[h->n_sizes - 1];
+}
+
+json_t *order_how_json(const struct order_how *h);
+int order_how_parse(const json_t *j, struct order_how *h, struct err *e);
+
+/** Direction d of a task: bit 1 << d of task.dirs; 0 = a to b, 1 = b to a. */
+struct order_dir {
+	bool wanted;
+	bool sender;		/* this end sends: by its place */
+	enum xport_drill drill;	/* of this end */
+	double slow_factor;	/* 1 = none */
+};
+
+struct order {
+	int64_t rank, id;
+	char nonce[33];
+	int64_t peer;
+	struct xport_seat seat;	/* of a mate: it joins, and nothing else */
+	bool lead;		/* makes the ticket: by its place */
+	bool now;		/* become a pair and measure; else only begin:
+				 * "joined" is the answer, "go" will follow */
+	int64_t attempt;
+	struct order_dir dirs[2];
+	char ticket[XPORT_TICKET_MAX];	/* "" = it will follow */
+};
+
+json_t *order_json(const struct order *o);
+int order_parse(const json_t *j, struct order *o, struct err *e);
 
 /** One direction at one size as this end saw it. */
 struct order_result {
@@ -53,8 +72,25 @@ struct order_result {
 	struct xport_result r;
 };
 
-json_t *order_result_json(const struct order_result *r);
-int order_result_parse(const json_t *j, struct order_result *r, struct err *e);
+#define ORDER_RESULTS (2 * SPEC_MAX_SIZES)	/* of a report, at most */
+#define ORDER_FACTS   64
+
+/** The end of a task, as one end of the pair tells it. */
+struct order_report {
+	int64_t rank, id;
+	int64_t late_ns;	/* that the sender did not run */
+	bool unfit;		/* the worker ends and is replaced */
+	int64_t crashed;	/* rank of a model that crashed; RECORD_NONE */
+	json_t *facts;		/* array, found out meanwhile; NULL: none */
+	struct order_result *results;
+	int n;
+};
+
+/** What @r has is the caller's. */
+json_t *order_report_json(const struct order_report *r);
+/** order_report_release() is due where it returns 0. */
+int order_report_parse(const json_t *j, struct order_report *r, struct err *e);
+void order_report_release(struct order_report *r);
 
 /** Where the log of one end of a pair goes: DIR/logs/pair-3-9-try1-rank9.log;
  *  returns @buf. */

@@ -8,6 +8,35 @@
 #include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
 
+/** What is taken is written as it was. */
+static void check_entries(const json_t *msg, struct order *o)
+{
+	struct order_report r;
+	json_t *v, *again;
+	size_t i;
+
+	json_array_foreach(json_object_get(msg, "orders"), i, v) {
+		if (order_parse(v, o, NULL) == 0) {
+			again = order_json(o);
+			if (order_parse(again, o, NULL) < 0) {
+				abort();
+			}
+			json_decref(again);
+		}
+	}
+	json_array_foreach(json_object_get(msg, "reports"), i, v) {
+		if (order_report_parse(v, &r, NULL) == 0) {
+			again = order_report_json(&r);
+			order_report_release(&r);
+			if (order_report_parse(again, &r, NULL) < 0) {
+				abort();
+			}
+			order_report_release(&r);
+			json_decref(again);
+		}
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /** What fits the table by one way has a type, and fits it as it is built. */
@@ -68,9 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct order *o = malloc(sizeof(*o));
 	struct wire_buf b = { 0 };
-	struct order_result r;
-	json_t *msg, *v;
-	size_t half = size / 2, i;
+	struct order_how how;
+	json_t *msg;
+	size_t half = size / 2;
 
 	/* in two pieces, as a socket would */
 	wire_buf_add(&b, data, half);
@@ -79,11 +108,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_table(msg);
 			check_frame(msg);
 			check_collective(msg);
-			order_parse(msg, o, NULL);
-			json_array_foreach(json_object_get(msg, "results"), i,
-					   v) {
-				order_result_parse(v, &r, NULL);
-			}
+			check_entries(msg, o);
+			order_how_parse(json_object_get(msg, "how"), &how,
+					NULL);
 			json_decref(msg);
 		}
 		if (piece == 0) {

@@ -109,7 +109,7 @@ all_started()
 }
 
 @test "150 agents and a coordinator that is stopped for two seconds" {
-	"$GPUCHECK" p2p --local=150x1 --transport=sim --pairs=0-1 \
+	"$GPUCHECK" p2p --local=151x1 --exclude=n150 --transport=sim --pairs=0-1 \
 		--boot-timeout=120s -o run >out 2>err 3>&- &
 	front=$!
 	await 30 test -s run/rendezvous

@@ -466,18 +466,19 @@ static void say(struct bench *b, int rank, json_t *msg)
  *  told to give up, or has waited in vain. */
 static json_t *failed(int rank, enum outcome outcome, const char *code)
 {
-	struct order_result r = { .size_B = 65536 };
-	json_t *results = json_array();
+	struct order_result results[2];
+	const struct order_report report = { .rank = rank, .n = 2,
+					     .crashed = RECORD_NONE,
+					     .results = results };
 
-	for (r.dir = 0; r.dir < 2; r.dir++) {
-		xport_result_init(&r.r);
-		xport_fail(&r.r, outcome, code, "as told");
-		r.r.echo = outcome == OUTCOME_ERROR;
-		json_array_append_new(results, order_result_json(&r));
+	for (int d = 0; d < 2; d++) {
+		results[d] = (struct order_result){ .dir = d, .size_B = 65536 };
+		xport_result_init(&results[d].r);
+		xport_fail(&results[d].r, outcome, code, "as told");
+		results[d].r.echo = outcome == OUTCOME_ERROR;
 	}
-	return json_pack("{s:s,s:i,s:i,s:i,s:[],s:o}", "t", "done", "id", 0,
-			 "rank", rank, "late_ns", 0, "facts", "results",
-			 results);
+	return json_pack("{s:s,s:[o]}", "t", "done", "reports",
+			 order_report_json(&report));
 }
 
 /** Two nodes of a rank each are at the first test. */

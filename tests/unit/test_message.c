@@ -139,14 +139,14 @@ static void what_does_not_fit_is_refused(void **state)
 		{ -1, MSG_TO_AGENT, "{\"t\":\"kill\",\"rank\":3.5}" },
 		{ -1, MSG_TO_AGENT, "{\"t\":\"kill\",\"rank\":-1}" },
 		{ -1, MSG_TO_AGENT, "{\"t\":\"kill\",\"rank\":9999999}" },
-		{ 1, MSG_FROM_WORKER,
-		  "{\"t\":\"done\",\"id\":1,\"rank\":0,\"results\":[],"
-		  "\"unfit\":null}" },
-		{ -1, MSG_FROM_WORKER,
-		  "{\"t\":\"done\",\"id\":1,\"rank\":0,\"results\":[],"
-		  "\"unfit\":1}" },
-		{ -1, MSG_FROM_WORKER,
-		  "{\"t\":\"done\",\"id\":1,\"rank\":0,\"results\":{}}" },
+		{ 1, MSG_FROM_WORKER, "{\"t\":\"done\",\"reports\":[\"80\"]}" },
+		{ -1, MSG_FROM_WORKER, "{\"t\":\"done\",\"reports\":{}}" },
+		{ -1, MSG_TO_AGENT, "{\"t\":\"task\",\"orders\":[0,0,0,0,0,0,0,0,"
+		  "0,0,0,0,0,0,0,0,0]}" },
+		{ 1, MSG_TO_AGENT, "{\"t\":\"welcome\",\"why\":\"\","
+		  "\"version\":null}" },
+		{ -1, MSG_TO_AGENT, "{\"t\":\"welcome\",\"why\":\"\","
+		  "\"version\":1}" },
 		{ 1, MSG_TO_COORDINATOR,
 		  "{\"t\":\"event\",\"event\":\"e\",\"detail\":\"\"}" },
 		{ -1, MSG_TO_COORDINATOR,

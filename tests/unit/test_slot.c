@@ -22,6 +22,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "probes/engine/agent/slot.h"
+#include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
 
@@ -61,7 +62,7 @@ static int be_worker(void)
 
 	setrlimit(RLIMIT_CORE, &no_core);
 	while (wire_fd_recv(&w, &msg, clock_now_ns() + WAIT_NS, NULL) == 1) {
-		json_int_t id = json_integer_value(json_object_get(msg, "id"));
+		int64_t id = message_int(msg, "id");
 
 		if (message_type(msg) == MSG_INIT) {
 			say(&w, message_new(MSG_READY, "{s:i,s:s,s:[]}", "rank",
@@ -74,9 +75,12 @@ static int be_worker(void)
 			}
 			raise(SIGKILL);
 		} else {
-			say(&w, message_new(MSG_DONE, "{s:I,s:i,s:[],s:b}",
-					    "id", id, "rank", 0, "results",
-					    "unfit", (int)(id % 2)));
+			const struct order_report r = {
+				.id = id, .unfit = id % 2,
+				.crashed = RECORD_NONE };
+
+			say(&w, message_new(MSG_DONE, "{s:[o]}", "reports",
+					    order_report_json(&r)));
 			if (id == 1) {
 				return 3;	/* 5 waits for a word */
 			}
@@ -130,10 +134,10 @@ static void await_state(struct bench *b, enum slot_state state)
 
 static void give(struct bench *b, int id)
 {
-	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s,s:i}", "id", id,
-				   "rank", 0, "nonce", "n", "budget_ns", 1);
+	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s}", "id", id,
+				   "rank", 0, "nonce", "n");
 
-	assert_true(slot_task(&b->slot, task, WAIT_NS));
+	assert_true(slot_task(&b->slot, task, id, "n", WAIT_NS));
 	json_decref(task);
 }
 
@@ -273,13 +277,13 @@ static void leaving_unfit_again_and_again_is(void **state)
 static void who_leaves_takes_no_task(void **state)
 {
 	struct bench *b = *state;
-	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s,s:i}", "id", 2,
-				   "rank", 0, "nonce", "n", "budget_ns", 1);
+	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s}", "id", 2,
+				   "rank", 0, "nonce", "n");
 
 	start(b);
 	give(b, 5);
 	await_state(b, SLOT_UNFIT);
-	assert_false(slot_task(&b->slot, task, WAIT_NS));
+	assert_false(slot_task(&b->slot, task, 2, "n", WAIT_NS));
 	slot_quit(&b->slot);
 	await_state(b, SLOT_DOWN);
 	json_decref(task);

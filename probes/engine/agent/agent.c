@@ -58,10 +58,8 @@ void agent_tell(struct agent *a, json_t *msg)
 	wire_send(&a->wire, msg);
 }
 
-static struct slot *slot_of_rank(struct agent *a, const json_t *msg)
+static struct slot *slot_of_rank(struct agent *a, int64_t rank)
 {
-	int64_t rank = message_int(msg, "rank");
-
 	for (int i = 0; i < a->n_slots; i++) {
 		if (a->slots[i].rank == rank) {
 			return &a->slots[i];
@@ -152,8 +150,14 @@ static void tell_pressure(struct agent *a, int64_t late_ns)
 
 static void slot_message(struct slot *s, json_t *msg)
 {
+	struct order_report r;
+
 	agent_tell(s->arg, json_incref(msg));
-	tell_pressure(s->arg, message_int(msg, "late_ns"));
+	if (message_type(msg) == MSG_DONE &&
+	    order_report_parse(slot_report(msg), &r, NULL) == 0) {
+		tell_pressure(s->arg, r.late_ns);
+		order_report_release(&r);
+	}
 }
 
 /* What this process needs for @workers, of which some may run. */
@@ -269,7 +273,7 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 			struct err *e)
 {
-	struct slot *s = slot_of_rank(a, worker);
+	struct slot *s = slot_of_rank(a, message_int(worker, "rank"));
 	json_t *init = worker_init(a, start, worker);
 	struct err why = { 0 };
 
@@ -340,42 +344,88 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	return 0;
 }
 
-/* The model is the workers: it answers at once. */
-static void ask_model(struct agent *a, const json_t *msg)
+/* The worker of @s (NULL: nobody) gets @msg, task number @id, or the
+ * coordinator hears that it cannot. */
+static void give_work(struct agent *a, struct slot *s, json_t *msg, int64_t id,
+		      int64_t rank, const char *nonce, int64_t budget_ns)
 {
-	json_t *answer = model_answer(a->model, msg);
-
-	if (answer != NULL) {
-		agent_tell(a, message_of(message_type(msg) == MSG_COLLECTIVE ?
-						 MSG_COLLECTIVE_DONE :
-						 MSG_DONE,
-					 answer));
-	}
-}
-
-static void give_task(struct agent *a, json_t *msg)
-{
-	struct slot *s = slot_of_rank(a, msg);
-
-	if (a->model != NULL) {
-		ask_model(a, msg);
-		return;
-	}
-	if (json_is_false(json_object_get(msg, "now")) && s != NULL &&
-	    (s->state == SLOT_IDLE || s->state == SLOT_BUSY)) {
-		slot_tell(s, msg);	/* only to begin: "go" will follow */
-		return;
-	}
-	if (s == NULL || !slot_task(s, msg, message_int(msg, "budget_ns"))) {
-		agent_tell(a, message_new(MSG_REFUSED, "{s:O,s:O}", "id",
-					  json_object_get(msg, "id"), "rank",
-					  json_object_get(msg, "rank")));
+	if (s == NULL || !slot_task(s, msg, id, nonce, budget_ns)) {
+		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:I}", "id",
+					  (json_int_t)id, "rank",
+					  (json_int_t)rank));
 		return;
 	}
 	for (int i = a->early.n - 1; i >= 0; i--) {
 		if (strcmp(a->early.conns[i].nonce, s->nonce) == 0) {
 			slot_conn(s, early_take(&a->early, i));
 		}
+	}
+}
+
+/* One of a message to several workers. */
+static void give_order(struct agent *a, const struct order *o, json_t *order)
+{
+	struct slot *s = slot_of_rank(a, o->rank);
+	json_t *msg = message_new(MSG_TASK, "{s:[O]}", "orders", order);
+
+	if (msg == NULL) {
+		return;
+	}
+	if (!o->now && s != NULL &&
+	    (s->state == SLOT_IDLE || s->state == SLOT_BUSY)) {
+		slot_tell(s, msg);	/* only to begin: "go" will follow */
+	} else {
+		give_work(a, s, msg, o->id, o->rank, o->nonce,
+			  order_budget_ns(&a->how));
+	}
+	json_decref(msg);
+}
+
+/* The model is the workers: it answers at once. */
+static void ask_model(struct agent *a, const struct order *o)
+{
+	json_t *report = model_report(a->model, o, &a->how);
+
+	if (report != NULL) {
+		agent_tell(a, message_new(MSG_DONE, "{s:[o]}", "reports",
+					  report));
+	}
+}
+
+static void take_orders(struct agent *a, const json_t *msg)
+{
+	struct order o;
+	json_t *order;
+	size_t i;
+
+	json_array_foreach(json_object_get(msg, "orders"), i, order) {
+		if (order_parse(order, &o, NULL) < 0) {
+			continue;	/* its deadline tells */
+		}
+		if (a->model != NULL) {
+			ask_model(a, &o);
+		} else {
+			give_order(a, &o, order);
+		}
+	}
+}
+
+/* "go" and "collective" name their worker. */
+static void pass_work(struct agent *a, struct slot *s, json_t *msg)
+{
+	bool collective = message_type(msg) == MSG_COLLECTIVE;
+	json_t *answer = NULL;
+
+	if (a->model == NULL) {
+		give_work(a, s, msg, message_int(msg, "id"),
+			  message_int(msg, "rank"), json_member(msg, "nonce"),
+			  collective ? message_int(msg, "budget_ns")
+				     : order_budget_ns(&a->how));
+	} else if (collective) {
+		answer = model_collective(a->model, msg);
+	}
+	if (answer != NULL) {
+		agent_tell(a, message_of(MSG_COLLECTIVE_DONE, answer));
 	}
 }
 
@@ -416,7 +466,11 @@ static void give_node_task(struct agent *a, const json_t *msg)
 static int do_start(struct agent *a, const json_t *msg, struct err *e)
 {
 	const json_t *model = json_object_get(msg, "model");
+	const json_t *how = json_object_get(msg, "how");
 
+	if (json_is_object(how) && order_how_parse(how, &a->how, e) < 0) {
+		return -1;
+	}
 	if (json_is_object(model)) {
 		model_free(a->model);
 		a->model = model_new(model, e);
@@ -448,13 +502,15 @@ static void take_welcome(struct agent *a, const json_t *msg)
 
 void agent_obey(struct agent *a, json_t *msg)
 {
-	struct slot *s = slot_of_rank(a, msg);
+	struct slot *s = slot_of_rank(a, message_int(msg, "rank"));
 
 	switch (message_type(msg)) {
 	case MSG_TASK:
+		take_orders(a, msg);
+		break;
 	case MSG_GO:
 	case MSG_COLLECTIVE:
-		give_task(a, msg);
+		pass_work(a, s, msg);
 		break;
 	case MSG_TICKET:
 	case MSG_CANCEL:

@@ -16,6 +16,7 @@
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/door.h"
 #include "probes/sim/model.h"
+#include "probes/transport/order.h"
 #include "probes/host/port.h"
 #include "probes/engine/agent/node_task.h"
 #include "probes/engine/agent/slot.h"
@@ -86,6 +87,7 @@ struct agent {
 		json_t *gpus;	/* what it says; facts */
 	} words;
 	struct model *model;	/* --transport=sim: ranks without workers */
+	struct order_how how;	/* of its tasks */
 	struct early early;
 	bool leaving;
 	int exit_code;

@@ -153,13 +153,13 @@ static void process_exited(uv_process_t *p, int64_t code, int signo)
 	uv_close((uv_handle_t *)p, process_closed);
 }
 
-static void worker_done(struct slot *s, const json_t *msg)
+static void work_done(struct slot *s, int64_t id, bool unfit)
 {
-	if (s->state == SLOT_BUSY && message_int(msg, "id") == s->task) {
+	if (s->state == SLOT_BUSY && id == s->task) {
 		s->state = SLOT_IDLE;
 		s->task = -1;
 	}
-	if (json_is_true(json_object_get(msg, "unfit"))) {
+	if (unfit) {
 		s->state = SLOT_UNFIT;
 		s->deadline_ns = clock_now_ns() + SLOT_GRACE_NS;
 	} else {
@@ -167,9 +167,15 @@ static void worker_done(struct slot *s, const json_t *msg)
 	}
 }
 
+const json_t *slot_report(const json_t *msg)
+{
+	return json_array_get(json_object_get(msg, "reports"), 0);
+}
+
 static void worker_said(void *arg, json_t *msg)
 {
 	struct slot *s = arg;
+	struct order_report r;
 
 	switch (message_type(msg)) {
 	case MSG_READY:
@@ -179,8 +185,13 @@ static void worker_said(void *arg, json_t *msg)
 		s->unusable = true;
 		break;
 	case MSG_DONE:
+		if (order_report_parse(slot_report(msg), &r, NULL) == 0) {
+			work_done(s, r.id, r.unfit);
+			order_report_release(&r);
+		}
+		break;
 	case MSG_COLLECTIVE_DONE:
-		worker_done(s, msg);
+		work_done(s, message_int(msg, "id"), false);
 		break;
 	default:
 		break;	/* for the coordinator alone */
@@ -279,15 +290,14 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	return 0;
 }
 
-bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns)
+bool slot_task(struct slot *s, json_t *msg, int64_t id, const char *nonce,
+	       int64_t budget_ns)
 {
-	const char *nonce = json_string_value(json_object_get(msg, "nonce"));
-
-	if (s->state != SLOT_IDLE || nonce == NULL) {
+	if (s->state != SLOT_IDLE) {
 		return false;
 	}
 	s->state = SLOT_BUSY;
-	s->task = message_int(msg, "id");
+	s->task = id;
 	STR_COPY(s->nonce, nonce);
 	s->budget_ns = budget_ns;
 	s->deadline_ns = clock_now_ns() + budget_ns + SLOT_GRACE_NS;

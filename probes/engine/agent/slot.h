@@ -99,8 +99,12 @@ void slot_renew(struct slot *s, json_t *init);
  *  worker itself would have; nothing where that is nothing.  0 or -1. */
 int slot_save_log(const struct slot *s, const struct slot_death *how,
 		  const char *dir, struct err *e);
-/** Give the worker task message @msg (borrowed); false: it cannot take it. */
-bool slot_task(struct slot *s, json_t *msg, int64_t budget_ns);
+/** Give the worker @msg (borrowed) about task @id, whose connections come by
+ *  @nonce; false: it cannot take it. */
+bool slot_task(struct slot *s, json_t *msg, int64_t id, const char *nonce,
+	       int64_t budget_ns);
+/** The one report of a "done" of a worker (borrowed); NULL. */
+const json_t *slot_report(const json_t *msg);
 /** Pass @msg (borrowed) on, when a worker is there. */
 void slot_tell(struct slot *s, json_t *msg);
 /** Pass a data connection on; it is closed here afterwards. */

@@ -208,7 +208,7 @@ void round_renew(struct collective_work *w)
 
 	w->opening = true;
 	w->round = false;
-	ranks_start(&w->ranks, &pass, w->variants[w->variant].env);
+	ranks_start(&w->ranks, &pass, w->variants[w->variant].env, NULL);
 }
 
 void round_call_off(struct collective_work *w)

@@ -29,7 +29,7 @@ static bool set_deadline(struct pairs_work *w)
 {
 	struct follow *f = &w->follow;
 	int64_t now = clock_now_ns();
-	int64_t one = w->setup_ns + w->task_ns + TASK_GRACE_NS +
+	int64_t one = order_budget_ns(&w->how) + TASK_GRACE_NS +
 		      pace_left_ns(&w->pace, now);
 	int64_t share = (int64_t)((double)(now - w->start_ns) * ASK_SHARE);
 

@@ -37,7 +37,7 @@ static void join_task(struct pairs_work *w, struct task *t)
 	}
 	a->stage = ACTIVE_JOINING;
 	a->start_ns = clock_now_ns();
-	a->deadline_ns = a->start_ns + w->setup_ns + TASK_GRACE_NS;
+	a->deadline_ns = a->start_ns + w->how.setup_ns + TASK_GRACE_NS;
 	clock_utc(a->start_utc);
 	w->n_joining++;
 	active_orders(w, a, false);

@@ -40,9 +40,9 @@ void pace_end(struct pairs_work *w, const struct active *a)
 	if (a->paid_B <= 0) {
 		return;
 	}
-	for (int i = 0; i < 2 * w->n_sizes; i++) {
+	for (int i = 0; i < 2 * w->how.n_sizes; i++) {
 		if (a->task.dirs & 1 << i % 2) {
-			bytes += sent_B(w, a, i % 2, w->sizes[i / 2]);
+			bytes += sent_B(w, a, i % 2, w->how.sizes[i / 2]);
 		}
 	}
 	pace_spend(&w->pace, clock_now_ns(), bytes - a->paid_B);

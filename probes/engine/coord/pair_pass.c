@@ -88,12 +88,12 @@ int pass_resume(struct pairs_work *w, struct err *e)
 	for (int i = 0; i < w->n_passes; i++) {
 		names[i] = w->passes[i].name;
 	}
-	if (before_check_plan(w->c->before, w->sizes, w->n_sizes, w->plan.cells,
-			      e) < 0) {
+	if (before_check_plan(w->c->before, w->how.sizes, w->how.n_sizes,
+			      w->plan.cells, e) < 0) {
 		return -1;
 	}
 	if (resume_init(&w->left, &w->grid, w->n_passes, names,
-			w->sizes[w->n_sizes - 1]) < 0) {
+			order_most_B(&w->how)) < 0) {
 		return err_set(e, ENOMEM, "no memory for the existing rows");
 	}
 	if (run_log_sift(w->c->log, take_row, keep_row, w, &left_out, e) < 0) {
@@ -188,7 +188,7 @@ static void renew_workers(struct pairs_work *w)
 		w->settings = ranks_settings(&w->ranks);
 	}
 	w->wave_ns = 0; /* their joins leave with them */
-	ranks_start(&w->ranks, pairs_pass(w), w->env);
+	ranks_start(&w->ranks, pairs_pass(w), w->env, &w->how);
 }
 
 void pass_next(struct pairs_work *w)
@@ -233,7 +233,7 @@ size_t pass_retries(struct pairs_work *w)
 {
 	struct slow_limit limits[PATH_CLASSES];
 
-	cells_mark_slow(w->cells, w->grid.n, w->sizes[w->n_sizes - 1], limits);
+	cells_mark_slow(w->cells, w->grid.n, order_most_B(&w->how), limits);
 	return retry_choose(&w->ranks.layout, &w->grid, w->cells,
 			    RETRY_BROKEN, &retry_ops, w) +
 	       retry_choose(&w->ranks.layout, &w->grid, w->cells,

@@ -50,7 +50,6 @@ static void drill_dir(struct pairs_work *w, const struct active *a, int rank,
 		drill_effect(&w->ranks.drill, &w->ranks.layout, src, dst,
 			     a->task.attempt, (uint64_t)w->c->spec.seed);
 
-	dir->slow_factor = 1;
 	if (rank == f.end) {
 		dir->drill = drill_act(f.kind);
 	}
@@ -85,24 +84,16 @@ static void fill_order(struct pairs_work *w, const struct active *a, int end,
 	STR_COPY(o->nonce, a->nonce);
 	o->rank = rank;
 	o->peer = active_rank(a, end == 0);
-	o->lead = end == 0;
 	o->seat = seat_of(a, end);
 	if (ticket != NULL) {
 		str_copy(o->ticket, sizeof(o->ticket), ticket);
 	}
-	o->setup_ns = w->setup_ns;
-	o->run_ns = w->task_ns;
-	memcpy(o->sizes, w->sizes, sizeof(o->sizes));
-	o->n_sizes = w->n_sizes;
-	o->iters = w->c->spec.iters;
-	o->warmup = w->c->spec.warmup;
-	o->check = w->c->spec.check;
 	for (int d = 0; d < 2; d++) {
 		int src = active_rank(a, d), dst = active_rank(a, !d);
 
 		o->dirs[d].wanted = (a->task.dirs & 1 << d) != 0;
-		o->dirs[d].sender = rank == src;
-		if (o->dirs[d].wanted) {
+		o->dirs[d].slow_factor = 1;
+		if (o->dirs[d].wanted && w->ranks.drill.n > 0) {
 			drill_dir(w, a, rank, src, dst, &o->dirs[d]);
 		}
 	}
@@ -179,27 +170,29 @@ void active_free(struct pairs_work *w, struct active *a)
 	free(a);
 }
 
-void active_orders(struct pairs_work *w, const struct active *a, bool now)
+static void send_order(struct pairs_work *w, const struct active *a, int end,
+		       bool now)
 {
 	struct order o;
 
+	fill_order(w, a, end, &o);
+	o.now = now;
+	ranks_send(&w->ranks, (int)o.rank,
+		   message_new(MSG_TASK, "{s:[o]}", "orders", order_json(&o)));
+}
+
+void active_orders(struct pairs_work *w, const struct active *a, bool now)
+{
+	/* of a model one agent answers for both */
+	int ends = ranks_model(&w->ranks) ? 1 : 2;
+
 	for (int mate = 0; mate < TASK_MATES; mate++) {
 		if (a->task.mates[mate] > 0) {
-			fill_order(w, a, 2 + mate, &o);
-			ranks_send(&w->ranks, (int)o.rank,
-				   message_of(MSG_TASK,
-					      order_json(&o, &w->how)));
+			send_order(w, a, 2 + mate, false);
 		}
 	}
-	for (int end = 0; end < 2; end++) {
-		fill_order(w, a, end, &o);
-		o.now = now;
-		ranks_send(&w->ranks, (int)o.rank,
-			   message_of(MSG_TASK,
-					      order_json(&o, &w->how)));
-		if (ranks_model(&w->ranks)) {
-			break;	/* one agent answers for both */
-		}
+	for (int end = 0; end < ends; end++) {
+		send_order(w, a, end, now);
 	}
 }
 
@@ -218,9 +211,8 @@ void active_go(struct pairs_work *w, const struct active *a)
 		int rank = active_rank(a, end);
 
 		ranks_send(&w->ranks, rank,
-			   message_new(MSG_GO, "{s:I,s:i,s:s,s:I}", "id",
-				     (json_int_t)a->task.id, "rank", rank,
-				     "nonce", a->nonce, "budget_ns",
-				     (json_int_t)(w->setup_ns + w->task_ns)));
+			   message_new(MSG_GO, "{s:I,s:i,s:s}", "id",
+				       (json_int_t)a->task.id, "rank", rank,
+				       "nonce", a->nonce));
 	}
 }

@@ -35,8 +35,7 @@ void relay_note(struct pairs_work *w, const struct active *a, int dir,
 		return;
 	}
 	if (o == OUTCOME_TIMEOUT && ranks_model(&w->ranks)) {
-		cost_ns = w->setup_ns + w->task_ns;	/* it is that of a
-							 * run */
+		cost_ns = order_budget_ns(&w->how); /* it is that of a run */
 	}
 	convict_hear(w->convict, active_rank(a, dir), active_rank(a, !dir), o,
 		     cost_ns / (both ? 2 : 1));
@@ -51,7 +50,7 @@ static int64_t spare_ns(const struct pairs_work *w)
 	double one_ns = (double)(clock_now_ns() - w->start_ns) / (double)done;
 
 	return (int64_t)fmax(one_ns * CONVICT_SHARE * (double)w->plan.n,
-			     (double)(w->setup_ns + w->task_ns));
+			     (double)order_budget_ns(&w->how));
 }
 
 uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)

@@ -75,7 +75,7 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 	if (pairs_pass(w) != &w->passes[0] || cell == &w->cells[w->grid.n] ||
 	    !cells_decides((struct cell_say){.attempt = r->attempt,
 					     .outcome = r->outcome},
-			   r->size_B == w->sizes[w->n_sizes - 1],
+			   r->size_B == order_most_B(&w->how),
 			   (struct cell_say){.attempt = cell->attempt,
 					     .outcome = cell->outcome})) {
 		return;
@@ -117,7 +117,7 @@ void rows_leave_out(struct pairs_work *w, const struct task *t, enum outcome o,
 			continue;
 		}
 		row_init(w, &r, src, dst, t->attempt);
-		r.size_B = w->sizes[w->n_sizes - 1];
+		r.size_B = order_most_B(&w->how);
 		r.outcome = o;
 		STR_COPY(r.code, code);
 		STR_COPY(r.detail, detail);
@@ -442,7 +442,7 @@ void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 	} else {
 		merge_row(w, &r, said[src_end], said[!src_end]);
 	}
-	if (size == w->sizes[w->n_sizes - 1]) {
+	if (size == order_most_B(&w->how)) {
 		relay_note(w, a, dir, r.outcome);
 	}
 	write_row(w, &r);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
 #include "probes/engine/agent/slot.h"
 #include "probes/engine/net/message.h"
 
@@ -40,7 +39,7 @@ void task_start(struct pairs_work *w, const struct task *next)
 	a->start_ns = clock_now_ns();
 	/* agents give as much again to workers that had no CPU */
 	a->deadline_ns =
-		a->start_ns + 2 * (w->setup_ns + w->task_ns) + TASK_GRACE_NS;
+		a->start_ns + 2 * order_budget_ns(&w->how) + TASK_GRACE_NS;
 	a->late_ns = rows_late_ns(w, a);
 	clock_utc(a->start_utc);
 	w->at_work[t->a] = w->at_work[t->b] = a;
@@ -81,8 +80,8 @@ static void finish_task(struct pairs_work *w, struct active *a)
 	uint8_t known = a->refused ? 0 : rows_dirs_known(a);
 
 	for (int d = 0; d < 2; d++) {
-		for (int i = 0; known & 1 << d && i < w->n_sizes; i++) {
-			rows_finish_cell(w, a, d, w->sizes[i]);
+		for (int i = 0; known & 1 << d && i < w->how.n_sizes; i++) {
+			rows_finish_cell(w, a, d, w->how.sizes[i]);
 		}
 	}
 	w->c->tasks_done++;
@@ -207,47 +206,41 @@ static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
 	return a->ends[*end].in ? NULL : a;
 }
 
-static void task_done(struct pairs_work *w, int rank, int64_t id,
-		      const json_t *msg)
+/* Take the results of @r; did a direction fail? */
+static bool take_results(struct active_end *end, struct order_report *r)
 {
-	json_t *results = json_object_get(msg, "results"), *result;
-	struct active *a;
-	int64_t crashed = -1; /* only a model says so in its report */
 	bool failed = false;
-	int which;
-	size_t i;
 
-	ranks_learn(&w->ranks, rank, json_object_get(msg, "facts"));
-	json_opt_int(msg, "crashed", 0, INT32_MAX, &crashed, NULL);
-	if (json_is_true(json_object_get(msg, "unfit")) &&
-	    w->ranks.all[rank].state == RANK_READY) {
+	end->results = r->results;
+	end->n = r->n;
+	r->results = NULL;
+	for (int i = 0; i < end->n; i++) {
+		enum outcome o = end->results[i].r.outcome;
+
+		failed = failed || o == OUTCOME_ERROR || o == OUTCOME_TIMEOUT;
+	}
+	return failed;
+}
+
+static void task_done(struct pairs_work *w, int rank, struct order_report *r)
+{
+	struct active *a;
+	int which;
+
+	if (r->unfit && w->ranks.all[rank].state == RANK_READY) {
 		w->ranks.all[rank].state = RANK_OPENING; /* another will come */
 		queue_ready(w, rank, false);
 	}
-	a = active_of(w, rank, id, &which);
+	a = active_of(w, rank, r->id, &which);
 	if (a == NULL) {
 		return;
 	}
-	a->ends[which].late_ns = message_int(msg, "late_ns");
-	a->ends[which].results = calloc(json_array_size(results) + 1,
-					sizeof(struct order_result));
-	json_array_foreach(results, i, result)
-	{
-		struct active_end *end = &a->ends[which];
-		struct order_result *r = &end->results[end->n];
-
-		if (end->results != NULL &&
-		    order_result_parse(result, r, NULL) == 0) {
-			end->n++;
-			failed = failed || r->r.outcome == OUTCOME_ERROR ||
-				 r->r.outcome == OUTCOME_TIMEOUT;
-		}
-	}
-	task_end_in(w, a, which, failed);
-	if (crashed >= 0 && crashed < w->ranks.layout.n_ranks &&
-	    ++w->ranks.all[crashed].deaths >= SLOT_LIVES) {
-		ranks_out(&w->ranks, (int)crashed, RANK_RETIRED, "rank_retired",
-			  "its worker died twice");
+	a->ends[which].late_ns = r->late_ns;
+	task_end_in(w, a, which, take_results(&a->ends[which], r));
+	if (r->crashed >= 0 && r->crashed < w->ranks.layout.n_ranks &&
+	    ++w->ranks.all[r->crashed].deaths >= SLOT_LIVES) {
+		ranks_out(&w->ranks, (int)r->crashed, RANK_RETIRED,
+			  "rank_retired", "its worker died twice");
 	}
 }
 
@@ -274,17 +267,12 @@ static void pass_ticket(struct pairs_work *w, const struct active *a, int end,
 	}
 }
 
-/* What @rank was to relay for cannot be tested: why, says @msg. */
+/* What @rank was to relay for cannot be tested: why, says @r. */
 static void relay_failed(struct pairs_work *w, struct active *a, int rank,
-			 const json_t *msg)
+			 const struct order_report *r)
 {
-	json_t *results = json_object_get(msg, "results");
-	struct order_result said;
-	const char *why = "";
+	const char *why = r->n > 0 ? r->results[0].r.detail : "";
 
-	if (order_result_parse(json_array_get(results, 0), &said, NULL) == 0) {
-		why = said.r.detail;
-	}
 	active_cancel(w, a);
 	for (int end = 0; end < 2; end++) {
 		a->ends[end].in = a->ends[end].died = true;
@@ -296,6 +284,18 @@ static void relay_failed(struct pairs_work *w, struct active *a, int rank,
 	finish_task(w, a);
 }
 
+static void rank_reports(void *work, int rank, struct order_report *r)
+{
+	struct pairs_work *w = work;
+	struct active *a = relay_find(w, rank, r->id);
+
+	if (a == NULL) {
+		task_done(w, rank, r);
+	} else if (a->stage == ACTIVE_JOINING) {
+		relay_failed(w, a, rank, r);
+	}
+}
+
 static void rank_said(void *work, int rank, const json_t *msg)
 {
 	struct pairs_work *w = work;
@@ -304,19 +304,9 @@ static void rank_said(void *work, int rank, const json_t *msg)
 	struct active *a;
 	int end;
 
-	a = relay_find(w, rank, id);
-	if (a != NULL) {
-		/* one that joins says so too; it comes to a test without */
-		if (type == MSG_DONE && a->stage == ACTIVE_JOINING) {
-			relay_failed(w, a, rank, msg);
-		}
-		return;
-	}
-	if (type == MSG_DONE) {
-		task_done(w, rank, id, msg);
-		return;
-	}
-	a = active_of(w, rank, id, &end);
+	/* one that relays joins too; it comes to a test without */
+	a = relay_find(w, rank, id) == NULL ? active_of(w, rank, id, &end)
+					    : NULL;
 	if (a == NULL) {
 		return;
 	}
@@ -389,5 +379,6 @@ const struct ranks_events task_events = {
 	.ready = rank_ready,
 	.ended = rank_ended,
 	.out = rank_out,
+	.report = rank_reports,
 	.said = rank_said,
 };

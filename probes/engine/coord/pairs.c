@@ -27,12 +27,15 @@ static int make_sizes(struct pairs_work *w, struct err *e)
 {
 	int64_t size = (int64_t)w->ranks.ops->default_size_bytes;
 
-	w->n_sizes = spec_sizes(&w->c->spec, size, size, w->sizes);
-	if (w->n_sizes < 0) {
+	w->how.n_sizes = spec_sizes(&w->c->spec, size, size, w->how.sizes);
+	if (w->how.n_sizes < 0) {
 		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
 	}
-	w->setup_ns = w->ranks.ops->setup_timeout_ns;
-	w->task_ns = plan_task_ns(&w->c->spec, w->ranks.ops);
+	w->how.setup_ns = w->ranks.ops->setup_timeout_ns;
+	w->how.run_ns = plan_task_ns(&w->c->spec, w->ranks.ops);
+	w->how.iters = w->c->spec.iters;
+	w->how.warmup = w->c->spec.warmup;
+	w->how.check = w->c->spec.check;
 	return 0;
 }
 
@@ -160,7 +163,7 @@ static bool find_more(struct pairs_work *w)
 	if (w->c->phase == COORD_RUN && w->stage == PAIRS_FIRST) {
 		int64_t share =
 			(int64_t)((double)(now - w->start_ns) * RETRY_SHARE);
-		int64_t one = w->setup_ns + w->task_ns +
+		int64_t one = order_budget_ns(&w->how) +
 			      pace_left_ns(&w->pace, now);
 
 		/* time for at least one attempt, however short the run */
@@ -298,7 +301,7 @@ static int pairs_start(struct coord *c, struct err *e)
 		      "%s, %d nodes, %d ranks, %zu tests", w->ranks.ops->name,
 		      w->ranks.layout.n_nodes, w->ranks.layout.n_ranks,
 		      w->plan.cells);
-	ranks_start(&w->ranks, pairs_pass(w), w->env);
+	ranks_start(&w->ranks, pairs_pass(w), w->env, &w->how);
 	pass_settle_ranks(w);
 	return 0;
 }
@@ -405,7 +408,8 @@ static void pairs_put_plan(void *work, json_t *run)
 	if (is_misfit(w) || w->ranks.layout.n_ranks == 0) {
 		return;		/* stopped before there was one */
 	}
-	ranks_put_plan(&w->ranks, run, w->sizes, w->n_sizes, w->settings);
+	ranks_put_plan(&w->ranks, run, w->how.sizes, w->how.n_sizes,
+		       w->settings);
 	json_object_set_new(run, "schedule", json_string(w->passes[0].name));
 	if (w->n_passes > 1) {
 		/* cells are of that schedule; the ratio is of this pass to it
@@ -417,9 +421,9 @@ static void pairs_put_plan(void *work, json_t *run)
 						   w->c->spec.contrast),
 				  "pass", w->passes[1].name));
 	}
-	if (w->n_sizes > 0) {
+	if (w->how.n_sizes > 0) {
 		json_object_set_new(run, "size_B",
-				    json_integer(w->sizes[w->n_sizes - 1]));
+				    json_integer(order_most_B(&w->how)));
 	}
 	json_object_set_new(run, "planned", planned_json(w));
 	if (w->follow.round > 0) {
@@ -441,7 +445,6 @@ static void pairs_end(void *work)
 	follow_release(w);
 	convict_free(w->convict);
 	json_decref(w->env);
-	json_decref(w->how);
 	json_decref(w->settings);
 	dispatch_free(w->dispatch);
 	dispatch_free(w->waiting);

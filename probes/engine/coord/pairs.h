@@ -92,15 +92,12 @@ struct pairs_work {
 	struct plan plan;
 	struct pass passes[PASS_MAX];
 	int n_passes, pass; /* all, and the number of the one under way */
-	int64_t sizes[SPEC_MAX_SIZES];
-	int n_sizes;
-	int64_t setup_ns, task_ns;
+	struct order_how how; /* of all tasks */
 	struct follow follow;
 	struct resume left; /* by an earlier part of the run */
 	bool fits;	    /* that can be gone on with */
 	size_t looked_at;   /* of its rows */
 	json_t *env;	    /* that workers set, for --nccl-lib */
-	json_t *how;	    /* order_json() */
 	json_t *settings;   /* of the workers of the first pass, once they
 			     * have given way to others */
 	struct dispatch *dispatch; /* tasks that may run */

@@ -74,7 +74,8 @@ static void renew(struct ranks *r, enum rank_state from, enum rank_state to)
 	}
 }
 
-void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
+void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
+		 const struct order_how *how)
 {
 	struct coord *c = r->c;
 	const json_t *run = c->log->run;
@@ -101,13 +102,15 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env)
 					   p);
 		}
 		msg = message_new(MSG_START,
-				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?,s:s?}",
+				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?,s:o?,s:s?}",
 				  "transport", r->ops->name, "node", node,
 				  "pretend", ranks_pretend(r), "open_ns",
 				  (json_int_t)r->ops->open_timeout_ns,
 				  "options", spec_json(&spec), "workers",
 				  workers,
-				  "env", env, "model", model, "reached",
+				  "env", env, "how",
+				  how != NULL ? order_how_json(how) : NULL,
+				  "model", model, "reached",
 				  a->beside ? reached : NULL);
 		agents_send(a, msg);
 	}
@@ -277,12 +280,42 @@ static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
 	ranks_out(r, rank, RANK_UNUSABLE, code, detail);
 }
 
+static bool is_rank_of(const struct ranks *r, int64_t rank,
+		       const struct coord_agent *a)
+{
+	return rank >= 0 && rank < r->layout.n_ranks && r->all[rank].agent == a;
+}
+
+static void hear_reports(struct ranks *r, const struct coord_agent *a,
+			 const json_t *reports)
+{
+	struct order_report report;
+	json_t *v;
+	size_t i;
+
+	json_array_foreach(reports, i, v) {
+		if (order_report_parse(v, &report, NULL) < 0) {
+			continue;	/* its deadline tells */
+		}
+		if (is_rank_of(r, report.rank, a) &&
+		    r->events->report != NULL) {
+			ranks_learn(r, (int)report.rank, report.facts);
+			r->events->report(r, (int)report.rank, &report);
+		}
+		order_report_release(&report);
+	}
+}
+
 void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct ranks *r = work;
 	int64_t rank = message_int(msg, "rank");
 
-	if (rank < 0 || rank >= r->layout.n_ranks || r->all[rank].agent != a) {
+	if (message_type(msg) == MSG_DONE) {
+		hear_reports(r, a, json_object_get(msg, "reports"));
+		return;
+	}
+	if (!is_rank_of(r, rank, a)) {
 		return;
 	}
 	switch (message_type(msg)) {

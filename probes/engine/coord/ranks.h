@@ -15,6 +15,7 @@
 #include "probes/plan/pass.h"
 #include "probes/plan/port_slots.h"
 #include "probes/plan/rails.h"
+#include "probes/transport/order.h"
 #include "probes/transport/xport.h"
 
 enum rank_state {
@@ -54,6 +55,9 @@ struct ranks_events {
 		      const struct xport_result *how);
 	/** It is out from now on. */
 	void (*out)(void *work, int rank, const char *code, const char *detail);
+	/** One end of a task, whose results may be taken; NULL: of work that
+	 *  is none. */
+	void (*report)(void *work, int rank, struct order_report *r);
 	/** Any other message about it. */
 	void (*said)(void *work, int rank, const json_t *msg);
 };
@@ -136,9 +140,11 @@ bool ranks_pretend(const struct ranks *r);
 bool ranks_share_machine(const struct ranks *r);
 /** Is each node of the model a machine that was recorded? */
 bool ranks_recorded(const struct ranks *r);
-/** Tell the agents which workers to start, or to start afresh, for @p and with
- *  the environment @env (NULL: as it is). */
-void ranks_start(struct ranks *r, const struct pass *p, json_t *env);
+/** Tell the agents which workers to start, or to start afresh, for @p, with
+ *  the environment @env (NULL: as it is), and for tasks by @how (NULL: it is
+ *  none that they are started for). */
+void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
+		 const struct order_how *how);
 /** @msg to the agent of @rank, if that still listens; takes the reference. */
 void ranks_send(struct ranks *r, int rank, json_t *msg);
 /** ... a message that only names the task @id, or no task: -1. */

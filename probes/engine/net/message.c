@@ -40,13 +40,16 @@
 #define DETAIL TEXT("detail", TEXT_MAX, "reason, in words")
 #define LATE \
 	OPTIONAL_INT("late_ns", 0, WEEK_NS, "that the sender did not run")
-#define BUDGET INT("budget_ns", 0, 2 * WEEK_NS, "for the whole task")
 #define OPTIONS OBJECT("options", "as in run.json")
 #define ENV OPTIONAL_OBJECT("env", "variables that workers set")
 #define TRANSPORT TEXT("transport", 15, "name of the transport")
 #define NODE TEXT("node", 63, "name of the node")
 #define VERSION \
 	OPTIONAL_TEXT("version", 63, "of gpucheck; older ones do not say it")
+#define HOW \
+	OPTIONAL_OBJECT("how", "the same in all tasks of a run: sizes " \
+		"(bytes, increasing), iters (per size) and warmup, check (compare " \
+		"the data), setup_ns (to join), run_ns (to measure)")
 #define PRETEND BOOL("pretend", "one machine is several nodes")
 #define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "to open the transport")
 #define ROWS ARRAY("rows", 0, "lines of results.csv")
@@ -98,7 +101,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
 		ARRAY("workers", SPEC_MAX_GPUS,
 			"rank, local_rank and part of each"),
-		ENV,
+		ENV, HOW,
 		OPTIONAL_TEXT("reached", 63, "the address of its node by which "
 			"others have come to the coordinator there"),
 		OPTIONAL_OBJECT("model",
@@ -108,7 +111,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		.fields = { RANK,
 		INT("local_rank", 0, INT32_MAX, "number of its GPU or port"),
 		TEXT("part", 255, "its HCA port"),
-		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV,
+		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV, HOW,
 		TEXT("token", 256, "key for data connections"),
 		TEXT("run", 32, "the run's nonce, hex"),
 		TEXT("data_addr", 255, "where its agent accepts them"),
@@ -125,23 +128,18 @@ const struct message messages[MESSAGE_TYPES] = {
 		.fields = {
 		RANK, CODE, DETAIL } },
 	[MSG_TASK] = { .name = "task", .ways = MSG_PASSED_DOWN,
-		.what = "Connect to another rank, and measure.",
+		.list = "orders",
+		.what = "Connect to other ranks, and measure.",
 		.fields = {
-		ID, RANK, NONCE,
-		BUDGET,
-		BOOL("now", "measure; otherwise join and wait for go"),
-		OBJECT("how", "the same in all tasks of a run: sizes (bytes, "
-			"increasing), iters (per size) and warmup, check "
-			"(compare the data), setup_ns (to join), run_ns (to "
-			"measure)"),
-		ARRAY("pair", 6, "peer (the other rank), lead (this end makes "
-			"the ticket), me (its place in the communicator; from "
-			"2 on it only relays), attempt (1: the first), ranks "
-			"(of the communicator, 2), ticket (of the lead; empty: "
-			"sent later)" PLACES),
-		ARRAY("dirs", 2, "per direction: null, or send, drill (0), "
-			"factor (1)" PLACES)
-		} },
+		ARRAY("orders", MESSAGE_LIST, "of each task a text, CBOR in hex; "
+			"by place: rank, id, nonce (hex), peer (the other rank), me (place in "
+			"the communicator; 0 makes the ticket and sends in the "
+			"first direction; from 2 on it only relays), now "
+			"(measure; otherwise join and wait for go), attempt "
+			"(1: the first), ticket (empty: sent later), ranks (of "
+			"the communicator, 2), wanted (true) per direction, "
+			"drill (0) per direction, factor (1) per direction"
+			PLACES) } },
 	[MSG_TICKET] = { .name = "ticket",
 			 .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
 		.what = "How to connect to the other end of a task.",
@@ -154,8 +152,7 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_GO] = { .name = "go", .ways = MSG_PASSED_DOWN,
 		.what = "Measure the pair that has joined.",
 		.fields = {
-		ID, RANK, NONCE,
-		BUDGET } },
+		ID, RANK, NONCE } },
 	[MSG_CANCEL] = { .name = "cancel", .ways = MSG_PASSED_DOWN,
 		.what = "Cancel the task.",
 		.fields = { ID, RANK } },
@@ -163,20 +160,19 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "Close the pairs that are measured.",
 		.fields = { RANK } },
 	[MSG_DONE] = { .name = "done", .ways = MSG_PASSED_UP,
-		.what = "The end of a task.",
+		.list = "reports",
+		.what = "The end of tasks.",
 		.fields = {
-		ID, RANK,
-		ARRAY("results", 128, "per direction and size: dir, size_B, "
+		ARRAY("reports", MESSAGE_LIST, "of each task a text, CBOR in "
+			"hex; by place: rank, id, results (how many follow), "
+			"late_ns (that the sender did not run), "
+			"unfit (the worker ends and is replaced), crashed "
+			"(rank of a model that crashed), facts (lines of "
+			"facts.csv, found out meanwhile); behind that per "
+			"direction and size: dir, size_B, "
 			"outcome, iters, bw_GB_s, bw_min_GB_s, bw_max_GB_s, "
 			"lat_us, lat_p99_us, wrong, path, nic, code, detail, "
-			"echo; null: not measured" PLACES),
-		OPTIONAL_BOOL("unfit",
-			"the worker ends and is replaced"),
-		LATE,
-		FIELD("facts", FIELD_ARRAY, true, 0, 64,
-			"lines of facts.csv, found out meanwhile"),
-		OPTIONAL_INT("crashed", 0, RANKS_MAX,
-			"rank of a model that crashed") } },
+			"echo; null: not measured" PLACES) } },
 	[MSG_COLLECTIVE] = { .name = "collective", .ways = MSG_PASSED_DOWN,
 		.what = "A step of a collective of many ranks.",
 		.fields = {

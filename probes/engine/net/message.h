@@ -82,11 +82,16 @@ struct message {
 	const char *name;	/* the member "t" */
 	unsigned ways;
 	bool plain;		/* travels as JSON, between all versions */
+	const char *list;	/* its only field, an array: those of several
+				 * that leave together become one message */
 	const char *what;
 	struct message_field fields[32];
 };
 
 extern const struct message messages[MESSAGE_TYPES];
+
+/** Entries of such a list. */
+#define MESSAGE_LIST 16
 
 /**
  * A message of type @type with members as json_pack() has them, "{s:i,...}", or

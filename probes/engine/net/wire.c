@@ -139,6 +139,7 @@ static void wire_handle_closed(uv_handle_t *h)
 		return;
 	}
 	wire_buf_release(&w->in);
+	json_decref(w->list);
 	str_release(&w->out);
 	str_release(&w->plain);
 	seal_release(&w->seal);
@@ -281,10 +282,35 @@ static void wire_try(struct wire *w)
 	}
 }
 
+/* Behind what is written: a list that nobody adds to any more. */
+static void write_list(struct wire *w)
+{
+	json_t *msg = w->list;
+
+	w->list = NULL;
+	if (msg != NULL &&
+	    wire_frame(msg, w->sealed ? &w->plain : &w->out) < 0) {
+		w->out.failed = true;
+	}
+	json_decref(msg);
+}
+
+/* Is @msg, a list, put into the one that waits? */
+static bool add_to_list(struct wire *w, const json_t *msg, const char *list)
+{
+	json_t *have = json_object_get(w->list, list);
+	json_t *more = json_object_get(msg, list);
+
+	return have != NULL &&
+	       json_array_size(have) + json_array_size(more) <= MESSAGE_LIST &&
+	       json_array_extend(have, more) == 0;
+}
+
 static void wire_prepare(uv_prepare_t *p)
 {
 	struct wire *w = p->data;
 
+	write_list(w);
 	if (w->plain.len > 0 && !w->closing) {
 		seal_put(&w->seal, &w->plain, &w->out);
 		str_reset(&w->plain);
@@ -322,17 +348,30 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 	uv_read_start(stream, wire_alloc, wire_read);
 }
 
+/* Queue @msg (reference stolen); false: it does not leave. */
 static bool wire_queue(struct wire *w, json_t *msg)
 {
-	bool open = wire_is_open(w) && !w->closing;
-	bool ok = open && msg != NULL &&
-		  wire_frame(msg, w->sealed ? &w->plain : &w->out) == 0;
+	enum message_type type = message_type(msg);
+	const char *list = type < MESSAGE_TYPES ? messages[type].list : NULL;
 
-	json_decref(msg);
-	if (open && !ok) {
-		wire_close(w, "cannot build a message");
+	if (!wire_is_open(w) || w->closing) {
+		json_decref(msg);
+		return false;
 	}
-	return ok;
+	if (list != NULL && add_to_list(w, msg, list)) {
+		json_decref(msg);
+		return true;
+	}
+	write_list(w);
+	w->list = msg;
+	if (list == NULL) {
+		write_list(w);
+	}
+	if (msg == NULL || w->out.failed) {
+		wire_close(w, "cannot build a message");
+		return false;
+	}
+	return true;
 }
 
 void wire_send(struct wire *w, json_t *msg)

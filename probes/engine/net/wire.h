@@ -60,6 +60,8 @@ struct wire {
 	uv_prepare_t prepare;	/* sends what one loop turn has queued */
 	enum message_way way;	/* that messages come by */
 	struct wire_buf in;
+	json_t *list;		/* message that others may be put into: not
+				 * written yet */
 	struct str out;
 	bool sealed;
 	struct str plain;	/* waits to be sealed, with the others of
@@ -90,7 +92,8 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 /** Has it been opened, and not been freed since?  False of a zeroed one. */
 bool wire_is_open(const struct wire *w);
 /** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
- *  where the wire is not open, or closing. */
+ *  where the wire is not open, or closing.  Those of one turn of the loop leave
+ *  together; messages that are lists, one after the other, as one. */
 void wire_send(struct wire *w, json_t *msg);
 /** The beat of every second.  Of who was silent for @silence_ns the node is
  *  asked: where it answers, it is waited for three times as long, else closed

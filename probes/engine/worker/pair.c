@@ -15,12 +15,11 @@
 #include "lib/data/json.h"
 #include "lib/data/pattern.h"
 
-static void add_result(json_t *results, int dir, int64_t size,
+static void add_result(struct process *w, int dir, int64_t size,
 		       const struct xport_result *r)
 {
-	struct order_result o = { .dir = dir, .size_B = size, .r = *r };
-
-	json_array_append_new(results, order_result_json(&o));
+	w->results[w->n_results++] =
+		(struct order_result){ .dir = dir, .size_B = size, .r = *r };
 }
 
 static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
@@ -136,7 +135,7 @@ static struct xport_link *begin_and_meet(struct process *w, struct order *o,
 static struct xport_link *join(struct process *w, struct order *o,
 			       struct xport_result *r)
 {
-	int64_t deadline = clock_now_ns() + o->setup_ns;
+	int64_t deadline = clock_now_ns() + w->how.setup_ns;
 	struct err e = { 0 };
 
 	if (w->ops->offer != NULL) {
@@ -180,7 +179,7 @@ void worker_crash(struct process *w)
  * broke it decides the sizes above as well.
  */
 static bool run_dir(struct process *w, const struct order *o, int d,
-		    struct xport_link *l, int64_t deadline_ns, json_t *results)
+		    struct xport_link *l, int64_t deadline_ns)
 {
 	const struct order_dir *dir = &o->dirs[d];
 	struct xport_result r;
@@ -189,15 +188,15 @@ static bool run_dir(struct process *w, const struct order *o, int d,
 	if (dir->drill == XPORT_DRILL_CRASH) {
 		worker_crash(w);
 	}
-	for (int i = 0; i < o->n_sizes; i++) {
+	for (int i = 0; i < w->how.n_sizes; i++) {
 		struct xport_cell c = {
 			.sender = dir->sender,
 			.bidi = w->spec.bidi,
-			.size_bytes = (uint64_t)o->sizes[i],
-			.iters = (int)o->iters,
-			.warmup = (int)o->warmup,
-			.check = o->check,
-			.latency = i == o->n_sizes - 1,
+			.size_bytes = (uint64_t)w->how.sizes[i],
+			.iters = (int)w->how.iters,
+			.warmup = (int)w->how.warmup,
+			.check = w->how.check,
+			.latency = i == w->how.n_sizes - 1,
 			.pattern_seed = pattern_seed(o->nonce, d),
 			.drill = dir->drill,
 			.slow_factor = dir->slow_factor,
@@ -207,25 +206,22 @@ static bool run_dir(struct process *w, const struct order *o, int d,
 			xport_result_init(&r);
 			alive = w->ops->run(l, &c, deadline_ns, &r);
 		}
-		add_result(results, d, o->sizes[i], &r);
+		add_result(w, d, w->how.sizes[i], &r);
 	}
 	return alive;
 }
 
 /* Both directions over a pair that stands. */
-static json_t *measure(struct process *w, const struct order *o,
-		       struct xport_link *l)
+static void measure(struct process *w, const struct order *o,
+		    struct xport_link *l)
 {
-	int64_t deadline = clock_now_ns() + o->run_ns;
-	json_t *results = json_array();
+	int64_t deadline = clock_now_ns() + w->how.run_ns;
 
 	for (int d = 0; d < 2; d++) {
-		if (o->dirs[d].wanted &&
-		    !run_dir(w, o, d, l, deadline, results)) {
+		if (o->dirs[d].wanted && !run_dir(w, o, d, l, deadline)) {
 			break;
 		}
 	}
-	return results;
 }
 
 static void begin_task(struct process *w, const struct order *o)
@@ -239,23 +235,28 @@ static void begin_task(struct process *w, const struct order *o)
 		       sizeof(w->log));
 }
 
-static int report(struct process *w, const struct order *o, json_t *results,
-		  struct err *e)
+static int report(struct process *w, const struct order *o, struct err *e)
 {
 	bool fit = w->ops->fit == NULL || w->ops->fit(w->x);
-	json_t *facts = w->as.facts;
+	const struct order_report r = {
+		.rank = o->rank,
+		.id = o->id,
+		.late_ns = late_waited_ns(getpid()) - w->waited_ns,
+		.unfit = !fit,
+		.crashed = RECORD_NONE,
+		.facts = w->as.facts,
+		.results = w->results,
+		.n = w->n_results,
+	};
 	int rc;
 
 	w->task = -1;
-	w->as.facts = NULL;
 	worker_step(&w->as, "%s", fit ? "idle" : "ending, the GPU is unusable");
-	rc = worker_tell(w,
-			 message_new(MSG_DONE, "{s:I,s:I,s:o,s:b,s:I,s:o*}",
-				     "id", o->id, "rank", o->rank, "results",
-				     results, "unfit", !fit, "late_ns",
-				     late_waited_ns(getpid()) - w->waited_ns,
-				     "facts", facts),
-			 e);
+	rc = worker_tell(w, message_new(MSG_DONE, "{s:[o]}", "reports",
+					order_report_json(&r)), e);
+	w->n_results = 0;
+	json_decref(w->as.facts);
+	w->as.facts = NULL;
 	return fit ? rc : err_set(e, EIO, "an error has made the worker "
 					  "unusable");
 }
@@ -264,14 +265,12 @@ static int report(struct process *w, const struct order *o, json_t *results,
 static int report_failure(struct process *w, const struct order *o,
 			  const struct xport_result *r, struct err *e)
 {
-	json_t *results = json_array();
-
 	for (int d = 0; d < 2; d++) {
-		for (int i = 0; o->dirs[d].wanted && i < o->n_sizes; i++) {
-			add_result(results, d, o->sizes[i], r);
+		for (int i = 0; o->dirs[d].wanted && i < w->how.n_sizes; i++) {
+			add_result(w, d, w->how.sizes[i], r);
 		}
 	}
-	return report(w, o, results, e);
+	return report(w, o, e);
 }
 
 /* This end plays dead: it does not even join. */
@@ -292,7 +291,6 @@ static int do_now(struct process *w, struct order *o, struct err *e)
 {
 	struct xport_link *l;
 	struct xport_result r;
-	json_t *results;
 
 	begin_task(w, o);
 	if (drilled(o, XPORT_DRILL_CRASH)) {
@@ -303,9 +301,9 @@ static int do_now(struct process *w, struct order *o, struct err *e)
 	if (l == NULL) {
 		return report_failure(w, o, &r, e);
 	}
-	results = measure(w, o, l);
+	measure(w, o, l);
 	w->ops->close(l);
-	return report(w, o, results, e);
+	return report(w, o, e);
 }
 
 /* ---- joins ahead of time ------------------------------------------------ */
@@ -416,7 +414,7 @@ static int do_begin(struct process *w, const struct order *o, struct err *e)
 		return err_set(e, ENOMEM, "too many pairs are open");
 	}
 	p->o = *o;
-	p->deadline_ns = clock_now_ns() + o->setup_ns;
+	p->deadline_ns = clock_now_ns() + w->how.setup_ns;
 	w->pending[w->n_pending++] = p;
 	if (!o->lead && o->ticket[0] == '\0') {
 		return 0;
@@ -435,19 +433,18 @@ static int pending_go(struct process *w, int i, struct err *e)
 	struct pending *p = w->pending[i];
 	struct order o = p->o;
 	struct xport_result r;
-	json_t *results;
 
 	begin_task(w, &o);
 	xport_result_init(&r);
 	if (drilled(&o, XPORT_DRILL_CRASH)) {
 		worker_crash(w);
 	}
-	if (w->ops->meet(p->l, clock_now_ns() + o.setup_ns, &r) < 0) {
+	if (w->ops->meet(p->l, clock_now_ns() + w->how.setup_ns, &r) < 0) {
 		return pending_fail(w, i, &r, e);
 	}
-	results = measure(w, &o, p->l);
+	measure(w, &o, p->l);
 	pending_forget(w, i);
-	return report(w, &o, results, e);
+	return report(w, &o, e);
 }
 
 int worker_look(struct process *w, struct err *e)
@@ -497,11 +494,11 @@ int worker_do_go(struct process *w, const json_t *msg, struct err *e)
 	return i >= 0 && w->pending[i]->joined ? pending_go(w, i, e) : 0;
 }
 
-int worker_do_task(struct process *w, const json_t *msg, struct err *e)
+static int do_order(struct process *w, const json_t *order, struct err *e)
 {
 	struct order o;
 
-	if (order_parse(msg, &o, e) < 0) {
+	if (order_parse(order, &o, e) < 0) {
 		return -1;
 	}
 	if (o.seat.me < 2 && drilled(&o, XPORT_DRILL_STAY_AWAY)) {
@@ -509,6 +506,21 @@ int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 	}
 	return o.now || w->ops->begin == NULL ? do_now(w, &o, e)
 					      : do_begin(w, &o, e);
+}
+
+int worker_do_task(struct process *w, const json_t *msg, struct err *e)
+{
+	json_t *order;
+	size_t i;
+	int rc = 0;
+
+	if (w->how.n_sizes == 0) {
+		return err_set(e, EPROTO, "task without sizes");
+	}
+	json_array_foreach(json_object_get(msg, "orders"), i, order) {
+		rc = rc == 0 ? do_order(w, order, e) : rc;
+	}
+	return rc;
 }
 
 int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)

@@ -33,6 +33,7 @@ struct process {
 	struct wire_fd wire;
 	struct xport_self self;
 	struct spec spec;
+	struct order_how how;	/* of all tasks; no sizes: there are none */
 	const struct xport_ops *ops;
 	struct xport *x;
 	struct auth auth;	/* of data connections */
@@ -47,6 +48,8 @@ struct process {
 	int n_spent;
 	struct worker_collective *collective; /* NULL: none yet */
 	int64_t task;		/* at hand, -1 = none */
+	struct order_result results[ORDER_RESULTS];	/* of it */
+	int n_results;
 	bool cancelled;
 	int64_t waited_ns;	/* for a CPU, when the task began */
 	bool gone;		/* the agent is */

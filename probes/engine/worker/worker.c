@@ -152,7 +152,7 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	const char *code = "open_failed", *ticket = "";
 	struct err why = { 0 };
 	int64_t rank, local_rank;
-	json_t *facts;
+	json_t *facts, *how;
 
 	if (json_get_int(msg, "rank", 0, INT32_MAX, &rank, e) < 0 ||
 	    json_get_int(msg, "local_rank", 0, INT32_MAX, &local_rank, e) < 0 ||
@@ -170,6 +170,10 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 	    json_opt_text(msg, "ifname", w->self.ifname,
 			  sizeof(w->self.ifname), e) < 0 ||
 	    json_get_text(msg, "dir", w->dir, sizeof(w->dir), e) < 0) {
+		return -1;
+	}
+	how = json_object_get(msg, "how");
+	if (json_is_object(how) && order_how_parse(how, &w->how, e) < 0) {
 		return -1;
 	}
 	w->ops = xport_find(name);
