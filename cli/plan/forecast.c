@@ -125,10 +125,8 @@ static double op_s(const struct forecast *f, enum collective op, double size_B)
 					  cost->inside_GB_s) :
 				     cost->inside_GB_s;
 
-	return rate <= 0 ? 0 :	/* of a model */
-	       OP_S + NODES_S * log2((double)f->nodes) +
-		       size_B * collective_bus_factor(op, f->ranks) / rate /
-			       1e9;
+	return OP_S + NODES_S * log2((double)f->nodes) +
+	       size_B * collective_bus_factor(op, f->ranks) / rate / 1e9;
 }
 
 /** One size, one way. */
@@ -141,7 +139,8 @@ static void add_group_size(struct forecast *f, enum collective op,
 			     one_s * 1e6, f->spec.iters, f->nodes, &steps) +
 		     (double)(f->spec.warmup + f->spec.check);
 
-	f->time_s += ops * one_s +
+	/* a model takes no time */
+	f->time_s += (xport_is(f->ops, XPORT_MODEL) ? 0 : ops * one_s) +
 		     steps * (STEP_S + STEP_RANK_S * (double)f->ranks);
 	f->bytes += ops * collective_bytes_between(op, f->ranks, f->nodes,
 						   size_B);
