@@ -98,6 +98,13 @@ static bool is_bound_by_latency(const struct cell *cells, size_t n,
 	return transfer_us < CELLS_START_TIMES * least;
 }
 
+double cells_slow_below(double median_GB_s, double mad_GB_s)
+{
+	return fmin(CELLS_SLOW_RATIO * median_GB_s,
+		    fmax(CELLS_SLOW_SURE * median_GB_s,
+			 median_GB_s - CELLS_SLOW_MADS * mad_GB_s));
+}
+
 /** Median, MAD and limit of one path class; @bw has room for @n values. */
 static struct slow_limit find_limit(const struct cell *cells, size_t n,
 				    int64_t size_B, enum path_class path,
@@ -116,9 +123,7 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 		is_bound_by_latency(cells, n, path,
 				    (double)size_B / l.median_GB_s / 1e3);
 	if (l.peers >= CELLS_SLOW_PEERS && !l.bound_by_latency) {
-		l.limit_GB_s = fmin(CELLS_SLOW_RATIO * l.median_GB_s,
-				    l.median_GB_s -
-					    CELLS_SLOW_MADS * l.mad_GB_s);
+		l.limit_GB_s = cells_slow_below(l.median_GB_s, l.mad_GB_s);
 	}
 	return l;
 }

@@ -39,6 +39,8 @@ enum path_class {
 #define CELLS_SLOW_RATIO 0.8
 /** ... and further than this many MADs below it. */
 #define CELLS_SLOW_MADS 5.0
+/** ... unless it is below this share, however much the others differ. */
+#define CELLS_SLOW_SURE 0.05
 /** Slow, too: below this share of what the line carries. */
 #define CELLS_LINE_RATIO 0.9
 /**
@@ -73,6 +75,9 @@ struct slow_limit {
 				 * none is slow */
 	bool of_fast;		/* of a fast minority: report/judge/levels.h */
 };
+
+/** Below what a cell is slow beside others of that median and MAD, in GB/s. */
+double cells_slow_below(double median_GB_s, double mad_GB_s);
 
 /**
  * Decide pass or slow for every ok cell of @cells (n of them, any order, class

@@ -6,9 +6,6 @@
 
 #include "lib/base/stats.h"
 
-/** As much of an effect must be there again. */
-#define AGAIN 0.5
-
 /** Logarithms of tests, above 0 = better. */
 struct sample {
 	double *v;
@@ -83,15 +80,15 @@ static double log_of(const struct effect *e, enum effects_of of)
 	return of == EFFECTS_LATENCY ? -log(e->ratio) : log(e->ratio);
 }
 
-bool effect_confirmed(const struct run *run, const struct effects *all,
-		      size_t i, enum effects_of of)
+double effect_again(const struct run *run, const struct effects *all, size_t i,
+		    enum effects_of of)
 {
 	const struct effect *e = &all->list[i];
 	double *room = calloc(2 * run->n_follow + 1, sizeof(*room));
 	struct sample tests = { .v = room, .partner = { -1, -1 } };
 	struct sample controls = { .v = room ? room + run->n_follow : NULL,
 				   .partner = { -1, -1 } };
-	bool yes = false;
+	double share = NAN;
 
 	if (room) {
 		collect(run, all, i, of, &tests, &controls);
@@ -100,10 +97,9 @@ bool effect_confirmed(const struct run *run, const struct effects *all,
 	    controls.n >= EFFECT_CONFIRM_TESTS &&
 	    (tests.partner[1] >= 0 || is_inside(&e->part) ||
 	     e->part.kind == PART_NODE_PAIR)) {
-		yes = stats_median(tests.v, tests.n) -
-			      stats_median(controls.v, controls.n) <=
-		      AGAIN * log_of(e, of);
+		share = (stats_median(tests.v, tests.n) -
+			 stats_median(controls.v, controls.n)) / log_of(e, of);
 	}
 	free(room);
-	return yes;
+	return share;
 }

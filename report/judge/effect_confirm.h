@@ -10,7 +10,7 @@
  * confirm (report/model/follow.h): other partners, another time.  Pure.
  *
  * Their median for the part is set against that of control tests, which touch
- * no part that was selected.  At least half of the effect must be there again.
+ * no part that was selected.
  */
 
 /** Tests of a part, and as many controls of the same path, that confirm it or
@@ -19,8 +19,14 @@
 /** Nodes that the tests of a part are with; of a link there is one. */
 #define EFFECT_CONFIRM_PARTNERS 2
 
-/** Is number @i of @all, parts that were selected by @of, there again? */
-bool effect_confirmed(const struct run *run, const struct effects *all,
-		      size_t i, enum effects_of of);
+/** As much of an effect must be there again, that it is confirmed; of one that
+ *  was less there is nothing. */
+#define EFFECT_AGAIN 0.5
+#define EFFECT_GONE  0.25
+
+/** What share of the effect of number @i of @all, parts that were selected by
+ *  @of, is there again; NAN where too few tests tell. */
+double effect_again(const struct run *run, const struct effects *all, size_t i,
+		    enum effects_of of);
 
 #endif

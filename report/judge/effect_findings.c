@@ -218,15 +218,20 @@ void effect_findings(const struct run *run, uint8_t *explained,
 		}
 		for (size_t n = 0; n < found.n; n++) {
 			const struct effect *e = &found.list[n];
+			double again = effect_again(run, &found, n,
+						    kinds[i].of);
+			bool beyond = is_beyond(run, e, kinds[i].of);
+			struct finding *f;
 
-			struct finding *f = add(run, e, &kinds[i], v);
-
+			/* a little slow for a while, as when clocks settle */
+			if (again < EFFECT_GONE && !beyond) {
+				continue;
+			}
+			f = add(run, e, &kinds[i], v);
 			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
 				claim(run, e, explained, claimed);
-			f->fail = can_fail(run, &e->part) &&
-				  is_beyond(run, e, kinds[i].of) &&
-				  effect_confirmed(run, &found, n,
-						   kinds[i].of);
+			f->fail = can_fail(run, &e->part) && beyond &&
+				  again >= EFFECT_AGAIN;
 			if (may_be_switch(run, &found, &e->part)) {
 				f->fail = false;
 				finding_add_evidence(f, "its switch may be "

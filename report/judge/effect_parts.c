@@ -12,6 +12,9 @@
 
 /** With fewer partner nodes one bad link is as much as all of a part. */
 #define LEAST_PARTNERS 3
+/** Standard errors that the tests of a GPU with other nodes may be off: flows
+ *  that meet hide what is slower in a node. */
+#define OUTSIDE_ERRORS 5.0
 
 /** Both ways, or one if the other is less than half as bad. */
 static int way_of(const struct effect_peers *x, size_t i)
@@ -396,23 +399,49 @@ static double unrest(const struct effect_work *w, const struct effect_peers *x,
 	return fmax(effect_deviation(w->room, known), x->usual[way]);
 }
 
-/** Is rank @i with other nodes at least half as bad as @by, if not as surely,
- *  or does nobody know?  Then it may be all of the GPU. */
-static bool bad_outside(const struct effect_work *w, size_t i, int way,
-			double by)
+/** How bad rank @i is with other nodes, and how well that is known: @half;
+ *  INFINITY where nobody knows. */
+static double outside(const struct effect_work *w, size_t i, int way,
+		      double *half)
 {
-	bool known = false;
-	double v[2];
+	size_t known = 0;
+	double v;
 
 	for (size_t p = 0; p < w->nodes; p++) {
-		known |= isfinite(w->t.of[TX][i * w->nodes + p]) ||
-			 isfinite(w->t.of[RX][i * w->nodes + p]);
+		double tx = (double)w->t.of[TX][i * w->nodes + p];
+		double rx = (double)w->t.of[RX][i * w->nodes + p];
+		double of = way == TX ? tx : way == RX ? rx : (tx + rx) / 2;
+
+		if (isfinite(of)) {
+			w->room[known++] = of;
+		}
 	}
-	for (int k = 0; k < 2; k++) {
-		v[k] = effect_median(w, &w->t.of[k][i * w->nodes], w->nodes, 1);
+	if (known == 0) {
+		*half = INFINITY;
+		return 0;
 	}
-	return !known ||
-	       (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;
+	v = stats_select(w->room, known, known / 2);
+	*half = OUTSIDE_ERRORS * effect_deviation(w->room, known) /
+		sqrt((double)known);
+	return v;
+}
+
+/** The GPU @nvlink is of is slower by @e inside its node.  With others it may
+ *  be half as bad, if not as surely: then it may be all of the GPU. */
+static int add_nvlink(struct effect_work *w, size_t i, int way,
+		      const struct part *nvlink,
+		      const struct effect_estimate *e)
+{
+	struct part gpu = part_at(PART_GPU, nvlink->node, nvlink->index);
+	size_t tests = part_measured(w->run, nvlink);
+	double half, v = outside(w, i, way, &half);
+
+	gpu.direction = nvlink->direction;
+	if (v < e->by / 2 || half == (double)INFINITY) {
+		return effect_add(w, &gpu, nvlink, e, tests);
+	}
+	return effect_add(w, nvlink, v - half < e->by / 2 ? &gpu : NULL, e,
+			  tests);
 }
 
 int effect_find_nvlinks(struct effect_work *w, double z)
@@ -451,14 +480,8 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 		e.half = hypot(e.half, z * unrest(w, &x, r, way));
 		e.half_alone = e.half;
 		if (e.by + e.half < 0) {
-			struct part gpu = part_at(PART_GPU, r->node, r->gpu);
-
-			p.direction = gpu.direction = direction_of(way);
-			rc = bad_outside(w, i, way, e.by) ?
-				     effect_add(w, &gpu, &p, &e,
-						part_measured(w->run, &p)) :
-				     effect_add(w, &p, NULL, &e,
-						part_measured(w->run, &p));
+			p.direction = direction_of(way);
+			rc = add_nvlink(w, i, way, &p, &e);
 		}
 	}
 	effect_peers_release(&x);

@@ -81,8 +81,7 @@ static struct slow_limit find_minority(const struct run *run,
 	}
 	l.of_fast = true;
 	l.mad_GB_s = stats_mad(bw + slow, l.peers, &l.median_GB_s);
-	l.limit_GB_s = fmin(CELLS_SLOW_RATIO * l.median_GB_s,
-			    l.median_GB_s - CELLS_SLOW_MADS * l.mad_GB_s);
+	l.limit_GB_s = cells_slow_below(l.median_GB_s, l.mad_GB_s);
 	return l;
 }
 
