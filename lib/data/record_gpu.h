@@ -16,7 +16,11 @@
 #define GPU_TEST_COPY	 "copy"		/* inside its memory */
 #define GPU_TEST_PATTERN "pattern"	/* of all its free memory */
 #define GPU_TEST_COMPUTE "compute"
+#define GPU_TEST_DCGM	 "dcgm"		/* a failure that dcgmi diag found */
 
+/* Codes of dcgm. */
+#define GPU_DCGM_FAIL	 "dcgm_fail"
+#define GPU_DCGM_WARN	 "dcgm_warn"
 /* A code: there is no socket but that of the GPU. */
 #define GPU_ONE_SOCKET	 "one_socket"
 

@@ -140,6 +140,7 @@ struct spec {
 	int64_t compute_ns;	/* of arithmetic a GPU; 2 s */
 	bool far;		/* by memory of the other socket, too */
 	int64_t soak_ns;	/* again and again; 0 = once */
+	bool dcgm;		/* what dcgmi diag finds, too */
 	/* hang */
 	int64_t pid;		/* this process and those below it; 0 = all of
 				 * the job */

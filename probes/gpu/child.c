@@ -19,8 +19,10 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "probes/gpu/dcgm.h"
 #include "probes/gpu/model.h"
 #include "probes/gpu/seat.h"
 #include "probes/host/gpu_state.h"
@@ -28,6 +30,8 @@
 #include "probes/node/child.h"
 
 #define ASK_NS (20 * NS_PER_S)
+#define DCGM_NS (120 * NS_PER_S)
+#define DCGM_OUT_MAX (4 * 1024 * 1024)
 #define MODEL_TURNS 6	/* with --soak, however long */
 #define END_NS (5 * NS_PER_S)
 /* From a node to the next, so that the power of a room does not go up in one
@@ -406,6 +410,56 @@ static int run_model(const struct node *n, struct err *e)
 	return 0;
 }
 
+/** A row for what it found, on the node or on a GPU as CUDA counts: that is as
+ *  NVML does, but where an environment chooses. */
+static void say_found(const struct node *n, const struct gpu_list *l,
+		      const struct dcgm_found *f)
+{
+	struct gpu_row row;
+
+	record_init(&schema_gpu, &row);
+	STR_COPY(row.node, n->name);
+	STR_COPY(row.test, GPU_TEST_DCGM);
+	clock_utc(row.start_utc);
+	if (f->gpu >= 0 && (size_t)f->gpu < gpu_list_visible(l) &&
+	    !getenv(CUDA_VISIBLE)) {
+		row.gpu = f->gpu;
+		STR_COPY(row.model, l->gpus[f->gpu].name);
+	}
+	row.outcome = OUTCOME_ERROR;
+	STR_COPY(row.code, f->fail ? GPU_DCGM_FAIL : GPU_DCGM_WARN);
+	snprintf(row.detail, sizeof(row.detail), "%s: %s", f->test, f->words);
+	node_task_row(&schema_gpu, &row);
+}
+
+/** Where dcgmi is not there, it is not missed. */
+static void ask_dcgm(const struct node *n, const struct gpu_list *l)
+{
+	char *argv[] = { (char *)"dcgmi", (char *)"diag", (char *)"-r",
+			 (char *)"1", (char *)"-j", NULL };
+	struct dcgm_report *r = calloc(1, sizeof(*r));
+	struct str out = STR_INIT;
+	struct spawn_status st;
+	struct err e = { 0 };
+
+	if (r && spawn_find(argv[0], NULL, 0) &&
+	    spawn_capture(argv, &out, NULL, DCGM_OUT_MAX,
+			  clock_now_ns() + DCGM_NS, &st, &e) == 0 &&
+	    dcgm_parse(str_text(&out), out.len, r, &e) == 0) {
+		for (size_t i = 0; i < r->n; i++) {
+			say_found(n, l, &r->list[i]);
+		}
+	} else if (e.text[0]) {
+		struct fact_row row = { .scope = "node", .fact = "dcgm_note",
+					.source = "dcgmi diag" };
+
+		STR_COPY(row.value, e.text);
+		node_task_fact(&row);
+	}
+	str_release(&out);
+	free(r);
+}
+
 /* What the GPUs count has grown since @before. */
 static void say_growth(const json_t *before)
 {
@@ -457,6 +511,9 @@ int gpu_child(const json_t *args, struct err *e)
 				say_none(&n, l, &why);
 			} else {
 				rc = test_all(&n, l, e);
+				if (n.spec.dcgm) {
+					ask_dcgm(&n, l);
+				}
 				say_growth(facts);
 			}
 		}

@@ -17,6 +17,8 @@
 #define EXPECTED_MIN  0.9
 /** Beyond what peers differ from each other anyway. */
 #define SPREADS	      5
+/** Beyond what turns differ from each other anyway. */
+#define TREND_SPREADS 3
 
 struct judge {
 	const struct run *run;
@@ -393,7 +395,8 @@ static void judge_trend(struct judge *j, const struct gpu_row *r,
 	struct finding *f;
 	char name[96];
 
-	if (!(lost >= SLOW_WARN)) {
+	if (!(lost >= SLOW_WARN) ||
+	    !(t->early - t->late > TREND_SPREADS * t->noise)) {
 		return;
 	}
 	f = add(j, r, "gpu_trend", false);
@@ -425,9 +428,22 @@ static bool lacks_gpus(const struct gpu_row *r)
 	return r->gpu == RECORD_NONE && str_index(codes, r->code) >= 0;
 }
 
+/** What another program found, in its own words. */
+static void name_dcgm(struct judge *j, const struct gpu_row *r)
+{
+	struct finding *f = add(j, r, r->code,
+				strcmp(r->code, GPU_DCGM_FAIL) == 0);
+	char name[96];
+
+	finding_say(f, "dcgmi diag finds fault with %s: %s", name_of(r, name),
+		    r->detail);
+}
+
 static void judge_row(struct judge *j, const struct gpu_row *r)
 {
-	if (r->gpu == RECORD_NONE && !lacks_gpus(r)) {
+	if (is_test(r, GPU_TEST_DCGM)) {
+		name_dcgm(j, r);
+	} else if (r->gpu == RECORD_NONE && !lacks_gpus(r)) {
 		silent_finding(j->run, &(struct silent){
 			.node = r->node, .code = r->code,
 			.detail = r->detail, .outcome = r->outcome }, j->v);

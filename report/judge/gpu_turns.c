@@ -16,7 +16,7 @@ int gpu_test_order(const struct gpu_row *r)
 		GPU_TEST_OPEN, GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH,
 		GPU_TEST_FAR_H2D, GPU_TEST_FAR_D2H, GPU_TEST_ALL_H2D,
 		GPU_TEST_ALL_D2H, GPU_TEST_COPY, GPU_TEST_PATTERN,
-		GPU_TEST_COMPUTE, NULL
+		GPU_TEST_COMPUTE, GPU_TEST_DCGM, NULL
 	};
 
 	return str_index(tests, r->test);
@@ -26,8 +26,11 @@ static int by_test(const struct gpu_row *a, const struct gpu_row *b)
 {
 	int by_node = strverscmp(a->node, b->node);
 	int by_gpu = by_node ? by_node : a->gpu < b->gpu ? -1 : a->gpu > b->gpu;
+	int order = by_gpu ? by_gpu : gpu_test_order(a) - gpu_test_order(b);
 
-	return by_gpu ? by_gpu : gpu_test_order(a) - gpu_test_order(b);
+	/* what is found has as many rows as there are words for it */
+	return order || gpu_test_order(a) < 0 || strcmp(a->test, GPU_TEST_DCGM)
+		       ? order : strcmp(a->detail, b->detail);
 }
 
 static int by_turn(const void *x, const void *y)
@@ -78,6 +81,19 @@ static const struct gpu_row *telling(const struct gpu_row *r, size_t n)
 	return r;
 }
 
+/** How far apart they are, as stats_mad() has it. */
+static double spread(const struct gpu_row *r, size_t n, double *room)
+{
+	size_t known = 0;
+	double mid;
+
+	for (size_t i = 0; i < n; i++) {
+		room[known] = rate_of(&r[i]);
+		known += !isnan(room[known]);
+	}
+	return known > 0 ? stats_mad(room, known, &mid) : NAN;
+}
+
 static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 		 struct gpu_trend *t, double *room)
 {
@@ -93,6 +109,8 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	if (n >= TURNS_MIN) {
 		t->early = median(r, third, rate_of, room);
 		t->late = median(r + n - third, third, rate_of, room);
+		t->noise = fmax(spread(r, third, room),
+				spread(r + n - third, third, room));
 		t->early_C = median(r, third, heat_of, room);
 		t->late_C = median(r + n - third, third, heat_of, room);
 	}

@@ -16,6 +16,7 @@ struct gpu_rows {
 struct gpu_trend {
 	size_t n;		/* turns */
 	double early, late;	/* GB/s; of compute MHz; NAN: too few */
+	double noise;		/* of these two, the larger MAD */
 	double early_C, late_C;
 };
 

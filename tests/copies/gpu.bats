@@ -108,6 +108,32 @@ findings()
 		run3/verdict.json
 }
 
+@test "gpu: what DCGM finds is said in its words; without it nothing" {
+	gpus 0 --quick --dcgm
+	[ -z "$(findings)" ]
+	mkdir bin
+	cat >bin/dcgmi <<-'D'
+	#!/bin/sh
+	[ "$*" = "diag -r 1 -j" ] && cat <<'J'
+	{"DCGM Diagnostic":{"test_categories":[{"category":"Deployment",
+	"tests":[{"name":"software","results":[
+	{"entity_group":"GPU","entity_id":0,"status":"Pass"},
+	{"entity_group":"GPU","entity_id":1,"status":"Fail","warnings":[
+	{"error_severity":2,"warning":"a page is pending"}]},
+	{"entity_group":"GPU","entity_id":2,"status":"Fail","warnings":[
+	{"error_severity":5,"warning":"a mode is off"}]}]}]}]}}
+	J
+	D
+	chmod +x bin/dcgmi
+	PATH=$PWD/bin:$PATH gpus 1 --quick --dcgm
+	[ "$(findings)" = "$(printf '%s\n' 'fail gpu 1 dcgm_fail' \
+		'warn gpu 2 dcgm_warn')" ]
+	grep -q 'GPU 1 of n0: software: a page is pending' out
+	printf '#!/bin/sh\necho no host engine\n' >bin/dcgmi
+	PATH=$PWD/bin:$PATH gpus 0 --quick --dcgm
+	grep -q 'dcgm_note,dcgmi printed no JSON' run/facts.csv
+}
+
 @test "gpu: nodes start to compute one after the other" {
 	echo '{"node":"n40","number":40,"options":{"compute":"20ms"}}' |
 		"$GPUCHECK" worker gpu >said
