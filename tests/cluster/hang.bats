@@ -5,26 +5,26 @@
 
 load helper
 
-# job [SBATCH-OPTION...]: two ranks, of which the second, on another node, sleeps.
+# job [SBATCH-OPTION...]: four ranks on two nodes, of which the last sleeps.
 job()
 {
 	local ranks=$BATS_TEST_DIRNAME/../fake/ras
 	head -c 8192 /dev/zero >libnccl.so.2
 	cat >job <<-E
 		#!/bin/sh
-		exec srun --ntasks-per-node=1 --mpi=none sh -c 'RANK=\$SLURM_PROCID
-			what=spin; [ \$RANK = 0 ] || what=sleep; export RANK
+		exec srun --ntasks-per-node=2 --mpi=none sh -c 'RANK=\$SLURM_PROCID
+			what=spin; [ \$RANK != 3 ] || what=sleep; export RANK
 			exec nice $ranks/rank $PWD/libnccl.so.2 \$what' >ready
 	E
 	job=$(sbatch --parsable -N 2 --gres=gpu:8 --exclusive --mem=0 "$@" job)
-	await 60 both_ready
+	await 60 all_ready
 }
 
 @test "hang: a step of ours finds the rank of a running job that does nothing" {
 	job
 	run_to 1 hang "$job" -o "$dir"
 	expect "$(findings)" "process gcn2 rank_asleep"
-	says '^FAIL  hang: 2 processes on 2 nodes: the others wait' out
+	says '^FAIL  hang: 4 processes on 2 nodes: the others wait' out
 	# it goes on as if nothing had been
 	[ "$(squeue --noheader --job="$job" --format=%T)" = RUNNING ]
 	scancel "$job"
@@ -46,7 +46,7 @@ job()
 	await 30 queue_is_empty
 }
 
-both_ready()
+all_ready()
 {
-	[ "$(grep -c ready ready)" = 2 ]
+	[ "$(grep -c ready ready)" = 4 ]
 }
