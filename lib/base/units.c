@@ -125,18 +125,25 @@ int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 	return 0;
 }
 
+/** Of a whole number that fits int64_t whatever they are. */
+#define SAFE_DIGITS 18
+
 int units_parse_int(const char *text, int64_t min, int64_t max, int64_t *out,
 		    struct err *e)
 {
-	size_t sign = text[0] == '-';
-	size_t digits = strspn(text + sign, DIGITS);
-	long long n;
+	size_t sign = text[0] == '-', digits = 0;
+	long long n = 0;
 
+	while (text[sign + digits] >= '0' && text[sign + digits] <= '9') {
+		n = digits < SAFE_DIGITS ? n * 10 + (text[sign + digits] - '0')
+					 : 0;
+		digits++;
+	}
 	if (!digits || text[sign + digits]) {
 		return err_set(e, 0, "'%s' is not a whole number", text);
 	}
 	errno = 0;
-	n = strtoll(text, NULL, 10);
+	n = digits > SAFE_DIGITS ? strtoll(text, NULL, 10) : sign ? -n : n;
 	if (errno || n < min || n > max) {
 		return err_set(e, 0, "%s is not within %" PRId64 " to %" PRId64,
 			       text, min, max);
@@ -180,16 +187,18 @@ static bool parse_decimal(const char *text, double *out)
 int units_parse_real(const char *text, double min, double max, double *out,
 		     struct err *e)
 {
-	/* the set keeps out what strtod() takes too: nan, inf, hex, blanks */
-	size_t n = strspn(text, DIGITS "+-.eE");
-	char *end = (char *)text + n;
 	double value;
 
 	if (!parse_decimal(text, &value)) {
+		/* the set keeps out what strtod() takes too: nan, inf, hex,
+		 * blanks */
+		size_t n = strspn(text, DIGITS "+-.eE");
+		char *end = NULL;
+
 		value = strtod(text, &end);
-	}
-	if (!n || text[n] || end != text + n) {
-		return err_set(e, 0, "'%s' is not a number", text);
+		if (!n || text[n] || end != text + n) {
+			return err_set(e, 0, "'%s' is not a number", text);
+		}
 	}
 	if (!isfinite(value) || value < min || value > max) {
 		return err_set(e, 0, "%s is not within %g to %g", text, min,

@@ -183,20 +183,57 @@ static bool is_protected(const char *text)
 }
 
 /**
- * Read one row, its fields one after the other into r->text.  Returns what
- * ended it: '\n', EOF or BAD.
+ * A row that is there to its end and has nothing to look at closer but commas,
+ * as nearly all are, in one go; false: it is none of those.
  */
-static int read_row(struct csv_reader *r, struct csv_row *row)
+static bool read_simple(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
+			size_t *fields)
 {
-	size_t offsets[CSV_MAX_FIELDS];
+	const char *from = r->raw.data + r->at, *end, *comma;
+	char *text;
+	size_t n = 0;
+
+	end = memchr(from, '\n', r->raw.len - r->at);
+	if (!end || end - from > CSV_MAX_ROW ||
+	    memchr(from, '"', (size_t)(end - from)) ||
+	    memchr(from, '\r', (size_t)(end - from)) ||
+	    memchr(from, '\0', (size_t)(end - from))) {
+		return false;
+	}
+	str_addmem(&r->text, from, (size_t)(end - from) + 1);
+	if (r->text.failed) {
+		return false;
+	}
+	text = r->text.data;
+	offsets[n++] = 0;
+	for (const char *c = from; n < CSV_MAX_FIELDS &&
+	     (comma = memchr(c, ',', (size_t)(end - c))); c = comma + 1) {
+		text[comma - from] = '\0';
+		offsets[n++] = (size_t)(comma + 1 - from);
+	}
+	if (n >= CSV_MAX_FIELDS) {	/* or more: to be counted */
+		str_reset(&r->text);
+		return false;
+	}
+	text[end - from] = '\0';
+	r->at += (size_t)(end - from) + 1;
+	r->next_line++;
+	*fields = n;
+	return true;
+}
+
+/** Any row, field by field: what ended it. */
+static int read_fields(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
+		       size_t *fields)
+{
+	size_t n = 0;
 	int end;
 
-	row->n = 0;
 	do {
-		if (row->n == CSV_MAX_FIELDS) {
+		if (n == CSV_MAX_FIELDS) {
 			return bad(r, "too many fields");
 		}
-		offsets[row->n++] = r->text.len;
+		offsets[n++] = r->text.len;
 		if (peek(r) == '"') {
 			r->at++;
 			end = read_quoted(r);
@@ -205,6 +242,23 @@ static int read_row(struct csv_reader *r, struct csv_row *row)
 		}
 		str_addch(&r->text, '\0');
 	} while (end == ',');
+	*fields = n;
+	return end;
+}
+
+/**
+ * Read one row, its fields one after the other into r->text.  Returns what
+ * ended it: '\n', EOF or BAD.
+ */
+static int read_row(struct csv_reader *r, struct csv_row *row)
+{
+	size_t offsets[CSV_MAX_FIELDS];
+	int end = '\n';
+
+	row->n = 0;
+	if (!read_simple(r, offsets, &row->n)) {
+		end = read_fields(r, offsets, &row->n);
+	}
 	if (r->text.failed) {
 		r->error = ENOMEM;
 		return BAD;
@@ -296,16 +350,16 @@ static bool needs_apostrophe(const char *text)
 
 /** Bytes that a field may have anywhere, as nearly all fields are of these
  *  alone. */
+static const bool is_plain[UCHAR_MAX + 1] = {
+	['a' ... 'z'] = true, ['A' ... 'Z'] = true, ['.' ... ':'] = true,
+	['_'] = true, [' '] = true, ['-'] = true,
+};
+
 static size_t plain_len(const char *text)
 {
-	static const bool plain[UCHAR_MAX + 1] = {
-		['a' ... 'z'] = true, ['A' ... 'Z'] = true,
-		['.' ... ':'] = true, ['_'] = true, [' '] = true,
-		['-'] = true,
-	};
 	const char *c = text;
 
-	while (plain[(unsigned char)*c]) {
+	while (is_plain[(unsigned char)*c]) {
 		c++;
 	}
 	return *text == '-' ? 0 : (size_t)(c - text);
@@ -340,4 +394,16 @@ void csv_add_field(struct str *out, const char *text)
 		str_addch(out, '"');
 	}
 	str_harmless_from(out, from, STR_LINES);
+}
+
+bool csv_is_plain(const char *line, size_t n)
+{
+	char before = ',';
+	size_t i = 0;
+
+	while (i < n && (is_plain[(unsigned char)line[i]] || line[i] == ',') &&
+	       (line[i] != '-' || before != ',')) {
+		before = line[i++];
+	}
+	return n > 0 && i == n - 1 && line[i] == '\n';
 }

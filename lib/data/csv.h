@@ -54,5 +54,8 @@ const char *csv_raw(const struct csv_reader *r, size_t *len);
  * Numbers stay as they are.
  */
 void csv_add_field(struct str *out, const char *text);
+/** Is it certain that the fields of @line, @n bytes with the end of the line,
+ *  would be written just as they stand there? */
+bool csv_is_plain(const char *line, size_t n);
 
 #endif

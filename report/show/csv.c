@@ -42,6 +42,20 @@ static void put_row(const struct csv_row *row, struct str *line, FILE *out)
 	fputs(str_text(line), out);
 }
 
+/** The row that @r has just read. */
+static void copy_row(const struct csv_reader *r, const struct csv_row *row,
+		     struct str *line, FILE *out)
+{
+	size_t n;
+	const char *raw = csv_raw(r, &n);
+
+	if (csv_is_plain(raw, n)) {
+		fwrite(raw, 1, n, out);
+	} else {
+		put_row(row, line, out);
+	}
+}
+
 /** Which lines decide a cell, a bit each; NULL without memory.  *@lines: up to
  *  which there are any. */
 static uint8_t *deciding(const struct run *run, size_t *lines)
@@ -130,7 +144,7 @@ static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
 	while (got == 1 && (got = csv_next(r, &row, e)) == 1) {
 		if (!run || (r->line <= lines &&
 			     bits[r->line / 8] >> r->line % 8 & 1)) {
-			put_row(&row, &line, out);
+			copy_row(r, &row, &line, out);
 		}
 	}
 	if (run && got == 0) {

@@ -302,12 +302,67 @@ static void no_text_becomes_a_formula(void **state)
 	str_release(&s);
 }
 
+/** As many rows as fill the buffer several times, so that each kind is cut by
+ *  its end at some place. */
+static void rows_are_the_same_wherever_the_buffer_ends(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "a,b,-c\n", "a|b|-c" },
+		{ "1,,\n", "1||" },
+		{ "\"x,y\",z,\n", "x,y|z|" },
+		{ "p,q,r\r\n", "p|q|r" },
+		{ "'=1,'b,c\n", "=1|'b|c" },
+		{ ",,\n", "||" },
+	};
+	const size_t kinds = sizeof(rows) / sizeof(rows[0]), n = 60000;
+	struct fixture *x = *state;
+	struct str text = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		str_add(&text, rows[i % kinds][0]);
+	}
+	given(x, text.data, text.len);
+	for (size_t i = 0; i < n; i++) {
+		expect_row(x, i + 1, rows[i % kinds][1]);
+	}
+	expect_end(x, 0);
+	str_release(&text);
+}
+
+/** Only what would be written so again is copied as it stands. */
+static void plain_lines_are_those_that_come_back(void **state)
+{
+	static const struct {
+		const char *line;
+		bool plain;
+	} lines[] = {
+		{ "0,n1:3,ok,2026-01-01T00:00:00.000Z,1.5\n", true },
+		{ ",,\n", true },	 { "\n", true },
+		{ "a,b", false },	 { "", false },
+		{ "a,b\r\n", false },	 { "-1,b\n", false },
+		{ "a,-b\n", false },	 { "a,=b\n", false },
+		{ "a,'b\n", false },	 { "a,\"b\"\n", false },
+		{ "a\nb\n", false },	 { "a,\x1b[1m\n", false },
+		{ "a,\xff\n", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		if (csv_is_plain(lines[i].line, strlen(lines[i].line)) !=
+		    lines[i].plain) {
+			fail_msg("'%s'", lines[i].line);
+		}
+	}
+}
+
 #define CSV_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CSV_TEST(plain_rows),
+		CSV_TEST(rows_are_the_same_wherever_the_buffer_ends),
+		cmocka_unit_test(plain_lines_are_those_that_come_back),
 		CSV_TEST(quoted_fields),
 		CSV_TEST(crlf_is_one_newline_and_a_lone_cr_is_text),
 		CSV_TEST(blank_lines_and_byte_order_mark_are_no_rows),
