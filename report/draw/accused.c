@@ -76,9 +76,47 @@ static bool add_ranks(const struct run *run, const struct finding *f, int node,
 	return true;
 }
 
-static bool is_shown(const struct finding *f)
+/** Is @rank on the rail, or at a switch, that @p is of? */
+static bool is_of(const struct run *run, const struct part *p, int rank)
 {
-	return f->part.node >= 0 && f->explained > 0;
+	const unsigned rails = KIND(RAIL) | KIND(RAIL_LEAF);
+	int at = run->nodes[run->ranks[rank].node].leaf - 1;
+	int leaf = part_leaf(p), peer = part_peer_leaf(p);
+
+	return (part_is(p, rails) || leaf >= 0) &&
+	       (leaf < 0 || at == leaf || (peer >= 0 && at == peer)) &&
+	       (!part_is(p, rails) || run->ranks[rank].nic == p->index);
+}
+
+/** The ranks of a part that sits in no node. */
+static bool add_spread(const struct run *run, const struct finding *f,
+		       struct accused **list, size_t *n)
+{
+	size_t before = *n;
+
+	for (int r = 0; r < run->n_ranks && *n < before + ACCUSED_SPREAD; r++) {
+		if (!is_of(run, &f->part, r)) {
+			continue;
+		}
+		if (*n > before && (*list)[*n - 1].end == r) {
+			(*list)[*n - 1].end = r + 1;
+		} else if (!grow_add(list, n, &(struct accused){
+				.first = r, .end = r + 1, .finding = f,
+				.node = run->ranks[r].node }, sizeof(**list))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool add(const struct run *run, const struct finding *f,
+		struct accused **list, size_t *n)
+{
+	return f->part.node < 0 ?
+		       add_spread(run, f, list, n) :
+		       add_ranks(run, f, f->part.node, list, n) &&
+			       (f->part.peer_node < 0 ||
+				add_ranks(run, f, f->part.peer_node, list, n));
 }
 
 struct accused *accused_list(const struct run *run, const struct verdict *v,
@@ -90,15 +128,11 @@ struct accused *accused_list(const struct run *run, const struct verdict *v,
 
 	*n = 0;
 	for (size_t i = 0; v && whole && i < v->n && shown < ACCUSED_MAX; i++) {
-		const struct finding *f = &v->findings[i];
+		size_t before = *n;
 
-		if (!is_shown(f)) {
-			continue;
-		}
-		shown++;
-		whole = add_ranks(run, f, f->part.node, &list, n) &&
-			(f->part.peer_node < 0 ||
-			 add_ranks(run, f, f->part.peer_node, &list, n));
+		whole = v->findings[i].explained == 0 ||
+			add(run, &v->findings[i], &list, n);
+		shown += *n > before;
 	}
 	if (!whole) {
 		free(list);
@@ -120,7 +154,8 @@ bool *accused_nodes(const struct run *run, const struct verdict *v, int max)
 	}
 	for (size_t i = 0; i < n; i++) {
 		int gpus = run->nodes[list[i].node].gpus;
-		bool part = list[i].end - list[i].first < gpus;
+		bool part = list[i].finding->part.node >= 0 &&
+			    list[i].end - list[i].first < gpus;
 
 		if (part && !open[list[i].node] && gpus <= max) {
 			open[list[i].node] = true;

@@ -9,6 +9,7 @@
 #include "lib/base/clock.h"
 #include "report/model/ping_run.h"
 #include "report/draw/accused.h"
+#include "report/model/run_read.h"
 #include "report/draw/figures.h"
 #include "report/base/html_text.h"
 #include "report/draw/labels.h"
@@ -152,6 +153,60 @@ static void test_accused(void **state)
 	assert_int_equal(n, 0);
 	free(list);
 	verdict_release(&v);
+	run_release(&r);
+}
+
+/** What sits in no node is marked where its ranks are. */
+static void test_accused_spread(void **state)
+{
+	static const struct {
+		struct part part;
+		size_t n;
+		int first, end;		/* of the last one */
+	} cases[] = {
+		{ { .kind = PART_RAIL, .node = -1, .index = 1,
+		    .peer_node = -1, .peer_index = -1 }, 6, 22, 24 },
+		{ { .kind = PART_RAIL_LEAF, .node = -1, .index = 0,
+		    .peer_node = -1, .peer_index = 1 }, 2, 12, 14 },
+		{ { .kind = PART_LEAF_PAIR, .node = -1, .index = 0,
+		    .peer_node = -1, .peer_index = 2 }, 2, 16, 24 },
+		{ { .kind = PART_SWITCH, .node = -1, .index = 1,
+		    .peer_node = -1, .peer_index = -1 }, 1, 8, 16 },
+		{ { .kind = PART_INTER_NODE, .node = -1, .index = -1,
+		    .peer_node = -1, .peer_index = -1 }, 0, 0, 0 },
+	};
+	struct accused *list;
+	struct run r;
+	bool *open;
+	size_t n;
+
+	(void)state;
+	fake_run(&r, 6, 4, 2);
+	for (int i = 0; i < r.n_nodes; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "leaf%d", i / 2);
+		assert_true(run_join_leaf(&r, i, name) >= 0);
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v = { 0 };
+
+		finding_add(&v, &cases[i].part, "slow")->explained = 1;
+		list = accused_list(&r, &v, &n);
+		assert_non_null(list);
+		assert_int_equal(n, cases[i].n);
+		if (n > 0) {
+			assert_int_equal(list[n - 1].first, cases[i].first);
+			assert_int_equal(list[n - 1].end, cases[i].end);
+		}
+		free(list);
+		open = accused_nodes(&r, &v, 100);
+		for (int k = 0; k < r.n_nodes; k++) {
+			assert_false(open[k]);
+		}
+		free(open);
+		verdict_release(&v);
+	}
 	run_release(&r);
 }
 
@@ -829,6 +884,7 @@ int main(void)
 		cmocka_unit_test(test_view_of_nodes),
 		cmocka_unit_test(test_view_of_an_open_node),
 		cmocka_unit_test(test_accused),
+		cmocka_unit_test(test_accused_spread),
 		cmocka_unit_test(test_view_of_nothing),
 		cmocka_unit_test(test_view_worst_value),
 		cmocka_unit_test(test_scale),
