@@ -380,7 +380,7 @@ static void add_section(const char *dir, const struct all_step *s,
 {
 	static const char *const pictures[] = {
 		"heatmap-nodes.svg", "heatmap-bw.svg", "heatmap-lat.svg",
-		"curves.svg", NULL
+		"curves.svg", "bars.svg", NULL
 	};
 	char name[64], path[PATH_MAX], *text;
 

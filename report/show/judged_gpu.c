@@ -8,9 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/rundir.h"
 #include "report/base/grow.h"
+#include "report/base/html_text.h"
+#include "report/draw/gpu_bars.h"
 #include "report/judge/gpu.h"
 #include "report/model/run_read.h"
+#include "report/show/html_page.h"
 
 /** GPUs that a screen shows. */
 #define GPUS_SHOWN 64
@@ -154,6 +158,29 @@ static int below(const struct judged *j, int width, enum term_style style,
 	return 0;
 }
 
+static int draw(const struct judged *j, const char *dir, struct err *e)
+{
+	const struct gpu_more *m = j->more;
+	struct str svg = STR_INIT;
+	int rc = gpu_bars(&m->turns.one, &svg) && !svg.failed ?
+			 rundir_write_text(dir, GPU_BARS_FILE, str_text(&svg),
+					   0666, e) : 0;
+
+	str_release(&svg);
+	return rc;
+}
+
+static void html(const struct judged *j, const char *dir, struct str *out)
+{
+	struct str text = STR_INIT;
+
+	html_element(out, "h2", "The slowest GPU of each node, by test");
+	html_picture(dir, GPU_BARS_FILE, "bandwidth by node and test", out);
+	below(j, 0, TERM_UNICODE, &text);
+	html_element(out, "pre", str_text(&text));
+	str_release(&text);
+}
+
 const struct judged_kind judged_gpu = {
 	.probe = "gpu",
 	.more_size = sizeof(struct gpu_more),
@@ -161,4 +188,6 @@ const struct judged_kind judged_gpu = {
 	.release = release,
 	.head = head,
 	.below = below,
+	.html = html,
+	.draw = draw,
 };
