@@ -238,6 +238,7 @@ void run_diff_as_verdict(struct run_diff *d, struct run *then)
 			continue;
 		}
 		c->flaky = false;
+		c->lat_us = NAN;	/* of the older run alone */
 		c->class = d->change[at] == CHANGE_BROKE ? now->class :
 			   d->change[at] == CHANGE_WORSE ? CELL_SLOW :
 			   d->change[at] == CHANGE_NONE ||

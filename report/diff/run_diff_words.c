@@ -124,25 +124,39 @@ static void add_noise(const struct run_diff *d, const struct wrap *w)
 	}
 }
 
+/** A part that is a little slower on the whole, by no pair of which it shows,
+ *  is within what runs differ by. */
+static bool got_worse(const struct finding *f)
+{
+	return f->explained > 0;
+}
+
+static void add_part(const struct run_diff *d, const struct finding *f,
+		     const struct wrap *w)
+{
+	struct str text = STR_INIT;
+	char name[PART_NAME_SIZE];
+
+	wrap_tag(w, "worse", 31);
+	str_addf(&text, "%s: %zu of %zu pairs with it",
+		 part_name(d->then, &f->part, name, sizeof(name)),
+		 f->explained, f->cells);
+	wrap_text(w, 6, str_text(&text));
+	str_release(&text);
+}
+
 static void add_parts(const struct run_diff *d, const struct verdict *v,
 		      const struct wrap *w)
 {
-	char name[PART_NAME_SIZE];
+	size_t n = 0;
 
-	for (size_t i = 0; i < v->n && i < PARTS_MAX; i++) {
-		const struct finding *f = &v->findings[i];
-		struct str text = STR_INIT;
-
-		wrap_tag(w, "worse", 31);
-		str_addf(&text, "%s: %zu of %zu pairs with it",
-			 part_name(d->then, &f->part, name, sizeof(name)),
-			 f->explained, f->cells);
-		wrap_text(w, 6, str_text(&text));
-		str_release(&text);
+	for (size_t i = 0; i < v->n; i++) {
+		if (got_worse(&v->findings[i]) && n++ < PARTS_MAX) {
+			add_part(d, &v->findings[i], w);
+		}
 	}
-	if (v->n > PARTS_MAX) {
-		str_addf(w->out, "      and %zu more parts\n",
-			 v->n - PARTS_MAX);
+	if (n > PARTS_MAX) {
+		str_addf(w->out, "      and %zu more parts\n", n - PARTS_MAX);
 	}
 }
 
@@ -252,7 +266,10 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 		}
 	}
 	for (size_t i = 0; i < v->n; i++) {
-		json_array_append_new(parts, part_json(d, &v->findings[i]));
+		if (got_worse(&v->findings[i])) {
+			json_array_append_new(parts,
+					      part_json(d, &v->findings[i]));
+		}
 	}
 	return json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "probe",
 			 d->then->probe, "status",

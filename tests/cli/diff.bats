@@ -41,6 +41,15 @@ model()
 	run_p diff bad good
 	[ "$status" -eq 0 ]
 	grep -q '0 worse, 0 broke, 14 better, 2 repaired' out
+	absent '^worse' out
+	# what is too small to be seen in a pair is no part
+	echo 'slow gpu=2:1 factor=0.95' >drill
+	run_p p2p --local=4x4 --transport=sim --quiet -o large
+	run_p p2p --local=4x4 --transport=sim --quiet --seed=5 --faults=drill \
+		-o hardly
+	run_p diff large hardly
+	[ "$status" -eq 0 ]
+	absent '^worse' out
 	run_p diff --json good good
 	[ "$status" -eq 0 ]
 	[ "$(jq '.pairs | length' out)" -eq 0 ]
