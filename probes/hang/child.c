@@ -160,18 +160,21 @@ static void mark_own(const struct look *l, struct ras_answer *a)
 	a->n = ours && !(a->words && strange) ? a->n : 0;
 }
 
+/** An answer counts by the processes that are here: without any nobody needs be
+ *  asked. */
 static bool ask_ras(const struct look *l, int64_t until_ns,
 		    struct ras_answer *a)
 {
 	int64_t one_ns = within_ns(l, ASK_NS);
 	struct str text = STR_INIT;
 	struct err e = { 0 };
-	bool ok = ras_ask(ras_addr(&l->procs),
+	bool ok = l->procs.n > 0 &&
+		  ras_ask(ras_addr(&l->procs),
 			  one_ns < until_ns ? one_ns : until_ns, &text, &e) ==
 			  0 &&
 		  ras_parse(str_text(&text), text.len, a, &e) == 0;
 
-	if (!ok) {
+	if (!ok && l->procs.n > 0) {
 		say_fact("ras_note", e.text);
 		ras_release(a);
 	}

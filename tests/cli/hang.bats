@@ -138,6 +138,7 @@ look()
 	[ "$status" -eq 3 ]
 	grep -q "nothing to watch" out
 	grep -q "There is no process with NCCL" out
+	absent ras_note run/facts.csv
 	# the process that is watched ends, and so does the watch
 	sleep 1 3>&- &
 	run_p hang --pid $! --watch
