@@ -704,7 +704,7 @@ public_folder()
 	echo 'dead gpu=300:1' >drill
 	run_p p2p --transport=sim --local=600x2 --quick --faults=drill -o run
 	[ "$status" -eq 1 ]
-	[ "$(grep -c ',agent,' run/events.csv)" -eq 3 ]
+	[ "$(grep -c ',agent,' run/events.csv)" -eq 16 ]
 	[ "$(jq -c '[.findings[] | [.kind, .node, .index]]' run/verdict.json)" \
 		= '[["gpu","n300",1]]' ]
 	[ "$(jq '.nodes | length' run/run.json)" -eq 600 ]
