@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The ladder: which pairs, which steps for them, and what it is said to
  * mean. */
-#include "tests/unit/fake_run.h"
+#include "tests/unit/fake_judge.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -9,7 +9,6 @@
 
 #include "report/model/diagnose.h"
 #include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
 
 static const struct diagnose_step *step(const char *name)
 {
@@ -39,14 +38,6 @@ static void add(struct run *r, const char *name, int src, int dst,
 	STR_COPY(row.code, text);
 	STR_COPY(row.detail, text);
 	assert_int_equal(diagnose_add(r, &row), 0);
-}
-
-static struct verdict judge(const struct run *r)
-{
-	struct verdict v;
-
-	assert_int_equal(verdict_compute(r, &v), 0);
-	return v;
 }
 
 static void rungs_come_before_knobs_and_have_what_they_need(void **state)

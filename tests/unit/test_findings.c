@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is wrong where all cells pass: set-up, and counters that grew. */
-#include "tests/unit/fake_run.h"
+#include "tests/unit/fake_judge.h"
 #include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
 
 static uint16_t way(struct run *r, const char *path)
 {
@@ -30,14 +29,6 @@ static void wired_run(struct run *r)
 							"P2P/CUMEM");
 		}
 	}
-}
-
-static struct verdict judge(const struct run *r)
-{
-	struct verdict v;
-
-	assert_int_equal(verdict_compute(r, &v), 0);
-	return v;
 }
 
 static void equal_ways_are_no_finding(void **state)

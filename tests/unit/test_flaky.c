@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What fails once and then passes. */
-#include "tests/unit/fake_run.h"
+#include "tests/unit/fake_judge.h"
 #include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
-
-static struct verdict judge(const struct run *r)
-{
-	struct verdict v;
-
-	assert_int_equal(verdict_compute(r, &v), 0);
-	return v;
-}
 
 static void a_pair_that_fails_once_is_a_warning(void **state)
 {

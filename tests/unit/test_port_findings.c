@@ -12,8 +12,7 @@
 #include "report/model/part.h"
 #include "report/show/tables.h"
 #include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
-#include "tests/unit/fake_run.h"
+#include "tests/unit/fake_judge.h"
 
 /** @nodes nodes of two ports each, named as rows would. */
 static void fake_ports(struct run *r, int nodes)
@@ -26,14 +25,6 @@ static void fake_ports(struct run *r, int nodes)
 		snprintf(r->ranks[i].nic_name, sizeof(r->ranks[i].nic_name),
 			 "mlx5_%d", i % 2);
 	}
-}
-
-static struct verdict judge(const struct run *r)
-{
-	struct verdict v;
-
-	assert_int_equal(verdict_compute(r, &v), 0);
-	return v;
 }
 
 static void release(struct run *r, struct verdict *v)

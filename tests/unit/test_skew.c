@@ -2,8 +2,7 @@
 /* Nodes that differ in what they say about themselves. */
 #include "report/judge/caption.h"
 #include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
-#include "tests/unit/fake_run.h"
+#include "tests/unit/fake_judge.h"
 
 /** A fact of @scope that nodes [0, n) have, "n3" being the odd one. */
 static void put(struct run *r, const char *scope, const char *fact,
@@ -41,14 +40,6 @@ static void make_run(struct run *r)
 		fake_fact(r, n, "wg0", "mtu", i == 3 ? "1420" : "8920");
 	}
 	put(r, "node", "driver", "570.86", -1, NULL);
-}
-
-static struct verdict judge(const struct run *r)
-{
-	struct verdict v;
-
-	assert_int_equal(verdict_compute(r, &v), 0);
-	return v;
 }
 
 static void has(const char *text, const char *part)

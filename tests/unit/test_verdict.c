@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "tests/unit/fake_run.h"
+#include "tests/unit/fake_judge.h"
 #include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
 
 /** What a run must be judged to be. */
 struct wanted {
@@ -18,14 +17,6 @@ struct scenario {
 	struct wanted found[3];
 	int n_found;
 };
-
-static struct verdict judge(const struct run *r)
-{
-	struct verdict v;
-
-	assert_int_equal(verdict_compute(r, &v), 0);
-	return v;
-}
 
 static void expect_part(const struct run *r, const struct part *p,
 			const struct fake_fault *f)
