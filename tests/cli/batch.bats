@@ -296,7 +296,7 @@ script_is_gone()
 	await 10 test -e started
 	# as the kernel does without memory
 	for others in $(pgrep -P $script -f job.sbatch); do
-		kill -KILL "$others"
+		kill -KILL "$others" || true	# it may have ended by itself
 	done
 	mv json run/run.json
 	await 30 script_is_gone

@@ -162,7 +162,8 @@ finding()
 @test "bisect names a way between two GPUs" {
 	echo 'hang pair=2-5' >drill
 	sweep 1 allreduce --local=1x8 -b 1K --faults=drill --bisect
-	[ "$(finding)" = "pair n0 2 n0 5 bisect_bad" ]
+	[ "$(finding)" = "pair n0 2 n0 5 bisect_bad" ] ||
+		{ cat out run/events.csv; return 1; }
 }
 
 @test "bisect names a node that is bad with every other one" {
