@@ -4,7 +4,8 @@
 usage: python3 hang_rank.py WHAT ODD STEP PLACE    with RANK, WORLD_SIZE ...;
 rank ODD does WHAT in step STEP.  In the folder PLACE it writes its process number
 to up.RANK before it uses a GPU, which it does when there is "go", with the number
-of the first one, and to at.RANK where it comes to STEP.
+of the first one, to at.RANK where it comes to STEP, and to past.RANK when it
+has gone on from there for 20 steps.
 """
 import multiprocessing
 import os
@@ -103,3 +104,5 @@ for step in range(1 << 30):
     dist.all_reduce(data)
     data.fill_(1)
     torch.cuda.synchronize()
+    if step == at + 20:
+        mark("past")
