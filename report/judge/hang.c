@@ -425,7 +425,11 @@ static void say_undecided(struct hang *h)
 						  run  ? "hang_same_call" :
 							 "hang_undecided");
 
-	if (rest) {
+	if (rest && !all[0]) {
+		finding_say(f, "No rank of %zu has begun a collective: their "
+			    "GPUs rest, and the program does something else",
+			    h->rows->n);
+	} else if (rest) {
 		finding_say(f, "All %zu ranks have ended %s, and none has begun "
 			    "more: their GPUs rest, and the program does "
 			    "something else", h->rows->n, all);

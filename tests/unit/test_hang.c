@@ -436,12 +436,14 @@ static void the_GPU_that_differs_is_named(void **state)
 static void what_is_not_decided_is_said(void **state)
 {
 	static const struct {
-		const char *all, *code;
+		const char *all, *code, *says;
 	} cases[] = {
-		{ "", "hang_same_call" },
-		{ "gpu_busy_pct 0", "hang_between" },
-		{ "gpu_busy_pct 40", "hang_undecided" },
-		{ UNTOLD, "hang_undecided" },
+		{ "", "hang_same_call", "are in AllReduce 21 with equal" },
+		{ "gpu_busy_pct 0", "hang_between", "ended AllReduce 21, and" },
+		{ "gpu_busy_pct 0;calls ;calls_later ", "hang_between",
+		  "No rank of 2 has begun a collective" },
+		{ "gpu_busy_pct 40", "hang_undecided", "" },
+		{ UNTOLD, "hang_undecided", "" },
 	};
 
 	(void)state;
@@ -457,6 +459,7 @@ static void what_is_not_decided_is_said(void **state)
 		assert_int_equal(hang_judge(&r, &rows, &v), 0);
 		assert_int_equal(v.n, 1);
 		assert_string_equal(v.findings[0].code, cases[i].code);
+		assert_non_null(strstr(v.findings[0].says, cases[i].says));
 		assert_int_equal(v.status, VERDICT_UNKNOWN);
 		verdict_release(&v);
 		run_release(&r);
