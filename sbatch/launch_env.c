@@ -61,7 +61,9 @@ static int env_start(struct launch *l, const struct launch_request *r,
 	snprintf(l->command, sizeof(l->command), "%s", str_text(&command));
 	str_release(&command);
 	l->sign_ns = rundir_sign_ns(r->dir);
-	l->patience_ns = spec_boot_ns(r->spec) + 3 * RUN_SIGN_NS;
+	/* agents end a coordinator that hangs, and it writes what it has heard:
+	 * not to be judged while it does */
+	l->patience_ns = spec_boot_ns(r->spec) + 5 * RUN_SIGN_NS;
 	return 0;
 }
 
