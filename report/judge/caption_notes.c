@@ -57,7 +57,8 @@ const char *caption_status(const struct run *run, const struct verdict *v)
 	struct sampled s;
 
 	return v->status == VERDICT_PASS &&
-	       sampled_read(json_object_get(run->json, "planned"), &s) ?
+	       (run->sampled_step ||
+		sampled_read(json_object_get(run->json, "planned"), &s)) ?
 		       CAPTION_PASS_SAMPLE : verdict_status_name(v->status);
 }
 

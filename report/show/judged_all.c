@@ -135,7 +135,7 @@ static int read_heading(const char *dir, struct judged *j, struct all_step *s)
 	struct sampled sample;
 
 	s->sampled = sampled_read(json_object_get(json, "planned"), &sample);
-
+	j->run.sampled_step = j->run.sampled_step || s->sampled;
 	if (note && note != caption_transport(j->run.transport, j->run.probe)) {
 		all->note = note;
 	}

@@ -84,6 +84,7 @@ start()
 		"memlock skipped ping skipped ib ok gpu ok p2p ok allreduce ok" ]
 	# what passes by a sample of its pairs says so
 	grep -q '^  p2p  *pass (sample) 24 pass' out
+	grep -q '^PASS (sample) all on 2 nodes' out
 	grep -q '^  allreduce  *pass  *[0-9]' out
 	grep -q '<td>pass (sample)</td>' run/report.html
 }
