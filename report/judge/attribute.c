@@ -66,7 +66,25 @@ static struct part pair_part(const struct work *w, uint32_t at)
 	return p;
 }
 
-/** When all that @s explains is one pair, that pair explains it too. */
+/** Has @p cells besides @most, measured or not?  Those of a part are beside
+ *  each other, or a row apart. */
+static bool has_more(const struct run *run, const struct part *p, uint32_t at,
+		     size_t most)
+{
+	const size_t n = run_n_cells(run);
+	size_t found = 0;
+
+	for (size_t i = 0; i < n && found <= most; i++) {
+		size_t x = (at + i) % n;
+
+		found += run_src(run, x) != run_dst(run, x) &&
+			 part_touches_at(run, p, x);
+	}
+	return found > most;
+}
+
+/** When all that @s explains is one pair, that pair explains it too; and first,
+ *  where nothing else of @s was measured, though it has more. */
 static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
 {
 	const struct run *run = w->b.s.run;
@@ -88,6 +106,12 @@ static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
 		return 0;
 	}
 	p = pair_part(w, found[0]);
+	if (s->good == 0 && has_more(run, &s->part, found[0], n)) {
+		struct part wide = c->part;
+
+		c->part = p;
+		p = wide;
+	}
 	return add_or(c, &p);
 }
 
@@ -182,9 +206,29 @@ static int add_to(struct work *w, struct cause **c, const struct part *p,
 	return *c ? 0 : -1;
 }
 
+/** Parts of which nothing but the lone @cell was tested: that have @none
+ *  besides, or that others were not, or not yet, measured of. */
+static int add_alone(struct work *w, const struct suspect_cell *cell,
+		     size_t bad, bool none, struct cause **c)
+{
+	const struct suspects *s = &w->b.s;
+
+	for (size_t i = cell->first; i < cell->first + cell->n; i++) {
+		const struct suspect *x = &s->list[s->touching[i]];
+
+		if (w->b.of[s->touching[i]].left == bad && x->good == 0 &&
+		    has_more(s->run, &x->part, cell->at, bad) != none &&
+		    add_to(w, c, &x->part, x->bad, x->bad) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
 /**
  * The pair of a lone cell @at, and the parts that have no other cells: a path
- * between nodes of one GPU each.
+ * between nodes of one GPU each.  A part with cells that were not measured may
+ * be it as well, but one test does not name it.
  */
 static int add_pair(struct work *w, uint32_t at)
 {
@@ -203,15 +247,9 @@ static int add_pair(struct work *w, uint32_t at)
 		qsort(&s->touching[cell->first], cell->n,
 		      sizeof(*s->touching), compare_cells);
 	}
-	for (size_t i = cell->first; i < cell->first + cell->n; i++) {
-		const struct suspect *x = &s->list[s->touching[i]];
-
-		if (w->b.of[s->touching[i]].left == bad && x->good == 0 &&
-		    add_to(w, &c, &x->part, x->bad, x->bad) < 0) {
-			return -1;
-		}
-	}
-	if (add_to(w, &c, &p, cells, bad) < 0) {
+	if (add_alone(w, cell, bad, true, &c) < 0 ||
+	    add_to(w, &c, &p, cells, bad) < 0 ||
+	    add_alone(w, cell, bad, false, &c) < 0) {
 		return -1;
 	}
 	if (both || mark == MARK_GOOD) {

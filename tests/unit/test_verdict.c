@@ -877,6 +877,36 @@ static void test_coordinator_cut(void **state)
 	}
 }
 
+/** A run that was cut after one test from node to node, which failed: that
+ *  pair, and no node is left out for it. */
+static void test_first_test_of_many(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 4, 4);
+	r.ended = false;
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		int src = run_src(&r, at), dst = run_dst(&r, at);
+
+		/* and one passed the other way */
+		if (r.ranks[src].node != r.ranks[dst].node &&
+		    (src != 0 || dst != 7)) {
+			fake_cell(&r, src, dst, OUTCOME_NOT_RUN, "");
+		}
+	}
+	fake_cell(&r, 4, 3, OUTCOME_CRASHED, "worker_crashed");
+	v = judge(&r);
+	assert_int_equal(v.n, 1);
+	print_message("%s\n", v.findings[0].says);
+	assert_int_equal(v.findings[0].part.kind, PART_PAIR);
+	assert_true(v.findings[0].n_or > 0);
+	assert_int_equal(v.n_exclude, 0);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** An agent of two, and soon the coordinator: whoever started them has ended
  *  them.  Much later it is another matter. */
 static void test_ended_with_the_run(void **state)
@@ -1251,6 +1281,7 @@ int main(void)
 		cmocka_unit_test(test_own_limit),
 		cmocka_unit_test(test_shortage_drains_not),
 		cmocka_unit_test(test_coordinator_cut),
+		cmocka_unit_test(test_first_test_of_many),
 		cmocka_unit_test(test_ended_with_the_run),
 		cmocka_unit_test(test_lost_in_the_middle),
 		cmocka_unit_test(test_lost_at_the_end),
