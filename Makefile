@@ -129,7 +129,8 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(archives) $(LIBS) -lcmocka
 units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
-	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample
+	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample \
+	$(B)/tests/verdict/fleet
 
 # The model and the verdict in one program, without processes and files.
 $(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o \

@@ -76,43 +76,124 @@ static int ranks_in(const struct run *run, const char *segment, int *at)
 	return n;
 }
 
+/** Is @rank the first one in its segment? */
+static bool is_first(const struct run *run, int rank)
+{
+	int r = 0;
+
+	while (strcmp(mesh_end(run, r)->segment,
+		      mesh_end(run, rank)->segment) != 0) {
+		r++;
+	}
+	return r == rank;
+}
+
+/** The number of each rank of @run among the @n in @at, -1: it is none of
+ *  them.  NULL without memory; free() frees. */
+static int *number_ranks(const struct run *run, const int *at, int n)
+{
+	int *of = malloc(((size_t)run->n_ranks + 1) * sizeof(*of));
+
+	if (of) {
+		memset(of, 0xff, (size_t)run->n_ranks * sizeof(*of));
+	}
+	for (int i = 0; of && i < n; i++) {
+		of[at[i]] = i;
+	}
+	return of;
+}
+
+/** Which cells @part has: a square of its @n ranks, or those that @run has of
+ *  them; @of as number_ranks() has it.  0, or -1 without memory. */
+static int make_part_grid(const struct run *run, const int *of, int n,
+			  struct run *part)
+{
+	struct grid_pair *pairs;
+	size_t k = 0;
+	int rc;
+
+	part->grid = grid_square(n);
+	if (!run->grid.first) {
+		return 0;
+	}
+	part->grid = (struct grid){ 0 };
+	pairs = calloc(run_n_cells(run) + 1, sizeof(*pairs));
+	for (size_t c = 0; pairs && c < run_n_cells(run); c++) {
+		int s = of[run_src(run, c)], d = of[run_dst(run, c)];
+
+		if (s >= 0 && d >= 0) {
+			pairs[k++] = (struct grid_pair){ s, d };
+		}
+	}
+	rc = pairs ? grid_of(&part->grid, n, pairs, k) : -1;
+	free(pairs);
+	return rc;
+}
+
+/** What @run has of the cell at @from, as the one of @part at @to. */
+static void copy_cell(const struct run *run, size_t from, struct run *part,
+		      size_t to)
+{
+	part->cells[to] = run->cells[from];
+	part->cell_code[to] = run->cell_code[from];
+	part->cell_detail[to] = run->cell_detail[from];
+	part->mesh->loss[to] = run->mesh->loss[from];
+}
+
+static int fill_part(const struct run *run, const int *at, const int *of,
+		     struct run *part)
+{
+	size_t cells = run_n_cells(part) + 1, n = (size_t)part->n_ranks;
+
+	part->ranks = calloc(n + 1, sizeof(*part->ranks));
+	part->cells = calloc(cells, sizeof(*part->cells));
+	part->cell_code = calloc(cells, sizeof(*part->cell_code));
+	part->cell_detail = calloc(cells, sizeof(*part->cell_detail));
+	part->mesh = mesh_new(n, run_n_cells(part));
+	if (!part->ranks || !part->cells || !part->cell_code ||
+	    !part->cell_detail || !part->mesh) {
+		return -1;
+	}
+	for (size_t r = 0; r < n; r++) {
+		part->ranks[r] = run->ranks[at[r]];
+		part->mesh->ends[r] = *mesh_end(run, at[r]);
+	}
+	for (size_t c = 0; c < run_n_cells(run); c++) {
+		int s = of[run_src(run, c)], d = of[run_dst(run, c)];
+
+		if (s >= 0 && d >= 0) {
+			copy_cell(run, c, part, run_at(part, s, d));
+		}
+	}
+	copy_cell(run, run_n_cells(run), part, run_n_cells(part));
+	return 0;
+}
+
 /** The ranks @at of @run, @n of them, as a run of their own: what views and
  *  pictures look at.  free_part() frees. */
 static int make_part(const struct run *run, const int *at, int n,
 		     struct run *part)
 {
-	size_t cells = (size_t)n * (size_t)n + 1;
+	int *of = number_ranks(run, at, n), rc = -1;
 
 	*part = *run;
 	part->n_ranks = n;
-	part->grid = grid_square(n);
-	part->ranks = calloc((size_t)n + 1, sizeof(*part->ranks));
-	part->cells = calloc(cells, sizeof(*part->cells));
-	part->cell_code = calloc(cells, sizeof(*part->cell_code));
-	part->cell_detail = calloc(cells, sizeof(*part->cell_detail));
-	part->mesh = mesh_new((size_t)n);
-	if (!part->ranks || !part->cells || !part->cell_code ||
-	    !part->cell_detail || !part->mesh) {
-		return -1;
+	part->grid = (struct grid){ 0 };
+	part->ranks = NULL;
+	part->cells = NULL;
+	part->cell_code = NULL;
+	part->cell_detail = NULL;
+	part->mesh = NULL;
+	if (of && make_part_grid(run, of, n, part) == 0) {
+		rc = fill_part(run, at, of, part);
 	}
-	for (int s = 0; s < n; s++) {
-		part->ranks[s] = run->ranks[at[s]];
-		part->mesh->ends[s] = *mesh_end(run, at[s]);
-		for (int d = 0; d < n; d++) {
-			size_t to = run_at(part, s, d);
-			size_t from = run_at(run, at[s], at[d]);
-
-			part->cells[to] = run->cells[from];
-			part->cell_code[to] = run->cell_code[from];
-			part->cell_detail[to] = run->cell_detail[from];
-			part->mesh->loss[to] = run->mesh->loss[from];
-		}
-	}
-	return 0;
+	free(of);
+	return rc;
 }
 
 static void free_part(struct run *part)
 {
+	grid_release(&part->grid);
 	free(part->ranks);
 	free(part->cells);
 	free(part->cell_code);
@@ -246,11 +327,11 @@ static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 	for (int r = 0; r < run->n_ranks && rc == 0 &&
 			drawn < FIGURES_MAX_SEGMENTS; r++) {
 		const char *segment = mesh_end(run, r)->segment;
-		int n = segment[0] ? ranks_in(run, segment, at) : 0;
+		int n = segment[0] && is_first(run, r) ?
+				ranks_in(run, segment, at) : 0;
 
-		/* at the first rank that has it; of one segment alone the
-		 * picture of the nodes is the same */
-		if (n > 0 && at[0] == r && n + outside < run->n_ranks) {
+		/* of one segment alone the picture of the nodes is the same */
+		if (n > 0 && n + outside < run->n_ranks) {
 			rc = draw_segment(run, segment, at, n, draw, arg);
 			drawn++;
 		}

@@ -66,23 +66,42 @@ static int twin_of(const struct run *run, int rank)
 	return -1;
 }
 
-/** Somebody saw another machine answer for @rank: a cell of it, or SIZE_MAX. */
+/** Somebody saw another machine answer for the one that the cell at @at asks:
+ *  what that asks is answered to the other machine. */
+static bool is_usurped(const struct run *run, size_t at)
+{
+	const char *code = run_cell_code(run, at);
+
+	return strcmp(code, PING_DUPLICATE) == 0 ||
+	       (strcmp(code, PING_FOREIGN) == 0 &&
+		is_bad(run->cells[run_back(run, at)].class));
+}
+
+/** The first such cell of @rank that nothing explains, SIZE_MAX: none. */
 static size_t usurped(const struct run *run, int rank,
 		      const uint8_t *explained)
 {
 	for (int s = 0; s < run->n_ranks; s++) {
 		size_t at = run_at(run, s, rank);
-		const char *code = run_cell_code(run, at);
-		/* what @rank asks is answered to the other machine */
-		bool lost = is_bad(run->cells[run_at(run, rank, s)].class);
 
-		if (!explained[at] &&
-		    (strcmp(code, PING_DUPLICATE) == 0 ||
-		     (lost && strcmp(code, PING_FOREIGN) == 0))) {
+		if (at < run_n_cells(run) && !explained[at] &&
+		    is_usurped(run, at)) {
 			return at;
 		}
 	}
 	return SIZE_MAX;
+}
+
+/** A flag for each rank: it has such a cell.  NULL without memory; free()
+ *  frees. */
+static bool *list_usurped(const struct run *run)
+{
+	bool *is = calloc((size_t)run->n_ranks + 1, sizeof(*is));
+
+	for (size_t at = 0; is && at < run_n_cells(run); at++) {
+		is[run_dst(run, at)] |= is_usurped(run, at);
+	}
+	return is;
 }
 
 static void find_duplicates(const struct run *run, uint8_t *explained,
@@ -112,8 +131,11 @@ static void find_duplicates(const struct run *run, uint8_t *explained,
 static void find_usurpers(const struct run *run, uint8_t *explained,
 			  struct verdict *v)
 {
-	for (int r = 0; r < run->n_ranks; r++) {
-		size_t at = usurped(run, r, explained);
+	bool *is = list_usurped(run);
+
+	v->failed = v->failed || !is;
+	for (int r = 0; is && r < run->n_ranks; r++) {
+		size_t at = is[r] ? usurped(run, r, explained) : SIZE_MAX;
 		struct part p = nic_of(run, r);
 		char name[END_SIZE];
 		struct finding *f;
@@ -129,6 +151,7 @@ static void find_usurpers(const struct run *run, uint8_t *explained,
 		finding_add_evidence(f, "%s", run_cell_detail(run, at));
 		mesh_explain(run, r, explained, f);
 	}
+	free(is);
 }
 
 /* ---- what a segment has, and a node has not ------------------------------ */
@@ -266,27 +289,40 @@ static const struct stray {
 		  "interface" },
 };
 
-static void find_stray(const struct run *run, const struct stray *s, int node,
+/** Of a node: paths with a code, and the first of them. */
+struct stray_paths {
+	size_t n, first;
+};
+
+static void find_stray(const struct run *run, const struct stray *s,
 		       const uint8_t *explained, struct verdict *v)
 {
-	struct part p = part_at(PART_CONFIG, node, -1);
-	size_t n = 0, first = 0;
-	struct finding *f;
+	struct stray_paths *of = calloc((size_t)run->n_nodes + 1, sizeof(*of));
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	v->failed = v->failed || !of;
+	for (size_t at = 0; of && at < run_n_cells(run); at++) {
 		int whose = s->of_sender ? run_src(run, at) : run_dst(run, at);
+		struct stray_paths *p = &of[run->ranks[whose].node];
 
-		if (run->ranks[whose].node == node && !explained[at] &&
+		if (!explained[at] &&
 		    strcmp(run_cell_code(run, at), s->code) == 0) {
-			first = n++ ? first : at;
+			p->first = p->n++ ? p->first : at;
 		}
 	}
-	if (n > 0) {
-		f = finding_add(v, &p, s->code);
-		finding_say(f, "%s: %s (%zu paths)", run->nodes[node].name,
-			    s->says, n);
-		finding_add_evidence(f, "%s", run_cell_detail(run, first));
+	for (int node = 0; of && node < run->n_nodes; node++) {
+		struct part p = part_at(PART_CONFIG, node, -1);
+		struct finding *f;
+
+		if (of[node].n > 0) {
+			f = finding_add(v, &p, s->code);
+			finding_say(f, "%s: %s (%zu paths)",
+				    run->nodes[node].name, s->says,
+				    of[node].n);
+			finding_add_evidence(f, "%s", run_cell_detail(
+				run, of[node].first));
+		}
 	}
+	free(of);
 }
 
 void mesh_findings(const struct run *run, uint8_t *explained,
@@ -299,9 +335,7 @@ void mesh_findings(const struct run *run, uint8_t *explained,
 	find_duplicates(run, explained, v);
 	find_usurpers(run, explained, v);
 	for (size_t i = 0; i < sizeof(strays) / sizeof(*strays); i++) {
-		for (int node = 0; node < run->n_nodes; node++) {
-			find_stray(run, &strays[i], node, explained, v);
-		}
+		find_stray(run, &strays[i], explained, v);
 	}
 }
 

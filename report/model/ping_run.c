@@ -7,33 +7,31 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "lib/data/pinglist.h"
 #include "lib/data/record_ping.h"
+#include "report/model/mesh_plan.h"
 #include "report/model/run_read.h"
 
 #define IP_FACT_SIZE 56
 
-struct mesh *mesh_new(size_t ranks)
+struct mesh *mesh_new(size_t ranks, size_t cells)
 {
-	size_t cells = ranks * ranks;
 	struct mesh *m = calloc(1, sizeof(*m) + ranks * sizeof(*m->ends) +
-				   cells * (sizeof(*m->loss) +
-					    sizeof(*m->heard)));
+				   (cells + 1) * (sizeof(*m->loss) +
+						  sizeof(*m->heard)));
 
 	if (!m) {
 		return NULL;
 	}
 	m->ends = (struct mesh_end *)(m + 1);
 	m->loss = (float *)(m->ends + ranks);
-	m->heard = (uint8_t *)(m->loss + cells);
-	for (size_t at = 0; at < cells; at++) {
+	m->heard = (uint8_t *)(m->loss + cells + 1);
+	for (size_t at = 0; at <= cells; at++) {
 		m->loss[at] = NAN;
 	}
 	return m;
 }
 
-/** Of more addresses the square is too large. */
-#define ENDS_MAX 4096
+#define ENDS_MAX 65536	/* addresses */
 
 /* ---- nodes and addresses ------------------------------------------------ */
 
@@ -105,20 +103,18 @@ static int read_layout(struct run *run, struct err *e)
 		ranks += ends_of(node);
 	}
 	if (n > SPEC_MAX_NODES || ranks > ENDS_MAX) {
-		err_set(e, E2BIG, "%zu addresses, at most %d can be judged",
-			ranks, ENDS_MAX);
-		return err_hint(e, "--subnet or --ifname: a rail at a time; "
-				"results.csv has all rows");
+		return err_set(e, E2BIG, "run.json: %zu addresses of %zu "
+			       "nodes, at most %d of %d", ranks, n, ENDS_MAX,
+			       SPEC_MAX_NODES);
 	}
 	run->nodes = calloc(n + 1, sizeof(*run->nodes));
 	run->ranks = calloc(ranks + 1, sizeof(*run->ranks));
-	run->mesh = mesh_new(ranks);
+	run->mesh = mesh_new(ranks, 0);	/* until the cells are known */
 	if (!run->nodes || !run->ranks || !run->mesh) {
 		return err_set(e, ENOMEM, "cannot hold %zu addresses", ranks);
 	}
 	run->n_nodes = (int)n;
 	run->n_ranks = (int)ranks;
-	run->grid = grid_square(run->n_ranks);
 	for (i = 0; i < n; i++) {
 		if (read_node(json_array_get(nodes, i), run, (int)i, e) < 0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
@@ -129,29 +125,6 @@ static int read_layout(struct run *run, struct err *e)
 
 /* ---- the plan ------------------------------------------------------------ */
 
-static bool is_v6(const struct mesh_end *end)
-{
-	return strchr(end->ip, ':') != NULL;
-}
-
-static bool is_planned(const struct run *run, int s, int d, bool cross,
-		       bool by_rail, const struct pinglist *list)
-{
-	const struct mesh_end *a = mesh_end(run, s), *b = mesh_end(run, d);
-
-	if (run->ranks[s].node == run->ranks[d].node ||
-	    !pinglist_has(list, run->ranks[s].node, run->ranks[d].node)) {
-		return false;
-	}
-	if (!a->ip[0] || !b->ip[0]) {
-		return true;	/* a node that never came: what it has is
-				 * not known */
-	}
-	return is_v6(a) == is_v6(b) &&
-	       (cross || strcmp(a->segment, b->segment) == 0 ||
-		(by_rail && run->ranks[s].nic == run->ranks[d].nic));
-}
-
 static void set_cell(struct run *run, size_t at, enum cell_class class,
 		     enum outcome outcome, const char *code)
 {
@@ -160,29 +133,50 @@ static void set_cell(struct run *run, size_t at, enum cell_class class,
 	run->cell_code[at] = run_code(run, code);
 }
 
-static void plan_cells(struct run *run)
+static void plan_cells(struct run *run, const struct mesh_plan *plan)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	bool cross = json_is_true(json_object_get(planned, "cross"));
-	bool by_rail = json_is_true(json_object_get(planned, "by_rail"));
-	int64_t groups = 1, seed = 0;
-	struct pinglist list;
-
-	json_opt_int(planned, "groups", 1, run->n_nodes, &groups, NULL);
-	json_opt_int(planned, "seed", 0, INT64_MAX, &seed, NULL);
-	list = (struct pinglist){ .nodes = run->n_nodes,
-				  .groups = (int)groups, .seed = seed };
-	run->mesh->cross = cross;
-	for (size_t at = 0; planned && at < run_n_cells(run); at++) {
+	run->mesh->cross = plan->cross;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
 		int s = run_src(run, at), d = run_dst(run, at);
 		bool known = mesh_end(run, s)->ip[0] && mesh_end(run, d)->ip[0];
 
-		if (is_planned(run, s, d, cross, by_rail, &list)) {
+		if (mesh_plan_has(plan, run, s, d)) {
 			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
 				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
 				 known ? "" : "agent_missing");
 		}
 	}
+}
+
+/** What the mesh has for each cell. */
+static int grow_mesh(struct run *run, struct err *e)
+{
+	struct mesh *m = mesh_new((size_t)run->n_ranks, run_n_cells(run));
+
+	if (!m) {
+		return err_set(e, ENOMEM, "cannot hold %zu cells",
+			       run_n_cells(run));
+	}
+	memcpy(m->ends, run->mesh->ends,
+	       (size_t)run->n_ranks * sizeof(*m->ends));
+	free(run->mesh);
+	run->mesh = m;
+	return 0;
+}
+
+/** The cells of the paths that are planned. */
+static int make_cells(struct run *run, struct err *e)
+{
+	const struct mesh_plan plan = mesh_plan_read(run);
+
+	if (mesh_plan_grid(&plan, run, e) < 0 || grow_mesh(run, e) < 0 ||
+	    run_make_cells(run, e) < 0) {
+		return -1;
+	}
+	if (json_object_get(run->json, "planned")) {
+		plan_cells(run, &plan);
+	}
+	return 0;
 }
 
 /* ---- rows ---------------------------------------------------------------- */
@@ -470,8 +464,7 @@ int ping_run_read(const char *dir, struct run *run, struct err *e)
 	int rc = -1;
 
 	if (run_begin(run, dir, &schema_ping, e) == 0 &&
-	    read_layout(run, e) == 0 && run_make_cells(run, e) == 0) {
-		plan_cells(run);
+	    read_layout(run, e) == 0 && make_cells(run, e) == 0) {
 		rc = make_places(&g, e);
 	}
 	if (rc == 0 && (run_take_results(dir, &rows, e) < 0 ||

@@ -28,8 +28,9 @@ struct mesh {
 				 * segments, of so many nodes; 0 = nodes do */
 };
 
-/** Room for @ranks, with no loss known; NULL without memory. */
-struct mesh *mesh_new(size_t ranks);
+/** Room for @ranks and @cells, and one for the pairs that have none, with no
+ *  loss known; NULL without memory. */
+struct mesh *mesh_new(size_t ranks, size_t cells);
 
 /** Of a run with a mesh: what @rank stands for. */
 static inline const struct mesh_end *mesh_end(const struct run *run, int rank)

@@ -68,7 +68,7 @@ static void draw_cell(struct dice *d, struct run *r, size_t at, double share)
 static void draw_mesh(struct run *r)
 {
 	STR_COPY(r->probe, "ping");
-	r->mesh = mesh_new((size_t)r->n_ranks);
+	r->mesh = mesh_new((size_t)r->n_ranks, r->grid.n);
 	for (size_t at = 0; at < run_n_cells(r); at++) {
 		if (r->cells[at].path == PATH_INTRA) {
 			r->cells[at].class = CELL_UNPLANNED;

@@ -550,7 +550,7 @@ static void test_scale_fits(void **state)
 static void fake_ping(struct run *r)
 {
 	fake_run(r, 3, 2, 2);
-	r->mesh = mesh_new((size_t)r->n_ranks);
+	r->mesh = mesh_new((size_t)r->n_ranks, r->grid.n);
 	assert_non_null(r->mesh);
 	for (int i = 0; i < r->n_ranks; i++) {
 		STR_COPY(r->mesh->ends[i].segment, i % 2 == 0 ? "10.1.0.0/24" :
