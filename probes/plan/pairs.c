@@ -23,14 +23,15 @@ static const char *const kind_words[] = {
 	NULL
 };
 
-/** "9" or "node:1", exactly @len bytes of @text. */
+/** "9", "node:1" or "node:*", exactly @len bytes of @text. */
 static bool parse_end(const char *text, size_t len, struct pair_end *end)
 {
 	const char *colon = memchr(text, ':', len);
 	size_t name = colon ? (size_t)(colon - text) : 0;
 	size_t skip = colon ? name + 1 : 0;
 	char digits[16];
-	int64_t index;
+	bool all = colon && len - skip == 1 && text[skip] == '*';
+	int64_t index = PAIR_ALL;
 
 	if (len - skip >= sizeof(digits) || name >= sizeof(end->node) ||
 	    (colon && name == 0)) {
@@ -38,7 +39,7 @@ static bool parse_end(const char *text, size_t len, struct pair_end *end)
 	}
 	memcpy(digits, text + skip, len - skip);
 	digits[len - skip] = '\0';
-	if (units_parse_int(digits, 0, INT32_MAX, &index, NULL) < 0) {
+	if (!all && units_parse_int(digits, 0, INT32_MAX, &index, NULL) < 0) {
 		return false;
 	}
 	memcpy(end->node, text, name);
@@ -49,7 +50,8 @@ static bool parse_end(const char *text, size_t len, struct pair_end *end)
 
 /**
  * "END-END".  Names of nodes have dashes too ("gpu-01:3-gpu-02:3"), but an
- * end closes with its number, so at most one dash has an end on both sides.
+ * end closes with its number or *, so at most one dash has an end on both
+ * sides.
  */
 static bool parse_pair(const char *text, size_t len, struct pair_ends *pair)
 {
@@ -76,7 +78,7 @@ static int bad_pair(struct err *e, const char *item, size_t len, int column)
 		return err_hint(e, "did you mean '%s'?", near);
 	}
 	return err_hint(e, "write all, nodes, inter, intra, rail, or ranks "
-			"such as 0-9,n0:1-n1:1");
+			"such as 0-9,n0:1-n1:1,n0:*-n1:*");
 }
 
 static size_t count_items(const char *text)

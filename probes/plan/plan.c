@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "lib/data/hostlist.h"
 
 #define TASKS_FIRST 64
 
@@ -133,22 +134,33 @@ static int find_node(const struct layout *l, const char *name)
 	return (int)number;
 }
 
-/** The rank that @end names, or -1 with @e. */
-static int find_rank(const struct layout *l, const struct pair_end *end,
-		     int column, struct err *e)
+/** Ranks one after the other; none of a node that has not come. */
+struct ranks_of {
+	int first, n;
+};
+
+/** Those that @end names; 0, or -1 with @e. */
+static int find_ranks(const struct layout *l, const struct pairs *p,
+		      const struct pair_end *end, int column,
+		      struct ranks_of *out, struct err *e)
 {
 	const struct layout_node *node;
 	int i;
 
+	*out = (struct ranks_of){ .first = end->index, .n = 1 };
 	if (!end->node[0]) {
 		if (end->index < l->n_ranks) {
-			return end->index;
+			return 0;
 		}
 		return err_set(e, 0, "--pairs, column %d: no rank %d, the "
 			       "ranks are 0 to %d", column, end->index,
 			       l->n_ranks - 1);
 	}
 	i = find_node(l, end->node);
+	if (i < 0 && p->expected && hostlist_has(p->expected, end->node)) {
+		out->n = 0;
+		return 0;
+	}
 	if (i < 0) {
 		err_set(e, 0, "--pairs, column %d: no node '%s'", column,
 			end->node);
@@ -156,12 +168,17 @@ static int find_rank(const struct layout *l, const struct pair_end *end,
 				l->n_nodes, l->nodes[0].name);
 	}
 	node = &l->nodes[i];
+	if (end->index == PAIR_ALL) {
+		*out = (struct ranks_of){ node->first_rank, node->gpus };
+		return 0;
+	}
 	if (end->index >= node->gpus) {
 		return err_set(e, 0, "--pairs, column %d: no GPU %d on "
 			       "node '%s', which has %d", column, end->index,
 			       node->name, node->gpus);
 	}
-	return node->first_rank + end->index;
+	out->first += node->first_rank;
+	return 0;
 }
 
 /** A listed pair and the round in which the circle method has it. */
@@ -169,37 +186,70 @@ struct listed {
 	int round, a, b;	/* a < b */
 };
 
-static int resolve(const struct layout *l, const struct pair_ends *pair,
-		   struct listed *out, struct err *e)
-{
-	int a = find_rank(l, &pair->a, pair->column, e);
-	int b = a < 0 ? -1 : find_rank(l, &pair->b, pair->column, e);
+/** The pairs that a plan has so far. */
+struct list {
+	struct listed *all;
+	size_t n;
+};
 
-	if (b < 0) {
-		return -1;
-	}
-	if (a == b) {
-		return err_set(e, 0, "--pairs, column %d: rank %d is "
-			       "paired with itself", pair->column, a);
-	}
-	*out = (struct listed){
-		.round = sched_round_of(l->n_ranks, a, b),
-		.a = a < b ? a : b,
-		.b = a < b ? b : a,
-	};
-	return 0;
-}
-
-static int check_inside(const struct layout *l, const struct pair_ends *pair,
+static int check_inside(const struct layout *l, int column,
 			const struct listed *listed, struct err *e)
 {
 	if (layout_same_node(l, listed->a, listed->b)) {
 		return 0;
 	}
 	err_set(e, 0, "--pairs, column %d: ranks %d and %d are on "
-		"different nodes", pair->column, listed->a, listed->b);
+		"different nodes", column, listed->a, listed->b);
 	return err_hint(e, "the transport stays inside a node; between nodes: "
 			"--transport=nccl or tcp");
+}
+
+static int add_listed(struct list *list, const struct layout *l,
+		      const struct pairs *p, int column, int a, int b,
+		      struct err *e)
+{
+	struct listed *out = &list->all[list->n++];
+
+	*out = (struct listed){
+		.round = sched_round_of(l->n_ranks, a, b),
+		.a = a < b ? a : b,
+		.b = a < b ? b : a,
+	};
+	return p->inside ? check_inside(l, column, out, e) : 0;
+}
+
+/** Each rank of the one end with each of the other, but with itself. */
+static int add_each(struct list *list, const struct layout *l,
+		    const struct pairs *p, const struct pair_ends *pair,
+		    struct err *e)
+{
+	struct ranks_of a, b;
+	struct listed *more;
+	int rc = 0;
+
+	if (find_ranks(l, p, &pair->a, pair->column, &a, e) < 0 ||
+	    find_ranks(l, p, &pair->b, pair->column, &b, e) < 0) {
+		return -1;
+	}
+	if (a.n == 1 && b.n == 1 && a.first == b.first &&
+	    pair->a.index != PAIR_ALL && pair->b.index != PAIR_ALL) {
+		return err_set(e, 0, "--pairs, column %d: rank %d is "
+			       "paired with itself", pair->column, a.first);
+	}
+	more = realloc(list->all, (list->n + (size_t)a.n * (size_t)b.n + 1) *
+				  sizeof(*more));
+	if (!more) {
+		return err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
+			       list->n);
+	}
+	list->all = more;
+	for (int i = 0; rc == 0 && i < a.n * b.n; i++) {
+		int x = a.first + i / b.n, y = b.first + i % b.n;
+
+		rc = x == y ? 0 : add_listed(list, l, p, pair->column, x, y,
+					     e);
+	}
+	return rc;
 }
 
 /** By round, then lower rank: equal only for the same pair. */
@@ -216,30 +266,23 @@ static int listed_order(const void *x, const void *y)
 static int plan_list(struct plan *plan, const struct layout *l,
 		     const struct pairs *p, struct err *e)
 {
-	struct listed *list = calloc(p->n, sizeof(*list));
-	int rc = -1;
+	struct list list = { 0 };
+	int rc = 0;
 
-	if (!list) {
-		return err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
-					  p->n);
+	for (size_t i = 0; rc == 0 && i < p->n; i++) {
+		rc = add_each(&list, l, p, &p->list[i], e);
 	}
-	for (size_t i = 0; i < p->n; i++) {
-		if (resolve(l, &p->list[i], &list[i], e) < 0 ||
-		    (p->inside &&
-		     check_inside(l, &p->list[i], &list[i], e) < 0)) {
-			goto free_list;
+	if (rc == 0 && list.n > 0) {
+		qsort(list.all, list.n, sizeof(*list.all), listed_order);
+	}
+	for (size_t i = 0; rc == 0 && i < list.n; i++) {
+		const struct listed *x = &list.all[i];
+
+		if (i == 0 || listed_order(x - 1, x) != 0) {
+			add_task(plan, x->round, x->a, x->b);
 		}
 	}
-	qsort(list, p->n, sizeof(*list), listed_order);
-	for (size_t i = 0; i < p->n; i++) {
-		if (i == 0 || listed_order(&list[i - 1], &list[i]) != 0) {
-			add_task(plan, list[i].round, list[i].a,
-				 list[i].b);
-		}
-	}
-	rc = 0;
-free_list:
-	free(list);
+	free(list.all);
 	return rc;
 }
 

@@ -39,8 +39,10 @@ enum pairs_kind {
 
 struct pair_end {
 	char node[64];	/* "": index is a global rank, else a GPU of node */
-	int index;
+	int index;		/* or, of a node, PAIR_ALL of them */
 };
+
+#define PAIR_ALL (-1)
 
 struct pairs {
 	enum pairs_kind kind;
@@ -54,13 +56,16 @@ struct pairs {
 	bool inside;		/* none between nodes: a listed one is wrong */
 	bool rails_apart;	/* none between rails, but listed ones: the
 				 * fabric does not connect them */
+	const char *expected;	/* host list, borrowed: a listed node of it that
+				 * is not there has no pairs, of any other that
+				 * is an error; NULL: none */
 };
 
 /**
  * Parse --pairs: all, inter, intra, rail, nodes, auto, or a list such as
- * "0-9,n0:1-n1:1" (global ranks, or node:gpu with the node's name, or its
- * number in boot order).  A single pair may also be typed as two words "0 9";
- * the front joins them with '-'.
+ * "0-9,n0:1-n1:1,n0:*-n1:*" (global ranks, or node:gpu with the node's name,
+ * or its number in boot order; all GPUs of a node).  A single pair may also be
+ * typed as two words "0 9"; the front joins them with '-'.
  * Returns 0, or -1 with @e "--pairs, column C: ..." and @p empty.
  * pairs_release() frees.
  */

@@ -73,6 +73,20 @@ static void names_may_have_dashes(void **state)
 	pairs_release(&p);
 }
 
+static void a_star_is_every_gpu_of_a_node(void **state)
+{
+	struct pairs p;
+
+	(void)state;
+	assert_int_equal(pairs_parse("gpu-01:*-gpu-02:*,n0:3-n1:*", &p, NULL),
+			 0);
+	check_end(&p.list[0].a, "gpu-01", PAIR_ALL);
+	check_end(&p.list[0].b, "gpu-02", PAIR_ALL);
+	check_end(&p.list[1].a, "n0", 3);
+	check_end(&p.list[1].b, "n1", PAIR_ALL);
+	pairs_release(&p);
+}
+
 static void bad_text_is_refused_with_its_column(void **state)
 {
 	static const struct {
@@ -92,6 +106,9 @@ static void bad_text_is_refused_with_its_column(void **state)
 		{ .text = "n0:-n1:1", .says = "column 1:" },
 		{ .text = "n0:1:2-n1:1", .says = "column 1:" },
 		{ .text = "0 - 1", .says = "column 1:" },
+		{ .text = "*-1", .says = "column 1:" },
+		{ .text = "n0:**-n1:1", .says = "column 1:" },
+		{ .text = "n0:*3-n1:1", .says = "column 1:" },
 		{ .text = "0-99999999999", .says = "column 1:" },
 		{ .text = "0-4294967296", .says = "column 1:" },
 		{ .text = "0-99999999999999999999", .says = "column 1:" },
@@ -139,6 +156,7 @@ int main(void)
 		cmocka_unit_test(words_name_kinds),
 		cmocka_unit_test(list_of_ranks_and_gpus),
 		cmocka_unit_test(names_may_have_dashes),
+		cmocka_unit_test(a_star_is_every_gpu_of_a_node),
 		cmocka_unit_test(bad_text_is_refused_with_its_column),
 		cmocka_unit_test(names_have_a_limit),
 		cmocka_unit_test(misspelt_word_gets_the_nearest),

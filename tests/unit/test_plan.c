@@ -220,6 +220,45 @@ static void list_is_ordered_and_without_doubles(void **state)
 	layout_release(&l);
 }
 
+/** n1:* is each GPU of n1; a node that was expected and has not come has
+ *  none. */
+static void a_star_is_planned_as_each_gpu(void **state)
+{
+	static const char *const names[] = { "n0", "n1" };
+	static const int gpus[] = { 2, 3 };
+	static const struct {
+		const char *text, *expected;
+		size_t tasks;	/* 0: an error */
+	} cases[] = {
+		{ .text = "n0:*-n1:*", .tasks = 6 },
+		{ .text = "n1:*-n1:*", .tasks = 3 },
+		{ .text = "n0:1-n1:*,n1:2-n0:*", .tasks = 4 },
+		{ .text = "n0:*-n1:*,n0:0-n7:*" },
+		{ .text = "n0:*-n1:*,n0:0-n7:*", .expected = "n[0-1]" },
+		{ .text = "n0:*-n1:*,n0:0-n7:*,n7:3-n1:0",
+		  .expected = "n[0-7]", .tasks = 6 },
+		{ .text = "n0:*-n7:*", .expected = "n[0-7]" },
+	};
+	struct layout l;
+
+	(void)state;
+	assert_int_equal(layout_of(&l, 2, names, gpus, gpus), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct pairs p;
+		struct plan plan;
+		bool good = cases[i].tasks > 0;
+
+		assert_int_equal(pairs_parse(cases[i].text, &p, NULL), 0);
+		p.expected = cases[i].expected;
+		assert_int_equal(plan_pairs(&l, &p, &plan, NULL),
+				 good ? 0 : -1);
+		assert_int_equal(plan.n, cases[i].tasks);
+		plan_release(&plan);
+		pairs_release(&p);
+	}
+	layout_release(&l);
+}
+
 /** What the fabric does not connect is not planned, but where it is listed. */
 static void rails_that_are_apart_do_not_meet(void **state)
 {
@@ -472,6 +511,7 @@ int main(void)
 		cmocka_unit_test(groups_do_not_meet),
 		cmocka_unit_test(any_size_plans_all_cells),
 		cmocka_unit_test(list_is_ordered_and_without_doubles),
+		cmocka_unit_test(a_star_is_planned_as_each_gpu),
 		cmocka_unit_test(rails_that_are_apart_do_not_meet),
 		cmocka_unit_test(a_relay_is_near_the_sender),
 		cmocka_unit_test(bad_lists_name_their_column),
