@@ -4,10 +4,14 @@
 
 #include "cli/front/ahead.h"
 #include "cli/run/probe_run.h"
+#include "cli/run/retest.h"
 
 static int run_collective(struct session *s)
 {
-	return probe_run(s, ahead_check_collective, NULL);
+	return s->spec.retest[0] ?
+		       retest_main(s, s->argv[1], ahead_check_collective,
+				   NULL) :
+		       probe_run(s, ahead_check_collective, NULL);
 }
 
 #define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"

@@ -5,6 +5,7 @@
 #include "cli/front/ahead.h"
 #include "cli/run/probe_run.h"
 #include "cli/run/resume.h"
+#include "cli/run/retest.h"
 #include "lib/base/str.h"
 
 static int check(struct session *s, struct str *drill, struct err *e)
@@ -15,10 +16,12 @@ static int check(struct session *s, struct str *drill, struct err *e)
 
 static int run_pairs(struct session *s)
 {
-	return s->spec.resume[0] ?
-		       resume_main(s, s->argv[1]) :
-		       probe_run(s, check, s->spec.diagnose ?
-					       &conductor_diagnose : NULL);
+	const struct conductor *c = s->spec.diagnose ? &conductor_diagnose :
+						       NULL;
+
+	return s->spec.resume[0] ? resume_main(s, s->argv[1]) :
+	       s->spec.retest[0] ? retest_main(s, s->argv[1], check, c) :
+				   probe_run(s, check, c);
 }
 
 static const char *const p2p_examples[] = {

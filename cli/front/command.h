@@ -17,6 +17,7 @@ struct session {
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */
 	bool plan;		/* say what would be measured, and no more */
+	json_t *retest;		/* for run.json; borrowed, NULL: it is none */
 	const struct command *const *commands;	/* all there are, NULL ends */
 };
 

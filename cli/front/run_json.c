@@ -129,7 +129,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 		return NULL;
 	}
 	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s, s:o*, "
-			 "s:o*, s:s*}",
+			 "s:o*, s:s*, s:O*}",
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),
 			 "version", version_own(), "nonce", hex,
@@ -138,7 +138,8 @@ json_t *run_json_new(const struct session *s, const char *probe,
 			 "started_utc", clock_utc(utc),
 			 "shell", shell_json(s, probe, launcher),
 			 "expect", expect_json(),
-			 "drill_text", drill[0] ? drill : NULL);
+			 "drill_text", drill[0] ? drill : NULL,
+			 "retest", s->retest);
 	if (!json) {
 		err_set(e, 0, "cannot write the options as JSON");
 		err_hint(e, "are the options and the drill file UTF-8 text?");

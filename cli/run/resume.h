@@ -28,6 +28,12 @@ int resume_main(struct session *s, const char *probe);
 int resume_options(struct session *s, const struct spec *stored,
 		   const char *drill, struct err *e);
 
+/** --@word=DIR does not go with option @o, which the run has as @stored has it:
+ *  -1 with @e. */
+int resume_refuse(const struct session *s, const struct spec *stored,
+		  const struct spec_option *o, const char *word,
+		  struct err *e);
+
 /** What run.json is to keep of the options @now of a resumed run: not what is
  *  about this one command only, which stays as in @stored. */
 void resume_kept_options(const struct spec *stored, struct spec *now);

@@ -21,22 +21,23 @@ static void name_option(const struct spec *s, const struct spec_option *o,
 	}
 }
 
-static int refuse(const struct session *s, const struct spec *stored,
-		  const struct spec_option *o, struct err *e)
+int resume_refuse(const struct session *s, const struct spec *stored,
+		  const struct spec_option *o, const char *word, struct err *e)
 {
 	char typed[160], then[160];
 
 	name_option(&s->spec, o, typed, sizeof(typed));
 	name_option(stored, o, then, sizeof(then));
 	if (spec_is_default(stored, o)) {
-		err_set(e, 0, "%s does not go with --resume: the run was "
-			"started without --%s", typed, o->name);
+		err_set(e, 0, "%s does not go with --%s: the run was "
+			"started without --%s", typed, word, o->name);
 	} else {
-		err_set(e, 0, "%s does not go with --resume: the run has %s",
-			typed, then);
+		err_set(e, 0, "%s does not go with --%s: the run has %s",
+			typed, word, then);
 	}
-	return err_hint(e, "leave it out to continue the run, or leave out "
-			"--resume for a new one");
+	return err_hint(e, "leave it out to %s the run, or leave out --%s for "
+			"a new one", strcmp(word, "resume") == 0 ? "continue" :
+			word, word);
 }
 
 /** --faults again: the same drill, whatever its file is called now. */
@@ -63,7 +64,8 @@ static int check_typed(const struct session *s, const struct spec *stored,
 	if (strcmp(o->name, "faults") == 0) {
 		return check_drill(s, drill, e);
 	}
-	return spec_same(&s->spec, stored, o) ? 0 : refuse(s, stored, o, e);
+	return spec_same(&s->spec, stored, o) ? 0 : 
+			resume_refuse(s, stored, o, "resume", e);
 }
 
 int resume_options(struct session *s, const struct spec *stored,

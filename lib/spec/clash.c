@@ -139,6 +139,8 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "launcher 'env' starts agents for one probe, not for several "
 		  "in sequence",
 	  .hint = "leave out --diagnose" },
+	{ .options = { "resume", "retest" },
+	  .text = "--resume does not go with --retest" },
 	{ .options = { "deep", "quick" },
 	  .text = "--quick does not go with --deep" },
 	{ .options = { "maxbytes", "minbytes" }, .holds = end_first,

@@ -25,7 +25,7 @@ enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 
-#define SPEC_PAIRS_MAX 4096
+#define SPEC_PAIRS_MAX 16384
 #define SPEC_LIST_MAX  4096
 #define SPEC_MAX_NODES 4096
 /** Of more ranks no run is started, as none can be read ... */
@@ -96,6 +96,7 @@ struct spec {
 	bool quick;		/* a minute's worth */
 	bool deep;		/* of all: more than the links of GPUs */
 	char resume[PATH_MAX];
+	char retest[PATH_MAX];	/* what this run has found */
 	/* memlock */
 	bool node;		/* this node only; kept only where -o says */
 	int64_t need_B;		/* of locked memory; 0 = estimated */

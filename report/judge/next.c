@@ -6,6 +6,7 @@
 
 #include "lib/data/hostlist.h"
 #include "lib/data/json.h"
+#include "report/judge/retest.h"
 #include "report/judge/tell.h"
 #include "report/judge/witness.h"
 
@@ -283,8 +284,10 @@ static void add_stay(const struct run *run, const struct verdict *v,
 static void add_command(const struct run *run, const char *option,
 			char (*names)[64], size_t n, struct str *out)
 {
-	static const char *const nodes[] = {
-		"nodes", "faults", "nodelist", "exclude", NULL
+	/* of a retest its pairs, too: they are of these nodes */
+	const char *const nodes[] = {
+		"nodes", "faults", "nodelist", "exclude",
+		json_object_get(run->json, "retest") ? "pairs" : NULL, NULL
 	};
 	bool skip = strcmp(option, "-x") == 0;
 	const char *before = json_string_value(run_option(run, "exclude"));
@@ -317,7 +320,7 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 		without[run_find_node(run, v->exclude[i], -1)] = 1;
 	}
 	add_stay(run, v, without, &stay);
-	str_addf(out, "to skip %s:",
+	str_addf(out, "%sto skip %s:", out->len ? "\n" : "",
 		 stay.len > 0	   ? "some of these nodes" :
 		 v->n_exclude == 1 ? "this node" :
 				     "these nodes");
@@ -333,6 +336,7 @@ void next_words(const struct run *run, const struct verdict *v,
 	struct str line = STR_INIT;
 	bool drained = false;
 
+	retest_words(run, v, out);
 	add_exclude(run, v, out);
 	for (size_t i = 0; i < v->n_exclude; i++) {
 		if (next_drain(run, v, i, &line)) {

@@ -13,6 +13,7 @@
 #include "report/judge/few.h"
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
+#include "report/judge/retest.h"
 #include "report/judge/says.h"
 #include "report/judge/witness.h"
 
@@ -411,7 +412,7 @@ static void judge(const struct run *run, struct gone_list *gone,
 		load_findings, contrast_findings, peer_findings,
 		level_findings, port_findings, growth_findings, info_findings,
 		neighbour_findings,
-		untested_findings,
+		untested_findings, retest_findings,
 	};
 
 	cut_findings(run, gone, explained, v);

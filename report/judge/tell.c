@@ -21,7 +21,7 @@ bool tell_is_local(const struct run *run)
 
 /** Options that are of one run alone, or of its output. */
 static const char *const of_this_run[] = {
-	"out", "resume", "progress", "quiet", "verbose", "color", "json", "csv",
+	"out", "resume", "retest", "progress", "quiet", "verbose", "color", "json", "csv",
 	"map", "open", "dry-run", "no-wait", NULL
 };
 /** What a single pair does without. */

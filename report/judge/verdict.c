@@ -13,6 +13,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/gone.h"
 #include "report/judge/next.h"
+#include "report/judge/retest.h"
 #include "report/judge/says.h"
 #include "report/model/follow.h"
 #include "report/model/run_read.h"
@@ -348,7 +349,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		}
 	}
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
-			 "s:o*, s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe",
+			 "s:o*, s:o*, s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe",
 			 run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v->cells),
@@ -361,7 +362,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "reason", cut ? json_text(reason) : NULL,
 			 "slow_percent", run->slow_percent > 0 ?
 			 json_integer(run->slow_percent) : NULL,
-			 "sample", sample_json(run));
+			 "sample", sample_json(run),
+			 "retest", retest_json(run, v));
 }
 
 /* ---- and back ----------------------------------------------------------- */

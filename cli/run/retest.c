@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/run/retest.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/front/talk.h"
+#include "cli/run/probe_run.h"
+#include "cli/run/resume.h"
+#include "lib/base/exit_code.h"
+#include "lib/data/json.h"
+#include "report/judge/retest.h"
+#include "report/show/judged.h"
+#include "sbatch/launcher.h"
+
+/** Where it runs, and what breaks it on purpose, may be said anew: a node that
+ *  was drained gets no job, and a drill is repaired by leaving it out. */
+static const char *const anew[] = {
+	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
+};
+
+/** The options of @stored, with those of now that change no test. */
+static int take_options(struct session *s, const struct spec *stored,
+			struct err *e)
+{
+	struct spec now = *stored, fresh;
+
+	spec_init(&fresh);
+	spec_take(&now, &fresh, spec_find("faults"));
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		const bool typed = s->typed[o - spec_options];
+		const bool is_anew = str_index(anew, o->name) >= 0;
+
+		if (o->resumed == SPEC_COMMANDS ||
+		    (typed && (o->resumed == SPEC_LIMITS || is_anew))) {
+			spec_take(&now, &s->spec, o);
+		} else if (typed && !spec_same(&s->spec, stored, o)) {
+			return resume_refuse(s, stored, o, "retest", e);
+		}
+	}
+	if (s->typed[spec_find("ssh") - spec_options]) {
+		spec_take(&now, &s->spec, spec_find("launcher"));
+		now.local = false;
+	}
+	s->spec = now;
+	return 0;
+}
+
+/** What is measured, and nothing else. */
+static int take_plan(struct session *s, const struct retest_plan *p,
+		     struct err *e)
+{
+	struct spec *spec = &s->spec;
+
+	spec->nodes = 0;
+	spec->exclude[0] = '\0';
+	spec->sample = 0;
+	spec->budget_ns = 0;
+	spec->quick = false;
+	spec->bisect = false;
+	if (!str_copy(spec->nodelist, sizeof(spec->nodelist),
+		      str_text(&p->nodes)) ||
+	    (p->pairs.len > 0 &&
+	     !str_copy(spec->pairs, sizeof(spec->pairs),
+		       str_text(&p->pairs)))) {
+		err_set(e, 0, "%zu findings are too many for one retest",
+			json_array_size(p->parts));
+		return err_hint(e, "leave out --retest: so many parts are a "
+				"run of their own");
+	}
+	return 0;
+}
+
+/** What was typed behind "--" the first time is for that launcher. */
+static void take_extra(struct session *s, struct left *l)
+{
+	char why[320];
+	const struct launcher_ops *ops;
+
+	if (!s->spec.launcher[0] && !s->spec.local && !s->spec.ssh[0] &&
+	    !spec_launcher_is(l->launcher, LAUNCHER_SLURM)) {
+		STR_COPY(s->spec.launcher, l->launcher);
+	}
+	ops = launcher_choose(&s->spec, why, sizeof(why), NULL);
+	if (!s->extra[0] && ops && strcmp(ops->name, l->launcher) == 0) {
+		s->extra = l->extra;
+	}
+}
+
+static int nothing_found(const struct left *l, const struct judged *j,
+			 const char *probe, struct err *e)
+{
+	char word[PATH_MAX];
+
+	err_set(e, 0, "the run in '%s' has found nothing to retest: %s", l->dir,
+		verdict_status_name(j->verdict.status));
+	return err_hint(e, "to measure what it lacks: \"gpucheck %s --resume "
+			"%s\"", probe,
+			str_quoted_dir(l->dir, word, sizeof(word)));
+}
+
+/** The run that was found in l->dir; an exit code, with @e where there is
+ *  none. */
+static int run(struct session *s, struct left *l, const struct judged *j,
+	       const char *probe,
+	       int (*check)(struct session *s, struct str *drill,
+			    struct err *e),
+	       const struct conductor *c, struct err *e)
+{
+	struct retest_plan p;
+	int code = CODE_USAGE;
+	json_t *retest = NULL;
+
+	if (retest_plan(&j->run, &j->verdict, &p) < 0) {
+		err_set(e, ENOMEM, "no memory for a retest");
+		code = CODE_UNABLE;
+	} else if (json_array_size(p.parts) == 0) {
+		nothing_found(l, j, probe, e);
+	} else if (take_options(s, &l->spec, e) == 0 &&
+		   take_plan(s, &p, e) == 0) {
+		take_extra(s, l);
+		retest = json_pack("{s:o, s:O}", "dir", json_text(l->dir),
+				   "parts", p.parts);
+		s->retest = retest;
+		talk("retesting %zu finding%s of '%s' on %s, with %zu node%s "
+		     "that %s well", json_array_size(p.parts),
+		     json_array_size(p.parts) == 1 ? "" : "s", l->dir,
+		     str_text(&p.nodes), p.n_controls,
+		     p.n_controls == 1 ? "" : "s",
+		     p.n_controls == 1 ? "is" : "are");
+		code = probe_run(s, check, c);
+		s->retest = NULL;
+		json_decref(retest);
+	}
+	retest_plan_release(&p);
+	return code;
+}
+
+int retest_main(struct session *s, const char *probe,
+		int (*check)(struct session *s, struct str *drill,
+			     struct err *e),
+		const struct conductor *c)
+{
+	const struct judged_ask ask = { .reference = "", .brief = true };
+	struct left *l = calloc(1, sizeof(*l));
+	struct judged *j = NULL;
+	struct err e = { 0 };
+	int code = CODE_USAGE;
+
+	if (!l) {
+		err_set(&e, ENOMEM, "no memory for a run");
+	} else if (s->plan) {
+		err_set(&e, 0, "plan does not go with --retest");
+	} else if (!realpath(s->spec.retest, l->dir)) {
+		err_set(&e, errno, "cannot open run directory '%s'",
+			s->spec.retest);
+	} else if (left_read(l, probe, &e) == 0) {
+		STR_COPY(s->spec.retest, l->dir);
+		if (judged_make(l->dir, NULL, &ask, &j, &e) < 0) {
+			code = CODE_UNABLE;
+		} else {
+			code = run(s, l, j, probe, check, c, &e);
+		}
+	}
+	if (e.text[0]) {
+		talk_err(&e);
+	}
+	judged_free(j);
+	if (l) {
+		left_release(l);
+		free(l);
+	}
+	return code;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which tests tell whether a repair has helped. */
+#include "report/judge/retest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+
+/** Cells of a part that is on no node alone, and as many that are good. */
+#define WIDE_CELLS 24
+
+struct planner {
+	const struct run *run;
+	const struct verdict *v;
+	struct retest_plan *p;
+	uint8_t *found;		/* a node each: a finding names it */
+	int *controls;		/* nodes that none does, then the others */
+	size_t n_controls, n_well;
+	bool inter, intra;	/* such pairs were measured */
+	json_t *ends;		/* of the part at hand; NULL: of controls */
+};
+
+/* ---- pairs --------------------------------------------------------------- */
+
+static void add_end(const struct planner *w, int node, int gpu)
+{
+	str_addf(&w->p->pairs, "%s:", w->run->nodes[node].name);
+	if (gpu < 0) {
+		str_addch(&w->p->pairs, '*');
+	} else {
+		str_addf(&w->p->pairs, "%d", gpu);
+	}
+}
+
+/** GPU @ga of node @a and @gb of @b, -1: all. */
+static void add_pair(const struct planner *w, int a, int ga, int b, int gb)
+{
+	str_add(&w->p->pairs, w->p->pairs.len ? "," : "");
+	add_end(w, a, ga);
+	str_addch(&w->p->pairs, '-');
+	add_end(w, b, gb);
+	if (w->ends) {
+		json_array_append_new(w->ends, json_pack(
+			"[s,i,s,i]", w->run->nodes[a].name, ga,
+			w->run->nodes[b].name, gb));
+	}
+}
+
+/** The GPU of @node on the rail of @rank, of the same number where it can
+ *  be. */
+static int gpu_like(const struct run *run, int rank, int node)
+{
+	const struct run_node *n = &run->nodes[node];
+	int same = run->ranks[rank].gpu;
+
+	for (int g = 0; g < n->gpus; g++) {
+		int like = (same + g) % n->gpus;
+
+		if (run->ranks[n->first_rank + like].nic ==
+		    run->ranks[rank].nic) {
+			return like;
+		}
+	}
+	return same % n->gpus;
+}
+
+/** Partner @k of what is on @node: each node begins with another one. */
+static int partner(const struct planner *w, int node, size_t k)
+{
+	size_t well = w->n_well ? w->n_well : w->n_controls;
+
+	return k < well ? w->controls[((size_t)node + k) % well] :
+			  w->controls[k];
+}
+
+static size_t n_partners(const struct planner *w)
+{
+	return w->n_controls < RETEST_PARTNERS ? w->n_controls :
+						 RETEST_PARTNERS;
+}
+
+/** Up to RETEST_PARTNERS others of the node of @rank. */
+static void add_inside(const struct planner *w, int rank)
+{
+	const struct run_rank *r = &w->run->ranks[rank];
+	int gpus = w->run->nodes[r->node].gpus;
+
+	for (int k = 1; w->intra && k < gpus && k <= RETEST_PARTNERS; k++) {
+		add_pair(w, r->node, r->gpu, r->node, (r->gpu + k) % gpus);
+	}
+}
+
+static void add_outside(const struct planner *w, int rank)
+{
+	const struct run_rank *r = &w->run->ranks[rank];
+
+	for (size_t k = 0; w->inter && k < n_partners(w); k++) {
+		int c = partner(w, r->node, k);
+
+		if (c != r->node) {
+			add_pair(w, r->node, r->gpu, c,
+				 gpu_like(w->run, rank, c));
+		}
+	}
+}
+
+/** What @rank is tested with, its partners do with each other: a control of the
+ *  same kind for each. */
+static void add_controls(struct planner *w, int rank)
+{
+	const int node = w->run->ranks[rank].node;
+	json_t *ends = w->ends;
+
+	w->ends = NULL;
+	for (size_t k = 0; k < n_partners(w); k++) {
+		int c = partner(w, node, k);
+		int like = w->run->nodes[c].first_rank +
+			   gpu_like(w->run, rank, c);
+
+		add_inside(w, like);
+		for (size_t i = k + 1; w->inter && i < n_partners(w); i++) {
+			int d = partner(w, node, i);
+
+			add_pair(w, c, w->run->ranks[like].gpu, d,
+				 gpu_like(w->run, rank, d));
+		}
+	}
+	w->ends = ends;
+}
+
+/** All of @node, all of which is meant. */
+static void add_node(struct planner *w, int node, bool inside, bool outside)
+{
+	json_t *ends = w->ends;
+
+	if (inside && w->intra) {
+		add_pair(w, node, -1, node, -1);
+	}
+	for (size_t k = 0; k < n_partners(w); k++) {
+		int c = partner(w, node, k);
+
+		if (outside && w->inter && c != node) {
+			add_pair(w, node, -1, c, -1);
+		}
+		w->ends = NULL;
+		if (inside && w->intra) {
+			add_pair(w, c, -1, c, -1);
+		}
+		for (size_t i = k + 1; outside && w->inter &&
+				       i < n_partners(w); i++) {
+			add_pair(w, c, -1, partner(w, node, i), -1);
+		}
+		w->ends = ends;
+	}
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
+/** Is @rank of the part @p, which is on its node? */
+static bool is_of(const struct run *run, const struct part *p, int rank)
+{
+	const struct run_rank *r = &run->ranks[rank];
+
+	switch (p->kind) {
+	case PART_GPU:
+	case PART_GPU_NVLINK:
+		return r->gpu == p->index;
+	case PART_NIC:
+		return r->nic == p->index;
+	case PART_CABLE_SWAP:
+		return r->nic == p->index || r->nic == p->peer_index;
+	case PART_SOCKET:
+		return run_socket(run, rank) == p->index;
+	default:
+		return true;
+	}
+}
+
+/** One GPU behind each socket that is not of @p does the same, so that the part
+ *  is told from its node, and from its socket. */
+static void add_siblings(struct planner *w, const struct part *p)
+{
+	const struct run_node *n = &w->run->nodes[p->node];
+	json_t *ends = w->ends;
+	bool has[RUN_SOCKETS] = { false };
+	int last = -1;
+
+	w->ends = NULL;
+	for (int g = 0; g < n->gpus; g++) {
+		const int rank = n->first_rank + g;
+		bool *seen = &has[run_socket(w->run, rank)];
+
+		if (*seen || is_of(w->run, p, rank)) {
+			continue;
+		}
+		*seen = true;
+		add_outside(w, rank);
+		if (w->intra && last >= 0) {
+			add_pair(w, p->node, last, p->node, g);
+		}
+		last = g;
+	}
+	w->ends = ends;
+}
+
+static void add_on_node(struct planner *w, const struct part *p)
+{
+	const struct run_node *n = &w->run->nodes[p->node];
+	int whole = n->gpus == 0;	/* one that has never come, too */
+
+	for (int g = 0; g < n->gpus; g++) {
+		whole += is_of(w->run, p, n->first_rank + g);
+	}
+	if (whole > 0 && whole >= n->gpus) {
+		add_node(w, p->node, p->kind != PART_NODE_NETWORK,
+			 p->kind != PART_INTRA_NODE);
+		return;
+	}
+	for (int g = 0; g < n->gpus; g++) {
+		const int rank = n->first_rank + g;
+
+		if (is_of(w->run, p, rank)) {
+			add_outside(w, rank);
+			add_inside(w, rank);
+			add_controls(w, rank);
+		}
+	}
+	add_siblings(w, p);
+}
+
+/** Two nodes, or two GPUs; and each with others. */
+static void add_between(struct planner *w, const struct part *p)
+{
+	const bool gpus = p->kind == PART_PAIR && p->index >= 0 &&
+			  p->peer_index >= 0;
+	const int ends[2][2] = { { p->node, gpus ? p->index : -1 },
+				 { p->peer_node, gpus ? p->peer_index : -1 } };
+	json_t *list = w->ends;
+
+	add_pair(w, ends[0][0], ends[0][1], ends[1][0], ends[1][1]);
+	w->ends = NULL;
+	for (int i = 0; i < 2; i++) {
+		const struct run_node *n = &w->run->nodes[ends[i][0]];
+
+		for (int g = 0; g < n->gpus; g++) {
+			if (!gpus || g == ends[i][1]) {
+				add_outside(w, n->first_rank + g);
+			}
+		}
+	}
+	w->ends = list;
+}
+
+/** Some of the cells that touch @f and are bad, or of those that do not and
+ *  are good, spread over all of them. */
+static void add_some(struct planner *w, const struct finding *f, bool bad)
+{
+	const struct run *run = w->run;
+	size_t n = 0, i = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		const size_t step = n / WIDE_CELLS + 1;
+
+		for (size_t at = 0; at < run_n_cells(run); at++) {
+			const unsigned class = run->cells[at].class;
+			const int s = run_src(run, at), d = run_dst(run, at);
+
+			if (!run_measured(class) ||
+			    (class != CELL_PASS) != bad ||
+			    part_touches_at(run, &f->part, at) != bad) {
+				continue;
+			}
+			if (pass == 0) {
+				n++;
+			} else if (i++ % step == 0) {
+				w->found[run->ranks[s].node] |= 2;
+				w->found[run->ranks[d].node] |= 2;
+				add_pair(w, run->ranks[s].node,
+					 run->ranks[s].gpu,
+					 run->ranks[d].node,
+					 run->ranks[d].gpu);
+			}
+		}
+	}
+}
+
+static void add_wide(struct planner *w, const struct finding *f)
+{
+	json_t *ends = w->ends;
+
+	add_some(w, f, true);
+	w->ends = NULL;
+	add_some(w, f, false);
+	w->ends = ends;
+}
+
+static bool is_meant(const struct planner *w, const struct finding *f)
+{
+	bool fails = false;
+
+	for (size_t i = 0; i < w->v->n; i++) {
+		fails = fails || w->v->findings[i].fail;
+	}
+	return f->fail == fails && f->part.kind != PART_PROCESS;
+}
+
+static json_t *node_json(const struct run *run, int node)
+{
+	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
+}
+
+static void add_part(struct planner *w, const struct finding *f)
+{
+	const struct part *p = &f->part;
+	const bool slurm = spec_launcher_is(
+		json_member(w->run->json, "launcher"), LAUNCHER_SLURM);
+	char name[PART_NAME_SIZE];
+
+	w->ends = json_array();
+	if (w->run->n_ranks == 0) {
+		;	/* of a collective the nodes are all there is */
+	} else if (p->node >= 0 && p->peer_node >= 0) {
+		add_between(w, p);
+	} else if (p->node >= 0) {
+		add_on_node(w, p);
+	} else {
+		add_wide(w, f);
+	}
+	json_array_append_new(w->p->parts, json_pack(
+		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
+		"kind", part_kind_name(p->kind),
+		"name", json_text(part_name(w->run, p, name, sizeof(name))),
+		"node", node_json(w->run, p->node),
+		"index", p->index >= 0 ? json_integer(p->index) : json_null(),
+		"severity", f->fail ? "fail" : "warn",
+		"drain", f->drain && slurm && !w->run->drill &&
+			 p->peer_node < 0,
+		"pairs", w->ends, "code", json_text(f->code)));
+	w->ends = NULL;
+}
+
+/* ---- nodes --------------------------------------------------------------- */
+
+static void find_nodes(struct planner *w)
+{
+	const struct run *run = w->run;
+	size_t n_found = 0, want;
+
+	for (size_t i = 0; i < w->v->n; i++) {
+		const struct finding *f = &w->v->findings[i];
+
+		for (int k = 0; is_meant(w, f) && k < run->n_nodes; k++) {
+			w->found[k] |= finding_sits_in(f, k) ||
+				       f->part.peer_node == k;
+		}
+	}
+	for (int k = 0; k < run->n_nodes; k++) {
+		n_found += w->found[k];
+	}
+	want = n_found > RETEST_PARTNERS || run->n_ranks == 0 ?
+		       n_found : RETEST_PARTNERS;
+	for (int well = 1; well >= 0; well--) {
+		for (int k = 0; k < run->n_nodes && w->n_controls < want;
+		     k++) {
+			if (w->found[k] != well && (run->n_ranks == 0 ||
+						    run->nodes[k].gpus > 0)) {
+				w->controls[w->n_controls++] = k;
+			}
+		}
+		w->n_well = well ? w->n_controls : w->n_well;
+		if (run->n_ranks == 0) {
+			break;
+		}
+	}
+}
+
+/** Found, controls, and those of the cells of wide parts. */
+static void list_nodes(struct planner *w)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < w->n_controls; i++) {
+		w->found[w->controls[i]] |= 2;
+	}
+	for (int k = 0; k < w->run->n_nodes; k++) {
+		any = any || (w->found[k] & 1);
+	}
+	for (int k = 0; k < w->run->n_nodes; k++) {
+		if (w->found[k] || (!any && w->run->n_ranks == 0)) {
+			str_addf(&w->p->nodes, "%s%s",
+				 w->p->nodes.len ? "," : "",
+				 w->run->nodes[k].name);
+		}
+	}
+}
+
+int retest_plan(const struct run *run, const struct verdict *v,
+		struct retest_plan *p)
+{
+	struct planner w = { .run = run, .v = v, .p = p };
+
+	*p = (struct retest_plan){ .parts = json_array() };
+	w.found = calloc((size_t)run->n_nodes + 1, 1);
+	w.controls = calloc((size_t)run->n_nodes + 1, sizeof(*w.controls));
+	for (size_t at = 0; at < run_n_cells(run) && run->n_ranks > 0; at++) {
+		bool measured = run_measured(run->cells[at].class);
+
+		w.intra |= measured && run->cells[at].path == PATH_INTRA;
+		w.inter |= measured && run->cells[at].path != PATH_INTRA;
+	}
+	if (w.found && w.controls) {
+		find_nodes(&w);
+		for (size_t i = 0; i < v->n; i++) {
+			if (is_meant(&w, &v->findings[i])) {
+				add_part(&w, &v->findings[i]);
+			}
+		}
+		list_nodes(&w);
+		p->n_controls = w.n_well;
+	}
+	free(w.found);
+	free(w.controls);
+	return !w.found || !w.controls || p->nodes.failed || p->pairs.failed ?
+		       -1 : 0;
+}
+
+void retest_plan_release(struct retest_plan *p)
+{
+	str_release(&p->nodes);
+	str_release(&p->pairs);
+	json_decref(p->parts);
+	*p = (struct retest_plan){ 0 };
+}

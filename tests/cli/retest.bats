@@ -1,0 +1,75 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# --retest: after a repair, what a run has found, and as many that are well.
+
+load helper
+
+@test "a part that was repaired passes, one that was not is still there" {
+	printf 'dead gpu=1:4\n' >drill
+	run_p p2p --local=6x8 --transport=sim --faults=drill -q -o found
+	[ "$status" -eq 1 ]
+	run_p p2p --retest found -o repaired
+	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
+	grep -q '^PASS' out
+	grep -q "retest of what '.*found' has found:" out
+	grep -q 'GPU 4 of n1 (drill_dead): 12 tests pass' out
+	# that GPU, three partners and their like: not the whole cluster
+	[ "$(jq -r '[.nodes[].name] | join(",")' repaired/run.json)" = \
+		n0,n1,n2,n3,n4 ] ||
+		[ "$(jq '.nodes | length' repaired/run.json)" -eq 4 ]
+	[ "$(jq '[.cells[]] | add' repaired/verdict.json)" -le 56 ]
+	[ "$(jq -r '.retest[0].state' repaired/verdict.json)" = passes ]
+	"$root/tests/lint/formats" repaired >lint
+	[ ! -s lint ] || { cat lint; false; }
+	# the drill counts the nodes of this run
+	run_p p2p --retest found --faults=drill -o still
+	[ "$status" -eq 1 ] || { echo "$status $stderr"; false; }
+	grep -q 'GPU 4 of n1 (drill_dead): still there: 12 of 12 tests fail' out
+	[ "$(jq -r '.findings[0] | "\(.kind) \(.node) \(.index)"' \
+		still/verdict.json)" = 'gpu n1 4' ]
+}
+
+@test "what is still slower than its controls is said" {
+	echo 'slow nic=2:1 factor=0.88' >drill
+	run_p p2p --local=6x4 --transport=sim --faults=drill -q -o found
+	[ "$status" -eq 1 ]
+	run_p p2p --retest found --faults=drill -o still
+	[ "$status" -eq 1 ] || { echo "$status $stderr"; cat out; false; }
+	grep -q 'still there: .* at 8[0-9] %' out
+	run_p p2p --retest found -o repaired
+	[ "$status" -eq 0 ]
+	grep -Eq 'pass, at (9[89]|10[0-2]) %' out
+}
+
+@test "of a collective the nodes that were found, and as many others" {
+	echo 'dead gpu=3:0' >drill
+	run_p allreduce --local=6x2 --transport=sim --bisect --faults=drill \
+		-e 1M -q -o found
+	[ "$status" -eq 1 ]
+	run_p allreduce --retest found -q -o now
+	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
+	[ "$(jq '.nodes | length' now/run.json)" -eq 2 ]
+	jq -e '[.nodes[].name] | index("n3")' now/run.json
+	[ "$(jq -r '.retest[0].state' now/verdict.json)" = passes ]
+}
+
+@test "a run that found nothing, and options that would change the tests" {
+	small_run -q -o well
+	run_p p2p --retest well
+	fails 2 'has found nothing to retest: pass'
+	grep -q -- '--resume' err
+	run_p ib --retest well
+	fails 2 "is a run of 'p2p', not of ib"
+	run_p p2p --retest nowhere
+	fails 2 'cannot open run directory'
+	echo 'dead gpu=1:0' >drill
+	small_run --faults=drill -q -o found
+	run_p p2p --retest found --bidi
+	fails 2 'does not go with --retest'
+	run_p p2p --retest found --resume found
+	fails 2 '--resume does not go with --retest'
+	run_p p2p --retest found --dry-run
+	[ "$status" -eq 0 ]
+	grep -q agent out
+}
