@@ -63,7 +63,7 @@ static int unknown_command(const char *name)
 }
 
 /** What scripts ask often: --version alone, which looks at no library, and for
- *  shell completion --list-commands and --list-options CMD. */
+ *  shell completion --list-commands, --list-codes and --list-options CMD. */
 static bool answer_at_once(int argc, char **argv)
 {
 	const struct command *cmd;
@@ -74,6 +74,10 @@ static bool answer_at_once(int argc, char **argv)
 	}
 	if (argc == 2 && strcmp(argv[1], "--list-commands") == 0) {
 		help_list_commands(commands, stdout);
+		return true;
+	}
+	if (argc == 2 && strcmp(argv[1], "--list-codes") == 0) {
+		help_list_codes(stdout);
 		return true;
 	}
 	if (argc == 3 && strcmp(argv[1], "--list-options") == 0) {

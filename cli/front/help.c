@@ -13,6 +13,7 @@
 #include "lib/data/record_ping.h"
 #include "lib/data/record_step.h"
 #include "lib/base/str.h"
+#include "report/symptoms/symptom.h"
 
 /** Where the explanation of an option starts. */
 #define HELP_COLUMN 28
@@ -174,26 +175,61 @@ void help_list_commands(const struct command *const *all, FILE *out)
 	}
 }
 
+/** "auto|LIST" of @argh as "auto <LIST>". */
+static void add_placeholders(const char *argh, struct str *out)
+{
+	while (*argh) {
+		const size_t len = strcspn(argh, "|");
+		bool word = strcspn(argh, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= len;
+
+		str_add(out, out->len ? " " : "");
+		str_add(out, word ? "" : "<");
+		str_addmem(out, argh, len);
+		str_add(out, word ? "" : ">");
+		argh += len + (argh[len] == '|');
+	}
+}
+
 void help_list_options(const struct command *cmd, FILE *out)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		bool value = spec_has_value(o) && !o->optional_value;
+		struct str words = STR_INIT;
 
 		if (!options_apply(cmd, o)) {
 			continue;
 		}
-		fprintf(out, "--%s%s", o->name, value ? "=" : "");
 		if (o->words) {
-			struct str words = STR_INIT;
-
 			add_words(cmd, o, " ", &words);
-			fprintf(out, "\t%s", str_text(&words));
-			str_release(&words);
+		} else if (spec_argh(o)) {
+			add_placeholders(spec_argh(o), &words);
 		}
-		fputc('\n', out);
+		fprintf(out, "--%s%s%s%s\n", o->name, value ? "=" : "",
+			words.len ? "\t" : "", str_text(&words));
 		if (o->letter) {
-			fprintf(out, "-%c\n", o->letter);
+			fprintf(out, "-%c%s%s\n", o->letter,
+				words.len ? "\t" : "", str_text(&words));
 		}
+		str_release(&words);
 	}
 	fputs("--help\n-h\n", out);
+}
+
+void help_list_codes(FILE *out)
+{
+	const struct symptoms *all = symptoms_builtin();
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct symptom *x = &all->list[i];
+
+		if (x->effect == EFFECT_MARK || x->effect == EFFECT_UNKNOWN ||
+		    strchr(x->code, ' ')) {
+			continue;
+		}
+		fprintf(out, "%s\n", x->code);
+		for (const char *c = str_text(&x->alias); *c; c++) {
+			fputc(*c == ' ' ? '\n' : *c, out);
+		}
+		fputs(x->alias.len ? "\n" : "", out);
+	}
 }

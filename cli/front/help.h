@@ -16,9 +16,12 @@ void help_units(FILE *out);
 
 /**
  * For shell completion, a word a line.  An option that takes a value ends in
- * "="; behind a tab stand the values it can have, where they are words.
+ * "="; behind a tab stand the values that it can have, where they are words,
+ * and what else it takes as --help names it: "<NODES>".
  */
 void help_list_commands(const struct command *const *all, FILE *out);
 void help_list_options(const struct command *cmd, FILE *out);
+/** Of findings, rows and messages: what explain takes. */
+void help_list_codes(FILE *out);
 
 #endif

@@ -224,9 +224,104 @@ complete_line()
 	complete_line gpucheck plan --tr | grep -qx -- --transport=
 }
 
-@test "zsh completion offers commands and options" {
+# A sinfo that knows two nodes and two partitions, and says that it was asked.
+fake_sinfo()
+{
+	mkdir -p bin
+	cat >bin/sinfo <<-'EOF'
+		#!/bin/sh
+		echo asked >>asked
+		case "$*" in
+		*--format=%N*) printf 'gpu01\ngpu02\ngpu01\n' ;;
+		*--format=%R*) printf 'batch\nops\n' ;;
+		esac
+	EOF
+	chmod +x bin/sinfo
+	PATH=$PWD/bin:$PATH
+}
+
+@test "bash completion of values: words, nodes of Slurm, no files for numbers" {
+	fake_sinfo
+	touch gpu-file
+	[ "$(complete_line gpucheck p2p --pairs = in)" = $'inter\nintra' ]
+	[ -z "$(complete_line gpucheck p2p --nodes = "")" ]
+	complete_line gpucheck p2p "" >/dev/null
+	complete_line gpucheck p2p --
+	[ ! -e asked ]
+	[ "$(complete_line gpucheck p2p -x gpu)" = $'gpu01\ngpu02' ]
+	[ "$(complete_line gpucheck p2p --nodelist = gpu01,gpu0)" = \
+		$'gpu01,gpu01\ngpu01,gpu02' ]
+	[ "$(complete_line gpucheck p2p --faults = gpu)" = gpu-file ]
+}
+
+@test "bash completion behind --: partitions and options of Slurm" {
+	fake_sinfo
+	[ "$(complete_line gpucheck p2p -N 2 -- --partition = "")" = \
+		$'batch\nops' ]
+	[ "$(complete_line gpucheck p2p -- -p o)" = ops ]
+	[ "$(complete_line gpucheck p2p -- --nodelist = gpu02)" = gpu02 ]
+	[ "$(complete_line gpucheck p2p -- --part)" = --partition= ]
+	[ "$(complete_line gpucheck p2p -- --account = "")" = "" ]
+}
+
+@test "bash completion of codes and run directories" {
+	[ "$(complete_line gpucheck explain wc_retry_exceed)" = wc_retry_exceeded ]
+	"$GPUCHECK" --list-codes | sort | uniq -d >twice
+	[ ! -s twice ]
+	"$GPUCHECK" --list-codes | grep -vE '^s?xid_[0-9]' | while read -r code; do
+		grep -qE "^(\[$code\]|alias=(.* )?$code( |$))" \
+			"$root/data/symptoms.ini"
+	done
+	mkdir -p run-a run-b/run-c
+	touch run-a/run.json run-b/run-c/run.json
+	[ "$(complete_line gpucheck report run)" = run-a ]
+	[ "$(complete_line gpucheck p2p --resume = run-b/)" = run-b/run-c ]
+	rm run-a/run.json
+	[ "$(complete_line gpucheck diff run | sort)" = $'run-a\nrun-b' ]
+}
+
+# The same by zsh, of which the commands that add matches say what they add.
+zsh_line()
+{
+	PATH=$(dirname "$GPUCHECK"):$PATH zsh -fc '
+		compadd() {
+			local a
+			while [[ $1 == -* && $1 != -- ]]; do
+				[[ $1 == -S ]] && shift
+				[[ $1 == *a ]] && a=1
+				shift
+			done
+			[[ $1 == -- ]] && shift
+			[[ -n $a ]] && set -- ${(P)1}
+			for a; do
+				[[ $a != $PREFIX* ]] || print -r -- $IPREFIX$a
+			done
+		}
+		compset() {
+			local cut=${(M)PREFIX##${~2}}
+			IPREFIX+=$cut PREFIX=${PREFIX#$cut}
+		}
+		_call_program() { shift; "$@"; }
+		_files() { print files; }
+		file=$1
+		shift
+		words=("$@") CURRENT=$# PREFIX=$@[-1] IPREFIX=
+		source $file' zsh "$root/cli/completion/_gpucheck" "$@"
+}
+
+@test "zsh completion offers the same" {
 	command -v zsh >/dev/null || skip "zsh is not here"
-	zsh -n "$root/cli/completion/_gpucheck"
+	fake_sinfo
+	mkdir -p run-a
+	touch run-a/run.json
+	zsh_line gpucheck "" | sort | diff - <(commands | sort)
+	[ "$(zsh_line gpucheck p2p --trans)" = --transport= ]
+	[ "$(zsh_line gpucheck p2p --transport=t)" = --transport=tcp ]
+	[ "$(zsh_line gpucheck p2p -x gpu01,gpu02)" = gpu01,gpu02 ]
+	[ "$(zsh_line gpucheck p2p -N 2 -- --partition=o)" = --partition=ops ]
+	zsh_line gpucheck explain wc_retry_exceed | grep -x wc_retry_exceeded
+	[ "$(zsh_line gpucheck report run)" = run-a ]
+	[ "$(zsh_line gpucheck p2p --faults=x)" = files ]
 }
 
 # Command lines that stand in a manual page behind a dollar sign.
