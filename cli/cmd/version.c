@@ -2,14 +2,19 @@
 #include "cli/front/command.h"
 
 #include <stdarg.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "lib/base/exit_code.h"
+#include "cli/front/config.h"
+#include "cli/front/options.h"
 #include "cli/front/screen.h"
+#include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
@@ -94,12 +99,125 @@ static void print_gnuplot(void)
 	str_release(&out);
 }
 
+/** What sets an option. */
+struct setting {
+	const char *name, *text;
+	const struct command *of;	/* NULL: all that take it */
+	enum option_source source;
+	char where[320];
+};
+
+struct settings {
+	struct setting list[CONFIG_FILES * CONFIG_MAX + SPEC_OPTIONS_MAX];
+	size_t n;
+};
+
+static void add_files(const struct config files[CONFIG_FILES],
+		      struct settings *all)
+{
+	for (int i = 0; i < CONFIG_FILES; i++) {
+		for (size_t k = 0; k < files[i].n; k++) {
+			const struct config_value *v = &files[i].list[k];
+			struct setting *to = &all->list[all->n++];
+
+			*to = (struct setting){
+				.name = v->name, .text = v->text, .of = v->of,
+				.source = SOURCE_SITE + 2 * (unsigned)i,
+			};
+			snprintf(to->where, sizeof(to->where), "%.300s:%d",
+				 files[i].path, v->line);
+		}
+	}
+}
+
+static void add_environment(struct settings *all)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		struct setting to = { .name = o->name,
+				      .source = SOURCE_ENVIRONMENT };
+
+		options_env_name(o, to.where, sizeof(to.where));
+		to.text = getenv(to.where);
+		if (to.text && to.text[0] && o->type != SPEC_LIST &&
+		    spec_find(o->name) == o) {
+			all->list[all->n++] = to;
+		}
+	}
+}
+
+/** The one that has the last word where @one would have it; NULL: @one. */
+static const struct setting *winner(const struct settings *all,
+				    const struct setting *one)
+{
+	const struct setting *best = NULL;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct setting *x = &all->list[i];
+
+		if (strcmp(x->name, one->name) == 0 &&
+		    x->source > (best ? best->source : one->source) &&
+		    (!x->of || x->of == one->of)) {
+			best = x;
+		}
+	}
+	return best;
+}
+
+static void print_settings(const struct settings *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct setting *x = &all->list[i];
+		const struct setting *other = winner(all, x);
+
+		print_line(i ? "" : "options", "%s%s%s%s=%s, from %s%s%s",
+			   x->of ? "[" : "", x->of ? x->of->name : "",
+			   x->of ? "] " : "", x->name, x->text, x->where,
+			   other ? "; not used: " : "",
+			   other ? other->where : "");
+	}
+	if (all->n == 0) {
+		print_line("options", "all as they are built in");
+	}
+}
+
+/** Files of options, what they set, and what the environment does. */
+static int print_config(const struct command *const *commands)
+{
+	struct settings *all = calloc(1, sizeof(*all));
+	struct config files[CONFIG_FILES];
+	struct err e = { 0 };
+	int rc = config_read(files, commands, &e);
+	bool none = true;
+
+	for (int i = 0; i < CONFIG_FILES; i++) {
+		if (files[i].path[0]) {
+			print_line(none ? "config" : "", "%s%s", files[i].path,
+				   files[i].here ? "" :
+				   rc < 0	 ? ": not read" :
+						   ": not there");
+			none = false;
+		}
+	}
+	if (none) {
+		print_line("config", "no file is read: %s",
+			   getenv(CONFIG_ENV) ? CONFIG_ENV "=" CONFIG_NONE :
+						"no home is known");
+	}
+	if (rc == 0 && all) {
+		add_files(files, all);
+		add_environment(all);
+		print_settings(all);
+	}
+	free(all);
+	config_release(files);
+	return rc < 0 ? talk_fail(&e, CODE_USAGE) : CODE_HEALTHY;
+}
+
 static int run_version(struct session *s)
 {
 	json_t *libraries = probes_libraries();
 	struct str built = STR_INIT;
 
-	(void)s;
 	for (const struct header *h = headers; h->name; h++) {
 		str_addf(&built, "%s%s %s", h == headers ? "" : ", ",
 			 h->found ? "with" : "without", h->name);
@@ -110,16 +228,18 @@ static int run_version(struct session *s)
 	print_libraries(libraries);
 	print_gnuplot();
 	json_decref(libraries);
-	return CODE_HEALTHY;
+	return s->spec.verbose ? print_config(s->commands) : CODE_HEALTHY;
 }
 
-static const char *const examples[] = { "gpucheck version", NULL };
+static const char *const examples[] = {
+	"gpucheck version", "gpucheck version -v", NULL
+};
 
 const struct command cmd_version = {
 	.name = "version",
 	.summary = "Print the version and the libraries found here.",
-	.usage = "",
+	.usage = "[OPTION...]",
 	.examples = examples,
-	.takes = SPEC_CMD_PLAIN,
+	.takes = SPEC_CMD_PLAIN | SPEC_CMD_VERSION,
 	.run = run_version,
 };

@@ -6,13 +6,27 @@
 
 #include "lib/spec/spec.h"
 
+/** Where the value of an option comes from: the later wins. */
+enum option_source {
+	SOURCE_DEFAULT,
+	SOURCE_SITE, SOURCE_SITE_COMMAND,	/* all of the file, or the
+						 * command's section */
+	SOURCE_USER, SOURCE_USER_COMMAND,
+	SOURCE_ENVIRONMENT,
+	SOURCE_LINE
+};
+
 /** One use of gpucheck: what was typed, taken apart. */
 struct session {
 	int argc;
 	char **argv;		/* all of it, for run.json */
 	struct spec spec;
 	bool typed[SPEC_OPTIONS_MAX];	/* as in spec_options[]; the others are
-					 * defaults, or of the environment */
+					 * defaults, of the environment or of
+					 * files */
+	unsigned char source[SPEC_OPTIONS_MAX];	/* enum option_source */
+	bool filed[SPEC_OPTIONS_MAX];	/* a file says something, too */
+	bool whole;		/* what was typed says all: no file is read */
 	const char **args;	/* after the command, options taken out */
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/front/options.h"
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
@@ -113,7 +114,8 @@ int run_json_resume(json_t *run, const struct session *s,
 	if (json_array_append_new(resumes, now) < 0 ||
 	    json_object_set_new(run, "nonce", json_string(hex)) < 0 ||
 	    json_object_set_new(run, "launcher", json_string(launcher)) < 0 ||
-	    json_object_set_new(run, "options", spec_json(options)) < 0) {
+	    json_object_set_new(run, "options",
+				options_json(s, options)) < 0) {
 		return err_set(e, ENOMEM, "cannot write the options as JSON");
 	}
 	return 0;
@@ -133,7 +135,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),
 			 "version", version_own(), "nonce", hex,
-			 "options", spec_json(&s->spec),
+			 "options", options_json(s, &s->spec),
 			 "drill", drill[0] != '\0', "launcher", launcher,
 			 "started_utc", clock_utc(utc),
 			 "shell", shell_json(s, probe, launcher),

@@ -193,7 +193,7 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 {
 	struct several *all = arg;
 	struct str left_out = STR_INIT;
-	struct session s = { 0 };
+	struct session s = { .whole = true };
 	struct forecast f;
 
 	if (!line) {

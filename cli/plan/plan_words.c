@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/front/option_words.h"
 #include "cli/plan/tiers.h"
 #include "lib/base/units.h"
 #include "lib/data/pinglist.h"
@@ -202,10 +203,13 @@ void plan_command(const struct session *s, int k, struct str *out)
 	end -= end < s->argc;	/* the "--" */
 	args_add(&a, "gpucheck");
 	for (; i < end; i++) {
-		if (strcmp(s->argv[i], "--sample") == 0) {
-			i++;
-		} else if (!str_starts(s->argv[i], "--sample=")) {
+		const struct spec_option *o;
+
+		option_word(s->spec.commands, s->argv[i], &o, NULL);
+		if (!o || strcmp(o->name, "sample") != 0) {
 			args_add(&a, s->argv[i]);
+		} else {
+			i += !strchr(s->argv[i], '=');
 		}
 	}
 	args_addf(&a, "--sample=%d", k);

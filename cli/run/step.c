@@ -8,6 +8,7 @@
 
 #include "cli/front/command.h"
 #include "lib/base/exit_code.h"
+#include "cli/front/config.h"
 #include "cli/front/follow.h"
 #include "cli/front/options.h"
 #include "cli/front/run_json.h"
@@ -197,6 +198,7 @@ static void compose_env(const struct step_place *place, const struct step *r,
 			args_add(env, options_env_name(o, name, sizeof(name)));
 		}
 	}
+	args_add(env, CONFIG_ENV "=" CONFIG_NONE);	/* it is told all */
 	if (place->submitted) {
 		args_addf(env, "%s=%s", STEP_SHELL_ENV, place->whole);
 	}

@@ -570,6 +570,12 @@ void spec_take(struct spec *to, const struct spec *from,
 	}
 }
 
+int spec_json_put(json_t *json, const struct spec *s,
+		  const struct spec_option *o)
+{
+	return json_object_set_new(json, o->name, option_json(s, o));
+}
+
 json_t *spec_json(const struct spec *s)
 {
 	json_t *json = json_object();
@@ -578,7 +584,7 @@ json_t *spec_json(const struct spec *s)
 	spec_init(&defaults);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		if (!spec_same(s, &defaults, o) &&
-		    json_object_set_new(json, o->name, option_json(s, o)) < 0) {
+		    spec_json_put(json, s, o) < 0) {
 			json_decref(json);
 			return NULL;
 		}

@@ -208,6 +208,7 @@ enum spec_command {
 	SPEC_CMD_STATUS	= 1 << 17,
 	SPEC_CMD_ATTACH	= 1 << 15,
 	SPEC_CMD_BUNDLE	= 1 << 16,
+	SPEC_CMD_VERSION = 1 << 30,
 	/* those that end with a verdict on a run */
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
@@ -279,6 +280,8 @@ struct spec_option {
 	bool optional_value;	/* without one: of a text "-", of a choice the
 				 * second word */
 	bool rare;		/* --help=all alone lists it */
+	bool once;		/* about one use of the command, or what a
+				 * script reads of it: in no file of options */
 	enum spec_resumed resumed;
 };
 
@@ -394,6 +397,9 @@ int spec_check_ranks(const struct spec *s, struct err *e);
 
 /** All options that are not at their default, by long name. */
 json_t *spec_json(const struct spec *s);
+/** Option @o as well, where it is at its default; 0, or -1 without memory. */
+int spec_json_put(json_t *json, const struct spec *s,
+		  const struct spec_option *o);
 /** The other way; unknown keys and wrong types are errors. */
 int spec_from_json(struct spec *s, const json_t *json, struct err *e);
 

@@ -9,6 +9,7 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export LC_ALL=C.UTF-8 TERM=xterm COLUMNS=100
 	unset NO_COLOR "${!SLURM_@}" "${!SBATCH_@}" "${!GPUCHECK_@}"
+	export GPUCHECK_CONFIG=none
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	timeout=$(command -v timeout)	# tests change PATH
 	export root timeout

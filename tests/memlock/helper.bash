@@ -8,6 +8,7 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export LC_ALL=C.UTF-8 TERM=dumb COLUMNS=80
 	unset NO_COLOR "${!SLURM_@}" "${!GPUCHECK_@}"
+	export GPUCHECK_CONFIG=none
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	# shellcheck disable=SC2034  # for the test files
 	machines=$root/tests/fixtures/sysroot

@@ -11,6 +11,7 @@ setup()
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export LC_ALL=C.UTF-8 TERM=dumb COLUMNS=80
 	unset "${!SLURM_@}" "${!GPUCHECK_@}" GPUCHECK_BOOT
+	export GPUCHECK_CONFIG=none
 	dir=$BATS_TEST_TMPDIR/run
 }
 

@@ -10,6 +10,7 @@ setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	unset "${!SLURM_@}" "${!GPUCHECK_@}"
+	export GPUCHECK_CONFIG=none
 	GPUCHECK=$(realpath "$GPUCHECK")	# as its children call it
 	# marks every process below this test
 	export GPUCHECK_TEST_MARK=$BATS_TEST_TMPDIR

@@ -10,6 +10,7 @@ setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	unset "${!SLURM_@}" "${!GPUCHECK_@}"
+	export GPUCHECK_CONFIG=none
 	GPUCHECK=$(realpath "${GPUCHECK:-$BATS_TEST_DIRNAME/../../gpucheck}")
 }
 

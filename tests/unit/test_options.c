@@ -295,9 +295,78 @@ static void test_defaults_give_way(void **state)
 	}
 }
 
+/** A name is known by its beginning, where no other begins so. */
+static void test_abbreviations(void **state)
+{
+	struct session s;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(PARSE(&s, &probe, &e, "--trans=tcp", "--sched",
+			       "serial", "--max-t=5s", "--str"), 0);
+	assert_string_equal(s.spec.transport, "tcp");
+	assert_int_equal(s.spec.schedule, SCHEDULE_SERIAL);
+	assert_true(s.spec.strict);
+	options_release(&s);
+	/* one that is whole wins: --nodes begins --nodes... and so does
+	 * --nodelist; --iters is no --iter */
+	assert_int_equal(PARSE(&s, &probe, &e, "--nodes=3", "--slow=5",
+			       "--loc", "0", "1"), 0);
+	assert_int_equal(s.spec.nodes, 3);
+	assert_true(s.spec.local);
+	assert_int_equal(s.n_args, 2);
+	options_release(&s);
+	assert_int_equal(PARSE(&s, &probe, &e, "--node=3"), -1);
+	assert_string_equal(e.text, "'--node' may be --nodes, --nodelist");
+	assert_true(e.hint[0]);
+	assert_int_equal(PARSE(&s, &probe, &e, "--hel"), OPTIONS_HELP);
+	assert_int_equal(PARSE(&s, &probe, &e, "--help=all"),
+			 OPTIONS_HELP_ALL);
+	/* the value of an option is none */
+	assert_int_equal(PARSE(&s, &probe, &e, "-o", "--trans", "-qo",
+			       "--node"), 0);
+	assert_string_equal(s.spec.out, "--node");
+	options_release(&s);
+	assert_int_equal(PARSE(&s, &probe, &e, "--out", "--local"), 0);
+	assert_string_equal(s.spec.out, "--local");
+	assert_false(s.spec.local);
+	options_release(&s);
+	/* neither is what comes behind "--" */
+	assert_int_equal(PARSE(&s, &probe, &e, "-q", "--", "--node=3"), 0);
+	options_release(&s);
+}
+
+/** A flag can be taken back where something else has set it. */
+static void test_flags_with_values(void **state)
+{
+	struct session s;
+	struct err e;
+
+	(void)state;
+	setenv("GPUCHECK_STRICT", "1", 1);
+	setenv("GPUCHECK_VERBOSE", "2", 1);
+	assert_int_equal(PARSE(&s, &probe, &e, "--strict=0", "-v"), 0);
+	assert_false(s.spec.strict);
+	assert_int_equal(s.spec.verbose, 1);
+	assert_int_equal(PARSE(&s, &probe, &e, "--verbose=0"), 0);
+	assert_int_equal(s.spec.verbose, 0);
+	unsetenv("GPUCHECK_STRICT");
+	unsetenv("GPUCHECK_VERBOSE");
+	assert_int_equal(PARSE(&s, &probe, &e, "--strict=1"), 0);
+	assert_true(s.spec.strict);
+	assert_int_equal(PARSE(&s, &probe, &e, "--strict=2"), -1);
+	assert_int_equal(PARSE(&s, &probe, &e, "--strict="), -1);
+	assert_int_equal(PARSE(&s, &probe, &e, "--quiet", "--verb",
+			       "--verbose"), 0);
+	assert_int_equal(s.spec.verbose, 2);
+	assert_true(s.spec.quiet);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_abbreviations),
+		cmocka_unit_test(test_flags_with_values),
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_local_and_ranks),
 		cmocka_unit_test(test_extra),

@@ -41,7 +41,8 @@ class Local:
         os.makedirs(self.disk)
         self.env = {k: v for k, v in os.environ.items()
                     if not k.startswith(("GPUCHECK", "SLURM_JOB"))}
-        self.env |= {MARK: work, "TMPDIR": f"{work}/tmp"}
+        self.env |= {MARK: work, "TMPDIR": f"{work}/tmp",
+                     "GPUCHECK_CONFIG": "none"}
         if scene.fakes:
             self.env |= {"GPUCHECK_CUDA_LIB": os.environ[FAKES],
                          "GPUCHECK_NCCL_LIB": os.environ[FAKES + "_NCCL"],
