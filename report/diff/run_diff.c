@@ -8,6 +8,9 @@
 #include "lib/base/stats.h"
 #include "report/model/run.h"
 
+/** Ratios for six of them to be above the 87.5th percentile. */
+#define ABOVE_LEAST	48
+
 static const char *const change_names[CHANGES] = {
 	[CHANGE_NONE] = "not_compared", [CHANGE_SAME] = "same",
 	[CHANGE_STILL_BAD] = "still_bad",
@@ -70,6 +73,22 @@ static const struct cell *cell_now(const struct run_diff *d, size_t at)
 	return src < 0 || dst < 0 ? NULL : run_cell(d->now, src, dst);
 }
 
+/** How far from their @median the @n ratios are by chance.  One slow node of
+ *  four is half of all pairs between nodes, which the deviation of all takes
+ *  for noise; but a part that got slower has its pairs below the rest, so what
+ *  is above, from the 75th to the 87.5th percentile, is as wide as chance makes
+ *  it: of a normal distribution, 1 / 1.42 of the median deviation. */
+static double noise_of(double *ratios, size_t n, double *median)
+{
+	double above = INFINITY;
+
+	if (n >= ABOVE_LEAST) {
+		above = 1.42 * (stats_percentile(ratios, n, 87.5) -
+				stats_percentile(ratios, n, 75));
+	}
+	return fmin(stats_mad(ratios, n, median), above);
+}
+
 /** Median of the ratios of one path class, and how far from 1 is noise;
  *  @ratios has room for all of them. */
 static void find_band(struct run_diff *d, enum path_class path, double *ratios)
@@ -82,7 +101,7 @@ static void find_band(struct run_diff *d, enum path_class path, double *ratios)
 			ratios[n++] = (double)d->ratio[at];
 		}
 	}
-	mad = stats_mad(ratios, n, &d->median[path]);
+	mad = noise_of(ratios, n, &d->median[path]);
 	d->band[path] = n >= CELLS_SLOW_PEERS ?
 			fmax(DIFF_BAND, DIFF_MADS * mad) : DIFF_BAND;
 }

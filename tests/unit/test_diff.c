@@ -139,6 +139,36 @@ static void other_transports_and_sizes_are_unlike(void **state)
 	run_release(&now);
 }
 
+/** By up to 1 %, never the same for two neighbours. */
+static double jitter(int src, int dst)
+{
+	return 1 + ((src * 37 + dst * 11) % 21 - 10) / 1000.0;
+}
+
+static void one_slow_node_of_four_is_no_noise(void **state)
+{
+	struct run then, now;
+	struct run_diff d;
+
+	(void)state;
+	fake_run(&then, 4, 4, 4);
+	fake_run(&now, 4, 4, 4);
+	for (int s = 0; s < 16; s++) {
+		for (int t = 0; t < 16; t++) {
+			bool out = (s / 4 == 2) != (t / 4 == 2);
+			double slow = out ? 0.7 : 1;
+
+			if (s != t) {
+				now.cells[run_at(&now, s, t)].bw_GB_s *=
+					(float)(slow * jitter(s, t));
+			}
+		}
+	}
+	d = compare(&then, &now, DIFF_FAIL);
+	assert_int_equal(d.count[CHANGE_WORSE], 2 * 3 * 16);
+	assert_int_equal(d.count[CHANGE_BETTER], 0);
+}
+
 static void add_point(struct sweep *s, int64_t size_B, enum outcome outcome)
 {
 	struct collective_row row;
@@ -180,6 +210,7 @@ int main(void)
 		cmocka_unit_test(nodes_of_other_names_go_by_their_place),
 		cmocka_unit_test(what_stays_broken_is_no_pass),
 		cmocka_unit_test(other_transports_and_sizes_are_unlike),
+		cmocka_unit_test(one_slow_node_of_four_is_no_noise),
 		cmocka_unit_test(sizes_that_fail_in_both_are_no_pass),
 	};
 
