@@ -138,9 +138,7 @@ static struct weight weigh(const struct work *w, size_t id)
 	double usual = rate_of(&rest), k = c->failed, n = c->tests;
 
 	/* cables that are exchanged are so at all times */
-	if (id - w->index.at[PART_CABLE_SWAP] <
-		    w->index.at[PART_CABLE_SWAP + 1] -
-			    w->index.at[PART_CABLE_SWAP] ||
+	if (part_index_part(&w->index, id).kind == PART_CABLE_SWAP ||
 	    c->failed < LEAST_FAILED || rest.tests == 0 || k <= 2 * usual * n) {
 		return (struct weight){ .nats = 0 };
 	}
