@@ -12,6 +12,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
+#include "probes/collective/order.h"
 #include "probes/collective/samples.h"
 #include "probes/host/gpu_list.h"
 #include "probes/ping/ping.h"
@@ -115,6 +116,10 @@ static void foresee_pairs(struct forecast *f)
  * each of 512 ranks of the model adds. */
 #define STEP_S	    1.5e-3
 #define STEP_RANK_S 15e-6
+/* To fill in the data of an operation and to look at its result: so long, and
+ * at this rate. */
+#define LOOK_S	 50e-6
+#define LOOK_B_S 1e12
 
 static double op_s(const struct forecast *f, enum collective op, double size_B)
 {
@@ -139,9 +144,16 @@ static void add_group_size(struct forecast *f, enum collective op,
 			     one_s * 1e6, f->spec.iters, f->nodes, &steps) +
 		     (double)(f->spec.warmup + f->spec.check);
 
+	double verify = (double)f->spec.verify;
+
+	steps += (int)ceil(verify / COLLECTIVE_STEP_VERIFY);
 	/* a model takes no time */
-	f->time_s += (xport_is(f->ops, XPORT_MODEL) ? 0 : ops * one_s) +
+	f->time_s += (xport_is(f->ops, XPORT_MODEL) ?
+			      0 : ops * one_s +
+				  verify * (one_s + LOOK_S +
+					    size_B / LOOK_B_S)) +
 		     steps * (STEP_S + STEP_RANK_S * (double)f->ranks);
+	ops += verify;
 	f->bytes += ops * collective_bytes_between(op, f->ranks, f->nodes,
 						   size_B);
 }

@@ -164,6 +164,10 @@ static void add_group(const struct forecast *f, struct str *out)
 		  f->variants > 1 ? "each variant measures every size" : "");
 	add_count(out, "tests", (int64_t)f->cells,
 		  f->cells ? "one per row of results.csv" : "");
+	if (f->spec.verify > 0) {
+		add_count(out, "verified", f->spec.verify,
+			  "operations of each test");
+	}
 }
 
 static void add_table(const struct forecast *f, struct str *out)

@@ -65,7 +65,10 @@ double collective_bytes_between(enum collective c, int64_t ranks,
 		"ok, error, timeout, crashed, corrupt, skipped, not_run") \
 	TEXT(code, 48, "kind of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence") \
-	TEXT(start_utc, 32, "when it began, RFC 3339")
+	TEXT(start_utc, 32, "when it began, RFC 3339") \
+	INT(verified, "operations that --verify checked") \
+	INT(verified_wrong, "of these: with a wrong result at any rank") \
+	TEXT(wrong_ranks, 160, "ranks that had it, as RANK=OPERATIONS")
 struct collective_row {
 	RECORD_FIELDS(COLLECTIVE_COLUMNS)
 };

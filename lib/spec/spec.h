@@ -123,6 +123,8 @@ struct spec {
 	char nccl_libs[SPEC_LIST_MAX];	/* lines */
 	char env[SPEC_LIST_MAX];	/* NAME=A,B; lines */
 	bool bisect;		/* look for the smallest set that is bad */
+	int64_t verify;		/* operations a size whose result is checked;
+				 * 0 = none but those of check */
 	/* ping */
 	bool cross;		/* between segments too */
 	bool all_pairs;		/* of nodes, however many there are */

@@ -25,6 +25,21 @@ static enum xport_drill act_of_rank(const struct drill *d,
 	return XPORT_DRILL_NONE;
 }
 
+/** How often @rank itself is wrong. */
+static double wrong_of_rank(const struct drill *d, const struct layout *l,
+			    int rank)
+{
+	double rate = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->faults[i].kind == DRILL_WRONG &&
+		    is_of_rank(&d->faults[i], l, rank)) {
+			rate = fmax(rate, d->faults[i].value);
+		}
+	}
+	return rate;
+}
+
 double collective_drill(const struct drill *d, const struct layout *l,
 			const int *members, int n, int attempt, uint64_t seed,
 			struct collective_act *acts)
@@ -32,11 +47,13 @@ double collective_drill(const struct drill *d, const struct layout *l,
 	double factor = 1;
 
 	for (int i = 0; i < n; i++) {
-		acts[i] = (struct collective_act){ .drill = act_of_rank(
-						     d, l, members[i]) };
+		acts[i] = (struct collective_act){
+			.drill = act_of_rank(d, l, members[i]),
+			.wrong = wrong_of_rank(d, l, members[i]),
+		};
 	}
 	for (int i = 0; d->n > 0 && i < n * n; i++) {
-		int src = i / n, dst = i % n;
+		int src = i / n, dst = i % n, end;
 		struct drill_effect f;
 
 		if (src == dst || acts[src].drill != XPORT_DRILL_NONE ||
@@ -46,12 +63,13 @@ double collective_drill(const struct drill *d, const struct layout *l,
 		f = drill_effect(d, l, members[src], members[dst], attempt,
 				 seed);
 		factor = fmin(factor, f.factor);
+		end = f.wrong_end == members[src] ? src : dst;
+		acts[end].wrong = fmax(acts[end].wrong, f.wrong);
 		if (f.kind == DRILL_CORRUPT) {
 			acts[dst].drill = XPORT_DRILL_CORRUPT;
 		} else if (f.kind == DRILL_DEAD || f.kind == DRILL_HANG) {
-			acts[dst] = (struct collective_act){
-				.drill = XPORT_DRILL_HANG, .silent = true
-			};
+			acts[dst].drill = XPORT_DRILL_HANG;
+			acts[dst].silent = true;
 		}
 	}
 	return factor;

@@ -121,10 +121,11 @@ static void nccl_step(struct collective_member *c,
 		      struct collective_result *r)
 {
 	struct collective_places p = collective_places_of(c, o);
-	bool checks = o->check && (p.shape.checks_inplace || !o->inplace);
+	bool known = p.shape.checks_inplace || !o->inplace;
 
 	begin(c, deadline_ns, r);
-	if (checks && collective_check(c, o, &p) < 0) {
+	if ((known && o->check && collective_check(c, o, &p) < 0) ||
+	    (known && o->verify > 0 && collective_verify(c, o, &p) < 0)) {
 		return;
 	}
 	collective_doing(c, "warm-up");

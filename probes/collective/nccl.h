@@ -57,5 +57,9 @@ struct collective_places collective_places_of(struct collective_member *c,
 int collective_check(struct collective_member *c,
 		     const struct collective_order *o,
 		     const struct collective_places *p);
+/** The same o->verify times, each with other data; which were wrong, too. */
+int collective_verify(struct collective_member *c,
+		      const struct collective_order *o,
+		      const struct collective_places *p);
 
 #endif

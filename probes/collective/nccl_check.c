@@ -36,21 +36,22 @@ static int fill(struct collective_member *c, CUdeviceptr at, int64_t n,
 						      moved, c->deadline_ns));
 }
 
-/** Everything that is not this rank's data becomes nobody's. */
+/** This rank's data. */
+static int fill_sent(struct collective_member *c,
+		     const struct collective_order *o,
+		     const struct collective_places *p, uint64_t seed)
+{
+	seed = c->check.data.moves ? collective_data_seed(seed, o->me) : seed;
+	return fill(c, p->send, p->shape.send, seed, false);
+}
+
+/** The same, and everything else becomes nobody's. */
 static int prepare(struct collective_member *c,
 		   const struct collective_order *o,
 		   const struct collective_places *p, uint64_t seed)
 {
-	const struct collective_data *d = &c->check.data;
-
 	return fill(c, p->recv, p->shape.recv, POISON, true) < 0 ||
-			       fill(c, p->send, p->shape.send,
-				    d->moves ?
-					    collective_data_seed(seed, o->me) :
-					    seed,
-				    false) < 0 ?
-		       -1 :
-		       0;
+			       fill_sent(c, o, p, seed) < 0 ? -1 : 0;
 }
 
 static int wrong_block(struct collective_member *c, CUdeviceptr at, int64_t n,
@@ -100,23 +101,62 @@ static int look(struct collective_member *c, const struct collective_order *o,
 	}
 }
 
-int collective_check(struct collective_member *c,
-		     const struct collective_order *o,
-		     const struct collective_places *p)
+/** The first elements at @at, of @n, become nobody's. */
+static int spoil(struct collective_member *c, CUdeviceptr at, int64_t n)
 {
-	uint64_t seed = (uint64_t)o->seed;
-	int64_t spoil = p->shape.recv < SPOIL ? p->shape.recv : SPOIL;
+	return fill(c, at, n < SPOIL ? n : SPOIL, POISON, true);
+}
 
-	collective_doing(c, "checking the data");
-	if (prepare(c, o, p, seed) < 0 || collective_operate(c, p) < 0 ||
-	    (o->drill == XPORT_DRILL_CORRUPT &&
-	     fill(c, p->recv, spoil, POISON, true) < 0) ||
+/** Operate on what is prepared, as number @i of verify (-1: of check), and
+ *  count what is wrong in what this rank has received into *@wrong. */
+static int operate(struct collective_member *c,
+		   const struct collective_order *o,
+		   const struct collective_places *p, uint64_t seed, int64_t i,
+		   int64_t *wrong)
+{
+	if ((o->me == o->wrong_by && collective_is_spoilt(o, i) &&
+	     spoil(c, p->send, p->shape.send) < 0) ||
+	    collective_operate(c, p) < 0 ||
+	    (i < 0 && o->drill == XPORT_DRILL_CORRUPT &&
+	     spoil(c, p->recv, p->shape.recv) < 0) ||
 	    collective_cuda_rc(c, gpu_check_begin(&c->x->gpu)) < 0 ||
 	    look(c, o, p, seed) < 0 || collective_stamp(c, 0) < 0 ||
 	    collective_wait_for(c, 0) < 0) {
 		return -1;
 	}
 	return collective_cuda_rc(
-		c,
-		collective_gpu_count(&c->check, &c->r->wrong, c->deadline_ns));
+		c, collective_gpu_count(&c->check, wrong, c->deadline_ns));
+}
+
+int collective_check(struct collective_member *c,
+		     const struct collective_order *o,
+		     const struct collective_places *p)
+{
+	uint64_t seed = (uint64_t)o->seed;
+
+	collective_doing(c, "checking the data");
+	return prepare(c, o, p, seed) < 0 ? -1 :
+		operate(c, o, p, seed, -1, &c->r->wrong);
+}
+
+/* What was received before is of another seed, and so is as good as nobody's:
+ * only what is sent is filled in again. */
+int collective_verify(struct collective_member *c,
+		      const struct collective_order *o,
+		      const struct collective_places *p)
+{
+	c->r->wrong = c->r->wrong > 0 ? c->r->wrong : 0;
+	collective_doing(c, "verifying the data");
+	for (int64_t i = 0; i < o->verify; i++) {
+		uint64_t seed = collective_verify_seed(o, o->verify_from + i);
+		int64_t wrong = 0;
+
+		if (fill_sent(c, o, p, seed) < 0 ||
+		    operate(c, o, p, seed, o->verify_from + i, &wrong) < 0) {
+			return -1;
+		}
+		c->r->bad |= (uint64_t)(wrong > 0) << i;
+		c->r->wrong += wrong;
+	}
+	return 0;
 }

@@ -6,19 +6,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/base/str.h"
 
 #define RANKS_MAX  (SPEC_MAX_NODES * SPEC_MAX_GPUS)
 #define BUDGET_MAX (INT64_C(604800) * 1000000000)
 #define US_MAX	   ((double)BUDGET_MAX / 1e3)
+#define BAD_MAX	   ((INT64_C(1) << COLLECTIVE_STEP_VERIFY) - 1)
 #define WRONG_MAX  (INT64_MAX / RANKS_MAX)	/* all of them are added up */
+
+uint64_t collective_verify_seed(const struct collective_order *o, int64_t i)
+{
+	return hash_mix((uint64_t)o->seed, (uint64_t)i, 1, 0);
+}
+
+bool collective_is_spoilt(const struct collective_order *o, int64_t i)
+{
+	return hash_unit((uint64_t)o->seed, (uint64_t)o->id, (uint64_t)i, 2) <
+	       o->wrong_rate;
+}
 
 json_t *collective_order_json(const struct collective_order *o)
 {
 	return json_pack(
 		"{s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
-		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:i,s:b,s:f,s:I}",
+		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:I,s:I,s:i,s:b,s:f,"
+		"s:f,s:I,s:I}",
 		"do", (int)o->what, "id", o->id, "nonce", o->nonce, "rank",
 		o->rank, "work_ns", o->budget_ns, "me", o->me, "ranks",
 		o->ranks, "nodes", o->nodes, "op", collective_name(o->op),
@@ -27,8 +41,9 @@ json_t *collective_order_json(const struct collective_order *o)
 		o->ticket, "size_B", o->size_B, "factor", o->factor, "inplace",
 		o->inplace, "check", o->check, "warmup", o->warmup, "samples",
 		o->samples, "batch", o->batch, "held", o->held, "seed", o->seed,
-		"drill", (int)o->drill, "silent", o->silent, "slow",
-		o->slow_factor,
+		"verify", o->verify, "verify_from", o->verify_from, "drill",
+		(int)o->drill, "silent", o->silent, "slow", o->slow_factor,
+		"wrong_rate", o->wrong_rate, "wrong_by", o->wrong_by,
 		/* what the agent reads */
 		"budget_ns", o->budget_ns + COLLECTIVE_LATE_NS);
 }
@@ -84,9 +99,16 @@ int collective_order_parse(const json_t *msg, struct collective_order *o,
 	    json_get_bool(msg, "held", &o->held, e) < 0 ||
 	    json_get_int(msg, "seed", INT64_MIN + 1, INT64_MAX, &o->seed, e) <
 		    0 ||
+	    json_get_int(msg, "verify", 0, COLLECTIVE_STEP_VERIFY, &o->verify,
+			 e) < 0 ||
+	    json_get_int(msg, "verify_from", 0, INT64_MAX / 2, &o->verify_from,
+			 e) < 0 ||
 	    json_get_int(msg, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) < 0 ||
 	    json_get_bool(msg, "silent", &o->silent, e) < 0 ||
-	    json_get_real(msg, "slow", 1e-9, 1, &o->slow_factor, e) < 0) {
+	    json_get_real(msg, "slow", 1e-9, 1, &o->slow_factor, e) < 0 ||
+	    json_get_real(msg, "wrong_rate", 0, 1, &o->wrong_rate, e) < 0 ||
+	    json_get_int(msg, "wrong_by", 0, o->ranks - 1, &o->wrong_by, e) <
+		    0) {
 		return -1;
 	}
 	o->what = (enum collective_do)what;
@@ -113,20 +135,21 @@ json_t *collective_result_json(const struct collective_result *r)
 		json_array_append_new(us, json_real(r->us[i]));
 	}
 	return json_pack(
-		"{s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,s:o,s:o*}",
+		"{s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,s:o,s:I,"
+		"s:o*}",
 		"id", r->id, "rank", r->rank, "do", (int)r->what, "outcome",
 		outcome_name(r->outcome), "code", r->code, "detail",
 		json_text(r->detail), "echo", r->echo, "ticket", r->ticket,
 		"lib", json_text(r->lib), "size_B", r->size_B, "algo",
 		json_text(r->algo), "proto", json_text(r->proto), "us", us,
-		"wrong",
+		"bad", (json_int_t)r->bad, "wrong",
 		r->wrong != RECORD_NONE ? json_integer(r->wrong) : NULL);
 }
 
 int collective_result_parse(const json_t *msg, struct collective_result *r,
 			    struct err *e)
 {
-	int64_t what;
+	int64_t what, bad;
 	char outcome[16];
 	json_t *us, *v;
 	size_t i;
@@ -146,9 +169,11 @@ int collective_result_parse(const json_t *msg, struct collective_result *r,
 	    json_get_int(msg, "size_B", 0, INT64_MAX, &r->size_B, e) < 0 ||
 	    json_get_text(msg, "algo", r->algo, sizeof(r->algo), e) < 0 ||
 	    json_get_text(msg, "proto", r->proto, sizeof(r->proto), e) < 0 ||
+	    json_get_int(msg, "bad", 0, BAD_MAX, &bad, e) < 0 ||
 	    json_opt_int(msg, "wrong", 0, WRONG_MAX, &r->wrong, e) < 0) {
 		return -1;
 	}
+	r->bad = (uint64_t)bad;
 	r->what = (enum collective_do)what;
 	r->outcome = outcome_parse(outcome);
 	if (r->outcome == OUTCOME_COUNT) {

@@ -27,6 +27,9 @@ enum collective_do {
 	DO_LEAVE,	/* give the collective up; another may follow */
 };
 
+/** Operations of verify that one step may have. */
+#define COLLECTIVE_STEP_VERIFY 60
+
 /** A worker that is so late is killed by its agent: it should have said that it
  *  waits in vain.  Long enough for a machine that is busy with other things. */
 #define COLLECTIVE_LATE_NS (8 * NS_PER_S)
@@ -51,9 +54,14 @@ struct collective_order {
 	int64_t warmup, samples, batch;
 	bool held;		/* queue first, then run: what has connected */
 	int64_t seed;
+	int64_t verify, verify_from;	/* checked operations of the step, and
+					 * how many of the size were before */
 	enum xport_drill drill;
 	bool silent;		/* of a drill: the way hangs, not the rank */
 	double slow_factor;	/* 1 = none */
+	double wrong_rate;	/* of a drill: how often a member spoils what it
+				 * sends */
+	int64_t wrong_by;	/* which one */
 };
 
 struct collective_result {
@@ -67,10 +75,18 @@ struct collective_result {
 	char lib[160];		/* version of the library */
 	int64_t size_B;		/* that there is memory for */
 	int64_t wrong;		/* elements; RECORD_NONE */
+	uint64_t bad;		/* a bit for each operation of verify that
+				 * had any, from the lowest */
 	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO];	/* used */
 	int n;
 	double us[COLLECTIVE_SAMPLES];	/* an operation */
 };
+
+/** The data of operation number @i of verify, of the run's seed. */
+uint64_t collective_verify_seed(const struct collective_order *o, int64_t i);
+/** Is operation number @i of verify (-1: that of check) one in which a drill
+ *  makes wrong_by spoil what it sends?  All members agree. */
+bool collective_is_spoilt(const struct collective_order *o, int64_t i);
 
 json_t *collective_order_json(const struct collective_order *o);
 int collective_order_parse(const json_t *msg, struct collective_order *o,

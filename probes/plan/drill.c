@@ -258,7 +258,10 @@ struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 		if (!ends) {
 			continue;
 		}
-		if (f->kind == DRILL_SLOW) {
+		if (f->kind == DRILL_WRONG && f->value > effect.wrong) {
+			effect.wrong = f->value;
+			effect.wrong_end = acting_end(f->kind, ends, src, dst);
+		} else if (f->kind == DRILL_SLOW) {
 			effect.factor = d->meet == DRILL_MIN ?
 				fmin(effect.factor, f->value) :
 				fmax(effect.factor * f->value,

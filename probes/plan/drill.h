@@ -155,6 +155,9 @@ struct drill_effect {
 	int end;		/* rank that acts: the touched end, the higher
 				 * rank if both are; CORRUPT: always dst;
 				 * NONE: src */
+	double wrong;		/* the highest rate of wrong faults, whatever
+				 * the kind; 0: there is none */
+	int wrong_end;		/* the end that has it, as above */
 };
 
 /** What makes an end of a cell act so. */

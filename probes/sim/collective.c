@@ -107,6 +107,43 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
+/** Does this rank receive what the first elements of wrong_by's become? */
+static bool gets_spoilt(const struct collective_order *o)
+{
+	switch (o->op) {
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_REDUCESCATTER:
+	case COLLECTIVE_ALLTOALL:
+		return o->me == 0;
+	case COLLECTIVE_BROADCAST:
+		return o->wrong_by == 0;
+	case COLLECTIVE_SENDRECV:
+		return o->me == (o->wrong_by + 1) % o->ranks;
+	default:
+		return true;
+	}
+}
+
+/** What checks find; @some elements where an operation went wrong. */
+static void look(const struct collective_order *o, int64_t some,
+		 struct collective_result *r)
+{
+	bool comes = gets_spoilt(o);
+
+	if (o->check) {
+		bool bad = comes && collective_is_spoilt(o, -1);
+
+		r->wrong = bad || o->drill == XPORT_DRILL_CORRUPT ? some : 0;
+	}
+	for (int64_t i = 0; i < o->verify; i++) {
+		bool bad = comes &&
+			   collective_is_spoilt(o, o->verify_from + i);
+
+		r->bad |= (uint64_t)bad << i;
+		r->wrong = (r->wrong > 0 ? r->wrong : 0) + (bad ? some : 0);
+	}
+}
+
 static void measure(const struct collective_order *o, uint64_t seed,
 		    double noise, struct collective_result *r)
 {
@@ -126,10 +163,8 @@ static void measure(const struct collective_order *o, uint64_t seed,
 
 		r->us[r->n] = us * (1 + noise * (2 * u - 1));
 	}
-	if (o->check && (shape.checks_inplace || !o->inplace)) {
-		r->wrong = o->drill != XPORT_DRILL_CORRUPT ? 0 :
-			   shape.recv < WRONG		   ? shape.recv :
-							     WRONG;
+	if (shape.checks_inplace || !o->inplace) {
+		look(o, shape.recv < WRONG ? shape.recv : WRONG, r);
 	}
 }
 

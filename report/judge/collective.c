@@ -252,7 +252,18 @@ static void add_part_names(const json_t *parts, struct str *out)
 	}
 }
 
-static void add_bisect(const struct run *run, size_t bad, struct verdict *v)
+/** The gpu command that tests the arithmetic of a part, for longer. */
+static void add_compute(const struct run *run, const json_t *part,
+			struct str *out)
+{
+	str_add(out, tell_is_local(run) ? "gpucheck gpu --local --compute=60s" :
+					  "gpucheck gpu -N 1 --compute=60s "
+					  "-- --nodelist=");
+	str_add(out, tell_is_local(run) ? "" : json_member(part, "node"));
+}
+
+static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
+		       struct verdict *v)
 {
 	json_t *found = json_object_get(run->json, "bisect");
 	json_t *parts = json_object_get(found, "parts");
@@ -264,7 +275,12 @@ static void add_bisect(const struct run *run, size_t bad, struct verdict *v)
 	struct part p = part_of_kind(n > 2 ? PART_CONFIG :
 				     n == 1 ? (gpus ? PART_GPU : PART_NODE) :
 				     gpus ? PART_PAIR : PART_NODE_PAIR);
+	json_int_t repeats = json_integer_value(
+		json_object_get(found, "repeats"));
 	struct str names = STR_INIT, act = STR_INIT;
+	const char *detail = "";
+	char each[48] = "";
+	struct finding *f;
 
 	if (n == 0) {
 		return;
@@ -280,13 +296,27 @@ static void add_bisect(const struct run *run, size_t bad, struct verdict *v)
 			      "(simulated) retest: " :
 		      n == 1 ? "run again without it; then test it: " :
 			       "test the connections between them: ");
-	add_again(run, parts, &act);
-	finding_say(add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
-			str_text(&act)),
-		    "%s %s the smallest set that %s, found in %d tests",
+	if (repeats > 0 && n == 1) {
+		add_compute(run, a, &act);
+	} else {
+		add_again(run, parts, &act);
+	}
+	if (repeats > 0) {
+		snprintf(each, sizeof(each), " of up to %lld operations",
+			 (long long)repeats);
+	}
+	f = add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
+		str_text(&act));
+	finding_say(f, "%s %s the smallest set that %s, found in %d tests%s",
 		    str_text(&names), n == 1 ? "is" : "are",
-		    slow ? "is slow" : "fails",
-		    (int)json_integer_value(json_object_get(found, "tests")));
+		    slow ? "is slow" : repeats > 0 ? "gives wrong results" :
+						     "fails",
+		    (int)json_integer_value(json_object_get(found, "tests")),
+		    each);
+	if (repeats > 0 &&
+	    rows_of(s->rows, s->n, "silent_corruption", &detail) > 0) {
+		finding_add_evidence(f, "%s", detail);
+	}
 	str_release(&act);
 	str_release(&names);
 }
@@ -316,9 +346,11 @@ static bool is_explained(const struct verdict *v,
 	return false;
 }
 
-static void add_first_bad(const struct sweep *s, struct verdict *v)
+static void add_first_bad(const struct run *run, const struct sweep *s,
+			  struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);
+	bool bisects = json_is_true(run_option(run, "bisect"));
 	const struct collective_row *r = NULL;
 	struct finding *f;
 	size_t bad = 0;
@@ -334,8 +366,12 @@ static void add_first_bad(const struct sweep *s, struct verdict *v)
 		return;
 	}
 	f = add(v, &p, true, r->code, bad,
-		"run again with --bisect to find the smallest set of nodes "
-		"that fails");
+		!bisects ?
+			"run again with --bisect to find the smallest set of "
+			"nodes that fails" :
+		strcmp(r->code, "silent_corruption") == 0 ?
+			"run again with the --verify that the note above "
+			"names, so that --bisect can narrow it" : "");
 	units_size_text((uint64_t)r->size_B, size, sizeof(size));
 	finding_say(f, "%s of %s%s%s%s: %s", r->op, size,
 		    r->variant[0] ? " (" : "", r->variant,
@@ -509,8 +545,8 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	v->given_up = bad > 0 ? v->cells[CELL_NOT_RUN] : 0;
 	add_dropped(run, s, v);
 	add_starved(s, v);
-	add_bisect(run, bad, v);
-	add_first_bad(s, v);
+	add_bisect(run, s, bad, v);
+	add_first_bad(run, s, v);
 	add_skipped(s, ok, v);
 	add_ignored(s, v);
 	if (has_curves(run)) {

@@ -110,13 +110,17 @@ static void add_head(bool narrow, struct str *out)
 static void add_summary(const struct curve *c, struct str *out)
 {
 	size_t checked = 0, n = 0;
-	int64_t wrong = 0;
+	int64_t wrong = 0, verified = 0, bad = 0;
 	double sum = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		if (c->rows[i]->wrong != RECORD_NONE) {
 			wrong += c->rows[i]->wrong;
 			checked++;
+		}
+		if (c->rows[i]->verified != RECORD_NONE) {
+			verified += c->rows[i]->verified;
+			bad += c->rows[i]->verified_wrong;
 		}
 		if (isfinite(c->rows[i]->busbw_GB_s)) {
 			sum += c->rows[i]->busbw_GB_s;
@@ -128,6 +132,10 @@ static void add_summary(const struct curve *c, struct str *out)
 	} else {
 		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n",
 			 wrong, wrong ? "FAILED" : "OK");
+	}
+	if (verified > 0) {
+		str_addf(out, "# Verified operations  : %" PRId64 ", %" PRId64
+			 " wrong\n", verified, bad);
 	}
 	if (n > 0) {
 		str_addf(out, "# Avg bus bandwidth    : %.6g\n",

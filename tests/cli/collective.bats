@@ -185,6 +185,65 @@ finding()
 	[ "$(finding)" = "pair n0 0 n0 3 bisect_bad" ]
 }
 
+@test "every size is verified, and right" {
+	for op in allreduce alltoall; do
+		sweep 0 $op --local=2x4 -b 1K -e 2K --verify=150
+		# what is left in place of alltoall is not known
+		[ "$(column verified)" = \
+			"$([ $op = allreduce ] && echo 4 150 || echo 2 2 150)" ]
+		[ "$(column verified_wrong | sed 's/^2 2 0/4 0/')" = "4 0" ]
+		[ "$(column wrong_ranks) $(column outcome)" = "4 4 ok" ]
+	done
+	sweep 0 allreduce --local=2x4 -b 1K --verify=150 -c 0
+	[ "$(column verified) $(column verified_wrong)" = "2 150 2 0" ]
+	grep -q "Verified operations *: 300, 0 wrong" out
+	sweep 0 allreduce --local=2x4 -b 1K
+	[ "$(column verified)" = 2 ]
+}
+
+@test "a result that is wrong now and then: how often, and where" {
+	echo 'wrong gpu=1:0 rate=0.02' >drill
+	sweep 1 allreduce --local=2x4 -b 1K --faults=drill --verify=1000
+	[ "$(column outcome) $(column code)" = \
+		"2 corrupt 2 silent_corruption" ]
+	jq -e '[.findings[0] | .kind, .code] == ["config", "silent_corruption"]
+		and (.findings[0].says | test("^allreduce of 1.*: wrong result$"))
+		and (.findings[0].evidence[0] | test(
+	"^[0-9]+ of 1000 operations had a wrong result .* on all ranks$"))' \
+		run/verdict.json
+	# 20 of 1,000 on each rank
+	columns_of wrong_ranks run/results.csv |
+		grep -qE '^0=(1[0-9]|2[0-9]|3[0-9])( [1-7]=\1){7}$'
+	echo 'wrong gpu=0:1 rate=0.02' >drill
+	sweep 1 sendrecv --local=1x4 -b 1K --faults=drill --verify=500
+	grep -q 'on rank 2 (n0:2) alone' out
+}
+
+@test "bisect repeats a set as often as it must to trust it" {
+	echo 'wrong gpu=3:1 rate=0.02' >drill
+	sweep 1 allreduce --local=6x2 -b 1K --faults=drill --bisect --verify=1000
+	[ "$(finding)" = "node n3 null null null bisect_bad" ]
+	jq -e '.bisect | .repeats > 200 and .repeats < 2000' run/run.json
+	grep -q "n3 is the smallest set that gives wrong results" out
+	grep -q "[0-9] of 1000 operations had a wrong result" out
+	grep -q "do: (simulated) retest: gpucheck gpu --local --compute=60s" out
+	echo 'wrong pair=1-4 rate=0.05' >drill
+	sweep 1 allreduce --local=1x6 -b 1K --faults=drill --bisect --verify=500
+	[ "$(finding)" = "pair n0 1 n0 4 bisect_bad" ]
+}
+
+@test "bisect says so where it cannot narrow what is too rare" {
+	echo 'wrong node=1 rate=0.005' >drill
+	sweep 1 allreduce --local=4x1 -b 1K --faults=drill --bisect --verify=200
+	jq -e '.bisect == null and (.notes[0] | test(
+		"^bisect: not begun: of 200 .* --verify=[0-9]+$"))' run/run.json
+	grep -q "do: run again with the --verify" out
+	more=$(jq -r '.notes[0] | capture("verify=(?<n>[0-9]+)").n' run/run.json)
+	sweep 1 allreduce --local=4x1 -b 1K --faults=drill --bisect \
+		--verify="$more"
+	[ "$(finding)" = "node n1 null null null bisect_bad" ]
+}
+
 @test "bisect names what is slow" {
 	echo 'slow node=2 factor=0.5' >drill
 	sweep 1 allreduce --local=4x4 -b 1M --faults=drill --bisect

@@ -167,6 +167,14 @@ nothing_made()
 	grep -q "bytes .* from node to node" out
 }
 
+@test "plan: operations that are verified take time, and are sent" {
+	run_p plan allreduce -N 2 -G 1 -b 1M -e 1M -n 10 --verify=1000 --json
+	jq -e ".bytes / (2 * 1015 * 2 * 1048576) | . > 0.98 and . < 1.02" out
+	jq -e ".time_s > 0.3 and .time_s < 3" out
+	run_p plan allreduce -N 2 -G 1 -b 1M -e 1M --verify=1000
+	grep -q "verified  *1000 *operations of each test" out
+}
+
 @test "plan: --gentle takes its time" {
 	run_p plan -N 2 -G 1 -n 10 -w 0 --gentle=64M --json
 	jq -e ".time_s > 19.9 and .time_s < 20.1 and .bytes > 1e9" out

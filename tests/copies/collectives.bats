@@ -77,6 +77,33 @@ finding()
 	FAKE_NCCL_WRONG=2 group 0 allreduce -b 4K -n 2 -c 0
 }
 
+@test "verify finds one wrong result in ten, on the rank that had it" {
+	export FAKE_NCCL_WRONG=2 FAKE_NCCL_WRONG_EVERY=10
+	# what is checked first is right
+	group 1 allreduce -b 4K -n 2 -w 0 --verify=100
+	[ "$(column outcome)" = "2 corrupt" ]
+	[ "$(column code)" = "2 silent_corruption" ]
+	[ "$(column verified)" = "2 100" ]
+	for n in $(columns_of verified_wrong run/results.csv); do
+		[ "$n" -ge 9 ] && [ "$n" -le 11 ]
+	done
+	grep -q "on rank 2 (n0:2) alone" out
+	unset FAKE_NCCL_WRONG
+	for op in allreduce allgather reducescatter broadcast reduce alltoall \
+		sendrecv; do
+		group 0 $op -b 4K -n 2 --verify=70
+		[ "$(column verified_wrong | sed 's/^1 1 0/2 0/')" = "2 0" ]
+	done
+}
+
+@test "a GPU that is wrong now and then, found by bisection" {
+	echo 'wrong gpu=0:1 rate=0.1' >drill
+	group 1 allreduce -b 4K -n 2 --faults=drill --verify=200 --bisect
+	grep -q "on all ranks" run/results.csv
+	[ "$(jq -r '.bisect.says' run/run.json)" = "n0:1" ]
+	[ "$(finding)" = "gpu n0 1 bisect_bad" ]
+}
+
 @test "where the GPU takes no kernels the host looks at the data" {
 	FAKE_CUDA_NO_KERNELS=1 group 0 allreduce -b 400 -e 3M -f 1000 -n 2
 	[ "$(column wrong)" = "4 0" ]

@@ -57,6 +57,10 @@ static void orders_go_there_and_back(void **state)
 	o.drill = XPORT_DRILL_HANG;
 	o.slow_factor = 0.25;
 	o.budget_ns = 12345;
+	o.verify = 7;
+	o.verify_from = 1000;
+	o.wrong_rate = 0.5;
+	o.wrong_by = 3;
 	j = collective_order_json(&o);
 	assert_int_equal(collective_order_parse(j, &back, &e), 0);
 	again = collective_order_json(&back);
@@ -67,6 +71,13 @@ static void orders_go_there_and_back(void **state)
 	json_object_set_new(j, "me", json_integer(0));
 	json_object_set_new(j, "samples",
 			    json_integer(COLLECTIVE_STEP_SAMPLES + 1));
+	assert_int_equal(collective_order_parse(j, &back, &e), -1);
+	json_object_set_new(j, "samples", json_integer(1));
+	assert_int_equal(collective_order_parse(j, &back, &e), 0);
+	assert_int_equal(back.verify_from, 1000);
+	assert_int_equal(back.wrong_by, 3);
+	json_object_set_new(j, "verify",
+			    json_integer(COLLECTIVE_STEP_VERIFY + 1));
 	assert_int_equal(collective_order_parse(j, &back, &e), -1);
 	json_decref(j);
 }
@@ -82,6 +93,13 @@ static void results_go_there_and_back(void **state)
 	assert_int_equal(back.n, 5);
 	assert_true(back.us[4] == r.us[4]);
 	assert_int_equal(back.wrong, 0);
+	assert_int_equal(back.bad, 0);
+	json_object_set_new(j, "bad", json_integer(5));
+	assert_int_equal(collective_result_parse(j, &back, NULL), 0);
+	assert_int_equal(back.bad, 5);
+	json_object_set_new(j, "bad", json_integer(-1));
+	assert_int_equal(collective_result_parse(j, &back, NULL), -1);
+	json_object_set_new(j, "bad", json_integer(0));
 	json_array_append_new(json_object_get(j, "us"), json_string("1"));
 	assert_int_equal(collective_result_parse(j, &back, NULL), -1);
 	json_decref(j);
@@ -145,6 +163,55 @@ static void one_rank_is_fast_and_alone(void **state)
 	(void)state;
 	o.me = 0;
 	assert_true(model(&o).us[0] > 0 && model(&o).us[0] < 1e4);
+}
+
+/* All members see the same operations go wrong, if it comes to them at all. */
+static void who_spoils_what_it_sends_is_seen_by_whom_it_comes_to(void **state)
+{
+	static const struct {
+		enum collective op;
+		int by;
+		const char *see;	/* of four ranks */
+	} cases[] = {
+		{ COLLECTIVE_ALLREDUCE, 2, "yyyy" },
+		{ COLLECTIVE_ALLGATHER, 2, "yyyy" },
+		{ COLLECTIVE_REDUCESCATTER, 2, "ynnn" },
+		{ COLLECTIVE_REDUCE, 2, "ynnn" },
+		{ COLLECTIVE_BROADCAST, 0, "yyyy" },
+		{ COLLECTIVE_BROADCAST, 2, "nnnn" },
+		{ COLLECTIVE_ALLTOALL, 2, "ynnn" },
+		{ COLLECTIVE_SENDRECV, 3, "ynnn" },
+	};
+	uint64_t seen = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		for (int me = 0; me < 4; me++) {
+			struct collective_order o = order_of(4, 1, 1 << 20);
+			struct collective_result r;
+
+			o.check = false;
+			o.op = cases[i].op;
+			o.me = me;
+			o.verify = COLLECTIVE_STEP_VERIFY;
+			o.wrong_by = cases[i].by;
+			assert_int_equal(model(&o).wrong, 0);
+			o.wrong_rate = 0.3;
+			r = model(&o);
+			if (cases[i].see[me] == 'n') {
+				assert_int_equal(r.bad, 0);
+				continue;
+			}
+			seen = seen ? seen : r.bad;
+			assert_true(r.bad == seen && seen != 0);
+			assert_int_equal(r.wrong,
+					 16 * __builtin_popcountll(r.bad));
+			o.verify_from = 60;
+			assert_true(model(&o).bad != seen);
+		}
+	}
+	/* of 60, about 18 */
+	assert_in_range(__builtin_popcountll(seen), 8, 30);
 }
 
 /* ---- drills -------------------------------------------------------------- */
@@ -212,6 +279,28 @@ static void a_fault_between_two_has_no_culprit(void **state)
 	assert_int_equal(acts[3].drill, XPORT_DRILL_CORRUPT);
 }
 
+static void a_wrong_part_is_wrong_as_often_as_it_says(void **state)
+{
+	(void)state;
+	drill("wrong gpu=1:4 rate=0.25\n", 16);
+	assert_true(acts[12].wrong == 0.25 && acts[11].wrong == 0);
+	assert_int_equal(n_acting(16), 0);
+	drill("wrong gpu=1:4 rate=0.25\n", 8);
+	assert_true(acts[4].wrong == 0);
+	drill("wrong rank=0 rate=0.5\n", 1);	/* alone as well */
+	assert_true(acts[0].wrong == 0.5);
+	/* one of the two, and only where both are in it */
+	drill("wrong pair=2-5 rate=1\nwrong pair=2-5 rate=0.1\n", 16);
+	assert_true(acts[2].wrong + acts[5].wrong == 1);
+	drill("wrong pair=2-5 rate=1\n", 5);
+	assert_true(acts[2].wrong == 0);
+	/* nothing else changes */
+	assert_true(drill("wrong node=1 rate=1\nslow pair=1-2 factor=0.5\n",
+			  16) == 0.5);
+	assert_true(acts[8].wrong == 1 && acts[15].wrong == 1 &&
+		    acts[7].wrong == 0);
+}
+
 static void the_slowest_way_slows_all(void **state)
 {
 	(void)state;
@@ -232,6 +321,9 @@ int main(void)
 		cmocka_unit_test(one_rank_is_fast_and_alone),
 		cmocka_unit_test(a_fault_of_a_rank_makes_it_act),
 		cmocka_unit_test(a_fault_between_two_has_no_culprit),
+		cmocka_unit_test(
+			who_spoils_what_it_sends_is_seen_by_whom_it_comes_to),
+		cmocka_unit_test(a_wrong_part_is_wrong_as_often_as_it_says),
 		cmocka_unit_test(the_slowest_way_slows_all),
 	};
 

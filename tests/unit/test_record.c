@@ -46,7 +46,7 @@ static void header_is_the_contract(void **state)
 		"op,variant,table,lib,algo,proto,ranks,nodes,dtype,redop,root,"
 		"size_B,count,inplace,iters,time_us,time_med_us,time_min_us,"
 		"time_max_us,time_p99_us,algbw_GB_s,busbw_GB_s,wrong,outcome,"
-		"code,detail,start_utc\n",
+		"code,detail,start_utc,verified,verified_wrong,wrong_ranks\n",
 	};
 
 	(void)state;

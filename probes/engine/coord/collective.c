@@ -124,11 +124,13 @@ static int make_members(struct collective_work *w, struct err *e)
 	w->members = calloc(n, sizeof(*w->members));
 	w->acts = calloc(n, sizeof(*w->acts));
 	w->parts = calloc(3 * n, sizeof(*w->parts));
+	w->bad_of = calloc(n, sizeof(*w->bad_of));
 	if (w->parts != NULL) {
 		w->room = w->parts + n;
 		w->set = w->room + n;
 	}
-	return w->members == NULL || w->acts == NULL || w->parts == NULL
+	return w->members == NULL || w->acts == NULL || w->parts == NULL ||
+			       w->bad_of == NULL
 		       ? err_set(e, ENOMEM, "no memory for %zu ranks", n - 1)
 		       : 0;
 }
@@ -188,6 +190,7 @@ static void collective_release(void *work)
 	free(w->members);
 	free(w->acts);
 	free(w->parts);
+	free(w->bad_of);
 	ranks_release(&w->ranks);
 }
 

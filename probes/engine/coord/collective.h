@@ -19,6 +19,7 @@
  *   collective_rows.c     rows, run.json
  *   collective_bisect.c   which members, to find the smallest bad set
  *   collective_compare.c  the same, to find the slow one
+ *   collective_verify.c   repeats of which the result is checked
  *   collective_sizes.c    which sizes, when one is measured enough
  *   collective.c          all answers are in, or late: next
  */
@@ -39,6 +40,11 @@ struct round_end {
 	char code[48];
 	char detail[400];
 	int n_culprits;		/* members that are out from now on */
+};
+
+/** Operations whose result was checked. */
+struct verified {
+	int64_t n, bad;		/* so many, and wrong at some rank */
 };
 
 struct collective_work;
@@ -89,22 +95,35 @@ struct collective_work {
 	bool calibrated;
 	struct collective_samples samples;
 	int64_t wrong;
+	struct verified verified;	/* of the size, or of a bisection's
+					 * set */
+	int64_t *bad_of;	/* of the same: by a member each */
 	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO], lib[160];
 	char start_utc[CLOCK_UTC_SIZE];
 	int failures;		/* one after the other, nobody to blame */
 	int64_t memory_B;	/* the largest size that fits everywhere */
-	int bad_variant, bad_size, bad_inplace;	/* the first; -1 */
+	int bad_variant, bad_size, bad_inplace;	/* the first; -1; of those
+						 * that are wrong now and then
+						 * the cheapest to repeat */
+	struct verified bad_rate;	/* of that; n is 0 where it failed */
+	double bad_one_us;	/* what one operation of it takes */
 	/* the bisection */
 	struct bisect *bisect;
 	bool by_rank;		/* its parts are ranks, else nodes */
 	int *parts, n_parts;	/* what they stand for */
 	bool comparing;		/* nothing failed: which half is slower? */
+	int64_t repeats;	/* of a set, until it is taken for good; 0 =
+				 * one operation tells */
 	int half;
 	int turned;		/* 1: the middle instead of the first part */
 	bool across;		/* sets across the halves, instead of them */
 	bool by_way;		/* the ways between three, instead of halves */
 	int other;		/* a part that is not of the slower half; -1 */
 	double busbw[BISECT_ACROSS];
+	struct tested {
+		bool bad;
+		double busbw;
+	} tested;		/* of the set at hand, by its first step */
 	int tests;
 	json_t *found;		/* what it came to */
 	json_t *notes;		/* sentences that the user should see */
@@ -145,6 +164,27 @@ int64_t round_patient_ns(const struct collective_work *w, double about_us);
 /** Tell who reads run.json, once. */
 void collective_note(struct collective_work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* collective_verify.c */
+
+/** Order the next of @wanted checked operations of the size at hand, of which
+ *  one takes about w->samples.one_us; false: all have been, or the result in
+ *  place is not known. */
+bool verify_next(struct collective_work *w, int64_t wanted);
+/** Take in what the members say of those of the round. */
+void verify_over(struct collective_work *w);
+/** Of a new size, or set: nothing has been verified. */
+void verify_begin(struct collective_work *w);
+/** The operation of the round that was checked before samples counts, too. */
+void verify_checked(struct collective_work *w);
+/** What verify_over() has found, into @row; its outcome where that is bad. */
+void verify_row(const struct collective_work *w, struct collective_row *row);
+/** Remember the size at hand for the bisection: @failed, or wrong at the rate
+ *  that was seen. */
+void verify_note_bad(struct collective_work *w, bool failed);
+/** How often each set of a bisection is to be repeated, into w->repeats; false:
+ *  too often, as a note says. */
+bool verify_can_narrow(struct collective_work *w);
 
 /* collective_rows.c */
 

@@ -97,6 +97,10 @@ void bisection_found(struct collective_work *w, const int *parts, int n)
 			     w->comparing ? "slow" : "fail", "tests", w->tests,
 			     "size_B", (json_int_t)w->sizes[w->size], "parts",
 			     list);
+	if (w->repeats > 0) {
+		json_object_set_new(w->found, "repeats",
+				    json_integer(w->repeats));
+	}
 	json_object_set_new(w->found, "says", json_text(str_text(&text)));
 	str_release(&text);
 }
@@ -260,6 +264,24 @@ static double bandwidth(const struct collective_work *w)
 	return row.busbw_GB_s;
 }
 
+/** Look at the data of a set: again and again, where that is needed. */
+static void order_test(struct collective_work *w)
+{
+	struct collective_order *o = &w->order;
+
+	o->inplace = w->inplace;
+	o->check = w->c->spec.check;
+	o->verify = 0;
+	o->warmup = w->c->spec.warmup;
+	o->samples = SAMPLES;
+	o->batch = 1;
+	o->held = o->warmup > 0;
+	round_order(w, DO_STEP,
+		    round_patient_ns(w, w->samples.one_us *
+						(o->warmup + SAMPLES +
+						 o->check)));
+}
+
 static bool any_wrong(const struct collective_work *w)
 {
 	for (int i = 0; i < w->n_members; i++) {
@@ -309,29 +331,35 @@ static void test_failed(struct collective_work *w, const struct round_end *end)
 	}
 }
 
+/** A set is measured; to be good its data must be right as often as that can
+ *  be told. */
+static void test_over(struct collective_work *w)
+{
+	if (w->order.verify > 0) {
+		verify_over(w);
+	} else {
+		w->tested = (struct tested){ .bad = any_wrong(w),
+					     .busbw = bandwidth(w) };
+	}
+	if (w->tested.bad || w->verified.bad > 0 ||
+	    !verify_next(w, w->repeats)) {
+		tell(w, w->tested.bad || w->verified.bad > 0, w->tested.busbw);
+		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
+	}
+}
+
 static void bisection_over(struct collective_work *w,
 			   const struct round_end *end)
 {
-	struct collective_order *o = &w->order;
-
 	if (w->what == DO_LEAVE || (w->what == DO_TICKET && end->ok)) {
 		next_test(w);
 	} else if (!end->ok) {
 		test_failed(w, end);
 	} else if (w->what == DO_JOIN) {
-		o->inplace = w->inplace;
-		o->check = w->c->spec.check;
-		o->warmup = w->c->spec.warmup;
-		o->samples = SAMPLES;
-		o->batch = 1;
-		o->held = o->warmup > 0;
-		round_order(w, DO_STEP,
-			    round_patient_ns(w, w->samples.one_us *
-							(o->warmup + SAMPLES +
-							 o->check)));
+		verify_begin(w);
+		order_test(w);
 	} else {
-		tell(w, any_wrong(w), bandwidth(w));
-		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
+		test_over(w);
 	}
 }
 
@@ -360,6 +388,7 @@ void bisection_start(struct collective_work *w)
 	w->variant = w->comparing ? 0 : w->bad_variant;
 	w->size = w->comparing ? w->n_sizes - 1 : w->bad_size;
 	w->inplace = w->comparing ? 0 : w->bad_inplace;
+	w->samples.one_us = w->comparing ? w->samples.one_us : w->bad_one_us;
 	while (w->comparing && w->memory_B > 0 && w->size > 0 &&
 	       w->sizes[w->size] > w->memory_B) {
 		w->size--;
@@ -368,6 +397,10 @@ void bisection_start(struct collective_work *w)
 	if (!w->comparing && w->bisect == NULL) {
 		collective_note(w, "bisect: not begun, %d %s are too many",
 				w->n_parts, w->by_rank ? "ranks" : "nodes");
+		bisection_leave(w);
+		return;
+	}
+	if (!verify_can_narrow(w)) {
 		bisection_leave(w);
 		return;
 	}

@@ -139,7 +139,8 @@ static void send_orders(struct collective_work *w, enum collective_do what,
 /* What a step sends from node to node, all operations of it. */
 static double step_bytes(const struct collective_order *o)
 {
-	return (double)(o->samples * o->batch + o->warmup + o->check) *
+	return (double)(o->samples * o->batch + o->warmup + o->check +
+			o->verify) *
 	       collective_bytes_between(o->op, o->ranks, o->nodes,
 					(double)o->size_B);
 }
@@ -193,6 +194,12 @@ void round_join(struct collective_work *w, const int *ranks, int n,
 		.factor = w->c->spec.size_factor,
 		.seed = w->c->spec.seed,
 	};
+	for (int i = 0; i < n; i++) {
+		if (w->acts[i].wrong > w->order.wrong_rate) {
+			w->order.wrong_rate = w->acts[i].wrong;
+			w->order.wrong_by = i;
+		}
+	}
 	door_nonce(&w->nonces, w->order.nonce);
 	STR_COPY(w->order.variant, v->name);
 	STR_COPY(w->order.algo, v->algo);

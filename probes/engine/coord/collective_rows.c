@@ -113,6 +113,7 @@ void collective_write_row(struct collective_work *w)
 			 "%lld elements have a wrong result",
 			 (long long)w->wrong);
 	}
+	verify_row(w, &row);
 	coord_write_row(w->c, &row);
 }
 

@@ -45,6 +45,7 @@ static void settle_position(struct collective_work *w, int ranks)
 	w->calibrated = false;
 	w->algo[0] = w->proto[0] = '\0';
 	w->wrong = RECORD_NONE;
+	verify_begin(w);
 	clock_utc(w->start_utc);
 }
 
@@ -154,6 +155,7 @@ static void order_step(struct collective_work *w, int samples, int batch,
 	o->size_B = w->sizes[w->size];
 	o->inplace = w->inplace;
 	o->check = w->c->spec.check && !w->calibrated;
+	o->verify = 0;
 	o->warmup = w->calibrated ? 0 : w->c->spec.warmup;
 	o->samples = samples;
 	o->batch = batch;
@@ -204,6 +206,9 @@ static void calibrate(struct collective_work *w)
 				   (w->wrong != RECORD_NONE ? w->wrong : 0);
 		}
 	}
+	if (w->c->spec.verify > 0) {
+		verify_checked(w);
+	}
 	collective_samples_begin(&w->samples, w->c->spec.iters, one_us,
 				 w->order.nodes);
 	w->calibrated = true;
@@ -228,19 +233,30 @@ static void take_samples(struct collective_work *w)
 	free(us);
 }
 
-static void note_failure(struct collective_work *w)
+/** It is measured: verified as well, it has its row. */
+static void size_over(struct collective_work *w)
 {
-	if (w->bad_size < 0) {
-		w->bad_variant = w->variant;
-		w->bad_size = w->size;
-		w->bad_inplace = w->inplace;
+	if (verify_next(w, w->c->spec.verify)) {
+		return;
 	}
+	if (w->wrong > 0) {
+		verify_note_bad(w, false);
+	}
+	collective_write_row(w);
+	w->failures = 0;
+	advance(w);
+	begin_size(w);
 }
 
 static void step_over(struct collective_work *w)
 {
 	int next;
 
+	if (w->order.verify > 0) {
+		verify_over(w);
+		size_over(w);
+		return;
+	}
 	/* NCCL's rank 0 alone says what it took */
 	STR_COPY(w->algo, w->members[0].r.algo);
 	STR_COPY(w->proto, w->members[0].r.proto);
@@ -249,18 +265,12 @@ static void step_over(struct collective_work *w)
 	} else {
 		calibrate(w);
 	}
-	if (w->wrong > 0) {
-		note_failure(w);
-	}
 	next = collective_samples_next(&w->samples);
 	if (next > 0) {
 		order_step(w, next, w->samples.now, w->samples.one_us);
 		return;
 	}
-	collective_write_row(w);
-	w->failures = 0;
-	advance(w);
-	begin_size(w);
+	size_over(w);
 }
 
 static void join_over(struct collective_work *w)
@@ -293,7 +303,7 @@ static void round_failed(struct collective_work *w, const struct round_end *end)
 		return;
 	}
 	if (end->outcome != OUTCOME_NOT_RUN) {
-		note_failure(w);
+		verify_note_bad(w, true);
 	}
 	advance(w);
 	if (++w->failures < FAILURES_MAX && !at_end(w)) {

@@ -85,7 +85,7 @@ struct message {
 	const char *list;	/* its only field, an array: those of several
 				 * that leave together become one message */
 	const char *what;
-	struct message_field fields[32];
+	struct message_field fields[40];
 };
 
 extern const struct message messages[MESSAGE_TYPES];

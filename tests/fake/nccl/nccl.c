@@ -9,6 +9,7 @@
  *
  *	FAKE_NCCL_NET=FILE	the network between them: see net.h
  *	FAKE_NCCL_WRONG=K	rank K's results have one wrong element
+ *	FAKE_NCCL_WRONG_EVERY=N	one result in N does
  *	FAKE_NCCL_REFUSES=NAME	operations with NCCL_ALGO=NAME are refused
  *	FAKE_NCCL_FLAP=MS	rank 0's link is gone for so long, once:
  *				NCCL waits as NCCL_IB_TIMEOUT (20) has it
@@ -576,8 +577,11 @@ static void reduce_one(ncclComm_t c, size_t i, char *out, int type,
 static void spoil(ncclComm_t c, char *result, size_t bytes)
 {
 	const char *who = getenv("FAKE_NCCL_WRONG");
+	const char *every = getenv("FAKE_NCCL_WRONG_EVERY");
+	static long results;
 
-	if (who != NULL && strtol(who, NULL, 10) == c->rank && bytes > 64) {
+	if (who != NULL && strtol(who, NULL, 10) == c->rank && bytes > 64 &&
+	    ++results % (every != NULL ? strtol(every, NULL, 10) : 1) == 0) {
 		result[bytes / 2] ^= 0x10;
 	}
 }
