@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -42,6 +43,19 @@ static void say(struct gpu_seat *s, enum outcome outcome, const char *code,
 
 void seat_good(struct gpu_seat *s)
 {
+	size_t len = strlen(s->row->detail);
+	struct gpu_holders by = { 0 };
+
+	/* who came meanwhile has taken a part of it */
+	if (strcmp(s->row->test, GPU_TEST_OPEN) != 0) {
+		gpu_holders(s->id.uuid, true, &by);
+	}
+	if (by.n > 0) {
+		STR_COPY(s->row->code, GPU_JOINED);
+		snprintf(s->row->detail + len, sizeof(s->row->detail) - len,
+			 "%sused meanwhile by %s", len > 0 ? "; " : "",
+			 by.words);
+	}
 	say_row(s, OUTCOME_OK);
 }
 
@@ -89,7 +103,7 @@ bool gpu_test_open(struct gpu_seat *s)
 	struct err e = { 0 };
 
 	seat_begin(s, GPU_TEST_OPEN);
-	gpu_holders(s->id.uuid, 0, &by);
+	gpu_holders(s->id.uuid, false, &by);
 	if (s->drill.busy) {
 		by = (struct gpu_holders){ .n = 1, .code = GPU_BUSY,
 					   .words = "a drill" };

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
@@ -62,7 +61,7 @@ void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t)
 	dl_cuda_code(g->cu, rc, t->code);
 	STR_COPY(t->text, dl_cuda_text(g->cu, rc));
 	if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
-		gpu_holders(g->id.uuid, (unsigned int)getpid(), &by);
+		gpu_holders(g->id.uuid, g->opened, &by);
 	}
 	if (by.n > 0) {
 		STR_COPY(t->code, by.code);
@@ -201,6 +200,7 @@ int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
 		return gpu_refused(g, rc, "opening a context on the GPU", code,
 				 e);
 	}
+	g->opened = true;
 	rc = make_parts(g);	/* may take long: not of the time to drain */
 	rc = gpu_drained(g, rc, clock_now_ns() + OPEN_DRAIN_NS);
 	return rc == CUDA_SUCCESS ?

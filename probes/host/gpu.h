@@ -31,6 +31,7 @@ enum gpu_word {
 struct gpu {
 	const struct cuda *cu;
 	CUdevice dev;
+	bool opened;		/* we are one of those that hold it */
 	CUstream stream;
 	CUevent stamps[GPU_STAMPS];
 	CUdeviceptr buf[GPU_BUFFERS];

@@ -9,6 +9,7 @@
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "probes/host/facts.h"
+#include "probes/host/gpu_holders.h"
 #include "probes/host/gpu_links.h"
 
 /*
@@ -129,6 +130,34 @@ static void add_links(const json_t *before, const json_t *after, json_t *out)
 	}
 }
 
+/* ---- who uses it --------------------------------------------------------- */
+
+static bool says_who(const json_t *fact)
+{
+	return strcmp(json_member(fact, "fact"), GPU_BUSY) == 0 ||
+	       strcmp(json_member(fact, "fact"), GPU_IN_USE) == 0;
+}
+
+/* Who uses a GPU by now that nobody used @before.  Of one that is not seen here
+ * nobody knows that it is not ours. */
+static void add_joined(const json_t *before, const json_t *after, json_t *out)
+{
+	size_t i;
+	json_t *f;
+
+	json_array_foreach((json_t *)(uintptr_t)before, i, f) {
+		if (says_who(f) && strcmp(json_member(f, "scope"),
+					  json_member(after, "scope")) == 0) {
+			return;
+		}
+	}
+	if (strstr(json_member(after, "value"), GPU_UNSEEN) == NULL) {
+		facts_add(out, json_member(after, "scope"), GPU_JOINED,
+			  json_member(after, "value"), "",
+			  json_member(after, "source"));
+	}
+}
+
 void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 {
 	size_t i;
@@ -141,6 +170,8 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 			add_counter(find_fact(before, f), f, out);
 		} else if (strcmp(fact, GPU_LINKS_FACT) == 0) {
 			add_links(find_fact(before, f), f, out);
+		} else if (says_who(f)) {
+			add_joined(before, f, out);
 		}
 	}
 }

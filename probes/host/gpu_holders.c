@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/str.h"
 #include "probes/dl/nvml.h"
@@ -17,6 +18,7 @@
 
 #define HOLDERS_MAX  64
 #define HOLDERS_SAID 2
+#define DEPTH_MAX    64		/* of processes below each other */
 #define ENVIRON_MAX  (256 * 1024)
 
 /** SLURM_JOB_ID of process @pid into @job, "" where it has none, "?" where its
@@ -41,7 +43,7 @@ static void say_holder(const struct nvml_process *p, const char *job,
 
 	snprintf(dir, sizeof(dir), "/proc/%u", p->pid);
 	if (sysfile_read(comm, sizeof(comm), "%s/comm", dir) < 0) {
-		str_addf(out, "pid %u (not visible here", p->pid);
+		str_addf(out, "pid %u (" GPU_UNSEEN, p->pid);
 	} else {
 		str_addf(out, "pid %u (%s", p->pid, comm);
 	}
@@ -67,6 +69,43 @@ static bool is_service(unsigned int pid)
 	       str_starts(comm, "nvidia-");
 }
 
+/** What started process @pid, 0: it is not seen here. */
+static unsigned int parent_of(unsigned int pid)
+{
+	char text[1024];
+	const char *at = sysfile_read(text, sizeof(text), "/proc/%u/stat",
+				      pid) > 0 ? strrchr(text, ')') : NULL;
+	unsigned int parent = 0;
+
+	return at && sscanf(at, ") %*c %u", &parent) == 1 ? parent : 0;
+}
+
+static bool is_same_program(unsigned int pid)
+{
+	char own[32] = "", comm[32] = "";
+
+	return sysfile_read(own, sizeof(own), "/proc/self/comm") > 0 &&
+	       sysfile_read(comm, sizeof(comm), "/proc/%u/comm", pid) > 0 &&
+	       strcmp(own, comm) == 0;
+}
+
+/** Is process @pid this one, or one of the same run: below this one, or below
+ *  the process that started both? */
+static bool is_ours(unsigned int pid)
+{
+	unsigned int self = (unsigned int)getpid();
+	unsigned int start = (unsigned int)getppid();
+
+	start = is_same_program(start) ? start : self;
+	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
+		if (pid == self || pid == start) {
+			return true;
+		}
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
 static unsigned int ask(const char *uuid, struct nvml_process *list)
 {
 	const struct nvml *lib = dl_nvml(NULL);
@@ -83,7 +122,7 @@ static unsigned int ask(const char *uuid, struct nvml_process *list)
 		       n : 0;
 }
 
-void gpu_holders(const char *uuid, unsigned int but, struct gpu_holders *h)
+void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 {
 	struct nvml_process list[HOLDERS_MAX];
 	unsigned int n = ask(uuid, list);
@@ -92,7 +131,8 @@ void gpu_holders(const char *uuid, unsigned int but, struct gpu_holders *h)
 
 	*h = (struct gpu_holders){ .code = GPU_IN_USE };
 	for (unsigned int i = 0; i < n && i < HOLDERS_MAX; i++) {
-		if (list[i].pid == but || is_service(list[i].pid)) {
+		if (is_service(list[i].pid) || is_ours(list[i].pid) ||
+		    (used && parent_of(list[i].pid) == 0)) {
 			continue;
 		}
 		job_of(list[i].pid, job);

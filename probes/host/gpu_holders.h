@@ -8,6 +8,9 @@
 #define GPU_BUSY   "gpu_busy"	/* one of them belongs to no job of Slurm */
 #define GPU_IN_USE "gpu_in_use"	/* all are jobs', or nobody can tell */
 
+/** A code as well, of a GPU that others use since some time in the run. */
+#define GPU_JOINED "gpu_joined"
+
 /** Processes that hold a GPU. */
 struct gpu_holders {
 	unsigned int n;
@@ -16,8 +19,15 @@ struct gpu_holders {
 				 * x, 142 GB, no Slurm job)" */
 };
 
-/** Who holds GPU @uuid, by NVML, less process @but (0: nobody is left out);
- *  none where that does not say.  May hang: only in a child. */
-void gpu_holders(const char *uuid, unsigned int but, struct gpu_holders *h);
+/** In words: of one whose number is of no process here. */
+#define GPU_UNSEEN "not visible here"
+
+/**
+ * Who holds GPU @uuid, by NVML, less this process and those of the same run;
+ * none where that does not say.  @used: we hold it ourselves; then who is not
+ * seen here is left out, too: in a container, NVML may have the numbers of its
+ * host, and one of them is ours.  May hang: only in a child.
+ */
+void gpu_holders(const char *uuid, bool used, struct gpu_holders *h);
 
 #endif

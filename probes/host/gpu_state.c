@@ -326,7 +326,7 @@ static void add_holders(const struct look *k, const char *uuid)
 {
 	struct gpu_holders by;
 
-	gpu_holders(uuid, 0, &by);
+	gpu_holders(uuid, false, &by);
 	if (by.n > 0) {
 		add_text(k, by.code, by.words);
 	}

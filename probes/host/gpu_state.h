@@ -23,7 +23,7 @@ void gpu_throttle_words(unsigned long long reasons, char *buf, size_t size);
 void gpu_xid_facts(const struct gpu_list *l, json_t *facts);
 
 /** "xids_growth" and its like to @out: the counters of @after above those of
- *  @before, each an array of facts. */
+ *  @before, each an array of facts; and GPU_JOINED, of gpu_holders.h. */
 void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out);
 
 /** Pure: is @line of the kernel's log an Xid?  Its GPU's bus ("0000:1b:00")

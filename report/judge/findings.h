@@ -10,6 +10,7 @@
 /* Codes of a GPU that processes hold: of no job, or of jobs. */
 #define FINDING_GPU_BUSY   "gpu_busy"
 #define FINDING_GPU_IN_USE "gpu_in_use"
+#define FINDING_GPU_JOINED "gpu_joined"
 
 /** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
 

@@ -117,6 +117,23 @@ static void name_failed(struct judge *j, const struct gpu_row *r)
 	finding_add_evidence(f, "%s: %s", outcome_name(r->outcome), r->detail);
 }
 
+/** Somebody else used it meanwhile: its figures are of both. */
+static void name_joined(struct judge *j, const struct gpu_row *r)
+{
+	struct finding *f = find(j, r, FINDING_GPU_JOINED);
+	char name[96];
+
+	if (!f) {
+		f = add(j, r, FINDING_GPU_JOINED, false);
+		f->cells = f->explained = 0;
+	}
+	f->explained = ++f->cells;
+	finding_say(f, "%s was used by others while it was tested: its figures "
+		    "are not judged", name_of(r, name));
+	finding_add_evidence(f, "%s: %s", r->test, r->detail);
+	f->n_first = 1;
+}
+
 static void name_throttled(struct judge *j, const struct gpu_row *r)
 {
 	struct finding *f = add(j, r, "throttled", false);
@@ -148,7 +165,8 @@ struct group {
 
 static bool has_rate(const struct gpu_row *r)
 {
-	return r->outcome == OUTCOME_OK && !isnan(r->bw_GB_s);
+	return r->outcome == OUTCOME_OK && !isnan(r->bw_GB_s) &&
+	       strcmp(r->code, FINDING_GPU_JOINED) != 0;
 }
 
 /** One that is as slow as its like on other nodes is built so. */
@@ -453,6 +471,8 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 		name_skipped(j, r);
 	} else if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_NOT_RUN) {
 		name_failed(j, r);
+	} else if (strcmp(r->code, FINDING_GPU_JOINED) == 0) {
+		name_joined(j, r);
 	}
 	if (r->throttled[0]) {
 		name_throttled(j, r);

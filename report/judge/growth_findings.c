@@ -13,6 +13,7 @@ static const struct growth {
 	double enough;		/* less is nothing to speak of; 0: any */
 	bool real;		/* no fault where software plays the port */
 	bool held;		/* it says who holds the GPU, and no number */
+	bool joined;		/* the same, since some time in the run */
 } growths[] = {
 #define GPU(counter, what, words) \
 	{ .fact = counter "_growth", .code = what, .text = words }
@@ -55,6 +56,8 @@ static const struct growth {
 	{ .fact = name, .code = name, .held = true, .text = "" }
 	HELD(FINDING_GPU_BUSY),
 	HELD(FINDING_GPU_IN_USE),
+	{ .fact = FINDING_GPU_JOINED, .code = FINDING_GPU_JOINED, .held = true,
+	  .joined = true, .text = "" },
 	{ .fact = "thermal_throttle_growth", .code = "throttled",
 	  .enough = 1e6, .text = "ns of thermal throttling" },
 };
@@ -149,6 +152,8 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	bool heard = false;
 
 	snprintf(evidence, sizeof(evidence),
+		 g->joined ? "%.100s came to be used by %.160s%s during the "
+			     "run (%.80s)" :
 		 g->held ? "%.100s is held by %.160s%s, since before the run "
 			   "(%.80s)" :
 			   "%.200s: %.32s %s during the run (%.80s)",

@@ -45,6 +45,7 @@
 #define OUT_OF_MEMORY	2
 #define INVALID_VALUE	1
 #define UNSUPPORTED	217
+#define NOT_PERMITTED	800
 #define MOST		256
 #define LARGE		(1u << 20)
 #define MAILBOX_BYTES	(2u << 20)
@@ -113,6 +114,8 @@ FAKE(cuDriverGetVersion, int *version)
 FAKE(cuGetErrorName, CUresult code, const char **name)
 {
 	*name = code == ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" :
+		code == OUT_OF_MEMORY	? "CUDA_ERROR_OUT_OF_MEMORY" :
+		code == NOT_PERMITTED	? "CUDA_ERROR_NOT_PERMITTED" :
 					  "CUDA_ERROR_UNKNOWN";
 	return CUDA_SUCCESS;
 }
@@ -121,7 +124,9 @@ FAKE(cuGetErrorString, CUresult code, const char **text)
 {
 	*text = code == ILLEGAL_ADDRESS ?
 			"an illegal memory access was encountered" :
-			"unknown error";
+		code == OUT_OF_MEMORY ? "out of memory" :
+		code == NOT_PERMITTED ? "operation not permitted" :
+					"unknown error";
 	return CUDA_SUCCESS;
 }
 
@@ -208,7 +213,11 @@ FAKE(cuDevicePrimaryCtxRetain, CUcontext *ctx, CUdevice dev)
 
 FAKE(cuCtxSetCurrent, CUcontext ctx)
 {
+	char number[16];
+
 	gpu = (int)(uintptr_t)ctx - 1;
+	snprintf(number, sizeof(number), "%d", gpu);
+	setenv("FAKE_CUDA_HELD", number, 1);	/* for fake_nvml.c */
 	return CUDA_SUCCESS;
 }
 

@@ -19,6 +19,7 @@
 #define GPUS	  3		/* but with $FAKE_NVML_SMS */
 #define GPUS_MAX  4
 #define FIRST_LOOKS 4		/* before the run */
+#define INVENTORY_LOOKS 6	/* the same, with those at who holds a GPU */
 #define NOT_FOUND 6
 #define NOT_SUPPORTED 3
 
@@ -299,15 +300,35 @@ FAKE(nvmlDeviceGetTopologyCommonAncestor, nvmlDevice_t a, nvmlDevice_t b,
 	return NVML_SUCCESS;
 }
 
-/* $FAKE_NVML_PIDS: the first works on GPU 0, and so on. */
+static void add_process(unsigned int *n, struct nvml_process *list,
+			const char *at)
+{
+	if (at && *at != '-') {		/* "- 4711": GPU 1's */
+		list[*n].memory_B = 142000000000;
+		list[(*n)++].pid = (unsigned int)strtoul(at, NULL, 10);
+	}
+}
+
+/*
+ * $FAKE_NVML_PIDS: the first works on GPU 0, and so on.  $FAKE_NVML_JOIN: the
+ * same, once we hold that GPU, or after the first looks.  Who holds a GPU of
+ * fake_cuda.c is there, too, by the number $FAKE_NVML_OWN of its host.
+ */
 FAKE(nvmlDeviceGetComputeRunningProcesses_v3, nvmlDevice_t dev,
      unsigned int *n, struct nvml_process *list)
 {
-	const char *at = word("FAKE_NVML_PIDS", dev->index);
+	const char *held = getenv("FAKE_CUDA_HELD"), *own;
+	int ours = held && strtol(held, NULL, 10) == dev->index;
+	char number[16];
 
-	*n = at && *at != '-' ? 1 : 0;	/* "- 4711": GPU 1's */
-	list[0].memory_B = 142000000000;
-	list[0].pid = at ? (unsigned int)strtoul(at, NULL, 10) : 0;
+	snprintf(number, sizeof(number), "%d", (int)getpid());
+	own = getenv("FAKE_NVML_OWN");
+	*n = 0;
+	add_process(n, list, ours ? own ? own : number : NULL);
+	add_process(n, list, word("FAKE_NVML_PIDS", dev->index));
+	if (ours || looks() > INVENTORY_LOOKS) {
+		add_process(n, list, word("FAKE_NVML_JOIN", dev->index));
+	}
 	return NVML_SUCCESS;
 }
 

@@ -108,6 +108,39 @@ findings()
 		run3/verdict.json
 }
 
+@test "who comes to use a GPU meanwhile is said beside its figures" {
+	FAKE_NVML_JOIN="- $$" gpus 0
+	# all but the look whether it may be used
+	[ "$(rows ok gpu_joined) $(rows ok '')" = "1:6 0:7 1:1 2:7" ]
+	grep -q ",gpu_joined,.*used meanwhile by pid $$ (bash" run/results.csv
+	findings | grep -x 'warn gpu 1 gpu_joined'
+	tr -s ' \n' ' ' <out | grep -q "GPU 1 of n0 was used by others while it"
+	unset FAKE_CUDA_LIGHT
+	FAKE_NVML_JOIN="- - $$" FAKE_NVML_LOOKS=$PWD/looks run_p p2p \
+		--local=1x3 --transport=cuda -b 1M -n 4 -o run2
+	[ "$status" -eq 0 ]
+	jq -e '.findings[] | select(.code == "gpu_joined") |
+		.severity == "warn" and
+		(.says | test("came to be used by pid '$$' \\(bash"))' \
+		run2/verdict.json
+}
+
+@test "in a container our own process, by its host's number, is nobody else" {
+	export FAKE_NVML_OWN=4194999	# above the highest number of a process
+	gpus 0
+	[ "$(rows ok '')" = "0:7 1:7 2:7" ]
+	unset FAKE_CUDA_LIGHT
+	FAKE_CUDA_MEMORY=200000 run_p p2p --local=1x3 --transport=cuda -b 1M \
+		-n 4 -o run2
+	[ "$status" -ne 0 ]
+	grep -q 'cuda_out_of_memory' run2/results.csv
+	absent gpu_in_use run2/results.csv run2/verdict.json
+	# another one that is seen here is told
+	FAKE_NVML_JOIN="$$ $$ $$" FAKE_CUDA_MEMORY=200000 run_p p2p \
+		--local=1x3 --transport=cuda -b 1M -n 4 -o run3
+	grep -q ",gpu_busy,.*held by pid $$ (bash" run3/results.csv
+}
+
 @test "gpu: what DCGM finds is said in its words; without it nothing" {
 	gpus 0 --quick --dcgm
 	[ -z "$(findings)" ]
