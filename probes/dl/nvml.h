@@ -13,6 +13,7 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 
 #define NVML_SUCCESS		 0
 #define NVML_ERROR_NO_PERMISSION 4
+#define NVML_ERROR_GPU_IS_LOST	 15
 #define NVML_UUID_SIZE		 96
 #define NVML_NAME_SIZE		 96
 #define NVML_BUS_SIZE		 32

@@ -89,10 +89,10 @@ static void fail(struct gpu_seat *s, const char *code, const char *fmt, ...)
 
 bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing)
 {
-	char name[DL_CUDA_CODE];
+	struct gpu_trouble t;
 
-	dl_cuda_code(s->gpu.cu, rc, name);
-	fail(s, name, "%s failed: %s", doing, dl_cuda_text(s->gpu.cu, rc));
+	gpu_trouble(&s->gpu, rc, &t);
+	fail(s, t.code, "%s failed: %s", doing, t.text);
 	return false;
 }
 

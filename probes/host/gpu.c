@@ -62,6 +62,11 @@ void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t)
 	STR_COPY(t->text, dl_cuda_text(g->cu, rc));
 	if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
 		gpu_holders(g->id.uuid, g->opened, &by);
+	} else if (gpu_is_lost(g->id.uuid)) {
+		STR_COPY(t->code, GPU_LOST);
+		snprintf(t->text, sizeof(t->text),
+			 "NVML says that the GPU is lost; %s",
+			 dl_cuda_text(g->cu, rc));
 	}
 	if (by.n > 0) {
 		STR_COPY(t->code, by.code);
@@ -73,7 +78,8 @@ void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t)
 int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
 		const char **code, struct err *e)
 {
-	static const char *const held[] = { GPU_BUSY, GPU_IN_USE, NULL };
+	static const char *const held[] = { GPU_BUSY, GPU_IN_USE, GPU_LOST,
+					    NULL };
 	struct gpu_trouble t;
 	int by;
 

@@ -94,8 +94,8 @@ CUresult gpu_drained(struct gpu *g, CUresult rc, int64_t deadline_ns);
 CUresult gpu_hold(struct gpu *g);
 void gpu_release(struct gpu *g);
 
-/** What @rc means: the driver's words for it or, out of memory, GPU_BUSY or
- *  GPU_IN_USE (gpu_holders.h) and who holds it. */
+/** What @rc means: the driver's words for it; out of memory, GPU_BUSY or
+ *  GPU_IN_USE (gpu_holders.h) and who holds it; or GPU_LOST (gpu_refusal.h). */
 struct gpu_trouble {
 	char code[DL_CUDA_CODE];
 	char text[400];

@@ -5,6 +5,8 @@
 
 #include "probes/dl/nvml.h"
 
+#define NVML_NOT_THERE (-1)
+
 /* CUresult; not all of them are in every cuda.h */
 enum {
 	DEVICE_UNAVAILABLE = 46,
@@ -69,22 +71,36 @@ const char *gpu_mode_word(int mode)
 		       words[mode] : "";
 }
 
-const char *gpu_compute_mode(const char *uuid)
+/** NVML's answer about the compute mode of GPU @uuid. */
+static int ask_mode(const char *uuid, int *mode)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
-	const char *word = "";
+	int rc = NVML_NOT_THERE;
 	nvmlDevice_t dev;
-	int mode;
 
 	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
-		return word;
+		return rc;
 	}
 	if (nvml->nvmlDeviceGetHandleByUUID != NULL &&
-	    nvml->nvmlDeviceGetComputeMode != NULL &&
-	    nvml->nvmlDeviceGetHandleByUUID(uuid, &dev) == NVML_SUCCESS &&
-	    nvml->nvmlDeviceGetComputeMode(dev, &mode) == NVML_SUCCESS) {
-		word = gpu_mode_word(mode);
+	    nvml->nvmlDeviceGetComputeMode != NULL) {
+		rc = nvml->nvmlDeviceGetHandleByUUID(uuid, &dev);
+		rc = rc == NVML_SUCCESS ?
+			     nvml->nvmlDeviceGetComputeMode(dev, mode) : rc;
 	}
 	nvml->nvmlShutdown();
-	return word;
+	return rc;
+}
+
+bool gpu_is_lost(const char *uuid)
+{
+	int mode;
+
+	return ask_mode(uuid, &mode) == NVML_ERROR_GPU_IS_LOST;
+}
+
+const char *gpu_compute_mode(const char *uuid)
+{
+	int mode;
+
+	return ask_mode(uuid, &mode) == NVML_SUCCESS ? gpu_mode_word(mode) : "";
 }

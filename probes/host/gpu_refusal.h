@@ -2,6 +2,8 @@
 #ifndef PROBES_HOST_GPU_REFUSAL_H
 #define PROBES_HOST_GPU_REFUSAL_H
 
+#include <stdbool.h>
+
 #include "probes/dl/cuda.h"
 
 /** Why a driver lets no process, or not this one, have a GPU. */
@@ -21,6 +23,10 @@ const char *gpu_mode_word(int mode);
  * that is known.  Pure.
  */
 const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode);
+
+/** Does NVML say that GPU @uuid is lost: no longer reached over PCIe? */
+bool gpu_is_lost(const char *uuid);
+#define GPU_LOST "gpu_lost"	/* the code */
 
 /** The compute mode of the GPU @uuid, by NVML; "" where that does not say. */
 const char *gpu_compute_mode(const char *uuid);

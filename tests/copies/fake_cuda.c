@@ -12,6 +12,7 @@
  *	FAKE_CUDA_FLAGS=lost	kernels' writes to other GPUs' flags get lost
  *	FAKE_CUDA_BREAK=K	a copy of GPU K ends its context, once: then
  *	FAKE_CUDA_BROKE=FILE	is there
+ *	FAKE_CUDA_BREAK_BY=C	with code C (700)
  *	FAKE_CUDA_MEMORY=B	there are no blocks of more than B bytes
  *	FAKE_CUDA_UNSEEN=1	memory is out of reach of an HCA, and of the
  *				kernel
@@ -393,7 +394,8 @@ FAKE(cuMemcpyAsync, CUdeviceptr dst, CUdeviceptr src, size_t bytes,
 	if (gpu == setting("FAKE_CUDA_BREAK", -1) && ++copies == 3 &&
 	    close(open(getenv("FAKE_CUDA_BROKE"), O_CREAT | O_EXCL, 0600)) ==
 		    0) {
-		broken = ILLEGAL_ADDRESS;
+		broken = (CUresult)setting("FAKE_CUDA_BREAK_BY",
+					   ILLEGAL_ADDRESS);
 	}
 	if (broken == CUDA_SUCCESS) {
 		memcpy(pointer(dst), pointer(src), lighten(bytes));

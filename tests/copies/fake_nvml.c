@@ -102,8 +102,22 @@ FAKE(nvmlDeviceGetPciInfo_v3, nvmlDevice_t dev, struct nvml_pci_info *pci)
 	return set_bus(dev->index, pci);
 }
 
+/* $FAKE_NVML_LOST=1: the GPU that broke, by fake_cuda.c, is GPU 1. */
+static int is_lost(const char *uuid)
+{
+	const char *broke = getenv("FAKE_CUDA_BROKE");
+
+	return getenv("FAKE_NVML_LOST") != NULL && broke != NULL &&
+	       access(broke, F_OK) == 0 &&
+	       (strncmp(uuid, "GPU-1", 5) == 0 ||
+		strncmp(uuid, "GPU-02", 6) == 0);
+}
+
 FAKE(nvmlDeviceGetHandleByUUID, const char *uuid, nvmlDevice_t *dev)
 {
+	if (is_lost(uuid)) {
+		return NVML_ERROR_GPU_IS_LOST;
+	}
 	if (getenv("FAKE_NVML_HANG") != NULL) {
 		pause();
 	}

@@ -62,6 +62,27 @@ findings()
 	[ "$(rows error gpu_exclusive) $(rows ok '')" = "1:1 0:7 2:7" ]
 }
 
+@test "gpu: one that falls off the bus, one that we may not use" {
+	FAKE_CUDA_BREAK=1 FAKE_CUDA_BREAK_BY=999 FAKE_NVML_LOST=1 \
+		FAKE_CUDA_BROKE=$PWD/broke gpus 1
+	[ "$(rows error gpu_lost)" = 1:1 ]
+	# what was measured before stands, and the others go on
+	[ "$(rows ok '')" = "0:7 1:4 2:7" ]
+	findings | grep -x 'fail gpu 1 gpu_lost'
+	[ "$(findings | grep -c ' fail\|^fail')" -eq 1 ]
+	grep -q 'a copy inside its memory failed: NVML says that the GPU is lost' \
+		run/results.csv
+	FAKE_CUDA_REFUSE=1:800 gpus 1
+	[ "$(rows error open_failed) $(rows ok '')" = "1:1 0:7 2:7" ]
+	grep -q 'operation not permitted' run/results.csv
+	# of all: nobody can be told from a broken one by the others
+	unset FAKE_CUDA_LIGHT
+	FAKE_CUDA_REFUSE=0:800 run_p p2p --local=1x3 --transport=cuda -b 1M \
+		-n 4 -o run2
+	[ "$status" -eq 1 ]
+	jq -e '[.findings[] | .kind, .index] == ["gpu", 0]' run2/verdict.json
+}
+
 @test "gpu: a wrong result, counters that grow" {
 	FAKE_CUDA_WRONG=1 FAKE_NVML_LOOKS=$PWD/looks gpus 1
 	[ "$(rows corrupt wrong_result)" = 1:1 ]
