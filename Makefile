@@ -72,9 +72,10 @@ static = $(firstword $(wildcard $(addsuffix /lib$(1).a,$(libdirs) \
 LIBS := $(call static,uv_a,$(call static,uv,-luv)) \
 	$(call static,jansson,-ljansson) $(call static,inih,-linih) \
 	$(call static,popt,-lpopt) $(call static,sodium,-lsodium) \
+	$(call static,sqlite3,-lsqlite3) \
 	$(call static,z,-lz) -lm -ldl -lrt -pthread
 
-needed := uv.h jansson.h ini.h popt.h sodium.h zlib.h
+needed := uv.h jansson.h ini.h popt.h sodium.h zlib.h sqlite3.h
 missing = $(foreach h,$(needed),$(if $(filter 0,$(call probe,$(h))),$(h)))
 
 folders := cli report sbatch probes lib
@@ -258,7 +259,7 @@ chaos: gpucheck test_libraries
 
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
-	libsodium-dev zlib1g-dev gnuplot-nox
+	libsodium-dev zlib1g-dev libsqlite3-dev gnuplot-nox
 deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
 	slurmctld slurmd slurm-client libslurm-dev munge libpmi2-0 fping \

@@ -100,6 +100,11 @@ int run_json_resume(json_t *run, const struct session *s,
 	if (draw_nonce(hex, e) < 0) {
 		return -1;
 	}
+	if (!json_object_get(run, "id")) {
+		/* of a version that knew none */
+		json_object_set_new(run, "id",
+				    json_string(json_member(run, "nonce")));
+	}
 	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
 			words_json(s->argv), "version", version_own(),
 			"stopped", json_member(run, "stop_reason"));
@@ -130,11 +135,11 @@ json_t *run_json_new(const struct session *s, const char *probe,
 	if (draw_nonce(hex, e) < 0) {
 		return NULL;
 	}
-	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:o, s:b, s:s, s:s, s:o*, "
-			 "s:o*, s:s*, s:O*}",
+	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:s, s:o, s:b, s:s, s:s, "
+			 "s:o*, s:o*, s:s*, s:O*}",
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),
-			 "version", version_own(), "nonce", hex,
+			 "version", version_own(), "nonce", hex, "id", hex,
 			 "options", options_json(s, &s->spec),
 			 "drill", drill[0] != '\0', "launcher", launcher,
 			 "started_utc", clock_utc(utc),

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/front/keep.h"
 #include "cli/front/run_json.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
@@ -162,6 +163,9 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		talk_err(e);
 	}
 	code = show(j, s, dir, who || !out ? NULL : kind_of(rc, e), e);
+	if (!who) {
+		keep(j, s);
+	}
 	/* who reads the verdict finds none, or an old one */
 	code = j->unsaved && code >= 0 ? CODE_UNABLE : code;
 	judged_free(j);

@@ -20,7 +20,7 @@
 #define WHERE	(SWEEP | SPEC_CMD_MEMLOCK | SPEC_CMD_PING | SPEC_CMD_INFO | \
 		 SPEC_CMD_GPU | SPEC_CMD_HANG | SPEC_CMD_ALL)
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
-		 SPEC_CMD_DIFF | SPEC_CMD_ATTACH)
+		 SPEC_CMD_DIFF | SPEC_CMD_ATTACH | SPEC_CMD_HISTORY)
 #define OUTPUT	(WHERE | READS)
 #define TELLS	(OUTPUT | SPEC_CMD_STATUS)
 #define PLAN	SPEC_CMD_PLAN	/* which takes all of its command's */
@@ -370,6 +370,13 @@ const struct spec_option spec_options[] = {
 	  .argh = "NAME|FILE|DIR",
 	  .help = "compare a collective's results with this reference" },
 
+	{ .name = "last", .type = SPEC_INT, .commands = SPEC_CMD_HISTORY,
+	  FIELD(last), .min = 1, .max = 100000,
+	  .help = "the newest runs that count, at most (100)" },
+	{ .name = "drills", .type = SPEC_FLAG, .commands = SPEC_CMD_HISTORY,
+	  FIELD(drills),
+	  .help = "count drills and runs of the model cluster, too" },
+
 	{ .name = "dtype", .heading = "What to compare", .type = SPEC_WORD,
 	  .commands = SPEC_CMD_COLLECTIVE, FIELD(dtype), .words = dtype_words,
 	  .argh = "TYPE", .help = "data type of the elements (float)" },
@@ -444,6 +451,11 @@ const struct spec_option spec_options[] = {
 	{ .name = "anonymous", .type = SPEC_FLAG, .commands = SPEC_CMD_BUNDLE,
 	  FIELD(anonymous), .resumed = SPEC_COMMANDS,
 	  .help = "hosts and users become node1, user1" },
+	{ .name = "history", .type = SPEC_TEXT,
+	  .commands = WHERE | SPEC_CMD_REPORT | SPEC_CMD_ATTACH |
+		      SPEC_CMD_HISTORY, FIELD(history),
+	  .argh = "DIR", .optional_value = true, .resumed = SPEC_COMMANDS,
+	  .help = "keep a summary of each run there (~/.local/share)" },
 	{ .name = "json", .type = SPEC_CHOICE, .commands = TELLS | PLAN,
 	  FIELD(json), .words = json_words, .optional_value = true,
 	  .resumed = SPEC_COMMANDS,

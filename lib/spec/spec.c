@@ -394,6 +394,7 @@ void spec_init(struct spec *s)
 		.interval_ns = 100 * NS_PER_MS,
 		.size_B = 56,
 		.compute_ns = 2 * NS_PER_S,
+		.last = 100,
 	};
 }
 

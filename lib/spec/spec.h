@@ -155,6 +155,11 @@ struct spec {
 	char reference[PATH_MAX];	/* "" = none */
 	/* diff */
 	bool force;
+	/* history */
+	char history[PATH_MAX];	/* its directory; "-" = the usual one, "" =
+				 * none is kept */
+	int64_t last;		/* so many runs of it; 100 */
+	bool drills;		/* with those that say nothing of machines */
 	/* out */
 	char out[PATH_MAX];	/* -o */
 	int64_t json;		/* enum spec_json */
@@ -211,6 +216,7 @@ enum spec_command {
 	SPEC_CMD_ATTACH	= 1 << 15,
 	SPEC_CMD_BUNDLE	= 1 << 16,
 	SPEC_CMD_VERSION = 1 << 30,
+	SPEC_CMD_HISTORY = 1 << 21,
 	/* those that end with a verdict on a run */
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/command.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/history_dir.h"
+#include "cli/front/screen.h"
+#include "cli/front/talk.h"
+#include "lib/base/exit_code.h"
+#include "report/history/history.h"
+#include "report/history/store.h"
+
+/** Words of a part: "n7 NIC 2" may be typed without quotes. */
+#define PART_WORDS 6
+
+/** What was asked for, and what there is of it. */
+struct asked {
+	char dir[PATH_MAX], index[PATH_MAX];
+	struct str part;	/* "" = none */
+	char node[SUMMARY_NODE];	/* its first word */
+	struct store_runs runs;
+	struct history h;
+	struct history_about about;
+};
+
+static void take_part(const struct session *s, struct asked *a)
+{
+	for (int i = 0; i < s->n_args; i++) {
+		str_addf(&a->part, "%s%s", i ? " " : "", s->args[i]);
+	}
+	str_harmless_from(&a->part, 0, 0);
+	snprintf(a->node, sizeof(a->node), "%.*s",
+		 (int)strcspn(str_text(&a->part), " "), str_text(&a->part));
+}
+
+static int read_runs(const struct session *s, struct asked *a, struct err *e)
+{
+	struct store_ask ask = {
+		.last = (size_t)s->spec.last, .drills = s->spec.drills,
+		.node = a->part.len ? a->node : NULL,
+		.index = history_index(a->dir, a->index) ? a->index : NULL,
+	};
+
+	if (store_read(a->dir, &ask, &a->runs, e) < 0) {
+		return -1;
+	}
+	if (a->runs.unread > 0) {
+		talk("not read: %s", a->runs.why);
+	}
+	if (a->runs.index.text[0] && s->spec.verbose) {
+		talk_err(&a->runs.index);
+	}
+	a->about = (struct history_about){
+		.dir = a->dir, .part = a->part.len ? str_text(&a->part) : NULL,
+		.left_out = a->runs.left_out, .no_result = a->runs.no_result,
+		.unread = a->runs.unread, .verbose = s->spec.verbose > 0,
+	};
+	return history_make(a->runs.runs, a->runs.n, &a->h) < 0 ?
+		       err_set(e, 0, "no memory for the history") : 0;
+}
+
+/** A part that no run knows is a mistake, unless there are no runs. */
+static int check_part(const struct asked *a, struct err *e)
+{
+	for (size_t i = 0; i < a->h.n_parts; i++) {
+		if (history_is(&a->h.parts[i], a->about.part)) {
+			return 0;
+		}
+	}
+	if (!a->about.part || a->h.n_runs == 0) {
+		return 0;
+	}
+	err_set(e, 0, "no run of the history knows a part '%.100s'",
+		a->about.part);
+	return err_hint(e, "write it as in the table: gpucheck history n7 NIC "
+			   "2, or the node alone");
+}
+
+static void show(const struct session *s, const struct asked *a)
+{
+	struct str text = STR_INIT;
+	const struct wrap w = {
+		.out = &text, .width = screen_width(STDOUT_FILENO),
+		.color = screen_color(&s->spec),
+	};
+	json_t *json;
+
+	if (s->spec.json) {
+		json = history_json(&a->h, &a->about);
+		json_dumpf(json, stdout,
+			   JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+		putchar('\n');
+		json_decref(json);
+	} else if (s->spec.csv) {
+		history_csv(&a->h, &a->about, &text);
+		fputs(str_text(&text), stdout);
+	} else if (!s->spec.quiet) {
+		history_words(&a->h, &a->about, &w);
+		screen_print(&text, stdout);
+	}
+	str_release(&text);
+}
+
+static int run_history(struct session *s)
+{
+	struct asked a = { .part = STR_INIT };
+	struct err e = { 0 };
+	int code = CODE_HEALTHY;
+
+	if (spec_check(&s->spec, &e) < 0) {
+		return talk_fail(&e, CODE_USAGE);
+	}
+	take_part(s, &a);
+	if (history_dir(s->spec.history, false, a.dir, &e) < 0 ||
+	    read_runs(s, &a, &e) < 0) {
+		code = talk_fail(&e, CODE_UNABLE);
+	} else if (check_part(&a, &e) < 0) {
+		code = talk_fail(&e, CODE_USAGE);
+	} else {
+		show(s, &a);
+	}
+	history_release(&a.h);
+	store_release(&a.runs);
+	str_release(&a.part);
+	return code;
+}
+
+static const char *const examples[] = {
+	"gpucheck history",
+	"gpucheck history n7 NIC 2",
+	"gpucheck history --json --last=500 | jq '.nodes[] | select(.lemon)'",
+	NULL
+};
+
+const struct command cmd_history = {
+	.name = "history",
+	.summary = "What earlier runs found: who fails, what gets slower.",
+	.usage = "[OPTION...] [PART]",
+	.examples = examples,
+	.takes = SPEC_CMD_HISTORY,
+	.max_args = PART_WORDS,
+	.run = run_history,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/front/keep.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/front/history_dir.h"
+#include "cli/front/talk.h"
+#include "lib/base/limit.h"
+#include "lib/data/record_collective.h"
+#include "lib/data/rundir.h"
+#include "report/history/store.h"
+#include "report/judge/levels.h"
+#include "report/model/sweep.h"
+
+/** Of a run of several: the step that has levels, or at least the facts of the
+ *  nodes.  False: none has; run_release() if true. */
+static bool find_step(const char *dir, struct run *run)
+{
+	static const char *const steps[] = {
+		"p2p", "ib", "gpu", "ping", "memlock", NULL
+	};
+	char path[PATH_MAX];
+
+	for (const char *const *step = steps; *step; step++) {
+		if (rundir_path(dir, *step, path, NULL) == 0 &&
+		    access(path, F_OK) == 0 &&
+		    levels_read(path, run, NULL) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_collective(const char *dir, struct summary *s)
+{
+	struct run run = { 0 };
+	struct sweep sweep = { 0 };
+
+	if (sweep_read(dir, &run, &sweep, NULL) == 0) {
+		summary_add_sweep(s, &sweep);
+	}
+	sweep_release(&sweep);
+	run_release(&run);
+}
+
+static int summarise(const struct judged *j, struct summary *s, struct err *e)
+{
+	struct run step = { 0 };
+	const bool several = strcmp(j->run.probe, "all") == 0 &&
+			     find_step(j->dir, &step);
+	int rc = summary_of(&j->run, &j->verdict, several ? &step : NULL, s, e);
+
+	if (several) {
+		run_release(&step);
+	}
+	if (rc == 0 && collective_parse(s->probe) != COLLECTIVES) {
+		add_collective(j->dir, s);
+	}
+	return rc;
+}
+
+static int keep_history(const struct summary *s, const char *wanted,
+			char dir[PATH_MAX], struct err *e)
+{
+	if (history_dir(wanted, true, dir, e) < 0) {
+		return -1;
+	}
+	if (store_write(dir, s, e) < 0) {
+		limit_hint(e, &(struct limit_user){ .dir = dir });
+		return -1;
+	}
+	return 0;
+}
+
+void keep(const struct judged *j, const struct spec *s)
+{
+	struct summary sum = { 0 };
+	char dir[PATH_MAX];
+	struct err e = { 0 };
+
+	if (!s->history[0]) {
+		return;
+	}
+	if (summarise(j, &sum, &e) < 0 ||
+	    keep_history(&sum, s->history, dir, &e) < 0) {
+		talk_err(&e);
+	} else {
+		talk("history: %s", dir);
+	}
+	summary_release(&sum);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef CLI_FRONT_KEEP_H
+#define CLI_FRONT_KEEP_H
+
+#include "lib/spec/spec.h"
+#include "report/show/judged.h"
+
+/** A run that has ended and was judged goes where --history says.  What cannot
+ *  be written is said, and changes nothing else. */
+void keep(const struct judged *j, const struct spec *s);
+
+#endif
