@@ -271,7 +271,7 @@ deps:
 # The features are looked for anew once the packages are there.
 demo:
 	@-.ci/deps $(deps_build)
-	@$(MAKE) --no-print-directory gpucheck
+	@$(MAKE) --no-print-directory -j"$$(nproc)" gpucheck
 	./gpucheck p2p --local=2x8 --transport=tcp
 
 dest := $(DESTDIR)$(PREFIX)
@@ -283,6 +283,10 @@ install: gpucheck
 		$(dest)/share/bash-completion/completions/gpucheck
 	install -D -m 644 cli/completion/_gpucheck \
 		$(dest)/share/zsh/site-functions/_gpucheck
+	install -d $(dest)/share/doc/gpucheck/docs
+	install -m 644 docs/*.md $(dest)/share/doc/gpucheck/docs
+	install -m 644 README.md SECURITY.md data/site/gpucheck.conf \
+		$(dest)/share/doc/gpucheck
 
 clean:
 	rm -rf build build-* gpucheck
