@@ -99,8 +99,7 @@ double stats_select(double *v, size_t n, size_t k)
 	return v[k];
 }
 
-/** As stats_median(), in linear time; does not sort. */
-static double select_median(double *v, size_t n)
+double stats_middle(double *v, size_t n)
 {
 	double high, low;
 
@@ -120,7 +119,7 @@ static double select_median(double *v, size_t n)
 
 double stats_mad(double *v, size_t n, double *median)
 {
-	double middle = select_median(v, n);
+	double middle = stats_middle(v, n);
 
 	if (median) {
 		*median = middle;
@@ -128,7 +127,7 @@ double stats_mad(double *v, size_t n, double *median)
 	for (size_t i = 0; i < n; i++) {
 		v[i] = fabs(v[i] - middle);
 	}
-	return select_median(v, n);
+	return stats_middle(v, n);
 }
 
 double stats_log_tail(double k, double n, double rate)

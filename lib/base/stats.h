@@ -13,6 +13,8 @@ double stats_percentile(double *v, size_t n, double p);
 /** The @k-th smallest, from 0, of @n > @k, in linear time; @v is not sorted:
  *  what is before it is no larger then, what is behind it no smaller. */
 double stats_select(double *v, size_t n, size_t k);
+/** As stats_median(), in linear time; @v is not sorted. */
+double stats_middle(double *v, size_t n);
 /** Median absolute deviation from the median; NaN when n is 0.  Linear, and @v
  *  is garbage after. */
 double stats_mad(double *v, size_t n, double *median);

@@ -182,6 +182,31 @@ static bool is_protected(const char *text)
 	return *text && strchr(FORMULA, *text);
 }
 
+/** Where the fields of @text begin, @len bytes without the end of the line, in
+ *  a loop without branches; how many, 0: it has more in it than commas, or more
+ *  of these than a row may have. */
+static size_t find_fields(const char *text, size_t len,
+			  size_t offsets[CSV_MAX_FIELDS])
+{
+	enum { COMMA = 1, CLOSER = 2 };
+	static const unsigned char kinds[UCHAR_MAX + 1] = {
+		[','] = COMMA, ['\r'] = CLOSER, ['"'] = CLOSER,
+		['\0'] = CLOSER,
+	};
+	size_t n = 1;
+	unsigned seen = 0;
+
+	offsets[0] = 0;
+	for (size_t i = 0; i < len && n < CSV_MAX_FIELDS; i++) {
+		const unsigned kind = kinds[(unsigned char)text[i]];
+
+		offsets[n] = i + 1;	/* if it is a comma */
+		n += kind & COMMA;
+		seen |= kind;
+	}
+	return n == CSV_MAX_FIELDS || (seen & CLOSER) ? 0 : n;
+}
+
 /**
  * A row that is there to its end and has nothing to look at closer but commas,
  * as nearly all are, in one go; false: it is none of those.
@@ -189,34 +214,27 @@ static bool is_protected(const char *text)
 static bool read_simple(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
 			size_t *fields)
 {
-	const char *from = r->raw.data + r->at, *end, *comma;
-	char *text;
-	size_t n = 0;
+	const char *from = r->raw.data + r->at, *end;
+	size_t len, n;
 
 	end = memchr(from, '\n', r->raw.len - r->at);
-	if (!end || end - from > CSV_MAX_ROW ||
-	    memchr(from, '"', (size_t)(end - from)) ||
-	    memchr(from, '\r', (size_t)(end - from)) ||
-	    memchr(from, '\0', (size_t)(end - from))) {
+	if (!end || end - from > CSV_MAX_ROW) {
 		return false;
 	}
-	str_addmem(&r->text, from, (size_t)(end - from) + 1);
+	len = (size_t)(end - from);
+	n = find_fields(from, len, offsets);
+	if (n == 0) {
+		return false;
+	}
+	str_addmem(&r->text, from, len + 1);
 	if (r->text.failed) {
 		return false;
 	}
-	text = r->text.data;
-	offsets[n++] = 0;
-	for (const char *c = from; n < CSV_MAX_FIELDS &&
-	     (comma = memchr(c, ',', (size_t)(end - c))); c = comma + 1) {
-		text[comma - from] = '\0';
-		offsets[n++] = (size_t)(comma + 1 - from);
+	for (size_t i = 1; i < n; i++) {
+		r->text.data[offsets[i] - 1] = '\0';
 	}
-	if (n >= CSV_MAX_FIELDS) {	/* or more: to be counted */
-		str_reset(&r->text);
-		return false;
-	}
-	text[end - from] = '\0';
-	r->at += (size_t)(end - from) + 1;
+	r->text.data[len] = '\0';
+	r->at += len + 1;
 	r->next_line++;
 	*fields = n;
 	return true;
@@ -396,14 +414,44 @@ void csv_add_field(struct str *out, const char *text)
 	str_harmless_from(out, from, STR_LINES);
 }
 
-bool csv_is_plain(const char *line, size_t n)
+/** The fields of a line of such bytes, of which none begins as a formula does;
+ *  0: it is none, or blank. */
+static size_t plain_fields(const char *line, size_t n)
 {
 	char before = ',';
-	size_t i = 0;
+	size_t i = 0, fields = 1;
 
 	while (i < n && (is_plain[(unsigned char)line[i]] || line[i] == ',') &&
 	       (line[i] != '-' || before != ',')) {
 		before = line[i++];
+		fields += before == ',';
 	}
-	return n > 0 && i == n - 1 && line[i] == '\n';
+	return i > 0 && i + 1 == n && line[i] == '\n' ? fields : 0;
+}
+
+bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n)
+{
+	const char *from, *end;
+
+	r->start = r->at;	/* what is before it may go */
+	if (r->next_line == 1 || peek(r) == EOF) {
+		return false;
+	}
+	from = r->raw.data + r->at;
+	end = memchr(from, '\n', r->raw.len - r->at);
+	if (!end && fill(r)) {
+		from = r->raw.data + r->at;
+		end = memchr(from, '\n', r->raw.len - r->at);
+	}
+	if (!end || end - from > CSV_MAX_ROW) {
+		return false;
+	}
+	*line = from;
+	*n = (size_t)(end - from) + 1;
+	if (plain_fields(from, *n) - 1 >= CSV_MAX_FIELDS) {
+		return false;
+	}
+	r->line = r->next_line++;
+	r->at += *n;
+	return true;
 }

@@ -46,6 +46,10 @@ int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e);
 /** The bytes of that row as they stand in the file, *@len of them, up to and
  *  with its newline; valid as long as the row. */
 const char *csv_raw(const struct csv_reader *r, size_t *len);
+/** The next row as it stands in the file, @n bytes with the end of the line,
+ *  where it is certain that its fields would be written just so; valid until
+ *  the next call.  False: nothing was taken, csv_next() says what it is. */
+bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n);
 
 /**
  * Append one field, made harmless, quoted only where RFC 4180 needs it.  What a
@@ -54,8 +58,5 @@ const char *csv_raw(const struct csv_reader *r, size_t *len);
  * Numbers stay as they are.
  */
 void csv_add_field(struct str *out, const char *text);
-/** Is it certain that the fields of @line, @n bytes with the end of the line,
- *  would be written just as they stand there? */
-bool csv_is_plain(const char *line, size_t n);
 
 #endif

@@ -146,13 +146,11 @@ static struct spread spread_of(const struct run *run, enum path_class path,
 
 		if (!isnan(x)) {
 			values[s.n++] = x;
+			s.low = fmin(s.low, x);
+			s.high = fmax(s.high, x);
 		}
 	}
-	s.median = stats_median(values, s.n);	/* sorts */
-	if (s.n > 0) {
-		s.low = values[0];
-		s.high = values[s.n - 1];
-	}
+	s.median = stats_middle(values, s.n);
 	free(values);
 	return s;
 }

@@ -230,13 +230,12 @@ static uint8_t go_of(const struct run *run, const struct p2p_row *row)
 	return go;
 }
 
-/** cells_decides() of a row of @run. */
+/** cells_decides() of a row of @run, measured in @go. */
 static bool row_decides(const struct run *run, const struct p2p_row *row,
-			struct cell_say before)
+			uint8_t go, struct cell_say before)
 {
 	struct cell_say say = { .attempt = attempt_of(row),
-				.outcome = row->outcome,
-				.go = go_of(run, row) };
+				.outcome = row->outcome, .go = go };
 
 	return cells_decides(say, row->size_B == run->size_B ||
 				  row->size_B == RECORD_NONE, before);
@@ -316,7 +315,7 @@ static void contrast_add(struct run *run, const struct p2p_row *row)
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
 
 	if (contrast_has(run, row) &&
-	    row_decides(run, row, (struct cell_say){
+	    row_decides(run, row, go_of(run, row), (struct cell_say){
 		    .attempt = c->attempt[at], .outcome = c->outcome[at] })) {
 		c->attempt[at] = (int32_t)attempt_of(row);
 		c->outcome[at] = (uint8_t)row->outcome;
@@ -453,27 +452,40 @@ static bool is_contrast(const struct run *run, const struct p2p_row *row)
 	       strcmp(row->schedule, run->schedule) != 0;
 }
 
+/** The number of the way that @path is; that of the row before is known. */
+static uint16_t way_of(struct run *run, const char *path)
+{
+	char plain[64];
+
+	if (run->last_way == 0 || strcmp(path, run->last_path) != 0) {
+		plain_path(path, plain);
+		run->last_way = run_path(run, plain);
+		STR_COPY(run->last_path, path);
+	}
+	return run->last_way;
+}
+
 /** To its cell. */
 static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 {
+	const uint8_t go = go_of(run, row);
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
-	char path[64];
 
 	if (run_bad(cells_class_of(row->outcome))) {
-		cell->flaky = go_of(run, row);
+		cell->flaky = go;
 	}
-	if (!row_decides(run, row, cell_said(run, at))) {
+	if (!row_decides(run, row, go, cell_said(run, at))) {
 		return note_failure(run, at, row);
 	}
-	if (good && cell->flaky && cell->flaky != go_of(run, row)) {
+	if (good && cell->flaky && cell->flaky != go) {
 		cell->flaky = MENDED;
 	}
 	if (good && cell->flaky && cell->outcome != OUTCOME_OK &&
 	    keep_failure(run, at) < 0) {
 		return -1;
 	}
-	run->cell_go[at] = go_of(run, row);
+	run->cell_go[at] = go;
 	run->cell_row[at] = (uint32_t)run->line;
 	cell->attempt = (int32_t)attempt_of(row);
 	cell->outcome = (uint8_t)row->outcome;
@@ -483,8 +495,7 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	cell->expected_GB_s = (float)row->expected_GB_s;
 	run->cell_code[at] = run_code(
 		run, good ? row->code : symptom_refine(row->code, row->detail));
-	plain_path(row->path, path);
-	run->cell_way[at] = run_path(run, path);
+	run->cell_way[at] = way_of(run, row->path);
 	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
@@ -625,11 +636,32 @@ static int take_row(void *user, const void *data)
 	return add_row(run, at, row);
 }
 
+/** Rows come in the order of the rounds, cells stand in that of the ranks: what
+ *  is kept of the pair of @data is asked for while another row is taken. */
+static void fetch_cell(void *user, const void *data)
+{
+	const struct p2p_row *row = data;
+	const struct run *run = user;
+	size_t at;
+
+	if (run->grid.first || !row_fits(run, row)) {
+		return;		/* there are few, or none */
+	}
+	at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
+	__builtin_prefetch(&run->cells[at], 1);
+	__builtin_prefetch(&run->cell_go[at], 1);
+	__builtin_prefetch(&run->cell_row[at], 1);
+	__builtin_prefetch(&run->cell_code[at], 1);
+	__builtin_prefetch(&run->cell_way[at], 1);
+	__builtin_prefetch(&run->cell_detail[at]);
+}
+
 /** Into the cells; no such file means no rows. */
 static int read_rows(const char *dir, struct run *run, struct err *e)
 {
 	struct run_rows rows = { .schema = run->schema, .take = take_row,
-				 .user = run, .run = run, .line = &run->line,
+				 .ahead = fetch_cell, .user = run,
+				 .run = run, .line = &run->line,
 				 .misfit = "no pair of this run" };
 
 	run->cell_row = calloc(run_n_cells(run) + 1, sizeof(*run->cell_row));

@@ -19,25 +19,45 @@ static void bad_row(struct run *run, const char *why)
 }
 
 /** All behind the first line; 0, or -1 with @e. */
-static int take_all(struct record_reader *r, const struct run_rows *rows,
-		    void *row, struct err *e)
+/** One row, of the line @line. */
+static int take_one(const struct run_rows *rows, const void *row, size_t line)
 {
 	char why[96];
+	int took;
+
+	if (rows->line) {
+		*rows->line = line;
+	}
+	took = rows->take(rows->user, row);
+	if (took > 0) {
+		snprintf(why, sizeof(why), "line %zu: %s", line, rows->misfit);
+		bad_row(rows->run, why);
+	}
+	return took;
+}
+
+/** Each is taken when the next one has been read; @two has room for both. */
+static int take_all(struct record_reader *r, const struct run_rows *rows,
+		    void *two, struct err *e)
+{
+	const size_t size = rows->schema->row_size;
+	char *row = two, *next = row + size;
+	size_t line = 0;
 	int got, took = 0;
 
-	while ((got = record_reader_next(r, row, e)) == 1) {
-		if (rows->line) {
-			*rows->line = r->csv.line;
+	while (took >= 0 && (got = record_reader_next(r, next, e)) == 1) {
+		char *before = row;
+
+		if (rows->ahead) {
+			rows->ahead(rows->user, next);
 		}
-		took = rows->take(rows->user, row);
-		if (took < 0) {
-			break;
-		}
-		if (took > 0) {
-			snprintf(why, sizeof(why), "line %zu: %s", r->csv.line,
-				 rows->misfit);
-			bad_row(rows->run, why);
-		}
+		took = line > 0 ? take_one(rows, before, line) : 0;
+		line = r->csv.line;
+		row = next;
+		next = before;
+	}
+	if (took >= 0 && line > 0) {
+		took = take_one(rows, row, line);
 	}
 	if (rows->run && r->bad_rows > 0) {
 		rows->run->bad_rows += r->bad_rows;
@@ -49,7 +69,7 @@ static int take_all(struct record_reader *r, const struct run_rows *rows,
 
 int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e)
 {
-	void *row = malloc(rows->schema->row_size);
+	void *row = malloc(2 * rows->schema->row_size);
 	struct record_reader reader;
 	struct err why = { 0 };
 	int got = 0;

@@ -118,6 +118,8 @@ struct run {
 	uint32_t *cell_row;	/* the line of results.csv that decides it; 0:
 				 * none does.  NULL: lines are not of cells */
 	size_t line;		/* of results.csv, while that is read */
+	char last_path[64];	/* of the row before, */
+	uint16_t last_way;	/* and its cell_way; 0 = none */
 	struct slow_limit slow[PATH_CLASSES];
 	struct expected expected;
 	uint8_t *cell_line;	/* what a cell is expected to reach is by this

@@ -11,6 +11,9 @@ struct run_rows {
 	const struct schema *schema;
 	/** 0; 1: it is none of this run, a bad one; -1 without memory. */
 	int (*take)(void *user, const void *row);
+	/** Hears of a row before the one in front of it is taken, so that it
+	 *  can ask for the memory that take() will need; or NULL. */
+	void (*ahead)(void *user, const void *row);
 	void *user;
 	struct run *run;	/* counts the bad ones; NULL: nobody does */
 	const char *misfit;	/* what those are that take() says 1 of */

@@ -42,20 +42,6 @@ static void put_row(const struct csv_row *row, struct str *line, FILE *out)
 	fputs(str_text(line), out);
 }
 
-/** The row that @r has just read. */
-static void copy_row(const struct csv_reader *r, const struct csv_row *row,
-		     struct str *line, FILE *out)
-{
-	size_t n;
-	const char *raw = csv_raw(r, &n);
-
-	if (csv_is_plain(raw, n)) {
-		fwrite(raw, 1, n, out);
-	} else {
-		put_row(row, line, out);
-	}
-}
-
 /** Which lines decide a cell, a bit each; NULL without memory.  *@lines: up to
  *  which there are any. */
 static uint8_t *deciding(const struct run *run, size_t *lines)
@@ -125,6 +111,53 @@ static int take_header(struct csv_reader *r, struct header *h, struct err *e)
 	return got;
 }
 
+/** Which of the rows are wanted. */
+struct wanted {
+	bool all;
+	const uint8_t *bits;	/* else those of @lines lines, a bit each */
+	size_t lines;
+};
+
+static bool wants(const struct wanted *w, size_t line)
+{
+	return w->all || (line <= w->lines &&
+			  w->bits[line / 8] >> line % 8 & 1);
+}
+
+#define PLAIN_BYTES 65536	/* that are written in one go, at most */
+
+/** What is left of @r: as it stands, where that is harmless. */
+static int copy_rows(struct csv_reader *r, const struct wanted *w,
+		     struct str *line, FILE *out, struct err *e)
+{
+	struct str plain = STR_INIT;
+	struct csv_row row;
+	const char *raw;
+	int got = 1;
+	size_t n;
+
+	while (got == 1) {
+		bool as_it_is = csv_next_plain(r, &raw, &n);
+
+		if (as_it_is && wants(w, r->line)) {
+			str_addmem(&plain, raw, n);
+		}
+		if (!as_it_is || plain.len > PLAIN_BYTES) {
+			fwrite(str_text(&plain), 1, plain.len, out);
+			str_reset(&plain);
+		}
+		if (!as_it_is) {
+			got = csv_next(r, &row, e);
+			if (got == 1 && wants(w, r->line)) {
+				put_row(&row, line, out);
+			}
+		}
+	}
+	got = plain.failed ? -1 : got;	/* judged_csv() has said so */
+	str_release(&plain);
+	return got;
+}
+
 /** All rows of @r, or those of @run's cells. */
 static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
 		    struct err *e)
@@ -134,6 +167,7 @@ static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
 	struct csv_row row;
 	size_t lines = 0;
 	uint8_t *bits = run ? deciding(run, &lines) : NULL;
+	const struct wanted w = { .all = !run, .bits = bits, .lines = lines };
 	int got = !run ? 1 : bits ? take_header(r, &h, e) : -1;
 
 	row.n = h.n;
@@ -141,11 +175,8 @@ static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
 	if (run && got >= 0) {
 		put_row(&row, &line, out);
 	}
-	while (got == 1 && (got = csv_next(r, &row, e)) == 1) {
-		if (!run || (r->line <= lines &&
-			     bits[r->line / 8] >> r->line % 8 & 1)) {
-			copy_row(r, &row, &line, out);
-		}
+	if (got == 1) {
+		got = copy_rows(r, &w, &line, out, e);
 	}
 	if (run && got == 0) {
 		put_missing(run, &h, &line, out);

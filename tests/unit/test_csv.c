@@ -329,30 +329,86 @@ static void rows_are_the_same_wherever_the_buffer_ends(void **state)
 	str_release(&text);
 }
 
-/** Only what would be written so again is copied as it stands. */
+/** Only what would be written so again is taken as it stands; what is not stays
+ *  there to be read. */
 static void plain_lines_are_those_that_come_back(void **state)
 {
 	static const struct {
-		const char *line;
+		const char *line, *fields;	/* NULL: no row at all */
 		bool plain;
 	} lines[] = {
-		{ "0,n1:3,ok,2026-01-01T00:00:00.000Z,1.5\n", true },
-		{ ",,\n", true },	 { "\n", true },
-		{ "a,b", false },	 { "", false },
-		{ "a,b\r\n", false },	 { "-1,b\n", false },
-		{ "a,-b\n", false },	 { "a,=b\n", false },
-		{ "a,'b\n", false },	 { "a,\"b\"\n", false },
-		{ "a\nb\n", false },	 { "a,\x1b[1m\n", false },
-		{ "a,\xff\n", false },
+		{ "0,n1:3,ok,2026-01-01T00:00:00.000Z,1.5\n",
+		  "0|n1:3|ok|2026-01-01T00:00:00.000Z|1.5", true },
+		{ ",,\n", "||", true },	 { "\n", NULL, false },
+		{ "a,b", "a|b", false },	 { "", NULL, false },
+		{ "a,b\r\n", "a|b", false },	 { "-1,b\n", "-1|b", false },
+		{ "a,-b\n", "a|-b", false },	 { "a,=b\n", "a|=b", false },
+		{ "a,'b\n", "a|'b", false },	 { "a,\"b\"\n", "a|b", false },
+		{ "a,\x1b[1m\n", "a|\x1b[1m", false },
+		{ "a,\xff\n", "a|\xff", false },
 	};
+	struct fixture *x = *state;
+	struct str text = STR_INIT;
+	const char *line;
+	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		if (csv_is_plain(lines[i].line, strlen(lines[i].line)) !=
-		    lines[i].plain) {
+		str_reset(&text);
+		str_addf(&text, "head\n%s", lines[i].line);
+		given(x, text.data, text.len);
+		assert_false(csv_next_plain(&x->reader, &line, &n));
+		expect_row(x, 1, "head");
+		if (csv_next_plain(&x->reader, &line, &n) != lines[i].plain) {
 			fail_msg("'%s'", lines[i].line);
+		} else if (lines[i].plain) {
+			assert_int_equal(n, strlen(lines[i].line));
+			assert_memory_equal(line, lines[i].line, n);
+			assert_int_equal(x->reader.line, 2);
+		} else if (lines[i].fields) {
+			expect_row(x, 2, lines[i].fields);
+		}
+		expect_end(x, 0);
+		teardown(state);
+		setup(state);
+	}
+	str_release(&text);
+}
+
+/** By turns as they stand and field by field, wherever the buffer ends; one
+ *  with too many fields is a bad one either way. */
+static void plain_lines_and_others_by_turns(void **state)
+{
+	const size_t n = 40000;
+	struct fixture *x = *state;
+	struct str text = STR_INIT;
+	const char *line;
+	size_t len, plain = 0;
+
+	str_add(&text, "head\n");
+	for (size_t i = 0; i < n; i++) {
+		str_add(&text, i % 3 == 0 ? "\"a\",b\n" : "12,34.5\n");
+	}
+	for (int i = 0; i < CSV_MAX_FIELDS; i++) {
+		str_addch(&text, ',');
+	}
+	str_addch(&text, '\n');
+	given(x, text.data, text.len);
+	expect_row(x, 1, "head");
+	for (size_t i = 0; i < n; i++) {
+		if (i % 3 == 2) {
+			expect_row(x, i + 2, "12|34.5");
+		} else if (csv_next_plain(&x->reader, &line, &len)) {
+			assert_int_equal(x->reader.line, i + 2);
+			assert_memory_equal(line, "12,34.5\n", len);
+			plain++;
+		} else {
+			expect_row(x, i + 2, i % 3 ? "12|34.5" : "a|b");
 		}
 	}
+	assert_true(plain > n / 4);
+	assert_false(csv_next_plain(&x->reader, &line, &len));
+	expect_end(x, 1);
+	str_release(&text);
 }
 
 #define CSV_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -362,7 +418,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CSV_TEST(plain_rows),
 		CSV_TEST(rows_are_the_same_wherever_the_buffer_ends),
-		cmocka_unit_test(plain_lines_are_those_that_come_back),
+		CSV_TEST(plain_lines_are_those_that_come_back),
+		CSV_TEST(plain_lines_and_others_by_turns),
 		CSV_TEST(quoted_fields),
 		CSV_TEST(crlf_is_one_newline_and_a_lone_cr_is_text),
 		CSV_TEST(blank_lines_and_byte_order_mark_are_no_rows),
