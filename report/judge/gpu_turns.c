@@ -100,7 +100,9 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	size_t third = n / 3;
 	double usual = median(r, n, rate_of, room);
 
-	*one = *telling(r, n);
+	if (n > 1 || one != r) {
+		*one = *telling(r, n);
+	}
 	if (!isnan(one->bw_GB_s) && !isnan(usual)) {
 		one->bw_GB_s = usual;
 	}
@@ -116,21 +118,34 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	}
 }
 
+/** Has no test a second row? */
+static bool is_one_turn(const struct gpu_rows *all)
+{
+	for (size_t i = 1; i < all->n; i++) {
+		if (by_test(&all->list[i - 1], &all->list[i]) == 0) {
+			return false;
+		}
+	}
+	return all->n > 0;
+}
+
 int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t)
 {
 	double *room = calloc(all->n + 1, sizeof(*room));
 	size_t end;
 
+	if (all->n > 0) {
+		qsort(all->list, all->n, sizeof(*all->list), by_turn);
+	}
 	*t = (struct gpu_turns){
-		.one.list = calloc(all->n + 1, sizeof(*t->one.list)),
 		.trends = calloc(all->n + 1, sizeof(*t->trends)),
+		.borrowed = is_one_turn(all),
 	};
+	t->one.list = t->borrowed ? all->list :
+		      calloc(all->n + 1, sizeof(*t->one.list));
 	if (!room || !t->one.list || !t->trends) {
 		free(room);
 		return -1;
-	}
-	if (all->n > 0) {
-		qsort(all->list, all->n, sizeof(*all->list), by_turn);
 	}
 	for (size_t i = 0; i < all->n; i = end) {
 		size_t k = t->one.n++;
@@ -148,7 +163,9 @@ int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t)
 
 void gpu_turns_release(struct gpu_turns *t)
 {
-	free(t->one.list);
+	if (!t->borrowed) {
+		free(t->one.list);
+	}
 	free(t->trends);
 	*t = (struct gpu_turns){ 0 };
 }

@@ -2,6 +2,7 @@
 #ifndef REPORT_JUDGE_GPU_TURNS_H
 #define REPORT_JUDGE_GPU_TURNS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/data/record_gpu.h"
@@ -26,10 +27,11 @@ struct gpu_trend {
 struct gpu_turns {
 	struct gpu_rows one;
 	struct gpu_trend *trends;
+	bool borrowed;		/* one is that of all: each was done once */
 };
 
-/** Pure.  Sorts @all, too.  0, or -1 without memory; gpu_turns_release() frees,
- *  also then. */
+/** Pure.  Sorts @all, too, which has to stay as long as @t.  0, or -1 without
+ *  memory; gpu_turns_release() frees, also then. */
 int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t);
 void gpu_turns_release(struct gpu_turns *t);
 /** The place of @r among the tests, in the order in which they are done; -1:

@@ -31,8 +31,21 @@ static int take_row(void *user, const void *data)
 	const struct gpu_row *row = data;
 
 	m->run->rows++;
-	return grow_add(&m->rows.list, &m->rows.n, row, sizeof(*row)) ?
-		       run_note_node(m->run, row->node) : -1;
+	return grow_add(&m->rows.list, &m->rows.n, row, sizeof(*row)) ? 0 : -1;
+}
+
+/** The nodes of the rows, once these are sorted: each is looked for once. */
+static int note_nodes(struct run *run, const struct gpu_rows *rows)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < rows->n && rc == 0; i++) {
+		const struct gpu_row *r = &rows->list[i];
+
+		rc = i > 0 && strcmp(r->node, r[-1].node) == 0 ?
+			     0 : run_note_node(run, r->node);
+	}
+	return rc;
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
@@ -45,12 +58,12 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	if (run_begin(&j->run, dir, &schema_gpu, e) < 0 ||
 	    run_make_cells(&j->run, e) < 0 ||
 	    run_take_results(dir, &rows, e) < 0 ||
+	    gpu_turns_make(&m->rows, &m->turns) < 0 ||
+	    note_nodes(&j->run, &m->turns.one) < 0 ||
 	    run_read_sides(dir, &j->run, e) < 0) {
 		return -1;
 	}
-	return gpu_turns_make(&m->rows, &m->turns) < 0 ?
-		       -1 : gpu_judge(&j->run, &m->rows, &m->turns,
-				      &j->verdict);
+	return gpu_judge(&j->run, &m->rows, &m->turns, &j->verdict);
 }
 
 static void release(void *more)
@@ -82,14 +95,14 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i == 0;
 }
 
+/** The test of the GPU of @of, its first row: its others follow. */
 static const struct gpu_row *find(const struct gpu_rows *rows,
 				  const struct gpu_row *of, const char *test)
 {
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct gpu_row *r = &rows->list[i];
-
-		if (r->gpu == of->gpu && strcmp(r->test, test) == 0 &&
-		    strcmp(r->node, of->node) == 0) {
+	for (const struct gpu_row *r = of;
+	     r < rows->list + rows->n && r->gpu == of->gpu &&
+	     strcmp(r->node, of->node) == 0; r++) {
+		if (strcmp(r->test, test) == 0) {
 			return r;
 		}
 	}
