@@ -328,7 +328,7 @@ const struct spec_option spec_options[] = {
 	  .once = true,
 	  .help = "continue an unfinished run" },
 	{ .name = "retest", .type = SPEC_TEXT, .commands = SWEEP, FIELD(retest),
-	  .argh = "DIR", .resumed = SPEC_COMMANDS,
+	  .argh = "DIR", .resumed = SPEC_COMMANDS, .once = true,
 	  .help = "after a repair: only what the run in DIR has found" },
 	{ .name = "need", .type = SPEC_SIZE, .commands = SPEC_CMD_MEMLOCK,
 	  FIELD(need_B), .min = 4096, .max = MAX_SIZE_B,

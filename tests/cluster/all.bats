@@ -13,11 +13,19 @@ steps()
 @test "all from outside, a node never comes: one job, one finding" {
 	# the program is there on one node only
 	node-run 2 mount --bind /bin/false "$GPUCHECK"
+	printf 'seed=3\n[p2p]\nbidi=1\n' >conf
+	export GPUCHECK_CONFIG=$PWD/conf
 	start all --quick -N 2 -G 2 --transport=tcp --boot-timeout=2s -o "$dir"
+	# the job reads no file: its run tells it all
+	await 20 test -e "$dir/run.json"
+	echo nonsense >conf
 	finish 1 || { node-run 2 umount --lazy "$GPUCHECK"; false; }
 	node-run 2 umount --lazy "$GPUCHECK"
 	expect "$(steps)" \
 		"memlock ok ping skipped ib skipped gpu skipped p2p ok allreduce skipped"
+	export GPUCHECK_CONFIG=none
+	expect "$(jq -r '.options | "\(.seed) \(.bidi)"' "$dir/p2p/run.json")" \
+		"3 null"
 	says '^exec .* conductor ' "$dir/job.sbatch"
 	expect "$(findings | grep gcn2)" "node gcn2 agent_missing"
 	expect "$(jq -c '.findings[] | select(.node == "gcn2").rungs' \

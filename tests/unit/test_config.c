@@ -115,6 +115,19 @@ static void test_refused(void **state)
 	config_release(files);
 }
 
+/** An option that names a run, as those of DIR do, is in no file; the history
+ *  is of many. */
+static void test_runs_are_typed(void **state)
+{
+	(void)state;
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->argh && strcmp(o->argh, "DIR") == 0 && !o->once &&
+		    strcmp(o->name, "history") != 0) {
+			fail_msg("--%s in a file?", o->name);
+		}
+	}
+}
+
 static void test_only_so_many(void **state)
 {
 	static char text[16 * (CONFIG_MAX + 1) + 1];
@@ -335,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_runs_are_typed),
 		cmocka_unit_test(test_only_so_many),
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_places),
