@@ -46,6 +46,7 @@ _gpucheck_value()
 	words=$(tr ' ' '\n' <<<"$1" | grep -v '^<')
 	case $1 in
 	*'<NODES>'*) _gpucheck_offer "$(_gpucheck_slurm %N)" "$2" ;;
+	*'<CODE'*) _gpucheck_offer "$(gpucheck --list-codes 2>/dev/null)" "$2" ;;
 	*'<'*FILE* | *'<PATH>'* | '')
 		mapfile -t COMPREPLY < <(compgen -W "$words" -- "$2"
 			compgen -f -- "$2")
