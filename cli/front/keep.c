@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/front/history_dir.h"
@@ -10,6 +11,7 @@
 #include "lib/base/limit.h"
 #include "lib/data/record_collective.h"
 #include "lib/data/rundir.h"
+#include "report/history/metrics.h"
 #include "report/history/store.h"
 #include "report/judge/levels.h"
 #include "report/model/sweep.h"
@@ -74,19 +76,64 @@ static int keep_history(const struct summary *s, const char *wanted,
 	return 0;
 }
 
-void keep(const struct judged *j, const struct spec *s)
+/** For whoever collects it, whatever the umask is. */
+static int put_metrics(void *arg, FILE *f)
+{
+	const struct str *text = arg;
+
+	return fputs(str_text(text), f) < 0 || fchmod(fileno(f), 0644) < 0 ?
+		       -1 : 0;
+}
+
+static int keep_metrics(const struct summary *sum, int code, const char *file,
+			struct err *e)
+{
+	const char *slash = strrchr(file, '/');
+	struct str text = STR_INIT;
+	char dir[PATH_MAX] = ".";
+	int rc = 0;
+
+	metrics_text(sum, code, &text);
+	if (slash) {
+		snprintf(dir, sizeof(dir), "%.*s",
+			 slash == file ? 1 : (int)(slash - file), file);
+	}
+	if (strcmp(file, "-") == 0) {
+		fputs(str_text(&text), stdout);
+	} else if (rundir_write_with(dir, slash ? slash + 1 : file, 0644,
+				     put_metrics, &text, e) < 0) {
+		rc = err_set(e, e->code, "cannot write '%s'", file);
+		limit_hint(e, &(struct limit_user){ .dir = dir });
+	}
+	str_release(&text);
+	return rc;
+}
+
+bool keep_takes_stdout(const struct spec *s)
+{
+	return strcmp(s->metrics, "-") == 0;
+}
+
+void keep(const struct judged *j, const struct spec *s, int code)
 {
 	struct summary sum = { 0 };
 	char dir[PATH_MAX];
 	struct err e = { 0 };
 
-	if (!s->history[0]) {
+	if (!s->history[0] && !s->metrics[0]) {
 		return;
 	}
-	if (summarise(j, &sum, &e) < 0 ||
-	    keep_history(&sum, s->history, dir, &e) < 0) {
+	if (summarise(j, &sum, &e) < 0) {
 		talk_err(&e);
-	} else {
+		summary_release(&sum);
+		return;
+	}
+	if (s->metrics[0] && keep_metrics(&sum, code, s->metrics, &e) < 0) {
+		talk_err(&e);
+	}
+	if (s->history[0] && keep_history(&sum, s->history, dir, &e) < 0) {
+		talk_err(&e);
+	} else if (s->history[0]) {
 		talk("history: %s", dir);
 	}
 	summary_release(&sum);

@@ -5,8 +5,10 @@
 #include "lib/spec/spec.h"
 #include "report/show/judged.h"
 
-/** A run that has ended and was judged goes where --history says.  What cannot
- *  be written is said, and changes nothing else. */
-void keep(const struct judged *j, const struct spec *s);
+/** A run that has ended with @code and was judged goes where --history and
+ *  --metrics say.  What cannot be written is said, and changes nothing else. */
+void keep(const struct judged *j, const struct spec *s, int code);
+/** Do --metrics take stdout, which has no words then? */
+bool keep_takes_stdout(const struct spec *s);
 
 #endif

@@ -69,7 +69,8 @@ static int show_words(const struct judged *j, const struct spec *s,
 /** A run that failed before its first row has an error, and no more to show. */
 static bool has_words(const struct judged *j, const struct spec *s, bool failed)
 {
-	return !s->quiet && !(failed && j->run.rows == 0);
+	return !s->quiet && !keep_takes_stdout(s) &&
+	       !(failed && j->run.rows == 0);
 }
 
 static int show(const struct judged *j, const struct spec *s, const char *dir,
@@ -164,7 +165,7 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 	}
 	code = show(j, s, dir, who || !out ? NULL : kind_of(rc, e), e);
 	if (!who) {
-		keep(j, s);
+		keep(j, s, code);
 	}
 	/* who reads the verdict finds none, or an old one */
 	code = j->unsaved && code >= 0 ? CODE_UNABLE : code;

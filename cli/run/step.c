@@ -39,7 +39,7 @@
  *  it gets from us. */
 static const char *const own_options[] = {
 	"out", "json", "csv", "quiet", "color", "progress", "dry-run",
-	"no-wait", "launcher", "max-time", "budget", "history", NULL
+	"no-wait", "launcher", "max-time", "budget", "history", "metrics", NULL
 };
 
 /** Beyond the time that its own front needs to end a run that is lost. */

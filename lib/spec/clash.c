@@ -93,6 +93,11 @@ static bool no_pxn(const struct spec *s)
 	return !spec_transport_is(s->transport, XPORT_SETTINGS | XPORT_MODEL);
 }
 
+static bool metrics_on_stdout(const struct spec *s)
+{
+	return strcmp(s->metrics, "-") == 0;
+}
+
 const struct spec_clash spec_clashes[] = {
 	{ .options = { "nodes", "local" },
 	  .text = "--local does not go with --nodes or --gpus-per-node",
@@ -147,6 +152,9 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--minbytes {minbytes} is above --maxbytes {maxbytes}" },
 	{ .options = { "csv", "json" },
 	  .text = "--json does not go with --csv" },
+	{ .options = { "csv", "json", "metrics" }, .holds = metrics_on_stdout,
+	  .text = "--metrics=- does not go with --json or --csv",
+	  .hint = "--metrics=FILE does" },
 	/* a contrast decides itself what it varies */
 	{ .options = { "schedule", "contrast" }, .contrast = CONTRAST_SCHEDULE,
 	  .text = "--schedule does not go with --contrast=schedule, which runs "

@@ -160,6 +160,7 @@ struct spec {
 				 * none is kept */
 	int64_t last;		/* so many runs of it; 100 */
 	bool drills;		/* with those that say nothing of machines */
+	char metrics[PATH_MAX];	/* file for the monitoring; "-" = stdout */
 	/* out */
 	char out[PATH_MAX];	/* -o */
 	int64_t json;		/* enum spec_json */
