@@ -43,6 +43,50 @@ all_six_ok()
 	all_six_ok run
 }
 
+@test "variables of Flux, PMIx and indexed jobs of Kubernetes" {
+	local rank size r
+	while read -r rank size; do
+		make_dir "$rank"
+		for r in 0 1 2; do
+			# a host each, as a task, or a pod, of one node is
+			env "$rank=$r" "$size=3" unshare --uts bash -c \
+				"echo n$r >/proc/sys/kernel/hostname &&
+				exec '$GPUCHECK' agent $rank" 3>&- &
+		done
+		wait
+		all_six_ok "$rank"
+	done <<-'END'
+		FLUX_TASK_RANK FLUX_JOB_SIZE
+		PMIX_RANK WORLD_SIZE
+		JOB_COMPLETION_INDEX WORLD_SIZE
+	END
+}
+
+@test "the pods of data/site/kubernetes-job.yaml" {
+	local r pids=()
+	cat >pod.py <<-'P'
+		import sys, yaml
+		pod = yaml.safe_load(open(sys.argv[1]))["spec"]["template"]["spec"]
+		print(pod["containers"][0]["command"][2])
+	P
+	python3 pod.py "$root/data/site/kubernetes-job.yaml" >pod
+	sed -i 's/p2p/& --transport=tcp -b 64K -n 2/; s/sleep 1/sleep 0.1/' pod
+	mkdir bin
+	ln -s "$GPUCHECK" bin/gpucheck
+	for r in 0 1 2; do
+		RUN=$PWD/run WORLD_SIZE=3 JOB_COMPLETION_INDEX=$r \
+			PATH=$PWD/bin:$PATH unshare --uts bash -c "
+			echo n$r >/proc/sys/kernel/hostname
+			$(<pod)" >out$r 3>&- &
+		pids+=($!)
+	done
+	for r in 0 1 2; do
+		wait "${pids[r]}"
+	done
+	grep -q '^PASS  p2p on 3 nodes' out0
+	[ ! -s out1 ]
+}
+
 @test "nodes that share no directory are told where to go" {
 	make_dir run
 	GPUCHECK_TOKEN=$(printf '%064d' 7)

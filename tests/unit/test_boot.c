@@ -27,6 +27,9 @@ static const char *const variables[] = {
 	"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "RANK",
 	"WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
 	"SLURM_PROCID", "SLURM_NTASKS", "TORCHELASTIC_RUN_ID",
+	"FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID",
+	"FLUX_JOB_NNODES", "PMIX_RANK", "PMIX_NAMESPACE",
+	"JOB_COMPLETION_INDEX",
 };
 
 static int clear_environment(void **state)
@@ -111,6 +114,27 @@ static void launchers_say_who_we_are(void **state)
 		/* srun has PMI2, but this node has no library for it */
 		{ .words = { "PMI_FD=9", "SLURM_PROCID=1", "SLURM_NTASKS=2" },
 		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
+		/* an instance of Flux in a job of Slurm: a GPU each, and a
+		 * node each */
+		{ .words = { "FLUX_TASK_RANK=9", "FLUX_JOB_SIZE=16",
+			     "FLUX_TASK_LOCAL_ID=1", "FLUX_JOB_NNODES=2",
+			     "SLURM_NTASKS=2", "SLURM_PROCID=1", "PMI_FD=9" },
+		  .how = BOOT_ENV, .rank = 9, .size = 16, .local_rank = 1 },
+		{ .words = { "FLUX_TASK_RANK=1", "FLUX_JOB_SIZE=2",
+			     "FLUX_TASK_LOCAL_ID=0", "FLUX_JOB_NNODES=2" },
+		  .how = BOOT_ENV, .rank = 1, .size = 2, .local_rank = -1 },
+		/* srun --mpi=pmix, prterun, and a pod of an indexed job */
+		{ .words = { "PMIX_RANK=1", "PMIX_NAMESPACE=slurm.pmix.7.0",
+			     "SLURM_NTASKS=2", "SLURM_PROCID=1" },
+		  .how = BOOT_SLURM, .rank = 1, .size = 2, .local_rank = -1 },
+		{ .words = { "PMIX_RANK=3", "WORLD_SIZE=4" },
+		  .how = BOOT_ENV, .rank = 3, .size = 4, .local_rank = -1 },
+		{ .words = { "JOB_COMPLETION_INDEX=2", "WORLD_SIZE=3" },
+		  .how = BOOT_ENV, .rank = 2, .size = 3, .local_rank = -1 },
+		/* torchrun in such a pod */
+		{ .words = { "JOB_COMPLETION_INDEX=1", "RANK=15",
+			     "WORLD_SIZE=16", "LOCAL_RANK=7" },
+		  .how = BOOT_ENV, .rank = 15, .size = 16, .local_rank = 7 },
 		{ .words = { "SLURM_NTASKS=1", "SLURM_PROCID=0" },
 		  .how = BOOT_SINGLE, .size = 1, .local_rank = -1 },
 		{ .words = { "WORLD_SIZE=1" },
@@ -157,6 +181,14 @@ static void usage_errors(void **state)
 		  .says = "LOCAL_WORLD_SIZE is '80'" },
 		{ .words = { "SLURM_NTASKS=2", "SLURM_PROCID=0" },
 		  .says = "use srun --mpi=pmi2" },
+		{ .words = { "FLUX_TASK_RANK=0" },
+		  .says = "FLUX_TASK_RANK is 0, but FLUX_JOB_SIZE is not" },
+		{ .words = { "PMIX_RANK=3" },
+		  .says = "PMIX_RANK is 3, but WORLD_SIZE is not set" },
+		{ .words = { "JOB_COMPLETION_INDEX=7" },
+		  .says = "JOB_COMPLETION_INDEX is 7, but WORLD_SIZE is not" },
+		{ .words = { "JOB_COMPLETION_INDEX=4", "WORLD_SIZE=4" },
+		  .says = "JOB_COMPLETION_INDEX is '4'" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -31,7 +31,9 @@ struct launcher_vars {
 	const char *rank, *size;
 	const char *local_rank;	/* NULL: agents own all GPUs of their node */
 	const char *local_size;
+	const char *nodes;	/* how many nodes, where no local_size is */
 	const char *node;	/* NULL: the host's own name */
+	const char *no_size;	/* what to do without; NULL: there is one */
 };
 
 static const struct launcher_vars inner_vars = {
@@ -50,6 +52,20 @@ static const struct launcher_vars slurm_vars = {
 static const struct launcher_vars torchrun_vars = {
 	.how = BOOT_ENV, .rank = "RANK", .size = "WORLD_SIZE",
 	.local_rank = "LOCAL_RANK", .local_size = "LOCAL_WORLD_SIZE"
+};
+static const struct launcher_vars flux_vars = {
+	.how = BOOT_ENV, .rank = "FLUX_TASK_RANK", .size = "FLUX_JOB_SIZE",
+	.local_rank = "FLUX_TASK_LOCAL_ID", .nodes = "FLUX_JOB_NNODES",
+	.no_size = "\"flux run\" sets both"
+};
+/* Neither PMIx nor Kubernetes says in a variable how many there are. */
+static const struct launcher_vars pmix_vars = {
+	.how = BOOT_ENV, .rank = "PMIX_RANK", .size = "WORLD_SIZE",
+	.no_size = "give it to all of them: prterun -x WORLD_SIZE=16 -n 16"
+};
+static const struct launcher_vars kubernetes_vars = {
+	.how = BOOT_ENV, .rank = "JOB_COMPLETION_INDEX", .size = "WORLD_SIZE",
+	.no_size = "set it to the completions of the job"
 };
 
 /** The value of an optional variable; 0 (@out untouched when not set) or -1. */
@@ -83,12 +99,18 @@ static bool wants(const char *what)
 static int read_local(const struct launcher_vars *v, struct boot *b,
 		      struct err *e)
 {
+	int nodes = 0;
+
 	if (read_number(v->local_rank, 0, SPEC_MAX_GPUS - 1, &b->local_rank,
 			e) < 0 ||
 	    read_number(v->local_size, 1, SPEC_MAX_GPUS, &b->local_size,
-			e) < 0) {
+			e) < 0 ||
+	    read_number(v->nodes, 1, MAX_SIZE, &nodes, e) < 0) {
 		return err_hint(e, "a node has at most %d ranks",
 				SPEC_MAX_GPUS);
+	}
+	if (nodes == b->size) {
+		b->local_rank = -1;	/* one a node has all of its GPUs */
 	}
 	return 0;
 }
@@ -100,9 +122,14 @@ static int read_vars(const struct launcher_vars *v, struct boot *b,
 	struct boot found = { .how = v->how, .rank = -1, .size = 1,
 			      .local_rank = -1 };
 	const char *node = v->node ? getenv(v->node) : NULL;
+	const bool sized = getenv(v->size);
 
+	if (v->no_size && !getenv(v->rank)) {
+		return 0;	/* a size may be that of another launcher */
+	}
 	if (read_number(v->size, 1, MAX_SIZE, &found.size, e) < 0 ||
-	    read_number(v->rank, 0, found.size - 1, &found.rank, e) < 0 ||
+	    read_number(v->rank, 0, v->no_size && !sized ? MAX_SIZE :
+			found.size - 1, &found.rank, e) < 0 ||
 	    read_local(v, &found, e) < 0) {
 		return -1;
 	}
@@ -114,6 +141,11 @@ static int read_vars(const struct launcher_vars *v, struct boot *b,
 	}
 	if (found.rank < 0) {
 		return 0;
+	}
+	if (v->no_size && !sized) {
+		err_set(e, EINVAL, "%s is %d, but %s is not set", v->rank,
+			found.rank, v->size);
+		return err_hint(e, "%s", v->no_size);
 	}
 	if (node) {
 		STR_COPY(found.node, node);
@@ -161,6 +193,25 @@ static int read_slurm(struct boot *b, struct err *e)
 	return rc > 0 && b->size == 1 && catch_singleton(e) < 0 ? -1 : rc;
 }
 
+/** 1: a task of "srun --mpi=pmix", the default of many sites, or of another
+ *  server of PMIx; 0: neither; -1 with @e. */
+static int read_pmix(struct boot *b, struct err *e)
+{
+	const char *job = getenv("PMIX_NAMESPACE");
+	const bool slurm = job && strncmp(job, "slurm.", 6) == 0;
+
+	return read_vars(slurm ? &slurm_vars : &pmix_vars, b, e);
+}
+
+/** Variables that anybody may have: of torchrun, or of Kubernetes, whose jobs
+ *  are told how many they are by the same name. */
+static int read_anybodys(struct boot *b, struct err *e)
+{
+	int rc = getenv("RANK") ? 0 : read_vars(&kubernetes_vars, b, e);
+
+	return rc == 0 ? read_vars(&torchrun_vars, b, e) : rc;
+}
+
 int boot_identify(struct boot *b, struct err *e)
 {
 	/*
@@ -181,6 +232,11 @@ int boot_identify(struct boot *b, struct err *e)
 		 */
 		rc = read_vars(&mpirun_vars, b, e);
 	}
+	if (rc == 0) {
+		/* an instance of Flux is a job of Slurm itself, or has a PMI
+		 * that is not PMI2 */
+		rc = read_vars(&flux_vars, b, e);
+	}
 	if (rc == 0 && getenv("TORCHELASTIC_RUN_ID")) {
 		/* the same of torchrun, whose own variables are anybody's */
 		rc = read_vars(&torchrun_vars, b, e);
@@ -189,7 +245,10 @@ int boot_identify(struct boot *b, struct err *e)
 		rc = read_slurm(b, e);
 	}
 	if (rc == 0) {
-		rc = read_vars(&torchrun_vars, b, e);
+		rc = read_pmix(b, e);
+	}
+	if (rc == 0) {
+		rc = read_anybodys(b, e);
 	}
 	if (rc == 0) {
 		*b = (struct boot){ .how = BOOT_SINGLE, .size = 1,

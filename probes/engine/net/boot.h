@@ -17,11 +17,12 @@
  *	    GPUCHECK_BOOT=guest the coordinator is not one of them
  *   pmi2, slurm  as below, where GPUCHECK_BOOT says pmi2 or rendezvous: our own
  *	    srun does
- *   env    OMPI_COMM_WORLD_RANK/SIZE/LOCAL_RANK, or those of torchrun where
- *	    TORCHELASTIC_RUN_ID says that it set them
+ *   env    OMPI_COMM_WORLD_RANK/SIZE/LOCAL_RANK, FLUX_TASK_RANK/JOB_SIZE, or
+ *	    those of torchrun where TORCHELASTIC_RUN_ID says that it set them
  *   slurm  SLURM_PROCID/NTASKS with GPUCHECK_BOOT=rendezvous (srun has no pmi2)
  *   pmi2   a PMI2 server (srun --mpi=pmi2)
- *   env    RANK/WORLD_SIZE/LOCAL_RANK
+ *   slurm  SLURM_PROCID/NTASKS where PMIX_NAMESPACE is Slurm's
+ *   env    PMIX_RANK, RANK or JOB_COMPLETION_INDEX, of WORLD_SIZE
  *   single neither: one agent alone
  * Where is the coordinator: the one PMI2 fence, DIR/rendezvous and
  * GPUCHECK_MASTER=host:port with GPUCHECK_TOKEN are all watched; the first
