@@ -8,7 +8,8 @@
 # make unit cli lint fuzz cluster security ...   one of tests/*/run
 # make chaos      N=500 SEED=1: kill, stop and starve runs at random moments
 # make gpu-check  tests on real GPUs; make gpu-bench: figures beside a peer's
-# make install    PREFIX=/usr/local DESTDIR=
+# make install    PREFIX=/usr/local DESTDIR= (make uninstall takes it away)
+# make release    tarballs for x86-64 and aarch64; make deb, make rpm: packages
 #
 # V=1             show the commands
 # DEV=1           warnings are errors
@@ -46,6 +47,7 @@ san := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer \
 	-fno-sanitize-recover=all)
 # A hundred programs are linked: by the linker that takes half the time.
 fast_ld := $(if $(and $(SAN),$(filter clang,$(CC)),$(shell command -v ld.lld)),-fuse-ld=lld)
+link = $(CC) $(CFLAGS) $(LDFLAGS) $(san) $(fast_ld)
 headers := $(if $(wildcard $(CUDA_HOME)/include/cuda.h),-isystem $(CUDA_HOME)/include)
 
 # Features are found by compiling, once; each can be set by hand.
@@ -62,7 +64,7 @@ HAVE_VERBS := $(call probe,infiniband/verbs.h)
 endif
 defs := -DGPUCHECK_VERSION='"$(VERSION)"' -DHAVE_CUDA=$(HAVE_CUDA) \
 	-DHAVE_NCCL=$(HAVE_NCCL) -DHAVE_VERBS=$(HAVE_VERBS)
-all_cflags := $(std) $(defs) $(headers) $(CFLAGS) $(warn) $(san) \
+all_cflags := $(std) $(defs) $(headers) $(CPPFLAGS) $(CFLAGS) $(warn) $(san) \
 	-include lib/base/banned.h -MMD -MP
 
 # Static where the archive is there, so that the binary needs libc alone.
@@ -118,7 +120,7 @@ $(B)/report/show/html_page.o: data/html/page.css data/html/page.js
 
 $(B)/gpucheck: $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $(archives) $(LIBS)
+	$(Q)$(link) -o $@ $(archives) $(LIBS)
 
 gpucheck: $(B)/gpucheck
 	$(Q)cp $< $@.new && mv $@.new $@
@@ -128,7 +130,7 @@ units := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test_
 $(B)/tests/unit/%.o: all_cflags += -DSANITIZED=$(if $(SAN),1,0)
 $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(archives) $(LIBS) -lcmocka
+	$(Q)$(link) -o $@ $< $(archives) $(LIBS) -lcmocka
 units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample \
 	$(B)/tests/verdict/fleet
@@ -137,7 +139,7 @@ units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 $(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o \
 		$(B)/tests/verdict/table.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(B)/tests/verdict/cluster.o \
+	$(Q)$(link) -o $@ $< $(B)/tests/verdict/cluster.o \
 		$(B)/tests/verdict/table.o \
 		$(archives) $(LIBS)
 
@@ -147,7 +149,7 @@ $(B)/tests/fuzz/%.o: all_cflags += -Wno-missing-prototypes
 fuzzers := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -fsanitize=fuzzer -o $@ $< \
+	$(Q)$(link) -fsanitize=fuzzer -o $@ $< \
 		$(archives) $(LIBS)
 fuzzers: $(fuzzers)
 # Objects of tests are kept, so that only what changed is compiled again.
@@ -156,7 +158,7 @@ fuzzers: $(fuzzers)
 # Programs of tests/gpu, and a library that looks like an old NCCL.
 $(B)/tests/gpu/%: $(B)/tests/gpu/%.o $(archives)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(san) $(fast_ld) -o $@ $< $(archives) $(LIBS)
+	$(Q)$(link) -o $@ $< $(archives) $(LIBS)
 $(B)/tests/gpu/libnccl_old.so: tests/gpu/old_nccl.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
@@ -236,7 +238,8 @@ check-all: export AGAIN := 0
 check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
 	@-.ci/deps chromium
-	@tests/run ssh unit hang page
+	@-$(MAKE) --no-print-directory deps-release
+	@tests/run ssh unit hang page packaging
 	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict
@@ -259,12 +262,17 @@ chaos: gpucheck test_libraries
 
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
-	libsodium-dev zlib1g-dev libsqlite3-dev gnuplot-nox
+	libsodium-dev zlib1g-dev libsqlite3-dev libibverbs-dev gnuplot-nox
 deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
-	bsdextrautils jq git zsh procps iproute2 nftables libibverbs-dev \
-	slurmctld slurmd slurm-client libslurm-dev munge libpmi2-0 fping \
+	bsdextrautils jq git zsh procps iproute2 nftables slurmctld slurmd \
+	slurm-client libslurm-dev munge libpmi2-0 fping \
 	openssh-client openssh-server openmpi-bin python3 python3-jsonschema \
-	libfaketime ibverbs-providers qemu-system-x86 busybox-static cpio kmod
+	python3-yaml libfaketime ibverbs-providers qemu-system-x86 busybox-static \
+	cpio kmod
+deps_release := gcc-aarch64-linux-gnu libc6-dev:arm64 $(addsuffix :arm64, \
+	libuv1-dev libjansson-dev libinih-dev libpopt-dev libsodium-dev \
+	zlib1g-dev libsqlite3-dev libibverbs-dev libcmocka-dev) \
+	qemu-user-static rpm dpkg-dev debhelper fakeroot debootstrap
 deps:
 	@.ci/deps $(deps_build) $(deps_check)
 
@@ -274,19 +282,37 @@ demo:
 	@$(MAKE) --no-print-directory -j"$$(nproc)" gpucheck
 	./gpucheck p2p --local=2x8 --transport=tcp
 
+# Where each file goes, and what it is made from.
 dest := $(DESTDIR)$(PREFIX)
-install: gpucheck
-	install -D -m 755 gpucheck $(dest)/bin/gpucheck
+PROGRAM ?= gpucheck
+bash_completion := $(dest)/share/bash-completion/completions/gpucheck
+zsh_completion := $(dest)/share/zsh/site-functions/_gpucheck
+doc := $(dest)/share/doc/gpucheck
+install: $(PROGRAM)
+	install -D -m 755 $(PROGRAM) $(dest)/bin/gpucheck
 	install -d $(dest)/share/man/man1
 	install -m 644 cli/man/*.1 $(dest)/share/man/man1
-	install -D -m 644 cli/completion/gpucheck.bash \
-		$(dest)/share/bash-completion/completions/gpucheck
-	install -D -m 644 cli/completion/_gpucheck \
-		$(dest)/share/zsh/site-functions/_gpucheck
-	install -d $(dest)/share/doc/gpucheck/docs
-	install -m 644 docs/*.md $(dest)/share/doc/gpucheck/docs
-	install -m 644 README.md SECURITY.md data/site/gpucheck.conf \
-		$(dest)/share/doc/gpucheck
+	install -D -m 644 cli/completion/gpucheck.bash $(bash_completion)
+	install -D -m 644 cli/completion/_gpucheck $(zsh_completion)
+	install -d $(doc)/docs
+	install -m 644 docs/*.md $(doc)/docs
+	install -m 644 README.md SECURITY.md data/site/gpucheck.conf $(doc)
+uninstall:
+	rm -f $(dest)/bin/gpucheck $(bash_completion) $(zsh_completion) \
+		$(patsubst cli/man/%,$(dest)/share/man/man1/%,$(wildcard cli/man/*.1))
+	rm -rf $(doc)
+
+# Packages are built from what git has of the tree, in build-release.
+.PHONY: version release deb rpm deps-release uninstall
+version:
+	@echo $(VERSION)
+release:
+	@packaging/release
+deb rpm:
+	@packaging/$@/build
+deps-release:
+	@dpkg --add-architecture arm64
+	@.ci/deps $(deps_build) $(deps_check) $(deps_release)
 
 clean:
 	rm -rf build build-* gpucheck
