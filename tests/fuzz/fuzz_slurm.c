@@ -7,6 +7,7 @@
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_blame.h"
 #include "sbatch/slurm_fit.h"
+#include "sbatch/slurm_lanes.h"
 #include "sbatch/slurm_state.h"
 
 /** What scontrol says, and the words in which it travels on. */
@@ -48,6 +49,41 @@ static void read_partitions(const char *text)
 	}
 }
 
+/** The first line as what is wanted, of what the others have. */
+static void read_lanes(const char *text)
+{
+	struct slurm_lane_ask ask = { .exclude = "n7", .features = text };
+	struct slurm_lane_nodes nodes = { 0 };
+	struct slurm_queued q;
+	char reserved[64];
+
+	for (const char *at = text; slurm_parse_queued(&at, &q);) {
+		if (!q.id[0] || !q.state[0] || q.script[0] != '/' ||
+		    at <= text ||
+		    (slurm_queued_in_line(&q) && !slurm_queued_waits(&q))) {
+			abort();
+		}
+	}
+	if (slurm_parse_config(text, "MaxJobCount") < -1 ||
+	    slurm_parse_least(text) < -1) {
+		abort();
+	}
+	slurm_parse_lane_nodes(&ask, text, &nodes);
+	ask = (struct slurm_lane_ask){ .exclude = "", .names = text,
+				       .within = text };
+	slurm_parse_lane_nodes(&ask, text, &nodes);
+	for (size_t i = 0; i < nodes.n; i++) {
+		if (!slurm_is_node(nodes.list[i].name)) {
+			abort();
+		}
+	}
+	free(nodes.list);
+	if (slurm_parse_reserved(text, reserved, sizeof(reserved)) &&
+	    (!reserved[0] || strchr(reserved, ' '))) {
+		abort();
+	}
+}
+
 /** Every reader of what Slurm's commands say, on the same text. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -76,6 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	slurm_parse_script(text, "7", script, sizeof(script));
 	read_allocation(text);
 	read_partitions(text);
+	read_lanes(text);
 	slurm_parse_has_pmi2(text);
 	slurm_parse_is_down(text);
 	for (const char *at = text; slurm_parse_node(&at, &node);) {

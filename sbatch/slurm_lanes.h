@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_SLURM_LANES_H
+#define SBATCH_SLURM_LANES_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/spec/spec.h"
+#include "sbatch/slurm.h"
+
+/**
+ * A run of many small jobs, as Slurm has them: which nodes there are, how many
+ * jobs a user may have, how his jobs stand.  The parsers are pure, and take any
+ * text.
+ */
+
+/* ---- jobs in the queue --------------------------------------------------- */
+
+/** What asks for them, and the names of the jobs behind it. */
+#define SLURM_QUEUE_SQUEUE "squeue --noheader --format=%i|%T|%r|%o --name"
+
+/** A line of it. */
+struct slurm_queued {
+	char id[SLURM_JOB_SIZE], state[SLURM_STATE_SIZE], reason[64];
+	char script[PATH_MAX];
+};
+
+/** The next line at *@text, which moves on; lines that are none are passed
+ *  over.  False at the end. */
+bool slurm_parse_queued(const char **text, struct slurm_queued *q);
+/** Has it not started yet? */
+bool slurm_queued_waits(const struct slurm_queued *q);
+/** Does it wait for others of its name, and for nothing else? */
+bool slurm_queued_in_line(const struct slurm_queued *q);
+
+/* ---- how many there may be ----------------------------------------------- */
+
+/** The number of "@key = 10000" in "scontrol show config"; -1: not said. */
+int64_t slurm_parse_config(const char *text, const char *key);
+/** The least of all numbers in the lines "100|" of "sacctmgr --parsable2
+ *  --noheader"; -1: none is set. */
+int64_t slurm_parse_least(const char *text);
+/** How many jobs like this, with @extra behind "--", its user may still submit;
+ *  INT64_MAX: nobody says so. */
+int64_t slurm_jobs_left(char *const extra[]);
+
+/* ---- nodes --------------------------------------------------------------- */
+
+#define SLURM_LANE_NODES 1024	/* of more not all pairs are measured */
+
+/** "sinfo": a line a node and partition. */
+#define SLURM_LANES_SINFO \
+	"sinfo --all --noheader --Node --format=%N|%P|%T|%f"
+
+struct slurm_lane_node {
+	char name[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];
+};
+
+/** Does a node in @state start no job, or does it not answer Slurm ("*")? */
+static inline bool slurm_lane_is_down(const char *state)
+{
+	return slurm_state_is_out(state) || strchr(state, '*') != NULL;
+}
+
+struct slurm_lane_nodes {
+	struct slurm_lane_node *list;
+	size_t n;
+};
+
+/** Which are meant; NULL, or a list of 0 names: all. */
+struct slurm_lane_ask {
+	const char *partitions;	/* "a,b"; NULL: the default one */
+	const char *features;	/* joined by & or commas; NULL: any */
+	const char *names;	/* host list: these, whatever their partition;
+				 * NULL: all of the partition */
+	const char *within;	/* host list, of a reservation; NULL: any */
+	const char *exclude;	/* host list; "" */
+};
+
+/** Each node once, in the order of Slurm, appended to @out; 0, or -1 without
+ *  memory. */
+int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
+			   struct slurm_lane_nodes *out);
+/** "Nodes=" of "scontrol --oneliner show reservation"; false: none. */
+bool slurm_parse_reserved(const char *text, char *nodes, size_t size);
+
+/** By asking Slurm: the nodes that @spec and what follows "--" name, those that
+ *  are down as well.  0, or -1 with @e; free(out->list). */
+int slurm_lane_nodes(const struct spec *s, char *const extra[],
+		     struct slurm_lane_nodes *out, struct err *e);
+
+#endif
