@@ -124,20 +124,21 @@ int job_script_write(const struct launch_request *r, struct str *out,
 {
 	const struct spec *s = r->spec;
 	struct str output = STR_INIT, self = STR_INIT, dir = STR_INIT;
-	struct str srun_args = STR_INIT;
+	struct str srun_args = STR_INIT, after = STR_INIT;
 	struct args words = { 0 };
 	char name[64], nodes[24], gpus[24], minutes[24];
-	int64_t n_gpus;
+	int64_t n_gpus = r->gpus;
 
 	if (!fits_script(r->dir) || !fits_script(r->self)) {
 		return err_set(e, EINVAL, "a path with control characters or "
 					  "backslashes cannot be used in a "
 					  "batch script");
 	}
-	if (slurm_fit_ask(r, job_script_nodes(s), &n_gpus, e) < 0) {
+	if (!n_gpus && slurm_fit_ask(r, job_script_nodes(s), &n_gpus, e) < 0) {
 		return -1;
 	}
-	snprintf(name, sizeof(name), "gpucheck-%s", r->probe);
+	snprintf(name, sizeof(name), "%s%s", r->lane ? "" : "gpucheck-",
+		 r->lane ? r->lane : r->probe);
 	number(nodes, sizeof(nodes), job_script_nodes(s));
 	number(gpus, sizeof(gpus), n_gpus);
 	number(minutes, sizeof(minutes),
@@ -145,6 +146,9 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	quote_output(r->dir, &output);
 	str_add_quoted(&self, r->self);
 	str_add_quoted(&dir, r->dir);
+	if (r->after) {
+		str_add_quoted(&after, r->after);
+	}
 	args_add_srun(&words, s);
 	args_line(&words, &srun_args);
 	fill((const struct variable[]){
@@ -157,12 +161,15 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "@DIR@", .value = str_text(&dir) },
 		{ .name = "@INNER@", .value = r->inner ? r->inner : "" },
 		{ .name = "@SRUN_ARGS@", .value = str_text(&srun_args) },
+		{ .name = "@LANE@", .value = r->lane ? "singleton" : "" },
+		{ .name = "@AFTER@", .value = str_text(&after) },
 		{ 0 }
 	}, out);
 	out->failed |= output.failed || self.failed || dir.failed ||
-		       srun_args.failed || words.failed;
+		       srun_args.failed || words.failed || after.failed;
 	args_release(&words);
 	str_release(&srun_args);
+	str_release(&after);
 	str_release(&output);
 	str_release(&self);
 	str_release(&dir);

@@ -35,6 +35,12 @@ struct launch_request {
 				 * of agents, and which starts these; or NULL */
 	const char *nodelist;	/* the very nodes, as Slurm takes a list; NULL:
 				 * any */
+	/** Of a batch job that is one of many of a run; NULL, 0: it is not. */
+	const char *lane;	/* its name: of that one runs at a time */
+	const char *after;	/* the run's directory: when it has run, it sees
+				 * to the others */
+	int64_t gpus;		/* of each node, which nobody need ask for
+				 * again; -1: none */
 };
 
 enum launch_phase {

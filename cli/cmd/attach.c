@@ -6,6 +6,7 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "cli/run/found.h"
+#include "cli/run/jobs.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
@@ -37,6 +38,9 @@ static int follow(const struct session *s, const struct found *f,
 	char word[PATH_MAX];
 	enum follow_end end = FOLLOW_OVER;
 
+	if (f->going && jobs_is(f->run)) {
+		return jobs_follow(f->dir, s);
+	}
 	if (by->launch) {
 		talk("%s", by->who);
 		end = follow_run(f->dir, json_member(f->run, "probe"),

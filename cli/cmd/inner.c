@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/run/conduct.h"
+#include "cli/run/jobs.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
@@ -95,6 +96,14 @@ static int run_conductor(struct session *s)
 	return ended(conduct_main(s->args[0], s->commands, &e), &e);
 }
 
+/** Of one of the many jobs of a run, or of their keeper. */
+static int run_tend(struct session *s)
+{
+	struct err e = { 0 };
+
+	return ended(jobs_tend_main(s->args[0], s->n_args > 1, &e), &e);
+}
+
 /** Of a batch job: its one step, srun with what follows "--". */
 static int run_step(struct session *s)
 {
@@ -180,6 +189,18 @@ const struct command cmd_step = {
 	.summary = "The process that becomes the srun of a batch job.",
 	IN_RUN_DIRECTORY,
 	.run = run_step,
+};
+
+const struct command cmd_tend = {
+	.name = "tend",
+	.summary = "The process that sees to the other jobs of a run.",
+	.usage = "DIR [keeper]",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.min_args = 1,
+	.max_args = 2,
+	.needs = "a run directory",
+	.run = run_tend,
 };
 
 const struct command cmd_worker = {

@@ -3,6 +3,7 @@
 #include "cli/front/command.h"
 
 #include "cli/front/ahead.h"
+#include "cli/run/jobs.h"
 #include "cli/run/probe_run.h"
 #include "cli/run/resume.h"
 #include "cli/run/retest.h"
@@ -19,7 +20,11 @@ static int run_pairs(struct session *s)
 	const struct conductor *c = s->spec.diagnose ? &conductor_diagnose :
 						       NULL;
 
+	if (s->spec.resume[0] && !s->plan && jobs_is_dir(s->spec.resume)) {
+		return jobs_resume(s, s->argv[1]);
+	}
 	return s->spec.resume[0] ? resume_main(s, s->argv[1]) :
+	       s->spec.jobs	 ? jobs_main(s, s->argv[1], check) :
 	       s->spec.retest[0] ? retest_main(s, s->argv[1], check, c) :
 				   probe_run(s, check, c);
 }

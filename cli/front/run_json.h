@@ -31,6 +31,13 @@ int run_json_resume(json_t *run, const struct session *s,
 		    struct err *e);
 
 /**
+ * That of one of the jobs of the run @whole, which measures what @options say,
+ * or NULL with @e.
+ */
+json_t *run_json_part(const json_t *whole, const struct spec *options,
+		      struct err *e);
+
+/**
  * Did the coordinator write into run.json of @dir why it could not measure?
  * Then true, with @e, the exit code @code it asks for, and @absent (NULL: who
  * asks does not care): what the probe measures is not there at all, no GPU, no

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/run/jobs.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
@@ -74,6 +75,24 @@ static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
 	return e->code == ENOENT ? CODE_USAGE : CODE_UNABLE;
 }
 
+/** A run of many jobs: its files are those of their parts. */
+static void look_at_jobs(struct found *f)
+{
+	json_t *now;
+
+	if (json_member(f->run, "ended_utc")[0]) {
+		return;
+	}
+	f->going = jobs_collect(f->dir, f->by.who, sizeof(f->by.who), NULL) > 0;
+	now = rundir_read_json(f->dir, RUN_JSON, NULL);
+	if (now) {
+		json_decref(f->run);
+		f->run = now;
+	}
+	f->by.state.phase = json_object_get(f->run, "planned") ?
+				    LAUNCH_RUNNING : LAUNCH_PENDING;
+}
+
 int found_open(const char *name, struct found *f, struct err *e)
 {
 	int code;
@@ -84,7 +103,9 @@ int found_open(const char *name, struct found *f, struct err *e)
 		f->run = rundir_read_json(f->dir, RUN_JSON, e);
 		code = f->run ? CODE_HEALTHY : CODE_UNABLE;
 	}
-	if (code == CODE_HEALTHY) {
+	if (code == CODE_HEALTHY && jobs_is(f->run)) {
+		look_at_jobs(f);
+	} else if (code == CODE_HEALTHY) {
 		f->going = !json_member(f->run, "ended_utc")[0] &&
 			   going_find(f->dir, json_member(f->run, "launcher"),
 				      false, &f->by, NULL) > 0;

@@ -379,10 +379,8 @@ static int write_beside(const char *dir, const struct beside *b, struct err *e)
 	return rc;
 }
 
-/** Make the directory and put run.json into it, and what is kept beside it; an
- *  exit code, 0 if done, else with @e. */
-static int prepare(const struct probe_start *t, const char *drill,
-		   char dir[PATH_MAX], struct err *e)
+int probe_run_prepare(const struct probe_start *t, const char *drill,
+		      char dir[PATH_MAX], struct err *e)
 {
 	const char *wanted = t->s->spec.out[0] ? t->s->spec.out : NULL;
 	struct beside beside = { STR_INIT, STR_INIT };
@@ -544,7 +542,7 @@ static int run(struct session *s, const char *probe, const char *drill,
 		budget_fit(&s->spec, probe_find(probe), t.ops->name, &left_out);
 	}
 	if (code == CODE_HEALTHY && !s->spec.dry_run) {
-		code = prepare(&t, drill, dir, &e);
+		code = probe_run_prepare(&t, drill, dir, &e);
 		t.r.dir = dir;
 	}
 	if (code != CODE_HEALTHY) {

@@ -34,6 +34,10 @@ struct probe_start {
 int probe_run_choose(struct probe_start *t, const struct session *s,
 		     const char *probe, const struct conductor *c,
 		     struct err *e);
+/** Make the directory of a new run and put run.json into it, with the text of
+ *  the drill file @drill; CODE_HEALTHY, else an exit code with @e. */
+int probe_run_prepare(const struct probe_start *t, const char *drill,
+		      char dir[PATH_MAX], struct err *e);
 /** What would run, on stdout; CODE_HEALTHY, else with @e. */
 int probe_run_describe(const struct probe_start *t, struct err *e);
 /** Start it, follow it, judge it: an exit code, or -1 with @e as the launcher's

@@ -74,6 +74,18 @@ static bool launches_once(const struct spec *s)
 	return spec_launcher_is(s->launcher, LAUNCHER_ONCE);
 }
 
+static bool launches_no_batch(const struct spec *s)
+{
+	return s->local || by_ssh(s) ||
+	       !spec_launcher_is(s->launcher, LAUNCHER_SLURM) ||
+	       !spec_launcher_is(s->launcher, LAUNCHER_JOB);
+}
+
+static bool has_one_job(const struct spec *s)
+{
+	return s->jobs == JOBS_ONE;
+}
+
 /* ---- what -------------------------------------------------------------- */
 
 static bool end_first(const struct spec *s)
@@ -144,6 +156,19 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "launcher 'env' starts agents for one probe, not for several "
 		  "in sequence",
 	  .hint = "leave out --diagnose" },
+	/* many jobs, each of which measures what it has once */
+	{ .options = { "local", "ssh", "launcher", "jobs" },
+	  .holds = launches_no_batch,
+	  .text = "--jobs=pairs submits batch jobs of Slurm, which --local, "
+		  "--ssh and other launchers do not" },
+	{ .options = { "faults", "diagnose", "contrast", "jobs" },
+	  .text = "--jobs=pairs does not go with --faults, --diagnose or "
+		  "--contrast, which are of one job" },
+	{ .options = { "sample", "quick", "budget", "retest", "jobs" },
+	  .text = "--jobs=pairs measures all pairs: it does not go with "
+		  "--sample, --quick, --budget or --retest" },
+	{ .options = { "lanes" }, .holds = has_one_job,
+	  .text = "--lanes needs --jobs=pairs" },
 	{ .options = { "resume", "retest" },
 	  .text = "--resume does not go with --retest" },
 	{ .options = { "deep", "quick" },

@@ -61,6 +61,11 @@ static const struct spec_word transport_words[] = {
 	{ .name = "sim", .flags = XPORT_MODEL },
 	WORDS_END
 };
+static const struct spec_word jobs_words[] = {
+	[JOBS_ONE] = WORD("one"),
+	[JOBS_PAIRS] = WORD("pairs"),
+	WORDS_END
+};
 static const struct spec_word schedule_words[] = {
 	[SCHEDULE_NIC] = WORD("nic"),
 	[SCHEDULE_PARALLEL] = WORD("parallel"),
@@ -163,6 +168,12 @@ const struct spec_option spec_options[] = {
 	  FIELD(srun_args), .rare = true, .argh = "WORDS",
 	  .resumed = SPEC_LIMITS,
 	  .help = "options for srun, of a container say, in a job too" },
+	{ .name = "jobs", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
+	  FIELD(jobs), .words = jobs_words,
+	  .help = "one job, or one for each two nodes as they get free" },
+	{ .name = "lanes", .type = SPEC_INT, .commands = PROBE | PLAN,
+	  FIELD(lanes), .rare = true, .min = 1, .max = 64,
+	  .help = "of --jobs=pairs: how many at a time (4)" },
 	{ .name = "dry-run", .type = SPEC_FLAG, .commands = WHERE,
 	  FIELD(dry_run), .resumed = SPEC_COMMANDS,
 	  .once = true,

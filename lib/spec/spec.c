@@ -379,6 +379,7 @@ void spec_init(struct spec *s)
 		.size_factor = 2,
 		.warmup = 1,
 		.check = true,
+		.lanes = 4,
 		.dtype = "float",
 		.redop = "sum",
 		.silence_ns = 15 * NS_PER_S,

@@ -24,6 +24,7 @@ enum spec_fabric { FABRIC_AUTO, FABRIC_ANY, FABRIC_RAIL_ONLY };
 enum spec_when { WHEN_AUTO, WHEN_ALWAYS, WHEN_NEVER };
 enum spec_op { OP_WRITE, OP_SEND, OP_READ };
 enum spec_memory { MEMORY_HOST, MEMORY_GPU };
+enum spec_jobs { JOBS_ONE, JOBS_PAIRS };
 
 #define SPEC_PAIRS_MAX 16384
 #define SPEC_LIST_MAX  4096
@@ -56,6 +57,8 @@ struct spec {
 	char nodelist[SPEC_LIST_MAX];	/* host list: these alone; "" = any */
 	char exclude[SPEC_LIST_MAX];	/* host list: none of these */
 	char srun_args[SPEC_LIST_MAX];	/* words for srun: spec_words() */
+	int64_t jobs;		/* enum spec_jobs */
+	int64_t lanes;		/* of JOBS_PAIRS: so many at a time; 4 */
 	bool dry_run;
 	bool no_wait;
 	/* what */

@@ -27,7 +27,7 @@ static const char *const of_this_run[] = {
 /** What a single pair does without. */
 static const char *const of_all_pairs[] = {
 	"transport", "nodes", "pairs", "sample", "nodelist", "exclude",
-	"diagnose", NULL
+	"diagnose", "jobs", "lanes", NULL
 };
 /** Those that say how to start, whatever the probe. */
 static const char *const of_start[] = {

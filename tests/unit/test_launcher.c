@@ -385,6 +385,30 @@ static void script_has_our_options(void **state)
 	str_release(&out);
 }
 
+/** One of many: it waits for its lane, sees to the others at its end, and asks
+ *  Slurm nothing. */
+static void script_of_a_lane(void **state)
+{
+	struct spec spec;
+	const struct launch_request r = {
+		.self = "/bin/gpucheck", .dir = "/runs/a/parts/0001-1",
+		.probe = "p2p", .spec = &spec, .lane = "gpucheck-1a-3",
+		.after = "/runs/a b", .gpus = 8, .nodelist = "n1,n2",
+	};
+	struct str out = STR_INIT;
+
+	(void)state;
+	spec_init(&spec);
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_non_null(strstr(str_text(&out), "--job-name=gpucheck-1a-3\n"));
+	assert_non_null(strstr(str_text(&out), "--dependency=singleton\n"));
+	assert_non_null(strstr(str_text(&out), "--gres=gpu:8\n"));
+	assert_non_null(strstr(str_text(&out),
+			       "\n/bin/gpucheck tend '/runs/a b'\n"
+			       "exit \"$code\"\n"));
+	str_release(&out);
+}
+
 static void script_without_limits(void **state)
 {
 	struct spec spec;
@@ -403,6 +427,9 @@ static void script_without_limits(void **state)
 	assert_null(strstr(str_text(&out), "--gres"));
 	assert_null(strstr(str_text(&out), "--time"));
 	assert_null(strstr(str_text(&out), "set --"));
+	/* it is the only job of its run */
+	assert_null(strstr(str_text(&out), "--dependency"));
+	assert_null(strstr(str_text(&out), "tend"));
 	str_reset(&out);
 	/* half a minute to boot or 15 for an image, 2 for TERM */
 	spec.max_time_ns = 5 * 60 * NS_PER_S;
@@ -718,6 +745,7 @@ int main(void)
 		cmocka_unit_test(nodes_left_out_are_not_asked_for),
 		cmocka_unit_test(unfit_paths_are_refused),
 		/* these empty PATH */
+		cmocka_unit_test(script_of_a_lane),
 		cmocka_unit_test(script_without_limits),
 		cmocka_unit_test(launcher_is_chosen),
 	};

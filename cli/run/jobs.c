@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --jobs=pairs, as it is typed: plan, submit, follow. */
+#include "cli/run/jobs.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/front/talk.h"
+#include "cli/plan/forecast.h"
+#include "cli/run/jobs_plan.h"
+#include "cli/run/probe_run.h"
+#include "lib/base/exit_code.h"
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "probes/probe.h"
+#include "sbatch/slurm_fit.h"
+
+/** What is about to be submitted. */
+struct ask {
+	const char *kind;	/* of pairs: all, inter, rail */
+	struct slurm_lane_nodes nodes;
+	struct jobs_node *use;	/* of those the ones that take part */
+	size_t n, busy, down;
+	struct jobs_plan plan;
+	int64_t gpus;		/* of each node; 0: as its job has */
+};
+
+/* ---- what to submit ------------------------------------------------------ */
+
+/** --pairs, as far as parts can have it; NULL with @e. */
+static const char *kind_of(const struct spec *s, struct err *e)
+{
+	static const char *const kinds[][2] = {
+		{ "default", "all" }, { "all", "all" }, { "inter", "inter" },
+		{ "rail", "rail" }, { "auto", "rail" },
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (strcmp(s->pairs, kinds[i][0]) == 0) {
+			return kinds[i][1];
+		}
+	}
+	err_set(e, 0, "--jobs=pairs does not go with --pairs=%.100s", s->pairs);
+	err_hint(e, "it measures all pairs, or --pairs=inter or rail");
+	return NULL;
+}
+
+/** Words for sbatch that the jobs have of their own; 0, or -1 with @e. */
+static int check_extra(char *const extra[], struct err *e)
+{
+	static const struct {
+		const char *name;
+		char letter;
+	} own[] = {
+		{ "nodes", 'N' }, { "nodelist", 'w' }, { "exclude", 'x' },
+		{ "dependency", 'd' }, { "job-name", 'J' }, { "begin", 'b' },
+	};
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+		if (slurm_fit_option(extra, own[i].name, own[i].letter)) {
+			err_set(e, 0, "--%s behind -- does not go with "
+				"--jobs=pairs, whose jobs each have their own",
+				own[i].name);
+			return err_hint(e, "nodes are named in front of --: "
+					"--nodelist, -x");
+		}
+	}
+	return 0;
+}
+
+static bool is_idle(const char *state)
+{
+	return str_starts(state, "idle");
+}
+
+/** Which nodes take part: -N of them that are up, or all. */
+static int choose_nodes(const struct spec *s, struct ask *a, struct err *e)
+{
+	a->use = calloc(a->nodes.n + 1, sizeof(*a->use));
+	if (!a->use) {
+		return err_set(e, ENOMEM, "no memory for the nodes");
+	}
+	for (size_t i = 0; i < a->nodes.n; i++) {
+		const struct slurm_lane_node *n = &a->nodes.list[i];
+		const bool out = slurm_lane_is_down(n->state);
+
+		if (s->nodes && (out || a->n == (size_t)s->nodes)) {
+			continue;
+		}
+		a->use[a->n++] = (struct jobs_node){
+			.name = n->name, .busy = out || !is_idle(n->state),
+		};
+		a->down += out;
+		a->busy += !out && !is_idle(n->state);
+	}
+	if (a->n < (size_t)s->nodes) {
+		err_set(e, 0, "%" PRId64 " nodes are asked for, and %zu are "
+			"there and up", s->nodes, a->n);
+		return err_hint(e, "leave out -N to use all nodes, or name "
+				"them: --nodelist");
+	}
+	return 0;
+}
+
+static int prepare(const struct session *s, const struct probe_start *t,
+		   struct ask *a, struct err *e)
+{
+	struct launch_request r = t->r;
+	int64_t left;
+
+	a->kind = kind_of(&s->spec, e);
+	if (!a->kind || check_extra(s->extra, e) < 0 ||
+	    slurm_lane_nodes(&s->spec, s->extra, &a->nodes, e) < 0 ||
+	    choose_nodes(&s->spec, a, e) < 0) {
+		return -1;
+	}
+	left = slurm_jobs_left(s->extra) - 1;	/* the keeper is one, too */
+	if (jobs_plan_make(a->use, a->n, a->kind, (int)s->spec.lanes,
+			   left > 0 ? (size_t)left : 0, &a->plan, e) < 0) {
+		return -1;
+	}
+	return slurm_fit_ask(&r, 2 * a->plan.group, &a->gpus, e);
+}
+
+static void release(struct ask *a)
+{
+	jobs_plan_release(&a->plan);
+	free(a->use);
+	free(a->nodes.list);
+}
+
+/** "jobs" of run.json. */
+static json_t *jobs_json(const struct session *s, const struct ask *a)
+{
+	unsigned char random[4];
+	char id[2 * sizeof(random) + 1] = "0";
+	json_t *names = json_array();
+
+	if (hash_random(random, sizeof(random)) == 0) {
+		hash_hex(random, sizeof(random), id);
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		json_array_append_new(names, json_text(a->use[i].name));
+	}
+	return json_pack("{s:{s:s, s:s, s:i, s:I, s:o, s:o}}", "jobs",
+			 "id", id, "kind", a->kind,
+			 "lanes", (int)s->spec.lanes,
+			 "gpus", (json_int_t)(a->gpus ? a->gpus : -1),
+			 "nodes", names, "parts", jobs_plan_json(&a->plan));
+}
+
+/* ---- what it would be ---------------------------------------------------- */
+
+/** About how long one takes to measure, and all of them; NAN: not known. */
+static double forecast_s(const struct session *s, const struct ask *a,
+			 const char *probe)
+{
+	struct spec part = s->spec;
+	struct forecast f;
+	double time_s;
+
+	part.nodes = 2 * a->plan.group;
+	part.nodelist[0] = part.exclude[0] = '\0';
+	STR_COPY(part.pairs, a->kind);
+	if (part.gpus_per_node == 0) {
+		part.gpus_per_node = a->gpus;
+	}
+	forecast_make(&part, probe_find(probe), "sbatch", FORECAST_RANKS, &f);
+	time_s = f.time_s;
+	forecast_release(&f);
+	return time_s;
+}
+
+static void say_plan(const struct session *s, const struct ask *a,
+		     const char *probe, struct str *out)
+{
+	const double one_s = forecast_s(s, a, probe);
+	const int lanes = (size_t)s->spec.lanes < a->plan.n ?
+				  (int)s->spec.lanes : (int)a->plan.n;
+	char text[32];
+
+	str_addf(out, "%zu job%s of %d nodes in %d lane%s, %d round%s of %zu "
+		 "nodes", a->plan.n, a->plan.n == 1 ? "" : "s",
+		 2 * a->plan.group, lanes, lanes == 1 ? "" : "s",
+		 a->plan.rounds, a->plan.rounds == 1 ? "" : "s", a->n);
+	if (a->busy + a->down > 0) {
+		str_addf(out, " (%zu busy, %zu down)", a->busy, a->down);
+	}
+	if (one_s > 0) {
+		str_addf(out, ", about %s to measure each",
+			 forecast_time(one_s, text, sizeof(text)));
+	}
+}
+
+/** --dry-run: the jobs, and the script of the first. */
+static int describe(const struct session *s, const struct probe_start *t,
+		    const struct ask *a, struct err *e)
+{
+	struct spec spec = s->spec;
+	struct launch_request r = t->r;
+	struct str out = STR_INIT;
+	const struct jobs_part *first = &a->plan.parts[0];
+	int rc;
+
+	str_add(&out, "# ");
+	say_plan(s, a, t->r.probe, &out);
+	str_addch(&out, '\n');
+	for (size_t i = 0; i < a->plan.n; i++) {
+		str_addf(&out, "# job %zu, lane %d: %s\n", i + 1,
+			 a->plan.parts[i].lane,
+			 str_text(&a->plan.parts[i].nodes));
+	}
+	str_add(&out, "# and its script, of the first:\n");
+	STR_COPY(spec.nodelist, str_text(&first->nodes));
+	spec.exclude[0] = '\0';
+	spec.nodes = 0;
+	r.spec = &spec;
+	r.nodelist = str_text(&first->nodes);
+	r.dir = "DIR/" JOBS_PARTS "/0001-1";
+	r.lane = "gpucheck-ID-1";
+	r.after = "DIR";
+	r.gpus = a->gpus ? a->gpus : -1;
+	rc = t->ops->describe(&r, &out, e);
+	fputs(rc < 0 ? "" : str_text(&out), stdout);
+	str_release(&out);
+	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
+}
+
+/** gpucheck plan p2p --jobs=pairs */
+static int show_plan(const struct session *s, const struct ask *a,
+		     const char *probe)
+{
+	struct str out = STR_INIT;
+	const double one_s = forecast_s(s, a, probe);
+
+	if (s->spec.json) {
+		json_t *json = json_pack(
+			"{s:i, s:I, s:i, s:I, s:i, s:o}", "schema", 1, "jobs",
+			(json_int_t)a->plan.n, "nodes_of_each",
+			2 * a->plan.group, "lanes",
+			(json_int_t)s->spec.lanes, "rounds", a->plan.rounds,
+			"time_s_of_each", one_s > 0 ? json_real(one_s) :
+						      json_null());
+
+		json_dumpf(json, stdout, JSON_INDENT(1));
+		json_decref(json);
+	} else {
+		say_plan(s, a, probe, &out);
+		fputs(str_text(&out), stdout);
+	}
+	putchar('\n');
+	str_release(&out);
+	return CODE_HEALTHY;
+}
+
+/* ---- and there it goes -------------------------------------------------- */
+
+/** What has no job yet gets one; then follow, or not. */
+static int go_on(const char *dir, const struct session *s, struct err *e)
+{
+	struct jobs j;
+	char text[320], word[PATH_MAX];
+	struct err why = { 0 };
+	int rc = jobs_look(&j, dir, e);
+
+	if (rc == 0 && (rc = jobs_tend(&j, e)) < 0 && jobs_go_on(&j)) {
+		talk("not all jobs could be submitted: %s", e->text);
+		rc = 0;
+	}
+	if (rc == 0 && jobs_go_on(&j) && jobs_keep(&j, &why) < 0) {
+		talk("no keeper: %s; what is lost is submitted again when "
+		     "another job ends, or by \"gpucheck attach\"", why.text);
+	}
+	jobs_text(&j, text, sizeof(text));
+	jobs_release(&j);
+	if (rc < 0) {
+		return CODE_UNABLE;
+	}
+	if (s->spec.no_wait) {
+		printf("%s\n", dir);
+		talk("not waiting; %s", text);
+		talk_hint("for the result: \"gpucheck report %s\"",
+			  str_quoted_dir(dir, word, sizeof(word)));
+		return CODE_HEALTHY;
+	}
+	return jobs_follow(dir, s);
+}
+
+static int submit(struct session *s, const struct probe_start *t,
+		  const struct ask *a, const char *drill, struct err *e)
+{
+	struct str says = STR_INIT;
+	char dir[PATH_MAX], parts[PATH_MAX];
+	json_t *run;
+	int code = probe_run_prepare(t, drill, dir, e);
+
+	if (code != CODE_HEALTHY) {
+		return code;
+	}
+	run = rundir_read_json(dir, RUN_JSON, e);
+	if (!run || json_object_update_new(run, jobs_json(s, a)) < 0 ||
+	    rundir_write_json(dir, RUN_JSON, run, e) < 0 ||
+	    rundir_path(dir, JOBS_PARTS, parts, e) < 0) {
+		json_decref(run);
+		return CODE_UNABLE;
+	}
+	json_decref(run);
+	if (mkdir(parts, 0777) < 0) {
+		err_set(e, errno, "cannot make '%s'", parts);
+		return CODE_UNABLE;
+	}
+	say_plan(s, a, t->r.probe, &says);
+	talk("%s", str_text(&says));
+	talk("run directory %s", dir);
+	str_release(&says);
+	return go_on(dir, s, e);
+}
+
+int jobs_main(struct session *s, const char *probe,
+	      int (*check)(struct session *s, struct str *drill,
+			   struct err *e))
+{
+	struct str drill = STR_INIT;
+	struct ask a = { 0 };
+	struct probe_start t;
+	struct err e = { 0 };
+	int code = check(s, &drill, &e) < 0 ?
+			   CODE_USAGE :
+			   probe_run_choose(&t, s, probe, NULL, &e);
+
+	if (code == CODE_HEALTHY && !t.ops->inside) {
+		err_set(&e, 0, "--jobs=pairs submits batch jobs of Slurm; here "
+			"a run starts %s", t.why);
+		code = CODE_USAGE;
+	}
+	if (code == CODE_HEALTHY && prepare(s, &t, &a, &e) < 0) {
+		code = CODE_USAGE;
+	} else if (code == CODE_HEALTHY) {
+		code = s->plan	      ? show_plan(s, &a, probe) :
+		       s->spec.dry_run ? describe(s, &t, &a, &e) :
+					 submit(s, &t, &a, str_text(&drill),
+						&e);
+	}
+	release(&a);
+	str_release(&drill);
+	return e.text[0] && code != CODE_HEALTHY ? talk_fail(&e, code) : code;
+}
+
+bool jobs_is_dir(const char *dir)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const bool is = jobs_is(run);
+
+	json_decref(run);
+	return is;
+}
+
+/** One more try of each part that is missing, however many there were. */
+static int resume(const char *dir, struct session *s, const char *probe,
+		  struct err *e)
+{
+	struct jobs j;
+	char text[320] = "";
+	int rc = jobs_look(&j, dir, e);
+
+	if (rc == 0 && strcmp(json_member(j.left.run, "probe"), probe) != 0) {
+		rc = err_set(e, 0, "'%s' is a run of '%.40s', not of %s", dir,
+			     json_member(j.left.run, "probe"), probe);
+	}
+	if (rc == 0 && (rundir_check_own(dir, e) < 0 ||
+			resume_options(s, &j.left.spec, "", e) < 0)) {
+		rc = -1;
+	}
+	for (size_t i = 0; rc == 0 && i < j.n; i++) {
+		if (j.list[i].state == JOB_LOST) {
+			j.list[i].state = JOB_NONE;
+		}
+	}
+	if (rc == 0) {
+		jobs_text(&j, text, sizeof(text));
+		talk("continuing '%s': %s", dir, text);
+		rc = s->spec.dry_run ? 0 : jobs_tend(&j, e);
+	}
+	jobs_release(&j);
+	return rc < 0 ? CODE_USAGE :
+	       s->spec.dry_run ? CODE_HEALTHY : go_on(dir, s, e);
+}
+
+int jobs_resume(struct session *s, const char *probe)
+{
+	char dir[PATH_MAX];
+	struct err e = { 0 };
+	int code = CODE_USAGE;
+
+	if (!realpath(s->spec.resume, dir)) {
+		err_set(&e, errno, "cannot open run directory '%s'",
+			s->spec.resume);
+	} else {
+		code = resume(dir, s, probe, &e);
+	}
+	return e.text[0] && code != CODE_HEALTHY ? talk_fail(&e, code) : code;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of many jobs, for who waits for it, and for who only looks. */
+#include "cli/run/jobs.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "cli/front/follow.h"
+#include "cli/front/show.h"
+#include "cli/front/talk.h"
+#include "lib/base/clock.h"
+#include "lib/base/exit_code.h"
+#include "lib/data/rundir.h"
+
+/** How often a run is tended while somebody follows it. */
+#define LOOK_NS	   (2 * NS_PER_S)
+/** A report at most so often. */
+#define SAY_NS	   (10 * NS_PER_S)
+/** Without an answer of Slurm for so long it is left. */
+#define PATIENCE_NS (600 * NS_PER_S)
+
+/** Look and tend; 1: it goes on, 0, or -1 with @e. */
+static int look(const char *dir, char *text, size_t size, struct err *e)
+{
+	struct jobs j;
+	struct err why = { 0 };
+	int rc = jobs_look(&j, dir, e);
+
+	if (rc == 0) {
+		if (jobs_tend(&j, &why) < 0) {
+			talk("jobs cannot be submitted: %s", why.text);
+		}
+		jobs_text(&j, text, size);
+		rc = jobs_go_on(&j);
+		if (rc == 0 && jobs_merge(&j, e) < 0) {
+			rc = -1;
+		}
+	}
+	jobs_release(&j);
+	return rc;
+}
+
+/** ^C: the jobs need nobody here. */
+static int leave(const char *dir, const char *text)
+{
+	char word[PATH_MAX];
+
+	talk("stopped following; the jobs go on (%s)", text);
+	talk_hint("for the result: \"gpucheck attach %s\"",
+		  str_quoted_dir(dir, word, sizeof(word)));
+	return CODE_PARTIAL;
+}
+
+int jobs_follow(const char *dir, const struct session *s)
+{
+	char text[320] = "", said[320] = "";
+	int64_t heard_ns = clock_now_ns(), said_ns = 0;
+	bool asked = false;
+	struct err e = { 0 };
+	sigset_t before;
+	int rc = 1, code;
+
+	follow_hold_signals(&before);
+	while (rc != 0 && !asked &&
+	       clock_now_ns() - heard_ns < PATIENCE_NS) {
+		e = (struct err){ 0 };
+		rc = look(dir, text, sizeof(text), &e);
+		heard_ns = rc >= 0 ? clock_now_ns() : heard_ns;
+		if (rc >= 0 && strcmp(text, said) != 0 &&
+		    (rc == 0 || said_ns == 0 ||
+		     clock_now_ns() - said_ns > SAY_NS) && !s->spec.quiet) {
+			talk("%s", text);
+			STR_COPY(said, text);
+			said_ns = clock_now_ns();
+		}
+		asked = rc != 0 && follow_take_signal(LOOK_NS);
+	}
+	follow_release_signals(&before);
+	if (asked) {
+		return leave(dir, text);
+	}
+	if (rc != 0) {
+		return talk_fail(&e, CODE_UNABLE);
+	}
+	code = show_run(dir, &s->spec, &e);
+	code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
+	talk("run directory: %s", dir);
+	resume_say_how(dir, code);
+	return code;
+}
+
+int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
+{
+	struct jobs j;
+	int rc = jobs_look(&j, dir, e);
+
+	if (rc == 0) {
+		jobs_text(&j, text, size);
+		rc = jobs_go_on(&j);
+		if (rundir_check_own(dir, NULL) == 0) {
+			jobs_merge(&j, NULL);
+		}
+	}
+	jobs_release(&j);
+	return rc;
+}

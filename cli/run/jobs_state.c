@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How the jobs of a run stand: what their parts and the queue say. */
+#include "cli/run/jobs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/spawn.h"
+#include "lib/data/json.h"
+#include "lib/data/record.h"
+#include "lib/data/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/slurm_ask.h"
+
+void jobs_try_name(size_t i, int t, char buf[32])
+{
+	snprintf(buf, 32, JOBS_PARTS "/%04zu-%d", i + 1, t);
+}
+
+static int read_plan(struct jobs *j, struct err *e)
+{
+	const json_t *jobs = json_object_get(j->left.run, "jobs"), *part;
+	json_t *parts = json_get_array(jobs, "parts", JOBS_MAX, e);
+	int64_t lane = 1;
+	size_t i;
+
+	if (!parts) {
+		return err_hint(e, "'jobs' of run.json is damaged");
+	}
+	j->list = calloc(json_array_size(parts) + 1, sizeof(*j->list));
+	if (!j->list) {
+		return err_set(e, ENOMEM, "no memory for the jobs");
+	}
+	json_array_foreach(parts, i, part) {
+		if (json_opt_int(part, "lane", 1, 64, &lane, e) < 0) {
+			return err_hint(e, "'jobs' of run.json is damaged");
+		}
+		j->list[j->n++] = (struct job){
+			.nodes = json_member(part, "nodes"),
+			.pairs = json_member(part, "pairs"),
+			.lane = (int)lane,
+		};
+	}
+	return 0;
+}
+
+/** What a part has measured of its plan. */
+struct measured {
+	uint8_t *cells;		/* ranks x ranks */
+	int ranks;
+	int64_t n;
+};
+
+static int take_row(void *arg, const void *data, struct err *e)
+{
+	const struct p2p_row *row = data;
+	struct measured *m = arg;
+	const int64_t ranks = m->ranks;
+
+	(void)e;
+	if (row->outcome != OUTCOME_NOT_RUN &&
+	    row->outcome != OUTCOME_SKIPPED && row->src_rank >= 0 &&
+	    row->src_rank < ranks && row->dst_rank >= 0 &&
+	    row->dst_rank < ranks) {
+		uint8_t *cell = &m->cells[row->src_rank * ranks +
+					  row->dst_rank];
+
+		m->n += !*cell;
+		*cell = 1;
+	}
+	return RUNDIR_KEEP;
+}
+
+/** Has each test of @run, the part in @dir, come to a result?  One that was
+ *  skipped, as its node was lost, has not. */
+static bool is_whole(const char *dir, const json_t *run)
+{
+	const json_t *nodes = json_object_get(run, "nodes"), *node;
+	struct measured m = { 0 };
+	int64_t cells = 0, gpus;
+	size_t i;
+
+	json_array_foreach(nodes, i, node) {
+		gpus = 0;
+		json_opt_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, NULL);
+		m.ranks += m.ranks < SPEC_MAX_SQUARE ? (int)gpus : 0;
+	}
+	json_opt_int(json_object_get(run, "planned"), "cells", 0, INT64_MAX,
+		     &cells, NULL);
+	m.cells = calloc((size_t)m.ranks * (size_t)m.ranks + 1, 1);
+	if (m.cells) {
+		rundir_table_walk(dir, &schema_p2p, false, take_row, &m, NULL,
+				  NULL);
+	}
+	free(m.cells);
+	return cells > 0 && m.n >= cells;
+}
+
+/** Who has read all of the part in @dir once leaves a mark beside it.  One that
+ *  went without a node that was down is @partial. */
+static bool is_done(const char *dir, bool *partial)
+{
+	char mark[PATH_MAX + 8];
+	json_t *run;
+	bool done;
+	int fd;
+
+	snprintf(mark, sizeof(mark), "%s.done", dir);
+	if (access(mark, F_OK) == 0) {
+		return true;
+	}
+	run = rundir_read_json(dir, RUN_JSON, NULL);
+	*partial = json_member(run, "ended_utc")[0] &&
+		   !json_member(run, "stop_reason")[0] &&
+		   !json_object_get(run, "error");
+	done = *partial && is_whole(dir, run) &&
+	       !json_member(json_object_get(run, "options"), "exclude")[0];
+	json_decref(run);
+	fd = done ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
+	if (fd >= 0) {
+		close(fd);
+	}
+	return done;
+}
+
+/** What the last try of part @i has left. */
+static void look_at_part(struct jobs *j, size_t i)
+{
+	struct job *job = &j->list[i];
+	char name[32], path[PATH_MAX];
+
+	for (int t = 1; t <= JOBS_MOST_TRIES; t++) {
+		jobs_try_name(i, t, name);
+		if (rundir_path(j->left.dir, name, path, NULL) < 0 ||
+		    access(path, F_OK) < 0) {
+			break;
+		}
+		job->tries = t;
+	}
+	if (job->tries == 0) {
+		return;
+	}
+	jobs_try_name(i, job->tries, name);
+	job->state = rundir_path(j->left.dir, name, path, NULL) == 0 &&
+				     is_done(path, &job->partial) ?
+			     JOB_DONE : JOB_LOST;
+}
+
+/** Number and try of "DIR/parts/0001-2/job.sbatch"; false: of another run. */
+static bool read_script(const struct jobs *j, const char *script, size_t *i,
+			int *t)
+{
+	const size_t len = strlen(j->left.dir);
+	unsigned part, try;
+	char end;
+
+	if (strncmp(script, j->left.dir, len) != 0 ||
+	    sscanf(script + len, "/" JOBS_PARTS "/%6u-%2u/job.sbatc%c", &part,
+		   &try, &end) != 3 || end != 'h' || part == 0 ||
+	    part > j->n) {
+		return false;
+	}
+	*i = part - 1;
+	*t = (int)try;
+	return true;
+}
+
+static int look_at_queue(struct jobs *j, struct err *e)
+{
+	struct args a = { 0 };
+	struct str names = STR_INIT, out = STR_INIT;
+	struct slurm_queued q;
+	const char *at;
+	size_t i;
+	const char *own = getenv("SLURM_JOB_ID");
+	int rc, t, lanes = 1;
+
+	for (size_t k = 0; k < j->n; k++) {
+		lanes = j->list[k].lane > lanes ? j->list[k].lane : lanes;
+	}
+	for (int lane = 1; lane <= lanes; lane++) {
+		str_addf(&names, "%s", lane > 1 ? "," : "");
+		jobs_lane_name(j->left.run, lane, &names);
+	}
+	args_words(&a, SLURM_QUEUE_SQUEUE);
+	args_add(&a, str_text(&names));
+	rc = slurm_ask(&a, &out, e);
+	at = str_text(&out);
+	while (rc == 0 && slurm_parse_queued(&at, &q)) {
+		if (!read_script(j, q.script, &i, &t) ||
+		    t != j->list[i].tries || j->list[i].state == JOB_DONE ||
+		    (own && strcmp(q.id, own) == 0)) {
+			continue;	/* our own job has done its part */
+		}
+		STR_COPY(j->list[i].id, q.id);
+		j->list[i].state = slurm_queued_waits(&q) ? JOB_WAITS :
+							    JOB_RUNS;
+		j->list[i].in_line = slurm_queued_in_line(&q);
+	}
+	str_release(&names);
+	str_release(&out);
+	return rc;
+}
+
+int jobs_look(struct jobs *j, const char *dir, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	char probe[32];
+
+	*j = (struct jobs){ 0 };
+	STR_COPY(probe, json_member(run, "probe"));
+	json_decref(run);
+	if (!run || !str_copy(j->left.dir, sizeof(j->left.dir), dir) ||
+	    left_read(&j->left, probe, e) < 0 || read_plan(j, e) < 0 ||
+	    spawn_self(j->self, sizeof(j->self), e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < j->n; i++) {
+		look_at_part(j, i);
+	}
+	if (look_at_queue(j, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < j->n; i++) {
+		j->count[j->list[i].state]++;
+	}
+	return 0;
+}
+
+void jobs_release(struct jobs *j)
+{
+	left_release(&j->left);
+	free(j->list);
+	free(j->nodes.list);
+	*j = (struct jobs){ 0 };
+}
+
+bool jobs_go_on(const struct jobs *j)
+{
+	return j->count[JOB_WAITS] + j->count[JOB_RUNS] > 0;
+}
+
+const char *jobs_text(const struct jobs *j, char *buf, size_t size)
+{
+	static const char *const words[] = {
+		[JOB_DONE] = "done", [JOB_RUNS] = "running",
+		[JOB_WAITS] = "waiting", [JOB_LOST] = "lost",
+		[JOB_NONE] = "not submitted",
+	};
+	static const enum job_state order[] = { JOB_DONE, JOB_RUNS, JOB_WAITS,
+						JOB_LOST, JOB_NONE };
+	struct str out = STR_INIT;
+	const char *comma = ": ";
+
+	str_addf(&out, "%zu jobs", j->n);
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		if (j->count[order[i]] > 0) {
+			str_addf(&out, "%s%zu %s", comma, j->count[order[i]],
+				 words[order[i]]);
+			comma = ", ";
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
+void jobs_lane_name(const json_t *run, int lane, struct str *out)
+{
+	const char *id = json_member(json_object_get(run, "jobs"), "id");
+
+	str_addf(out, lane > 0 ? "gpucheck-%s-%d" : "gpucheck-%s-keeper", id,
+		 lane);
+}

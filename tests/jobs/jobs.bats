@@ -1,0 +1,194 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# Many small jobs, of nodes that are never all free.
+
+load ../await
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export LC_ALL=C.UTF-8 TERM=dumb
+	await 30 idle 4
+}
+
+teardown()
+{
+	scancel --quiet --user=root
+	await 30 queue_is_empty
+}
+
+idle()
+{
+	[ "$(sinfo --noheader --states=idle --format=%D)" = "$1" ]
+}
+
+queue_is_empty()
+{
+	[ -z "$(squeue --noheader)" ]
+}
+
+# Six jobs of two nodes with two ranks each.
+pairs=(p2p --jobs=pairs -G 2 --transport=tcp -b 64K --lanes=2 -o run)
+
+# run_to CODE ARG...: that exit code, words in out and err.
+run_to()
+{
+	local code=0 wanted=$1
+	shift
+	"$GPUCHECK" "$@" >out 2>err 3>&- || code=$?
+	[ "$code" = "$wanted" ] && return
+	echo "$code, not $wanted"
+	cat out err
+	return 1
+}
+
+says()
+{
+	grep -qE -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; return 1; }
+}
+
+# good NODES...: how many ordered cells between ranks of these have a good row.
+good()
+{
+	awk -F, -v "nodes= $* " '
+		NR > 1 && $25 == "ok" && index(nodes, " " $3 " ") &&
+			index(nodes, " " $7 " ") { print $2, $6 }
+		' run/results.csv | sort -u | wc -l
+}
+
+# has_good COUNT NODES...
+has_good()
+{
+	local n
+	n=$(good "${@:2}")
+	[ "$n" = "$1" ] && return
+	echo "$n, not $1"
+	cut -d, -f2,6,25,26 run/results.csv
+	ls run/parts
+	cut -c1-150 run/events.csv
+	cat run/parts/*/job.out | grep -v '^env'
+	return 1
+}
+
+# A part of that number has begun to measure.
+measures()
+{
+	[ -e "run/parts/$1/results.csv" ] &&
+		[ "$(wc -l <"run/parts/$1/results.csv")" -gt 1 ]
+}
+
+ended()
+{
+	[ "$(jq -r '.ended_utc // ""' run/run.json)" ]
+}
+
+gone()
+{
+	! kill -0 "$1" 2>/dev/null
+}
+
+does_not_answer()
+{
+	sinfo --noheader --nodes="$1" --format=%T | grep -q '[*]'
+}
+
+# The nodes that are up have no job of ours any more.
+done_as_far_as_can_be()
+{
+	! squeue --noheader --format='%T %r %j' | grep -v keeper |
+		grep -qv 'PENDING ReqNodeNotAvail'
+}
+
+# It would not for minutes.
+keeper_comes()
+{
+	scontrol update StartTime=now JobId="$(squeue --noheader --format=%i:%j |
+		sed -n 's/:.*-keeper$//p')"
+}
+
+job_of()
+{
+	squeue --noheader --format='%i %o' | awk -v s="/$1/job.sbatch" '
+		index($2, s) { print $1 }'
+}
+
+@test "a plan, a dry run, and what does not go with it" {
+	run_to 0 "${pairs[@]:0:2}" -G 2 --transport=tcp --dry-run
+	says '^# 6 jobs of 2 nodes in 4 lanes, 3 rounds of 4 nodes' out
+	says '^#SBATCH --dependency=singleton' out
+	says '^# job 6, lane 2: gcn[1-4],gcn[1-4]$' out
+	says 'sbatch --parsable --nodelist=' out
+	run_to 0 plan p2p --jobs=pairs -x gcn4 --transport=tcp
+	says '^3 jobs of 2 nodes in 3 lanes, 3 rounds of 3 nodes' out
+	run_to 0 plan p2p --jobs=pairs --json --transport=tcp
+	[ "$(jq .jobs out)" = 6 ]
+	# Slurm's own words for nodes count, those for one job do not
+	run_to 2 plan p2p --jobs=pairs --transport=tcp -- --constraint=f1
+	says 'there is no pair of 1 node' err
+	scontrol --quiet create reservation=mine nodes='gcn[1-3]' user=root \
+		starttime=now duration=10
+	run_to 0 plan p2p --jobs=pairs --transport=tcp -- --reservation=mine
+	scontrol --quiet delete reservation=mine
+	says '^3 jobs .* of 3 nodes' out
+	run_to 2 p2p --jobs=pairs --transport=tcp -- --dependency=singleton
+	says 'dependency behind -- does not go with --jobs=pairs' err
+	run_to 2 p2p --jobs=pairs --pairs=0-1
+	says 'does not go with --pairs=0-1' err
+	run_to 2 p2p --jobs=pairs --local=2x2
+	says 'submits batch jobs of Slurm' err
+	run_to 2 p2p --lanes=2
+	says 'lanes needs --jobs=pairs' err
+}
+
+@test "a busy node is waited for, one that is lost costs its own pairs alone" {
+	sbatch --quiet --nodelist=gcn2 --exclusive --job-name=other \
+		--output=/dev/null --wrap='sleep 200'
+	await 20 idle 3
+	# nobody follows it
+	run_to 0 "${pairs[@]}" -b 1M -n 40 --no-wait
+	says '^/.*/run$' out
+	says '6 jobs of 2 nodes in 2 lanes, .*1 busy' err
+	await 30 measures 0001-1
+	node-kill 4
+	await 20 does_not_answer gcn4
+	await 60 measures 0003-1
+	run_to 4 status run
+	says '6 jobs: .* waiting' out
+	scancel --name=other
+	await 60 done_as_far_as_can_be
+	ended || keeper_comes
+	await 30 ended
+	await 30 queue_is_empty
+	# 4 between two nodes, both ways, and 2 inside of each
+	has_good 30 gcn1 gcn2 gcn3
+	run_to 4 report run
+	[ "$(jq -r '[.findings[].node] | unique | join(" ")' \
+		run/verdict.json)" = gcn4 ]
+	[ "$(jq '[.cells[]] | add' run/verdict.json)" = 56 ]
+	# and when it is back
+	node-up 4
+	await 30 idle 4
+	run_to 0 p2p --resume run
+	has_good 56 gcn1 gcn2 gcn3 gcn4
+	[ "$(jq -r .status run/verdict.json)" != fail ]
+}
+
+@test "what is preempted is submitted again, once; ^C leaves the jobs" {
+	"$GPUCHECK" "${pairs[@]}" -n 400 >out 2>err 3>&- &
+	front=$!
+	await 30 measures 0001-1
+	scancel "$(job_of 0001-1)"
+	await 30 test -e run/parts/0001-2/job.sbatch
+	kill -INT "$front"
+	await 20 gone "$front"
+	code=0
+	wait "$front" || code=$?
+	[ "$code" = 4 ]
+	says 'stopped following; the jobs go on' err
+	run_to 0 attach run
+	says '^(PASS|WARN)' out
+	says '6 jobs: 6 done' err
+	has_good 56 gcn1 gcn2 gcn3 gcn4
+	[ ! -e run/parts/0001-3 ]
+	await 30 queue_is_empty
+}
