@@ -139,7 +139,7 @@ static bool says_who(const json_t *fact)
 }
 
 /* Who uses a GPU by now that nobody used @before.  Of one that is not seen here
- * nobody knows that it is not ours. */
+ * nobody knows that it is not ours, nor of another agent's worker. */
 static void add_joined(const json_t *before, const json_t *after, json_t *out)
 {
 	size_t i;
@@ -151,7 +151,8 @@ static void add_joined(const json_t *before, const json_t *after, json_t *out)
 			return;
 		}
 	}
-	if (strstr(json_member(after, "value"), GPU_UNSEEN) == NULL) {
+	if (strstr(json_member(after, "value"), GPU_UNSEEN) == NULL &&
+	    strstr(json_member(after, "value"), "(gpucheck,") == NULL) {
 		facts_add(out, json_member(after, "scope"), GPU_JOINED,
 			  json_member(after, "value"), "",
 			  json_member(after, "source"));

@@ -89,16 +89,27 @@ static bool is_same_program(unsigned int pid)
 	       strcmp(own, comm) == 0;
 }
 
-/** Is process @pid this one, or one of the same run: below this one, or below
- *  the process that started both? */
-static bool is_ours(unsigned int pid)
+/** Our program's process that started all of this run on this machine. */
+static unsigned int start_of_run(void)
 {
-	unsigned int self = (unsigned int)getpid();
-	unsigned int start = (unsigned int)getppid();
+	unsigned int start = (unsigned int)getpid();
 
-	start = is_same_program(start) ? start : self;
+	for (int depth = 0; depth < DEPTH_MAX; depth++) {
+		unsigned int parent = parent_of(start);
+
+		if (parent == 0 || !is_same_program(parent)) {
+			break;
+		}
+		start = parent;
+	}
+	return start;
+}
+
+/** Is process @pid of this run, that of @start and those below it? */
+static bool is_below(unsigned int pid, unsigned int start)
+{
 	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
-		if (pid == self || pid == start) {
+		if (pid == start) {
 			return true;
 		}
 		pid = parent_of(pid);
@@ -125,13 +136,13 @@ static unsigned int ask(const char *uuid, struct nvml_process *list)
 void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 {
 	struct nvml_process list[HOLDERS_MAX];
-	unsigned int n = ask(uuid, list);
+	unsigned int n = ask(uuid, list), start = n > 0 ? start_of_run() : 0;
 	struct str out = STR_INIT;
 	char job[32];
 
 	*h = (struct gpu_holders){ .code = GPU_IN_USE };
 	for (unsigned int i = 0; i < n && i < HOLDERS_MAX; i++) {
-		if (is_service(list[i].pid) || is_ours(list[i].pid) ||
+		if (is_service(list[i].pid) || is_below(list[i].pid, start) ||
 		    (used && parent_of(list[i].pid) == 0)) {
 			continue;
 		}

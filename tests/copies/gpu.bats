@@ -146,6 +146,18 @@ findings()
 		run2/verdict.json
 }
 
+@test "a worker of another agent is nobody who came" {
+	cp "$(command -v sleep)" gpucheck
+	./gpucheck 60 3>&- &
+	other=$!
+	unset FAKE_CUDA_LIGHT
+	FAKE_NVML_JOIN="- - $other" FAKE_NVML_LOOKS=$PWD/looks run_p p2p \
+		--local=1x3 --transport=cuda -b 1M -n 4 -o run
+	kill $other
+	[ "$status" -eq 0 ]
+	absent gpu_joined run/verdict.json
+}
+
 @test "in a container our own process, by its host's number, is nobody else" {
 	export FAKE_NVML_OWN=4194999	# above the highest number of a process
 	gpus 0
