@@ -9,6 +9,7 @@
 #include "lib/spec/spec.h"
 #include "probes/plan/layout.h"
 #include "probes/transport/order.h"
+#include "probes/sim/model_nodes.h"
 #include "probes/sim/sim.h"
 
 /* Uniform noise of the model where the drill says nothing else. */
@@ -21,13 +22,14 @@ struct model {
 	bool crowded;	/* pairs that share a NIC run at the same time */
 };
 
-json_t *model_json(json_t *nodes, const char *drill_text,
+json_t *model_json(const json_t *nodes, const char *drill_text,
 		   enum drill_layer layer, uint64_t seed, const struct pass *p)
 {
-	return json_pack("{s:O,s:s,s:i,s:I,s:b,s:b}", "nodes", nodes, "drill",
-			 drill_text, "layer", (int)layer, "seed",
-			 (json_int_t)seed, "pxn", p->pxn,
-			 "crowded", p->schedule == SCHEDULE_PARALLEL);
+	return json_pack("{s:o,s:s,s:i,s:I,s:b,s:b}", "nodes",
+			 model_nodes_json(nodes), "drill", drill_text,
+			 "layer", (int)layer, "seed", (json_int_t)seed,
+			 "pxn", p->pxn, "crowded",
+			 p->schedule == SCHEDULE_PARALLEL);
 }
 
 void model_free(struct model *m)
@@ -39,34 +41,6 @@ void model_free(struct model *m)
 	}
 }
 
-/* nodes: [{"name":..,"gpus":..,"nics":..}, ...] as in run.json. */
-static int read_layout(struct layout *l, const json_t *nodes, struct err *e)
-{
-	int64_t gpus, nics;
-	json_t *v;
-	size_t i;
-
-	if (layout_init(l, (int)json_array_size(nodes)) < 0) {
-		return err_set(e, ENOMEM, "no memory for a model");
-	}
-	json_array_foreach(nodes, i, v) {
-		struct layout_node *node = &l->nodes[i];
-
-		if (json_get_text(v, "name", node->name, sizeof(node->name),
-				  e) < 0 ||
-		    json_get_int(v, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) < 0 ||
-		    json_get_int(v, "nics", 0, SPEC_MAX_GPUS, &nics, e) < 0) {
-			return -1;
-		}
-		node->gpus = (int)gpus;
-		node->nics = (int)nics;
-	}
-	if (layout_number(l) < 0 || layout_read_nics(l, nodes) < 0) {
-		return err_set(e, ENOMEM, "no memory for a model");
-	}
-	return 0;
-}
-
 struct model *model_new(const json_t *j, struct err *e)
 {
 	struct model *m = calloc(1, sizeof(*m));
@@ -76,7 +50,7 @@ struct model *model_new(const json_t *j, struct err *e)
 	bool pxn = false;
 
 	if (m == NULL || drill == NULL || nodes == NULL ||
-	    read_layout(&m->layout, nodes, e) < 0 ||
+	    model_nodes_read(&m->layout, nodes, e) < 0 ||
 	    drill_parse(drill, strlen(drill), &m->drill, e) < 0 ||
 	    json_get_int(j, "seed", INT64_MIN + 1, INT64_MAX, &m->seed, e) <
 		    0 ||

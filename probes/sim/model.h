@@ -19,7 +19,7 @@ struct model;
 
 /** What the coordinator sends along with "start" of pass @p, which models
  *  @layer; drill text included. */
-json_t *model_json(json_t *nodes, const char *drill_text,
+json_t *model_json(const json_t *nodes, const char *drill_text,
 		   enum drill_layer layer, uint64_t seed,
 		   const struct pass *p);
 /** The other way; NULL with @e.  model_free() frees. */

@@ -85,6 +85,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	enum drill_layer layer;
 	char buf[IP_TEXT];
 	const char *reached = agents_reached(c->agents, buf);
+	json_t *model = NULL;
 
 	renew(r, RANK_READY, RANK_OPENING);
 	spec.pxn = p->pxn;
@@ -92,17 +93,16 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	spec.memory = p->memory;
 	layer = drill_layer_of(r->ops->name, c->probe->ports,
 			       spec.memory == MEMORY_GPU);
+	if (ranks_model(r)) {
+		model = model_json(json_object_get(run, "nodes"), drill, layer,
+				   (uint64_t)spec.seed, p);
+	}
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		const char *node = a->node;
-		json_t *workers = workers_of(r, a, &node), *msg, *model = NULL;
+		json_t *workers = workers_of(r, a, &node), *msg;
 
-		if (ranks_model(r)) {
-			model = model_json(json_object_get(run, "nodes"),
-					   drill, layer, (uint64_t)spec.seed,
-					   p);
-		}
 		msg = message_new(MSG_START,
-				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?,s:o?,s:s?}",
+				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?,s:O?,s:s?}",
 				  "transport", r->ops->name, "node", node,
 				  "pretend", ranks_pretend(r), "open_ns",
 				  (json_int_t)r->ops->open_timeout_ns,
@@ -114,6 +114,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 				  a->beside ? reached : NULL);
 		agents_send(a, msg);
 	}
+	json_decref(model);
 	if (ranks_model(r)) { /* nobody will say so */
 		renew(r, RANK_OPENING, RANK_READY);
 	}
