@@ -11,10 +11,12 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
+#include "lib/data/pinglist.h"
 #include "probes/collective/collective.h"
 #include "probes/collective/order.h"
 #include "probes/collective/samples.h"
 #include "probes/host/gpu_list.h"
+#include "probes/host/sysfile.h"
 #include "probes/ping/ping.h"
 #include "probes/plan/time.h"
 #include "probes/plan/variant.h"
@@ -208,6 +210,25 @@ static json_t *pretend_nodes(int64_t n)
 	return nodes;
 }
 
+/** Neighbours, unless it is told otherwise. */
+#define KERNEL_KEEPS 1024
+
+/** Whom the nodes of a cluster ask, and for how many there is room: nodes are
+ *  mostly set as the machine is from which they are started. */
+static void foresee_neighbours(struct forecast *f)
+{
+	const struct pinglist list = pinglist_make((int)f->nodes,
+						   f->spec.all_pairs,
+						   f->spec.seed);
+	char text[32];
+
+	f->neighbours = pinglist_most(&list);
+	if (sysfile_read(text, sizeof(text), "%s", PING_NEIGHBOURS_V4) <= 0 ||
+	    units_parse_int(text, 1, INT32_MAX, &f->kept, NULL) < 0) {
+		f->kept = KERNEL_KEEPS;
+	}
+}
+
 static void foresee_ping(struct forecast *f)
 {
 	struct ping_rules r = ping_rules_for(&f->spec, (int)f->nodes, 1);
@@ -216,6 +237,7 @@ static void foresee_ping(struct forecast *f)
 
 	f->least_s = (double)(r.count - 1) * (double)r.interval_ns / NS_PER_S;
 	if (!f->spec.local) {
+		foresee_neighbours(f);
 		return;		/* which addresses nodes have, they say */
 	}
 	nodes = pretend_nodes(f->nodes);

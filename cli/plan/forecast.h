@@ -32,6 +32,9 @@ struct forecast {
 	int64_t sizes, variants; /* of PROBE_COLLECTIVE */
 	size_t cells;
 	size_t turns;		/* pairs that must follow each other */
+	int64_t neighbours;	/* of ping, that an interface asks at most */
+	int64_t kept;		/* by a kernel, of all its interfaces, if it is
+				 * set as here: gc_thresh3 */
 	double time_s;		/* about, of a healthy run */
 	double least_s, most_s;	/* where there are bounds instead */
 	double bytes;		/* from node to node, about */

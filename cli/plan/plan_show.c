@@ -75,7 +75,7 @@ static json_t *forecast_json(const struct forecast *f)
 
 	return json_pack(
 		"{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o, s:o, s:o, s:o, s:o}",
+		"s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"probe", f->probe->name,
 		"transport", f->ops ? json_string(f->ops->name) : json_null(),
 		"nodes", count_json(f->nodes), "ranks", count_json(f->ranks),
@@ -92,6 +92,8 @@ static json_t *forecast_json(const struct forecast *f)
 		"bytes", real_json(f->bytes),
 		"retry_s", real_json(f->retry_s),
 		"follow_up_s", real_json(f->follow_s),
+		"neighbours", count_json(f->neighbours),
+		"neighbours_kept", count_json(f->kept),
 		"node_hours", real_json(hours * (double)f->nodes), "gpu_hours",
 		real_json(gpu ? hours * (double)f->ranks : NAN));
 }

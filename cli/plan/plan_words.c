@@ -148,6 +148,10 @@ static void add_pairs(const struct forecast *f, struct str *out)
 	if (f->probe->meets) {
 		add_count(out, "probes/s", PING_FLEET_RATE,
 			  "at most, of all nodes together");
+		if (f->neighbours > 0) {
+			add_count(out, "neighbours", f->neighbours,
+				  "at most, of each interface");
+		}
 	}
 	if (f->probe->kind == PROBE_PAIRS) {
 		add_count(out, "rounds", (int64_t)f->turns,
@@ -242,6 +246,31 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 	}
 }
 
+/** So many rails have nodes whose interfaces nobody has counted yet. */
+#define USUAL_RAILS 8
+
+/** What a kernel has no room for, and what makes it: below the first number it
+ *  forgets nobody, above the last it takes nobody in. */
+static void add_room(const struct forecast *f, struct str *out)
+{
+	const int64_t all = USUAL_RAILS * f->neighbours;
+	int64_t room = 1024;
+
+	if (all <= f->kept) {
+		return;
+	}
+	while (room < all) {
+		room *= 2;
+	}
+	str_addf(out, "\nOf %d interfaces a node has up to %" PRId64
+		 " neighbours, and a kernel that is\nset as here keeps %" PRId64
+		 " (gc_thresh3): tests may fail for want of room. To\n"
+		 "make room, on each node as root:\n"
+		 "  sysctl -w net.ipv4.neigh.default.gc_thresh{3=%" PRId64
+		 ",2=%" PRId64 ",1=%" PRId64 "}\n",
+		 USUAL_RAILS, all, f->kept, 4 * room, 2 * room, room);
+}
+
 /* ---- who talks with whom ----------------------------------------------- */
 
 /** Pairs of a round from task @i on, as far as lines go; the next round. */
@@ -295,6 +324,7 @@ void plan_words(const struct session *s, const struct forecast *f,
 	add_table(f, out);
 	tiers_words(f, out);
 	add_cheaper(s, f, out);
+	add_room(f, out);
 	if (s->spec.verbose && f->plan.n) {
 		add_schedule(f, out);
 	}

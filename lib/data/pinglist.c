@@ -47,3 +47,33 @@ bool pinglist_has(const struct pinglist *l, int a, int b)
 	}
 	return false;
 }
+
+/* How many @node stands for its group with, beside those of that. */
+static int count_far(const struct pinglist *l, int node, int64_t own)
+{
+	int n = 0;
+
+	for (int64_t other = 0; other < l->groups; other++) {
+		for (int k = 0; k < PINGLIST_PAIRS; k++) {
+			n += other != own && stands(l, node, own, other, k);
+		}
+	}
+	return n;
+}
+
+int pinglist_most(const struct pinglist *l)
+{
+	int most = 0;
+
+	if (l->groups < 2) {
+		return l->nodes > 0 ? l->nodes - 1 : 0;
+	}
+	for (int i = 0; i < l->nodes; i++) {
+		int64_t own = (int64_t)i * l->groups / l->nodes;
+		int n = (int)(first_of(l, own + 1) - first_of(l, own)) - 1 +
+			count_far(l, i, own);
+
+		most = n > most ? n : most;
+	}
+	return most;
+}

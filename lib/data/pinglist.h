@@ -26,5 +26,7 @@ struct pinglist {
 struct pinglist pinglist_make(int nodes, bool all, int64_t seed);
 /** Do the nodes @a and @b, below l->nodes, ask each other? */
 bool pinglist_has(const struct pinglist *l, int a, int b);
+/** The most nodes that one of them asks. */
+int pinglist_most(const struct pinglist *l);
 
 #endif

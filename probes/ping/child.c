@@ -181,8 +181,8 @@ static void say_neighbours(const struct ping_child *c)
 		sa_family_t family;
 		const char *file;
 	} tables[] = {
-		{ AF_INET, "/proc/sys/net/ipv4/neigh/default/gc_thresh3" },
-		{ AF_INET6, "/proc/sys/net/ipv6/neigh/default/gc_thresh3" },
+		{ AF_INET, PING_NEIGHBOURS_V4 },
+		{ AF_INET6, PING_NEIGHBOURS_V6 },
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {

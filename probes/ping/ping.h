@@ -25,6 +25,10 @@ json_t *ping_plan(const json_t *nodes, const struct spec *s, struct err *e);
 /** The most that all nodes together send: probes a second. */
 #define PING_FLEET_RATE 200000
 
+/** How many neighbours the kernel keeps. */
+#define PING_NEIGHBOURS_V4 "/proc/sys/net/ipv4/neigh/default/gc_thresh3"
+#define PING_NEIGHBOURS_V6 "/proc/sys/net/ipv6/neigh/default/gc_thresh3"
+
 /** The rules that options ask for, of one of @fleet nodes that has @paths
  *  paths. */
 struct ping_rules ping_rules_for(const struct spec *s, int fleet,

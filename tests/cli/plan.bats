@@ -213,6 +213,25 @@ nothing_made()
 	[ "$(value ranks)" = 6 ]
 }
 
+@test "plan: neighbours for which a kernel has no room, and what makes it" {
+	local kept
+
+	# a namespace has none of its own: as if nobody had set it
+	kept=$(cat /proc/sys/net/ipv4/neigh/default/gc_thresh3 2>/dev/null ||
+		echo 1024)
+	[ "$kept" -lt 7992 ] || skip "the kernel of this machine keeps $kept"
+	run_p plan ping --ssh --hosts="n[1-1000]"
+	[ "$(value neighbours)" = 33 ]
+	absent gc_thresh out
+	run_p plan ping --ssh --hosts="n[1-1000]" --all-pairs
+	[ "$(value neighbours)" = 999 ]
+	grep -q "up to 7992 neighbours, and a kernel" out
+	grep -q "^  sysctl -w .*gc_thresh{3=32768,2=16384,1=8192}$" out
+	[ "$(awk 'length > 80' out)" = "" ]
+	run_p plan ping --ssh --hosts="n[1-1000]" --all-pairs --json
+	jq -e ".neighbours == 999 and .neighbours_kept == $kept" out
+}
+
 @test "plan: probes that have no ranks, and all of them" {
 	run_p plan ping --local=4x2
 	[ "$(value tests)" = 24 ]
@@ -220,6 +239,7 @@ nothing_made()
 	absent '^  ranks' out
 	run_p plan ping --ssh --hosts=a,b,c
 	[ "$(value nodes)" = 3 ]
+	[ "$(value neighbours)" = 2 ]
 	run_p plan memlock --node
 	[ "$(value nodes)" = 1 ]
 	[ "$(value time)" = "20 s" ]
