@@ -429,14 +429,22 @@ int rundir_write_text(const char *dir, const char *name, const char *text,
 	return rundir_write_with(dir, name, mode, put_text, (void *)text, e);
 }
 
+/** Nobody reads more bytes of JSON: of a sample of 32,768 ranks the pairs that
+ *  are planned would be 9 MB, a number a line; on one line they are 3. */
+#define READ_BY_PEOPLE ((size_t)256 * 1024)
+
 int rundir_write_json(const char *dir, const char *name, const json_t *json,
 		      struct err *e)
 {
+	/* 15 digits: 0.94 stays 0.94 */
+	const size_t flags = JSON_REAL_PRECISION(15);
+	const bool long_list = json_dumpb(json, NULL, 0, JSON_COMPACT) >
+			       READ_BY_PEOPLE;
 	struct str text = STR_INIT;
 	int rc;
 
-	/* 15 digits: 0.94 stays 0.94 */
-	json_add(json, JSON_INDENT(2) | JSON_REAL_PRECISION(15), &text);
+	json_add(json, flags | (long_list ? JSON_COMPACT : JSON_INDENT(2)),
+		 &text);
 	str_addch(&text, '\n');
 	rc = text.failed ? err_set(e, ENOMEM, "cannot write '%s'", name) :
 			   rundir_write_text(dir, name, str_text(&text), 0666,

@@ -283,6 +283,28 @@ static void json_goes_there_and_back(void **state)
 	json_decref(json);
 }
 
+/** What no person reads to its end takes a third of the room. */
+static void long_lists_are_not_written_for_people(void **state)
+{
+	json_t *json = json_object(), *pairs = json_array(), *back;
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 50000; i++) {
+		json_array_append_new(pairs, json_pack("[i,i]", i, i + 1));
+	}
+	json_object_set_new(json, "pairs", pairs);
+	assert_int_equal(rundir_write_json(".", RUN_JSON, json, NULL), 0);
+	back = rundir_read_json(".", RUN_JSON, NULL);
+	assert_true(json_equal(json, back));
+	text = rundir_read_text(".", RUN_JSON, 1 << 20, NULL, NULL);
+	assert_non_null(text);
+	assert_int_equal(strcspn(text, "\n"), strlen(text) - 1);
+	free(text);
+	json_decref(back);
+	json_decref(json);
+}
+
 static void json_that_is_none_says_where(void **state)
 {
 	static const struct {
@@ -820,6 +842,7 @@ int main(void)
 		DIR_TEST(signs_of_life_are_new_ones),
 		DIR_TEST(no_link_is_followed_inside),
 		DIR_TEST(only_files_are_written),
+		DIR_TEST(long_lists_are_not_written_for_people),
 		DIR_TEST(nothing_is_made_for_others_to_write),
 		DIR_TEST(only_an_own_directory_is_written),
 		DIR_TEST(rows_are_kept_back_for_a_while),
