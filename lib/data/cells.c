@@ -73,6 +73,13 @@ bool cells_below_line(const struct cell *c)
 	       c->bw_GB_s < (float)CELLS_LINE_RATIO * c->expected_GB_s;
 }
 
+double cells_beside(const struct cell *c, const struct slow_limit *l)
+{
+	double share = l->line_GB_s / (double)c->expected_GB_s;
+
+	return share > 0 ? (double)c->bw_GB_s * share : (double)c->bw_GB_s;
+}
+
 static bool is_measured(const struct cell *c, enum path_class path)
 {
 	return c->path == path && isfinite(c->bw_GB_s) &&
@@ -111,10 +118,18 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 				    double *bw)
 {
 	struct slow_limit l = { .limit_GB_s = NAN };
+	size_t known = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		if (is_measured(&cells[i], path) &&
+		    cells[i].expected_GB_s > 0) {
+			bw[known++] = (double)cells[i].expected_GB_s;
+		}
+	}
+	l.line_GB_s = known ? stats_select(bw, known, known / 2) : 0;
+	for (size_t i = 0; i < n; i++) {
 		if (is_measured(&cells[i], path)) {
-			bw[l.peers++] = (double)cells[i].bw_GB_s;
+			bw[l.peers++] = cells_beside(&cells[i], &l);
 		}
 	}
 	l.mad_GB_s = stats_mad(bw, l.peers, &l.median_GB_s);
@@ -147,7 +162,7 @@ int cells_mark_slow(struct cell *cells, size_t n, int64_t size_B,
 		/* a limit of NAN is above nothing: all cells pass then */
 		if (c->path < PATH_CLASSES && is_measured(c, c->path)) {
 			const struct slow_limit *l = &limits[c->path];
-			bool slow = (double)c->bw_GB_s < l->limit_GB_s ||
+			bool slow = cells_beside(c, l) < l->limit_GB_s ||
 				    cells_below_line(c);
 
 			c->class = slow ? CELL_SLOW : CELL_PASS;

@@ -64,8 +64,10 @@ struct cell {
 	uint8_t flaky;		/* some attempt failed, the last one did not */
 };
 
-/** Bandwidth limits of one path class; NAN where it has too few peers. */
+/** Bandwidth limits of one path class; NAN where it has too few peers.  Where
+ *  lines carry different rates, all are as if they were of the usual one. */
 struct slow_limit {
+	double line_GB_s;	/* that; 0: no rate is known */
 	double median_GB_s;
 	double mad_GB_s;
 	double limit_GB_s;	/* slow when below */
@@ -75,6 +77,10 @@ struct slow_limit {
 				 * none is slow */
 	bool of_fast;		/* of a fast minority: report/judge/levels.h */
 };
+
+/** The bandwidth of @c as it would be if its line were the usual one of @l:
+ *  what is compared with that. */
+double cells_beside(const struct cell *c, const struct slow_limit *l);
 
 /** Below what a cell is slow beside others of that median and MAD, in GB/s. */
 double cells_slow_below(double median_GB_s, double mad_GB_s);

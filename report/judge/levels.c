@@ -55,13 +55,15 @@ static size_t split(double *v, size_t n, double limit)
 static struct slow_limit find_minority(const struct run *run,
 				       enum path_class path, double *bw)
 {
-	struct slow_limit l = { .limit_GB_s = NAN };
+	struct slow_limit l = {
+		.limit_GB_s = NAN, .line_GB_s = run->slow[path].line_GB_s,
+	};
 	size_t n = 0, slow = 0;
 	double top, slowest, fastest;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (is_good(&run->cells[at], path)) {
-			bw[n++] = (double)run->cells[at].bw_GB_s;
+			bw[n++] = cells_beside(&run->cells[at], &l);
 		}
 	}
 	if (n == 0) {
@@ -87,7 +89,7 @@ static struct slow_limit find_minority(const struct run *run,
 
 static bool below(const struct cell *c, const struct slow_limit *l)
 {
-	return (double)c->bw_GB_s < l->limit_GB_s;
+	return cells_beside(c, l) < l->limit_GB_s;
 }
 
 /** Do a few parts explain all that is slow under @limits? */
@@ -184,7 +186,7 @@ static void spare_untried(struct run *run)
 
 		if (c->class == CELL_SLOW && c->attempt == 1 &&
 		    !cells_below_line(c) &&
-		    (double)c->bw_GB_s >
+		    cells_beside(c, &run->slow[c->path]) >
 			    RISE_RATIO * run->slow[c->path].limit_GB_s) {
 			c->class = CELL_PASS;
 		}

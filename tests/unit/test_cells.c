@@ -245,6 +245,33 @@ static void short_messages_tell_of_latency(void **state)
 	assert_int_equal(cells[7].class, CELL_SLOW);
 }
 
+/** Lines of half the rate are as fast as they should be; what is slow is so
+ *  beside those of its own. */
+static void each_beside_its_rate(void **state)
+{
+	struct slow_limit limits[PATH_CLASSES];
+	struct cell cells[CELLS];
+
+	(void)state;
+	fill(cells, CELLS, 1);
+	for (size_t k = 0; k < CELLS; k++) {
+		bool half = k % 3 == 0;
+
+		/* a promise that nobody is below */
+		cells[k].expected_GB_s = half ? 25 : 50;
+		cells[k].bw_GB_s /= half ? 2 : 1;
+	}
+	cells_mark_slow(cells, CELLS, 0, limits);
+	assert_int_equal(count_slow(cells, CELLS), 0);
+	assert_true(limits[PATH_INTER].line_GB_s == 50);
+	cells[3].bw_GB_s = 35;
+	cells[4].bw_GB_s = 70;
+	cells_mark_slow(cells, CELLS, 0, limits);
+	assert_int_equal(count_slow(cells, CELLS), 2);
+	assert_int_equal(cells[3].class, CELL_SLOW);
+	assert_int_equal(cells[4].class, CELL_SLOW);
+}
+
 static void at_the_limit_is_not_below_it(void **state)
 {
 	struct slow_limit limits[PATH_CLASSES];
@@ -355,6 +382,7 @@ int main(void)
 		cmocka_unit_test(one_slow_cell_is_found),
 		cmocka_unit_test(noise_hides_no_dead_weight),
 		cmocka_unit_test(short_messages_tell_of_latency),
+		cmocka_unit_test(each_beside_its_rate),
 		cmocka_unit_test(at_the_limit_is_not_below_it),
 		cmocka_unit_test(wide_spread_is_no_fault),
 		cmocka_unit_test(few_peers_tell_nothing),
