@@ -52,14 +52,17 @@ static void count_slow(const struct cell *c, struct tests *t)
 static void count_below(const struct cell *c, struct tests *t)
 {
 	t->first += cells_below_line(c);
+	t->twice += cells_below_line(c) && c->attempt > 1;
 }
 
-static bool is_below_line(const struct run *run, const struct cause *c)
+/** Is any test of @c below what its line carries; @twice: and was so again? */
+static bool is_below_line(const struct run *run, const struct cause *c,
+			  bool twice)
 {
 	struct tests t = { 0 };
 
 	each_cell(run, c, count_below, &t);
-	return t.first > 0;
+	return (twice ? t.twice : t.first) > 0;
 }
 
 /** Are no more of @causes slow again than by chance?  What chance alone makes
@@ -299,7 +302,7 @@ static void drop(const struct run *run, struct causes *causes, double *room)
 
 	for (size_t i = 0; i < causes->n; i++) {
 		struct cause *c = &causes->list[i];
-		bool lone = is_lone(c) && !is_below_line(run, c);
+		bool lone = is_lone(c) && !is_below_line(run, c, !room);
 
 		if (lone ? !room || (c->rest ?
 				     rest_is_built(run, c, room) :
