@@ -269,7 +269,7 @@ const struct spec_option spec_options[] = {
 	  .commands = SPEC_CMD_P2P, FIELD(production_settings), .rare = true,
 	  .help = "keep NCCL's own timeouts and retries" },
 	{ .name = "no-follow-up", .type = SPEC_FLAG,
-	  .commands = SPEC_CMD_P2P | PLAN, FIELD(no_follow_up),
+	  .commands = SPEC_CMD_P2P | SPEC_CMD_IB | PLAN, FIELD(no_follow_up),
 	  .resumed = SPEC_LIMITS,
 	  .help = "no further tests to settle what all leave open" },
 	{ .name = "diagnose", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,

@@ -166,9 +166,10 @@ static bool touches(const struct ask_plan *a, const struct ask_part *p, int src,
 {
 	const struct scope *s = &scopes[p->kind];
 	bool same = layout_same_node(a->l, src, dst), tx, rx;
+	bool inside = s->intra || (a->ports && p->kind == ASK_NIC);
 	bool crosses = plan_crosses(a->l, src, dst);
 
-	if (!(same ? s->intra : s->inter) || (s->across && !crosses) ||
+	if (!(same ? inside : s->inter) || (s->across && !crosses) ||
 	    (s->along && crosses) || !is_apart(a, p, src, dst)) {
 		return false;
 	}
@@ -783,7 +784,7 @@ static int other_index(const struct layout *l, const struct ask_part *p)
 
 /** What fails now and then as one part may be another that most of its tests
  *  are of: either direction, or both; the whole node; what is at the NIC. */
-static void add_kin(const struct layout *l, struct ask_suspect *s)
+static void add_kin(const struct ask_plan *a, struct ask_suspect *s)
 {
 	static const enum ask_kind kin[][2] = {
 		{ ASK_NODE, ASK_NODE_NETWORK }, { ASK_NODE_NETWORK, ASK_NODE },
@@ -799,8 +800,8 @@ static void add_kin(const struct layout *l, struct ask_suspect *s)
 			continue;
 		}
 		other.kind = kin[i][1];
-		other.index = one ? other_index(l, &is) : -1;
-		if (other.index >= 0 || !one) {
+		other.index = one ? other_index(a->l, &is) : -1;
+		if (!one || (other.index >= 0 && !a->ports)) {
 			add_part(s, other);
 		}
 		other = is;
@@ -842,7 +843,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 		}
 	}
 	if (s->rate > 0) {
-		add_kin(a->l, s);
+		add_kin(a, s);
 	}
 }
 
@@ -896,7 +897,9 @@ static void guess_ends(struct ask_plan *a)
 		bool is = is_failed_pair(a->l, &a->list[i], ends);
 
 		for (int k = 0; is && k < 2; k++) {
-			guess(a, ASK_GPU, ends[k]);
+			if (!a->ports) {
+				guess(a, ASK_GPU, ends[k]);
+			}
 			guess(a, ASK_NIC, ends[k]);
 		}
 	}

@@ -79,6 +79,8 @@ struct ask_plan {
 	const struct cell *cells;	/* one more: of pairs without any */
 	bool inside;		/* nothing between nodes can be tested */
 	bool rails_apart;	/* nothing between rails can */
+	bool ports;		/* a rank is an HCA port: a NIC is all of it,
+				 * inside its node as well */
 	struct ask_suspect *list;
 	size_t n;		/* findings; behind them, */
 	size_t n_guesses;	/* parts that no finding names */

@@ -219,6 +219,6 @@ double plan_retry_s(double time_s, const struct spec *s,
 double plan_follow_s(double time_s, const struct spec *s,
 		     const struct xport_ops *ops)
 {
-	return s->no_follow_up || xport_is(ops, XPORT_PORT) ?
-		       NAN : share_s(time_s, ASK_SHARE, s, ops);
+	return s->no_follow_up ? NAN :
+		share_s(time_s, ASK_SHARE, s, ops);
 }

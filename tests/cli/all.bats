@@ -67,7 +67,8 @@ start()
 	[ "$(jq -r .exclude[0] run/verdict.json)" = n0 ]
 	grep -q 'found by ib, p2p and allreduce' out
 	# the steps after it were told
-	"$GPUCHECK" report run/p2p | grep -q 'found before: ib: Rail 2'
+	"$GPUCHECK" report run/p2p | tr -s ' \n' ' ' |
+		grep -q 'found before: ib: NIC 2 of n0'
 	jq -e '.expect | length == 2' run/allreduce/run.json
 	# what is lost is not good
 	rm -r run/p2p

@@ -402,6 +402,45 @@ static void what_pairs_have_in_common_is_asked(void **state)
 	close_scene(&s);
 }
 
+/** Where ranks are HCA ports a NIC is all of one, inside its node as well, and
+ *  no GPU is anything else. */
+static void a_port_is_a_nic(void **state)
+{
+	struct shares x;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 4, 4, 4, ALL);
+	s.a.ports = true;
+	assert_int_equal(take(&s, RARE("nic", "n1", 0, 10, 100, ""), NULL), 0);
+	for (int i = 0; i < s.a.list[0].n; i++) {
+		assert_int_equal(s.a.list[0].parts[i].kind, ASK_NIC);
+	}
+	assert_int_equal(s.a.list[0].n, 3);	/* both ways, and each */
+	ask_next(&s.a, 1000, &ops, &s);
+	x = share_out(&s, 4);
+	assert_true(x.inside > 0 && x.sent >= 46 && x.received >= 46);
+	close_scene(&s);
+
+	open_scene(&s, 4, 2, 2, ALL);
+	s.a.ports = true;
+	assert_int_equal(take(&s, PAIR("n0", 0, "n1", 1, "warn", "flaky") ","
+			      PAIR("n2", 0, "n0", 0, "warn", "flaky"), NULL),
+			 0);
+	assert_int_equal(s.a.n_guesses, 1);
+	close_scene(&s);
+
+	/* port or node, of which one pair was tested: another port of it */
+	open_scene(&s, 4, 2, 2, NOTHING);
+	s.a.ports = s.a.rails_apart = true;
+	assert_int_equal(take(&s, FINDING("nic", "n1", 0,
+					  OR(PART("node", "n1", -1))), NULL),
+			 0);
+	ask_next(&s.a, 100, &ops, &s);
+	assert_string_equal(str_text(&s.tasks), "3-5 3-7");
+	close_scene(&s);
+}
+
 static int draw(uint64_t seed, int what, int below)
 {
 	return (int)(hash_mix(seed, (uint64_t)what, 0, 0) % (uint64_t)below);
@@ -548,6 +587,7 @@ int main(void)
 		cmocka_unit_test(what_is_rare_is_asked_often),
 		cmocka_unit_test(what_failed_is_tried_again),
 		cmocka_unit_test(what_pairs_have_in_common_is_asked),
+		cmocka_unit_test(a_port_is_a_nic),
 		cmocka_unit_test(any_plan_is_sound),
 		cmocka_unit_test(a_mess_is_not_settled),
 		cmocka_unit_test(attempts_count_on),

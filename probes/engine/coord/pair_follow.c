@@ -19,9 +19,8 @@
  *  disturb each other? */
 static bool is_wanted(const struct pairs_work *w)
 {
-	return !w->c->spec.no_follow_up && !w->c->probe->ports &&
-	       w->pairs.kind != PAIRS_LIST && w->ranks.layout.n_ranks > 2 &&
-	       !pairs_shared_cores(w);
+	return !w->c->spec.no_follow_up && w->pairs.kind != PAIRS_LIST &&
+	       w->ranks.layout.n_ranks > 2 && !pairs_shared_cores(w);
 }
 
 /** The time that it may take, of a run that has begun at @start_ns. */
@@ -123,6 +122,7 @@ static int begin(struct pairs_work *w, struct err *e)
 	}
 	f->ask.inside = xport_is(w->ranks.ops, XPORT_ONE_NODE);
 	f->ask.rails_apart = w->pairs.rails_apart;
+	f->ask.ports = w->c->probe->ports;
 	return 0;
 }
 
