@@ -133,7 +133,7 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(archives)
 	$(Q)$(link) -o $@ $< $(archives) $(LIBS) -lcmocka
 units: $(units) $(B)/tests/verdict/property $(B)/tests/verdict/reach \
 	$(B)/tests/verdict/kinds $(B)/tests/verdict/other $(B)/tests/verdict/sample \
-	$(B)/tests/verdict/fleet
+	$(B)/tests/verdict/fleet $(B)/tests/verdict/ports
 
 # The model and the verdict in one program, without processes and files.
 $(B)/tests/verdict/%: $(B)/tests/verdict/%.o $(B)/tests/verdict/cluster.o \

@@ -50,8 +50,54 @@ static bool is_inside(const struct part *p)
 	return p->kind == PART_GPU_NVLINK;
 }
 
+/** Of fewer pairs of sound ports nobody knows what is usual. */
+#define LEAST_ALIKE 3
+/** More of them say no more. */
+#define MOST_ALIKE  256
+
+static double log_value(double bw_GB_s, double lat_us, enum effects_of of)
+{
+	return log(of == EFFECTS_LATENCY ? 1 / lat_us : bw_GB_s);
+}
+
+/** What is usual of the two ports of the cell at @at on other nodes, at the
+ *  same rate, but for parts of @all; NAN.  @room: for a value of each two
+ *  nodes. */
+static double usual_of(const struct run *run, const struct effects *all,
+		       size_t at, enum effects_of of, double *room)
+{
+	const struct run_rank *s = &run->ranks[run_src(run, at)];
+	const struct run_rank *d = &run->ranks[run_dst(run, at)];
+	double rate = run_rate(run, at);
+	int nodes = run->n_nodes, step = (nodes * nodes / MOST_ALIKE) | 1;
+	size_t n = 0;
+
+	for (int i = 0; i < nodes * nodes; i += step) {
+		const struct run_node *from = &run->nodes[i / nodes];
+		const struct run_node *to = &run->nodes[i % nodes];
+		size_t k;
+		double v;
+
+		if (s->gpu >= from->gpus || d->gpu >= to->gpus) {
+			continue;
+		}
+		k = run_at(run, from->first_rank + s->gpu,
+			   to->first_rank + d->gpu);
+		v = log_value((double)run->cells[k].bw_GB_s,
+			      (double)run->cells[k].lat_us, of);
+		if (run_good(run->cells[k].class) && isfinite(v) &&
+		    run->cells[k].path == run->cells[at].path &&
+		    run_rate(run, k) >= rate && run_rate(run, k) <= rate &&
+		    !touches_any(run, all, k)) {
+			room[n++] = v;
+		}
+	}
+	return n >= LEAST_ALIKE ? stats_select(room, n, n / 2) : NAN;
+}
+
+/** @room: for a value of each two nodes, of ports. */
 static void collect(const struct run *run, const struct effects *all, size_t i,
-		    enum effects_of of, struct sample *tests,
+		    enum effects_of of, double *room, struct sample *tests,
 		    struct sample *controls)
 {
 	const struct part *p = &all->list[i].part;
@@ -59,17 +105,21 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 
 	for (size_t k = 0; k < run->n_follow; k++) {
 		const struct run_follow *f = &run->follow[k];
-		double v = of == EFFECTS_LATENCY ? 1 / (double)f->lat_us :
-						   (double)f->bw_GB_s;
+		double v = log_value((double)f->bw_GB_s, (double)f->lat_us,
+				     of);
 
-		if (f->outcome != OUTCOME_OK || !(v > 0 && v < INFINITY) ||
+		/* ports of one run may be built for different rates */
+		if (run->ports) {
+			v -= usual_of(run, all, f->at, of, room);
+		}
+		if (f->outcome != OUTCOME_OK || !isfinite(v) ||
 		    run->cells[f->at].path != path) {
 			continue;
 		}
 		if (part_touches_at(run, p, f->at)) {
-			add(tests, log(v), partner_of(run, p, f->at));
+			add(tests, v, partner_of(run, p, f->at));
 		} else if (!touches_any(run, all, f->at)) {
-			add(controls, log(v), -1);
+			add(controls, v, -1);
 		}
 	}
 }
@@ -84,14 +134,17 @@ double effect_again(const struct run *run, const struct effects *all, size_t i,
 		    enum effects_of of)
 {
 	const struct effect *e = &all->list[i];
-	double *room = calloc(2 * run->n_follow + 1, sizeof(*room));
+	size_t nodes = run->ports ? (size_t)run->n_nodes : 0;
+	double *room = calloc(2 * run->n_follow + nodes * nodes + 1,
+			      sizeof(*room));
 	struct sample tests = { .v = room, .partner = { -1, -1 } };
 	struct sample controls = { .v = room ? room + run->n_follow : NULL,
 				   .partner = { -1, -1 } };
 	double share = NAN;
 
 	if (room) {
-		collect(run, all, i, of, &tests, &controls);
+		collect(run, all, i, of, room + 2 * run->n_follow, &tests,
+			&controls);
 	}
 	if (tests.n >= EFFECT_CONFIRM_TESTS &&
 	    controls.n >= EFFECT_CONFIRM_TESTS &&

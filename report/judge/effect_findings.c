@@ -59,7 +59,7 @@ static struct finding *add(const struct run *run, const struct effect *e,
 	struct finding *f = finding_add(v, &shown, k->code);
 
 	f->cells = e->tests;
-	if (e->also.kind != e->part.kind) {
+	if (also.kind != shown.kind) {
 		finding_add_or(f, &also);
 	}
 	say(run, e, k, f);
@@ -68,25 +68,57 @@ static struct finding *add(const struct run *run, const struct effect *e,
 
 static bool can_judge(const struct run *run)
 {
-	return !run->mesh && !run->shared_cores && !run->ports;
+	return !run->mesh && !run->shared_cores;
+}
+
+/** Are most tests of @p below what their lines carry, where that is known?
+ *  Then it is slow whatever its peers do, and each test says so. */
+static bool misses_line(const struct run *run, const struct part *p)
+{
+	size_t below = 0, all = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct cell *c = &run->cells[at];
+
+		if (c->expected_GB_s > 0 && run_good(c->class) &&
+		    part_touches_at(run, p, at)) {
+			below += cells_below_line(c);
+			all++;
+		}
+	}
+	return 2 * below > all;
+}
+
+static void drop_below_line(const struct run *run, struct effects *e)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < e->n; i++) {
+		if (!misses_line(run, &e->list[i].part)) {
+			e->list[kept++] = e->list[i];
+		}
+	}
+	e->n = kept;
 }
 
 /** What @e leaves of the cell at @at when what its parts add is taken away. */
 static bool is_fine(const struct run *run, const struct effects *e, size_t at)
 {
 	const struct cell *c = &run->cells[at];
-	double bw = (double)c->bw_GB_s;
+	double ratio = 1;
 
 	for (size_t i = 0; i < e->n; i++) {
 		if (e->list[i].ratio > SLOW_ITSELF &&
 		    e->list[i].part.kind != PART_FABRIC_PATH &&
 		    part_touches_at(run, &e->list[i].part, at)) {
-			bw /= e->list[i].ratio;
+			ratio *= e->list[i].ratio;
 		}
 	}
-	return bw > (double)c->bw_GB_s &&
-	       !(bw < CELLS_LINE_RATIO * (double)c->expected_GB_s) &&
-	       !(bw < run->slow[c->path].limit_GB_s);
+	return ratio < 1 &&
+	       !((double)c->bw_GB_s < CELLS_LINE_RATIO * ratio *
+					      (double)c->expected_GB_s) &&
+	       !(cells_beside(c, &run->slow[c->path]) <
+		 ratio * run->slow[c->path].limit_GB_s);
 }
 
 static bool is_slow(const struct run *run, const uint8_t *skip, size_t at)
@@ -118,6 +150,7 @@ void effects_spare(const struct run *run, uint8_t *explained,
 		v->failed = true;
 		return;
 	}
+	drop_below_line(run, &e);
 	for (size_t at = 0; e.n > 0 && at < run_n_cells(run); at++) {
 		if (is_slow(run, explained, at) && is_fine(run, &e, at)) {
 			explained[at] |= SPARED;

@@ -98,13 +98,14 @@ static bool join(const struct run *run, const struct part *p,
 {
 	int rank = run->nodes[p->node].first_rank;
 	struct part wholes[2] = { part_at(PART_RAIL_LEAF, -1, p->index) };
+	int n = run->ports ? 1 : 2;	/* of ports nobody knows the socket */
 
 	while (run->ranks[rank].nic != p->index) {
 		rank++;
 	}
 	wholes[0].peer_index = run->nodes[p->node].leaf - 1;
 	wholes[1] = part_at(PART_SOCKET, p->node, run_socket(run, rank));
-	for (int i = wholes[0].peer_index < 0; i < 2; i++) {
+	for (int i = wholes[0].peer_index < 0; i < n; i++) {
 		struct effect whole;
 
 		if (sum_up(run, e, &wholes[i], &whole)) {

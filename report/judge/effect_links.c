@@ -50,8 +50,7 @@ static int add_link(struct effect_work *w, size_t a, size_t b, double by,
 	if (!(by <= -w->least && by + half < 0)) {
 		return 0;
 	}
-	return effect_add(w, &p, NULL, &e, (size_t)(w->run->nodes[a].gpus *
-					     w->run->nodes[b].gpus * 2));
+	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
 }
 
 int effect_find_links(struct effect_work *w, double z)

@@ -13,6 +13,8 @@
 #define TRIM 0.25
 /** The MAD of a sample is as sure as the deviation of this share of it. */
 #define MAD_AS_SURE 0.37
+/** A median is as much less sure than a mean. */
+#define MEDIAN_ERROR 1.2533
 /** Of few parts next to nothing would be known: then as if it were of some. */
 #define LEAST_FREEDOM 5
 /** Deviations that a normal variable is off by once in a hundred. */
@@ -121,21 +123,44 @@ static size_t known_of(const double *v, size_t n, double *room)
 	return known;
 }
 
+/** The median of part @i in place of the mean, which one bad partner of a few
+ *  moves. */
+static void take_median(const struct effect_work *w, struct effect_peers *x,
+			size_t i, int way)
+{
+	size_t n = 0;
+
+	for (size_t p = 0; p < x->width; p++) {
+		double v = sample(x, i, way, p);
+
+		if (isfinite(v)) {
+			w->room[n++] = v;
+		}
+	}
+	x->mean[way][i] = n ? stats_median(w->room, n) : NAN;
+}
+
 void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 {
+	double more = w->t.crossed ? 1 : MEDIAN_ERROR;
+
 	for (int way = 0; way < WAYS; way++) {
 		double usual, all;
 		size_t known;
 
 		for (size_t i = 0; i < x->n; i++) {
 			sum_up(x, i, way);
+			if (!w->t.crossed) {
+				take_median(w, x, i, way);
+			}
 		}
 		known = known_of(x->error[way], x->n, w->room);
 		usual = known ? stats_select(w->room, known, known / 2) : 0;
 		known = known_of(x->mean[way], x->n, w->room);
 		all = effect_deviation(w->room, known);
 		x->usual[way] = usual;
-		x->between[way] = sqrt(fmax(all * all - usual * usual, 0));
+		x->between[way] = sqrt(fmax(all * all - more * more * usual *
+							usual, 0));
 	}
 }
 

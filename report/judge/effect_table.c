@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/base/stats.h"
+#include "report/model/follow.h"
 
 /** The MAD of a normal sample is this much of its deviation. */
 #define MAD_OF_SIGMA 0.6745
@@ -88,26 +89,52 @@ static void add_cell(const struct effect_work *w, struct sums *sums, size_t s,
 	sums->n[RX][from * w->ranks + d]++;
 }
 
-float effect_log(const struct effect_work *w, size_t at)
+static bool is_crossed(const struct run *run, size_t at)
 {
-	const struct cell *c = &w->run->cells[at];
-	float v = w->of == EFFECTS_LATENCY ? 1 / c->lat_us : c->bw_GB_s;
+	return run->cells[at].path == PATH_INTER &&
+	       run->ranks[run_src(run, at)].nic !=
+		       run->ranks[run_dst(run, at)].nic;
+}
 
-	return run_good(c->class) && v > 0 && v < INFINITY &&
-			       !(w->skip && (w->skip[at] & EFFECTS_SKIP)) ?
-		       logf(v) : NAN;
+/** Were pairs planned whose NICs are of different index? */
+static bool any_crossed(const struct run *run)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run_measured(run->cells[at].class) &&
+		    is_crossed(run, at) && !follow_has(run, at)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static void add_cells(const struct effect_work *w, struct sums *sums)
 {
+	bool crossed = w->t.crossed;
+
 	for (size_t at = 0; at < run_n_cells(w->run); at++) {
 		float v = effect_log(w, at);
 
-		if (isfinite(v)) {
+		if (isfinite(v) && (crossed || !is_crossed(w->run, at))) {
 			add_cell(w, sums, (size_t)run_src(w->run, at),
 				 (size_t)run_dst(w->run, at), v);
 		}
 	}
+}
+
+/** Ranks of node @p that rank @i is tested with: those of its rail, unless
+ *  rails are @crossed, and of its fabric. */
+static size_t peers_on(const struct run *run, size_t i, size_t p, bool crossed)
+{
+	const struct run_node *n = &run->nodes[p];
+	const struct run_rank *own = &run->ranks[i];
+	size_t peers = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		peers += run->ranks[r].group == own->group &&
+			 (crossed || run->ranks[r].nic == own->nic);
+	}
+	return peers;
 }
 
 /** The means of rank @i, as sender or receiver, and how much is in them. */
@@ -116,11 +143,11 @@ static void put_means(struct effect_work *w, const struct sums *sums, int k,
 {
 	for (size_t p = 0; p < w->nodes; p++) {
 		size_t n = sums->n[k][p * w->ranks + i];
-		size_t all = (size_t)w->run->nodes[p].gpus;
+		size_t all = n ? peers_on(w->run, i, p, w->t.crossed) : 0;
 
 		w->t.count[k][i] += (uint32_t)n;
 		/* a mean of a few of many is another one */
-		w->t.of[k][i * w->nodes + p] = 2 * n > all ?
+		w->t.of[k][i * w->nodes + p] = n > 0 && 2 * n > all ?
 			sums->of[k][p * w->ranks + i] / (float)n : NAN;
 	}
 	w->t.inside[k][i] = sums->n_inside[k][i] > 0 ?
@@ -133,6 +160,7 @@ static int fill(struct effect_work *w)
 	struct sums sums = { 0 };
 	int rc = sums_init(&sums, w->ranks, w->nodes);
 
+	w->t.crossed = any_crossed(w->run);
 	if (rc == 0) {
 		add_cells(w, &sums);
 	}
@@ -173,18 +201,17 @@ void effect_lower(float *v, size_t n, size_t step, double by)
 	}
 }
 
-static double mean_of(const float *v, size_t n)
+/** The median of what is known of @n values; NAN without any. */
+static double middle_of(const struct effect_work *w, const float *v, size_t n)
 {
-	double sum = 0;
 	size_t known = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (isfinite(v[i])) {
-			sum += (double)v[i];
-			known++;
+			w->room[known++] = (double)v[i];
 		}
 	}
-	return known ? sum / (double)known : NAN;
+	return known ? stats_select(w->room, known, known / 2) : NAN;
 }
 
 /** Is partner node @p on another leaf switch than rank @i? */
@@ -282,7 +309,7 @@ static void level_index(const struct effect_work *w, float *samples,
 	double *usual = of + w->ranks;
 
 	for (size_t i = 0; of && i < w->ranks; i++) {
-		of[i] = mean_of(&samples[i * width], width);
+		of[i] = middle_of(w, &samples[i * width], width);
 	}
 	for (size_t i = 0; of && i < w->ranks; i++) {
 		usual[i] = usual_of(w, of, &w->run->ranks[i]);

@@ -13,6 +13,20 @@ struct effect_table {
 	float *of[2];		/* ranks x nodes */
 	float *inside[2];	/* with the other GPUs of its node, a rank */
 	uint32_t *count[2];	/* tests with other nodes, a rank */
+	bool crossed;		/* rails were tested with each other: else one
+				 * test is all that two ranks have, so that a
+				 * bad partner counts for more */
+};
+
+/** Rates that ports have; more are compared as one. */
+#define EFFECT_SPEEDS 8
+
+/** Pairs of ports are compared with those of the same rate: what is usual of
+ *  each, a logarithm.  Of GPUs there is one rate, which nobody knows. */
+struct effect_speeds {
+	double GB_s[EFFECT_SPEEDS];	/* of the slower port; 0: not known */
+	double usual[EFFECT_SPEEDS][PATH_CLASSES];
+	size_t n;
 };
 
 /** What the search for effects works on. */
@@ -20,6 +34,7 @@ struct effect_work {
 	const struct run *run;
 	const uint8_t *skip;	/* or NULL */
 	enum effects_of of;
+	struct effect_speeds speeds;
 	struct effect_table t;
 	size_t nodes, ranks;
 	double *room;		/* for two values of each rank and one of each
@@ -36,9 +51,11 @@ void effect_table_release(struct effect_table *t);
 /** What is inside nodes: beside the median of the node, and of the index. */
 void effect_table_level_inside(const struct effect_work *w);
 
-/** The logarithm of what cell @at measured, above 0 = better; NAN where it does
- *  not count. */
+/** The logarithm of what cell @at measured, above 0 = better, beside what is
+ *  usual for its rate; NAN where it does not count. */
 float effect_log(const struct effect_work *w, size_t at);
+/** The rates of w->run into w->speeds: 0, or -1 when memory runs out. */
+int effect_speeds_learn(struct effect_work *w);
 /** The median of what is known of @n values, @step apart; 0 without any. */
 double effect_median(const struct effect_work *w, const float *v, size_t n,
 		     size_t step);

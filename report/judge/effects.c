@@ -46,7 +46,8 @@ static int find(struct effect_work *w, size_t family)
 	effects_release(&w->out);
 	if (effect_table_make(w) == 0 && effect_find_nodes(w, z) == 0 &&
 	    effect_find_ranks(w, z) == 0) {
-		rc = w->nodes < LEAST_NODES ? 0 : effect_find_nvlinks(w, z);
+		rc = w->nodes < LEAST_NODES || w->run->ports ? 0 :
+			effect_find_nvlinks(w, z);
 	}
 	if (rc == 0 && w->of == EFFECTS_BANDWIDTH && w->run->n_leaves > 2 &&
 	    !w->run->leaves_inferred) {
@@ -80,10 +81,11 @@ int effects_find(const struct run *run, const uint8_t *skip,
 	}
 	w.room = calloc(2 * w.ranks + w.nodes + leaves * leaves + 1,
 			sizeof(*w.room));
+	rc = w.room ? effect_speeds_learn(&w) : -1;
 	/* each one that is found leaves fewer for chance to find */
 	do {
 		before = w.out.n;
-		rc = w.room ? find(&w, family - before) : -1;
+		rc = rc == 0 ? find(&w, family - before) : -1;
 	} while (rc == 0 && w.out.n > before);
 	free(w.room);
 	if (rc < 0) {

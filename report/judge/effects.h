@@ -13,7 +13,8 @@
  * all of its tests at once.  Pure.
  *
  * The logarithm of what a cell measured is what its sender adds, what its
- * receiver adds, what is usual for its kind, and noise.  Ends are told apart by
+ * receiver adds, what is usual for its kind (of HCA ports, their rate as well),
+ * and noise.  Ends are told apart by
  * a median polish (J. Tukey, Exploratory Data Analysis, 1977) of the means of
  * each rank with each partner node.  A part is compared with those of its index
  * on the other nodes: an index that is worse on all of them is built so.  What

@@ -290,6 +290,14 @@ static inline bool run_by_section(const struct run *r, size_t at)
 	return r->cell_line && r->cell_line[at] > 0;
 }
 
+/** What the line of a cell carries, in GB/s; 0 where its row does not say. */
+static inline double run_rate(const struct run *r, size_t at)
+{
+	double expected = (double)r->cells[at].expected_GB_s;
+
+	return expected > 0 && !run_by_section(r, at) ? expected : 0;
+}
+
 /** Share of what the line carries that a cell reached; NAN where either is not
  *  known. */
 static inline double run_line_share(const struct run *r, size_t at)

@@ -5,13 +5,14 @@
 
 load helper
 
-# A model of $1 with the options $2 and the drill $3; results in run.
+# A model of $1 with the options $2 and the drill $3, by p2p or $command; results
+# in run.
 model()
 {
 	echo "$3" >drill
 	rm -rf run
 	# shellcheck disable=SC2086 # options are words
-	run_p p2p --local="$1" --transport=sim $2 --faults=drill -o run
+	run_p "${command:-p2p}" --local="$1" --transport=sim $2 --faults=drill -o run
 	[ -f run/verdict.json ]
 }
 
@@ -109,4 +110,25 @@ found()
 	4x8|--pairs=inter --no-follow-up|dead gpu=1:0
 	4x8|--pairs=0-8,8-16|dead gpu=1:0
 	END
+}
+
+@test "HCA ports are asked again as GPUs are" {
+	local command=ib
+	while IFS='|' read -r layout options drill wanted verdict tests; do
+		model "$layout" "$options" "$drill"
+		echo "$layout $options: $drill: $(found)"
+		[ "$(found)" = "$wanted" ]
+		jq -e --arg verdict "$verdict" --argjson tests "$tests" '
+			.status == $verdict and
+			(.follow_up.pass // 0) + (.follow_up.fail // 0) ==
+			$tests' run/verdict.json
+	done <<-'END'
+	8x4||slow nic=1:2 factor=0.85|nic n1:2 both 0|fail|16
+	8x4|--no-follow-up|slow nic=1:2 factor=0.85|nic n1:2 both 0|warn|0
+	8x4||slow nic=1:2 factor=0.85 direction=rx|nic n1:2 rx 0|fail|16
+	8x4|--pairs=all|slow nic=1:2 factor=0.93|nic n1:2 both 0|warn|16
+	8x4||dead nic=1:2|nic n1:2 both 0|fail|0
+	8x4||noise percent=2||pass|0
+	END
+	jq -e '.findings == []' run/verdict.json
 }

@@ -668,6 +668,188 @@ static void what_a_switch_may_be(void **state)
 	}
 }
 
+/** Of ib: ranks are HCA ports, of which only those of a rail were tested with
+ *  each other.  Those of nodes from @fast on carry twice as much. */
+static void fake_ports(struct run *r, int nodes, int fast, bool rails)
+{
+	fake_run(r, nodes, 4, 4);
+	r->ports = true;
+	STR_COPY(r->probe, "ib");
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		const struct run_rank *s = &r->ranks[run_src(r, at)];
+		const struct run_rank *d = &r->ranks[run_dst(r, at)];
+		bool twice = s->node >= fast && d->node >= fast;
+		struct cell *c = &r->cells[at];
+
+		if (rails && (s->node == d->node || s->nic != d->nic)) {
+			c->class = CELL_UNPLANNED;
+			c->bw_GB_s = c->lat_us = NAN;
+		}
+		if (c->class != CELL_UNPLANNED) {
+			c->path = PATH_INTER;
+			c->expected_GB_s = twice ? 100 : 50;
+			c->bw_GB_s = c->expected_GB_s *
+				     (float)(0.96 + 0.02 *
+					     hash_unit(3, at, 0, 0));
+		}
+		c->path = s->node == d->node ? PATH_INTRA : PATH_INTER;
+	}
+}
+
+/** Ports are compared with those of their rate, whatever pairs were tested. */
+static void ports_of_one_rate(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 3,
+					       .b = 2 };
+	static const struct {
+		int nodes, fast;
+		bool rails;
+		double factor;
+		size_t n;
+	} cases[] = {
+		{ 8, 8, true, 1, 0 },
+		{ 8, 4, true, 1, 0 },
+		{ 8, 4, false, 1, 0 },
+		{ 8, 8, true, 0.95, 1 },
+		{ 8, 8, false, 0.95, 1 },
+		{ 12, 6, true, 0.95, 1 },
+		{ 12, 2, false, 0.95, 1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_ports(&r, cases[i].nodes, cases[i].fast, cases[i].rails);
+		fake_slow(&r, &nic, cases[i].factor);
+		assert_int_equal(levels_mark_slow(&r), 0);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		if (v.n != cases[i].n) {
+			fail_msg("case %zu: %zu parts", i, v.n);
+		}
+		if (v.n > 0) {
+			assert_int_equal(v.findings[0].part.kind, PART_NIC);
+			assert_int_equal(v.findings[0].part.node, nic.a);
+			assert_int_equal(v.findings[0].part.index, nic.b);
+			assert_int_equal(v.findings[0].n_or, 0);
+			assert_false(v.findings[0].fail);
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** Of rails one slow port is a partner of all that there are: two do not
+ *  hide each other, nor does a test across rails that a follow-up made. */
+static void two_slow_ports_of_few(void **state)
+{
+	static const struct fake_fault nics[] = {
+		{ .kind = PART_NIC, .a = 1, .b = 2 },
+		{ .kind = PART_NIC, .a = 4, .b = 0 },
+	};
+	struct verdict v;
+	struct cell *c;
+	struct run r;
+
+	(void)state;
+	fake_ports(&r, 6, 6, true);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		r.cells[at].expected_GB_s = NAN;
+	}
+	for (int i = 0; i < 2; i++) {
+		fake_slow(&r, &nics[i], 0.85);
+	}
+	c = &r.cells[run_at(&r, 4 + 1, 8 + 2)];
+	*c = r.cells[run_at(&r, 4 + 1, 8 + 1)];
+	r.follow_only = calloc(run_n_cells(&r) + 1, 1);
+	assert_non_null(r.follow_only);
+	r.follow_only[run_at(&r, 4 + 1, 8 + 2)] = 1;
+	assert_int_equal(levels_mark_slow(&r), 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(v.findings[i].part.kind, PART_NIC);
+		assert_string_equal(v.findings[i].code, "slow");
+	}
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** A port that is below what its line carries in most tests is so, and needs no
+ *  second look; one that is so in a few is a little slow. */
+static void ports_below_their_line(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 3,
+					       .b = 2 };
+
+	(void)state;
+	for (int most = 0; most < 2; most++) {
+		struct verdict v;
+		struct run r;
+
+		fake_ports(&r, 8, 8, true);
+		fake_slow(&r, &nic, most ? 0.88 : 0.935);
+		assert_int_equal(levels_mark_slow(&r), 0);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].part.kind, PART_NIC);
+		assert_int_equal(v.findings[0].fail, most);
+		assert_true((strstr(v.findings[0].says, "than its peers") !=
+			     NULL) == !most);
+		if (!most) {
+			assert_true(v.cells[CELL_SLOW] > 0);
+			assert_int_equal(v.findings[0].explained,
+					 v.cells[CELL_SLOW]);
+		}
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** The second look at a slow port is with others of its rate, and what is
+ *  beside it of another one. */
+static void ports_are_confirmed(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 3,
+					       .b = 2 };
+
+	(void)state;
+	for (int again = 0; again < 2; again++) {
+		struct run_follow rows[20];
+		struct verdict v;
+		struct run r;
+
+		fake_ports(&r, 12, 6, true);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			r.cells[at].expected_GB_s *= 0.8F;
+		}
+		fake_slow(&r, &nic, 0.88);
+		for (int i = 0; i < 20; i++) {
+			int src = i < 10 ? 3 * 4 + 2 : (6 + i % 3) * 4 + i % 4;
+			int dst = i < 10 ? (4 + i % 5) * 4 + 2 :
+					   (9 + i % 3) * 4 + i % 4;
+			double line = i < 10 ? 50 : 100;
+
+			rows[i] = (struct run_follow){
+				.at = run_at(&r, src, dst), .attempt = 2,
+				.outcome = OUTCOME_OK, .lat_us = 5,
+				.bw_GB_s = (float)(0.97 * line *
+					(i < 10 && again ? 0.88 : 1)),
+			};
+		}
+		r.follow = rows;
+		r.n_follow = 20;
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].part.kind, PART_NIC);
+		assert_int_equal(v.findings[0].fail, again);
+		verdict_release(&v);
+		r.follow = NULL;
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -686,6 +868,10 @@ int main(void)
 		cmocka_unit_test(nvlinks_or_all_of_the_gpu),
 		cmocka_unit_test(what_is_confirmed),
 		cmocka_unit_test(what_a_switch_may_be),
+		cmocka_unit_test(ports_of_one_rate),
+		cmocka_unit_test(two_slow_ports_of_few),
+		cmocka_unit_test(ports_below_their_line),
+		cmocka_unit_test(ports_are_confirmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,7 @@ void cluster_layout(const struct layout *l, const int *leaf_of,
 		run->ranks[r].node = l->ranks[r].node;
 		run->ranks[r].gpu = l->ranks[r].gpu;
 		run->ranks[r].nic = l->ranks[r].nic;
+		run->ranks[r].group = l->ranks[r].group;
 	}
 	add_leaves(leaf_of, run);
 }
@@ -132,6 +133,9 @@ static void take(struct loop *l, size_t at, int attempt, enum outcome outcome,
 	c->class = (uint8_t)cells_class_of(outcome);
 	c->bw_GB_s = ok ? (float)r->bw_GB_s : NAN;
 	c->lat_us = ok ? (float)r->lat_us : NAN;
+	c->expected_GB_s = l->model->line ?
+		(float)l->model->line(l->model->ctx, run_src(run, at),
+				      run_dst(run, at)) : NAN;
 	run->cell_code[at] = word(run->codes, sizeof(*run->codes),
 				  &run->n_codes, code);
 	run->cell_way[at] = word(run->paths, sizeof(*run->paths),
@@ -222,7 +226,8 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	run->json = need(json_object());
 	run->size_B = CLUSTER_SIZE_B;
 	run->ended = true;
-	STR_COPY(run->probe, "p2p");
+	run->ports = model->ports;
+	STR_COPY(run->probe, model->ports ? "ib" : "p2p");
 	STR_COPY(run->transport, "sim");
 	STR_COPY(run->schedule, "nic");
 	l.deaths = need(calloc(n + 1, sizeof(*l.deaths)));
@@ -301,6 +306,8 @@ void cluster_follow(const struct layout *layout,
 	if (ask_init(&plan, layout, &run->grid, run->cells) < 0) {
 		abort();
 	}
+	plan.ports = model->ports;
+	plan.rails_apart = model->pairs && model->pairs->rails_apart;
 	for (int i = 0; i < ask_rounds(run->n_ranks) && taken > 0; i++) {
 		struct verdict v;
 		json_t *json;

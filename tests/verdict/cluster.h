@@ -17,13 +17,16 @@ struct cluster_model {
 		    struct xport_result *r);
 	void *ctx;
 	const struct pairs *pairs;	/* that are planned; NULL: all */
+	bool ports;		/* ranks are HCA ports, as of ib */
+	/** What the line of the cell carries, in GB/s; NULL: nobody knows. */
+	double (*line)(void *ctx, int src, int dst);
 };
 
 /**
- * A whole p2p run of @model in memory, without processes and files: plan,
- * second attempts and cells are the program's own; only the loop that calls
- * them is not.  @run is as run_read() would leave it; cluster_release() frees.
- * Ends the program when memory runs out.
+ * A whole run, p2p or ib, of @model in memory, without processes and files:
+ * plan, second attempts and cells are the program's own; only the loop that
+ * calls them is not.  @run is as run_read() would leave it; cluster_release()
+ * frees.  Ends the program when memory runs out.
  */
 void cluster_run_of(const struct layout *l, const int *leaf_of,
 		    const struct cluster_model *model, struct run *run);
