@@ -11,7 +11,8 @@ static int check(struct session *s, struct str *drill, struct err *e)
 			"uses it", s->spec.transport);
 		return err_hint(e, "--transport is for p2p and allreduce");
 	}
-	return ahead_check(&s->spec, "p2p", drill, e);
+	return ahead_take_references(&s->spec, e) < 0 ?
+		       -1 : ahead_check(&s->spec, "p2p", drill, e);
 }
 
 static int run_all(struct session *s)

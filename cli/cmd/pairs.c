@@ -11,7 +11,9 @@
 
 static int check(struct session *s, struct str *drill, struct err *e)
 {
-	return ahead_take_pair(s, e) < 0 ?
+	return ahead_take_pair(s, e) < 0 ||
+			       ahead_take_reference(&s->spec, s->argv[1], e) <
+				       0 ?
 		       -1 : ahead_check(&s->spec, s->argv[1], drill, e);
 }
 

@@ -19,6 +19,7 @@
 #include "probes/probe.h"
 #include "probes/plan/variant.h"
 #include "probes/transports.h"
+#include "report/model/reference.h"
 #include "report/model/sweep.h"
 
 #define DRILL_FILE_MAX (1024 * 1024)
@@ -206,6 +207,42 @@ static int check_reference(const struct spec *s, struct err *e)
 	}
 	sweep_release(&sweep);
 	return 0;
+}
+
+int ahead_take_reference(struct spec *s, const char *probe, struct err *e)
+{
+	char dir[PATH_MAX];
+
+	if (!s->reference[0]) {
+		return 0;
+	}
+	if (reference_find(s->reference, probe, dir, e) != 0) {
+		return -1;
+	}
+	STR_COPY(s->reference, dir);
+	return 0;
+}
+
+int ahead_take_references(struct spec *s, struct err *e)
+{
+	static const char *const probes[] = { "p2p", "ib", "allreduce", NULL };
+	struct err why = { 0 };
+	char dir[PATH_MAX];
+	int none = 0;
+
+	for (int i = 0; s->reference[0] && probes[i]; i++) {
+		none = reference_find(s->reference, probes[i], dir, &why);
+		if (none == 0) {
+			if (realpath(s->reference, dir)) {
+				STR_COPY(s->reference, dir);
+			}
+			return 0;
+		}
+	}
+	if (none < 0) {
+		*e = why;
+	}
+	return none > 0 ? check_reference(s, e) : none;
 }
 
 static int check_sizes(const struct spec *s, struct err *e)

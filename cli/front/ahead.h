@@ -22,6 +22,13 @@
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);
 
+/** --reference of runs of pairs: where it is, absolute, into @s, which keeps it
+ *  for whoever judges the run elsewhere.  0, or -1 with @e where it is no
+ *  earlier run of @probe, or of all. */
+int ahead_take_reference(struct spec *s, const char *probe, struct err *e);
+/** The same for all: one of its probes must know it. */
+int ahead_take_references(struct spec *s, struct err *e);
+
 /** The same for a collective; what the environment says and means nothing to
  *  it is taken out of @s. */
 int ahead_check_collective(struct session *s, struct str *drill,

@@ -178,12 +178,13 @@ static void take_end(struct diagnose_row *row, const struct step_end *end,
 static const char *const not_theirs[] = {
 	"transport", "pairs", "sample", "contrast", "diagnose", "timeout",
 	"minbytes", "maxbytes", "stepfactor", "iters", "warmup_iters", "bidi",
-	"schedule", "nccl-lib", "pxn", "force-net", "production-settings", NULL
+	"schedule", "nccl-lib", "pxn", "force-net", "production-settings",
+	"reference", NULL
 };
 /** The same again but for the pairs, and one at a time. */
 static const char *const not_again[] = {
 	"pairs", "sample", "contrast", "diagnose", "transport", "schedule",
-	NULL
+	"reference", NULL
 };
 
 /** How each pair of @b came out, from @end and the files of the test. */

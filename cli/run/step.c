@@ -17,6 +17,8 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
+#include "probes/probe.h"
+#include "report/model/reference.h"
 #include "sbatch/args.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
@@ -136,6 +138,22 @@ int step_prepare(struct step_place *place, struct err *e)
 	return rc;
 }
 
+/** Of what the whole is to stand beside that of the probe of @r, if there is
+ *  one; a name or a table is of collectives. */
+static void add_reference(const struct step *r, const char *text,
+			  struct args *a)
+{
+	const struct probe *probe = probe_find(r->command);
+	char dir[PATH_MAX];
+	int none = reference_find(text, r->command, dir, NULL);
+
+	if (none == 0) {
+		args_addf(a, "--reference=%s", dir);
+	} else if (none > 0 && probe->kind == PROBE_COLLECTIVE) {
+		args_addf(a, "--reference=%s", text);
+	}
+}
+
 /** The options of the whole that the command of @r knows. */
 static void hand_on(const struct step_place *place, const struct step *r,
 		    struct args *a)
@@ -153,6 +171,8 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		if (strcmp(o->name, "faults") == 0) {
 			args_addf(a, "--faults=%s/" DRILL_FILE,
 				  place->whole ? place->whole : place->dir);
+		} else if (strcmp(o->name, "reference") == 0) {
+			add_reference(r, text, a);
 		} else {
 			add_option(a, o, text);
 		}

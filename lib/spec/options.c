@@ -377,9 +377,10 @@ const struct spec_option spec_options[] = {
 	  .once = true,
 	  .help = "record each node, without secrets, into the new DIR" },
 	{ .name = "reference", .type = SPEC_TEXT,
-	  .commands = SPEC_CMD_REPORT | SPEC_CMD_COLLECTIVE, FIELD(reference),
-	  .argh = "NAME|FILE|DIR",
-	  .help = "compare a collective's results with this reference" },
+	  .commands = SPEC_CMD_REPORT | SPEC_CMD_COLLECTIVE | SPEC_CMD_P2P |
+		      SPEC_CMD_IB | SPEC_CMD_ALL,
+	  FIELD(reference), .argh = "NAME|FILE|DIR",
+	  .help = "an earlier run whose levels count as usual" },
 
 	{ .name = "last", .type = SPEC_INT, .commands = SPEC_CMD_HISTORY,
 	  FIELD(last), .min = 1, .max = 100000,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/base/grow.h"
+#include "report/judge/accepted.h"
 #include "report/judge/again.h"
 #include "report/judge/chance.h"
 #include "report/model/follow.h"
@@ -457,9 +458,18 @@ void pairs_find(const struct run *run, struct verdict *v)
 
 int verdict_compute(const struct run *run, struct verdict *v)
 {
+	return verdict_compute_beside(run, NULL, v);
+}
+
+int verdict_compute_beside(const struct run *run, const struct run *then,
+			   struct verdict *v)
+{
 	*v = (struct verdict){ 0 };
 	run_count_cells(run, v->cells);
 	pairs_find(run, v);
+	if (then) {
+		accepted_compare(run, then, v);
+	}
 	if (verdict_close(run, v) < 0) {
 		return -1;
 	}

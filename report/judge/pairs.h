@@ -8,6 +8,10 @@
 /** The judge of runs that measure pairs.  Pure: cells, facts and expectations
  *  in, findings out.  0 or -1 (memory). */
 int verdict_compute(const struct run *run, struct verdict *v);
+/** The same beside @then, an earlier run that is like it (accepted_unlike())
+ *  and was found good enough; NULL: none. */
+int verdict_compute_beside(const struct run *run, const struct run *then,
+			   struct verdict *v);
 /** What it finds, before verdict_close(); of any run that has cells, though
  *  none are planned. */
 void pairs_find(const struct run *run, struct verdict *v);

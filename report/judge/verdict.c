@@ -156,6 +156,7 @@ void verdict_release(struct verdict *v)
 	free(v->findings);
 	free(v->exclude);
 	free(v->good);
+	free(v->accepted.says);
 	*v = (struct verdict){ 0 };
 }
 
@@ -334,6 +335,19 @@ static json_t *sample_json(const struct run *run)
 		       sampled_json(&s) : NULL;
 }
 
+/** What it stands beside; NULL: nothing. */
+static json_t *accepted_json(const struct accepted *a)
+{
+	return !a->dir[0] ? NULL :
+		json_pack("{s:o, s:o, s:o, s:o}", "dir", json_text(a->dir),
+			  "started_utc", a->started_utc[0] ?
+			  json_text(a->started_utc) : json_null(),
+			  "refused", a->why_not[0] ? json_text(a->why_not) :
+						     json_null(),
+			  "accepted", texts_json(a->says, sizeof(*a->says),
+						 a->n));
+}
+
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
@@ -349,8 +363,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		}
 	}
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
-			 "s:o*, s:o*, s:o*, s:o*}", "schema", VERDICT_SCHEMA, "probe",
-			 run->probe,
+			 "s:o*, s:o*, s:o*, s:o*, s:o*}",
+			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v->cells),
 			 "follow_up", follow_json(run),
@@ -363,7 +377,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "slow_percent", run->slow_percent > 0 ?
 			 json_integer(run->slow_percent) : NULL,
 			 "sample", sample_json(run),
-			 "retest", retest_json(run, v));
+			 "retest", retest_json(run, v),
+			 "reference", accepted_json(&v->accepted));
 }
 
 /* ---- and back ----------------------------------------------------------- */

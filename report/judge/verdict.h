@@ -51,6 +51,15 @@ struct finding {
 	bool failed;		/* memory ran out: some of it is missing */
 };
 
+/** An earlier run whose levels count as usual: report/judge/accepted.h. */
+struct accepted {
+	char dir[1024];		/* "": there is none */
+	char started_utc[32];
+	char why_not[240];	/* it is not compared with; "": it is */
+	char (*says)[600];	/* what it shows as well, and is no finding */
+	size_t n;
+};
+
 struct verdict {
 	enum verdict_status status;
 	size_t cells[CELL_CLASSES];
@@ -64,6 +73,7 @@ struct verdict {
 	size_t n_exclude;
 	char (*good)[64];	/* the largest set of nodes that is good */
 	size_t n_good;		/* together; 0 = nothing is bad, or all is */
+	struct accepted accepted;
 	bool failed;		/* memory ran out: verdict_close() fails */
 	struct finding lost;	/* where then goes what is found */
 };

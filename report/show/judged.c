@@ -35,6 +35,11 @@ static const struct judged_kind *kind_of(const char *dir)
 	return kinds[i] ? kinds[i] : kinds[0];
 }
 
+bool judged_has_references(const char *dir)
+{
+	return kind_of(dir)->references;
+}
+
 /** 0; -1 with @e where the run is somebody else's: he, or what he put there,
  *  would lead our hand. */
 static int check_owner(const char *dir, struct err *e)
@@ -111,7 +116,7 @@ int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 		made->more = calloc(1, made->kind->more_size + 1);
 	}
 	if (made && ask->reference[0] && !made->kind->references) {
-		err_set(&why, 0, "a run of pairs or limits has no reference");
+		err_set(&why, 0, "a run of this probe has no reference");
 	} else if (made && made->more) {
 		rc = made->kind->judge(dir, made, &why);
 	}

@@ -47,6 +47,8 @@ struct judged {
 int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 		struct judged **j, struct err *e);
 void judged_free(struct judged *j);
+/** Can the run in @dir stand beside a reference? */
+bool judged_has_references(const char *dir);
 
 /** Exit code by what was measured and found: 0 1 3 4. */
 int judged_exit(const struct judged *j);

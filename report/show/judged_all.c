@@ -12,6 +12,7 @@
 #include "report/base/html_text.h"
 #include "report/judge/all.h"
 #include "report/judge/caption.h"
+#include "report/model/reference.h"
 #include "report/model/run_read.h"
 #include "report/show/html_page.h"
 
@@ -90,18 +91,36 @@ static void add_missing(const struct judged *j)
 	}
 }
 
+/** What the run was given, and its steps were judged by; "": nothing. */
+static const char *own_reference(const struct judged *j)
+{
+	return json_member(json_object_get(j->run.json, "options"),
+			   "reference");
+}
+
 /** Its verdict as it stands there, or, if it is none or another is asked for,
  *  made anew; NULL with @e. */
-static json_t *find_verdict(const char *dir, const struct judged *of_all,
-			    struct err *e)
+static json_t *find_verdict(const char *dir, const char *rung,
+			    const struct judged *of_all, struct err *e)
 {
-	const struct judged_ask ask = {
+	struct judged_ask ask = {
 		.reference = "", .going = of_all->ask.going,
 		.slow_percent = of_all->ask.slow_percent,
 	};
-	json_t *verdict = ask.slow_percent > 0 ? NULL :
-			  rundir_read_json(dir, RUN_VERDICT, e);
+	const char *reference = of_all->ask.reference;
+	char beside[PATH_MAX];
+	json_t *verdict;
 	struct judged *j;
+
+	/* of the run that it stands beside, that is of all as well, the same
+	 * step; not what it stood beside when it was judged */
+	if (strcmp(reference, own_reference(of_all)) != 0 &&
+	    judged_has_references(dir) &&
+	    reference_find(reference, rung, beside, NULL) == 0) {
+		ask.reference = beside;
+	}
+	verdict = ask.slow_percent > 0 || ask.reference[0] ? NULL :
+		  rundir_read_json(dir, RUN_VERDICT, e);
 
 	if (!verdict && judged_make(dir, of_all->out ? dir : NULL, &ask, &j,
 				    e) >= 0) {
@@ -163,7 +182,7 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	int rc = 0;
 
 	if (step_dir(dir, s->row.rung, path, &why) == 0) {
-		verdict = find_verdict(path, j, &why);
+		verdict = find_verdict(path, s->row.rung, j, &why);
 		netdevs.user = all->netdevs;
 		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
 			      NULL);
@@ -418,6 +437,7 @@ static void html(const struct judged *j, const char *dir, struct str *out)
 
 const struct judged_kind judged_all = {
 	.probe = "all",
+	.references = true,
 	.more_size = sizeof(struct all),
 	.judge = judge,
 	.release = release,

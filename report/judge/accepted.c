@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/accepted.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/stats.h"
+#include "lib/data/json.h"
+#include "report/base/grow.h"
+#include "report/diff/diff.h"
+#include "report/judge/caption.h"
+#include "report/judge/pairs.h"
+
+/** A single test that is worse than then by more than a tenth, or by more MADs
+ *  of all, is worse. */
+#define WORSE_BAND 0.10
+#define WORSE_MADS 5.0
+/** One in so many slow tests may be so by chance. */
+#define STRAY_OF   100
+/** All tests of a kind: slower by this is said. */
+#define LEAST_FALL 0.05
+/** How far the levels of two groups of pairs may be from what they were, and
+ *  how much more of all may be at the lower one, beside what chance makes. */
+#define LEVEL_BAND 0.05
+#define SHARE_BAND 0.01
+#define SHARE_DEVIATIONS 3.0
+
+/** What a part can be and have been as well, its code the name. */
+static const struct kind {
+	const char *code;
+	bool latency;
+	double least;	/* a part that got worse by this is another one, ... */
+	double one;	/* ... of a single test by this: logarithms */
+} kinds[] = {
+	{ .code = "slow", .least = 0.015, .one = 0.1 },
+	{ .code = "latency", .latency = true, .least = 0.14, .one = 0.3 },
+	{ 0 }
+};
+
+/** Groups of pairs that are nobody's fault. */
+static const char *const groups[] = { "two_levels", "collisions", NULL };
+
+struct beside {
+	const struct run *now, *then;
+	int *rank_then;		/* the same GPU of the same node; -1 */
+	double *room;		/* two values of each cell */
+	double band[PATH_CLASSES];	/* a logarithm, of one test */
+};
+
+/* ---- can they be compared? ----------------------------------------------- */
+
+/** The node of that name that has ranks; -1. */
+static int node_called(const struct run *run, const char *name)
+{
+	int i = run_find_node(run, name, -1);
+
+	return i >= 0 && run->nodes[i].gpus > 0 ? i : -1;
+}
+
+static void add_why(struct str *out, const char *what, const char *was,
+		    const char *is)
+{
+	str_addf(out, "%s%s %s, now %s", out->len > 0 ? "; " : "", what, was,
+		 is);
+}
+
+/** How many nodes both have; of one whose ranks are others says it. */
+static int common_nodes(const struct run *then, const struct run *now,
+			struct str *out)
+{
+	int common = 0;
+
+	for (int i = 0; i < now->n_nodes; i++) {
+		const char *name = now->nodes[i].name;
+		int k = now->nodes[i].gpus > 0 ? node_called(then, name) : -1;
+
+		if (k < 0) {
+			continue;
+		}
+		if (then->nodes[k].gpus != now->nodes[i].gpus &&
+		    out->len == 0) {
+			str_addf(out, "%d ranks on %s, now %d",
+				 then->nodes[k].gpus, name,
+				 now->nodes[i].gpus);
+		}
+		common++;
+	}
+	return common;
+}
+
+static const char *nonce_of(const struct run *run)
+{
+	return json_member(run->json, "nonce");
+}
+
+bool accepted_unlike(const struct run *then, const struct run *now,
+		     struct str *out)
+{
+	static const char *const options[] = { "op", "memory", "bidi" };
+	struct str why = STR_INIT;
+	bool unlike;
+
+	if (strcmp(nonce_of(then), nonce_of(now)) == 0 && nonce_of(now)[0]) {
+		str_add(&why, "it is this run itself");
+	} else if (strcmp(then->probe, now->probe) != 0) {
+		add_why(&why, "a run of", then->probe, now->probe);
+	} else {
+		diff_unlike(then, now, &why);
+	}
+	if (then->schedule[0] && now->schedule[0] &&
+	    strcmp(then->schedule, now->schedule) != 0) {
+		add_why(&why, "schedule", then->schedule, now->schedule);
+	}
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		json_t *was = run_option(then, options[i]);
+		json_t *is = run_option(now, options[i]);
+
+		if (was && is && !json_equal(was, is)) {
+			str_addf(&why, "%sanother --%s",
+				 why.len > 0 ? "; " : "", options[i]);
+		}
+	}
+	if (then->drill && !now->drill) {
+		str_addf(&why, "%sa drill: its faults were injected",
+			 why.len > 0 ? "; " : "");
+	}
+	if (common_nodes(then, now, &why) == 0 && why.len == 0) {
+		str_add(&why, "none of its nodes is in this run");
+	}
+	unlike = why.len > 0;
+	str_add(out, str_text(&why));
+	str_release(&why);
+	return unlike;
+}
+
+/* ---- test by test -------------------------------------------------------- */
+
+static void match_ranks(struct beside *b)
+{
+	for (int r = 0; r < b->now->n_ranks; r++) {
+		const struct run_rank *of = &b->now->ranks[r];
+		int k = node_called(b->then, b->now->nodes[of->node].name);
+
+		b->rank_then[r] = k >= 0 && of->gpu < b->then->nodes[k].gpus ?
+			b->then->nodes[k].first_rank + of->gpu : -1;
+	}
+}
+
+static double value_of(const struct cell *c, bool latency)
+{
+	double v = latency ? 1 / (double)c->lat_us : (double)c->bw_GB_s;
+
+	return run_good(c->class) && v > 0 && isfinite(v) ? log(v) : NAN;
+}
+
+/** The logarithm of what the cell at @at has of what it had, above 0 = better;
+ *  NAN unless it was good both times. */
+static double change_at(const struct beside *b, size_t at, bool latency)
+{
+	int src = b->rank_then[run_src(b->now, at)];
+	int dst = b->rank_then[run_dst(b->now, at)];
+
+	return src < 0 || dst < 0 ? NAN :
+	       value_of(&b->now->cells[at], latency) -
+		       value_of(run_cell(b->then, src, dst), latency);
+}
+
+static double median_of(double *v, size_t n)
+{
+	return n ? stats_select(v, n, n / 2) : 0;
+}
+
+/** All changes of @path to b->room; returns how many. */
+static size_t changes_of(const struct beside *b, unsigned path)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < run_n_cells(b->now); at++) {
+		double v = b->now->cells[at].path == path ?
+				   change_at(b, at, false) : NAN;
+
+		if (isfinite(v)) {
+			b->room[n++] = v;
+		}
+	}
+	return n;
+}
+
+static int beside_init(struct beside *b, const struct run *now,
+		       const struct run *then)
+{
+	*b = (struct beside){
+		.now = now, .then = then,
+		.rank_then = calloc((size_t)now->n_ranks + 1,
+				    sizeof(*b->rank_then)),
+		.room = calloc(2 * run_n_cells(now) + 1, sizeof(*b->room)),
+	};
+	if (!b->rank_then || !b->room) {
+		return -1;
+	}
+	match_ranks(b);
+	for (unsigned path = 0; path < PATH_CLASSES; path++) {
+		size_t n = changes_of(b, path);
+		double median, mad = n ? stats_mad(b->room, n, &median) : 0;
+
+		b->band[path] = fmax(-log1p(-WORSE_BAND), WORSE_MADS * mad);
+	}
+	return 0;
+}
+
+static void beside_release(struct beside *b)
+{
+	free(b->rank_then);
+	free(b->room);
+}
+
+/* ---- a part -------------------------------------------------------------- */
+
+/** What of the cells of @p, or of those beside it, is known: medians. */
+struct level {
+	double change, value;	/* logarithms */
+	size_t n, all;		/* good both times, and now */
+};
+
+/** Which classes the cells of @p are of, as bits. */
+static unsigned paths_of(const struct run *run, const struct part *p)
+{
+	unsigned paths = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run_good(run->cells[at].class) &&
+		    part_touches_at(run, p, at)) {
+			paths |= 1U << run->cells[at].path;
+		}
+	}
+	return paths;
+}
+
+static struct level level_of(const struct beside *b, const struct part *p,
+			     bool of, unsigned paths, bool latency)
+{
+	double *value = b->room + run_n_cells(b->now);
+	struct level l = { 0 };
+
+	for (size_t at = 0; at < run_n_cells(b->now); at++) {
+		const struct cell *c = &b->now->cells[at];
+		double change;
+
+		if (!(paths >> c->path & 1) ||
+		    isnan(value_of(c, latency)) ||
+		    part_touches_at(b->now, p, at) != of) {
+			continue;
+		}
+		change = change_at(b, at, latency);
+		value[l.all++] = value_of(c, latency);
+		if (isfinite(change)) {
+			b->room[l.n++] = change;
+		}
+	}
+	l.change = median_of(b->room, l.n);
+	l.value = median_of(value, l.all);
+	return l;
+}
+
+static const struct kind *kind_of(const struct finding *f)
+{
+	for (const struct kind *k = kinds; k->code; k++) {
+		if (strcmp(f->code, k->code) == 0) {
+			return k;
+		}
+	}
+	return NULL;
+}
+
+/** Has any finding of @v but @f a part in the cell at @at? */
+static bool is_of_another(const struct run *run, const struct verdict *v,
+			  const struct finding *f, size_t at)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *x = &v->findings[i];
+
+		if (x != f && !x->scatter && kind_of(x) &&
+		    part_touches_at(run, &x->part, at)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Were the slow tests of @f as slow then, but for those that another one may
+ *  explain? */
+static bool were_slow(const struct beside *b, const struct verdict *v,
+		      const struct finding *f)
+{
+	size_t slow = 0, new = 0;
+
+	for (size_t at = 0; at < run_n_cells(b->now); at++) {
+		const struct cell *c = &b->now->cells[at];
+
+		if (c->class == CELL_SLOW &&
+		    part_touches_at(b->now, &f->part, at) &&
+		    !is_of_another(b->now, v, f, at)) {
+			slow++;
+			new += !(change_at(b, at, false) >= -b->band[c->path]);
+		}
+	}
+	return new * STRAY_OF <= slow;
+}
+
+/** Was the part of @f of @v as bad then as it is now, by @k? */
+static bool was_so(const struct beside *b, const struct verdict *v,
+		   const struct finding *f, const struct kind *k)
+{
+	const struct part *p = &f->part;
+	unsigned paths = paths_of(b->now, p);
+	struct level own = level_of(b, p, true, paths, k->latency);
+	struct level others = level_of(b, p, false, paths, k->latency);
+	double bad = others.value - own.value;
+	double line = fmin(k->one / sqrt((double)own.n), bad / 2);
+
+	/* what is everywhere stands beside nothing but itself */
+	line = others.all ? line : k->one;
+	return own.n > 0 && 2 * own.n >= own.all &&
+	       own.change - others.change >= -fmax(line, k->least) &&
+	       (k->latency || were_slow(b, v, f));
+}
+
+/* ---- groups of pairs ----------------------------------------------------- */
+
+/** The finding of @v with the code of @f, of the same pairs, and nearest in how
+ *  many; NULL. */
+static const struct finding *same_group(const struct verdict *v,
+					const struct finding *f)
+{
+	const struct finding *best = NULL;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *x = &v->findings[i];
+
+		if (x->part.kind == f->part.kind &&
+		    strcmp(x->code, f->code) == 0 && x->cells > 0 &&
+		    (!best || fabs((double)x->cells - (double)f->cells) <
+			      fabs((double)best->cells - (double)f->cells))) {
+			best = x;
+		}
+	}
+	return best;
+}
+
+/** Of the class of @f, what the middle one of the @rank-th share reaches. */
+static double level_at(const struct beside *b, const struct run *run,
+		       enum path_class path, double rank)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		double v = run->cells[at].path == path ?
+				   value_of(&run->cells[at], false) : NAN;
+
+		if (isfinite(v) && n < 2 * run_n_cells(b->now)) {
+			b->room[n++] = v;
+		}
+	}
+	return n ? stats_select(b->room, n,
+				(size_t)(rank * (double)(n - 1))) : NAN;
+}
+
+/** Are there groups of @f at the same levels in @v, and is the lower one no
+ *  larger now? */
+static bool were_groups(const struct beside *b, const struct verdict *v,
+			const struct finding *f)
+{
+	const struct finding *then = same_group(v, f);
+	enum path_class path = f->part.kind == PART_INTRA_NODE ? PATH_INTRA :
+							      PATH_INTER;
+	double is, was, least;
+
+	if (!then || f->cells == 0) {
+		return false;
+	}
+	is = (double)f->explained / (double)f->cells;
+	was = (double)then->explained / (double)then->cells;
+	least = fmin((double)f->cells, (double)then->cells);
+	return is <= was + SHARE_BAND +
+		       SHARE_DEVIATIONS * sqrt(was * (1 - was) / least) &&
+	       level_at(b, b->now, path, is / 2) >=
+		       level_at(b, b->then, path, was / 2) - LEVEL_BAND &&
+	       level_at(b, b->now, path, (1 + is) / 2) >=
+		       level_at(b, b->then, path, (1 + was) / 2) - LEVEL_BAND;
+}
+
+static bool is_group(const struct finding *f)
+{
+	for (int i = 0; groups[i]; i++) {
+		if (strcmp(f->code, groups[i]) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+static bool is_accepted(const struct beside *b, const struct verdict *then,
+			const struct verdict *v, const struct finding *f)
+{
+	const struct kind *k = kind_of(f);
+
+	return is_group(f) ? were_groups(b, then, f) :
+	       k != NULL   ? was_so(b, v, f, k) : false;
+}
+
+/** All tests of a class are slower than they were. */
+static void add_falls(const struct beside *b, struct verdict *v)
+{
+	double line = (double)(b->now->slow_percent ? b->now->slow_percent :
+						      RUN_SLOW_PERCENT) / 100;
+
+	for (unsigned path = 0; path < PATH_CLASSES; path++) {
+		struct part p = part_of_path((enum path_class)path);
+		char when[CAPTION_UTC_SIZE];
+		size_t n = changes_of(b, path);
+		double share = exp(median_of(b->room, n));
+		struct finding *f;
+
+		if (n < CELLS_SLOW_PEERS || share > 1 - LEAST_FALL) {
+			continue;
+		}
+		f = finding_add(v, &p, "below_reference");
+		f->cells = n;
+		f->fail = share <= 1 - line && !b->now->shared_cores;
+		finding_say(f, "Tests %s reach %.0f %% of what they did in the "
+			    "accepted run of %s (median of %zu)",
+			    run_path_words((enum path_class)path), 100 * share,
+			    caption_utc(b->then->started_utc, when), n);
+	}
+}
+
+static bool any_group(const struct verdict *v)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		if (is_group(&v->findings[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void accepted_compare(const struct run *now, const struct run *then,
+		      struct verdict *v)
+{
+	struct accepted *a = &v->accepted;
+	struct verdict before = { 0 };
+	struct beside b;
+	size_t i = 0;
+
+	STR_COPY(a->started_utc, then->started_utc);
+	v->failed |= beside_init(&b, now, then) < 0 ||
+		     (any_group(v) && verdict_compute(then, &before) < 0);
+	while (!v->failed && i < v->n) {
+		struct finding *f = &v->findings[i];
+
+		if (!is_accepted(&b, &before, v, f)) {
+			i++;
+			continue;
+		}
+		v->failed |= !grow_add(&a->says, &a->n, f->says,
+				       sizeof(*a->says));
+		finding_remove(v, i);
+	}
+	if (!v->failed) {
+		add_falls(&b, v);
+	}
+	verdict_release(&before);
+	beside_release(&b);
+}
+
+/** More of them are in verdict.json. */
+#define NOTE_MOST 4
+
+bool accepted_note(const struct accepted *a, int i, char *buf, size_t size)
+{
+	char when[CAPTION_UTC_SIZE];
+
+	if (!a->dir[0]) {
+		return false;
+	}
+	caption_utc(a->started_utc, when);
+	if (i == 0 && a->why_not[0]) {
+		snprintf(buf, size, "not compared with the accepted run in "
+			 "%.200s: %s", a->dir, a->why_not);
+	} else if (i == 0) {
+		snprintf(buf, size, "beside the accepted run of %s in %.200s: "
+			 "%zu of what was found %s as it was there, and no "
+			 "finding%s", when, a->dir, a->n,
+			 a->n == 1 ? "is" : "are", a->n > 0 ? ":" : "");
+	} else if (i <= NOTE_MOST && (size_t)i <= a->n) {
+		snprintf(buf, size, "as in the accepted run of %s: %s", when,
+			 a->says[i - 1]);
+	} else if (i == NOTE_MOST + 1 && a->n > NOTE_MOST) {
+		snprintf(buf, size, "%zu more are in verdict.json",
+			 a->n - NOTE_MOST);
+	} else {
+		return false;
+	}
+	return true;
+}

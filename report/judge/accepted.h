@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef REPORT_JUDGE_ACCEPTED_H
+#define REPORT_JUDGE_ACCEPTED_H
+
+#include "report/judge/verdict.h"
+
+/**
+ * An earlier run of the same cluster that somebody has looked at and accepted
+ * (--reference): what it shows as well is how the site is built, and no
+ * finding.  Pure.
+ *
+ * Only what is slow, late or at two levels can be so, and only as much as it
+ * was there: a part whose tests, beside all others, are slower now than they
+ * were then stays a finding, and so does a slow test that was fast.  What
+ * failed is never accepted.
+ */
+
+/** Why the two cannot be compared: appends "transport sim, now tcp"; or false,
+ *  and nothing. */
+bool accepted_unlike(const struct run *then, const struct run *now,
+		     struct str *out);
+
+/**
+ * Drop those findings of @v, which is not closed yet, that @then shows as well;
+ * v->accepted has their sentences.  Where all tests of a kind are slower than
+ * they were, there is one more, below_reference.  Memory that runs out,
+ * verdict_close() says.
+ */
+void accepted_compare(const struct run *now, const struct run *then,
+		      struct verdict *v);
+
+/** What a reader should know of it, line @i from 0; false after the last. */
+bool accepted_note(const struct accepted *a, int i, char *buf, size_t size);
+
+#endif
