@@ -34,11 +34,12 @@ static inline void fake_run(struct run *r, int nodes, int gpus, int nics)
 	};
 	r->nodes = calloc((size_t)nodes, sizeof(*r->nodes));
 	r->ranks = calloc(n, sizeof(*r->ranks));
-	r->cells = calloc(n * n, sizeof(*r->cells));
-	r->cell_code = calloc(n * n, sizeof(*r->cell_code));
-	r->cell_detail = calloc(n * n, sizeof(*r->cell_detail));
+	/* one behind the last stands for all that are not there */
+	r->cells = calloc(n * n + 1, sizeof(*r->cells));
+	r->cell_code = calloc(n * n + 1, sizeof(*r->cell_code));
+	r->cell_detail = calloc(n * n + 1, sizeof(*r->cell_detail));
 	r->codes = calloc(32, sizeof(*r->codes));
-	r->cell_way = calloc(n * n, sizeof(*r->cell_way));
+	r->cell_way = calloc(n * n + 1, sizeof(*r->cell_way));
 	r->paths = calloc(32, sizeof(*r->paths));
 	for (int i = 0; i < nodes; i++) {
 		r->nodes[i] = (struct run_node){
