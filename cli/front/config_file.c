@@ -26,8 +26,10 @@ int config_check_file(const char *path, const struct stat *st, unsigned me,
 	if (st->st_uid != 0 && st->st_uid != me) {
 		err_set(e, 0, "'%.160s' belongs to user %u, and may name "
 			"programs to run", path, (unsigned)st->st_uid);
-		return err_hint(e, me == 0 ? "chown root %s, " OTHERWISE :
-					     "use a file of your own or of "
+		return me == 0 ? err_hint(e, "root follows files of root alone: "
+					     "sudo -H has a home of root's, "
+					     OTHERWISE) :
+				 err_hint(e, "use a file of your own or of "
 					     "root's in place of %s, "
 					     OTHERWISE, quoted);
 	}

@@ -170,6 +170,24 @@ as_root()
 	absent '=' <(grep -v '^#' "$root/data/site/gpucheck.conf" || true)
 }
 
+@test "gpucheck(1) lists what no file may set" {
+	export GPUCHECK_CONFIG=conf
+	for command in $("$GPUCHECK" --list-commands); do
+		"$GPUCHECK" --list-options "$command" | cut -f1
+	done | sed -n 's/^--\([^=]*\).*/\1/p' | sort -u >options
+	while read -r option; do
+		echo "$option=1" >conf
+		run_p version -v
+		[[ $stderr != *"is for the command line alone"* ]] ||
+			echo "$option"
+	done <options >once
+	[ "$(wc -l <once)" -gt 10 ]
+	sed -n '/^Options about one use/,/^So is an option/{
+		s/\\//g
+		s/^\.Fl -\([a-z-]*\).*/\1/p
+	}' "$root/cli/man/gpucheck.1" | sort | diff once -
+}
+
 @test "the beginning of a long option is enough, if no other begins so" {
 	run_p p2p --loc=2x2 --trans=sim --ite 4 --out=run
 	[ "$status" -eq 0 ]
