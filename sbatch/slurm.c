@@ -9,9 +9,8 @@
 
 #include "lib/base/units.h"
 #include "lib/data/hostlist.h"
+#include "lib/data/slurm_gres.h"
 
-/** More GPUs than this on one node is a misreading. */
-#define MAX_GPUS ALLOCATION_MAX_GPUS
 #define MAX_LINE 4096
 
 /** A cursor over the lines of a text. */
@@ -180,34 +179,6 @@ bool slurm_state_is_out(const char *state)
 		i++;
 	}
 	return i < sizeof(out) / sizeof(*out);
-}
-
-int64_t slurm_gres_gpus(const char *gres)
-{
-	int64_t sum = 0;
-
-	while (*gres) {
-		/* gpu:8, gpu:a100:8, gpu:a100:8(S:0-1), gpu (one) */
-		size_t n = strcspn(gres, ",(");
-		size_t name = strcspn(gres, ":,(");
-		const char *at = gres + n;
-		int64_t count = 1;
-
-		while (at > gres && at[-1] != ':') {
-			at--;
-		}
-		if (name == strlen("gpu") && str_starts(gres, "gpu")) {
-			take_number(&at, MAX_GPUS, &count);
-			sum += count;
-		}
-		gres += n;
-		if (*gres == '(') {	/* may hold commas of its own */
-			gres += strcspn(gres, ")");
-			gres += strcspn(gres, ",");
-		}
-		gres += *gres == ',';
-	}
-	return sum > MAX_GPUS ? MAX_GPUS : sum;
 }
 
 bool slurm_parse_has_pmi2(const char *text)

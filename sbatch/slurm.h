@@ -61,9 +61,6 @@ bool slurm_parse_node(const char **text, struct slurm_node *n);
 /** Is @state that of a node which gets no work, such as "drained"? */
 bool slurm_state_is_out(const char *state);
 
-/** GPUs in one gres text such as "gpu:a100:4(S:0-1),mps:400". */
-int64_t slurm_gres_gpus(const char *gres);
-
 /** Does "srun --mpi=list" offer pmi2? */
 bool slurm_parse_has_pmi2(const char *text);
 

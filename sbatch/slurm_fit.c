@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "lib/data/slurm_gres.h"
 #include "lib/spec/spec.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/slurm_gres.h"
 #include "probes/host/node_facts.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_blame.h"

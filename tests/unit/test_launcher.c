@@ -20,6 +20,7 @@
 #include "sbatch/args.h"
 #include "sbatch/job_script.h"
 #include "sbatch/launcher.h"
+#include "lib/data/slurm_gres.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_blame.h"
 #include "sbatch/slurm_state.h"
