@@ -13,7 +13,11 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 
 #define NVML_SUCCESS		 0
 #define NVML_ERROR_NO_PERMISSION 4
+#define NVML_ERROR_NO_DRIVER	 9	/* DRIVER_NOT_LOADED */
 #define NVML_ERROR_GPU_IS_LOST	 15
+#define NVML_ERROR_RESET_WANTED	 16	/* RESET_REQUIRED */
+#define NVML_ERROR_OTHER_DRIVER	 18	/* LIB_RM_VERSION_MISMATCH */
+#define NVML_ERROR_UNKNOWN	 999
 #define NVML_UUID_SIZE		 96
 #define NVML_NAME_SIZE		 96
 #define NVML_BUS_SIZE		 32
@@ -99,6 +103,14 @@ enum {
 	NVML_FI_LINK_REPLAY = 161,
 	NVML_FI_LINK_RECOVERY = 162,
 	NVML_FI_LINK_CRC = 163
+};
+/* What a GPU needs before it is of use again, from driver 555 on; see
+ * enum nvml_recovery */
+#define NVML_FI_RECOVERY 230
+enum nvml_recovery {		/* nvmlDeviceGpuRecoveryAction_t */
+	NVML_RECOVERY_NONE, NVML_RECOVERY_RESET, NVML_RECOVERY_REBOOT,
+	NVML_RECOVERY_DRAIN_P2P, NVML_RECOVERY_DRAIN_RESET,
+	NVML_RECOVERIES
 };
 /* nvmlIntNvLinkDeviceType_t */
 enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };

@@ -120,6 +120,26 @@ static void add_memory(const struct look *k)
 	}
 }
 
+/* What the driver wants done to it: after some Xids it is of no use before. */
+static void add_recovery(const struct look *k)
+{
+	static const char *const words[NVML_RECOVERIES] = {
+		[NVML_RECOVERY_NONE] = "none",
+		[NVML_RECOVERY_RESET] = "reset",
+		[NVML_RECOVERY_REBOOT] = "reboot",
+		[NVML_RECOVERY_DRAIN_P2P] = "drain",
+		[NVML_RECOVERY_DRAIN_RESET] = "drain",
+	};
+	struct nvml_field f = { .id = NVML_FI_RECOVERY, .code = -1 };
+
+	/* an older driver says that it has no such field */
+	if (!GPU_SAYS(k, nvmlDeviceGetFieldValues, 1, &f) ||
+	    f.code != NVML_SUCCESS || f.value >= NVML_RECOVERIES) {
+		return;
+	}
+	add_text(k, "recovery", words[f.value]);
+}
+
 /* Those that a GPU in order does not show; the others come with the load. */
 static const struct {
 	unsigned long long bit;
@@ -344,9 +364,21 @@ static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 	add_modes(k);
 	add_fabric(k);
 	add_memory(k);
+	add_recovery(k);
 	add_clocks(k);
 	add_links(k);
 	add_holders(k, l->gpus[i].uuid);
+}
+
+void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
+		      const char *scope, json_t *facts)
+{
+	struct look k = { .nvml = nvml, .dev = dev, .facts = facts };
+
+	STR_COPY(k.scope, scope);
+	add_memory(&k);
+	add_recovery(&k);
+	add_clocks(&k);
 }
 
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)

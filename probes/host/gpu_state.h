@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "probes/dl/nvml.h"
 #include "probes/host/gpu_list.h"
 
 /**
@@ -14,6 +15,12 @@
 
 /** By NVML; nothing where it is not there.  May hang: only in a child. */
 void gpu_state_facts(const struct gpu_list *l, json_t *facts);
+
+/** Of those, as facts of @scope, what says by itself that the GPU @dev is not
+ *  well: memory errors, a reset that is due, clocks that are held down.  It may
+ *  hang, too. */
+void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
+		      const char *scope, json_t *facts);
 
 /** NVML's reasons for a low clock that are no normal ones, as
  *  "hw_thermal+hw_power_brake"; "" = none.  Pure. */
