@@ -14,10 +14,12 @@
 #include "lib/base/spawn.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
+#include "probes/memlock/memlock.h"
 #include "probes/node/child.h"
 #include "probes/probe.h"
 #include "probes/probes.h"
 #include "probes/engine/worker/worker.h"
+#include "probes/self/self.h"
 #include "report/judge/levels.h"
 #include "report/judge/pairs.h"
 #include "sbatch/srun_step.h"
@@ -124,11 +126,27 @@ static int run_step(struct session *s)
 	return ended(CODE_UNABLE, &e);
 }
 
+/** Those of "gpucheck node". */
+static const struct {
+	const char *name;
+	int (*child)(const json_t *args, struct err *e);
+} self_children[] = {
+	{ "node_gpus", self_gpus_child },
+	{ "node_host", self_host_child },
+	{ "node_limits", memlock_limits_child },
+};
+
 /** A child that looks at its node for a probe. */
 static int run_node_child(const char *name, struct err *e)
 {
 	const struct probe *probe = probe_find(name);
 
+	for (size_t i = 0;
+	     i < sizeof(self_children) / sizeof(self_children[0]); i++) {
+		if (strcmp(self_children[i].name, name) == 0) {
+			return node_task_child_main(self_children[i].child, e);
+		}
+	}
 	if (!probe || probe->kind != PROBE_NODES) {
 		err_set(e, 0, "there is no worker '%s'", name);
 		return CODE_USAGE;

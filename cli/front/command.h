@@ -56,7 +56,7 @@ struct command {
 
 /** All there are, as "gpucheck help" lists them. */
 #define COMMANDS(X) \
-	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(gpu) X(hang) \
+	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(gpu) X(node) X(hang) \
 	X(allreduce) \
 	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
 	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \

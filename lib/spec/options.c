@@ -22,7 +22,8 @@
 #define READS	(SPEC_CMD_REPORT | SPEC_CMD_EXPLAIN | SPEC_CMD_IMPORT | \
 		 SPEC_CMD_DIFF | SPEC_CMD_ATTACH | SPEC_CMD_HISTORY)
 #define OUTPUT	(WHERE | READS)
-#define TELLS	(OUTPUT | SPEC_CMD_STATUS)
+#define NODE	SPEC_CMD_NODE
+#define TELLS	(OUTPUT | SPEC_CMD_STATUS | NODE)
 #define PLAN	SPEC_CMD_PLAN	/* which takes all of its command's */
 
 #define MAX_SIZE_B   (INT64_C(1) << 40)
@@ -207,7 +208,7 @@ const struct spec_option spec_options[] = {
 	{ .name = "df", .type = SPEC_FLAG, .commands = SPEC_CMD_PING, FIELD(df),
 	  .help = "find the largest packet that is not fragmented" },
 	{ .name = "ifname", .type = SPEC_TEXT,
-	  .commands = SPEC_CMD_PING | SPEC_CMD_ALL, FIELD(ifname),
+	  .commands = SPEC_CMD_PING | SPEC_CMD_ALL | NODE, FIELD(ifname),
 	  .argh = "LIST",
 	  .help = "interfaces, written as in NCCL_SOCKET_IFNAME (all)" },
 	{ .name = "subnet", .type = SPEC_TEXT, .commands = SPEC_CMD_PING,
@@ -280,7 +281,7 @@ const struct spec_option spec_options[] = {
 	  FIELD(timeout_ns),
 	  .min = NS_PER_MS, .max = MAX_TASK_NS, .resumed = SPEC_LIMITS,
 	  .help = "limit per pair (3s; tcp, ib 2s; ping 1s), size (60s)" },
-	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE,
+	{ .name = "max-time", .type = SPEC_DURATION, .commands = WHERE | NODE,
 	  FIELD(max_time_ns), .min = NS_PER_S, .max = MAX_RUN_NS,
 	  .resumed = SPEC_LIMITS,
 	  .help = "stop after TIME; remaining tests are marked not run" },
@@ -321,7 +322,8 @@ const struct spec_option spec_options[] = {
 	  FIELD(seed),
 	  .min = 0, .max = INT64_MAX,
 	  .help = "random seed of data, drills, sim, samples (1)" },
-	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE, FIELD(strict),
+	{ .name = "strict", .type = SPEC_FLAG, .commands = WHERE | NODE,
+	  FIELD(strict),
 	  .resumed = SPEC_LIMITS,
 	  .help = "treat warnings as faults: exit code 1" },
 	{ .name = "slow", .type = SPEC_INT,
@@ -341,15 +343,22 @@ const struct spec_option spec_options[] = {
 	{ .name = "retest", .type = SPEC_TEXT, .commands = SWEEP, FIELD(retest),
 	  .argh = "DIR", .resumed = SPEC_COMMANDS, .once = true,
 	  .help = "after a repair: only what the run in DIR has found" },
-	{ .name = "need", .type = SPEC_SIZE, .commands = SPEC_CMD_MEMLOCK,
-	  FIELD(need_B), .min = 4096, .max = MAX_SIZE_B,
+	{ .name = "need", .type = SPEC_SIZE,
+	  .commands = SPEC_CMD_MEMLOCK | NODE, FIELD(need_B), .min = 4096,
+	  .max = MAX_SIZE_B,
 	  .help = "locked memory that a process needs (33M per HCA)" },
 	{ .name = "sysroot", .type = SPEC_TEXT,
 	  .commands = SPEC_CMD_IB | SPEC_CMD_MEMLOCK | SPEC_CMD_INFO |
-		      SPEC_CMD_P2P,
+		      SPEC_CMD_P2P | NODE,
 	  FIELD(sysroot), .argh = "DIR",
 	  .once = true,
 	  .help = "read /sys and /proc below DIR (/)" },
+	{ .name = "expect-gpus", .type = SPEC_INT, .commands = NODE,
+	  FIELD(expect_gpus), .min = 1, .max = SPEC_MAX_GPUS,
+	  .help = "GPUs that the node should have (as in slurm.conf)" },
+	{ .name = "fail-on", .type = SPEC_TEXT, .commands = NODE,
+	  FIELD(fail_on), .argh = "CODE,...",
+	  .help = "exit 1 for these codes alone, and 0 for all else" },
 	{ .name = "compute", .type = SPEC_DURATION, .commands = SPEC_CMD_GPU,
 	  FIELD(compute_ns), .max = MAX_COMPUTE_NS,
 	  .help = "how long to check the arithmetic of a GPU (2s)" },
@@ -418,7 +427,8 @@ const struct spec_option spec_options[] = {
 	  FIELD(memory), .words = memory_words,
 	  .help = "memory that holds the buffers (host)" },
 	{ .name = "hca", .type = SPEC_TEXT,
-	  .commands = SPEC_CMD_IB | SPEC_CMD_ALL, FIELD(hca), .argh = "LIST",
+	  .commands = SPEC_CMD_IB | SPEC_CMD_ALL | NODE, FIELD(hca),
+	  .argh = "LIST",
 	  .help = "HCAs, written as in NCCL_IB_HCA (all)" },
 	{ .name = "gid-index", .type = SPEC_INT, .commands = SPEC_CMD_IB,
 	  FIELD(gid_index), .min = 0, .max = 4095,
@@ -490,10 +500,11 @@ const struct spec_option spec_options[] = {
 	  .resumed = SPEC_COMMANDS,
 	  .help = "print errors only; the exit code is the result" },
 	{ .name = "verbose", .letter = 'v', .type = SPEC_COUNT,
-	  .commands = OUTPUT | PLAN | SPEC_CMD_VERSION, FIELD(verbose),
+	  .commands = OUTPUT | PLAN | SPEC_CMD_VERSION | NODE, FIELD(verbose),
 	  .max = 3, .resumed = SPEC_COMMANDS,
 	  .help = "print more; twice: still more" },
-	{ .name = "color", .type = SPEC_CHOICE, .commands = TELLS,
+	{ .name = "color", .type = SPEC_CHOICE,
+	  .commands = TELLS & ~(unsigned)NODE,
 	  FIELD(color), .words = when_words, .resumed = SPEC_COMMANDS,
 	  .help = "colour (auto: on a terminal, without NO_COLOR)" },
 	{ .name = "progress", .type = SPEC_CHOICE,

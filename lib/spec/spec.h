@@ -154,6 +154,10 @@ struct spec {
 	bool stacks;		/* stop processes to see where they are */
 	/* info */
 	char record[PATH_MAX];	/* a folder a node into this one; "" = none */
+	/* node */
+	int64_t expect_gpus;	/* 0 = as Slurm's files say */
+	char fail_on[1024];	/* codes that make exit 1, and no others;
+				 * "" = by the verdict */
 	/* report, collectives */
 	char reference[PATH_MAX];	/* "" = none */
 	/* diff */
@@ -201,6 +205,7 @@ enum spec_json {
 /** Which commands take an option: a mask in spec_option.commands. */
 enum spec_command {
 	SPEC_CMD_P2P	= 1 << 0,
+	SPEC_CMD_NODE	= 1 << 24,
 	SPEC_CMD_REPORT	= 1 << 1,
 	SPEC_CMD_INNER	= 1 << 2,	/* agent, coordinator, worker */
 	SPEC_CMD_PLAIN	= 1 << 3,	/* help, version */
@@ -225,7 +230,8 @@ enum spec_command {
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
 			  SPEC_CMD_PING | SPEC_CMD_ALL | SPEC_CMD_INFO |
-			  SPEC_CMD_HANG | SPEC_CMD_GPU | SPEC_CMD_ATTACH,
+			  SPEC_CMD_HANG | SPEC_CMD_GPU | SPEC_CMD_ATTACH |
+			  SPEC_CMD_NODE,
 };
 
 /** One of the words that an option can be set to. */

@@ -13,6 +13,8 @@
 
 /** The child: looks at this node, see struct probe. */
 int memlock_child(const json_t *args, struct err *e);
+/** The same less the proof: limits are read, and no call is made to fail. */
+int memlock_limits_child(const json_t *args, struct err *e);
 
 /** Rows about the shell that submits and about what Slurm hands on of its
  *  limits, see struct probe. */

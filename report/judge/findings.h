@@ -35,9 +35,9 @@ void contrast_findings(const struct run *run, struct verdict *v);
 void pxn_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v);
 /** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
- *  a rate that is not that of the other ports.  Of info: the links alone. */
+ *  a rate that is not that of the other ports.  Of info, node: the links. */
 void port_findings(const struct run *run, struct verdict *v);
-/** Of info: nodes with fewer GPUs than they should show. */
+/** Of info, node: nodes with fewer GPUs than they should show. */
 void info_findings(const struct run *run, struct verdict *v);
 /** Most agents fell silent at once: it is the coordinator that was cut off; or
  *  hung up at once: they were ended.  Their nodes go from @gone, and their

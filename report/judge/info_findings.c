@@ -4,6 +4,7 @@
  * by -G or Slurm, else by what most nodes show.
  */
 #include "report/judge/findings.h"
+#include "report/judge/node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +98,8 @@ void info_findings(const struct run *run, struct verdict *v)
 	struct shown *nodes;
 	int node = -1, most;
 
-	if (strcmp(run->probe, "info") != 0) {
+	if (strcmp(run->probe, "info") != 0 &&
+	    strcmp(run->probe, NODE_PROBE) != 0) {
 		return;
 	}
 	nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));

@@ -472,12 +472,11 @@ static void close_finding(const struct run *run, struct finding *f)
 	free(nodes);
 }
 
-int memlock_judge(const struct run *run, const struct memlock_rows *m,
+void memlock_find(const struct run *run, const struct memlock_rows *m,
 		  struct verdict *v)
 {
 	struct judging j = { .run = run, .v = v };
 
-	*v = (struct verdict){ 0 };
 	for (size_t i = 0; i < m->n; i++) {
 		take_row(&j, &m->rows[i]);
 	}
@@ -491,5 +490,12 @@ int memlock_judge(const struct run *run, const struct memlock_rows *m,
 		close_finding(run, &v->findings[i]);
 	}
 	free(j.nodes);
+}
+
+int memlock_judge(const struct run *run, const struct memlock_rows *m,
+		  struct verdict *v)
+{
+	*v = (struct verdict){ 0 };
+	memlock_find(run, m, v);
 	return verdict_close(run, v);
 }

@@ -4,6 +4,7 @@
  * below what they could, and settings in which ports differ.
  */
 #include "report/judge/findings.h"
+#include "report/judge/node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +198,8 @@ void port_findings(const struct run *run, struct verdict *v)
 	struct port *ports = run->ports ? hear_ports(run) : NULL;
 	char text[160];
 
-	if (strcmp(run->probe, "info") == 0) {
+	if (strcmp(run->probe, "info") == 0 ||
+	    strcmp(run->probe, NODE_PROBE) == 0) {
 		find_on_nodes(run, v);
 	}
 	v->failed = v->failed || (run->ports && !ports);

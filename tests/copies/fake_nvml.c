@@ -5,7 +5,8 @@
  * looks, when $FAKE_NVML_LOOKS names a file to count in; with $FAKE_NVML_HANG
  * asking for more than the list of GPUs hangs.  Link 7 of GPU 1 has counted 500
  * replays; $FAKE_NVML_LINK=down: it is up for the first looks only, up: from
- * then on.
+ * then on.  $FAKE_NVML_SICK=lost: GPU 1 is; recovery: it waits for a reset;
+ * mismatch: the driver is of another version.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 
 #include "probes/dl/nvml.h"
 
-#define GPUS	  3		/* but with $FAKE_NVML_SMS */
-#define GPUS_MAX  4
+#define GPUS	  3		/* but with $FAKE_NVML_SMS, $FAKE_NVML_ALL */
+#define GPUS_MAX  8
 #define FIRST_LOOKS 4		/* before the run */
 #define INVENTORY_LOOKS 6	/* the same, with those at who holds a GPU */
 #define NOT_FOUND 6
@@ -27,11 +28,20 @@ struct nvmlDevice_st {
 	int index;
 };
 
-static struct nvmlDevice_st gpus[GPUS_MAX] = { { 0 }, { 1 }, { 2 }, { 3 } };
+static struct nvmlDevice_st gpus[GPUS_MAX] = {
+	{ 0 }, { 1 }, { 2 }, { 3 }, { 4 }, { 5 }, { 6 }, { 7 }
+};
 
 #define FAKE(name, ...)       \
 	int name(__VA_ARGS__); \
 	int name(__VA_ARGS__)
+
+static int is_sick(const char *how)
+{
+	const char *text = getenv("FAKE_NVML_SICK");
+
+	return text != NULL && strcmp(text, how) == 0;
+}
 
 FAKE(nvmlInit_v2, void)
 {
@@ -51,7 +61,7 @@ FAKE(nvmlInit_v2, void)
 		}
 		close(fd);
 	}
-	return NVML_SUCCESS;
+	return is_sick("mismatch") ? NVML_ERROR_OTHER_DRIVER : NVML_SUCCESS;
 }
 
 FAKE(nvmlShutdown, void)
@@ -62,19 +72,22 @@ FAKE(nvmlShutdown, void)
 const char *nvmlErrorString(int code);
 const char *nvmlErrorString(int code)
 {
-	return code == NVML_SUCCESS ? "fine" : "not found";
+	return code == NVML_SUCCESS	   ? "fine" :
+	       code == NVML_ERROR_GPU_IS_LOST ? "GPU is lost" : "not found";
 }
 
 FAKE(nvmlDeviceGetCount_v2, unsigned int *count)
 {
-	*count = getenv("FAKE_NVML_SMS") ? GPUS_MAX : GPUS;
+	*count = getenv("FAKE_NVML_ALL") ? GPUS_MAX :
+		 getenv("FAKE_NVML_SMS") ? GPUS + 1 : GPUS;
 	return NVML_SUCCESS;
 }
 
 FAKE(nvmlDeviceGetHandleByIndex_v2, unsigned int index, nvmlDevice_t *dev)
 {
 	*dev = &gpus[index];
-	return NVML_SUCCESS;
+	return index == 1 && is_sick("lost") ? NVML_ERROR_GPU_IS_LOST :
+					       NVML_SUCCESS;
 }
 
 FAKE(nvmlDeviceGetName, nvmlDevice_t dev, char *name, unsigned int size)
@@ -279,6 +292,8 @@ FAKE(nvmlDeviceGetFieldValues, nvmlDevice_t dev, int n,
 	for (int i = 0; i < n; i++) {
 		fields[i].code = dev->index == 2 ? NOT_SUPPORTED : NVML_SUCCESS;
 		fields[i].value =
+			fields[i].id == NVML_FI_RECOVERY ?
+				dev->index == 1 && is_sick("recovery") :
 			fields[i].id != NVML_FI_LINK_REPLAY ? 0 :
 			dev->index == 1 && fields[i].scope == 7 ? 500 :
 			dev->index == 0;

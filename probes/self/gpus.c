@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The order is that of what is worth most: a driver that hangs over a later
+ * question has answered the earlier ones.
+ */
+#include "probes/self/self.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "lib/data/record_info.h"
+#include "lib/data/slurm_gres.h"
+#include "lib/spec/spec.h"
+#include "probes/dl/nvml.h"
+#include "probes/host/facts.h"
+#include "probes/host/gpu_holders.h"
+#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
+
+#define CONF_MAX (4 << 20)
+
+struct seen {
+	int index;
+	struct gpu_id id;
+	nvmlDevice_t dev;	/* NULL: not to be had */
+	int code;		/* of NVML, why not */
+};
+
+struct self_gpus {
+	const struct nvml *nvml;	/* NULL: there is none */
+	const char *state;		/* SELF_NVML_.. or "ok" */
+	char why[160];
+	const char *source;
+	struct seen list[GPU_LIST_MAX];
+	size_t n;
+	bool known;			/* may they be counted? */
+};
+
+/* ---- which there are ----------------------------------------------------- */
+
+static const char *state_of(int rc)
+{
+	return rc == NVML_SUCCESS	     ? "ok" :
+	       rc == NVML_ERROR_OTHER_DRIVER ? SELF_NVML_OTHER :
+	       rc == NVML_ERROR_NO_DRIVER    ? SELF_NVML_NONE :
+					       SELF_NVML_FAILED;
+}
+
+/** A lost GPU may still have a handle, and its name from before. */
+static int look_at(const struct nvml *nvml, struct seen *g)
+{
+	struct nvml_pci_info pci = { 0 };
+	char text[NVML_UUID_SIZE];
+	unsigned int celsius;
+	int rc = nvml->nvmlDeviceGetUUID(g->dev, text, sizeof(text));
+
+	if (rc == NVML_SUCCESS) {
+		STR_COPY(g->id.uuid, text);
+	}
+	if (nvml->nvmlDeviceGetName(g->dev, text, sizeof(text)) ==
+	    NVML_SUCCESS) {
+		STR_COPY(g->id.name, text);
+	}
+	if (nvml->nvmlDeviceGetPciInfo_v3(g->dev, &pci) == NVML_SUCCESS) {
+		gpu_list_plain_bus(pci.bus_id, g->id.bus);
+	}
+	return rc == NVML_SUCCESS && nvml->nvmlDeviceGetTemperature ?
+		       nvml->nvmlDeviceGetTemperature(
+			       g->dev, NVML_TEMPERATURE_GPU, &celsius) : rc;
+}
+
+static bool is_lost(int code)
+{
+	return code == NVML_ERROR_GPU_IS_LOST || code == NVML_ERROR_UNKNOWN ||
+	       code == NVML_ERROR_RESET_WANTED;
+}
+
+/** Those that a cgroup keeps from us are none of ours. */
+static int list_by_nvml(struct self_gpus *s)
+{
+	unsigned int count = 0;
+	int rc = s->nvml->nvmlInit_v2();
+
+	if (rc == NVML_SUCCESS) {
+		rc = s->nvml->nvmlDeviceGetCount_v2(&count);
+	}
+	for (unsigned int i = 0; rc == NVML_SUCCESS && i < count &&
+				 s->n < GPU_LIST_MAX; i++) {
+		struct seen *g = &s->list[s->n];
+
+		*g = (struct seen){ .index = (int)i };
+		g->code = s->nvml->nvmlDeviceGetHandleByIndex_v2(i, &g->dev);
+		if (g->code == NVML_SUCCESS) {
+			g->code = look_at(s->nvml, g);
+			g->code = is_lost(g->code) ? g->code : NVML_SUCCESS;
+			s->n++;
+		} else {
+			g->dev = NULL;
+			s->n += g->code != NVML_ERROR_NO_PERMISSION;
+		}
+	}
+	return rc;
+}
+
+/** As the kernel driver has them: no library, and no health. */
+static void list_by_kernel(struct self_gpus *s, const char *root)
+{
+	struct gpu_list l;
+
+	gpu_list_read_proc(&l, root);
+	for (size_t i = 0; i < l.n; i++) {
+		s->list[i] = (struct seen){ .index = (int)i,
+					    .id = l.gpus[i] };
+	}
+	s->n = l.n;
+	s->source = "/proc";
+}
+
+static void list_gpus(struct self_gpus *s, const char *root)
+{
+	struct err e = { 0 };
+	int rc;
+
+	s->nvml = root[0] ? NULL : dl_nvml(&e);
+	s->state = root[0] ? "" : SELF_NVML_ABSENT;
+	s->source = "nvml";
+	STR_COPY(s->why, e.text);
+	if (s->nvml) {
+		rc = list_by_nvml(s);
+		s->state = state_of(rc);
+		STR_COPY(s->why, rc == NVML_SUCCESS ? "" :
+				 s->nvml->nvmlErrorString(rc));
+		s->known = rc == NVML_SUCCESS || rc == NVML_ERROR_NO_DRIVER;
+	}
+	if (!s->known) {
+		list_by_kernel(s, root);
+		s->known = s->n > 0 || root[0];
+	}
+}
+
+/* ---- which there should be ----------------------------------------------- */
+
+static void take_conf(struct slurm_conf_node *c, const char *path)
+{
+	struct str text = STR_INIT;
+
+	if (str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+			 CONF_MAX) == 0) {
+		slurm_conf_take(c, str_text(&text));
+	}
+	str_release(&text);
+}
+
+/** GPUs that slurm.conf gives this node; 0: none, or there is no such file.
+ *  Slurm itself is not asked: a thousand nodes would ask at once. */
+static int64_t slurm_gpus(const struct spec *s, const char *node)
+{
+	static const char *const usual[] = {
+		"/run/slurm/conf/slurm.conf", "/etc/slurm/slurm.conf", NULL
+	};
+	struct slurm_conf_node c = { .node = node };
+	const char *path = s->sysroot[0] ? NULL : getenv("SLURM_CONF");
+	char file[PATH_MAX];
+
+	for (int i = 0; !path && usual[i]; i++) {
+		snprintf(file, sizeof(file), "%.2000s%s", s->sysroot,
+			 usual[i]);
+		path = access(file, R_OK) == 0 ? file : NULL;
+	}
+	if (!path) {
+		return 0;
+	}
+	take_conf(&c, path);
+	for (size_t i = 0; i < c.n_includes; i++) {
+		const char *name = c.includes[i], *slash = strrchr(path, '/');
+		char other[PATH_MAX];
+
+		/* beside the file, where it is no whole path */
+		snprintf(other, sizeof(other), "%.*s%s",
+			 name[0] != '/' && slash ?
+				 (int)(slash - path) + 1 : 0, path, name);
+		take_conf(&c, other);
+	}
+	return c.gpus;
+}
+
+/* ---- what is said -------------------------------------------------------- */
+
+/** How many are the job's. */
+static int say_list(const struct self_gpus *s, const struct self_name *names,
+		    json_t *facts)
+{
+	char scope[16];
+	int n = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct seen *g = &s->list[i];
+
+		if (!names[i].taken) {
+			continue;
+		}
+		n++;
+		snprintf(scope, sizeof(scope), "gpu%d", g->index);
+		facts_add(facts, scope, "uuid", g->id.uuid, "", s->source);
+		facts_add(facts, scope, "name", g->id.name, "", s->source);
+		facts_add(facts, scope, "bus", g->id.bus, "", s->source);
+		if (g->code != NVML_SUCCESS) {
+			facts_add(facts, scope, SELF_LOST,
+				  s->nvml->nvmlErrorString(g->code), "",
+				  s->source);
+		}
+	}
+	self_say(facts);
+	return n;
+}
+
+/** @taken: how many are the job's. */
+static void say_expected(const struct spec *spec, const struct self_gpus *s,
+			 const struct self_share *share, int64_t slurm,
+			 int taken, json_t *facts)
+{
+	bool job = share->source;	/* what others have is not asked */
+	int64_t n = job ? share->wanted :
+		    spec->expect_gpus ? spec->expect_gpus : slurm;
+	bool matters = n > 0 || taken > 0;
+
+	if (n > 0 && s->known) {
+		facts_addf(facts, "node", INFO_EXPECTED, "",
+			   job ? share->source :
+			   spec->expect_gpus ? "--expect-gpus" : "slurm.conf",
+			   "%" PRId64, n);
+	}
+	if (matters && s->state[0]) {
+		facts_add(facts, "node", SELF_NVML, s->state, "",
+			  "libnvidia-ml");
+		if (s->why[0]) {
+			facts_add(facts, "node", "gpu_note", s->why, "",
+				  "libnvidia-ml");
+		}
+	}
+	self_say(facts);
+}
+
+/** A process of a job on a GPU that is no job's is nothing to speak of, nor is
+ *  in a step its own; one of no job always is. */
+static void say_holders(const struct seen *g, bool prolog, json_t *facts)
+{
+	struct gpu_holders by;
+	char scope[16];
+
+	gpu_holders(g->id.uuid, false, &by);
+	snprintf(scope, sizeof(scope), "gpu%d", g->index);
+	if (by.n > 0 && (prolog || strcmp(by.code, GPU_BUSY) == 0)) {
+		facts_add(facts, scope, by.code, by.words, "", "nvml");
+	}
+	self_say(facts);
+}
+
+static void say_health(const struct self_gpus *s,
+		       const struct self_name *names, json_t *facts)
+{
+	bool prolog = getenv("SLURM_JOB_ID") && !getenv("SLURM_PROCID");
+	char scope[16];
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct seen *g = &s->list[i];
+
+		if (names[i].taken && g->dev && g->code == NVML_SUCCESS) {
+			snprintf(scope, sizeof(scope), "gpu%d", g->index);
+			gpu_health_facts(s->nvml, g->dev, scope, facts);
+			self_say(facts);
+		}
+	}
+	/* it asks who a user is, and so the directory service */
+	for (size_t i = 0; i < s->n; i++) {
+		if (names[i].taken && s->list[i].dev &&
+		    s->list[i].code == NVML_SUCCESS) {
+			say_holders(&s->list[i], prolog, facts);
+		}
+	}
+}
+
+static void say_all(const struct spec *spec, const char *node,
+		    struct self_gpus *s, json_t *facts)
+{
+	const char *visible = getenv(CUDA_VISIBLE);
+	const char *of_job = getenv("SLURM_JOB_GPUS");
+	bool in_job = getenv("SLURM_JOB_ID") && !spec->sysroot[0];
+	struct self_name names[GPU_LIST_MAX];
+	struct self_share share;
+	int64_t slurm = 0;
+	int taken;
+
+	/* where Slurm gives out no GPUs, a job has its node's */
+	if (in_job && !visible && !of_job) {
+		slurm = slurm_gpus(spec, node);
+		in_job = slurm > 0;
+	}
+	list_gpus(s, spec->sysroot);
+	for (size_t i = 0; i < s->n; i++) {
+		names[i] = (struct self_name){ .index = s->list[i].index,
+					       .uuid = s->list[i].id.uuid };
+	}
+	self_share_find(visible, of_job, in_job, names, s->n, &share);
+	taken = say_list(s, names, facts);
+	if (share.all && !spec->expect_gpus && !getenv("SLURM_JOB_ID")) {
+		slurm = slurm_gpus(spec, node);
+	}
+	say_expected(spec, s, &share, slurm, taken, facts);
+	if (s->nvml) {
+		say_health(s, names, facts);
+	}
+}
+
+int self_gpus_child(const json_t *args, struct err *e)
+{
+	struct self_gpus *s = calloc(1, sizeof(*s));
+	json_t *facts = json_array();
+	struct spec spec;
+	char node[64];
+	int rc = 0;
+
+	if (!s || !facts) {
+		rc = err_set(e, ENOMEM, "no memory to look at GPUs");
+	} else if (json_get_text(args, "node", node, sizeof(node), e) < 0 ||
+		   spec_from_json(&spec, json_object_get(args, "options"),
+				  e) < 0) {
+		rc = -1;
+	} else {
+		say_all(&spec, node, s, facts);
+	}
+	json_decref(facts);
+	free(s);
+	return rc;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBES_SELF_SELF_H
+#define PROBES_SELF_SELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+
+#include "lib/base/err.h"
+
+/**
+ * What one node says of itself: the children of "gpucheck node", beside that of
+ * memlock_limits_child().  Each is a process of its own, since a driver or a
+ * file system may hang; what it has said before is kept (probes/node/child.h).
+ * They are told {"node":, "options":}; 0, or -1 with @e.
+ */
+
+/** HCA ports, interfaces, modules: what kernel files say. */
+int self_host_child(const json_t *args, struct err *e);
+/** The GPUs of the job, or of the node where that is no job: how many there are
+ *  and should be, their health, who holds them.  NVML is asked and nothing
+ *  else, in particular no CUDA. */
+int self_gpus_child(const json_t *args, struct err *e);
+
+/** Say all of @facts, as facts_add() makes them, and empty it. */
+void self_say(json_t *facts);
+
+/** Facts by which a verdict is made. */
+#define SELF_NVML	 "nvml"	/* of the node: ok, or ... */
+#define SELF_NVML_ABSENT "missing"
+#define SELF_NVML_OTHER	 "driver_mismatch"
+#define SELF_NVML_NONE	 "no_driver"
+#define SELF_NVML_FAILED "failed"
+#define SELF_LOST	 "lost"	/* of a GPU: what NVML says */
+#define SELF_LINK	 "link"	/* of an interface: up, down, no_carrier */
+
+/** Which of the GPUs of a node are a job's. */
+struct self_share {
+	bool all;		/* nobody says that any is not */
+	const char *source;	/* who says which; NULL: nobody */
+	int wanted;		/* so many are named; 0 where names are of no
+				 * use for counting */
+};
+
+/** One GPU, as far as its share is concerned. */
+struct self_name {
+	int index;		/* as NVML counts, and Slurm names them */
+	const char *uuid;	/* "" = not known */
+	bool taken;
+};
+
+/**
+ * Mark those of the @n @gpus that @visible (CUDA_VISIBLE_DEVICES) names, else
+ * @job_gpus (SLURM_JOB_GPUS): numbers, ranges, UUIDs or their beginnings;
+ * either may be NULL.  Where both are, @in_job decides: a job that was given
+ * none has none.  Pure.
+ */
+void self_share_find(const char *visible, const char *job_gpus, bool in_job,
+		     struct self_name *gpus, size_t n,
+		     struct self_share *share);
+
+#endif

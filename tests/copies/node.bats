@@ -1,0 +1,129 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# gpucheck node by an NVML without a GPU, which is sick, hangs, or is not there;
+# see fake_nvml.c.
+
+load ../cli/helper
+
+setup()
+{
+	export GPUCHECK_NVML_LIB=$GPUCHECK_TEST_FAKE_NVML FAKE_NVML_CLOCKS="0 0 0"
+	unset "${!SLURM@}" CUDA_VISIBLE_DEVICES
+	export GPUCHECK_HCA="=none" GPUCHECK_IFNAME="=none"
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# node STATUS LINE [OPTION...]: the first line matches LINE.
+node()
+{
+	local want=$1 line=$2
+	shift 2
+	run_p node "$@"
+	# shellcheck disable=SC2053 # it is a pattern
+	if [ "$status" -ne "$want" ] || [[ ${output%%$'\n'*} != $line ]]; then
+		echo "exit $status, not $want, or not '$line':"
+		cat out err
+		return 1
+	fi
+}
+
+@test "three GPUs, as many as expected, and one fewer" {
+	node 0 'ok * 3 GPUs, *' --expect-gpus=3
+	node 1 'FAIL * gpu_missing: * shows 3 GPUs of 4, expected by --expect-gpus' \
+		--expect-gpus=4
+	SLURMD_NODENAME=n7 node 0 'ok n7 3 GPUs, *'
+}
+
+@test "slurm.conf says how many; where it is silent nobody does" {
+	echo 'NodeName=n[1-2] Gres=gpu:4' >more.conf
+	printf 'ClusterName=x\ninclude more.conf\n' >slurm.conf
+	export SLURM_CONF=$PWD/slurm.conf
+	SLURMD_NODENAME=n1 node 1 'FAIL n1 gpu_missing: *slurm.conf'
+	SLURMD_NODENAME=n3 node 0 'ok n3 3 GPUs, *'
+}
+
+@test "a sick GPU is named" {
+	FAKE_NVML_SICK=lost node 1 'FAIL * gpu_lost: GPU 1: *GPU is lost' \
+		--expect-gpus=3
+	FAKE_NVML_SICK=recovery node 1 'FAIL * xid_154_reset: GPU 1: *'
+	FAKE_NVML_SICK=mismatch node 1 'FAIL * driver_mismatch: *' \
+		--expect-gpus=3
+	FAKE_NVML_SICK=mismatch node 0 'ok * 0 GPUs, *'
+}
+
+@test "of GPUs that are not the job's nothing is said" {
+	export FAKE_NVML_SICK=lost SLURM_JOB_ID=7
+	CUDA_VISIBLE_DEVICES=0,2 node 0 'ok * 2 GPUs, *'
+	SLURM_JOB_GPUS=0,2 node 0 'ok * 2 GPUs, *' --expect-gpus=8
+	SLURM_JOB_GPUS=1-2 node 1 'FAIL * gpu_lost: GPU 1: *'
+	SLURM_JOB_GPUS=0,3 node 1 \
+		'FAIL * gpu_missing: * shows 1 GPU of 2, expected by SLURM_JOB_GPUS'
+	# Slurm gives out GPUs, and gave it none
+	echo 'NodeName=n1 Gres=gpu:4' >slurm.conf
+	SLURM_CONF=$PWD/slurm.conf SLURMD_NODENAME=n1 node 0 'ok n1 0 GPUs, *'
+	# Slurm gives out none
+	SLURM_CONF=$PWD/none node 1 'FAIL * gpu_lost: GPU 1: *'
+	SLURM_JOB_GPUS=0 node 0 'ok * 1 GPU, *' -v
+	[ "$(grep -c '^gpu[12]' out)" -eq 0 ]
+}
+
+@test "who holds a GPU is said, and never fails a hook" {
+	sleep 100 &
+	FAKE_NVML_PIDS=$! node 0 "warn * gpu_busy: GPU 0: held by pid $! (sleep*"
+	FAKE_NVML_PIDS=$! SLURM_JOB_ID=7 node 1 'FAIL * gpu_busy: GPU 0: *' \
+		--max-time=10s
+	kill $!
+	node 2 '' --fail-on=gpu_busy
+	fails 2 "'gpu_busy' never fails a node"
+	node 2 '' --fail-on=gpu_lost,gpu_losst
+	fails 2 "there is no code 'gpu_losst'"
+}
+
+@test "--fail-on: its codes alone" {
+	export FAKE_NVML_SICK=lost
+	node 1 'FAIL * gpu_lost: *' --fail-on=port_down,gpu_lost
+	node 0 'FAIL * gpu_lost: *' --fail-on=port_down
+}
+
+@test "a driver that hangs is no fault, and what was said before counts" {
+	FAKE_NVML_INIT=100 node 4 'partial * worker_hung: GPUs *' \
+		--expect-gpus=3 --max-time=1s
+	FAKE_NVML_HANG=1 FAKE_NVML_SICK=lost node 4 \
+		'FAIL * gpu_lost: GPU 1: *; worker_hung: *' --max-time=1s
+	FAKE_NVML_HANG=1 FAKE_NVML_SICK=lost node 1 'FAIL *' --max-time=1s \
+		--fail-on=gpu_lost
+	FAKE_NVML_INIT=100 node 0 'partial *' --max-time=1s --fail-on=gpu_missing
+	[ "$(pgrep -fc "worker node_")" -eq 0 ]
+}
+
+@test "without its libraries it is partial where GPUs are expected" {
+	export GPUCHECK_NVML_LIB=/no/such/lib.so
+	node 0 'ok * 0 GPUs, *'
+	node 4 'partial * library_missing: *' --expect-gpus=3
+	node 0 'partial *' --expect-gpus=3 --fail-on=gpu_missing
+}
+
+@test "a reader that is gone does not keep it" {
+	mkfifo pipe
+	exec 5<>pipe
+	# what fills it before leaves no room for the line
+	dd if=/dev/zero bs=65536 count=1 2>/dev/null >&5
+	rc=0
+	timeout 60 "$GPUCHECK" node --max-time=1s >&5 5>&- || rc=$?
+	[ "$rc" -eq 3 ]
+}
+
+@test "--json has the verdict, rows and facts; -v all of it in words" {
+	FAKE_NVML_SICK=lost node 1 '{*' --json
+	jq -e '.verdict.findings[0] | .code == "gpu_lost" and .kind == "gpu" and
+		.index == 1 and (.do | length) > 0' out
+	jq -e '.run.probe == "node" and (.rows | length) > 10 and
+		(.facts | map(select(.fact == "uuid")) | length) == 3' out
+	FAKE_NVML_SICK=lost node 1 '{*' --json=verdict
+	jq -e 'keys == ["run", "verdict"]' out
+	FAKE_NVML_SICK=lost node 1 'FAIL *' -v
+	grep -q 'do: Drain the node' out
+	grep -q '^gpu0 *ecc_uncorrected *0' out
+	node 0 '' -q
+}
