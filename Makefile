@@ -288,6 +288,7 @@ PROGRAM ?= gpucheck
 bash_completion := $(dest)/share/bash-completion/completions/gpucheck
 zsh_completion := $(dest)/share/zsh/site-functions/_gpucheck
 doc := $(dest)/share/doc/gpucheck
+site := $(dest)/share/gpucheck/site
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(dest)/bin/gpucheck
 	install -d $(dest)/share/man/man1
@@ -297,10 +298,13 @@ install: $(PROGRAM)
 	install -d $(doc)/docs
 	install -m 644 docs/*.md $(doc)/docs
 	install -m 644 README.md SECURITY.md data/site/gpucheck.conf $(doc)
+	install -d $(site)
+	install -m 755 $(addprefix data/site/,prolog epilog healthcheck) $(site)
+	install -m 644 data/site/gpucheck.nhc data/site/gpucheck.default $(site)
 uninstall:
 	rm -f $(dest)/bin/gpucheck $(bash_completion) $(zsh_completion) \
 		$(patsubst cli/man/%,$(dest)/share/man/man1/%,$(wildcard cli/man/*.1))
-	rm -rf $(doc)
+	rm -rf $(doc) $(site)
 
 # Packages are built from what git has of the tree, in build-release.
 .PHONY: version release deb rpm deps-release uninstall

@@ -11,6 +11,7 @@ setup()
 	export GPUCHECK_NVML_LIB=$GPUCHECK_TEST_FAKE_NVML FAKE_NVML_CLOCKS="0 0 0"
 	unset "${!SLURM@}" CUDA_VISIBLE_DEVICES
 	export GPUCHECK_HCA="=none" GPUCHECK_IFNAME="=none"
+	export GPUCHECK_CONFIG=none
 	cd "$BATS_TEST_TMPDIR" || return
 }
 
