@@ -137,9 +137,11 @@ static struct weight weigh(const struct work *w, size_t id)
 				    .tests = all->tests - c->tests };
 	double usual = rate_of(&rest), k = c->failed, n = c->tests;
 
-	/* cables that are exchanged are so at all times */
-	if (part_index_part(&w->index, id).kind == PART_CABLE_SWAP ||
-	    c->failed < LEAST_FAILED || rest.tests == 0 || k <= 2 * usual * n) {
+	/* most parts have not failed; cables that are exchanged are so at all
+	 * times */
+	if (c->failed < LEAST_FAILED || rest.tests == 0 ||
+	    k <= 2 * usual * n ||
+	    part_index_part(&w->index, id).kind == PART_CABLE_SWAP) {
 		return (struct weight){ .nats = 0 };
 	}
 	return (struct weight){
@@ -238,11 +240,14 @@ static int add_others(const struct work *w, size_t id, double nats,
 	double least = score(w, id, nats) - OR_NATS;
 
 	for (size_t i = 0; i < w->index.n; i++) {
-		struct part p = part_index_part(&w->index, i);
 		struct weight x = weigh(w, i);
+		struct part p;
 
-		if (x.nats > 0 && score(w, i, x.nats) >= least &&
-		    !part_same_place(&p, &r->part) &&
+		if (x.nats <= 0 || score(w, i, x.nats) < least) {
+			continue;
+		}
+		p = part_index_part(&w->index, i);
+		if (!part_same_place(&p, &r->part) &&
 		    is_like(w, &p, &r->part) &&
 		    !grow_add(&r->or_parts, &r->n_or, &p, sizeof(p))) {
 			return -1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/model/part_index.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /** Each part that can be bad one way only has three numbers in a row. */
@@ -361,10 +362,14 @@ static void set_nic(const struct part_index *x, size_t nic, struct part *p)
 	p->index = (int)(nic - x->first_nic[p->node]);
 }
 
-/** The two of number @two, the lower one first. */
+/** The two of number @two, the lower one first: of millions, a root is near
+ *  enough to begin with. */
 static void set_two(size_t two, int *low, int *high)
 {
-	*high = 1;
+	*high = (int)sqrt(2 * (double)two) + 1;
+	while (two_number(0, *high) > two) {
+		--*high;
+	}
 	while (two_number(0, *high + 1) <= two) {
 		++*high;
 	}

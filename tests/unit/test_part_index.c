@@ -148,10 +148,49 @@ static void cables_need_pairs_across_rails(void **state)
 	free_run(&run);
 }
 
+/** Of a fleet every two nodes have a number, which leads back to them. */
+static void two_of_many_nodes_come_back(void **state)
+{
+	enum { MANY = 4096 };
+	struct run run = { .n_nodes = MANY, .n_ranks = MANY };
+	size_t ids[PART_INDEX_NODES_MAX];
+	struct part_index x;
+	struct cell none = { .class = CELL_UNPLANNED };
+
+	(void)state;
+	run.nodes = calloc(MANY, sizeof(*run.nodes));
+	run.ranks = calloc(MANY, sizeof(*run.ranks));
+	run.cells = &none;
+	assert_true(run.nodes && run.ranks);
+	assert_int_equal(grid_of(&run.grid, MANY, NULL, 0), 0);
+	for (int i = 0; i < MANY; i++) {
+		run.nodes[i] = (struct run_node){ .first_rank = i, .gpus = 1,
+						  .nics = 1 };
+		run.ranks[i].node = i;
+	}
+	assert_int_equal(part_index_init(&x, &run), 0);
+	for (int to = 1; to < MANY; to += 7) {
+		for (int from = 0; from < to; from += from + 1) {
+			int n = part_index_nodes(&x, from, to, PATH_NVLINK,
+						 ids);
+			struct part p = part_index_part(&x, ids[n - 2]);
+
+			assert_int_equal(p.kind, PART_NODE_PAIR);
+			assert_int_equal(p.node, from);
+			assert_int_equal(p.peer_node, to);
+		}
+	}
+	part_index_release(&x);
+	grid_release(&run.grid);
+	free(run.nodes);
+	free(run.ranks);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cells_have_the_parts_that_touch_them),
+		cmocka_unit_test(two_of_many_nodes_come_back),
 		cmocka_unit_test(cables_need_pairs_across_rails),
 	};
 
