@@ -165,7 +165,11 @@ static int fill_part(const struct run *run, const int *at, const int *of,
 			copy_cell(run, c, part, run_at(part, s, d));
 		}
 	}
-	copy_cell(run, run_n_cells(run), part, run_n_cells(part));
+	/* of pairs that have none, where there are such */
+	part->cells[run_n_cells(part)] = (struct cell){
+		.bw_GB_s = NAN, .lat_us = NAN, .expected_GB_s = NAN,
+		.class = CELL_UNPLANNED, .path = PATH_INTER,
+	};
 	return 0;
 }
 
