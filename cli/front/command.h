@@ -60,7 +60,7 @@ struct command {
 	X(allreduce) \
 	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
 	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \
-	X(history) \
+	X(history) X(watch) X(turn) \
 	X(import) X(explain) X(version) X(help) X(agent) X(coordinator) \
 	X(judge) X(worker) X(conductor) X(step) X(tend)
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;

@@ -396,6 +396,7 @@ void spec_init(struct spec *s)
 		.size_B = 56,
 		.compute_ns = 2 * NS_PER_S,
 		.last = 100,
+		.lasting_ns = INT64_C(720) * 3600 * NS_PER_S,
 	};
 }
 

@@ -168,6 +168,13 @@ struct spec {
 	int64_t last;		/* so many runs of it; 100 */
 	bool drills;		/* with those that say nothing of machines */
 	char metrics[PATH_MAX];	/* file for the monitoring; "-" = stdout */
+	/* watch */
+	int64_t every_ns;	/* from run to run */
+	int64_t runs;		/* at most; 0 = any number */
+	int64_t lasting_ns;	/* no run begins later; 720 h */
+	char systemd[PATH_MAX];	/* folder of its units; "-" = stdout, "" =
+				 * jobs of Slurm */
+	char stop[PATH_MAX];	/* the watch to end; "" = none */
 	/* out */
 	char out[PATH_MAX];	/* -o */
 	int64_t json;		/* enum spec_json */
@@ -226,6 +233,7 @@ enum spec_command {
 	SPEC_CMD_BUNDLE	= 1 << 16,
 	SPEC_CMD_VERSION = 1 << 30,
 	SPEC_CMD_HISTORY = 1 << 21,
+	SPEC_CMD_WATCH	= 1 << 22,
 	/* those that end with a verdict on a run */
 	SPEC_CMD_JUDGES	= SPEC_CMD_P2P | SPEC_CMD_REPORT | SPEC_CMD_IB |
 			  SPEC_CMD_MEMLOCK | SPEC_CMD_COLLECTIVE |
