@@ -240,7 +240,7 @@ check-all: check
 	@-.ci/deps chromium
 	@-$(MAKE) --no-print-directory deps-release
 	@tests/run ssh unit hang page packaging
-	@tests/run cli@san copies@san cluster@san robust@san ssh@san ping@san drill@san \
+	@tests/run cli@san copies@san cluster@san jobs@san robust@san ssh@san ping@san drill@san \
 		security@san
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
