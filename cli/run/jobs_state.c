@@ -127,10 +127,9 @@ static bool is_done(const char *dir, bool *partial)
 	return done;
 }
 
-/** What the last try of part @i has left. */
-static void look_at_part(struct jobs *j, size_t i)
+/** How many tries of part @i there are. */
+static void count_tries(struct jobs *j, size_t i)
 {
-	struct job *job = &j->list[i];
 	char name[32], path[PATH_MAX];
 
 	for (int t = 1; t <= JOBS_MOST_TRIES; t++) {
@@ -139,15 +138,27 @@ static void look_at_part(struct jobs *j, size_t i)
 		    access(path, F_OK) < 0) {
 			break;
 		}
-		job->tries = t;
+		j->list[i].tries = t;
 	}
+}
+
+/** What the last try of part @i has left, which counts more than its job: that
+ *  ends later. */
+static void look_at_part(struct jobs *j, size_t i)
+{
+	struct job *job = &j->list[i];
+	char name[32], path[PATH_MAX];
+
 	if (job->tries == 0) {
 		return;
 	}
 	jobs_try_name(i, job->tries, name);
-	job->state = rundir_path(j->left.dir, name, path, NULL) == 0 &&
-				     is_done(path, &job->partial) ?
-			     JOB_DONE : JOB_LOST;
+	if (rundir_path(j->left.dir, name, path, NULL) == 0 &&
+	    is_done(path, &job->partial)) {
+		job->state = JOB_DONE;
+	} else if (job->state == JOB_NONE) {
+		job->state = JOB_LOST;
+	}
 }
 
 /** Number and try of "DIR/parts/0001-2/job.sbatch"; false: of another run. */
@@ -192,7 +203,7 @@ static int look_at_queue(struct jobs *j, struct err *e)
 	at = str_text(&out);
 	while (rc == 0 && slurm_parse_queued(&at, &q)) {
 		if (!read_script(j, q.script, &i, &t) ||
-		    t != j->list[i].tries || j->list[i].state == JOB_DONE ||
+		    t != j->list[i].tries ||
 		    (own && strcmp(q.id, own) == 0)) {
 			continue;	/* our own job has done its part */
 		}
@@ -220,12 +231,14 @@ int jobs_look(struct jobs *j, const char *dir, struct err *e)
 		return -1;
 	}
 	for (size_t i = 0; i < j->n; i++) {
-		look_at_part(j, i);
+		count_tries(j, i);
 	}
+	/* the queue first: what is no more in it has written all that it will */
 	if (look_at_queue(j, e) < 0) {
 		return -1;
 	}
 	for (size_t i = 0; i < j->n; i++) {
+		look_at_part(j, i);
 		j->count[j->list[i].state]++;
 	}
 	return 0;
@@ -256,7 +269,7 @@ const char *jobs_text(const struct jobs *j, char *buf, size_t size)
 	struct str out = STR_INIT;
 	const char *comma = ": ";
 
-	str_addf(&out, "%zu jobs", j->n);
+	str_addf(&out, "%zu job%s", j->n, j->n == 1 ? "" : "s");
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		if (j->count[order[i]] > 0) {
 			str_addf(&out, "%s%zu %s", comma, j->count[order[i]],

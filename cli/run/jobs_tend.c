@@ -132,6 +132,32 @@ static void recount(struct jobs *j)
 	}
 }
 
+/** Does the last try of part @i want a node that is down?  One that was down
+ *  when it was submitted it does without. */
+static bool wants_down(const struct jobs *j, size_t i)
+{
+	char name[32], dir[PATH_MAX];
+	const char *without;
+	bool wants = false;
+	json_t *run;
+
+	jobs_try_name(i, j->list[i].tries, name);
+	if (rundir_path(j->left.dir, name, dir, NULL) < 0) {
+		return false;
+	}
+	run = rundir_read_json(dir, RUN_JSON, NULL);
+	without = json_member(json_object_get(run, "options"), "exclude");
+	for (size_t k = 0; k < j->nodes.n; k++) {
+		const struct slurm_lane_node *n = &j->nodes.list[k];
+
+		wants = wants || (slurm_lane_is_down(n->state) &&
+				  hostlist_has(j->list[i].nodes, n->name) &&
+				  !hostlist_has(without, n->name));
+	}
+	json_decref(run);
+	return wants;
+}
+
 int jobs_tend(struct jobs *j, struct err *e)
 {
 	int rc = 0;
@@ -145,7 +171,8 @@ int jobs_tend(struct jobs *j, struct err *e)
 		struct str down = STR_INIT;
 		const size_t up = find_down(j, job, &down);
 
-		if (down.len > 0 && job->state == JOB_WAITS && !job->in_line) {
+		if (down.len > 0 && job->state == JOB_WAITS &&
+		    !job->in_line && wants_down(j, i)) {
 			/* its lane would stand still until that is repaired */
 			slurm_cancel("--quiet --state=PENDING", job->id);
 			job->state = JOB_LOST;

@@ -92,6 +92,11 @@ does_not_answer()
 	sinfo --noheader --nodes="$1" --format=%T | grep -q '[*]'
 }
 
+answers()
+{
+	idle 4 && ! does_not_answer "$1"
+}
+
 # The nodes that are up have no job of ours any more.
 done_as_far_as_can_be()
 {
@@ -167,10 +172,29 @@ job_of()
 	[ "$(jq '[.cells[]] | add' run/verdict.json)" = 56 ]
 	# and when it is back
 	node-up 4
-	await 30 idle 4
+	await 60 answers gcn4
 	run_to 0 p2p --resume run
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 	[ "$(jq -r .status run/verdict.json)" != fail ]
+}
+
+@test "where few jobs may be submitted: groups, without the nodes that are down" {
+	mkdir bin
+	printf '#!/bin/sh\necho "5|"\n' >bin/sacctmgr
+	chmod +x bin/sacctmgr
+	node-kill 4
+	await 60 does_not_answer gcn4
+	PATH=$PWD/bin:$PATH run_to 4 "${pairs[@]}"
+	says '1 job of 4 nodes in 1 lane, .*0 busy, 1 down' err
+	says '^#SBATCH --nodes=3$' run/parts/0001-1/job.sbatch
+	[ ! -e run/parts/0001-2 ]
+	has_good 30 gcn1 gcn2 gcn3
+	[ "$(jq -r '.findings[] | "\(.node) \(.code)"' run/verdict.json)" = \
+		'gcn4 agent_missing' ]
+	node-up 4
+	await 60 answers gcn4
+	run_to 0 p2p --resume run
+	has_good 56 gcn1 gcn2 gcn3 gcn4
 }
 
 @test "what is preempted is submitted again, once; ^C leaves the jobs" {
