@@ -294,7 +294,8 @@ int node_self(const struct session *s)
 {
 	int64_t all_ns = s->spec.max_time_ns > 0 ? s->spec.max_time_ns :
 						   NODE_SELF_NS;
-	int64_t deadline_ns = clock_now_ns() + all_ns - all_ns / JUDGE_SHARE;
+	int64_t deadline_ns = clock_now_ns() + all_ns - all_ns / JUDGE_SHARE -
+			      GATHER_GRACE_NS;
 	struct self self = { .s = s };
 	struct err e = { 0 };
 	int code;

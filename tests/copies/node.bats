@@ -5,6 +5,7 @@
 # see fake_nvml.c.
 
 load ../cli/helper
+load ../await
 
 setup()
 {
@@ -13,6 +14,12 @@ setup()
 	export GPUCHECK_HCA="=none" GPUCHECK_IFNAME="=none"
 	export GPUCHECK_CONFIG=none
 	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown()
+{
+	[ ! -e frozen/looks ] || fsfreeze -u frozen 2>/dev/null || true
+	[ ! -e frozen/looks ] || await 30 umount frozen
 }
 
 # node STATUS LINE [OPTION...]: the first line matches LINE.
@@ -127,4 +134,33 @@ node()
 	grep -q 'do: Drain the node' out
 	grep -q '^gpu0 *ecc_uncorrected *0' out
 	node 0 '' -q
+}
+
+# A file system that is frozen: who writes to it waits in the kernel, where no
+# signal reaches it.
+@test "a process that cannot be killed is left behind" {
+	[ "$(id -u)" = 0 ] && command -v mkfs.ext4 >/dev/null || skip "not root, or no ext4"
+	truncate -s 8M image
+	mkfs.ext4 -q image
+	mkdir frozen
+	mount -o loop image frozen || skip "no loop device"
+	touch frozen/looks
+	fsfreeze -f frozen
+	# whatever comes of the test
+	(sleep 60; fsfreeze -u frozen) >/dev/null 2>&1 3>&- &
+	thaw=$!
+	FAKE_NVML_LOOKS=$PWD/frozen/looks node 4 'partial * worker_hung: *state D*' \
+		--max-time=1s
+	left=$(pgrep -r D -f 'worker node_gpus')
+	printf '%s\n' "GPUCHECK=$GPUCHECK" LIMIT_S=1 FAIL_ON=gpu_lost \
+		"FAKE_NVML_LOOKS=$PWD/frozen/looks" >settings
+	GPUCHECK_SITE_SETTINGS=$PWD/settings timeout 60 \
+		"$BATS_TEST_DIRNAME/../../data/site/prolog" >said 2>&1 && went=well
+	fsfreeze -u frozen
+	pkill -P $thaw
+	kill $thaw
+	wait $thaw || true
+	await 30 umount frozen
+	[ -n "$left" ] && [ "$went" = well ]
+	grep -q 'worker_hung' said
 }
