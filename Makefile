@@ -112,6 +112,8 @@ $(foreach f,$(folders),$(eval $(call archive_rule,$(f))))
 $(B)/sbatch/job_script.o: sbatch/job.sbatch
 $(B)/report/draw/heatmap.o: data/gnuplot/picture.gp
 $(B)/report/draw/curves.o: data/gnuplot/curves.gp
+$(B)/report/history/plot.o: data/gnuplot/history.gp
+$(B)/report/history/page.o: data/html/page.css
 $(B)/report/model/sweep_reference.o: $(wildcard data/reference/*.csv)
 $(B)/report/symptoms/symptom.o: data/symptoms.ini
 $(B)/report/symptoms/xids.o: data/xids.txt

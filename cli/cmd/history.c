@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "lib/base/exit_code.h"
+#include "lib/data/rundir.h"
 #include "report/history/history.h"
 #include "report/history/store.h"
 
@@ -103,6 +105,27 @@ static void show(const struct session *s, const struct asked *a)
 	str_release(&text);
 }
 
+/** Picture and page into the new directory of -o; an exit code, with @e. */
+static int draw(const struct session *s, const struct asked *a, struct err *e)
+{
+	char dir[PATH_MAX];
+
+	if (!s->spec.out[0] || a->h.n_runs == 0) {
+		return CODE_HEALTHY;
+	}
+	if (rundir_create(s->spec.out, "history", dir, e) < 0) {
+		return e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
+	}
+	if (history_draw(dir, &a->h, &a->about, e) != 0) {
+		talk_err(e);	/* the page is whole without */
+	}
+	if (history_page(dir, &a->h, &a->about, e) < 0) {
+		return CODE_UNABLE;
+	}
+	talk("page: %s/" HISTORY_PICTURE ".html", dir);
+	return CODE_HEALTHY;
+}
+
 static int run_history(struct session *s)
 {
 	struct asked a = { .part = STR_INIT };
@@ -120,6 +143,8 @@ static int run_history(struct session *s)
 		code = talk_fail(&e, CODE_USAGE);
 	} else {
 		show(s, &a);
+		code = draw(s, &a, &e);
+		code = code ? talk_fail(&e, code) : code;
 	}
 	history_release(&a.h);
 	store_release(&a.runs);
@@ -130,6 +155,7 @@ static int run_history(struct session *s)
 static const char *const examples[] = {
 	"gpucheck history",
 	"gpucheck history n7 NIC 2",
+	"gpucheck history -o page n7",
 	"gpucheck history --json --last=500 | jq '.nodes[] | select(.lemon)'",
 	NULL
 };

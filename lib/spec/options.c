@@ -477,7 +477,8 @@ const struct spec_option spec_options[] = {
 	{ .name = "out", .heading = "What to print and keep", .letter = 'o',
 	  .type = SPEC_TEXT,
 	  .commands = WHERE | SPEC_CMD_IMPORT | SPEC_CMD_DIFF |
-		      SPEC_CMD_REPORT | SPEC_CMD_WATCH, FIELD(out),
+		      SPEC_CMD_REPORT | SPEC_CMD_WATCH | SPEC_CMD_HISTORY,
+	  FIELD(out),
 	  .argh = "DIR", .resumed = SPEC_COMMANDS,
 	  .once = true,
 	  .help = "run directory (gpucheck-<command>-<UTC>-<id>)" },

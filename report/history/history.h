@@ -103,4 +103,15 @@ json_t *history_json(const struct history *h, const struct history_about *a);
 void history_csv(const struct history *h, const struct history_about *a,
 		 struct str *out);
 
+/** history.svg, .png: what is drawn, and history.html. */
+#define HISTORY_PICTURE "history"
+/** The levels of the parts that are told of, by gnuplot, into DIR: 0, 1 with @e
+ *  where there is none, or -1 with @e. */
+int history_draw(const char *dir, const struct history *h,
+		 const struct history_about *a, struct err *e);
+/** A page of it all, self-contained, with the picture of DIR if it has one; 0,
+ *  or -1 with @e. */
+int history_page(const char *dir, const struct history *h,
+		 const struct history_about *a, struct err *e);
+
 #endif

@@ -104,6 +104,27 @@ summary()
 	fails 2 "no run of the history knows a part 'n2'"
 }
 
+@test "a page with a picture of what a part did" {
+	with_pictures
+	for day in 0 5 10 15 20 25 30; do
+		summary $day pass "$((4500 - day * 20))e-2" ''
+	done
+	summary 35 fail null '{"kind":"nic","node":"n1","index":0,
+		"severity":"fail","code":"x<y"}'
+	run_p history --history=past -q -o page
+	[ "$status" -eq 0 ]
+	drawn page/history.svg page/history.png
+	grep -q 'n1 NIC 0' page/history.svg
+	grep -q '<td>n1 NIC 0</td>.*<td>-1[0-9]\.[0-9]</td><td>x&lt;y</td>' \
+		page/history.html
+	grep -q 'src="data:image/svg+xml' page/history.html
+	absent 'https?://(?!www.w3.org)' page/history.html
+	run_p history --history=past -q -o page
+	fails 2 'page'
+	PATH=${PATH#*:} run_p history --history=past -q -o "it's" n1
+	drawn "it's/history.png"
+}
+
 @test "what cannot be written or read costs no result" {
 	run_p p2p --local=1x2 --transport=sim -q --history=no/such/folder
 	[ "$status" -eq 0 ]

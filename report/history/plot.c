@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/history/history.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/stats.h"
+#include "report/draw/plot.h"
+
+/** More colours there are not; the rest is in the table. */
+#define PARTS_MAX 8
+/** What the picture shows at least, percent of a median. */
+#define LOW  90.0
+#define HIGH 105.0
+/** What has no point gets one that is never in sight. */
+#define NO_POINT "0\t-1\n"
+
+/** data/gnuplot/history.gp as text, part of the program. */
+__asm__(".section .rodata\n"
+	"history_script:\n"
+	".incbin \"data/gnuplot/history.gp\"\n"
+	".byte 0\n"
+	".previous\n");
+extern const char history_script[];
+
+struct drawing {
+	const struct history *h;
+	const struct history_part *parts[PARTS_MAX];
+	size_t n;
+	double low, high;
+	struct plot plot;
+};
+
+/** What is usual for it; NAN where it was never measured. */
+static double median_of(const struct history_part *p)
+{
+	double *v = calloc(p->n + 1, sizeof(*v)), median;
+	size_t n = 0;
+
+	for (size_t i = 0; v && i < p->n; i++) {
+		if (p->points[i].level_GB_s > 0) {
+			v[n++] = p->points[i].level_GB_s;
+		}
+	}
+	median = v ? stats_median(v, n) : NAN;
+	free(v);
+	return median;
+}
+
+/** Those that are told of, then what is of all nodes. */
+static void choose(struct drawing *d, const struct history_about *a)
+{
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < d->h->n_parts && d->n < PARTS_MAX;
+		     i++) {
+			const struct history_part *p = &d->h->parts[i];
+			const bool told = a->part ? history_is(p, a->part) :
+						    history_tells(p);
+
+			if ((pass == 0 ? told : !a->part && !told &&
+					!p->is.node[0]) &&
+			    median_of(p) > 0) {
+				d->parts[d->n++] = p;
+			}
+		}
+	}
+}
+
+static void measure(struct drawing *d)
+{
+	d->low = LOW;
+	d->high = HIGH;
+	for (size_t k = 0; k < d->n; k++) {
+		const struct history_part *p = d->parts[k];
+		const double median = median_of(p);
+
+		for (size_t i = 0; i < p->n; i++) {
+			const double at = 100 * p->points[i].level_GB_s /
+					  median;
+
+			d->low = at < d->low ? at : d->low;
+			d->high = at > d->high ? at : d->high;
+		}
+	}
+	d->low -= 2;
+	d->high += 2;
+}
+
+/** All of its runs, or those that found it: at the bottom where it was not
+ *  measured. */
+static int write_points(const struct drawing *d, size_t k, bool found,
+			struct err *e)
+{
+	const struct history_part *p = d->parts[k];
+	const double median = median_of(p);
+	struct str text = STR_INIT;
+	char name[32];
+	int rc, n = 0;
+
+	str_add(&text, "time\t");
+	plot_add_field(p->name, &text);
+	str_addch(&text, '\n');
+	for (size_t i = 0; i < p->n; i++) {
+		const struct history_point *at = &p->points[i];
+		const bool measured = at->level_GB_s > 0;
+
+		if (found ? at->state != HISTORY_GOOD : measured) {
+			str_addf(&text, "%" PRId64 "\t%.2f\n",
+				 d->h->runs[at->run].started_s,
+				 measured ? 100 * at->level_GB_s / median :
+					    d->low + 0.5);
+			n++;
+		}
+	}
+	str_add(&text, n > 0 ? "" : NO_POINT);
+	snprintf(name, sizeof(name), "%s%zu", found ? "found" : "level",
+		 k + 1);
+	rc = plot_write(&d->plot, name, &text, e);
+	str_release(&text);
+	return rc;
+}
+
+static int write_title(const struct drawing *d, struct err *e)
+{
+	struct str text = STR_INIT;
+	int rc;
+
+	str_addf(&text, "%zu run%s from %.10s to %.10s\n", d->h->n_runs,
+		 d->h->n_runs == 1 ? "" : "s", d->h->runs[0].started_utc,
+		 d->h->runs[d->h->n_runs - 1].started_utc);
+	rc = plot_write(&d->plot, "title", &text, e);
+	str_release(&text);
+	return rc;
+}
+
+static int draw(struct drawing *d, struct err *e)
+{
+	const int64_t first = d->h->runs[0].started_s;
+	const int64_t last = d->h->runs[d->h->n_runs - 1].started_s;
+	struct str settings = STR_INIT;
+	int rc = write_title(d, e);
+
+	for (size_t k = 0; rc == 0 && k < d->n; k++) {
+		rc = write_points(d, k, false, e) < 0 ? -1 :
+		     write_points(d, k, true, e);
+	}
+	/* a range of one run is no range */
+	str_addf(&settings, "n=%zu; ylow=%.2f; yhigh=%.2f; tlow=%" PRId64
+		 "; thigh=%" PRId64, d->n, d->low, d->high, first - 3600,
+		 last + 3600);
+	rc = rc == 0 ? plot_draw(&d->plot, history_script, &settings,
+				 HISTORY_PICTURE, true, e) : rc;
+	str_release(&settings);
+	return rc;
+}
+
+int history_draw(const char *dir, const struct history *h,
+		 const struct history_about *a, struct err *e)
+{
+	struct drawing d = { .h = h };
+	struct plot_signals signals;
+	int rc;
+
+	choose(&d, a);
+	measure(&d);
+	if (d.n == 0) {
+		return 0;
+	}
+	if (!plot_usable()) {
+		err_set(e, 0, "no picture of the history: gnuplot is not "
+			      "installed");
+		return 1;
+	}
+	plot_hold_signals(&signals);
+	rc = plot_begin(&d.plot, &signals, dir, e);
+	if (rc == 0) {
+		rc = plot_end(&d.plot, draw(&d, e), e);
+	}
+	plot_release_signals(&signals);
+	return rc;
+}
