@@ -292,6 +292,7 @@ bash_completion := $(dest)/share/bash-completion/completions/gpucheck
 zsh_completion := $(dest)/share/zsh/site-functions/_gpucheck
 doc := $(dest)/share/doc/gpucheck
 site := $(dest)/share/gpucheck/site
+site_scripts := $(addprefix data/site/,prolog epilog healthcheck)
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(dest)/bin/gpucheck
 	install -d $(dest)/share/man/man1
@@ -300,10 +301,10 @@ install: $(PROGRAM)
 	install -D -m 644 cli/completion/_gpucheck $(zsh_completion)
 	install -d $(doc)/docs
 	install -m 644 docs/*.md $(doc)/docs
-	install -m 644 README.md SECURITY.md data/site/gpucheck.conf $(doc)
+	install -m 644 README.md SECURITY.md $(doc)
 	install -d $(site)
-	install -m 755 $(addprefix data/site/,prolog epilog healthcheck) $(site)
-	install -m 644 data/site/gpucheck.nhc data/site/gpucheck.default $(site)
+	install -m 755 $(site_scripts) $(site)
+	install -m 644 $(filter-out $(site_scripts),$(wildcard data/site/*)) $(site)
 uninstall:
 	rm -f $(dest)/bin/gpucheck $(bash_completion) $(zsh_completion) \
 		$(patsubst cli/man/%,$(dest)/share/man/man1/%,$(wildcard cli/man/*.1))
