@@ -233,7 +233,7 @@ int jobs_look(struct jobs *j, const char *dir, struct err *e)
 	for (size_t i = 0; i < j->n; i++) {
 		count_tries(j, i);
 	}
-	/* the queue first: what is no more in it has written all that it will */
+	/* the queue first: what is no more in it writes nothing more */
 	if (look_at_queue(j, e) < 0) {
 		return -1;
 	}
