@@ -8,7 +8,6 @@
 
 #include "cli/front/history_dir.h"
 #include "cli/front/talk.h"
-#include "lib/base/limit.h"
 #include "lib/data/record_collective.h"
 #include "lib/data/rundir.h"
 #include "report/history/metrics.h"
@@ -69,11 +68,9 @@ static int keep_history(const struct summary *s, const char *wanted,
 	if (history_dir(wanted, true, dir, e) < 0) {
 		return -1;
 	}
-	if (store_write(dir, s, e) < 0) {
-		limit_hint(e, &(struct limit_user){ .dir = dir });
-		return -1;
-	}
-	return 0;
+	return store_write(dir, s, e) < 0 ?
+		       err_hint(e, "\"gpucheck report --history=DIR RUN\" puts "
+				   "the run into one later") : 0;
 }
 
 /** For whoever collects it, whatever the umask is. */
@@ -103,7 +100,6 @@ static int keep_metrics(const struct summary *sum, int code, const char *file,
 	} else if (rundir_write_with(dir, slash ? slash + 1 : file, 0644,
 				     put_metrics, &text, e) < 0) {
 		rc = err_set(e, e->code, "cannot write '%s'", file);
-		limit_hint(e, &(struct limit_user){ .dir = dir });
 	}
 	str_release(&text);
 	return rc;

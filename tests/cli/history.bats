@@ -145,6 +145,40 @@ summary()
 	grep -q '1 file cannot be read' <<<"$output"
 }
 
+@test "a disk that is full costs the summary, and no result" {
+	mkdir small
+	unshare -m true 2>/dev/null || skip "no namespace of mounts"
+	cat >there <<-'EOT'
+		mount -t tmpfs -o size=4k,mode=700 none small
+		head -c 4096 /dev/zero >small/fill
+		"$GPUCHECK" p2p --local=1x2 --transport=sim -q --history=small \
+			--metrics=small/a.prom -o run
+		echo "exit $?" >end
+		ls -A small >left
+	EOT
+	unshare -m bash there 2>err
+	[ "$(<end)" = 'exit 0' ]
+	[ "$(grep -c 'No space left' err)" -eq 2 ]
+	grep -q 'report --history=DIR RUN' err
+	[ "$(<left)" = fill ]
+	jq -e '.status == "pass"' run/verdict.json
+}
+
+@test "several runs at once leave a whole summary each" {
+	small_run -q -o run
+	for i in 1 2 3; do
+		small_run -q -o run$i
+	done
+	for i in 1 2 3; do
+		"$GPUCHECK" report -q --history=past run$i 3>&- &
+		"$GPUCHECK" report -q --history=past run 3>&- &
+	done
+	wait
+	[ "$(find past -type f | wc -l)" -eq 4 ]
+	run_p history --history=past --drills --json
+	jq -e '.runs == 4 and .unread == 0' <<<"$output"
+}
+
 @test "an index that is broken is made anew, and is of this user alone" {
 	local index
 	summary 1 pass 45 ''
