@@ -109,6 +109,14 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 	[ ! -s asked ]
 }
 
+@test "the real program, where a file says that it be quiet" {
+	printf 'quiet=1\n' >conf
+	settings gpucheck LIMIT_S=4 "GPUCHECK=$GPUCHECK" \
+		"GPUCHECK_CONFIG=$PWD/conf" GPUCHECK_IFNAME==none
+	hook prolog 0
+	told 'gpucheck-prolog -p daemon.[a-z]* -- [a-z]* n1 ' logged
+}
+
 @test "gpucheck is missing, no program, a folder, killed, or says too much" {
 	settings nothing
 	hook prolog 0
