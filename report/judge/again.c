@@ -24,10 +24,19 @@ static struct again look(const struct run *run, const struct part *p)
 		}
 		c.bw_GB_s = f->bw_GB_s;
 		a.tests++;
-		a.slow += (double)c.bw_GB_s < run->slow[c.path].limit_GB_s ||
+		a.slow += cells_beside(&c, &run->slow[c.path]) <
+				  run->slow[c.path].limit_GB_s ||
 			  cells_below_line(&c);
 	}
 	return a;
+}
+
+bool again_doubts(const struct run *run, const struct cause *c)
+{
+	struct again a = look(run, &c->part);
+
+	return c->explained < c->cells && a.tests >= AGAIN_TESTS &&
+	       2 * a.slow < a.tests;
 }
 
 bool again_refutes(const struct run *run, const struct cause *c)
@@ -36,13 +45,8 @@ bool again_refutes(const struct run *run, const struct cause *c)
 			       KIND(SWITCH) | KIND(RAIL_LEAF) | KIND(RAIL) |
 			       KIND(NODE_NETWORK) | KIND(NODE_PAIR) |
 			       KIND(SOCKET) | KIND(NIC);
-	struct again a;
 
-	if (!part_is(&c->part, inter) || c->explained == c->cells) {
-		return false;
-	}
-	a = look(run, &c->part);
-	return a.tests >= AGAIN_TESTS && 2 * a.slow < a.tests;
+	return part_is(&c->part, inter) && again_doubts(run, c);
 }
 
 void again_tell(const struct run *run, const struct part *p, struct finding *f)

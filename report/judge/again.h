@@ -14,10 +14,12 @@
 /** So many of its slow tests, made again, confirm a part or do not. */
 #define AGAIN_TESTS 4
 
+/** Did most of the slow tests of @c pass when they were made again, others of
+ *  it having been good all the time?  Then it is no fault that is proved. */
+bool again_doubts(const struct run *run, const struct cause *c);
 /**
- * Did most of the slow tests of @c pass when they were made again?  Of parts
- * between nodes only, of which others were good all the time: what meets in the
- * network.  What is inside a node may be slow by itself now and then.
+ * The same of parts between nodes only: what meets in the network is nobody's.
+ * What is inside a node may be slow by itself now and then.
  */
 bool again_refutes(const struct run *run, const struct cause *c);
 /** A line of evidence to @f, what the follow-up says of @p, if it does. */

@@ -269,7 +269,8 @@ static void add_cause(const struct run *run, enum witness_about about,
 		again_tell(run, &c->part, f);
 	}
 	STR_COPY(f->code, w.code);
-	f->fail = is_failure(run, about, c, &w);
+	f->fail = is_failure(run, about, c, &w) &&
+		  !(about == ABOUT_SLOW && again_doubts(run, c));
 	if (f->fail && about == ABOUT_SLOW && few_to_compare(run, &c->part)) {
 		f->fail = false;
 		finding_add_evidence(f, "a warning only: there is too little "

@@ -89,6 +89,35 @@ static void slow_tests_are_made_again(void **state)
 	}
 }
 
+/** Some tests of a GPU inside its node were slow for a while: that is said, but
+ *  it is a fault only if they are again. */
+static void what_is_not_again_is_a_warning(void **state)
+{
+	(void)state;
+	for (size_t slow = 0; slow <= 4; slow += 2) {
+		size_t at[5];
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, NODES, GPUS, GPUS);
+		for (int i = 0; i < 5; i++) {
+			at[i] = run_at(&r, GPUS + 7, GPUS + i);
+		}
+		for (int i = 0; i < 5; i++) {
+			r.cells[at[i]].bw_GB_s *= 0.6F;
+		}
+		cells_mark_slow(r.cells, run_n_cells(&r), r.size_B, r.slow);
+		make_again(&r, at, 5, slow);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_string_equal(v.findings[0].code, "slow");
+		assert_int_equal(v.status, slow > 2 ? VERDICT_FAIL :
+						      VERDICT_WARN);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** Where all tests of a part are slow nothing met: whatever it is then, it was
  *  there all the time. */
 static void what_is_slow_as_a_whole_stays_a_fault(void **state)
@@ -119,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slow_tests_are_made_again),
+		cmocka_unit_test(what_is_not_again_is_a_warning),
 		cmocka_unit_test(what_is_slow_as_a_whole_stays_a_fault),
 	};
 
