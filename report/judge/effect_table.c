@@ -96,12 +96,13 @@ static bool is_crossed(const struct run *run, size_t at)
 		       run->ranks[run_dst(run, at)].nic;
 }
 
-/** Were pairs planned whose NICs are of different index? */
-static bool any_crossed(const struct run *run)
+/** Were pairs planned whose NICs are of different index, and does any of them
+ *  count?  They do not where all that crosses rails is slow. */
+static bool any_crossed(const struct effect_work *w)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (run_measured(run->cells[at].class) &&
-		    is_crossed(run, at) && !follow_has(run, at)) {
+	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		if (is_crossed(w->run, at) && !follow_has(w->run, at) &&
+		    isfinite(effect_log(w, at))) {
 			return true;
 		}
 	}
@@ -160,7 +161,7 @@ static int fill(struct effect_work *w)
 	struct sums sums = { 0 };
 	int rc = sums_init(&sums, w->ranks, w->nodes);
 
-	w->t.crossed = any_crossed(w->run);
+	w->t.crossed = any_crossed(w);
 	if (rc == 0) {
 		add_cells(w, &sums);
 	}

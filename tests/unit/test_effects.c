@@ -776,6 +776,35 @@ static void two_slow_ports_of_few(void **state)
 	run_release(&r);
 }
 
+/** Where traffic between rails is slow as a whole, a part is judged by what is
+ *  left: its own rail. */
+static void a_slow_part_where_rails_do_not_meet(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 3,
+					       .b = 5 };
+	struct effects e;
+	uint8_t *skip;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 8, 8);
+	fake_slow(&r, &nic, 0.88);
+	skip = calloc(run_n_cells(&r), 1);
+	assert_non_null(skip);
+	for (size_t at = 0; at < run_n_cells(&r); at++) {
+		skip[at] = r.cells[at].path == PATH_INTER &&
+			   r.ranks[run_src(&r, at)].nic !=
+				   r.ranks[run_dst(&r, at)].nic;
+	}
+	assert_int_equal(effects_find(&r, skip, EFFECTS_BANDWIDTH, LEAST, &e),
+			 0);
+	assert_int_equal(e.n, 1);
+	expect_part(&e.list[0].part, &nic);
+	effects_release(&e);
+	free(skip);
+	run_release(&r);
+}
+
 /** A port that is below what its line carries in most tests is so, and needs no
  *  second look; one that is so in a few is a little slow. */
 static void ports_below_their_line(void **state)
@@ -870,6 +899,7 @@ int main(void)
 		cmocka_unit_test(what_a_switch_may_be),
 		cmocka_unit_test(ports_of_one_rate),
 		cmocka_unit_test(two_slow_ports_of_few),
+		cmocka_unit_test(a_slow_part_where_rails_do_not_meet),
 		cmocka_unit_test(ports_below_their_line),
 		cmocka_unit_test(ports_are_confirmed),
 	};
