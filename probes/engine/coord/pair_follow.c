@@ -33,11 +33,11 @@ static bool set_deadline(struct pairs_work *w)
 	int64_t share = (int64_t)((double)(now - w->start_ns) * ASK_SHARE);
 
 	/* a look and a test, however short the run was */
-	f->deadline_ns = now + (share > one ? share : one);
-	if (f->deadline_ns > w->c->end_ns - COORD_STOP_NS) {
-		f->deadline_ns = w->c->end_ns - COORD_STOP_NS;
+	f->time.deadline_ns = now + (share > one ? share : one);
+	if (f->time.deadline_ns > w->c->end_ns - COORD_STOP_NS) {
+		f->time.deadline_ns = w->c->end_ns - COORD_STOP_NS;
 	}
-	return f->deadline_ns > now;
+	return f->time.deadline_ns > now;
 }
 
 static void end(struct pairs_work *w)
@@ -102,6 +102,8 @@ static void heard(void *arg, const json_t *verdict, const struct err *why)
 	struct pairs_work *w = arg;
 
 	w->follow.heard = true;
+	follow_time_hear(&w->follow.time, clock_now_ns(),
+			 w->c->end_ns - COORD_STOP_NS);
 	if (verdict == NULL) {
 		give_up(w, why->text);
 	} else if (w->c->phase == COORD_RUN) {
@@ -132,12 +134,13 @@ static bool ask_again(struct pairs_work *w, struct err *e)
 	struct follow *f = &w->follow;
 
 	if (f->round >= ask_rounds(w->ranks.layout.n_ranks) ||
-	    clock_now_ns() > f->deadline_ns) {
+	    follow_time_over(&f->time, clock_now_ns())) {
 		return false;
 	}
 	coord_flush_rows(w->c);	/* which the judge reads */
 	opinion_drop(f->opinion);
 	f->heard = false;
+	follow_time_ask(&f->time, clock_now_ns());
 	f->opinion = opinion_ask(w->c->tick.loop, w->c->log->dir, heard, w, e);
 	return f->opinion != NULL;
 }
@@ -175,7 +178,7 @@ bool follow_goes_on(struct pairs_work *w)
 void follow_tick(struct pairs_work *w, int64_t now_ns)
 {
 	if (w->stage != PAIRS_FOLLOW || w->follow.over ||
-	    now_ns <= w->follow.deadline_ns) {
+	    !follow_time_over(&w->follow.time, now_ns)) {
 		return;
 	}
 	join_undo(w, -1);

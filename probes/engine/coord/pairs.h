@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/data/cells.h"
 #include "lib/data/grid.h"
+#include "probes/engine/coord/follow_time.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/net/door.h"
 #include "probes/plan/ask.h"
@@ -80,7 +81,7 @@ struct follow {
 	bool over;		/* or there will be none */
 	int round;
 	size_t tests;		/* ordered, of all rounds */
-	int64_t deadline_ns;
+	struct follow_time time;
 };
 
 struct pairs_work {
