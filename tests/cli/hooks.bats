@@ -14,6 +14,7 @@ setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	unset "${!SLURM@}" "${!GPUCHECK_@}"
+	export GPUCHECK_CONFIG=none
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
 	site=$root/data/site
 	mkdir bin
