@@ -8,6 +8,9 @@ setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	export LC_ALL=C.UTF-8 TERM=xterm COLUMNS=100
+	# a history and its index leave nothing at home
+	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
+	export XDG_DATA_HOME=$BATS_FILE_TMPDIR/data
 	unset NO_COLOR "${!SLURM_@}" "${!SBATCH_@}" "${!GPUCHECK_@}"
 	export GPUCHECK_CONFIG=none
 	root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)

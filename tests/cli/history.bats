@@ -4,11 +4,6 @@
 
 load helper
 
-setup_file()
-{
-	export XDG_CACHE_HOME=$BATS_FILE_TMPDIR/cache
-}
-
 # summary DAY STATUS NIC FINDINGS: a run of n1 in past/, of 60 days ago and
 # later.
 summary()

@@ -9,7 +9,7 @@ load ../await
 setup()
 {
 	cd "$BATS_TEST_TMPDIR" || return 1
-	export LC_ALL=C.UTF-8 TERM=dumb
+	export LC_ALL=C.UTF-8 TERM=dumb XDG_CACHE_HOME=$BATS_TEST_TMPDIR/cache
 	dir=$BATS_TEST_TMPDIR/run
 	await 30 nodes_are_idle
 }
