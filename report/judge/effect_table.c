@@ -100,6 +100,10 @@ static bool is_crossed(const struct run *run, size_t at)
  *  count?  They do not where all that crosses rails is slow. */
 static bool any_crossed(const struct effect_work *w)
 {
+	/* of one rail nothing else is known */
+	if (w->ranks <= w->nodes) {
+		return true;
+	}
 	for (size_t at = 0; at < run_n_cells(w->run); at++) {
 		if (is_crossed(w->run, at) && !follow_has(w->run, at) &&
 		    isfinite(effect_log(w, at))) {
@@ -202,15 +206,21 @@ void effect_lower(float *v, size_t n, size_t step, double by)
 	}
 }
 
-/** The median of what is known of @n values; NAN without any. */
+/** The mean of what is known of @n values, or the median where one bad partner
+ *  of a few counts for much; NAN without any. */
 static double middle_of(const struct effect_work *w, const float *v, size_t n)
 {
 	size_t known = 0;
+	double sum = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (isfinite(v[i])) {
 			w->room[known++] = (double)v[i];
+			sum += (double)v[i];
 		}
+	}
+	if (known > 0 && w->t.crossed) {
+		return sum / (double)known;
 	}
 	return known ? stats_select(w->room, known, known / 2) : NAN;
 }
