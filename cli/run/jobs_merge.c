@@ -18,6 +18,7 @@
 #define WRITE_BYTES  65536
 #define MAX_GROWTH   10000
 #define MAX_TRIES    60000
+#define MOST_NAMED   8
 
 /** A run of a part that came as far as a plan. */
 struct try {
@@ -33,7 +34,7 @@ struct whole_node {
 	json_t *json;		/* as its last try has it; NULL: never seen */
 	size_t try;		/* that one, + 1 */
 	int first_rank, gpus;
-	bool down;		/* and Slurm has it as out of use */
+	bool out_of_use;	/* as Slurm has it */
 };
 
 struct merge {
@@ -160,11 +161,11 @@ static int find_nodes(struct merge *m, struct err *e)
 		w->gpus = w->gpus ? w->gpus : most;
 		w->first_rank = m->n_ranks;
 		m->n_ranks += w->gpus;
-		for (size_t k = 0; k < m->j->nodes.n && !w->json; k++) {
+		for (size_t k = 0; k < m->j->nodes.n; k++) {
 			const struct slurm_lane_node *n = &m->j->nodes.list[k];
 
-			w->down |= strcmp(n->name, w->name) == 0 &&
-				   slurm_lane_is_down(n->state);
+			w->out_of_use |= strcmp(n->name, w->name) == 0 &&
+					 slurm_lane_is_down(n->state);
 		}
 	}
 	return m->n_ranks <= SPEC_MAX_SQUARE ? 0 :
@@ -387,7 +388,7 @@ static int write_table(void *arg, FILE *f)
 		record_add_csv(&schema_facts, &m->growth[i], &m->lines);
 	}
 	for (size_t i = 0; i < m->n_nodes && !jobs_go_on(m->j); i++) {
-		if (m->nodes[i].down) {
+		if (m->nodes[i].out_of_use && !m->nodes[i].json) {
 			add_down(m, &m->nodes[i]);
 		}
 	}
@@ -463,6 +464,44 @@ static json_t *planned_json(const struct merge *m)
 			 (json_int_t)cells, "passes", 1);
 }
 
+/** Has a pair of node @w no row? */
+static bool lacks_pairs(const struct merge *m, const struct whole_node *w)
+{
+	for (int i = 0; i < w->gpus; i++) {
+		for (int other = 0; other < m->n_ranks; other++) {
+			const int rank = w->first_rank + i;
+			const size_t n = (size_t)m->n_ranks;
+
+			if (rank != other &&
+			    (!m->owner[(size_t)rank * n + (size_t)other] ||
+			     !m->owner[(size_t)other * n + (size_t)rank])) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/** Why there are pairs without a row, where that is because of nodes that were
+ *  seen and then went out of use; "" else. */
+static void say_why(const struct merge *m, struct str *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct whole_node *w = &m->nodes[i];
+
+		if (w->json && w->out_of_use && lacks_pairs(m, w) &&
+		    ++n <= MOST_NAMED) {
+			str_addf(out, "%s%s", n == 1 ? "Slurm has out of use: " :
+						       ", ", w->name);
+		}
+	}
+	if (n > MOST_NAMED) {
+		str_addf(out, " and %zu more", n - MOST_NAMED);
+	}
+}
+
 static int write_run(const struct merge *m, struct err *e)
 {
 	static const char *const of_first[] = {
@@ -471,6 +510,7 @@ static int write_run(const struct merge *m, struct err *e)
 		"libraries",
 	};
 	json_t *run = json_deep_copy(m->j->left.run);
+	struct str why = STR_INIT;
 	char utc[CLOCK_UTC_SIZE];
 	int rc = -1;
 
@@ -489,7 +529,9 @@ static int write_run(const struct merge *m, struct err *e)
 	if (!jobs_go_on(m->j)) {
 		json_object_set_new(run, "ended_utc",
 				    json_string(clock_utc(utc)));
-		json_object_set_new(run, "stop_reason", json_string(""));
+		say_why(m, &why);
+		json_object_set_new(run, "stop_reason",
+				    json_string(str_text(&why)));
 	} else {
 		json_object_del(run, "ended_utc");
 	}
@@ -498,6 +540,7 @@ static int write_run(const struct merge *m, struct err *e)
 	} else {
 		err_set(e, ENOMEM, "no memory for run.json");
 	}
+	str_release(&why);
 	json_decref(run);
 	return rc;
 }
