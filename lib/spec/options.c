@@ -403,6 +403,7 @@ const struct spec_option spec_options[] = {
 	  .help = "no run begins later than that from now (720h)" },
 	{ .name = "systemd", .type = SPEC_TEXT, .commands = SPEC_CMD_WATCH,
 	  FIELD(systemd), .argh = "DIR", .optional_value = true,
+	  .once = true,
 	  .help = "a timer for this node: write units there, or print" },
 	{ .name = "stop", .type = SPEC_TEXT, .commands = SPEC_CMD_WATCH,
 	  FIELD(stop), .argh = "DIR", .once = true,

@@ -183,9 +183,8 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 }
 
 @test "make install puts them where they find the program" {
-	make -s -C "$root" GPUCHECK="$GPUCHECK" B="${B:-build}" \
-		-o gpucheck -o "${B:-build}/gpucheck" install \
-		DESTDIR="$PWD/root" PREFIX=/usr >/dev/null
+	make -s -C "$root" PROGRAM="$GPUCHECK" install DESTDIR="$PWD/root" \
+		PREFIX=/usr >/dev/null
 	cp "$PWD/bin/gpucheck" root/usr/bin/gpucheck
 	echo SYSLOG=/dev/null >settings
 	site=$PWD/root/usr/share/gpucheck/site
