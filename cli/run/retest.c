@@ -26,6 +26,7 @@ static int take_options(struct session *s, const struct spec *stored,
 {
 	struct spec now = *stored, fresh;
 
+	now.commands = s->spec.commands;	/* which no run.json keeps */
 	spec_init(&fresh);
 	spec_take(&now, &fresh, spec_find("faults"));
 	for (const struct spec_option *o = spec_options; o->name; o++) {

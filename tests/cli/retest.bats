@@ -30,6 +30,17 @@ load helper
 		still/verdict.json)" = 'gpu n1 4' ]
 }
 
+@test "of a run with a transport of its own" {
+	echo 'dead node=3' >drill
+	run_p p2p --local=4x1 --transport=tcp -b 64K -n 2 --faults=drill -q \
+		-o found
+	[ "$status" -eq 1 ]
+	run_p p2p --retest found -o now
+	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
+	[ "$(jq -r .transport now/run.json)" = tcp ]
+	grep -q 'n3 .*pass' out
+}
+
 @test "what is still slower than its controls is said" {
 	echo 'slow nic=2:1 factor=0.88' >drill
 	run_p p2p --local=6x4 --transport=sim --faults=drill -q -o found

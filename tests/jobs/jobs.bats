@@ -168,7 +168,6 @@ job_of()
 	has_good 30 gcn1 gcn2 gcn3
 	# whether a job of it ran just then or not, gcn4 is why
 	run_to 4 report run
-	cat out
 	named=$(jq -r '[.findings[].node] | unique | join(" ")' \
 		run/verdict.json)
 	[ "$named" = gcn4 ] || {
@@ -220,4 +219,16 @@ job_of()
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 	[ ! -e run/parts/0001-3 ]
 	await 30 queue_is_empty
+}
+
+@test "after a repair: a job for what was found and as much that is well" {
+	echo 'dead node=3' >drill
+	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K --faults=drill -o found
+	[ "$(jq -r '.findings[0] | "\(.kind) \(.node)"' \
+		found/verdict.json)" = 'node gcn4' ]
+	run_to 0 p2p --retest found -o again
+	says '^PASS' out
+	says "retest of what '.*found' has found" out
+	says 'node gcn4 \(drill_dead\): [0-9]+ tests pass' out
+	says '^#SBATCH --nodelist=|--nodelist' again/job.sbatch
 }
