@@ -268,7 +268,7 @@ deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
 	libsodium-dev zlib1g-dev libsqlite3-dev libibverbs-dev gnuplot-nox
 deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables slurmctld slurmd \
-	slurm-client libslurm-dev munge libpmi2-0 fping \
+	slurm-client libslurm-dev munge libpmi2-0 libpmix-dev fping \
 	openssh-client openssh-server openmpi-bin python3 python3-jsonschema \
 	python3-yaml libfaketime ibverbs-providers qemu-system-x86 busybox-static \
 	cpio kmod

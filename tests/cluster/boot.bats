@@ -26,6 +26,13 @@ prepare()
 	expect "$(good_cells)" 12
 }
 
+@test "srun --mpi=pmix by hand, the default of many sites" {
+	srun -N 1 --mpi=pmix true 2>/dev/null || skip "no PMIx in this Slurm"
+	prepare -G 2
+	srun -N 2 --mpi=pmix "$GPUCHECK" agent "$dir" >out 2>err
+	expect "$(good_cells)" 12
+}
+
 @test "where srun has no pmi2 the rendezvous file serves" {
 	mkdir bin
 	cat >bin/srun <<-'S'
