@@ -493,8 +493,8 @@ static void say_why(const struct merge *m, struct str *out)
 
 		if (w->json && w->out_of_use && lacks_pairs(m, w) &&
 		    ++n <= MOST_NAMED) {
-			str_addf(out, "%s%s", n == 1 ? "Slurm has out of use: " :
-						       ", ", w->name);
+			str_add(out, n == 1 ? "Slurm has out of use: " : ", ");
+			str_add(out, w->name);
 		}
 	}
 	if (n > MOST_NAMED) {
