@@ -15,6 +15,7 @@ teardown()
 {
 	scancel --quiet --user=root
 	await 30 queue_is_empty
+	! does_not_answer gcn4 || node-up 4
 }
 
 idle()
@@ -171,7 +172,9 @@ job_of()
 	named=$(jq -r '[.findings[].node] | unique | join(" ")' \
 		run/verdict.json)
 	[ "$named" = gcn4 ] || {
-		[ -z "$named" ] && says 'Slurm has out of use: gcn4' out
+		[ -z "$named" ]
+		says '"stop_reason": ?"Slurm has out of use: gcn4"' \
+			run/run.json
 	}
 	[ "$(jq '[.cells[]] | add' run/verdict.json)" = 56 ]
 	# and when it is back
@@ -230,5 +233,5 @@ job_of()
 	says '^PASS' out
 	says "retest of what '.*found' has found" out
 	says 'node gcn4 \(drill_dead\): [0-9]+ tests pass' out
-	says '^#SBATCH --nodelist=|--nodelist' again/job.sbatch
+	jq -e '.nodes | map(.name) | index("gcn4")' again/run.json
 }
