@@ -344,7 +344,9 @@ static const struct type_ops types[] = {
 
 int64_t spec_hosted(const struct spec *s)
 {
+	/* what looks at nodes has an agent look at one */
 	return s->local && s->local_nodes > SPEC_MODEL_ALONE &&
+			       !(s->commands & SPEC_CMD_GPU) &&
 			       !s->exclude[0] && !s->nodelist[0] &&
 			       spec_transport_is(s->transport, XPORT_MODEL) ?
 		       (s->local_nodes + SPEC_MODEL_AGENTS - 1) /

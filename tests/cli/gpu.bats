@@ -79,6 +79,12 @@ findings()
 	[ -z "$(findings)" ]
 }
 
+@test "gpu: of a large model each node has rows" {
+	run_p gpu --local=40x1 --transport=sim -q -o run
+	[ "$status" -eq 0 ]
+	[ "$(cut -d, -f1 run/results.csv | sed 1d | sort -u | wc -l)" -eq 40 ]
+}
+
 @test "gpu: a narrow link, a result that differs" {
 	changed '$1 == "n0" && $2 == 7 && $4 == "h2d" {
 			$9 = "16.0 GT/s x8"; $6 = 12; $7 = 13.7 }
