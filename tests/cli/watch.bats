@@ -51,7 +51,7 @@ again=(p2p --local=1x2 --transport=sim -q)
 		--transport=tcp --timeout=60s --faults="$PWD/drill"
 	"$GPUCHECK" turn w >first 2>&1 3>&- &
 	pid=$!
-	await 30 test -s w/run-0001/events.csv
+	await 30 grep -sq ,start, w/run-0001/events.csv
 	run_p turn w
 	fails 0 'no run: the one before is still at work'
 	kill -TERM $pid
