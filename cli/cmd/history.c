@@ -21,7 +21,6 @@
 struct asked {
 	char dir[PATH_MAX], index[PATH_MAX];
 	struct str part;	/* "" = none */
-	char node[SUMMARY_NODE];	/* its first word */
 	struct store_runs runs;
 	struct history h;
 	struct history_about about;
@@ -33,15 +32,13 @@ static void take_part(const struct session *s, struct asked *a)
 		str_addf(&a->part, "%s%s", i ? " " : "", s->args[i]);
 	}
 	str_harmless_from(&a->part, 0, 0);
-	snprintf(a->node, sizeof(a->node), "%.*s",
-		 (int)strcspn(str_text(&a->part), " "), str_text(&a->part));
 }
 
 static int read_runs(const struct session *s, struct asked *a, struct err *e)
 {
 	struct store_ask ask = {
 		.last = (size_t)s->spec.last, .drills = s->spec.drills,
-		.node = a->part.len ? a->node : NULL,
+		/* a part of two nodes counts in the runs of both */
 		.index = history_index(a->dir, a->index) ? a->index : NULL,
 	};
 

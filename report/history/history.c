@@ -533,6 +533,7 @@ bool history_is(const struct history_part *p, const char *name)
 	const size_t len = name ? strlen(name) : 0;
 
 	return !name || strcasecmp(p->is.peer_node, name) == 0 ||
+	       strcasecmp(p->is.node, name) == 0 ||
 	       (strncasecmp(p->name, name, len) == 0 &&
 		(p->name[len] == '\0' || p->name[len] == ' ' ||
 		 p->name[len] == '/'));

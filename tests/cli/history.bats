@@ -48,6 +48,19 @@ summary()
 	[ ! -e home ]
 }
 
+@test "a part of two nodes counts in the runs of both, and is a part of both" {
+	echo 'dead pair=0-2' >drill
+	for run in a b c; do
+		run_p p2p --local=2x2 --transport=sim -q -o $run \
+			--history=past $([ $run != c ] || echo --faults=drill)
+	done
+	for part in n0 n1 'n0:0 - n1:0'; do
+		# shellcheck disable=SC2086 # words of it
+		run_p history --history=past --drills $part
+		grep -q '^n0:0 - n1:0: found in 1 of the last 3 runs' out
+	done
+}
+
 @test "by default it is below the home directory" {
 	HOME=$PWD/home XDG_DATA_HOME='' run_p p2p --local=1x2 --transport=sim \
 		-q --history
