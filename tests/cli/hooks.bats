@@ -92,6 +92,22 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 	[ ! -s asked ]
 }
 
+@test "no mistake in the settings makes a prolog fail" {
+	for line in 'exit 1' 'set -eu' 'return 1' 'fault=yes; exit 1'; do
+		settings gpucheck "$line"
+		program 'echo "ok n1 8 GPUs"'
+		hook prolog 0
+	done
+	settings gpucheck 'set -eu'
+	program "$fault"
+	hook prolog 1
+	# a summary, and lines of its own wish
+	settings gpucheck GPUCHECK_VERBOSE=1
+	program "printf '%s\n' 'FAIL n1 port_down: a' 'warn other: b'; exit 1"
+	hook prolog 1
+	told 'daemon.err -- FAIL n1 port_down: a$' logged
+}
+
 @test "nothing else fails: other codes, warnings, partial, usage, other programs" {
 	for end in 0 2 3 4 126 127 139; do
 		program "echo 'FAIL n1 gpu_busy: held'; exit $end"
