@@ -29,6 +29,8 @@ static int take_options(struct session *s, const struct spec *stored,
 	now.commands = s->spec.commands;	/* which no run.json keeps */
 	spec_init(&fresh);
 	spec_take(&now, &fresh, spec_find("faults"));
+	spec_take(&now, &fresh, spec_find("jobs"));	/* a retest is one */
+	spec_take(&now, &fresh, spec_find("lanes"));
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		const bool typed = s->typed[o - spec_options];
 		const bool is_anew = str_index(anew, o->name) >= 0;

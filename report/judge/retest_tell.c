@@ -179,6 +179,15 @@ static void look_at_cells(const struct run *run, const json_t *part,
 	free(all);
 }
 
+/** Was all that was planned tested, and is known what was bad then? */
+static bool is_enough(const struct run *run, const struct verdict *v,
+		      const struct retested *r)
+{
+	return !verdict_is_cut(run, v) &&
+	       (run->n_ranks == 0 || strncmp(r->code, "slow", 4) != 0 ||
+		!isnan(r->share));
+}
+
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *r)
 {
@@ -202,7 +211,7 @@ bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 	}
 	if (r->bad > 0 || r->slow || is_named(run, v, r)) {
 		r->state = RETEST_FAILS;
-	} else if (r->tests > 0) {
+	} else if (r->tests > 0 && is_enough(run, v, r)) {
 		r->state = RETEST_PASSES;
 	}
 	return true;
@@ -284,7 +293,9 @@ static void say_part(const struct retested *r, struct str *out)
 {
 	str_addf(out, "\n%s (%s): ", r->name, r->code);
 	if (r->state == RETEST_OPEN) {
-		str_add(out, "was not tested");
+		str_addf(out, r->tests > 0 ? "open: %zu good test%s, fewer "
+			 "than it takes" : "was not tested", r->tests,
+			 r->tests == 1 ? "" : "s");
 		return;
 	}
 	if (r->bad > 0) {

@@ -41,6 +41,22 @@ load helper
 	grep -q 'n3 .*pass' out
 }
 
+@test "a retest that was cut is no pass, that of many jobs is one of its own" {
+	echo 'dead gpu=1:4' >drill
+	run_p p2p --local=6x8 --transport=sim --faults=drill -q -o found
+	jq '.options.jobs = "pairs" | .options.lanes = 3' found/run.json >j
+	mv j found/run.json
+	run_p p2p --retest found -q -o cut
+	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
+	awk -F, '!($3 == "n1" && $4 == 4 || $7 == "n1" && $8 == 4) || !n++' \
+		cut/results.csv >rows
+	mv rows cut/results.csv
+	run_p report cut
+	[ "$status" -eq 4 ]
+	grep -q 'GPU 4 of n1 (drill_dead): open: 1 good test, fewer' out
+	[ "$(jq -r '.retest[0].state' cut/verdict.json)" != passes ]
+}
+
 @test "what is still slower than its controls is said" {
 	echo 'slow nic=2:1 factor=0.88' >drill
 	run_p p2p --local=6x4 --transport=sim --faults=drill -q -o found
