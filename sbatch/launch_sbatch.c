@@ -90,9 +90,7 @@ static int sbatch_find(const char *job, char dir[PATH_MAX], struct err *e)
 	return 0;
 }
 
-/** What the job is like stands in its script, which these overrule; what says
- *  for whom and where (SBATCH_ACCOUNT, _PARTITION ...) is left. */
-static void add_sbatch(struct args *a)
+void launch_sbatch_words(struct args *a)
 {
 	static const char *const names[] = {
 		"SBATCH_ARRAY_INX", "SBATCH_CORE_SPEC", "SBATCH_CPUS_PER_GPU",
@@ -140,7 +138,7 @@ static int compose(const struct launch_request *r, struct args *a,
 	if (rundir_path(r->dir, RUN_JOB_SCRIPT, script, e) < 0) {
 		return -1;
 	}
-	add_sbatch(a);
+	launch_sbatch_words(a);
 	args_add_places(a, r->nodelist, r->spec);
 	args_add_all(a, r->extra);
 	args_add(a, script);

@@ -186,4 +186,9 @@ int launcher_adopt(const struct launcher_ops *ops, const char *dir,
 /** What every launcher makes run on a node: the agent of @r. */
 void launcher_add_agent(const struct launch_request *r, struct args *a);
 
+/** "sbatch --parsable" without the variables of the caller that overrule what a
+ *  script says of its job; those that say for whom and where
+ *  (SBATCH_ACCOUNT, _PARTITION ...) are left. */
+void launch_sbatch_words(struct args *a);
+
 #endif

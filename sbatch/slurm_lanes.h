@@ -22,7 +22,7 @@
 /* ---- jobs in the queue --------------------------------------------------- */
 
 /** What asks for them, and the names of the jobs behind it. */
-#define SLURM_QUEUE_SQUEUE "squeue --noheader --format=%i|%T|%r|%o --name"
+#define SLURM_QUEUE_SQUEUE "squeue --all --noheader --format=%i|%T|%r|%o --name"
 
 /** A line of it. */
 struct slurm_queued {

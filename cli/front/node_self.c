@@ -309,6 +309,7 @@ int node_self(const struct session *s)
 	struct err e = { 0 };
 	int code;
 
+	signal(SIGCHLD, SIG_DFL);	/* or nobody sees a child's end */
 	set_end(all_ns);
 	code = begin(&self, &e) < 0 || look(&self, deadline_ns, &e) < 0 ?
 		       talk_fail(&e, CODE_UNABLE) : show(&self);

@@ -218,7 +218,7 @@ int jobs_keep(const struct jobs *j, struct err *e)
 		rc = rundir_path(j->left.dir, KEEPER, script, e);
 	}
 	if (rc == 0) {
-		args_words(&a, "sbatch --parsable");
+		launch_sbatch_words(&a);
 		args_add_all(&a, j->left.extra);
 		args_add(&a, script);
 		rc = slurm_ask(&a, &out, e) < 0 ||
