@@ -46,12 +46,6 @@ size_t verdict_measured(const struct verdict *v)
 	return n;
 }
 
-bool verdict_is_cut(const struct run *run, const struct verdict *v)
-{
-	return v->cut || !run->ended || run->stop_reason[0] ||
-	       v->cells[CELL_NOT_RUN] > v->given_up;
-}
-
 /** Fails first, then what explains more, then the order of the kinds. */
 static int finding_compare(const void *a, const void *b)
 {

@@ -127,7 +127,12 @@ static inline bool finding_sits_in(const struct finding *f, int node)
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
 /** Was it ended before all was measured?  Then nothing found is no PASS. */
-bool verdict_is_cut(const struct run *run, const struct verdict *v);
+static inline bool verdict_is_cut(const struct run *run,
+				  const struct verdict *v)
+{
+	return v->cut || !run->ended || run->stop_reason[0] ||
+	       v->cells[CELL_NOT_RUN] > v->given_up;
+}
 /**
  * When all is found: say what to do, sort the findings, and make of them and of
  * v->cells the status, the nodes to leave out and those that are good.  Returns
