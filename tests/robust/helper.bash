@@ -44,6 +44,17 @@ family()
 	done
 }
 
+# signal_worker SIGNAL: to the last worker; one that ends just then is not it.
+signal_worker()
+{
+	await 10 signal_last "$1"
+}
+
+signal_last()
+{
+	kill "-$1" "$(pids worker | tail -n 1)" 2>/dev/null
+}
+
 # pids WORD: of the processes with that command, oldest first.
 pids()
 {

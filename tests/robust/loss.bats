@@ -145,7 +145,7 @@ child_ended()
 
 @test "a worker is stopped: killed at the deadline, its pair is bad, no other" {
 	begin --local=2x4 -b 4M -n 25 --timeout=4s
-	kill -STOP "$(pids worker | tail -n 1)"
+	signal_worker STOP
 	ends 60 0
 	every_cell 8
 	# others of a busy machine may not get to run, which is no failure
@@ -159,7 +159,7 @@ child_ended()
 
 @test "a worker is killed: its pair is bad, no other" {
 	begin "${long[@]}"
-	kill -9 "$(pids worker | tail -n 1)"
+	signal_worker KILL
 	ends 60 0
 	every_cell 8
 	only ok crashed

@@ -57,7 +57,7 @@ accuses_nobody()
 
 @test "a worker that does not answer when the run is stopped is not hung" {
 	begin "${long[@]}"
-	kill -STOP "$(pids worker | tail -n 1)"
+	signal_worker STOP
 	kill -TERM "$front"
 	stopped_in_order interrupted interrupted
 }
