@@ -124,11 +124,6 @@ static json_t *seconds(int64_t ns)
 	return ns < 0 ? json_null() : json_real((double)ns / (double)NS_PER_S);
 }
 
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? json_text(text) : json_null();
-}
-
 static int show_json(const struct standing *s, struct err *e)
 {
 	const struct going *by = &s->f->by;
@@ -146,12 +141,12 @@ static int show_json(const struct standing *s, struct err *e)
 		"s:o}",
 		"schema", 1, "state", state_of(s), "dir", json_text(s->f->dir),
 		"probe", json_member(s->f->run, "probe"),
-		"job", text_or_null(by->launch ?
+		"job", json_text_or_null(by->launch ?
 				    launcher_job_id(by->ops, by->launch) : ""),
-		"says", text_or_null(s->f->going ? by->who : why),
-		"hint", text_or_null(s->f->going ? by->state.hint :
+		"says", json_text_or_null(s->f->going ? by->who : why),
+		"hint", json_text_or_null(s->f->going ? by->state.hint :
 						   s->why.hint),
-		"starts_utc", text_or_null(when),
+		"starts_utc", json_text_or_null(when),
 		"tests", "done", (json_int_t)s->w.rows, "planned",
 		s->w.planned ? json_integer((json_int_t)s->w.cells) :
 			       json_null(),

@@ -2,6 +2,7 @@
 #include "lib/data/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,4 +180,19 @@ json_t *json_parse(const char *text, size_t len, struct err *e)
 		return NULL;
 	}
 	return v;
+}
+
+json_t *json_text_or_null(const char *text)
+{
+	return text && text[0] ? json_text(text) : json_null();
+}
+
+json_t *json_real_or_null(double v)
+{
+	return isfinite(v) ? json_real(v) : json_null();
+}
+
+json_t *json_int_or_null(int64_t v)
+{
+	return v >= 0 ? json_integer(v) : json_null();
 }

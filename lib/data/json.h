@@ -54,6 +54,11 @@ json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 /** Text as a JSON string, bytes that are not UTF-8 as '?'; new reference, NULL
  *  without memory. */
 json_t *json_text(const char *text);
+/** The same; null where there is none: of NULL and "", of what is not finite,
+ *  and of what is below 0. */
+json_t *json_text_or_null(const char *text);
+json_t *json_real_or_null(double v);
+json_t *json_int_or_null(int64_t v);
 
 /** Append the object @json as text, with @flags of json_dumps(); @out fails
  *  without memory, and where @json is NULL for want of it. */

@@ -317,11 +317,6 @@ static json_t *number_or_null(json_int_t n, bool said)
 	return said ? json_integer(n) : json_null();
 }
 
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? json_text(text) : json_null();
-}
-
 static json_t *met_json(const struct explain *x, const struct met *m)
 {
 	const struct about *a = &m->about;
@@ -340,14 +335,15 @@ static json_t *met_json(const struct explain *x, const struct met *m)
 		"count", (json_int_t)m->count, "line", (json_int_t)m->line,
 		"text", json_text(m->text), "overruled_by",
 		number_or_null((json_int_t)m->overruled_by, m->overruled_by),
-		"file", text_or_null(file_of(x, m)),
-		"host", text_or_null(a->host),
+		"file", json_text_or_null(file_of(x, m)),
+		"host", json_text_or_null(a->host),
 		"rank", number_or_null(a->rank, a->rank >= 0), "ranks", ranks,
 		"gpu", number_or_null(a->gpu, a->gpu >= 0),
-		"bus", text_or_null(a->bus), "hca", text_or_null(a->hca),
+		"bus", json_text_or_null(a->bus), "hca",
+		json_text_or_null(a->hca),
 		"port", number_or_null(a->port, a->port > 0),
 		"pid", number_or_null(a->pid, a->pid > 0),
-		"time", text_or_null(str_text(&time)));
+		"time", json_text_or_null(str_text(&time)));
 	str_release(&time);
 	return met;
 }
@@ -372,11 +368,11 @@ static json_t *waits_json(const struct explain *x)
 
 	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o}",
 			 "work", number_or_null(v->work, v->work > 0),
-			 "group", text_or_null(v->group),
+			 "group", json_text_or_null(v->group),
 			 "waiting", (json_int_t)v->waiting,
-			 "behind", text_or_null(str_text(&v->behind)),
-			 "silent", text_or_null(str_text(&v->silent)),
-			 "named", text_or_null(str_text(&x->works.named)));
+			 "behind", json_text_or_null(str_text(&v->behind)),
+			 "silent", json_text_or_null(str_text(&v->silent)),
+			 "named", json_text_or_null(str_text(&x->works.named)));
 }
 
 json_t *explain_json(const struct explain *x, const char *name)

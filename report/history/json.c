@@ -7,25 +7,10 @@
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
 
-static json_t *real_or_null(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? json_text(text) : json_null();
-}
-
-static json_t *int_or_null(int64_t v)
-{
-	return v >= 0 ? json_integer(v) : json_null();
-}
-
 /** When run @i was, where one of @n found it. */
 static json_t *utc_json(const struct history *h, size_t i, size_t n)
 {
-	return text_or_null(n > 0 ? h->runs[i].started_utc : "");
+	return json_text_or_null(n > 0 ? h->runs[i].started_utc : "");
 }
 
 static json_t *trend_json(const struct trend *t)
@@ -53,7 +38,7 @@ static json_t *points_json(const struct history *h,
 			"{s:s, s:s, s:o}", "utc",
 			h->runs[at->run].started_utc, "state",
 			states[at->state], "level_GB_s",
-			real_or_null(at->level_GB_s)));
+			json_real_or_null(at->level_GB_s)));
 	}
 	return list;
 }
@@ -65,10 +50,10 @@ static json_t *part_json(const struct history *h, const struct history_part *p)
 	return json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, "
 			 "s:o, s:o, s:I, s:b, s:o, s:o, s:o}",
 			 "part", json_text(p->name), "kind", p->is.kind, "node",
-			 text_or_null(p->is.node), "index",
-			 int_or_null(p->is.index), "peer_node",
-			 text_or_null(p->is.peer_node), "peer_index",
-			 int_or_null(p->is.peer_index), "setup",
+			 json_text_or_null(p->is.node), "index",
+			 json_int_or_null(p->is.index), "peer_node",
+			 json_text_or_null(p->is.peer_node), "peer_index",
+			 json_int_or_null(p->is.peer_index), "setup",
 			 (json_int_t)p->setup, "runs", (json_int_t)p->n,
 			 "failed", (json_int_t)p->failed, "warned",
 			 (json_int_t)p->warned, "first_utc",
@@ -76,7 +61,7 @@ static json_t *part_json(const struct history *h, const struct history_part *p)
 			 utc_json(h, p->last, found), "turns",
 			 (json_int_t)p->turns, "flaps", p->flaps, "trend",
 			 trend_json(&p->trend), "points", points_json(h, p),
-			 "code", text_or_null(p->is.code));
+			 "code", json_text_or_null(p->is.code));
 }
 
 static json_t *setups_json(const struct history *h)
@@ -102,7 +87,7 @@ static json_t *nodes_json(const struct history *h)
 			"{s:o, s:I, s:I, s:b, s:o}", "node", json_text(n->name),
 			"runs", (json_int_t)n->n, "failed",
 			(json_int_t)n->fails, "lemon", n->lemon, "parts",
-			text_or_null(n->parts)));
+			json_text_or_null(n->parts)));
 	}
 	return list;
 }

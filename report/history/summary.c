@@ -80,27 +80,12 @@ bool summary_is_file(const char *name)
 
 /* ---- to JSON ------------------------------------------------------------ */
 
-static json_t *real_or_null(double v)
-{
-	return isfinite(v) ? json_real(v) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-	return text[0] ? json_text(text) : json_null();
-}
-
-static json_t *int_or_null(int64_t v)
-{
-	return v >= 0 ? json_integer(v) : json_null();
-}
-
 static json_t *reals_json(const double *v, size_t n)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list, real_or_null(v[i]));
+		json_array_append_new(list, json_real_or_null(v[i]));
 	}
 	return list;
 }
@@ -109,7 +94,7 @@ json_t *summary_node_json(const struct summary_node *n)
 {
 	return json_pack("{s:o, s:b, s:o, s:o, s:o}", "node",
 			 json_text(n->name), "tested", n->tested, "bw_GB_s",
-			 real_or_null(n->bw_GB_s), "gpu_GB_s",
+			 json_real_or_null(n->bw_GB_s), "gpu_GB_s",
 			 reals_json(n->gpu_GB_s, n->n_gpus), "nic_GB_s",
 			 reals_json(n->nic_GB_s, n->n_nics));
 }
@@ -117,11 +102,11 @@ json_t *summary_node_json(const struct summary_node *n)
 static json_t *finding_json(const struct summary_finding *f)
 {
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "kind",
-			 f->kind, "node", text_or_null(f->node), "index",
-			 int_or_null(f->index), "peer_node",
-			 text_or_null(f->peer_node), "peer_index",
-			 int_or_null(f->peer_index), "name",
-			 text_or_null(f->name), "severity",
+			 f->kind, "node", json_text_or_null(f->node), "index",
+			 json_int_or_null(f->index), "peer_node",
+			 json_text_or_null(f->peer_node), "peer_index",
+			 json_int_or_null(f->peer_index), "name",
+			 json_text_or_null(f->name), "severity",
 			 f->fail ? "fail" : "warn", "code", f->code);
 }
 
@@ -145,9 +130,9 @@ json_t *summary_json(const struct summary *s)
 			 "size_B", (json_int_t)s->size_B, "ranks",
 			 (json_int_t)s->ranks, "node_count",
 			 (json_int_t)s->of_nodes, "inter_GB_s",
-			 real_or_null(s->inter_GB_s), "intra_GB_s",
-			 real_or_null(s->intra_GB_s), "busbw_GB_s",
-			 real_or_null(s->busbw_GB_s), "rail_GB_s",
+			 json_real_or_null(s->inter_GB_s), "intra_GB_s",
+			 json_real_or_null(s->intra_GB_s), "busbw_GB_s",
+			 json_real_or_null(s->busbw_GB_s), "rail_GB_s",
 			 reals_json(s->rail_GB_s, s->n_rails), "findings",
 			 findings, "nodes", nodes);
 }
