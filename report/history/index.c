@@ -14,7 +14,7 @@
 #include "lib/data/rundir.h"
 
 /** Of the tables below: another one is made anew. */
-#define INDEX_FORMAT 1
+#define INDEX_FORMAT 2
 /** How long another process may be at it. */
 #define BUSY_MS 2000
 
@@ -22,8 +22,8 @@ enum query { Q_ADD, Q_ADD_NODE, Q_FORGET_NODES, Q_FORGET, Q_OLD_NODES, Q_OLD,
 	     Q_RUN, Q_NODES, Q_NODE, QUERIES };
 
 static const char *const queries[QUERIES] = {
-	[Q_ADD] = "INSERT INTO run (name, changed_ns, size, head, why) "
-		  "VALUES (?1, ?2, ?3, ?4, ?5)",
+	[Q_ADD] = "INSERT INTO run (name, changed_ns, size, head) "
+		  "VALUES (?1, ?2, ?3, ?4)",
 	[Q_ADD_NODE] = "INSERT OR REPLACE INTO node (run, node, body) "
 		       "VALUES (?1, ?2, ?3)",
 	[Q_FORGET_NODES] = "DELETE FROM node WHERE run IN "
@@ -32,7 +32,7 @@ static const char *const queries[QUERIES] = {
 	[Q_OLD_NODES] = "DELETE FROM node WHERE run IN "
 			"(SELECT id FROM run WHERE name < ?1)",
 	[Q_OLD] = "DELETE FROM run WHERE name < ?1",
-	[Q_RUN] = "SELECT id, head, why, changed_ns, size FROM run "
+	[Q_RUN] = "SELECT id, head, changed_ns, size FROM run "
 		  "WHERE name = ?1",
 	[Q_NODES] = "SELECT body FROM node WHERE run = ?1 ORDER BY place",
 	/* pretend nodes of a machine are HOST/n0, ...; '0' is behind '/' */
@@ -42,7 +42,7 @@ static const char *const queries[QUERIES] = {
 
 static const char tables[] =
 	"CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT UNIQUE, "
-	"changed_ns INTEGER, size INTEGER, head TEXT, why TEXT);"
+	"changed_ns INTEGER, size INTEGER, head TEXT);"
 	"CREATE TABLE node (place INTEGER PRIMARY KEY, run INTEGER, "
 	"node TEXT COLLATE NOCASE, body TEXT, UNIQUE (run, node));";
 
@@ -50,10 +50,15 @@ struct index {
 	sqlite3 *db;
 	sqlite3_stmt *q[QUERIES];
 	const char *dir;	/* of the files; borrowed */
+	int code;		/* of what failed; SQLITE_OK: nothing has */
+	bool other_format;
 };
 
 static int broken(struct index *x, const char *what, struct err *e)
 {
+	x->code = x->db ? sqlite3_errcode(x->db) : SQLITE_NOMEM;
+	x->code = x->code == SQLITE_OK || x->code == SQLITE_ROW ?
+			  SQLITE_NOMEM : x->code;
 	return err_set(e, 0, "cannot %s the index of the history: %s", what,
 		       x->db ? sqlite3_errmsg(x->db) : "no memory");
 }
@@ -64,37 +69,42 @@ static int run_text(struct index *x, const char *sql, struct err *e)
 		       0 : broken(x, "set up", e);
 }
 
-static int format_of(struct index *x)
+static int read_format(struct index *x, int *format, struct err *e)
 {
 	sqlite3_stmt *q = NULL;
-	int format = -1;
+	int rc = 0;
 
 	if (sqlite3_prepare_v2(x->db, "PRAGMA user_version", -1, &q, NULL) ==
 		    SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
-		format = sqlite3_column_int(q, 0);
+		*format = sqlite3_column_int(q, 0);
+	} else {
+		rc = broken(x, "read", e);
 	}
 	sqlite3_finalize(q);
-	return format;
+	return rc;
 }
 
 static int set_up(struct index *x, struct err *e)
 {
 	char version[64];
-	const int format = format_of(x);
+	int format = 0;
 
 	snprintf(version, sizeof(version), "PRAGMA user_version = %d",
 		 INDEX_FORMAT);
-	/* what is lost in a crash is made anew */
+	/* what is lost in a crash is made anew; who else is at it is waited
+	 * for once, before anything is read */
 	if (run_text(x, "PRAGMA synchronous = OFF", e) < 0 ||
-	    run_text(x, "BEGIN IMMEDIATE", e) < 0) {
+	    run_text(x, "BEGIN IMMEDIATE", e) < 0 ||
+	    read_format(x, &format, e) < 0) {
 		return -1;
 	}
-	if (format != 0 && format != INDEX_FORMAT) {
+	x->other_format = format != 0 && format != INDEX_FORMAT;
+	if (x->other_format) {
 		return err_set(e, 0, "the index of the history has format %d",
 			       format);
 	}
-	if (format_of(x) == 0 && (run_text(x, tables, e) < 0 ||
-				  run_text(x, version, e) < 0)) {
+	if (format == 0 && (run_text(x, tables, e) < 0 ||
+			    run_text(x, version, e) < 0)) {
 		return -1;
 	}
 	for (int i = 0; i < QUERIES; i++) {
@@ -115,7 +125,9 @@ void index_close(struct index *x)
 		sqlite3_finalize(x->q[i]);
 	}
 	if (x->db) {
-		sqlite3_exec(x->db, "COMMIT", NULL, NULL, NULL);
+		/* half of a run must not look like all of it */
+		sqlite3_exec(x->db, x->code == SQLITE_OK ? "COMMIT" :
+			     "ROLLBACK", NULL, NULL, NULL);
 	}
 	sqlite3_close(x->db);
 	free(x);
@@ -160,14 +172,22 @@ static int forget(struct index *x, enum query nodes, enum query runs,
 }
 
 /** @json, which is released, as the text of parameter @at. */
-static void bind_json(sqlite3_stmt *q, int at, json_t *json)
+static int bind_json(struct index *x, sqlite3_stmt *q, int at, json_t *json,
+		     struct err *e)
 {
 	struct str text = STR_INIT;
+	int rc = 0;
 
 	json_add(json, JSON_COMPACT | JSON_REAL_PRECISION(9), &text);
+	if (text.failed) {
+		x->code = SQLITE_NOMEM;
+		rc = err_set(e, ENOMEM, "cannot write the index of the "
+			     "history");
+	}
 	bind_text(q, at, str_text(&text));
 	str_release(&text);
 	json_decref(json);
+	return rc;
 }
 
 static int add_nodes(struct index *x, const struct summary *s, struct err *e)
@@ -179,50 +199,50 @@ static int add_nodes(struct index *x, const struct summary *s, struct err *e)
 
 		sqlite3_bind_int64(q, 1, run);
 		bind_text(q, 2, s->nodes[i].name);
-		bind_json(q, 3, summary_node_json(&s->nodes[i]));
-		if (finish(x, q, e) < 0) {
+		if (bind_json(x, q, 3, summary_node_json(&s->nodes[i]), e) <
+			    0 || finish(x, q, e) < 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-/** Read @f, and keep it; one that is no summary as such. */
+/**
+ * Read @f, and keep it: 0.  1 with @e where it is no summary, or cannot be
+ * read: it may be a copy that is not whole yet, or a disk that does not answer
+ * now, so nothing is kept of it and the next one tries again.  -1 with @e.
+ */
 static int add(struct index *x, const struct index_file *f, struct err *e)
 {
 	sqlite3_stmt *q = begin(x, Q_ADD);
 	struct summary s = { 0 };
-	struct err why = { 0 };
+	struct summary head;
 	size_t len = 0;
-	char *text = rundir_read_text(x->dir, f->name, SUMMARY_BYTES, &len,
-				      &why);
-	const bool good = text && summary_parse(text, len, &s, &why) == 0;
-	struct summary head = s;
-	int rc;
+	char *text = rundir_read_text(x->dir, f->name, SUMMARY_BYTES, &len, e);
+	int rc = text && summary_parse(text, len, &s, e) == 0 ? 0 : 1;
 
 	free(text);
-	head.n_nodes = 0;
-	bind_text(q, 1, f->name);
-	sqlite3_bind_int64(q, 2, f->changed_ns);
-	sqlite3_bind_int64(q, 3, f->size);
-	if (good) {
-		bind_json(q, 4, summary_json(&head));
-	} else {
-		bind_text(q, 5, why.text);
+	if (rc == 0) {
+		head = s;
+		head.n_nodes = 0;
+		bind_text(q, 1, f->name);
+		sqlite3_bind_int64(q, 2, f->changed_ns);
+		sqlite3_bind_int64(q, 3, f->size);
+		rc = bind_json(x, q, 4, summary_json(&head), e) < 0 ||
+		     finish(x, q, e) < 0 || add_nodes(x, &s, e) < 0 ? -1 : 0;
 	}
-	rc = finish(x, q, e);
-	rc = rc == 0 && good ? add_nodes(x, &s, e) : rc;
 	summary_release(&s);
 	return rc;
 }
 
 static struct index *open_once(const char *path, const char *dir,
-			       const char *oldest, bool *busy, struct err *e)
+			       const char *oldest, bool *rubbish,
+			       struct err *e)
 {
 	struct index *x = calloc(1, sizeof(*x));
-	int rc = -1, code;
+	int rc = -1;
 
-	*busy = true;
+	*rubbish = false;
 	if (!x) {
 		err_set(e, ENOMEM, "cannot open the index of the history");
 		return NULL;
@@ -240,10 +260,10 @@ static struct index *open_once(const char *path, const char *dir,
 	if (rc == 0) {
 		return x;
 	}
-	code = x->db ? sqlite3_errcode(x->db) : SQLITE_NOMEM;
-	*busy = code == SQLITE_BUSY || code == SQLITE_FULL ||
-		code == SQLITE_NOMEM || code == SQLITE_READONLY ||
-		code == SQLITE_CANTOPEN;
+	/* no other error, such as one of the disk or of a lock, says anything
+	 * of what is in the file */
+	*rubbish = x->other_format || x->code == SQLITE_NOTADB ||
+		   x->code == SQLITE_CORRUPT || x->code == SQLITE_ERROR;
 	index_close(x);
 	return NULL;
 }
@@ -251,13 +271,12 @@ static struct index *open_once(const char *path, const char *dir,
 struct index *index_open(const char *path, const char *dir, const char *oldest,
 			 struct err *e)
 {
-	bool busy;
-	struct index *x = open_once(path, dir, oldest, &busy, e);
+	bool rubbish;
+	struct index *x = open_once(path, dir, oldest, &rubbish, e);
 
-	if (!x && !busy) {
-		/* it is damaged, or of another version */
+	if (!x && rubbish) {
 		unlink(path);
-		x = open_once(path, dir, oldest, &busy, e);
+		x = open_once(path, dir, oldest, &rubbish, e);
 	}
 	if (x) {
 		*e = (struct err){ 0 };
@@ -267,6 +286,7 @@ struct index *index_open(const char *path, const char *dir, const char *oldest,
 
 /* ---- one run ------------------------------------------------------------ */
 
+/** 0; 1 with @e: what is kept is no summary; -1 with @e. */
 static int take_nodes(struct index *x, sqlite3_int64 run, const char *node,
 		      struct summary *s, struct err *e)
 {
@@ -284,8 +304,9 @@ static int take_nodes(struct index *x, sqlite3_int64 run, const char *node,
 					 (size_t)sqlite3_column_bytes(q, 0), s,
 					 e);
 	}
+	rc = bad ? 1 : rc == SQLITE_DONE ? 0 : broken(x, "read", e);
 	sqlite3_reset(q);
-	return bad ? -1 : rc == SQLITE_DONE ? 0 : broken(x, "read", e);
+	return rc;
 }
 
 /** Where the answer of Q_RUN is of @f as it is; 0: it has another one, or none;
@@ -301,28 +322,22 @@ static int is_known(struct index *x, const struct index_file *f,
 	if (rc != SQLITE_ROW) {
 		return rc == SQLITE_DONE ? 0 : broken(x, "read", e);
 	}
-	return sqlite3_column_int64(q, 3) == f->changed_ns &&
-	       sqlite3_column_int64(q, 4) == f->size;
+	return sqlite3_column_int64(q, 2) == f->changed_ns &&
+	       sqlite3_column_int64(q, 3) == f->size;
 }
 
-/** Of the row that Q_RUN is at. */
+/** Of the row that Q_RUN is at; 0; 1 with @e: it is damaged; -1 with @e. */
 static int take_row(struct index *x, const char *node, struct summary *s,
 		    struct err *e)
 {
 	sqlite3_stmt *q = x->q[Q_RUN];
 	const char *head = (const char *)sqlite3_column_text(q, 1);
-	int rc;
+	int rc = summary_parse(head ? head : "",
+			       (size_t)sqlite3_column_bytes(q, 1), s, e);
 
-	if (!head) {
-		const char *why = (const char *)sqlite3_column_text(q, 2);
-
-		err_set(e, 0, "%s", why ? why : "no summary");
-		return 1;
-	}
-	rc = summary_parse(head, (size_t)sqlite3_column_bytes(q, 1), s, e);
-	rc = rc == 0 ? take_nodes(x, sqlite3_column_int64(q, 0), node, s, e) :
-		       rc;
-	if (rc < 0) {
+	rc = rc < 0 ? 1 :
+	     take_nodes(x, sqlite3_column_int64(q, 0), node, s, e);
+	if (rc != 0) {
 		summary_release(s);
 	}
 	return rc;
@@ -331,18 +346,22 @@ static int take_row(struct index *x, const char *node, struct summary *s,
 int index_run(struct index *x, const struct index_file *f, const char *node,
 	      struct summary *s, struct err *e)
 {
-	int known = is_known(x, f, e);
-	int rc = known < 0 ? -1 : 0;
+	const int known = is_known(x, f, e);
+	int rc;
 
 	*s = (struct summary){ 0 };
-	if (known == 0) {
-		sqlite3_reset(x->q[Q_RUN]);
-		rc = forget(x, Q_FORGET_NODES, Q_FORGET, f->name, e) < 0 ||
-		     add(x, f, e) < 0 ? -1 : 0;
-		known = rc == 0 ? is_known(x, f, e) : -1;
-	}
-	rc = known > 0 ? take_row(x, node, s, e) :
-	     rc == 0 ? broken(x, "read", e) : rc;
+	rc = known < 0 ? -1 : known > 0 ? take_row(x, node, s, e) : 1;
 	sqlite3_reset(x->q[Q_RUN]);
+	if (rc <= 0) {
+		return rc;
+	}
+	/* it has none, one of before, or one that is damaged */
+	rc = forget(x, Q_FORGET_NODES, Q_FORGET, f->name, e) < 0 ?
+		     -1 : add(x, f, e);
+	if (rc == 0) {
+		rc = is_known(x, f, e) > 0 && take_row(x, node, s, e) == 0 ?
+			     0 : broken(x, "read", e);
+		sqlite3_reset(x->q[Q_RUN]);
+	}
 	return rc;
 }

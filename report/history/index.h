@@ -6,8 +6,8 @@
 
 /**
  * What the files of a history say, in a database that a query for one node
- * reads quickly.  Never the only copy: where it is not as it should be, it is
- * made anew.
+ * reads quickly.  Never the only copy: where it is damaged, or of another
+ * version, it is made anew.
  */
 struct index;
 
@@ -20,15 +20,17 @@ struct index_file {
 /**
  * Open the database at @path, made where it is none, for the files of @dir, of
  * which @oldest is the first; what it has of older ones is forgotten.  NULL
- * with @e: it cannot be had.  index_close() closes, and keeps what was added.
+ * with @e: it cannot be had, or others have been at it for two seconds.
+ * index_close() closes, and keeps what was added unless something has failed.
  */
 struct index *index_open(const char *path, const char *dir, const char *oldest,
 			 struct err *e);
 void index_close(struct index *x);	/* safe on NULL */
 
 /** The run of @f, with the levels of @node, of all where it is NULL; a file
- *  that is new or changed is read.  0; 1 with @e: it is no summary; -1 with
- *  @e: the index is broken. */
+ *  that is new or changed is read, and one that was none the last time.  0; 1
+ *  with @e: it cannot be read, or is no summary; -1 with @e: the index is
+ *  broken. */
 int index_run(struct index *x, const struct index_file *f, const char *node,
 	      struct summary *s, struct err *e);
 

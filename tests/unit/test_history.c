@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <sqlite3.h>
 
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
@@ -594,6 +599,155 @@ static void an_index_gives_one_node(void **state)
 	store_release(&r);
 }
 
+/** @text to the file @name, filled up to @size and dated 2026-02-01, as of a
+ *  copy that keeps the time. */
+static void copy_in(const char *dir, const char *name, const char *text,
+		    int size)
+{
+	const struct timespec times[2] = { { .tv_sec = 1769904000 },
+					   { .tv_sec = 1769904000 } };
+	char filled[4096], path[PATH_MAX];
+
+	snprintf(filled, sizeof(filled), "%-*s", size, text);
+	file_in(dir, name, filled);
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+/** A summary that was none at first is read when it is whole, whatever its time
+ *  and its size say. */
+static void what_could_not_be_read_is_tried_again(void **state)
+{
+	char dir[] = "/tmp/test_history.XXXXXX", index[64];
+	const char *name = "20260107T000000Z-p2p-00000000.json";
+	struct store_ask ask = { .last = 10, .index = index };
+	struct summary whole = make_run(6, "", 45);
+	char *text = text_of(&whole);
+	struct store_runs r;
+	struct err e;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(index, sizeof(index), "%s/index", dir);
+	copy_in(dir, name, "{\"schema\":1,", 4000);
+	for (int pass = 0; pass < 4; pass++) {
+		if (pass == 2) {
+			copy_in(dir, name, text, 4000);
+		}
+		assert_int_equal(store_read(dir, &ask, &r, &e), 0);
+		assert_string_equal(r.index.text, "");
+		assert_int_equal(r.unread, pass < 2);
+		assert_int_equal(strstr(r.why, name) != NULL, pass < 2);
+		assert_int_equal(r.n, pass >= 2);
+		store_release(&r);
+	}
+	free(text);
+	summary_release(&whole);
+	assert_int_equal(tree_remove(dir), 0);
+}
+
+static void in_index(const char *path, const char *sql)
+{
+	sqlite3 *db = NULL;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/** Half of a run in the index is none of it, and what is damaged there is made
+ *  anew. */
+static void an_index_never_has_less_than_the_files(void **state)
+{
+	static const char *const harm[] = {
+		"CREATE TRIGGER t BEFORE INSERT ON node WHEN NEW.node = 'n1' "
+		"BEGIN SELECT RAISE(FAIL, 'disk full'); END;"
+		"DELETE FROM run; DELETE FROM node",
+		"DROP TRIGGER t",
+		"UPDATE node SET body = ''",
+		"UPDATE run SET head = NULL",
+		"DROP TABLE node",
+	};
+	char dir[] = "/tmp/test_history.XXXXXX", index[64];
+	struct store_ask ask = { .last = 10, .drills = true, .index = index };
+	struct store_runs r;
+	struct err e;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(index, sizeof(index), "%s/index", dir);
+	write_runs(dir, 3);
+	for (size_t i = 0; i <= sizeof(harm) / sizeof(*harm); i++) {
+		if (i > 0) {
+			in_index(index, harm[i - 1]);
+		}
+		assert_int_equal(store_read(dir, &ask, &r, &e), 0);
+		assert_string_equal(r.index.text, "");
+		assert_int_equal(r.n, 3);
+		for (size_t k = 0; k < r.n; k++) {
+			assert_int_equal(r.runs[k].n_nodes, 2);
+		}
+		store_release(&r);
+	}
+	assert_int_equal(tree_remove(dir), 0);
+}
+
+static ino_t inode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+/** It is not made anew because it cannot be had now. */
+static void an_index_that_is_in_use_or_cannot_be_written_stays(void **state)
+{
+	char dir[] = "/tmp/test_history.XXXXXX", index[64], old[128];
+	struct store_ask ask = { .last = 10, .drills = true, .index = index };
+	struct rlimit before, none;
+	struct store_runs r;
+	sqlite3 *db = NULL;
+	struct err e;
+	ino_t inode;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	snprintf(index, sizeof(index), "%s/index", dir);
+	write_runs(dir, 3);
+	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
+	store_release(&r);
+	inode = inode_of(index);
+
+	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL),
+			 SQLITE_OK);
+	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
+	assert_int_equal(r.n, 3);
+	assert_non_null(strstr(r.index.text, "locked"));
+	store_release(&r);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(inode_of(index), inode);
+
+	/* something is to be forgotten, and not a byte can be written */
+	snprintf(old, sizeof(old), "%s/20260101T000000Z-p2p-00000000.json",
+		 dir);
+	assert_int_equal(unlink(old), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(r.n, 2);
+	assert_string_not_equal(r.index.text, "");
+	store_release(&r);
+	assert_int_equal(inode_of(index), inode);
+	assert_int_equal(tree_remove(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -615,6 +769,10 @@ int main(void)
 		cmocka_unit_test(the_words_fit_80_columns),
 		cmocka_unit_test(files_and_index_say_the_same),
 		cmocka_unit_test(an_index_gives_one_node),
+		cmocka_unit_test(what_could_not_be_read_is_tried_again),
+		cmocka_unit_test(an_index_never_has_less_than_the_files),
+		cmocka_unit_test(
+			an_index_that_is_in_use_or_cannot_be_written_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
