@@ -72,7 +72,7 @@ int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 		return err_hint(e, "runs with --history make it; --history=DIR "
 				   "names another one");
 	}
-	if (write && rundir_check_own(path, e) < 0) {
+	if (write && rundir_check_own_as("history", path, e) < 0) {
 		return err_hint(e, "name a directory of your own with "
 				   "--history=DIR");
 	}

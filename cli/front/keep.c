@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/keep.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -76,9 +77,7 @@ static int keep_history(const struct summary *s, const char *wanted,
 /** For whoever collects it, whatever the umask is. */
 static int put_metrics(void *arg, FILE *f)
 {
-	const struct str *text = arg;
-
-	return fputs(str_text(text), f) < 0 || fchmod(fileno(f), 0644) < 0 ?
+	return metrics_print(arg, f) < 0 || fchmod(fileno(f), 0644) < 0 ?
 		       -1 : 0;
 }
 
@@ -96,7 +95,8 @@ static int keep_metrics(const struct summary *sum, int code, const char *file,
 			 slash == file ? 1 : (int)(slash - file), file);
 	}
 	if (strcmp(file, "-") == 0) {
-		fputs(str_text(&text), stdout);
+		rc = metrics_print(&text, stdout) < 0 ?
+			     err_set(e, errno, "cannot write the metrics") : 0;
 	} else if (rundir_write_with(dir, slash ? slash + 1 : file, 0644,
 				     put_metrics, &text, e) < 0) {
 		rc = err_set(e, e->code, "cannot write '%s'", file);

@@ -229,27 +229,33 @@ int rundir_check_trust(const char *dir, struct err *e)
 	return 0;
 }
 
-int rundir_check_own(const char *dir, struct err *e)
+int rundir_check_own_as(const char *what, const char *dir, struct err *e)
 {
 	const bool root = is_root();
 	struct stat st;
 
 	if (stat(dir, &st) < 0) {
-		return err_set(e, errno, "cannot open run directory '%s'", dir);
+		return err_set(e, errno, "cannot open %s '%s'", what, dir);
 	}
 	if (st.st_uid != geteuid()) {
-		err_set(e, 0, "run directory '%.200s' belongs to user %u, not "
-			      "to user %u", dir, st.st_uid, geteuid());
+		err_set(e, 0, "%s '%.200s' belongs to user %u, not to user %u",
+			what, dir, st.st_uid, geteuid());
 		return err_hint(e, "name a new directory with --out, where "
 				   "yours stay yours");
 	}
 	if (st.st_mode & S_IWOTH || (root && st.st_mode & S_IWGRP)) {
-		err_set(e, 0, "%s may write to run directory '%.200s'",
-			st.st_mode & S_IWOTH ? "all users" : "a group", dir);
+		err_set(e, 0, "%s may write to %s '%.200s'",
+			st.st_mode & S_IWOTH ? "all users" : "a group", what,
+			dir);
 		return err_hint(e, "chmod %s '%.200s', or name a new directory "
 				   "with --out", root ? "go-w" : "o-w", dir);
 	}
 	return root ? check_above(dir, e) : 0;
+}
+
+int rundir_check_own(const char *dir, struct err *e)
+{
+	return rundir_check_own_as("run directory", dir, e);
 }
 
 int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],

@@ -58,6 +58,8 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
  * @e and its hint.
  */
 int rundir_check_own(const char *dir, struct err *e);
+/** The same of a directory that is called @what in messages, "history". */
+int rundir_check_own_as(const char *what, const char *dir, struct err *e);
 /**
  * May this process believe what stands in @dir, such as who its coordinator is?
  * It is the caller's own or root's, and not all may write there: where nobody

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/history/metrics.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -282,4 +283,13 @@ void metrics_text(const struct summary *s, int code, struct str *out)
 		}
 	}
 	str_add(out, "# EOF\n");
+}
+
+int metrics_print(const struct str *text, FILE *f)
+{
+	if (text->failed) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return fputs(str_text(text), f) < 0 ? -1 : 0;
 }

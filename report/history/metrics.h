@@ -2,6 +2,8 @@
 #ifndef REPORT_HISTORY_METRICS_H
 #define REPORT_HISTORY_METRICS_H
 
+#include <stdio.h>
+
 #include "report/history/summary.h"
 
 /**
@@ -11,5 +13,8 @@
  * @code  the exit code of the run.
  */
 void metrics_text(const struct summary *s, int code, struct str *out);
+/** @text to @f: 0, or -1 with errno; ENOMEM of one that memory did not suffice
+ *  for, of which nothing is written. */
+int metrics_print(const struct str *text, FILE *f);
 
 #endif

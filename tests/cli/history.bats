@@ -140,7 +140,7 @@ summary()
 	fails 0 "cannot make the history 'no/such/folder'"
 	mkdir -m 777 open
 	run_p p2p --local=1x2 --transport=sim -q --history=open
-	fails 0 'all users may write'
+	fails 0 "all users may write to history '$PWD/open'"
 	[ -z "$(ls -A open)" ]
 	[ ! -w /dev/full ] || ln -s /dev/full file
 	run_p p2p --local=1x2 --transport=sim -q --history=file

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "report/history/history.h"
+#include "report/history/metrics.h"
 #include "report/history/store.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
@@ -692,6 +694,28 @@ static void an_index_never_has_less_than_the_files(void **state)
 	assert_int_equal(tree_remove(dir), 0);
 }
 
+/** A text that memory did not suffice for is not written as one that did. */
+static void metrics_are_whole_or_not_there(void **state)
+{
+	struct summary s = make_run(1, "nic", 45);
+	struct str text = STR_INIT;
+	FILE *f = tmpfile();
+
+	(void)state;
+	assert_non_null(f);
+	metrics_text(&s, 1, &text);
+	text.failed = true;
+	assert_int_equal(metrics_print(&text, f), -1);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(ftell(f), 0);
+	text.failed = false;
+	assert_int_equal(metrics_print(&text, f), 0);
+	assert_int_equal(ftell(f), text.len);
+	str_release(&text);
+	summary_release(&s);
+	fclose(f);
+}
+
 static ino_t inode_of(const char *path)
 {
 	struct stat st;
@@ -770,6 +794,7 @@ int main(void)
 		cmocka_unit_test(files_and_index_say_the_same),
 		cmocka_unit_test(an_index_gives_one_node),
 		cmocka_unit_test(what_could_not_be_read_is_tried_again),
+		cmocka_unit_test(metrics_are_whole_or_not_there),
 		cmocka_unit_test(an_index_never_has_less_than_the_files),
 		cmocka_unit_test(
 			an_index_that_is_in_use_or_cannot_be_written_stays),
