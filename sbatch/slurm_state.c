@@ -140,14 +140,27 @@ static int64_t seconds_of(const char *local)
 	return at > 0 ? at : 0;
 }
 
-void slurm_state_explain(const char *job_id, const struct slurm_job *job,
-			 const char *dir, struct launch_state *st)
+/** Its row, which is the last for one that is not listed. */
+static size_t find_state(const char *state)
 {
 	size_t i = 0;
 
-	while (states[i].name && strcmp(states[i].name, job->state) != 0) {
+	while (states[i].name && strcmp(states[i].name, state) != 0) {
 		i++;
 	}
+	return i;
+}
+
+enum launch_phase slurm_state_phase(const char *state)
+{
+	return states[find_state(state)].phase;
+}
+
+void slurm_state_explain(const char *job_id, const struct slurm_job *job,
+			 const char *dir, struct launch_state *st)
+{
+	const size_t i = find_state(job->state);
+
 	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
 		   states[i].says);
 	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");

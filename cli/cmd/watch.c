@@ -15,6 +15,7 @@
 #include "lib/base/exit_code.h"
 #include "lib/base/spawn.h"
 #include "lib/data/rundir.h"
+#include "sbatch/args.h"
 
 /** Of a run that has no --max-time of its own. */
 #define MAX_TIME_S 1800
@@ -156,11 +157,19 @@ static int units(const struct session *s, const struct chain *c,
 	const char *user = geteuid() == 0 ? "" : " --user";
 	const bool print = strcmp(folder, "-") == 0 || s->spec.dry_run;
 	struct str service = STR_INIT, timer = STR_INIT;
-	char self[PATH_MAX];
+	struct args env = { 0 };
+	char self[PATH_MAX], cwd[PATH_MAX];
+	struct chain_place place = { .self = self, .dir = dir, .cwd = cwd };
 	int rc = spawn_self(self, sizeof(self), e);
 
+	if (rc == 0 && !getcwd(cwd, sizeof(cwd))) {
+		rc = err_set(e, errno, "cannot name the working directory");
+	}
+	chain_environment(command_find(s->commands, c->words[1]), &env);
+	place.env = env.argv;
 	if (rc == 0) {
-		chain_units(c, self, dir, &service, &timer);
+		rc = env.failed ? err_set(e, ENOMEM, "no memory for a unit") :
+		     chain_units(c, &place, &service, &timer, e);
 	}
 	if (rc == 0 && print) {
 		printf("# %s.service\n%s\n# %s.timer\n%s", c->name,
@@ -174,6 +183,7 @@ static int units(const struct session *s, const struct chain *c,
 		talk("to start it: systemctl%s daemon-reload; systemctl%s "
 		     "enable --now %s.timer", user, user, c->name);
 	}
+	args_release(&env);
 	str_release(&service);
 	str_release(&timer);
 	return rc;
@@ -183,7 +193,7 @@ static int jobs(const struct session *s, const struct chain *c,
 		const char *dir, struct err *e)
 {
 	struct str show = STR_INIT;
-	char job[64] = "", word[PATH_MAX];
+	char job[SLURM_JOB_SIZE] = "", word[PATH_MAX];
 	int rc = chain_submit(c, dir, s->commands, 0, job,
 			      s->spec.dry_run ? &show : NULL, e);
 
@@ -223,7 +233,7 @@ static int start(const struct session *s, struct err *e)
 	if (rc == 0 && !s->spec.dry_run) {
 		json = chain_json(&c);
 		rc = json ? rundir_write_json(dir, CHAIN_FILE, json, e) :
-			    err_set(e, ENOMEM, "cannot write '%s'", CHAIN_FILE);
+			    err_set(e, EILSEQ, "cannot write '%s'", CHAIN_FILE);
 		json_decref(json);
 	}
 	rc = rc < 0 ? -1 : c.timer ? units(s, &c, dir, e) : jobs(s, &c, dir, e);
@@ -249,7 +259,7 @@ static int stop(const char *name, struct err *e)
 		talk("no run starts any more; to remove the timer: systemctl%s "
 		     "disable --now %s.timer", user, c.name);
 	} else if (rc == 0) {
-		rc = chain_cancel(&c, e);
+		rc = chain_cancel(&c, dir, e);
 		talk("no run starts any more; one that is at work goes on to "
 		     "its end");
 	}

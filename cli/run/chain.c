@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
@@ -32,12 +34,16 @@ void chain_release(struct chain *c)
 	*c = (struct chain){ 0 };
 }
 
+/** NULL where one is no UTF-8: it would not be there. */
 static json_t *words_json(char *const *words)
 {
 	json_t *list = json_array();
 
 	for (; words && *words; words++) {
-		json_array_append_new(list, json_string(*words));
+		if (json_array_append_new(list, json_string(*words)) < 0) {
+			json_decref(list);
+			return NULL;
+		}
 	}
 	return list;
 }
@@ -152,9 +158,11 @@ const char *chain_over(const struct chain *c, int64_t done, int64_t at_s)
 	       at_s > c->until_s ? "the time of the watch is over" : NULL;
 }
 
-int64_t chain_done(const char *dir)
+/** The highest number of the names in DIR/@folder that are CHAIN_RUN and then
+ *  @tail. */
+static int64_t highest(const char *dir, const char *folder, const char *tail)
 {
-	DIR *d = rundir_folder(dir, "");
+	DIR *d = rundir_folder(dir, folder);
 	const struct dirent *entry;
 	int64_t most = 0;
 	int number, end;
@@ -162,7 +170,8 @@ int64_t chain_done(const char *dir)
 	while (d && (entry = readdir(d))) {
 		end = 0;
 		if (sscanf(entry->d_name, CHAIN_RUN "%n", &number, &end) == 1 &&
-		    end > 0 && !entry->d_name[end] && number > most) {
+		    end > 0 && strcmp(entry->d_name + end, tail) == 0 &&
+		    number > most) {
 			most = number;
 		}
 	}
@@ -170,6 +179,36 @@ int64_t chain_done(const char *dir)
 		closedir(d);
 	}
 	return most;
+}
+
+int64_t chain_done(const char *dir)
+{
+	const int64_t runs = highest(dir, "", "");
+	const int64_t words = highest(dir, RUN_LOGS, ".txt");
+
+	return runs > words ? runs : words;
+}
+
+int chain_begin(const char *dir, int64_t number, struct err *e)
+{
+	char log[64];
+	int fd;
+
+	snprintf(log, sizeof(log), CHAIN_LOG, (int)number);
+	fd = rundir_open_fd(dir, log, O_WRONLY | O_CREAT | O_APPEND, e);
+	if (fd >= 0) {
+		close(fd);
+	}
+	return fd < 0 ? -1 : 0;
+}
+
+bool chain_holder_job(const char *who, char job[SLURM_JOB_SIZE])
+{
+	const char *at = strstr(who, ", job ");
+	char text[SLURM_JOB_SIZE];
+
+	return at && str_copy(text, sizeof(text), at + strlen(", job ")) &&
+	       slurm_parse_job_id(text, job, NULL) == 0;
 }
 
 void chain_args(const struct chain *c, const char *self, const char *dir,
@@ -183,38 +222,4 @@ void chain_args(const struct chain *c, const char *self, const char *dir,
 		  units_duration_arg(c->max_time_s * NS_PER_S, time,
 				     sizeof(time)));
 	args_addf(a, "--out=%s/" CHAIN_RUN, dir, (int)number);
-}
-
-/* ---- units of systemd ---------------------------------------------------- */
-
-/** One word of ExecStart=. */
-static void add_unit_word(const char *word, struct str *out)
-{
-	str_addch(out, '"');
-	for (; *word; word++) {
-		if (*word == '"' || *word == '\\') {
-			str_addch(out, '\\');
-		} else if (*word == '%' || *word == '$') {
-			str_addch(out, *word);
-		}
-		str_addch(out, *word);
-	}
-	str_addch(out, '"');
-}
-
-void chain_units(const struct chain *c, const char *self, const char *dir,
-		 struct str *service, struct str *timer)
-{
-	str_addf(service, "[Unit]\nDescription=gpucheck %s, again and again\n\n"
-		 "[Service]\nType=oneshot\nExecStart=", c->words[1]);
-	add_unit_word(self, service);
-	str_add(service, " " CHAIN_TURN " ");
-	add_unit_word(dir, service);
-	/* a oneshot is never started twice at a time */
-	str_addf(service, "\nNice=10\nTimeoutStartSec=%" PRId64 "\n",
-		 c->max_time_s + 900);
-	str_addf(timer, "[Unit]\nDescription=gpucheck %s, every %" PRId64
-		 " s\n\n[Timer]\nOnActiveSec=1\nOnUnitActiveSec=%" PRId64
-		 "\nAccuracySec=1\n\n[Install]\nWantedBy=timers.target\n",
-		 c->words[1], c->every_s, c->every_s);
 }

@@ -11,6 +11,9 @@
 #include "cli/front/command.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/rundir.h"
+#include "sbatch/args.h"
+#include "sbatch/slurm.h"
 
 /**
  * The same run again and again, as "gpucheck watch" has it: a directory with
@@ -23,6 +26,7 @@
 #define CHAIN_BYTES (256 * 1024)
 #define CHAIN_WORDS 500
 #define CHAIN_RUN   "run-%04d"
+#define CHAIN_LOG   RUN_LOGS "/" CHAIN_RUN ".txt"	/* its words */
 /** The hidden command that is a turn. */
 #define CHAIN_TURN  "turn"
 
@@ -38,7 +42,7 @@ struct chain {
 	char **slurm;		/* options for sbatch; NULL-ended */
 };
 
-/** For CHAIN_FILE; NULL without memory. */
+/** For CHAIN_FILE; NULL without memory, or for words that are no UTF-8. */
 json_t *chain_json(const struct chain *c);
 /** The other way, of @len bytes that somebody wrote.  0, or -1 with @e, and
  *  @c is empty.  chain_release() frees. */
@@ -48,12 +52,14 @@ void chain_release(struct chain *c);	/* safe on a zeroed one */
 
 /** Why no run begins at @at_s when @done have been made, or NULL: it does. */
 const char *chain_over(const struct chain *c, int64_t done, int64_t at_s);
-/** How many runs @dir has. */
+/** How many runs @dir has begun, those too that ended before they had a
+ *  directory. */
 int64_t chain_done(const char *dir);
+/** Run @number begins, whatever comes of it; 0, or -1 with @e. */
+int chain_begin(const char *dir, int64_t number, struct err *e);
 
 /** The command line of run @number in @dir by @self; the caller frees as
  *  args_release(). */
-struct args;
 void chain_args(const struct chain *c, const char *self, const char *dir,
 		int64_t number, struct args *a);
 
@@ -64,13 +70,38 @@ void chain_args(const struct chain *c, const char *self, const char *dir,
  */
 int chain_submit(const struct chain *c, const char *dir,
 		 const struct command *const *commands, int64_t in_s,
-		 char job[64], struct str *show, struct err *e);
-/** Cancel the turn that waits; -1 with @e: Slurm does not answer. */
-int chain_cancel(const struct chain *c, struct err *e);
+		 char job[SLURM_JOB_SIZE], struct str *show, struct err *e);
+/** The next line of @queue, as SLURM_QUEUE_SQUEUE prints it, that is a job of
+ *  @script that waits, but for job @own (NULL: none); false at the end. */
+bool chain_parse_waiting(const char **queue, const char *script,
+			 const char *own, char job[SLURM_JOB_SIZE]);
+/** Is there a turn of @dir that waits, other than job @own?  1, its number in
+ *  @job; 0; -1 with @e: Slurm does not answer. */
+int chain_waiting(const struct chain *c, const char *dir, const char *own,
+		  char job[SLURM_JOB_SIZE], struct err *e);
+/** Cancel the turns of @dir that wait; -1 with @e: Slurm does not answer. */
+int chain_cancel(const struct chain *c, const char *dir, struct err *e);
+/** The number of the job that @who, as rundir_claim() has it, is of; false:
+ *  of none. */
+bool chain_holder_job(const char *who, char job[SLURM_JOB_SIZE]);
 
-/** NAME.service and NAME.timer for @dir by @self. */
-void chain_units(const struct chain *c, const char *self, const char *dir,
-		 struct str *service, struct str *timer);
+/** What a turn of systemd's has of the shell that made the watch. */
+struct chain_place {
+	const char *self;	/* this program */
+	const char *dir;	/* of the watch */
+	const char *cwd;	/* where its words name files from */
+	char *const *env;	/* "NAME=value", NULL-ended; NULL: none */
+};
+
+/** Add to @env what of the environment a run by @cmd goes by: defaults of its
+ *  options, files of options, libraries.  Nothing of a job, no secret of a
+ *  run. */
+void chain_environment(const struct command *cmd, struct args *env);
+
+/** NAME.service and NAME.timer; 0, or -1 with @e: something of @p cannot stand
+ *  in a unit.  Pure. */
+int chain_units(const struct chain *c, const struct chain_place *p,
+		struct str *service, struct str *timer, struct err *e);
 
 /** One turn: "gpucheck turn DIR".  An exit code, that of its run, with @e for
  *  what is ours. */

@@ -2,7 +2,6 @@
 #include "cli/run/chain.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +10,7 @@
 #include <unistd.h>
 
 #include "cli/front/follow.h"
-#include "cli/front/options.h"
 #include "cli/front/talk.h"
-#include "cli/run/probe_run.h"
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/spawn.h"
@@ -22,108 +19,72 @@
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm_ask.h"
+#include "sbatch/slurm_standing.h"
 
 /** What a run may take beyond its time: to give up, to judge, to draw. */
 #define GRACE_NS (600 * NS_PER_S)
 /** From TERM to KILL. */
 #define KILL_NS	 (60 * NS_PER_S)
 #define LOOK_NS	 (50 * NS_PER_MS)
-/** A controller that restarts is away for so long. */
-#define TRIES	 3
-#define TRY_NS	 (20 * NS_PER_S)
+/** A controller that restarts is away for so long; one that is replaced for
+ *  longer, which nodes may wait for when their run is over. */
+#define TRY_ALL_NS (60 * NS_PER_S)
+#define SILENT_NS  (600 * NS_PER_S)
+#define TRY_NS	   (20 * NS_PER_S)
+/** A job that ends does within this, and is looked at so often. */
+#define ENDING_NS      (60 * NS_PER_S)
+#define LOOK_ENDING_NS (2 * NS_PER_S)
+/** Of what a holder says of itself. */
+#define HOLDER 200
 
-/* ---- jobs ---------------------------------------------------------------- */
+/* ---- the next turn ------------------------------------------------------- */
 
-/** What sbatch is told: ours that may be overruled, the user's, ours. */
-static void add_options(const struct chain *c, int64_t in_s, struct args *a)
+/** Why no run begins at @at_s, or NULL. */
+static const char *why_none(const struct chain *c, const char *dir,
+			    int64_t done, int64_t at_s)
 {
-	args_add(a, "--nice");
-	args_add_all(a, c->slurm);
-	args_addf(a, "--job-name=%s", c->name);
-	args_add(a, "--dependency=singleton");
-	if (in_s > 0) {
-		args_addf(a, "--begin=now+%lld", (long long)in_s);
-	}
+	char stop[PATH_MAX];
+
+	return rundir_path(dir, CHAIN_STOP, stop, NULL) == 0 &&
+			       access(stop, F_OK) == 0 ?
+		       "the watch was stopped" : chain_over(c, done, at_s);
 }
 
-static int hand_over(struct probe_start *t, struct str *show, char job[64],
-		     struct err *e)
+/** One try: 0: it is in the queue; 1: Slurm refuses it; -1: it does not
+ *  answer.  That one is there already is seen first: an earlier try may have
+ *  come through without a word, and two would be as many runs. */
+static int try_submit(const struct chain *c, const char *dir,
+		      const struct command *const *commands, int64_t next_s,
+		      struct err *e)
 {
-	struct launch *l;
+	const int64_t in_s = next_s - time(NULL);
+	char job[SLURM_JOB_SIZE] = "";
+	const int waits = chain_waiting(c, dir, getenv("SLURM_JOB_ID"), job, e);
 
-	if (show) {
-		return t->ops->describe(&t->r, show, e);
+	if (waits == 0 && chain_submit(c, dir, commands, in_s > 0 ? in_s : 0,
+				       job, NULL, e) < 0) {
+		return launch_is_unsure(e) ? -1 : 1;
 	}
-	l = launcher_start(t->ops, &t->r, e);
-	if (!l) {
-		return -1;
+	if (waits >= 0) {
+		talk("next: job %s", job);
 	}
-	str_copy(job, 64, launcher_job_id(t->ops, l));
-	launcher_free(t->ops, l);
-	return 0;
+	return waits < 0 ? -1 : 0;
 }
 
-int chain_submit(const struct chain *c, const char *dir,
-		 const struct command *const *commands, int64_t in_s,
-		 char job[64], struct str *show, struct err *e)
-{
-	const struct command *cmd = command_find(commands, c->words[1]);
-	struct session s = { .argv = c->words, .commands = commands };
-	struct args extra = { 0 };
-	struct probe_start t;
-	int rc = -1;
-
-	while (c->words[s.argc]) {
-		s.argc++;
-	}
-	if (!cmd) {
-		return err_set(e, 0, "there is no command '%.100s'",
-			       c->words[1]);
-	}
-	add_options(c, in_s, &extra);
-	if (options_parse(&s, cmd, e) == 0) {
-		s.spec.max_time_ns = c->max_time_s * NS_PER_S;
-		/* in its job it finds its place by itself */
-		STR_COPY(s.spec.launcher, "sbatch");
-		s.extra = extra.argv;
-		rc = extra.failed ? err_set(e, ENOMEM, "cannot submit") :
-		     probe_run_choose(&t, &s, cmd->name, NULL, e);
-		t.r.dir = dir;
-		t.r.inner = CHAIN_TURN;
-		rc = rc == 0 ? hand_over(&t, show, job, e) : -1;
-	}
-	options_release(&s);
-	args_release(&extra);
-	return rc;
-}
-
-int chain_cancel(const struct chain *c, struct err *e)
-{
-	const struct passwd *user = getpwuid(geteuid());
-	struct str out = STR_INIT;
-	struct args a = { 0 };
-	int rc;
-
-	args_words(&a, "scancel --quiet --state=PENDING");
-	args_addf(&a, "--name=%s", c->name);
-	if (user) {
-		args_addf(&a, "--user=%s", user->pw_name);
-	}
-	rc = slurm_ask(&a, &out, e);
-	str_release(&out);
-	return rc;
-}
-
-/** The next turn, where there is one; what cannot be submitted is tried again
- *  when the run is over.  False: it still has to be. */
+/** The next turn, where there is one, by tries of @patience_ns, or of
+ *  @silent_ns while Slurm does not answer at all.  False: it still has to
+ *  be. */
 static bool submit_next(const struct chain *c, const char *dir,
 			const struct command *const *commands, int64_t done,
-			int64_t began_s)
+			int64_t began_s, int64_t patience_ns,
+			int64_t silent_ns)
 {
-	const int64_t now_s = time(NULL), next_s = began_s + c->every_s;
-	const char *over = chain_over(c, done, next_s);
-	char job[64] = "";
-	struct err e = { 0 };
+	const int64_t start_ns = clock_now_ns();
+	const int64_t next_s = began_s + c->every_s;
+	const char *over = why_none(c, dir, done, next_s);
+	struct err e;
+	char said[sizeof(e.text)] = "";
+	int rc;
 
 	if (c->timer) {
 		return true;
@@ -132,22 +93,22 @@ static bool submit_next(const struct chain *c, const char *dir,
 		talk("this is the last run: %s", over);
 		return true;
 	}
-	for (int i = 0; i < TRIES; i++) {
-		if (chain_submit(c, dir, commands,
-				 next_s > now_s ? next_s - now_s : 0, job, NULL,
-				 &e) == 0) {
-			talk("next: job %s", job);
+	for (;;) {
+		e = (struct err){ 0 };
+		rc = try_submit(c, dir, commands, next_s, &e);
+		if (rc == 0) {
 			return true;
 		}
-		talk_err(&e);
-		if (launch_is_unsure(&e) && e.code != ETIMEDOUT) {
-			return true;	/* it may have been */
+		if (strcmp(said, e.text) != 0) {
+			talk_err(&e);
+			STR_COPY(said, e.text);
 		}
-		if (i + 1 < TRIES && follow_take_signal(TRY_NS)) {
+		if (clock_now_ns() + TRY_NS - start_ns >
+			    (rc < 0 ? silent_ns : patience_ns) ||
+		    follow_take_signal(TRY_NS)) {
 			return false;
 		}
 	}
-	return false;
 }
 
 /* ---- the run ------------------------------------------------------------- */
@@ -183,7 +144,7 @@ static int run_once(const struct chain *c, const char *dir, int64_t number,
 		return CODE_UNABLE;
 	}
 	chain_args(c, self, dir, number, &a);
-	snprintf(log, sizeof(log), RUN_LOGS "/" CHAIN_RUN ".txt", (int)number);
+	snprintf(log, sizeof(log), CHAIN_LOG, (int)number);
 	talk(CHAIN_RUN ": its words are in %s/%s", (int)number, dir, log);
 	if (launch_child_start(&child, &a, NULL, -1, dir, log, e) == 0) {
 		code = await(&child, clock_now_ns() + c->max_time_s * NS_PER_S +
@@ -199,34 +160,82 @@ static int turn(const struct chain *c, const char *dir,
 		const struct command *const *commands, struct err *e)
 {
 	const int64_t began_s = time(NULL), done = chain_done(dir);
-	const char *over = chain_over(c, done, began_s);
-	char stop[PATH_MAX];
+	const char *over = why_none(c, dir, done, began_s);
+	struct err why = { 0 };
 	bool submitted;
 	int code;
 
-	if (rundir_path(dir, CHAIN_STOP, stop, NULL) == 0 &&
-	    access(stop, F_OK) == 0) {
-		over = "the watch was stopped";
-	}
 	if (over) {
 		talk("no run: %s", over);
 		return CODE_HEALTHY;
 	}
-	submitted = submit_next(c, dir, commands, done + 1, began_s);
+	if (chain_begin(dir, done + 1, &why) < 0) {
+		talk("it may not count: %s", why.text);
+	}
+	submitted = submit_next(c, dir, commands, done + 1, began_s, TRY_ALL_NS,
+				TRY_ALL_NS);
 	code = run_once(c, dir, done + 1, e);
 	if (!submitted &&
-	    !submit_next(c, dir, commands, done + 1, began_s)) {
+	    !submit_next(c, dir, commands, done + 1, began_s, TRY_ALL_NS,
+			 SILENT_NS)) {
 		talk("the watch ends here: no job can be submitted");
 	}
 	return code;
+}
+
+/** The turn before, or somebody at a terminal, is at work.  A job that makes no
+ *  run still has one that follows it. */
+static void leave(const struct chain *c, const char *dir,
+		  const struct command *const *commands, const char *who)
+{
+	talk("no run: the one before is still at work (%s)", who);
+	if (getenv("SLURM_JOB_ID") &&
+	    !submit_next(c, dir, commands, chain_done(dir), time(NULL),
+			 TRY_ALL_NS, SILENT_NS)) {
+		talk("the watch ends here: no job can be submitted");
+	}
+}
+
+/** The claim of a job that has ended, which a machine that was lost may have
+ *  left, holds nobody up. */
+static int claim_turn(const char *dir, int *claim, char who[HOLDER])
+{
+	const int64_t deadline_ns = clock_now_ns() + ENDING_NS;
+	const char *own = getenv("SLURM_JOB_ID");
+	char gone[HOLDER], job[SLURM_JOB_SIZE];
+
+	if (rundir_claim(dir, claim, who, HOLDER) == 0) {
+		return 0;
+	}
+	if (!chain_holder_job(who, job) || (own && strcmp(own, job) == 0)) {
+		return -1;
+	}
+	for (;;) {
+		switch (slurm_job_standing(job)) {
+		case SLURM_JOB_OVER:
+			talk("job %s has ended, and its claim is taken over",
+			     job);
+			memcpy(gone, who, HOLDER);
+			return rundir_claim_over(dir, gone, claim, who,
+						 HOLDER);
+		case SLURM_JOB_ENDS:
+			if (clock_now_ns() < deadline_ns &&
+			    !follow_take_signal(LOOK_ENDING_NS)) {
+				break;
+			}
+			return -1;
+		default:
+			return -1;
+		}
+	}
 }
 
 int chain_turn(const char *name, const struct command *const *commands,
 	       struct err *e)
 {
 	struct chain c;
-	char dir[PATH_MAX], who[64];
-	int claim, code = CODE_UNABLE;
+	char dir[PATH_MAX], who[HOLDER];
+	int claim, code = CODE_HEALTHY;
 
 	if (!realpath(name, dir)) {
 		err_set(e, errno, "cannot open '%s'", name);
@@ -236,9 +245,8 @@ int chain_turn(const char *name, const struct command *const *commands,
 		return CODE_UNABLE;
 	}
 	follow_hold_signals(NULL);
-	if (rundir_claim(dir, &claim, who, sizeof(who)) < 0) {
-		talk("no run: the one before is still at work (%s)", who);
-		code = CODE_HEALTHY;
+	if (claim_turn(dir, &claim, who) < 0) {
+		leave(&c, dir, commands, who);
 	} else {
 		code = turn(&c, dir, commands, e);
 		rundir_unclaim(dir, claim);

@@ -190,6 +190,13 @@ bool rundir_is_held(const char *dir);
  * n1" in @who.
  */
 int rundir_claim(const char *dir, int *fd, char *who, size_t size);
+/**
+ * The same where its holder, who had written @gone as rundir_claim() has it in
+ * @who, is known to be no more: a file system may keep the lock of a machine
+ * that was lost.  Whoever took it over first has it.
+ */
+int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
+		      size_t size);
 void rundir_unclaim(const char *dir, int fd);
 /** Is @dir on a disk of this machine, where locks of its processes are sure? */
 bool rundir_is_here(const char *dir);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
@@ -22,6 +23,8 @@
 #define LOCK_S 2
 /** A sign that old, by a clock that may be off, is none. */
 #define OLD_S 60
+/** Of what a holder writes of itself. */
+#define HOLDER_SIZE 200
 /** So long one of those that come every RUN_SIGN_NS is waited for. */
 #define WATCH_NS (3 * RUN_SIGN_NS)
 
@@ -116,19 +119,27 @@ static void write_holder(int fd)
 	}
 }
 
+static void read_text(int fd, char text[HOLDER_SIZE])
+{
+	const ssize_t n = pread(fd, text, HOLDER_SIZE - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+}
+
 /** What the holder has written, which may be about to. */
 static void read_holder(int fd, char *who, size_t size)
 {
 	const int64_t deadline_ns = clock_now_ns() + NS_PER_S;
-	char text[200];
-	ssize_t n;
+	char text[HOLDER_SIZE];
 
-	while ((n = pread(fd, text, sizeof(text) - 1, 0)) == 0 &&
-	       clock_now_ns() < deadline_ns) {
+	for (;;) {
+		read_text(fd, text);
+		if (text[0] || clock_now_ns() > deadline_ns) {
+			break;
+		}
 		clock_sleep(10 * NS_PER_MS);
 	}
-	text[n > 0 ? n : 0] = '\0';
-	str_copy(who, size, n > 0 ? text : "another process");
+	str_copy(who, size, text[0] ? text : "another process");
 }
 
 int rundir_claim(const char *dir, int *fd, char *who, size_t size)
@@ -154,12 +165,50 @@ int rundir_claim(const char *dir, int *fd, char *who, size_t size)
 	return 0;
 }
 
+/** Is the file that @fd has open still DIR/holder? */
+static bool is_holder(const char *path, int fd)
+{
+	struct stat there, mine;
+
+	return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 &&
+	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+}
+
+int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
+		      size_t size)
+{
+	char path[PATH_MAX], aside[PATH_MAX + 32], text[HOLDER_SIZE] = "";
+	int was;
+
+	if (rundir_path(dir, RUN_HOLDER, path, NULL) < 0) {
+		return -1;
+	}
+	snprintf(aside, sizeof(aside), "%s.%08lx%06lx", path,
+		 gethostid() & 0xffffffff, (unsigned long)getpid());
+	if (rename(path, aside) == 0) {
+		was = open(aside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+		if (was >= 0) {
+			read_text(was, text);
+			close(was);
+		}
+		if (strcmp(text, gone) != 0 && link(aside, path) == 0) {
+			/* somebody else was quicker, and is at work */
+			str_copy(who, size, text);
+			unlink(aside);
+			return -1;
+		}
+		unlink(aside);
+	}
+	return rundir_claim(dir, fd, who, size);
+}
+
 void rundir_unclaim(const char *dir, int fd)
 {
 	char path[PATH_MAX];
 
 	if (fd >= 0) {
-		if (rundir_path(dir, RUN_HOLDER, path, NULL) == 0) {
+		if (rundir_path(dir, RUN_HOLDER, path, NULL) == 0 &&
+		    is_holder(path, fd)) {
 			unlink(path);
 		}
 		close(fd);

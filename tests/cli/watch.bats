@@ -29,6 +29,143 @@ again=(p2p --local=1x2 --transport=sim -q)
 	[ ! -e w/run-0003 ]
 }
 
+# Somebody who holds the claim of w, and says of himself $1.
+hold()
+{
+	rm -f held
+	python3 -c 'import fcntl, sys, time
+f = open("w/holder", "w")
+f.write(sys.argv[1])
+f.flush()
+fcntl.lockf(f, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)' "$1" >held 3>&- &
+	holder=$!
+	await 20 test -s held
+}
+
+teardown()
+{
+	[ -z "${holder-}" ] || kill "$holder"
+}
+
+# Commands of Slurm, with its queue in a file; what is submitted waits.
+fake_slurm()
+{
+	mkdir bin
+	: >queue
+	cat >bin/squeue <<-'EOT'
+		#!/bin/sh
+		[ ! -e away ] || { echo 'Unable to contact' >&2; exit 1; }
+		case $* in
+		*--jobs*) [ -e over ] || { echo RUNNING; exit; }
+			echo 'Invalid job id specified' >&2
+			exit 1 ;;
+		esac
+		cat queue
+	EOT
+	cat >bin/sbatch <<-'EOT'
+		#!/bin/sh
+		echo "$@" >>submitted
+		for script; do :; done
+		echo "77|PENDING|BeginTime|$script" >>queue
+		echo 77
+	EOT
+	printf '#!/bin/sh\necho "$@" >>cancelled\n' >bin/scancel
+	printf '#!/bin/sh\n' | tee bin/sinfo bin/scontrol >bin/srun
+	chmod +x bin/*
+	PATH=$PWD/bin:$PATH
+}
+
+@test "a turn counts, also one that fails before it has a directory" {
+	echo 'dead gpu=0:1' >drill
+	run_p watch --every=1h --runs=2 --systemd -o w -- "${again[@]}" \
+		--faults="$PWD/drill"
+	rm drill
+	for i in 1 2; do
+		run_p turn w
+		[ "$status" -eq 2 ]
+		grep -q "run-000$i ended with exit code 2" <<<"$stderr"
+		[ ! -e "w/run-000$i" ]
+	done
+	run_p turn w
+	fails 0 'no run: all runs of the watch are made'
+}
+
+@test "the claim of a job that has ended is taken over, no other one" {
+	fake_slurm
+	run_p watch --every=1h --systemd -o w -- "${again[@]}"
+	hold 'process 5 on gone, job 41'
+	run_p turn w
+	fails 0 'no run: the one before is still at work (process 5 on gone, job 41)'
+	touch away
+	run_p turn w
+	fails 0 'no run: the one before is still at work (process 5 on gone, job 41)'
+	rm away
+	touch over
+	run_p turn w
+	[ "$status" -eq 0 ]
+	grep -q 'job 41 has ended, and its claim is taken over' <<<"$stderr"
+	jq -e .ended_utc w/run-0001/run.json
+	kill "$holder"
+	hold 'process 5 on here'
+	run_p turn w
+	fails 0 'no run: the one before is still at work'
+}
+
+@test "a job that makes no run has one that follows it, and one alone" {
+	fake_slurm
+	run_p watch --every=1h -o w -- p2p -N 2
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <submitted)" -eq 1 ]
+	hold 'process 5 on here'
+	# by hand: the job that waits is the next
+	run_p turn w
+	[ "$(wc -l <submitted)" -eq 1 ]
+	# the job itself
+	SLURM_JOB_ID=77 run_p turn w
+	fails 0 'no run: the one before is still at work'
+	grep -q 'next: job 77' <<<"$stderr"
+	[ "$(wc -l <submitted)" -eq 2 ]
+	grep -q -- '--begin=now+3600' submitted
+	# of two that wait one submits none
+	echo "78|PENDING|None|$PWD/w/job.sbatch" >>queue
+	SLURM_JOB_ID=77 run_p turn w
+	grep -q 'next: job 78' <<<"$stderr"
+	[ "$(wc -l <submitted)" -eq 2 ]
+	# and one of a stopped watch neither
+	echo "80|PENDING|None|/elsewhere/w/job.sbatch" >>queue
+	run_p watch --stop=w
+	[ "$(cut -d' ' -f3 cancelled | sort -u | xargs)" = '77 78' ]
+	: >queue
+	SLURM_JOB_ID=77 run_p turn w
+	fails 0 'no run'
+	[ "$(wc -l <submitted)" -eq 2 ]
+}
+
+@test "units have the place and the settings of the shell that made them" {
+	mkdir -p 'a b/units'
+	cd 'a b'
+	GPUCHECK_HISTORY=past GPUCHECK_TOKEN=secret run_p watch --every=1h \
+		--systemd=units -o w -- "${again[@]}"
+	[ "$status" -eq 0 ]
+	service=units/gpucheck-watch-w.service
+	grep -qxF "WorkingDirectory=$PWD" $service
+	grep -qxF 'Environment="GPUCHECK_HISTORY=past"' $service
+	[ "$(grep -c secret $service)" -eq 0 ]
+	# as systemd would
+	eval "$(sed -n 's/^Environment=\(.*\)/export \1/p' $service)"
+	cd "$(sed -n 's/^WorkingDirectory=//p' $service)"
+	run_p turn w
+	[ "$status" -eq 0 ]
+	[ "$(find past -name '*.json' | wc -l)" -eq 1 ]
+	mkdir $'new\nline'
+	cd $'new\nline'
+	run_p watch --every=1h --systemd -o "$BATS_TEST_TMPDIR/n" -- \
+		"${again[@]}"
+	fails 3 'cannot stand in a unit of systemd: control characters'
+}
+
 @test "units go where systemd finds them" {
 	mkdir units
 	run_p watch --every=90m --systemd=units -o "o d" -- "${again[@]}"

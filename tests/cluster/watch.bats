@@ -42,6 +42,34 @@ in_turn()
 	says 'this is the last run: all runs of the watch are made' "$dir/job.out"
 }
 
+@test "a claim of a job that nobody knows, and a bad turn, do not end it" {
+	echo 'dead gpu=0:1' >drill
+	"$GPUCHECK" watch --every=2s --runs=3 -o "$dir" -- "${quick[@]}" \
+		--faults="$PWD/drill" -- --hold --open-mode=append \
+		>out 2>err
+	rm drill	# so that a turn fails before it has a directory
+	python3 -c 'import fcntl, sys, time
+f = open(sys.argv[1], "w")
+f.write("process 5 on gone, job 999999")
+f.flush()
+fcntl.lockf(f, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(120)' "$dir/holder" >held 3>&- &
+	holder=$!
+	await 20 test -s held
+	jq '.slurm -= ["--hold"]' "$dir/watch.json" >free
+	cp free "$dir/watch.json"
+	scontrol release "$(sed -n 2p out)"
+	await 90 queue_is_empty
+	kill "$holder"
+	says 'job 999999 has ended, and its claim is taken over' \
+		"$dir/job.out"
+	says 'this is the last run: all runs of the watch are made' \
+		"$dir/job.out"
+	expect "$(find "$dir/logs" -name 'run-*' | wc -l)" 3
+	expect "$(find "$dir" -maxdepth 1 -name 'run-*' | wc -l)" 0
+}
+
 @test "one that is stopped begins no other run" {
 	"$GPUCHECK" watch --every=2s -o "$dir" -- "${quick[@]}" >out 2>err
 	await 60 has_run 1

@@ -11,6 +11,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str service = STR_INIT, timer = STR_INIT, text = STR_INIT;
+	char *env[] = { (char *)"GPUCHECK_X=1", NULL };
+	struct chain_place place = { .self = "/bin/gpucheck", .env = env };
 	struct chain c, back;
 
 	if (chain_parse((const char *)data, size, &c, NULL) == 0) {
@@ -22,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    chain_parse(str_text(&text), text.len, &back, NULL) < 0) {
 			abort();
 		}
-		chain_units(&c, "/bin/gpucheck", c.words[1], &service, &timer);
+		place.dir = place.cwd = c.words[1];
+		chain_units(&c, &place, &service, &timer, NULL);
 		chain_release(&back);
 	}
 	chain_release(&c);
