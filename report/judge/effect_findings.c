@@ -226,12 +226,20 @@ static bool may_be_switch(const struct run *run, const struct effects *found,
 	return p->kind == PART_NIC ? alike >= MANY_NICS : alike >= nodes;
 }
 
+/** With fewer partner nodes it may as well be what leads to these. */
+#define LEAST_PARTNERS 3
+
 /** Are there other parts like it, and do its tests show it?  Those of one link
  *  between switches are among all others there. */
-static bool can_fail(const struct run *run, const struct part *p)
+static bool can_fail(const struct run *run, const struct effect *e)
 {
+	const struct part *p = &e->part;
+
 	return p->kind != PART_FABRIC_PATH &&
-	       (p->kind != PART_LEAF_PAIR || run->n_leaves >= LEAST_LEAVES);
+	       (p->kind != PART_LEAF_PAIR || run->n_leaves >= LEAST_LEAVES) &&
+	       (!part_is(p, KIND(NODE) | KIND(NODE_NETWORK) | KIND(NIC) |
+				    KIND(GPU)) ||
+		e->partners >= LEAST_PARTNERS);
 }
 
 void effect_findings(const struct run *run, uint8_t *explained,
@@ -263,7 +271,7 @@ void effect_findings(const struct run *run, uint8_t *explained,
 			f = add(run, e, &kinds[i], v);
 			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
 				claim(run, e, explained, claimed);
-			f->fail = can_fail(run, &e->part) && beyond &&
+			f->fail = can_fail(run, e) && beyond &&
 				  again >= EFFECT_AGAIN;
 			if (may_be_switch(run, &found, &e->part)) {
 				f->fail = false;

@@ -12,6 +12,8 @@
 
 /** With fewer partner nodes one bad link is as much as all of a part. */
 #define LEAST_PARTNERS 3
+/** Of these so many must count. */
+#define LEAST_SOUND 2
 /** Standard errors that the tests of a GPU with other nodes may be off: flows
  *  that meet hide what is slower in a node. */
 #define OUTSIDE_ERRORS 5.0
@@ -35,7 +37,8 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 	/* most are not: a look at the mean will do */
 	return x->n >= EFFECT_LEAST_PEERS && x->mean[way][i] < -w->least / 2 &&
 	       effect_estimate(x, i, way, z, e) == 0 &&
-	       e->partners >= LEAST_PARTNERS &&
+	       e->partners >= LEAST_SOUND &&
+	       e->partners + x->aside >= LEAST_PARTNERS &&
 	       e->by <= -w->least && e->by + e->half < 0;
 }
 
@@ -180,6 +183,7 @@ int effect_find_nodes(struct effect_work *w, double z)
 	struct effect_peers x;
 	int rc = effect_peers_init(&x, w->nodes, w->nodes);
 
+	x.aside = w->n_aside;
 	if (rc == 0) {
 		fill_nodes(w, &x);
 		effect_peers_learn(w, &x);
@@ -270,6 +274,7 @@ int effect_find_ranks(struct effect_work *w, double z)
 	struct effect_peers x;
 	int rc = effect_peers_init(&x, w->ranks, w->nodes);
 
+	x.aside = w->n_aside;
 	if (rc == 0) {
 		for (int k = 0; k < 2; k++) {
 			memcpy(x.samples[k], w->t.of[k],

@@ -8,6 +8,7 @@
  *  node. */
 struct effect_peers {
 	size_t n, width;	/* parts, partner nodes */
+	size_t aside;		/* partners that hide what a part is */
 	float *samples[2];	/* n x width, as in a table */
 	double *mean[WAYS], *error[WAYS];
 	double usual[WAYS];	/* error */

@@ -142,12 +142,14 @@ static size_t peers_on(const struct run *run, size_t i, size_t p, bool crossed)
 	return peers;
 }
 
-/** The means of rank @i, as sender or receiver, and how much is in them. */
+/** The means of rank @i, as sender or receiver, and how much is in them; what
+ *  a worse node hides is not known. */
 static void put_means(struct effect_work *w, const struct sums *sums, int k,
 		      size_t i)
 {
 	for (size_t p = 0; p < w->nodes; p++) {
-		size_t n = sums->n[k][p * w->ranks + i];
+		bool hidden = w->aside[k == TX ? RX : TX][p];
+		size_t n = hidden ? 0 : sums->n[k][p * w->ranks + i];
 		size_t all = n ? peers_on(w->run, i, p, w->t.crossed) : 0;
 
 		w->t.count[k][i] += (uint32_t)n;

@@ -39,6 +39,10 @@ struct effect_work {
 	size_t nodes, ranks;
 	double *room;		/* for two values of each rank and one of each
 				 * node */
+	bool *aside[2];		/* nodes that were found to be worse, as senders
+				 * and as receivers: a test is as good as its
+				 * worse end, so that they hide the other */
+	size_t n_aside;
 	double least;		/* logarithm */
 	struct effects out;
 };

@@ -43,7 +43,7 @@ static int find(struct effect_work *w, size_t family)
 	int rc = -1;
 
 	w->t = (struct effect_table){ 0 };
-	effects_release(&w->out);
+	w->out = (struct effects){ 0 };
 	if (effect_table_make(w) == 0 && effect_find_nodes(w, z) == 0 &&
 	    effect_find_ranks(w, z) == 0) {
 		rc = w->nodes < LEAST_NODES || w->run->ports ? 0 :
@@ -61,6 +61,44 @@ static int find(struct effect_work *w, size_t family)
 	return rc;
 }
 
+/** Nodes that are in @found hide what their partners are: bandwidth is that of
+ *  the narrowest part, while latencies add up. */
+static void set_aside(struct effect_work *w, const struct effects *found)
+{
+	for (size_t i = 0; w->of == EFFECTS_BANDWIDTH && i < found->n; i++) {
+		const struct part *p = &found->list[i].part;
+
+		if (part_is(p, KIND(NODE) | KIND(NODE_NETWORK))) {
+			w->n_aside += !w->aside[TX][p->node] &&
+				      !w->aside[RX][p->node];
+			w->aside[TX][p->node] |= p->direction != PART_RX;
+			w->aside[RX][p->node] |= p->direction != PART_TX;
+		}
+	}
+}
+
+/** All that is found with intervals for @family parts and ways, and what that
+ *  hid; each that is found leaves fewer for chance to find. */
+static int find_all(struct effect_work *w, size_t family)
+{
+	struct effects before = { 0 };
+	int rc = find(w, family);
+
+	while (rc == 0 && w->out.n > before.n) {
+		effects_release(&before);
+		before = w->out;
+		set_aside(w, &before);
+		rc = find(w, family - before.n);
+	}
+	if (w->out.n < before.n) {
+		effects_release(&w->out);
+		w->out = before;
+	} else {
+		effects_release(&before);
+	}
+	return rc;
+}
+
 int effects_find(const struct run *run, const uint8_t *skip,
 		 enum effects_of of, double least, struct effects *out)
 {
@@ -70,7 +108,6 @@ int effects_find(const struct run *run, const uint8_t *skip,
 		.ranks = (size_t)run->n_ranks,
 		.least = of == EFFECTS_LATENCY ? log1p(least) : -log1p(-least),
 	};
-	size_t family = WAYS * (w.nodes + 3 * w.ranks), before;
 	size_t leaves = (size_t)run->n_leaves;
 	int rc = -1;
 
@@ -81,12 +118,11 @@ int effects_find(const struct run *run, const uint8_t *skip,
 	}
 	w.room = calloc(2 * w.ranks + w.nodes + leaves * leaves + 1,
 			sizeof(*w.room));
-	rc = w.room ? effect_speeds_learn(&w) : -1;
-	/* each one that is found leaves fewer for chance to find */
-	do {
-		before = w.out.n;
-		rc = rc == 0 ? find(&w, family - before) : -1;
-	} while (rc == 0 && w.out.n > before);
+	w.aside[TX] = calloc(2 * w.nodes, sizeof(*w.aside[TX]));
+	w.aside[RX] = w.aside[TX] + w.nodes;
+	rc = w.room && w.aside[TX] ? effect_speeds_learn(&w) : -1;
+	rc = rc == 0 ? find_all(&w, WAYS * (w.nodes + 3 * w.ranks)) : rc;
+	free(w.aside[TX]);
 	free(w.room);
 	if (rc < 0) {
 		effects_release(&w.out);

@@ -127,6 +127,60 @@ static void who_is_not_accused(void **state)
 	}
 }
 
+/** Each test as slow as its worse part makes it. */
+static void slow_least(struct run *r, const struct fake_fault *parts, size_t n,
+		       float factor)
+{
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		bool hit = false;
+
+		for (size_t i = 0; i < n; i++) {
+			hit = hit || fake_hits(r, &parts[i], run_src(r, at),
+					       run_dst(r, at));
+		}
+		r->cells[at].bw_GB_s *= hit ? factor : 1;
+	}
+}
+
+/** A slow node hides what its partners are: these are judged by the others. */
+static void what_a_slow_node_hides(void **state)
+{
+	static const struct {
+		int nodes;
+		struct fake_fault parts[2];
+		size_t partners;	/* of the second one that count */
+	} cases[] = {
+		{ 4, { { .kind = PART_NODE, .a = 2 },
+		       { .kind = PART_NIC, .a = 1, .b = 3 } }, 2 },
+		{ 5, { { .kind = PART_NODE, .a = 2 },
+		       { .kind = PART_GPU, .a = 1, .b = 3 } }, 3 },
+		{ 5, { { .kind = PART_NODE, .a = 2 },
+		       { .kind = PART_NIC, .a = 0, .b = 3,
+			 .direction = PART_TX } }, 3 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct effects e;
+		struct run r;
+
+		fake_run(&r, cases[i].nodes, 8, 8);
+		slow_least(&r, cases[i].parts, 2, 0.85F);
+		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
+					      LEAST, &e), 0);
+		if (e.n != 2) {
+			fail_msg("case %zu: %zu parts", i, e.n);
+		}
+		for (size_t k = 0; k < e.n; k++) {
+			expect_part(&e.list[k].part, &cases[i].parts[k]);
+			assert_true(e.list[k].high < 0.93);
+		}
+		assert_int_equal(e.list[1].partners, cases[i].partners);
+		effects_release(&e);
+		run_release(&r);
+	}
+}
+
 /** In a moment half of the tests inside a node were slow: no GPU of it is, not
  *  the first one as sender, nor the last one as receiver. */
 static void a_moment_of_a_node(void **state)
@@ -836,6 +890,32 @@ static void ports_below_their_line(void **state)
 	}
 }
 
+/** Of four nodes one is slow: what only two others show of a NIC may be what
+ *  leads to these, and is no fault yet. */
+static void what_two_partners_show(void **state)
+{
+	static const struct fake_fault parts[] = {
+		{ .kind = PART_NODE, .a = 2 },
+		{ .kind = PART_NIC, .a = 1, .b = 3 },
+	};
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 8, 8);
+	slow_least(&r, parts, 2, 0.85F);
+	follow_as_it_was(&r);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 2);
+	for (size_t i = 0; i < v.n; i++) {
+		expect_part(&v.findings[i].part, &parts[i]);
+		assert_int_equal(v.findings[i].fail, i == 0);
+	}
+	verdict_release(&v);
+	r.follow = NULL;
+	run_release(&r);
+}
+
 /** The second look at a slow port is with others of its rate, and what is
  *  beside it of another one. */
 static void ports_are_confirmed(void **state)
@@ -884,6 +964,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_part_by_its_size),
 		cmocka_unit_test(who_is_not_accused),
+		cmocka_unit_test(what_a_slow_node_hides),
 		cmocka_unit_test(a_moment_of_a_node),
 		cmocka_unit_test(what_is_built_so),
 		cmocka_unit_test(what_nics_have_in_common),
@@ -901,6 +982,7 @@ int main(void)
 		cmocka_unit_test(two_slow_ports_of_few),
 		cmocka_unit_test(a_slow_part_where_rails_do_not_meet),
 		cmocka_unit_test(ports_below_their_line),
+		cmocka_unit_test(what_two_partners_show),
 		cmocka_unit_test(ports_are_confirmed),
 	};
 
