@@ -164,7 +164,8 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 	}
 }
 
-/** Of @n sorted values without number @out: the mean of the middle ones. */
+/** Of @n sorted values without number @out: the mean of the middle half, where
+ *  those at its ends count by what is in it of them. */
 static double middle_mean(const double *v, const double *sums, size_t n,
 			  size_t out)
 {
@@ -172,10 +173,12 @@ static double middle_mean(const double *v, const double *sums, size_t n,
 	size_t from = cut + (out < n && out <= cut);
 	size_t to = from + left - 2 * cut;	/* of the whole list */
 	bool holds = out < n && out >= from && out < to;
+	double off = TRIM * (double)left - (double)cut, ends;
 
 	to += holds;
-	return (sums[to] - sums[from] - (holds ? v[out] : 0)) /
-	       (double)(left - 2 * cut);
+	ends = v[from] + v[to - 1];
+	return (sums[to] - sums[from] - (holds ? v[out] : 0) - off * ends) /
+	       ((1 - 2 * TRIM) * (double)left);
 }
 
 /** The deviation of the mean of @n sorted values by leaving out one at a time.

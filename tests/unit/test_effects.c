@@ -157,6 +157,8 @@ static void what_a_slow_node_hides(void **state)
 		{ 5, { { .kind = PART_NODE, .a = 2 },
 		       { .kind = PART_NIC, .a = 0, .b = 3,
 			 .direction = PART_TX } }, 3 },
+		{ 5, { { .kind = PART_NODE, .a = 0 },
+		       { .kind = PART_NODE, .a = 3 } }, 3 },
 	};
 
 	(void)state;
