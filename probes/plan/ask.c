@@ -11,9 +11,9 @@
 #include "probes/plan/plan.h"
 
 /** Tests that touch one alternative and not the other; of a part that fails
- *  now and then as many as one in a hundred times do not show it. */
+ *  now and then as many as one in a thousand times do not show it. */
 #define SETTLE_TESTS 4
-#define SETTLE_NATS  4.6
+#define SETTLE_NATS  6.9
 /** What fails more often is taken to be broken. */
 #define RARE 0.5
 /** The rate at which a part may fail that nobody knows the rate of. */

@@ -11,8 +11,11 @@
 #include "report/judge/explained.h"
 #include "report/model/follow.h"
 
-/** Wrong ones among all parts of a run. */
-#define ALPHA 0.01
+/** Wrong ones among all parts of a run: beside a part that does fail now and
+ *  then chance gets a second try. */
+#define ALPHA 0.005
+/** It is no chance that so many fail again. */
+#define ALPHA_AGAIN 0.01
 /** Fewer failures have no rate; nor have fewer pairs of GPUs. */
 #define LEAST_FAILED 3
 /** What fails more often than that is seen without its rate. */
@@ -214,7 +217,8 @@ static bool is_chance(const struct fate *f, double rate)
 
 	return rate * 100 < MOST_PERCENT && f->pairs >= LEAST_FAILED &&
 	       f->passed > 0 && (bad <= rate * again ||
-				 stats_log_tail(bad, again, rate) > log(ALPHA));
+				 stats_log_tail(bad, again, rate) >
+					 log(ALPHA_AGAIN));
 }
 
 /** Has @p most of what failed of @than? */
