@@ -40,7 +40,8 @@ static const struct scope {
 	bool intra, inter;	/* inside a node, between nodes */
 	bool across, along;	/* between rails only; on one only */
 	bool many;		/* of several GPUs or NICs what is common, so
-				 * that others may be it: seen again */
+				 * that others may be it, or one test, that
+				 * chance may be: seen again */
 } scopes[] = {
 	[ASK_NODE] = { .place = ON_NODE, .intra = true, .inter = true },
 	[ASK_NODE_NETWORK] = { .place = ON_NODE, .inter = true, .many = true },
@@ -51,7 +52,7 @@ static const struct scope {
 	[ASK_RAIL] = { .place = ON_RAIL, .inter = true },
 	[ASK_NODE_PAIR] = { .place = ON_NODE, .two = true, .inter = true },
 	[ASK_PAIR] = { .place = ON_GPU, .two = true, .intra = true,
-		       .inter = true },
+		       .inter = true, .many = true },
 	[ASK_INTER_NODE] = { .inter = true },
 	[ASK_CROSS_RAIL] = { .inter = true, .across = true },
 	[ASK_SOCKET] = { .place = ON_SOCKET, .inter = true, .many = true },
@@ -521,7 +522,8 @@ static void look_again(struct choice *c, const struct ask_suspect *s,
 
 static bool between_nodes(const struct ask_plan *a, const struct ask_part *p)
 {
-	return scopes[p->kind].inter && a->l->n_nodes > 1 && !a->inside;
+	return scopes[p->kind].inter && a->l->n_nodes > 1 && !a->inside &&
+	       (p->kind != ASK_PAIR || p->node != p->peer_node);
 }
 
 static void confirm(struct choice *c, const struct ask_suspect *s)

@@ -39,6 +39,14 @@ bool again_doubts(const struct run *run, const struct cause *c)
 	       2 * a.slow < a.tests;
 }
 
+bool again_mends(const struct run *run, const struct cause *c)
+{
+	struct again a = look(run, &c->part);
+
+	return c->part.kind == PART_PAIR && a.tests >= AGAIN_TESTS &&
+	       2 * a.slow < a.tests;
+}
+
 bool again_refutes(const struct run *run, const struct cause *c)
 {
 	const unsigned inter = KIND(FABRIC_PATH) | KIND(LEAF_PAIR) |

@@ -22,6 +22,9 @@ bool again_doubts(const struct run *run, const struct cause *c);
  * What is inside a node may be slow by itself now and then.
  */
 bool again_refutes(const struct run *run, const struct cause *c);
+/** Did most tests of a lone pair pass then?  What is slow first and again by
+ *  chance is not for ever. */
+bool again_mends(const struct run *run, const struct cause *c);
 /** A line of evidence to @f, what the follow-up says of @p, if it does. */
 void again_tell(const struct run *run, const struct part *p,
 		struct finding *f);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lib/base/stats.h"
+#include "report/judge/again.h"
 
 /** Less likely than that it is no chance. */
 #define ALPHA 0.01
@@ -295,6 +296,22 @@ static bool is_alike(const struct run *run, const struct cause *c,
 	return 2 * alike > looked;
 }
 
+/** Is it no fault: a lone pair that is built so, or any without @room; one that
+ *  is fast when it is looked at again? */
+static bool is_none(const struct run *run, struct cause *c, double *room)
+{
+	if (again_mends(run, c)) {
+		return true;
+	}
+	if (is_lone(c)) {
+		return !is_below_line(run, c, !room) &&
+		       (!room || (c->rest ?
+				  rest_is_built(run, c, room) :
+				  pair_is_built(run, &c->part, room)));
+	}
+	return room && (is_mended(run, c) || is_alike(run, c, room));
+}
+
 /** Forget the lone ones that are built so, or all. */
 static void drop(const struct run *run, struct causes *causes, double *room)
 {
@@ -302,13 +319,8 @@ static void drop(const struct run *run, struct causes *causes, double *room)
 
 	for (size_t i = 0; i < causes->n; i++) {
 		struct cause *c = &causes->list[i];
-		bool lone = is_lone(c) && !is_below_line(run, c, !room);
 
-		if (lone ? !room || (c->rest ?
-				     rest_is_built(run, c, room) :
-				     pair_is_built(run, &c->part, room)) :
-			   !is_lone(c) && room &&
-			   (is_mended(run, c) || is_alike(run, c, room))) {
+		if (is_none(run, c, room)) {
 			free(c->or_parts);
 			free(c->rest);
 		} else {

@@ -374,6 +374,40 @@ static void what_failed_is_tried_again(void **state)
 	close_scene(&s);
 }
 
+/** A pair that is slow may be so by chance: it is seen again, between nodes or
+ *  inside one, beside others. */
+static void a_lone_pair_is_seen_again(void **state)
+{
+	static const struct {
+		const char *pair;
+		struct shares least;
+	} cases[] = {
+		{ PAIR("n1", 0, "n2", 1, "fail", "slow"),
+		  { .between = 8, .sent = 4, .received = 4, .others = 6 } },
+		{ PAIR("n1", 0, "n1", 1, "fail", "slow"),
+		  { .inside = 8, .sent = 4, .received = 4, .others = 6 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct shares *least = &cases[i].least;
+		struct shares x;
+		struct scene s;
+
+		open_scene(&s, 4, 2, 2, ALL);
+		assert_int_equal(take(&s, cases[i].pair, NULL), 0);
+		ask_next(&s.a, 100, &ops, &s);
+		x = share_out(&s, 2);
+		assert_true(x.inside >= least->inside);
+		assert_true(x.between >= least->between);
+		assert_true(x.sent >= least->sent);
+		assert_true(x.received >= least->received);
+		assert_true(x.others >= least->others);
+		assert_int_equal(ask_next(&s.a, 100, &ops, &s), 0);
+		close_scene(&s);
+	}
+}
+
 /** Two pairs that failed once have a GPU in common: is it that? */
 static void what_pairs_have_in_common_is_asked(void **state)
 {
@@ -586,6 +620,7 @@ int main(void)
 		cmocka_unit_test(situations_ask_for_tests),
 		cmocka_unit_test(what_is_rare_is_asked_often),
 		cmocka_unit_test(what_failed_is_tried_again),
+		cmocka_unit_test(a_lone_pair_is_seen_again),
 		cmocka_unit_test(what_pairs_have_in_common_is_asked),
 		cmocka_unit_test(a_port_is_a_nic),
 		cmocka_unit_test(any_plan_is_sound),

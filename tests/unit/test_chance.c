@@ -3,6 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/pairs.h"
+#include "report/model/follow.h"
 #include "report/model/run_read.h"
 
 /** @n pairs far from each other were slow first; of these @twice are again. */
@@ -45,6 +46,33 @@ static void what_is_slow_twice(void **state)
 			fail_msg("case %zu: %zu findings", i, v.n);
 		}
 		assert_int_equal(v.status, v.n ? VERDICT_FAIL : VERDICT_PASS);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
+/** What is slow first and again may be so by chance: the follow-up says. */
+static void a_lone_pair_is_seen_again(void **state)
+{
+	(void)state;
+	for (int slow = 0; slow <= 4; slow += 2) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 8, 8, 8);
+		disturb(&r, 1, 1);
+		for (int i = 0; i < 4; i++) {
+			const struct p2p_row row = {
+				.src_rank = 0, .dst_rank = 9, .attempt = 3 + i,
+				.size_B = r.size_B, .outcome = OUTCOME_OK,
+				.bw_GB_s = i < slow ? 33 : 45, .lat_us = 5,
+			};
+
+			assert_int_equal(follow_take(&r, &row), 0);
+		}
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, slow > 0);
+		assert_int_equal(v.status, slow ? VERDICT_FAIL : VERDICT_PASS);
 		verdict_release(&v);
 		run_release(&r);
 	}
@@ -207,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_slow_twice),
+		cmocka_unit_test(a_lone_pair_is_seen_again),
 		cmocka_unit_test(what_is_below_its_line_once),
 		cmocka_unit_test(what_is_built_so),
 		cmocka_unit_test(what_is_mended),
