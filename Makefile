@@ -305,10 +305,18 @@ install: $(PROGRAM)
 	install -d $(site)
 	install -m 755 $(site_scripts) $(site)
 	install -m 644 $(filter-out $(site_scripts),$(wildcard data/site/*)) $(site)
+# What a site has made of its hooks is the site's.
 uninstall:
 	rm -f $(dest)/bin/gpucheck $(bash_completion) $(zsh_completion) \
 		$(patsubst cli/man/%,$(dest)/share/man/man1/%,$(wildcard cli/man/*.1))
-	rm -rf $(doc) $(site)
+	rm -rf $(doc)
+	@for f in data/site/*; do \
+		g=$(site)/$${f##*/}; \
+		if [ -e $$g ] && ! cmp -s $$f $$g; then \
+			echo "kept, as it was changed: $$g"; \
+		else rm -f $$g; fi; \
+	done
+	@rmdir -p --ignore-fail-on-non-empty $(site) 2>/dev/null || true
 
 # Packages are built from what git has of the tree, in build-release.
 .PHONY: version release deb rpm deps-release uninstall
