@@ -18,8 +18,13 @@
 #define ALPHA_AGAIN 0.01
 /** Fewer failures have no rate; nor have fewer pairs of GPUs. */
 #define LEAST_FAILED 3
-/** What fails more often than that is seen without its rate. */
-#define MOST_PERCENT 40
+/** What fails more often than that is seen without its rate.  Of as many tests
+ *  as a sample and its follow-up make of a part, one that fails a third of all
+ *  may fail more by chance; of fewer, half of them may be one direction. */
+#define MOST_PERCENT   40
+#define MOST_OF_SAMPLE 60
+#define SAMPLE_LEAST   20
+#define SAMPLE_MOST    150
 /** What fails less often is not needed to tell which parts are broken. */
 #define LEAST_PERCENT 2
 /** What is said to have a rate of its own explains so much more, in nats. */
@@ -210,12 +215,21 @@ static struct fate fate_of(const struct work *w, const struct part *p)
 	return f;
 }
 
-/** Is it chance that a test of it fails, at @rate? */
-static bool is_chance(const struct fate *f, double rate)
+/** Do so many of its @tests fail that it is broken? */
+static bool is_broken(double rate, size_t tests)
+{
+	bool sample = tests >= SAMPLE_LEAST && tests <= SAMPLE_MOST;
+
+	return rate * 100 >= (sample ? MOST_OF_SAMPLE : MOST_PERCENT);
+}
+
+/** Is it chance that a test of it fails, @failed of @tests? */
+static bool is_chance(const struct fate *f, size_t failed, size_t tests)
 {
 	double again = (double)f->again, bad = again - (double)f->passed;
+	double rate = (double)failed / (double)tests;
 
-	return rate * 100 < MOST_PERCENT && f->pairs >= LEAST_FAILED &&
+	return !is_broken(rate, tests) && f->pairs >= LEAST_FAILED &&
 	       f->passed > 0 && (bad <= rate * again ||
 				 stats_log_tail(bad, again, rate) >
 					 log(ALPHA_AGAIN));
@@ -279,7 +293,7 @@ static int next(struct work *w, bool *any)
 	r.tests = w->of[id].tests;
 	r.passed = f.passed;
 	r.nats = x.nats;
-	if (is_chance(&f, (double)r.failed / (double)r.tests) &&
+	if (is_chance(&f, r.failed, r.tests) &&
 	    (add_others(w, id, x.nats, &r) < 0 ||
 	     !grow_add(&w->rates.list, &w->rates.n, &r, sizeof(r)))) {
 		free(r.or_parts);
@@ -326,10 +340,11 @@ static int take_broken(struct work *w)
 		rc = blame_find(run, marks, &need, &b);
 	}
 	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
+		const struct suspect *x = &b.s.list[i];
 		bool is = b.of[i].picked &&
-			  b.s.list[i].share * 100 >= MOST_PERCENT;
+			  is_broken(x->share, x->bad + x->good);
 
-		broken[b.s.list[i].id] = is;
+		broken[x->id] = is;
 		any |= is;
 	}
 	for (size_t at = 0; any && at < run_n_cells(run); at++) {

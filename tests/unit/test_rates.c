@@ -43,6 +43,8 @@ static const struct now_and_then {
 	{ 8, 8, { .kind = PART_NODE, .a = 7, .direction = PART_RX }, 0.08 },
 	{ 8, 8, { .kind = PART_NODE_PAIR, .a = 1, .b = 4 }, 0.1 },
 	{ 8, 8, { .kind = PART_RAIL, .a = 6 }, 0.04 },
+	/* of the few tests of a sample: it may be a third */
+	{ 3, 8, { .kind = PART_GPU, .a = 1, .b = 5 }, 0.4 },
 };
 
 static bool is(const struct part *p, const struct fake_fault *f)
