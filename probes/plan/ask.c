@@ -14,15 +14,21 @@
  *  now and then as many as one in a thousand times do not show it. */
 #define SETTLE_TESTS 4
 #define SETTLE_NATS  6.9
+/** So many times as many, as long as the verdict leaves both open. */
+#define OPEN_TIMES 4
 /** What fails more often is taken to be broken. */
-#define RARE 0.5
+#define RARE 0.9
+/** What was chosen because much of it failed may fail less often. */
+#define MOST_RATE (1 / 3.0)
 /** The rate at which a part may fail that nobody knows the rate of. */
 #define GUESS_RATE 0.1
 /** Tests of a part that is to be confirmed, and of sound pairs. */
 #define CONFIRM_TESTS 8
-/** Failed tests of a finding that are tried again, and of one GPU. */
-#define RETRY_TESTS  16
-#define RETRY_OF_ONE 4
+/** Failed tests of a finding that are tried again, of one GPU, and of the one
+ *  that it is about: chance may fail it again and again. */
+#define RETRY_TESTS   16
+#define RETRY_OF_ONE  4
+#define RETRY_OF_THAT 8
 /** Places for what was asked: a run asks for some hundreds. */
 #define ASK_HEADS 4096
 
@@ -238,8 +244,8 @@ static size_t *head_of(const struct ask_plan *a, int src, int dst)
 			 ASK_HEADS];
 }
 
-/** How often the follow-up has asked for @src -> @dst. */
-static int times_asked(const struct ask_plan *a, int src, int dst)
+/** What the follow-up has asked of @src -> @dst; NULL: nothing. */
+static struct ask_test *asked_of(const struct ask_plan *a, int src, int dst)
 {
 	size_t i = *head_of(a, src, dst);
 
@@ -247,20 +253,25 @@ static int times_asked(const struct ask_plan *a, int src, int dst)
 	       (a->asked[i - 1].src != src || a->asked[i - 1].dst != dst)) {
 		i = a->asked[i - 1].next;
 	}
-	return i > 0 ? a->asked[i - 1].times : 0;
+	return i > 0 ? &a->asked[i - 1] : NULL;
+}
+
+/** How often it has asked for that. */
+static int times_asked(const struct ask_plan *a, int src, int dst)
+{
+	const struct ask_test *t = asked_of(a, src, dst);
+
+	return t != NULL ? t->times : 0;
 }
 
 /** Once more; -1 without memory. */
 static int note_asked(struct ask_plan *a, int src, int dst)
 {
-	size_t *head = head_of(a, src, dst), i = *head;
-	struct ask_test *list = a->asked;
+	struct ask_test *known = asked_of(a, src, dst), *list = a->asked;
+	size_t *head = head_of(a, src, dst);
 
-	while (i > 0 && (list[i - 1].src != src || list[i - 1].dst != dst)) {
-		i = list[i - 1].next;
-	}
-	if (i > 0) {
-		list[i - 1].times++;
+	if (known != NULL) {
+		known->times++;
 		return 0;
 	}
 	if ((a->n_asked & (a->n_asked - 1)) == 0) {	/* a power of two */
@@ -405,22 +416,52 @@ static int take_telling(struct choice *c, const struct ask_suspect *s,
 		       n_ways(dirs) : 0;
 }
 
+static int most_gpus(const struct layout *l)
+{
+	int most = 0;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		most = l->nodes[i].gpus > most ? l->nodes[i].gpus : most;
+	}
+	return most;
+}
+
+/** Partner number @i of @x: one of each node, its own first, GPUs of the same
+ *  number before others; -1: that node has no such one. */
+static int partner_at(const struct layout *l, int x, int i)
+{
+	int hop = i % l->n_nodes, on = i / l->n_nodes;
+	const struct layout_node *n =
+		&l->nodes[(l->ranks[x].node + hop) % l->n_nodes];
+
+	return on < n->gpus ?
+		       n->first_rank + (l->ranks[x].gpu + on) % n->gpus : -1;
+}
+
 /** Tests that tell @p from @q, with as many partner nodes as there are; of what
  *  fails now and then again and again. */
 static void tell_apart(struct choice *c, const struct ask_suspect *s,
-		       const struct ask_part *p, const struct ask_part *q)
+		       const struct ask_part *p, const struct ask_part *q,
+		       int times)
 {
-	int n = c->a->l->n_ranks;
-	int need = tests_at(s->rate) - count_told(c->a, s, p, q);
-	int turns = s->rate > 0 ? need : 1;
+	const struct layout *l = c->a->l;
+	int partners = l->n_nodes * most_gpus(l);
+	int told = count_told(c->a, s, p, q), one = tests_at(s->rate);
+	int need = one - told, turns = 1;
 
-	for (int turn = 0; turn < turns; turn++) {
-		for (int x = 0; x < n && need > 0; x++) {
-			int last = is_here(c->a, p, x) ? n : 0;
+	for (int i = 1; s->rate > 0 && i < times && need <= 0; i++) {
+		need += one;
+	}
+	turns = s->rate > 0 ? told + need : 1;
+	for (int turn = 0; turn < turns && need > 0; turn++) {
+		for (int x = 0; x < l->n_ranks && need > 0; x++) {
+			int last = is_here(c->a, p, x) ? partners : 0;
 
-			for (int i = 1; i < last && need > 0; i++) {
-				need -= take_telling(c, s, p, q, x,
-						     (x + i) % n, turn);
+			for (int i = 0; i < last && need > 0; i++) {
+				int y = partner_at(l, x, i);
+
+				need -= y < 0 ? 0 :
+					take_telling(c, s, p, q, x, y, turn);
 			}
 		}
 	}
@@ -434,7 +475,9 @@ static void settle(struct choice *c, const struct ask_suspect *s)
 			if (i != j && s->parts[i].kind != ASK_UNKNOWN &&
 			    s->parts[j].kind != ASK_UNKNOWN &&
 			    (i == 0 || j == 0 || !(s->rate > 0))) {
-				tell_apart(c, s, &s->parts[i], &s->parts[j]);
+				tell_apart(c, s, &s->parts[i], &s->parts[j],
+					   i < s->n_open && j < s->n_open ?
+						   OPEN_TIMES : 1);
 			}
 		}
 	}
@@ -540,6 +583,18 @@ static void confirm(struct choice *c, const struct ask_suspect *s)
 
 /* ---- what nobody tried again --------------------------------------------- */
 
+void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o)
+{
+	struct ask_test *t = asked_of(a, src, dst);
+	unsigned class = cells_class_of(o);
+
+	if (t != NULL && t->times == 1) {
+		t->failed = class == CELL_FAIL || class == CELL_TIMEOUT ||
+			    class == CELL_CORRUPT;
+		t->failed &= o != OUTCOME_CRASHED;
+	}
+}
+
 /** What of @s was tried again by the follow-up; with @rank >= 0 of this one. */
 static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
 			 int rank)
@@ -549,15 +604,31 @@ static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
 	for (size_t i = 0; i < a->n_asked; i++) {
 		const struct ask_test *t = &a->asked[i];
 
-		sum += is_untried(a, t->src, t->dst) &&
+		sum += (is_untried(a, t->src, t->dst) ||
+			(t->failed && t->times > 1)) &&
 		       touches(a, &s->parts[0], t->src, t->dst) &&
 		       (rank < 0 || t->src == rank || t->dst == rank);
 	}
 	return sum;
 }
 
-/** Some of what failed and was not tried again, of as many GPUs as there
- *  are. */
+/** Try src -> dst again, which is of @s, unless enough of its ends were;
+ *  returns how many tests it is. */
+static int take_again(struct choice *c, const struct ask_suspect *s, int src,
+		      int dst)
+{
+	enum place place = scopes[s->parts[0].kind].place;
+	int most = place == ON_GPU || place == ON_NIC ? RETRY_OF_THAT :
+							RETRY_OF_ONE;
+
+	return touches(c->a, &s->parts[0], src, dst) &&
+	       can_test(c, src, dst) && count_retried(c->a, s, src) < most &&
+	       count_retried(c->a, s, dst) < most &&
+	       take(c, src, dst, TASK_AB);
+}
+
+/** Some of what failed and was not tried again, of as many GPUs as there are:
+ *  of what was planned, and of what the follow-up made. */
 static void retry(struct choice *c, const struct ask_suspect *s)
 {
 	struct ask_plan *a = c->a;
@@ -566,12 +637,14 @@ static void retry(struct choice *c, const struct ask_suspect *s)
 	for (size_t at = 0; at < a->g->n && need > 0; at++) {
 		int src = grid_src(a->g, at), dst = grid_dst(a->g, at);
 
-		if (is_untried(a, src, dst) &&
-		    touches(a, &s->parts[0], src, dst) &&
-		    times_asked(a, src, dst) == 0 && can_test(c, src, dst) &&
-		    count_retried(a, s, src) < RETRY_OF_ONE &&
-		    count_retried(a, s, dst) < RETRY_OF_ONE) {
-			need -= take(c, src, dst, TASK_AB);
+		if (is_untried(a, src, dst) && times_asked(a, src, dst) == 0) {
+			need -= take_again(c, s, src, dst);
+		}
+	}
+	for (size_t i = 0; i < a->n_asked && need > 0; i++) {
+		if (a->asked[i].failed && a->asked[i].times == 1) {
+			need -= take_again(c, s, a->asked[i].src,
+					   a->asked[i].dst);
 		}
 	}
 }
@@ -836,7 +909,8 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	s->some = s->compare && !warn && explained > 0 && explained < cells;
 	s->confirm = s->compare && (warn || s->some ||
 				    scopes[s->parts[0].kind].many);
-	s->rate = rare && !s->compare ? share : 0;
+	s->rate = !rare || s->compare ? 0 :
+		  share < MOST_RATE   ? share : MOST_RATE;
 	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
 		   (rare || s->parts[0].kind == ASK_PAIR);
 	json_array_foreach(json_object_get(json, "or"), i, other) {
@@ -844,6 +918,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 			s->parts[s->n++] = read_part(a, other);
 		}
 	}
+	s->n_open = s->n;
 	if (s->rate > 0) {
 		add_kin(a, s);
 	}
@@ -866,11 +941,13 @@ static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
 }
 
 /** What is at @rank is looked at, where two pairs that failed have it in common
- *  and no finding is of it. */
+ *  and no finding is of it.  In a sample one is enough: of a part that fails a
+ *  third of its tests that may be all. */
 static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
 {
+	int least = a->g->first != NULL ? 1 : 2;
 	const struct layout_rank *r = &a->l->ranks[rank];
-	const struct ask_suspect s = {
+	struct ask_suspect s = {
 		.parts = { { .kind = kind, .node = r->node,
 			     .index = kind == ASK_GPU ? r->gpu : r->nic,
 			     .peer_node = -1, .peer_index = -1, .leaf = -1,
@@ -886,7 +963,8 @@ static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
 			 (is_here(a, &s.parts[0], ends[0]) ||
 			  is_here(a, &s.parts[0], ends[1]));
 	}
-	if (pairs > 1 && !known) {
+	if (pairs >= least && !known) {
+		s.rate = pairs > 1 ? GUESS_RATE : MOST_RATE;
 		a->list[a->n + a->n_guesses++] = s;
 	}
 }

@@ -11,6 +11,7 @@
 #include "lib/base/err.h"
 #include "lib/data/cells.h"
 #include "lib/data/grid.h"
+#include "lib/data/record.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/retry.h"
 
@@ -63,6 +64,8 @@ struct ask_suspect {
 	struct ask_part parts[ASK_PARTS];	/* the first one, and its
 						 * "or" */
 	int n;
+	int n_open;	/* those that the verdict names; behind them, what is
+			 * to be told from them all the same */
 	double rate;	/* share of its tests that failed, where some passed;
 			 * 0: it is none of those */
 	bool retry;	/* some of its tests failed and were not tried again */
@@ -88,6 +91,7 @@ struct ask_plan {
 				 * it; -1: not known */
 	struct ask_test {	/* what was asked by the follow-up */
 		int src, dst, times;
+		bool failed;	/* the first time */
 		size_t next;	/* in its place of heads[], + 1; 0: none */
 	} *asked;
 	size_t n_asked;
@@ -114,5 +118,8 @@ int ask_rounds(int n_ranks);
  */
 size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 		void *ctx);
+
+/** A test that the follow-up asked for, src -> dst, came to @o. */
+void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 #endif

@@ -155,7 +155,7 @@ static const struct situation {
 	  FINDING("gpu", "n1", 1, ""), "4-6 4-7" },
 	{ "GPU or the NIC that it shares: another GPU of that, too", 3, 4, 2,
 	  NOTHING, FINDING("nic", "n1", 0, OR(PART("gpu", "n1", 0))),
-	  "5-8 5-9 4-5 4-6" },
+	  "5-9 1-5 4-5 4-6" },
 	{ "one node or the other: each with a third", 4, 1, 1, NOTHING,
 	  FINDING("node", "n1", -1, OR(PART("node", "n2", -1))),
 	  "1-3 0-1 2-3 0-2" },
@@ -291,6 +291,11 @@ static void what_is_rare_is_asked_often(void **state)
 		  { .inside = 69, .sent = 69, .received = 69 } },
 		{ RARE("gpu", "n1", 0, 40, 100, ""), 4,
 		  { .inside = 18, .sent = 18, .received = 18 } },
+		/* of 20 tests a third may be half */
+		{ RARE("nic", "n1", 0, 10, 20, ""), 4,
+		  { .inside = 21, .sent = 21, .received = 21 } },
+		{ RARE("nic", "n1", 0, 6, 11, ",\"direction\":\"rx\""), 4,
+		  { .sent = 21 } },
 		{ RARE("gpu", "n1", 0, 10, 100, ",\"direction\":\"tx\""), 4,
 		  { .received = 69 } },
 		/* of two at a NIC each has its share */
@@ -320,6 +325,29 @@ static void what_is_rare_is_asked_often(void **state)
 		assert_int_equal(ask_next(&s.a, 1000, &ops, &s), 0);
 		close_scene(&s);
 	}
+}
+
+/** As long as a verdict leaves two open, there are more, up to a limit. */
+static void what_stays_open_is_asked_on(void **state)
+{
+	int tests[6] = { 0 };
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 4, 4, 4, ALL);
+	for (int i = 0; i < 6; i++) {
+		size_t before = s.ordered;
+
+		assert_int_equal(take(&s, RARE("nic", "n1", 0, 10, 40,
+					       OR(PART("gpu", "n1", 0))),
+				      NULL), 0);
+		ask_next(&s.a, 1000, &ops, &s);
+		tests[i] = (int)(s.ordered - before);
+	}
+	assert_true(tests[0] > 21 && tests[1] > 9 && tests[3] > 9);
+	assert_true(share_out(&s, 4).inside >= 4 * 28);
+	assert_int_equal(tests[5], 0);
+	close_scene(&s);
 }
 
 #define PAIR(a, i, b, k, severity, code) \
@@ -406,6 +434,66 @@ static void a_lone_pair_is_seen_again(void **state)
 		assert_int_equal(ask_next(&s.a, 100, &ops, &s), 0);
 		close_scene(&s);
 	}
+}
+
+/** What the follow-up itself saw fail is tried again as well, once. */
+static void what_it_saw_fail_is_tried_again(void **state)
+{
+	static const char finding[] = "{\"kind\":\"nic\",\"node\":\"n1\","
+		"\"index\":0,\"severity\":\"fail\",\"code\":\"no_route\","
+		"\"cells\":20,\"explained\":5}";
+	struct scene s;
+	int failed = 0;
+
+	(void)state;
+	open_scene(&s, 40, 2, 2, ALL);
+	assert_int_equal(take(&s, finding, NULL), 0);
+	assert_true(ask_next(&s.a, 1000, &ops, &s) > 0);
+	ask_hear(&s.a, 0, 7, OUTCOME_ERROR);	/* nobody asked for it */
+	for (size_t i = 0; i < s.a.n_asked; i++) {
+		const struct ask_test *t = &s.a.asked[i];
+		bool one = t->src == 2 && t->times == 1 && failed < 6;
+
+		failed += one;
+		ask_hear(&s.a, t->src, t->dst,
+			 one ? OUTCOME_ERROR : OUTCOME_OK);
+	}
+	assert_int_equal(failed, 6);
+	str_release(&s.tasks);
+	assert_int_equal(take(&s, finding, NULL), 0);
+	assert_int_equal(ask_next(&s.a, 1000, &ops, &s), 6);
+	assert_int_equal(share_out(&s, 2).sent, 6);
+	assert_int_equal(s.last, 3);	/* as it was planned */
+	assert_int_equal(ask_next(&s.a, 1000, &ops, &s), 0);
+	close_scene(&s);
+}
+
+/** In a sample one pair is enough to look at both of its ends. */
+static void a_lone_pair_of_a_sample_is_looked_at(void **state)
+{
+	struct grid_pair planned[] = { { 0, 3 }, { 3, 0 } };
+	struct cell cells[3] = { { .class = CELL_PASS, .attempt = 1 },
+				 { .class = CELL_FAIL, .attempt = 2 },
+				 { .class = CELL_UNPLANNED } };
+	struct ask_plan whole;
+	struct scene s;
+
+	(void)state;
+	open_scene(&s, 6, 2, 2, ALL);
+	whole = s.a;
+	assert_int_equal(take(&s, PAIR("n0", 0, "n1", 1, "fail", "error"),
+			      NULL), 0);
+	assert_int_equal(s.a.n_guesses, 0);
+	assert_int_equal(grid_of(&s.g, s.l.n_ranks, planned, 2), 0);
+	assert_int_equal(ask_init(&s.a, &s.l, &s.g, cells), 0);
+	assert_int_equal(take(&s, PAIR("n0", 0, "n1", 1, "fail", "error"),
+			      NULL), 0);
+	ask_next(&s.a, 1000, &ops, &s);
+	assert_true(share_out(&s, 0).between >= 21);
+	assert_true(share_out(&s, 3).between >= 21);
+	ask_release(&whole);
+	grid_release(&s.g);
+	close_scene(&s);
 }
 
 /** Two pairs that failed once have a GPU in common: is it that? */
@@ -619,8 +707,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(situations_ask_for_tests),
 		cmocka_unit_test(what_is_rare_is_asked_often),
+		cmocka_unit_test(what_stays_open_is_asked_on),
 		cmocka_unit_test(what_failed_is_tried_again),
 		cmocka_unit_test(a_lone_pair_is_seen_again),
+		cmocka_unit_test(what_it_saw_fail_is_tried_again),
+		cmocka_unit_test(a_lone_pair_of_a_sample_is_looked_at),
 		cmocka_unit_test(what_pairs_have_in_common_is_asked),
 		cmocka_unit_test(a_port_is_a_nic),
 		cmocka_unit_test(any_plan_is_sound),

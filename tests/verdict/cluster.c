@@ -81,9 +81,15 @@ void cluster_layout(const struct layout *l, const int *leaf_of,
 	add_leaves(leaf_of, run);
 }
 
+/** Of pairs that nobody planned. */
+static const struct cell no_cell = {
+	.bw_GB_s = NAN, .lat_us = NAN, .expected_GB_s = NAN,
+	.class = CELL_UNPLANNED,
+};
+
 void cluster_cells(struct run *run)
 {
-	size_t ranks = (size_t)run->n_ranks, n = ranks * ranks;
+	size_t n = run_n_cells(run);
 
 	run->cells = need(calloc(n + 1, sizeof(*run->cells)));
 	run->cell_code = need(calloc(n + 1, sizeof(*run->cell_code)));
@@ -92,8 +98,9 @@ void cluster_cells(struct run *run)
 	run->codes = need(calloc(MAX_CODES, sizeof(*run->codes)));
 	run->paths = need(calloc(MAX_CODES, sizeof(*run->paths)));
 	run->n_codes = run->n_paths = 1;
+	run->cells[n] = no_cell;
 	for (size_t at = 0; at < n; at++) {
-		size_t src = at / ranks, dst = at % ranks;
+		int src = run_src(run, at), dst = run_dst(run, at);
 
 		run->cells[at] = (struct cell){
 			.bw_GB_s = NAN, .lat_us = NAN, .expected_GB_s = NAN,
@@ -127,7 +134,7 @@ static void take(struct loop *l, size_t at, int attempt, enum outcome outcome,
 	struct cell *c = &run->cells[at];
 	bool ok = outcome == OUTCOME_OK;
 
-	c->flaky = attempt > 1 && ok && c->outcome != OUTCOME_OK;
+	c->flaky = ok && (c->flaky || run_bad(c->class));
 	c->attempt = attempt;
 	c->outcome = (uint8_t)outcome;
 	c->class = (uint8_t)cells_class_of(outcome);
@@ -196,6 +203,28 @@ static void add_retired(struct loop *l)
 	}
 }
 
+/** Cells for what is planned, of a sample for that alone. */
+static void make_cells(struct run *run, const struct plan *plan,
+		       const struct pairs *pairs)
+{
+	struct grid_pair *list;
+
+	if (pairs && pairs->rounds > 0) {
+		list = need(calloc(2 * plan->n + 1, sizeof(*list)));
+		for (size_t i = 0; i < plan->n; i++) {
+			const struct task *t = &plan->tasks[i];
+
+			list[2 * i] = (struct grid_pair){ t->a, t->b };
+			list[2 * i + 1] = (struct grid_pair){ t->b, t->a };
+		}
+		if (grid_of(&run->grid, run->n_ranks, list, 2 * plan->n) < 0) {
+			abort();
+		}
+		free(list);
+	}
+	cluster_cells(run);
+}
+
 /** What is not planned. */
 static void leave_out(struct run *run, const struct plan *plan)
 {
@@ -220,7 +249,6 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	struct loop l = { .model = model, .layout = layout, .run = run };
 	struct slow_limit limits[PATH_CLASSES];
 	struct plan plan;
-	size_t n = (size_t)layout->n_ranks;
 
 	cluster_layout(layout, leaf_of, run);
 	run->json = need(json_object());
@@ -230,18 +258,19 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	STR_COPY(run->probe, model->ports ? "ib" : "p2p");
 	STR_COPY(run->transport, "sim");
 	STR_COPY(run->schedule, "nic");
-	l.deaths = need(calloc(n + 1, sizeof(*l.deaths)));
-	cluster_cells(run);
+	l.deaths = need(calloc((size_t)layout->n_ranks + 1,
+			       sizeof(*l.deaths)));
 	if (plan_pairs(layout, model->pairs ? model->pairs : &all, &plan,
 		       NULL) < 0) {
 		abort();
 	}
+	make_cells(run, &plan, model->pairs);
 	leave_out(run, &plan);
 	for (size_t i = 0; i < plan.n; i++) {
 		do_task(&l, &plan.tasks[i]);
 	}
 	plan_release(&plan);
-	cells_mark_slow(run->cells, n * n, 0, limits);
+	cells_mark_slow(run->cells, run_n_cells(run), 0, limits);
 	retry_choose(layout, &run->grid, run->cells, RETRY_BROKEN, &again, &l);
 	retry_choose(layout, &run->grid, run->cells, RETRY_SLOW, &again, &l);
 	add_retired(&l);
@@ -253,9 +282,21 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	}
 }
 
+/** The follow-up of a sample, as the coordinator has it: what that sees are the
+ *  cells that were planned, as they were before. */
+struct look {
+	struct loop l;
+	struct grid grid;
+	struct cell *cells;	/* NULL: all pairs, and those of the run */
+	struct task *tasks;	/* that are asked for */
+	size_t n;
+	struct ask_plan plan;
+};
+
 /** A test of the follow-up, as a run that is read has its row. */
-static void look_one(struct loop *l, const struct task *t, int src, int dst)
+static void look_one(struct look *k, const struct task *t, int src, int dst)
 {
+	struct loop *l = &k->l;
 	struct p2p_row row = {
 		.src_rank = src, .dst_rank = dst,
 		.attempt = t->attempt, .size_B = CLUSTER_SIZE_B,
@@ -265,6 +306,7 @@ static void look_one(struct loop *l, const struct task *t, int src, int dst)
 	int own;
 
 	l->model->test(l->model->ctx, src, dst, t->attempt, &r);
+	ask_hear(&k->plan, src, dst, r.outcome);
 	row.outcome = r.outcome;
 	row.bw_GB_s = r.bw_GB_s;
 	row.lat_us = r.lat_us;
@@ -280,34 +322,148 @@ static void look_one(struct loop *l, const struct task *t, int src, int dst)
 	}
 }
 
-static int look_again(void *ctx, const struct task *t)
+static int look_later(void *ctx, const struct task *t)
 {
-	if (t->dirs & TASK_AB) {
-		look_one(ctx, t, t->a, t->b);
-	}
-	if (t->dirs & TASK_BA) {
-		look_one(ctx, t, t->b, t->a);
-	}
+	struct look *k = ctx;
+
+	k->tasks = need(realloc(k->tasks, (k->n + 1) * sizeof(*t)));
+	k->tasks[k->n++] = *t;
 	return 0;
+}
+
+static bool look_works(void *ctx, int rank)
+{
+	return works(&((struct look *)ctx)->l, rank);
+}
+
+/** Move what is kept of each cell of @old to where it is now. */
+static void *moved(const struct run *run, const struct grid *old, void *from,
+		   size_t size)
+{
+	char *to = need(calloc(run_n_cells(run) + 1, size));
+
+	for (size_t at = 0; at < old->n; at++) {
+		size_t now = run_at(run, grid_src(old, at), grid_dst(old, at));
+
+		memcpy(to + now * size, (char *)from + at * size, size);
+	}
+	free(from);
+	return to;
+}
+
+/** Cells for the pairs that are asked for, of a sample. */
+static void add_cells(struct look *k)
+{
+	struct run *run = k->l.run;
+	struct grid old = run->grid;
+	size_t n = 0;
+	struct grid_pair *list = need(calloc(old.n + 2 * k->n + 1,
+					     sizeof(*list)));
+
+	for (; n < old.n; n++) {
+		list[n] = (struct grid_pair){ grid_src(&old, n),
+					      grid_dst(&old, n) };
+	}
+	for (size_t i = 0; i < k->n; i++) {
+		const struct task *t = &k->tasks[i];
+
+		list[n++] = (struct grid_pair){ t->a, t->b };
+		list[n++] = (struct grid_pair){ t->b, t->a };
+	}
+	if (grid_of(&run->grid, run->n_ranks, list, n) < 0) {
+		abort();
+	}
+	free(list);
+	run->cells = moved(run, &old, run->cells, sizeof(*run->cells));
+	run->cell_code = moved(run, &old, run->cell_code,
+			       sizeof(*run->cell_code));
+	run->cell_detail = moved(run, &old, run->cell_detail,
+				 sizeof(*run->cell_detail));
+	run->cell_way = moved(run, &old, run->cell_way,
+			      sizeof(*run->cell_way));
+	if (run->follow_only) {
+		run->follow_only = moved(run, &old, run->follow_only, 1);
+	}
+	for (size_t i = 0; i < run->n_follow; i++) {
+		size_t at = run->follow[i].at;
+
+		run->follow[i].at = run_at(run, grid_src(&old, at),
+					   grid_dst(&old, at));
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int src = run_src(run, at), dst = run_dst(run, at);
+
+		if (grid_find(&old, src, dst) == old.n) {
+			run->cells[at] = no_cell;
+			run->cells[at].path =
+				run->ranks[src].node == run->ranks[dst].node ?
+					PATH_INTRA : PATH_INTER;
+		}
+	}
+	run->cells[run_n_cells(run)] = no_cell;
+	grid_release(&old);
+}
+
+static void look_again(struct look *k)
+{
+	if (k->n > 0 && k->cells) {
+		add_cells(k);
+	}
+	for (size_t i = 0; i < k->n; i++) {
+		const struct task *t = &k->tasks[i];
+
+		if (t->dirs & TASK_AB) {
+			look_one(k, t, t->a, t->b);
+		}
+		if (t->dirs & TASK_BA) {
+			look_one(k, t, t->b, t->a);
+		}
+	}
+	k->n = 0;
+}
+
+/** What the coordinator has of a sample is its own. */
+static void keep_seen(struct look *k)
+{
+	const struct run *run = k->l.run;
+	size_t n = run_n_cells(run);
+	struct grid_pair *list = need(calloc(n + 1, sizeof(*list)));
+
+	k->cells = need(calloc(n + 1, sizeof(*k->cells)));
+	memcpy(k->cells, run->cells, (n + 1) * sizeof(*k->cells));
+	for (size_t at = 0; at < n; at++) {
+		list[at] = (struct grid_pair){ run_src(run, at),
+					       run_dst(run, at) };
+	}
+	if (grid_of(&k->grid, run->n_ranks, list, n) < 0) {
+		abort();
+	}
+	free(list);
 }
 
 void cluster_follow(const struct layout *layout,
 		    const struct cluster_model *model, struct run *run)
 {
 	static const struct retry_ops again = {
-		.works = works, .queue = look_again,
+		.works = look_works, .queue = look_later,
 	};
-	struct loop l = { .model = model, .layout = layout, .run = run };
-	size_t most = 64 + (size_t)(ASK_SHARE * (double)run_n_cells(run) / 2);
-	size_t taken = 1;
-	struct ask_plan plan;
+	struct look k = { .l = { .model = model, .layout = layout,
+				 .run = run } };
+	struct ask_plan *plan = &k.plan;
+	size_t most, taken = 1;
 
-	l.deaths = need(calloc((size_t)run->n_ranks + 1, sizeof(*l.deaths)));
-	if (ask_init(&plan, layout, &run->grid, run->cells) < 0) {
+	k.l.deaths = need(calloc((size_t)run->n_ranks + 1,
+				 sizeof(*k.l.deaths)));
+	if (run->grid.first) {
+		keep_seen(&k);
+	}
+	most = 64 + (size_t)(ASK_SHARE * (double)run_n_cells(run) / 2);
+	if (ask_init(plan, layout, k.cells ? &k.grid : &run->grid,
+		     k.cells ? k.cells : run->cells) < 0) {
 		abort();
 	}
-	plan.ports = model->ports;
-	plan.rails_apart = model->pairs && model->pairs->rails_apart;
+	plan->ports = model->ports;
+	plan->rails_apart = model->pairs && model->pairs->rails_apart;
 	for (int i = 0; i < ask_rounds(run->n_ranks) && taken > 0; i++) {
 		struct verdict v;
 		json_t *json;
@@ -316,13 +472,17 @@ void cluster_follow(const struct layout *layout,
 			abort();
 		}
 		json = need(verdict_json(run, &v));
-		taken = ask_take(&plan, json, NULL) == 0 ?
-				ask_next(&plan, most, &again, &l) : 0;
+		taken = ask_take(plan, json, NULL) == 0 ?
+				ask_next(plan, most, &again, &k) : 0;
+		look_again(&k);
 		json_decref(json);
 		verdict_release(&v);
 	}
-	ask_release(&plan);
-	free(l.deaths);
+	ask_release(plan);
+	grid_release(&k.grid);
+	free(k.cells);
+	free(k.tasks);
+	free(k.l.deaths);
 }
 
 static int sim_test(void *ctx, int src, int dst, int attempt,

@@ -103,6 +103,10 @@ static void write_row(struct pairs_work *w, struct p2p_row *r)
 		coord_flush_rows(w->c);
 	}
 	rows_note(w, r);
+	if (w->stage == PAIRS_FOLLOW) {
+		ask_hear(&w->follow.ask, (int)r->src_rank, (int)r->dst_rank,
+			 r->outcome);
+	}
 }
 
 void rows_leave_out(struct pairs_work *w, const struct task *t, enum outcome o,
