@@ -3,9 +3,11 @@
  * Does a sample see what docs/sampling.md says that it sees?  Faults are drawn
  * in clusters of 4,096 ranks, and the pairs of the program's own plan decide
  * who is tested; then smaller clusters with one fault are judged.
- * usage: sample [PLANS [RUNS [FIRST]]]	prints the tables, and TAP; V=1: what
- * the verdict missed
+ * usage: sample [PLANS [RUNS [FIRST [NODES [KIND]]]]]	prints the tables, and
+ * TAP; KIND: of these verdicts alone, such as "NIC fails"; V=1: what they
+ * missed
  */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 
 #define GPUS 8
 #define LARGE 512		/* nodes; leaves have SAMPLED_UPLINKS of them */
-#define SMALL 32
+#define SMALL 32		/* nodes of those that are judged */
 #define SMALL_LEAF 8
 #define DRAWS 400		/* faults of a kind, a plan */
 #define PARTNERS 16
@@ -263,26 +265,32 @@ static const struct hard {
 	{ "dead NIC", "dead nic", "", PART_NIC, 99, 99 },
 	{ "dead node", "dead node", "", PART_NODE, 99, 99 },
 	{ "dead switch", "dead rail_leaf", "", PART_RAIL_LEAF, 99, 99 },
-	{ "GPU fails a third", "flaky gpu", " rate=0.333", PART_GPU, 0, 95 },
-	{ "NIC fails a third", "flaky nic", " rate=0.333", PART_NIC, 0, 95 },
+	{ "GPU fails a third", "flaky gpu", " rate=0.333", PART_GPU, 0, 99 },
+	{ "NIC fails a third", "flaky nic", " rate=0.333", PART_NIC, 0, 99 },
 };
 
-static struct part draw_fault(struct dice *d, const struct hard *h,
-			      char *text, size_t size)
+static int leaf_size(int nodes)
 {
-	int node = below(d, SMALL), index = below(d, GPUS);
+	return nodes < LARGE ? SMALL_LEAF : SAMPLED_UPLINKS;
+}
+
+static struct part draw_fault(struct dice *d, const struct hard *h,
+			      int nodes, char *text, size_t size)
+{
+	int node = below(d, nodes), index = below(d, GPUS);
 	struct part p = { .kind = h->kind, .node = node, .index = index,
 			  .peer_node = -1, .peer_index = -1 };
-	int leaf = node / SMALL_LEAF * SMALL_LEAF;
+	int size_of_leaf = leaf_size(nodes);
+	int leaf = node / size_of_leaf * size_of_leaf;
 
 	if (h->kind == PART_NODE) {
 		p.index = -1;
 		snprintf(text, size, "%s=%d%s\n", h->word, node, h->value);
 	} else if (h->kind == PART_RAIL_LEAF) {
 		p.node = -1;
-		p.peer_index = leaf / SMALL_LEAF;
+		p.peer_index = leaf / size_of_leaf;
 		snprintf(text, size, "%s=%d:%d-%d%s\n", h->word, index, leaf,
-			 leaf + SMALL_LEAF - 1, h->value);
+			 leaf + size_of_leaf - 1, h->value);
 	} else {
 		snprintf(text, size, "%s=%d:%d%s\n", h->word, node, index,
 			 h->value);
@@ -297,12 +305,12 @@ static bool is_exact(const struct finding *f, const struct part *p)
 	       f->part.index == p->index && f->n_or == 0;
 }
 
-static bool judge(const struct hard *h, int rounds, uint64_t seed)
+static bool judge(const struct hard *h, int nodes, int rounds, uint64_t seed)
 {
 	struct pairs pairs = { .kind = PAIRS_ALL, .rounds = rounds,
 			       .seed = seed };
 	struct dice d = { .seed = seed };
-	int leaf_of_node[SMALL];
+	int *leaf_of_node = calloc((size_t)nodes, sizeof(*leaf_of_node));
 	struct layout l;
 	struct drill drill;
 	struct verdict v;
@@ -311,23 +319,24 @@ static bool judge(const struct hard *h, int rounds, uint64_t seed)
 	char text[80];
 	bool named;
 
-	make_layout(&l, SMALL);
-	for (int i = 0; i < SMALL; i++) {
-		leaf_of_node[i] = i / SMALL_LEAF;
+	make_layout(&l, nodes);
+	for (int i = 0; leaf_of_node && i < nodes; i++) {
+		leaf_of_node[i] = i / leaf_size(nodes);
 	}
-	p = draw_fault(&d, h, text, sizeof(text));
+	p = draw_fault(&d, h, nodes, text, sizeof(text));
 	if (drill_parse(text, strlen(text), &drill, NULL) < 0) {
 		abort();
 	}
 	cluster_run_pairs(&l, leaf_of_node, &drill, &pairs, seed, &run);
+	free(leaf_of_node);
 	if (verdict_compute(&run, &v) < 0) {
 		abort();
 	}
 	named = v.n == 1 && is_exact(&v.findings[0], &p);
 	for (size_t i = 0; getenv("V") && !named && i < v.n; i++) {
-		printf("# %d rounds, %.*s: %s (%zu or)\n", rounds,
-		       (int)strcspn(text, "\n"), text, v.findings[i].says,
-		       v.findings[i].n_or);
+		printf("# %d rounds, seed %" PRIu64 ", %.*s: %s (%zu or)\n",
+		       rounds, seed, (int)strcspn(text, "\n"), text,
+		       v.findings[i].says, v.findings[i].n_or);
 	}
 	verdict_release(&v);
 	cluster_release(&run);
@@ -336,19 +345,20 @@ static bool judge(const struct hard *h, int rounds, uint64_t seed)
 	return named;
 }
 
-static bool check_verdicts(const char *name, int rounds, int runs,
-			   uint64_t first)
+static bool check_verdicts(const char *name, const char *kind, int nodes,
+			   int rounds, int runs, uint64_t first)
 {
 	bool good = true;
 
 	for (size_t i = 0; i < sizeof(hards) / sizeof(*hards); i++) {
 		const struct hard *h = &hards[i];
-		double least = rounds == STRATA_DEFAULT ? h->usual : h->quick;
+		double least = strstr(h->name, kind) == NULL ? 0 :
+			       rounds == STRATA_DEFAULT ? h->usual : h->quick;
 		double named = 0;
 		char what[80];
 
 		for (int k = 0; least > 0 && k < runs; k++) {
-			named += judge(h, rounds, first + (uint64_t)k);
+			named += judge(h, nodes, rounds, first + (uint64_t)k);
 		}
 		if (least <= 0) {
 			continue;
@@ -367,6 +377,8 @@ int main(int argc, char **argv)
 	int plans = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 20;
 	int runs = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 100;
 	uint64_t first = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
+	int nodes = argc > 4 ? (int)strtol(argv[4], NULL, 10) : SMALL;
+	const char *kind = argc > 5 ? argv[5] : "";
 	bool good = true;
 
 	printf("#| %d plans of %d ranks\n#| %-9s %-26s %9s %9s %9s   (%%)\n",
@@ -374,8 +386,9 @@ int main(int argc, char **argv)
 	good &= check_chances("quick", STRATA_QUICK, plans, first);
 	good &= check_chances("default", STRATA_DEFAULT, plans, first);
 	printf("#| %d runs of %d ranks a line\n#| %-9s %-26s %9s   (%%)\n",
-	       runs, SMALL * GPUS, "", "", "named");
-	good &= check_verdicts("quick", STRATA_QUICK, runs, first);
-	good &= check_verdicts("default", STRATA_DEFAULT, runs, first);
+	       runs, nodes * GPUS, "", "", "named");
+	good &= check_verdicts("quick", kind, nodes, STRATA_QUICK, runs, first);
+	good &= check_verdicts("default", kind, nodes, STRATA_DEFAULT, runs,
+			       first);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
