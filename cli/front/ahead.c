@@ -114,6 +114,7 @@ int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 		return -1;
 	}
 	pairs.rails_apart = plan_rails_apart(s, false);
+	pairs.what_is_there = s->retest[0] != '\0';
 	rc = ops && xport_is(ops, XPORT_ONE_NODE) ?
 		     pairs_keep_inside(&pairs, ops->name, e) : 0;
 	if (l) {

@@ -118,8 +118,8 @@ static void plan_rounds(struct plan *plan, const struct layout *l,
 	}
 }
 
-/** Index of the node called, else numbered, @name; -1 if there is none. */
-static int find_node(const struct layout *l, const char *name)
+/** Index of the node called, else @numbered, @name; -1 if there is none. */
+static int find_node(const struct layout *l, const char *name, bool numbered)
 {
 	int64_t number;
 
@@ -128,7 +128,8 @@ static int find_node(const struct layout *l, const char *name)
 			return i;
 		}
 	}
-	if (units_parse_int(name, 0, l->n_nodes - 1, &number, NULL) < 0) {
+	if (!numbered ||
+	    units_parse_int(name, 0, l->n_nodes - 1, &number, NULL) < 0) {
 		return -1;
 	}
 	return (int)number;
@@ -156,8 +157,9 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 			       "ranks are 0 to %d", column, end->index,
 			       l->n_ranks - 1);
 	}
-	i = find_node(l, end->node);
-	if (i < 0 && p->expected && hostlist_has(p->expected, end->node)) {
+	i = find_node(l, end->node, !p->what_is_there);
+	if (i < 0 && (p->what_is_there ||
+		      (p->expected && hostlist_has(p->expected, end->node)))) {
 		out->n = 0;
 		return 0;
 	}
@@ -170,6 +172,10 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 	node = &l->nodes[i];
 	if (end->index == PAIR_ALL) {
 		*out = (struct ranks_of){ node->first_rank, node->gpus };
+		return 0;
+	}
+	if (end->index >= node->gpus && p->what_is_there) {
+		out->n = 0;
 		return 0;
 	}
 	if (end->index >= node->gpus) {
@@ -416,6 +422,14 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
 		       err_hint(e, "--pairs=all tests every pair");
 }
 
+static int nothing_left(struct err *e)
+{
+	err_set(e, 0, "no pair to test: none of the GPUs of the list is there, "
+		"with a partner");
+	return err_hint(e, "test with more nodes: \"gpucheck p2p\" without "
+			"--retest");
+}
+
 static int too_many(int n_ranks, struct err *e)
 {
 	err_set(e, 0, "all pairs of %d ranks are too many; at most %d ranks "
@@ -460,7 +474,11 @@ int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 		goto release;
 	}
 	if (plan.n == 0) {
-		nothing_to_do(p->kind, p->inside, groups_differ(l), e);
+		if (p->what_is_there) {
+			nothing_left(e);
+		} else {
+			nothing_to_do(p->kind, p->inside, groups_differ(l), e);
+		}
 		goto release;
 	}
 	*out = plan;

@@ -56,6 +56,8 @@ struct pairs {
 	bool inside;		/* none between nodes: a listed one is wrong */
 	bool rails_apart;	/* none between rails, but listed ones: the
 				 * fabric does not connect them */
+	bool what_is_there;	/* a listed GPU or node that is not there has no
+				 * pairs, and is no error; none is a number */
 	const char *expected;	/* host list, borrowed: a listed node of it that
 				 * is not there has no pairs, of any other that
 				 * is an error; NULL: none */

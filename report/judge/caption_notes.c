@@ -83,11 +83,14 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 	if (why[0]) {
 		str_addf(&out, "the run did not finish (%s)", why);
 	}
+	if (v->open && out.len == 0) {
+		str_add(&out, "not all that was found could be tested again");
+	}
 	/* of nothing there is no part */
 	snprintf(buf, size, "%s%s", measured > 0 ? "partial: " : "",
 		 out.len > 0 ? str_text(&out) : "not all of it was measured");
 	str_release(&out);
-	return verdict_is_cut(run, v);
+	return verdict_is_cut(run, v) || v->open;
 }
 
 /* ---- the notes: each adds its words, or nothing -------------------------- */

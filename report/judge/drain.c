@@ -55,12 +55,13 @@ static bool is_silence(const struct run *run, const struct finding *f)
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
-/** Did the library in a worker run short of what the system hands out?  That is
- *  how the job was started, or what others have left there. */
+/** Did the library in a worker run short of what the system hands out, or the
+ *  job of GPUs?  That is how the job was started, or what others have left
+ *  there. */
 static bool is_shortage(const struct finding *f)
 {
 	static const char *const codes[] = {
-		"fd_limit", "shm_small", "shm_missing", NULL
+		"fd_limit", "shm_small", "shm_missing", "still_missing", NULL
 	};
 
 	return limit_is(f->code) || str_index(codes, f->code) >= 0;

@@ -10,11 +10,19 @@
 /**
  * --retest: after a repair, the parts that a run has found, and as many that it
  * has found well.  Pure.
+ *
+ * A part passes if all of its tests that could be made are good, and at least
+ * half of those that were planned, each kind of path by itself; if they went
+ * through what it was then; and if nothing is found in it.  Whatever is not
+ * known is open, and no pass.
  */
 
 /** Partners of each part, on as many nodes; so many have to agree before a
  *  node is drained. */
 #define RETEST_PARTNERS 3
+
+/** How the codes of findings begin that a retest alone has. */
+#define RETEST_OWN "still_"
 
 /** What is measured then. */
 struct retest_plan {
@@ -39,6 +47,7 @@ enum retest_state {
 	RETEST_OPEN,		/* too little was measured to say */
 	RETEST_PASSES,
 	RETEST_FAILS,
+	RETEST_MISSING,		/* its node has fewer GPUs than then, or none */
 };
 
 /** One of the parts, now. */
@@ -47,19 +56,30 @@ struct retested {
 					 * node alone */
 	bool failed, drain;	/* then */
 	enum retest_state state;
-	size_t tests, bad;	/* measured, and those that were bad */
-	double share;		/* of the bandwidth of the controls; NAN: not
-				 * known */
+	size_t tests, bad;	/* measured, and those that were bad; without
+				 * what another part is at fault for */
+	size_t flaky;		/* of those, good when they were tried again */
+	double share, late;	/* of the bandwidth of the controls, and of
+				 * their latency; NAN: not known */
 	bool slow;		/* it is by that that it fails */
+	const struct finding *again;	/* names it now; NULL: none does */
+	char why[160];		/* it is open, or missing; "": too few tests */
 };
 
 /** Part @i of the retest that @run is; false behind the last, or where it is
  *  none. */
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *out);
-/** A finding for each part that still is slower than its controls, and that no
- *  other finding of @v is about. */
+/**
+ * A finding for each part that still is slower than its controls, or that is
+ * missing, and that no other finding of @v is about.  What was found as a fault
+ * and is named again is one: the run before has chosen it, and tests at another
+ * time, with other partners, confirm it.  So it is with what was a warning
+ * because nobody had confirmed it, where it is slow enough.
+ */
 void retest_findings(const struct run *run, struct verdict *v);
+/** v->still and v->open, when all is found. */
+void retest_weigh(const struct run *run, struct verdict *v);
 /** What came of it, line by line as finding.act; nothing of other runs. */
 void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out);

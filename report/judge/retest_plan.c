@@ -310,12 +310,35 @@ static json_t *node_json(const struct run *run, int node)
 	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
 }
 
+/** Then, so that what is another one now is not taken for it. */
+static void add_identity(const struct run *run, const struct part *p,
+			 json_t *json)
+{
+	const char *nic = p->kind == PART_NIC ? part_nic_name(run, p) : "";
+	const int nodes[2] = { p->node, p->peer_node };
+	static const char *const gpus[] = { "gpus", "peer_gpus" };
+
+	for (int i = 0; i < 2; i++) {
+		bool known = run->n_ranks > 0 && nodes[i] >= 0 &&
+			     run->nodes[nodes[i]].gpus > 0;
+
+		json_object_set_new(json, gpus[i], known ? json_integer(
+				run->nodes[nodes[i]].gpus) : json_null());
+	}
+	json_object_set_new(json, "peer_node", node_json(run, p->peer_node));
+	json_object_set_new(json, "peer_index", p->peer_index >= 0 ?
+			    json_integer(p->peer_index) : json_null());
+	json_object_set_new(json, "nic", nic[0] ? json_text(nic) :
+						  json_null());
+}
+
 static void add_part(struct planner *w, const struct finding *f)
 {
 	const struct part *p = &f->part;
 	const bool slurm = spec_launcher_is(
 		json_member(w->run->json, "launcher"), LAUNCHER_SLURM);
 	char name[PART_NAME_SIZE];
+	json_t *json;
 
 	w->ends = json_array();
 	if (w->run->n_ranks == 0) {
@@ -327,7 +350,7 @@ static void add_part(struct planner *w, const struct finding *f)
 	} else {
 		add_wide(w, f);
 	}
-	json_array_append_new(w->p->parts, json_pack(
+	json = json_pack(
 		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
 		"kind", part_kind_name(p->kind),
 		"name", json_text(part_name(w->run, p, name, sizeof(name))),
@@ -336,7 +359,9 @@ static void add_part(struct planner *w, const struct finding *f)
 		"severity", f->fail ? "fail" : "warn",
 		"drain", f->drain && slurm && !w->run->drill &&
 			 p->peer_node < 0,
-		"pairs", w->ends, "code", json_text(f->code)));
+		"pairs", w->ends, "code", json_text(f->code));
+	add_identity(w->run, p, json);
+	json_array_append_new(w->p->parts, json);
 	w->ends = NULL;
 }
 

@@ -90,6 +90,24 @@ void tell_again(const struct run *run, const char *const *without,
 	add_start(run, run->probe, NULL, without, out);
 }
 
+bool tell_retest(const struct run *run, struct str *out)
+{
+	/* all others are those of the run that it is about */
+	static const char *const anew[] = {
+		"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
+	};
+	const char *dir = json_member(json_object_get(run->json, "retest"),
+				      "dir");
+
+	if (!dir[0]) {
+		return false;
+	}
+	str_addf(out, "gpucheck %s --retest=", run->probe);
+	str_add_quoted(out, dir);
+	add_options(run, anew, NULL, out);
+	return true;
+}
+
 void tell_passed_on(const struct run *run, struct str *out)
 {
 	json_t *argv = json_object_get(run->json, "argv"), *word;

@@ -21,6 +21,8 @@ bool tell_is_local(const struct run *run);
 /** What a line begins with that is a command: it is printed as it is, whole. */
 #define TELL_COMMAND "    "
 
+/** The retest that @run is, once more; false where it is none. */
+bool tell_retest(const struct run *run, struct str *out);
 /** The command of the run itself, but for where its files went and what only
  *  this run was to do, and the options of @without (NULL: its end; may be
  *  NULL). */

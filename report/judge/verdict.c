@@ -99,7 +99,7 @@ static enum verdict_status status_of(const struct run *run,
 	if (verdict_measured(v) == 0) {
 		return VERDICT_UNKNOWN;
 	}
-	return verdict_is_cut(run, v) ? VERDICT_PARTIAL :
+	return verdict_is_cut(run, v) || v->open ? VERDICT_PARTIAL :
 	       v->n > 0		      ? VERDICT_WARN : VERDICT_PASS;
 }
 
@@ -132,6 +132,7 @@ int verdict_close(const struct run *run, struct verdict *v)
 		qsort(v->findings, v->n, sizeof(*v->findings),
 		      finding_compare);
 	}
+	retest_weigh(run, v);
 	v->status = status_of(run, v);
 	list_excluded(run, v);
 	v->failed = next_good(run, v) < 0 || v->failed;
@@ -162,11 +163,11 @@ int verdict_exit(const struct run *run, const struct verdict *v)
 	if (verdict_is_cut(run, v)) {
 		return CODE_PARTIAL;
 	}
-	if (v->status == VERDICT_FAIL ||
+	if (v->status == VERDICT_FAIL || v->still ||
 	    (v->status == VERDICT_WARN && run->strict)) {
 		return CODE_FAULT;
 	}
-	return CODE_HEALTHY;
+	return v->open ? CODE_PARTIAL : CODE_HEALTHY;
 }
 
 /* ---- verdict.json ------------------------------------------------------- */

@@ -67,6 +67,8 @@ struct verdict {
 				 * ended them, nobody cut them off */
 	bool cut;		/* of a run of several: one of them was cut off,
 				 * whatever the cells say */
+	bool still, open;	/* of a retest: a part is still at fault; of one
+				 * it is not known */
 	struct finding *findings;	/* most telling first */
 	size_t n;
 	char (*exclude)[64];	/* node names */

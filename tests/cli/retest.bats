@@ -69,6 +69,42 @@ load helper
 	grep -Eq 'pass, at (9[89]|10[0-2]) %' out
 }
 
+@test "a GPU that is not there does not keep others from their retest" {
+	printf 'dead gpu=1:4\ndead gpu=2:1\n' >drill
+	run_p p2p --local=6x8 --transport=sim --faults=drill -q -o found
+	[ "$status" -eq 1 ]
+	# they come back with four GPUs each
+	jq '.options.local = "6x4"' found/run.json >j
+	mv j found/run.json
+	run_p p2p --retest found -o now
+	[ "$status" -eq 1 ] || { echo "$status $stderr"; false; }
+	grep -q 'GPU 4 of n1 (.*): still missing: n1 has 4 GPUs now, and had 8' \
+		out
+	grep -q 'GPU 1 of n2 (.*): still missing: n2 has 4' out
+	[ "$(jq -r '[.retest[].state] | unique | join(" ")' \
+		now/verdict.json)" = missing ]
+	[ "$(jq -r '[.findings[] | .code] | unique | join(" ")' \
+		now/verdict.json)" = still_missing ]
+	"$root/tests/lint/formats" now >lint
+	[ ! -s lint ] || { cat lint; false; }
+	# what it prints can be typed
+	again=$(sed -n '/retest:/{n;s/^ *gpucheck //p;q}' out)
+	# shellcheck disable=SC2086 # words
+	run_p $again -q -o again
+	[ "$status" -eq 1 ] || { echo "$again"; cat err; false; }
+}
+
+@test "one that is repaired passes, whoever else is broken now" {
+	printf 'dead gpu=1:4\n' >drill
+	run_p p2p --local=6x8 --transport=sim --faults=drill -q -o found
+	printf 'dead gpu=2:4\n' >drill
+	run_p p2p --retest found --faults=drill -o now
+	[ "$status" -eq 1 ] || { echo "$status $stderr"; false; }
+	grep -q 'GPU 4 of n1 (drill_dead): 10 tests pass' out
+	[ "$(jq -r '.findings[0] | "\(.kind) \(.node) \(.index)"' \
+		now/verdict.json)" = 'gpu n2 4' ]
+}
+
 @test "of a collective the nodes that were found, and as many others" {
 	echo 'dead gpu=3:0' >drill
 	run_p allreduce --local=6x2 --transport=sim --bisect --faults=drill \

@@ -229,6 +229,7 @@ static void a_star_is_planned_as_each_gpu(void **state)
 	static const struct {
 		const char *text, *expected;
 		size_t tasks;	/* 0: an error */
+		bool what_is_there;
 	} cases[] = {
 		{ .text = "n0:*-n1:*", .tasks = 6 },
 		{ .text = "n1:*-n1:*", .tasks = 3 },
@@ -238,6 +239,17 @@ static void a_star_is_planned_as_each_gpu(void **state)
 		{ .text = "n0:*-n1:*,n0:0-n7:*,n7:3-n1:0",
 		  .expected = "n[0-7]", .tasks = 6 },
 		{ .text = "n0:*-n7:*", .expected = "n[0-7]" },
+		/* of a retest: what has not come back ends nothing */
+		{ .text = "n0:2-n1:2,n0:1-n1:*", .tasks = 3,
+		  .what_is_there = true },
+		{ .text = "n0:2-n1:2,n0:1-n1:*" },
+		{ .text = "n0:0-n7:0,n0:0-n1:0", .tasks = 1,
+		  .what_is_there = true },
+		{ .text = "n0:2-n1:2", .what_is_there = true },
+		/* a node that is called 1, and not the second one */
+		{ .text = "n0:0-1:0,n0:0-n1:1", .tasks = 1,
+		  .what_is_there = true },
+		{ .text = "n0:0-1:0,n0:0-n1:1", .tasks = 2 },
 	};
 	struct layout l;
 
@@ -250,6 +262,7 @@ static void a_star_is_planned_as_each_gpu(void **state)
 
 		assert_int_equal(pairs_parse(cases[i].text, &p, NULL), 0);
 		p.expected = cases[i].expected;
+		p.what_is_there = cases[i].what_is_there;
 		assert_int_equal(plan_pairs(&l, &p, &plan, NULL),
 				 good ? 0 : -1);
 		assert_int_equal(plan.n, cases[i].tasks);

@@ -39,11 +39,12 @@ static void leave_out(struct run *r, const char *text)
 	assert_int_equal(pairs_parse(text, &p, NULL), 0);
 	for (size_t i = 0; i < p.n; i++) {
 		const struct pair_end *a = &p.list[i].a, *b = &p.list[i].b;
-		int x = run_find_node(r, a->node, -1) * 4;
-		int y = run_find_node(r, b->node, -1) * 4;
+		const int gpus = r->nodes[0].gpus;
+		int x = run_find_node(r, a->node, -1) * gpus;
+		int y = run_find_node(r, b->node, -1) * gpus;
 
-		for (int k = 0; k < 16; k++) {
-			int s = k / 4, d = k % 4;
+		for (int k = 0; k < gpus * gpus; k++) {
+			int s = k / gpus, d = k % gpus;
 
 			if ((a->index == PAIR_ALL || a->index == s) &&
 			    (b->index == PAIR_ALL || b->index == d)) {
@@ -224,9 +225,258 @@ static void a_drill_undrains_nobody(void **state)
 	run_release(&r);
 }
 
+/* ---- what passes, and what does not -------------------------------------- */
+
+/** A run, and the retest of what it has found. */
+struct scene {
+	struct run first, now;
+	struct verdict then, v;
+	struct retest_plan p;
+	bool confirmed;		/* the follow-up of the first did */
+};
+
+static void begin(struct scene *x)
+{
+	*x = (struct scene){ .confirmed = false };
+	fake_run(&x->first, 6, 4, 4);
+	json_object_set_new(x->first.json, "launcher", json_string("sbatch"));
+}
+
+/** What was broken in x->first is found, and repaired; nodes have @gpus now. */
+static void repair(struct scene *x, int gpus)
+{
+	x->then = judge(&x->first);
+	assert_true(x->then.n > 0);
+	x->then.findings[0].fail |= x->confirmed;
+	assert_int_equal(retest_plan(&x->first, &x->then, &x->p), 0);
+	fake_run(&x->now, 6, gpus, gpus);
+	leave_out(&x->now, str_text(&x->p.pairs));
+	json_object_set_new(x->now.json, "launcher", json_string("sbatch"));
+	json_object_set_new(x->now.json, "retest", json_pack(
+		"{s:s, s:O}", "dir", "/a/b", "parts", x->p.parts));
+}
+
+static void part_is_of_code(struct scene *x, const char *code)
+{
+	json_object_set_new(json_array_get(x->p.parts, 0), "code",
+			    json_string(code));
+}
+
+/** Part @i of it ends as @state and undrains @node or not, and the run with
+ *  exit code @code; @text is said. */
+static void ends(struct scene *x, size_t i, bool passes, int code,
+		 const char *undrains, const char *text)
+{
+	struct str words = STR_INIT, line = STR_INIT;
+	struct retested r;
+
+	x->v = judge(&x->now);
+	assert_true(retest_part(&x->now, &x->v, i, &r));
+	assert_int_equal(r.state == RETEST_PASSES, passes);
+	assert_int_equal(verdict_exit(&x->now, &x->v), code);
+	assert_int_equal(retest_undrain(&x->now, &x->v, r.node, &line),
+			 undrains != NULL);
+	if (undrains) {
+		assert_string_equal(r.node, undrains);
+	}
+	retest_words(&x->now, &x->v, &words);
+	if (!strstr(str_text(&words), text)) {
+		fail_msg("no '%s' in: %s", text, str_text(&words));
+	}
+	str_release(&words);
+	str_release(&line);
+}
+
+static void clear(struct scene *x)
+{
+	retest_plan_release(&x->p);
+	verdict_release(&x->v);
+	verdict_release(&x->then);
+	run_release(&x->first);
+	run_release(&x->now);
+}
+
+/** Nobody need confirm what a run has found and its retest finds again. */
+static void a_fault_that_is_found_again_is_one(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 0,
+					       .b = 3 };
+	static const double now[] = { 0.93, 0.965 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct scene x;
+
+		begin(&x);
+		fake_slow(&x.first, &nic, 0.8);
+		x.confirmed = true;
+		repair(&x, 4);
+		if (i > 0) {	/* a retest of a retest */
+			part_is_of_code(&x, "still_slow");
+		}
+		fake_slow(&x.now, &nic, now[i]);
+		ends(&x, 0, false, 1, NULL, "still there");
+		assert_true(x.v.findings[0].fail);
+		clear(&x);
+	}
+}
+
+/** A warning that nobody had confirmed is a fault where it is slow enough. */
+static void a_retest_confirms_a_warning(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 0,
+					       .b = 3 };
+	static const double now[] = { 0.85, 0.94 };
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct scene x;
+
+		begin(&x);
+		fake_slow(&x.first, &nic, now[i]);
+		repair(&x, 4);
+		assert_false(x.then.findings[0].fail);
+		fake_slow(&x.now, &nic, now[i]);
+		ends(&x, 0, false, 1, NULL, "still there");
+		assert_int_equal(x.v.findings[0].fail, i == 0);
+		clear(&x);
+	}
+}
+
+/** A node that comes back with fewer GPUs, or with other ones. */
+static void what_is_missing_does_not_pass(void **state)
+{
+	static const struct fake_fault faults[] = {
+		{ .kind = PART_GPU, .a = 1, .b = 3 },
+		{ .kind = PART_GPU, .a = 1, .b = 1 },
+		{ .kind = PART_NODE_NETWORK, .a = 1 },
+		{ .kind = PART_NODE_PAIR, .a = 1, .b = 4 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		struct scene x;
+
+		begin(&x);
+		fake_break(&x.first, &faults[i], OUTCOME_ERROR, "x");
+		repair(&x, 3);
+		ends(&x, 0, false, 1, NULL, "still missing: n1 has 3 GPUs "
+		     "now, and had 4");
+		assert_string_equal(x.v.findings[0].code, "still_missing");
+		assert_false(x.v.findings[0].drain);
+		clear(&x);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct scene x;
+
+		begin(&x);
+		fake_break(&x.first, &faults[1], OUTCOME_ERROR, "x");
+		repair(&x, i ? 5 : 3);
+		if (i == 0) {	/* they were left out */
+			json_object_set_new(x.now.json, "options", json_pack(
+				"{s:i}", "gpus-per-node", 3));
+		}
+		ends(&x, 0, false, 4, NULL, i ? "open: n1 has 5 GPUs" :
+		     "open: --gpus-per-node leaves 3 of the 4 GPUs of n1");
+		assert_int_equal(x.v.status, VERDICT_PARTIAL);
+		clear(&x);
+	}
+}
+
+/** Each for itself, and a node for all that it has. */
+static void another_fault_is_not_held_against_it(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 1,
+					       .b = 1 };
+	static const struct fake_fault beside = { .kind = PART_GPU, .a = 1,
+						  .b = 3 };
+	static const struct fake_fault partner = { .kind = PART_GPU, .a = 2,
+						   .b = 1 };
+	struct scene x;
+
+	(void)state;
+	begin(&x);
+	fake_break(&x.first, &gpu, OUTCOME_ERROR, "x");
+	repair(&x, 4);
+	fake_break(&x.now, &partner, OUTCOME_ERROR, "x");
+	ends(&x, 0, true, 1, "n1", "GPU 1 of n1 (x): 10 tests pass");
+	clear(&x);
+
+	begin(&x);
+	fake_break(&x.first, &gpu, OUTCOME_ERROR, "x");
+	fake_break(&x.first, &beside, OUTCOME_ERROR, "x");
+	repair(&x, 4);
+	fake_break(&x.now, &beside, OUTCOME_ERROR, "x");
+	ends(&x, 0, true, 1, NULL, "GPU 1 of n1 (x): 10 tests pass");
+	verdict_release(&x.v);
+	ends(&x, 1, false, 1, NULL, "GPU 3 of n1 (x): still there");
+	clear(&x);
+}
+
+/** Each is a way to have good tests that do not say that it is repaired. */
+static void what_was_not_measured_well_is_open(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 1,
+					       .b = 2 };
+	static const struct doubt {
+		const char *name, *text;
+	} doubts[] = {
+		{ "latency", "fewer than it takes" },
+		{ "slow", "fewer than it takes" },
+		{ "flaky", "passed only when they were tried again" },
+		{ "inside", "fewer than it takes" },
+		{ "other", "went by another NIC" },
+		{ "other name", "went by another NIC" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++) {
+		struct run_rank *rank;
+		struct scene x;
+
+		print_message("%s\n", doubts[i].name);
+		begin(&x);
+		rank = &x.first.ranks[6];
+		STR_COPY(rank->nic_name, i == 5 ? "mlx5_2" : "");
+		fake_break(&x.first, &nic, OUTCOME_ERROR, "x");
+		repair(&x, 4);
+		if (i < 2) {
+			part_is_of_code(&x, doubts[i].name);
+		}
+		rank = &x.now.ranks[6];
+		rank->nic = i == 4 ? 3 : rank->nic;
+		STR_COPY(rank->nic_name, i == 5 ? "mlx5_7" : "");
+		for (size_t at = 0; at < run_n_cells(&x.now); at++) {
+			struct cell *c = &x.now.cells[at];
+			bool here = run_src(&x.now, at) == 6 ||
+				    run_dst(&x.now, at) == 6;
+
+			if (i == 0) {
+				c->lat_us = NAN;
+			} else if (i == 1) {
+				c->bw_GB_s = NAN;
+			} else if (i == 2 && here && c->path == PATH_INTER &&
+				   c->class == CELL_PASS) {
+				c->flaky = 1;
+				break;
+			} else if (i == 3 && here && c->path == PATH_INTER) {
+				c->class = CELL_UNPLANNED;
+			}
+		}
+		ends(&x, 0, false, 4, NULL, doubts[i].text);
+		assert_int_equal(x.v.status, VERDICT_PARTIAL);
+		clear(&x);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fault_that_is_found_again_is_one),
+		cmocka_unit_test(a_retest_confirms_a_warning),
+		cmocka_unit_test(what_is_missing_does_not_pass),
+		cmocka_unit_test(another_fault_is_not_held_against_it),
+		cmocka_unit_test(what_was_not_measured_well_is_open),
 		cmocka_unit_test(few_tests_convict_and_acquit),
 		cmocka_unit_test(what_was_not_tested_stays_open),
 		cmocka_unit_test(a_drill_undrains_nobody),

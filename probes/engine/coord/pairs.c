@@ -115,6 +115,8 @@ static int make_pairs(struct pairs_work *w, struct err *e)
 		return -1;
 	}
 	w->pairs.rails_apart = plan_rails_apart(&w->c->spec, are_unrouted(w));
+	/* what has not come back must not keep the others from it */
+	w->pairs.what_is_there = w->c->spec.retest[0] != '\0';
 	w->pairs.expected = w->c->spec.nodelist[0] ? w->c->spec.nodelist : NULL;
 	if (xport_is(w->ranks.ops, XPORT_ONE_NODE) &&
 	    pairs_keep_inside(&w->pairs, w->ranks.ops->name, e) < 0) {

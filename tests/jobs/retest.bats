@@ -1,0 +1,122 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+# From a node that is cut off, by the lines that gpucheck prints, to one that is
+# used again.
+
+load ../await
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return 1
+	export LC_ALL=C.UTF-8 TERM=dumb
+	await 30 idle 4
+}
+
+teardown()
+{
+	mend
+	scancel --quiet --user=root
+	await 30 queue_is_empty
+}
+
+idle()
+{
+	[ "$(sinfo --noheader --states=idle --format=%D)" = "$1" ]
+}
+
+queue_is_empty()
+{
+	[ -z "$(squeue --noheader)" ]
+}
+
+state_is()
+{
+	[ "$(sinfo --noheader --nodes=gcn4 --format=%T)" = "$1" ]
+}
+
+# Its agent keeps its way to the coordinator, whose port is the first that it
+# dials; its ranks reach nobody, and nobody reaches them.
+cut()
+{
+	mend
+	node-run 4 nft -f - <<-'N'
+		table inet cut {
+			set first {
+				type inet_service
+				size 1
+				flags dynamic
+			}
+			chain in {
+				type filter hook input priority 0
+				iif != lo tcp dport 41000-41040 reject with tcp reset
+			}
+			chain out {
+				type filter hook output priority 0
+				tcp dport 41000-41040 goto dial
+			}
+			chain dial {
+				oif lo accept
+				add @first { tcp dport } accept
+				reject with tcp reset
+			}
+		}
+	N
+}
+
+mend()
+{
+	node-run 4 nft flush ruleset
+}
+
+# run_to CODE ARG...: that exit code, words in out and err.
+run_to()
+{
+	local code=0 wanted=$1
+	shift
+	timeout 120 "$GPUCHECK" "$@" >out 2>err 3>&- || code=$?
+	[ "$code" = "$wanted" ] && return
+	echo "$code, not $wanted"
+	cat out err
+	return 1
+}
+
+# The line of out that has Slurm do it; none is a failure.
+line()
+{
+	sed -n "s/^ *\(scontrol .*nodename=gcn4 state=$1.*\)/\1/p" out | grep .
+}
+
+@test "a node is drained, tested while it is cut off, repaired, and used again" {
+	command -v nft || skip "no nft to cut a node off with"
+	cut
+	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K -n 5 -o found \
+		--port-range=41000-41040
+	[ "$(jq -r '.findings[0] | "\(.kind) \(.node)"' \
+		found/verdict.json)" = 'node_network gcn4' ]
+	# as it is printed
+	eval "$(line drain)"
+	await 10 state_is drained
+
+	# nobody else gets it meanwhile
+	scontrol create reservation=fix nodes=ALL users=root starttime=now \
+		duration=30 flags=ignore_jobs
+	scontrol update nodename=gcn4 state=resume
+	cut
+	run_to 1 p2p --retest found -o still -- --reservation=fix
+	grep -q 'network of gcn4 (.*): still there: .* fail' out
+	[ "$(jq -r '.retest[0].state' still/verdict.json)" = fails ]
+	[ "$(jq -r '.retest[0].undrain' still/verdict.json)" = null ]
+	[ -z "$(line resume)" ]
+	eval "$(line drain)"
+	await 10 state_is drained
+
+	mend
+	scontrol update nodename=gcn4 state=resume
+	run_to 0 p2p --retest found -o repaired -- --reservation=fix
+	grep -q 'network of gcn4 (.*): [0-9]* tests pass' out
+	[ "$(jq -r '.retest[0].state' repaired/verdict.json)" = passes ]
+	scontrol delete reservation=fix
+	scontrol update nodename=gcn4 state=drain reason=repaired
+	eval "$(line resume)"
+	await 10 state_is idle
+}
