@@ -125,6 +125,25 @@ static void nothing_hides_a_failure(void **state)
 	run_release(&then);
 	run_release(&now);
 
+	/* with one node it was as fast as any */
+	run_of(&then, NULL, 1, 11, 1);
+	run_of(&now, &net, 0.5, 12, 1);
+	for (size_t at = 0; at < run_n_cells(&then); at++) {
+		int a = run_src(&then, at), b = run_dst(&then, at);
+
+		if (fake_hits(&then, &net, a, b) && a >= 8 && b >= 8) {
+			then.cells[at].bw_GB_s *= 0.5F;
+		}
+	}
+	assert_int_equal(levels_mark_slow(&then), 0);
+	assert_int_equal(levels_mark_slow(&now), 0);
+	assert_int_equal(verdict_compute_beside(&now, &then, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.accepted.n, 0);
+	verdict_release(&v);
+	run_release(&then);
+	run_release(&now);
+
 	/* a node that was not there */
 	run_of(&then, &net, 0.5, 11, 1);
 	run_of(&now, &net, 0.5, 12, 1);
