@@ -66,16 +66,23 @@ static bool str_room(struct str *s, size_t n)
 	return true;
 }
 
-void str_addmem(struct str *s, const void *mem, size_t n)
+char *str_more(struct str *s, size_t n)
 {
 	if (!str_room(s, n)) {
-		return;
-	}
-	if (n) {
-		memcpy(s->data + s->len, mem, n);
+		return NULL;
 	}
 	s->len += n;
 	s->data[s->len] = '\0';
+	return s->data + s->len - n;
+}
+
+void str_addmem(struct str *s, const void *mem, size_t n)
+{
+	char *to = str_more(s, n);
+
+	if (to && n) {
+		memcpy(to, mem, n);
+	}
 }
 
 void str_add(struct str *s, const char *text)

@@ -25,6 +25,9 @@ void str_reset(struct str *s);		/* empty it, keep the memory */
 void str_cut(struct str *s, size_t len);
 void str_add(struct str *s, const char *text);
 void str_addmem(struct str *s, const void *mem, size_t n);
+/** @n bytes more, for the caller to fill, or str_cut() to take off again; NULL
+ *  without memory. */
+char *str_more(struct str *s, size_t n);
 void str_addch_slow(struct str *s, char c);	/* where it must grow */
 static inline void str_addch(struct str *s, char c)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
+#include "lib/data/csv_scan.h"
 
 #define CSV_CHUNK 65536
 
@@ -32,8 +33,8 @@ void csv_reader_release(struct csv_reader *r)
 /** Forget what stands before the row at hand, read on; false at the end. */
 static bool fill(struct csv_reader *r)
 {
-	char chunk[CSV_CHUNK];
-	size_t n;
+	size_t n = 0;
+	char *chunk;
 
 	if (r->start > 0) {
 		r->raw.len -= r->start;
@@ -41,14 +42,16 @@ static bool fill(struct csv_reader *r)
 		r->at -= r->start;
 		r->start = 0;
 	}
-	n = fread(chunk, 1, sizeof(chunk), r->f);
+	chunk = str_more(&r->raw, CSV_CHUNK);
+	if (!chunk) {
+		r->error = ENOMEM;
+		return false;
+	}
+	n = fread(chunk, 1, CSV_CHUNK, r->f);
 	if (n == 0 && ferror(r->f)) {
 		r->error = errno ? errno : EIO;
 	}
-	str_addmem(&r->raw, chunk, n);
-	if (r->raw.failed) {
-		r->error = ENOMEM;
-	}
+	str_cut(&r->raw, r->raw.len - CSV_CHUNK + n);
 	return n > 0 && !r->error;
 }
 
@@ -182,31 +185,6 @@ static bool is_protected(const char *text)
 	return *text && strchr(FORMULA, *text);
 }
 
-/** Where the fields of @text begin, @len bytes without the end of the line, in
- *  a loop without branches; how many, 0: it has more in it than commas, or more
- *  of these than a row may have. */
-static size_t find_fields(const char *text, size_t len,
-			  size_t offsets[CSV_MAX_FIELDS])
-{
-	enum { COMMA = 1, CLOSER = 2 };
-	static const unsigned char kinds[UCHAR_MAX + 1] = {
-		[','] = COMMA, ['\r'] = CLOSER, ['"'] = CLOSER,
-		['\0'] = CLOSER,
-	};
-	size_t n = 1;
-	unsigned seen = 0;
-
-	offsets[0] = 0;
-	for (size_t i = 0; i < len && n < CSV_MAX_FIELDS; i++) {
-		const unsigned kind = kinds[(unsigned char)text[i]];
-
-		offsets[n] = i + 1;	/* if it is a comma */
-		n += kind & COMMA;
-		seen |= kind;
-	}
-	return n == CSV_MAX_FIELDS || (seen & CLOSER) ? 0 : n;
-}
-
 /**
  * A row that is there to its end and has nothing to look at closer but commas,
  * as nearly all are, in one go; false: it is none of those.
@@ -222,7 +200,7 @@ static bool read_simple(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
 		return false;
 	}
 	len = (size_t)(end - from);
-	n = find_fields(from, len, offsets);
+	n = csv_scan_fields(from, len, CSV_MAX_FIELDS, offsets);
 	if (n == 0) {
 		return false;
 	}
@@ -414,21 +392,6 @@ void csv_add_field(struct str *out, const char *text)
 	str_harmless_from(out, from, STR_LINES);
 }
 
-/** The fields of a line of such bytes, of which none begins as a formula does;
- *  0: it is none, or blank. */
-static size_t plain_fields(const char *line, size_t n)
-{
-	char before = ',';
-	size_t i = 0, fields = 1;
-
-	while (i < n && (is_plain[(unsigned char)line[i]] || line[i] == ',') &&
-	       (line[i] != '-' || before != ',')) {
-		before = line[i++];
-		fields += before == ',';
-	}
-	return i > 0 && i + 1 == n && line[i] == '\n' ? fields : 0;
-}
-
 bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n)
 {
 	const char *from, *end;
@@ -448,7 +411,7 @@ bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n)
 	}
 	*line = from;
 	*n = (size_t)(end - from) + 1;
-	if (plain_fields(from, *n) - 1 >= CSV_MAX_FIELDS) {
+	if (csv_scan_plain(from, *n - 1) - 1 >= CSV_MAX_FIELDS) {
 		return false;
 	}
 	r->line = r->next_line++;

@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "lib/base/err.h"
+#include "lib/base/big.h"
 #include "lib/base/str.h"
 
 static void err_carries_text_code_and_hint(void **state)
@@ -235,6 +237,31 @@ static void paths_in_hints_can_be_pasted(void **state)
 					   sizeof(word)), "DIR");
 }
 
+/** What is not filled is taken off; arrays of any size come zeroed. */
+static void room_is_filled_by_the_caller(void **state)
+{
+	const size_t n = (5u << 20) + 3;
+	struct str s = STR_INIT;
+	char *big = big_calloc(n, 1), *few = big_calloc(3, 8);
+
+	(void)state;
+	str_add(&s, "one");
+	memcpy(str_more(&s, 5), " two?", 5);
+	str_cut(&s, s.len - 1);
+	assert_string_equal(str_text(&s), "one two");
+	assert_null(str_more(&s, SIZE_MAX / 2));
+	assert_true(s.failed);
+	str_release(&s);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(big[i], 0);
+	}
+	memset(big, 1, n);
+	assert_int_equal(few[23], 0);
+	assert_null(big_calloc(SIZE_MAX / 2, 8));
+	free(big);
+	free(few);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +280,7 @@ int main(void)
 		cmocka_unit_test(starts_compares_the_prefix_only),
 		cmocka_unit_test(names_meet_whole),
 		cmocka_unit_test(paths_in_hints_can_be_pasted),
+		cmocka_unit_test(room_is_filled_by_the_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
