@@ -98,7 +98,7 @@ static void show_pairs(const struct session *s, const struct run_diff *d,
 		return;
 	}
 	term_render_contrast(then, width, screen_style(&s->spec), &a->words);
-	if (a->dir[0] && heatmap_render(a->dir, then, v, true, &e) != 0) {
+	if (a->dir[0] && heatmap_render(a->dir, then, v, true, NULL, &e) != 0) {
 		talk_err(&e);
 	}
 }

@@ -358,6 +358,10 @@ int figure_picture(const struct figure *f, const struct verdict *v,
 	int rc = -1;
 
 	*p = (struct picture){ 0 };
+	if (!f->always && !view_any_value(f->run, f->metric)) {
+		free(open);
+		return 1;	/* most runs have no contrast, and no line */
+	}
 	if (open) {
 		if (f->zoom > 0) {
 			open[f->zoom - 1] = true;

@@ -112,8 +112,16 @@ struct drawing {
 	const struct verdict *v;
 	bool contrast;		/* that alone */
 	bool png, failed;	/* PNGs are drawn; one of them failed */
+	struct drawn *drawn;	/* NULL: nobody asks */
 	struct err *e;
 };
+
+/** What is drawn of @name, empty where it shows nothing. */
+static int keep(const struct drawing *d, const char *name, struct str *svg)
+{
+	return d->drawn && drawn_add(d->drawn, name, svg) < 0 ?
+		       err_set(d->e, ENOMEM, "no memory for '%s'", name) : 0;
+}
 
 static int write_svg(const struct drawing *d, const char *name,
 		     const struct picture *p)
@@ -127,6 +135,9 @@ static int write_svg(const struct drawing *d, const char *name,
 	rc = text.failed ? err_set(d->e, ENOMEM, "no memory for '%s'", file) :
 			   rundir_write_text(d->dir, file, str_text(&text),
 					     0666, d->e);
+	if (rc == 0) {
+		rc = keep(d, name, &text);
+	}
 	str_release(&text);
 	return rc;
 }
@@ -189,16 +200,19 @@ static int draw(const struct figure *f, void *arg)
 		err_set(d->e, ENOMEM, "cannot lay out the heat map");
 	} else if (rc == 0) {
 		rc = draw_picture(d, f->name, &picture);
+	} else {
+		rc = keep(d, f->name, &(struct str)STR_INIT);
 	}
 	picture_release(&picture);
 	return rc < 0 ? -1 : 0;
 }
 
 int heatmap_render(const char *dir, const struct run *run,
-		   const struct verdict *v, bool contrast, struct err *e)
+		   const struct verdict *v, bool contrast,
+		   struct drawn *drawn, struct err *e)
 {
 	struct drawing d = { .dir = dir, .v = v, .contrast = contrast, .e = e,
-			     .png = plot_usable() };
+			     .png = plot_usable(), .drawn = drawn };
 	int rc;
 
 	if (run->n_ranks == 0) {

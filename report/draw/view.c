@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/base/big.h"
 #include "report/model/ping_run.h"
 #include "report/draw/view.h"
 
@@ -75,24 +76,49 @@ static unsigned contrast_class(const struct run *run, size_t at)
 	return other == CELL_PASS ? CELL_NOT_RUN : other;
 }
 
+/** The value of cell @at; NAN = none. */
+static float value_of(const struct view *v, size_t at)
+{
+	const struct cell *c = &v->run->cells[at];
+
+	switch (v->metric) {
+	case VIEW_BANDWIDTH:
+		return c->bw_GB_s;
+	case VIEW_LINE:
+		return (float)(100 * run_line_share(v->run, at));
+	case VIEW_CONTRAST:
+		return (float)run_ratio(v->run, at);
+	case VIEW_LATENCY:
+	case VIEW_RTT:
+		break;
+	}
+	return c->lat_us;
+}
+
 static struct view_cell look_at(const struct view *v, size_t at)
 {
 	const struct cell *c = &v->run->cells[at];
 	struct view_cell seen = {
 		.class = c->class, .path = c->path,
 		.src = run_src(v->run, at), .dst = run_dst(v->run, at),
+		.value = value_of(v, at),
 	};
 
 	if (v->metric == VIEW_CONTRAST) {
-		seen.value = (float)run_ratio(v->run, at);
 		seen.class = (uint8_t)contrast_class(v->run, at);
-	} else {
-		seen.value = v->metric == VIEW_BANDWIDTH ? c->bw_GB_s :
-			     v->metric == VIEW_LINE ?
-			     (float)(100 * run_line_share(v->run, at)) :
-							   c->lat_us;
 	}
 	return seen;
+}
+
+bool view_any_value(const struct run *run, enum view_metric metric)
+{
+	const struct view v = { .run = run, .metric = metric };
+	size_t at = 0;
+
+	while (at < run_n_cells(run) && isnan(value_of(&v, at))) {
+		at++;
+	}
+	return at < run_n_cells(run);
 }
 
 static bool value_is_worse(const struct view *v, float value, float than)
@@ -264,7 +290,8 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 		choose_rows(v, max);
 	}
 	v->first = calloc((size_t)v->n + 1, sizeof(*v->first));
-	v->cells = calloc((size_t)v->n * (size_t)v->n + 1, sizeof(*v->cells));
+	v->cells = big_calloc((size_t)v->n * (size_t)v->n + 1,
+			      sizeof(*v->cells));
 	if (!v->open || !v->first || !v->cells) {
 		view_release(v);
 		return -1;
@@ -369,8 +396,8 @@ struct scale scale_make(const struct view *v, enum path_class path)
 		double value = (double)v->cells[i].well;
 
 		if (v->cells[i].path == path && value > 0) {
-			low = fmin(low, value);
-			high = fmax(high, value);
+			low = value < low ? value : low;
+			high = value > high ? value : high;
 		}
 	}
 	if (high <= 0) {

@@ -66,6 +66,8 @@ struct view {
 	bool any_value;
 };
 
+/** Has any cell of @run a value of @metric?  Where not, nor has a view. */
+bool view_any_value(const struct run *run, enum view_metric metric);
 /** At most @max rows, but for what @open adds: a flag for each node of @run, or
  *  NULL.  0, or -1 when memory runs out. */
 int view_make(const struct run *run, int max, enum view_metric metric,

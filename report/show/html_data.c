@@ -33,7 +33,7 @@ static void put_wide(unsigned value, size_t at, size_t n, char *bytes)
 
 static unsigned logarithm(double value)
 {
-	double at = value > LEAST ? 1 + round(log(value / LEAST) / STEP) : 0;
+	double at = value > LEAST ? 1.5 + log(value / LEAST) / STEP : 0;
 
 	return at < UINT16_MAX ? (unsigned)at : UINT16_MAX;
 }

@@ -12,12 +12,9 @@
 
 #define HTML_MAX_CELLS	  500
 
-/** Bytes of maps in the page; the first one is there whatever it has, the rest
- *  beside it, in files. */
-#define HTML_MAX_MAPS (2 << 20)
-
 struct pictures {
 	const struct verdict *v;
+	const struct drawn *drawn;	/* as they are in their files */
 	struct str *out;
 	size_t bytes;		/* of those in the page */
 	bool linked;		/* some are not */
@@ -34,9 +31,26 @@ static void add_link(struct pictures *p, const char *name)
 	str_add(p->out, "</a>");
 }
 
-static int add_picture(const struct figure *f, void *arg)
+/** @len bytes, which are there where the page has room: the first map is in it
+ *  whatever it has, the rest beside it, in files. */
+static void add_svg(struct pictures *p, const char *name, const char *svg,
+		    size_t len)
 {
-	struct pictures *p = arg;
+	if (len == 0) {
+		return;
+	}
+	if (svg && (p->bytes == 0 ||
+		    (!p->linked && p->bytes + len <= DRAWN_BYTES))) {
+		p->bytes += len;
+		str_addmem(p->out, svg, len);
+	} else {
+		add_link(p, name);
+	}
+}
+
+/** One that was not drawn into a file, as none could be. */
+static int lay_out(struct pictures *p, const struct figure *f)
+{
 	struct str svg = STR_INIT;
 	struct picture picture;
 	int rc = figure_picture(f, p->v, &picture);
@@ -45,17 +59,23 @@ static int add_picture(const struct figure *f, void *arg)
 		picture_svg(&picture, &svg);
 	}
 	picture_release(&picture);
-	if (svg.len > 0 && (p->bytes == 0 ||
-			    (!p->linked &&
-			     p->bytes + svg.len <= HTML_MAX_MAPS))) {
-		p->bytes += svg.len;
-		str_addmem(p->out, svg.data, svg.len);
-	} else if (svg.len > 0) {
-		add_link(p, f->name);
-	}
+	add_svg(p, f->name, svg.data, svg.len);
 	p->out->failed |= svg.failed;
 	str_release(&svg);
 	return rc < 0 ? -1 : 0;
+}
+
+static int add_picture(const struct figure *f, void *arg)
+{
+	struct pictures *p = arg;
+	const struct drawn_map *m =
+		p->drawn ? drawn_find(p->drawn, f->name) : NULL;
+
+	if (!m) {
+		return lay_out(p, f);
+	}
+	add_svg(p, m->name, m->svg.data, m->len);
+	return 0;
 }
 
 static void add_bad_cell(const struct run *run, size_t at, struct str *out)
@@ -146,7 +166,8 @@ static void add_differences(const struct run *run, struct str *out)
 
 void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
-	struct pictures p = { .v = &j->verdict, .out = out };
+	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
+			      .out = out };
 
 	(void)dir;	/* they are drawn into the page */
 	/* the script draws these in place of what is still */

@@ -77,6 +77,7 @@ static int write_files(struct judged *j, struct err *e)
 	int rc = check_owner(dir, e) < 0 ? -1 :
 		 json ? rundir_write_json(dir, RUN_VERDICT, json, e) :
 			err_set(e, ENOMEM, "cannot write the verdict");
+	struct drawn maps = { 0 };
 	int drawn = 0;
 
 	json_decref(json);
@@ -89,8 +90,11 @@ static int write_files(struct judged *j, struct err *e)
 		rc = rundir_write_with(dir, RUN_FINAL, 0666, put_csv, j, e);
 	}
 	if (rc == 0) {
+		j->drawn = &maps;
 		drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
 		rc = show_html(j, dir, e);
+		j->drawn = NULL;
+		drawn_release(&maps);
 	}
 	if (rc < 0) {
 		return err_is_read_only(e) ? 1 : 2;

@@ -30,6 +30,7 @@ struct judged {
 				 * borrowed */
 	struct judged_ask ask;
 	void *more;		/* what else its kind has read */
+	struct drawn *drawn;	/* the maps, while files are written */
 	bool unsaved;		/* verdict.json should be there and is not */
 };
 

@@ -139,7 +139,7 @@ static int pairs_below(const struct judged *j, int width,
 
 static int pairs_draw(const struct judged *j, const char *dir, struct err *e)
 {
-	return heatmap_render(dir, &j->run, &j->verdict, false, e);
+	return heatmap_render(dir, &j->run, &j->verdict, false, j->drawn, e);
 }
 
 #define PAIRS_SHOWN \

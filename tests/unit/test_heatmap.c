@@ -2,6 +2,8 @@
 #include "tests/unit/fake_run.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -695,6 +697,60 @@ static long size_of(const char *name)
 	return (long)st.st_size;
 }
 
+/** The text of NAME.svg in the scratch folder, which goes. */
+static void take_svg(const char *name, struct str *text)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s.svg", scratch, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(str_add_file(text, fd, 1 << 24), 0);
+	unlink(path);
+}
+
+/** A page gets each map as its file has it, of one that shows nothing that
+ *  there is none, and as many bytes as it takes. */
+static void test_drawn(void **state)
+{
+	char *path = strdup(getenv("PATH"));
+	const struct drawn_map *m;
+	struct str file = STR_INIT, large = STR_INIT;
+	struct drawn d = { 0 };
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 1, 2, 2);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	setenv("PATH", "/nowhere", 1);	/* maps, without PNG */
+	assert_int_equal(heatmap_render(scratch, &r, &v, false, &d, NULL), 1);
+	setenv("PATH", path, 1);
+	take_svg("heatmap-bw", &file);
+	m = drawn_find(&d, "heatmap-bw");
+	assert_non_null(m);
+	assert_string_equal(str_text(&m->svg), str_text(&file));
+	assert_int_equal(m->len, file.len);
+	assert_true(drawn_find(&d, "heatmap-lat")->svg.len > 0);
+	assert_int_equal(drawn_find(&d, "heatmap-contrast")->len, 0);
+	assert_null(drawn_find(&d, "heatmap-rtt"));
+	str_add(&large, "<svg>");
+	assert_non_null(str_more(&large, DRAWN_BYTES));
+	assert_int_equal(drawn_add(&d, "large", &large), 0);
+	m = drawn_find(&d, "large");
+	assert_int_equal(m->len, DRAWN_BYTES + 5);
+	assert_null(m->svg.data);
+	assert_int_equal(large.len, DRAWN_BYTES + 5);
+	size_of("heatmap-lat.svg");
+	drawn_release(&d);
+	str_release(&large);
+	str_release(&file);
+	free(path);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** The real gnuplot, and names that it must not take for commands. */
 static void test_gnuplot(void **state)
 {
@@ -707,7 +763,7 @@ static void test_gnuplot(void **state)
 	STR_COPY(r.nodes[0].name, "`touch x`\"\\#\t{_}");
 	fake_cell(&r, 0, 4, OUTCOME_TIMEOUT, "task_timeout");
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	if (heatmap_render(scratch, &r, &v, false, &e) == 1) {
+	if (heatmap_render(scratch, &r, &v, false, NULL, &e) == 1) {
 		verdict_release(&v);
 		run_release(&r);
 		skip();
@@ -734,7 +790,7 @@ static void test_no_gnuplot(void **state)
 	fake_run(&r, 1, 2, 2);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	setenv("PATH", "/nowhere", 1);
-	assert_int_equal(heatmap_render(scratch, &r, &v, false, &e), 1);
+	assert_int_equal(heatmap_render(scratch, &r, &v, false, NULL, &e), 1);
 	setenv("PATH", path, 1);
 	assert_true(size_of("heatmap-bw.svg") > 1000);
 	assert_true(size_of("heatmap-lat.svg") > 1000);
@@ -769,7 +825,7 @@ static int draw_with(const char *script, struct err *e)
 	assert_int_equal(chmod(file, 0700), 0);
 	str_addf(&with, "%s:%s", dir, path);
 	setenv("PATH", str_text(&with), 1);
-	rc = heatmap_render(scratch, &r, &v, false, e);
+	rc = heatmap_render(scratch, &r, &v, false, NULL, e);
 	setenv("PATH", path, 1);
 	unlink(file);
 	assert_int_equal(rmdir(dir), 0);
@@ -859,7 +915,7 @@ static void test_nowhere_to_write(void **state)
 	fake_run(&r, 1, 2, 2);
 	assert_int_equal(verdict_compute(&r, &v), 0);
 	assert_int_not_equal(heatmap_render("/nowhere/at/all", &r, &v, false,
-					    &e), 0);
+					    NULL, &e), 0);
 	assert_true(e.text[0] != '\0');
 	verdict_release(&v);
 	run_release(&r);
@@ -899,6 +955,7 @@ int main(void)
 		cmocka_unit_test(test_svg_is_escaped),
 		cmocka_unit_test(test_tooltips_have_units),
 		cmocka_unit_test(test_html_text),
+		cmocka_unit_test(test_drawn),
 		cmocka_unit_test(test_gnuplot),
 		cmocka_unit_test(test_no_gnuplot),
 		cmocka_unit_test(test_gnuplot_fails),

@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", e.text);
 	}
 	phase("html");
-	if (heatmap_render(argv[1], &j.run, &j.verdict, false, &e) != 0) {
+	if (heatmap_render(argv[1], &j.run, &j.verdict, false, NULL,
+			   &e) != 0) {
 		fprintf(stderr, "%s\n", e.text);
 	}
 	phase("pictures");
