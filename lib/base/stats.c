@@ -112,7 +112,7 @@ double stats_middle(double *v, size_t n)
 	}
 	low = v[0];		/* the largest of the lower half */
 	for (size_t i = 1; i < n / 2; i++) {
-		low = fmax(low, v[i]);
+		low = v[i] > low ? v[i] : low;
 	}
 	return low / 2 + high / 2;
 }

@@ -132,25 +132,33 @@ struct spread {
 };
 
 /** Of the cells of @path, or of all for PATH_CLASSES, whose @value is not
- *  NAN. */
+ *  NAN; the middle one, which takes longest, where @median wants it. */
 static struct spread spread_of(const struct run *run, enum path_class path,
 			       double (*value)(const struct run *run,
-					       size_t at))
+					       size_t at), bool median)
 {
-	double *values = calloc(run_n_cells(run) + 1, sizeof(*values));
-	struct spread s = { .low = NAN, .high = NAN };
+	double *values = median ? calloc(run_n_cells(run) + 1,
+					 sizeof(*values)) : NULL;
+	struct spread s = { .median = NAN, .low = INFINITY,
+			    .high = -INFINITY };
 
-	for (size_t at = 0; values && at < run_n_cells(run); at++) {
+	for (size_t at = 0; (values || !median) && at < run_n_cells(run);
+	     at++) {
 		double x = path == PATH_CLASSES || run->cells[at].path == path ?
 				   value(run, at) : NAN;
 
 		if (!isnan(x)) {
-			values[s.n++] = x;
-			s.low = fmin(s.low, x);
-			s.high = fmax(s.high, x);
+			if (values) {
+				values[s.n] = x;
+			}
+			s.n++;
+			s.low = x < s.low ? x : s.low;
+			s.high = x > s.high ? x : s.high;
 		}
 	}
-	s.median = stats_middle(values, s.n);
+	if (values) {
+		s.median = stats_middle(values, s.n);
+	}
 	free(values);
 	return s;
 }
@@ -176,8 +184,8 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 	if (run->mesh && path != PATH_INTER) {
 		return false;
 	}
-	s = run->mesh ? spread_of(run, PATH_CLASSES, round_trip) :
-			spread_of(run, path, passed);
+	s = run->mesh ? spread_of(run, PATH_CLASSES, round_trip, true) :
+			spread_of(run, path, passed, false);
 	if (s.n > 0 && run->mesh) {
 		snprintf(buf, size, "round trip: median %.0f us, %.0f to %.0f "
 			 "in %zu paths", s.median, s.low, s.high, s.n);
@@ -194,7 +202,8 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 
 bool caption_line(const struct run *run, char *buf, size_t size)
 {
-	struct spread s = spread_of(run, PATH_CLASSES, run_line_share);
+	struct spread s = spread_of(run, PATH_CLASSES, run_line_share,
+				    true);
 
 	snprintf(buf, size, "line rate: median %.0f %%, lowest %.0f %% in %zu "
 		 "tests with a known line rate", 100 * s.median, 100 * s.low,
@@ -205,7 +214,7 @@ bool caption_line(const struct run *run, char *buf, size_t size)
 bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 		      size_t size)
 {
-	struct spread s = spread_of(run, path, run_ratio);
+	struct spread s = spread_of(run, path, run_ratio, true);
 
 	snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in %zu "
 		 "tests", run_path_words(path), run->contrast.pass,

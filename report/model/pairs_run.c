@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/big.h"
 #include "lib/data/json.h"
 #include "report/model/expected.h"
 #include "report/symptoms/symptom.h"
@@ -664,7 +665,8 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 				 .run = run, .line = &run->line,
 				 .misfit = "no pair of this run" };
 
-	run->cell_row = calloc(run_n_cells(run) + 1, sizeof(*run->cell_row));
+	run->cell_row = big_calloc(run_n_cells(run) + 1,
+				   sizeof(*run->cell_row));
 	if (!run->cell_row) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells",
 			       run_n_cells(run));

@@ -7,6 +7,7 @@
 
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "lib/base/big.h"
 #include "report/base/grow.h"
 #include "report/model/diagnose.h"
 #include "report/model/follow.h"
@@ -163,11 +164,11 @@ int run_make_cells(struct run *run, struct err *e)
 {
 	size_t cells = run_n_cells(run);
 
-	run->cells = calloc(cells + 1, sizeof(*run->cells));
-	run->cell_code = calloc(cells + 1, sizeof(*run->cell_code));
+	run->cells = big_calloc(cells + 1, sizeof(*run->cells));
+	run->cell_code = big_calloc(cells + 1, sizeof(*run->cell_code));
 	run->cell_detail = calloc(cells + 1, sizeof(*run->cell_detail));
 	run->cell_failure = calloc(cells + 1, sizeof(*run->cell_failure));
-	run->cell_way = calloc(cells + 1, sizeof(*run->cell_way));
+	run->cell_way = big_calloc(cells + 1, sizeof(*run->cell_way));
 	run->cell_go = calloc(cells + 1, sizeof(*run->cell_go));
 	run_code(run, "");
 	run_path(run, "");
