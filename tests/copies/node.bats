@@ -43,6 +43,11 @@ node()
 	SLURMD_NODENAME=n7 node 0 'ok n7 3 GPUs, *'
 }
 
+@test "whoever starts it may ignore the end of children" {
+	GPUCHECK_EXPECT_GPUS=3 env --ignore-signal=CHLD "$GPUCHECK" node >out
+	grep -q '^ok .* 3 GPUs' out
+}
+
 @test "slurm.conf says how many; where it is silent nobody does" {
 	echo 'NodeName=n[1-2] Gres=gpu:4' >more.conf
 	printf 'ClusterName=x\ninclude more.conf\n' >slurm.conf
