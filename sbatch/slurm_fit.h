@@ -36,6 +36,11 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e);
 
+/** Of @extra what says for whom a job is and where it may be, such as
+ *  --account and --partition, in their long form to @a: for a job that needs
+ *  nothing else of it. */
+void slurm_fit_whose(char *const extra[], struct args *a);
+
 /** The value of --@name or -@letter among @extra, as getopt reads it, be the
  *  name cut short; "" for one that ends them, NULL when it is not there. */
 const char *slurm_fit_option(char *const extra[], const char *name,

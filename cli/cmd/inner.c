@@ -12,6 +12,7 @@
 #include "lib/base/exit_code.h"
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
+#include "lib/base/units.h"
 #include "cli/front/talk.h"
 #include "probes/host/inventory.h"
 #include "probes/memlock/memlock.h"
@@ -102,8 +103,13 @@ static int run_conductor(struct session *s)
 static int run_tend(struct session *s)
 {
 	struct err e = { 0 };
+	int64_t blind = s->n_args > 1 ? 0 : -1;
 
-	return ended(jobs_tend_main(s->args[0], s->n_args > 1, &e), &e);
+	if (s->n_args > 2 &&
+	    units_parse_int(s->args[2], 0, 1000, &blind, &e) < 0) {
+		return ended(CODE_USAGE, &e);
+	}
+	return ended(jobs_tend_main(s->args[0], (int)blind, &e), &e);
 }
 
 /** Of a batch job: its one step, srun with what follows "--". */
@@ -212,11 +218,11 @@ const struct command cmd_step = {
 const struct command cmd_tend = {
 	.name = "tend",
 	.summary = "The process that sees to the other jobs of a run.",
-	.usage = "DIR [keeper]",
+	.usage = "DIR [keeper [N]]",
 	.hidden = true,
 	.takes = SPEC_CMD_INNER,
 	.min_args = 1,
-	.max_args = 2,
+	.max_args = 3,
 	.needs = "a run directory",
 	.run = run_tend,
 };

@@ -269,10 +269,14 @@ static int go_on(const char *dir, const struct session *s, struct err *e)
 	int rc = jobs_look(&j, dir, e);
 
 	if (rc == 0 && (rc = jobs_tend(&j, e)) < 0 && jobs_go_on(&j)) {
-		talk("not all jobs could be submitted: %s", e->text);
+		/* who follows says it too */
+		if (s->spec.no_wait) {
+			talk("not all jobs could be submitted: %s", e->text);
+		}
+		*e = (struct err){ 0 };
 		rc = 0;
 	}
-	if (rc == 0 && jobs_go_on(&j) && jobs_keep(&j, &why) < 0) {
+	if (rc == 0 && jobs_go_on(&j) && jobs_keep(&j, 0, &why) < 0) {
 		talk("no keeper: %s; what is lost is submitted again when "
 		     "another job ends, or by \"gpucheck attach\"", why.text);
 	}
@@ -385,6 +389,11 @@ static int resume(const char *dir, struct session *s, const char *probe,
 		jobs_text(&j, text, sizeof(text));
 		talk("continuing '%s': %s", dir, text);
 		rc = s->spec.dry_run ? 0 : jobs_tend(&j, e);
+		if (rc < 0 && jobs_go_on(&j)) {
+			talk("not all jobs could be submitted: %s", e->text);
+			*e = (struct err){ 0 };
+			rc = 0;
+		}
 	}
 	jobs_release(&j);
 	return rc < 0 ? CODE_USAGE :

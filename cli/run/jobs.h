@@ -41,10 +41,11 @@ struct job {
 	int lane;
 	int tries;		/* that were submitted */
 	enum job_state state;	/* of the last */
+	bool submitting;	/* the last may have no job yet */
 	bool in_line;		/* it waits for its lane alone */
 	bool partial;		/* lost, but it came to an end without some of
 				 * its tests */
-	char id[SLURM_JOB_SIZE];	/* in the queue; "" */
+	char id[SLURM_JOB_SIZE];	/* in the queue; "": not known */
 };
 
 struct jobs {
@@ -67,6 +68,10 @@ int jobs_look(struct jobs *j, const char *dir, struct err *e);
 void jobs_release(struct jobs *j);
 /** Is there a job that waits or runs? */
 bool jobs_go_on(const struct jobs *j);
+/** Is there a part that is still to be submitted, if nodes permit? */
+bool jobs_owes(const struct jobs *j);
+/** Did @run, the run.json of a part, come to its end, not cut short? */
+bool jobs_ended_in_order(const json_t *run);
 /** "28 jobs: 12 done, 3 run, 13 wait"; returns @buf. */
 const char *jobs_text(const struct jobs *j, char *buf, size_t size);
 
@@ -85,10 +90,13 @@ int jobs_tend(struct jobs *j, struct err *e);
 
 /**
  * Make of all parts the files of the run, as if one job had measured it all:
- * results.csv, facts.csv, events.csv, run.json.  With no job left, it has
- * ended.  0, or -1 with @e.
+ * results.csv, facts.csv, events.csv, run.json.  Where @ends, and no job is
+ * left, it has ended.  Nothing is written when others have gone on since @j was
+ * looked at.  0, or -1 with @e.
  */
-int jobs_merge(const struct jobs *j, struct err *e);
+int jobs_merge(const struct jobs *j, bool ends, struct err *e);
+/** A run that had ended has a job again.  0, or -1 with @e. */
+int jobs_reopen(const struct jobs *j, struct err *e);
 
 /** gpucheck p2p --jobs=pairs; as probe_run(). */
 int jobs_main(struct session *s, const char *probe,
@@ -101,16 +109,19 @@ int jobs_resume(struct session *s, const char *probe);
 /** Follow it to its verdict; an exit code. */
 int jobs_follow(const char *dir, const struct session *s);
 /**
- * Submit its keeper: a small job, not before some minutes have gone, which
- * tends the run where nobody else does, and submits the next one as long as
- * there are jobs.  0, or -1 with @e.
+ * Have a keeper, unless one waits already: a small job, not before some minutes
+ * have gone, which tends the run where nobody else does, and submits the next
+ * one as long as there are jobs.  @blind: how many before it could not see how
+ * they stand.  0, or -1 with @e.
  */
-int jobs_keep(const struct jobs *j, struct err *e);
-/** The hidden command that each of its jobs ends with, or that its @keeper is:
- *  an exit code. */
-int jobs_tend_main(const char *dir, bool keeper, struct err *e);
-/** For who only looks: bring the files of the run in @dir up to date where they
- *  are ours.  1: it goes on, as @text says; 0; -1 with @e. */
+int jobs_keep(const struct jobs *j, int blind, struct err *e);
+/** "gpucheck tend @dir": the hidden command that each of its jobs ends with,
+ *  or that its keeper is, with @blind as above, -1 for no keeper.  An exit
+ *  code. */
+int jobs_tend_main(const char *dir, int blind, struct err *e);
+/** For who only looks: bring the files of the run in @dir up to date where
+ *  they are ours.  1: it goes on, as @text says, or would if somebody tended
+ *  it; 0; -1 with @e. */
 int jobs_collect(const char *dir, char *text, size_t size, struct err *e);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cli/front/follow.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "cli/run/refusal.h"
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
 #include "lib/data/rundir.h"
@@ -19,20 +20,27 @@
 /** Without an answer of Slurm for so long it is left. */
 #define PATIENCE_NS (600 * NS_PER_S)
 
-/** Look and tend; 1: it goes on, 0, or -1 with @e. */
-static int look(const char *dir, char *text, size_t size, struct err *e)
+/** Look and tend, which @r may put off while there are jobs; 1: it goes on, 0,
+ *  or -1 with @e. */
+static int look(const char *dir, struct refusal *r, char *text, size_t size,
+		struct err *e)
 {
+	const int64_t now_ns = clock_now_ns();
 	struct jobs j;
 	struct err why = { 0 };
 	int rc = jobs_look(&j, dir, e);
 
 	if (rc == 0) {
-		if (jobs_tend(&j, &why) < 0) {
-			talk("jobs cannot be submitted: %s", why.text);
+		if (refusal_is_over(r, now_ns) || !jobs_go_on(&j)) {
+			jobs_tend(&j, &why);
+			if (refusal_note(r, why.text[0] ? why.text : NULL,
+					 now_ns)) {
+				talk("jobs cannot be submitted: %s", why.text);
+			}
 		}
 		jobs_text(&j, text, size);
 		rc = jobs_go_on(&j);
-		if (rc == 0 && jobs_merge(&j, e) < 0) {
+		if (rc == 0 && jobs_merge(&j, true, e) < 0) {
 			rc = -1;
 		}
 	}
@@ -55,6 +63,7 @@ int jobs_follow(const char *dir, const struct session *s)
 {
 	char text[320] = "", said[320] = "";
 	int64_t heard_ns = clock_now_ns(), said_ns = 0;
+	struct refusal refusal = { 0 };
 	bool asked = false;
 	struct err e = { 0 };
 	sigset_t before;
@@ -64,7 +73,7 @@ int jobs_follow(const char *dir, const struct session *s)
 	while (rc != 0 && !asked &&
 	       clock_now_ns() - heard_ns < PATIENCE_NS) {
 		e = (struct err){ 0 };
-		rc = look(dir, text, sizeof(text), &e);
+		rc = look(dir, &refusal, text, sizeof(text), &e);
 		heard_ns = rc >= 0 ? clock_now_ns() : heard_ns;
 		if (rc >= 0 && strcmp(text, said) != 0 &&
 		    (rc == 0 || said_ns == 0 ||
@@ -96,9 +105,10 @@ int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
 
 	if (rc == 0) {
 		jobs_text(&j, text, size);
-		rc = jobs_go_on(&j);
+		/* whoever tends it next may submit more */
+		rc = jobs_go_on(&j) || jobs_owes(&j);
 		if (rundir_check_own(dir, NULL) == 0) {
-			jobs_merge(&j, NULL);
+			jobs_merge(&j, rc == 0, NULL);
 		}
 	}
 	jobs_release(&j);

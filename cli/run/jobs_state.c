@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/spawn.h"
@@ -15,6 +17,10 @@
 #include "lib/data/rundir.h"
 #include "sbatch/args.h"
 #include "sbatch/slurm_ask.h"
+
+/** Longer than it takes to submit a job: sbatch has 10 s, and what is asked
+ *  before as much. */
+#define SUBMIT_S 120
 
 void jobs_try_name(size_t i, int t, char buf[32])
 {
@@ -100,6 +106,13 @@ static bool is_whole(const char *dir, const json_t *run)
 	return cells > 0 && m.n >= cells;
 }
 
+bool jobs_ended_in_order(const json_t *run)
+{
+	return json_member(run, "ended_utc")[0] &&
+	       !json_member(run, "stop_reason")[0] &&
+	       !json_object_get(run, "error");
+}
+
 /** Who has read all of the part in @dir once leaves a mark beside it.  One that
  *  went without a node that was down is @partial. */
 static bool is_done(const char *dir, bool *partial)
@@ -114,9 +127,7 @@ static bool is_done(const char *dir, bool *partial)
 		return true;
 	}
 	run = rundir_read_json(dir, RUN_JSON, NULL);
-	*partial = json_member(run, "ended_utc")[0] &&
-		   !json_member(run, "stop_reason")[0] &&
-		   !json_object_get(run, "error");
+	*partial = jobs_ended_in_order(run);
 	done = *partial && is_whole(dir, run) &&
 	       !json_member(json_object_get(run, "options"), "exclude")[0];
 	json_decref(run);
@@ -127,9 +138,39 @@ static bool is_done(const char *dir, bool *partial)
 	return done;
 }
 
-/** How many tries of part @i there are. */
+/** Who submits it has not come back from that yet, by the age of @dir. */
+static bool is_young(const char *dir)
+{
+	struct stat st;
+	int64_t age_s;
+
+	if (stat(dir, &st) < 0) {
+		return false;
+	}
+	/* the clock of a file server may be ahead */
+	age_s = (int64_t)time(NULL) - (int64_t)st.st_mtim.tv_sec;
+	return age_s < SUBMIT_S && age_s > -SUBMIT_S;
+}
+
+/** Has the try in @dir a job, or had it one?  Who has submitted it leaves a
+ *  mark beside it; the job has its words in there. */
+static bool is_submitted(const char *dir)
+{
+	char path[PATH_MAX + 16];
+
+	snprintf(path, sizeof(path), "%s.job", dir);
+	if (access(path, F_OK) == 0) {
+		return true;
+	}
+	snprintf(path, sizeof(path), "%s/" RUN_JOB_OUT, dir);
+	return access(path, F_OK) == 0;
+}
+
+/** How many tries of part @i there are, and whether the last is being
+ *  submitted: then that Slurm does not know it says nothing. */
 static void count_tries(struct jobs *j, size_t i)
 {
+	struct job *job = &j->list[i];
 	char name[32], path[PATH_MAX];
 
 	for (int t = 1; t <= JOBS_MOST_TRIES; t++) {
@@ -138,7 +179,9 @@ static void count_tries(struct jobs *j, size_t i)
 		    access(path, F_OK) < 0) {
 			break;
 		}
-		j->list[i].tries = t;
+		job->tries = t;
+		/* the mark may come between two looks, age only grows */
+		job->submitting = is_young(path) && !is_submitted(path);
 	}
 }
 
@@ -157,7 +200,7 @@ static void look_at_part(struct jobs *j, size_t i)
 	    is_done(path, &job->partial)) {
 		job->state = JOB_DONE;
 	} else if (job->state == JOB_NONE) {
-		job->state = JOB_LOST;
+		job->state = job->submitting ? JOB_WAITS : JOB_LOST;
 	}
 }
 
@@ -250,6 +293,19 @@ void jobs_release(struct jobs *j)
 	free(j->list);
 	free(j->nodes.list);
 	*j = (struct jobs){ 0 };
+}
+
+bool jobs_owes(const struct jobs *j)
+{
+	for (size_t i = 0; i < j->n; i++) {
+		const struct job *job = &j->list[i];
+
+		if (job->state == JOB_NONE ||
+		    (job->state == JOB_LOST && job->tries < JOBS_TRIES)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 bool jobs_go_on(const struct jobs *j)

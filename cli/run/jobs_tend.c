@@ -11,15 +11,16 @@
 #include <unistd.h>
 
 #include "cli/front/run_json.h"
-#include "cli/front/talk.h"
-#include "lib/base/exit_code.h"
 #include "lib/base/str.h"
 #include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
+#include "sbatch/slurm_standing.h"
+
+/** So many refusals in a row are those of all. */
+#define MOST_REFUSED 3
 
 /** The nodes of a part that are down, with commas, to @out; how many are
  *  not. */
@@ -61,6 +62,17 @@ static void part_options(const struct jobs *j, const struct job *job,
 	STR_COPY(s->pairs, job->pairs);
 }
 
+/** Who finds try @t of part @i, and no job in the queue, is to know that it had
+ *  one; without the mark he waits for a while. */
+static void mark_submitted(const struct jobs *j, size_t i, int t)
+{
+	char try[32], name[48];
+
+	jobs_try_name(i, t, try);
+	snprintf(name, sizeof(name), "%s.job", try);
+	rundir_write_text(j->left.dir, name, j->list[i].id, 0666, NULL);
+}
+
 /** Try @t of part @i, whose directory nobody else has made; 0, or -1 with
  *  @e, and the directory is gone. */
 static int submit(struct jobs *j, size_t i, int t, const char *down,
@@ -98,7 +110,10 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 		job->state = JOB_WAITS;
 		STR_COPY(job->id, launcher_job_id(ops, l));
 		launcher_free(ops, l);
-	} else if (!launch_is_unsure(e)) {
+		mark_submitted(j, i, t);
+	} else if (launch_is_unsure(e)) {
+		job->state = JOB_WAITS;	/* the next look will tell */
+	} else {
 		rundir_discard(dir, true);
 	}
 	json_decref(run);
@@ -114,14 +129,21 @@ static int try_again(struct jobs *j, size_t i, const char *down,
 	char name[32], dir[PATH_MAX];
 
 	jobs_try_name(i, t, name);
+	if (t > JOBS_MOST_TRIES) {
+		return err_set(e, 0, "'%s' had %d tries", j->list[i].nodes,
+			       JOBS_MOST_TRIES);
+	}
 	if (rundir_path(j->left.dir, name, dir, e) < 0) {
 		return -1;
 	}
-	if (mkdir(dir, 0777) < 0) {
-		return errno == EEXIST ? 0 :
-		       err_set(e, errno, "cannot make '%s'", dir);
+	if (mkdir(dir, 0777) == 0) {
+		return submit(j, i, t, down, dir, e);
 	}
-	return submit(j, i, t, down, dir, e);
+	if (errno != EEXIST) {
+		return err_set(e, errno, "cannot make '%s'", dir);
+	}
+	j->list[i].state = JOB_WAITS;
+	return 0;
 }
 
 static void recount(struct jobs *j)
@@ -158,15 +180,41 @@ static bool wants_down(const struct jobs *j, size_t i)
 	return wants;
 }
 
+/** Get the job of part @i out of the way of its lane.  Not lost before it is
+ *  gone for sure: it may just have started, or Slurm does not answer. */
+static void cancel(struct jobs *j, size_t i)
+{
+	struct job *job = &j->list[i];
+
+	if (job->id[0]) {
+		slurm_cancel("--quiet --state=PENDING", job->id);
+		if (slurm_job_standing(job->id) == SLURM_JOB_OVER) {
+			job->state = JOB_LOST;
+		}
+	}
+}
+
+/** Is there a job to submit of @job, where @up of its nodes are up and some may
+ *  be @down? */
+static bool is_due(const struct job *job, size_t up, bool down)
+{
+	return up >= 2 && (job->state == JOB_NONE ||
+			   (job->state == JOB_LOST &&
+			    job->tries < JOBS_TRIES &&
+			    !(job->partial && down)));
+}
+
 int jobs_tend(struct jobs *j, struct err *e)
 {
-	int rc = 0;
+	bool submitted = false;
+	int refused = 0;
+	struct err why;
 
 	if (!j->nodes.list &&
 	    slurm_lane_nodes(&j->left.spec, j->left.extra, &j->nodes, e) < 0) {
 		return -1;
 	}
-	for (size_t i = 0; rc == 0 && i < j->n; i++) {
+	for (size_t i = 0; i < j->n; i++) {
 		struct job *job = &j->list[i];
 		struct str down = STR_INIT;
 		const size_t up = find_down(j, job, &down);
@@ -174,118 +222,26 @@ int jobs_tend(struct jobs *j, struct err *e)
 		if (down.len > 0 && job->state == JOB_WAITS &&
 		    !job->in_line && wants_down(j, i)) {
 			/* its lane would stand still until that is repaired */
-			slurm_cancel("--quiet --state=PENDING", job->id);
-			job->state = JOB_LOST;
+			cancel(j, i);
 		}
-		if (up >= 2 && (job->state == JOB_NONE ||
-				(job->state == JOB_LOST &&
-				 job->tries < JOBS_TRIES &&
-				 !(job->partial && down.len > 0)))) {
-			rc = try_again(j, i, str_text(&down), e);
+		/* one that is refused is no reason to leave out the others,
+		 * some one after the other are */
+		if (refused < MOST_REFUSED && is_due(job, up, down.len > 0)) {
+			why = (struct err){ 0 };
+			if (try_again(j, i, str_text(&down), &why) == 0) {
+				submitted = true;
+				refused = 0;
+			} else {
+				refused += launch_is_unsure(&why) ?
+						   MOST_REFUSED : 1;
+				*e = e->text[0] ? *e : why;
+			}
 		}
 		str_release(&down);
 	}
 	recount(j);
-	return rc;
-}
-
-/* ---- the keeper ---------------------------------------------------------- */
-
-/** It is asked for again after so long. */
-#define KEEP_MINUTES 5
-#define KEEPER	     JOBS_PARTS "/keeper.sbatch"
-
-int jobs_keep(const struct jobs *j, struct err *e)
-{
-	struct str text = STR_INIT, out = STR_INIT;
-	struct args a = { 0 };
-	char script[PATH_MAX], job[SLURM_JOB_SIZE];
-	int rc;
-
-	str_add(&text, "#!/bin/bash\n#SBATCH --job-name=");
-	jobs_lane_name(j->left.run, 0, &text);
-	str_addf(&text, "\n#SBATCH --nodes=1\n#SBATCH --ntasks=1\n"
-		 "#SBATCH --mem=256M\n#SBATCH --time=10\n"
-		 "#SBATCH --begin=now+%dminutes\n"
-		 "#SBATCH --output=/dev/null\n\nexec ", KEEP_MINUTES);
-	str_add_quoted(&text, j->self);
-	str_add(&text, " tend ");
-	str_add_quoted(&text, j->left.dir);
-	str_add(&text, " keeper\n");
-	rc = text.failed ? err_set(e, ENOMEM, "no memory for a script") :
-	     rundir_write_text(j->left.dir, KEEPER, str_text(&text), 0755, e);
-	if (rc == 0) {
-		rc = rundir_path(j->left.dir, KEEPER, script, e);
+	if (submitted && json_member(j->left.run, "ended_utc")[0]) {
+		jobs_reopen(j, NULL);
 	}
-	if (rc == 0) {
-		launch_sbatch_words(&a);
-		args_add_all(&a, j->left.extra);
-		args_add(&a, script);
-		rc = slurm_ask(&a, &out, e) < 0 ||
-				     slurm_parse_job_id(str_text(&out), job,
-							e) < 0 ? -1 : 0;
-	}
-	str_release(&text);
-	str_release(&out);
-	return rc;
-}
-
-/** Nothing is left to keep; @self: it is the keeper who says so. */
-static void dismiss_keeper(const struct jobs *j, bool self)
-{
-	struct str name = STR_INIT;
-	struct args a = { 0 };
-
-	str_add(&name, "--name=");
-	jobs_lane_name(j->left.run, 0, &name);
-	args_words(&a, "scancel --quiet --state=PENDING");
-	args_add(&a, str_text(&name));
-	if (!self && !name.failed) {
-		slurm_ask(&a, NULL, NULL);
-	}
-	args_release(&a);
-	str_release(&name);
-}
-
-/* ---- from inside of a job ------------------------------------------------ */
-
-/** What names this job would be taken for options of those that it submits. */
-static void forget_job(void)
-{
-	static const char *const kept[] = { "SLURM_CONF", "SLURM_CLUSTERS",
-					    NULL };
-	char name[128];
-
-	for (char **at = environ; *at;) {
-		size_t n = strcspn(*at, "=");
-
-		snprintf(name, sizeof(name), "%.*s", (int)n, *at);
-		if (str_starts(name, "SLURM") && str_index(kept, name) < 0 &&
-		    n < sizeof(name)) {
-			unsetenv(name);
-			at = environ;
-		} else {
-			at++;
-		}
-	}
-}
-
-int jobs_tend_main(const char *dir, bool keeper, struct err *e)
-{
-	struct jobs j;
-	int rc;
-
-	rc = jobs_look(&j, dir, e);
-	forget_job();
-	if (rc == 0) {
-		rc = jobs_tend(&j, e);
-		if (!jobs_go_on(&j)) {
-			rc = jobs_merge(&j, rc ? NULL : e) < 0 ? -1 : rc;
-			dismiss_keeper(&j, keeper);
-		} else if (keeper) {
-			rc = jobs_keep(&j, rc ? NULL : e) < 0 ? -1 : rc;
-		}
-	}
-	jobs_release(&j);
-	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
+	return e->text[0] ? -1 : 0;
 }

@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	snprintf(j.left.dir, sizeof(j.left.dir), "%s", root);
-	if (json_is_object(j.left.run) && jobs_merge(&j, NULL) == 0 &&
+	if (json_is_object(j.left.run) && jobs_merge(&j, true, NULL) == 0 &&
 	    access(below(RUN_JSON, path), R_OK) < 0) {
 		abort();
 	}

@@ -151,9 +151,14 @@ job_of()
 		--output=/dev/null --wrap='sleep 200'
 	await 20 idle 3
 	# nobody follows it
-	run_to 0 "${pairs[@]}" -b 1M -n 40 --no-wait
+	SBATCH_ARRAY_INX=1-3 SBATCH_GRES=gpu:2 run_to 0 "${pairs[@]}" -b 1M \
+		-n 40 --no-wait -- --gres=gpu:2 --partition=debug
 	says '^/.*/run$' out
 	says '6 jobs of 2 nodes in 2 lanes, .*1 busy' err
+	# one keeper, which keeps no GPU from others, also after another start
+	run_to 0 p2p --resume run --no-wait
+	[ "$(squeue --noheader --array --format='%b %P %j' | grep keeper$ |
+		cut -d' ' -f1,2)" = 'N/A debug' ]
 	await 30 measures 0001-1
 	node-kill 4
 	await 20 does_not_answer gcn4
