@@ -87,7 +87,7 @@ static float together(const struct effect_work *w, const float *of, size_t n,
 	size_t known = 0;
 
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
-		float v = of[(size_t)i * w->nodes + p];
+		float v = of[(size_t)i * w->t.width + p];
 
 		if (isfinite(v)) {
 			w->room[known++] = (double)v;
@@ -102,8 +102,8 @@ static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
 {
 	for (int k = 0; k < 2; k++) {
 		for (size_t n = 0; n < w->nodes; n++) {
-			for (size_t p = 0; p < w->nodes; p++) {
-				x->samples[k][n * w->nodes + p] =
+			for (size_t p = 0; p < x->width; p++) {
+				x->samples[k][n * x->width + p] =
 					together(w, w->t.of[k], n, p);
 			}
 		}
@@ -116,16 +116,16 @@ static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 			size_t n, bool with)
 {
 	const struct run_node *node = &w->run->nodes[n];
-	size_t first = (size_t)node->first_rank * w->nodes;
+	size_t first = (size_t)node->first_rank * x->width;
 
 	for (int k = 0; k < 2; k++) {
-		for (size_t p = 0; p < w->nodes; p++) {
+		for (size_t p = 0; p < x->width; p++) {
 			double by = with ?
-				(double)x->samples[k][n * w->nodes + p] :
+				(double)x->samples[k][n * x->width + p] :
 				x->mean[k][n];
 
 			effect_lower(&w->t.of[k][first + p],
-				     (size_t)node->gpus, w->nodes,
+				     (size_t)node->gpus, x->width,
 				     isfinite(by) ? by : 0);
 		}
 	}
@@ -155,12 +155,12 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 	int bad = 0;
 
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		size_t row = (size_t)i * w->t.width;
 		double v[2];
 
 		for (int k = 0; k < 2; k++) {
-			v[k] = effect_median(w,
-					     &w->t.of[k][(size_t)i * w->nodes],
-					     w->nodes, 1);
+			v[k] = effect_median(w, &w->t.of[k][row],
+					     w->t.width, 1);
 		}
 		bad += (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;
 	}
@@ -181,7 +181,7 @@ static bool is_network(const struct effect_work *w, size_t n, double by)
 int effect_find_nodes(struct effect_work *w, double z)
 {
 	struct effect_peers x;
-	int rc = effect_peers_init(&x, w->nodes, w->nodes);
+	int rc = effect_peers_init(&x, w->nodes, w->t.width);
 
 	x.aside = w->n_aside;
 	if (rc == 0) {
@@ -194,7 +194,8 @@ int effect_find_nodes(struct effect_work *w, double z)
 		int way = way_of(&x, n);
 		struct effect_estimate e;
 		bool worse = effect_is_worse(w, &x, n, way, z, &e);
-		bool apart = worse && is_apart(&x, n, e.by);
+		bool apart = worse && !w->sample &&
+			     is_apart(&x, n, e.by);
 
 		if (worse && !most_are(w, n, way, e.by)) {
 			continue;
@@ -272,13 +273,13 @@ static bool all_share(const struct effect_work *w,
 int effect_find_ranks(struct effect_work *w, double z)
 {
 	struct effect_peers x;
-	int rc = effect_peers_init(&x, w->ranks, w->nodes);
+	int rc = effect_peers_init(&x, w->ranks, w->t.width);
 
 	x.aside = w->n_aside;
 	if (rc == 0) {
 		for (int k = 0; k < 2; k++) {
 			memcpy(x.samples[k], w->t.of[k],
-			       w->ranks * w->nodes * sizeof(float));
+			       w->ranks * w->t.width * sizeof(float));
 		}
 		effect_peers_learn(w, &x);
 		effect_table_level_inside(w);
@@ -412,9 +413,9 @@ static double outside(const struct effect_work *w, size_t i, int way,
 	size_t known = 0;
 	double v;
 
-	for (size_t p = 0; p < w->nodes; p++) {
-		double tx = (double)w->t.of[TX][i * w->nodes + p];
-		double rx = (double)w->t.of[RX][i * w->nodes + p];
+	for (size_t p = 0; p < w->t.width; p++) {
+		double tx = (double)w->t.of[TX][i * w->t.width + p];
+		double rx = (double)w->t.of[RX][i * w->t.width + p];
 		double of = way == TX ? tx : way == RX ? rx : (tx + rx) / 2;
 
 		if (isfinite(of)) {

@@ -17,12 +17,12 @@
 /** Fewer nodes have no usual index. */
 #define LEAST_NODES 4
 
-static int table_init(struct effect_table *t, size_t ranks, size_t nodes)
+static int table_init(struct effect_table *t, size_t ranks)
 {
 	bool whole = true;
 
 	for (int w = 0; w < 2; w++) {
-		t->of[w] = calloc(ranks * nodes + 1, sizeof(float));
+		t->of[w] = calloc(ranks * t->width + 1, sizeof(float));
 		t->inside[w] = calloc(ranks + 1, sizeof(float));
 		t->count[w] = calloc(ranks + 1, sizeof(uint32_t));
 		whole = whole && t->of[w] && t->inside[w] && t->count[w];
@@ -320,13 +320,20 @@ static void level_index(const struct effect_work *w, float *samples,
 {
 	double *of = calloc(2 * w->ranks + 1, sizeof(*of));
 	double *usual = of + w->ranks;
+	bool alike = w->nodes >= LEAST_NODES;	/* all of an index */
 
 	for (size_t i = 0; of && i < w->ranks; i++) {
 		of[i] = middle_of(w, &samples[i * width], width);
+		usual[i] = NAN;
 	}
 	for (size_t i = 0; of && i < w->ranks; i++) {
-		usual[i] = usual_of(w, of, &w->run->ranks[i]);
-		effect_lower(&samples[i * width], width, 1, usual[i]);
+		const struct run_rank *r = &w->run->ranks[i];
+		double *known = &usual[alike ? (size_t)r->gpu : i];
+
+		if (isnan(*known)) {
+			*known = usual_of(w, of, r);
+		}
+		effect_lower(&samples[i * width], width, 1, *known);
 	}
 	free(of);
 }
@@ -348,13 +355,16 @@ void effect_table_level_inside(const struct effect_work *w)
 
 int effect_table_make(struct effect_work *w)
 {
-	if (table_init(&w->t, w->ranks, w->nodes) < 0 ||
-	    fill(w) < 0) {
+	w->t.width = w->sample ? effect_sample_width(w->run) : w->nodes;
+	if (table_init(&w->t, w->ranks) < 0 ||
+	    (w->sample ? effect_sample_fill(w) : fill(w)) < 0) {
 		return -1;
 	}
 	for (int k = 0; k < 2; k++) {
-		polish(w, w->t.of[k]);
-		level_index(w, w->t.of[k], w->nodes);
+		if (!w->sample) {
+			polish(w, w->t.of[k]);
+		}
+		level_index(w, w->t.of[k], w->t.width);
 	}
 	return 0;
 }

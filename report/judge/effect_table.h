@@ -10,7 +10,9 @@ enum { TX, RX, BOTH, WAYS };
 /** What each rank, as sender or receiver, has with each partner node: means of
  *  logarithms, above 0 = better; NAN where there is none. */
 struct effect_table {
-	float *of[2];		/* ranks x nodes */
+	size_t width;		/* partner nodes; of a sample partners, another
+				 * one in a column for each rank */
+	float *of[2];		/* ranks x width */
 	float *inside[2];	/* with the other GPUs of its node, a rank */
 	uint32_t *count[2];	/* tests with other nodes, a rank */
 	bool crossed;		/* rails were tested with each other: else one
@@ -44,6 +46,7 @@ struct effect_work {
 				 * worse end, so that they hide the other */
 	size_t n_aside;
 	double least;		/* logarithm */
+	bool sample;		/* few pairs of many were measured */
 	struct effects out;
 };
 
@@ -52,6 +55,9 @@ struct effect_work {
  *  effect_table_release() frees, also then. */
 int effect_table_make(struct effect_work *w);
 void effect_table_release(struct effect_table *t);
+/** The same of a sample, whose columns are so many. */
+int effect_sample_fill(struct effect_work *w);
+size_t effect_sample_width(const struct run *run);
 /** What is inside nodes: beside the median of the node, and of the index. */
 void effect_table_level_inside(const struct effect_work *w);
 

@@ -9,8 +9,7 @@
 
 /** Wrong ones among all intervals of a run. */
 #define ALPHA 0.01
-/** Means of each rank with each node.  Of a run of more only a sample is
- *  measured, which has no mean with nearly all of them. */
+/** Means of each rank with each node. */
 #define TABLE_MOST ((size_t)1 << 25)
 /** Fewer nodes have no usual link, nor GPUs with a usual peer. */
 #define LEAST_NODES 4
@@ -49,12 +48,14 @@ static int find(struct effect_work *w, size_t family)
 		rc = w->nodes < LEAST_NODES || w->run->ports ? 0 :
 			effect_find_nvlinks(w, z);
 	}
-	if (rc == 0 && w->of == EFFECTS_BANDWIDTH && w->run->n_leaves > 2 &&
-	    !w->run->leaves_inferred) {
+	/* of a sample no two nodes have met often enough */
+	if (rc == 0 && w->of == EFFECTS_BANDWIDTH && !w->sample &&
+	    w->run->n_leaves > 2 && !w->run->leaves_inferred) {
 		rc = effect_find_paths(w, z);
 	}
 	/* flows that meet change the bandwidth of a link, not its latency */
-	if (rc == 0 && w->of == EFFECTS_LATENCY && w->nodes >= LEAST_NODES) {
+	if (rc == 0 && w->of == EFFECTS_LATENCY && !w->sample &&
+	    w->nodes >= LEAST_NODES) {
 		rc = effect_find_links(w, z);
 	}
 	effect_table_release(&w->t);
@@ -106,6 +107,7 @@ int effects_find(const struct run *run, const uint8_t *skip,
 		.run = run, .skip = skip, .of = of,
 		.nodes = (size_t)run->n_nodes,
 		.ranks = (size_t)run->n_ranks,
+		.sample = run->grid.first && !run->mesh,
 		.least = of == EFFECTS_LATENCY ? log1p(least) : -log1p(-least),
 	};
 	size_t leaves = (size_t)run->n_leaves;
@@ -113,7 +115,7 @@ int effects_find(const struct run *run, const uint8_t *skip,
 
 	*out = (struct effects){ 0 };
 	if (w.nodes < 2 || w.ranks < EFFECT_LEAST_PEERS ||
-	    w.ranks > TABLE_MOST / w.nodes) {
+	    (!w.sample && w.ranks > TABLE_MOST / w.nodes)) {
 		return 0;
 	}
 	w.room = calloc(2 * w.ranks + w.nodes + leaves * leaves + 1,

@@ -24,6 +24,10 @@
  * parts differ by counts as well.  The intervals are corrected for all parts
  * and directions that are looked at (S. Holm, Scand. J. Statist. 6, 1979), so
  * that one run of a hundred names any part by chance.
+ *
+ * In a sample of the pairs a rank has a test or two with a partner node, and
+ * most ranks another one: what is usual is that of all tests of the same sort,
+ * and paths between nodes are not judged.
  */
 
 /** What does not count, of enum explained: not what a cell failed first. */

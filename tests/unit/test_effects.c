@@ -42,6 +42,82 @@ static void expect_part(const struct part *p, const struct fake_fault *f)
 	assert_int_equal(p->direction, f->direction);
 }
 
+/** Some cells of @r are all that was measured: of each GPU one inside its node,
+ *  five on its rail and two across. */
+static void thin_out(struct run *r)
+{
+	static const int hops[] = { 1, 2, 3, 5, 6 }, across[] = { 4, 7 };
+	size_t n = 0, most = (size_t)r->n_ranks * 16;
+	struct grid_pair *list = calloc(most, sizeof(*list));
+	const struct grid all = r->grid;
+	struct cell *cells;
+
+	assert_non_null(list);
+	for (int i = 0; i < r->n_ranks; i++) {
+		int node = r->ranks[i].node, gpu = r->ranks[i].gpu;
+
+		for (int k = 0; k < 8; k++) {
+			int hop = k < 5 ? hops[k] : k < 7 ? across[k - 5] : 0;
+			int to = k < 5 ? gpu : gpu ^ 1;
+			int peer = (node + hop) % r->n_nodes * 8 + to;
+
+			list[n++] = (struct grid_pair){ i, peer };
+			list[n++] = (struct grid_pair){ peer, i };
+		}
+	}
+	assert_int_equal(grid_of(&r->grid, r->n_ranks, list, n), 0);
+	free(list);
+	cells = calloc(run_n_cells(r) + 1, sizeof(*cells));
+	assert_non_null(cells);
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		cells[at] = r->cells[grid_at(&all, run_src(r, at),
+					     run_dst(r, at))];
+	}
+	cells[run_n_cells(r)] = (struct cell){ .class = CELL_UNPLANNED,
+					       .bw_GB_s = NAN, .lat_us = NAN };
+	free(r->cells);
+	r->cells = cells;
+}
+
+/** Of a few pairs as well: with one test or two a partner. */
+static void each_part_of_a_sample(void **state)
+{
+	static const struct small list[] = {
+		{ 20, 8, { .kind = PART_GPU, .a = 3, .b = 5 }, 0.88 },
+		{ 20, 8, { .kind = PART_NIC, .a = 3, .b = 5 }, 0.88 },
+		{ 20, 8, { .kind = PART_NODE, .a = 2 }, 0.88 },
+		{ 20, 8, { .kind = PART_NODE_NETWORK, .a = 2 }, 0.88 },
+		{ 20, 8, { .kind = PART_NIC, .a = 5, .b = 7,
+			   .direction = PART_RX }, 0.85 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i <= sizeof(list) / sizeof(*list); i++) {
+		bool healthy = i == sizeof(list) / sizeof(*list);
+		const struct small *s = &list[healthy ? 0 : i];
+		struct effects e;
+		struct run r;
+
+		fake_run(&r, s->nodes, 8, s->nics);
+		if (!healthy) {
+			fake_slow(&r, &s->part, s->factor);
+		}
+		thin_out(&r);
+		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
+					      LEAST, &e), 0);
+		if (e.n != !healthy) {
+			fail_msg("case %zu: %zu parts", i, e.n);
+		}
+		if (!healthy) {
+			expect_part(&e.list[0].part, &s->part);
+			assert_true(e.list[0].low <= s->factor &&
+				    e.list[0].high >= s->factor);
+		}
+		effects_release(&e);
+		run_release(&r);
+	}
+}
+
 static void each_part_by_its_size(void **state)
 {
 	(void)state;
@@ -965,6 +1041,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_part_by_its_size),
+		cmocka_unit_test(each_part_of_a_sample),
 		cmocka_unit_test(who_is_not_accused),
 		cmocka_unit_test(what_a_slow_node_hides),
 		cmocka_unit_test(a_moment_of_a_node),
