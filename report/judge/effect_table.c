@@ -227,6 +227,13 @@ static double middle_of(const struct effect_work *w, const float *v, size_t n)
 	return known ? stats_select(w->room, known, known / 2) : NAN;
 }
 
+/** Which of @n sorted values is what nothing wrong would be: as each test is as
+ *  slow as its worse end, more of them than of the parts are slow. */
+static size_t level_of(size_t n)
+{
+	return 3 * n / 5;
+}
+
 /** Is partner node @p on another leaf switch than rank @i? */
 static bool is_far(const struct effect_work *w, size_t i, size_t p)
 {
@@ -248,7 +255,16 @@ static double usual_far(const struct effect_work *w, const float *of, size_t i,
 			room[n++] = (double)of[p];
 		}
 	}
-	return n ? stats_select(room, n, n / 2) : NAN;
+	return n ? stats_select(room, n, level_of(n)) : NAN;
+}
+
+/** Was the node of rank @i not found to be worse?  Then it says what is usual.
+ */
+static bool is_usual(const struct effect_work *w, size_t i)
+{
+	int node = w->run->ranks[i].node;
+
+	return !w->aside[TX][node] && !w->aside[RX][node];
 }
 
 /** What is usual on one leaf switch, or from one to @far ones. */
@@ -260,17 +276,30 @@ static void level_distance(const struct effect_work *w, float *of, bool far)
 	for (size_t i = 0; i < w->ranks; i++) {
 		double usual = usual_far(w, &of[i * w->nodes], i, far);
 
-		if (isfinite(usual)) {
+		if (isfinite(usual) && is_usual(w, i)) {
 			w->room[known++] = usual;
 		}
 	}
-	level = known ? stats_select(w->room, known, known / 2) : 0;
+	level = known ? stats_select(w->room, known, level_of(known)) : 0;
 	for (size_t i = 0; i < w->ranks; i++) {
 		for (size_t p = 0; p < w->nodes; p++) {
 			of[i * w->nodes + p] -=
 				is_far(w, i, p) == far ? (float)level : 0;
 		}
 	}
+}
+
+/** What is usual with a partner node, of which rank @i has of[i * nodes]. */
+static double usual_with(const struct effect_work *w, const float *of)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < w->ranks; i++) {
+		if (isfinite(of[i * w->nodes]) && is_usual(w, i)) {
+			w->room[known++] = (double)of[i * w->nodes];
+		}
+	}
+	return known ? stats_select(w->room, known, level_of(known)) : 0;
 }
 
 /** Take away what partner nodes add, and what the index of a rank does. */
@@ -282,7 +311,7 @@ static void polish(const struct effect_work *w, float *of)
 	}
 	for (size_t p = 0; p < w->nodes; p++) {
 		effect_lower(&of[p], w->ranks, w->nodes,
-			 effect_median(w, &of[p], w->ranks, w->nodes));
+			     usual_with(w, &of[p]));
 	}
 }
 
@@ -297,7 +326,7 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
 		const struct run_rank *r = &w->run->ranks[i];
 
 		if ((gpu < 0 || r->gpu == gpu) && r->node != but_node &&
-		    isfinite(of[i])) {
+		    isfinite(of[i]) && is_usual(w, i)) {
 			w->room[n++] = of[i];
 		}
 	}
