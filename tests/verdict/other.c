@@ -446,17 +446,21 @@ static struct part draw_part(struct site *s, const struct question *q)
 	return p;
 }
 
-/** Can @p be there at all, and be told from the faults that are? */
-static bool is_of_use(const struct site *s, const struct part *p)
+/** Can @p be there at all, and be told from the faults that are?  Where half of
+ *  the nodes are slow, the others may as well be the odd ones. */
+static bool is_of_use(const struct site *s, enum how how, const struct part *p)
 {
 	bool pair = p->kind == PART_FABRIC_PATH || p->kind == PART_LEAF_PAIR;
+	int nodes = p->kind == PART_NODE;
 
 	for (int i = 0; i < s->n_faults; i++) {
+		nodes += s->faults[i].part.kind == PART_NODE;
 		if (p->node < 0 || p->node == s->faults[i].part.node) {
 			return false;
 		}
 	}
-	return !(pair && (p->index < 0 || p->index == p->peer_index)) &&
+	return !(how == SLOW && 2 * nodes >= s->nodes) &&
+	       !(pair && (p->index < 0 || p->index == p->peer_index)) &&
 	       !(p->kind == PART_RAIL_LEAF && p->peer_index < 0);
 }
 
@@ -466,7 +470,7 @@ static void draw_faults(struct site *s, const struct question *q)
 		struct fault f = { .how = q->how, .part = draw_part(s, q),
 				   .by = q->by };
 
-		if (is_of_use(s, &f.part)) {
+		if (is_of_use(s, f.how, &f.part)) {
 			s->faults[s->n_faults++] = f;
 		}
 	}
