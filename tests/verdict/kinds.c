@@ -10,23 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/dice.h"
 #include "tests/verdict/table.h"
 #include "tests/layout.h"
 
 #define MAX_NODES  24
 #define MAX_FAULTS 3
-
-struct dice {
-	uint64_t seed, draws;
-};
-
-static int below(struct dice *d, int n)
-{
-	return (int)(hash_unit(d->seed, 0x6b696e64, ++d->draws, 3) * n);
-}
 
 struct world {
 	struct layout layout;
@@ -56,11 +47,11 @@ static void draw_world(struct dice *d, bool large, bool own_nics,
 	int gpus[MAX_NODES], nics[MAX_NODES];
 	int nodes;
 
-	w->leaf_size = (large ? 3 : 2) + below(d, 4);
-	w->n_leaves = (large ? 3 : 2) + below(d, 3 - large);
+	w->leaf_size = (large ? 3 : 2) + dice_below(d, 4);
+	w->n_leaves = (large ? 3 : 2) + dice_below(d, 3 - large);
 	nodes = w->leaf_size * w->n_leaves;
-	w->gpus = below(d, 4) ? 8 : 4;
-	w->nics = below(d, 4) || own_nics ? w->gpus : 4;
+	w->gpus = dice_below(d, 4) ? 8 : 4;
+	w->nics = dice_below(d, 4) || own_nics ? w->gpus : 4;
 	for (int i = 0; i < nodes; i++) {
 		snprintf(text[i], sizeof(text[i]), "n%d", i);
 		names[i] = text[i];
@@ -85,8 +76,8 @@ static const char *draw_way(struct dice *d, struct part *p)
 		"", " direction=tx", " direction=rx",
 	};
 
-	p->direction = below(d, 5) < 3 ? PART_BOTH :
-				(enum part_direction)(1 + below(d, 2));
+	p->direction = dice_below(d, 5) < 3 ? PART_BOTH :
+				(enum part_direction)(1 + dice_below(d, 2));
 	return words[p->direction];
 }
 
@@ -94,7 +85,7 @@ static struct part node_network(struct dice *d, const struct world *w,
 				const struct run *run, struct str *out)
 {
 	struct part p = part_at(PART_NODE_NETWORK,
-				below(d, w->layout.n_nodes), -1);
+				dice_below(d, w->layout.n_nodes), -1);
 
 	(void)run;
 	str_addf(out, "node_network=%d%s", p.node, draw_way(d, &p));
@@ -104,8 +95,9 @@ static struct part node_network(struct dice *d, const struct world *w,
 static struct part gpu_nvlink(struct dice *d, const struct world *w,
 			      const struct run *run, struct str *out)
 {
-	struct part p = part_at(PART_GPU_NVLINK, below(d, w->layout.n_nodes),
-				below(d, w->gpus));
+	struct part p = part_at(PART_GPU_NVLINK,
+				dice_below(d, w->layout.n_nodes),
+				dice_below(d, w->gpus));
 
 	(void)run;
 	str_addf(out, "gpu_nvlink=%d:%d%s", p.node, p.index, draw_way(d, &p));
@@ -115,8 +107,8 @@ static struct part gpu_nvlink(struct dice *d, const struct world *w,
 static struct part rail_leaf(struct dice *d, const struct world *w,
 			     const struct run *run, struct str *out)
 {
-	int leaf = below(d, w->n_leaves);
-	struct part p = part_at(PART_RAIL_LEAF, -1, below(d, w->nics));
+	int leaf = dice_below(d, w->n_leaves);
+	struct part p = part_at(PART_RAIL_LEAF, -1, dice_below(d, w->nics));
 
 	p.peer_index = run->nodes[first_of(w, leaf)].leaf - 1;
 	str_addf(out, "rail_leaf=%d:%d-%d", p.index, first_of(w, leaf),
@@ -128,7 +120,7 @@ static struct part between(struct dice *d, const struct world *w,
 			   const struct run *run, enum part_kind kind,
 			   struct str *out)
 {
-	int a = below(d, w->n_leaves), b = below(d, w->n_leaves - 1);
+	int a = dice_below(d, w->n_leaves), b = dice_below(d, w->n_leaves - 1);
 	struct part p = part_of_kind(kind);
 	int low, high;
 
@@ -153,15 +145,16 @@ static struct part fabric_path(struct dice *d, const struct world *w,
 {
 	struct part p = between(d, w, run, PART_FABRIC_PATH, out);
 
-	str_addf(out, " fraction=%g", below(d, 2) ? 0.125 : 0.25);
+	str_addf(out, " fraction=%g", dice_below(d, 2) ? 0.125 : 0.25);
 	return p;
 }
 
 static struct part cable_swap(struct dice *d, const struct world *w,
 			      const struct run *run, struct str *out)
 {
-	int a = below(d, w->nics), b = below(d, w->nics - 1);
-	struct part p = part_at(PART_CABLE_SWAP, below(d, w->layout.n_nodes),
+	int a = dice_below(d, w->nics), b = dice_below(d, w->nics - 1);
+	struct part p = part_at(PART_CABLE_SWAP,
+				dice_below(d, w->layout.n_nodes),
 				-1);
 
 	(void)run;
@@ -175,8 +168,8 @@ static struct part cable_swap(struct dice *d, const struct world *w,
 static struct part socket_of(struct dice *d, const struct world *w,
 			     const struct run *run, struct str *out)
 {
-	struct part p = part_at(PART_SOCKET, below(d, w->layout.n_nodes),
-				below(d, 2));
+	struct part p = part_at(PART_SOCKET, dice_below(d, w->layout.n_nodes),
+				dice_below(d, 2));
 
 	(void)run;
 	str_addf(out, "socket=%d:%d", p.node, p.index);
@@ -187,8 +180,8 @@ static struct part socket_of(struct dice *d, const struct world *w,
 static struct part nic_of_gpu(struct dice *d, const struct world *w,
 			      const struct run *run, struct str *out)
 {
-	struct part p = part_at(PART_NIC, below(d, w->layout.n_nodes),
-				below(d, w->nics));
+	struct part p = part_at(PART_NIC, dice_below(d, w->layout.n_nodes),
+				dice_below(d, w->nics));
 
 	(void)run;
 	str_addf(out, "nic=%d:%d", p.node, p.index);
@@ -261,7 +254,7 @@ static void rename_leaves(const struct run *places, const struct run *run,
 static void ask(const void *question, uint64_t seed, struct score *s)
 {
 	const struct question *q = question;
-	struct dice d = { .seed = seed };
+	struct dice d = { .of = 0x6b696e64, .more = 3, .seed = seed };
 	struct part parts[MAX_FAULTS];
 	struct str text = STR_INIT;
 	struct run places, run;
@@ -273,7 +266,8 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	draw_world(&d, q->n_faults > 1 || q->hidden, q->twice, &w);
 	cluster_layout(&w.layout, w.leaf_of, &places);
 	for (int i = 0; i < q->n_faults; i++) {
-		draw_fn *part = q->part ? q->part : kinds[below(&d, KINDS)];
+		draw_fn *part = q->part ? q->part :
+				kinds[dice_below(&d, KINDS)];
 		struct str words = STR_INIT;
 		bool alike = false;
 
@@ -296,7 +290,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 			 parts[1].index);
 	}
 	str_addf(&text, "noise percent=2 meet=%s\n",
-		 drill_meets[below(&d, 2)]);
+		 drill_meets[dice_below(&d, 2)]);
 	if (drill_parse(str_text(&text), text.len, &drill, NULL) < 0) {
 		abort();
 	}

@@ -9,42 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "probes/plan/plan.h"
 #include "report/judge/pairs.h"
 #include "report/judge/rates.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/dice.h"
 #include "tests/verdict/table.h"
 #include "tests/layout.h"
 
 #define MAX_PORTS 8
 #define MAX_NODES 48
-
-struct dice {
-	uint64_t seed, draws;
-};
-
-static double unit(struct dice *d)
-{
-	return hash_unit(d->seed, 0x706f7274, ++d->draws, 5);
-}
-
-static double between(struct dice *d, double low, double high)
-{
-	return low + (high - low) * unit(d);
-}
-
-static int below(struct dice *d, int n)
-{
-	return (int)(unit(d) * n);
-}
-
-/** Of mean 0 and deviation 1 (G. Box and M. Muller, 1958). */
-static double normal(struct dice *d)
-{
-	return sqrt(-2 * log(1 - unit(d))) *
-	       cos(2 * 3.14159265358979 * unit(d));
-}
 
 enum what { DEAD, SLOW, LATE, FLAKY };
 
@@ -72,29 +46,29 @@ static void draw_world(struct dice *d, struct world *w)
 	static const int ports[] = { 2, 4, 8 };
 
 	*w = (struct world){
-		.nodes = (int)(5 * pow(MAX_NODES / 5.0, unit(d))),
-		.ports = ports[below(d, 3)],
-		.lines_known = unit(d) < 0.5,
-		.share = between(d, 0.96, 0.99),
-		.noise = between(d, 0.002, 0.008),
-		.spread = between(d, 0.001, 0.005),
-		.tail_share = unit(d) < 0.5 ? between(d, 0, 0.02) : 0,
+		.nodes = (int)(5 * pow(MAX_NODES / 5.0, dice_unit(d))),
+		.ports = ports[dice_below(d, 3)],
+		.lines_known = dice_unit(d) < 0.5,
+		.share = dice_between(d, 0.96, 0.99),
+		.noise = dice_between(d, 0.002, 0.008),
+		.spread = dice_between(d, 0.001, 0.005),
+		.tail_share = dice_unit(d) < 0.5 ? dice_between(d, 0, 0.02) : 0,
 		.part = part_of_kind(PART_KINDS),
 	};
-	if (w->lines_known && unit(d) < 0.4) {
-		w->new_nodes = 2 + below(d, w->nodes - 3);
+	if (w->lines_known && dice_unit(d) < 0.4) {
+		w->new_nodes = 2 + dice_below(d, w->nodes - 3);
 	}
-	if (w->lines_known && unit(d) < 0.3) {
+	if (w->lines_known && dice_unit(d) < 0.3) {
 		w->fast_ports = w->ports / 2;
 	}
 	if (!w->lines_known) {
-		w->noise = between(d, 0.003, 0.02);
+		w->noise = dice_between(d, 0.003, 0.02);
 	}
 	for (int i = 0; i < w->nodes * w->ports; i++) {
-		w->port[i] = exp(w->spread * normal(d));
+		w->port[i] = exp(w->spread * dice_normal(d));
 	}
 	for (int i = 0; i < w->ports; i++) {
-		w->rail[i] = unit(d) < 0.2 ? between(d, 0.97, 1) : 1;
+		w->rail[i] = dice_unit(d) < 0.2 ? dice_between(d, 0.97, 1) : 1;
 	}
 }
 
@@ -124,17 +98,17 @@ static int test(void *ctx, int src, int dst, int attempt,
 
 	xport_result_init(r);
 	if (bad && (w->what == DEAD ||
-		    (w->what == FLAKY && unit(s->d) < w->by))) {
+		    (w->what == FLAKY && dice_unit(s->d) < w->by))) {
 		xport_fail(r, OUTCOME_ERROR, "wc_retry_exceeded", "no answer");
 		return dst;
 	}
 	r->outcome = OUTCOME_OK;
-	r->bw_GB_s = fmin(a, b) * w->share * exp(w->noise * normal(s->d)) *
+	r->bw_GB_s = fmin(a, b) * w->share * exp(w->noise * dice_normal(s->d)) *
 		     (bad && w->what == SLOW ? w->by : 1);
-	if (attempt == 1 && unit(s->d) < w->tail_share) {
-		r->bw_GB_s *= between(s->d, 0.6, 1);
+	if (attempt == 1 && dice_unit(s->d) < w->tail_share) {
+		r->bw_GB_s *= dice_between(s->d, 0.6, 1);
 	}
-	r->lat_us = 2 * exp(0.05 * normal(s->d)) *
+	r->lat_us = 2 * exp(0.05 * dice_normal(s->d)) *
 		    (bad && w->what == LATE ? w->by : 1);
 	return dst;
 }
@@ -151,13 +125,13 @@ struct question {
 static struct part draw_part(struct dice *d, const struct world *w,
 			     const struct question *q)
 {
-	bool port = unit(d) < 0.7;
+	bool port = dice_unit(d) < 0.7;
 	struct part p = part_at(port ? PART_NIC : PART_NODE,
-				below(d, w->nodes),
-				port ? below(d, w->ports) : -1);
+				dice_below(d, w->nodes),
+				port ? dice_below(d, w->ports) : -1);
 
-	if (q->what == SLOW && unit(d) < 0.4) {
-		p.direction = unit(d) < 0.5 ? PART_TX : PART_RX;
+	if (q->what == SLOW && dice_unit(d) < 0.4) {
+		p.direction = dice_unit(d) < 0.5 ? PART_TX : PART_RX;
 	}
 	return p;
 }
@@ -221,7 +195,7 @@ static bool is_fair(const struct world *w, const struct run *run)
 static void ask(const void *question, uint64_t seed, struct score *s)
 {
 	const struct question *q = question;
-	struct dice d = { .seed = seed };
+	struct dice d = { .of = 0x706f7274, .more = 5, .seed = seed };
 	struct run places, run;
 	struct verdict v;
 	struct layout l;
@@ -238,10 +212,10 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	};
 
 	draw_world(&d, &w);
-	if (unit(&d) < 0.4) {
+	if (dice_unit(&d) < 0.4) {
 		pairs.kind = PAIRS_ALL;
 	} else {
-		pairs.rails_apart = unit(&d) < 0.5;
+		pairs.rails_apart = dice_unit(&d) < 0.5;
 	}
 	make_places(&w, &l, &places);
 	w.what = q->what;

@@ -7,27 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "report/model/part.h"
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/dice.h"
 #include "tests/layout.h"
 
 #define MAX_FAULTS 3
 #define MAX_NODES  64
 #define MAX_GPUS   16
 #define MAX_NICS   8
-
-/** Numbers of one case; each call is another draw. */
-struct dice {
-	uint64_t seed, number, draws;
-};
-
-static double dice_unit(struct dice *d)
-{
-	return hash_unit(d->seed, d->number, ++d->draws, 0);
-}
 
 /** Evenly from @low to @high, both included. */
 static int dice_int(struct dice *d, int low, int high)
@@ -334,7 +324,7 @@ static void draw_trial(struct dice *d, int n_faults, struct trial *t)
 		draw_layout(d, &t->layout);
 		draw_leaves(d, t);
 		cluster_layout(&t->layout, t->leaf_of, &t->places);
-		t->seed = d->number;
+		t->seed = d->of;
 		t->noise_percent = n_faults ? 2 : 5;
 		for (int i = 0; i < n_faults; i++) {
 			draw_fault(d, t, &t->faults[i]);
@@ -456,7 +446,7 @@ static void show(const struct trial *t, const struct answer *a,
 		 const struct dice *d)
 {
 	printf("# case %llu of seed %llu: %d nodes, %d ranks (n0: %d GPUs, %d "
-	       "NICs)\n", (unsigned long long)d->number,
+	       "NICs)\n", (unsigned long long)d->of,
 	       (unsigned long long)d->seed, t->layout.n_nodes,
 	       t->layout.n_ranks, t->layout.nodes[0].gpus,
 	       t->layout.nodes[0].nics);
@@ -524,7 +514,7 @@ int main(int argc, char **argv)
 	int failed = 0;
 
 	for (uint64_t i = 1; i <= cases; i++) {
-		struct dice d = { .seed = seed, .number = i };
+		struct dice d = { .seed = seed, .of = i };
 		/* of ten: one healthy, five, three, one of 1, 2, 3 faults */
 		static const int faults_of[] = { 0, 1, 1, 1, 1, 1, 2, 2, 2, 3 };
 		struct trial t;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "report/judge/pairs.h"
 #include "report/judge/rates.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/dice.h"
 #include "tests/verdict/table.h"
 #include "tests/layout.h"
 
@@ -22,32 +22,6 @@
 #define INTRA_GB_S 300.0
 #define INTER_GB_S 45.0
 #define ROUNDS 64		/* moments of a run that share their noise */
-
-struct dice {
-	uint64_t seed, draws;
-};
-
-static double unit(struct dice *d)
-{
-	return hash_unit(d->seed, 0x5eed, ++d->draws, 7);
-}
-
-static double between(struct dice *d, double low, double high)
-{
-	return low + (high - low) * unit(d);
-}
-
-static int below(struct dice *d, int n)
-{
-	return (int)(unit(d) * n);
-}
-
-/** Of mean 0 and deviation 1 (G. Box and M. Muller, 1958). */
-static double normal(struct dice *d)
-{
-	return sqrt(-2 * log(1 - unit(d))) *
-	       cos(2 * 3.14159265358979 * unit(d));
-}
 
 /* ---- the cluster --------------------------------------------------------- */
 
@@ -87,9 +61,9 @@ struct world {
 static void draw_size(struct dice *d, struct world *w)
 {
 	*w = (struct world){
-		.nodes = (int)(2 * pow((MAX_NODES + 1) / 2.0, unit(d))),
-		.nics = unit(d) < 0.7 ? GPUS : GPUS / 2,
-		.model = (enum model)below(d, MODELS),
+		.nodes = (int)(2 * pow((MAX_NODES + 1) / 2.0, dice_unit(d))),
+		.nics = dice_unit(d) < 0.7 ? GPUS : GPUS / 2,
+		.model = (enum model)dice_below(d, MODELS),
 		.far = 1,
 	};
 	for (int i = 0; i < GPUS; i++) {
@@ -101,14 +75,14 @@ static void draw_parts(struct dice *d, struct world *w)
 {
 	w->moments = calloc((size_t)w->nodes, sizeof(*w->moments));
 	for (int i = 0; i < w->nodes * GPUS; i++) {
-		w->gpu[i] = exp(w->spread * normal(d));
-		w->nic[i] = exp(w->spread * normal(d));
+		w->gpu[i] = exp(w->spread * dice_normal(d));
+		w->nic[i] = exp(w->spread * dice_normal(d));
 	}
 	for (int i = 0; i < w->nodes; i++) {
-		w->node[i] = exp(w->spread * normal(d));
-		w->node_drift[i] = w->drift * between(d, 0, 1);
+		w->node[i] = exp(w->spread * dice_normal(d));
+		w->node_drift[i] = w->drift * dice_between(d, 0, 1);
 		for (int r = 0; r < ROUNDS; r++) {
-			w->moments[i][r] = (float)(w->moment * normal(d));
+			w->moments[i][r] = (float)(w->moment * dice_normal(d));
 		}
 	}
 }
@@ -117,32 +91,34 @@ static void draw_parts(struct dice *d, struct world *w)
  *  few tests. */
 static void alone(struct dice *d, struct world *w)
 {
-	w->noise = between(d, 0.01, 0.08);
-	w->tail_share = unit(d) < 0.5 ? between(d, 0, 0.05) : 0;
-	w->tail_mean = between(d, 0.05, 0.3);
+	w->noise = dice_between(d, 0.01, 0.08);
+	w->tail_share = dice_unit(d) < 0.5 ? dice_between(d, 0, 0.05) : 0;
+	w->tail_mean = dice_between(d, 0.05, 0.3);
 }
 
 /** Noise that tests of a node share, and what changes while the run goes on. */
 static void shared(struct dice *d, struct world *w)
 {
-	w->noise = between(d, 0.005, 0.03);
-	w->moment = between(d, 0.005, 0.03);
-	w->drift = between(d, 0, 0.03);
-	w->spread = between(d, 0.001, 0.006);
+	w->noise = dice_between(d, 0.005, 0.03);
+	w->moment = dice_between(d, 0.005, 0.03);
+	w->drift = dice_between(d, 0, 0.03);
+	w->spread = dice_between(d, 0.001, 0.006);
 }
 
 /** What is built so, and flows that meet by chance. */
 static void built(struct dice *d, struct world *w)
 {
-	w->noise = between(d, 0.005, 0.02);
-	w->leaf_size = 2 + below(d, 8);
-	w->leaves_known = unit(d) < 0.5;
-	w->collide_share = between(d, 0, 0.03);
+	w->noise = dice_between(d, 0.005, 0.02);
+	w->leaf_size = 2 + dice_below(d, 8);
+	w->leaves_known = dice_unit(d) < 0.5;
+	w->collide_share = dice_between(d, 0, 0.03);
 	w->spread = 0.002;
-	w->far = between(d, 0.8, 1);
+	w->far = dice_between(d, 0.8, 1);
 	for (int i = 0; i < GPUS; i++) {
-		w->gpu_index[i] = unit(d) < 0.3 ? between(d, 0.9, 1) : 1;
-		w->nic_index[i] = unit(d) < 0.3 ? between(d, 0.9, 1) : 1;
+		w->gpu_index[i] = dice_unit(d) < 0.3 ?
+				  dice_between(d, 0.9, 1) : 1;
+		w->nic_index[i] = dice_unit(d) < 0.3 ?
+				  dice_between(d, 0.9, 1) : 1;
 	}
 }
 
@@ -194,14 +170,15 @@ static double bandwidth(const struct world *w, const struct run *run,
 	if (inter && w->leaf_size && from / w->leaf_size != to / w->leaf_size) {
 		bw *= w->far;
 	}
-	if (inter && attempt == 1 && unit(d) < w->collide_share) {
-		bw *= between(d, 0.5, 0.95);
+	if (inter && attempt == 1 && dice_unit(d) < w->collide_share) {
+		bw *= dice_between(d, 0.5, 0.95);
 	}
 	/* the second time nothing else is running */
-	if (unit(d) < w->tail_share / (attempt > 1 ? 10 : 1)) {
-		bw *= exp(w->tail_mean * log(1 - unit(d)));
+	if (dice_unit(d) < w->tail_share / (attempt > 1 ? 10 : 1)) {
+		bw *= exp(w->tail_mean * log(1 - dice_unit(d)));
 	}
-	return bw * exp(w->noise * normal(d) + (double)w->moments[from][round] +
+	return bw * exp(w->noise * dice_normal(d) +
+			(double)w->moments[from][round] +
 			(double)w->moments[to][round] -
 			when * (w->node_drift[from] + w->node_drift[to]) / 2);
 }
@@ -236,7 +213,7 @@ static int test(void *ctx, int src, int dst, int attempt,
 	double share = fail_share(s->w, s->places, src, dst);
 
 	xport_result_init(r);
-	if (share > 0 && unit(s->d) < share) {
+	if (share > 0 && dice_unit(s->d) < share) {
 		xport_fail(r, OUTCOME_ERROR, "error", "it went wrong");
 		return dst;
 	}
@@ -244,7 +221,7 @@ static int test(void *ctx, int src, int dst, int attempt,
 	r->bw_GB_s = bandwidth(s->w, s->places, s->d, src, dst, attempt);
 	r->lat_us = (intra ? 4 : 8) *
 		    factor_of(s->w, s->places, LATE, src, dst) *
-		    exp(0.05 * normal(s->d));
+		    exp(0.05 * dice_normal(s->d));
 	return dst;
 }
 
@@ -288,11 +265,11 @@ static struct part draw_part(struct dice *d, const struct world *w,
 	static const enum part_kind kinds[] = {
 		PART_GPU, PART_NIC, PART_NODE, PART_NODE_PAIR,
 	};
-	enum part_kind kind = kinds[below(d, q->link ? 4 : 3)];
-	struct part p = part_at(kind, below(d, w->nodes), -1);
+	enum part_kind kind = kinds[dice_below(d, q->link ? 4 : 3)];
+	struct part p = part_at(kind, dice_below(d, w->nodes), -1);
 
 	if (kind == PART_NODE_PAIR) {
-		p.peer_node = below(d, w->nodes - 1);
+		p.peer_node = dice_below(d, w->nodes - 1);
 		p.peer_node += p.peer_node >= p.node;
 		if (p.peer_node < p.node) {
 			int other = p.node;
@@ -303,10 +280,10 @@ static struct part draw_part(struct dice *d, const struct world *w,
 		return p;
 	}
 	if (kind != PART_NODE) {
-		p.index = below(d, kind == PART_GPU ? GPUS : w->nics);
+		p.index = dice_below(d, kind == PART_GPU ? GPUS : w->nics);
 	}
-	if (q->what == SLOW && unit(d) < 0.4) {
-		p.direction = unit(d) < 0.5 ? PART_TX : PART_RX;
+	if (q->what == SLOW && dice_unit(d) < 0.4) {
+		p.direction = dice_unit(d) < 0.5 ? PART_TX : PART_RX;
 	}
 	return p;
 }
@@ -364,7 +341,7 @@ static bool is_fair(const struct world *w, const struct run *run)
 static void ask(const void *question, uint64_t seed, struct score *s)
 {
 	const struct question *q = question;
-	struct dice d = { .seed = seed };
+	struct dice d = { .of = 0x5eed, .more = 7, .seed = seed };
 	struct run places, run;
 	int leaf_of[MAX_NODES];
 	struct verdict v;

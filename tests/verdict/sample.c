@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "probes/plan/strata.h"
 #include "report/judge/pairs.h"
 #include "tests/layout.h"
 #include "tests/verdict/cluster.h"
+#include "tests/verdict/dice.h"
 
 #define GPUS 8
 #define LARGE 512		/* nodes; leaves have SAMPLED_UPLINKS of them */
@@ -26,20 +26,6 @@
 #define PARTNERS 16
 #define RARE (1 / 3.0)
 #define SIGMAS 4		/* a simulation may be so far from a formula */
-
-struct dice {
-	uint64_t seed, draws;
-};
-
-static double unit(struct dice *d)
-{
-	return hash_unit(d->seed, 0x5a3b1e, ++d->draws, 11);
-}
-
-static int below(struct dice *d, int n)
-{
-	return (int)(unit(d) * n);
-}
 
 static void make_layout(struct layout *l, int nodes)
 {
@@ -103,14 +89,14 @@ static void free_world(struct world *w)
  *  inside the node are none. */
 static int fails(const struct world *w, struct dice *d, bool nic)
 {
-	int rank = below(d, w->layout.n_ranks), n = 0;
+	int rank = dice_below(d, w->layout.n_ranks), n = 0;
 
 	for (int i = 0; i < w->n[rank]; i++) {
 		bool inside = layout_same_node(&w->layout, rank,
 					       w->partners[rank][i]);
 
 		for (int way = 0; way < 2 && !(nic && inside); way++) {
-			n += unit(d) < RARE;
+			n += dice_unit(d) < RARE;
 		}
 	}
 	return n;
@@ -134,7 +120,8 @@ static int leaf_of(int node)
 /** Flows that leave the leaf of a rail by one of its uplinks. */
 static int fails_of_uplink(const struct world *w, struct dice *d)
 {
-	int leaf = below(d, LARGE / SAMPLED_UPLINKS), rail = below(d, GPUS);
+	int leaf = dice_below(d, LARGE / SAMPLED_UPLINKS);
+	int rail = dice_below(d, GPUS);
 	int n = 0;
 
 	for (int i = 0; i < SAMPLED_UPLINKS; i++) {
@@ -147,7 +134,7 @@ static int fails_of_uplink(const struct world *w, struct dice *d)
 				      (to->nic != rail ||
 				       leaf_of(to->node) != leaf);
 
-			n += leaves && below(d, SAMPLED_UPLINKS) == 0;
+			n += leaves && dice_below(d, SAMPLED_UPLINKS) == 0;
 		}
 	}
 	return n;
@@ -155,7 +142,8 @@ static int fails_of_uplink(const struct world *w, struct dice *d)
 
 static int fails_of_nodes(const struct world *w, struct dice *d)
 {
-	int x = below(d, LARGE), y = (x + 1 + below(d, LARGE - 1)) % LARGE;
+	int x = dice_below(d, LARGE);
+	int y = (x + 1 + dice_below(d, LARGE - 1)) % LARGE;
 	int n = 0;
 
 	for (int r = x * GPUS; r < (x + 1) * GPUS; r++) {
@@ -168,8 +156,8 @@ static int fails_of_nodes(const struct world *w, struct dice *d)
 
 static int fails_of_pair(const struct world *w, struct dice *d)
 {
-	int n = w->layout.n_ranks, a = below(d, n);
-	int b = (a + 1 + below(d, n - 1)) % n;
+	int n = w->layout.n_ranks, a = dice_below(d, n);
+	int b = (a + 1 + dice_below(d, n - 1)) % n;
 
 	for (int k = 0; k < w->n[a]; k++) {
 		if (w->partners[a][k] == b) {
@@ -220,7 +208,8 @@ static bool check_chances(const char *name, int rounds, int plans,
 	bool good = true;
 
 	for (int i = 0; i < plans; i++) {
-		struct dice d = { .seed = first + (uint64_t)i };
+		struct dice d = { .of = 0x5a3b1e, .more = 11,
+				  .seed = first + (uint64_t)i };
 		struct world w;
 
 		draw_world(rounds, d.seed, &w);
@@ -295,7 +284,7 @@ static int leaf_size(int nodes)
 static struct part draw_fault(struct dice *d, const struct hard *h,
 			      int nodes, char *text, size_t size)
 {
-	int node = below(d, nodes), index = below(d, GPUS);
+	int node = dice_below(d, nodes), index = dice_below(d, GPUS);
 	struct part p = { .kind = h->kind, .node = node, .index = index,
 			  .peer_node = -1, .peer_index = -1 };
 	int size_of_leaf = leaf_size(nodes);
@@ -340,7 +329,7 @@ static bool judge(const struct hard *h, int nodes, int rounds, uint64_t seed)
 {
 	struct pairs pairs = { .kind = PAIRS_ALL, .rounds = rounds,
 			       .seed = seed };
-	struct dice d = { .seed = seed };
+	struct dice d = { .of = 0x5a3b1e, .more = 11, .seed = seed };
 	int *leaf_of_node = calloc((size_t)nodes, sizeof(*leaf_of_node));
 	struct layout l;
 	struct drill drill;
