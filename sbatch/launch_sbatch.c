@@ -164,12 +164,26 @@ static int sbatch_describe(const struct launch_request *r, struct str *out,
 	return 0;
 }
 
+/** Is @script there already?  One that is submitted again and again needs no
+ *  room on a disk that is full. */
+static bool is_written(const char *dir, const struct str *script)
+{
+	size_t len = 0;
+	char *text = rundir_read_text(dir, RUN_JOB_SCRIPT, script->len + 1,
+				      &len, NULL);
+	const bool is = text && !script->failed && len == script->len &&
+			memcmp(text, str_text(script), len) == 0;
+
+	free(text);
+	return is;
+}
+
 static int write_script(const struct launch_request *r, struct err *e)
 {
 	struct str script = STR_INIT;
 	int rc = job_script_write(r, &script, e);
 
-	if (rc == 0) {
+	if (rc == 0 && !is_written(r->dir, &script)) {
 		rc = rundir_write_text(r->dir, RUN_JOB_SCRIPT,
 				       str_text(&script), 0755, e);
 	}

@@ -122,8 +122,12 @@ fake_slurm()
 	# by hand: the job that waits is the next
 	run_p turn w
 	[ "$(wc -l <submitted)" -eq 1 ]
-	# the job itself
+	# the job itself, whose directory is away for a while, its disk full
+	id=$(stat -c %i w/job.sbatch)
+	mv w away-w
+	(sleep 1; mv away-w w) 3>&- &
 	SLURM_JOB_ID=77 run_p turn w
+	[ "$(stat -c %i w/job.sbatch)" = "$id" ]
 	fails 0 'no run: the one before is still at work'
 	grep -q 'next: job 77' <<<"$stderr"
 	[ "$(wc -l <submitted)" -eq 2 ]
