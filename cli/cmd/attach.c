@@ -70,7 +70,7 @@ static int run_attach(struct session *s)
 }
 
 static const char *const examples[] = {
-	"gpucheck attach gpucheck-p2p-20260131T091502-7f3a",
+	"gpucheck attach gpucheck-p2p-20260131T091502Z-7f3a12",
 	"gpucheck attach 4711",
 	NULL
 };

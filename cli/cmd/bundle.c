@@ -149,7 +149,7 @@ static int run_bundle(struct session *s)
 }
 
 static const char *const examples[] = {
-	"gpucheck bundle gpucheck-p2p-20260131T091502-7f3a",
+	"gpucheck bundle gpucheck-p2p-20260131T091502Z-7f3a12",
 	"gpucheck bundle --anonymous -o case.tar /home/alice/DIR",
 	NULL
 };

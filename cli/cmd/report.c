@@ -55,7 +55,7 @@ static int run_report(struct session *s)
 }
 
 static const char *const examples[] = {
-	"gpucheck report gpucheck-p2p-20260131T091502-7f3a",
+	"gpucheck report gpucheck-p2p-20260131T091502Z-7f3a12",
 	"gpucheck report --json DIR | jq .verdict.findings",
 	"gpucheck report -o mine /home/alice/DIR",
 	NULL

@@ -299,7 +299,7 @@ static const char *const examples[] = {
 	"gpucheck watch --every=1h -- p2p -N 4 --quick -- --partition=gpu",
 	"gpucheck watch --every=6h --runs=20 --dry-run -- all -N 2",
 	"gpucheck watch --every=1h --systemd -- gpu --local",
-	"gpucheck watch --stop=gpucheck-watch-20260131T091502-7f3a",
+	"gpucheck watch --stop=gpucheck-watch-20260131T091502Z-7f3a12",
 	NULL
 };
 

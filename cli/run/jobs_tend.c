@@ -100,10 +100,13 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 	r.lane = str_text(&lane);
 	r.gpus = gpus;
 	run = run_json_part(j->left.run, &spec, e);
-	rc = run ? rundir_create(dir, r.probe, path, e) : -1;
+	rc = !run || !ops ? -1 : rundir_create(dir, r.probe, path, e);
+	if (!ops) {
+		err_set(e, 0, "'launcher' of run.json is none");
+	}
 	r.dir = path;
 	if (rc == 0 && rundir_write_json(path, RUN_JSON, run, e) == 0) {
-		l = ops ? launcher_start(ops, &r, e) : NULL;
+		l = launcher_start(ops, &r, e);
 	}
 	if (l) {
 		job->tries = t;
