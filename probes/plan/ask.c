@@ -919,6 +919,8 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 		}
 	}
 	s->n_open = s->n;
+	/* of the few tests of a sample other parts may have failed some */
+	s->confirm |= s->rate > 0 && a->g->first != NULL;
 	if (s->rate > 0) {
 		add_kin(a, s);
 	}

@@ -66,6 +66,28 @@ static struct part pair_part(const struct work *w, uint32_t at)
 	return p;
 }
 
+/** Has @p cells of the two nodes of the one at @at that a sample left out? */
+static bool has_unplanned(const struct run *run, const struct part *p,
+			  uint32_t at)
+{
+	const struct run_node *s = &run->nodes[run->ranks[run_src(run, at)]
+						       .node];
+	const struct run_node *d = &run->nodes[run->ranks[run_dst(run, at)]
+						       .node];
+	bool more = false;
+
+	for (int i = 0; run->grid.first && !more && i < s->gpus * d->gpus;
+	     i++) {
+		int src = s->first_rank + i / d->gpus;
+		int dst = d->first_rank + i % d->gpus;
+
+		more = src != dst &&
+		       run_at(run, src, dst) == run_n_cells(run) &&
+		       part_touches(run, p, src, dst);
+	}
+	return more;
+}
+
 /** Has @p cells besides @most, measured or not?  Those of a part are beside
  *  each other, or a row apart. */
 static bool has_more(const struct run *run, const struct part *p, uint32_t at,
@@ -74,6 +96,9 @@ static bool has_more(const struct run *run, const struct part *p, uint32_t at,
 	const size_t n = run_n_cells(run);
 	size_t found = 0;
 
+	if (has_unplanned(run, p, at)) {
+		return true;
+	}
 	for (size_t i = 0; i < n && found <= most; i++) {
 		size_t x = (at + i) % n;
 

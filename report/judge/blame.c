@@ -167,7 +167,8 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 		double most = 0;
 
 		for (uint32_t i = 0; i < b->s.n; i++) {
-			if (!b->of[i].picked && reaches(b, i, floor) &&
+			if (!b->of[i].picked && !b->s.list[i].lone &&
+			    reaches(b, i, floor) &&
 			    (floor == 0 || b->of[i].left > 2) &&
 			    saved_bits(b, i) > most + ROUNDING_BITS) {
 				best = i;

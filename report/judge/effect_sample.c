@@ -16,8 +16,12 @@
 
 /** Partners of a rank that count: a sample is of fewer. */
 #define MOST_PARTNERS 64
-/** Fewer nodes do not say what two GPUs inside one usually have. */
+/** So many nodes say what two GPUs inside one usually have; fewer do not, where
+ *  all tests inside nodes are alike, and still fewer say nothing. */
+#define WELL_KNOWN  8
 #define LEAST_ALIKE 3
+/** They are where most differ by no more, as a logarithm. */
+#define ALIKE 0.05
 /** Sorts of tests between nodes: rails, leaf switches. */
 #define SORTS 4
 
@@ -45,18 +49,18 @@ static int sort_of(const struct run *run, size_t at)
 	return (s->nic != d->nic) + 2 * far;
 }
 
-/** Take the median of the @n values at places @at from these. */
-static void level(struct cells *c, const size_t *at, size_t n, size_t least)
+/** The @n values at places @at, to room. */
+static void collect(struct cells *c, const size_t *at, size_t n)
 {
-	double usual;
-
 	for (size_t i = 0; i < n; i++) {
 		c->room[i] = c->v[at[i]];
 	}
-	usual = n >= least && n > 0 ? stats_select(c->room, n, n / 2) :
-				      (double)NAN;
+}
+
+static void lower(struct cells *c, const size_t *at, size_t n, double by)
+{
 	for (size_t i = 0; i < n; i++) {
-		c->v[at[i]] -= usual;
+		c->v[at[i]] -= by;
 	}
 }
 
@@ -74,7 +78,8 @@ static void level_between(struct cells *c, size_t *at)
 				at[n++] = i;
 			}
 		}
-		level(c, at, n, 1);
+		collect(c, at, n);
+		lower(c, at, n, n > 0 ? stats_select(c->room, n, n / 2) : 0);
 	}
 }
 
@@ -88,11 +93,41 @@ static int most_gpus(const struct run *run)
 	return most;
 }
 
-/** Cells inside nodes: those of the same two GPUs, of which enough nodes have
- *  some.  @gpus: that a node has at most. */
+/** What is usual of all cells inside nodes; NAN: they differ by much. */
+static double usual_inside(struct cells *c)
+{
+	const struct run *run = c->w->run;
+	double usual;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run_n_cells(run); i++) {
+		if (isfinite(c->v[i]) && is_inside(run, i)) {
+			c->room[n++] = c->v[i];
+		}
+	}
+	if (n == 0) {
+		return NAN;
+	}
+	usual = stats_select(c->room, n, n / 2);
+	return effect_deviation(c->room, n) <= ALIKE ? usual : (double)NAN;
+}
+
+/** What is usual of @n cells of the same two GPUs, of as many nodes, whose
+ *  values are in room. */
+static double usual_pair(struct cells *c, size_t n, double inside)
+{
+	if (n < WELL_KNOWN && isfinite(inside)) {
+		return inside;
+	}
+	return n >= LEAST_ALIKE ? stats_select(c->room, n, n / 2) :
+				  (double)NAN;
+}
+
+/** Cells inside nodes.  @gpus: that a node has at most. */
 static void level_inside(struct cells *c, size_t *at, int gpus)
 {
 	const struct run *run = c->w->run;
+	double inside = usual_inside(c);
 
 	for (int pair = 0; pair < gpus * gpus; pair++) {
 		int from = pair / gpus, to = pair % gpus;
@@ -111,7 +146,8 @@ static void level_inside(struct cells *c, size_t *at, int gpus)
 				at[n++] = k;
 			}
 		}
-		level(c, at, n, LEAST_ALIKE);
+		collect(c, at, n);
+		lower(c, at, n, usual_pair(c, n, inside));
 	}
 }
 

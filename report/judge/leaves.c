@@ -15,12 +15,12 @@
  *  many these are at least. */
 #define BETWEEN_PERCENT 60
 #define LEAST_LINKS	4
+#define LINKS_EACH	2	/* of a node of a sample, on average */
 #define MOST_LEAVES	26	/* A to Z */
 
 struct work {
 	struct run *run;
 	size_t nodes;
-	uint8_t *with;		/* ranks x nodes: a bad cell, either way */
 	uint8_t *own;		/* ranks that are bad by themselves */
 	uint8_t *link;		/* nodes x nodes: a bad cell of other ranks */
 	int *side;		/* of each node: 0 = none */
@@ -35,29 +35,36 @@ static bool is_bad(const struct run *run, size_t at)
 	       (run_bad(class) || class == CELL_SLOW);
 }
 
-/** False: no cell is bad. */
+/** Which ranks are bad with most of the nodes that they have cells with, of a
+ *  square all others.  False: no cell is bad. */
 static bool find_own(struct work *w)
 {
 	const struct run *run = w->run;
 	bool any = false;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (is_bad(run, at)) {
-			size_t s = (size_t)run_src(run, at);
-			size_t d = (size_t)run_dst(run, at);
+	for (int r = 0; r < run->n_ranks; r++) {
+		size_t nodes = 0, n = 0;
+		int last = run->ranks[r].node;
+		bool counted = false;
 
-			any = true;
-			w->with[s * w->nodes + (size_t)run->ranks[d].node] = 1;
-			w->with[d * w->nodes + (size_t)run->ranks[s].node] = 1;
-		}
-	}
-	for (size_t r = 0; any && r < (size_t)run->n_ranks; r++) {
-		size_t n = 0;
+		for (size_t at = run_first(run, r); at < run_first(run, r + 1);
+		     at++) {
+			int node = run->ranks[run_dst(run, at)].node;
 
-		for (size_t p = 0; p < w->nodes; p++) {
-			n += w->with[r * w->nodes + p];
+			if (node == run->ranks[r].node) {
+				continue;
+			}
+			nodes += node != last;
+			counted = counted && node == last;
+			last = node;
+			if (!counted && (is_bad(run, at) ||
+					 is_bad(run, run_back(run, at)))) {
+				counted = true;
+				n++;
+			}
 		}
-		w->own[r] = n * 100 >= (w->nodes - 1) * OWN_PERCENT;
+		any = any || n > 0;
+		w->own[r] = n > 0 && n * 100 >= nodes * OWN_PERCENT;
 	}
 	return any;
 }
@@ -105,10 +112,36 @@ static bool part_sides(struct work *w, size_t node)
 	return two;
 }
 
-/** Are there enough on both sides of the queue, and links between them? */
+/** Of pairs of nodes between the sides of the queue those that were measured,
+ *  of which a sample has few. */
+static size_t count_met(const struct work *w)
+{
+	const struct run *run = w->run;
+	size_t *last = calloc(w->nodes + 1, sizeof(*last)), met = 0;
+
+	for (size_t i = 0; last && i < w->queued; i++) {
+		size_t a = w->queue[i];
+		const struct run_node *n = &run->nodes[a];
+		size_t at = run_first(run, n->first_rank);
+		size_t end = run_first(run, n->first_rank + n->gpus);
+
+		for (; w->side[a] == 1 && at < end; at++) {
+			size_t b = (size_t)run->ranks[run_dst(run, at)].node;
+
+			met += w->side[b] == 2 && last[b] != a + 1;
+			last[b] = a + 1;
+		}
+	}
+	free(last);
+	return met;
+}
+
+/** Are there enough on both sides of the queue, and links between them?  Of a
+ *  sample chance makes threads of them, in which most nodes have one. */
 static bool are_leaves(const struct work *w)
 {
-	size_t n[3] = { 0 }, links = 0;
+	size_t n[3] = { 0 }, links = 0, all;
+	bool sample = w->run->grid.first != NULL;
 
 	for (size_t i = 0; i < w->queued; i++) {
 		size_t a = w->queue[i];
@@ -118,9 +151,10 @@ static bool are_leaves(const struct work *w)
 			links += w->link[a * w->nodes + b];
 		}
 	}
+	all = sample ? count_met(w) : n[1] * n[2];
 	return n[1] >= LEAST_NODES && n[2] >= LEAST_NODES &&
-	       links >= LEAST_LINKS &&
-	       links * 100 >= n[1] * n[2] * BETWEEN_PERCENT;
+	       links >= LEAST_LINKS && links * 100 >= all * BETWEEN_PERCENT &&
+	       (!sample || links >= LINKS_EACH * (n[1] + n[2]));
 }
 
 /** Make a leaf switch of the nodes of the queue on @side. */
@@ -191,26 +225,24 @@ static int find_rail(struct work *w)
 
 int leaves_infer(struct run *run)
 {
-	size_t nodes = (size_t)run->n_nodes, ranks = (size_t)run->n_ranks;
+	size_t nodes = (size_t)run->n_nodes;
 	struct work w = { .run = run, .nodes = nodes };
 	int rc = 0;
 
 	if (run->n_leaves > 0 || run->mesh || run->n_nodes < 2 * LEAST_NODES) {
 		return 0;
 	}
-	w.with = calloc(ranks * nodes + 1, 1);
-	w.own = calloc(ranks + 1, 1);
+	w.own = calloc((size_t)run->n_ranks + 1, 1);
 	w.link = calloc(nodes, nodes);
 	w.side = calloc(nodes, sizeof(*w.side));
 	w.queue = calloc(nodes + 1, sizeof(*w.queue));
-	if (!w.with || !w.own || !w.link || !w.side || !w.queue) {
+	if (!w.own || !w.link || !w.side || !w.queue) {
 		rc = -1;
 	} else if (find_own(&w)) {
 		find_links(&w);
 		rc = find_rail(&w);
 		rc = rc < 0 || run->n_leaves > 0 ? rc : find_sets(&w);
 	}
-	free(w.with);
 	free(w.own);
 	free(w.link);
 	free(w.side);

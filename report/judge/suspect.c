@@ -216,6 +216,8 @@ static int add_suspects(struct suspects *s, const struct tally *tallies,
 		if (s->run->mesh && x.part.kind == PART_GPU) {
 			continue;	/* an address; its interface will do */
 		}
+		x.lone = s->run->grid.first && x.bad + x.good <= 2 &&
+			 x.part.kind == PART_NODE_PAIR;
 		x.name_bits = name_bits(s, &x.part);
 		if (!grow_add(&s->list, &s->n, &x, sizeof(x))) {
 			return -1;

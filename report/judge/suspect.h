@@ -31,6 +31,9 @@ struct suspect {
 	size_t id;		/* in the part index */
 	size_t good, bad;	/* cells that touch it and count */
 	double share;		/* of its cells that are bad */
+	bool lone;		/* two nodes of which a sample has one pair of
+				 * GPUs: it says no more than that, and is no
+				 * cheaper to name */
 	unsigned percent;	/* of them that must be */
 	double name_bits;	/* to say which part it is */
 };

@@ -216,4 +216,41 @@ static inline void fake_event(struct run *r, const char *utc, const char *node,
 	STR_COPY(e->detail, detail);
 }
 
+/** Of a run of 8 GPUs a node a sample: of each GPU one pair inside its node,
+ *  five on its rail, two across. */
+static inline void fake_sample(struct run *r)
+{
+	static const int hops[] = { 1, 2, 3, 5, 6 }, across[] = { 4, 7 };
+	size_t n = 0, most = (size_t)r->n_ranks * 16;
+	struct grid_pair *list = calloc(most, sizeof(*list));
+	const struct grid all = r->grid;
+	struct cell *cells;
+
+	assert_non_null(list);
+	for (int i = 0; i < r->n_ranks; i++) {
+		int node = r->ranks[i].node, gpu = r->ranks[i].gpu;
+
+		for (int k = 0; k < 8; k++) {
+			int hop = k < 5 ? hops[k] : k < 7 ? across[k - 5] : 0;
+			int to = k < 5 ? gpu : gpu ^ 1;
+			int peer = (node + hop) % r->n_nodes * 8 + to;
+
+			list[n++] = (struct grid_pair){ i, peer };
+			list[n++] = (struct grid_pair){ peer, i };
+		}
+	}
+	assert_int_equal(grid_of(&r->grid, r->n_ranks, list, n), 0);
+	free(list);
+	cells = calloc(run_n_cells(r) + 1, sizeof(*cells));
+	assert_non_null(cells);
+	for (size_t at = 0; at < run_n_cells(r); at++) {
+		cells[at] = r->cells[grid_at(&all, run_src(r, at),
+					     run_dst(r, at))];
+	}
+	cells[run_n_cells(r)] = (struct cell){ .class = CELL_UNPLANNED,
+					       .bw_GB_s = NAN, .lat_us = NAN };
+	free(r->cells);
+	r->cells = cells;
+}
+
 #endif

@@ -42,43 +42,6 @@ static void expect_part(const struct part *p, const struct fake_fault *f)
 	assert_int_equal(p->direction, f->direction);
 }
 
-/** Some cells of @r are all that was measured: of each GPU one inside its node,
- *  five on its rail and two across. */
-static void thin_out(struct run *r)
-{
-	static const int hops[] = { 1, 2, 3, 5, 6 }, across[] = { 4, 7 };
-	size_t n = 0, most = (size_t)r->n_ranks * 16;
-	struct grid_pair *list = calloc(most, sizeof(*list));
-	const struct grid all = r->grid;
-	struct cell *cells;
-
-	assert_non_null(list);
-	for (int i = 0; i < r->n_ranks; i++) {
-		int node = r->ranks[i].node, gpu = r->ranks[i].gpu;
-
-		for (int k = 0; k < 8; k++) {
-			int hop = k < 5 ? hops[k] : k < 7 ? across[k - 5] : 0;
-			int to = k < 5 ? gpu : gpu ^ 1;
-			int peer = (node + hop) % r->n_nodes * 8 + to;
-
-			list[n++] = (struct grid_pair){ i, peer };
-			list[n++] = (struct grid_pair){ peer, i };
-		}
-	}
-	assert_int_equal(grid_of(&r->grid, r->n_ranks, list, n), 0);
-	free(list);
-	cells = calloc(run_n_cells(r) + 1, sizeof(*cells));
-	assert_non_null(cells);
-	for (size_t at = 0; at < run_n_cells(r); at++) {
-		cells[at] = r->cells[grid_at(&all, run_src(r, at),
-					     run_dst(r, at))];
-	}
-	cells[run_n_cells(r)] = (struct cell){ .class = CELL_UNPLANNED,
-					       .bw_GB_s = NAN, .lat_us = NAN };
-	free(r->cells);
-	r->cells = cells;
-}
-
 /** Of a few pairs as well: with one test or two a partner. */
 static void each_part_of_a_sample(void **state)
 {
@@ -102,7 +65,7 @@ static void each_part_of_a_sample(void **state)
 		if (!healthy) {
 			fake_slow(&r, &s->part, s->factor);
 		}
-		thin_out(&r);
+		fake_sample(&r);
 		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
 					      LEAST, &e), 0);
 		if (e.n != !healthy) {

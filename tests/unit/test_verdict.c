@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_judge.h"
+#include "report/judge/leaves.h"
 #include "report/judge/verdict.h"
 
 /** What a run must be judged to be. */
@@ -1257,6 +1258,71 @@ static void test_json(void **state)
 	run_release(&r);
 }
 
+/** Of two nodes a sample has one pair of GPUs: that it failed says nothing of
+ *  the others.  Many that have nothing in common are one finding, and no switch
+ *  is made of them. */
+static void pairs_of_a_sample_are_pairs(void **state)
+{
+	struct verdict v;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 40, 8, 8);
+	fake_sample(&r);
+	for (int i = 0; i < 14; i++) {
+		int node = 2 * i, gpu = i % 8;
+
+		fake_cell(&r, node * 8 + gpu, (node + 3) * 8 + gpu,
+			  OUTCOME_ERROR, "no_route");
+	}
+	assert_int_equal(leaves_infer(&r), 0);
+	assert_int_equal(r.n_leaves, 0);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_non_null(strstr(v.findings[0].says, "no part explains"));
+	verdict_release(&v);
+	run_release(&r);
+}
+
+/** NICs of one rail that fail with all of their few partners are on one switch,
+ *  and so are nodes that fail with those of another alone. */
+static void switches_of_a_sample(void **state)
+{
+	static const struct {
+		bool rail;
+		enum part_kind kind;
+	} cases[] = {
+		{ true, PART_RAIL_LEAF }, { false, PART_LEAF_PAIR },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 40, 8, 8);
+		fake_sample(&r);
+		for (size_t at = 0; at < run_n_cells(&r); at++) {
+			int src = run_src(&r, at), dst = run_dst(&r, at);
+			int s = r.ranks[src].node, d = r.ranks[dst].node;
+			bool rail = (s < 6 && r.ranks[src].nic == 2) ||
+				    (d < 6 && r.ranks[dst].nic == 2);
+			bool two = (s < 8 && d >= 8 && d < 16) ||
+				   (d < 8 && s >= 8 && s < 16);
+
+			if (s != d && (cases[i].rail ? rail : two)) {
+				fake_cell(&r, src, dst, OUTCOME_ERROR, "");
+			}
+		}
+		assert_int_equal(leaves_infer(&r), 0);
+		assert_int_equal(verdict_compute(&r, &v), 0);
+		assert_int_equal(v.n, 1);
+		assert_int_equal(v.findings[0].part.kind, cases[i].kind);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1294,6 +1360,8 @@ int main(void)
 		cmocka_unit_test(test_exit_codes),
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_json),
+		cmocka_unit_test(pairs_of_a_sample_are_pairs),
+		cmocka_unit_test(switches_of_a_sample),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
