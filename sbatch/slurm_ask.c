@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
@@ -34,6 +35,49 @@ static void all_words(const char *text, char *buf, size_t size)
 	str_release(&all);
 }
 
+/** Commands with variables of their own, which a user sets for what he wants to
+ *  see: SQUEUE_STATES would hide jobs from us as well. */
+static const struct {
+	const char *command, *variables;
+} settings[] = {
+	{ "squeue", "SQUEUE_" }, { "sinfo", "SINFO_" },
+	{ "scancel", "SCANCEL_" },
+};
+
+static const char *settings_of(const char *command)
+{
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		if (strcmp(settings[i].command, command) == 0 &&
+		    spawn_find(command, NULL, 0)) {
+			return settings[i].variables;
+		}
+	}
+	return NULL;
+}
+
+/** @a, or in its place the same without such settings. */
+static void drop_settings(struct args *a)
+{
+	const char *variables = a->n > 0 ? settings_of(a->argv[0]) : NULL;
+	struct args plain = { 0 };
+	char name[64];
+
+	for (char **at = environ; variables && *at; at++) {
+		const size_t n = strcspn(*at, "=");
+
+		if (str_starts(*at, variables) && n < sizeof(name)) {
+			memcpy(name, *at, n);
+			name[n] = '\0';
+			args_unset(&plain, name);
+		}
+	}
+	if (plain.n > 0) {
+		args_add_all(&plain, a->argv);
+		args_release(a);
+		*a = plain;
+	}
+}
+
 int slurm_ask(struct args *a, struct str *out, struct err *e)
 {
 	struct str said = STR_INIT;
@@ -41,6 +85,9 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 	char words[300], how[64];
 	int rc;
 
+	if (!a->failed) {
+		drop_settings(a);
+	}
 	rc = a->failed ? err_set(e, ENOMEM,
 				 "no memory for a command of Slurm") :
 			 spawn_capture(a->argv, out, &said, ASK_MAX,

@@ -21,6 +21,7 @@ fake_slurm()
 	cat >bin/squeue <<-'EOT'
 		#!/bin/sh
 		[ ! -e away ] || { echo 'Unable to contact' >&2; exit 1; }
+		[ -z "$SQUEUE_STATES" ] || exit 0
 		case $* in
 		*--all*-keeper) grep keeper queue ;;
 		*--all*) cat queue ;;	# the partition is a hidden one
@@ -83,8 +84,8 @@ submitted()
 	submitted 1 parts/0001-1/
 	submitted 0 parts/0001-2/
 	[ "$(cat run/parts/0001-1.job)" = 41 ]
-	# nor is one whose partition is hidden
-	run_p tend "$PWD/run"
+	# nor is one whose partition is hidden, or whose state is not to be seen
+	SQUEUE_STATES=RUNNING run_p tend "$PWD/run"
 	submitted 0 parts/0001-2/
 	# one that had a job, and has none, is
 	grep -v 0001-1 queue >left || true

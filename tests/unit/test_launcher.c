@@ -57,6 +57,31 @@ static void job_id_is_found(void **state)
 	}
 }
 
+/** What a script says is overruled by no variable of who submits it; whose job
+ *  it is, and where, is his to say. */
+static void a_job_is_as_its_script_says(void **state)
+{
+	static const char *const set[] = { "SBATCH_ARRAY_INX", "SBATCH_GRES",
+					   "SBATCH_OUTPUT", "SBATCH_ACCOUNT" };
+	struct args a = { 0 };
+	struct str line = STR_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++) {
+		setenv(set[i], "1", 1);
+	}
+	launch_sbatch_words(&a);
+	args_line(&a, &line);
+	assert_string_equal(str_text(&line),
+			    "env -u SBATCH_ARRAY_INX -u SBATCH_GRES "
+			    "-u SBATCH_OUTPUT sbatch --parsable");
+	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++) {
+		unsetenv(set[i]);
+	}
+	args_release(&a);
+	str_release(&line);
+}
+
 /* as Slurm 22.05 words it, shortened */
 static const char pending[] =
 	"JobId=4 JobName=gpucheck-p2p UserId=root(0) Priority=4294901756 "
@@ -722,6 +747,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(job_id_is_found),
+		cmocka_unit_test(a_job_is_as_its_script_says),
 		cmocka_unit_test(job_is_read),
 		cmocka_unit_test(job_is_refused),
 		cmocka_unit_test(states_are_explained),
