@@ -136,7 +136,7 @@ int slurm_find_job(const char *script, char job[32], struct err *e)
 	struct str out = STR_INIT;
 	int rc;
 
-	args_words(&a, "squeue --noheader --format=%i|%o "
+	args_words(&a, "squeue --all --noheader --format=%i|%o "
 		       "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED");
 	rc = slurm_ask(&a, &out, e);
 	if (rc == 0 && !slurm_parse_step(str_text(&out), script, job, 32)) {
@@ -153,7 +153,8 @@ int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e)
 	struct err why = { 0 };
 	int rc = -1;
 
-	args_words(&a, "squeue --noheader --format=%i|%o --states=all --jobs");
+	args_words(&a, "squeue --all --noheader --format=%i|%o "
+		       "--states=all --jobs");
 	args_add(&a, job);
 	if (slurm_ask(&a, &out, &why) < 0) {
 		err_set(e, why.code, "Slurm does not know job %s: %.200s", job,
@@ -214,7 +215,7 @@ bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid)
 	char user[24] = "", group[24] = "";
 
 	/* a name of a job may look like a field of scontrol */
-	args_words(&line, "squeue --noheader --format=%U|%G --job");
+	args_words(&line, "squeue --all --noheader --format=%U|%G --job");
 	args_add(&line, job);
 	if (slurm_ask(&line, &out, NULL) == 0) {
 		sscanf(str_text(&out), "%23[0-9]|%23[0-9]", user, group);

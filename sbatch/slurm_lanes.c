@@ -158,7 +158,7 @@ int64_t slurm_jobs_left(char *const extra[])
 		str_reset(&out);
 	}
 	snprintf(who, sizeof(who), "%u", geteuid());
-	ask("squeue --noheader --array --format=%i --user", who, &out);
+	ask("squeue --all --noheader --array --format=%i --user", who, &out);
 	for (const char *at = str_text(&out); *at; at++) {
 		mine += *at == '\n';
 	}
