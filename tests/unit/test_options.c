@@ -308,8 +308,10 @@ static void test_abbreviations(void **state)
 	assert_int_equal(s.spec.schedule, SCHEDULE_SERIAL);
 	assert_true(s.spec.strict);
 	options_release(&s);
-	/* one that is whole wins: --nodes begins --nodes... and so does
-	 * --nodelist; --iters is no --iter */
+	/* one that is whole wins, though --ssh-path begins so */
+	assert_int_equal(PARSE(&s, &probe, &e, "--ssh=n[1-3]"), 0);
+	assert_string_equal(s.spec.ssh, "n[1-3]");
+	options_release(&s);
 	assert_int_equal(PARSE(&s, &probe, &e, "--nodes=3", "--slow=5",
 			       "--loc", "0", "1"), 0);
 	assert_int_equal(s.spec.nodes, 3);
