@@ -269,7 +269,8 @@ int jobs_look(struct jobs *j, const char *dir, struct err *e)
 	STR_COPY(probe, json_member(run, "probe"));
 	json_decref(run);
 	if (!run || !str_copy(j->left.dir, sizeof(j->left.dir), dir) ||
-	    left_read(&j->left, probe, e) < 0 || read_plan(j, e) < 0 ||
+	    left_read(&j->left, probe, "resume", e) < 0 ||
+	    read_plan(j, e) < 0 ||
 	    spawn_self(j->self, sizeof(j->self), e) < 0) {
 		return -1;
 	}

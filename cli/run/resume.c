@@ -182,7 +182,7 @@ static int resume(struct left *l, struct session *s, const char *probe,
 	const char *drill;
 	int code;
 
-	if (left_read(l, probe, e) < 0) {
+	if (left_read(l, probe, "resume", e) < 0) {
 		return CODE_USAGE;
 	}
 	drill = json_member(l->run, "drill_text");

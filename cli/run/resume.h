@@ -56,8 +56,10 @@ struct left {
 /** Can a run of @probe be resumed at all? */
 bool left_can_resume(const char *probe);
 /** Fill in all but the cells from the run.json of l->dir, a run of @probe; -1
- *  with @e.  left_release() in any case. */
-int left_read(struct left *l, const char *probe, struct err *e);
+ *  with @e, whose hint has the option @word, "resume" or "retest".
+ *  left_release() in any case. */
+int left_read(struct left *l, const char *probe, const char *word,
+	      struct err *e);
 /** Fill in the cells from its rows; 0, or -1 with @e. */
 int left_count(struct left *l, struct err *e);
 /** Did it go to its end, with nothing missing and nothing bad? */

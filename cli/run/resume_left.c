@@ -8,6 +8,7 @@
 
 #include "lib/data/json.h"
 #include "lib/data/record.h"
+#include "lib/data/record_collective.h"
 #include "lib/data/rundir.h"
 #include "probes/probe.h"
 #include "probes/plan/resume.h"
@@ -20,10 +21,11 @@ bool left_can_resume(const char *probe)
 }
 
 static int check_probe(const struct left *l, const char *wanted,
-		       struct err *e)
+		       const char *word, struct err *e)
 {
 	const char *probe = json_member(l->run, "probe");
-	char part[sizeof(l->dir) + 64], word[240];
+	const bool retest = strcmp(word, "retest") == 0;
+	char part[sizeof(l->dir) + 64], quoted[240];
 
 	if (strcmp(probe, wanted) == 0) {
 		return 0;
@@ -32,14 +34,19 @@ static int check_probe(const struct left *l, const char *wanted,
 		wanted);
 	if (strcmp(probe, "all") == 0) {
 		snprintf(part, sizeof(part), "%s/%s", l->dir, wanted);
-		return err_hint(e, "resume its part: gpucheck %s --resume %s",
-				wanted,
-				str_quoted_dir(part, word, sizeof(word)));
+		return err_hint(e, "%s its part: gpucheck %s --%s %s", word,
+				wanted, word,
+				str_quoted_dir(part, quoted, sizeof(quoted)));
 	}
-	return left_can_resume(probe) ?
-		       err_hint(e, "gpucheck %s --resume %s", probe,
-				str_quoted_dir(l->dir, word, sizeof(word))) :
-		       err_hint(e, "only runs of p2p and ib can be resumed");
+	if (left_can_resume(probe) ||
+	    (retest && collective_parse(probe) != COLLECTIVES)) {
+		return err_hint(e, "gpucheck %s --%s %s", probe, word,
+				str_quoted_dir(l->dir, quoted,
+					       sizeof(quoted)));
+	}
+	return err_hint(e, retest ? "only runs of p2p, ib and collectives can "
+				    "be retested" :
+				    "only runs of p2p and ib can be resumed");
 }
 
 static void read_nodes(struct left *l)
@@ -81,7 +88,8 @@ static int read_extra(struct left *l)
 	return 0;
 }
 
-int left_read(struct left *l, const char *probe, struct err *e)
+int left_read(struct left *l, const char *probe, const char *word,
+	      struct err *e)
 {
 	json_t *options;
 
@@ -89,7 +97,7 @@ int left_read(struct left *l, const char *probe, struct err *e)
 	if (!l->run) {
 		return err_hint(e, "a run directory contains a run.json");
 	}
-	if (check_probe(l, probe, e) < 0) {
+	if (check_probe(l, probe, word, e) < 0) {
 		return -1;
 	}
 	options = json_object_get(l->run, "options");

@@ -61,7 +61,6 @@ static int take_plan(struct session *s, const struct retest_plan *p,
 	spec->sample = 0;
 	spec->budget_ns = 0;
 	spec->quick = false;
-	spec->bisect = false;
 	if (!str_copy(spec->nodelist, sizeof(spec->nodelist),
 		      str_text(&p->nodes)) ||
 	    (p->pairs.len > 0 &&
@@ -158,7 +157,7 @@ int retest_main(struct session *s, const char *probe,
 	} else if (!realpath(s->spec.retest, l->dir)) {
 		err_set(&e, errno, "cannot open run directory '%s'",
 			s->spec.retest);
-	} else if (left_read(l, probe, &e) == 0) {
+	} else if (left_read(l, probe, "retest", &e) == 0) {
 		STR_COPY(s->spec.retest, l->dir);
 		if (judged_make(l->dir, NULL, &ask, &j, &e) < 0) {
 			code = CODE_UNABLE;

@@ -159,7 +159,7 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		    struct args *a)
 {
 	const struct command *cmd = command_find(place->commands, r->command);
-	char text[PATH_MAX];
+	char text[SPEC_VALUE_MAX];
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		spec_text(place->spec, o, text, sizeof(text));

@@ -4,6 +4,10 @@
 
 #include "lib/data/record.h"
 
+/** How the note of a run begins that says that bisect has compared, and found
+ *  nothing. */
+#define RECORD_ALIKE "bisect: no half is slower than the other"
+
 /** The collectives, as in the column op. */
 enum collective {
 	COLLECTIVE_ALLREDUCE,

@@ -10,8 +10,6 @@
 #include "lib/base/units.h"
 #include "lib/data/hostlist.h"
 
-/** Room for the text of any one value. */
-#define VALUE_MAX PATH_MAX
 /** What a host list is made of. */
 #define NODE_CHARS                                                            \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"      \
@@ -524,7 +522,7 @@ int spec_check_ranks(const struct spec *s, struct err *e)
 
 static json_t *option_json(const struct spec *s, const struct spec_option *o)
 {
-	char text[VALUE_MAX];
+	char text[SPEC_VALUE_MAX];
 
 	types[o->type].text(s, o, text, sizeof(text));
 	switch (types[o->type].json) {
@@ -547,7 +545,7 @@ void spec_text(const struct spec *s, const struct spec_option *o, char *buf,
 bool spec_same(const struct spec *a, const struct spec *b,
 	       const struct spec_option *o)
 {
-	char x[VALUE_MAX], y[VALUE_MAX];
+	char x[SPEC_VALUE_MAX], y[SPEC_VALUE_MAX];
 
 	if (o->type == SPEC_LOCAL && (!a->local || !b->local)) {
 		return a->local == b->local;

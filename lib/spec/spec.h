@@ -27,6 +27,8 @@ enum spec_memory { MEMORY_HOST, MEMORY_GPU };
 enum spec_jobs { JOBS_ONE, JOBS_PAIRS };
 
 #define SPEC_PAIRS_MAX 16384
+/** The text of the longest value of an option. */
+#define SPEC_VALUE_MAX SPEC_PAIRS_MAX
 #define SPEC_LIST_MAX  4096
 #define SPEC_MAX_NODES 4096
 /** Of more ranks no run is started, as none can be read ... */

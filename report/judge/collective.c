@@ -9,6 +9,7 @@
 #include "lib/data/json.h"
 #include "report/diff/curve_diff.h"
 #include "report/judge/findings.h"
+#include "report/judge/retest.h"
 #include "report/judge/gone.h"
 #include "report/judge/sweep_findings.h"
 #include "report/judge/tell.h"
@@ -558,5 +559,6 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	collective_network_findings(run, s, v);
 	add_skew(run, v);
 	untested_findings(run, v);
+	retest_findings(run, v);
 	return verdict_close(run, v);
 }

@@ -7,6 +7,7 @@
 #include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "report/judge/gone.h"
+#include "report/judge/retest.h"
 #include "report/judge/tell.h"
 #include "report/judge/witness.h"
 
@@ -55,13 +56,12 @@ static bool is_silence(const struct run *run, const struct finding *f)
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
-/** Did the library in a worker run short of what the system hands out, or the
- *  job of GPUs?  That is how the job was started, or what others have left
- *  there. */
+/** Did the library in a worker run short of what the system hands out?  That is
+ *  how the job was started, or what others have left there. */
 static bool is_shortage(const struct finding *f)
 {
 	static const char *const codes[] = {
-		"fd_limit", "shm_small", "shm_missing", "still_missing", NULL
+		"fd_limit", "shm_small", "shm_missing", NULL
 	};
 
 	return limit_is(f->code) || str_index(codes, f->code) >= 0;
@@ -231,8 +231,10 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
 	struct heard h = { 0 };
 
-	if (f->n_probes > 0 || is_shortage(f)) {
-		return;		/* each of these has weighed its own; none */
+	if (f->n_probes > 0 || is_shortage(f) ||
+	    str_starts(f->code, RETEST_OWN)) {
+		return;		/* each of these has weighed its own; none; as
+				 * of the run that is retested */
 	}
 	if (f->part.node >= 0) {
 		hear(run, f, &h);

@@ -43,6 +43,9 @@ int retest_plan(const struct run *run, const struct verdict *v,
 		struct retest_plan *p);
 void retest_plan_release(struct retest_plan *p);
 
+/** GPUs of @node, ports of ib; 0: none, or nobody knows. */
+int retest_gpus(const struct run *run, int node);
+
 enum retest_state {
 	RETEST_OPEN,		/* too little was measured to say */
 	RETEST_PASSES,
@@ -54,6 +57,7 @@ enum retest_state {
 struct retested {
 	const char *name, *node, *code;	/* of run.json, borrowed; node "": of no
 					 * node alone */
+	const char *peer;	/* "", or the other node of a part of two */
 	bool failed, drain;	/* then */
 	enum retest_state state;
 	size_t tests, bad;	/* measured, and those that were bad; without
@@ -85,9 +89,5 @@ void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out);
 /** "retest" of verdict.json; NULL where @run is none. */
 json_t *retest_json(const struct run *run, const struct verdict *v);
-/** The line that has Slurm use @node again: it was proved to be at fault, and
- *  all that was found there passes; else false. */
-bool retest_undrain(const struct run *run, const struct verdict *v,
-		    const char *node, struct str *out);
 
 #endif

@@ -315,15 +315,13 @@ static void add_identity(const struct run *run, const struct part *p,
 			 json_t *json)
 {
 	const char *nic = p->kind == PART_NIC ? part_nic_name(run, p) : "";
-	const int nodes[2] = { p->node, p->peer_node };
+	const int nodes[2] = { retest_gpus(run, p->node),
+			       retest_gpus(run, p->peer_node) };
 	static const char *const gpus[] = { "gpus", "peer_gpus" };
 
 	for (int i = 0; i < 2; i++) {
-		bool known = run->n_ranks > 0 && nodes[i] >= 0 &&
-			     run->nodes[nodes[i]].gpus > 0;
-
-		json_object_set_new(json, gpus[i], known ? json_integer(
-				run->nodes[nodes[i]].gpus) : json_null());
+		json_object_set_new(json, gpus[i], nodes[i] > 0 ?
+				    json_integer(nodes[i]) : json_null());
 	}
 	json_object_set_new(json, "peer_node", node_json(run, p->peer_node));
 	json_object_set_new(json, "peer_index", p->peer_index >= 0 ?
@@ -383,8 +381,9 @@ static void find_nodes(struct planner *w)
 	for (int k = 0; k < run->n_nodes; k++) {
 		n_found += w->found[k];
 	}
-	want = n_found > RETEST_PARTNERS || run->n_ranks == 0 ?
-		       n_found : RETEST_PARTNERS;
+	/* bisect compares the paths of three nodes, and not those of two */
+	want = run->n_ranks == 0 ? 2 : RETEST_PARTNERS;
+	want = n_found > want ? n_found : want;
 	for (int well = 1; well >= 0; well--) {
 		for (int k = 0; k < run->n_nodes && w->n_controls < want;
 		     k++) {

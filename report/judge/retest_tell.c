@@ -69,6 +69,7 @@ static void add_slow(const struct run *run, const json_t *json,
 	struct finding *f = finding_add(v, &p, "still_slow");
 
 	f->fail = r->failed || (is_beyond(run, r) && !run->shared_cores);
+	f->drain = r->drain;	/* that it is its node was proved then */
 	f->cells = f->explained = r->tests;
 	if (r->late > 1) {
 		finding_say(f, "%s: latency is still %.1f times that of its "
@@ -128,32 +129,59 @@ void retest_weigh(const struct run *run, struct verdict *v)
 
 /* ---- words --------------------------------------------------------------- */
 
-bool retest_undrain(const struct run *run, const struct verdict *v,
-		    const char *node, struct str *out)
+/** All parts, each looked at once; free() frees.  NULL: there are none, or no
+ *  memory. */
+static struct retested *all_parts(const struct run *run,
+				  const struct verdict *v, size_t *n)
 {
-	struct retested r;
+	struct retested *list = calloc(json_array_size(parts_of(run)) + 1,
+				       sizeof(*list));
+
+	*n = 0;
+	while (list && retest_part(run, v, *n, &list[*n])) {
+		(*n)++;
+	}
+	return list;
+}
+
+static bool is_of(const struct retested *r, const char *node)
+{
+	return strcmp(r->node, node) == 0 || strcmp(r->peer, node) == 0;
+}
+
+/** Is a fault found on @node, whatever it is? */
+static bool has_fault(const struct run *run, const struct verdict *v,
+		      const char *node)
+{
+	const int at = run_find_node(run, node, -1);
+	bool has = false;
+
+	for (size_t i = 0; at >= 0 && i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+
+		has = has || (f->fail && (finding_sits_in(f, at) ||
+					  f->part.peer_node == at));
+	}
+	return has;
+}
+
+/** The line that has Slurm use @node again: it was proved to be at fault, and
+ *  all that was found there passes; else false. */
+static bool undrain(const struct run *run, const struct verdict *v,
+		    const struct retested *list, size_t n, const char *node,
+		    struct str *out)
+{
 	bool drained = false;
 
-	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
-		if (strcmp(r.node, node) != 0) {
-			continue;
-		}
-		if (r.state != RETEST_PASSES) {
+	for (size_t i = 0; i < n; i++) {
+		if (is_of(&list[i], node) && list[i].state != RETEST_PASSES) {
 			return false;
 		}
-		drained = drained || r.drain;
+		drained = drained || (strcmp(list[i].node, node) == 0 &&
+				      list[i].drain);
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		const int at = run_find_node(run, node, -1);
-
-		if (v->findings[i].fail && at >= 0 &&
-		    (finding_sits_in(&v->findings[i], at) ||
-		     v->findings[i].part.peer_node == at)) {
-			return false;	/* whatever else it is */
-		}
-	}
-	if (!drained || run->drill || !node[0] || node[0] == '-' ||
-	    node[strspn(node, HOSTLIST_NAME_CHARS)]) {
+	if (!drained || run->drill || has_fault(run, v, node) || !node[0] ||
+	    node[0] == '-' || node[strspn(node, HOSTLIST_NAME_CHARS)]) {
 		return false;
 	}
 	str_addf(out, "scontrol update nodename=%s state=resume", node);
@@ -161,17 +189,14 @@ bool retest_undrain(const struct run *run, const struct verdict *v,
 }
 
 /** Has part @i a node that one before it has, too? */
-static bool is_repeated(const struct run *run, const struct verdict *v,
-			size_t i, const char *node)
+static bool is_repeated(const struct retested *list, size_t i)
 {
-	struct retested r;
+	size_t k = 0;
 
-	for (size_t k = 0; k < i && retest_part(run, v, k, &r); k++) {
-		if (strcmp(r.node, node) == 0) {
-			return true;
-		}
+	while (k < i && strcmp(list[k].node, list[i].node) != 0) {
+		k++;
 	}
-	return false;
+	return k < i;
 }
 
 static void say_state(const struct retested *r, struct str *out)
@@ -223,56 +248,66 @@ void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out)
 {
 	const json_t *retest = json_object_get(run->json, "retest");
-	struct retested r;
+	size_t n;
+	struct retested *list = all_parts(run, v, &n);
 	int lines = 0;
 
-	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (i == 0) {
 			str_addf(out, "%sretest of what '%s' has found:",
 				 out->len ? "\n" : "",
 				 json_member(retest, "dir"));
 		}
-		say_part(&r, out);
+		say_part(&list[i], out);
 	}
-	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct str line = STR_INIT;
 
-		if (!is_repeated(run, v, i, r.node) &&
-		    retest_undrain(run, v, r.node, &line)) {
+		if (!is_repeated(list, i) &&
+		    undrain(run, v, list, n, list[i].node, &line)) {
 			str_addf(out, "%s\n" TELL_COMMAND "%s", lines++ ? "" :
 				 "\nundrain (needs Slurm operator rights):",
 				 str_text(&line));
 		}
 		str_release(&line);
 	}
+	free(list);
 }
 
-json_t *retest_json(const struct run *run, const struct verdict *v)
+static json_t *part_json(const struct retested *r, bool undrains,
+			 const char *line)
 {
 	static const char *const states[] = {
 		[RETEST_OPEN] = "open", [RETEST_PASSES] = "passes",
 		[RETEST_FAILS] = "fails", [RETEST_MISSING] = "missing",
 	};
-	json_t *list = parts_of(run) ? json_array() : NULL;
-	struct retested r;
 
-	for (size_t i = 0; list && retest_part(run, v, i, &r); i++) {
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:s}",
+			 "name", r->name, "node", r->node,
+			 "state", states[r->state],
+			 "tests", (json_int_t)r->tests,
+			 "bad", (json_int_t)r->bad,
+			 "share", isnan(r->share) ? json_null() :
+				  json_real(round(r->share * 1000) / 1000),
+			 "undrain", undrains ? json_text(line) : json_null(),
+			 "why", r->why[0] ? json_text(r->why) : json_null(),
+			 "code", r->code);
+}
+
+json_t *retest_json(const struct run *run, const struct verdict *v)
+{
+	json_t *json = parts_of(run) ? json_array() : NULL;
+	size_t n;
+	struct retested *list = all_parts(run, v, &n);
+
+	for (size_t i = 0; json && i < n; i++) {
 		struct str line = STR_INIT;
-		bool undrain = retest_undrain(run, v, r.node, &line);
+		bool undrains = undrain(run, v, list, n, list[i].node, &line);
 
-		json_array_append_new(list, json_pack(
-			"{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:s}",
-			"name", r.name, "node", r.node,
-			"state", states[r.state],
-			"tests", (json_int_t)r.tests,
-			"bad", (json_int_t)r.bad,
-			"share", isnan(r.share) ? json_null() :
-				 json_real(round(r.share * 1000) / 1000),
-			"undrain", undrain ? json_text(str_text(&line)) :
-					     json_null(),
-			"why", r.why[0] ? json_text(r.why) : json_null(),
-			"code", r.code));
+		json_array_append_new(json, part_json(&list[i], undrains,
+						      str_text(&line)));
 		str_release(&line);
 	}
-	return list;
+	free(list);
+	return json;
 }

@@ -105,16 +105,50 @@ load helper
 		now/verdict.json)" = 'gpu n2 4' ]
 }
 
-@test "of a collective the nodes that were found, and as many others" {
+@test "of a collective the nodes that were found, and others to compare" {
 	echo 'dead gpu=3:0' >drill
 	run_p allreduce --local=6x2 --transport=sim --bisect --faults=drill \
 		-e 1M -q -o found
 	[ "$status" -eq 1 ]
 	run_p allreduce --retest found -q -o now
 	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
-	[ "$(jq '.nodes | length' now/run.json)" -eq 2 ]
+	[ "$(jq '.nodes | length' now/run.json)" -eq 3 ]
 	jq -e '[.nodes[].name] | index("n3")' now/run.json
 	[ "$(jq -r '.retest[0].state' now/verdict.json)" = passes ]
+}
+
+@test "a slow node of a collective passes when it was compared, not before" {
+	echo 'slow node=3 factor=0.5' >drill
+	run_p allreduce --local=6x2 --transport=sim --bisect --faults=drill \
+		-b 1M -q -o found
+	[ "$status" -eq 1 ]
+	run_p allreduce --retest found -q -o now
+	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
+	[ "$(jq -r '.retest[0].state' now/verdict.json)" = passes ]
+	echo 'slow node=2 factor=0.5' >drill	# the third of this run
+	run_p allreduce --retest found --faults=drill -o still
+	[ "$status" -eq 1 ] || { echo "$status"; cat out; false; }
+	grep -q 'node n3 (bisect_slow): still there' out
+	# nobody has compared
+	jq '.notes = []' now/run.json >j
+	mv j now/run.json
+	run_p report now
+	[ "$status" -eq 4 ] || { echo "$status"; cat out; false; }
+	grep -q 'node n3 (bisect_slow): open: its nodes were not compared' out
+}
+
+@test "a GPU of a collective that is not there does not pass" {
+	echo 'dead gpu=3:1' >drill
+	run_p allreduce --local=6x2 --transport=sim --bisect --faults=drill \
+		-e 1M -q -o found
+	[ "$status" -eq 1 ]
+	jq '.options.local = "6x1"' found/run.json >j
+	mv j found/run.json
+	run_p allreduce --retest found -o now
+	[ "$status" -eq 1 ] || { echo "$status"; cat out; false; }
+	grep -q ': still missing: n3 has 1 GPU now, and had 2' out
+	[ "$(jq -r '.status + " " + .findings[0].code' now/verdict.json)" = \
+		'fail still_missing' ]
 }
 
 @test "a run that found nothing, and options that would change the tests" {
@@ -124,6 +158,7 @@ load helper
 	grep -q -- '--resume' err
 	run_p ib --retest well
 	fails 2 "is a run of 'p2p', not of ib"
+	grep -q "hint: gpucheck p2p --retest .*well" err
 	run_p p2p --retest nowhere
 	fails 2 'cannot open run directory'
 	echo 'dead gpu=1:0' >drill

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_dir_fill(data, size);
 	l = (struct left){ .dir = "" };
 	STR_COPY(l.dir, fuzz_dir);
-	if (left_read(&l, "p2p", NULL) == 0) {
+	if (left_read(&l, "p2p", "resume", NULL) == 0) {
 		resume_options(&s, &l.spec, json_member(l.run, "drill_text"),
 			       NULL);
 		json_array_foreach(json_object_get(l.run, "nodes"), i, node) {

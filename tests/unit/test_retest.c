@@ -87,6 +87,24 @@ static void retest(const struct retest_case *c, const struct retest_plan *p,
 	*v = judge(r);
 }
 
+/** Does part @i of the retest have the line that has Slurm use its node? */
+static bool undrains(const struct run *run, const struct verdict *v, size_t i)
+{
+	json_t *json = retest_json(run, v);
+	const json_t *part = json_array_get(json, i);
+	const char *line = json_string_value(json_object_get(part, "undrain"));
+	char wanted[160];
+	bool is = line != NULL;
+
+	snprintf(wanted, sizeof(wanted), "scontrol update nodename=%s "
+		 "state=resume", json_member(part, "node"));
+	if (line) {
+		assert_string_equal(line, wanted);
+	}
+	json_decref(json);
+	return is;
+}
+
 static bool names(const struct verdict *v, const struct part *p)
 {
 	const struct finding *f = &v->findings[0];
@@ -107,7 +125,7 @@ static void few_tests_convict_and_acquit(void **state)
 		struct verdict v, then;
 		struct retest_plan p;
 		struct retested r;
-		struct str line = STR_INIT, words = STR_INIT;
+		struct str words = STR_INIT;
 		struct part part;
 
 		print_message("case %zu\n", i);
@@ -129,7 +147,7 @@ static void few_tests_convict_and_acquit(void **state)
 		}
 		assert_true(retest_part(&now, &v, 0, &r));
 		assert_int_equal(r.state, RETEST_FAILS);
-		assert_false(retest_undrain(&now, &v, r.node, &line));
+		assert_false(undrains(&now, &v, 0));
 		if (c->tests > 0) {
 			assert_int_equal(r.tests, c->tests);
 		}
@@ -144,7 +162,7 @@ static void few_tests_convict_and_acquit(void **state)
 		assert_int_equal(v.n, 0);
 		assert_true(retest_part(&now, &v, 0, &r));
 		assert_int_equal(r.state, RETEST_PASSES);
-		assert_int_equal(retest_undrain(&now, &v, r.node, &line),
+		assert_int_equal(undrains(&now, &v, 0),
 				 c->drain);
 		retest_words(&now, &v, &words);
 		assert_non_null(strstr(str_text(&words), "retest of"));
@@ -153,7 +171,6 @@ static void few_tests_convict_and_acquit(void **state)
 		verdict_release(&v);
 		run_release(&now);
 
-		str_release(&line);
 		str_release(&words);
 		retest_plan_release(&p);
 		verdict_release(&then);
@@ -168,7 +185,6 @@ static void what_was_not_tested_stays_open(void **state)
 	struct verdict v, then;
 	struct retest_plan p;
 	struct retested r;
-	struct str line = STR_INIT;
 
 	(void)state;
 	fake_run(&first, 6, 4, 4);
@@ -186,9 +202,8 @@ static void what_was_not_tested_stays_open(void **state)
 	v = judge(&now);
 	assert_true(retest_part(&now, &v, 0, &r));
 	assert_int_equal(r.state, RETEST_OPEN);
-	assert_false(retest_undrain(&now, &v, "n1", &line));
+	assert_false(undrains(&now, &v, 0));
 	assert_false(retest_part(&now, &v, 1, &r));
-	str_release(&line);
 	retest_plan_release(&p);
 	verdict_release(&v);
 	verdict_release(&then);
@@ -262,29 +277,24 @@ static void part_is_of_code(struct scene *x, const char *code)
 			    json_string(code));
 }
 
-/** Part @i of it ends as @state and undrains @node or not, and the run with
- *  exit code @code; @text is said. */
+/** Part @i of it passes or not, and @resumes its node; the run ends with exit
+ *  code @code; @text is said. */
 static void ends(struct scene *x, size_t i, bool passes, int code,
-		 const char *undrains, const char *text)
+		 bool resumes, const char *text)
 {
-	struct str words = STR_INIT, line = STR_INIT;
+	struct str words = STR_INIT;
 	struct retested r;
 
 	x->v = judge(&x->now);
 	assert_true(retest_part(&x->now, &x->v, i, &r));
 	assert_int_equal(r.state == RETEST_PASSES, passes);
 	assert_int_equal(verdict_exit(&x->now, &x->v), code);
-	assert_int_equal(retest_undrain(&x->now, &x->v, r.node, &line),
-			 undrains != NULL);
-	if (undrains) {
-		assert_string_equal(r.node, undrains);
-	}
+	assert_int_equal(undrains(&x->now, &x->v, i), resumes);
 	retest_words(&x->now, &x->v, &words);
 	if (!strstr(str_text(&words), text)) {
 		fail_msg("no '%s' in: %s", text, str_text(&words));
 	}
 	str_release(&words);
-	str_release(&line);
 }
 
 static void clear(struct scene *x)
@@ -315,7 +325,7 @@ static void a_fault_that_is_found_again_is_one(void **state)
 			part_is_of_code(&x, "still_slow");
 		}
 		fake_slow(&x.now, &nic, now[i]);
-		ends(&x, 0, false, 1, NULL, "still there");
+		ends(&x, 0, false, 1, false, "still there");
 		assert_true(x.v.findings[0].fail);
 		clear(&x);
 	}
@@ -337,7 +347,7 @@ static void a_retest_confirms_a_warning(void **state)
 		repair(&x, 4);
 		assert_false(x.then.findings[0].fail);
 		fake_slow(&x.now, &nic, now[i]);
-		ends(&x, 0, false, 1, NULL, "still there");
+		ends(&x, 0, false, 1, false, "still there");
 		assert_int_equal(x.v.findings[0].fail, i == 0);
 		clear(&x);
 	}
@@ -360,7 +370,7 @@ static void what_is_missing_does_not_pass(void **state)
 		begin(&x);
 		fake_break(&x.first, &faults[i], OUTCOME_ERROR, "x");
 		repair(&x, 3);
-		ends(&x, 0, false, 1, NULL, "still missing: n1 has 3 GPUs "
+		ends(&x, 0, false, 1, false, "still missing: n1 has 3 GPUs "
 		     "now, and had 4");
 		assert_string_equal(x.v.findings[0].code, "still_missing");
 		assert_false(x.v.findings[0].drain);
@@ -376,7 +386,7 @@ static void what_is_missing_does_not_pass(void **state)
 			json_object_set_new(x.now.json, "options", json_pack(
 				"{s:i}", "gpus-per-node", 3));
 		}
-		ends(&x, 0, false, 4, NULL, i ? "open: n1 has 5 GPUs" :
+		ends(&x, 0, false, 4, false, i ? "open: n1 has 5 GPUs" :
 		     "open: --gpus-per-node leaves 3 of the 4 GPUs of n1");
 		assert_int_equal(x.v.status, VERDICT_PARTIAL);
 		clear(&x);
@@ -399,7 +409,7 @@ static void another_fault_is_not_held_against_it(void **state)
 	fake_break(&x.first, &gpu, OUTCOME_ERROR, "x");
 	repair(&x, 4);
 	fake_break(&x.now, &partner, OUTCOME_ERROR, "x");
-	ends(&x, 0, true, 1, "n1", "GPU 1 of n1 (x): 10 tests pass");
+	ends(&x, 0, true, 1, true, "GPU 1 of n1 (x): 10 tests pass");
 	clear(&x);
 
 	begin(&x);
@@ -407,9 +417,9 @@ static void another_fault_is_not_held_against_it(void **state)
 	fake_break(&x.first, &beside, OUTCOME_ERROR, "x");
 	repair(&x, 4);
 	fake_break(&x.now, &beside, OUTCOME_ERROR, "x");
-	ends(&x, 0, true, 1, NULL, "GPU 1 of n1 (x): 10 tests pass");
+	ends(&x, 0, true, 1, false, "GPU 1 of n1 (x): 10 tests pass");
 	verdict_release(&x.v);
-	ends(&x, 1, false, 1, NULL, "GPU 3 of n1 (x): still there");
+	ends(&x, 1, false, 1, false, "GPU 3 of n1 (x): still there");
 	clear(&x);
 }
 
@@ -463,7 +473,7 @@ static void what_was_not_measured_well_is_open(void **state)
 				c->class = CELL_UNPLANNED;
 			}
 		}
-		ends(&x, 0, false, 4, NULL, doubts[i].text);
+		ends(&x, 0, false, 4, false, doubts[i].text);
 		assert_int_equal(x.v.status, VERDICT_PARTIAL);
 		clear(&x);
 	}

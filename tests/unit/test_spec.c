@@ -252,6 +252,26 @@ static void test_json_keeps_everything(void **state)
 	round_trip(&s, 12);
 }
 
+/** The longest list of pairs comes back as it is. */
+static void test_json_keeps_a_long_value(void **state)
+{
+	struct spec s, back;
+	struct err e;
+	json_t *json;
+
+	(void)state;
+	spec_init(&s);
+	for (size_t i = 0; i + 8 < sizeof(s.pairs); i += 4) {
+		memcpy(s.pairs + i, "0-1,", 5);
+	}
+	s.pairs[strlen(s.pairs) - 1] = '\0';
+	json = spec_json(&s);
+	assert_non_null(json);
+	assert_int_equal(spec_from_json(&back, json, &e), 0);
+	assert_string_equal(back.pairs, s.pairs);
+	json_decref(json);
+}
+
 static void test_json_local_without_value(void **state)
 {
 	struct spec s = defaults();
@@ -367,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_sizes_of_an_end_alone),
 		cmocka_unit_test(test_json_keeps_everything),
+		cmocka_unit_test(test_json_keeps_a_long_value),
 		cmocka_unit_test(test_json_local_without_value),
 		cmocka_unit_test(test_json_defaults_are_left_out),
 		cmocka_unit_test(test_json_refused),

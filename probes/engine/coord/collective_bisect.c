@@ -116,7 +116,7 @@ static void note_alike(struct collective_work *w)
 			 w->ranks.layout.nodes[0].gpus);
 	}
 	if (w->by_rank || w->n_parts != 2) {
-		collective_note(w, "bisect: no half is slower than the other%s",
+		collective_note(w, RECORD_ALIKE "%s",
 				w->by_way ? ", and no two are slower than two "
 					    "others"
 				: w->across ? ", and no set with parts of both "
