@@ -193,7 +193,8 @@ static int jobs(const struct session *s, const struct chain *c,
 		const char *dir, struct err *e)
 {
 	struct str show = STR_INIT;
-	char job[SLURM_JOB_SIZE] = "", word[PATH_MAX];
+	char job[SLURM_JOB_SIZE] = "", spare[SLURM_JOB_SIZE], word[PATH_MAX];
+	struct err why = { 0 };
 	int rc = chain_submit(c, dir, s->commands, 0, job,
 			      s->spec.dry_run ? &show : NULL, e);
 
@@ -201,6 +202,11 @@ static int jobs(const struct session *s, const struct chain *c,
 		fputs(str_text(&show), stdout);
 	} else if (rc == 0) {
 		printf("%s\n%s\n", dir, job);
+		if (!chain_over(c, 1, time(NULL) + c->every_s) &&
+		    chain_submit(c, dir, s->commands, c->every_s, spare, NULL,
+				 &why) < 0) {
+			talk("no spare: %s", why.text);
+		}
 		talk_hint("to stop it: \"gpucheck watch --stop=%s\"",
 			  str_quoted_dir(dir, word, sizeof(word)));
 	}

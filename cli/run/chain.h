@@ -75,10 +75,15 @@ int chain_submit(const struct chain *c, const char *dir,
  *  @script that waits, but for job @own (NULL: none); false at the end. */
 bool chain_parse_waiting(const char **queue, const char *script,
 			 const char *own, char job[SLURM_JOB_SIZE]);
-/** Is there a turn of @dir that waits, other than job @own?  1, its number in
- *  @job; 0; -1 with @e: Slurm does not answer. */
+/** So many turns wait: the next one, and a spare for when that cannot begin,
+ *  as on a node that does not have the directory. */
+#define CHAIN_WAIT 2
+/** How many turns of @dir wait, other than job @own, and the number of the
+ *  first in @job; -1 with @e: Slurm does not answer. */
 int chain_waiting(const struct chain *c, const char *dir, const char *own,
 		  char job[SLURM_JOB_SIZE], struct err *e);
+/** @job waits, and is to begin in @in_s seconds, not before. */
+void chain_put_off(const char *job, int64_t in_s);
 /** Cancel the turns of @dir that wait; -1 with @e: Slurm does not answer. */
 int chain_cancel(const struct chain *c, const char *dir, struct err *e);
 /** The number of the job that @who, as rundir_claim() has it, is of; false:

@@ -119,12 +119,24 @@ int chain_waiting(const struct chain *c, const char *dir, const char *own,
 	struct str out = STR_INIT;
 	int rc = ask_queue(c, dir, &out, script, e);
 	const char *at = str_text(&out);
+	char other[SLURM_JOB_SIZE];
 
-	if (rc == 0) {
-		rc = chain_parse_waiting(&at, script, own, job);
+	while (rc >= 0 && chain_parse_waiting(&at, script, own,
+					      rc == 0 ? job : other)) {
+		rc++;
 	}
 	str_release(&out);
 	return rc;
+}
+
+void chain_put_off(const char *job, int64_t in_s)
+{
+	struct args a = { 0 };
+
+	args_words(&a, "scontrol --quiet update");
+	args_addf(&a, "JobId=%s", job);
+	args_addf(&a, "StartTime=now+%lld", (long long)in_s);
+	slurm_ask(&a, NULL, NULL);
 }
 
 int chain_cancel(const struct chain *c, const char *dir, struct err *e)

@@ -53,25 +53,50 @@ static const char *why_none(const struct chain *c, const char *dir,
 		       "the watch was stopped" : chain_over(c, done, at_s);
 }
 
-/** One try: 0: it is in the queue; 1: Slurm refuses it; -1: it does not
- *  answer.  That one is there already is seen first: an earlier try may have
- *  come through without a word, and two would be as many runs. */
-static int try_submit(const struct chain *c, const char *dir,
-		      const struct command *const *commands, int64_t next_s,
-		      struct err *e)
+/** The turn that is @k-th from now, from 1, which began at @began_s. */
+static int submit(const struct chain *c, const char *dir,
+		  const struct command *const *commands, int k,
+		  int64_t began_s, struct err *e)
 {
-	const int64_t in_s = next_s - time(NULL);
+	const int64_t in_s = began_s + k * c->every_s - time(NULL);
+	char job[SLURM_JOB_SIZE];
+
+	if (chain_submit(c, dir, commands, in_s > 0 ? in_s : 0, job, NULL, e) <
+	    0) {
+		return -1;
+	}
+	talk(k == 1 ? "next: job %s" : "and a spare: job %s", job);
+	return 0;
+}
+
+/** One try: 0: it is in the queue; 1: Slurm refuses it; -1: it does not
+ *  answer.  What is there already is seen first: an earlier try may have come
+ *  through without a word, and two would be as many runs. */
+static int try_submit(const struct chain *c, const char *dir,
+		      const struct command *const *commands, int64_t done,
+		      int64_t began_s, struct err *e)
+{
+	const int64_t next_s = began_s + c->every_s, in_s = next_s - time(NULL);
 	char job[SLURM_JOB_SIZE] = "";
 	const int waits = chain_waiting(c, dir, getenv("SLURM_JOB_ID"), job, e);
+	struct err why = { 0 };
 
-	if (waits == 0 && chain_submit(c, dir, commands, in_s > 0 ? in_s : 0,
-				       job, NULL, e) < 0) {
+	if (waits < 0) {
+		return -1;
+	}
+	if (waits > 0) {
+		/* the spare of a turn that was late is early */
+		talk("next: job %s", job);
+		chain_put_off(job, in_s > 0 ? in_s : 0);
+	} else if (submit(c, dir, commands, 1, began_s, e) < 0) {
 		return launch_is_unsure(e) ? -1 : 1;
 	}
-	if (waits >= 0) {
-		talk("next: job %s", job);
+	if (waits < CHAIN_WAIT &&
+	    !why_none(c, dir, done + 1, next_s + c->every_s) &&
+	    submit(c, dir, commands, CHAIN_WAIT, began_s, &why) < 0) {
+		talk("no spare: %s", why.text);
 	}
-	return waits < 0 ? -1 : 0;
+	return 0;
 }
 
 /** The next turn, where there is one, by tries of @patience_ns, or of
@@ -94,11 +119,12 @@ static bool submit_next(const struct chain *c, const char *dir,
 	}
 	if (over) {
 		talk("this is the last run: %s", over);
+		chain_cancel(c, dir, NULL);
 		return true;
 	}
 	for (;;) {
 		e = (struct err){ 0 };
-		rc = try_submit(c, dir, commands, next_s, &e);
+		rc = try_submit(c, dir, commands, done, began_s, &e);
 		if (rc == 0) {
 			return true;
 		}

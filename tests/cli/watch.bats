@@ -68,11 +68,13 @@ fake_slurm()
 		#!/bin/sh
 		echo "$@" >>submitted
 		for script; do :; done
-		echo "77|PENDING|BeginTime|$script" >>queue
-		echo 77
+		id=$((76 + $(wc -l <submitted)))
+		echo "$id|PENDING|BeginTime|$script" >>queue
+		echo "$id"
 	EOT
 	printf '#!/bin/sh\necho "$@" >>cancelled\n' >bin/scancel
-	printf '#!/bin/sh\n' | tee bin/sinfo bin/scontrol >bin/srun
+	printf '#!/bin/sh\necho "$@" >>updated\n' >bin/scontrol
+	printf '#!/bin/sh\n' | tee bin/sinfo >bin/srun
 	chmod +x bin/*
 	PATH=$PWD/bin:$PATH
 }
@@ -113,37 +115,49 @@ fake_slurm()
 	fails 0 'no run: the one before is still at work'
 }
 
-@test "a job that makes no run has one that follows it, and one alone" {
+@test "a job that makes no run has others that follow it, and two alone" {
 	fake_slurm
 	run_p watch --every=1h -o w -- p2p -N 2
 	[ "$status" -eq 0 ]
-	[ "$(wc -l <submitted)" -eq 1 ]
+	[ "$output" = "$PWD/w"$'\n77' ]
+	[ "$(wc -l <submitted)" -eq 2 ]
+	[ "$(grep -c -- '--begin=now+3600' submitted)" -eq 1 ]
 	hold 'process 5 on here'
 	# by hand: the job that waits is the next
 	run_p turn w
-	[ "$(wc -l <submitted)" -eq 1 ]
+	[ "$(wc -l <submitted)" -eq 2 ]
 	# the job itself, whose directory is away for a while, its disk full
 	id=$(stat -c %i w/job.sbatch)
 	mv w away-w
 	(sleep 1; mv away-w w) 3>&- &
 	SLURM_JOB_ID=77 run_p turn w
-	[ "$(stat -c %i w/job.sbatch)" = "$id" ]
 	fails 0 'no run: the one before is still at work'
-	grep -q 'next: job 77' <<<"$stderr"
-	[ "$(wc -l <submitted)" -eq 2 ]
-	grep -q -- '--begin=now+3600' submitted
-	# of two that wait one submits none
-	echo "78|PENDING|None|$PWD/w/job.sbatch" >>queue
+	[ "$(stat -c %i w/job.sbatch)" = "$id" ]
+	# the spare is the next one, and there is a new spare
+	grep -q 'next: job 78' <<<"$stderr"
+	grep -q 'JobId=78 StartTime=now+3600' updated
+	grep -q 'and a spare: job 79' <<<"$stderr"
+	[ "$(wc -l <submitted)" -eq 3 ]
+	tail -1 submitted | grep -qE -- '--begin=now\+(7200|7199)'
+	# where two wait none is submitted
 	SLURM_JOB_ID=77 run_p turn w
 	grep -q 'next: job 78' <<<"$stderr"
-	[ "$(wc -l <submitted)" -eq 2 ]
-	# and one of a stopped watch neither
+	[ "$(wc -l <submitted)" -eq 3 ]
+	# one that was stopped leaves others alone
 	echo "80|PENDING|None|/elsewhere/w/job.sbatch" >>queue
 	run_p watch --stop=w
-	[ "$(cut -d' ' -f3 cancelled | sort -u | xargs)" = '77 78' ]
+	[ "$(cut -d' ' -f3 cancelled | sort -u | xargs)" = '77 78 79' ]
 	: >queue
 	SLURM_JOB_ID=77 run_p turn w
 	fails 0 'no run'
+	[ "$(wc -l <submitted)" -eq 3 ]
+}
+
+@test "no spare where no run is left for it" {
+	fake_slurm
+	run_p watch --every=1h --runs=1 -o w -- p2p -N 2
+	[ "$(wc -l <submitted)" -eq 1 ]
+	run_p watch --every=1h --for=30m -o v -- p2p -N 2
 	[ "$(wc -l <submitted)" -eq 2 ]
 }
 

@@ -59,7 +59,7 @@ time.sleep(120)' "$dir/holder" >held 3>&- &
 	await 20 test -s held
 	jq '.slurm -= ["--hold"]' "$dir/watch.json" >free
 	cp free "$dir/watch.json"
-	scontrol release "$(sed -n 2p out)"
+	scontrol release "$(squeue --noheader --format=%i | paste -sd,)"
 	await 90 queue_is_empty
 	kill "$holder"
 	says 'job 999999 has ended, and its claim is taken over' \
@@ -68,6 +68,26 @@ time.sleep(120)' "$dir/holder" >held 3>&- &
 		"$dir/job.out"
 	expect "$(find "$dir/logs" -name 'run-*' | wc -l)" 3
 	expect "$(find "$dir" -maxdepth 1 -name 'run-*' | wc -l)" 0
+}
+
+@test "a job that cannot begin, as without its directory, does not end it" {
+	"$GPUCHECK" watch --every=2s --runs=2 -o "$dir" -- "${quick[@]}" \
+		-- --hold >out 2>err
+	jq '.slurm -= ["--hold"]' "$dir/watch.json" >free
+	cp free "$dir/watch.json"
+	mv "$dir" away
+	first=$(sed -n 2p out)
+	scontrol release "$first"
+	await 30 is_over "$first"
+	mv away "$dir"
+	scontrol release "$(squeue --noheader --format=%i)"
+	await 90 has_summaries 2
+	await 60 queue_is_empty
+}
+
+is_over()
+{
+	[ -z "$(squeue --noheader --jobs="$1" 2>/dev/null)" ]
 }
 
 @test "one that is stopped begins no other run" {
