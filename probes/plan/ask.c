@@ -399,21 +399,24 @@ static int count_told(const struct ask_plan *a, const struct ask_suspect *s,
 	return sum;
 }
 
-/** Take a test of @x with @y that tells @p from @q and has been asked for @most
- *  times at most; returns how many ordered ones it is. */
-static int take_telling(struct choice *c, const struct ask_suspect *s,
-			const struct ask_part *p, const struct ask_part *q,
-			int x, int y, int most)
+/** In which directions a test of @x with @y can be made that tells @p from @q;
+ *  0: in none. */
+static uint8_t telling_ways(const struct choice *c, const struct ask_suspect *s,
+			    const struct ask_part *p, const struct ask_part *q,
+			    int x, int y)
 {
-	struct ask_plan *a = c->a;
+	const struct ask_plan *a = c->a;
 	uint8_t dirs = (uint8_t)((tells(a, s, p, q, x, y) ? TASK_AB : 0) |
 				 (tells(a, s, p, q, y, x) ? TASK_BA : 0));
 
-	return dirs != 0 && times_asked(a, x, y) <= most &&
-			       times_asked(a, y, x) <= most &&
-			       can_test(c, x, y) && is_sound(a, s, x, y) &&
-			       take(c, x, y, dirs) ?
-		       n_ways(dirs) : 0;
+	return dirs != 0 && can_test(c, x, y) && is_sound(a, s, x, y) ? dirs :
+									0;
+}
+
+/** Was neither direction of the two asked for more than @most times? */
+static bool is_fresh(const struct ask_plan *a, int x, int y, int most)
+{
+	return times_asked(a, x, y) <= most && times_asked(a, y, x) <= most;
 }
 
 static int most_gpus(const struct layout *l)
@@ -448,20 +451,27 @@ static void tell_apart(struct choice *c, const struct ask_suspect *s,
 	int partners = l->n_nodes * most_gpus(l);
 	int told = count_told(c->a, s, p, q), one = tests_at(s->rate);
 	int need = one - told, turns = 1;
+	bool any = true;
 
 	for (int i = 1; s->rate > 0 && i < times && need <= 0; i++) {
 		need += one;
 	}
 	turns = s->rate > 0 ? told + need : 1;
-	for (int turn = 0; turn < turns && need > 0; turn++) {
+	for (int turn = 0; turn < turns && need > 0 && any; turn++) {
+		any = false;	/* that can be made at all */
 		for (int x = 0; x < l->n_ranks && need > 0; x++) {
 			int last = is_here(c->a, p, x) ? partners : 0;
 
 			for (int i = 0; i < last && need > 0; i++) {
 				int y = partner_at(l, x, i);
+				uint8_t dirs = y < 0 ? 0 :
+					telling_ways(c, s, p, q, x, y);
 
-				need -= y < 0 ? 0 :
-					take_telling(c, s, p, q, x, y, turn);
+				any |= dirs != 0 && c->left > 0;
+				if (dirs != 0 && is_fresh(c->a, x, y, turn) &&
+				    take(c, x, y, dirs)) {
+					need -= n_ways(dirs);
+				}
 			}
 		}
 	}
