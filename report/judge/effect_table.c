@@ -231,7 +231,7 @@ static double middle_of(const struct effect_work *w, const float *v, size_t n)
  *  slow as its worse end, more of them than of the parts are slow. */
 static size_t level_of(size_t n)
 {
-	return 3 * n / 5;
+	return (3 * n + 1) / 5;
 }
 
 /** Is partner node @p on another leaf switch than rank @i? */

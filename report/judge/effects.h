@@ -23,7 +23,9 @@
  * Biometrika 61, 1974), never less than is usual for its peers; what healthy
  * parts differ by counts as well.  The intervals are corrected for all parts
  * and directions that are looked at (S. Holm, Scand. J. Statist. 6, 1979), so
- * that one run of a hundred names any part by chance.
+ * that one run of a hundred names any part by chance.  Bandwidth is that of the
+ * narrowest part, so that a slow node hides what its partners are: nodes that
+ * were found count no more, and the search goes on.
  *
  * In a sample of the pairs a rank has a test or two with a partner node, and
  * most ranks another one: what is usual is that of all tests of the same sort,

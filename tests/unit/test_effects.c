@@ -187,22 +187,26 @@ static void what_a_slow_node_hides(void **state)
 	static const struct {
 		int nodes;
 		size_t n, partners;	/* of the last one that count */
+		int leaf_size;		/* 0: nobody knows */
 		struct fake_fault parts[3];
 	} cases[] = {
-		{ 4, 2, 2, { { .kind = PART_NODE, .a = 2 },
-			     { .kind = PART_NIC, .a = 1, .b = 3 } } },
-		{ 5, 2, 3, { { .kind = PART_NODE, .a = 2 },
-			     { .kind = PART_GPU, .a = 1, .b = 3 } } },
-		{ 5, 2, 3, { { .kind = PART_NODE, .a = 2 },
-			     { .kind = PART_NIC, .a = 0, .b = 3,
-			       .direction = PART_TX } } },
-		{ 5, 2, 3, { { .kind = PART_NODE, .a = 0 },
-			     { .kind = PART_NODE, .a = 3 } } },
+		{ 4, 2, 2, 0, { { .kind = PART_NODE, .a = 2 },
+				{ .kind = PART_NIC, .a = 1, .b = 3 } } },
+		{ 5, 2, 3, 0, { { .kind = PART_NODE, .a = 2 },
+				{ .kind = PART_GPU, .a = 1, .b = 3 } } },
+		{ 5, 2, 3, 0, { { .kind = PART_NODE, .a = 2 },
+				{ .kind = PART_NIC, .a = 0, .b = 3,
+				  .direction = PART_TX } } },
+		{ 5, 2, 3, 0, { { .kind = PART_NODE, .a = 0 },
+				{ .kind = PART_NODE, .a = 3 } } },
+		/* of four at a switch two are fast with each other only */
+		{ 5, 2, 3, 4, { { .kind = PART_NODE, .a = 1 },
+				{ .kind = PART_NODE, .a = 2 } } },
 		/* of five NICs of that index three are slow by now */
-		{ 5, 3, 2, { { .kind = PART_NODE, .a = 0 },
-			     { .kind = PART_NODE, .a = 4 },
-			     { .kind = PART_NIC, .a = 1, .b = 6,
-			       .direction = PART_TX } } },
+		{ 5, 3, 2, 0, { { .kind = PART_NODE, .a = 0 },
+				{ .kind = PART_NODE, .a = 4 },
+				{ .kind = PART_NIC, .a = 1, .b = 6,
+				  .direction = PART_TX } } },
 	};
 
 	(void)state;
@@ -211,6 +215,9 @@ static void what_a_slow_node_hides(void **state)
 		struct run r;
 
 		fake_run(&r, cases[i].nodes, 8, 8);
+		if (cases[i].leaf_size) {
+			join_leaves(&r, cases[i].leaf_size);
+		}
 		slow_least(&r, cases[i].parts, cases[i].n, 0.85F);
 		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
 					      LEAST, &e), 0);
