@@ -406,7 +406,7 @@ static const struct question questions[] = {
 	SLOWER(4, 75, WARN), SLOWER(6, 90, WARN), SLOWER(8, 95, WARN),
 	/* from 10 % on a fault, once a second look confirms it */
 	SLOWER(12, 90, FAIL), SLOWER(15, 98, FAIL), SLOWER(30, 98, FAIL),
-	{ { "fails 10 % of its tests", 0 }, .world = plain, .n_faults = 1,
+	{ { "fails 10 % of its tests", 99 }, .world = plain, .n_faults = 1,
 	  .what = FLAKY, .by = 0.1, .model = -1 },
 	{ { "fails 5 % of its tests", 0 }, .world = plain, .n_faults = 1,
 	  .what = FLAKY, .by = 0.05, .model = -1 },
@@ -415,7 +415,7 @@ static const struct question questions[] = {
 	{ { "two slow by 12 %", 85 }, .world = plain, .n_faults = 2, .by = 0.88,
 	  .severity = FAIL,
 	  .model = -1 },
-	{ { "three slow by 12 %", 0 }, .world = plain, .n_faults = 3,
+	{ { "three slow by 12 %", 85 }, .world = plain, .n_faults = 3,
 	  .by = 0.88, .model = -1 },
 };
 
