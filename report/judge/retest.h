@@ -36,8 +36,9 @@ struct retest_plan {
  * The parts of the findings of @v that fail, or, where none does, of its
  * warnings; each with partners on RETEST_PARTNERS nodes that no finding names,
  * where there are so many, and with GPUs of its own node; and these partners
- * with each other.  0, or -1: no memory.  Nothing is found where the list of
- * parts stays empty.  retest_plan_release() frees.
+ * with each other.  Of a retest also what it has left open.  0, or -1: no
+ * memory.  Nothing is found where the list of parts stays empty.
+ * retest_plan_release() frees.
  */
 int retest_plan(const struct run *run, const struct verdict *v,
 		struct retest_plan *p);

@@ -310,13 +310,34 @@ static json_t *node_json(const struct run *run, int node)
 	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
 }
 
+/** GPUs of @node; of a retest that misses some as many as there were before. */
+static int gpus_then(const struct run *run, int node)
+{
+	const json_t *parts = json_object_get(
+		json_object_get(run->json, "retest"), "parts"), *part;
+	int most = retest_gpus(run, node);
+	size_t i;
+
+	json_array_foreach(parts, i, part) {
+		json_int_t n = json_integer_value(json_object_get(part,
+								  "gpus"));
+
+		if (node >= 0 && n > most && n <= SPEC_MAX_GPUS &&
+		    strcmp(json_member(part, "node"),
+			   run->nodes[node].name) == 0) {
+			most = (int)n;
+		}
+	}
+	return most;
+}
+
 /** Then, so that what is another one now is not taken for it. */
 static void add_identity(const struct run *run, const struct part *p,
 			 json_t *json)
 {
 	const char *nic = p->kind == PART_NIC ? part_nic_name(run, p) : "";
-	const int nodes[2] = { retest_gpus(run, p->node),
-			       retest_gpus(run, p->peer_node) };
+	const int nodes[2] = { gpus_then(run, p->node),
+			       gpus_then(run, p->peer_node) };
 	static const char *const gpus[] = { "gpus", "peer_gpus" };
 
 	for (int i = 0; i < 2; i++) {
@@ -363,6 +384,80 @@ static void add_part(struct planner *w, const struct finding *f)
 	w->ends = NULL;
 }
 
+/* ---- of a retest --------------------------------------------------------- */
+
+/** Part @i of the retest that the run is, which it has left open; NULL: it is
+ *  not, and @end behind the last. */
+static json_t *left_open(const struct planner *w, size_t i, bool *end)
+{
+	json_t *parts = json_object_get(
+		json_object_get(w->run->json, "retest"), "parts");
+	struct retested r;
+
+	*end = !retest_part(w->run, w->v, i, &r);
+	return !*end && r.state == RETEST_OPEN ? json_array_get(parts, i) :
+						 NULL;
+}
+
+static int node_called(const struct run *run, const json_t *list, size_t at)
+{
+	const char *name = json_string_value(json_array_get(list, at));
+
+	return name && name[0] ? run_find_node(run, name, -1) : -1;
+}
+
+static int gpu_called(const json_t *list, size_t at)
+{
+	const json_t *gpu = json_array_get(list, at);
+
+	return json_is_integer(gpu) && json_integer_value(gpu) >= 0 &&
+			       json_integer_value(gpu) < SPEC_MAX_GPUS ?
+		       (int)json_integer_value(gpu) : -1;
+}
+
+/** What nobody knows yet is tested as it was to be then: it must not be
+ *  forgotten with the next retest. */
+static void add_open(struct planner *w)
+{
+	bool end = false;
+
+	for (size_t i = 0; !end; i++) {
+		json_t *part = left_open(w, i, &end), *ends;
+		size_t k;
+
+		if (!part) {
+			continue;
+		}
+		json_array_append(w->p->parts, part);
+		json_array_foreach(json_object_get(part, "pairs"), k, ends) {
+			int a = node_called(w->run, ends, 0);
+			int b = node_called(w->run, ends, 2);
+
+			if (a >= 0 && b >= 0) {
+				w->found[a] |= 2;
+				w->found[b] |= 2;
+				add_pair(w, a, gpu_called(ends, 1), b,
+					 gpu_called(ends, 3));
+			}
+		}
+	}
+}
+
+static void find_open(struct planner *w)
+{
+	bool end = false;
+
+	for (size_t i = 0; !end; i++) {
+		const json_t *part = left_open(w, i, &end);
+		const char *name = part ? json_member(part, "node") : "";
+		int node = name[0] ? run_find_node(w->run, name, -1) : -1;
+
+		if (node >= 0) {
+			w->found[node] = 1;
+		}
+	}
+}
+
 /* ---- nodes --------------------------------------------------------------- */
 
 static void find_nodes(struct planner *w)
@@ -378,6 +473,7 @@ static void find_nodes(struct planner *w)
 				       f->part.peer_node == k;
 		}
 	}
+	find_open(w);
 	for (int k = 0; k < run->n_nodes; k++) {
 		n_found += w->found[k];
 	}
@@ -440,6 +536,7 @@ int retest_plan(const struct run *run, const struct verdict *v,
 				add_part(&w, &v->findings[i]);
 			}
 		}
+		add_open(&w);
 		list_nodes(&w);
 		p->n_controls = w.n_well;
 	}

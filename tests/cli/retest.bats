@@ -55,6 +55,10 @@ load helper
 	[ "$status" -eq 4 ]
 	grep -q 'GPU 4 of n1 (drill_dead): open: 1 good test, fewer' out
 	[ "$(jq -r '.retest[0].state' cut/verdict.json)" != passes ]
+	# what it left open is not forgotten
+	run_p p2p --retest cut -o last
+	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
+	grep -q 'GPU 4 of n1 (drill_dead): 12 tests pass' out
 }
 
 @test "what is still slower than its controls is said" {

@@ -365,6 +365,7 @@ static void what_is_missing_does_not_pass(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++) {
+		const json_t *part;
 		struct scene x;
 
 		begin(&x);
@@ -374,6 +375,13 @@ static void what_is_missing_does_not_pass(void **state)
 		     "now, and had 4");
 		assert_string_equal(x.v.findings[0].code, "still_missing");
 		assert_false(x.v.findings[0].drain);
+		/* nor does it in a retest of this one */
+		retest_plan_release(&x.p);
+		assert_int_equal(retest_plan(&x.now, &x.v, &x.p), 0);
+		part = json_array_get(x.p.parts, 0);
+		assert_string_equal(json_member(part, "node"), "n1");
+		assert_int_equal(json_integer_value(
+			json_object_get(part, "gpus")), 4);
 		clear(&x);
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -475,6 +483,12 @@ static void what_was_not_measured_well_is_open(void **state)
 		}
 		ends(&x, 0, false, 4, false, doubts[i].text);
 		assert_int_equal(x.v.status, VERDICT_PARTIAL);
+		/* and the next retest has it still */
+		retest_plan_release(&x.p);
+		assert_int_equal(retest_plan(&x.now, &x.v, &x.p), 0);
+		assert_true(json_array_size(x.p.parts) > 0);
+		assert_non_null(strstr(str_text(&x.p.pairs), "n1:2-n2:2"));
+		assert_non_null(strstr(str_text(&x.p.nodes), "n1"));
 		clear(&x);
 	}
 }
