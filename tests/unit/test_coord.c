@@ -590,19 +590,47 @@ static void nodes_of_one_kernel_share_a_machine(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct agents *s = agents_new(3, NULL, &coord_agents_events,
-					      NULL);
+		char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+		struct bench b;
 
-		for (int k = 0; k < 2; k++) {
-			struct coord_agent *a = agents_add(s);
-
-			a->said_hello = true;
-			STR_COPY(a->node, cases[i].two[k].node);
-			STR_COPY(a->boot_id, cases[i].two[k].boot_id);
-		}
-		assert_int_equal(agents_share_machine(s), cases[i].shared);
-		agents_free(s);
+		assert_non_null(mkdtemp(dir));
+		tree_file(dir, "/" RUN_JSON, RUN "}");
+		begin(&b, dir, 3);
+		come(&b, &cases[i].two[0]);
+		come(&b, &cases[i].two[1]);
+		assert_int_equal(agents_share_machine(b.c.agents),
+				 cases[i].shared);
+		end(&b);
+		tree_remove(dir);
 	}
+}
+
+/** By its number, also one that nobody expects, and one that went and came
+ *  back. */
+static void agents_are_found_by_their_number(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	const struct coord_agent *first;
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 3);
+	come(&b, &(struct one){ 2, -1, "c", "b2" });
+	come(&b, &(struct one){ 9, -1, "j", "b9" });
+	first = agents_find(b.c.agents, 2);
+	assert_string_equal(first->node, "c");
+	assert_string_equal(agents_find(b.c.agents, 9)->node, "j");
+	assert_null(agents_find(b.c.agents, 0));
+	assert_null(agents_find(b.c.agents, -1));
+	agents_lose(agents_find(b.c.agents, 2), "closed by the other end");
+	assert_null(agents_find(b.c.agents, 2));
+	come(&b, &(struct one){ 2, -1, "c", "b2" });
+	assert_non_null(agents_find(b.c.agents, 2));
+	assert_ptr_not_equal(agents_find(b.c.agents, 2), first);
+	end(&b);
+	tree_remove(dir);
 }
 
 int main(void)
@@ -623,6 +651,7 @@ int main(void)
 		cmocka_unit_test(a_wait_that_the_end_cuts_is_no_failure),
 		cmocka_unit_test(an_agent_that_is_lost_is_not_the_end),
 		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
+		cmocka_unit_test(agents_are_found_by_their_number),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),
 	};
 

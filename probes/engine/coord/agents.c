@@ -25,6 +25,8 @@ struct agents {
 	void *arg;
 	struct door *door;
 	struct coord_agent *all;
+	struct coord_agent **by_rank;	/* of those expected, who has said
+					 * hello last; NULL: nobody */
 	struct own_port *ports;	/* that they have come to */
 	json_t *absent;		/* by node: why it has no agent */
 	int n_absent;		/* agents that will not come */
@@ -36,13 +38,17 @@ struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg)
 {
 	struct agents *s = calloc(1, sizeof(*s));
+	struct coord_agent **by_rank =
+		calloc((size_t)expected + 1, sizeof(struct coord_agent *));
 
-	if (s != NULL) {
-		*s = (struct agents){.expected = expected,
-				     .log = log,
-				     .events = events,
-				     .arg = arg};
+	if (s == NULL || by_rank == NULL) {
+		free(by_rank);
+		free(s);
+		return NULL;
 	}
+	*s = (struct agents){ .expected = expected, .log = log,
+			      .events = events, .arg = arg,
+			      .by_rank = by_rank };
 	return s;
 }
 
@@ -57,6 +63,7 @@ void agents_free(struct agents *s)
 		json_decref(k->last_words);
 		free(k);
 	}
+	free(s != NULL ? s->by_rank : NULL);
 	own_ports_free(s != NULL ? s->ports : NULL);
 	json_decref(s != NULL ? s->absent : NULL);
 	free(s);
@@ -82,8 +89,13 @@ struct coord_agent *agents_next(const struct agents *s,
 
 struct coord_agent *agents_find(const struct agents *s, int boot_rank)
 {
-	struct coord_agent *a = agents_next(s, NULL);
+	struct coord_agent *a;
 
+	if (boot_rank >= 0 && boot_rank < s->expected) {
+		a = s->by_rank[boot_rank];
+		return a != NULL && a->said_hello ? a : NULL;
+	}
+	a = agents_next(s, NULL);
 	while (a != NULL && a->boot_rank != boot_rank) {
 		a = agents_next(s, a);
 	}
@@ -213,6 +225,9 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	agents_send(a, message_new(MSG_WELCOME, "{s:s,s:s}", "why", "",
 				   "version", version_own()));
 	a->said_hello = true;
+	if (a->boot_rank < s->expected) {
+		s->by_rank[a->boot_rank] = a;
+	}
 	own_link_begin(&a->own_link, &s->ports,
 		       (const struct sockaddr *)&a->own);
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
