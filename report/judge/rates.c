@@ -32,7 +32,7 @@
 /** A name with a direction must explain so much more, in nats; one that
  *  explains less by so much is no alternative. */
 #define DIRECTION_NATS 3.0
-#define OR_NATS	       3.0
+#define OR_NATS	       4.6
 /** Alternatives have that much of what failed in common. */
 #define OR_SHARE 0.6
 /** Parts that are looked at one after the other. */

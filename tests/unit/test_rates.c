@@ -276,6 +276,15 @@ static void the_follow_up_counts(void **state)
 	rates_release(&x);
 	run_release(&r);
 
+	/* one of them leaves both open: less than odds of 100 to 1 */
+	fake_run(&r, 8, 8, 8);
+	ask_inside(&r, 42);
+	assert_int_equal(rates_find(&r, NULL, &x), 0);
+	assert_int_equal(x.n, 1);
+	assert_true(x.list[0].n_or > 0);
+	rates_release(&x);
+	run_release(&r);
+
 	fake_run(&r, 8, 8, 8);
 	ask_inside(&r, 0);
 	assert_int_equal(rates_find(&r, NULL, &x), 0);
