@@ -266,7 +266,8 @@ void retest_words(const struct run *run, const struct verdict *v,
 		if (!is_repeated(list, i) &&
 		    undrain(run, v, list, n, list[i].node, &line)) {
 			str_addf(out, "%s\n" TELL_COMMAND "%s", lines++ ? "" :
-				 "\nundrain (needs Slurm operator rights):",
+				 "\nundrain (needs Slurm operator rights; "
+				 "sinfo -R shows other reasons):",
 				 str_text(&line));
 		}
 		str_release(&line);
