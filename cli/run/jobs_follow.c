@@ -3,6 +3,7 @@
 #include "cli/run/jobs.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/front/follow.h"
@@ -107,6 +108,12 @@ int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
 		jobs_text(&j, text, size);
 		/* whoever tends it next may submit more */
 		rc = jobs_go_on(&j) || jobs_owes(&j);
+		if (rc > 0 && !jobs_go_on(&j)) {
+			const size_t n = strlen(text);
+
+			snprintf(text + n, size - n, "; \"gpucheck attach\" "
+				 "submits what is missing");
+		}
 		if (rundir_check_own(dir, NULL) == 0) {
 			jobs_merge(&j, rc == 0, NULL);
 		}

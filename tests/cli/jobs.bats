@@ -90,6 +90,9 @@ submitted()
 	# one that had a job, and has none, is
 	grep -v 0001-1 queue >left || true
 	cp left queue
+	run_p status run
+	[ "$status" -eq 4 ]
+	grep -q '1 job: 1 lost; "gpucheck attach" submits what' <<<"$output"
 	run_p tend "$PWD/run"
 	submitted 1 parts/0001-2/
 }
