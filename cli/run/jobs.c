@@ -10,25 +10,13 @@
 #include <sys/stat.h>
 
 #include "cli/front/talk.h"
-#include "cli/plan/forecast.h"
-#include "cli/run/jobs_plan.h"
+#include "cli/run/jobs_ask.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "probes/probe.h"
 #include "sbatch/slurm_fit.h"
-
-/** What is about to be submitted. */
-struct ask {
-	const char *kind;	/* of pairs: all, inter, rail */
-	struct slurm_lane_nodes nodes;
-	struct jobs_node *use;	/* of those the ones that take part */
-	size_t n, busy, down;
-	struct jobs_plan plan;
-	int64_t gpus;		/* of each node; 0: as its job has */
-};
 
 /* ---- what to submit ------------------------------------------------------ */
 
@@ -79,7 +67,7 @@ static bool is_idle(const char *state)
 }
 
 /** Which nodes take part: -N of them that are up, or all. */
-static int choose_nodes(const struct spec *s, struct ask *a, struct err *e)
+static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 {
 	a->use = calloc(a->nodes.n + 1, sizeof(*a->use));
 	if (!a->use) {
@@ -108,7 +96,7 @@ static int choose_nodes(const struct spec *s, struct ask *a, struct err *e)
 }
 
 static int prepare(const struct session *s, const struct probe_start *t,
-		   struct ask *a, struct err *e)
+		   struct jobs_ask *a, struct err *e)
 {
 	struct launch_request r = t->r;
 	int64_t left;
@@ -127,7 +115,7 @@ static int prepare(const struct session *s, const struct probe_start *t,
 	return slurm_fit_ask(&r, 2 * a->plan.group, &a->gpus, e);
 }
 
-static void release(struct ask *a)
+static void release(struct jobs_ask *a)
 {
 	jobs_plan_release(&a->plan);
 	free(a->use);
@@ -135,7 +123,7 @@ static void release(struct ask *a)
 }
 
 /** "jobs" of run.json. */
-static json_t *jobs_json(const struct session *s, const struct ask *a)
+static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
 {
 	unsigned char random[4];
 	char id[2 * sizeof(random) + 1] = "0";
@@ -152,110 +140,6 @@ static json_t *jobs_json(const struct session *s, const struct ask *a)
 			 "lanes", (int)s->spec.lanes,
 			 "gpus", (json_int_t)(a->gpus ? a->gpus : -1),
 			 "nodes", names, "parts", jobs_plan_json(&a->plan));
-}
-
-/* ---- what it would be ---------------------------------------------------- */
-
-/** About how long one takes to measure, and all of them; NAN: not known. */
-static double forecast_s(const struct session *s, const struct ask *a,
-			 const char *probe)
-{
-	struct spec part = s->spec;
-	struct forecast f;
-	double time_s;
-
-	part.nodes = 2 * a->plan.group;
-	part.nodelist[0] = part.exclude[0] = '\0';
-	STR_COPY(part.pairs, a->kind);
-	if (part.gpus_per_node == 0) {
-		part.gpus_per_node = a->gpus;
-	}
-	forecast_make(&part, probe_find(probe), "sbatch", FORECAST_RANKS, &f);
-	time_s = f.time_s;
-	forecast_release(&f);
-	return time_s;
-}
-
-static void say_plan(const struct session *s, const struct ask *a,
-		     const char *probe, struct str *out)
-{
-	const double one_s = forecast_s(s, a, probe);
-	const int lanes = (size_t)s->spec.lanes < a->plan.n ?
-				  (int)s->spec.lanes : (int)a->plan.n;
-	char text[32];
-
-	str_addf(out, "%zu job%s of %d nodes in %d lane%s, %d round%s of %zu "
-		 "nodes", a->plan.n, a->plan.n == 1 ? "" : "s",
-		 2 * a->plan.group, lanes, lanes == 1 ? "" : "s",
-		 a->plan.rounds, a->plan.rounds == 1 ? "" : "s", a->n);
-	if (a->busy + a->down > 0) {
-		str_addf(out, " (%zu busy, %zu down)", a->busy, a->down);
-	}
-	if (one_s > 0) {
-		str_addf(out, ", about %s to measure each",
-			 forecast_time(one_s, text, sizeof(text)));
-	}
-}
-
-/** --dry-run: the jobs, and the script of the first. */
-static int describe(const struct session *s, const struct probe_start *t,
-		    const struct ask *a, struct err *e)
-{
-	struct spec spec = s->spec;
-	struct launch_request r = t->r;
-	struct str out = STR_INIT;
-	const struct jobs_part *first = &a->plan.parts[0];
-	int rc;
-
-	str_add(&out, "# ");
-	say_plan(s, a, t->r.probe, &out);
-	str_addch(&out, '\n');
-	for (size_t i = 0; i < a->plan.n; i++) {
-		str_addf(&out, "# job %zu, lane %d: %s\n", i + 1,
-			 a->plan.parts[i].lane,
-			 str_text(&a->plan.parts[i].nodes));
-	}
-	str_add(&out, "# and its script, of the first:\n");
-	STR_COPY(spec.nodelist, str_text(&first->nodes));
-	spec.exclude[0] = '\0';
-	spec.nodes = 0;
-	r.spec = &spec;
-	r.nodelist = str_text(&first->nodes);
-	r.dir = "DIR/" JOBS_PARTS "/0001-1";
-	r.lane = "gpucheck-ID-1";
-	r.after = "DIR";
-	r.gpus = a->gpus ? a->gpus : -1;
-	rc = t->ops->describe(&r, &out, e);
-	fputs(rc < 0 ? "" : str_text(&out), stdout);
-	str_release(&out);
-	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
-}
-
-/** gpucheck plan p2p --jobs=pairs */
-static int show_plan(const struct session *s, const struct ask *a,
-		     const char *probe)
-{
-	struct str out = STR_INIT;
-	const double one_s = forecast_s(s, a, probe);
-
-	if (s->spec.json) {
-		json_t *json = json_pack(
-			"{s:i, s:I, s:i, s:I, s:i, s:o}", "schema", 1, "jobs",
-			(json_int_t)a->plan.n, "nodes_of_each",
-			2 * a->plan.group, "lanes",
-			(json_int_t)s->spec.lanes, "rounds", a->plan.rounds,
-			"time_s_of_each", one_s > 0 ? json_real(one_s) :
-						      json_null());
-
-		json_dumpf(json, stdout, JSON_INDENT(1));
-		json_decref(json);
-	} else {
-		say_plan(s, a, probe, &out);
-		fputs(str_text(&out), stdout);
-	}
-	putchar('\n');
-	str_release(&out);
-	return CODE_HEALTHY;
 }
 
 /* ---- and there it goes -------------------------------------------------- */
@@ -296,7 +180,7 @@ static int go_on(const char *dir, const struct session *s, struct err *e)
 }
 
 static int submit(struct session *s, const struct probe_start *t,
-		  const struct ask *a, const char *drill, struct err *e)
+		  const struct jobs_ask *a, const char *drill, struct err *e)
 {
 	struct str says = STR_INIT;
 	char dir[PATH_MAX], parts[PATH_MAX];
@@ -318,7 +202,7 @@ static int submit(struct session *s, const struct probe_start *t,
 		err_set(e, errno, "cannot make '%s'", parts);
 		return CODE_UNABLE;
 	}
-	say_plan(s, a, t->r.probe, &says);
+	jobs_say_plan(s, a, t->r.probe, &says);
 	talk("%s", str_text(&says));
 	talk("run directory %s", dir);
 	str_release(&says);
@@ -330,7 +214,7 @@ int jobs_main(struct session *s, const char *probe,
 			   struct err *e))
 {
 	struct str drill = STR_INIT;
-	struct ask a = { 0 };
+	struct jobs_ask a = { 0 };
 	struct probe_start t;
 	struct err e = { 0 };
 	int code = check(s, &drill, &e) < 0 ?
@@ -345,8 +229,8 @@ int jobs_main(struct session *s, const char *probe,
 	if (code == CODE_HEALTHY && prepare(s, &t, &a, &e) < 0) {
 		code = CODE_USAGE;
 	} else if (code == CODE_HEALTHY) {
-		code = s->plan	      ? show_plan(s, &a, probe) :
-		       s->spec.dry_run ? describe(s, &t, &a, &e) :
+		code = s->plan	      ? jobs_show_plan(s, &a, probe) :
+		       s->spec.dry_run ? jobs_describe(s, &t, &a, &e) :
 					 submit(s, &t, &a, str_text(&drill),
 						&e);
 	}
