@@ -135,12 +135,12 @@ static void near_what_is_broken(void **state)
 	struct run r;
 
 	(void)state;
-	fake_run(&r, 8, 8, 8);
-	fail_some(&r, &all, 0.27, 6);
+	fake_run(&r, 8, 2, 2);
+	fail_some(&r, &all, 0.3, 6);
 	assert_int_equal(rates_find(&r, NULL, &x), 0);
 	assert_int_equal(x.n, 1);
 	assert_int_equal(x.list[0].part.kind, PART_INTER_NODE);
-	assert_int_equal(x.list[0].tests, 8 * 7 * 8 * 8);
+	assert_int_equal(x.list[0].tests, 8 * 7 * 2 * 2);
 	rates_release(&x);
 	run_release(&r);
 }
@@ -193,8 +193,8 @@ static void who_is_not_named(void **state)
 	run_release(&r);
 
 	/* nor are two pairs a part, both ways */
-	fake_run(&r, 8, 8, 8);
-	for (int peer = 9; peer < 30; peer += 20) {
+	fake_run(&r, 3, 8, 8);
+	for (int peer = 9; peer < 18; peer += 8) {
 		fail_some(&r, &(struct fake_fault){ .kind = PART_PAIR, .a = 0,
 						    .b = peer }, 1, 1);
 	}
