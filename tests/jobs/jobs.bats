@@ -201,8 +201,9 @@ job_of()
 	says '^#SBATCH --nodes=3$' run/parts/0001-1/job.sbatch
 	[ ! -e run/parts/0001-2 ]
 	has_good 30 gcn1 gcn2 gcn3
-	[ "$(jq -r '.findings[] | "\(.node) \(.code)"' run/verdict.json)" = \
-		'gcn4 agent_missing' ]
+	# besides, something may be slow on a busy machine
+	[ "$(jq -r '.findings[] | select(.severity == "fail") |
+		"\(.node) \(.code)"' run/verdict.json)" = 'gcn4 agent_missing' ]
 	node-up 4
 	await 60 answers gcn4
 	run_to 0 p2p --resume run

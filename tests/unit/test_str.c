@@ -257,7 +257,9 @@ static void room_is_filled_by_the_caller(void **state)
 	}
 	memset(big, 1, n);
 	assert_int_equal(few[23], 0);
-	assert_null(big_calloc(SIZE_MAX / 2, 8));
+	if (!SANITIZED) {	/* which would end it there */
+		assert_null(big_calloc(SIZE_MAX / 2, 8));
+	}
 	free(big);
 	free(few);
 }
