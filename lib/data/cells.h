@@ -26,6 +26,13 @@ enum cell_class {
 	CELL_UNPLANNED = CELL_CLASSES	/* diagonal, or left out by --pairs */
 };
 
+/** Did a test of this class run, and fail? */
+static inline bool cells_failed(unsigned class)
+{
+	return class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_CORRUPT;
+}
+
 const char *cell_class_name(enum cell_class c);	/* as in verdict.json */
 
 /** The path class of a cell for "slow": cells are compared inside one only. */

@@ -28,9 +28,7 @@ static bool is_bad(const struct cell *c, enum retry_bad bad)
 	}
 	return bad == RETRY_SLOW    ? c->class == CELL_SLOW :
 	       bad == RETRY_STARVED ? c->class == CELL_NOT_RUN :
-				      c->class == CELL_FAIL ||
-					      c->class == CELL_TIMEOUT ||
-					      c->class == CELL_CORRUPT;
+				      cells_failed(c->class);
 }
 
 /** Whom it chooses from, and what it has counted. */

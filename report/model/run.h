@@ -341,8 +341,7 @@ static inline bool run_good(unsigned class)
 
 static inline bool run_bad(unsigned class)
 {
-	return class == CELL_FAIL || class == CELL_TIMEOUT ||
-	       class == CELL_CORRUPT;
+	return cells_failed(class);
 }
 
 static inline bool run_measured(unsigned class)
