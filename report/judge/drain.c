@@ -56,6 +56,13 @@ static bool is_silence(const struct run *run, const struct finding *f)
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
+/** Did ssh not get in?  Nothing ran there that could say so of the node: keys
+ *  and logins may be those of who asks. */
+static bool is_ssh(const struct finding *f)
+{
+	return str_starts(f->code, "ssh_");
+}
+
 /** Did the library in a worker run short of what the system hands out?  That is
  *  how the job was started, or what others have left there. */
 static bool is_shortage(const struct finding *f)
@@ -236,14 +243,15 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 		return;		/* each of these has weighed its own; none; as
 				 * of the run that is retested */
 	}
-	if (f->part.node >= 0) {
-		hear(run, f, &h);
+	if (f->part.node < 0 || is_ssh(f)) {
+		return;		/* a part of no node, or who knows of which */
 	}
+	hear(run, f, &h);
 	/* without a score it is no cell that says so */
 	f->drain = (isnan(f->score) ? !is_silence(run, f) :
 				      passes && h.inside) ||
 		   (strcmp(f->code, GONE_CUT) != 0 && has_witnesses(run, &h));
-	if (!f->drain && f->part.node >= 0) {
+	if (!f->drain) {
 		say_who(run, &h, f);
 		add_test(run, f);
 	}

@@ -723,12 +723,12 @@ static void test_own_limit(void **state)
 	run_release(&r);
 }
 
-/** A full /dev/shm is no reason to drain a node, where any other failure of it
- *  is. */
+/** A full /dev/shm is no reason to drain a node, nor is a login that failed;
+ *  any other failure of it is. */
 static void test_shortage_drains_not(void **state)
 {
 	static const char *const codes[] = { "nccl_error", "shm_small",
-					     "fd_limit" };
+					     "fd_limit", "ssh_host_key" };
 	static const struct fake_fault node = { .kind = PART_NODE, .a = 1 };
 	struct verdict v;
 	struct run r;
