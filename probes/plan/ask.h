@@ -23,8 +23,8 @@
  * made: those that touch one alternative and not the other.  A part that fails
  * now and then always has some: the GPU of a NIC, one direction, all of a node.
  * Tests that tell it from these are made until the rate is bound to show.  What
- * failed, and nobody tried again, is; and where two pairs that failed share a
- * GPU or a NIC, that is looked at.  Where a part is a
+ * failed, and nobody tried again, is; and where a pair failed, the GPU and
+ * the NIC at either end are looked at.  Where a part is a
  * little slow or late, it is the same part at another time, with partners that
  * no finding names, and as many pairs that have nothing to do with any finding,
  * to compare them with.  Where some of its tests were slow and others not,
@@ -91,7 +91,8 @@ struct ask_plan {
 				 * it; -1: not known */
 	struct ask_test {	/* what was asked by the follow-up */
 		int src, dst, times;
-		bool failed;	/* the first time */
+		bool failed;	/* the first time; */
+		bool ever;	/* or any time */
 		size_t next;	/* in its place of heads[], + 1; 0: none */
 	} *asked;
 	size_t n_asked;

@@ -40,18 +40,21 @@ static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
 	return sum;
 }
 
-/** A partner on @node for @x, on its own rail where there is one; -1: none. */
+/** A partner on @node for @x, on its own rail where there is one; -1: none.
+ *  What fails now and then does so with all of them: another one each time. */
 static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
 		      int x, int node, int turn)
 {
 	const struct layout *l = c->a->l;
 	const struct layout_node *at = &l->nodes[node];
-	int first = l->ranks[x].gpu + (node == l->ranks[x].node ? 1 + turn : 0);
+	bool rare = s != NULL && s->rate > 0, own = node == l->ranks[x].node;
+	int first = l->ranks[x].gpu + (own  ? 1 + turn :
+				       rare ? turn / (l->n_nodes - 1) : 0);
 	int found = -1;
 
 	for (int i = 0; i < at->gpus; i++) {
 		int y = at->first_rank + (first + i) % at->gpus;
-		bool rail = l->ranks[y].nic == l->ranks[x].nic;
+		bool rail = rare || l->ranks[y].nic == l->ranks[x].nic;
 
 		if ((found < 0 || rail) && ask_can_test(c, x, y) &&
 		    ways(c->a, s, x, y) != 0 && ask_is_sound(c->a, s, x, y)) {
@@ -78,6 +81,7 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 	int need = enough - count_asked(c->a, s, inter);
 	int x = l->n_ranks - 1;
 
+	turns = turns > need ? turns : need;
 	for (int turn = 0; need > 0 && turn < turns; turn++) {
 		int hop = inter ? 1 + turn % (l->n_nodes - 1) : 0;
 		int tries = l->n_ranks, y;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/plan/ask_steps.h"
 
-/** The rate at which a part may fail that nobody knows the rate of. */
+/** The rate at which a part may fail that nobody knows the rate of; of which
+ *  two tests have failed. */
 #define GUESS_RATE 0.1
+#define LOW_RATE   0.05
 
 static bool is_same(const struct ask_part *p, const struct ask_part *q)
 {
@@ -100,12 +102,24 @@ static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
 	return true;
 }
 
-/** What is at @rank is looked at, where two pairs that failed have it in common
- *  and no finding is of it.  In a sample one is enough: of a part that fails a
- *  third of its tests that may be all. */
+/** Tests of @p that failed in the follow-up. */
+static int failed_later(const struct ask_plan *a, const struct ask_part *p)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		sum += t->ever && ask_touches(a, p, t->src, t->dst);
+	}
+	return sum;
+}
+
+/** What is at @rank is looked at, where a pair failed and no finding is of what
+ *  is there.  Of the few tests of a sample one that failed may be a third; what
+ *  failed two, and is no finding by that, fails few of many. */
 static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
 {
-	int least = a->g->first != NULL ? 1 : 2;
 	const struct layout_rank *r = &a->l->ranks[rank];
 	struct ask_suspect s = {
 		.parts = { { .kind = kind, .node = r->node,
@@ -123,8 +137,9 @@ static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
 			 (ask_is_here(a, &s.parts[0], ends[0]) ||
 			  ask_is_here(a, &s.parts[0], ends[1]));
 	}
-	if (pairs >= least && !known) {
-		s.rate = pairs > 1 ? GUESS_RATE : ASK_MOST_RATE;
+	if (pairs > 0 && !known) {
+		s.rate = pairs + failed_later(a, &s.parts[0]) > 1 ? LOW_RATE :
+			 a->g->first != NULL ? ASK_MOST_RATE : GUESS_RATE;
 		a->list[a->n + a->n_guesses++] = s;
 	}
 }

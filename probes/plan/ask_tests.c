@@ -65,9 +65,10 @@ int ask_note(struct ask_plan *a, int src, int dst)
 void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o)
 {
 	struct ask_test *t = asked_of(a, src, dst);
+	bool failed = cells_failed(cells_class_of(o)) && o != OUTCOME_CRASHED;
 
-	if (t != NULL && t->times == 1) {
-		t->failed = cells_failed(cells_class_of(o)) &&
-			    o != OUTCOME_CRASHED;
+	if (t != NULL) {
+		t->failed = t->times == 1 ? failed : t->failed;
+		t->ever |= failed;
 	}
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 #include "lib/data/json.h"
@@ -75,6 +76,16 @@ static struct ask_part read_part(struct ask_plan *a, const json_t *json)
 	return p;
 }
 
+/** The rate of a part that was chosen because @failed of its @tests did, which
+ *  is more than it fails at most times: less one deviation of that number, but
+ *  half of it is left. */
+static double rate_of(int failed, int tests)
+{
+	double k = failed, usual = fmax(k - sqrt(k), k / 2) / tests;
+
+	return fmin(usual, ASK_MOST_RATE);
+}
+
 static void read_suspect(struct ask_plan *a, const json_t *json,
 			 struct ask_suspect *s)
 {
@@ -95,8 +106,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	s->some = s->compare && !warn && explained > 0 && explained < cells;
 	s->confirm = s->compare && (warn || s->some ||
 				    ask_scope_of(&s->parts[0])->many);
-	s->rate = !rare || s->compare ? 0 :
-		  share < ASK_MOST_RATE   ? share : ASK_MOST_RATE;
+	s->rate = rare && !s->compare ? rate_of(explained, cells) : 0;
 	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
 		   (rare || s->parts[0].kind == ASK_PAIR);
 	json_array_foreach(json_object_get(json, "or"), i, other) {

@@ -94,15 +94,28 @@ static void count_cell(struct work *w, size_t at, uint32_t by)
 	}
 }
 
-/** A test of the follow-up counts as first ones do, unless it tries again what
- *  failed. */
+/** Is it like a first test, and none that tries again what failed? */
+static bool is_first(const struct run *run, const struct run_follow *f)
+{
+	return run_measured(cells_class_of(f->outcome)) &&
+	       (follow_has(run, f->at) || !rates_failed(run, f->at));
+}
+
+/** Did it fail, and had passed before? */
+static bool failed_later(const struct work *w, const struct run_follow *f)
+{
+	return !w->out[f->at] && run_bad(cells_class_of(f->outcome)) &&
+	       run_good(w->run->cells[f->at].class) &&
+	       !rates_failed(w->run, f->at);
+}
+
+/** Tests of the follow-up count as first ones do. */
 static void count_follow(struct work *w, size_t i, uint32_t by)
 {
 	const struct run_follow *f = &w->run->follow[i];
 	unsigned class = cells_class_of(f->outcome);
 
-	if (run_measured(class) &&
-	    (follow_has(w->run, f->at) || !rates_failed(w->run, f->at))) {
+	if (is_first(w->run, f)) {
 		count(w, f->at, (struct count){
 			.tests = by, .failed = run_bad(class) ? by : 0,
 		});
@@ -191,8 +204,32 @@ static size_t best_of(const struct work *w, struct weight *best)
 /** What failed of @p, and how it went when tried again. */
 struct fate {
 	size_t failed, pairs;
+	size_t later;		/* of these pairs: only in the follow-up */
 	size_t again, passed;	/* tried again */
 };
+
+/** Pairs of @p that failed in the follow-up and in no other test; of more than
+ *  LEAST_FAILED so many. */
+static size_t later_pairs(const struct work *w, const struct part *p)
+{
+	const struct run *run = w->run;
+	size_t pairs[LEAST_FAILED], n = 0;
+
+	for (size_t i = 0; i < run->n_follow && n < LEAST_FAILED; i++) {
+		size_t at = run->follow[i].at, back = run_back(run, at);
+		bool known = !failed_later(w, &run->follow[i]) ||
+			     !part_touches_at(run, p, at) ||
+			     (!w->out[back] && rates_failed(run, back));
+
+		for (size_t k = 0; k < n; k++) {
+			known |= pairs[k] == at || pairs[k] == back;
+		}
+		if (!known) {
+			pairs[n++] = at;
+		}
+	}
+	return n;
+}
 
 static struct fate fate_of(const struct work *w, const struct part *p)
 {
@@ -212,6 +249,8 @@ static struct fate fate_of(const struct work *w, const struct part *p)
 		f.again += c->attempt > 1;
 		f.passed += run_good(c->class);
 	}
+	f.later = later_pairs(w, p);
+	f.pairs += f.later;
 	return f;
 }
 
@@ -230,9 +269,9 @@ static bool is_chance(const struct fate *f, size_t failed, size_t tests)
 	double rate = (double)failed / (double)tests;
 
 	return !is_broken(rate, tests) && f->pairs >= LEAST_FAILED &&
-	       f->passed > 0 && (bad <= rate * again ||
-				 stats_log_tail(bad, again, rate) >
-					 log(ALPHA_AGAIN));
+	       f->passed + f->later > 0 &&
+	       (bad <= rate * again ||
+		stats_log_tail(bad, again, rate) > log(ALPHA_AGAIN));
 }
 
 /** Has @p most of what failed of @than? */
@@ -373,9 +412,23 @@ static int list_failed(struct work *w, const uint8_t *skip)
 			return -1;
 		}
 	}
-	/* what never passes when tried again fails for a reason */
+	for (size_t i = 0; i < w->run->n_follow && !passed; i++) {
+		passed = failed_later(w, &w->run->follow[i]);
+	}
+	/* what never passes at another time fails for a reason */
 	w->n_failed = passed ? w->n_failed : 0;
 	return 0;
+}
+
+/** Has enough failed, in the main pass and later? */
+static bool is_enough(const struct work *w)
+{
+	size_t n = w->n_failed;
+
+	for (size_t i = 0; n > 0 && i < w->run->n_follow; i++) {
+		n += failed_later(w, &w->run->follow[i]);
+	}
+	return n >= LEAST_FAILED;
 }
 
 /** What failed and is nobody's. */
@@ -426,7 +479,7 @@ int rates_find(const struct run *run, const uint8_t *skip, struct rates *out)
 	struct work w = { .run = run, .out = malloc(run_n_cells(run) + 1) };
 	int rc = w.out ? list_failed(&w, skip) : -1;
 
-	if (rc == 0 && w.n_failed >= LEAST_FAILED) {
+	if (rc == 0 && is_enough(&w)) {
 		rc = part_index_init(&w.index, run);
 		w.of = rc == 0 ? calloc(w.index.n + 1, sizeof(*w.of)) : NULL;
 		rc = w.of ? find(&w) : -1;

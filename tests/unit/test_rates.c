@@ -295,6 +295,85 @@ static void the_follow_up_counts(void **state)
 	run_release(&r);
 }
 
+/** Of GPU 5 of n3 @pairs failed, and passed when tried again if they were; the
+ *  follow-up made 70 tests with other nodes, of which @later failed. */
+static void ask_between(struct run *r, int pairs, bool again, int later)
+{
+	const int gpu = 3 * 8 + 5;
+
+	for (int i = 0; i < pairs; i++) {
+		if (again) {
+			r->cells[run_at(r, gpu, i * 8 + 1)].flaky = true;
+			r->cells[run_at(r, gpu, i * 8 + 1)].attempt = 2;
+		} else {
+			fake_cell(r, gpu, i * 8 + 1, OUTCOME_ERROR, "");
+		}
+	}
+	for (int i = 0; i < 70; i++) {
+		int peer = 4 * 8 + i % 32;
+
+		follow(r, i & 1 ? gpu : peer, i & 1 ? peer : gpu,
+		       i % 4 == 0 && i / 4 < later ? OUTCOME_ERROR :
+						     OUTCOME_OK);
+	}
+}
+
+/** What failed in the follow-up alone failed, and passed before. */
+static void the_follow_up_fails(void **state)
+{
+	static const struct {
+		int pairs;
+		bool again;
+		int later;
+		size_t parts;
+	} looks[] = {
+		{ 2, true, 4, 1 }, { 1, true, 4, 1 }, { 1, false, 4, 1 },
+		{ 2, true, 0, 0 }, { 1, true, 1, 0 }, { 1, false, 0, 0 },
+		/* nobody asked for anything */
+		{ 0, true, 4, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(looks) / sizeof(*looks); i++) {
+		struct rates x;
+		struct run r;
+
+		fake_run(&r, 8, 8, 4);
+		ask_between(&r, looks[i].pairs, looks[i].again,
+			    looks[i].later);
+		assert_int_equal(rates_find(&r, NULL, &x), 0);
+		assert_int_equal(x.n, looks[i].parts);
+		if (x.n > 0) {
+			assert_int_equal(x.list[0].part.node, 3);
+			assert_int_equal(x.list[0].failed,
+					 looks[i].pairs + looks[i].later);
+		}
+		rates_release(&x);
+		run_release(&r);
+	}
+}
+
+/** The same pair again and again is no part. */
+static void one_pair_fails_again(void **state)
+{
+	const int gpu = 3 * 8 + 5;
+	struct rates x;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 8, 8, 4);
+	r.cells[run_at(&r, gpu, 1)].flaky = true;
+	r.cells[run_at(&r, gpu, 1)].attempt = 2;
+	for (int i = 0; i < 4; i++) {
+		follow(&r, gpu, 9, OUTCOME_ERROR);
+		follow(&r, 9, gpu, OUTCOME_ERROR);
+	}
+	assert_int_equal(rates_find(&r, NULL, &x), 0);
+	assert_int_equal(x.n, 0);
+	rates_release(&x);
+	run_release(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,6 +383,8 @@ int main(void)
 		cmocka_unit_test(who_is_not_named),
 		cmocka_unit_test(cells_that_are_explained),
 		cmocka_unit_test(the_follow_up_counts),
+		cmocka_unit_test(the_follow_up_fails),
+		cmocka_unit_test(one_pair_fails_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
