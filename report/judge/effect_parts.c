@@ -359,8 +359,9 @@ static void level_peer(const struct effect_work *w,
 	for (size_t n = 0; n < w->nodes; n++) {
 		size_t i = (size_t)(nodes[n].first_rank + gpu);
 
-		of[i * x->width + (size_t)peer] -=
-			gpu < nodes[n].gpus ? (float)usual : 0;
+		if (gpu < nodes[n].gpus) {
+			of[i * x->width + (size_t)peer] -= (float)usual;
+		}
 	}
 }
 
