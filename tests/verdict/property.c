@@ -471,6 +471,7 @@ static void show(const struct trial *t, const struct answer *a,
 
 struct score {
 	size_t cases, exact, faults, found, findings, right;
+	size_t accused;		/* nothing was broken, and it says FAIL */
 };
 
 static double percent(size_t part, size_t whole)
@@ -483,6 +484,7 @@ static void add_score(struct score *s, const struct trial *t,
 {
 	s->cases++;
 	s->exact += a->exact;
+	s->accused += t->n_faults == 0 && a->verdict.status == VERDICT_FAIL;
 	s->faults += (size_t)t->n_faults;
 	for (int i = 0; i < t->n_faults; i++) {
 		s->found += t->faults[i].found;
@@ -507,7 +509,7 @@ int main(int argc, char **argv)
 	static const char *const group_names[] = {
 		"healthy, 5 % noise", "one fault", "two faults", "three faults",
 	};
-	static const double needed[] = { 100, 99, 96, 94 };
+	static const double needed[] = { 99, 99, 96, 94 };
 	struct score groups[MAX_FAULTS + 1] = { 0 };
 	struct score by_kind[DRILL_NOISE + 1] = { 0 };
 	struct score by_part[PART_KINDS] = { 0 };
@@ -563,7 +565,8 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i <= MAX_FAULTS && !only; i++) {
 		bool ok = percent(groups[i].exact, groups[i].cases) >=
-			  needed[i];
+				  needed[i] &&
+			  groups[i].accused == 0;
 
 		printf("%sok - %s: exactly what is broken, %g %% of the time "
 		       "or more\n", ok ? "" : "not ", group_names[i],
