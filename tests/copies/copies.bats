@@ -183,7 +183,7 @@ figures()
 }
 
 @test "an error that ends a GPU's context costs one pair, not the GPU" {
-	FAKE_CUDA_BREAK=1 FAKE_CUDA_BROKE=$PWD/broke copies 0
+	FAKE_CUDA_BREAK=1 FAKE_CUDA_BROKE=$PWD/broke copies 0 --no-follow-up
 	[ "$(rows error cuda_illegal_address | wc -w)" -eq 1 ]
 	[ "$(rows ok '' | wc -w)" -ge 4 ]
 	[ "$(rows ok '' 2 | wc -w)" -eq 1 ]
@@ -202,7 +202,8 @@ figures()
 	copies 1 --faults=drill
 	[ "$(rows corrupt data_corrupt)" = "1-2" ]
 	echo 'slow pair=1-2 factor=0.25' >drill
-	copies 1 --faults=drill -b 64M -n 2	# more than its latency
+	# more than its latency
+	copies 1 --faults=drill -b 64M -n 2 --no-follow-up
 	[ "$(columns_of bw_GB_s run/results.csv |
 		awk '{ print $1 < 100 ? "slow" : "fast" }' | sort | uniq -c |
 		xargs)" = "4 fast 4 slow" ]	# with the retries
