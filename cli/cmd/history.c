@@ -38,7 +38,6 @@ static int read_runs(const struct session *s, struct asked *a, struct err *e)
 {
 	struct store_ask ask = {
 		.last = (size_t)s->spec.last, .drills = s->spec.drills,
-		/* a part of two nodes counts in the runs of both */
 		.index = history_index(a->dir, a->index) ? a->index : NULL,
 	};
 

@@ -14,12 +14,12 @@
 #include "lib/data/rundir.h"
 
 /** Of the tables below: another one is made anew. */
-#define INDEX_FORMAT 2
+#define INDEX_FORMAT 3
 /** How long another process may be at it. */
 #define BUSY_MS 2000
 
 enum query { Q_ADD, Q_ADD_NODE, Q_FORGET_NODES, Q_FORGET, Q_OLD_NODES, Q_OLD,
-	     Q_RUN, Q_NODES, Q_NODE, QUERIES };
+	     Q_RUN, Q_NODES, QUERIES };
 
 static const char *const queries[QUERIES] = {
 	[Q_ADD] = "INSERT INTO run (name, changed_ns, size, head) "
@@ -35,16 +35,13 @@ static const char *const queries[QUERIES] = {
 	[Q_RUN] = "SELECT id, head, changed_ns, size FROM run "
 		  "WHERE name = ?1",
 	[Q_NODES] = "SELECT body FROM node WHERE run = ?1 ORDER BY place",
-	/* pretend nodes of a machine are HOST/n0, ...; '0' is behind '/' */
-	[Q_NODE] = "SELECT body FROM node WHERE run = ?1 AND (node = ?2 OR "
-		   "(node >= ?2 || '/' AND node < ?2 || '0'))",
 };
 
 static const char tables[] =
 	"CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT UNIQUE, "
 	"changed_ns INTEGER, size INTEGER, head TEXT);"
 	"CREATE TABLE node (place INTEGER PRIMARY KEY, run INTEGER, "
-	"node TEXT COLLATE NOCASE, body TEXT, UNIQUE (run, node));";
+	"node TEXT, body TEXT, UNIQUE (run, node));";
 
 struct index {
 	sqlite3 *db;
@@ -287,16 +284,13 @@ struct index *index_open(const char *path, const char *dir, const char *oldest,
 /* ---- one run ------------------------------------------------------------ */
 
 /** 0; 1 with @e: what is kept is no summary; -1 with @e. */
-static int take_nodes(struct index *x, sqlite3_int64 run, const char *node,
-		      struct summary *s, struct err *e)
+static int take_nodes(struct index *x, sqlite3_int64 run, struct summary *s,
+		      struct err *e)
 {
-	sqlite3_stmt *q = begin(x, node ? Q_NODE : Q_NODES);
+	sqlite3_stmt *q = begin(x, Q_NODES);
 	int rc, bad = 0;
 
 	sqlite3_bind_int64(q, 1, run);
-	if (node) {
-		bind_text(q, 2, node);
-	}
 	while (!bad && (rc = sqlite3_step(q)) == SQLITE_ROW) {
 		const char *body = (const char *)sqlite3_column_text(q, 0);
 
@@ -327,30 +321,28 @@ static int is_known(struct index *x, const struct index_file *f,
 }
 
 /** Of the row that Q_RUN is at; 0; 1 with @e: it is damaged; -1 with @e. */
-static int take_row(struct index *x, const char *node, struct summary *s,
-		    struct err *e)
+static int take_row(struct index *x, struct summary *s, struct err *e)
 {
 	sqlite3_stmt *q = x->q[Q_RUN];
 	const char *head = (const char *)sqlite3_column_text(q, 1);
 	int rc = summary_parse(head ? head : "",
 			       (size_t)sqlite3_column_bytes(q, 1), s, e);
 
-	rc = rc < 0 ? 1 :
-	     take_nodes(x, sqlite3_column_int64(q, 0), node, s, e);
+	rc = rc < 0 ? 1 : take_nodes(x, sqlite3_column_int64(q, 0), s, e);
 	if (rc != 0) {
 		summary_release(s);
 	}
 	return rc;
 }
 
-int index_run(struct index *x, const struct index_file *f, const char *node,
-	      struct summary *s, struct err *e)
+int index_run(struct index *x, const struct index_file *f, struct summary *s,
+	      struct err *e)
 {
 	const int known = is_known(x, f, e);
 	int rc;
 
 	*s = (struct summary){ 0 };
-	rc = known < 0 ? -1 : known > 0 ? take_row(x, node, s, e) : 1;
+	rc = known < 0 ? -1 : known > 0 ? take_row(x, s, e) : 1;
 	sqlite3_reset(x->q[Q_RUN]);
 	if (rc <= 0) {
 		return rc;
@@ -359,7 +351,7 @@ int index_run(struct index *x, const struct index_file *f, const char *node,
 	rc = forget(x, Q_FORGET_NODES, Q_FORGET, f->name, e) < 0 ?
 		     -1 : add(x, f, e);
 	if (rc == 0) {
-		rc = is_known(x, f, e) > 0 && take_row(x, node, s, e) == 0 ?
+		rc = is_known(x, f, e) > 0 && take_row(x, s, e) == 0 ?
 			     0 : broken(x, "read", e);
 		sqlite3_reset(x->q[Q_RUN]);
 	}

@@ -5,8 +5,8 @@
 #include "report/history/summary.h"
 
 /**
- * What the files of a history say, in a database that a query for one node
- * reads quickly.  Never the only copy: where it is damaged, or of another
+ * What the files of a history say, in a database that is read more quickly
+ * than they are.  Never the only copy: where it is damaged, or of another
  * version, it is made anew.
  */
 struct index;
@@ -27,11 +27,10 @@ struct index *index_open(const char *path, const char *dir, const char *oldest,
 			 struct err *e);
 void index_close(struct index *x);	/* safe on NULL */
 
-/** The run of @f, with the levels of @node, of all where it is NULL; a file
- *  that is new or changed is read, and one that was none the last time.  0; 1
- *  with @e: it cannot be read, or is no summary; -1 with @e: the index is
- *  broken. */
-int index_run(struct index *x, const struct index_file *f, const char *node,
-	      struct summary *s, struct err *e);
+/** The run of @f; a file that is new or changed is read, and one that was none
+ *  the last time.  0; 1 with @e: it cannot be read, or is no summary; -1 with
+ *  @e: the index is broken. */
+int index_run(struct index *x, const struct index_file *f, struct summary *s,
+	      struct err *e);
 
 #endif

@@ -91,7 +91,7 @@ static int read_file(const char *dir, const char *name, struct summary *s,
 
 /** The run of @f, by @x where that is not NULL and can; 0, or -1 with @e: it is
  *  no summary. */
-static int read_run(const char *dir, struct index **x, const char *node,
+static int read_run(const char *dir, struct index **x,
 		    struct index_file *f, struct summary *s, struct err *e)
 {
 	char path[PATH_MAX];
@@ -104,7 +104,7 @@ static int read_run(const char *dir, struct index **x, const char *node,
 	f->size = st.st_size;
 	f->changed_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
 	if (*x) {
-		rc = index_run(*x, f, node, s, e);
+		rc = index_run(*x, f, s, e);
 	}
 
 	if (rc < 0 && *x) {
@@ -154,7 +154,7 @@ int store_read(const char *dir, const struct store_ask *ask,
 	for (size_t i = f.n; rc == 0 && i > 0 && r->n < ask->last; i--) {
 		struct summary s = { 0 };
 
-		if (read_run(dir, &x, ask->node, &f.list[i - 1], &s, &why) <
+		if (read_run(dir, &x, &f.list[i - 1], &s, &why) <
 		    0) {
 			r->unread++;
 			snprintf(r->why, sizeof(r->why), "%s: %.300s",

@@ -17,7 +17,6 @@ int store_write(const char *dir, const struct summary *s, struct err *e);
 struct store_ask {
 	size_t last;		/* the newest runs that count, at most */
 	bool drills;		/* those of drills and of the model count */
-	const char *node;	/* its levels alone; NULL: those of all nodes */
 	const char *index;	/* file of the index; NULL: there is none */
 };
 
