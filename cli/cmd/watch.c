@@ -205,7 +205,7 @@ static int jobs(const struct session *s, const struct chain *c,
 		if (!chain_over(c, 1, time(NULL) + c->every_s) &&
 		    chain_submit(c, dir, s->commands, c->every_s, spare, NULL,
 				 &why) < 0) {
-			talk("no spare: %s", why.text);
+			talk("the next turn has no spare: %s", why.text);
 		}
 		talk_hint("to stop it: \"gpucheck watch --stop=%s\"",
 			  str_quoted_dir(dir, word, sizeof(word)));

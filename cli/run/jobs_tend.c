@@ -102,7 +102,7 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 	run = run_json_part(j->left.run, &spec, e);
 	rc = !run || !ops ? -1 : rundir_create(dir, r.probe, path, e);
 	if (!ops) {
-		err_set(e, 0, "'launcher' of run.json is none");
+		err_set(e, 0, "'launcher' in run.json names none");
 	}
 	r.dir = path;
 	if (rc == 0 && rundir_write_json(path, RUN_JSON, run, e) == 0) {

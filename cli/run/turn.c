@@ -94,7 +94,7 @@ static int try_submit(const struct chain *c, const char *dir,
 	if (waits < CHAIN_WAIT &&
 	    !why_none(c, dir, done + 1, next_s + c->every_s) &&
 	    submit(c, dir, commands, CHAIN_WAIT, began_s, &why) < 0) {
-		talk("no spare: %s", why.text);
+		talk("the next turn has no spare: %s", why.text);
 	}
 	return 0;
 }
@@ -199,7 +199,7 @@ static int turn(const struct chain *c, const char *dir,
 		return CODE_HEALTHY;
 	}
 	if (chain_begin(dir, done + 1, &why) < 0) {
-		talk("it may not count: %s", why.text);
+		talk("this turn may not count for --runs: %s", why.text);
 	}
 	submitted = submit_next(c, dir, commands, done + 1, began_s, TRY_ALL_NS,
 				TRY_ALL_NS);

@@ -201,8 +201,9 @@ static void note_follow(const struct run *run, struct str *out)
 	}
 	if (measured > 0) {
 		str_addf(out, "follow-up: %zu more test%s at the end, to settle "
-			 "what the others left open, %zu of which passed",
-			 measured, plural(measured), count[CELL_PASS]);
+			 "what the others left open, %zu of which failed",
+			 measured, plural(measured),
+			 measured - count[CELL_PASS]);
 	}
 }
 
