@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "lib/base/hash.h"
 
@@ -11,14 +10,6 @@
 #define END_SRC	 1u
 #define END_DST	 2u
 #define END_BOTH (END_SRC | END_DST)
-
-void drill_release(struct drill *d)
-{
-	if (d) {
-		free(d->faults);
-		*d = (struct drill)DRILL_INIT;
-	}
-}
 
 void drill_allow_pxn(struct drill *d)
 {
