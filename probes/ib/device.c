@@ -37,24 +37,6 @@ static bool memory_limited(void)
 	       r.rlim_cur != RLIM_INFINITY;
 }
 
-struct verbs_setting verbs_setting_of(const struct verbs_device *d,
-				      int64_t option, const char *name)
-{
-	const char *source;
-	int64_t value;
-
-	if (option >= 0) {
-		return (struct verbs_setting){ (int)option, true, "option" };
-	}
-	if (nccl_conf_int(d->conf, name, 0, INT_MAX, &value, &source)) {
-		return (struct verbs_setting){
-			(int)value, true,
-			nccl_conf_of_file(d->conf, name) ? source : name,
-		};
-	}
-	return (struct verbs_setting){ 0, false, "default" };
-}
-
 /* ---- opening ------------------------------------------------------------- */
 
 /* "mlx5_0:2" is port 2 of mlx5_0. */
@@ -225,12 +207,6 @@ void verbs_device_close(struct verbs_device *d)
 }
 
 /* ---- facts --------------------------------------------------------------- */
-
-void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
-			const char *fact, const struct verbs_setting *s)
-{
-	facts_addf(facts, d->name, fact, "", s->source, "%d", s->value);
-}
 
 void verbs_device_facts(const struct verbs_device *d, json_t *facts)
 {

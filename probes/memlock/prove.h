@@ -6,8 +6,7 @@
 #include "probes/memlock/look.h"
 
 /**
- * Between the files of the proof: proof.c, verbs.c and
- * drop.c.
+ * Between the files of the proof: proof.c, verbs.c, trial.c and drop.c.
  */
 struct proof {
 	struct memlock *m;
@@ -35,6 +34,10 @@ void proof_refused(const struct proof *p, const char *check, const char *hca,
 /** Say why @check of @hca was not tried. */
 void proof_skipped(const struct proof *p, const char *check, const char *hca,
 		   const char *why);
+
+/** Say that nobody knows what @check would do, by @why. */
+void proof_unknown(const struct proof *p, const char *check,
+		   const struct err *why);
 
 /**
  * Try every HCA that libibverbs shows; refuse those of the kernel that it does
