@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -28,32 +27,6 @@
 #define WAIT_NS (100 * NS_PER_MS)
 /* ... than sockets have room for what comes meanwhile. */
 #define DEAF_NS (100 * NS_PER_MS)
-
-int ping_watch(struct ping_child *c, int fd, uint32_t events,
-	       enum ping_event kind, uint32_t number)
-{
-	struct epoll_event ev = {
-		.events = events,
-		.data.u64 = (uint64_t)kind << 32 | number,
-	};
-
-	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
-}
-
-void ping_say(const char *fact, const char *source, const char *fmt, ...)
-{
-	struct fact_row row;
-	va_list ap;
-
-	record_init(&schema_facts, &row);
-	STR_COPY(row.scope, "ping");
-	STR_COPY(row.fact, fact);
-	va_start(ap, fmt);
-	vsnprintf(row.value, sizeof(row.value), fmt, ap);
-	va_end(ap);
-	STR_COPY(row.source, source);
-	node_task_fact(&row);
-}
 
 /* ---- before it is told ------------------------------------------------- */
 
@@ -251,6 +224,14 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 
 /* ---- the loop ---------------------------------------------------------- */
 
+/* All that can be known of @path is: its row, unless there is more to ask. */
+static void settle(struct ping_child *c, uint32_t path, int64_t now_ns)
+{
+	if (!ping_look_elsewhere(c, path) && !ping_size_next(c, path)) {
+		ping_decided(c, path, now_ns);
+	}
+}
+
 /* Send what is due, decide what is known; returns when to be woken. */
 static int64_t advance(struct ping_child *c)
 {
@@ -266,7 +247,7 @@ static int64_t advance(struct ping_child *c)
 		wake = 0;
 	}
 	while ((path = ping_engine_settled(&c->engine)) != PING_NONE) {
-		ping_settle(c, path, clock_now_ns());
+		settle(c, path, clock_now_ns());
 		wake = 0;
 	}
 	ping_size_send(c, clock_now_ns(), &wake);

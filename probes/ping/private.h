@@ -91,15 +91,11 @@ struct ping_child {
 /** What an event of epoll is about: kind in the upper half, number below. */
 enum ping_event { EVENT_STDIN, EVENT_ECHO, EVENT_OWN, EVENT_TRACE, EVENT_TCP };
 
-int ping_watch(struct ping_child *c, int fd, uint32_t events,
-	       enum ping_event kind, uint32_t number);
-
-/** A fact of this node, by the word of @source. */
-void ping_say(const char *fact, const char *source, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /* send.c */
 
+/** Have epoll tell of @fd; 0, or -1 with errno. */
+int ping_watch(struct ping_child *c, int fd, uint32_t events,
+	       enum ping_event kind, uint32_t number);
 /** Choose what is sent, open a socket for every own address. */
 void ping_open_all(struct ping_child *c);
 void ping_close_all(struct ping_child *c);
@@ -131,8 +127,11 @@ void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns);
 
 /* row.c */
 
-/** All that can be known of @path is: say its row, or go on with its MTU. */
-void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns);
+/** A fact of this node, by the word of @source. */
+void ping_say(const char *fact, const char *source, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/** All that can be known of @path is: its row. */
+void ping_decided(struct ping_child *c, uint32_t path, int64_t now_ns);
 /** It ends before all is known of @path: what has come so far. */
 void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns);
 

@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A path is decided: what the neighbour table says of it, its row. */
+/* What a node tells: facts, and of each path that is decided its row, with what
+ * the neighbour table says of it. */
 #include "probes/ping/private.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "lib/base/str.h"
 
 /* The table is read again when it is older, for one path or for many. */
 #define NEIGHS_OLD_NS (100 * NS_PER_MS)
+
+void ping_say(const char *fact, const char *source, const char *fmt, ...)
+{
+	struct fact_row row;
+	va_list ap;
+
+	record_init(&schema_facts, &row);
+	STR_COPY(row.scope, "ping");
+	STR_COPY(row.fact, fact);
+	va_start(ap, fmt);
+	vsnprintf(row.value, sizeof(row.value), fmt, ap);
+	va_end(ap);
+	STR_COPY(row.source, source);
+	node_task_fact(&row);
+}
 
 static const struct ping_neigh *find_neigh(struct ping_child *c,
 					   const struct ping_path *p,
@@ -169,15 +186,12 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 	node_task_row(&schema_ping, &row);
 }
 
-void ping_settle(struct ping_child *c, uint32_t path, int64_t now_ns)
+void ping_decided(struct ping_child *c, uint32_t path, int64_t now_ns)
 {
-	const struct ping_path *p = &c->paths[path];
+	struct ping_path *p = &c->paths[path];
 
-	if (!ping_look_elsewhere(c, path) && !ping_size_next(c, path)) {
-		say_row(c, &c->paths[path],
-			p->sizing ? &p->counted : &c->engine.flows[path],
-			now_ns);
-	}
+	say_row(c, p, p->sizing ? &p->counted : &c->engine.flows[path],
+		now_ns);
 }
 
 void ping_cut_short(struct ping_child *c, uint32_t path, int64_t now_ns)

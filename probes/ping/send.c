@@ -51,6 +51,17 @@ static enum ping_method choose_method(const struct ping_child *c,
 	return m;
 }
 
+int ping_watch(struct ping_child *c, int fd, uint32_t events,
+	       enum ping_event kind, uint32_t number)
+{
+	struct epoll_event ev = {
+		.events = events,
+		.data.u64 = (uint64_t)kind << 32 | number,
+	};
+
+	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
 static void open_own(struct ping_child *c, int i)
 {
 	struct ping_own *o = &c->own[i];
