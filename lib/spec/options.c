@@ -571,3 +571,13 @@ const char *spec_choice_name(const char *name, int64_t choice)
 {
 	return spec_find(name)->words[choice].name;
 }
+
+const struct spec_option *spec_find(const char *name)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (strcmp(o->name, name) == 0) {
+			return o;
+		}
+	}
+	return NULL;
+}

@@ -423,16 +423,6 @@ const char *spec_argh(const struct spec_option *o)
 	return o->argh ? o->argh : types[o->type].argh;
 }
 
-const struct spec_option *spec_find(const char *name)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (strcmp(o->name, name) == 0) {
-			return o;
-		}
-	}
-	return NULL;
-}
-
 /** One word at @*text, unquoted, to @*out, which both move on; false: a quote
  *  or backslash that the text ends in. */
 static bool take_word(const char **text, char **out)
