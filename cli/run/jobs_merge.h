@@ -61,6 +61,9 @@ struct merge {
 	const struct schema *schema;
 };
 
+/** The tries of m->j, and the nodes and ranks that these make.  0, or -1 with
+ *  @e. */
+int merge_find(struct merge *m, struct err *e);
 /** The node of that name; NULL: none takes part. */
 struct jobs_whole_node *merge_node(const struct merge *m, const char *name);
 /** The rank of the whole that is @rank of @node of the try at hand; -1: no
