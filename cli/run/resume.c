@@ -272,18 +272,3 @@ int resume_main(struct session *s, const char *probe)
 	}
 	return code;
 }
-
-void resume_say_how(const char *dir, int code)
-{
-	json_t *run = code == CODE_PARTIAL ?
-			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
-	const char *probe = json_member(run, "probe");
-	char word[2 * PATH_MAX];
-
-	if (left_can_resume(probe) && json_object_get(run, "options")) {
-		talk_hint("to measure the missing tests: \"gpucheck %s "
-			  "--resume %s\"", probe,
-			  str_quoted_dir(dir, word, sizeof(word)));
-	}
-	json_decref(run);
-}

@@ -53,8 +53,6 @@ struct left {
 	size_t cells, done;	/* of all passes: planned, good */
 };
 
-/** Can a run of @probe be resumed at all? */
-bool left_can_resume(const char *probe);
 /** Fill in all but the cells from the run.json of l->dir, a run of @probe; -1
  *  with @e, whose hint has the option @word, "resume" or "retest".
  *  left_release() in any case. */

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/front/talk.h"
+#include "lib/base/exit_code.h"
 #include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/record_collective.h"
@@ -13,7 +15,7 @@
 #include "probes/probe.h"
 #include "probes/plan/resume.h"
 
-bool left_can_resume(const char *probe)
+static bool can_resume(const char *probe)
 {
 	const struct probe *p = probe_find(probe);
 
@@ -38,7 +40,7 @@ static int check_probe(const struct left *l, const char *wanted,
 				wanted, word,
 				str_quoted_dir(part, quoted, sizeof(quoted)));
 	}
-	if (left_can_resume(probe) ||
+	if (can_resume(probe) ||
 	    (retest && collective_parse(probe) != COLLECTIVES)) {
 		return err_hint(e, "gpucheck %s --%s %s", probe, word,
 				str_quoted_dir(l->dir, quoted,
@@ -193,4 +195,19 @@ void left_release(struct left *l)
 	json_decref(l->run);
 	str_release(&l->nodelist);
 	free(l->extra);
+}
+
+void resume_say_how(const char *dir, int code)
+{
+	json_t *run = code == CODE_PARTIAL ?
+			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+	const char *probe = json_member(run, "probe");
+	char word[2 * PATH_MAX];
+
+	if (can_resume(probe) && json_object_get(run, "options")) {
+		talk_hint("to measure the missing tests: \"gpucheck %s "
+			  "--resume %s\"", probe,
+			  str_quoted_dir(dir, word, sizeof(word)));
+	}
+	json_decref(run);
 }
