@@ -11,7 +11,6 @@
 #include "report/base/grow.h"
 #include "report/model/diagnose.h"
 #include "report/model/follow.h"
-#include "report/model/skew_facts.h"
 
 static void bad_row(struct run *run, const char *why)
 {
@@ -19,7 +18,6 @@ static void bad_row(struct run *run, const char *why)
 	STR_COPY(run->bad_why, why);
 }
 
-/** All behind the first line; 0, or -1 with @e. */
 /** One row, of the line @line. */
 static int take_one(const struct run_rows *rows, const void *row, size_t line)
 {
@@ -38,6 +36,7 @@ static int take_one(const struct run_rows *rows, const void *row, size_t line)
 }
 
 /** Each is taken when the next one has been read; @two has room for both. */
+/** All behind the first line; 0, or -1 with @e. */
 static int take_all(struct record_reader *r, const struct run_rows *rows,
 		    void *two, struct err *e)
 {
@@ -227,35 +226,6 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 	return 0;
 }
 
-/** So many are kept whatever they are: pages show the first ones. */
-#define ALL_FACTS 20000
-
-/**
- * What is far from each GPU, its NVLinks, and counters that are zero: of the
- * 650 facts of a node with eight GPUs and NICs they are more than half, and no
- * finding is by them.
- */
-static bool is_spare(const struct run *run, const struct fact_row *f)
-{
-	return (strcmp(f->fact, "link") == 0 && strcmp(f->value, "PIX") != 0 &&
-		strcmp(f->value, "PXB") != 0) ||
-	       strcmp(f->fact, "nvlinks_up") == 0 ||
-	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
-}
-
-int run_add_fact(struct run *run, const struct fact_row *f)
-{
-	if (run->n_facts >= ALL_FACTS && is_spare(run, f)) {
-		run->facts_spare++;
-		return 0;
-	}
-	if (run->n_facts >= RUN_MAX_FACTS) {
-		run->facts_cut++;
-		return 0;
-	}
-	return grow_add(&run->facts, &run->n_facts, f, sizeof(*f)) ? 0 : -1;
-}
-
 static int take_fact(void *user, const void *row)
 {
 	return run_add_fact(user, row);
@@ -285,95 +255,6 @@ static const struct run_rows side_tables[] = {
 	{ .schema = &schema_diagnose, .take = take_diagnose },
 };
 
-int run_find_node(const struct run *run, const char *name, int last)
-{
-	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
-		return last;
-	}
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (strcmp(run->nodes[i].name, name) == 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
-const struct event_row *run_find_event(const struct run *run,
-				       const char *event, const char *node)
-{
-	for (size_t i = 0; i < run->n_events; i++) {
-		if (strcmp(run->events[i].event, event) == 0 &&
-		    strcmp(run->events[i].node, node) == 0) {
-			return &run->events[i];
-		}
-	}
-	return NULL;
-}
-
-const struct fact_row *run_fact_of(const struct run *run,
-				   const struct fact_row *of, const char *name)
-{
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
-		if (strcmp(f->fact, name) == 0 &&
-		    strcmp(f->scope, of->scope) == 0 &&
-		    strcmp(f->node, of->node) == 0) {
-			return f;
-		}
-	}
-	return NULL;
-}
-
-int run_number_in(const char *text, const char *prefix)
-{
-	int number;
-	char rest;
-
-	return str_starts(text, prefix) &&
-			       sscanf(text + strlen(prefix), "%4d%c", &number,
-				      &rest) == 1 && number >= 0 ?
-		       number : -1;
-}
-
-int run_add_node(struct run *run, const char *name)
-{
-	int at = run_find_node(run, name, run->n_nodes - 1);
-	struct run_node *nodes;
-
-	if (at >= 0 || !name[0] || run->n_nodes >= SPEC_MAX_NODES) {
-		return at;
-	}
-	nodes = realloc(run->nodes,
-			((size_t)run->n_nodes + 1) * sizeof(*nodes));
-	if (!nodes) {
-		return -1;
-	}
-	run->nodes = nodes;
-	nodes[run->n_nodes] = (struct run_node){ .first_rank = run->n_ranks };
-	STR_COPY(nodes[run->n_nodes].name, name);
-	return run->n_nodes++;
-}
-
-int run_note_node(struct run *run, const char *name)
-{
-	return name[0] && run->n_nodes < SPEC_MAX_NODES &&
-			       run_add_node(run, name) < 0 ? -1 : 0;
-}
-
-int run_list_nodes(struct run *run, const json_t *json)
-{
-	json_t *list = json_object_get(json, "nodes"), *node;
-	size_t i;
-
-	json_array_foreach(list, i, node) {
-		if (run_note_node(run, json_member(node, "name")) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 int run_find_name(const struct run *run, const char *name)
 {
 	size_t at = find_text(run->names, run->n_names, name);
@@ -385,70 +266,6 @@ int run_add_name(struct run *run, const char *name)
 {
 	return name[0] ? (int)add_text(&run->names, &run->n_names, name,
 				       SIZE_MAX, SIZE_MAX) + 1 : 0;
-}
-
-int run_join_leaf(struct run *run, int node, const char *name)
-{
-	struct run_leaf leaf = { .n_nodes = 0 };
-	size_t n = (size_t)run->n_leaves;
-	int i = 0;
-
-	while (i < run->n_leaves && strcmp(run->leaves[i].name, name) != 0) {
-		i++;
-	}
-	if (i == run->n_leaves) {
-		STR_COPY(leaf.name, name);
-		if (!grow_add(&run->leaves, &n, &leaf, sizeof(leaf))) {
-			return -1;
-		}
-		run->n_leaves++;
-	}
-	if (!run->nodes[node].leaf) {
-		run->nodes[node].leaf = i + 1;
-		run->leaves[i].n_nodes++;
-	}
-	return i;
-}
-
-/** Leaves of one node are no more than that node: they go. */
-static void drop_lone(struct run *run)
-{
-	int kept = 0;
-
-	for (int i = 0; i < run->n_leaves; i++) {
-		bool keep = run->leaves[i].n_nodes > 1;
-
-		for (int n = 0; n < run->n_nodes; n++) {
-			if (run->nodes[n].leaf == i + 1) {
-				run->nodes[n].leaf = keep ? kept + 1 : 0;
-			}
-		}
-		if (keep) {
-			run->leaves[kept++] = run->leaves[i];
-		}
-	}
-	run->n_leaves = kept;
-}
-
-int run_find_leaves(struct run *run)
-{
-	int node = -1;
-
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
-		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
-			continue;
-		}
-		node = run_find_node(run, f->node, node);
-		if (node >= 0 && !run->nodes[node].leaf &&
-		    run->nodes[node].gpus > 0 &&
-		    run_join_leaf(run, node, f->value) < 0) {
-			return -1;
-		}
-	}
-	drop_lone(run);
-	return 0;
 }
 
 /** Nodes that never came up have a state, though no ranks. */
