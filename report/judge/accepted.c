@@ -10,7 +10,6 @@
 #include "report/base/grow.h"
 #include "report/diff/diff.h"
 #include "report/judge/caption.h"
-#include "report/judge/pairs.h"
 
 /** A single test that is worse than then by more than a tenth, or by more MADs
  *  of all, is worse. */
@@ -437,7 +436,7 @@ static void add_falls(const struct beside *b, struct verdict *v)
 	}
 }
 
-static bool any_group(const struct verdict *v)
+bool accepted_asks(const struct verdict *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		if (is_group(&v->findings[i])) {
@@ -448,20 +447,18 @@ static bool any_group(const struct verdict *v)
 }
 
 void accepted_compare(const struct run *now, const struct run *then,
-		      struct verdict *v)
+		      const struct verdict *before, struct verdict *v)
 {
 	struct accepted *a = &v->accepted;
-	struct verdict before = { 0 };
 	struct beside b;
 	size_t i = 0;
 
 	STR_COPY(a->started_utc, then->started_utc);
-	v->failed |= beside_init(&b, now, then) < 0 ||
-		     (any_group(v) && verdict_compute(then, &before) < 0);
+	v->failed |= beside_init(&b, now, then) < 0;
 	while (!v->failed && i < v->n) {
 		struct finding *f = &v->findings[i];
 
-		if (!is_accepted(&b, &before, v, f)) {
+		if (!is_accepted(&b, before, v, f)) {
 			i++;
 			continue;
 		}
@@ -472,7 +469,6 @@ void accepted_compare(const struct run *now, const struct run *then,
 	if (!v->failed) {
 		add_falls(&b, v);
 	}
-	verdict_release(&before);
 	beside_release(&b);
 }
 

@@ -20,14 +20,19 @@
 bool accepted_unlike(const struct run *then, const struct run *now,
 		     struct str *out);
 
+/** Does @v have findings that only the verdict of the earlier run can say it
+ *  had as well? */
+bool accepted_asks(const struct verdict *v);
+
 /**
- * Drop those findings of @v, which is not closed yet, that @then shows as well;
+ * Drop those findings of @v, which is not closed yet, that @then shows as well,
+ * @before being its verdict, which may be empty unless accepted_asks();
  * v->accepted has their sentences.  Where all tests of a kind are slower than
  * they were, there is one more, below_reference.  Memory that runs out,
  * verdict_close() says.
  */
 void accepted_compare(const struct run *now, const struct run *then,
-		      struct verdict *v);
+		      const struct verdict *before, struct verdict *v);
 
 /** What a reader should know of it, line @i from 0; false after the last. */
 bool accepted_note(const struct accepted *a, int i, char *buf, size_t size);

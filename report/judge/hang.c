@@ -456,27 +456,6 @@ static void say_undecided(struct hang *h)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-bool hang_is_heard(const struct hang_rows *rows)
-{
-	bool heard = false;
-
-	for (size_t i = 0; i < rows->n; i++) {
-		heard = heard || hang_is_told(&rows->list[i]);
-	}
-	return heard;
-}
-
-bool hang_goes_on(const struct hang_rows *rows)
-{
-	bool on = false;
-
-	for (size_t i = 0; i < rows->n; i++) {
-		on = on || strcmp(rows->list[i].calls,
-				  rows->list[i].calls_later) != 0;
-	}
-	return on;
-}
-
 static void count_cells(struct hang *h, size_t n_named)
 {
 	bool known = n_named > 0 || hang_goes_on(h->rows);

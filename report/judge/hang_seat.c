@@ -10,6 +10,27 @@ bool hang_is_told(const struct hang_row *r)
 	return strcmp(r->ras, HANG_RAS_ANSWERS) == 0;
 }
 
+bool hang_is_heard(const struct hang_rows *rows)
+{
+	bool heard = false;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		heard = heard || hang_is_told(&rows->list[i]);
+	}
+	return heard;
+}
+
+bool hang_goes_on(const struct hang_rows *rows)
+{
+	bool on = false;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		on = on || strcmp(rows->list[i].calls,
+				  rows->list[i].calls_later) != 0;
+	}
+	return on;
+}
+
 /* ---- what RAS has counted ------------------------------------------------ */
 
 static int call_index(struct hang *h, const char *name)

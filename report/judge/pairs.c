@@ -462,6 +462,16 @@ int verdict_compute(const struct run *run, struct verdict *v)
 	return verdict_compute_beside(run, NULL, v);
 }
 
+static void compare(const struct run *run, const struct run *then,
+		    struct verdict *v)
+{
+	struct verdict before = { 0 };
+
+	v->failed |= accepted_asks(v) && verdict_compute(then, &before) < 0;
+	accepted_compare(run, then, &before, v);
+	verdict_release(&before);
+}
+
 int verdict_compute_beside(const struct run *run, const struct run *then,
 			   struct verdict *v)
 {
@@ -469,7 +479,7 @@ int verdict_compute_beside(const struct run *run, const struct run *then,
 	run_count_cells(run, v->cells);
 	pairs_find(run, v);
 	if (then) {
-		accepted_compare(run, then, v);
+		compare(run, then, v);
 	}
 	if (verdict_close(run, v) < 0) {
 		return -1;

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* verdict.json: a verdict as a file, and back. */
+#include "report/judge/verdict.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/sampled.h"
+#include "report/judge/caption.h"
+#include "report/judge/findings.h"
+#include "report/judge/retest.h"
+#include "report/judge/says.h"
+#include "report/model/follow.h"
+#include "report/model/run_read.h"
+
+#define VERDICT_SCHEMA 1
+
+static json_t *node_json(const struct run *run, int node)
+{
+	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
+}
+
+static json_t *index_json(int index)
+{
+	return index >= 0 ? json_integer(index) : json_null();
+}
+
+static json_t *leaf_json(const struct run *run, int leaf)
+{
+	json_t *list;
+
+	if (leaf < 0) {
+		return NULL;
+	}
+	list = json_array();
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (run->nodes[i].leaf == leaf + 1) {
+			json_array_append_new(list, node_json(run, i));
+		}
+	}
+	return list;
+}
+
+static json_t *part_json(const struct run *run, const struct part *p)
+{
+	const unsigned leaves = KIND(SWITCH) | KIND(RAIL_LEAF) |
+				KIND(LEAF_PAIR) | KIND(FABRIC_PATH);
+	int leaf = part_leaf(p), peer = part_peer_leaf(p);
+	const char *name = leaf >= 0 ? run->leaves[leaf].name :
+			   p->kind == PART_NIC ? part_nic_name(run, p) : "";
+	/* a switch is no number */
+	bool number = !part_is(p, leaves & ~KIND(RAIL_LEAF));
+
+	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*, "
+			 "s:o*, s:o*, s:o*}",
+			 "kind", part_kind_name(p->kind),
+			 "node", node_json(run, p->node),
+			 "index", index_json(number ? p->index : -1),
+			 "peer_node", node_json(run, p->peer_node),
+			 "peer_index", index_json(part_is(p, leaves) ?
+						  -1 : p->peer_index),
+			 "direction", part_direction_name(p->direction),
+			 "name", !part_is(p, KIND(NIC) | leaves) ? NULL :
+				 name[0] ? json_text(name) : json_null(),
+			 "uplinks", p->kind != PART_SWITCH ? NULL :
+				 json_boolean(p->peer_index == PART_UPLINKS),
+			 "members", leaf_json(run, leaf),
+			 "peer_name", peer < 0 ? NULL :
+				 json_text(run->leaves[peer].name),
+			 "peer_members", leaf_json(run, peer),
+			 "inferred", leaf < 0 ? NULL :
+				 json_boolean(run->leaves_inferred));
+}
+
+static json_t *or_json(const struct run *run, const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		json_array_append_new(list, part_json(run, &f->or_parts[i]));
+	}
+	return list;
+}
+
+/** @n texts, @size bytes apart. */
+static json_t *texts_json(const void *texts, size_t size, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(
+			list, json_text((const char *)texts + i * size));
+	}
+	return list;
+}
+
+static json_t *members_json(const struct run *run, const struct finding *f)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		json_array_append_new(list, node_json(run, f->members[i]));
+	}
+	return list;
+}
+
+/** Two digits are more than anybody can use. */
+static json_t *score_json(double score)
+{
+	return isnan(score) ? json_null() :
+			      json_real(round(score * 100) / 100);
+}
+
+static json_t *finding_json(const struct run *run, const struct finding *f)
+{
+	json_t *json = part_json(run, &f->part);
+	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
+				 "s:o*, s:b, s:o, s:o*}",
+				 "severity", f->fail ? "fail" : "warn",
+				 "code", json_text(f->code),
+				 "cells", (json_int_t)f->cells,
+				 "explained", (json_int_t)f->explained,
+				 "or", or_json(run, f),
+				 "says", json_text(f->says),
+				 "do", json_text(f->act),
+				 "evidence",
+				 texts_json(f->evidence, sizeof(*f->evidence),
+					    f->n_evidence),
+				 "members", part_leaf(&f->part) >= 0 ?
+						    NULL : members_json(run, f),
+				 "drain", f->drain,
+				 "score", score_json(f->score),
+				 "rungs", f->n_probes == 0 ? NULL :
+				 texts_json(f->probes, sizeof(*f->probes),
+					    f->n_probes));
+
+	if (json_object_update(json, rest) < 0) {
+		json_decref(json);
+		json = NULL;
+	}
+	json_decref(rest);
+	return json;
+}
+
+static json_t *cells_json(const size_t count[CELL_CLASSES])
+{
+	json_t *cells = json_object();
+
+	for (unsigned i = 1; i <= CELL_CLASSES; i++) {
+		unsigned c = i % CELL_CLASSES;	/* not run: the last one */
+
+		json_object_set_new(cells, cell_class_name(c),
+				    json_integer((json_int_t)count[c]));
+	}
+	return cells;
+}
+
+/** Tests of the follow-up by what came of them; NULL where there was none. */
+static json_t *follow_json(const struct run *run)
+{
+	size_t count[CELL_CLASSES];
+
+	follow_count(run, count);
+	return run->n_follow > 0 ? cells_json(count) : NULL;
+}
+
+/** What it can have seen; NULL: it has seen all. */
+static json_t *sample_json(const struct run *run)
+{
+	struct sampled s;
+
+	return sampled_read(json_object_get(run->json, "planned"), &s) ?
+		       sampled_json(&s) : NULL;
+}
+
+/** What it stands beside; NULL: nothing. */
+static json_t *accepted_json(const struct accepted *a)
+{
+	return !a->dir[0] ? NULL :
+		json_pack("{s:o, s:o, s:o, s:o}", "dir", json_text(a->dir),
+			  "started_utc", a->started_utc[0] ?
+			  json_text(a->started_utc) : json_null(),
+			  "refused", a->why_not[0] ? json_text(a->why_not) :
+						     json_null(),
+			  "accepted", texts_json(a->says, sizeof(*a->says),
+						 a->n));
+}
+
+json_t *verdict_json(const struct run *run, const struct verdict *v)
+{
+	json_t *findings = json_array();
+	char reason[256];
+	bool cut = caption_partial(run, v, reason, sizeof(reason));
+
+	for (size_t i = 0; i < v->n; i++) {
+		if (json_array_append_new(findings,
+					  finding_json(run, &v->findings[i])) <
+		    0) {
+			json_decref(findings);
+			return NULL;
+		}
+	}
+	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
+			 "s:o*, s:o*, s:o*, s:o*, s:o*}",
+			 "schema", VERDICT_SCHEMA, "probe", run->probe,
+			 "status", verdict_status_name(v->status),
+			 "drill", run->drill, "cells", cells_json(v->cells),
+			 "follow_up", follow_json(run),
+			 "findings", findings,
+			 "exclude", texts_json(v->exclude, sizeof(*v->exclude),
+					       v->n_exclude),
+			 "good", texts_json(v->good, sizeof(*v->good),
+					    v->n_good),
+			 "reason", cut ? json_text(reason) : NULL,
+			 "slow_percent", run->slow_percent > 0 ?
+			 json_integer(run->slow_percent) : NULL,
+			 "sample", sample_json(run),
+			 "retest", retest_json(run, v),
+			 "reference", accepted_json(&v->accepted));
+}
+
+/* ---- and back ----------------------------------------------------------- */
+
+/** A count; 0 where there is none. */
+static size_t count_of(const json_t *json, const char *key)
+{
+	json_int_t n = json_integer_value(json_object_get(json, key));
+
+	return n > 0 ? (size_t)n : 0;
+}
+
+static int index_of(const json_t *json, const char *key)
+{
+	const json_t *n = json_object_get(json, key);
+
+	return json_is_integer(n) && json_integer_value(n) >= 0 &&
+			       json_integer_value(n) <= INT_MAX ?
+		       (int)json_integer_value(n) : -1;
+}
+
+static int node_of(const json_t *name, struct run *run)
+{
+	return json_is_string(name) ?
+		       run_add_node(run, json_string_value(name)) : -1;
+}
+
+/** The switch of that name, which joins the nodes @members; -1 where it has no
+ *  name or no node. */
+static int read_leaf(const json_t *json, struct run *run, const char *key,
+		     const char *members)
+{
+	const char *name = json_member(json, key);
+	int leaf = -1;
+	json_t *node;
+	size_t i;
+
+	json_array_foreach(json_object_get(json, members), i, node) {
+		int at = node_of(node, run);
+
+		if (name[0] && at >= 0) {
+			leaf = run_join_leaf(run, at, name);
+		}
+	}
+	return leaf >= 0 && run->leaves[leaf].n_nodes > 0 ? leaf : -1;
+}
+
+/** What is made of leaf switches; 0, or -1 where one is missing. */
+static int read_leaves(const json_t *json, struct run *run, struct part *p)
+{
+	int leaf = read_leaf(json, run, "name", "members");
+	int peer = read_leaf(json, run, "peer_name", "peer_members");
+
+	switch (p->kind) {
+	case PART_SWITCH:
+		p->index = leaf;
+		p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
+					PART_UPLINKS : -1;
+		return leaf >= 0 ? 0 : -1;
+	case PART_RAIL_LEAF:
+		p->index = index_of(json, "index");
+		p->peer_index = leaf;
+		return leaf >= 0 && p->index >= 0 ? 0 : -1;
+	default:	/* paths: a link of all leaves has none */
+		p->index = leaf;
+		p->peer_index = peer;
+		return p->kind == PART_FABRIC_PATH || peer >= 0 ? 0 : -1;
+	}
+}
+
+/** Are the nodes there that a part of its kind has? */
+static bool has_nodes(const struct part *p)
+{
+	const unsigned two = KIND(NODE_PAIR) | KIND(PAIR);
+	const unsigned one = two | KIND(NODE) | KIND(NODE_NETWORK) |
+			     KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) |
+			     KIND(GPU) | KIND(GPU_NVLINK);
+
+	return (p->node >= 0 || !part_is(p, one)) &&
+	       (p->peer_node >= 0 || !part_is(p, two));
+}
+
+/** 0, or -1 where @json is no part. */
+static int read_part(const json_t *json, struct run *run, struct part *p)
+{
+	const char *kind = json_member(json, "kind");
+	const char *direction = json_member(json, "direction");
+
+	*p = part_of_kind(0);
+	while (p->kind < PART_KINDS &&
+	       strcmp(part_kind_name(p->kind), kind) != 0) {
+		p->kind++;
+	}
+	if (p->kind == PART_KINDS) {
+		return -1;
+	}
+	p->node = run_add_node(run, json_member(json, "node"));
+	p->peer_node = run_add_node(run, json_member(json, "peer_node"));
+	for (int d = PART_TX; d <= PART_RX; d++) {
+		if (strcmp(part_direction_name(d), direction) == 0) {
+			p->direction = d;
+		}
+	}
+	if (part_is(p, KIND(SWITCH) | KIND(RAIL_LEAF) | KIND(LEAF_PAIR) |
+			KIND(FABRIC_PATH))) {
+		return read_leaves(json, run, p);
+	}
+	p->index = index_of(json, "index");
+	p->peer_index = index_of(json, "peer_index");
+	p->name = run_add_name(run, json_member(json, "name"));
+	return has_nodes(p) ? 0 : -1;
+}
+
+static void read_finding(const json_t *json, struct run *run,
+			 struct verdict *v)
+{
+	json_t *score = json_object_get(json, "score"), *item;
+	struct finding *f;
+	struct part p, other;
+	size_t i;
+
+	if (read_part(json, run, &p) < 0) {
+		return;
+	}
+	f = finding_add(v, &p, json_member(json, "code"));
+	f->fail = strcmp(json_member(json, "severity"), "fail") == 0;
+	f->drain = json_is_true(json_object_get(json, "drain"));
+	f->cells = count_of(json, "cells");
+	f->explained = count_of(json, "explained");
+	f->score = json_is_number(score) ? json_number_value(score) : NAN;
+	STR_COPY(f->says, json_member(json, "says"));
+	finding_set_act(f, json_member(json, "do"));
+	json_array_foreach(json_object_get(json, "or"), i, item) {
+		if (read_part(item, run, &other) == 0) {
+			finding_add_or(f, &other);
+		}
+	}
+	json_array_foreach(json_object_get(json, "evidence"), i, item) {
+		if (json_is_string(item)) {
+			finding_add_evidence(f, "%s", json_string_value(item));
+		}
+	}
+	json_array_foreach(json_object_get(json, "members"), i, item) {
+		int node = node_of(item, run);
+
+		if (node >= 0 && part_leaf(&p) < 0) {
+			finding_add_member(f, node);
+		}
+	}
+}
+
+int verdict_read(const json_t *json, struct run *run, struct verdict *v)
+{
+	const json_t *cells = json_object_get(json, "cells"), *finding;
+	const char *status = json_member(json, "status");
+	size_t i;
+
+	v->status = VERDICT_PASS;
+	while (v->status < VERDICT_UNKNOWN &&
+	       strcmp(verdict_status_name(v->status), status) != 0) {
+		v->status++;
+	}
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		v->cells[c] = count_of(cells, cell_class_name(c));
+	}
+	json_array_foreach(json_object_get(json, "findings"), i, finding) {
+		read_finding(finding, run, v);
+	}
+	return verdict_whole(v);
+}
