@@ -10,20 +10,6 @@
 
 #define FILE_MAX (256L * 1024 * 1024)
 
-double import_json_real(const json_t *o, const char *key)
-{
-	const json_t *v = json_object_get(o, key);
-
-	return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-int64_t import_json_int(const json_t *o, const char *key)
-{
-	double v = import_json_real(o, key);
-
-	return v >= -1 && v < 9e15 && v == floor(v) ? (int64_t)v : RECORD_NONE;
-}
-
 static const struct json_format {
 	const char *member;
 	json_type type;

@@ -76,6 +76,20 @@ double import_real(const char *text)
 	return value;
 }
 
+double import_json_real(const json_t *o, const char *key)
+{
+	const json_t *v = json_object_get(o, key);
+
+	return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+int64_t import_json_int(const json_t *o, const char *key)
+{
+	double v = import_json_real(o, key);
+
+	return v >= -1 && v < 9e15 && v == floor(v) ? (int64_t)v : RECORD_NONE;
+}
+
 bool import_has_any(const char *line, const char *const words[])
 {
 	while (*words && !strstr(line, *words)) {

@@ -6,7 +6,6 @@
 
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
-#include "report/diff/curve_diff.h"
 #include "report/judge/caption.h"
 #include "report/judge/collective.h"
 #include "report/show/collective_show.h"
@@ -89,32 +88,6 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 			      cell_class_name(CELL_SLOW), buf, size);
 	}
 	return i < 2;
-}
-
-void collective_beside(const struct curve *c, const struct sweep *reference,
-		       struct str *out)
-{
-	const struct curve *then = curve_partner(c, reference);
-	struct str sizes = STR_INIT;
-	struct curve_diff d;
-
-	if (!then) {
-		str_addf(out, "%s: no curve of the reference has the same "
-			 "collective, ranks and type", curve_words(c));
-	} else if (curve_compare(c, then, &d) == 0) {
-		str_addf(out, "%s against the reference%s%s: %zu of %zu sizes "
-			 "slower, %zu faster, %zu the same within noise",
-			 curve_words(c), then->name[0] ? " " : "", then->name,
-			 d.count[POINT_WORSE] + d.count[POINT_LOST], d.n,
-			 d.count[POINT_BETTER], d.count[POINT_SAME]);
-		if (d.count[POINT_NOISY] > 0) {
-			str_addf(out, ", %zu outliers", d.count[POINT_NOISY]);
-		}
-		curve_diff_sizes(&d, POINT_NOISY, &sizes);
-		str_addf(out, sizes.len ? " (%s)" : "%s", str_text(&sizes));
-		curve_diff_release(&d);
-	}
-	str_release(&sizes);
 }
 
 static void say(struct str *text, const struct wrap *w)
