@@ -10,8 +10,8 @@
 #	table FILE PATTERN: REASON	a const table of entry points, whose uses
 #					of symbols that match are none
 #	back FOLDER FOLDER		the first may still use the second
-#	circle N FILE			N files with this one may still stand in
-#					a circle
+#	circle N FILE: REASON		N files, this one among them, may stand
+#					in a circle; others in none
 # Prints what breaks a rule.
 
 FNR == NR {
@@ -22,6 +22,7 @@ FNR == NR {
 	} else if ($1 == "back") {
 		back[$2, $3] = 1
 	} else if ($1 == "circle") {
+		sub(/:$/, "", $3)
 		circle[$3] = $2
 	} else {
 		for (i = 1; i <= NF; i++)
@@ -81,7 +82,7 @@ function visit(v,    i, w, size, names)
 	}
 	if (low[v] != number[v])
 		return
-	allowed = 3
+	allowed = 1
 	do {
 		w = stack[top--]
 		stacked[w] = 0
