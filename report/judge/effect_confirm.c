@@ -47,7 +47,7 @@ static int partner_of(const struct run *run, const struct part *p, size_t at)
 /** Are all of its tests inside a node? */
 static bool is_inside(const struct part *p)
 {
-	return p->kind == PART_GPU_NVLINK;
+	return part_is(p, KIND(GPU_NVLINK) | KIND(INTRA_NODE));
 }
 
 /** Of fewer pairs of sound ports nobody knows what is usual. */

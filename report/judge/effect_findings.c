@@ -34,7 +34,7 @@ static const struct kind {
 static void say(const struct run *run, const struct effect *e,
 		const struct kind *k, struct finding *f)
 {
-	const char *with = e->part.kind == PART_GPU_NVLINK ? "GPUs" : "nodes";
+	const char *with = e->inside ? "GPUs" : "nodes";
 	char name[PART_NAME_SIZE];
 
 	part_name(run, &f->part, name, sizeof(name));

@@ -235,6 +235,7 @@ int effect_estimate(const struct effect_peers *x, size_t i, int way, double z,
 		.half = half_of(z, error, freedom, x->between[way]),
 		.half_alone = half_of(ALONE, error, freedom, x->between[way]),
 		.partners = n,
+		.inside = x->inside,
 	};
 	free(v);
 	return 0;

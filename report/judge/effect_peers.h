@@ -9,6 +9,7 @@
 struct effect_peers {
 	size_t n, width;	/* parts, partner nodes */
 	size_t aside;		/* partners that hide what a part is */
+	bool inside;		/* partners are GPUs of its node */
 	float *samples[2];	/* n x width, as in a table */
 	double *mean[WAYS], *error[WAYS];
 	double usual[WAYS];	/* error */
@@ -21,6 +22,7 @@ struct effect_estimate {
 	double half_alone;	/* that of one part, which nobody chose from
 				 * many: wrong once in a hundred */
 	size_t partners;
+	bool inside;		/* these are GPUs of its node */
 };
 
 /** Room for samples, to be filled; 0, or -1 when memory runs out.

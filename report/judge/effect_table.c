@@ -267,8 +267,9 @@ static bool is_usual(const struct effect_work *w, size_t i)
 	return !w->aside[TX][node] && !w->aside[RX][node];
 }
 
-/** What is usual on one leaf switch, or from one to @far ones. */
-static void level_distance(const struct effect_work *w, float *of, bool far)
+/** What is usual on one leaf switch, or from one to @far ones: taken away, and
+ *  returned; NAN: nobody knows it, nor what to think of these tests. */
+static double level_distance(const struct effect_work *w, float *of, bool far)
 {
 	size_t known = 0;
 	double level;
@@ -280,13 +281,15 @@ static void level_distance(const struct effect_work *w, float *of, bool far)
 			w->room[known++] = usual;
 		}
 	}
-	level = known ? stats_select(w->room, known, level_of(known)) : 0;
+	level = known ? stats_select(w->room, known, level_of(known)) :
+			(double)NAN;
 	for (size_t i = 0; i < w->ranks; i++) {
 		for (size_t p = 0; p < w->nodes; p++) {
 			of[i * w->nodes + p] -=
 				is_far(w, i, p) == far ? (float)level : 0;
 		}
 	}
+	return level;
 }
 
 /** What is usual with a partner node, of which rank @i has of[i * nodes]. */
@@ -303,11 +306,15 @@ static double usual_with(const struct effect_work *w, const float *of)
 }
 
 /** Take away what partner nodes add, and what the index of a rank does. */
-static void polish(const struct effect_work *w, float *of)
+static void polish(struct effect_work *w, int k)
 {
+	float *of = w->t.of[k];
+
 	if (w->run->n_leaves > 0) {
-		level_distance(w, of, false);
-		level_distance(w, of, true);
+		double near = level_distance(w, of, false);
+		double far = level_distance(w, of, true);
+
+		w->t.far[k] = isfinite(near) && isfinite(far) ? far - near : 0;
 	}
 	for (size_t p = 0; p < w->nodes; p++) {
 		effect_lower(&of[p], w->ranks, w->nodes,
@@ -391,7 +398,7 @@ int effect_table_make(struct effect_work *w)
 	}
 	for (int k = 0; k < 2; k++) {
 		if (!w->sample) {
-			polish(w, w->t.of[k]);
+			polish(w, k);
 		}
 		level_index(w, w->t.of[k], w->t.width);
 	}

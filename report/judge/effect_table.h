@@ -15,6 +15,8 @@ struct effect_table {
 	float *of[2];		/* ranks x width */
 	float *inside[2];	/* with the other GPUs of its node, a rank */
 	uint32_t *count[2];	/* tests with other nodes, a rank */
+	double far[2];		/* what is usual between leaf switches beside
+				 * what is on one; 0: not known */
 	bool crossed;		/* rails were tested with each other: else one
 				 * test is all that two ranks have, so that a
 				 * bad partner counts for more */

@@ -123,7 +123,7 @@ int effects_find(const struct run *run, const uint8_t *skip,
 	w.aside[TX] = calloc(2 * w.nodes, sizeof(*w.aside[TX]));
 	w.aside[RX] = w.aside[TX] + w.nodes;
 	rc = w.room && w.aside[TX] ? effect_speeds_learn(&w) : -1;
-	rc = rc == 0 ? find_all(&w, WAYS * (w.nodes + 3 * w.ranks)) : rc;
+	rc = rc == 0 ? find_all(&w, w.nodes + WAYS * (w.nodes + 3 * w.ranks)) : rc;
 	free(w.aside[TX]);
 	free(w.room);
 	if (rc < 0) {

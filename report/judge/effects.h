@@ -48,7 +48,8 @@ struct effect {
 	double bound;		/* it is worse than this: the same for it alone,
 				 * once it was chosen */
 	size_t tests;		/* of it that count */
-	size_t partners;	/* nodes that these were with */
+	size_t partners;	/* nodes that these were with, or */
+	bool inside;		/* GPUs of its node */
 };
 
 struct effects {

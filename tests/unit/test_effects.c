@@ -31,14 +31,18 @@ static const struct small {
 	{ 4, 8, { .kind = PART_GPU_NVLINK, .a = 2, .b = 6 }, 0.9 },
 	{ 6, 8, { .kind = PART_GPU_NVLINK, .a = 0, .b = 0,
 		  .direction = PART_RX }, 0.88 },
+	{ 6, 8, { .kind = PART_INTRA_NODE, .a = 4 }, 0.88 },
+	{ 4, 4, { .kind = PART_INTRA_NODE, .a = 0 }, 0.85 },
 };
+
+/** All of a node, which has no index. */
+#define WHOLE_NODE (KIND(NODE) | KIND(NODE_NETWORK) | KIND(INTRA_NODE))
 
 static void expect_part(const struct part *p, const struct fake_fault *f)
 {
 	assert_int_equal(p->kind, f->kind);
 	assert_int_equal(p->node, f->a);
-	assert_int_equal(p->index, part_is(p, KIND(NODE) | KIND(NODE_NETWORK)) ?
-				 -1 : f->b);
+	assert_int_equal(p->index, part_is(p, WHOLE_NODE) ? -1 : f->b);
 	assert_int_equal(p->direction, f->direction);
 }
 
@@ -50,6 +54,7 @@ static void each_part_of_a_sample(void **state)
 		{ 20, 8, { .kind = PART_NIC, .a = 3, .b = 5 }, 0.88 },
 		{ 20, 8, { .kind = PART_NODE, .a = 2 }, 0.88 },
 		{ 20, 8, { .kind = PART_NODE_NETWORK, .a = 2 }, 0.88 },
+		{ 20, 8, { .kind = PART_INTRA_NODE, .a = 2 }, 0.85 },
 		{ 20, 8, { .kind = PART_NIC, .a = 5, .b = 7,
 			   .direction = PART_RX }, 0.85 },
 	};
@@ -101,7 +106,10 @@ static void each_part_by_its_size(void **state)
 		assert_true(e.list[0].low < s->factor + 0.001);
 		assert_true(e.list[0].high >= s->factor);
 		assert_true(e.list[0].high < 1);
+		assert_int_equal(e.list[0].inside, part_is(&e.list[0].part,
+					KIND(GPU_NVLINK) | KIND(INTRA_NODE)));
 		assert_int_equal(e.list[0].partners,
+				 s->part.kind == PART_INTRA_NODE ? 8 :
 				 s->part.kind == PART_GPU_NVLINK ? 7 :
 				 s->nodes - 1);
 		assert_true(e.list[0].tests > 0);
@@ -229,6 +237,43 @@ static void what_a_slow_node_hides(void **state)
 			assert_true(e.list[k].high < 0.93);
 		}
 		assert_int_equal(e.list[e.n - 1].partners, cases[i].partners);
+		effects_release(&e);
+		run_release(&r);
+	}
+}
+
+/** All that leaves the switch of the others is a node's own: whether this is
+ *  slow by the node or by what is between switches, its inside says. */
+static void a_node_alone_on_its_switch(void **state)
+{
+	static const struct {
+		enum part_kind slow, found;	/* found: PART_KINDS = nothing */
+	} cases[] = {
+		{ PART_NODE, PART_NODE },
+		{ PART_NODE_NETWORK, PART_KINDS },
+		{ PART_INTRA_NODE, PART_INTRA_NODE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_fault part = { .kind = cases[i].slow, .a = 7 };
+		struct effects e;
+		struct run r;
+
+		fake_run(&r, 8, 8, 8);
+		join_leaves(&r, 7);
+		r.nodes[7].leaf = 0;	/* one node is no switch to speak of */
+		fake_slow(&r, &part, 0.85);
+		assert_int_equal(effects_find(&r, NULL, EFFECTS_BANDWIDTH,
+					      LEAST, &e), 0);
+		part.kind = cases[i].found;
+		if (e.n != (part.kind != PART_KINDS)) {
+			fail_msg("case %zu: %zu parts", i, e.n);
+		}
+		if (e.n > 0) {
+			expect_part(&e.list[0].part, &part);
+			assert_true(e.list[0].inside);
+		}
 		effects_release(&e);
 		run_release(&r);
 	}
@@ -1019,6 +1064,7 @@ int main(void)
 		cmocka_unit_test(each_part_of_a_sample),
 		cmocka_unit_test(who_is_not_accused),
 		cmocka_unit_test(what_a_slow_node_hides),
+		cmocka_unit_test(a_node_alone_on_its_switch),
 		cmocka_unit_test(a_moment_of_a_node),
 		cmocka_unit_test(what_is_built_so),
 		cmocka_unit_test(what_nics_have_in_common),

@@ -589,6 +589,7 @@ static const struct question questions[] = {
 	  .n_faults = 3, .how = SLOW, .by = 0.15 },
 	NEW("node_network", NODE_NETWORK, 90),
 	NEW("gpu_nvlink", GPU_NVLINK, 98),
+	NEW("intra_node", INTRA_NODE, 98),
 	NEW("rail_leaf", RAIL_LEAF, 98),
 	NEW("fabric_path", FABRIC_PATH, 95),
 	NEW("leaf_pair", LEAF_PAIR, 95),
