@@ -11,7 +11,7 @@ static const struct ask_scope scopes[] = {
 	[ASK_NODE_NETWORK] = { .name = "node_network", .place = ASK_ON_NODE,
 			       .inter = true, .many = true },
 	[ASK_INTRA_NODE] = { .name = "intra_node", .place = ASK_ON_NODE,
-			     .intra = true },
+			     .intra = true, .many = true },
 	[ASK_NIC] = { .name = "nic", .place = ASK_ON_NIC, .inter = true },
 	[ASK_GPU] = { .name = "gpu", .place = ASK_ON_GPU, .intra = true,
 		      .inter = true },

@@ -37,8 +37,8 @@ struct ask_scope {
 	bool intra, inter;	/* inside a node, between nodes */
 	bool across, along;	/* between rails only; on one only */
 	bool many;		/* of several GPUs or NICs what is common, so
-				 * that others may be it, or one test, that
-				 * chance may be: seen again */
+				 * that others may be it, or of few moments, or
+				 * one test, that chance may be: seen again */
 };
 
 const struct ask_scope *ask_scope_of(const struct ask_part *p);

@@ -114,6 +114,7 @@ bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 	switch (f->part) {
 	case DRILL_NODE:
 	case DRILL_NODE_NETWORK:
+	case DRILL_INTRA_NODE:
 		return here;
 	case DRILL_GPU:
 	case DRILL_GPU_NVLINK:
@@ -191,6 +192,7 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 	case DRILL_GPU:
 	case DRILL_RANK:
 		return touch_ends(f, l, src, dst);
+	case DRILL_INTRA_NODE:
 	case DRILL_GPU_NVLINK:
 		return inter ? 0 : touch_ends(f, l, src, dst);
 	case DRILL_NODE_NETWORK:

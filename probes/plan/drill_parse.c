@@ -321,10 +321,9 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 	/* the parts first, in the order of drill_parts */
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
 		"node_pair", "rail", "cross_rail", "rank", "node_network",
-		"gpu_nvlink", "rail_leaf", "fabric_path", "leaf_pair",
-		"cable_swap", "socket", "nvlink_domain", "h2d", "d2h",
-		"compute", "direction",
-		"factor", "rate", "percent", "from", "unless", "fraction",
+		"intra_node", "gpu_nvlink", "rail_leaf", "fabric_path",
+		"leaf_pair", "cable_swap", "socket", "nvlink_domain", "h2d",
+		"d2h", "compute", "direction", "factor", "rate", "percent", "from", "unless", "fraction",
 		"shape", "meet", NULL };
 	char *equals = strchr(word, '=');
 	char *value = equals ? equals + 1 : NULL;

@@ -34,6 +34,8 @@ const struct drill_part_word drill_parts[] = {
 	[DRILL_RANK] = { .name = "rank", .example = "=7", .counts = "r" },
 	[DRILL_NODE_NETWORK] = { .name = "node_network", .example = "=3",
 				 .counts = "n", .directed = true },
+	[DRILL_INTRA_NODE] = { .name = "intra_node", .example = "=3",
+			       .counts = "n" },
 	[DRILL_GPU_NVLINK] = { .name = "gpu_nvlink", .example = "=1:4",
 			       .counts = "ng", .directed = true },
 	[DRILL_RAIL_LEAF] = { .name = "rail_leaf", .example = "=1:0-3",

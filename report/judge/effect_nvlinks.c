@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What GPUs do inside their node: NVLinks that are worse than those of the other
- * GPUs there, and nodes all of which is.
+ * What GPUs do inside their node: NVLinks that are worse than those of the
+ * other GPUs there, and nodes all of which are.
  */
 #include "report/judge/effect_parts.h"
 

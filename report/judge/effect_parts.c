@@ -174,8 +174,8 @@ static bool is_network(const struct effect_work *w, size_t n, double by)
 		       effect_median(w, all, w->ranks, 1) > by / 2;
 }
 
-/** Are all nodes but @n on one leaf switch, and it is not?  Then all that leaves
- *  that is its own, and what is usual of that is what it is. */
+/** Are all nodes but @n on one leaf switch, and it is not?  Then all that
+ *  crosses switches is its own: what is usual of that is what it is. */
 static bool is_alone(const struct effect_work *w, size_t n)
 {
 	const struct run_node *nodes = w->run->nodes;

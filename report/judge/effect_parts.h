@@ -10,9 +10,9 @@
 /** Each adds to w->out what is worse, its whole interval of @z deviations; 0,
  *  or -1 when memory runs out. */
 
-/** Nodes, by their tests with others and by those inside.  What they add is taken
- *  from their ranks in the table, and, of nodes with enough of these, what any
- *  node does. */
+/** Nodes, by their tests with others and by those inside.  What they add is
+ *  taken from their ranks in the table, and, of nodes with enough of these,
+ *  what any node does. */
 int effect_find_nodes(struct effect_work *w, double z);
 /** NICs and GPUs. */
 int effect_find_ranks(struct effect_work *w, double z);

@@ -110,6 +110,8 @@ int effects_find(const struct run *run, const uint8_t *skip,
 		.sample = run->grid.first && !run->mesh,
 		.least = of == EFFECTS_LATENCY ? log1p(least) : -log1p(-least),
 	};
+	/* nodes inside as well, GPUs, NICs and NVLinks */
+	size_t family = w.nodes + WAYS * (w.nodes + 3 * w.ranks);
 	size_t leaves = (size_t)run->n_leaves;
 	int rc = -1;
 
@@ -123,7 +125,7 @@ int effects_find(const struct run *run, const uint8_t *skip,
 	w.aside[TX] = calloc(2 * w.nodes, sizeof(*w.aside[TX]));
 	w.aside[RX] = w.aside[TX] + w.nodes;
 	rc = w.room && w.aside[TX] ? effect_speeds_learn(&w) : -1;
-	rc = rc == 0 ? find_all(&w, w.nodes + WAYS * (w.nodes + 3 * w.ranks)) : rc;
+	rc = rc == 0 ? find_all(&w, family) : rc;
 	free(w.aside[TX]);
 	free(w.room);
 	if (rc < 0) {

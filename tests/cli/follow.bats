@@ -69,6 +69,7 @@ found()
 			"were slow again") != null))' run/verdict.json
 	done <<-'END'
 	4x4|node_network=1|node_network
+	4x4|intra_node=1|intra_node
 	4x4|gpu_nvlink=1:2|gpu_nvlink
 	4x4|socket=1:0|socket
 	4x4|cable_swap=1:0-2|cable_swap

@@ -137,6 +137,11 @@ static bool network_3_rx(int s, int t)
 	return inter(s, t) && node(t) == 3;
 }
 
+static bool inside_1(int s, int t)
+{
+	return !inter(s, t) && node(s) == 1;
+}
+
 static bool nvlink_1_3(int s, int t)
 {
 	return !inter(s, t) && gpu_1_3(s, t);
@@ -212,6 +217,7 @@ static const struct part_case {
 	{ .part = "rank=7", .touches = gpu_1_3 },
 	{ .part = "node_network=3", .touches = network_3 },
 	{ .part = "node_network=3 direction=rx", .touches = network_3_rx },
+	{ .part = "intra_node=1", .touches = inside_1 },
 	{ .part = "gpu_nvlink=1:3", .touches = nvlink_1_3 },
 	{ .part = "gpu_nvlink=1:3 direction=tx", .touches = nvlink_1_3_tx },
 	{ .part = "rail_leaf=1:1-2", .touches = rail_leaf_1_1_2 },

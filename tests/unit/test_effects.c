@@ -247,7 +247,7 @@ static void what_a_slow_node_hides(void **state)
 static void a_node_alone_on_its_switch(void **state)
 {
 	static const struct {
-		enum part_kind slow, found;	/* found: PART_KINDS = nothing */
+		enum part_kind slow, found;	/* PART_KINDS: nothing */
 	} cases[] = {
 		{ PART_NODE, PART_NODE },
 		{ PART_NODE_NETWORK, PART_KINDS },

@@ -92,6 +92,17 @@ static struct part node_network(struct dice *d, const struct world *w,
 	return p;
 }
 
+static struct part intra_node(struct dice *d, const struct world *w,
+			      const struct run *run, struct str *out)
+{
+	struct part p = part_at(PART_INTRA_NODE,
+				dice_below(d, w->layout.n_nodes), -1);
+
+	(void)run;
+	str_addf(out, "intra_node=%d", p.node);
+	return p;
+}
+
 static struct part gpu_nvlink(struct dice *d, const struct world *w,
 			      const struct run *run, struct str *out)
 {
@@ -189,8 +200,8 @@ static struct part nic_of_gpu(struct dice *d, const struct world *w,
 }
 
 static draw_fn *const kinds[] = {
-	node_network, gpu_nvlink, rail_leaf, fabric_path, leaf_pair,
-	cable_swap, socket_of,
+	node_network, intra_node, gpu_nvlink, rail_leaf, fabric_path,
+	leaf_pair, cable_swap, socket_of,
 };
 #define KINDS ((int)(sizeof(kinds) / sizeof(*kinds)))
 
@@ -328,6 +339,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 
 static const struct question questions[] = {
 	BOTH_OF("node_network", node_network),
+	BOTH_OF("intra_node", intra_node),
 	BOTH_OF("gpu_nvlink", gpu_nvlink),
 	BOTH_OF("rail_leaf", rail_leaf),
 	BOTH_OF("fabric_path", fabric_path),
