@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "lib/base/stats.h"
+#include "report/judge/effect_found.h"
 
 /** What the ranks of node @a send to node @b adds to what is usual for them, to
  *  @v; returns how many there are. */

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "lib/base/stats.h"
+#include "report/judge/effect_found.h"
 
 /** Standard errors that the tests of a GPU with other nodes may be off: flows
  *  that meet hide what is slower in a node. */

@@ -12,6 +12,7 @@
 
 #include "lib/base/stats.h"
 #include "report/judge/blame.h"
+#include "report/judge/effect_found.h"
 
 /** A test is slow that is off by so many deviations. */
 #define SLOW_DEVIATIONS 3.5

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "report/judge/effect_found.h"
 #include "report/judge/effect_join.h"
 #include "report/judge/effect_parts.h"
 
