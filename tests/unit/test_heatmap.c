@@ -158,6 +158,31 @@ static void test_accused(void **state)
 	run_release(&r);
 }
 
+/** What is slower than its peers, though none of its tests is slow by itself. */
+static void test_accused_a_little(void **state)
+{
+	static const struct fake_fault nic = { PART_NIC, 2, 1, PART_BOTH };
+	struct accused *list;
+	struct verdict v;
+	struct run r;
+	size_t n;
+
+	(void)state;
+	fake_run(&r, 6, 4, 4);
+	fake_slow(&r, &nic, 0.88);
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.n, 1);
+	assert_int_equal(v.findings[0].explained, 0);
+	list = accused_list(&r, &v, &n);
+	assert_non_null(list);
+	assert_int_equal(n, 1);
+	assert_int_equal(list[0].first, 9);
+	assert_int_equal(list[0].end, 10);
+	free(list);
+	verdict_release(&v);
+	run_release(&r);
+}
+
 /** What sits in no node is marked where its ranks are. */
 static void test_accused_spread(void **state)
 {
@@ -193,7 +218,7 @@ static void test_accused_spread(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct verdict v = { 0 };
 
-		finding_add(&v, &cases[i].part, "slow")->explained = 1;
+		finding_add(&v, &cases[i].part, "slow")->cells = 1;
 		list = accused_list(&r, &v, &n);
 		assert_non_null(list);
 		assert_int_equal(n, cases[i].n);
@@ -940,6 +965,7 @@ int main(void)
 		cmocka_unit_test(test_view_of_nodes),
 		cmocka_unit_test(test_view_of_an_open_node),
 		cmocka_unit_test(test_accused),
+		cmocka_unit_test(test_accused_a_little),
 		cmocka_unit_test(test_accused_spread),
 		cmocka_unit_test(test_view_of_nothing),
 		cmocka_unit_test(test_view_worst_value),
