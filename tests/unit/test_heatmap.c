@@ -158,7 +158,7 @@ static void test_accused(void **state)
 	run_release(&r);
 }
 
-/** What is slower than its peers, though none of its tests is slow by itself. */
+/** What is slower than its peers, though none of its tests is slow. */
 static void test_accused_a_little(void **state)
 {
 	static const struct fake_fault nic = { PART_NIC, 2, 1, PART_BOTH };
