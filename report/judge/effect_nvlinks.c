@@ -13,6 +13,9 @@
 /** Standard errors that the tests of a GPU with other nodes may be off: flows
  *  that meet hide what is slower in a node. */
 #define OUTSIDE_ERRORS 5.0
+/** A node that is slower inside by less, as a logarithm, may have had a bad
+ *  moment: its tests there are made in a few, all GPUs at once. */
+#define LEAST_INSIDE 0.05
 
 /** What each rank has with each of the others in its node, beside the same two
  *  of other nodes, and its own node. */
@@ -241,7 +244,8 @@ bool effect_insides_worse(const struct effect_work *w,
 
 	/* ports have no other way to each other than outside */
 	if (w->run->ports ||
-	    !effect_is_worse(w, &x->nodes, n, BOTH, z, e)) {
+	    !effect_is_worse(w, &x->nodes, n, BOTH, z, e) ||
+	    e->by > -LEAST_INSIDE) {
 		return false;
 	}
 	for (size_t i = 0; i < (size_t)node->gpus * width; i++) {

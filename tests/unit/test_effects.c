@@ -152,6 +152,7 @@ static void who_is_not_accused(void **state)
 		{ 8, 8, { .kind = PART_NODE, .a = 0 }, 1 },
 		{ 8, 8, { .kind = PART_RAIL, .a = 3 }, 0.9 },
 		{ 8, 8, { .kind = PART_NODE, .a = 0 }, 0.98 },
+		{ 8, 8, { .kind = PART_INTRA_NODE, .a = 0 }, 0.96 },
 		{ 3, 8, { .kind = PART_NODE, .a = 0 }, 0.9 },
 		{ 2, 8, { .kind = PART_GPU, .a = 0, .b = 0 }, 0.9 },
 		{ 1, 8, { .kind = PART_GPU, .a = 0, .b = 0 }, 0.9 },
