@@ -33,66 +33,6 @@ static size_t count_facts(const struct run *run, const char *name,
 	return n;
 }
 
-/* ---- how far a run came ------------------------------------------------- */
-
-/** All that was to be measured: a run that was killed has no rows of the rest,
- *  and its plan may count them.  Of several probes it counts those. */
-static size_t count_wanted(const struct run *run, const struct verdict *v)
-{
-	const json_t *planned = json_object_get(run->json, "planned");
-	json_int_t cells = json_integer_value(json_object_get(planned,
-							      "cells"));
-	size_t n = 0;
-
-	for (int c = 0; c < CELL_CLASSES; c++) {
-		n += v->cells[c];
-	}
-	return cells > 0 && (size_t)cells > n &&
-			       !json_object_get(planned, "rungs") ?
-		       (size_t)cells : n;
-}
-
-const char *caption_status(const struct run *run, const struct verdict *v)
-{
-	struct sampled s;
-
-	return v->status == VERDICT_PASS &&
-	       (run->sampled_step ||
-		sampled_read(json_object_get(run->json, "planned"), &s)) ?
-		       CAPTION_PASS_SAMPLE : verdict_status_name(v->status);
-}
-
-bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
-		     size_t size)
-{
-	size_t wanted = count_wanted(run, v), measured = verdict_measured(v);
-	const char *why = run->stop_reason[0] ? run->stop_reason :
-			  !run->ended ? "its coordinator was killed or lost, or "
-					"could not write" : "";
-	struct str out = STR_INIT;
-
-	if (v->status == VERDICT_RUNNING) {
-		snprintf(buf, size, "running: %zu of %zu measured so far",
-			 measured, wanted);
-		return true;
-	}
-	if (measured < wanted) {
-		str_addf(&out, "%zu of %zu measured%s", measured, wanted,
-			 why[0] ? ", " : "");
-	}
-	if (why[0]) {
-		str_addf(&out, "the run did not finish (%s)", why);
-	}
-	if (v->open && out.len == 0) {
-		str_add(&out, "not all that was found could be tested again");
-	}
-	/* of nothing there is no part */
-	snprintf(buf, size, "%s%s", measured > 0 ? "partial: " : "",
-		 out.len > 0 ? str_text(&out) : "not all of it was measured");
-	str_release(&out);
-	return verdict_is_cut(run, v) || v->open;
-}
-
 /* ---- the notes: each adds its words, or nothing -------------------------- */
 
 static void note_drill(const struct run *run, struct str *out)
