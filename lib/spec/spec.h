@@ -428,6 +428,9 @@ json_t *spec_json(const struct spec *s);
 /** Option @o as well, where it is at its default; 0, or -1 without memory. */
 int spec_json_put(json_t *json, const struct spec *s,
 		  const struct spec_option *o);
+/** @o by its value @value in such an object; 0, or -1 with @e. */
+int spec_json_take(struct spec *s, const struct spec_option *o,
+		   const json_t *value, struct err *e);
 /** The other way; unknown keys and wrong types are errors. */
 int spec_from_json(struct spec *s, const json_t *json, struct err *e);
 
