@@ -1,263 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/ping_run.h"
 #include "report/draw/picture.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/units.h"
-#include "report/judge/caption.h"
-#include "report/base/grow.h"
-#include "report/base/wrap.h"
-#include "report/draw/accused.h"
 #include "report/draw/labels.h"
-#include "report/judge/verdict.h"
+#include "report/draw/picture_parts.h"
+#include "report/model/ping_run.h"
 
-#define INK	 0x1f2328
-#define INK_SOFT 0x59636e
-#define ALARM	 0xc5102e
-
-#define EDGE	     28		/* white around everything */
 #define SIDE	     230	/* scale and legend, right of the matrix */
 #define MATRIX_WIDTH 880	/* what cells may take together */
 #define CELL_MAX     96
 #define CELL_MIN     7
 #define RASTER_SIZE  1100	/* what pixels may take */
 #define RASTER_GAP   4		/* rows of a node that earn it a border */
-#define NUMBERS_MAX  16		/* rows up to which cells hold numbers */
 #define INDEX_MAX    64		/* rows up to which each has its number */
 #define FOUND_NAME_MAX 40	/* letters of a part's name */
 #define NODE_NAME_MAX 26		/* letters of a row's name */
-#define LETTER	     7.3F	/* pixels of an average one */
-#define MIN_WIDTH    820	/* room for the captions */
-#define TEXT_MAX     200	/* bytes */
-
-/** Where things go; all in pixels. */
-struct layout {
-	struct picture *p;
-	const struct view *v;
-	char (*names)[LABEL_SIZE];	/* of the nodes */
-	float cell;
-	float *at;		/* where rows begin and the last one ends */
-	float left, top, size;	/* of the matrix */
-	bool raster;		/* cells are pixels */
-	float index;		/* room for the numbers of GPUs, or the names
-				 * of nodes in a segment */
-	float index_up;		/* the same over the columns */
-	bool names_up;		/* column names do not fit across */
-	struct scale scales[PATH_CLASSES];
-	struct accused *accused;
-	size_t n_accused;
-};
-
-static void add_shape(struct picture *p, struct picture_shape shape)
-{
-	if (!grow_add(&p->shapes, &p->n, &shape, sizeof(shape))) {
-		p->failed = true;
-		free(shape.text);
-	}
-}
-
-static void add_mark(struct picture *p, float x, float y, float size,
-		     const struct palette_entry *entry)
-{
-	struct picture_shape shape = {
-		.layer = LAYER_MARK, .mark = entry->mark, .rgb = entry->ink,
-		.x = x, .y = y, .width = size,
-	};
-
-	if (entry->mark == MARK_BAR) {
-		shape.layer = LAYER_RECT;
-		shape.x = x - size / 2;
-		shape.y = y - size / 8;
-		shape.height = size / 4;
-	}
-	add_shape(p, shape);
-}
-
-static void add_line(struct picture *p, float x, float y, float width,
-		     float height)
-{
-	add_shape(p, (struct picture_shape){
-		.layer = LAYER_LINE, .x = x, .y = y, .width = width,
-		.height = height, .rgb = INK_SOFT,
-	});
-}
-
-__attribute__((format(printf, 6, 7)))
-static void add_text(struct picture *p, enum picture_layer layer, float x,
-		     float y, uint32_t rgb, const char *fmt, ...)
-{
-	char text[CAPTION_SIZE], clean[TEXT_MAX], *copy;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	STR_COPY(clean, text);
-	copy = strdup(clean);
-	p->failed |= !copy;
-	add_shape(p, (struct picture_shape){
-		.layer = layer, .x = x, .y = y, .rgb = rgb, .text = copy,
-	});
-}
-
-/** Short enough for a cell: three digits that matter. */
-static const char *number_text(double value, char buf[UNITS_REAL_SIZE])
-{
-	int digits = value > 0 ? 2 - (int)floor(log10(value * 1.0005)) : 2;
-
-	return units_real_text(value, digits < 0 ? 0 : digits > 6 ? 6 : digits,
-			       buf);
-}
-
-/** How well those cells of a square do that pass, 0 ... 1. */
-static double place_of(const struct layout *l, const struct view_cell *c)
-{
-	return isnan(c->well) ? 1 : scale_place(&l->scales[c->path],
-						(double)c->well);
-}
-
-/* ---- pixels ------------------------------------------------------------ */
-
-/** Of the 16 colours: white, the marks, bad in part, the scale. */
-enum { RASTER_WHITE, RASTER_MARKS, RASTER_MIXED = RASTER_MARKS + VIEW_MARKS,
-       RASTER_SCALE, RASTER_SHADES = 16 - RASTER_SCALE };
-/** Told from the scale and from the marks by colour-blind readers, too. */
-#define MIXED 0x9600c8
-
-static int raster_mark(unsigned class)
-{
-	int i = 0;
-
-	while (i < VIEW_MARKS - 1 && view_marks[i] != class) {
-		i++;
-	}
-	return RASTER_MARKS + i;
-}
-
-static uint8_t raster_color(const struct layout *l, const struct view_cell *c)
-{
-	int shade = (int)(place_of(l, c) * RASTER_SHADES);
-
-	if (c->class == CELL_UNPLANNED) {
-		return RASTER_WHITE;
-	}
-	return (uint8_t)(c->class == CELL_PASS ?
-				 RASTER_SCALE + (shade < RASTER_SHADES ?
-						 shade : RASTER_SHADES - 1) :
-			 run_bad(c->class) && view_mixed(c) ?
-				 RASTER_MIXED : raster_mark(c->class));
-}
-
-/** The matrix, a square of pixels for each cell, with white between nodes. */
-static void add_raster(const struct layout *l)
-{
-	struct picture_raster *r = &l->p->raster;
-	size_t wide = (size_t)l->size, cell = (size_t)l->cell;
-
-	*r = (struct picture_raster){ .x = l->left, .y = l->top };
-	for (int i = 0; i < VIEW_MARKS; i++) {
-		r->colors[RASTER_MARKS + i] =
-			palette_class(view_marks[i])->fill;
-	}
-	for (int i = 0; i < RASTER_SHADES; i++) {
-		r->colors[RASTER_SCALE + i] =
-			palette_scale((i + 0.5) / RASTER_SHADES);
-	}
-	r->colors[RASTER_WHITE] = 0xffffff;
-	r->colors[RASTER_MIXED] = MIXED;
-	r->pixels = calloc(wide * wide, 1);
-	if (!r->pixels) {
-		l->p->failed = true;
-		return;
-	}
-	r->width = r->height = (int)wide;
-	for (int row = 0; row < l->v->n; row++) {
-		uint8_t *line = r->pixels + (size_t)l->at[row] * wide;
-
-		for (int c = 0; c < l->v->n; c++) {
-			memset(line + (size_t)l->at[c],
-			       raster_color(l, view_cell(l->v, row, c)), cell);
-		}
-		for (size_t k = 1; k < cell; k++) {
-			memcpy(line + k * wide, line, wide);
-		}
-	}
-}
-
-/* ---- shapes ------------------------------------------------------------ */
-
-/** A square of @size at @x, @y, less a gap; of one that is bad in part, @share
- *  of it has the colour of what is bad. */
-static void add_square(const struct layout *l, float x, float y, float size,
-		       const struct view_cell *c, uint32_t fill)
-{
-	const struct palette_entry *entry = palette_class(c->class);
-	float share = c->planned > 0 ?
-			      1 - (float)c->passed / (float)c->planned : 1;
-	float side = fmaxf(3, size * sqrtf(share));
-
-	add_shape(l->p, (struct picture_shape){
-		.x = x, .y = y, .width = size, .height = size, .rgb = fill,
-		.cell = c->src >= 0 ? c : NULL,
-	});
-	if (entry && view_mixed(c)) {
-		add_shape(l->p, (struct picture_shape){
-			.x = x + (size - side) / 2, .y = y + (size - side) / 2,
-			.width = side, .height = side, .rgb = entry->fill,
-		});
-	}
-}
-
-static void add_cell(const struct layout *l, int row, int column)
-{
-	const struct view_cell *c = view_cell(l->v, row, column);
-	const struct palette_entry *entry = palette_class(c->class);
-	float gap = l->cell >= 24 ? 2 : l->cell >= 12 ? 1 : 0.5F;
-	float x = l->left + l->at[column], y = l->top + l->at[row];
-	float half = l->cell / 2;
-	bool number = l->v->n <= NUMBERS_MAX && !isnan(c->value);
-	bool mixed = view_mixed(c);
-	char text[UNITS_REAL_SIZE];
-	uint32_t fill, ink;
-
-	if (c->class == CELL_UNPLANNED) {
-		return;
-	}
-	fill = entry && !mixed ? entry->fill : palette_scale(place_of(l, c));
-	ink = entry && !mixed ? entry->ink : palette_ink(fill);
-	add_square(l, x + gap / 2, y + gap / 2, l->cell - gap, c, fill);
-	/* a slow cell has a number too, over its mark */
-	if (entry && !mixed) {
-		add_mark(l->p, x + half, y + (number ? 1.5F : 1) * half,
-			 fminf(0.5F * l->cell, 22), entry);
-	}
-	if (number) {
-		add_text(l->p, TEXT_NUMBER, x + half,
-			 y + (entry ? 0.75F : 1) * half, ink, "%s",
-			 number_text((double)c->value, text));
-	}
-}
-
-/** Thin lines between nodes, where their rows are ranks, a frame around all;
- *  pixels have gaps instead. */
-static void add_separators(const struct layout *l)
-{
-	for (int r = 0; r <= l->v->n; r++) {
-		bool frame = r == 0 || r == l->v->n;
-		float at = l->at[r];
-
-		if (frame || (!l->raster && view_new_node(l->v, r) &&
-			      (l->v->ranks_per > 0 || view_is_rank(l->v, r) ||
-			       view_is_rank(l->v, r - 1)))) {
-			add_line(l->p, l->left, l->top + at, l->size, 0);
-			add_line(l->p, l->left + at, l->top, 0, l->size);
-		}
-	}
-}
 
 /** The first and the last row of @a. */
 static void rows_of(const struct view *v, const struct accused *a, int rows[2])
@@ -313,10 +73,10 @@ static void add_found(const struct layout *l)
 		from = l->at[rows[0]];
 		to = l->at[rows[1]] + l->cell;
 		middle = (from + to) / 2;
-		add_shape(l->p, (struct picture_shape){
+		pic_shape(l->p, (struct picture_shape){
 			.x = edge + 3, .y = l->top + from, .width = 5,
 			.height = fmaxf(2, to - from), .rgb = ALARM });
-		add_shape(l->p, (struct picture_shape){
+		pic_shape(l->p, (struct picture_shape){
 			.x = l->left + from, .y = end + 3, .height = 5,
 			.width = fmaxf(2, to - from), .rgb = ALARM });
 		for (size_t k = 0; k < i && room; k++) {
@@ -328,9 +88,9 @@ static void add_found(const struct layout *l)
 		}
 		if (room) {
 			found_name(l, a, name);
-			add_text(l->p, TEXT_LEFT, edge + 12, l->top + middle,
+			pic_text(l->p, TEXT_LEFT, edge + 12, l->top + middle,
 				 ALARM, "%s", name);
-			add_text(l->p, TEXT_UP, l->left + middle,
+			pic_text(l->p, TEXT_UP, l->left + middle,
 				 end + 12 + (float)strlen(name) * LETTER, ALARM,
 				 "%s", name);
 		}
@@ -360,9 +120,9 @@ static void add_names(const struct layout *l)
 		}
 		free_from = middle + line / 2;
 		group_name(l, r, name);
-		add_text(l->p, TEXT_RIGHT, l->left - l->index - 8,
+		pic_text(l->p, TEXT_RIGHT, l->left - l->index - 8,
 			 l->top + middle, INK, "%s", name);
-		add_text(l->p, l->names_up ? TEXT_UP : TEXT_CENTER,
+		pic_text(l->p, l->names_up ? TEXT_UP : TEXT_CENTER,
 			 l->left + middle, l->top - l->index_up - 10, INK, "%s",
 			 name);
 	}
@@ -403,189 +163,11 @@ static void add_indexes(const struct layout *l)
 		}
 		free_from = middle + line / 2;
 		index_text(l->v, r, text);
-		add_text(l->p, TEXT_RIGHT, l->left - 6, l->top + middle,
+		pic_text(l->p, TEXT_RIGHT, l->left - 6, l->top + middle,
 			 INK_SOFT, "%s", text);
-		add_text(l->p, up ? TEXT_UP : TEXT_CENTER, l->left + middle,
+		pic_text(l->p, up ? TEXT_UP : TEXT_CENTER, l->left + middle,
 			 l->top - (up ? 6 : 10), INK_SOFT, "%s", text);
 	}
-}
-
-/** The colours and what they stand for, in pairs @of a class if there are
- *  several; returns where it ends. */
-static float add_scale(const struct layout *l, const struct scale *s,
-		       const char *of, float x, float y)
-{
-	enum { STEPS = 48, STEP = 3, HEIGHT = STEP * STEPS, LABELS = 4 };
-	const struct view_unit *u = &view_units[l->v->metric];
-	char text[UNITS_REAL_SIZE];
-
-	add_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s", u->scale,
-		 of[0] ? " " : "", of);
-	y += 18;
-	if (s->log) {
-		add_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "log scale");
-		y += 15;
-	}
-	for (int i = 0; u->notes[i]; i++) {
-		add_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s", u->notes[i]);
-		y += 15;
-	}
-	y += 4;
-	for (int i = 0; i < STEPS; i++) {
-		add_shape(l->p, (struct picture_shape){
-			.x = x, .width = 22,
-			.y = y + (float)i * STEP,
-			/* overlapping, so that no seam shines through */
-			.height = i < STEPS - 1 ? STEP + 1 : STEP,
-			.rgb = palette_scale(1 - (i + 0.5) / STEPS),
-		});
-	}
-	for (int i = 0; i <= LABELS; i++) {
-		float at = y + (float)i * HEIGHT / LABELS;
-
-		add_line(l->p, x + 22, at, 5, 0);
-		add_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
-			 number_text(scale_value(s, 1 - (double)i / LABELS),
-				     text));
-	}
-	return y + HEIGHT + 30;
-}
-
-static float add_scales(const struct layout *l, float x, float y)
-{
-	int n = scales_shown(l->v->metric, l->scales), shown = 0;
-
-	for (int i = 0; i < PATH_CLASSES && shown < n; i++) {
-		if (l->scales[i].high > 0) {
-			y = add_scale(l, &l->scales[i], n > 1 ?
-				      run_path_words((enum path_class)i) : "",
-				      x, y);
-			shown++;
-		}
-	}
-	return y + (n > 0 ? 10 : 0);
-}
-
-/** One line of the legend: @n squares that are all @class, or in part. */
-static float add_legend_line(const struct layout *l, enum cell_class class,
-			     bool mixed, float x, float y)
-{
-	const struct palette_entry *entry = palette_class(class);
-	struct view_cell c = { .class = (uint8_t)class, .src = -1,
-			       .planned = 4, .passed = mixed ? 3 : 0 };
-	bool pixel = mixed && l->raster && run_bad(class);
-	size_t n = mixed ? l->v->mixed[class] :
-			   l->v->present[class] - l->v->mixed[class];
-
-	if (n == 0) {
-		return y;
-	}
-	if (pixel) {
-		c.class = CELL_PASS;
-	}
-	add_square(l, x + 2, y - 9, 18, &c,
-		   pixel ? MIXED : mixed ? palette_scale(1) : entry->fill);
-	if (!mixed && !l->raster) {
-		add_mark(l->p, x + 11, y, 11, entry);
-	}
-	add_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s%s (%zu%s)",
-		 mixed ? "some " : "",
-		 class == CELL_SLOW ? run_slow_word(l->v->run) : entry->word, n,
-		 view_folds(l->v) ? " squares" : "");
-	return y + 26;
-}
-
-/** Only what is there, as absent faults would alarm; returns where it ends. */
-static float add_legend(const struct layout *l, float x, float y)
-{
-	for (int i = 0; i < VIEW_MARKS; i++) {
-		y = add_legend_line(l, view_marks[i], false, x, y);
-		y = add_legend_line(l, view_marks[i], true, x, y);
-	}
-	return y;
-}
-
-/** Lines below the title, where there is something to say: as wide as the
- *  smallest picture. */
-static float add_caption(const struct layout *l, float y, uint32_t rgb,
-			 const char *text)
-{
-	struct str lines = STR_INIT;
-	const char *line = NULL;
-
-	if (text[0]) {
-		wrap_text(&(struct wrap){ .out = &lines, .width =
-				(int)((MIN_WIDTH - 2 * EDGE) / LETTER) },
-			  0, text);
-		line = str_text(&lines);
-	}
-	while (line && *line) {
-		int n = (int)strcspn(line, "\n");
-
-		add_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%.*s", n, line);
-		y += 20;
-		line += n + (line[n] == '\n');
-	}
-	str_release(&lines);
-	return y;
-}
-
-/** What was found and has no row of its own: rails, switches, all paths. */
-static void found_elsewhere(const struct run *run, const struct verdict *v,
-			    char *buf, size_t size)
-{
-	struct str out = STR_INIT;
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-		struct part shown = part_shown(run, &f->part);
-		char name[PART_NAME_SIZE];
-
-		if (f->part.node < 0 && f->explained > 0) {
-			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
-				 part_name(run, &shown, name, sizeof(name)));
-		}
-	}
-	str_copy(buf, size, str_text(&out));
-	str_release(&out);
-}
-
-/** Title, what was run, and what a reader must know. */
-static float add_captions(const struct layout *l, const struct verdict *v)
-{
-	static const char *const words[] = {
-		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
-		[VERDICT_FAIL] = "FAIL", [VERDICT_PARTIAL] = "PARTIAL",
-		[VERDICT_UNKNOWN] = "UNKNOWN",
-	};
-	const struct run *run = l->v->run;
-	char text[CAPTION_SIZE], metric[48];
-	float y = EDGE + 12;
-
-	/* the verdict is one on all segments */
-	add_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s%s",
-		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
-		 mesh_segment(run)[0] ? "; the whole run" : "",
-		 words[v->status],
-		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
-			 " (sample)" : "",
-		 run->drill ? " (DRILL)" : "");
-	y += 30;
-	y = add_caption(l, y, INK, caption_what(run, text, sizeof(text)));
-	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));
-	if (caption_partial(run, v, text, sizeof(text))) {
-		y = add_caption(l, y, INK, text);
-	}
-	found_elsewhere(run, v, text, sizeof(text));
-	y = add_caption(l, y, ALARM, text);
-	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
-	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
-		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,
-				text);
-	}
-	add_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s",
-		 caption_command(run, text, sizeof(text)));
-	return y + 22;
 }
 
 static float longest_name(const struct layout *l)
@@ -659,9 +241,9 @@ static void place_matrix(struct layout *l, float top)
 
 static void add_axes(const struct layout *l)
 {
-	add_text(l->p, TEXT_UP, EDGE + 4,
+	pic_text(l->p, TEXT_UP, EDGE + 4,
 		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
-	add_text(l->p, TEXT_CENTER, l->left + l->size / 2,
+	pic_text(l->p, TEXT_CENTER, l->left + l->size / 2,
 		 l->top - l->index_up - 12 -
 			 (l->names_up ? longest_name(l) + 20 : 26),
 		 INK_SOFT, "receiver");
@@ -687,31 +269,18 @@ static int max_rows(const struct run *run, const bool *open)
 	return max > 1 ? max : 1;
 }
 
-static void add_matrix(const struct layout *l)
-{
-	if (l->raster) {
-		add_raster(l);
-	}
-	for (int row = 0; row < l->v->n && !l->raster; row++) {
-		for (int column = 0; column < l->v->n; column++) {
-			add_cell(l, row, column);
-		}
-	}
-	add_separators(l);
-}
-
 static void lay_out(struct layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
 	float side, bottom, found = found_room(l);
 
 	memcpy(p->font, fonts, sizeof(fonts));
-	place_matrix(l, add_captions(l, v));
-	add_matrix(l);
+	place_matrix(l, pic_captions(l, v));
+	pic_matrix(l);
 	add_axes(l);
 	add_found(l);
 	side = l->left + l->size + fmaxf(36, found + 12);
-	bottom = add_legend(l, side, add_scales(l, side, l->top + 8));
+	bottom = pic_legend(l, side, pic_scales(l, side, l->top + 8));
 	p->stroke = l->cell >= 24 ? 2 : 1;
 	p->font[TEXT_NUMBER] = l->cell >= 60 ? 15 : l->cell >= 48 ? 13 : 11;
 	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
