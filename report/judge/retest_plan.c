@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which tests tell whether a repair has helped. */
-#include "report/judge/retest.h"
+#include "report/judge/retest_pairs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,151 +9,6 @@
 
 /** Cells of a part that is on no node alone, and as many that are good. */
 #define WIDE_CELLS 24
-
-struct planner {
-	const struct run *run;
-	const struct verdict *v;
-	struct retest_plan *p;
-	uint8_t *found;		/* a node each: a finding names it */
-	int *controls;		/* nodes that none does, then the others */
-	size_t n_controls, n_well;
-	bool inter, intra;	/* such pairs were measured */
-	json_t *ends;		/* of the part at hand; NULL: of controls */
-};
-
-/* ---- pairs --------------------------------------------------------------- */
-
-static void add_end(const struct planner *w, int node, int gpu)
-{
-	str_addf(&w->p->pairs, "%s:", w->run->nodes[node].name);
-	if (gpu < 0) {
-		str_addch(&w->p->pairs, '*');
-	} else {
-		str_addf(&w->p->pairs, "%d", gpu);
-	}
-}
-
-/** GPU @ga of node @a and @gb of @b, -1: all. */
-static void add_pair(const struct planner *w, int a, int ga, int b, int gb)
-{
-	str_add(&w->p->pairs, w->p->pairs.len ? "," : "");
-	add_end(w, a, ga);
-	str_addch(&w->p->pairs, '-');
-	add_end(w, b, gb);
-	if (w->ends) {
-		json_array_append_new(w->ends, json_pack(
-			"[s,i,s,i]", w->run->nodes[a].name, ga,
-			w->run->nodes[b].name, gb));
-	}
-}
-
-/** The GPU of @node on the rail of @rank, of the same number where it can
- *  be. */
-static int gpu_like(const struct run *run, int rank, int node)
-{
-	const struct run_node *n = &run->nodes[node];
-	int same = run->ranks[rank].gpu;
-
-	for (int g = 0; g < n->gpus; g++) {
-		int like = (same + g) % n->gpus;
-
-		if (run->ranks[n->first_rank + like].nic ==
-		    run->ranks[rank].nic) {
-			return like;
-		}
-	}
-	return same % n->gpus;
-}
-
-/** Partner @k of what is on @node: each node begins with another one. */
-static int partner(const struct planner *w, int node, size_t k)
-{
-	size_t well = w->n_well ? w->n_well : w->n_controls;
-
-	return k < well ? w->controls[((size_t)node + k) % well] :
-			  w->controls[k];
-}
-
-static size_t n_partners(const struct planner *w)
-{
-	return w->n_controls < RETEST_PARTNERS ? w->n_controls :
-						 RETEST_PARTNERS;
-}
-
-/** Up to RETEST_PARTNERS others of the node of @rank. */
-static void add_inside(const struct planner *w, int rank)
-{
-	const struct run_rank *r = &w->run->ranks[rank];
-	int gpus = w->run->nodes[r->node].gpus;
-
-	for (int k = 1; w->intra && k < gpus && k <= RETEST_PARTNERS; k++) {
-		add_pair(w, r->node, r->gpu, r->node, (r->gpu + k) % gpus);
-	}
-}
-
-static void add_outside(const struct planner *w, int rank)
-{
-	const struct run_rank *r = &w->run->ranks[rank];
-
-	for (size_t k = 0; w->inter && k < n_partners(w); k++) {
-		int c = partner(w, r->node, k);
-
-		if (c != r->node) {
-			add_pair(w, r->node, r->gpu, c,
-				 gpu_like(w->run, rank, c));
-		}
-	}
-}
-
-/** What @rank is tested with, its partners do with each other: a control of the
- *  same kind for each. */
-static void add_controls(struct planner *w, int rank)
-{
-	const int node = w->run->ranks[rank].node;
-	json_t *ends = w->ends;
-
-	w->ends = NULL;
-	for (size_t k = 0; k < n_partners(w); k++) {
-		int c = partner(w, node, k);
-		int like = w->run->nodes[c].first_rank +
-			   gpu_like(w->run, rank, c);
-
-		add_inside(w, like);
-		for (size_t i = k + 1; w->inter && i < n_partners(w); i++) {
-			int d = partner(w, node, i);
-
-			add_pair(w, c, w->run->ranks[like].gpu, d,
-				 gpu_like(w->run, rank, d));
-		}
-	}
-	w->ends = ends;
-}
-
-/** All of @node, all of which is meant. */
-static void add_node(struct planner *w, int node, bool inside, bool outside)
-{
-	json_t *ends = w->ends;
-
-	if (inside && w->intra) {
-		add_pair(w, node, -1, node, -1);
-	}
-	for (size_t k = 0; k < n_partners(w); k++) {
-		int c = partner(w, node, k);
-
-		if (outside && w->inter && c != node) {
-			add_pair(w, node, -1, c, -1);
-		}
-		w->ends = NULL;
-		if (inside && w->intra) {
-			add_pair(w, c, -1, c, -1);
-		}
-		for (size_t i = k + 1; outside && w->inter &&
-				       i < n_partners(w); i++) {
-			add_pair(w, c, -1, partner(w, node, i), -1);
-		}
-		w->ends = ends;
-	}
-}
 
 /* ---- parts --------------------------------------------------------------- */
 
@@ -195,9 +50,9 @@ static void add_siblings(struct planner *w, const struct part *p)
 			continue;
 		}
 		*seen = true;
-		add_outside(w, rank);
+		planner_outside(w, rank);
 		if (w->intra && last >= 0) {
-			add_pair(w, p->node, last, p->node, g);
+			planner_pair(w, p->node, last, p->node, g);
 		}
 		last = g;
 	}
@@ -213,17 +68,17 @@ static void add_on_node(struct planner *w, const struct part *p)
 		whole += is_of(w->run, p, n->first_rank + g);
 	}
 	if (whole > 0 && whole >= n->gpus) {
-		add_node(w, p->node, p->kind != PART_NODE_NETWORK,
-			 p->kind != PART_INTRA_NODE);
+		planner_node(w, p->node, p->kind != PART_NODE_NETWORK,
+			     p->kind != PART_INTRA_NODE);
 		return;
 	}
 	for (int g = 0; g < n->gpus; g++) {
 		const int rank = n->first_rank + g;
 
 		if (is_of(w->run, p, rank)) {
-			add_outside(w, rank);
-			add_inside(w, rank);
-			add_controls(w, rank);
+			planner_outside(w, rank);
+			planner_inside(w, rank);
+			planner_controls(w, rank);
 		}
 	}
 	add_siblings(w, p);
@@ -238,14 +93,14 @@ static void add_between(struct planner *w, const struct part *p)
 				 { p->peer_node, gpus ? p->peer_index : -1 } };
 	json_t *list = w->ends;
 
-	add_pair(w, ends[0][0], ends[0][1], ends[1][0], ends[1][1]);
+	planner_pair(w, ends[0][0], ends[0][1], ends[1][0], ends[1][1]);
 	w->ends = NULL;
 	for (int i = 0; i < 2; i++) {
 		const struct run_node *n = &w->run->nodes[ends[i][0]];
 
 		for (int g = 0; g < n->gpus; g++) {
 			if (!gpus || g == ends[i][1]) {
-				add_outside(w, n->first_rank + g);
+				planner_outside(w, n->first_rank + g);
 			}
 		}
 	}
@@ -276,10 +131,10 @@ static void add_some(struct planner *w, const struct finding *f, bool bad)
 			} else if (i++ % step == 0) {
 				w->found[run->ranks[s].node] |= 2;
 				w->found[run->ranks[d].node] |= 2;
-				add_pair(w, run->ranks[s].node,
-					 run->ranks[s].gpu,
-					 run->ranks[d].node,
-					 run->ranks[d].gpu);
+				planner_pair(w, run->ranks[s].node,
+					     run->ranks[s].gpu,
+					     run->ranks[d].node,
+					     run->ranks[d].gpu);
 			}
 		}
 	}
@@ -436,8 +291,8 @@ static void add_open(struct planner *w)
 			if (a >= 0 && b >= 0) {
 				w->found[a] |= 2;
 				w->found[b] |= 2;
-				add_pair(w, a, gpu_called(ends, 1), b,
-					 gpu_called(ends, 3));
+				planner_pair(w, a, gpu_called(ends, 1), b,
+					     gpu_called(ends, 3));
 			}
 		}
 	}
