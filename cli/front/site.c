@@ -13,10 +13,7 @@
 
 static int is_ini(const struct dirent *entry)
 {
-	size_t len = strlen(entry->d_name);
-
-	return entry->d_name[0] != '.' && len > 4 &&
-	       strcmp(entry->d_name + len - 4, ".ini") == 0;
+	return entry->d_name[0] != '.' && str_ends(entry->d_name, ".ini");
 }
 
 static int add_file(const char *dir, const char *name, struct str *text,

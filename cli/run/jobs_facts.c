@@ -11,13 +11,6 @@
 
 #define MAX_GROWTH 10000
 
-static bool is_growth(const char *fact)
-{
-	const size_t n = strlen(fact), end = strlen("_growth");
-
-	return n > end && strcmp(fact + n - end, "_growth") == 0;
-}
-
 /** What a counter grew by in one part is added to the others. */
 static int add_growth(struct merge *m, const struct fact_row *row)
 {
@@ -57,7 +50,7 @@ static int take_fact(void *arg, const void *data, struct err *e)
 	const struct fact_row *row = data;
 	const struct jobs_whole_node *w = merge_node(m, row->node);
 
-	if (is_growth(row->fact)) {
+	if (str_ends(row->fact, "_growth")) {
 		return add_growth(m, row) < 0 ?
 			       err_set(e, ENOMEM, "no memory for facts") :
 			       RUNDIR_KEEP;

@@ -78,6 +78,7 @@ void str_add_quoted(struct str *out, const char *word);
 const char *str_quoted_dir(const char *dir, char *buf, size_t size);
 
 bool str_starts(const char *text, const char *prefix);
+bool str_ends(const char *text, const char *end);
 
 /** Is a name of @a among those of @b?  Each is a list, joined by '+' or ' ': so
  *  NICs are named that are one to NCCL. */

@@ -136,8 +136,7 @@ static void ask_package(const char *path, char version[24])
 	struct dirent *d;
 	DIR *dir;
 
-	if (len <= n || len >= PATH_MAX ||
-	    strcmp(path + len - n, inside) != 0) {
+	if (len <= n || len >= PATH_MAX || !str_ends(path, inside)) {
 		return;
 	}
 	snprintf(prefix, sizeof(prefix), "%.*s", (int)(len - n), path);

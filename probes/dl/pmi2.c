@@ -28,16 +28,9 @@ static const char *const beside_srun[] = { "lib", "lib64", "lib/slurm",
 static size_t srun_prefix(char *path, size_t size)
 {
 	static const char end[] = "/bin/srun";
-	size_t n;
 
-	if (!spawn_find("srun", path, size)) {
-		return 0;
-	}
-	n = strlen(path);
-	if (n < sizeof(end) || strcmp(path + n - strlen(end), end) != 0) {
-		return 0;
-	}
-	return n - strlen(end);
+	return spawn_find("srun", path, size) && str_ends(path, end) ?
+		       strlen(path) - strlen(end) : 0;
 }
 
 static void *load(struct pmi2 *table, struct err *e)

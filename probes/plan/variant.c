@@ -211,8 +211,7 @@ static bool ends_with(const char *path, const char *tail)
 {
 	size_t n = strlen(path), t = strlen(tail);
 
-	return n >= t && strcmp(path + n - t, tail) == 0 &&
-	       (n == t || path[n - t - 1] == '/');
+	return str_ends(path, tail) && (n == t || path[n - t - 1] == '/');
 }
 
 /** As much of the end of @path as tells it from the other paths of @x: two

@@ -202,6 +202,16 @@ static void starts_compares_the_prefix_only(void **state)
 	assert_false(str_starts("dock", "docker"));
 }
 
+static void ends_compares_the_end_only(void **state)
+{
+	(void)state;
+	assert_true(str_ends("site.ini", ".ini"));
+	assert_true(str_ends(".ini", ".ini"));
+	assert_true(str_ends("x", ""));
+	assert_false(str_ends("ini", ".ini"));
+	assert_false(str_ends("site.ini~", ".ini"));
+}
+
 static void names_meet_whole(void **state)
 {
 	static const struct {
@@ -280,6 +290,7 @@ int main(void)
 		cmocka_unit_test(nearest_finds_the_word_meant),
 		cmocka_unit_test(swapped_neighbours_are_one_edit),
 		cmocka_unit_test(starts_compares_the_prefix_only),
+		cmocka_unit_test(ends_compares_the_end_only),
 		cmocka_unit_test(names_meet_whole),
 		cmocka_unit_test(paths_in_hints_can_be_pasted),
 		cmocka_unit_test(room_is_filled_by_the_caller),
