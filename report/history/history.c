@@ -195,12 +195,6 @@ static struct summary_finding part_like(const char *kind, const char *node)
 	return is;
 }
 
-/** Are there levels of pairs, so that what has none was not measured? */
-static bool has_pairs(const struct summary *s)
-{
-	return isfinite(s->inter_GB_s) || isfinite(s->intra_GB_s);
-}
-
 /** Run @run tested @name, or found a fault in it. */
 static struct history_node *see_node(struct work *w, size_t run,
 				     const char *name, bool failed)
@@ -236,7 +230,7 @@ static int take_node(struct work *w, size_t run, size_t setup,
 	if (!see_node(w, run, n->name, false)) {
 		return -1;
 	}
-	return n->bw_GB_s > 0 || !has_pairs(&w->h->runs[run]) ?
+	return n->bw_GB_s > 0 || !summary_has_pairs(&w->h->runs[run]) ?
 		       take_level(w, run, setup, &node, n->bw_GB_s) : 0;
 }
 
@@ -338,156 +332,6 @@ static int take_run(struct work *w, size_t run)
 	return rc;
 }
 
-/* ---- what it comes to --------------------------------------------------- */
-
-/**
- * What has no level, such as a limit of locked memory, was good in each run of
- * its setup that does not have it; of a node: that tested the node.
- */
-static int fill_good(struct work *w, struct history_part *p)
-{
-	struct history *h = w->h;
-	struct history_point *all = NULL;
-	size_t n = 0, k = 0;
-
-	for (size_t run = 0; run < h->n_runs; run++) {
-		const struct summary *s = &h->runs[run];
-		struct history_point good = { .run = run, .level_GB_s = NAN };
-		bool here = !p->is.node[0];
-
-		if (k < p->n && p->points[k].run == run) {
-			good = p->points[k++];
-			here = true;
-		} else if (!summary_alike(&h->runs[h->setups[p->setup]], s)) {
-			continue;
-		}
-		for (size_t i = 0; !here && i < s->n_nodes; i++) {
-			here = s->nodes[i].tested &&
-			       strcmp(s->nodes[i].name, p->is.node) == 0;
-		}
-		if (here && !grow_add(&all, &n, &good, sizeof(good))) {
-			free(all);
-			return -1;
-		}
-	}
-	free(p->points);
-	p->points = all;
-	p->n = n;
-	return 0;
-}
-
-/** Is it one of those that have a level where they are good? */
-static bool has_level(const struct history *h, const struct history_part *p)
-{
-	static const char *const kinds[] = {
-		"gpu", "nic", "node", "rail", "inter_node", "intra_node",
-		"collective", NULL
-	};
-
-	if (str_index(kinds, p->is.kind) < 0) {
-		return false;
-	}
-	for (size_t i = 0; i < h->n_runs; i++) {
-		if (has_pairs(&h->runs[i]) &&
-		    summary_alike(&h->runs[h->setups[p->setup]], &h->runs[i])) {
-			return true;
-		}
-	}
-	return p->n > 0 && isfinite(p->points[0].level_GB_s);
-}
-
-static void count(struct history_part *p)
-{
-	const size_t from = p->n > HISTORY_LAST ? p->n - HISTORY_LAST : 0;
-
-	p->failed = p->warned = p->turns = 0;
-	for (size_t i = 0; i < p->n; i++) {
-		const struct history_point *at = &p->points[i];
-
-		p->failed += at->state == HISTORY_FAIL;
-		p->warned += at->state == HISTORY_WARN;
-		if (at->state != HISTORY_GOOD) {
-			p->first = p->failed + p->warned == 1 ? at->run :
-								p->first;
-			p->last = at->run;
-		}
-		p->turns += i > from && (at->state == HISTORY_FAIL) !=
-						(at[-1].state == HISTORY_FAIL);
-	}
-	p->flaps = p->turns >= HISTORY_FLAP_TURNS;
-}
-
-static int add_trend(const struct history *h, struct history_part *p)
-{
-	struct trend_point *points = calloc(p->n + 1, sizeof(*points));
-	size_t n = 0;
-	int rc;
-
-	for (size_t i = 0; points && i < p->n; i++) {
-		const struct history_point *at = &p->points[i];
-
-		if (at->level_GB_s > 0) {
-			points[n++] = (struct trend_point){
-				.at_s = h->runs[at->run].started_s,
-				.level = at->level_GB_s,
-			};
-		}
-	}
-	rc = points ? trend_of(points, n, &p->trend) : -1;
-	free(points);
-	return rc;
-}
-
-static int judge_part(struct work *w, struct history_part *p)
-{
-	count(p);
-	if (!has_level(w->h, p)) {
-		if (fill_good(w, p) < 0) {
-			return -1;
-		}
-		count(p);
-	}
-	return add_trend(w->h, p);
-}
-
-static void judge_node(struct history_node *n)
-{
-	const size_t from = n->n > HISTORY_LAST ? n->n - HISTORY_LAST : 0;
-
-	for (size_t i = from; i < n->n; i++) {
-		n->fails += n->failed[i];
-	}
-	n->lemon = n->fails >= HISTORY_LEMON_FAILS;
-}
-
-/** Faults first, then warnings, then those that get slower, then by name. */
-static int by_weight(const void *a, const void *b)
-{
-	const struct history_part *p = a, *q = b;
-	const double slow = p->trend.sure ? p->trend.percent : 0;
-	const double other = q->trend.sure ? q->trend.percent : 0;
-
-	if (p->failed != q->failed) {
-		return p->failed > q->failed ? -1 : 1;
-	}
-	if (p->warned != q->warned) {
-		return p->warned > q->warned ? -1 : 1;
-	}
-	if (slow < other || slow > other) {
-		return slow < other ? -1 : 1;
-	}
-	return strverscmp(p->name, q->name) ? strverscmp(p->name, q->name) :
-	       p->setup < q->setup ? -1 : p->setup > q->setup;
-}
-
-static int by_fails(const void *a, const void *b)
-{
-	const struct history_node *p = a, *q = b;
-
-	return p->fails != q->fails ? (p->fails > q->fails ? -1 : 1) :
-				      strverscmp(p->name, q->name);
-}
-
 int history_make(const struct summary *runs, size_t n, struct history *h)
 {
 	struct work w = { .h = h };
@@ -497,21 +341,9 @@ int history_make(const struct summary *runs, size_t n, struct history *h)
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		rc = take_run(&w, i);
 	}
-	for (size_t i = 0; rc == 0 && i < h->n_parts; i++) {
-		rc = judge_part(&w, &h->parts[i]);
-	}
-	for (size_t i = 0; i < h->n_nodes; i++) {
-		judge_node(&h->nodes[i]);
-	}
 	free(w.parts.at);
 	free(w.nodes.at);
-	if (h->n_parts > 0) {
-		qsort(h->parts, h->n_parts, sizeof(*h->parts), by_weight);
-	}
-	if (h->n_nodes > 0) {
-		qsort(h->nodes, h->n_nodes, sizeof(*h->nodes), by_fails);
-	}
-	return rc;
+	return rc == 0 ? history_judge(h) : rc;
 }
 
 void history_release(struct history *h)

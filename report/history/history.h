@@ -71,6 +71,10 @@ struct history {
 int history_make(const struct summary *runs, size_t n, struct history *h);
 void history_release(struct history *h);
 
+/** The last step of it: what the points of each part and node come to, and
+ *  their order.  0, or -1 without memory. */
+int history_judge(struct history *h);
+
 /** Is the part what somebody called @name: itself, or a part of it?  "n7" is
  *  the node with its GPUs and NICs; case does not matter.  NULL: any. */
 bool history_is(const struct history_part *p, const char *name);

@@ -336,6 +336,11 @@ bool summary_alike(const struct summary *a, const struct summary *b)
 	       a->of_nodes == b->of_nodes;
 }
 
+bool summary_has_pairs(const struct summary *s)
+{
+	return isfinite(s->inter_GB_s) || isfinite(s->intra_GB_s);
+}
+
 const char *summary_setup(const struct summary *s, char buf[SUMMARY_SETUP])
 {
 	char size[32] = "";

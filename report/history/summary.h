@@ -100,6 +100,8 @@ int summary_parse_node(const char *text, size_t len, struct summary *s,
 /** Are both measurements of the same kind, transport, size and shape, so that
  *  they can be compared? */
 bool summary_alike(const struct summary *a, const struct summary *b);
+/** Are there levels of pairs, so that what has none was not measured? */
+bool summary_has_pairs(const struct summary *s);
 #define SUMMARY_SETUP 96
 /** "p2p nccl 64 MiB nic 16 nodes 128 ranks"; returns @buf. */
 const char *summary_setup(const struct summary *s, char buf[SUMMARY_SETUP]);
