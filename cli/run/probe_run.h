@@ -5,6 +5,7 @@
 #include <limits.h>
 
 #include "cli/front/command.h"
+#include "cli/front/follow.h"
 #include "cli/run/conduct.h"
 #include "sbatch/launcher.h"
 
@@ -43,5 +44,10 @@ int probe_run_describe(const struct probe_start *t, struct err *e);
 /** Start it, follow it, judge it: an exit code, or -1 with @e as the launcher's
  *  start() has it. */
 int probe_run_start(const struct probe_start *t, struct err *e);
+/** What was followed is over, by @end: say how, and what to do; an exit code.
+ *  @w and @last are of what was seen last. */
+int probe_run_judge(const struct probe_start *t, struct launch *l,
+		    const struct watch *w, struct launch_state *last,
+		    enum follow_end end);
 
 #endif
