@@ -55,6 +55,8 @@ static int unknown_command(const char *name)
 	err_set(&e, 0, "there is no command '%s'", name);
 	if (nearest) {
 		err_hint(&e, "did you mean '%s'?", nearest);
+	} else if (name[0] == '-') {
+		err_hint(&e, "the command comes first: gpucheck p2p --local");
 	} else {
 		err_hint(&e, "\"gpucheck help\" lists the commands");
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/front/mistyped.h"
 #include "cli/front/options.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
@@ -389,8 +390,8 @@ int ahead_take_pair(struct session *s, struct err *e)
 	if (s->n_args != 2) {
 		err_set(e, 0, "a pair needs two ranks, and '%s' is one",
 			s->args[0]);
-		return err_hint(e, "name both: gpucheck %s 0 9",
-				s->argv[1]);
+		return mistyped_value(s->spec.commands, s->argv + 2, e) ? -1 :
+			err_hint(e, "name both: gpucheck %s 0 9", s->argv[1]);
 	}
 	if (strcmp(s->spec.pairs, "auto") != 0 && options_stray(s, pairs)) {
 		return err_set(e, 0, "RANK RANK does not go with --pairs");

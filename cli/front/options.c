@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/front/config.h"
+#include "cli/front/mistyped.h"
 #include "cli/front/option_words.h"
 #include "lib/base/str.h"
 
@@ -60,42 +61,16 @@ static void make_table(const struct command *cmd,
 	table[n] = (struct poptOption)POPT_TABLEEND;
 }
 
-/** "--nods=2" -> the option of @cmd nearest to it, NULL when none is near. */
-static const char *nearest_option(const struct command *cmd, const char *bad)
-{
-	const char *names[MAX_OPTIONS] = { "help" };
-	char word[64];
-	size_t n = 1;
-
-	if (!str_starts(bad, "--")) {
-		return NULL;
-	}
-	snprintf(word, sizeof(word), "%.*s", (int)strcspn(bad + 2, "="),
-		 bad + 2);
-	for (const struct spec_option *o = spec_options;
-	     o->name && n < MAX_OPTIONS - 1; o++) {
-		if (options_apply(cmd, o)) {
-			names[n++] = o->name;
-		}
-	}
-	return str_nearest(word, names);
-}
-
 static int bad_option(const struct command *cmd, poptContext popt, int code,
 		      struct err *e)
 {
 	const char *bad = poptBadOption(popt, POPT_BADOPTION_NOALIAS);
-	const char *nearest;
 
 	if (code != POPT_ERROR_BADOPT) {
 		return err_set(e, 0, "%s: %s", bad, poptStrerror(code));
 	}
 	err_set(e, 0, "'%s' has no option '%s'", cmd->name, bad);
-	nearest = nearest_option(cmd, bad);
-	if (nearest) {
-		return err_hint(e, "did you mean '--%s'?", nearest);
-	}
-	return err_hint(e, "\"gpucheck %s -h\" lists its options", cmd->name);
+	return mistyped_option(cmd, bad, e);
 }
 
 /** Set it from @text, which @source has.  What adds to what is there begins
@@ -161,7 +136,8 @@ static int take_args(struct session *s, const struct command *cmd,
 	if (s->n_args > cmd->max_args) {
 		err_set(e, 0, "unexpected argument '%.100s'",
 			left[cmd->max_args]);
-		return err_hint(e, "gpucheck %s %s", cmd->name, cmd->usage);
+		return mistyped_value(cmd->takes, s->argv + 2, e) ? -1 :
+			err_hint(e, "gpucheck %s %s", cmd->name, cmd->usage);
 	}
 	return s->n_args > 0 &&
 			       poptDupArgv(s->n_args, left, NULL, &s->args) ?

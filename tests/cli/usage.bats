@@ -36,6 +36,47 @@ nothing_made()
 	fails 2 "'-Z'"
 }
 
+@test "an option is named as other programs name theirs" {
+	run_p p2p --output=x
+	fails 2 "did you mean '--out'?"
+	run_p explain --dir x
+	fails 2 "\"gpucheck explain -h\" lists its options"
+	run_p allreduce --size=1M
+	fails 2 "did you mean '--minbytes'?"
+	nothing_made
+}
+
+@test "options of Slurm come last" {
+	for option in --partition=gpu -p --account=ops -A; do
+		run_p p2p -N 4 $option
+		fails 2 "options of Slurm come last: gpucheck p2p -N 4 -- -"
+	done
+	run_p report --partition=gpu x
+	fails 2 "\"gpucheck report -h\" lists its options"
+	nothing_made
+}
+
+@test "a value behind a blank that needs a =" {
+	run_p p2p --local 2x4
+	fails 2 "did you mean '--local=2x4'?"
+	run_p memlock --local 2x4 -q
+	fails 2 "did you mean '--local=2x4'?"
+	run_p ib --ssh hosts.txt
+	fails 2 "did you mean '--ssh=hosts.txt'?"
+	run_p report --json verdict x
+	fails 2 "did you mean '--json=verdict'?"
+	run_p report --json x y
+	fails 2 "hint: gpucheck report [OPTION...]"
+	run_p p2p --local 3
+	fails 2 "name both: gpucheck p2p 0 9"
+}
+
+@test "the command comes before its options" {
+	run_p --local=2x4 p2p
+	fails 2 "the command comes first: gpucheck p2p"
+	nothing_made
+}
+
 @test "an unknown word names the nearest" {
 	run_p p2p --transport=ncl
 	fails 2 "did you mean 'nccl'?"
