@@ -31,6 +31,10 @@ AR ?= ar
 ifeq ($(origin AR),default)
 AR := ar
 endif
+# Many projects call it prefix; unheard, that would install to /usr/local.
+ifeq ($(origin prefix),command line)
+PREFIX := $(prefix)
+endif
 PREFIX ?= /usr/local
 hash := \#
 
