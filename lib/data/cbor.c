@@ -38,9 +38,14 @@ static void add_head(enum major major, uint64_t n, struct str *out)
 	str_addmem(out, head, 1 + bytes);
 }
 
-void cbor_add_text(const char *text, size_t n, struct str *out)
+void cbor_add_text_head(size_t n, struct str *out)
 {
 	add_head(MAJOR_TEXT, n, out);
+}
+
+void cbor_add_text(const char *text, size_t n, struct str *out)
+{
+	cbor_add_text_head(n, out);
 	str_addmem(out, text, n);
 }
 
@@ -76,6 +81,11 @@ void cbor_add_array(size_t n, struct str *out)
 	add_head(MAJOR_ARRAY, n, out);
 }
 
+void cbor_add_map(size_t n, struct str *out)
+{
+	add_head(MAJOR_MAP, n, out);
+}
+
 static void add_value(const json_t *v, int depth, struct str *out);
 
 static void add_map(json_t *map, int depth, struct str *out)
@@ -83,7 +93,7 @@ static void add_map(json_t *map, int depth, struct str *out)
 	const char *key;
 	json_t *v;
 
-	add_head(MAJOR_MAP, json_object_size(map), out);
+	cbor_add_map(json_object_size(map), out);
 	json_object_foreach(map, key, v) {
 		size_t n = strlen(key);
 

@@ -36,10 +36,13 @@ json_t *cbor_parse(const void *bytes, size_t n, struct err *e);
 void cbor_add_int(int64_t n, struct str *out);
 void cbor_add_real(double value, struct str *out);	/* finite */
 void cbor_add_text(const char *text, size_t n, struct str *out);
+/** @n bytes of text follow. */
+void cbor_add_text_head(size_t n, struct str *out);
 void cbor_add_bool(bool value, struct str *out);
 void cbor_add_null(struct str *out);
-/** @n values follow. */
+/** @n values follow; @n keys and values. */
 void cbor_add_array(size_t n, struct str *out);
+void cbor_add_map(size_t n, struct str *out);
 
 struct cbor_reader {
 	const uint8_t *at;

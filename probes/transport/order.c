@@ -80,6 +80,12 @@ static const struct part order_parts[] = {
 	PART(order, dirs[1].slow_factor, PART_REAL, 1e-9, 1),
 };
 
+static const struct part word_parts[] = {
+	PART(order_word, rank, PART_NUMBER, 0, INT32_MAX),
+	PART(order_word, id, PART_NUMBER, 0, (double)UINT32_MAX),
+	PART(order_word, text, PART_TEXT, 0, 0),
+};
+
 #define REAL_MAX 1e12
 
 static const struct part result_parts[] = {
@@ -275,20 +281,19 @@ static json_t *hex_json(struct str *bytes)
 	return j;
 }
 
-/* The bytes of @j, for @r to read; NULL: it is none.  free() them. */
-static uint8_t *hex_read(const json_t *j, struct cbor_reader *r, struct err *e)
+/* The @n bytes of @j; NULL: it is none.  free() them. */
+static uint8_t *hex_read(const json_t *j, size_t *n, struct err *e)
 {
-	size_t n = json_string_length(j) / 2;
-	uint8_t *bytes = malloc(n + 1);
+	uint8_t *bytes = malloc(json_string_length(j) / 2 + 1);
 
-	if (bytes == NULL || n == 0 ||
-	    hash_unhex(json_string_value(j), bytes, n) < 0) {
+	*n = json_string_length(j) / 2;
+	if (bytes == NULL || *n == 0 ||
+	    hash_unhex(json_string_value(j), bytes, *n) < 0) {
 		free(bytes);
 		err_set(e, EPROTO, "an entry of a list is not what it should "
 				   "be");
 		return NULL;
 	}
-	*r = (struct cbor_reader){ .at = bytes, .left = n };
 	return bytes;
 }
 
@@ -338,25 +343,18 @@ int order_how_parse(const json_t *j, struct order_how *h, struct err *e)
 	return h->n_sizes > 0 ? 0 : err_set(e, EPROTO, "tasks without sizes");
 }
 
-json_t *order_json(const struct order *o)
+void order_add(const struct order *o, struct str *out)
 {
-	struct str bytes = STR_INIT;
-
-	parts_add(PARTS(order_parts), o, &usual_order, &bytes);
-	return hex_json(&bytes);
+	parts_add(PARTS(order_parts), o, &usual_order, out);
 }
 
-int order_parse(const json_t *j, struct order *o, struct err *e)
+static int order_read(const void *bytes, size_t n, struct order *o,
+		      struct err *e)
 {
-	struct cbor_reader r;
-	uint8_t *bytes = hex_read(j, &r, e);
-	int rc;
+	struct cbor_reader r = { .at = bytes, .left = n };
 
 	*o = usual_order;
-	rc = bytes == NULL ? -1 :
-	     parts_take(&r, PARTS(order_parts), o, "orders", e);
-	free(bytes);
-	if (rc < 0) {
+	if (parts_take(&r, PARTS(order_parts), o, "orders", e) < 0) {
 		return -1;
 	}
 	if (r.left > 0 || o->seat.me >= o->seat.ranks) {
@@ -367,6 +365,56 @@ int order_parse(const json_t *j, struct order *o, struct err *e)
 		o->dirs[d].sender = o->seat.me == d;
 	}
 	return 0;
+}
+
+int order_parse(const json_t *j, struct order *o, struct err *e)
+{
+	size_t n;
+	uint8_t *bytes = hex_read(j, &n, e);
+	int rc = bytes != NULL ? order_read(bytes, n, o, e) : -1;
+
+	free(bytes);
+	return rc;
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+void order_word_add(const struct order_word *o, struct str *out)
+{
+	static const struct order_word usual;
+
+	parts_add(PARTS(word_parts), o, &usual, out);
+}
+
+json_t *order_word_json(const struct order_word *o)
+{
+	struct str bytes = STR_INIT;
+
+	order_word_add(o, &bytes);
+	return hex_json(&bytes);
+}
+
+int order_word_read(const void *bytes, size_t n, struct order_word *o,
+		    struct err *e)
+{
+	struct cbor_reader r = { .at = bytes, .left = n };
+
+	o->rank = o->id = 0;
+	o->text[0] = '\0';
+	if (parts_take(&r, PARTS(word_parts), o, "words", e) < 0) {
+		return -1;
+	}
+	return r.left == 0 ? 0 : err_set(e, EPROTO, "a word too many");
+}
+
+int order_word_parse(const json_t *j, struct order_word *o, struct err *e)
+{
+	size_t n;
+	uint8_t *bytes = hex_read(j, &n, e);
+	int rc = bytes != NULL ? order_word_read(bytes, n, o, e) : -1;
+
+	free(bytes);
+	return rc;
 }
 
 /* ---- reports ------------------------------------------------------------- */
@@ -411,20 +459,27 @@ static int take_results(struct cbor_reader *from, struct order_report *r,
 	return from->left == 0 ? 0 : err_set(e, EPROTO, "too many results");
 }
 
-int order_report_parse(const json_t *j, struct order_report *r, struct err *e)
+int order_report_read(const void *bytes, size_t n, struct order_report *r,
+		      struct err *e)
 {
-	struct cbor_reader from;
-	uint8_t *bytes = hex_read(j, &from, e);
-	int rc;
+	struct cbor_reader from = { .at = bytes, .left = n };
 
 	*r = (struct order_report){ .crashed = RECORD_NONE };
-	rc = bytes == NULL ? -1 :
-	     parts_take(&from, PARTS(report_parts), r, "reports", e);
-	rc = rc < 0 ? -1 : take_results(&from, r, e);
-	free(bytes);
-	if (rc < 0) {
+	if (parts_take(&from, PARTS(report_parts), r, "reports", e) < 0 ||
+	    take_results(&from, r, e) < 0) {
 		order_report_release(r);
+		return -1;
 	}
+	return 0;
+}
+
+int order_report_parse(const json_t *j, struct order_report *r, struct err *e)
+{
+	size_t n;
+	uint8_t *bytes = hex_read(j, &n, e);
+	int rc = bytes != NULL ? order_report_read(bytes, n, r, e) : -1;
+
+	free(bytes);
 	return rc;
 }
 

@@ -8,12 +8,14 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
 #include "probes/transport/xport.h"
 
 /**
  * What the coordinator asks of one end of a pair, and what that end answers: an
- * entry each of the lists of the messages "task" and "done".  Both are many and
- * small, so that an entry is one text: CBOR in hex, of which no tree is made.
+ * entry each of the lists of the messages "task" and "done"; and of "ticket",
+ * "joined" and "go", the words in between.  They are many and small, so that an
+ * entry is CBOR of which no tree is made; in a message, one text: that in hex.
  */
 
 /** What all orders of a run have in common; agents and workers are told once,
@@ -62,8 +64,22 @@ struct order {
 	char ticket[XPORT_TICKET_MAX];	/* "" = it will follow */
 };
 
-json_t *order_json(const struct order *o);
+/** Append the bytes of @o; read their text. */
+void order_add(const struct order *o, struct str *out);
 int order_parse(const json_t *j, struct order *o, struct err *e);
+
+/** A word about a task of a rank: what @text is, its type says. */
+struct order_word {
+	int64_t rank, id;
+	char text[XPORT_TICKET_MAX];	/* of "go" the nonce; "" of "joined" */
+};
+
+/** The same, and read all @n bytes; make the text. */
+void order_word_add(const struct order_word *o, struct str *out);
+int order_word_read(const void *bytes, size_t n, struct order_word *o,
+		    struct err *e);
+json_t *order_word_json(const struct order_word *o);
+int order_word_parse(const json_t *j, struct order_word *o, struct err *e);
 
 /** One direction at one size as this end saw it. */
 struct order_result {
@@ -90,6 +106,8 @@ struct order_report {
 json_t *order_report_json(const struct order_report *r);
 /** order_report_release() is due where it returns 0. */
 int order_report_parse(const json_t *j, struct order_report *r, struct err *e);
+int order_report_read(const void *bytes, size_t n, struct order_report *r,
+		      struct err *e);
 void order_report_release(struct order_report *r);
 
 /** Where the log of one end of a pair goes: DIR/logs/pair-3-9-try1-rank9.log;

@@ -3,10 +3,30 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "lib/base/hash.h"
 #include "probes/sim/sim.h"
 #include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
+
+static json_t *order_json(const struct order *o)
+{
+	struct str bytes = STR_INIT;
+	json_t *text;
+	char *hex;
+
+	order_add(o, &bytes);
+	hex = malloc(2 * bytes.len + 1);
+	if (hex == NULL) {
+		abort();
+	}
+	hash_hex(bytes.data, bytes.len, hex);
+	text = json_string(hex);
+	free(hex);
+	str_release(&bytes);
+	return text;
+}
 
 /** What is taken is written as it was. */
 static void check_entries(const json_t *msg, struct order *o)
@@ -35,6 +55,74 @@ static void check_entries(const json_t *msg, struct order *o)
 			json_decref(again);
 		}
 	}
+}
+
+static void check_word(const json_t *v)
+{
+	struct order_word o, back;
+	json_t *again;
+
+	if (order_word_parse(v, &o, NULL) < 0) {
+		return;
+	}
+	again = order_word_json(&o);
+	if (order_word_parse(again, &back, NULL) < 0 || back.id != o.id ||
+	    back.rank != o.rank || strcmp(back.text, o.text) != 0) {
+		abort();
+	}
+	json_decref(again);
+}
+
+/** A list is the same without a tree, entry by entry, and fits the table where
+ *  it is taken. */
+static void check_list(const json_t *msg)
+{
+	enum message_type type = message_type(msg);
+	const json_t *list = list_texts(msg, type), *v;
+	struct str bytes = STR_INIT, entry = STR_INIT, same = STR_INIT;
+	struct list_out out = { 0 };
+	struct list_in in;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		check_word(v);
+		list_add_hex(&out, type, json_string_value(v),
+			     json_string_length(v));
+	}
+	if (list != NULL) {
+		list_write(&out, &bytes);
+		if (list_open(&in, bytes.data, bytes.len,
+			      messages[type].ways) !=
+		    (json_array_size(list) <= MESSAGE_LIST)) {
+			abort();
+		}
+	}
+	json_array_foreach(list, i, v) {
+		if (json_array_size(list) <= MESSAGE_LIST &&
+		    list_unhex(json_string_value(v), json_string_length(v),
+			       &same) &&
+		    (!list_next(&in, &entry) || entry.len != same.len ||
+		     memcmp(entry.data, same.data, same.len) != 0)) {
+			abort();
+		}
+	}
+	list_release(&out);
+	str_release(&bytes);
+	str_release(&entry);
+	str_release(&same);
+}
+
+/** Any bytes may stand where a list does. */
+static void read_list(const uint8_t *data, size_t size)
+{
+	struct str entry = STR_INIT;
+	struct list_in in;
+
+	if (list_open(&in, data, size, MSG_PASSED_UP | MSG_PASSED_DOWN)) {
+		while (list_next(&in, &entry)) {
+		}
+	}
+	str_release(&entry);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -101,6 +189,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *msg;
 	size_t half = size / 2;
 
+	if (size > 4) {		/* behind the length of a frame */
+		read_list(data + 4, size - 4);
+	}
 	/* in two pieces, as a socket would */
 	wire_buf_add(&b, data, half);
 	for (int piece = 0; piece < 2 && o != NULL; piece++) {
@@ -109,6 +200,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_frame(msg);
 			check_collective(msg);
 			check_entries(msg, o);
+			check_list(msg);
 			order_how_parse(json_object_get(msg, "how"), &how,
 					NULL);
 			json_decref(msg);

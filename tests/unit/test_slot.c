@@ -62,8 +62,12 @@ static int be_worker(void)
 
 	setrlimit(RLIMIT_CORE, &no_core);
 	while (wire_fd_recv(&w, &msg, clock_now_ns() + WAIT_NS, NULL) == 1) {
-		int64_t id = message_int(msg, "id");
+		const json_t *go = json_object_get(msg, "ends");
+		struct order_word word = { 0 };
+		int64_t id;
 
+		order_word_parse(json_array_get(go, 0), &word, NULL);
+		id = word.id;
 		if (message_type(msg) == MSG_INIT) {
 			say(&w, message_new(MSG_READY, "{s:i,s:s,s:[]}", "rank",
 					    0, "ticket", "", "facts"));
@@ -132,10 +136,16 @@ static void await_state(struct bench *b, enum slot_state state)
 	}
 }
 
+static json_t *go_of(int id)
+{
+	const struct order_word go = { .id = id, .text = "n" };
+
+	return message_new(MSG_GO, "{s:[o]}", "ends", order_word_json(&go));
+}
+
 static void give(struct bench *b, int id)
 {
-	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s}", "id", id,
-				   "rank", 0, "nonce", "n");
+	json_t *task = go_of(id);
 
 	assert_true(slot_task(&b->slot, task, id, "n", WAIT_NS));
 	json_decref(task);
@@ -277,8 +287,7 @@ static void leaving_unfit_again_and_again_is(void **state)
 static void who_leaves_takes_no_task(void **state)
 {
 	struct bench *b = *state;
-	json_t *task = message_new(MSG_GO, "{s:i,s:i,s:s}", "id", 2,
-				   "rank", 0, "nonce", "n");
+	json_t *task = go_of(2);
 
 	start(b);
 	give(b, 5);

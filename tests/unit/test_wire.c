@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <endian.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "probes/transport/order.h"
 #include "lib/data/pattern.h"
 #include "probes/engine/net/wire.h"
@@ -91,6 +93,18 @@ static void versions_understand_each_other(void **state)
 		json_decref(msg);
 		wire_buf_release(&b);
 	}
+}
+
+static json_t *order_json(const struct order *o)
+{
+	struct str bytes = STR_INIT;
+	char text[2 * XPORT_TICKET_MAX];
+
+	order_add(o, &bytes);
+	assert_true(bytes.len < sizeof(text) / 2);
+	hash_hex(bytes.data, bytes.len, text);
+	str_release(&bytes);
+	return json_string(text);
 }
 
 static void orders_come_back_as_sent(void **state)
@@ -289,6 +303,157 @@ static void gone(void *arg, const char *why)
 	(void)why;
 }
 
+/* Words about a task, at their limits and beyond. */
+static void words_come_back_as_sent(void **state)
+{
+	static const char *const none[] = { "", "zz", "8", "8000", "81f6",
+					    "8120", "8301026161ff",
+					    "840102616100", "8301026100" };
+	struct order_word o = { .rank = 3, .id = UINT32_MAX }, back;
+	json_t *j;
+
+	(void)state;
+	memset(o.text, 'x', sizeof(o.text) - 1);
+	for (int i = 0; i < 2; i++) {
+		j = order_word_json(&o);
+		memset(&back, 0xff, sizeof(back));
+		assert_int_equal(order_word_parse(j, &back, NULL), 0);
+		assert_true(back.rank == 3 && back.id == UINT32_MAX);
+		assert_string_equal(back.text, o.text);
+		assert_int_equal(json_string_length(j) < 20, i == 1);
+		json_decref(j);
+		o.text[0] = '\0';
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		j = json_string(none[i]);
+		assert_int_equal(order_word_parse(j, &back, NULL), -1);
+		json_decref(j);
+	}
+}
+
+/* What is heard of a wire: entries as lists, or the texts of their trees. */
+struct heard {
+	int entries, messages;
+	int64_t next;		/* rank of the entry that is to come */
+	struct wire *close_at;	/* the first entry */
+};
+
+static void hear_message(void *arg, json_t *msg)
+{
+	struct heard *h = arg;
+
+	(void)msg;
+	h->messages++;
+}
+
+static void hear_entry(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	struct heard *h = arg;
+	struct order_word o;
+
+	assert_int_equal(type, MSG_JOINED);
+	assert_int_equal(order_word_read(bytes, n, &o, NULL), 0);
+	assert_int_equal(o.rank, h->next++);
+	h->entries++;
+	if (h->close_at != NULL) {
+		wire_close(h->close_at, NULL);
+	}
+}
+
+/* Until @n have been heard, or the wire is closed. */
+static void listen_for(uv_loop_t *loop, const struct heard *h, int n,
+		       const struct wire *w)
+{
+	int64_t deadline = clock_now_ns() + 10 * NS_PER_S;
+
+	while (h->entries + h->messages < n && !w->closing) {
+		assert_true(clock_now_ns() < deadline);
+		uv_run(loop, UV_RUN_ONCE);
+	}
+}
+
+static void send_frame(int fd, const struct str *in)
+{
+	uint32_t head = htole32((uint32_t)in->len);
+
+	assert_int_equal(write(fd, &head, 4), 4);
+	assert_int_equal(write(fd, in->data, in->len), (ssize_t)in->len);
+}
+
+/* The message of three entries, and of one that is none; of some more. */
+static void make_list(int more, struct str *out)
+{
+	struct list_out list = { 0 };
+	struct str entry = STR_INIT;
+
+	list_add_hex(&list, MSG_JOINED, "no hex", 6);
+	for (int i = 0; i < 3; i++) {
+		str_reset(&entry);
+		order_word_add(&(struct order_word){ .rank = i }, &entry);
+		list_add(&list, MSG_JOINED, entry.data, entry.len);
+	}
+	while (more-- > 0) {
+		list_add(&list, MSG_JOINED, entry.data, entry.len);
+	}
+	list_write(&list, out);
+	list_release(&list);
+	str_release(&entry);
+}
+
+/* One at a time and in order, but not what is no entry; a list that is written
+ * otherwise comes as a message, and one that may not come is refused.  Whoever
+ * closes in between hears no more. */
+static void lists_are_heard_entry_by_entry(void **state)
+{
+	static const struct wire_events events = {
+		.message = hear_message, .entry = hear_entry, .closed = gone };
+	static const struct {
+		enum message_way way;
+		bool other, closes, many;
+		int entries, messages;
+	} cases[] = {
+		{ .way = MSG_TO_COORDINATOR, .entries = 3 },
+		{ .way = MSG_TO_COORDINATOR, .other = true, .messages = 1 },
+		{ .way = MSG_TO_COORDINATOR, .closes = true, .entries = 1 },
+		{ .way = MSG_TO_COORDINATOR, .many = true },
+		{ .way = MSG_TO_AGENT },
+	};
+	uv_loop_t loop;
+
+	(void)state;
+	uv_loop_init(&loop);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int want = cases[i].entries + cases[i].messages, s[2];
+		uv_pipe_t *pipe = malloc(sizeof(*pipe));
+		struct str out = STR_INIT;
+		struct heard h = { 0 };
+		struct wire w;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+		uv_pipe_init(&loop, pipe, 1);
+		uv_pipe_open(pipe, s[0]);
+		wire_open(&w, (uv_stream_t *)pipe, cases[i].way, NULL, &events,
+			  &h);
+		h.close_at = cases[i].closes ? &w : NULL;
+		if (cases[i].other) {	/* its entry is an integer */
+			str_add(&out, "\xa2" "at" "fjoined" "dends" "\x81\x01");
+		} else {
+			make_list(cases[i].many ? MESSAGE_LIST : 0, &out);
+		}
+		send_frame(s[1], &out);
+		listen_for(&loop, &h, want > 0 ? want : 1, &w);
+		assert_int_equal(h.entries, cases[i].entries);
+		assert_int_equal(h.messages, cases[i].messages);
+		assert_int_equal(w.closing, want != 3 && !cases[i].other);
+		wire_close(&w, NULL);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		close(s[1]);
+		str_release(&out);
+	}
+	uv_loop_close(&loop);
+}
+
 static json_t *order_of_rank(int rank)
 {
 	const struct order o = {
@@ -317,15 +482,16 @@ static void lists_leave_as_one_message(void **state)
 	uv_loop_init(&loop);
 	uv_pipe_init(&loop, pipe, 1);
 	uv_pipe_open(pipe, s[0]);
-	wire_open(&w, (uv_stream_t *)pipe, MSG_FROM_WORKER, NULL, &events,
+	wire_open(&w, (uv_stream_t *)pipe, MSG_TO_COORDINATOR, NULL, &events,
 		  NULL);
-	for (int i = 0; i < MESSAGE_LIST + 4; i++) {
+	for (int i = 0; i < MESSAGE_LIST + 3; i++) {
 		wire_send(&w, order_of_rank(i));
 	}
+	wire_send_entry(&w, MSG_TASK, "\x81\x13", 2);	/* one more */
 	wire_send(&w, message_new(MSG_CANCEL, "{s:i,s:i}", "id", 1, "rank", 2));
 	wire_send(&w, order_of_rank(MESSAGE_LIST + 4));
 	wire_push(&w);
-	end = (struct wire_fd){.fd = s[1], .way = MSG_TO_WORKER};
+	end = (struct wire_fd){.fd = s[1], .way = MSG_TO_AGENT};
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(wire_fd_recv(&end, &msg, clock_now_ns() +
 					      10 * NS_PER_S, NULL), 1);
@@ -339,6 +505,43 @@ static void lists_leave_as_one_message(void **state)
 		json_decref(msg);
 	}
 	wire_send(&w, order_of_rank(0));	/* never leaves */
+	wire_close(&w, NULL);
+	uv_run(&loop, UV_RUN_DEFAULT);
+	uv_loop_close(&loop);
+	close(s[1]);
+	wire_buf_release(&end.in);
+}
+
+/* A worker does one thing at a time: each is a message of its own. */
+static void a_worker_gets_one_by_one(void **state)
+{
+	static const struct wire_events events = { .message = drop,
+						   .closed = gone };
+	uv_pipe_t *pipe = malloc(sizeof(*pipe));
+	struct wire_fd end;
+	struct wire w;
+	uv_loop_t loop;
+	json_t *msg;
+	int s[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	uv_loop_init(&loop);
+	uv_pipe_init(&loop, pipe, 1);
+	uv_pipe_open(pipe, s[0]);
+	wire_open(&w, (uv_stream_t *)pipe, MSG_FROM_WORKER, NULL, &events,
+		  NULL);
+	wire_send(&w, order_of_rank(0));
+	wire_send(&w, order_of_rank(1));
+	wire_push(&w);
+	end = (struct wire_fd){.fd = s[1], .way = MSG_TO_WORKER};
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(wire_fd_recv(&end, &msg, clock_now_ns() +
+					      10 * NS_PER_S, NULL), 1);
+		assert_int_equal(json_array_size(json_object_get(
+					 msg, "orders")), 1);
+		json_decref(msg);
+	}
 	wire_close(&w, NULL);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
@@ -379,7 +582,10 @@ int main(void)
 		cmocka_unit_test(what_all_orders_share_has_limits),
 		cmocka_unit_test(results_keep_unmeasured_apart_from_zero),
 		cmocka_unit_test(descriptors_travel_with_messages),
+		cmocka_unit_test(words_come_back_as_sent),
+		cmocka_unit_test(lists_are_heard_entry_by_entry),
 		cmocka_unit_test(lists_leave_as_one_message),
+		cmocka_unit_test(a_worker_gets_one_by_one),
 		cmocka_unit_test(pattern_sees_each_kind_of_damage),
 	};
 

@@ -410,22 +410,52 @@ static void take_orders(struct agent *a, const json_t *msg)
 	}
 }
 
-/* "go" and "collective" name their worker. */
-static void pass_work(struct agent *a, struct slot *s, json_t *msg)
+static void pass_collective(struct agent *a, struct slot *s, json_t *msg)
 {
-	bool collective = message_type(msg) == MSG_COLLECTIVE;
 	json_t *answer = NULL;
 
 	if (a->model == NULL) {
 		give_work(a, s, msg, message_int(msg, "id"),
 			  message_int(msg, "rank"), json_member(msg, "nonce"),
-			  collective ? message_int(msg, "budget_ns")
-				     : order_budget_ns(&a->how));
-	} else if (collective) {
+			  message_int(msg, "budget_ns"));
+	} else {
 		answer = model_collective(a->model, msg);
 	}
 	if (answer != NULL) {
 		agent_tell(a, message_of(MSG_COLLECTIVE_DONE, answer));
+	}
+}
+
+/* One of a message to several workers, "go" or "ticket". */
+static void pass_word(struct agent *a, enum message_type type,
+		      const struct order_word *o, json_t *word)
+{
+	struct slot *s = slot_of_rank(a, o->rank);
+	json_t *msg = message_new(type, "{s:[O]}", messages[type].list, word);
+
+	if (msg == NULL) {
+		return;
+	}
+	if (type == MSG_GO) {
+		give_work(a, s, msg, o->id, o->rank, o->text,
+			  order_budget_ns(&a->how));
+	} else if (s != NULL) {
+		slot_tell(s, msg);
+	}
+	json_decref(msg);
+}
+
+static void pass_words(struct agent *a, const json_t *msg)
+{
+	enum message_type type = message_type(msg);
+	struct order_word o;
+	json_t *word;
+	size_t i;
+
+	json_array_foreach(json_object_get(msg, messages[type].list), i, word) {
+		if (a->model == NULL && order_word_parse(word, &o, NULL) == 0) {
+			pass_word(a, type, &o, word);
+		}
 	}
 }
 
@@ -509,10 +539,12 @@ void agent_obey(struct agent *a, json_t *msg)
 		take_orders(a, msg);
 		break;
 	case MSG_GO:
-	case MSG_COLLECTIVE:
-		pass_work(a, s, msg);
-		break;
 	case MSG_TICKET:
+		pass_words(a, msg);
+		break;
+	case MSG_COLLECTIVE:
+		pass_collective(a, s, msg);
+		break;
 	case MSG_CANCEL:
 	case MSG_CLOSE:
 		if (s != NULL) {

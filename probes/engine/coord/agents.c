@@ -236,6 +236,34 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	look_around(s);
 }
 
+static void hear_entry(struct coord_agent *a, enum message_type type,
+		       const void *bytes, size_t n)
+{
+	struct agents *s = a->set;
+
+	own_link_note(&a->own_link, "", clock_now_ns());
+	if (a->said_hello && !s->dismissed) {
+		s->events->entry(s->arg, a, type, bytes, n);
+	}
+}
+
+/* Of a list that has come as a tree. */
+static void hear_texts(struct coord_agent *a, enum message_type type,
+		       const json_t *list)
+{
+	struct str entry = STR_INIT;
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		if (list_unhex(json_string_value(v), json_string_length(v),
+			       &entry)) {
+			hear_entry(a, type, entry.data, entry.len);
+		}
+	}
+	str_release(&entry);
+}
+
 void agents_hear(struct coord_agent *a, json_t *msg)
 {
 	struct agents *s = a->set;
@@ -257,6 +285,12 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 		a->late_ns += message_int(msg, "late_ns");
 		run_log_event(s->log, a->node, -1, json_member(msg, "event"),
 			      "%s", json_member(msg, "detail"));
+		break;
+	case MSG_TICKET:
+	case MSG_JOINED:
+	case MSG_DONE:
+		hear_texts(a, message_type(msg),
+			   list_texts(msg, message_type(msg)));
 		break;
 	case MSG_LAST_FACTS:
 		json_decref(a->last_words);
@@ -420,6 +454,12 @@ static void said(void *arg, json_t *msg)
 	agents_hear(arg, msg);
 }
 
+static void said_entry(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	hear_entry(arg, type, bytes, n);
+}
+
 static void gone(void *arg, const char *why)
 {
 	agents_lose(arg, why);
@@ -427,6 +467,7 @@ static void gone(void *arg, const char *why)
 
 static const struct wire_events wire_events = {
 	.message = said,
+	.entry = said_entry,
 	.closed = gone,
 };
 
@@ -497,6 +538,14 @@ void agents_send(struct coord_agent *a, json_t *msg)
 		wire_send(&a->wire, msg);
 	} else {
 		json_decref(msg);
+	}
+}
+
+void agents_send_entry(struct coord_agent *a, enum message_type type,
+		       const void *bytes, size_t n)
+{
+	if (a != NULL) {
+		wire_send_entry(&a->wire, type, bytes, n);
 	}
 }
 

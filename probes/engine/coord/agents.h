@@ -58,6 +58,9 @@ struct agents_events {
 	void (*stop)(void *arg);
 	/** About the work; @msg is borrowed. */
 	void (*message)(void *arg, struct coord_agent *a, json_t *msg);
+	/** The same of an entry of @type, which is a list. */
+	void (*entry)(void *arg, struct coord_agent *a, enum message_type type,
+		      const void *bytes, size_t n);
 	/** After agents_begin(), before agents_dismiss(): number @boot_rank of
 	 *  the launcher has come to @node, too late to take part. */
 	void (*late)(void *arg, int boot_rank, const char *node);
@@ -123,6 +126,8 @@ void agents_begin(struct agents *s);
 /** @msg to @a (NULL: to nobody), if that still listens; takes the
  *  reference. */
 void agents_send(struct coord_agent *a, json_t *msg);
+void agents_send_entry(struct coord_agent *a, enum message_type type,
+		       const void *bytes, size_t n);
 /** As wire_beat(), of all. */
 void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns);
 /** Why @a, which is lost, is: "starved" where its node answers, or

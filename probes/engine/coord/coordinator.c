@@ -110,6 +110,18 @@ static void agent_said(void *arg, struct coord_agent *a, json_t *msg)
 	}
 }
 
+static void agent_said_entry(void *arg, struct coord_agent *a,
+			     enum message_type type, const void *bytes,
+			     size_t n)
+{
+	struct coord *c = arg;
+
+	if (c->work != NULL && c->kind->entry != NULL) {
+		c->kind->entry(c->work, a, type, bytes, n);
+		go_on(c);
+	}
+}
+
 static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 {
 	struct coord *c = arg;
@@ -144,6 +156,7 @@ const struct agents_events coord_agents_events = {
 	.all_here = start,
 	.stop = asked_to_stop,
 	.message = agent_said,
+	.entry = agent_said_entry,
 	.late = agent_late,
 	.lost = agent_lost,
 };

@@ -177,8 +177,7 @@ static void send_order(struct pairs_work *w, const struct active *a, int end,
 
 	fill_order(w, a, end, &o);
 	o.now = now;
-	ranks_send(&w->ranks, (int)o.rank,
-		   message_new(MSG_TASK, "{s:[o]}", "orders", order_json(&o)));
+	ranks_order(&w->ranks, &o);
 }
 
 void active_orders(struct pairs_work *w, const struct active *a, bool now)
@@ -207,12 +206,11 @@ void active_cancel(struct pairs_work *w, const struct active *a)
 
 void active_go(struct pairs_work *w, const struct active *a)
 {
-	for (int end = 0; end < 2; end++) {
-		int rank = active_rank(a, end);
+	struct order_word go = { .id = a->task.id };
 
-		ranks_send(&w->ranks, rank,
-			   message_new(MSG_GO, "{s:I,s:i,s:s}", "id",
-				       (json_int_t)a->task.id, "rank", rank,
-				       "nonce", a->nonce));
+	STR_COPY(go.text, a->nonce);
+	for (int end = 0; end < 2; end++) {
+		go.rank = active_rank(a, end);
+		ranks_tell(&w->ranks, MSG_GO, &go);
 	}
 }

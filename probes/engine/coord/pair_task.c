@@ -244,25 +244,16 @@ static void task_done(struct pairs_work *w, int rank, struct order_report *r)
 	}
 }
 
-static void send_ticket(struct pairs_work *w, const struct active *a, int rank,
-			const json_t *msg)
-{
-	ranks_send(&w->ranks, rank,
-		   message_new(MSG_TICKET, "{s:I,s:i,s:O}", "id",
-			       (json_int_t)a->task.id, "rank", rank, "ticket",
-			       json_object_get(msg, "ticket")));
-}
-
 /* Pass an end's ticket on to the others, while all are at that task. */
 static void pass_ticket(struct pairs_work *w, const struct active *a, int end,
-			const json_t *msg)
+			struct order_word ticket)
 {
-	int other = active_rank(a, !end);
-
-	send_ticket(w, a, other, msg);
+	ticket.rank = active_rank(a, !end);
+	ranks_tell(&w->ranks, MSG_TICKET, &ticket);
 	for (int i = 0; end == 0 && i < TASK_MATES; i++) {
 		if (a->task.mates[i] > 0) {
-			send_ticket(w, a, a->task.mates[i] - 1, msg);
+			ticket.rank = a->task.mates[i] - 1;
+			ranks_tell(&w->ranks, MSG_TICKET, &ticket);
 		}
 	}
 }
@@ -300,24 +291,33 @@ static void rank_said(void *work, int rank, const json_t *msg)
 {
 	struct pairs_work *w = work;
 	int64_t id = message_int(msg, "id");
-	enum message_type type = message_type(msg);
 	struct active *a;
 	int end;
 
-	/* one that relays joins too; it comes to a test without */
-	a = relay_find(w, rank, id) == NULL ? active_of(w, rank, id, &end)
-					    : NULL;
+	a = message_type(msg) == MSG_REFUSED ? active_of(w, rank, id, &end)
+					     : NULL;
+	if (a != NULL) {
+		/* its worker died while the order was on its way */
+		a->refused = true;
+		task_end_in(w, a, end, true);
+	}
+}
+
+/* One that relays joins too; it comes to a test without. */
+static void rank_word(void *work, int rank, enum message_type type,
+		      const struct order_word *o)
+{
+	struct pairs_work *w = work;
+	int end;
+	struct active *a = active_of(w, rank, o->id, &end);
+
 	if (a == NULL) {
 		return;
 	}
 	if (type == MSG_JOINED) {
 		join_end(w, a, end);
 	} else if (type == MSG_TICKET) {
-		pass_ticket(w, a, end, msg);
-	} else if (type == MSG_REFUSED) {
-		/* its worker died while the order was on its way */
-		a->refused = true;
-		task_end_in(w, a, end, true);
+		pass_ticket(w, a, end, *o);
 	}
 }
 
@@ -380,5 +380,6 @@ const struct ranks_events task_events = {
 	.ended = rank_ended,
 	.out = rank_out,
 	.report = rank_reports,
+	.word = rank_word,
 	.said = rank_said,
 };

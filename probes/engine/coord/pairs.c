@@ -466,6 +466,7 @@ const struct coord_work coord_work_pairs = {
 	.start = pairs_start,
 	.go_on = pairs_go_on,
 	.message = ranks_message,
+	.entry = ranks_entry,
 	.agent_lost = ranks_agent_lost,
 	.agent_late = ranks_agent_late,
 	.tick = pairs_tick,

@@ -125,6 +125,32 @@ void ranks_send(struct ranks *r, int rank, json_t *msg)
 	agents_send(r->all[rank].agent, msg);
 }
 
+/* What r->entry has. */
+static void send_entry(struct ranks *r, int64_t rank, enum message_type type)
+{
+	struct coord_agent *a = r->all[rank].agent;
+
+	if (r->entry.failed) {
+		agents_send(a, NULL);
+	} else {
+		agents_send_entry(a, type, r->entry.data, r->entry.len);
+	}
+	str_reset(&r->entry);
+}
+
+void ranks_order(struct ranks *r, const struct order *o)
+{
+	order_add(o, &r->entry);
+	send_entry(r, o->rank, MSG_TASK);
+}
+
+void ranks_tell(struct ranks *r, enum message_type type,
+		const struct order_word *o)
+{
+	order_word_add(o, &r->entry);
+	send_entry(r, o->rank, type);
+}
+
 void ranks_word(struct ranks *r, int rank, enum message_type type, int64_t id)
 {
 	ranks_send(r, rank,
@@ -287,23 +313,32 @@ static bool is_rank_of(const struct ranks *r, int64_t rank,
 	return rank >= 0 && rank < r->layout.n_ranks && r->all[rank].agent == a;
 }
 
-static void hear_reports(struct ranks *r, const struct coord_agent *a,
-			 const json_t *reports)
+static void hear_report(struct ranks *r, const struct coord_agent *a,
+			const void *bytes, size_t n)
 {
 	struct order_report report;
-	json_t *v;
-	size_t i;
 
-	json_array_foreach(reports, i, v) {
-		if (order_report_parse(v, &report, NULL) < 0) {
-			continue;	/* its deadline tells */
-		}
-		if (is_rank_of(r, report.rank, a) &&
-		    r->events->report != NULL) {
-			ranks_learn(r, (int)report.rank, report.facts);
-			r->events->report(r, (int)report.rank, &report);
-		}
-		order_report_release(&report);
+	if (order_report_read(bytes, n, &report, NULL) < 0) {
+		return;		/* its deadline tells */
+	}
+	if (is_rank_of(r, report.rank, a)) {
+		ranks_learn(r, (int)report.rank, report.facts);
+		r->events->report(r, (int)report.rank, &report);
+	}
+	order_report_release(&report);
+}
+
+void ranks_entry(void *work, struct coord_agent *a, enum message_type type,
+		 const void *bytes, size_t n)
+{
+	struct ranks *r = work;
+	struct order_word word;
+
+	if (type == MSG_DONE) {
+		hear_report(r, a, bytes, n);
+	} else if (order_word_read(bytes, n, &word, NULL) == 0 &&
+		   is_rank_of(r, word.rank, a)) {
+		r->events->word(r, (int)word.rank, type, &word);
 	}
 }
 
@@ -312,10 +347,6 @@ void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 	struct ranks *r = work;
 	int64_t rank = message_int(msg, "rank");
 
-	if (message_type(msg) == MSG_DONE) {
-		hear_reports(r, a, json_object_get(msg, "reports"));
-		return;
-	}
 	if (!is_rank_of(r, rank, a)) {
 		return;
 	}
@@ -592,4 +623,5 @@ void ranks_release(struct ranks *r)
 	free(r->all);
 	free(r->gpus_found);
 	json_decref(r->port_names);
+	str_release(&r->entry);
 }

@@ -55,9 +55,11 @@ struct ranks_events {
 		      const struct xport_result *how);
 	/** It is out from now on. */
 	void (*out)(void *work, int rank, const char *code, const char *detail);
-	/** One end of a task, whose results may be taken; NULL: of work that
-	 *  is none. */
+	/** One end of a task, whose results may be taken, and a word of @type
+	 *  about it; NULL: of work that is none. */
 	void (*report)(void *work, int rank, struct order_report *r);
+	void (*word)(void *work, int rank, enum message_type type,
+		     const struct order_word *o);
 	/** Any other message about it. */
 	void (*said)(void *work, int rank, const json_t *msg);
 };
@@ -75,6 +77,7 @@ struct ranks {
 	json_t *port_names;	 /* of all that take part */
 	struct allocation given; /* of the job; empty: nobody says */
 	struct drill drill;
+	struct str entry;	 /* that is being sent */
 };
 
 /* gpus.c */
@@ -147,6 +150,10 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 		 const struct order_how *how);
 /** @msg to the agent of @rank, if that still listens; takes the reference. */
 void ranks_send(struct ranks *r, int rank, json_t *msg);
+/** ... an order, or a word of @type about one, to the agent of its rank. */
+void ranks_order(struct ranks *r, const struct order *o);
+void ranks_tell(struct ranks *r, enum message_type type,
+		const struct order_word *o);
 /** ... a message that only names the task @id, or no task: -1. */
 void ranks_word(struct ranks *r, int rank, enum message_type type,
 		int64_t id);
@@ -172,6 +179,8 @@ void ranks_note_limit(struct ranks *r, int rank, const char *code,
 		      const char *detail);
 /** As in struct coord_work: what @a says of one of its ranks; it is lost. */
 void ranks_message(void *work, struct coord_agent *a, json_t *msg);
+void ranks_entry(void *work, struct coord_agent *a, enum message_type type,
+		 const void *bytes, size_t n);
 void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail);
 void ranks_agent_late(void *work, int boot_rank, const char *node,
 		      const char *detail);

@@ -28,6 +28,9 @@ struct coord_work {
 	void (*go_on)(void *work);
 	/** What an agent says about its work. */
 	void (*message)(void *work, struct coord_agent *a, json_t *msg);
+	/** ... and of its tasks, an entry of a list; NULL: it has none. */
+	void (*entry)(void *work, struct coord_agent *a, enum message_type type,
+		      const void *bytes, size_t n);
 	void (*agent_lost)(void *work, struct coord_agent *a,
 			   const char *detail);
 	/** Who had not come has, to the node of that name, with @detail. */

@@ -33,6 +33,9 @@
 #define PLACES "; what is as it mostly is may be left out at the end"
 
 /* Fields that several messages have. */
+#define WORDS(name, more) \
+	ARRAY(name, MESSAGE_LIST, "of each task a text, CBOR in hex; by " \
+		"place: rank, id" more PLACES)
 #define RANK INT("rank", 0, RANKS_MAX, "rank")
 #define ID INT("id", 0, UINT32_MAX, "of the task")
 #define NONCE TEXT("nonce", 32, "of the task, hex")
@@ -142,17 +145,19 @@ const struct message messages[MESSAGE_TYPES] = {
 			PLACES) } },
 	[MSG_TICKET] = { .name = "ticket",
 			 .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
-		.what = "How to connect to the other end of a task.",
+		.list = "tickets",
+		.what = "How to connect to the other end of tasks.",
 		.fields = {
-		ID, RANK,
-		TEXT("ticket", TICKET, "made by the transport") } },
+		WORDS("tickets", ", ticket (made by the transport)") } },
 	[MSG_JOINED] = { .name = "joined", .ways = MSG_PASSED_UP,
-		.what = "This end is connected, and waits for go.",
-		.fields = { ID, RANK } },
+		.list = "ends",
+		.what = "These ends are connected, and wait for go.",
+		.fields = { WORDS("ends", "") } },
 	[MSG_GO] = { .name = "go", .ways = MSG_PASSED_DOWN,
-		.what = "Measure the pair that has joined.",
+		.list = "ends",
+		.what = "Measure pairs that have joined.",
 		.fields = {
-		ID, RANK, NONCE } },
+		WORDS("ends", ", nonce (hex)") } },
 	[MSG_CANCEL] = { .name = "cancel", .ways = MSG_PASSED_DOWN,
 		.what = "Cancel the task.",
 		.fields = { ID, RANK } },

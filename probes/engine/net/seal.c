@@ -26,21 +26,6 @@ void seal_release(struct seal *s)
 	sodium_memzero(s, sizeof(*s));
 }
 
-/** @n more bytes of @s for the caller to fill; NULL without memory. */
-static void *room_for(struct str *s, size_t n)
-{
-	static const char zeros[4096];
-	size_t at = s->len;
-
-	while (n > 0 && !s->failed) {
-		size_t some = n < sizeof(zeros) ? n : sizeof(zeros);
-
-		str_addmem(s, zeros, some);
-		n -= some;
-	}
-	return s->failed ? NULL : s->data + at;
-}
-
 void seal_put(struct seal *s, const struct str *plain, struct str *out)
 {
 	for (size_t from = 0, n; from < plain->len; from += n) {
@@ -50,7 +35,7 @@ void seal_put(struct seal *s, const struct str *plain, struct str *out)
 		n = plain->len - from < SEAL_MAX ? plain->len - from : SEAL_MAX;
 		length = htole32((uint32_t)(n + MORE));
 		str_addmem(out, &length, sizeof(length));
-		at = room_for(out, n + MORE);
+		at = (uint8_t *)str_more(out, n + MORE);
 		if (!at) {
 			return;
 		}
@@ -87,7 +72,7 @@ static int64_t take_one(struct seal *s, const char *p, size_t left,
 	if (left - sizeof(length) < length) {
 		return 0;
 	}
-	at = room_for(&s->plain, length - MORE);
+	at = (uint8_t *)str_more(&s->plain, length - MORE);
 	if (!at) {
 		return err_set(e, ENOMEM, "no memory for a message");
 	}

@@ -57,12 +57,13 @@ static json_t *read_message(const char *p, size_t n, struct err *e)
 	return j;
 }
 
-int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
+/* The next frame: 1 with what is in its @n bytes; 0: it is not whole; -1 with
+ * @e: it is none. */
+static int next_frame(const struct wire_buf *b, const char **in, uint32_t *n,
+		      struct err *e)
 {
 	const char *p;
 	size_t left = b->bytes.len - b->used;
-	uint32_t n;
-	json_t *j;
 
 	if (b->bytes.failed) {
 		return err_set(e, ENOMEM, "no memory for a message");
@@ -71,42 +72,60 @@ int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 		return 0;
 	}
 	p = b->bytes.data + b->used;
-	memcpy(&n, p, 4);
-	n = le32toh(n);
-	if (n < 2 || n > WIRE_MAX) {
-		return err_set(e, EPROTO, "message of %u bytes", n);
+	memcpy(n, p, 4);
+	*n = le32toh(*n);
+	if (*n < 2 || *n > WIRE_MAX) {
+		return err_set(e, EPROTO, "message of %u bytes", *n);
 	}
-	if (left - 4 < n) {
-		return 0;
+	*in = p + 4;
+	return left - 4 >= *n;
+}
+
+int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
+{
+	const char *in = NULL;
+	uint32_t n = 0;
+	int got = next_frame(b, &in, &n, e);
+
+	if (got > 0) {
+		*msg = read_message(in, n, e);
+		got = *msg != NULL ? 1 : -1;
 	}
-	j = read_message(p + 4, n, e);
-	if (j == NULL) {
+	b->used += got > 0 ? 4 + (size_t)n : 0;
+	return got;
+}
+
+/* Leave room for the length of a frame that begins; it has ended at its
+ * end. */
+static size_t begin_frame(struct str *out)
+{
+	str_addmem(out, "\0\0\0\0", 4);
+	return out->len;
+}
+
+static int end_frame(struct str *out, size_t from)
+{
+	size_t n = out->len - from;
+	uint32_t head = htole32((uint32_t)n);
+
+	if (out->failed || n > WIRE_MAX) {
 		return -1;
 	}
-	b->used += 4 + (size_t)n;
-	*msg = j;
-	return 1;
+	memcpy(out->data + from - 4, &head, 4);
+	return 0;
 }
 
 int wire_frame(const json_t *msg, struct str *out)
 {
 	enum message_type type = message_type(msg);
-	size_t at = out->len, n;
-	uint32_t head;
+	size_t from = begin_frame(out);
 
-	str_addmem(out, "\0\0\0\0", 4);
 	if (type != MESSAGE_TYPES && messages[type].plain) {
 		json_add(msg, JSON_COMPACT, out);
 	} else {
 		cbor_add(msg, out);
 	}
-	n = out->len - at - 4;
-	if (out->failed || n > WIRE_MAX) {
-		return -1;
-	}
-	head = htole32((uint32_t)n);
-	memcpy(out->data + at, &head, 4);
-	return 0;
+	return end_frame(out, from);
 }
 
 /* As wire_buf_next(), of messages that may come by @way; unknown ones are
@@ -139,7 +158,8 @@ static void wire_handle_closed(uv_handle_t *h)
 		return;
 	}
 	wire_buf_release(&w->in);
-	json_decref(w->list);
+	list_release(&w->list);
+	str_release(&w->entry);
 	str_release(&w->out);
 	str_release(&w->plain);
 	seal_release(&w->seal);
@@ -194,11 +214,45 @@ static int take_bytes(struct wire *w, const char *bytes, size_t n,
 	return rc;
 }
 
+/* The next message, where it is a list of which no tree is to be made. */
+static bool hear_list(struct wire *w)
+{
+	struct list_in list;
+	const char *in = NULL;
+	uint32_t n = 0;
+
+	if (w->events->entry == NULL ||
+	    next_frame(&w->in, &in, &n, NULL) <= 0 ||
+	    !list_open(&list, in, n, w->way)) {
+		return false;
+	}
+	w->in.used += 4 + (size_t)n;
+	w->heard_ns = clock_now_ns();
+	while (!w->closing && list_next(&list, &w->entry)) {
+		w->events->entry(w->arg, list.type, w->entry.data,
+				 w->entry.len);
+	}
+	return true;
+}
+
+/* The next message: 1, 0 or -1 as wire_buf_next() has it. */
+static int hear(struct wire *w, struct err *e)
+{
+	json_t *msg;
+	int got = hear_list(w) ? 1 : 0;
+
+	if (got == 0 && (got = next_known(&w->in, w->way, &msg, e)) > 0) {
+		w->heard_ns = clock_now_ns();
+		w->events->message(w->arg, msg);
+		json_decref(msg);
+	}
+	return got;
+}
+
 static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct wire *w = s->data;
 	struct err e = { 0 };
-	json_t *msg;
 	int got = 0, rc;
 
 	if (n < 0) {
@@ -207,11 +261,7 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	rc = take_bytes(w, buf->base, (size_t)n, &e);
-	while (!w->closing &&
-	       (got = next_known(&w->in, w->way, &msg, &e)) > 0) {
-		w->heard_ns = clock_now_ns();
-		w->events->message(w->arg, msg);
-		json_decref(msg);
+	while (!w->closing && (got = hear(w, &e)) > 0) {
 	}
 	if (got < 0 || rc < 0) {
 		wire_close(w, e.text);
@@ -282,28 +332,51 @@ static void wire_try(struct wire *w)
 	}
 }
 
+/* Where frames are written to. */
+static struct str *frames(struct wire *w)
+{
+	return w->sealed ? &w->plain : &w->out;
+}
+
 /* Behind what is written: a list that nobody adds to any more. */
 static void write_list(struct wire *w)
 {
-	json_t *msg = w->list;
+	struct str *out = frames(w);
+	size_t from;
 
-	w->list = NULL;
-	if (msg != NULL &&
-	    wire_frame(msg, w->sealed ? &w->plain : &w->out) < 0) {
+	if (w->list.n == 0) {
+		return;
+	}
+	from = begin_frame(out);
+	list_write(&w->list, out);
+	if (end_frame(out, from) < 0) {
 		w->out.failed = true;
 	}
-	json_decref(msg);
 }
 
-/* Is @msg, a list, put into the one that waits? */
-static bool add_to_list(struct wire *w, const json_t *msg, const char *list)
+/* Room for one more entry of @type. */
+static struct list_out *list_for(struct wire *w, enum message_type type)
 {
-	json_t *have = json_object_get(w->list, list);
-	json_t *more = json_object_get(msg, list);
+	if (!list_takes(&w->list, type)) {
+		write_list(w);
+	}
+	return &w->list;
+}
 
-	return have != NULL &&
-	       json_array_size(have) + json_array_size(more) <= MESSAGE_LIST &&
-	       json_array_extend(have, more) == 0;
+/* Is @msg put into lists? */
+static bool add_to_list(struct wire *w, const json_t *msg)
+{
+	enum message_type type = message_type(msg);
+	const json_t *list = w->way != MSG_FROM_WORKER ?
+		list_texts(msg, type) : NULL;
+	const json_t *v;
+	size_t i;
+
+	json_array_foreach(list, i, v) {
+		list_add_hex(list_for(w, type), type, json_string_value(v),
+			     json_string_length(v));
+	}
+	return list != NULL;
 }
 
 static void wire_prepare(uv_prepare_t *p)
@@ -351,23 +424,18 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 /* Queue @msg (reference stolen); false: it does not leave. */
 static bool wire_queue(struct wire *w, json_t *msg)
 {
-	enum message_type type = message_type(msg);
-	const char *list = type < MESSAGE_TYPES ? messages[type].list : NULL;
+	bool good = true;
 
 	if (!wire_is_open(w) || w->closing) {
 		json_decref(msg);
 		return false;
 	}
-	if (list != NULL && add_to_list(w, msg, list)) {
-		json_decref(msg);
-		return true;
-	}
-	write_list(w);
-	w->list = msg;
-	if (list == NULL) {
+	if (!add_to_list(w, msg)) {
 		write_list(w);
+		good = msg != NULL && wire_frame(msg, frames(w)) == 0;
 	}
-	if (msg == NULL || w->out.failed) {
+	json_decref(msg);
+	if (!good || w->out.failed) {
 		wire_close(w, "cannot build a message");
 		return false;
 	}
@@ -377,6 +445,15 @@ static bool wire_queue(struct wire *w, json_t *msg)
 void wire_send(struct wire *w, json_t *msg)
 {
 	if (wire_queue(w, msg)) {
+		uv_prepare_start(&w->prepare, wire_prepare);
+	}
+}
+
+void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
+		     size_t n)
+{
+	if (wire_is_open(w) && !w->closing) {
+		list_add(list_for(w, type), type, bytes, n);
 		uv_prepare_start(&w->prepare, wire_prepare);
 	}
 }

@@ -13,6 +13,7 @@
 #include "lib/base/late.h"
 #include "lib/base/str.h"
 #include "probes/engine/net/ask.h"
+#include "probes/engine/net/list.h"
 #include "probes/engine/net/message.h"
 #include "probes/engine/net/seal.h"
 
@@ -48,6 +49,11 @@ struct wire_events {
 	/** @msg is borrowed, and fits the table of messages: what does not is
 	 *  dropped, or refused and the wire closed. */
 	void (*message)(void *arg, json_t *msg);
+	/** An entry of @type, a list, as bytes (borrowed).  NULL: lists come
+	 *  as messages, as those do in any case that another program may have
+	 *  written otherwise. */
+	void (*entry)(void *arg, enum message_type type, const void *bytes,
+		      size_t n);
 	/** Called once, whatever ended it; @why is for people. */
 	void (*closed)(void *arg, const char *why);
 	/** Both handles are closed: the memory around may be freed.  May be
@@ -60,8 +66,9 @@ struct wire {
 	uv_prepare_t prepare;	/* sends what one loop turn has queued */
 	enum message_way way;	/* that messages come by */
 	struct wire_buf in;
-	json_t *list;		/* message that others may be put into: not
+	struct list_out list;	/* message that others may be put into: not
 				 * written yet */
+	struct str entry;	/* that is being heard */
 	struct str out;
 	bool sealed;
 	struct str plain;	/* waits to be sealed, with the others of
@@ -93,8 +100,12 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 bool wire_is_open(const struct wire *w);
 /** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
  *  where the wire is not open, or closing.  Those of one turn of the loop leave
- *  together; messages that are lists, one after the other, as one. */
+ *  together; messages that are lists, one after the other, as one, but to a
+ *  worker, who does one thing at a time. */
 void wire_send(struct wire *w, json_t *msg);
+/** The same of an entry of @type, a list, to anybody but a worker. */
+void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
+		     size_t n);
 /** The beat of every second.  Of who was silent for @silence_ns the node is
  *  asked: where it answers, it is waited for three times as long, else closed
  *  now.  Time in which we did not listen does not count.  Ten times a second,

@@ -25,7 +25,9 @@ static void add_result(struct process *w, int dir, int64_t size,
 static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 		       struct err *e)
 {
+	struct order_word word;
 	json_t *msg;
+	int rc;
 
 	worker_step(&w->as, "waiting for the connection data of rank %lld",
 		    (long long)o->peer);
@@ -33,18 +35,29 @@ static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 	if (msg == NULL) {
 		return -1;
 	}
-	str_copy(o->ticket, sizeof(o->ticket), json_member(msg, "ticket"));
+	rc = worker_word(msg, &word);
 	json_decref(msg);
-	return 0;
+	if (rc == 0) {
+		STR_COPY(o->ticket, word.text);
+	}
+	return rc;
+}
+
+/* A word of @type about @o. */
+static int tell_word(struct process *w, enum message_type type,
+		     const struct order *o, const char *text, struct err *e)
+{
+	struct order_word word = { .rank = o->rank, .id = o->id };
+
+	STR_COPY(word.text, text);
+	return worker_tell(w, message_new(type, "{s:[o]}", messages[type].list,
+					  order_word_json(&word)), e);
 }
 
 static int tell_ticket(struct process *w, const struct order *o,
 		       const char *ticket, struct err *e)
 {
-	return worker_tell(w, message_new(MSG_TICKET, "{s:I,s:I,s:s}", "id",
-					  o->id, "rank", o->rank, "ticket",
-					  ticket),
-			   e);
+	return tell_word(w, MSG_TICKET, o, ticket, e);
 }
 
 /* The ticket: made here by the lead, else in the order or still to come. */
@@ -328,10 +341,8 @@ static void pending_forget(struct process *w, int i)
 	w->pending[i] = w->pending[--w->n_pending];
 }
 
-static int pending_find(const struct process *w, const json_t *msg)
+static int pending_find(const struct process *w, int64_t id)
 {
-	int64_t id = message_int(msg, "id");
-
 	for (int i = 0; i < w->n_pending; i++) {
 		if (w->pending[i]->o.id == id) {
 			return i;
@@ -472,11 +483,7 @@ int worker_look(struct process *w, struct err *e)
 		}
 		p->joined = rc > 0;
 		if (rc > 0) {
-			rc = worker_tell(w,
-					 message_new(MSG_JOINED, "{s:I,s:I}",
-						     "id", p->o.id, "rank",
-						     p->o.rank),
-					 e);
+			rc = tell_word(w, MSG_JOINED, &p->o, "", e);
 		} else if (rc < 0) {
 			rc = pending_fail(w, i, &r, e);
 		}
@@ -489,7 +496,8 @@ int worker_look(struct process *w, struct err *e)
 
 int worker_do_go(struct process *w, const json_t *msg, struct err *e)
 {
-	int i = pending_find(w, msg);
+	struct order_word go;
+	int i = worker_word(msg, &go) == 0 ? pending_find(w, go.id) : -1;
 
 	return i >= 0 && w->pending[i]->joined ? pending_go(w, i, e) : 0;
 }
@@ -525,19 +533,20 @@ int worker_do_task(struct process *w, const json_t *msg, struct err *e)
 
 int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
 {
-	int i = pending_find(w, msg);
+	struct order_word ticket;
+	int i = worker_word(msg, &ticket) == 0 ? pending_find(w, ticket.id) :
+						 -1;
 
 	if (i < 0 || w->pending[i]->l != NULL) {
 		return 0;	/* called off meanwhile */
 	}
-	str_copy(w->pending[i]->o.ticket, sizeof(w->pending[i]->o.ticket),
-		 json_member(msg, "ticket"));
+	STR_COPY(w->pending[i]->o.ticket, ticket.text);
 	return pending_begin(w, i, e);
 }
 
 int worker_do_cancel(struct process *w, const json_t *msg, struct err *e)
 {
-	int i = pending_find(w, msg);
+	int i = pending_find(w, message_int(msg, "id"));
 
 	(void)e;
 	if (i >= 0) {

@@ -64,6 +64,8 @@ int worker_tell(struct process *w, json_t *msg, struct err *e);
  */
 json_t *worker_wait(struct process *w, enum message_type type,
 		    int64_t deadline_ns, struct err *e);
+/** The word that @msg, a list, has: -1: none, and no task of ours. */
+int worker_word(const json_t *msg, struct order_word *o);
 
 /** As the transport's ticket(), which not every one has. */
 int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],

@@ -25,7 +25,20 @@
 /* Is @msg about the task at hand?  Older ones are stale: dropped. */
 static bool about_task(const struct process *w, const json_t *msg)
 {
-	return message_int(msg, "id") == w->task;
+	struct order_word o;
+
+	return message_type(msg) == MSG_TICKET ?
+		       worker_word(msg, &o) == 0 && o.id == w->task :
+		       message_int(msg, "id") == w->task;
+}
+
+/* Agents say them one by one. */
+int worker_word(const json_t *msg, struct order_word *o)
+{
+	const char *list = messages[message_type(msg)].list;
+
+	return order_word_parse(json_array_get(json_object_get(msg, list), 0),
+				o, NULL);
 }
 
 json_t *worker_wait(struct process *w, enum message_type type,
