@@ -104,6 +104,13 @@ static int enter_job(struct session *s, struct err *e)
 /** Between two looks of --watch. */
 #define WATCH_S 10
 
+/** Has the process that --pid names ended here? */
+static bool is_gone(const struct session *s)
+{
+	return s->spec.pid > 0 && kill((pid_t)s->spec.pid, 0) < 0 &&
+	       errno == ESRCH;
+}
+
 static bool is_over(const struct session *s)
 {
 	struct str nodes = STR_INIT;
@@ -113,8 +120,7 @@ static bool is_over(const struct session *s)
 		list_nodes(s->args[0], &nodes, &n);
 		str_release(&nodes);
 	}
-	return n == 0 || (s->spec.pid > 0 && kill((pid_t)s->spec.pid, 0) < 0 &&
-			  errno == ESRCH);
+	return n == 0 || is_gone(s);
 }
 
 /* Of looks that named nobody nothing is kept. */
@@ -144,6 +150,13 @@ static int run_hang(struct session *s)
 			 getenv("SLURM_JOB_ID");
 
 	if (s->n_args > 0 && enter_job(s, &e) < 0) {
+		return talk_fail(&e, CODE_USAGE);
+	}
+	if (!elsewhere && !s->plan && is_gone(s)) {
+		err_set(&e, 0, "there is no process %" PRId64 " on this machine",
+			s->spec.pid);
+		err_hint(&e, "those that use a GPU: nvidia-smi "
+			 "--query-compute-apps=pid,name --format=csv");
 		return talk_fail(&e, CODE_USAGE);
 	}
 	/* a job of its own would have nothing to look at */

@@ -152,3 +152,12 @@ look()
 	[ "$status" -eq 2 ]
 	grep -q "names of nodes: --nodelist" err
 }
+
+@test "hang: a process that is not there" {
+	true &
+	gone=$!
+	wait "$gone"
+	run_p hang --pid "$gone" -o run
+	fails 2 "there is no process $gone on this machine"
+	[ ! -e run ]
+}
