@@ -413,6 +413,7 @@ has_rows()
 	rc=0
 	"$GPUCHECK" help >/dev/full 2>err || rc=$?
 	[ "$rc" -eq 3 ]
+	grep -q "hint: what it goes to is full" err
 	# once, whatever is said in between, and for why it is so
 	for form in json csv; do
 		rc=0
