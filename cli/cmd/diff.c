@@ -194,7 +194,7 @@ static int read_probe(const char *dir, char probe[32])
 	int rc;
 
 	if (access(dir, F_OK) < 0) {
-		err_set(&e, errno, "cannot open run directory '%s'", dir);
+		rundir_missing(dir, &e);
 		return talk_fail(&e, CODE_USAGE);
 	}
 	run = rundir_read_json(dir, RUN_JSON, &e);

@@ -69,9 +69,7 @@ static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
 	if (realpath(name, dir)) {
 		return CODE_HEALTHY;
 	}
-	err_set(e, errno, "cannot open run directory '%s'", name);
-	err_hint(e, "the run directory is the DIR of -o DIR, or "
-		    "gpucheck-p2p-<UTC>-<id>");
+	rundir_missing(name, e);
 	return e->code == ENOENT ? CODE_USAGE : CODE_UNABLE;
 }
 

@@ -291,8 +291,7 @@ int jobs_resume(struct session *s, const char *probe)
 	int code = CODE_USAGE;
 
 	if (!realpath(s->spec.resume, dir)) {
-		err_set(&e, errno, "cannot open run directory '%s'",
-			s->spec.resume);
+		rundir_missing(s->spec.resume, &e);
 	} else {
 		code = resume(dir, s, probe, &e);
 	}

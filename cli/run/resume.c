@@ -232,10 +232,7 @@ static int find_dir(const struct session *s, char dir[PATH_MAX],
 	char out[PATH_MAX];
 
 	if (!realpath(s->spec.resume, dir)) {
-		err_set(e, errno, "cannot open run directory '%s'",
-			s->spec.resume);
-		return err_hint(e, "the run directory is the DIR of -o DIR, or "
-				"gpucheck-p2p-<UTC>-<id>");
+		return rundir_missing(s->spec.resume, e);
 	}
 	if (s->spec.out[0] &&
 	    (!realpath(s->spec.out, out) || strcmp(out, dir) != 0)) {

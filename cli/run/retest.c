@@ -10,6 +10,7 @@
 #include "cli/run/resume.h"
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
+#include "lib/data/rundir.h"
 #include "report/judge/retest.h"
 #include "report/show/judged.h"
 #include "sbatch/launcher.h"
@@ -155,8 +156,7 @@ int retest_main(struct session *s, const char *probe,
 	} else if (s->plan) {
 		err_set(&e, 0, "plan does not go with --retest");
 	} else if (!realpath(s->spec.retest, l->dir)) {
-		err_set(&e, errno, "cannot open run directory '%s'",
-			s->spec.retest);
+		rundir_missing(s->spec.retest, &e);
 	} else if (left_read(l, probe, "retest", &e) == 0) {
 		STR_COPY(s->spec.retest, l->dir);
 		if (judged_make(l->dir, NULL, &ask, &j, &e) < 0) {

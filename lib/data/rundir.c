@@ -534,6 +534,27 @@ char *rundir_read_text(const char *dir, const char *name, size_t max,
 	return text.data;
 }
 
+#define RUN_DIR_HINT \
+	"the run directory is the DIR of -o DIR, or gpucheck-<command>-<UTC>-" \
+	"<id>"
+
+int rundir_missing(const char *dir, struct err *e)
+{
+	err_set(e, errno, "cannot open run directory '%s'", dir);
+	return err_hint(e, RUN_DIR_HINT);
+}
+
+/** What to name in place of @dir, which has no run.json. */
+static void hint_no_run(struct err *e)
+{
+	if (e && e->code == ENOTDIR) {
+		err_hint(e, "that is a file: name the run directory that it "
+			 "is in");
+	} else if (e && e->code == ENOENT) {
+		err_hint(e, "there is no run in it; " RUN_DIR_HINT);
+	}
+}
+
 json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
 {
 	struct err why;
@@ -542,6 +563,9 @@ json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
 	char *text = rundir_read_text(dir, name, RUNDIR_JSON_MAX, &len, e);
 
 	if (!text) {
+		if (strcmp(name, RUN_JSON) == 0) {
+			hint_no_run(e);
+		}
 		return NULL;
 	}
 	json = json_parse(text, len, &why);

@@ -117,6 +117,8 @@ FILE *rundir_open(const char *dir, const char *name, struct err *e);
  *  with @e: ENOENT, EFBIG, ... */
 char *rundir_read_text(const char *dir, const char *name, size_t max,
 		       size_t *len, struct err *e);
+/** That @dir, which somebody named, cannot be opened, by errno; -1. */
+int rundir_missing(const char *dir, struct err *e);
 /** Parse DIR/NAME, depth- and size-limited, as a JSON object; new reference,
  *  or NULL with @e. */
 json_t *rundir_read_json(const char *dir, const char *name, struct err *e);

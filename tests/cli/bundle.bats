@@ -136,6 +136,9 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	mkdir empty
 	run_p bundle empty
 	fails 3 'empty/run.json'
+	fails 3 'hint: there is no run in it; the run directory is the DIR'
+	run_p report run/results.csv
+	fails 3 'hint: that is a file: name the run directory that it is in'
 	(
 		ulimit -f 8	# as a full disk
 		trap '' XFSZ

@@ -188,6 +188,7 @@ model()
 	fails 2 "cannot be compared"
 	run_p diff one absent
 	fails 2 "cannot open run directory 'absent'"
+	fails 2 'hint: the run directory is the DIR of -o DIR'
 	mkdir empty
 	run_p diff one empty
 	[ "$status" -eq 3 ]

@@ -165,6 +165,7 @@ load helper
 	grep -q "hint: gpucheck p2p --retest .*well" err
 	run_p p2p --retest nowhere
 	fails 2 'cannot open run directory'
+	fails 2 'hint: the run directory is the DIR of -o DIR'
 	echo 'dead gpu=1:0' >drill
 	small_run --faults=drill -q -o found
 	run_p p2p --retest found --bidi
