@@ -159,11 +159,11 @@ static void fold_cell(const struct view *v, size_t at, struct view_cell *out)
 		sum.passed++;
 		if (value_is_worse(v, c.value, sum.well)) {
 			sum.well = c.value;
+			sum.path = c.path;
 		}
 	}
 	if (cell_is_worse(v, &c, out)) {
 		sum.class = c.class;
-		sum.path = c.path;
 		sum.value = c.value;
 		sum.src = c.src;
 		sum.dst = c.dst;

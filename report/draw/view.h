@@ -43,7 +43,7 @@ extern const enum cell_class view_marks[VIEW_MARKS];
 
 struct view_cell {
 	uint8_t class;	/* enum cell_class, the worst of the block */
-	uint8_t path;	/* enum path_class of the worst cell */
+	uint8_t path;	/* enum path_class of @well */
 	float value;	/* its value; of several the worst; NAN = none */
 	float well;	/* the worst value of those that pass; NAN = none */
 	uint32_t planned, passed;	/* cells of the block */

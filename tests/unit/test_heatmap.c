@@ -85,6 +85,32 @@ static void test_view_of_nodes(void **state)
 
 /** A node that is open has a row for each rank, the others have blocks, which
  *  end where it begins. */
+/** A square of two nodes has both paths: what of it is well is drawn on the
+ *  scale of its own path, wherever the bad cell is. */
+static void test_view_of_both_paths(void **state)
+{
+	struct scale inside, whole;
+	struct view v, ranks;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 2, 2);
+	fake_cell(&r, 0, 1, OUTCOME_ERROR, "nccl_error");
+	assert_int_equal(view_make(&r, 2, VIEW_BANDWIDTH, NULL, &v), 0);
+	assert_int_equal(v.nodes_per, 2);
+	assert_int_equal(view_cell(&v, 0, 0)->class, CELL_FAIL);
+	assert_int_equal(view_cell(&v, 0, 0)->path, PATH_INTER);
+	inside = scale_make(&v, PATH_INTRA);
+	assert_true(inside.high == 0);
+	assert_int_equal(view_make(&r, 8, VIEW_BANDWIDTH, NULL, &ranks), 0);
+	whole = scale_make(&ranks, PATH_INTER);
+	assert_true(scale_place(&whole, (double)view_cell(&v, 0, 0)->well) >
+		    0.9);
+	view_release(&ranks);
+	view_release(&v);
+	run_release(&r);
+}
+
 static void test_view_of_an_open_node(void **state)
 {
 	static const bool open[5] = { [3] = true };
@@ -963,6 +989,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_view_of_ranks),
 		cmocka_unit_test(test_view_of_nodes),
+		cmocka_unit_test(test_view_of_both_paths),
 		cmocka_unit_test(test_view_of_an_open_node),
 		cmocka_unit_test(test_accused),
 		cmocka_unit_test(test_accused_a_little),
