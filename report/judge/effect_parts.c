@@ -137,34 +137,56 @@ static bool is_alone(const struct effect_work *w, size_t n)
 	return leaf > 0 && !w->sample;
 }
 
-/** Node @n is found by what it is inside; all of it, where it was found before,
- *  or is at least half as bad outside, be that sure or not. */
-static int find_inside(struct effect_work *w,
-		       const struct effect_insides *inside,
-		       const struct effect_peers *x, size_t n, double z)
+/** What all nodes are, and how sure that has to be. */
+struct nodes {
+	struct effect_peers x;		/* with other nodes */
+	struct effect_insides inside;
+	double z;			/* deviations of one of these, */
+	double both;			/* or of each of the two */
+};
+
+/** Is node @n worse with others as well, at least half as bad as by @e inside,
+ *  and @sure to be? */
+static bool is_whole(const struct effect_work *w, const struct nodes *all,
+		     size_t n, const struct effect_estimate *e, bool sure)
+{
+	const struct effect_peers *x = &all->x;
+	double by = x->mean[BOTH][n];
+
+	if (w->aside[TX][n] || w->aside[RX][n]) {
+		return true;	/* it was found to be */
+	}
+	by += is_alone(w, n) ? (w->t.far[TX] + w->t.far[RX]) / 2 : 0;
+	return by < e->by / 2 && (!sure || by < -all->both * x->usual[BOTH]);
+}
+
+/** Node @n by what it is inside, where that is sure, or not quite, but it is as
+ *  bad with others, which are other tests. */
+static int find_inside(struct effect_work *w, const struct nodes *all, size_t n)
 {
 	struct part p = part_at(PART_NODE, (int)n, -1);
-	double far = is_alone(w, n) ? (w->t.far[TX] + w->t.far[RX]) / 2 : 0;
-	bool aside = w->aside[TX][n] || w->aside[RX][n];
 	struct effect_estimate e;
 
-	if (!effect_insides_worse(w, inside, n, z, &e)) {
+	if (effect_insides_worse(w, &all->inside, n, all->z, &e)) {
+		p.kind = is_whole(w, all, n, &e, false) ? PART_NODE :
+							  PART_INTRA_NODE;
+	} else if (!effect_insides_worse(w, &all->inside, n, all->both, &e) ||
+		   !is_whole(w, all, n, &e, true)) {
 		return 0;
 	}
-	p.kind = aside || x->mean[BOTH][n] + far < e.by / 2 ? PART_NODE :
-							     PART_INTRA_NODE;
 	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
 }
 
-/** Node @n, by what it is outside, or else inside. */
-static int find_node(struct effect_work *w, const struct effect_peers *x,
-		     const struct effect_insides *inside, size_t n, double z)
+/** Node @n, by what it is with others, or else inside. */
+static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
 {
 	const struct run_node *node = &w->run->nodes[n];
+	const struct effect_peers *x = &all->x;
 	struct part p = part_at(PART_NODE, (int)n, -1);
 	int way = effect_way(x, n), rc = 0;
 	struct effect_estimate e;
-	bool worse = !is_alone(w, n) && effect_is_worse(w, x, n, way, z, &e);
+	bool worse = !is_alone(w, n) &&
+		     effect_is_worse(w, x, n, way, all->z, &e);
 	bool apart = worse && !w->sample && is_apart(x, n, e.by);
 	bool most = !worse || most_are(w, n, way, e.by);
 
@@ -174,7 +196,7 @@ static int find_node(struct effect_work *w, const struct effect_peers *x,
 		rc = effect_add(w, &p, NULL, &e,
 				tests_of(w, node->first_rank, node->gpus, way));
 	} else {
-		rc = find_inside(w, inside, x, n, z);
+		rc = find_inside(w, all, n);
 	}
 	if (most && (worse || node->gpus >= EFFECT_LEAST_PEERS)) {
 		lower_ranks(w, x, n, apart);
@@ -184,21 +206,22 @@ static int find_node(struct effect_work *w, const struct effect_peers *x,
 
 int effect_find_nodes(struct effect_work *w, double z)
 {
-	struct effect_insides inside;
-	struct effect_peers x;
-	int rc = effect_insides_learn(w, &inside);
+	struct nodes all = {
+		.z = z, .both = effect_deviations(sqrt(effect_tail(z))),
+	};
+	int rc = effect_insides_learn(w, &all.inside);
 
-	rc = effect_peers_init(&x, w->nodes, w->t.width) < 0 ? -1 : rc;
-	x.aside = w->n_aside;
+	rc = effect_peers_init(&all.x, w->nodes, w->t.width) < 0 ? -1 : rc;
+	all.x.aside = w->n_aside;
 	if (rc == 0) {
-		fill_nodes(w, &x);
-		effect_peers_learn(w, &x);
+		fill_nodes(w, &all.x);
+		effect_peers_learn(w, &all.x);
 	}
 	for (size_t n = 0; rc == 0 && n < w->nodes; n++) {
-		rc = find_node(w, &x, &inside, n, z);
+		rc = find_node(w, &all, n);
 	}
-	effect_peers_release(&x);
-	effect_insides_release(&inside);
+	effect_peers_release(&all.x);
+	effect_insides_release(&all.inside);
 	return rc;
 }
 

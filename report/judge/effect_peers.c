@@ -20,6 +20,11 @@
 /** Deviations that a normal variable is off by once in a hundred. */
 #define ALONE 2.576
 
+double effect_tail(double z)
+{
+	return erfc(z / sqrt(2)) / 2;
+}
+
 double effect_deviations(double tail)
 {
 	double low = 0, high = 40;
@@ -27,7 +32,7 @@ double effect_deviations(double tail)
 	for (int i = 0; i < 60; i++) {
 		double middle = (low + high) / 2;
 
-		if (erfc(middle / sqrt(2)) / 2 > tail) {
+		if (effect_tail(middle) > tail) {
 			low = middle;
 		} else {
 			high = middle;

@@ -36,7 +36,9 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x);
  *  one of @z deviations; 0, or -1 when memory runs out. */
 int effect_estimate(const struct effect_peers *x, size_t i, int way, double z,
 		    struct effect_estimate *e);
-/** How many deviations of a normal variable have @tail above them. */
+/** What share of a normal variable is above @z deviations. */
+double effect_tail(double z);
+/** How many deviations have @tail above them. */
 double effect_deviations(double tail);
 
 #endif

@@ -208,6 +208,10 @@ static void what_a_slow_node_hides(void **state)
 				  .direction = PART_TX } } },
 		{ 5, 2, 3, 0, { { .kind = PART_NODE, .a = 0 },
 				{ .kind = PART_NODE, .a = 3 } } },
+		/* slow with each other as with the others: by their inside */
+		{ 7, 3, 4, 0, { { .kind = PART_NODE, .a = 0 },
+				{ .kind = PART_NODE, .a = 4 },
+				{ .kind = PART_NODE, .a = 6 } } },
 		/* of four at a switch two are fast with each other only */
 		{ 5, 2, 3, 4, { { .kind = PART_NODE, .a = 1 },
 				{ .kind = PART_NODE, .a = 2 } } },
