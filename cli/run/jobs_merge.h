@@ -21,7 +21,6 @@
 struct jobs_try {
 	char dir[PATH_MAX];
 	json_t *run;
-	int no;
 	bool orderly;		/* it came to its end, not cut short */
 	int64_t ended_ns;	/* when run.json was last written */
 };

@@ -26,7 +26,7 @@ static int find_tries(struct merge *m, struct err *e)
 {
 	for (size_t i = 0; i < m->j->n; i++) {
 		for (int t = 1; t <= m->j->list[i].tries; t++) {
-			struct jobs_try try = { .no = t }, *more;
+			struct jobs_try try = { .run = NULL }, *more;
 			char name[32], path[PATH_MAX + 32];
 			struct stat st;
 

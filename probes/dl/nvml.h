@@ -19,7 +19,6 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 #define NVML_ERROR_OTHER_DRIVER	 18	/* LIB_RM_VERSION_MISMATCH */
 #define NVML_ERROR_UNKNOWN	 999
 #define NVML_UUID_SIZE		 96
-#define NVML_NAME_SIZE		 96
 #define NVML_BUS_SIZE		 32
 #define NVML_VBIOS_SIZE		 32
 

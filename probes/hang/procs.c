@@ -19,7 +19,6 @@
 
 #define ENVIRON_MAX (1 << 20)
 #define MAPS_MAX (8 << 20)
-#define CHILDREN_MAX 4096
 #define DEPTH_MAX 64		/* from a process up to one above it */
 #define READ_S	  1		/* for the memory map of one */
 #define MUTE_MAX  3		/* then the others are not looked at */

@@ -12,7 +12,7 @@
 
 /** The socket of one own address: what it sends leaves by its interface. */
 
-enum ping_method { PING_DGRAM, PING_RAW, PING_UDP, PING_TCP, PING_METHODS };
+enum ping_method { PING_DGRAM, PING_RAW, PING_UDP, PING_TCP };
 
 /** "icmp", "icmp_raw", "udp", "tcp": as in the rows. */
 const char *ping_method_name(enum ping_method m);

@@ -8,7 +8,7 @@
  * What should be alike on all nodes, the most telling first.  What is not here
  * is not compared: serial numbers, addresses, counters, states, temperatures.
  */
-const struct skew_fact skew_facts[] = {
+static const struct skew_fact skew_facts[] = {
 	{ .fact = "driver", .absent = "none" },
 	{ .fact = "cuda" },
 	{ .fact = "nccl_version", .part = true },

@@ -23,9 +23,7 @@ struct skew_fact {
 				 * addresses */
 };
 
-extern const struct skew_fact skew_facts[];	/* NULL ends */
-
-/** The row of skew_facts[] that @f is compared by in @run, or NULL. */
+/** The row of the table that @f is compared by in @run, or NULL. */
 const struct skew_fact *skew_fact_of(const struct run *run,
 				     const struct fact_row *f);
 
