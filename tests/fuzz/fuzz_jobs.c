@@ -3,17 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/run/jobs.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "tests/fuzz/folder.h"
 
-static char root[] = "/tmp/gpucheck-fuzz-jobs-XXXXXX";
-
-static const char *const folders[] = { "", "/parts", "/parts/0001-1",
-				       "/parts/0001-2" };
+static const char *const parts[] = { "parts", "parts/0001-1", "parts/0001-2",
+				     NULL };
+static struct folder folder = { .root = "/tmp/gpucheck-fuzz-jobs-XXXXXX",
+				.below = parts };
 /** Where the texts of an input go, after the first. */
 static const char *const files[] = {
 	"parts/0001-1/run.json", "parts/0001-1/results.csv",
@@ -24,55 +24,28 @@ static const char *const written[] = { "run.json", "results.csv", "facts.csv",
 				       "events.csv" };
 #define COUNT(list) (sizeof(list) / sizeof(*(list)))
 
-static const char *below(const char *name, char path[128])
-{
-	snprintf(path, 128, "%s/%s", root, name);
-	return path;
-}
-
 static void remove_files(void)
 {
 	char path[128];
 
 	for (size_t i = 0; i < COUNT(files); i++) {
-		unlink(below(files[i], path));
+		unlink(folder_path(&folder, files[i], path));
 	}
 	for (size_t i = 0; i < COUNT(written); i++) {
-		unlink(below(written[i], path));
+		unlink(folder_path(&folder, written[i], path));
 	}
 }
 
 static void remove_all(void)
 {
-	char path[128];
-
 	remove_files();
-	for (size_t i = COUNT(folders); i > 0; i--) {
-		rmdir(below(folders[i - 1], path));
-	}
-}
-
-static void make_root(void)
-{
-	static bool made;
-	char path[128];
-
-	if (made) {
-		return;
-	}
-	made = mkdtemp(root) != NULL;
-	atexit(remove_all);
-	for (size_t i = 1; i < COUNT(folders); i++) {
-		if (mkdir(below(folders[i], path), 0700) < 0) {
-			abort();
-		}
-	}
+	folder_remove(&folder);
 }
 
 static void write_file(const char *name, const char *text)
 {
 	char path[128];
-	FILE *f = fopen(below(name, path), "w");
+	FILE *f = fopen(folder_path(&folder, name, path), "w");
 
 	if (!f || fputs(text, f) < 0 || fclose(f) != 0) {
 		abort();
@@ -93,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	memcpy(text, data, size);
-	make_root();
+	folder_make(&folder, remove_all);
 	for (size_t i = 0; rest && i <= COUNT(files); i++, rest = next) {
 		next = strstr(rest, "\n----\n");
 		if (next) {
@@ -106,9 +79,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			write_file(files[i - 1], rest);
 		}
 	}
-	snprintf(j.left.dir, sizeof(j.left.dir), "%s", root);
+	snprintf(j.left.dir, sizeof(j.left.dir), "%s", folder.root);
 	if (json_is_object(j.left.run) && jobs_merge(&j, true, NULL) == 0 &&
-	    access(below(RUN_JSON, path), R_OK) < 0) {
+	    access(folder_path(&folder, RUN_JSON, path), R_OK) < 0) {
 		abort();
 	}
 	json_decref(j.left.run);

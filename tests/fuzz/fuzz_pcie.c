@@ -3,69 +3,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/data/json.h"
 #include "probes/host/pcie.h"
-
-static char root[] = "/tmp/gpucheck-fuzz-pcie-XXXXXX";
+#include "tests/fuzz/folder.h"
 
 /** Folders of /sys that links stand in, from above. */
-static const char *const folders[] = {
+static const char *const places[] = {
 	"sys", "sys/bus", "sys/bus/pci", "sys/bus/pci/devices",
-	"sys/class", "sys/class/infiniband", "sys/class/infiniband/mlx5_0",
+	"sys/class", "sys/class/infiniband", "sys/class/infiniband/mlx5_0", NULL
 };
+static struct folder folder = { .root = "/tmp/gpucheck-fuzz-pcie-XXXXXX",
+				.below = places };
 /** A GPU, and an HCA with the device that it is on. */
 static const char *const links[] = {
 	"sys/bus/pci/devices/0000:1b:00.0",
 	"sys/bus/pci/devices/0000:1c:00.0",
 	"sys/class/infiniband/mlx5_0/device",
 };
-#define N_FOLDERS (sizeof(folders) / sizeof(*folders))
-#define N_LINKS	  (sizeof(links) / sizeof(*links))
-
-static const char *below(const char *name, char path[128])
-{
-	snprintf(path, 128, "%s/%s", root, name);
-	return path;
-}
+#define N_LINKS (sizeof(links) / sizeof(*links))
 
 static void remove_links(void)
 {
 	char path[128];
 
 	for (size_t i = 0; i < N_LINKS; i++) {
-		unlink(below(links[i], path));
+		unlink(folder_path(&folder, links[i], path));
 	}
 }
 
 static void remove_all(void)
 {
-	char path[128];
-
 	remove_links();
-	for (size_t i = N_FOLDERS; i > 0; i--) {
-		rmdir(below(folders[i - 1], path));
-	}
-	rmdir(root);
-}
-
-static void make_root(void)
-{
-	static bool made;
-	char path[128];
-
-	if (made) {
-		return;
-	}
-	made = mkdtemp(root) != NULL;
-	atexit(remove_all);
-	for (size_t i = 0; i < N_FOLDERS; i++) {
-		if (mkdir(below(folders[i], path), 0700) < 0) {
-			abort();
-		}
-	}
+	folder_remove(&folder);
 }
 
 /** A place is as far from another as that from it, and next to itself. */
@@ -90,21 +61,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	memcpy(text, data, size);
-	make_root();
+	folder_make(&folder, remove_all);
 	for (size_t i = 0; i < N_LINKS; i++) {
 		const char *line = strsep(&rest, "\n");
 
-		if (line && line[0] && symlink(line, below(links[i], path))) {
+		if (line && line[0] &&
+		    symlink(line, folder_path(&folder, links[i], path))) {
 			break;	/* too long */
 		}
 	}
-	pcie_find(root, "0000:1b:00.0", &gpu);
-	pcie_find_hca(root, "mlx5_0", &hca);
+	pcie_find(folder.root, "0000:1b:00.0", &gpu);
+	pcie_find_hca(folder.root, "mlx5_0", &hca);
 	check_places(&gpu, &hca);
 	check_places(&gpu, &gpu);
 	gpus = rest ? json_parse(rest, strlen(rest), NULL) : NULL;
 	facts = json_array();
-	pcie_facts(root, gpus, facts);
+	pcie_facts(folder.root, gpus, facts);
 	pcie_link(facts, "gpu0", "mlx5_0");
 	pcie_link(gpus, "mlx5_0", "gpu0");
 	json_decref(facts);
