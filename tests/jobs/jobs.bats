@@ -2,46 +2,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Many small jobs, of nodes that are never all free.
 
-load ../await
-
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export LC_ALL=C.UTF-8 TERM=dumb
-	await 30 idle 4
-}
+load helper
 
 teardown()
 {
-	scancel --quiet --user=root
-	await 30 queue_is_empty
+	end_jobs
 	! does_not_answer gcn4 || node-up 4
-}
-
-idle()
-{
-	[ "$(sinfo --noheader --states=idle --format=%D)" = "$1" ]
-}
-
-queue_is_empty()
-{
-	[ -z "$(squeue --noheader)" ]
 }
 
 # Six jobs of two nodes with two ranks each.
 pairs=(p2p --jobs=pairs -G 2 --transport=tcp -b 64K --lanes=2 -o run)
-
-# run_to CODE ARG...: that exit code, words in out and err.
-run_to()
-{
-	local code=0 wanted=$1
-	shift
-	"$GPUCHECK" "$@" >out 2>err 3>&- || code=$?
-	[ "$code" = "$wanted" ] && return
-	echo "$code, not $wanted"
-	cat out err
-	return 1
-}
 
 says()
 {

@@ -3,30 +3,12 @@
 # From a node that is cut off, by the lines that gpucheck prints, to one that is
 # used again.
 
-load ../await
-
-setup()
-{
-	cd "$BATS_TEST_TMPDIR" || return 1
-	export LC_ALL=C.UTF-8 TERM=dumb
-	await 30 idle 4
-}
+load helper
 
 teardown()
 {
 	mend
-	scancel --quiet --user=root
-	await 30 queue_is_empty
-}
-
-idle()
-{
-	[ "$(sinfo --noheader --states=idle --format=%D)" = "$1" ]
-}
-
-queue_is_empty()
-{
-	[ -z "$(squeue --noheader)" ]
+	end_jobs
 }
 
 state_is()
@@ -66,18 +48,6 @@ cut()
 mend()
 {
 	node-run 4 nft flush ruleset
-}
-
-# run_to CODE ARG...: that exit code, words in out and err.
-run_to()
-{
-	local code=0 wanted=$1
-	shift
-	timeout 120 "$GPUCHECK" "$@" >out 2>err 3>&- || code=$?
-	[ "$code" = "$wanted" ] && return
-	echo "$code, not $wanted"
-	cat out err
-	return 1
 }
 
 # The line of out that has Slurm do it; none is a failure.
