@@ -56,6 +56,16 @@ static void add_option(const char *name, const json_t *value, struct str *out)
 	}
 }
 
+/** A step of "all" was told to use srun.  Where it is typed again may be outside
+ *  of the job; gpucheck sees by itself how Slurm is asked there. */
+static bool is_seen_there(const char *name, const json_t *value)
+{
+	const char *text = json_string_value(value);
+
+	return text && strcmp(name, "launcher") == 0 &&
+	       spec_launcher_is(text, LAUNCHER_SLURM);
+}
+
 /** The run's own, but those of @without; only those of @only unless NULL. */
 static void add_options(const struct run *run, const char *const *only,
 			const char *const *without, struct str *out)
@@ -65,6 +75,7 @@ static void add_options(const struct run *run, const char *const *only,
 
 	json_object_foreach(options, name, value) {
 		if (!is_among(of_this_run, name) && !is_among(without, name) &&
+		    !is_seen_there(name, value) &&
 		    (!only || is_among(only, name))) {
 			add_option(name, value, out);
 		}

@@ -218,6 +218,35 @@ static void ports_are_named_as_ib_does(void **state)
 	run_release(&r);
 }
 
+/** On a login node srun is for jobs, and a step of "all" ran in one. */
+static void how_slurm_is_asked_is_seen_again(void **state)
+{
+	static const struct {
+		const char *launcher, *command;
+	} ways[] = {
+		{ "srun", "gpucheck p2p --nodes=2" },
+		{ "sbatch", "gpucheck p2p --nodes=2" },
+		{ "ssh", "gpucheck p2p --launcher=ssh --nodes=2" },
+	};
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		json_object_set_new(r.json, "launcher",
+				    json_string(ways[i].launcher));
+		json_object_set_new(r.json, "options",
+				    json_pack("{s:s, s:i}", "launcher",
+					      ways[i].launcher, "nodes", 2));
+		tell_again(&r, NULL, &out);
+		assert_string_equal(str_text(&out), ways[i].command);
+		str_reset(&out);
+	}
+	str_release(&out);
+	run_release(&r);
+}
+
 static void the_sentence_names_it(void **state)
 {
 	const struct fake_fault nic = { .kind = PART_NIC, .a = 0, .b = 1 };
@@ -253,6 +282,7 @@ int main(void)
 		cmocka_unit_test(the_sending_end_or_the_receiving_one),
 		cmocka_unit_test(all_nodes_on_one_leaf),
 		cmocka_unit_test(ports_are_named_as_ib_does),
+		cmocka_unit_test(how_slurm_is_asked_is_seen_again),
 		cmocka_unit_test(the_sentence_names_it),
 	};
 
