@@ -192,6 +192,33 @@ static int write_script(const struct launch_request *r, struct err *e)
 	return rc;
 }
 
+/** What to look at, by what sbatch says it does not know. */
+static void hint_refusal(struct err *e)
+{
+	static const struct {
+		const char *says, *hint;
+	} known[] = {
+		{ .says = "Invalid node name",
+		  .hint = "--nodelist or -x names a node that Slurm does not "
+			  "know; \"sinfo -N\" lists them" },
+		{ .says = "invalid partition",
+		  .hint = "\"sinfo -s\" lists the partitions, to name as in "
+			  "\"-- --partition=NAME\"" },
+		{ .says = "Invalid partition",
+		  .hint = "\"sinfo -s\" lists the partitions, to name as in "
+			  "\"-- --partition=NAME\"" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strstr(e->text, known[i].says)) {
+			err_hint(e, "%s", known[i].hint);
+			return;
+		}
+	}
+	err_hint(e, "options after -- go to sbatch, for example \"-- "
+		    "--partition=NAME --account=NAME\"");
+}
+
 static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		  struct err *e)
 {
@@ -211,8 +238,7 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 			    "--local is this machine alone, --ssh=HOSTS "
 			    "others");
 	} else if (rc < 0) {
-		err_hint(e, "options after -- go to sbatch, for example \"-- "
-			    "--partition=NAME --account=NAME\"");
+		hint_refusal(e);
 	}
 	str_release(&out);
 	return rc;

@@ -81,13 +81,17 @@ fakes()
 		exit 1'
 	run_p p2p -N 2 -G 2 -o run -- --partition=nope
 	fails 3 "invalid partition specified: nope"
-	fails 3 "hint: "
+	fails 3 'hint: "sinfo -s" lists the partitions'
 	# what tells nothing is not in the way of the next try
 	[ ! -e run ]
 	mkdir run
 	run_p p2p -N 2 -G 2 -o run -- --partition=nope
 	fails 3 "invalid partition"
 	rmdir run
+	fake sbatch 'echo "sbatch: error: Invalid node name specified" >&2
+		exit 1'
+	run_p p2p -N 2 -G 2 -x gpu99 -o run
+	fails 3 "hint: --nodelist or -x names a node that Slurm does not know"
 	# there may be the programs and no cluster
 	fake sbatch 'echo "sbatch: error: fetch_config: DNS SRV lookup failed" >&2
 		exit 1'
@@ -128,15 +132,16 @@ fakes()
 @test "words on a terminal fit it, a command in them stays whole" {
 	fakes 'JobState=PENDING' true
 	fake sbatch 'echo "sbatch: error: Batch job submission failed:" \
-		"Invalid partition name specified" >&2; exit 1'
+		"Invalid account or account/partition combination specified" \
+		>&2; exit 1'
 	script -qec "stty cols 80; '$GPUCHECK' p2p -N 2 -G 2 -o run" screen \
 		>/dev/null || true
 	tr -d '\r' <screen >said
-	grep -qx ' *specified' said
+	grep -qx ' *account/partition combination specified' said
 	grep -qx '      "-- --partition=NAME --account=NAME"' said
 	# the same in a file is a line each, to be searched
 	run_p p2p -N 2 -G 2 -o other
-	fails 3 "submission failed: Invalid partition name specified"
+	fails 3 "submission failed: Invalid account or account/partition comb"
 }
 
 @test "a pending job: its reason, once; ^C leaves it there" {
@@ -153,7 +158,8 @@ fakes()
 	wait $pid || rc=$?
 	[ "$rc" -eq 4 ]
 	[ "$(grep -c Priority err)" -eq 1 ]
-	grep -q "stopped following; job 42 still runs. Cancel: scancel 42$" err
+	grep -q "stopped following; job 42 still waits. Cancel: scancel 42$" err
+	grep -q 'hint: to follow it to its result: "gpucheck attach .*run"' err
 	[ ! -e scancelled ]
 }
 
@@ -162,7 +168,8 @@ fakes()
 	fake sbatch "kill -INT \$PPID; echo 42"
 	run_p p2p -N 2 -G 2 -o run
 	[ "$status" -eq 4 ]
-	grep -q "stopped following; job 42 still runs. Cancel: scancel 42$" err
+	grep -q "stopped following; job 42 still waits. Cancel: scancel 42$" err
+	grep -q 'hint: to follow it to its result: "gpucheck attach .*run"' err
 	[ ! -e scancelled ]
 }
 
