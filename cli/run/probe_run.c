@@ -100,7 +100,7 @@ static int leave(const char *what, const char *state,
 
 	talk("%s; %s%s %s. Cancel: %s%s", what, id[0] ? "job " : "the job", id,
 	     state, ops->cancel ? ops->cancel : "", id);
-	talk_hint("for the result: \"gpucheck report %s\"",
+	talk_hint("to follow it to its result: \"gpucheck attach %s\"",
 		  str_quoted_dir(dir, word, sizeof(word)));
 	return code;
 }
@@ -181,7 +181,8 @@ static int follow(const struct probe_start *t, struct launch *l,
 	if (end == FOLLOW_LEFT ||
 	    (t->c && t->c->after && end == FOLLOW_OVER && watch.planned &&
 	     watch.ended && !go_on(t, l, deadline_ns))) {
-		return leave("stopped following", "still runs", ops, l, dir,
+		return leave("stopped following", last.phase == LAUNCH_PENDING ?
+			     "still waits" : "still runs", ops, l, dir,
 			     CODE_PARTIAL);
 	}
 	if (t->c) {
