@@ -56,8 +56,8 @@ static void add_option(const char *name, const json_t *value, struct str *out)
 	}
 }
 
-/** A step of "all" was told to use srun.  Where it is typed again may be outside
- *  of the job; gpucheck sees by itself how Slurm is asked there. */
+/** A step of "all" was told to use srun.  Where it is typed again may be out of
+ *  the job; gpucheck sees by itself how Slurm is asked there. */
 static bool is_seen_there(const char *name, const json_t *value)
 {
 	const char *text = json_string_value(value);
