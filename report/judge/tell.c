@@ -159,7 +159,8 @@ void tell_command(const struct run *run, const char *transport, int src,
 	    run->ranks[src].node == run->ranks[dst].node) {
 		str_add(out, " -N 1");	/* two are the default */
 	}
-	if (!run->ports) {	/* ib has but one transport */
+	/* ib has but one that is real */
+	if (!run->ports || spec_transport_is(transport, XPORT_MODEL)) {
 		str_addf(out, " --transport=%s", transport);
 	}
 	str_addf(out, " --pairs=%s-%s",

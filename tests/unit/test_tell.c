@@ -247,6 +247,32 @@ static void how_slurm_is_asked_is_seen_again(void **state)
 	run_release(&r);
 }
 
+/** Without it the retest would ask real ports. */
+static void a_model_of_ib_stays_one(void **state)
+{
+	static const struct {
+		const char *transport, *command;
+	} ways[] = {
+		{ "sim", "gpucheck ib --transport=sim --pairs=n0:0-n1:0" },
+		{ "verbs", "gpucheck ib --pairs=n0:0-n1:0" },
+	};
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 1, 1);
+	STR_COPY(r.probe, "ib");
+	r.ports = true;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		tell_command(&r, ways[i].transport, 0, 1, &out);
+		assert_int_equal(strncmp(str_text(&out), ways[i].command,
+					 strlen(ways[i].command)), 0);
+		str_reset(&out);
+	}
+	str_release(&out);
+	run_release(&r);
+}
+
 static void the_sentence_names_it(void **state)
 {
 	const struct fake_fault nic = { .kind = PART_NIC, .a = 0, .b = 1 };
@@ -283,6 +309,7 @@ int main(void)
 		cmocka_unit_test(all_nodes_on_one_leaf),
 		cmocka_unit_test(ports_are_named_as_ib_does),
 		cmocka_unit_test(how_slurm_is_asked_is_seen_again),
+		cmocka_unit_test(a_model_of_ib_stays_one),
 		cmocka_unit_test(the_sentence_names_it),
 	};
 
