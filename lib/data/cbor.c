@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/hash.h"
 
 /** The first three bits of a value. */
 enum major {
-	MAJOR_UINT = 0, MAJOR_NEGATIVE = 1, MAJOR_TEXT = 3, MAJOR_ARRAY = 4,
-	MAJOR_MAP = 5, MAJOR_SIMPLE = 7,
+	MAJOR_UINT = 0, MAJOR_NEGATIVE = 1, MAJOR_BYTES = 2, MAJOR_TEXT = 3,
+	MAJOR_ARRAY = 4, MAJOR_MAP = 5, MAJOR_SIMPLE = 7,
 };
 
 /** The other five: a number, or how many bytes it has behind them. */
@@ -38,14 +41,15 @@ static void add_head(enum major major, uint64_t n, struct str *out)
 	str_addmem(out, head, 1 + bytes);
 }
 
-void cbor_add_text_head(size_t n, struct str *out)
+void cbor_add_bytes(const void *bytes, size_t n, struct str *out)
 {
-	add_head(MAJOR_TEXT, n, out);
+	add_head(MAJOR_BYTES, n, out);
+	str_addmem(out, bytes, n);
 }
 
 void cbor_add_text(const char *text, size_t n, struct str *out)
 {
-	cbor_add_text_head(n, out);
+	add_head(MAJOR_TEXT, n, out);
 	str_addmem(out, text, n);
 }
 
@@ -182,12 +186,12 @@ static bool take_head(struct cbor_reader *r, uint8_t *first, uint64_t *n)
 	return true;
 }
 
-/** @n bytes of text; NULL: cut short, or with a NUL. */
-static const char *take_text(struct cbor_reader *r, uint64_t n)
+/** @n bytes; NULL: cut short, or with a NUL unless they are @raw. */
+static const char *take_text(struct cbor_reader *r, uint64_t n, bool raw)
 {
 	const char *text = (const char *)r->at;
 
-	if (n > r->left || memchr(text, '\0', (size_t)n)) {
+	if (n > r->left || (!raw && memchr(text, '\0', (size_t)n))) {
 		return NULL;
 	}
 	r->at += n;
@@ -206,7 +210,7 @@ static bool take_member(struct cbor_reader *r, json_t *map)
 
 	if (take_head(r, &first, &n) && first >> 5 == MAJOR_TEXT &&
 	    n <= CBOR_KEY) {
-		text = take_text(r, n);
+		text = take_text(r, n, false);
 	}
 	if (!text) {
 		return false;
@@ -264,6 +268,7 @@ bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 		return false;
 	}
 	item->n = (size_t)n;
+	item->raw = first >> 5 == MAJOR_BYTES;
 	switch ((enum major)(first >> 5)) {
 	case MAJOR_UINT:
 	case MAJOR_NEGATIVE:
@@ -271,9 +276,10 @@ bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 		item->integer = first >> 5 == MAJOR_UINT ? (int64_t)n :
 							   -1 - (int64_t)n;
 		return n <= INT64_MAX;
+	case MAJOR_BYTES:
 	case MAJOR_TEXT:
 		item->type = JSON_STRING;
-		item->text = take_text(r, n);
+		item->text = take_text(r, n, item->raw);
 		return item->text != NULL;
 	case MAJOR_ARRAY:
 		item->type = JSON_ARRAY;
@@ -286,6 +292,19 @@ bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 	default:
 		return false;
 	}
+}
+
+static json_t *hex_of(const struct cbor_item *item)
+{
+	char *hex = malloc(2 * item->n + 1);
+	json_t *v = NULL;
+
+	if (hex) {
+		hash_hex(item->text, item->n, hex);
+		v = json_stringn_nocheck(hex, 2 * item->n);
+	}
+	free(hex);
+	return v;
 }
 
 json_t *cbor_take(struct cbor_reader *r)
@@ -301,7 +320,8 @@ json_t *cbor_take(struct cbor_reader *r)
 	case JSON_REAL:
 		return json_real(item.real);
 	case JSON_STRING:
-		return json_stringn(item.text, item.n);
+		return item.raw ? hex_of(&item) :
+				  json_stringn(item.text, item.n);
 	case JSON_ARRAY:
 	case JSON_OBJECT:
 		return take_many(r, item.type == JSON_OBJECT, item.n);

@@ -14,7 +14,8 @@
 /**
  * JSON values as bytes that cost little to write and to read: the part of CBOR
  * (RFC 8949) that has them.  Maps with text keys, arrays, texts, integers,
- * doubles, true, false and null; all of known length, no tags.
+ * doubles, true, false and null; all of known length, no tags.  What is read
+ * may have bytes as well, which are the text of their hex.
  */
 
 /** Levels of maps and arrays within each other. */
@@ -36,8 +37,7 @@ json_t *cbor_parse(const void *bytes, size_t n, struct err *e);
 void cbor_add_int(int64_t n, struct str *out);
 void cbor_add_real(double value, struct str *out);	/* finite */
 void cbor_add_text(const char *text, size_t n, struct str *out);
-/** @n bytes of text follow. */
-void cbor_add_text_head(size_t n, struct str *out);
+void cbor_add_bytes(const void *bytes, size_t n, struct str *out);
 void cbor_add_bool(bool value, struct str *out);
 void cbor_add_null(struct str *out);
 /** @n values follow; @n keys and values. */
@@ -54,7 +54,9 @@ struct cbor_item {
 	json_type type;
 	int64_t integer;
 	double real;
-	const char *text;	/* @n bytes, no NUL among them; borrowed */
+	bool raw;		/* a text that is bytes, not their hex */
+	const char *text;	/* @n bytes, no NUL among them unless @raw;
+				 * borrowed */
 	size_t n;		/* of an array: values that follow, of an
 				 * object: keys and values */
 };

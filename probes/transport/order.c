@@ -227,7 +227,7 @@ static bool part_take(const struct part *p, struct cbor_reader *r, void *at)
 				 v.type == JSON_INTEGER) &&
 				within(p, *(double *)at));
 	case PART_TEXT:
-		if (v.type != JSON_STRING || v.n >= p->size) {
+		if (v.type != JSON_STRING || v.raw || v.n >= p->size) {
 			return false;
 		}
 		memcpy(at, v.text, v.n);

@@ -73,7 +73,7 @@ static void anything_else_is_refused(void **state)
 		{ "", 0 },
 		{ "\x1b\x80\0\0\0\0\0\0\0", 9 },	/* 2^63 */
 		{ "\x3b\x80\0\0\0\0\0\0\0", 9 },
-		{ "\x41\x61", 2 },			/* bytes */
+		{ "\x42\x61", 2 },			/* bytes, cut short */
 		{ "\xc0\x01", 2 },			/* a tag */
 		{ "\x9f\xff", 2 },			/* of unknown length */
 		{ "\x1c", 1 }, { "\xf7", 1 },
@@ -130,11 +130,34 @@ static void depth_has_an_end(void **state)
 	str_release(&out);
 }
 
+/* As JSON has no bytes, and texts no NUL. */
+static void bytes_are_read_as_hex(void **state)
+{
+	const char bytes[] = "\x82\x43\x00\xff" "a\x40";
+	struct cbor_reader r = { .at = (const uint8_t *)bytes + 1, .left = 4 };
+	struct cbor_item item;
+	struct str out = STR_INIT;
+	json_t *v = cbor_parse(bytes, sizeof(bytes) - 1, NULL);
+
+	(void)state;
+	assert_string_equal(json_string_value(json_array_get(v, 0)), "00ff61");
+	assert_string_equal(json_string_value(json_array_get(v, 1)), "");
+	json_decref(v);
+	assert_true(cbor_next(&r, &item));
+	assert_true(item.type == JSON_STRING && item.raw && item.n == 3);
+	assert_memory_equal(item.text, "\0\xff" "a", 3);
+	cbor_add_bytes(item.text, item.n, &out);
+	assert_int_equal(out.len, 4);
+	assert_memory_equal(out.data, bytes + 1, 4);
+	str_release(&out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_come_back),
 		cmocka_unit_test(bytes_are_those_of_the_standard),
+		cmocka_unit_test(bytes_are_read_as_hex),
 		cmocka_unit_test(anything_else_is_refused),
 		cmocka_unit_test(depth_has_an_end),
 	};

@@ -9,7 +9,7 @@
 
 void list_release(struct list_out *l)
 {
-	str_release(&l->texts);
+	str_release(&l->entries);
 	l->n = 0;
 }
 
@@ -21,23 +21,9 @@ bool list_takes(const struct list_out *l, enum message_type type)
 void list_add(struct list_out *l, enum message_type type, const void *bytes,
 	      size_t n)
 {
-	char *digits;
-
 	l->type = type;
 	l->n++;
-	cbor_add_text_head(2 * n, &l->texts);
-	digits = str_more(&l->texts, 2 * n);
-	if (digits != NULL) {
-		hash_hex(bytes, n, digits);
-	}
-}
-
-void list_add_hex(struct list_out *l, enum message_type type, const char *text,
-		  size_t n)
-{
-	l->type = type;
-	l->n++;
-	cbor_add_text(text, n, &l->texts);
+	cbor_add_bytes(bytes, n, &l->entries);
 }
 
 void list_write(struct list_out *l, struct str *out)
@@ -49,9 +35,9 @@ void list_write(struct list_out *l, struct str *out)
 	cbor_add_text(m->name, strlen(m->name), out);
 	cbor_add_text(m->list, strlen(m->list), out);
 	cbor_add_array(l->n, out);
-	str_addmem(out, str_text(&l->texts), l->texts.len);
-	out->failed = out->failed || l->texts.failed;
-	str_reset(&l->texts);
+	str_addmem(out, str_text(&l->entries), l->entries.len);
+	out->failed = out->failed || l->entries.failed;
+	str_reset(&l->entries);
 	l->n = 0;
 }
 
@@ -84,12 +70,12 @@ static bool next_type(struct cbor_reader *r, enum message_type *type)
 	return false;
 }
 
-/* @n texts and nothing behind them? */
-static bool are_texts(struct cbor_reader r, size_t n)
+/* @n entries and nothing behind them? */
+static bool are_entries(struct cbor_reader r, size_t n)
 {
 	struct cbor_item item;
 
-	while (n > 0 && cbor_next(&r, &item) && item.type == JSON_STRING) {
+	while (n > 0 && cbor_next(&r, &item) && item.raw) {
 		n--;
 	}
 	return n == 0 && r.left == 0;
@@ -111,21 +97,19 @@ bool list_open(struct list_in *l, const void *bytes, size_t n,
 		return false;
 	}
 	l->n = item.n;
-	return are_texts(l->at, l->n);
+	return are_entries(l->at, l->n);
 }
 
-bool list_next(struct list_in *l, struct str *entry)
+const void *list_next(struct list_in *l, size_t *n)
 {
 	struct cbor_item item;
 
-	while (l->n > 0) {
-		l->n--;
-		if (cbor_next(&l->at, &item) &&
-		    list_unhex(item.text, item.n, entry)) {
-			return true;
-		}
+	if (l->n == 0 || !cbor_next(&l->at, &item)) {
+		return NULL;
 	}
-	return false;
+	l->n--;
+	*n = item.n;
+	return item.text;
 }
 
 const json_t *list_texts(const json_t *msg, enum message_type type)

@@ -13,26 +13,24 @@
 
 /**
  * Messages that are lists, written and read without a tree: a map of "t" and of
- * their only field, an array of texts, each an entry in hex.  What is read here
- * is what is written here; whatever else a list may look like, cbor_parse()
- * reads.
+ * their only field, an array of entries, each of which is bytes; in a tree they
+ * are a text, its hex.  What is read here is what is written here; whatever
+ * else a list may look like, cbor_parse() reads.
  */
 
 /** Entries that leave as one message; zeroed, it has none. */
 struct list_out {
 	enum message_type type;
 	size_t n;
-	struct str texts;	/* as CBOR */
+	struct str entries;	/* as CBOR */
 };
 
 void list_release(struct list_out *l);
 /** May an entry of @type be added to those of @l? */
 bool list_takes(const struct list_out *l, enum message_type type);
-/** Add the @n bytes of an entry, or the @n digits that it is in hex. */
+/** Add the @n bytes of an entry. */
 void list_add(struct list_out *l, enum message_type type, const void *bytes,
 	      size_t n);
-void list_add_hex(struct list_out *l, enum message_type type, const char *text,
-		  size_t n);
 /** Append the message that @l is, which is empty then. */
 void list_write(struct list_out *l, struct str *out);
 
@@ -46,9 +44,8 @@ struct list_in {
 /** Are the @n bytes such a message, which may come by @way? */
 bool list_open(struct list_in *l, const void *bytes, size_t n,
 	       enum message_way way);
-/** The next entry into @entry; those that are no hex are left out.  False:
- *  there is none. */
-bool list_next(struct list_in *l, struct str *entry);
+/** The next entry, *@n bytes (borrowed); NULL: there is none. */
+const void *list_next(struct list_in *l, size_t *n);
 
 /** The entries of @msg, which is of @type: an array of texts.  NULL: of no
  *  list, or it has others, or none. */

@@ -219,7 +219,9 @@ static bool hear_list(struct wire *w)
 {
 	struct list_in list;
 	const char *in = NULL;
+	const void *entry;
 	uint32_t n = 0;
+	size_t bytes;
 
 	if (w->events->entry == NULL ||
 	    next_frame(&w->in, &in, &n, NULL) <= 0 ||
@@ -228,9 +230,8 @@ static bool hear_list(struct wire *w)
 	}
 	w->in.used += 4 + (size_t)n;
 	w->heard_ns = clock_now_ns();
-	while (!w->closing && list_next(&list, &w->entry)) {
-		w->events->entry(w->arg, list.type, w->entry.data,
-				 w->entry.len);
+	while (!w->closing && (entry = list_next(&list, &bytes)) != NULL) {
+		w->events->entry(w->arg, list.type, entry, bytes);
 	}
 	return true;
 }
@@ -363,7 +364,8 @@ static struct list_out *list_for(struct wire *w, enum message_type type)
 	return &w->list;
 }
 
-/* Is @msg put into lists? */
+/* Is @msg put into lists?  What is no entry is dropped, as it would be at the
+ * other end. */
 static bool add_to_list(struct wire *w, const json_t *msg)
 {
 	enum message_type type = message_type(msg);
@@ -373,8 +375,11 @@ static bool add_to_list(struct wire *w, const json_t *msg)
 	size_t i;
 
 	json_array_foreach(list, i, v) {
-		list_add_hex(list_for(w, type), type, json_string_value(v),
-			     json_string_length(v));
+		if (list_unhex(json_string_value(v), json_string_length(v),
+			       &w->entry)) {
+			list_add(list_for(w, type), type, w->entry.data,
+				 w->entry.len);
+		}
 	}
 	return list != NULL;
 }

@@ -68,7 +68,7 @@ struct wire {
 	struct wire_buf in;
 	struct list_out list;	/* message that others may be put into: not
 				 * written yet */
-	struct str entry;	/* that is being heard */
+	struct str entry;	/* that is put into it */
 	struct str out;
 	bool sealed;
 	struct str plain;	/* waits to be sealed, with the others of
