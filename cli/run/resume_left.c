@@ -97,7 +97,7 @@ int left_read(struct left *l, const char *probe, const char *word,
 
 	l->run = rundir_read_json(l->dir, RUN_JSON, e);
 	if (!l->run) {
-		return err_hint(e, "a run directory contains a run.json");
+		return -1;
 	}
 	if (check_probe(l, probe, word, e) < 0) {
 		return -1;

@@ -163,15 +163,23 @@ static int make_dir(const char *name, bool *made, struct err *e)
 		return 0;
 	}
 	if (errno != EEXIST) {
-		return err_set(e, errno, "cannot make run directory '%s'",
-			       name);
+		why = errno;
+		err_set(e, why, "cannot make run directory '%s'", name);
+		if (why == ENOENT) {
+			err_hint(e, "the folder above it is not there: make "
+				 "that first");
+		} else if (why == EACCES || why == EROFS) {
+			err_hint(e, "-o DIR names one where you may write, and "
+				 "that all nodes share");
+		}
+		return -1;
 	}
 	why = holds_more(name, (const char *const[]){ NULL });
 	if (why == 0) {
 		return 0;
 	}
 	err_set(e, why, "cannot use '%s' as run directory", name);
-	if (why == ENOTEMPTY) {
+	if (why == ENOTEMPTY || why == ENOTDIR) {
 		err_hint(e, "name a new directory with --out, or leave it out");
 	}
 	return -1;
@@ -552,6 +560,9 @@ static void hint_no_run(struct err *e)
 			 "is in");
 	} else if (e && e->code == ENOENT) {
 		err_hint(e, "there is no run in it; " RUN_DIR_HINT);
+	} else if (e && e->code == EACCES) {
+		err_hint(e, "another user has made this run: read it as that "
+			 "user or as root");
 	}
 }
 

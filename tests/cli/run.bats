@@ -522,6 +522,26 @@ public_folder()
 	cp "$GPUCHECK" "$folder/gpucheck"
 }
 
+@test "where one may not read or write: what to name instead" {
+	public_folder
+	small_run --quiet -o "$folder/run"
+	chmod 0 "$folder/run/run.json"
+	chmod a-w "$folder"
+	rc=0
+	as_nobody "$folder/gpucheck" report "$folder/run" 2>reads || rc=$?
+	[ "$rc" -eq 3 ] || echo "read: $rc" >>reads
+	rc=0
+	as_nobody "$folder/gpucheck" p2p --local=2x2 --transport=sim \
+		-o "$folder/new" 2>makes || rc=$?
+	[ "$rc" -eq 3 ] || echo "made: $rc" >>makes
+	chmod u+w "$folder"
+	rm -rf "$folder"
+	[ "$(tail -n 1 reads)" = "hint: another user has made this run: read it \
+as that user or as root" ]
+	[ "$(tail -n 1 makes)" = "hint: -o DIR names one where you may write, \
+and that all nodes share" ]
+}
+
 @test "a run directory of somebody else can still be judged" {
 	public_folder
 	small_run --quiet -o "$folder/run"

@@ -36,6 +36,14 @@ nothing_made()
 	fails 2 "'-Z'"
 }
 
+@test "a run directory that cannot be made" {
+	run_p p2p --local=2x2 --transport=sim -o no/such/run
+	fails 3 "hint: the folder above it is not there: make that first"
+	touch file
+	run_p p2p --local=2x2 --transport=sim -o file
+	fails 3 "hint: name a new directory with --out"
+}
+
 @test "an option is named as other programs name theirs" {
 	run_p p2p --output=x
 	fails 2 "did you mean '--out'?"
