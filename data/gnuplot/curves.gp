@@ -75,7 +75,7 @@ do for [k=first:last:step] {
 	set xtics add (label(k) 2**k)
 }
 set ytics nomirror out
-set format y "%g"
+set format y "%.10g"
 set grid xtics ytics linecolor rgb "#c0c6ce" linewidth 0.5
 set pointsize 0.8
 

@@ -115,6 +115,13 @@ finding()
 	[ "$(jq -r '.exclude[0]' run/verdict.json)" = n1 ]
 }
 
+@test "a second is 1000000 us in the picture, not 1e+06" {
+	with_pictures
+	sweep 0 allreduce --local=2x2 -b 8M -e 8G -f 32
+	grep -q '[> ]1000000<' run/curves.svg
+	absent '1e[+]0' run/curves.svg
+}
+
 @test "words, picture, JSON and CSV say that it was a model, and a drill" {
 	with_pictures
 	echo 'dead gpu=1:2' >drill
