@@ -48,7 +48,7 @@ static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
 
 	for (size_t i = 0; all && i < n; i++) {
 		if (!is_name(names[i]) || h->n + n > HOSTS_MAX) {
-			err_set(e, EINVAL, h->n + n > HOSTS_MAX ?
+			err_set(e, 0, h->n + n > HOSTS_MAX ?
 						   "too many hosts, at "
 						   "'%.60s'" :
 						   "'%.60s' is not a host name",
@@ -104,7 +104,7 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 		int rc;
 
 		if (n >= sizeof(line) || memchr(text, '\0', n)) {
-			rc = err_set(&why, EINVAL, "not a line of host names");
+			rc = err_set(&why, 0, "not a line of host names");
 		} else {
 			memcpy(line, text, n);
 			line[n] = '\0';
@@ -112,15 +112,16 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 		}
 		if (rc < 0) {
 			hosts_release(h);
-			err_set(e, EINVAL, "line %d: %s", number, why.text);
+			err_set(e, 0, "line %d: %s", number, why.text);
 			return err_hint(e, "write one host name or one list "
-					   "such as gpu[01-16] per line");
+					   "such as gpu[01-16] per line, "
+					   "without slots=");
 		}
 		text += n + (eol ? 1 : 0);
 	}
 	if (h->n == 0) {
 		hosts_release(h);
-		return err_set(e, EINVAL, "no host is named");
+		return err_set(e, 0, "no host is named");
 	}
 	return 0;
 }

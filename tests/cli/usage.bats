@@ -44,6 +44,15 @@ nothing_made()
 	fails 3 "hint: name a new directory with --out"
 }
 
+@test "a file of hosts as mpirun takes it" {
+	echo 'gpu01 slots=8' >hosts
+	run_p p2p --ssh=hosts
+	fails 2 "line 1: 'gpu01 slots=8' is not a host name"
+	[ "$(tail -n 1 err)" = "hint: write one host name or one list such as \
+gpu[01-16] per line, without slots=" ]
+	absent 'Invalid argument' err
+}
+
 @test "an option is named as other programs name theirs" {
 	run_p p2p --output=x
 	fails 2 "did you mean '--out'?"
