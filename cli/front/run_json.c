@@ -33,19 +33,38 @@ static json_t *words_json(char *const *words)
 	return array;
 }
 
+/** run.json of the directory that the variable @env names; NULL for none. */
+static json_t *read_whole(const char *env)
+{
+	const char *dir = getenv(env);
+
+	return dir && *dir ? rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+}
+
 /** The same as the whole says it; NULL when this is no step of one. */
 static json_t *shell_of_whole(void)
 {
-	const char *dir = getenv(STEP_SHELL_ENV);
-	json_t *whole, *rows;
+	json_t *whole = read_whole(STEP_SHELL_ENV);
+	json_t *rows = json_incref(json_object_get(whole, "shell"));
 
-	if (!dir || !*dir) {
-		return NULL;
-	}
-	whole = rundir_read_json(dir, RUN_JSON, NULL);
-	rows = json_incref(json_object_get(whole, "shell"));
 	json_decref(whole);
 	return rows;
+}
+
+/** What was typed for the whole that this is a step of, or a step of its step;
+ *  NULL when it is none. */
+static json_t *whole_json(void)
+{
+	json_t *run = read_whole(STEP_WHOLE_ENV);
+	json_t *typed = json_incref(json_object_get(run, "whole"));
+
+	if (run && !typed) {
+		typed = json_pack("{s:O*, s:O*}",
+				  "argv", json_object_get(run, "argv"),
+				  "options", json_object_get(run, "options"));
+	}
+	json_decref(run);
+	return typed;
 }
 
 /** What the probe wants to know of this very place; NULL: nothing. */
@@ -136,7 +155,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 		return NULL;
 	}
 	json = json_pack("{s:i, s:s, s:o, s:s, s:s, s:s, s:o, s:b, s:s, s:s, "
-			 "s:o*, s:o*, s:s*, s:O*}",
+			 "s:o*, s:o*, s:o*, s:s*, s:O*}",
 			 "schema", SCHEMA, "probe", probe,
 			 "argv", words_json(s->argv),
 			 "version", version_own(), "nonce", hex, "id", hex,
@@ -144,6 +163,7 @@ json_t *run_json_new(const struct session *s, const char *probe,
 			 "drill", drill[0] != '\0', "launcher", launcher,
 			 "started_utc", clock_utc(utc),
 			 "shell", shell_json(s, probe, launcher),
+			 "whole", whole_json(),
 			 "expect", expect_json(),
 			 "drill_text", drill[0] ? drill : NULL,
 			 "retest", s->retest);

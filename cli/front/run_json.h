@@ -14,6 +14,10 @@
  *  says of that shell holds for its steps. */
 #define STEP_SHELL_ENV "GPUCHECK_STEP_SHELL"
 
+/** The run directory of the whole that a step is a part of: what was typed for
+ *  it, run.json of the step keeps as "whole". */
+#define STEP_WHOLE_ENV "GPUCHECK_STEP_WHOLE"
+
 /**
  * The first state of run.json: what was asked for and by which program.  The
  * coordinator adds what it found.  New reference, or NULL with @e.

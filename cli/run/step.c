@@ -222,6 +222,8 @@ static void compose_env(const struct step_place *place, const struct step *r,
 	if (place->submitted) {
 		args_addf(env, "%s=%s", STEP_SHELL_ENV, place->whole);
 	}
+	args_addf(env, "%s=%s", STEP_WHOLE_ENV,
+		  place->whole ? place->whole : place->dir);
 	/* what it says is kept in a file */
 	args_add(env, "GPUCHECK_COLOR=never");
 	args_add(env, "GPUCHECK_PROGRESS=never");

@@ -34,6 +34,11 @@ static const char *const of_start[] = {
 	"local", "launcher", "hosts", "ssh", "ssh-path", NULL
 };
 
+/** What a step of a larger run is told by that, whatever was typed. */
+static const char *const of_a_step[] = {
+	"launcher", "boot-timeout", "start-timeout", "max-time", "budget", NULL
+};
+
 static bool is_among(const char *const *list, const char *name)
 {
 	while (list && *list && strcmp(*list, name) != 0) {
@@ -66,16 +71,30 @@ static bool is_seen_there(const char *name, const json_t *value)
 	       spec_launcher_is(text, LAUNCHER_SLURM);
 }
 
+/** The value of the option @name that somebody chose, where the run has @value;
+ *  NULL where nobody did. */
+static const json_t *chosen(const struct run *run, const char *name,
+			    const json_t *value)
+{
+	const json_t *whole = json_object_get(run->json, "whole");
+
+	return whole && is_among(of_a_step, name) ?
+		       json_object_get(json_object_get(whole, "options"),
+				       name) : value;
+}
+
 /** The run's own, but those of @without; only those of @only unless NULL. */
 static void add_options(const struct run *run, const char *const *only,
 			const char *const *without, struct str *out)
 {
-	json_t *options = json_object_get(run->json, "options"), *value;
+	json_t *options = json_object_get(run->json, "options"), *own;
 	const char *name;
 
-	json_object_foreach(options, name, value) {
-		if (!is_among(of_this_run, name) && !is_among(without, name) &&
-		    !is_seen_there(name, value) &&
+	json_object_foreach(options, name, own) {
+		const json_t *value = chosen(run, name, own);
+
+		if (value && !is_among(of_this_run, name) &&
+		    !is_among(without, name) && !is_seen_there(name, value) &&
 		    (!only || is_among(only, name))) {
 			add_option(name, value, out);
 		}
@@ -121,7 +140,9 @@ bool tell_retest(const struct run *run, struct str *out)
 
 void tell_passed_on(const struct run *run, struct str *out)
 {
-	json_t *argv = json_object_get(run->json, "argv"), *word;
+	const json_t *whole = json_object_get(run->json, "whole"), *word;
+	const json_t *argv = json_object_get(whole ? whole : run->json,
+					     "argv");
 	bool behind = false;
 	size_t i;
 

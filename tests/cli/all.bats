@@ -56,8 +56,11 @@ start()
 
 @test "a fault that two steps see is one finding, the narrower one" {
 	echo 'dead nic=0:2' >drill
-	run_p all --local=2x4 --transport=sim --quick --faults=drill -o run
+	run_p all --local=2x4 --transport=sim --quick --faults=drill \
+		--max-time=5m -o run
 	[ "$status" -eq 1 ]
+	# its retest has the options that were typed, as they were
+	grep -q 'gpucheck ib .* --max-time=5m ' out
 	[ "$(steps run)" = \
 		"memlock skipped ping skipped ib ok gpu ok p2p ok allreduce ok" ]
 	jq -e '.drill and .status == "fail" and (.findings | length == 1) and

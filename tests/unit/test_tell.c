@@ -247,6 +247,35 @@ static void how_slurm_is_asked_is_seen_again(void **state)
 	run_release(&r);
 }
 
+/** What a step is told is not what was typed; what stood behind "--" was typed
+ *  for the whole. */
+static void a_step_is_told_as_its_whole_was(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 2, 2);
+	json_object_set_new(r.json, "launcher", json_string("srun"));
+	json_object_set_new(r.json, "argv", json_pack("[s, s]", "gpucheck",
+						      "p2p"));
+	json_object_set_new(r.json, "options", json_pack(
+		"{s:s, s:i, s:s, s:s, s:s, s:s}", "launcher", "srun",
+		"nodes", 2, "boot-timeout", "10020ms", "start-timeout", "15m",
+		"max-time", "590s", "iters", "5"));
+	json_object_set_new(r.json, "whole", json_pack(
+		"{s:[s, s, s, s], s:{s:i, s:s}}", "argv", "gpucheck", "all",
+		"--", "--partition=debug", "options", "nodes", 2, "max-time",
+		"10m"));
+	tell_again(&r, NULL, &out);
+	tell_passed_on(&r, &out);
+	assert_string_equal(str_text(&out),
+			    "gpucheck p2p --nodes=2 --max-time=10m --iters=5 "
+			    "-- --partition=debug");
+	str_release(&out);
+	run_release(&r);
+}
+
 /** Without it the retest would ask real ports. */
 static void a_model_of_ib_stays_one(void **state)
 {
@@ -309,6 +338,7 @@ int main(void)
 		cmocka_unit_test(all_nodes_on_one_leaf),
 		cmocka_unit_test(ports_are_named_as_ib_does),
 		cmocka_unit_test(how_slurm_is_asked_is_seen_again),
+		cmocka_unit_test(a_step_is_told_as_its_whole_was),
 		cmocka_unit_test(a_model_of_ib_stays_one),
 		cmocka_unit_test(the_sentence_names_it),
 	};
