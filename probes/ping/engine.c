@@ -285,7 +285,7 @@ static struct ping_flight *land(struct ping_engine *g, uint32_t serial)
 }
 
 uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,
-			    int64_t now_ns)
+			    int64_t now_ns, int64_t waited_ns)
 {
 	struct ping_flight *p = land(g, serial);
 	struct ping_flow *f;
@@ -295,6 +295,8 @@ uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,
 		return PING_NONE;
 	}
 	f = &g->flows[p->path];
+	/* of what had come before it was asked for, a clock was set meanwhile */
+	now_ns -= waited_ns < now_ns - p->sent_ns ? waited_ns : 0;
 	rtt = (float)(now_ns - p->sent_ns);
 	f->rtt_min_ns = f->received == 0 || rtt < f->rtt_min_ns ?
 				rtt : f->rtt_min_ns;

@@ -110,9 +110,10 @@ void ping_engine_unsent(struct ping_engine *g, uint32_t path);
 /** Whose number @serial is, while it is awaited; PING_NONE. */
 uint32_t ping_engine_path(const struct ping_engine *g, uint32_t serial);
 /** The answer to number @serial: its path, with the round trip, or PING_NONE:
- *  unknown, twice or too late. */
+ *  unknown, twice or too late.  The last @waited_ns of it do not count: it was
+ *  here by then. */
 uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,
-			    int64_t now_ns);
+			    int64_t now_ns, int64_t waited_ns);
 /** Number @serial has come back as an error: nothing to wait for. */
 void ping_engine_refuse(struct ping_engine *g, uint32_t serial);
 /** Send no more for @path. */

@@ -106,7 +106,7 @@ static void take_answer(struct ping_child *c, uint32_t own,
 	if (got->ifindex != 0 && got->ifindex != c->own[own].ifindex) {
 		p->sights.stray_if = got->ifindex;
 	}
-	ping_engine_answer(&c->engine, mark.serial, now_ns);
+	ping_engine_answer(&c->engine, mark.serial, now_ns, got->waited_ns);
 }
 
 static void take_trace(struct ping_child *c, uint32_t own,
@@ -168,7 +168,7 @@ void ping_take_tcp(struct ping_child *c, uint32_t serial)
 		c->paths[path].sights.refused_code = code;
 	}
 	if (code == 0 || code == ECONNREFUSED) {
-		ping_engine_answer(&c->engine, serial, clock_now_ns());
+		ping_engine_answer(&c->engine, serial, clock_now_ns(), 0);
 	} else {
 		ping_engine_refuse(&c->engine, serial);
 	}

@@ -9,11 +9,16 @@
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "lib/base/clock.h"
 
 /* From <linux/icmp.h>, which does not go with <netinet/ip_icmp.h>. */
 #define RAW_ICMP_FILTER 1
 #define SOCKET_BUFFER_BYTES (1024 * 1024)
+/* Nobody reads so late. */
+#define WAIT_MOST_NS (10 * NS_PER_S)
 
 /** Room for what the kernel says beside the bytes, aligned as it wants it. */
 struct control {
@@ -57,6 +62,7 @@ static void set_options(int fd, enum ping_method m, sa_family_t family)
 	/* packets that wait for ARP count; more than the limit if permitted */
 	set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BUFFER_BYTES);
 	set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
+	set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
 	set_int(fd, f->level, f->recverr, 1);
 	set_int(fd, f->level, f->recvpktinfo, 1);
 	if (m == PING_RAW && family == AF_INET) {
@@ -195,10 +201,23 @@ static bool is(const struct cmsghdr *c, int level, int type)
 	return c->cmsg_level == level && c->cmsg_type == type;
 }
 
-static void read_pktinfo(struct msghdr *msg, struct ping_got *got)
+/* How long ago @then was; 0 where a clock was set meanwhile. */
+static int64_t since(const struct timespec *then)
+{
+	struct timespec now;
+	int64_t ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);	/* that of the kernel's stamps */
+	ns = (now.tv_sec - then->tv_sec) * NS_PER_S + now.tv_nsec -
+	     then->tv_nsec;
+	return ns > 0 && ns < WAIT_MOST_NS ? ns : 0;
+}
+
+static void read_control(struct msghdr *msg, struct ping_got *got)
 {
 	struct in6_pktinfo v6;
 	struct in_pktinfo v4;
+	struct timespec then;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
 	     c = CMSG_NXTHDR(msg, c)) {
@@ -212,6 +231,9 @@ static void read_pktinfo(struct msghdr *msg, struct ping_got *got)
 			got->ifindex = v6.ipi6_ifindex;
 			got->to.family = AF_INET6;
 			memcpy(got->to.bytes, &v6.ipi6_addr, 16);
+		} else if (is(c, SOL_SOCKET, SCM_TIMESTAMPNS)) {
+			memcpy(&then, CMSG_DATA(c), sizeof(then));
+			got->waited_ns = since(&then);
 		}
 	}
 }
@@ -238,7 +260,7 @@ bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got)
 	};
 	memcpy(&port, &l.sa, sizeof(port));
 	got->port = ntohs(port.sin_port);
-	read_pktinfo(&l.msg, got);
+	read_control(&l.msg, got);
 	return true;
 }
 

@@ -40,6 +40,8 @@ struct ping_got {
 					 * known */
 	uint16_t port;
 	unsigned ifindex;	/* it came in by, 0 = not known */
+	int64_t waited_ns;	/* in the kernel, until it was read; 0 = not
+				 * known */
 	size_t n;
 };
 
