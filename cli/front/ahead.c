@@ -22,6 +22,7 @@
 #include "probes/transports.h"
 #include "report/model/reference.h"
 #include "report/model/sweep.h"
+#include "sbatch/launcher.h"
 
 #define DRILL_FILE_MAX (1024 * 1024)
 /** All pairs of more ranks than this are not worth planning twice. */
@@ -34,6 +35,10 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 
 	if (!nodes || !gpus) {
 		return 0;
+	}
+	/* a name that is none would leave out more than is meant */
+	if (s->local && launcher_check(&launcher_local, s, e) < 0) {
+		return -1;
 	}
 	if (layout_init(l, nodes) < 0) {
 		return err_set(e, ENOMEM, "cannot lay out %d nodes", nodes);

@@ -53,6 +53,14 @@ gpu[01-16] per line, without slots=" ]
 	absent 'Invalid argument' err
 }
 
+@test "a pretend node that is not there, before what is left without it" {
+	for nodes in --nodelist=n7 --nodelist=n1,n7 -xn7; do
+		run_p p2p --local=2x4 --transport=sim $nodes
+		fails 2 "no node of this run is called 'n7'"
+	done
+	nothing_made
+}
+
 @test "an option is named as other programs name theirs" {
 	run_p p2p --output=x
 	fails 2 "did you mean '--out'?"
