@@ -295,7 +295,7 @@ uint32_t ping_engine_answer(struct ping_engine *g, uint32_t serial,
 		return PING_NONE;
 	}
 	f = &g->flows[p->path];
-	/* of what had come before it was asked for, a clock was set meanwhile */
+	/* what had come before it was asked for has a clock that was set */
 	now_ns -= waited_ns < now_ns - p->sent_ns ? waited_ns : 0;
 	rtt = (float)(now_ns - p->sent_ns);
 	f->rtt_min_ns = f->received == 0 || rtt < f->rtt_min_ns ?

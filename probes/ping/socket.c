@@ -207,7 +207,8 @@ static int64_t since(const struct timespec *then)
 	struct timespec now;
 	int64_t ns;
 
-	clock_gettime(CLOCK_REALTIME, &now);	/* that of the kernel's stamps */
+	/* the clock of the kernel's stamps */
+	clock_gettime(CLOCK_REALTIME, &now);
 	ns = (now.tv_sec - then->tv_sec) * NS_PER_S + now.tv_nsec -
 	     then->tv_nsec;
 	return ns > 0 && ns < WAIT_MOST_NS ? ns : 0;

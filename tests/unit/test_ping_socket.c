@@ -15,7 +15,8 @@
 #include "probes/ping/socket.h"
 
 static const struct interface lo = {
-	.name = "lo", .net.ip = { .family = AF_INET, .bytes = { 127, 0, 0, 1 } },
+	.name = "lo",
+	.net.ip = { .family = AF_INET, .bytes = { 127, 0, 0, 1 } },
 };
 
 /** It lies there while nobody reads: the round trip was over before. */
