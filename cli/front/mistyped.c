@@ -118,6 +118,32 @@ int mistyped_option(const struct command *cmd, const char *bad, struct err *e)
 	return err_hint(e, "\"gpucheck %s -h\" lists its options", cmd->name);
 }
 
+/** Was the option of @letter typed by that? */
+static bool by_letter(char letter, char *const argv[])
+{
+	for (; argv[0] && strcmp(argv[0], "--") != 0; argv++) {
+		if (argv[0][0] == '-' && argv[0][1] == letter) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int mistyped_letter(unsigned takes, const struct spec_option *o,
+		    const char *text, char *const argv[], struct err *e)
+{
+	struct str word = STR_INIT;
+
+	if (o->letter == 'w' && option_of(takes, "nodelist") &&
+	    strspn(text, "0123456789") == 0 && by_letter(o->letter, argv)) {
+		str_add_quoted(&word, text);
+		err_hint(e, "nodes are chosen by --nodelist=%.60s",
+			 str_text(&word));
+		str_release(&word);
+	}
+	return -1;
+}
+
 /** Can @word be a value of @o?  One of a choice, or what is no rank. */
 static bool can_be_value(const struct spec_option *o, const char *word)
 {

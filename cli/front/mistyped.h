@@ -14,6 +14,14 @@
 int mistyped_option(const struct command *cmd, const char *bad, struct err *e);
 
 /**
+ * @o was typed in @argv, which ends with NULL, with the value @text that it
+ * cannot have: is that what Slurm's option of the same letter takes, as in
+ * "-w gpu01"?  Then @e, which is set, gets that hint.  Returns -1.
+ */
+int mistyped_letter(unsigned takes, const struct spec_option *o,
+		    const char *text, char *const argv[], struct err *e);
+
+/**
  * Of the words @argv of a command line, which end with NULL, for a command that
  * @takes these options: is one the value of an option that takes it behind "="
  * alone, as 2x4 in "--local 2x4"?  Then @e, which is set, gets that hint.

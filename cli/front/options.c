@@ -106,6 +106,9 @@ static int take_options(struct session *s, const struct command *cmd,
 		}
 		text = poptGetOptArg(popt);
 		rc = set_option(s, val - 1, text, SOURCE_LINE, e);
+		rc = rc < 0 ? mistyped_letter(cmd->takes,
+					      &spec_options[val - 1], text,
+					      s->argv + 2, e) : rc;
 		s->typed[val - 1] = true;
 		free(text);
 	}

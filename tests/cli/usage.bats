@@ -71,6 +71,19 @@ gpu[01-16] per line, without slots=" ]
 	nothing_made
 }
 
+@test "-w is not --nodelist" {
+	run_p p2p -w gpu01
+	fails 2 "--warmup_iters: 'gpu01' is not a whole number"
+	fails 2 "hint: nodes are chosen by --nodelist=gpu01"
+	run_p allreduce '-wgpu[01-04]'
+	fails 2 "hint: nodes are chosen by --nodelist='gpu[01-04]'"
+	run_p p2p -w 2000000
+	absent nodelist err
+	run_p p2p --warmup_iters=few
+	absent nodelist err
+	nothing_made
+}
+
 @test "options of Slurm come last" {
 	for option in --partition=gpu -p --account=ops -A; do
 		run_p p2p -N 4 $option
