@@ -52,10 +52,11 @@ static void say(const struct run *run, const struct rates *all,
 	add_fate(&out, r->failed, r->passed);
 	str_add(&out, "; elsewhere ");
 	add_share(&out, all->n_rest, all->tests);
-	str_addf(&out, ", likelihood ratio 10^%.0f",
-		 floor(r->nats / log(10)));
 	add_or(run, f, &out);
 	finding_say(f, "%s", str_text(&out));
+	/* what it was judged by, for who doubts: two rates beside one */
+	finding_add_evidence(f, "likelihood ratio 10^%.0f",
+			     floor(r->nats / log(10)));
 	str_release(&out);
 }
 
