@@ -248,9 +248,10 @@ static void add_act(const struct layers *l, const char *names)
 	if (strstr(f->act, export)) {
 		return;		/* another pair has said so */
 	}
+	/* "(drill) on real nodes:" is a heading as well */
 	str_addf(&act, "With this setting %s passes (%s):\n" TELL_COMMAND
-		 "export %s\npermanent repair:\n%s", names, l->mend->says,
-		 export, f->act);
+		 "export %s\npermanent repair%s%s", names, l->mend->says,
+		 export, f->act[0] == '(' ? " " : ":\n", f->act);
 	finding_set_act(f, str_text(&act));
 	str_release(&act);
 }

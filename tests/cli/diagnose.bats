@@ -51,7 +51,7 @@ steps()
 		<<<'dead pair=0-1 unless=NCCL_SHM_DISABLE=1'
 	says 'TCP fails (drill_dead)'
 	says 'n0:0 -> n0:1: passes with NCCL_SHM_DISABLE=1, fails with NCCL_CUMEM_ENABLE=0'
-	says 'permanent repair: (drill) on real nodes:'
+	grep -qx '      permanent repair (drill) on real nodes:' out
 	says 'With this setting n0:0 -> n0:1 passes'
 	grep -qx '          export NCCL_SHM_DISABLE=1' out
 	# inside a node there is no ping, and of TCP nothing is below
