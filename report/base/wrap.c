@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/base/wrap.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /** Of a tag and the blank behind it. */
@@ -38,6 +39,39 @@ static size_t word_len(const struct wrap *w, const char *text)
 	return len;
 }
 
+/** Is the word at @text, with what closes a clause, a unit? */
+static bool is_unit(const char *text)
+{
+	static const char *const units[] = {
+		"%", "GB/s", "MB/s", "Gb/s", "GT/s", "ns", "us", "ms", "s",
+		"min", "h", "B", "KiB", "MiB", "GiB", "TiB", "MB", "GB", "W",
+		"MHz", "UTC", NULL
+	};
+	size_t len = strcspn(text, " ,;:.)\n");
+	const char *end = text + len;
+
+	end += strspn(end, ",;:.)");
+	for (int i = 0; units[i] && (*end == '\0' || *end == ' '); i++) {
+		if (strlen(units[i]) == len &&
+		    strncmp(units[i], text, len) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The same of what a line holds together: a number with its unit is one. */
+static size_t piece_len(const struct wrap *w, const char *text)
+{
+	size_t len = word_len(w, text);
+
+	if (len > 0 && isdigit((unsigned char)text[len - 1]) &&
+	    text[len] == ' ' && is_unit(text + len + 1)) {
+		len += 1 + word_len(w, text + len + 1);
+	}
+	return len;
+}
+
 void wrap_text(const struct wrap *w, int indent, const char *text)
 {
 	const size_t from = w->out->len;
@@ -45,7 +79,7 @@ void wrap_text(const struct wrap *w, int indent, const char *text)
 	const char *blank = "";
 
 	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-		size_t len = word_len(w, text);
+		size_t len = piece_len(w, text);
 
 		if (*blank && at + 1 + (int)len > w->width) {
 			str_addf(w->out, "\n%*s", indent, "");

@@ -17,7 +17,8 @@ struct wrap {
 
 /**
  * Append @text to the last line, broken at blanks so that lines, @indent deep
- * from the second one on, fit the width, and a newline.
+ * from the second one on, fit the width, and a newline.  A number keeps its
+ * unit beside it.
  */
 void wrap_text(const struct wrap *w, int indent, const char *text);
 

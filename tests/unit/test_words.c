@@ -27,7 +27,7 @@ static void test_healthy(void **state)
 {
 	static const char expected[] =
 		"PASS  p2p on 2 nodes with 16 GPUs: nccl, 64 MiB, schedule nic,"
-		" 2026-01-31 09:15\n      UTC\n"
+		" 2026-01-31\n      09:15 UTC\n"
 		"      240 tests: 240 pass\n"
 		"      inside a node: median ";
 	struct str out = STR_INIT;
@@ -194,6 +194,32 @@ static void test_wrap_behind_a_tag(void **state)
 		wrap_text(&w, 6, "four fives six seven");
 		assert_non_null(strstr(str_text(&out), " four fives six\n"
 				       "      seven\n"));
+	}
+	str_release(&out);
+}
+
+/** A number is read with its unit. */
+static void test_wrap_keeps_units(void **state)
+{
+	static const struct {
+		const char *text, *wrapped;
+	} cases[] = {
+		{ "it was at 99.98 % then", "it was at\n"
+		  "  99.98 % then\n" },
+		{ "ended at 13:43 UTC, so", "ended at\n  13:43 UTC, so\n" },
+		{ "between (90.5 GB/s)", "between\n  (90.5 GB/s)\n" },
+		/* what is no unit, and no number */
+		{ "there are 12 seen", "there are 12\n  seen\n" },
+		{ "it is called an s", "it is called an\n  s\n" },
+	};
+	struct str out = STR_INIT;
+	const struct wrap w = { .out = &out, .width = 16 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		str_reset(&out);
+		wrap_text(&w, 2, cases[i].text);
+		assert_string_equal(str_text(&out), cases[i].wrapped);
 	}
 	str_release(&out);
 }
@@ -374,6 +400,7 @@ int main(void)
 		cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_one_pair),
 		cmocka_unit_test(test_wrap_behind_a_tag),
+		cmocka_unit_test(test_wrap_keeps_units),
 		cmocka_unit_test(test_wrap_quotes),
 		cmocka_unit_test(test_commands_are_whole),
 		cmocka_unit_test(test_wrapping),
