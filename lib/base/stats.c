@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+/** The MAD of a normal sample is this much of its deviation. */
+#define MAD_OF_SIGMA 0.6745
+
 static int compare(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -128,6 +131,11 @@ double stats_mad(double *v, size_t n, double *median)
 		v[i] = fabs(v[i] - middle);
 	}
 	return stats_middle(v, n);
+}
+
+double stats_deviation(double *v, size_t n)
+{
+	return n ? stats_mad(v, n, NULL) / MAD_OF_SIGMA : 0;
 }
 
 double stats_log_tail(double k, double n, double rate)

@@ -16,8 +16,6 @@
 /** Tests of a part, and as many controls of the same path, that confirm it or
  *  do not.  Whoever plans the follow-up should plan as many. */
 #define EFFECT_CONFIRM_TESTS 6
-/** Nodes that the tests of a part are with; of a link there is one. */
-#define EFFECT_CONFIRM_PARTNERS 2
 
 /** As much of an effect must be there again, that it is confirmed; of one that
  *  was less there is nothing. */

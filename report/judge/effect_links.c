@@ -73,7 +73,7 @@ int effect_find_links(struct effect_work *w, double z)
 			n++;
 		}
 	}
-	off = by ? effect_deviation(copy, n) : 0;
+	off = by ? stats_deviation(copy, n) : 0;
 	n = 0;
 	for (size_t a = 0; rc == 0 && a < w->nodes; a++) {
 		for (size_t b = a + 1; rc == 0 && b < w->nodes; b++) {

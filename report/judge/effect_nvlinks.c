@@ -110,7 +110,7 @@ static double unrest(const struct effect_work *w, const struct effect_peers *x,
 			w->room[known++] = x->mean[way][i];
 		}
 	}
-	return fmax(effect_deviation(w->room, known), x->usual[way]);
+	return fmax(stats_deviation(w->room, known), x->usual[way]);
 }
 
 /** How bad rank @i is with other nodes, and how well that is known: @half;
@@ -135,7 +135,7 @@ static double outside(const struct effect_work *w, size_t i, int way,
 		return 0;
 	}
 	v = stats_select(w->room, known, known / 2);
-	*half = OUTSIDE_ERRORS * effect_deviation(w->room, known) /
+	*half = OUTSIDE_ERRORS * stats_deviation(w->room, known) /
 		sqrt((double)known);
 	return v;
 }

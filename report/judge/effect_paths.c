@@ -164,7 +164,7 @@ static int look(struct paths *x)
 			x->room[known++] = (double)x->left[at];
 		}
 	}
-	x->off = effect_deviation(x->room, known);
+	x->off = stats_deviation(x->room, known);
 	return 0;
 }
 

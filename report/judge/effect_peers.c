@@ -162,7 +162,7 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 		known = known_of(x->error[way], x->n, w->room);
 		usual = known ? stats_select(w->room, known, known / 2) : 0;
 		known = known_of(x->mean[way], x->n, w->room);
-		all = effect_deviation(w->room, known);
+		all = stats_deviation(w->room, known);
 		x->usual[way] = usual;
 		x->between[way] = sqrt(fmax(all * all - more * more * usual *
 							usual, 0));

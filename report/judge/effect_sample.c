@@ -109,7 +109,7 @@ static double usual_inside(struct cells *c)
 		return NAN;
 	}
 	usual = stats_select(c->room, n, n / 2);
-	return effect_deviation(c->room, n) <= ALIKE ? usual : (double)NAN;
+	return stats_deviation(c->room, n) <= ALIKE ? usual : (double)NAN;
 }
 
 /** What is usual of @n cells of the same two GPUs, of as many nodes, whose

@@ -11,9 +11,6 @@
 #include "lib/base/stats.h"
 #include "report/model/follow.h"
 
-/** The MAD of a normal sample is this much of its deviation. */
-#define MAD_OF_SIGMA 0.6745
-
 /** Fewer nodes have no usual index. */
 #define LEAST_NODES 4
 
@@ -191,13 +188,6 @@ double effect_median(const struct effect_work *w, const float *v, size_t n,
 		}
 	}
 	return known ? stats_select(w->room, known, known / 2) : 0;
-}
-
-double effect_deviation(double *v, size_t n)
-{
-	double median;
-
-	return n ? stats_mad(v, n, &median) / MAD_OF_SIGMA : 0;
 }
 
 void effect_lower(float *v, size_t n, size_t step, double by)

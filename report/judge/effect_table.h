@@ -71,8 +71,6 @@ int effect_speeds_learn(struct effect_work *w);
 /** The median of what is known of @n values, @step apart; 0 without any. */
 double effect_median(const struct effect_work *w, const float *v, size_t n,
 		     size_t step);
-/** The deviation of most of @n values, which are garbage after. */
-double effect_deviation(double *v, size_t n);
 /** Lower @n values, @step apart, by @by. */
 void effect_lower(float *v, size_t n, size_t step, double by);
 
