@@ -120,8 +120,8 @@ bool launch_starts(const struct launch_state *st, char *buf, size_t size)
 	const time_t at = (time_t)st->starts_s;
 	struct tm tm;
 
-	return st->starts_s > 0 && localtime_r(&at, &tm) &&
-	       strftime(buf, size, "%Y-%m-%d %H:%M", &tm) > 0;
+	return st->starts_s > 0 && gmtime_r(&at, &tm) &&
+	       strftime(buf, size, "%Y-%m-%d %H:%M UTC", &tm) > 0;
 }
 
 const char *launch_waits(const struct launch_state *st, char *buf)
@@ -133,7 +133,7 @@ const char *launch_waits(const struct launch_state *st, char *buf)
 	if (st->phase == LAUNCH_PENDING &&
 	    launch_starts(st, when, sizeof(when))) {
 		snprintf(buf, LAUNCH_WAITS_SIZE,
-			 "pending, expected to start about %.16s", when);
+			 "pending, expected to start about %.20s", when);
 	}
 	return buf;
 }

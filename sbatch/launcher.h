@@ -58,10 +58,9 @@ struct launch_state {
 				 * 0 = nobody knows */
 };
 
-/** When that is, "2026-01-31 09:15" by the clock of this place; false: nobody
- *  knows. */
+/** When that is, "2026-01-31 09:15 UTC"; false: nobody knows. */
 bool launch_starts(const struct launch_state *st, char *buf, size_t size);
-/** "pending", "pending, expected to start about 2026-01-31 09:15", or
+/** "pending", "pending, expected to start about 2026-01-31 09:15 UTC", or
  *  "starting", in at most LAUNCH_WAITS_SIZE bytes; returns @buf. */
 #define LAUNCH_WAITS_SIZE 64
 const char *launch_waits(const struct launch_state *st, char *buf);

@@ -119,7 +119,7 @@ fake()
 		and .starts_utc == "2126-01-31T09:15:02.000Z"' out
 	"$GPUCHECK" attach --progress=always 42 >words 2>seen 3>&- &
 	follower=$!
-	await 20 grep -q 'p2p pending, expected to start about 2126-01-31' seen
+	await 20 grep -q 'p2p pending, expected to start about 2126-01-31 09:15 UTC' seen
 	sed -i 's/PENDING/RUNNING/' state
 	await 20 grep -q 'gpucheck: job 42 is running' seen
 	await 20 grep -q 'p2p starting' seen

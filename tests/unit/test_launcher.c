@@ -160,7 +160,7 @@ static void states_are_explained(void **state)
 	assert_int_equal(st.exit_code, 143);
 }
 
-/* Slurm's guess, of a job that waits, in local time. */
+/* Slurm's guess, of a job that waits: it says local time, we say UTC. */
 static void a_start_to_come_is_told(void **state)
 {
 	struct slurm_job job = { .state = "PENDING",
@@ -169,10 +169,14 @@ static void a_start_to_come_is_told(void **state)
 	struct launch_state st;
 
 	(void)state;
+	setenv("TZ", "HERE-2", 1);
+	tzset();
 	slurm_state_explain("42", &job, "/runs/one", &st);
 	assert_string_equal(launch_waits(&st, waits), "pending, expected to "
 						      "start about 2026-01-31 "
-						      "09:15");
+						      "07:15 UTC");
+	unsetenv("TZ");
+	tzset();
 	STR_COPY(job.start, "Unknown");
 	slurm_state_explain("42", &job, "/runs/one", &st);
 	assert_int_equal(st.starts_s, 0);
