@@ -2,8 +2,10 @@
 #include "cli/front/command.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/exit_code.h"
 #include "cli/front/run_json.h"
@@ -206,6 +208,39 @@ static void hint_formats(struct err *e)
 	str_release(&names);
 }
 
+/** The run directory of gpucheck that @arg is, or is a file of. */
+static bool run_of(const char *arg, char dir[PATH_MAX])
+{
+	static const char *const files[] = {
+		RUN_RESULTS, RUN_FINAL, RUN_FACTS, RUN_JSON, RUN_VERDICT, NULL
+	};
+	const char *slash = strrchr(arg, '/');
+	char path[PATH_MAX];
+
+	if (str_index(files, slash ? slash + 1 : arg) < 0) {
+		snprintf(dir, PATH_MAX, "%s", arg);
+	} else if (slash) {
+		snprintf(dir, PATH_MAX, "%.*s", (int)(slash - arg), arg);
+	} else {
+		snprintf(dir, PATH_MAX, ".");
+	}
+	return rundir_path(dir, RUN_JSON, path, NULL) == 0 &&
+	       access(path, F_OK) == 0;
+}
+
+/** What is to be read is one of ours; false where it is not. */
+static bool hint_report(const char *arg, struct err *e)
+{
+	char dir[PATH_MAX], word[PATH_MAX];
+
+	if (!run_of(arg, dir)) {
+		return false;
+	}
+	err_hint(e, "that is of a run of gpucheck: \"gpucheck report %s\"",
+		 str_quoted_dir(dir, word, sizeof(word)));
+	return true;
+}
+
 static int convert(const struct session *s, struct import *x)
 {
 	struct err e = { 0 };
@@ -213,6 +248,9 @@ static int convert(const struct session *s, struct import *x)
 
 	for (int i = 0; i < s->n_args && rc == 0; i++) {
 		rc = import_file(x, s->args[i], &e);
+		if (rc < 0) {
+			hint_report(s->args[i], &e);
+		}
 	}
 	if (rc < 0 || import_end(x, &e) < 0) {
 		return talk_fail(&e, CODE_UNABLE);
@@ -221,7 +259,9 @@ static int convert(const struct session *s, struct import *x)
 	if (x->rows.n == 0) {
 		err_set(&e, 0, "no known table in %s",
 			s->n_args == 1 ? s->args[0] : "these files");
-		hint_formats(&e);
+		if (!hint_report(s->args[0], &e)) {
+			hint_formats(&e);
+		}
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.out[0]) {

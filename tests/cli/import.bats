@@ -423,6 +423,21 @@ has_values()
 	done
 }
 
+@test "what a run of gpucheck has left is for report" {
+	cp -r "$root/tests/fixtures/runs/p2p-2x4-healthy" 'a run'
+	for file in 'a run'/results.csv 'a run'/run.json 'a run'; do
+		run_p import "$file"
+		fails 3 "gpucheck report 'a run'"
+	done
+	cd 'a run'
+	run_p import results.csv
+	fails 3 'hint: that is of a run of gpucheck: "gpucheck report ."'
+	# a log that was put there is one all the same
+	echo hello >text
+	run_p import text
+	fails 3 "hint: gpucheck reads"
+}
+
 @test "what is no table is exit 3, with a hint" {
 	echo "hello" >text
 	run_p import text
