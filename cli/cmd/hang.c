@@ -172,7 +172,7 @@ static const char *const examples[] = {
 	"gpucheck hang 4711",
 	"gpucheck hang --watch 4711",
 	"gpucheck hang --pid 31337",
-	"gpucheck hang --nodelist=n[1-4] --ssh",
+	"gpucheck hang --nodelist='n[1-4]' --ssh",
 	NULL
 };
 

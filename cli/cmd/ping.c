@@ -73,7 +73,7 @@ static int run_ping(struct session *s)
 static const char *const examples[] = {
 	"gpucheck ping -N 16 -- --partition=gpu",
 	"gpucheck ping -N 16 --cross --df",
-	"gpucheck ping --ssh=gpu[01-04]",
+	"gpucheck ping --ssh='gpu[01-04]'",
 	"gpucheck ping --local=4x2",
 	NULL
 };

@@ -137,7 +137,7 @@ static int read_file(const char *path, struct hosts *h, struct err *e)
 		/* it is read once to check it, and again to use it */
 		err_set(e, 0, "the list of hosts '%s' is not a file", path);
 		return err_hint(e, "save it as a file, or write the list itself: "
-				"--ssh=gpu[01-04]");
+				"--ssh='gpu[01-04]'");
 	}
 	rc = str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC),
 			  HOSTS_FILE_MAX);

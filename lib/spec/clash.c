@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SSH_HINT "--ssh=gpu[01-04], or a file of names"
+#define SSH_HINT "--ssh='gpu[01-04]', or a file of names"
 #define NCCL_ONLY " is for NCCL, which --transport={transport} does not use"
 
 /* ---- where ------------------------------------------------------------- */
