@@ -327,7 +327,7 @@ zsh_line()
 # Command lines that stand in a manual page behind a dollar sign.
 examples()
 {
-	sed -n 's/^\.Dl \$ //p' "$1" | sed 's/\\-/-/g'
+	sed -n 's/^\.Dl \$ //p' "$1" | sed "s/\\\\-/-/g; s/\\\\(aq/'/g"
 }
 
 # Run the examples of one page, in a folder of their own.
