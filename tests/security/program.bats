@@ -13,7 +13,8 @@ load ../await
 		grep -vE 'lib(c|m|dl|rt|pthread)\.so' || true)" ]
 }
 
-# All have read then what they were told.
+# Once all have come and read what they were told: an agent that looks around
+# has a worker for it too.
 workers_are_there()
 {
 	[ "$(pgrep -cf "$GPUCHECK worker")" -eq 2 ]
@@ -30,6 +31,7 @@ workers_are_there()
 			GPUCHECK_MASTER=127.0.0.1:47219 \
 			"$GPUCHECK" agent run 3>&- &
 	done
+	await 20 grep -q ',start,' run/events.csv
 	await 20 workers_are_there
 	! grep -slf secret /proc/[0-9]*/{cmdline,environ} || false
 	wait
