@@ -58,6 +58,9 @@ static int open_udp(sa_family_t family, const struct net_ports *ports)
 		setsockopt(fd, SOL_IP, IP_PKTINFO, &on, sizeof(on));
 	}
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	/* The kernel starts to stamp packets a little after the first socket
+	 * asks for stamps: ask long before the first round trip. */
+	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
 	if (bind_one(fd, family, ports) < 0) {
 		close(fd);
 		return -1;
