@@ -72,7 +72,7 @@ struct launch *launcher_start(const struct launcher_ops *ops,
 	return l;
 }
 
-int launcher_adopt(const struct launcher_ops *ops, const char *dir,
+int launcher_adopt(const struct launcher_ops *ops, const char *dir, bool past,
 		   struct launch **l, struct err *e)
 {
 	int rc;
@@ -81,7 +81,7 @@ int launcher_adopt(const struct launcher_ops *ops, const char *dir,
 	if (!*l) {
 		return err_set(e, ENOMEM, "no memory for a run");
 	}
-	rc = ops->adopt(*l, dir, e);
+	rc = ops->adopt(*l, dir, past, e);
 	if (rc <= 0) {
 		launcher_free(ops, *l);
 		*l = NULL;

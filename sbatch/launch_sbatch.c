@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
@@ -22,6 +23,8 @@
 #define LAST_ASK_NS  (5 * NS_PER_S)
 /** A job that has come to nothing ends by itself within this. */
 #define END_NS	     (3 * NS_PER_S)
+/** Where jobs have no time limit Slurm plans for a year: no start to tell. */
+#define FAR_S	     (30 * 24 * 3600)
 
 /** A batch job. */
 struct launch {
@@ -60,12 +63,13 @@ static void take_job(struct launch *l, const char *dir)
 	l->wait_ns = FIRST_ASK_NS;
 }
 
-static int sbatch_adopt(struct launch *l, const char *dir, struct err *e)
+static int sbatch_adopt(struct launch *l, const char *dir, bool past,
+			struct err *e)
 {
 	char script[PATH_MAX];
 
 	if (rundir_path(dir, RUN_JOB_SCRIPT, script, e) < 0 ||
-	    slurm_find_job(script, l->job, e) < 0) {
+	    slurm_find_job(script, past, l->job, e) < 0) {
 		return -1;
 	}
 	take_job(l, dir);
@@ -272,6 +276,25 @@ static void notice_lost_host(struct launch *l, const struct slurm_job *job)
 		   job->batch_host);
 }
 
+/** Why it waits is asked for once for each reason. */
+static void take_state(struct launch *l, const struct slurm_job *job)
+{
+	const struct launch_state before = l->state;
+
+	slurm_state_explain(l->job, job, l->dir, &l->state);
+	if (l->state.phase != LAUNCH_PENDING) {
+		return;
+	}
+	if (strcmp(before.text, l->state.text) == 0) {
+		STR_COPY(l->state.hint, before.hint);
+	} else {
+		slurm_blame_waiting(l->job, job, &l->state);
+	}
+	if (l->state.starts_s > time(NULL) + FAR_S) {
+		l->state.starts_s = 0;
+	}
+}
+
 /**
  * scontrol alone: unlike squeue it still knows a job for a while after its
  * end, with its exit code.  That it does not answer never means that the job
@@ -290,7 +313,7 @@ static int ask(struct launch *l, struct err *e)
 	if (slurm_ask(&a, &out, &why) == 0) {
 		rc = slurm_parse_job(str_text(&out), &job, e);
 		if (rc == 0) {
-			slurm_state_explain(l->job, &job, l->dir, &l->state);
+			take_state(l, &job);
 			notice_lost_host(l, &job);
 			if (isalnum((uint8_t)job.nodes[0])) {
 				STR_COPY(l->nodes, job.nodes);
@@ -326,17 +349,20 @@ static int sbatch_poll(struct launch *l, struct launch_state *st,
 	return rc;
 }
 
-static void sbatch_blame(struct launch *l, struct launch_state *st,
-			 struct err *e)
+static void sbatch_end(struct launch *l, struct launch_state *st)
 {
 	const int64_t deadline = clock_now_ns() + END_NS;
 
-	/* while it ends, scontrol names only the nodes that still are in it */
 	while (l->state.phase != LAUNCH_ENDED && ask(l, NULL) == 0 &&
 	       l->state.phase != LAUNCH_ENDED && clock_now_ns() < deadline) {
 		clock_sleep(FIRST_ASK_NS);
 	}
 	*st = l->state;
+}
+
+/** While a job ends, scontrol names only the nodes that still are in it. */
+static void sbatch_blame(struct launch *l, struct err *e)
+{
 	if (l->nodes[0]) {
 		slurm_blame(l->nodes, e);
 	}
@@ -358,6 +384,7 @@ const struct launcher_ops launcher_sbatch = {
 	.usual = sbatch_usual,
 	.adopt = sbatch_adopt,
 	.find = sbatch_find,
+	.end = sbatch_end,
 	.blame = sbatch_blame,
 	.inside = &launcher_srun,
 	.cancel = "scancel ",

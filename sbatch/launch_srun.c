@@ -188,12 +188,16 @@ static void srun_stop(struct launch *l, bool hard)
 	}
 }
 
-static void srun_blame(struct launch *l, struct launch_state *st,
-		       struct err *e)
+static void srun_end(struct launch *l, struct launch_state *st)
+{
+	srun_poll(l, st, NULL);
+}
+
+static void srun_blame(struct launch *l, struct err *e)
 {
 	const char *nodes = getenv("SLURM_JOB_NODELIST");
 
-	srun_poll(l, st, NULL);
+	(void)l;
 	if (nodes) {
 		slurm_blame(nodes, e);
 	}
@@ -215,6 +219,7 @@ const struct launcher_ops launcher_srun = {
 	.stop = srun_stop,
 	.meant = srun_meant,
 	.usual = srun_usual,
+	.end = srun_end,
 	.blame = srun_blame,
 	.release = srun_release,
 };

@@ -52,8 +52,10 @@ enum launch_phase {
 struct launch_state {
 	enum launch_phase phase;
 	int exit_code;		/* of the job, srun or agents; -1 unknown */
+	bool cut;		/* it ended for a reason outside of the run:
+				 * cancelled, out of time, a node that failed */
 	char text[320];		/* for people: "job 42 is pending (Priority)" */
-	char hint[320];
+	char hint[640];
 	int64_t starts_s;	/* when a job that waits may start, since 1970;
 				 * 0 = nobody knows */
 };
@@ -101,14 +103,17 @@ struct launcher_ops {
 	/** Nodes, and GPUs a node, that it takes without being told; 0: nobody
 	 *  knows. */
 	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
+	/** The run has ended: wait some seconds for the end of @l, and refresh
+	 *  @st.  NULL: poll() has it. */
+	void (*end)(struct launch *l, struct launch_state *st);
 	/** The run came to nothing: what its nodes have to do with that is
-	 *  added to @e; @l says the same as it stands now.  NULL: nobody
-	 *  knows. */
-	void (*blame)(struct launch *l, struct launch_state *st, struct err *e);
-	/** Has it a job of the run in @dir, in the queue or running?  1, with
-	 *  @l as if it had been started just now; 0; -1 with @e when that is
-	 *  not known. */
-	int (*adopt)(struct launch *l, const char *dir, struct err *e);
+	 *  added to @e.  NULL: not known. */
+	void (*blame)(struct launch *l, struct err *e);
+	/** Has it a job of the run in @dir, in the queue or running, or with
+	 *  @past one that has ended?  1, with @l as if it had been started just
+	 *  now; 0; -1 with @e when that is not known. */
+	int (*adopt)(struct launch *l, const char *dir, bool past,
+		     struct err *e);
 	/** The run directory of its @job, which may just have ended; 0, or -1
 	 *  with @e. */
 	int (*find)(const char *job, char dir[PATH_MAX], struct err *e);
@@ -179,7 +184,7 @@ struct launch *launcher_start(const struct launcher_ops *ops,
 			      const struct launch_request *r, struct err *e);
 void launcher_free(const struct launcher_ops *ops, struct launch *l);
 /** As its adopt(); *@l is freed by launcher_free() where that is 1. */
-int launcher_adopt(const struct launcher_ops *ops, const char *dir,
+int launcher_adopt(const struct launcher_ops *ops, const char *dir, bool past,
 		   struct launch **l, struct err *e);
 
 /** What every launcher makes run on a node: the agent of @r. */

@@ -92,6 +92,14 @@ static bool job_field(const char *line, const char *key, char *buf,
 	return false;
 }
 
+/** "(null)" is Slurm's word for none. */
+static void drop_null(char *list)
+{
+	if (strcmp(list, "(null)") == 0) {
+		list[0] = '\0';
+	}
+}
+
 int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 {
 	struct lines l = { .at = text };
@@ -116,6 +124,15 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 			  sizeof(found.start));
 		job_field(l.line, "NodeList", found.nodes,
 			  sizeof(found.nodes));
+		drop_null(found.nodes);
+		job_field(l.line, "ReqNodeList", found.wanted,
+			  sizeof(found.wanted));
+		drop_null(found.wanted);
+		/* "2-2" of one that may have several */
+		if (job_field(l.line, "NumNodes", code, sizeof(code))) {
+			at = code;
+			take_number(&at, INT32_MAX, &found.n_nodes);
+		}
 		job_field(l.line, "BatchHost", found.batch_host,
 			  sizeof(found.batch_host));
 		found.exit_code = (int)exit_code;
@@ -168,6 +185,34 @@ bool slurm_parse_node(const char **text, struct slurm_node *n)
 	}
 	*text = l.at;
 	return found;
+}
+
+static bool is_in_list(const char *list, const char *name)
+{
+	size_t n = 0, i = 0;
+	char **names = hostlist_expand(list, &n, NULL);
+
+	while (i < n && strcmp(names[i], name) != 0) {
+		i++;
+	}
+	hostlist_free(names, n);
+	return i < n;
+}
+
+bool slurm_parse_reservation(const char *text, const char *node, char *name,
+			     size_t size)
+{
+	struct lines l = { .at = text };
+	char nodes[1024];
+
+	while (next_line(&l)) {
+		if (job_field(l.line, "Nodes", nodes, sizeof(nodes)) &&
+		    is_in_list(nodes, node) &&
+		    job_field(l.line, "ReservationName", name, size)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 bool slurm_state_is_out(const char *state)

@@ -26,10 +26,13 @@ int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 /** What "scontrol --oneliner show job" says about a job. */
 struct slurm_job {
 	char state[32];		/* PENDING, RUNNING, ... */
-	char reason[64];	/* Resources, NonZeroExitCode, ... */
+	char reason[256];	/* Resources, NonZeroExitCode, "Nodes required
+				 * for job are DOWN ..." */
 	char start[32];		/* "2026-01-31T09:15:02", local; of one that
 				 * waits Slurm's guess; "" = nobody knows */
-	char nodes[1024];	/* host list, may be cut */
+	char nodes[1024];	/* host list, may be cut; "" = none yet */
+	char wanted[1024];	/* those that were asked for by name */
+	int64_t n_nodes;	/* that it asks for, or has; 0 = not known */
 	char batch_host[64];	/* node of the batch script, "" = none yet */
 	int exit_code;		/* of the batch script */
 	int signal;		/* that ended it, 0 = none */
@@ -57,6 +60,11 @@ struct slurm_node {
 /** The next line "n1|down*|Not responding" at *@text, which moves on; lines
  *  that are none are passed over.  False at the end. */
 bool slurm_parse_node(const char **text, struct slurm_node *n);
+
+/** The reservation of @node in the lines of "scontrol --oneliner show
+ *  reservation"; false when it is in none. */
+bool slurm_parse_reservation(const char *text, const char *node, char *name,
+			     size_t size);
 
 /** Is @state that of a node which gets no work, such as "drained"? */
 bool slurm_state_is_out(const char *state);

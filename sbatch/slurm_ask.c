@@ -125,19 +125,23 @@ int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e)
 {
 	struct args a = { 0 };
 
-	args_words(&a, "sinfo --noheader --Node --format=%N|%T|%E --nodes");
-	args_add(&a, nodes);
+	args_words(&a, "sinfo --noheader --Node --format=%N|%T|%E");
+	if (nodes[0]) {
+		args_addf(&a, "--nodes=%s", nodes);
+	}
 	return slurm_ask(&a, out, e);
 }
 
-int slurm_find_job(const char *script, char job[32], struct err *e)
+int slurm_find_job(const char *script, bool past, char job[32], struct err *e)
 {
 	struct args a = { 0 };
 	struct str out = STR_INIT;
 	int rc;
 
-	args_words(&a, "squeue --all --noheader --format=%i|%o "
-		       "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED");
+	/* of several the last */
+	args_words(&a, "squeue --all --noheader --format=%i|%o --sort=-i");
+	args_add(&a, past ? "--states=all" :
+			    "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED");
 	rc = slurm_ask(&a, &out, e);
 	if (rc == 0 && !slurm_parse_step(str_text(&out), script, job, 32)) {
 		job[0] = '\0';

@@ -26,13 +26,14 @@ int slurm_cancel(const char *options, const char *job);
 /** Does Slurm say that @node is down?  False when nobody knows. */
 bool slurm_node_is_down(const char *node);
 
-/** How Slurm has @nodes, a host list, for slurm_parse_node(); as
+/** How Slurm has @nodes, a host list ("": all), for slurm_parse_node(); as
  *  slurm_ask(). */
 int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e);
 
-/** The number of the job of batch script @script that waits or runs, "" when
- *  there is none; -1 with @e when Slurm does not say. */
-int slurm_find_job(const char *script, char job[32], struct err *e);
+/** The number of the job of batch script @script that waits or runs, or with
+ *  @past of the last one that Slurm still knows; "" when there is none; -1 with
+ *  @e when Slurm does not say. */
+int slurm_find_job(const char *script, bool past, char job[32], struct err *e);
 /** The batch script of @job, which may just have ended; 0, or -1 with @e. */
 int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e);
 

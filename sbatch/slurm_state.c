@@ -16,6 +16,7 @@
 static const struct {
 	const char *name;
 	enum launch_phase phase;
+	bool cut;		/* as launch_state has it */
 	const char *says;	/* "job 42 ..." */
 	const char *hint;
 } states[] = {
@@ -33,24 +34,24 @@ static const struct {
 	  .says = "is suspended" },
 	{ .name = "COMPLETED", .phase = LAUNCH_ENDED, .says = "has ended" },
 	{ .name = "FAILED", .phase = LAUNCH_ENDED, .says = "has failed" },
-	{ .name = "CANCELLED", .phase = LAUNCH_ENDED,
+	{ .name = "CANCELLED", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "was cancelled" },
-	{ .name = "TIMEOUT", .phase = LAUNCH_ENDED,
+	{ .name = "TIMEOUT", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "reached its time limit",
 	  .hint = "ask for more time: -- --time=MINUTES" },
-	{ .name = "DEADLINE", .phase = LAUNCH_ENDED,
+	{ .name = "DEADLINE", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "missed its deadline" },
-	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED,
+	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "ended because a node failed",
 	  .hint = "sinfo --list-reasons names nodes that are down" },
-	{ .name = "BOOT_FAIL", .phase = LAUNCH_ENDED,
+	{ .name = "BOOT_FAIL", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "ended because a node did not boot",
 	  .hint = "sinfo --list-reasons names nodes that are down" },
-	{ .name = "OUT_OF_MEMORY", .phase = LAUNCH_ENDED,
+	{ .name = "OUT_OF_MEMORY", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "ended because it ran out of memory" },
-	{ .name = "PREEMPTED", .phase = LAUNCH_ENDED,
+	{ .name = "PREEMPTED", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "was preempted by another job" },
-	{ .name = "REVOKED", .phase = LAUNCH_ENDED,
+	{ .name = "REVOKED", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "was revoked by another cluster" },
 	{ .phase = LAUNCH_RUNNING, .says = "is running" }
 };
@@ -61,11 +62,15 @@ static const struct {
 	const char *hint;
 } reasons[] = {
 	{ "Resources", "the nodes are busy; squeue --start shows until when, "
-		       "-N 1 asks for fewer" },
+		       "-N asks for fewer, and --jobs=pairs (p2p, ib) measures "
+		       "each two nodes as they get free" },
 	{ "Priority", "other jobs have priority; squeue --start shows until "
 		      "when" },
-	{ "ReqNodeNotAvail", "a requested node is down or reserved; sinfo "
-			     "--list-reasons shows why" },
+	{ "ReqNodeNotAvail", "a requested node is down, drained or reserved: "
+			     "sinfo --list-reasons shows why" },
+	{ "Nodes_required_for_job_are", "nodes are down, drained or reserved: "
+			     "sinfo --list-reasons shows which; -N asks for "
+			     "fewer" },
 	{ "PartitionNodeLimit", "the partition allows fewer nodes: use -N, or "
 				"-- --partition=NAME" },
 	{ "PartitionTimeLimit", "the partition allows less time: use "
@@ -98,12 +103,26 @@ static void add(struct launch_state *st, const char *fmt, ...)
 	va_end(ap);
 }
 
+/** " (Nodes required for job are DOWN)": Slurm has no blanks in it. */
+static void add_reason(struct launch_state *st, const char *before,
+		       const char *reason)
+{
+	const size_t from = strlen(st->text);
+
+	add(st, " (%s%s)", before, reason);
+	for (char *at = st->text + from; (at = strchr(at, '_'));) {
+		*at = ' ';
+	}
+}
+
+static bool has_reason(const struct slurm_job *job)
+{
+	return job->reason[0] && strcmp(job->reason, "None") != 0;
+}
+
 static void explain_waiting(const char *reason, struct launch_state *st)
 {
-	if (reason[0] == '\0' || strcmp(reason, "None") == 0) {
-		return;
-	}
-	add(st, " (%s)", reason);
+	add_reason(st, "", reason);
 	for (size_t i = 0; reasons[i].reason; i++) {
 		if (str_starts(reason, reasons[i].reason)) {
 			STR_COPY(st->hint, reasons[i].hint);
@@ -112,11 +131,22 @@ static void explain_waiting(const char *reason, struct launch_state *st)
 	}
 }
 
+/** One that no node has run keeps the reason for which it waited. */
+static bool is_unstarted(const struct slurm_job *job)
+{
+	return !job->nodes[0] && !job->exit_code && !job->signal;
+}
+
 static void explain_end(const struct slurm_job *job, const char *dir,
 			struct launch_state *st)
 {
 	st->exit_code = job->signal ? 128 + job->signal : job->exit_code;
-	if (job->exit_code) {
+	if (st->cut && is_unstarted(job)) {
+		add(st, " before it started");
+		if (has_reason(job)) {
+			add_reason(st, "pending: ", job->reason);
+		}
+	} else if (job->exit_code) {
 		add(st, " with exit code %d", job->exit_code);
 	} else if (job->signal == 53) {
 		/* Slurm's own number for "cannot open the output file" */
@@ -163,13 +193,16 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 
 	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
 		   states[i].says);
+	st->cut = states[i].cut;
 	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");
 	if (st->phase == LAUNCH_PENDING) {
-		explain_waiting(job->reason, st);
+		if (has_reason(job)) {
+			explain_waiting(job->reason, st);
+		}
 		st->starts_s = seconds_of(job->start);
 	} else if (st->phase == LAUNCH_ENDED) {
 		explain_end(job, dir, st);
-	} else if (job->nodes[0] && strcmp(job->nodes, "(null)") != 0) {
+	} else if (job->nodes[0]) {
 		add(st, " on %.64s", job->nodes);
 	}
 }

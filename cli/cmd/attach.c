@@ -50,11 +50,13 @@ static int follow(const struct session *s, const struct found *f,
 		watch_look(&w);
 	}
 	if (end == FOLLOW_LEFT) {
-		talk("stopped following; the run goes on");
+		talk("stopped following; the run has not ended");
+		talk_hint("%s", by->hint);
 		talk_hint("for the result: \"gpucheck report %s\"",
 			  str_quoted_dir(f->dir, word, sizeof(word)));
 		return CODE_PARTIAL;
 	}
+	found_note_end(f->dir, NULL, NULL);
 	return show_end(s, f->dir, &w, last.text, e);
 }
 

@@ -17,12 +17,13 @@
 /** What gpucheck says of the run, or why it cannot. */
 static void add_words(const struct found *f, struct str *out)
 {
-	struct judged_ask ask = { .reference = "", .brief = true,
-				  .going = f->going ? f->by.who : NULL };
+	struct judged_ask ask;
 	struct err e = { 0 };
 	struct judged *j = NULL;
 	char why[1024];
 
+	found_ask(f, &ask);
+	ask.brief = true;
 	if (judged_make(f->dir, NULL, &ask, &j, &e) < 0 ||
 	    judged_words(j, JUDGED_FILE_WIDTH, false, TERM_ASCII, out) < 0) {
 		str_addf(out, "It cannot be judged: %s\n",

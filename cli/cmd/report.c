@@ -16,8 +16,9 @@
 static int report(const struct session *s, const struct found *f,
 		  struct err *e)
 {
-	const char *who = f->going ? f->by.who : NULL;
-	const bool made = s->spec.out[0] && !who;
+	struct judged_ask ask;
+	const struct judged_ask *going = found_ask(f, &ask);
+	const bool made = s->spec.out[0] && !going;
 	char out[PATH_MAX];
 	int code;
 
@@ -26,14 +27,14 @@ static int report(const struct session *s, const struct found *f,
 		return talk_fail(e, e->code == ENOTEMPTY ? CODE_USAGE :
 							   CODE_UNABLE);
 	}
-	code = show_run_to(f->dir, out, &s->spec, who, e);
+	code = show_run_to(f->dir, out, &s->spec, going, e);
 	if (code < 0) {
 		if (made) {
 			rundir_discard(out, false);
 		}
 		return talk_fail(e, CODE_UNABLE);
 	}
-	if (!who) {
+	if (!going) {
 		resume_say_how(f->dir, code);
 	}
 	return code;

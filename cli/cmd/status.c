@@ -21,19 +21,17 @@ struct standing {
 	const struct found *f;
 	struct watch w;
 	struct judged *j;	/* what it has found; NULL: it has no plan */
-	char who[400];		/* is at work on it, and for how long yet */
+	char who[480];		/* is at work on it, and for how long yet */
 	struct err why;		/* of one that came to nothing */
 	int code;
 };
 
-/** "pending", "running", "ended"; "cut": it has no end, and nobody is at work
+/** "pending", "running", "ended"; "cut": it has no end, and nothing is at work
  *  on it. */
 static const char *state_of(const struct standing *s)
 {
-	return s->f->going && !s->w.planned &&
-			       s->f->by.state.phase == LAUNCH_PENDING ?
-		       "pending" :
-	       s->f->going			 ? "running" :
+	return s->f->pending ? "pending" :
+	       s->f->going   ? "running" :
 	       s->w.ended || s->w.failed ? "ended" : "cut";
 }
 
@@ -51,47 +49,45 @@ static void say_who(struct standing *s)
 
 static int look(const struct found *f, struct standing *s, struct err *e)
 {
-	struct judged_ask ask = { .reference = "", .brief = true };
+	struct judged_ask ask;
 
 	*s = (struct standing){ .f = f, .code = CODE_PARTIAL };
 	watch_init(&s->w, f->dir);
 	watch_look(&s->w);
-	if (run_json_failed(f->dir, &s->code, NULL, &s->why)) {
+	if (!s->w.planned && !f->going) {
+		if (!run_json_failed(f->dir, &s->code, NULL, &s->why)) {
+			s->code = CODE_UNABLE;
+			err_set(&s->why, 0,
+				"the run ended before it planned a test");
+		}
 		return 0;
 	}
-	if (s->w.planned) {
+	if (found_ask(f, &ask)) {
 		say_who(s);
-		ask.going = f->going ? s->who : NULL;
-		if (judged_make(f->dir, NULL, &ask, &s->j, e) < 0) {
-			return -1;
-		}
-		s->code = judged_exit(s->j);
-	} else if (!f->going) {
-		s->code = CODE_UNABLE;
-		err_set(&s->why, 0, "the run ended before it planned a test");
+		ask.going = s->who;
 	}
+	ask.brief = true;
+	if (judged_make(f->dir, NULL, &ask, &s->j, e) < 0) {
+		return -1;
+	}
+	s->code = judged_exit(s->j);
 	return 0;
 }
 
 /* ---- words --------------------------------------------------------------- */
 
-/** What can be said of one that has no plan yet, or came to nothing. */
-static void add_unplanned(const struct standing *s, const struct wrap *w)
+/** What can be said of one that came to nothing. */
+static void add_failed(const struct standing *s, const struct wrap *w)
 {
-	const struct launch_state *by = &s->f->by.state;
 	struct str line = STR_INIT;
-	char when[32];
 
 	wrap_status(w, state_of(s));
 	str_addf(&line, "%s: %s", json_member(s->f->run, "probe"),
-		 s->why.text[0] ? s->why.text : s->f->by.who);
-	if (launch_starts(by, when, sizeof(when))) {
-		str_addf(&line, ", expected to start about %s", when);
-	}
+		 s->why.text);
 	wrap_text(w, 6, str_text(&line));
 	str_release(&line);
-	if (s->why.hint[0] || by->hint[0]) {
-		wrap_line(w, 0, s->why.hint[0] ? s->why.hint : by->hint);
+	if (s->why.hint[0]) {
+		wrap_line(w, 0, s->why.hint);
 	}
 }
 
@@ -109,7 +105,7 @@ static int show_words(const struct session *session, const struct standing *s,
 		rc = judged_words(s->j, w.width, w.color,
 				  screen_style(&session->spec), &text);
 	} else {
-		add_unplanned(s, &w);
+		add_failed(s, &w);
 	}
 	screen_print(&text, stdout);
 	rc = rc < 0 || text.failed ? err_set(e, ENOMEM, "cannot print it") : 0;

@@ -130,6 +130,7 @@ int run_json_resume(json_t *run, const struct session *s,
 	json_object_del(run, "ended_utc");
 	json_object_del(run, "stop_reason");
 	json_object_del(run, "error");
+	json_object_del(run, "job_end");
 	json_object_del(run, "measuring");
 	if (!json_is_array(resumes)) {
 		resumes = json_array();

@@ -145,15 +145,17 @@ int show_failure(const char *dir, const struct session *s,
 }
 
 int show_run_to(const char *dir, const char *out, const struct spec *s,
-		const char *who, struct err *e)
+		const struct judged_ask *going, struct err *e)
 {
-	const struct judged_ask ask = {
-		.reference = s->reference, .going = who,
-		.slow_percent = s->slow_percent,
-	};
+	struct judged_ask ask = { 0 };
 	struct judged *j;
 	int rc, code;
 
+	if (going) {
+		ask = *going;
+	}
+	ask.reference = s->reference;
+	ask.slow_percent = s->slow_percent;
 	rc = judged_make(dir, out, &ask, &j, e);
 	if (rc < 0) {
 		return -1;
@@ -163,8 +165,8 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		limit_hint(e, &(struct limit_user){ .dir = dir });
 		talk_err(e);
 	}
-	code = show(j, s, dir, who || !out ? NULL : kind_of(rc, e), e);
-	if (!who) {
+	code = show(j, s, dir, going || !out ? NULL : kind_of(rc, e), e);
+	if (!going) {
 		keep(j, s, code);
 	}
 	/* who reads the verdict finds none, or an old one */

@@ -6,6 +6,8 @@
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 
+struct judged_ask;
+
 /**
  * Judge the run in @dir, draw its pictures, print what --json, --csv or
  * neither asks for.  Returns the run's exit code, or -1 with @e when @dir
@@ -13,10 +15,10 @@
  */
 int show_run(const char *dir, const struct spec *s, struct err *e);
 /** The same; its files go to the directory @out, NULL: nowhere.  Of a run that
- *  goes on, @who (else NULL) says by whom: what it has found so far, and
+ *  has not ended, as @going has it (else NULL): what it has found so far, and
  *  nothing is written. */
 int show_run_to(const char *dir, const char *out, const struct spec *s,
-		const char *who, struct err *e);
+		const struct judged_ask *going, struct err *e);
 
 /**
  * --json of a run that came to no verdict for @why: the same object, with the

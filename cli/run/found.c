@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/front/run_json.h"
 #include "cli/run/jobs.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/run_error.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 
@@ -87,8 +89,70 @@ static void look_at_jobs(struct found *f)
 		json_decref(f->run);
 		f->run = now;
 	}
-	f->by.state.phase = json_object_get(f->run, "planned") ?
-				    LAUNCH_RUNNING : LAUNCH_PENDING;
+	f->pending = f->going && !json_object_get(f->run, "planned");
+}
+
+/** May Slurm know better than @run why it did not come to its end? */
+static bool is_open_end(const json_t *run)
+{
+	return !json_object_get(run, "error") &&
+	       !json_object_get(run, "job_end") &&
+	       (!json_member(run, "ended_utc")[0] ||
+		strcmp(json_member(run, "stop_reason"), "interrupted") == 0);
+}
+
+/** As its error, or beside what it has measured. */
+static void note_end(const char *dir, const json_t *run,
+		     const struct launch_state *st)
+{
+	struct err e = { 0 };
+
+	if (json_object_get(run, "planned")) {
+		run_json_note(dir, json_pack("{s:o}", "job_end",
+					     json_text(st->text)), NULL);
+		return;
+	}
+	err_set(&e, 0, "%s", st->text);
+	if (st->hint[0]) {
+		err_hint(&e, "%s", st->hint);
+	}
+	run_error_note(dir, &e, CODE_UNABLE);
+}
+
+/** The same where no front of this process has the run. */
+static bool find_end(const char *dir, const json_t *run,
+		     struct launch_state *st)
+{
+	char who[160];
+	int claim = -1;
+	bool cut;
+
+	if (rundir_check_own(dir, NULL) < 0 ||
+	    rundir_claim(dir, &claim, who, sizeof(who)) < 0) {
+		return false;
+	}
+	cut = going_cut(dir, json_member(run, "launcher"), st);
+	rundir_unclaim(dir, claim);
+	return cut;
+}
+
+void found_note_end(const char *dir, const struct launcher_ops *ops,
+		    struct launch *l)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	struct launch_state st = { 0 };
+	bool cut = false;
+
+	if (run && is_open_end(run) && l && launcher_is_job(ops)) {
+		ops->end(l, &st);
+		cut = st.cut;
+	} else if (run && is_open_end(run) && !l) {
+		cut = find_end(dir, run, &st);
+	}
+	if (cut) {
+		note_end(dir, run, &st);
+	}
+	json_decref(run);
 }
 
 int found_open(const char *name, struct found *f, struct err *e)
@@ -107,8 +171,26 @@ int found_open(const char *name, struct found *f, struct err *e)
 		f->going = !json_member(f->run, "ended_utc")[0] &&
 			   going_find(f->dir, json_member(f->run, "launcher"),
 				      false, &f->by, NULL) > 0;
+		f->pending = f->going && f->by.state.phase == LAUNCH_PENDING &&
+			     !json_object_get(f->run, "planned");
+		if (!f->going) {
+			found_note_end(f->dir, NULL, NULL);
+		}
 	}
 	return code;
+}
+
+const struct judged_ask *found_ask(const struct found *f,
+				   struct judged_ask *ask)
+{
+	*ask = (struct judged_ask){ .reference = "" };
+	if (!f->going) {
+		return NULL;
+	}
+	ask->going = f->by.who;
+	ask->pending = f->pending;
+	ask->hint = f->by.state.hint[0] ? f->by.state.hint : NULL;
+	return ask;
 }
 
 void found_release(struct found *f)

@@ -68,11 +68,21 @@ static int take_held(struct going *g, const char *dir, const char *who,
 
 /* ---- whose job it is ----------------------------------------------------- */
 
+/** 1; 0 where it has ended meanwhile. */
 static int take_job(struct going *g, const struct launcher_ops *ops)
 {
+	char when[32] = "";
+
 	ops->poll(g->launch, &g->state, NULL);	/* else as adopt() left it */
+	if (g->state.phase == LAUNCH_ENDED) {
+		launcher_free(ops, g->launch);
+		*g = (struct going){ 0 };
+		return 0;
+	}
 	g->ops = ops;
-	STR_COPY(g->who, g->state.text);
+	snprintf(g->who, sizeof(g->who), "%s%s%s", g->state.text,
+		 launch_starts(&g->state, when, sizeof(when)) ?
+		 ", expected to start about " : "", when);
 	snprintf(g->hint, sizeof(g->hint), "wait for it, or cancel it: %s%s",
 		 ops->cancel, launcher_job_id(ops, g->launch));
 	return 1;
@@ -88,9 +98,9 @@ int going_find(const char *dir, const char *launcher, bool ended,
 	int queued;
 
 	*g = (struct going){ 0 };
-	queued = asks ? launcher_adopt(ops, dir, &g->launch, e) : 0;
-	if (queued > 0) {
-		return take_job(g, ops);
+	queued = asks ? launcher_adopt(ops, dir, false, &g->launch, e) : 0;
+	if (queued > 0 && take_job(g, ops) > 0) {
+		return 1;
 	}
 	if (rundir_is_held(dir)) {
 		return take_held(g, dir, "its coordinator is running",
@@ -107,6 +117,21 @@ int going_find(const char *dir, const char *launcher, bool ended,
 				 "started");
 	}
 	return 0;
+}
+
+bool going_cut(const char *dir, const char *launcher, struct launch_state *st)
+{
+	const struct launcher_ops *ops = launcher_find(launcher);
+	struct launch *l = NULL;
+	bool cut = false;
+
+	if (ops && ops->adopt && ops->end && launcher_usable(ops, NULL) == 0 &&
+	    launcher_adopt(ops, dir, true, &l, NULL) > 0) {
+		ops->end(l, st);
+		cut = st->phase == LAUNCH_ENDED && st->cut;
+		launcher_free(ops, l);
+	}
+	return cut;
 }
 
 void going_release(struct going *g)

@@ -9,7 +9,7 @@
 
 /** Who is at work on a run that has not ended. */
 struct going {
-	char who[320];	/* "job 42 is pending (Resources)" */
+	char who[400];	/* "job 42 is pending (Resources)" */
 	char hint[80];	/* how to end that */
 	struct launch_state state;	/* as who started it sees it */
 	/** To follow it by; its launcher does not answer, or was another
@@ -25,6 +25,9 @@ struct going {
  */
 int going_find(const char *dir, const char *launcher, bool ended,
 	       struct going *g, struct err *e);
+/** Has Slurm ended the last job of the run in @dir that @launcher started, for
+ *  a reason outside of the run?  Then @st says so. */
+bool going_cut(const char *dir, const char *launcher, struct launch_state *st);
 void going_release(struct going *g);	/* safe on a zeroed one, and twice */
 
 #endif

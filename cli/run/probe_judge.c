@@ -12,6 +12,7 @@
 #include "cli/front/run_json.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "cli/run/found.h"
 #include "cli/run/resume.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/limit.h"
@@ -74,9 +75,14 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	const char *dir = t->r.dir;
 	struct err e = { 0 };
 
+	if (t->ops->end) {
+		t->ops->end(l, last);
+	}
 	if (is_full(dir)) {
 		err_set(&e, ENOSPC, "cannot write in '%s'", dir);
 		limit_hint(&e, &(struct limit_user){ .dir = dir });
+	} else if (last->cut) {
+		err_set(&e, 0, "%s", last->text);
 	} else if (stopped || w->seen) {
 		err_set(&e, 0, "the run %s before it planned a test",
 			stopped ? "was stopped" : "ended");
@@ -94,7 +100,7 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 		err_hint(&e, "%s", last->hint);
 	}
 	if (t->ops->blame) {
-		t->ops->blame(l, last, &e);
+		t->ops->blame(l, &e);
 	}
 	talk_err(&e);
 	if (s->spec.json) {
@@ -106,7 +112,7 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	if (stopped) {
 		return CODE_UNABLE;
 	}
-	if (last->text[0]) {
+	if (last->text[0] && !last->cut) {
 		talk("%s", last->text);
 	}
 	talk_job_out(dir);
@@ -140,6 +146,7 @@ int probe_run_judge(const struct probe_start *t, struct launch *l,
 		return is_gone(s, dir);
 	}
 	if (w->planned) {
+		found_note_end(dir, t->ops, l);
 		code = show_run(dir, &s->spec, &e);
 		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
 		if (!w->ended && end != FOLLOW_LOST && last->text[0]) {

@@ -46,7 +46,7 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 	char bytes[32], when[CAPTION_UTC_SIZE];
 
 	caption_utc(run->started_utc, when);
-	if (run->mesh) {
+	if (run->mesh && run->n_nodes > 0) {
 		int nodes = count_nodes(run);
 
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
@@ -55,6 +55,11 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 			 mesh_segment(run)[0] ? " in " : "", mesh_segment(run),
 			 run->transport[0] ? run->transport : "no method",
 			 when[0] ? ", " : "", when);
+		return buf;
+	}
+	if (run->n_nodes == 0) {
+		snprintf(buf, size, "%s%s%s", run->probe, when[0] ? ", " : "",
+			 when);
 		return buf;
 	}
 	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s",
@@ -257,14 +262,23 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		     size_t size)
 {
 	size_t wanted = count_wanted(run, v), measured = verdict_measured(v);
-	const char *why = run->stop_reason[0] ? run->stop_reason :
-			  !run->ended ? "its coordinator was killed or lost, or "
-					"could not write" : "";
+	const char *job = json_member(run->json, "job_end");
+	const char *error = json_member(json_object_get(run->json, "error"),
+					"text");
+	const char *why = job[0]		? job :
+			  run->stop_reason[0] ? run->stop_reason :
+			  run->ended	      ? "" :
+			  error[0]	      ? error :
+			  "its coordinator was killed or lost, or could not "
+			  "write";
 	struct str out = STR_INIT;
 
-	if (v->status == VERDICT_RUNNING) {
-		snprintf(buf, size, "running: %zu of %zu measured so far",
-			 measured, wanted);
+	if (v->going) {
+		snprintf(buf, size, "%s", v->going);
+		if (v->status == VERDICT_RUNNING && wanted > 0) {
+			snprintf(buf, size, "running: %zu of %zu measured so "
+				 "far", measured, wanted);
+		}
 		return true;
 	}
 	if (measured < wanted) {

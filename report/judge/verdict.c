@@ -20,6 +20,7 @@ const char *verdict_status_name(enum verdict_status s)
 		[VERDICT_FAIL]	  = "fail",
 		[VERDICT_PARTIAL] = "partial",
 		[VERDICT_RUNNING] = "running",
+		[VERDICT_PENDING] = "pending",
 		[VERDICT_UNKNOWN] = "unknown",
 	};
 

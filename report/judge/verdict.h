@@ -15,7 +15,7 @@
 
 enum verdict_status {
 	VERDICT_PASS, VERDICT_WARN, VERDICT_FAIL, VERDICT_PARTIAL,
-	VERDICT_RUNNING, VERDICT_UNKNOWN
+	VERDICT_RUNNING, VERDICT_PENDING, VERDICT_UNKNOWN
 };
 
 /** "pass", "warn", "fail", "partial", "unknown" as in verdict.json; and
@@ -62,6 +62,9 @@ struct accepted {
 
 struct verdict {
 	enum verdict_status status;
+	const char *going;	/* what is at work on a run that has not ended;
+				 * borrowed, NULL: it has */
+	const char *hint;	/* what to do about that; borrowed, or NULL */
 	size_t cells[CELL_CLASSES];
 	size_t given_up;	/* of those not run: a fault that was found
 				 * ended them, nobody cut them off */

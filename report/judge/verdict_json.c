@@ -191,8 +191,13 @@ static json_t *accepted_json(const struct accepted *a)
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
-	char reason[256];
+	char reason[2 * CAPTION_SIZE];
 	bool cut = caption_partial(run, v, reason, sizeof(reason));
+	size_t said = strlen(reason);
+
+	if (cut && v->hint) {
+		snprintf(reason + said, sizeof(reason) - said, "; %s", v->hint);
+	}
 
 	for (size_t i = 0; i < v->n; i++) {
 		if (json_array_append_new(findings,

@@ -131,7 +131,10 @@ int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 		}
 	} else {
 		if (ask->going) {
-			made->verdict.status = VERDICT_RUNNING;
+			made->verdict.going = ask->going;
+			made->verdict.hint = ask->hint;
+			made->verdict.status = ask->pending ? VERDICT_PENDING :
+							      VERDICT_RUNNING;
 		} else if (out) {
 			rc = write_files(made, &why);
 		}
@@ -168,7 +171,7 @@ int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out)
 {
 	show_words(j, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
-	if (j->kind->below && !j->ask.brief &&
+	if (j->kind->below && !j->ask.brief && j->run.n_nodes > 0 &&
 	    j->kind->below(j, width, style, out) < 0) {
 		return -1;
 	}

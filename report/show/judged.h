@@ -11,6 +11,8 @@ struct judged_ask {
 	const char *reference;	/* what it stands beside, "" for none */
 	const char *going;	/* who is at work on it; NULL = nobody: it has
 				 * ended */
+	const char *hint;	/* what to do about that; NULL = nothing */
+	bool pending;		/* its job waits, and it has no plan yet */
 	bool brief;		/* words without tables and pictures */
 	int64_t slow_percent;	/* that make a slow part a fault; 0 = as the run
 				 * had it */

@@ -12,6 +12,7 @@ static const char *const heads[] = {
 	[VERDICT_FAIL] = "FAIL",
 	[VERDICT_PARTIAL] = "partial",
 	[VERDICT_RUNNING] = "partial",
+	[VERDICT_PENDING] = "partial",
 	[VERDICT_UNKNOWN] = "unknown",
 };
 

@@ -60,12 +60,17 @@ static void add_findings(const struct judged *j, const struct wrap *w)
 	str_release(&next);
 }
 
-/** The status, what was run, and how far it came. */
-static void add_head(const struct judged *j, const struct wrap *w)
+/** The status, and what was run. */
+static void add_what(const struct judged *j, const struct wrap *w)
 {
 	char text[CAPTION_SIZE];
 
 	wrap_status(w, caption_status(&j->run, &j->verdict));
+	if (j->run.n_nodes == 0 && j->run.rows == 0) {
+		/* no node has come yet, or ever did */
+		wrap_text(w, 6, caption_what(&j->run, text, sizeof(text)));
+		return;
+	}
 	for (int i = 0; j->kind->head(j, i, text, sizeof(text)); i++) {
 		if (i == 0) {
 			wrap_text(w, 6, text);
@@ -73,13 +78,25 @@ static void add_head(const struct judged *j, const struct wrap *w)
 			wrap_line(w, 0, text);
 		}
 	}
+}
+
+/** The same, and how far it came. */
+static void add_head(const struct judged *j, const struct wrap *w)
+{
+	const struct verdict *v = &j->verdict;
+	char text[CAPTION_SIZE];
+
+	add_what(j, w);
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
 		wrap_line(w, 0, text);
 	}
-	if (j->ask.going) {
+	if (v->status == VERDICT_RUNNING && j->run.n_nodes > 0) {
 		snprintf(text, sizeof(text), "the run has not ended: %s",
 			 j->ask.going);
 		wrap_line(w, 0, text);
+	}
+	if (j->ask.hint) {
+		wrap_line(w, 0, j->ask.hint);
 	}
 }
 

@@ -241,7 +241,7 @@ fakes()
 	run_p p2p -N 3 -G 2 -o run
 	fails 3 "Slurm has n2 as drained: Prolog error"
 	fails 3 "hint: the prolog"
-	grep -q -- '--nodes n\[1-3\]$' asked
+	grep -q -- '--nodes=n\[1-3\]$' asked
 	jq -e '.error.text | contains("n2 as drained")' run/run.json
 }
 

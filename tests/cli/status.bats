@@ -45,7 +45,7 @@ files()
 	rc=0
 	wait $follower || rc=$?
 	[ $rc -eq 4 ]
-	grep -q 'stopped following; the run goes on' seen
+	grep -q 'stopped following; the run has not ended' seen
 	kill -0 $pid
 	"$GPUCHECK" attach --json run >words 2>seen 3>&- &
 	follower=$!
@@ -101,8 +101,9 @@ fake()
 	mkdir bin run
 	PATH=$PWD/bin:$PATH
 	export TZ=UTC0
+	soon=$(date -d '2 days' +%Y-%m-%d)
 	job='JobId=42 JobName=x Dependency=(null) ExitCode=0:0'
-	echo "JobState=PENDING Reason=Resources $job StartTime=2126-01-31T09:15:02" >state
+	echo "JobState=PENDING Reason=Resources $job StartTime=${soon}T09:15:02" >state
 	fake sbatch true
 	fake squeue "echo '42|$PWD/run/job.sbatch'"
 	fake scontrol "sed 's/\\(.*\\)\\(JobId=42\\)\\(.*\\)/\\2 \\1 \\3/' '$PWD/state'"
@@ -111,15 +112,28 @@ fake()
 	for name in run 42; do
 		run_p status $name
 		[ "$status" -eq 4 ]
-		grep -q '^PENDING p2p: job 42 is pending (Resources), expected' out
+		grep -q '^PENDING p2p$' out
+		grep -q '^      job 42 is pending (Resources), expected' out
 		grep -q 'the nodes are busy' out
 	done
 	run_p status --json 42
-	jq -e '.state == "pending" and .job == "42" and .tests.planned == null
-		and .starts_utc == "2126-01-31T09:15:02.000Z"' out
+	jq -e --arg soon "$soon" '.state == "pending" and .job == "42" and
+		.tests.planned == null and .verdict.status == "pending" and
+		.starts_utc == $soon + "T09:15:02.000Z"' out
+	# report says the same
+	run_p report run
+	[ "$status" -eq 4 ]
+	grep -q '^PENDING p2p$' out
+	grep -q '^      job 42 is pending (Resources), expected' out
+	absent '0 nodes' out
+	# where jobs have no limit Slurm plans for a year
+	sed -i "s/$soon/2126-01-31/" state
+	run_p status 42
+	absent 'expected to start' out
+	sed -i "s/2126-01-31/$soon/" state
 	"$GPUCHECK" attach --progress=always 42 >words 2>seen 3>&- &
 	follower=$!
-	await 20 grep -q 'p2p pending, expected to start about 2126-01-31 09:15 UTC' seen
+	await 20 grep -q 'p2p pending, expected to start about '"$soon"' 09:15 UTC' seen
 	sed -i 's/PENDING/RUNNING/' state
 	await 20 grep -q 'gpucheck: job 42 is running' seen
 	await 20 grep -q 'p2p starting' seen
@@ -127,7 +141,14 @@ fake()
 	rc=0
 	wait $follower || rc=$?
 	[ $rc -eq 3 ]
-	grep -q 'the run ended before it planned a test: job 42 was cancel' seen
+	grep -q 'job 42 was cancelled before it started (pending: Resources)' seen
+	run_p status run
+	[ "$status" -eq 3 ]
+	grep -q '^UNKNOWN p2p: job 42 was cancelled before it started' out
+	run_p report --json=verdict run
+	[ "$status" -eq 3 ]
+	jq -e '.verdict.status == "unknown" and (.verdict.reason |
+		contains("job 42 was cancelled before it started"))' out
 	fake squeue "echo '42|/home/alice/train.sh'"
 	run_p attach 42
 	fails 2 'job 42 was not submitted by gpucheck'

@@ -160,6 +160,60 @@ static void states_are_explained(void **state)
 	assert_int_equal(st.exit_code, 143);
 }
 
+/* Slurm names the nodes in its reason; why they are out sinfo says. */
+static void a_job_that_waits_for_bad_nodes_names_them(void **state)
+{
+	static const char out[] = "n1|idle|none\nn2|drained|psu dead\n";
+	static const char reserved[] =
+		"ReservationName=maint StartTime=x Nodes=n[3-4] NodeCnt=2\n";
+	struct slurm_job job = { .wanted = "n[1-2]", .n_nodes = 2 };
+	struct launch_state st = { 0 };
+
+	(void)state;
+	assert_true(slurm_blame_waiting_parse("7", &job, out, "", &st));
+	assert_string_equal(st.hint, "n2 (drained: psu dead); after a repair: "
+		"\"scontrol create reservation=gpucheck-7 nodes=n[1-2] "
+		"users=$USER starttime=now duration=30 flags=ignore_jobs && "
+		"scontrol update jobid=7 reservationname=gpucheck-7 && "
+		"scontrol update nodename=n2 state=resume\"");
+	/* it asks for more than those: no reservation of these would do */
+	job.n_nodes = 3;
+	assert_true(slurm_blame_waiting_parse("7", &job, out, "", &st));
+	assert_string_equal(st.hint, "n2 (drained: psu dead); after a repair: "
+		"\"scontrol update nodename=n2 state=resume\"");
+	job.wanted[0] = '\0';
+	assert_true(slurm_blame_waiting_parse("7", &job, out, "", &st));
+	assert_string_equal(st.hint, "n2 (drained: psu dead); -N asks for "
+				     "fewer nodes");
+	assert_true(slurm_blame_waiting_parse("7", &job, "n4|idle|none\n",
+					      reserved, &st));
+	assert_string_equal(st.hint, "n4 (reserved by maint); \"-- "
+				     "--reservation=NAME\" starts in a "
+				     "reservation");
+	st.hint[0] = '\0';
+	assert_false(slurm_blame_waiting_parse("7", &job, "n5|idle|none\n",
+					       reserved, &st));
+	assert_string_equal(st.hint, "");
+}
+
+static void a_job_that_slurm_ended_is_told_from_one_that_failed(void **state)
+{
+	struct launch_state st;
+	struct slurm_job job = { .state = "CANCELLED",
+				 .reason = "Nodes_are_DOWN" };
+
+	(void)state;
+	slurm_state_explain("42", &job, "/runs/one", &st);
+	assert_true(st.cut);
+	assert_string_equal(st.text, "job 42 was cancelled before it started "
+				     "(pending: Nodes are DOWN)");
+	explain("NODE_FAIL", 0, 0, &st);
+	assert_true(st.cut);
+	assert_string_equal(st.text, "job 42 ended because a node failed");
+	explain("FAILED", 1, 0, &st);
+	assert_false(st.cut);
+}
+
 /* Slurm's guess, of a job that waits: it says local time, we say UTC. */
 static void a_start_to_come_is_told(void **state)
 {
@@ -755,6 +809,9 @@ int main(void)
 		cmocka_unit_test(job_is_read),
 		cmocka_unit_test(job_is_refused),
 		cmocka_unit_test(states_are_explained),
+		cmocka_unit_test(a_job_that_waits_for_bad_nodes_names_them),
+		cmocka_unit_test(
+			a_job_that_slurm_ended_is_told_from_one_that_failed),
 		cmocka_unit_test(a_start_to_come_is_told),
 		cmocka_unit_test(a_script_of_a_job_is_found),
 		cmocka_unit_test(who_cannot_be_stopped_goes_on),

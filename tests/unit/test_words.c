@@ -150,7 +150,7 @@ static void test_notes(void **state)
 	assert_non_null(strstr(str_text(&out), "DRILL"));
 	assert_non_null(strstr(str_text(&out), "error: no GPU here; try tcp"));
 	assert_non_null(strstr(str_text(&out), "\n      partial: the run did "
-					       "not finish (its coordinator"));
+					       "not finish (no GPU here)"));
 	assert_non_null(strstr(str_text(&out), "1 damaged row ignored; the "
 					       "last: line 7: NUL byte"));
 	str_release(&out);
