@@ -41,6 +41,7 @@ static void begin(struct agent *a)
 {
 	setpgid(0, 0);	/* what kills number 0 kills this process alone */
 	a->dir = "/nowhere";
+	a->state = AGENT_RUNNING;
 	STR_COPY(a->self, "/nowhere/gpucheck");
 	a->inventory = json_object();
 	spec_init(&a->spec);

@@ -6,9 +6,10 @@
 # An agent meets a coordinator that does as $3 says: "honest", "strange" (knows
 # no secret), "relay" (passes on what a coordinator on another port says),
 # "deaf" (hangs up before it says welcome, once), "fickle" (says welcome, and
-# then no), "late" (takes no agent any
-# more); or somebody on the way has "changed" a bit of its order, or "repeated"
-# it.  The agent is told to "start" one worker:
+# then no), "late" (takes no agent any more), "over" (quits the run before it
+# says welcome), "rash" (orders before it says welcome), "done" (says welcome,
+# and quits the run before its order); or somebody on the way has "changed" a
+# bit of its order, or "repeated" it.  The agent is told to "start" one worker:
 # $1 for all, $2 for that one, as members of JSON.  What it says goes to stdout,
 # a message a line, its own words to $BATS_TEST_TMPDIR/agent.
 start()
@@ -62,17 +63,30 @@ play()
 		    print(json.dumps(message), flush=True)
 		    if message is None or message['t'] == 'unusable':
 		        break
-		    if message['t'] == 'hello':
+		    if message['t'] == 'hello' and part == 'over':
+		        wire.say({'t': 'quit'})
+		    elif message['t'] == 'hello' and part == 'rash':
+		        wire.say(start)
+		    elif message['t'] == 'hello':
 		        wire.say({'t': 'welcome', 'version': message['version'],
 		            'why': 'the run has begun' if part == 'late' else ''})
 		        if part == 'fickle':
 		            wire.say({'t': 'welcome', 'why': 'no'})
+		        if part == 'done':
+		            wire.say({'t': 'quit'})
 		        wire.damage = damages.get(part, wire.damage)
 		        wire.say(start)
 		conn.close()
 		leaves = message is None or part in damages or part == 'late'
-		agent.wait(10) if leaves else agent.kill()
-		agent.wait()
+		try:
+		    agent.wait(1 if leaves else 0)
+		    agent.wait(9 if leaves and part != 'over' else 0)
+		except subprocess.TimeoutExpired:
+		    if part == 'over':
+		        peer.accept(door.accept()[0], port, secret)
+		        print('dialled again', agent.wait(10))
+		    agent.kill()
+		print('agent', agent.wait())
 	P
 }
 
@@ -195,4 +209,23 @@ expect_refusal()
 	start '{}' '{}' late >"$BATS_TEST_TMPDIR/said"
 	! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" || false
 	grep -q 'takes no agent: the run has begun' "$BATS_TEST_TMPDIR/agent"
+}
+
+@test "nor when the run is over before its hello is answered" {
+	start '{}' '{}' over >"$BATS_TEST_TMPDIR/said"
+	cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
+	grep -qx 'agent 3' "$BATS_TEST_TMPDIR/said"
+	! grep -q 'dialled again' "$BATS_TEST_TMPDIR/said" || false
+	grep -q 'the run ended before' "$BATS_TEST_TMPDIR/agent"
+}
+
+@test "no order is obeyed before welcome, and none after quit" {
+	for part in rash done; do
+		start '{"reached": "127.0.0.1"}' '{}' "$part" \
+			>"$BATS_TEST_TMPDIR/said"
+		cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
+		! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" ||
+			return 1
+		rm -r "$run"
+	done
 }

@@ -223,7 +223,7 @@ static void slot_died(struct slot *s, const struct slot_death *how)
 				  (json_int_t)how->late_ns, "step",
 				  json_text(how->step)));
 	tell_pressure(a, how->late_ns);
-	if (!a->leaving && !how->retired) {
+	if (a->state != AGENT_LEAVING && !how->retired) {
 		start_next(a, s);
 	}
 }
@@ -232,7 +232,7 @@ static void slot_left(struct slot *s)
 {
 	struct agent *a = s->arg;
 
-	if (!a->leaving) {
+	if (a->state != AGENT_LEAVING) {
 		start_next(a, s);
 	}
 }
@@ -509,24 +509,42 @@ static int do_start(struct agent *a, const json_t *msg, struct err *e)
 	return start_workers(a, msg, e);
 }
 
-/* Or why not. */
+/* a->why says why this agent takes no part. */
+static void refuse(struct agent *a)
+{
+	a->state = AGENT_REFUSED;
+	wire_close(&a->wire, NULL);
+}
+
 static void take_welcome(struct agent *a, const json_t *msg)
 {
 	const char *why = json_member(msg, "why");
 
-	if (a->welcome) {
-		return;		/* once and for all */
-	}
 	if (why[0] != '\0') {
 		err_set(&a->why, 0, "the coordinator takes no agent: %s", why);
+		refuse(a);
+	} else if (version_check("the coordinator", json_member(msg, "version"),
+				 &a->why) < 0) {
+		refuse(a);
 	} else {
-		a->welcome = version_check("the coordinator",
-					   json_member(msg, "version"),
-					   &a->why) == 0;
+		a->state = AGENT_RUNNING;
 	}
-	a->turned_away = !a->welcome;
-	if (a->turned_away) {
-		wire_close(&a->wire, NULL);
+}
+
+/* What an agent that is not welcome yet does with @msg: an answer may have been
+ * held back on its way until the run was over. */
+static void obey_early(struct agent *a, const json_t *msg)
+{
+	enum message_type type = message_type(msg);
+
+	if (type == MSG_WELCOME) {
+		take_welcome(a, msg);
+	} else if (type != MSG_BEAT) {
+		err_set(&a->why, 0, type == MSG_QUIT ?
+			"the run ended before it took this agent" :
+			"the coordinator sent '%s' before 'welcome'",
+			messages[type].name);
+		refuse(a);
 	}
 }
 
@@ -534,6 +552,12 @@ void agent_obey(struct agent *a, json_t *msg)
 {
 	struct slot *s = slot_of_rank(a, message_int(msg, "rank"));
 
+	if (a->state == AGENT_JOINING) {
+		obey_early(a, msg);
+	}
+	if (a->state != AGENT_RUNNING) {
+		return;
+	}
 	switch (message_type(msg)) {
 	case MSG_TASK:
 		take_orders(a, msg);
@@ -568,9 +592,6 @@ void agent_obey(struct agent *a, json_t *msg)
 	case MSG_NODE_LEAVE:
 		node_task_leave(&a->node_task);
 		break;
-	case MSG_WELCOME:
-		take_welcome(a, msg);
-		break;
 	case MSG_START:
 		if (do_start(a, msg, &a->why) < 0) {
 			agent_leave(a, 3);
@@ -580,7 +601,7 @@ void agent_obey(struct agent *a, json_t *msg)
 		agent_leave(a, 0);
 		break;
 	default:
-		break;	/* a beat */
+		break;	/* a beat, or another welcome */
 	}
 }
 
@@ -593,11 +614,11 @@ static void coordinator_lost(void *arg, const char *why)
 {
 	struct agent *a = arg;
 
-	if (!a->leaving) {
+	if (a->state != AGENT_LEAVING) {
 		err_set(&a->why, 0, "connection to the coordinator lost: %s",
 				    why);
 	}
-	if (a->welcome) {
+	if (a->state == AGENT_RUNNING) {
 		agent_leave(a, 4);
 		agent_note_lost(a, agent_node(a), why);
 	}
@@ -635,20 +656,27 @@ static void leave_when_alone(struct agent *a)
 	stop_watching(a);
 }
 
+/* The door frees itself: nothing may point to it any more. */
+static void close_door(struct agent *a)
+{
+	door_close(a->door);
+	a->door = NULL;
+	early_expire(&a->early, INT64_MAX);
+}
+
 static void agent_leave(struct agent *a, int exit_code)
 {
-	if (a->leaving) {
+	if (a->state == AGENT_LEAVING) {
 		return;
 	}
-	a->leaving = true;
+	a->state = AGENT_LEAVING;
 	a->exit_code = exit_code;
 	a->leave_ns = clock_now_ns() + AGENT_LEAVE_NS;
 	watchdog_set(AGENT_STUCK_NS, exit_code);
 	if (uv_is_active((uv_handle_t *)&a->tick)) {
 		uv_timer_start(&a->tick, agent_tick, 0, AGENT_LEAVE_TICK_MS);
 	}
-	door_close(a->door);
-	early_expire(&a->early, INT64_MAX);
+	close_door(a);
 	node_task_kill(&a->node_task);
 	for (int i = 0; i < a->n_slots; i++) {
 		/* in order when the run ended, at once when it broke */
@@ -683,7 +711,7 @@ static void tell_started(struct agent *a)
 {
 	struct boot_contact c;
 
-	if (!a->told_started && a->welcome && a->boot.size > 1 &&
+	if (!a->told_started && a->state == AGENT_RUNNING && a->boot.size > 1 &&
 	    a->boot.how == BOOT_PMI2 && boot_hosts(&a->boot) &&
 	    boot_pmi2_result(&c, NULL) > 0) {
 		a->told_started = true;
@@ -696,14 +724,14 @@ static void agent_tick(uv_timer_t *t)
 	struct agent *a = t->data;
 	int64_t now = clock_now_ns();
 
-	if (a->welcome) {	/* to join takes as long as it takes */
-		look_late(a, now);
+	if (a->state >= AGENT_RUNNING) {
+		look_late(a, now);	/* to join takes as long as it takes */
 	}
 	/* what was said meanwhile is heard first, and then deadlines count */
 	for (int i = 0; i < a->n_slots && now > a->listen_ns; i++) {
 		slot_tick(&a->slots[i]);
 	}
-	if (a->leaving) {
+	if (a->state == AGENT_LEAVING) {
 		for (int i = 0; i < a->n_slots && now > a->leave_ns; i++) {
 			slot_kill(&a->slots[i]);
 		}
@@ -777,7 +805,7 @@ static int agent_watch(struct agent *a)
 /* Until now a signal has ended it. */
 static void agent_obey_signals(struct agent *a)
 {
-	if (a->leaving) {
+	if (a->state == AGENT_LEAVING) {
 		return;		/* it was welcome for a moment */
 	}
 	uv_signal_start(&a->on_term, agent_signal, SIGTERM);
@@ -814,7 +842,7 @@ static void agent_give_up(struct agent *a)
 	if (boot_hosts(&a->boot) && !a->published) {
 		boot_publish_failure(&a->boot, a->dir, a->nonce, &a->why);
 	}
-	door_close(a->door);
+	close_door(a);
 	wire_close(&a->wire, NULL);
 	stop_watching(a);
 	if (a->coordinator_runs) {

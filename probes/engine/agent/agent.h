@@ -39,8 +39,16 @@ struct early {
 	int n;
 };
 
+/** How far the agent is in the run; it never goes back. */
+enum agent_state {
+	AGENT_JOINING,	/* its hello is not answered yet */
+	AGENT_REFUSED,	/* it takes no part: agent.why */
+	AGENT_RUNNING,	/* the coordinator gave it a place */
+	AGENT_LEAVING,	/* it ends its children, and then itself */
+};
+
 /**
- * The agent's state, shared by its files only:
+ * The agent's data, shared by its files only:
  *   start.c  from nothing to the coordinator's address
  *   join.c   from there to a place in the run
  *   agent.c        the loop: workers, data connections, the coordinator's word
@@ -63,14 +71,14 @@ struct agent {
 	bool coordinator_runs;
 	struct spawn_status coordinator_end;	/* where it does not */
 	struct wire wire;
-	bool welcome, turned_away;	/* the coordinator's word */
+	enum agent_state state;
 	bool published;			/* the others know the contact */
 	bool told_started;		/* that all have */
 	struct late late;
 	int64_t listen_ns;	/* until then, what is owed may be in line */
 	int64_t leave_ns;
 	int64_t pressed_ns;	/* until then, nothing more is said of it */
-	struct door *door;
+	struct door *door;	/* NULL: closed, or not open yet */
 	struct sockaddr_storage own;	/* by which the coordinator is
 					 * reached */
 	char data_addr[NET_ADDR_TEXT];	/* where others reach its door */
@@ -89,7 +97,6 @@ struct agent {
 	struct model *model;	/* --transport=sim: ranks without workers */
 	struct order_how how;	/* of its tasks */
 	struct early early;
-	bool leaving;
 	int exit_code;
 	struct err why;
 };
@@ -125,7 +132,8 @@ int agent_open_door(struct agent *a, int fd, struct err *e);
 void agent_tell(struct agent *a, json_t *msg);
 
 /** Do what the coordinator says by @msg (borrowed), a message to an agent as
- *  the table of messages has it; all else about it is still to be doubted. */
+ *  the table of messages has it, if the state of @a allows it; all else about
+ *  it is still to be doubted. */
 void agent_obey(struct agent *a, json_t *msg);
 
 /** The coordinator is lost, @why: write it where the others read, as what

@@ -141,7 +141,7 @@ static int dial(struct agent *a, struct auth_session *keys,
 /* The coordinator has our hello, or hung up before. */
 static void await_welcome(struct agent *a)
 {
-	while (wire_is_open(&a->wire) && !a->welcome) {
+	while (wire_is_open(&a->wire) && a->state <= AGENT_REFUSED) {
 		uv_run(&a->loop, UV_RUN_ONCE);
 	}
 }
@@ -184,6 +184,6 @@ int agent_join(struct agent *a, const struct wire_events *events,
 			return -1;
 		}
 		await_welcome(a);
-	} while (!a->welcome && !a->turned_away && clock_now_ns() < deadline);
-	return a->welcome ? 0 : -1;
+	} while (a->state == AGENT_JOINING && clock_now_ns() < deadline);
+	return a->state > AGENT_REFUSED ? 0 : -1;
 }

@@ -269,11 +269,15 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 	struct agents *s = a->set;
 
 	own_link_note(&a->own_link, "", clock_now_ns());
+	if (message_type(msg) == MSG_HELLO) {
+		take_hello(a, msg);
+		return;
+	}
+	if (!a->said_hello) {
+		return;		/* it has no name that a file could give */
+	}
 	switch (message_type(msg)) {
 	case MSG_BEAT:
-		break;
-	case MSG_HELLO:
-		take_hello(a, msg);
 		break;
 	case MSG_STARTED:
 		s->started = true;
@@ -297,7 +301,7 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 		a->last_words = json_incref(json_object_get(msg, "facts"));
 		/* fall through */
 	default:
-		if (a->said_hello && !s->dismissed) {
+		if (!s->dismissed) {
 			s->events->message(s->arg, a, msg);
 		}
 	}
