@@ -36,6 +36,9 @@ struct probe {
 	const char *transport;	/* "auto" means this; NULL: by what is there */
 	/* of PROBE_NODES: */
 	const char *node_column;	/* which says whose row it is */
+	const char *address_column;	/* its address: one that the plan has
+					 * of that node; NULL: none */
+	bool hearsay;		/* rows about nodes outside the run, too */
 	int64_t timeout_ns;		/* of the child, from its start ... */
 	int64_t (*takes)(const struct spec *s);	/* beyond what a healthy one
 					 * takes, ns; NULL: that is little */

@@ -307,6 +307,16 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 	}
 }
 
+void agents_foreign(struct coord_agent *a, const char *what)
+{
+	if (!a->foreign) {
+		run_log_event(a->set->log, a->node, -1, "foreign_row",
+			      "dropped %s, and any further ones: this agent "
+			      "does not report it", what);
+	}
+	a->foreign = true;
+}
+
 void agents_lose(struct coord_agent *a, const char *why)
 {
 	struct agents *s = a->set;

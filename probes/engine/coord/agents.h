@@ -29,6 +29,7 @@ struct coord_agent {
 	struct coord_agent *next;
 	/* for all: */
 	bool lost; /* it went away during the run */
+	bool foreign;	 /* agents_foreign() has said it */
 	int64_t late_ns; /* in all, how long it did not run */
 	struct sockaddr_storage own; /* our address that it came to */
 	struct own_link own_link;    /* the interface that has it */
@@ -126,6 +127,9 @@ void agents_begin(struct agents *s);
 /** @msg to @a (NULL: to nobody), if that still listens; takes the
  *  reference. */
 void agents_send(struct coord_agent *a, json_t *msg);
+/** @a reported @what, which another agent has to report: it was dropped.  The
+ *  first of each agent becomes an event. */
+void agents_foreign(struct coord_agent *a, const char *what);
 void agents_send_entry(struct coord_agent *a, enum message_type type,
 		       const void *bytes, size_t n);
 /** As wire_beat(), of all. */

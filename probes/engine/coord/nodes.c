@@ -37,6 +37,69 @@ static void write_row(struct nodes_work *w, const json_t *json)
 	free(row);
 }
 
+static const struct node *node_called(const struct nodes_work *w,
+				      const char *name)
+{
+	for (int i = 0; i < w->n_nodes; i++) {
+		if (strcmp(w->nodes[i].name, name) == 0) {
+			return &w->nodes[i];
+		}
+	}
+	return NULL;
+}
+
+/* Does the plan give @n the address @ip? */
+static bool has_address(const struct nodes_work *w, const struct node *n,
+			const char *ip)
+{
+	const json_t *nodes = json_object_get(json_object_get(w->met, "run"),
+					      "nodes");
+	const json_t *ends = json_object_get(
+		json_array_get(nodes, (size_t)(n - w->nodes)), "ends");
+	const json_t *end;
+	size_t i;
+
+	json_array_foreach(ends, i, end) {
+		if (strcmp(json_member(end, "ip"), ip) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* May the agent of @n report @row? */
+static bool is_its_row(const struct nodes_work *w, const struct node *n,
+		       const json_t *row)
+{
+	const struct probe *p = w->c->probe;
+	const char *name = json_member(row, p->node_column);
+
+	if (strcmp(name, n->name) != 0) {
+		return p->hearsay && node_called(w, name) == NULL;
+	}
+	return p->address_column == NULL ||
+	       has_address(w, n, json_member(row, p->address_column));
+}
+
+/* What the agent of @n says are rows. */
+static void take_rows(struct nodes_work *w, const struct node *n,
+		      const json_t *rows)
+{
+	char what[120];
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		if (is_its_row(w, n, row)) {
+			write_row(w, row);
+			continue;
+		}
+		snprintf(what, sizeof(what), "a row of node '%.63s'",
+			 json_member(row, w->c->probe->node_column));
+		agents_foreign(n->agent, what);
+	}
+}
+
 /* The one row of a node that has nothing, or nothing more, to say. */
 static void write_end(struct nodes_work *w, const struct node *n,
 		      const char *outcome, const char *code, const char *detail)
@@ -228,12 +291,9 @@ static void write_facts_of(struct nodes_work *w, const struct node *n,
 /* Rows and facts of @n, and how far it is. */
 static void take_said(struct nodes_work *w, struct node *n, json_t *msg)
 {
-	json_t *ready = json_object_get(msg, "ready"), *row;
-	size_t i;
+	json_t *ready = json_object_get(msg, "ready");
 
-	json_array_foreach(json_object_get(msg, "rows"), i, row) {
-		write_row(w, row);
-	}
+	take_rows(w, n, json_object_get(msg, "rows"));
 	write_facts_of(w, n, json_object_get(msg, "facts"));
 	if (json_is_object(ready) && n->ready == NULL) {
 		n->ready = json_incref(ready);
@@ -258,6 +318,9 @@ static void take_done(struct nodes_work *w, struct node *n, json_t *msg)
 		}
 		run_log_event(w->c->log, n->name, -1, code, "%s", detail);
 		nodes_settle(w, n, outcome, code, detail);
+	} else if (n->agent->foreign) {
+		nodes_settle(w, n, "error", "worker_noise",
+			     "its agent reported rows of other nodes");
 	}
 	n->settled = true;
 	w->c->tasks_done++;

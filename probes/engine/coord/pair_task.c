@@ -225,6 +225,7 @@ static bool take_results(struct active_end *end, struct order_report *r)
 static void task_done(struct pairs_work *w, int rank, struct order_report *r)
 {
 	struct active *a;
+	bool crashed;
 	int which;
 
 	if (r->unfit && w->ranks.all[rank].state == RANK_READY) {
@@ -235,10 +236,12 @@ static void task_done(struct pairs_work *w, int rank, struct order_report *r)
 	if (a == NULL) {
 		return;
 	}
+	/* a worker that crashed is reported by its agent: MSG_DIED */
+	crashed = ranks_model(&w->ranks) &&
+		  (r->crashed == a->task.a || r->crashed == a->task.b);
 	a->ends[which].late_ns = r->late_ns;
 	task_end_in(w, a, which, take_results(&a->ends[which], r));
-	if (r->crashed >= 0 && r->crashed < w->ranks.layout.n_ranks &&
-	    ++w->ranks.all[r->crashed].deaths >= SLOT_LIVES) {
+	if (crashed && ++w->ranks.all[r->crashed].deaths >= SLOT_LIVES) {
 		ranks_out(&w->ranks, (int)r->crashed, RANK_RETIRED,
 			  "rank_retired", "its worker died twice");
 	}

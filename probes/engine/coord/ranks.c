@@ -307,13 +307,21 @@ static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
 	ranks_out(r, rank, RANK_UNUSABLE, code, detail);
 }
 
+/* Is @rank one of those that @a has? */
 static bool is_rank_of(const struct ranks *r, int64_t rank,
-		       const struct coord_agent *a)
+		       struct coord_agent *a)
 {
-	return rank >= 0 && rank < r->layout.n_ranks && r->all[rank].agent == a;
+	char what[40];
+
+	if (rank >= 0 && rank < r->layout.n_ranks && r->all[rank].agent == a) {
+		return true;
+	}
+	snprintf(what, sizeof(what), "a message of rank %lld", (long long)rank);
+	agents_foreign(a, what);
+	return false;
 }
 
-static void hear_report(struct ranks *r, const struct coord_agent *a,
+static void hear_report(struct ranks *r, struct coord_agent *a,
 			const void *bytes, size_t n)
 {
 	struct order_report report;
@@ -347,7 +355,8 @@ void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 	struct ranks *r = work;
 	int64_t rank = message_int(msg, "rank");
 
-	if (!is_rank_of(r, rank, a)) {
+	/* one that is not about a rank is not for this work */
+	if (json_object_get(msg, "rank") == NULL || !is_rank_of(r, rank, a)) {
 		return;
 	}
 	switch (message_type(msg)) {
