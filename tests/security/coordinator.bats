@@ -7,7 +7,7 @@
 # no secret), "relay" (passes on what a coordinator on another port says),
 # "deaf" (hangs up before it says welcome, once), "fickle" (says welcome, and
 # then no), "late" (takes no agent any more), "over" (quits the run before it
-# says welcome), "rash" (orders before it says welcome), "done" (says welcome,
+# says welcome), "rash" (orders before it says welcome), "ended" (says welcome,
 # and quits the run before its order); or somebody on the way has "changed" a
 # bit of its order, or "repeated" it.  The agent is told to "start" one worker:
 # $1 for all, $2 for that one, as members of JSON.  What it says goes to stdout,
@@ -72,7 +72,7 @@ play()
 		            'why': 'the run has begun' if part == 'late' else ''})
 		        if part == 'fickle':
 		            wire.say({'t': 'welcome', 'why': 'no'})
-		        if part == 'done':
+		        if part == 'ended':
 		            wire.say({'t': 'quit'})
 		        wire.damage = damages.get(part, wire.damage)
 		        wire.say(start)
@@ -220,7 +220,7 @@ expect_refusal()
 }
 
 @test "no order is obeyed before welcome, and none after quit" {
-	for part in rash done; do
+	for part in rash ended; do
 		start '{"reached": "127.0.0.1"}' '{}' "$part" \
 			>"$BATS_TEST_TMPDIR/said"
 		cat "$BATS_TEST_TMPDIR/said" "$BATS_TEST_TMPDIR/agent"
