@@ -366,6 +366,7 @@ static void find_host(const char *line, struct about *a)
 		{ " ON ", " CANCELLED" }, { "on node ", "" },
 		{ "srun: error: ", ": task" },
 		{ "Node failure on ", "" },
+		{ "slurmstepd-", ": error: " },
 	};
 	const char *kernel = strstr(line, " kernel: ");
 

@@ -278,6 +278,9 @@ static void add_known(struct feed *f, const struct symptom *s,
 	if (a.time <= 0) {
 		a.time = x->file_time;
 	}
+	m->elsewhere = m->elsewhere ||
+		       (m->count > 0 && a.host[0] &&
+			strcmp(a.host, m->about.host) != 0);
 	if (m->count++ == 0 ||
 	    (m->file != file_now(x) && a.time > 0 && a.time < m->about.time)) {
 		keep_first(f, m, &a, line, end);
@@ -368,12 +371,20 @@ static int by_time(const void *a, const void *b)
 	return by_place(a, b);
 }
 
-static void overrule(struct explain *x, const struct met *fact)
+/** True if @m rules out @of, whose code it lists: a fact does so anywhere,
+ *  anything else only for lines that follow it in the same file. */
+static bool overrules(const struct met *m, const struct met *of)
+{
+	return symptom_lists(&m->symptom->overrules, of->symptom->code) &&
+	       (m->symptom->effect == EFFECT_FACT ||
+		(m->file == of->file && m->line < of->line));
+}
+
+static void overrule(struct explain *x, const struct met *m)
 {
 	for (size_t i = 0; i < x->n; i++) {
-		if (symptom_lists(&fact->symptom->overrules,
-				  x->order[i]->symptom->code)) {
-			x->order[i]->overruled_by = fact->line;
+		if (overrules(m, x->order[i]) && !x->order[i]->overruled_by) {
+			x->order[i]->overruled_by = m->line;
 		}
 	}
 }

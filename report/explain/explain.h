@@ -31,7 +31,8 @@ struct met {
 	struct about about;	/* what it is about */
 	int ranks[MET_RANKS];	/* that said it, as met */
 	size_t n_ranks;		/* how many of them are known, and kept */
-	uint64_t overruled_by;	/* line of the fact that rules it out, or 0 */
+	bool elsewhere;		/* other lines name other hosts */
+	uint64_t overruled_by;	/* line that rules it out, or 0 */
 	uint32_t next;		/* of the same symptom, + 1 */
 };
 

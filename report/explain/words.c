@@ -110,7 +110,8 @@ static void add_about(const struct met *m, struct str *out)
 	}
 	str_add(out, m->n_ranks == MET_RANKS ? " and more" : "");
 	if (a->host[0]) {
-		str_addf(out, "%s%s", COMMA, a->host);
+		str_addf(out, "%s%s%s", COMMA, a->host,
+			 m->elsewhere ? " and others" : "");
 	}
 	if (a->gpu >= 0) {
 		str_addf(out, "%sGPU %d", COMMA, a->gpu);

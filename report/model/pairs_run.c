@@ -310,7 +310,9 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	cell->lat_us = good ? (float)row->lat_us : NAN;
 	cell->expected_GB_s = (float)row->expected_GB_s;
 	run->cell_code[at] = run_code(
-		run, good ? row->code : symptom_refine(row->code, row->detail));
+		run, run_bad(cell->class) ?
+			     symptom_refine(row->code, row->detail) :
+			     row->code);
 	run->cell_way[at] = way_of(run, row->path);
 	return run_keep_detail(run, at, good ? "" : row->detail);
 }

@@ -57,6 +57,29 @@ stopped_inside()
 	expect "$(good_cells)" 2
 }
 
+# explained CODE: the log of srun has that cause, on gcn2.
+explained()
+{
+	local code=0
+
+	"$GPUCHECK" explain --json log >out 2>err || code=$?
+	expect "$code" 1
+	expect "$(jq -r '.first, .symptoms[0].host' out | xargs)" "$1 gcn2"
+}
+
+@test "explain names the node on which srun could start nothing" {
+	mkdir bin
+	cp "$(type -P sleep)" bin/nap
+	node-run 2 mount -t tmpfs none "$PWD/bin"
+	srun -N 2 "$PWD/bin/nap" 1 >log 2>&1 3>&- || true
+	node-run 2 umount "$PWD/bin"
+	explained program_not_started
+	node-run 2 pkill -KILL -x slurmd
+	srun -N 2 sleep 30 >log 2>&1 3>&- || true
+	node-run 2 slurmd -f "$SLURM_CONF" -N gcn2 3>&-
+	explained task_launch_failed
+}
+
 @test "an agent that never answers: its node is skipped, with a finding" {
 	printf '#!/bin/sh\nsleep 300\n' >never
 	chmod +x never

@@ -30,6 +30,10 @@ static const struct {
 	{ "srun: error: n12: tasks 2,4-5,7: Killed", "n12", "", "", 0, -1, -1,
 	  0, 0 },
 	{ "srun: error: n12: task 3: Killed", "n12", "", "", 0, 3, -1, 0, 0 },
+	{ "srun: error: Task launch for StepId=1.0 failed on node n2: "
+	  "Communication connection failure", "n2", "", "", 0, -1, -1, 0, 0 },
+	{ "slurmstepd-n2: error: execve(): /opt/x: No such file or directory",
+	  "n2", "", "", 0, -1, -1, 0, 0 },
 	{ "[1,26]<stdout>:n4:8716:9558 [2] NCCL INFO x", "n4", "", "", 0, 26,
 	  2, 8716, 0 },
 	{ "Sep 23 18:37:03 n0 kernel: [   34.1] NVRM: Xid (PCI:0000:9B:00): "

@@ -63,6 +63,55 @@ static void an_unlimited_limit_rules_memlock_out(void **state)
 	explain_release(&x);
 }
 
+/** What srun and slurmstepd of Slurm 22.05 print. */
+static void killed_after_the_step_was_ended_is_not_the_cause(void **state)
+{
+	struct explain x;
+
+	(void)state;
+	given(&x, "srun: error: Task launch for StepId=1.0 failed on node n2: "
+	      "Communication connection failure\n"
+	      "srun: error: Application launch failed: Communication "
+	      "connection failure\n"
+	      "srun: Job step aborted: Waiting up to 7 seconds for job step "
+	      "to finish.\n"
+	      "slurmstepd-n1: error: *** STEP 1.0 ON n1 CANCELLED AT "
+	      "2026-11-23T20:32:13 ***\n"
+	      "srun: error: n3: task 2: Killed\n"
+	      "srun: error: n1: task 0: Killed\n");
+	assert_string_equal(code_at(&x, 0), "task_launch_failed");
+	assert_string_equal(x.order[0]->about.host, "n2");
+	assert_string_equal(code_at(&x, 1), "step_ended");
+	assert_string_equal(code_at(&x, 2), "rank_killed");
+	assert_int_equal(x.order[2]->overruled_by, 1);
+	assert_true(x.order[2]->elsewhere);
+	explain_release(&x);
+	/* a task that was killed before is why the step was ended */
+	given(&x, "srun: error: n3: task 2: Killed\n"
+	      "srun: Job step aborted: Waiting up to 7 seconds for job step "
+	      "to finish.\n"
+	      "srun: error: n1: task 0: Killed\n");
+	assert_string_equal(code_at(&x, 0), "rank_killed");
+	assert_string_equal(x.order[0]->about.host, "n3");
+	assert_int_equal(x.order[0]->overruled_by, 0);
+	explain_release(&x);
+}
+
+static void a_missing_program_names_its_node(void **state)
+{
+	struct explain x;
+
+	(void)state;
+	given(&x, "srun: error: n2: task 1: Exited with exit code 2\n"
+	      "slurmstepd-n2: error: execve(): /opt/x: No such file or "
+	      "directory\n");
+	assert_string_equal(code_at(&x, 0), "program_not_started");
+	assert_string_equal(x.order[0]->about.host, "n2");
+	assert_string_equal(code_at(&x, 1), "rank_failed");
+	assert_string_equal(x.order[1]->about.host, "n2");
+	explain_release(&x);
+}
+
 static void facts_alone_are_no_fault(void **state)
 {
 	struct explain x;
@@ -304,6 +353,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_cause_comes_before_its_echoes),
 		cmocka_unit_test(an_unlimited_limit_rules_memlock_out),
+		cmocka_unit_test(
+			killed_after_the_step_was_ended_is_not_the_cause),
+		cmocka_unit_test(a_missing_program_names_its_node),
 		cmocka_unit_test(facts_alone_are_no_fault),
 		cmocka_unit_test(large_files_are_read_in_pieces),
 		cmocka_unit_test(every_symptom_has_its_message_and_a_near_miss),
