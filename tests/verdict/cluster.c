@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/verdict/cluster.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "probes/plan/ask.h"
 #include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
 #include "probes/sim/sim.h"
+#include "report/draw/figures.h"
+#include "report/draw/picture.h"
 #include "report/model/expected.h"
 #include "report/judge/leaves.h"
 #include "report/judge/levels.h"
 #include "report/judge/pairs.h"
 #include "report/model/follow.h"
 #include "report/model/run_read.h"
+#include "report/show/judged.h"
 
 #define NOISE	   0.02
 #define MAX_DEATHS 2
@@ -381,6 +386,8 @@ static void add_cells(struct look *k)
 				 sizeof(*run->cell_detail));
 	run->cell_way = moved(run, &old, run->cell_way,
 			      sizeof(*run->cell_way));
+	run->cell_line = moved(run, &old, run->cell_line,
+			       sizeof(*run->cell_line));
 	if (run->follow_only) {
 		run->follow_only = moved(run, &old, run->follow_only, 1);
 	}
@@ -441,6 +448,13 @@ static void keep_seen(struct look *k)
 	free(list);
 }
 
+static void judge(struct run *run, struct verdict *v)
+{
+	if (verdict_compute(run, v) < 0) {
+		abort();
+	}
+}
+
 void cluster_follow(const struct layout *layout,
 		    const struct cluster_model *model, struct run *run)
 {
@@ -468,9 +482,7 @@ void cluster_follow(const struct layout *layout,
 		struct verdict v;
 		json_t *json;
 
-		if (verdict_compute(run, &v) < 0) {
-			abort();
-		}
+		judge(run, &v);
 		json = need(verdict_json(run, &v));
 		taken = ask_take(plan, json, NULL) == 0 ?
 				ask_next(plan, most, &again, &k) : 0;
@@ -523,4 +535,64 @@ void cluster_run_pairs(const struct layout *l, const int *leaf_of,
 	cluster_run_of(l, leaf_of, &model, run);
 	run->drill = true;
 	cluster_follow(l, &model, run);
+}
+
+struct pictures {
+	const struct verdict *verdict;
+	json_t *hashes;		/* by name */
+};
+
+static int add_picture(const struct figure *f, void *arg)
+{
+	struct pictures *all = arg;
+	unsigned char hash[16];
+	char text[2 * sizeof(hash) + 1];
+	struct picture picture;
+	struct str svg = STR_INIT;
+
+	if (figure_picture(f, all->verdict, &picture) == 0) {
+		picture_svg(&picture, &svg);
+		crypto_generichash(hash, sizeof(hash),
+				   (const unsigned char *)str_text(&svg),
+				   svg.len, NULL, 0);
+		hash_hex(hash, sizeof(hash), text);
+		json_object_set_new(all->hashes, f->name, json_string(text));
+	}
+	picture_release(&picture);
+	str_release(&svg);
+	return 0;
+}
+
+static void record(const char *file, struct run *run, struct verdict *v)
+{
+	struct judged j = { .kind = &judged_pairs, .run = *run, .verdict = *v,
+			    .dir = "run" };
+	struct pictures all = { .verdict = v, .hashes = need(json_object()) };
+	struct str words = STR_INIT;
+	FILE *f = need(fopen(file, "a"));
+	json_t *line;
+
+	if (judged_words(&j, 80, false, TERM_ASCII, &words) < 0 ||
+	    figures_each(run, v, add_picture, &all) < 0) {
+		abort();
+	}
+	line = need(json_pack("{so ss so}", "verdict", verdict_json(run, v),
+			      "words", str_text(&words), "pictures",
+			      all.hashes));
+	if (json_dumpf(line, f, JSON_COMPACT) < 0 || fputc('\n', f) == EOF ||
+	    fclose(f) != 0) {
+		abort();
+	}
+	json_decref(line);
+	str_release(&words);
+}
+
+void cluster_judge(struct run *run, struct verdict *v)
+{
+	const char *file = getenv("GOLDEN");
+
+	judge(run, v);
+	if (file) {
+		record(file, run, v);
+	}
 }

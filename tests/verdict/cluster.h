@@ -5,6 +5,7 @@
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
 #include "probes/transport/xport.h"
+#include "report/judge/verdict.h"
 #include "report/model/part.h"
 
 #define CLUSTER_SIZE_B (UINT64_C(64) << 20)	/* of a test */
@@ -47,5 +48,10 @@ void cluster_layout(const struct layout *l, const int *leaf_of,
 /** Cells of which none is measured, for such a run. */
 void cluster_cells(struct run *run);
 void cluster_release(struct run *run);
+
+/** The verdict on @run to @v; ends the program when memory runs out.  With
+ *  $GOLDEN, append a line of JSON to that file: the verdict, its words and
+ *  hashes of its pictures, for tests/golden/run. */
+void cluster_judge(struct run *run, struct verdict *v);
 
 #endif

@@ -106,9 +106,9 @@ static struct part intra_node(struct dice *d, const struct world *w,
 static struct part gpu_nvlink(struct dice *d, const struct world *w,
 			      const struct run *run, struct str *out)
 {
+	int gpu = dice_below(d, w->gpus);
 	struct part p = part_at(PART_GPU_NVLINK,
-				dice_below(d, w->layout.n_nodes),
-				dice_below(d, w->gpus));
+				dice_below(d, w->layout.n_nodes), gpu);
 
 	(void)run;
 	str_addf(out, "gpu_nvlink=%d:%d%s", p.node, p.index, draw_way(d, &p));
@@ -179,8 +179,9 @@ static struct part cable_swap(struct dice *d, const struct world *w,
 static struct part socket_of(struct dice *d, const struct world *w,
 			     const struct run *run, struct str *out)
 {
+	int socket = dice_below(d, 2);
 	struct part p = part_at(PART_SOCKET, dice_below(d, w->layout.n_nodes),
-				dice_below(d, 2));
+				socket);
 
 	(void)run;
 	str_addf(out, "socket=%d:%d", p.node, p.index);
@@ -191,8 +192,9 @@ static struct part socket_of(struct dice *d, const struct world *w,
 static struct part nic_of_gpu(struct dice *d, const struct world *w,
 			      const struct run *run, struct str *out)
 {
+	int nic = dice_below(d, w->nics);
 	struct part p = part_at(PART_NIC, dice_below(d, w->layout.n_nodes),
-				dice_below(d, w->nics));
+				nic);
 
 	(void)run;
 	str_addf(out, "nic=%d:%d", p.node, p.index);
@@ -310,9 +312,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	for (int i = 0; q->hidden && i < q->n_faults; i++) {
 		rename_leaves(&places, &run, &parts[i]);
 	}
-	if (verdict_compute(&run, &v) < 0) {
-		abort();
-	}
+	cluster_judge(&run, &v);
 	truth = (struct truth){
 		.parts = parts, .n = (size_t)(q->n_faults + q->twice),
 	};

@@ -410,9 +410,7 @@ static void ask(struct trial *t, struct answer *a)
 	str_release(&text);
 	cluster_run(&t->layout, t->leaf_of, &d, t->seed, &a->run);
 	drill_release(&d);
-	if (verdict_compute(&a->run, &a->verdict) < 0) {
-		abort();
-	}
+	cluster_judge(&a->run, &a->verdict);
 	a->findings = a->verdict.n;
 	for (size_t k = 0; k < a->verdict.n; k++) {
 		const struct finding *f = &a->verdict.findings[k];
