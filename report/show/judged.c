@@ -170,8 +170,10 @@ int judged_exit(const struct judged *j)
 int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out)
 {
+	bool empty = j->run.n_nodes == 0 && j->run.rows == 0;
+
 	show_words(j, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
-	if (j->kind->below && !j->ask.brief && j->run.n_nodes > 0 &&
+	if (j->kind->below && !j->ask.brief && !empty &&
 	    j->kind->below(j, width, style, out) < 0) {
 		return -1;
 	}
