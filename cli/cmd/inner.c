@@ -14,6 +14,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/units.h"
 #include "cli/front/talk.h"
+#include "lib/data/rundir.h"
 #include "probes/host/inventory.h"
 #include "probes/memlock/memlock.h"
 #include "probes/node/child.h"
@@ -77,7 +78,8 @@ static int run_judge(struct session *s)
 	json_t *json = NULL;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (levels_read(s->args[0], &run, &e) < 0) {
+	if (rundir_check_trust(s->args[0], &e) < 0 ||
+	    levels_read(s->args[0], &run, &e) < 0) {
 		return ended(CODE_UNABLE, &e);
 	}
 	if (verdict_compute(&run, &v) == 0) {

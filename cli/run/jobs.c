@@ -252,18 +252,15 @@ bool jobs_is_dir(const char *dir)
 static int resume(const char *dir, struct session *s, const char *probe,
 		  struct err *e)
 {
-	struct jobs j;
+	struct jobs j = { 0 };
 	char text[320] = "";
-	int rc = jobs_look(&j, dir, e);
+	int rc = rundir_check_own(dir, e) < 0 ? -1 : jobs_look(&j, dir, e);
 
 	if (rc == 0 && strcmp(json_member(j.left.run, "probe"), probe) != 0) {
 		rc = err_set(e, 0, "'%s' is a run of '%.40s', not of %s", dir,
 			     json_member(j.left.run, "probe"), probe);
 	}
-	if (rc == 0 && (rundir_check_own(dir, e) < 0 ||
-			resume_options(s, &j.left.spec, "", e) < 0)) {
-		rc = -1;
-	}
+	rc = rc == 0 ? resume_options(s, &j.left.spec, "", e) : rc;
 	for (size_t i = 0; rc == 0 && i < j.n; i++) {
 		if (j.list[i].state == JOB_LOST) {
 			j.list[i].state = JOB_NONE;

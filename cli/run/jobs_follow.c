@@ -27,12 +27,14 @@ static int look(const char *dir, struct refusal *r, char *text, size_t size,
 		struct err *e)
 {
 	const int64_t now_ns = clock_now_ns();
+	/* first: what is read is of the directory that was checked */
+	const bool own = rundir_check_own(dir, NULL) == 0;
 	struct jobs j;
 	struct err why = { 0 };
 	int rc = jobs_look(&j, dir, e);
 
 	if (rc == 0) {
-		if (refusal_is_over(r, now_ns) || !jobs_go_on(&j)) {
+		if (own && (refusal_is_over(r, now_ns) || !jobs_go_on(&j))) {
 			jobs_tend(&j, &why);
 			if (refusal_note(r, why.text[0] ? why.text : NULL,
 					 now_ns)) {
@@ -41,7 +43,7 @@ static int look(const char *dir, struct refusal *r, char *text, size_t size,
 		}
 		jobs_text(&j, text, size);
 		rc = jobs_go_on(&j);
-		if (rc == 0 && jobs_merge(&j, true, e) < 0) {
+		if (rc == 0 && own && jobs_merge(&j, true, e) < 0) {
 			rc = -1;
 		}
 	}
@@ -101,6 +103,7 @@ int jobs_follow(const char *dir, const struct session *s)
 
 int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
 {
+	const bool own = rundir_check_own(dir, NULL) == 0;
 	struct jobs j;
 	int rc = jobs_look(&j, dir, e);
 
@@ -114,7 +117,7 @@ int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
 			snprintf(text + n, size - n, "; \"gpucheck attach\" "
 				 "submits what is missing");
 		}
-		if (rundir_check_own(dir, NULL) == 0) {
+		if (own) {
 			jobs_merge(&j, rc == 0, NULL);
 		}
 	}

@@ -157,16 +157,22 @@ static void forget_job(void)
 	}
 }
 
+static int look_once(struct jobs *j, const char *dir, struct err *e)
+{
+	*j = (struct jobs){ 0 };
+	return rundir_check_own(dir, e) < 0 ? -1 : jobs_look(j, dir, e);
+}
+
 /** How they stand, asked once, or by a keeper some times. */
 static int look(struct jobs *j, const char *dir, bool keeper, struct err *e)
 {
-	int rc = jobs_look(j, dir, e);
+	int rc = look_once(j, dir, e);
 
 	for (int i = 1; keeper && rc < 0 && i < LOOKS; i++) {
 		clock_sleep(LOOK_NS);
 		jobs_release(j);
 		*e = (struct err){ 0 };
-		rc = jobs_look(j, dir, e);
+		rc = look_once(j, dir, e);
 	}
 	return rc;
 }

@@ -87,7 +87,7 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 		.spec = &spec, .extra = j->left.extra, .nodelist = job->nodes,
 		.after = j->left.dir,
 	};
-	char path[PATH_MAX];
+	char path[PATH_MAX] = "";
 	const struct launcher_ops *ops = launcher_find(j->left.launcher);
 	struct launch *l = NULL;
 	json_t *run;
@@ -119,6 +119,7 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 	} else {
 		rundir_discard(dir, true);
 	}
+	rundir_forget(path);	/* there may be thousands */
 	json_decref(run);
 	str_release(&lane);
 	return l ? 0 : -1;

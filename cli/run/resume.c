@@ -26,24 +26,18 @@
 /** A diagnosis of what failed then says nothing of now: out of the way. */
 static void set_aside(const struct left *l)
 {
-	static const char *const from[] = { RUN_DIAGNOSE, "diagnose" };
-	char old[PATH_MAX], new[PATH_MAX], name[64];
-	int n = 1;
+	const int at = rundir_at(l->dir);
+	char folder[32], rows[64];
+	int n = 0;
 
 	do {
-		snprintf(name, sizeof(name), "diagnose-%d", n);
-		if (rundir_path(l->dir, name, new, NULL) < 0) {
-			return;
-		}
-	} while (access(new, F_OK) == 0 && n++ < MAX_ASIDE);
-	for (size_t i = 0; i < sizeof(from) / sizeof(*from); i++) {
-		snprintf(name, sizeof(name), i ? "diagnose-%d" :
-			 "diagnose/diagnose-%d.csv", n);
-		if (rundir_path(l->dir, from[i], old, NULL) == 0 &&
-		    rundir_path(l->dir, name, new, NULL) == 0) {
-			rename(old, new);	/* mostly there is none */
-		}
-	}
+		snprintf(folder, sizeof(folder), "diagnose-%d", ++n);
+	} while (rundir_has(l->dir, folder) && n < MAX_ASIDE);
+	snprintf(rows, sizeof(rows), "diagnose/%s.csv", folder);
+	/* mostly there is none */
+	renameat(at, RUN_DIAGNOSE, at, rows);
+	renameat(at, "diagnose", at, folder);
+	rundir_shut(at);
 }
 
 /** run.json as it is to be found by those who go on. */
@@ -71,16 +65,6 @@ static json_t *renewed(const struct left *l, const struct session *s,
 	return run;
 }
 
-static void forget_contact(const struct left *l)
-{
-	char path[PATH_MAX];
-
-	/* another coordinator listens elsewhere */
-	if (rundir_path(l->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
-		unlink(path);
-	}
-}
-
 static int go_on(const struct left *l, const struct session *s,
 		 const struct probe_start *t, struct err *e)
 {
@@ -89,7 +73,8 @@ static int go_on(const struct left *l, const struct session *s,
 
 	if (run && rundir_write_json(l->dir, RUN_JSON, run, e) == 0) {
 		set_aside(l);
-		forget_contact(l);
+		/* another coordinator listens elsewhere */
+		rundir_remove(l->dir, RUN_RENDEZVOUS);
 		code = probe_run_start(t, e);
 		if (code < 0 && !launch_is_unsure(e)) {
 			/* as if nothing had been tried */
@@ -149,17 +134,14 @@ static int launch(struct left *l, struct session *s, const char *probe,
 				 go_on(l, s, &t, e);
 }
 
-/** An exit code: 0 when we may write to @dir and nobody is at work on the run
- *  in it, else with @e. */
+/** An exit code: 0 when no process is at work on the run in @dir, else with
+ *  @e. */
 static int check_over(const char *dir, const char *launcher, bool ended,
 		      struct err *e)
 {
 	struct going g;
 	int going;
 
-	if (rundir_check_own(dir, e) < 0) {
-		return CODE_UNABLE;
-	}
 	going = going_find(dir, launcher, ended, &g, e);
 	if (going < 0) {
 		err_hint(e, "Slurm must say that the job has ended before the "
@@ -207,13 +189,14 @@ static int resume(struct left *l, struct session *s, const char *probe,
 static int resume_alone(struct left *l, struct session *s, const char *probe,
 			struct err *e)
 {
-	char who[160], path[PATH_MAX];
+	char who[160];
 	int fd = -1, code;
 
-	/* what is no run, or not ours, stays as it is */
-	if (!s->spec.dry_run && rundir_check_own(l->dir, NULL) == 0 &&
-	    rundir_path(l->dir, RUN_JSON, path, e) == 0 &&
-	    access(path, F_OK) == 0 &&
+	if (rundir_check_own(l->dir, e) < 0) {
+		return CODE_UNABLE;
+	}
+	/* a directory without a run stays as it is */
+	if (!s->spec.dry_run && rundir_has(l->dir, RUN_JSON) &&
 	    rundir_claim(l->dir, &fd, who, sizeof(who)) < 0) {
 		err_set(e, 0, "the run in '%s' has not ended: %s is at work "
 			"on it", l->dir, who);

@@ -35,7 +35,8 @@ int run_check_new(const json_t *run, const char *dir, struct err *e)
 
 int run_error_note(const char *dir, const struct err *why, int exit_code)
 {
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	json_t *run = rundir_check_own(dir, NULL) == 0 ?
+			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
 	int rc = -1;
 
 	if (run && json_object_set_new(run, "error",

@@ -15,38 +15,6 @@
 #include "lib/data/json.h"
 
 #define RUNDIR_JSON_MAX (64 * 1024 * 1024)
-/** The inode of the namespace of users that a machine begins with, a constant
- *  of Linux (PROC_USER_INIT_INO). */
-#define FIRST_USER_NS 0xeffffffd
-
-/** Root of the machine, which users may try to mislead; not that of a user's
- *  own container. */
-static bool is_root(void)
-{
-	struct stat st;
-
-	return geteuid() == 0 && (stat("/proc/self/ns/user", &st) < 0 ||
-				  st.st_ino == FIRST_USER_NS);
-}
-
-void rundir_umask(void)
-{
-	const mode_t was = umask(077);
-
-	/* a umask that gives others the right to write is none */
-	umask(is_root() ? was | 077 : was & 002 ? was : was | 022);
-}
-
-/** Close @fd, errno kept. */
-static void shut(int fd)
-{
-	const int why = errno;
-
-	if (fd >= 0) {
-		close(fd);
-	}
-	errno = why;
-}
 
 /**
  * The folder that DIR/@name is in, without following a link below DIR, which
@@ -55,7 +23,7 @@ static void shut(int fd)
 static int open_folder(const char *dir, const char *name, const char **last)
 {
 	const int flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-	int fd = open(dir, flags);
+	int fd = rundir_at(dir);
 	const char *slash;
 
 	while (fd >= 0 && (slash = strchr(name, '/'))) {
@@ -65,7 +33,7 @@ static int open_folder(const char *dir, const char *name, const char **last)
 		snprintf(part, sizeof(part), "%.*s", (int)(slash - name),
 			 name);
 		below = openat(fd, part, flags | O_NOFOLLOW);
-		shut(fd);
+		rundir_shut(fd);
 		fd = below;
 		name = slash + 1;
 	}
@@ -83,7 +51,7 @@ int rundir_open_fd(const char *dir, const char *name, int flags, struct err *e)
 		/* a FIFO would wait for its other end */
 		fd = openat(folder, last, flags | O_NOFOLLOW | O_NONBLOCK |
 			    O_CLOEXEC, 0666);
-		shut(folder);
+		rundir_shut(folder);
 	}
 	if (fd < 0 && errno == ELOOP) {
 		return err_set(e, 0, "'%s/%s' is a link, and none is followed "
@@ -95,7 +63,7 @@ int rundir_open_fd(const char *dir, const char *name, int flags, struct err *e)
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
 		return fd;
 	}
-	shut(fd);
+	rundir_shut(fd);
 	return err_set(e, 0, "'%s/%s' is not a file", dir, name);
 }
 
@@ -130,11 +98,10 @@ static const char *const prepared[] = {
 	RUN_HOLDER, NULL
 };
 
-/** 0 when @dir is a directory with nothing in it but @known, NULL-ended, else
- *  the errno why not. */
-static int holds_more(const char *dir, const char *const known[])
+/** 0 when @d holds nothing but @known, NULL-ended, else the errno why not.
+ *  Closes @d, which is NULL with errno where it could not be opened. */
+static int holds_more(DIR *d, const char *const known[])
 {
-	DIR *d = opendir(dir);
 	const struct dirent *entry;
 	int why = 0;
 
@@ -153,31 +120,66 @@ static int holds_more(const char *dir, const char *const known[])
 	return why;
 }
 
-/** Make @name, or take it as it is when empty; *@made tells which. */
+/** The folder @at, which is opened anew; NULL with errno. */
+static DIR *open_list(int at)
+{
+	int fd = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!d) {
+		rundir_shut(fd);
+	}
+	return d;
+}
+
+/** That @name cannot be made, by @why. */
+static int cannot_make(const char *name, int why, struct err *e)
+{
+	if (e && e->text[0]) {
+		return -1;	/* rundir_find() says more */
+	}
+	err_set(e, why, "cannot make run directory '%s'", name);
+	if (why == ENOENT) {
+		err_hint(e, "the folder above it is not there: make that "
+			 "first");
+	} else if (why == EACCES || why == EROFS) {
+		err_hint(e, "-o DIR names one where you may write, and that "
+			 "all nodes share");
+	}
+	return -1;
+}
+
+/** Make @name, or take it as it is when empty; *@made tells which.  The
+ *  directory, or -1 with @e. */
 static int make_dir(const char *name, bool *made, struct err *e)
 {
-	int why;
+	char above[PATH_MAX], *last;
+	size_t len = strlen(name);
+	int at, fd = -1, why;
 
-	*made = mkdir(name, 0777) == 0;
-	if (*made) {
-		return 0;
+	while (len > 1 && name[len - 1] == '/') {
+		len--;
 	}
-	if (errno != EEXIST) {
-		why = errno;
-		err_set(e, why, "cannot make run directory '%s'", name);
-		if (why == ENOENT) {
-			err_hint(e, "the folder above it is not there: make "
-				 "that first");
-		} else if (why == EACCES || why == EROFS) {
-			err_hint(e, "-o DIR names one where you may write, and "
-				 "that all nodes share");
-		}
-		return -1;
+	snprintf(above, sizeof(above), "%.*s", (int)len, name);
+	last = strrchr(above, '/');
+	at = rundir_find(AT_FDCWD, !last ? "." : last == above ? "/" :
+			 (*last = '\0', above), 0, e);
+	last = last ? last + 1 : above;
+	*made = at >= 0 && mkdirat(at, last, 0777) == 0;
+	if (*made || (at >= 0 && errno == EEXIST)) {
+		fd = rundir_find(at, last, 0, e);
 	}
-	why = holds_more(name, (const char *const[]){ NULL });
+	why = errno;
+	rundir_shut(at);
+	if (fd < 0) {
+		return cannot_make(name, why, e);
+	}
+	why = *made ? 0 : holds_more(open_list(fd), (const char *const[]){
+						NULL });
 	if (why == 0) {
-		return 0;
+		return fd;
 	}
+	rundir_shut(fd);
 	err_set(e, why, "cannot use '%s' as run directory", name);
 	if (why == ENOTEMPTY || why == ENOTDIR) {
 		err_hint(e, "name a new directory with --out, or leave it out");
@@ -185,136 +187,52 @@ static int make_dir(const char *name, bool *made, struct err *e)
 	return -1;
 }
 
-/** Do all folders above @path, which is absolute, let root alone rename what is
- *  in them?  -1 with @e. */
-static int check_above(const char *path, struct err *e)
-{
-	char above[PATH_MAX], *slash;
-	struct stat st;
-
-	STR_COPY(above, path);
-	while ((slash = strrchr(above, '/')) && above[1]) {
-		slash[slash == above] = '\0';
-		if (stat(above, &st) < 0) {
-			return err_set(e, errno, "cannot look at '%s'", above);
-		}
-		if (st.st_uid != 0 ||
-		    (st.st_mode & 022 && !(st.st_mode & S_ISVTX))) {
-			err_set(e, 0, "root does not write to '%.100s': others "
-				      "may rename what is in '%.100s'", path,
-				above);
-			return err_hint(e, "name a directory with --out that "
-					   "only root can replace, or do not "
-					   "run as root");
-		}
-	}
-	return 0;
-}
-
-bool rundir_is_own(const char *dir, unsigned *owner)
-{
-	struct stat st;
-	bool is_there = stat(dir, &st) == 0;
-
-	*owner = is_there ? st.st_uid : 0;
-	return !is_there || st.st_uid == geteuid();
-}
-
-int rundir_check_trust(const char *dir, struct err *e)
-{
-	struct stat st;
-
-	if (stat(dir, &st) < 0) {
-		return err_set(e, errno, "cannot open run directory '%s'", dir);
-	}
-	if ((st.st_uid != geteuid() && st.st_uid != 0) ||
-	    st.st_mode & S_IWOTH) {
-		err_set(e, 0, "run directory '%.200s' on this node is not that "
-			"of user %u alone", dir, geteuid());
-		return err_hint(e, "name one with --out that other users "
-				"cannot make");
-	}
-	return 0;
-}
-
-int rundir_check_own_as(const char *what, const char *dir, struct err *e)
-{
-	const bool root = is_root();
-	struct stat st;
-
-	if (stat(dir, &st) < 0) {
-		return err_set(e, errno, "cannot open %s '%s'", what, dir);
-	}
-	if (st.st_uid != geteuid()) {
-		err_set(e, 0, "%s '%.200s' belongs to user %u, not to user %u",
-			what, dir, st.st_uid, geteuid());
-		return err_hint(e, "name a new directory with --out, where "
-				   "yours stay yours");
-	}
-	if (st.st_mode & S_IWOTH || (root && st.st_mode & S_IWGRP)) {
-		err_set(e, 0, "%s may write to %s '%.200s'",
-			st.st_mode & S_IWOTH ? "all users" : "a group", what,
-			dir);
-		return err_hint(e, "chmod %s '%.200s', or name a new directory "
-				   "with --out", root ? "go-w" : "o-w", dir);
-	}
-	return root ? check_above(dir, e) : 0;
-}
-
-int rundir_check_own(const char *dir, struct err *e)
-{
-	return rundir_check_own_as("run directory", dir, e);
-}
-
 int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		  struct err *e)
 {
-	char name[256], full[PATH_MAX], logs[PATH_MAX];
+	char name[256], full[PATH_MAX];
+	struct err why = { 0 };
 	bool made;
+	int fd, rc;
 
 	if (!wanted) {
 		default_name(probe, name, sizeof(name));
 		wanted = name;
 	}
-	if (make_dir(wanted, &made, e) < 0) {
-		return -1;
+	fd = make_dir(wanted, &made, &why);
+	rc = fd < 0 || rundir_real_path(fd, full, &why) < 0 ||
+			     rundir_check_own(full, &why) < 0 ? -1 : 0;
+	if (rc == 0 && mkdirat(fd, RUN_LOGS, 0777) < 0) {
+		rc = err_set(&why, errno, "cannot make '%s/" RUN_LOGS "'",
+			     full);
 	}
-	if (!realpath(wanted, full)) {
-		err_set(e, errno, "cannot find '%s'", wanted);
-		goto remove_dir;
+	rundir_shut(fd);
+	if (rc == 0) {
+		memcpy(path, full, PATH_MAX);
+		return 0;
 	}
-	if (rundir_check_own(full, e) < 0 ||
-	    rundir_path(full, RUN_LOGS, logs, e) < 0) {
-		goto remove_dir;
-	}
-	if (mkdir(logs, 0777) < 0) {
-		err_set(e, errno, "cannot make '%s'", logs);
-		goto remove_dir;
-	}
-	memcpy(path, full, PATH_MAX);
-	return 0;
-remove_dir:
 	if (made) {
 		rmdir(wanted);
+	}
+	if (e) {
+		*e = why;
 	}
 	return -1;
 }
 
 int rundir_discard(const char *dir, bool whole)
 {
-	char path[PATH_MAX];
+	int at = rundir_at(dir), rc = holds_more(open_list(at), prepared);
 
-	if (holds_more(dir, prepared) != 0) {
-		return -1;
-	}
-	for (size_t i = 0; prepared[i]; i++) {
-		/* of them logs/ may hold something */
-		if (rundir_path(dir, prepared[i], path, NULL) < 0 ||
-		    (remove(path) < 0 && errno != ENOENT)) {
-			return -1;
+	for (size_t i = 0; rc == 0 && prepared[i]; i++) {
+		rc = unlinkat(at, prepared[i], 0);
+		if (rc < 0 && errno == EISDIR) {	/* it may hold more */
+			rc = unlinkat(at, prepared[i], AT_REMOVEDIR);
 		}
+		rc = rc < 0 && errno == ENOENT ? 0 : rc;
 	}
-	return whole ? rmdir(dir) : 0;
+	rundir_shut(at);
+	return rc != 0 ? -1 : whole ? rmdir(dir) : 0;
 }
 
 /** How a file is called until it is whole: ".NAME.ID". */
@@ -339,19 +257,15 @@ DIR *rundir_folder(const char *dir, const char *folder)
 {
 	char inside[PATH_MAX];
 	const char *last;
-	int at = -1, fd;
+	int at = -1;
 	DIR *d;
 
 	if (snprintf(inside, sizeof(inside), "%s%s.", folder,
 		     folder[0] ? "/" : "") < (int)sizeof(inside)) {
 		at = open_folder(dir, inside, &last);
 	}
-	fd = at < 0 ? -1 : openat(at, last, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d) {
-		shut(fd);
-	}
-	shut(at);
+	d = at < 0 ? NULL : open_list(at);
+	rundir_shut(at);
 	return d;
 }
 
@@ -368,6 +282,25 @@ static void sweep(const char *dir, const char *folder)
 	if (d) {
 		closedir(d);
 	}
+}
+
+bool rundir_has(const char *dir, const char *name)
+{
+	const int at = rundir_at(dir);
+	const bool has = at >= 0 && faccessat(at, name, F_OK, 0) == 0;
+
+	rundir_shut(at);
+	return has;
+}
+
+void rundir_remove(const char *dir, const char *name)
+{
+	const int at = rundir_at(dir);
+
+	if (at >= 0) {
+		unlinkat(at, name, 0);
+	}
+	rundir_shut(at);
 }
 
 void rundir_sweep(const char *dir)
@@ -396,7 +329,7 @@ static int write_whole(int folder, const char *name, unsigned mode,
 	int why = f ? 0 : errno;
 
 	if (!f) {
-		shut(fd);
+		rundir_shut(fd);
 		return why;
 	}
 	errno = 0;
@@ -428,7 +361,7 @@ int rundir_write_with(const char *dir, const char *name, unsigned mode,
 	if (why && folder >= 0) {
 		unlinkat(folder, hidden, 0);
 	}
-	shut(folder);
+	rundir_shut(folder);
 	return why ? err_set(e, why, "cannot write '%s/%s'", dir, name) : 0;
 }
 
@@ -505,7 +438,7 @@ int rundir_keep_room(const char *dir, size_t bytes)
 			fd = -1;
 		}
 	}
-	shut(folder);
+	rundir_shut(folder);
 	return fd;
 }
 

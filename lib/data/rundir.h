@@ -52,23 +52,36 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		  struct err *e);
 
 /**
- * May this process write to @dir, an absolute path without links, with nobody
- * leading its hand?  It is the caller's own, and not all may write there; of
- * root's no group may, and nobody else can rename a folder above it.  -1 with
- * @e and its hint.
+ * Check that this process may write to @dir, an absolute path without links: it
+ * is the caller's own and not writable by all users; for root, not by a group
+ * either, and no other user can rename a folder above it.  -1 with @e and its
+ * hint.
+ *
+ * A directory that passes stays open: from then on the functions below find it,
+ * and what is in it, from there and not by its path.  One that was removed is
+ * looked for again by the next check.
  */
 int rundir_check_own(const char *dir, struct err *e);
 /** The same of a directory that is called @what in messages, "history". */
 int rundir_check_own_as(const char *what, const char *dir, struct err *e);
 /**
- * May this process believe what stands in @dir, such as who its coordinator is?
- * It is the caller's own or root's, and not all may write there: where nobody
- * shares it, another user may have made one of that name.  0, or -1 with @e
- * (its errno where it is not there).
+ * Check that what @dir says may be obeyed, such as options or who the
+ * coordinator is: the same, but it may be root's as well.  0, or -1 with @e
+ * (its errno where @dir is not there).
  */
 int rundir_check_trust(const char *dir, struct err *e);
-/** Is @dir, where it is there, the caller's own?  *@owner: whose it is. */
-bool rundir_is_own(const char *dir, unsigned *owner);
+/** Close what a check keeps open of @dir: of many that are below one that is
+ *  kept. */
+void rundir_forget(const char *dir);
+/** Open the directory @dir (O_PATH), as it was checked; -1 with errno. */
+int rundir_at(const char *dir);
+/** Its path, without links; -1 with @e. */
+int rundir_real_path(int fd, char path[PATH_MAX], struct err *e);
+/** Open @path as openat(2) with O_PATH does.  Root follows no link of another
+ *  user: -1 with errno EPERM and @e.  @links: 0. */
+int rundir_find(int from, const char *path, int links, struct err *e);
+/** Close @fd unless it is -1; errno is kept. */
+void rundir_shut(int fd);
 
 /**
  * Take back the directory @dir of a run that never began: its files and logs/,
@@ -76,6 +89,10 @@ bool rundir_is_own(const char *dir, unsigned *owner);
  * Returns 0, or -1 where it is kept.
  */
 int rundir_discard(const char *dir, bool whole);
+
+/** Is DIR/@name there?  Remove it, where it is. */
+bool rundir_has(const char *dir, const char *name);
+void rundir_remove(const char *dir, const char *name);
 
 /** Remove what writers that were killed left half-written in @dir and its
  *  logs/; to be called when nobody of the run writes any more. */

@@ -165,54 +165,54 @@ int rundir_claim(const char *dir, int *fd, char *who, size_t size)
 	return 0;
 }
 
-/** Is the file that @fd has open still DIR/holder? */
-static bool is_holder(const char *path, int fd)
+/** Is the file that @fd has open still the holder in folder @at? */
+static bool is_holder(int at, int fd)
 {
 	struct stat there, mine;
 
-	return fstat(fd, &mine) == 0 && lstat(path, &there) == 0 &&
+	return fstat(fd, &mine) == 0 &&
+	       fstatat(at, RUN_HOLDER, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
 	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
 int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
 		      size_t size)
 {
-	char path[PATH_MAX], aside[PATH_MAX + 32], text[HOLDER_SIZE] = "";
+	char aside[64], text[HOLDER_SIZE] = "";
+	const int at = rundir_at(dir);
+	bool late;		/* another process was quicker */
 	int was;
 
-	if (rundir_path(dir, RUN_HOLDER, path, NULL) < 0) {
-		return -1;
-	}
-	snprintf(aside, sizeof(aside), "%s.%08lx%06lx", path,
+	snprintf(aside, sizeof(aside), RUN_HOLDER ".%08lx%06lx",
 		 gethostid() & 0xffffffff, (unsigned long)getpid());
-	if (rename(path, aside) == 0) {
-		was = open(aside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (at >= 0 && renameat(at, RUN_HOLDER, at, aside) == 0) {
+		was = openat(at, aside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (was >= 0) {
 			read_text(was, text);
 			close(was);
 		}
-		if (strcmp(text, gone) != 0 && link(aside, path) == 0) {
-			/* somebody else was quicker, and is at work */
+		late = strcmp(text, gone) != 0 &&
+		       linkat(at, aside, at, RUN_HOLDER, 0) == 0;
+		unlinkat(at, aside, 0);
+		if (late) {
 			str_copy(who, size, text);
-			unlink(aside);
+			rundir_shut(at);
 			return -1;
 		}
-		unlink(aside);
 	}
+	rundir_shut(at);
 	return rundir_claim(dir, fd, who, size);
 }
 
 void rundir_unclaim(const char *dir, int fd)
 {
-	char path[PATH_MAX];
+	const int at = fd >= 0 ? rundir_at(dir) : -1;
 
-	if (fd >= 0) {
-		if (rundir_path(dir, RUN_HOLDER, path, NULL) == 0 &&
-		    is_holder(path, fd)) {
-			unlink(path);
-		}
-		close(fd);
+	if (at >= 0 && is_holder(at, fd)) {
+		unlinkat(at, RUN_HOLDER, 0);
 	}
+	rundir_shut(at);
+	rundir_shut(fd);
 }
 
 /** Is DIR/@name held by a process? */
@@ -243,11 +243,11 @@ bool rundir_is_here(const char *dir)
 		TMPFS_MAGIC, OVERLAYFS_SUPER_MAGIC, RAMFS_MAGIC,
 	};
 	struct statfs fs;
+	const int at = rundir_at(dir);
+	const bool known = at >= 0 && fstatfs(at, &fs) == 0;
 
-	if (statfs(dir, &fs) < 0) {
-		return false;
-	}
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+	rundir_shut(at);
+	for (size_t i = 0; known && i < sizeof(own) / sizeof(*own); i++) {
 		if ((unsigned long)fs.f_type == own[i]) {
 			return true;
 		}

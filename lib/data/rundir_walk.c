@@ -3,6 +3,7 @@
 #include "lib/data/rundir.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,28 +11,29 @@
 
 /** Where the rows that are kept go. */
 struct copy {
-	char path[PATH_MAX], beside[PATH_MAX];
+	char path[PATH_MAX];	/* for messages */
+	char beside[NAME_MAX + 1];
+	const char *name;
+	int at;			/* the folder; -1: not open */
 	FILE *f;		/* NULL: nobody wants them */
 };
 
-static int copy_open(struct copy *c, FILE *from, struct err *e)
+static int copy_open(struct copy *c, const char *dir, FILE *from,
+		     struct err *e)
 {
 	struct stat st;
 	int fd;
 
-	if (snprintf(c->beside, sizeof(c->beside), "%s.XXXXXX", c->path) >=
-	    (int)sizeof(c->beside)) {
-		return err_set(e, ENAMETOOLONG, "cannot rewrite '%s'",
-			       c->path);
-	}
-	fd = mkstemp(c->beside);
+	c->at = rundir_at(dir);
+	snprintf(c->beside, sizeof(c->beside), "%s.%08x%06lx", c->name,
+		 (unsigned)clock_now_ns(), (unsigned long)getpid());
+	fd = c->at < 0 ? -1 : openat(c->at, c->beside, O_WRONLY | O_CREAT |
+				     O_EXCL | O_CLOEXEC, 0600);
 	c->f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!c->f) {
 		err_set(e, errno, "cannot rewrite '%s'", c->path);
-		if (fd >= 0) {
-			close(fd);
-			unlink(c->beside);
-		}
+		rundir_shut(fd);
+		rundir_shut(c->at);
 		return -1;
 	}
 	if (fstat(fileno(from), &st) == 0) {
@@ -54,12 +56,13 @@ static int copy_close(struct copy *c, int rc, struct err *e)
 	if (fclose(c->f) == EOF && !why) {
 		why = errno;
 	}
-	if (rc == 0 && !why && rename(c->beside, c->path) < 0) {
+	if (rc == 0 && !why && renameat(c->at, c->beside, c->at, c->name) < 0) {
 		why = errno;
 	}
 	if (rc < 0 || why) {
-		unlink(c->beside);
+		unlinkat(c->at, c->beside, 0);
 	}
+	rundir_shut(c->at);
 	return rc == 0 && why ?
 		       err_set(e, why, "cannot rewrite '%s'", c->path) : rc;
 }
@@ -133,7 +136,7 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 		      int (*look)(void *arg, const void *row, struct err *e),
 		      void *arg, size_t *left_out, struct err *e)
 {
-	struct copy c = { .f = NULL };
+	struct copy c = { .name = s->name, .at = -1 };
 	struct record_reader r;
 	struct err why;
 	size_t unused;
@@ -157,7 +160,7 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 	if (rc == 0) {
 		if (rewrite) {
 			rc = check_header(&r, c.path, e) < 0 ?
-				     -1 : copy_open(&c, f, e);
+				     -1 : copy_open(&c, dir, f, e);
 			copy_row(&c, &r);
 		}
 		rc = rc == 0 ? walk(&r, &c, look, arg, left_out, e) : rc;

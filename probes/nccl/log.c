@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/data/rundir.h"
 
 /* More than the pairs of a wave write; of a longer log the end is kept. */
 #define LOG_KEEP_BYTES (1 << 20)
@@ -148,20 +149,25 @@ bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
 int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 		  struct err *e)
 {
+	char dir[PATH_MAX], name[NAME_MAX + 1];
+	const char *slash = strrchr(path, '/');
 	size_t len = 0;
 	char *text = nccl_log_since(log, from, &len);
 	int fd, rc = 0;
 	FILE *f;
 
-	if (text == NULL) {
+	if (text == NULL || slash == NULL) {
+		free(text);
 		return 0;
 	}
-	/* no link is followed in a run directory, and no FIFO waited for */
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW |
-			O_NONBLOCK, 0666);
+	snprintf(name, sizeof(name), RUN_LOGS "%s", slash);
+	snprintf(dir, sizeof(dir), "%.*s",
+		 (int)(slash - path - (int)strlen("/" RUN_LOGS)), path);
+	fd = rundir_check_own(dir, e) < 0 ? -1 :
+	     rundir_open_fd(dir, name, O_WRONLY | O_CREAT | O_TRUNC, e);
 	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (f == NULL) {
-		rc = err_set(e, errno, "cannot create '%s'", path);
+		rc = -1;
 	} else {
 		bool written = fwrite(text, 1, len, f) == len;
 

@@ -43,7 +43,8 @@ char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len);
 bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
 			   size_t size);
 
-/** Write what came since @from to @path; nothing when nothing came. */
+/** Write what came since @from to @path, DIR/logs/NAME of a run directory of
+ *  the caller; nothing when nothing came, or @path is "". */
 int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 		  struct err *e);
 

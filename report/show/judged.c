@@ -40,18 +40,17 @@ bool judged_has_references(const char *dir)
 	return kind_of(dir)->references;
 }
 
-/** 0; -1 with @e where the run is somebody else's: he, or what he put there,
- *  would lead our hand. */
+/** 0, or -1 with @e: what others put into a directory that they may write to
+ *  could redirect our writes. */
 static int check_owner(const char *dir, struct err *e)
 {
-	unsigned owner;
+	struct err why;
 
-	if (rundir_is_own(dir, &owner)) {
-		return 0;
+	if (rundir_check_own(dir, &why) == 0 || why.code) {
+		return 0;	/* what it lacks the first write says */
 	}
 	err_set(e, EPERM, "verdict.json, report.html and pictures are not "
-			  "written to '%.150s', which belongs to user %u", dir,
-		owner);
+			  "written: %s", why.text);
 	return err_hint(e, "\"gpucheck report -o NEW DIR\" writes them "
 			   "elsewhere");
 }

@@ -584,7 +584,7 @@ and that all nodes share" ]
 	left=$(find "$folder/run" -name verdict.json)
 	rm -r "$folder"
 	[ -z "$left" ]
-	grep -q "not written to '$folder/run'.*user 65534" err.report
+	grep -q "not written: .*'$folder/run' belongs to user 65534" err.report
 	fails 3 "belongs to user 65534"
 }
 

@@ -464,7 +464,8 @@ static void what_others_write_is_not_believed(void **state)
 	assert_int_equal(mkdir("shared", 0755), 0);
 	assert_int_equal(rundir_check_trust("shared", &e), 0);
 	assert_int_equal(chmod("shared", 0775), 0);	/* a project's */
-	assert_int_equal(rundir_check_trust("shared", &e), 0);
+	assert_int_equal(rundir_check_trust("shared", &e),
+			 geteuid() == 0 ? -1 : 0);
 	assert_int_equal(chmod("shared", 0777), 0);
 	assert_int_equal(rundir_check_trust("shared", &e), -1);
 	assert_int_equal(chmod("shared", 0755), 0);
@@ -475,6 +476,67 @@ static void what_others_write_is_not_believed(void **state)
 	assert_int_equal(rmdir("shared"), 0);
 	assert_int_equal(rundir_check_trust("shared", &e), -1);
 	assert_int_equal(e.code, ENOENT);
+}
+
+/** What was checked is used, and not what is put in its place. */
+static void a_checked_directory_stays(void **state)
+{
+	char base[PATH_MAX], dir[PATH_MAX + 8];
+	struct err e;
+	char *text;
+
+	(void)state;
+	assert_non_null(getcwd(base, sizeof(base)));
+	snprintf(dir, sizeof(dir), "%s/kept", base);
+	assert_int_equal(mkdir("kept", 0755), 0);
+	rundir_write_text(dir, "a", "ours", 0600, NULL);
+	assert_int_equal(rundir_check_trust(dir, &e), 0);
+	assert_int_equal(rename("kept", "away"), 0);
+	assert_int_equal(mkdir("kept", 0755), 0);
+	rundir_write_text("kept", "a", "theirs", 0600, NULL);
+
+	text = rundir_read_text(dir, "a", 100, NULL, &e);
+	assert_non_null(text);
+	assert_string_equal(text, "ours");
+	free(text);
+	assert_int_equal(rundir_write_text(dir, "b", "ours", 0600, &e), 0);
+	assert_int_equal(access("away/b", F_OK), 0);
+	assert_int_equal(access("kept/b", F_OK), -1);
+	rundir_remove(dir, "b");
+	assert_false(rundir_has(dir, "b"));
+
+	/* until it is gone: then another may be made */
+	rundir_remove(dir, "a");
+	assert_int_equal(rmdir("away"), 0);
+	assert_int_equal(rundir_check_trust(dir, &e), 0);
+	text = rundir_read_text(dir, "a", 100, NULL, &e);
+	assert_non_null(text);
+	assert_string_equal(text, "theirs");
+	free(text);
+	rundir_forget(dir);
+}
+
+/** Root would write where the link of another user leads. */
+static void root_follows_no_link_of_others(void **state)
+{
+	char path[PATH_MAX];
+	struct err e = { 0 };
+
+	(void)state;
+	if (geteuid() != 0) {
+		skip();
+	}
+	assert_int_equal(mkdir("target", 0755), 0);
+	assert_int_equal(symlink("target", "link"), 0);
+	assert_int_equal(rundir_create("link", "p2p", path, &e), 0);
+	assert_int_equal(rundir_discard(path, false), 0);
+	assert_int_equal(lchown("link", 65534, 65534), 0);
+	assert_int_equal(rundir_create("link", "p2p", path, &e), -1);
+	assert_non_null(strstr(e.text, "does not follow the link to 'target', "
+				       "which belongs to user 65534"));
+	assert_int_equal(rundir_create("link/below", "p2p", path, &e), -1);
+	assert_int_equal(access("target/below", F_OK), -1);
+	assert_int_equal(access("target/logs", F_OK), -1);
 }
 
 static void one_front_at_a_time(void **state)
@@ -861,6 +923,8 @@ int main(void)
 		DIR_TEST(a_torn_line_does_not_swallow_the_next),
 		DIR_TEST(a_table_is_thinned_out_byte_for_byte),
 		DIR_TEST(other_columns_are_not_added_to),
+		DIR_TEST(a_checked_directory_stays),
+		DIR_TEST(root_follows_no_link_of_others),
 		DIR_TEST(one_front_at_a_time),
 		DIR_TEST(a_claim_is_taken_over_once),
 		DIR_TEST(what_others_write_is_not_believed),

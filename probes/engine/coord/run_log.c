@@ -24,7 +24,8 @@ struct run_log *run_log_open(const char *dir, struct err *e)
 	}
 	log->dir = dir;
 	log->room_fd = -1;
-	log->run = rundir_read_json(dir, RUN_JSON, e);
+	log->run = rundir_check_trust(dir, e) == 0 ?
+			   rundir_read_json(dir, RUN_JSON, e) : NULL;
 	if (log->run == NULL) {
 		run_log_close(log);
 		return NULL;
@@ -34,13 +35,10 @@ struct run_log *run_log_open(const char *dir, struct err *e)
 
 void run_log_close(struct run_log *log)
 {
-	char path[PATH_MAX];
-
 	if (log != NULL) {
 		/* which has a secret, and says that somebody listens */
-		if (log->results.schema != NULL &&
-		    rundir_path(log->dir, RUN_RENDEZVOUS, path, NULL) == 0) {
-			unlink(path);
+		if (log->results.schema != NULL) {
+			rundir_remove(log->dir, RUN_RENDEZVOUS);
 		}
 		rundir_table_close(&log->results);
 		rundir_table_close(&log->facts);
