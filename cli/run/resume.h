@@ -49,6 +49,8 @@ struct left {
 	char launcher[16];
 	struct str nodelist;
 	char **extra;		/* of its command line; the words are run's */
+	bool foreign;		/* of its options none but the harmless are
+				 * obeyed, and of its words none */
 	size_t n_nodes;		/* 0: it never had a plan */
 	size_t cells, done;	/* of all passes: planned, good */
 };

@@ -95,6 +95,8 @@ int left_read(struct left *l, const char *probe, const char *word,
 {
 	json_t *options;
 
+	/* first: what is read is of the directory that was checked */
+	l->foreign = rundir_check_trust(l->dir, NULL) < 0;
 	l->run = rundir_read_json(l->dir, RUN_JSON, e);
 	if (!l->run) {
 		return -1;

@@ -21,6 +21,16 @@ static const char *const anew[] = {
 	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 };
 
+/** Of the run of another user: what to measure, and on which nodes. */
+static void take_harmless(struct session *s, const struct spec *stored)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->harmless && !s->typed[o - spec_options]) {
+			spec_take(&s->spec, stored, o);
+		}
+	}
+}
+
 /** The options of @stored, with those of now that change no test. */
 static int take_options(struct session *s, const struct spec *stored,
 			struct err *e)
@@ -51,6 +61,13 @@ static int take_options(struct session *s, const struct spec *stored,
 	return 0;
 }
 
+/** Set option @name to @text, which rows of a file decided. */
+static int take_text(struct spec *s, const char *name, const struct str *text)
+{
+	return text->len > 0 ?
+		       spec_set(s, spec_find(name), str_text(text), NULL) : 0;
+}
+
 /** What is measured, and nothing else. */
 static int take_plan(struct session *s, const struct retest_plan *p,
 		     struct err *e)
@@ -62,11 +79,9 @@ static int take_plan(struct session *s, const struct retest_plan *p,
 	spec->sample = 0;
 	spec->budget_ns = 0;
 	spec->quick = false;
-	if (!str_copy(spec->nodelist, sizeof(spec->nodelist),
-		      str_text(&p->nodes)) ||
-	    (p->pairs.len > 0 &&
-	     !str_copy(spec->pairs, sizeof(spec->pairs),
-		       str_text(&p->pairs)))) {
+	spec->nodelist[0] = '\0';
+	if (take_text(spec, "nodelist", &p->nodes) < 0 ||
+	    take_text(spec, "pairs", &p->pairs) < 0) {
 		err_set(e, 0, "%zu findings are too many for one retest",
 			json_array_size(p->parts));
 		return err_hint(e, "leave out --retest: so many parts are a "
@@ -81,6 +96,9 @@ static void take_extra(struct session *s, struct left *l)
 	char why[320];
 	const struct launcher_ops *ops;
 
+	if (l->foreign) {
+		return;
+	}
 	if (!s->spec.launcher[0] && !s->spec.local && !s->spec.ssh[0] &&
 	    !spec_launcher_is(l->launcher, LAUNCHER_SLURM)) {
 		STR_COPY(s->spec.launcher, l->launcher);
@@ -89,6 +107,18 @@ static void take_extra(struct session *s, struct left *l)
 	if (!s->extra[0] && ops && strcmp(ops->name, l->launcher) == 0) {
 		s->extra = l->extra;
 	}
+}
+
+/** The run of another user may name programs and libraries in its options. */
+static int take_run(struct session *s, const struct left *l, struct err *e)
+{
+	if (!l->foreign) {
+		return take_options(s, &l->spec, e);
+	}
+	take_harmless(s, &l->spec);
+	talk("other users can write to '%s': of its options only nodes, pairs, "
+	     "sizes and transport are taken", l->dir);
+	return 0;
 }
 
 static int nothing_found(const struct left *l, const struct judged *j,
@@ -120,7 +150,7 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 		code = CODE_UNABLE;
 	} else if (json_array_size(p.parts) == 0) {
 		nothing_found(l, j, probe, e);
-	} else if (take_options(s, &l->spec, e) == 0 &&
+	} else if (take_run(s, l, e) == 0 &&
 		   take_plan(s, &p, e) == 0) {
 		take_extra(s, l);
 		retest = json_pack("{s:o, s:O}", "dir", json_text(l->dir),

@@ -310,6 +310,8 @@ struct spec_option {
 	bool rare;		/* --help=all alone lists it */
 	bool once;		/* about one use of the command, or what a
 				 * script reads of it: in no file of options */
+	bool harmless;		/* nodes, pairs or sizes: taken from the run of
+				 * another user, and printed of it */
 	enum spec_resumed resumed;
 };
 

@@ -120,6 +120,10 @@ const char *caption_command(const struct run *run, char *buf, size_t size)
 	struct str out = STR_INIT;
 	size_t i;
 
+	if (run->foreign) {
+		str_addf(&out, "gpucheck %s", run->probe);
+		argv = NULL;
+	}
 	json_array_foreach(argv, i, word) {
 		const char *text = json_string_value(word);
 		const char *slash = text && i == 0 ? strrchr(text, '/') : NULL;

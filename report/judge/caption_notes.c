@@ -426,6 +426,14 @@ static void note_bad_rows(const struct run *run, struct str *out)
 	}
 }
 
+static void note_foreign(const struct run *run, struct str *out)
+{
+	if (run->foreign) {
+		str_add(out, "other users can write to the run directory: "
+			"commands are shown without the options of the run");
+	}
+}
+
 static void note_unread(const struct run *run, struct str *out)
 {
 	if (run->unread[0]) {
@@ -480,7 +488,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_short, note_shared, note_built_so, note_divided,
 		note_modes, note_torch,
 		note_mixed, note_facts,
-		note_bad_rows, note_unread,
+		note_bad_rows, note_unread, note_foreign,
 	};
 	struct str out = STR_INIT;
 

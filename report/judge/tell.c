@@ -88,11 +88,16 @@ static void add_options(const struct run *run, const char *const *only,
 			const char *const *without, struct str *out)
 {
 	json_t *options = json_object_get(run->json, "options"), *own;
+	const struct spec_option *o;
 	const char *name;
 
 	json_object_foreach(options, name, own) {
 		const json_t *value = chosen(run, name, own);
 
+		o = spec_find(name);
+		if (run->foreign && !(o && o->harmless)) {
+			continue;
+		}
 		if (value && !is_among(of_this_run, name) &&
 		    !is_among(without, name) && !is_seen_there(name, value) &&
 		    (!only || is_among(only, name))) {
@@ -107,7 +112,7 @@ static void add_start(const struct run *run, const char *probe,
 {
 	str_addf(out, "gpucheck %s", probe);
 	if (tell_is_local(run) && run->n_nodes > 0 &&
-	    !run_option(run, "local")) {
+	    (run->foreign || !run_option(run, "local"))) {
 		str_addf(out, " --local=%dx%d", run->n_nodes,
 			 run->nodes[0].gpus);
 	}
@@ -146,6 +151,9 @@ void tell_passed_on(const struct run *run, struct str *out)
 	bool behind = false;
 	size_t i;
 
+	if (run->foreign) {
+		return;
+	}
 	json_array_foreach(argv, i, word) {
 		const char *text = json_string_value(word);
 

@@ -197,10 +197,12 @@ int run_make_cells(struct run *run, struct err *e)
 int run_begin(struct run *run, const char *dir, const struct schema *s,
 	      struct err *e)
 {
+	/* first: what is read is of the directory that was checked */
+	const bool foreign = rundir_check_trust(dir, NULL) < 0;
 	json_t *j = rundir_read_json(dir, RUN_JSON, e);
 	char ended[32] = "";
 
-	*run = (struct run){ .json = j, .schema = s };
+	*run = (struct run){ .json = j, .schema = s, .foreign = foreign };
 	if (!j) {
 		return err_hint(e, "a run directory has a run.json in it");
 	}

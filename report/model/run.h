@@ -149,6 +149,9 @@ struct run {
 				 * run_add_name() */
 	size_t n_names;
 	bool drill, ended, strict, shared_cores;
+	bool foreign;		/* another user could have written it: none of
+				 * its options is obeyed or printed but those
+				 * that are harmless */
 	bool sampled_step;	/* all: one of its probes measured a sample */
 	bool ports;		/* ib: a rank is an HCA port, not a GPU */
 	int64_t slow_percent;	/* 1 .. 99; 0 = RUN_SLOW_PERCENT */

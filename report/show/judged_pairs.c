@@ -73,7 +73,8 @@ static int pairs_judge(const char *dir, struct judged *j, struct err *e)
 	if (j->ask.slow_percent > 0) {
 		j->run.slow_percent = j->ask.slow_percent;
 	}
-	own = json_string_value(run_option(&j->run, "reference"));
+	own = j->run.foreign ? NULL :
+	      json_string_value(run_option(&j->run, "reference"));
 	own = own ? own : "";
 	if (reference[0] || own[0]) {
 		bool asked = reference[0] && strcmp(reference, own) != 0;

@@ -1,0 +1,145 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What root does with directories and files of another user.
+
+load ../await
+
+setup()
+{
+	[ "$(id -u)" -eq 0 ] || skip "only root can give files away"
+	cd "$BATS_TEST_TMPDIR" || return 1
+	chmod a+x "$BATS_RUN_TMPDIR" "$BATS_RUN_TMPDIR/test" .
+	other=65534
+	mkdir bin
+	# whatever starts it has obeyed the other user
+	printf '#!/bin/sh\necho "ssh $*" >>%s/obeyed\nexit 1\n' "$PWD" >bin/ssh
+	chmod 755 bin/ssh
+	export PATH="$PWD/bin:$PATH"
+}
+
+# A run of 4 nodes with one dead GPU, as another user made it: its options
+# name a program, a library and words for ssh.
+evil_run()
+{
+	printf 'dead gpu=1:1\n' >drill
+	"$GPUCHECK" p2p --local=4x2 --transport=sim --faults=drill -q \
+		-o "$1" >/dev/null && return 1
+	jq '.options.launcher = "ssh" | .options.ssh = "n0,n1,n2,n3" |
+		del(.options.local, .options.faults) | .launcher = "ssh" |
+		.options["ssh-path"] = "/tmp/evil" | .options.env = "EVIL=1" |
+		.argv += ["--", "-oProxyCommand=touch /tmp/evil"]' \
+		"$1/run.json" >json
+	cat json >"$1/run.json"
+	chown -R "$other:$other" "$1"
+}
+
+@test "--retest takes nodes and pairs of another user's run, and no option" {
+	evil_run found
+	timeout 60 "$GPUCHECK" p2p --retest found -q -o no >out 2>err || true
+	[ ! -e obeyed ] || { cat obeyed; false; }
+	timeout 60 "$GPUCHECK" p2p --retest found --local=4x2 -o now \
+		>out 2>err || { cat out err; false; }
+	grep -q "other users can write to '.*/found': of its options only" err
+	grep -q 'GPU 1 of n1 (drill_dead): .* pass' out
+	[ "$(jq -r '.options | [.transport, .env, ."ssh-path"] |
+		map(. // "-") | join(" ")' now/run.json)" = 'sim - -' ]
+	# root's own is obeyed as before
+	chown -R root found
+	timeout 60 "$GPUCHECK" p2p --retest found -q -o own >out 2>err || true
+	grep -q ProxyCommand obeyed
+}
+
+@test "--resume refuses another user's run" {
+	evil_run found
+	sed -i 3,9d found/results.csv
+	run timeout 60 "$GPUCHECK" p2p --resume found -q
+	[ "$status" -eq 3 ]
+	[[ "$output" == *"belongs to user $other"* ]]
+	[ ! -e obeyed ]
+}
+
+@test "commands that are printed of another user's run have none of its options" {
+	evil_run found
+	"$GPUCHECK" report found -o page >words 2>err || true
+	"$GPUCHECK" status found >>words 2>>err || true
+	grep -q 'gpucheck p2p ' words
+	tr -s ' \n' ' ' <words | grep -q 'shown without the options of the run'
+	# run.json itself is shown, as data
+	if grep -E 'gpucheck .*(evil|EVIL|Proxy)' words err page/report.html \
+		page/verdict.json; then
+		false
+	fi
+	# nor is the reference that it names opened
+	mkfifo fifo
+	jq '.options.reference = "'"$PWD/fifo"'"' found/run.json >json
+	cat json >found/run.json
+	timeout 20 "$GPUCHECK" report found >words 2>err || [ $? -eq 1 ]
+	# root's own are printed whole
+	jq 'del(.options.reference)' found/run.json >json
+	cat json >found/run.json
+	chown -R root found
+	"$GPUCHECK" report found >words 2>err || true
+	grep -q EVIL words
+}
+
+# exchange A B: put the one in the place of the other, for 4 s, as fast as it
+# goes.
+exchange()
+{
+	python3 - "$1" "$2" 3>&- <<'END'
+import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+a, b = sys.argv[1].encode(), sys.argv[2].encode()
+end = time.time() + 4
+while time.time() < end:
+    libc.renameat2(-100, a, -100, b, 2)
+END
+}
+
+# obeys USER: coordinators of USER in open/run, which is his or another user's.
+obeys()
+{
+	local run='{"schema":1,"probe":"p2p","nonce":"%032d","version":"%s",
+		"options":{"local":"1x2","transport":"sim"}}\n' version
+	version=$("$GPUCHECK" version | awk '{ print $2; exit }')
+	mkdir -p open/run open/evil
+	touch open/{run,evil}/run.json
+	chmod 755 open open/run
+	chmod 777 open/evil	# what is obeyed there leaves files
+	chown -R "$other:$other" open
+	chown -R "$1:$1" open/run
+	exchange open/run open/evil &
+	while kill -0 $! 2>/dev/null; do
+		# shellcheck disable=SC2059 # the format is ours
+		printf "$run" 1 "$version" | tee open/{run,evil}/run.json \
+			>/dev/null
+		GPUCHECK_BOOT_RANK=0 GPUCHECK_BOOT_SIZE=1 \
+			GPUCHECK_BOOT_NODE=n0 timeout 20 setpriv --reuid="$1" \
+			--regid="$1" --clear-groups "$PWD/program" agent \
+			"$PWD/open/run" 3>&- >>out 2>&1 || true
+	done
+	wait
+}
+
+@test "a directory that is exchanged is not obeyed: by root" {
+	cp "$GPUCHECK" program
+	obeys 0
+	# neither is: the other user could put any of root's there
+	find open -name events.csv -exec ls -ldn {} +
+	[ -z "$(find open -name events.csv)" ]
+	grep -q "others may rename what is in" out
+}
+
+@test "a directory that is exchanged is not obeyed: by a user" {
+	cp "$GPUCHECK" program
+	chmod 755 program
+	obeys 65533
+	# what was done was done in the user's own
+	find open -name events.csv -exec ls -ldn {} + | tee events
+	[ "$(wc -l <events)" -eq 1 ]
+	for dir in open/*; do
+		[ "$(stat -c %u "$dir")" -eq 65533 ] ||
+			[ ! -e "$dir/events.csv" ]
+	done
+}
