@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <fcntl.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/exit_code.h"
 #include "cli/front/command.h"
@@ -11,6 +13,7 @@
 #include "cli/front/options.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
@@ -147,8 +150,21 @@ static int run_line(int argc, char **argv)
 	return cmd ? run_command(cmd, argc, argv) : unknown_command(argv[1]);
 }
 
+/** Look up programs and libraries in no directory of another user's choice.
+ *  The loader has read LD_LIBRARY_PATH: only a new process reads it again. */
+static void trust_environment(char **argv)
+{
+	char self[PATH_MAX];
+
+	if (spawn_clean_environment() &&
+	    spawn_self(self, sizeof(self), NULL) == 0) {
+		execv(self, argv);
+	}
+}
+
 int main(int argc, char **argv)
 {
+	trust_environment(argv);
 	fill_standard_files();
 	rundir_umask();
 	setlocale(LC_CTYPE, "");

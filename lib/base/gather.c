@@ -30,7 +30,7 @@ static void become(void *arg)
 
 	if (spawn_io("/dev/null", s->out, -1) == 0 &&
 	    dup2(s->in, STDIN_FILENO) >= 0) {
-		execvp(s->argv[0], s->argv);
+		spawn_exec(s->argv);
 	}
 }
 

@@ -156,6 +156,13 @@ int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
 	return why;
 }
 
+void spawn_exec(char *const argv[])
+{
+	if (strchr(argv[0], '/') || chdir("/") == 0) {
+		execvp(argv[0], argv);
+	}
+}
+
 /** A program, and the pipes to it. */
 struct start {
 	char *const *argv;
@@ -168,7 +175,7 @@ static void become(void *arg)
 
 	if (spawn_io("/dev/null", s->out->write_fd, s->err_out->write_fd) ==
 	    0) {
-		execvp(s->argv[0], s->argv);
+		spawn_exec(s->argv);
 	}
 }
 
@@ -352,4 +359,58 @@ int spawn_self(char *path, size_t size, struct err *e)
 	}
 	path[n] = '\0';
 	return 0;
+}
+
+/* ---- the environment ----------------------------------------------------- */
+
+/** Is @dir of a search path safe to take programs and libraries from?  One that
+ *  does not exist is: it may on the nodes of a job. */
+static bool is_safe(const char *dir)
+{
+	struct stat st;
+
+	return dir[0] == '/' &&
+	       (stat(dir, &st) < 0 || !(st.st_mode & S_IWOTH));
+}
+
+/** Remove what is not safe from the search path @name, or set it to @least if
+ *  nothing is left.  True if it changed. */
+static bool clean_path(const char *name, const char *least)
+{
+	const char *list = getenv(name), *at = list;
+	struct str kept = STR_INIT;
+	bool changed;
+
+	while (at) {
+		const size_t len = strcspn(at, ":;");
+		char dir[PATH_MAX] = "";
+
+		if (len < sizeof(dir)) {
+			memcpy(dir, at, len);
+		}
+		if (is_safe(dir)) {
+			str_addf(&kept, "%s%s", kept.len ? ":" : "", dir);
+		}
+		at = at[len] ? at + len + 1 : NULL;
+	}
+	least = kept.len ? str_text(&kept) : least;
+	changed = list && strcmp(list, least) != 0 &&
+		  setenv(name, least, 1) == 0;
+	str_release(&kept);
+	return changed;
+}
+
+bool spawn_clean_environment(void)
+{
+	const char *home = getenv("HOME");
+	struct stat st;
+
+	/* an empty PATH would be the working directory */
+	clean_path("PATH", "/usr/bin:/bin");
+	clean_path("PYTHONPATH", "");
+	if (geteuid() == 0 && home && stat(home, &st) == 0 && st.st_uid != 0) {
+		setenv("PYTHONNOUSERSITE", "1", 1);
+	}
+	/* nothing is looked up in an empty one of these */
+	return clean_path("LD_LIBRARY_PATH", "");
 }

@@ -21,6 +21,22 @@ int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid);
  *  /dev/null.  0, or -1 with errno. */
 int spawn_io(const char *in, int out_fd, int err_fd);
 
+/**
+ * In a child: become @argv, looked up in PATH; return with errno if that fails.
+ * A program that is looked up starts in "/": interpreters read modules and
+ * settings from their working directory, which may be another user's.  A path,
+ * such as that of this program, keeps the working directory.
+ */
+void spawn_exec(char *const argv[]);
+
+/**
+ * Remove relative and empty directories, and those that all users may write,
+ * from PATH, LD_LIBRARY_PATH and PYTHONPATH, and for root the Python modules of
+ * a HOME that is another user's.  Return true if LD_LIBRARY_PATH has changed,
+ * which the loader of this process read before.
+ */
+bool spawn_clean_environment(void);
+
 /** How a child ended. */
 struct spawn_status {
 	bool timed_out;		/* killed by us at the deadline */

@@ -13,10 +13,12 @@
 #define LIST_MAX  (256 * 1024)
 #define DIGITS	  "0123456789."
 
-/* Not of the directory that it is started in, which a job is not. */
+/* No module of the working directory: "" leaves sys.path before any import
+ * but that of sys, which is built in. */
 static const char find_torch[] =
-	"import os, sys, importlib.util as u\n"
+	"import sys\n"
 	"sys.path[:] = [p for p in sys.path if p]\n"
+	"import os, importlib.util as u\n"
 	"s = u.find_spec('torch')\n"
 	"d = list(s.submodule_search_locations or []) if s else []\n"
 	"if not d: raise SystemExit('it has no torch')\n"

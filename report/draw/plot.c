@@ -128,7 +128,9 @@ static const char driver[] =
 static int start_gnuplot(struct plot *p, const struct str *settings,
 			 struct err *e)
 {
-	char program[] = "gnuplot", e_flag[] = "-e", c_flag[] = "-c";
+	/* -d: without ~/.gnuplot */
+	char program[] = "gnuplot", d_flag[] = "-d", e_flag[] = "-e",
+	     c_flag[] = "-c";
 	char first[PATH_MAX], where[PATH_MAX];
 	struct str text = STR_INIT;
 	int rc;
@@ -139,7 +141,7 @@ static int start_gnuplot(struct plot *p, const struct str *settings,
 	snprintf(where, sizeof(where), "%s", p->folder);
 	str_addf(&text, "first=%d; %s", !p->svg, str_text(settings));
 	char *argv[] = {
-		program, e_flag, text.data, c_flag, first, where, NULL
+		program, d_flag, e_flag, text.data, c_flag, first, where, NULL
 	};
 	rc = text.failed || settings->failed ?
 		     err_set(e, ENOMEM, "no memory to draw") :

@@ -75,6 +75,19 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 	[ ! -s asked ] && [ ! -s out ] && [ ! -s err ]
 }
 
+@test "without a PATH nothing of the working directory is run" {
+	for name in timeout logger scontrol gpucheck; do
+		printf '#!/bin/bash\necho %s >>owned\n' $name >$name
+		chmod +x $name
+	done
+	for path in '' : .; do
+		env -i PATH="$path" GPUCHECK_SITE_SETTINGS="$PWD/settings" \
+			"$site/healthcheck" 2>err
+	done
+	env -i -u PATH "$site/healthcheck" 2>err
+	[ ! -e owned ] || { cat owned; return 1; }
+}
+
 @test "a chosen fault drains the node once, with gpucheck's words" {
 	program "$fault"
 	hook prolog 1

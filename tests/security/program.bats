@@ -21,7 +21,7 @@ workers_are_there()
 }
 
 @test "the secret of a run is on no command line, and in no environment" {
-	cd "$BATS_TEST_TMPDIR"
+	cd "$BATS_TEST_TMPDIR" || return 1
 	printf '%064d' 4711 >secret
 	"$GPUCHECK" p2p --launcher=env --transport=tcp -b 8M -n 500 -o run \
 		>out 2>&1 3>&- &
@@ -36,4 +36,88 @@ workers_are_there()
 	! grep -slf secret /proc/[0-9]*/{cmdline,environ} || false
 	wait
 	! grep -rlf secret run || false
+}
+
+# trap_folder: a folder of another user, in which each name that gpucheck, or a
+# program that it starts, may look up writes to "$BATS_TEST_TMPDIR/owned".
+trap_folder()
+{
+	local name
+	owned=$BATS_TEST_TMPDIR/owned
+	cd "$BATS_TEST_TMPDIR" || return 1
+	cp -r "$BATS_TEST_DIRNAME/../fixtures/runs/p2p-2x4-dead-nic" run
+	mkdir -m 0777 trap
+	cd trap || return 1
+	for name in importlib os sys site encodings usercustomize torch; do
+		echo "open('$owned', 'a').write('$name.py ')" >$name.py
+	done
+	echo "set print '$owned'; print 'gnuplot'" >.gnuplot
+	for name in python3 gnuplot srun squeue scontrol sinfo nvidia-smi \
+		journalctl lldpctl ssh; do
+		printf '#!/bin/sh\necho %s >>%s\n' "$name" "$owned" >$name
+		chmod +x $name
+	done
+	printf '#include <stdio.h>
+		__attribute__((constructor)) static void begin(void) {
+			FILE *f = fopen("%s", "a"); fputs("library ", f);
+			fclose(f); }' "$owned" |
+		${CC:-cc} -shared -fPIC -x c - -o libnccl.so.2
+	for name in libcuda.so.1 libnvidia-ml.so.1 libibverbs.so.1; do
+		cp libnccl.so.2 $name
+	done
+	[ "$(id -u)" != 0 ] || chown -R nobody .
+}
+
+# looks [NAME=VALUE...]: commands that look at much, with that environment.
+looks()
+{
+	env PATH=/usr/bin:/bin "$@" "$GPUCHECK" info --local \
+		-o "$BATS_TEST_TMPDIR/info" >out 2>&1 || true
+	[ -s "$BATS_TEST_TMPDIR/info/facts.csv" ]
+	env PATH=/usr/bin:/bin "$@" "$GPUCHECK" version -v >out 2>&1
+	env PATH=/usr/bin:/bin "$@" "$GPUCHECK" report ../run >out 2>&1 || true
+	rm -r "$BATS_TEST_TMPDIR/info"
+	[ ! -e "$owned" ] || { echo "$*: $(<"$owned")"; return 1; }
+}
+
+@test "nothing of the working directory is run" {
+	trap_folder
+	looks
+	looks PATH=:/usr/bin:/bin LD_LIBRARY_PATH=/opt: PYTHONPATH=:/opt
+	looks PATH=.:/usr/bin:/bin LD_LIBRARY_PATH=. PYTHONPATH=.
+	looks PATH= LD_LIBRARY_PATH=: PYTHONPATH=:
+}
+
+@test "nothing is run of a directory that all users may write" {
+	trap_folder
+	looks PATH="$PWD:/usr/bin:/bin" LD_LIBRARY_PATH="$PWD" \
+		PYTHONPATH="$PWD"
+}
+
+@test "root runs nothing of a home that is another user's" {
+	[ "$(id -u)" = 0 ] || skip "this is not root"
+	trap_folder
+	chmod 0755 .
+	lib=$(cd / && HOME=$OLDPWD /usr/bin/python3 -m site --user-site)
+	mkdir -p "$lib"
+	cp usercustomize.py "$lib"
+	rm -f "$owned"
+	looks HOME="$PWD"
+}
+
+@test "python3 finds the torch of its user, of its environment and of PYTHONPATH" {
+	cd "$BATS_TEST_TMPDIR" || return 1
+	/usr/bin/python3 -m venv --without-pip venv
+	export HOME=$PWD/home PATH=/usr/bin:/bin
+	for lib in "$(python3 -m site --user-site)" "$PWD/more" \
+		"$(venv/bin/python3 -c 'import site
+print(site.getsitepackages()[0])')"; do
+		mkdir -p "$lib/torch"
+		: >"$lib/torch/__init__.py"
+		env PYTHONPATH=more:"$PWD/more" "$GPUCHECK" info \
+			--local -o "run${#lib}" >out 2>&1 || true
+		grep 'it has no .*libtorch_cuda.so' "run${#lib}/facts.csv"
+		rm -r "$lib/torch" "run${#lib}"
+		PATH=$PWD/venv/bin:$PATH
+	done
 }

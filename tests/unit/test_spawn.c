@@ -318,6 +318,39 @@ static void programs_are_found_on_path(void **state)
 	free(old);
 }
 
+static void unsafe_directories_leave_search_paths(void **state)
+{
+	static const struct {
+		const char *name, *was, *is;
+		bool again;	/* for the loader */
+	} rows[] = {
+		{ "LD_LIBRARY_PATH", "/opt/cuda/lib64:", "/opt/cuda/lib64",
+		  true },
+		{ "LD_LIBRARY_PATH", "/opt/a:/opt/b", "/opt/a:/opt/b", false },
+		{ "LD_LIBRARY_PATH", "/opt/a;.", "/opt/a", true },
+		{ "LD_LIBRARY_PATH", ":", "", true },
+		{ "LD_LIBRARY_PATH", "", "", false },
+		{ "PYTHONPATH", "lib:/opt/py::/tmp", "/opt/py", false },
+		{ "PATH", ".:bin::/bin:/tmp:/no/such", "/bin:/no/such", false },
+		{ "PATH", "", "/usr/bin:/bin", false },
+	};
+	char *old = strdup(getenv("PATH"));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		setenv(rows[i].name, rows[i].was, 1);
+		assert_int_equal(spawn_clean_environment(), rows[i].again);
+		assert_string_equal(getenv(rows[i].name), rows[i].is);
+		assert_false(spawn_clean_environment());
+	}
+	unsetenv("LD_LIBRARY_PATH");
+	unsetenv("PYTHONPATH");
+	assert_false(spawn_clean_environment());
+	assert_null(getenv("PYTHONPATH"));
+	setenv("PATH", old, 1);
+	free(old);
+}
+
 static void this_program_knows_its_path(void **state)
 {
 	char path[PATH_MAX], small[4];
@@ -348,6 +381,7 @@ int main(void)
 		SPAWN_TEST(a_child_does_not_outlive_us),
 		SPAWN_TEST(signals_are_not_inherited_ignored),
 		SPAWN_TEST(programs_are_found_on_path),
+		SPAWN_TEST(unsafe_directories_leave_search_paths),
 		SPAWN_TEST(this_program_knows_its_path),
 	};
 
