@@ -70,7 +70,7 @@ static int finish(const struct session *s, struct answer *a)
 		a->code = talk_fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.json) {
-		json_dumpf(a->json, stdout, JSON_INDENT(1));
+		json_print(a->json, stdout, JSON_INDENT(1));
 		putchar('\n');
 	} else if (s->spec.csv) {
 		fputs(str_text(&a->csv), stdout);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/exit_code.h"
+#include "lib/data/json.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "report/explain/explain.h"
@@ -21,7 +22,7 @@
 
 static void print_json(json_t *json)
 {
-	json_dumpf(json, stdout, JSON_INDENT(1));
+	json_print(json, stdout, JSON_INDENT(1));
 	json_decref(json);
 	putchar('\n');
 }

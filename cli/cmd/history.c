@@ -10,6 +10,7 @@
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "lib/base/exit_code.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/history/history.h"
 #include "report/history/store.h"
@@ -87,7 +88,7 @@ static void show(const struct session *s, const struct asked *a)
 
 	if (s->spec.json) {
 		json = history_json(&a->h, &a->about);
-		json_dumpf(json, stdout,
+		json_print(json, stdout,
 			   JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 		putchar('\n');
 		json_decref(json);

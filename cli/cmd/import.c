@@ -185,7 +185,7 @@ static void print_json(const struct import *x)
 		record_list_get(&x->rows, i, &row);
 		json = record_json(x->rows.schema, &row);
 		fputs(before, stdout);
-		json_dumpf(json, stdout,
+		json_print(json, stdout,
 			   JSON_COMPACT | JSON_REAL_PRECISION(9));
 		json_decref(json);
 		before = ",\n";

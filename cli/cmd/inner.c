@@ -13,6 +13,7 @@
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
 #include "lib/base/units.h"
+#include "lib/data/json.h"
 #include "cli/front/talk.h"
 #include "lib/data/rundir.h"
 #include "probes/host/inventory.h"
@@ -87,7 +88,7 @@ static int run_judge(struct session *s)
 		verdict_release(&v);
 	}
 	run_release(&run);
-	if (!json || json_dumpf(json, stdout, JSON_COMPACT) < 0) {
+	if (!json || json_print(json, stdout, JSON_COMPACT) < 0) {
 		err_set(&e, 0, "no memory for a verdict");
 	}
 	json_decref(json);

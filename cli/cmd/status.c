@@ -152,7 +152,7 @@ static int show_json(const struct standing *s, struct err *e)
 	if (!json) {
 		return err_set(e, ENOMEM, "no memory for its state");
 	}
-	json_dumpf(json, stdout, JSON_INDENT(1));
+	json_print(json, stdout, JSON_INDENT(1));
 	putchar('\n');
 	json_decref(json);
 	return 0;

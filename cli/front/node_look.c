@@ -153,7 +153,7 @@ static int print_json(const struct judged *run, struct err *e)
 	}
 	all = json_pack("{s:O, s:o, s:o}", "run", run->run.json, "verdict",
 			verdict_json(&run->run, &run->verdict), "rows", rows);
-	rc = all ? json_dumpf(all, stdout, JSON_COMPACT) : -1;
+	rc = all ? json_print(all, stdout, JSON_COMPACT) : -1;
 	putchar('\n');
 	json_decref(all);
 	return rc < 0 ? err_set(e, ENOMEM, "cannot write JSON") : 0;

@@ -219,7 +219,7 @@ static int print_json(struct self *self, struct err *e)
 		json_object_set(all, "rows", rows);
 		json_object_set(all, "facts", facts);
 	}
-	rc = all ? json_dumpf(all, stdout, JSON_COMPACT) : -1;
+	rc = all ? json_print(all, stdout, JSON_COMPACT) : -1;
 	putchar('\n');
 	json_decref(all);
 	json_decref(rows);

@@ -137,7 +137,7 @@ int show_failure(const char *dir, const struct session *s,
 	if (s->spec.json == SPEC_JSON_VERDICT) {
 		json_object_del(all, "rows");
 	}
-	json_dumpf(all, stdout, JSON_COMPACT);
+	json_print(all, stdout, JSON_COMPACT);
 	putchar('\n');
 	json_decref(all);
 	json_decref(run);

@@ -103,7 +103,7 @@ static json_t *forecast_json(const struct forecast *f)
 static int print_json(json_t *json)
 {
 	struct err e;
-	int rc = json ? json_dumpf(json, stdout,
+	int rc = json ? json_print(json, stdout,
 				   JSON_INDENT(2) | JSON_REAL_PRECISION(6)) :
 			-1;
 

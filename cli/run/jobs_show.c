@@ -9,6 +9,7 @@
 #include "cli/plan/forecast.h"
 #include "cli/run/jobs.h"
 #include "lib/base/exit_code.h"
+#include "lib/data/json.h"
 #include "probes/probe.h"
 
 /** About how long one takes to measure, and all of them; NAN: not known. */
@@ -100,7 +101,7 @@ int jobs_show_plan(const struct session *s, const struct jobs_ask *a,
 			"time_s_of_each", one_s > 0 ? json_real(one_s) :
 						      json_null());
 
-		json_dumpf(json, stdout, JSON_INDENT(1));
+		json_print(json, stdout, JSON_INDENT(1));
 		json_decref(json);
 	} else {
 		jobs_say_plan(s, a, probe, &out);

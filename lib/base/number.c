@@ -88,3 +88,8 @@ void number_add_real(struct str *out, double value, int digits)
 	}
 	str_addf(out, "%.*g", digits, value);
 }
+
+int64_t number_sum(int64_t a, int64_t b)
+{
+	return a < INT64_MAX - b ? a + b : INT64_MAX;
+}

@@ -12,4 +12,7 @@ void number_add_int(struct str *out, int64_t value);
 /** The same of "%.*g", of 1 to 9 @digits. */
 void number_add_real(struct str *out, double value, int digits);
 
+/** The sum of two counts, neither below 0, INT64_MAX at most. */
+int64_t number_sum(int64_t a, int64_t b);
+
 #endif

@@ -257,6 +257,13 @@ size_t str_harmless(char *text, unsigned keep)
 	return (size_t)(to - text);
 }
 
+size_t str_harmful(const char *text, uint32_t *c)
+{
+	const size_t n = utf8_char(text, c);
+
+	return n > 0 && is_harmful(*c) ? n : 0;
+}
+
 void str_harmless_from(struct str *s, size_t from, unsigned keep)
 {
 	if (s->data) {

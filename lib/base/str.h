@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /**
  * A growing byte string, always NUL-ended.  When memory runs out the string
@@ -61,6 +62,9 @@ enum {
 size_t str_harmless(char *text, unsigned keep);
 /** The same of what was added to @s behind its first @from bytes. */
 void str_harmless_from(struct str *s, size_t from, unsigned keep);
+/** Bytes of the UTF-8 character at @text, its number in *@c, if str_harmless()
+ *  would replace it; 0 otherwise. */
+size_t str_harmful(const char *text, uint32_t *c);
 
 /**
  * Copy @text into the array @buf of @size bytes, cut at a UTF-8 boundary when

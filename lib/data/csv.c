@@ -11,8 +11,16 @@
 
 #define CSV_CHUNK 65536
 
-/** What a formula of a spreadsheet may begin with. */
-#define FORMULA "=+-@\t"
+/** Signs that begin a formula of a spreadsheet, full-width ones too, and
+ *  characters that a spreadsheet may drop in front of them; NULL at the end. */
+static const char *const signs[] = { "=", "+", "-", "@", "\t", "\uff1d",
+				     "\uff0b", "\uff0d", "\uff20", NULL };
+static const char *const blanks[] = {
+	" ", "\r", "\n", "\u00a0", "\u00ad", "\u1680", "\u180e", "\u2000",
+	"\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007",
+	"\u2008", "\u2009", "\u200a", "\u200b", "\u200c", "\u200d", "\u202f",
+	"\u205f", "\u2060", "\u3000", "\ufeff", NULL
+};
 
 /** What ended a field besides ',', '\n' and EOF: the row is bad. */
 #define BAD 0
@@ -175,14 +183,36 @@ static int read_quoted(struct csv_reader *r)
 	return ends_field(c) ? c : bad(r, "misplaced quote");
 }
 
-/** Apostrophes, and behind them what a formula begins with? */
+/** Bytes of the one of @list that @text begins with, or 0. */
+static size_t begin_len(const char *text, const char *const list[])
+{
+	for (size_t i = 0; list[i]; i++) {
+		if (str_starts(text, list[i])) {
+			return strlen(list[i]);
+		}
+	}
+	return 0;
+}
+
+/** Does a formula begin in @text, as a spreadsheet may see it? */
+static bool begins_formula(const char *text)
+{
+	size_t n;
+
+	while ((n = begin_len(text, blanks)) > 0) {
+		text += n;
+	}
+	return begin_len(text, signs) > 0;
+}
+
+/** Apostrophes, and a formula after them? */
 static bool is_protected(const char *text)
 {
 	if (*text != '\'') {
 		return false;
 	}
 	text += strspn(text, "'");
-	return *text && strchr(FORMULA, *text);
+	return begins_formula(text);
 }
 
 /**
@@ -332,8 +362,7 @@ static bool is_formula(const char *text)
 {
 	double number;
 
-	return *text && strchr(FORMULA, *text) &&
-	       strcmp(text, "-") != 0 &&
+	return begins_formula(text) && strcmp(text, "-") != 0 &&
 	       units_parse_real(text, -DBL_MAX, DBL_MAX, &number, NULL) < 0;
 }
 
@@ -358,7 +387,7 @@ static size_t plain_len(const char *text)
 	while (is_plain[(unsigned char)*c]) {
 		c++;
 	}
-	return *text == '-' ? 0 : (size_t)(c - text);
+	return *text == '-' || *text == ' ' ? 0 : (size_t)(c - text);
 }
 
 void csv_add_field(struct str *out, const char *text)

@@ -126,7 +126,7 @@ size_t csv_scan_plain(const char *text, size_t n)
 {
 	size_t i = 0, fields = 1;
 
-	if (n == 0 || text[0] == '-') {
+	if (n == 0 || text[0] == '-' || text[0] == ' ') {
 		return 0;
 	}
 	while (i + WIDTH < n) {	/* and one more */
@@ -135,10 +135,13 @@ size_t csv_scan_plain(const char *text, size_t n)
 
 		for (int k = 0; k < UCHAR_MAX && i + WIDTH < n; k++) {
 			const bytes v = load(text + i);
+			const bytes next = load(text + i + 1);
 			const flags comma = is_byte(v, ',');
 
+			/* a formula may begin with it */
 			bad |= not_plain(v) |
-			       (comma & is_byte(load(text + i + 1), '-'));
+			       (comma & (is_byte(next, '-') |
+					 is_byte(next, ' ')));
 			commas -= (bytes)comma;
 			i += WIDTH;
 		}
@@ -149,7 +152,8 @@ size_t csv_scan_plain(const char *text, size_t n)
 	}
 	for (; i < n; i++) {
 		if (!is_plain[(unsigned char)text[i]] ||
-		    (text[i] == '-' && i > 0 && text[i - 1] == ',')) {
+		    ((text[i] == '-' || text[i] == ' ') && i > 0 &&
+		     text[i - 1] == ',')) {
 			return 0;
 		}
 		fields += text[i] == ',';

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 
@@ -61,8 +62,11 @@ json_t *json_real_or_null(double v);
 json_t *json_int_or_null(int64_t v);
 
 /** Append the object @json as text, with @flags of json_dumps(); @out fails
- *  without memory, and where @json is NULL for want of it. */
+ *  without memory, and where @json is NULL for want of it.  Characters that
+ *  str_harmless() would replace are written as \uXXXX. */
 void json_add(const json_t *json, size_t flags, struct str *out);
+/** The same into @f, for json_dumpf(): 0 or -1. */
+int json_print(const json_t *json, FILE *f, size_t flags);
 
 /** Parse @len bytes, depth-limited, no duplicate keys, an object at the top;
  *  new reference, or NULL with @e (what and where). */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "lib/base/net.h"
+#include "lib/base/number.h"
 #include "lib/data/json.h"
 
 /* ---- asking -------------------------------------------------------------- */
@@ -105,10 +106,12 @@ static void take_calls(const json_t *counts, struct ras_rank *r)
 	json_t *count;
 
 	json_object_foreach((json_t *)counts, name, count) {
-		if (json_integer_value(count) > 0) {
+		const int64_t n = json_integer_value(count);
+
+		if (n > 0) {
 			str_addf(&out, "%s%s %lld", out.len ? ", " : "", name,
-				 (long long)json_integer_value(count));
-			r->total += json_integer_value(count);
+				 (long long)n);
+			r->total = number_sum(r->total, n);
 		}
 	}
 	STR_COPY(r->calls, str_text(&out));

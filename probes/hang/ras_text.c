@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/number.h"
 #include "lib/base/units.h"
 
 #define GROUPS_MAX 4096		/* lines of its table */
@@ -130,7 +131,7 @@ static void end_call(struct reader *x)
 			snprintf(r->calls + len, sizeof(r->calls) - len,
 				 "%s%s %" PRId64, len ? ", " : "", x->call,
 				 value);
-			r->total += value;
+			r->total = number_sum(r->total, value);
 		}
 	}
 	x->call[0] = '\0';

@@ -64,8 +64,8 @@ void pic_text(struct picture *p, enum picture_layer layer, float x, float y,
 
 const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE])
 {
-	int digits = value > 0 ? 2 - (int)floor(log10(value * 1.0005)) : 2;
+	/* infinity has no digits that an int can count */
+	double digits = value > 0 ? 2 - floor(log10(value * 1.0005)) : 2;
 
-	return units_real_text(value, digits < 0 ? 0 : digits > 6 ? 6 : digits,
-			       buf);
+	return units_real_text(value, (int)fmin(fmax(digits, 0), 6), buf);
 }

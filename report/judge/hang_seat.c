@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/number.h"
+
 bool hang_is_told(const struct hang_row *r)
 {
 	return strcmp(r->ras, HANG_RAS_ANSWERS) == 0;
@@ -59,7 +61,7 @@ static void read_calls(struct hang *h, const char *text, struct calls *c)
 
 		if (i >= 0 && count > 0) {
 			c->n[i] = count;
-			c->total += count;
+			c->total = number_sum(c->total, count);
 		}
 		text += used;
 		text += strspn(text, ", ");

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/show/show.h"
 #include "report/model/run_read.h"
@@ -22,7 +23,7 @@ static int dump_row(void *user, const void *row)
 	int rc;
 
 	fputs(d->before, d->out);
-	rc = json_dumpf(json, d->out, ROW_FLAGS);
+	rc = json_print(json, d->out, ROW_FLAGS);
 	json_decref(json);
 	d->before = ",\n";
 	return rc;
@@ -62,9 +63,9 @@ int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e)
 	int rc;
 
 	fputs("{\"run\": ", out);
-	rc = json_dumpf(j->run.json, out, JSON_COMPACT);
+	rc = json_print(j->run.json, out, JSON_COMPACT);
 	fputs(",\n\"verdict\": ", out);
-	rc |= json_dumpf(verdict, out, ROW_FLAGS);
+	rc |= json_print(verdict, out, ROW_FLAGS);
 	json_decref(verdict);
 	if (rc < 0) {
 		return err_set(e, errno, "cannot write JSON");

@@ -112,3 +112,14 @@ evil_run()
 	[ "$(jq -r .status run/verdict.json)" = pass ]
 	[ "$(jq -r '.nodes[].name' run/run.json | xargs)" = "$shown @SUM(1)" ]
 }
+
+@test "JSON has no character that steers a terminal, and loses none" {
+	evil_run
+	LC_ALL=C sed -i "s/\"ended_utc\"/\"note\": \"$evil\", &/" run/run.json
+	"$GPUCHECK" report run --json >all && false
+	harmless all
+	[ "$(jq -r .run.note all)" = "$evil" ]
+	"$GPUCHECK" diff run run --json >both || true
+	"$GPUCHECK" status run --json >state || true
+	harmless both state
+}

@@ -40,7 +40,7 @@ static size_t slow_plain(const char *text, size_t n)
 
 	for (size_t i = 0; i < n; i++) {
 		if (!memchr(good, text[i], sizeof(good) - 1) ||
-		    (text[i] == '-' && before == ',')) {
+		    ((text[i] == '-' || text[i] == ' ') && before == ',')) {
 			return 0;
 		}
 		fields += text[i] == ',';
@@ -87,6 +87,8 @@ static void dashes_behind_commas_everywhere(void **state)
 		memcpy(text + at, ",-", 2);
 		compare(text, LONGEST);
 		compare(text, at + 1);
+		compare(text, at + 2);
+		memcpy(text + at, ", ", 2);
 		compare(text, at + 2);
 		memcpy(text + at, "77", 2);
 	}

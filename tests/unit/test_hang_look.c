@@ -163,6 +163,23 @@ static void older_words_count_all_kinds_together(void **state)
 	ras_release(&a);
 }
 
+static void counts_have_an_end(void **state)
+{
+	static const char words[] =
+		"{\"communicators\": [{\"hash\": \"0x1\", \"size\": 1, "
+		"\"ranks\": [{\"rank\": 0, \"host\": \"n0\", \"pid\": 7, "
+		"\"status\": {}, \"collective_counts\": {"
+		"\"AllReduce\": 9223372036854775807, "
+		"\"AllGather\": 9223372036854775807}}]}]}";
+	struct ras_answer a;
+
+	(void)state;
+	assert_int_equal(ras_parse(words, strlen(words), &a, NULL), 0);
+	assert_int_equal(a.n, 1);
+	assert_int_equal(a.ranks[0].total, INT64_MAX);
+	ras_release(&a);
+}
+
 static void what_is_no_answer_is_said(void **state)
 {
 	static const char *const texts[] = {
@@ -311,6 +328,7 @@ int main(void)
 		cmocka_unit_test(words_are_read),
 		cmocka_unit_test(halves_are_not_told_apart),
 		cmocka_unit_test(older_words_count_all_kinds_together),
+		cmocka_unit_test(counts_have_an_end),
 		cmocka_unit_test(what_is_no_answer_is_said),
 		cmocka_unit_test(processes_that_hang_are_not_waited_for),
 		cmocka_unit_test(frames_are_of_the_main_thread),

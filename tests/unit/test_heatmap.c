@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include "report/base/palette.h"
 #include "report/base/png.h"
 #include "report/draw/picture.h"
+#include "report/draw/picture_parts.h"
 #include "report/draw/view.h"
 #include "report/draw/draw.h"
 #include "report/judge/pairs.h"
@@ -184,6 +186,18 @@ static void test_png(void **state)
 }
 
 /** What stands beside the matrix has the room that it needs. */
+/** In every build; that of UBSan stops at an overflow. */
+static void test_numerals_without_end(void **state)
+{
+	char text[UNITS_REAL_SIZE];
+
+	(void)state;
+	assert_string_equal(pic_numeral(0.001, text), "0.00100");
+	assert_string_equal(pic_numeral(INFINITY, text), "inf");
+	assert_non_null(pic_numeral(1e300, text));
+	assert_non_null(pic_numeral(5e-324, text));
+}
+
 static void test_scale_fits(void **state)
 {
 	static const enum view_metric metrics[] = {
@@ -360,6 +374,7 @@ int main(void)
 		cmocka_unit_test(test_raster),
 		cmocka_unit_test(test_beyond_pixels),
 		cmocka_unit_test(test_png),
+		cmocka_unit_test(test_numerals_without_end),
 		cmocka_unit_test(test_scale_fits),
 		cmocka_unit_test(test_picture_of_a_segment),
 		cmocka_unit_test(test_svg_is_escaped),

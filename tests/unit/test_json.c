@@ -141,6 +141,32 @@ static void text_becomes_utf8(void **state)
 
 #define JSON_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/** Written as \uXXXX, so that what is read back is the same. */
+static void text_steers_no_terminal(void **state)
+{
+	static const char *const rows[][2] = {
+		{ "n1", "{\"a\":\"n1\"}" },
+		{ "\xc2\x9b" "2J", "{\"a\":\"\\u009b2J\"}" },
+		{ "M\u00fc \u202etxt", "{\"a\":\"M\u00fc \\u202etxt\"}" },
+		{ "\033[m\177", "{\"a\":\"\\u001B[m\\u007f\"}" },
+		{ "\U0001f600\u2066", "{\"a\":\"\U0001f600\\u2066\"}" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		json_t *json = json_pack("{s:s}", "a", rows[i][0]);
+		struct str out = STR_INIT;
+
+		json_add(json, JSON_COMPACT, &out);
+		json_decref(json);
+		assert_string_equal(str_text(&out), rows[i][1]);
+		json = json_parse(str_text(&out), out.len, NULL);
+		assert_string_equal(json_member(json, "a"), rows[i][0]);
+		json_decref(json);
+		str_release(&out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +176,7 @@ int main(void)
 		JSON_TEST(optional_values_keep_their_limits),
 		cmocka_unit_test(an_absent_object_has_no_keys),
 		cmocka_unit_test(text_becomes_utf8),
+		cmocka_unit_test(text_steers_no_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
