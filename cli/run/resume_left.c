@@ -14,12 +14,18 @@
 #include "lib/data/rundir.h"
 #include "probes/probe.h"
 #include "probes/plan/resume.h"
+#include "sbatch/launcher.h"
 
 static bool can_resume(const char *probe)
 {
 	const struct probe *p = probe_find(probe);
 
 	return p && p->kind == PROBE_PAIRS;
+}
+
+static bool can_retest(const char *probe)
+{
+	return can_resume(probe) || collective_parse(probe) != COLLECTIVES;
 }
 
 static int check_probe(const struct left *l, const char *wanted,
@@ -40,8 +46,7 @@ static int check_probe(const struct left *l, const char *wanted,
 				wanted, word,
 				str_quoted_dir(part, quoted, sizeof(quoted)));
 	}
-	if (can_resume(probe) ||
-	    (retest && collective_parse(probe) != COLLECTIVES)) {
+	if (retest ? can_retest(probe) : can_resume(probe)) {
 		return err_hint(e, "gpucheck %s --%s %s", probe, word,
 				str_quoted_dir(l->dir, quoted,
 					       sizeof(quoted)));
@@ -68,10 +73,24 @@ static void read_nodes(struct left *l)
 	l->n_nodes = i;
 }
 
+/** A step of a job was told to use srun; outside of an allocation it is a job
+ *  of its own, submitted as the whole was. */
+static void leave_step(struct left *l)
+{
+	const struct launcher_ops *ops = launcher_find(l->launcher);
+
+	if (ops == &launcher_srun && launcher_usable(ops, NULL) < 0) {
+		STR_COPY(l->launcher, launcher_sbatch.name);
+		l->spec.launcher[0] = '\0';
+	}
+}
+
 /** What followed "--" the first time into l->extra; 0, or -1 without memory. */
 static int read_extra(struct left *l)
 {
-	const json_t *argv = json_object_get(l->run, "argv"), *word;
+	const json_t *whole = json_object_get(l->run, "whole");
+	const json_t *argv = json_object_get(whole ? whole : l->run, "argv");
+	const json_t *word;
 	bool behind = false;
 	size_t i, n = 0;
 
@@ -115,6 +134,7 @@ int left_read(struct left *l, const char *probe, const char *word,
 			  sizeof(l->launcher), e) < 0) {
 		return err_hint(e, "run.json is damaged");
 	}
+	leave_step(l);
 	read_nodes(l);
 	return read_extra(l) < 0 ? err_set(e, ENOMEM, "no memory for a run") :
 				   0;
@@ -199,17 +219,49 @@ void left_release(struct left *l)
 	free(l->extra);
 }
 
-void resume_say_how(const char *dir, int code)
+/** Of the run, or of the one that it tests again. */
+static void say_retest(const char *probe, const char *dir, const char *when)
 {
-	json_t *run = code == CODE_PARTIAL ?
-			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
-	const char *probe = json_member(run, "probe");
 	char word[2 * PATH_MAX];
 
-	if (can_resume(probe) && json_object_get(run, "options")) {
+	talk_hint("%s: \"gpucheck %s --retest %s\"", when, probe,
+		  str_quoted_dir(dir, word, sizeof(word)));
+}
+
+/** Has the run in @dir a test that --resume would measure? */
+static bool has_left(const char *dir, const char *probe)
+{
+	struct left *l = can_resume(probe) ? calloc(1, sizeof(*l)) : NULL;
+	bool has = false;
+
+	if (l) {
+		STR_COPY(l->dir, dir);
+		has = left_read(l, probe, "resume", NULL) == 0 &&
+		      left_count(l, NULL) == 0 && !left_is_whole(l);
+		left_release(l);
+		free(l);
+	}
+	return has;
+}
+
+void resume_say_how(const char *dir, int code)
+{
+	json_t *run = code == CODE_PARTIAL || code == CODE_FAULT ?
+			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+	const char *probe = json_member(run, "probe");
+	const char *of = json_member(json_object_get(run, "retest"), "dir");
+	char word[2 * PATH_MAX];
+
+	if (!json_object_get(run, "options")) {
+		;	/* it was imported */
+	} else if (code == CODE_PARTIAL && has_left(dir, probe)) {
 		talk_hint("to measure the missing tests: \"gpucheck %s "
 			  "--resume %s\"", probe,
 			  str_quoted_dir(dir, word, sizeof(word)));
+	} else if (code == CODE_PARTIAL && of[0]) {
+		say_retest(probe, of, "to test it again");
+	} else if (code == CODE_FAULT && can_retest(probe)) {
+		say_retest(probe, of[0] ? of : dir, "after a repair");
 	}
 	json_decref(run);
 }

@@ -121,13 +121,16 @@ static int take_run(struct session *s, const struct left *l, struct err *e)
 	return 0;
 }
 
-static int nothing_found(const struct left *l, const struct judged *j,
+static int nothing_found(struct left *l, const struct judged *j,
 			 const char *probe, struct err *e)
 {
 	char word[PATH_MAX];
 
 	err_set(e, 0, "the run in '%s' has found nothing to retest: %s", l->dir,
 		verdict_status_name(j->verdict.status));
+	if (left_count(l, NULL) == 0 && left_is_whole(l)) {
+		return -1;
+	}
 	return err_hint(e, "to measure what it lacks: \"gpucheck %s --resume "
 			"%s\"", probe,
 			str_quoted_dir(l->dir, word, sizeof(word)));

@@ -134,12 +134,14 @@ static void add_again(const struct run *run, const struct finding *f,
 {
 	char option[64] = "";	/* that @more sets anew */
 	const char *const without[] = { option, NULL };
+	const bool pair = f->src >= 0 && !run->mesh;
 
 	sscanf(more, "--%63[^= ]", option);
-	str_addf(out, "%sretest:\n" TELL_COMMAND, out->len ? "\n" : "");
-	if ((f->src < 0 || run->mesh) && !*more && tell_retest(run, out)) {
+	str_addf(out, "%s%s:\n" TELL_COMMAND, out->len ? "\n" : "",
+		 pair ? "same pair again" : "retest");
+	if (!pair && !*more && tell_retest(run, out)) {
 		tell_passed_on(run, out);
-	} else if (f->src < 0 || run->mesh) {
+	} else if (!pair) {
 		tell_again(run, without, out);
 		str_addf(out, "%s%s", *more ? " " : "", more);
 		tell_passed_on(run, out);

@@ -284,17 +284,24 @@ static void add_stay(const struct run *run, const struct verdict *v,
 static void add_command(const struct run *run, const char *option,
 			char (*names)[64], size_t n, struct str *out)
 {
+	const bool skip = strcmp(option, "-x") == 0;
 	/* of a retest its pairs, too: they are of these nodes */
 	const char *const nodes[] = {
-		"nodes", "faults", "nodelist", "exclude",
+		"faults", "exclude", "nodes",
+		skip ? "exclude" : "nodelist",
 		json_object_get(run->json, "retest") ? "pairs" : NULL, NULL
 	};
-	bool skip = strcmp(option, "-x") == 0;
 	const char *before = json_string_value(run_option(run, "exclude"));
+	/* there may be no other node to take the place of these */
+	const json_int_t left = json_integer_value(run_option(run, "nodes")) -
+				(json_int_t)n;
 	struct str list = STR_INIT;
 
 	str_add(out, "\n" TELL_COMMAND);
-	tell_again(run, skip ? nodes + 1 : nodes, out);
+	tell_again(run, nodes, out);
+	if (skip && left > 0) {
+		str_addf(out, " -N %lld", (long long)left);
+	}
 	if (skip && before) {
 		str_addf(&list, "%s,", before);
 	}

@@ -165,8 +165,26 @@ static bool has_fault(const struct run *run, const struct verdict *v,
 	return has;
 }
 
-/** The line that has Slurm use @node again: it was proved to be at fault, and
- *  all that was found there passes; else false. */
+/** Did Slurm have it drained at the end of the run, for a reason that a drain
+ *  line of ours gave? */
+static bool is_drained_by_us(const struct run *run, const char *node)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, "slurm_state") == 0 &&
+		    strcmp(e->node, node) == 0) {
+			last = e->detail;
+		}
+	}
+	return strstr(last, " drain") && strstr(last, ": gpucheck");
+}
+
+/** The line that has Slurm use @node again: it was proved to be at fault, all
+ *  that was found there passes, and it still is drained for that; else
+ *  false. */
 static bool undrain(const struct run *run, const struct verdict *v,
 		    const struct retested *list, size_t n, const char *node,
 		    struct str *out)
@@ -180,7 +198,8 @@ static bool undrain(const struct run *run, const struct verdict *v,
 		drained = drained || (strcmp(list[i].node, node) == 0 &&
 				      list[i].drain);
 	}
-	if (!drained || run->drill || has_fault(run, v, node) || !node[0] ||
+	if (!drained || run->drill || !is_drained_by_us(run, node) ||
+	    has_fault(run, v, node) || !node[0] ||
 	    node[0] == '-' || node[strspn(node, HOSTLIST_NAME_CHARS)]) {
 		return false;
 	}

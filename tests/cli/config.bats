@@ -150,7 +150,7 @@ as_root()
 	echo 'dead gpu=1:1' >drill
 	small_run --faults=drill --schedule=nic --strict=0 -o run
 	[ "$status" -eq 1 ]
-	retest=$(sed -n '/retest:/{n;s/^ *gpucheck //p;q}' out)
+	retest=$(sed -n -E '/(retest|again):$/{n;s/^ *gpucheck //p;q}' out)
 	[[ " $retest" == *" --schedule=nic"*" --strict=0"* ||
 		" $retest" == *" --strict=0"*" --schedule=nic"* ]]
 	[[ " $retest" == *" --iters=7"* ]]

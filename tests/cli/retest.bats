@@ -92,7 +92,7 @@ load helper
 	"$root/tests/lint/formats" now >lint
 	[ ! -s lint ] || { cat lint; false; }
 	# what it prints can be typed
-	again=$(sed -n '/retest:/{n;s/^ *gpucheck //p;q}' out)
+	again=$(sed -n -E '/(retest|again):$/{n;s/^ *gpucheck //p;q}' out)
 	# shellcheck disable=SC2086 # words
 	run_p $again -q -o again
 	[ "$status" -eq 1 ] || { echo "$again"; cat err; false; }
@@ -159,7 +159,8 @@ load helper
 	small_run -q -o well
 	run_p p2p --retest well
 	fails 2 'has found nothing to retest: pass'
-	grep -q -- '--resume' err
+	# and nothing is left to measure
+	absent resume err
 	run_p ib --retest well
 	fails 2 "is a run of 'p2p', not of ib"
 	grep -q "hint: gpucheck p2p --retest .*well" err

@@ -16,6 +16,12 @@ state_is()
 	[ "$(sinfo --noheader --nodes=gcn4 --format=%T)" = "$1" ]
 }
 
+# sinfo of Slurm 22.05 may call it mixed when it was drained in a job.
+is_resumed()
+{
+	scontrol -o show node gcn4 | grep -q ' State=IDLE '
+}
+
 # Its agent keeps its way to the coordinator, whose port is the first that it
 # dials; its ranks reach nobody, and nobody reaches them.
 cut()
@@ -85,8 +91,30 @@ line()
 	run_to 0 p2p --retest found -o repaired -- --reservation=fix
 	grep -q 'network of gcn4 (.*): [0-9]* tests pass' out
 	[ "$(jq -r '.retest[0].state' repaired/verdict.json)" = passes ]
+	# it is in use again, and no line says what Slurm would refuse
+	[ "$(jq -r '.retest[0].undrain' repaired/verdict.json)" = null ]
+	[ -z "$(line resume)" ]
 	scontrol delete reservation=fix
-	scontrol update nodename=gcn4 state=drain reason=repaired
-	eval "$(line resume)"
 	await 10 state_is idle
+}
+
+@test "in an allocation: a node that we have drained gets the line, and no other" {
+	command -v nft || skip "no nft to cut a node off with"
+	cut
+	run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K -n 5 -o found \
+		--port-range=41000-41040
+	line drain >drained_by
+	mend
+	salloc -Q -N 4 --gres=gpu:2 bash -c "eval \"\$(cat drained_by)\" &&
+		$GPUCHECK p2p --retest found -o repaired" >out 2>err
+	[ -n "$(line resume)" ]
+	await 20 state_is drained
+	eval "$(line resume)"
+	await 10 is_resumed
+	scontrol update nodename=gcn4 state=resume 2>&1 | grep -q 'Invalid node'
+	salloc -Q -N 4 --gres=gpu:2 bash -c "scontrol update nodename=gcn4 \
+		state=drain reason=\"fan is loud\" &&
+		$GPUCHECK p2p --retest found -o again" >out 2>err
+	[ -z "$(line resume)" ]
+	scontrol update nodename=gcn4 state=resume
 }

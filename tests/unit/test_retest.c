@@ -72,6 +72,17 @@ static void break_it(struct run *r, const struct retest_case *c)
 	}
 }
 
+/** Slurm has all nodes drained, for @why. */
+static void drain_all(struct run *r, const char *why)
+{
+	char detail[80];
+
+	snprintf(detail, sizeof(detail), "Slurm has it as draining: %s", why);
+	for (int i = 0; i < r->n_nodes; i++) {
+		fake_event(r, "", r->nodes[i].name, "slurm_state", detail);
+	}
+}
+
 /** The retest of @first, still broken or repaired. */
 static void retest(const struct retest_case *c, const struct retest_plan *p,
 		   bool broken, struct run *r, struct verdict *v)
@@ -81,6 +92,7 @@ static void retest(const struct retest_case *c, const struct retest_plan *p,
 	json_object_set_new(r->json, "launcher", json_string("sbatch"));
 	json_object_set_new(r->json, "retest", json_pack(
 		"{s:s, s:O}", "dir", "/a/b", "parts", p->parts));
+	drain_all(r, "gpucheck: nic dead");
 	if (broken) {
 		break_it(r, c);
 	}
@@ -168,6 +180,11 @@ static void few_tests_convict_and_acquit(void **state)
 		assert_non_null(strstr(str_text(&words), "retest of"));
 		assert_int_equal(c->drain, strstr(str_text(&words),
 			"\n    scontrol update nodename=") != NULL);
+		/* of one that is in use, or that somebody else drained */
+		drain_all(&now, "fan is loud");
+		assert_false(undrains(&now, &v, 0));
+		now.n_events = 0;
+		assert_false(undrains(&now, &v, 0));
 		verdict_release(&v);
 		run_release(&now);
 
@@ -269,6 +286,7 @@ static void repair(struct scene *x, int gpus)
 	json_object_set_new(x->now.json, "launcher", json_string("sbatch"));
 	json_object_set_new(x->now.json, "retest", json_pack(
 		"{s:s, s:O}", "dir", "/a/b", "parts", x->p.parts));
+	drain_all(&x->now, "gpucheck: nic dead");
 }
 
 static void part_is_of_code(struct scene *x, const char *code)
