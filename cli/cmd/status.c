@@ -181,6 +181,9 @@ static int run_status(struct session *s)
 	int code = found_open(s->n_args ? s->args[0] : NULL, &f, &e);
 
 	if (code == CODE_HEALTHY) {
+		if (!s->n_args && !s->spec.quiet) {
+			talk("the latest run here: %s", f.dir);
+		}
 		code = show(s, &f, &e);
 	}
 	found_release(&f);

@@ -70,6 +70,7 @@ files()
 	run_p status
 	[ "$status" -eq 0 ]
 	grep -q '^PASS  p2p on 2 nodes' out
+	grep -q "^gpucheck: the latest run here: .*/$run\$" err
 	run_p status --json "$run"
 	jq -e '.state == "ended" and .left_s == null and .says == null and
 		.verdict.status == "pass"' out
