@@ -88,6 +88,18 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 	[ ! -e owned ] || { cat owned; return 1; }
 }
 
+@test "a hook that can start no process drains nothing" {
+	[ "$(id -u)" = 0 ] || skip "this is not root"
+	open=$(mktemp -d /tmp/gpucheck-hook-XXXXXX)
+	chmod 755 "$open"
+	cp "$site/prolog" "$open"
+	run -0 env GPUCHECK_SITE_SETTINGS=/dev/null timeout -s KILL 60 \
+		setpriv --reuid=64917 --clear-groups \
+		bash -c "ulimit -u 1; exec $open/prolog"
+	rm -r "$open"
+	grep -q 'fork: ' <<<"$output"
+}
+
 @test "a chosen fault drains the node once, with gpucheck's words" {
 	program "$fault"
 	hook prolog 1
