@@ -15,8 +15,25 @@
 /** In names of secrets, whatever else they have. */
 static const char *const secret_names[] = {
 	"token", "secret", "passw", "passphrase", "passcode", "credential",
-	"cookie", "signature", "authorization", "key", NULL
+	"cookie", "signature", "authorization", "jwt", "bearer", "storepass",
+	"key", NULL
 };
+
+/** Options of programs whose value is a password: right behind the option, or
+ *  where @apart says so as the next word too. */
+static const struct login {
+	const char *program;	/* how its name begins */
+	const char *option;
+	bool apart;
+} logins[] = {
+	{ "mysql", "-p", false },     { "mariadb", "-p", false },
+	{ "sshpass", "-p", true },    { "login", "-p", true },
+	{ "ipmitool", "-P", true },   { "ipmipower", "-p", true },
+	{ "curl", "-u", true },	      { "ldap", "-w", true },
+	{ "redis-cli", "-a", true },  { "snmp", "-A", true },
+	{ "smbclient", "-U", true },
+};
+#define LINE_MOST 512	/* bytes between a program and its option */
 
 /** Values that say what they are: how they begin, and how many letters follow
  *  at least. */
@@ -119,14 +136,27 @@ static size_t quoted_end(const struct at *t, size_t i, char quote, bool escaped)
 	return i;
 }
 
+/** Is the word at @i the value of the name of @n letters at t->i, with only
+ *  blanks between?  In a sentence few words are: "token expired".  So the name
+ *  is one of the environment, or the word has letters and digits. */
+static bool is_pair(const struct at *t, size_t n, size_t i)
+{
+	const size_t len = span(t, i, WORD "./+=");
+
+	return len > 0 &&
+	       (span(t, t->i, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" DIGITS) == n ||
+		(len >= 6 && span(t, i, ALPHA "-_./+=") < len &&
+		 span(t, i, DIGITS "-_./+=") < len));
+}
+
 /**
  * The value that belongs to the name of @n letters at t->i: NAME=VALUE,
- * "NAME": "VALUE", NAME: all of the line, --NAME VALUE.  Its length; 0: there
- * is none.
+ * "NAME": "VALUE", NAME: all of the line, --NAME VALUE, NAME VALUE.  Its
+ * length; 0: there is none.
  */
 static size_t find_value(const struct at *t, size_t n, size_t *from)
 {
-	const bool flag = begins(t, t->i, "--");
+	const bool flag = begins(t, t->i, "-");
 	size_t i = t->i + n, quotes, end;
 	char sep;
 
@@ -134,7 +164,7 @@ static size_t find_value(const struct at *t, size_t n, size_t *from)
 	end = i + span(t, i, " \t");
 	sep = end < t->len ? t->text[end] : '\0';
 	if (sep != '=' && sep != ':') {
-		if (!flag || end == i) {
+		if (end == i || (!flag && !is_pair(t, n, end))) {
 			return 0;
 		}
 	} else {
@@ -156,6 +186,45 @@ static size_t find_value(const struct at *t, size_t n, size_t *from)
 	}
 	/* of a block the other lines, too */
 	return begins(t, *from, "-----BEGIN") ? 0 : end - *from;
+}
+
+/** Is a program whose name begins with @name on the line before t->i? */
+static bool is_called(const struct at *t, const char *name)
+{
+	for (size_t i = t->i; i > 0 && t->text[i - 1] != '\n' &&
+			      t->i - i < LINE_MOST; i--) {
+		if (begins(t, i - 1, name) &&
+		    (i == 1 || !is_one(t, i - 2, WORD))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The password that a program's option at t->i has; its length, or 0. */
+static size_t find_option(const struct at *t, size_t *from)
+{
+	if (!is_one(t, t->i, "-") ||
+	    (t->i > 0 && !is_one(t, t->i - 1, " \t\"'"))) {
+		return 0;
+	}
+	for (size_t k = 0; k < sizeof(logins) / sizeof(*logins); k++) {
+		const struct login *l = &logins[k];
+		const size_t i = t->i + strlen(l->option);
+
+		*from = l->apart ? i + span(t, i, " \t") : i;
+		if (*from < t->len && !is_one(t, *from, " \t\r\n\"'") &&
+		    begins(t, t->i, l->option) && is_called(t, l->program)) {
+			size_t end = *from;
+
+			while (end < t->len &&
+			       !is_one(t, end, " \t\r\n\"'")) {
+				end++;
+			}
+			return end - *from;
+		}
+	}
+	return 0;
 }
 
 /** A value that has one of the shapes at t->i; its length, or 0. */
@@ -403,11 +472,11 @@ static bool drop_secret(struct redact *r, struct at *t, struct str *out)
 		drop(r, t, n, out);
 		return true;
 	}
-	word = first ? span(t, t->i, WORD) : 0;
-	if (word == 0 || !is_secret(t->text + t->i, word)) {
-		return false;
+	n = first ? find_option(t, &from) : 0;
+	word = first && n == 0 ? span(t, t->i, WORD) : 0;
+	if (word > 0 && is_secret(t->text + t->i, word)) {
+		n = find_value(t, word, &from);
 	}
-	n = find_value(t, word, &from);
 	if (n == 0) {
 		return false;
 	}
