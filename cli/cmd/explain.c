@@ -12,6 +12,7 @@
 
 #include "lib/base/exit_code.h"
 #include "lib/data/json.h"
+#include "lib/base/input.h"
 #include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "report/explain/explain.h"
@@ -19,6 +20,8 @@
 #define MAX_CODES 1024
 /** As deep as torchrun has its logs. */
 #define FOLDERS_MAX 4
+/** Bytes of a log that comes by a pipe; more is an error. */
+#define PIPE_MAX ((size_t)1 << 30)
 
 static void print_json(json_t *json)
 {
@@ -90,17 +93,14 @@ static void show(const struct session *s, const struct explain *x,
 /** One log, named @name; 0, or -1 with @e. */
 static int read_log(struct explain *x, const char *name, struct err *e)
 {
-	FILE *f;
+	FILE *f = input_open(name, PIPE_MAX, e);
 	int rc;
 
-	if (strcmp(name, "-") == 0) {
-		return explain_file(x, "standard input", stdin, e);
-	}
-	f = fopen(name, "re");
 	if (!f) {
-		return err_set(e, errno, "cannot read '%s'", name);
+		return -1;
 	}
-	rc = explain_file(x, name, f, e);
+	rc = explain_file(x, strcmp(name, "-") ? name : "standard input", f,
+			  e);
 	fclose(f);
 	return rc;
 }

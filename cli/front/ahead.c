@@ -10,6 +10,7 @@
 
 #include "cli/front/mistyped.h"
 #include "cli/front/options.h"
+#include "lib/base/input.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
 #include "probes/collective/ops.h"
@@ -59,8 +60,7 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 
 int ahead_read_drill(const char *path, struct str *text, struct err *e)
 {
-	const int why = str_add_file(text, open(path, O_RDONLY | O_CLOEXEC),
-				     DRILL_FILE_MAX);
+	const int why = input_read(path, DRILL_FILE_MAX, text);
 
 	return why == EFBIG ? err_set(e, 0, "drill file '%s' is larger than "
 				      "1 MiB", path) :

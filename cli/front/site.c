@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/data/rundir.h"
+#include "lib/base/input.h"
 #include "lib/data/switches.h"
 #include "report/model/expected.h"
 
@@ -73,8 +74,7 @@ static int count_link(void *user, const struct switch_link *link)
 
 int site_switches(const char *path, struct str *text, struct err *e)
 {
-	int why = path[0] ? str_add_file(text, open(path, O_RDONLY | O_CLOEXEC),
-					 SWITCHES_MAX_BYTES) : 0;
+	int why = path[0] ? input_read(path, SWITCHES_MAX_BYTES, text) : 0;
 
 	if (why) {
 		return err_set(e, why, "cannot read '%s'", path);

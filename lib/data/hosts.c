@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/data/hostlist.h"
+#include "lib/base/input.h"
 #include "lib/base/str.h"
 
 #define LINE_SIZE 4096
@@ -139,8 +140,7 @@ static int read_file(const char *path, struct hosts *h, struct err *e)
 		return err_hint(e, "save it as a file, or write the list itself: "
 				"--ssh='gpu[01-04]'");
 	}
-	rc = str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC),
-			  HOSTS_FILE_MAX);
+	rc = input_read(path, HOSTS_FILE_MAX, &text);
 	if (rc != 0) {
 		rc = err_set(e, rc, "cannot read '%s'", path);
 	} else if (hosts_parse(text.data, text.len, h, &why) < 0) {

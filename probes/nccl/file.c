@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "lib/base/input.h"
 /* Every NCCL has it, and whatever takes its place. */
 #define NAME "ncclCommInitRank"
 
@@ -63,11 +64,11 @@ int nccl_file_check_stream(FILE *f, const char *path, struct err *e)
 
 int nccl_file_check(const char *path, struct err *e)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = input_open(path, 0, e);
 	int rc;
 
 	if (!f) {
-		return err_set(e, errno, "cannot read '%s'", path);
+		return -1;
 	}
 	rc = nccl_file_check_stream(f, path, e);
 	fclose(f);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/input.h"
+
 void import_release(struct import *x)
 {
 	record_list_release(&x->rows);
@@ -113,11 +115,11 @@ int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
 
 int import_file(struct import *x, const char *path, struct err *e)
 {
-	FILE *f = fopen(path, "re");
+	FILE *f = input_open(path, LOOK_MAX, e);
 	int rc;
 
 	if (!f) {
-		return err_set(e, errno, "cannot read '%s'", path);
+		return -1;
 	}
 	rc = import_stream(x, path, f, e);
 	fclose(f);

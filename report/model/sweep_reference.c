@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "lib/base/input.h"
 #include "lib/data/rundir.h"
 #include "lib/base/str.h"
 #include "report/model/run_read.h"
@@ -31,6 +32,9 @@ static const struct builtin {
 	REFERENCES(ROW)
 	{ 0 }
 };
+
+/** Bytes of one that comes by a pipe. */
+#define REFERENCE_MAX ((size_t)64 << 20)
 
 /** The rows of @f, which is closed; -1 with @e, which says what @path is called
  *  in the place of a run's file. */
@@ -65,7 +69,8 @@ static int read_path(const char *reference, struct sweep *s, struct err *e)
 			       reference);
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		return read_rows(fopen(reference, "re"), reference, s, e);
+		f = input_open(reference, REFERENCE_MAX, e);
+		return f ? read_rows(f, reference, s, e) : -1;
 	}
 	f = rundir_open(reference, RUN_RESULTS, e);
 	return f && rundir_path(reference, RUN_RESULTS, path, e) == 0 ?
