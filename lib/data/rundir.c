@@ -32,7 +32,9 @@ static int open_folder(const char *dir, const char *name, const char **last)
 
 		snprintf(part, sizeof(part), "%.*s", (int)(slash - name),
 			 name);
-		below = openat(fd, part, flags | O_NOFOLLOW);
+		errno = EINVAL;	/* no name leads out of the directory */
+		below = strcmp(part, "..") == 0 ?
+				-1 : openat(fd, part, flags | O_NOFOLLOW);
 		rundir_shut(fd);
 		fd = below;
 		name = slash + 1;

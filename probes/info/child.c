@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/info/info.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/data/record_info.h"
 #include "lib/spec/spec.h"
@@ -96,10 +99,17 @@ static void record(const struct spec *s, const char *node)
 {
 	char root[PATH_MAX], dir[PATH_MAX];
 	struct err e = { 0 };
+	int rc;
 
 	sysfile_root(s->sysroot, node, root, sizeof(root));
 	snprintf(dir, sizeof(dir), "%.2000s/%.64s", s->record, node);
-	if (record_machine(root, dir, clock_now_ns() + RECORD_NS, &e) == 0) {
+	/* a name of its own choice could lead out of the folder */
+	rc = node[strspn(node, HOSTLIST_NAME_CHARS)] ||
+			     !isalnum((unsigned char)node[0]) ?
+		     err_set(&e, 0, "'%.64s' is not the name of a folder",
+			     node) :
+		     record_machine(root, dir, clock_now_ns() + RECORD_NS, &e);
+	if (rc == 0) {
 		say("node", "recorded", dir, "--record");
 	} else {
 		say("node", "recorded", INFO_NONE, "--record");

@@ -426,6 +426,15 @@ static void note_bad_rows(const struct run *run, struct str *out)
 	}
 }
 
+static void note_final(const struct run *run, struct str *out)
+{
+	if (run->cell_row && !run_has_final(run)) {
+		str_addf(out, "results-final.csv is not written: %zu rows are "
+			 "too few for %zu tests; --csv prints it", run->rows,
+			 run_n_cells(run));
+	}
+}
+
 static void note_foreign(const struct run *run, struct str *out)
 {
 	if (run->foreign) {
@@ -488,7 +497,7 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 		note_short, note_shared, note_built_so, note_divided,
 		note_modes, note_torch,
 		note_mixed, note_facts,
-		note_bad_rows, note_unread, note_foreign,
+		note_bad_rows, note_unread, note_final, note_foreign,
 	};
 	struct str out = STR_INIT;
 

@@ -327,6 +327,23 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 		       err_set(e, ENOMEM, "cannot hold the switches") : 0;
 }
 
+/** Lines without a row of results.csv: all pairs of the 1,024 ranks up to which
+ *  all are planned, or as many to a row. */
+#define FINAL_MISSING	  ((size_t)1 << 20)
+#define FINAL_MISSING_ROW 64
+
+bool run_has_final(const struct run *r)
+{
+	size_t count[CELL_CLASSES];
+
+	if (!r->cell_row) {
+		return false;
+	}
+	run_count_cells(r, count);
+	return count[CELL_NOT_RUN] <= FINAL_MISSING ||
+	       count[CELL_NOT_RUN] / FINAL_MISSING_ROW <= r->rows;
+}
+
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 {
 	memset(count, 0, CELL_CLASSES * sizeof(*count));

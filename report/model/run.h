@@ -311,6 +311,10 @@ static inline double run_line_share(const struct run *r, size_t at)
 		       (double)r->cells[at].bw_GB_s / expected : NAN;
 }
 
+/** Does results-final.csv have a line of each cell?  Not of a run.json that
+ *  claims many ranks beside few rows: a KiB of it would become a GiB. */
+bool run_has_final(const struct run *r);
+
 /** The option of that name as it was typed, or NULL. */
 static inline json_t *run_option(const struct run *r, const char *name)
 {

@@ -223,7 +223,7 @@ void judged_schema(const struct judged *j, FILE *out)
 		const struct schema *schema;	/* NULL: it has none */
 	} files[] = {
 		{ RUN_RESULTS, j->run.schema },
-		{ RUN_FINAL, j->run.cell_row ? j->run.schema : NULL },
+		{ RUN_FINAL, run_has_final(&j->run) ? j->run.schema : NULL },
 		{ RUN_FACTS, &schema_facts },
 		{ RUN_EVENTS, &schema_events },
 		{ RUN_DIAGNOSE, j->run.n_diagnose > 0 ? &schema_diagnose :

@@ -85,7 +85,9 @@ static int write_files(struct judged *j, struct err *e)
 		rc = rundir_write_with(dir, RUN_SCHEMA, 0666, put_schema, j,
 				       e);
 	}
-	if (rc == 0 && j->run.cell_row) {
+	if (rc == 0 && !run_has_final(&j->run)) {
+		rundir_remove(dir, RUN_FINAL);	/* of an older report */
+	} else if (rc == 0) {
 		rc = rundir_write_with(dir, RUN_FINAL, 0666, put_csv, j, e);
 	}
 	if (rc == 0) {
