@@ -143,3 +143,81 @@ obeys()
 			[ ! -e "$dir/events.csv" ]
 	done
 }
+
+@test "root's -o follows no link of another user" {
+	mkdir mine theirs
+	ln -s "$PWD/mine" theirs/link
+	ln -s "$PWD/mine" theirs/run
+	chown -hR "$other:$other" theirs
+	for out in theirs/run theirs/link/run; do
+		run "$GPUCHECK" p2p --local=1x2 --transport=sim -q -o "$out"
+		[ "$status" -eq 3 ]
+		[[ "$output" == *"root does not follow the link to '$PWD/mine'"* ]]
+	done
+	[ -z "$(ls -A mine)" ]
+}
+
+# ends SECONDS WORDS COMMAND...: it ends by then, refusing with WORDS.
+ends()
+{
+	local rc=0 out=out.$BASHPID.$RANDOM
+	timeout "$1" "${@:3}" >"$out" 2>&1 </dev/null 3>&- || rc=$?
+	if [ $rc -eq 124 ] || [ $rc -eq 0 ] || ! grep -q "$2" "$out"; then
+		echo "${*:3}: $rc"
+		cat "$out"
+		return 1
+	fi
+}
+
+@test "a FIFO or a device in place of a file that was named ends" {
+	local job jobs=() probe=(p2p --local=1x2 --transport=sim)
+	mkfifo fifo
+	ends 50 'timed out' "$GPUCHECK" explain fifo &
+	jobs+=($!)
+	ends 50 'timed out' "$GPUCHECK" "${probe[@]}" --switches=fifo -o a &
+	jobs+=($!)
+	ends 50 'timed out' "$GPUCHECK" "${probe[@]}" --faults=fifo -o b &
+	jobs+=($!)
+	ends 50 'timed out' "$GPUCHECK" import fifo &
+	jobs+=($!)
+	ends 20 'neither a file nor a pipe' "$GPUCHECK" explain /dev/zero
+	ends 20 'nvalid argument' "$GPUCHECK" "${probe[@]}" \
+		--faults=/dev/zero -o c
+	for job in "${jobs[@]}"; do
+		wait "$job"
+	done
+	# pipes are read
+	log="$BATS_TEST_DIRNAME/../fixtures/logs"
+	log=$(grep -rlm1 'NCCL WARN' "$log" | head -n 1)
+	"$GPUCHECK" explain "$log" --json >file || true
+	"$GPUCHECK" explain - --json <"$log" >stdin || true
+	sed '' "$log" | "$GPUCHECK" explain - --json >pipe || true
+	"$GPUCHECK" explain <(cat "$log") --json >fd || true
+	for f in stdin pipe fd; do
+		diff <(jq -S .found file) <(jq -S .found $f)
+	done
+	[ -s file ]
+}
+
+@test "a node cannot name the folder of --record" {
+	mkdir machines
+	cp -r "$BATS_TEST_DIRNAME/../machines/h200" machines/x 2>/dev/null || true
+	GPUCHECK_HOST=../escaped GPUCHECK_BOOT_RANK=0 GPUCHECK_BOOT_SIZE=1 \
+		timeout 60 "$GPUCHECK" info --launcher=env --record=rec -o run \
+		>out 2>&1 3>&- &
+	sleep 1
+	GPUCHECK_HOST=../escaped RANK=0 WORLD_SIZE=1 timeout 60 "$GPUCHECK" \
+		agent "$PWD/run" >out.agent 2>&1 3>&- || true
+	wait
+	[ -d rec ] && [ ! -e escaped ]
+}
+
+@test "ranks that run.json claims beside no rows make no file of a GiB" {
+	"$GPUCHECK" p2p --local=3x2 --transport=sim -q -o run >/dev/null
+	jq '.nodes[].gpus = 1024 | .planned.cells = 9434112' run/run.json >json
+	cat json >run/run.json
+	sed -i 2,\$d run/results.csv
+	timeout 120 "$GPUCHECK" report run >words 2>err || true
+	tr -s ' \n' ' ' <words | grep -q 'results-final.csv is not written'
+	[ "$(du -sm run | cut -f 1)" -lt 60 ]
+}
