@@ -26,6 +26,7 @@ extern const char job_template[];
 /** What a name in the template becomes. */
 struct variable {
 	const char *name, *value;
+	bool last;		/* a line with a value of it ends the script */
 };
 
 /** The one whose name stands at @at, NULL when none does. */
@@ -42,18 +43,22 @@ static const struct variable *variable_at(const struct variable *v,
 static void fill(const struct variable *vars, struct str *out)
 {
 	struct str line = STR_INIT;
-	bool empty = false;
+	bool empty = false, last = false;
 
 	for (const char *at = job_template; *at;) {
 		const struct variable *v = variable_at(vars, at);
 
 		empty = empty || (v && !*v->value);
+		last = last || (v && v->last);
 		str_addmem(&line, v ? v->value : at, v ? strlen(v->value) : 1);
 		if (*at == '\n') {
 			out->failed |= line.failed;
 			str_add(out, empty ? "" : str_text(&line));
+			if (last && !empty) {
+				break;
+			}
 			str_reset(&line);
-			empty = false;
+			empty = last = false;
 		}
 		at += v ? strlen(v->name) : 1;
 	}
@@ -159,7 +164,8 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "@OUTPUT@", .value = str_text(&output) },
 		{ .name = "@SELF@", .value = str_text(&self) },
 		{ .name = "@DIR@", .value = str_text(&dir) },
-		{ .name = "@INNER@", .value = r->inner ? r->inner : "" },
+		{ .name = "@INNER@", .value = r->inner ? r->inner : "",
+		  .last = true },
 		{ .name = "@SRUN_ARGS@", .value = str_text(&srun_args) },
 		{ .name = "@LANE@", .value = r->lane ? "singleton" : "" },
 		{ .name = "@AFTER@", .value = str_text(&after) },

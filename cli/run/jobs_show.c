@@ -62,15 +62,6 @@ int jobs_describe(const struct session *s, const struct probe_start *t,
 	const struct jobs_part *first = &a->plan.parts[0];
 	int rc;
 
-	str_add(&out, "# ");
-	jobs_say_plan(s, a, t->r.probe, &out);
-	str_addch(&out, '\n');
-	for (size_t i = 0; i < a->plan.n; i++) {
-		str_addf(&out, "# job %zu, lane %d: %s\n", i + 1,
-			 a->plan.parts[i].lane,
-			 str_text(&a->plan.parts[i].nodes));
-	}
-	str_add(&out, "# and its script, of the first:\n");
 	STR_COPY(spec.nodelist, str_text(&first->nodes));
 	spec.exclude[0] = '\0';
 	spec.nodes = 0;
@@ -81,6 +72,14 @@ int jobs_describe(const struct session *s, const struct probe_start *t,
 	r.after = "DIR";
 	r.gpus = a->gpus ? a->gpus : -1;
 	rc = t->ops->describe(&r, &out, e);
+	str_add(&out, "\n# This is the script of job 1.\n# ");
+	jobs_say_plan(s, a, t->r.probe, &out);
+	str_addch(&out, '\n');
+	for (size_t i = 0; i < a->plan.n; i++) {
+		str_addf(&out, "# job %zu, lane %d: %s\n", i + 1,
+			 a->plan.parts[i].lane,
+			 str_text(&a->plan.parts[i].nodes));
+	}
 	fputs(rc < 0 ? "" : str_text(&out), stdout);
 	str_release(&out);
 	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;

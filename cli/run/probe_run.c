@@ -40,15 +40,23 @@ static struct step_place place_of(const struct probe_start *t)
 	};
 }
 
+/** Output of describe_step(). */
+struct described {
+	struct str *out;
+	bool in_job;		/* the script of the job starts it: a comment */
+};
+
 static void describe_step(void *arg, const char *probe,
 			  const struct args *line, const char *why_not)
 {
-	struct str *out = arg;
+	const struct described *d = arg;
+	struct str *out = d->out;
 
 	if (!line) {
 		str_addf(out, "# no %s: %s\n", probe, why_not);
 		return;
 	}
+	str_add(out, d->in_job ? "# " : "");
 	args_line(line, out);
 	str_addch(out, '\n');
 }
@@ -58,15 +66,16 @@ int probe_run_describe(const struct probe_start *t, struct err *e)
 	const struct step_place place = place_of(t);
 	const struct conductor *c = t->c && !t->c->after ? t->c : NULL;
 	struct str text = STR_INIT;
+	struct described d = { .out = &text,
+			       .in_job = launcher_is_job(t->ops) };
 	int rc = 0;
 
-	if (!c || launcher_is_job(t->ops)) {
+	if (!c || d.in_job) {
 		rc = t->ops->describe(&t->r, &text, e);
 	}
 	if (c && rc == 0) {
-		str_add(&text,
-			launcher_is_job(t->ops) ? "# and in the job:\n" : "");
-		c->each(&place, describe_step, &text);
+		str_add(&text, d.in_job ? "# which starts:\n" : "");
+		c->each(&place, describe_step, &d);
 	}
 	fputs(rc == 0 ? str_text(&text) : "", stdout);
 	str_release(&text);

@@ -215,6 +215,29 @@ fakes()
 	[ ! -e submitted ] && [ ! -e run ]
 }
 
+@test "a script that --dry-run prints is clean, and ends where it ends" {
+	type -P shellcheck || skip "no shellcheck"
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	for words in 'p2p -N 2 -G 2' 'memlock -N 2' 'all -N 2' \
+		'p2p -N 2 -G 2 --diagnose --srun-args=--container-image=x' \
+		'p2p -N 2 --max-time=5m' 'watch --every=6h -- p2p -N 2' \
+		'watch --every=6h -- all -N 2'; do
+		# shellcheck disable=SC2086
+		run_p ${words/ / --dry-run }
+		[ "$status" -eq 0 ]
+		[ "$(head -n 1 out)" = '#!/bin/bash' ]
+		shellcheck out
+	done
+	for words in 'p2p --launcher=srun' 'all --launcher=srun' \
+		'p2p --local=2x2' 'all --local=2x2' 'p2p --ssh=a,b' \
+		'all --ssh=a,b'; do
+		# shellcheck disable=SC2086
+		SLURM_JOB_ID=1 run_p $words --dry-run
+		[ "$status" -eq 0 ]
+		shellcheck --shell=sh out
+	done
+}
+
 @test "what tests no GPUs starts on nodes with and without them at once" {
 	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
 	fake sinfo 'printf "%s\n" "debug*|1|gpu:8|a" "debug*|3|(null)|a"'

@@ -90,6 +90,8 @@ job_of()
 
 @test "a plan, a dry run, and what does not go with it" {
 	run_to 0 "${pairs[@]:0:2}" -G 2 --transport=tcp --dry-run
+	[ "$(head -n 1 out)" = '#!/bin/bash' ]
+	! type -P shellcheck || shellcheck out
 	says '^# 6 jobs of 2 nodes in 4 lanes, 3 rounds of 4 nodes' out
 	says '^#SBATCH --dependency=singleton' out
 	says '^# job 6, lane 2: gcn[1-4],gcn[1-4]$' out

@@ -526,6 +526,26 @@ static void script_without_limits(void **state)
 	str_release(&out);
 }
 
+static void a_script_that_becomes_another_program_ends_there(void **state)
+{
+	struct spec spec;
+	const struct launch_request r = {
+		.self = "/bin/gpucheck", .dir = "/runs/a", .probe = "all",
+		.spec = &spec, .inner = "conductor",
+	};
+	struct str out = STR_INIT;
+
+	(void)state;
+	spec_init(&spec);
+	STR_COPY(spec.transport, "tcp");
+	setenv("PATH", "", 1);
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_non_null(strstr(str_text(&out),
+			       "\nexec /bin/gpucheck conductor /runs/a"));
+	assert_null(strstr(str_text(&out), "srun_pid"));
+	str_release(&out);
+}
+
 /* Slurm can never give a node that is asked for and left out, and refuses a
  * job of which the two lists overlap */
 static void nodes_left_out_are_not_asked_for(void **state)
@@ -835,6 +855,8 @@ int main(void)
 		/* these empty PATH */
 		cmocka_unit_test(script_of_a_lane),
 		cmocka_unit_test(script_without_limits),
+		cmocka_unit_test(
+			a_script_that_becomes_another_program_ends_there),
 		cmocka_unit_test(launcher_is_chosen),
 	};
 
