@@ -145,3 +145,16 @@ void budget_fit(struct spec *s, const struct probe *probe,
 		say(&asked, s, now_s, all, cells, says);
 	}
 }
+
+int budget_check(const struct spec *s, int percent, struct err *e)
+{
+	const double share = TESTS_SHARE * percent / 100;
+	const double least_s = ceil(1 / share);
+
+	if (s->budget_ns == 0 ||
+	    (double)s->budget_ns >= least_s * (double)NS_PER_S) {
+		return 0;
+	}
+	return err_set(e, 0, "--budget: %g s is too short; at least %g s",
+		       (double)s->budget_ns / (double)NS_PER_S, least_s);
+}

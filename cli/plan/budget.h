@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/spec/spec.h"
 #include "probes/probe.h"
@@ -17,5 +18,9 @@
  */
 void budget_fit(struct spec *s, const struct probe *probe,
 		const char *launcher, struct str *says);
+
+/** Check that a run that is given @percent of s->budget_ns may measure for a
+ *  second, the least --max-time.  0, or -1 with @e. */
+int budget_check(const struct spec *s, int percent, struct err *e);
 
 #endif

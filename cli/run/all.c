@@ -28,6 +28,9 @@
 #define NODE_BOOT_NS  (10 * NS_PER_MS)
 #define MAX_EXPECT  8		/* sentences that a step is told */
 
+/** Percent of --budget that the step with the smallest share is given. */
+#define LEAST_PERCENT 15
+
 struct layer {
 	const char *probe;
 	const char *const *full;	/* options; NULL = none */
@@ -63,7 +66,7 @@ static const struct layer layers[] = {
 	{ .probe = "p2p", .full = diagnosed, .goes_on = true,
 	  .quick = quick_pairs, .share_percent = 40 },
 	{ .probe = "allreduce", .quick = quick_group, .group = true,
-	  .share_percent = 15 },
+	  .share_percent = LEAST_PERCENT },
 	{ 0 }
 };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]) - 1)
@@ -363,6 +366,7 @@ static int run(struct step_place *place, struct err *e)
 const struct conductor conductor_all = {
 	.name = "all",
 	.takes = SPEC_CMD_ALL,
+	.least_percent = LEAST_PERCENT,
 	.run = run,
 	.each = each,
 };

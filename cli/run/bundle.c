@@ -44,6 +44,8 @@ static const struct kind {
 	  .all = BUNDLE_MOST },
 	{ RUN_RENDEZVOUS, .why = "the key of the run" },
 	{ RUN_HOLDER, .why = "who is at work on it" },
+	{ RUN_FINAL, .why = "gpucheck report makes it" },
+	{ RUN_SCHEMA, .why = "gpucheck help csv has it" },
 	{ ".png", .why = "a picture: gpucheck report makes it" },
 	{ ".svg", .why = "a picture: gpucheck report makes it" },
 	{ ".html", .why = "gpucheck report makes it" },

@@ -26,6 +26,7 @@ struct conductor {
 	 * or -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
+	int least_percent;	/* of --budget that a step is given; 0: all */
 	bool after;		/* run() comes after the run of one probe */
 	/** The command line of each of its steps in turn, for --dry-run and a
 	 *  plan, or why it is not for this run (@line is NULL then); NULL of

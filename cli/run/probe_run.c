@@ -348,7 +348,11 @@ static int check_launcher(const struct probe_start *t, struct err *e)
 {
 	const struct spec *s = &t->s->spec;
 
+	const int percent = t->c && t->c->least_percent ?
+				    t->c->least_percent : 100;
+
 	if ((t->c && check_conducted(t->ops, e) < 0) ||
+	    budget_check(s, percent, e) < 0 ||
 	    launcher_check(t->ops, s, e) < 0) {
 		return CODE_USAGE;
 	}

@@ -6,6 +6,7 @@
 #include "lib/base/limit.h"
 #include "lib/data/hostlist.h"
 #include "lib/data/json.h"
+#include "lib/data/record_ping.h"
 #include "report/judge/gone.h"
 #include "report/judge/retest.h"
 #include "report/judge/tell.h"
@@ -63,12 +64,12 @@ static bool is_ssh(const struct finding *f)
 	return str_starts(f->code, "ssh_");
 }
 
-/** Did the library in a worker run short of what the system hands out?  That is
- *  how the job was started, or what others have left there. */
-static bool is_shortage(const struct finding *f)
+/** Return true if @f is about how the job, its limits or a packet filter are
+ *  set up: the node itself may be healthy. */
+static bool is_setup(const struct finding *f)
 {
 	static const char *const codes[] = {
-		"fd_limit", "shm_small", "shm_missing", NULL
+		"fd_limit", "shm_small", "shm_missing", PING_FILTERED, NULL
 	};
 
 	return limit_is(f->code) || str_index(codes, f->code) >= 0;
@@ -237,7 +238,7 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
 	struct heard h = { 0 };
 
-	if (f->n_probes > 0 || is_shortage(f) ||
+	if (f->n_probes > 0 || is_setup(f) ||
 	    str_starts(f->code, RETEST_OWN)) {
 		return;		/* each of these has weighed its own; none; as
 				 * of the run that is retested */

@@ -19,6 +19,7 @@ faulty_run()
 n1,gpu0,uuid,GPU-1234,,nvml
 n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	echo tiger-6 >run/mine.txt
+	touch run/results-final.csv run/schema.csv
 	jq '.argv += ["--token", "tiger-7"] |
 		.environment.NCCL_X_SECRET = "tiger-8"' run/run.json >run.json
 	mv run.json run/run.json
@@ -48,7 +49,8 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	grep -q '^n1,node,env_A_TOKEN,\[removed\],' run/facts.csv
 	for says in '^FAIL  Node n1: all 10 tests' 'n1 .* vbios .* 96.00' \
 		'uuid .* GPU-1234' 'rendezvous: the key of the run' \
-		'mine.txt: not a file' 'results.csv, [0-9]* bytes$' \
+		'mine.txt: not a file' 'results-final.csv: gpucheck report' \
+		'schema.csv: gpucheck help csv' 'results.csv, [0-9]* bytes$' \
 		': [6-9] values'; do
 		grep -q "$says" run/README
 	done

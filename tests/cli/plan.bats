@@ -196,6 +196,12 @@ nothing_made()
 	[ "$status" -eq 0 ]
 	run_p all --local=2x2 --transport=sim --budget=1m -o all
 	jq -e '.options.budget == "24s"' all/p2p/run.json
+	# no step is given less than it takes
+	run_p all --local=2x2 --transport=sim --budget=7s -o short
+	fails 2 '--budget: 7 s is too short; at least 8 s'
+	run_p p2p --local=2x2 --transport=sim --budget=1s -o short
+	fails 2 '--budget: 1 s is too short; at least 2 s'
+	[ ! -e short ]
 }
 
 @test "plan: Slurm says how many GPUs a node has" {

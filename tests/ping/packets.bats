@@ -97,6 +97,7 @@ filter()
 	node-run 4 sysctl -q net.ipv4.icmp_echo_ignore_all=1
 	mesh 1 --ifname=rail0,rail1
 	expect "$(findings)" "node n4 null null rx icmp_filtered"
+	expect "$(jq '.findings[0].drain' "$dir/verdict.json")" false
 }
 
 @test "TCP: open, refused, filtered" {
