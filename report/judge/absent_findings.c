@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where no node has an agent, it is what starts them, or the way to whom they
- * report, that failed: none of the nodes. */
+/* Nodes and ranks that the run should have had: where no node has an agent, the
+ * launcher or the way to the coordinator failed, none of the nodes; and a
+ * launcher may start less than was asked for. */
 #include "report/judge/findings.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,4 +75,48 @@ void absent_findings(const struct run *run, struct verdict *v)
 	if (detail[0]) {
 		finding_add_evidence(f, "%s", detail);
 	}
+}
+
+static int64_t asked(const struct run *run, const char *option)
+{
+	return json_integer_value(run_option(run, option));
+}
+
+void few_findings(const struct run *run, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	/* ports are ranks that -G says nothing of, addresses none */
+	int64_t gpus = run->ports || run->mesh ? 0 :
+					asked(run, "gpus-per-node");
+	int64_t nodes = asked(run, "nodes"), ranks = 0;
+	bool few = run->n_nodes < nodes;
+	char come[48] = "", wanted[48] = "";
+	const json_t *node;
+	size_t i;
+
+	if (run->n_nodes == 0 || json_object_get(run->json, "retest")) {
+		return;		/* not begun, or of a part of another run */
+	}
+	json_array_foreach(json_object_get(run->json, "nodes"), i, node) {
+		int64_t has = json_integer_value(json_object_get(node, "gpus"));
+
+		few |= has > 0 && has < gpus;
+		ranks += has;
+	}
+	if (!few) {
+		return;
+	}
+	nodes = nodes > 0 ? nodes : run->n_nodes;
+	if (gpus > 0 && ranks > 0) {
+		snprintf(come, sizeof(come), " with %lld rank%s",
+			 (long long)ranks, ranks == 1 ? "" : "s");
+		snprintf(wanted, sizeof(wanted), " with %lld",
+			 (long long)(nodes * gpus));
+	}
+	finding_say(finding_add(v, &p, "too_few"),
+		    "Only %d node%s%s started, %lld%s were asked for: what did "
+		    "not start was not tested", run->n_nodes,
+		    run->n_nodes == 1 ? "" : "s", come, (long long)nodes,
+		    wanted);
+	v->cut = true;
 }

@@ -56,6 +56,9 @@ void starved_excuse(const struct run *run, struct verdict *v);
 /** Of every probe, last: where each node is named in @v for having no agent,
  *  one finding that names none takes the place of those. */
 void absent_findings(const struct run *run, struct verdict *v);
+/** Of every probe: fewer nodes or ranks than --nodes and --gpus-per-node ask
+ *  for, as the launcher started no more; the run is partial. */
+void few_findings(const struct run *run, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
 void mesh_findings(const struct run *run, uint8_t *explained,

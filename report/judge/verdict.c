@@ -112,6 +112,7 @@ int verdict_close(const struct run *run, struct verdict *v)
 {
 	limit_findings(run, v);
 	absent_findings(run, v);
+	few_findings(run, v);
 	for (size_t i = 0; i < v->n; i++) {
 		says_switch(run, &v->findings[i]);
 		if (!v->findings[i].act[0]) {

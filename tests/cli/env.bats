@@ -34,6 +34,40 @@ all_six_ok()
 	all_six_ok run
 }
 
+# Three ranks of one node in run $1, with more of its options, of probe $2.
+report_of_three()
+{
+	local r
+	make_dir "$1"
+	sed -i "s/\"p2p\"/\"$2\"/; s/\"transport\": \"tcp\"/$3/" \
+		"$1/run.json"
+	for r in 0 1 2; do
+		RANK=$r WORLD_SIZE=3 LOCAL_RANK=$r "$GPUCHECK" agent "$1" 3>&- &
+	done
+	wait
+	run "$GPUCHECK" report "$1" --color=never
+	echo "$output"
+}
+
+@test "fewer ranks or nodes than were asked for are no PASS" {
+	local probe
+	report_of_three few p2p '"transport": "tcp", "nodes": 2, "gpus-per-node": 2'
+	[ "$status" -eq 4 ]
+	[[ $output == PARTIAL* ]]
+	grep -q "Only 1 node with 3 ranks started, 2 with 4 were asked for" \
+		<<<"$output"
+	report_of_three rank allreduce '"gpus-per-node": 4, "transport": "sim"'
+	[ "$status" -eq 4 ]
+	grep -q "Only 1 node with 3 ranks started, 1 with 4 " <<<"$output"
+	for probe in info memlock; do
+		report_of_three "$probe" "$probe" '"nodes": 2'
+		grep -q "Only 1 node started, 2 were asked for" <<<"$output"
+		[ "$status" -eq 4 ]
+	done
+	report_of_three all p2p '"transport": "tcp", "nodes": 1, "gpus-per-node": 3'
+	[ "$status" -eq 0 ]
+}
+
 @test "Open MPI's variables" {
 	make_dir run
 	for r in 0 1 2; do
