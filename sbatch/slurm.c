@@ -151,10 +151,8 @@ bool slurm_parse_is_down(const char *text)
 
 bool slurm_is_node(const char *name)
 {
-	const size_t len = strlen(name);
-
-	return len > 0 && len < SLURM_NODE_SIZE && isalnum((uint8_t)*name) &&
-	       strspn(name, HOSTLIST_NAME_CHARS) == len;
+	return hostlist_is_name(name) && strlen(name) < SLURM_NODE_SIZE &&
+	       !strpbrk(name, ":%");
 }
 
 /** down* idle~ planned mixed$ drained+cloud */

@@ -99,7 +99,8 @@ static void add_repair(const char *job_id, const struct slurm_job *job,
 
 	hostlist_free(hostlist_expand(job->wanted, &n, NULL), n);
 	str_add(out, "; after a repair: \"");
-	if ((int64_t)n == job->n_nodes) {
+	if ((int64_t)n == job->n_nodes &&
+	    !job->wanted[strspn(job->wanted, HOSTLIST_NAME_CHARS "[],")]) {
 		str_addf(out, "scontrol create reservation=gpucheck-%s "
 			 "nodes=%s users=$USER starttime=now duration=30 "
 			 "flags=ignore_jobs && scontrol update jobid=%s "

@@ -401,12 +401,23 @@ const char *str_nearest(const char *word, const char *const words[])
 	return nearest;
 }
 
+/* Characters that a shell takes as they are. */
+static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			    "0123456789_-+=:,./%@";
+
+void str_plain_from(struct str *s, size_t from)
+{
+	for (size_t i = from; i < s->len; i++) {
+		if (!strchr(plain, s->data[i]) ||
+		    (i == from && strchr("-=", s->data[i]))) {
+			s->data[i] = '_';
+		}
+	}
+}
+
 void str_add_quoted(struct str *out, const char *word)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+=:,./%@";
-
 	if (*word && word[strspn(word, plain)] == '\0') {
 		str_add(out, word);
 		return;

@@ -77,6 +77,10 @@ bool str_copy(char *buf, size_t size, const char *text);
 
 /** Append @word as one word of a shell, quoted where needed. */
 void str_add_quoted(struct str *out, const char *word);
+/** Make what @s has behind its first @from bytes a part of a word of a shell,
+ *  inside quotes or not: other characters than names of nodes, NICs and GPUs
+ *  have become '_'. */
+void str_plain_from(struct str *s, size_t from);
 /** The path @dir so, for a hint of limited length: "DIR" where it does not fit
  *  @buf.  Returns @buf. */
 const char *str_quoted_dir(const char *dir, char *buf, size_t size);

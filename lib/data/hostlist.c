@@ -5,9 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HOST_MAX       255	/* bytes of one name */
+#define HOST_MAX       HOSTLIST_NAME_MAX
 #define RANGE_DIGITS   9
 #define NAME_BRACKETS  8	/* in one name, which bounds the recursion */
+
+bool hostlist_is_name(const char *name)
+{
+	size_t len = strspn(name, HOSTLIST_NAME_CHARS ":%");
+
+	return len > 0 && len <= HOSTLIST_NAME_MAX && name[len] == '\0' &&
+	       !strchr(".-_%", name[0]);
+}
 
 /** The list being expanded. */
 struct expansion {

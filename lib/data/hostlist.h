@@ -14,6 +14,13 @@
 #define HOSTLIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789" \
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_"
 
+/** Bytes of a name. */
+#define HOSTLIST_NAME_MAX 255
+
+/** Can a node have @name, or is it an IPv6 address?  Any other name is that of a peer or a file that is
+ *  damaged, or wants a shell to run it. */
+bool hostlist_is_name(const char *name);
+
 /**
  * Expand a Slurm host list such as "gpu[01-03,7],login" (zero padding kept,
  * several brackets in one name allowed, at most HOSTLIST_MAX names).

@@ -43,7 +43,7 @@ static int close_entry(struct alike *a)
 /** Not of one that never came, and has no name of its own. */
 static bool is_name(const char *name)
 {
-	return name[0] && name[strspn(name, HOSTLIST_NAME_CHARS)] == '\0';
+	return hostlist_is_name(name);
 }
 
 static int add_node(struct alike *a, json_t *node)

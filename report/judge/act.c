@@ -95,8 +95,13 @@ static void add_here(struct str *out, const char *text, const char *node)
 {
 	struct str far = STR_INIT;
 	const char *at;
+	size_t from;
 
-	str_addf(&far, TELL_COMMAND "ssh %s ", node);
+	str_add(&far, TELL_COMMAND "ssh ");
+	from = far.len;
+	str_add(&far, node);
+	str_plain_from(&far, from);
+	str_addch(&far, ' ');
 	while ((at = strstr(text, str_text(&far))) != NULL) {
 		const char *line = at + far.len, *end = strchr(line, '\n');
 		size_t len = end ? (size_t)(end - line) : strlen(line);

@@ -55,6 +55,7 @@ static void add_pairs(const json_t *parts, struct str *out)
 {
 	size_t n = json_array_size(parts);
 	const char *before = " --pairs=";
+	struct str pair = STR_INIT;
 
 	if (part_gpu(json_array_get(parts, 0)) < 0) {
 		str_add(out, n > 1 ? " --pairs=inter" : "");
@@ -67,12 +68,15 @@ static void add_pairs(const json_t *parts, struct str *out)
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = i + 1; k < n; k++) {
 			str_add(out, before);
-			add_name(json_array_get(parts, i), out);
-			str_addch(out, '-');
-			add_name(json_array_get(parts, k), out);
+			str_reset(&pair);
+			add_name(json_array_get(parts, i), &pair);
+			str_addch(&pair, '-');
+			add_name(json_array_get(parts, k), &pair);
+			str_add_quoted(out, str_text(&pair));
 			before = ",";
 		}
 	}
+	str_release(&pair);
 }
 
 /** The nodes of the parts, each once; returns how many. */
@@ -118,10 +122,12 @@ static void add_again(const struct run *run, const json_t *parts,
 	} else {
 		str_addf(out, " -N %d", n);
 	}
-	str_addf(out, " --transport=%s", run->transport);
+	str_add(out, " --transport=");
+	str_add_quoted(out, run->transport);
 	add_pairs(parts, out);
 	if (!local) {
-		str_addf(out, " -- --nodelist=%s", str_text(&list));
+		str_add(out, " -- --nodelist=");
+		str_add_quoted(out, str_text(&list));
 	}
 	str_release(&list);
 }

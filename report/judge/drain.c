@@ -225,8 +225,8 @@ static void add_test(const struct run *run, struct finding *f)
 	str_addf(&act, "%s\nNo reason to drain it yet. To see whether it is "
 		 "this node, with three others:\n" TELL_COMMAND, f->act);
 	tell_again(run, without, &act);
-	str_addf(&act, " -N 4 --nodelist=%s",
-		 run->nodes[f->part.node].name);
+	str_add(&act, " -N 4 --nodelist=");
+	str_add_quoted(&act, run->nodes[f->part.node].name);
 	tell_passed_on(run, &act);
 	finding_set_act(f, str_text(&act));
 	str_release(&act);

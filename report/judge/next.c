@@ -363,21 +363,12 @@ void next_words(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** Letters, digits, and what host names and codes have besides. */
-static bool is_plain(const char *text)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-		"0123456789._-";
-
-	return text[0] && text[0] != '-' && !text[strspn(text, plain)];
-}
-
 /** The line for what sits in @node; false when a name is not one. */
 static bool add_drain(const char *node, const char *kind, int index,
 		      const char *code, struct str *out)
 {
-	if (!is_plain(node) || !is_plain(code)) {
+	/* a code is a word like a name */
+	if (!hostlist_is_name(node) || !hostlist_is_name(code)) {
 		return false;
 	}
 	str_addf(out, "scontrol -o show node %s | grep -q Reason= || "

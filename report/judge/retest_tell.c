@@ -199,8 +199,7 @@ static bool undrain(const struct run *run, const struct verdict *v,
 				      list[i].drain);
 	}
 	if (!drained || run->drill || !is_drained_by_us(run, node) ||
-	    has_fault(run, v, node) || !node[0] ||
-	    node[0] == '-' || node[strspn(node, HOSTLIST_NAME_CHARS)]) {
+	    has_fault(run, v, node) || !hostlist_is_name(node)) {
 		return false;
 	}
 	str_addf(out, "scontrol update nodename=%s state=resume", node);

@@ -49,7 +49,8 @@ static bool is_among(const char *const *list, const char *name)
 
 static void add_option(const char *name, const json_t *value, struct str *out)
 {
-	str_addf(out, " --%s", name);
+	str_add(out, " --");
+	str_add_quoted(out, name);
 	if (json_is_string(value)) {
 		str_addch(out, '=');
 		str_add_quoted(out, json_string_value(value));
@@ -171,9 +172,11 @@ static void add_nodelist(const struct run *run, int src, int dst,
 	int a = run->ranks[src].node, b = run->ranks[dst].node;
 
 	if (!tell_is_local(run)) {
-		str_addf(out, " --nodelist=%s", run->nodes[a].name);
+		str_add(out, " --nodelist=");
+		str_add_quoted(out, run->nodes[a].name);
 		if (a != b) {
-			str_addf(out, ",%s", run->nodes[b].name);
+			str_addch(out, ',');
+			str_add_quoted(out, run->nodes[b].name);
 		}
 	}
 }
@@ -190,11 +193,13 @@ void tell_command(const struct run *run, const char *transport, int src,
 	}
 	/* ib has but one that is real */
 	if (!run->ports || spec_transport_is(transport, XPORT_MODEL)) {
-		str_addf(out, " --transport=%s", transport);
+		str_add(out, " --transport=");
+		str_add_quoted(out, transport);
 	}
-	str_addf(out, " --pairs=%s-%s",
-		 part_rank_name(run, src, a, sizeof(a)),
-		 part_rank_name(run, dst, b, sizeof(b)));
+	str_add(out, " --pairs=");
+	str_add_quoted(out, part_rank_name(run, src, a, sizeof(a)));
+	str_addch(out, '-');
+	str_add_quoted(out, part_rank_name(run, dst, b, sizeof(b)));
 	add_nodelist(run, src, dst, out);
 	tell_passed_on(run, out);
 }
@@ -276,11 +281,11 @@ static bool test_ports(const struct tell_case *c, const char *unused)
 	}
 	add_test(c, c->a, "");
 	add_start(c->run, "ib", of_start, NULL, c->out);
-	str_addf(c->out, " --pairs=%s:%d-%s:%d",
-		 c->run->nodes[s->node].name,
-		 diagnose_index(c->run, &ib, c->src),
-		 c->run->nodes[d->node].name,
-		 diagnose_index(c->run, &ib, c->dst));
+	str_add(c->out, " --pairs=");
+	str_add_quoted(c->out, c->run->nodes[s->node].name);
+	str_addf(c->out, ":%d-", diagnose_index(c->run, &ib, c->src));
+	str_add_quoted(c->out, c->run->nodes[d->node].name);
+	str_addf(c->out, ":%d", diagnose_index(c->run, &ib, c->dst));
 	add_nodelist(c->run, c->src, c->dst, c->out);
 	return true;
 }
@@ -343,8 +348,9 @@ static bool test_other(const struct tell_case *c, const char *which)
 		add_test(c, c->a, which);
 		add_start(c->run, c->run->probe, NULL, of_all_pairs + 1,
 			  c->out);
-		str_addf(c->out, " -N 2 --nodelist=%s,NODE",
-			 c->run->nodes[node].name);
+		str_add(c->out, " -N 2 --nodelist=");
+		str_add_quoted(c->out, c->run->nodes[node].name);
+		str_add(c->out, ",NODE");
 		tell_passed_on(c->run, c->out);
 	}
 	return true;

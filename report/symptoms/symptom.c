@@ -310,10 +310,13 @@ void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
 	const char *text = str_text(&x->remedy), *open;
 
 	while ((open = strchr(text, '{')) != NULL) {
-		size_t len = strcspn(open + 1, "}");
+		size_t len = strcspn(open + 1, "}"), from;
 
 		str_addmem(out, text, (size_t)(open - text));
-		if (!name || !name(user, open + 1, len, out)) {
+		from = out->len;
+		if (name && name(user, open + 1, len, out)) {
+			str_plain_from(out, from);	/* of a stranger */
+		} else {
 			for (size_t i = 1; i <= len; i++) {
 				str_addch(out, (char)toupper(open[i]));
 			}

@@ -32,7 +32,8 @@ lie()
 		sock, talk = peer.dial(port, secret, 'A')
 		wire = peer.Wire(sock, talk, False)
 		run = json.load(open(dir + '/run.json'))
-		wire.say({'t': 'hello', 'rank': 1, 'local_rank': -1, 'node': 'n1',
+		wire.say({'t': 'hello', 'rank': 1, 'local_rank': -1,
+		    'node': os.environ.get('NODE', 'n1'),
 		    'pretend': False, 'sees_dir': True,
 		    'version': run['versions']['gpucheck'] if 'versions' in run
 		        else run['version'],
@@ -53,10 +54,13 @@ lie()
 		            'detail': 'of its own rank'})
 	P
 	wait
-	cat "$dir.out"
-	cat "$dir/events.csv" "$dir/results.csv"
-	grep -q ',n1,,foreign_row,' "$dir/events.csv"
+	cat "$dir.out" "$dir/events.csv" "$dir/results.csv"
 	! grep -q planted "$dir/results.csv" || false
+}
+
+dropped()
+{
+	grep -q ',n1,,foreign_row,' "$BATS_TEST_TMPDIR/$1/events.csv"
 }
 
 setup()
@@ -73,6 +77,7 @@ setup()
 			\"open\", \"check\": \"memlock_soft\", \"context\":
 			\"here\", \"rank\": 0, \"pid\": 1, \"ras\": \"dead\",
 			$row}]"
+		dropped "$probe"
 	done
 	# the liar is one that reported nothing; its victim is none
 	grep -q '^n1,error,worker_noise,' "$BATS_TEST_TMPDIR/info/results.csv"
@@ -85,6 +90,7 @@ setup()
 	lie ping "[{\"src_node\": \"HOST\", \"src_ip\": \"192.0.2.2\",
 		\"src_if\": \"e0\", $row}, {\"src_node\": \"n1\", \"src_ip\":
 		\"192.0.2.2\", \"src_if\": \"e0\", $row}]"
+	dropped ping
 }
 
 @test "nor a word about the rank of another node" {
@@ -92,6 +98,19 @@ setup()
 		{"t": "died", "rank": 0, "id": -1, "signal": 11, "exit": 0,
 		 "hung": false, "code": "", "detail": "", "retired": true,
 		 "step": "planted"}]' --transport=tcp -G 1 -b 1K
+	dropped p2p
 	! grep -q 'rank_retired\|planted' "$BATS_TEST_TMPDIR/p2p/events.csv" ||
 		false
+}
+
+@test "an agent whose node has no name of a node takes no part" {
+	local words
+	# shellcheck disable=SC2016 # a name, as it is
+	NODE='n1;touch${IFS}HIT' lie info '[]' --boot-timeout=5s
+	grep -q ',agent_missing,"agent 1 calls its node' \
+		"$BATS_TEST_TMPDIR/info/events.csv"
+	words=$(jq -r '.findings[] | .node, .do' \
+		"$BATS_TEST_TMPDIR/info/verdict.json")
+	grep -qx node1 <<<"$words"
+	! grep -q HIT <<<"$words" || false
 }

@@ -123,3 +123,51 @@ evil_run()
 	"$GPUCHECK" status run --json >state || true
 	harmless both state
 }
+
+# The commands that report prints, a line each, of run $1.
+commands()
+{
+	"$GPUCHECK" report "$1" --color=never >words 2>&1
+	jq -r '.findings[].do' "$1/verdict.json" |
+		cat - words | grep -E '^ {4,}(gpucheck|ssh|scontrol|mlx|show|ib|nvidia)'
+}
+
+@test "no command that is printed runs a word of a stranger" {
+	local name line
+	# shellcheck disable=SC2016 # names, as they are
+	for name in 'n1;touch${IFS}HIT' "n1';touch HIT;'" 'n1$(touch HIT)' \
+		'n1`touch HIT`' '-oProxyCommand=touch HIT' 'n1|touch HIT' \
+		'n1 & touch HIT'; do
+		rm -rf run
+		cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" run
+		NAME=$name python3 - <<-'P'
+			import csv, io, json, os
+			name = os.environ['NAME']
+			for file in ('results.csv', 'facts.csv', 'events.csv'):
+			    path = 'run/' + file
+			    if not os.path.exists(path):
+			        continue
+			    rows = [[name if cell == 'n1' else name + 'mlx'
+			        if cell in ('mlx5_1', 'nic1') else cell for cell in row]
+			        for row in csv.reader(open(path))]
+			    csv.writer(open(path, 'w'), lineterminator='\n').writerows(rows)
+			run = json.load(open('run/run.json'))
+			for node in run['nodes']:
+			    node['name'] = node['name'].replace('n1', name)
+			run['launcher'] = 'srun'
+			run['options'] = {'x;touch HIT;': True, 'transport': name}
+			json.dump(run, open('run/run.json', 'w'))
+		P
+		commands run >lines || true
+		cat lines
+		[ -s lines ]
+		mkdir -p bin
+		for line in gpucheck ssh scontrol; do
+			ln -sf /bin/true "bin/$line"
+		done
+		while read -r line; do
+			PATH=$PWD/bin:$PATH bash -c "$line" </dev/null || true
+		done <lines
+		[ -z "$(find . -name 'HIT*')" ]
+	done
+}

@@ -178,6 +178,32 @@ static void note_absent(struct agents *s, const char *node, json_t *news)
 	look_around(s);
 }
 
+/* A name goes into files, and from there into commands that are printed. */
+static bool has_name(struct coord_agent *a, const json_t *msg)
+{
+	const char *name = json_member(msg, "node");
+	struct err e;
+	json_t *news;
+	char node[64];
+
+	if (hostlist_is_name(name)) {
+		return true;
+	}
+	err_set(&e, 0, "agent %d calls its node '%.63s', which is not the name "
+		"of a node", (int)message_int(msg, "rank"), name);
+	turn_away(a, e.text);
+	if (!agents_name_of(a->set, (int)message_int(msg, "rank"), node)) {
+		snprintf(node, sizeof(node), "node%d",
+			 (int)message_int(msg, "rank"));
+	}
+	news = json_pack("{s:s,s:s}", "detail", e.text, "source", "agent");
+	if (news != NULL) {
+		note_absent(a->set, node, news);
+	}
+	json_decref(news);
+	return false;
+}
+
 /* Measuring beside another version is not what anybody asked for. */
 static bool is_ours(struct coord_agent *a, const json_t *msg)
 {
@@ -215,7 +241,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 				      : "it has said hello before");
 		return;
 	}
-	if (!is_ours(a, msg)) {
+	if (!has_name(a, msg) || !is_ours(a, msg)) {
 		return;
 	}
 	if (before != NULL) {
