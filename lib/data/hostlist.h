@@ -17,8 +17,8 @@
 /** Bytes of a name. */
 #define HOSTLIST_NAME_MAX 255
 
-/** Can a node have @name, or is it an IPv6 address?  Any other name is that of a peer or a file that is
- *  damaged, or wants a shell to run it. */
+/** Can a node have @name, or is it an IPv6 address?  Any other name is that of
+ *  a peer or a file that is damaged, or wants a shell to run it. */
 bool hostlist_is_name(const char *name);
 
 /**

@@ -91,6 +91,7 @@ void few_findings(const struct run *run, struct verdict *v)
 	int64_t nodes = asked(run, "nodes"), ranks = 0;
 	bool few = run->n_nodes < nodes;
 	char come[48] = "", wanted[48] = "";
+	struct finding *f;
 	const json_t *node;
 	size_t i;
 
@@ -113,8 +114,8 @@ void few_findings(const struct run *run, struct verdict *v)
 		snprintf(wanted, sizeof(wanted), " with %lld",
 			 (long long)(nodes * gpus));
 	}
-	finding_say(finding_add(v, &p, "too_few"),
-		    "Only %d node%s%s started, %lld%s were asked for: what did "
+	f = finding_add(v, &p, "too_few");
+	finding_say(f, "Only %d node%s%s started, %lld%s were asked for: what did "
 		    "not start was not tested", run->n_nodes,
 		    run->n_nodes == 1 ? "" : "s", come, (long long)nodes,
 		    wanted);

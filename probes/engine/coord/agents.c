@@ -192,11 +192,8 @@ static bool has_name(struct coord_agent *a, const json_t *msg)
 	err_set(&e, 0, "agent %d calls its node '%.63s', which is not the name "
 		"of a node", (int)message_int(msg, "rank"), name);
 	turn_away(a, e.text);
-	if (!agents_name_of(a->set, (int)message_int(msg, "rank"), node)) {
-		snprintf(node, sizeof(node), "node%d",
-			 (int)message_int(msg, "rank"));
-	}
-	news = json_pack("{s:s,s:s}", "detail", e.text, "source", "agent");
+	snprintf(node, sizeof(node), "node%d", (int)message_int(msg, "rank"));
+	news = json_pack("{s:s}", "detail", e.text);
 	if (news != NULL) {
 		note_absent(a->set, node, news);
 	}
@@ -241,7 +238,10 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 				      : "it has said hello before");
 		return;
 	}
-	if (!has_name(a, msg) || !is_ours(a, msg)) {
+	if (!has_name(a, msg)) {
+		return;
+	}
+	if (!is_ours(a, msg)) {
 		return;
 	}
 	if (before != NULL) {
