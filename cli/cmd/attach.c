@@ -47,7 +47,7 @@ static int follow(const struct session *s, const struct found *f,
 				 &s->spec, by->ops, by->launch, &w, &last);
 	} else {
 		watch_init(&w, f->dir);
-		watch_look(&w);
+		watch_known(&w);
 	}
 	if (end == FOLLOW_LEFT) {
 		talk("stopped following; the run has not ended");
@@ -55,6 +55,11 @@ static int follow(const struct session *s, const struct found *f,
 		talk_hint("for the result: \"gpucheck report %s\"",
 			  str_quoted_dir(f->dir, word, sizeof(word)));
 		return CODE_PARTIAL;
+	}
+	if (w.waits) {
+		talk("nothing was measured: %s; this is the run before",
+		     last.text);
+		watch_known(&w);
 	}
 	found_note_end(f->dir, NULL, NULL);
 	return show_end(s, f->dir, &w, last.text, e);

@@ -22,6 +22,9 @@ static int report(const struct session *s, const struct found *f,
 	char out[PATH_MAX];
 	int code;
 
+	if (f->waits) {
+		talk("a --resume of this run has not begun: %s", f->by.who);
+	}
 	STR_COPY(out, f->dir);
 	if (made && rundir_create(s->spec.out, "report", out, e) < 0) {
 		return talk_fail(e, e->code == ENOTEMPTY ? CODE_USAGE :

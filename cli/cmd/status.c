@@ -53,7 +53,7 @@ static int look(const struct found *f, struct standing *s, struct err *e)
 
 	*s = (struct standing){ .f = f, .code = CODE_PARTIAL };
 	watch_init(&s->w, f->dir);
-	watch_look(&s->w);
+	watch_known(&s->w);
 	if (!s->w.planned && !f->going) {
 		if (!run_json_failed(f->dir, &s->code, NULL, &s->why)) {
 			s->code = CODE_UNABLE;
@@ -101,6 +101,10 @@ static int show_words(const struct session *session, const struct standing *s,
 	};
 	int rc = 0;
 
+	if (s->f->waits) {
+		str_addf(&text, "%s: a --resume that has not begun; this is "
+			 "the run before:\n", s->f->by.who);
+	}
 	if (s->j) {
 		rc = judged_words(s->j, w.width, w.color,
 				  screen_style(&session->spec), &text);
@@ -146,7 +150,8 @@ static int show_json(const struct standing *s, struct err *e)
 		"tests", "done", (json_int_t)s->w.rows, "planned",
 		s->w.planned ? json_integer((json_int_t)s->w.cells) :
 			       json_null(),
-		"left_s", seconds(s->f->going ? watch_left_ns(&s->w) : -1),
+		"left_s", seconds(s->f->going && !s->f->waits ?
+					 watch_left_ns(&s->w) : -1),
 		"verdict", s->j ? verdict_json(&s->j->run, &s->j->verdict) :
 				  json_null());
 	if (!json) {

@@ -203,12 +203,11 @@ json_t *run_json_part(const json_t *whole, const struct spec *options,
 	return part;
 }
 
-bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e)
+bool run_json_error(const json_t *run, int *code, bool *absent, struct err *e)
 {
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	json_t *error = json_object_get(run, "error");
+	const json_t *error = json_object_get(run, "error");
 	int64_t exit_code = CODE_UNABLE;
-	bool failed = json_is_object(error);
+	const bool failed = json_is_object(error);
 
 	if (failed) {
 		*e = (struct err){ 0 };
@@ -221,6 +220,14 @@ bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e)
 	if (failed && absent) {
 		json_opt_bool(error, "absent", absent, NULL);
 	}
+	return failed;
+}
+
+bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const bool failed = run_json_error(run, code, absent, e);
+
 	json_decref(run);
 	return failed;
 }

@@ -48,6 +48,8 @@ json_t *run_json_part(const json_t *whole, const struct spec *options,
  * HCA, no second node.
  */
 bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e);
+/** The same of @run, which is run.json or RUN_RESUME. */
+bool run_json_error(const json_t *run, int *code, bool *absent, struct err *e);
 /** Members of @more into DIR/run.json; @more is released.  0, or -1 with
  *  @e. */
 int run_json_note(const char *dir, json_t *more, struct err *e);

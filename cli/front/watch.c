@@ -140,18 +140,21 @@ static void read_measuring(struct watch *w, const json_t *measuring)
 
 static void read_run_json(struct watch *w)
 {
+	const char *name;
 	char path[PATH_MAX];
 	struct stat st;
 	json_t *json, *planned;
 	int64_t cells = 0, passes = 1, more = 0;
 
-	if (rundir_path(w->dir, RUN_JSON, path, NULL) < 0 ||
+	w->waits = !w->known && exists(w->dir, RUN_RESUME);
+	name = w->waits ? RUN_RESUME : RUN_JSON;
+	if (rundir_path(w->dir, name, path, NULL) < 0 ||
 	    stat(path, &st) < 0 || same_json(w, &st)) {
 		return;
 	}
-	json = rundir_read_json(w->dir, RUN_JSON, NULL);
+	json = rundir_read_json(w->dir, name, NULL);
 	planned = json_object_get(json, "planned");
-	if (planned) {
+	if (planned && !w->waits) {
 		w->planned = w->seen = true;
 		json_opt_int(planned, "cells", 0, MAX_CELLS, &cells, NULL);
 		json_opt_int(planned, "passes", 1, MAX_PASSES, &passes, NULL);
@@ -206,7 +209,16 @@ void watch_look(struct watch *w)
 		look_for_job(w);
 	}
 	read_run_json(w);	/* from where on rows are new */
-	count_rows(w);
+	if (!w->waits) {
+		count_rows(w);
+	}
+}
+
+void watch_known(struct watch *w)
+{
+	w->known = true;
+	w->json_settled = false;
+	watch_look(w);
 }
 
 int64_t watch_left_ns(const struct watch *w)

@@ -17,6 +17,9 @@ struct watch {
 	bool planned;		/* the coordinator has said what it will do */
 	bool ended;
 	bool failed;		/* it never began, and run.json says why */
+	bool waits;		/* it is a --resume that has measured nothing:
+				 * RUN_RESUME is there */
+	bool known;		/* of watch_known() */
 	size_t cells;		/* planned, 0 = not known yet */
 	size_t rows;		/* of what has run, ... */
 	size_t kept;		/* ... those that an earlier run had left */
@@ -44,6 +47,8 @@ void watch_init(struct watch *w, const char *dir);
 void watch_refresh(const char *dir);
 /** Look again; cheap enough for five times a second. */
 void watch_look(struct watch *w);
+/** Look at the run as it was before a --resume that measures nothing. */
+void watch_known(struct watch *w);
 /** How long it will yet take at the pace it had so far, ns; -1: nobody
  *  knows. */
 int64_t watch_left_ns(const struct watch *w);

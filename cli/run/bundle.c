@@ -43,6 +43,7 @@ static const struct kind {
 	{ RUN_RESULTS, .take = part_rows, .most = BUNDLE_MOST,
 	  .all = BUNDLE_MOST },
 	{ RUN_RENDEZVOUS, .why = "the key of the run" },
+	{ RUN_RESUME, .why = "a --resume that has not begun" },
 	{ RUN_HOLDER, .why = "who is at work on it" },
 	{ RUN_FINAL, .why = "gpucheck report makes it" },
 	{ RUN_SCHEMA, .why = "gpucheck help csv has it" },

@@ -98,8 +98,8 @@ static int read_job(const char *dir, struct spec *s,
 		    const struct conductor **c, char probe[32],
 		    struct step_place *place, struct err *e)
 {
-	json_t *run = rundir_check_own(dir, e) == 0 ?
-			      rundir_read_json(dir, RUN_JSON, e) : NULL;
+	json_t *run = rundir_check_own(dir, e) == 0 ? rundir_read_run(dir, e) :
+						      NULL;
 	const struct launcher_ops *ops = launcher_find(
 		run ? json_member(run, "launcher") : "");
 	char name[32] = "";

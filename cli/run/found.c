@@ -139,7 +139,9 @@ static bool find_end(const char *dir, const json_t *run,
 void found_note_end(const char *dir, const struct launcher_ops *ops,
 		    struct launch *l)
 {
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	json_t *resume = rundir_read_json(dir, RUN_RESUME, NULL);
+	/* the last job of a --resume that measured nothing ended no run */
+	json_t *run = resume ? NULL : rundir_read_json(dir, RUN_JSON, NULL);
 	struct launch_state st = { 0 };
 	bool cut = false;
 
@@ -152,7 +154,23 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 	if (cut) {
 		note_end(dir, run, &st);
 	}
+	json_decref(resume);
 	json_decref(run);
+}
+
+/** A --resume that has not begun is looked for under its own launcher. */
+static void look_at_work(struct found *f)
+{
+	json_t *resume = rundir_read_json(f->dir, RUN_RESUME, NULL);
+	const json_t *run = resume ? resume : f->run;
+
+	f->going = !json_member(run, "ended_utc")[0] &&
+		   going_find(f->dir, json_member(run, "launcher"), false,
+			      &f->by, NULL) > 0;
+	f->waits = f->going && resume && json_object_get(f->run, "planned");
+	f->pending = f->going && f->by.state.phase == LAUNCH_PENDING &&
+		     (f->waits || !json_object_get(f->run, "planned"));
+	json_decref(resume);
 }
 
 int found_open(const char *name, struct found *f, struct err *e)
@@ -168,11 +186,7 @@ int found_open(const char *name, struct found *f, struct err *e)
 	if (code == CODE_HEALTHY && jobs_is(f->run)) {
 		look_at_jobs(f);
 	} else if (code == CODE_HEALTHY) {
-		f->going = !json_member(f->run, "ended_utc")[0] &&
-			   going_find(f->dir, json_member(f->run, "launcher"),
-				      false, &f->by, NULL) > 0;
-		f->pending = f->going && f->by.state.phase == LAUNCH_PENDING &&
-			     !json_object_get(f->run, "planned");
+		look_at_work(f);
 		if (!f->going) {
 			found_note_end(f->dir, NULL, NULL);
 		}
@@ -184,7 +198,7 @@ const struct judged_ask *found_ask(const struct found *f,
 				   struct judged_ask *ask)
 {
 	*ask = (struct judged_ask){ .reference = "" };
-	if (!f->going) {
+	if (!f->going || f->waits) {
 		return NULL;
 	}
 	ask->going = f->by.who;

@@ -15,6 +15,8 @@
 struct found {
 	char dir[PATH_MAX];
 	json_t *run;		/* its run.json */
+	bool waits;		/* a --resume goes on that has measured nothing:
+				 * all else is of the run before */
 	bool going;		/* it has not ended, and ... */
 	struct going by;	/* ... these are at work on it */
 	bool pending;		/* these wait, and it has no plan yet */

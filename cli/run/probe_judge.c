@@ -66,57 +66,96 @@ static bool is_full(const char *dir)
 	return statvfs(dir, &fs) == 0 && fs.f_bavail == 0;
 }
 
-/** A run that has not come as far as a plan: say why, in one sentence. */
+/** A --resume that has measured nothing leaves the run as it was. */
+static void give_back(const struct probe_start *t, const struct watch *w,
+		      const struct launch_state *last)
+{
+	char word[2 * PATH_MAX];
+
+	if (last->exit_code > 0) {
+		talk_job_out(t->r.dir);	/* else it may be an older job's */
+	}
+	talk_hint("nothing has changed in it; its result: \"gpucheck report "
+		  "%s\"", str_quoted_dir(t->r.dir, word, sizeof(word)));
+	/* a job that goes on may still begin */
+	if (!launcher_is_job(t->ops) || last->phase == LAUNCH_ENDED ||
+	    w->ended) {
+		rundir_remove(t->r.dir, RUN_RESUME);
+	}
+}
+
+/** Why a run has not come as far as a plan, in one sentence. */
+static void explain(const struct probe_start *t, const struct watch *w,
+		    const struct launch_state *last, bool stopped,
+		    struct err *e)
+{
+	const char *dir = t->r.dir;
+
+	if (is_full(dir)) {
+		err_set(e, ENOSPC, "cannot write in '%s'", dir);
+		limit_hint(e, &(struct limit_user){ .dir = dir });
+	} else if (w->waits) {
+		err_set(e, 0, "the run was not continued: %s",
+			stopped	       ? "stopped" :
+			last->text[0] ? last->text : "no agent has started");
+	} else if (last->cut) {
+		err_set(e, 0, "%s", last->text);
+	} else if (stopped || w->seen) {
+		err_set(e, 0, "the run %s before it planned a test",
+			stopped ? "was stopped" : "ended");
+	} else if (last->exit_code > 0) {
+		err_set(e, 0, "the job ended immediately with exit code %d",
+			last->exit_code);
+	} else if (is_shared(dir)) {
+		err_set(e, 0, "the job ended before an agent had started");
+	} else {
+		err_set(e, 0, "the job ended and wrote nothing to '%s'", dir);
+		err_hint(e, "do all nodes share this file system? -o chooses "
+			 "another directory");
+	}
+	if (last->hint[0]) {
+		err_hint(e, "%s", last->hint);
+	}
+}
+
+/** A run that has not come as far as a plan. */
 static int came_to_nothing(const struct probe_start *t, struct launch *l,
 			   const struct watch *w, struct launch_state *last,
 			   bool stopped)
 {
-	const struct session *s = t->s;
 	const char *dir = t->r.dir;
+	json_t *run = w->waits ? rundir_read_json(dir, RUN_RESUME, NULL) : NULL;
 	struct err e = { 0 };
+	int code = CODE_UNABLE;
 
 	if (t->ops->end) {
 		t->ops->end(l, last);
 	}
-	if (is_full(dir)) {
-		err_set(&e, ENOSPC, "cannot write in '%s'", dir);
-		limit_hint(&e, &(struct limit_user){ .dir = dir });
-	} else if (last->cut) {
-		err_set(&e, 0, "%s", last->text);
-	} else if (stopped || w->seen) {
-		err_set(&e, 0, "the run %s before it planned a test",
-			stopped ? "was stopped" : "ended");
-	} else if (last->exit_code > 0) {
-		err_set(&e, 0, "the job ended immediately with exit code %d",
-			last->exit_code);
-	} else if (is_shared(dir)) {
-		err_set(&e, 0, "the job ended before an agent had started");
-	} else {
-		err_set(&e, 0, "the job ended and wrote nothing to '%s'", dir);
-		err_hint(&e, "do all nodes share this file system? -o chooses "
-			 "another directory");
+	if (!run_json_error(run, &code, NULL, &e)) {
+		explain(t, w, last, stopped, &e);
+		if (t->ops->blame) {
+			t->ops->blame(l, &e);
+		}
 	}
-	if (last->hint[0]) {
-		err_hint(&e, "%s", last->hint);
-	}
-	if (t->ops->blame) {
-		t->ops->blame(l, &e);
-	}
+	json_decref(run);
 	talk_err(&e);
-	if (s->spec.json) {
-		show_failure(dir, s, &e, CODE_UNABLE);
+	if (t->s->spec.json) {
+		show_failure(dir, t->s, &e, code);
+	}
+	if (w->waits) {
+		give_back(t, w, last);
+		return code;
 	}
 	/* for who looks at it later, or is above; where it cannot be written
 	 * the words have to do */
-	run_error_note(dir, &e, CODE_UNABLE);
-	if (stopped) {
-		return CODE_UNABLE;
+	run_error_note(dir, &e, code);
+	if (!stopped) {
+		if (last->text[0] && !last->cut) {
+			talk("%s", last->text);
+		}
+		talk_job_out(dir);
 	}
-	if (last->text[0] && !last->cut) {
-		talk("%s", last->text);
-	}
-	talk_job_out(dir);
-	return CODE_UNABLE;
+	return code;
 }
 
 /** Its rows are where it was moved to, if it was. */
@@ -152,7 +191,7 @@ int probe_run_judge(const struct probe_start *t, struct launch *l,
 		if (!w->ended && end != FOLLOW_LOST && last->text[0]) {
 			talk("%s", last->text);
 		}
-	} else if (run_json_failed(dir, &code, NULL, &e)) {
+	} else if (!w->waits && run_json_failed(dir, &code, NULL, &e)) {
 		talk_err(&e);
 		if (s->spec.json) {
 			show_failure(dir, s, &e, code);

@@ -204,7 +204,8 @@ static int follow(const struct probe_start *t, struct launch *l,
 		talk("%s%s may still hold its nodes. Cancel: %s%s",
 		     job[0] ? "job " : "the job", job, ops->cancel, job);
 	}
-	if (watch.ended && spec_launcher_is(ops->name, LAUNCHER_SLURM) &&
+	if (watch.planned && watch.ended &&
+	    spec_launcher_is(ops->name, LAUNCHER_SLURM) &&
 	    slurm_note_lost(dir, &why) < 0) {
 		talk("what Slurm says of lost nodes is not known: %s",
 		     why.text);

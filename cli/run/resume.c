@@ -20,27 +20,7 @@
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
 
-/** Asides of one run; nobody resumes that often. */
-#define MAX_ASIDE 1000
-
-/** A diagnosis of what failed then says nothing of now: out of the way. */
-static void set_aside(const struct left *l)
-{
-	const int at = rundir_at(l->dir);
-	char folder[32], rows[64];
-	int n = 0;
-
-	do {
-		snprintf(folder, sizeof(folder), "diagnose-%d", ++n);
-	} while (rundir_has(l->dir, folder) && n < MAX_ASIDE);
-	snprintf(rows, sizeof(rows), "diagnose/%s.csv", folder);
-	/* mostly there is none */
-	renameat(at, RUN_DIAGNOSE, at, rows);
-	renameat(at, "diagnose", at, folder);
-	rundir_shut(at);
-}
-
-/** run.json as it is to be found by those who go on. */
+/** RUN_RESUME. */
 static json_t *renewed(const struct left *l, const struct session *s,
 		       const char *launcher, const struct conductor *c,
 		       struct err *e)
@@ -71,14 +51,12 @@ static int go_on(const struct left *l, const struct session *s,
 	json_t *run = renewed(l, s, t->ops->name, t->c, e);
 	int code = -1;
 
-	if (run && rundir_write_json(l->dir, RUN_JSON, run, e) == 0) {
-		set_aside(l);
+	if (run && rundir_write_json(l->dir, RUN_RESUME, run, e) == 0) {
 		/* another coordinator listens elsewhere */
 		rundir_remove(l->dir, RUN_RENDEZVOUS);
 		code = probe_run_start(t, e);
 		if (code < 0 && !launch_is_unsure(e)) {
-			/* as if nothing had been tried */
-			rundir_write_json(l->dir, RUN_JSON, l->run, NULL);
+			rundir_remove(l->dir, RUN_RESUME);
 		}
 	}
 	json_decref(run);
@@ -136,13 +114,16 @@ static int launch(struct left *l, struct session *s, const char *probe,
 
 /** An exit code: 0 when no process is at work on the run in @dir, else with
  *  @e. */
-static int check_over(const char *dir, const char *launcher, bool ended,
-		      struct err *e)
+static int check_over(const char *dir, struct err *e)
 {
+	json_t *run;
 	struct going g;
 	int going;
 
-	going = going_find(dir, launcher, ended, &g, e);
+	run = rundir_read_run(dir, NULL);
+	going = going_find(dir, json_member(run, "launcher"),
+			   json_member(run, "ended_utc")[0], &g, e);
+	json_decref(run);
 	if (going < 0) {
 		err_hint(e, "Slurm must say that the job has ended before the "
 			 "run is resumed");
@@ -175,8 +156,7 @@ static int resume(struct left *l, struct session *s, const char *probe,
 		return CODE_UNABLE;
 	}
 	if (!left_is_whole(l)) {
-		code = check_over(l->dir, l->launcher,
-				  json_member(l->run, "ended_utc")[0], e);
+		code = check_over(l->dir, e);
 		return code ? code : launch(l, s, probe, e);
 	}
 	talk("nothing is left to measure in '%s': all %zu tests passed",

@@ -521,3 +521,10 @@ json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
 	free(text);
 	return json;
 }
+
+json_t *rundir_read_run(const char *dir, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_RESUME, NULL);
+
+	return run ? run : rundir_read_json(dir, RUN_JSON, e);
+}

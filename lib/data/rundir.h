@@ -15,6 +15,8 @@
 
 /** Files of a run directory (design: nothing else is ever read by report). */
 #define RUN_JSON	"run.json"
+/** run.json as a --resume is to make it, until that begins to measure. */
+#define RUN_RESUME	"resume.json"
 #define RUN_RESULTS	"results.csv"
 #define RUN_FINAL	"results-final.csv"	/* of pairs: one line each */
 #define RUN_SCHEMA	"schema.csv"	/* the columns of the others */
@@ -139,6 +141,8 @@ int rundir_missing(const char *dir, struct err *e);
 /** Parse DIR/NAME, depth- and size-limited, as a JSON object; new reference,
  *  or NULL with @e. */
 json_t *rundir_read_json(const char *dir, const char *name, struct err *e);
+/** run.json for the processes of a run: RUN_RESUME if there is one. */
+json_t *rundir_read_run(const char *dir, struct err *e);
 
 /**
  * A CSV file that grows by whole lines: what is written with one write(2) a

@@ -247,7 +247,53 @@ agents()
 
 is_waiting()
 {
-	jq -e '.ended_utc | not' run/run.json
+	[ -e run/resume.json ] || jq -e '.ended_utc | not' run/run.json
+}
+
+# What is known of the run: every file but those of whom is at work on it.
+known()
+{
+	find run -type f ! -name holder ! -name resume.json -exec sha256sum {} + | sort
+}
+
+@test "a --resume that measures nothing changes nothing" {
+	local before
+	agents 1 0 -- --launcher=env -G 2 --transport=sim --boot-timeout=1s \
+		-o run
+	printf 'probe,step\n' >run/diagnose.csv
+	run_p report run
+	before=$(known)
+	# left while it waits
+	"$GPUCHECK" p2p --resume run --progress=always >out 2>err 3>&- &
+	front=$!
+	await 20 is_waiting
+	run_p report run
+	[ "$status" -eq 1 ]
+	sleep 1.5
+	kill -INT "$front"
+	code=0
+	wait "$front" || code=$?
+	[ "$code" -eq 4 ]
+	absent '100 %|of 12' err
+	grep -q 'p2p pending' err
+	diff <(echo "$before") <(known)
+	# refused by its coordinator
+	rm run/resume.json
+	jq '.nodes[0].name = "n7" | del(.nodes[1].missing)' run/run.json >j
+	mv j run/run.json
+	before=$(known)
+	touch -d '1 hour ago' run/events.csv	# no coordinator signs
+	agents 3 0 -- --resume run
+	grep -q "node 'n0' is not one of the run's 2 nodes" err
+	grep -q 'nothing has changed in it; .*gpucheck report ' err
+	[ ! -e run/resume.json ]
+	diff <(echo "$before") <(known)
+	# one that was lost
+	jq '. + {nonce: "0"} | del(.ended_utc)' run/run.json >run/resume.json
+	run_p report run
+	[ "$status" -eq 1 ]
+	run_p status run
+	[ "$status" -eq 1 ]
 }
 
 @test "a node that never came takes its place when it does" {

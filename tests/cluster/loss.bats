@@ -192,3 +192,50 @@ no_agent_on()
 	says 'has not ended: job [0-9]+ is pending' err
 	says '^hint: .*scancel [0-9]+' err
 }
+
+# All that is known of the run, but not what is made anew for each job.
+known()
+{
+	find "$dir" -type f ! -name 'job.*' -exec sha256sum {} + | sort
+}
+
+@test "a --resume that is cancelled in the queue changes nothing" {
+	start p2p -N 2 -G 2 --transport=tcp --schedule=serial -b 8M -n 12 \
+		-o "$dir"
+	await 60 rows 2
+	node-kill 2
+	finish 1
+	[ "$(findings)" = 'node gcn2 agent_lost' ]
+	"$GPUCHECK" report -q "$dir" || [ $? -eq 1 ]
+	before=$(known)
+	await 60 queue_is_empty
+
+	start p2p --resume "$dir" --progress=always -- --begin=now+1hour
+	await 20 grep -q 'is pending' err
+	await 20 grep -q 'p2p pending' err
+	code=0
+	"$GPUCHECK" status "$dir" >state 2>&1 || code=$?
+	[ "$code" -eq 1 ]
+	says '^job [0-9]+ is pending.*: a --resume that has not begun' state
+	says 'gcn2' state
+	scancel "$(squeue --noheader --format=%A)"
+	finish 3
+	says 'was not continued: job [0-9]+ was cancelled' err
+	says '^hint: nothing has changed in it; .*gpucheck report ' err
+	[ "$(grep -c '%' err)" = 0 ]
+	diff <(echo "$before") <(known)
+
+	# the same when its front has left; a second one finds the first
+	run_to 0 p2p --resume "$dir" --no-wait -- --begin=now+1hour
+	run_to 2 p2p --resume "$dir"
+	says 'has not ended: job [0-9]+ is pending' err
+	scancel "$(squeue --noheader --format=%A)"
+	await 30 queue_is_empty
+	run_to 1 report "$dir"
+	says 'gcn2' out
+	node-up 2
+	await 60 nodes_are_idle
+	run_to 0 p2p --resume "$dir"
+	[ ! -e "$dir/resume.json" ]
+	expect "$(good_cells)" 12
+}

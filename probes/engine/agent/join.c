@@ -95,7 +95,7 @@ static bool is_left_alone(const struct agent *a)
 static bool is_over(const struct agent *a)
 {
 	json_t *run = a->nonce[0] != '\0' ?
-			      rundir_read_json(a->dir, RUN_JSON, NULL) :
+			      rundir_read_run(a->dir, NULL) :
 			      NULL;
 	bool over = strcmp(json_member(run, "nonce"), a->nonce) == 0 &&
 		    json_is_string(json_object_get(run, "ended_utc"));

@@ -151,7 +151,7 @@ static void read_carried(struct agent *a)
 static int read_run(struct agent *a, struct err *e)
 {
 	json_t *run = rundir_check_trust(a->dir, e) == 0 ?
-			      rundir_read_json(a->dir, RUN_JSON, e) :
+			      rundir_read_run(a->dir, e) :
 			      NULL;
 	int rc = -1;
 

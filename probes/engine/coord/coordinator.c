@@ -320,6 +320,8 @@ static int read_run(struct process *p, struct err *e)
 		return err_hint(e, "this run is finished: start a new one, or "
 				   "continue it with --resume");
 	}
+	/* a run that has measured nothing has nothing to lose */
+	c->log->waits = c->log->waits && c->before != NULL;
 	return 0;
 }
 

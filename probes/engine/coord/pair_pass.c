@@ -80,6 +80,22 @@ static int keep_row(void *arg, const void *row, struct err *e)
 	return RUNDIR_KEEP;
 }
 
+/* The plan fits the run before: from here on the run directory is that of this
+ * run.  0, or -1 with @e, and nothing has changed. */
+static int take_over(struct pairs_work *w, struct err *e)
+{
+	w->fits = true;
+	w->c->log->waits = false;
+	if (coord_write_run(w->c, false, e) < 0) {
+		w->fits = false;
+		w->c->log->waits = true;
+		return -1;
+	}
+	/* it begins when the rows are sifted */
+	json_object_del(w->c->log->run, "measuring");
+	return 0;
+}
+
 int pass_resume(struct pairs_work *w, struct err *e)
 {
 	const char *names[PASS_MAX];
@@ -96,7 +112,8 @@ int pass_resume(struct pairs_work *w, struct err *e)
 			order_most_B(&w->how)) < 0) {
 		return err_set(e, ENOMEM, "no memory for the existing rows");
 	}
-	if (run_log_sift(w->c->log, take_row, keep_row, w, &left_out, e) < 0) {
+	if (take_over(w, e) < 0 ||
+	    run_log_sift(w->c->log, take_row, keep_row, w, &left_out, e) < 0) {
 		return -1;
 	}
 	run_log_event(w->c->log, NULL, -1, "resume",
@@ -104,7 +121,6 @@ int pass_resume(struct pairs_work *w, struct err *e)
 		      "measurement or of a follow-up are dropped",
 		      w->left.done, w->plan.cells * (size_t)w->n_passes,
 		      left_out);
-	w->fits = true;
 	return 0;
 }
 

@@ -14,6 +14,9 @@
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
 
+/* Diagnoses that are kept of one run. */
+#define MAX_ASIDE 1000
+
 struct run_log *run_log_open(const char *dir, struct err *e)
 {
 	struct run_log *log = calloc(1, sizeof(*log));
@@ -24,13 +27,48 @@ struct run_log *run_log_open(const char *dir, struct err *e)
 	}
 	log->dir = dir;
 	log->room_fd = -1;
-	log->run = rundir_check_trust(dir, e) == 0 ?
-			   rundir_read_json(dir, RUN_JSON, e) : NULL;
+	if (rundir_check_trust(dir, e) == 0) {
+		log->run = rundir_read_run(dir, e);
+		log->resumes = log->waits = rundir_has(dir, RUN_RESUME);
+	}
 	if (log->run == NULL) {
 		run_log_close(log);
 		return NULL;
 	}
 	return log;
+}
+
+/* The diagnosis of the run before says nothing about this one: move it to
+ * DIR/diagnose-N.  Usually there is none. */
+static void set_aside(const char *dir)
+{
+	const int at = rundir_at(dir);
+	char folder[32], rows[64];
+	int n = 0;
+
+	do {
+		snprintf(folder, sizeof(folder), "diagnose-%d", ++n);
+	} while (rundir_has(dir, folder) && n < MAX_ASIDE);
+	snprintf(rows, sizeof(rows), "diagnose/%s.csv", folder);
+	renameat(at, RUN_DIAGNOSE, at, rows);
+	renameat(at, "diagnose", at, folder);
+	rundir_shut(at);
+}
+
+int run_log_write(struct run_log *log, struct err *e)
+{
+	if (log->waits) {
+		return rundir_write_json(log->dir, RUN_RESUME, log->run, e);
+	}
+	if (rundir_write_json(log->dir, RUN_JSON, log->run, e) < 0) {
+		return -1;
+	}
+	if (log->resumes) {
+		set_aside(log->dir);
+		rundir_remove(log->dir, RUN_RESUME);
+		log->resumes = false;
+	}
+	return 0;
 }
 
 void run_log_close(struct run_log *log)
@@ -39,6 +77,9 @@ void run_log_close(struct run_log *log)
 		/* which has a secret, and says that somebody listens */
 		if (log->results.schema != NULL) {
 			rundir_remove(log->dir, RUN_RENDEZVOUS);
+		}
+		if (log->waits) {
+			str_reset(&log->events.lines);
 		}
 		rundir_table_close(&log->results);
 		rundir_table_close(&log->facts);
@@ -147,7 +188,11 @@ void run_log_event(struct run_log *log, const char *node, int rank,
 	STR_COPY(r.event, event);
 	STR_COPY(r.detail, detail);
 	/* a full disk shows at the results, which matter more */
-	rundir_table_add(&log->events, &r, NULL);
+	if (log->waits) {
+		rundir_table_put(&log->events, &r, NULL);
+	} else {
+		rundir_table_add(&log->events, &r, NULL);
+	}
 }
 
 void run_log_sign(struct run_log *log, int64_t now_ns)

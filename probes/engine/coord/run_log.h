@@ -23,14 +23,20 @@ struct run_log {
 	int64_t event_seq;
 	int64_t sign_ns; /* when the last sign of life was given */
 	int room_fd; /* of rundir_keep_room(); -1: none */
+	bool resumes;	/* RUN_RESUME is there, ... */
+	bool waits;	/* ... and nothing else is written before the tests */
 };
 
-/** Read run.json of @dir (borrowed); NULL with @e.  run_log_close() frees. */
+/** Read RUN_RESUME or run.json of @dir (borrowed); NULL with @e.
+ *  run_log_close() frees. */
 struct run_log *run_log_open(const char *dir, struct err *e);
 /** Take the directory and open its tables, the results by @schema; events go
  *  on counting where a run goes on.  0, or -1 with @e: EBUSY, ... */
 int run_log_begin(struct run_log *log, const struct schema *schema,
 		  struct err *e);
+/** Write log->run: to RUN_RESUME while log->waits, else to run.json, which
+ *  replaces RUN_RESUME.  0, or -1 with @e. */
+int run_log_write(struct run_log *log, struct err *e);
 void run_log_close(struct run_log *log); /* safe on NULL */
 /** Keep @bytes for the end of the run, on a disk that may be full then. */
 void run_log_keep_room(struct run_log *log, size_t bytes);

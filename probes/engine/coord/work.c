@@ -75,7 +75,7 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 		json_object_set_new(run, "stop_reason",
 				    json_string(c->stop_reason));
 	}
-	return rundir_write_json(c->log->dir, RUN_JSON, run, e);
+	return run_log_write(c->log, e);
 }
 
 static void write_cost(struct coord *c)
