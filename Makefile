@@ -253,6 +253,7 @@ check-all: check
 	@CASES=all tests/run hostile rdma drill
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
+	@tests/run lost
 	@JOBS=200 tests/run cluster:hooks
 	@$(MAKE) --no-print-directory chaos N=40 SEED=1
 	@FUZZ_S=15 tests/run build@fuzz fuzz@fuzz

@@ -9,6 +9,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
+#include "sbatch/absent.h"
 #include "sbatch/job_script.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
@@ -21,6 +22,8 @@
 /** How often the controller is asked: soon, then ever more rarely. */
 #define FIRST_ASK_NS (200 * NS_PER_MS)
 #define LAST_ASK_NS  (5 * NS_PER_S)
+/** Nodes without which a job is submitted again. */
+#define RESTARTS     3
 /** A job that has come to nothing ends by itself within this. */
 #define END_NS	     (3 * NS_PER_S)
 /** Where jobs have no time limit Slurm plans for a year: no start to tell. */
@@ -33,6 +36,9 @@ struct launch {
 	/** "" = none yet */
 	char nodes[sizeof(((struct slurm_job *)0)->nodes)];
 	struct launch_state state;	/* as last heard of */
+	const struct launch_request *r;	/* of the job; NULL: it was found */
+	struct spec less;	/* @r's, without nodes that were lost */
+	int restarts;
 	int64_t ask_ns, wait_ns;	/* when to ask again, and after that */
 };
 
@@ -255,6 +261,8 @@ static int sbatch_start(struct launch *l, const struct launch_request *r,
 		return -1;
 	}
 	take_job(l, r->dir);
+	l->r = r;
+	l->less = *r->spec;
 	launch_say(&l->state, LAUNCH_PENDING, -1, "job %s is submitted",
 		   l->job);
 	return 0;
@@ -331,6 +339,55 @@ static int ask(struct launch *l, struct err *e)
 	return rc;
 }
 
+/** Has nothing of the run begun? */
+static bool is_untouched(const char *dir)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const bool begun = json_object_get(run, "planned") ||
+			   json_object_get(run, "ended_utc");
+
+	json_decref(run);
+	return run && !begun && !rundir_sign_ns(dir);
+}
+
+/**
+ * A node whose prolog fails takes the whole job with it, before a step of it
+ * can say so: submit it once more, without that node, which stays a finding.
+ */
+static bool submit_less(struct launch *l)
+{
+	struct spec *s = &l->less;
+	struct slurm_node node;
+	const size_t len = strlen(s->exclude);
+	const int64_t nodes = job_script_nodes(s);
+	struct launch_request r;
+	char says[256];
+
+	if (!l->r || l->restarts >= RESTARTS || nodes < 2 ||
+	    !l->nodes[0] || !is_untouched(l->dir) ||
+	    !slurm_blame_prolog(l->nodes, &node, says) ||
+	    len + strlen(node.name) + 2 > sizeof(s->exclude)) {
+		return false;
+	}
+	snprintf(s->exclude + len, sizeof(s->exclude) - len, "%s%s",
+		 len > 0 ? "," : "", node.name);
+	s->nodes = nodes - 1;
+	r = *l->r;
+	r.spec = s;
+	l->restarts++;
+	l->nodes[0] = '\0';
+	if (write_script(&r, NULL) < 0 ||
+	    submit(&r, l->job, NULL) < 0) {
+		return false;
+	}
+	absent_note(l->dir, "sinfo", node.name, "job_prolog", says, NULL);
+	take_job(l, l->r->dir);
+	l->ask_ns = 0;
+	launch_say(&l->state, LAUNCH_PENDING, -1, "%s; job %s is submitted "
+		   "without %s", says, l->job, node.name);
+	return true;
+}
+
 static int sbatch_poll(struct launch *l, struct launch_state *st,
 		       struct err *e)
 {
@@ -339,6 +396,9 @@ static int sbatch_poll(struct launch *l, struct launch_state *st,
 
 	if (l->state.phase != LAUNCH_ENDED && now >= l->ask_ns) {
 		rc = ask(l, e);
+		if (l->state.phase == LAUNCH_ENDED) {
+			submit_less(l);
+		}
 		l->ask_ns = clock_now_ns() + l->wait_ns;
 		l->wait_ns += l->wait_ns / 2;
 		if (l->wait_ns > LAST_ASK_NS) {

@@ -10,6 +10,7 @@
 #include "lib/base/units.h"
 #include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
+#include "sbatch/muster.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
 #include "sbatch/slurm_blame.h"
@@ -17,6 +18,8 @@
 
 /** A step of the allocation that this process runs in. */
 struct launch {
+	struct muster muster;	/* before srun */
+	const struct launch_request *r;	/* NULL: srun was started */
 	struct launch_child srun;
 	char job_id[32];
 	char step_name[64];
@@ -104,15 +107,15 @@ static int srun_describe(const struct launch_request *r, struct str *out,
 	return 0;
 }
 
-static int srun_start(struct launch *l, const struct launch_request *r,
-		      struct err *e)
+/** The roll call is over: start the agents. */
+static int start_agents(struct launch *l, struct err *e)
 {
-	const char *job_id = getenv("SLURM_JOB_ID");
+	const struct launch_request *r = l->r;
 	struct srun_step step;
 	int rc;
 
-	STR_COPY(l->job_id, job_id ? job_id : "");
-	name_step(r->probe, l->step_name, sizeof(l->step_name));
+	l->r = NULL;
+	muster_release(&l->muster);
 	make_step(r, l->step_name, &step);
 	rc = launch_child_start(&l->srun, &step.line, &step.env, -1, r->dir,
 				RUN_JOB_OUT, e);
@@ -120,11 +123,30 @@ static int srun_start(struct launch *l, const struct launch_request *r,
 	return rc;
 }
 
+static int srun_start(struct launch *l, const struct launch_request *r,
+		      struct err *e)
+{
+	const char *job_id = getenv("SLURM_JOB_ID");
+
+	STR_COPY(l->job_id, job_id ? job_id : "");
+	name_step(r->probe, l->step_name, sizeof(l->step_name));
+	l->r = r;
+	muster_begin(&l->muster, r);
+	return muster_goes_on(&l->muster) ? 0 : start_agents(l, e);
+}
+
 static int srun_poll(struct launch *l, struct launch_state *st,
 		     struct err *e)
 {
+	struct err why = { 0 };
+
 	(void)e;
-	if (launch_child_ended(&l->srun)) {
+	if (l->r && muster_goes_on(&l->muster)) {
+		launch_say(st, LAUNCH_RUNNING, -1, "srun calls the nodes of "
+			   "job %s", l->job_id);
+	} else if (l->r && start_agents(l, &why) < 0) {
+		launch_say(st, LAUNCH_ENDED, -1, "%.300s", why.text);
+	} else if (launch_child_ended(&l->srun)) {
 		launch_say(st, LAUNCH_ENDED, l->srun.exit_code,
 			   "srun has ended with exit code %d",
 			   l->srun.exit_code);
@@ -181,6 +203,10 @@ static void srun_stop(struct launch *l, bool hard)
 {
 	char step[64];
 
+	if (l->r) {
+		muster_release(&l->muster);
+		l->r = NULL;	/* there are no agents yet */
+	}
 	if (hard || launch_child_ended(&l->srun) ||
 	    !find_step(l, step, sizeof(step)) ||
 	    slurm_cancel("--signal=TERM", step) < 0) {
@@ -205,6 +231,7 @@ static void srun_blame(struct launch *l, struct err *e)
 
 static void srun_release(struct launch *l)
 {
+	muster_release(&l->muster);
 	launch_child_end(&l->srun);
 }
 

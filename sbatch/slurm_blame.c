@@ -71,6 +71,29 @@ bool slurm_blame(const char *nodes, struct err *e)
 	return found;
 }
 
+bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
+			char says[256])
+{
+	bool found = false;
+
+	for (int i = 0; !found && i < 2; i++) {
+		struct str out = STR_INIT;
+		const char *at;
+
+		clock_sleep(i * AGAIN_NS);
+		slurm_ask_nodes(nodes, &out, NULL);
+		at = str_text(&out);
+		while (!found && slurm_parse_node(&at, node)) {
+			found = slurm_state_is_out(node->state) &&
+				strstr(node->why, causes[0].why);
+		}
+		str_release(&out);
+	}
+	snprintf(says, 256, "Slurm has %s as %s: %s", node->name, node->state,
+		 node->why);
+	return found;
+}
+
 /* ---- a job that waits ---------------------------------------------------- */
 
 #define NAMED_MAX 3

@@ -20,6 +20,14 @@ bool slurm_blame_parse(const char *text, struct err *e);
 bool slurm_blame(const char *nodes, struct err *e);
 
 /**
+ * The first of @nodes (a host list) whose prolog failed, for which Slurm drains
+ * it and cancels the job that it was for; @says has that in words.  Asks as
+ * slurm_blame() does.
+ */
+bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
+			char says[256]);
+
+/**
  * Of a job that waits for nodes which get no work or are reserved: name them in
  * the hint of @st, with the commands that let it start after a repair where
  * the job asks for them by name.  @nodes is what slurm_ask_nodes() says of

@@ -10,6 +10,7 @@
 
 #include "lib/base/units.h"
 #include "lib/data/hostlist.h"
+#include "sbatch/absent.h"
 #include "sbatch/slurm.h"
 #include "sbatch/slurm_ask.h"
 
@@ -100,7 +101,7 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 	if (name) {
 		args_addf(a, "--job-name=%s", name);
 	}
-	args_addf(a, "--mpi=%s", s->pmi2 ? "pmi2" : "none");
+	args_addf(a, "--mpi=%s", s->pmi2 && !s->muster ? "pmi2" : "none");
 	args_addf(a, "--nodes=%zu", c->n);
 	args_addf(a, "--ntasks=%zu", c->n);
 	args_add(a, "--ntasks-per-node=1");
@@ -115,7 +116,12 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 	}
 	args_add_all(a, r->extra);
 	args_add_srun(a, r->spec);
-	launcher_add_agent(r, a);
+	if (s->muster) {
+		args_add(a, r->self);
+		args_add(a, MUSTER_COMMAND);
+	} else {
+		launcher_add_agent(r, a);
+	}
 }
 
 /* ---- which there are ---------------------------------------------------- */
@@ -123,6 +129,7 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 struct places {
 	struct place *list;
 	size_t n;
+	struct str lost;	/* nodes that cannot start an agent */
 };
 
 static bool add_place(struct places *p, const char *name,
@@ -147,6 +154,7 @@ static void places_release(struct places *p)
 		free(p->list[i].name);
 	}
 	free(p->list);
+	str_release(&p->lost);
 }
 
 static bool is_left_out(const struct launch_request *r, const char *name)
@@ -169,6 +177,7 @@ static bool find_places(const struct allocation *all,
 
 		for (size_t k = 0; fits && k < n && p->n < most; k++) {
 			fits = is_left_out(r, names[k]) ||
+			       hostlist_has(str_text(&p->lost), names[k]) ||
 			       add_place(p, names[k], &all->parts[i]);
 		}
 		hostlist_free(names, n);
@@ -238,7 +247,8 @@ static struct component one_component(const struct srun_step *s,
 				      const struct places *p,
 				      const struct spec *spec)
 {
-	struct component c = { .gpus = least(&s->alloc, 0), .group = -1 };
+	struct component c = { .gpus = least(&s->alloc, 0), .group = -1,
+			       .first = p->lost.len > 0 ? p->list : NULL };
 
 	while (c.n < p->n && p->list[c.n].group == 0) {
 		c.n++;
@@ -251,22 +261,27 @@ static struct component one_component(const struct srun_step *s,
 	return c;
 }
 
-/** Several components, and who is who in them: their ranks are in the order of
- *  the line, not of Slurm's node list. */
+/** Several components: their ranks are in the order of the line, not of Slurm's
+ *  node list. */
 static void add_components(struct srun_step *s, const struct places *p,
 			   const struct launch_request *r, const char *name)
 {
-	struct str names = STR_INIT;
-
 	for (size_t at = 0; at < p->n;) {
 		struct component c = component_at(&s->alloc, p, at);
 
 		add_component(s, r, name, &c);
 		at += c.n;
 	}
-	for (size_t i = 0; i < p->n; i++) {
-		str_addf(&names, "%s%s", i ? "," : "", p->list[i].name);
-	}
+}
+
+/** Name the nodes by rank where Slurm's node list does not: lost ones have the
+ *  last ranks. */
+static void name_ranks(struct srun_step *s, const struct places *p)
+{
+	struct str names = STR_INIT;
+
+	str_addf(&names, "%s%s%s", str_text(&s->nodes),
+		 p->lost.len > 0 ? "," : "", str_text(&p->lost));
 	add_list("GPUCHECK_NODELIST", &names, &s->env);
 }
 
@@ -295,6 +310,24 @@ static bool is_needed(const char *variable)
 	return needed[i] != NULL;
 }
 
+/** The GPUs of the nodes @lost, those of a job, into @meant. */
+static void add_lost(const struct allocation *all, const char *lost,
+		     struct allocation *meant)
+{
+	size_t n = 0;
+	char **names = lost[0] ? hostlist_expand(lost, &n, NULL) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const int gpus = allocation_gpus(all, names[i]);
+
+		if (gpus >= 0) {
+			allocation_add(meant, names[i], strlen(names[i]), gpus,
+				       0);
+		}
+	}
+	hostlist_free(names, n);
+}
+
 static void compose_env(struct srun_step *s, const struct places *p,
 			char *const inherited[])
 {
@@ -317,6 +350,7 @@ static void compose_env(struct srun_step *s, const struct places *p,
 
 		allocation_add(&meant, at->name, strlen(at->name), at->gpus, 0);
 	}
+	add_lost(&s->alloc, str_text(&p->lost), &meant);
 	allocation_text(&meant, &text);
 	if (text.len > 0) {
 		args_addf(&s->env, ALLOCATION_ENV "=%s", str_text(&text));
@@ -349,11 +383,19 @@ void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 	struct places p = { 0 };
 	struct component one;
 
+	absent_list(r, &p.lost);
 	s->line.failed |= !find_places(&s->alloc, r, &p);
+	for (size_t i = 0; i < p.n; i++) {
+		str_addf(&s->nodes, "%s%s", i ? "," : "", p.list[i].name);
+	}
 	compose_env(s, &p, inherited);
 	if (takes_components(s, &p)) {
+		name_ranks(s, &p);
 		add_components(s, &p, r, name);
 	} else {
+		if (p.n > 0 && p.lost.len > 0) {
+			name_ranks(s, &p);
+		}
 		one = one_component(s, &p, r->spec);
 		add_component(s, r, name, &one);
 	}
@@ -414,4 +456,5 @@ void srun_step_release(struct srun_step *s)
 	allocation_release(&s->alloc);
 	args_release(&s->line);
 	args_release(&s->env);
+	str_release(&s->nodes);
 }

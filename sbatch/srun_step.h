@@ -8,6 +8,11 @@
 #include "sbatch/args.h"
 #include "sbatch/launcher.h"
 
+/** What a node runs: "gpucheck muster" without a directory prints
+ *  MUSTER_HERE and the node's name. */
+#define MUSTER_COMMAND "muster"
+#define MUSTER_HERE    "gpucheck here: "
+
 /**
  * The step of one agent a node, which is to have every GPU of its job however
  * these were asked for.  What salloc and sbatch leave in the environment for
@@ -21,6 +26,9 @@ struct srun_step {
 	struct args line;	/* of srun */
 	struct args env;	/* what is different in its environment:
 				 * "NAME=VALUE", or "NAME", which has to go */
+	bool muster;		/* no agents: each node only says its name */
+	struct str nodes;	/* that it starts on, with commas; empty: srun
+				 * chooses them */
 };
 
 /** Ask Slurm about the job of this environment; what it does not answer is not

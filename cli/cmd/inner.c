@@ -3,12 +3,15 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/run/conduct.h"
 #include "cli/run/jobs.h"
+#include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
@@ -25,6 +28,7 @@
 #include "probes/self/self.h"
 #include "report/judge/levels.h"
 #include "report/judge/pairs.h"
+#include "sbatch/muster.h"
 #include "sbatch/srun_step.h"
 
 /**
@@ -113,6 +117,51 @@ static int run_tend(struct session *s)
 		return ended(CODE_USAGE, &e);
 	}
 	return ended(jobs_tend_main(s->args[0], (int)blind, &e), &e);
+}
+
+/** How long nodes are waited for in the run of @dir; 0, or -1 with @e. */
+static int read_waits(const char *dir, struct spec *s, struct err *e)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
+	struct spec whole;
+	int rc;
+
+	spec_init(&whole);
+	rc = run ? spec_from_json(&whole, json_object_get(run, "options"), e) :
+		   -1;
+	s->boot_timeout_ns = whole.boot_timeout_ns;
+	s->start_timeout_ns = whole.start_timeout_ns;
+	json_decref(run);
+	return rc;
+}
+
+/** Of a batch job: call its nodes, so that its step does without those that
+ *  cannot start a program; without a directory: what such a node answers. */
+static int run_muster(struct session *s)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	char self[PATH_MAX];
+	const struct launch_request r = {
+		.self = self, .dir = s->n_args ? s->args[0] : NULL,
+		.spec = &s->spec, .extra = s->extra,
+	};
+	struct muster m;
+	struct err e = { 0 };
+
+	if (s->n_args == 0) {
+		printf("%s%s\n", MUSTER_HERE, node ? node : "");
+		return ended(CODE_HEALTHY, &e);
+	}
+	if (spawn_self(self, sizeof(self), &e) < 0 ||
+	    read_waits(s->args[0], &s->spec, &e) < 0) {
+		return ended(CODE_UNABLE, &e);
+	}
+	muster_begin(&m, &r);
+	while (muster_goes_on(&m)) {
+		clock_sleep(20 * NS_PER_MS);
+	}
+	muster_release(&m);
+	return CODE_HEALTHY;
 }
 
 /** Of a batch job: its one step, srun with what follows "--". */
@@ -216,6 +265,16 @@ const struct command cmd_step = {
 	.summary = "The process that becomes the srun of a batch job.",
 	IN_RUN_DIRECTORY,
 	.run = run_step,
+};
+
+const struct command cmd_muster = {
+	.name = MUSTER_COMMAND,
+	.summary = "The process that finds nodes that cannot start agents.",
+	.usage = "[DIR]",
+	.hidden = true,
+	.takes = SPEC_CMD_INNER,
+	.max_args = 1,
+	.run = run_muster,
 };
 
 const struct command cmd_tend = {

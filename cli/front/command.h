@@ -62,7 +62,8 @@ struct command {
 	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \
 	X(history) X(watch) X(turn) \
 	X(import) X(explain) X(version) X(help) X(agent) X(coordinator) \
-	X(judge) X(worker) X(conductor) X(step) X(tend)
+	X(judge) X(worker) X(conductor) X(muster) \
+	X(step) X(tend)
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;
 COMMANDS(COMMAND_DECLARE)
 

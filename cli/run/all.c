@@ -15,16 +15,17 @@
 #include "cli/front/run_json.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/data/record_step.h"
 #include "lib/data/rundir.h"
 #include "lib/base/units.h"
 #include "probes/transports.h"
+#include "report/judge/gone.h"
 
-/** So long a step waits for agents with --quick, and where one did not come
- *  before: a start takes longer where there are more nodes. */
+/** So long a step waits for agents with --quick: a start takes longer where
+ *  there are more nodes. */
 #define QUICK_BOOT_NS (10 * NS_PER_S)
-#define LATE_BOOT_NS  (5 * NS_PER_S)
 #define NODE_BOOT_NS  (10 * NS_PER_MS)
 #define MAX_EXPECT  8		/* sentences that a step is told */
 
@@ -166,6 +167,21 @@ static void each(const struct step_place *place,
 	}
 }
 
+/** Do without @node from now on; it was one of -N, unless those were chosen
+ *  among more. */
+static void leave_out(struct spec *s, const char *node)
+{
+	const size_t len = strlen(s->exclude);
+
+	if (len + strlen(node) + 2 > sizeof(s->exclude) ||
+	    hostlist_has(s->exclude, node)) {
+		return;
+	}
+	snprintf(s->exclude + len, sizeof(s->exclude) - len, "%s%s",
+		 len > 0 ? "," : "", node);
+	s->nodes -= s->nodes > 1;
+}
+
 /** What a fault of this step means for those above. */
 static void learn(struct all_run *l, const struct layer *layer,
 		  const json_t *finding)
@@ -178,8 +194,9 @@ static void learn(struct all_run *l, const struct layer *layer,
 	if (!code || !says || !severity || strcmp(severity, "fail") != 0) {
 		return;
 	}
-	if (strcmp(code, "agent_missing") == 0) {
-		limit_boot(l, LATE_BOOT_NS);
+	/* each other layer would lose the time to wait for it */
+	if (gone_never_started(code) && json_member(finding, "node")[0]) {
+		leave_out(&l->spec, json_member(finding, "node"));
 	}
 	if (l->n_expect < MAX_EXPECT) {
 		str_addf(&l->expect, "%s%s: %.300s",

@@ -37,6 +37,7 @@ static const struct kind {
 	{ "drill", .take = part_ends, .most = 20000, .all = 50000 },
 	{ RUN_JOB_SCRIPT, .take = part_ends, .most = 50000, .all = 100000 },
 	{ RUN_JOB_OUT, .take = part_ends, .most = 100000, .all = 300000 },
+	{ RUN_ABSENT, .take = part_ends, .most = 50000, .all = 100000 },
 	{ RUN_EVENTS, .take = part_rows, .most = 200000, .all = 400000 },
 	{ RUN_LOGS "/", .take = part_ends, .most = 64000, .all = 800000 },
 	{ RUN_FACTS, .take = part_rows, .most = 600000, .all = 1200000 },

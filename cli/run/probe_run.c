@@ -22,6 +22,7 @@
 #include "lib/base/spawn.h"
 #include "probes/probe.h"
 #include "probes/probes.h"
+#include "sbatch/absent.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm_lost.h"
 
@@ -324,6 +325,7 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 	}
 	/* what is half started when we are told to stop has to be, too */
 	follow_hold_signals(&before);
+	absent_forget(t->r.dir, getenv(STEP_WHOLE_ENV));
 	l = launcher_start(t->ops, &t->r, e);
 	if (!l) {
 		follow_release_signals(&before);

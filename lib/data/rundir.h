@@ -29,6 +29,8 @@
 #define RUN_RENDEZVOUS	"rendezvous"
 /** The coordinator touches RUN_RENDEZVOUS this often: its sign of life. */
 #define RUN_SIGN_NS	(2 * NS_PER_S)
+/** Nodes that could not start an agent, a line of JSON each. */
+#define RUN_ABSENT	"absent"
 #define RUN_LOGS	"logs"
 #define RUN_JOB_SCRIPT	"job.sbatch"
 #define RUN_JOB_OUT	"job.out"

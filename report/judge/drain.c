@@ -57,11 +57,12 @@ static bool is_silence(const struct run *run, const struct finding *f)
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
-/** Did ssh not get in?  Nothing ran there that could say so of the node: keys
- *  and logins may be those of who asks. */
-static bool is_ssh(const struct finding *f)
+/** Could its launcher not start an agent there?  Nothing ran that could say so
+ *  of the node: keys, paths and firewalls may be those of who asks. */
+static bool is_unstarted(const struct finding *f)
 {
-	return str_starts(f->code, "ssh_");
+	return gone_never_started(f->code) &&
+	       strcmp(f->code, "agent_missing") != 0;
 }
 
 /** Return true if @f is about how the job, its limits or a packet filter are
@@ -243,7 +244,7 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 		return;		/* each of these has weighed its own; none; as
 				 * of the run that is retested */
 	}
-	if (f->part.node < 0 || is_ssh(f)) {
+	if (f->part.node < 0 || is_unstarted(f)) {
 		return;		/* a part of no node, or who knows of which */
 	}
 	hear(run, f, &h);

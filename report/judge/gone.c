@@ -17,9 +17,20 @@ static const struct gone_code {
 	bool set_up;		/* gone_is_set_up() */
 	bool accuses;		/* gone_accuses() */
 	bool silence;		/* gone_is_silence() */
+	bool unstarted;		/* gone_never_started() */
 } codes[] = {
 	{ .code = "agent_missing", .text = "never started", .kinds = KIND(NODE),
-	  .vague = true, .accuses = true, .silence = true },
+	  .vague = true, .accuses = true, .silence = true, .unstarted = true },
+	/* the same, and a launcher knows better: as sbatch/ has it */
+	{ .code = "task_launch_failed", .unstarted = true, .accuses = true },
+	{ .code = "program_not_started", .unstarted = true, .accuses = true },
+	{ .code = "job_prolog", .unstarted = true, .accuses = true },
+	{ .code = "job_credential", .unstarted = true, .accuses = true },
+	{ .code = "slurm_silent", .unstarted = true, .accuses = true },
+	{ .code = "ssh_unreachable", .unstarted = true, .accuses = true },
+	{ .code = "ssh_host_key", .unstarted = true, .accuses = true },
+	{ .code = "ssh_login", .unstarted = true, .accuses = true },
+	{ .code = "ssh_program", .unstarted = true, .accuses = true },
 	{ .code = "rank_missing", .text = "never started",
 	  .kinds = KIND(NODE) | KIND(GPU), .set_up = true, .accuses = true,
 	  .silence = true },
@@ -91,6 +102,13 @@ bool gone_accuses(const char *code)
 	const struct gone_code *c = find_code(code);
 
 	return c && c->accuses;
+}
+
+bool gone_never_started(const char *code)
+{
+	const struct gone_code *c = find_code(code);
+
+	return c && c->unstarted;
 }
 
 bool gone_is_silence(const char *code)

@@ -34,6 +34,9 @@ bool gone_accuses(const char *code);
  *  out cures nothing? */
 bool gone_is_set_up(const char *code);
 
+/** Is @code why the launcher of a node could not start an agent there? */
+bool gone_never_started(const char *code);
+
 /** Is @code said of a part by who heard nothing of it, not by its node? */
 bool gone_is_silence(const char *code);
 

@@ -30,7 +30,7 @@ steps()
 	says '^exec .* conductor ' "$dir/job.sbatch"
 	expect "$(findings | grep gcn2)" "node gcn2 agent_missing"
 	expect "$(jq -c '.findings[] | select(.node == "gcn2").rungs' \
-		"$dir/verdict.json")" '["memlock","p2p"]'
+		"$dir/verdict.json")" '["memlock"]'
 	# the shell that submitted is known to the step as well
 	says ',login,memlock_soft,' "$dir/memlock/results.csv"
 	# the retest of a step is what was typed, to its end

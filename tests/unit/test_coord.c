@@ -409,7 +409,7 @@ static void news_of_another_version_count_once(void **state)
 	begin(&b, dir, 3);
 	come(&b, &three[0]);
 	come_as(&b, &three[1], "0.0.9");
-	agents_read_news(b.c.agents);
+	agents_read_news(b.c.agents, stdin, NULL);
 	assert_int_equal(b.c.phase, COORD_BOOT);
 	assert_string_equal(agents_absent(b.c.agents, "n2", "code"),
 			    "version_differs");

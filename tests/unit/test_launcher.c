@@ -452,8 +452,9 @@ static void script_has_our_options(void **state)
 		"--no-requeue\n",
 		"--signal=B:TERM@60\n", "--output='/runs/a b%%j/job.out'\n",
 		"ulimit -l",
-		("\nset -- '--a=b c'\n"
-		 "/bin/gpucheck step '/runs/a b%j' -- \"$@\" &\n"),
+		"\nset -- '--a=b c'\t",
+		"\n/bin/gpucheck muster '/runs/a b%j' -- \"$@\"\n",
+		"\n/bin/gpucheck step '/runs/a b%j' -- \"$@\" &\n",
 	};
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		if (!strstr(str_text(&out), wanted[i])) {

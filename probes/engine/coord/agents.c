@@ -443,27 +443,24 @@ void agents_will_not_come(struct agents *s, const char *nodes,
 	}
 }
 
-void agents_read_news(struct agents *s)
+void agents_read_news(struct agents *s, FILE *from, const char *names)
 {
-	struct stat st;
 	char *line = NULL;
 	size_t size = 0;
 
-	if (fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode)) {
-		return;
-	}
-	while (getline(&line, &size, stdin) > 0) {
+	while (getline(&line, &size, from) > 0) {
 		json_t *news = json_loads(line, 0, NULL);
 		const char *node = json_member(news, "node");
 
 		/* what the node's agent said itself counts, and is closer */
 		if (node[0] != '\0' &&
+		    (names == NULL || hostlist_has(names, node)) &&
 		    json_object_get(s->absent, node) == NULL) {
 			note_absent(s, node, news);
 		}
 		json_decref(news);
 	}
-	clearerr(stdin);	/* there may be more */
+	clearerr(from);	/* there may be more */
 	free(line);
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 #include <uv.h>
@@ -113,9 +114,10 @@ bool agents_name_of(const struct agents *s, int task, char name[64]);
  *  words. */
 void agents_will_not_come(struct agents *s, const char *nodes,
 			  const char *why);
-/** What the front says of those that will not come: lines on stdin, where that
- *  is a file, to which it adds. */
-void agents_read_news(struct agents *s);
+/** Read what is new in @from, to which a launcher adds a line for each node
+ *  that will have no agent; ignores nodes that are not in the host list @names
+ *  (NULL: any). */
+void agents_read_news(struct agents *s, FILE *from, const char *names);
 /** "code" or "detail" of why node @name has no agent; "" when nobody knows. */
 const char *agents_absent(const struct agents *s, const char *name,
 			  const char *member);

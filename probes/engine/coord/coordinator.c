@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -26,8 +27,10 @@
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/data/hostlist.h"
 #include "lib/data/json.h"
 #include "lib/data/run_error.h"
+#include "lib/data/rundir.h"
 #include "probes/engine/coord/before.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/coord/step_words.h"
@@ -60,6 +63,9 @@ struct process {
 	int64_t boot_deadline_ns;
 	bool step;			/* Slurm starts the agents */
 	struct step_words words;	/* of its srun */
+	FILE *news;			/* which nodes have no agent, or NULL */
+	const char *names;		/* those that it may be about, NULL:
+					 * any */
 	bool came;			/* an agent from elsewhere */
 };
 
@@ -239,7 +245,9 @@ static void tick(uv_timer_t *t)
 	agents_beat(c->agents, now, c->spec.silence_ns);
 	run_log_sign(c->log, now);
 	if (c->phase == COORD_BOOT) {
-		agents_read_news(c->agents);
+		if (p->news != NULL) {
+			agents_read_news(c->agents, p->news, p->names);
+		}
 		/* job.out of a run that goes on has old words as well */
 		if (p->step && c->before == NULL) {
 			step_words_read(p->dir, &p->words, srun_said, c);
@@ -417,6 +425,36 @@ static int open_socket(struct process *p, struct err *e)
 	return told_socket((uint16_t)port, e);
 }
 
+/* Slurm's step has no rank for a node that cannot start one: its name is
+ * behind those of the @size that it has. */
+static int64_t count_lost(const struct process *p, int64_t size)
+{
+	size_t n = 0;
+	char **names = p->step && p->names != NULL ?
+			       hostlist_expand(p->names, &n, NULL) : NULL;
+
+	if (names != NULL) {
+		hostlist_free(names, n);
+	}
+	return (int64_t)n > size && n <= AGENTS_MAX ? (int64_t)n - size : 0;
+}
+
+/* Where it is told which nodes have no agent: by a front that started us on
+ * our stdin, by the job of Slurm in a file. */
+static void open_news(struct process *p)
+{
+	struct stat st;
+
+	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
+	if (p->step) {
+		p->names = getenv("GPUCHECK_NODELIST");
+		p->news = p->names != NULL ?
+				  rundir_open(p->dir, RUN_ABSENT, NULL) : NULL;
+	} else if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode)) {
+		p->news = stdin;
+	}
+}
+
 static int open_agents(struct process *p, struct err *e)
 {
 	const char *text = getenv("GPUCHECK_COORDINATOR_SIZE");
@@ -427,6 +465,7 @@ static int open_agents(struct process *p, struct err *e)
 		err_set(e, 0, "not started by an agent");
 		return err_hint(e, "coordinators are started by agents");
 	}
+	size += count_lost(p, size);
 	p->c.agents = agents_new((int)size, p->c.log,
 				&coord_agents_events, &p->c);
 	return p->c.agents != NULL ? 0
@@ -447,6 +486,7 @@ static int process_open(struct process *p, struct err *e)
 	int fd;
 	int64_t now = clock_now_ns();
 
+	open_news(p);
 	c->log = run_log_open(p->dir, e);
 	if (c->log == NULL || open_agents(p, e) < 0 ||
 	    coordinator_check_files(agents_expected(c->agents), e) < 0 ||
@@ -457,7 +497,6 @@ static int process_open(struct process *p, struct err *e)
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
 		return -1;
 	}
-	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
 	run_log_keep_room(c->log, ROOM_RUN + ROOM_AGENT *
 			  (size_t)agents_expected(c->agents));
 	p->c.begin_ns = now;
@@ -490,6 +529,9 @@ static void process_release(struct process *p)
 		free(c->work);
 	}
 	agents_free(c->agents);
+	if (p->news != NULL && p->news != stdin) {
+		fclose(p->news);
+	}
 	json_decref(c->before);
 	run_log_close(c->log);
 	free(p);

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "sbatch/muster.h"
+
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/base/clock.h"
+#include "lib/base/units.h"
+#include "lib/data/hostlist.h"
+#include "lib/data/rundir.h"
+#include "sbatch/absent.h"
+
+#define LOG	    RUN_LOGS "/muster.txt"
+/** A line for each node. */
+#define TEXT_MAX    (16 << 20)
+/** After as many steps that Slurm ended, the agents' own has to tell. */
+#define ROUNDS	    4
+/** From TERM to KILL. */
+#define END_NS	    (2 * NS_PER_S)
+/** Slurm's name of the step. */
+#define STEP_NAME   "gpucheck-muster"
+
+/* ---- what srun says ------------------------------------------------------ */
+
+/**
+ * Lines about a node that cannot start a program: its name, or a list, is
+ * between the first two texts, and the line has the third; the codes are those
+ * of data/symptoms.ini.  The first row that fits counts.
+ */
+static const struct {
+	const char *before, *after, *has, *code;
+} words[] = {
+	{ " failed on node ", ": ", "rolog", "job_prolog" },
+	{ " failed on node ", ": ", "redential", "job_credential" },
+	{ " failed on node ", ": ", "", "task_launch_failed" },
+	{ "slurmstepd-", ": error: execve(): ", "", "program_not_started" },
+	/* a program that is there, and whose loader or libraries are not */
+	{ "srun: error: ", ": task", ": Exited with exit code 126",
+	  "program_not_started" },
+	{ "srun: error: ", ": task", ": Exited with exit code 127",
+	  "program_not_started" },
+};
+
+static struct muster_node *find(struct muster_node *nodes, size_t n,
+				const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(nodes[i].name, name) == 0) {
+			return &nodes[i];
+		}
+	}
+	return NULL;
+}
+
+/** @line says @code of the nodes in @list. */
+static void blame(const char *list, const char *code, const char *line,
+		  struct muster_node *nodes, size_t n)
+{
+	size_t k = 0;
+	char **names = hostlist_expand(list, &k, NULL);
+
+	for (size_t i = 0; i < k; i++) {
+		struct muster_node *node = find(nodes, n, names[i]);
+
+		if (node && !node->code && !node->here) {
+			node->says = strdup(line);
+			node->code = node->says ? code : NULL;
+		}
+	}
+	if (names) {
+		hostlist_free(names, k);
+	}
+}
+
+static void read_line(const char *line, struct muster_node *nodes, size_t n)
+{
+	struct muster_node *node;
+	char list[1024];
+
+	if (str_starts(line, MUSTER_HERE)) {
+		node = find(nodes, n, line + strlen(MUSTER_HERE));
+		if (node) {
+			node->here = true;
+		}
+		return;
+	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		const char *from = strstr(line, words[i].before), *to;
+
+		from = from ? from + strlen(words[i].before) : NULL;
+		to = from ? strstr(from, words[i].after) : NULL;
+		if (to && to > from && (size_t)(to - from) < sizeof(list) &&
+		    strcspn(from, " \t") >= (size_t)(to - from) &&
+		    strstr(to, words[i].has)) {
+			snprintf(list, sizeof(list), "%.*s", (int)(to - from),
+				 from);
+			blame(list, words[i].code, line, nodes, n);
+			return;
+		}
+	}
+}
+
+void muster_read(const char *text, struct muster_node *nodes, size_t n)
+{
+	char line[1024];
+
+	for (size_t len; *text; text += len + (text[len] == '\n')) {
+		len = strcspn(text, "\n");
+		if (text[len] && len < sizeof(line)) {
+			memcpy(line, text, len);
+			line[len] = '\0';
+			read_line(line, nodes, n);
+		}
+	}
+}
+
+/* ---- the roll call ------------------------------------------------------- */
+
+static void release_nodes(struct muster *m)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		free(m->nodes[i].name);
+		free(m->nodes[i].says);
+	}
+	free(m->nodes);
+	m->nodes = NULL;
+	m->n = 0;
+}
+
+/** The nodes of the step; false: there is nothing to call, since one is where
+ *  this process runs, or no list is known. */
+static bool take_nodes(struct muster *m)
+{
+	size_t n = 0;
+	char **names = m->step.nodes.len > 0 ?
+			       hostlist_expand(str_text(&m->step.nodes), &n,
+					       NULL) : NULL;
+
+	m->nodes = n > 1 ? calloc(n, sizeof(*m->nodes)) : NULL;
+	m->n = m->nodes ? n : 0;
+	for (size_t i = 0; i < m->n; i++) {
+		m->nodes[i].name = names[i];
+		names[i] = NULL;
+	}
+	if (names) {
+		hostlist_free(names, n);
+	}
+	return m->n > 0;
+}
+
+/** Does each step start an image first?  Once is enough. */
+static bool starts_image(const struct launch_request *r)
+{
+	bool image = strstr(r->spec->srun_args, "container") != NULL;
+
+	for (char *const *word = r->extra; word && *word; word++) {
+		image = image || strstr(*word, "container");
+	}
+	return image;
+}
+
+/** Start the step; false: there is none, or it cannot be. */
+static bool call(struct muster *m)
+{
+	char log[PATH_MAX];
+
+	release_nodes(m);
+	args_release(&m->step.line);
+	args_release(&m->step.env);
+	str_release(&m->step.nodes);
+	m->step.nodes = (struct str)STR_INIT;
+	m->ended = false;
+	m->first_ns = m->end_ns = 0;
+	srun_step_compose(&m->step, m->r, STEP_NAME, environ);
+	if (!take_nodes(m) || rundir_path(m->r->dir, LOG, log, NULL) < 0) {
+		return false;
+	}
+	unlink(log);
+	return launch_child_start(&m->srun, &m->step.line, &m->step.env, -1,
+				  m->r->dir, LOG, NULL) == 0;
+}
+
+void muster_begin(struct muster *m, const struct launch_request *r)
+{
+	*m = (struct muster){ .r = r, .step = { .muster = true },
+			      .begin_ns = clock_now_ns() };
+	if (starts_image(r)) {
+		return;
+	}
+	srun_step_ask(&m->step);
+	call(m);
+}
+
+static void look(struct muster *m)
+{
+	const char *own = getenv("SLURMD_NODENAME");
+	char *text = rundir_read_text(m->r->dir, LOG, TEXT_MAX, NULL, NULL);
+
+	muster_read(text ? text : "", m->nodes, m->n);
+	free(text);
+	for (size_t i = 0; i < m->n && !m->first_ns; i++) {
+		/* its own prolog has run already */
+		if (m->nodes[i].here &&
+		    (!own || strcmp(m->nodes[i].name, own) != 0)) {
+			m->first_ns = clock_now_ns();
+		}
+	}
+}
+
+/** End a step that some nodes do not answer: those have the time of an agent,
+ *  from the first that came from elsewhere. */
+static void end_late(struct muster *m)
+{
+	const struct spec *s = m->r->spec;
+	const int64_t now = clock_now_ns();
+	const int64_t until = m->first_ns ? m->first_ns + spec_boot_ns(s) :
+			      m->begin_ns + spec_boot_first_ns(s, true);
+
+	if (m->end_ns && now > m->end_ns + END_NS) {
+		launch_child_signal(&m->srun, SIGKILL);
+	} else if (!m->end_ns && now > until) {
+		m->end_ns = now;
+		m->ended = m->first_ns != 0;
+		launch_child_signal(&m->srun, SIGTERM);
+	}
+}
+
+/** Those that never answered, though Slurm took their task. */
+static void blame_silent(struct muster *m)
+{
+	char time[32], says[200];
+
+	units_duration_text(spec_boot_ns(m->r->spec), time, sizeof(time));
+	for (size_t i = 0; i < m->n; i++) {
+		snprintf(says, sizeof(says), "Slurm took a task for %.64s, and "
+			 "nothing came back within %s", m->nodes[i].name, time);
+		blame(m->nodes[i].name, "slurm_silent", says, m->nodes, m->n);
+	}
+}
+
+/** The step has ended: note who is lost.  True when others have not answered
+ *  because of those, and have to be asked again. */
+static bool settle(struct muster *m)
+{
+	size_t here = 0, lost = 0;
+
+	if (m->ended) {
+		blame_silent(m);
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		here += m->nodes[i].here;
+		lost += m->nodes[i].code != NULL;
+	}
+	if (lost == m->n) {
+		return false;	/* rather srun's own fault */
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		const struct muster_node *node = &m->nodes[i];
+
+		if (node->code) {
+			absent_note(m->r->dir, "srun", node->name, node->code,
+				    node->says, NULL);
+		}
+	}
+	return lost > 0 && here + lost < m->n && ++m->round < ROUNDS;
+}
+
+bool muster_goes_on(struct muster *m)
+{
+	bool ended;
+
+	if (m->n == 0) {
+		return false;
+	}
+	ended = launch_child_ended(&m->srun);
+	look(m);
+	if (!ended) {
+		end_late(m);
+		return true;
+	}
+	launch_child_end(&m->srun);
+	if (settle(m) && call(m)) {
+		return true;
+	}
+	release_nodes(m);
+	return false;
+}
+
+void muster_release(struct muster *m)
+{
+	if (!launch_child_ended(&m->srun)) {
+		launch_child_signal(&m->srun, SIGTERM);
+	}
+	launch_child_end(&m->srun);
+	release_nodes(m);
+	srun_step_release(&m->step);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SBATCH_MUSTER_H
+#define SBATCH_MUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/base/err.h"
+#include "sbatch/launch_child.h"
+#include "sbatch/launcher.h"
+#include "sbatch/srun_step.h"
+
+/**
+ * A roll call of the nodes of a job before its agents start.  srun ends a whole
+ * step when one node cannot start its task, and a step of Slurm gets no new
+ * ranks; so a step in which each node only prints its name finds these nodes
+ * first and notes them in DIR/absent, and the step of the agents does without
+ * them.
+ */
+
+struct muster {
+	struct launch_child srun;
+	struct srun_step step;
+	const struct launch_request *r;
+	struct muster_node {
+		char *name;
+		bool here;
+		const char *code;	/* why it cannot, NULL: not known */
+		char *says;		/* in Slurm's words */
+	} *nodes;
+	size_t n;
+	int round;
+	bool ended;			/* by us: some nodes do not answer */
+	int64_t begin_ns, first_ns, end_ns;	/* 0 = not yet */
+};
+
+/** Start a roll call of the nodes of @r, which outlives @m: of one that needs
+ *  none it is over at once.  muster_release() frees, in any case. */
+void muster_begin(struct muster *m, const struct launch_request *r);
+/** Look, without waiting; false: it is over. */
+bool muster_goes_on(struct muster *m);
+/** End it at once. */
+void muster_release(struct muster *m);
+
+/** Read what srun printed in @text, of one step with @nodes.  Pure. */
+void muster_read(const char *text, struct muster_node *nodes, size_t n);
+
+#endif
