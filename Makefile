@@ -113,15 +113,15 @@ endef
 $(foreach f,$(folders),$(eval $(call archive_rule,$(f))))
 
 # What .incbin reads is not seen by -MMD.
-$(B)/sbatch/job_script.o: sbatch/job.sbatch
+$(B)/sbatch/launch_sbatch.o: sbatch/job.sbatch
 $(B)/report/draw/heatmap.o: data/gnuplot/picture.gp
-$(B)/report/draw/curves.o: data/gnuplot/curves.gp
+$(B)/report/draw/plot.o: data/gnuplot/curves.gp
 $(B)/report/history/plot.o: data/gnuplot/history.gp
-$(B)/report/history/page.o: data/html/page.css
-$(B)/report/model/sweep_reference.o: $(wildcard data/reference/*.csv)
+$(B)/report/history/plot.o: data/html/page.css
+$(B)/report/model/sweep.o: $(wildcard data/reference/*.csv)
 $(B)/report/symptoms/symptom.o: data/symptoms.ini
-$(B)/report/symptoms/xids.o: data/xids.txt
-$(B)/report/model/expected_ini.o: data/expected.ini
+$(B)/report/symptoms/symptom.o: data/xids.txt
+$(B)/report/model/expected.o: data/expected.ini
 $(B)/report/show/html_page.o: data/html/page.css data/html/page.js
 
 $(B)/gpucheck: $(archives)

@@ -7,12 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/command.h"
 #include "cli/front/help.h"
 #include "cli/front/options.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "lib/base/err.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"

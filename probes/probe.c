@@ -4,17 +4,40 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/record_collective.h"
-#include "lib/data/record_gpu.h"
-#include "lib/data/record_hang.h"
-#include "lib/data/record_info.h"
-#include "lib/data/record_memlock.h"
-#include "lib/data/record_ping.h"
+#include "lib/data/record_rows.h"
 #include "probes/gpu/gpu.h"
 #include "probes/hang/hang.h"
 #include "probes/info/info.h"
 #include "probes/memlock/memlock.h"
 #include "probes/ping/ping.h"
+
+/* ---- transports ---------------------------------------------------------- */
+
+#define ENTRY(name) &xport_##name,
+const struct xport_ops *const xports[] = { XPORTS(ENTRY) NULL };
+
+const struct xport_ops *xport_find(const char *name)
+{
+	for (size_t i = 0; xports[i] != NULL; i++) {
+		if (strcmp(xports[i]->name, name) == 0) {
+			return xports[i];
+		}
+	}
+	return NULL;
+}
+
+const struct xport_ops *xport_auto(bool gpu)
+{
+	for (size_t i = 0; xports[i] != NULL; i++) {
+		if (xports[i]->priority >= 0 &&
+		    (gpu || !xport_is(xports[i], XPORT_GPU))) {
+			return xports[i];
+		}
+	}
+	return NULL;
+}
+
+/* ---- probe --------------------------------------------------------------- */
 
 /** The name is that of the collective. */
 #define COLLECTIVE(op) { \

@@ -2,14 +2,38 @@
 #ifndef PROBES_PROBE_H
 #define PROBES_PROBE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
-
-#include <jansson.h>
 
 #include "lib/base/err.h"
 #include "lib/data/record.h"
 #include "lib/spec/spec.h"
+#include "probes/transport/xport.h"
+
+/* ---- probes -------------------------------------------------------------- */
+
+/**
+ * The doors that cli/ uses.
+ */
+
+/** "gpucheck agent DIR" and "gpucheck coordinator DIR"; errors in @e, the
+ *  exit code is returned (2 usage, 3 could not measure, 4 partial, 0). */
+int agent_main(const char *dir, struct err *e);
+int coordinator_main(const char *dir, struct err *e);
+/** May a coordinator of so many agents have a connection to each, on this
+ *  machine?  0, or -1 with @e, which says how many files it needs. */
+int coordinator_check_files(int agents, struct err *e);
+
+/**
+ * Optional libraries found on this machine, for "gpucheck version": an object
+ * {"nccl":{"version":"2.28.9","path":"..."},"cuda":{...},"pmi2":...,
+ * "verbs":...,"nvml":...}; null where missing, with the reason under
+ * "nccl_why" and so on.  New reference, NULL without memory.
+ */
+json_t *probes_libraries(void);
+
+/* ---- probe --------------------------------------------------------------- */
 
 /** What a probe's plan is made of. */
 enum probe_kind {
@@ -76,5 +100,21 @@ int64_t probe_limit_ns(const struct probe *p, const struct spec *s);
 
 /** By name, NULL when there is none. */
 const struct probe *probe_find(const char *name);
+
+/**
+ * The transports there are, by priority.  To add one: its file with "const
+ * struct xport_ops xport_foo", its name here, and its row with its flags and
+ * the commands that offer it in transport_words of lib/spec/options.c.
+ */
+#define XPORTS(X) X(nccl) X(cuda) X(tcp) X(verbs) X(sim)
+#define XPORT_DECLARE(name) extern const struct xport_ops xport_##name;
+XPORTS(XPORT_DECLARE)
+
+extern const struct xport_ops *const xports[];	/* NULL ends */
+
+/** By name, NULL when there is none. */
+const struct xport_ops *xport_find(const char *name);
+/** What --transport=auto is, with GPUs or without. */
+const struct xport_ops *xport_auto(bool gpu);
 
 #endif

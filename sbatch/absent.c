@@ -10,10 +10,10 @@
 
 #include <jansson.h>
 
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "sbatch/launch_child.h"
+#include "sbatch/launcher.h"
 
 /** The longest DIR/absent that is taken over. */
 #define TEXT_MAX (16 << 20)

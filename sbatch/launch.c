@@ -1,12 +1,236 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What holds for every launcher, and what it leaves out. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "lib/base/spawn.h"
+#include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
+
+/* ---- args ---------------------------------------------------------------- */
+
+/** Take @arg (malloc'ed, or NULL when that failed) as the last argument. */
+static void take(struct args *a, char *arg)
+{
+	char **grown = arg ? realloc(a->argv, (a->n + 2) * sizeof(char *)) :
+			     NULL;
+
+	if (!grown) {
+		free(arg);
+		a->failed = true;
+		return;
+	}
+	a->argv = grown;
+	a->argv[a->n++] = arg;
+	a->argv[a->n] = NULL;
+}
+
+void args_add(struct args *a, const char *arg)
+{
+	take(a, strdup(arg));
+}
+
+void args_addf(struct args *a, const char *fmt, ...)
+{
+	char *arg;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&arg, fmt, ap) < 0) {
+		arg = NULL;
+	}
+	va_end(ap);
+	take(a, arg);
+}
+
+void args_words(struct args *a, const char *words)
+{
+	for (size_t n; *words; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		args_addf(a, "%.*s", (int)n, words);
+	}
+}
+
+void args_unset(struct args *a, const char *name)
+{
+	args_words(a, a->n > 0 ? "-u" : "env -u");
+	args_add(a, name);
+}
+
+void args_add_all(struct args *a, char *const more[])
+{
+	for (; more && *more; more++) {
+		args_add(a, *more);
+	}
+}
+
+void args_add_places(struct args *a, const char *list, const struct spec *s)
+{
+	struct str left = STR_INIT;
+
+	list = list ? list : s->nodelist;
+	/* Slurm refuses a job of which the two lists overlap */
+	if (list[0] && s->exclude[0]) {
+		spec_nodes_left(s, list, &left);
+		a->failed = a->failed || left.failed;
+		list = str_text(&left);
+	}
+	if (list[0]) {
+		args_addf(a, "--nodelist=%s", list);
+	}
+	str_release(&left);
+	if (s->exclude[0]) {
+		args_addf(a, "--exclude=%s", s->exclude);
+	}
+}
+
+void args_add_srun(struct args *a, const struct spec *s)
+{
+	char **words = spec_words(s->srun_args);
+
+	a->failed = a->failed || !words;
+	args_add_all(a, words);
+	free(words);
+}
+
+void args_line(const struct args *a, struct str *out)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		str_add(out, i ? " " : "");
+		str_add_quoted(out, a->argv[i]);
+	}
+}
+
+void args_release(struct args *a)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		free(a->argv[i]);
+	}
+	free(a->argv);
+	*a = (struct args){ 0 };
+}
+
+/* ---- launch child -------------------------------------------------------- */
+
+/** What a child is to be. */
+struct become {
+	const struct args *argv, *env;
+	int in_fd, out_fd;
+};
+
+static void become(void *arg)
+{
+	const struct become *b = arg;
+	char in[64] = "/dev/null";
+
+	/* opened anew, so that each child reads from the start */
+	if (b->in_fd >= 0) {
+		snprintf(in, sizeof(in), "/proc/self/fd/%d", b->in_fd);
+	}
+	for (size_t i = 0; b->env && i < b->env->n; i++) {
+		putenv(b->env->argv[i]);
+	}
+	if (spawn_io(in, b->out_fd, b->out_fd) == 0) {
+		execvp(b->argv->argv[0], b->argv->argv);
+	}
+}
+
+int launch_child_start(struct launch_child *c, const struct args *a,
+		       const struct args *env, int in_fd, const char *dir,
+		       const char *out, struct err *e)
+{
+	struct become b = { a, env, in_fd, -1 };
+	pid_t pid;
+	int why;
+
+	if (a->failed || (env && env->failed)) {
+		return err_set(e, ENOMEM, "no memory for a command line");
+	}
+	if (out) {
+		b.out_fd = rundir_open_fd(dir, out,
+					  O_WRONLY | O_CREAT | O_APPEND, e);
+	}
+	if (out && b.out_fd < 0) {
+		return -1;
+	}
+	why = spawn_fork(SIGTERM, become, &b, &pid);
+	if (b.out_fd >= 0) {
+		close(b.out_fd);
+	}
+	if (why) {
+		return err_set(e, why, "cannot start '%s'", a->argv[0]);
+	}
+	*c = (struct launch_child){ .pid = pid, .exit_code = -1 };
+	return 0;
+}
+
+bool launch_child_ended(struct launch_child *c)
+{
+	siginfo_t how = { 0 };
+
+	if (c->ended || c->pid == 0) {
+		return true;
+	}
+	if (waitid(P_PID, (id_t)c->pid, &how, WEXITED | WNOHANG | WNOWAIT) <
+	    0) {
+		c->pid = 0;	/* reaped by the kernel: SIGCHLD is ignored */
+		c->ended = true;
+	} else if (how.si_pid == c->pid) {
+		c->exit_code = how.si_code == CLD_EXITED ? how.si_status :
+							   128 + how.si_status;
+		c->ended = true;
+	}
+	return c->ended;
+}
+
+void launch_child_signal(struct launch_child *c, int sig)
+{
+	if (c->pid) {
+		kill(-c->pid, sig);
+	}
+}
+
+void launch_tell_absent(int news, const char *source, const char *node,
+			const char *code, json_t *detail)
+{
+	json_t *json = json_pack("{s:s,s:s,s:s,s:o}", "node", node, "code",
+				 code, "source", source, "detail", detail);
+	char *line = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	if (line) {
+		dprintf(news, "%s\n", line);
+	}
+	free(line);
+	json_decref(json);
+}
+
+void launch_child_end(struct launch_child *c)
+{
+	if (launch_child_ended(c) && c->pid) {
+		kill(-c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+		c->pid = 0;
+	}
+}
+
+int launch_child_need(const char *program, struct err *why)
+{
+	if (spawn_find(program, NULL, 0)) {
+		return 0;
+	}
+	err_set(why, ENOENT, "no '%s' on PATH", program);
+	return err_hint(why, "--local runs on this machine without Slurm");
+}
+
+/* ---- launch -------------------------------------------------------------- */
 
 int launcher_usable(const struct launcher_ops *ops, struct err *why)
 {

@@ -9,9 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/data/rundir.h"
-#include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 
 /** This machine as N pretend nodes: an agent each, forked here, or one for many

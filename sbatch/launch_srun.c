@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/data/rundir.h"
 #include "lib/base/units.h"
-#include "sbatch/launch_child.h"
+#include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 #include "sbatch/muster.h"
 #include "sbatch/slurm.h"
-#include "sbatch/slurm_ask.h"
-#include "sbatch/slurm_blame.h"
 #include "sbatch/srun_step.h"
 
 /** A step of the allocation that this process runs in. */

@@ -15,12 +15,10 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
-#include "lib/base/ip.h"
 #include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 
 /**

@@ -3,6 +3,7 @@
 #define SBATCH_LAUNCHER_H
 
 #include <errno.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +11,79 @@
 #include <sys/types.h>
 
 #include "lib/base/err.h"
-#include "lib/spec/spec.h"
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
-#include "sbatch/args.h"
+#include "lib/spec/spec.h"
+
+/* ---- args ---------------------------------------------------------------- */
+
+/** A growing argument vector; check @failed once, before use. */
+struct args {
+	char **argv;	/* NULL-ended once something was added */
+	size_t n;
+	bool failed;	/* memory ran out */
+};
+
+void args_add(struct args *a, const char *arg);
+void args_addf(struct args *a, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+/** Each of @words, which one blank parts. */
+void args_words(struct args *a, const char *words);
+/** Start a command without variable @name of the environment: "env -u NAME", to
+ *  which the next one adds.  First of all. */
+void args_unset(struct args *a, const char *name);
+/** All of @more, NULL-ended; NULL adds nothing. */
+void args_add_all(struct args *a, char *const more[]);
+/** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */
+void args_add_places(struct args *a, const char *list, const struct spec *s);
+/** What --srun-args of @s has, parted and quoted as in a shell. */
+void args_add_srun(struct args *a, const struct spec *s);
+/** Append them to @out as a line for a shell. */
+void args_line(const struct args *a, struct str *out);
+void args_release(struct args *a);	/* safe on a zeroed one */
+
+/* ---- launch child -------------------------------------------------------- */
+
+/**
+ * A process that runs beside the front: in a process group of its own, so
+ * that ^C at the terminal is the front's alone to answer; told to stop (TERM)
+ * by the kernel when the front dies.
+ */
+struct launch_child {
+	pid_t pid;		/* 0 = never started */
+	bool ended;
+	int exit_code;		/* 128 + signal when killed by one */
+};
+
+/**
+ * Start @a (its first word is looked up in PATH), with what @in_fd has, from
+ * its start, on stdin (-1 = /dev/null), stdout and stderr appended to @out of
+ * the run directory @dir (NULL = /dev/null), and @env ("NAME=value"; NULL = no
+ * additions) on top of this process's environment.  0, or -1 with @e.
+ */
+int launch_child_start(struct launch_child *c, const struct args *a,
+		       const struct args *env, int in_fd, const char *dir,
+		       const char *out, struct err *e);
+
+/** Is @program on PATH?  0, or -1 with the reason and what works without. */
+int launch_child_need(const char *program, struct err *why);
+
+/** Has it ended?  Never blocks. */
+bool launch_child_ended(struct launch_child *c);
+
+/** Signal its process group, and what is left of it when it has ended. */
+void launch_child_signal(struct launch_child *c, int sig);
+
+/** Tell the coordinator, whose stdin @news is, that @node will have no agent:
+ *  @code, and @detail in words, by @source; takes the reference. */
+void launch_tell_absent(int news, const char *source, const char *node,
+			const char *code, json_t *detail);
+
+/** Of one that has ended, kill what is left of its process group, and reap
+ *  it: until then no other process gets its number. */
+void launch_child_end(struct launch_child *c);
+
+/* ---- launcher ------------------------------------------------------------ */
 
 /**
  * Ways to get one "gpucheck agent DIR" running on every node: local (fork
@@ -194,5 +264,14 @@ void launcher_add_agent(const struct launch_request *r, struct args *a);
  *  script says of its job; those that say for whom and where
  *  (SBATCH_ACCOUNT, _PARTITION ...) are left. */
 void launch_sbatch_words(struct args *a);
+
+/* ---- job script ---------------------------------------------------------- */
+
+/** Nodes that a job of @s asks for. */
+int64_t job_script_nodes(const struct spec *s);
+
+/** The batch script of @r; asks sinfo and srun what this cluster has. */
+int job_script_write(const struct launch_request *r, struct str *out,
+		     struct err *e);
 
 #endif

@@ -10,7 +10,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
 #include "sbatch/absent.h"
 

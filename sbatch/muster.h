@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
-#include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
 #include "sbatch/srun_step.h"
 

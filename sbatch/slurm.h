@@ -2,6 +2,7 @@
 #ifndef SBATCH_SLURM_H
 #define SBATCH_SLURM_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,6 +10,9 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/allocation.h"
+#include "sbatch/launcher.h"
+
+/* ---- slurm --------------------------------------------------------------- */
 
 /**
  * What Slurm's commands say, read as data.  Pure functions of the text; it may
@@ -94,5 +98,157 @@ bool slurm_parse_script(const char *text, const char *job, char *script,
  *  squeue; false when there is none. */
 bool slurm_parse_step(const char *text, const char *name, char *step,
 		      size_t size);
+
+/* ---- slurm blame --------------------------------------------------------- */
+
+/**
+ * Of a job that came to nothing: which of its @nodes (a host list) get no work
+ * now, by @text of slurm_ask_nodes(), is added to the text of @e, and what to
+ * do becomes its hint.  False, and @e is as it was: none.
+ */
+bool slurm_blame_parse(const char *text, struct err *e);
+
+/** The same, by asking Slurm: twice, since it may hear of a node later than we
+ *  of its job.  Waits for half a second, and for sinfo at most 20. */
+bool slurm_blame(const char *nodes, struct err *e);
+
+/**
+ * The first of @nodes (a host list) whose prolog failed, for which Slurm drains
+ * it and cancels the job that it was for; @says has that in words.  Asks as
+ * slurm_blame() does.
+ */
+bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
+			char says[256]);
+
+/**
+ * Of a job that waits for nodes which get no work or are reserved: name them in
+ * the hint of @st, with the commands that let it start after a repair where
+ * the job asks for them by name.  @nodes is what slurm_ask_nodes() says of
+ * them, @reservations what "scontrol --oneliner show reservation" says.  False,
+ * and @st is as it was: none.  Pure.
+ */
+bool slurm_blame_waiting_parse(const char *job_id, const struct slurm_job *job,
+			       const char *nodes, const char *reservations,
+			       struct launch_state *st);
+
+/** The same, by asking Slurm where the reason of @job is such nodes. */
+void slurm_blame_waiting(const char *job_id, const struct slurm_job *job,
+			 struct launch_state *st);
+
+/* ---- slurm lost ---------------------------------------------------------- */
+
+/**
+ * Of the nodes whose agents were lost in the run of DIR, which has ended, and
+ * not asked about since: how Slurm, a third party, has them, as events
+ * slurm_state; so too the nodes of a retest that are drained, with the reason.
+ * Waits for sinfo at most 10 s.  0, also when Slurm does not know
+ * them; -1 with @e.
+ */
+int slurm_note_lost(const char *dir, struct err *e);
+
+/* ---- slurm standing ------------------------------------------------------ */
+
+/** Is a job still there?  What is not known for sure is not over. */
+enum slurm_standing {
+	SLURM_JOB_UNKNOWN,	/* Slurm does not answer */
+	SLURM_JOB_GOES_ON,
+	SLURM_JOB_ENDS,		/* of its processes some may be left */
+	SLURM_JOB_OVER,		/* it has ended, or nobody knows it any more */
+};
+
+/** By what "squeue --states=all --format=%T" printed, where @why is NULL, or
+ *  the words with which it failed.  Pure. */
+enum slurm_standing slurm_parse_standing(const char *text,
+					 const struct err *why);
+/** By asking for the job of that number, at most 10 s. */
+enum slurm_standing slurm_job_standing(const char *job);
+
+/* ---- slurm state --------------------------------------------------------- */
+
+/** Say what @job's state means: phase, exit code, sentence, hint.  Pure. */
+void slurm_state_explain(const char *job_id, const struct slurm_job *job,
+			 const char *dir, struct launch_state *st);
+
+/* ---- slurm ask ----------------------------------------------------------- */
+
+/**
+ * Run a command of Slurm, at most 10 s, release its words @a, and keep what it
+ * wrote to stdout in @out (may be NULL).  Returns 0, or -1 with @e: not there,
+ * no answer, or a non-zero exit; then e->text has Slurm's own words, and the
+ * code is that of a command that did not come to its end, or 0.
+ */
+int slurm_ask(struct args *a, struct str *out, struct err *e);
+
+/** scancel @options, parted by blanks, @job: a job's or step's number; 0 or
+ *  -1. */
+int slurm_cancel(const char *options, const char *job);
+
+/** Does Slurm say that @node is down?  False when nobody knows. */
+bool slurm_node_is_down(const char *node);
+
+/** How Slurm has @nodes, a host list ("": all), for slurm_parse_node(); as
+ *  slurm_ask(). */
+int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e);
+
+/** The number of the job of batch script @script that waits or runs, or with
+ *  @past of the last one that Slurm still knows; "" when there is none; -1 with
+ *  @e when Slurm does not say. */
+int slurm_find_job(const char *script, bool past, char job[32], struct err *e);
+/** The batch script of @job, which may just have ended; 0, or -1 with @e. */
+int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e);
+
+/** The version of srun, 220508; 0 when nobody knows. */
+int slurm_srun_version(void);
+
+/** What nodes and GPUs @job has into the zeroed @a; nothing when nobody knows.
+ *  allocation_release() frees. */
+void slurm_job_allocation(const char *job, struct allocation *a);
+
+/** The numbers of the user whose job @job is, and of the group that it runs as;
+ *  false when nobody knows. */
+bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid);
+
+/** May agents be started with --mpi=pmi2?  True when nobody can say. */
+bool slurm_has_pmi2(void);
+
+/* ---- slurm fit ----------------------------------------------------------- */
+
+/**
+ * Has the cluster what a job asks for?  One that no partition can ever start
+ * waits in the queue for good, by default (EnforcePartLimits=NO).
+ */
+struct slurm_fit {
+	const char *partitions;	/* "a,b", one of which; NULL: the default */
+	const char *features;	/* of --constraint; NULL: any */
+	int64_t nodes;		/* that are asked for */
+	int64_t gpus;		/* of each; 0: nobody has said how many */
+	bool on_gpus;		/* it is GPUs that are tested */
+};
+
+#define SLURM_FIT_SINFO "sinfo --all --noheader --format=%P|%D|%G|%f"
+/**
+ * By the lines of that command: 0, or -1 with @e when no wanted partition has
+ * so many such nodes, be they up or down.  Of what cannot be read nothing is
+ * said.  *@gpus is how many to ask for of each node: those that were said, else
+ * as many as most have, or as enough of them have; 0: none, for what tests no
+ * GPUs where too few nodes have so many.
+ */
+int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
+		    struct err *e);
+
+/** The same of @r and what follows "--" there, by asking Slurm; @e may be
+ *  NULL. */
+int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
+		  struct err *e);
+
+/** Of @extra what says for whom a job is and where it may be, such as
+ *  --account and --partition, in their long form to @a: for a job that needs
+ *  nothing else of it. */
+void slurm_fit_whose(char *const extra[], struct args *a);
+
+/** The value of --@name or -@letter among @extra, as getopt reads it, be the
+ *  name cut short; "" for one that ends them, NULL when it is not there. */
+const char *slurm_fit_option(char *const extra[], const char *name,
+			     char letter);
 
 #endif

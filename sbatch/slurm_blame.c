@@ -1,15 +1,399 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "sbatch/slurm_blame.h"
-
+#include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
+#include "lib/data/json.h"
+#include "lib/data/record.h"
+#include "lib/data/rundir.h"
 #include "sbatch/slurm.h"
-#include "sbatch/slurm_ask.h"
+
+/* ---- slurm state --------------------------------------------------------- */
+
+/**
+ * Job states of Slurm.  One that is not listed counts as running, as the last
+ * row has it: a state that a later Slurm invents must not read as "the job has
+ * ended".
+ */
+static const struct {
+	const char *name;
+	enum launch_phase phase;
+	bool cut;		/* as launch_state has it */
+	const char *says;	/* "job 42 ..." */
+	const char *hint;
+} states[] = {
+	{ .name = "PENDING", .phase = LAUNCH_PENDING, .says = "is pending" },
+	{ .name = "CONFIGURING", .phase = LAUNCH_PENDING,
+	  .says = "has nodes, which are being prepared" },
+	{ .name = "REQUEUED", .phase = LAUNCH_PENDING,
+	  .says = "was put back into the queue" },
+	{ .name = "REQUEUE_HOLD", .phase = LAUNCH_PENDING,
+	  .says = "was put back into the queue and is held",
+	  .hint = "release it with scontrol release" },
+	{ .name = "SPECIAL_EXIT", .phase = LAUNCH_PENDING,
+	  .says = "was put back into the queue and is held" },
+	{ .name = "SUSPENDED", .phase = LAUNCH_RUNNING,
+	  .says = "is suspended" },
+	{ .name = "COMPLETED", .phase = LAUNCH_ENDED, .says = "has ended" },
+	{ .name = "FAILED", .phase = LAUNCH_ENDED, .says = "has failed" },
+	{ .name = "CANCELLED", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "was cancelled" },
+	{ .name = "TIMEOUT", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "reached its time limit",
+	  .hint = "ask for more time: -- --time=MINUTES" },
+	{ .name = "DEADLINE", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "missed its deadline" },
+	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "ended because a node failed",
+	  .hint = "sinfo --list-reasons names nodes that are down" },
+	{ .name = "BOOT_FAIL", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "ended because a node did not boot",
+	  .hint = "sinfo --list-reasons names nodes that are down" },
+	{ .name = "OUT_OF_MEMORY", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "ended because it ran out of memory" },
+	{ .name = "PREEMPTED", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "was preempted by another job" },
+	{ .name = "REVOKED", .phase = LAUNCH_ENDED, .cut = true,
+	  .says = "was revoked by another cluster" },
+	{ .phase = LAUNCH_RUNNING, .says = "is running" }
+};
+
+/** Why jobs wait, where there is something to do about it. */
+static const struct {
+	const char *reason;	/* what it starts with */
+	const char *hint;
+} reasons[] = {
+	{ "Resources", "the nodes are busy; squeue --start shows until when, "
+		       "-N asks for fewer, and --jobs=pairs (p2p, ib) measures "
+		       "each two nodes as they get free" },
+	{ "Priority", "other jobs have priority; squeue --start shows until "
+		      "when" },
+	{ "ReqNodeNotAvail", "a requested node is down, drained or reserved: "
+			     "sinfo --list-reasons shows why" },
+	{ "Nodes_required_for_job_are", "nodes are down, drained or reserved: "
+			     "sinfo --list-reasons shows which; -N asks for "
+			     "fewer" },
+	{ "PartitionNodeLimit", "the partition allows fewer nodes: use -N, or "
+				"-- --partition=NAME" },
+	{ "PartitionTimeLimit", "the partition allows less time: use "
+				"--max-time, or -- --partition=NAME" },
+	{ "PartitionDown", "the partition is down: choose another with -- "
+			   "--partition=NAME" },
+	{ "PartitionInactive", "the partition is inactive: choose another with "
+			       "-- --partition=NAME" },
+	{ "JobHeld", "the job is held; release it with scontrol release" },
+	{ "BadConstraints", "no node matches the request: check -G and the "
+			    "options after --" },
+	{ "InvalidAccount", "name an account: -- --account=NAME" },
+	{ "InvalidQOS", "name a quality of service: -- --qos=NAME" },
+	{ "Assoc", "a limit of your account is reached; sacctmgr show assoc "
+		   "lists the limits" },
+	{ "QOS", "a limit of the quality of service is reached; sacctmgr show "
+		 "qos lists the limits" },
+	{ 0 }
+};
+
+/** Go on with the sentence of @st. */
+__attribute__((format(printf, 2, 3)))
+static void add(struct launch_state *st, const char *fmt, ...)
+{
+	const size_t n = strlen(st->text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(st->text + n, sizeof(st->text) - n, fmt, ap);
+	va_end(ap);
+}
+
+/** " (Nodes required for job are DOWN)": Slurm has no blanks in it. */
+static void add_reason(struct launch_state *st, const char *before,
+		       const char *reason)
+{
+	const size_t from = strlen(st->text);
+
+	add(st, " (%s%s)", before, reason);
+	for (char *at = st->text + from; (at = strchr(at, '_'));) {
+		*at = ' ';
+	}
+}
+
+static bool has_reason(const struct slurm_job *job)
+{
+	return job->reason[0] && strcmp(job->reason, "None") != 0;
+}
+
+static void explain_waiting(const char *reason, struct launch_state *st)
+{
+	add_reason(st, "", reason);
+	for (size_t i = 0; reasons[i].reason; i++) {
+		if (str_starts(reason, reasons[i].reason)) {
+			STR_COPY(st->hint, reasons[i].hint);
+			return;
+		}
+	}
+}
+
+/** One that no node has run keeps the reason for which it waited. */
+static bool is_unstarted(const struct slurm_job *job)
+{
+	return !job->nodes[0] && !job->exit_code && !job->signal;
+}
+
+static void explain_end(const struct slurm_job *job, const char *dir,
+			struct launch_state *st)
+{
+	st->exit_code = job->signal ? 128 + job->signal : job->exit_code;
+	if (st->cut && is_unstarted(job)) {
+		add(st, " before it started");
+		if (has_reason(job)) {
+			add_reason(st, "pending: ", job->reason);
+		}
+	} else if (job->exit_code) {
+		add(st, " with exit code %d", job->exit_code);
+	} else if (job->signal == 53) {
+		/* Slurm's own number for "cannot open the output file" */
+		add(st, " before it began: its first node cannot write '%s'",
+		    RUN_JOB_OUT);
+		snprintf(st->hint, sizeof(st->hint),
+			 "is '%.200s' on a file system that all nodes share? "
+			 "-o chooses another place", dir);
+	} else if (job->signal) {
+		add(st, " by signal %d", job->signal);
+	}
+}
+
+/** Slurm tells local time; 0 where it knows none. */
+static int64_t seconds_of(const char *local)
+{
+	struct tm tm = { .tm_isdst = -1 };
+	const char *end = strptime(local, "%Y-%m-%dT%H:%M:%S", &tm);
+	const time_t at = end && !*end ? mktime(&tm) : 0;
+
+	return at > 0 ? at : 0;
+}
+
+/** Its row, which is the last for one that is not listed. */
+static size_t find_state(const char *state)
+{
+	size_t i = 0;
+
+	while (states[i].name && strcmp(states[i].name, state) != 0) {
+		i++;
+	}
+	return i;
+}
+
+/* What state "COMPLETED" of a job means; one that nobody knows is that of a
+ * job that runs.  Pure. */
+static enum launch_phase slurm_state_phase(const char *state)
+{
+	return states[find_state(state)].phase;
+}
+
+void slurm_state_explain(const char *job_id, const struct slurm_job *job,
+			 const char *dir, struct launch_state *st)
+{
+	const size_t i = find_state(job->state);
+
+	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
+		   states[i].says);
+	st->cut = states[i].cut;
+	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");
+	if (st->phase == LAUNCH_PENDING) {
+		if (has_reason(job)) {
+			explain_waiting(job->reason, st);
+		}
+		st->starts_s = seconds_of(job->start);
+	} else if (st->phase == LAUNCH_ENDED) {
+		explain_end(job, dir, st);
+	} else if (job->nodes[0]) {
+		add(st, " on %.64s", job->nodes);
+	}
+}
+
+/* ---- slurm standing ------------------------------------------------------ */
+
+enum slurm_standing slurm_parse_standing(const char *text,
+					 const struct err *why)
+{
+	char state[SLURM_STATE_SIZE];
+	size_t n;
+
+	if (why) {
+		return strstr(why->text, "Invalid job id") ? SLURM_JOB_OVER :
+							     SLURM_JOB_UNKNOWN;
+	}
+	text += strspn(text, " \n");
+	n = strcspn(text, " \n");
+	if (n >= sizeof(state)) {
+		return SLURM_JOB_GOES_ON;
+	}
+	memcpy(state, text, n);
+	state[n] = '\0';
+	return !state[0] || slurm_state_phase(state) == LAUNCH_ENDED ?
+		       SLURM_JOB_OVER :
+	       strcmp(state, "COMPLETING") == 0 ? SLURM_JOB_ENDS :
+						  SLURM_JOB_GOES_ON;
+}
+
+enum slurm_standing slurm_job_standing(const char *job)
+{
+	enum slurm_standing standing;
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	struct err why = { 0 };
+	int rc;
+
+	args_words(&a, "squeue --all --noheader --states=all --format=%T "
+		       "--jobs");
+	args_add(&a, job);
+	rc = slurm_ask(&a, &out, &why);
+	standing = slurm_parse_standing(str_text(&out), rc < 0 ? &why : NULL);
+	str_release(&out);
+	return standing;
+}
+
+/* ---- slurm lost ---------------------------------------------------------- */
+
+/** Of more it is not these that are the question. */
+#define LOST_MAX 64
+
+struct lost {
+	struct lost_node {
+		char name[SLURM_NODE_SIZE];
+		bool retested;	/* asked about only because of that */
+	} nodes[LOST_MAX];
+	size_t n;
+	int64_t seq;		/* of the next event */
+};
+
+static void add_name(struct lost *l, const char *name, bool retested)
+{
+	size_t i = 0;
+
+	while (i < l->n && strcmp(l->nodes[i].name, name) != 0) {
+		i++;
+	}
+	if (i == l->n && l->n < LOST_MAX && slurm_is_node(name)) {
+		STR_COPY(l->nodes[l->n].name, name);
+		l->nodes[l->n++].retested = retested;
+	}
+}
+
+/** Is @name among them?  Then it is no more, and *@node is what it was. */
+static bool take_name(struct lost *l, const char *name, struct lost_node *node)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->nodes[i].name, name) == 0) {
+			*node = l->nodes[i];
+			l->nodes[i] = l->nodes[--l->n];
+			return true;
+		}
+	}
+	return false;
+}
+
+static int take_event(void *arg, const void *row, struct err *e)
+{
+	const struct event_row *r = row;
+	struct lost *l = arg;
+	struct lost_node unused;
+
+	(void)e;
+	l->seq = r->seq >= l->seq && r->seq < INT64_MAX ? r->seq + 1 : l->seq;
+	if (strcmp(r->event, "slurm_state") == 0 ||
+	    strcmp(r->event, "agent_lost") == 0) {
+		take_name(l, r->node, &unused);
+	}
+	if (strcmp(r->event, "agent_lost") == 0) {
+		add_name(l, r->node, false);
+	}
+	return RUNDIR_KEEP;
+}
+
+/** What a retest is about may still be drained. */
+static void add_retested(const char *dir, struct lost *l)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL), *part;
+	json_t *parts = json_object_get(json_object_get(run, "retest"),
+					"parts");
+	size_t i;
+
+	json_array_foreach(parts, i, part) {
+		add_name(l, json_member(part, "node"), true);
+	}
+	json_decref(run);
+}
+
+static int ask(const struct lost *l, struct str *out, struct err *e)
+{
+	struct str names = STR_INIT;
+	int rc;
+
+	for (size_t i = 0; i < l->n; i++) {
+		str_addf(&names, "%s%s", i > 0 ? "," : "", l->nodes[i].name);
+	}
+	rc = slurm_ask_nodes(str_text(&names), out, e);
+	str_release(&names);
+	return rc;
+}
+
+static int note(struct lost *l, const char *dir, const char *said,
+		struct err *e)
+{
+	struct slurm_node node;
+	struct rundir_table t;
+	int rc = rundir_table_open(&t, dir, &schema_events, e);
+
+	/* a node stands there once for each partition that it is in */
+	while (rc == 0 && slurm_parse_node(&said, &node)) {
+		struct lost_node of;
+		struct event_row r;
+
+		if (!take_name(l, node.name, &of) ||
+		    (of.retested && !str_starts(node.state, "drain"))) {
+			continue;
+		}
+		record_init(&schema_events, &r);
+		clock_utc(r.utc);
+		r.seq = l->seq++;
+		STR_COPY(r.node, node.name);
+		STR_COPY(r.event, "slurm_state");
+		snprintf(r.detail, sizeof(r.detail), "Slurm has it as %s%s%s",
+			 node.state, of.retested ? ": " : "",
+			 of.retested		 ? node.why :
+			 strchr(node.state, '*') ?
+				 ": it does not answer Slurm either" : "");
+		rc = rundir_table_add(&t, &r, e);
+	}
+	rundir_table_close(&t);
+	return rc;
+}
+
+int slurm_note_lost(const char *dir, struct err *e)
+{
+	struct str out = STR_INIT;
+	struct lost l = { 0 };
+	int rc = rundir_table_walk(dir, &schema_events, false, take_event, &l,
+				   NULL, e);
+
+	add_retested(dir, &l);
+	if (rc == 0 && l.n > 0) {
+		rc = ask(&l, &out, e) < 0 ||
+				     note(&l, dir, str_text(&out), e) < 0 ?
+			     -1 : 0;
+	}
+	str_release(&out);
+	return rc;
+}
+
+/* ---- slurm blame --------------------------------------------------------- */
 
 #define AGAIN_NS (500 * NS_PER_MS)
 /** Of more it is not these that are the question. */

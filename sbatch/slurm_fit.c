@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "sbatch/slurm_fit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,10 +6,9 @@
 #include <string.h>
 
 #include "lib/base/units.h"
-#include "lib/data/slurm_gres.h"
+#include "lib/data/allocation.h"
 #include "lib/spec/spec.h"
 #include "sbatch/slurm.h"
-#include "sbatch/slurm_ask.h"
 
 #define MAX_GPUS ALLOCATION_MAX_GPUS
 

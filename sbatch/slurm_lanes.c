@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "lib/base/units.h"
-#include "lib/data/hostlist.h"
-#include "sbatch/args.h"
-#include "sbatch/slurm_ask.h"
-#include "sbatch/slurm_fit.h"
+#include "lib/data/hosts.h"
+#include "sbatch/launcher.h"
+#include "sbatch/slurm.h"
 
 #define MAX_LINE   (PATH_MAX + 256)
 #define MAX_NUMBER 1000000000
@@ -129,7 +128,7 @@ static void ask(const char *words, const char *more, struct str *out)
 }
 
 /** The lesser of @n and @limit, which is -1 where there is none. */
-static int64_t within(int64_t n, int64_t limit)
+static int64_t lanes_within(int64_t n, int64_t limit)
 {
 	return limit >= 0 && limit < n ? limit : n;
 }
@@ -143,18 +142,19 @@ int64_t slurm_jobs_left(char *const extra[])
 	char who[128];
 
 	ask("scontrol show config", NULL, &out);
-	most = within(most, slurm_parse_config(str_text(&out), "MaxJobCount"));
+	most = lanes_within(most,
+			    slurm_parse_config(str_text(&out), "MaxJobCount"));
 	str_reset(&out);
 	snprintf(who, sizeof(who), "user=%s", user ? user->pw_name : "");
 	ask("sacctmgr --noheader --parsable2 show assoc "
 	    "format=MaxSubmitJobs,GrpSubmitJobs where", who, &out);
-	most = within(most, slurm_parse_least(str_text(&out)));
+	most = lanes_within(most, slurm_parse_least(str_text(&out)));
 	str_reset(&out);
 	if (qos) {
 		snprintf(who, sizeof(who), "name=%s", qos);
 		ask("sacctmgr --noheader --parsable2 show qos "
 		    "format=MaxSubmitJobsPerUser where", who, &out);
-		most = within(most, slurm_parse_least(str_text(&out)));
+		most = lanes_within(most, slurm_parse_least(str_text(&out)));
 		str_reset(&out);
 	}
 	snprintf(who, sizeof(who), "%u", geteuid());

@@ -9,10 +9,9 @@
 #include <unistd.h>
 
 #include "lib/base/units.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 #include "sbatch/absent.h"
 #include "sbatch/slurm.h"
-#include "sbatch/slurm_ask.h"
 
 /** Components of one step that every Slurm with them takes. */
 #define MAX_COMPONENTS 128

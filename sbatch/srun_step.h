@@ -5,7 +5,6 @@
 #include <stdbool.h>
 
 #include "lib/data/allocation.h"
-#include "sbatch/args.h"
 #include "sbatch/launcher.h"
 
 /** What a node runs: "gpucheck muster" without a directory prints

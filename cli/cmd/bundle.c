@@ -1,18 +1,651 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/cmd/bundle.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "cli/front/help.h"
 #include "cli/front/talk.h"
-#include "cli/run/bundle.h"
-#include "cli/run/found.h"
-#include "lib/base/exit_code.h"
+#include "cli/run/probe_run.h"
+#include "lib/base/err.h"
+#include "lib/data/csv.h"
 #include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "lib/data/tar.h"
 #include "report/show/judged.h"
+
+/* ---- bundle part --------------------------------------------------------- */
+
+/* A file of a run, as it goes into the archive: redacted, and what matters of
+ * it where it is too large. */
+
+#define PARTS_MOST 16384	/* bytes */
+
+/** The nodes that @verdict's findings name. */
+static void learn_accused(struct bundle *b, const json_t *verdict)
+{
+	static const char *const keys[] = { "node", "peer_node" };
+	json_t *finding;
+	size_t i;
+
+	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+		for (size_t k = 0; k < 2; k++) {
+			const char *node = json_member(finding, keys[k]);
+
+			if (node[0]) {
+				json_object_set_new(b->accused, node,
+						    json_true());
+			}
+		}
+	}
+}
+
+/* The whole, or nothing; of a verdict, whom it accuses. */
+static int part_json(struct bundle *b, const char *name, size_t most,
+		     struct str *text, struct str *note, struct err *e)
+{
+	json_t *json = rundir_read_json(b->dir, name, e);
+	json_t *hidden = json ? redact_json(&b->hide, json) : NULL;
+
+	if (!json) {
+		return -1;
+	}
+	(void)note;
+	learn_accused(b, json);
+	json_add(hidden, JSON_INDENT(2) | JSON_REAL_PRECISION(15), text);
+	str_addch(text, '\n');
+	json_decref(json);
+	json_decref(hidden);
+	return text->len > most ?
+		       err_set(e, 0, "%zu bytes are too many", text->len) : 0;
+}
+
+/** Facts by which a vendor knows a part. */
+static const char *const part_facts[] = {
+	"name", "serial", "uuid", "bus", "board", "board_serial", "firmware",
+	"vbios", "driver", "port_guid", "product", NULL
+};
+
+/** Does it speak of a node that is accused, or of a test that failed? */
+static bool matters(const struct bundle *b, const struct csv_row *head,
+		    const struct csv_row *row)
+{
+	for (size_t i = 0; i < row->n && i < head->n; i++) {
+		const char *column = head->field[i];
+		const char *value = row->field[i];
+
+		if (str_ends(column, "node") ?
+			    json_object_get(b->accused, value) != NULL :
+		    strcmp(column, "outcome") == 0 &&
+			    strcmp(value, "ok") != 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_row(struct bundle *b, const struct csv_row *row, bool is_head,
+		    struct str *line)
+{
+	const char *before = "";
+
+	str_reset(line);
+	for (size_t i = 0; i < row->n; i++) {
+		struct str field = STR_INIT;
+
+		/* a fact stands behind its name */
+		redact_value(&b->hide, is_head ? "" : before, row->field[i],
+			     &field);
+		before = row->field[i];
+		if (i > 0) {
+			str_addch(line, ',');
+		}
+		csv_add_field(line, str_text(&field));
+		str_release(&field);
+	}
+	str_addch(line, '\n');
+}
+
+/** node,scope,fact,value of a part that a finding may name. */
+static void note_part(struct bundle *b, const struct csv_row *row)
+{
+	struct str line = STR_INIT, hidden = STR_INIT;
+
+	if (row->n < 4 || str_index(part_facts, row->field[2]) < 0 ||
+	    !json_object_get(b->accused, row->field[0]) ||
+	    b->parts.len > PARTS_MOST) {
+		return;
+	}
+	str_addf(&line, "    %-12s %-10s %-10s %s\n", row->field[0],
+		 row->field[1], row->field[2], row->field[3]);
+	redact_text(&b->hide, str_text(&line), line.len, &hidden);
+	/* each run of several has asked */
+	if (!strstr(str_text(&b->parts), str_text(&hidden))) {
+		str_add(&b->parts, str_text(&hidden));
+	}
+	str_release(&line);
+	str_release(&hidden);
+}
+
+/** Rows of a table in the order of the file: those that matter, and as many of
+ *  the others as there is room for. */
+struct rows {
+	size_t all, taken;
+	size_t matter_B;	/* of those that matter, as they stand there,
+				 * and of the names of the columns */
+};
+
+/** Once to count, and once to take, with @text. */
+static int read_rows(struct bundle *b, const char *name, size_t most,
+		     struct rows *rows, struct str *text, struct err *e)
+{
+	const bool facts = str_ends(name, RUN_FACTS);
+	FILE *f = rundir_open(b->dir, name, e);
+	struct str line = STR_INIT;
+	struct csv_row head = { .n = 0 }, row;
+	struct csv_reader head_reader, r;
+	size_t other_B = 0, raw_B;
+	FILE *again;
+	int got;
+
+	if (!f) {
+		return -1;
+	}
+	/* the names of the columns stay while the rows go by */
+	again = rundir_open(b->dir, name, e);
+	if (!again) {
+		fclose(f);
+		return -1;
+	}
+	csv_reader_init(&head_reader, again);
+	csv_reader_init(&r, f);
+	got = csv_next(&head_reader, &head, e);
+	if (got == 1) {
+		got = csv_next(&r, &row, e);
+	}
+	if (got == 1) {
+		add_row(b, &row, true, &line);
+		rows->matter_B += text ? 0 : line.len;
+		if (text) {
+			str_addmem(text, str_text(&line), line.len);
+		}
+	}
+	while (got == 1 && (got = csv_next(&r, &row, e)) == 1) {
+		const bool is_matter = matters(b, &head, &row);
+
+		csv_raw(&r, &raw_B);
+		if (!text) {
+			rows->all++;
+			rows->matter_B += is_matter ? raw_B : 0;
+			continue;
+		}
+		if (facts) {
+			note_part(b, &row);
+		}
+		if (!is_matter && rows->matter_B + other_B + raw_B > most) {
+			continue;
+		}
+		add_row(b, &row, false, &line);
+		if (text->len + line.len > most) {
+			continue;
+		}
+		other_B += is_matter ? 0 : line.len;
+		str_addmem(text, str_text(&line), line.len);
+		rows->taken++;
+	}
+	csv_reader_release(&head_reader);
+	csv_reader_release(&r);
+	str_release(&line);
+	fclose(again);
+	fclose(f);
+	return got;
+}
+
+/* Rows that speak of who is accused or of what failed, and as many of the
+ * others as there is room for, in the order of the file. */
+static int part_rows(struct bundle *b, const char *name, size_t most,
+		     struct str *text, struct str *note, struct err *e)
+{
+	struct rows rows = { 0 };
+
+	if (read_rows(b, name, most, &rows, NULL, e) < 0 ||
+	    read_rows(b, name, most, &rows, text, e) < 0) {
+		return -1;
+	}
+	if (rows.taken < rows.all) {
+		str_addf(note, "%zu of %zu rows", rows.taken, rows.all);
+	}
+	return 0;
+}
+
+/** @len bytes of @fd from @at, or fewer, redacted; of what does not begin with
+ *  the file, whole lines. */
+static int take_piece(struct bundle *b, int fd, off_t at, size_t len,
+		      struct str *text)
+{
+	char *buf = malloc(len);
+	const char *from = buf, *newline;
+	ssize_t got = buf ? pread(fd, buf, len, at) : -1;
+
+	if (got > 0 && at > 0) {
+		newline = memchr(buf, '\n', (size_t)got);
+		from = newline ? newline + 1 : buf + got;
+	}
+	if (got > 0) {
+		redact_text(&b->hide, from, (size_t)(buf + got - from), text);
+	}
+	free(buf);
+	return got < 0 ? -1 : 0;
+}
+
+/* A log: what it begins with, and three times as much of what it ends with. */
+static int part_ends(struct bundle *b, const char *name, size_t most,
+		     struct str *text, struct str *note, struct err *e)
+{
+	int fd = rundir_open_fd(b->dir, name, O_RDONLY, e), rc;
+	struct stat st;
+	off_t size;
+
+	if (fd < 0) {
+		return -1;
+	}
+	size = fstat(fd, &st) == 0 ? st.st_size : 0;
+	if (size <= (off_t)most) {
+		rc = take_piece(b, fd, 0, most, text);
+	} else {
+		rc = take_piece(b, fd, 0, most / 4, text);
+		str_addf(note, "%zu of %" PRId64 " bytes: its begin and end",
+			 most, (int64_t)size);
+		str_addf(text, "\n[gpucheck bundle: bytes are left out "
+			       "here]\n");
+		rc |= take_piece(b, fd, size - (off_t)(most * 3 / 4),
+				 most * 3 / 4, text);
+	}
+	close(fd);
+	return rc < 0 ? err_set(e, errno, "cannot read '%s'", name) : 0;
+}
+
+/* ---- bundle -------------------------------------------------------------- */
+
+#define FILES_MOST	10000	/* that are looked at */
+#define DEPTH_MOST	4	/* all/p2p/diagnose/ping */
+#define LINES_MOST	100	/* of what was left out */
+#define FILE_NAME	1024
+
+/**
+ * What is known of a file, by its name or its folder; first come, first
+ * served, until the archive is full.
+ */
+static const struct kind {
+	const char *name;	/* or ".svg", the end of it, or "logs/" */
+	part_fn *take;		/* NULL: it stays here, ... */
+	const char *why;	/* ... why */
+	size_t most, all;	/* bytes of one, of all of the kind */
+} kinds[] = {
+	{ RUN_JSON, .take = part_json, .most = 1000000, .all = 1200000 },
+	{ RUN_VERDICT, .take = part_json, .most = 500000, .all = 800000 },
+	{ RUN_DIAGNOSE, .take = part_rows, .most = 100000, .all = 200000 },
+	{ RUN_EXPECTED, .take = part_ends, .most = 50000, .all = 100000 },
+	{ RUN_SWITCHES, .take = part_ends, .most = 50000, .all = 100000 },
+	{ "drill", .take = part_ends, .most = 20000, .all = 50000 },
+	{ RUN_JOB_SCRIPT, .take = part_ends, .most = 50000, .all = 100000 },
+	{ RUN_JOB_OUT, .take = part_ends, .most = 100000, .all = 300000 },
+	{ RUN_ABSENT, .take = part_ends, .most = 50000, .all = 100000 },
+	{ RUN_EVENTS, .take = part_rows, .most = 200000, .all = 400000 },
+	{ RUN_LOGS "/", .take = part_ends, .most = 64000, .all = 800000 },
+	{ RUN_FACTS, .take = part_rows, .most = 600000, .all = 1200000 },
+	{ RUN_RESULTS, .take = part_rows, .most = BUNDLE_MOST,
+	  .all = BUNDLE_MOST },
+	{ RUN_RENDEZVOUS, .why = "the key of the run" },
+	{ RUN_RESUME, .why = "a --resume that has not begun" },
+	{ RUN_HOLDER, .why = "who is at work on it" },
+	{ RUN_FINAL, .why = "gpucheck report makes it" },
+	{ RUN_SCHEMA, .why = "gpucheck help csv has it" },
+	{ ".png", .why = "a picture: gpucheck report makes it" },
+	{ ".svg", .why = "a picture: gpucheck report makes it" },
+	{ ".html", .why = "gpucheck report makes it" },
+	{ "", .why = "not a file of gpucheck" },
+};
+#define KINDS (sizeof(kinds) / sizeof(*kinds))
+
+struct bundled {
+	size_t kind;
+	char name[FILE_NAME];	/* below the run directory */
+};
+
+struct parts {
+	struct bundled *part;
+	size_t n, more;
+};
+
+static size_t kind_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+	const char *last = slash ? slash + 1 : name;
+	size_t k;
+
+	for (k = 0; k < KINDS - 1; k++) {
+		const char *is = kinds[k].name;
+		const size_t n = strlen(is);
+
+		if (is[0] == '.'       ? str_ends(last, is) :
+		    is[n - 1] == '/' ? (size_t)(last - name) >= n &&
+					       memcmp(last - n, is, n) == 0 :
+				       strcmp(last, is) == 0) {
+			break;
+		}
+	}
+	return k;
+}
+
+/* ---- what there is ------------------------------------------------------- */
+
+static int walk(const char *dir, const char *folder, int depth,
+		struct parts *all, struct err *e)
+{
+	DIR *d = rundir_folder(dir, folder);
+	const struct dirent *entry;
+	int rc = 0;
+
+	while (rc == 0 && d && (entry = readdir(d))) {
+		struct bundled p;
+		struct stat st;
+		void *grown;
+
+		if (strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0) {
+			continue;
+		}
+		if (all->n >= FILES_MOST ||
+		    snprintf(p.name, sizeof(p.name), "%s%s%s", folder,
+			     folder[0] ? "/" : "", entry->d_name) >=
+			    (int)sizeof(p.name)) {
+			all->more++;
+			continue;
+		}
+		if (fstatat(dirfd(d), entry->d_name, &st,
+			    AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+			if (depth < DEPTH_MOST) {
+				rc = walk(dir, p.name, depth + 1, all, e);
+			}
+			continue;
+		}
+		p.kind = kind_of(p.name);
+		grown = realloc(all->part, (all->n + 1) * sizeof(p));
+		if (!grown) {
+			rc = err_set(e, ENOMEM, "cannot list '%s'", dir);
+			break;
+		}
+		all->part = grown;
+		all->part[all->n++] = p;
+	}
+	if (d) {
+		closedir(d);
+	}
+	return rc;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct bundled *x = a, *y = b;
+
+	return x->kind != y->kind ? (x->kind < y->kind ? -1 : 1) :
+				    strcmp(x->name, y->name);
+}
+
+/* ---- whose names they are ------------------------------------------------ */
+
+/** Names of hosts in @json: nodes[].name, and all that is called node, host. */
+static void learn_hosts(struct redact *hide, const char *key,
+			const json_t *json)
+{
+	const char *text = json_string_value(json), *name;
+	json_t *value;
+	size_t i;
+
+	if (text && (strcmp(key, "node") == 0 || strcmp(key, "host") == 0)) {
+		redact_add_host(hide, text);
+	}
+	json_array_foreach(json, i, value) {
+		if (strcmp(key, "nodes") == 0) {
+			redact_add_host(hide, json_member(value, "name"));
+		}
+		learn_hosts(hide, key, value);
+	}
+	json_object_foreach((json_t *)json, name, value) {
+		learn_hosts(hide, name, value);
+	}
+}
+
+/** What nodes say that they are called. */
+static void learn_facts(struct bundle *b, const char *name)
+{
+	FILE *f = rundir_open(b->dir, name, NULL);
+	struct record_reader r;
+	struct fact_row row;
+
+	if (!f) {
+		return;
+	}
+	if (record_reader_open(&r, &schema_facts, f, NULL) == 0) {
+		while (record_reader_next(&r, &row, NULL) == 1) {
+			redact_add_host(&b->hide, row.node);
+			if (strcmp(row.fact, "host") == 0) {
+				redact_add_host(&b->hide, row.value);
+			}
+		}
+	}
+	record_reader_close(&r);
+	fclose(f);
+}
+
+/** Those whose homes @text names. */
+static void learn_homes(struct bundle *b, const char *text)
+{
+	const size_t removed = b->hide.removed;
+	struct str unused = STR_INIT;
+
+	redact_text(&b->hide, text, strlen(text), &unused);
+	b->hide.removed = removed;	/* they are counted later */
+	str_release(&unused);
+}
+
+static void learn_user(struct bundle *b, uid_t uid)
+{
+	const struct passwd *p = getpwuid(uid);
+
+	redact_add_user(&b->hide, p ? p->pw_name : "");
+}
+
+/** Before the first name is written. */
+static void learn_names(struct bundle *b, const struct parts *all)
+{
+	char host[256] = "";
+	struct stat st;
+
+	if (stat(b->dir, &st) == 0) {
+		learn_user(b, st.st_uid);
+	}
+	learn_user(b, getuid());
+	learn_homes(b, b->dir);
+	gethostname(host, sizeof(host) - 1);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct bundled *x = &all->part[i];
+
+		if (kinds[x->kind].take == part_json) {
+			json_t *json = rundir_read_json(b->dir, x->name, NULL);
+
+			learn_hosts(&b->hide, "", json);
+			json_decref(json);
+		}
+		if (kinds[x->kind].take == part_json ||
+		    strcmp(kinds[x->kind].name, RUN_JOB_SCRIPT) == 0) {
+			char *text = rundir_read_text(b->dir, x->name,
+						      1 << 20, NULL, NULL);
+
+			learn_homes(b, text ? text : "");
+			free(text);
+		} else if (strcmp(kinds[x->kind].name, RUN_FACTS) == 0) {
+			learn_facts(b, x->name);
+		}
+	}
+	redact_add_host(&b->hide, host);
+}
+
+/* ---- the archive --------------------------------------------------------- */
+
+static void leave_out(struct bundle *b, const char *name, const char *why)
+{
+	struct str line = STR_INIT;
+
+	if (b->n_out++ < LINES_MOST) {
+		str_addf(&line, "    %s: %s\n", name, why);
+		redact_text(&b->hide, str_text(&line), line.len, &b->out);
+	}
+	str_release(&line);
+}
+
+/** Bytes that a file may still have, of 512 that its end may lose. */
+static size_t room(const struct bundle *b)
+{
+	const size_t used = b->members.len + tar_size(BUNDLE_README) +
+			    tar_size(0) + 512 + tar_end_size;
+
+	return used < BUNDLE_MOST ? BUNDLE_MOST - used : 0;
+}
+
+static void add(struct bundle *b, const struct bundled *p, size_t *all)
+{
+	const struct kind *k = &kinds[p->kind];
+	struct str text = STR_INIT, note = STR_INIT, name = STR_INIT;
+	size_t most = k->most;
+	struct err e = { 0 };
+
+	most = most < k->all - *all ? most : k->all - *all;
+	most = most < room(b) ? most : room(b);
+	if (most < 512) {
+		err_set(&e, 0, "no room for it");
+	} else if (k->take(b, p->name, most, &text, &note, &e) == 0) {
+		str_addf(&name, "%s/", b->name);
+		redact_text(&b->hide, p->name, strlen(p->name), &name);
+		/* what was removed may be shorter than what tells of it */
+		if (text.len > room(b)) {
+			str_cut(&text, room(b));
+			str_addf(&note, "%scut at its end",
+				 note.len ? "; " : "");
+		}
+		if (!text.failed && !tar_add(&b->members, str_text(&name),
+					     str_text(&text), text.len,
+					     time(NULL))) {
+			err_set(&e, 0, "its name is too long");
+		}
+	}
+	if (e.text[0] || e.code) {
+		char why[512];
+
+		leave_out(b, p->name, err_str(&e, why, sizeof(why)));
+	} else {
+		*all += text.len;
+		str_addf(&b->in, "    %s, %zu bytes%s%s\n",
+			 str_text(&name) + strlen(b->name) + 1, text.len,
+			 note.len ? ": " : "", str_text(&note));
+	}
+	b->members.failed |= text.failed || name.failed;
+	str_release(&text);
+	str_release(&note);
+	str_release(&name);
+}
+
+static void collect(struct bundle *b, const struct parts *all)
+{
+	size_t used[KINDS] = { 0 };
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct bundled *p = &all->part[i];
+
+		if (kinds[p->kind].take) {
+			add(b, p, &used[p->kind]);
+		} else {
+			leave_out(b, p->name, kinds[p->kind].why);
+		}
+	}
+	b->n_out += all->more;
+	if (b->n_out > LINES_MOST) {
+		str_addf(&b->out, "    and %zu more\n", b->n_out - LINES_MOST);
+	}
+}
+
+/* Collect the files of the run directory @dir, which may be anybody's: no link
+ * is followed.  @anonymous: names of hosts and users are replaced.  What cannot
+ * be read is left out and said in @out.  Returns 0, or -1 with @e (no memory);
+ * bundle_release() in any case. */
+static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
+			  struct err *e)
+{
+	const char *slash = strrchr(dir, '/');
+	struct parts all = { 0 };
+	struct str name = STR_INIT;
+	int rc;
+
+	*b = (struct bundle){ .dir = dir, .accused = json_object() };
+	if (!b->accused || (anonymous && redact_names(&b->hide) < 0)) {
+		return err_set(e, ENOMEM, "cannot collect '%s'", dir);
+	}
+	rc = walk(dir, "", 0, &all, e);
+	if (rc == 0) {
+		qsort(all.part, all.n, sizeof(*all.part), compare);
+		if (anonymous) {
+			learn_names(b, &all);
+		}
+		slash = slash && slash[1] ? slash + 1 : "run";
+		redact_text(&b->hide, slash, strlen(slash), &name);
+		STR_COPY(b->name, str_text(&name));
+		collect(b, &all);
+	}
+	if (rc == 0 && b->members.failed) {
+		rc = err_set(e, ENOMEM, "cannot collect '%s'", dir);
+	}
+	str_release(&name);
+	free(all.part);
+	return rc;
+}
+
+/* The whole archive, with @readme, which is cut where it is too long. */
+static int bundle_finish(const struct bundle *b, const char *readme,
+			 struct str *archive, struct err *e)
+{
+	const size_t len = strlen(readme);
+	char name[sizeof(b->name) + sizeof("/README")];
+
+	snprintf(name, sizeof(name), "%s/README", b->name);
+	tar_add(archive, name, readme,
+		len < BUNDLE_README ? len : BUNDLE_README, time(NULL));
+	str_addmem(archive, str_text(&b->members), b->members.len);
+	tar_end(archive);
+	return archive->failed ? err_set(e, ENOMEM, "cannot make the archive") :
+				 0;
+}
+
+static void bundle_release(struct bundle *b)
+{
+	redact_release(&b->hide);
+	json_decref(b->accused);
+	str_release(&b->members);
+	str_release(&b->in);
+	str_release(&b->out);
+	str_release(&b->parts);
+	*b = (struct bundle){ 0 };
+}
+
+/* ---- bundle -------------------------------------------------------------- */
 
 /** What gpucheck says of the run, or why it cannot. */
 static void add_words(const struct found *f, struct str *out)

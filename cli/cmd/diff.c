@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/screen.h"
 #include "cli/front/talk.h"
+#include "lib/base/err.h"
 #include "lib/data/json.h"
-#include "lib/data/record_collective.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
-#include "report/judge/levels.h"
 #include "report/diff/run_diff.h"
-#include "report/diff/sweep_diff.h"
 #include "report/draw/draw.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 
 /** What a comparison comes to, in every way that it can be shown. */

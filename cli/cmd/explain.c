@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,11 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/base/exit_code.h"
-#include "lib/data/json.h"
-#include "lib/base/input.h"
-#include "cli/front/screen.h"
 #include "cli/front/talk.h"
+#include "lib/base/err.h"
+#include "lib/base/input.h"
+#include "lib/data/json.h"
 #include "report/explain/explain.h"
 
 #define MAX_CODES 1024

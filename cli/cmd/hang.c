@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -12,12 +12,12 @@
 
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/units.h"
 #include "lib/data/allocation.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
-#include "sbatch/slurm_ask.h"
+#include "sbatch/slurm.h"
 
 /* The nodes of @job as its shell would have them, and how many these are. */
 static int list_nodes(const char *job, struct str *list, size_t *n)

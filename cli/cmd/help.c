@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/help.h"
 #include "cli/front/talk.h"
+#include "lib/base/err.h"
 
 /** What "gpucheck help" knows besides commands. */
 static const struct topic {

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/front/history_dir.h"
-#include "cli/front/screen.h"
+#include "cli/front/show.h"
 #include "cli/front/talk.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/history/history.h"
-#include "report/history/store.h"
 
 /** Words of a part: "n7 NIC 2" may be typed without quotes. */
 #define PART_WORDS 6

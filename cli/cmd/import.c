@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/run_json.h"
+#include "cli/front/ahead.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/import/import.h"
@@ -134,7 +134,7 @@ static json_t *make_run(const struct session *s, const struct import *x,
 }
 
 /** -o: a run directory, which report reads as any other. */
-static int keep(const struct session *s, const struct import *x)
+static int import_keep(const struct session *s, const struct import *x)
 {
 	struct rundir_table results = { 0 };
 	struct err e = { 0 };
@@ -265,7 +265,7 @@ static int convert(const struct session *s, struct import *x)
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.out[0]) {
-		return keep(s, x);
+		return import_keep(s, x);
 	}
 	if (s->spec.json) {
 		print_json(x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -9,24 +9,23 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cli/run/conduct.h"
+#include "cli/front/talk.h"
 #include "cli/run/jobs.h"
+#include "cli/run/probe_run.h"
 #include "lib/base/clock.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
-#include "cli/front/talk.h"
 #include "lib/data/rundir.h"
+#include "probes/engine/worker/worker.h"
 #include "probes/host/inventory.h"
 #include "probes/memlock/memlock.h"
 #include "probes/node/child.h"
 #include "probes/probe.h"
-#include "probes/probes.h"
-#include "probes/engine/worker/worker.h"
 #include "probes/self/self.h"
-#include "report/judge/levels.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "sbatch/muster.h"
 #include "sbatch/srun_step.h"

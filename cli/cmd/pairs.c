@@ -1,13 +1,358 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* p2p and ib: what is between GPUs, and between the ports of HCAs. */
-#include "cli/front/command.h"
+#include <errno.h>
+#include <limits.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/front/ahead.h"
+#include "cli/front/help.h"
+#include "cli/front/options.h"
+#include "cli/front/show.h"
+#include "cli/front/talk.h"
 #include "cli/run/jobs.h"
 #include "cli/run/probe_run.h"
-#include "cli/run/resume.h"
-#include "cli/run/retest.h"
+#include "lib/base/err.h"
+#include "lib/base/net.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "lib/data/hosts.h"
+#include "probes/ping/ping.h"
+#include "report/judge/pairs.h"
+#include "report/symptoms/symptom.h"
+
+/* ---- all ----------------------------------------------------------------- */
+
+static int all_check(struct session *s, struct str *drill, struct err *e)
+{
+	if (spec_transport_is(s->spec.transport, XPORT_PORT)) {
+		err_set(e, 0, "--transport=%s is for ib only, which always "
+			"uses it", s->spec.transport);
+		return err_hint(e, "--transport is for p2p and allreduce");
+	}
+	return ahead_take_references(&s->spec, e) < 0 ?
+		       -1 : ahead_check(&s->spec, "p2p", drill, e);
+}
+
+static int run_all(struct session *s)
+{
+	return probe_run(s, all_check, &conductor_all);
+}
+
+static const char *const all_examples[] = {
+	"gpucheck all -N 2 --quick -- --partition=gpu", "gpucheck all -N 16",
+	"gpucheck all --local=2x4 --transport=sim", NULL};
+
+const struct command cmd_all = {
+	.name = "all",
+	.summary = "Run all probes, basic ones first; one verdict, one report.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = all_examples,
+	.takes = SPEC_CMD_ALL,
+	.run = run_all,
+};
+
+/* ---- collective ---------------------------------------------------------- */
+
+/* allreduce and its kin: one command for each, which differ in name only. */
+
+static int run_collective(struct session *s)
+{
+	return s->spec.retest[0] ?
+		       retest_main(s, s->argv[1], ahead_check_collective,
+				   NULL) :
+		       probe_run(s, ahead_check_collective, NULL);
+}
+
+#define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"
+#define BY_THRESHOLD "-b 1K -e 16M --env NCCL_P2P_LL_THRESHOLD=0,16384"
+
+#define COLLECTIVE(op, compared, what) \
+	static const char *const examples_##op[] = { \
+		"gpucheck " #op " -N 4 -- --partition=gpu", \
+		"gpucheck " #op " " compared, \
+		"gpucheck " #op " --local=2x8 --transport=sim", \
+		NULL \
+	}; \
+	const struct command cmd_##op = { \
+		.name = #op, \
+		.summary = what, \
+		.usage = "[OPTION...] [-- SLURM-OPTION...]", \
+		.examples = examples_##op, \
+		.takes = SPEC_CMD_COLLECTIVE, \
+		.run = run_collective, \
+	}
+
+COLLECTIVE(allreduce, BY_PROTOCOL,
+	   "Measure how all GPUs get the sum over all.");
+COLLECTIVE(allgather, BY_PROTOCOL,
+	   "Measure how all GPUs get the data of all.");
+COLLECTIVE(reducescatter, BY_PROTOCOL,
+	   "Measure how each GPU gets a share of the sum.");
+COLLECTIVE(broadcast, BY_PROTOCOL,
+	   "Measure how one GPU sends to all others.");
+COLLECTIVE(reduce, BY_PROTOCOL,
+	   "Measure how one GPU gets the sum over all.");
+COLLECTIVE(alltoall, BY_THRESHOLD,
+	   "Measure how each GPU sends a share to each.");
+COLLECTIVE(sendrecv, BY_THRESHOLD,
+	   "Measure a ring: each GPU sends to the next.");
+
+/* ---- gpu ----------------------------------------------------------------- */
+
+static int gpu_check(struct session *s, struct str *drill, struct err *e)
+{
+	return spec_check(&s->spec, e) < 0 ||
+	       ahead_check_drill(&s->spec, drill, e) < 0 ? -1 : 0;
+}
+
+/* Pretend nodes would take turns on the same GPUs, and hold them against each
+ * other. */
+static int run_gpu(struct session *s)
+{
+	struct err e = { 0 };
+
+	if (spec_is_shared(&s->spec)) {
+		err_set(&e, 0, "gpu tests the GPUs of this machine once, not "
+			"as those of %d nodes", (int)s->spec.local_nodes);
+		err_hint(&e, "--local alone, or --transport=sim for a model");
+		return talk_fail(&e, CODE_USAGE);
+	}
+	return probe_run(s, gpu_check, NULL);
+}
+
+static const char *const gpu_examples[] = {
+	"gpucheck gpu",
+	"gpucheck gpu --compute=60s",
+	"gpucheck gpu --soak=1h",
+	"gpucheck gpu -N 16 -- --partition=gpu",
+	"gpucheck gpu --local=2x8 --transport=sim",
+	NULL};
+
+const struct command cmd_gpu = {
+	.name = "gpu",
+	.summary = "Test each GPU: its link to the host, memory, arithmetic.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = gpu_examples,
+	.takes = SPEC_CMD_GPU,
+	.run = run_gpu,
+};
+
+/* ---- info ---------------------------------------------------------------- */
+
+/* One that is empty is what a run left that did not start. */
+static int make_new(const char *path)
+{
+	int rc = mkdir(path, 0700);
+
+	if (rc < 0 && errno == EEXIST) {
+		rc = rmdir(path) == 0 ? mkdir(path, 0700) : -1;
+		errno = rc < 0 ? EEXIST : errno;
+	}
+	return rc;
+}
+
+/* The folder of --record is there before the nodes are: they may start
+ * elsewhere, and find it by its whole path. */
+static int make_record(struct session *s, struct str *drill, struct err *e)
+{
+	char path[PATH_MAX];
+
+	(void)drill;
+	if (spec_check(&s->spec, e) < 0) {
+		return -1;
+	}
+	if (s->spec.record[0] == '\0' || s->spec.dry_run) {
+		return 0;
+	}
+	if (make_new(s->spec.record) < 0 ||
+	    realpath(s->spec.record, path) == NULL) {
+		err_set(e, errno, "cannot make the folder '%s'",
+			s->spec.record);
+		return err_hint(e, "--record wants a new one");
+	}
+	STR_COPY(s->spec.record, path);
+	return 0;
+}
+
+static int run_info(struct session *s)
+{
+	return probe_run(s, make_record, NULL);
+}
+
+static const char *const info_examples[] = {
+	"gpucheck info", "gpucheck info -N 16 -- --partition=gpu",
+	"gpucheck info -N 16 --csv", "gpucheck info -N 2 --record=cluster",
+	NULL};
+
+const struct command cmd_info = {
+	.name = "info",
+	.summary = "Show the facts of each node, and which nodes differ.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = info_examples,
+	.takes = SPEC_CMD_INFO,
+	.run = run_info,
+};
+
+/* ---- memlock ------------------------------------------------------------- */
+
+static int run_memlock(struct session *s)
+{
+	static const char *const elsewhere[] = {
+		"local", "nodes", "launcher", "no-wait", "out", NULL
+	};
+	struct err e = { 0 };
+
+	if (s->spec.node) {	/* what is typed of them is checked below */
+		options_stray(s, elsewhere);
+	}
+	if (!s->spec.node || s->plan) {
+		return probe_run(s, NULL, NULL);
+	}
+	return spec_check(&s->spec, &e) < 0 ? talk_fail(&e, CODE_USAGE) :
+					      node_look(s, "memlock");
+}
+
+static const char *const memlock_examples[] = {
+	"gpucheck memlock -N 4 -- --partition=gpu", "gpucheck memlock --local",
+	"gpucheck memlock --node --quiet", NULL};
+
+const struct command cmd_memlock = {
+	.name = "memlock",
+	.summary = "Find and prove what limits the locked memory of RDMA jobs.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = memlock_examples,
+	.takes = SPEC_CMD_MEMLOCK,
+	.run = run_memlock,
+};
+
+/* ---- node ---------------------------------------------------------------- */
+
+/** What a node is drained for must be a code, and one that is a fault. */
+static int check_codes(const char *codes, struct err *e)
+{
+	char code[48];
+
+	while (node_next_code(&codes, code)) {
+		if (!symptom_find(symptoms_builtin(), code)) {
+			err_set(e, 0, "--fail-on: there is no code '%s'", code);
+			return err_hint(e, "\"man gpucheck-node\" lists those "
+					   "that a node can have");
+		}
+		if (!node_may_fail(code)) {
+			err_set(e, 0, "--fail-on: '%s' never fails a node",
+				code);
+			return err_hint(e, "it is no fault of the node, or "
+					   "says that nobody could look");
+		}
+	}
+	return 0;
+}
+
+static int run_node(struct session *s)
+{
+	struct err e = { 0 };
+
+	return spec_check(&s->spec, &e) < 0 ||
+			       check_codes(s->spec.fail_on, &e) < 0 ?
+		       talk_fail(&e, CODE_USAGE) : node_self(s);
+}
+
+static const char *const node_examples[] = {
+	"gpucheck node", "gpucheck node --expect-gpus=8 -v",
+	"gpucheck node --fail-on=port_down,gpu_lost,gpu_missing", NULL};
+
+const struct command cmd_node = {
+	.name = "node",
+	.summary = "What this node can say of itself within 4.5 s; for hooks.",
+	.usage = "[OPTION...]",
+	.examples = node_examples,
+	.takes = SPEC_CMD_NODE,
+	.run = run_node,
+};
+
+/* ---- ping ---------------------------------------------------------------- */
+
+/** --exclude took what is now --skip's. */
+static int check_exclude(const struct spec *spec, struct err *e)
+{
+	size_t n = 0;
+	char **names = spec->exclude[0] ?
+			       hostlist_expand(spec->exclude, &n, e) : NULL;
+	struct ip_addr ip;
+	int rc = 0;
+
+	for (size_t i = 0; names && i < n && rc == 0; i++) {
+		if (if_nametoindex(names[i]) ||
+		    (!spec->ssh[0] && ip_parse(names[i], &ip, NULL) == 0)) {
+			rc = err_set(e, 0, "--exclude takes names of nodes, "
+				     "and '%.60s' is not one", names[i]);
+			err_hint(e, "to skip an interface, an address or a "
+				 "subnet: --skip=%.60s", names[i]);
+		}
+	}
+	hostlist_free(names, n);
+	return rc;
+}
+
+/** What connections are asked, and not what packets are. */
+static int check_tcp(struct session *s, struct err *e)
+{
+	static const char *const packets[] = { "df", "size", "method", NULL };
+	static const char *const tcp[] = { "tcp", NULL };
+	const struct spec *spec = &s->spec;
+	const char *stray = spec->tcp[0] ? options_stray(s, packets) : NULL;
+	int64_t port;
+
+	if (stray && options_stray(s, tcp)) {
+		return err_set(e, 0, "--%s does not go with --tcp, which "
+			       "opens connections", stray);
+	}
+	if (spec->tcp[0] && strcmp(spec->tcp, "auto") != 0 &&
+	    units_parse_int(spec->tcp, 1, 65535, &port, NULL) < 0) {
+		err_set(e, 0, "--tcp: '%s' is not a port", spec->tcp);
+		return err_hint(e, "use a number from 1 to 65535, or auto");
+	}
+	return 0;
+}
+
+static int ping_check(struct session *s, struct str *drill, struct err *e)
+{
+	(void)drill;	/* addresses have none */
+	return spec_check(&s->spec, e) < 0 ||
+			       ping_select_check(&s->spec, e) < 0 ||
+			       check_tcp(s, e) < 0 ||
+			       check_exclude(&s->spec, e) < 0 ?
+		       -1 :
+		       0;
+}
+
+static int run_ping(struct session *s)
+{
+	return probe_run(s, ping_check, NULL);
+}
+
+static const char *const examples[] = {
+	"gpucheck ping -N 16 -- --partition=gpu",
+	"gpucheck ping -N 16 --cross --df",
+	"gpucheck ping --ssh='gpu[01-04]'",
+	"gpucheck ping --local=4x2",
+	NULL
+};
+
+const struct command cmd_ping = {
+	.name = "ping",
+	.summary = "Ping every node on every rail from every other, all at once.",
+	.usage = "[OPTION...] [-- SLURM-OPTION...]",
+	.examples = examples,
+	.takes = SPEC_CMD_PING,
+	.run = run_ping,
+};
+
+/* ---- pairs --------------------------------------------------------------- */
 
 static int check(struct session *s, struct str *drill, struct err *e)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/help.h"
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
+#include "lib/base/err.h"
 
 #define DEFAULT_COMMAND "p2p"
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <limits.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/run/found.h"
-#include "cli/run/resume.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "cli/run/probe_run.h"
+#include "lib/base/err.h"
 #include "lib/data/rundir.h"
 
 /** To its directory, or the new one of -o; of a run that goes on nothing is

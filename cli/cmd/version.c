@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <stdarg.h>
 #include <limits.h>
@@ -10,16 +10,14 @@
 
 #include <jansson.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/config.h"
 #include "cli/front/options.h"
-#include "cli/front/screen.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/version.h"
-#include "probes/probes.h"
+#include "probes/probe.h"
 #include "report/base/wrap.h"
 
 #define NAME_WIDTH 10

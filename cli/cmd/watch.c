@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 #include "cli/front/talk.h"
 #include "cli/run/chain.h"
 #include "lib/base/clock.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/spawn.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
+#include "sbatch/launcher.h"
 
 /** Of a run that has no --max-time of its own. */
 #define MAX_TIME_S 1800

@@ -8,20 +8,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/front/mistyped.h"
 #include "cli/front/options.h"
 #include "lib/base/input.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
-#include "probes/collective/ops.h"
+#include "probes/collective/nccl.h"
+#include "probes/nccl/env.h"
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
-#include "probes/nccl/file.h"
 #include "probes/plan/plan.h"
 #include "probes/probe.h"
-#include "probes/plan/variant.h"
-#include "probes/transports.h"
-#include "report/model/reference.h"
+#include "report/model/expected.h"
 #include "report/model/sweep.h"
 #include "sbatch/launcher.h"
 

@@ -4,16 +4,39 @@
 #include <string.h>
 
 #include "cli/front/options.h"
-#include "lib/data/record_collective.h"
-#include "lib/data/record_diagnose.h"
-#include "lib/data/record_info.h"
-#include "lib/data/record_gpu.h"
-#include "lib/data/record_hang.h"
-#include "lib/data/record_memlock.h"
-#include "lib/data/record_ping.h"
-#include "lib/data/record_step.h"
 #include "lib/base/str.h"
+#include "lib/data/record_rows.h"
 #include "report/symptoms/symptom.h"
+
+/* ---- command ------------------------------------------------------------- */
+
+/** Other ways to type a command. */
+static const struct alias {
+	const char *name;
+	const char *means;
+} aliases[] = {
+	{ .name = "-h", .means = "help" },
+	{ .name = "--help", .means = "help" },
+	{ 0 }
+};
+
+const struct command *command_find(const struct command *const *all,
+				   const char *name)
+{
+	for (const struct alias *a = aliases; a->name; a++) {
+		if (strcmp(a->name, name) == 0) {
+			name = a->means;
+		}
+	}
+	for (; *all; all++) {
+		if (strcmp((*all)->name, name) == 0) {
+			return *all;
+		}
+	}
+	return NULL;
+}
+
+/* ---- help ---------------------------------------------------------------- */
 
 /** Where the explanation of an option starts. */
 #define HELP_COLUMN 28

@@ -2,9 +2,79 @@
 #ifndef CLI_FRONT_HELP_H
 #define CLI_FRONT_HELP_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
-#include "cli/front/command.h"
+#include "lib/spec/spec.h"
+
+/* ---- command ------------------------------------------------------------- */
+
+/** Where the value of an option comes from: the later wins. */
+enum option_source {
+	SOURCE_DEFAULT,
+	SOURCE_SITE, SOURCE_SITE_COMMAND,	/* all of the file, or the
+						 * command's section */
+	SOURCE_USER, SOURCE_USER_COMMAND,
+	SOURCE_ENVIRONMENT,
+	SOURCE_LINE
+};
+
+/** One use of gpucheck: what was typed, taken apart. */
+struct session {
+	int argc;
+	char **argv;		/* all of it, for run.json */
+	struct spec spec;
+	bool typed[SPEC_OPTIONS_MAX];	/* as in spec_options[]; the others are
+					 * defaults, of the environment or of
+					 * files */
+	unsigned char source[SPEC_OPTIONS_MAX];	/* enum option_source */
+	bool filed[SPEC_OPTIONS_MAX];	/* a file says something, too */
+	bool whole;		/* what was typed says all: no file is read */
+	const char **args;	/* after the command, options taken out */
+	int n_args;
+	char **extra;		/* after "--", NULL-ended */
+	bool plan;		/* say what would be measured, and no more */
+	json_t *retest;		/* for run.json; borrowed, NULL: it is none */
+	const struct command *const *commands;	/* all there are, NULL ends */
+};
+
+/**
+ * One subcommand.  To add one: write cli/cmd/foo.c with "const struct command
+ * cmd_foo", name it in COMMANDS, write cli/man/gpucheck-foo.1;
+ * tests/cli/agree.bats fails until they agree.
+ */
+struct command {
+	const char *name;
+	const char *summary;	/* one line of "gpucheck help" */
+	const char *usage;	/* what follows the name in SYNOPSIS */
+	const char *const *examples;	/* command lines, NULL-ended */
+	bool hidden;		/* started by gpucheck itself */
+	enum spec_command takes;	/* which options of lib/spec/spec.h */
+	void (*defaults)(struct spec *s);	/* its own, or NULL */
+	int min_args, max_args;
+	const char *needs;	/* what the least of them are */
+	bool raw;		/* run() takes argv apart itself */
+	int (*run)(struct session *s);	/* returns an enum exit_code */
+};
+
+/** All there are, as "gpucheck help" lists them. */
+#define COMMANDS(X) \
+	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(gpu) X(node) X(hang) \
+	X(allreduce) \
+	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
+	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \
+	X(history) X(watch) X(turn) \
+	X(import) X(explain) X(version) X(help) X(agent) X(coordinator) \
+	X(judge) X(worker) X(conductor) X(muster) \
+	X(step) X(tend)
+#define COMMAND_DECLARE(name) extern const struct command cmd_##name;
+COMMANDS(COMMAND_DECLARE)
+
+/** Of @all (NULL ends) that of this name, NULL when there is none. */
+const struct command *command_find(const struct command *const *all,
+				   const char *name);
+
+/* ---- help ---------------------------------------------------------------- */
 
 /** All commands (NULL ends), for "gpucheck help". */
 void help_overview(const struct command *const *all, FILE *out);

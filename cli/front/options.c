@@ -8,10 +8,309 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/front/config.h"
-#include "cli/front/mistyped.h"
-#include "cli/front/option_words.h"
 #include "lib/base/str.h"
+
+/* ---- option words -------------------------------------------------------- */
+
+/** In no table, and taken by every command. */
+static const struct spec_option help_option = {
+	.name = "help", .letter = 'h', .type = SPEC_FLAG,
+};
+
+/** The one behind @o that @takes has, the first for NULL; help_option is the
+ *  last, behind which comes NULL. */
+static const struct spec_option *next_option(unsigned takes,
+					     const struct spec_option *o)
+{
+	if (o == &help_option) {
+		return NULL;
+	}
+	o = o ? o + 1 : spec_options;
+	while (o->name && !(o->commands & takes)) {
+		o++;
+	}
+	return o->name ? o : &help_option;
+}
+
+int option_word(unsigned takes, const char *word,
+		const struct spec_option **found, struct err *e)
+{
+	const char *name = str_starts(word, "--") ? word + 2 : "";
+	const size_t len = strcspn(name, "=");
+	struct str all = STR_INIT;
+	int n = 0;
+
+	*found = NULL;
+	for (const struct spec_option *o = NULL;
+	     len > 0 && (o = next_option(takes, o));) {
+		if (strncmp(o->name, name, len) != 0) {
+			continue;
+		}
+		str_addf(&all, "%s--%s", n++ ? ", " : "", o->name);
+		*found = o;
+		if (!o->name[len]) {	/* it is meant, whatever else is */
+			n = 1;
+			break;
+		}
+	}
+	if (n > 1) {
+		*found = NULL;
+		err_set(e, 0, "'%.*s' may be %s",
+			(int)(len < 60 ? len : 60) + 2, word, str_text(&all));
+		err_hint(e, "type as much of it as no other begins with");
+	}
+	str_release(&all);
+	return n > 1 ? -1 : 0;
+}
+
+/** Does popt take the word behind @word, a cluster of letters such as "-qN",
+ *  for the value of its last? */
+static bool letters_take_next(unsigned takes, const char *word)
+{
+	const struct spec_option *o = NULL;
+
+	if (word[0] != '-' || word[1] == '-') {
+		return false;
+	}
+	for (const char *c = word + 1; *c; c++) {
+		do {
+			o = next_option(takes, o);
+		} while (o && o->letter != *c);
+		if (!o || spec_has_value(o)) {
+			return o && !c[1];
+		}
+		o = NULL;
+	}
+	return false;
+}
+
+/** The long option @o with its @value, which may be NULL, to @out.  Returns
+ *  whether the next word is its value. */
+static bool add_option(const struct spec_option *o, const char *value,
+		       struct args *out)
+{
+	if (o == &help_option && value && strcmp(value, "all") == 0) {
+		args_add(out, "--" OPTION_WORDS_HELP_ALL);
+	} else if (value) {
+		args_addf(out, "--%s=%s", o->name, value);
+	} else if (o->type == SPEC_FLAG && o != &help_option) {
+		args_addf(out, "--%s=1", o->name);
+	} else if (o->type == SPEC_COUNT) {
+		args_addf(out, "-%c", o->letter);
+	} else if (o->optional_value) {
+		args_addf(out, "--%s=", o->name);
+	} else {
+		args_addf(out, "--%s", o->name);
+		return o != &help_option;
+	}
+	return false;
+}
+
+/* The words of @argv (NULL ends) as popt is to see them, to @out: long names
+ * are whole, and an option whose value may be left out always has one, or else
+ * popt takes the next word for it.  A flag may have one: --strict=0 takes back
+ * what a file or the environment says.  Ends before "--".  Returns how many of
+ * @argv that are, or -1 with @e. */
+static int option_words(unsigned takes, char *const argv[], struct args *out,
+			struct err *e)
+{
+	const struct spec_option *o;
+	bool is_value = false;
+	int n = 0;
+
+	for (; argv[n] && strcmp(argv[n], "--") != 0; n++) {
+		const char *value = strchr(argv[n], '=');
+
+		if (is_value) {
+			args_add(out, argv[n]);
+			is_value = false;
+			continue;
+		}
+		if (option_word(takes, argv[n], &o, e) < 0) {
+			return -1;
+		}
+		if (o) {
+			is_value = add_option(o, value ? value + 1 : NULL,
+					      out);
+		} else {
+			args_add(out, argv[n]);
+			is_value = letters_take_next(takes, argv[n]);
+		}
+	}
+	return n;
+}
+
+/* ---- mistyped ------------------------------------------------------------ */
+
+#define MAX_NAMES 100
+
+/** What other programs call an option of ours. */
+static const struct {
+	const char *theirs;
+	const char *ours;
+} others[] = {
+	{ .theirs = "dir", .ours = "out" },
+	{ .theirs = "directory", .ours = "out" },
+	{ .theirs = "outdir", .ours = "out" },
+	{ .theirs = "out-dir", .ours = "out" },
+	{ .theirs = "output", .ours = "out" },
+	{ .theirs = "output-dir", .ours = "out" },
+	{ .theirs = "host", .ours = "ssh" },
+	{ .theirs = "hosts", .ours = "ssh" },
+	{ .theirs = "hostfile", .ours = "ssh" },
+	{ .theirs = "ngpus", .ours = "gpus-per-node" },
+	{ .theirs = "size", .ours = "minbytes" },
+	{ .theirs = "format", .ours = "json" },
+	{ .theirs = "debug", .ours = "verbose" },
+	{ 0 }
+};
+
+/** Options of sbatch that people type, without those that we have. */
+static const char *const slurm_names[] = {
+	"partition", "account", "qos", "reservation", "constraint", "time",
+	"gres", "cpus-per-task", "mem", "exclusive", "ntasks",
+	"ntasks-per-node", "job-name", "comment", "clusters", "begin",
+	"dependency", "export", "wckey", "licenses", "mail-user", NULL
+};
+
+#define SLURM_LETTERS "pACtJMD"
+
+/** The option @name of a command that @takes it, else NULL. */
+static const struct spec_option *option_of(unsigned takes, const char *name)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (strcmp(o->name, name) == 0 && (o->commands & takes)) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
+static const char *our_name(const struct command *cmd, const char *name)
+{
+	for (size_t i = 0; others[i].theirs; i++) {
+		if (strcmp(others[i].theirs, name) == 0 &&
+		    option_of(cmd->takes, others[i].ours)) {
+			return others[i].ours;
+		}
+	}
+	return NULL;
+}
+
+static bool is_of_slurm(const struct command *cmd, const char *bad,
+			const char *name)
+{
+	if (!strstr(cmd->usage, "SLURM-OPTION")) {
+		return false;
+	}
+	if (bad[0] == '-' && bad[1] && bad[1] != '-') {
+		return strchr(SLURM_LETTERS, bad[1]) != NULL;
+	}
+	for (size_t i = 0; slurm_names[i]; i++) {
+		if (strcmp(slurm_names[i], name) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** "nods" -> the option of @cmd nearest to it, NULL when none is near. */
+static const char *nearest_name(const struct command *cmd, const char *name)
+{
+	const char *names[MAX_NAMES] = { "help" };
+	size_t n = 1;
+
+	for (const struct spec_option *o = spec_options;
+	     o->name && n < MAX_NAMES - 1; o++) {
+		if (options_apply(cmd, o)) {
+			names[n++] = o->name;
+		}
+	}
+	return str_nearest(name, names);
+}
+
+/* Hint at what @bad may mean, such as "--output=x" or "-p", which @cmd does not
+ * take: the name that the option has here, an option of Slurm, or one that is
+ * spelt alike.  Returns -1, as err_hint() does. */
+static int mistyped_option(const struct command *cmd, const char *bad,
+			   struct err *e)
+{
+	const bool is_long = str_starts(bad, "--");
+	const char *meant = NULL;
+	char name[64] = "";
+
+	if (is_long) {
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)strcspn(bad + 2, "="), bad + 2);
+		meant = our_name(cmd, name);
+	}
+	if (!meant && is_of_slurm(cmd, bad, name)) {
+		return err_hint(e, "options of Slurm come last: gpucheck %s "
+				   "-N 4 -- --partition=gpu", cmd->name);
+	}
+	if (!meant && is_long) {
+		meant = nearest_name(cmd, name);
+	}
+	if (meant) {
+		return err_hint(e, "did you mean '--%s'?", meant);
+	}
+	return err_hint(e, "\"gpucheck %s -h\" lists its options", cmd->name);
+}
+
+/** Was the option of @letter typed by that? */
+static bool by_letter(char letter, char *const argv[])
+{
+	for (; argv[0] && strcmp(argv[0], "--") != 0; argv++) {
+		if (argv[0][0] == '-' && argv[0][1] == letter) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* @o was typed in @argv, which ends with NULL, with the value @text that it
+ * cannot have: is that what Slurm's option of the same letter takes, as in
+ * "-w gpu01"?  Then @e, which is set, gets that hint.  Returns -1. */
+static int mistyped_letter(unsigned takes, const struct spec_option *o,
+			   const char *text, char *const argv[], struct err *e)
+{
+	struct str word = STR_INIT;
+
+	if (o->letter == 'w' && option_of(takes, "nodelist") &&
+	    strspn(text, "0123456789") == 0 && by_letter(o->letter, argv)) {
+		str_add_quoted(&word, text);
+		err_hint(e, "nodes are chosen by --nodelist=%.60s",
+			 str_text(&word));
+		str_release(&word);
+	}
+	return -1;
+}
+
+/** Can @word be a value of @o?  One of a choice, or what is no rank. */
+static bool can_be_value(const struct spec_option *o, const char *word)
+{
+	return o->words ? spec_word(o, word) != NULL :
+			  word[strspn(word, "0123456789")] != '\0';
+}
+
+bool mistyped_value(unsigned takes, char *const argv[], struct err *e)
+{
+	for (; argv[0] && argv[1] && strcmp(argv[1], "--") != 0; argv++) {
+		const struct spec_option *o =
+			str_starts(argv[0], "--") ?
+				option_of(takes, argv[0] + 2) : NULL;
+
+		if (o && o->optional_value && argv[1][0] != '-' &&
+		    can_be_value(o, argv[1])) {
+			err_hint(e, "did you mean '--%s=%s'?", o->name,
+				 argv[1]);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- options ------------------------------------------------------------- */
 
 #define MAX_OPTIONS 100
 

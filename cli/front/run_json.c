@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/run_json.h"
+#include "cli/front/ahead.h"
 
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,23 +1,248 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/front/show.h"
 
-#include "lib/base/exit_code.h"
-#include "lib/base/limit.h"
-
 #include <errno.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/front/keep.h"
-#include "cli/front/run_json.h"
-#include "cli/front/screen.h"
+#include "cli/front/ahead.h"
 #include "cli/front/talk.h"
+#include "lib/base/err.h"
+#include "lib/base/hash.h"
+#include "lib/base/limit.h"
 #include "lib/data/json.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
+#include "report/history/history.h"
+#include "report/judge/findings.h"
+#include "report/model/sweep.h"
 #include "report/show/judged.h"
+
+/* ---- history dir --------------------------------------------------------- */
+
+/** "$VARIABLE/TAIL", or "$HOME/BELOW/TAIL"; false where neither is set or it
+ *  is too long. */
+static bool below_home(const char *variable, const char *below,
+		       const char *tail, char path[PATH_MAX])
+{
+	const char *base = getenv(variable), *home = getenv("HOME");
+	int n;
+
+	/* a relative one is to be ignored, says the specification */
+	if (base && base[0] == '/') {
+		n = snprintf(path, PATH_MAX, "%s/%s", base, tail);
+	} else if (below && home && home[0] == '/') {
+		n = snprintf(path, PATH_MAX, "%s/%s/%s", home, below, tail);
+	} else {
+		return false;
+	}
+	return n < PATH_MAX;
+}
+
+/** Make @path and the folders above it, for nobody else; 0 or -1. */
+static int make_folders(const char *path)
+{
+	char part[PATH_MAX];
+
+	for (const char *c = path + 1; *c; c++) {
+		if (*c == '/') {
+			snprintf(part, sizeof(part), "%.*s", (int)(c - path),
+				 path);
+			mkdir(part, 0700);
+		}
+	}
+	return mkdir(path, 0700) < 0 && errno != EEXIST ? -1 : 0;
+}
+
+static int make(const char *name, bool usual)
+{
+	return usual ? make_folders(name) :
+	       mkdir(name, 0777) < 0 && errno != EEXIST ? -1 : 0;
+}
+
+int history_dir(const char *wanted, bool write, char path[PATH_MAX],
+		struct err *e)
+{
+	const bool usual = !wanted[0] || strcmp(wanted, "-") == 0;
+	char name[PATH_MAX];
+
+	if (!usual) {
+		snprintf(name, sizeof(name), "%s", wanted);
+	} else if (!below_home("XDG_DATA_HOME", ".local/share",
+			       "gpucheck/history", name)) {
+		err_set(e, 0, "there is no home directory for the history");
+		return err_hint(e, "name a directory with --history=DIR");
+	}
+	if (write && make(name, usual) < 0) {
+		return err_set(e, errno, "cannot make the history '%s'", name);
+	}
+	if (!realpath(name, path)) {
+		err_set(e, errno, "cannot open the history '%s'", name);
+		return err_hint(e, "runs with --history make it; --history=DIR "
+				   "names another one");
+	}
+	if (write && rundir_check_own_as("history", path, e) < 0) {
+		return err_hint(e, "name a directory of your own with "
+				   "--history=DIR");
+	}
+	return 0;
+}
+
+static bool cache_folder(const char *variable, const char *below,
+			 char path[PATH_MAX])
+{
+	char name[PATH_MAX];
+
+	return below_home(variable, below, "gpucheck", name) &&
+	       make_folders(name) == 0 && realpath(name, path) &&
+	       rundir_is_here(path) && rundir_check_own(path, NULL) == 0;
+}
+
+bool history_index(const char *dir, char path[PATH_MAX])
+{
+	char folder[PATH_MAX];
+	uint64_t hash = 0;
+
+	if (!cache_folder("XDG_CACHE_HOME", ".cache", folder) &&
+	    !cache_folder("XDG_RUNTIME_DIR", NULL, folder)) {
+		return false;
+	}
+	for (const char *c = dir; *c; c++) {
+		hash = hash_mix(hash, (uint64_t)(unsigned char)*c, 0, 0);
+	}
+	return snprintf(path, PATH_MAX, "%s/history-%016llx.sqlite", folder,
+			(unsigned long long)hash) < PATH_MAX;
+}
+
+/* ---- keep ---------------------------------------------------------------- */
+
+/** Of a run of several: the step that has levels, or at least the facts of the
+ *  nodes.  False: none has; run_release() if true. */
+static bool find_step(const char *dir, struct run *run)
+{
+	static const char *const steps[] = {
+		"p2p", "ib", "gpu", "ping", "memlock", NULL
+	};
+	char path[PATH_MAX];
+
+	for (const char *const *step = steps; *step; step++) {
+		if (rundir_path(dir, *step, path, NULL) == 0 &&
+		    access(path, F_OK) == 0 &&
+		    levels_read(path, run, NULL) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_collective(const char *dir, struct summary *s)
+{
+	struct run run = { 0 };
+	struct sweep sweep = { 0 };
+
+	if (sweep_read(dir, &run, &sweep, NULL) == 0) {
+		summary_add_sweep(s, &sweep);
+	}
+	sweep_release(&sweep);
+	run_release(&run);
+}
+
+static int summarise(const struct judged *j, struct summary *s, struct err *e)
+{
+	struct run step = { 0 };
+	const bool several = strcmp(j->run.probe, "all") == 0 &&
+			     find_step(j->dir, &step);
+	int rc = summary_of(&j->run, &j->verdict, several ? &step : NULL, s, e);
+
+	if (several) {
+		run_release(&step);
+	}
+	if (rc == 0 && collective_parse(s->probe) != COLLECTIVES) {
+		add_collective(j->dir, s);
+	}
+	return rc;
+}
+
+static int keep_history(const struct summary *s, const char *wanted,
+			char dir[PATH_MAX], struct err *e)
+{
+	if (history_dir(wanted, true, dir, e) < 0) {
+		return -1;
+	}
+	return store_write(dir, s, e) < 0 ?
+		       err_hint(e, "\"gpucheck report --history=DIR RUN\" puts "
+				   "the run into one later") : 0;
+}
+
+/** For whoever collects it, whatever the umask is. */
+static int put_metrics(void *arg, FILE *f)
+{
+	return metrics_print(arg, f) < 0 || fchmod(fileno(f), 0644) < 0 ?
+		       -1 : 0;
+}
+
+static int keep_metrics(const struct summary *sum, int code, const char *file,
+			struct err *e)
+{
+	const char *slash = strrchr(file, '/');
+	struct str text = STR_INIT;
+	char dir[PATH_MAX] = ".";
+	int rc = 0;
+
+	metrics_text(sum, code, &text);
+	if (slash) {
+		snprintf(dir, sizeof(dir), "%.*s",
+			 slash == file ? 1 : (int)(slash - file), file);
+	}
+	if (strcmp(file, "-") == 0) {
+		rc = metrics_print(&text, stdout) < 0 ?
+			     err_set(e, errno, "cannot write the metrics") : 0;
+	} else if (rundir_write_with(dir, slash ? slash + 1 : file, 0644,
+				     put_metrics, &text, e) < 0) {
+		rc = err_set(e, e->code, "cannot write '%s'", file);
+	}
+	str_release(&text);
+	return rc;
+}
+
+/* Do --metrics take stdout, which has no words then? */
+static bool keep_takes_stdout(const struct spec *s)
+{
+	return strcmp(s->metrics, "-") == 0;
+}
+
+void keep(const struct judged *j, const struct spec *s, int code)
+{
+	struct summary sum = { 0 };
+	char dir[PATH_MAX];
+	struct err e = { 0 };
+
+	if (!s->history[0] && !s->metrics[0]) {
+		return;
+	}
+	if (summarise(j, &sum, &e) < 0) {
+		talk_err(&e);
+		summary_release(&sum);
+		return;
+	}
+	if (s->metrics[0] && keep_metrics(&sum, code, s->metrics, &e) < 0) {
+		talk_err(&e);
+	}
+	if (s->history[0] && keep_history(&sum, s->history, dir, &e) < 0) {
+		talk_err(&e);
+	} else if (s->history[0]) {
+		talk("history: %s", dir);
+	}
+	summary_release(&sum);
+}
+
+/* ---- show ---------------------------------------------------------------- */
 
 /** The pictures that the words end with, where they were drawn. */
 static const struct picture_name {
@@ -38,8 +263,8 @@ static const char *kind_of(int rc, const struct err *e)
 	return rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
 }
 
-static int show_words(const struct judged *j, const struct spec *s,
-		      const char *kind)
+static int print_words(const struct judged *j, const struct spec *s,
+		       const char *kind)
 {
 	struct str text = STR_INIT;
 	char path[PATH_MAX], file[32];
@@ -93,7 +318,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 		/* what stdout does not take is said when it is closed */
 		return rc < 0 && !ferror(stdout) ? -1 : code;
 	}
-	if (has_words(j, s, failed) && show_words(j, s, kind) < 0) {
+	if (has_words(j, s, failed) && print_words(j, s, kind) < 0) {
 		return err_set(e, ENOMEM, "cannot print the result");
 	}
 	return code;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/front/watch.h"
+#include "cli/front/follow.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/plan/forecast.h"
+#include "cli/plan/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,16 +11,13 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
-#include "lib/data/pinglist.h"
+#include "lib/data/hosts.h"
 #include "probes/collective/collective.h"
-#include "probes/collective/order.h"
-#include "probes/collective/samples.h"
-#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/sysfile.h"
 #include "probes/ping/ping.h"
-#include "probes/plan/time.h"
-#include "probes/plan/variant.h"
-#include "probes/transports.h"
+#include "probes/plan/plan.h"
+#include "probes/probe.h"
 #include "sbatch/launcher.h"
 
 /** What is said where nothing is counted. */

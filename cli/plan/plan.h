@@ -2,12 +2,116 @@
 #ifndef CLI_PLAN_PLAN_H
 #define CLI_PLAN_PLAN_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#include "cli/front/command.h"
-#include "cli/plan/forecast.h"
-#include "cli/run/conduct.h"
+#include "cli/front/help.h"
+#include "cli/run/probe_run.h"
+#include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/spec/spec.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/plan.h"
+#include "probes/probe.h"
+#include "probes/transport/xport.h"
+
+/* ---- budget -------------------------------------------------------------- */
+
+/**
+ * Make a run of @probe by @launcher fit into s->budget_ns, where that is asked
+ * for: of what nobody has set, fewer partners, messages and sizes, the least
+ * loss first; and a --max-time that leaves time for the report.
+ * @probe  NULL: several in turn, each of which is given its share
+ * @says   what was left out, one sentence; "" where nothing was
+ */
+void budget_fit(struct spec *s, const struct probe *probe,
+		const char *launcher, struct str *says);
+
+/** Check that a run that is given @percent of s->budget_ns may measure for a
+ *  second, the least --max-time.  0, or -1 with @e. */
+int budget_check(const struct spec *s, int percent, struct err *e);
+
+/* ---- forecast ------------------------------------------------------------ */
+
+/** Who plans more than that will look for something shorter. */
+#define FORECAST_LONG_S 600
+/** Pairs of more ranks take seconds to count, and hours to measure. */
+#define FORECAST_RANKS	2048
+
+/** A run before there is one.  0, NULL and NAN: not known. */
+struct forecast {
+	struct spec spec;	/* with what a launcher does without being
+				 * told */
+	const struct probe *probe;
+	bool here;		/* all of it on this machine */
+	bool assumed;		/* nobody has said how many ranks a node has */
+	int64_t most_ranks;	/* of more not all pairs are counted */
+	int64_t nodes, ranks;	/* ranks: 0 also of probes without any */
+	const struct xport_ops *ops;
+	struct layout layout;
+	struct plan plan;	/* of PROBE_PAIRS */
+	int64_t sizes, variants; /* of PROBE_COLLECTIVE */
+	size_t cells;
+	size_t turns;		/* pairs that must follow each other */
+	int64_t neighbours;	/* of ping, that an interface asks at most */
+	int64_t kept;		/* by a kernel, of all its interfaces, if it is
+				 * set as here: gc_thresh3 */
+	double time_s;		/* about, of a healthy run */
+	double least_s, most_s;	/* where there are bounds instead */
+	double bytes;		/* from node to node, about */
+	bool paced;		/* and the time follows from that: --gentle */
+	double retry_s;		/* second attempts, at most */
+	double follow_s;	/* the follow-up, at most */
+};
+
+/**
+ * What a run of @probe by @launcher would be, as far as the options and this
+ * machine tell.
+ * @max_ranks  of more pairs are counted only where few of them are measured
+ * forecast_release() frees.
+ */
+void forecast_make(const struct spec *s, const struct probe *probe,
+		   const char *launcher, int64_t max_ranks,
+		   struct forecast *f);
+void forecast_release(struct forecast *f);
+
+/** The same as @f, a forecast of pairs, with the options @s about them; the
+ *  layout is that of @f, and there are no tasks: nothing to free. */
+struct forecast forecast_of(const struct forecast *f, const struct spec *s);
+
+/**
+ * For a forecast above FORECAST_LONG_S: the most partners of each rank
+ * (a power of two) that take less, and what these take, into *@time_s.
+ * 0: there is no such sample.
+ */
+int forecast_sample(const struct forecast *f, double *time_s);
+
+/** "4 s", "11 min"; returns @buf. */
+const char *forecast_time(double time_s, char *buf, size_t size);
+
+/**
+ * Say where a run of @probe will be (@why @launcher), and as far as the
+ * options tell, how many cells it has and how long a healthy one takes; above
+ * ten minutes, what a sample would take.
+ */
+void forecast_say(const struct spec *s, const char *probe,
+		  const char *launcher, const char *why);
+
+/* ---- tiers --------------------------------------------------------------- */
+
+/**
+ * The ways to measure fewer pairs or more, each with its time and how likely
+ * it sees a fault, beside the forecast @f: of p2p, where no list and no kind
+ * of pairs is asked for, and where it makes a difference.
+ */
+void tiers_words(const struct forecast *f, struct str *out);
+/** The same as a list, empty where there is nothing to choose from; NULL
+ *  without memory. */
+json_t *tiers_json(const struct forecast *f);
+
+/* ---- plan ---------------------------------------------------------------- */
 
 /**
  * "gpucheck plan": what a run of @probe with the checked options of @s would
@@ -30,8 +134,5 @@ void plan_words(const struct session *s, const struct forecast *f,
 
 /** "20 s", "1 s to 7 s"; "" when nothing is known.  Returns @buf. */
 const char *plan_time_text(const struct forecast *f, char *buf, size_t size);
-
-/** What was typed, with --sample=@k, as a line for a shell. */
-void plan_command(const struct session *s, int k, struct str *out);
 
 #endif

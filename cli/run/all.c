@@ -3,7 +3,7 @@
  * The steps of "gpucheck all": each probe rests on those before it, so the
  * first that fails is nearest to the cause.
  */
-#include "cli/run/conduct.h"
+#include "cli/run/probe_run.h"
 
 #include <limits.h>
 #include <math.h>
@@ -11,17 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/exit_code.h"
-#include "cli/front/run_json.h"
+#include "cli/front/ahead.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
-#include "lib/data/hostlist.h"
-#include "lib/data/json.h"
-#include "lib/data/record_step.h"
-#include "lib/data/rundir.h"
+#include "lib/base/err.h"
 #include "lib/base/units.h"
-#include "probes/transports.h"
-#include "report/judge/gone.h"
+#include "lib/data/hosts.h"
+#include "lib/data/json.h"
+#include "lib/data/record_rows.h"
+#include "lib/data/rundir.h"
+#include "probes/probe.h"
+#include "report/judge/findings.h"
 
 /** So long a step waits for agents with --quick: a start takes longer where
  *  there are more nodes. */

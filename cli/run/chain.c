@@ -10,11 +10,303 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/front/ahead.h"
+#include "cli/front/options.h"
+#include "cli/run/probe_run.h"
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
+#include "sbatch/launcher.h"
+#include "sbatch/slurm.h"
+#include "sbatch/slurm_lanes.h"
+
+/* ---- chain jobs ---------------------------------------------------------- */
+
+/* The jobs of a watch: one that is at work, and the one that waits. */
+
+/* ---- submit -------------------------------------------------------------- */
+
+/** What sbatch is told: ours that may be overruled, the user's, ours. */
+static void add_options(const struct chain *c, int64_t in_s, struct args *a)
+{
+	args_add(a, "--nice");
+	args_add_all(a, c->slurm);
+	args_addf(a, "--job-name=%s", c->name);
+	args_add(a, "--dependency=singleton");
+	if (in_s > 0) {
+		args_addf(a, "--begin=now+%lld", (long long)in_s);
+	}
+}
+
+static int hand_over(struct probe_start *t, struct str *show,
+		     char job[SLURM_JOB_SIZE], struct err *e)
+{
+	struct launch *l;
+
+	if (show) {
+		return t->ops->describe(&t->r, show, e);
+	}
+	l = launcher_start(t->ops, &t->r, e);
+	if (!l) {
+		return -1;
+	}
+	str_copy(job, SLURM_JOB_SIZE, launcher_job_id(t->ops, l));
+	launcher_free(t->ops, l);
+	return 0;
+}
+
+int chain_submit(const struct chain *c, const char *dir,
+		 const struct command *const *commands, int64_t in_s,
+		 char job[SLURM_JOB_SIZE], struct str *show, struct err *e)
+{
+	const struct command *cmd = command_find(commands, c->words[1]);
+	struct session s = { .argv = c->words, .commands = commands };
+	struct args extra = { 0 };
+	struct probe_start t;
+	int rc = -1;
+
+	while (c->words[s.argc]) {
+		s.argc++;
+	}
+	if (!cmd) {
+		return err_set(e, 0, "there is no command '%.100s'",
+			       c->words[1]);
+	}
+	add_options(c, in_s, &extra);
+	if (options_parse(&s, cmd, e) == 0) {
+		s.spec.max_time_ns = c->max_time_s * NS_PER_S;
+		/* in its job it finds its place by itself */
+		STR_COPY(s.spec.launcher, "sbatch");
+		s.extra = extra.argv;
+		rc = extra.failed ? err_set(e, ENOMEM, "cannot submit") :
+		     probe_run_choose(&t, &s, cmd->name, NULL, e);
+		t.r.dir = dir;
+		t.r.inner = CHAIN_TURN;
+		rc = rc == 0 ? hand_over(&t, show, job, e) : -1;
+	}
+	options_release(&s);
+	args_release(&extra);
+	return rc;
+}
+
+/* ---- those that wait ----------------------------------------------------- */
+
+/** What Slurm has of that name.  Watches in directories of one name share it,
+ *  so that whose a job is its script says. */
+static int ask_queue(const struct chain *c, const char *dir, struct str *out,
+		     char script[PATH_MAX], struct err *e)
+{
+	struct args a = { 0 };
+
+	if (rundir_path(dir, RUN_JOB_SCRIPT, script, e) < 0) {
+		return -1;
+	}
+	args_words(&a, SLURM_QUEUE_SQUEUE);
+	args_add(&a, c->name);
+	return slurm_ask(&a, out, e);
+}
+
+bool chain_parse_waiting(const char **queue, const char *script,
+			 const char *own, char job[SLURM_JOB_SIZE])
+{
+	struct slurm_queued q;
+
+	while (slurm_parse_queued(queue, &q)) {
+		if (slurm_queued_waits(&q) && strcmp(q.script, script) == 0 &&
+		    (!own || strcmp(q.id, own) != 0)) {
+			str_copy(job, SLURM_JOB_SIZE, q.id);
+			return true;
+		}
+	}
+	return false;
+}
+
+int chain_waiting(const struct chain *c, const char *dir, const char *own,
+		  char job[SLURM_JOB_SIZE], struct err *e)
+{
+	char script[PATH_MAX];
+	struct str out = STR_INIT;
+	int rc = ask_queue(c, dir, &out, script, e);
+	const char *at = str_text(&out);
+	char other[SLURM_JOB_SIZE];
+
+	while (rc >= 0 && chain_parse_waiting(&at, script, own,
+					      rc == 0 ? job : other)) {
+		rc++;
+	}
+	str_release(&out);
+	return rc;
+}
+
+void chain_put_off(const char *job, int64_t in_s)
+{
+	struct args a = { 0 };
+
+	args_words(&a, "scontrol --quiet update");
+	args_addf(&a, "JobId=%s", job);
+	args_addf(&a, "StartTime=now+%lld", (long long)in_s);
+	slurm_ask(&a, NULL, NULL);
+}
+
+int chain_cancel(const struct chain *c, const char *dir, struct err *e)
+{
+	char script[PATH_MAX], job[SLURM_JOB_SIZE];
+	struct str out = STR_INIT;
+	int rc = ask_queue(c, dir, &out, script, e);
+	const char *at = str_text(&out);
+
+	while (rc == 0 && chain_parse_waiting(&at, script, NULL, job)) {
+		if (slurm_cancel("--quiet --state=PENDING", job) < 0) {
+			rc = err_set(e, 0, "job %s could not be cancelled",
+				     job);
+		}
+	}
+	str_release(&out);
+	return rc;
+}
+
+/* ---- chain units --------------------------------------------------------- */
+
+/* The units of systemd that make the turns of a watch. */
+
+/* ---- what a run goes by -------------------------------------------------- */
+
+static void add_variable(const char *name, struct args *env)
+{
+	const char *value = getenv(name);
+
+	if (value && value[0]) {
+		args_addf(env, "%s=%s", name, value);
+	}
+}
+
+void chain_environment(const struct command *cmd, struct args *env)
+{
+	/* a service of the system has no home */
+	static const char *const names[] = {
+		"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", CONFIG_ENV,
+		SITE_EXPECTED_ENV, "GPUCHECK_NCCL_LIB", "GPUCHECK_CUDA_LIB",
+		"GPUCHECK_NVML_LIB", "GPUCHECK_VERBS_LIB",
+		"GPUCHECK_RDMACM_LIB",
+	};
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		add_variable(names[i], env);
+	}
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (options_apply(cmd, o) && o->type != SPEC_LIST) {
+			add_variable(options_env_name(o, name, sizeof(name)),
+				     env);
+		}
+	}
+}
+
+/* ---- words of a unit ----------------------------------------------------- */
+
+/** A line of a unit is UTF-8, and ends where it ends. */
+static bool fits(const char *text)
+{
+	json_t *json = json_string(text);
+	const bool is = json != NULL;
+
+	json_decref(json);
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f) {
+			return false;
+		}
+	}
+	return is;
+}
+
+static int refuse(const char *what, const char *text, const char *why,
+		  struct err *e)
+{
+	return err_set(e, 0, "%s '%.200s' cannot stand in a unit of systemd: "
+		       "%s", what, text, why);
+}
+
+static int check(const struct chain_place *p, struct err *e)
+{
+	static const char why[] = "control characters, or no UTF-8";
+	const size_t n = strlen(p->cwd);
+
+	if (!fits(p->self)) {
+		return refuse("program", p->self, why, e);
+	}
+	if (!fits(p->dir)) {
+		return refuse("directory", p->dir, why, e);
+	}
+	if (!fits(p->cwd)) {
+		return refuse("working directory", p->cwd, why, e);
+	}
+	if (n == 0 || strchr(" \\", p->cwd[n - 1])) {
+		return refuse("working directory", p->cwd,
+			      "a blank or backslash at its end", e);
+	}
+	for (char *const *v = p->env; v && *v; v++) {
+		if (!fits(*v)) {
+			return refuse("variable", *v, why, e);
+		}
+	}
+	return 0;
+}
+
+/** One word in quotes, where also each of @twice stands for itself when there
+ *  are two. */
+static void add_word(const char *word, const char *twice, struct str *out)
+{
+	str_addch(out, '"');
+	for (; *word; word++) {
+		if (*word == '"' || *word == '\\') {
+			str_addch(out, '\\');
+		} else if (strchr(twice, *word)) {
+			str_addch(out, *word);
+		}
+		str_addch(out, *word);
+	}
+	str_addch(out, '"');
+}
+
+/** A path that is not quoted: all of the line. */
+static void add_path(const char *path, struct str *out)
+{
+	for (; *path; path++) {
+		str_add(out, *path == '%' ? "%" : "");
+		str_addch(out, *path);
+	}
+}
+
+int chain_units(const struct chain *c, const struct chain_place *p,
+		struct str *service, struct str *timer, struct err *e)
+{
+	if (check(p, e) < 0) {
+		return -1;
+	}
+	str_addf(service, "[Unit]\nDescription=gpucheck %s, again and again\n\n"
+		 "[Service]\nType=oneshot\nWorkingDirectory=", c->words[1]);
+	add_path(p->cwd, service);
+	for (char *const *v = p->env; v && *v; v++) {
+		str_add(service, "\nEnvironment=");
+		add_word(*v, "%", service);
+	}
+	/* variables are looked for in all words but the program */
+	str_add(service, "\nExecStart=");
+	add_word(p->self, "%", service);
+	str_add(service, " " CHAIN_TURN " ");
+	add_word(p->dir, "%$", service);
+	/* a oneshot is never started twice at a time */
+	str_addf(service, "\nNice=10\nTimeoutStartSec=%" PRId64 "\n",
+		 c->max_time_s + 900);
+	str_addf(timer, "[Unit]\nDescription=gpucheck %s, every %" PRId64
+		 " s\n\n[Timer]\nOnActiveSec=1\nOnUnitActiveSec=%" PRId64
+		 "\nAccuracySec=1\n\n[Install]\nWantedBy=timers.target\n",
+		 c->words[1], c->every_s, c->every_s);
+	return 0;
+}
+
+/* ---- chain --------------------------------------------------------------- */
 
 #define MAX_S (INT64_C(100) * 24 * 3600)
 #define MAX_NUMBER 9999

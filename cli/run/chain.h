@@ -8,11 +8,11 @@
 
 #include <jansson.h>
 
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
+#include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 
 /**

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/conduct.h"
+#include "cli/run/probe_run.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
 
-#include "lib/base/exit_code.h"
 #include "cli/front/follow.h"
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
-#include "lib/data/run_error.h"
-#include "lib/data/rundir.h"
+#include "lib/base/err.h"
 #include "lib/base/spawn.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
 
 static const struct conductor *const conductors[] = {
 	&conductor_all, &conductor_diagnose, NULL

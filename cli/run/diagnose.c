@@ -4,7 +4,7 @@
  * each step a small run of its own below DIR/diagnose.  What is tried and what
  * it means is report/model/diagnose.h.
  */
-#include "cli/run/conduct.h"
+#include "cli/run/probe_run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,11 +14,11 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
-#include "report/judge/levels.h"
+#include "report/judge/findings.h"
+#include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
 #include "report/model/diagnose.h"
 #include "report/model/part.h"
-#include "report/judge/verdict.h"
-#include "report/judge/pairs.h"
 
 /** All steps together, and one of them: what --max-time leaves may be less. */
 #define ALL_NS	(240 * NS_PER_S)
@@ -112,8 +112,8 @@ static void set_untried(struct diagnose_row *row, enum outcome outcome,
 }
 
 /** The pairs that @s is to be tried with; the others get their row. */
-static int gather(struct diagnosis *d, const struct diagnose_step *s,
-		  struct batch *b, struct err *e)
+static int diagnose_gather(struct diagnosis *d, const struct diagnose_step *s,
+			   struct batch *b, struct err *e)
 {
 	*b = (struct batch){ .step = s };
 	for (size_t i = 0; i < d->pairs.n; i++) {
@@ -312,7 +312,7 @@ static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 	if (d->place.stopped) {
 		return 0;
 	}
-	if (gather(d, s, &b, e) < 0) {
+	if (diagnose_gather(d, s, &b, e) < 0) {
 		return -1;
 	}
 	if (b.n == 0) {

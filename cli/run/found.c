@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/found.h"
+#include "cli/run/probe_run.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,12 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cli/front/run_json.h"
+#include "cli/front/ahead.h"
 #include "cli/run/jobs.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "lib/data/run_error.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/going.h"
+#include "cli/run/probe_run.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,16 +2,75 @@
 #ifndef CLI_RUN_JOBS_H
 #define CLI_RUN_JOBS_H
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
-#include <jansson.h>
-
-#include "cli/front/command.h"
-#include "cli/run/resume.h"
+#include "cli/front/help.h"
+#include "cli/run/probe_run.h"
 #include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/data/record.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm_lanes.h"
+
+/* ---- jobs plan ----------------------------------------------------------- */
+
+/**
+ * --jobs=pairs: which job measures which nodes.  Nodes are parted into groups,
+ * of one where so many jobs may be submitted; any two groups meet in one job,
+ * by the circle method.  So the jobs of a round have no node in common, and
+ * lanes that are equally far do not wait for each other.  Pure.
+ */
+
+/** Nodes of a group at most: their pairs have to fit into --pairs. */
+#define JOBS_GROUP_MAX 8
+/** More jobs are no kindness to others in the queue, whatever is allowed. */
+#define JOBS_MOST      1000
+
+struct jobs_part {
+	struct str nodes;	/* with commas between */
+	struct str pairs;	/* for --pairs */
+	int lane;		/* from 1 */
+};
+
+struct jobs_plan {
+	struct jobs_part *parts;	/* in the order of submission */
+	size_t n;
+	int group, rounds;
+};
+
+/** A node that there is. */
+struct jobs_node {
+	const char *name;	/* borrowed */
+	bool busy;		/* others have it now: its jobs come last */
+};
+
+/**
+ * Jobs of the @n nodes, @most at most, for pairs of @kind: "all", "inter", or
+ * "rail".  0, or -1 with @e; jobs_plan_release() frees.
+ */
+int jobs_plan_make(const struct jobs_node *nodes, size_t n, const char *kind,
+		   int lanes, size_t most, struct jobs_plan *p,
+		   struct err *e);
+void jobs_plan_release(struct jobs_plan *p);	/* safe on a zeroed one */
+
+/* ---- jobs ask ------------------------------------------------------------ */
+
+/** What is about to be submitted. */
+struct jobs_ask {
+	const char *kind;	/* of pairs: all, inter, rail */
+	struct slurm_lane_nodes nodes;
+	struct jobs_node *use;	/* of those the ones that take part */
+	size_t n, busy, down;
+	struct jobs_plan plan;
+	int64_t gpus;		/* of each node; 0: as its job has */
+};
+
+/* ---- jobs ---------------------------------------------------------------- */
 
 /**
  * --jobs=pairs: a run of many small batch jobs, of nodes that are never all
@@ -70,8 +129,6 @@ void jobs_release(struct jobs *j);
 bool jobs_go_on(const struct jobs *j);
 /** Is there a part that is still to be submitted, if nodes permit? */
 bool jobs_owes(const struct jobs *j);
-/** Did @run, the run.json of a part, come to its end, not cut short? */
-bool jobs_ended_in_order(const json_t *run);
 /** "28 jobs: 12 done, 3 run, 13 wait"; returns @buf. */
 const char *jobs_text(const struct jobs *j, char *buf, size_t size);
 
@@ -123,5 +180,86 @@ int jobs_tend_main(const char *dir, int blind, struct err *e);
  *  they are ours.  1: it goes on, as @text says, or would if somebody tended
  *  it; 0; -1 with @e. */
 int jobs_collect(const char *dir, char *text, size_t size, struct err *e);
+
+/* ---- jobs merge ---------------------------------------------------------- */
+
+/**
+ * What the files of jobs_merge() share: the parts of a run as they were read,
+ * and the whole that becomes of them.
+ */
+
+/** A run of a part that came as far as a plan. */
+struct jobs_try {
+	char dir[PATH_MAX];
+	json_t *run;
+	bool orderly;		/* it came to its end, not cut short */
+	int64_t ended_ns;	/* when run.json was last written */
+};
+
+/** A node of the whole. */
+struct jobs_whole_node {
+	const char *name;	/* of run.json, borrowed */
+	json_t *json;		/* as its last try has it; NULL: never seen */
+	size_t try;		/* that one, + 1 */
+	int first_rank, gpus;
+	bool out_of_use;	/* as Slurm has it */
+};
+
+/** What is known of a cell of the whole, an ordered pair of ranks. */
+struct jobs_cell {
+	uint16_t owner;		/* the try whose rows it has, + 1 */
+	uint8_t failures;	/* rows of others that say what was bad */
+	uint8_t written;	/* of these */
+};
+
+struct merge {
+	const struct jobs *j;
+	struct jobs_try *tries;	/* in the order in which they ended */
+	size_t n_tries;
+	struct jobs_whole_node *nodes;
+	size_t n_nodes;
+	int n_ranks;
+	struct jobs_cell *cells;	/* n_ranks x n_ranks */
+	struct fact_row *growth;	/* counters, over all tries */
+	size_t n_growth;
+	int64_t seq;		/* of events */
+	bool ended;		/* no job is left */
+	/* the try that is read, and where its rows go */
+	size_t at;
+	FILE *out;
+	struct str lines;
+	const struct schema *schema;
+};
+
+/** The tries of m->j, and the nodes and ranks that these make.  0, or -1 with
+ *  @e. */
+int merge_find(struct merge *m, struct err *e);
+/** The node of that name; NULL: none takes part. */
+struct jobs_whole_node *merge_node(const struct merge *m, const char *name);
+/** The rank of the whole that is @rank of @node of the try at hand; -1: no
+ *  such. */
+int merge_rank(const struct merge *m, const char *node, int64_t rank);
+/** Each row of @schema of try @at to @take, with @m.  0, or -1 with @e. */
+int merge_walk(struct merge *m, size_t at, const struct schema *schema,
+	       int (*take)(void *arg, const void *row, struct err *e),
+	       struct err *e);
+/** Write what m->lines has, or with @all false only when it is much. */
+int merge_flush(struct merge *m, bool all, struct err *e);
+
+/* ---- refusal ------------------------------------------------------------- */
+
+/** Who asks again and again for what is refused: ever more rarely, and with a
+ *  word only where the reason is another.  Zeroed: nothing was refused. */
+struct refusal {
+	char why[320];
+	int64_t wait_ns;	/* after the next refusal */
+	int64_t next_ns;	/* not before, by clock_now_ns() */
+};
+
+/** Is it time to ask? */
+bool refusal_is_over(const struct refusal *r, int64_t now_ns);
+/** It was refused at @now_ns for reason @why, or done (NULL).  True: to be
+ *  said. */
+bool refusal_note(struct refusal *r, const char *why, int64_t now_ns);
 
 #endif

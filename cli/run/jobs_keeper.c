@@ -1,22 +1,260 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Who tends a run where nobody waits for it: the end of each of its jobs, and a
  * keeper for when all stand still. */
-#include "cli/run/jobs.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/front/ahead.h"
+#include "cli/run/jobs.h"
 #include "lib/base/clock.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
-#include "sbatch/slurm_ask.h"
-#include "sbatch/slurm_fit.h"
+#include "sbatch/launcher.h"
+#include "sbatch/slurm.h"
 #include "sbatch/slurm_lanes.h"
+
+/* ---- jobs tend ----------------------------------------------------------- */
+
+/* Whoever tends the jobs of a run submits what is missing, and gets out of the
+ * way what would wait for good. */
+
+/** So many refusals in a row are those of all. */
+#define MOST_REFUSED 3
+
+/** The nodes of a part that are down, with commas, to @out; how many are
+ *  not. */
+static size_t find_down(const struct jobs *j, const struct job *job,
+			struct str *out)
+{
+	size_t up = 0;
+
+	for (size_t i = 0; i < j->nodes.n; i++) {
+		const struct slurm_lane_node *n = &j->nodes.list[i];
+
+		if (!hostlist_has(job->nodes, n->name)) {
+			continue;
+		}
+		if (slurm_lane_is_down(n->state)) {
+			str_addf(out, "%s%s", out->len ? "," : "", n->name);
+		} else {
+			up++;
+		}
+	}
+	return up;
+}
+
+/** Without the nodes @down, which have no pairs then. */
+static void part_options(const struct jobs *j, const struct job *job,
+			 const char *down, struct spec *s)
+{
+	struct spec fresh;
+
+	spec_init(&fresh);
+	*s = j->left.spec;
+	spec_take(s, &fresh, spec_find("jobs"));
+	spec_take(s, &fresh, spec_find("lanes"));
+	s->no_follow_up = true;
+	s->nodes = 0;
+	STR_COPY(s->exclude, down);
+	s->out[0] = '\0';
+	STR_COPY(s->nodelist, job->nodes);
+	STR_COPY(s->pairs, job->pairs);
+}
+
+/** Who finds try @t of part @i, and no job in the queue, is to know that it had
+ *  one; without the mark he waits for a while. */
+static void mark_submitted(const struct jobs *j, size_t i, int t)
+{
+	char try[32], name[48];
+
+	jobs_try_name(i, t, try);
+	snprintf(name, sizeof(name), "%s.job", try);
+	rundir_write_text(j->left.dir, name, j->list[i].id, 0666, NULL);
+}
+
+/** Try @t of part @i, whose directory nobody else has made; 0, or -1 with
+ *  @e, and the directory is gone. */
+static int submit(struct jobs *j, size_t i, int t, const char *down,
+		  const char *dir, struct err *e)
+{
+	struct job *job = &j->list[i];
+	struct str lane = STR_INIT;
+	struct spec spec;
+	int64_t gpus = 0;
+	struct launch_request r = {
+		.self = j->self, .probe = json_member(j->left.run, "probe"),
+		.spec = &spec, .extra = j->left.extra, .nodelist = job->nodes,
+		.after = j->left.dir,
+	};
+	char path[PATH_MAX] = "";
+	const struct launcher_ops *ops = launcher_find(j->left.launcher);
+	struct launch *l = NULL;
+	json_t *run;
+	int rc;
+
+	part_options(j, job, down, &spec);
+	jobs_lane_name(j->left.run, job->lane, &lane);
+	json_opt_int(json_object_get(j->left.run, "jobs"), "gpus", -1,
+		     SPEC_MAX_GPUS, &gpus, NULL);
+	r.lane = str_text(&lane);
+	r.gpus = gpus;
+	run = run_json_part(j->left.run, &spec, e);
+	rc = !run || !ops ? -1 : rundir_create(dir, r.probe, path, e);
+	if (!ops) {
+		err_set(e, 0, "'launcher' in run.json names none");
+	}
+	r.dir = path;
+	if (rc == 0 && rundir_write_json(path, RUN_JSON, run, e) == 0) {
+		l = launcher_start(ops, &r, e);
+	}
+	if (l) {
+		job->tries = t;
+		job->state = JOB_WAITS;
+		STR_COPY(job->id, launcher_job_id(ops, l));
+		launcher_free(ops, l);
+		mark_submitted(j, i, t);
+	} else if (launch_is_unsure(e)) {
+		job->state = JOB_WAITS;	/* the next look will tell */
+	} else {
+		rundir_discard(dir, true);
+	}
+	rundir_forget(path);	/* there may be thousands */
+	json_decref(run);
+	str_release(&lane);
+	return l ? 0 : -1;
+}
+
+/** The next try of part @i, unless somebody else is about to make it. */
+static int try_again(struct jobs *j, size_t i, const char *down,
+		     struct err *e)
+{
+	const int t = j->list[i].tries + 1;
+	char name[32], dir[PATH_MAX];
+
+	jobs_try_name(i, t, name);
+	if (t > JOBS_MOST_TRIES) {
+		return err_set(e, 0, "'%s' had %d tries", j->list[i].nodes,
+			       JOBS_MOST_TRIES);
+	}
+	if (rundir_path(j->left.dir, name, dir, e) < 0) {
+		return -1;
+	}
+	if (mkdir(dir, 0777) == 0) {
+		return submit(j, i, t, down, dir, e);
+	}
+	if (errno != EEXIST) {
+		return err_set(e, errno, "cannot make '%s'", dir);
+	}
+	j->list[i].state = JOB_WAITS;
+	return 0;
+}
+
+static void recount(struct jobs *j)
+{
+	memset(j->count, 0, sizeof(j->count));
+	for (size_t i = 0; i < j->n; i++) {
+		j->count[j->list[i].state]++;
+	}
+}
+
+/** Does the last try of part @i want a node that is down?  One that was down
+ *  when it was submitted it does without. */
+static bool wants_down(const struct jobs *j, size_t i)
+{
+	char name[32], dir[PATH_MAX];
+	const char *without;
+	bool wants = false;
+	json_t *run;
+
+	jobs_try_name(i, j->list[i].tries, name);
+	if (rundir_path(j->left.dir, name, dir, NULL) < 0) {
+		return false;
+	}
+	run = rundir_read_json(dir, RUN_JSON, NULL);
+	without = json_member(json_object_get(run, "options"), "exclude");
+	for (size_t k = 0; k < j->nodes.n; k++) {
+		const struct slurm_lane_node *n = &j->nodes.list[k];
+
+		wants = wants || (slurm_lane_is_down(n->state) &&
+				  hostlist_has(j->list[i].nodes, n->name) &&
+				  !hostlist_has(without, n->name));
+	}
+	json_decref(run);
+	return wants;
+}
+
+/** Get the job of part @i out of the way of its lane.  Not lost before it is
+ *  gone for sure: it may just have started, or Slurm does not answer. */
+static void cancel(struct jobs *j, size_t i)
+{
+	struct job *job = &j->list[i];
+
+	if (job->id[0]) {
+		slurm_cancel("--quiet --state=PENDING", job->id);
+		if (slurm_job_standing(job->id) == SLURM_JOB_OVER) {
+			job->state = JOB_LOST;
+		}
+	}
+}
+
+/** Is there a job to submit of @job, where @up of its nodes are up and some may
+ *  be @down? */
+static bool is_due(const struct job *job, size_t up, bool down)
+{
+	return up >= 2 && (job->state == JOB_NONE ||
+			   (job->state == JOB_LOST &&
+			    job->tries < JOBS_TRIES &&
+			    !(job->partial && down)));
+}
+
+int jobs_tend(struct jobs *j, struct err *e)
+{
+	bool submitted = false;
+	int refused = 0;
+	struct err why;
+
+	if (!j->nodes.list &&
+	    slurm_lane_nodes(&j->left.spec, j->left.extra, &j->nodes, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < j->n; i++) {
+		struct job *job = &j->list[i];
+		struct str down = STR_INIT;
+		const size_t up = find_down(j, job, &down);
+
+		if (down.len > 0 && job->state == JOB_WAITS &&
+		    !job->in_line && wants_down(j, i)) {
+			/* its lane would stand still until that is repaired */
+			cancel(j, i);
+		}
+		/* one that is refused is no reason to leave out the others,
+		 * some one after the other are */
+		if (refused < MOST_REFUSED && is_due(job, up, down.len > 0)) {
+			why = (struct err){ 0 };
+			if (try_again(j, i, str_text(&down), &why) == 0) {
+				submitted = true;
+				refused = 0;
+			} else {
+				refused += launch_is_unsure(&why) ?
+						   MOST_REFUSED : 1;
+				*e = e->text[0] ? *e : why;
+			}
+		}
+		str_release(&down);
+	}
+	recount(j);
+	if (submitted && json_member(j->left.run, "ended_utc")[0]) {
+		jobs_reopen(j, NULL);
+	}
+	return e->text[0] ? -1 : 0;
+}
 
 /* ---- the keeper ---------------------------------------------------------- */
 

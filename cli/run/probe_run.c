@@ -1,30 +1,314 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "cli/run/probe_run.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "lib/base/exit_code.h"
+#include "cli/front/ahead.h"
 #include "cli/front/options.h"
-#include "cli/plan/budget.h"
-#include "cli/plan/plan.h"
-#include "cli/front/run_json.h"
 #include "cli/front/show.h"
-#include "cli/front/site.h"
 #include "cli/front/talk.h"
+#include "cli/plan/plan.h"
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/input.h"
+#include "lib/base/limit.h"
+#include "lib/base/spawn.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/base/spawn.h"
+#include "lib/data/switches.h"
 #include "probes/probe.h"
-#include "probes/probes.h"
+#include "report/model/expected.h"
 #include "sbatch/absent.h"
 #include "sbatch/launcher.h"
-#include "sbatch/slurm_lost.h"
+#include "sbatch/slurm.h"
+
+/* ---- site ---------------------------------------------------------------- */
+
+static int is_ini(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && str_ends(entry->d_name, ".ini");
+}
+
+static int add_file(const char *dir, const char *name, struct str *text,
+		    struct err *e)
+{
+	char *own = rundir_read_text(dir, name, EXPECTED_MAX_BYTES, NULL, e);
+	struct expected x = { 0 };
+	struct err why = { 0 };
+	int rc = -1;
+
+	if (own && expected_parse(own, &x, &why) < 0) {
+		err_set(e, why.code, "%s/%s: %s", dir, name, why.text);
+		err_hint(e, "gpucheck(1), section FILES, lists the keys");
+	} else if (own) {
+		str_addf(text, "; %s/%s\n%s\n", dir, name, own);
+		rc = text->len < EXPECTED_MAX_BYTES ? 0 :
+		     err_set(e, E2BIG, "more than %d bytes in '%s'",
+			     EXPECTED_MAX_BYTES, dir);
+	}
+	expected_release(&x);
+	free(own);
+	return rc;
+}
+
+/* Read *.ini there, by name, and check each: into @text, one after the other,
+ * "" when there are none.  The run keeps a copy, so that its report says the
+ * same elsewhere.  0, or -1 with @e: a file that makes no sense. */
+static int site_expected(struct str *text, struct err *e)
+{
+	const char *dir = getenv(SITE_EXPECTED_ENV);
+	struct dirent **list;
+	int n, rc = 0;
+
+	if (!dir || !dir[0]) {
+		dir = SITE_EXPECTED_D;
+	}
+	n = scandir(dir, &list, is_ini, alphasort);
+	if (n < 0) {
+		return errno == ENOENT ? 0 : err_set(e, errno, "cannot read "
+						     "'%s'", dir);
+	}
+	for (int i = 0; i < n; i++) {
+		if (rc == 0) {
+			rc = add_file(dir, list[i]->d_name, text, e);
+		}
+		free(list[i]);
+	}
+	free(list);
+	return rc;
+}
+
+/* ---- switches ------------------------------------------------------------ */
+
+static int count_link(void *user, const struct switch_link *link)
+{
+	(void)user;
+	(void)link;
+	return 0;
+}
+
+/* Append the file @path, "" = none, which lists who is connected to which
+ * switch (lib/data/switches.h), to @text; -1 with @e: it lists nobody. */
+static int site_switches(const char *path, struct str *text, struct err *e)
+{
+	int why = path[0] ? input_read(path, SWITCHES_MAX_BYTES, text) : 0;
+
+	if (why) {
+		return err_set(e, why, "cannot read '%s'", path);
+	}
+	if (path[0] && switches_parse(str_text(text), text->len, count_link,
+				      NULL) <= 0) {
+		err_set(e, 0, "no node or HCA is connected to a switch in '%s'",
+			path);
+		return err_hint(e, "it should be Slurm's topology.conf, or what "
+				   "'scontrol show topology' or ibnetdiscover "
+				   "prints");
+	}
+	return 0;
+}
+
+/* ---- probe judge --------------------------------------------------------- */
+
+/* How a run that was followed has ended: its report, or why there is none. */
+
+/** Last lines of job.out that are shown when a job came to nothing. */
+#define TAIL_LINES 12
+#define JOB_OUT_MAX (1024 * 1024)
+
+/** Did the job, on a node, say anything here? */
+static bool is_shared(const char *dir)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return rundir_path(dir, RUN_JOB_OUT, path, NULL) == 0 &&
+	       stat(path, &st) == 0 && st.st_size > 0;
+}
+
+/** The end of what the job itself said, where it said anything. */
+static void talk_job_out(const char *dir)
+{
+	size_t len = 0;
+	char *text = rundir_read_text(dir, RUN_JOB_OUT, JOB_OUT_MAX, &len,
+				      NULL);
+	char *at = len ? text + len - 1 : NULL, *next, *line;
+
+	if (at) {
+		talk("last lines of '%s/%s':", dir, RUN_JOB_OUT);
+	}
+	for (int n = 0; at && n < TAIL_LINES; n++) {
+		at = memrchr(text, '\n', (size_t)(at - text));
+	}
+	next = at ? at + 1 : text;
+	while (next && (line = strsep(&next, "\n")) && (line[0] || next)) {
+		char clean[400];
+
+		/* the job's words may hold bytes no terminal should get */
+		STR_COPY(clean, line);
+		talk_quote(clean);
+	}
+	free(text);
+}
+
+/** No room left for the job's own words? */
+static bool is_full(const char *dir)
+{
+	struct statvfs fs;
+
+	return statvfs(dir, &fs) == 0 && fs.f_bavail == 0;
+}
+
+/** A --resume that has measured nothing leaves the run as it was. */
+static void give_back(const struct probe_start *t, const struct watch *w,
+		      const struct launch_state *last)
+{
+	char word[2 * PATH_MAX];
+
+	if (last->exit_code > 0) {
+		talk_job_out(t->r.dir);	/* else it may be an older job's */
+	}
+	talk_hint("nothing has changed in it; its result: \"gpucheck report "
+		  "%s\"", str_quoted_dir(t->r.dir, word, sizeof(word)));
+	/* a job that goes on may still begin */
+	if (!launcher_is_job(t->ops) || last->phase == LAUNCH_ENDED ||
+	    w->ended) {
+		rundir_remove(t->r.dir, RUN_RESUME);
+	}
+}
+
+/** Why a run has not come as far as a plan, in one sentence. */
+static void explain(const struct probe_start *t, const struct watch *w,
+		    const struct launch_state *last, bool stopped,
+		    struct err *e)
+{
+	const char *dir = t->r.dir;
+
+	if (is_full(dir)) {
+		err_set(e, ENOSPC, "cannot write in '%s'", dir);
+		limit_hint(e, &(struct limit_user){ .dir = dir });
+	} else if (w->waits) {
+		err_set(e, 0, "the run was not continued: %s",
+			stopped	       ? "stopped" :
+			last->text[0] ? last->text : "no agent has started");
+	} else if (last->cut) {
+		err_set(e, 0, "%s", last->text);
+	} else if (stopped || w->seen) {
+		err_set(e, 0, "the run %s before it planned a test",
+			stopped ? "was stopped" : "ended");
+	} else if (last->exit_code > 0) {
+		err_set(e, 0, "the job ended immediately with exit code %d",
+			last->exit_code);
+	} else if (is_shared(dir)) {
+		err_set(e, 0, "the job ended before an agent had started");
+	} else {
+		err_set(e, 0, "the job ended and wrote nothing to '%s'", dir);
+		err_hint(e, "do all nodes share this file system? -o chooses "
+			 "another directory");
+	}
+	if (last->hint[0]) {
+		err_hint(e, "%s", last->hint);
+	}
+}
+
+/** A run that has not come as far as a plan. */
+static int came_to_nothing(const struct probe_start *t, struct launch *l,
+			   const struct watch *w, struct launch_state *last,
+			   bool stopped)
+{
+	const char *dir = t->r.dir;
+	json_t *run = w->waits ? rundir_read_json(dir, RUN_RESUME, NULL) : NULL;
+	struct err e = { 0 };
+	int code = CODE_UNABLE;
+
+	if (t->ops->end) {
+		t->ops->end(l, last);
+	}
+	if (!run_json_error(run, &code, NULL, &e)) {
+		explain(t, w, last, stopped, &e);
+		if (t->ops->blame) {
+			t->ops->blame(l, &e);
+		}
+	}
+	json_decref(run);
+	talk_err(&e);
+	if (t->s->spec.json) {
+		show_failure(dir, t->s, &e, code);
+	}
+	if (w->waits) {
+		give_back(t, w, last);
+		return code;
+	}
+	/* for who looks at it later, or is above; where it cannot be written
+	 * the words have to do */
+	run_error_note(dir, &e, code);
+	if (!stopped) {
+		if (last->text[0] && !last->cut) {
+			talk("%s", last->text);
+		}
+		talk_job_out(dir);
+	}
+	return code;
+}
+
+/** Its rows are where it was moved to, if it was. */
+static int is_gone(const struct session *s, const char *dir)
+{
+	struct err e = { 0 };
+
+	err_set(&e, 0, "the run directory '%s' was moved or removed during the "
+		       "run", dir);
+	err_hint(&e, "what was measured until then: \"gpucheck report NEW\", "
+		     "where NEW is its new name");
+	talk_err(&e);
+	return s->spec.json ? show_failure(NULL, s, &e, CODE_UNABLE) :
+			      CODE_UNABLE;
+}
+
+/* What was followed is over, by @end: say how, and what to do; an exit code.
+ * @w and @last are of what was seen last. */
+static int probe_run_judge(const struct probe_start *t, struct launch *l,
+			   const struct watch *w, struct launch_state *last,
+			   enum follow_end end)
+{
+	const struct session *s = t->s;
+	const char *dir = t->r.dir;
+	struct err e = { 0 };
+	int code;
+
+	if (access(dir, F_OK) < 0) {
+		return is_gone(s, dir);
+	}
+	if (w->planned) {
+		found_note_end(dir, t->ops, l);
+		code = show_run(dir, &s->spec, &e);
+		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
+		if (!w->ended && end != FOLLOW_LOST && last->text[0]) {
+			talk("%s", last->text);
+		}
+	} else if (!w->waits && run_json_failed(dir, &code, NULL, &e)) {
+		talk_err(&e);
+		if (s->spec.json) {
+			show_failure(dir, s, &e, code);
+		}
+	} else {
+		return came_to_nothing(t, l, w, last, end == FOLLOW_STOPPED);
+	}
+	talk("run directory: %s", dir);
+	resume_say_how(dir, code);
+	return code;
+}
+
+/* ---- probe run ----------------------------------------------------------- */
 
 /** Longer than what comes after a run in its job, and than Slurm's patience. */
 #define DIAGNOSE_WAIT_NS (600 * NS_PER_S)

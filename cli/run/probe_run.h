@@ -2,12 +2,278 @@
 #ifndef CLI_RUN_PROBE_RUN_H
 #define CLI_RUN_PROBE_RUN_H
 
+#include <jansson.h>
 #include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "cli/front/command.h"
 #include "cli/front/follow.h"
-#include "cli/run/conduct.h"
+#include "cli/front/help.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/spec/spec.h"
+#include "report/show/judged.h"
 #include "sbatch/launcher.h"
+
+/* ---- step ---------------------------------------------------------------- */
+
+/**
+ * One probe as a part of a larger run: the command "gpucheck PROBE" as a
+ * process of its own, in a run directory of its own below that of the larger
+ * run, inside the same allocation.  Whatever becomes of it, the caller goes
+ * on.  "gpucheck report DIR/NAME" shows it as it shows any run; what it said
+ * meanwhile is DIR/logs/NAME.txt.
+ */
+
+/** What all steps of a run have in common; see cli/run/conduct.h for who makes
+ *  one. */
+struct step_place {
+	const char *self;	/* absolute path of this program */
+	const struct command *const *commands;	/* as in struct session */
+	const char *dir;	/* absolute; has the directories of the steps */
+	const char *whole;	/* the run directory of the whole; NULL: @dir */
+	const char *launcher;	/* of each step: "local" or "srun" */
+	const struct spec *spec;	/* of the whole: what a step's command
+					 * knows of it is handed on */
+	unsigned takes;		/* enum spec_command of the whole; these of
+				 * GPUCHECK_<OPTION> are in @spec already */
+	char *const *extra;	/* behind "--", to srun; NULL-ended, or NULL */
+	int64_t deadline_ns;	/* of the whole, CLOCK_MONOTONIC; 0 = none */
+	bool submitted;		/* from elsewhere, into the job we are in */
+	bool stopped;		/* ^C or TERM came: no step starts any more */
+};
+
+struct step {
+	const char *command;	/* "p2p" */
+	const char *name;	/* of its directory; no slash in it */
+	/** "--pairs=0-9", ...: behind what is handed on, so that they win;
+	 *  NULL-ended, or NULL. */
+	const char *const *options;
+	/** Names of options ("transport") that are not handed on. */
+	const char *const *without;
+	/** "NAME=value", or "NAME" to unset: of the step and of its agents,
+	 *  over what is in the environment; NULL-ended, or NULL. */
+	const char *const *env;
+	int share_percent;	/* of --budget; 0: it takes what it takes */
+	bool quiet;		/* no progress on stderr */
+	bool goes_on;		/* once its run has ended it has more to do,
+				 * which TERM ends, as --diagnose has */
+};
+
+struct step_end {
+	int code;		/* enum exit_code; PARTIAL: stopped, or no time
+				 * was left for it */
+	bool ran;		/* it was started, and not stopped before it
+				 * came to anything */
+	bool absent;		/* what it measures is not there, why says it:
+				 * nothing is wrong with that */
+	double wall_s;		/* from its start to the end of its report */
+	struct err why;		/* of USAGE, UNABLE, and PARTIAL when not ran */
+	json_t *verdict;	/* its verdict.json; NULL: it came to none */
+};
+
+/**
+ * What steps want of the run in place->dir, which becomes the whole: the drill
+ * as a file of its own, for a job may have another working directory, and
+ * whether it was submitted.  0, or -1 with @e.
+ */
+int step_prepare(struct step_place *place, struct err *e);
+
+/**
+ * Run @r to its end, with its progress on stderr: at most until the deadline
+ * of @place, which it is told as --max-time (and is ended by force a minute
+ * after).  INT, TERM and HUP, which the caller holds (follow_hold_signals),
+ * stop it in order, keep its rows and set place->stopped; a second one does so
+ * at once.
+ * Fills in @end; step_release() frees.
+ */
+void step_run(struct step_place *place, const struct step *r,
+	      struct step_end *end);
+void step_release(struct step_end *end);
+
+/** The command line of @r, with @left_ns as its --max-time, 0 = no limit;
+ *  args_release() frees. */
+void step_args(const struct step_place *place, const struct step *r,
+	       int64_t left_ns, struct args *a);
+
+/* ---- conduct ------------------------------------------------------------- */
+
+/**
+ * What runs several probes, one after the other, as one run: inside one
+ * allocation, by steps.  probe_run() does what is the same for all of
+ * them: outside of an allocation it submits one job, in which the hidden
+ * command "gpucheck conductor DIR" calls run(); inside one, or on this
+ * machine, it calls run() itself.  Then the report.
+ *
+ * Or what comes after the run of one probe, inside the same allocation: then
+ * run() finds place->dir as the probe has left it, and run.json stays as it is.
+ *
+ * To add one: a row in conduct.c, and probe_run() in its command.
+ */
+struct conductor {
+	const char *name;	/* in run.json, as "conductor" */
+	unsigned takes;		/* enum spec_command of its command */
+	/**
+	 * Run the steps and write into place->dir what the report reads, with
+	 * "planned" in run.json before the first and "ended_utc" after the
+	 * last.  INT, TERM and HUP are held meanwhile (cli/front/follow.h).  0,
+	 * or -1 with @e: it could not write.
+	 */
+	int (*run)(struct step_place *place, struct err *e);
+	int least_percent;	/* of --budget that a step is given; 0: all */
+	bool after;		/* run() comes after the run of one probe */
+	/** The command line of each of its steps in turn, for --dry-run and a
+	 *  plan, or why it is not for this run (@line is NULL then); NULL of
+	 *  what comes after. */
+	void (*each)(const struct step_place *place,
+		     void (*see)(void *arg, const char *probe,
+				 const struct args *line, const char *why_not),
+		     void *arg);
+};
+
+/** The hidden command that conducts inside a job. */
+#define CONDUCT_COMMAND "conductor"
+
+extern const struct conductor conductor_all;
+/** Runs the steps of report/model/diagnose.h after a run in whose directory it
+ *  leaves diagnose.csv and diagnose/STEP. */
+extern const struct conductor conductor_diagnose;
+
+/** Is there a pair in the run of @dir that failed, and steps for it? */
+bool diagnose_wanted(const char *dir);
+
+/** run(); place->deadline_ns is --max-time from now where it is 0.
+ *  0, or -1 with @e. */
+int conduct_run(const struct conductor *c, struct step_place *place,
+		struct err *e);
+/** "gpucheck conductor DIR", in a job; an exit code, that of srun where the
+ *  probe that comes first failed, with @e for what is ours. */
+int conduct_main(const char *dir, const struct command *const *commands,
+		 struct err *e);
+
+/* ---- going --------------------------------------------------------------- */
+
+/** Who is at work on a run that has not ended. */
+struct going {
+	char who[400];	/* "job 42 is pending (Resources)" */
+	char hint[80];	/* how to end that */
+	struct launch_state state;	/* as who started it sees it */
+	/** To follow it by; its launcher does not answer, or was another
+	 *  process of some machine: what can be seen of that. */
+	const struct launcher_ops *ops;
+	struct launch *launch;
+};
+
+/**
+ * Is somebody at work on the run in @dir that @launcher started, on whatever
+ * machine, and which has @ended or not?  1 with @g, for going_release(); 0; -1
+ * with @e: nobody can say.  May take some seconds to see.
+ */
+int going_find(const char *dir, const char *launcher, bool ended,
+	       struct going *g, struct err *e);
+/** Has Slurm ended the last job of the run in @dir that @launcher started, for
+ *  a reason outside of the run?  Then @st says so. */
+bool going_cut(const char *dir, const char *launcher, struct launch_state *st);
+void going_release(struct going *g);	/* safe on a zeroed one, and twice */
+
+/* ---- found --------------------------------------------------------------- */
+
+/** A run that somebody named, for those who only read it. */
+struct found {
+	char dir[PATH_MAX];
+	json_t *run;		/* its run.json */
+	bool waits;		/* a --resume goes on that has measured nothing:
+				 * all else is of the run before */
+	bool going;		/* it has not ended, and ... */
+	struct going by;	/* ... these are at work on it */
+	bool pending;		/* these wait, and it has no plan yet */
+};
+
+/**
+ * The run in @dir has ended: if Slurm ended its job, @l of @ops (NULL: the last
+ * one that it knows of the run), for a reason outside of the run, keep that in
+ * run.json.  No-op where we may not write, or another front is at work there.
+ */
+void found_note_end(const char *dir, const struct launcher_ops *ops,
+		    struct launch *l);
+
+/**
+ * Find the run called @name: its directory, the number of its batch job, or
+ * NULL: the latest run below the working directory that has a name of ours.
+ * CODE_HEALTHY, or an exit code with @e.  found_release() in any case.
+ */
+int found_open(const char *name, struct found *f, struct err *e);
+/** How a run that has not ended is to be shown; NULL: it has.  Borrows from
+ *  @f, and is the same @ask. */
+const struct judged_ask *found_ask(const struct found *f,
+				   struct judged_ask *ask);
+void found_release(struct found *f);	/* safe on a zeroed one */
+
+/* ---- retest -------------------------------------------------------------- */
+
+/**
+ * gpucheck @probe --retest DIR: a new run, with the options of that in DIR, of
+ * the parts that it has found and as many that are well.  @check and @c as of
+ * probe_run().  Returns an enum exit_code.
+ */
+int retest_main(struct session *s, const char *probe,
+		int (*check)(struct session *s, struct str *drill,
+			     struct err *e),
+		const struct conductor *c);
+
+/* ---- resume -------------------------------------------------------------- */
+
+/**
+ * gpucheck @probe --resume DIR: what is missing of a run, and what was bad in
+ * it, is measured in the place and with the options of the first time.
+ * Returns an enum exit_code.
+ */
+int resume_main(struct session *s, const char *probe);
+
+/**
+ * Make the options of @s those of the run, @stored; left are those of now that
+ * do not change what is measured: limits of time, what is printed.  -1 with
+ * @e: another one was typed that would.  @drill is the text of the run's drill,
+ * "" without one, which --faults may name again.
+ */
+int resume_options(struct session *s, const struct spec *stored,
+		   const char *drill, struct err *e);
+
+/** --@word=DIR does not go with option @o, which the run has as @stored has it:
+ *  -1 with @e. */
+int resume_refuse(const struct session *s, const struct spec *stored,
+		  const struct spec_option *o, const char *word,
+		  struct err *e);
+
+/** Where @dir's run ended with @code: what to type to go on with it. */
+void resume_say_how(const char *dir, int code);
+
+/** A run that is to go on, and what is left of it. */
+struct left {
+	char dir[PATH_MAX];
+	json_t *run;		/* its run.json */
+	struct spec spec;	/* its options */
+	char launcher[16];
+	struct str nodelist;
+	char **extra;		/* of its command line; the words are run's */
+	bool foreign;		/* of its options none but the harmless are
+				 * obeyed, and of its words none */
+	size_t n_nodes;		/* 0: it never had a plan */
+	size_t cells, done;	/* of all passes: planned, good */
+};
+
+/** Fill in all but the cells from the run.json of l->dir, a run of @probe; -1
+ *  with @e, whose hint has the option @word, "resume" or "retest".
+ *  left_release() in any case. */
+int left_read(struct left *l, const char *probe, const char *word,
+	      struct err *e);
+/** Fill in the cells from its rows; 0, or -1 with @e. */
+int left_count(struct left *l, struct err *e);
+/** Did it go to its end, with nothing missing and nothing bad? */
+bool left_is_whole(const struct left *l);
+void left_release(struct left *l);
+
+/* ---- probe run ----------------------------------------------------------- */
 
 /**
  * What every probe command does: check its options, make the run directory,
@@ -44,10 +310,5 @@ int probe_run_describe(const struct probe_start *t, struct err *e);
 /** Start it, follow it, judge it: an exit code, or -1 with @e as the launcher's
  *  start() has it. */
 int probe_run_start(const struct probe_start *t, struct err *e);
-/** What was followed is over, by @end: say how, and what to do; an exit code.
- *  @w and @last are of what was seen last. */
-int probe_run_judge(const struct probe_start *t, struct launch *l,
-		    const struct watch *w, struct launch_state *last,
-		    enum follow_end end);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/resume.h"
+#include "cli/run/probe_run.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "cli/front/talk.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/data/json.h"
 #include "lib/data/record.h"
-#include "lib/data/record_collective.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
+#include "probes/plan/plan.h"
 #include "probes/probe.h"
-#include "probes/plan/resume.h"
 #include "sbatch/launcher.h"
 
 static bool can_resume(const char *probe)

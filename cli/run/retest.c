@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/retest.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +6,7 @@
 
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
-#include "cli/run/resume.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/judge/retest.h"

@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/step.h"
+#include "cli/run/probe_run.h"
 
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/front/command.h"
-#include "lib/base/exit_code.h"
-#include "cli/front/config.h"
+#include "cli/front/ahead.h"
+#include "cli/front/help.h"
 #include "cli/front/follow.h"
 #include "cli/front/options.h"
-#include "cli/front/run_json.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/units.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/base/units.h"
 #include "probes/probe.h"
-#include "report/model/reference.h"
-#include "sbatch/args.h"
-#include "sbatch/launch_child.h"
+#include "report/model/expected.h"
 #include "sbatch/launcher.h"
 
 /** What a run may still do once its time is up: give up its tasks, report. */

@@ -12,14 +12,11 @@
 #include "cli/front/follow.h"
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/spawn.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
-#include "sbatch/launch_child.h"
 #include "sbatch/launcher.h"
-#include "sbatch/slurm_ask.h"
-#include "sbatch/slurm_standing.h"
+#include "sbatch/slurm.h"
 
 /** What a run may take beyond its time: to give up, to judge, to draw. */
 #define GRACE_NS (600 * NS_PER_S)

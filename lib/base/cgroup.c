@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/cgroup.h"
+#include "lib/base/limit.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,6 +4,48 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
+
+/* ---- late ---------------------------------------------------------------- */
+
+/**
+ * How late somebody gets to look who should do so every now and then: he was
+ * stopped, or others had the CPU.  What he has not seen meanwhile may well have
+ * been there.  A zeroed one has not looked so far.
+ */
+struct late {
+	int64_t looked_ns;	/* when that was last */
+};
+
+/** He looks, at @now_ns (clock_now_ns()), and should do so every @period_ns:
+ *  how many nanoseconds late, 0: in time, or for the first time. */
+static inline int64_t late_look(struct late *l, int64_t now_ns,
+				int64_t period_ns)
+{
+	int64_t late_ns =
+		l->looked_ns > 0 ? now_ns - l->looked_ns - period_ns : 0;
+
+	l->looked_ns = now_ns;
+	return late_ns > 0 ? late_ns : 0;
+}
+
+/** How long the first thread of @pid, since it began, could have run and had no
+ *  CPU, in nanoseconds; 0 where the kernel does not say. */
+int64_t late_waited_ns(pid_t pid);
+/** The same of @text, as /proc/PID/schedstat has it. */
+int64_t late_parse(const char *text);
+
+/* ---- watchdog ------------------------------------------------------------ */
+
+/**
+ * This process ends with @exit_code @wait_ns from now (a millisecond to an
+ * hour), whatever it is at then, unless this is called again before: for who
+ * must not outlive what it waits for, even where its event loop is stuck.
+ * Takes SIGALRM.
+ */
+void watchdog_set(int64_t wait_ns, int exit_code);
+
+/* ---- clock --------------------------------------------------------------- */
 
 #define NS_PER_S  INT64_C(1000000000)
 #define NS_PER_MS INT64_C(1000000)

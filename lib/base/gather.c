@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/gather.h"
+#include "lib/base/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/ip.h"
+#include "lib/base/net.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

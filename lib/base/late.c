@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/late.h"
+#include "lib/base/clock.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -13,7 +13,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "lib/base/cgroup.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 

@@ -4,8 +4,30 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
+
+/* ---- cgroup -------------------------------------------------------------- */
+
+/** What a cgroup counts for all that are in it. */
+enum cgroup_kind { CGROUP_TASKS, CGROUP_MEMORY };
+
+/** A cgroup that this process is in, or one above it. */
+struct cgroup_limit {
+	int64_t max, now;	/* tasks, bytes; now -1: not known */
+	char path[256];		/* of the file that has the limit */
+};
+
+/** The tightest limit of that kind: by what is left, in version 1 and 2 of
+ *  cgroups.  False: none is set, or none can be read. */
+bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out);
+
+/** How often the kernel has killed in this process's cgroup for want of memory;
+ *  0 where nobody knows. */
+int64_t cgroup_oom_kills(void);
+
+/* ---- limit --------------------------------------------------------------- */
 
 /**
  * What this process may use, and the errnos that say it was not enough: a

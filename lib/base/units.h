@@ -6,6 +6,20 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/* ---- number -------------------------------------------------------------- */
+
+/** Append what "%lld" of printf() makes of @value, in a tenth of its time:
+ *  tables of a million rows are made of this. */
+void number_add_int(struct str *out, int64_t value);
+/** The same of "%.*g", of 1 to 9 @digits. */
+void number_add_real(struct str *out, double value, int digits);
+
+/** The sum of two counts, neither below 0, INT64_MAX at most. */
+int64_t number_sum(int64_t a, int64_t b);
+
+/* ---- units --------------------------------------------------------------- */
 
 /**
  * Parse a size: digits, then nothing or one of K M G T (powers of 1024, either

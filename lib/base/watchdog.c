@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/watchdog.h"
 
 #include <signal.h>
 #include <sys/time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/within.h"
+#include "lib/base/net.h"
 
 #include <pthread.h>
 #include <time.h>

@@ -2,11 +2,121 @@
 #ifndef LIB_DATA_CELLS_H
 #define LIB_DATA_CELLS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/base/err.h"
+#include "lib/base/str.h"
 #include "lib/data/record.h"
+
+/* ---- sampled ------------------------------------------------------------- */
+
+/**
+ * What a run that measures a sample of the pairs can have seen, and what not:
+ * docs/sampling.md derives it.  Member "sample" of "planned" in run.json, as a
+ * plan chose it and a report reads it.  Pure.
+ */
+struct sampled {
+	int rail, inside, cross;	/* rounds: each rank has a partner on
+					 * another node and its rail, on its
+					 * node, on another node and rail */
+	bool nodes;			/* and one pair of any two nodes */
+	int n_nodes, n_ranks, rails;	/* a node has so many */
+	double share;			/* of all ordered pairs */
+};
+
+/** The flows that leave a leaf switch in a round, and its uplinks, that
+ *  sampled_uplink() reckons with. */
+#define SAMPLED_FLOWS	30
+#define SAMPLED_UPLINKS	32
+
+int sampled_rounds(const struct sampled *s);
+
+/** NULL without memory, or where @s has no rounds: a run of all pairs. */
+json_t *sampled_json(const struct sampled *s);
+/** That of @planned, to @s; false: all pairs are planned, or it is damaged. */
+bool sampled_read(const json_t *planned, struct sampled *s);
+
+/** How likely one fault is seen, from 0 to 1: of a GPU, or with @nic a NIC,
+ *  that fails in a share @rate of its tests; */
+double sampled_part(const struct sampled *s, bool nic, double rate);
+/** of a dead one of the uplinks of a leaf, flows keep theirs by chance; */
+double sampled_uplink(const struct sampled *s);
+/** of what fails between two nodes alone, whatever the GPUs. */
+double sampled_node_pair(const struct sampled *s);
+
+/** "99.9 %", never more than is so, nor "100 %"; returns @buf. */
+const char *sampled_percent(double p, char *buf, size_t size);
+/** "12 rounds (8 on rails, 1 inside nodes, 3 across rails)"; */
+void sampled_rounds_text(const struct sampled *s, struct str *out);
+/** what it is sure to see; */
+void sampled_sure_text(const struct sampled *s, struct str *out);
+/** and what it sees by chance. */
+void sampled_chance_text(const struct sampled *s, struct str *out);
+
+/* ---- grid ---------------------------------------------------------------- */
+
+/**
+ * Which ordered pairs of @ranks have a cell, and where each stands in arrays of
+ * cells: all of a square, the diagonal too, or the few of a sample.  In both
+ * the order is by source, then by destination.  Arrays of cells have one more
+ * than these, for the pairs that have none.
+ */
+struct grid {
+	int ranks;
+	size_t n;
+	size_t *first;	/* of each source, and n; NULL: it is a square, and the
+			 * two below are NULL as well */
+	int *src, *dst;
+};
+
+struct grid_pair {
+	int src, dst;
+};
+
+/** All of @ranks; nothing to free. */
+struct grid grid_square(int ranks);
+/** Those of the @n @pairs alone, which are sorted here; one twice is one.  0,
+ *  or -1 without memory; grid_release() frees. */
+int grid_of(struct grid *g, int ranks, struct grid_pair *pairs, size_t n);
+void grid_release(struct grid *g);	/* safe on a zeroed one */
+/** What run.json lists, @planned, of @ranks: a malloc'ed list of the @n pairs,
+ *  each both ways.  NULL with @e where one is none, or without memory. */
+struct grid_pair *grid_listed(const json_t *planned, int ranks, size_t *n,
+			      struct err *e);
+/** The list of "planned" of a run.json; NULL: it was all of a kind. */
+const json_t *grid_list(const json_t *planned);
+
+/** Where src -> dst is among those of a sample; g->n: nowhere. */
+size_t grid_find(const struct grid *g, int src, int dst);
+
+/** Where the cell of src -> dst stands; g->n: it has none. */
+static inline size_t grid_at(const struct grid *g, int src, int dst)
+{
+	return g->first ? grid_find(g, src, dst) :
+			  (size_t)src * (size_t)g->ranks + (size_t)dst;
+}
+
+/** The first cell of @src, or of who comes after; @src may be g->ranks. */
+static inline size_t grid_first(const struct grid *g, int src)
+{
+	return g->first ? g->first[src] : (size_t)src * (size_t)g->ranks;
+}
+
+/** Whose cell @at is, which is below g->n. */
+static inline int grid_src(const struct grid *g, size_t at)
+{
+	return g->first ? g->src[at] : (int)(at / (size_t)g->ranks);
+}
+
+static inline int grid_dst(const struct grid *g, size_t at)
+{
+	return g->first ? g->dst[at] : (int)(at % (size_t)g->ranks);
+}
+
+/* ---- cells --------------------------------------------------------------- */
 
 /**
  * A cell is one planned ordered pair src -> dst: the last attempt at the

@@ -9,6 +9,30 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 
+/* ---- csv scan ------------------------------------------------------------ */
+
+/**
+ * What a line of CSV has in it, 16 bytes at a time: runs have a million of
+ * them.  Of vectors that every compiler of ours knows, whatever the machine.
+ */
+
+/**
+ * Where the fields of @text begin, @n bytes without the end of the line, into
+ * @offsets of @max entries; how many.  0: it has quotes, carriage returns or
+ * NULs in it, or @max fields or more.
+ */
+size_t csv_scan_fields(const char *text, size_t n, size_t max,
+		       size_t offsets[]);
+
+/**
+ * How many fields the @n bytes of @text have, without the end of the line,
+ * where they are letters, digits and what stands in names, numbers and times,
+ * and no field begins with '-'; 0: they are not, or there are none.
+ */
+size_t csv_scan_plain(const char *text, size_t n);
+
+/* ---- csv ----------------------------------------------------------------- */
+
 #define CSV_MAX_FIELDS 128
 #define CSV_MAX_ROW    (256 * 1024)	/* bytes, larger rows are bad rows */
 #define CSV_MAX_LINES  64		/* that one row may span */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/data/grid.h"
+#include "lib/data/cells.h"
 
 #include <errno.h>
 #include <stdlib.h>

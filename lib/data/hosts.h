@@ -2,9 +2,85 @@
 #ifndef LIB_DATA_HOSTS_H
 #define LIB_DATA_HOSTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/base/str.h"
+
+/* ---- hostlist ------------------------------------------------------------ */
+
+#define HOSTLIST_MAX 65536
+
+/** What the names of nodes are made of, which begin with a letter or digit. */
+#define HOSTLIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789" \
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_"
+
+/** Bytes of a name. */
+#define HOSTLIST_NAME_MAX 255
+
+/** Can a node have @name, or is it an IPv6 address?  Any other name is that of
+ *  a peer or a file that is damaged, or wants a shell to run it. */
+bool hostlist_is_name(const char *name);
+
+/**
+ * Expand a Slurm host list such as "gpu[01-03,7],login" (zero padding kept,
+ * several brackets in one name allowed, at most HOSTLIST_MAX names).
+ * Returns a malloc'ed array of *@n malloc'ed names (hostlist_free()), or NULL
+ * with @e set.
+ */
+char **hostlist_expand(const char *text, size_t *n, struct err *e);
+void hostlist_free(char **names, size_t n);
+/** Is @name one of the names of @list, which may be empty? */
+bool hostlist_has(const char *list, const char *name);
+
+/**
+ * The other way, as short as neighbours in the list allow: names that differ in
+ * their last number only and count up become "gpu[01-03,07]".  @names: @n char
+ * arrays of @size bytes one after the other.
+ */
+void hostlist_add(struct str *out, const char *names, size_t size, size_t n);
+/** The same of @list, for the kernel takes 128 KiB of one word or variable; as
+ *  it is where that is no host list. */
+void hostlist_shorten(struct str *out, const char *list);
+
+/* ---- pinglist ------------------------------------------------------------ */
+
+/**
+ * Who asks whom in a fleet where all to all is too much: nodes in groups of
+ * neighbours, complete inside, and between each two groups a few
+ * representatives, others for each pair of groups and each seed.  run.json has
+ * these numbers, so that a report knows what was planned.  Pure.
+ */
+struct pinglist {
+	int nodes;
+	int groups;		/* 1 at most: everybody asks everybody */
+	int64_t seed;
+};
+
+/** Nodes of a group, at most: up to so many are complete. */
+#define PINGLIST_GROUP 32
+/** Pairs of nodes that stand for a pair of groups. */
+#define PINGLIST_PAIRS 2
+
+/** That of @nodes nodes, each of which asks all others if @all. */
+struct pinglist pinglist_make(int nodes, bool all, int64_t seed);
+/** Do the nodes @a and @b, below l->nodes, ask each other? */
+bool pinglist_has(const struct pinglist *l, int a, int b);
+/** The most nodes that one of them asks. */
+int pinglist_most(const struct pinglist *l);
+
+/* ---- port filter --------------------------------------------------------- */
+
+/**
+ * Is @name meant by @filter, a list as NCCL_IB_HCA and NCCL_SOCKET_IFNAME have
+ * it: names that begin so, after "=" exact ones, after "^" all others, of which
+ * "mlx5_0:1" is that port alone?  "" means every one.
+ */
+bool port_matches(const char *filter, const char *name);
+
+/* ---- hosts --------------------------------------------------------------- */
 
 /** Machines that ssh reaches: a file of them, or a host list. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/data/pinglist.h"
+#include "lib/data/hosts.h"
 
 struct pinglist pinglist_make(int nodes, bool all, int64_t seed)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/data/port_filter.h"
+#include "lib/data/hosts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,17 +2,18 @@
 #ifndef LIB_DATA_RECORD_H
 #define LIB_DATA_RECORD_H
 
+#include <jansson.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
-#include "lib/data/csv.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/csv.h"
+
+/* ---- record -------------------------------------------------------------- */
 
 /**
  * The one schema: every CSV of a run directory is described by one list of
@@ -194,5 +195,26 @@ int record_reader_open(struct record_reader *r, const struct schema *s,
  *  half of what it was to be. */
 int record_reader_next(struct record_reader *r, void *row, struct err *e);
 void record_reader_close(struct record_reader *r);
+
+/* ---- record list --------------------------------------------------------- */
+
+/**
+ * Many rows of one schema in little memory: a text takes what it has, not what
+ * it may have, which makes a row a fifth as large.  Zeroed at first, but for
+ * the schema.
+ */
+struct record_list {
+	const struct schema *schema;
+	struct str packed;
+	size_t *at;		/* where the packed form of each begins */
+	size_t n;
+};
+
+/** Append a copy of @row; -1 without memory, and nothing is changed. */
+int record_list_add(struct record_list *l, const void *row);
+/** Fill @row, of schema->row_size bytes, with row @i. */
+void record_list_get(const struct record_list *l, size_t i, void *row);
+/** Free the rows; the schema stays. */
+void record_list_release(struct record_list *l);
 
 #endif

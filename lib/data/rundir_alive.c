@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/base/within.h"
+#include "lib/base/net.h"
 
 /** For an answer about a lock; who gives none has none. */
 #define LOCK_S 2

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 
 #define LINE_MAX_BYTES (64 * 1024)
 

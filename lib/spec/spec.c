@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 
 int64_t spec_hosted(const struct spec *s)
 {

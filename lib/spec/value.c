@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/base/units.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 
 /** What a host list is made of. */
 #define NODE_CHARS                                                            \

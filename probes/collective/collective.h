@@ -2,12 +2,20 @@
 #ifndef PROBES_COLLECTIVE_COLLECTIVE_H
 #define PROBES_COLLECTIVE_COLLECTIVE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
-#include "lib/data/record_collective.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
+#include "probes/nccl/log.h"
+#include "probes/plan/drill.h"
+#include "probes/plan/layout.h"
+#include "probes/transport/xport.h"
+
+/* ---- collective ---------------------------------------------------------- */
 
 /**
  * What a collective is, whoever runs it: types, reductions, how many elements
@@ -69,5 +77,210 @@ bool collective_shape(enum collective op, const struct dtype *t, int ranks,
 
 /** spec_sizes() of a sweep: where none are asked for, 8 B to 8 GiB. */
 int collective_sizes(const struct spec *s, int64_t sizes[SPEC_MAX_SIZES]);
+
+/* ---- data ---------------------------------------------------------------- */
+
+/**
+ * The data that a collective is checked with.  What only moves gets every bit
+ * of a pattern.  What is reduced gets small numbers, chosen so that the result
+ * follows from the position alone, whatever the order of additions, and exactly
+ * in every type: no sum is more than it can hold.  So a result is right to the
+ * last bit, or wrong.  Both are pure functions of seed
+ * and position, so GPU and host agree (gpu_kernels, kernels.c).
+ *
+ * Element @i is made of the word (seed + i) * PATTERN_MULTIPLIER: moved, its
+ * upper bits; reduced, an entry of a table, chosen by its two upper bits h and
+ * by whether the rank is the one in turn at @i (i modulo ranks).
+ */
+#define COLLECTIVE_GIVEN  8	/* 2 * h + in turn */
+#define COLLECTIVE_WANTED 4	/* h */
+
+struct collective_data {
+	bool moves;
+	int width_log2;
+	int64_t rank, ranks;
+	uint64_t given[COLLECTIVE_GIVEN];	/* bits that this rank puts
+						 * in */
+	uint64_t wanted[COLLECTIVE_WANTED];	/* bits that must come out */
+};
+
+/** Of rank @rank of @ranks, for a reduction by @r, NULL: that only moves. */
+void collective_data_init(struct collective_data *d, const struct dtype *t,
+			  const struct redop *r, int64_t rank, int64_t ranks);
+
+/** The seed of what rank @rank sends, when it is moved: far from the others'.
+ */
+uint64_t collective_data_seed(uint64_t seed, int64_t rank);
+
+/** Bits of @value in the type @t, the nearest that there is. */
+uint64_t collective_encode(const struct dtype *t, double value);
+
+/** On the host: put @n elements at @mem / count those that are wrong. */
+void collective_data_fill(const struct collective_data *d, void *mem, int64_t n,
+			  uint64_t seed);
+int64_t collective_data_wrong(const struct collective_data *d, const void *mem,
+			      int64_t n, uint64_t seed);
+
+/* ---- drill --------------------------------------------------------------- */
+
+/** What a drill makes one member of a collective do. */
+struct collective_act {
+	enum xport_drill drill;
+	bool silent;	/* the way hangs, not the rank: all have arrived */
+	double wrong;	/* so often it spoils what it sends; 0 = never */
+};
+
+/**
+ * What @d does to a collective of @n ranks (@members, rising): a fault of a
+ * node, GPU or rank makes those act; one of a way (pair, NIC, rail) that is
+ * between any two of them makes one of them hang, and nobody knows which.  A
+ * fault "wrong" makes a member, of a way one of its two, spoil now and then
+ * what it sends.  Into @acts[n]; returns the factor by which the slowest way
+ * slows all, 1 = none.  @attempt as drill_effect().
+ */
+double collective_drill(const struct drill *d, const struct layout *l,
+			const int *members, int n, int attempt, uint64_t seed,
+			struct collective_act *acts);
+
+/* ---- samples ------------------------------------------------------------- */
+
+/**
+ * How long to measure one size, and what comes out: pure.  A sample is a few
+ * operations between two time stamps; every rank takes the same ones, and
+ * their mean over the ranks counts, as nccl-tests has it.
+ */
+#define COLLECTIVE_SAMPLES	  128	/* of one size */
+#define COLLECTIVE_STEP_SAMPLES 40	/* taken without asking again */
+#define COLLECTIVE_BATCH	  64	/* operations of a sample, at most */
+
+struct collective_samples {
+	int64_t wanted;		/* -n; 0 = until steady */
+	double one_us;		/* what one operation takes, about */
+	double us[COLLECTIVE_SAMPLES];	/* an operation, mean over the ranks */
+	int n;
+	int batch;		/* operations of a sample; the last may have
+				 * fewer */
+	int now;		/* of those at hand */
+	int64_t done;		/* operations */
+	double spent_us;	/* by all of them */
+	int room;		/* operations and stamps queued at once */
+};
+
+/**
+ * Operations and stamps that may be queued behind a held stream before any of
+ * them runs.  A GPU's queue takes 1024 entries, of which an operation may need
+ * three; between nodes each operation also takes from NCCL's pool of proxy
+ * operations, channel by channel, and waits where that is empty.
+ */
+int collective_samples_room(int64_t nodes);
+/** Samples of one operation each that tell what one takes, when the size before
+ *  took @about_us (0 = none was). */
+int collective_samples_first(double about_us);
+/** Begin, knowing that one operation takes about @one_us, on @nodes nodes. */
+void collective_samples_begin(struct collective_samples *s, int64_t wanted,
+			      double one_us, int64_t nodes);
+/** How many samples next, of s->now operations each; 0 = enough: as many as
+ *  were wanted, steady to 1 %, or not going to be. */
+int collective_samples_next(struct collective_samples *s);
+/** One more sample: the times of all @n_ranks ranks, microseconds. */
+void collective_samples_add(struct collective_samples *s, const double *us,
+			    int n_ranks);
+/** What becomes of a size whose operations all take @one_us: so many of them,
+ *  but for those that warm up, in *@steps orders. */
+int64_t collective_samples_ops(double one_us, int64_t wanted, int64_t nodes,
+			       int *steps);
+/** Times and bandwidths into @row, whose op, ranks and size_B are set. */
+void collective_samples_result(struct collective_samples *s,
+			       struct collective_row *row);
+
+/* ---- order --------------------------------------------------------------- */
+
+/**
+ * What the coordinator asks of each member of a collective, and what it
+ * answers: JSON members of the messages "collective" and "collective_done".
+ * All members get an order of one kind at a time, and the next when all have
+ * answered.
+ */
+enum collective_do {
+	DO_TICKET,	/* the lead: make what the others need to join */
+	DO_JOIN,	/* become a member, reserve memory */
+	DO_STEP,	/* check, warm up, take samples of one size */
+	DO_LEAVE,	/* give the collective up; another may follow */
+};
+
+/** Operations of verify that one step may have. */
+#define COLLECTIVE_STEP_VERIFY 60
+
+/** A worker that is so late is killed by its agent: it should have said that it
+ *  waits in vain.  Long enough for a machine that is busy with other things. */
+#define COLLECTIVE_LATE_NS (8 * NS_PER_S)
+
+struct collective_order {
+	enum collective_do what;
+	int64_t id;
+	char nonce[33];
+	int64_t rank;		/* of the run */
+	int64_t budget_ns;	/* the worker answers by then */
+	/* the collective */
+	int64_t me, ranks, nodes;
+	enum collective op;
+	const struct dtype *dtype;
+	const struct redop *redop;
+	char variant[64], algo[32], proto[16];	/* asked for, "" */
+	char ticket[XPORT_TICKET_MAX];
+	int64_t size_B;		/* of the step; to reserve */
+	int64_t factor;		/* to lower it by where memory is short */
+	/* the step */
+	bool inplace, check;
+	int64_t warmup, samples, batch;
+	bool held;		/* queue first, then run: what has connected */
+	int64_t seed;
+	int64_t verify, verify_from;	/* checked operations of the step, and
+					 * how many of the size were before */
+	enum xport_drill drill;
+	bool silent;		/* of a drill: the way hangs, not the rank */
+	double slow_factor;	/* 1 = none */
+	double wrong_rate;	/* of a drill: how often a member spoils what it
+				 * sends */
+	int64_t wrong_by;	/* which one */
+};
+
+struct collective_result {
+	int64_t id, rank;
+	enum collective_do what;
+	enum outcome outcome;
+	char code[48];
+	char detail[300];
+	bool echo;		/* only waited in vain for somebody */
+	char ticket[XPORT_TICKET_MAX];
+	char lib[160];		/* version of the library */
+	int64_t size_B;		/* that there is memory for */
+	int64_t wrong;		/* elements; RECORD_NONE */
+	uint64_t bad;		/* a bit for each operation of verify that
+				 * had any, from the lowest */
+	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO];	/* used */
+	int n;
+	double us[COLLECTIVE_SAMPLES];	/* an operation */
+};
+
+/** The data of operation number @i of verify, of the run's seed. */
+uint64_t collective_verify_seed(const struct collective_order *o, int64_t i);
+/** Is operation number @i of verify (-1: that of check) one in which a drill
+ *  makes wrong_by spoil what it sends?  All members agree. */
+bool collective_is_spoilt(const struct collective_order *o, int64_t i);
+
+json_t *collective_order_json(const struct collective_order *o);
+int collective_order_parse(const json_t *msg, struct collective_order *o,
+			   struct err *e);
+
+void collective_result_init(struct collective_result *r,
+			    const struct collective_order *o);
+json_t *collective_result_json(const struct collective_result *r);
+int collective_result_parse(const json_t *msg, struct collective_result *r,
+			    struct err *e);
+/** Fill in outcome, code and detail; -1. */
+int collective_fail(struct collective_result *r, enum outcome o,
+		    const char *code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/collective/drill.h"
+#include "probes/collective/collective.h"
 
 #include <math.h>
 

@@ -11,6 +11,363 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 
+/* ---- nccl call ----------------------------------------------------------- */
+
+/* One call of NCCL or CUDA, what it is about, and how it goes wrong. */
+
+#define POLL_SPINS    2000	/* then sleep between looks */
+#define POLL_SLEEP_NS 20000
+
+/* ---- going wrong -------------------------------------------------------- */
+
+/* What is said where it goes wrong from here on. */
+static void collective_doing(struct collective_member *c, const char *what)
+{
+	c->doing = what;
+	worker_step(c->x->self.worker, "%s, rank %lld of %lld", what,
+		    (long long)c->order.me, (long long)c->order.ranks);
+}
+
+static int fail(struct collective_member *c, enum outcome o, const char *code,
+		const char *words)
+{
+	char says[NCCL_LOG_SAYS];
+
+	nccl_log_explain(&c->x->log, c->log_from, c->x->self.worker->log, says);
+	return collective_fail(c->r, o, code, "%s: %s%s", c->doing, words,
+			       says);
+}
+
+static int collective_nccl_rc(struct collective_member *c, ncclResult_t rc)
+{
+	const char *words;
+
+	if (rc == ncclSuccess) {
+		return 0;
+	}
+	words = c->x->nccl->ncclGetErrorString(rc);
+	c->r->echo = rc == ncclRemoteError || atomic_load(&c->aborted);
+	return fail(c, OUTCOME_ERROR, dl_nccl_code(rc), words);
+}
+
+static int collective_cuda_rc(struct collective_member *c, CUresult rc)
+{
+	struct gpu_trouble t;
+
+	if (rc == CUDA_SUCCESS) {
+		return 0;
+	}
+	if (rc == CUDA_ERROR_NOT_READY) {
+		c->r->echo = true;
+		return fail(c, OUTCOME_TIMEOUT, "nccl_timeout",
+			    "not finished before the deadline");
+	}
+	gpu_trouble(&c->x->gpu, rc, &t);
+	return fail(c, OUTCOME_ERROR, t.code, t.text);
+}
+
+/* Until the GPU has passed stamp @i. */
+static int collective_wait_for(struct collective_member *c, int i)
+{
+	struct gpu *g = &c->x->gpu;
+	CUresult rc;
+
+	for (unsigned looks = 0;
+	     (rc = g->cu->event_query(g->stamps[i])) == CUDA_ERROR_NOT_READY &&
+	     !atomic_load(&c->aborted) && clock_now_ns() <= c->deadline_ns;
+	     looks++) {
+		ncclResult_t state = ncclSuccess;
+
+		if (looks < POLL_SPINS) {
+			continue;
+		}
+		clock_sleep(POLL_SLEEP_NS);
+		c->x->nccl->ncclCommGetAsyncError(c->comm, &state);
+		if (state != ncclSuccess && state != ncclInProgress) {
+			return collective_nccl_rc(c, state);
+		}
+	}
+	return collective_cuda_rc(c, rc);
+}
+
+static int collective_stamp(struct collective_member *c, int i)
+{
+	struct gpu *g = &c->x->gpu;
+
+	return collective_cuda_rc(c,
+				  g->cu->event_record(g->stamps[i], g->stream));
+}
+
+/* ---- operations --------------------------------------------------------- */
+
+static void *on_gpu(CUdeviceptr p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+/** Everybody's block to everybody, or to the next. */
+static ncclResult_t exchange(struct collective_member *c,
+			     const struct collective_places *p)
+{
+	const struct nccl *n = c->x->nccl;
+	const struct collective_order *g = &c->order;
+	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
+	CUdeviceptr block = (CUdeviceptr)p->shape.count
+			    << g->dtype->width_log2;
+	bool all = g->op == COLLECTIVE_ALLTOALL;
+	int ranks = (int)g->ranks, me = (int)g->me;
+	ncclResult_t rc = n->ncclGroupStart(), ended;
+
+	for (int i = 0; rc == ncclSuccess && i < (all ? ranks : 1); i++) {
+		int to = all ? i : (me + 1) % ranks;
+		int from = all ? i : (me + ranks - 1) % ranks;
+		CUdeviceptr at = (CUdeviceptr)i * block;
+
+		rc = n->ncclSend(on_gpu(p->send + at), (size_t)p->shape.count,
+				 type, to, c->comm, c->x->gpu.stream);
+		if (rc == ncclSuccess) {
+			rc = n->ncclRecv(on_gpu(p->recv + at),
+					 (size_t)p->shape.count, type, from,
+					 c->comm, c->x->gpu.stream);
+		}
+	}
+	ended = n->ncclGroupEnd();	/* in any case: groups nest */
+	return rc != ncclSuccess ? rc : ended;
+}
+
+static ncclResult_t call(struct collective_member *c,
+			 const struct collective_places *p)
+{
+	const struct nccl *n = c->x->nccl;
+	const struct collective_order *g = &c->order;
+	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
+	ncclRedOp_t redop = (ncclRedOp_t)g->redop->nccl;
+	struct CUstream_st *stream = c->x->gpu.stream;
+	size_t count = (size_t)p->shape.count;
+	void *send = on_gpu(p->send), *recv = on_gpu(p->recv);
+
+	switch (g->op) {
+	case COLLECTIVE_ALLREDUCE:
+		return n->ncclAllReduce(send, recv, count, type, redop,
+					c->comm, stream);
+	case COLLECTIVE_ALLGATHER:
+		return n->ncclAllGather(send, recv, count, type, c->comm,
+					stream);
+	case COLLECTIVE_REDUCESCATTER:
+		return n->ncclReduceScatter(send, recv, count, type, redop,
+					    c->comm, stream);
+	case COLLECTIVE_BROADCAST:
+		return n->ncclBroadcast(send, recv, count, type, 0, c->comm,
+					stream);
+	case COLLECTIVE_REDUCE:
+		return n->ncclReduce(send, recv, count, type, redop, 0,
+				     c->comm, stream);
+	default:
+		return exchange(c, p);
+	}
+}
+
+/* Queue the operation that was joined for once. */
+static int collective_operate(struct collective_member *c,
+			      const struct collective_places *p)
+{
+	return collective_nccl_rc(c, call(c, p));
+}
+
+/* All ranks meet on the stream: what follows starts together. */
+static int collective_meet(struct collective_member *c)
+{
+	void *word = on_gpu(gpu_word_at(&c->x->gpu, GPU_WORD_MINE));
+	ncclResult_t rc = c->x->nccl->ncclAllReduce(word, word, 1, ncclFloat32,
+						    ncclSum, c->comm,
+						    c->x->gpu.stream);
+
+	return collective_nccl_rc(c, rc);
+}
+
+/* Does the library have what the collective needs? */
+static bool collective_has_operation(const struct nccl *n, enum collective op)
+{
+	switch (op) {
+	case COLLECTIVE_ALLGATHER:
+		return n->ncclAllGather != NULL;
+	case COLLECTIVE_REDUCESCATTER:
+		return n->ncclReduceScatter != NULL;
+	case COLLECTIVE_BROADCAST:
+		return n->ncclBroadcast != NULL;
+	case COLLECTIVE_REDUCE:
+		return n->ncclReduce != NULL;
+	default:
+		return true;
+	}
+}
+
+/* ---- nccl check ---------------------------------------------------------- */
+
+/*
+ * The data check: everybody fills in what only that rank can have sent, and
+ * counts afterwards what is not there, all of it on the GPU.
+ */
+
+#define SPOIL  16		/* elements that a drill spoils */
+#define POISON 0x5a5a5a5a5a5a	/* seed of what is nobody's data */
+
+static struct collective_places
+collective_places_of(struct collective_member *c,
+		     const struct collective_order *o)
+{
+	const struct gpu *g = &c->x->gpu;
+	int width = o->dtype->width_log2;
+	struct collective_places p;
+
+	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &p.shape);
+	p.send = g->buf[GPU_SEND];
+	p.recv = g->buf[GPU_RECV];
+	if (o->inplace && p.shape.send > p.shape.recv) {
+		p.recv = p.send + ((CUdeviceptr)(o->me * p.shape.recv_step)
+				   << width);
+	} else if (o->inplace) {
+		p.send = p.recv + ((CUdeviceptr)(o->me * p.shape.send_step)
+				   << width);
+	}
+	return p;
+}
+
+static int fill(struct collective_member *c, CUdeviceptr at, int64_t n,
+		uint64_t seed, bool moved)
+{
+	return collective_cuda_rc(c,
+				  collective_gpu_fill(&c->check, at, n, seed,
+						      moved, c->deadline_ns));
+}
+
+/** This rank's data. */
+static int fill_sent(struct collective_member *c,
+		     const struct collective_order *o,
+		     const struct collective_places *p, uint64_t seed)
+{
+	seed = c->check.data.moves ? collective_data_seed(seed, o->me) : seed;
+	return fill(c, p->send, p->shape.send, seed, false);
+}
+
+/** The same, and everything else becomes nobody's. */
+static int prepare(struct collective_member *c,
+		   const struct collective_order *o,
+		   const struct collective_places *p, uint64_t seed)
+{
+	return fill(c, p->recv, p->shape.recv, POISON, true) < 0 ||
+			       fill_sent(c, o, p, seed) < 0 ? -1 : 0;
+}
+
+static int wrong_block(struct collective_member *c, CUdeviceptr at, int64_t n,
+		       uint64_t seed)
+{
+	return collective_cuda_rc(
+		c,
+		collective_gpu_wrong(&c->check, at, n, seed, c->deadline_ns));
+}
+
+/** Count what is wrong in what this rank has received. */
+static int look(struct collective_member *c, const struct collective_order *o,
+		const struct collective_places *p, uint64_t seed)
+{
+	int64_t n = p->shape.count, me = o->me;
+	CUdeviceptr block = (CUdeviceptr)n << o->dtype->width_log2;
+
+	switch (o->op) {
+	case COLLECTIVE_REDUCE:
+		return me == 0 ? wrong_block(c, p->recv, n, seed) : 0;
+	case COLLECTIVE_REDUCESCATTER:
+		return wrong_block(c, p->recv, n,
+				   seed + (uint64_t)(me * n));
+	case COLLECTIVE_BROADCAST:
+		return wrong_block(c, p->recv, n,
+				   collective_data_seed(seed, 0));
+	case COLLECTIVE_SENDRECV:
+		return wrong_block(c, p->recv, n,
+				   collective_data_seed(seed, (me + o->ranks -
+							       1) % o->ranks));
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_ALLTOALL:
+		for (int64_t from = 0; from < o->ranks; from++) {
+			uint64_t s = collective_data_seed(seed, from);
+
+			if (o->op == COLLECTIVE_ALLTOALL) {
+				s += (uint64_t)(me * n);
+			}
+			if (wrong_block(c, p->recv + (CUdeviceptr)from * block,
+					n, s) < 0) {
+				return -1;
+			}
+		}
+		return 0;
+	default:
+		return wrong_block(c, p->recv, n, seed);
+	}
+}
+
+/** The first elements at @at, of @n, become nobody's. */
+static int spoil(struct collective_member *c, CUdeviceptr at, int64_t n)
+{
+	return fill(c, at, n < SPOIL ? n : SPOIL, POISON, true);
+}
+
+/** Operate on what is prepared, as number @i of verify (-1: of check), and
+ *  count what is wrong in what this rank has received into *@wrong. */
+static int operate(struct collective_member *c,
+		   const struct collective_order *o,
+		   const struct collective_places *p, uint64_t seed, int64_t i,
+		   int64_t *wrong)
+{
+	if ((o->me == o->wrong_by && collective_is_spoilt(o, i) &&
+	     spoil(c, p->send, p->shape.send) < 0) ||
+	    collective_operate(c, p) < 0 ||
+	    (i < 0 && o->drill == XPORT_DRILL_CORRUPT &&
+	     spoil(c, p->recv, p->shape.recv) < 0) ||
+	    collective_cuda_rc(c, gpu_check_begin(&c->x->gpu)) < 0 ||
+	    look(c, o, p, seed) < 0 || collective_stamp(c, 0) < 0 ||
+	    collective_wait_for(c, 0) < 0) {
+		return -1;
+	}
+	return collective_cuda_rc(
+		c, collective_gpu_count(&c->check, wrong, c->deadline_ns));
+}
+
+/* Operate once and count what is wrong in what this rank has received. */
+static int collective_check(struct collective_member *c,
+			    const struct collective_order *o,
+			    const struct collective_places *p)
+{
+	uint64_t seed = (uint64_t)o->seed;
+
+	collective_doing(c, "checking the data");
+	return prepare(c, o, p, seed) < 0 ? -1 :
+		operate(c, o, p, seed, -1, &c->r->wrong);
+}
+
+/* What was received before is of another seed, and so is as good as nobody's:
+ * only what is sent is filled in again. */
+/* The same o->verify times, each with other data; which were wrong, too. */
+static int collective_verify(struct collective_member *c,
+			     const struct collective_order *o,
+			     const struct collective_places *p)
+{
+	c->r->wrong = c->r->wrong > 0 ? c->r->wrong : 0;
+	collective_doing(c, "verifying the data");
+	for (int64_t i = 0; i < o->verify; i++) {
+		uint64_t seed = collective_verify_seed(o, o->verify_from + i);
+		int64_t wrong = 0;
+
+		if (fill_sent(c, o, p, seed) < 0 ||
+		    operate(c, o, p, seed, o->verify_from + i, &wrong) < 0) {
+			return -1;
+		}
+		c->r->bad |= (uint64_t)(wrong > 0) << i;
+		c->r->wrong += wrong;
+	}
+	return 0;
+}
+
 /* ---- samples ------------------------------------------------------------ */
 
 /** A drill's slow rank: after each operation it rests. */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "probes/dl/nccl_torch.h"
 
 #define LIBRARY	 "GPUCHECK_NCCL_LIB"
 /* Python and its folders may be on a slow file system. */

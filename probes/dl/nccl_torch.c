@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/dl/nccl_torch.h"
+#include "probes/dl/nccl.h"
 
 #include <dirent.h>
 #include <stdio.h>

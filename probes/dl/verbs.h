@@ -4,12 +4,93 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "lib/base/dl.h"
 #include "lib/base/err.h"
 
-struct ibv_device;
+/* ---- rdmacm -------------------------------------------------------------- */
+
 struct ibv_context;
+struct ibv_qp_attr;
+
+/**
+ * librdmacm, opened at run time: $GPUCHECK_RDMACM_LIB, else librdmacm.so.1.
+ * What is used of its structs and numbers, under names of our own: its header
+ * is rarely installed.
+ */
+struct rdma_event_channel;
+
+struct rdmacm_channel {
+	int fd;
+};
+
+struct rdma_cm_id;
+
+/** What an id begins with. */
+struct rdmacm_id {
+	struct ibv_context *verbs;	/* NULL: of no device yet */
+};
+
+enum rdmacm_event_type {
+	RDMACM_ADDR_RESOLVED, RDMACM_ADDR_ERROR,
+	RDMACM_ROUTE_RESOLVED, RDMACM_ROUTE_ERROR,
+	RDMACM_CONNECT_REQUEST, RDMACM_CONNECT_RESPONSE,
+	RDMACM_CONNECT_ERROR, RDMACM_UNREACHABLE, RDMACM_REJECTED,
+	RDMACM_ESTABLISHED, RDMACM_DISCONNECTED,
+};
+
+struct rdmacm_param {
+	const void *private_data;
+	uint8_t private_data_len, responder_resources, initiator_depth,
+		flow_control, retry_count, rnr_retry_count, srq;
+	uint32_t qp_num;
+};
+
+struct rdmacm_event {
+	struct rdma_cm_id *id, *listen_id;
+	int type;		/* enum rdmacm_event_type */
+	int status;		/* an errno, negative, or CM's own reason */
+	struct rdmacm_param param;	/* the peer's, of a connection; goes
+					 * with the event */
+};
+
+#define RDMACM_PS_TCP 0x0106
+
+#define RDMACM_FUNCTIONS(F, NEW) \
+	F(struct rdma_event_channel *, create_event_channel, (void)) \
+	F(void, destroy_event_channel, (struct rdma_event_channel *channel)) \
+	F(int, create_id, (struct rdma_event_channel *channel, \
+		struct rdma_cm_id **id, void *context, int space)) \
+	F(int, destroy_id, (struct rdma_cm_id *id)) \
+	F(int, bind_addr, (struct rdma_cm_id *id, struct sockaddr *addr)) \
+	F(int, listen, (struct rdma_cm_id *id, int backlog)) \
+	F(uint16_t, get_src_port, (struct rdma_cm_id *id)) \
+	F(int, resolve_addr, (struct rdma_cm_id *id, struct sockaddr *src, \
+		struct sockaddr *dst, int timeout_ms)) \
+	F(int, resolve_route, (struct rdma_cm_id *id, int timeout_ms)) \
+	F(int, connect, (struct rdma_cm_id *id, struct rdmacm_param *param)) \
+	F(int, accept, (struct rdma_cm_id *id, struct rdmacm_param *param)) \
+	F(int, get_cm_event, (struct rdma_event_channel *channel, \
+		struct rdmacm_event **event)) \
+	F(int, ack_cm_event, (struct rdmacm_event *event)) \
+	NEW("RDMACM_1.2", int, establish, (struct rdma_cm_id *id)) \
+	NEW("RDMACM_1.2", int, init_qp_attr, (struct rdma_cm_id *id, \
+		struct ibv_qp_attr *attr, int *mask))
+
+#define RDMACM_POINTER(version, type, name, args) DL_POINTER(type, name, args)
+
+struct rdmacm {
+	RDMACM_FUNCTIONS(DL_POINTER, RDMACM_POINTER)
+};
+
+/** The table, loaded once; NULL with @e when there is no librdmacm, or one of
+ *  before 2018, which cannot connect queue pairs that are not its own. */
+const struct rdmacm *dl_rdmacm(struct err *e);
+
+/* ---- verbs --------------------------------------------------------------- */
+
+struct ibv_device;
 struct ibv_device_attr;
 struct _compat_ibv_port_attr;
 struct ibv_pd;
@@ -17,7 +98,6 @@ struct ibv_mr;
 struct ibv_cq;
 struct ibv_comp_channel;
 struct ibv_qp;
-struct ibv_qp_attr;
 struct ibv_qp_init_attr;
 union ibv_gid;
 

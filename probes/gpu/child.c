@@ -4,9 +4,9 @@
  * to step.  What uses the links of the host is done one GPU after the other,
  * as GPUs may share one; the rest on all at once.
  */
-#include "probes/gpu/gpu.h"
-
 #include <errno.h>
+#include <jansson.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,13 +21,297 @@
 #include "lib/base/hash.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "lib/data/json.h"
-#include "probes/gpu/dcgm.h"
-#include "probes/gpu/model.h"
-#include "probes/gpu/seat.h"
+#include "probes/gpu/gpu.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/inventory.h"
 #include "probes/node/child.h"
+#include "probes/plan/drill.h"
+
+/* ---- dcgm ---------------------------------------------------------------- */
+
+#define GPU_MAX 1023
+/* DCGM_ERROR_CONFIG of dcgm_errors.h: a setting, and no hardware */
+#define SEVERITY_CONFIG 5
+
+/** "warnings": a text, texts, or objects with "warning"; the first of them.
+ *  *@config: it is about a setting. */
+static const char *warning_of(const json_t *result, bool *config)
+{
+	const json_t *w = json_object_get(result, "warnings");
+	const json_t *first = json_is_array(w) ? json_array_get(w, 0) : w;
+	const json_t *severity = json_object_get(first, "error_severity");
+	const char *text = json_is_string(first) ? json_string_value(first) :
+						   json_member(first,
+							       "warning");
+
+	*config = json_integer_value(severity) == SEVERITY_CONFIG ||
+		  strcasestr(text, "persistence mode");
+	return text[0] ? text : json_member(result, "info");
+}
+
+static void add(struct dcgm_report *r, int gpu, const char *test,
+		const json_t *result)
+{
+	const char *status = json_member(result, "status");
+	bool config, fail = strcasecmp(status, "fail") == 0;
+	const char *words = warning_of(result, &config);
+	struct dcgm_found *f;
+
+	if ((!fail && strcasecmp(status, "warn") != 0) ||
+	    r->n == DCGM_FOUND_MAX) {
+		return;
+	}
+	f = &r->list[r->n++];
+	*f = (struct dcgm_found){ .gpu = gpu, .fail = fail && !config };
+	STR_COPY(f->test, test);
+	STR_COPY(f->words, words[0] ? words : status);
+}
+
+/** Of DCGM 3: "0,1", or one GPU alone; anything else is the node. */
+static void add_by_ids(struct dcgm_report *r, const char *ids,
+		       const char *test, const json_t *result)
+{
+	char copy[256], *at = copy, *word;
+
+	STR_COPY(copy, ids);
+	while ((word = strsep(&at, ", "))) {
+		int64_t gpu;
+
+		if (word[0] == '\0') {
+			continue;
+		}
+		if (units_parse_int(word, 0, GPU_MAX, &gpu, NULL) < 0) {
+			gpu = -1;
+		}
+		add(r, (int)gpu, test, result);
+	}
+}
+
+static void take_result(struct dcgm_report *r, const char *test,
+			const json_t *result)
+{
+	const json_t *id = json_object_get(result, "entity_id");
+	const char *ids = json_member(result, "gpu_ids");
+	json_int_t gpu = json_is_integer(id) ? json_integer_value(id) : -1;
+
+	if (ids[0] != '\0') {
+		add_by_ids(r, ids, test, result);
+	} else {
+		bool known = strcmp(json_member(result, "entity_group"),
+				    "GPU") == 0 && gpu >= 0 && gpu <= GPU_MAX;
+
+		add(r, known ? (int)gpu : -1, test, result);
+	}
+}
+
+static void take_tests(struct dcgm_report *r, const json_t *tests)
+{
+	const json_t *test, *result;
+	size_t i, k;
+
+	json_array_foreach(tests, i, test) {
+		const json_t *results = json_object_get(test, "results");
+
+		r->n_tests++;
+		json_array_foreach(results, k, result) {
+			take_result(r, json_member(test, "name"), result);
+		}
+	}
+}
+
+int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
+	       struct err *e)
+{
+	static const char *const names[] = { "DCGM Diagnostic",
+					     "DCGM GPU Diagnostic", NULL };
+	const char *begin = memchr(text, '{', len);
+	const json_t *diag = NULL, *category, *categories;
+	json_t *json;
+	const char *error;
+	size_t i;
+	int rc = 0;
+
+	r->n = r->n_tests = 0;
+	if (!begin) {
+		return err_set(e, 0, "dcgmi printed no JSON");
+	}
+	json = json_parse(begin, len - (size_t)(begin - text), e);
+	if (!json) {
+		return -1;
+	}
+	for (i = 0; names[i] && !diag; i++) {
+		diag = json_object_get(json, names[i]);
+	}
+	error = json_member(diag, "runtime_error");
+	categories = json_object_get(diag, "test_categories");
+	json_array_foreach(categories, i, category) {
+		take_tests(r, json_object_get(category, "tests"));
+	}
+	take_tests(r, json_object_get(diag, "tests"));
+	if (r->n_tests == 0) {
+		rc = err_set(e, 0, "dcgmi did no test%s%.200s",
+			     error[0] ? ": " : "", error);
+	}
+	json_decref(json);
+	return rc;
+}
+
+/* ---- drills -------------------------------------------------------------- */
+
+static void apply(const struct drill_fault *f, struct gpu_drill *d)
+{
+	double factor = f->kind == DRILL_SLOW ? f->value : 1;
+
+	switch (f->part) {
+	case DRILL_GPU:
+		d->busy |= f->kind == DRILL_BUSY;
+		d->dead |= f->kind == DRILL_DEAD;
+		d->h2d *= factor;
+		d->d2h *= factor;
+		d->copy *= factor;
+		break;
+	case DRILL_H2D:
+		d->h2d *= factor;
+		break;
+	case DRILL_D2H:
+		d->d2h *= factor;
+		break;
+	case DRILL_COMPUTE:
+		d->wrong = f->kind == DRILL_WRONG ? f->value : d->wrong;
+		break;
+	default:
+		break;	/* of pairs */
+	}
+}
+
+/* Of GPU @gpu of node number @node, by the text of a drill (NULL: none).  0,
+ * or -1 with @e: it has words that mean nothing here. */
+static int gpu_drill_read(const char *text, int node, int gpu,
+			  struct gpu_drill *d, struct err *e)
+{
+	struct drill drill = DRILL_INIT;
+
+	*d = (struct gpu_drill){ .h2d = 1, .d2h = 1, .copy = 1 };
+	if (text && drill_parse(text, strlen(text), &drill, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < drill.n; i++) {
+		const struct drill_fault *f = &drill.faults[i];
+
+		if (f->at[0] == node && f->at[1] == gpu) {
+			apply(f, d);
+		}
+	}
+	drill_release(&drill);
+	return 0;
+}
+
+/* ---- model --------------------------------------------------------------- */
+
+#define NOISE 0.005
+#define RESULTS 200000	/* of 2 s */
+
+/* Of an H200 as measured; the rest is in the drill. */
+static const struct test {
+	const char *name;
+	double bw_GB_s, expected_GB_s, lat_us;
+	int64_t size_B, count;
+	char only;		/* with --far f, --contrast=parallel p, without
+				 * --quick d */
+} tests[] = {
+	{ GPU_TEST_OPEN, NAN, NAN, NAN, RECORD_NONE, RECORD_NONE, 0 },
+	{ GPU_TEST_H2D, 55.3, 54.8, 1.4, 64 << 20, 56, 0 },
+	{ GPU_TEST_D2H, 55.3, 54.8, 1.6, 64 << 20, 56, 0 },
+	{ GPU_TEST_BOTH, 100, NAN, NAN, 64 << 20, 56, 0 },
+	{ GPU_TEST_FAR_H2D, 52, NAN, 1.7, 64 << 20, 56, 'f' },
+	{ GPU_TEST_FAR_D2H, 52, NAN, 1.9, 64 << 20, 56, 'f' },
+	{ GPU_TEST_ALL_H2D, 54, 54.8, NAN, 64 << 20, 56, 'p' },
+	{ GPU_TEST_ALL_D2H, 54, 54.8, NAN, 64 << 20, 56, 'p' },
+	{ GPU_TEST_COPY, 3900, NAN, NAN, 1 << 30, 40, 'd' },
+	{ GPU_TEST_PATTERN, 4200, NAN, NAN, INT64_C(137) << 30, 2, 'd' },
+	{ GPU_TEST_COMPUTE, NAN, NAN, NAN, RECORD_NONE, 200, 'd' },
+};
+
+static bool is_wanted(const struct test *t, const struct spec *s)
+{
+	return t->only == 'f' ? s->far :
+	       t->only == 'p' ? s->contrast == CONTRAST_PARALLEL :
+	       t->only == 'd' ? !s->quick : true;
+}
+
+static double factor_of(const char *name, const struct gpu_drill *d)
+{
+	return str_starts(name, GPU_TEST_H2D)   ? d->h2d :
+	       str_starts(name, GPU_TEST_D2H)   ? d->d2h :
+	       strcmp(name, GPU_TEST_BOTH) == 0 ? fmin(d->h2d, d->d2h) :
+	       strcmp(name, GPU_TEST_COPY) == 0 ? d->copy : 1;
+}
+
+static void say_test(const struct gpu_row *of, const struct test *t,
+		     const struct gpu_drill *d, double draw)
+{
+	struct gpu_row row = *of;
+
+	STR_COPY(row.test, t->name);
+	clock_utc(row.start_utc);
+	row.bw_GB_s = t->bw_GB_s * factor_of(t->name, d) *
+		      (1 + NOISE * (2 * draw - 1));
+	row.expected_GB_s = t->expected_GB_s;
+	row.lat_us = t->lat_us * (1 + NOISE * (2 * draw - 1));
+	row.size_B = t->size_B;
+	row.count = t->count;
+	row.outcome = OUTCOME_OK;
+	if (!isnan(t->expected_GB_s)) {
+		STR_COPY(row.link, "32.0 GT/s x16");
+	}
+	if (strcmp(t->name, GPU_TEST_PATTERN) == 0) {
+		row.wrong = 0;
+	}
+	if (strcmp(t->name, GPU_TEST_COMPUTE) == 0) {
+		STR_COPY(row.hash, "0123456789abcdef");
+		row.wrong = (int64_t)ceil(d->wrong * RESULTS);
+		row.power_W = 650;
+		row.temp_C = 55;
+	}
+	if (row.wrong > 0) {
+		row.outcome = OUTCOME_CORRUPT;
+		row.sm = 17;
+		STR_COPY(row.code, "wrong_result");
+		STR_COPY(row.detail, "a drill");
+	}
+	node_task_row(&schema_gpu, &row);
+}
+
+/* --transport=sim: the rows of @row->gpu of @row->node, as a healthy H200 has
+ * them within half a percent, but for the drill, of the tests that @s asks
+ * for; with --soak six times.  A model for trying verdict, pictures and
+ * scripts where there is no GPU. */
+static void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
+			   const struct spec *s, uint64_t seed)
+{
+	struct gpu_row open = *row;
+
+	STR_COPY(open.test, GPU_TEST_OPEN);
+	clock_utc(open.start_utc);
+	if (d->busy || d->dead) {
+		open.outcome = d->busy ? OUTCOME_SKIPPED : OUTCOME_ERROR;
+		STR_COPY(open.code, d->busy ? GPU_BUSY : "drill_dead");
+		STR_COPY(open.detail, d->busy ? "held by a drill" : "a drill");
+		node_task_row(&schema_gpu, &open);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (is_wanted(&tests[i], s)) {
+			say_test(row, &tests[i], d,
+				 hash_unit(seed, (uint64_t)row->gpu, i,
+					   (uint64_t)row->turn));
+		}
+	}
+}
+
+/* ---- child --------------------------------------------------------------- */
 
 #define ASK_NS (20 * NS_PER_S)
 #define DCGM_NS (120 * NS_PER_S)

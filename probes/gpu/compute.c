@@ -5,8 +5,6 @@
  * same one.  One that differs computed something wrong, and its block says
  * where.
  */
-#include "probes/gpu/seat.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,8 +12,72 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "probes/gpu/kernels.h"
-#include "probes/gpu/meter.h"
+#include "probes/gpu/gpu.h"
+#include "probes/host/gpu_state.h"
+
+/* ---- meter --------------------------------------------------------------- */
+
+static void meter_begin(struct gpu_meter *m, const char *uuid)
+{
+	memset(m, 0, sizeof(*m));
+	m->lib = dl_nvml(NULL);
+	if (m->lib && (!m->lib->nvmlDeviceGetHandleByUUID ||
+		       m->lib->nvmlInit_v2() != NVML_SUCCESS ||
+		       m->lib->nvmlDeviceGetHandleByUUID(uuid, &m->dev) !=
+			       NVML_SUCCESS)) {
+		m->lib = NULL;
+	}
+}
+
+static void meter_sample(struct gpu_meter *m)
+{
+	unsigned long long reasons;
+	unsigned int value;
+
+	if (!m->lib) {
+		return;
+	}
+	if (m->lib->nvmlDeviceGetPowerUsage &&
+	    m->lib->nvmlDeviceGetPowerUsage(m->dev, &value) == NVML_SUCCESS) {
+		m->power_W += value / 1e3;
+		m->n_power++;
+	}
+	if (m->lib->nvmlDeviceGetTemperature &&
+	    m->lib->nvmlDeviceGetTemperature(m->dev, NVML_TEMPERATURE_GPU,
+					     &value) == NVML_SUCCESS &&
+	    value > m->hottest_C) {
+		m->hottest_C = value;
+	}
+	if (m->lib->nvmlDeviceGetClockInfo &&
+	    m->lib->nvmlDeviceGetClockInfo(m->dev, NVML_CLOCK_SM, &value) ==
+		    NVML_SUCCESS &&
+	    (m->slowest_MHz == 0 || value < m->slowest_MHz)) {
+		m->slowest_MHz = value;
+	}
+	if (m->lib->nvmlDeviceGetCurrentClocksThrottleReasons &&
+	    m->lib->nvmlDeviceGetCurrentClocksThrottleReasons(
+		    m->dev, &reasons) == NVML_SUCCESS) {
+		m->throttled |= reasons;
+	}
+}
+
+/* Into power, temperature, clock and throttled of @row. */
+static void meter_end(struct gpu_meter *m, struct gpu_row *row)
+{
+	if (m->n_power > 0) {
+		row->power_W = m->power_W / m->n_power;
+	}
+	if (m->hottest_C > 0) {
+		row->temp_C = m->hottest_C;
+	}
+	if (m->slowest_MHz > 0) {
+		row->clock_MHz = m->slowest_MHz;
+	}
+	gpu_throttle_words(m->throttled, row->throttled,
+			   sizeof(row->throttled));
+}
+
+/* ---- compute ------------------------------------------------------------- */
 
 #define BLOCKS	1056
 #define THREADS 256

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/gpu/kernels.h"
+#include "probes/gpu/gpu.h"
 
-#include "probes/host/gpu_kernels.h"
+#include "probes/host/gpu.h"
 
 /* ---- memory -------------------------------------------------------------- */
 

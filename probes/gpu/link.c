@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/gpu/seat.h"
+#include "probes/gpu/gpu.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "probes/host/pin.h"
+#include "probes/host/port.h"
 #include "probes/host/sysfile.h"
 
 #define LINK_BYTES   (UINT64_C(64) << 20)

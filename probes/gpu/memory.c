@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/gpu/seat.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/stats.h"
-#include "probes/gpu/kernels.h"
+#include "probes/gpu/gpu.h"
 
 #define COPY_BYTES  (UINT64_C(1) << 30)
 #define COPIES	    8

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/gpu/seat.h"
+#include "probes/gpu/gpu.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
-#include "probes/host/gpu_holders.h"
+#include "probes/host/gpu_state.h"
 #include "probes/node/child.h"
 
 void seat_begin(struct gpu_seat *s, const char *test)

@@ -1,17 +1,646 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/hang/hang.h"
-
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
+#include "lib/base/spawn.h"
+#include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
-#include "probes/hang/host.h"
-#include "probes/hang/look.h"
+#include "probes/dl/nvml.h"
+#include "probes/hang/hang.h"
+#include "probes/host/gpu_state.h"
+#include "probes/host/sysfile.h"
 #include "probes/node/child.h"
+
+/* ---- host ---------------------------------------------------------------- */
+
+#define LINES_MAX   16		/* of a kind, the last ones */
+#define JOURNAL_MAX (4 << 20)
+
+/** Messages of the kernel: each has all of the words. */
+static const struct kind {
+	const char *fact, *words[2];
+} kinds[] = {
+	{ HANG_KERNEL_XID, { "NVRM: Xid (PCI:", "" } },
+	{ HANG_KERNEL_OOM, { "ut of memory: Killed process ", "" } },
+	{ HANG_KERNEL_LINK, { "mlx5_core ", "Link down" } },
+	{ HANG_KERNEL_DISK, { "INFO: task ", " blocked for more than " } },
+	{ HANG_KERNEL_DISK, { "nfs: server ", " not responding" } },
+	{ HANG_KERNEL_DISK, { "Lustre", " was lost; in progress" } },
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+const char *hang_kernel_fact(const char *text)
+{
+	for (size_t i = 0; i < KINDS; i++) {
+		if (strstr(text, kinds[i].words[0]) &&
+		    strstr(text, kinds[i].words[1])) {
+			return kinds[i].fact;
+		}
+	}
+	return NULL;
+}
+
+/* ---- saying -------------------------------------------------------------- */
+
+static void say(const char *fact, const char *value, const char *source)
+{
+	struct fact_row row = { .scope = "node" };
+
+	STR_COPY(row.fact, fact);
+	STR_COPY(row.value, value);
+	STR_COPY(row.source, source);
+	node_task_fact(&row);
+}
+
+struct log {
+	int64_t since_us, now_us;
+	struct lines {
+		char text[LINES_MAX][200];
+		size_t n;	/* that came */
+	} of[KINDS];		/* of the first kind with that fact */
+};
+
+static void take_line(void *user, int64_t us, const char *text)
+{
+	struct log *log = user;
+	const char *fact = hang_kernel_fact(text);
+
+	for (size_t i = 0; i < KINDS && fact && us >= log->since_us; i++) {
+		struct lines *l = &log->of[i];
+
+		if (strcmp(kinds[i].fact, fact) == 0) {
+			snprintf(l->text[l->n++ % LINES_MAX],
+				 sizeof(l->text[0]), "%" PRId64 " s ago: %.160s",
+				 (log->now_us - us) / 1000000, text);
+			break;
+		}
+	}
+}
+
+/** Whoever may not read the log may be let read the journal: lines as
+ *  "[ 1234.567890] host kernel: TEXT". */
+static int read_journal(struct log *log, int64_t deadline_ns, struct err *e)
+{
+	char *const argv[] = { (char *)"journalctl", (char *)"-k", (char *)"-b",
+			       (char *)"-q", (char *)"--no-pager",
+			       (char *)"-o", (char *)"short-monotonic",
+			       (char *)"-n", (char *)"20000", NULL };
+	struct str out = STR_INIT;
+	struct spawn_status st;
+	int rc = spawn_capture(argv, &out, NULL, JOURNAL_MAX, deadline_ns, &st,
+			       e);
+	const char *line = str_text(&out);
+
+	while (rc == 0 && *line) {
+		char text[400];
+		double seconds;
+		size_t len = strcspn(line, "\n");
+
+		snprintf(text, sizeof(text), "%.*s",
+			 (int)(len < sizeof(text) ? len : sizeof(text) - 1),
+			 line);
+		if (sscanf(text, "[%lf]", &seconds) == 1) {
+			take_line(log, (int64_t)(seconds * 1e6), text);
+		}
+		line += len + (line[len] == '\n');
+	}
+	if (rc == 0 && (st.timed_out || st.exit_code != 0)) {
+		rc = err_set(e, EPERM, "the journal says nothing");
+	}
+	str_release(&out);
+	return rc;
+}
+
+static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
+{
+	struct log log = { .since_us = since_us,
+			   .now_us = clock_now_ns() / NS_PER_US };
+	const char *source = KERNEL_LOG;
+	struct err e = { 0 };
+
+	if (kernel_log_read(root, take_line, &log) < 0) {
+		const char *why = strerror(errno);
+
+		source = "journalctl";
+		if (root[0] || read_journal(&log, deadline_ns, &e) < 0) {
+			say("kernel_log", why, KERNEL_LOG);
+			return;
+		}
+	}
+	for (size_t i = 0; i < KINDS; i++) {
+		const struct lines *l = &log.of[i];
+		size_t first = l->n > LINES_MAX ? l->n - LINES_MAX : 0;
+
+		for (size_t k = first; k < l->n; k++) {
+			say(kinds[i].fact, l->text[k % LINES_MAX], source);
+		}
+	}
+}
+
+/** Kills there: we are a step of that job, and below its cgroup. */
+static void say_memory(void)
+{
+	int64_t kills = cgroup_oom_kills();
+	struct cgroup_limit memory;
+	char text[64];
+
+	if (kills > 0) {
+		snprintf(text, sizeof(text), "%" PRId64, kills);
+		say(HANG_OOM, text, "memory.events");
+	}
+	if (cgroup_find(CGROUP_MEMORY, &memory) && memory.now >= 0) {
+		snprintf(text, sizeof(text), "%" PRId64 " of %" PRId64,
+			 memory.now, memory.max);
+		say("job_memory", text, memory.path);
+	}
+}
+
+/** May times of its logs be compared with those of other nodes? */
+static void say_clock(void)
+{
+	struct timex t = { 0 };
+	char text[64];
+	int state = adjtimex(&t);
+
+	if (state == TIME_ERROR || (state >= 0 && t.status & STA_UNSYNC)) {
+		say("clock", "not synchronised", "adjtimex");
+	} else if (state >= 0) {
+		snprintf(text, sizeof(text), "synchronised, within %.1f ms",
+			 (double)t.maxerror / 1e3);
+		say("clock", text, "adjtimex");
+	}
+}
+
+/* What the node itself says, as facts: since @since_us after its boot, when the
+ * job began, what its kernel has written of GPUs, memory, links and disks; now,
+ * who waits for what, and how much memory the job has left (@job: we are in its
+ * cgroup).  Below @root ("" = /); at @deadline_ns the journal is given up. */
+static void hang_host_facts(const char *root, int64_t since_us, bool job,
+			    int64_t deadline_ns)
+{
+	char text[160];
+
+	pressure_text(root, text, sizeof(text));
+	if (text[0]) {
+		say("pressure", text, "/proc/pressure");
+	}
+	say_clock();
+	if (job) {
+		say_memory();
+	}
+	say_log(root, since_us, deadline_ns);
+}
+
+/* ---- gpu watch ----------------------------------------------------------- */
+
+#define SAMPLE_NS (NS_PER_S / 5)
+
+static const struct gpu_use unknown = {
+	.busy_pct = NAN, .power_W = NAN, .clock_MHz = NAN, .sm_pct = NAN,
+	.warp_pct = NAN, .link_MiB_s = NAN,
+};
+
+struct gpu_watch {
+	pthread_t thread;
+	atomic_bool stop;
+	/* of the thread, until it has ended */
+	int n;
+	struct gpu {
+		nvmlDevice_t dev;
+		struct mean {
+			double sum;
+			int n;
+		} busy_pct, power_W, clock_MHz, throttled;
+		unsigned long long reasons;	/* of those */
+		nvmlGpmSample_t from, to;	/* NULL: it has none */
+		struct gpu_use use;
+	} gpus[GPU_WATCH_MAX];
+};
+
+static void add(struct mean *m, double value)
+{
+	m->sum += value;
+	m->n++;
+}
+
+static double mean_of(const struct mean *m)
+{
+	return m->n > 0 ? m->sum / m->n : NAN;
+}
+
+static void sample(const struct nvml *lib, struct gpu *s)
+{
+	unsigned long long reasons;
+	unsigned int value;
+	struct nvml_use use;
+	char words[sizeof(s->use.throttled)];
+
+	if (NVML_SAYS(lib, nvmlDeviceGetUtilizationRates, s->dev, &use)) {
+		add(&s->busy_pct, use.gpu);
+	}
+	if (NVML_SAYS(lib, nvmlDeviceGetPowerUsage, s->dev, &value)) {
+		add(&s->power_W, value / 1e3);
+	}
+	if (NVML_SAYS(lib, nvmlDeviceGetClockInfo, s->dev, NVML_CLOCK_SM,
+		      &value)) {
+		add(&s->clock_MHz, value);
+	}
+	if (NVML_SAYS(lib, nvmlDeviceGetCurrentClocksThrottleReasons, s->dev,
+		      &reasons)) {
+		gpu_throttle_words(reasons, words, sizeof(words));
+		add(&s->throttled, words[0] != '\0');
+		s->reasons |= reasons;
+	}
+}
+
+/** The first sample of @g; none where the GPU or the driver has no such. */
+static void gpm_begin(const struct nvml *lib, struct gpu *g)
+{
+	if (lib->nvmlGpmSampleAlloc && lib->nvmlGpmSampleFree &&
+	    lib->nvmlGpmSampleGet && lib->nvmlGpmMetricsGet &&
+	    lib->nvmlGpmSampleAlloc(&g->from) == NVML_SUCCESS &&
+	    (lib->nvmlGpmSampleAlloc(&g->to) != NVML_SUCCESS ||
+	     lib->nvmlGpmSampleGet(g->dev, g->from) != NVML_SUCCESS)) {
+		lib->nvmlGpmSampleFree(g->from);
+		g->from = NULL;
+	}
+}
+
+static double gpm_value(const struct nvml_gpm_metric *m)
+{
+	return m->code == NVML_SUCCESS ? m->value : NAN;
+}
+
+static void gpm_end(const struct nvml *lib, struct gpu *g)
+{
+	static const unsigned int ids[] = {
+		NVML_GPM_SM, NVML_GPM_WARPS, NVML_GPM_NVLINK_RX,
+		NVML_GPM_NVLINK_TX,
+	};
+	struct nvml_gpm gpm = { .version = NVML_GPM_VERSION, .from = g->from,
+				.to = g->to };
+
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		gpm.list[gpm.n++].id = ids[i];
+	}
+	if (g->from && lib->nvmlGpmSampleGet(g->dev, g->to) == NVML_SUCCESS &&
+	    lib->nvmlGpmMetricsGet(&gpm) == NVML_SUCCESS) {
+		g->use.sm_pct = gpm_value(&gpm.list[0]);
+		g->use.warp_pct = gpm_value(&gpm.list[1]);
+		g->use.link_MiB_s = gpm_value(&gpm.list[2]) +
+				    gpm_value(&gpm.list[3]);
+	}
+	if (g->from) {
+		lib->nvmlGpmSampleFree(g->from);
+	}
+	if (g->to) {
+		lib->nvmlGpmSampleFree(g->to);
+	}
+}
+
+static void list_processes(const struct nvml *lib, struct gpu *g)
+{
+	struct nvml_process list[GPU_WATCH_PIDS];
+	unsigned int n = GPU_WATCH_PIDS;
+
+	if (NVML_SAYS(lib, nvmlDeviceGetComputeRunningProcesses_v3, g->dev, &n,
+		      list)) {
+		for (unsigned int i = 0; i < n && i < GPU_WATCH_PIDS; i++) {
+			g->use.pids[g->use.n_pids++] = list[i].pid;
+		}
+	}
+}
+
+static void *gpu_watch_watch(void *arg)
+{
+	const struct timespec pause = { .tv_nsec = SAMPLE_NS };
+	const struct nvml *lib = dl_nvml(NULL);
+	struct gpu_watch *w = arg;
+	unsigned int n = 0;
+
+	if (!lib || lib->nvmlInit_v2() != NVML_SUCCESS) {
+		return NULL;
+	}
+	lib->nvmlDeviceGetCount_v2(&n);
+	for (unsigned int i = 0; i < n && i < GPU_WATCH_MAX &&
+	     lib->nvmlDeviceGetHandleByIndex_v2(i, &w->gpus[i].dev) ==
+		     NVML_SUCCESS; i++) {
+		gpm_begin(lib, &w->gpus[i]);
+		w->n++;
+	}
+	while (!atomic_load(&w->stop)) {
+		for (int i = 0; i < w->n; i++) {
+			sample(lib, &w->gpus[i]);
+		}
+		nanosleep(&pause, NULL);
+	}
+	for (int i = 0; i < w->n; i++) {
+		gpm_end(lib, &w->gpus[i]);
+		list_processes(lib, &w->gpus[i]);
+	}
+	lib->nvmlShutdown();
+	return NULL;
+}
+
+/* NULL without memory or threads. */
+static struct gpu_watch *gpu_watch_begin(void)
+{
+	struct gpu_watch *w = calloc(1, sizeof(*w));
+
+	for (int i = 0; w && i < GPU_WATCH_MAX; i++) {
+		w->gpus[i].use = unknown;
+	}
+	if (w && pthread_create(&w->thread, NULL, gpu_watch_watch, w) != 0) {
+		free(w);
+		w = NULL;
+	}
+	return w;
+}
+
+/* Means of what was seen until now, by NVML's index, NAN where nothing was.
+ * One that has not come back by @deadline_ns is left behind: it ends with this
+ * process.  Returns how many GPUs there are, -1 = NVML does not answer. */
+static int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
+			 struct gpu_use use[GPU_WATCH_MAX])
+{
+	int64_t left_ns = deadline_ns - clock_now_ns();
+	struct timespec until;
+	int n = -1;
+
+	for (int i = 0; i < GPU_WATCH_MAX; i++) {
+		use[i] = unknown;
+	}
+	if (!w) {
+		return -1;
+	}
+	atomic_store(&w->stop, true);
+	clock_gettime(CLOCK_REALTIME, &until);
+	left_ns = left_ns > 0 ? left_ns : 0;
+	until.tv_sec += (until.tv_nsec + left_ns) / NS_PER_S;
+	until.tv_nsec = (until.tv_nsec + left_ns) % NS_PER_S;
+	if (pthread_timedjoin_np(w->thread, NULL, &until) != 0) {
+		return -1;	/* it may still write: nobody frees it */
+	}
+	for (int i = 0; i < w->n; i++) {
+		const struct gpu *g = &w->gpus[i];
+
+		use[i] = g->use;
+		use[i].busy_pct = mean_of(&g->busy_pct);
+		use[i].power_W = mean_of(&g->power_W);
+		use[i].clock_MHz = mean_of(&g->clock_MHz);
+		if (mean_of(&g->throttled) > 0.5) {
+			gpu_throttle_words(g->reasons, use[i].throttled,
+					   sizeof(use[i].throttled));
+		}
+	}
+	n = w->n;
+	free(w);
+	return n;
+}
+
+/* ---- look rows ----------------------------------------------------------- */
+
+/* The rows of a node: its processes, and ranks that nobody else can tell of. */
+
+/** The one GPU that the driver says process @pid uses; RECORD_NONE: none, or
+ *  several. */
+static int64_t gpu_of(const struct look *l, int64_t pid)
+{
+	int64_t gpu = RECORD_NONE;
+	int n = 0;
+
+	for (int i = 0; i < GPU_WATCH_MAX; i++) {
+		for (unsigned int k = 0; k < l->use[i].n_pids; k++) {
+			if ((int64_t)l->use[i].pids[k] == pid) {
+				gpu = i;
+				n++;
+			}
+		}
+	}
+	return n == 1 ? gpu : RECORD_NONE;
+}
+
+/** Does a process that is none of the ranks use it? */
+static bool is_shared(const struct look *l, const struct gpu_use *use)
+{
+	for (unsigned int k = 0; k < use->n_pids; k++) {
+		size_t i = 0;
+
+		while (i < l->procs.n &&
+		       l->procs.list[i].pid != (int64_t)use->pids[k]) {
+			i++;
+		}
+		if (i == l->procs.n) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Where the kernel lets that be read: mostly root alone. */
+static void read_kernel_stack(const struct look *l, const struct proc *p,
+			      char text[STACK_SIZE])
+{
+	char printed[4096];
+
+	sysfile_read(printed, sizeof(printed), "%s/proc/%" PRId64
+		     "/task/%" PRId64 "/stack", l->root, p->pid,
+		     p->stuck.tid > 0 ? p->stuck.tid : p->pid);
+	stack_parse(printed, text);
+}
+
+static struct hang_row new_row(const struct look *l, const char *node,
+			       int64_t rank, int64_t pid)
+{
+	struct hang_row row = {
+		.rank = rank, .pid = pid, .cpu = NAN,
+		.gpu = RECORD_NONE, .gpu_busy_pct = NAN, .gpu_power_W = NAN,
+		.comm_rank = RECORD_NONE, .comm_size = RECORD_NONE,
+		.async_error = RECORD_NONE, .behind = RECORD_NONE,
+		.gpu_sm_pct = NAN, .gpu_warp_pct = NAN, .gpu_link_MiB_s = NAN,
+		.gpu_clock_MHz = NAN,
+		.swapped_B = RECORD_NONE, .faults = RECORD_NONE,
+		.stuck_tid = RECORD_NONE,
+		.outcome = OUTCOME_OK,
+	};
+
+	STR_COPY(row.node, node);
+	STR_COPY(row.start_utc, l->utc);
+	STR_COPY(row.ras, HANG_RAS_NONE);
+	return row;
+}
+
+static void set_comm(struct hang_row *row, const struct ras_rank *r)
+{
+	STR_COPY(row->ras, r->dead    ? HANG_RAS_DEAD :
+			   r->missing ? HANG_RAS_MISSING :
+			   r->told    ? HANG_RAS_ANSWERS :
+					HANG_RAS_NONE);
+	STR_COPY(row->comm, r->comm);
+	row->comm_rank = r->rank;
+	row->comm_size = r->comm_size;
+	row->async_error = r->async_error;
+}
+
+/** @r: by the last answer, which @first says of the first one; or NULL. */
+static void say_row(const struct look *l, const struct proc *p,
+		    const struct ras_rank *first, const struct ras_rank *r)
+{
+	struct hang_row row = new_row(l, l->node, p->rank, p->pid);
+	bool same = p->first.started == p->last.started;
+
+	row.cpu = proc_cpu(p);
+	STR_COPY(row.command, p->first.command);
+	row.state[0] = same ? p->last.state : 'X';
+	/* in one place all the time, or nowhere in particular */
+	if (strcmp(p->first.waits_in, p->last.waits_in) == 0) {
+		STR_COPY(row.waits_in, p->last.waits_in);
+	}
+	if (same && row.state[0] != 'X') {
+		row.faults = p->last.faults - p->first.faults;
+		row.swapped_B = p->last.swapped_B >= 0 ? p->last.swapped_B :
+							 RECORD_NONE;
+	}
+	read_kernel_stack(l, p, row.kernel_stack);
+	if (p->stuck.tid > 0) {
+		row.stuck_tid = p->stuck.tid;
+		snprintf(row.stuck_in, sizeof(row.stuck_in), "%s%s%s",
+			 p->stuck.name, p->stuck.waits_in[0] ? " in " : "",
+			 p->stuck.waits_in);
+	}
+	if (p - l->procs.list < (ptrdiff_t)l->n_stacks) {
+		STR_COPY(row.stack, l->stacks[p - l->procs.list].text);
+	}
+	proc_children(l->root, p->pid, row.children, sizeof(row.children));
+	if (r) {
+		set_comm(&row, r);
+		STR_COPY(row.calls, first->calls);
+		STR_COPY(row.calls_later, r->calls);
+		row.gpu = r->gpu >= 0 ? r->gpu : RECORD_NONE;
+		row.rank = p->rank >= 0 ? p->rank : r->rank;
+		row.behind = look_behind(l, r);
+	}
+	if (row.gpu == RECORD_NONE) {
+		row.gpu = gpu_of(l, p->pid);
+	}
+	if (row.gpu >= 0 && row.gpu < GPU_WATCH_MAX) {
+		const struct gpu_use *use = &l->use[row.gpu];
+
+		row.gpu_busy_pct = use->busy_pct;
+		row.gpu_clock_MHz = use->clock_MHz;
+		STR_COPY(row.gpu_throttled, use->throttled);
+		/* else what others do there would be held against it */
+		if (!is_shared(l, use)) {
+			row.gpu_power_W = use->power_W;
+			row.gpu_sm_pct = use->sm_pct;
+			row.gpu_warp_pct = use->warp_pct;
+			row.gpu_link_MiB_s = use->link_MiB_s;
+		}
+	}
+	node_task_row(&schema_hang, &row);
+}
+
+static void say_rows(const struct look *l)
+{
+	const struct ras_answer *last = l->answers > 0 ?
+					&l->ras[l->answers - 1] : NULL;
+
+	for (size_t i = 0; i < l->procs.n; i++) {
+		const struct proc *p = &l->procs.list[i];
+		bool said = false;
+
+		for (size_t k = 0; last && k < last->n; k++) {
+			const struct ras_rank *r = &last->ranks[k], *first;
+
+			if (r->here && r->pid == p->pid) {
+				first = look_rank(&l->ras[0], r);
+				say_row(l, p, first ? first : r, r);
+				said = true;
+			}
+		}
+		if (!said) {
+			say_row(l, p, NULL, NULL);
+		}
+	}
+}
+
+/** Has each look missed it? */
+static bool is_missed(const struct look *l, const struct ras_rank *like)
+{
+	bool missed = l->answers == HANG_LOOKS;
+
+	for (int i = 0; i < l->answers && missed; i++) {
+		const struct ras_rank *r = look_rank(&l->ras[i], like);
+
+		missed = r && (r->missing || r->dead);
+	}
+	return missed;
+}
+
+/** Of the communicator of @r, is the first rank that answers on this node?  Of
+ *  all nodes it is on one. */
+static bool is_ours_to_say(const struct ras_answer *a,
+			   const struct ras_rank *r)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ras_rank *s = &a->ranks[i];
+
+		if (s->told && strcmp(s->comm, r->comm) == 0) {
+			return s->here;
+		}
+	}
+	return false;
+}
+
+/** Ranks of the largest communicators, the job's, that NCCL misses elsewhere:
+ *  where no rank has been left nobody else can tell of them. */
+static void say_far(const struct look *l)
+{
+	const struct ras_answer *a = &l->ras[HANG_LOOKS - 1];
+	int64_t most = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		most = a->ranks[i].comm_size > most ? a->ranks[i].comm_size :
+						      most;
+	}
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ras_rank *r = &a->ranks[i];
+
+		if (r->comm_size == most && (r->missing || r->dead) &&
+		    !r->here && r->host[0] && is_missed(l, r) &&
+		    is_ours_to_say(a, r)) {
+			struct hang_row row = new_row(l, r->host, r->rank,
+						      r->pid);
+
+			set_comm(&row, r);
+			node_task_row(&schema_hang, &row);
+		}
+	}
+}
+
+/* All rows. */
+static void look_say(const struct look *l)
+{
+	say_rows(l);
+	say_far(l);
+}
+
+/* ---- child --------------------------------------------------------------- */
 
 /* A rank that computes or waits for data for this long is no hang yet; one that
  * begins a step each second has begun one. */

@@ -3,8 +3,82 @@
 #define PROBES_HANG_HANG_H
 
 #include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/data/record_rows.h"
+#include "probes/hang/procs.h"
+#include "probes/hang/ras.h"
+
+/* ---- host ---------------------------------------------------------------- */
+
+/** Pure: is the message @text of the kernel of interest?  The fact that it
+ *  is, NULL: no. */
+const char *hang_kernel_fact(const char *text);
+
+/* ---- gpu watch ----------------------------------------------------------- */
+
+/**
+ * What the GPUs of this node do while a job is watched: by NVML, in a thread of
+ * its own, as a driver that hangs must not take the rest along.
+ */
+#define GPU_WATCH_MAX  64
+#define GPU_WATCH_PIDS 32	/* of a GPU */
+
+struct gpu_use {
+	/* means; NAN = not known */
+	double busy_pct, power_W, clock_MHz;	/* of its SMs */
+	double sm_pct, warp_pct;	/* of its SMs those with work, of the
+					 * warps that it has room for those
+					 * there: from Hopper on */
+	double link_MiB_s;		/* by NVLink, both ways: the same */
+	char throttled[48];	/* most of the time, by what:
+				 * gpu_throttle_words(); "" = it was not */
+	unsigned int pids[GPU_WATCH_PIDS], n_pids;	/* that use it */
+};
+
+struct gpu_watch;
+
+/* ---- look ---------------------------------------------------------------- */
+
+/** What the files of hang_child() share. */
+
+/** What is looked at on a node. */
+struct look {
+	char node[64], root[PATH_MAX];
+	char job[32];
+	int64_t end_ns;
+	struct procs procs;
+	struct ras_answer ras[HANG_LOOKS];
+	int answers;		/* that came */
+	char utc[CLOCK_UTC_SIZE];
+	struct gpu_use use[GPU_WATCH_MAX];
+	struct stack *stacks;	/* of procs, or of the first of them; NULL */
+	size_t n_stacks;
+};
+
+/** The end of a part of it that takes so long at most. */
+int64_t look_within_ns(const struct look *l, int64_t ns);
+/** A fact of the node. */
+void look_fact(const char *fact, const char *value);
+
+/** Ask RAS, until @until_ns at the latest; did it answer?  An answer counts by
+ *  the processes that are here: without any nobody needs be asked. */
+bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a);
+/** The rank of @a that is @like in its communicator; NULL: it has none. */
+const struct ras_rank *look_rank(const struct ras_answer *a,
+				 const struct ras_rank *like);
+/** Words do not tell of ranks while all agree: those of another look stand for
+ *  that with no number, which is not the same one. */
+void look_complete(struct look *l);
+/** Looks that had another rank of the communicator further than this one; in
+ *  RECORD_NONE where it did not answer each time. */
+int64_t look_behind(const struct look *l, const struct ras_rank *like);
+
+/* ---- hang ---------------------------------------------------------------- */
 
 /** The hang probe, as probes/probe.c lists it: see struct probe.  It reads and
  *  asks; the job is not touched. */

@@ -48,15 +48,6 @@ struct ras_answer {
 };
 
 /**
- * Ask at @addr ("host:port") for the whole state, in JSON, into @text.  0, or
- * -1 with @e: nobody listens, no answer by @deadline_ns, more than
- * RAS_MAX_BYTES.  An NCCL before 2.28 answers that it knows no formats, and
- * then in words.
- */
-int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
-	    struct err *e);
-
-/**
  * Pure.  The ranks of @text, of @len bytes: lines of the protocol, then JSON;
  * the comma that NCCL 2.28 forgets there in front of a "status" is put in.
  * Without JSON, what its words say.  0, or -1 with @e; ras_release() frees
@@ -65,8 +56,6 @@ int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 int ras_parse(const char *text, size_t len, struct ras_answer *a,
 	      struct err *e);
 /** The second of these alone. */
-int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
-		   struct err *e);
 void ras_release(struct ras_answer *a);
 
 #endif

@@ -1,17 +1,421 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/gpu.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <pwd.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "probes/host/gpu_holders.h"
-#include "probes/host/gpu_kernels.h"
-#include "probes/host/gpu_refusal.h"
 #include "lib/data/pattern.h"
-#include "probes/host/pin.h"
+#include "probes/dl/nvml.h"
+#include "probes/host/gpu_state.h"
+#include "probes/host/port.h"
+#include "probes/host/sysfile.h"
+
+/* ---- gpu id -------------------------------------------------------------- */
+
+/* How the bus and the UUID of a GPU are written. */
+
+void gpu_list_plain_bus(const char *text, char bus[32])
+{
+	/* NVML writes the domain with eight digits, the kernel with four */
+	if (strlen(text) == 16 && str_starts(text, "0000")) {
+		text += 4;
+	}
+	str_copy(bus, 32, text);
+	for (; *bus != '\0'; bus++) {
+		*bus = (char)tolower((unsigned char)*bus);
+	}
+}
+
+const char *gpu_uuid_hex(const void *raw, char text[GPU_UUID_HEX])
+{
+	char hex[33];
+
+	hash_hex(raw, 16, hex);
+	snprintf(text, GPU_UUID_HEX, "%.8s-%.4s-%.4s-%.4s-%.12s", hex, hex + 8,
+		 hex + 12, hex + 16, hex + 20);
+	return text;
+}
+
+/* ---- gpu refusal --------------------------------------------------------- */
+
+#define NVML_NOT_THERE (-1)
+
+/* CUresult; not all of them are in every cuda.h */
+enum {
+	DEVICE_UNAVAILABLE = 46,
+	INVALID_DEVICE = 101,
+	MPS_FIRST = 805,	/* the connection failed */
+	MPS_LAST = 810,		/* the client was ended */
+	UNKNOWN = 999,
+};
+
+static const struct gpu_refusal prohibited = {
+	.code = "gpu_exclusive",
+	.says = "its compute mode is prohibited: no process may use it",
+}, exclusive = {
+	.code = "gpu_exclusive",
+	.says = "its compute mode lets one process at a time use it, and "
+		"another does",
+}, mps = {
+	.code = "gpu_mps",
+	.says = "MPS gives out this GPU, and refuses",
+};
+
+static const struct {
+	int first, last;	/* codes */
+	const char *mode;	/* NULL: any */
+	const struct gpu_refusal *what;
+} refusals[] = {
+	{ .first = MPS_FIRST, .last = MPS_LAST, .what = &mps },
+	{ .first = DEVICE_UNAVAILABLE, .last = DEVICE_UNAVAILABLE,
+	  .mode = GPU_MODE_PROHIBITED, .what = &prohibited },
+	{ .first = DEVICE_UNAVAILABLE, .last = DEVICE_UNAVAILABLE,
+	  .what = &exclusive },
+	/* of older drivers */
+	{ .first = INVALID_DEVICE, .last = INVALID_DEVICE,
+	  .mode = GPU_MODE_EXCLUSIVE_PROCESS, .what = &exclusive },
+	{ .first = INVALID_DEVICE, .last = INVALID_DEVICE,
+	  .mode = GPU_MODE_PROHIBITED, .what = &prohibited },
+	{ .first = UNKNOWN, .last = UNKNOWN, .mode = GPU_MODE_PROHIBITED,
+	  .what = &prohibited },
+};
+
+const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode)
+{
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+		if ((int)rc >= refusals[i].first &&
+		    (int)rc <= refusals[i].last &&
+		    (refusals[i].mode == NULL ||
+		     strcmp(refusals[i].mode, mode) == 0)) {
+			return refusals[i].what;
+		}
+	}
+	return NULL;
+}
+
+const char *gpu_mode_word(int mode)
+{
+	/* nvmlComputeMode_t */
+	static const char *const words[] = { "default", "exclusive_thread",
+					     GPU_MODE_PROHIBITED,
+					     GPU_MODE_EXCLUSIVE_PROCESS };
+
+	return mode >= 0 && (size_t)mode < sizeof(words) / sizeof(*words) ?
+		       words[mode] : "";
+}
+
+/** NVML's answer about the compute mode of GPU @uuid. */
+static int ask_mode(const char *uuid, int *mode)
+{
+	const struct nvml *nvml = dl_nvml(NULL);
+	int rc = NVML_NOT_THERE;
+	nvmlDevice_t dev;
+
+	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
+		return rc;
+	}
+	if (nvml->nvmlDeviceGetHandleByUUID != NULL &&
+	    nvml->nvmlDeviceGetComputeMode != NULL) {
+		rc = nvml->nvmlDeviceGetHandleByUUID(uuid, &dev);
+		rc = rc == NVML_SUCCESS ?
+			     nvml->nvmlDeviceGetComputeMode(dev, mode) : rc;
+	}
+	nvml->nvmlShutdown();
+	return rc;
+}
+
+/* Does NVML say that GPU @uuid is lost: no longer reached over PCIe? */
+static bool gpu_is_lost(const char *uuid)
+{
+	int mode;
+
+	return ask_mode(uuid, &mode) == NVML_ERROR_GPU_IS_LOST;
+}
+
+/* The compute mode of the GPU @uuid, by NVML; "" where that does not say. */
+static const char *gpu_compute_mode(const char *uuid)
+{
+	int mode;
+
+	return ask_mode(uuid, &mode) == NVML_SUCCESS ? gpu_mode_word(mode) : "";
+}
+
+/* ---- gpu holders --------------------------------------------------------- */
+
+/* Who uses a GPU before we do: what another job, or one that has ended, holds
+ * is no fault of the GPU, and is not to be disturbed. */
+
+#define HOLDERS_MAX  64
+#define HOLDERS_SAID 2
+#define DEPTH_MAX    64		/* of processes below each other */
+#define ENVIRON_MAX  (256 * 1024)
+
+/** SLURM_JOB_ID of process @pid into @job, "" where it has none, "?" where its
+ *  environment may not be read. */
+static void job_of(unsigned int pid, char job[32])
+{
+	char *vars = malloc(ENVIRON_MAX);
+	int got = vars ? sysfile_read(vars, ENVIRON_MAX, "/proc/%u/environ",
+				      pid) : -1;
+
+	snprintf(job, 32, "%s", got < 0 ? "?" :
+				process_env(vars, (size_t)got, "SLURM_JOB_ID"));
+	free(vars);
+}
+
+static void say_holder(const struct nvml_process *p, const char *job,
+		       struct str *out)
+{
+	char comm[32], dir[32];
+	const struct passwd *user = NULL;
+	struct stat st;
+
+	snprintf(dir, sizeof(dir), "/proc/%u", p->pid);
+	if (sysfile_read(comm, sizeof(comm), "%s/comm", dir) < 0) {
+		str_addf(out, "pid %u (" GPU_UNSEEN, p->pid);
+	} else {
+		str_addf(out, "pid %u (%s", p->pid, comm);
+	}
+	if (stat(dir, &st) == 0) {
+		user = getpwuid(st.st_uid);
+		user ? str_addf(out, ", user %s", user->pw_name) :
+		       str_addf(out, ", uid %u", (unsigned)st.st_uid);
+	}
+	if (p->memory_B < UINT64_C(1) << 50) {	/* else: not known */
+		str_addf(out, ", %.3g GB", (double)p->memory_B / 1e9);
+	}
+	str_addf(out, job[0] == '?' ? ")" :
+		      job[0]	    ? ", Slurm job %s)" :
+				      ", no Slurm job)", job);
+}
+
+/** MPS's server is there for all of its clients. */
+static bool is_service(unsigned int pid)
+{
+	char comm[32];
+
+	return sysfile_read(comm, sizeof(comm), "/proc/%u/comm", pid) > 0 &&
+	       str_starts(comm, "nvidia-");
+}
+
+/** What started process @pid, 0: it is not seen here. */
+static unsigned int parent_of(unsigned int pid)
+{
+	char text[1024];
+	const char *at = sysfile_read(text, sizeof(text), "/proc/%u/stat",
+				      pid) > 0 ? strrchr(text, ')') : NULL;
+	unsigned int parent = 0;
+
+	return at && sscanf(at, ") %*c %u", &parent) == 1 ? parent : 0;
+}
+
+static bool is_same_program(unsigned int pid)
+{
+	char own[32] = "", comm[32] = "";
+
+	return sysfile_read(own, sizeof(own), "/proc/self/comm") > 0 &&
+	       sysfile_read(comm, sizeof(comm), "/proc/%u/comm", pid) > 0 &&
+	       strcmp(own, comm) == 0;
+}
+
+/** Our program's process that started all of this run on this machine. */
+static unsigned int start_of_run(void)
+{
+	unsigned int start = (unsigned int)getpid();
+
+	for (int depth = 0; depth < DEPTH_MAX; depth++) {
+		unsigned int parent = parent_of(start);
+
+		if (parent == 0 || !is_same_program(parent)) {
+			break;
+		}
+		start = parent;
+	}
+	return start;
+}
+
+/** Is process @pid of this run, that of @start and those below it? */
+static bool is_below(unsigned int pid, unsigned int start)
+{
+	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
+		if (pid == start) {
+			return true;
+		}
+		pid = parent_of(pid);
+	}
+	return false;
+}
+
+static unsigned int ask(const char *uuid, struct nvml_process *list)
+{
+	const struct nvml *lib = dl_nvml(NULL);
+	unsigned int n = HOLDERS_MAX;
+	nvmlDevice_t dev;
+
+	return lib && lib->nvmlDeviceGetHandleByUUID &&
+			       lib->nvmlDeviceGetComputeRunningProcesses_v3 &&
+			       lib->nvmlInit_v2() == NVML_SUCCESS &&
+			       lib->nvmlDeviceGetHandleByUUID(uuid, &dev) ==
+				       NVML_SUCCESS &&
+			       lib->nvmlDeviceGetComputeRunningProcesses_v3(
+				       dev, &n, list) == NVML_SUCCESS ?
+		       n : 0;
+}
+
+void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
+{
+	struct nvml_process list[HOLDERS_MAX];
+	unsigned int n = ask(uuid, list), start = n > 0 ? start_of_run() : 0;
+	struct str out = STR_INIT;
+	char job[32];
+
+	*h = (struct gpu_holders){ .code = GPU_IN_USE };
+	for (unsigned int i = 0; i < n && i < HOLDERS_MAX; i++) {
+		if (is_service(list[i].pid) || is_below(list[i].pid, start) ||
+		    (used && parent_of(list[i].pid) == 0)) {
+			continue;
+		}
+		job_of(list[i].pid, job);
+		h->code = job[0] ? h->code : GPU_BUSY;
+		if (h->n++ < HOLDERS_SAID) {
+			str_add(&out, h->n > 1 ? " and " : "");
+			say_holder(&list[i], job, &out);
+		}
+	}
+	if (h->n > HOLDERS_SAID) {
+		str_addf(&out, " and %u more", h->n - HOLDERS_SAID);
+	}
+	str_copy(h->words, sizeof(h->words), str_text(&out));
+	str_release(&out);
+}
+
+/* ---- gpu kernels --------------------------------------------------------- */
+
+#define PTX_REGISTERS \
+	"	.reg .pred	%p<4>;\n" \
+	"	.reg .b32	%r<8>;\n" \
+	"	.reg .b64	%rd<8>, %mem, %end, %seed, %flip, %wrong;\n" \
+	"	.reg .b64	%i, %step, %word, %at, %n;\n"
+
+/*
+ * %word = word %i of the pattern, %at = its address; the constant is
+ * PATTERN_MULTIPLIER of pattern.h.
+ */
+#define PTX_PATTERN_WORD \
+	"	add.u64		%word, %seed, %i;\n" \
+	"	mul.lo.u64	%word, %word, 0x9e3779b97f4a7c15;\n" \
+	"	shl.b64		%at, %i, 3;\n" \
+	"	add.u64		%at, %mem, %at;\n"
+
+/*
+ * %word |= its bits @shift to the right, staying within each group of bits
+ * that @mask describes: after 4, 2 and 1 the lowest bit of every byte tells
+ * whether the byte was not zero.
+ */
+#define PTX_FOLD(shift, mask) \
+	"	shr.u64		%rd2, %word, " shift ";\n" \
+	"	and.b64		%rd2, %rd2, " mask ";\n" \
+	"	or.b64		%word, %word, %rd2;\n"
+
+const char gpu_kernels_ptx[] =
+	".version 6.4\n"
+	".target sm_60\n"
+	".address_size 64\n"
+	".visible .entry " GPU_KERNEL_FILL "(.param .u64 p_mem,\n"
+	"	.param .u64 p_words, .param .u64 p_seed, .param .u64 p_flip)\n"
+	"{\n"
+	PTX_REGISTERS
+	"	ld.param.u64	%mem, [p_mem];\n"
+	"	cvta.to.global.u64 %mem, %mem;\n"
+	"	ld.param.u64	%end, [p_words];\n"
+	"	ld.param.u64	%seed, [p_seed];\n"
+	"	ld.param.u64	%flip, [p_flip];\n"
+	PTX_THREAD_INDEX
+	"next:\n"
+	"	setp.ge.u64	%p1, %i, %end;\n"
+	"@%p1	ret;\n"
+	PTX_PATTERN_WORD
+	"	xor.b64		%word, %word, %flip;\n"
+	"	st.global.u64	[%at], %word;\n"
+	"	add.u64		%i, %i, %step;\n"
+	"	bra		next;\n"
+	"}\n"
+	".visible .entry " GPU_KERNEL_CHECK "(.param .u64 p_mem,\n"
+	"	.param .u64 p_bytes, .param .u64 p_seed, .param .u64 p_wrong)\n"
+	"{\n"
+	PTX_REGISTERS
+	"	ld.param.u64	%mem, [p_mem];\n"
+	"	cvta.to.global.u64 %mem, %mem;\n"
+	"	ld.param.u64	%end, [p_bytes];\n"
+	"	ld.param.u64	%seed, [p_seed];\n"
+	"	ld.param.u64	%wrong, [p_wrong];\n"
+	"	cvta.to.global.u64 %wrong, %wrong;\n"
+	"	mov.u64		%n, 0;\n"
+	PTX_THREAD_INDEX
+	"next:\n"
+	"	shl.b64		%rd3, %i, 3;\n"
+	"	setp.ge.u64	%p1, %rd3, %end;\n"
+	"@%p1	bra		done;\n"
+	PTX_PATTERN_WORD
+	"	ld.global.u64	%rd4, [%at];\n"
+	"	xor.b64		%word, %word, %rd4;\n"
+	"	sub.u64		%rd5, %end, %rd3;\n"
+	"	setp.ge.u64	%p2, %rd5, 8;\n"
+	"@%p2	bra		count;\n"
+	/* the last word: leave out what lies past the end */
+	"	cvt.u32.u64	%r5, %rd5;\n"
+	"	shl.b32		%r5, %r5, 3;\n"
+	"	mov.u64		%rd6, 1;\n"
+	"	shl.b64		%rd6, %rd6, %r5;\n"
+	"	sub.u64		%rd6, %rd6, 1;\n"
+	"	and.b64		%word, %word, %rd6;\n"
+	"count:\n"
+	PTX_FOLD("4", "0x0f0f0f0f0f0f0f0f")
+	PTX_FOLD("2", "0x3333333333333333")
+	PTX_FOLD("1", "0x5555555555555555")
+	"	and.b64		%word, %word, 0x0101010101010101;\n"
+	"	popc.b64	%r6, %word;\n"
+	"	cvt.u64.u32	%rd7, %r6;\n"
+	"	add.u64		%n, %n, %rd7;\n"
+	"	add.u64		%i, %i, %step;\n"
+	"	bra		next;\n"
+	"done:\n"
+	"	setp.eq.u64	%p3, %n, 0;\n"
+	"@%p3	ret;\n"
+	"	red.global.add.u64 [%wrong], %n;\n"
+	"	ret;\n"
+	"}\n"
+	".visible .entry " GPU_KERNEL_GATE "(.param .u64 p_word,\n"
+	"	.param .u64 p_ticket, .param .u64 p_limit)\n"
+	"{\n"
+	"	.reg .pred	%p<3>;\n"
+	"	.reg .b64	%word, %ticket, %limit, %now, %since, %t;\n"
+	"	ld.param.u64	%word, [p_word];\n"
+	"	ld.param.u64	%ticket, [p_ticket];\n"
+	"	ld.param.u64	%limit, [p_limit];\n"
+	"	mov.u64		%since, %globaltimer;\n"
+	"next:\n"
+	"	ld.volatile.u64	%now, [%word];\n"
+	"	setp.ge.u64	%p1, %now, %ticket;\n"
+	"@%p1	ret;\n"
+	"	mov.u64		%t, %globaltimer;\n"
+	"	sub.u64		%t, %t, %since;\n"
+	"	setp.lt.u64	%p2, %t, %limit;\n"
+	"@%p2	bra		next;\n"
+	"	ret;\n"
+	"}\n";
+
+/* ---- gpu ----------------------------------------------------------------- */
 
 /* Enough threads to reach the memory's speed on the largest GPUs of today. */
 #define FILL_BLOCKS	1024

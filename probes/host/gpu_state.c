@@ -1,16 +1,307 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/gpu_state.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/record.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "lib/data/json.h"
+#include "lib/data/record.h"
 #include "probes/dl/nvml.h"
-#include "probes/host/gpu_refusal.h"
-#include "probes/host/facts.h"
-#include "probes/host/gpu_holders.h"
-#include "probes/host/gpu_links.h"
+#include "probes/host/inventory.h"
+
+/* ---- gpu links ----------------------------------------------------------- */
+
+/* Names of the facts about all links together, in the order of counts. */
+static const char *const gpu_link_facts[GPU_LINK_COUNTS] = {
+	"nvlink_replays", "nvlink_recoveries", "nvlink_crc_errors",
+};
+
+static bool is_up(const struct gpu_links *l, unsigned int k)
+{
+	return k < NVML_LINKS_MAX && (l->up >> k & 1) != 0;
+}
+
+/* One after @k that is not up, or has counted otherwise. */
+static unsigned int run_end(const struct gpu_links *l, unsigned int k,
+			    bool counts)
+{
+	unsigned int end = k + 1;
+
+	while (is_up(l, end) &&
+	       (!counts || memcmp(l->counts[end], l->counts[k],
+				  sizeof(l->counts[k])) == 0)) {
+		end++;
+	}
+	return end;
+}
+
+static void add_run(const struct gpu_links *l, unsigned int k,
+		    unsigned int end, bool counts, struct str *out)
+{
+	str_addf(out, "%s%u", out->len > 0 ? " " : "", k);
+	if (end > k + 1) {
+		str_addf(out, "-%u", end - 1);
+	}
+	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
+		str_add(out, c == 0 ? ":" : "/");
+		if (counts && l->counts[k][c] != GPU_LINK_UNKNOWN) {
+			str_addf(out, "%" PRIu64, l->counts[k][c]);
+		} else {
+			str_add(out, "-");
+		}
+	}
+}
+
+static void add_runs(const struct gpu_links *l, bool counts, struct str *out)
+{
+	unsigned int k, end;
+
+	str_reset(out);
+	for (k = 0; k < NVML_LINKS_MAX; k = end) {
+		end = k + 1;
+		if (is_up(l, k)) {
+			end = run_end(l, k, counts);
+			add_run(l, k, end, counts, out);
+		}
+	}
+}
+
+const char *gpu_links_text(const struct gpu_links *l, char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+
+	add_runs(l, true, &out);
+	if (out.len >= size) {
+		add_runs(l, false, &out);	/* half a list would be wrong */
+	}
+	str_copy(buf, size, out.len > 0 ? str_text(&out) : "none");
+	str_release(&out);
+	return buf;
+}
+
+static int read_count(const char *word, uint64_t *count)
+{
+	int64_t n = -1;
+
+	if (word == NULL || (strcmp(word, "-") != 0 &&
+			     units_parse_int(word, 0, INT64_MAX, &n, NULL) <
+				     0)) {
+		return -1;
+	}
+	*count = n < 0 ? GPU_LINK_UNKNOWN : (uint64_t)n;
+	return 0;
+}
+
+/* "7:500/0/0" or "0-6:-/-/-" */
+static int read_run(char *run, struct gpu_links *l)
+{
+	char *last = strsep(&run, ":"), *first = strsep(&last, "-");
+	uint64_t counts[GPU_LINK_COUNTS];
+	int64_t from, to;
+
+	if (units_parse_int(first, 0, NVML_LINKS_MAX - 1, &from, NULL) < 0 ||
+	    units_parse_int(last != NULL ? last : first, 0, NVML_LINKS_MAX - 1,
+			    &to, NULL) < 0) {
+		return -1;
+	}
+	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
+		if (read_count(strsep(&run, "/"), &counts[c]) < 0) {
+			return -1;
+		}
+	}
+	for (int64_t k = from; k <= to; k++) {
+		l->up |= UINT32_C(1) << k;
+		memcpy(l->counts[k], counts, sizeof(counts));
+	}
+	return run == NULL ? 0 : -1;
+}
+
+int gpu_links_parse(const char *text, struct gpu_links *l)
+{
+	char *copy = strdup(text), *at = copy, *run;
+	int rc = copy != NULL ? 0 : -1;
+
+	l->up = 0;
+	while (rc == 0 && strcmp(text, "none") != 0 &&
+	       (run = strsep(&at, " ")) != NULL) {
+		rc = read_run(run, l);
+	}
+	free(copy);
+	return rc;
+}
+
+/* ---- gpu growth ---------------------------------------------------------- */
+
+/*
+ * Counters that stand still while a GPU works in order.  The corrected ECC
+ * errors are none of them: memory is made with them in mind.
+ */
+static const char *const counters[] = {
+	"xids", "ecc_uncorrected", "rows_remapped", "thermal_throttle", NULL
+};
+
+static bool is_counter(const char *fact)
+{
+	const char *const *c = counters;
+
+	while (*c != NULL && strcmp(*c, fact) != 0) {
+		c++;
+	}
+	return *c != NULL;
+}
+
+/* The fact of @facts that has the scope and name of @like, or NULL. */
+static const json_t *find_fact(const json_t *facts, const json_t *like)
+{
+	size_t i;
+	json_t *f;
+
+	json_array_foreach((json_t *)(uintptr_t)facts, i, f) {
+		if (strcmp(json_member(f, "scope"),
+			   json_member(like, "scope")) == 0 &&
+		    strcmp(json_member(f, "fact"),
+			   json_member(like, "fact")) == 0) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+static bool count_of(const json_t *fact, int64_t *count)
+{
+	return units_parse_int(json_member(fact, "value"), 0, INT64_MAX, count,
+			       NULL) == 0;
+}
+
+/* @fact, one of what @after is about, has grown, by the word of @source. */
+static void add_growth(const json_t *after, const char *fact,
+		       const char *source, int64_t growth, json_t *out)
+{
+	char name[64];
+
+	if (growth > 0) {
+		snprintf(name, sizeof(name), "%.40s_growth", fact);
+		facts_addf(out, json_member(after, "scope"), name,
+			   json_member(after, "unit"), source, "%" PRId64,
+			   growth);
+	}
+}
+
+static void add_counter(const json_t *before, const json_t *after, json_t *out)
+{
+	int64_t then, now;
+
+	if (count_of(after, &now) && count_of(before, &then)) {
+		add_growth(after, json_member(after, "fact"),
+			   json_member(after, "source"), now - then, out);
+	}
+}
+
+/* ---- NVLinks ------------------------------------------------------------ */
+
+/* Links of @then that are not up @now, and their numbers: "nvml: link 3, 7". */
+static void add_lost(const struct gpu_links *then, const struct gpu_links *now,
+		     const json_t *fact, json_t *out)
+{
+	uint32_t lost = then->up & ~now->up;
+	struct str source = STR_INIT;
+	int n = 0;
+
+	for (int k = 0; k < NVML_LINKS_MAX; k++) {
+		if ((lost >> k & 1) != 0) {
+			str_addf(&source, "%s%d", n++ ? ", " : "nvml: link ",
+				 k);
+		}
+	}
+	add_growth(fact, "nvlinks_lost", str_text(&source), n, out);
+	str_release(&source);
+}
+
+/* Of the links that are up at both looks: one that comes up has a history. */
+static uint64_t link_growth(const struct gpu_links *then,
+			    const struct gpu_links *now, int c)
+{
+	uint64_t sum = 0;
+
+	for (int k = 0; k < NVML_LINKS_MAX; k++) {
+		uint64_t a = then->counts[k][c], b = now->counts[k][c];
+
+		if ((then->up & now->up) >> k & 1 && a != GPU_LINK_UNKNOWN &&
+		    b != GPU_LINK_UNKNOWN && b > a) {
+			sum += b - a;
+		}
+	}
+	return sum;
+}
+
+static void gpu_growth_add_links(const json_t *before, const json_t *after,
+				 json_t *out)
+{
+	struct gpu_links then, now;
+
+	if (gpu_links_parse(json_member(before, "value"), &then) < 0 ||
+	    gpu_links_parse(json_member(after, "value"), &now) < 0) {
+		return;
+	}
+	add_lost(&then, &now, after, out);
+	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
+		add_growth(after, gpu_link_facts[c],
+			   json_member(after, "source"),
+			   (int64_t)link_growth(&then, &now, c), out);
+	}
+}
+
+/* ---- who uses it --------------------------------------------------------- */
+
+static bool says_who(const json_t *fact)
+{
+	return strcmp(json_member(fact, "fact"), GPU_BUSY) == 0 ||
+	       strcmp(json_member(fact, "fact"), GPU_IN_USE) == 0;
+}
+
+/* Who uses a GPU by now that nobody used @before.  Of one that is not seen here
+ * nobody knows that it is not ours, nor of another agent's worker. */
+static void add_joined(const json_t *before, const json_t *after, json_t *out)
+{
+	size_t i;
+	json_t *f;
+
+	json_array_foreach((json_t *)(uintptr_t)before, i, f) {
+		if (says_who(f) && strcmp(json_member(f, "scope"),
+					  json_member(after, "scope")) == 0) {
+			return;
+		}
+	}
+	if (strstr(json_member(after, "value"), GPU_UNSEEN) == NULL &&
+	    strstr(json_member(after, "value"), "(gpucheck,") == NULL) {
+		facts_add(out, json_member(after, "scope"), GPU_JOINED,
+			  json_member(after, "value"), "",
+			  json_member(after, "source"));
+	}
+}
+
+void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
+{
+	size_t i;
+	json_t *f;
+
+	json_array_foreach((json_t *)(uintptr_t)after, i, f) {
+		const char *fact = json_member(f, "fact");
+
+		if (is_counter(fact)) {
+			add_counter(find_fact(before, f), f, out);
+		} else if (strcmp(fact, GPU_LINKS_FACT) == 0) {
+			gpu_growth_add_links(find_fact(before, f), f, out);
+		} else if (says_who(f)) {
+			add_joined(before, f, out);
+		}
+	}
+}
 
 /* ---- one GPU ---------------------------------------------------------- */
 
@@ -308,7 +599,7 @@ static unsigned int links_between(const struct look *a, const struct look *b,
 	return links;
 }
 
-static const char *pcie_class(const struct look *a, const struct look *b)
+static const char *look_pcie_class(const struct look *a, const struct look *b)
 {
 	/* by nvmlGpuTopologyLevel_t: 10, 20 ... */
 	static const char *const words[] = { "PIX", "PXB", "PHB", "NODE" };
@@ -332,7 +623,7 @@ static void add_pair(const struct look *a, const struct look *b,
 	snprintf(scope, sizeof(scope), "%s-%s", a->scope, b->scope);
 	snprintf(nv, sizeof(nv), "NV%u", links);
 	if (links == 0) {
-		class = pcie_class(a, b);
+		class = look_pcie_class(a, b);
 	}
 	if (class[0] != '\0') {
 		facts_add(a->facts, scope, "link", class, "", "nvml");

@@ -3,9 +3,152 @@
 #define PROBES_HOST_GPU_STATE_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "lib/base/err.h"
+#include "probes/dl/cuda.h"
 #include "probes/dl/nvml.h"
-#include "probes/host/gpu_list.h"
+
+/* ---- gpu holders --------------------------------------------------------- */
+
+/* Codes of a row or rank. */
+#define GPU_BUSY   "gpu_busy"	/* one of them belongs to no job of Slurm */
+#define GPU_IN_USE "gpu_in_use"	/* all are jobs', or nobody can tell */
+
+/** A code as well, of a GPU that others use since some time in the run. */
+#define GPU_JOINED "gpu_joined"
+
+/** Processes that hold a GPU. */
+struct gpu_holders {
+	unsigned int n;
+	const char *code;	/* GPU_BUSY or GPU_IN_USE */
+	char words[160];	/* the first of them: "pid 4711 (python3, user
+				 * x, 142 GB, no Slurm job)" */
+};
+
+/** In words: of one whose number is of no process here. */
+#define GPU_UNSEEN "not visible here"
+
+/**
+ * Who holds GPU @uuid, by NVML, less this process and those of the same run;
+ * none where that does not say.  @used: we hold it ourselves; then who is not
+ * seen here is left out, too: in a container, NVML may have the numbers of its
+ * host, and one of them is ours.  May hang: only in a child.
+ */
+void gpu_holders(const char *uuid, bool used, struct gpu_holders *h);
+
+/* ---- gpu refusal --------------------------------------------------------- */
+
+/** Why a driver lets no process, or not this one, have a GPU. */
+struct gpu_refusal {
+	const char *code;	/* of a row: gpu_exclusive, gpu_mps */
+	const char *says;
+};
+
+/** What NVML's compute mode is called in the fact compute_mode; "": unknown. */
+const char *gpu_mode_word(int mode);
+#define GPU_MODE_PROHIBITED	   "prohibited"
+#define GPU_MODE_EXCLUSIVE_PROCESS "exclusive_process"
+
+/**
+ * What is behind @rc, with which a context on a GPU was refused whose compute
+ * mode is @mode (its word, "" where it is not known); NULL: nothing
+ * that is known.  Pure.
+ */
+const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode);
+
+#define GPU_LOST "gpu_lost"	/* the code */
+
+/* ---- gpu links ----------------------------------------------------------- */
+
+/** The NVLinks of a GPU that are up, and what each has counted. */
+
+#define GPU_LINK_COUNTS	 3
+#define GPU_LINK_UNKNOWN UINT64_MAX	/* in place of a count */
+
+/** The fact that has all of this. */
+#define GPU_LINKS_FACT "nvlinks_up"
+
+struct gpu_links {
+	uint32_t up;		/* bit k: link k */
+	uint64_t counts[NVML_LINKS_MAX][GPU_LINK_COUNTS];	/* of these */
+};
+
+/** "0-6:0/0/0 7:500/0/0", or without counts ("0-7:-/-/-") where they do not fit
+ *  @size; "none" when none is up.  Returns @buf. */
+const char *gpu_links_text(const struct gpu_links *l, char *buf, size_t size);
+/** 0, or -1 when @text is nothing that gpu_links_text() writes: @l is undefined
+ *  then. */
+int gpu_links_parse(const char *text, struct gpu_links *l);
+
+/* ---- gpu list ------------------------------------------------------------ */
+
+#define GPU_LIST_MAX 64
+#define CUDA_VISIBLE "CUDA_VISIBLE_DEVICES"
+
+/** Of a UUID of 16 bytes "8-4-4-4-12" digits; returns @text. */
+#define GPU_UUID_HEX 37
+const char *gpu_uuid_hex(const void *raw, char text[GPU_UUID_HEX]);
+
+/** One GPU of a node as NVML, CUDA or the kernel driver names it. */
+struct gpu_id {
+	char uuid[48];	/* GPU-8-4-4-4-12 */
+	char bus[32];	/* 0000:1b:00.0 */
+	char name[96];
+	bool divided;	/* by MIG: CUDA shows parts of it, if any */
+	bool hidden;	/* no GPU of this list to CUDA: it is divided, or
+			 * CUDA_VISIBLE_DEVICES leaves it out */
+};
+
+struct gpu_list {
+	struct gpu_id gpus[GPU_LIST_MAX];
+	size_t n;
+	char source[16];	/* nvml, cuda, proc, none */
+	char why[200];		/* why not from a better source, "" = none */
+};
+
+/** By NVML, else by CUDA.  May hang with a sick driver: only in a child. */
+void gpu_list_ask_driver(struct gpu_list *l);
+
+/** From /proc/driver/nvidia/gpus below @root ("" = /): no library, no hang. */
+void gpu_list_read_proc(struct gpu_list *l, const char *root);
+
+/**
+ * Order and hide as CUDA_VISIBLE_DEVICES = @text does (NULL: not set): the
+ * GPUs that it names come first, in its order; indexes and unambiguous UUID
+ * prefixes count; at the first that is wrong CUDA stops reading, a GPU named
+ * twice makes it show none.  Divided ones are not among those that it numbers,
+ * stand last and are hidden.
+ */
+void gpu_list_apply_visible(struct gpu_list *l, const char *text);
+
+/** How many are not hidden. */
+size_t gpu_list_visible(const struct gpu_list *l);
+
+/** "00000000:1B:00.0" and "0000:1B:00.0" become "0000:1b:00.0". */
+void gpu_list_plain_bus(const char *text, char bus[32]);
+
+/** As the child prints it, and back with limits; 0 or -1 with @e. */
+json_t *gpu_list_json(const struct gpu_list *l);
+int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e);
+
+/* ---- gpu pci ------------------------------------------------------------- */
+
+/**
+ * Facts of scope "gpu0" about the place of each of @gpus (of an inventory) in
+ * its host, read below @root, as far as the kernel tells them: numa_node,
+ * root_port, pcie_speed_max, pcie_width_max, pcie_width, relaxed_ordering (to
+ * root alone), gsp_firmware.
+ */
+void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts);
+
+/** May the device with @len bytes of configuration space @config ask for
+ *  relaxed ordering?  1, 0, or -1: they do not say.  Pure. */
+int gpu_pci_relaxed(const void *config, size_t len);
+
+/* ---- gpu state ----------------------------------------------------------- */
 
 /**
  * What driver and kernel count about the GPUs of a node: read before a run and

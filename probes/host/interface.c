@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/interface.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
+#include <limits.h>
+#include <linux/rtnetlink.h>
 #include <math.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -11,12 +15,201 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/base/hash.h"
-#include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "probes/host/sysfile.h"
+
+/* ---- route --------------------------------------------------------------- */
+
+/* Of a kernel of 2017, which headers may be older than. */
+#ifndef RTM_F_FIB_MATCH
+#define RTM_F_FIB_MATCH 0x2000
+#endif
+
+struct question {
+	struct nlmsghdr head;
+	struct rtmsg body;
+	char attributes[2 * RTA_SPACE(16) + RTA_SPACE(4)];
+};
+
+void routes_open(struct routes *r)
+{
+	const struct timeval patience = { .tv_sec = 1 };
+
+	r->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	if (r->fd >= 0) {
+		setsockopt(r->fd, SOL_SOCKET, SO_RCVTIMEO, &patience,
+			   sizeof(patience));
+	}
+}
+
+void routes_close(struct routes *r)
+{
+	if (r->fd >= 0) {
+		close(r->fd);
+	}
+	r->fd = -1;
+}
+
+static void add(struct question *q, unsigned short type, const void *bytes,
+		size_t n)
+{
+	struct rtattr *a = (void *)((char *)q + q->head.nlmsg_len);
+
+	a->rta_type = type;
+	a->rta_len = (unsigned short)RTA_LENGTH(n);
+	memcpy(RTA_DATA(a), bytes, n);
+	q->head.nlmsg_len += (unsigned)RTA_SPACE(n);
+}
+
+/* The errno of the answer to question number @seq; 0: there is a route. */
+static int hear(int fd, unsigned seq)
+{
+	_Alignas(struct nlmsghdr) char answer[4096];
+	const struct nlmsghdr *h = (const void *)answer;
+	struct nlmsgerr why;
+	ssize_t n;
+
+	do {
+		n = recv(fd, answer, sizeof(answer), 0);
+		if (n < (ssize_t)sizeof(*h)) {
+			return EIO;
+		}
+	} while (h->nlmsg_seq != seq);
+	if (h->nlmsg_type != NLMSG_ERROR) {
+		return 0;
+	}
+	if (n < (ssize_t)NLMSG_LENGTH(sizeof(why))) {
+		return EIO;
+	}
+	memcpy(&why, NLMSG_DATA(h), sizeof(why));
+	return -why.error;
+}
+
+bool routes_lead(struct routes *r, const struct ip_addr *from,
+		      unsigned ifindex, const struct ip_addr *to)
+{
+	size_t n = to->family == AF_INET6 ? 16 : 4;
+	struct question q = {
+		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(q.body)),
+			  .nlmsg_type = RTM_GETROUTE,
+			  .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = ++r->seq },
+		.body = { .rtm_family = (unsigned char)to->family,
+			  .rtm_dst_len = (unsigned char)(8 * n),
+			  .rtm_src_len = (unsigned char)(8 * n),
+			  .rtm_flags = RTM_F_FIB_MATCH },
+	};
+	int code;
+
+	add(&q, RTA_DST, to->bytes, n);
+	add(&q, RTA_SRC, from->bytes, n);
+	add(&q, RTA_OIF, &ifindex, sizeof(ifindex));
+	if (r->fd < 0 || send(r->fd, &q, q.head.nlmsg_len, 0) < 0) {
+		return true;
+	}
+	code = hear(r->fd, r->seq);
+	return code != ENETUNREACH && code != EHOSTUNREACH;
+}
+
+/* ---- peer way ------------------------------------------------------------ */
+
+#define PCI_HEADER_B 64	/* what everybody may read */
+#define NAMES_MAX    1024
+#define CONFIG_BASE	0x100	/* extended capabilities begin here */
+#define CAPABILITY_ACS	0x000d
+#define CLASS_OFFSET	0x0a	/* sub-class, then class */
+#define CLASS_BRIDGE	0x0604
+/* Request and completion redirect, upstream forwarding. */
+#define ACS_REDIRECTS	(0x04 | 0x08 | 0x10)
+
+static unsigned word(const unsigned char *config, size_t at)
+{
+	return config[at] | (unsigned)config[at + 1] << 8;
+}
+
+enum acs_state acs_of_config(const void *bytes, size_t len)
+{
+	const unsigned char *config = bytes;
+	size_t at = CONFIG_BASE;
+
+	if (len < CLASS_OFFSET + 2) {
+		return ACS_UNKNOWN;
+	}
+	if (word(config, CLASS_OFFSET) != CLASS_BRIDGE) {
+		return ACS_NONE;
+	}
+	if (len < CONFIG_BASE + 4) {
+		return ACS_UNKNOWN;	/* what all may read ends before it */
+	}
+	/* a capability is 4 bytes at least: a chain has no more than these */
+	for (size_t i = 0; i < len / 4 && at >= CONFIG_BASE && at + 8 <= len;
+	     i++) {
+		if (word(config, at) == CAPABILITY_ACS) {
+			return word(config, at + 6) & ACS_REDIRECTS ?
+				       ACS_REDIRECTS_ON :
+				       ACS_OFF;
+		}
+		at = word(config, at + 2) >> 4;
+	}
+	return ACS_NONE;
+}
+
+static enum acs_state acs_of_device(const char *root, const char *name)
+{
+	char path[PATH_MAX], config[4096];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "%.2000s" ACS_SOURCE "/%.64s/config",
+		 root, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return ACS_UNKNOWN;
+	}
+	/* a whole configuration space is slow to read: bridges only */
+	n = pread(fd, config, PCI_HEADER_B, 0);
+	if (n == PCI_HEADER_B &&
+	    acs_of_config(config, (size_t)n) == ACS_UNKNOWN) {
+		n = pread(fd, config, sizeof(config), 0);
+	}
+	close(fd);
+	return n < 0 ? ACS_UNKNOWN : acs_of_config(config, (size_t)n);
+}
+
+size_t acs_count(const char *root, int count[ACS_STATES])
+{
+	static char names[NAMES_MAX][64];
+	size_t n = sysfile_list(names, NAMES_MAX, "%s" ACS_SOURCE, root);
+
+	memset(count, 0, ACS_STATES * sizeof(*count));
+	for (size_t i = 0; i < n; i++) {
+		count[acs_of_device(root, names[i])]++;
+	}
+	return n;
+}
+
+const char *iommu_does(const char *root)
+{
+	static char groups[NAMES_MAX][64];
+	size_t n = sysfile_list(groups, NAMES_MAX, "%s" IOMMU_SOURCE, root);
+	char type[32];
+
+	for (size_t i = 0; i < n; i++) {
+		sysfile_read(type, sizeof(type), "%s" IOMMU_SOURCE "/%s/type",
+			     root, groups[i]);
+		if (str_starts(type, "DMA")) {
+			return IOMMU_TRANSLATES;
+		}
+	}
+	return n == 0 ? "off" : "passes DMA through";
+}
+
+/* ---- interface ----------------------------------------------------------- */
 
 #define PACKET_MAX 65535	/* bytes that IP can count */
 

@@ -2,15 +2,64 @@
 #ifndef PROBES_HOST_INTERFACE_H
 #define PROBES_HOST_INTERFACE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
-#include <jansson.h>
-
 #include "lib/base/err.h"
-#include "lib/base/ip.h"
+#include "lib/base/net.h"
+
+/* ---- route --------------------------------------------------------------- */
+
+/** The kernel's routes, as it would use them for one packet. */
+
+struct routes {
+	int fd;			/* -1: they cannot be asked for */
+	unsigned seq;		/* of the last question */
+};
+
+/** routes_close() closes. */
+void routes_open(struct routes *r);
+void routes_close(struct routes *r);
+/**
+ * Does the table of this node lead from address @from through interface
+ * @ifindex to @to?  A packet that is bound to an interface leaves without a
+ * route as well, as if all the world were on its wire.  True where the kernel
+ * does not say.
+ */
+bool routes_lead(struct routes *r, const struct ip_addr *from,
+		      unsigned ifindex, const struct ip_addr *to);
+
+/* ---- peer way ------------------------------------------------------------ */
+
+/** What stands between a GPU and a NIC, read below @root ("" = /). */
+
+/** Access Control Services of a PCIe device. */
+enum acs_state {
+	ACS_NONE,		/* no bridge, or none that has them */
+	ACS_OFF,
+	ACS_REDIRECTS_ON,	/* peer traffic takes the way over the root */
+	ACS_UNKNOWN,		/* too little of the file may be read */
+	ACS_STATES
+};
+
+/** From the configuration space in /sys/bus/pci/devices/DEVICE/config. */
+enum acs_state acs_of_config(const void *bytes, size_t len);
+
+#define ACS_SOURCE   "/sys/bus/pci/devices"
+#define IOMMU_SOURCE "/sys/kernel/iommu_groups"
+
+/** How many PCI devices are in each state, to @count; returns how many devices
+ *  there are. */
+size_t acs_count(const char *root, int count[ACS_STATES]);
+
+#define IOMMU_TRANSLATES "translates DMA"
+/** IOMMU_TRANSLATES, "passes DMA through" or "off". */
+const char *iommu_does(const char *root);
+
+/* ---- interface ----------------------------------------------------------- */
 
 /** Addresses that one node may have. */
 #define INTERFACE_MAX 256

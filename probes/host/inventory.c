@@ -1,24 +1,596 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/inventory.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
+#include "lib/base/dl.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "lib/data/record_rows.h"
+#include "probes/dl/cuda.h"
+#include "probes/dl/nccl.h"
 #include "probes/dl/nvml.h"
-#include "probes/host/facts.h"
-#include "probes/host/gpu_pci.h"
+#include "probes/dl/pmi2.h"
+#include "probes/dl/verbs.h"
 #include "probes/host/gpu_state.h"
-#include "probes/host/pcie.h"
+#include "probes/host/interface.h"
+#include "probes/host/nccl_conf.h"
+#include "probes/host/port.h"
+#include "probes/host/sysfile.h"
+#include "probes/probe.h"
+
+/* ---- lldp ---------------------------------------------------------------- */
+
+#define TEXT_MAX (1024 * 1024)
+#define PATIENCE_NS NS_PER_S
+
+/* ---- what it prints ------------------------------------------------------ */
+
+/* The first of the array @key of @obj: in json0 each thing is an array. */
+static const json_t *first_of(const json_t *obj, const char *key)
+{
+	return json_array_get(json_object_get(obj, key), 0);
+}
+
+static bool take(const json_t *at, struct lldp_neighbour *n)
+{
+	const json_t *chassis = first_of(at, "chassis");
+	const json_t *port = first_of(at, "port");
+	const char *name = json_member(first_of(chassis, "name"), "value");
+	const char *mac = json_member(first_of(chassis, "id"), "value");
+
+	STR_COPY(n->interface, json_member(at, "name"));
+	STR_COPY(n->name, name[0] != '\0' ? name : mac);
+	STR_COPY(n->port, json_member(first_of(port, "id"), "value"));
+	/* a MAC says nothing to who looks for a cable */
+	if (strcmp(json_member(first_of(port, "id"), "type"), "mac") == 0) {
+		STR_COPY(n->port, json_member(first_of(port, "descr"),
+					      "value"));
+	}
+	return n->interface[0] != '\0' && n->name[0] != '\0';
+}
+
+static bool is_listed(const struct lldp_neighbour *list, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && strcmp(list[i].interface, list[n].interface) != 0) {
+		i++;
+	}
+	return i < n;
+}
+
+size_t lldp_parse(const char *text, size_t len,
+		  struct lldp_neighbour list[LLDP_MAX])
+{
+	json_t *json = json_parse(text, len, NULL);
+	const json_t *interface;
+	size_t n = 0, i;
+
+	json_array_foreach(json_object_get(first_of(json, "lldp"), "interface"),
+			   i, interface) {
+		if (n < LLDP_MAX && take(interface, &list[n]) &&
+		    !is_listed(list, n)) {
+			n++;
+		}
+	}
+	json_decref(json);
+	return n;
+}
+
+/* ---- facts --------------------------------------------------------------- */
+
+static void add(json_t *facts, const char *scope, const char *name,
+		const char *port)
+{
+	facts_add(facts, scope, "switch", name, "", "lldpctl");
+	if (port[0] != '\0') {
+		facts_add(facts, scope, "switch_port", port, "", "lldpctl");
+	}
+}
+
+/* Is @interface @netdev, or in the bond that is? */
+static bool carries(const char *root, const char *interface,
+		    const char *netdev)
+{
+	char path[PATH_MAX], to[PATH_MAX];
+	const char *slash;
+	ssize_t n;
+
+	if (strcmp(interface, netdev) == 0) {
+		return true;
+	}
+	snprintf(path, sizeof(path), "%.2000s/sys/class/net/%s/master", root,
+		 interface);
+	n = readlink(path, to, sizeof(to) - 1);
+	to[n > 0 ? n : 0] = '\0';
+	slash = strrchr(to, '/');
+	return netdev[0] != '\0' && slash != NULL &&
+	       strcmp(slash + 1, netdev) == 0;
+}
+
+static void add_port(const char *root, const struct port *p,
+		     const struct lldp_neighbour *list, size_t n, json_t *facts)
+{
+	struct str names = STR_INIT, ports = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		if (carries(root, list[i].interface, p->netdev)) {
+			str_addf(&names, "%s%s", names.len > 0 ? ", " : "",
+				 list[i].name);
+			str_addf(&ports, "%s%s", ports.len > 0 ? ", " : "",
+				 list[i].port);
+		}
+	}
+	if (names.len > 0) {
+		add(facts, p->name, str_text(&names), str_text(&ports));
+	}
+	str_release(&names);
+	str_release(&ports);
+}
+
+/* Only root and lldpd's group may ask: others would wait for nothing. */
+static void lldp_ask(struct str *out)
+{
+	static const char *const sockets[] = { "/run/lldpd.socket",
+					       "/run/lldpd/lldpd.socket" };
+	char *const argv[] = { (char *)"lldpctl", (char *)"-f",
+			       (char *)"json0", NULL };
+	struct spawn_status st;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (access(sockets[i], R_OK | W_OK) == 0) {
+			spawn_capture(argv, out, NULL, TEXT_MAX,
+				      clock_now_ns() + PATIENCE_NS, &st, NULL);
+			return;
+		}
+	}
+}
+
+/* Facts "switch" and "switch_port" of interfaces, and of the RoCE ports among
+ * @ports whose netdev they are, or are in a bond of, names apart by ", ".  By
+ * lldpctl, where lldpd lets this user ask it, in a second at most; of a machine
+ * that was recorded below @root, by its file LLDP_ANSWER. */
+static void lldp_facts(const char *root, const struct port *ports, size_t n,
+		       json_t *facts)
+{
+	struct lldp_neighbour *list = calloc(LLDP_MAX, sizeof(*list));
+	struct str text = STR_INIT;
+	char path[PATH_MAX];
+	size_t n_list;
+
+	if (list == NULL) {
+		return;
+	}
+	if (root[0] == '\0') {
+		lldp_ask(&text);
+	} else {
+		snprintf(path, sizeof(path), "%.2000s/" LLDP_ANSWER, root);
+		str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC), TEXT_MAX);
+	}
+	n_list = lldp_parse(str_text(&text), text.len, list);
+	for (size_t i = 0; i < n_list; i++) {
+		add(facts, list[i].interface, list[i].name, list[i].port);
+	}
+	for (size_t i = 0; i < n; i++) {
+		add_port(root, &ports[i], list, n_list, facts);
+	}
+	str_release(&text);
+	free(list);
+}
+
+/* ---- libraries ----------------------------------------------------------- */
+
+/*
+ * Which optional libraries this machine has.  They are opened but not
+ * initialised: a sick driver must not hang "gpucheck version".
+ */
+
+/* Each returns an address inside the library (for its path), or NULL with @e;
+ * @version stays "" when the library has no function that tells. */
+typedef void *library_open_fn(char version[32], struct err *e);
+
+static void *open_nccl(char version[32], struct err *e)
+{
+	const struct nccl *nccl = dl_nccl(e);
+	int code = 0;
+
+	if (nccl == NULL) {
+		return NULL;
+	}
+	nccl->ncclGetVersion(&code);
+	dl_nccl_version_text(code, version);
+	return (void *)nccl->ncclGetVersion;
+}
+
+static void *open_cuda(char version[32], struct err *e)
+{
+	const struct cuda *cu = dl_cuda(e);
+	int code = 0;
+
+	if (cu == NULL) {
+		return NULL;
+	}
+	if (cu->driver_version(&code) == CUDA_SUCCESS) {
+		snprintf(version, 32, "%d.%d", code / 1000, code % 1000 / 10);
+	}
+	return (void *)cu->driver_version;
+}
+
+static void *open_nvml(char version[32], struct err *e)
+{
+	const struct nvml *nvml = dl_nvml(e);
+
+	(void)version;
+	return nvml != NULL ? (void *)nvml->nvmlInit_v2 : NULL;
+}
+
+static void *open_pmi2(char version[32], struct err *e)
+{
+	const struct pmi2 *pmi2 = dl_pmi2(e);
+
+	(void)version;
+	return pmi2 != NULL ? (void *)pmi2->PMI2_Init : NULL;
+}
+
+static void *open_verbs(char version[32], struct err *e)
+{
+	const struct verbs *verbs = dl_verbs(e);
+
+	(void)version;
+	return verbs != NULL ? (void *)verbs->get_device_list : NULL;
+}
+
+static const struct {
+	const char *name, *why_name;
+	library_open_fn *open;
+} libraries[] = {
+	{ "nccl", "nccl_why", open_nccl },
+	{ "cuda", "cuda_why", open_cuda },
+	{ "nvml", "nvml_why", open_nvml },
+	{ "pmi2", "pmi2_why", open_pmi2 },
+	{ "verbs", "verbs_why", open_verbs },
+};
+
+/* "1.14.44.0" of ".../libibverbs.so.1.14.44.0". */
+static void version_of_path(const char *path, char version[32])
+{
+	const char *so = strstr(path, ".so.");
+
+	if (so != NULL) {
+		str_copy(version, 32, so + strlen(".so."));
+	}
+}
+
+static json_t *describe(void *inside, char version[32])
+{
+	char path[PATH_MAX];
+
+	dl_path(inside, path);
+	if (version[0] == '\0') {
+		version_of_path(path, version);
+	}
+	return json_pack("{s:s,s:s}", "version", version, "path", path);
+}
+
+json_t *probes_libraries(void)
+{
+	json_t *out = json_object();
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		char version[32] = "";
+		struct err e = { 0 };
+		void *inside = libraries[i].open(version, &e);
+
+		json_object_set_new(out, libraries[i].name,
+				    inside != NULL ?
+					    describe(inside, version) :
+					    json_null());
+		if (inside == NULL) {
+			json_object_set_new(out, libraries[i].why_name,
+					    json_text(e.text));
+		}
+	}
+	return out;
+}
+
+void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns, json_t *facts)
+{
+	static const char source[] = "python3";
+	struct nccl_torch t;
+	struct err why = { 0 };
+
+	if (nccl_torch_end(l, deadline_ns, &t, &why) < 0) {
+		facts_add(facts, "node", "torch_nccl", INFO_NONE, "", source);
+		facts_add(facts, "node", "torch_nccl_note", why.text, "",
+			  source);
+		return;
+	}
+	facts_add(facts, "node", "torch_nccl", t.path, "", source);
+	if (t.version[0] != '\0') {
+		facts_add(facts, "node", "torch_nccl_version", t.version, "",
+			  source);
+	}
+}
+
+/* Versions of libraries that need no device to tell.  Opens them: only in a
+ * child. */
+static void libraries_facts(json_t *facts)
+{
+	char path[PATH_MAX], version[32] = "";
+	void *inside = open_verbs(version, NULL);
+
+	if (inside != NULL) {
+		version_of_path(dl_path(inside, path), version);
+	}
+	if (version[0] != '\0') {
+		facts_add(facts, "node", "libibverbs", version, "", path);
+	}
+}
+
+/* ---- inventory host ------------------------------------------------------ */
+
+#define FILE_TEXT 1024
+
+extern char **environ;
+
+static void read_names(json_t *out, json_t *facts, const char *root)
+{
+	char text[FILE_TEXT], host[256] = "";
+	struct utsname u;
+
+	gethostname(host, sizeof(host) - 1);
+	json_object_set_new(out, "host", json_string(host));
+	facts_add(facts, "node", "host", host, "", "gethostname");
+	sysfile_read(text, sizeof(text), "%s/proc/sys/kernel/random/boot_id",
+		     root);
+	json_object_set_new(out, "boot_id", json_string(text));
+	facts_add(facts, "node", "boot_id", text, "", "/proc");
+	if (uname(&u) == 0) {
+		facts_add(facts, "node", "kernel", u.release, "", "uname");
+	}
+}
+
+static void read_driver(json_t *out, json_t *facts, const char *root)
+{
+	static const char file[] = "/proc/driver/nvidia/version";
+	char text[FILE_TEXT], version[64];
+
+	sysfile_read(text, sizeof(text), "%s%s", root, file);
+	inventory_driver_version(text, version, sizeof(version));
+	if (version[0] != '\0') {
+		json_object_set_new(out, "driver", json_string(version));
+		facts_add(facts, "node", "driver", version, "", file);
+	}
+}
+
+static const struct {
+	int resource;
+	const char *soft, *hard;	/* names of the facts */
+	const char *unit;
+} limits[] = {
+	{ RLIMIT_MEMLOCK, "memlock_soft", "memlock_hard", "B" },
+	{ RLIMIT_NOFILE, "nofile_soft", "nofile_hard", "" },
+};
+
+static void add_limit(json_t *facts, const char *fact, rlim_t value,
+		      const char *unit)
+{
+	if (value == RLIM_INFINITY) {
+		facts_add(facts, "node", fact, "unlimited", "", "getrlimit");
+	} else {
+		facts_addf(facts, "node", fact, unit, "getrlimit", "%llu",
+			   (unsigned long long)value);
+	}
+}
+
+static void read_limits(json_t *facts)
+{
+	struct rlimit r;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (getrlimit(limits[i].resource, &r) == 0) {
+			add_limit(facts, limits[i].soft, r.rlim_cur,
+				  limits[i].unit);
+			add_limit(facts, limits[i].hard, r.rlim_max,
+				  limits[i].unit);
+		}
+	}
+}
+
+static void add_bus(json_t *j, const char *root, const struct port *p)
+{
+	struct pcie_place place;
+	const char *last;
+
+	pcie_find_hca(root, p->hca, &place);
+	last = strrchr(place.path, '/');
+	if (last != NULL) {
+		json_object_set_new(j, "bus", json_text(last + 1));
+	}
+}
+
+static json_t *port_json(const char *root, const struct port *p)
+{
+	double line_GB_s = port_line_GB_s(p);
+	json_t *pkeys = json_array();
+	json_t *j;
+
+	for (int i = 0; i < p->n_pkeys; i++) {
+		json_array_append_new(pkeys, json_integer(p->pkeys[i]));
+	}
+	j = json_pack("{s:s,s:s,s:b,s:s,s:s,s:o}", "name", p->name, "state",
+		      p->state, "software", p->software, "link_layer",
+		      p->link_layer, "subnet", p->subnet, "pkeys", pkeys);
+	if (isfinite(line_GB_s)) {
+		json_object_set_new(j, "line_GB_s", json_real(line_GB_s));
+	}
+	if (isfinite(p->rate_Gb_s)) {
+		json_object_set_new(j, "rate_Gb_s", json_real(p->rate_Gb_s));
+	}
+	add_bus(j, root, p);
+	return j;
+}
+
+static void add_ports(json_t *out, json_t *facts, const char *root,
+		      const struct port *ports, size_t n)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, port_json(root, &ports[i]));
+		port_facts(&ports[i], facts);
+	}
+	json_object_set_new(out, "ports", list);
+}
+
+/* An interface has an entry for each of its addresses. */
+static bool is_first(const struct interface *list, size_t i)
+{
+	size_t k = 0;
+
+	while (strcmp(list[k].name, list[i].name) != 0) {
+		k++;
+	}
+	return k == i;
+}
+
+/* What an interface is, whatever addresses it has. */
+static void add_interface(json_t *facts, const char *root,
+			  const struct interface *i)
+{
+	double line_GB_s = interface_line_GB_s(root, i->name);
+
+	if (i->mtu_B > 0) {
+		facts_addf(facts, i->name, "mtu", "B", "getifaddrs", "%lld",
+			   (long long)i->mtu_B);
+	}
+	if (isfinite(line_GB_s)) {
+		facts_addf(facts, i->name, "line_rate", "GB/s",
+			   "/sys/class/net", "%.6g", line_GB_s);
+	}
+	if (interface_is_ipoib(root, i->name)) {
+		facts_add(facts, i->name, "ipoib", "yes", "",
+			  "/sys/class/net");
+	}
+}
+
+/* Of the machine that runs; a recorded one (@root) has none. */
+static void read_interfaces(json_t *out, json_t *facts, const char *root,
+			    const struct port *ports, size_t n_ports)
+{
+	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	json_t *entries = json_array();
+	size_t n = list != NULL && root[0] == '\0' ?
+			   interface_list(list, INTERFACE_MAX) :
+			   0;
+	char ip[IP_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(entries, interface_json(&list[i]));
+		facts_addf(facts, list[i].name, "address", "", "getifaddrs",
+			   "%s/%d, mtu %lld, %s",
+			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
+			   list[i].net.prefix, (long long)list[i].mtu_B,
+			   list[i].state);
+		if (is_first(list, i)) {
+			add_interface(facts, root, &list[i]);
+		}
+	}
+	port_route_facts(ports, n_ports, list, n, facts);
+	json_object_set_new(out, "interfaces", entries);
+	free(list);
+}
+
+/* Of libraries that carry a job's data; what else stands in an environment
+ * may be a secret. */
+static bool is_setting(const char *variable)
+{
+	return str_starts(variable, "NCCL_") || str_starts(variable, "UCX_");
+}
+
+static void read_env(json_t *out, json_t *facts)
+{
+	json_t *env = json_object();
+	char name[128];
+
+	for (char **at = environ; *at != NULL; at++) {
+		const char *equals = strchr(*at, '=');
+
+		if (!is_setting(*at) || equals == NULL ||
+		    (size_t)(equals - *at) >= sizeof(name)) {
+			continue;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)(equals - *at), *at);
+		/* null without memory or valid UTF-8: then it is left out */
+		json_object_set_new(env, name, json_string(equals + 1));
+		facts_add(facts, "node", name, equals + 1, "", "environment");
+	}
+	json_object_set_new(out, "env", env);
+}
+
+/* What counts for NCCL, whose version nobody knows here. */
+static void read_nccl(json_t *out, json_t *facts, const char *root)
+{
+	json_t *conf = nccl_conf_read(root, 0);
+
+	nccl_conf_facts(conf, root, facts);
+	json_object_set_new(out, "nccl", conf);
+}
+
+size_t inventory_read_host(json_t *out, const char *root,
+			   struct port ports[PORT_MAX])
+{
+	json_t *facts = json_array();
+	size_t n = port_list(root, ports, PORT_MAX);
+
+	read_names(out, facts, root);
+	read_driver(out, facts, root);
+	read_limits(facts);
+	add_ports(out, facts, root, ports, n);
+	read_interfaces(out, facts, root, ports, n);
+	lldp_facts(root, ports, n, facts);
+	read_nccl(out, facts, root);
+	node_facts(root, facts);
+	read_env(out, facts);
+	json_object_set_new(out, "facts", facts);
+	return n;
+}
+
+void inventory_driver_version(const char *text, char *buf, size_t size)
+{
+	const char *at = text;
+
+	/* the first word like 580.159.04; "x86_64" is none */
+	while (*at != '\0') {
+		size_t len = strcspn(at, " \t\n");
+
+		if (strspn(at, "0123456789.") == len &&
+		    isdigit((unsigned char)*at) &&
+		    memchr(at, '.', len) != NULL) {
+			snprintf(buf, size, "%.*s", (int)len, at);
+			return;
+		}
+		at += len;
+		at += strspn(at, " \t\n");
+	}
+	buf[0] = '\0';
+}
+
+/* ---- inventory ----------------------------------------------------------- */
 
 #define CHILD_MAX_BYTES (1024 * 1024)
 #define CHILD_MAX_FACTS 8192

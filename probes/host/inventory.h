@@ -2,14 +2,79 @@
 #ifndef PROBES_HOST_INVENTORY_H
 #define PROBES_HOST_INVENTORY_H
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "lib/base/err.h"
-#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/port.h"
+
+/* ---- lldp ---------------------------------------------------------------- */
+
+/** The port of a switch that an interface is connected to, by LLDP. */
+#define LLDP_MAX 128
+
+struct lldp_neighbour {
+	char interface[32];
+	char name[64];		/* of the switch, its MAC if it has none */
+	char port[64];
+};
+
+/**
+ * What "lldpctl -f json0" prints, @len bytes, into @list; returns how many
+ * there were room for, 0 of anything else.  Of several neighbours of an
+ * interface the first.  Pure.
+ */
+size_t lldp_parse(const char *text, size_t len,
+		  struct lldp_neighbour list[LLDP_MAX]);
+
+#define LLDP_ANSWER "lldp"
+
+/* ---- record -------------------------------------------------------------- */
+
+/* ---- facts --------------------------------------------------------------- */
+
+/**
+ * Append {"scope","fact","value","unit","source"} to the array @facts: a line
+ * of facts.csv, less the node, which the coordinator knows.
+ */
+void facts_add(json_t *facts, const char *scope, const char *fact,
+	       const char *value, const char *unit, const char *source);
+void facts_addf(json_t *facts, const char *scope, const char *fact,
+		const char *unit, const char *source, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
+
+struct nccl_torch_look;
+
+/** Of scope node: torch_nccl, the file that jobs of PyTorch load, or none with
+ *  torch_nccl_note, and torch_nccl_version.  Ends @l. */
+void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns,
+		 json_t *facts);
+
+/* ---- node facts ---------------------------------------------------------- */
+
+/**
+ * How a node is set up for GPUs and NICs, and where Slurm says that it stands:
+ * facts of scope node, files read below @root ("" = /).
+ */
+void node_facts(const char *root, json_t *facts);
+
+/**
+ * The switch that a node is plugged into, by Slurm's SLURM_TOPOLOGY_ADDR
+ * ("core.leaf3.n17") and SLURM_TOPOLOGY_ADDR_PATTERN ("switch.switch.node"):
+ * srun sets both where topology.conf knows the switches, in the words of
+ * "scontrol show topology".  False where they name none.
+ */
+bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
+		      size_t size);
+
+/** Is the node that @addr ends in the host @host, with or without its
+ *  domain? */
+bool node_is_last(const char *addr, const char *host);
+
+/* ---- inventory ----------------------------------------------------------- */
 
 /**
  * What a node says about itself, read once.  The reader never loads a GPU

@@ -11,7 +11,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "probes/host/facts.h"
+#include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 
 #define SITE_FILE   "/etc/nccl.conf"

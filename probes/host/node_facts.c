@@ -1,17 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/host/node_facts.h"
-
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
-#include "probes/host/facts.h"
-#include "probes/host/peer_way.h"
-#include "probes/host/process.h"
+#include "lib/data/record.h"
+#include "probes/host/interface.h"
+#include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
+
+/* ---- facts --------------------------------------------------------------- */
+
+void facts_add(json_t *facts, const char *scope, const char *fact,
+	       const char *value, const char *unit, const char *source)
+{
+	char text[sizeof(((struct fact_row *)0)->value)];
+
+	STR_COPY(text, value);	/* no control characters in JSON or CSV */
+	json_array_append_new(
+		facts, json_pack("{s:s,s:s,s:s,s:s,s:s}", "scope", scope,
+				 "fact", fact, "value", text, "unit", unit,
+				 "source", source));
+}
+
+void facts_addf(json_t *facts, const char *scope, const char *fact,
+		const char *unit, const char *source, const char *fmt, ...)
+{
+	char value[sizeof(((struct fact_row *)0)->value)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	facts_add(facts, scope, fact, value, unit, source);
+}
+
+/* ---- node facts ---------------------------------------------------------- */
 
 #define MODULES	   "/sys/module"
 #define SWITCH_MAX 64	/* of a name */

@@ -1,17 +1,274 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/host/pcie.h"
-
+#include <ctype.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
-#include "probes/host/facts.h"
+#include "probes/host/inventory.h"
+#include "probes/host/nccl_conf.h"
+#include "probes/host/port.h"
 #include "probes/host/sysfile.h"
-#include "probes/host/topo_file.h"
+
+/* ---- topo file ----------------------------------------------------------- */
+
+#define DEPTH_MAX 16
+
+/** Open elements; of a <cpu> or <pci> what it is called, else "". */
+struct stack {
+	char name[DEPTH_MAX][32];
+	int depth, numa;
+};
+
+/** The value of @key in the tag @at ... @end into @buf, "" without one. */
+static void attribute(const char *at, const char *end, const char *key,
+		      char *buf, size_t size)
+{
+	size_t n = strlen(key);
+
+	buf[0] = '\0';
+	for (; at + n + 2 < end; at++) {
+		if (at[0] == ' ' && strncmp(at + 1, key, n) == 0 &&
+		    at[1 + n] == '=' && at[2 + n] == '"') {
+			const char *value = at + 3 + n;
+			const char *quote = memchr(value, '"',
+						   (size_t)(end - value));
+
+			if (quote != NULL) {
+				snprintf(buf, size, "%.*s",
+					 (int)(quote - value), value);
+			}
+			return;
+		}
+	}
+}
+
+/** Of the tag, or comment, whose '<' is before @at; NULL without one. */
+static const char *end_of_tag(const char *at)
+{
+	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
+}
+
+static void open_tag(struct stack *s, const char *at, const char *end)
+{
+	char *name = s->name[s->depth++], text[16];
+	int64_t numa = -1;
+
+	name[0] = '\0';
+	if (str_starts(at, "cpu ")) {
+		attribute(at, end, "numaid", text, sizeof(text));
+		units_parse_int(text, -1, 4095, &numa, NULL);
+		s->numa = (int)numa;
+		snprintf(name, sizeof(s->name[0]), "cpu%d", s->numa);
+	} else if (str_starts(at, "pci ")) {
+		attribute(at, end, "busid", name, sizeof(s->name[0]));
+	}
+}
+
+/** What is open, as a path below /sys/devices would be. */
+static void take_place(const struct stack *s, struct pcie_place *place)
+{
+	size_t len = 0;
+
+	for (int i = 0; i < s->depth; i++) {
+		if (s->name[i][0] != '\0') {
+			len += (size_t)snprintf(place->path + len,
+						sizeof(place->path) - len,
+						"%s%s", len > 0 ? "/" : "",
+						s->name[i]);
+		}
+	}
+	place->numa = s->numa;
+}
+
+bool topo_file_find(const char *text, const char *bus,
+		    struct pcie_place *place)
+{
+	struct stack s = { .numa = -1 };
+	const char *at = text, *end;
+
+	while ((at = strchr(at, '<')) != NULL) {
+		at++;
+		end = end_of_tag(at);
+		if (end == NULL) {
+			return false;
+		}
+		if (*at == '!' || *at == '?') {
+			at = end;
+			continue;
+		}
+		if (*at == '/') {
+			s.depth -= s.depth > 0;
+			continue;
+		}
+		if (s.depth == DEPTH_MAX) {
+			return false;
+		}
+		open_tag(&s, at, end);
+		if (bus[0] != '\0' &&
+		    strcasecmp(s.name[s.depth - 1], bus) == 0) {
+			take_place(&s, place);
+			return true;
+		}
+		s.depth -= end[-1] == '/';
+	}
+	return false;
+}
+
+void topo_file_plain(const char *text, struct str *out)
+{
+	static const char *const plain[] = {
+		"version", "numaid", "affinity", "arch", "vendor", "familyid",
+		"modelid", "busid", "class", "link_speed", "link_width", "dev",
+		"sm", "gdr", "name", "speed", "port", "latency", "maxconn",
+		"target", "tclass", "count", "bw", NULL
+	};
+	const char *at = text, *end;
+	char value[128];
+
+	while ((at = strchr(at, '<')) != NULL &&
+	       (end = end_of_tag(++at)) != NULL) {
+		if (*at != '!' && *at != '?') {
+			size_t skip = *at == '/';
+
+			str_addf(out, "<%.*s",
+				 (int)(skip + strcspn(at + skip,
+						      " \t\r\n/>")), at);
+			for (int i = 0; plain[i] != NULL; i++) {
+				attribute(at, end, plain[i], value,
+					  sizeof(value));
+				if (value[0] != '\0') {
+					str_addf(out, " %s=\"%s\"", plain[i],
+						 value);
+				}
+			}
+			str_add(out, end[-1] == '/' ? "/>\n" : ">\n");
+		}
+		at = end;
+	}
+}
+
+char *topo_file_read(const char *root)
+{
+	json_t *conf = nccl_conf_read(root, 0);
+	const char *named = nccl_conf_get(conf, "NCCL_TOPO_FILE", NULL);
+	struct str text = STR_INIT;
+	char path[PATH_MAX], *all = NULL;
+
+	snprintf(path, sizeof(path), "%.1500s%.2000s", root,
+		 named != NULL ? named : TOPO_FILE_USUAL);
+	json_decref(conf);
+	if (str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+			 TOPO_FILE_MAX) == 0 && text.len > 0) {
+		all = strdup(str_text(&text));
+	}
+	str_release(&text);
+	return all;
+}
+
+/* ---- pin ----------------------------------------------------------------- */
+
+#define LIST_MAX 4096
+
+/* A CPU's number at *@at, which moves behind it; -1 when there is none. */
+static long cpu_at(const char **at)
+{
+	char *end;
+	long n;
+
+	if (!isdigit((unsigned char)**at)) {
+		return -1;
+	}
+	n = strtol(*at, &end, 10);
+	*at = end;
+	return n < CPU_SETSIZE ? n : -1;
+}
+
+int pin_parse(const char *text, cpu_set_t *set)
+{
+	const char *at = text;
+
+	CPU_ZERO(set);
+	while (*at != '\0') {
+		long first = cpu_at(&at), last = first;
+
+		if (*at == '-') {
+			at++;
+			last = cpu_at(&at);
+		}
+		if (first < 0 || last < first ||
+		    (*at != ',' && *at != '\0') ||
+		    (*at == ',' && at[1] == '\0')) {
+			CPU_ZERO(set);
+			return -1;
+		}
+		for (long c = first; c <= last; c++) {
+			CPU_SET((size_t)c, set);
+		}
+		at += *at == ',';
+	}
+	return CPU_COUNT(set);
+}
+
+/* @list: CPUs, as the kernel writes them */
+static void pin_to_list(const char *list)
+{
+	cpu_set_t near, allowed;
+
+	if (pin_parse(list, &near) <= 0 ||
+	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
+		return;
+	}
+	CPU_AND(&near, &near, &allowed);
+	if (CPU_COUNT(&near) > 0) {
+		sched_setaffinity(0, sizeof(near), &near);
+	}
+}
+
+void pin_to_device(const char *bus)
+{
+	char list[LIST_MAX];
+
+	sysfile_read(list, sizeof(list),
+		     "/sys/bus/pci/devices/%s/local_cpulist", bus);
+	pin_to_list(list);
+}
+
+void pin_to_hca(const char *hca)
+{
+	char list[LIST_MAX];
+
+	sysfile_read(list, sizeof(list),
+		     "/sys/class/infiniband/%s/device/local_cpulist", hca);
+	pin_to_list(list);
+}
+
+bool pin_far_from(const char *bus)
+{
+	char list[LIST_MAX];
+	cpu_set_t near, far;
+
+	if (sysfile_read(list, sizeof(list), "/sys/bus/pci/devices/%s/"
+			 "local_cpulist", bus) <= 0 ||
+	    pin_parse(list, &near) <= 0) {
+		return false;
+	}
+	CPU_ZERO(&far);
+	for (size_t c = 0; c < CPU_SETSIZE; c++) {
+		if (!CPU_ISSET(c, &near)) {
+			CPU_SET(c, &far);
+		}
+	}
+	return sched_setaffinity(0, sizeof(far), &far) == 0;
+}
+
+/* ---- pcie ---------------------------------------------------------------- */
 
 #define HCAS_MAX 64
 

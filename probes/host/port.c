@@ -2,16 +2,281 @@
 #include "probes/host/port.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "probes/host/interface.h"
+#include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
+
+/* ---- port route ---------------------------------------------------------- */
+
+#define NETDEVS		    "/sys/class/infiniband/%s/ports/%d/gid_attrs/ndevs"
+#define PORT_ROUTE_GIDS_MAX 32 /* looked at, as in port.c */
+
+/* The port that each address is of, by the ports' tables of them: a VLAN is no
+ * interface of the HCA itself; -1: of none. */
+static void find_owners(const struct port *ports, size_t n,
+			const struct interface *list, size_t n_list,
+			int owner[INTERFACE_MAX])
+{
+	char text[64];
+
+	for (size_t k = 0; k < n_list; k++) {
+		owner[k] = -1;
+	}
+	for (size_t i = 0; i < n * PORT_ROUTE_GIDS_MAX; i++) {
+		const struct port *p = &ports[i / PORT_ROUTE_GIDS_MAX];
+
+		if (strcmp(p->link_layer, "Ethernet") != 0) {
+			continue;
+		}
+		sysfile_read(text, sizeof(text), NETDEVS "/%zu", p->hca,
+			     p->number, i % PORT_ROUTE_GIDS_MAX);
+		for (size_t k = 0; k < n_list; k++) {
+			if (strcmp(text, list[k].name) == 0) {
+				owner[k] = (int)(i / PORT_ROUTE_GIDS_MAX);
+			}
+		}
+	}
+}
+
+/* An address of the network of @net that is not its own, which would be at
+ * home: false where it has no other. */
+static bool neighbour(const struct ip_net *net, struct ip_addr *ip)
+{
+	size_t bytes = net->ip.family == AF_INET6 ? 16 : 4;
+
+	*ip = net->ip;
+	ip->bytes[bytes - 1] ^= 1;
+	return net->prefix < (int)(8 * bytes);
+}
+
+/* To which ports routes from port @from lead, and to which not. */
+static void ask(struct routes *r, int from, size_t n, const int *owner,
+		const struct interface *list, size_t n_list,
+		bool leads[PORT_MAX], bool asked[PORT_MAX])
+{
+	struct ip_addr to;
+
+	memset(leads, 0, n * sizeof(*leads));
+	memset(asked, 0, n * sizeof(*asked));
+	for (size_t a = 0; a < n_list; a++) {
+		for (size_t b = 0; owner[a] == from && b < n_list; b++) {
+			const struct ip_net *net = &list[b].net;
+
+			if (owner[b] < 0 || owner[b] == from ||
+			    leads[owner[b]] ||
+			    net->ip.family != list[a].net.ip.family ||
+			    !neighbour(net, &to)) {
+				continue;
+			}
+			asked[owner[b]] = true;
+			leads[owner[b]] =
+				routes_lead(r, &list[a].net.ip,
+					    if_nametoindex(list[a].name), &to);
+		}
+	}
+}
+
+static void tell(const struct port *ports, size_t n, size_t from, bool route,
+		 const bool *leads, const bool *asked, json_t *facts)
+{
+	struct str names = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		if (asked[i] && leads[i] == route) {
+			str_addf(&names, "%s%s", names.len > 0 ? " " : "",
+				 ports[i].name);
+		}
+	}
+	if (names.len > 0) {
+		facts_add(facts, ports[from].name,
+			  route ? "route_to" : "no_route_to", str_text(&names),
+			  "", "rtnetlink");
+	}
+	str_release(&names);
+}
+
+void port_route_facts(const struct port *ports, size_t n,
+		      const struct interface *list, size_t n_list,
+		      json_t *facts)
+{
+	bool leads[PORT_MAX], asked[PORT_MAX];
+	int owner[INTERFACE_MAX];
+	struct routes r;
+
+	find_owners(ports, n, list, n_list, owner);
+	routes_open(&r);
+	for (size_t i = 0; i < n; i++) {
+		ask(&r, (int)i, n, owner, list, n_list, leads, asked);
+		tell(ports, n, i, true, leads, asked, facts);
+		tell(ports, n, i, false, leads, asked, facts);
+	}
+	routes_close(&r);
+}
+
+/* ---- port facts ---------------------------------------------------------- */
+
+#define SOURCE "/sys/class/infiniband"
+
+static void add_text(json_t *facts, const struct port *p, const char *fact,
+		     const char *value)
+{
+	if (value[0] != '\0') {
+		facts_add(facts, p->name, fact, value, "", SOURCE);
+	}
+}
+
+static void add_real(json_t *facts, const struct port *p, const char *fact,
+		     double value, const char *unit)
+{
+	if (isfinite(value)) {
+		facts_addf(facts, p->name, fact, unit, SOURCE, "%.6g", value);
+	}
+}
+
+/* Below @least it is not known. */
+static void add_count(json_t *facts, const struct port *p, const char *fact,
+		      int count, int least, const char *unit)
+{
+	add_real(facts, p, fact, count < least ? NAN : count, unit);
+}
+
+void port_facts(const struct port *p, json_t *facts)
+{
+	add_text(facts, p, "port_state", p->state);
+	add_text(facts, p, "port_phys_state", p->phys_state);
+	add_text(facts, p, "link_layer", p->link_layer);
+	add_real(facts, p, "rate", p->rate_Gb_s, "Gb/s");
+	add_text(facts, p, "width", p->width);
+	add_text(facts, p, "firmware", p->firmware);
+	add_text(facts, p, "board", p->board);
+	add_text(facts, p, "netdev", p->netdev);
+	add_text(facts, p, "gids", p->gids);
+	add_text(facts, p, "gid_kinds", p->gid_kinds);
+	add_text(facts, p, "subnet", p->subnet);
+	add_text(facts, p, "port_guid", p->guid);
+	add_real(facts, p, "pcie_speed", p->link.speed_GT_s, "GT/s");
+	add_real(facts, p, "pcie_speed_max", p->most.speed_GT_s, "GT/s");
+	add_count(facts, p, "pcie_width", p->link.width, 1, "lanes");
+	add_count(facts, p, "pcie_width_max", p->most.width, 1, "lanes");
+	add_count(facts, p, "numa_node", p->numa, 0, "");
+	if (p->software) {
+		add_text(facts, p, "software", "no PCI device: the HCA is "
+					       "emulated by a driver, its rate "
+					       "is not a limit");
+	}
+	add_real(facts, p, "line_rate", port_line_GB_s(p), "GB/s");
+	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
+		if (p->has_counter[i]) {
+			facts_addf(facts, p->name, port_counter_defs[i].name,
+				   "", SOURCE, "%" PRIu64, p->counters[i]);
+		}
+	}
+}
+
+void port_growth_facts(const struct port *before, const struct port *after,
+		       json_t *facts)
+{
+	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
+		char fact[64];
+
+		/* one that was reset in between tells nothing */
+		if (!before->has_counter[i] || !after->has_counter[i] ||
+		    after->counters[i] <= before->counters[i]) {
+			continue;
+		}
+		snprintf(fact, sizeof(fact), "%s_growth",
+			 port_counter_defs[i].name);
+		facts_addf(facts, after->name, fact, "", SOURCE, "%" PRIu64,
+			   after->counters[i] - before->counters[i]);
+	}
+	if (before->moved_B >= 0 && after->moved_B >= before->moved_B) {
+		facts_addf(facts, after->name, "data_moved", "B", SOURCE,
+			   "%" PRId64, after->moved_B - before->moved_B);
+	}
+	add_text(facts, after, "port_state_after", after->state);
+	add_text(facts, after, "port_phys_state_after", after->phys_state);
+}
+
+/* ---- link counts --------------------------------------------------------- */
+
+#define NET "%s/sys/class/net/%s/"
+
+/** The first: of a link that went, or came back. */
+static const struct {
+	const char *folder, *name;
+} counts[LINK_COUNTS] = {
+	{ "", "carrier_changes" },
+	{ "statistics/", "rx_errors" },
+	{ "statistics/", "tx_errors" },
+	{ "statistics/", "rx_dropped" },
+	{ "statistics/", "tx_dropped" },
+};
+
+/** Is it @i that is called so there?  "02:42:0a" is "02420a" with colons. */
+static bool is_same(const char *root, const struct interface *i)
+{
+	char said[64], mac[2 * INTERFACE_MAC + 1];
+	size_t len = 0;
+
+	sysfile_read(said, sizeof(said), NET "address", root, i->name);
+	for (const char *c = said; *c; c++) {
+		if (*c != ':') {
+			said[len++] = *c;
+		}
+	}
+	said[len] = '\0';
+	hash_hex(i->mac, i->mac_len, mac);
+	return i->mac_len > 0 && strcmp(said, mac) == 0;
+}
+
+void link_counts_read(const char *root, const struct interface *i,
+		      struct link_counts *c)
+{
+	bool same = is_same(root, i);
+	char text[32];
+
+	for (size_t k = 0; k < LINK_COUNTS; k++) {
+		c->n[k] = -1;
+		if (same && sysfile_read(text, sizeof(text), NET "%s%s", root,
+					 i->name, counts[k].folder,
+					 counts[k].name) > 0 &&
+		    units_parse_int(text, 0, INT64_MAX, &c->n[k], NULL) < 0) {
+			c->n[k] = -1;
+		}
+	}
+}
+
+bool link_counts_grown(const struct link_counts *before,
+		       const struct link_counts *now, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t k = 0; k < LINK_COUNTS && len < size; k++) {
+		if (before->n[k] >= 0 && now->n[k] > before->n[k]) {
+			len += (size_t)snprintf(buf + len, size - len,
+						"%s%s +%lld", len ? ", " : "",
+						counts[k].name,
+						(long long)(now->n[k] -
+							    before->n[k]));
+		}
+	}
+	return before->n[0] >= 0 && now->n[0] > before->n[0];
+}
+
+/* ---- port ---------------------------------------------------------------- */
 
 #define HCAS_MAX  64
 #define PORTS_MAX 8

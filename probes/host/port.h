@@ -2,11 +2,121 @@
 #ifndef PROBES_HOST_PORT_H
 #define PROBES_HOST_PORT_H
 
+#include <jansson.h>
+#include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
+#include "lib/base/str.h"
+#include "probes/host/interface.h"
+
+/* ---- link counts --------------------------------------------------------- */
+
+#define LINK_COUNTS 5
+
+/** What the kernel has counted at an interface since it was made. */
+struct link_counts {
+	int64_t n[LINK_COUNTS];	/* -1 = it does not say */
+};
+
+/** Of @i, below @root ("" = /).  None where the interface of that name there
+ *  has another hardware address: /sys of another network namespace. */
+void link_counts_read(const char *root, const struct interface *i,
+		      struct link_counts *c);
+
+/** "carrier_changes +2, rx_errors +7" into @buf, "" when nothing has grown;
+ *  was its link down in between? */
+bool link_counts_grown(const struct link_counts *before,
+		       const struct link_counts *now, char *buf, size_t size);
+
+/* ---- pcie ---------------------------------------------------------------- */
+
+/**
+ * How far two PCI devices of a node are from each other, by /sys.  The words
+ * are those of nvidia-smi topo -m and of NCCL:
+ *   PIX   below one switch at most
+ *   PXB   below several switches of one host bridge's port
+ *   PHB   below one host bridge: by way of the CPU
+ *   NODE  below two host bridges of one NUMA node
+ *   SYS   on two NUMA nodes
+ */
+struct pcie_place {
+	char path[PATH_MAX];	/* pci0000:17/0000:17:01.0/...; "" = unknown */
+	int numa;		/* -1 = unknown */
+};
+
+/** Where the device at @bus, such as 0000:1b:00.0, is; read below @root. */
+void pcie_find(const char *root, const char *bus, struct pcie_place *place);
+/** Where the PCI device of HCA @hca is; a software one has none. */
+void pcie_find_hca(const char *root, const char *hca, struct pcie_place *place);
+
+/** How many folders from the beginning two paths have in common.  Pure. */
+int pcie_common(const char *a, const char *b);
+
+/** The word for two places, "" when one of them is not known.  Pure. */
+const char *pcie_class(const struct pcie_place *a, const struct pcie_place *b);
+
+/**
+ * A fact "link" of scope "gpu0-mlx5_0" for each of @gpus (of an inventory) and
+ * each HCA below @root, as far as both are known.
+ */
+void pcie_facts(const char *root, const json_t *gpus, json_t *facts);
+
+/** The value of "link" between @a and @b ("gpu0", "gpu1", "mlx5_0"), either way
+ *  round, in an inventory's facts; NULL = not known. */
+const char *pcie_link(const json_t *facts, const char *a, const char *b);
+
+/* ---- pin ----------------------------------------------------------------- */
+
+/**
+ * Add the CPUs of @text, a list of the kernel's such as "0-15,64-79", to @set.
+ * Returns how many there are, or -1 when @text is no such list or names a CPU
+ * beyond CPU_SETSIZE; then @set is empty.
+ */
+int pin_parse(const char *text, cpu_set_t *set);
+
+/**
+ * Keep this process on the CPUs next to PCI device @bus ("0000:1b:00.0"), as
+ * far as it may use them now: memory and interrupts of the other socket cost
+ * bandwidth.  Where the kernel knows none, or none is allowed, nothing
+ * changes.
+ */
+void pin_to_device(const char *bus);
+/** The same of the HCA @hca ("mlx5_0"); soft-RoCE is next to none. */
+void pin_to_hca(const char *hca);
+/** Keep it off these CPUs, so on another socket, whatever it was kept on
+ *  before; false where there is none. */
+bool pin_far_from(const char *bus);
+
+/* ---- topo file ----------------------------------------------------------- */
+
+/**
+ * Where devices are by a file in NCCL's format: a virtual machine shows none of
+ * the bridges above its devices, so the cloud says it there.  <pci> elements
+ * with a busid, one below the other, in a <cpu> with a numaid.
+ */
+#define TOPO_FILE_MAX (256 * 1024)
+/** The one that is read where no other is named. */
+#define TOPO_FILE_USUAL "/var/run/nvidia-topologyd/virtualTopology.xml"
+
+/** Pure: put where @text (NUL-ended) has the device at @bus, 0000:1b:00.0, into
+ *  @place; false, @place as it was, when it has none. */
+bool topo_file_find(const char *text, const char *bus,
+		    struct pcie_place *place);
+
+/** Pure: of @text into @out the elements with what says where devices are, and
+ *  how they are connected: no comments, no GUIDs, no serial numbers, no hash of
+ *  a host. */
+void topo_file_plain(const char *text, struct str *out);
+
+/** The text of the file that NCCL reads below @root: NCCL_TOPO_FILE, by the
+ *  environment or nccl.conf, or the one of nvidia-topologyd.  free() frees;
+ *  NULL: there is none. */
+char *topo_file_read(const char *root);
+
+/* ---- port ---------------------------------------------------------------- */
 
 /**
  * What an HCA port says about itself in /sys/class/infiniband and at its PCI

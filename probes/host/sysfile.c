@@ -12,7 +12,179 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
+
+/* ---- process ------------------------------------------------------------- */
+
+const char *process_env(const char *vars, size_t len, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = vars; at < vars + len;
+	     at += strlen(at) + 1) {
+		if (strncmp(at, name, n) == 0 && at[n] == '=') {
+			return at + n + 1;
+		}
+	}
+	return "";
+}
+
+long process_find(const char *root, const char *comm)
+{
+	char proc[PATH_MAX], name[64];
+	struct dirent *entry;
+	long found = 0;
+	DIR *dir;
+
+	snprintf(proc, sizeof(proc), "%.2000s/proc", root);
+	dir = opendir(proc);
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		long pid = strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || (found > 0 && pid > found)) {
+			continue;
+		}
+		sysfile_read(name, sizeof(name), "%s/%ld/comm", proc, pid);
+		if (strcmp(name, comm) == 0) {
+			found = pid;
+		}
+	}
+	if (dir != NULL) {
+		closedir(dir);
+	}
+	return found;
+}
+
+/* ---- pressure ------------------------------------------------------------ */
+
+#define DIGITS "0123456789."
+#define NUMBER_MAX 12
+
+/** The digits at the beginning of @text, 0: it is no number. */
+static int digits(const char *text)
+{
+	size_t n = strspn(text, DIGITS);
+
+	return n <= NUMBER_MAX ? (int)n : 0;
+}
+
+int64_t pressure_waited_ns(const char *root)
+{
+	char text[256];
+	const char *total;
+	int64_t us;
+
+	sysfile_read(text, sizeof(text), "%s/proc/pressure/cpu", root);
+	text[strcspn(text, "\n")] = '\0';	/* "some" is the first line */
+	total = str_starts(text, "some ") ? strstr(text, "total=") : NULL;
+	return total && units_parse_int(total + strlen("total="), 0,
+					INT64_MAX / NS_PER_US, &us, NULL) == 0 ?
+		       us * NS_PER_US : -1;
+}
+
+void pressure_text(const char *root, char *buf, size_t size)
+{
+	static const char *const what[] = { "cpu", "memory", "io" };
+	static const char some[] = "some avg10=";
+	char text[256];
+	size_t len = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < sizeof(what) / sizeof(*what); i++) {
+		const char *share = text + strlen(some);
+
+		sysfile_read(text, sizeof(text), "%s/proc/pressure/%s", root,
+			     what[i]);
+		if (str_starts(text, some) && digits(share) > 0 && len < size) {
+			len += (size_t)snprintf(
+				buf + len, size - len, "%s%s %.*s %%",
+				len > 0 ? ", " : "waited in the last 10 s: ",
+				what[i], digits(share), share);
+		}
+	}
+	if (len == 0 &&
+	    sysfile_read(text, sizeof(text), "%s/proc/loadavg", root) > 0 &&
+	    digits(text) > 0) {
+		snprintf(buf, size, "load %.*s on %ld CPUs", digits(text), text,
+			 sysconf(_SC_NPROCESSORS_ONLN));
+	}
+}
+
+/* ---- kernel log ---------------------------------------------------------- */
+
+#define RECORD_MAX  8192	/* the kernel's own limit */
+#define RECORDS_MAX 200000
+#define FILE_MAX    (16 << 20)
+
+const char *kernel_log_parse(char *record, int64_t *us)
+{
+	char *text = strchr(record, ';'), *number, *save = NULL;
+
+	if (!text) {
+		return NULL;
+	}
+	*text++ = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	strtok_r(record, ",", &save);
+	strtok_r(NULL, ",", &save);
+	number = strtok_r(NULL, ",", &save);
+	return number && units_parse_int(number, 0, INT64_MAX, us, NULL) == 0 ?
+		       text : NULL;
+}
+
+static void pass_on(char *record, kernel_log_line *line, void *user)
+{
+	int64_t us;
+	const char *text = kernel_log_parse(record, &us);
+
+	if (text) {
+		line(user, us, text);
+	}
+}
+
+static int read_recorded(const char *root, kernel_log_line *line, void *user)
+{
+	char *whole = sysfile_whole(FILE_MAX, "%s" KERNEL_LOG, root);
+	char *next = whole, *record;
+
+	while ((record = strsep(&next, "\n"))) {
+		pass_on(record, line, user);
+	}
+	free(whole);
+	return whole ? 0 : -1;
+}
+
+int kernel_log_read(const char *root, kernel_log_line *line, void *user)
+{
+	char record[RECORD_MAX];
+	int fd;
+
+	if (root[0]) {
+		return read_recorded(root, line, user);
+	}
+	fd = open(KERNEL_LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		return -1;
+	}
+	for (int n = 0; n < RECORDS_MAX; n++) {
+		ssize_t len = read(fd, record, sizeof(record) - 1);
+
+		if (len < 0 && errno == EPIPE) {
+			continue;	/* overwritten before it was read */
+		}
+		if (len <= 0) {
+			break;
+		}
+		record[len] = '\0';
+		pass_on(record, line, user);
+	}
+	close(fd);
+	return 0;
+}
+
+/* ---- sysfile ------------------------------------------------------------- */
 
 /* "" when it is too long: no such file. */
 __attribute__((format(printf, 2, 0))) static void

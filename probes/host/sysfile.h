@@ -4,6 +4,46 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* ---- kernel log ---------------------------------------------------------- */
+
+#define KERNEL_LOG "/dev/kmsg"
+
+/** A message, as @text, that the kernel wrote @us after the boot. */
+typedef void kernel_log_line(void *user, int64_t us, const char *text);
+
+/** Each message that the kernel's log has now, of this machine, or of the one
+ *  recorded below @root (not ""); never blocks.  0, or -1 with errno: mostly
+ *  EPERM, as it takes CAP_SYSLOG where kernel.dmesg_restrict is set. */
+int kernel_log_read(const char *root, kernel_log_line *line, void *user);
+
+/** Pure: one record of it, "6,1234,98765,-;TEXT", cut into its text; NULL: it
+ *  is none. */
+const char *kernel_log_parse(char *record, int64_t *us);
+
+/* ---- pressure ------------------------------------------------------------ */
+
+/** "waited in the last 10 s: cpu 34.08 %, memory 0.00 %, io 1.20 %" into @buf,
+ *  by the pressure files below @root ("" = /): the share of the time in which
+ *  some process of this machine waited for it; "load 12.30 on 2 CPUs" where the
+ *  kernel has none; "" without either. */
+void pressure_text(const char *root, char *buf, size_t size);
+/** How long, since the machine booted, some process of it could have run and
+ *  had no CPU, in nanoseconds; -1 where the kernel does not say. */
+int64_t pressure_waited_ns(const char *root);
+
+/* ---- process ------------------------------------------------------------- */
+
+/** A process called @comm (as the kernel has it: 15 bytes at most) below @root
+ *  ("" = /): the lowest number of one, 0 when there is none. */
+long process_find(const char *root, const char *comm);
+
+/** The value of @name in @vars, /proc/PID/environ of @len bytes that a NUL
+ *  follows; "" for none.  Pure. */
+const char *process_env(const char *vars, size_t len, const char *name);
+
+/* ---- sysfile ------------------------------------------------------------- */
 
 /**
  * Small files of /proc and /sys, their paths as printf() makes them; one that

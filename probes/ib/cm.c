@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ib/cm.h"
+#include "probes/ib/link.h"
 
 #if HAVE_VERBS
 
@@ -17,7 +17,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "probes/dl/rdmacm.h"
+#include "probes/dl/verbs.h"
 #include "probes/host/interface.h"
 #include "probes/host/sysfile.h"
 

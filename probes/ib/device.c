@@ -1,5 +1,631 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ib/device.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/str.h"
+#include "probes/ib/link.h"
+
+/* ---- setting ------------------------------------------------------------- */
+
+/* A setting of RDMA: the option, what NCCL was told, or the default. */
+
+#if HAVE_VERBS
+
+#include <limits.h>
+
+#include "probes/host/inventory.h"
+#include "probes/host/nccl_conf.h"
+
+static bool verbs_port_active(const struct verbs_device *d, const char **state);
+
+/* The option, else what NCCL's jobs have by @name, else 0. */
+static struct verbs_setting verbs_setting_of(const struct verbs_device *d,
+					     int64_t option, const char *name)
+{
+	const char *source;
+	int64_t value;
+
+	if (option >= 0) {
+		return (struct verbs_setting){ (int)option, true, "option" };
+	}
+	if (nccl_conf_int(d->conf, name, 0, INT_MAX, &value, &source)) {
+		return (struct verbs_setting){
+			(int)value, true,
+			nccl_conf_of_file(d->conf, name) ? source : name,
+		};
+	}
+	return (struct verbs_setting){ 0, false, "default" };
+}
+
+void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
+			const char *fact, const struct verbs_setting *s)
+{
+	facts_addf(facts, d->name, fact, "", s->source, "%d", s->value);
+}
+
+#endif
+
+/* ---- words --------------------------------------------------------------- */
+
+/* By number: the names are rdma-core's, the order is the wire's. */
+static const struct verbs_words wc_words[] = {
+	[1] = { "wc_loc_len",
+		"local length error: a message did not fit; do both ends have "
+		"the same MTU?" },
+	[2] = { "wc_loc_qp_op", "local QP operation error" },
+	[3] = { "wc_loc_eec_op", "local EE context error" },
+	[4] = { "wc_loc_prot",
+		"local protection error: the HCA may not access the buffer; "
+		"ACS or IOMMU on its PCIe path?" },
+	[5] = { "wc_flush", "flushed: the queue pair had failed before" },
+	[6] = { "wc_mw_bind", "memory window bind error" },
+	[7] = { "wc_bad_resp", "bad response from the other HCA" },
+	[8] = { "wc_loc_access",
+		"local access error: the buffer does not allow this "
+		"operation" },
+	[9] = { "wc_rem_inv_req",
+		"remote invalid request: the other end cannot accept the "
+		"message; MTU mismatch?" },
+	[10] = { "wc_rem_access",
+		"remote access error: the other end refuses access to its "
+		"memory with this key" },
+	[11] = { "wc_rem_op",
+		"remote operation error: the other HCA could not complete the "
+		"operation" },
+	[12] = { "wc_retry_exc",
+		"transport retry counter exceeded: no response from the other "
+		"port; route, GID, VLAN, MTU, P_Key or a link that went down" },
+	[13] = { "wc_rnr_retry_exc", "receiver not ready, retries exceeded" },
+	[14] = { "wc_loc_rdd", "local RDD violation" },
+	[15] = { "wc_rem_inv_rd_req", "remote invalid RD request" },
+	[16] = { "wc_rem_abort", "the other end aborted" },
+	[17] = { "wc_inv_eecn", "invalid EE context" },
+	[18] = { "wc_inv_eec_state", "EE context in a wrong state" },
+	[19] = { "wc_fatal", "fatal error of the HCA" },
+	[20] = { "wc_resp_timeout", "response timeout" },
+	[21] = { "wc_general", "general error" },
+};
+
+const struct verbs_words *verbs_wc_words(int status)
+{
+	static const struct verbs_words unknown = {
+		.code = "wc_unknown",
+		.says = "a status that libibverbs does not define",
+	};
+	int n = (int)(sizeof(wc_words) / sizeof(wc_words[0]));
+
+	return status > 0 && status < n ? &wc_words[status] : &unknown;
+}
+
+static const char *const call_names[VERBS_CALLS] = {
+	[VERBS_OPEN] = "ibv_open_device",
+	[VERBS_PD] = "ibv_alloc_pd",
+	[VERBS_REG_MR] = "ibv_reg_mr",
+	[VERBS_REG_GPU] = "registration of GPU memory",
+	[VERBS_CREATE_CQ] = "ibv_create_cq",
+	[VERBS_CREATE_QP] = "ibv_create_qp",
+	[VERBS_TO_INIT] = "ibv_modify_qp RESET to INIT",
+	[VERBS_TO_RTR] = "ibv_modify_qp INIT to RTR",
+	[VERBS_TO_RTS] = "ibv_modify_qp RTR to RTS",
+	[VERBS_POST] = "ibv_post_send",
+	[VERBS_POLL] = "ibv_poll_cq",
+};
+
+const char *verbs_call_name(enum verbs_call call)
+{
+	return call_names[call];
+}
+
+#define ANY_CALL VERBS_CALLS
+
+/* The first row that fits. */
+static const struct call_words {
+	enum verbs_call call;
+	int err;		/* 0: any */
+	bool limited;		/* only where locked memory is limited */
+	struct verbs_words words;
+} call_words[] = {
+	{ .call = VERBS_OPEN, .err = EACCES,
+	  .words = { "device_permission",
+		     "no permission to open the HCA; /dev/infiniband/uverbs* "
+		     "must be readable and writable, also in the job's cgroup "
+		     "or container" } },
+	{ .call = VERBS_OPEN, .err = EPERM,
+	  .words = { "device_permission",
+		     "not permitted by the job's device cgroup or "
+		     "container" } },
+	{ .call = VERBS_OPEN, .err = ENOENT,
+	  .words = { "device_missing",
+		     "there is no such HCA, or no /dev/infiniband here" } },
+	{ .call = VERBS_OPEN, .err = ENODEV,
+	  .words = { "device_missing", "the HCA has been removed" } },
+	{ .call = VERBS_REG_GPU, .err = EFAULT,
+	  .words = { "gpu_memory",
+		     "GPU memory cannot be registered; load nvidia-peermem, or "
+		     "use a driver with dma-buf" } },
+	{ .call = VERBS_REG_GPU,
+	  .words = { "gpu_memory",
+		     "neither dma-buf nor nvidia-peermem supports this GPU" } },
+	{ .call = VERBS_TO_RTR, .err = ETIMEDOUT,
+	  .words = { "rtr_timeout",
+		     "the ports cannot resolve each other; rails that are not "
+		     "connected, or no route between them" } },
+	{ .call = VERBS_TO_RTR, .err = EHOSTUNREACH,
+	  .words = { "rtr_no_route", "no route between the two GIDs" } },
+	{ .call = VERBS_TO_RTR, .err = ENETUNREACH,
+	  .words = { "rtr_no_route",
+		     "no route between the subnets of the two GIDs" } },
+	{ .call = VERBS_TO_RTR, .err = EINVAL,
+	  .words = { "rtr_invalid",
+		     "the driver refuses GID index, MTU or P_Key" } },
+	{ .call = VERBS_TO_RTR, .err = ENODEV,
+	  .words = { "rtr_no_device",
+		     "the GID's network interface is missing or down" } },
+	{ .call = VERBS_TO_INIT, .err = EINVAL,
+	  .words = { "init_invalid",
+		     "the driver refuses the port or the P_Key index" } },
+	{ .call = ANY_CALL, .err = ENOMEM, .limited = true,
+	  .words = { "memlock",
+		     "cannot lock memory; run 'gpucheck memlock'" } },
+	{ .call = ANY_CALL, .err = ENOMEM,
+	  .words = { "no_memory",
+		     "the HCA is out of queue pairs or memory; the limit of "
+		     "locked memory is not the cause" } },
+	{ .call = ANY_CALL, .err = ENODEV,
+	  .words = { "device_missing", "the HCA has been removed" } },
+	{ .call = ANY_CALL, .err = EIO,
+	  .words = { "device_error", "the HCA reports an error" } },
+	{ .call = ANY_CALL,
+	  .words = { "verbs_error", "the driver refuses" } },
+};
+
+static bool fits(const struct call_words *w, enum verbs_call call, int err,
+		 bool limited)
+{
+	return (w->call == ANY_CALL || w->call == call) &&
+	       (w->err == 0 || w->err == err) && (limited || !w->limited);
+}
+
+const struct verbs_words *verbs_call_words(enum verbs_call call, int err,
+					   bool limited)
+{
+	const struct call_words *w = call_words;
+
+	while (!fits(w, call, err, limited)) {
+		w++;	/* the last one fits all */
+	}
+	return &w->words;
+}
+
+/* ---- fault --------------------------------------------------------------- */
+
+#if HAVE_VERBS
+
+#include <string.h>
+
+bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
+{
+	const char *state;
+
+	if (verbs_port_active(&l->x->dev, &state)) {
+		return false;
+	}
+	xport_fail(r, OUTCOME_ERROR, "port_down", "%s: the port is %s now",
+		   l->x->dev.name, state);
+	return true;
+}
+
+void verbs_tell_fault(const struct xport_link *l, const char *doing,
+		     struct xport_result *r)
+{
+	const struct verbs_words *w;
+
+	if (verbs_tell_port(l, r)) {
+		return;
+	}
+	switch (l->fault) {
+	case FAULT_WC:
+		w = verbs_wc_words(l->error);
+		xport_fail(r, OUTCOME_ERROR, w->code,
+			   "%s, %s to %s: status %d, vendor error 0x%x, %s",
+			   doing, l->own.name, l->peer.name, l->error,
+			   l->vendor, w->says);
+		break;
+	case FAULT_CALL:
+		w = verbs_call_words(l->call, l->error, l->x->dev.limited);
+		xport_fail(r, OUTCOME_ERROR, w->code,
+			   "%s, %s to %s: %s: %s; %s", doing, l->own.name,
+			   l->peer.name, verbs_call_name(l->call),
+			   strerror(l->error), w->says);
+		break;
+	case FAULT_CANCELLED:
+		xport_fail(r, OUTCOME_ERROR, "cancelled", "%s: cancelled",
+			   doing);
+		r->echo = true;
+		break;
+	default:
+		xport_fail(r, OUTCOME_TIMEOUT, "task_timeout",
+			   "%s, %s to %s: no completion in time", doing,
+			   l->own.name, l->peer.name);
+		r->echo = true;
+		break;
+	}
+}
+
+#endif
+
+/* ---- gid ----------------------------------------------------------------- */
+
+#define V4_AT 12		/* an IPv4 address is the end of a GID */
+
+/* ---- texts --------------------------------------------------------------- */
+
+int gid_parse_type(const char *text)
+{
+	return strstr(text, "RoCE v2") != NULL ? 2 :
+	       strstr(text, "RoCE v1") != NULL ? 1 :
+						 0;
+}
+
+int gid_parse_family(const char *text, sa_family_t *family, struct err *e)
+{
+	bool v6 = strcmp(text, "AF_INET6") == 0;
+
+	if (!v6 && strcmp(text, "AF_INET") != 0) {
+		return err_set(e, 0, "'%.32s' is neither AF_INET nor AF_INET6",
+			       text);
+	}
+	*family = v6 ? AF_INET6 : AF_INET;
+	return 0;
+}
+
+struct ip_addr gid_ip(const uint8_t raw[GID_BYTES])
+{
+	static const uint8_t mapped[V4_AT] = { [10] = 0xff, [11] = 0xff };
+	bool v4 = memcmp(raw, mapped, V4_AT) == 0;
+	struct ip_addr ip = { .family = v4 ? AF_INET : AF_INET6 };
+
+	memcpy(ip.bytes, v4 ? raw + V4_AT : raw, v4 ? 4 : GID_BYTES);
+	return ip;
+}
+
+const char *gid_text(const uint8_t raw[GID_BYTES], char buf[GID_TEXT])
+{
+	struct ip_addr ip = gid_ip(raw);
+
+	return ip_text(&ip, buf, GID_TEXT);
+}
+
+/* ---- what may be taken --------------------------------------------------- */
+
+static bool gid_is_zero(const uint8_t raw[GID_BYTES])
+{
+	static const uint8_t zero[GID_BYTES];
+
+	return memcmp(raw, zero, GID_BYTES) == 0;
+}
+
+static bool is_allowed(const struct gid_entry *g, const struct gid_wish *w)
+{
+	struct ip_addr ip = gid_ip(g->raw);
+
+	return (w->family == 0 || ip.family == w->family) &&
+	       /* an old kernel does not say which one it is */
+	       (w->roce == 0 || g->roce == 0 || g->roce == w->roce) &&
+	       (w->range.prefix == 0 || ip_in(&ip, &w->range));
+}
+
+size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_allowed(&table[i], w)) {
+			table[kept++] = table[i];
+		}
+	}
+	return kept;
+}
+
+/* ---- which one ----------------------------------------------------------- */
+
+/* Odd where it is IPv4, even where not; each step before is a better way. */
+static int worth(const struct gid_entry *g)
+{
+	struct ip_addr ip = gid_ip(g->raw);
+	int way = g->roce != 2 ? 0 : ip_is_link_local(&ip) ? 1 : 2;
+
+	return 2 * way + (ip.family == AF_INET);
+}
+
+static int by_worth(const void *x, const void *y)
+{
+	const struct gid_entry *a = x, *b = y;
+	int more = worth(b) - worth(a);
+
+	return more != 0 ? more : a->index - b->index;
+}
+
+void gid_order(struct gid_entry *table, size_t n)
+{
+	qsort(table, n, sizeof(*table), by_worth);
+}
+
+static struct ip_net net_of(const struct gid_entry *g)
+{
+	struct ip_net net = { .ip = gid_ip(g->raw), .prefix = g->prefix };
+
+	if (net.prefix == 0) {
+		/* its interface is in another network namespace: what is
+		 * usual */
+		net.prefix = net.ip.family == AF_INET ? 24 : 64;
+	}
+	return net;
+}
+
+static bool same_subnet(const struct gid_entry *a, const struct gid_entry *b)
+{
+	struct ip_net net_a = net_of(a), net_b = net_of(b);
+
+	return ip_in(&net_a.ip, &net_b) && ip_in(&net_b.ip, &net_a);
+}
+
+/* 0: they do not reach each other. */
+static int worth_together(const struct gid_entry *a, const struct gid_entry *b)
+{
+	int w = worth(a);
+
+	/* the way, then the subnet, then IPv4 */
+	return w != worth(b) || a->roce != b->roce ?
+		       0 :
+		       1 + 4 * (w / 2) + 2 * same_subnet(a, b) + w % 2;
+}
+
+bool gid_agree(const struct gid_entry *lead, size_t n_lead,
+	       const struct gid_entry *other, size_t n_other,
+	       struct gid_pair *out)
+{
+	int most = 0;
+
+	for (size_t i = 0; i < n_lead; i++) {
+		for (size_t k = 0; k < n_other; k++) {
+			int w = worth_together(&lead[i], &other[k]);
+
+			if (w > most) {
+				most = w;
+				*out = (struct gid_pair){ i, k };
+			}
+		}
+	}
+	return most > 0;
+}
+
+/* ---- gid table ----------------------------------------------------------- */
+
+/* The addresses of a port, and which of them its pairs may use. */
+
+#if HAVE_VERBS
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/verbs.h>
+
+#include "lib/base/limit.h"
+#include "lib/base/str.h"
+#include "probes/host/interface.h"
+#include "probes/host/inventory.h"
+#include "probes/host/nccl_conf.h"
+#include "probes/host/sysfile.h"
+
+#define FAMILY	"NCCL_IB_ADDR_FAMILY"
+#define RANGE	"NCCL_IB_ADDR_RANGE"
+#define VERSION "NCCL_IB_ROCE_VERSION_NUM"
+
+/* ---- what is there ------------------------------------------------------- */
+
+static int roce_version(const struct verbs_device *d, int index)
+{
+	char text[64];
+
+	sysfile_read(text, sizeof(text),
+		     "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d",
+		     d->hca, d->port, index);
+	return gid_parse_type(text);
+}
+
+/* How many bits of its address name the subnet, as its interface says. */
+static int prefix_of(const struct gid_entry *g, const struct interface *list,
+		     size_t n)
+{
+	struct ip_addr ip = gid_ip(g->raw);
+	size_t i = 0;
+
+	while (i < n && !ip_equal(&list[i].net.ip, &ip)) {
+		i++;
+	}
+	return i < n ? list[i].net.prefix : 0;
+}
+
+static size_t read_gids(const struct verbs_device *d,
+			struct gid_entry table[GID_MAX])
+{
+	size_t n = 0;
+
+	for (int i = 0; i < GID_MAX; i++) {
+		struct gid_entry *g = &table[n];
+		union ibv_gid gid;
+
+		if (d->v->query_gid(d->ctx, d->port, i, &gid) != 0) {
+			break;
+		}
+		*g = (struct gid_entry){ .index = i };
+		memcpy(g->raw, gid.raw, GID_BYTES);
+		n += !gid_is_zero(g->raw);
+	}
+	return n;
+}
+
+/* What decides between addresses of Ethernet; that of InfiniBand is the
+ * first. */
+static void describe_gids(const struct verbs_device *d,
+			  struct gid_entry *table, size_t n)
+{
+	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	size_t n_list = list != NULL ? interface_list(list, INTERFACE_MAX) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		table[i].roce = roce_version(d, table[i].index);
+		table[i].prefix = prefix_of(&table[i], list, n_list);
+	}
+	free(list);
+}
+
+/* "0 (fe80::1), 1 (10.0.0.1)": what the user can choose from. */
+static void list_gids(const struct gid_entry *table, size_t n, struct str *all)
+{
+	char gid[GID_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		str_addf(all, "%s%d (%s)", i > 0 ? ", " : "", table[i].index,
+			 gid_text(table[i].raw, gid));
+	}
+}
+
+/* ---- what is wanted ------------------------------------------------------ */
+
+/* NCCL warns of what it cannot read, and goes on without. */
+static struct gid_wish read_wish(const struct verbs_device *d)
+{
+	const char *family = nccl_conf_get(d->conf, FAMILY, NULL);
+	const char *range = nccl_conf_get(d->conf, RANGE, NULL);
+	struct gid_wish w = { 0 };
+
+	if (family != NULL) {
+		gid_parse_family(family, &w.family, NULL);
+	}
+	if (range != NULL) {
+		ip_net_parse(range, &w.range, NULL);
+	}
+	w.roce = verbs_setting_of(d, -1, VERSION).value;
+	return w;
+}
+
+static const char *const wishes[] = { FAMILY, RANGE, VERSION };
+
+/* "allowed by NCCL_IB_ADDR_FAMILY=AF_INET6, NCCL_IB_ADDR_RANGE=fd00::/8" */
+static void list_wishes(const struct verbs_device *d, struct str *all)
+{
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
+		const char *value = nccl_conf_get(d->conf, wishes[i], NULL);
+
+		if (value != NULL) {
+			str_addf(all, "%s%s=%.64s",
+				 all->len > 0 ? ", " : "allowed by ",
+				 wishes[i], value);
+		}
+	}
+}
+
+static size_t take_index(struct gid_entry *table, size_t n, int index)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (table[i].index == index) {
+			table[0] = table[i];
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* Those of @table that may be used, the best first. */
+static size_t take_allowed(const struct verbs_device *d,
+			   struct gid_entry *table, size_t n)
+{
+	struct gid_wish wish;
+
+	if (!d->ethernet) {
+		return take_index(table, n, 0);
+	}
+	wish = read_wish(d);
+	n = gid_allowed(table, n, &wish);
+	gid_order(table, n);
+	return n < GID_OFFERS ? n : GID_OFFERS;
+}
+
+static int none_left(const struct verbs_device *d,
+		     const struct gid_entry *table, size_t n, struct err *e)
+{
+	struct str all = STR_INIT, why = STR_INIT;
+
+	list_gids(table, n, &all);
+	list_wishes(d, &why);
+	if (d->gid_index.given || why.len == 0) {
+		str_reset(&why);
+		str_addf(&why, "at index %d (%s)", d->gid_index.value,
+			 d->gid_index.source);
+	}
+	err_set(e, 0, "%s: there is no GID %.120s; there are %.199s", d->name,
+		str_text(&why), n > 0 ? str_text(&all) : "none");
+	str_release(&all);
+	str_release(&why);
+	return -1;
+}
+
+/* Fill in d->gids, of which a pair takes one, and d->gid_index.  0, or -1 with
+ * @e and *@code: there is none that the settings allow. */
+static int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
+			    const char **code, struct err *e)
+{
+	struct gid_entry *table = calloc(2 * GID_MAX, sizeof(*table));
+	struct gid_entry *left = table + GID_MAX;
+	size_t n;
+
+	if (table == NULL) {
+		*code = LIMIT_MEMORY;
+		return err_set(e, ENOMEM, "no memory for a GID table");
+	}
+	n = read_gids(d, table);
+	if (d->ethernet) {
+		describe_gids(d, table, n);
+	}
+	memcpy(left, table, n * sizeof(*table));
+	d->gid_index = verbs_setting_of(d, spec->gid_index,
+					"NCCL_IB_GID_INDEX");
+	d->n_gids = d->gid_index.given ?
+			    take_index(left, n, d->gid_index.value) :
+			    take_allowed(d, left, n);
+	if (d->n_gids == 0) {
+		*code = "gid_missing";
+		none_left(d, table, n, e);
+	} else {
+		memcpy(d->gids, left, d->n_gids * sizeof(*left));
+		d->gid_index.value = d->gids[0].index;
+	}
+	free(table);
+	return d->n_gids > 0 ? 0 : -1;
+}
+
+/* Add the chosen GID, its index and, where known, its RoCE version to
+ * @facts. */
+static void verbs_gid_facts(const struct verbs_device *d, json_t *facts)
+{
+	char gid[GID_TEXT];
+
+	facts_add(facts, d->name, "gid", gid_text(d->gids[0].raw, gid), "",
+		  "ibv_query_gid");
+	if (d->gids[0].roce > 0) {
+		facts_addf(facts, d->name, "roce_version", "", "gid_attrs",
+			   "%d", d->gids[0].roce);
+	}
+	verbs_setting_fact(d, facts, "gid_index", &d->gid_index);
+}
+
+#endif
+
+/* ---- device -------------------------------------------------------------- */
 
 #if HAVE_VERBS
 
@@ -14,10 +640,9 @@
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "probes/host/facts.h"
+#include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
-#include "probes/host/pin.h"
-#include "probes/ib/ticket.h"
+#include "probes/host/port.h"
 
 int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
 		     int err, const char **code, struct err *e)
@@ -99,7 +724,8 @@ static const char *state_word(enum ibv_port_state s)
 	return (size_t)s < sizeof(words) / sizeof(words[0]) ? words[s] : "?";
 }
 
-bool verbs_port_active(const struct verbs_device *d, const char **state)
+/* Is the port still ACTIVE?  Its state in words. */
+static bool verbs_port_active(const struct verbs_device *d, const char **state)
 {
 	struct ibv_port_attr a;
 

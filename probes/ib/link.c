@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/ib/link.h"
-#include "probes/ib/cm.h"
 
 #if HAVE_VERBS
 

@@ -2,7 +2,351 @@
 /*
  * What goes through a connection: posting, polling, words between the ends.
  */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/base/hash.h"
+#include "lib/data/json.h"
 #include "probes/ib/link.h"
+
+/* ---- ticket -------------------------------------------------------------- */
+
+#define GID_HEX (2 * GID_BYTES + 1)
+
+/* Members that are numbers, each with its limits. */
+static const struct number {
+	const char *key;
+	size_t offset;
+	int64_t min, max;
+} numbers[] = {
+#define NUMBER(f, low, high) \
+	{ .key = #f, .offset = offsetof(struct verbs_ticket, f), \
+	  .min = (low), .max = (high) }
+	NUMBER(lid, 0, UINT16_MAX),
+	NUMBER(psn, 0, 0xffffff),
+	NUMBER(mtu_B, 256, 4096),
+	NUMBER(read_depth, 0, UINT8_MAX),
+	NUMBER(data_addr, 0, INT64_MAX),
+	NUMBER(data_key, 0, UINT32_MAX),
+	NUMBER(box_addr, 0, INT64_MAX),
+	NUMBER(box_key, 0, UINT32_MAX),
+	NUMBER(cm_port, 0, UINT16_MAX),
+	{ 0 }
+};
+
+static bool verbs_heard(struct xport_link *l, uint64_t *value);
+
+static int64_t *number_of(struct verbs_ticket *t, const struct number *n)
+{
+	return (int64_t *)((char *)t + n->offset);
+}
+
+static json_t *gids_json(const struct verbs_ticket *t)
+{
+	json_t *gids = json_array();
+
+	for (size_t i = 0; i < t->n_gids; i++) {
+		const struct gid_entry *g = &t->gids[i];
+		char hex[GID_HEX];
+
+		hash_hex(g->raw, GID_BYTES, hex);
+		json_array_append_new(gids, json_pack("{s:s,s:i,s:i}", "gid",
+						      hex, "roce", g->roce,
+						      "prefix", g->prefix));
+	}
+	return gids;
+}
+
+static json_t *qpns_json(const struct verbs_ticket *t)
+{
+	json_t *qpns = json_array();
+
+	for (size_t i = 0; i < t->n_qpns; i++) {
+		json_array_append_new(qpns, json_integer(t->qpns[i]));
+	}
+	return qpns;
+}
+
+int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
+			struct err *e)
+{
+	struct verbs_ticket copy = *t;
+	size_t n;
+	json_t *j;
+
+	j = json_pack("{s:s,s:s,s:s,s:o,s:o}", "name", t->name, "link_layer",
+		      t->link_layer, "ip", t->ip, "gids", gids_json(t), "qpns",
+		      qpns_json(t));
+	for (const struct number *m = numbers; m->key != NULL; m++) {
+		json_object_set_new(j, m->key,
+				    json_integer(*number_of(&copy, m)));
+	}
+	n = json_dumpb(j, buf, size - 1, JSON_COMPACT);
+	json_decref(j);
+	if (n == 0 || n >= size) {
+		return err_set(e, ENOMEM, "the connection data does not fit");
+	}
+	buf[n] = '\0';
+	return 0;
+}
+
+static int parse_gid(const json_t *j, struct gid_entry *g, struct err *e)
+{
+	char hex[GID_HEX];
+	int64_t roce, prefix;
+
+	if (json_get_text(j, "gid", hex, sizeof(hex), e) < 0 ||
+	    json_get_int(j, "roce", 0, 2, &roce, e) < 0 ||
+	    json_get_int(j, "prefix", 0, 8 * GID_BYTES, &prefix, e) < 0) {
+		return -1;
+	}
+	g->roce = (int)roce;
+	g->prefix = (int)prefix;
+	return strlen(hex) == GID_HEX - 1 &&
+			       hash_unhex(hex, g->raw, GID_BYTES) == 0 ?
+		       0 :
+		       err_set(e, EPROTO, "'gid' is not a GID");
+}
+
+static int parse_gids(const json_t *j, struct verbs_ticket *t, struct err *e)
+{
+	const json_t *gids = json_get_array(j, "gids", GID_OFFERS, e), *gid;
+
+	if (gids == NULL) {
+		return -1;
+	}
+	json_array_foreach(gids, t->n_gids, gid)
+	{
+		if (parse_gid(gid, &t->gids[t->n_gids], e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int parse_qpns(const json_t *j, struct verbs_ticket *t, struct err *e)
+{
+	const json_t *qpns = json_get_array(j, "qpns", QPS_MAX, e), *qpn;
+
+	if (qpns == NULL) {
+		return -1;
+	}
+	json_array_foreach(qpns, t->n_qpns, qpn)
+	{
+		json_int_t n = json_is_integer(qpn) ? json_integer_value(qpn) :
+						      -1;
+
+		if (n < 0 || n > 0xffffff) {
+			return err_set(e, EPROTO, "'qpns' has what is none");
+		}
+		t->qpns[t->n_qpns] = n;
+	}
+	return t->n_qpns > 0 ? 0 : err_set(e, EPROTO, "'qpns' is empty");
+}
+
+static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
+{
+	memset(t, 0, sizeof(*t));
+	if (json_get_text(j, "name", t->name, sizeof(t->name), e) < 0 ||
+	    json_get_text(j, "link_layer", t->link_layer,
+			  sizeof(t->link_layer), e) < 0 ||
+	    json_get_text(j, "ip", t->ip, sizeof(t->ip), e) < 0 ||
+	    parse_gids(j, t, e) < 0 || parse_qpns(j, t, e) < 0) {
+		return -1;
+	}
+	for (const struct number *n = numbers; n->key != NULL; n++) {
+		if (json_get_int(j, n->key, n->min, n->max, number_of(t, n),
+				 e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int verbs_ticket_parse(const char *text, struct verbs_ticket *t,
+		       struct err *e)
+{
+	json_t *j = json_parse(text, strlen(text), e);
+	int rc = j != NULL ? parse(j, t, e) : -1;
+
+	json_decref(j);
+	return rc;
+}
+
+/* ---- stream -------------------------------------------------------------- */
+
+#if HAVE_VERBS
+
+#include "lib/base/clock.h"
+
+#define SAMPLE_NS	((int64_t)(VERBS_SAMPLE_S * NS_PER_S))
+/* Small messages complete in groups: a completion each would be measured. */
+#define GROUP_BYTES	8192
+#define GROUP		16
+/* Without a given end no more is on its way than this carries: all that is must
+ * be let through at the end, and a queue of 1 GiB messages takes seconds. */
+#define QUEUE_NS	(20 * NS_PER_MS)
+
+void stream_init(struct stream *s, struct xport_link *l,
+		 const struct xport_cell *c, int64_t deadline_ns)
+{
+	*s = (struct stream){
+		.l = l, .c = c, .deadline_ns = deadline_ns,
+		.depth = l->tx_depth * l->n_queues, .group = 1,
+		.samples.sample_s = VERBS_SAMPLE_S,
+	};
+	if (c->size_bytes <= GROUP_BYTES && s->depth >= 4) {
+		s->group = s->depth / 4 < GROUP ? s->depth / 4 : GROUP;
+	}
+	if (c->slow_factor < 1) {
+		s->depth = s->group = 1;	/* throttled one by one */
+	}
+	l->done = 0;
+}
+
+/* A throttled end makes each message last 1 / factor times as long. */
+void verbs_throttle(int64_t since_ns, double factor)
+{
+	if (factor < 1) {
+		xport_throttle((double)(clock_raw_ns() - since_ns) / 1e9,
+			       factor);
+	}
+}
+
+/*
+ * One more group, when it may be on its way; @limit messages in all, 0 = no
+ * limit.  One at a time, as a driver may do the work while it is handed over:
+ * what has completed meanwhile must be seen.
+ */
+static int stream_fill(struct stream *s, int64_t limit)
+{
+	int n = s->group, most = limit > 0 ? s->depth : s->window;
+
+	if (limit > 0 && limit - s->sent < n) {
+		n = (int)(limit - s->sent);
+	}
+	if (n == 0 || s->l->posted + n > most) {
+		return 0;
+	}
+	s->sent += n;
+	s->post_ns = s->c->slow_factor < 1 ? clock_raw_ns() : 0;
+	return verbs_post(s->l, n, s->c->size_bytes);
+}
+
+static void stream_begin(struct stream *s)
+{
+	s->sent = s->counted = s->l->done = 0;
+	s->begin_ns = s->sample_ns = clock_raw_ns();
+	s->window = s->depth < 2 * s->group ? s->depth : 2 * s->group;
+}
+
+/* How many QUEUE_NS carries shows as they come through. */
+static void stream_widen(struct stream *s, int64_t now_ns)
+{
+	double carried = (double)s->l->done * QUEUE_NS /
+			 (double)(now_ns - s->begin_ns);
+
+	if (carried > s->window) {
+		s->window = carried < s->depth ? (int)carried : s->depth;
+	}
+}
+
+static int stream_drain(struct stream *s)
+{
+	while (s->l->posted > 0) {
+		if (verbs_turn(s->l, s->deadline_ns) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int stream_send(struct stream *s, int64_t n)
+{
+	s->sent = 0;
+	while (s->sent < n) {
+		if (stream_fill(s, n) < 0 ||
+		    verbs_turn(s->l, s->deadline_ns) < 0) {
+			return -1;
+		}
+	}
+	return stream_drain(s);
+}
+
+static void take_sample(struct stream *s, int64_t now_ns)
+{
+	samples_add(&s->samples, s->c, (int)(s->l->done - s->counted),
+		    (double)(now_ns - s->sample_ns) / 1e9);
+	s->counted = s->l->done;
+	s->sample_ns = now_ns;
+}
+
+/* Small messages come in groups: they may be through before all samples. */
+static bool stream_enough(const struct stream *s)
+{
+	return samples_enough(&s->samples, s->c) ||
+	       (s->c->iters > 0 && s->l->done >= s->c->iters);
+}
+
+static bool sample_full(const struct stream *s, int64_t now_ns)
+{
+	int64_t count = s->l->done - s->counted;
+
+	return s->c->iters > 0 ?
+		       count >= samples_batch(&s->samples, s->c) :
+		       count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
+}
+
+int stream_run(struct stream *s)
+{
+	int64_t now = 0, done = 0;
+
+	stream_begin(s);
+	while (!stream_enough(s)) {
+		if (stream_fill(s, s->c->iters) < 0 ||
+		    verbs_turn(s->l, s->deadline_ns) < 0) {
+			return -1;
+		}
+		/* not every machine tells the time for nothing */
+		if (s->l->done == done) {
+			continue;
+		}
+		done = s->l->done;
+		if (s->l->posted == 0) {
+			verbs_throttle(s->post_ns, s->c->slow_factor);
+		}
+		now = clock_raw_ns();
+		stream_widen(s, now);
+		if (sample_full(s, now)) {
+			take_sample(s, now);
+		}
+	}
+	if (s->l->done > s->counted) {
+		take_sample(s, now);
+	}
+	return stream_drain(s);
+}
+
+int stream_until_word(struct stream *s, uint64_t *word)
+{
+	int64_t done = 0;
+
+	stream_begin(s);
+	while (!verbs_heard(s->l, word)) {
+		if (stream_fill(s, 0) < 0 ||
+		    verbs_turn(s->l, s->deadline_ns) < 0) {
+			return -1;
+		}
+		if (s->l->done != done) {
+			done = s->l->done;
+			stream_widen(s, clock_raw_ns());
+		}
+	}
+	return stream_drain(s);
+}
+#endif
+
+/* ---- queue --------------------------------------------------------------- */
 
 #if HAVE_VERBS
 
@@ -340,7 +684,8 @@ int verbs_tell(struct xport_link *l, uint64_t value)
 			  false);
 }
 
-bool verbs_heard(struct xport_link *l, uint64_t *value)
+/* Is there a word from the peer?  It is taken then. */
+static bool verbs_heard(struct xport_link *l, uint64_t *value)
 {
 	uint16_t step = (uint16_t)(l->step_in + 1);
 	/* the HCA writes it, no compiler sees that */

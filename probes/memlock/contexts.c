@@ -1,12 +1,597 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/memlock/look.h"
-
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/host/process.h"
+#include "lib/base/units.h"
 #include "probes/host/sysfile.h"
+#include "probes/memlock/look.h"
+
+/* ---- unit ---------------------------------------------------------------- */
+
+/* Which key counts in which section of a systemd file. */
+static const struct unit_key {
+	const char *section, *key;
+} unit_keys[] = {
+	{ .section = "[Service]", .key = "LimitMEMLOCK" },
+	{ .section = "[Manager]", .key = "DefaultLimitMEMLOCK" },
+};
+
+/*
+ * One number of a size, with its unit; NULL: it is none.  As parse_size() of
+ * systemd: powers of 1024, capitals only, each smaller than the one before
+ * (*@above), and no "KB" or "KiB".
+ */
+static const char *read_part(const char *at, size_t *above, double *bytes)
+{
+	static const char units[] = " BKMGTPE";
+	size_t digits = strspn(at, "0123456789"), all = digits, unit = 0;
+	char number[32];
+
+	if (at[digits] == '.') {
+		all += 1 + strspn(at + digits + 1, "0123456789");
+	}
+	if (digits == 0 || all >= sizeof(number)) {
+		return NULL;
+	}
+	snprintf(number, sizeof(number), "%.*s", (int)all, at);
+	at += all + strspn(at + all, " ");
+	if (*at != '\0' && strchr(units, *at) != NULL) {
+		unit = (size_t)(strchr(units, *at) - units);
+		at += 1 + strspn(at + 1, " ");
+	}
+	if (unit >= *above) {
+		return NULL;
+	}
+	*above = unit;
+	*bytes += strtod(number, NULL) *
+		  (double)(UINT64_C(1) << (unit > 1 ? 10 * (unit - 1) : 0));
+	return at;
+}
+
+/* "infinity", "64M", "1G 512M", "65536" */
+static bool read_value(const char *text, int64_t *out)
+{
+	size_t above = SIZE_MAX;
+	double bytes = 0;
+
+	if (strcmp(text, "infinity") == 0) {
+		*out = MEMLOCK_UNLIMITED;
+		return true;
+	}
+	do {
+		text = read_part(text, &above, &bytes);
+	} while (text != NULL && *text != '\0');
+	*out = bytes < 0x1p63 ? (int64_t)bytes : MEMLOCK_UNLIMITED;
+	return text != NULL;
+}
+
+/* "VALUE" or "SOFT:HARD"; what is wrong with it, or NULL. */
+static const char *read_pair(const char *text, struct limit_pair *out)
+{
+	char pair[64], *hard = pair;
+	const char *soft;
+
+	STR_COPY(pair, text);
+	soft = strsep(&hard, ":");
+	if (!read_value(soft, &out->soft) ||
+	    !read_value(hard != NULL ? hard : soft, &out->hard)) {
+		return "is neither a size nor \"infinity\"";
+	}
+	return out->soft > out->hard ? "has a soft limit above the hard one" :
+				       NULL;
+}
+
+/* Is @line "KEY = VALUE", in whatever letters?  VALUE, or NULL. */
+static const char *value_of(const char *line, const char *key)
+{
+	const char *equals = strchr(line, '=');
+	size_t len = strlen(key);
+
+	return equals != NULL && strncasecmp(line, key, len) == 0 &&
+			       line[len + strspn(line + len, " ")] == '=' ?
+		       equals + 1 + strspn(equals + 1, " ") :
+		       NULL;
+}
+
+/* The key of unit_keys that @line is about, with its @value; NULL: none. */
+static const struct unit_key *key_of(const char *line, const char **value)
+{
+	for (size_t i = 0; i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
+		*value = value_of(line, unit_keys[i].key);
+		if (*value != NULL) {
+			return &unit_keys[i];
+		}
+	}
+	return NULL;
+}
+
+/* What keeps systemd from heeding @line, of @key in @section; NULL: nothing,
+ * and @limit is what it says. */
+static const char *fault_of(const struct unit_key *key, const char *section,
+			    const char *line, const char *value,
+			    struct limit_pair *limit)
+{
+	if (strcmp(section, key->section) != 0) {
+		return section[0] != '\0' ? "is in the wrong section" :
+					    "is in no section";
+	}
+	return !str_starts(line, key->key) ? "is spelled otherwise" :
+	       *value != '\0'		   ? read_pair(value, limit) :
+					     NULL;
+}
+
+static void take_line(struct unit_limit *out, const struct text_lines *l,
+		      const char *section)
+{
+	struct limit_pair limit = out->limit;
+	const char *value, *fault;
+	const struct unit_key *key = key_of(l->text, &value);
+
+	/* a section whose name begins with X- is meant to be ignored */
+	if (key == NULL || str_starts(section, "[X-")) {
+		return;
+	}
+	fault = fault_of(key, section, l->text, value, &limit);
+	if (fault != NULL) {
+		out->ignored = l->line;
+		snprintf(out->why, sizeof(out->why), "\"%.64s\" %s: it takes "
+			 "%s=infinity in section %s", l->text, fault, key->key,
+			 key->section);
+		return;
+	}
+	out->ignored = 0;
+	/* an empty one: back to what it was before */
+	out->line = *value != '\0' ? l->line : 0;
+	out->limit = limit;
+}
+
+int unit_parse(const struct str *text, struct unit_limit *out, struct err *e)
+{
+	bool continued = false;
+	char section[32] = "";
+	struct text_lines l;
+
+	*out = (struct unit_limit){ 0 };
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
+		size_t n = strlen(l.text);
+		bool inside = continued;
+
+		continued = n > 0 && l.text[n - 1] == '\\';
+		if (inside) {
+			continue;
+		}
+		if (l.text[0] == '[') {
+			STR_COPY(section, l.text);
+		}
+		take_line(out, &l, section);
+	}
+	return l.rc;
+}
+
+/* ---- service ------------------------------------------------------------- */
+
+#define UNIT	   "slurmd.service"
+#define DROP_INS   64	/* in all folders */
+
+/* Where systemd looks, the first place winning. */
+static const char *const unit_folders[] = {
+	"/etc/systemd/system", "/run/systemd/system",
+	"/usr/local/lib/systemd/system", "/usr/lib/systemd/system",
+	"/lib/systemd/system",
+};
+
+#define FOLDERS (sizeof(unit_folders) / sizeof(unit_folders[0]))
+
+/* What was found so far: the last file that sets the limit. */
+struct service {
+	struct memlock *m;
+	bool exists;		/* there is a unit or a drop-in */
+	bool set;
+	struct limit_pair limit;
+	char where[160];	/* FILE:LINE */
+	char ignored[340];	/* FILE:LINE: WHY of a line behind that; "" */
+};
+
+/* Read @path: 1, 0 when it is not there, -1 with @e when it cannot be read. */
+static int read_file(struct service *s, const char *path, struct err *e)
+{
+	struct unit_limit got;
+
+	if (memlock_read(s->m, path, e) < 0) {
+		return e->code == ENOENT ? 0 : -1;
+	}
+	s->exists = true;
+	if (unit_parse(&s->m->text, &got, e) < 0) {
+		char why[200];
+
+		STR_COPY(why, e->text);
+		return err_set(e, 0, "'%.80s': %s", path, why);
+	}
+	if (got.line > 0) {
+		s->set = true;
+		s->limit = got.limit;
+		s->ignored[0] = '\0';
+		snprintf(s->where, sizeof(s->where), "%.140s:%d", path,
+			 got.line);
+	}
+	if (got.ignored > 0) {
+		snprintf(s->ignored, sizeof(s->ignored), "%.140s:%d: %s", path,
+			 got.ignored, got.why);
+	}
+	return 1;
+}
+
+/* Unit or drop-in @name, from the first folder that has one. */
+static int read_first(struct service *s, const char *name, struct err *e)
+{
+	char path[200];
+	int rc = 0;
+
+	for (size_t i = 0; i < FOLDERS && rc == 0; i++) {
+		snprintf(path, sizeof(path), "%s/%s", unit_folders[i], name);
+		rc = read_file(s, path, e);
+	}
+	return rc;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+/* The drop-ins of all folders, those of one name once, in systemd's order. */
+static int read_drop_ins(struct service *s, struct err *e)
+{
+	char names[DROP_INS][64], name[96];
+	size_t n = 0;
+
+	for (size_t i = 0; i < FOLDERS; i++) {
+		n += sysfile_list(names + n, DROP_INS - n, "%s%s/" UNIT ".d",
+				  s->m->root, unit_folders[i]);
+	}
+	qsort(names, n, sizeof(names[0]), by_name);
+	for (size_t i = 0; i < n; i++) {
+		const char *dot = strrchr(names[i], '.');
+
+		snprintf(name, sizeof(name), UNIT ".d/%.63s", names[i]);
+		if ((i == 0 || strcmp(names[i], names[i - 1]) != 0) &&
+		    dot != NULL && strcmp(dot, ".conf") == 0 &&
+		    read_first(s, name, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int read_service(struct service *s, struct err *e)
+{
+	/* first, what holds where nothing else does */
+	if (read_file(s, "/etc/systemd/system.conf", e) < 0) {
+		return -1;
+	}
+	s->exists = false;
+	return read_first(s, UNIT, e) < 0 ? -1 : read_drop_ins(s, e);
+}
+
+/* Did systemd start process @pid by that unit? */
+static bool runs_in_unit(struct memlock *m, long pid)
+{
+	struct proc_cgroup group;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%ld/cgroup", pid);
+	return memlock_read(m, path, NULL) == 0 &&
+	       proc_cgroup_parse(&m->text, &group, NULL) == 0 &&
+	       strcmp(group.unit, UNIT) == 0;
+}
+
+static void service_fill_row(const struct service *s, struct memlock_row *row,
+			     long pid)
+{
+	const struct memlock *m = s->m;
+
+	if (s->set) {
+		row->limit_B = s->limit.soft;
+		STR_COPY(row->source, s->where);
+	}
+	if (!runs_in_unit(s->m, pid)) {
+		STR_COPY(row->code, "unit_unused");
+		STR_COPY(row->detail, "slurmd runs outside systemd: the unit's "
+				      "limits do not apply");
+	} else if (s->ignored[0] != '\0') {
+		row->outcome = OUTCOME_ERROR;
+		STR_COPY(row->code, CODE_IGNORED);
+		snprintf(row->detail, sizeof(row->detail),
+			 "systemd ignores %s", s->ignored);
+	} else if (!s->set) {
+		STR_COPY(row->code, "unit_unset");
+		STR_COPY(row->detail, UNIT " sets no LimitMEMLOCK: the default "
+					   "of systemd applies, 8 MiB or 64 "
+					   "KiB");
+	} else if (m->slurmd_known && m->slurmd.hard != s->limit.hard) {
+		STR_COPY(row->code, "unit_not_in_force");
+		STR_COPY(row->detail, "the limit of slurmd differs from that "
+				      "of " UNIT
+				      ": it was not restarted since");
+	} else {
+		STR_COPY(row->detail, "LimitMEMLOCK of " UNIT);
+	}
+}
+
+/* A row: what systemd was told about slurmd, process @pid. */
+static void memlock_look_unit(struct memlock *m, long pid)
+{
+	struct service s = { .m = m };
+	struct memlock_row row;
+	struct err e = { 0 };
+
+	memlock_row_init(m, &row, MEMLOCK_SLURMD, CHECK_UNIT, "");
+	if (read_service(&s, &e) < 0) {
+		memlock_row_unknown(&row, &e);
+	} else if (!s.exists) {
+		memlock_row_absent(&row, "there is no " UNIT);
+	} else {
+		service_fill_row(&s, &row, pid);
+	}
+	memlock_row_say(m, &row);
+}
+
+/* ---- conf ---------------------------------------------------------------- */
+
+/* "1000:", "1000:2000", ":2000", "1000": does the range have @id? */
+static bool in_range(const char *range, int64_t id)
+{
+	const char *colon = strchr(range, ':');
+	int64_t low = 0, high = UINT32_MAX;
+	char first[24];
+
+	if (colon == NULL || strcmp(range, ":") == 0) {
+		return false;
+	}
+	snprintf(first, sizeof(first), "%.*s", (int)(colon - range), range);
+	return (first[0] == '\0' ||
+		units_parse_int(first, 0, UINT32_MAX, &low, NULL) == 0) &&
+	       (colon[1] == '\0' ||
+		units_parse_int(colon + 1, 0, UINT32_MAX, &high, NULL) == 0) &&
+	       id >= low && id <= high;
+}
+
+static bool has_group(const struct conf_user *user, const char *name)
+{
+	const char *const *g = user->groups;
+
+	while (g != NULL && *g != NULL && strcmp(*g, name) != 0) {
+		g++;
+	}
+	return g != NULL && *g != NULL;
+}
+
+/* pam_limits: a wildcard or a group does not mean root; a name does. */
+static enum conf_match match_domain(const struct conf_user *user,
+				    const char *domain)
+{
+	if (strcmp(domain, user->name) == 0) {
+		return CONF_USER;
+	}
+	if (user->uid == 0) {
+		return CONF_NONE;
+	}
+	if (strcmp(domain, "*") == 0) {
+		return CONF_ANYONE;
+	}
+	if (domain[0] == '@' && has_group(user, domain + 1)) {
+		return CONF_GROUP;
+	}
+	return in_range(domain, user->uid) ? CONF_USER : CONF_NONE;
+}
+
+static void take(struct conf_value *v, const struct conf_value *found)
+{
+	if (found->match >= v->match) {
+		*v = *found;
+	}
+}
+
+/* One line without its comment; 0, or -1 with @e. */
+static int read_line(const char *line, struct conf_value *found,
+		     const struct conf_user *user, struct conf_limit *out,
+		     struct err *e)
+{
+	char domain[64], type[16], item[32], value[32];
+	bool both;
+
+	if (sscanf(line, "%63s %15s %31s %31s", domain, type, item, value) !=
+		    4 ||
+	    strcasecmp(item, "memlock") != 0) {
+		return 0;	/* another limit, or nothing pam understands */
+	}
+	found->match = match_domain(user, domain);
+	if (found->match == CONF_NONE) {
+		return 0;
+	}
+	/* KiB, or one of three words for no limit */
+	if (text_limit(strcmp(value, "-1") == 0 ? "unlimited" : value, 1024,
+		       &found->value_B, e) < 0) {
+		return -1;
+	}
+	both = strcmp(type, "-") == 0;
+	if (both || strcasecmp(type, "soft") == 0) {
+		take(&out->soft, found);
+	}
+	if (both || strcasecmp(type, "hard") == 0) {
+		take(&out->hard, found);
+	}
+	return 0;
+}
+
+int conf_parse(const struct str *text, const char *file,
+	       const struct conf_user *user, struct conf_limit *out,
+	       struct err *e)
+{
+	struct text_lines l;
+
+	text_lines_init(&l, text, e);
+	while (text_lines_next(&l)) {
+		struct conf_value found = { .match = CONF_NONE };
+
+		snprintf(found.source, sizeof(found.source), "%.140s:%d", file,
+			 l.line);
+		l.text[strcspn(l.text, "#")] = '\0';
+		STR_COPY(found.text, l.text);
+		if (read_line(l.text, &found, user, out, e) < 0) {
+			return text_lines_fail(&l);
+		}
+	}
+	return l.rc;
+}
+
+/* ---- user ---------------------------------------------------------------- */
+
+#define CONF_FILE   "/etc/security/limits.conf"
+#define CONF_FOLDER "/etc/security/limits.d"
+#define CONF_FILES  64
+#define GROUPS_MAX  128
+
+struct user {
+	char name[64];
+	char groups[GROUPS_MAX][64];
+	const char *group_list[GROUPS_MAX + 1];
+};
+
+/* Of a recorded machine only what its /etc/passwd says is known. */
+static void recorded_user(const struct memlock *m, int64_t uid, struct user *u)
+{
+	char path[PATH_MAX];
+	struct passwd *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%.2000s/etc/passwd", m->root);
+	f = fopen(path, "re");
+	while (f != NULL && (p = fgetpwent(f)) != NULL) {
+		if ((int64_t)p->pw_uid == uid) {
+			STR_COPY(u->name, p->pw_name);
+			break;
+		}
+	}
+	if (f != NULL) {
+		fclose(f);
+	}
+}
+
+static void real_user(int64_t uid, struct user *u)
+{
+	const struct passwd *p = getpwuid((uid_t)uid);
+	gid_t gids[GROUPS_MAX];
+	int n = GROUPS_MAX, kept = 0;
+
+	if (p == NULL) {
+		return;
+	}
+	STR_COPY(u->name, p->pw_name);
+	if (getgrouplist(p->pw_name, p->pw_gid, gids, &n) < 0) {
+		n = 0;		/* more groups than anybody has */
+	}
+	for (int i = 0; i < n; i++) {
+		const struct group *g = getgrgid(gids[i]);
+
+		if (g != NULL && STR_COPY(u->groups[kept], g->gr_name)) {
+			u->group_list[kept] = u->groups[kept];
+			kept++;
+		}
+	}
+}
+
+static bool is_conf(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL && strcmp(dot, ".conf") == 0;
+}
+
+/* The lines of limits.conf, then of limits.d, in the order of pam_limits.
+ * Returns how many of these files there are, or -1 with @e and @path. */
+static int read_files(struct memlock *m, const struct conf_user *who,
+		      struct conf_limit *limit, char path[160], struct err *e)
+{
+	char names[CONF_FILES][64];
+	size_t n = sysfile_list(names + 1, CONF_FILES - 1, "%s" CONF_FOLDER,
+				m->root);
+	int seen = 0;
+
+	STR_COPY(names[0], CONF_FILE);
+	for (size_t i = 0; i <= n; i++) {
+		snprintf(path, 160, "%s%s", i > 0 ? CONF_FOLDER "/" : "",
+			 names[i]);
+		if (!is_conf(path)) {
+			continue;
+		}
+		if (memlock_read(m, path, e) == 0) {
+			seen++;
+			if (conf_parse(&m->text, path, who, limit, e) < 0) {
+				return -1;
+			}
+		} else if (e->code != ENOENT) {
+			path[0] = '\0';
+			return -1;
+		}
+	}
+	return seen;
+}
+
+static void fill_row(struct memlock_row *row, const struct conf_limit *limit,
+		     const char *user)
+{
+	const struct conf_value *v = limit->soft.match != CONF_NONE ?
+					     &limit->soft :
+					     &limit->hard;
+
+	if (v->match == CONF_NONE) {
+		STR_COPY(row->code, "unset");
+		snprintf(row->detail, sizeof(row->detail),
+			 "no memlock line applies to user '%s'", user);
+		return;
+	}
+	row->limit_B = v->value_B;
+	STR_COPY(row->source, v->source);
+	STR_COPY(row->detail, v->text);
+}
+
+void memlock_look_conf(struct memlock *m, enum memlock_context context,
+		       int64_t uid)
+{
+	struct conf_limit limit = { 0 };
+	struct user u = { .name = "" };
+	struct conf_user who = { .name = u.name, .uid = uid,
+				 .groups = u.group_list };
+	struct memlock_row row;
+	struct err e = { 0 };
+	char path[160];
+	int seen;
+
+	memlock_row_init(m, &row, context, CHECK_LIMITS_CONF, "");
+	if (m->root[0] != '\0') {
+		recorded_user(m, uid, &u);
+	} else {
+		real_user(uid, &u);
+	}
+	seen = read_files(m, &who, &limit, path, &e);
+	if (seen < 0) {
+		STR_COPY(row.source, path);
+		memlock_row_unknown(&row, &e);
+	} else if (seen == 0) {
+		memlock_row_absent(&row, "there is no " CONF_FILE);
+	} else {
+		fill_row(&row, &limit, u.name);
+	}
+	memlock_row_say(m, &row);
+}
+
+/* ---- contexts ------------------------------------------------------------ */
 
 #define MAX_LOCKED "Max locked memory"
 

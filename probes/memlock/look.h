@@ -2,16 +2,156 @@
 #ifndef PROBES_MEMLOCK_LOOK_H
 #define PROBES_MEMLOCK_LOOK_H
 
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
-#include "lib/data/record_memlock.h"
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
-#include "probes/memlock/parse.h"
+
+/* ---- parse --------------------------------------------------------------- */
+
+/**
+ * Texts that say something about limits: what files of /proc, of systemd, of
+ * pam_limits and Slurm's tools have in them.  Pure.  Each returns 0, or -1 with
+ * @e (what, in which line) and its outputs undefined.  More than
+ * MEMLOCK_TEXT_MAX bytes and a NUL inside are errors.
+ */
+#define MEMLOCK_TEXT_MAX (256 * 1024)
+
+/** A limit: bytes, or a count; MEMLOCK_UNLIMITED. */
+struct limit_pair {
+	int64_t soft, hard;
+};
+
+/* proc.c */
+
+/** Line @name ("Max locked memory") of /proc/PID/limits. */
+int proc_limit_parse(const struct str *text, const char *name,
+		     struct limit_pair *out, struct err *e);
+
+struct proc_status {
+	bool has_ipc_lock;	/* effective */
+	int64_t uid;		/* effective */
+};
+
+/** Lines CapEff and Uid of /proc/PID/status. */
+int proc_status_parse(const struct str *text, struct proc_status *out,
+		      struct err *e);
+
+/**
+ * What runs the process, by the names in /proc/PID/cgroup: "docker",
+ * "kubernetes", ... or "" when it is no container.  *@group is the unified
+ * (v2) or memory (v1) group, "/" when there is none.
+ */
+struct proc_cgroup {
+	char container[16];
+	char unit[64];		/* NAME.service that it runs in, "" */
+	char group[256];
+	bool v2;
+};
+
+int proc_cgroup_parse(const struct str *text, struct proc_cgroup *out,
+		      struct err *e);
+
+/**
+ * Option size= of the tmpfs at @mount in /proc/self/mounts, bytes; 0 when the
+ * tmpfs has none, -1 when nothing is mounted there.
+ */
+int proc_mount_size(const struct str *text, const char *mount, int64_t *size_B,
+		    struct err *e);
+
+/* unit.c */
+
+/**
+ * LimitMEMLOCK of section [Service] or DefaultLimitMEMLOCK of [Manager]: the
+ * last one wins.  @line is 0, and @limit untouched, when there is none.
+ * @ignored is a line behind it that looks like one, but that systemd passes
+ * over: a word that is no size, another section, another spelling; 0 = none.
+ */
+struct unit_limit {
+	struct limit_pair limit;
+	int line;
+	int ignored;
+	char why[160];		/* of @ignored: the line, and what is wrong */
+};
+
+int unit_parse(const struct str *text, struct unit_limit *out, struct err *e);
+
+/* conf.c */
+
+/** Who logs in: pam_limits looks at all of it. */
+struct conf_user {
+	const char *name;
+	int64_t uid;
+	const char *const *groups;	/* names, NULL at the end */
+};
+
+/** How closely a line names the user; the closest one counts. */
+enum conf_match { CONF_NONE, CONF_ANYONE, CONF_GROUP, CONF_USER };
+
+/** One of soft and hard: which line set it. */
+struct conf_value {
+	enum conf_match match;
+	int64_t value_B;
+	char source[160];	/* FILE:LINE, @file as passed in */
+	char text[120];		/* of the line, for people */
+};
+
+struct conf_limit {
+	struct conf_value soft, hard;
+};
+
+/**
+ * Lines "DOMAIN soft|hard|- memlock VALUE" of limits.conf that apply to @user.
+ * Called for each file in the order of pam_limits; @out starts zeroed.
+ */
+int conf_parse(const struct str *text, const char *file,
+	       const struct conf_user *user, struct conf_limit *out,
+	       struct err *e);
+
+/* slurm.c */
+
+struct slurm_limits {
+	bool propagates;	/* is MEMLOCK taken from the submitting
+				 * shell? */
+	char limits[120];	/* PropagateResourceLimits, as printed */
+	char except[120];	/* PropagateResourceLimitsExcept, as printed */
+};
+
+/** "scontrol show config". */
+int slurm_config_parse(const struct str *text, struct slurm_limits *out,
+		       struct err *e);
+
+/* text.c: what the parsers have in common */
+
+/** One line after the other: blanks at both ends cut, tabs as blanks. */
+struct text_lines {
+	const char *at;
+	struct err *e;
+	int rc;			/* -1 with @e: the text is not fit to read */
+	int line;		/* of text[], from 1 */
+	char text[1024];
+};
+
+void text_lines_init(struct text_lines *l, const struct str *text,
+		     struct err *e);
+/** Is l->text the next line?  Else l->rc says whether all have been. */
+bool text_lines_next(struct text_lines *l);
+/** Put "line N: " before what @e says is wrong; returns -1. */
+int text_lines_fail(const struct text_lines *l);
+/** The next blank-separated word of *@at into @word; false at the end. */
+bool text_word(const char **at, char *word, size_t size);
+/** VALUE of "KEY = VALUE"; NULL when @line is about something else. */
+const char *text_value(const char *line, const char *key);
+/** "unlimited", "infinity", or a number of @unit_B; 0, or -1 with @e. */
+int text_limit(const char *word, int64_t unit_B, int64_t *out, struct err *e);
+
+/* ---- look ---------------------------------------------------------------- */
 
 /**
  * One look at one node, shared by the files of the child only:
@@ -50,10 +190,6 @@ struct memlock {
 #define NEED_CHANNELS	 2			/* an HCA */
 #define NEED_HCA_B \
 	(NEED_CHANNELS * (NEED_CQ_B + NEED_QP_B + NEED_BUFFER_B))
-
-/** For a job that uses @hcas HCAs, at least one is counted; or what the user
- *  says. */
-int64_t memlock_needed(const struct spec *s, int hcas);
 
 /* read.c */
 
@@ -107,9 +243,6 @@ void memlock_look_conf(struct memlock *m, enum memlock_context context,
 
 /* service.c */
 
-/** A row: what systemd was told about slurmd, process @pid. */
-void memlock_look_unit(struct memlock *m, long pid);
-
 /* neighbours.c */
 
 void memlock_look_neighbours(struct memlock *m, enum memlock_context context);
@@ -118,5 +251,70 @@ void memlock_look_neighbours(struct memlock *m, enum memlock_context context);
 
 /** Rows of the proof; gives up the privileges of this process for good. */
 void memlock_prove(struct memlock *m);
+
+/* ---- prove --------------------------------------------------------------- */
+
+/**
+ * Between the files of the proof: proof.c, verbs.c, trial.c and drop.c.
+ */
+struct proof {
+	struct memlock *m;
+	enum memlock_context context;	/* whose limit it is */
+	int64_t limit_B;
+};
+
+/** One thing to try. */
+struct trial {
+	const char *check;
+	const char *hca;	/* "" without */
+	int64_t needed_B;	/* tried first, if not above ... */
+	int64_t ceiling_B;	/* ... the largest that is tried */
+	int64_t device_max;	/* objects of that kind, 0 = no device */
+	int (*attempt)(int64_t size_B, void *arg); /* as in struct bisect */
+	void *arg;
+};
+
+/* bisect.c */
+
+/** What is searched for: the size at which something begins to fail. */
+struct bisect {
+	int64_t unit_B;		/* sizes are multiples of it */
+	int64_t first_B;	/* tried first, then twice that, and so on
+				 * ... */
+	int64_t ceiling_B;	/* ... up to here */
+	/** Try one size, leave nothing behind: 0 or the errno why not. */
+	int (*attempt)(int64_t size_B, void *arg);
+	void *arg;
+};
+
+struct bisect_result {
+	int64_t max_ok_B;	/* 0: not even one unit worked */
+	int64_t min_fail_B;	/* RECORD_NONE: all sizes worked */
+	int error;		/* errno of min_fail_B */
+};
+
+/** Assumes that what fails at one size fails at all larger ones. */
+void bisect_run(const struct bisect *b, struct bisect_result *r);
+
+/* refusal.c */
+
+/** What was refused: by which errno, at what size, in which surroundings. */
+struct refusal {
+	const char *check;	/* CHECK_CQ, ... */
+	int error;
+	int64_t tried_B;	/* the smallest size that fails */
+	bool nothing_works;	/* the smallest possible size fails too */
+	int64_t limit_B;	/* RLIMIT_MEMLOCK, soft */
+	int64_t cgroup_B;	/* limit of the memory cgroup */
+	int64_t maps, max_maps;	/* of this process; vm.max_map_count */
+	int64_t device_max;	/* objects of that kind on the device */
+};
+
+/**
+ * Name the cause.  ENOMEM has many: only where the size meets the limit is it
+ * memlock.  Returns a word for the column code, the sentence in @detail.
+ */
+const char *refusal_explain(const struct refusal *r, char *detail,
+			    size_t size);
 
 #endif

@@ -9,8 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probes/host/peer_way.h"
-#include "probes/host/process.h"
+#include "probes/host/interface.h"
 #include "probes/host/sysfile.h"
 
 #define GIB	      (INT64_C(1) << 30)

@@ -3,14 +3,529 @@
  * The proof: not what a limit says, but what breaks, as the user that jobs run
  * as, under the limit of the context that is judged.
  */
-#include "probes/memlock/prove.h"
-
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "probes/dl/verbs.h"
+#include "probes/host/port.h"
+#include "probes/host/sysfile.h"
+#include "probes/memlock/look.h"
+
+/* ---- drop ---------------------------------------------------------------- */
+
+/* Where there is no user "nobody". */
+#define NOBODY_ID 65534
+
+static void proof_refused(const struct proof *p, const char *check,
+			  const char *hca, int error);
+static void proof_skipped(const struct proof *p, const char *check,
+			  const char *hca, const char *why);
+static void proof_try(const struct proof *p, const struct trial *t);
+
+/* Is it gone? */
+static bool drop_ipc_lock(void)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2] = { { 0 } };
+
+	if (syscall(SYS_capget, &head, data) < 0) {
+		return false;
+	}
+	data[0].effective &= ~(1u << CAP_IPC_LOCK);
+	data[0].permitted &= ~(1u << CAP_IPC_LOCK);
+	data[0].inheritable &= ~(1u << CAP_IPC_LOCK);
+	syscall(SYS_capset, &head, data);
+	return syscall(SYS_capget, &head, data) == 0 &&
+	       !(data[0].effective & 1u << CAP_IPC_LOCK);
+}
+
+static bool become_nobody(void)
+{
+	const struct passwd *p = getpwnam("nobody");
+	uid_t uid = p != NULL ? p->pw_uid : NOBODY_ID;
+	gid_t gid = p != NULL ? p->pw_gid : NOBODY_ID;
+
+	return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
+	       setresuid(uid, uid, uid) == 0;
+}
+
+/* Become the user nobody, without CAP_IPC_LOCK, for good; who is not root stays
+ * who he is.  -1 with @e: the capability is still there. */
+static int memlock_drop_privileges(struct err *e)
+{
+	bool dropped;
+
+	if (geteuid() == 0) {
+		become_nobody();	/* or at least: */
+	}
+	dropped = drop_ipc_lock();
+	/* a change of user hides /proc/self from the process itself */
+	prctl(PR_SET_DUMPABLE, 1);
+	return dropped ? 0 :
+			 err_set(e, EPERM, "CAP_IPC_LOCK cannot be dropped; it "
+					   "exempts this process from the "
+					   "limit");
+}
+
+/* ---- verbs --------------------------------------------------------------- */
+
+#if HAVE_VERBS
+#include <infiniband/verbs.h>
+
+#define VERBS_PAGE_B 4096
+#define HCAS_MAX     64
+#define CQ_CEILING_B (INT64_C(4) << 20)
+#define QP_CEILING_B (INT64_C(2) << 20)
+#define MR_NEEDED_B  (NEED_CHANNELS * NEED_BUFFER_B)
+
+/* One open device and what a trial needs of it. */
+struct hca {
+	const struct verbs *v;
+	struct ibv_context *ctx;
+	struct ibv_device_attr attr;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;	/* for queue pairs */
+	void *area;		/* for registrations */
+};
+
+/* Some providers return NULL and leave errno alone. */
+static int refusal_errno(void)
+{
+	return errno != 0 ? errno : EIO;
+}
+
+static int attempt_cq(int64_t size_B, void *arg)
+{
+	struct hca *h = arg;
+	struct ibv_cq *cq;
+
+	errno = 0;
+	cq = h->v->create_cq(h->ctx, (int)(size_B / NEED_CQE_B), NULL, NULL,
+			     0);
+	return cq != NULL ? h->v->destroy_cq(cq) : refusal_errno();
+}
+
+static int attempt_qp(int64_t size_B, void *arg)
+{
+	struct hca *h = arg;
+	struct ibv_qp_init_attr init = {
+		.send_cq = h->cq,
+		.recv_cq = h->cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = (uint32_t)(size_B / NEED_REQUEST_B),
+			 .max_recv_wr = (uint32_t)(size_B / NEED_REQUEST_B),
+			 .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+	struct ibv_qp *qp;
+
+	errno = 0;
+	qp = h->v->create_qp(h->pd, &init);
+	return qp != NULL ? h->v->destroy_qp(qp) : refusal_errno();
+}
+
+static int attempt_mr(int64_t size_B, void *arg)
+{
+	struct hca *h = arg;
+	struct ibv_mr *mr;
+
+	errno = 0;
+	mr = h->v->reg_mr(h->pd, h->area, (size_t)size_B,
+			  IBV_ACCESS_LOCAL_WRITE);
+	return mr != NULL ? h->v->dereg_mr(mr) : refusal_errno();
+}
+
+/* Bytes of @n entries, a whole number of pages, one page at least, no more than
+ * @ceiling_B. */
+static int64_t pages(int64_t n, int64_t entry_B, int64_t ceiling_B)
+{
+	int64_t bytes = n * entry_B / VERBS_PAGE_B * VERBS_PAGE_B;
+
+	bytes = bytes > VERBS_PAGE_B ? bytes : VERBS_PAGE_B;
+	return bytes < ceiling_B ? bytes : ceiling_B;
+}
+
+static void try_cq(const struct proof *p, struct hca *h, const char *name)
+{
+	const struct trial t = {
+		.check = CHECK_CQ, .hca = name, .needed_B = NEED_CQ_B,
+		.ceiling_B = pages(h->attr.max_cqe, NEED_CQE_B, CQ_CEILING_B),
+		.device_max = h->attr.max_cq, .attempt = attempt_cq, .arg = h,
+	};
+
+	proof_try(p, &t);
+}
+
+static void try_qp(const struct proof *p, struct hca *h, const char *name)
+{
+	const struct trial t = {
+		.check = CHECK_QP, .hca = name, .needed_B = NEED_QP_B,
+		.ceiling_B = pages(h->attr.max_qp_wr, NEED_REQUEST_B,
+				   QP_CEILING_B),
+		.device_max = h->attr.max_qp, .attempt = attempt_qp, .arg = h,
+	};
+
+	h->cq = h->v->create_cq(h->ctx, 1, NULL, NULL, 0);
+	if (h->cq == NULL) {
+		proof_skipped(p, CHECK_QP, name,
+			      "there is no completion queue for it");
+		return;
+	}
+	proof_try(p, &t);
+	h->v->destroy_cq(h->cq);
+}
+
+static void try_mr(const struct proof *p, struct hca *h, const char *name)
+{
+	const struct trial t = {
+		.check = CHECK_MR, .hca = name, .needed_B = MR_NEEDED_B,
+		.ceiling_B = MR_NEEDED_B, .device_max = h->attr.max_mr,
+		.attempt = attempt_mr, .arg = h,
+	};
+
+	h->area = mmap(NULL, MR_NEEDED_B, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (h->area == MAP_FAILED) {
+		proof_refused(p, CHECK_MR, name, errno);
+		return;
+	}
+	proof_try(p, &t);
+	munmap(h->area, MR_NEEDED_B);
+}
+
+static void try_device(const struct proof *p, const struct verbs *v,
+		       struct ibv_device *dev)
+{
+	const char *name = v->get_device_name(dev);
+	struct hca h = { .v = v };
+
+	errno = 0;
+	h.ctx = v->open_device(dev);
+	if (h.ctx == NULL) {
+		/* libibverbs tries several files and tells the errno of the
+		 * last: look at the right one */
+		proof_refused(p, CHECK_CQ, name,
+			      port_device_errno(name, refusal_errno()));
+		return;
+	}
+	if (v->query_device(h.ctx, &h.attr) != 0) {
+		proof_refused(p, CHECK_CQ, name, refusal_errno());
+		goto close;
+	}
+	try_cq(p, &h, name);
+	errno = 0;
+	h.pd = v->alloc_pd(h.ctx);
+	if (h.pd == NULL) {
+		proof_refused(p, CHECK_MR, name, refusal_errno());
+		goto close;
+	}
+	try_qp(p, &h, name);
+	try_mr(p, &h, name);
+	v->dealloc_pd(h.pd);
+close:
+	v->close_device(h.ctx);
+}
+
+/* The kernel has HCAs, and libibverbs shows none of them. */
+static int refuse_all(const struct proof *p, int error)
+{
+	char names[HCAS_MAX][64];
+	size_t n = sysfile_list(names, HCAS_MAX, "/sys/class/infiniband");
+
+	for (size_t i = 0; i < n; i++) {
+		proof_refused(p, CHECK_CQ, names[i], error);
+	}
+	return (int)n;
+}
+
+/* Try every HCA that libibverbs shows; refuse those of the kernel that it does
+ * not.  Returns how many that are, or -1 with @e: there is no libibverbs, or
+ * this program was built without its header. */
+static int proof_verbs(const struct proof *p, struct err *e)
+{
+	const struct verbs *v = dl_verbs(e);
+	struct ibv_device **list;
+	int n = 0;
+
+	if (v == NULL) {
+		return -1;
+	}
+	list = v->get_device_list(&n);
+	if (list == NULL || n == 0) {
+		n = refuse_all(p, ENODEV);
+	}
+	for (int i = 0; list != NULL && list[i] != NULL; i++) {
+		try_device(p, v, list[i]);
+	}
+	if (list != NULL) {
+		v->free_device_list(list);
+	}
+	return n;
+}
+
+#else
+
+/* Try every HCA that libibverbs shows; refuse those of the kernel that it does
+ * not.  Returns how many that are, or -1 with @e: there is no libibverbs, or
+ * this program was built without its header. */
+static int proof_verbs(const struct proof *p, struct err *e)
+{
+	(void)p;
+	return err_set(e, 0, "built without infiniband/verbs.h");
+}
+
+#endif
+
+/* ---- bisect -------------------------------------------------------------- */
+
+/* True when @size_B works. */
+static bool try_size(const struct bisect *b, struct bisect_result *r,
+		     int64_t size_B)
+{
+	int why = b->attempt(size_B, b->arg);
+
+	if (why == 0) {
+		r->max_ok_B = size_B;
+		return true;
+	}
+	r->min_fail_B = size_B;
+	r->error = why;
+	return false;
+}
+
+void bisect_run(const struct bisect *b, struct bisect_result *r)
+{
+	int64_t size = b->first_B;
+
+	*r = (struct bisect_result){ .min_fail_B = RECORD_NONE };
+	while (try_size(b, r, size)) {
+		if (size >= b->ceiling_B) {
+			return;
+		}
+		size = size > b->ceiling_B / 2 ? b->ceiling_B : 2 * size;
+	}
+	while (r->min_fail_B - r->max_ok_B > b->unit_B) {
+		int64_t units = (r->min_fail_B - r->max_ok_B) / b->unit_B;
+
+		try_size(b, r, r->max_ok_B + (units + 1) / 2 * b->unit_B);
+	}
+}
+
+/* ---- refusal ------------------------------------------------------------- */
+
+/* A driver pins this much besides what it was asked for. */
+#define PINNED_BESIDES_B (128 * 1024)
+/* Mappings that the call itself may have wanted. */
+#define MAPS_BESIDES	 16
+
+static bool by_permission(const struct refusal *r)
+{
+	return strcmp(r->check, CHECK_MLOCK) != 0;
+}
+
+static bool at_limit(const struct refusal *r)
+{
+	return r->limit_B != MEMLOCK_UNLIMITED &&
+	       r->tried_B > r->limit_B - PINNED_BESIDES_B;
+}
+
+static bool above_cgroup(const struct refusal *r)
+{
+	return r->cgroup_B != MEMLOCK_UNLIMITED && r->tried_B > r->cgroup_B;
+}
+
+static bool out_of_maps(const struct refusal *r)
+{
+	return r->max_maps > 0 && r->maps + MAPS_BESIDES >= r->max_maps;
+}
+
+static bool is_full(const struct refusal *r)
+{
+	return r->nothing_works && r->device_max > 0;
+}
+
+/* The first that fits is the cause. */
+static const struct cause {
+	const char *code;
+	int errors[3];
+	bool (*fits)(const struct refusal *r);	/* NULL: always */
+	const char *says;
+} causes[] = {
+	{ .code = "infiniband_denied", .errors = { EACCES, EPERM },
+	  .fits = by_permission,
+	  .says = "the user of the job may not open it: check the permissions "
+		  "of /dev/infiniband/uverbs*" },
+	{ .code = "infiniband_missing", .errors = { ENOENT, ENODEV, ENXIO },
+	  .says = "the kernel has the HCA, but there is no "
+		  "/dev/infiniband/uverbs* for it" },
+	{ .code = "fd_limit", .errors = { EMFILE, ENFILE },
+	  .says = "too many open files: see nofile" },
+	{ .code = CODE_ENOMEM, .errors = { ENOMEM, EAGAIN, EPERM },
+	  .fits = at_limit, .says = "refused at the limit RLIMIT_MEMLOCK" },
+	{ .code = "cgroup_memory", .errors = { ENOMEM }, .fits = above_cgroup,
+	  .says = "not memlock: the limit of the job's memory cgroup is "
+		  "smaller" },
+	{ .code = "map_count", .errors = { ENOMEM }, .fits = out_of_maps,
+	  .says = "not memlock: vm.max_map_count mappings are in use" },
+	{ .code = "device_full", .errors = { ENOMEM, ENOSPC }, .fits = is_full,
+	  .says = "not memlock: the device has none left, even for the "
+		  "smallest request" },
+	{ .code = "enomem_not_memlock", .errors = { ENOMEM },
+	  .says = "not memlock: RLIMIT_MEMLOCK is not reached; a limit of the "
+		  "device or its driver" },
+	{ .code = "refused", .says = "refused" },
+};
+
+static bool is_cause(const struct cause *c, const struct refusal *r)
+{
+	bool known = c->errors[0] == 0;		/* any */
+
+	/* what refuses without an errno is none of those that are listed */
+	for (int i = 0; i < 3 && c->errors[i] != 0; i++) {
+		known |= c->errors[i] == r->error;
+	}
+	return known && (c->fits == NULL || c->fits(r));
+}
+
+const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
+{
+	const struct cause *c = causes;
+	char have[32];
+	int n;
+
+	while (!is_cause(c, r)) {
+		c++;		/* the last one fits all */
+	}
+	n = snprintf(detail, size, "%s: %s",
+		     r->error != 0 ? strerror(r->error) : "no reason given",
+		     c->says);
+	if (c->fits == at_limit && n > 0 && (size_t)n < size) {
+		snprintf(detail + n, size - (size_t)n, ", %s",
+			 memlock_text(r->limit_B, have, sizeof(have)));
+	} else if (c->fits == is_full && n > 0 && (size_t)n < size) {
+		snprintf(detail + n, size - (size_t)n, " (its maximum is %lld)",
+			 (long long)r->device_max);
+	}
+	return c->code;
+}
+
+/* ---- trial --------------------------------------------------------------- */
+
+/* One trial of a proof, and the row that says how it ended. */
+
+#define PAGE_B 4096
+
+static int64_t count_maps(struct memlock *m)
+{
+	int64_t n = 0;
+
+	memlock_read(m, "/proc/self/maps", NULL);
+	for (const char *c = str_text(&m->text); *c != '\0'; c++) {
+		n += *c == '\n';
+	}
+	return n;
+}
+
+static void explain(const struct proof *p, struct memlock_row *row, int error,
+		    bool nothing_works, int64_t device_max)
+{
+	struct refusal r = {
+		.check = row->check, .error = error,
+		.tried_B = row->min_fail_B, .nothing_works = nothing_works,
+		.limit_B = p->limit_B, .cgroup_B = p->m->cgroup_B,
+		.maps = count_maps(p->m), .device_max = device_max,
+	};
+
+	memlock_read_number(p->m, "/proc/sys/vm/max_map_count", &r.max_maps,
+			    NULL);
+	STR_COPY(row->code,
+		 refusal_explain(&r, row->detail, sizeof(row->detail)));
+}
+
+static void init_row(const struct proof *p, struct memlock_row *row,
+		     const char *check, const char *hca)
+{
+	memlock_row_init(p->m, row, p->context, check, "");
+	STR_COPY(row->hca, hca);
+	row->limit_B = p->limit_B;
+}
+
+static int64_t at_most(int64_t value, int64_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+/* Search for the size that breaks, say the row. */
+static void proof_try(const struct proof *p, const struct trial *t)
+{
+	int64_t first_B = at_most(t->needed_B, t->ceiling_B);
+	const struct bisect b = {
+		.unit_B = PAGE_B, .first_B = first_B,
+		.ceiling_B = t->ceiling_B, .attempt = t->attempt,
+		.arg = t->arg,
+	};
+	struct bisect_result r;
+	struct memlock_row row;
+
+	init_row(p, &row, t->check, t->hca);
+	/* no part needs more than the whole */
+	row.needed_B = at_most(first_B, p->m->needed_B);
+	bisect_run(&b, &r);
+	row.max_ok_B = r.max_ok_B;
+	row.min_fail_B = r.min_fail_B;
+	if (r.min_fail_B != RECORD_NONE) {
+		explain(p, &row, r.error, r.max_ok_B == 0, t->device_max);
+	}
+	if (r.max_ok_B < row.needed_B) {
+		row.outcome = OUTCOME_ERROR;
+	}
+	memlock_row_say(p->m, &row);
+}
+
+/* Say that @check of @hca was refused before a size could be tried. */
+static void proof_refused(const struct proof *p, const char *check,
+			  const char *hca, int error)
+{
+	struct memlock_row row;
+
+	init_row(p, &row, check, hca);
+	row.outcome = OUTCOME_ERROR;
+	explain(p, &row, error, true, 0);
+	memlock_row_say(p->m, &row);
+}
+
+/* Say why @check of @hca was not tried. */
+static void proof_skipped(const struct proof *p, const char *check,
+			  const char *hca, const char *why)
+{
+	struct memlock_row row;
+
+	init_row(p, &row, check, hca);
+	memlock_row_absent(&row, why);
+	memlock_row_say(p->m, &row);
+}
+
+/* Say that nobody knows what @check would do, by @why. */
+static void proof_unknown(const struct proof *p, const char *check,
+			  const struct err *why)
+{
+	struct memlock_row row;
+
+	init_row(p, &row, check, "");
+	memlock_row_unknown(&row, why);
+	memlock_row_say(p->m, &row);
+}
 
 /* ---- without an HCA ---------------------------------------------------- */
 

@@ -2,9 +2,36 @@
 #ifndef PROBES_NCCL_ENV_H
 #define PROBES_NCCL_ENV_H
 
-#include <stdbool.h>
-
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lib/base/err.h"
+
+/* ---- file ---------------------------------------------------------------- */
+
+/**
+ * Is the file @path, as far as a look at its bytes can tell, a library with
+ * NCCL's functions?  Nothing of it is loaded or run, so a login node can ask.
+ * 0, or -1 with @e: it cannot be read, is no shared library of this kind of
+ * machine, or does not have the name of ncclCommInitRank in it.
+ */
+int nccl_file_check(const char *path, struct err *e);
+/** The same of the open file @f, called @path. */
+int nccl_file_check_stream(FILE *f, const char *path, struct err *e);
+
+/* ---- shm ----------------------------------------------------------------- */
+
+/**
+ * Unlink NCCL's files in /dev/shm that this process has mapped; call it when
+ * none of its communicators will be used again.  NCCL unlinks one once all
+ * ranks of its host have opened it, which a mate of a relayed pair never does
+ * (seen with 2.28.9: 34 MB a worker stayed), or when the communicator is
+ * destroyed, which may hang.  Returns how many were unlinked.
+ */
+int nccl_shm_unlink(void);
+
+/* ---- env ----------------------------------------------------------------- */
 
 /**
  * The NCCL settings of a run.  NCCL's defaults let one dead pair cost half a

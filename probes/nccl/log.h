@@ -8,6 +8,89 @@
 
 #include "lib/base/err.h"
 
+/* ---- path ---------------------------------------------------------------- */
+
+/**
+ * Which way NCCL sends the bytes of one direction, as its log has it at level
+ * INFO: one line a channel when ranks connect, "0[0] -> 1[1] via P2P/CUMEM".
+ * Pure: from text to text.
+ */
+#define NCCL_PATH_SIZE 64
+#define NCCL_NIC_SIZE  64
+#define NCCL_NET_SIZE  32
+#define NCCL_NICS_MAX  64
+
+/** The NICs of this node as NCCL counts them. */
+struct nccl_nics {
+	char net[NCCL_NET_SIZE];	/* "IB", "AWS Libfabric"; "" = none
+					 * known */
+	char name[NCCL_NICS_MAX][NCCL_NIC_SIZE];	/* "" = not named */
+};
+
+/**
+ * Read lines such as "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB
+ * eth0", which some networks write once a process, or "NET/Libfabric : GPU
+ * Direct RDMA Enabled for HCA 0 'rdmap79s0-rdm'", which NCCL writes of all,
+ * into @nics; false when @text (@len bytes, need not end in NUL) has none.
+ */
+bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics);
+
+/**
+ * How rank @src of a communicator reaches rank @dst of it, by the lines that
+ * this end has in @text (@len bytes, need not end in NUL); @sends says which
+ * end it is.  The receiving one only knows of network paths.
+ *
+ * @path gets P2P/IPC, P2P/CUMEM, SHM, NET/Socket/0, NET/IB/1/GDRDMA+PXN, ...;
+ * numbers of several NICs are joined by '+', paths of other kinds by '|'.
+ * @nic gets the names of the NICs, joined by '+', as far as @nics has them.
+ * Both are "" when nothing is known.  False: no such line.
+ */
+bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
+		    const struct nccl_nics *nics, char path[NCCL_PATH_SIZE],
+		    char nic[NCCL_NIC_SIZE]);
+
+/* ---- network ------------------------------------------------------------- */
+
+/**
+ * Which network NCCL has chosen, as its log has it at level INFO, and why no
+ * better one.  Pure: from text to text.
+ */
+struct nccl_network {
+	char name[NCCL_NET_SIZE];	/* "IB", "Socket", "AWS Libfabric" */
+	char why[160];			/* of sockets: NCCL's line that says
+					 * most; "" = it says nothing */
+};
+
+/** The network of the last communicator that @text (@len bytes, need not end in
+ *  NUL) tells of into @n; false when it tells of none. */
+bool nccl_network_find(const char *text, size_t len, struct nccl_network *n);
+
+/* ---- chosen -------------------------------------------------------------- */
+
+/**
+ * What NCCL really used, from the lines that its rank 0 logs with the subsystem
+ * TUNING: it may take another algorithm or protocol than the one asked for, and
+ * says so nowhere else.  Pure: from text to text.
+ */
+#define NCCL_CHOSEN_ALGO 32
+#define NCCL_CHOSEN_PROTO 16
+
+/**
+ * The last choice for @function ("allreduce", in any case) in @text (@len
+ * bytes, need not end in NUL): "AllReduce: 1024 Bytes -> Algo Ring proto LL
+ * channel...", the same with numbers and without the function in older
+ * versions, or "AllReduce [Symmetric]: 1024 Bytes -> Kernel NAME ...".  False:
+ * no such line.
+ */
+bool nccl_chosen_find(const char *text, size_t len, const char *function,
+		      char algo[NCCL_CHOSEN_ALGO],
+		      char proto[NCCL_CHOSEN_PROTO]);
+
+/** What NCCL calls the algorithms and protocols, NULL at the end. */
+extern const char *const nccl_algos[], *const nccl_protos[];
+
+/* ---- log ----------------------------------------------------------------- */
+
 /**
  * What NCCL writes about itself.  It opens one file a process, before the
  * first pair and for good, so the file is memory; each pair remembers where it

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/nccl/path.h"
 
 #include <stdio.h>
 #include <string.h>

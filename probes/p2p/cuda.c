@@ -3,8 +3,6 @@
  * cuda: the copy engines of the GPUs of one node, and the way between them,
  * without NCCL.  Each end maps the other's memory by CUDA IPC.
  */
-#include "probes/transport/xport.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +10,232 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
-#include "probes/host/facts.h"
+#include "lib/base/stats.h"
+#include "lib/base/str.h"
+#include "probes/host/inventory.h"
+#include "probes/host/sysfile.h"
 #include "probes/p2p/cuda_link.h"
 #include "probes/p2p/measure.h"
-#include "probes/transport/peer_conn.h"
-#include "probes/host/sysfile.h"
+#include "probes/transport/xport.h"
+
+/* ---- cuda measure -------------------------------------------------------- */
+
+/*
+ * The sender pushes: copies from its memory into the other GPU's, queued behind
+ * a gate so that the time is the copies' and not that of queueing them.  The
+ * other end poisons its buffer before each sample and looks at it afterwards.
+ *
+ * Copies need one GPU at a time.  Jobs run kernels on both that wait for each
+ * other, and a machine whose PCIe switches or IOMMU misroute such writes can
+ * pass every copy and still hang every job: so, last, a game of ping-pong
+ * between two kernels, whose rounds are the latency.
+ */
+
+#define PING_LIMIT_NS	(500 * NS_PER_MS)
+#define PING_WARMUP	50
+/* Where GPUs are shared, kernels take turns: rounds are then few and slow. */
+#define PING_PROOF	2
+
+/* Of the mailbox: the flag comes first. */
+#define MAILBOX_LOG	4096
+
+enum stamp { STAMP_START, STAMP_STOP };
+
+/* ---- bandwidth and data ----------------------------------------------- */
+
+static int copies(struct xport_link *l, const struct xport_cell *c, int count)
+{
+	struct gpu *g = &l->x->gpu;
+	CUresult rc = CUDA_SUCCESS;
+
+	for (; count > 0 && rc == CUDA_SUCCESS; count--) {
+		rc = g->cu->copy(l->buf, g->buf[GPU_SEND], c->size_bytes,
+				 g->stream);
+	}
+	return ipc_cuda(l, rc);
+}
+
+static int queue_sample(struct xport_link *l, const struct xport_cell *c,
+			int count)
+{
+	if (ipc_cuda(l, gpu_hold(&l->x->gpu)) < 0 ||
+	    ipc_stamp(l, STAMP_START) < 0 || copies(l, c, count) < 0 ||
+	    ipc_stamp(l, STAMP_STOP) < 0) {
+		return -1;
+	}
+	gpu_release(&l->x->gpu);
+	return 0;
+}
+
+/* Wait for its end; *@s gets the seconds. */
+static int end_sample(struct xport_link *l, const struct xport_cell *c,
+		      double *s)
+{
+	if (ipc_wait(l, STAMP_STOP) < 0 ||
+	    ipc_cuda(l, gpu_seconds(&l->x->gpu, STAMP_START, STAMP_STOP, s)) <
+		    0) {
+		return -1;
+	}
+	*s = xport_throttle(*s, c->slow_factor);
+	return 0;
+}
+
+/* One sample of @count copies; both ends get the sender's seconds. */
+static int sample(struct xport_link *l, const struct xport_cell *c, int count,
+		  double one_s, double *s)
+{
+	uint64_t mine = 0, theirs;
+
+	(void)one_s;
+	if ((!c->sender && ipc_drain(l) < 0) || ipc_meet(l) < 0) {
+		return -1;
+	}
+	if (c->sender) {
+		if (queue_sample(l, c, count) < 0 || end_sample(l, c, s) < 0) {
+			return -1;
+		}
+		mine = (uint64_t)(*s * 1e9) + 1;	/* never 0 */
+	} else if (c->bidi && (copies(l, c, count + count / 4 + 2) < 0 ||
+			       ipc_drain(l) < 0)) {
+		return -1;	/* a little more than what comes meanwhile */
+	}
+	if (ipc_exchange(l, mine, &theirs) < 0) {
+		return -1;
+	}
+	*s = (double)(c->sender ? mine : theirs) / 1e9;
+	return 0;
+}
+
+static int warm_up(struct xport_link *l, const struct xport_cell *c, int count)
+{
+	return c->sender ? copies(l, c, count) : 0;
+}
+
+/* ---- kernels that wait for each other --------------------------------- */
+
+/* How long a kernel waits: there must be time left to talk about it. */
+static uint64_t ping_limit_ns(const struct xport_link *l)
+{
+	int64_t left = (l->deadline_ns - clock_now_ns()) / 2;
+
+	return left < 0 ? 0 :
+	       left < PING_LIMIT_NS ? (uint64_t)left :
+				      PING_LIMIT_NS;
+}
+
+static int queue_ping_pong(struct xport_link *l, const struct xport_cell *c)
+{
+	struct xport *x = l->x;
+	struct gpu *g = &x->gpu;
+	uint64_t first = c->pattern_seed, rounds = PING_ROUNDS;
+	uint64_t lead = c->sender, limit_ns = ping_limit_ns(l);
+	CUdeviceptr log = x->mailbox + MAILBOX_LOG;
+	void *params[] = { &x->mailbox, &l->mailbox, &first, &rounds,
+			   &lead,	&limit_ns,   &log };
+	CUresult rc = g->cu->launch(x->ping_pong, 1, 1, 1, 1, 1, 1, 0,
+				    g->stream, params, NULL);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->copy_to_host(x->log, log, sizeof(*x->log),
+					 g->stream);
+	}
+	return ipc_cuda(l, rc);
+}
+
+/* Half of each round by the finer clock, whose rate the coarser one tells. */
+static void put_latency(const struct ping_log *log, double factor,
+			struct xport_result *r)
+{
+	double us[PING_ROUNDS];
+	double us_a_tick = (double)(log->end_ns - log->start_ns) / 1e3 /
+			   (double)(log->end_tick - log->start_tick);
+	size_t n = 0;
+	uint64_t i;
+
+	for (i = PING_WARMUP; i < log->rounds; i++) {
+		us[n++] = (double)(log->tick[i] - log->tick[i - 1]) *
+			  us_a_tick / 2 / factor;
+	}
+	if (n > 0) {
+		r->lat_us = stats_median(us, n);
+		r->lat_p99_us = stats_percentile(us, n, 99);
+	}
+}
+
+static void deadlock(struct xport_link *l, bool sender)
+{
+	struct xport *x = l->x;
+
+	if (sender) {
+		xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",
+			   "copies work, but kernels of GPU %d and %s do not "
+			   "see each other's writes: PCIe ACS or an IOMMU "
+			   "between them; switch both off",
+			   x->gpu_index, l->peer_gpu);
+	} else {
+		xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",
+			   "GPU %d saw %llu flags of %s", x->gpu_index,
+			   (unsigned long long)x->log->rounds, l->peer_gpu);
+	}
+}
+
+static int ping_pong(struct xport_link *l, const struct xport_cell *c)
+{
+	uint64_t mine, theirs;
+
+	if (!l->pings) {
+		return 0;
+	}
+	ipc_doing(l, "running kernels that wait for each other");
+	if (ipc_drain(l) < 0 || ipc_meet(l) < 0 || queue_ping_pong(l, c) < 0 ||
+	    ipc_drain(l) < 0) {
+		return -1;
+	}
+	mine = l->x->log->rounds;
+	if (ipc_exchange(l, mine, &theirs) < 0) {
+		return -1;
+	}
+	if (mine < PING_PROOF || theirs < PING_PROOF) {
+		deadlock(l, c->sender);
+		return -1;
+	}
+	if (c->sender) {
+		put_latency(l->x->log, c->slow_factor, l->r);
+	}
+	return 0;
+}
+
+/* run() of the transport: bandwidth of the copy engine, data, and, when the
+ * latency is asked for, whether kernels of both GPUs that wait for each other
+ * get along.  Both ends call it with the same cell but for sender and drill,
+ * and take the same decisions (cuda_measure.c). */
+static bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
+			int64_t deadline_ns, struct xport_result *r)
+{
+	static const struct p2p_way by_copies = {
+		.sending = "copying",
+		.receiving = "being copied to",
+		.transfers = "copies",
+		.sample_s = CUDA_SAMPLE_S,
+		.away = OUTCOME_ERROR,
+		.doing = ipc_doing,
+		.cuda = ipc_cuda,
+		.reserve = ipc_share,
+		.move = warm_up,
+		.sample = sample,
+		.latency = ping_pong,
+	};
+
+	ipc_begin(l, deadline_ns, r);
+	STR_COPY(r->path, l->path);
+	if (!p2p_measure(&by_copies, l, &l->x->gpu, l->x->self.worker, c,
+			 deadline_ns, r)) {
+		l->dead = true;
+	}
+	return !l->dead;
+}
+
+/* ---- cuda ---------------------------------------------------------------- */
 
 static int find_driver(const char **code, struct err *why)
 {

@@ -11,7 +11,91 @@
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
 #include "lib/base/str.h"
-#include "probes/transport/peer_conn.h"
+#include "probes/transport/xport.h"
+
+/* ---- cuda kernels -------------------------------------------------------- */
+
+/*
+ * Volatile accesses are not cached and, of 8 bytes, not torn; nothing but the
+ * flag is passed, so that no fence is needed.  A flag counts when it is equal,
+ * not when it is greater: what an earlier pair left behind means nothing.
+ */
+/* PTX text, see gpu_kernels.h; for one thread.
+ *
+ * ping_pong(u64 mine, u64 theirs, u64 first, u64 rounds, u64 lead,
+ *	     u64 limit_ns, u64 log)
+ *	Flags @first, @first + 1, ... for @rounds rounds: write each into the
+ *	other GPU's memory at @theirs and wait until the other GPU has written
+ *	it here at @mine; the @lead writes before it waits, the other end after.
+ *	Ends by itself @limit_ns after its start, whatever the other end does.
+ *	What happened goes to the struct ping_log at @log. */
+static const char ipc_kernels_ptx[] =
+	".version 6.4\n"
+	".target sm_60\n"
+	".address_size 64\n"
+	".visible .entry " IPC_KERNEL_PING_PONG "(.param .u64 p_mine,\n"
+	"	.param .u64 p_theirs, .param .u64 p_first,\n"
+	"	.param .u64 p_rounds, .param .u64 p_lead,\n"
+	"	.param .u64 p_limit, .param .u64 p_log)\n"
+	"{\n"
+	"	.reg .pred	%lead, %p<4>;\n"
+	"	.reg .b64	%mine, %theirs, %flag, %rounds, %limit, %log;\n"
+	"	.reg .b64	%since, %now, %seen, %done, %looks;\n"
+	"	.reg .b64	%tick, %at, %t;\n"
+	"	ld.param.u64	%mine, [p_mine];\n"
+	"	cvta.to.global.u64 %mine, %mine;\n"
+	"	ld.param.u64	%theirs, [p_theirs];\n"
+	"	cvta.to.global.u64 %theirs, %theirs;\n"
+	"	ld.param.u64	%flag, [p_first];\n"
+	"	ld.param.u64	%rounds, [p_rounds];\n"
+	"	ld.param.u64	%t, [p_lead];\n"
+	"	setp.ne.u64	%lead, %t, 0;\n"
+	"	ld.param.u64	%limit, [p_limit];\n"
+	"	ld.param.u64	%log, [p_log];\n"
+	"	cvta.to.global.u64 %log, %log;\n"
+	"	add.u64		%at, %log, 40;\n"
+	"	mov.u64		%done, 0;\n"
+	"	mov.u64		%looks, 0;\n"
+	"	mov.u64		%since, %globaltimer;\n"
+	"	mov.u64		%tick, %clock64;\n"
+	"	st.global.u64	[%log+8], %since;\n"
+	"	st.global.u64	[%log+24], %tick;\n"
+	"next:\n"
+	"	setp.ge.u64	%p1, %done, %rounds;\n"
+	"@%p1	bra		end;\n"
+	"@%lead	st.volatile.global.u64 [%theirs], %flag;\n"
+	"wait:\n"
+	"	ld.volatile.global.u64 %seen, [%mine];\n"
+	"	setp.eq.u64	%p2, %seen, %flag;\n"
+	"@%p2	bra		seen;\n"
+	/* the timer is slow to read: once in 64 looks */
+	"	add.u64		%looks, %looks, 1;\n"
+	"	and.b64		%t, %looks, 63;\n"
+	"	setp.ne.u64	%p0, %t, 0;\n"
+	"@%p0	bra		wait;\n"
+	"	mov.u64		%now, %globaltimer;\n"
+	"	sub.u64		%t, %now, %since;\n"
+	"	setp.lt.u64	%p3, %t, %limit;\n"
+	"@%p3	bra		wait;\n"
+	"	bra		end;\n"
+	"seen:\n"
+	"@!%lead st.volatile.global.u64 [%theirs], %flag;\n"
+	"	mov.u64		%tick, %clock64;\n"
+	"	st.global.u64	[%at], %tick;\n"
+	"	add.u64		%at, %at, 8;\n"
+	"	add.u64		%flag, %flag, 1;\n"
+	"	add.u64		%done, %done, 1;\n"
+	"	bra		next;\n"
+	"end:\n"
+	"	mov.u64		%now, %globaltimer;\n"
+	"	mov.u64		%tick, %clock64;\n"
+	"	st.global.u64	[%log+16], %now;\n"
+	"	st.global.u64	[%log+32], %tick;\n"
+	"	st.global.u64	[%log], %done;\n"
+	"	ret;\n"
+	"}\n";
+
+/* ---- cuda link ----------------------------------------------------------- */
 
 /* CUDA shares whole blocks of this size; a part of one cannot be exported. */
 #define MAILBOX_BYTES	(UINT64_C(2) << 20)

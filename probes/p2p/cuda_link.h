@@ -6,8 +6,22 @@
 #include <stdint.h>
 
 #include "probes/host/gpu.h"
-#include "probes/p2p/cuda_kernels.h"
 #include "probes/transport/xport.h"
+
+/* ---- cuda kernels -------------------------------------------------------- */
+
+#define IPC_KERNEL_PING_PONG "ping_pong"
+
+#define PING_ROUNDS 1000
+
+struct ping_log {
+	uint64_t rounds;	/* that were completed */
+	uint64_t start_ns, end_ns;	/* of the whole */
+	uint64_t start_tick, end_tick;	/* the same by a finer clock */
+	uint64_t tick[PING_ROUNDS];	/* at the end of each round */
+};
+
+/* ---- cuda link ----------------------------------------------------------- */
 
 /** The transport cuda, open in one worker. */
 struct xport {
@@ -77,14 +91,5 @@ int ipc_drain(struct xport_link *l);
 
 /** A driver call that came back with @rc. */
 int ipc_cuda(struct xport_link *l, CUresult rc);
-
-/**
- * run() of the transport: bandwidth of the copy engine, data, and, when the
- * latency is asked for, whether kernels of both GPUs that wait for each other
- * get along.  Both ends call it with the same cell but for sender and drill,
- * and take the same decisions (cuda_measure.c).
- */
-bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
-		 int64_t deadline_ns, struct xport_result *r);
 
 #endif

@@ -5,7 +5,7 @@
  */
 #include "probes/p2p/measure.h"
 
-#include "probes/transport/samples.h"
+#include "probes/transport/xport.h"
 
 #define SPOIL_BYTES 64
 

@@ -2,16 +2,14 @@
 #ifndef PROBES_P2P_NCCL_LINK_H
 #define PROBES_P2P_NCCL_LINK_H
 
+#include <jansson.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "probes/dl/nccl.h"
 #include "probes/host/gpu.h"
 #include "probes/nccl/log.h"
-#include "probes/transport/nccl_told.h"
 #include "probes/transport/xport.h"
 
 /** The transport nccl, open in one worker. */
@@ -89,13 +87,5 @@ int link_wait(struct xport_link *l, int i);
 
 /** A driver call that came back with @rc. */
 int link_cuda(struct xport_link *l, CUresult rc);
-
-/**
- * run() of the transport: bandwidth, data, and the latency of 8 B when asked
- * for.  Both ends call it with the same cell but for sender and drill, and take
- * the same decisions (nccl_measure.c).
- */
-bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
-		  int64_t deadline_ns, struct xport_result *r);
 
 #endif

@@ -22,8 +22,6 @@
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
 #include "lib/data/pattern.h"
-#include "probes/transport/peer_conn.h"
-#include "probes/transport/samples.h"
 
 /* Samples shorter than this measure the clock and the wake-up, not the path. */
 #define TCP_SAMPLE_BYTES   (1u << 20)

@@ -3,22 +3,367 @@
  * The child of a node: it opens a door, says so, is told about all others,
  * asks them all, and answers them until nobody needs it any more.
  */
-#include "probes/ping/private.h"
-
 #include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/hash.h"
-#include "lib/data/json.h"
+#include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/data/json.h"
 #include "probes/host/sysfile.h"
+#include "probes/ping/private.h"
+
+/* ---- echo ---------------------------------------------------------------- */
+
+static void ping_echo_close(struct ping_echo *x);
+
+/* Packets of one call: others wait as well. */
+#define SERVE_MAX 256
+
+bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns)
+{
+	b->tokens += (double)(now_ns - b->at_ns) * PING_ECHO_RATE / NS_PER_S;
+	b->tokens = fmin(b->tokens, PING_ECHO_BURST);
+	b->at_ns = now_ns;
+	if (b->tokens < 1) {
+		return false;
+	}
+	b->tokens--;
+	return true;
+}
+
+/* Bind @fd to one of @ports; 0, or -1. */
+static int bind_one(int fd, sa_family_t family, const struct net_ports *ports)
+{
+	const struct ip_addr any = { .family = family };
+	int port, rc = -1;
+
+	for (int i = 0; rc < 0 && (port = net_ports_next(ports, i)) >= 0; i++) {
+		struct sockaddr_storage sa;
+		socklen_t len = ip_sockaddr(&any, (uint16_t)port, &sa);
+
+		rc = bind(fd, (struct sockaddr *)&sa, len);
+	}
+	return rc;
+}
+
+static int open_udp(sa_family_t family, const struct net_ports *ports)
+{
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, bytes = 1024 * 1024;
+
+	if (fd < 0) {
+		return -1;
+	}
+	if (family == AF_INET6) {
+		setsockopt(fd, SOL_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, SOL_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+	} else {
+		setsockopt(fd, SOL_IP, IP_PKTINFO, &on, sizeof(on));
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	/* The kernel starts to stamp packets a little after the first socket
+	 * asks for stamps: ask long before the first round trip. */
+	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
+	if (bind_one(fd, family, ports) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* Open what this machine allows, on @ports; -1 with @e when nothing can be
+ * opened. */
+static int ping_echo_open(struct ping_echo *x, struct net_ports ports,
+			  struct err *e)
+{
+	*x = (struct ping_echo){ .bucket = { .tokens = PING_ECHO_BURST,
+					     .at_ns = clock_now_ns() } };
+	x->udp4 = open_udp(AF_INET, &ports);
+	x->udp6 = open_udp(AF_INET6, &ports);
+	x->tcp = net_listen(false, ports, NULL);
+	x->heard = calloc(PING_HEARD_MAX, sizeof(*x->heard));
+	if (x->heard == NULL ||
+	    hash_random(x->key, sizeof(x->key)) < 0 ||
+	    (x->udp4 < 0 && x->udp6 < 0)) {
+		err_set(e, errno, "cannot open a socket to answer on");
+		ping_echo_close(x);
+		return -1;
+	}
+	return 0;
+}
+
+static void ping_echo_close(struct ping_echo *x)
+{
+	const int fds[] = { x->udp4, x->udp6, x->tcp };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (fds[i] >= 0) {
+			close(fds[i]);
+		}
+	}
+	free(x->heard);
+	*x = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1 };
+}
+
+/* Ports and key, for the others; new reference. */
+static json_t *ping_echo_json(const struct ping_echo *x)
+{
+	struct ping_door door = { .udp4 = net_port(x->udp4),
+				  .udp6 = net_port(x->udp6),
+				  .tcp = net_port(x->tcp) };
+
+	memcpy(door.key, x->key, sizeof(door.key));
+	return ping_door_json(&door);
+}
+
+/* Each pair of addresses once. */
+static void remember(struct ping_echo *x, const struct ping_got *got)
+{
+	for (size_t i = 0; i < x->n_heard; i++) {
+		if (ip_equal(&x->heard[i].from, &got->from) &&
+		    ip_equal(&x->heard[i].to, &got->to)) {
+			return;
+		}
+	}
+	if (x->n_heard < PING_HEARD_MAX) {
+		x->heard[x->n_heard++] = (struct ping_heard){
+			.from = got->from, .to = got->to,
+		};
+	}
+}
+
+static void answer(struct ping_echo *x, int fd, uint8_t *buf,
+		   const struct ping_got *got, int64_t now_ns)
+{
+	/* from the address that was asked, by whatever way the routes have */
+	const struct ping_socket s = { .fd = fd, .ip = got->to };
+	struct ping_mark mark;
+
+	if (!ping_mark_read(buf, got->n, &mark) ||
+	    (mark.type != PING_ASK && mark.type != PING_TRACE) ||
+	    !hash_equal(mark.key, x->key, sizeof(x->key))) {
+		return;
+	}
+	if (mark.type == PING_TRACE) {
+		remember(x, got);
+	}
+	if (!ping_bucket_take(&x->bucket, now_ns)) {
+		return;
+	}
+	mark.type = PING_ANSWER;
+	memset(mark.key, 0, sizeof(mark.key));
+	ping_mark_write(&mark, buf, got->n);
+	ping_socket_send(&s, &got->from, got->port, buf, got->n);
+}
+
+/* Something has come in on @fd, one of its sockets; @buf has
+ * PING_PACKET_MAX bytes. */
+static void ping_echo_serve(struct ping_echo *x, int fd, uint8_t *buf,
+			    int64_t now_ns)
+{
+	struct ping_got got;
+
+	for (int i = 0; fd == x->tcp && i < SERVE_MAX; i++) {
+		int guest = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+
+		if (guest < 0) {
+			return;
+		}
+		close(guest);
+	}
+	for (int i = 0; fd != x->tcp && i < SERVE_MAX; i++) {
+		if (!ping_socket_recv(fd, buf, PING_PACKET_MAX, &got)) {
+			return;
+		}
+		answer(x, fd, buf, &got, now_ns);
+	}
+}
+
+/* ---- recv ---------------------------------------------------------------- */
+
+/* Answers, errors and connections come in. */
+
+/* Packets of one call: others wait as well. */
+#define TAKE_MAX 256
+
+static bool is_ours(uint64_t tag, uint64_t own)
+{
+	return hash_equal(&tag, &own, sizeof(tag));
+}
+
+/* The own mark that an answer has (@reply), or that an error quotes, if it
+ * quotes so much. */
+static bool read_mark(const struct ping_child *c, uint32_t own, bool reply,
+		      size_t n, struct ping_mark *mark)
+{
+	const struct ping_socket *s = &c->own[own].socket;
+	bool with_ip = reply && s->method == PING_RAW &&
+		       s->ip.family == AF_INET;
+	bool read = s->method == PING_UDP ?
+			    ping_mark_read(c->packet, n, mark) &&
+				    (!reply || mark->type == PING_ANSWER) :
+			    ping_icmp_read(s->ip.family, with_ip, reply,
+					   c->packet, n, mark);
+
+	return read && is_ours(mark->tag, c->tag);
+}
+
+/* ---- errors ------------------------------------------------------------ */
+
+/* The path from @own to address @to, PING_NONE when there is none. */
+static uint32_t path_to(const struct ping_child *c, uint32_t own,
+			const struct ip_addr *to)
+{
+	for (int i = 0; i < c->mesh.n_ends; i++) {
+		uint32_t path = c->path_at[own * (uint32_t)c->mesh.n_ends +
+					   (uint32_t)i];
+
+		if (path != PING_NONE &&
+		    ip_equal(&c->mesh.ends[i].at.net.ip, to)) {
+			return path;
+		}
+	}
+	return PING_NONE;
+}
+
+static void take_bounce(struct ping_child *c, uint32_t own,
+			const struct ping_bounce *b)
+{
+	struct ping_mark mark;
+	bool quoted = read_mark(c, own, false, b->n, &mark);
+	uint32_t path = quoted ? ping_engine_path(&c->engine, mark.serial) :
+				 PING_NONE;
+	struct ping_sights *s;
+
+	if (path == PING_NONE) {
+		path = path_to(c, own, &b->to);
+	}
+	if (path == PING_NONE || c->paths[path].own != own) {
+		return;
+	}
+	s = &c->paths[path].sights;
+	if (b->by.family == 0) {
+		s->send_code = b->code;
+	} else if (b->code != EMSGSIZE) {
+		s->icmp = true;
+		s->icmp_by = b->by;
+		s->icmp_type = b->icmp_type;
+		s->icmp_code = b->icmp_code;
+	}
+	if (quoted) {
+		ping_engine_refuse(&c->engine, mark.serial);
+	}
+}
+
+/* ---- answers ----------------------------------------------------------- */
+
+static void take_answer(struct ping_child *c, uint32_t own,
+			const struct ping_got *got, int64_t now_ns)
+{
+	struct ping_mark mark;
+	struct ping_path *p;
+	uint32_t path;
+
+	if (!read_mark(c, own, true, got->n, &mark)) {
+		return;
+	}
+	path = ping_engine_path(&c->engine, mark.serial);
+	if (path == PING_NONE || c->paths[path].own != own) {
+		return;		/* too late, or twice */
+	}
+	p = &c->paths[path];
+	if (!ip_equal(&got->from, &c->mesh.ends[p->dst].at.net.ip)) {
+		p->sights.wrong = true;
+		p->sights.wrong_by = got->from;
+		ping_engine_refuse(&c->engine, mark.serial);
+		return;
+	}
+	if (got->ifindex != 0 && got->ifindex != c->own[own].ifindex) {
+		p->sights.stray_if = got->ifindex;
+	}
+	ping_engine_answer(&c->engine, mark.serial, now_ns, got->waited_ns);
+}
+
+static void take_trace(struct ping_child *c, uint32_t own,
+		       const struct ping_got *got)
+{
+	struct ping_mark mark;
+
+	if (ping_mark_read(c->packet, got->n, &mark) &&
+	    mark.type == PING_ANSWER && is_ours(mark.tag, c->trace_tag) &&
+	    mark.serial < c->n_paths && c->paths[mark.serial].own == own) {
+		c->paths[mark.serial].sights.traced_back = true;
+	}
+}
+
+/* Own address @own has something. */
+static void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
+{
+	int fd = trace ? c->own[own].trace.fd : c->own[own].socket.fd;
+	struct ping_bounce bounce;
+	struct ping_got got;
+
+	for (int i = 0; i < TAKE_MAX &&
+			ping_socket_recv(fd, c->packet, sizeof(c->packet),
+					 &got); i++) {
+		if (trace) {
+			take_trace(c, own, &got);
+		} else {
+			take_answer(c, own, &got, clock_now_ns());
+		}
+	}
+	for (int i = 0; i < TAKE_MAX &&
+			ping_socket_bounce(fd, c->packet, sizeof(c->packet),
+					   &bounce); i++) {
+		if (!trace) {
+			take_bounce(c, own, &bounce);
+		}
+	}
+}
+
+/* ---- TCP --------------------------------------------------------------- */
+
+/* The connection of flight @serial has come to something. */
+static void ping_take_tcp(struct ping_child *c, uint32_t serial)
+{
+	int *slot = &c->tcp_fds[serial & (c->engine.rules.window - 1)];
+	uint32_t path = ping_engine_path(&c->engine, serial);
+	socklen_t len = sizeof(int);
+	int code = 0;
+
+	if (*slot < 0) {
+		return;
+	}
+	getsockopt(*slot, SOL_SOCKET, SO_ERROR, &code, &len);
+	close(*slot);
+	*slot = -1;
+	if (path == PING_NONE) {
+		return;		/* too late */
+	}
+	c->paths[path].sights.connected |= code == 0;
+	if (code != 0) {
+		c->paths[path].sights.refused_code = code;
+	}
+	if (code == 0 || code == ECONNREFUSED) {
+		ping_engine_answer(&c->engine, serial, clock_now_ns(), 0);
+	} else {
+		ping_engine_refuse(&c->engine, serial);
+	}
+}
+
+/* ---- child --------------------------------------------------------------- */
 
 /* Probes that may go out before the answers are looked at. */
 #define BURST_MAX  32
@@ -391,8 +736,8 @@ int ping_child(const json_t *args, struct err *e)
 	c->routes.fd = -1;
 	c->tag = random[0];
 	c->trace_tag = random[1];
-	c->icmp_id = (uint16_t)random[2];
-	c->echo = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1 };
+	c->echo_id = (uint16_t)random[2];
+	c->echo = (struct ping_echo){.udp4 = -1, .udp6 = -1, .tcp = -1};
 	if (read_options(c, args, &why) == 0 && open_door(c, &why) == 0) {
 		run(c, &why);
 		say_heard(c);

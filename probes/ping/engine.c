@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ping/engine.h"
+#include "probes/ping/ping.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ping/mesh.h"
+#include "probes/ping/private.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
-#include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 
 json_t *ping_door_json(const struct ping_door *d)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ping/mtu.h"
+#include "probes/ping/private.h"
 
 #include <stddef.h>
 

@@ -2,21 +2,334 @@
 #ifndef PROBES_PING_PRIVATE_H
 #define PROBES_PING_PRIVATE_H
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
+#include "lib/base/net.h"
+#include "lib/data/hosts.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
+#include "probes/host/interface.h"
 #include "probes/node/child.h"
 #include "probes/ping/ping.h"
-#include "probes/ping/echo.h"
-#include "probes/ping/engine.h"
-#include "probes/ping/judge.h"
-#include "probes/ping/mesh.h"
-#include "probes/ping/mtu.h"
-#include "probes/ping/neigh.h"
-#include "probes/ping/packet.h"
-#include "probes/host/route.h"
-#include "probes/ping/socket.h"
+
+/* ---- mesh ---------------------------------------------------------------- */
+
+/** Who is there, and who asks whom: the plan of ping. */
+
+#define PING_KEY_BYTES 16
+#define PING_MAX_NODES 4096
+#define PING_MAX_ENDS  65536	/* addresses in all */
+
+/** Where a child answers. */
+struct ping_door {
+	int64_t udp4, udp6, tcp;	/* ports; 0 = nowhere */
+	uint8_t key[PING_KEY_BYTES];	/* that opens them */
+};
+
+struct ping_node {
+	char name[64];
+	bool here;		/* its child is ready; else it is a target
+				 * only */
+	struct ping_door door;
+	int first, n;		/* its addresses, in ends[] */
+};
+
+/** One address: where a path begins or ends. */
+struct ping_end {
+	int node;
+	int segment;		/* of segments[] */
+	int rail;		/* by position; IPv6 counts on after IPv4 */
+	struct interface at;
+};
+
+struct ping_mesh {
+	struct ping_node *nodes;
+	struct ping_end *ends;
+	char (*segments)[IP_TEXT + 8];
+	int n_nodes, n_ends, n_segments;
+	bool cross;		/* between segments too */
+	bool by_rail;		/* no two share a segment: rails make paths */
+	struct pinglist list;	/* which nodes ask each other; of a child, that
+				 * knows only those that it asks: all of them */
+};
+
+/** For the others, new reference; and back: 0, or -1 with @e. */
+json_t *ping_door_json(const struct ping_door *d);
+int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e);
+
+void ping_mesh_release(struct ping_mesh *m);
+
+/** Is there a path between the addresses @a and @b of two nodes? */
+bool ping_mesh_path(const struct ping_mesh *m, int a, int b);
+/** Paths that begin at @node. */
+size_t ping_mesh_paths(const struct ping_mesh *m, int node);
+
+/**
+ * Ends are there, node by node: number segments and rails.  A segment that
+ * several nodes share is a rail, in the order of the subnets; where no two
+ * share one, the position on the node is.  0, or -1 without memory.
+ */
+int ping_mesh_number(struct ping_mesh *m, struct err *e);
+
+/** For each child the nodes that it asks, and itself: an array of {"me", "fleet",
+ *  "mesh"}, null for those that do not take part; what several are told is
+ *  there once.  New reference. */
+json_t *ping_mesh_tell(const struct ping_mesh *m);
+/** The other way; 0, or -1 with @e; ping_mesh_release() frees. */
+int ping_mesh_parse(const json_t *json, struct ping_mesh *m, struct err *e);
+
+/* ---- packet -------------------------------------------------------------- */
+
+/** The bytes of a probe.  Pure; what is read may come from anybody. */
+
+enum ping_mark_type {
+	PING_ECHO,	/* ICMP: it comes back as it went */
+	PING_ASK,	/* UDP: please answer */
+	PING_TRACE,	/* UDP: please answer, and remember that it came */
+	PING_ANSWER,
+	PING_MARK_TYPES
+};
+
+/** What a probe carries in its data, byte for byte.  Tag and serial return to
+ *  where they came from: any byte order will do; the others are read by
+ *  machines that may be of another kind, but not in one cluster. */
+struct ping_mark {
+	uint8_t magic[4];	/* filled in when it is written */
+	uint32_t type;		/* enum ping_mark_type */
+	uint8_t key[PING_KEY_BYTES];	/* of the door it knocks at; UDP */
+	uint64_t tag;		/* a secret of the sender: nobody can answer
+				 * what he has not got */
+	uint32_t from;		/* number of the sending node */
+	uint32_t serial;
+};
+
+#define PING_MARK_BYTES   40
+#define PING_ICMP_BYTES   8	/* header */
+#define PING_PACKET_MAX   65535
+
+/** @mark and filler into @data (@size >= PING_MARK_BYTES). */
+void ping_mark_write(const struct ping_mark *mark, uint8_t *data, size_t size);
+/** The other way; false when it is none of ours. */
+bool ping_mark_read(const uint8_t *data, size_t size, struct ping_mark *mark);
+
+/** An echo request with @size bytes of data into @buf, which has room for it;
+ *  returns its length. */
+size_t ping_icmp_write(sa_family_t family, uint16_t id, uint16_t seq,
+		       const struct ping_mark *mark, size_t size,
+		       uint8_t *buf);
+/** An echo reply (@reply) or the request that an error quotes, behind an IP
+ *  header where @with_ip; false when it is none of ours. */
+bool ping_icmp_read(sa_family_t family, bool with_ip, bool reply,
+		    const uint8_t *buf, size_t size, struct ping_mark *mark);
+
+/** Bytes of IP and ICMP or UDP header around the data. */
+static inline int ping_overhead(sa_family_t family)
+{
+	return (family == AF_INET6 ? 40 : 20) + 8;
+}
+
+/** "host unreachable", ...: what an ICMP error means; returns @buf. */
+const char *ping_icmp_text(sa_family_t family, uint8_t type, uint8_t code,
+			   char *buf, size_t size);
+
+/* ---- echo ---------------------------------------------------------------- */
+
+/**
+ * The side that answers.  Who does not bring the key gets no answer, an answer
+ * is never longer than what asked for it, and no more than so many a second go
+ * out: of no use to strangers.  The TCP port accepts and hangs up.
+ */
+#define PING_ECHO_RATE	40000
+#define PING_ECHO_BURST 4096
+/** Traces that are remembered. */
+#define PING_HEARD_MAX	4096
+
+struct ping_heard {
+	struct ip_addr from, to;
+};
+
+/** So many a second, after a burst.  Pure. */
+struct ping_bucket {
+	double tokens;
+	int64_t at_ns;
+};
+
+bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns);
+
+struct ping_echo {
+	int udp4, udp6, tcp;	/* -1 = not there */
+	uint8_t key[PING_KEY_BYTES];
+	struct ping_bucket bucket;
+	struct ping_heard *heard;
+	size_t n_heard;
+};
+
+/* ---- mtu ----------------------------------------------------------------- */
+
+/**
+ * Looking for the largest packet that passes whole, one try after the other.
+ * Pure.  Sizes are of the whole packet, in bytes, IP header included.
+ */
+struct ping_mtu {
+	int32_t passes, fails;	/* largest known to pass, smallest to fail */
+	int32_t limit, peer;	/* of the interfaces at both ends; 0 =
+				 * unknown */
+	int32_t size;		/* being tried; 0 = none */
+	bool check;		/* does the limit pass? if not, how much about,
+				 * by the usual sizes alone */
+	bool sure;		/* the limit failed again after that */
+};
+
+/** @passes is known to.  */
+void ping_mtu_init(struct ping_mtu *m, int32_t passes, int32_t limit,
+		   int32_t peer);
+/** The next size to try, or 0: m->passes is the answer. */
+int32_t ping_mtu_next(struct ping_mtu *m);
+/** What became of it. */
+void ping_mtu_result(struct ping_mtu *m, bool passed);
+
+/* ---- socket -------------------------------------------------------------- */
+
+/** The socket of one own address: what it sends leaves by its interface. */
+
+enum ping_method { PING_DGRAM, PING_RAW, PING_UDP, PING_TCP };
+
+/** "icmp", "icmp_raw", "udp", "tcp": as in the rows. */
+const char *ping_method_name(enum ping_method m);
+
+struct ping_socket {
+	int fd;
+	enum ping_method method;
+	struct ip_addr ip;
+	unsigned ifindex;
+};
+
+/** 0, or -1 with @e: not permitted, address gone, ... */
+int ping_socket_open(struct ping_socket *s, enum ping_method m,
+		     const struct interface *at, struct err *e);
+void ping_socket_close(struct ping_socket *s);
+/** Packets may not be taken apart on their way (@on), or may. */
+void ping_socket_df(struct ping_socket *s, bool on);
+
+/** 0, or an errno. */
+int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
+		     uint16_t port, const void *bytes, size_t n);
+
+struct ping_got {
+	struct ip_addr from, to;	/* to: family 0 where that is not
+					 * known */
+	uint16_t port;
+	unsigned ifindex;	/* it came in by, 0 = not known */
+	int64_t waited_ns;	/* in the kernel, until it was read; 0 = not
+				 * known */
+	size_t n;
+};
+
+/** What has come in, into @buf: true; false: nothing more. */
+bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got);
+
+/** A probe that did not arrive, by the word of a router, or of the kernel. */
+struct ping_bounce {
+	struct ip_addr to;		/* where it should have gone */
+	struct ip_addr by;		/* who says so; family 0: the own
+					 * kernel */
+	int code;		/* errno */
+	uint8_t icmp_type, icmp_code;
+	size_t n;		/* bytes of the probe that are quoted */
+};
+
+bool ping_socket_bounce(int fd, void *buf, size_t size,
+			struct ping_bounce *b);
+
+/* ---- judge --------------------------------------------------------------- */
+
+/** Who the neighbour table says has an address. */
+enum ping_owner {
+	OWNER_UNKNOWN,
+	OWNER_NOBODY,	/* nobody answered for it */
+	OWNER_RIGHT,
+	OWNER_FLUX,	/* another interface of the right node */
+	OWNER_OTHER,	/* another node, or a machine that is none */
+};
+
+/** What was seen on a path besides answers. */
+struct ping_sights {
+	int send_code;		/* errno of the last send that failed */
+	int refused_code;	/* errno that came back: TCP */
+	bool icmp;		/* an ICMP error came: */
+	struct ip_addr icmp_by;
+	uint8_t icmp_type, icmp_code;
+	bool wrong;		/* another address answered: */
+	struct ip_addr wrong_by;
+	unsigned stray_if;	/* answers came in here instead; 0 = no */
+	bool traced_back;	/* by UDP, where ICMP was asked for */
+	bool no_door;		/* the other end has no agent to answer */
+	bool connected;		/* TCP: somebody accepted */
+	enum ping_owner owner;
+	int owner_node;		/* of OWNER_OTHER; -1 = none of ours */
+	int32_t mtu_B;		/* found by --df; 0 = not looked for */
+	bool unrouted;		/* no route leads there: nothing was sent */
+	int found_on;		/* end of the own node on whose wire it answers
+				 * instead, + 1; 0 = none */
+};
+
+/** All that the judge is told about one path. */
+struct ping_case {
+	const struct ping_mesh *mesh;
+	int src, dst;		/* of mesh->ends */
+	enum ping_method method;
+	bool own_port;		/* --tcp=auto: our own agents listen */
+	const struct ping_flow *flow;
+	const struct ping_sights *sights;
+};
+
+/** Do the ends @a and @b belong to one wire, by their addresses? */
+static inline bool ping_is_near(const struct ping_mesh *m, int a, int b)
+{
+	const struct ping_end *x = &m->ends[a], *y = &m->ends[b];
+
+	return m->by_rail ? x->rail == y->rail : x->segment == y->segment;
+}
+
+/** Outcome, code, detail and figures of the path into @row, the rest of which
+ *  is there.  Pure. */
+void ping_judge(const struct ping_case *c, struct ping_row *row);
+
+/* ---- neigh --------------------------------------------------------------- */
+
+/** The kernel's table of neighbours: who answered for an address. */
+struct ping_neigh {
+	struct ip_addr ip;
+	unsigned ifindex;
+	bool failed;		/* asked for, and nobody answered (yet) */
+	uint8_t mac[INTERFACE_MAC];
+	size_t mac_len;
+};
+
+struct ping_neighs {
+	struct ping_neigh *list;	/* in order, for ping_neigh_find() */
+	size_t n;
+};
+
+/** Ask the kernel; 0, or -1 with @e; ping_neigh_release() frees. */
+int ping_neigh_read(struct ping_neighs *all, struct err *e);
+void ping_neigh_release(struct ping_neighs *all);
+const struct ping_neigh *ping_neigh_find(const struct ping_neighs *all,
+					 unsigned ifindex,
+					 const struct ip_addr *ip);
+
+/** Entries of one message of the kernel, aligned as that aligns it, to @all: 1,
+ *  0 at the end of the dump, -1 with @e.  Fuzzed. */
+int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
+		     struct err *e);
+
+/* ---- private ------------------------------------------------------------- */
 
 /**
  * The child's state, shared by its files only:
@@ -74,7 +387,7 @@ struct ping_child {
 					 * packet */
 	struct ping_place places[PING_PLACES];
 	uint64_t tag, trace_tag;
-	uint16_t icmp_id;
+	uint16_t echo_id;
 	uint16_t tcp_port;	/* of --tcp; 0 = auto */
 	int *tcp_fds;		/* one a flight, by serial; -1 = none */
 	int epoll;
@@ -108,11 +421,6 @@ void ping_send(struct ping_child *c, uint32_t path);
 bool ping_look_elsewhere(struct ping_child *c, uint32_t path);
 
 /* recv.c */
-
-/** Own address @own has something. */
-void ping_take_own(struct ping_child *c, uint32_t own, bool trace);
-/** The connection of flight @serial has come to something. */
-void ping_take_tcp(struct ping_child *c, uint32_t serial);
 
 /* sizing.c */
 

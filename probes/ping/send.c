@@ -231,7 +231,7 @@ static size_t write_probe(struct ping_child *c, uint32_t path, size_t size)
 				  .from = (uint32_t)c->me, .serial = serial };
 
 	if (!udp) {
-		return ping_icmp_write(dst->at.net.ip.family, c->icmp_id,
+		return ping_icmp_write(dst->at.net.ip.family, c->echo_id,
 				       (uint16_t)serial, &mark, size,
 				       c->packet);
 	}

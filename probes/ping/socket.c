@@ -1,18 +1,311 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/ping/socket.h"
-
 #include <errno.h>
 #include <linux/errqueue.h>
+#include <linux/neighbour.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "probes/ping/private.h"
+
+/* ---- neigh --------------------------------------------------------------- */
+
+#define NEIGH_MAX 1000000
+#define ANSWER_BYTES 65536
+
+void ping_neigh_release(struct ping_neighs *all)
+{
+	free(all->list);
+	*all = (struct ping_neighs){ 0 };
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct ping_neigh *x = a, *y = b;
+
+	if (x->ifindex != y->ifindex) {
+		return x->ifindex < y->ifindex ? -1 : 1;
+	}
+	return ip_compare(&x->ip, &y->ip);
+}
+
+const struct ping_neigh *ping_neigh_find(const struct ping_neighs *all,
+					 unsigned ifindex,
+					 const struct ip_addr *ip)
+{
+	struct ping_neigh key = { .ip = *ip, .ifindex = ifindex };
+
+	return all->n == 0 ? NULL :
+			     bsearch(&key, all->list, all->n,
+				     sizeof(*all->list), compare);
+}
+
+static int add(struct ping_neighs *all, const struct ping_neigh *one,
+	       struct err *e)
+{
+	/* doubled whenever it is full: at every power of two */
+	if ((all->n & (all->n - 1)) == 0) {
+		void *list = realloc(all->list,
+				     (all->n ? 2 * all->n : 1) * sizeof(*one));
+
+		if (list == NULL || all->n > NEIGH_MAX) {
+			return err_set(e, ENOMEM, "too many neighbours");
+		}
+		all->list = list;
+	}
+	all->list[all->n++] = *one;
+	return 0;
+}
+
+/* One attribute of an entry. */
+static void take_attribute(struct ping_neigh *one, const struct rtattr *a)
+{
+	size_t n = RTA_PAYLOAD(a);
+
+	if (a->rta_type == NDA_DST &&
+	    n == (one->ip.family == AF_INET6 ? 16U : 4U)) {
+		memcpy(one->ip.bytes, RTA_DATA(a), n);
+	} else if (a->rta_type == NDA_LLADDR && n <= sizeof(one->mac)) {
+		memcpy(one->mac, RTA_DATA(a), n);
+		one->mac_len = n;
+	}
+}
+
+static int take_entry(struct ping_neighs *all, struct nlmsghdr *h,
+		      struct err *e)
+{
+	const struct ndmsg *nd = NLMSG_DATA(h);
+	struct rtattr *a = (void *)((char *)h + NLMSG_SPACE(sizeof(*nd)));
+	int n = (int)h->nlmsg_len - (int)NLMSG_SPACE(sizeof(*nd));
+	struct ping_neigh one = { 0 };
+
+	if (n < 0 ||
+	    (nd->ndm_family != AF_INET && nd->ndm_family != AF_INET6)) {
+		return 0;
+	}
+	one.ip.family = nd->ndm_family;
+	one.ifindex = (unsigned)nd->ndm_ifindex;
+	one.failed = nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED);
+	for (; RTA_OK(a, n); a = RTA_NEXT(a, n)) {
+		take_attribute(&one, a);
+	}
+	return add(all, &one, e);
+}
+
+int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
+		     struct err *e)
+{
+	struct nlmsghdr *h = bytes;
+	int left = (int)n;
+
+	for (; left > 0 && NLMSG_OK(h, (unsigned)left);
+	     h = NLMSG_NEXT(h, left)) {
+		if (h->nlmsg_type == NLMSG_DONE) {
+			return 0;
+		}
+		if (h->nlmsg_type == NLMSG_ERROR) {
+			return err_set(e, EIO, "the kernel refused to list its "
+					       "neighbours");
+		}
+		if (h->nlmsg_type == RTM_NEWNEIGH &&
+		    take_entry(all, h, e) < 0) {
+			return -1;
+		}
+	}
+	return left >= (int)sizeof(*h) ?
+		       err_set(e, EPROTO, "a damaged reply of the kernel") :
+		       1;
+}
+
+static int ask(int fd, struct ping_neighs *all, struct err *e)
+{
+	struct {
+		struct nlmsghdr head;
+		struct ndmsg body;
+	} question = {
+		.head = { .nlmsg_len = sizeof(question),
+			  .nlmsg_type = RTM_GETNEIGH,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+	};
+	uint8_t *answer = malloc(ANSWER_BYTES);
+	int rc = -1;
+
+	if (answer == NULL ||
+	    send(fd, &question, sizeof(question), 0) < 0) {
+		free(answer);
+		return err_set(e, errno, "cannot ask for the neighbours");
+	}
+	do {
+		ssize_t n = recv(fd, answer, ANSWER_BYTES, 0);
+
+		rc = n > 0 ? ping_neigh_parse(all, answer, (size_t)n, e) :
+			     err_set(e, errno, "no list of neighbours from the "
+					       "kernel");
+	} while (rc == 1);
+	free(answer);
+	return rc;
+}
+
+int ping_neigh_read(struct ping_neighs *all, struct err *e)
+{
+	struct timeval patience = { .tv_sec = 1 };
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int rc;
+
+	*all = (struct ping_neighs){ 0 };
+	if (fd < 0) {
+		return err_set(e, errno, "cannot ask for the neighbours");
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	rc = ask(fd, all, e);
+	close(fd);
+	if (rc < 0) {
+		ping_neigh_release(all);
+		return -1;
+	}
+	if (all->n > 0) {
+		qsort(all->list, all->n, sizeof(*all->list), compare);
+	}
+	return 0;
+}
+
+/* ---- packet -------------------------------------------------------------- */
+
+static const uint8_t magic[4] = { 'G', 'p', 'c', 'K' };
+
+_Static_assert(sizeof(struct ping_mark) == PING_MARK_BYTES,
+	       "a mark has gaps");
+
+void ping_mark_write(const struct ping_mark *mark, uint8_t *data, size_t size)
+{
+	memcpy(data, mark, sizeof(*mark));
+	memcpy(data, magic, sizeof(magic));
+	for (size_t i = sizeof(*mark); i < size; i++) {
+		data[i] = (uint8_t)i;
+	}
+}
+
+bool ping_mark_read(const uint8_t *data, size_t size, struct ping_mark *mark)
+{
+	if (size < sizeof(*mark)) {
+		return false;
+	}
+	memcpy(mark, data, sizeof(*mark));
+	return memcmp(mark->magic, magic, sizeof(magic)) == 0 &&
+	       mark->type < PING_MARK_TYPES;
+}
+
+/* RFC 1071. */
+static uint16_t checksum(const uint8_t *bytes, size_t n)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		sum += (uint32_t)(bytes[i] << 8 | bytes[i + 1]);
+	}
+	if (n % 2) {
+		sum += (uint32_t)bytes[n - 1] << 8;
+	}
+	while (sum >> 16) {
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return (uint16_t)~sum;
+}
+
+size_t ping_icmp_write(sa_family_t family, uint16_t id, uint16_t seq,
+		       const struct ping_mark *mark, size_t size, uint8_t *buf)
+{
+	const uint8_t head[PING_ICMP_BYTES] = {
+		family == AF_INET6 ? ICMP6_ECHO_REQUEST : ICMP_ECHO, 0, 0, 0,
+		(uint8_t)(id >> 8), (uint8_t)id,
+		(uint8_t)(seq >> 8), (uint8_t)seq,
+	};
+	size_t len = PING_ICMP_BYTES + size;
+	uint16_t sum;
+
+	memcpy(buf, head, sizeof(head));
+	ping_mark_write(mark, buf + PING_ICMP_BYTES, size);
+	if (family == AF_INET) {	/* of ICMPv6 the kernel does it */
+		sum = checksum(buf, len);
+		buf[2] = (uint8_t)(sum >> 8);
+		buf[3] = (uint8_t)sum;
+	}
+	return len;
+}
+
+bool ping_icmp_read(sa_family_t family, bool with_ip, bool reply,
+		    const uint8_t *buf, size_t size, struct ping_mark *mark)
+{
+	size_t skip = with_ip && size > 0 ? (size_t)(buf[0] & 0x0f) * 4 : 0;
+	uint8_t wanted = family == AF_INET6 ?
+				 (reply ? ICMP6_ECHO_REPLY :
+					  ICMP6_ECHO_REQUEST) :
+				 (reply ? ICMP_ECHOREPLY : ICMP_ECHO);
+
+	if (size < skip + PING_ICMP_BYTES || buf[skip] != wanted) {
+		return false;
+	}
+	return ping_mark_read(buf + skip + PING_ICMP_BYTES,
+			      size - skip - PING_ICMP_BYTES, mark) &&
+	       mark->type == PING_ECHO;
+}
+
+static const struct icmp_text {
+	sa_family_t family;
+	uint8_t type, code;
+	const char *text;
+} icmp_texts[] = {
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_NET_UNREACH, "net unreachable" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, "host unreachable" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_PROT_UNREACH,
+	  "protocol unreachable" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_PORT_UNREACH, "port unreachable" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
+	  "fragmentation needed" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_NET_ANO, "net prohibited" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_HOST_ANO, "host prohibited" },
+	{ AF_INET, ICMP_DEST_UNREACH, ICMP_PKT_FILTERED,
+	  "administratively prohibited" },
+	{ AF_INET, ICMP_TIME_EXCEEDED, 0, "time to live exceeded" },
+	{ AF_INET6, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_NOROUTE,
+	  "no route" },
+	{ AF_INET6, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADMIN,
+	  "administratively prohibited" },
+	{ AF_INET6, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADDR,
+	  "address unreachable" },
+	{ AF_INET6, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_NOPORT,
+	  "port unreachable" },
+	{ AF_INET6, ICMP6_PACKET_TOO_BIG, 0, "packet too big" },
+	{ AF_INET6, ICMP6_TIME_EXCEEDED, 0, "hop limit exceeded" },
+	{ 0, 0, 0, NULL }
+};
+
+const char *ping_icmp_text(sa_family_t family, uint8_t type, uint8_t code,
+			   char *buf, size_t size)
+{
+	for (const struct icmp_text *t = icmp_texts; t->text; t++) {
+		if (t->family == family && t->type == type &&
+		    t->code == code) {
+			snprintf(buf, size, "%s", t->text);
+			return buf;
+		}
+	}
+	snprintf(buf, size, "ICMP error %d/%d", type, code);
+	return buf;
+}
+
+/* ---- socket -------------------------------------------------------------- */
 
 /* From <linux/icmp.h>, which does not go with <netinet/ip_icmp.h>. */
 #define RAW_ICMP_FILTER 1

@@ -1,7 +1,666 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/ask_steps.h"
+#include "probes/plan/ask.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+
+/* ---- ask guess ----------------------------------------------------------- */
+
+/** The rate at which a part may fail that nobody knows the rate of; of which
+ *  two tests have failed. */
+#define GUESS_RATE 0.1
+#define LOW_RATE   0.05
+
+static bool is_same(const struct ask_part *p, const struct ask_part *q)
+{
+	return p->kind == q->kind && p->node == q->node &&
+	       p->index == q->index && p->dirs == q->dirs;
+}
+
+/** One more alternative of @s, unless it has that. */
+static void add_part(struct ask_suspect *s, struct ask_part p)
+{
+	for (int i = 0; i < s->n; i++) {
+		if (is_same(&s->parts[i], &p)) {
+			return;
+		}
+	}
+	if (s->n < ASK_PARTS) {
+		s->parts[s->n++] = p;
+	}
+}
+
+/** The one GPU at NIC @nic of @n; -1: there are several, or none. */
+static int only_gpu(const struct layout *l, const struct layout_node *n,
+		    int nic)
+{
+	int found = -1, gpus = 0;
+
+	for (int i = 0; i < n->gpus; i++) {
+		if (l->ranks[n->first_rank + i].nic == nic) {
+			found = i;
+			gpus++;
+		}
+	}
+	return gpus == 1 ? found : -1;
+}
+
+/** The NIC of a GPU, or the GPU of a NIC, where both have no other; -1. */
+static int other_index(const struct layout *l, const struct ask_part *p)
+{
+	const struct layout_node *n = &l->nodes[p->node];
+	int nic = p->index;
+
+	if (p->kind == ASK_GPU) {
+		nic = p->index < n->gpus ?
+			      l->ranks[n->first_rank + p->index].nic : -1;
+		return only_gpu(l, n, nic) >= 0 ? nic : -1;
+	}
+	return only_gpu(l, n, nic);
+}
+
+/** What fails now and then as one part may be another that most of its tests
+ *  are of: either direction, or both; the whole node; what is at the NIC. */
+/* More alternatives for @s, which fails now and then. */
+static void ask_add_kin(const struct ask_plan *a, struct ask_suspect *s)
+{
+	static const enum ask_kind kin[][2] = {
+		{ ASK_NODE, ASK_NODE_NETWORK }, { ASK_NODE_NETWORK, ASK_NODE },
+		{ ASK_GPU, ASK_NIC }, { ASK_NIC, ASK_GPU },
+	};
+	const struct ask_part is = s->parts[0];
+	bool one = is.kind == ASK_GPU || is.kind == ASK_NIC;
+
+	for (size_t i = 0; i < sizeof(kin) / sizeof(*kin); i++) {
+		struct ask_part other = is;
+
+		if (kin[i][0] != is.kind) {
+			continue;
+		}
+		other.kind = kin[i][1];
+		other.index = one ? other_index(a->l, &is) : -1;
+		if (!one || (other.index >= 0 && !a->ports)) {
+			add_part(s, other);
+		}
+		other = is;
+		for (int d = TASK_AB; d <= (TASK_AB | TASK_BA); d++) {
+			other.dirs = (uint8_t)d;
+			if ((d & is.dirs) == d || (d & is.dirs) == is.dirs) {
+				add_part(s, other);
+			}
+		}
+	}
+}
+
+/** Is it a pair that failed?  Of which @ends. */
+static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
+			   int ends[2])
+{
+	const struct ask_part *p = &s->parts[0];
+
+	if (p->kind != ASK_PAIR || s->compare ||
+	    p->index >= l->nodes[p->node].gpus ||
+	    p->peer_index >= l->nodes[p->peer_node].gpus) {
+		return false;
+	}
+	ends[0] = l->nodes[p->node].first_rank + p->index;
+	ends[1] = l->nodes[p->peer_node].first_rank + p->peer_index;
+	return true;
+}
+
+/** Tests of @p that failed in the follow-up. */
+static int failed_later(const struct ask_plan *a, const struct ask_part *p)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		sum += t->ever && ask_touches(a, p, t->src, t->dst);
+	}
+	return sum;
+}
+
+/** What is at @rank is looked at, where a pair failed and no finding is of what
+ *  is there.  Of the few tests of a sample one that failed may be a third; what
+ *  failed two, and is no finding by that, fails few of many. */
+static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
+{
+	const struct layout_rank *r = &a->l->ranks[rank];
+	struct ask_suspect s = {
+		.parts = { { .kind = kind, .node = r->node,
+			     .index = kind == ASK_GPU ? r->gpu : r->nic,
+			     .peer_node = -1, .peer_index = -1, .leaf = -1,
+			     .peer_leaf = -1, .dirs = TASK_AB | TASK_BA } },
+		.n = 1, .rate = GUESS_RATE, .confirm = true,
+	};
+	bool known = a->n_guesses == ASK_GUESSES;
+	int pairs = 0, ends[2];
+
+	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
+		known |= is_same(&a->list[i].parts[0], &s.parts[0]);
+		pairs += is_failed_pair(a->l, &a->list[i], ends) &&
+			 (ask_is_here(a, &s.parts[0], ends[0]) ||
+			  ask_is_here(a, &s.parts[0], ends[1]));
+	}
+	if (pairs > 0 && !known) {
+		s.rate = pairs + failed_later(a, &s.parts[0]) > 1 ? LOW_RATE :
+			 a->g->first != NULL ? ASK_MOST_RATE : GUESS_RATE;
+		a->list[a->n + a->n_guesses++] = s;
+	}
+}
+
+/* Suspects beside those of the verdict, which are all known. */
+static void ask_guess(struct ask_plan *a)
+{
+	int ends[2];
+
+	for (size_t i = 0; i < a->n; i++) {
+		bool is = is_failed_pair(a->l, &a->list[i], ends);
+
+		for (int k = 0; is && k < 2; k++) {
+			if (!a->ports) {
+				guess(a, ASK_GPU, ends[k]);
+			}
+			guess(a, ASK_NIC, ends[k]);
+		}
+	}
+}
+
+/* ---- ask confirm --------------------------------------------------------- */
+
+/** Tests of a part that is to be confirmed, and of sound pairs. */
+#define CONFIRM_TESTS 8
+
+/** Would @src -> @dst say whether @s is as it looked? */
+static bool shows(const struct ask_plan *a, const struct ask_suspect *s,
+		  int src, int dst)
+{
+	return ask_touches(a, &s->parts[0], src, dst) &&
+	       (s->rate > 0 ? !ask_has_failed(a, src, dst) :
+		!s->some || ask_cell(a, src, dst)->class == CELL_SLOW);
+}
+
+/** In which directions, as @x sends or receives; both of nothing. */
+static uint8_t ways(const struct ask_plan *a, const struct ask_suspect *s,
+		    int x, int y)
+{
+	return ask_dirs(s == NULL || shows(a, s, x, y),
+			s == NULL || shows(a, s, y, x));
+}
+
+/** Ordered tests of the follow-up, @inter between nodes or else inside, that
+ *  say something of @s; NULL: that touch no suspect. */
+static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
+		       bool inter)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		if (inter != layout_same_node(a->l, t->src, t->dst) &&
+		    (s != NULL ? shows(a, s, t->src, t->dst) :
+				 ask_is_sound(a, NULL, t->src, t->dst))) {
+			sum += t->times;
+		}
+	}
+	return sum;
+}
+
+/** A partner on @node for @x, on its own rail where there is one; -1: none.
+ *  What fails now and then does so with all of them: another one each time. */
+static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
+		      int x, int node, int turn)
+{
+	const struct layout *l = c->a->l;
+	const struct layout_node *at = &l->nodes[node];
+	bool rare = s != NULL && s->rate > 0, own = node == l->ranks[x].node;
+	int first = l->ranks[x].gpu + (own  ? 1 + turn :
+				       rare ? turn / (l->n_nodes - 1) : 0);
+	int found = -1;
+
+	for (int i = 0; i < at->gpus; i++) {
+		int y = at->first_rank + (first + i) % at->gpus;
+		bool rail = rare || l->ranks[y].nic == l->ranks[x].nic;
+
+		if ((found < 0 || rail) && ask_can_test(c, x, y) &&
+		    ways(c->a, s, x, y) != 0 && ask_is_sound(c->a, s, x, y)) {
+			found = y;
+			if (rail) {
+				break;
+			}
+		}
+	}
+	return found;
+}
+
+/**
+ * Tests of @s, of everything for NULL, until the follow-up has made @enough
+ * ordered ones: in each turn another rank of it with a rank of another node, or
+ * of its own where it is not @inter.  A link has one partner only, which is
+ * asked again and again.
+ */
+static void look_again(struct ask_choice *c, const struct ask_suspect *s,
+		       bool inter, int enough)
+{
+	const struct layout *l = c->a->l;
+	int turns = (CONFIRM_TESTS + l->nodes[0].gpus) * l->n_nodes;
+	int need = enough - count_asked(c->a, s, inter);
+	int x = l->n_ranks - 1;
+
+	turns = turns > need ? turns : need;
+	for (int turn = 0; need > 0 && turn < turns; turn++) {
+		int hop = inter ? 1 + turn % (l->n_nodes - 1) : 0;
+		int tries = l->n_ranks, y;
+
+		/* the next one: of all, on another node and of another index */
+		x = (x + (s != NULL ? 1 : 1 + l->nodes[0].gpus)) % l->n_ranks;
+		while (s != NULL && !ask_is_here(c->a, &s->parts[0], x) &&
+		       tries-- > 0) {
+			x = (x + 1) % l->n_ranks;
+		}
+		if (tries <= 0) {
+			return;
+		}
+		y = partner_on(c, s, x,
+			       (l->ranks[x].node + hop) % l->n_nodes, turn);
+		if (y >= 0) {
+			need -= ask_make(c, x, y, ways(c->a, s, x, y));
+		}
+	}
+}
+
+static bool between_nodes(const struct ask_plan *a, const struct ask_part *p)
+{
+	return ask_scope_of(p)->inter && a->l->n_nodes > 1 && !a->inside &&
+	       (p->kind != ASK_PAIR || p->node != p->peer_node);
+}
+
+/* Tests of @s as it is, with other partners and at another time. */
+static void ask_confirm(struct ask_choice *c, const struct ask_suspect *s)
+{
+	const struct ask_part *p = &s->parts[0];
+
+	/* what is everywhere has nothing to be compared with */
+	if (p->kind != ASK_UNKNOWN && ask_scope_of(p)->place != ASK_ANYWHERE) {
+		look_again(c, s, between_nodes(c->a, p),
+			   s->rate > 0 ? ask_enough(s->rate) : CONFIRM_TESTS);
+	}
+}
+
+/* As many sound pairs as what is to be compared with them, which was chosen
+ * before. */
+static void ask_compare(struct ask_choice *c)
+{
+	for (int inter = 0; inter < 2; inter++) {
+		if (c->beside[inter]) {
+			look_again(c, NULL, inter, CONFIRM_TESTS);
+		}
+	}
+}
+
+/* ---- ask retry ----------------------------------------------------------- */
+
+/** Failed tests of a finding that are tried again, of one GPU, and of the one
+ *  that it is about: chance may fail it again and again. */
+#define RETRY_TESTS   16
+#define RETRY_OF_ONE  4
+#define RETRY_OF_THAT 8
+
+/** Did it fail, and nobody has tried again?  What crashed is let be. */
+static bool is_untried(const struct ask_plan *a, int src, int dst)
+{
+	const struct cell *c = ask_cell(a, src, dst);
+
+	return cells_failed(c->class) && c->attempt == 1 &&
+	       c->outcome != OUTCOME_CRASHED;
+}
+
+/** What of @s was tried again by the follow-up; with @rank >= 0 of this one. */
+static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
+			 int rank)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		sum += (is_untried(a, t->src, t->dst) ||
+			(t->failed && t->times > 1)) &&
+		       ask_touches(a, &s->parts[0], t->src, t->dst) &&
+		       (rank < 0 || t->src == rank || t->dst == rank);
+	}
+	return sum;
+}
+
+/** Try src -> dst again, which is of @s, unless enough of its ends were;
+ *  returns how many tests it is. */
+static int take_again(struct ask_choice *c, const struct ask_suspect *s,
+		      int src, int dst)
+{
+	enum ask_place place = ask_scope_of(&s->parts[0])->place;
+	int most = place == ASK_ON_GPU || place == ASK_ON_NIC ? RETRY_OF_THAT :
+								RETRY_OF_ONE;
+
+	if (!ask_touches(c->a, &s->parts[0], src, dst) ||
+	    !ask_can_test(c, src, dst) ||
+	    count_retried(c->a, s, src) >= most ||
+	    count_retried(c->a, s, dst) >= most) {
+		return 0;
+	}
+	return ask_make(c, src, dst, TASK_AB);
+}
+
+/* Some of what failed of @s and was not tried again, of as many GPUs as there
+ * are: of what was planned, and of what the follow-up made. */
+static void ask_retry(struct ask_choice *c, const struct ask_suspect *s)
+{
+	struct ask_plan *a = c->a;
+	int need = RETRY_TESTS - count_retried(a, s, -1);
+
+	for (size_t at = 0; at < a->g->n && need > 0; at++) {
+		int src = grid_src(a->g, at), dst = grid_dst(a->g, at);
+
+		if (is_untried(a, src, dst) && ask_times(a, src, dst) == 0) {
+			need -= take_again(c, s, src, dst);
+		}
+	}
+	for (size_t i = 0; i < a->n_asked && need > 0; i++) {
+		if (a->asked[i].failed && a->asked[i].times == 1) {
+			need -= take_again(c, s, a->asked[i].src,
+					   a->asked[i].dst);
+		}
+	}
+}
+
+/* ---- ask settle ---------------------------------------------------------- */
+
+/** So many times as many, as long as the verdict leaves both open. */
+#define OPEN_TIMES 4
+
+static bool is_measured(const struct cell *c)
+{
+	return c->class != CELL_UNPLANNED && c->class != CELL_NOT_RUN &&
+	       c->class != CELL_SKIPPED;
+}
+
+/** Would @src -> @dst tell alternative @p of @s from @q?  What was measured
+ *  says no more, unless it is now and then that a test fails. */
+static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
+		  const struct ask_part *p, const struct ask_part *q, int src,
+		  int dst)
+{
+	return ask_touches(a, p, src, dst) && !ask_touches(a, q, src, dst) &&
+	       (s->rate > 0 ? !ask_has_failed(a, src, dst) :
+			      !is_measured(ask_cell(a, src, dst)));
+}
+
+/** Those of @s that tell @p from @q of the follow-up so far. */
+static int count_told(const struct ask_plan *a, const struct ask_suspect *s,
+		      const struct ask_part *p, const struct ask_part *q)
+{
+	int sum = 0;
+
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		sum += tells(a, s, p, q, t->src, t->dst) ? t->times : 0;
+	}
+	return sum;
+}
+
+/** In which directions a test of @x with @y can be made that tells @p from @q;
+ *  0: in none. */
+static uint8_t telling_ways(const struct ask_choice *c,
+			    const struct ask_suspect *s,
+			    const struct ask_part *p, const struct ask_part *q,
+			    int x, int y)
+{
+	const struct ask_plan *a = c->a;
+	uint8_t dirs = ask_dirs(tells(a, s, p, q, x, y),
+				tells(a, s, p, q, y, x));
+
+	return dirs != 0 && ask_can_test(c, x, y) && ask_is_sound(a, s, x, y) ?
+		       dirs : 0;
+}
+
+/** Was neither direction of the two asked for more than @most times? */
+static bool is_fresh(const struct ask_plan *a, int x, int y, int most)
+{
+	return ask_times(a, x, y) <= most && ask_times(a, y, x) <= most;
+}
+
+static int most_gpus(const struct layout *l)
+{
+	int most = 0;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		most = l->nodes[i].gpus > most ? l->nodes[i].gpus : most;
+	}
+	return most;
+}
+
+/** Partner number @i of @x: one of each node, its own first, GPUs of the same
+ *  number before others; -1: that node has no such one. */
+static int partner_at(const struct layout *l, int x, int i)
+{
+	int hop = i % l->n_nodes, on = i / l->n_nodes;
+	const struct layout_node *n =
+		&l->nodes[(l->ranks[x].node + hop) % l->n_nodes];
+
+	return on < n->gpus ?
+		       n->first_rank + (l->ranks[x].gpu + on) % n->gpus : -1;
+}
+
+/** Up to *@need tests that tell @p from @q and were asked for no more than
+ *  @most times, which makes *@need less; can any be made at all? */
+static bool walk(struct ask_choice *c, const struct ask_suspect *s,
+		 const struct ask_part *p, const struct ask_part *q, int most,
+		 int *need)
+{
+	const struct layout *l = c->a->l;
+	int partners = l->n_nodes * most_gpus(l);
+	bool any = false;
+
+	for (int x = 0; x < l->n_ranks && *need > 0; x++) {
+		int last = ask_is_here(c->a, p, x) ? partners : 0;
+
+		for (int i = 0; i < last && *need > 0; i++) {
+			int y = partner_at(l, x, i);
+			uint8_t dirs = y < 0 ? 0 :
+					       telling_ways(c, s, p, q, x, y);
+
+			any |= dirs != 0 && c->left > 0;
+			if (dirs != 0 && is_fresh(c->a, x, y, most)) {
+				*need -= ask_make(c, x, y, dirs);
+			}
+		}
+	}
+	return any;
+}
+
+/** Tests that tell @p from @q, with as many partner nodes as there are; of what
+ *  fails now and then again and again, up to @times as many as are enough. */
+static void tell_apart(struct ask_choice *c, const struct ask_suspect *s,
+		       const struct ask_part *p, const struct ask_part *q,
+		       int times)
+{
+	int told = count_told(c->a, s, p, q), one = ask_enough(s->rate);
+	int need = one - told, turn = 0, turns;
+
+	for (int i = 1; s->rate > 0 && i < times && need <= 0; i++) {
+		need += one;
+	}
+	turns = s->rate > 0 ? told + need : 1;
+	while (turn < turns && need > 0 && walk(c, s, p, q, turn, &need)) {
+		turn++;
+	}
+}
+
+/* Tests that tell the alternatives of @s apart, that are sound of all else. */
+static void ask_settle(struct ask_choice *c, const struct ask_suspect *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		for (int j = 0; j < s->n; j++) {
+			/* what is common is told from each, no more */
+			if (i != j && s->parts[i].kind != ASK_UNKNOWN &&
+			    s->parts[j].kind != ASK_UNKNOWN &&
+			    (i == 0 || j == 0 || !(s->rate > 0))) {
+				tell_apart(c, s, &s->parts[i], &s->parts[j],
+					   i < s->n_open && j < s->n_open ?
+						   OPEN_TIMES : 1);
+			}
+		}
+	}
+}
+
+/* ---- ask verdict --------------------------------------------------------- */
+
+/** What fails more often is taken to be broken. */
+#define RARE 0.9
+
+static int node_of(const struct layout *l, const json_t *name)
+{
+	const char *text = json_string_value(name);
+
+	for (int i = 0; text != NULL && i < l->n_nodes; i++) {
+		if (strcmp(l->nodes[i].name, text) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static int index_of(const json_t *n)
+{
+	return json_is_integer(n) && json_integer_value(n) >= 0 &&
+			       json_integer_value(n) < INT_MAX ?
+		       (int)json_integer_value(n) : -1;
+}
+
+/** The leaf switch of the nodes @members, which has the number of the first
+ *  one; -1: nobody said any. */
+static int read_leaf(struct ask_plan *a, const json_t *members)
+{
+	const json_t *name;
+	int leaf = -1;
+	size_t i;
+
+	json_array_foreach(members, i, name) {
+		int node = node_of(a->l, name);
+
+		leaf = leaf < 0 ? node : leaf;
+		if (node >= 0) {
+			a->leaf_of[node] = leaf;
+		}
+	}
+	return leaf;
+}
+
+static struct ask_part read_part(struct ask_plan *a, const json_t *json)
+{
+	const char *direction = json_member(json, "direction");
+	struct ask_part p = {
+		.kind = ask_kind_of(json_member(json, "kind")),
+		.node = node_of(a->l, json_object_get(json, "node")),
+		.index = index_of(json_object_get(json, "index")),
+		.peer_node = node_of(a->l, json_object_get(json, "peer_node")),
+		.peer_index = index_of(json_object_get(json, "peer_index")),
+		.leaf = -1, .peer_leaf = -1,
+		.uplinks = json_is_true(json_object_get(json, "uplinks")),
+		.dirs = strcmp(direction, "tx") == 0 ? TASK_AB :
+			strcmp(direction, "rx") == 0 ? TASK_BA :
+						       TASK_AB | TASK_BA,
+	};
+
+	if (ask_is_shared(&p)) {
+		p.leaf = read_leaf(a, json_object_get(json, "members"));
+		p.peer_leaf = read_leaf(a, json_object_get(json,
+							   "peer_members"));
+	}
+	if (!ask_is_placed(&p)) {
+		p.kind = ASK_UNKNOWN;	/* whose node, if any, is none to use */
+	}
+	return p;
+}
+
+/** The rate of a part that was chosen because @failed of its @tests did, which
+ *  is more than it fails at most times: less one deviation of that number, but
+ *  half of it is left. */
+static double rate_of(int failed, int tests)
+{
+	double k = failed, usual = fmax(k - sqrt(k), k / 2) / tests;
+
+	return fmin(usual, ASK_MOST_RATE);
+}
+
+static void read_suspect(struct ask_plan *a, const json_t *json,
+			 struct ask_suspect *s)
+{
+	const char *code = json_member(json, "code");
+	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
+	int explained = index_of(json_object_get(json, "explained"));
+	int cells = index_of(json_object_get(json, "cells"));
+	double share = cells > 0 ? (double)explained / cells : 1;
+	bool rare = share > 0 && share < RARE;
+	const json_t *other;
+	size_t i;
+
+	*s = (struct ask_suspect){
+		.parts = { read_part(a, json) }, .n = 1,
+		.compare = strcmp(code, "slow") == 0 ||
+			   strcmp(code, "latency") == 0,
+	};
+	s->some = s->compare && !warn && explained > 0 && explained < cells;
+	s->confirm = s->compare && (warn || s->some ||
+				    ask_scope_of(&s->parts[0])->many);
+	s->rate = rare && !s->compare ? rate_of(explained, cells) : 0;
+	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
+		   (rare || s->parts[0].kind == ASK_PAIR);
+	json_array_foreach(json_object_get(json, "or"), i, other) {
+		if (s->n < ASK_PARTS) {
+			s->parts[s->n++] = read_part(a, other);
+		}
+	}
+	s->n_open = s->n;
+	/* of the few tests of a sample other parts may have failed some */
+	s->confirm |= s->rate > 0 && a->g->first != NULL;
+	if (s->rate > 0) {
+		ask_add_kin(a, s);
+	}
+}
+
+int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
+{
+	const json_t *findings = json_object_get(verdict, "findings"), *f;
+	size_t i;
+
+	a->n = a->n_guesses = 0;
+	for (int node = 0; node < a->l->n_nodes; node++) {
+		a->leaf_of[node] = -1;
+	}
+	if (!json_is_array(findings)) {
+		return err_set(e, EINVAL, "no verdict");
+	}
+	if (json_array_size(findings) > ASK_SUSPECTS) {
+		return err_set(e, E2BIG, "%zu findings, of which at most %d can "
+			       "be settled", json_array_size(findings),
+			       ASK_SUSPECTS);
+	}
+	json_array_foreach(findings, i, f) {
+		read_suspect(a, f, &a->list[a->n++]);
+	}
+	ask_guess(a);
+	return 0;
+}
+
+/* ---- ask ----------------------------------------------------------------- */
 
 int ask_init(struct ask_plan *a, const struct layout *l,
 	     const struct grid *g, const struct cell *cells)

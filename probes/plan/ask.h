@@ -2,18 +2,18 @@
 #ifndef PROBES_PLAN_ASK_H
 #define PROBES_PLAN_ASK_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include <jansson.h>
-
 #include "lib/base/err.h"
 #include "lib/data/cells.h"
-#include "lib/data/grid.h"
 #include "lib/data/record.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/retry.h"
+
+/* ---- ask ----------------------------------------------------------------- */
 
 /**
  * The follow-up: which few tests would settle a verdict, once all that was
@@ -122,5 +122,112 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 
 /** A test that the follow-up asked for, src -> dst, came to @o. */
 void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
+
+/* ---- ask steps ----------------------------------------------------------- */
+
+/**
+ * What the files of the follow-up share, and no others; from below to above:
+ *   ask_part.c     which tests go through a part
+ *   ask_tests.c    what is known of a test: its cell, how often it was asked
+ *   ask_choice.c   which tests can be made, and how many are enough
+ *   ask_settle.c   tests that tell the alternatives of a finding apart
+ *   ask_confirm.c  a second look, and what it is compared with
+ *   ask_retry.c    what failed and nobody tried again
+ *   ask.c          all of these for each suspect
+ *   ask_guess.c    parts that are suspects though no finding names them
+ *   ask_verdict.c  findings become suspects
+ */
+
+/** Places for what was asked: a run asks for some hundreds. */
+#define ASK_HEADS 4096
+/** What was chosen because much of it failed may fail less often. */
+#define ASK_MOST_RATE (1 / 3.0)
+
+/* ---- ask_part.c ---------------------------------------------------------- */
+
+enum ask_place {
+	ASK_ANYWHERE, ASK_ON_NODE, ASK_ON_NIC, ASK_ON_GPU, ASK_ON_RAIL,
+	ASK_ON_SOCKET, ASK_ON_CABLES, ASK_ON_LEAF, ASK_ON_RAIL_LEAF
+};
+
+/** Which cells a part touches: those with an end there, or both. */
+struct ask_scope {
+	const char *name;	/* as verdict.json has it */
+	enum ask_place place;
+	bool two;		/* a peer is at the other end */
+	bool intra, inter;	/* inside a node, between nodes */
+	bool across, along;	/* between rails only; on one only */
+	bool many;		/* of several GPUs or NICs what is common, so
+				 * that others may be it, or of few moments, or
+				 * one test, that chance may be: seen again */
+};
+
+const struct ask_scope *ask_scope_of(const struct ask_part *p);
+
+/** The kind that verdict.json calls @name; ASK_UNKNOWN: none of these. */
+enum ask_kind ask_kind_of(const char *name);
+
+/** Is it a switch or between switches, where flows meet? */
+bool ask_is_shared(const struct ask_part *p);
+
+/** Is where @p is said to be enough to find it? */
+bool ask_is_placed(const struct ask_part *p);
+
+/** Is @rank at @p, or of what has two ends at the first one? */
+bool ask_is_here(const struct ask_plan *a, const struct ask_part *p, int rank);
+
+/** Does the ordered cell @src -> @dst go through @p? */
+bool ask_touches(const struct ask_plan *a, const struct ask_part *p, int src,
+		 int dst);
+
+/* ---- ask_tests.c --------------------------------------------------------- */
+
+/** What was measured of @src -> @dst; never NULL. */
+const struct cell *ask_cell(const struct ask_plan *a, int src, int dst);
+
+/** Did that fail the last time? */
+bool ask_has_failed(const struct ask_plan *a, int src, int dst);
+
+/** How often the follow-up has asked for @src -> @dst. */
+int ask_times(const struct ask_plan *a, int src, int dst);
+
+/* ---- ask_choice.c -------------------------------------------------------- */
+
+/** The tests of one round. */
+struct ask_choice {
+	struct ask_plan *a;
+	const struct retry_ops *ops;
+	void *ctx;		/* of these */
+	size_t left, taken;
+	bool compare;		/* what is chosen now must be compared ... */
+	bool beside[2];		/* ... inside nodes, between them */
+};
+
+/** Tests of a part that fails at @rate, or always for 0, until that shows. */
+int ask_enough(double rate);
+
+/** The directions of a test, as its first rank sends or receives. */
+uint8_t ask_dirs(bool sends, bool receives);
+
+/** Can @x and @y be tested at all? */
+bool ask_can_test(const struct ask_choice *c, int x, int y);
+
+/**
+ * Is @y a sound partner for @x, of which suspect @s is to be tested?  No other
+ * finding may have to do with the test, nor may an alternative that is at the
+ * partner alone, unless both ends are of one suspect between switches.  Where
+ * slow tests are made again, others of which some were slow do not matter.
+ * NULL: nothing is to be tested, all of it must be sound.
+ */
+bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
+		  int y);
+
+/** Test @x with @y in the directions @dirs, of ask_dirs(); returns how many
+ *  ordered tests that is, 0 when it cannot. */
+int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs);
+
+/* ---- what is asked of a suspect ------------------------------------------ */
+
+/* ---- ask_guess.c --------------------------------------------------------- */
 
 #endif

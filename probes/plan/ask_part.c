@@ -1,9 +1,166 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/ask_steps.h"
-
+#include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
+#include "probes/plan/ask.h"
 #include "probes/plan/plan.h"
+
+/* ---- ask choice ---------------------------------------------------------- */
+
+/** Tests that touch one alternative and not the other; of a part that fails
+ *  now and then as many as one in a thousand times do not show it. */
+#define SETTLE_TESTS 4
+#define SETTLE_NATS  6.9
+
+static int ask_note(struct ask_plan *a, int src, int dst);
+
+int ask_enough(double rate)
+{
+	return rate > 0 ? (int)(SETTLE_NATS / rate) + 1 : SETTLE_TESTS;
+}
+
+uint8_t ask_dirs(bool sends, bool receives)
+{
+	return (uint8_t)((sends ? TASK_AB : 0) | (receives ? TASK_BA : 0));
+}
+
+bool ask_can_test(const struct ask_choice *c, int x, int y)
+{
+	const struct layout *l = c->a->l;
+
+	return x != y && l->ranks[x].group == l->ranks[y].group &&
+	       !(c->a->inside && !layout_same_node(l, x, y)) &&
+	       !(c->a->rails_apart && plan_crosses(l, x, y)) &&
+	       c->ops->works(c->ctx, x) && c->ops->works(c->ctx, y);
+}
+
+/** Is the test of @x with @y anything to @p, in whatever direction? */
+static bool joins(const struct ask_plan *a, const struct ask_part *p, int x,
+		  int y)
+{
+	return ask_touches(a, p, x, y) || ask_touches(a, p, y, x);
+}
+
+bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
+		  int y)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ask_suspect *t = &a->list[i];
+		bool meant = t != s && s != NULL && s->some && t->some;
+
+		for (int k = 0; k < t->n && !meant; k++) {
+			const struct ask_part *p = &t->parts[k];
+
+			if (t != s ? joins(a, p, x, y) :
+				     !ask_is_shared(&t->parts[0]) &&
+				     !ask_scope_of(p)->two &&
+				     ask_is_here(a, p, y) &&
+				     !ask_is_here(a, p, x)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
+{
+	struct ask_plan *a = c->a;
+	bool sends = dirs & TASK_AB, receives = dirs & TASK_BA;
+	int to = ask_times(a, x, y), from = ask_times(a, y, x);
+	int one = ask_cell(a, x, y)->attempt + to;
+	int other = ask_cell(a, y, x)->attempt + from;
+	struct task t = {
+		.a = x < y ? x : y, .b = x < y ? y : x,
+		.dirs = x < y ? dirs : ask_dirs(receives, sends),
+		.attempt = 1 + (one > other ? one : other),
+	};
+
+	if (c->left == 0 || to >= UINT8_MAX || from >= UINT8_MAX ||
+	    (sends && ask_note(a, x, y) < 0) ||
+	    (receives && ask_note(a, y, x) < 0) ||
+	    c->ops->queue(c->ctx, &t) < 0) {
+		return 0;
+	}
+	c->left--;
+	c->taken++;
+	c->beside[!layout_same_node(a->l, x, y)] |= c->compare;
+	return sends + receives;
+}
+
+/* ---- ask tests ----------------------------------------------------------- */
+
+const struct cell *ask_cell(const struct ask_plan *a, int src, int dst)
+{
+	return &a->cells[grid_at(a->g, src, dst)];
+}
+
+bool ask_has_failed(const struct ask_plan *a, int src, int dst)
+{
+	return cells_failed(ask_cell(a, src, dst)->class);
+}
+
+static size_t *head_of(const struct ask_plan *a, int src, int dst)
+{
+	return &a->heads[hash_mix(0, (uint64_t)src, (uint64_t)dst, 0) %
+			 ASK_HEADS];
+}
+
+/** What the follow-up has asked of @src -> @dst; NULL: nothing. */
+static struct ask_test *asked_of(const struct ask_plan *a, int src, int dst)
+{
+	size_t i = *head_of(a, src, dst);
+
+	while (i > 0 &&
+	       (a->asked[i - 1].src != src || a->asked[i - 1].dst != dst)) {
+		i = a->asked[i - 1].next;
+	}
+	return i > 0 ? &a->asked[i - 1] : NULL;
+}
+
+int ask_times(const struct ask_plan *a, int src, int dst)
+{
+	const struct ask_test *t = asked_of(a, src, dst);
+
+	return t != NULL ? t->times : 0;
+}
+
+/* Once more.  0, or -1 without memory. */
+static int ask_note(struct ask_plan *a, int src, int dst)
+{
+	struct ask_test *known = asked_of(a, src, dst), *list = a->asked;
+	size_t *head = head_of(a, src, dst);
+
+	if (known != NULL) {
+		known->times++;
+		return 0;
+	}
+	if ((a->n_asked & (a->n_asked - 1)) == 0) {	/* a power of two */
+		list = realloc(list, (2 * a->n_asked + 1) * sizeof(*list));
+	}
+	if (list == NULL) {
+		return -1;
+	}
+	a->asked = list;
+	list[a->n_asked++] = (struct ask_test){ .src = src, .dst = dst,
+						.times = 1, .next = *head };
+	*head = a->n_asked;
+	return 0;
+}
+
+void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o)
+{
+	struct ask_test *t = asked_of(a, src, dst);
+	bool failed = cells_failed(cells_class_of(o)) && o != OUTCOME_CRASHED;
+
+	if (t != NULL) {
+		t->failed = t->times == 1 ? failed : t->failed;
+		t->ever |= failed;
+	}
+}
+
+/* ---- ask part ------------------------------------------------------------ */
 
 static const struct ask_scope scopes[] = {
 	[ASK_NODE] = { .name = "node", .place = ASK_ON_NODE, .intra = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/bisect.h"
+#include "probes/plan/retry.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/dispatch.h"
-
+#include <math.h>
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
+#include "probes/plan/plan.h"
+
+/* ---- sched --------------------------------------------------------------- */
+
+/*
+ * The circle method.  Seats 0 .. m-1 (m odd) stand on a circle and one more
+ * seat, m, in its middle.  In round k the seats that add up to k modulo m
+ * meet; the one seat that would meet itself meets the middle.  With an odd
+ * number of ranks the middle is empty and that rank sits the round out.
+ */
+
+/** Seats on the circle: always odd. */
+static int circle_of(int size)
+{
+	return size % 2 ? size : size - 1;
+}
+
+int sched_rounds(int size)
+{
+	return size < 2 ? 0 : circle_of(size);
+}
+
+int sched_partner(int size, int round, int rank)
+{
+	int m = circle_of(size);
+	int partner;
+
+	if (rank == m) {
+		/* p + p = round modulo m; (m + 1) / 2 is the inverse of 2 */
+		return (int)((int64_t)round * ((m + 1) / 2) % m);
+	}
+	partner = ((round - rank) % m + m) % m;
+	if (partner != rank) {
+		return partner;
+	}
+	return m < size ? m : -1;
+}
+
+int sched_round_of(int size, int a, int b)
+{
+	int m = circle_of(size);
+
+	if (a == m) {
+		a = b;
+	} else if (b == m) {
+		b = a;
+	}
+	return (a + b) % m;
+}
+
+/* ---- pace ---------------------------------------------------------------- */
+
+/* No single test is waited for longer, however low the cap. */
+#define LONGEST_NS (7 * 24 * 3600 * 1e9)
+
+int64_t pace_left_ns(const struct pace *p, int64_t now_ns)
+{
+	int64_t left_ns = p->open_ns - now_ns - PACE_AHEAD_NS;
+
+	return p->bytes_s > 0 && left_ns > 0 ? left_ns : 0;
+}
+
+void pace_spend(struct pace *p, int64_t now_ns, double bytes)
+{
+	double wait_ns = bytes / p->bytes_s * 1e9;
+
+	if (p->bytes_s <= 0 || isnan(wait_ns)) {
+		return;
+	}
+	/* what nobody used is not kept for later */
+	if (wait_ns > 0 && p->open_ns < now_ns) {
+		p->open_ns = now_ns;
+	}
+	p->open_ns += (int64_t)fmax(-LONGEST_NS, fmin(wait_ns, LONGEST_NS));
+}
+
+/* ---- dispatch ------------------------------------------------------------ */
 
 #define FIRST_CAP 256
 /** Of so many ranks each pair has a place of its own, as all may be tested:

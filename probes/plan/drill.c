@@ -3,8 +3,121 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/str.h"
+
+/* ---- drill when ---------------------------------------------------------- */
+
+/* When a fault of a drill is there: from which layer on, and unless what. */
+
+const char *const drill_layers[] = {
+	[DRILL_TCP] = "tcp", [DRILL_VERBS] = "verbs",
+	[DRILL_VERBS_GPU] = "verbs_gpu", [DRILL_CUDA] = "cuda",
+	[DRILL_NCCL] = "nccl", NULL
+};
+
+enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu)
+{
+	int layer = str_index(drill_layers, transport);
+
+	if (ports) {
+		return gpu ? DRILL_VERBS_GPU : DRILL_VERBS;
+	}
+	return layer >= 0 ? (enum drill_layer)layer : DRILL_NCCL;
+}
+
+static bool holds(const struct drill_when *w, enum drill_layer layer,
+		  char *(*env)(const char *name))
+{
+	const char *value = w->name[0] && env ? env(w->name) : NULL;
+
+	return layer >= w->from && !(value && strcmp(value, w->value) == 0);
+}
+
+void drill_settle(struct drill *d, enum drill_layer layer,
+		  char *(*env)(const char *name))
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (holds(&d->faults[i].when, layer, env)) {
+			d->faults[kept++] = d->faults[i];
+		}
+	}
+	d->n = kept;
+}
+
+/* ---- drill words --------------------------------------------------------- */
+
+/* The words of a drill: what each one is, and what goes with it. */
+
+const struct drill_kind_word drill_kinds[] = {
+	[DRILL_NONE] = { .name = "none" },	/* not a word of the file */
+	[DRILL_DEAD] = { .name = "dead" },
+	[DRILL_HANG] = { .name = "hang" },
+	[DRILL_CRASH] = { .name = "crash" },
+	[DRILL_CORRUPT] = { .name = "corrupt" },
+	[DRILL_FLAKY] = { .name = "flaky", .value = "rate", .max = 1 },
+	[DRILL_SLOW] = { .name = "slow", .value = "factor", .max = 1 },
+	[DRILL_WRONG] = { .name = "wrong", .value = "rate", .max = 1 },
+	[DRILL_BUSY] = { .name = "busy" },
+	[DRILL_NOISE] = { .name = "noise", .value = "percent", .max = 100,
+			  .min_too = true, .whole_run = true },
+	{ 0 }
+};
+
+const struct drill_part_word drill_parts[] = {
+	[DRILL_NODE] = { .name = "node", .example = "=3", .counts = "n",
+			 .directed = true },
+	[DRILL_GPU] = { .name = "gpu", .example = "=1:4", .counts = "ng",
+			.directed = true },
+	[DRILL_NIC] = { .name = "nic", .example = "=0:2", .counts = "nk",
+			.directed = true },
+	[DRILL_PAIR] = { .name = "pair", .example = "=0-9", .counts = "rr",
+			 .directed = true },
+	[DRILL_NODE_PAIR] = { .name = "node_pair", .example = "=0-2",
+			      .counts = "nn", .directed = true },
+	[DRILL_RAIL] = { .name = "rail", .example = "=1", .counts = "l" },
+	[DRILL_CROSS_RAIL] = { .name = "cross_rail", .example = "",
+			       .counts = "" },
+	[DRILL_RANK] = { .name = "rank", .example = "=7", .counts = "r" },
+	[DRILL_NODE_NETWORK] = { .name = "node_network", .example = "=3",
+				 .counts = "n", .directed = true },
+	[DRILL_INTRA_NODE] = { .name = "intra_node", .example = "=3",
+			       .counts = "n" },
+	[DRILL_GPU_NVLINK] = { .name = "gpu_nvlink", .example = "=1:4",
+			       .counts = "ng", .directed = true },
+	[DRILL_RAIL_LEAF] = { .name = "rail_leaf", .example = "=1:0-3",
+			      .counts = "lnn" },
+	[DRILL_FABRIC_PATH] = { .name = "fabric_path", .example = "=0-3:4-7",
+				.counts = "nnnn", .partly = true },
+	[DRILL_LEAF_PAIR] = { .name = "leaf_pair", .example = "=0-3:4-7",
+			      .counts = "nnnn" },
+	[DRILL_CABLE_SWAP] = { .name = "cable_swap", .example = "=1:0-2",
+			       .counts = "nkk" },
+	[DRILL_SOCKET] = { .name = "socket", .example = "=1:0",
+			   .counts = "ns" },
+	[DRILL_NVLINK_DOMAIN] = { .name = "nvlink_domain", .example = "=0-3",
+				  .counts = "nn" },
+	[DRILL_H2D] = { .name = "h2d", .example = "=1:3", .counts = "ng" },
+	[DRILL_D2H] = { .name = "d2h", .example = "=1:3", .counts = "ng" },
+	[DRILL_COMPUTE] = { .name = "compute", .example = "=0:2",
+			    .counts = "ng" },
+	{ 0 }
+};
+
+const char *const drill_shapes[] = {
+	[DRILL_UNIFORM] = "uniform", [DRILL_HEAVY] = "heavy",
+	[DRILL_DRIFT] = "drift", [DRILL_OUTLIER] = "outlier", NULL
+};
+
+const char *const drill_meets[] = {
+	[DRILL_PRODUCT] = "product", [DRILL_MIN] = "min", NULL
+};
+
+/* ---- drill --------------------------------------------------------------- */
 
 /* Ends of a cell that a fault touches. */
 #define END_SRC	 1u

@@ -6,6 +6,219 @@
 #include <string.h>
 
 #include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "lib/data/switches.h"
+#include "lib/spec/spec.h"
+
+/* ---- leaves -------------------------------------------------------------- */
+
+/** The number of the leaf called @name; -1 without memory. */
+static int find_leaf(struct leaves *v, const char *name)
+{
+	char (*names)[64];
+
+	for (int i = v->n; i > 0; i--) {
+		if (strcmp(v->names[i - 1], name) == 0) {
+			return i;
+		}
+	}
+	names = realloc(v->names, ((size_t)v->n + 1) * sizeof(*names));
+	if (!names) {
+		return -1;
+	}
+	v->names = names;
+	STR_COPY(v->names[v->n], name);
+	return ++v->n;
+}
+
+/** A rank with NICs on two leaves is on a third: who is on the same two shares
+ *  it. */
+static int join(struct leaves *v, int rank, const char *name)
+{
+	struct layout_rank *r = &v->layout->ranks[rank];
+	char both[64];
+	int leaf;
+
+	if (r->leaf > 0 && strcmp(v->names[r->leaf - 1], name) != 0) {
+		snprintf(both, sizeof(both), "%.30s+%.30s",
+			 v->names[r->leaf - 1], name);
+		name = both;
+	}
+	leaf = find_leaf(v, name);
+	r->leaf = leaf < 0 ? 0 : leaf;
+	return leaf < 0 ? -1 : 0;
+}
+
+/** The ranks of @node with a NIC among @nics, "": all of them. */
+static int place(struct leaves *v, int node, const char *nics,
+		 const char *name)
+{
+	const struct layout_node *of = &v->layout->nodes[node];
+	int rc = 0;
+
+	for (int r = of->first_rank; r < of->first_rank + of->gpus; r++) {
+		if (!nics[0] || str_names_meet(v->nics[r], nics)) {
+			rc = rc < 0 ? rc : join(v, r, name);
+		}
+	}
+	return rc;
+}
+
+int leaves_hear(struct leaves *v, int node, const json_t *facts)
+{
+	const json_t *f;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach(facts, i, f) {
+		const char *scope = json_member(f, "scope");
+
+		if (strcmp(json_member(f, "fact"), "switch") == 0 &&
+		    scope[0]) {
+			rc = rc < 0 ? rc :
+				      place(v, node, scope,
+					    json_member(f, "value"));
+		}
+	}
+	return rc;
+}
+
+/** Lists have nodes in order: mostly it is the next one. */
+static int find_node(const struct leaves *v, const char *name)
+{
+	const struct layout *l = v->layout;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		int node = (v->node + i) % l->n_nodes;
+
+		if (strcmp(l->nodes[node].name, name) == 0) {
+			return node;
+		}
+	}
+	return -1;
+}
+
+static int take_link(void *user, const struct switch_link *link)
+{
+	struct leaves *v = user;
+	int node = link->node[0] ? find_node(v, link->node) : -1;
+
+	if (node < 0) {
+		return 0;
+	}
+	v->node = node;
+	return place(v, node, link->nic, link->name);
+}
+
+int leaves_read(struct leaves *v, const char *text, size_t len)
+{
+	return switches_parse(text, len, take_link, v) < 0 ? -1 : 0;
+}
+
+void leaves_release(struct leaves *v)
+{
+	free(v->names);
+	v->names = NULL;
+	v->n = 0;
+}
+
+/* ---- layout json --------------------------------------------------------- */
+
+/* The NICs of a layout as members of the nodes of run.json. */
+
+void layout_put_nics(const struct layout *l, int node, json_t *out)
+{
+	const struct layout_node *n = &l->nodes[node];
+	json_t *of, *used, *names;
+
+	if (l->nic_names == NULL) {
+		return;
+	}
+	of = json_array();
+	used = json_array();
+	names = json_array();
+	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
+		json_array_append_new(of, json_integer(l->ranks[i].planned));
+		json_array_append_new(used, json_integer(l->ranks[i].nic));
+	}
+	for (int i = 0; i < n->nics; i++) {
+		const char *name = l->nic_names[layout_nic_at(l, node, i)];
+
+		json_array_append_new(names, json_text(name));
+	}
+	json_object_set_new(out, "nic_of", of);
+	if (!json_equal(of, used)) {
+		json_object_set(out, "nic_used", used);
+	}
+	json_decref(used);
+	json_object_set_new(out, "nic_names", names);
+}
+
+/** The numbers of @node in @json; false: it has none, or damaged ones. */
+static bool take_numbers(const struct layout_node *node, const json_t *json,
+			 int *n_nics, int *nic)
+{
+	const json_t *of = json_object_get(json, "nic_of"), *v;
+	size_t i, n = json_array_size(json_object_get(json, "nic_names"));
+
+	if (n == 0 || n > SPEC_MAX_GPUS ||
+	    json_array_size(of) != (size_t)node->gpus) {
+		return false;
+	}
+	json_array_foreach(of, i, v) {
+		json_int_t number = json_integer_value(v);
+
+		if (!json_is_integer(v) || number < 0 ||
+		    number >= (json_int_t)n) {
+			return false;
+		}
+		nic[node->first_rank + (int)i] = (int)number;
+	}
+	*n_nics = (int)n;
+	return true;
+}
+
+static void take_names(struct layout *l, const json_t *nodes)
+{
+	const json_t *names, *name;
+	size_t k;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		names = json_object_get(json_array_get(nodes, (size_t)i),
+					"nic_names");
+		json_array_foreach(names, k, name) {
+			const char *text = json_string_value(name);
+
+			STR_COPY(l->nic_names[layout_nic_at(l, i, (int)k)],
+				 text != NULL ? text : "");
+		}
+	}
+}
+
+int layout_read_nics(struct layout *l, const json_t *nodes)
+{
+	int *n_nics = calloc((size_t)l->n_nodes + 1, sizeof(*n_nics));
+	int *nic = calloc((size_t)l->n_ranks + 1, sizeof(*nic));
+	int known = n_nics != NULL && nic != NULL ? 0 : -1;
+
+	for (int i = 0; known >= 0 && i < l->n_nodes; i++) {
+		known += take_numbers(&l->nodes[i],
+				      json_array_get(nodes, (size_t)i),
+				      &n_nics[i], nic);
+	}
+	if (known > 0 && known == l->n_nodes) {
+		if (layout_name_nics(l, n_nics, nic) == 0) {
+			take_names(l, nodes);
+		} else {
+			known = -1;
+		}
+	}
+	free(n_nics);
+	free(nic);
+	return known;
+}
+
+/* ---- layout -------------------------------------------------------------- */
 
 /* A pair of ranks on other rails may say otherwise: NCCL_CROSS_NIC=0. */
 #define VOTES_MIN 2

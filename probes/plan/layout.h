@@ -2,9 +2,14 @@
 #ifndef PROBES_PLAN_LAYOUT_H
 #define PROBES_PLAN_LAYOUT_H
 
-#include <stdbool.h>
-
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "probes/host/port.h"
+
+/* ---- layout -------------------------------------------------------------- */
 
 /**
  * Who is who in a run: nodes in boot order, ranks counted node by node.  Plain
@@ -116,5 +121,180 @@ static inline bool layout_cross_leaves(const struct layout *l, int a, int b)
 	       (l->ranks[a].leaf == 0 ||
 		l->ranks[a].leaf != l->ranks[b].leaf);
 }
+
+/* ---- leaves -------------------------------------------------------------- */
+
+/**
+ * Which ranks are on one leaf: filled in for the ranks of a layout by what the
+ * nodes and the user say of switches.  Pure.  Each function returns 0, or -1
+ * without memory; leaves_release() frees.
+ */
+struct leaves {
+	struct layout *layout;
+	const char *const *nics;	/* a rank's, several joined by '+' */
+	char (*names)[64];		/* of leaf 1 and up */
+	int n;
+	int node;			/* of the link read last */
+};
+
+/** By @facts of node @node: what its ports hear by LLDP. */
+int leaves_hear(struct leaves *v, int node, const json_t *facts);
+/** By @text, as switches_parse() takes it: of those that said nothing. */
+int leaves_read(struct leaves *v, const char *text, size_t len);
+void leaves_release(struct leaves *v);
+
+/* ---- rails --------------------------------------------------------------- */
+
+/** Are rails connected?  What the routes of the nodes say of that.  Pure. */
+
+/** A NIC or port of a node. */
+struct rail_nic {
+	const char *name;	/* several joined by '+' are one */
+	int rail;
+	int group;		/* others are not reached by design */
+};
+
+/** What nodes say, counted. */
+struct rails_said {
+	int apart;	/* no rail of theirs has a route to another */
+	int joined;	/* one has */
+};
+
+/** Count what a node says by @facts, its facts of its @n @nics; one that has no
+ *  two rails with addresses says nothing. */
+void rails_hear(struct rails_said *s, const json_t *facts,
+		const struct rail_nic *nics, int n);
+
+/** Is it the design?  More nodes say so than not: one whose addresses are wrong
+ *  does not decide for all. */
+static inline bool rails_are_apart(const struct rails_said *s)
+{
+	return s->apart > s->joined;
+}
+
+/* ---- affinity ------------------------------------------------------------ */
+
+/**
+ * Which NIC a GPU uses, by how far it is from each: as NCCL chooses.  Pure.
+ *
+ * The fastest one by rate, then the nearest; of several that are alike each GPU
+ * that has them takes its share, from the one on that its number points to.  A
+ * NIC that is nearest to no GPU (storage, management) is none of the layout.
+ */
+#define AFFINITY_NICS 64	/* of a node; more are not looked at */
+
+/** As in pcie.h, the nearest first. */
+enum affinity_way {
+	WAY_PIX, WAY_PXB, WAY_PHB, WAY_NODE, WAY_SYS, WAY_UNKNOWN
+};
+
+/** What a node says of itself. */
+struct affinity {
+	int n_gpus, n_nics;
+	struct affinity_nic {
+		char name[LAYOUT_NIC];
+		double rate_Gb_s;	/* 0: not known */
+		char device[24];	/* its place on PCI, without what one
+					 * NIC has several of; "" not known,
+					 * or it is never merged */
+	} *nics;		/* which NCCL may use: up, and not excluded */
+	uint8_t (*ways)[AFFINITY_NICS];	/* of each GPU to each NIC */
+};
+
+/** One of @n_gpus ranks that knows of no NIC; 0, or -1 without memory.
+ *  affinity_release() frees, and is safe on a zeroed one. */
+int affinity_init(struct affinity *a, int n_gpus);
+void affinity_release(struct affinity *a);
+
+/** The number of NIC @name, which is added where it is new, of no known rate
+ *  and with no known way; -1: there is no room. */
+int affinity_add(struct affinity *a, const char *name);
+
+/**
+ * What an inventory (probes/host/inventory.h) knows of it, in which the GPU of
+ * rank i has number @slots[i], -1: it is of another one.  NICs are ports that
+ * are ACTIVE and that @hca, a list as port_matches() takes it, leaves in; NULL:
+ * NCCL_IB_HCA, as jobs have it there.  Ports of one PCI bus (with
+ * NCCL_IB_MERGE_VFS=0: of one device) and one rate are one NIC, four at most,
+ * their names joined by '+', as NCCL merges them unless NCCL_NET_MERGE_LEVEL is
+ * LOC or NCCL_IB_MERGE_NICS is 0; what higher levels merge is not known here.
+ */
+void affinity_add_inventory(struct affinity *a, const json_t *inventory,
+			    const int *slots, const char *hca);
+
+/**
+ * Give each rank of @l its NIC by what the nodes say, @of[i] node i, and the
+ * NICs their names.  A NIC has one number, that of its rail, on all nodes where
+ * it has that name: in the order of all names that there are, so that one that
+ * is missing on a node leaves a hole there.  Nodes that have no name in common
+ * with others count their own.  Where no node knows anything @l stays as it is.
+ * 0, or -1 without memory, @l as it was.
+ */
+int affinity_apply(struct layout *l, const struct affinity *of);
+
+/* ---- port slots ---------------------------------------------------------- */
+
+/**
+ * Which HCA ports of several nodes belong together.  A slot is a port as most
+ * nodes have it, by its name; a rank is one slot of one node.  Slots that can
+ * communicate by design are a group.  Pure.
+ */
+
+/** What a port is there for: the one that GPUs of its node use, or, near to
+ *  none of them, storage or management, whose network is another one. */
+enum port_use { USE_UNKNOWN, USE_GPUS, USE_OTHER };
+
+/** What two ports must share to be of one fabric. */
+struct port_class {
+	char link_layer[16];	/* InfiniBand, Ethernet; "" not known */
+	char subnet[PORT_SUBNET];	/* "" on Ethernet */
+	int pkey;		/* without membership; 0 = not known */
+	int rate_Gb_s;		/* 0: not known */
+	enum port_use use;
+};
+
+/** A port as its node tells of it. */
+struct port_seen {
+	char name[PORT_NAME];
+	bool up;		/* else only the name and link layer count */
+	struct port_class class;
+};
+
+/** The ports of a node that take part, in its order. */
+struct port_set {
+	const struct port_seen *ports;
+	int n;			/* at most PORT_MAX */
+};
+
+struct port_slot {
+	char name[PORT_NAME];
+	struct port_class class;	/* as most nodes have it */
+	int group;		/* from 0 */
+};
+
+struct port_slots {
+	struct port_slot slot[PORT_MAX];
+	int n, n_groups;
+};
+
+#define PORT_GROUP_TEXT 112
+
+/** The slots of @n @nodes: the list of names that the most have, of these the
+ *  longest, of these the first. */
+void port_slots_make(struct port_slots *s, const struct port_set *nodes,
+		     int n);
+
+/**
+ * Which port of @node is in which slot: its index, or -1.  By name and class
+ * where it has both; else by class, as nodes may count in another order; else
+ * by name, as a port that is set up differently is missed where it belongs;
+ * else in order, names being as different as machines.
+ */
+void port_slots_match(const struct port_slots *s, const struct port_set *node,
+		      int at[PORT_MAX]);
+
+/** "InfiniBand, 400 Gb/s, subnet fe80:..., P_Key 0x7fff": @group in words. */
+const char *port_group_text(const struct port_slots *s, int group,
+			    char buf[PORT_GROUP_TEXT]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/port_slots.h"
+#include "probes/plan/layout.h"
 
 #include <stdio.h>
 #include <string.h>

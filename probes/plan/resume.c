@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/resume.h"
+#include "probes/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/cells.h"
 #include "lib/base/str.h"
+#include "lib/data/cells.h"
 
 int resume_init(struct resume *r, const struct grid *g, int n_passes,
 		const char *const names[], int64_t size_B)

@@ -5,12 +5,76 @@
  * Seats meet by the circle method, so no two do so twice; and when two nodes
  * meet, their ranks do, each with one that is so many rails and places on.
  */
-#include "probes/plan/strata.h"
-
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "lib/base/hash.h"
+#include "lib/data/record.h"
+#include "probes/plan/plan.h"
+
+/* ---- pass ---------------------------------------------------------------- */
+
+/** What sets a pass apart from the other one is in its name. */
+static void name_passes(struct pass *passes, int n)
+{
+	const struct pass *one = &passes[0];
+
+	for (int i = 0; i < n; i++) {
+		struct pass *p = &passes[i];
+
+		snprintf(p->name, sizeof(p->name), "%s%s%s",
+			 spec_choice_name("schedule", p->schedule),
+			 n > 1 && p->pxn ? "+pxn" : "",
+			 p->memory != one->memory ? "+gpu" : "");
+	}
+}
+
+int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
+{
+	int n = s->contrast == CONTRAST_NONE ? 1 : PASS_MAX;
+
+	for (int i = 0; i < n; i++) {
+		passes[i] = (struct pass){ .schedule = s->schedule,
+					   .pxn = s->pxn,
+					   .memory = s->memory };
+	}
+	switch (s->contrast) {
+	case CONTRAST_SCHEDULE:
+		/* alone first: what is slow then is not slow by the others */
+		passes[0].schedule = SCHEDULE_SERIAL;
+		passes[1].schedule = SCHEDULE_PARALLEL;
+		break;
+	case CONTRAST_PXN:
+		passes[0].pxn = false;
+		passes[1].pxn = true;
+		break;
+	case CONTRAST_MEMORY:
+		passes[0].memory = MEMORY_HOST;
+		passes[1].memory = MEMORY_GPU;
+		break;
+	default:
+		break;
+	}
+	name_passes(passes, n);
+	return n;
+}
+
+struct pass pass_follow(const struct pass *first)
+{
+	struct pass p = *first;
+
+	snprintf(p.name, sizeof(p.name), "%s", P2P_FOLLOW_UP);
+	return p;
+}
+
+bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
+{
+	return a->pxn != b->pxn || a->memory != b->memory ||
+	       (model && a->schedule != b->schedule);
+}
+
+/* ---- strata -------------------------------------------------------------- */
 
 struct seat {
 	int first, n;	/* of its ranks, in order[] */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/time.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "probes/plan/pass.h"
 #include "probes/plan/ask.h"
+#include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
-#include "probes/transport/samples.h"
+#include "probes/transport/xport.h"
 
 /* A transfer of nothing that takes so long is as good as dead, too. */
 #define DEAD_S 1e-4

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/plan/variant.h"
+#include "probes/plan/plan.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "lib/base/str.h"
-#include "probes/nccl/chosen.h"
+#include "probes/nccl/log.h"
 
 #define AXES_MAX   16
 #define VALUES_MAX VARIANTS_MAX

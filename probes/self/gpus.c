@@ -3,27 +3,223 @@
  * The order is that of what is worth most: a driver that hangs over a later
  * question has answered the earlier ones.
  */
-#include "probes/self/self.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "lib/base/net.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "lib/data/allocation.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "lib/data/record_info.h"
-#include "lib/data/slurm_gres.h"
+#include "lib/data/record.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
 #include "probes/dl/nvml.h"
-#include "probes/host/facts.h"
-#include "probes/host/gpu_holders.h"
-#include "probes/host/gpu_list.h"
 #include "probes/host/gpu_state.h"
+#include "probes/host/interface.h"
+#include "probes/host/inventory.h"
+#include "probes/host/port.h"
+#include "probes/host/sysfile.h"
+#include "probes/node/child.h"
+#include "probes/self/self.h"
+
+/* ---- share --------------------------------------------------------------- */
+
+/** More are a misreading. */
+#define WORDS_MAX 256
+
+struct list {
+	struct self_name *gpus;
+	size_t n;
+	int wanted;		/* named, here or not */
+	bool odd;		/* a word that is no whole GPU: of MIG, or
+				 * nonsense */
+};
+
+static void take_index(struct list *l, int64_t index)
+{
+	size_t i = 0;
+
+	while (i < l->n && l->gpus[i].index != index) {
+		i++;
+	}
+	l->wanted++;
+	if (i < l->n) {
+		l->gpus[i].taken = true;
+	}
+}
+
+static void take_uuid(struct list *l, const char *word)
+{
+	l->wanted++;
+	for (size_t i = 0; i < l->n; i++) {
+		if (l->gpus[i].uuid[0] && str_starts(l->gpus[i].uuid, word)) {
+			l->gpus[i].taken = true;
+			return;
+		}
+	}
+}
+
+/** "3", "0-3" or "GPU-4fd2". */
+static void take_word(struct list *l, char *word)
+{
+	char *dash = strchr(word, '-');
+	int64_t first, last;
+
+	if (str_starts(word, "GPU-") && word[4]) {
+		take_uuid(l, word);
+		return;
+	}
+	if (dash) {
+		*dash++ = '\0';
+	}
+	if (units_parse_int(word, 0, GPU_LIST_MAX, &first, NULL) < 0 ||
+	    units_parse_int(dash ? dash : word, 0, GPU_LIST_MAX, &last,
+			    NULL) < 0 || last < first) {
+		l->odd = true;
+		return;
+	}
+	for (; first <= last; first++) {
+		take_index(l, first);
+	}
+}
+
+static void take_list(struct list *l, const char *text)
+{
+	for (int words = 0; *text && words < WORDS_MAX; words++) {
+		size_t n;
+		char word[64];
+
+		text += strspn(text, ", \t");
+		n = strcspn(text, ", \t");
+		if (n > 0) {
+			snprintf(word, sizeof(word), "%.*s", (int)n, text);
+			take_word(l, word);
+		}
+		text += n;
+	}
+}
+
+void self_share_find(const char *visible, const char *job_gpus, bool in_job,
+		     struct self_name *gpus, size_t n,
+		     struct self_share *share)
+{
+	struct list l = { .gpus = gpus, .n = n };
+	const char *text = visible ? visible : job_gpus;
+
+	*share = (struct self_share){
+		.all = !text && !in_job,
+		.source = visible ? CUDA_VISIBLE :
+			  job_gpus ? "SLURM_JOB_GPUS" :
+			  in_job ? "SLURM_JOB_ID" : NULL,
+	};
+	for (size_t i = 0; i < n; i++) {
+		gpus[i].taken = share->all;
+	}
+	if (!text) {
+		return;
+	}
+	take_list(&l, text);
+	share->wanted = l.odd ? 0 : l.wanted;
+}
+
+/* ---- host ---------------------------------------------------------------- */
+
+/* Say all of @facts, as facts_add() makes them, and empty it. */
+static void self_say(json_t *facts)
+{
+	struct fact_row row;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f) {
+		record_init(&schema_facts, &row);
+		STR_COPY(row.scope, json_member(f, "scope"));
+		STR_COPY(row.fact, json_member(f, "fact"));
+		STR_COPY(row.value, json_member(f, "value"));
+		STR_COPY(row.unit, json_member(f, "unit"));
+		STR_COPY(row.source, json_member(f, "source"));
+		node_task_fact(&row);
+	}
+	json_array_clear(facts);
+}
+
+static void add_ports(const struct spec *s, json_t *facts)
+{
+	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
+	size_t n = ports ? port_list(s->sysroot, ports, PORT_MAX) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (port_matches(s->hca, ports[i].name)) {
+			port_facts(&ports[i], facts);
+		}
+	}
+	free(ports);
+}
+
+/** Those of containers and virtual machines have no cable. */
+static bool is_meant(const struct spec *s, const char *name)
+{
+	return s->ifname[0] ? port_matches(s->ifname, name) :
+			      !net_is_inner(name) &&
+			      !sysfile_there("/sys/class/net/%s/bridge", name);
+}
+
+/** Of the machine that runs; a recorded one has none. */
+static void add_interfaces(const struct spec *s, json_t *facts)
+{
+	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
+	size_t n = list && !s->sysroot[0] ?
+			   interface_list(list, INTERFACE_MAX) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = 0;
+
+		/* it has an entry for each of its addresses */
+		while (strcmp(list[k].name, list[i].name) != 0) {
+			k++;
+		}
+		if (k == i && is_meant(s, list[i].name)) {
+			facts_add(facts, list[i].name, SELF_LINK,
+				  list[i].state, "", "getifaddrs");
+		}
+	}
+	free(list);
+}
+
+int self_host_child(const json_t *args, struct err *e)
+{
+	json_t *facts = json_array();
+	struct utsname u;
+	struct spec spec;
+
+	if (spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
+		json_decref(facts);
+		return -1;
+	}
+	if (uname(&u) == 0) {
+		facts_add(facts, "node", "kernel", u.release, "", "uname");
+	}
+	add_interfaces(&spec, facts);
+	self_say(facts);
+	add_ports(&spec, facts);
+	self_say(facts);
+	node_facts(spec.sysroot, facts);
+	self_say(facts);
+	json_decref(facts);
+	return 0;
+}
+
+/* ---- gpus ---------------------------------------------------------------- */
 
 #define CONF_MAX (4 << 20)
 

@@ -2,10 +2,9 @@
 #ifndef PROBES_SELF_SELF_H
 #define PROBES_SELF_SELF_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-#include <jansson.h>
 
 #include "lib/base/err.h"
 
@@ -22,9 +21,6 @@ int self_host_child(const json_t *args, struct err *e);
  *  and should be, their health, who holds them.  NVML is asked and nothing
  *  else, in particular no CUDA. */
 int self_gpus_child(const json_t *args, struct err *e);
-
-/** Say all of @facts, as facts_add() makes them, and empty it. */
-void self_say(json_t *facts);
 
 /** Facts by which a verdict is made. */
 #define SELF_NVML	 "nvml"	/* of the node: ok, or ... */

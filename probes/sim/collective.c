@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/sim/sim.h"
+#include "probes/sim/model.h"
 
 #include <math.h>
 #include <string.h>

@@ -180,7 +180,7 @@ static void parts_add(const struct part *parts, size_t n, const void *s,
 	}
 }
 
-static bool within(const struct part *p, double value)
+static bool order_within(const struct part *p, double value)
 {
 	return value >= p->min && value <= p->max;
 }
@@ -193,7 +193,8 @@ static bool take_list(const struct part *p, struct cbor_reader *r, void *at)
 		return true;
 	}
 	*(json_t **)at = list;	/* goes with its struct */
-	return json_is_array(list) && within(p, (double)json_array_size(list));
+	return json_is_array(list) &&
+	       order_within(p, (double)json_array_size(list));
 }
 
 static bool part_take(const struct part *p, struct cbor_reader *r, void *at)
@@ -211,21 +212,23 @@ static bool part_take(const struct part *p, struct cbor_reader *r, void *at)
 	switch (p->kind) {
 	case PART_INT:
 		*(int *)at = (int)v.integer;
-		return v.type == JSON_INTEGER && within(p, (double)v.integer);
+		return v.type == JSON_INTEGER &&
+		       order_within(p, (double)v.integer);
 	case PART_NUMBER:
 		*(int64_t *)at = v.integer;
-		return v.type == JSON_INTEGER && within(p, (double)v.integer);
+		return v.type == JSON_INTEGER &&
+		       order_within(p, (double)v.integer);
 	case PART_INT64:
 		*(int64_t *)at = null ? RECORD_NONE : v.integer;
 		return null || (v.type == JSON_INTEGER &&
-				within(p, (double)v.integer));
+				order_within(p, (double)v.integer));
 	case PART_REAL:
 		*(double *)at = null		      ? NAN :
 				v.type == JSON_REAL ? v.real :
 						      (double)v.integer;
-		return null || ((v.type == JSON_REAL ||
-				 v.type == JSON_INTEGER) &&
-				within(p, *(double *)at));
+		return null ||
+		       ((v.type == JSON_REAL || v.type == JSON_INTEGER) &&
+			order_within(p, *(double *)at));
 	case PART_TEXT:
 		if (v.type != JSON_STRING || v.raw || v.n >= p->size) {
 			return false;

@@ -2,13 +2,65 @@
 #ifndef PROBES_TRANSPORT_XPORT_H
 #define PROBES_TRANSPORT_XPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/base/err.h"
 #include "lib/data/record.h"
 #include "lib/spec/spec.h"
-#include "probes/transport/worker.h"
+#include "probes/nccl/log.h"
+
+/* ---- worker -------------------------------------------------------------- */
+
+/** What outlives a worker that crashes or hangs: memory shared with the agent
+ *  that started it. */
+struct worker_note {
+	char step[256];		/* what is being done */
+	int64_t peer, attempt;	/* of the pair at hand */
+	int64_t log_from;	/* where the log begins to be about it */
+};
+
+/**
+ * The process that a transport works in, as far as a transport may ask of it.
+ * Whoever runs transports fills it in; a transport keeps the pointer.
+ */
+struct worker {
+	struct worker_note *note;
+	const char *log;	/* file for the log of the task at hand, "" when
+				 * not wanted */
+	int log_fd;		/* what a library logs, -1 where no agent holds
+				 * such a file */
+	json_t *facts;		/* of worker_fact(), not yet reported; NULL:
+				 * none */
+	/**
+	 * Wait for the data connection whose opener named @nonce; the agent
+	 * owns the listening socket, has it prove itself and passes the
+	 * connection on.  Returns a non-blocking fd (caller closes), or -1
+	 * with @e: ETIMEDOUT, ECANCELED when the coordinator called the task
+	 * off.
+	 */
+	int (*conn)(struct worker *w, const char *nonce, int64_t deadline_ns,
+		    struct err *e);
+	/** Connect to a peer's agent at @addr for the task @nonce; both prove
+	 *  that they are of this run.  A non-blocking fd (caller closes), or
+	 *  -1 with @e. */
+	int (*dial)(struct worker *w, const char *addr, const char *nonce,
+		    int64_t deadline_ns, struct err *e);
+	/** worker_cancelled() */
+	bool (*cancelled)(struct worker *w);
+};
+
+/** Note what is being done now ("ncclCommInitRankConfig with rank 9"), for the
+ *  agent to read when the worker crashes or hangs.  Cheap. */
+void worker_step(struct worker *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/** Has the coordinator called off the task at hand?  For polling loops. */
+bool worker_cancelled(struct worker *w);
+
+/* ---- xport --------------------------------------------------------------- */
 
 /**
  * A transport moves bytes between two ranks and times it.  Everything runs in
@@ -193,5 +245,85 @@ void *xport_fail(struct xport_result *r, enum outcome o, const char *code,
  *  its ends. */
 void *xport_short(struct xport_result *r, int why, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* ---- samples ------------------------------------------------------------- */
+
+/**
+ * How long to measure.  A sample is a batch of transfers timed as one; samples
+ * are taken until the last few agree.  Two ends that enter the same times
+ * decide the same, without further words.
+ */
+#define SAMPLES_MAX	64
+#define SAMPLE_BATCH	64	/* transfers of a sample, at most */
+#define SAMPLES_STEADY	5	/* the last so many must agree */
+/** Unsteady after so many times as long as a sample: not going to be. */
+#define SAMPLES_ENOUGH	25
+
+struct samples {
+	double sample_s;	/* what a sample shall last */
+	double spread;		/* samples agree to this share; 0 = 1 % */
+	double one_s;		/* what one transfer takes, about */
+	double total_s;
+	double bw_GB_s[SAMPLES_MAX];
+	int n;
+	int64_t iters;
+};
+
+/** Transfers of the next sample. */
+int samples_batch(const struct samples *s, const struct xport_cell *c);
+/** @count transfers of a cell's size took @seconds. */
+void samples_add(struct samples *s, const struct xport_cell *c, int count,
+		 double seconds);
+/** Is the figure steady, or not going to be? */
+bool samples_enough(const struct samples *s, const struct xport_cell *c);
+/** Median, extremes and count; sorts. */
+void samples_result(struct samples *s, struct xport_result *r);
+
+/* ---- nccl told ----------------------------------------------------------- */
+
+/** Which network NCCL has chosen in this process: it says so at its first
+ *  communicator, and is told of once. */
+struct nccl_told {
+	struct nccl_nics nics;
+	struct nccl_network net;
+	bool read, said;
+};
+
+/** When @log has the first communicator. */
+void nccl_told_read(struct nccl_told *t, const struct nccl_log *log);
+/** ... as facts: the network, why it is no better one, and @nic; "": the first
+ *  interface of sockets. */
+void nccl_told_say(struct nccl_told *t, const struct xport_self *self,
+		   const char *nic);
+
+/* ---- peer conn ----------------------------------------------------------- */
+
+/**
+ * The connection between the two workers of a pair, for transports that need
+ * one: the lead waits for it, the other end dials the lead's agent, whose
+ * address is the ticket.
+ */
+
+/**
+ * Connect to rank @peer and exchange a first byte.  Returns a non-blocking fd,
+ * or -1 with @r filled in.
+ */
+int peer_connect(struct worker *w, const char *ticket, const char *nonce,
+		 bool lead, int peer, int64_t deadline_ns,
+		 struct xport_result *r);
+
+/**
+ * Write @n bytes of @out and read as many into @in at the same time, by
+ * @deadline_ns; 0, or -1 with @e as net_write_all().
+ */
+int peer_swap(int fd, const void *out, void *in, size_t n, int64_t deadline_ns,
+	      struct err *e);
+
+/**
+ * Fill in @r from a socket error; one that only says that the other end left
+ * or kept silent is an echo.
+ */
+void peer_fault(struct xport_result *r, const struct err *e,
+		const char *doing);
 
 #endif

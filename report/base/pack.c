@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/base/pack.h"
+#include "report/base/grow.h"
 
 #include <stdlib.h>
 

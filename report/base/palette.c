@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/base/palette.h"
+#include "report/base/wrap.h"
 
 #include <stddef.h>
 

@@ -3,8 +3,52 @@
 #define REPORT_BASE_WRAP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "lib/base/str.h"
+#include "lib/data/cells.h"
+
+/* ---- palette ------------------------------------------------------------- */
+
+/**
+ * The colours and marks of all pictures.  The scale runs from dark blue to
+ * yellow, even in lightness and without red against green, so that colour-blind
+ * readers see it too; what is not good has a colour off the scale, and a mark.
+ */
+
+/** 0xRRGGBB of a place on the scale, 0 ... 1. */
+uint32_t palette_scale(double place);
+
+enum palette_mark {
+	MARK_NONE, MARK_CROSS, MARK_TRIANGLE, MARK_DIAMOND, MARK_BAR,
+	MARK_RING, MARK_DOT
+};
+
+struct palette_entry {
+	const char *word;	/* in legends */
+	char letter;		/* on terminals */
+	uint32_t fill, ink;
+	enum palette_mark mark;
+};
+
+/** How a class is shown; NULL for CELL_PASS, which is on the scale. */
+const struct palette_entry *palette_class(unsigned class);
+
+/** Black or white, whichever is legible on @rgb. */
+uint32_t palette_ink(uint32_t rgb);
+
+/* ---- html text ----------------------------------------------------------- */
+
+/** Append @text so that HTML and SVG show it as it stands, harmless. */
+void html_text(struct str *out, const char *text);
+
+/** "<@tag>text</@tag>"; @tag may carry attributes and is trusted. */
+void html_element(struct str *out, const char *tag, const char *text);
+
+/** @n bytes in base64, as RFC 4648 has it. */
+void html_base64(struct str *out, const void *bytes, size_t n);
+
+/* ---- wrap ---------------------------------------------------------------- */
 
 /** Where words go, and how wide that is. */
 struct wrap {

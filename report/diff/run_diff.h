@@ -2,9 +2,90 @@
 #ifndef REPORT_DIFF_RUN_DIFF_H
 #define REPORT_DIFF_RUN_DIFF_H
 
-#include "report/diff/diff.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
+#include "report/model/run.h"
+#include "report/model/sweep.h"
+
+/* ---- curve diff ---------------------------------------------------------- */
+
+/**
+ * Two curves point by point.  Times vary from run to run, those of small
+ * messages more: a point counts when it is off by more than a band, and when
+ * the size before or after it is off in the same direction.  Pure.
+ */
+
+enum point_change {
+	POINT_SAME,
+	POINT_WORSE,
+	POINT_BETTER,
+	POINT_NOISY,	/* off by more than the band, alone */
+	POINT_LOST,	/* measured then, and failed now */
+	POINT_CHANGES
+};
+
+struct point_diff {
+	int64_t size_B;
+	int64_t inplace;
+	double ratio;		/* speed now over then; NAN = lost */
+	const struct collective_row *now, *then;
+	enum point_change change;
+};
+
+struct curve_diff {
+	const struct curve *now, *then;
+	struct point_diff *points;	/* out of place first, by size */
+	size_t n;
+	size_t count[POINT_CHANGES];
+	size_t missing;		/* measured then, and not now: no points */
+	size_t failing;		/* failed then, and now: no points */
+};
+
+/** The curve of @among that @c is best compared with: nothing that both state
+ *  differs but the table's name, and that does not either where there is one
+ *  such; NULL when there is none. */
+const struct curve *curve_partner(const struct curve *c,
+				  const struct sweep *among);
+/** 0, or -1 without memory.  curve_diff_release() frees. */
+int curve_compare(const struct curve *now, const struct curve *then,
+		  struct curve_diff *d);
+void curve_diff_release(struct curve_diff *d);
+
+/** "64 KiB to 1 MiB at 71 %, 4 MiB at 80 %" of the points that are @change. */
+void curve_diff_sizes(const struct curve_diff *d, enum point_change change,
+		      struct str *out);
+
+/* ---- diff ---------------------------------------------------------------- */
+
+/** What two runs of any kind have to have in common, and what their comparison
+ *  comes to.  Pure. */
+
+struct diff_sum {
+	size_t compared;	/* what both have measured, */
+	size_t worse;		/* of that: worse now, or failing now, */
+	size_t failing;		/* failing in both, */
+	size_t slow;		/* slow in both */
+	size_t missing;		/* what @then measured, and @now did not */
+};
+
+enum diff_status {
+	DIFF_PASS, DIFF_WARN, DIFF_FAIL, DIFF_PARTIAL, DIFF_UNKNOWN,
+	DIFF_STATUSES
+};
+
+/** FAIL of what is worse or fails in both, PARTIAL of what was compared in part
+ *  only, WARN of what is slow in both, UNKNOWN of nothing. */
+enum diff_status diff_status(const struct diff_sum *s);
+/** "pass", "warn", ... as a verdict has it, and the exit code of that. */
+const char *diff_status_name(enum diff_status status);
+int diff_exit(enum diff_status status);
+
+/** Are they measurements of different things?  Appends which, "transport sim,
+ *  now tcp"; what one of them does not say may be the same. */
+bool diff_unlike(const struct run *then, const struct run *now,
+		 struct str *out);
+
+/* ---- run diff ------------------------------------------------------------ */
 
 /**
  * Two runs of pairs, cell by cell.  A cell is worse when its bandwidth is below
@@ -25,9 +106,6 @@ enum cell_change {
 	CHANGE_MENDED,
 	CHANGES
 };
-
-/** "worse", "broke", ... as in JSON and CSV. */
-const char *cell_change_name(enum cell_change c);
 
 struct run_diff {
 	const struct run *then, *now;
@@ -73,5 +151,32 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v);
 /** src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,new_GB_s,ratio of what
  *  changed, with a header. */
 void run_diff_csv(const struct run_diff *d, struct str *out);
+
+/* ---- sweep diff ---------------------------------------------------------- */
+
+/** Two sweeps of collectives, curve by curve.  Pure. */
+struct sweep_diff {
+	struct curve_diff *curves;	/* those that both have */
+	size_t n;
+	size_t alone;		/* curves without a partner, of either */
+	size_t gone;		/* those that only @then has */
+	size_t missing;		/* points measured then, and not now */
+	size_t failing;		/* points that failed in both */
+	size_t count[POINT_CHANGES];
+};
+
+/** 0, or -1 without memory.  Both must outlive @d; sweep_diff_release()
+ *  frees. */
+int sweep_diff_make(const struct sweep *then, const struct sweep *now,
+		    struct sweep_diff *d);
+void sweep_diff_release(struct sweep_diff *d);
+
+enum diff_status sweep_diff_status(const struct sweep_diff *d);
+void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
+		      struct str *out);
+/** curve,size_B,inplace,change,old_us,new_us,ratio of all that was compared,
+ *  with a header. */
+void sweep_diff_csv(const struct sweep_diff *d, struct str *out);
+json_t *sweep_diff_json(const struct sweep_diff *d);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/draw/gpu_bars.h"
+#include "report/draw/draw.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/stats.h"
-#include "report/base/html_text.h"
+#include "report/base/wrap.h"
 
 #define LEFT	 90	/* of the bars: the names of the tests */
 #define WIDTH	 800	/* of all bars of a test */

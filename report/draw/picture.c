@@ -2,12 +2,446 @@
 #include "report/draw/picture.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/draw/labels.h"
-#include "report/draw/picture_parts.h"
+#include "report/base/grow.h"
+#include "report/base/wrap.h"
+#include "report/draw/view.h"
+#include "report/judge/caption.h"
 #include "report/model/ping_run.h"
+
+/* ---- picture words ------------------------------------------------------- */
+
+/* What stands around the matrix of a picture: scales, legend, captions. */
+
+/* ---- beside ------------------------------------------------------------ */
+
+static void pic_line(struct picture *p, float x, float y, float width,
+		     float height);
+static void pic_mark(struct picture *p, float x, float y, float size,
+		     const struct palette_entry *entry);
+static void pic_shape(struct picture *p, struct picture_shape shape);
+static void pic_square(const struct pic_layout *l, float x, float y, float size,
+		       const struct view_cell *c, uint32_t fill);
+static void pic_text(struct picture *p, enum picture_layer layer, float x,
+		     float y, uint32_t rgb, const char *fmt, ...);
+
+/** The colours and what they stand for, in pairs @of a class if there are
+ *  several; returns where it ends. */
+static float add_scale(const struct pic_layout *l, const struct scale *s,
+		       const char *of, float x, float y)
+{
+	enum { STEPS = 48, STEP = 3, HEIGHT = STEP * STEPS, LABELS = 4 };
+	const struct view_unit *u = &view_units[l->v->metric];
+	char text[UNITS_REAL_SIZE];
+
+	pic_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s", u->scale,
+		 of[0] ? " " : "", of);
+	y += 18;
+	if (s->log) {
+		pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "log scale");
+		y += 15;
+	}
+	for (int i = 0; u->notes[i]; i++) {
+		pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s", u->notes[i]);
+		y += 15;
+	}
+	y += 4;
+	for (int i = 0; i < STEPS; i++) {
+		pic_shape(l->p, (struct picture_shape){
+			.x = x, .width = 22,
+			.y = y + (float)i * STEP,
+			/* overlapping, so that no seam shines through */
+			.height = i < STEPS - 1 ? STEP + 1 : STEP,
+			.rgb = palette_scale(1 - (i + 0.5) / STEPS),
+		});
+	}
+	for (int i = 0; i <= LABELS; i++) {
+		float at = y + (float)i * HEIGHT / LABELS;
+
+		pic_line(l->p, x + 22, at, 5, 0);
+		pic_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
+			 pic_numeral(scale_value(s, 1 - (double)i / LABELS),
+				     text));
+	}
+	return y + HEIGHT + 30;
+}
+
+/* A scale for each kind of path that has its own. */
+static float pic_scales(const struct pic_layout *l, float x, float y)
+{
+	int n = scales_shown(l->v->metric, l->scales), shown = 0;
+
+	for (int i = 0; i < PATH_CLASSES && shown < n; i++) {
+		if (l->scales[i].high > 0) {
+			y = add_scale(l, &l->scales[i], n > 1 ?
+				      run_path_words((enum path_class)i) : "",
+				      x, y);
+			shown++;
+		}
+	}
+	return y + (n > 0 ? 10 : 0);
+}
+
+/** One line of the legend: @n squares that are all @class, or in part. */
+static float add_legend_line(const struct pic_layout *l, enum cell_class class,
+			     bool mixed, float x, float y)
+{
+	const struct palette_entry *entry = palette_class(class);
+	struct view_cell c = { .class = (uint8_t)class, .src = -1,
+			       .planned = 4, .passed = mixed ? 3 : 0 };
+	bool pixel = mixed && l->raster && run_bad(class);
+	size_t n = mixed ? l->v->mixed[class] :
+			   l->v->present[class] - l->v->mixed[class];
+
+	if (n == 0) {
+		return y;
+	}
+	if (pixel) {
+		c.class = CELL_PASS;
+	}
+	pic_square(l, x + 2, y - 9, 18, &c,
+		   pixel ? MIXED : mixed ? palette_scale(1) : entry->fill);
+	if (!mixed && !l->raster) {
+		pic_mark(l->p, x + 11, y, 11, entry);
+	}
+	pic_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s%s (%zu%s)",
+		 mixed ? "some " : "",
+		 class == CELL_SLOW ? run_slow_word(l->v->run) : entry->word, n,
+		 view_folds(l->v) ? " squares" : "");
+	return y + 26;
+}
+
+/* Only what is there, as absent faults would alarm. */
+static float pic_legend(const struct pic_layout *l, float x, float y)
+{
+	for (int i = 0; i < VIEW_MARKS; i++) {
+		y = add_legend_line(l, view_marks[i], false, x, y);
+		y = add_legend_line(l, view_marks[i], true, x, y);
+	}
+	return y;
+}
+
+/* ---- above ------------------------------------------------------------- */
+
+/** Lines below the title, where there is something to say: as wide as the
+ *  smallest picture. */
+static float add_caption(const struct pic_layout *l, float y, uint32_t rgb,
+			 const char *text)
+{
+	struct str lines = STR_INIT;
+	const char *line = NULL;
+
+	if (text[0]) {
+		wrap_text(&(struct wrap){ .out = &lines, .width =
+				(int)((MIN_WIDTH - 2 * EDGE) / LETTER) },
+			  0, text);
+		line = str_text(&lines);
+	}
+	while (line && *line) {
+		int n = (int)strcspn(line, "\n");
+
+		pic_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%.*s", n, line);
+		y += 20;
+		line += n + (line[n] == '\n');
+	}
+	str_release(&lines);
+	return y;
+}
+
+/** What was found and has no row of its own: rails, switches, all paths. */
+static void found_elsewhere(const struct run *run, const struct verdict *v,
+			    char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+		struct part shown = part_shown(run, &f->part);
+		char name[PART_NAME_SIZE];
+
+		if (f->part.node < 0 && f->explained > 0) {
+			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
+				 part_name(run, &shown, name, sizeof(name)));
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+}
+
+/* Title, what was run, and what a reader must know, at the top. */
+static float pic_captions(const struct pic_layout *l, const struct verdict *v)
+{
+	static const char *const words[] = {
+		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
+		[VERDICT_FAIL] = "FAIL", [VERDICT_PARTIAL] = "PARTIAL",
+		[VERDICT_UNKNOWN] = "UNKNOWN",
+	};
+	const struct run *run = l->v->run;
+	char text[CAPTION_SIZE], metric[48];
+	float y = EDGE + 12;
+
+	/* the verdict is one on all segments */
+	pic_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s%s",
+		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
+		 mesh_segment(run)[0] ? "; the whole run" : "",
+		 words[v->status],
+		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
+			 " (sample)" : "",
+		 run->drill ? " (DRILL)" : "");
+	y += 30;
+	y = add_caption(l, y, INK, caption_what(run, text, sizeof(text)));
+	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));
+	if (caption_partial(run, v, text, sizeof(text))) {
+		y = add_caption(l, y, INK, text);
+	}
+	found_elsewhere(run, v, text, sizeof(text));
+	y = add_caption(l, y, ALARM, text);
+	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
+	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,
+				text);
+	}
+	pic_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s",
+		 caption_command(run, text, sizeof(text)));
+	return y + 22;
+}
+
+/* ---- picture add --------------------------------------------------------- */
+
+/* Shapes and texts come into a picture. */
+
+#define TEXT_MAX 200	/* bytes */
+
+/* The shape, whose text is the picture's now. */
+static void pic_shape(struct picture *p, struct picture_shape shape)
+{
+	if (!grow_add(&p->shapes, &p->n, &shape, sizeof(shape))) {
+		p->failed = true;
+		free(shape.text);
+	}
+}
+
+static void pic_mark(struct picture *p, float x, float y, float size,
+		     const struct palette_entry *entry)
+{
+	struct picture_shape shape = {
+		.layer = LAYER_MARK, .mark = entry->mark, .rgb = entry->ink,
+		.x = x, .y = y, .width = size,
+	};
+
+	if (entry->mark == MARK_BAR) {
+		shape.layer = LAYER_RECT;
+		shape.x = x - size / 2;
+		shape.y = y - size / 8;
+		shape.height = size / 4;
+	}
+	pic_shape(p, shape);
+}
+
+static void pic_line(struct picture *p, float x, float y, float width,
+		     float height)
+{
+	pic_shape(p, (struct picture_shape){
+		.layer = LAYER_LINE, .x = x, .y = y, .width = width,
+		.height = height, .rgb = INK_SOFT,
+	});
+}
+
+/* The shape, whose text is the picture's now. */
+static void pic_text(struct picture *p, enum picture_layer layer, float x,
+		     float y, uint32_t rgb, const char *fmt, ...)
+{
+	char text[CAPTION_SIZE], clean[TEXT_MAX], *copy;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	STR_COPY(clean, text);
+	copy = strdup(clean);
+	p->failed |= !copy;
+	pic_shape(p, (struct picture_shape){
+		.layer = layer, .x = x, .y = y, .rgb = rgb, .text = copy,
+	});
+}
+
+const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE])
+{
+	/* infinity has no digits that an int can count */
+	double digits = value > 0 ? 2 - floor(log10(value * 1.0005)) : 2;
+
+	return units_real_text(value, (int)fmin(fmax(digits, 0), 6), buf);
+}
+
+/* ---- picture cells ------------------------------------------------------- */
+
+/* The matrix of a picture: as shapes, or as pixels where cells are too many. */
+
+#define NUMBERS_MAX 16	/* rows up to which cells hold numbers */
+
+/** How well those cells of a square do that pass, 0 ... 1. */
+static double place_of(const struct pic_layout *l, const struct view_cell *c)
+{
+	return isnan(c->well) ? 1 : scale_place(&l->scales[c->path],
+						(double)c->well);
+}
+
+/* ---- pixels ------------------------------------------------------------ */
+
+/** Of the 16 colours: white, the marks, bad in part, the scale. */
+enum { RASTER_WHITE, RASTER_MARKS, RASTER_MIXED = RASTER_MARKS + VIEW_MARKS,
+       RASTER_SCALE, RASTER_SHADES = 16 - RASTER_SCALE };
+
+static int raster_mark(unsigned class)
+{
+	int i = 0;
+
+	while (i < VIEW_MARKS - 1 && view_marks[i] != class) {
+		i++;
+	}
+	return RASTER_MARKS + i;
+}
+
+static uint8_t raster_color(const struct pic_layout *l,
+			    const struct view_cell *c)
+{
+	int shade = (int)(place_of(l, c) * RASTER_SHADES);
+
+	if (c->class == CELL_UNPLANNED) {
+		return RASTER_WHITE;
+	}
+	return (uint8_t)(c->class == CELL_PASS ?
+				 RASTER_SCALE + (shade < RASTER_SHADES ?
+						 shade : RASTER_SHADES - 1) :
+			 run_bad(c->class) && view_mixed(c) ?
+				 RASTER_MIXED : raster_mark(c->class));
+}
+
+/** The matrix, a square of pixels for each cell, with white between nodes. */
+static void add_raster(const struct pic_layout *l)
+{
+	struct picture_raster *r = &l->p->raster;
+	size_t wide = (size_t)l->size, cell = (size_t)l->cell;
+
+	*r = (struct picture_raster){ .x = l->left, .y = l->top };
+	for (int i = 0; i < VIEW_MARKS; i++) {
+		r->colors[RASTER_MARKS + i] =
+			palette_class(view_marks[i])->fill;
+	}
+	for (int i = 0; i < RASTER_SHADES; i++) {
+		r->colors[RASTER_SCALE + i] =
+			palette_scale((i + 0.5) / RASTER_SHADES);
+	}
+	r->colors[RASTER_WHITE] = 0xffffff;
+	r->colors[RASTER_MIXED] = MIXED;
+	r->pixels = calloc(wide * wide, 1);
+	if (!r->pixels) {
+		l->p->failed = true;
+		return;
+	}
+	r->width = r->height = (int)wide;
+	for (int row = 0; row < l->v->n; row++) {
+		uint8_t *line = r->pixels + (size_t)l->at[row] * wide;
+
+		for (int c = 0; c < l->v->n; c++) {
+			memset(line + (size_t)l->at[c],
+			       raster_color(l, view_cell(l->v, row, c)), cell);
+		}
+		for (size_t k = 1; k < cell; k++) {
+			memcpy(line + k * wide, line, wide);
+		}
+	}
+}
+
+/* ---- shapes ------------------------------------------------------------ */
+
+/* A square of @size at @x, @y with @fill; of one that is bad in part, that
+ * part of it has the colour of what is bad. */
+static void pic_square(const struct pic_layout *l, float x, float y, float size,
+		       const struct view_cell *c, uint32_t fill)
+{
+	const struct palette_entry *entry = palette_class(c->class);
+	float share = c->planned > 0 ?
+			      1 - (float)c->passed / (float)c->planned : 1;
+	float side = fmaxf(3, size * sqrtf(share));
+
+	pic_shape(l->p, (struct picture_shape){
+		.x = x, .y = y, .width = size, .height = size, .rgb = fill,
+		.cell = c->src >= 0 ? c : NULL,
+	});
+	if (entry && view_mixed(c)) {
+		pic_shape(l->p, (struct picture_shape){
+			.x = x + (size - side) / 2, .y = y + (size - side) / 2,
+			.width = side, .height = side, .rgb = entry->fill,
+		});
+	}
+}
+
+static void add_cell(const struct pic_layout *l, int row, int column)
+{
+	const struct view_cell *c = view_cell(l->v, row, column);
+	const struct palette_entry *entry = palette_class(c->class);
+	float gap = l->cell >= 24 ? 2 : l->cell >= 12 ? 1 : 0.5F;
+	float x = l->left + l->at[column], y = l->top + l->at[row];
+	float half = l->cell / 2;
+	bool number = l->v->n <= NUMBERS_MAX && !isnan(c->value);
+	bool mixed = view_mixed(c);
+	char text[UNITS_REAL_SIZE];
+	uint32_t fill, ink;
+
+	if (c->class == CELL_UNPLANNED) {
+		return;
+	}
+	fill = entry && !mixed ? entry->fill : palette_scale(place_of(l, c));
+	ink = entry && !mixed ? entry->ink : palette_ink(fill);
+	pic_square(l, x + gap / 2, y + gap / 2, l->cell - gap, c, fill);
+	/* a slow cell has a number too, over its mark */
+	if (entry && !mixed) {
+		pic_mark(l->p, x + half, y + (number ? 1.5F : 1) * half,
+			 fminf(0.5F * l->cell, 22), entry);
+	}
+	if (number) {
+		pic_text(l->p, TEXT_NUMBER, x + half,
+			 y + (entry ? 0.75F : 1) * half, ink, "%s",
+			 pic_numeral((double)c->value, text));
+	}
+}
+
+/** Thin lines between nodes, where their rows are ranks, a frame around all;
+ *  pixels have gaps instead. */
+static void add_separators(const struct pic_layout *l)
+{
+	for (int r = 0; r <= l->v->n; r++) {
+		bool frame = r == 0 || r == l->v->n;
+		float at = l->at[r];
+
+		if (frame || (!l->raster && view_new_node(l->v, r) &&
+			      (l->v->ranks_per > 0 || view_is_rank(l->v, r) ||
+			       view_is_rank(l->v, r - 1)))) {
+			pic_line(l->p, l->left, l->top + at, l->size, 0);
+			pic_line(l->p, l->left + at, l->top, 0, l->size);
+		}
+	}
+}
+
+/* All cells, with lines between nodes and a frame. */
+static void pic_matrix(const struct pic_layout *l)
+{
+	if (l->raster) {
+		add_raster(l);
+	}
+	for (int row = 0; row < l->v->n && !l->raster; row++) {
+		for (int column = 0; column < l->v->n; column++) {
+			add_cell(l, row, column);
+		}
+	}
+	add_separators(l);
+}
+
+/* ---- picture ------------------------------------------------------------- */
 
 #define SIDE	     230	/* scale and legend, right of the matrix */
 #define MATRIX_WIDTH 880	/* what cells may take together */
@@ -32,7 +466,7 @@ static void rows_of(const struct view *v, const struct accused *a, int rows[2])
 	}
 }
 
-static void found_name(const struct layout *l, const struct accused *a,
+static void found_name(const struct pic_layout *l, const struct accused *a,
 		       char name[FOUND_NAME_MAX])
 {
 	struct part shown = part_shown(l->v->run, &a->finding->part);
@@ -43,7 +477,7 @@ static void found_name(const struct layout *l, const struct accused *a,
 }
 
 /** Pixels that the longest name of a part needs in a margin. */
-static float found_room(const struct layout *l)
+static float found_room(const struct pic_layout *l)
 {
 	char name[FOUND_NAME_MAX];
 	size_t longest = 0;
@@ -57,7 +491,7 @@ static float found_room(const struct layout *l)
 
 /** What was found, behind its rows and below its columns: names as long as
  *  they do not run into each other, a bar for each. */
-static void add_found(const struct layout *l)
+static void add_found(const struct pic_layout *l)
 {
 	float line = (float)l->p->font[TEXT_LEFT] + 3;
 	float end = l->top + l->size, edge = l->left + l->size;
@@ -98,14 +532,14 @@ static void add_found(const struct layout *l)
 }
 
 /** The name of the group at @row. */
-static const char *group_name(const struct layout *l, int row,
+static const char *group_name(const struct pic_layout *l, int row,
 			      char buf[2 * LABEL_SIZE])
 {
 	return labels_row(l->v, l->names, row, buf, 2 * (size_t)LABEL_SIZE);
 }
 
 /** Names of nodes, as many as do not run into each other. */
-static void add_names(const struct layout *l)
+static void add_names(const struct pic_layout *l)
 {
 	float line = (float)l->p->font[TEXT_CENTER] + 3, free_from = -line;
 	char name[2 * LABEL_SIZE];
@@ -146,7 +580,7 @@ static void index_text(const struct view *v, int row, char text[LABEL_SIZE])
 	}
 }
 
-static void add_indexes(const struct layout *l)
+static void add_indexes(const struct pic_layout *l)
 {
 	float line = (float)l->p->font[TEXT_CENTER] + 1, free_from = -line;
 	bool up = by_segment(l->v);
@@ -170,7 +604,7 @@ static void add_indexes(const struct layout *l)
 	}
 }
 
-static float longest_name(const struct layout *l)
+static float longest_name(const struct pic_layout *l)
 {
 	size_t longest = 0;
 	char name[2 * LABEL_SIZE];
@@ -197,7 +631,7 @@ static float index_room(const struct view *v)
 
 /** How large cells are, and where rows begin: pixels with a gap between nodes
  *  of several. */
-static bool place_rows(struct layout *l)
+static bool place_rows(struct pic_layout *l)
 {
 	int n = l->v->n > 0 ? l->v->n : 1, nodes = 1;
 	float gap;
@@ -218,7 +652,7 @@ static bool place_rows(struct layout *l)
 	return l->at;
 }
 
-static void place_matrix(struct layout *l, float top)
+static void place_matrix(struct pic_layout *l, float top)
 {
 	float names = longest_name(l);
 	float group = l->at[view_node_end(l->v, 0)];
@@ -239,7 +673,7 @@ static void place_matrix(struct layout *l, float top)
 		       12);
 }
 
-static void add_axes(const struct layout *l)
+static void add_axes(const struct pic_layout *l)
 {
 	pic_text(l->p, TEXT_UP, EDGE + 4,
 		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
@@ -269,7 +703,7 @@ static int max_rows(const struct run *run, const bool *open)
 	return max > 1 ? max : 1;
 }
 
-static void lay_out(struct layout *l, const struct verdict *v)
+static void lay_out(struct pic_layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
 	float side, bottom, found = found_room(l);
@@ -290,7 +724,7 @@ static void lay_out(struct layout *l, const struct verdict *v)
 int picture_make(const struct run *run, enum view_metric metric,
 		 const struct verdict *v, const bool *open, struct picture *p)
 {
-	struct layout l = { .p = p, .v = &p->view };
+	struct pic_layout l = {.p = p, .v = &p->view};
 
 	*p = (struct picture){ 0 };
 	if (view_make(run, max_rows(run, open), metric, open, &p->view) < 0) {

@@ -1,11 +1,353 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "lib/base/big.h"
-#include "report/model/ping_run.h"
 #include "report/draw/view.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/base/big.h"
+#include "lib/base/str.h"
+#include "report/base/grow.h"
+#include "report/model/ping_run.h"
+
+/* ---- labels -------------------------------------------------------------- */
+
+static const char mark[] = "..";
+
+size_t labels_longest(char (*names)[LABEL_SIZE], size_t n)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]);
+
+		longest = len > longest ? len : longest;
+	}
+	return longest;
+}
+
+/** Of the domain that all have in common, with its dot. */
+static void strip_domain(char (*names)[LABEL_SIZE], size_t n)
+{
+	const char *domain = strchr(names[0], '.');
+	size_t len = domain ? strlen(domain) : 0;
+
+	for (size_t i = 0; i < n && len > 0; i++) {
+		const char *other = strchr(names[i], '.');
+
+		if (!other || other == names[i] || strcmp(other, domain) != 0) {
+			return;
+		}
+	}
+	for (size_t i = 0; i < n; i++) {
+		names[i][strlen(names[i]) - len] = '\0';
+	}
+}
+
+/** Letters that all begin with, or with @tail, that all end with behind the
+ *  @head of each; one of each is left. */
+static size_t shared(char (*names)[LABEL_SIZE], size_t n, size_t head,
+		     bool tail)
+{
+	size_t first = strlen(names[0]), most = first - head;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t same = 0, len = strlen(names[i]);
+
+		while (same < most && same + head + 1 < len &&
+		       names[i][tail ? len - same - 1 : same] ==
+			       names[0][tail ? first - same - 1 : same]) {
+			same++;
+		}
+		most = same;
+	}
+	return most;
+}
+
+/** Without @head letters in front and @tail at the end, and @max at most. */
+static void cut(char name[LABEL_SIZE], size_t head, size_t tail, size_t max)
+{
+	const char *m = max >= LABEL_MARK_MIN ? mark : "";
+	char label[2 * LABEL_SIZE];
+	size_t len, left, right;
+
+	name[strlen(name) - tail] = '\0';
+	snprintf(label, sizeof(label), "%s%s%s", head > 0 ? m : "",
+		 name + head, tail > 0 ? m : "");
+	len = strlen(label);
+	if (len <= max) {
+		str_copy(name, LABEL_SIZE, label);
+		return;
+	}
+	/* what differs is more often at the end */
+	left = m[0] ? (max - strlen(m)) / 2 : 0;
+	right = max - strlen(m) - left;
+	snprintf(name, LABEL_SIZE, "%.*s%s%s", (int)left, label, m,
+		 label + len - right);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool differ(char (*names)[LABEL_SIZE], size_t n)
+{
+	char (*sorted)[LABEL_SIZE] = calloc(n, sizeof(*sorted));
+	bool same = false;
+
+	if (!sorted) {
+		return true;	/* labels are no reason to give up */
+	}
+	memcpy(sorted, names, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), compare);
+	for (size_t i = 1; i < n; i++) {
+		same |= strcmp(sorted[i - 1], sorted[i]) == 0;
+	}
+	free(sorted);
+	return !same;
+}
+
+static void number(char (*names)[LABEL_SIZE], size_t n, size_t max)
+{
+	for (size_t i = 0; i < n; i++) {
+		char end[24];
+		size_t room = max - (size_t)snprintf(end, sizeof(end), "#%zu",
+						     i);
+		size_t len = strlen(names[i]);
+
+		str_copy(names[i] + (len > room ? room : len), sizeof(end),
+			 end);
+	}
+}
+
+bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max)
+{
+	size_t marks = max >= LABEL_MARK_MIN ? strlen(mark) : 0;
+	size_t longest, head, tail;
+
+	if (n == 0) {
+		return true;
+	}
+	strip_domain(names, n);
+	longest = labels_longest(names, n);
+	if (longest <= max) {
+		return true;
+	}
+	head = shared(names, n, 0, false);
+	tail = shared(names, n, head, true);
+	if (longest + marks <= max + head) {
+		head = longest + marks - max;
+		tail = 0;
+	} else if (longest + 2 * marks <= max + head + tail) {
+		tail = longest + 2 * marks - max - head;
+	}
+	for (size_t i = 0; i < n; i++) {
+		cut(names[i], head, tail, max);
+	}
+	if (differ(names, n)) {
+		return true;
+	}
+	if (max >= LABEL_MARK_MIN) {
+		number(names, n, max);
+	}
+	return max >= LABEL_MARK_MIN;
+}
+
+char (*labels_make(const struct run *run, size_t max))[LABEL_SIZE]
+{
+	size_t n = (size_t)run->n_nodes;
+	char (*labels)[LABEL_SIZE] = calloc(n + 1, sizeof(*labels));
+
+	for (size_t i = 0; labels && i < n; i++) {
+		STR_COPY(labels[i], run->nodes[i].name);
+	}
+	if (labels) {
+		labels_cut(labels, n, max);
+	}
+	return labels;
+}
+
+const char *labels_row(const struct view *v, char (*labels)[LABEL_SIZE],
+		       int row, char *buf, size_t size)
+{
+	int first = view_row_node(v, row), last = view_row_last_node(v, row);
+
+	snprintf(buf, size, "%s%s%s", labels[first], first == last ? "" : "-",
+		 first == last ? "" : labels[last]);
+	return buf;
+}
+
+size_t labels_room(const struct view *v, size_t max)
+{
+	return v->nodes_per > 1 ? (max - 1) / 2 : max;
+}
+
+/* ---- accused ------------------------------------------------------------- */
+
+/** Tests of @rank with the ranks of @node that go through @p. */
+static int touched(const struct run *run, const struct part *p, int rank,
+		   int node)
+{
+	const struct run_node *n = &run->nodes[node];
+	int sum = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (r != rank) {
+			sum += part_touches(run, p, rank, r) +
+			       part_touches(run, p, r, rank);
+		}
+	}
+	return sum;
+}
+
+/** A node with ranks that is neither @a nor @b; -1: there is none. */
+static int third_node(const struct run *run, int a, int b)
+{
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (i != a && i != b && run->nodes[i].gpus > 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+/** How much @rank has to do with @p, for comparing it with its neighbours: all
+ *  others of its kind are like those of three nodes. */
+static int weight(const struct run *run, const struct part *p, int rank,
+		  int third)
+{
+	int node = run->ranks[rank].node, other = p->peer_node;
+	int sum = touched(run, p, rank, node);
+
+	other = other == node ? p->node : other;
+	if (other >= 0 && other != node) {
+		sum += touched(run, p, rank, other);
+	}
+	return sum + (third >= 0 ? touched(run, p, rank, third) : 0);
+}
+
+/** The ranks of @node that have most to do with @f. */
+static bool add_ranks(const struct run *run, const struct finding *f, int node,
+		      struct accused **list, size_t *n)
+{
+	const struct run_node *at = &run->nodes[node];
+	int third = third_node(run, f->part.node, f->part.peer_node);
+	int end = at->first_rank + at->gpus, most = 1;
+	bool last = false;
+
+	for (int r = at->first_rank; r < end; r++) {
+		int now = weight(run, &f->part, r, third);
+
+		most = now > most ? now : most;
+	}
+	for (int r = at->first_rank; r < end; r++) {
+		bool is = weight(run, &f->part, r, third) == most;
+
+		if (is && last) {
+			(*list)[*n - 1].end = r + 1;
+		} else if (is && !grow_add(list, n, &(struct accused){
+				.first = r, .end = r + 1, .finding = f,
+				.node = node }, sizeof(**list))) {
+			return false;
+		}
+		last = is;
+	}
+	return true;
+}
+
+/** Is @rank on the rail, or at a switch, that @p is of? */
+static bool is_of(const struct run *run, const struct part *p, int rank)
+{
+	const unsigned rails = KIND(RAIL) | KIND(RAIL_LEAF);
+	int at = run->nodes[run->ranks[rank].node].leaf - 1;
+	int leaf = part_leaf(p), peer = part_peer_leaf(p);
+
+	return (part_is(p, rails) || leaf >= 0) &&
+	       (leaf < 0 || at == leaf || (peer >= 0 && at == peer)) &&
+	       (!part_is(p, rails) || run->ranks[rank].nic == p->index);
+}
+
+/** The ranks of a part that sits in no node. */
+static bool add_spread(const struct run *run, const struct finding *f,
+		       struct accused **list, size_t *n)
+{
+	size_t before = *n;
+
+	for (int r = 0; r < run->n_ranks && *n < before + ACCUSED_SPREAD; r++) {
+		if (!is_of(run, &f->part, r)) {
+			continue;
+		}
+		if (*n > before && (*list)[*n - 1].end == r) {
+			(*list)[*n - 1].end = r + 1;
+		} else if (!grow_add(list, n, &(struct accused){
+				.first = r, .end = r + 1, .finding = f,
+				.node = run->ranks[r].node }, sizeof(**list))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool add(const struct run *run, const struct finding *f,
+		struct accused **list, size_t *n)
+{
+	return f->part.node < 0 ?
+		       add_spread(run, f, list, n) :
+		       add_ranks(run, f, f->part.node, list, n) &&
+			       (f->part.peer_node < 0 ||
+				add_ranks(run, f, f->part.peer_node, list, n));
+}
+
+struct accused *accused_list(const struct run *run, const struct verdict *v,
+			     size_t *n)
+{
+	struct accused *list = calloc(1, sizeof(*list));
+	size_t shown = 0;
+	bool whole = list != NULL;
+
+	*n = 0;
+	for (size_t i = 0; v && whole && i < v->n && shown < ACCUSED_MAX; i++) {
+		size_t before = *n;
+
+		/* what is a little slow has tests, none of them bad */
+		whole = v->findings[i].cells == 0 ||
+			add(run, &v->findings[i], &list, n);
+		shown += *n > before;
+	}
+	if (!whole) {
+		free(list);
+		return NULL;
+	}
+	return list;
+}
+
+bool *accused_nodes(const struct run *run, const struct verdict *v, int max)
+{
+	bool *open = calloc((size_t)run->n_nodes + 1, sizeof(*open));
+	size_t n = 0;
+	struct accused *list = accused_list(run, v, &n);
+
+	if (!open || !list) {
+		free(open);
+		free(list);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		int gpus = run->nodes[list[i].node].gpus;
+		bool part = list[i].finding->part.node >= 0 &&
+			    list[i].end - list[i].first < gpus;
+
+		if (part && !open[list[i].node] && gpus <= max) {
+			open[list[i].node] = true;
+			max -= gpus;
+		}
+	}
+	free(list);
+	return open;
+}
+
+/* ---- view ---------------------------------------------------------------- */
 
 /** Beyond this ratio of the largest to the smallest value: log scale. */
 #define SCALE_LOG_RATIO 5.0

@@ -5,7 +5,37 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "report/judge/verdict.h"
 #include "report/model/part.h"
+
+/* ---- accused ------------------------------------------------------------- */
+
+/** Where in the matrix the parts are that a verdict names.  Pure. */
+
+/** Neighbouring ranks that a found part is, or serves. */
+struct accused {
+	int first, end;			/* ranks, less @end itself */
+	const struct finding *finding;	/* of the verdict */
+	int node;			/* of the first one */
+};
+
+/** No more findings than this are marked. */
+#define ACCUSED_MAX 24
+/** Places of one that sits in no node, such as a rail. */
+#define ACCUSED_SPREAD 128
+
+/** All of @v (NULL: none) that sit in nodes, between two, on a rail or at a
+ *  switch, with bad cells to show for it, most telling first; of one part there
+ *  may be several.  *@n of them, the caller frees; NULL without memory. */
+struct accused *accused_list(const struct run *run, const struct verdict *v,
+			     size_t *n);
+
+/** The nodes of which a part of their own, and not the whole, is accused: a
+ *  flag each, the caller frees, as long as they have no more than @max ranks
+ *  together; NULL without memory. */
+bool *accused_nodes(const struct run *run, const struct verdict *v, int max);
+
+/* ---- view ---------------------------------------------------------------- */
 
 /**
  * What a picture shows: the matrix of cells, or where that does not fit, and
@@ -126,5 +156,36 @@ int scales_shown(enum view_metric metric, const struct scale s[PATH_CLASSES]);
 double scale_place(const struct scale *s, double value);
 /** The value at a place, the other way round. */
 double scale_value(const struct scale *s, double place);
+
+/* ---- labels -------------------------------------------------------------- */
+
+/** Names of nodes where there is little room: cut so that they still differ. */
+
+#define LABEL_SIZE 64
+/** With less room than this nothing marks where a name was cut. */
+#define LABEL_MARK_MIN 8
+
+/**
+ * Cut the @n @names to @max letters each, in place: first the domain that all
+ * have in common, then, where there is no room, what all begin with, then what
+ * all end with, then their middles.  ".." stands for what is left out, but for
+ * the domain.  Names that would be the same are told by their numbers ("gpu#7")
+ * where that fits.  Returns do they differ? (as far as they did).  Pure.
+ */
+bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max);
+
+/** The names of all nodes of @run for @max letters each; the caller frees.
+ *  NULL when memory runs out. */
+char (*labels_make(const struct run *run, size_t max))[LABEL_SIZE];
+
+/** What to call row @row of @v where nodes are called @labels: a node, or the
+ *  first and the last of several.  Returns @buf. */
+const char *labels_row(const struct view *v, char (*labels)[LABEL_SIZE],
+		       int row, char *buf, size_t size);
+/** Letters for a node where @max are for a row of @v. */
+size_t labels_room(const struct view *v, size_t max);
+
+/** Letters of the longest one; 0 of none. */
+size_t labels_longest(char (*names)[LABEL_SIZE], size_t n);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/explain/about.h"
+#include "report/explain/explain.h"
 
 #include <ctype.h>
 #include <stdio.h>

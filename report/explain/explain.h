@@ -2,16 +2,113 @@
 #ifndef REPORT_EXPLAIN_EXPLAIN_H
 #define REPORT_EXPLAIN_EXPLAIN_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
-#include "report/explain/about.h"
-#include "report/explain/unknown.h"
-#include "report/explain/works.h"
+#include "lib/base/str.h"
 #include "report/symptoms/symptom.h"
+
+/* ---- about --------------------------------------------------------------- */
+
+/** What a line of a log is about, as far as it says so.  Names are of letters,
+ *  digits and a few signs between them: they may stand in a command. */
+struct about {
+	char host[64];	/* "" */
+	char bus[16];	/* of a device on PCIe, "0000:9b:00"; "" */
+	char hca[24];	/* "mlx5_0"; "" */
+	int port;	/* of it, from 1; 0 */
+	int rank;	/* -1 */
+	int gpu;	/* index within the node; -1 */
+	long pid;	/* 0 */
+	double time;	/* s since 1970, in the zone of the log; 0 */
+	bool no_year;	/* the time is of 1972 */
+};
+
+/** Pure. */
+void about_line(const char *line, size_t len, struct about *a);
+
+/** The same of a line of NCCL, its host and process alone: cheaper. */
+void about_nccl(const char *line, size_t len, struct about *a);
+
+/** The same of a line "exitcode : -9 (pid: 7)" of torchrun, whose rank, host
+ *  and time stand in the lines before it, back to @text. */
+void about_exit(const char *text, const char *line, struct about *a);
+
+/** The rank in the name of a file, "rank_3.log" or "3/stderr.log"; or -1. */
+int about_file(const char *name);
+
+/** As NCCL writes it, 0x9b000, from "0000:9b:00"; 0 when @bus is "". */
+unsigned long about_bus_id(const char *bus);
+
+/* ---- unknown ------------------------------------------------------------- */
+
+/**
+ * Lines that look like errors and that nobody knows: how many, and which are
+ * the most frequent, numbers aside.  Memory does not grow with the log: where
+ * there are more kinds than have room a new one takes the place and the count
+ * of the rarest, so that what is frequent stays.
+ */
+#define UNKNOWN_KINDS 64
+#define UNKNOWN_SHOWN 3
+
+struct unknown {
+	uint64_t lines;
+	size_t n;
+	struct unknown_kind {
+		uint64_t hash;
+		uint64_t count, before;	/* seen: at least the difference */
+		char text[160];	/* the first of them, harmless */
+	} kinds[UNKNOWN_KINDS];
+};
+
+void unknown_line(struct unknown *u, const char *line, size_t len);
+/** The most frequent first. */
+void unknown_sort(struct unknown *u);
+
+/* ---- works --------------------------------------------------------------- */
+
+/**
+ * Which rank do the others wait for?  The watchdog of PyTorch numbers the
+ * collectives of a group: who waits for number 118 and who has enqueued no more
+ * than 117 are found by joining the lines of all ranks.
+ */
+
+/** More ranks and groups than these are not told apart. */
+#define WORKS_MAX 16384
+
+struct works {
+	struct work {
+		char group[24];
+		int rank;
+		long waits, enqueued;	/* the last; 0: not said */
+	} *list;
+	size_t n;
+	int ranks;		/* how many the job has, by NCCL; 0 */
+	struct str named;	/* "4, 5": a line named them as missing */
+};
+
+void works_release(struct works *w);
+
+/** Take what the line of @rank (-1: it says not) has of it. */
+void works_line(struct works *w, const char *line, size_t len, int rank);
+
+/** What it comes to: the group with the most ranks behind. */
+struct works_verdict {
+	char group[24];
+	long work;		/* what is waited for; 0: nothing known */
+	size_t waiting;		/* ranks */
+	struct str behind;	/* "3, 9": they never enqueued it; released by
+				 * the caller */
+	size_t n_behind;
+	struct str silent;	/* the same of ranks that say nothing */
+	size_t n_silent;
+};
+void works_judge(struct works *w, struct works_verdict *v);
+
+/* ---- explain ------------------------------------------------------------- */
 
 /**
  * What the messages of anybody's logs mean: the output of NCCL_DEBUG, a .err of

@@ -7,8 +7,8 @@
 
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
-#include "report/symptoms/symptom_pattern.h"
 #include "report/base/wrap.h"
+#include "report/symptoms/symptom.h"
 
 #define INDENT 8
 

@@ -9,8 +9,347 @@
 #include <strings.h>
 
 #include "lib/base/hash.h"
+#include "lib/base/stats.h"
 #include "report/base/grow.h"
-#include "report/history/names.h"
+
+/* ---- names --------------------------------------------------------------- */
+
+/** N: the node, I: the index, P and J: those of the peer, S: its name. */
+static const struct form {
+	const char *kind, *text;
+} forms[] = {
+	{ "node", "N" },
+	{ "gpu", "N GPU I" },
+	{ "nic", "N NIC I" },
+	{ "gpu_nvlink", "N GPU I nvlink" },
+	{ "socket", "N socket I" },
+	{ "node_network", "N network" },
+	{ "config", "N setup" },
+	{ "limit", "N limits" },
+	{ "cable_swap", "N NIC I and J, cables" },
+	{ "process", "rank I on N" },
+	{ "rail", "rail I" },
+	{ "inter_node", "between nodes" },
+	{ "intra_node", "N inside" },
+	{ "cross_rail", "across rails" },
+	{ "node_pair", "N - P" },
+	{ "pair", "N:I - P:J" },
+	{ "switch", "switch S" },
+	{ "rail_leaf", "rail I of switch S" },
+	{ NULL, NULL }
+};
+
+static void add_number(struct str *out, int64_t n)
+{
+	if (n >= 0) {
+		str_addf(out, "%" PRId64, n);
+	}
+}
+
+static void fill_in(const struct summary_finding *f, const char *text,
+		    struct str *out)
+{
+	for (const char *c = text; *c; c++) {
+		/* a letter between blanks, colons or ends is one of ours */
+		const bool alone = (c == text || c[-1] == ' ' ||
+				    c[-1] == ':') &&
+				   (!c[1] || strchr(" :,", c[1]));
+
+		if (alone && *c == 'N') {
+			str_add(out, f->node[0] ? f->node : "nodes");
+		} else if (alone && *c == 'P') {
+			str_add(out, f->peer_node);
+		} else if (alone && *c == 'S') {
+			str_add(out, f->name);
+		} else if (alone && *c == 'I') {
+			add_number(out, f->index);
+		} else if (alone && *c == 'J') {
+			add_number(out, f->peer_index);
+		} else {
+			str_addch(out, *c);
+		}
+	}
+}
+
+/** Of a kind that has no form. */
+static void say_all(const struct summary_finding *f, struct str *out)
+{
+	str_addf(out, "%s%s", f->node, f->node[0] ? " " : "");
+	for (const char *c = f->kind; *c; c++) {
+		str_addch(out, *c == '_' ? ' ' : *c);
+	}
+	if (f->index >= 0) {
+		str_addch(out, ' ');
+		add_number(out, f->index);
+	}
+	str_addf(out, "%s%s", f->name[0] ? " " : "", f->name);
+}
+
+/* What the history calls the part of @f, its node first: "n7 NIC 2". */
+static void names_of(const struct summary_finding *f, char *buf, size_t size)
+{
+	const struct form *form = forms;
+	struct str out = STR_INIT;
+
+	while (form->kind && strcmp(form->kind, f->kind) != 0) {
+		form++;
+	}
+	if (form->kind) {
+		fill_in(f, form->text, &out);
+	} else {
+		say_all(f, &out);
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+}
+
+/* ---- trend --------------------------------------------------------------- */
+
+#define DAY_S 86400.0
+/** Of a normal distribution, two-sided 95 %. */
+#define Z_95 1.96
+
+/** A slope of logarithms a day, as percent a month. */
+static double percent_of(double slope)
+{
+	return 100 * expm1(slope * TREND_MONTH_DAYS);
+}
+
+/** The @k-th of @n slopes, the nearest there is. */
+static double slope_at(double *slopes, size_t n, double k)
+{
+	size_t at = k < 0 ? 0 : (size_t)k;
+
+	return stats_select(slopes, n, at < n ? at : n - 1);
+}
+
+/** How far from the middle of all slopes the interval reaches: Kendall's S of
+ *  @runs that have no trend is so wide. */
+static double reach_of(double runs)
+{
+	return Z_95 * sqrt(runs * (runs - 1) * (2 * runs + 5) / 18);
+}
+
+static void judge(double *slopes, size_t n, struct trend *t)
+{
+	const double reach = reach_of((double)t->runs), all = (double)n;
+
+	t->percent = percent_of((slope_at(slopes, n, (all - 1) / 2) +
+				 slope_at(slopes, n, all / 2)) / 2);
+	t->low = percent_of(slope_at(slopes, n, floor((all - reach) / 2)));
+	t->high = percent_of(slope_at(slopes, n, ceil((all + reach) / 2)));
+	t->sure = t->low > 0 || t->high < 0;
+}
+
+int trend_of(const struct trend_point *p, size_t n, struct trend *t)
+{
+	const size_t runs = n < TREND_MOST ? n : TREND_MOST;
+	const double days = n < 2 ? 0 :
+			    (double)(p[n - 1].at_s - p[0].at_s) / DAY_S;
+	double *slopes;
+	size_t k = 0;
+
+	*t = (struct trend){ .percent = NAN, .low = NAN, .high = NAN };
+	if (runs < TREND_RUNS || days < TREND_DAYS) {
+		return 0;
+	}
+	slopes = malloc(runs * runs / 2 * sizeof(*slopes));
+	if (!slopes) {
+		return -1;
+	}
+	for (size_t i = 0; i < runs; i++) {
+		const struct trend_point *a = &p[i * (n - 1) / (runs - 1)];
+
+		for (size_t j = i + 1; j < runs; j++) {
+			const struct trend_point *b =
+				&p[j * (n - 1) / (runs - 1)];
+
+			if (b->at_s > a->at_s) {
+				slopes[k++] = log(b->level / a->level) * DAY_S /
+					      (double)(b->at_s - a->at_s);
+			}
+		}
+	}
+	t->runs = k > 0 ? runs : 0;
+	t->days = days;
+	if (k > 0) {
+		judge(slopes, k, t);
+	}
+	free(slopes);
+	return 0;
+}
+
+/* ---- history judge ------------------------------------------------------- */
+
+/* What the points of a history come to. */
+
+/**
+ * What has no level, such as a limit of locked memory, was good in each run of
+ * its setup that does not have it; of a node: that tested the node.
+ */
+static int fill_good(const struct history *h, struct history_part *p)
+{
+	struct history_point *all = NULL;
+	size_t n = 0, k = 0;
+
+	for (size_t run = 0; run < h->n_runs; run++) {
+		const struct summary *s = &h->runs[run];
+		struct history_point good = { .run = run, .level_GB_s = NAN };
+		bool here = !p->is.node[0];
+
+		if (k < p->n && p->points[k].run == run) {
+			good = p->points[k++];
+			here = true;
+		} else if (!summary_alike(&h->runs[h->setups[p->setup]], s)) {
+			continue;
+		}
+		for (size_t i = 0; !here && i < s->n_nodes; i++) {
+			here = s->nodes[i].tested &&
+			       strcmp(s->nodes[i].name, p->is.node) == 0;
+		}
+		if (here && !grow_add(&all, &n, &good, sizeof(good))) {
+			free(all);
+			return -1;
+		}
+	}
+	free(p->points);
+	p->points = all;
+	p->n = n;
+	return 0;
+}
+
+/** Is it one of those that have a level where they are good? */
+static bool has_level(const struct history *h, const struct history_part *p)
+{
+	static const char *const kinds[] = {
+		"gpu", "nic", "node", "rail", "inter_node", "intra_node",
+		"collective", NULL
+	};
+
+	if (str_index(kinds, p->is.kind) < 0) {
+		return false;
+	}
+	for (size_t i = 0; i < h->n_runs; i++) {
+		if (summary_has_pairs(&h->runs[i]) &&
+		    summary_alike(&h->runs[h->setups[p->setup]], &h->runs[i])) {
+			return true;
+		}
+	}
+	return p->n > 0 && isfinite(p->points[0].level_GB_s);
+}
+
+static void count(struct history_part *p)
+{
+	const size_t from = p->n > HISTORY_LAST ? p->n - HISTORY_LAST : 0;
+
+	p->failed = p->warned = p->turns = 0;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct history_point *at = &p->points[i];
+
+		p->failed += at->state == HISTORY_FAIL;
+		p->warned += at->state == HISTORY_WARN;
+		if (at->state != HISTORY_GOOD) {
+			p->first = p->failed + p->warned == 1 ? at->run :
+								p->first;
+			p->last = at->run;
+		}
+		p->turns += i > from && (at->state == HISTORY_FAIL) !=
+						(at[-1].state == HISTORY_FAIL);
+	}
+	p->flaps = p->turns >= HISTORY_FLAP_TURNS;
+}
+
+static int add_trend(const struct history *h, struct history_part *p)
+{
+	struct trend_point *points = calloc(p->n + 1, sizeof(*points));
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; points && i < p->n; i++) {
+		const struct history_point *at = &p->points[i];
+
+		if (at->level_GB_s > 0) {
+			points[n++] = (struct trend_point){
+				.at_s = h->runs[at->run].started_s,
+				.level = at->level_GB_s,
+			};
+		}
+	}
+	rc = points ? trend_of(points, n, &p->trend) : -1;
+	free(points);
+	return rc;
+}
+
+static int judge_part(const struct history *h, struct history_part *p)
+{
+	count(p);
+	if (!has_level(h, p)) {
+		if (fill_good(h, p) < 0) {
+			return -1;
+		}
+		count(p);
+	}
+	return add_trend(h, p);
+}
+
+static void judge_node(struct history_node *n)
+{
+	const size_t from = n->n > HISTORY_LAST ? n->n - HISTORY_LAST : 0;
+
+	for (size_t i = from; i < n->n; i++) {
+		n->fails += n->failed[i];
+	}
+	n->lemon = n->fails >= HISTORY_LEMON_FAILS;
+}
+
+/** Faults first, then warnings, then those that get slower, then by name. */
+static int by_weight(const void *a, const void *b)
+{
+	const struct history_part *p = a, *q = b;
+	const double slow = p->trend.sure ? p->trend.percent : 0;
+	const double other = q->trend.sure ? q->trend.percent : 0;
+
+	if (p->failed != q->failed) {
+		return p->failed > q->failed ? -1 : 1;
+	}
+	if (p->warned != q->warned) {
+		return p->warned > q->warned ? -1 : 1;
+	}
+	if (slow < other || slow > other) {
+		return slow < other ? -1 : 1;
+	}
+	return strverscmp(p->name, q->name) ? strverscmp(p->name, q->name) :
+	       p->setup < q->setup ? -1 : p->setup > q->setup;
+}
+
+static int by_fails(const void *a, const void *b)
+{
+	const struct history_node *p = a, *q = b;
+
+	return p->fails != q->fails ? (p->fails > q->fails ? -1 : 1) :
+				      strverscmp(p->name, q->name);
+}
+
+/* The last step of it: what the points of each part and node come to, and
+ * their order.  0, or -1 without memory. */
+static int history_judge(struct history *h)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < h->n_parts; i++) {
+		rc = judge_part(h, &h->parts[i]);
+	}
+	for (size_t i = 0; i < h->n_nodes; i++) {
+		judge_node(&h->nodes[i]);
+	}
+	if (h->n_parts > 0) {
+		qsort(h->parts, h->n_parts, sizeof(*h->parts), by_weight);
+	}
+	if (h->n_nodes > 0) {
+		qsort(h->nodes, h->n_nodes, sizeof(*h->nodes), by_fails);
+	}
+	return rc;
+}
 
 /* ---- parts by their names ----------------------------------------------- */
 

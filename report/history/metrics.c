@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/history/metrics.h"
+#include "report/history/history.h"
 
 #include <errno.h>
 #include <inttypes.h>

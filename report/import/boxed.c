@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "report/import/heading.h"
-
 enum { MSCCLPP, NCCL, LIBRARIES };
 
 static const char *const libraries[] = {

@@ -2,18 +2,41 @@
 #ifndef REPORT_IMPORT_IMPORT_H
 #define REPORT_IMPORT_IMPORT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-#include <jansson.h>
-
 #include "lib/base/err.h"
-#include "lib/data/record_collective.h"
-#include "lib/data/record_list.h"
-#include "lib/data/record_ping.h"
 #include "lib/base/str.h"
+#include "lib/data/record.h"
+#include "lib/data/record_rows.h"
 #include "report/symptoms/symptom.h"
+
+/* ---- heading ------------------------------------------------------------- */
+
+/**
+ * Headings over tables, "======= All to All =======", "### Single Node", and
+ * the collective that they name.
+ */
+#define HEADING_LEVELS 7
+
+struct headings {
+	char text[96];		/* the last one */
+	char op[HEADING_LEVELS][16];	/* by level; a deeper one inherits */
+};
+
+/**
+ * The name of the collective that is in @text, in any spelling, "" when there
+ * is none: "NCCL `all_reduce` results" is allreduce.
+ */
+const char *heading_op(const char *text);
+/** Is @line a heading?  Then it is remembered. */
+bool heading_take(struct headings *h, const char *line);
+/** The collective of the last heading, or of one above it; "". */
+const char *heading_current_op(const struct headings *h);
+
+/* ---- import -------------------------------------------------------------- */
 
 /**
  * Results of other programs, read into our rows.  What a log does not say
@@ -114,12 +137,9 @@ int import_fping(struct import *x, FILE *f, struct err *e);
 int import_json(struct import *x, FILE *f, struct err *e);
 
 /** The same of a whole JSON text, once a member has told whose it is. */
-int import_nccl_tests_json(struct import *x, const json_t *top, struct err *e);
 int import_perftest_json(struct import *x, const json_t *top, struct err *e);
 int import_nvbandwidth_json(struct import *x, const json_t *top,
 			    struct err *e);
-int import_clusterkit_json(struct import *x, const json_t *top,
-			   struct err *e);
 /** A member as a number, NAN; as an integer from -1, RECORD_NONE. */
 double import_json_real(const json_t *o, const char *key);
 int64_t import_json_int(const json_t *o, const char *key);
@@ -159,5 +179,34 @@ int import_end(struct import *x, struct err *e);
 int import_file(struct import *x, const char *path, struct err *e);
 /** The same of an open file that can be read twice, called @name. */
 int import_stream(struct import *x, const char *name, FILE *f, struct err *e);
+
+/* ---- table --------------------------------------------------------------- */
+
+/**
+ * One table of nccl-tests or MSCCL++, line by line: the header, what its
+ * columns are, the rows.  Whose table it is, is sweep.c's to know.
+ */
+
+/** What was said of a table: the same for all of its rows. */
+struct import_head {
+	char label[96], op[16], variant[64], lib[160], algo[32];
+	char settings[200];	/* of the algorithm, as they were printed */
+	int64_t ranks, nodes, iters;
+	bool ranks_differ;	/* the log has communicators of several sizes */
+	bool swapped;		/* in place stands first, or alone */
+};
+
+/** The table that is being read. */
+struct import_table {
+	const struct import_column *columns[IMPORT_TOKENS];	/* NULL: of no
+								 * known name */
+	size_t n_columns;
+	size_t half, second;	/* first columns of the two halves; 0: none */
+	bool milliseconds;
+	bool fresh;		/* no row yet: the line of units may come */
+	struct import_head head;
+	bool swapped;
+	struct record_list rows;
+};
 
 #endif

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#include "report/import/heading.h"
-
 /** How a column is called, and where it goes in rows of either kind; -1: such
  *  rows have no place for it. */
 static const struct osu_column {

@@ -8,7 +8,7 @@
 #include "lib/base/stats.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
-#include "report/diff/diff.h"
+#include "report/diff/run_diff.h"
 #include "report/judge/caption.h"
 
 /** A single test that is worse than then by more than a tenth, or by more MADs

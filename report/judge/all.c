@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/all.h"
+#include "report/judge/pairs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/data/json.h"
-#include "lib/data/record_collective.h"
+#include "lib/data/record_rows.h"
 #include "report/base/grow.h"
-#include "report/judge/collective.h"
 
 #define EVIDENCE_PER_STEP 3
 

@@ -6,7 +6,6 @@
 
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
-#include "report/judge/attribute.h"
 
 /* Who shares a link with whom changes from round to round, so that not every
  * cell of an oversubscribed part must suffer. */

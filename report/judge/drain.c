@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/drain.h"
+#include "report/judge/verdict.h"
 
 #include <string.h>
 
 #include "lib/base/limit.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "lib/data/record_ping.h"
-#include "report/judge/gone.h"
+#include "lib/data/record_rows.h"
+#include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/tell.h"
-#include "report/judge/witness.h"
 
 /** Nodes that must say so. */
 #define WITNESSES 3

@@ -4,11 +4,337 @@
  * no single test is bad enough.  A warning, unless it is slow enough and the
  * follow-up confirms it.
  */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/stats.h"
+#include "report/judge/effects.h"
 #include "report/judge/findings.h"
 
-#include <stdlib.h>
+/* ---- effect confirm ------------------------------------------------------ */
 
-#include "report/judge/effect_confirm.h"
+/** Logarithms of tests, above 0 = better. */
+struct sample {
+	double *v;
+	size_t n;
+	int partner[2];		/* the first two nodes that they were with */
+};
+
+static void effect_confirm_add(struct sample *s, double v, int partner)
+{
+	s->v[s->n++] = v;
+	if (s->partner[0] < 0) {
+		s->partner[0] = partner;
+	} else if (s->partner[0] != partner) {
+		s->partner[1] = partner;
+	}
+}
+
+static bool touches_any(const struct run *run, const struct effects *all,
+			size_t at)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (part_touches_at(run, &all->list[i].part, at) ||
+		    part_touches_at(run, &all->list[i].also, at)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** The other end of a test of @p. */
+static int partner_of(const struct run *run, const struct part *p, size_t at)
+{
+	int from = run->ranks[run_src(run, at)].node;
+	int to = run->ranks[run_dst(run, at)].node;
+
+	return from == p->node ? to : from;
+}
+
+/** Are all of its tests inside a node? */
+static bool is_inside(const struct part *p)
+{
+	return part_is(p, KIND(GPU_NVLINK) | KIND(INTRA_NODE));
+}
+
+/** Of fewer pairs of sound ports nobody knows what is usual. */
+#define LEAST_ALIKE 3
+/** More of them say no more. */
+#define MOST_ALIKE  256
+
+static double log_value(double bw_GB_s, double lat_us, enum effects_of of)
+{
+	return log(of == EFFECTS_LATENCY ? 1 / lat_us : bw_GB_s);
+}
+
+/** What is usual of the two ports of the cell at @at on other nodes, at the
+ *  same rate, but for parts of @all; NAN.  @room: for a value of each two
+ *  nodes. */
+static double usual_of(const struct run *run, const struct effects *all,
+		       size_t at, enum effects_of of, double *room)
+{
+	const struct run_rank *s = &run->ranks[run_src(run, at)];
+	const struct run_rank *d = &run->ranks[run_dst(run, at)];
+	double rate = run_rate(run, at);
+	int nodes = run->n_nodes, step = (nodes * nodes / MOST_ALIKE) | 1;
+	size_t n = 0;
+
+	for (int i = 0; i < nodes * nodes; i += step) {
+		const struct run_node *from = &run->nodes[i / nodes];
+		const struct run_node *to = &run->nodes[i % nodes];
+		size_t k;
+		double v;
+
+		if (s->gpu >= from->gpus || d->gpu >= to->gpus) {
+			continue;
+		}
+		k = run_at(run, from->first_rank + s->gpu,
+			   to->first_rank + d->gpu);
+		v = log_value((double)run->cells[k].bw_GB_s,
+			      (double)run->cells[k].lat_us, of);
+		if (run_good(run->cells[k].class) && isfinite(v) &&
+		    run->cells[k].path == run->cells[at].path &&
+		    run_rate(run, k) >= rate && run_rate(run, k) <= rate &&
+		    !touches_any(run, all, k)) {
+			room[n++] = v;
+		}
+	}
+	return n >= LEAST_ALIKE ? stats_select(room, n, n / 2) : NAN;
+}
+
+/** @room: for a value of each two nodes, of ports. */
+static void collect(const struct run *run, const struct effects *all, size_t i,
+		    enum effects_of of, double *room, struct sample *tests,
+		    struct sample *controls)
+{
+	const struct part *p = &all->list[i].part;
+	unsigned path = is_inside(p) ? PATH_INTRA : PATH_INTER;
+
+	for (size_t k = 0; k < run->n_follow; k++) {
+		const struct run_follow *f = &run->follow[k];
+		double v = log_value((double)f->bw_GB_s, (double)f->lat_us,
+				     of);
+
+		/* ports of one run may be built for different rates */
+		if (run->ports) {
+			v -= usual_of(run, all, f->at, of, room);
+		}
+		if (f->outcome != OUTCOME_OK || !isfinite(v) ||
+		    run->cells[f->at].path != path) {
+			continue;
+		}
+		if (part_touches_at(run, p, f->at)) {
+			effect_confirm_add(tests, v, partner_of(run, p, f->at));
+		} else if (!touches_any(run, all, f->at)) {
+			effect_confirm_add(controls, v, -1);
+		}
+	}
+}
+
+/** What the main pass says of @e, as such a logarithm. */
+static double log_of(const struct effect *e, enum effects_of of)
+{
+	return of == EFFECTS_LATENCY ? -log(e->ratio) : log(e->ratio);
+}
+
+/* What share of the effect of number @i of @all, parts that were selected by
+ * @of, is there again; NAN where too few tests tell. */
+static double effect_again(const struct run *run, const struct effects *all,
+			   size_t i, enum effects_of of)
+{
+	const struct effect *e = &all->list[i];
+	size_t nodes = run->ports ? (size_t)run->n_nodes : 0;
+	double *room = calloc(2 * run->n_follow + nodes * nodes + 1,
+			      sizeof(*room));
+	struct sample tests = { .v = room, .partner = { -1, -1 } };
+	struct sample controls = { .v = room ? room + run->n_follow : NULL,
+				   .partner = { -1, -1 } };
+	double share = NAN;
+
+	if (room) {
+		collect(run, all, i, of, room + 2 * run->n_follow, &tests,
+			&controls);
+	}
+	if (tests.n >= EFFECT_CONFIRM_TESTS &&
+	    controls.n >= EFFECT_CONFIRM_TESTS &&
+	    (tests.partner[1] >= 0 || is_inside(&e->part) ||
+	     e->part.kind == PART_NODE_PAIR)) {
+		share = (stats_median(tests.v, tests.n) -
+			 stats_median(controls.v, controls.n)) / log_of(e, of);
+	}
+	free(room);
+	return share;
+}
+
+/* ---- depth findings ------------------------------------------------------ */
+
+/*
+ * Two slow faults in one place: a GPU, or a node, whose tests with other nodes
+ * lose much more than those inside its node.  A GPU that is slow alone is the
+ * less so beside a slower network, never more: the rest is its NIC's, or the
+ * network's of the node.
+ */
+
+/** Outside the node it must reach less than this share of what it does
+ *  inside. */
+#define DEEPER 0.85
+/** Fewer tests are chance. */
+#define LEAST_TESTS 3
+
+/** Tests of one part by how they go: inside its node, and, outside, as sender
+ *  and as receiver. */
+enum { INSIDE, SENDS, RECEIVES, DEPTH_WAYS };
+
+struct depth {
+	const struct verdict *v;
+	size_t found, self;	/* slow parts, and which of them is asked */
+	double *of[DEPTH_WAYS]; /* share of what is usual */
+	size_t n[DEPTH_WAYS];
+};
+
+static int depth_init(struct depth *d, size_t most)
+{
+	d->of[INSIDE] = calloc(DEPTH_WAYS * most + 1, sizeof(double));
+	d->of[SENDS] = d->of[INSIDE] + most;
+	d->of[RECEIVES] = d->of[SENDS] + most;
+	return d->of[INSIDE] ? 0 : -1;
+}
+
+/** Is another slow part on the way, which would be the reason? */
+static bool is_shared(const struct run *run, const struct depth *d, int src,
+		      int dst)
+{
+	for (size_t i = 0; i < d->found; i++) {
+		const struct finding *f = &d->v->findings[i];
+
+		if (i != d->self && strcmp(f->code, "slow") == 0 &&
+		    part_touches(run, &f->part, src, dst)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_cell(const struct run *run, const struct part *p, int src,
+		     int dst, struct depth *d)
+{
+	const struct cell *c = run_cell(run, src, dst);
+	const struct slow_limit *usual = &run->slow[c->path];
+	double share = (double)c->bw_GB_s / usual->median_GB_s;
+	int way = c->path == PATH_INTRA		      ? INSIDE :
+		  run->ranks[src].node == p->node ? SENDS : RECEIVES;
+
+	if (c->class == CELL_SLOW && c->path != PATH_NVLINK &&
+	    usual->peers >= CELLS_SLOW_PEERS && isfinite(share) &&
+	    part_touches(run, p, src, dst) && !is_shared(run, d, src, dst)) {
+		d->of[way][d->n[way]++] = share;
+	}
+}
+
+static void hear(const struct run *run, const struct part *p, struct depth *d)
+{
+	const struct run_node *n = &run->nodes[p->node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		for (int peer = 0; peer < run->n_ranks; peer++) {
+			bool inside = run->ranks[peer].node == p->node;
+
+			if (peer != r) {
+				add_cell(run, p, r, peer, d);
+			}
+			if (!inside) {
+				add_cell(run, p, peer, r, d);
+			}
+		}
+	}
+}
+
+/** What of @p is its way out; of kind PART_PAIR where that is none of its
+ *  own. */
+static struct part way_out(const struct run *run, const struct part *p)
+{
+	const struct run_node *n = &run->nodes[p->node];
+	int nic, users = 0;
+
+	if (p->kind == PART_NODE) {
+		return part_at(PART_NODE_NETWORK, p->node, -1);
+	}
+	nic = run->ranks[n->first_rank + p->index].nic;
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		users += run->ranks[r].nic == nic;
+	}
+	return part_at(users == 1 ? PART_NIC : PART_PAIR, p->node, nic);
+}
+
+static bool is_deeper(struct depth *d, int way, double inside)
+{
+	return d->n[way] >= LEAST_TESTS &&
+	       stats_median(d->of[way], d->n[way]) < DEEPER * inside;
+}
+
+static void judge(const struct run *run, const struct part *p,
+		  struct depth *d, struct verdict *v)
+{
+	struct part out = way_out(run, p);
+	char name[PART_NAME_SIZE], whole[PART_NAME_SIZE];
+	struct finding *f;
+	double inside, outside;
+	bool tx, rx;
+
+	if (d->n[INSIDE] < LEAST_TESTS || out.kind == PART_PAIR) {
+		return;
+	}
+	inside = stats_median(d->of[INSIDE], d->n[INSIDE]);
+	tx = is_deeper(d, SENDS, inside);
+	rx = is_deeper(d, RECEIVES, inside);
+	if (!tx && !rx) {
+		return;
+	}
+	outside = stats_median(d->of[tx ? SENDS : RECEIVES],
+			       d->n[tx ? SENDS : RECEIVES]);
+	out.direction = tx && (rx || p->direction == PART_TX) ? p->direction :
+			tx			       ? PART_TX : PART_RX;
+	part_name(run, &out, name, sizeof(name));
+	part_name(run, p, whole, sizeof(whole));
+	f = finding_add(v, &out, "slow");
+	f->fail = !run->shared_cores;
+	f->score = 0;
+	f->cells = part_measured(run, &out);
+	f->explained = (tx ? d->n[SENDS] : 0) + (rx ? d->n[RECEIVES] : 0);
+	finding_say(f, "%s is slow as well: tests with other nodes reach %.0f "
+		    "%% of what is usual, those of %s inside the node %.0f %%",
+		    name, 100 * outside, whole, 100 * inside);
+}
+
+void depth_findings(const struct run *run, struct verdict *v)
+{
+	size_t found = v->n;
+
+	if (run->mesh || run->ports) {
+		return;
+	}
+	for (size_t i = 0; i < found; i++) {
+		const struct part p = v->findings[i].part;
+		struct depth d = { .v = v, .found = found, .self = i };
+
+		if (!part_is(&p, KIND(NODE) | KIND(GPU)) ||
+		    strcmp(v->findings[i].code, "slow") != 0 ||
+		    v->findings[i].n_or > 0) {
+			continue;
+		}
+		if (depth_init(&d, (size_t)(run->nodes[p.node].gpus *
+					    run->n_ranks)) < 0) {
+			v->failed = true;
+			return;
+		}
+		hear(run, &p, &d);
+		judge(run, &p, &d, v);
+		free(d.of[INSIDE]);
+	}
+}
+
+/* ---- effect findings ----------------------------------------------------- */
 
 /** Less than this is nobody's trouble. */
 #define LEAST_SLOWER 0.03

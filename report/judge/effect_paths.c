@@ -5,14 +5,13 @@
  * test when what is usual for its distance, its sender and its receiver is
  * taken away.
  */
-#include "report/judge/effect_parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "lib/base/stats.h"
-#include "report/judge/blame.h"
-#include "report/judge/effect_found.h"
+#include "report/judge/effects.h"
+#include "report/judge/findings.h"
 
 /** A test is slow that is off by so many deviations. */
 #define SLOW_DEVIATIONS 3.5

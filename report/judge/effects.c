@@ -3,10 +3,543 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "report/judge/effect_found.h"
-#include "report/judge/effect_join.h"
-#include "report/judge/effect_parts.h"
+#include "lib/base/stats.h"
+
+/* ---- effect links -------------------------------------------------------- */
+
+/*
+ * Links between two nodes that are worse than the others.
+ */
+
+/** What the ranks of node @a send to node @b adds to what is usual for them, to
+ *  @v; returns how many there are. */
+static size_t add_way(const struct effect_work *w, const double *usual,
+		      size_t a, size_t b, double *v)
+{
+	const struct run_node *n = &w->run->nodes[a];
+	size_t known = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		double one = (double)w->t.of[TX][(size_t)r * w->nodes + b] -
+			     usual[r];
+
+		if (isfinite(one)) {
+			v[known++] = one;
+		}
+	}
+	return known;
+}
+
+/** The link between two nodes, both ways; NAN. */
+static double link_of(const struct effect_work *w, const double *usual,
+		      size_t a, size_t b)
+{
+	size_t n = add_way(w, usual, a, b, w->room);
+
+	n += add_way(w, usual, b, a, w->room + n);
+	return n ? stats_select(w->room, n, n / 2) : NAN;
+}
+
+static int add_link(struct effect_work *w, size_t a, size_t b, double by,
+		    double half)
+{
+	struct part p = part_at(PART_NODE_PAIR, (int)a, -1);
+	const struct effect_estimate e = { .by = by, .half = half,
+					   .half_alone = half,
+					   .partners = 2 };
+
+	p.peer_node = (int)b;
+	if (!(by <= -w->least && by + half < 0)) {
+		return 0;
+	}
+	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
+}
+
+/* Links between two nodes, beside all others. */
+static int effect_find_links(struct effect_work *w, double z)
+{
+	size_t n = 0, links = w->nodes * (w->nodes - 1) / 2;
+	double *by = calloc(2 * links + w->ranks + 1, sizeof(*by));
+	double *copy = by + links, *usual = copy + links, off;
+	int rc = by ? 0 : -1;
+
+	for (size_t i = 0; by && i < w->ranks; i++) {
+		usual[i] = effect_median(w, &w->t.of[TX][i * w->nodes],
+					 w->nodes,
+				     1);
+	}
+	for (size_t a = 0; by && a < w->nodes; a++) {
+		for (size_t b = a + 1; b < w->nodes; b++) {
+			by[n] = link_of(w, usual, a, b);
+			copy[n] = isfinite(by[n]) ? by[n] : 0;
+			n++;
+		}
+	}
+	off = by ? stats_deviation(copy, n) : 0;
+	n = 0;
+	for (size_t a = 0; rc == 0 && a < w->nodes; a++) {
+		for (size_t b = a + 1; rc == 0 && b < w->nodes; b++) {
+			rc = add_link(w, a, b, by[n++], z * off);
+		}
+	}
+	free(by);
+	return rc;
+}
+
+/* ---- effect join --------------------------------------------------------- */
+
+/** Is @rank of @whole? */
+static bool is_of(const struct run *run, const struct part *whole, int rank)
+{
+	const struct run_rank *r = &run->ranks[rank];
+
+	if (whole->kind == PART_SOCKET) {
+		return r->node == whole->node &&
+		       run_socket(run, rank) == whole->index;
+	}
+	return r->nic == whole->index &&
+	       run->nodes[r->node].leaf == whole->peer_index + 1;
+}
+
+/** What names the NIC of @rank in @e; NULL. */
+static struct effect *nic_of(const struct run *run, const struct effects *e,
+			     int rank)
+{
+	struct part p = part_at(PART_NIC, run->ranks[rank].node,
+				run->ranks[rank].nic);
+
+	for (size_t i = 0; i < e->n; i++) {
+		if (part_compare(&e->list[i].part, &p) == 0) {
+			return &e->list[i];
+		}
+	}
+	return NULL;
+}
+
+/** Of the NICs of @whole, all of which are in @e, how it is; false where one is
+ *  not, or is less than half as bad as another, or there is but one. */
+static bool sum_up(const struct run *run, const struct effects *e,
+		   const struct part *whole, struct effect *out)
+{
+	const struct effect *last = NULL;
+	double worst = 0, least = -INFINITY;
+	size_t n = 0;
+
+	*out = (struct effect){ .part = *whole, .also = *whole,
+				.low = 0, .high = -INFINITY,
+				.bound = -INFINITY };
+	for (int r = 0; r < run->n_ranks; r++) {
+		const struct effect *x;
+
+		if (!is_of(run, whole, r)) {
+			continue;
+		}
+		x = nic_of(run, e, r);
+		if (!x) {
+			return false;
+		}
+		if (x == last) {
+			continue;	/* of two GPUs */
+		}
+		last = x;
+		worst = fmin(worst, x->ratio);
+		least = fmax(least, x->ratio);
+		out->ratio += (x->ratio - out->ratio) / (double)++n;
+		out->low = fmin(out->low, x->low);
+		out->high = fmax(out->high, x->high);
+		out->bound = fmax(out->bound, x->bound);
+		out->partners = x->partners > out->partners ? x->partners :
+							      out->partners;
+	}
+	return n > 1 && least <= worst / 2;
+}
+
+/** @whole in the place of its NICs. */
+static void put(const struct run *run, const struct effect *whole,
+		struct effects *e)
+{
+	size_t kept = 0;
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		struct effect *x = is_of(run, &whole->part, r) ?
+					   nic_of(run, e, r) : NULL;
+
+		if (x) {
+			x->part.kind = PART_KINDS;
+		}
+	}
+	for (size_t i = 0; i < e->n; i++) {
+		if (e->list[i].part.kind != PART_KINDS) {
+			e->list[kept++] = e->list[i];
+		}
+	}
+	e->list[kept++] = *whole;
+	e->n = kept;
+}
+
+/** Does NIC @p make up something larger with others of @e? */
+static bool join(const struct run *run, const struct part *p,
+		 struct effects *e)
+{
+	int rank = run->nodes[p->node].first_rank;
+	struct part wholes[2] = { part_at(PART_RAIL_LEAF, -1, p->index) };
+	int n = run->ports ? 1 : 2;	/* of ports nobody knows the socket */
+
+	while (run->ranks[rank].nic != p->index) {
+		rank++;
+	}
+	wholes[0].peer_index = run->nodes[p->node].leaf - 1;
+	wholes[1] = part_at(PART_SOCKET, p->node, run_socket(run, rank));
+	for (int i = wholes[0].peer_index < 0; i < n; i++) {
+		struct effect whole;
+
+		if (sum_up(run, e, &wholes[i], &whole)) {
+			whole.tests = part_measured(run, &wholes[i]);
+			put(run, &whole, e);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* NICs that are all there are behind one socket, or all of one rail on the
+ * nodes of a leaf switch, two at least, and about as bad as each other both
+ * ways: it is the socket, or what they have at the switch, and no NIC.  It
+ * takes their place in @e, whose ratios are logarithms still. */
+static void effects_join(const struct run *run, struct effects *e)
+{
+	size_t i = 0;
+
+	while (i < e->n) {
+		const struct part p = e->list[i].part;
+
+		/* those that follow take the place of what has joined */
+		i += !(p.kind == PART_NIC && join(run, &p, e));
+	}
+}
+
+/* ---- effect parts -------------------------------------------------------- */
+
+/*
+ * Nodes, NICs and GPUs that are worse than their peers.
+ */
+
+/** Of @n ranks from @first on. */
+static size_t tests_of(const struct effect_work *w, int first, int n, int way)
+{
+	size_t tests = 0;
+
+	for (int i = first; i < first + n; i++) {
+		tests += (way != RX ? w->t.count[TX][i] : 0) +
+			 (way != TX ? w->t.count[RX][i] : 0);
+	}
+	return tests;
+}
+
+/** The value of the ranks of node @n with partner @p: the median, and of two
+ *  the better one, as one bad NIC of two is no node. */
+static float together(const struct effect_work *w, const float *of, size_t n,
+		      size_t p)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	size_t known = 0;
+
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		float v = of[(size_t)i * w->t.width + p];
+
+		if (isfinite(v)) {
+			w->room[known++] = (double)v;
+		}
+	}
+	return known == 2 ? (float)fmax(w->room[0], w->room[1]) :
+	       known	  ? (float)stats_median(w->room, known) : NAN;
+}
+
+/** Each node as its ranks are together. */
+static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
+{
+	for (int k = 0; k < 2; k++) {
+		for (size_t n = 0; n < w->nodes; n++) {
+			for (size_t p = 0; p < x->width; p++) {
+				x->samples[k][n * x->width + p] =
+					together(w, w->t.of[k], n, p);
+			}
+		}
+	}
+}
+
+/** What node @n adds, @with each of its partners or in the mean, is none of its
+ *  ranks' doing. */
+static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
+			size_t n, bool with)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	size_t first = (size_t)node->first_rank * x->width;
+
+	for (int k = 0; k < 2; k++) {
+		for (size_t p = 0; p < x->width; p++) {
+			double by = with ?
+				(double)x->samples[k][n * x->width + p] :
+				x->mean[k][n];
+
+			effect_lower(&w->t.of[k][first + p],
+				     (size_t)node->gpus, x->width,
+				     isfinite(by) ? by : 0);
+		}
+	}
+}
+
+/** Is node @n as bad as @by with others, but not with one that is bad as well?
+ *  Then both are far from the others, maybe behind one switch. */
+static bool is_apart(const struct effect_peers *x, size_t n, double by)
+{
+	for (size_t p = 0; p < x->width; p++) {
+		size_t at = n * x->width + p;
+
+		if (x->mean[BOTH][p] < by / 2 &&
+		    (double)(x->samples[TX][at] + x->samples[RX][at]) / 2 >
+			    -by / 2) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Are three quarters of the ranks of node @n at least half as bad as @by?
+ *  Half of a node is a socket. */
+static bool most_are(const struct effect_work *w, size_t n, int way, double by)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	int bad = 0;
+
+	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
+		size_t row = (size_t)i * w->t.width;
+		double v[2];
+
+		for (int k = 0; k < 2; k++) {
+			v[k] = effect_median(w, &w->t.of[k][row],
+					     w->t.width, 1);
+		}
+		bad += (way == BOTH ? (v[TX] + v[RX]) / 2 : v[way]) < by / 2;
+	}
+	return 4 * bad >= 3 * node->gpus;
+}
+
+/** Are the ranks of node @n with each other not half as bad as @by?  Then it is
+ *  its network. */
+static bool is_network(const struct effect_work *w, size_t n, double by)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	const float *all = w->t.inside[TX], *of = &all[node->first_rank];
+
+	return isfinite(of[0]) && effect_median(w, of, (size_t)node->gpus, 1) -
+		       effect_median(w, all, w->ranks, 1) > by / 2;
+}
+
+/** Are all nodes but @n on one leaf switch, and it is not?  Then all that
+ *  crosses switches is its own: what is usual of that is what it is. */
+static bool is_alone(const struct effect_work *w, size_t n)
+{
+	const struct run_node *nodes = w->run->nodes;
+	int leaf = nodes[n == 0].leaf;
+
+	for (size_t i = 0; i < w->nodes; i++) {
+		if ((nodes[i].leaf != leaf) != (i == n)) {
+			return false;
+		}
+	}
+	return leaf > 0 && !w->sample;
+}
+
+/** What all nodes are, and how sure that has to be. */
+struct nodes {
+	struct effect_peers x;		/* with other nodes */
+	struct effect_insides inside;
+	double z;			/* deviations of one of these, */
+	double both;			/* or of each of the two */
+};
+
+/** Is node @n worse with others as well, at least half as bad as by @e inside,
+ *  and @sure to be? */
+static bool is_whole(const struct effect_work *w, const struct nodes *all,
+		     size_t n, const struct effect_estimate *e, bool sure)
+{
+	const struct effect_peers *x = &all->x;
+	double by = x->mean[BOTH][n];
+
+	if (w->aside[TX][n] || w->aside[RX][n]) {
+		return true;	/* it was found to be */
+	}
+	by += is_alone(w, n) ? (w->t.far[TX] + w->t.far[RX]) / 2 : 0;
+	return by < e->by / 2 && (!sure || by < -all->both * x->usual[BOTH]);
+}
+
+/** Node @n by what it is inside, where that is sure, or not quite, but it is as
+ *  bad with others, which are other tests. */
+static int find_inside(struct effect_work *w, const struct nodes *all, size_t n)
+{
+	struct part p = part_at(PART_NODE, (int)n, -1);
+	struct effect_estimate e;
+
+	if (effect_insides_worse(w, &all->inside, n, all->z, &e)) {
+		p.kind = is_whole(w, all, n, &e, false) ? PART_NODE :
+							  PART_INTRA_NODE;
+	} else if (!effect_insides_worse(w, &all->inside, n, all->both, &e) ||
+		   !is_whole(w, all, n, &e, true)) {
+		return 0;
+	}
+	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
+}
+
+/** Node @n, by what it is with others, or else inside. */
+static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
+{
+	const struct run_node *node = &w->run->nodes[n];
+	const struct effect_peers *x = &all->x;
+	struct part p = part_at(PART_NODE, (int)n, -1);
+	int way = effect_way(x, n), rc = 0;
+	struct effect_estimate e;
+	bool worse = !is_alone(w, n) &&
+		     effect_is_worse(w, x, n, way, all->z, &e);
+	bool apart = worse && !w->sample && is_apart(x, n, e.by);
+	bool most = !worse || most_are(w, n, way, e.by);
+
+	if (worse && most && !apart) {
+		p.direction = effect_direction(way);
+		p.kind = is_network(w, n, e.by) ? PART_NODE_NETWORK : PART_NODE;
+		rc = effect_add(w, &p, NULL, &e,
+				tests_of(w, node->first_rank, node->gpus, way));
+	} else {
+		rc = find_inside(w, all, n);
+	}
+	if (most && (worse || node->gpus >= EFFECT_LEAST_PEERS)) {
+		lower_ranks(w, x, n, apart);
+	}
+	return rc;
+}
+
+/* Nodes, by their tests with others and by those inside.  What they add is
+ * taken from their ranks in the table, and, of nodes with enough of these,
+ * what any node does. */
+static int effect_find_nodes(struct effect_work *w, double z)
+{
+	struct nodes all = {
+		.z = z, .both = effect_deviations(sqrt(effect_tail(z))),
+	};
+	int rc = effect_insides_learn(w, &all.inside);
+
+	rc = effect_peers_init(&all.x, w->nodes, w->t.width) < 0 ? -1 : rc;
+	all.x.aside = w->n_aside;
+	if (rc == 0) {
+		fill_nodes(w, &all.x);
+		effect_peers_learn(w, &all.x);
+	}
+	for (size_t n = 0; rc == 0 && n < w->nodes; n++) {
+		rc = find_node(w, &all, n);
+	}
+	effect_peers_release(&all.x);
+	effect_insides_release(&all.inside);
+	return rc;
+}
+
+/** What rank @i is inside its node, beside @inter that it is outside, and is
+ *  that as bad? */
+static bool bad_inside(const struct effect_work *w, size_t i, int way,
+		       double inter)
+{
+	double a = (double)w->t.inside[TX][i], b = (double)w->t.inside[RX][i];
+	double in = way == TX ? a : way == RX ? b : (a + b) / 2;
+
+	return in < inter / 2;
+}
+
+static int add_rank(struct effect_work *w, size_t i, int way,
+		    const struct effect_estimate *e, bool alone)
+{
+	const struct run_rank *r = &w->run->ranks[i];
+	struct part nic = part_at(PART_NIC, r->node, r->nic);
+	struct part gpu = part_at(PART_GPU, r->node, r->gpu);
+	bool known = isfinite(w->t.inside[TX][i]);
+	size_t tests = tests_of(w, (int)i, 1, way);
+
+	nic.direction = gpu.direction = effect_direction(way);
+	if (!alone || (known && bad_inside(w, i, way, e->by))) {
+		return effect_add(w, &gpu, NULL, e, tests);
+	}
+	return effect_add(w, &nic, known ? NULL : &gpu, e, tests);
+}
+
+/** How many ranks of its node use the NIC of rank @i. */
+static size_t sharers(const struct effect_work *w, size_t i)
+{
+	const struct run_node *n = &w->run->nodes[w->run->ranks[i].node];
+	size_t same = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		same += w->run->ranks[r].nic == w->run->ranks[i].nic;
+	}
+	return same;
+}
+
+/** Have all ranks that share the NIC of @i lost about as much? */
+static bool all_share(const struct effect_work *w,
+		      const struct effect_peers *x, size_t i, int way)
+{
+	const struct run_node *n = &w->run->nodes[w->run->ranks[i].node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (w->run->ranks[r].nic == w->run->ranks[i].nic &&
+		    !(x->mean[way][r] < x->mean[way][i] / 2)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* NICs and GPUs. */
+static int effect_find_ranks(struct effect_work *w, double z)
+{
+	struct effect_peers x;
+	int rc = effect_peers_init(&x, w->ranks, w->t.width);
+
+	x.aside = w->n_aside;
+	if (rc == 0) {
+		for (int k = 0; k < 2; k++) {
+			memcpy(x.samples[k], w->t.of[k],
+			       w->ranks * w->t.width * sizeof(float));
+		}
+		effect_peers_learn(w, &x);
+		effect_table_level_inside(w);
+	}
+	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
+		int way = effect_way(&x, i);
+		size_t shared = sharers(w, i);
+		const struct run_rank *r = &w->run->ranks[i];
+		bool first = i == 0 || r[-1].node != r->node ||
+			     r[-1].nic != r->nic;
+		struct effect_estimate e;
+
+		if (!effect_is_worse(w, &x, i, way, z, &e)) {
+			continue;
+		}
+		if (shared > 1 && all_share(w, &x, i, way)) {
+			struct part p = part_at(PART_NIC, r->node, r->nic);
+
+			p.direction = effect_direction(way);
+			rc = first ? effect_add(w, &p, NULL, &e,
+						tests_of(w, (int)i, (int)shared,
+							 way)) : 0;
+		} else {
+			rc = add_rank(w, i, way, &e, shared == 1);
+		}
+	}
+	effect_peers_release(&x);
+	return rc;
+}
+
+/* ---- effects ------------------------------------------------------------- */
 
 /** Wrong ones among all intervals of a run. */
 #define ALPHA 0.01

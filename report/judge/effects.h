@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "report/judge/explained.h"
+#include "report/judge/findings.h"
 #include "report/model/part.h"
+
+/* ---- effects ------------------------------------------------------------- */
 
 /**
  * Nodes, NICs and GPUs that are a little worse than their peers, each judged by
@@ -66,5 +68,175 @@ struct effects {
 int effects_find(const struct run *run, const uint8_t *skip,
 		 enum effects_of of, double least, struct effects *out);
 void effects_release(struct effects *e);
+
+/* ---- effect confirm ------------------------------------------------------ */
+
+/**
+ * What the worst of many parts looks like is worse than it is, as it was chosen
+ * for that.  So what the main pass selects, tests of the follow-up alone
+ * confirm (report/model/follow.h): other partners, another time.  Pure.
+ *
+ * Their median for the part is set against that of control tests, which touch
+ * no part that was selected.
+ */
+
+/** Tests of a part, and as many controls of the same path, that confirm it or
+ *  do not.  Whoever plans the follow-up should plan as many. */
+#define EFFECT_CONFIRM_TESTS 6
+
+/** As much of an effect must be there again, that it is confirmed; of one that
+ *  was less there is nothing. */
+#define EFFECT_AGAIN 0.5
+#define EFFECT_GONE  0.25
+
+/* ---- effect table -------------------------------------------------------- */
+
+/** As sender, as receiver, or the mean of both. */
+enum { TX, RX, BOTH, WAYS };
+
+/** What each rank, as sender or receiver, has with each partner node: means of
+ *  logarithms, above 0 = better; NAN where there is none. */
+struct effect_table {
+	size_t width;		/* partner nodes; of a sample partners, another
+				 * one in a column for each rank */
+	float *of[2];		/* ranks x width */
+	float *inside[2];	/* with the other GPUs of its node, a rank */
+	uint32_t *count[2];	/* tests with other nodes, a rank */
+	double far[2];		/* what is usual between leaf switches beside
+				 * what is on one; 0: not known */
+	bool crossed;		/* rails were tested with each other: else one
+				 * test is all that two ranks have, so that a
+				 * bad partner counts for more */
+};
+
+/** Rates that ports have; more are compared as one. */
+#define EFFECT_SPEEDS 8
+
+/** Pairs of ports are compared with those of the same rate: what is usual of
+ *  each, a logarithm.  Of GPUs there is one rate, which nobody knows. */
+struct effect_speeds {
+	double GB_s[EFFECT_SPEEDS];	/* of the slower port; 0: not known */
+	double usual[EFFECT_SPEEDS][PATH_CLASSES];
+	size_t n;
+};
+
+/** What the search for effects works on. */
+struct effect_work {
+	const struct run *run;
+	const uint8_t *skip;	/* or NULL */
+	enum effects_of of;
+	struct effect_speeds speeds;
+	struct effect_table t;
+	size_t nodes, ranks;
+	double *room;		/* for two values of each rank and one of each
+				 * node */
+	bool *aside[2];		/* nodes that were found to be worse, as senders
+				 * and as receivers: a test is as good as its
+				 * worse end, so that they hide the other */
+	size_t n_aside;
+	double least;		/* logarithm */
+	bool sample;		/* few pairs of many were measured */
+	struct effects out;
+};
+
+/** From the cells of w->run that count into the empty w->t, where each class
+ *  and index is beside its own kind; 0, or -1 when memory runs out.
+ *  effect_table_release() frees, also then. */
+int effect_table_make(struct effect_work *w);
+void effect_table_release(struct effect_table *t);
+/** What is inside nodes: beside the median of the node, and of the index. */
+void effect_table_level_inside(const struct effect_work *w);
+
+/** The logarithm of what cell @at measured, above 0 = better, beside what is
+ *  usual for its rate; NAN where it does not count. */
+float effect_log(const struct effect_work *w, size_t at);
+/** The rates of w->run into w->speeds: 0, or -1 when memory runs out. */
+int effect_speeds_learn(struct effect_work *w);
+/** The median of what is known of @n values, @step apart; 0 without any. */
+double effect_median(const struct effect_work *w, const float *v, size_t n,
+		     size_t step);
+/** Lower @n values, @step apart, by @by. */
+void effect_lower(float *v, size_t n, size_t step, double by);
+
+/* ---- effect peers -------------------------------------------------------- */
+
+/** Parts of one kind that are compared, each by what it has with every partner
+ *  node. */
+struct effect_peers {
+	size_t n, width;	/* parts, partner nodes */
+	size_t aside;		/* partners that hide what a part is */
+	bool inside;		/* partners are GPUs of its node */
+	float *samples[2];	/* n x width, as in a table */
+	double *mean[WAYS], *error[WAYS];
+	double usual[WAYS];	/* error */
+	double between[WAYS];	/* deviation of the parts themselves */
+};
+
+/** One part as it came out. */
+struct effect_estimate {
+	double by, half;	/* logarithm, half of its interval */
+	double half_alone;	/* that of one part, which nobody chose from
+				 * many: wrong once in a hundred */
+	size_t partners;
+	bool inside;		/* these are GPUs of its node */
+};
+
+/** Room for samples, to be filled; 0, or -1 when memory runs out.
+ *  effect_peers_release() frees, also then. */
+int effect_peers_init(struct effect_peers *x, size_t n, size_t width);
+void effect_peers_release(struct effect_peers *x);
+/** The means of all parts from their samples, and how far they are from each
+ *  other by nature. */
+void effect_peers_learn(const struct effect_work *w, struct effect_peers *x);
+/** What share of a normal variable is above @z deviations. */
+double effect_tail(double z);
+/** How many deviations have @tail above them. */
+double effect_deviations(double tail);
+
+/* ---- effect found -------------------------------------------------------- */
+
+/** Fewer parts have no peers. */
+#define EFFECT_LEAST_PEERS 4
+
+/** Where @i of @x is worse: both ways, or one if the other is less than half as
+ *  bad; and as parts have it. */
+int effect_way(const struct effect_peers *x, size_t i);
+enum part_direction effect_direction(int way);
+/** Is part @i of @x worse, sure enough? */
+bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
+		     size_t i, int way, double z, struct effect_estimate *e);
+/** Is @p in what was found? */
+bool effect_is_in(const struct effect_work *w, const struct part *p);
+/** @p, or @also where there is one, as it came out by @tests. */
+int effect_add(struct effect_work *w, const struct part *p,
+	       const struct part *also, const struct effect_estimate *e,
+	       size_t tests);
+
+/* ---- effect join --------------------------------------------------------- */
+
+/* ---- effect parts -------------------------------------------------------- */
+
+/** Each adds to w->out what is worse, its whole interval of @z deviations; 0,
+ *  or -1 when memory runs out. */
+
+/** What GPUs do inside their nodes, each with each of the others there, and all
+ *  of a node together. */
+struct effect_insides {
+	struct effect_peers gpus, nodes;
+};
+
+/** 0, or -1 when memory runs out; effect_insides_release() frees, also then. */
+int effect_insides_learn(const struct effect_work *w, struct effect_insides *x);
+void effect_insides_release(struct effect_insides *x);
+/** Is node @n worse inside, sure enough, and most of its pairs?  One GPU is no
+ *  node, nor is a moment, which spoils some of them. */
+bool effect_insides_worse(const struct effect_work *w,
+			  const struct effect_insides *x, size_t n, double z,
+			  struct effect_estimate *e);
+/** NVLinks of GPUs: what they do inside their node. */
+int effect_find_nvlinks(struct effect_work *w, double z);
+
+/** Paths between two leaf switches, all or those on one link. */
+int effect_find_paths(struct effect_work *w, double z);
 
 #endif

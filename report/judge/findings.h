@@ -2,10 +2,498 @@
 #ifndef REPORT_JUDGE_FINDINGS_H
 #define REPORT_JUDGE_FINDINGS_H
 
-#include "report/judge/explained.h"
-#include "report/judge/gone.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "report/judge/verdict.h"
+#include "report/model/part.h"
+#include "report/model/run.h"
+#include "report/model/run_read.h"
 #include "report/model/sweep.h"
+
+/* ---- explained ----------------------------------------------------------- */
+
+/** What the judges of pairs have said of a cell so far, as bits: who comes
+ *  later leaves out what is explained. */
+enum explained {
+	EXPLAINED = 1,		/* why it failed, or is slow */
+	EXPLAINED_FLAKY = 2,	/* why it failed first, and passed later */
+	COVERED = 4,		/* a part of it is bad: tells of no small one */
+	SPARED = 8,		/* slow by parts that are a little slow */
+	SAID = 16,		/* slow, which has been judged */
+};
+
+/* ---- gone ---------------------------------------------------------------- */
+
+/**
+ * Parts that are gone by their own word (facts.csv): no cell has to show it.
+ * A node whose every GPU is gone is one part, and hides its GPUs.  Pure.
+ */
+struct gone {
+	struct part part;
+	const char *code;	/* gpu_missing, agent_lost, memlock ... */
+	const char *says;	/* the code that this is a case of */
+	const char *detail;	/* the sentence of the node; "" = none */
+};
+
+struct gone_list {
+	struct gone *list;
+	size_t n;
+};
+
+#define GONE_OPEN_FAILED "open_failed"
+/** Not gone, but cut off from most others: cut_findings(). */
+#define GONE_CUT "coordinator_cut"
+/** ... of the run: who had started the agents ended them. */
+#define GONE_ENDED "agents_ended"
+
+/** What befell a part that is gone by @code; NULL: it is no such code. */
+const char *gone_text(const char *code);
+/** Is a part at fault for a cell that was skipped with @code? */
+bool gone_accuses(const char *code);
+/** Is @code of how a part was started or installed, so that leaving its node
+ *  out cures nothing? */
+bool gone_is_set_up(const char *code);
+
+/** Is @code why the launcher of a node could not start an agent there? */
+bool gone_never_started(const char *code);
+
+/** Is @code said of a part by who heard nothing of it, not by its node? */
+bool gone_is_silence(const char *code);
+
+/** 0, or -1 when memory runs out.  Text is borrowed from @run. */
+int gone_find(const struct run *run, struct gone_list *out);
+/** Add nodes that no fact calls lost, as where a run went on with them and was
+ *  cut, but a cell not @explained does: events.csv says which end it was.  0,
+ *  or -1 when memory runs out. */
+int gone_find_lost(const struct run *run, const uint8_t *explained,
+		   struct gone_list *g);
+void gone_release(struct gone_list *g);
+
+/* ---- suspect ------------------------------------------------------------- */
+
+/**
+ * The parts that may be to blame for bad cells, and what it costs to blame
+ * them.  Costs are bits: the length of a message that tells somebody who knows
+ * the cluster which cells are bad.  "GPU 4 of n1" is a short one; that a part
+ * fails in some of its cells only costs the bits that say in which: the entropy
+ * of its share, and half of log2 n for the share itself.  The shortest message
+ * is the best explanation (minimum description length: J. Rissanen, Automatica
+ * 14, 1978).
+ */
+enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
+
+/** What is asked of parts before they are blamed. */
+struct suspect_need {
+	unsigned percent;	/* of a part's cells must be bad */
+	bool by_chance;		/* how many are bad says nothing of which */
+	bool relative[PATH_CLASSES];	/* marks come from comparing cells */
+};
+
+struct suspect {
+	struct part part;
+	size_t id;		/* in the part index */
+	size_t good, bad;	/* cells that touch it and count */
+	double share;		/* of its cells that are bad */
+	bool lone;		/* two nodes of which a sample has one pair of
+				 * GPUs: it says no more than that, and is no
+				 * cheaper to name */
+	unsigned percent;	/* of them that must be */
+	double name_bits;	/* to say which part it is */
+};
+
+/** A bad cell. */
+struct suspect_cell {
+	uint32_t at;		/* place in the matrix */
+	uint32_t owner;		/* number in list[] of who is blamed for it */
+	uint32_t second;	/* who is if that one is dropped */
+	uint32_t first;		/* of those in touching[] that touch it */
+	uint8_t n;		/* how many */
+	bool both_ways;		/* is the way back bad too? */
+};
+
+struct suspects {
+	const struct run *run;
+	const uint8_t *marks;
+	struct part_index index;
+	struct suspect *list;	/* in order of preference */
+	size_t n;
+	struct suspect_cell *bad;	/* all of them, by place */
+	size_t n_bad;
+	uint32_t *touching;	/* numbers in list[], cell by cell */
+	size_t n_touching;
+	double pair_bits;	/* to name one pair of GPUs */
+};
+
+#define SUSPECT_NONE UINT32_MAX
+
+/** Bits to list a bad cell by itself: half of its pair, when the way back is
+ *  bad too, else the pair and its direction. */
+static inline double suspects_cell_bits(const struct suspects *s,
+					const struct suspect_cell *c)
+{
+	return c->both_ways ? s->pair_bits / 2 : s->pair_bits + 1;
+}
+
+/* ---- blame --------------------------------------------------------------- */
+
+/**
+ * Which suspects to blame: the set whose message (suspect.h) is the shortest.
+ *
+ * A cell belongs to that picked suspect which is the most bad by share; what
+ * belongs to nobody is listed one by one.  Suspects are picked greedily, the
+ * one that saves most bits first, then those that the others make needless are
+ * dropped.  Greed goes wrong in several ways, so there are several searches,
+ * and the shortest message wins: some take what is bad throughout, or mostly,
+ * before what is bad in part (two dead NICs are not a rail that is bad here and
+ * there), another takes all as they come (a NIC that fails now and then is not
+ * a few dead paths).
+ */
+
+/** What the search knows of one suspect. */
+struct blame_of {
+	bool picked;
+	bool held;		/* not to be dropped before the next count */
+	double share;		/* that of the suspect: looked at most often */
+	size_t left;		/* cells that are its own if it is picked */
+	double left_bits;	/* what those cost without it */
+	double cell_bits;	/* picked: what one more of its own costs */
+	size_t covers;		/* blame_cover() */
+};
+
+struct blame {
+	struct suspects s;
+	struct blame_of *of;	/* each of s.list */
+	struct blame_of *fresh;	/* the same before any is picked */
+	uint32_t *rest;		/* cells that are nobody's */
+	size_t n_rest;
+	double rest_bits;	/* to list them */
+};
+
+/** Arguments as suspects_find(); 0, or -1 when memory runs out. */
+int blame_find(const struct run *run, const uint8_t *marks,
+	       const struct suspect_need *need, struct blame *b);
+void blame_release(struct blame *b);
+
+/**
+ * How many cells are @s's and would be nobody else's; how many of these each
+ * suspect touches, to its covers.
+ */
+size_t blame_cover(struct blame *b, size_t s);
+
+/** Bits by which the message is longer with @x in the place of @s, which it
+ *  covers. */
+double blame_excess(const struct blame *b, size_t s, size_t x);
+
+/**
+ * How much shorter the message is by naming suspect @s than by naming its cells
+ * without it: 0, a list of cells says as much, up to nearly 1, where the one
+ * name stands for many cells and few of the part are good.
+ */
+double blame_score(const struct blame *b, size_t s);
+
+/* ---- attribute ----------------------------------------------------------- */
+
+/**
+ * From bad cells to the fewest parts that explain them: those that blame.h
+ * finds, and what they leave as pairs.  Pure.
+ */
+
+/** Less of a part may be chance, and helps nobody to find it. */
+#define ATTRIBUTE_PERCENT 20
+/** More lone pairs than this are one cause, with a list. */
+#define ATTRIBUTE_MAX_PAIRS 10
+
+struct cause {
+	struct part part;
+	size_t cells;		/* marked cells that touch the part */
+	size_t explained;	/* the bad ones of them */
+	double score;		/* blame_score(); of what no pattern explains
+				 * 0 */
+	struct part *or_parts;	/* that explain these cells as well, or
+				 * nearly so */
+	size_t n_or;
+	uint32_t *rest;		/* bad cells that no part explains, where they
+				 * are too many for a cause each; NULL: this is
+				 * a part */
+	size_t n_rest;
+};
+
+struct causes {
+	struct cause *list;
+	size_t n;
+};
+
+/**
+ * @marks: an enum mark for each cell, src major.  Returns 0 with @out filled
+ * (causes_release() frees), or -1 when memory runs out.
+ */
+int attribute(const struct run *run, const uint8_t *marks,
+	      const struct suspect_need *need, struct causes *out);
+void causes_release(struct causes *c);
+
+/* ---- chance -------------------------------------------------------------- */
+
+/**
+ * Lone pairs that are slow because something else was going on: flows that
+ * meet, a busy host.  Whatever it is, it makes a share of all first tests
+ * slow.  Were it that alone, of the tests that are made a second time such a
+ * share at most would be slow again.  If no more are, no pair is to blame; one
+ * of a quiet cluster is, as hardly any second test would be slow.  Nor is one
+ * to blame that is as all of its class are, the same two GPU numbers as far
+ * apart, or as slow as both of its ends: it is built so.  Nor is a part whose
+ * slow tests are as fast as others of their class, or, as far as they were made
+ * a second time, fast.  Pure.
+ */
+
+/** Forget those of @causes of slow cells that chance or design explains.  What
+ *  is slow of named parts does not count for pairs, nor is one forgotten that
+ *  is below what its line carries.  0, or -1 when memory runs out. */
+int chance_drop(const struct run *run, struct causes *causes);
+
+/* ---- again --------------------------------------------------------------- */
+
+/**
+ * A part that is slow in the main pass, where many tests run at a time, and
+ * what the follow-up says of the same tests, made by themselves.  Flows that
+ * met on a link between switches then do not.  Pure.
+ */
+
+/** So many of its slow tests, made again, confirm a part or do not. */
+#define AGAIN_TESTS 4
+
+/** Did most of the slow tests of @c pass when they were made again, others of
+ *  it having been good all the time?  Then it is no fault that is proved. */
+bool again_doubts(const struct run *run, const struct cause *c);
+/**
+ * The same of parts between nodes only: what meets in the network is nobody's.
+ * What is inside a node may be slow by itself now and then.
+ */
+bool again_refutes(const struct run *run, const struct cause *c);
+/** A line of evidence to @f, what the follow-up says of @p, if it does. */
+void again_tell(const struct run *run, const struct part *p,
+		struct finding *f);
+/** The slow tests of @c, which is refuted, are of flows that met: a warning of
+ *  the network as a whole, one for all of these. */
+void again_collided(const struct run *run, const struct cause *c,
+		    struct verdict *v);
+
+/* ---- few ----------------------------------------------------------------- */
+
+/* ---- odd ----------------------------------------------------------------- */
+
+/** Cells that are odd in one way: where are they? */
+struct odd {
+	size_t n, first;
+	size_t *at_rank;	/* those with an end at each rank, then */
+	size_t *at_node;	/* at each node */
+};
+
+/** None so far; -1 when memory runs out.  odd_release() frees, also then. */
+int odd_init(const struct run *run, struct odd *o);
+void odd_release(struct odd *o);
+/** The cell at @at is one. */
+void odd_add(const struct run *run, struct odd *o, size_t at);
+/** The set-up of the one GPU that all of them touch, else of the one node, else
+ *  of all. */
+struct part odd_place(const struct run *run, const struct odd *o);
+
+/* ---- leaves -------------------------------------------------------------- */
+
+/**
+ * Where nobody says which nodes share a leaf switch, the bad cells may: those
+ * of one NIC index on several nodes, or those from one set of nodes to another
+ * and inside none of them.  Sets the leaves of @run, named A, B, ..., and
+ * leaves_inferred; nothing where the cells show no such thing.  Cells must have
+ * their classes.  0, or -1 when memory runs out.
+ */
+int leaves_infer(struct run *run);
+
+/* ---- levels -------------------------------------------------------------- */
+
+/**
+ * Which cells are slow.  Beside the median of their path class
+ * (cells_mark_slow()), unless most of them are slow themselves: one slow node
+ * of three touches two thirds of all cells between nodes, and then the median
+ * is that of the slow ones.  So, where a minority is much faster than the rest,
+ * with nothing in between, that minority is taken for the healthy ones if a few
+ * parts explain, without exception, all cells that are slow beside it.  If not,
+ * the cluster is simply built so (an NVLink bridge between some GPUs).
+ * Sets class of the cells and @run->slow.  0, or -1 when memory runs out.
+ */
+int levels_mark_slow(struct run *run);
+/** run_read(), and that. */
+int levels_read(const char *dir, struct run *run, struct err *e);
+
+/* ---- nets ---------------------------------------------------------------- */
+
+/** What a node has for its traffic to others. */
+struct node_net {
+	struct rdma {
+		double GB_s;	/* of its fastest active port; 0: it has none */
+		char name[64];
+		bool efa;	/* which NCCL only uses by a plugin */
+	} rdma, left_out;	/* of those planned, of those NCCL_IB_HCA leaves
+				 * out */
+	const struct fact_row *hca;	/* NCCL_IB_HCA, where it is set */
+	const char *network;	/* that NCCL has chosen; NULL: not said */
+	char socket[64];	/* the interface that NCCL uses */
+	double socket_GB_s;	/* NAN: not known */
+	const struct fact_row *set;	/* what keeps NCCL from RDMA, */
+	const struct fact_row *gdr;	/* from GPUDirect, but for links as near
+					 * as gdr_reach: the user's */
+	enum link { LINK_FAR, LINK_PXB, LINK_PIX, LINK_NONE } gdr_reach;
+	const char *why;	/* NCCL's words, "" = none */
+	int by_link;		/* ports whose address NCCL takes for jobs has
+				 * no route, though there is one that has */
+	char by_link_name[64];	/* the first of them */
+	bool gid_set;		/* the user says which address it is */
+};
+
+struct nets {
+	const struct run *run;
+	struct node_net *nodes;
+	enum link *near;	/* of ranks to a NIC below one PCIe switch with
+				 * their GPU, of a model that can */
+};
+
+/* ---- rates --------------------------------------------------------------- */
+
+/**
+ * Parts that fail now and then: each is judged by how many of all its first
+ * tests failed, whatever became of them when tried again, beside the share that
+ * fails elsewhere.  Pure.
+ *
+ * The part of the largest likelihood ratio (its tests fail at a rate of their
+ * own, against that of all others) is the one, less the logarithm of how many
+ * there are of its kind; then the next one by the tests that are left.  It
+ * counts if so many failures are, at the rate of the others, less likely than
+ * one in a hundred for all parts together (C. Bonferroni, 1936).  What fails as
+ * often when tried again, or more often than not, is broken and no matter of
+ * chance: its tests are left to those who look for that.
+ */
+
+/** As a rule, what fails elsewhere is not less than this. */
+#define RATES_USUAL 0.001
+
+struct rate {
+	struct part part;
+	struct part *or_parts;	/* that explain as much */
+	size_t n_or;
+	size_t failed, tests;	/* of its first tests */
+	size_t passed;		/* of those that failed, when tried again */
+	double nats;		/* logarithm of the likelihood ratio */
+};
+
+struct rates {
+	struct rate *list;
+	size_t n;
+	size_t tests;		/* elsewhere, broken parts left out */
+	uint32_t *rest;		/* cells of these that failed */
+	size_t n_rest;
+	size_t again, passed;	/* of them, tried again */
+};
+
+/** Did the test of the cell at @at fail, first or for good? */
+bool rates_failed(const struct run *run, size_t at);
+/** Cells with EXPLAINED in @skip do not count.  0, or -1 when memory runs out;
+ *  rates_release() frees. */
+int rates_find(const struct run *run, const uint8_t *skip, struct rates *out);
+void rates_release(struct rates *r);
+
+/* ---- sweep findings ------------------------------------------------------ */
+
+/**
+ * What the curves of @s say without a reference: a size that is off between its
+ * neighbours, in place and out of place that are not alike, a bandwidth that
+ * falls towards the large sizes.  Warnings that accuse no part.  Without memory
+ * @v has failed.
+ */
+void sweep_findings(const struct sweep *s, struct verdict *v);
+
+/* ---- skew ---------------------------------------------------------------- */
+
+/**
+ * In which facts nodes differ that should be set up alike.  Pure.
+ */
+
+/** Values of a fact that are told apart. */
+#define SKEW_VALUES 8
+#define SKEW_VALUE_SIZE 80
+/** A sentence has room for so much of one: longer ones that begin alike begin
+ *  with "..." and near what differs. */
+#define SKEW_SHOWN 48
+
+/** One fact in which nodes differ. */
+struct skew_diff {
+	const struct skew_fact *fact;
+	char name[96];		/* "driver", "mtu of ib0" */
+	char source[80];
+	/* the most common first, those as common as nodes come */
+	char values[SKEW_VALUES][SKEW_VALUE_SIZE];
+	size_t count[SKEW_VALUES];	/* nodes of each */
+	size_t n_values;	/* different ones; more than fit are the last */
+	int *value_of;		/* of each node, -1 = it did not say */
+	bool told;		/* a finding has it */
+};
+
+struct skew {
+	struct skew_diff *list;	/* in the order of the table */
+	size_t n;
+	size_t n_nodes;		/* machines that said something */
+};
+
+/** Nodes that were not compared since their facts were not all read: there are
+ *  more than RUN_MAX_FACTS.  0 where there are not. */
+size_t skew_unheard(const struct run *run);
+
+/** Are the most common two values as common as each other? */
+static inline bool skew_is_even(const struct skew_diff *d)
+{
+	return d->count[0] == d->count[1];
+}
+
+/* ---- witness ------------------------------------------------------------- */
+
+/** What the cells say about one part.  Pure. */
+
+struct witness {
+	size_t cells[CELL_CLASSES];	/* of those that touch the part */
+	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
+	size_t corrupted;	/* of the flaky ones: data arrived changed */
+	char code[48];		/* the most telling one of the bad cells */
+	double slow_ratio;	/* mean share of the median, or of packets lost;
+				 * NAN = none slow, or too few peers */
+	size_t below_line;	/* slow cells below what their line carries */
+	size_t by_section;	/* of these, by expected.ini */
+	double line_ratio;	/* mean share of what is expected; NAN = none */
+};
+
+/** Which of the cells that touch the part are asked. */
+enum witness_about { ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY, ABOUT_RATE };
+
+/** Is the cell one that @about wants explained? */
+bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
+
+/** Did data arrive changed in a flaky cell, before it passed? */
+bool witness_corrupted(const struct run *run, size_t at);
+
+/** Hear the cells that touch @p to @w; some of them, word for word, are
+ *  evidence of @f, whose example is the first bad one.  Those that another part
+ *  explains bear no witness: @explained has EXPLAINED of each, or is NULL. */
+void witness_hear(const struct run *run, const struct part *p,
+		  enum witness_about about, const uint8_t *explained,
+		  struct finding *f, struct witness *w);
+
+/* ---- says ---------------------------------------------------------------- */
+
+/**
+ * The sentences of a finding: what is broken and how we know (says), and what
+ * to type next (do).  Pure; code, counts and alternatives are already in it.
+ */
+
+/* ---- findings ------------------------------------------------------------ */
 
 /* Codes of a GPU that processes hold: of no job, or of jobs. */
 #define FINDING_GPU_BUSY   "gpu_busy"
@@ -53,19 +541,10 @@ void starved_findings(const struct run *run, struct gone_list *gone,
 /** Where most tests were lost to that and none passed: those that failed show
  *  no fault either, and what they were found guilty of is a warning. */
 void starved_excuse(const struct run *run, struct verdict *v);
-/** Of every probe, last: where each node is named in @v for having no agent,
- *  one finding that names none takes the place of those. */
-void absent_findings(const struct run *run, struct verdict *v);
-/** Of every probe: fewer nodes or ranks than --nodes and --gpus-per-node ask
- *  for, as the launcher started no more; the run is partial. */
-void few_findings(const struct run *run, struct verdict *v);
 /** Of ping: what its addresses say.  Cells of an address that two machines have
  *  are @explained by that. */
 void mesh_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
-/** All cells of the address @rank count for @f, and accuse no one else. */
-void mesh_explain(const struct run *run, int rank, uint8_t *explained,
-		  struct finding *f);
 /** Of ping: what nodes say against themselves: a filter or a routing table that
  *  keeps packets from leaving, rails that are swapped. */
 void own_findings(const struct run *run, uint8_t *explained,
@@ -95,9 +574,6 @@ void effect_findings(const struct run *run, uint8_t *explained,
 /** NICs of GPUs, and networks of nodes, that are slow by themselves where the
  *  GPU or the node is slow as well. */
 void depth_findings(const struct run *run, struct verdict *v);
-/** Limits that our own processes ran into, and what they kept from being
- *  measured. */
-void limit_findings(const struct run *run, struct verdict *v);
 /** GPUs of the job that are no ranks, though nobody asked for fewer. */
 void untested_findings(const struct run *run, struct verdict *v);
 /** What a GPU counts grew while it was measured, or who holds it: evidence for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/gone.h"
+#include "report/judge/findings.h"
 
 #include <stdlib.h>
 #include <string.h>

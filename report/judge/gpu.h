@@ -2,8 +2,43 @@
 #ifndef REPORT_JUDGE_GPU_H
 #define REPORT_JUDGE_GPU_H
 
-#include "report/judge/gpu_turns.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
+
+/* ---- gpu turns ----------------------------------------------------------- */
+
+/** The rows of a run of gpu, those of a GPU beside each other. */
+struct gpu_rows {
+	struct gpu_row *list;
+	size_t n;
+};
+
+/** How a test of --soak went on: medians of its first and last third. */
+struct gpu_trend {
+	size_t n;		/* turns */
+	double early, late;	/* GB/s; of compute MHz; NAN: too few */
+	double noise;		/* of these two, the larger MAD */
+	double early_C, late_C;
+};
+
+/** One row for all turns of a test of a GPU: the first that is not good, or
+ *  whose result is not that of the first, else the first; with the median
+ *  bandwidth of them all.  trends[k] is of one.list[k]. */
+struct gpu_turns {
+	struct gpu_rows one;
+	struct gpu_trend *trends;
+	bool borrowed;		/* one is that of all: each was done once */
+};
+
+/** Pure.  Sorts @all, too, which has to stay as long as @t.  0, or -1 without
+ *  memory; gpu_turns_release() frees, also then. */
+int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t);
+void gpu_turns_release(struct gpu_turns *t);
+
+/* ---- gpu ----------------------------------------------------------------- */
 
 /**
  * Which GPU is not as it should be?  Pure: by what its tests found, and beside

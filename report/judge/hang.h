@@ -2,8 +2,10 @@
 #ifndef REPORT_JUDGE_HANG_H
 #define REPORT_JUDGE_HANG_H
 
-#include "lib/data/record_hang.h"
+#include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
+
+/* ---- hang ---------------------------------------------------------------- */
 
 /** The rows of a run of hang. */
 struct hang_rows {
@@ -34,5 +36,93 @@ void hang_find_far(const struct run *run, struct hang_rows *rows);
 bool hang_goes_on(const struct hang_rows *rows);
 /** Has NCCL told of any of its ranks what it has begun? */
 bool hang_is_heard(const struct hang_rows *rows);
+
+/* ---- hang seat ----------------------------------------------------------- */
+
+/** Kinds of collectives that RAS counts: five by 2.28. */
+#define CALLS_MAX 16
+
+/** What a rank has begun in a communicator. */
+struct calls {
+	int64_t n[CALLS_MAX], total;
+};
+
+/** A row, and what it means. */
+struct seat {
+	const struct hang_row *row;
+	struct calls now, then;
+	size_t process;		/* whose: the number of its first row */
+	size_t comm;		/* of h->comms; NO_COMM: NCCL says nothing */
+	bool behind;		/* of another rank of its communicator */
+	bool odd;		/* each has begun what the others have not */
+	bool named;
+	/* of a process: in any communicator it ... */
+	bool victim;		/* ... waits for one that is behind */
+	bool moves;		/* ... has begun another collective meanwhile */
+};
+
+#define NO_COMM SIZE_MAX
+
+/** A communicator. */
+struct comm {
+	size_t *seats, n;	/* in the order of the rows */
+	bool goes_on;		/* a rank has begun another one meanwhile */
+	size_t told;		/* ranks that know what they have begun */
+	size_t behind;
+	size_t wait;		/* told and not behind, and it may be that they
+				 * wait: their GPUs do not compute */
+};
+
+struct hang {
+	const struct run *run;
+	const struct hang_rows *rows;
+	struct verdict *v;
+	struct seat *seats;
+	struct comm *comms;	/* n_comms; their seats are parts of places */
+	size_t n_comms, *places;
+	char names[CALLS_MAX][32];
+	int n_names;
+};
+
+/** Does it know what it has begun? */
+bool hang_is_told(const struct hang_row *r);
+/** Seats and communicators of the rows; who is behind, who is the odd one, who
+ *  waits for those behind.  False without memory; hang_seats_free() frees
+ *  either way. */
+bool hang_seats_make(struct hang *h);
+void hang_seats_free(struct hang *h);
+
+/** Does its GPU do more than wait in NCCL, as far as it tells? */
+bool hang_computes(const struct hang_row *r);
+/** Does its GPU run nothing, or next to nothing, all the time? */
+bool hang_gpu_rests(const struct hang_row *r);
+/** The one process, told or not, whose GPU does something else than those of
+ *  all others, which wait: NULL where there is none, or where that is not
+ *  sure.  *@code and *@says are of the finding. */
+struct seat *hang_odd_gpu(struct hang *h, const char **code,
+			  const char **says);
+/** Do all ranks wait in NCCL, as far as their GPUs tell, and for none that has
+ *  not come? */
+bool hang_all_wait(const struct hang *h);
+/** Do all GPUs of the job run something, or none of them?  Neither where one of
+ *  them is not known. */
+bool hang_gpus_run(const struct hang *h);
+bool hang_gpus_rest(const struct hang *h);
+
+/** What the nodes say beside the ranks. */
+
+/** Why the rank of @r has ended, or keeps the others waiting, by its node:
+ *  *@says, and the code; NULL where the node has nothing to say. */
+const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
+			    const char **says);
+/** All that the node of @r says that may have to do with it. */
+void hang_host_evidence(const struct hang *h, const struct hang_row *r,
+			struct finding *f);
+/** What the ports of a job of several nodes have sent and received meanwhile,
+ *  as evidence of @f; what follows, "; ..." or "". */
+const char *hang_moved_text(struct hang *h, struct finding *f);
+/** Where all ranks wait: what is wrong with GPUs and ports by their nodes' own
+ *  word; a warning where that is long ago.  Returns how many are named. */
+size_t hang_host_findings(struct hang *h);
 
 #endif

@@ -1,12 +1,489 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/levels.h"
-
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/base/stats.h"
-#include "report/judge/attribute.h"
-#include "report/judge/leaves.h"
+#include "lib/base/units.h"
+#include "report/judge/findings.h"
+#include "report/model/run_read.h"
+
+/* ---- leaves -------------------------------------------------------------- */
+
+/** Fewer nodes are no leaf switch, or any two of them could be one. */
+#define LEAST_NODES 2
+#define LEAST_RAIL  3
+/** A GPU that is bad with so many of all nodes is so by itself, in percent. */
+#define OWN_PERCENT 75
+/** Of the pairs of nodes between two sets that must have a bad cell, and how
+ *  many these are at least. */
+#define BETWEEN_PERCENT 60
+#define LEAST_LINKS	4
+#define LINKS_EACH	2	/* of a node of a sample, on average */
+#define MOST_LEAVES	26	/* A to Z */
+
+struct work {
+	struct run *run;
+	size_t nodes;
+	uint8_t *own;		/* ranks that are bad by themselves */
+	uint8_t *link;		/* nodes x nodes: a bad cell of other ranks */
+	int *side;		/* of each node: 0 = none */
+	size_t *queue, queued;	/* nodes that hang together */
+};
+
+static bool is_bad(const struct run *run, size_t at)
+{
+	unsigned class = run->cells[at].class;
+
+	return run->cells[at].path == PATH_INTER &&
+	       (run_bad(class) || class == CELL_SLOW);
+}
+
+/** Which ranks are bad with most of the nodes that they have cells with, of a
+ *  square all others.  False: no cell is bad. */
+static bool find_own(struct work *w)
+{
+	const struct run *run = w->run;
+	bool any = false;
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		size_t nodes = 0, n = 0;
+		int last = run->ranks[r].node;
+		bool counted = false;
+
+		for (size_t at = run_first(run, r); at < run_first(run, r + 1);
+		     at++) {
+			int node = run->ranks[run_dst(run, at)].node;
+
+			if (node == run->ranks[r].node) {
+				continue;
+			}
+			nodes += node != last;
+			counted = counted && node == last;
+			last = node;
+			if (!counted && (is_bad(run, at) ||
+					 is_bad(run, run_back(run, at)))) {
+				counted = true;
+				n++;
+			}
+		}
+		any = any || n > 0;
+		w->own[r] = n > 0 && n * 100 >= nodes * OWN_PERCENT;
+	}
+	return any;
+}
+
+static void find_links(struct work *w)
+{
+	const struct run *run = w->run;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at);
+
+		if (is_bad(run, at) && !w->own[s] && !w->own[d]) {
+			size_t a = (size_t)run->ranks[s].node;
+			size_t b = (size_t)run->ranks[d].node;
+
+			w->link[a * w->nodes + b] = 1;
+			w->link[b * w->nodes + a] = 1;
+		}
+	}
+}
+
+/** Put what hangs together with @node, to the queue, on two sides, 1 and 2, by
+ *  turns; false: there is a link inside one of them. */
+static bool part_sides(struct work *w, size_t node)
+{
+	bool two = true;
+
+	w->queued = 0;
+	w->queue[w->queued++] = node;
+	w->side[node] = 1;
+	for (size_t i = 0; i < w->queued; i++) {
+		size_t a = w->queue[i];
+
+		for (size_t b = 0; b < w->nodes; b++) {
+			if (!w->link[a * w->nodes + b]) {
+				continue;
+			}
+			if (!w->side[b]) {
+				w->side[b] = 3 - w->side[a];
+				w->queue[w->queued++] = b;
+			}
+			two = two && w->side[b] != w->side[a];
+		}
+	}
+	return two;
+}
+
+/** Of pairs of nodes between the sides of the queue those that were measured,
+ *  of which a sample has few. */
+static size_t count_met(const struct work *w)
+{
+	const struct run *run = w->run;
+	size_t *last = calloc(w->nodes + 1, sizeof(*last)), met = 0;
+
+	for (size_t i = 0; last && i < w->queued; i++) {
+		size_t a = w->queue[i];
+		const struct run_node *n = &run->nodes[a];
+		size_t at = run_first(run, n->first_rank);
+		size_t end = run_first(run, n->first_rank + n->gpus);
+
+		for (; w->side[a] == 1 && at < end; at++) {
+			size_t b = (size_t)run->ranks[run_dst(run, at)].node;
+
+			met += w->side[b] == 2 && last[b] != a + 1;
+			last[b] = a + 1;
+		}
+	}
+	free(last);
+	return met;
+}
+
+/** Are there enough on both sides of the queue, and links between them?  Of a
+ *  sample chance makes threads of them, in which most nodes have one. */
+static bool are_leaves(const struct work *w)
+{
+	size_t n[3] = { 0 }, links = 0, all;
+	bool sample = w->run->grid.first != NULL;
+
+	for (size_t i = 0; i < w->queued; i++) {
+		size_t a = w->queue[i];
+
+		n[w->side[a]]++;
+		for (size_t b = 0; w->side[a] == 1 && b < w->nodes; b++) {
+			links += w->link[a * w->nodes + b];
+		}
+	}
+	all = sample ? count_met(w) : n[1] * n[2];
+	return n[1] >= LEAST_NODES && n[2] >= LEAST_NODES &&
+	       links >= LEAST_LINKS && links * 100 >= all * BETWEEN_PERCENT &&
+	       (!sample || links >= LINKS_EACH * (n[1] + n[2]));
+}
+
+/** Make a leaf switch of the nodes of the queue on @side. */
+static int join(struct work *w, int side)
+{
+	const char name[] = { (char)('A' + w->run->n_leaves), '\0' };
+
+	for (size_t i = 0; i < w->queued; i++) {
+		size_t node = w->queue[i];
+
+		if (w->side[node] == side &&
+		    run_join_leaf(w->run, (int)node, name) < 0) {
+			return -1;
+		}
+	}
+	w->run->leaves_inferred = true;
+	return 0;
+}
+
+/** Two sets of nodes with bad cells between them, as often as there are. */
+static int find_sets(struct work *w)
+{
+	for (size_t i = 0; i < w->nodes * w->nodes; i++) {
+		size_t node = i / w->nodes;
+
+		if (w->link[i] && !w->side[node] &&
+		    w->run->n_leaves < MOST_LEAVES && part_sides(w, node) &&
+		    are_leaves(w) && (join(w, 1) < 0 || join(w, 2) < 0)) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/** Is NIC @nic of @node bad by itself, and not all of the node? */
+static bool is_bad_nic(const struct work *w, size_t node, int nic)
+{
+	const struct run_node *n = &w->run->nodes[node];
+	int of_nic = 0, bad = 0, all = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		bool here = w->run->ranks[r].nic == nic;
+
+		of_nic += here;
+		bad += here && w->own[r];
+		all += w->own[r];
+	}
+	return of_nic > 0 && bad == of_nic && all < n->gpus;
+}
+
+/** Nodes whose NICs of one index are bad, but not those of all nodes. */
+static int find_rail(struct work *w)
+{
+	for (int nic = 0; nic < SPEC_MAX_GPUS; nic++) {
+		w->queued = 0;
+		for (size_t i = 0; i < w->nodes; i++) {
+			w->side[i] = is_bad_nic(w, i, nic);
+			w->queue[w->queued] = i;
+			w->queued += w->side[i] > 0;
+		}
+		if (w->queued >= LEAST_RAIL && w->queued < w->nodes) {
+			return join(w, 1);
+		}
+	}
+	memset(w->side, 0, w->nodes * sizeof(*w->side));
+	return 0;
+}
+
+int leaves_infer(struct run *run)
+{
+	size_t nodes = (size_t)run->n_nodes;
+	struct work w = { .run = run, .nodes = nodes };
+	int rc = 0;
+
+	if (run->n_leaves > 0 || run->mesh || run->n_nodes < 2 * LEAST_NODES) {
+		return 0;
+	}
+	w.own = calloc((size_t)run->n_ranks + 1, 1);
+	w.link = calloc(nodes, nodes);
+	w.side = calloc(nodes, sizeof(*w.side));
+	w.queue = calloc(nodes + 1, sizeof(*w.queue));
+	if (!w.own || !w.link || !w.side || !w.queue) {
+		rc = -1;
+	} else if (find_own(&w)) {
+		find_links(&w);
+		rc = find_rail(&w);
+		rc = rc < 0 || run->n_leaves > 0 ? rc : find_sets(&w);
+	}
+	free(w.own);
+	free(w.link);
+	free(w.side);
+	free(w.queue);
+	return rc;
+}
+
+/* ---- level findings ------------------------------------------------------ */
+
+/*
+ * Pairs of one kind at two levels, of which no part and no expected rate says
+ * that one is a fault.  Most of them may be slow, so that the others look odd;
+ * or a few have a better way.  Nobody is accused, but it is said.
+ */
+
+/** Bandwidths are counted in steps of 2 %, from 1/2700 to 2700 of the
+ *  median. */
+#define STEP   0.02
+#define BINS   800
+#define MIDDLE (BINS / 2)
+/** Between two levels lie 10 % with next to nothing in them, a hundredth of the
+ *  smaller one; that has a hundredth of all, and as many as a limit needs. */
+#define GAP_BINS 5
+#define STRAY	 100
+#define SMALLEST 100
+/** Of the cells of one place in all nodes: it is built so. */
+#define ALIKE_PERCENT 99
+
+/** Cells that are alike in all that is known of their ways: path class, way of
+ *  the bytes, one leaf switch or two. */
+struct kind {
+	uint32_t count[BINS];
+	size_t n;
+};
+
+struct levels {
+	size_t low, high;	/* cells of each */
+	int low_bin, high_bin;	/* of their medians */
+	int from;		/* the first bin above the gap */
+};
+
+static size_t n_kinds(const struct run *run)
+{
+	return 2 * PATH_CLASSES * run->n_paths;
+}
+
+static size_t kind_of(const struct run *run, size_t at)
+{
+	int a = run->nodes[run->ranks[run_src(run, at)].node].leaf;
+	int b = run->nodes[run->ranks[run_dst(run, at)].node].leaf;
+	size_t far = a && b && a != b;
+
+	return (2 * run->cells[at].path + far) * run->n_paths +
+	       run->cell_way[at];
+}
+
+/** Where its bandwidth counts; -1: it is slow, or meets what is expected. */
+static int bin_of(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+	double median = run->slow[c->path].median_GB_s;
+	double step;
+
+	if (c->class != CELL_PASS || c->expected_GB_s > 0 ||
+	    !(c->bw_GB_s > 0) || !(median > 0)) {
+		return -1;
+	}
+	step = log((double)c->bw_GB_s / median) / STEP;
+	return (int)fmin(fmax(step + MIDDLE, 0), BINS - 1);
+}
+
+/** The bin of the median of the @n cells from bin @from on. */
+static int median_bin(const struct kind *k, int from, size_t n)
+{
+	size_t seen = k->count[from];
+
+	while (2 * seen < n) {
+		seen += k->count[++from];
+	}
+	return from;
+}
+
+/** The emptiest gap that parts the cells of @k in two levels, if there is any;
+ *  the lowest of several. */
+static bool find_levels(const struct kind *k, struct levels *out)
+{
+	const double apart = log(1 / CELLS_SLOW_RATIO) / STEP;
+	size_t low = 0, least = SIZE_MAX;
+
+	for (int b = 0; b + GAP_BINS < BINS; b++) {
+		struct levels l = { .low = low, .from = b + GAP_BINS };
+		size_t inside = 0, smaller;
+
+		for (int i = b; i < l.from; i++) {
+			inside += k->count[i];
+		}
+		l.high = k->n - low - inside;
+		smaller = l.low < l.high ? l.low : l.high;
+		low += k->count[b];
+		if (smaller < CELLS_SLOW_PEERS || inside >= least ||
+		    smaller * SMALLEST < k->n || inside * STRAY > smaller) {
+			continue;
+		}
+		l.low_bin = median_bin(k, 0, l.low);
+		l.high_bin = median_bin(k, l.from, l.high);
+		if (l.high_bin - l.low_bin > apart) {
+			*out = l;
+			least = inside;
+		}
+	}
+	return least < SIZE_MAX;
+}
+
+/** Does the place of two GPUs in their node say, in all nodes alike, at which
+ *  level they are?  -1 when memory runs out. */
+static int is_design(const struct run *run, size_t kind, const struct levels *l)
+{
+	size_t gpus = 0, known = 0, alike = 0, places = 0;
+	uint32_t (*count)[2];
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		size_t here = (size_t)run->nodes[i].gpus;
+
+		gpus = here > gpus ? here : gpus;
+	}
+	count = calloc(gpus * gpus + 1, sizeof(*count));
+	for (size_t at = 0; count && at < run_n_cells(run); at++) {
+		const struct run_rank *s = &run->ranks[run_src(run, at)];
+		const struct run_rank *d = &run->ranks[run_dst(run, at)];
+		int bin = s->node == d->node && kind_of(run, at) == kind ?
+				  bin_of(run, at) : -1;
+
+		if (bin >= 0) {
+			count[(size_t)s->gpu * gpus + (size_t)d->gpu]
+			     [bin >= l->from]++;
+		}
+	}
+	for (size_t i = 0; count && i < gpus * gpus; i++) {
+		uint32_t low = count[i][0], high = count[i][1];
+
+		places += low + high > 0;
+		known += low + high;
+		alike += low > high ? low : high;
+	}
+	free(count);
+	return !count ? -1 : known > 0 && known >= 2 * places &&
+			     alike * 100 >= known * ALIKE_PERCENT;
+}
+
+/** The first cell of @kind at the level above, or below, the gap. */
+static size_t first_at(const struct run *run, size_t kind,
+		       const struct levels *l, bool high)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int bin = kind_of(run, at) == kind ? bin_of(run, at) : -1;
+
+		if (bin >= 0 && (bin >= l->from) == high) {
+			return at;
+		}
+	}
+	return 0;
+}
+
+static void add_example(const struct run *run, size_t at, struct finding *f)
+{
+	char name[PART_NAME_SIZE], bw[UNITS_REAL_SIZE];
+	const char *way = run->paths[run->cell_way[at]];
+
+	finding_add_evidence(f, "%s: %s GB/s%s%s",
+			     part_cell_name(run, at, name),
+			     units_real_text((double)run->cells[at].bw_GB_s, 2,
+					     bw),
+			     way[0] ? " by " : "", way);
+}
+
+static double GB_s_of(const struct run *run, enum path_class path, int bin)
+{
+	return run->slow[path].median_GB_s *
+	       exp(STEP * (bin - MIDDLE + 0.5));
+}
+
+static void say(const struct run *run, size_t kind, const struct levels *l,
+		struct verdict *v)
+{
+	size_t low_at = first_at(run, kind, l, false);
+	enum path_class path = run->cells[low_at].path;
+	struct part p = part_of_path(path);
+	struct finding *f = finding_add(v, &p, "two_levels");
+	char low[UNITS_REAL_SIZE], high[UNITS_REAL_SIZE];
+
+	f->cells = l->low + l->high;
+	f->explained = l->low;
+	finding_say(f, "Tests %s are at two levels: %zu at about %s GB/s, %zu "
+		    "at about %s GB/s; no rate is expected of them that would "
+		    "tell which is right", run_path_words(path), l->low,
+		    units_real_text(GB_s_of(run, path, l->low_bin), 2, low),
+		    l->high,
+		    units_real_text(GB_s_of(run, path, l->high_bin), 2, high));
+	add_example(run, low_at, f);
+	add_example(run, first_at(run, kind, l, true), f);
+	finding_set_example(run, f, low_at);
+}
+
+void level_findings(const struct run *run, struct verdict *v)
+{
+	struct kind *kinds;
+
+	if (run->mesh || run->shared_cores || run_n_cells(run) == 0) {
+		return;
+	}
+	kinds = calloc(n_kinds(run) + 1, sizeof(*kinds));
+	v->failed = v->failed || !kinds;
+	for (size_t at = 0; kinds && at < run_n_cells(run); at++) {
+		int bin = bin_of(run, at);
+
+		if (bin >= 0) {
+			kinds[kind_of(run, at)].count[bin]++;
+			kinds[kind_of(run, at)].n++;
+		}
+	}
+	for (size_t k = 0; kinds && k < n_kinds(run); k++) {
+		struct levels l = { 0 };
+		int design;
+
+		if (!find_levels(&kinds[k], &l)) {
+			continue;
+		}
+		design = is_design(run, k, &l);
+		v->failed = v->failed || design < 0;
+		if (design == 0) {
+			say(run, k, &l, v);
+		}
+	}
+	free(kinds);
+}
+
+/* ---- levels -------------------------------------------------------------- */
 
 /** Of the cells of a class that the fast minority must be, in percent. */
 #define FAST_PERCENT 10

@@ -2,9 +2,69 @@
 #ifndef REPORT_JUDGE_MEMLOCK_VERDICT_H
 #define REPORT_JUDGE_MEMLOCK_VERDICT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "lib/base/str.h"
+#include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
-#include "report/model/memlock_run.h"
+#include "report/model/run_read.h"
+
+/* ---- memlock chain ------------------------------------------------------- */
+
+/**
+ * A locked-memory limit is handed from one process to the next.  Given what it
+ * is in each context of one node: who lowered it first?
+ */
+struct chain_level {
+	bool exists;		/* there is such a context */
+	bool known;		/* its limit could be read */
+	bool has_cap;		/* CAP_IPC_LOCK */
+	int64_t soft, hard;	/* bytes, MEMLOCK_UNLIMITED */
+};
+
+enum chain_propagation { CHAIN_UNASKED, CHAIN_PROPAGATED, CHAIN_KEPT };
+
+struct chain {
+	struct chain_level level[MEMLOCK_CONTEXTS];
+	enum chain_propagation propagation;
+	bool by_conf;		/* limits.conf says what the shell here has */
+	int64_t needed_B;
+};
+
+/** The links that can lower it. */
+enum chain_link {
+	LINK_SLURMD,
+	LINK_PROPAGATION,
+	LINK_BATCH,		/* something before the batch script */
+	LINK_STEP,		/* something between script and step */
+	LINK_CONTAINER,
+	LINK_SHELL,		/* what logs in: limits.conf, a default */
+	CHAIN_LINKS
+};
+
+struct chain_fault {
+	enum chain_link link;
+	enum memlock_context context;	/* where it hurts */
+	int64_t limit_B;		/* what it is there */
+};
+
+#define CHAIN_FAULTS 2
+
+struct chain_answer {
+	struct chain_fault faults[CHAIN_FAULTS];
+	size_t n;
+	unsigned judged;	/* contexts that count, 1 << context each */
+	bool unknown;		/* one of them cannot be read */
+	bool slurmd_unseen;	/* not needed: the jobs' own limits are known */
+	bool spared;		/* the shell here is nobody's job */
+};
+
+/** Pure.  A login shell and, inside a job, slurmd count only as causes. */
+void chain_judge(const struct chain *c, struct chain_answer *a);
+
+/* ---- memlock verdict ----------------------------------------------------- */
 
 /** Pure: rows in, findings out, a cause once for all nodes that have it.  What
  *  memlock_run_add() made known of the rows is in @run.  0, or -1 without

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/node.h"
+#include "report/judge/pairs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,92 @@
 #ifndef REPORT_JUDGE_PAIRS_H
 #define REPORT_JUDGE_PAIRS_H
 
-#include "lib/data/record_info.h"
+#include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
+#include "report/model/run_read.h"
+#include "report/model/sweep.h"
+
+/* ---- all ----------------------------------------------------------------- */
+
+/** One probe of a run of several, and what came of it. */
+struct all_step {
+	struct step_row row;	/* its line in results.csv */
+	bool judged;		/* there is a verdict of it */
+	bool sampled;		/* of a sample of the pairs */
+	struct verdict verdict;	/* verdict_read() */
+};
+
+/**
+ * One verdict from those of the steps, lowest first, whose parts are by the
+ * nodes of @run; pure.
+ *
+ * What several steps say of one part is one finding, with the evidence of each.
+ * It is the same part when the alternatives of the steps have some in common;
+ * these are what remains, so that each step narrows the choice.  NICs are
+ * compared by name where both have one, as the numbers of ping are those of its
+ * segments; @netdevs, {"NODE/eth2": "mlx5_2"}, are interfaces that belong to an
+ * HCA (may be NULL).  A fault that is found below explains what cannot work
+ * without: a node what is in it, a NIC the node, a limit the failures to get
+ * memory, and any of them a collective that did not end.  A step that could not
+ * measure is a warning.  0, or -1 when memory runs out.
+ */
+int all_judge(const struct run *run, const struct all_step *steps, size_t n,
+	      const json_t *netdevs, struct verdict *v);
+
+/** Exit code: 2 3 4 of the steps, the first that applies, or verdict_exit(); a
+ *  step that was skipped counts for nothing. */
+int all_exit(const struct run *run, const struct all_step *steps, size_t n,
+	     const struct verdict *v);
+
+/* ---- collective ---------------------------------------------------------- */
+
+/** What a finding says of a collective that did not end, last: "all" looks for
+ *  what is behind it. */
+#define COLLECTIVE_TIMEOUT "timeout"
+#define COLLECTIVE_FAILED  "failed"
+
+/**
+ * The judge of collectives.  Pure: a cell is a row; "dropped" of run.json names
+ * ranks that are to blame for a failure, "bisect" the smallest bad set; curves
+ * that fall short of @reference (may be NULL) at more than a single size are
+ * findings.  0, or -1 when memory runs out.
+ */
+int collective_judge(const struct run *run, const struct sweep *s,
+		     const struct sweep *reference, struct verdict *v);
+
+/* ---- node ---------------------------------------------------------------- */
+
+/** What run.json's "probe" says of a look of one node at itself. */
+#define NODE_PROBE "node"
+
+/** One of the processes that looked. */
+struct node_look {
+	const char *what;	/* "GPUs", for people */
+	bool ok;
+	char code[48], detail[200];	/* why it is not */
+};
+
+/**
+ * What is a fault by itself, without another node beside it: facts of run,
+ * rows of @m and the @n @looks in, findings out.  Limits of locked memory count
+ * where there is an HCA; other limits where there is one or a GPU.  Pure.  0,
+ * or -1 without memory.
+ */
+int node_judge(const struct run *run, const struct memlock_rows *m,
+	       const struct node_look *looks, size_t n, struct verdict *v);
+
+/** May a finding of @code fail a node where nobody looks?  Not what says that
+ *  something could not be looked at, nor that a GPU is in use. */
+bool node_may_fail(const char *code);
+
+/** Is one of the findings of @v of a code that stands in the list @codes,
+ *  "CODE,CODE"? */
+bool node_has_one_of(const struct verdict *v, const char *codes);
+
+/** The next word of the list *@codes into @code, cut; false at its end. */
+bool node_next_code(const char **codes, char code[48]);
+
+/* ---- pairs --------------------------------------------------------------- */
 
 /** The judge of runs that measure pairs.  Pure: cells, facts and expectations
  *  in, findings out.  0 or -1 (memory). */

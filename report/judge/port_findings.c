@@ -3,13 +3,378 @@
  * What HCA ports say about themselves, where ranks are ports: links that run
  * below what they could, and settings in which ports differ.
  */
-#include "report/judge/findings.h"
-#include "report/judge/node.h"
-
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/stats.h"
+#include "lib/base/units.h"
+#include "lib/data/allocation.h"
+#include "lib/data/record_rows.h"
+#include "lib/spec/spec.h"
+#include "report/judge/findings.h"
+#include "report/judge/pairs.h"
+
+/* ---- peer findings ------------------------------------------------------- */
+
+/*
+ * A GPU that the others of its node do not reach as they reach each other: its
+ * cells are skipped, or take another way, and no failure shows it.
+ */
+
+#define MAX_GPUS 64		/* of a node */
+#define FACT "peer_access_gpu"	/* ... of which one, as CUDA counts */
+
+/** What is known of a GPU, by facts of it or of another one about it. */
+enum reach { REACH_KNOWN = 1, REACH_ACCESS = 2, REACH_NVLINK = 4 };
+
+/** What most GPUs of a node have and one has not, most telling first. */
+static const struct lack {
+	enum reach reach;
+	const char *code, *has_none, *have;
+} lacks[] = {
+	{ .reach = REACH_ACCESS, .code = "no_peer_access",
+	  .has_none = "cannot access the memory of any other GPU in its "
+		      "node", .have = "have peer access" },
+	{ .reach = REACH_NVLINK, .code = "no_nvlink",
+	  .has_none = "has no NVLink: it reaches the other GPUs in its "
+		      "node only over PCIe",
+	  .have = "have NVLink" },
+};
+
+static int gpu_number(const char *text, const char *prefix)
+{
+	int gpu = run_number_in(text, prefix);
+
+	return gpu < MAX_GPUS ? gpu : -1;
+}
+
+static uint8_t reach_of(const char *way)
+{
+	return strcmp(way, "none") == 0 ? REACH_KNOWN :
+	       strcmp(way, "NVLink") == 0 ?
+		       REACH_KNOWN | REACH_ACCESS | REACH_NVLINK :
+		       REACH_KNOWN | REACH_ACCESS;
+}
+
+/** Of the GPUs of all nodes. */
+static void read_facts(const struct run *run, uint8_t (*reach)[MAX_GPUS])
+{
+	int node = -1;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+		int gpu = gpu_number(f->scope, "gpu");
+		int peer = gpu < 0 ? -1 : gpu_number(f->fact, FACT);
+
+		if (peer < 0) {
+			continue;
+		}
+		node = run_find_node(run, f->node, node);
+		if (node >= 0) {
+			reach[node][gpu] |= reach_of(f->value);
+			reach[node][peer] |= reach_of(f->value);
+		}
+	}
+}
+
+static int count(const uint8_t reach[MAX_GPUS], enum reach what)
+{
+	int n = 0;
+
+	for (int i = 0; i < MAX_GPUS; i++) {
+		n += (reach[i] & what) != 0;
+	}
+	return n;
+}
+
+/** Cells that touch it, and those it cost. */
+static void hear_cells(const struct run *run, const struct lack *l,
+		       struct finding *f)
+{
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (run->cells[at].class >= CELL_CLASSES ||
+		    !part_touches_at(run, &f->part, at)) {
+			continue;
+		}
+		if (f->cells++ == 0) {
+			finding_set_example(run, f, at);
+		}
+		f->explained += strcmp(run->codes[run->cell_code[at]],
+				       l->code) == 0;
+	}
+}
+
+static struct finding *find_same(struct verdict *v, const struct part *p)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		if (part_same_place(&v->findings[i].part, p)) {
+			return &v->findings[i];
+		}
+	}
+	return NULL;
+}
+
+/** A finding, or evidence for the one that its figures led to. */
+static void add_lack(const struct run *run, const struct part *gpu,
+		     const struct lack *l, int have, int known,
+		     struct verdict *v)
+{
+	struct finding *f = find_same(v, gpu);
+	char text[400], name[PART_NAME_SIZE];
+
+	snprintf(text, sizeof(text), "%.200s %s; %d of %d GPUs there %s",
+		 part_name(run, gpu, name, sizeof(name)), l->has_none, have,
+		 known, l->have);
+	if (f) {
+		finding_add_evidence(f, "%s", text);
+		return;
+	}
+	f = finding_add(v, gpu, l->code);
+	hear_cells(run, l, f);
+	finding_say(f, "%s", text);
+	if (f->explained > 0) {
+		finding_say(f, "%s; %zu of %zu tests with it were skipped",
+			    text, f->explained, f->cells);
+	}
+	finding_add_evidence(f, FACT "* of gpu%d in facts.csv "
+			     "(cuDeviceCanAccessPeer)", gpu->index);
+}
+
+/** Where most have it: islands of GPUs are how a machine is built. */
+static void peer_findings_find_odd(const struct run *run, int node,
+				   const uint8_t reach[MAX_GPUS],
+				   struct verdict *v)
+{
+	int known = count(reach, REACH_KNOWN);
+
+	for (int g = 0; g < run->nodes[node].gpus && g < MAX_GPUS; g++) {
+		struct part p = part_at(PART_GPU, node, g);
+
+		for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks) &&
+				   (reach[g] & REACH_KNOWN); i++) {
+			int have = count(reach, lacks[i].reach);
+
+			if (!(reach[g] & lacks[i].reach) && 2 * have > known) {
+				add_lack(run, &p, &lacks[i], have, known, v);
+				break;
+			}
+		}
+	}
+}
+
+void peer_findings(const struct run *run, struct verdict *v)
+{
+	uint8_t (*reach)[MAX_GPUS] =
+		calloc((size_t)run->n_nodes + 1, sizeof(*reach));
+
+	if (!reach) {
+		v->failed = true;
+		return;
+	}
+	read_facts(run, reach);
+	for (int i = 0; i < run->n_nodes; i++) {
+		peer_findings_find_odd(run, i, reach[i], v);
+	}
+	free(reach);
+}
+
+/* ---- untested findings --------------------------------------------------- */
+
+/*
+ * GPUs that the job has and no rank of the run stands for.  A verdict that
+ * passes is not one on them, so it says so; it is no fault of a node.
+ */
+
+/** What is left over. */
+struct untested {
+	struct str where;	/* "n1 4, n2 4" */
+	int n_nodes;
+	int node;		/* the last of them, -1: no rank is there */
+	int64_t gpus, all;	/* of the job */
+};
+
+/** What the fact @f says was given, of which @ranks[node] are tested. */
+static void hear(const struct run *run, const struct fact_row *f,
+		 const int *ranks, struct untested *u)
+{
+	const int node = run_find_node(run, f->node, -1);
+	char name[sizeof(f->node) + 32];
+	int64_t given = 0, left;
+
+	units_parse_int(f->value, 0, ALLOCATION_MAX_GPUS, &given, NULL);
+	left = node >= 0 ? given - ranks[node] : given;
+	u->all += given;
+	if (left <= 0) {
+		return;
+	}
+	u->gpus += left;
+	u->node = node;
+	snprintf(name, sizeof(name), "%s %" PRId64, f->node, left);
+	finding_list_name(&u->where, &u->n_nodes, name);
+}
+
+static void say(const struct untested *u, struct verdict *v)
+{
+	const struct part p = part_at(PART_CONFIG,
+				      u->n_nodes == 1 ? u->node : -1, -1);
+	struct finding *f = finding_add(v, &p, "gpus_untested");
+
+	finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job were not "
+		    "tested (%s): the step of the run did not get them",
+		    u->gpus, u->all, str_text(&u->where));
+}
+
+void untested_findings(const struct run *run, struct verdict *v)
+{
+	struct untested u = { .where = STR_INIT };
+	int *ranks;
+
+	/* fewer by -G are meant; a port is no GPU */
+	if (run->n_ranks == 0 || run->ports || run->mesh ||
+	    run_option(run, "gpus-per-node")) {
+		return;
+	}
+	ranks = calloc((size_t)run->n_nodes + 1, sizeof(*ranks));
+	v->failed = v->failed || !ranks;
+	for (int i = 0; ranks && i < run->n_ranks; i++) {
+		ranks[run->ranks[i].node]++;
+	}
+	for (size_t i = 0; ranks && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, ALLOCATION_FACT) == 0) {
+			hear(run, &run->facts[i], ranks, &u);
+		}
+	}
+	free(ranks);
+	v->failed = v->failed || u.where.failed;
+	if (u.gpus > 0) {
+		say(&u, v);
+	}
+	str_release(&u.where);
+}
+
+/* ---- info findings ------------------------------------------------------- */
+
+/*
+ * Nodes that show fewer GPUs than they should, where no rank stands for them:
+ * by -G or Slurm, else by what most nodes show.
+ */
+
+struct shown {
+	bool heard;		/* did it say what it is? */
+	int gpus, kept_back;	/* by MIG or CUDA_VISIBLE_DEVICES */
+	int expected;		/* 0 = nobody said it */
+	const char *source;	/* of that */
+	const char *keeper;	/* which of the two */
+	const char *note;	/* why none, as far as the driver says */
+};
+
+static void info_findings_hear_fact(struct shown *s, const struct fact_row *f)
+{
+	int64_t expected = s->expected;
+
+	if (strcmp(f->fact, "uuid") == 0 && strncmp(f->scope, "gpu", 3) == 0) {
+		s->gpus++;
+	}
+	if (strcmp(f->scope, "node") != 0) {
+		return;
+	}
+	s->heard |= strcmp(f->fact, "kernel") == 0;
+	if (strcmp(f->fact, INFO_EXPECTED) == 0) {
+		units_parse_int(f->value, 1, SPEC_MAX_GPUS, &expected, NULL);
+		s->expected = (int)expected;
+		s->source = f->source;
+	} else if (strcmp(f->fact, "gpu_hidden") == 0) {
+		s->kept_back++;
+		s->keeper = f->source;
+	} else if (strcmp(f->fact, "gpu_note") == 0) {
+		s->note = f->value;
+	}
+}
+
+/** What most of them show. */
+static int usual(const struct shown *nodes, int n, struct verdict *v)
+{
+	double *gpus = calloc((size_t)n + 1, sizeof(*gpus)), most;
+	size_t heard = 0;
+
+	for (int i = 0; gpus && i < n; i++) {
+		if (nodes[i].heard) {
+			gpus[heard++] = nodes[i].gpus;
+		}
+	}
+	v->failed = v->failed || !gpus;
+	most = heard > 0 ? stats_mode(gpus, heard) : 0;
+	free(gpus);
+	return (int)most;
+}
+
+static void add_short(const struct run *run, int node, const struct shown *s,
+		      int most, struct verdict *v)
+{
+	struct part p = part_at(PART_NODE, node, -1);
+	int want = s->expected ? s->expected : most;
+	bool there = s->gpus + s->kept_back >= want;
+	struct finding *f = finding_add(v, &p,
+					!there ? "gpu_missing" :
+					strcmp(s->keeper, "MIG") == 0 ?
+						 "gpu_mig" : "gpu_hidden");
+	char name[PART_NAME_SIZE], by[200];
+
+	f->fail = s->expected > 0 && !there;
+	f->cells = f->explained = 1;
+	snprintf(by, sizeof(by), s->expected > 0 ? "expected by %.160s" :
+					   "as most nodes have", s->source);
+	finding_say(f, "%s shows %d GPU%s of %d, %s",
+		    part_name(run, &p, name, sizeof(name)), s->gpus,
+		    s->gpus == 1 ? "" : "s", want, by);
+	if (s->kept_back > 0) {
+		finding_add_evidence(f, "%d more: %s", s->kept_back,
+				     strcmp(s->keeper, "MIG") == 0 ?
+					     "divided by MIG" :
+					     "hidden by CUDA_VISIBLE_DEVICES");
+	}
+	if (s->note) {
+		finding_add_evidence(f, "%s", s->note);
+	}
+}
+
+void info_findings(const struct run *run, struct verdict *v)
+{
+	struct shown *nodes;
+	int node = -1, most;
+
+	if (strcmp(run->probe, "info") != 0 &&
+	    strcmp(run->probe, NODE_PROBE) != 0) {
+		return;
+	}
+	nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
+	if (!nodes) {
+		v->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < run->n_facts; i++) {
+		node = run_find_node(run, run->facts[i].node, node);
+		if (node >= 0) {
+			info_findings_hear_fact(&nodes[node], &run->facts[i]);
+		}
+	}
+	if (run->facts_cut > 0 && node >= 0) {
+		nodes[node].heard = false;	/* the rest of it is not read */
+	}
+	most = usual(nodes, run->n_nodes, v);
+	for (int i = 0; i < run->n_nodes; i++) {
+		const struct shown *s = &nodes[i];
+
+		if (s->heard && s->gpus < (s->expected ? s->expected : most)) {
+			add_short(run, i, s, most, v);
+		}
+	}
+	free(nodes);
+}
+
+/* ---- port findings ------------------------------------------------------- */
 
 /** What is heard of a port. */
 enum port_fact {

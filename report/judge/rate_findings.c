@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-#include "report/judge/rates.h"
-#include "report/judge/witness.h"
-
 /** As many lone failures as are listed one by one. */
 #define MOST_LONE 10
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/judge/rates.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,9 +6,8 @@
 
 #include "lib/base/stats.h"
 #include "report/base/grow.h"
-#include "report/judge/blame.h"
-#include "report/judge/explained.h"
-#include "report/model/follow.h"
+#include "report/judge/findings.h"
+#include "report/model/run_read.h"
 
 /** Wrong ones among all parts of a run: beside a part that does fail now and
  *  then chance gets a second try. */

@@ -7,6 +7,8 @@
 #include "lib/base/str.h"
 #include "report/judge/verdict.h"
 
+/* ---- retest -------------------------------------------------------------- */
+
 /**
  * --retest: after a repair, the parts that a run has found, and as many that it
  * has found well.  Pure.
@@ -90,5 +92,52 @@ void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out);
 /** "retest" of verdict.json; NULL where @run is none. */
 json_t *retest_json(const struct run *run, const struct verdict *v);
+
+/* ---- retest look --------------------------------------------------------- */
+
+/** The tests of one part of a retest: for retest_look.c, by retest_marks.c. */
+
+/** Kinds that are on one node alone, and can be at fault for a test with
+ *  another part. */
+#define ON_ONE_NODE (KIND(NODE) | KIND(NODE_NETWORK) | KIND(INTRA_NODE) | \
+		     KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) | \
+		     KIND(GPU) | KIND(GPU_NVLINK))
+/** Those that have tests, of one node or between two. */
+#define WITH_CELLS (ON_ONE_NODE | KIND(NODE_PAIR) | KIND(PAIR))
+/** Of these it matters which one it is. */
+#define NUMBERED (KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) | \
+		  KIND(GPU_NVLINK) | KIND(PAIR))
+
+/** A part of which the tests are looked at. */
+struct look {
+	const struct run *run;
+	const struct verdict *v;
+	const json_t *json;	/* of it, in run.json */
+	struct part part;	/* as this run numbers it */
+	uint8_t *marks;		/* a cell each: a test of it ... */
+	uint8_t *all;		/* ... of any part */
+	size_t units[2], whole[2];	/* pairs that were planned, inside a
+					 * node and between two, and those of
+					 * which each test was made */
+	size_t other_nic;
+};
+
+/** Find the tests of the part, without those that say nothing of it; @l is set
+ *  but for what follows from that. */
+void look_at(struct look *l);
+
+/* ---- retest pairs -------------------------------------------------------- */
+
+/** While retest_plan() fills @p. */
+struct planner {
+	const struct run *run;
+	const struct verdict *v;
+	struct retest_plan *p;
+	uint8_t *found;		/* a node each: a finding names it */
+	int *controls;		/* nodes that none does, then the others */
+	size_t n_controls, n_well;
+	bool inter, intra;	/* such pairs were measured */
+	json_t *ends;		/* of the part at hand; NULL: of controls */
+};
 
 #endif

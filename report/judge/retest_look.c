@@ -1,14 +1,604 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the tests of a retest say of each of its parts. */
-#include "report/judge/retest_look.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "lib/data/record_collective.h"
+#include "lib/data/record_rows.h"
+#include "report/judge/retest.h"
+#include "report/judge/tell.h"
+
+/* ---- retest marks -------------------------------------------------------- */
+
+/* Which tests of a retest are those of a part. */
+
+/** Fewer tests of a class tell nothing of a few percent. */
+#define LEAST_TESTS 4
+#define MAX_ENDS    100000
+
+/* "parts" of run.json; NULL: it is no retest. */
+static const json_t *look_parts(const struct run *run)
+{
+	return json_object_get(json_object_get(run->json, "retest"), "parts");
+}
+
+/* A number of @json, -1: it has none. */
+static int look_number(const json_t *json, const char *key)
+{
+	const json_t *n = json_object_get(json, key);
+
+	return json_is_integer(n) && json_integer_value(n) >= 0 &&
+			       json_integer_value(n) <= SPEC_MAX_RANKS ?
+		       (int)json_integer_value(n) : -1;
+}
+
+/* The node called @name; -1: there is none, or it is "". */
+static int look_node(const struct run *run, const char *name)
+{
+	return name[0] ? run_find_node(run, name, -1) : -1;
+}
+
+/* ---- which cells are whose ----------------------------------------------- */
+
+/** The ranks of "NODE", GPU: *@first to *@last, none of a node that has not
+ *  come. */
+static void find_ranks(const struct run *run, const json_t *end, size_t at,
+		       int *first, int *last)
+{
+	const char *name = json_string_value(json_array_get(end, at));
+	int64_t gpu = json_integer_value(json_array_get(end, at + 1));
+	int node = name ? look_node(run, name) : -1;
+	const struct run_node *n = node < 0 ? NULL : &run->nodes[node];
+
+	*first = 0;
+	*last = -1;
+	if (n && gpu < n->gpus) {
+		*first = n->first_rank + (gpu < 0 ? 0 : (int)gpu);
+		*last = gpu < 0 ? n->first_rank + n->gpus - 1 : *first;
+	}
+}
+
+/** Mark the cells of @part, both ways. */
+static void mark(const struct run *run, const json_t *part, uint8_t *marks)
+{
+	const json_t *ends = json_object_get(part, "pairs"), *end;
+	int a, b, last_a, last_b;
+	size_t i;
+
+	json_array_foreach(ends, i, end) {
+		find_ranks(run, end, 0, &a, &last_a);
+		for (; i < MAX_ENDS && a <= last_a; a++) {
+			find_ranks(run, end, 2, &b, &last_b);
+			for (; b <= last_b; b++) {
+				marks[run_at(run, a, b)] = 1;
+				marks[run_at(run, b, a)] = 1;
+			}
+		}
+	}
+	marks[run_n_cells(run)] = 0;
+}
+
+/** Of the pair @end: was there a test, and was none left out? */
+static bool is_whole(const struct look *l, const json_t *end)
+{
+	const struct run *run = l->run;
+	size_t made = 0, left = 0;
+	int a, b, last_a, last_b;
+
+	find_ranks(run, end, 0, &a, &last_a);
+	for (; a <= last_a; a++) {
+		find_ranks(run, end, 2, &b, &last_b);
+		for (; b <= last_b; b++) {
+			size_t at[2] = { run_at(run, a, b), run_at(run, b, a) };
+
+			for (int k = 0; k < 2; k++) {
+				unsigned class = run->cells[at[k]].class;
+
+				made += l->marks[at[k]] && run_measured(class);
+				left += class != CELL_UNPLANNED &&
+					(!l->marks[at[k]] ||
+					 !run_measured(class));
+			}
+		}
+	}
+	return made > 0 && left == 0;
+}
+
+static void count_units(struct look *l)
+{
+	const json_t *ends = json_object_get(l->json, "pairs"), *end;
+	size_t i;
+
+	json_array_foreach(ends, i, end) {
+		const char *a = json_string_value(json_array_get(end, 0));
+		const char *b = json_string_value(json_array_get(end, 2));
+		bool inter = a && b && strcmp(a, b) != 0;
+
+		/* a node with a single GPU has none inside */
+		if (i >= MAX_ENDS ||
+		    (!inter && look_number(l->json, "gpus") == 1)) {
+			continue;
+		}
+		l->units[inter]++;
+		l->whole[inter] += is_whole(l, end);
+	}
+}
+
+/* ---- who is at fault for what -------------------------------------------- */
+
+/* Does @p have most of the tests that are marked, of one kind of path? */
+static bool look_covers(const struct look *l, const struct part *p)
+{
+	size_t n[PATH_CLASSES] = { 0 }, of[PATH_CLASSES] = { 0 };
+	bool most = false;
+
+	for (size_t at = 0; at < run_n_cells(l->run); at++) {
+		const struct cell *c = &l->run->cells[at];
+
+		if (l->marks[at] && run_measured(c->class)) {
+			of[c->path]++;
+			n[c->path] += part_touches_at(l->run, p, at);
+		}
+	}
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		most = most || 2 * n[path] > of[path];
+	}
+	return most;
+}
+
+/** Is @f at fault for a test of the part at @at: its partner, or another one of
+ *  its node? */
+static bool is_of_other(const struct look *l, const struct finding *f,
+			size_t at)
+{
+	return f->fail && f->explained > 0 && f->n_or == 0 &&
+	       f->part.node >= 0 && part_is(&f->part, ON_ONE_NODE) &&
+	       l->part.node >= 0 && f->part.node != l->part.peer_node &&
+	       part_touches_at(l->run, &f->part, at) &&
+	       (f->part.node != l->part.node || !look_covers(l, &f->part));
+}
+
+/** Tests that fail since something else is at fault say nothing of the part. */
+static void excuse(struct look *l)
+{
+	uint8_t *excused = calloc(run_n_cells(l->run) + 1, 1);
+
+	for (size_t at = 0; excused && at < run_n_cells(l->run); at++) {
+		if (!l->marks[at] || !run_bad(l->run->cells[at].class)) {
+			continue;
+		}
+		for (size_t i = 0; i < l->v->n && !excused[at]; i++) {
+			excused[at] = is_of_other(l, &l->v->findings[i], at);
+		}
+	}
+	for (size_t at = 0; excused && at < run_n_cells(l->run); at++) {
+		l->marks[at] &= !excused[at];
+	}
+	free(excused);
+}
+
+/** Does @rank use another NIC than the one that was found? */
+static bool is_other_nic(const struct look *l, int rank)
+{
+	const struct run_rank *r = &l->run->ranks[rank];
+	const char *then = json_member(l->json, "nic");
+	bool named = then[0] && run_number_in(then, "nic") < 0 &&
+		     r->nic_name[0] && run_number_in(r->nic_name, "nic") < 0;
+
+	return r->node == l->part.node &&
+	       (named ? strcmp(r->nic_name, then) != 0 :
+			r->nic != l->part.index);
+}
+
+/** Tests that another NIC has carried are none of the part. */
+static void drop_other_nic(struct look *l)
+{
+	for (size_t at = 0; l->part.kind == PART_NIC &&
+			    at < run_n_cells(l->run); at++) {
+		if (l->marks[at] && l->run->cells[at].path != PATH_INTRA &&
+		    (is_other_nic(l, run_src(l->run, at)) ||
+		     is_other_nic(l, run_dst(l->run, at)))) {
+			l->marks[at] = 0;
+			l->other_nic++;
+		}
+	}
+}
+
+void look_at(struct look *l)
+{
+	const json_t *other;
+	size_t i;
+
+	mark(l->run, l->json, l->marks);
+	json_array_foreach(look_parts(l->run), i, other) {
+		mark(l->run, other, l->all);
+	}
+	drop_other_nic(l);
+	excuse(l);
+	count_units(l);
+}
+
+/* Were half of the pairs tested to their end, of each kind of path? */
+static bool look_is_covered(const struct look *l)
+{
+	return l->run->n_ranks == 0 ||
+	       (2 * l->whole[0] >= l->units[0] &&
+		2 * l->whole[1] >= l->units[1]);
+}
+
+/* ---- slower than its controls? ------------------------------------------- */
+
+static double median_of(const struct look *l, bool part, enum path_class path,
+			bool latency, size_t *n)
+{
+	double *values = calloc(run_n_cells(l->run) + 1, sizeof(*values));
+	double median;
+
+	*n = 0;
+	for (size_t at = 0; values && at < run_n_cells(l->run); at++) {
+		const struct cell *c = &l->run->cells[at];
+		const double x = (double)(latency ? c->lat_us : c->bw_GB_s);
+
+		if (run_good(c->class) && c->path == path && !isnan(x) &&
+		    (part ? l->marks[at] : !l->all[at])) {
+			values[(*n)++] = x;
+		}
+	}
+	median = stats_median(values, *n);
+	free(values);
+	return median;
+}
+
+/* The worst ratio to the controls of any class of paths that has enough tests,
+ * of bandwidth or @latency; NAN: none. */
+static double look_ratio(const struct look *l, bool latency)
+{
+	double worst = NAN;
+
+	for (enum path_class path = 0; path < PATH_CLASSES; path++) {
+		size_t n, others;
+		double x = median_of(l, true, path, latency, &n);
+		double y = median_of(l, false, path, latency, &others);
+		double q = x / y;
+
+		if (n >= LEAST_TESTS && others >= LEAST_TESTS && !isnan(q) &&
+		    (isnan(worst) || (latency ? q > worst : q < worst))) {
+			worst = q;
+		}
+	}
+	return worst;
+}
+
+/* ---- retest tell --------------------------------------------------------- */
+
+/* What became of the parts that a retest is about. */
+
+/** Latency that is so many times that of the controls is a fault. */
+#define FAIL_LATER 2.0
+
+static const json_t *parts_of(const struct run *run)
+{
+	return json_object_get(json_object_get(run->json, "retest"), "parts");
+}
+
+/** Where a finding that no other one is about belongs: at the part, but where
+ *  it is not there any more, or on no node, it has no number. */
+static struct part place_of(const struct run *run, const json_t *json,
+			    const struct retested *r)
+{
+	const json_t *index = json_object_get(json, "index");
+	struct part p = part_of_kind(0);
+
+	while (p.kind < PART_CONFIG && strcmp(part_kind_name(p.kind),
+					      json_member(json, "kind"))) {
+		p.kind++;
+	}
+	p.node = r->node[0] ? run_find_node(run, r->node, -1) : -1;
+	if (p.node < 0) {
+		return part_of_kind(PART_CONFIG);
+	}
+	if (r->state == RETEST_MISSING ||
+	    part_is(&p, KIND(PAIR) | KIND(NODE_PAIR))) {
+		p.kind = PART_NODE;
+	} else if (json_is_integer(index)) {
+		p.index = (int)json_integer_value(index);
+	}
+	return p;
+}
+
+/** Is it as slow as a fault is, now that it is confirmed? */
+static bool is_beyond(const struct run *run, const struct retested *r)
+{
+	const double line = (double)(run->slow_percent ? run->slow_percent :
+				     RUN_SLOW_PERCENT) / 100;
+
+	return r->slow && (r->late >= FAIL_LATER || r->share <= 1 - line);
+}
+
+static void add_missing(const struct run *run, const json_t *json,
+			const struct retested *r, struct verdict *v)
+{
+	const struct part p = place_of(run, json, r);
+	struct finding *f = finding_add(v, &p, "still_missing");
+
+	f->fail = r->failed;
+	finding_say(f, "%s cannot be tested: %s", r->name, r->why);
+}
+
+static void add_slow(const struct run *run, const json_t *json,
+		     const struct retested *r, struct verdict *v)
+{
+	const struct part p = place_of(run, json, r);
+	struct finding *f = finding_add(v, &p, "still_slow");
+
+	f->fail = r->failed || (is_beyond(run, r) && !run->shared_cores);
+	f->drain = r->drain;	/* that it is its node was proved then */
+	f->cells = f->explained = r->tests;
+	if (r->late > 1) {
+		finding_say(f, "%s: latency is still %.1f times that of its "
+			    "controls in %zu tests", r->name, r->late,
+			    r->tests);
+	} else {
+		finding_say(f, "%s is still slower than its controls: %.0f %% "
+			    "of their bandwidth in %zu tests", r->name,
+			    100 * r->share, r->tests);
+	}
+}
+
+/** What names @r is a fault now. */
+static void confirm(const struct run *run, const struct retested *r,
+		    struct verdict *v)
+{
+	struct finding *f = &v->findings[r->again - v->findings];
+
+	/* of ranks that share cores nothing is a fault by its speed */
+	if (!f->fail && !run->shared_cores &&
+	    (r->failed || is_beyond(run, r))) {
+		f->fail = true;
+		finding_add_evidence(f, "the run before has found %s, and this "
+				     "one, at another time, finds it again",
+				     r->name);
+	}
+}
+
+void retest_findings(const struct run *run, struct verdict *v)
+{
+	struct retested r;
+
+	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
+		const json_t *json = json_array_get(parts_of(run), i);
+
+		if (r.state == RETEST_MISSING) {
+			add_missing(run, json, &r, v);
+		} else if (r.again) {
+			confirm(run, &r, v);
+		} else if (r.slow && r.bad == 0) {
+			add_slow(run, json, &r, v);
+		}
+	}
+}
+
+void retest_weigh(const struct run *run, struct verdict *v)
+{
+	struct retested r;
+
+	v->still = v->open = false;
+	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
+		v->still |= r.state == RETEST_FAILS ||
+			    r.state == RETEST_MISSING;
+		v->open |= r.state == RETEST_OPEN;
+	}
+}
+
+/* ---- words --------------------------------------------------------------- */
+
+/** All parts, each looked at once; free() frees.  NULL: there are none, or no
+ *  memory. */
+static struct retested *all_parts(const struct run *run,
+				  const struct verdict *v, size_t *n)
+{
+	struct retested *list = calloc(json_array_size(parts_of(run)) + 1,
+				       sizeof(*list));
+
+	*n = 0;
+	while (list && retest_part(run, v, *n, &list[*n])) {
+		(*n)++;
+	}
+	return list;
+}
+
+static bool is_of(const struct retested *r, const char *node)
+{
+	return strcmp(r->node, node) == 0 || strcmp(r->peer, node) == 0;
+}
+
+/** Is a fault found on @node, whatever it is? */
+static bool has_fault(const struct run *run, const struct verdict *v,
+		      const char *node)
+{
+	const int at = run_find_node(run, node, -1);
+	bool has = false;
+
+	for (size_t i = 0; at >= 0 && i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+
+		has = has || (f->fail && (finding_sits_in(f, at) ||
+					  f->part.peer_node == at));
+	}
+	return has;
+}
+
+/** Did Slurm have it drained at the end of the run, for a reason that a drain
+ *  line of ours gave? */
+static bool is_drained_by_us(const struct run *run, const char *node)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, "slurm_state") == 0 &&
+		    strcmp(e->node, node) == 0) {
+			last = e->detail;
+		}
+	}
+	return strstr(last, " drain") && strstr(last, ": gpucheck");
+}
+
+/** The line that has Slurm use @node again: it was proved to be at fault, all
+ *  that was found there passes, and it still is drained for that; else
+ *  false. */
+static bool undrain(const struct run *run, const struct verdict *v,
+		    const struct retested *list, size_t n, const char *node,
+		    struct str *out)
+{
+	bool drained = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_of(&list[i], node) && list[i].state != RETEST_PASSES) {
+			return false;
+		}
+		drained = drained || (strcmp(list[i].node, node) == 0 &&
+				      list[i].drain);
+	}
+	if (!drained || run->drill || !is_drained_by_us(run, node) ||
+	    has_fault(run, v, node) || !hostlist_is_name(node)) {
+		return false;
+	}
+	str_addf(out, "scontrol update nodename=%s state=resume", node);
+	return true;
+}
+
+/** Has part @i a node that one before it has, too? */
+static bool is_repeated(const struct retested *list, size_t i)
+{
+	size_t k = 0;
+
+	while (k < i && strcmp(list[k].node, list[i].node) != 0) {
+		k++;
+	}
+	return k < i;
+}
+
+static void say_state(const struct retested *r, struct str *out)
+{
+	const char *many = r->tests == 1 ? "" : "s";
+
+	if (r->state == RETEST_MISSING) {
+		str_addf(out, "still missing: %s", r->why);
+	} else if (r->state == RETEST_OPEN && r->why[0]) {
+		str_addf(out, "open: %s", r->why);
+	} else if (r->state == RETEST_OPEN && r->tests > 0) {
+		str_addf(out, "open: %zu good test%s, fewer than it takes",
+			 r->tests, many);
+	} else if (r->state == RETEST_OPEN) {
+		str_add(out, "was not tested");
+	} else if (r->bad > 0) {
+		str_addf(out, "still there: %zu of %zu tests fail", r->bad,
+			 r->tests);
+	} else if (r->state == RETEST_PASSES) {
+		str_addf(out, "%zu test%s pass%s", r->tests, many,
+			 r->tests == 1 ? "es" : "");
+	} else {
+		str_addf(out, "still there: %zu test%s, of which none fails",
+			 r->tests, many);
+	}
+}
+
+static void say_part(const struct retested *r, struct str *out)
+{
+	str_addf(out, "\n%s (%s): ", r->name, r->code);
+	say_state(r, out);
+	if (r->state == RETEST_FAILS && r->again) {
+		str_addf(out, ", is found again (%s)", r->again->code);
+	}
+	if (r->state != RETEST_PASSES && r->state != RETEST_FAILS) {
+		return;
+	}
+	if (r->late > 0) {
+		str_addf(out, ", at %.1f times the latency of the controls",
+			 r->late);
+	}
+	if (r->share > 0) {
+		str_addf(out, ", at %.0f %% of the bandwidth of the controls",
+			 100 * r->share);
+	}
+}
+
+void retest_words(const struct run *run, const struct verdict *v,
+		  struct str *out)
+{
+	const json_t *retest = json_object_get(run->json, "retest");
+	size_t n;
+	struct retested *list = all_parts(run, v, &n);
+	int lines = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0) {
+			str_addf(out, "%sretest of what '%s' has found:",
+				 out->len ? "\n" : "",
+				 json_member(retest, "dir"));
+		}
+		say_part(&list[i], out);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct str line = STR_INIT;
+
+		if (!is_repeated(list, i) &&
+		    undrain(run, v, list, n, list[i].node, &line)) {
+			str_addf(out, "%s\n" TELL_COMMAND "%s", lines++ ? "" :
+				 "\nundrain (needs Slurm operator rights; "
+				 "sinfo -R shows other reasons):",
+				 str_text(&line));
+		}
+		str_release(&line);
+	}
+	free(list);
+}
+
+static json_t *part_json(const struct retested *r, bool undrains,
+			 const char *line)
+{
+	static const char *const states[] = {
+		[RETEST_OPEN] = "open", [RETEST_PASSES] = "passes",
+		[RETEST_FAILS] = "fails", [RETEST_MISSING] = "missing",
+	};
+
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:s}",
+			 "name", r->name, "node", r->node,
+			 "state", states[r->state],
+			 "tests", (json_int_t)r->tests,
+			 "bad", (json_int_t)r->bad,
+			 "share", isnan(r->share) ? json_null() :
+				  json_real(round(r->share * 1000) / 1000),
+			 "undrain", undrains ? json_text(line) : json_null(),
+			 "why", r->why[0] ? json_text(r->why) : json_null(),
+			 "code", r->code);
+}
+
+json_t *retest_json(const struct run *run, const struct verdict *v)
+{
+	json_t *json = parts_of(run) ? json_array() : NULL;
+	size_t n;
+	struct retested *list = all_parts(run, v, &n);
+
+	for (size_t i = 0; json && i < n; i++) {
+		struct str line = STR_INIT;
+		bool undrains = undrain(run, v, list, n, list[i].node, &line);
+
+		json_array_append_new(json, part_json(&list[i], undrains,
+						      str_text(&line)));
+		str_release(&line);
+	}
+	free(list);
+	return json;
+}
+
+/* ---- retest look --------------------------------------------------------- */
 
 /** A part that was slow is slow still below this share of its controls; by the
  *  same 3 % a slow part is found.  Latency is late from 30 % more on. */

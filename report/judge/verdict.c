@@ -1,16 +1,542 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/judge/verdict.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/exit_code.h"
-#include "report/judge/drain.h"
+#include "lib/base/err.h"
+#include "lib/base/limit.h"
+#include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "report/judge/findings.h"
-#include "report/judge/gone.h"
-#include "report/judge/next.h"
 #include "report/judge/retest.h"
-#include "report/judge/says.h"
+#include "report/judge/tell.h"
+#include "report/symptoms/symptom.h"
+
+/* ---- says switch --------------------------------------------------------- */
+
+/* Which port of which switch a finding is about, where somebody knows it. */
+
+/** What facts say of one NIC; NULL where they do not. */
+struct plug {
+	const struct fact_row *name, *port;
+};
+
+/** Is @nic, a name, one of @names, joined by '+'? */
+static bool is_of(const char *names, const char *nic)
+{
+	size_t n = strlen(nic), m;
+
+	for (; *names; names += m + (names[m] == '+')) {
+		m = strcspn(names, "+");
+		if (m == n && memcmp(names, nic, n) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct plug find_plug(const struct run *run, int node, const char *nics)
+{
+	struct plug p = { .name = NULL };
+
+	for (size_t i = 0; nics[0] && i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+		bool name = strcmp(f->fact, "switch") == 0;
+
+		if ((!name && strcmp(f->fact, "switch_port") != 0) ||
+		    strcmp(f->node, run->nodes[node].name) != 0 ||
+		    !is_of(nics, f->scope)) {
+			continue;
+		}
+		if (name && !p.name) {
+			p.name = f;
+		} else if (!name && !p.port && p.name &&
+			   strcmp(p.name->scope, f->scope) == 0) {
+			p.port = f;
+		}
+	}
+	return p;
+}
+
+static void append(struct finding *f, const char *text)
+{
+	size_t n = strlen(f->says);
+
+	if (n + strlen(text) < sizeof(f->says)) {
+		memcpy(f->says + n, text, strlen(text) + 1);
+	}
+}
+
+static void say_nic(const struct run *run, struct finding *f)
+{
+	const char *nic = part_nic_name(run, &f->part);
+	struct plug p = f->part.node >= 0 ?
+				find_plug(run, f->part.node, nic) :
+				(struct plug){ .name = NULL };
+	char text[400];
+
+	if (!p.name) {
+		return;
+	}
+	snprintf(text, sizeof(text), "; connected to switch %.100s%s%.100s",
+		 p.name->value, p.port ? ", port " : "",
+		 p.port ? p.port->value : "");
+	append(f, text);
+	finding_add_evidence(f, "%s of %s%s (%s)", nic,
+			     run->nodes[f->part.node].name, text + 1,
+			     p.name->source);
+}
+
+/** Where all ports of the rail that are known are of one switch. */
+static void say_rail(const struct run *run, struct finding *f)
+{
+	const struct fact_row *one = NULL;
+	char text[200];
+	int n = 0;
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		const struct part nic = part_at(PART_NIC, i, f->part.index);
+		struct plug p = find_plug(run, i, part_nic_name(run, &nic));
+
+		if (!p.name) {
+			continue;
+		}
+		if (one && strcmp(one->value, p.name->value) != 0) {
+			return;
+		}
+		one = p.name;
+		n++;
+	}
+	if (n > 1) {
+		snprintf(text, sizeof(text), "; connected to switch %.100s",
+			 one->value);
+		append(f, text);
+		finding_add_evidence(f, "%d of its ports%s (%s)", n, text + 1,
+				     one->source);
+	}
+}
+
+/* Add the switch and port of a NIC or rail, by facts, to f->says: nobody is
+ * accused by them. */
+static void says_switch(const struct run *run, struct finding *f)
+{
+	enum part_kind kind = f->part.kind;
+
+	if (kind == PART_NIC || (kind == PART_GPU && run->ports)) {
+		say_nic(run, f);
+	} else if (kind == PART_RAIL) {
+		say_rail(run, f);
+	}
+}
+
+/* ---- act ----------------------------------------------------------------- */
+
+/* What to type next: the remedy of data/symptoms.ini with the names of this run
+ * in it, and the command that tests again. */
+
+struct act_case {
+	const struct run *run;
+	const struct finding *finding;
+};
+
+/** The first node of a leaf switch. */
+static int leaf_node(const struct run *run, int leaf)
+{
+	int node = 0;
+
+	while (run->nodes[node].leaf != leaf + 1) {
+		node++;
+	}
+	return node;
+}
+
+/** A part without a node of its own: that of the example. */
+static int act_node(const struct act_case *c)
+{
+	const struct finding *f = c->finding;
+	int node = f->part.node;
+
+	if (part_leaf(&f->part) >= 0) {
+		node = leaf_node(c->run, part_leaf(&f->part));
+	} else if (node < 0 && f->n_members > 0) {
+		node = f->members[0];
+	} else if (node < 0 && f->src >= 0) {
+		node = c->run->ranks[f->src].node;
+	}
+	return node;
+}
+
+/** The other end: of the part, or of the example. */
+static int act_peer(const struct act_case *c)
+{
+	const struct finding *f = c->finding;
+	int peer = f->part.peer_node;
+
+	if (part_peer_leaf(&f->part) >= 0) {
+		peer = leaf_node(c->run, part_peer_leaf(&f->part));
+	} else if (peer < 0 && f->src >= 0) {
+		peer = c->run->ranks[f->src].node;
+		peer = peer != act_node(c) ? peer :
+					     c->run->ranks[f->dst].node;
+	}
+	return peer;
+}
+
+static bool add_name(void *user, const char *name, size_t len, struct str *out)
+{
+	static const char *const names[] = {
+		"node", "peer", "nic", "gpu", "rail", "pid", NULL
+	};
+	const struct act_case *c = user;
+	const struct part *p = &c->finding->part;
+	const char *nic = p->kind == PART_NIC ? part_nic_name(c->run, p) : "";
+	int at[2] = { act_node(c), act_peer(c) };
+	size_t i = 0;
+
+	while (names[i] && (strlen(names[i]) != len ||
+			    memcmp(names[i], name, len) != 0)) {
+		i++;
+	}
+	if (i < 2 && at[i] >= 0) {
+		str_add(out, c->run->nodes[at[i]].name);
+	} else if (i == 2 && nic[0]) {
+		str_add(out, nic);
+	} else if ((i == 3 || i == 4) && p->index >= 0) {
+		str_addf(out, "%d", p->index);
+	} else if (i == 5 && p->kind == PART_PROCESS) {
+		str_addf(out, "%d", p->peer_index);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/*
+ * Pretend nodes are this machine: a command for one of them is typed here.
+ * Appends @text without "ssh {node} ", and the quotes around what follows it.
+ */
+static void add_here(struct str *out, const char *text, const char *node)
+{
+	struct str far = STR_INIT;
+	const char *at;
+	size_t from;
+
+	str_add(&far, TELL_COMMAND "ssh ");
+	from = far.len;
+	str_add(&far, node);
+	str_plain_from(&far, from);
+	str_addch(&far, ' ');
+	while ((at = strstr(text, str_text(&far))) != NULL) {
+		const char *line = at + far.len, *end = strchr(line, '\n');
+		size_t len = end ? (size_t)(end - line) : strlen(line);
+		size_t quoted = len > 1 && line[0] == '\'' &&
+				line[len - 1] == '\'';
+
+		str_addmem(out, text, (size_t)(at - text));
+		str_add(out, TELL_COMMAND);
+		str_addmem(out, line + quoted, len - 2 * quoted);
+		text = line + len;
+	}
+	str_add(out, text);
+	str_release(&far);
+}
+
+/** The test that tells it from the first other part for which there is one. */
+static void add_tell(const struct run *run, const struct finding *f,
+		     struct str *out)
+{
+	bool told = f->part.kind == PART_CONFIG;
+	struct str test = STR_INIT;
+
+	for (size_t i = 0; i < f->n_or && !told; i++) {
+		told = tell_apart(run, &f->part, &f->or_parts[i], f->src,
+				  f->dst, &test);
+	}
+	if (test.len > 0) {
+		str_addf(out, "\n%s", str_text(&test));
+	}
+	str_release(&test);
+}
+
+static void add_again(const struct run *run, const struct finding *f,
+		      const char *more, struct str *out)
+{
+	char option[64] = "";	/* that @more sets anew */
+	const char *const without[] = { option, NULL };
+	const bool pair = f->src >= 0 && !run->mesh;
+
+	sscanf(more, "--%63[^= ]", option);
+	str_addf(out, "%s%s:\n" TELL_COMMAND, out->len ? "\n" : "",
+		 pair ? "same pair again" : "retest");
+	if (!pair && !*more && tell_retest(run, out)) {
+		tell_passed_on(run, out);
+	} else if (!pair) {
+		tell_again(run, without, out);
+		str_addf(out, "%s%s", *more ? " " : "", more);
+		tell_passed_on(run, out);
+	} else {
+		tell_command(run, run->transport, f->src, f->dst, out);
+	}
+}
+
+/* Fill in f->act. */
+static void says_act(const struct run *run, struct finding *f)
+{
+	const struct act_case c = { .run = run, .finding = f };
+	const char *const where[] = {
+		f->scatter ? "scatter" : part_kind_name(f->part.kind),
+		run->transport, run->probe,
+		json_member(run->json, "launcher"), NULL
+	};
+	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,
+					      where);
+	struct str text = STR_INIT, out = STR_INIT;
+	int node = act_node(&c);
+
+	if (run->drill || run_is_model(run)) {
+		str_addf(&out, "(%s) on real nodes:\n",
+			 run->drill ? "drill" : "simulated");
+	}
+	if (x) {
+		symptom_remedy(x, add_name, (void *)&c, &text);
+	}
+	if (tell_is_local(run) && !run_is_model(run) && node >= 0) {
+		add_here(&out, str_text(&text), run->nodes[node].name);
+	} else {
+		str_add(&out, str_text(&text));
+	}
+	add_tell(run, f, &out);
+	/* of a limit --resume will do; a job that was looked at is not ours */
+	if (!limit_is(f->code) && strcmp(run->probe, "hang") != 0) {
+		add_again(run, f, x ? str_text(&x->again) : "", &out);
+	}
+	finding_set_act(f, str_text(&out));
+	str_release(&text);
+	str_release(&out);
+}
+
+/* ---- absent findings ----------------------------------------------------- */
+
+/* Nodes and ranks that the run should have had: where no node has an agent, the
+ * launcher or the way to the coordinator failed, none of the nodes; and a
+ * launcher may start less than was asked for. */
+
+/** Fewer say nothing about what they share. */
+#define MIN_NODES 2
+
+static bool is_absent(const struct finding *f)
+{
+	return strcmp(f->code, "agent_missing") == 0;
+}
+
+/** Is every node one that never came?  -1 without memory. */
+static int are_all_absent(const struct run *run, const struct verdict *v)
+{
+	uint8_t *absent = calloc((size_t)run->n_nodes + 1, 1);
+	int n = 0;
+
+	if (!absent) {
+		return -1;
+	}
+	for (size_t i = 0; i < v->n; i++) {
+		const struct finding *f = &v->findings[i];
+
+		if (!is_absent(f)) {
+			continue;
+		}
+		if (f->part.node >= 0) {
+			absent[f->part.node] = 1;
+		}
+		for (size_t k = 0; k < f->n_members; k++) {
+			absent[f->members[k]] = 1;
+		}
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		n += absent[i];
+	}
+	free(absent);
+	return n >= MIN_NODES && n == run->n_nodes;
+}
+
+/* Of every probe, last: where each node is named in @v for having no agent,
+ * one finding that names none takes the place of those. */
+static void absent_findings(const struct run *run, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_INTER_NODE);
+	char detail[620] = "";
+	struct finding *f;
+	int all = are_all_absent(run, v);
+
+	v->failed = v->failed || all < 0;
+	if (all <= 0) {
+		return;
+	}
+	for (size_t i = v->n; i-- > 0;) {
+		f = &v->findings[i];
+		if (is_absent(f)) {
+			STR_COPY(detail, f->n_evidence > 0 ? f->evidence[0] :
+				 "");
+			finding_remove(v, i);
+		}
+	}
+	f = finding_add(v, &p, "agent_missing");
+	f->fail = true;
+	for (int i = 0; i < CELL_CLASSES; i++) {
+		f->cells += v->cells[i];
+	}
+	f->explained = f->cells;
+	finding_say(f, "None of the %d nodes reported: settings, firewall or "
+		    "launcher; no node is suspected", run->n_nodes);
+	if (detail[0]) {
+		finding_add_evidence(f, "%s", detail);
+	}
+}
+
+static int64_t asked(const struct run *run, const char *option)
+{
+	return json_integer_value(run_option(run, option));
+}
+
+/* Of every probe: fewer nodes or ranks than --nodes and --gpus-per-node ask
+ * for, as the launcher started no more; the run is partial. */
+static void few_findings(const struct run *run, struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_CONFIG);
+	/* ports are ranks that -G says nothing of, addresses none */
+	int64_t gpus = run->ports || run->mesh ? 0 :
+					asked(run, "gpus-per-node");
+	int64_t nodes = asked(run, "nodes"), ranks = 0;
+	bool few = run->n_nodes < nodes;
+	char come[48] = "", wanted[48] = "";
+	struct finding *f;
+	const json_t *node;
+	size_t i;
+
+	if (run->n_nodes == 0 || json_object_get(run->json, "retest")) {
+		return;		/* not begun, or of a part of another run */
+	}
+	json_array_foreach(json_object_get(run->json, "nodes"), i, node) {
+		int64_t has = json_integer_value(json_object_get(node, "gpus"));
+
+		few |= has > 0 && has < gpus;
+		ranks += has;
+	}
+	if (!few) {
+		return;
+	}
+	nodes = nodes > 0 ? nodes : run->n_nodes;
+	if (gpus > 0 && ranks > 0) {
+		snprintf(come, sizeof(come), " with %lld rank%s",
+			 (long long)ranks, ranks == 1 ? "" : "s");
+		snprintf(wanted, sizeof(wanted), " with %lld",
+			 (long long)(nodes * gpus));
+	}
+	f = finding_add(v, &p, "too_few");
+	finding_say(f, "Only %d node%s%s started, %lld%s were asked for: what did "
+		    "not start was not tested", run->n_nodes,
+		    run->n_nodes == 1 ? "" : "s", come, (long long)nodes,
+		    wanted);
+	v->cut = true;
+}
+
+/* ---- limit findings ------------------------------------------------------ */
+
+/*
+ * What gpucheck's own processes ran short of.  That is how it was started, no
+ * fault of a node or GPU: what it kept from being measured is not run, and
+ * stays to be measured.
+ */
+
+/** Tests that were left for @code. */
+static size_t count_left(const struct run *run, const char *code)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		n += run->cells[at].class == CELL_NOT_RUN &&
+		     strcmp(run_cell_code(run, at), code) == 0;
+	}
+	return n;
+}
+
+static void say(const struct run *run, struct finding *f, const char *why)
+{
+	struct str names = STR_INIT;
+	int named = 0;
+
+	for (size_t i = 0; i < f->n_members; i++) {
+		finding_list_name(&names, &named,
+				  run->nodes[f->members[i]].name);
+	}
+	finding_say(f, "gpucheck's own processes%s%s ran into a limit%s%s",
+		    named > 0 ? " on " : "", str_text(&names),
+		    why[0] ? ": " : "", why);
+	str_release(&names);
+	if (f->explained > 0) {
+		finding_say(f, "%s; %zu of %zu tests were not run", f->says,
+			    f->explained, f->cells);
+	}
+}
+
+static void add(const struct run *run, const char *code, size_t left,
+		struct verdict *v)
+{
+	const struct part p = part_of_kind(PART_LIMIT);
+	struct finding *f = finding_add(v, &p, code);
+	const char *why = "";
+
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		f->cells += v->cells[c];
+	}
+	f->explained = left;
+	for (int i = 0; i < run->n_nodes; i++) {
+		const struct event_row *e = run_find_event(run, code,
+						       run->nodes[i].name);
+
+		if (e) {
+			finding_add_member(f, i);
+			if (why[0]) {	/* the first is in the sentence */
+				finding_add_evidence(f, "%s: %s", e->node,
+						     e->detail);
+			}
+			why = why[0] ? why : e->detail;
+		}
+	}
+	v->cut |= left == 0;	/* without rows that say so */
+	if (f->n_members == 1) {
+		f->part.node = f->members[0];
+	}
+	say(run, f, why);
+}
+
+/* Limits that our own processes ran into, and what they kept from being
+ * measured. */
+static void limit_findings(const struct run *run, struct verdict *v)
+{
+	static const char *const codes[] = {
+		LIMIT_FILES, LIMIT_TASKS, LIMIT_MEMORY, LIMIT_DISK,
+	};
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		size_t left = count_left(run, codes[i]);
+		bool said = false;
+
+		/* where there are no cells of pairs, which may have been
+		 * tested later after all */
+		for (int k = 0; k < run->n_nodes &&
+				(run->n_ranks == 0 || run->mesh); k++) {
+			said |= run_find_event(run, codes[i],
+					   run->nodes[k].name) != NULL;
+		}
+		if (left > 0 || said) {
+			add(run, codes[i], left, v);
+		}
+	}
+}
+
+/* ---- verdict ------------------------------------------------------------- */
 
 const char *verdict_status_name(enum verdict_status s)
 {

@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/cells.h"
 #include "lib/data/json.h"
-#include "lib/data/sampled.h"
 #include "report/judge/caption.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
-#include "report/judge/says.h"
-#include "report/model/follow.h"
 #include "report/model/run_read.h"
 
 #define VERDICT_SCHEMA 1

@@ -2,7 +2,7 @@
 #ifndef REPORT_MODEL_DIAGNOSE_H
 #define REPORT_MODEL_DIAGNOSE_H
 
-#include "lib/data/record_diagnose.h"
+#include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
 
 /**

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
-#include "lib/data/record_ping.h"
-#include "lib/data/rundir.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "lib/data/record_rows.h"
+#include "lib/data/rundir.h"
 #include "report/model/diagnose.h"
 #include "report/model/run_read.h"
 

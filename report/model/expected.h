@@ -2,11 +2,25 @@
 #ifndef REPORT_MODEL_EXPECTED_H
 #define REPORT_MODEL_EXPECTED_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "lib/base/err.h"
 #include "report/model/part.h"
+
+/* ---- reference ----------------------------------------------------------- */
+
+/**
+ * What --reference names for runs of @probe: the run directory of it, that is
+ * @reference, or the step of it where that is a run of all; absolute, to @dir.
+ * 0; or with @e -1, where it is no run directory, or one of another probe, and
+ * 1 where it is no directory at all.
+ */
+int reference_find(const char *reference, const char *probe,
+		   char dir[PATH_MAX], struct err *e);
+
+/* ---- expected ------------------------------------------------------------ */
 
 /**
  * What a healthy path carries: data/expected.ini, which is part of the program

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/follow.h"
+#include "report/model/run_read.h"
 
 #include <stdlib.h>
 #include <string.h>

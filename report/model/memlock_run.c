@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/memlock_run.h"
 
 #include <stdlib.h>
 

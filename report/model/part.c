@@ -1,11 +1,316 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/ping_run.h"
 #include "report/model/part.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/hosts.h"
+#include "report/model/ping_run.h"
+
+/* ---- part name ----------------------------------------------------------- */
+
+/* How a part of a cluster is called. */
+
+/** The first rank behind NIC @nic of @node, -1 when there is none. */
+static int nic_rank(const struct run *run, int node, int nic)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == nic) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+/** The subnet behind rail @rail, "" when ranks are no addresses. */
+static const char *rail_segment(const struct run *run, int rail)
+{
+	for (int r = 0; run->mesh && r < run->n_ranks; r++) {
+		if (run->ranks[r].nic == rail) {
+			return mesh_end(run, r)->segment;
+		}
+	}
+	return "";
+}
+
+const char *part_nic_name(const struct run *run, const struct part *p)
+{
+	const struct run_node *n = p->node >= 0 ? &run->nodes[p->node] : NULL;
+
+	if (p->name > 0) {
+		return run->names[p->name - 1];
+	}
+	for (int r = n ? n->first_rank : 0;
+	     n && run->ranks && r < n->first_rank + n->gpus; r++) {
+		if (run->ranks[r].nic == p->index &&
+		    run->ranks[r].nic_name[0]) {
+			return run->ranks[r].nic_name;
+		}
+	}
+	return "";
+}
+
+int part_nic_rank(const struct run *run, int node, const char *name)
+{
+	const struct run_node *n = &run->nodes[node];
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (strcmp(run->ranks[r].nic_name, name) == 0) {
+			return r;
+		}
+	}
+	return -1;
+}
+
+static const char *const one_way[] = {
+	[PART_BOTH] = "",
+	[PART_TX]   = " when it sends",
+	[PART_RX]   = " when it receives",
+};
+
+static const char *nic_text(const struct run *run, const struct part *p,
+			    char *buf, size_t size)
+{
+	const char *name = part_nic_name(run, p);
+	int rank = run->mesh ? nic_rank(run, p->node, p->index) : -1;
+
+	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {
+		snprintf(buf, size, "interface %s of %s (%s)%s", name,
+			 run->nodes[p->node].name, mesh_end(run, rank)->ip,
+			 one_way[p->direction]);
+		return buf;
+	}
+	snprintf(buf, size, "NIC %d of %s%s%s%s%s", p->index,
+		 run->nodes[p->node].name, name[0] ? " (" : "", name,
+		 name[0] ? ")" : "", one_way[p->direction]);
+	return buf;
+}
+
+/** "n1", or "n1:4" when a GPU is meant. */
+static const char *end_text(const struct run *run, int node, int gpu,
+			    char *buf, size_t size)
+{
+	const char *name = run->nodes[node].name;
+
+	if (gpu < 0) {
+		snprintf(buf, size, "%s", name);
+	} else if (run->mesh) {
+		snprintf(buf, size, "%s:%.20s", name,
+			 run->ranks[run->nodes[node].first_rank + gpu]
+				 .nic_name);
+	} else {
+		snprintf(buf, size, "%s:%d", name, gpu);
+	}
+	return buf;
+}
+
+static const char *path_text(const struct run *run, const struct part *p,
+			     char *buf, size_t size)
+{
+	char a[80], b[80];
+
+	end_text(run, p->node, p->index, a, sizeof(a));
+	end_text(run, p->peer_node, p->peer_index, b, sizeof(b));
+	snprintf(buf, size, "the path %s %s %s",
+		 p->direction == PART_RX ? b : a,
+		 p->direction == PART_BOTH ? "-" : "->",
+		 p->direction == PART_RX ? a : b);
+	return buf;
+}
+
+void part_add_names(const char (*names)[64], size_t n, struct str *out)
+{
+	struct str list = STR_INIT;
+
+	if (n > 0) {
+		hostlist_add(&list, names[0], sizeof(*names), n);
+	}
+	if (list.len == 0 || list.len > 80) {
+		str_addf(out, "%zu nodes", n);
+	} else {
+		str_add(out, str_text(&list));
+	}
+	str_release(&list);
+}
+
+static void add_members(const struct run *run, int leaf, struct str *out)
+{
+	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
+	size_t n = 0;
+
+	for (int i = 0; names && i < run->n_nodes; i++) {
+		if (run->nodes[i].leaf == leaf + 1) {
+			STR_COPY(names[n++], run->nodes[i].name);
+		}
+	}
+	part_add_names((const char (*)[64])names, n, out);
+	free(names);
+}
+
+/** "leaf switch s1 (n[0-3])" */
+static void add_leaf(const struct run *run, int leaf, struct str *out)
+{
+	str_addf(out, "leaf switch %s (", run->leaves[leaf].name);
+	add_members(run, leaf, out);
+	str_addch(out, ')');
+}
+
+static const char *switch_text(const struct run *run, const struct part *p,
+			       char *buf, size_t size)
+{
+	int leaf = part_leaf(p), peer = part_peer_leaf(p);
+	struct str out = STR_INIT;
+
+	if (p->kind == PART_RAIL_LEAF) {
+		str_addf(&out, "rail %d on ", p->index);
+	} else if (p->kind != PART_SWITCH) {
+		str_addf(&out, "%s between %s",
+			 p->kind == PART_LEAF_PAIR ? "the paths" : "one link",
+			 leaf < 0 ? "leaf switches" : "");
+	} else if (p->peer_index == PART_UPLINKS) {
+		str_add(&out, "the uplinks of ");
+	}
+	if (leaf >= 0) {
+		add_leaf(run, leaf, &out);
+	}
+	if (peer >= 0) {
+		str_add(&out, " and ");
+		add_leaf(run, peer, &out);
+	} else if (leaf >= 0 && p->kind == PART_FABRIC_PATH) {
+		str_add(&out, " and others");
+	}
+	snprintf(buf, size, "%s", str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
+static const char *config_text(const struct run *run, const struct part *p,
+			       char *buf, size_t size)
+{
+	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+
+	if (p->node < 0) {
+		snprintf(buf, size, "the set-up of the nodes");
+	} else if (p->index < 0) {
+		snprintf(buf, size, "the set-up of %s", node);
+	} else {
+		snprintf(buf, size, "the set-up of %s for %s %d", node,
+			 run->ports ? "NIC" : "GPU", p->index);
+	}
+	return buf;
+}
+
+const char *part_name(const struct run *run, const struct part *p, char *buf,
+		      size_t size)
+{
+	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+
+	switch (p->kind) {
+	case PART_INTER_NODE:
+		snprintf(buf, size, "the network between the nodes");
+		break;
+	case PART_CROSS_RAIL:
+		snprintf(buf, size, "traffic from one %s to another",
+			 run->mesh ? "segment" : "rail");
+		break;
+	case PART_RAIL:
+		if (rail_segment(run, p->index)[0]) {
+			snprintf(buf, size, "segment %s (rail %d)",
+				 rail_segment(run, p->index), p->index);
+			break;
+		}
+		snprintf(buf, size, "rail %d (NIC %d of every node)", p->index,
+			 p->index);
+		break;
+	case PART_SWITCH:
+	case PART_LEAF_PAIR:
+	case PART_FABRIC_PATH:
+	case PART_RAIL_LEAF:
+		return switch_text(run, p, buf, size);
+	case PART_NODE_NETWORK:
+		snprintf(buf, size, "the network of %s%s", node,
+			 one_way[p->direction]);
+		break;
+	case PART_GPU_NVLINK:
+		snprintf(buf, size, "NVLink of GPU %d of %s%s", p->index, node,
+			 one_way[p->direction]);
+		break;
+	case PART_SOCKET:
+		snprintf(buf, size, "socket %d of %s (its GPUs and NICs)",
+			 p->index, node);
+		break;
+	case PART_CABLE_SWAP:
+		snprintf(buf, size, "the cables of NICs %d and %d of %s",
+			 p->index, p->peer_index, node);
+		break;
+	case PART_NVLINK_DOMAIN:
+		snprintf(buf, size, "NVLink domain %d, between its nodes",
+			 p->index < 0 ? 1 : p->index + 1);
+		break;
+	case PART_NODE:
+		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
+		break;
+	case PART_INTRA_NODE:
+		snprintf(buf, size, "%s traffic inside %s",
+			 run->ports ? "port to port" : "GPU to GPU",
+			 p->node >= 0 ? node : "the nodes");
+		break;
+	case PART_NIC:
+		return nic_text(run, p, buf, size);
+	case PART_GPU:
+		if (run->ports) {
+			return nic_text(run, p, buf, size);
+		}
+		snprintf(buf, size, "GPU %d of %s%s", p->index, node,
+			 one_way[p->direction]);
+		break;
+	case PART_NODE_PAIR:
+	case PART_PAIR:
+		return path_text(run, p, buf, size);
+	case PART_CONFIG:
+		return config_text(run, p, buf, size);
+	case PART_PROCESS:
+		snprintf(buf, size, "rank %d on %s", p->index, node);
+		break;
+	case PART_LIMIT:
+		snprintf(buf, size, "limit of %s",
+			 p->node >= 0 ? node : "the nodes");
+		break;
+	case PART_KINDS:
+		break;
+	}
+	return buf;
+}
+
+const char *part_rank_name(const struct run *run, int rank, char *buf,
+			   size_t size)
+{
+	const struct run_rank *r = &run->ranks[rank];
+
+	/* not by its place on the node: a segment has some of the ranks */
+	if (run->mesh) {
+		snprintf(buf, size, "%s:%.20s", run->nodes[r->node].name,
+			 r->nic_name);
+		return buf;
+	}
+	return end_text(run, r->node, r->gpu, buf, size);
+}
+
+const char *part_cell_name(const struct run *run, size_t at,
+			   char buf[PART_NAME_SIZE])
+{
+	char a[96], b[96];
+
+	snprintf(buf, PART_NAME_SIZE, "%s -> %s",
+		 part_rank_name(run, run_src(run, at), a, sizeof(a)),
+		 part_rank_name(run, run_dst(run, at), b, sizeof(b)));
+	return buf;
+}
+
+/* ---- part ---------------------------------------------------------------- */
 
 static const char *const kind_names[PART_KINDS] = {
 	[PART_INTER_NODE] = "inter_node",

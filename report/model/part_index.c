@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/part_index.h"
+#include "report/model/part.h"
 
 #include <math.h>
 #include <stdlib.h>

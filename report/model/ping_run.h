@@ -2,7 +2,10 @@
 #ifndef REPORT_MODEL_PING_RUN_H
 #define REPORT_MODEL_PING_RUN_H
 
+#include "lib/data/hosts.h"
 #include "report/model/run.h"
+
+/* ---- ping run ------------------------------------------------------------ */
 
 /** Of ping: the address that a rank stands for. */
 struct mesh_end {
@@ -57,5 +60,13 @@ static inline bool mesh_crosses(const struct run *run, size_t at)
  * run_release() frees.
  */
 int ping_run_read(const char *dir, struct run *run, struct err *e);
+
+/* ---- mesh plan ----------------------------------------------------------- */
+
+/** Of ping: what run.json says of who asks whom. */
+struct mesh_plan {
+	struct pinglist list;
+	bool cross, by_rail;
+};
 
 #endif

@@ -1,16 +1,387 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/big.h"
+#include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/base/big.h"
+#include "lib/data/switches.h"
 #include "report/base/grow.h"
 #include "report/model/diagnose.h"
-#include "report/model/follow.h"
+#include "report/model/run_read.h"
+
+/* ---- run notes ----------------------------------------------------------- */
+
+/** A row of events.csv is far less, as JSON too. */
+#define NOTE_MAX 4096
+
+int run_note_parse(const char *text, size_t len, struct event_row *row,
+		   struct err *e)
+{
+	json_t *json = json_parse(text, len, e);
+	int rc = json ? record_from_json(&schema_events, json, row, e) : -1;
+
+	json_decref(json);
+	if (rc == 0 && (strcmp(row->event, "coordinator_lost") != 0 ||
+			!row->node[0])) {
+		rc = err_set(e, 0, "no note of an agent");
+	}
+	return rc;
+}
+
+static bool has_lost(const struct run *run)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		if (strcmp(run->events[i].event, "agent_lost") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What agents that lost the coordinator left in logs/, as further events; 0,
+ * or -1 when memory runs out. */
+static int run_read_notes(const char *dir, struct run *run)
+{
+	bool wanted = has_lost(run);
+
+	for (int i = 0; wanted && i < run->n_nodes; i++) {
+		struct event_row row;
+		char name[40], *text;
+		size_t len;
+		int rc = 0;
+
+		snprintf(name, sizeof(name), "logs/agent-%d.json", i);
+		text = rundir_read_text(dir, name, NOTE_MAX, &len, NULL);
+		if (text && run->n_events < RUN_MAX_EVENTS &&
+		    run_note_parse(text, len, &row, NULL) == 0) {
+			rc = grow_add(&run->events, &run->n_events, &row,
+				      sizeof(row)) ? 0 : -1;
+		}
+		free(text);
+		if (rc < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- run switches -------------------------------------------------------- */
+
+/* What the user's list of switches says of the nodes and ports of a run. */
+
+/** A port of the run, by its GUID. */
+struct guid {
+	char value[20];
+	size_t fact;
+};
+
+static int guid_order(const void *a, const void *b)
+{
+	return strcmp(((const struct guid *)a)->value,
+		      ((const struct guid *)b)->value);
+}
+
+struct guids {
+	struct run *run;
+	struct guid *list;
+	size_t n;
+	int node;		/* of the last link */
+};
+
+static int find_guids(struct guids *g)
+{
+	const struct run *run = g->run;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		n += strcmp(run->facts[i].fact, "port_guid") == 0;
+	}
+	g->list = calloc(n + 1, sizeof(*g->list));
+	for (size_t i = 0; g->list && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, "port_guid") == 0) {
+			STR_COPY(g->list[g->n].value, run->facts[i].value);
+			g->list[g->n++].fact = i;
+		}
+	}
+	if (g->list) {
+		qsort(g->list, g->n, sizeof(*g->list), guid_order);
+	}
+	return g->list ? 0 : -1;
+}
+
+static int add_fact(struct run *run, const struct fact_row *of,
+		    const char *fact, const char *value)
+{
+	struct fact_row row = *of;
+
+	STR_COPY(row.fact, fact);
+	STR_COPY(row.value, value);
+	return value[0] ? run_add_fact(run, &row) : 0;
+}
+
+/** Of whom @link is about, if that is in the run: by the GUID, which nobody
+ *  else has, else by the names. */
+static bool find_port(struct guids *g, const struct switch_link *link,
+		      struct fact_row *row)
+{
+	struct guid key = { .fact = 0 }, *found;
+
+	STR_COPY(key.value, link->guid);
+	found = link->guid[0] ? bsearch(&key, g->list, g->n, sizeof(key),
+					guid_order) : NULL;
+	*row = (struct fact_row){ .source = RUN_SWITCHES };
+	if (found) {
+		STR_COPY(row->node, g->run->facts[found->fact].node);
+		STR_COPY(row->scope, g->run->facts[found->fact].scope);
+		return true;
+	}
+	g->node = link->node[0] ? run_find_node(g->run, link->node, g->node) :
+				  -1;
+	if (g->node >= 0) {
+		STR_COPY(row->node, g->run->nodes[g->node].name);
+		STR_COPY(row->scope, link->nic[0] ? link->nic : "node");
+	}
+	return g->node >= 0;
+}
+
+static int take_link(void *user, const struct switch_link *link)
+{
+	struct guids *g = user;
+	struct fact_row row;
+
+	if (!find_port(g, link, &row)) {
+		return 0;
+	}
+	if (strcmp(row.scope, "node") == 0) {
+		return add_fact(g->run, &row, "leaf_switch", link->name);
+	}
+	return add_fact(g->run, &row, "switch", link->name) < 0 ? -1 :
+	       add_fact(g->run, &row, "switch_port", link->port);
+}
+
+/* What DIR/switches says of nodes and ports of the run, as facts.  0, or -1
+ * when memory runs out. */
+static int run_read_switches(const char *dir, struct run *run)
+{
+	struct guids g = { .run = run, .node = -1 };
+	struct err why = { 0 };
+	size_t len = 0;
+	char *text = rundir_read_text(dir, RUN_SWITCHES, SWITCHES_MAX_BYTES,
+				      &len, &why);
+	int rc = 0;
+
+	if (!text) {
+		if (why.code != ENOENT) {
+			snprintf(run->unread, sizeof(run->unread), "%.300s",
+				 why.text);
+		}
+		return 0;
+	}
+	rc = find_guids(&g) < 0 ||
+			     switches_parse(text, len, take_link, &g) < 0 ?
+		     -1 : 0;
+	free(g.list);
+	free(text);
+	return rc;
+}
+
+/* ---- run nodes ----------------------------------------------------------- */
+
+/* The nodes of a run, and the leaves that they are on. */
+
+int run_find_node(const struct run *run, const char *name, int last)
+{
+	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
+		return last;
+	}
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (strcmp(run->nodes[i].name, name) == 0) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+int run_add_node(struct run *run, const char *name)
+{
+	int at = run_find_node(run, name, run->n_nodes - 1);
+	struct run_node *nodes;
+
+	if (at >= 0 || !name[0] || run->n_nodes >= SPEC_MAX_NODES) {
+		return at;
+	}
+	nodes = realloc(run->nodes,
+			((size_t)run->n_nodes + 1) * sizeof(*nodes));
+	if (!nodes) {
+		return -1;
+	}
+	run->nodes = nodes;
+	nodes[run->n_nodes] = (struct run_node){ .first_rank = run->n_ranks };
+	STR_COPY(nodes[run->n_nodes].name, name);
+	return run->n_nodes++;
+}
+
+int run_note_node(struct run *run, const char *name)
+{
+	return name[0] && run->n_nodes < SPEC_MAX_NODES &&
+			       run_add_node(run, name) < 0 ? -1 : 0;
+}
+
+int run_list_nodes(struct run *run, const json_t *json)
+{
+	json_t *list = json_object_get(json, "nodes"), *node;
+	size_t i;
+
+	json_array_foreach(list, i, node) {
+		if (run_note_node(run, json_member(node, "name")) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int run_join_leaf(struct run *run, int node, const char *name)
+{
+	struct run_leaf leaf = { .n_nodes = 0 };
+	size_t n = (size_t)run->n_leaves;
+	int i = 0;
+
+	while (i < run->n_leaves && strcmp(run->leaves[i].name, name) != 0) {
+		i++;
+	}
+	if (i == run->n_leaves) {
+		STR_COPY(leaf.name, name);
+		if (!grow_add(&run->leaves, &n, &leaf, sizeof(leaf))) {
+			return -1;
+		}
+		run->n_leaves++;
+	}
+	if (!run->nodes[node].leaf) {
+		run->nodes[node].leaf = i + 1;
+		run->leaves[i].n_nodes++;
+	}
+	return i;
+}
+
+/** Leaves of one node are no more than that node: they go. */
+static void drop_lone(struct run *run)
+{
+	int kept = 0;
+
+	for (int i = 0; i < run->n_leaves; i++) {
+		bool keep = run->leaves[i].n_nodes > 1;
+
+		for (int n = 0; n < run->n_nodes; n++) {
+			if (run->nodes[n].leaf == i + 1) {
+				run->nodes[n].leaf = keep ? kept + 1 : 0;
+			}
+		}
+		if (keep) {
+			run->leaves[kept++] = run->leaves[i];
+		}
+	}
+	run->n_leaves = kept;
+}
+
+int run_find_leaves(struct run *run)
+{
+	int node = -1;
+
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
+			continue;
+		}
+		node = run_find_node(run, f->node, node);
+		if (node >= 0 && !run->nodes[node].leaf &&
+		    run->nodes[node].gpus > 0 &&
+		    run_join_leaf(run, node, f->value) < 0) {
+			return -1;
+		}
+	}
+	drop_lone(run);
+	return 0;
+}
+
+/* ---- run facts ----------------------------------------------------------- */
+
+/* The facts and events of a run: kept, and found again. */
+
+/** So many are kept whatever they are: pages show the first ones. */
+#define ALL_FACTS 20000
+
+/**
+ * What is far from each GPU, its NVLinks, and counters that are zero: of the
+ * 650 facts of a node with eight GPUs and NICs they are more than half, and no
+ * finding is by them.
+ */
+static bool is_spare(const struct run *run, const struct fact_row *f)
+{
+	return (strcmp(f->fact, "link") == 0 && strcmp(f->value, "PIX") != 0 &&
+		strcmp(f->value, "PXB") != 0) ||
+	       strcmp(f->fact, "nvlinks_up") == 0 ||
+	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
+}
+
+int run_add_fact(struct run *run, const struct fact_row *f)
+{
+	if (run->n_facts >= ALL_FACTS && is_spare(run, f)) {
+		run->facts_spare++;
+		return 0;
+	}
+	if (run->n_facts >= RUN_MAX_FACTS) {
+		run->facts_cut++;
+		return 0;
+	}
+	return grow_add(&run->facts, &run->n_facts, f, sizeof(*f)) ? 0 : -1;
+}
+
+const struct event_row *run_find_event(const struct run *run,
+				       const char *event, const char *node)
+{
+	for (size_t i = 0; i < run->n_events; i++) {
+		if (strcmp(run->events[i].event, event) == 0 &&
+		    strcmp(run->events[i].node, node) == 0) {
+			return &run->events[i];
+		}
+	}
+	return NULL;
+}
+
+const struct fact_row *run_fact_of(const struct run *run,
+				   const struct fact_row *of, const char *name)
+{
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, name) == 0 &&
+		    strcmp(f->scope, of->scope) == 0 &&
+		    strcmp(f->node, of->node) == 0) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+int run_number_in(const char *text, const char *prefix)
+{
+	int number;
+	char rest;
+
+	return str_starts(text, prefix) &&
+			       sscanf(text + strlen(prefix), "%4d%c", &number,
+				      &rest) == 1 && number >= 0 ?
+		       number : -1;
+}
+
+/* ---- run ----------------------------------------------------------------- */
 
 static void bad_row(struct run *run, const char *why)
 {

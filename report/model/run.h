@@ -12,9 +12,8 @@
 
 #include "lib/base/err.h"
 #include "lib/data/cells.h"
-#include "lib/data/grid.h"
 #include "lib/data/record.h"
-#include "lib/data/record_diagnose.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
 
 /**

@@ -2,7 +2,100 @@
 #ifndef REPORT_MODEL_RUN_READ_H
 #define REPORT_MODEL_RUN_READ_H
 
+#include "lib/data/record_rows.h"
 #include "report/model/run.h"
+
+/* ---- nvlink -------------------------------------------------------------- */
+
+/**
+ * Find the NVLink domains of @run, GPUs of several nodes that NVSwitches join:
+ * those that a path P2P/MNNVL shows, with all of the same cluster and clique by
+ * their facts; and those that only facts show, of NCCL's runs, where nobody has
+ * gone another way, IMEX runs and NCCL_MNNVL_ENABLE is not 0: all of it may be
+ * dead.  Cells inside one get the class PATH_NVLINK, but those that are
+ * known to have gone another way.  0, or -1 when memory runs out.
+ */
+int nvlink_find(struct run *run);
+
+/* ---- pairs plan ---------------------------------------------------------- */
+
+/** Steps of run_read(), in this order, each 0, or -1 with @e. */
+
+/* ---- follow -------------------------------------------------------------- */
+
+/**
+ * The follow-up: tests that the coordinator adds once all that was planned is
+ * measured, to settle what that leaves open.  Their rows have P2P_FOLLOW_UP in
+ * the column schedule.  They are no cells: run->follow has them, each with the
+ * cell that it is a later look at, so that what was selected by the cells can
+ * be confirmed by other tests.  A pair that was not planned has no cell of its
+ * own to look at again: it gets one, which run_count_cells() leaves out.
+ */
+
+/** Add @row, which fits and is of the follow-up, to run->follow; past
+ *  RUN_MAX_FOLLOW it is dropped.  0, or -1 when memory runs out. */
+int follow_take(struct run *run, const struct p2p_row *row);
+/** Are tests of the follow-up attempts at the cell at @at, as nobody planned
+ *  it, or as it failed?  1, 0, or -1 when memory runs out. */
+int follow_adopt(struct run *run, size_t at);
+/** Tests of the follow-up, by class; none of them is slow. */
+void follow_count(const struct run *run, size_t count[CELL_CLASSES]);
+
+/** Cells that nobody else measured; with @good those that passed. */
+size_t follow_measured(const struct run *run, bool good);
+
+/** Did the follow-up alone measure the cell at @at? */
+static inline bool follow_has(const struct run *run, size_t at)
+{
+	return run->follow_only && run->follow_only[at];
+}
+
+/* ---- skew facts ---------------------------------------------------------- */
+
+/** A fact that is compared. */
+struct skew_fact {
+	const char *fact;	/* as in facts.csv; "NCCL_*": all that begin
+				 * so */
+	bool part;		/* of a GPU, port or interface: the set of the
+				 * values of a node counts,
+				 * not whose they are */
+	const char *by;		/* of parts: those that are alike in this fact
+				 * are compared, "" = in their name */
+	const char *absent;	/* a node without it: what that means; NULL =
+				 * nobody knows */
+	bool active;		/* only of ports that are up */
+	bool setting;		/* one a node each may be meant so */
+	bool ports_say;		/* port_findings() has it, where ranks are
+				 * ports */
+	bool mesh_says;		/* and mesh_findings(), where they are
+				 * addresses */
+};
+
+/** The row of the table that @f is compared by in @run, or NULL. */
+const struct skew_fact *skew_fact_of(const struct run *run,
+				     const struct fact_row *f);
+
+/* ---- memlock run --------------------------------------------------------- */
+
+/** The rows of a run of memlock, besides what any run has. */
+struct memlock_rows {
+	struct memlock_row *rows;
+	size_t n;
+};
+
+/** Read DIR into both; -1 with @e.  The caller releases them all the same. */
+int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
+		     struct err *e);
+/** Append a row; its node, but for a login shell's, and its HCA become known to
+ *  @run.  -1 without memory. */
+int memlock_run_add(struct run *run, struct memlock_rows *m,
+		    const struct memlock_row *row);
+void memlock_rows_release(struct memlock_rows *m);
+
+/** "64 KiB", "unlimited", "-" when there is no number; returns @buf. */
+const char *memlock_bytes(int64_t bytes, char *buf, size_t size);
+
+/* ---- run read ------------------------------------------------------------ */
 
 /** Steps that the readers of runs share. */
 
@@ -45,15 +138,9 @@ int run_list_nodes(struct run *run, const json_t *json);
 /** Facts, events and tests of failed pairs.  A file of these that cannot be
  *  read is left out, and @run says so. */
 int run_read_sides(const char *dir, struct run *run, struct err *e);
-/** What agents that lost the coordinator left in logs/, as further events; 0,
- *  or -1 when memory runs out. */
-int run_read_notes(const char *dir, struct run *run);
 /** One of these, of @len bytes; 0, or -1 with @e. */
 int run_note_parse(const char *text, size_t len, struct event_row *row,
 		   struct err *e);
-/** What DIR/switches says of nodes and ports of the run, as facts.  0, or -1
- *  when memory runs out. */
-int run_read_switches(const char *dir, struct run *run);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
 int run_find_leaves(struct run *run);
 /** Put @node on the leaf @name unless it is on one already; the number of that

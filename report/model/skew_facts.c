@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/model/ping_run.h"
-#include "report/model/skew_facts.h"
+#include "report/model/run_read.h"
 
 #include <string.h>
 

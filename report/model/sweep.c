@@ -2,18 +2,274 @@
 #include "report/model/sweep.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "lib/base/input.h"
+#include "lib/base/str.h"
+#include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/model/run_read.h"
+
+/* ---- sweep best ---------------------------------------------------------- */
+
+/* Which of several curves is the best one, size by size. */
+
+static size_t curve_from(const struct curve *c, int64_t size_B);
+static int sweep_take_row(void *user, const void *row);
+
+double curve_best_at(const struct curve *c, int64_t size_B)
+{
+	double best = NAN;
+
+	for (size_t i = curve_from(c, size_B);
+	     i < c->n && c->rows[i]->size_B == size_B; i++) {
+		double bw = row_bandwidth(c->rows[i]);
+
+		if (isfinite(bw) && c->rows[i]->outcome == OUTCOME_OK &&
+		    !(bw <= best)) {
+			best = bw;
+		}
+	}
+	return best;
+}
+
+/** The row of @size_B with the shortest time among those that went well (the
+ *  bandwidths of small sizes are rounded to nothing); NULL. */
+static const struct collective_row *shortest_at(const struct curve *c,
+						int64_t size_B)
+{
+	const struct collective_row *best = NULL;
+
+	for (size_t i = curve_from(c, size_B);
+	     i < c->n && c->rows[i]->size_B == size_B; i++) {
+		const struct collective_row *row = c->rows[i];
+
+		if (isfinite(row->time_us) && row->outcome == OUTCOME_OK &&
+		    (!best || row->time_us < best->time_us)) {
+			best = row;
+		}
+	}
+	return best;
+}
+
+bool curve_same_op(const struct curve *a, const struct curve *b)
+{
+	const struct collective_row *x = a->first, *y = b->first;
+
+	return row_texts_agree(x->op, y->op) &&
+	       row_numbers_agree(x->ranks, y->ranks);
+}
+
+int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
+			int64_t size_B)
+{
+	int64_t next = -1;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+		size_t i = curve_from(c, size_B + 1);
+
+		if (curve_same_op(c, of) && i < c->n &&
+		    (next < 0 || c->rows[i]->size_B < next)) {
+			next = c->rows[i]->size_B;
+		}
+	}
+	return next;
+}
+
+const struct curve *sweep_fastest(const struct sweep *s,
+				  const struct curve *of, int64_t size_B)
+{
+	const struct curve *best = NULL;
+	double best_time = NAN;
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+		const struct collective_row *row = shortest_at(c, size_B);
+
+		if (!curve_same_op(c, of) || !row) {
+			continue;
+		}
+		n++;
+		if (!(row->time_us >= best_time)) {
+			best = c;
+			best_time = row->time_us;
+		}
+	}
+	return n > 1 ? best : NULL;
+}
+
+/** What the means of two runs of the same setting differ by in any case. */
+#define ALIKE 0.01
+
+/**
+ * Can the row @slow not be told from the faster one?  In one run of ours each
+ * was repeated: a difference counts when neither mean is within what the other
+ * one varied by, without the worst of a hundred.  Tables of others are runs
+ * apart, or have no more than means: they have to differ as runs do.
+ */
+static bool rows_alike(const struct collective_row *fast,
+		       const struct collective_row *slow)
+{
+	if (isfinite(fast->time_p99_us) && isfinite(slow->time_min_us) &&
+	    !fast->table[0] && !slow->table[0]) {
+		return slow->time_us <= fast->time_us * (1 + ALIKE) ||
+		       slow->time_us <= fast->time_p99_us ||
+		       slow->time_min_us <= fast->time_us;
+	}
+	return slow->time_us <=
+	       fast->time_us * (1 + curve_band(fast->size_B));
+}
+
+bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
+		    int64_t size_B)
+{
+	const struct collective_row *fast = shortest_at(fastest, size_B);
+	const struct collective_row *row =
+		curve_same_op(c, fastest) ? shortest_at(c, size_B) : NULL;
+
+	return row && fast && (c == fastest || rows_alike(fast, row));
+}
+
+size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,
+		     int64_t size_B)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		n += curve_keeps_up(&s->curves[k], fastest, size_B);
+	}
+	return n;
+}
+
+bool sweep_leads(const struct sweep *s, size_t at)
+{
+	size_t others = 0;
+
+	for (size_t k = 0; k < s->n_curves; k++) {
+		if (k != at && curve_same_op(&s->curves[k], &s->curves[at])) {
+			if (k < at) {
+				return false;
+			}
+			others++;
+		}
+	}
+	return others > 0;
+}
+
+/* ---- sweep reference ----------------------------------------------------- */
+
+/** The files of data/reference as text, part of the program: a name in C and
+ *  one for people. */
+#define REFERENCES(X) \
+	X(aml, "aml") X(msccl, "msccl") X(mscclpp, "mscclpp") X(h200, "h200")
+
+#define INCLUDE(symbol, file) \
+	__asm__(".section .rodata\n" \
+		"reference_" #symbol ":\n" \
+		".incbin \"data/reference/" file ".csv\"\n" \
+		".byte 0\n" \
+		".previous\n"); \
+	extern const char reference_##symbol[];
+REFERENCES(INCLUDE)
+
+static const struct builtin {
+	const char *name, *text;
+} builtins[] = {
+#define ROW(symbol, file) { .name = file, .text = reference_##symbol },
+	REFERENCES(ROW)
+	{ 0 }
+};
+
+/** Bytes of one that comes by a pipe. */
+#define REFERENCE_MAX ((size_t)64 << 20)
+
+/** The rows of @f, which is closed; -1 with @e, which says what @path is called
+ *  in the place of a run's file. */
+static int read_rows(FILE *f, const char *path, struct sweep *s, struct err *e)
+{
+	const struct run_rows rows = { .schema = &schema_collective, .user = s,
+				       .take = sweep_take_row };
+	static const char ours[] = "'" RUN_RESULTS "' ";
+	struct err why = { 0 };
+
+	if (!f) {
+		return err_set(e, errno, "cannot read '%s'", path);
+	}
+	if (run_take_rows(f, &rows, &why) == 0) {
+		return 0;
+	}
+	return str_starts(why.text, ours) ?
+		       err_set(e, why.code, "'%s' %s", path,
+			       why.text + strlen(ours)) :
+		       err_set(e, why.code, "%s: %s", path, why.text);
+}
+
+/** A directory has its rows in results.csv; anything else is a file. */
+static int read_path(const char *reference, struct sweep *s, struct err *e)
+{
+	char path[PATH_MAX];
+	struct stat st;
+	FILE *f;
+
+	if (stat(reference, &st) < 0) {
+		return err_set(e, errno, "there is no reference '%s'",
+			       reference);
+	}
+	if (!S_ISDIR(st.st_mode)) {
+		f = input_open(reference, REFERENCE_MAX, e);
+		return f ? read_rows(f, reference, s, e) : -1;
+	}
+	f = rundir_open(reference, RUN_RESULTS, e);
+	return f && rundir_path(reference, RUN_RESULTS, path, e) == 0 ?
+		       read_rows(f, path, s, e) : -1;
+}
+
+int sweep_reference(const char *reference, struct sweep *s, struct err *e)
+{
+	const struct builtin *b = builtins;
+	int rc;
+
+	*s = (struct sweep){ 0 };
+	while (b->name && strcmp(b->name, reference) != 0) {
+		b++;
+	}
+	/* the stream only reads */
+	rc = !b->name ? read_path(reference, s, e) :
+			read_rows(fmemopen((void *)(uintptr_t)b->text,
+					   strlen(b->text), "r"),
+				  b->name, s, e);
+	if (rc == 0 && s->n == 0) {
+		rc = err_set(e, 0, "'%s' has no rows of a collective",
+			     reference);
+	}
+	if (rc == 0 && sweep_group(s) < 0) {
+		rc = err_set(e, ENOMEM, "cannot hold the reference");
+	}
+	if (rc < 0) {
+		sweep_release(s);
+		return err_hint(e, "a run directory, a CSV file of \"gpucheck "
+				"import\", or a name of gpucheck-report(1)");
+	}
+	for (size_t i = 0; i < s->n_curves; i++) {
+		s->curves[i].reference = true;
+	}
+	return 0;
+}
+
+/* ---- sweep --------------------------------------------------------------- */
 
 int sweep_add(struct sweep *s, const struct collective_row *row)
 {
 	return grow_add(&s->rows, &s->n, row, sizeof(*row)) ? 0 : -1;
 }
 
-int sweep_take_row(void *user, const void *row)
+/* The same for run_take_rows(): @user is the sweep. */
+static int sweep_take_row(void *user, const void *row)
 {
 	return sweep_add(user, row);
 }
@@ -207,7 +463,8 @@ int sweep_group(struct sweep *s)
 	return 0;
 }
 
-size_t curve_from(const struct curve *c, int64_t size_B)
+/* Index of the first row of at least @size_B. */
+static size_t curve_from(const struct curve *c, int64_t size_B)
 {
 	size_t low = 0, high = c->n;
 

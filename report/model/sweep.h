@@ -2,17 +2,16 @@
 #ifndef REPORT_MODEL_SWEEP_H
 #define REPORT_MODEL_SWEEP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <jansson.h>
-
-#include "lib/data/cells.h"
 #include "lib/base/err.h"
-#include "lib/data/record_collective.h"
 #include "lib/base/str.h"
+#include "lib/data/cells.h"
+#include "lib/data/record_rows.h"
 #include "report/model/part.h"
 
 /**
@@ -45,14 +44,10 @@ int sweep_read(const char *dir, struct run *run, struct sweep *s,
 	       struct err *e);
 /** Append a row; -1 without memory.  sweep_group() is the caller's to call. */
 int sweep_add(struct sweep *s, const struct collective_row *row);
-/** The same for run_take_rows(): @user is the sweep. */
-int sweep_take_row(void *user, const void *row);
 /** Sort the rows into curves and name them; 0, or -1 without memory. */
 int sweep_group(struct sweep *s);
 void sweep_release(struct sweep *s);
 
-/** Index of the first row of at least @size_B. */
-size_t curve_from(const struct curve *c, int64_t size_B);
 /** The row of @size_B with that inplace (any for -1); NULL: none. */
 const struct collective_row *curve_at(const struct curve *c, int64_t size_B,
 				      int64_t inplace);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/data/csv.h"
-#include "lib/data/record_diagnose.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 
 /** The first line, kept: a run that somebody imported may have other columns,

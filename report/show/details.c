@@ -1,10 +1,146 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/show/show.h"
-
 #include <math.h>
+#include <string.h>
 
-#include "report/model/part.h"
+#include "lib/data/hosts.h"
 #include "report/base/wrap.h"
+#include "report/judge/caption.h"
+#include "report/judge/tell.h"
+#include "report/model/part.h"
+#include "report/show/judged.h"
+
+/* ---- words --------------------------------------------------------------- */
+
+#define WORDS_MAX_FINDINGS 10
+#define WORDS_MIN_WIDTH 40
+
+/** "found by ping, ib and p2p"; of one probe its evidence says it. */
+static void add_probes(const struct wrap *w, const struct finding *f)
+{
+	struct str text = STR_INIT;
+
+	for (size_t i = 0; i < f->n_probes; i++) {
+		str_addf(&text, "%s %s", i == 0 ? "found by" :
+			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
+	}
+	if (f->n_probes > 1) {
+		wrap_line(w, 0, str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void words_add_finding(const struct wrap *w, const struct finding *f)
+{
+	wrap_finding(w, f->fail, f->says);
+	add_probes(w, f);
+	for (size_t i = 0; i < f->n_first; i++) {
+		wrap_line(w, 2, f->evidence[i]);
+	}
+	if (f->n_evidence > f->n_first) {
+		wrap_line(w, 2, f->evidence[f->n_first]);
+	}
+	wrap_act(w, f->act);
+}
+
+static void add_findings(const struct judged *j, const struct wrap *w)
+{
+	const struct verdict *v = &j->verdict;
+	struct str next = STR_INIT;
+
+	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
+		words_add_finding(w, &v->findings[i]);
+	}
+	if (v->n > WORDS_MAX_FINDINGS) {
+		str_addf(w->out, "\n      %zu more findings are in "
+			 "verdict.json and report.html\n",
+			 v->n - WORDS_MAX_FINDINGS);
+	}
+	next_words(&j->run, v, &next);
+	if (next.len > 0) {
+		str_add(w->out, "\n      ");
+		wrap_lines(w, 6, str_text(&next));
+	}
+	str_release(&next);
+}
+
+/** The status, and what was run. */
+static void add_what(const struct judged *j, const struct wrap *w)
+{
+	char text[CAPTION_SIZE];
+
+	wrap_status(w, caption_status(&j->run, &j->verdict));
+	if (j->run.n_nodes == 0 && j->run.rows == 0) {
+		/* no node has come yet, or ever did */
+		wrap_text(w, 6, caption_what(&j->run, text, sizeof(text)));
+		return;
+	}
+	for (int i = 0; j->kind->head(j, i, text, sizeof(text)); i++) {
+		if (i == 0) {
+			wrap_text(w, 6, text);
+		} else {
+			wrap_line(w, 0, text);
+		}
+	}
+}
+
+/** The same, and how far it came. */
+static void add_head(const struct judged *j, const struct wrap *w)
+{
+	const struct verdict *v = &j->verdict;
+	char text[CAPTION_SIZE];
+
+	add_what(j, w);
+	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
+		wrap_line(w, 0, text);
+	}
+	if (v->status == VERDICT_RUNNING && j->run.n_nodes > 0) {
+		snprintf(text, sizeof(text), "the run has not ended: %s",
+			 j->ask.going);
+		wrap_line(w, 0, text);
+	}
+	if (j->ask.hint) {
+		wrap_line(w, 0, j->ask.hint);
+	}
+}
+
+/** What a reader must know, the run's own notes, and the kind's. */
+static void add_notes(const struct judged *j, const struct wrap *w)
+{
+	char text[CAPTION_SIZE];
+	const json_t *note;
+	size_t k;
+
+	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
+		wrap_line(w, 0, text);
+	}
+	json_array_foreach(json_object_get(j->run.json, "notes"), k, note) {
+		if (json_string_value(note)) {
+			wrap_line(w, 0, json_string_value(note));
+		}
+	}
+	for (int i = 0; j->kind->note &&
+			j->kind->note(j, i, text, sizeof(text)); i++) {
+		wrap_line(w, 0, text);
+	}
+}
+
+void show_words(const struct judged *j, int width, bool color,
+		struct str *out)
+{
+	const struct wrap w = {
+		.out = out, .color = color,
+		.width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH : width,
+	};
+
+	add_head(j, &w);
+	add_notes(j, &w);
+	if (j->kind->above && !j->ask.brief) {
+		j->kind->above(j, &w);
+	}
+	add_findings(j, &w);
+}
+
+/* ---- details ------------------------------------------------------------- */
 
 #define INDENT 6
 

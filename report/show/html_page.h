@@ -26,7 +26,5 @@ const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE]);
 
 /** What the script of the page shows of pairs, compressed. */
 void html_data(const struct judged *j, struct str *out);
-/** Of pairs: maps, the tests of failed pairs, tests that are not good. */
-void html_pairs(const struct judged *j, const char *dir, struct str *out);
 
 #endif

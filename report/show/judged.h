@@ -2,9 +2,13 @@
 #ifndef REPORT_SHOW_JUDGED_H
 #define REPORT_SHOW_JUDGED_H
 
+#include "lib/base/str.h"
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
 #include "report/judge/verdict.h"
+#include "report/model/part.h"
+
+/* ---- judged -------------------------------------------------------------- */
 
 /** What is asked of a run besides its verdict; texts are borrowed. */
 struct judged_ask {
@@ -112,5 +116,70 @@ struct judged_kind {
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_collective,
 	judged_ping, judged_all, judged_info, judged_hang, judged_gpu;
+
+/* ---- show ---------------------------------------------------------------- */
+
+/** What every probe's run is shown by. */
+
+/** Status, what was run, notes, tables and findings, cut for @width columns;
+ *  what is below them is the kind's. */
+void show_words(const struct judged *j, int width, bool color,
+		struct str *out);
+/** "score 0.94, explains 30 of 30 cells that touch it"; returns @buf. */
+const char *show_score(const struct finding *f, char *buf, size_t size);
+/** DIR/report.html, self-contained; 0, or -1 with @e. */
+int show_html(const struct judged *j, const char *dir, struct err *e);
+
+/* ---- collective show ----------------------------------------------------- */
+
+/** A run of a collective: judged.more. */
+struct collective_pair {
+	struct sweep now, read;
+	const struct sweep *reference;	/* what was read as such; NULL: none */
+};
+
+/** "fastest at 8 B to 64 KiB: Tree; 128 KiB: Ring and Tree alike; 256 KiB to
+ *  1 GiB: Ring" of the same. */
+void collective_crossovers(const struct sweep *s, const struct curve *of,
+			   struct str *out);
+
+/* ---- tables -------------------------------------------------------------- */
+
+/**
+ * A line for each cell: bandwidth in GB/s and, as people of networks count, in
+ * Gb/s, its share of what the line carries, latency and path.  Of a large run
+ * only the slowest.
+ */
+void table_render(const struct run *run, struct str *out);
+
+/**
+ * What nodes say about themselves: nodes that say the same stand together, and
+ * in them parts that do, "gpu[0-7]"; so what all share comes first, and then
+ * what some or one alone have.  Counters that are zero are left out.
+ * @width   columns; 0: lines need not be broken
+ * @first, @most  of the sets of nodes those that are shown; what comes behind
+ *          them is counted
+ * 0, or -1 when memory runs out.  Pure.
+ */
+int info_table(const struct run *run, int width, size_t first, size_t most,
+	       struct str *out);
+
+/* ---- node line ----------------------------------------------------------- */
+
+/** The longest line that a log, and Slurm as a reason, takes whole. */
+#define NODE_LINE_MAX 400
+
+/**
+ * What a node says of itself, one line with its newline: "ok n1 8 GPUs, 4 HCA
+ * ports, 2 interfaces", or "FAIL n1 port_down: mlx5_2: ...; gpu_lost: ...",
+ * faults first, cut to NODE_LINE_MAX bytes.
+ */
+void node_line(const struct run *run, const struct verdict *v,
+	       struct str *out);
+
+/** The same with all that stands behind it: each finding with its evidence and
+ *  what to do, then every fact. */
+void node_details(const struct run *run, const struct verdict *v,
+		  struct str *out);
 
 #endif

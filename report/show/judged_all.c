@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "lib/data/sampled.h"
-#include "report/base/html_text.h"
-#include "report/judge/all.h"
+#include "report/base/wrap.h"
 #include "report/judge/caption.h"
-#include "report/model/reference.h"
+#include "report/judge/pairs.h"
+#include "report/model/expected.h"
 #include "report/model/run_read.h"
 #include "report/show/html_page.h"
 

@@ -1,14 +1,525 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A run of a collective, as one of the kinds of run that can be judged. */
-#include "report/show/judged.h"
-
+#include <inttypes.h>
 #include <string.h>
 
+#include "lib/base/units.h"
+#include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
+#include "report/base/wrap.h"
+#include "report/diff/run_diff.h"
 #include "report/judge/caption.h"
-#include "report/judge/collective.h"
-#include "report/show/collective_show.h"
+#include "report/judge/pairs.h"
+#include "report/show/html_page.h"
+#include "report/show/judged.h"
+
+/* ---- collective table ---------------------------------------------------- */
+
+/** Columns of the whole table; without count, type, reduction and root 78. */
+#define TABLE_WIDTH 118
+#define NAME_WIDTH 12
+#define LEAD_WIDTH 10
+
+/** @value with as many digits behind the point as fit @width, "-" when it was
+ *  not measured. */
+static void add_real(double value, int width, struct str *out)
+{
+	char text[UNITS_REAL_SIZE];
+	int digits = 3;
+
+	if (!isfinite(value)) {
+		str_addf(out, "%*s", width, "-");
+		return;
+	}
+	do {
+		units_real_text(value, --digits, text);
+	} while (digits > 0 && (int)strlen(text) > width);
+	if (value < 1 && (int)strlen(text) > width) {
+		snprintf(text, sizeof(text), "%.1g", value);
+	}
+	str_addf(out, "%*s", width, text);
+}
+
+static void add_int(int64_t value, int width, const char *none,
+		    struct str *out)
+{
+	if (value == RECORD_NONE) {
+		str_addf(out, "%*s", width, none);
+	} else {
+		str_addf(out, "%*" PRId64, width, value);
+	}
+}
+
+static void add_half(const struct collective_row *row, struct str *out)
+{
+	if (!row) {
+		str_addf(out, "  %7s  %6s  %6s  %6s", "-", "-", "-", "N/A");
+		return;
+	}
+	str_add(out, "  ");
+	add_real(row->time_us, 7, out);
+	str_add(out, "  ");
+	add_real(row->algbw_GB_s, 6, out);
+	str_add(out, "  ");
+	add_real(row->busbw_GB_s, 6, out);
+	add_int(row->wrong, 8, "N/A", out);
+}
+
+static const char *or_dash(const char *text)
+{
+	return text[0] ? text : "-";
+}
+
+static void add_line(const struct curve *c, const struct collective_row *row,
+		     bool narrow, struct str *out)
+{
+	const struct collective_row *here = curve_at(c, row->size_B, 1);
+	const struct collective_row *away = curve_at(c, row->size_B, 0);
+
+	add_int(row->size_B, 12, "-", out);
+	if (!narrow) {
+		add_int(row->count, 14, "-", out);
+		str_addf(out, "  %8s  %6s", or_dash(row->dtype),
+			 or_dash(row->redop));
+		add_int(row->root, 8, "-", out);
+	}
+	/* a table that does not say which is shown where one looks first */
+	add_half(away ? away : here ? NULL : row, out);
+	add_half(here, out);
+	str_addch(out, '\n');
+}
+
+/** What is the same in every line stands above. */
+static void collective_table_add_what(const struct curve *c, struct str *out)
+{
+	str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
+		 c->first->redop[0] ? ", " : "", c->first->redop);
+	if (c->first->root != RECORD_NONE && c->first->root >= 0) {
+		str_addf(out, ", root %" PRId64, c->first->root);
+	}
+	str_addch(out, '\n');
+}
+
+/** As nccl-tests has it, but for the columns that a narrow table lacks. */
+static void add_head(bool narrow, struct str *out)
+{
+	static const char names[] = "     time   algbw   busbw  #wrong";
+	static const char units[] = "     (us)  (GB/s)  (GB/s)";
+
+	str_addf(out, "#%*s%-*s%s\n", narrow ? 17 : 62, "", narrow ? 33 : 34,
+		 "out-of-place", "in-place");
+	str_addf(out, "#       size%s%s%s\n", narrow ? "" :
+		 "         count      type   redop    root", names, names);
+	str_addf(out, "#        (B)%-*s%s%8s%s\n", narrow ? 0 : 40,
+		 narrow ? "" : "    (elements)", units, "", units);
+}
+
+/** Elements that are wrong, and the mean of the bandwidths, as far as they were
+ *  looked at. */
+static void add_summary(const struct curve *c, struct str *out)
+{
+	size_t checked = 0, n = 0;
+	int64_t wrong = 0, verified = 0, bad = 0;
+	double sum = 0;
+
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->rows[i]->wrong != RECORD_NONE) {
+			wrong += c->rows[i]->wrong;
+			checked++;
+		}
+		if (c->rows[i]->verified != RECORD_NONE) {
+			verified += c->rows[i]->verified;
+			bad += c->rows[i]->verified_wrong;
+		}
+		if (isfinite(c->rows[i]->busbw_GB_s)) {
+			sum += c->rows[i]->busbw_GB_s;
+			n++;
+		}
+	}
+	if (checked == 0) {
+		str_add(out, "# Out of bounds values : N/A, not checked\n");
+	} else {
+		str_addf(out, "# Out of bounds values : %" PRId64 " %s\n",
+			 wrong, wrong ? "FAILED" : "OK");
+	}
+	if (verified > 0) {
+		str_addf(out, "# Verified operations  : %" PRId64 ", %" PRId64
+			 " wrong\n", verified, bad);
+	}
+	if (n > 0) {
+		str_addf(out, "# Avg bus bandwidth    : %.6g\n",
+			 sum / (double)n);
+	}
+}
+
+static void add_curve(const struct curve *c, bool narrow, struct str *out)
+{
+	if (narrow) {
+		collective_table_add_what(c, out);
+	}
+	if (c->name[0]) {
+		str_addf(out, "# %s\n", c->name);
+	}
+	add_head(narrow, out);
+	for (size_t i = 0; i < c->n; i++) {
+		if (i == 0 || c->rows[i]->size_B != c->rows[i - 1]->size_B) {
+			add_line(c, c->rows[i], narrow, out);
+		}
+	}
+	add_summary(c, out);
+}
+
+/* The tables, as nccl-tests prints them; on a screen that is too narrow for
+ * it less wide.  @width 0: no screen. */
+static void collective_table(const struct sweep *s, int width, struct str *out)
+{
+	bool narrow = width > 0 && width < TABLE_WIDTH;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		str_add(out, i ? "\n" : "");
+		add_curve(&s->curves[i], narrow, out);
+	}
+}
+
+/* The curves that can be compared with @of, itself among them, @max at most;
+ * returns how many. */
+static size_t collective_comparable(const struct sweep *s,
+				    const struct curve *of,
+				    const struct curve *list[], size_t max)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < s->n_curves && n < max; k++) {
+		if (curve_same_op(&s->curves[k], of)) {
+			list[n++] = &s->curves[k];
+		}
+	}
+	return n;
+}
+
+/** The @n curves @list, which are compared with @of, at @size_B. */
+static void add_block_line(const struct sweep *s, const struct curve *of,
+			   const struct curve *const list[], size_t n,
+			   int64_t size_B, struct str *out)
+{
+	const struct curve *best = sweep_fastest(s, of, size_B);
+	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
+	char size[32];
+
+	str_addf(out, "%*s", LEAD_WIDTH,
+		 units_size_text((uint64_t)size_B, size, sizeof(size)));
+	for (size_t i = 0; i < n; i++) {
+		add_real(curve_best_at(list[i], size_B), NAME_WIDTH - 1, out);
+		str_addch(out, best && curve_keeps_up(list[i], best, size_B) ?
+				       mark : ' ');
+	}
+	str_addch(out, '\n');
+}
+
+/* What can be compared with @of, which leads it, side by side, the best ones
+ * of a size marked, for @width columns. */
+static void collective_compare(const struct sweep *s, const struct curve *of,
+			       int width, struct str *out)
+{
+	const size_t room = width > LEAD_WIDTH + NAME_WIDTH ?
+			(size_t)((width - LEAD_WIDTH) / NAME_WIDTH) :
+			1;
+	const struct curve *list[SWEEP_CURVES_MAX];
+	size_t n = collective_comparable(s, of, list, SWEEP_CURVES_MAX);
+
+	str_addf(out, "\n%s, GB/s by size; * is the fastest, = cannot be told "
+		 "apart\n",
+		 of->first->op[0] ? of->first->op : "bandwidth");
+	for (size_t i = 0; i < n; i++) {
+		str_addf(out, "  %zu = %s\n", i + 1, list[i]->name);
+	}
+	for (size_t from = 0; from < n; from += room) {
+		size_t to = from + room < n ? from + room : n;
+
+		str_addf(out, "%s%*s", from ? "\n" : "", LEAD_WIDTH, "size");
+		for (size_t i = from; i < to; i++) {
+			str_addf(out, "%*zu ", NAME_WIDTH - 1, i + 1);
+		}
+		str_addch(out, '\n');
+		for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+		     at = sweep_next_size(s, of, at)) {
+			add_block_line(s, of, &list[from], to - from, at, out);
+		}
+	}
+}
+
+/** Sizes at which the same ones are the fastest. */
+struct range {
+	const struct curve *best;	/* at the first; NULL: none yet */
+	int64_t from, to;
+};
+
+/** Is it at @size_B, where @best is the fastest, as at the first of @r? */
+static bool same_lead(const struct sweep *s, const struct range *r,
+		      const struct curve *best, int64_t size_B)
+{
+	for (size_t k = 0; k < s->n_curves; k++) {
+		const struct curve *c = &s->curves[k];
+
+		if (curve_keeps_up(c, r->best, r->from) !=
+		    curve_keeps_up(c, best, size_B)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void add_names(const struct sweep *s, const struct range *r,
+		      struct str *out)
+{
+	size_t n = sweep_keep_up(s, r->best, r->from), named = 0;
+
+	if (n > 2) {
+		str_addf(out, "%zu alike", n);
+		return;
+	}
+	for (size_t k = 0; k < s->n_curves; k++) {
+		if (curve_keeps_up(&s->curves[k], r->best, r->from)) {
+			str_addf(out, "%s%s", named++ ? " and " : "",
+				 s->curves[k].name);
+		}
+	}
+	str_add(out, n == 2 ? " alike" : "");
+}
+
+static void add_range(const struct sweep *s, const struct range *r,
+		      struct str *out)
+{
+	char a[32], b[32];
+
+	units_size_text((uint64_t)r->from, a, sizeof(a));
+	units_size_text((uint64_t)r->to, b, sizeof(b));
+	str_addf(out, "%s%s%s%s: ", out->len ? "; " : "fastest at ", a,
+		 r->from == r->to ? "" : " to ", r->from == r->to ? "" : b);
+	add_names(s, r, out);
+}
+
+void collective_crossovers(const struct sweep *s, const struct curve *of,
+			   struct str *out)
+{
+	struct range r = { 0 };
+
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		const struct curve *best = sweep_fastest(s, of, at);
+
+		if (!best) {
+			continue;
+		}
+		if (!r.best || !same_lead(s, &r, best, at)) {
+			if (r.best) {
+				add_range(s, &r, out);
+			}
+			r = (struct range){ .best = best, .from = at };
+		}
+		r.to = at;
+	}
+	if (r.best) {
+		add_range(s, &r, out);
+	}
+}
+
+/* One sentence: how @c compares with its partner in @reference. */
+static void collective_beside(const struct curve *c,
+			      const struct sweep *reference, struct str *out)
+{
+	const struct curve *then = curve_partner(c, reference);
+	struct str sizes = STR_INIT;
+	struct curve_diff d;
+
+	if (!then) {
+		str_addf(out, "%s: no curve of the reference has the same "
+			 "collective, ranks and type", curve_words(c));
+	} else if (curve_compare(c, then, &d) == 0) {
+		str_addf(out, "%s against the reference%s%s: %zu of %zu sizes "
+			 "slower, %zu faster, %zu the same within noise",
+			 curve_words(c), then->name[0] ? " " : "", then->name,
+			 d.count[POINT_WORSE] + d.count[POINT_LOST], d.n,
+			 d.count[POINT_BETTER], d.count[POINT_SAME]);
+		if (d.count[POINT_NOISY] > 0) {
+			str_addf(out, ", %zu outliers", d.count[POINT_NOISY]);
+		}
+		curve_diff_sizes(&d, POINT_NOISY, &sizes);
+		str_addf(out, sizes.len ? " (%s)" : "%s", str_text(&sizes));
+		curve_diff_release(&d);
+	}
+	str_release(&sizes);
+}
+
+/* ---- html collective ----------------------------------------------------- */
+
+/* report.html of a collective. */
+
+/** What is more is in results.csv. */
+#define MAX_CURVES   64
+
+static void add_curves(const char *dir, bool none, struct str *out)
+{
+	struct str text = STR_INIT;
+	char word[PATH_MAX];
+
+	html_element(out, "h2", "Curves");
+	/* a gnuplot that failed may have drawn this one */
+	if (html_picture(dir, "curves.svg", "bandwidth and time by size",
+			 out)) {
+		return;
+	}
+	str_addf(&text, "Not drawn: gnuplot is missing or failed. Draw them "
+		 "where gnuplot works: \"gpucheck report %s\".",
+		 str_quoted_dir(dir, word, sizeof(word)));
+	html_element(out, "p", none ?
+		     "Nothing to draw: no size was measured." :
+		     str_text(&text));
+	str_release(&text);
+}
+
+static void add_row(const struct collective_row *r, struct str *out)
+{
+	char size[UNITS_REAL_SIZE], count[UNITS_REAL_SIZE];
+	char time[UNITS_REAL_SIZE], least[UNITS_REAL_SIZE];
+	char most[UNITS_REAL_SIZE], algbw[UNITS_REAL_SIZE];
+	char busbw[UNITS_REAL_SIZE], wrong[UNITS_REAL_SIZE];
+	struct str why = STR_INIT;
+
+	str_addf(&why, "%s%s%s", r->code, r->code[0] && r->detail[0] ? ": " :
+		 "", r->detail);
+	html_row((const char *const[]){
+		html_int(r->size_B, size), html_int(r->count, count), r->dtype,
+		r->redop, r->inplace == RECORD_NONE ? "" :
+			  r->inplace ? "in" : "out of",
+		html_real(r->time_us, 2, time),
+		html_real(r->time_min_us, 2, least),
+		html_real(r->time_p99_us, 2, most),
+		html_real(r->algbw_GB_s, 2, algbw),
+		html_real(r->busbw_GB_s, 2, busbw), html_int(r->wrong, wrong),
+		r->algo, r->proto, outcome_name(r->outcome), str_text(&why),
+		NULL
+	}, out);
+	str_release(&why);
+}
+
+static void add_table(const struct curve *c, struct str *out)
+{
+	static const char *const names[] = {
+		"size, B", "count", "type", "redop", "place", "time, us",
+		"shortest", "99 %", "algbw, GB/s", "busbw, GB/s", "wrong",
+		"algo", "proto", "outcome", "why", NULL
+	};
+
+	html_element(out, "h3", c->name[0] ? c->name : c->first->op);
+	html_header_row(names, out);
+	for (size_t i = 0; i < c->n; i++) {
+		add_row(c->rows[i], out);
+	}
+	str_add(out, "</table>\n");
+}
+
+/** A line of the comparison of @list with @of: the best of all stand out. */
+static void add_compared(const struct sweep *s, const struct curve *of,
+			 const struct curve *const list[], size_t n,
+			 int64_t size_B, struct str *out)
+{
+	const struct curve *best = sweep_fastest(s, of, size_B);
+	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
+	char size[32], text[UNITS_REAL_SIZE];
+
+	str_add(out, "<tr>");
+	html_element(out, "td", units_size_text((uint64_t)size_B, size,
+						sizeof(size)));
+	for (size_t i = 0; i < n; i++) {
+		const char *bw = html_real(curve_best_at(list[i], size_B), 2,
+					   text);
+
+		if (best && bw[0] && curve_keeps_up(list[i], best, size_B)) {
+			str_addf(out, "<td><strong>%s %c</strong></td>", bw,
+				 mark);
+		} else {
+			html_element(out, "td", bw);
+		}
+	}
+	str_add(out, "</tr>\n");
+}
+
+static void add_comparison(const struct sweep *s, const struct curve *of,
+			   struct str *out)
+{
+	const char *names[MAX_CURVES + 2] = { "size" };
+	const struct curve *list[MAX_CURVES];
+	size_t n = collective_comparable(s, of, list, MAX_CURVES);
+	struct str text = STR_INIT;
+
+	for (size_t i = 0; i < n; i++) {
+		names[i + 1] = list[i]->name;
+	}
+	str_add(out, "<p>");
+	html_text(out, of->first->op[0] ? of->first->op : "bandwidth");
+	str_add(out, ", GB/s by size; * is the fastest, = cannot be told "
+		"apart</p>\n");
+	html_header_row(names, out);
+	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
+	     at = sweep_next_size(s, of, at)) {
+		add_compared(s, of, list, n, at, out);
+	}
+	str_add(out, "</table>\n");
+	collective_crossovers(s, of, &text);
+	if (text.len > 0) {
+		html_element(out, "p", str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void add_comparisons(const struct sweep *s,
+			    const struct sweep *reference, struct str *out)
+{
+	struct str text = STR_INIT;
+
+	for (size_t i = 0; i < s->n_curves; i++) {
+		if (sweep_leads(s, i)) {
+			add_comparison(s, &s->curves[i], &text);
+		}
+	}
+	if (text.len > 0 || reference) {
+		html_element(out, "h2", "Comparison");
+	}
+	str_add(out, str_text(&text));
+	for (size_t i = 0; reference && i < s->n_curves; i++) {
+		str_reset(&text);
+		collective_beside(&s->curves[i], reference, &text);
+		html_element(out, "p", str_text(&text));
+	}
+	str_release(&text);
+}
+
+static void add_tables(const struct sweep *s, struct str *out)
+{
+	html_element(out, "h2", "Table");
+	for (size_t i = 0; i < s->n_curves && i < MAX_CURVES; i++) {
+		add_table(&s->curves[i], out);
+	}
+	if (s->n_curves > MAX_CURVES) {
+		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
+			 s->n_curves - MAX_CURVES);
+	}
+}
+
+/* What judged_kind.html has of it. */
+static void collective_html(const struct judged *j, const char *dir,
+			    struct str *out)
+{
+	const struct collective_pair *s = j->more;
+
+	add_curves(dir, j->verdict.cells[CELL_PASS] == 0, out);
+	add_comparisons(&s->now, s->reference, out);
+	add_tables(&s->now, out);
+}
+
+/* ---- judged collective --------------------------------------------------- */
 
 static void release(void *more)
 {

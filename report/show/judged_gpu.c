@@ -10,8 +10,8 @@
 
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
-#include "report/base/html_text.h"
-#include "report/draw/gpu_bars.h"
+#include "report/base/wrap.h"
+#include "report/draw/draw.h"
 #include "report/judge/gpu.h"
 #include "report/model/run_read.h"
 #include "report/show/html_page.h"

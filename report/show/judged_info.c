@@ -4,13 +4,12 @@
 
 #include <stdlib.h>
 
-#include "lib/data/record_info.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
-#include "report/show/tables.h"
 
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12

@@ -7,8 +7,8 @@
 
 #include "report/judge/memlock_verdict.h"
 
-#define MIN_WIDTH    70
-#define TABLE_WIDTH  39	/* up to the names of the nodes */
+#define VALUE_MIN_WIDTH 70
+#define TABLE_WIDTH	39 /* up to the names of the nodes */
 #define NODES_WIDTH  13
 #define PROOFS_MAX   16
 
@@ -280,8 +280,10 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 static void above(const struct judged *j, const struct wrap *wrap)
 {
 	const struct words w = {
-		.run = j->more, .out = wrap->out,
-		.width = wrap->width < MIN_WIDTH ? MIN_WIDTH : wrap->width,
+		.run = j->more,
+		.out = wrap->out,
+		.width = wrap->width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH
+						       : wrap->width,
 	};
 
 	add_table(&w);

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/explain/about.h"
-#include "report/explain/unknown.h"
-#include "report/explain/works.h"
+#include "report/explain/explain.h"
 
 static void check_name(const char *name)
 {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "report/judge/all.h"
-#include "report/judge/next.h"
+#include "report/judge/pairs.h"
+#include "report/judge/tell.h"
 #include "report/show/judged.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/front/config.h"
+#include "cli/front/options.h"
 
 static const struct command p2p = { .name = "p2p", .takes = SPEC_CMD_P2P };
 static const struct command report = { .name = "report",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/engine/net/auth.h"
+#include "probes/engine/net/wire.h"
 
 #define RUN "00112233445566778899aabbccddeeff"
 

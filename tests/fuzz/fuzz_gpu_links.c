@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/host/gpu_links.h"
+#include "probes/host/gpu_state.h"
 
 /** Any bytes as the fact about NVLinks; what is read is written and read again
  *  to the same. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/data/json.h"
-#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/inventory.h"
 
 /**

@@ -2,10 +2,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/data/record_ping.h"
+#include "lib/data/record_rows.h"
 #include "report/import/import.h"
-#include "report/judge/collective.h"
-#include "report/show/collective_show.h"
+#include "report/judge/pairs.h"
+#include "report/show/judged.h"
 
 /* A file of any kind: the first byte says under which name it is read, so that
  * logs of pairs are reached too.  What was read must print and be judged. */

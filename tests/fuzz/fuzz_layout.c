@@ -5,8 +5,7 @@
 
 #include <jansson.h>
 
-#include "probes/plan/affinity.h"
-#include "probes/plan/rails.h"
+#include "probes/plan/layout.h"
 
 #define NODES_MAX 8
 #define GPUS_MAX  16

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/host/peer_way.h"
-#include "probes/memlock/parse.h"
+#include "probes/host/interface.h"
+#include "probes/memlock/look.h"
 
 static void check(bool good)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/nccl/chosen.h"
 #include "probes/host/nccl_conf.h"
+#include "probes/nccl/log.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

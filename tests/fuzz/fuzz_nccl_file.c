@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "probes/nccl/file.h"
+#include "probes/nccl/env.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "probes/nccl/log.h"
-#include "probes/nccl/network.h"
-#include "probes/nccl/path.h"
 
 static void must_be_printable(const char *text)
 {

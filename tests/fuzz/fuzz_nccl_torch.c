@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/dl/nccl_torch.h"
+#include "probes/dl/nccl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

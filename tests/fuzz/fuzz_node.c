@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/slurm_gres.h"
+#include "lib/data/allocation.h"
 #include "probes/self/self.h"
-#include "report/judge/node.h"
+#include "report/judge/pairs.h"
 
 /** Any text as what says which GPUs are a job's, as slurm.conf, and as a list
  *  of codes: each is read to its end. */

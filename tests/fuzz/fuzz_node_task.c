@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "lib/data/record_memlock.h"
+#include "lib/data/record_rows.h"
 #include "probes/engine/agent/node_task.h"
 
 /* What a child says becomes rows that can be written, or is refused. */

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/data/json.h"
-#include "probes/host/pcie.h"
+#include "probes/host/port.h"
 #include "tests/fuzz/folder.h"
 
 /** Folders of /sys that links stand in, from above. */

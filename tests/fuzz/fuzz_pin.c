@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "probes/host/pin.h"
+#include "probes/host/port.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

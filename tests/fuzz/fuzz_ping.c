@@ -9,9 +9,7 @@
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "probes/host/interface.h"
-#include "probes/ping/mesh.h"
-#include "probes/ping/neigh.h"
-#include "probes/ping/packet.h"
+#include "probes/ping/private.h"
 
 static void check(bool good)
 {

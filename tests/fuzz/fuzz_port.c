@@ -5,10 +5,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/data/port_filter.h"
+#include "lib/data/hosts.h"
 #include "probes/host/port.h"
-#include "probes/ib/gid.h"
-#include "probes/ib/ticket.h"
+#include "probes/ib/link.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

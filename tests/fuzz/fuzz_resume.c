@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "cli/run/resume.h"
+#include "cli/run/probe_run.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
-#include "probes/engine/coord/before.h"
+#include "probes/engine/coord/work.h"
 #include "tests/fuzz/fuzz_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,10 +3,10 @@
  * Any bytes as the files of a run directory: it is read or refused, judged,
  * said and drawn, and the classes of the cells add up.
  */
-#include "report/judge/levels.h"
 #include "report/draw/picture.h"
-#include "report/show/show.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/show/judged.h"
 #include "tests/fuzz/fuzz_dir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

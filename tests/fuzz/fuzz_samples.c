@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/collective/samples.h"
+#include "probes/collective/collective.h"
 
 /** More steps than one size of any kind takes. */
 #define STEPS_MAX 10000

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/engine/net/seal.h"
+#include "probes/engine/net/wire.h"
 
 #define PIECES 8
 

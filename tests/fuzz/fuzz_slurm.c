@@ -3,13 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/slurm_gres.h"
-#include "probes/host/node_facts.h"
+#include "lib/data/allocation.h"
+#include "probes/host/inventory.h"
 #include "sbatch/slurm.h"
-#include "sbatch/slurm_blame.h"
-#include "sbatch/slurm_fit.h"
 #include "sbatch/slurm_lanes.h"
-#include "sbatch/slurm_state.h"
 
 /** What scontrol says, and the words in which it travels on. */
 static void read_allocation(const char *text)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/hang/stacks.h"
+#include "probes/hang/procs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

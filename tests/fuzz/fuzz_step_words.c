@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/engine/coord/step_words.h"
+#include "probes/engine/coord/work.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

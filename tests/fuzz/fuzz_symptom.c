@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "report/symptoms/symptom.h"
-#include "report/symptoms/symptom_pattern.h"
-#include "report/symptoms/xids.h"
 
 /* A file of symptoms; what a pattern is in, the search for all finds. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/host/topo_file.h"
+#include "probes/host/port.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/base/hash.h"
-#include "probes/sim/sim.h"
+#include "probes/sim/model.h"
 #include "probes/transport/order.h"
 #include "probes/engine/net/wire.h"
 

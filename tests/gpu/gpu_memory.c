@@ -21,8 +21,7 @@
 #include "lib/base/clock.h"
 #include "probes/dl/verbs.h"
 #include "probes/host/gpu.h"
-#include "probes/ib/device.h"
-#include "probes/ib/memory.h"
+#include "probes/ib/link.h"
 #include "tests/gpu/tap.h"
 
 #if HAVE_VERBS

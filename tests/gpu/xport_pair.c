@@ -25,10 +25,9 @@
 #include "lib/base/net.h"
 #include "lib/base/units.h"
 #include "probes/host/gpu.h"
-#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
 #include "probes/nccl/log.h"
-#include "probes/probes.h"
-#include "probes/transports.h"
+#include "probes/probe.h"
 #include "tests/gpu/tap.h"
 
 #define JOIN_NS	  (10 * NS_PER_S)

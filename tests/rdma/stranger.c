@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/dl/rdmacm.h"
+#include "probes/dl/verbs.h"
 
 #define DECLARE(type, name, args) extern type rdma_##name args;
 #define DECLARE_NEW(version, type, name, args) DECLARE(type, name, args)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Either end of a connection, honest or not: probes/engine/net/auth.h and
+"""Either end of a connection, honest or not: probes/engine/net/wire.h and
 seal.h anew, from their words alone."""
 import ctypes, hashlib, hmac, json, os, socket, struct
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "report/explain/about.h"
+#include "report/explain/explain.h"
 
 /** Lines of logs, and what they are about. */
 static const struct {

@@ -4,7 +4,7 @@
 
 #include "lib/base/str.h"
 #include "report/judge/accepted.h"
-#include "report/judge/levels.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 
 #define NODES 6

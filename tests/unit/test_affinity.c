@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/plan/affinity.h"
-#include "probes/plan/dispatch.h"
+#include "probes/plan/layout.h"
+#include "probes/plan/plan.h"
 #include "tests/layout.h"
 
 #define NODES_MAX 4

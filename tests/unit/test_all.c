@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "report/judge/all.h"
+#include "report/judge/pairs.h"
 #include "report/model/run_read.h"
 
 enum { MEMLOCK, PING, IB, GPU, P2P, ALLREDUCE, N_STEPS };

@@ -12,7 +12,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "probes/plan/ask_steps.h"
+#include "probes/plan/ask.h"
 #include "probes/plan/plan.h"
 #include "tests/layout.h"
 

@@ -10,8 +10,7 @@
 
 #include <cmocka.h>
 
-#include "probes/engine/net/auth.h"
-#include "probes/engine/net/seal.h"
+#include "probes/engine/net/wire.h"
 
 #define RUN   "00112233445566778899aabbccddeeff"
 #define OTHER "ff112233445566778899aabbccddeeff"

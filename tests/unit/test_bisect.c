@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/bisect.h"
+#include "probes/plan/retry.h"
 
 /** A set is bad when it holds all parts of @mask, and @least or more. */
 static bool is_bad(const int *parts, int n, uint64_t mask, int least)

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 #include "cli/run/chain.h"
-#include "sbatch/slurm_standing.h"
+#include "sbatch/slurm.h"
 
 static char *words[] = { (char *)"gpucheck", (char *)"p2p", NULL };
 

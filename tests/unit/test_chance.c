@@ -3,7 +3,6 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/pairs.h"
-#include "report/model/follow.h"
 #include "report/model/run_read.h"
 
 /** @n pairs far from each other were slow first; of these @twice are again. */

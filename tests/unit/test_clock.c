@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/within.h"
+#include "lib/base/net.h"
 
 static void clocks_run_forward(void **state)
 {

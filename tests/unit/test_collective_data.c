@@ -15,11 +15,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
-#include "probes/collective/collective.h"
-#include "probes/collective/data.h"
-#include "probes/collective/gpu.h"
-#include "probes/host/gpu_kernels.h"
 #include "lib/data/pattern.h"
+#include "probes/collective/collective.h"
+#include "probes/collective/nccl.h"
+#include "probes/host/gpu.h"
 
 #define N 4096
 #define SEED 77

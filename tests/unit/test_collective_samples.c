@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/collective/samples.h"
+#include "probes/collective/collective.h"
 
 /** Take what is asked for; sample i lasts @us[i modulo @n] on both ranks. */
 static int take(struct collective_samples *s, const double *us, int n)

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/collective/drill.h"
-#include "probes/sim/sim.h"
+#include "probes/collective/collective.h"
+#include "probes/sim/model.h"
 #include "tests/layout.h"
 
 static struct collective_order order_of(int64_t ranks, int64_t nodes,

@@ -9,7 +9,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cli/front/config.h"
 #include "cli/front/options.h"
 
 static const struct command p2p = { .name = "p2p", .takes = SPEC_CMD_P2P };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* --contrast: which passes there are, and what the second one says. */
-#include "probes/plan/pass.h"
+#include "probes/plan/plan.h"
 #include "report/draw/view.h"
-#include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
 #include "tests/unit/fake_run.h"
 
 /* ---- passes ------------------------------------------------------------ */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "probes/plan/convict.h"
+#include "probes/plan/retry.h"
 
 #define GPUS  8
 #define LARGE (CONVICT_RANKS / GPUS)

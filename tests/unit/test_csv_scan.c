@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "lib/data/csv_scan.h"
+#include "lib/data/csv.h"
 
 /* Lines whose bytes are looked at 16 at a time, against one at a time. */
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probes/gpu/dcgm.h"
+#include "probes/gpu/gpu.h"
 
 #define TREE(name, results) \
 	"{\"" name "\":{\"test_categories\":[{\"category\":\"Deployment\"," \

@@ -21,7 +21,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/net.h"
 #include "lib/base/str.h"
-#include "probes/engine/net/dial.h"
 #include "probes/engine/net/door.h"
 
 #define RUN "00112233445566778899aabbccddeeff"

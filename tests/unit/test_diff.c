@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two runs beside each other: what is compared, and what it comes to. */
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "report/diff/run_diff.h"
-#include "report/diff/sweep_diff.h"
 #include "tests/unit/fake_run.h"
 
 /** Compare @then with @now, and free both. */

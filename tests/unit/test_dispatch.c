@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/base/hash.h"
-#include "probes/plan/dispatch.h"
+#include "probes/plan/plan.h"
 #include "tests/layout.h"
 
 /**

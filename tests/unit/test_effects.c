@@ -4,7 +4,7 @@
 
 #include "report/judge/caption.h"
 #include "report/judge/effects.h"
-#include "report/judge/levels.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
 

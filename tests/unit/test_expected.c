@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 
-#include "probes/sim/sim.h"
-#include "report/model/expected.h"
-#include "report/judge/levels.h"
-#include "report/judge/verdict.h"
+#include "probes/sim/model.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
+#include "report/model/expected.h"
 #include "tests/layout.h"
 
 static struct expected builtin;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "report/explain/explain.h"
-#include "report/symptoms/literals.h"
+#include "report/symptoms/symptom.h"
 
 /** What is known of @text. */
 static void given(struct explain *x, const char *text)

@@ -5,11 +5,8 @@
  */
 #include "tests/unit/fake_run.h"
 
-#include "lib/data/record_info.h"
-#include "lib/data/record_memlock.h"
-#include "lib/data/record_ping.h"
-#include "report/judge/collective.h"
-#include "report/judge/levels.h"
+#include "lib/data/record_rows.h"
+#include "report/judge/findings.h"
 #include "report/judge/memlock_verdict.h"
 #include "report/judge/pairs.h"
 #include "report/model/ping_run.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probes/engine/coord/follow_time.h"
+#include "probes/engine/coord/pairs.h"
 
 #define S NS_PER_S
 

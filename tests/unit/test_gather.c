@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/gather.h"
+#include "lib/base/spawn.h"
 
 #define MAX 1024
 

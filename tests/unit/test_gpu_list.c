@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
 
 /** Four GPUs whose UUIDs begin with GPU-a1, GPU-a2, GPU-b3, GPU-c4. */
 static struct gpu_list four_gpus(void)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "lib/data/json.h"
-#include "probes/host/gpu_pci.h"
+#include "probes/host/gpu_state.h"
 
 static char root[] = "/tmp/gpu-pci-XXXXXX";
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/host/gpu_refusal.h"
+#include "probes/host/gpu_state.h"
 
 static const struct {
 	int rc;

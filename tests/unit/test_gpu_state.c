@@ -9,9 +9,8 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/host/facts.h"
-#include "probes/host/gpu_links.h"
 #include "probes/host/gpu_state.h"
+#include "probes/host/inventory.h"
 
 static const struct {
 	const char *line;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/base/hash.h"
-#include "lib/data/grid.h"
+#include "lib/data/cells.h"
 
 #define RANKS 37
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/engine/agent/guard.h"
+#include "probes/engine/agent/agent.h"
 
 static struct err e;
 

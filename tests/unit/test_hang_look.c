@@ -15,12 +15,11 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
-#include "lib/data/record_hang.h"
-#include "probes/hang/host.h"
+#include "lib/data/record_rows.h"
+#include "probes/hang/hang.h"
 #include "probes/hang/procs.h"
 #include "probes/hang/ras.h"
-#include "probes/hang/stacks.h"
-#include "probes/host/kernel_log.h"
+#include "probes/host/sysfile.h"
 
 /* ---- what RAS says ------------------------------------------------------- */
 

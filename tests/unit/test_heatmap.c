@@ -11,19 +11,14 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "report/model/ping_run.h"
-#include "report/draw/accused.h"
-#include "report/model/run_read.h"
-#include "report/draw/figures.h"
-#include "report/base/html_text.h"
-#include "report/draw/labels.h"
-#include "report/base/palette.h"
-#include "report/base/png.h"
-#include "report/draw/picture.h"
-#include "report/draw/picture_parts.h"
-#include "report/draw/view.h"
+#include "report/draw/picture_svg.h"
+#include "report/base/wrap.h"
 #include "report/draw/draw.h"
+#include "report/draw/picture.h"
+#include "report/draw/view.h"
 #include "report/judge/pairs.h"
+#include "report/model/ping_run.h"
+#include "report/model/run_read.h"
 
 static bool has_text(const struct picture *p, const char *text)
 {

@@ -14,8 +14,6 @@
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
 #include "report/history/history.h"
-#include "report/history/metrics.h"
-#include "report/history/store.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
 #include "tests/unit/tree.h"

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "lib/data/hostlist.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
 
 static void expect(const char *text, const char *joined)
 {

@@ -7,9 +7,8 @@
 
 #include <cmocka.h>
 
-#include "lib/data/record_collective.h"
+#include "lib/data/record_rows.h"
 #include "report/import/import.h"
-#include "report/import/heading.h"
 #include "report/model/sweep.h"
 
 /** What is read from a file that holds @text. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What nodes say about themselves: who says the same, and what is wrong. */
-#include "report/show/tables.h"
-#include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
+#include "report/show/judged.h"
 #include "tests/unit/fake_run.h"
 
 /** @n nodes without ranks, with @gpus GPUs each. */

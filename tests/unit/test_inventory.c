@@ -8,9 +8,8 @@
 
 #include <cmocka.h>
 
-#include "probes/host/gpu_list.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/inventory.h"
-#include "probes/host/node_facts.h"
 #include "tests/unit/tree.h"
 
 /** A root with the files that a GPU node has. */

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "cli/run/jobs_plan.h"
-#include "lib/data/hostlist.h"
+#include "cli/run/jobs.h"
+#include "lib/data/hosts.h"
 #include "probes/plan/plan.h"
 
 #define MAX_NODES 64

@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 
-#include "report/draw/labels.h"
-#include "report/draw/picture.h"
 #include "report/draw/draw.h"
+#include "report/draw/picture.h"
+#include "report/draw/view.h"
 #include "report/judge/pairs.h"
 
 #define LONG "gpu-cluster-eastus2-nd96isr-h200-v5-000"

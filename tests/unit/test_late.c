@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lib/base/late.h"
+#include "lib/base/clock.h"
 
 #define MS INT64_C(1000000)
 

@@ -16,14 +16,10 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
+#include "lib/data/allocation.h"
 #include "lib/data/rundir.h"
-#include "sbatch/args.h"
-#include "sbatch/job_script.h"
 #include "sbatch/launcher.h"
-#include "lib/data/slurm_gres.h"
 #include "sbatch/slurm.h"
-#include "sbatch/slurm_blame.h"
-#include "sbatch/slurm_state.h"
 
 /* ---- what Slurm says ---- */
 

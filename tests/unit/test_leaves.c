@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/leaves.h"
+#include "probes/plan/layout.h"
 #include "tests/layout.h"
 
 /** Three nodes of two GPUs with a NIC each, on no leaf so far. */

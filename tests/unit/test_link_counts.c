@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/coord/own_link.h"
-#include "probes/host/link_counts.h"
+#include "probes/engine/coord/agents.h"
+#include "probes/host/port.h"
 #include "tests/unit/tree.h"
 
 #define ETH "/sys/class/net/eth0/"

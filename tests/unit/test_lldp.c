@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/host/lldp.h"
+#include "probes/host/inventory.h"
 
 #define PORT(type, value) "\"port\":[{\"id\":[{\"type\":\"" type \
 	"\",\"value\":\"" value "\"}],\"descr\":[{\"value\":\"descr\"}]}]"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "report/judge/memlock_chain.h"
+#include "report/judge/memlock_verdict.h"
 
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "probes/host/peer_way.h"
-#include "probes/memlock/parse.h"
+#include "probes/host/interface.h"
+#include "probes/memlock/look.h"
 
 #define UNLIMITED MEMLOCK_UNLIMITED
 #define KIB 1024

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "lib/data/record_memlock.h"
-#include "probes/memlock/prove.h"
+#include "lib/data/record_rows.h"
+#include "probes/memlock/look.h"
 
 #define PAGE 4096
 #define MIB  (INT64_C(1) << 20)

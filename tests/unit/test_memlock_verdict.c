@@ -8,11 +8,11 @@
 #include <cmocka.h>
 
 #include "report/judge/memlock_verdict.h"
-#include "report/judge/next.h"
-#include "report/model/part.h"
-#include "report/show/show.h"
-#include "report/symptoms/symptom.h"
+#include "report/judge/tell.h"
 #include "report/judge/verdict.h"
+#include "report/model/part.h"
+#include "report/show/judged.h"
+#include "report/symptoms/symptom.h"
 
 #define KIB INT64_C(1024)
 #define MIB (1024 * KIB)

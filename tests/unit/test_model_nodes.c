@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "probes/sim/model_nodes.h"
+#include "probes/sim/model.h"
 
 enum { NODES = 4096 };
 

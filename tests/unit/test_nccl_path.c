@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probes/nccl/network.h"
-#include "probes/nccl/path.h"
+#include "probes/nccl/log.h"
 
 #define LOG_SIZE 65536
 

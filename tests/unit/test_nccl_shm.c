@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "probes/nccl/shm.h"
+#include "probes/nccl/env.h"
 
 static const char mine[] = "/dev/shm/nccl-XXXXXX";
 

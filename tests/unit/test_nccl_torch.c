@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "probes/dl/nccl_torch.h"
+#include "probes/dl/nccl.h"
 #include "tests/unit/tree.h"
 
 static char root[] = "/tmp/gpucheck-torch-XXXXXX";

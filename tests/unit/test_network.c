@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pairs that pass by another way than the hardware has for them. */
 #include "tests/unit/fake_run.h"
-#include "report/judge/collective.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
-#include "report/model/nvlink.h"
+#include "report/model/run_read.h"
 
 /** What the facts of both nodes say, and what comes of it. */
 static const struct wiring {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_run.h"
 
-#include "report/judge/next.h"
-#include "report/judge/verdict.h"
 #include "report/judge/pairs.h"
+#include "report/judge/tell.h"
+#include "report/judge/verdict.h"
 
 struct quarrel {
 	int nodes;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a node says of itself: whose GPUs it counts, what is a fault by itself,
  * and the line. */
-#include "lib/data/record_memlock.h"
-#include "lib/data/slurm_gres.h"
+#include "lib/data/allocation.h"
+#include "lib/data/record_rows.h"
 #include "probes/self/self.h"
-#include "report/judge/node.h"
+#include "report/judge/pairs.h"
 #include "report/model/run_read.h"
-#include "report/show/node_line.h"
+#include "report/show/judged.h"
 #include "tests/unit/fake_run.h"
 
 /* ---- which GPUs are the job's -------------------------------------------- */

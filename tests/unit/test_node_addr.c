@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probes/engine/agent/node_addr.h"
+#include "probes/engine/agent/agent.h"
 
 static void slurms_words(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
-#include "lib/data/record_memlock.h"
+#include "lib/data/record_rows.h"
 #include "probes/engine/agent/node_task.h"
 
 /** The columns of memlock are the contract with other tools. */

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/base/hash.h"
-#include "lib/base/number.h"
+#include "lib/base/units.h"
 
 static void check_real(double value, int digits)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cli/front/command.h"
+#include "cli/front/help.h"
 #include "cli/front/options.h"
 
 static const struct command probe = {

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/base/hash.h"
-#include "probes/plan/pace.h"
+#include "probes/plan/plan.h"
 
 #define TICK_NS PACE_AHEAD_NS
 #define TICKS	2000

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "report/model/part_index.h"
+#include "report/model/part.h"
 
 #define NODES 6
 

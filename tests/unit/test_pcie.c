@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "probes/host/pcie.h"
+#include "probes/host/port.h"
 #include "tests/unit/tree.h"
 
 /** As on a DGX: two sockets, a GPU and a NIC below each switch. */

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "probes/transport/peer_conn.h"
+#include "probes/transport/xport.h"
 
 #define BYTES ((size_t)8 << 20)	/* more than any socket buffers */
 #define LIMIT_NS (10 * NS_PER_S)

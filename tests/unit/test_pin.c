@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probes/host/pin.h"
+#include "probes/host/port.h"
 
 static void lists_of_the_kernel(void **state)
 {

@@ -12,9 +12,7 @@
 
 #include "lib/base/clock.h"
 #include "probes/ping/ping.h"
-#include "probes/ping/echo.h"
-#include "probes/ping/engine.h"
-#include "probes/ping/mtu.h"
+#include "probes/ping/private.h"
 
 #define RTT_NS (200 * NS_PER_US)
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/ping/judge.h"
+#include "probes/ping/private.h"
 
 /** Two nodes, one address each. */
 static struct ping_node nodes[] = {

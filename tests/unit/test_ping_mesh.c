@@ -7,12 +7,10 @@
 
 #include <cmocka.h>
 
-#include "lib/data/record_ping.h"
 #include "lib/base/str.h"
+#include "lib/data/record_rows.h"
 #include "probes/ping/ping.h"
-#include "probes/ping/mesh.h"
-#include "probes/ping/packet.h"
-#include "probes/ping/select.h"
+#include "probes/ping/private.h"
 
 /** The columns of ping are the contract with other tools. */
 static void header_is_the_contract(void **state)

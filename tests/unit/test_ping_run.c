@@ -11,10 +11,9 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "lib/data/pinglist.h"
-#include "lib/data/record_ping.h"
+#include "lib/data/hosts.h"
+#include "lib/data/record_rows.h"
 #include "report/draw/draw.h"
-#include "report/draw/figures.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/model/ping_run.h"

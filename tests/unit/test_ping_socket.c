@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "probes/ping/socket.h"
+#include "probes/ping/private.h"
 
 static const struct interface lo = {
 	.name = "lo",

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/time.h"
-#include "probes/transport/samples.h"
-#include "probes/transports.h"
+#include "probes/plan/plan.h"
+#include "probes/transport/xport.h"
+#include "probes/probe.h"
 #include "tests/layout.h"
 
 /** A pair costs 1 s and measures 2 x 0.025 s; 1 GB is a second more. */

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
 #include "probes/host/interface.h"
-#include "lib/data/port_filter.h"
 #include "probes/host/port.h"
 
 #define IB "sys/class/infiniband/"

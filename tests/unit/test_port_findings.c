@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "report/model/part.h"
-#include "report/show/tables.h"
 #include "report/judge/verdict.h"
+#include "report/model/part.h"
+#include "report/show/judged.h"
 #include "tests/unit/fake_judge.h"
 
 /** @nodes nodes of two ports each, named as rows would. */

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/plan/port_slots.h"
+#include "probes/plan/layout.h"
 
 /** A fabric by a letter: InfiniBand, storage on Ethernet, a second subnet of
  *  InfiniBand, another partition; i and e at half of the rate; G and g, which

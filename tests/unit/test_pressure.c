@@ -2,7 +2,7 @@
 /* What a machine says of how busy it is, below a root of ours. */
 #include <stdlib.h>
 
-#include "probes/host/pressure.h"
+#include "probes/host/sysfile.h"
 #include "tests/unit/tree.h"
 
 static char root[] = "/tmp/gpucheck-press.XXXXXX";

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/rails.h"
+#include "probes/plan/layout.h"
 
 static void add(json_t *facts, const char *scope, const char *fact,
 		const char *value)

@@ -2,9 +2,9 @@
 /* Parts that fail now and then, by all of their tests. */
 #include "tests/unit/fake_run.h"
 
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/judge/rates.h"
-#include "report/model/follow.h"
+#include "report/model/run_read.h"
 
 /** Tests of @f fail at @rate.  Every @passes-th of those is tried again, and
  *  passes; 0 = none. */

@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 #include "lib/data/record.h"
-#include "lib/data/record_collective.h"
-#include "lib/data/record_list.h"
+#include "lib/data/record_rows.h"
 
 static const struct schema *const schemas[] = {
 	&schema_p2p, &schema_facts, &schema_events, &schema_collective, NULL

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cli/run/refusal.h"
+#include "cli/run/jobs.h"
 #include "lib/base/clock.h"
 
 static void it_is_said_once_a_reason(void **state)

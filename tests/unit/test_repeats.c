@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/repeats.h"
+#include "probes/plan/retry.h"
 
 /** The chance that @n repeats all pass at @rate. */
 static double missed(double rate, int64_t n)

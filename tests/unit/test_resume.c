@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/resume.h"
+#include "probes/plan/plan.h"
 
 #define RANKS 4
 #define TOP_B (4 << 20)

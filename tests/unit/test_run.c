@@ -4,12 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/judge/levels.h"
 #include "report/judge/caption.h"
-#include "report/model/follow.h"
-#include "report/model/run_read.h"
-#include "report/judge/verdict.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
+#include "report/model/run_read.h"
 
 #define RUNS "tests/fixtures/runs/"
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "lib/data/record_step.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 
 /** Every test runs inside a fresh directory of its own. */

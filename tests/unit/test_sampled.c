@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lib/data/sampled.h"
+#include "lib/data/cells.h"
 
 static const struct sampled usual = {
 	.rail = 8, .inside = 1, .cross = 3, .n_nodes = 512, .n_ranks = 4096,

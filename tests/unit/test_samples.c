@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "probes/transport/samples.h"
+#include "probes/transport/xport.h"
 
 #define MIB (1 << 20)
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "probes/sim/sim.h"
+#include "probes/sim/model.h"
 #include "tests/layout.h"
 
 #define MIB	(UINT64_C(1) << 20)

@@ -21,10 +21,10 @@
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
-#include "probes/engine/agent/slot.h"
-#include "probes/transport/order.h"
+#include "probes/engine/agent/agent.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
+#include "probes/transport/order.h"
 
 #define WAIT_NS (5 * NS_PER_S)
 

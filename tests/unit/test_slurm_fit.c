@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sbatch/slurm_fit.h"
+#include "sbatch/slurm.h"
 
 static const char cluster[] =
 	"site: welcome\n"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "lib/data/rundir.h"
-#include "sbatch/slurm_lost.h"
+#include "sbatch/slurm.h"
 #include "tests/unit/tree.h"
 
 #define HEAD "utc,seq,node,rank,event,detail\n"

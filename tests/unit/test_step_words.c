@@ -11,7 +11,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
-#include "probes/engine/coord/step_words.h"
+#include "probes/engine/coord/work.h"
 #include "tests/unit/tree.h"
 
 static void nodes_of_a_line(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "probes/plan/strata.h"
+#include "probes/plan/plan.h"
 #include "tests/layout.h"
 
 /** A cluster; its first nodes may be of another size than the rest. */

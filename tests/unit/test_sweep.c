@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/show/collective_show.h"
+#include "report/show/judged.h"
 
 /** A row that was repeated: its mean, shortest and 99th percentile; 0: not
  *  known. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "report/judge/sweep_findings.h"
+#include "report/judge/findings.h"
 
 /** Up to the first 0: times of sizes from @from on, each twice the last. */
 static void add(struct sweep *s, int64_t inplace, int64_t from,

@@ -8,8 +8,6 @@
 #include <cmocka.h>
 
 #include "report/symptoms/symptom.h"
-#include "report/symptoms/symptom_pattern.h"
-#include "report/symptoms/xids.h"
 
 static const struct symptom *match(const struct symptoms *s, const char *line)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/host/topo_file.h"
+#include "probes/host/port.h"
 
 static const char two_sockets[] =
 	"<?xml version=\"1.0\"?>\n"

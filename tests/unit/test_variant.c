@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/nccl/chosen.h"
-#include "probes/plan/variant.h"
+#include "probes/nccl/log.h"
+#include "probes/plan/plan.h"
 
 static struct variant v[VARIANTS_MAX];
 static struct err e;

@@ -11,16 +11,12 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
-#include "probes/ib/gid.h"
-#include "probes/host/pcie.h"
-#include "probes/ib/ticket.h"
-#include "probes/ib/words.h"
+#include "probes/host/port.h"
 
 #if HAVE_VERBS
 #include <infiniband/verbs.h>
 
 #include "probes/ib/link.h"
-#include "probes/ib/memory.h"
 #endif
 
 #define IPV6	   { 0x20, 0x01, [15] = 1 }

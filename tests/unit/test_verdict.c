@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/unit/fake_judge.h"
-#include "report/judge/leaves.h"
+#include "report/judge/findings.h"
 #include "report/judge/verdict.h"
 
 /** What a run must be judged to be. */

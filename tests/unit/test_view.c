@@ -4,12 +4,11 @@
 
 #include <limits.h>
 
-#include "report/model/ping_run.h"
-#include "report/draw/accused.h"
-#include "report/model/run_read.h"
-#include "report/draw/labels.h"
 #include "report/draw/picture.h"
+#include "report/draw/view.h"
 #include "report/judge/pairs.h"
+#include "report/model/ping_run.h"
+#include "report/model/run_read.h"
 
 static void test_view_of_ranks(void **state)
 {

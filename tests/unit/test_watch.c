@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cli/front/watch.h"
+#include "cli/front/follow.h"
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
 

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/watchdog.h"
 
 /* How a child ends that sets it for @first_ns, then for @then_ns, and hangs. */
 static int hang(int64_t first_ns, int64_t then_ns)

@@ -3,10 +3,10 @@
 
 #include <unistd.h>
 
-#include "report/judge/levels.h"
 #include "report/base/wrap.h"
-#include "report/show/show.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/show/judged.h"
 
 #define RUNS "tests/fixtures/runs/"
 

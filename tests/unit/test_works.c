@@ -7,8 +7,7 @@
 
 #include <cmocka.h>
 
-#include "report/explain/unknown.h"
-#include "report/explain/works.h"
+#include "report/explain/explain.h"
 
 static void says(struct works *w, int rank, const char *group, long waits,
 		 long enqueued)

@@ -10,10 +10,10 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "report/model/expected.h"
-#include "report/judge/levels.h"
-#include "report/judge/verdict.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/judge/verdict.h"
+#include "report/model/expected.h"
 #include "tests/verdict/cluster.h"
 #include "tests/layout.h"
 

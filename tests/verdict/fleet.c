@@ -15,9 +15,9 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "lib/data/pinglist.h"
-#include "lib/data/record_ping.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "probes/host/interface.h"
 #include "probes/ping/ping.h"

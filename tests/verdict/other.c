@@ -67,7 +67,7 @@ static double unit(struct site *s)
 	return hash_unit(s->seed, 0x07e12, ++s->draws, 11);
 }
 
-static double within(struct site *s, double low, double high)
+static double between(struct site *s, double low, double high)
 {
 	return low + (high - low) * unit(s);
 }
@@ -151,7 +151,7 @@ static double fabric(struct site *s, int src, int dst)
 	}
 	flows = s->up[from][link];
 	flows = flows > s->down[to][link] ? flows : s->down[to][link];
-	return 1 / (1 + within(s, 0, s->busy) * (flows > 1 ? flows - 1 : 0));
+	return 1 / (1 + between(s, 0, s->busy) * (flows > 1 ? flows - 1 : 0));
 }
 
 /** Seconds for one stage after the other; the narrowest one counts whole. */
@@ -299,27 +299,27 @@ static void calm(struct site *s)
 static void hashed(struct site *s)
 {
 	calm(s);
-	s->busy = within(s, 0.05, 0.5);
+	s->busy = between(s, 0.05, 0.5);
 }
 
 /** One socket is far from the NICs, and ranks warm up. */
 static void built(struct site *s)
 {
 	calm(s);
-	s->numa = within(s, 0.8, 1);
-	s->cold = within(s, 0, 0.2);
-	s->cross = coin(s) ? within(s, 0.6, 1) : 1;
+	s->numa = between(s, 0.8, 1);
+	s->cold = between(s, 0, 0.2);
+	s->cross = coin(s) ? between(s, 0.6, 1) : 1;
 }
 
 /** Clocks come down, some tests are held up, and figures are rounded. */
 static void restless(struct site *s)
 {
-	s->jitter = within(s, 0.003, 0.04);
-	s->scatter = within(s, 0.001, 0.005);
-	s->stuck = within(s, 0, 0.005);
+	s->jitter = between(s, 0.003, 0.04);
+	s->scatter = between(s, 0.001, 0.005);
+	s->stuck = between(s, 0, 0.005);
 	s->step_GB_s = coin(s) ? 0.5 : 0.01;
 	for (int i = 0; i < s->nodes; i++) {
-		s->warm[i] = within(s, 0, 0.025);
+		s->warm[i] = between(s, 0, 0.025);
 	}
 }
 
@@ -384,7 +384,7 @@ static void draw_traits(struct site *s, const struct question *q)
 {
 	q->trait(s);
 	if (q->kinds & KIND(CABLE_SWAP)) {
-		s->cross = within(s, 0.6, 0.75);
+		s->cross = between(s, 0.6, 0.75);
 	}
 	for (int i = 0; i < s->nodes * GPUS; i++) {
 		s->gpu[i] = exp(s->scatter * bell(s));

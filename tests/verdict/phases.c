@@ -9,9 +9,9 @@
 #include <sys/resource.h>
 
 #include "lib/base/clock.h"
-#include "report/judge/levels.h"
-#include "report/show/show.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/show/judged.h"
 
 static double cpu_s(int who)
 {

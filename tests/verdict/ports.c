@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "probes/plan/plan.h"
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/judge/rates.h"
 #include "tests/verdict/cluster.h"
 #include "tests/verdict/dice.h"
 #include "tests/verdict/table.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/judge/rates.h"
 #include "tests/verdict/cluster.h"
 #include "tests/verdict/dice.h"
 #include "tests/verdict/table.h"

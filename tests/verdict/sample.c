@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/plan/strata.h"
+#include "probes/plan/plan.h"
 #include "report/judge/pairs.h"
 #include "tests/layout.h"
 #include "tests/verdict/cluster.h"

@@ -15,19 +15,136 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/exit_code.h"
+#include "lib/base/err.h"
 #include "lib/base/hash.h"
-#include "lib/base/ip.h"
 #include "lib/base/limit.h"
-#include "lib/data/json.h"
-#include "lib/data/run_error.h"
-#include "lib/data/version.h"
+#include "lib/base/net.h"
 #include "lib/base/str.h"
-#include "lib/base/watchdog.h"
-#include "probes/engine/agent/guard.h"
+#include "lib/data/json.h"
+#include "lib/data/record.h"
+#include "lib/data/rundir.h"
+#include "lib/data/version.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/interface.h"
-#include "probes/host/pressure.h"
-#include "probes/probes.h"
+#include "probes/host/inventory.h"
+#include "probes/host/sysfile.h"
+#include "probes/probe.h"
+
+/* ---- last words ---------------------------------------------------------- */
+
+/* Counters before a run and after it: what has grown is evidence. */
+
+/* Less than what the coordinator waits for last words. */
+#define LOOK_NS (1500 * NS_PER_MS)
+
+static void add_port_growth(struct agent *a, json_t *facts)
+{
+	struct port *now = calloc(PORT_MAX, sizeof(*now));
+	size_t n = now != NULL ? port_list(a->root, now, PORT_MAX) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (size_t k = 0; k < a->n_ports; k++) {
+			if (strcmp(now[i].name, a->ports[k].name) == 0) {
+				port_growth_facts(&a->ports[k], &now[i],
+						  facts);
+			}
+		}
+	}
+	free(now);
+}
+
+static void tell_words(struct agent *a)
+{
+	json_t *facts = json_array();
+
+	add_port_growth(a, facts);
+	gpu_growth_facts(json_object_get(a->inventory, "facts"),
+			 a->words.gpus, facts);
+	agent_tell(a, message_new(MSG_LAST_FACTS, "{s:o}", "facts", facts));
+}
+
+/* Beside the loop: waits for the child, touches nothing but its own facts. */
+static void look_at_gpus(uv_work_t *work)
+{
+	struct agent *a = work->data;
+	struct gpu_list list;
+
+	inventory_ask_gpus(a->root, &list, a->words.gpus,
+			   clock_now_ns() + LOOK_NS, NULL);
+}
+
+static void gpus_looked_at(uv_work_t *work, int status)
+{
+	struct agent *a = work->data;
+
+	(void)status;
+	a->words.asking = false;
+	tell_words(a);
+	json_decref(a->words.gpus);
+	a->words.gpus = NULL;
+}
+
+/* Look at ports and GPUs again, and tell what grew. */
+static void agent_last_words(struct agent *a)
+{
+	json_t *gpus = json_object_get(a->inventory, "gpus");
+
+	if (a->words.asking) {
+		return;
+	}
+	if (json_array_size(gpus) == 0) {
+		tell_words(a);
+		return;
+	}
+	a->words.gpus = json_array();
+	a->words.work.data = a;
+	a->words.asking = uv_queue_work(&a->loop, &a->words.work,
+					look_at_gpus, gpus_looked_at) == 0;
+	if (!a->words.asking) {
+		gpus_looked_at(&a->words.work, 0);
+	}
+}
+
+/* ---- lost note ----------------------------------------------------------- */
+
+/*
+ * An agent that has lost the coordinator is a witness whom nobody hears any
+ * more, but who may still be able to write where the others read.
+ */
+
+/* The coordinator is lost, @why: write it where the others read, as what
+ * @node, an agent_node(), saw. */
+static void agent_note_lost(const struct agent *a, const char *node,
+			    const char *why)
+{
+	char link[80], name[40];
+	enum interface_way way = interface_says(
+		(const struct sockaddr *)&a->own, link, sizeof(link));
+	struct event_row row;
+	json_t *json;
+
+	/* by a link that is down no file system of a network answers: to wait
+	 * for that would be without end */
+	if (a->nonce[0] == '\0' || way == INTERFACE_DOWN) {
+		return;
+	}
+	record_init(&schema_events, &row);
+	clock_utc(row.utc);
+	row.seq = a->boot.rank;
+	str_copy(row.node, sizeof(row.node), node);
+	STR_COPY(row.event, "coordinator_lost");
+	snprintf(row.detail, sizeof(row.detail),
+		 "lost the coordinator: %.200s%s%s", why,
+		 way == INTERFACE_UNKNOWN ? "" : "; own link: ", link);
+	snprintf(name, sizeof(name), "logs/agent-%d.json", a->boot.rank);
+	json = record_json(&schema_events, &row);
+	if (json != NULL) {
+		rundir_write_json(a->dir, name, json, NULL);
+	}
+	json_decref(json);
+}
+
+/* ---- agent --------------------------------------------------------------- */
 
 #define AGENT_TICK_MS	     100
 /* Not to run for so long is worth a word, and so long it listens then. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/agent/guard.h"
+#include "probes/engine/agent/agent.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "probes/plan/variant.h"
+#include "probes/plan/plan.h"
 
 /** More than one run can vary. */
 #define ENV_MAX	   64

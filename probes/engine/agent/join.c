@@ -15,7 +15,7 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
-#include "probes/engine/net/dial.h"
+#include "probes/engine/net/door.h"
 
 #define JOIN_CONNECT_NS (2 * NS_PER_S)
 /* A coordinator may be busy for a while before it answers. */

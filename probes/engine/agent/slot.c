@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/agent/slot.h"
+#include "probes/engine/agent/agent.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,9 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/base/cgroup.h"
 #include "lib/base/clock.h"
-#include "lib/base/late.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "probes/transport/order.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/coord/before.h"
+#include "probes/engine/coord/work.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 
 /* Of our copy: its nodes by their names. */
 #define BY_NAME "node_of"

@@ -8,10 +8,342 @@
 #include "probes/engine/coord/collective.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
+
+/* ---- collective sizes ---------------------------------------------------- */
+
+/*
+ * The sweep: every size, out of place and in place, by every variant.
+ */
+
+/* Of sockets and RoCE addresses NCCL gives up after about 60 s */
+#define JOIN_NS (90 * NS_PER_S)
+/* Sizes that fail one after the other with nobody to blame: no more then. */
+#define FAILURES_MAX 2
+
+/* ---- positions ----------------------------------------------------------- */
+
+static bool at_end(const struct collective_work *w)
+{
+	return w->size >= w->n_sizes;
+}
+
+/** To the next one that can be measured with @ranks, from here on. */
+static void settle_position(struct collective_work *w, int ranks)
+{
+	int from = w->size;
+	char size[32];
+
+	while (!at_end(w) && !collective_measures(w, w->size, ranks)) {
+		w->size++;
+		w->inplace = 0;
+	}
+	if (w->size > from && !at_end(w)) { /* too large are only the last */
+		collective_note(w,
+				"sizes below %s are too small: %d ranks get "
+				"zero elements each",
+				units_size_arg((uint64_t)w->sizes[w->size],
+					       size, sizeof(size)),
+				ranks);
+	}
+	w->calibrated = false;
+	w->algo[0] = w->proto[0] = '\0';
+	w->wrong = RECORD_NONE;
+	verify_begin(w);
+	clock_utc(w->start_utc);
+}
+
+static void advance(struct collective_work *w)
+{
+	w->size += w->inplace;
+	w->inplace = !w->inplace;
+	settle_position(w, w->n_members);
+}
+
+/* ---- variants ------------------------------------------------------------ */
+
+/** What one library could not open another may. */
+static void revive_unusable(struct collective_work *w)
+{
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].state == RANK_UNUSABLE) {
+			w->ranks.all[r].state = RANK_READY;
+		}
+	}
+}
+
+static void next_variant(struct collective_work *w);
+
+/** Nothing more is measured. */
+static void stopped(struct collective_work *w)
+{
+	collective_write_rest(w, OUTCOME_NOT_RUN, w->c->stop_reason,
+			      "the run was stopped before this size");
+	next_variant(w);
+}
+
+static void next_variant(struct collective_work *w)
+{
+	w->size = w->inplace = w->failures = 0;
+	w->memory_B = 0;
+	w->lib[0] = '\0';
+	if (++w->variant == w->n_variants) {
+		bisection_start(w);
+		return;
+	}
+	if (w->c->phase >= COORD_STOP) {
+		stopped(w);
+		return;
+	}
+	run_log_event(w->c->log, NULL, -1, "variant", "%d of %d: %s",
+		      w->variant + 1, w->n_variants,
+		      w->variants[w->variant].name);
+	w->samples = (struct collective_samples){0}; /* of another speed */
+	revive_unusable(w);
+	round_renew(w);
+}
+
+/** Nobody, or nobody else, to measure with. */
+static void too_few(struct collective_work *w, int n)
+{
+	char code[48] = "no_ranks", detail[380] = "no rank is connected";
+
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].state > RANK_READY) {
+			STR_COPY(code, w->ranks.all[r].code);
+			snprintf(detail, sizeof(detail),
+				 "%d of %d ranks remain; rank %d: %.300s", n,
+				 w->ranks.layout.n_ranks, r,
+				 w->ranks.all[r].detail);
+			break;
+		}
+	}
+	collective_write_rest(w, ranks_outcome(code, OUTCOME_SKIPPED), code,
+			      detail);
+	next_variant(w);
+}
+
+static void sizes_ready(struct collective_work *w)
+{
+	const int64_t timeout_ns = w->c->spec.timeout_ns;
+	int n = 0;
+
+	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+		if (w->ranks.all[r].state == RANK_READY) {
+			w->room[n++] = r;
+		}
+	}
+	settle_position(w, n > 0 ? n : w->ranks.layout.n_ranks);
+	if (w->c->phase >= COORD_STOP) {
+		stopped(w);
+	} else if (at_end(w)) {
+		collective_note(
+			w, "all sizes are too small: %d ranks get zero "
+			   "elements each", n);
+		next_variant(w);
+	} else if (n < 2) {
+		too_few(w, n);
+	} else {
+		round_join(w, w->room, n, w->sizes[w->n_sizes - 1],
+			   timeout_ns > 0 ? timeout_ns : JOIN_NS);
+	}
+}
+
+/* ---- one size ------------------------------------------------------------ */
+
+static void order_step(struct collective_work *w, int samples, int batch,
+		       double about_us)
+{
+	struct collective_order *o = &w->order;
+
+	o->size_B = w->sizes[w->size];
+	o->inplace = w->inplace;
+	o->check = w->c->spec.check && !w->calibrated;
+	o->verify = 0;
+	o->warmup = w->calibrated ? 0 : w->c->spec.warmup;
+	o->samples = samples;
+	o->batch = batch;
+	o->held = w->calibrated;
+	round_order(w, DO_STEP,
+		    round_patient_ns(w, about_us * (samples * batch +
+						    o->warmup + o->check)));
+}
+
+/**
+ * The first operation: checks, and tells how long one takes.  How long it may
+ * take itself is guessed from the size before, if there is one.
+ */
+static void begin_size(struct collective_work *w)
+{
+	if (at_end(w)) {
+		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
+	} else {
+		double about_us =
+			w->samples.one_us * (double)w->c->spec.size_factor;
+
+		order_step(w, collective_samples_first(about_us), 1, about_us);
+	}
+}
+
+/** The first operation of a size may have had to connect. */
+static double fastest_us(const struct collective_result *r)
+{
+	double us = r->us[0];
+
+	for (int k = 1; k < r->n; k++) {
+		us = fmin(us, r->us[k]);
+	}
+	return us;
+}
+
+/** What only the first step of a size tells. */
+static void calibrate(struct collective_work *w)
+{
+	double one_us = 0;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct collective_result *r = &w->members[i].r;
+
+		one_us = fmax(one_us, r->n > 0 ? fastest_us(r) : 0);
+		if (r->wrong != RECORD_NONE) {
+			w->wrong = r->wrong +
+				   (w->wrong != RECORD_NONE ? w->wrong : 0);
+		}
+	}
+	if (w->c->spec.verify > 0) {
+		verify_checked(w);
+	}
+	collective_samples_begin(&w->samples, w->c->spec.iters, one_us,
+				 w->order.nodes);
+	w->calibrated = true;
+}
+
+static void take_samples(struct collective_work *w)
+{
+	double *us = calloc((size_t)w->n_members + 1, sizeof(*us));
+
+	for (int k = 0; us != NULL && k < COLLECTIVE_STEP_SAMPLES; k++) {
+		int n = 0;
+
+		for (int i = 0; i < w->n_members; i++) {
+			if (k < w->members[i].r.n) {
+				us[n++] = w->members[i].r.us[k];
+			}
+		}
+		if (n == w->n_members) {
+			collective_samples_add(&w->samples, us, n);
+		}
+	}
+	free(us);
+}
+
+/** It is measured: verified as well, it has its row. */
+static void size_over(struct collective_work *w)
+{
+	if (verify_next(w, w->c->spec.verify)) {
+		return;
+	}
+	if (w->wrong > 0) {
+		verify_note_bad(w, false);
+	}
+	collective_write_row(w);
+	w->failures = 0;
+	advance(w);
+	begin_size(w);
+}
+
+static void step_over(struct collective_work *w)
+{
+	int next;
+
+	if (w->order.verify > 0) {
+		verify_over(w);
+		size_over(w);
+		return;
+	}
+	/* NCCL's rank 0 alone says what it took */
+	STR_COPY(w->algo, w->members[0].r.algo);
+	STR_COPY(w->proto, w->members[0].r.proto);
+	if (w->calibrated) {
+		take_samples(w);
+	} else {
+		calibrate(w);
+	}
+	next = collective_samples_next(&w->samples);
+	if (next > 0) {
+		order_step(w, next, w->samples.now, w->samples.one_us);
+		return;
+	}
+	size_over(w);
+}
+
+static void join_over(struct collective_work *w)
+{
+	int64_t least = INT64_MAX, most = w->sizes[w->n_sizes - 1];
+	char room[32], wish[32];
+
+	for (int i = 0; i < w->n_members; i++) {
+		least = w->members[i].r.size_B < least ? w->members[i].r.size_B
+						       : least;
+	}
+	STR_COPY(w->lib, w->members[0].r.lib);
+	if (least < most) {
+		w->memory_B = least;
+		collective_note(
+			w,
+			"sizes up to %s: a GPU has too little memory for %s",
+			units_size_arg((uint64_t)least, room, sizeof(room)),
+			units_size_arg((uint64_t)most, wish, sizeof(wish)));
+	}
+	settle_position(w, w->n_members);
+	begin_size(w);
+}
+
+static void round_failed(struct collective_work *w, const struct round_end *end)
+{
+	collective_write_failed(w, end->outcome, end->code, end->detail);
+	if (end->n_culprits > 0) {
+		round_renew(w); /* the same size, without them */
+		return;
+	}
+	if (end->outcome != OUTCOME_NOT_RUN) {
+		verify_note_bad(w, true);
+	}
+	advance(w);
+	if (++w->failures < FAILURES_MAX && !at_end(w)) {
+		round_renew(w);
+		return;
+	}
+	collective_write_rest(w, OUTCOME_NOT_RUN, "gave_up",
+			      "several smaller sizes failed in a row");
+	next_variant(w);
+}
+
+static void sizes_over(struct collective_work *w, const struct round_end *end)
+{
+	if (w->c->phase >= COORD_STOP) {
+		stopped(w);
+	} else if (w->what == DO_LEAVE) {
+		next_variant(w);
+	} else if (!end->ok) {
+		round_failed(w, end);
+	} else if (w->what == DO_JOIN) {
+		join_over(w);
+	} else {
+		step_over(w);
+	}
+}
+
+static const struct driver sizes_driver = {
+	.ready = sizes_ready,
+	.over = sizes_over,
+};
 
 /* ---- the end of a round -------------------------------------------------- */
 

@@ -3,13 +3,11 @@
 #define PROBES_ENGINE_COORD_COLLECTIVE_H
 
 #include "lib/base/clock.h"
-#include "probes/collective/drill.h"
-#include "probes/collective/order.h"
+#include "probes/collective/collective.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/net/door.h"
-#include "probes/plan/bisect.h"
-#include "probes/plan/pace.h"
-#include "probes/plan/variant.h"
+#include "probes/plan/plan.h"
+#include "probes/plan/retry.h"
 
 /**
  * Work that many ranks do together; its state is that of these files only, from
@@ -57,8 +55,6 @@ struct driver {
 	 *  run is to stop; begin another or call coord_leave(). */
 	void (*over)(struct collective_work *w, const struct round_end *end);
 };
-
-extern const struct driver sizes_driver;
 
 struct collective_work {
 	struct ranks ranks; /* first */
@@ -177,8 +173,6 @@ void verify_over(struct collective_work *w);
 void verify_begin(struct collective_work *w);
 /** The operation of the round that was checked before samples counts, too. */
 void verify_checked(struct collective_work *w);
-/** What verify_over() has found, into @row; its outcome where that is bad. */
-void verify_row(const struct collective_work *w, struct collective_row *row);
 /** Remember the size at hand for the bisection: @failed, or wrong at the rate
  *  that was seen. */
 void verify_note_bad(struct collective_work *w, bool failed);
@@ -203,19 +197,7 @@ void collective_put_plan(void *work, json_t *run);
 
 /** After the sizes: begin, or leave where there is nothing to look for. */
 void bisection_start(struct collective_work *w);
-/** Test the set of @n of w->parts. */
-void bisection_join(struct collective_work *w, const int *parts, int n);
-/** @n parts are it (0: none is), as far as is known now. */
-void bisection_found(struct collective_work *w, const int *parts, int n);
-/** One node of several is named: which of its ranks?  w->parts are these then;
- *  false where there is no more to say. */
-bool bisection_inside(struct collective_work *w, const int *parts, int n);
-/** What was found last is the answer. */
-void bisection_leave(struct collective_work *w);
 
 /* collective_compare.c */
-
-/** The next set to be measured, by the bandwidths of those before it. */
-void compare_next(struct collective_work *w);
 
 #endif

@@ -1,13 +1,216 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a collective leaves behind: rows, and its part of run.json. */
-#include "probes/engine/coord/collective.h"
-
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "lib/data/json.h"
 #include "lib/base/str.h"
+#include "lib/data/json.h"
+#include "probes/engine/coord/collective.h"
+#include "probes/plan/retry.h"
+
+/* ---- collective verify --------------------------------------------------- */
+
+/*
+ * Repeats of an operation of which the result is checked each time: for data
+ * that is wrong now and then, of which nothing else tells.
+ */
+
+/* What one step of repeats may take, about; and how much longer one of them
+ * is than an operation alone: data is made before it and looked at after it. */
+#define STEP_US	1e6
+#define LONGER	3
+/* A set of a bisection is repeated this many times as often as the user asked
+ * for at most, or so often in any case. */
+#define REPEATS_SPAN  20
+#define REPEATS_LEAST 1000
+
+void verify_begin(struct collective_work *w)
+{
+	w->verified = (struct verified){ 0 };
+	memset(w->bad_of, 0,
+	       (size_t)w->ranks.layout.n_ranks * sizeof(*w->bad_of));
+}
+
+bool verify_next(struct collective_work *w, int64_t wanted)
+{
+	struct collective_order *o = &w->order;
+	double one_us = fmax(w->samples.one_us, 1) * LONGER;
+	struct collective_shape s;
+	int64_t left = wanted - w->verified.n;
+
+	collective_shape(w->op, w->dtype, w->n_members, w->sizes[w->size], &s);
+	if (left <= 0 || (w->inplace && !s.checks_inplace)) {
+		return false;
+	}
+	o->verify = (int64_t)fmax(fmin(STEP_US / one_us,
+				       COLLECTIVE_STEP_VERIFY), 1);
+	o->verify = left < o->verify ? left : o->verify;
+	o->verify_from = w->verified.n;
+	o->size_B = w->sizes[w->size];
+	o->inplace = w->inplace;
+	o->check = o->held = false;
+	o->warmup = o->samples = o->batch = 0;
+	round_order(w, DO_STEP,
+		    round_patient_ns(w, one_us * (double)o->verify));
+	return true;
+}
+
+void verify_checked(struct collective_work *w)
+{
+	for (int i = 0; i < w->n_members; i++) {
+		int64_t wrong = w->members[i].r.wrong;
+
+		w->verified.n = wrong != RECORD_NONE ? 1 : w->verified.n;
+		w->bad_of[i] = wrong > 0;
+		w->verified.bad = wrong > 0 ? 1 : w->verified.bad;
+	}
+}
+
+void verify_over(struct collective_work *w)
+{
+	uint64_t any = 0;
+
+	for (int i = 0; i < w->n_members; i++) {
+		const struct collective_result *r = &w->members[i].r;
+
+		any |= r->bad;
+		w->bad_of[i] += __builtin_popcountll(r->bad);
+		w->wrong = (w->wrong > 0 ? w->wrong : 0) +
+			   (r->wrong > 0 ? r->wrong : 0);
+	}
+	w->verified.n += w->order.verify;
+	w->verified.bad += __builtin_popcountll(any);
+}
+
+/* ---- the row ------------------------------------------------------------- */
+
+/** The members that were wrong, with how often; @text is cut where it is full:
+ *  returns how many there are. */
+static int list_ranks(const struct collective_work *w, char *text, size_t size)
+{
+	struct str list = STR_INIT;
+	int n = 0;
+
+	for (int i = 0; i < w->n_members; i++) {
+		struct str one = STR_INIT;
+
+		if (w->bad_of[i] == 0) {
+			continue;
+		}
+		str_addf(&one, "%s%d=%lld", n++ > 0 ? " " : "",
+			 w->members[i].rank, (long long)w->bad_of[i]);
+		if (list.len + one.len < size) {
+			str_add(&list, str_text(&one));
+		}
+		str_release(&one);
+	}
+	str_copy(text, size, str_text(&list));
+	str_release(&list);
+	return n;
+}
+
+/** Where it was seen: a rank by its name, several by their number. */
+static void say_where(const struct collective_work *w, int n, struct str *out)
+{
+	if (n == w->n_members) {
+		str_add(out, "on all ranks");
+		return;
+	}
+	if (n > 1) {
+		str_addf(out, "on %d of %d ranks", n, w->n_members);
+		return;
+	}
+	for (int i = 0; i < w->n_members; i++) {
+		int rank = w->members[i].rank;
+
+		if (w->bad_of[i] > 0) {
+			str_addf(out, "on rank %d (%s:%d) alone", rank,
+				 ranks_node(&w->ranks, rank),
+				 w->ranks.layout.ranks[rank].gpu);
+		}
+	}
+}
+
+/* What verify_over() has found, into @row; its outcome where that is bad. */
+static void verify_row(const struct collective_work *w,
+		       struct collective_row *row)
+{
+	const struct verified *v = &w->verified;
+	struct str where = STR_INIT;
+
+	if (v->n == 0) {
+		return;
+	}
+	row->verified = v->n;
+	row->verified_wrong = v->bad;
+	if (v->bad == 0) {
+		return;
+	}
+	say_where(w, list_ranks(w, row->wrong_ranks, sizeof(row->wrong_ranks)),
+		  &where);
+	row->outcome = OUTCOME_CORRUPT;
+	STR_COPY(row->code, v->bad < v->n ? "silent_corruption" :
+					    "data_corrupt");
+	snprintf(row->detail, sizeof(row->detail),
+		 /* without a comma, for those who cut rows at them */
+		 "%lld of %lld operations had a wrong result (%.3g %%; "
+		 "%lld elements) %s", (long long)v->bad,
+		 (long long)v->n, 100 * (double)v->bad / (double)v->n,
+		 (long long)w->wrong, str_text(&where));
+	str_release(&where);
+}
+
+/* ---- what a bisection is to know ----------------------------------------- */
+
+static double cost_us(const struct verified *v, double one_us)
+{
+	return v->n == 0 ? 0 :
+	       one_us * (double)repeats_to_trust(v->bad, v->n);
+}
+
+void verify_note_bad(struct collective_work *w, bool failed)
+{
+	struct verified rate = failed ? (struct verified){ 0 } : w->verified;
+
+	rate = rate.bad > 0 ? rate : (struct verified){ 0 };
+	if (w->bad_size >= 0 &&
+	    cost_us(&rate, w->samples.one_us) >=
+		    cost_us(&w->bad_rate, w->bad_one_us)) {
+		return;
+	}
+	w->bad_variant = w->variant;
+	w->bad_size = w->size;
+	w->bad_inplace = w->inplace;
+	w->bad_rate = rate;
+	w->bad_one_us = w->samples.one_us;
+}
+
+bool verify_can_narrow(struct collective_work *w)
+{
+	const struct verified *v = &w->bad_rate;
+	int64_t most = REPEATS_SPAN * v->n;
+
+	w->repeats = 0;
+	if (w->comparing || v->n == 0) {
+		return true;
+	}
+	w->repeats = repeats_to_trust(v->bad, v->n);
+	if (w->repeats <= (most > REPEATS_LEAST ? most : REPEATS_LEAST)) {
+		return true;
+	}
+	collective_note(w, "bisect: not begun: of %lld operations %lld %s "
+			   "wrong, so each set would have to be repeated %lld "
+			   "times to be taken for good; it can be narrowed "
+			   "with --verify=%lld", (long long)v->n,
+			(long long)v->bad, v->bad == 1 ? "was" : "were",
+			(long long)w->repeats,
+			(long long)repeats_for_enough(v->bad, v->n));
+	return false;
+}
+
+/* ---- collective rows ----------------------------------------------------- */
 
 bool collective_measures(const struct collective_work *w, int i, int ranks)
 {

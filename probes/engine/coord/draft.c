@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/hostlist.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
 
 /* Names of all nodes as the launcher by ssh or Slurm lists them, when that is
  * one an agent. */

@@ -7,9 +7,8 @@
 
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
-#include "probes/engine/coord/before.h"
-#include "probes/plan/affinity.h"
-#include "probes/plan/leaves.h"
+#include "probes/engine/coord/work.h"
+#include "probes/plan/layout.h"
 
 /* A node has one agent, or one a rank. */
 static void add_agents(const struct ranks *r, int node, struct affinity *a)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "lib/data/rundir.h"
-#include "probes/engine/coord/before.h"
+#include "probes/engine/coord/work.h"
 #include "probes/plan/retry.h"
 
 #define LOOK_UP_ROWS 1024

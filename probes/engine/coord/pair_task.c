@@ -1,12 +1,189 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A task begins and ends, and what is heard of it and of its ranks. */
-#include "probes/engine/coord/pairs.h"
-
+#include <math.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/agent/slot.h"
+#include "probes/engine/agent/agent.h"
+#include "probes/engine/coord/pairs.h"
 #include "probes/engine/net/message.h"
+#include "probes/plan/plan.h"
+
+/* ---- pair pace ----------------------------------------------------------- */
+
+/* --gentle: how much goes from leaf to leaf at a time. */
+
+/* @a begins: pay for what it will send, and hold the others until that is. */
+static void pace_begin(struct pairs_work *w, struct active *a)
+{
+	a->paid_B = layout_cross_leaves(&w->ranks.layout, a->task.a,
+					a->task.b) ?
+			    plan_pair_bytes(&w->c->spec, w->ranks.ops) : 0;
+	pace_spend(&w->pace, a->start_ns, a->paid_B);
+	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, a->start_ns));
+}
+
+/* What was sent in direction @dir at @size_B, latency not counted; NAN where
+ * its ends do not say. */
+static double sent_B(const struct pairs_work *w, const struct active *a,
+		     int dir, int64_t size_B)
+{
+	double iters = 0;
+
+	for (int end = 0; end < 2; end++) {
+		const struct xport_result *r =
+			rows_result(&a->ends[end], dir, size_B);
+
+		iters = fmax(iters, (double)r->iters);
+	}
+	return iters > 0 ? (double)size_B *
+				   (iters + (double)w->c->spec.warmup) *
+				   (w->c->spec.bidi ? 2 : 1) : NAN;
+}
+
+/* @a has ended, and is charged what it has sent, by the word of its ends. */
+static void pace_end(struct pairs_work *w, const struct active *a)
+{
+	double bytes = 0;
+
+	if (a->paid_B <= 0) {
+		return;
+	}
+	for (int i = 0; i < 2 * w->how.n_sizes; i++) {
+		if (a->task.dirs & 1 << i % 2) {
+			bytes += sent_B(w, a, i % 2, w->how.sizes[i / 2]);
+		}
+	}
+	pace_spend(&w->pace, clock_now_ns(), bytes - a->paid_B);
+}
+
+void pace_tick(struct pairs_work *w, int64_t now_ns)
+{
+	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, now_ns));
+}
+
+/* ---- pair join ----------------------------------------------------------- */
+
+/*
+ * Becoming a pair can cost more than measuring it, and costs no GPU time.  So
+ * joins go out in waves of a few rounds at once; what is joined runs when no
+ * join disturbs it any more.  A pair that cannot join waits for its deadline
+ * beside the others, not before them.
+ */
+
+#define WAVE_ROUNDS 16
+/* Joins that take longer only wait for somebody: they disturb nobody. */
+#define WAVE_PATIENCE_NS (2 * NS_PER_S)
+
+/* The one of @t that has joined and waits to be measured; NULL. */
+static struct active *join_find(const struct pairs_work *w,
+				const struct task *t)
+{
+	struct active *a = active_find(w, t->id);
+
+	return a != NULL && a->stage == ACTIVE_READY ? a : NULL;
+}
+
+static void join_task(struct pairs_work *w, struct task *t)
+{
+	struct active *a;
+
+	t->dirs &= (uint8_t)~relay_in_vain(w, t, false);
+	if (t->dirs == 0 || !relay_admit(w, t)) {
+		return;
+	}
+	a = active_new(w, t);
+	if (a == NULL) {
+		dispatch_add(w->dispatch, t); /* then all at once */
+		return;
+	}
+	a->stage = ACTIVE_JOINING;
+	a->start_ns = clock_now_ns();
+	a->deadline_ns = a->start_ns + w->how.setup_ns + TASK_GRACE_NS;
+	clock_utc(a->start_utc);
+	w->n_joining++;
+	active_orders(w, a, false);
+}
+
+void join_wave(struct pairs_work *w)
+{
+	struct task *round =
+		calloc((size_t)w->ranks.layout.n_ranks, sizeof(*round));
+
+	/* each round has its mates as well */
+	int rounds = WAVE_ROUNDS / (pairs_pass(w)->pxn ? 1 + TASK_MATES : 1);
+
+	for (int r = 0; w->wave_ns > 0 && r < w->ranks.layout.n_ranks; r++) {
+		ranks_word(&w->ranks, r, MSG_CLOSE, -1);
+	}
+	w->wave_ns = clock_now_ns();
+	for (int r = 0; round != NULL && r < rounds; r++) {
+		size_t n = 0;
+
+		while (dispatch_next(w->waiting, &round[n])) {
+			n++;
+		}
+		for (size_t i = 0; i < n; i++) {
+			dispatch_done(w->waiting, &round[i]);
+			join_task(w, &round[i]);
+		}
+	}
+	free(round);
+	run_log_event(w->c->log, NULL, -1, "joining", "%zu pairs",
+		      w->n_joining);
+}
+
+bool join_quiet(const struct pairs_work *w)
+{
+	return w->n_joining == 0 ||
+	       clock_now_ns() > w->wave_ns + WAVE_PATIENCE_NS;
+}
+
+/* Leave stage JOINING, whatever comes of it. */
+static void join_over(struct pairs_work *w, struct active *a)
+{
+	if (a->stage != ACTIVE_JOINING) {
+		return;
+	}
+	a->stage = ACTIVE_READY;
+	if (--w->n_joining == 0) {
+		run_log_event(w->c->log, NULL, -1, "joined", "after %.2f s",
+			      (double)(clock_now_ns() - w->wave_ns) / 1e9);
+	}
+}
+
+/* End @end of @a has joined. */
+static void join_end(struct pairs_work *w, struct active *a, int end)
+{
+	a->joined[end] = true;
+	if (a->stage == ACTIVE_JOINING && a->joined[0] && a->joined[1]) {
+		join_over(w, a);
+		a->deadline_ns = INT64_MAX;
+		dispatch_add(w->dispatch, &a->task);
+	}
+}
+
+void join_undo(struct pairs_work *w, int rank)
+{
+	struct active *next;
+
+	for (struct active *a = w->active; a != NULL; a = next) {
+		next = a->next;
+		if (a->stage == ACTIVE_RUNNING ||
+		    (rank >= 0 && rank != a->task.a && rank != a->task.b &&
+		     !relay_is_mate(&a->task, rank))) {
+			continue;
+		}
+		active_cancel(w, a);
+		if (a->stage == ACTIVE_JOINING) {
+			join_over(w, a);
+			queue_add(w, &a->task);
+		}
+		active_free(w, a);
+	}
+}
+
+/* ---- pair task ----------------------------------------------------------- */
 
 void task_start(struct pairs_work *w, const struct task *next)
 {

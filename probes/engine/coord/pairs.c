@@ -4,19 +4,392 @@
  * is tried again, what the files say about it.
  */
 #include "probes/engine/coord/pairs.h"
-#include "probes/engine/coord/ports.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/spawn.h"
+#include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "probes/collective/collective.h"
+#include "probes/engine/coord/ranks.h"
 #include "probes/engine/net/message.h"
-#include "probes/plan/variant.h"
+#include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
-#include "probes/plan/time.h"
+
+/* ---- opinion ------------------------------------------------------------- */
+
+/** Who prints more is no judge. */
+#define TEXT_MAX (1 << 20)
+
+struct opinion {
+	uv_process_t process;
+	uv_pipe_t out;
+	struct str text;
+	char buf[4096];
+	struct spawn_status end;
+	int open;		/* handles, of process and pipe */
+	bool dropped;
+	void (*heard)(void *arg, const json_t *verdict, const struct err *why);
+	void *arg;
+};
+
+static bool pairs_shared_cores(const struct pairs_work *w);
+
+static void opinion_free(struct opinion *o)
+{
+	str_release(&o->text);
+	free(o);
+}
+
+/* Both are closed, so that it has ended and all that it said is here. */
+static void tell(struct opinion *o)
+{
+	struct err e = { 0 };
+	json_t *verdict = NULL;
+	char how[80];
+
+	if (o->end.exit_code != 0) {
+		err_set(&e, 0, "the judge ended with %s",
+			spawn_status_text(&o->end, how, sizeof(how)));
+	} else {
+		verdict = json_parse(str_text(&o->text), o->text.len, &e);
+	}
+	o->heard(o->arg, verdict, &e);
+	json_decref(verdict);
+}
+
+static void closed(uv_handle_t *h)
+{
+	struct opinion *o = h->data;
+
+	if (--o->open > 0) {
+		return;
+	}
+	if (o->dropped) {
+		opinion_free(o);
+	} else {
+		tell(o);	/* who may drop it meanwhile, or later */
+	}
+}
+
+static void ended(uv_process_t *p, int64_t code, int signo)
+{
+	struct opinion *o = p->data;
+
+	o->end = (struct spawn_status){ .exit_code = signo ? -1 : (int)code,
+					.signal = signo };
+	uv_close((uv_handle_t *)p, closed);
+}
+
+static void room(uv_handle_t *h, size_t size, uv_buf_t *buf)
+{
+	struct opinion *o = h->data;
+
+	(void)size;
+	*buf = uv_buf_init(o->buf, sizeof(o->buf));
+}
+
+static void said(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
+{
+	struct opinion *o = s->data;
+
+	if (n >= 0 && o->text.len + (size_t)n <= TEXT_MAX && !o->text.failed) {
+		str_addmem(&o->text, buf->base, (size_t)n);
+	} else if (!uv_is_closing((uv_handle_t *)s)) {
+		uv_close((uv_handle_t *)s, closed);
+	}
+}
+
+static int start(struct opinion *o, uv_loop_t *loop, const char *dir,
+		 struct err *e)
+{
+	char self[PATH_MAX];
+	char *args[] = { self, (char *)"judge", (char *)dir, NULL };
+	uv_stdio_container_t stdio[] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&o->out },
+		{ .flags = UV_IGNORE },
+	};
+	const uv_process_options_t options = {
+		.file = self, .args = args, .exit_cb = ended,
+		.stdio = stdio, .stdio_count = 3,
+	};
+	int rc;
+
+	if (spawn_self(self, sizeof(self), e) < 0) {
+		return -1;
+	}
+	uv_pipe_init(loop, &o->out, 0);
+	o->out.data = o->process.data = o;
+	o->open = 2;
+	rc = uv_spawn(loop, &o->process, &options);
+	if (rc < 0) {
+		o->dropped = true;
+		uv_close((uv_handle_t *)&o->process, closed);
+		uv_close((uv_handle_t *)&o->out, closed);
+		return err_set(e, -rc, "cannot start a judge");
+	}
+	uv_read_start((uv_stream_t *)&o->out, room, said);
+	return 0;
+}
+
+/* Ask for the verdict of @dir (borrowed).  @heard is called once, with the
+ * verdict (borrowed) or NULL with @why; not after opinion_drop().  NULL with
+ * @e; opinion_drop() frees. */
+static struct opinion *opinion_ask(uv_loop_t *loop, const char *dir,
+				   void (*heard)(void *arg,
+						 const json_t *verdict,
+						 const struct err *why),
+				   void *arg, struct err *e)
+{
+	struct opinion *o = calloc(1, sizeof(*o));
+
+	if (o == NULL) {
+		err_set(e, ENOMEM, "no memory for a verdict");
+		return NULL;
+	}
+	o->heard = heard;
+	o->arg = arg;
+	if (start(o, loop, dir, e) < 0) {
+		if (o->open == 0) {
+			opinion_free(o);
+		}
+		return NULL;
+	}
+	return o;
+}
+
+/* It is of no use any more, heard or not; safe on NULL. */
+static void opinion_drop(struct opinion *o)
+{
+	if (o == NULL) {
+		return;
+	}
+	if (o->open == 0) {
+		opinion_free(o);
+		return;
+	}
+	o->dropped = true;
+	if (!uv_is_closing((uv_handle_t *)&o->process)) {
+		uv_process_kill(&o->process, SIGKILL);
+	}
+	if (!uv_is_closing((uv_handle_t *)&o->out)) {
+		uv_close((uv_handle_t *)&o->out, closed);
+	}
+}
+
+/* ---- pair follow --------------------------------------------------------- */
+
+/*
+ * The follow-up: when all that was planned is measured, what does that leave
+ * open?  Some tests more may tell, a few rounds of them, each after a look at
+ * the verdict so far.  Nothing depends on it: what goes wrong ends it, and the
+ * run is as whole as it was.
+ */
+
+/** So many tests fit in any run; in a large one a share of its own. */
+#define FOLLOW_TESTS 64
+
+/** Would it say anything, of pairs that nobody picked one by one, which do not
+ *  disturb each other? */
+static bool is_wanted(const struct pairs_work *w)
+{
+	return !w->c->spec.no_follow_up && w->pairs.kind != PAIRS_LIST &&
+	       w->ranks.layout.n_ranks > 2 && !pairs_shared_cores(w);
+}
+
+/** The time that it may take, of a run that has begun at @start_ns. */
+static bool set_deadline(struct pairs_work *w)
+{
+	struct follow *f = &w->follow;
+	int64_t now = clock_now_ns();
+	int64_t one = order_budget_ns(&w->how) + TASK_GRACE_NS +
+		      pace_left_ns(&w->pace, now);
+	int64_t share = (int64_t)((double)(now - w->start_ns) * ASK_SHARE);
+
+	/* a look and a test, however short the run was */
+	f->time.deadline_ns = now + (share > one ? share : one);
+	if (f->time.deadline_ns > w->c->end_ns - COORD_STOP_NS) {
+		f->time.deadline_ns = w->c->end_ns - COORD_STOP_NS;
+	}
+	return f->time.deadline_ns > now;
+}
+
+static void end(struct pairs_work *w)
+{
+	opinion_drop(w->follow.opinion);
+	w->follow.opinion = NULL;
+	w->follow.over = true;
+}
+
+static void give_up(struct pairs_work *w, const char *why)
+{
+	run_log_event(w->c->log, NULL, -1, "follow_up_end", "%s", why);
+	end(w);
+}
+
+static bool works(void *ctx, int rank)
+{
+	const struct pairs_work *w = ctx;
+
+	return w->ranks.all[rank].state <= RANK_READY;
+}
+
+static int queue(void *ctx, const struct task *t)
+{
+	struct pairs_work *w = ctx;
+
+	if (queue_new(w, *t) < 0) {
+		return -1;
+	}
+	w->follow.tests += t->dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+	return 0;
+}
+
+static const struct retry_ops ops = { .works = works, .queue = queue };
+
+static void plan_round(struct pairs_work *w, const json_t *verdict)
+{
+	struct follow *f = &w->follow;
+	struct err e = { 0 };
+	size_t before = f->tests, n;
+
+	if (ask_take(&f->ask, verdict, &e) < 0) {
+		give_up(w, e.text);
+		return;
+	}
+	n = ask_next(&f->ask,
+		     FOLLOW_TESTS + (size_t)(ASK_SHARE * (double)w->plan.n),
+		     &ops, w);
+	if (n == 0) {
+		end(w);
+		return;
+	}
+	f->round++;
+	run_log_event(w->c->log, NULL, -1, "follow_up",
+		      "round %d: %zu tests to settle %zu findings", f->round,
+		      f->tests - before, f->ask.n);
+	coord_write_run(w->c, false, NULL);	/* for those who watch */
+}
+
+static void heard(void *arg, const json_t *verdict, const struct err *why)
+{
+	struct pairs_work *w = arg;
+
+	w->follow.heard = true;
+	follow_time_hear(&w->follow.time, clock_now_ns(),
+			 w->c->end_ns - COORD_STOP_NS);
+	if (verdict == NULL) {
+		give_up(w, why->text);
+	} else if (w->c->phase == COORD_RUN) {
+		plan_round(w, verdict);
+	}
+	if (w->c->phase < COORD_SETTLE) {
+		w->c->kind->go_on(w);
+	}
+}
+
+static int begin(struct pairs_work *w, struct err *e)
+{
+	struct follow *f = &w->follow;
+
+	f->pass = pass_follow(&w->passes[0]);
+	if (ask_init(&f->ask, &w->ranks.layout, &w->grid, w->cells) < 0) {
+		return err_set(e, ENOMEM, "no memory for a follow-up");
+	}
+	f->ask.inside = xport_is(w->ranks.ops, XPORT_ONE_NODE);
+	f->ask.rails_apart = w->pairs.rails_apart;
+	f->ask.ports = w->c->probe->ports;
+	return 0;
+}
+
+/** Is there a round to come, for which the verdict is asked now? */
+static bool ask_again(struct pairs_work *w, struct err *e)
+{
+	struct follow *f = &w->follow;
+
+	if (f->round >= ask_rounds(w->ranks.layout.n_ranks) ||
+	    follow_time_over(&f->time, clock_now_ns())) {
+		return false;
+	}
+	coord_flush_rows(w->c);	/* which the judge reads */
+	opinion_drop(f->opinion);
+	f->heard = false;
+	follow_time_ask(&f->time, clock_now_ns());
+	f->opinion = opinion_ask(w->c->tick.loop, w->c->log->dir, heard, w, e);
+	return f->opinion != NULL;
+}
+
+/* All that was planned is measured: is the follow-up under way?  Begins it, or
+ * its next round. */
+static bool follow_goes_on(struct pairs_work *w)
+{
+	struct follow *f = &w->follow;
+	struct err e = { 0 };
+
+	if (f->over || w->c->phase != COORD_RUN) {
+		return false;
+	}
+	if (w->stage != PAIRS_FOLLOW) {
+		if (!is_wanted(w) || !set_deadline(w)) {
+			f->over = true;
+			return false;
+		}
+		w->stage = PAIRS_FOLLOW;
+		if (begin(w, &e) < 0) {
+			give_up(w, e.text);
+			return false;
+		}
+	} else if (!f->heard) {
+		return true;
+	}
+	if (!ask_again(w, &e)) {
+		if (e.text[0] != '\0') {
+			give_up(w, e.text);
+		}
+		end(w);
+	}
+	return !f->over;
+}
+
+/* Its deadline. */
+static void follow_tick(struct pairs_work *w, int64_t now_ns)
+{
+	if (w->stage != PAIRS_FOLLOW || w->follow.over ||
+	    !follow_time_over(&w->follow.time, now_ns)) {
+		return;
+	}
+	join_undo(w, -1);
+	rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
+			"no time for a follow-up");
+	give_up(w, "no time for more");
+}
+
+/* The run is stopped.  True: nothing that was planned is missing by that. */
+static bool follow_stop(struct pairs_work *w)
+{
+	bool whole = w->stage == PAIRS_FOLLOW && !pass_more(w);
+
+	if (w->stage == PAIRS_FOLLOW) {
+		end(w);
+	}
+	return whole;
+}
+
+static void follow_release(struct pairs_work *w)
+{
+	opinion_drop(w->follow.opinion);
+	ask_release(&w->follow.ask);
+}
+
+/* ---- pairs --------------------------------------------------------------- */
 
 #define LAST_WORDS_NS (2 * NS_PER_S)
 
@@ -377,7 +750,8 @@ static json_t *planned_json(struct pairs_work *w)
 			 "sample", sampled_json(&w->plan.sample));
 }
 
-bool pairs_shared_cores(const struct pairs_work *w)
+/* Do local ranks disturb each other, so that "slow" proves little? */
+static bool pairs_shared_cores(const struct pairs_work *w)
 {
 	bool by_cpu = xport_is(w->ranks.ops, XPORT_SHARED_CORES);
 

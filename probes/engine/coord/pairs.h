@@ -2,20 +2,82 @@
 #ifndef PROBES_ENGINE_COORD_PAIRS_H
 #define PROBES_ENGINE_COORD_PAIRS_H
 
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
 #include "lib/base/clock.h"
+#include "lib/base/err.h"
 #include "lib/data/cells.h"
-#include "lib/data/grid.h"
-#include "probes/engine/coord/follow_time.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/net/door.h"
 #include "probes/plan/ask.h"
-#include "probes/plan/convict.h"
-#include "probes/plan/dispatch.h"
-#include "probes/plan/pace.h"
-#include "probes/transport/order.h"
-#include "probes/plan/pass.h"
 #include "probes/plan/plan.h"
-#include "probes/plan/resume.h"
+#include "probes/plan/retry.h"
+#include "probes/transport/order.h"
+
+/* ---- opinion ------------------------------------------------------------- */
+
+/**
+ * The verdict so far.  Who measures knows nothing of verdicts: a process of its
+ * own, "gpucheck judge DIR", reads the files of the run and prints it, so that
+ * neither its time nor a fault of it is ours.
+ */
+struct opinion;
+
+/* ---- follow time --------------------------------------------------------- */
+
+/**
+ * The time of a follow-up: that of its tests has a deadline, in which looks at
+ * the verdict do not count, for these take seconds each of a fleet.  They have
+ * a minute of their own, all together.  Pure.
+ */
+struct follow_time {
+	int64_t deadline_ns;
+	int64_t asked_ns;	/* when the look that goes on began; 0: none */
+	int64_t looks_ns;	/* of those before it, that did not count */
+};
+
+#define FOLLOW_LOOKS_NS (60 * NS_PER_S)
+
+/** What of the look that goes on does not count, at @now_ns. */
+static inline int64_t follow_time_look(const struct follow_time *t,
+				       int64_t now_ns)
+{
+	const int64_t look_ns = t->asked_ns ? now_ns - t->asked_ns : 0;
+	const int64_t left_ns = FOLLOW_LOOKS_NS - t->looks_ns;
+
+	return look_ns < left_ns ? look_ns : left_ns;
+}
+
+/** Is it over at @now_ns? */
+static inline bool follow_time_over(const struct follow_time *t, int64_t now_ns)
+{
+	return now_ns > t->deadline_ns + follow_time_look(t, now_ns);
+}
+
+/** A look begins at @now_ns. */
+static inline void follow_time_ask(struct follow_time *t, int64_t now_ns)
+{
+	t->asked_ns = now_ns;
+}
+
+/** It has ended; the run has to by @end_ns. */
+static inline void follow_time_hear(struct follow_time *t, int64_t now_ns,
+				    int64_t end_ns)
+{
+	const int64_t look_ns = follow_time_look(t, now_ns);
+
+	t->looks_ns += look_ns;
+	t->deadline_ns += look_ns;
+	t->asked_ns = 0;
+	if (t->deadline_ns > end_ns) {
+		t->deadline_ns = end_ns;
+	}
+}
+
+/* ---- pairs --------------------------------------------------------------- */
 
 /**
  * Work that is tasks between two ranks; its state is that of these files only,
@@ -70,8 +132,6 @@ enum pairs_stage {
 	PAIRS_FOLLOW,	/* what these leave open is asked again */
 	PAIRS_CONTRAST, /* passes after the first: no second attempts */
 };
-
-struct opinion;
 
 struct follow {
 	struct pass pass;
@@ -160,9 +220,6 @@ void rows_note(struct pairs_work *w, const struct p2p_row *row);
  *  second attempts leave none. */
 void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 		     const char *code, const char *detail);
-/** Rows of @t, which is not going to run. */
-void rows_leave_out(struct pairs_work *w, const struct task *t, enum outcome o,
-		    const char *code, const char *detail);
 /** The same of all, because the run was stopped. */
 void rows_drop_stopped(struct pairs_work *w);
 
@@ -192,16 +249,10 @@ void active_go(struct pairs_work *w, const struct active *a);
 
 /* pair_join.c */
 
-/** The one of @t that has joined and waits to be measured; NULL. */
-struct active *join_find(const struct pairs_work *w, const struct task *t);
 /** The next rounds may join. */
 void join_wave(struct pairs_work *w);
 /** May what is joined run now? */
 bool join_quiet(const struct pairs_work *w);
-/** Leave stage JOINING, whatever comes of it. */
-void join_over(struct pairs_work *w, struct active *a);
-/** End @end of @a has joined. */
-void join_end(struct pairs_work *w, struct active *a, int end);
 /** Forget what was joined ahead of time with @rank (-1: all); still owed. */
 void join_undo(struct pairs_work *w, int rank);
 
@@ -221,16 +272,9 @@ bool relay_any(const struct task *t);
 bool relay_is_mate(const struct task *t, int rank);
 /** To all that relay for @a: it is over. */
 void relay_end(struct pairs_work *w, const struct active *a);
-/** Direction @dir of @a has come to @o. */
-void relay_note(struct pairs_work *w, const struct active *a, int dir,
-		enum outcome o);
 
 /* pair_pace.c */
 
-/** @a begins: pay for what it will send, and hold the others until that is. */
-void pace_begin(struct pairs_work *w, struct active *a);
-/** @a has ended, and is charged what it has sent, by the word of its ends. */
-void pace_end(struct pairs_work *w, const struct active *a);
 /** Others may begin where all is paid. */
 void pace_tick(struct pairs_work *w, int64_t now_ns);
 
@@ -246,19 +290,7 @@ void task_cancel_all(void *work);
 
 /* pair_follow.c */
 
-/** All that was planned is measured: is the follow-up under way?  Begins it, or
- *  its next round. */
-bool follow_goes_on(struct pairs_work *w);
-/** Its deadline. */
-void follow_tick(struct pairs_work *w, int64_t now_ns);
-/** The run is stopped.  True: nothing that was planned is missing by that. */
-bool follow_stop(struct pairs_work *w);
-void follow_release(struct pairs_work *w);
-
 /* pairs.c */
-
-/** Do local ranks disturb each other, so that "slow" proves little? */
-bool pairs_shared_cores(const struct pairs_work *w);
 
 /* pair_pass.c */
 

@@ -8,9 +8,9 @@
 
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
-#include "lib/data/hostlist.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "probes/engine/coord/before.h"
+#include "probes/engine/coord/work.h"
 #include "probes/sim/model.h"
 
 /* Of one worker: what it says when it is ready, and a little more. */

@@ -2,9 +2,8 @@
 #ifndef PROBES_ENGINE_COORD_RANKS_H
 #define PROBES_ENGINE_COORD_RANKS_H
 
-#include <stdbool.h>
-
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "lib/data/allocation.h"
 #include "probes/engine/coord/work.h"
@@ -12,11 +11,11 @@
 #include "probes/host/port.h"
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"
-#include "probes/plan/pass.h"
-#include "probes/plan/port_slots.h"
-#include "probes/plan/rails.h"
+#include "probes/plan/plan.h"
 #include "probes/transport/order.h"
 #include "probes/transport/xport.h"
+
+/* ---- ranks --------------------------------------------------------------- */
 
 enum rank_state {
 	RANK_OPENING,
@@ -89,17 +88,8 @@ struct gpus_why {
 	char says[160];
 };
 
-/** Does @a have such GPUs?  Then @w says why. */
-bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w);
-/** The first agent that has; NULL. */
-const struct coord_agent *gpus_first_held_back(const struct agents *s,
-					       struct gpus_why *w);
 /** Should @a have a GPU, by its driver, Slurm or what it shows? */
 bool gpus_expected(const struct coord_agent *a);
-/** @e: nobody has one, and why; @other moves bytes without.  Returns 3, the
- *  exit code. */
-int gpus_none(const struct agents *s, bool expected, const char *other,
-	      struct err *e);
 
 /* layout.c */
 
@@ -194,5 +184,30 @@ void ranks_put_plan(struct ranks *r, json_t *run, const int64_t *sizes,
 /** What the workers have set for all; new reference. */
 json_t *ranks_settings(const struct ranks *r);
 void ranks_release(struct ranks *r);
+
+/* ---- ports --------------------------------------------------------------- */
+
+/** HCA ports as ranks: for probes that test these. */
+
+/** Find the slots of r->ports in what the agents have said; each agent then
+ *  knows which of its ports is in which, and how many take part.  0, or -1
+ *  without memory. */
+int ports_make(struct ranks *r);
+
+/** "NCCL_IB_HCA=^mlx5_0 (/etc/nccl.conf)", and on how many nodes if not on all
+ *  alike: what stood in for --hca; NULL: nothing did. */
+json_t *ports_filter_json(const struct coord *c);
+
+/** The group of @slot: two ranks of different ones cannot communicate. */
+int ports_group(const struct ranks *r, int slot);
+
+/** The port of k->slot on the node of @k into @k; false: there is none. */
+bool ports_take(const struct ranks *r, struct rank *k);
+
+/** How many HCA ports the nodes have, up or down; or, @efa, how many that ib
+ *  does not apply to. */
+size_t ports_count(const struct coord *c, bool efa);
+
+/* ---- port use ------------------------------------------------------------ */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/coord/run_log.h"
+#include "probes/engine/coord/agents.h"
 
 #include <errno.h>
 #include <fcntl.h>

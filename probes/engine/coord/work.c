@@ -9,7 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
-#include "lib/data/run_error.h"
+#include "lib/data/rundir.h"
 
 #define LEAVE_NS      (5 * NS_PER_S)
 #define LEAVE_TICK_MS 5 /* somebody waits for the end */

@@ -2,17 +2,47 @@
 #ifndef PROBES_ENGINE_COORD_WORK_H
 #define PROBES_ENGINE_COORD_WORK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <uv.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/coord/agents.h"
-#include "probes/engine/coord/run_log.h"
 #include "probes/probe.h"
+
+/* ---- before -------------------------------------------------------------- */
+
+/*
+ * A run that ended early as it was left: its run.json then.  Who goes on with
+ * it needs the same nodes and parts of them.
+ */
+
+/** What @run, its run.json, says, into @out (a copy, json_decref() frees); NULL
+ *  there when it is a new one, or never came as far as a plan, and without
+ *  nodes when that was made for nodes of which none came.  0, or -1 with @e. */
+int before_open(json_t *run, json_t **out, struct err *e);
+size_t before_n_nodes(const json_t *b); /* 0 when @b is NULL */
+/** Put the @n nodes of @d, which has room for those of both, into the places
+ *  that they had, and those that never came into the places of such.  Returns
+ *  how many these are, or -1 with @e: another node.  Only where @b has
+ *  nodes. */
+int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e);
+/** Its entry of run.json, borrowed; NULL: it has none, or @b is NULL. */
+const json_t *before_node(const json_t *b, const char *name);
+/** UUID or port of number @part of @node, "" where not known; @b NULL too. */
+const char *before_part(const json_t *b, const char *node, int part);
+/** Has no agent of @node come so far?  True when @b is NULL. */
+bool before_missing(const json_t *b, const char *node);
+/** Was the plan of these @sizes (bytes) and so many @cells, as far as it was of
+ *  nodes that had come?  0, or -1 with @e. */
+int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
+		      size_t cells, struct err *e);
+
+/* ---- work ---------------------------------------------------------------- */
 
 struct coord;
 
@@ -126,5 +156,78 @@ void coord_write_row(struct coord *c, const void *row);
 void coord_flush_rows(struct coord *c);
 /** Rewrite run.json with what is known by now. */
 int coord_write_run(struct coord *c, bool ended, struct err *e);
+
+/* ---- nodes --------------------------------------------------------------- */
+
+/**
+ * Work that is one task a node; its state is that of these files only:
+ *   nodes.c     tasks, rows, files
+ *   meet.c      where the nodes need each other
+ */
+struct node {
+	char name[64];
+	struct coord_agent *agent; /* NULL: none ever came */
+	bool nowhere;		   /* ranks of which nobody knows the node */
+	bool settled;		   /* its rows are written */
+	int boot_rank;		   /* of its agent, plus one, while that has
+				    * not come; 0: not known */
+	bool late;		   /* it came, but too late */
+	bool lost;		   /* the agent went away before that */
+	char ill[24];	     /* how its child ended, "" = well: worker_... */
+	json_t *ready;	     /* where nodes meet: what it said of itself */
+	bool told, finished; /* what it must know; all that it has to say */
+};
+
+struct nodes_work {
+	struct coord *c;
+	struct node *nodes;
+	int n_nodes;
+	int64_t deadline_ns;
+	json_t *met;   /* what probe->plan() made; NULL: not yet */
+	int next_told; /* nodes before it know what they must */
+	bool leaving;  /* the children have been let go */
+	char limit[320];	/* "n1: ...": first that ran into one of ours */
+};
+
+/* nodes.c */
+
+/* meet.c */
+
+/** Nodes wait for each other no longer than this. */
+#define MEET_NS (10 * NS_PER_S)
+
+/** When all have said that they are ready (@late: or will not any more), tell
+ *  each what it must know of the others; when all have finished, let them go.
+ *  To be called whenever one of them has said something or is gone, and when
+ *  one has been told. */
+void meet(struct nodes_work *w, bool late);
+
+/* ---- step words ---------------------------------------------------------- */
+
+/**
+ * What srun says of its tasks in job.out of the run directory: that those of a
+ * node have ended, or never began.  Nobody need wait for them.
+ */
+struct step_words {
+	int64_t look_ns;	/* when it is read again */
+	int64_t at;		/* bytes read so far */
+};
+
+/** Whose tasks. */
+struct step_word {
+	char nodes[1024];	/* a host list; "": it is said of a task */
+	int task;		/* else -1 */
+};
+
+/** Of one @line, without its end; false where it says no such thing. */
+bool step_words_parse(const char *line, struct step_word *w);
+
+typedef void (*step_said_fn)(void *arg, const struct step_word *w,
+			     const char *words);
+
+/** Once a second: what is new in job.out of @dir.  @said hears srun's @words
+ *  for each line that says such a thing. */
+void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
+		     void *arg);
 
 #endif

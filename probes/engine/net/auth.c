@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/net/auth.h"
+#include "probes/engine/net/wire.h"
 
 #include <errno.h>
 #include <string.h>

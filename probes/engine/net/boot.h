@@ -102,7 +102,6 @@ int64_t boot_file_nap_ns(int rank, int64_t waited_ns);
  *  no coordinator; @c has the nonce then. */
 char *boot_contact_text(const struct boot_contact *c);
 /** What stands in its place where there is no coordinator, for @why. */
-char *boot_failure_text(const char *nonce, const struct err *why);
 int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 		       struct err *e);
 
@@ -127,17 +126,6 @@ void boot_forget_env(void);
  * it died or hangs, blocks the others for ever; a task that leaves without
  * PMI2_Finalize disturbs nobody, before or after the others' fence.
  */
-
-/** 1: @rank and @size are set; 0: no PMI2 server here; -1 with @e: there seems
- *  to be one, but no library to talk to it. */
-int boot_pmi2_identify(int *rank, int *size, struct err *e);
-
-/**
- * Enter the fence in a thread of its own, which may stay there for ever: rank
- * 0 gives the text @contact to all, the others (@contact NULL) get it.
- * 0, or -1 with @e when no thread can be had.
- */
-int boot_pmi2_exchange(const char *contact, struct err *e);
 
 /** 1: the fence brought @c; 0: not yet; -1 with @e: it failed. */
 int boot_pmi2_result(struct boot_contact *c, struct err *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/net/dial.h"
+#include "probes/engine/net/door.h"
 
 #include <errno.h>
 #include <fcntl.h>

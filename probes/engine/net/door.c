@@ -10,7 +10,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
-#include "lib/base/ip.h"
 #include "lib/base/net.h"
 
 #define DOOR_PATIENCE	(5 * NS_PER_S)

@@ -2,20 +2,167 @@
 #ifndef PROBES_ENGINE_NET_WIRE_H
 #define PROBES_ENGINE_NET_WIRE_H
 
+#include <jansson.h>
+#include <sodium.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include <jansson.h>
+#include <sys/socket.h>
 #include <uv.h>
 
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
-#include "lib/base/late.h"
 #include "lib/base/str.h"
-#include "probes/engine/net/ask.h"
-#include "probes/engine/net/list.h"
 #include "probes/engine/net/message.h"
-#include "probes/engine/net/seal.h"
+
+/* ---- auth ---------------------------------------------------------------- */
+
+/**
+ * How both ends of a connection prove that they know the run's secret, which
+ * no connection carries.  Three messages:
+ *   dialler   auth_hello: what it wants, 32 random bytes
+ *   listener  auth_answer: 32 random bytes, the run, its proof
+ *   dialler   its proof
+ * A proof is a MAC over all that was said before it and the port that was
+ * dialled, with a key for this kind of connection and this end.  What was
+ * recorded of one connection proves nothing in another, and who passes the
+ * messages on from another port is found out.
+ */
+#define AUTH_BYTES    32	/* of secrets, keys, nonces and proofs */
+#define AUTH_ID_BYTES 16	/* of a run, and of a task */
+
+enum auth_kind { AUTH_CONTROL = 'A', AUTH_DATA = 'D' };
+
+/** What who listens and who may come know; workers have that of data alone. */
+struct auth {
+	enum auth_kind kind;
+	uint8_t key[AUTH_BYTES];	/* of connections of this kind */
+	uint8_t run[AUTH_ID_BYTES];	/* 0: a dialler takes any */
+};
+
+struct auth_hello {
+	char magic[8];
+	uint8_t kind;			/* enum auth_kind */
+	uint8_t zero[7];
+	uint8_t nonce[AUTH_BYTES];
+	uint8_t task[AUTH_ID_BYTES];	/* 0 for control */
+};
+
+struct auth_answer {
+	uint8_t nonce[AUTH_BYTES];
+	uint8_t run[AUTH_ID_BYTES];
+	uint8_t proof[AUTH_BYTES];	/* of the listener */
+};
+
+/** One handshake, as either end sees it.  All that it has is bytes. */
+struct auth_talk {
+	struct auth_hello hello;
+	struct auth_answer answer;
+	uint8_t port[2];	/* where the listener is, big-endian */
+};
+
+/** Keys of a connection, one a direction. */
+struct auth_session {
+	uint8_t in[AUTH_BYTES], out[AUTH_BYTES];
+};
+
+/** What @secret opens of @kind in the run @run (hex; "": not known). 0, or -1
+ *  with @e. */
+int auth_set(struct auth *a, enum auth_kind kind,
+	     const uint8_t secret[AUTH_BYTES], const char *run, struct err *e);
+/** With @key as another process has it, in hex. */
+int auth_take(struct auth *a, enum auth_kind kind, const char *key,
+	      const char *run, struct err *e);
+/** @n random bytes; never fails once auth_set() has not. */
+void auth_random(void *bytes, size_t n);
+
+/* ---- who dials ---------------------------------------------------------- */
+
+/** @task may be NULL; @t->port is set by the caller, in all of these. */
+void auth_greet(const struct auth *a, const uint8_t *task,
+		struct auth_talk *t);
+/** @t->answer has come: the proof to send.  -1 with @e when it is not from a
+ *  listener of this run; @a learns the run if it did not know it. */
+int auth_prove(struct auth *a, const struct auth_talk *t,
+	       uint8_t proof[AUTH_BYTES], struct err *e);
+
+/* ---- who listens -------------------------------------------------------- */
+
+/** What a listener has heard of a dialler; zeroed but for talk.port, which the
+ *  caller sets. */
+struct auth_visit {
+	struct auth_talk talk;
+	uint8_t proof[AUTH_BYTES];	/* of the dialler */
+	bool answered;
+	size_t got;		/* bytes of what it says next */
+};
+
+enum auth_step {
+	AUTH_WAIT,		/* for more of it */
+	AUTH_ANSWER,		/* v->talk.answer is to be sent */
+	AUTH_PROVED,
+	AUTH_REFUSED
+};
+
+/** Where what it says next belongs; *@n bytes, more than 0. */
+void *auth_visit_room(struct auth_visit *v, size_t *n);
+/** @n bytes have come there; *@why is set of one that is refused. */
+enum auth_step auth_visit_heard(struct auth_visit *v, const struct auth *a,
+				size_t n, const char **why);
+
+/** Once both have proved themselves. */
+void auth_session(const struct auth *a, const struct auth_talk *t,
+		  bool listens, struct auth_session *s);
+
+/* ---- seal ---------------------------------------------------------------- */
+
+/**
+ * Bytes that nobody between both ends can read, change, repeat, leave out or
+ * put in another order.  Each end first sends the header of its stream, then
+ * records: a 4-byte little-endian length, and so many sealed bytes, of 1
+ * to SEAL_MAX.
+ */
+#define SEAL_MAX (64u * 1024)
+
+struct seal {
+	crypto_secretstream_xchacha20poly1305_state out, in;
+	uint8_t key[AUTH_BYTES];	/* of @in, until its header has come */
+	bool begun;			/* the header has come */
+	struct str raw, plain;
+};
+
+/** Begin with the keys @k; the header is appended to @out. */
+void seal_open(struct seal *s, const struct auth_session *k, struct str *out);
+void seal_release(struct seal *s);	/* safe on a zeroed one */
+/** Append the records of @plain to @out, which fails without memory. */
+void seal_put(struct seal *s, const struct str *plain, struct str *out);
+/** @n bytes have come: *@plain is what they tell, borrowed until the next
+ *  call.  0, or -1 with @e: somebody has changed what comes after that. */
+int seal_take(struct seal *s, const void *bytes, size_t n,
+	      const struct str **plain, struct err *e);
+
+/* ---- ask ----------------------------------------------------------------- */
+
+/**
+ * Asking a node whose process is silent: a connection is taken by its kernel,
+ * however little time the process gets; where the process has ended it is
+ * refused, and where the node or a link is down nobody says anything.
+ */
+enum ask_answer {
+	ASK_PENDING,
+	ASK_TAKEN,	/* the node lives, and somebody listens there */
+	ASK_REFUSED,	/* the node lives, nobody listens */
+	ASK_NOTHING,	/* no word, or no way to it */
+};
+
+/** One question; zeroed, none is under way. */
+struct ask {
+	int fd;		/* while it is pending; 0: none */
+	int64_t until_ns;
+	enum ask_answer answer;
+};
+
+/* ---- wire ---------------------------------------------------------------- */
 
 /**
  * Messages of the control star: a 4-byte little-endian length, then one object

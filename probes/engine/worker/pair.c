@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/late.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/pattern.h"

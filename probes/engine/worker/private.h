@@ -10,11 +10,10 @@
 
 #include "lib/base/err.h"
 #include "lib/base/net.h"
-#include "probes/engine/net/auth.h"
-#include "probes/transport/order.h"
 #include "probes/engine/net/message.h"
 #include "probes/engine/net/wire.h"
 #include "probes/engine/worker/worker.h"
+#include "probes/transport/order.h"
 #include "probes/transport/xport.h"
 
 /**

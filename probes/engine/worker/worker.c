@@ -13,8 +13,8 @@
 #include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
-#include "probes/engine/net/dial.h"
-#include "probes/transports.h"
+#include "probes/engine/net/door.h"
+#include "probes/probe.h"
 
 /* Between tasks a worker waits as long as its agent lives: EOF ends it. */
 #define WORKER_IDLE_NS (60 * NS_PER_S)
