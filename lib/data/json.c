@@ -78,7 +78,9 @@ int json_get_text(const json_t *obj, const char *key, char *buf, size_t size,
 		return err_set(e, 0, "'%s' has %zu bytes, more than %zu", key,
 			       json_string_length(v), size - 1);
 	}
-	str_copy(buf, size, json_string_value(v));
+	if (buf != NULL) {
+		str_copy(buf, size, json_string_value(v));
+	}
 	return 0;
 }
 

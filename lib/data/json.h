@@ -37,7 +37,8 @@ int json_opt_bool(const json_t *obj, const char *key, bool *out,
 
 /**
  * Text into @buf through str_copy(), harmless.  Text that does not fit is an
- * error, not cut: names that lose their end name others.
+ * error, not cut: names that lose their end name others.  @buf NULL: only
+ * check.
  */
 int json_get_text(const json_t *obj, const char *key, char *buf, size_t size,
 		  struct err *e);

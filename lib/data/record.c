@@ -185,7 +185,7 @@ const struct schema schema_step = SCHEMA("results.csv", STEP_COLUMNS,
 
 /* ---- record collective --------------------------------------------------- */
 
-static const char *const collective_names[COLLECTIVES + 1] = {
+const char *const collective_names[COLLECTIVES + 1] = {
 	[COLLECTIVE_ALLREDUCE] = "allreduce",
 	[COLLECTIVE_ALLGATHER] = "allgather",
 	[COLLECTIVE_REDUCESCATTER] = "reducescatter",
@@ -529,7 +529,7 @@ int record_from_json(const struct schema *s, const json_t *json, void *row,
 
 /* ---- record -------------------------------------------------------------- */
 
-static const char *const outcome_names[OUTCOME_COUNT + 1] = {
+const char *const outcome_names[OUTCOME_COUNT + 1] = {
 	[OUTCOME_NOT_RUN] = "not_run", [OUTCOME_OK] = "ok",
 	[OUTCOME_ERROR] = "error",     [OUTCOME_TIMEOUT] = "timeout",
 	[OUTCOME_CRASHED] = "crashed", [OUTCOME_CORRUPT] = "corrupt",

@@ -45,7 +45,8 @@ enum outcome {
 /** Code of a test that was not measured as a process of it did not run. */
 #define RECORD_STARVED "starved"
 
-/** "ok", "error", ... as in the CSV. */
+/** "ok", "error", ... as in the CSV; a NULL ends them. */
+extern const char *const outcome_names[];
 const char *outcome_name(enum outcome o);
 /** OUTCOME_COUNT when @text is no outcome. */
 enum outcome outcome_parse(const char *text);

@@ -361,6 +361,7 @@ enum collective {
 };
 
 /** "allreduce", "allgather", ... */
+extern const char *const collective_names[];	/* a NULL ends them */
 const char *collective_name(enum collective c);
 /** COLLECTIVES when @text is none. */
 enum collective collective_parse(const char *text);

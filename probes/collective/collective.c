@@ -8,7 +8,6 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "lib/data/json.h"
 
 /* ---- order --------------------------------------------------------------- */
 
@@ -17,6 +16,77 @@
 #define US_MAX	   ((double)BUDGET_MAX / 1e3)
 #define BAD_MAX	   ((INT64_C(1) << COLLECTIVE_STEP_VERIFY) - 1)
 #define WRONG_MAX  (INT64_MAX / RANKS_MAX)	/* all of them are added up */
+
+#define ORDER(member, ...) FIELD(collective_order, member, __VA_ARGS__)
+#define ORDER_WORDS(member, ...) \
+	FIELD_WORDS(collective_order, member, __VA_ARGS__)
+
+const struct field collective_order_fields[] = {
+	ORDER(what, "do", INT, 0, DO_LEAVE,
+	      "make a ticket, join, measure, leave"),
+	ORDER(id, "id", INT, 0, UINT32_MAX, "of the task"),
+	ORDER(nonce, "nonce", TEXT, 0, 0, "of the task, hex"),
+	ORDER(rank, "rank", INT, 0, RANKS_MAX, "rank"),
+	ORDER(budget_ns, "work_ns", INT, 0, BUDGET_MAX, "for the worker"),
+	ORDER(me, "me", INT, 0, RANKS_MAX, "rank within the collective"),
+	ORDER(ranks, "ranks", INT, 1, RANKS_MAX, "of the collective"),
+	ORDER(nodes, "nodes", INT, 1, RANKS_MAX, "of these ranks"),
+	ORDER_WORDS(op, "op", collective_names, "collective"),
+	ORDER_WORDS(dtype, "dtype", dtypes, "of elements"),
+	ORDER_WORDS(redop, "redop", redops, "reduction"),
+	ORDER(variant, "variant", TEXT, 0, 0, "name"),
+	ORDER(algo, "algo", TEXT, 0, 0, "requested"),
+	ORDER(proto, "proto", TEXT, 0, 0, "requested"),
+	ORDER(ticket, "ticket", TEXT, 0, 0, "of rank 0"),
+	ORDER(size_B, "size_B", INT, 0, INT64_MAX / 64, "of a message"),
+	ORDER(factor, "factor", INT, 2, 1 << 20, "between sizes"),
+	ORDER(inplace, "inplace", BOOL, 0, 0, "in place"),
+	ORDER(check, "check", BOOL, 0, 0, "compare the data"),
+	ORDER(warmup, "warmup", INT, 0, 1000000, "untimed operations"),
+	ORDER(samples, "samples", INT, 0, COLLECTIVE_STEP_SAMPLES,
+	      "timed samples"),
+	ORDER(batch, "batch", INT, 0, 1000000, "operations per sample"),
+	ORDER(held, "held", BOOL, 0, 0, "begin together"),
+	ORDER(seed, "seed", INT, INT64_MIN + 1, INT64_MAX,
+	      "of data and models"),
+	ORDER(verify, "verify", INT, 0, COLLECTIVE_STEP_VERIFY,
+	      "checked operations"),
+	ORDER(verify_from, "verify_from", INT, 0, INT64_MAX / 2,
+	      "as many were before"),
+	ORDER(drill, "drill", INT, 0, XPORT_DRILL_CORRUPT, "0: none"),
+	ORDER(silent, "silent", BOOL, 0, 0, "a drill that other ranks detect"),
+	ORDER(slow_factor, "slow", REAL, 1e-9, 1, "factor of a drill"),
+	ORDER(wrong_rate, "wrong_rate", REAL, 0, 1, "of a drill"),
+	ORDER(wrong_by, "wrong_by", INT, 0, RANKS_MAX, "the member with that"),
+	{ .name = "budget_ns", .kind = FIELD_INT, .max = 2 * BUDGET_MAX,
+	  .help = "for its agent" },
+	{ 0 }
+};
+
+#define RESULT(member, ...) FIELD(collective_result, member, __VA_ARGS__)
+
+const struct field collective_result_fields[] = {
+	RESULT(id, "id", INT, 0, UINT32_MAX, "of the task"),
+	RESULT(rank, "rank", INT, 0, RANKS_MAX, "rank"),
+	RESULT(what, "do", INT, 0, DO_LEAVE, "as in the request"),
+	FIELD_WORDS(collective_result, outcome, "outcome", outcome_names,
+		    "outcome"),
+	RESULT(code, "code", TEXT, 0, 0, "reason, as a code"),
+	RESULT(detail, "detail", TEXT, 0, 0, "reason, in words"),
+	RESULT(echo, "echo", BOOL, 0, 0, "only waited for other ranks"),
+	RESULT(ticket, "ticket", TEXT, 0, 0, "of rank 0"),
+	RESULT(lib, "lib", TEXT, 0, 0, "of collectives"),
+	RESULT(size_B, "size_B", INT, 0, INT64_MAX, "the largest that fits"),
+	RESULT(algo, "algo", TEXT, 0, 0, "used"),
+	RESULT(proto, "proto", TEXT, 0, 0, "used"),
+	FIELD_LIST(collective_result, us, n, "us", REALS, 0, US_MAX,
+		   "time of an operation"),
+	RESULT(bad, "bad", INT, 0, BAD_MAX,
+	       "bits: wrong operations of verify"),
+	RESULT(wrong, "wrong", INT, 0, WRONG_MAX, "wrong elements",
+	       .optional = true),
+	{ 0 }
+};
 
 uint64_t collective_verify_seed(const struct collective_order *o, int64_t i)
 {
@@ -31,91 +101,22 @@ bool collective_is_spoilt(const struct collective_order *o, int64_t i)
 
 json_t *collective_order_json(const struct collective_order *o)
 {
-	return json_pack(
-		"{s:i,s:I,s:s,s:I,s:I,s:I,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:s,"
-		"s:s,s:I,s:I,s:b,s:b,s:I,s:I,s:I,s:b,s:I,s:I,s:I,s:i,s:b,s:f,"
-		"s:f,s:I,s:I}",
-		"do", (int)o->what, "id", o->id, "nonce", o->nonce, "rank",
-		o->rank, "work_ns", o->budget_ns, "me", o->me, "ranks",
-		o->ranks, "nodes", o->nodes, "op", collective_name(o->op),
-		"dtype", o->dtype->name, "redop", o->redop->name, "variant",
-		o->variant, "algo", o->algo, "proto", o->proto, "ticket",
-		o->ticket, "size_B", o->size_B, "factor", o->factor, "inplace",
-		o->inplace, "check", o->check, "warmup", o->warmup, "samples",
-		o->samples, "batch", o->batch, "held", o->held, "seed", o->seed,
-		"verify", o->verify, "verify_from", o->verify_from, "drill",
-		(int)o->drill, "silent", o->silent, "slow", o->slow_factor,
-		"wrong_rate", o->wrong_rate, "wrong_by", o->wrong_by,
-		/* what the agent reads */
-		"budget_ns", o->budget_ns + COLLECTIVE_LATE_NS);
-}
+	json_t *json = schema_json(collective_order_fields, o);
 
-static int parse_names(const json_t *msg, struct collective_order *o,
-		       struct err *e)
-{
-	char op[16], dtype[16], redop[16];
-
-	if (json_get_text(msg, "op", op, sizeof(op), e) < 0 ||
-	    json_get_text(msg, "dtype", dtype, sizeof(dtype), e) < 0 ||
-	    json_get_text(msg, "redop", redop, sizeof(redop), e) < 0 ||
-	    json_get_text(msg, "variant", o->variant, sizeof(o->variant), e) <
-		    0 ||
-	    json_get_text(msg, "algo", o->algo, sizeof(o->algo), e) < 0 ||
-	    json_get_text(msg, "proto", o->proto, sizeof(o->proto), e) < 0) {
-		return -1;
-	}
-	o->op = collective_parse(op);
-	o->dtype = dtype_find(dtype);
-	o->redop = redop_find(redop);
-	if (o->op == COLLECTIVES || o->dtype == NULL || o->redop == NULL) {
-		return err_set(e, EPROTO, "unknown collective, type or "
-					  "reduction");
-	}
-	return 0;
+	json_object_set_new(json, "budget_ns", json_integer(
+				    o->budget_ns + COLLECTIVE_LATE_NS));
+	return json;
 }
 
 int collective_order_parse(const json_t *msg, struct collective_order *o,
 			   struct err *e)
 {
-	int64_t what, drill = 0;
-
 	*o = (struct collective_order){ .slow_factor = 1 };
-	if (json_get_int(msg, "do", 0, DO_LEAVE, &what, e) < 0 ||
-	    json_get_int(msg, "id", 0, UINT32_MAX, &o->id, e) < 0 ||
-	    json_get_text(msg, "nonce", o->nonce, sizeof(o->nonce), e) < 0 ||
-	    json_get_int(msg, "rank", 0, RANKS_MAX, &o->rank, e) < 0 ||
-	    json_get_int(msg, "work_ns", 0, BUDGET_MAX, &o->budget_ns, e) < 0 ||
-	    json_get_int(msg, "ranks", 1, RANKS_MAX, &o->ranks, e) < 0 ||
-	    json_get_int(msg, "me", 0, o->ranks - 1, &o->me, e) < 0 ||
-	    json_get_int(msg, "nodes", 1, RANKS_MAX, &o->nodes, e) < 0 ||
-	    parse_names(msg, o, e) < 0 ||
-	    json_get_text(msg, "ticket", o->ticket, sizeof(o->ticket), e) < 0 ||
-	    json_get_int(msg, "size_B", 0, INT64_MAX / 64, &o->size_B, e) < 0 ||
-	    json_get_int(msg, "factor", 2, 1 << 20, &o->factor, e) < 0 ||
-	    json_get_bool(msg, "inplace", &o->inplace, e) < 0 ||
-	    json_get_bool(msg, "check", &o->check, e) < 0 ||
-	    json_get_int(msg, "warmup", 0, 1000000, &o->warmup, e) < 0 ||
-	    json_get_int(msg, "samples", 0, COLLECTIVE_STEP_SAMPLES,
-			 &o->samples, e) < 0 ||
-	    json_get_int(msg, "batch", 0, 1000000, &o->batch, e) < 0 ||
-	    json_get_bool(msg, "held", &o->held, e) < 0 ||
-	    json_get_int(msg, "seed", INT64_MIN + 1, INT64_MAX, &o->seed, e) <
-		    0 ||
-	    json_get_int(msg, "verify", 0, COLLECTIVE_STEP_VERIFY, &o->verify,
-			 e) < 0 ||
-	    json_get_int(msg, "verify_from", 0, INT64_MAX / 2, &o->verify_from,
-			 e) < 0 ||
-	    json_get_int(msg, "drill", 0, XPORT_DRILL_CORRUPT, &drill, e) < 0 ||
-	    json_get_bool(msg, "silent", &o->silent, e) < 0 ||
-	    json_get_real(msg, "slow", 1e-9, 1, &o->slow_factor, e) < 0 ||
-	    json_get_real(msg, "wrong_rate", 0, 1, &o->wrong_rate, e) < 0 ||
-	    json_get_int(msg, "wrong_by", 0, o->ranks - 1, &o->wrong_by, e) <
-		    0) {
+	if (schema_read(collective_order_fields, o, msg, e) < 0) {
 		return -1;
 	}
-	o->what = (enum collective_do)what;
-	o->drill = (enum xport_drill)drill;
-	return 0;
+	return o->me < o->ranks && o->wrong_by < o->ranks ? 0 :
+		err_set(e, EPROTO, "'me' or 'wrong_by' is not below 'ranks'");
 }
 
 void collective_result_init(struct collective_result *r,
@@ -131,65 +132,15 @@ void collective_result_init(struct collective_result *r,
 
 json_t *collective_result_json(const struct collective_result *r)
 {
-	json_t *us = json_array();
-
-	for (int i = 0; i < r->n; i++) {
-		json_array_append_new(us, json_real(r->us[i]));
-	}
-	return json_pack(
-		"{s:I,s:I,s:i,s:s,s:s,s:o,s:b,s:s,s:o,s:I,s:o,s:o,s:o,s:I,"
-		"s:o*}",
-		"id", r->id, "rank", r->rank, "do", (int)r->what, "outcome",
-		outcome_name(r->outcome), "code", r->code, "detail",
-		json_text(r->detail), "echo", r->echo, "ticket", r->ticket,
-		"lib", json_text(r->lib), "size_B", r->size_B, "algo",
-		json_text(r->algo), "proto", json_text(r->proto), "us", us,
-		"bad", (json_int_t)r->bad, "wrong",
-		r->wrong != RECORD_NONE ? json_integer(r->wrong) : NULL);
+	return schema_json(collective_result_fields, r);
 }
 
 int collective_result_parse(const json_t *msg, struct collective_result *r,
 			    struct err *e)
 {
-	int64_t what, bad;
-	char outcome[16];
-	json_t *us, *v;
-	size_t i;
-
 	memset(r, 0, sizeof(*r));
 	r->wrong = RECORD_NONE;
-	us = json_get_array(msg, "us", COLLECTIVE_SAMPLES, e);
-	if (us == NULL || json_get_int(msg, "do", 0, DO_LEAVE, &what, e) < 0 ||
-	    json_get_int(msg, "id", 0, UINT32_MAX, &r->id, e) < 0 ||
-	    json_get_int(msg, "rank", 0, RANKS_MAX, &r->rank, e) < 0 ||
-	    json_get_text(msg, "outcome", outcome, sizeof(outcome), e) < 0 ||
-	    json_get_text(msg, "code", r->code, sizeof(r->code), e) < 0 ||
-	    json_get_text(msg, "detail", r->detail, sizeof(r->detail), e) < 0 ||
-	    json_get_bool(msg, "echo", &r->echo, e) < 0 ||
-	    json_get_text(msg, "ticket", r->ticket, sizeof(r->ticket), e) < 0 ||
-	    json_get_text(msg, "lib", r->lib, sizeof(r->lib), e) < 0 ||
-	    json_get_int(msg, "size_B", 0, INT64_MAX, &r->size_B, e) < 0 ||
-	    json_get_text(msg, "algo", r->algo, sizeof(r->algo), e) < 0 ||
-	    json_get_text(msg, "proto", r->proto, sizeof(r->proto), e) < 0 ||
-	    json_get_int(msg, "bad", 0, BAD_MAX, &bad, e) < 0 ||
-	    json_opt_int(msg, "wrong", 0, WRONG_MAX, &r->wrong, e) < 0) {
-		return -1;
-	}
-	r->bad = (uint64_t)bad;
-	r->what = (enum collective_do)what;
-	r->outcome = outcome_parse(outcome);
-	if (r->outcome == OUTCOME_COUNT) {
-		return err_set(e, EPROTO, "'%s' is not an outcome", outcome);
-	}
-	json_array_foreach(us, i, v) {
-		if (!json_is_number(v) || json_number_value(v) < 0 ||
-		    json_number_value(v) > US_MAX) {
-			return err_set(e, EPROTO, "sample %zu is not a valid "
-						  "time", i);
-		}
-		r->us[r->n++] = json_number_value(v);
-	}
-	return 0;
+	return schema_read(collective_result_fields, r, msg, e);
 }
 
 int collective_fail(struct collective_result *r, enum outcome o,

@@ -9,6 +9,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/schema.h"
 #include "lib/spec/spec.h"
 #include "probes/nccl/log.h"
 #include "probes/plan/drill.h"
@@ -268,6 +269,9 @@ uint64_t collective_verify_seed(const struct collective_order *o, int64_t i);
 /** Is operation number @i of verify (-1: that of check) one in which a drill
  *  makes wrong_by spoil what it sends?  All members agree. */
 bool collective_is_spoilt(const struct collective_order *o, int64_t i);
+
+extern const struct field collective_order_fields[],
+	collective_result_fields[];
 
 json_t *collective_order_json(const struct collective_order *o);
 int collective_order_parse(const json_t *msg, struct collective_order *o,

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +10,6 @@
 
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
-#include "lib/data/cbor.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "probes/plan/plan.h"
 
@@ -34,238 +31,108 @@ const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 	return buf;
 }
 
-/* ---- places ------------------------------------------------------------- */
+/* ---- fields -------------------------------------------------------------- */
 
 /*
- * What each task has of its own stands in arrays, by its place, as names would
- * cost more than what they name; what is at the end as it mostly is, is left
- * out.
+ * Values of each task travel by place, as names would cost more than what they
+ * name; trailing fields with their usual value are left out.
  */
-enum part_kind {
-	PART_INT,	/* int, or an enum */
-	PART_NUMBER,	/* int64_t */
-	PART_INT64,	/* the same; RECORD_NONE is null */
-	PART_REAL,	/* NAN is null */
-	PART_TEXT,
-	PART_BOOL,
-	PART_LIST,	/* json_t *, array of at most max; NULL is null */
-};
-
-struct part {
-	enum part_kind kind;
-	size_t at, size;	/* in its struct */
-	double min, max;
-};
-
-#define PART(struct_name, field, what, from, to) \
-	{ .kind = what, .at = offsetof(struct struct_name, field), \
-	  .size = sizeof(((struct struct_name *)0)->field), \
-	  .min = from, .max = to }
-
-static const struct part order_parts[] = {
-	PART(order, rank, PART_NUMBER, 0, INT32_MAX),
-	PART(order, id, PART_NUMBER, 0, (double)UINT32_MAX),
-	PART(order, nonce, PART_TEXT, 0, 0),
-	PART(order, peer, PART_NUMBER, 0, INT32_MAX),
-	PART(order, seat.me, PART_INT, 0, 1 + TASK_MATES),
-	PART(order, now, PART_BOOL, 0, 0),
-	PART(order, attempt, PART_NUMBER, 1, 1000),
-	PART(order, ticket, PART_TEXT, 0, 0),
-	PART(order, seat.ranks, PART_INT, 2, 2 + TASK_MATES),
-	PART(order, dirs[0].wanted, PART_BOOL, 0, 0),
-	PART(order, dirs[1].wanted, PART_BOOL, 0, 0),
-	PART(order, dirs[0].drill, PART_INT, 0, XPORT_DRILL_CORRUPT),
-	PART(order, dirs[1].drill, PART_INT, 0, XPORT_DRILL_CORRUPT),
-	PART(order, dirs[0].slow_factor, PART_REAL, 1e-9, 1),
-	PART(order, dirs[1].slow_factor, PART_REAL, 1e-9, 1),
-};
-
-static const struct part word_parts[] = {
-	PART(order_word, rank, PART_NUMBER, 0, INT32_MAX),
-	PART(order_word, id, PART_NUMBER, 0, (double)UINT32_MAX),
-	PART(order_word, text, PART_TEXT, 0, 0),
-};
-
+#define ORDER(member, ...) FIELD(order, member, __VA_ARGS__)
+#define WORD(member, ...) FIELD(order_word, member, __VA_ARGS__)
+#define RESULT(member, ...) FIELD(order_result, member, __VA_ARGS__)
+#define REPORT(member, ...) FIELD(order_report, member, __VA_ARGS__)
 #define REAL_MAX 1e12
+#define WEEK_NS	 (INT64_C(604800) * 1000000000)
 
-static const struct part result_parts[] = {
-	PART(order_result, dir, PART_INT, 0, 1),
-	PART(order_result, size_B, PART_INT64, 0, (double)INT64_MAX),
-	PART(order_result, r.outcome, PART_INT, 0, OUTCOME_COUNT - 1),
-	PART(order_result, r.iters, PART_INT64, 0, (double)INT64_MAX),
-	PART(order_result, r.bw_GB_s, PART_REAL, 0, REAL_MAX),
-	PART(order_result, r.bw_min_GB_s, PART_REAL, 0, REAL_MAX),
-	PART(order_result, r.bw_max_GB_s, PART_REAL, 0, REAL_MAX),
-	PART(order_result, r.lat_us, PART_REAL, 0, REAL_MAX),
-	PART(order_result, r.lat_p99_us, PART_REAL, 0, REAL_MAX),
-	PART(order_result, r.wrong, PART_INT64, 0, (double)INT64_MAX),
-	PART(order_result, r.path, PART_TEXT, 0, 0),
-	PART(order_result, r.nic, PART_TEXT, 0, 0),
-	PART(order_result, r.code, PART_TEXT, 0, 0),
-	PART(order_result, r.detail, PART_TEXT, 0, 0),
-	PART(order_result, r.echo, PART_BOOL, 0, 0),
+const struct field order_how_fields[] = {
+	FIELD(order_how, setup_ns, "setup_ns", INT, 0, WEEK_NS, "to join"),
+	FIELD(order_how, run_ns, "run_ns", INT, 0, WEEK_NS, "to measure"),
+	FIELD_LIST(order_how, sizes, n_sizes, "sizes", INTS, 1, SIZE_MAX_B,
+		   "bytes, increasing"),
+	FIELD(order_how, iters, "iters", INT, 0, INT32_MAX, "per size"),
+	FIELD(order_how, warmup, "warmup", INT, 0, INT32_MAX, "untimed"),
+	FIELD(order_how, check, "check", BOOL, 0, 0, "compare the data"),
+	{ 0 }
 };
 
-static const struct part report_parts[] = {
-	PART(order_report, rank, PART_NUMBER, 0, INT32_MAX),
-	PART(order_report, id, PART_NUMBER, 0, (double)UINT32_MAX),
-	PART(order_report, n, PART_INT, 0, ORDER_RESULTS),
-	PART(order_report, late_ns, PART_NUMBER, 0, (double)INT64_MAX),
-	PART(order_report, unfit, PART_BOOL, 0, 0),
-	PART(order_report, crashed, PART_INT64, 0, INT32_MAX),
-	PART(order_report, facts, PART_LIST, 0, ORDER_FACTS),
+const struct field order_fields[] = {
+	ORDER(rank, "rank", INT, 0, INT32_MAX, "rank"),
+	ORDER(id, "id", INT, 0, UINT32_MAX, "of the task"),
+	ORDER(nonce, "nonce", TEXT, 0, 0, "of the task, hex"),
+	ORDER(peer, "peer", INT, 0, INT32_MAX, "the other rank"),
+	ORDER(seat.me, "me", INT, 0, 1 + TASK_MATES, "place in the "
+	      "communicator; 0 makes the ticket and sends in the first "
+	      "direction; from 2 on it only relays"),
+	ORDER(now, "now", BOOL, 0, 0,
+	      "measure; otherwise join and wait for go"),
+	ORDER(attempt, "attempt", INT, 1, 1000, "number of the try"),
+	ORDER(ticket, "ticket", TEXT, 0, 0, "empty: sent later"),
+	ORDER(seat.ranks, "ranks", INT, 2, 2 + TASK_MATES,
+	      "of the communicator; usually 2"),
+	ORDER(dirs[0].wanted, "wanted", BOOL, 0, 0,
+	      "measure the first direction; usually true"),
+	ORDER(dirs[1].wanted, "wanted_back", BOOL, 0, 0, "and the second"),
+	ORDER(dirs[0].drill, "drill", INT, 0, XPORT_DRILL_CORRUPT,
+	      "in the first direction; usually 0, none"),
+	ORDER(dirs[1].drill, "drill_back", INT, 0, XPORT_DRILL_CORRUPT,
+	      "in the second"),
+	ORDER(dirs[0].slow_factor, "slow", REAL, 1e-9, 1,
+	      "factor of a drill in the first direction; usually 1"),
+	ORDER(dirs[1].slow_factor, "slow_back", REAL, 1e-9, 1,
+	      "in the second"),
+	{ 0 }
 };
 
-#define PARTS(table) table, sizeof(table) / sizeof((table)[0])
+const struct field order_word_fields[] = {
+	WORD(rank, "rank", INT, 0, INT32_MAX, "rank"),
+	WORD(id, "id", INT, 0, UINT32_MAX, "of the task"),
+	WORD(text, "text", TEXT, 0, 0, "ticket: made by the transport; "
+	     "joined: empty; go: nonce, hex"),
+	{ 0 }
+};
 
-static void part_add(const struct part *p, const void *at, struct str *out)
-{
-	char text[XPORT_TICKET_MAX];	/* the longest of them */
-	const json_t *list;
+static const struct field result_fields[] = {
+	RESULT(dir, "dir", INT, 0, 1, "direction"),
+	RESULT(size_B, "size_B", INT, 0, INT64_MAX, "of a message",
+	       .optional = true),
+	RESULT(r.outcome, "outcome", INT, 0, OUTCOME_COUNT - 1,
+	       "its number"),
+	RESULT(r.iters, "iters", INT, 0, INT64_MAX, "messages timed",
+	       .optional = true),
+	RESULT(r.bw_GB_s, "bw_GB_s", REAL, 0, REAL_MAX, "bandwidth, median",
+	       .optional = true),
+	RESULT(r.bw_min_GB_s, "bw_min_GB_s", REAL, 0, REAL_MAX, "lowest",
+	       .optional = true),
+	RESULT(r.bw_max_GB_s, "bw_max_GB_s", REAL, 0, REAL_MAX, "highest",
+	       .optional = true),
+	RESULT(r.lat_us, "lat_us", REAL, 0, REAL_MAX, "latency, median",
+	       .optional = true),
+	RESULT(r.lat_p99_us, "lat_p99_us", REAL, 0, REAL_MAX,
+	       "99th percentile", .optional = true),
+	RESULT(r.wrong, "wrong", INT, 0, INT64_MAX, "bytes",
+	       .optional = true),
+	RESULT(r.path, "path", TEXT, 0, 0, "of the data"),
+	RESULT(r.nic, "nic", TEXT, 0, 0, "used"),
+	RESULT(r.code, "code", TEXT, 0, 0, "reason, as a code"),
+	RESULT(r.detail, "detail", TEXT, 0, 0, "reason, in words"),
+	RESULT(r.echo, "echo", BOOL, 0, 0, "only waited for the other rank"),
+	{ 0 }
+};
 
-	switch (p->kind) {
-	case PART_INT:
-		cbor_add_int(*(const int *)at, out);
-		return;
-	case PART_INT64:
-		if (*(const int64_t *)at == RECORD_NONE) {
-			break;
-		}
-		/* fall through */
-	case PART_NUMBER:
-		cbor_add_int(*(const int64_t *)at, out);
-		return;
-	case PART_REAL:
-		if (!isfinite(*(const double *)at)) {
-			break;
-		}
-		cbor_add_real(*(const double *)at, out);
-		return;
-	case PART_TEXT:		/* a library's words may be no UTF-8 */
-		str_copy(text, p->size, at);
-		cbor_add_text(text, strlen(text), out);
-		return;
-	case PART_BOOL:
-		cbor_add_bool(*(const bool *)at, out);
-		return;
-	case PART_LIST:
-		list = *(json_t *const *)at;
-		if (list == NULL) {
-			break;
-		}
-		cbor_add(list, out);
-		return;
-	}
-	cbor_add_null(out);
-}
-
-static bool is_same(const struct part *p, const void *s, const void *usual)
-{
-	const char *one = (const char *)s + p->at;
-	const char *other = (const char *)usual + p->at;
-
-	return memcmp(one, other, p->kind == PART_TEXT ? 1 : p->size) == 0 &&
-	       (p->kind != PART_TEXT || *one == '\0');
-}
-
-static void parts_add(const struct part *parts, size_t n, const void *s,
-		      const void *usual, struct str *out)
-{
-	while (n > 0 && is_same(&parts[n - 1], s, usual)) {
-		n--;
-	}
-	cbor_add_array(n, out);
-	for (size_t i = 0; i < n; i++) {
-		part_add(&parts[i], (const char *)s + parts[i].at, out);
-	}
-}
-
-static bool order_within(const struct part *p, double value)
-{
-	return value >= p->min && value <= p->max;
-}
-
-static bool take_list(const struct part *p, struct cbor_reader *r, void *at)
-{
-	json_t *list = cbor_take(r);
-
-	if (json_is_null(list)) {
-		return true;
-	}
-	*(json_t **)at = list;	/* goes with its struct */
-	return json_is_array(list) &&
-	       order_within(p, (double)json_array_size(list));
-}
-
-static bool part_take(const struct part *p, struct cbor_reader *r, void *at)
-{
-	struct cbor_item v;
-	bool null;
-
-	if (p->kind == PART_LIST) {
-		return take_list(p, r, at);
-	}
-	if (!cbor_next(r, &v)) {
-		return false;
-	}
-	null = v.type == JSON_NULL;
-	switch (p->kind) {
-	case PART_INT:
-		*(int *)at = (int)v.integer;
-		return v.type == JSON_INTEGER &&
-		       order_within(p, (double)v.integer);
-	case PART_NUMBER:
-		*(int64_t *)at = v.integer;
-		return v.type == JSON_INTEGER &&
-		       order_within(p, (double)v.integer);
-	case PART_INT64:
-		*(int64_t *)at = null ? RECORD_NONE : v.integer;
-		return null || (v.type == JSON_INTEGER &&
-				order_within(p, (double)v.integer));
-	case PART_REAL:
-		*(double *)at = null		      ? NAN :
-				v.type == JSON_REAL ? v.real :
-						      (double)v.integer;
-		return null ||
-		       ((v.type == JSON_REAL || v.type == JSON_INTEGER) &&
-			order_within(p, *(double *)at));
-	case PART_TEXT:
-		if (v.type != JSON_STRING || v.raw || v.n >= p->size) {
-			return false;
-		}
-		memcpy(at, v.text, v.n);
-		((char *)at)[v.n] = '\0';
-		str_harmless(at, 0);
-		return true;
-	case PART_BOOL:
-		*(bool *)at = v.type == JSON_TRUE;
-		return v.type == JSON_TRUE || v.type == JSON_FALSE;
-	case PART_LIST:
-		break;
-	}
-	return false;
-}
-
-/** Into @s, which is as usual; -1 with @e: what @r has next, named @what, is
- *  not what it should be. */
-static int parts_take(struct cbor_reader *r, const struct part *parts, size_t n,
-		      void *s, const char *what, struct err *e)
-{
-	struct cbor_item head = { .type = JSON_NULL };
-	size_t i = 0;
-
-	if (!cbor_next(r, &head) || head.type != JSON_ARRAY || head.n > n) {
-		return err_set(e, EPROTO, "'%s' is not what it should be",
-			       what);
-	}
-	while (i < head.n &&
-	       part_take(&parts[i], r, (char *)s + parts[i].at)) {
-		i++;
-	}
-	return i == head.n ? 0 :
-		err_set(e, EPROTO, "'%s': place %zu is not what it should be",
-			what, i);
-}
+const struct field order_report_fields[] = {
+	REPORT(rank, "rank", INT, 0, INT32_MAX, "rank"),
+	REPORT(id, "id", INT, 0, UINT32_MAX, "of the task"),
+	REPORT(n, "results", INT, 0, ORDER_RESULTS, "how many follow, one "
+	       "per direction and size", .places = result_fields),
+	REPORT(late_ns, "late_ns", INT, 0, INT64_MAX,
+	       "that the sender did not run"),
+	REPORT(unfit, "unfit", BOOL, 0, 0, "the worker ends and is replaced"),
+	REPORT(crashed, "crashed", INT, 0, INT32_MAX,
+	       "rank of a model that crashed", .optional = true),
+	REPORT(facts, "facts", ARRAY, 0, ORDER_FACTS,
+	       "lines of facts.csv, found out meanwhile", .optional = true),
+	{ 0 }
+};
 
 /* ---- as text ------------------------------------------------------------- */
 
@@ -310,45 +177,20 @@ static const struct order usual_order = {
 
 json_t *order_how_json(const struct order_how *h)
 {
-	json_t *sizes = json_array();
-
-	for (int i = 0; i < h->n_sizes; i++) {
-		json_array_append_new(sizes, json_integer(h->sizes[i]));
-	}
-	return json_pack("{s:I,s:I,s:o,s:I,s:I,s:b}", "setup_ns", h->setup_ns,
-			 "run_ns", h->run_ns, "sizes", sizes, "iters", h->iters,
-			 "warmup", h->warmup, "check", h->check);
+	return schema_json(order_how_fields, h);
 }
 
 int order_how_parse(const json_t *j, struct order_how *h, struct err *e)
 {
-	const int64_t week_ns = INT64_C(604800) * 1000000000;
-	const json_t *sizes = json_get_array(j, "sizes", SPEC_MAX_SIZES, e);
-	const json_t *v;
-	size_t i;
-
-	if (sizes == NULL ||
-	    json_get_int(j, "setup_ns", 0, week_ns, &h->setup_ns, e) < 0 ||
-	    json_get_int(j, "run_ns", 0, week_ns, &h->run_ns, e) < 0 ||
-	    json_get_int(j, "iters", 0, INT32_MAX, &h->iters, e) < 0 ||
-	    json_get_int(j, "warmup", 0, INT32_MAX, &h->warmup, e) < 0 ||
-	    json_get_bool(j, "check", &h->check, e) < 0) {
+	if (schema_read(order_how_fields, h, j, e) < 0) {
 		return -1;
 	}
-	json_array_foreach(sizes, i, v) {
-		h->sizes[i] = json_integer_value(v);
-		if (h->sizes[i] < 1 || h->sizes[i] > SIZE_MAX_B) {
-			return err_set(e, EPROTO, "size %zu is out of range",
-				       i);
-		}
-	}
-	h->n_sizes = (int)json_array_size(sizes);
 	return h->n_sizes > 0 ? 0 : err_set(e, EPROTO, "tasks without sizes");
 }
 
 void order_add(const struct order *o, struct str *out)
 {
-	parts_add(PARTS(order_parts), o, &usual_order, out);
+	schema_add(order_fields, o, &usual_order, out);
 }
 
 static int order_read(const void *bytes, size_t n, struct order *o,
@@ -357,7 +199,7 @@ static int order_read(const void *bytes, size_t n, struct order *o,
 	struct cbor_reader r = { .at = bytes, .left = n };
 
 	*o = usual_order;
-	if (parts_take(&r, PARTS(order_parts), o, "orders", e) < 0) {
+	if (schema_take(order_fields, &r, o, "orders", e) < 0) {
 		return -1;
 	}
 	if (r.left > 0 || o->seat.me >= o->seat.ranks) {
@@ -386,7 +228,7 @@ void order_word_add(const struct order_word *o, struct str *out)
 {
 	static const struct order_word usual;
 
-	parts_add(PARTS(word_parts), o, &usual, out);
+	schema_add(order_word_fields, o, &usual, out);
 }
 
 json_t *order_word_json(const struct order_word *o)
@@ -404,7 +246,7 @@ int order_word_read(const void *bytes, size_t n, struct order_word *o,
 
 	o->rank = o->id = 0;
 	o->text[0] = '\0';
-	if (parts_take(&r, PARTS(word_parts), o, "words", e) < 0) {
+	if (schema_take(order_word_fields, &r, o, "words", e) < 0) {
 		return -1;
 	}
 	return r.left == 0 ? 0 : err_set(e, EPROTO, "a word too many");
@@ -436,9 +278,9 @@ json_t *order_report_json(const struct order_report *r)
 	struct str bytes = STR_INIT;
 
 	usual_result(&result);
-	parts_add(PARTS(report_parts), r, &usual, &bytes);
+	schema_add(order_report_fields, r, &usual, &bytes);
 	for (int i = 0; i < r->n; i++) {
-		parts_add(PARTS(result_parts), &r->results[i], &result, &bytes);
+		schema_add(result_fields, &r->results[i], &result, &bytes);
 	}
 	return hex_json(&bytes);
 }
@@ -454,8 +296,8 @@ static int take_results(struct cbor_reader *from, struct order_report *r,
 	}
 	for (int i = 0; i < n; i++) {
 		usual_result(&r->results[i]);
-		if (parts_take(from, PARTS(result_parts), &r->results[i],
-			       "results", e) < 0) {
+		if (schema_take(result_fields, from, &r->results[i],
+				"results", e) < 0) {
 			return -1;
 		}
 	}
@@ -468,7 +310,7 @@ int order_report_read(const void *bytes, size_t n, struct order_report *r,
 	struct cbor_reader from = { .at = bytes, .left = n };
 
 	*r = (struct order_report){ .crashed = RECORD_NONE };
-	if (parts_take(&from, PARTS(report_parts), r, "reports", e) < 0 ||
+	if (schema_take(order_report_fields, &from, r, "reports", e) < 0 ||
 	    take_results(&from, r, e) < 0) {
 		order_report_release(r);
 		return -1;

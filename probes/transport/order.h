@@ -9,6 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/schema.h"
 #include "probes/transport/xport.h"
 
 /**
@@ -39,6 +40,10 @@ static inline int64_t order_most_B(const struct order_how *h)
 {
 	return h->sizes[h->n_sizes - 1];
 }
+
+/** Of orders, words and reports: the places of their CBOR. */
+extern const struct field order_how_fields[], order_fields[],
+	order_word_fields[], order_report_fields[];
 
 json_t *order_how_json(const struct order_how *h);
 int order_how_parse(const json_t *j, struct order_how *h, struct err *e);

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "lib/base/str.h"
+#include "probes/collective/collective.h"
 #include "probes/engine/net/message.h"
 
 #define PAGE	"docs/protocol.md"
@@ -37,23 +38,23 @@ static void add_ways(struct str *out, unsigned ways)
 	}
 }
 
-static void add_limits(struct str *out, const struct message_field *f)
+static void add_table(struct str *out, const char *of,
+		      const struct field *fields)
 {
-	static const char *const kinds[] = {
-		[FIELD_INT] = "integer", [FIELD_REAL] = "number",
-		[FIELD_BOOL] = "boolean", [FIELD_TEXT] = "text",
-		[FIELD_OBJECT] = "object", [FIELD_ARRAY] = "array",
-	};
-
-	str_add(out, kinds[f->kind]);
-	if (f->kind == FIELD_INT) {
-		str_addf(out, " %lld to %lld", (long long)f->min,
-			 (long long)f->max);
-	} else if (f->max > 0) {
-		str_addf(out, " of at most %lld %s", (long long)f->max,
-			 f->kind == FIELD_TEXT ? "bytes" : "entries");
+	if (of != NULL) {
+		str_addf(out, "\n`%s`:\n", of);
 	}
-	str_addf(out, "%s", f->optional ? ", optional" : "");
+	str_add(out, "\n| field | value | |\n|---|---|---|\n");
+	for (const struct field *f = fields; f->name != NULL; f++) {
+		str_addf(out, "| %s | ", f->name);
+		schema_add_limits(f, out);
+		str_addf(out, " | %s |\n", f->help);
+	}
+	for (const struct field *f = fields; f->name != NULL; f++) {
+		if (f->places != NULL) {
+			add_table(out, f->name, f->places);
+		}
+	}
 }
 
 static void make_section(struct str *out)
@@ -65,14 +66,8 @@ static void make_section(struct str *out)
 		str_addf(out, "\n### %s\n\n%s\n\n", m->name, m->what);
 		add_ways(out, m->ways);
 		str_add(out, "\n");
-		if (m->fields[0].name != NULL) {
-			str_add(out, "\n| field | value | |\n|---|---|---|\n");
-		}
-		for (const struct message_field *f = m->fields;
-		     f->name != NULL; f++) {
-			str_addf(out, "| %s | ", f->name);
-			add_limits(out, f);
-			str_addf(out, " | %s |\n", f->what);
+		if (m->fields != NULL) {
+			add_table(out, NULL, m->fields);
 		}
 	}
 }
@@ -178,6 +173,29 @@ static void nothing_else_is_built(void **state)
 	json_decref(msg);
 }
 
+/* The limits of a collective order are those of the struct it is read into. */
+static void an_order_has_one_limit_per_field(void **state)
+{
+	const struct collective_order o = {
+		.ranks = 2, .nodes = 1, .factor = 2, .slow_factor = 1,
+		.dtype = dtypes, .redop = redops,
+	};
+	json_t *msg = message_of(MSG_COLLECTIVE, collective_order_json(&o));
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(message_check(msg, MSG_TO_WORKER, &e), 1);
+	json_object_set_new(msg, "drill",
+			    json_integer(XPORT_DRILL_CORRUPT + 1));
+	assert_int_equal(message_check(msg, MSG_TO_WORKER, &e), -1);
+	assert_non_null(strstr(e.text, "'drill' is 5, not within 0 to 4"));
+	json_object_set_new(msg, "drill", json_integer(0));
+	json_object_set_new(msg, "dtype", json_string("int7"));
+	assert_int_equal(message_check(msg, MSG_TO_WORKER, &e), -1);
+	assert_non_null(strstr(e.text, "'dtype' is 'int7'"));
+	json_decref(msg);
+}
+
 static void the_table_makes_sense(void **state)
 {
 	(void)state;
@@ -190,9 +208,9 @@ static void the_table_makes_sense(void **state)
 		for (int k = 0; k < i; k++) {
 			assert_string_not_equal(m->name, messages[k].name);
 		}
-		for (const struct message_field *f = m->fields;
-		     f->name != NULL; f++) {
-			assert_non_null(f->what);
+		for (const struct field *f = m->fields;
+		     f != NULL && f->name != NULL; f++) {
+			assert_non_null(f->help);
 			assert_true(f->kind != FIELD_INT || f->max > f->min);
 		}
 	}
@@ -204,6 +222,7 @@ int main(void)
 		cmocka_unit_test(the_page_shows_the_table),
 		cmocka_unit_test(what_does_not_fit_is_refused),
 		cmocka_unit_test(nothing_else_is_built),
+		cmocka_unit_test(an_order_has_one_limit_per_field),
 		cmocka_unit_test(the_table_makes_sense),
 	};
 

@@ -7,6 +7,8 @@
 
 #include "lib/base/hash.h"
 #include "lib/spec/spec.h"
+#include "probes/collective/collective.h"
+#include "probes/transport/order.h"
 
 /* ---- list ---------------------------------------------------------------- */
 
@@ -149,55 +151,47 @@ bool list_unhex(const char *text, size_t n, struct str *entry)
 #define TEXT_MAX  1024
 #define TICKET	  2047
 
-/* name, kind, may it be missing, limits, what it is */
-#define FIELD(n, k, o, from, to, text) \
-	{ .name = n, .kind = k, .optional = o, .min = from, .max = to, \
-	  .what = text }
-#define INT(name, min, max, what) FIELD(name, FIELD_INT, false, min, max, what)
-#define REAL(name, what) FIELD(name, FIELD_REAL, false, 0, 0, what)
-#define BOOL(name, what) FIELD(name, FIELD_BOOL, false, 0, 0, what)
-#define TEXT(name, max, what) FIELD(name, FIELD_TEXT, false, 0, max, what)
-#define OBJECT(name, what) FIELD(name, FIELD_OBJECT, false, 0, 0, what)
-#define ARRAY(name, max, what) FIELD(name, FIELD_ARRAY, false, 0, max, what)
-#define OPTIONAL_INT(name, min, max, what) \
-	FIELD(name, FIELD_INT, true, min, max, what)
-#define OPTIONAL_BOOL(name, what) FIELD(name, FIELD_BOOL, true, 0, 0, what)
-#define OPTIONAL_TEXT(name, max, what) \
-	FIELD(name, FIELD_TEXT, true, 0, max, what)
-#define OPTIONAL_OBJECT(name, what) FIELD(name, FIELD_OBJECT, true, 0, 0, what)
-
-/* Of arrays whose entries are known by their place. */
-#define PLACES "; what is as it mostly is may be left out at the end"
+/* Fields of a message, of no struct: name, limits, help. */
+#define ANY(key, type, from, to, ...) \
+	{ .name = key, .kind = FIELD_##type, .min = from, .max = to, \
+	  .help = __VA_ARGS__ }
+#define INT(key, from, to, ...) ANY(key, INT, from, to, __VA_ARGS__)
+#define BOOL(key, ...) ANY(key, BOOL, 0, 0, __VA_ARGS__)
+#define TEXT(key, most, ...) ANY(key, TEXT, 0, most, __VA_ARGS__)
+#define OBJECT(key, ...) ANY(key, OBJECT, 0, 0, __VA_ARGS__)
+#define ARRAY(key, most, ...) ANY(key, ARRAY, 0, most, __VA_ARGS__)
+#define OPT .optional = true
+#define FIELDS(...) .fields = (const struct field[]){ __VA_ARGS__, { 0 } }
 
 /* Fields that several messages have. */
-#define WORDS(name, more) \
-	ARRAY(name, MESSAGE_LIST, "of each task a text, CBOR in hex; by " \
-		"place: rank, id" more PLACES)
+#define TASKS(name, table) \
+	ARRAY(name, MESSAGE_LIST, "per task a text, CBOR in hex: an array by " \
+	      "place, of which trailing values that are usual may be missing", \
+	      .places = table)
 #define RANK INT("rank", 0, RANKS_MAX, "rank")
 #define ID INT("id", 0, UINT32_MAX, "of the task")
 #define NONCE TEXT("nonce", 32, "of the task, hex")
 #define CODE TEXT("code", 47, "reason, as a code")
 #define DETAIL TEXT("detail", TEXT_MAX, "reason, in words")
 #define LATE \
-	OPTIONAL_INT("late_ns", 0, WEEK_NS, "that the sender did not run")
+	INT("late_ns", 0, WEEK_NS, "that the sender did not run", OPT)
 #define OPTIONS OBJECT("options", "as in run.json")
-#define ENV OPTIONAL_OBJECT("env", "variables that workers set")
+#define ENV OBJECT("env", "variables that workers set", OPT)
 #define TRANSPORT TEXT("transport", 15, "name of the transport")
 #define NODE TEXT("node", 63, "name of the node")
 #define VERSION \
-	OPTIONAL_TEXT("version", 63, "of gpucheck; older ones do not say it")
+	TEXT("version", 63, "of gpucheck; older ones do not say it", OPT)
 #define HOW \
-	OPTIONAL_OBJECT("how", "the same in all tasks of a run: sizes " \
-		"(bytes, increasing), iters (per size) and warmup, check (compare " \
-		"the data), setup_ns (to join), run_ns (to measure)")
+	OBJECT("how", "the same in all tasks of a run", OPT, \
+	       .places = order_how_fields)
 #define PRETEND BOOL("pretend", "one machine is several nodes")
 #define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "to open the transport")
 #define ROWS ARRAY("rows", 0, "lines of results.csv")
 #define FACTS ARRAY("facts", 0, "lines of facts.csv")
 #define SAID \
 	ROWS, FACTS, \
-	OPTIONAL_OBJECT("ready", "what other nodes need from this one"), \
-	OPTIONAL_BOOL("finished", "all rows are reported")
+	OBJECT("ready", "what other nodes need from this one", OPT), \
+	BOOL("finished", "all rows are reported", OPT)
 
 const struct message messages[MESSAGE_TYPES] = {
 	[MSG_BEAT] = { .name = "beat", .plain = true,
@@ -206,174 +200,110 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_HELLO] = { .name = "hello", .ways = MSG_TO_COORDINATOR,
 		.plain = true,
 		.what = "The first message of an agent: its rank and inventory.",
-		.fields = {
+		FIELDS(
 		INT("rank", 0, 65536, "number of the agent, from its launcher"),
 		INT("local_rank", -1, SPEC_MAX_GPUS - 1,
 			"of its only worker; -1: agent of a whole node"),
-		OPTIONAL_INT("local_size", 0, INT32_MAX,
-			"agents on its node; 0: not known"),
+		INT("local_size", 0, INT32_MAX,
+			"agents on its node; 0: not known", OPT),
 		NODE, PRETEND,
 		BOOL("sees_dir", "can read the run directory"),
-		OPTIONAL_INT("gpus_on_node", 0, SPEC_MAX_GPUS,
-			"from Slurm; 0: not known"),
-		OPTIONAL_INT("door", 0, 65535,
-			"where it takes data connections"),
+		INT("gpus_on_node", 0, SPEC_MAX_GPUS,
+			"from Slurm; 0: not known", OPT),
+		INT("door", 0, 65535,
+			"where it takes data connections", OPT),
 		VERSION,
-		OBJECT("inventory", "GPUs, ports, facts") } },
+		OBJECT("inventory", "GPUs, ports, facts")) },
 	[MSG_WELCOME] = { .name = "welcome", .ways = MSG_TO_AGENT,
 		.plain = true,
 		.what = "The answer to hello. Without it an agent connects again.",
-		.fields = {
+		FIELDS(
 		TEXT("why", 255, "it takes no part; empty: it does"),
-		VERSION } },
+		VERSION) },
 	[MSG_STARTED] = { .name = "started", .ways = MSG_TO_COORDINATOR,
 		.what = "All agents have started: PMI2 says so, to that of rank 0." },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
 		.what = "A line of events.csv.",
-		.fields = {
+		FIELDS(
 		TEXT("event", 47, "name of the event"),
-		DETAIL, LATE } },
+		DETAIL, LATE) },
 	[MSG_STOP] = { .name = "stop", .ways = MSG_TO_COORDINATOR,
 		.what = "An agent got a signal: the run must end in order." },
 	[MSG_START] = { .name = "start", .ways = MSG_TO_AGENT,
 		.what = "Start workers; a repeat replaces the workers of the ranks.",
-		.fields = {
+		FIELDS(
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
 		ARRAY("workers", SPEC_MAX_GPUS,
 			"rank, local_rank and part of each"),
 		ENV, HOW,
-		OPTIONAL_TEXT("reached", 63, "the address of its node by which "
-			"others have come to the coordinator there"),
-		OPTIONAL_OBJECT("model",
-			"a simulated cluster, without workers") } },
+		TEXT("reached", 63, "the address of its node by which "
+			"others have come to the coordinator there", OPT),
+		OBJECT("model",
+			"a simulated cluster, without workers", OPT)) },
 	[MSG_INIT] = { .name = "init", .ways = MSG_TO_WORKER,
 		.what = "The first message to a worker.",
-		.fields = { RANK,
+		FIELDS(RANK,
 		INT("local_rank", 0, INT32_MAX, "number of its GPU or port"),
 		TEXT("part", 255, "its HCA port"),
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV, HOW,
 		TEXT("token", 256, "key for data connections"),
 		TEXT("run", 32, "the run's nonce, hex"),
 		TEXT("data_addr", 255, "where its agent accepts them"),
-		OPTIONAL_TEXT("ifname", 63, "the interface with that address"),
-		TEXT("dir", 4095, "the run directory") } },
+		TEXT("ifname", 63, "the interface with that address", OPT),
+		TEXT("dir", 4095, "the run directory")) },
 	[MSG_READY] = { .name = "ready", .ways = MSG_PASSED_UP,
 		.what = "The transport is open.",
-		.fields = {
+		FIELDS(
 		RANK,
 		TEXT("ticket", TICKET, "for all pairs, or empty"),
-		FACTS } },
+		FACTS) },
 	[MSG_UNUSABLE] = { .name = "unusable", .ways = MSG_PASSED_UP,
 		.what = "There is no worker, or its transport does not open.",
-		.fields = {
-		RANK, CODE, DETAIL } },
+		FIELDS(RANK, CODE, DETAIL) },
 	[MSG_TASK] = { .name = "task", .ways = MSG_PASSED_DOWN,
 		.list = "orders",
 		.what = "Connect to other ranks, and measure.",
-		.fields = {
-		ARRAY("orders", MESSAGE_LIST, "of each task a text, CBOR in hex; "
-			"by place: rank, id, nonce (hex), peer (the other rank), me (place in "
-			"the communicator; 0 makes the ticket and sends in the "
-			"first direction; from 2 on it only relays), now "
-			"(measure; otherwise join and wait for go), attempt "
-			"(1: the first), ticket (empty: sent later), ranks (of "
-			"the communicator, 2), wanted (true) per direction, "
-			"drill (0) per direction, factor (1) per direction"
-			PLACES) } },
+		FIELDS(TASKS("orders", order_fields)) },
 	[MSG_TICKET] = { .name = "ticket",
 			 .ways = MSG_PASSED_DOWN | MSG_PASSED_UP,
 		.list = "tickets",
 		.what = "How to connect to the other end of tasks.",
-		.fields = {
-		WORDS("tickets", ", ticket (made by the transport)") } },
+		FIELDS(TASKS("tickets", order_word_fields)) },
 	[MSG_JOINED] = { .name = "joined", .ways = MSG_PASSED_UP,
 		.list = "ends",
 		.what = "These ends are connected, and wait for go.",
-		.fields = { WORDS("ends", "") } },
+		FIELDS(TASKS("ends", order_word_fields)) },
 	[MSG_GO] = { .name = "go", .ways = MSG_PASSED_DOWN,
 		.list = "ends",
 		.what = "Measure pairs that have joined.",
-		.fields = {
-		WORDS("ends", ", nonce (hex)") } },
+		FIELDS(TASKS("ends", order_word_fields)) },
 	[MSG_CANCEL] = { .name = "cancel", .ways = MSG_PASSED_DOWN,
 		.what = "Cancel the task.",
-		.fields = { ID, RANK } },
+		FIELDS(ID, RANK) },
 	[MSG_CLOSE] = { .name = "close", .ways = MSG_PASSED_DOWN,
 		.what = "Close the pairs that are measured.",
-		.fields = { RANK } },
+		FIELDS(RANK) },
 	[MSG_DONE] = { .name = "done", .ways = MSG_PASSED_UP,
 		.list = "reports",
 		.what = "The end of tasks.",
-		.fields = {
-		ARRAY("reports", MESSAGE_LIST, "of each task a text, CBOR in "
-			"hex; by place: rank, id, results (how many follow), "
-			"late_ns (that the sender did not run), "
-			"unfit (the worker ends and is replaced), crashed "
-			"(rank of a model that crashed), facts (lines of "
-			"facts.csv, found out meanwhile); behind that per "
-			"direction and size: dir, size_B, "
-			"outcome, iters, bw_GB_s, bw_min_GB_s, bw_max_GB_s, "
-			"lat_us, lat_p99_us, wrong, path, nic, code, detail, "
-			"echo; null: not measured" PLACES) } },
+		FIELDS(TASKS("reports", order_report_fields)) },
 	[MSG_COLLECTIVE] = { .name = "collective", .ways = MSG_PASSED_DOWN,
 		.what = "A step of a collective of many ranks.",
-		.fields = {
-		ID, RANK, NONCE,
-		INT("do", 0, 3, "make a ticket, join, measure, leave"),
-		INT("work_ns", 0, WEEK_NS, "for the worker"),
-		INT("budget_ns", 0, 2 * WEEK_NS, "for its agent"),
-		INT("me", 0, RANKS_MAX, "rank within the collective"),
-		INT("ranks", 1, RANKS_MAX, "of the collective"),
-		INT("nodes", 1, RANKS_MAX, "of these ranks"),
-		TEXT("op", 15, "allreduce, ..."),
-		TEXT("dtype", 15, "of elements"),
-		TEXT("redop", 15, "sum, ..."),
-		TEXT("variant", 63, "name"),
-		TEXT("algo", 31, "requested"),
-		TEXT("proto", 15, "requested"),
-		TEXT("ticket", TICKET, "of rank 0"),
-		INT("size_B", 0, INT64_MAX / 64, "of a message"),
-		INT("factor", 2, 1 << 20, "between sizes"),
-		BOOL("inplace", "in place"),
-		BOOL("check", "compare the data"),
-		INT("warmup", 0, 1000000, "untimed operations"),
-		INT("samples", 0, 1000000, "timed samples"),
-		INT("batch", 0, 1000000, "operations per sample"),
-		BOOL("held", "begin together"),
-		INT("seed", INT64_MIN + 1, INT64_MAX, "of data and models"),
-		INT("verify", 0, 60, "checked operations"),
-		INT("verify_from", 0, INT64_MAX / 2, "as many were before"),
-		INT("drill", 0, 100, "0: none"),
-		BOOL("silent", "a drill that other ranks detect"),
-		REAL("slow", "factor of a drill"),
-		REAL("wrong_rate", "of a drill"),
-		INT("wrong_by", 0, RANKS_MAX, "the member with that") } },
+		.fields = collective_order_fields },
 	[MSG_COLLECTIVE_DONE] = { .name = "collective_done",
 				  .ways = MSG_PASSED_UP,
 		.what = "The end of a step of a collective.",
-		.fields = {
-		ID, RANK, CODE, DETAIL,
-		INT("do", 0, 3, "as in the request"),
-		TEXT("outcome", 15, "ok, ..."),
-		BOOL("echo", "only waited for other ranks"),
-		TEXT("ticket", TICKET, "of rank 0"),
-		TEXT("lib", 159, "of collectives"),
-		INT("size_B", 0, INT64_MAX, "the largest that fits"),
-		TEXT("algo", TEXT_MAX, "used"),
-		TEXT("proto", TEXT_MAX, "used"),
-		ARRAY("us", 0, "time of an operation"),
-		INT("bad", 0, INT64_MAX, "bits: wrong operations of verify"),
-		OPTIONAL_INT("wrong", 0, INT64_MAX, "wrong elements") } },
+		.fields = collective_result_fields },
 	[MSG_CONN] = { .name = "conn", .ways = MSG_TO_WORKER,
 		.what = "A data connection, passed as a descriptor.",
-		.fields = {
-		INT("id", -1, UINT32_MAX, "of the task"), NONCE } },
+		FIELDS(
+		INT("id", -1, UINT32_MAX, "of the task"), NONCE) },
 	[MSG_REFUSED] = { .name = "refused", .ways = MSG_TO_COORDINATOR,
 		.what = "No worker could take the task.",
-		.fields = { ID, RANK } },
+		FIELDS(ID, RANK) },
 	[MSG_DIED] = { .name = "died", .ways = MSG_TO_COORDINATOR,
 		.what = "A worker ended.",
-		.fields = {
+		FIELDS(
 		RANK,
 		INT("id", -1, UINT32_MAX, "of its task; -1: none"),
 		INT("signal", 0, 1000, "0: none"),
@@ -383,35 +313,35 @@ const struct message messages[MESSAGE_TYPES] = {
 		TEXT("detail", TEXT_MAX, "the limit, in words"),
 		BOOL("retired", "it is not replaced"),
 		LATE,
-		TEXT("step", 255, "its last step") } },
+		TEXT("step", 255, "its last step")) },
 	[MSG_KILL] = { .name = "kill", .ways = MSG_TO_AGENT,
 		.what = "Kill the worker.",
-		.fields = { RANK } },
+		FIELDS(RANK) },
 	[MSG_NODE_TASK] = { .name = "node_task", .ways = MSG_TO_AGENT,
 		.what = "Start a child that inspects the node.",
-		.fields = {
+		FIELDS(
 		TEXT("probe", 31, "name"),
-		OBJECT("args", "node, number, options, drill") } },
+		OBJECT("args", "node, number, options, drill")) },
 	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_TO_COORDINATOR,
 		.what = "What the child has reported since the last message.",
-		.fields = { SAID } },
+		FIELDS(SAID) },
 	[MSG_NODE_DONE] = { .name = "node_done", .ways = MSG_TO_COORDINATOR,
 		.what = "The child has ended.",
-		.fields = {
+		FIELDS(
 		SAID,
 		TEXT("outcome", 15, "ok, ..."),
-		CODE, DETAIL } },
+		CODE, DETAIL) },
 	[MSG_NODE_TELL] = { .name = "node_tell", .ways = MSG_TO_AGENT,
 		.what = "What the child needs from the other nodes.",
-		.fields = {
-		OBJECT("line", "defined by the probe") } },
+		FIELDS(
+		OBJECT("line", "defined by the probe")) },
 	[MSG_NODE_LEAVE] = { .name = "node_leave", .ways = MSG_TO_AGENT,
 		.what = "No other node needs the child: it may end." },
 	[MSG_LAST_LOOK] = { .name = "last_look", .ways = MSG_TO_AGENT,
 		.what = "Read the counters of ports and GPUs again." },
 	[MSG_LAST_FACTS] = { .name = "last_facts", .ways = MSG_TO_COORDINATOR,
 		.what = "How much these counters grew during the run.",
-		.fields = { FACTS } },
+		FIELDS(FACTS) },
 	[MSG_QUIT] = { .name = "quit", .ways = MSG_PASSED_DOWN,
 		.what = "The run is over: exit." },
 };
@@ -436,38 +366,15 @@ int64_t message_int(const json_t *msg, const char *name)
 	return json_integer_value(json_object_get(msg, name));
 }
 
-static bool is_within(const json_t *v, const struct message_field *f)
-{
-	int64_t n = f->kind == FIELD_TEXT ? (int64_t)json_string_length(v)
-					  : (int64_t)json_array_size(v);
-
-	if (f->kind == FIELD_INT) {
-		n = json_integer_value(v);
-		return n >= f->min && n <= f->max;
-	}
-	return f->max == 0 || n <= f->max;
-}
-
 static int check_fields(const json_t *msg, const struct message *m,
 			struct err *e)
 {
-	for (const struct message_field *f = m->fields; f->name != NULL;
-	     f++) {
-		const json_t *v = json_object_get(msg, f->name);
+	struct err why;
 
-		if (v == NULL || json_is_null(v)) {
-			if (f->optional) {
-				continue;
-			}
-			return err_set(e, EPROTO, "message '%s' without '%s'",
-				       m->name, f->name);
-		}
-		if ((f->kind & 1 << json_typeof(v)) == 0 || !is_within(v, f)) {
-			return err_set(e, EPROTO, "message '%s': '%s' is not "
-				       "what it should be", m->name, f->name);
-		}
+	if (m->fields == NULL || schema_read(m->fields, NULL, msg, &why) == 0) {
+		return 0;
 	}
-	return 0;
+	return err_set(e, EPROTO, "message '%s': %s", m->name, why.text);
 }
 
 int message_check(const json_t *msg, enum message_way way, struct err *e)

@@ -9,7 +9,7 @@
 
 #include "lib/base/err.h"
 #include "lib/base/str.h"
-#include "lib/data/cbor.h"
+#include "lib/data/schema.h"
 
 /* ---- message ------------------------------------------------------------- */
 
@@ -63,25 +63,6 @@ enum message_way {
 	MSG_PASSED_UP = MSG_FROM_WORKER | MSG_TO_COORDINATOR,
 };
 
-/** What a field is: the types of JSON that it may have, as bits. */
-enum message_kind {
-	FIELD_INT = 1 << JSON_INTEGER,
-	FIELD_REAL = 1 << JSON_REAL | 1 << JSON_INTEGER,
-	FIELD_BOOL = 1 << JSON_TRUE | 1 << JSON_FALSE,
-	FIELD_TEXT = 1 << JSON_STRING,
-	FIELD_OBJECT = 1 << JSON_OBJECT,
-	FIELD_ARRAY = 1 << JSON_ARRAY,
-};
-
-struct message_field {
-	const char *name;	/* NULL ends the fields of a message */
-	enum message_kind kind;
-	bool optional;		/* may be missing, or null */
-	int64_t min, max;	/* of an integer; bytes of a text, entries of
-				 * an array: at most, 0 = any */
-	const char *what;
-};
-
 struct message {
 	const char *name;	/* the member "t" */
 	unsigned ways;
@@ -89,7 +70,7 @@ struct message {
 	const char *list;	/* its only field, an array: those of several
 				 * that leave together become one message */
 	const char *what;
-	struct message_field fields[40];
+	const struct field *fields;	/* NULL: none */
 };
 
 extern const struct message messages[MESSAGE_TYPES];

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables of fields: JSON by name and CBOR by place, both ways. */
+#include "lib/data/schema.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/record.h"
+
+/* The longest TEXT that CBOR has: a ticket of a transport. */
+#define TEXT_BYTES 4096
+
+/* ---- members ------------------------------------------------------------- */
+
+static int64_t get_int(const struct field *f, const void *at)
+{
+	return f->size == sizeof(int) ? *(const int *)at : *(const int64_t *)at;
+}
+
+static void set_int(const struct field *f, void *at, int64_t n)
+{
+	if (f->size == sizeof(int)) {
+		*(int *)at = (int)n;
+	} else if (f->size > 0) {
+		*(int64_t *)at = n;
+	}
+}
+
+static bool is_none(const struct field *f, const void *at)
+{
+	switch (f->kind) {
+	case FIELD_INT:
+		return f->size > sizeof(int) && get_int(f, at) == RECORD_NONE;
+	case FIELD_REAL:
+		return !isfinite(*(const double *)at);
+	case FIELD_TEXT:
+		return *(const char *)at == '\0';
+	case FIELD_OBJECT:
+	case FIELD_ARRAY:
+		return *(json_t *const *)at == NULL;
+	default:
+		return false;
+	}
+}
+
+static const char *word_name(const struct field *f, size_t i)
+{
+	return *(const char *const *)((const char *)f->words +
+				      i * f->word_size);
+}
+
+static const char *word_of(const struct field *f, const void *at)
+{
+	return f->size == sizeof(int) ? word_name(f, (size_t)*(const int *)at) :
+					**(const char *const *const *)at;
+}
+
+/* ---- JSON ---------------------------------------------------------------- */
+
+static int read_word(const struct field *f, void *at, const json_t *json,
+		     struct err *e)
+{
+	char word[64];
+	size_t i = 0;
+
+	if (json_get_text(json, f->name, word, sizeof(word), e) < 0) {
+		return -1;
+	}
+	while (word_name(f, i) != NULL && strcmp(word_name(f, i), word) != 0) {
+		i++;
+	}
+	if (word_name(f, i) == NULL) {
+		return err_set(e, EPROTO, "'%s' is '%s', which is unknown",
+			       f->name, word);
+	}
+	if (at != NULL && f->size == sizeof(int)) {
+		*(int *)at = (int)i;
+	} else if (at != NULL) {
+		*(const void **)at = (const char *)f->words + i * f->word_size;
+	}
+	return 0;
+}
+
+static bool is_within(const struct field *f, double value)
+{
+	return value >= f->min && value <= f->max;
+}
+
+static int read_numbers(const struct field *f, void *obj, const json_t *json,
+			struct err *e)
+{
+	const size_t max = f->size / sizeof(double);
+	const json_t *list = json_get_array(json, f->name, max, e), *v;
+	char *at = obj;
+	size_t i;
+
+	if (list == NULL) {
+		return -1;
+	}
+	json_array_foreach(list, i, v) {
+		if (!(f->kind == FIELD_INTS ? json_is_integer(v) :
+					      json_is_number(v)) ||
+		    !is_within(f, json_number_value(v))) {
+			return err_set(e, EPROTO, "entry %zu of '%s' is out of "
+						  "range", i, f->name);
+		}
+		if (obj != NULL && f->kind == FIELD_INTS) {
+			((int64_t *)(at + f->at))[i] = json_integer_value(v);
+		} else if (obj != NULL) {
+			((double *)(at + f->at))[i] = json_number_value(v);
+		}
+	}
+	if (obj != NULL) {
+		*(int *)(at + f->count_at) = (int)json_array_size(list);
+	}
+	return 0;
+}
+
+static int read_tree(const struct field *f, json_t **at, const json_t *json,
+		     struct err *e)
+{
+	const size_t max = f->max > 0 ? (size_t)f->max : SIZE_MAX;
+	json_t *v = json_object_get(json, f->name);
+
+	if (f->kind == FIELD_ARRAY && !json_get_array(json, f->name, max, e)) {
+		return -1;
+	}
+	if (f->kind == FIELD_OBJECT && !json_is_object(v)) {
+		return err_set(e, EPROTO, "'%s' is not an object", f->name);
+	}
+	if (at != NULL) {
+		*at = v;
+	}
+	return 0;
+}
+
+static int read_field(const struct field *f, void *obj, const json_t *json,
+		      struct err *e)
+{
+	void *at = obj != NULL && f->size > 0 ? (char *)obj + f->at : NULL;
+	double real;
+	int64_t n;
+	bool yes;
+
+	switch (f->kind) {
+	case FIELD_INT:
+		if (json_get_int(json, f->name, (int64_t)f->min,
+				 (int64_t)f->max, &n, e) < 0) {
+			return -1;
+		}
+		if (at != NULL) {
+			set_int(f, at, n);
+		}
+		return 0;
+	case FIELD_REAL:
+		return json_get_real(json, f->name, (double)f->min,
+				     (double)f->max, at != NULL ? at : &real,
+				     e);
+	case FIELD_BOOL:
+		return json_get_bool(json, f->name, at != NULL ? at : &yes, e);
+	case FIELD_TEXT:
+		return json_get_text(json, f->name, at, f->size > 0 ? f->size :
+				     (size_t)f->max + 1, e);
+	case FIELD_WORD:
+		return read_word(f, at, json, e);
+	case FIELD_INTS:
+	case FIELD_REALS:
+		return read_numbers(f, obj, json, e);
+	case FIELD_OBJECT:
+	case FIELD_ARRAY:
+		return read_tree(f, at, json, e);
+	}
+	return -1;
+}
+
+int schema_read(const struct field *fields, void *obj, const json_t *json,
+		struct err *e)
+{
+	for (const struct field *f = fields; f->name != NULL; f++) {
+		const json_t *v = f->optional ? json_object_get(json, f->name) :
+						json;
+
+		if (v != NULL && !json_is_null(v) &&
+		    read_field(f, obj, json, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static json_t *numbers_json(const struct field *f, const char *obj)
+{
+	const int n = *(const int *)(obj + f->count_at);
+	json_t *list = json_array();
+
+	for (int i = 0; i < n; i++) {
+		json_array_append_new(list, f->kind == FIELD_INTS ?
+			json_integer(((const int64_t *)(obj + f->at))[i]) :
+			json_real(((const double *)(obj + f->at))[i]));
+	}
+	return list;
+}
+
+static json_t *field_json(const struct field *f, const void *obj)
+{
+	const char *at = (const char *)obj + f->at;
+
+	switch (f->kind) {
+	case FIELD_INT:
+		return json_integer(get_int(f, at));
+	case FIELD_REAL:
+		return json_real(*(const double *)at);
+	case FIELD_BOOL:
+		return json_boolean(*(const bool *)at);
+	case FIELD_TEXT:
+		return json_text(at);
+	case FIELD_WORD:
+		return json_string(word_of(f, at));
+	case FIELD_INTS:
+	case FIELD_REALS:
+		return numbers_json(f, obj);
+	case FIELD_OBJECT:
+	case FIELD_ARRAY:
+		return json_incref(*(json_t *const *)at);
+	}
+	return NULL;
+}
+
+json_t *schema_json(const struct field *fields, const void *obj)
+{
+	json_t *json = json_object();
+
+	for (const struct field *f = fields; f->name != NULL; f++) {
+		if (f->size > 0 && !(f->optional &&
+				     is_none(f, (const char *)obj + f->at)) &&
+		    json_object_set_new(json, f->name, field_json(f, obj)) <
+			    0) {
+			json_decref(json);
+			return NULL;
+		}
+	}
+	return json;
+}
+
+/* ---- CBOR ---------------------------------------------------------------- */
+
+static void add_field(const struct field *f, const void *at, struct str *out)
+{
+	char text[TEXT_BYTES];
+
+	if ((f->optional || f->kind == FIELD_REAL) && is_none(f, at)) {
+		cbor_add_null(out);
+		return;
+	}
+	switch (f->kind) {
+	case FIELD_INT:
+		cbor_add_int(get_int(f, at), out);
+		return;
+	case FIELD_REAL:
+		cbor_add_real(*(const double *)at, out);
+		return;
+	case FIELD_TEXT:		/* a library's text may not be UTF-8 */
+		str_copy(text, f->size, at);
+		cbor_add_text(text, strlen(text), out);
+		return;
+	case FIELD_BOOL:
+		cbor_add_bool(*(const bool *)at, out);
+		return;
+	case FIELD_ARRAY:
+		cbor_add(*(json_t *const *)at, out);
+		return;
+	default:
+		out->failed = true;
+	}
+}
+
+static bool is_same(const struct field *f, const void *obj, const void *usual)
+{
+	const char *one = (const char *)obj + f->at;
+	const char *other = (const char *)usual + f->at;
+
+	return memcmp(one, other, f->kind == FIELD_TEXT ? 1 : f->size) == 0 &&
+	       (f->kind != FIELD_TEXT || *one == '\0');
+}
+
+static size_t count_fields(const struct field *fields)
+{
+	size_t n = 0;
+
+	while (fields[n].name != NULL) {
+		n++;
+	}
+	return n;
+}
+
+void schema_add(const struct field *fields, const void *obj, const void *usual,
+		struct str *out)
+{
+	size_t n = count_fields(fields);
+
+	while (n > 0 && is_same(&fields[n - 1], obj, usual)) {
+		n--;
+	}
+	cbor_add_array(n, out);
+	for (size_t i = 0; i < n; i++) {
+		add_field(&fields[i], (const char *)obj + fields[i].at, out);
+	}
+}
+
+static bool take_list(const struct field *f, struct cbor_reader *r, void *at)
+{
+	json_t *list = cbor_take(r);
+
+	if (json_is_null(list)) {
+		return f->optional;
+	}
+	*(json_t **)at = list;
+	return json_is_array(list) &&
+	       is_within(f, (double)json_array_size(list));
+}
+
+static bool take_none(const struct field *f, void *at)
+{
+	if (f->kind == FIELD_INT) {
+		set_int(f, at, RECORD_NONE);
+	} else if (f->kind == FIELD_REAL) {
+		*(double *)at = NAN;
+	}
+	return f->optional && (f->kind == FIELD_INT || f->kind == FIELD_REAL);
+}
+
+static bool take_field(const struct field *f, struct cbor_reader *r, void *at)
+{
+	struct cbor_item v;
+
+	if (f->kind == FIELD_ARRAY) {
+		return take_list(f, r, at);
+	}
+	if (!cbor_next(r, &v)) {
+		return false;
+	}
+	if (v.type == JSON_NULL) {
+		return take_none(f, at);
+	}
+	switch (f->kind) {
+	case FIELD_INT:
+		set_int(f, at, v.integer);
+		return v.type == JSON_INTEGER &&
+		       v.integer >= f->min && v.integer <= f->max;
+	case FIELD_REAL:
+		*(double *)at = v.type == JSON_REAL ? v.real :
+						      (double)v.integer;
+		return (v.type == JSON_REAL || v.type == JSON_INTEGER) &&
+		       is_within(f, *(double *)at);
+	case FIELD_TEXT:
+		if (v.type != JSON_STRING || v.raw || v.n >= f->size) {
+			return false;
+		}
+		memcpy(at, v.text, v.n);
+		((char *)at)[v.n] = '\0';
+		str_harmless(at, 0);
+		return true;
+	case FIELD_BOOL:
+		*(bool *)at = v.type == JSON_TRUE;
+		return v.type == JSON_TRUE || v.type == JSON_FALSE;
+	default:
+		return false;
+	}
+}
+
+int schema_take(const struct field *fields, struct cbor_reader *r, void *obj,
+		const char *what, struct err *e)
+{
+	struct cbor_item head = { .type = JSON_NULL };
+	const struct field *f = fields;
+
+	if (!cbor_next(r, &head) || head.type != JSON_ARRAY ||
+	    head.n > count_fields(fields)) {
+		return err_set(e, EPROTO, "'%s' is not what it should be",
+			       what);
+	}
+	for (; f < fields + head.n; f++) {
+		if (!take_field(f, r, (char *)obj + f->at)) {
+			struct str limits = STR_INIT;
+
+			schema_add_limits(f, &limits);
+			err_set(e, EPROTO, "'%s': '%s' is not %s", what,
+				f->name, str_text(&limits));
+			str_release(&limits);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* ---- docs ---------------------------------------------------------------- */
+
+void schema_add_limits(const struct field *f, struct str *out)
+{
+	static const char *const kinds[] = {
+		[FIELD_INT] = "integer", [FIELD_REAL] = "number",
+		[FIELD_BOOL] = "boolean", [FIELD_TEXT] = "text",
+		[FIELD_WORD] = "one of", [FIELD_OBJECT] = "object",
+		[FIELD_ARRAY] = "array", [FIELD_INTS] = "array of integers",
+		[FIELD_REALS] = "array of numbers",
+	};
+	const size_t bytes = f->size > 0 ? f->size - 1 : (size_t)f->max;
+
+	str_add(out, kinds[f->kind]);
+	switch (f->kind) {
+	case FIELD_TEXT:
+		str_addf(out, " of at most %zu bytes", bytes);
+		break;
+	case FIELD_ARRAY:
+		if (f->max > 0) {
+			str_addf(out, " of at most %.0Lf entries", f->max);
+		}
+		break;
+	case FIELD_WORD:
+		for (size_t i = 0; word_name(f, i) != NULL; i++) {
+			str_addf(out, "%s %s", i > 0 ? "," : "",
+				 word_name(f, i));
+		}
+		break;
+	case FIELD_BOOL:
+	case FIELD_OBJECT:
+		break;
+	case FIELD_REAL:
+	case FIELD_REALS:
+		str_addf(out, " %Lg to %Lg", f->min, f->max);
+		break;
+	default:
+		str_addf(out, " %.0Lf to %.0Lf", f->min, f->max);
+	}
+	str_add(out, f->optional ? ", optional" : "");
+}

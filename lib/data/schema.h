@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LIB_DATA_SCHEMA_H
+#define LIB_DATA_SCHEMA_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/base/err.h"
+#include "lib/base/str.h"
+#include "lib/data/cbor.h"
+
+/**
+ * Tables of fields: one row per member of a struct gives its name, type,
+ * limits and help.  From the table come JSON both ways (by name), CBOR both
+ * ways (by place), the checks of a message and the tables of docs/protocol.md.
+ */
+enum field_kind {
+	FIELD_INT,	/* int, enum or 64 bits; of these RECORD_NONE is none */
+	FIELD_REAL,	/* double; NAN is none */
+	FIELD_BOOL,
+	FIELD_TEXT,	/* char[]; "" is none */
+	FIELD_WORD,	/* one of field.words: its index, as an int or enum, or
+			 * a pointer to it; in JSON its name */
+	FIELD_OBJECT,	/* json_t *; NULL is none */
+	FIELD_ARRAY,	/* the same */
+	FIELD_INTS,	/* int64_t[], used entries counted by an int */
+	FIELD_REALS,	/* double[], the same */
+};
+
+struct field {
+	const char *name;	/* NULL ends a table */
+	enum field_kind kind;
+	bool optional;		/* none is not written (JSON) or null (CBOR) */
+	size_t at, size;	/* the member; size 0: only checked */
+	size_t count_at;	/* the count of INTS, REALS */
+	/* limits of a value; entries of ARRAY, bytes of TEXT without a member:
+	 * at most, 0 = any.  A long double has every int64_t. */
+	long double min, max;
+	const void *words;	/* structs or pointers that begin with a name,
+				 * closed by a NULL name */
+	size_t word_size;
+	const struct field *places;	/* an entry of ARRAY, or what follows a
+					 * count, for the docs */
+	const char *help;
+};
+
+#define FIELD_MEMBER(tag, member) \
+	.at = offsetof(struct tag, member), \
+	.size = sizeof(((struct tag *)0)->member)
+#define FIELD(tag, member, key, type, from, to, ...) \
+	{ .name = key, .kind = FIELD_##type, FIELD_MEMBER(tag, member), \
+	  .min = from, .max = to, .help = __VA_ARGS__ }
+#define FIELD_WORDS(tag, member, key, list, ...) \
+	{ .name = key, .kind = FIELD_WORD, FIELD_MEMBER(tag, member), \
+	  .words = list, .word_size = sizeof((list)[0]), .help = __VA_ARGS__ }
+#define FIELD_LIST(tag, member, count, key, type, from, to, ...) \
+	{ .name = key, .kind = FIELD_##type, FIELD_MEMBER(tag, member), \
+	  .count_at = offsetof(struct tag, count), \
+	  .min = from, .max = to, .help = __VA_ARGS__ }
+
+/**
+ * Fill @obj with the members of @json; an optional one that is missing or null
+ * leaves @obj as it is.  JSON values are borrowed.  @obj NULL: only check.
+ * Returns 0, or -1 with @e (which member, what is wrong) and @obj undefined.
+ */
+int schema_read(const struct field *fields, void *obj, const json_t *json,
+		struct err *e);
+/** @obj as a JSON object in the order of @fields, new reference; NULL without
+ *  memory, and where a required member is none. */
+json_t *schema_json(const struct field *fields, const void *obj);
+
+/** Append @obj as a CBOR array by place, without the last members that are as
+ *  in @usual. */
+void schema_add(const struct field *fields, const void *obj, const void *usual,
+		struct str *out);
+/** Read such an array into @obj, which is as usual; -1 with @e, which calls it
+ *  @what.  JSON values are new references, of @obj even then. */
+int schema_take(const struct field *fields, struct cbor_reader *r, void *obj,
+		const char *what, struct err *e);
+
+/** Append what values @f may have, in words: "integer 0 to 3, optional". */
+void schema_add_limits(const struct field *f, struct str *out);
+
+#endif
