@@ -3,7 +3,6 @@
 #define PROBES_DL_NCCL_H
 
 #include <limits.h>
-#include <nccl.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,6 +49,7 @@ void nccl_torch_version(const char *path, char version[24]);
 /* ---- nccl ---------------------------------------------------------------- */
 
 #if HAVE_NCCL
+#include <nccl.h>
 #else
 /*
  * What is used of nccl.h, for machines that build without it.  The config is
