@@ -77,7 +77,8 @@ load helper
 	[ ! -e "$dir/results.csv" ]
 	# the scheduler that plans ahead looks every 30 s
 	await 60 starts_are_planned
-	says '^PENDING p2p: job [0-9]+ is pending .*, expected to start' out2
+	tr -s ' \n' ' ' <out2 >line
+	says '^PENDING p2p, .* job [0-9]+ is pending .*, expected to start' line
 	job=$(squeue --noheader --states=pending --format=%i)
 	"$GPUCHECK" status "$job" >out2 || code=$?
 	expect "$code" 4
