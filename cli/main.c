@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <locale.h>
@@ -12,6 +13,7 @@
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "lib/base/err.h"
+#include "lib/base/limit.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
@@ -32,6 +34,33 @@ static void fill_standard_files(void)
 			(void)!open("/dev/null", O_RDONLY);
 		}
 	}
+}
+
+/** Free descriptors that each of our processes needs to start: with fewer than
+ *  six, libuv calls abort(). */
+#define START_FILES 8
+
+/** Return 0 if START_FILES more files can be opened, or -1 with @e. */
+static int check_files(struct err *e)
+{
+	int fds[START_FILES], n = 0;
+	struct limit_user u;
+
+	while (n < START_FILES &&
+	       (fds[n] = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0)) >= 0) {
+		n++;
+	}
+	for (int i = 0; i < n; i++) {
+		close(fds[i]);
+	}
+	if (n == START_FILES) {
+		return 0;
+	}
+	err_set(e, errno, "too few file descriptors: %d of %d are free", n,
+		START_FILES);
+	u = (struct limit_user){ .files = limit_files() + START_FILES - n };
+	limit_hint(e, &u);
+	return -1;
 }
 
 /** The command nearest to @name, among those people may type. */
@@ -163,6 +192,8 @@ static void trust_environment(char **argv)
 
 int main(int argc, char **argv)
 {
+	struct err e = { 0 };
+
 	trust_environment(argv);
 	fill_standard_files();
 	rundir_umask();
@@ -170,5 +201,8 @@ int main(int argc, char **argv)
 	/* a reader that goes away is an error of write(2), not our death */
 	signal(SIGPIPE, SIG_IGN);
 	talk_open_stdout();
+	if (check_files(&e) < 0) {
+		return talk_fail(&e, CODE_UNABLE);
+	}
 	return talk_close_stdout(run_line(argc, argv));
 }

@@ -81,6 +81,22 @@ group_away()
 	done
 }
 
+@test "too few open files for a process to start" {
+	for n in 4 5 6 9 10; do
+		for command in 'info --local' 'p2p --local=2x2 -o run' \
+			'agent run' 'version'; do
+			code=0
+			bash -c "ulimit -n $n; exec $GPUCHECK $command" \
+				>out 2>err </dev/null 3>&- 4>&- || code=$?
+			cat out err
+			[ $code -eq 3 ]
+			grep -q 'too few file descriptors' err
+			grep -q "limited to $n (ulimit" err
+			[ ! -e run ]
+		done
+	done
+}
+
 @test "too few open files for all workers" {
 	files 32
 	short 4 --local=2x4

@@ -970,16 +970,17 @@ static void agent_give_up(struct agent *a)
 int agent_main(const char *dir, struct err *e)
 {
 	struct agent *a = calloc(1, sizeof(*a));
-	int code;
+	int code, rc = a != NULL ? uv_loop_init(&a->loop) : UV_ENOMEM;
 
-	if (a == NULL) {
-		err_set(e, ENOMEM, "no memory for an agent");
-		return 3;
+	if (rc < 0) {
+		free(a);
+		err_set(e, -rc, "cannot start an agent");
+		limit_hint(e, &(struct limit_user){ .who = "agent" });
+		return CODE_UNABLE;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	a->dir = dir;
 	a->inventory = json_object();
-	uv_loop_init(&a->loop);
 	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
 	    agent_join(a, &coordinator_events, &a->why) < 0) {
 		limit_hint(&a->why, &(struct limit_user){

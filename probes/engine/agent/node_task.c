@@ -321,11 +321,16 @@ json_t *node_task_run(const struct probe *probe, const json_t *args,
 	json_t *msg = NULL;
 	char self[PATH_MAX];
 	uv_loop_t loop;
+	int rc;
 
 	if (spawn_self(self, sizeof(self), e) < 0) {
 		return NULL;
 	}
-	uv_loop_init(&loop);
+	rc = uv_loop_init(&loop);
+	if (rc < 0) {
+		err_set(e, -rc, "cannot start '%s'", probe->name);
+		return NULL;
+	}
 	node_task_start(&task, &loop, self, probe, args, keep_message, &msg, e);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);

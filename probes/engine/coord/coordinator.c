@@ -633,16 +633,17 @@ int coordinator_main(const char *dir, struct err *e)
 	struct process *p = calloc(1, sizeof(*p));
 	struct coord *c = &p->c;
 	bool opened = true;
-	int code = 0;
+	int code = 0, rc = p != NULL ? uv_loop_init(&p->loop) : UV_ENOMEM;
 
-	if (p == NULL) {
-		err_set(e, ENOMEM, "no memory for a coordinator");
-		return 3;
+	if (rc < 0) {
+		free(p);
+		err_set(e, -rc, "cannot start a coordinator");
+		limit_hint(e, &(struct limit_user){ .who = "coordinator" });
+		return CODE_UNABLE;
 	}
 	signal(SIGPIPE, SIG_IGN);
 	limit_files_raise();
 	p->dir = dir;
-	uv_loop_init(&p->loop);
 	if (process_open(p, &c->error) < 0) {
 		c->error_exit = 3;
 		opened = false;

@@ -394,6 +394,7 @@ struct door *door_open(uv_loop_t *loop, int fd, int expected,
 		       door_stranger_fn on_stranger, void *arg, struct err *e)
 {
 	struct door *d = calloc(1, sizeof(*d));
+	int rc;
 
 	if (d == NULL) {
 		close(fd);
@@ -411,8 +412,14 @@ struct door *door_open(uv_loop_t *loop, int fd, int expected,
 		.end = &d->oldest,
 		.room = 2 * expected + DOOR_MARGIN,
 	};
+	rc = uv_poll_init(loop, &d->knocks, fd);
+	if (rc < 0) {
+		err_set(e, -rc, "cannot watch port %u", d->port);
+		close(fd);
+		free(d);
+		return NULL;
+	}
 	uv_timer_init(loop, &d->timer);
-	uv_poll_init(loop, &d->knocks, fd);
 	d->timer.data = d->knocks.data = d;
 	uv_poll_start(&d->knocks, UV_READABLE, door_knock);
 	uv_timer_start(&d->timer, door_tick, DOOR_TICK_MS, DOOR_TICK_MS);
