@@ -8,6 +8,7 @@
 
 #include "lib/base/big.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
@@ -593,6 +594,14 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 	    json_opt_int(j, "slow_percent", 1, 99, &run->slow_percent, e) < 0 ||
 	    json_opt_bool(j, "shared_cores", &run->shared_cores, e) < 0) {
 		return err_hint(e, "run.json is damaged");
+	}
+	/* both are words of commands that are printed */
+	if (!hostlist_is_name(run->probe) ||
+	    (run->transport[0] && !hostlist_is_name(run->transport))) {
+		err_set(e, EINVAL, "run.json names the probe '%s' and the "
+			"transport '%s'", run->probe, run->transport);
+		return err_hint(e, "such names have only letters, digits, "
+				   "'_', '-' and '.'");
 	}
 	run->ended = ended[0] != '\0';
 	run->ports = strcmp(run->probe, "ib") == 0;

@@ -171,3 +171,33 @@ commands()
 		[ -z "$(find . -name 'HIT*')" ]
 	done
 }
+
+@test "a probe or transport that is no word is refused" {
+	local key name
+	# shellcheck disable=SC2016 # names, as they are
+	for key in probe transport; do
+		for name in 'p;touch${IFS}x' 'p2p $(id)' '-o' "p'" $'p\n'; do
+			rm -rf run
+			cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" run
+			jq --arg name "$name" ".$key = \$name" run/run.json >new
+			mv new run/run.json
+			rm -f run/verdict.json run/report.html
+			for command in 'report run' 'report run --json' \
+				'status run' 'p2p --retest run' \
+				'p2p --resume run' 'ib --resume run' \
+				'diff run run'; do
+				code=0
+				# shellcheck disable=SC2086 # several words
+				"$GPUCHECK" $command --color=never >words \
+					2>&1 </dev/null || code=$?
+				cat words
+				[ $code -eq 2 ] || [ $code -eq 3 ]
+				# in no command that is printed
+				[[ $(cat words) != *"gpucheck $name"* ]]
+				[[ $(cat words) != *"transport=$name"* ]]
+			done
+			"$GPUCHECK" report run >words 2>&1 && false
+			grep -q 'run.json names the \(probe\|transport\)' words
+		done
+	done
+}
