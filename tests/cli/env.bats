@@ -56,6 +56,10 @@ report_of_three()
 	grep -q '^PARTIAL' <<<"$output"
 	grep -q "Only 1 node with 3 ranks started, 2 with 4 were asked for" \
 		<<<"$output"
+	# every test that it planned is measured: --resume has no more
+	[[ $output != *--resume* ]]
+	run "$GPUCHECK" status few --color=never
+	[[ $output != *--resume* ]]
 	report_of_three rank allreduce '"gpus-per-node": 4, "transport": "sim"'
 	[ "$status" -eq 4 ]
 	grep -q "Only 1 node with 3 ranks started, 1 with 4 " <<<"$output"
