@@ -176,12 +176,6 @@ CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
 	return rc == CUDA_SUCCESS ? gpu_drain(g, deadline_ns) : rc;
 }
 
-static CUresult launch(struct collective_gpu *c, CUfunction fn, void **params)
-{
-	return c->gpu->cu->launch(fn, BLOCKS, 1, 1, THREADS, 1, 1, 0,
-				  c->gpu->stream, params, NULL);
-}
-
 /** Whole turns of all ranks, so that each piece begins with the first. */
 static int64_t piece_of(const struct collective_gpu *c)
 {
@@ -242,9 +236,9 @@ CUresult collective_gpu_fill(struct collective_gpu *c, CUdeviceptr mem,
 
 	d.moves = d.moves || moved;
 	table = d.moves ? 0 : c->tables;
-	return c->fill != NULL ? launch(c, c->fill, params) :
-				 by_host(c, &d, mem, n, seed, true,
-					 deadline_ns);
+	return c->fill != NULL ?
+		       gpu_launch(c->gpu, c->fill, BLOCKS, THREADS, params) :
+		       by_host(c, &d, mem, n, seed, true, deadline_ns);
 }
 
 CUresult collective_gpu_wrong(struct collective_gpu *c, CUdeviceptr mem,
@@ -259,9 +253,9 @@ CUresult collective_gpu_wrong(struct collective_gpu *c, CUdeviceptr mem,
 	void *params[] = { &mem, &count, &width, &table, &exact, &seed,
 			   &sum };
 
-	return c->wrong != NULL ? launch(c, c->wrong, params) :
-				  by_host(c, d, mem, n, seed, false,
-					  deadline_ns);
+	return c->wrong != NULL ?
+		       gpu_launch(c->gpu, c->wrong, BLOCKS, THREADS, params) :
+		       by_host(c, d, mem, n, seed, false, deadline_ns);
 }
 
 CUresult collective_gpu_count(struct collective_gpu *c, int64_t *wrong,

@@ -208,6 +208,29 @@ static int gpu_drill_read(const char *text, int node, int gpu,
 	return 0;
 }
 
+/* ---- when a test is done ------------------------------------------------ */
+
+enum gpu_when {
+	TEST_ALWAYS,
+	TEST_FAR,		/* with --far */
+	TEST_PARALLEL,		/* with --contrast=parallel */
+	TEST_DEEP,		/* without --quick */
+	TEST_COMPUTE,		/* the same, unless --compute is 0 */
+};
+
+static bool is_wanted(enum gpu_when when, const struct spec *s)
+{
+	const bool wanted[] = {
+		[TEST_ALWAYS] = true,
+		[TEST_FAR] = s->far,
+		[TEST_PARALLEL] = s->contrast == CONTRAST_PARALLEL,
+		[TEST_DEEP] = !s->quick,
+		[TEST_COMPUTE] = !s->quick && s->compute_ns > 0,
+	};
+
+	return wanted[when];
+}
+
 /* ---- model --------------------------------------------------------------- */
 
 #define NOISE 0.005
@@ -218,28 +241,20 @@ static const struct test {
 	const char *name;
 	double bw_GB_s, expected_GB_s, lat_us;
 	int64_t size_B, count;
-	char only;		/* with --far f, --contrast=parallel p, without
-				 * --quick d */
+	enum gpu_when when;
 } tests[] = {
-	{ GPU_TEST_OPEN, NAN, NAN, NAN, RECORD_NONE, RECORD_NONE, 0 },
-	{ GPU_TEST_H2D, 55.3, 54.8, 1.4, 64 << 20, 56, 0 },
-	{ GPU_TEST_D2H, 55.3, 54.8, 1.6, 64 << 20, 56, 0 },
-	{ GPU_TEST_BOTH, 100, NAN, NAN, 64 << 20, 56, 0 },
-	{ GPU_TEST_FAR_H2D, 52, NAN, 1.7, 64 << 20, 56, 'f' },
-	{ GPU_TEST_FAR_D2H, 52, NAN, 1.9, 64 << 20, 56, 'f' },
-	{ GPU_TEST_ALL_H2D, 54, 54.8, NAN, 64 << 20, 56, 'p' },
-	{ GPU_TEST_ALL_D2H, 54, 54.8, NAN, 64 << 20, 56, 'p' },
-	{ GPU_TEST_COPY, 3900, NAN, NAN, 1 << 30, 40, 'd' },
-	{ GPU_TEST_PATTERN, 4200, NAN, NAN, INT64_C(137) << 30, 2, 'd' },
-	{ GPU_TEST_COMPUTE, NAN, NAN, NAN, RECORD_NONE, 200, 'd' },
+	{ GPU_TEST_OPEN, NAN, NAN, NAN, RECORD_NONE, RECORD_NONE, TEST_ALWAYS },
+	{ GPU_TEST_H2D, 55.3, 54.8, 1.4, 64 << 20, 56, TEST_ALWAYS },
+	{ GPU_TEST_D2H, 55.3, 54.8, 1.6, 64 << 20, 56, TEST_ALWAYS },
+	{ GPU_TEST_BOTH, 100, NAN, NAN, 64 << 20, 56, TEST_ALWAYS },
+	{ GPU_TEST_FAR_H2D, 52, NAN, 1.7, 64 << 20, 56, TEST_FAR },
+	{ GPU_TEST_FAR_D2H, 52, NAN, 1.9, 64 << 20, 56, TEST_FAR },
+	{ GPU_TEST_ALL_H2D, 54, 54.8, NAN, 64 << 20, 56, TEST_PARALLEL },
+	{ GPU_TEST_ALL_D2H, 54, 54.8, NAN, 64 << 20, 56, TEST_PARALLEL },
+	{ GPU_TEST_COPY, 3900, NAN, NAN, 1 << 30, 40, TEST_DEEP },
+	{ GPU_TEST_PATTERN, 4200, NAN, NAN, INT64_C(137) << 30, 2, TEST_DEEP },
+	{ GPU_TEST_COMPUTE, NAN, NAN, NAN, RECORD_NONE, 200, TEST_DEEP },
 };
-
-static bool is_wanted(const struct test *t, const struct spec *s)
-{
-	return t->only == 'f' ? s->far :
-	       t->only == 'p' ? s->contrast == CONTRAST_PARALLEL :
-	       t->only == 'd' ? !s->quick : true;
-}
 
 static double factor_of(const char *name, const struct gpu_drill *d)
 {
@@ -303,7 +318,7 @@ static void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
 		return;
 	}
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (is_wanted(&tests[i], s)) {
+		if (is_wanted(tests[i].when, s)) {
 			say_test(row, &tests[i], d,
 				 hash_unit(seed, (uint64_t)row->gpu, i,
 					   (uint64_t)row->turn));
@@ -322,53 +337,19 @@ static void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
  * step: eight GPUs take 5 kW more. */
 #define STAGGER_NS (10 * NS_PER_MS)
 
-static bool always(const struct spec *s)
-{
-	(void)s;
-	return true;
-}
-
-static bool far(const struct spec *s)
-{
-	return s->far;
-}
-
-static bool parallel(const struct spec *s)
-{
-	return s->contrast == CONTRAST_PARALLEL;
-}
-
-static bool deep(const struct spec *s)
-{
-	return !s->quick;
-}
-
-static bool computes(const struct spec *s)
-{
-	return !s->quick && s->compute_ns > 0;
-}
-
 static const struct step {
 	bool (*run)(struct gpu_seat *s);
-	bool (*is_wanted)(const struct spec *s);
+	enum gpu_when when;
 	const char *test;	/* of the row, if none was begun */
-	int64_t limit_ns;	/* without --timeout */
+	int limit_s;		/* without --timeout */
 	bool alone;		/* one GPU at a time */
-	bool computes;		/* for the time of --compute, too */
 } steps[] = {
-	{ .run = gpu_test_open, .is_wanted = always, .test = GPU_TEST_OPEN,
-	  .limit_ns = 60 * NS_PER_S },
-	{ .run = gpu_test_link, .is_wanted = always, .test = GPU_TEST_H2D,
-	  .limit_ns = 10 * NS_PER_S, .alone = true },
-	{ .run = gpu_test_far, .is_wanted = far, .test = GPU_TEST_FAR_H2D,
-	  .limit_ns = 10 * NS_PER_S, .alone = true },
-	{ .run = gpu_test_parallel, .is_wanted = parallel,
-	  .test = GPU_TEST_ALL_H2D, .limit_ns = 20 * NS_PER_S },
-	{ .run = gpu_test_memory, .is_wanted = deep, .test = GPU_TEST_COPY,
-	  .limit_ns = 30 * NS_PER_S },
-	{ .run = gpu_test_compute, .is_wanted = computes,
-	  .test = GPU_TEST_COMPUTE, .limit_ns = 20 * NS_PER_S,
-	  .computes = true },
+	{ gpu_test_open, TEST_ALWAYS, GPU_TEST_OPEN, 60, false },
+	{ gpu_test_link, TEST_ALWAYS, GPU_TEST_H2D, 10, true },
+	{ gpu_test_far, TEST_FAR, GPU_TEST_FAR_H2D, 10, true },
+	{ gpu_test_parallel, TEST_PARALLEL, GPU_TEST_ALL_H2D, 20, false },
+	{ gpu_test_memory, TEST_DEEP, GPU_TEST_COPY, 30, false },
+	{ gpu_test_compute, TEST_COMPUTE, GPU_TEST_COMPUTE, 20, false },
 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
 
@@ -555,8 +536,9 @@ static void do_step(struct node *n, size_t k)
 {
 	const struct step *step = &steps[k];
 	int64_t limit_ns = (n->spec.timeout_ns ? n->spec.timeout_ns :
-						 step->limit_ns) +
-			   (step->computes ? n->spec.compute_ns : 0);
+						 step->limit_s * NS_PER_S) +
+			   (step->when == TEST_COMPUTE ? n->spec.compute_ns :
+							 0);
 	unsigned char number = (unsigned char)k;
 
 	for (size_t i = 0; i < n->n; i++) {
@@ -619,8 +601,8 @@ static int test(struct node *n, struct gpu_list *l, struct err *e)
 		}
 	}
 	for (size_t k = 0; k < STEPS; k++) {
-		if (steps[k].is_wanted(&n->spec)) {
-			clock_sleep(steps[k].computes ?
+		if (is_wanted(steps[k].when, &n->spec)) {
+			clock_sleep(steps[k].when == TEST_COMPUTE ?
 				    n->number * STAGGER_NS : 0);
 			do_step(n, k);
 		}
@@ -734,11 +716,8 @@ static void ask_dcgm(const struct node *n, const struct gpu_list *l)
 			say_found(n, l, &r->list[i]);
 		}
 	} else if (e.text[0]) {
-		struct fact_row row = { .scope = "node", .fact = "dcgm_note",
-					.source = "dcgmi diag" };
-
-		STR_COPY(row.value, e.text);
-		node_task_fact(&row);
+		node_task_fact("node", "dcgm_note", "dcgmi diag", "%s",
+			       e.text);
 	}
 	str_release(&out);
 	free(r);
@@ -748,19 +727,13 @@ static void ask_dcgm(const struct node *n, const struct gpu_list *l)
 static void say_growth(const json_t *before)
 {
 	struct gpu_list *l = calloc(1, sizeof(*l));
-	json_t *after = json_array(), *grown = json_array(), *f;
-	struct fact_row row;
-	size_t i;
+	json_t *after = json_array(), *grown = json_array();
 
 	if (l && inventory_ask_gpus("", l, after, clock_now_ns() + ASK_NS,
 				    NULL) == 0) {
 		gpu_growth_facts(before, after, grown);
 	}
-	json_array_foreach(grown, i, f) {
-		if (record_from_json(&schema_facts, f, &row, NULL) == 0) {
-			node_task_fact(&row);
-		}
-	}
+	node_task_facts(grown);
 	json_decref(grown);
 	json_decref(after);
 	free(l);

@@ -20,12 +20,8 @@
 static void meter_begin(struct gpu_meter *m, const char *uuid)
 {
 	memset(m, 0, sizeof(*m));
-	m->lib = dl_nvml(NULL);
-	if (m->lib && (!m->lib->nvmlDeviceGetHandleByUUID ||
-		       m->lib->nvmlInit_v2() != NVML_SUCCESS ||
-		       m->lib->nvmlDeviceGetHandleByUUID(uuid, &m->dev) !=
-			       NVML_SUCCESS)) {
-		m->lib = NULL;
+	if (gpu_nvml(uuid, &m->lib, &m->dev) != NVML_SUCCESS) {
+		m->lib = NULL;	/* it has no such GPU */
 	}
 }
 
@@ -37,26 +33,22 @@ static void meter_sample(struct gpu_meter *m)
 	if (!m->lib) {
 		return;
 	}
-	if (m->lib->nvmlDeviceGetPowerUsage &&
-	    m->lib->nvmlDeviceGetPowerUsage(m->dev, &value) == NVML_SUCCESS) {
+	if (NVML_SAYS(m->lib, nvmlDeviceGetPowerUsage, m->dev, &value)) {
 		m->power_W += value / 1e3;
 		m->n_power++;
 	}
-	if (m->lib->nvmlDeviceGetTemperature &&
-	    m->lib->nvmlDeviceGetTemperature(m->dev, NVML_TEMPERATURE_GPU,
-					     &value) == NVML_SUCCESS &&
+	if (NVML_SAYS(m->lib, nvmlDeviceGetTemperature, m->dev,
+		      NVML_TEMPERATURE_GPU, &value) &&
 	    value > m->hottest_C) {
 		m->hottest_C = value;
 	}
-	if (m->lib->nvmlDeviceGetClockInfo &&
-	    m->lib->nvmlDeviceGetClockInfo(m->dev, NVML_CLOCK_SM, &value) ==
-		    NVML_SUCCESS &&
+	if (NVML_SAYS(m->lib, nvmlDeviceGetClockInfo, m->dev, NVML_CLOCK_SM,
+		      &value) &&
 	    (m->slowest_MHz == 0 || value < m->slowest_MHz)) {
 		m->slowest_MHz = value;
 	}
-	if (m->lib->nvmlDeviceGetCurrentClocksThrottleReasons &&
-	    m->lib->nvmlDeviceGetCurrentClocksThrottleReasons(
-		    m->dev, &reasons) == NVML_SUCCESS) {
+	if (NVML_SAYS(m->lib, nvmlDeviceGetCurrentClocksThrottleReasons,
+		      m->dev, &reasons)) {
 		m->throttled |= reasons;
 	}
 }
@@ -105,20 +97,13 @@ static CUresult load(struct gpu_seat *s, struct matrix *m)
 		{ gpu_matrix_plain_ptx, "single precision" },
 	};
 	struct gpu *g = &s->gpu;
-	CUmodule module;
-	CUresult rc = CUDA_SUCCESS;
+	CUresult rc = CUDA_ERROR_UNKNOWN;
 	void *memory;
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]) &&
+			   rc != CUDA_SUCCESS; i++) {
 		m->by = ways[i].by;
-		rc = g->cu->module_load(&module, ways[i].ptx);
-		if (rc == CUDA_SUCCESS) {
-			break;
-		}
-	}
-	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->module_function(&m->kernel, module,
-					    GPU_KERNEL_MATRIX);
+		rc = gpu_kernel(g, ways[i].ptx, GPU_KERNEL_MATRIX, &m->kernel);
 	}
 	if (rc == CUDA_SUCCESS) {
 		rc = g->cu->mem_alloc(&m->gpu, sizeof(struct results));
@@ -147,8 +132,7 @@ static CUresult launch(struct gpu_seat *s, struct matrix *m, uint32_t turn)
 					 g->stream);
 
 	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->launch(m->kernel, BLOCKS, 1, 1, THREADS, 1, 1, 0,
-				   g->stream, params, NULL);
+		rc = gpu_launch(g, m->kernel, BLOCKS, THREADS, params);
 	}
 	if (rc == CUDA_SUCCESS) {
 		rc = g->cu->copy_to_host(m->host, m->gpu, sizeof(*m->host),
@@ -217,10 +201,10 @@ bool gpu_test_compute(struct gpu_seat *s)
 	s->row->count = turn;
 	snprintf(s->row->hash, sizeof(s->row->hash), "%016" PRIx64, sum);
 	if (s->row->wrong > 0) {
-		seat_wrong(s, "wrong_result", "%" PRId64 " of %" PRIu64 " results "
-			 "by %s differ, the first of multiprocessor %" PRId64,
-			 s->row->wrong, (uint64_t)turn * BLOCKS, m.by,
-			 s->row->sm);
+		seat_say(s, OUTCOME_CORRUPT, "wrong_result",
+			 "%" PRId64 " of %" PRIu64 " results by %s differ, the "
+			 "first of multiprocessor %" PRId64, s->row->wrong,
+			 (uint64_t)turn * BLOCKS, m.by, s->row->sm);
 	} else {
 		snprintf(s->row->detail, sizeof(s->row->detail), "by %s", m.by);
 		seat_good(s);

@@ -103,15 +103,11 @@ struct gpu_seat {
 void seat_begin(struct gpu_seat *s, const char *test);
 /** It is measured, and good: say it. */
 void seat_good(struct gpu_seat *s);
-/** It is measured, and what came out is wrong: say so, with @code and how. */
-void seat_wrong(struct gpu_seat *s, const char *code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/** Print the row with @outcome, @code and a sentence. */
+void seat_say(struct gpu_seat *s, enum outcome outcome, const char *code,
+	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /** It is not, as the driver said @rc while @doing; returns false. */
 bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing);
-/** It was left out: @code and why. */
-void seat_skip(struct gpu_seat *s, const char *code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-
 /*
  * The tests: each says its rows, and returns false when the GPU is of no more
  * use.  All wait for the GPU without a deadline of their own: who watches has
@@ -123,7 +119,9 @@ bool gpu_test_link(struct gpu_seat *s);
 /** The first two by memory of the other socket; with all GPUs at once. */
 bool gpu_test_far(struct gpu_seat *s);
 bool gpu_test_parallel(struct gpu_seat *s);
-/** Copies inside its memory, then all of what is free of it with a pattern. */
+/** Copies inside its memory. */
+bool gpu_test_copy(struct gpu_seat *s);
+/** The same, then all of what is free of it with a pattern. */
 bool gpu_test_memory(struct gpu_seat *s);
 /** The same arithmetic again and again, for spec.compute_ns. */
 bool gpu_test_compute(struct gpu_seat *s);

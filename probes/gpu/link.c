@@ -18,12 +18,15 @@
 #define SAMPLES	     7
 #define SMALL_COPIES 48		/* behind one gate */
 #define SMALL_BYTES  8
+#define COPY_BYTES   (UINT64_C(1) << 30)	/* inside its memory */
+#define COPY_LEAST_BYTES (UINT64_C(16) << 20)
+#define COPY_SAMPLES 5
 /* Of the raw rate, what packets of 256 bytes leave beside headers of 26 and
  * what keeps the link going (PCI Express Base Specification 5.0, 2.2 and 3.5).
  * 55.3 of 63.0 GB/s were measured on H200. */
 #define LINK_EFFICIENCY 0.87
 
-enum way { TO_GPU, TO_HOST, WAYS };
+enum way { TO_GPU, TO_HOST, WAYS, INSIDE = WAYS };
 
 /** Pinned, on the socket where this process is kept. */
 struct host_memory {
@@ -35,7 +38,10 @@ struct host_memory {
 static CUresult copy(struct gpu_seat *s, const struct host_memory *h,
 		     enum way way, uint64_t bytes, CUstream stream)
 {
-	return way == TO_GPU ?
+	return way == INSIDE ?
+		       s->gpu.cu->copy(s->gpu.buf[GPU_RECV],
+				       s->gpu.buf[GPU_SEND], bytes, stream) :
+	       way == TO_GPU ?
 		       s->gpu.cu->copy_to_gpu(s->gpu.buf[GPU_RECV],
 					      h->at[way], bytes, stream) :
 		       s->gpu.cu->copy_to_host(h->at[way],
@@ -85,11 +91,27 @@ static CUresult timed(struct gpu_seat *s, const struct host_memory *h,
 		rc = g->cu->event_record(g->stamps[1], g->stream);
 	}
 	gpu_release(g);
-	if (bytes > SMALL_BYTES) {
+	if (way != INSIDE && bytes > SMALL_BYTES) {
 		read_link(s);
 	}
 	rc = gpu_drained(g, rc, INT64_MAX);
 	return rc == CUDA_SUCCESS ? gpu_seconds(g, 0, 1, seconds) : rc;
+}
+
+/** The median of @samples of @n copies: the seconds of one copy. */
+static CUresult sampled(struct gpu_seat *s, const struct host_memory *h,
+			enum way way, uint64_t bytes, int n, int samples,
+			double *copy_s)
+{
+	CUresult rc = CUDA_SUCCESS;
+	double v[SAMPLES];
+
+	for (int i = 0; i < samples && rc == CUDA_SUCCESS; i++) {
+		rc = timed(s, h, way, bytes, n, &v[i]);
+	}
+	*copy_s = rc == CUDA_SUCCESS ? stats_median(v, (size_t)samples) / n :
+				       NAN;
+	return rc;
 }
 
 /** The row of one way; the latency, too, where no other GPU disturbs it. */
@@ -97,25 +119,20 @@ static bool one_way(struct gpu_seat *s, const struct host_memory *h,
 		    enum way way, bool alone)
 {
 	double factor = way == TO_GPU ? s->drill.h2d : s->drill.d2h;
-	double v[SAMPLES], seconds;
-	CUresult rc = timed(s, h, way, h->bytes, 1, &seconds);
+	double large_s = NAN, small_s = NAN;
+	CUresult rc = timed(s, h, way, h->bytes, 1, &large_s);
 
-	for (int i = 0; i < SAMPLES && rc == CUDA_SUCCESS; i++) {
-		rc = timed(s, h, way, h->bytes, COPIES, &seconds);
-		v[i] = (double)h->bytes * COPIES / seconds / 1e9;
-	}
 	if (rc == CUDA_SUCCESS) {
-		s->row->bw_GB_s = stats_median(v, SAMPLES) * factor;
+		rc = sampled(s, h, way, h->bytes, COPIES, SAMPLES, &large_s);
+		s->row->bw_GB_s = (double)h->bytes / large_s / 1e9 * factor;
 	}
-	for (int i = 0; alone && i < SAMPLES && rc == CUDA_SUCCESS; i++) {
-		rc = timed(s, h, way, SMALL_BYTES, SMALL_COPIES, &seconds);
-		v[i] = seconds / SMALL_COPIES * 1e6;
+	if (rc == CUDA_SUCCESS && alone) {
+		rc = sampled(s, h, way, SMALL_BYTES, SMALL_COPIES, SAMPLES,
+			     &small_s);
+		s->row->lat_us = small_s * 1e6;
 	}
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "a copy");
-	}
-	if (alone) {
-		s->row->lat_us = stats_median(v, SAMPLES);
 	}
 	s->row->size_B = (int64_t)h->bytes;
 	s->row->count = SAMPLES * COPIES;
@@ -198,30 +215,9 @@ static void begin_next(struct gpu_seat *s, const char *test)
 	STR_COPY(s->row->detail, detail);
 }
 
-bool gpu_test_link(struct gpu_seat *s)
-{
-	struct host_memory h = { 0 };
-	CUresult rc;
-
-	seat_begin(s, GPU_TEST_H2D);
-	rc = get_memory(s, &h);
-	if (rc != CUDA_SUCCESS) {
-		return seat_refused(s, rc, "getting pinned memory");
-	}
-	if (!one_way(s, &h, TO_GPU, true)) {
-		return false;
-	}
-	begin_next(s, GPU_TEST_D2H);
-	if (!one_way(s, &h, TO_HOST, true)) {
-		return false;
-	}
-	begin_next(s, GPU_TEST_BOTH);
-	return both_ways(s, &h);
-}
-
-/** The two ways as tests @names. */
-static bool two_tests(struct gpu_seat *s, const char *const names[WAYS],
-		      bool alone)
+/** The two ways as tests @names, then both at once as test @both (NULL: no). */
+static bool link_tests(struct gpu_seat *s, const char *const names[WAYS],
+		       const char *both, bool alone)
 {
 	struct host_memory h = { 0 };
 	CUresult rc;
@@ -231,15 +227,24 @@ static bool two_tests(struct gpu_seat *s, const char *const names[WAYS],
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "getting pinned memory");
 	}
-	for (enum way w = TO_GPU; w < WAYS; w++) {
-		if (w != TO_GPU) {
-			begin_next(s, names[w]);
-		}
-		if (!one_way(s, &h, w, alone)) {
-			return false;
-		}
+	if (!one_way(s, &h, TO_GPU, alone)) {
+		return false;
 	}
-	return true;
+	begin_next(s, names[TO_HOST]);
+	if (!one_way(s, &h, TO_HOST, alone)) {
+		return false;
+	}
+	if (both != NULL) {
+		begin_next(s, both);
+	}
+	return both == NULL || both_ways(s, &h);
+}
+
+bool gpu_test_link(struct gpu_seat *s)
+{
+	static const char *const names[] = { GPU_TEST_H2D, GPU_TEST_D2H };
+
+	return link_tests(s, names, GPU_TEST_BOTH, true);
 }
 
 bool gpu_test_far(struct gpu_seat *s)
@@ -250,11 +255,11 @@ bool gpu_test_far(struct gpu_seat *s)
 
 	if (!pin_far_from(s->id.bus)) {
 		seat_begin(s, names[TO_GPU]);
-		seat_skip(s, GPU_ONE_SOCKET, "the host has no other socket for "
-			  "us");
+		seat_say(s, OUTCOME_SKIPPED, GPU_ONE_SOCKET, "the host has no "
+			 "other socket for us");
 		return true;
 	}
-	good = two_tests(s, names, true);
+	good = link_tests(s, names, NULL, true);
 	pin_to_device(s->id.bus);
 	return good;
 }
@@ -264,5 +269,32 @@ bool gpu_test_parallel(struct gpu_seat *s)
 	static const char *const names[] = { GPU_TEST_ALL_H2D,
 					     GPU_TEST_ALL_D2H };
 
-	return two_tests(s, names, false);
+	return link_tests(s, names, NULL, false);
+}
+
+bool gpu_test_copy(struct gpu_seat *s)
+{
+	uint64_t bytes = COPY_BYTES;
+	double copy_s;
+	CUresult rc;
+
+	seat_begin(s, GPU_TEST_COPY);
+	while ((rc = gpu_reserve(&s->gpu, bytes)) ==
+		       CUDA_ERROR_OUT_OF_MEMORY &&
+	       bytes > COPY_LEAST_BYTES) {
+		bytes /= 2;
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = sampled(s, NULL, INSIDE, bytes, COPIES, COPY_SAMPLES,
+			     &copy_s);
+	}
+	if (rc != CUDA_SUCCESS) {
+		return seat_refused(s, rc, "a copy inside its memory");
+	}
+	/* each byte is read and written */
+	s->row->bw_GB_s = 2.0 * (double)bytes / copy_s / 1e9 * s->drill.copy;
+	s->row->size_B = (int64_t)bytes;
+	s->row->count = (int64_t)COPY_SAMPLES * COPIES;
+	seat_good(s);
+	return true;
 }

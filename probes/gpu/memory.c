@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
+/* All free memory of a GPU, written with a pattern and read back. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/stats.h"
 #include "probes/gpu/gpu.h"
 
-#define COPY_BYTES  (UINT64_C(1) << 30)
-#define COPIES	    8
-#define SAMPLES	    5
 #define BLOCKS	    1024
 #define THREADS	    256
 #define KEEP_BYTES  (UINT64_C(1) << 30)	/* of free memory, for the driver */
@@ -18,44 +14,6 @@
 #define STEP_BYTES  ((uint64_t)BLOCKS * THREADS * 64)
 #define CHUNKS	    64
 #define SEED	    UINT64_C(0x6770756368656b)
-
-/* ---- copies inside ------------------------------------------------------- */
-
-static bool copies(struct gpu_seat *s)
-{
-	uint64_t bytes = COPY_BYTES;
-	double v[SAMPLES], seconds;
-	struct gpu *g = &s->gpu;
-	CUresult rc;
-
-	while ((rc = gpu_reserve(g, bytes)) == CUDA_ERROR_OUT_OF_MEMORY &&
-	       bytes > STEP_BYTES) {
-		bytes /= 2;
-	}
-	for (int k = 0; k < SAMPLES && rc == CUDA_SUCCESS; k++) {
-		rc = g->cu->event_record(g->stamps[0], g->stream);
-		for (int i = 0; i < COPIES && rc == CUDA_SUCCESS; i++) {
-			rc = g->cu->copy(g->buf[GPU_RECV], g->buf[GPU_SEND],
-					 bytes, g->stream);
-		}
-		if (rc == CUDA_SUCCESS) {
-			rc = g->cu->event_record(g->stamps[1], g->stream);
-		}
-		rc = gpu_drained(g, rc, INT64_MAX);
-		if (rc == CUDA_SUCCESS) {
-			rc = gpu_seconds(g, 0, 1, &seconds);
-		}
-		v[k] = 2.0 * (double)bytes * COPIES / seconds / 1e9;
-	}
-	if (rc != CUDA_SUCCESS) {
-		return seat_refused(s, rc, "a copy inside its memory");
-	}
-	s->row->bw_GB_s = stats_median(v, SAMPLES) * s->drill.copy;
-	s->row->size_B = (int64_t)bytes;
-	s->row->count = (int64_t)SAMPLES * COPIES;
-	seat_good(s);
-	return true;
-}
 
 /* ---- the pattern --------------------------------------------------------- */
 
@@ -106,13 +64,9 @@ static CUresult load(struct gpu_seat *s, struct memory *m)
 {
 	static const uint64_t nothing[] = { 0, UINT64_MAX, 0 };
 	struct gpu *g = &s->gpu;
-	CUmodule module;
-	CUresult rc = g->cu->module_load(&module, gpu_memory_ptx);
+	CUresult rc = gpu_kernel(g, gpu_memory_ptx, GPU_KERNEL_MEMORY,
+				 &m->check);
 
-	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->module_function(&m->check, module,
-					    GPU_KERNEL_MEMORY);
-	}
 	if (rc == CUDA_SUCCESS) {
 		rc = g->cu->mem_alloc(&m->found, sizeof(nothing));
 	}
@@ -142,9 +96,8 @@ static CUresult pass(struct gpu_seat *s, struct memory *m, uint64_t flip,
 			void *check[] = { &m->chunks[i].at, &units, &seed,
 					  &flip, &m->found };
 
-			rc = g->cu->launch(look ? m->check : g->fill, BLOCKS,
-					   1, 1, THREADS, 1, 1, 0, g->stream,
-					   look ? check : fill, NULL);
+			rc = gpu_launch(g, look ? m->check : g->fill, BLOCKS,
+					THREADS, look ? check : fill);
 			seed += words;
 		}
 	}
@@ -167,8 +120,8 @@ static bool pattern(struct gpu_seat *s)
 	CUresult rc;
 
 	if (!s->gpu.fill) {
-		seat_skip(s, "gpu_no_kernel", "the driver takes no kernel of "
-			  "ours: %s", s->gpu.no_kernel);
+		seat_say(s, OUTCOME_SKIPPED, "gpu_no_kernel", "the driver "
+			 "takes no kernel of ours: %s", s->gpu.no_kernel);
 		return true;
 	}
 	rc = load(s, &m);
@@ -197,10 +150,11 @@ static bool pattern(struct gpu_seat *s)
 		s->row->bw_GB_s = 2.0 * (double)m.bytes / read_s / 1e9;
 	}
 	if (found[0] > 0) {
-		seat_wrong(s, "memory_wrong", "%" PRIu64 " words of 8 bytes came "
-			 "back changed, the first at byte %" PRIu64 " of the "
-			 "piece that has it, bits 0x%016" PRIx64, found[0],
-			 found[1] * 16, found[2]);
+		seat_say(s, OUTCOME_CORRUPT, "memory_wrong",
+			 "%" PRIu64 " words of 8 bytes came back changed, the "
+			 "first at byte %" PRIu64 " of the piece that has it, "
+			 "bits 0x%016" PRIx64, found[0], found[1] * 16,
+			 found[2]);
 	} else {
 		seat_good(s);
 	}
@@ -219,8 +173,7 @@ static void release_buffers(struct gpu *g)
 
 bool gpu_test_memory(struct gpu_seat *s)
 {
-	seat_begin(s, GPU_TEST_COPY);
-	if (!copies(s)) {
+	if (!gpu_test_copy(s)) {
 		return false;
 	}
 	release_buffers(&s->gpu);

@@ -32,15 +32,6 @@ static void say_row(struct gpu_seat *s, enum outcome outcome)
 	node_task_row(&schema_gpu, s->row);
 }
 
-__attribute__((format(printf, 4, 0)))
-static void say(struct gpu_seat *s, enum outcome outcome, const char *code,
-		const char *fmt, va_list ap)
-{
-	STR_COPY(s->row->code, code);
-	vsnprintf(s->row->detail, sizeof(s->row->detail), fmt, ap);
-	say_row(s, outcome);
-}
-
 void seat_good(struct gpu_seat *s)
 {
 	size_t len = strlen(s->row->detail);
@@ -59,32 +50,16 @@ void seat_good(struct gpu_seat *s)
 	say_row(s, OUTCOME_OK);
 }
 
-void seat_wrong(struct gpu_seat *s, const char *code, const char *fmt, ...)
+void seat_say(struct gpu_seat *s, enum outcome outcome, const char *code,
+	      const char *fmt, ...)
 {
 	va_list ap;
 
+	STR_COPY(s->row->code, code);
 	va_start(ap, fmt);
-	say(s, OUTCOME_CORRUPT, code, fmt, ap);
+	vsnprintf(s->row->detail, sizeof(s->row->detail), fmt, ap);
 	va_end(ap);
-}
-
-void seat_skip(struct gpu_seat *s, const char *code, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(s, OUTCOME_SKIPPED, code, fmt, ap);
-	va_end(ap);
-}
-
-__attribute__((format(printf, 3, 4)))
-static void fail(struct gpu_seat *s, const char *code, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say(s, OUTCOME_ERROR, code, fmt, ap);
-	va_end(ap);
+	say_row(s, outcome);
 }
 
 bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing)
@@ -92,7 +67,7 @@ bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing)
 	struct gpu_trouble t;
 
 	gpu_trouble(&s->gpu, rc, &t);
-	fail(s, t.code, "%s failed: %s", doing, t.text);
+	seat_say(s, OUTCOME_ERROR, t.code, "%s failed: %s", doing, t.text);
 	return false;
 }
 
@@ -109,15 +84,15 @@ bool gpu_test_open(struct gpu_seat *s)
 					   .words = "a drill" };
 	}
 	if (by.n > 0) {
-		seat_skip(s, by.code, "held by %s", by.words);
+		seat_say(s, OUTCOME_SKIPPED, by.code, "held by %s", by.words);
 		return false;
 	}
 	if (s->drill.dead) {
-		fail(s, "drill_dead", "a drill");
+		seat_say(s, OUTCOME_ERROR, "drill_dead", "a drill");
 		return false;
 	}
 	if (gpu_open(&s->gpu, (int)s->row->gpu, &code, &e) < 0) {
-		fail(s, code, "%s", e.text);
+		seat_say(s, OUTCOME_ERROR, code, "%s", e.text);
 		return false;
 	}
 	seat_good(s);

@@ -55,18 +55,6 @@ const char *hang_kernel_fact(const char *text)
 	return NULL;
 }
 
-/* ---- saying -------------------------------------------------------------- */
-
-static void say(const char *fact, const char *value, const char *source)
-{
-	struct fact_row row = { .scope = "node" };
-
-	STR_COPY(row.fact, fact);
-	STR_COPY(row.value, value);
-	STR_COPY(row.source, source);
-	node_task_fact(&row);
-}
-
 struct log {
 	int64_t since_us, now_us;
 	struct lines {
@@ -138,7 +126,8 @@ static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 
 		source = "journalctl";
 		if (root[0] || read_journal(&log, deadline_ns, &e) < 0) {
-			say("kernel_log", why, KERNEL_LOG);
+			node_task_fact("node", "kernel_log", KERNEL_LOG, "%s",
+				       why);
 			return;
 		}
 	}
@@ -147,7 +136,8 @@ static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 		size_t first = l->n > LINES_MAX ? l->n - LINES_MAX : 0;
 
 		for (size_t k = first; k < l->n; k++) {
-			say(kinds[i].fact, l->text[k % LINES_MAX], source);
+			node_task_fact("node", kinds[i].fact, source, "%s",
+				       l->text[k % LINES_MAX]);
 		}
 	}
 }
@@ -157,16 +147,15 @@ static void say_memory(void)
 {
 	int64_t kills = cgroup_oom_kills();
 	struct cgroup_limit memory;
-	char text[64];
 
 	if (kills > 0) {
-		snprintf(text, sizeof(text), "%" PRId64, kills);
-		say(HANG_OOM, text, "memory.events");
+		node_task_fact("node", HANG_OOM, "memory.events", "%" PRId64,
+			       kills);
 	}
 	if (cgroup_find(CGROUP_MEMORY, &memory) && memory.now >= 0) {
-		snprintf(text, sizeof(text), "%" PRId64 " of %" PRId64,
-			 memory.now, memory.max);
-		say("job_memory", text, memory.path);
+		node_task_fact("node", "job_memory", memory.path,
+			       "%" PRId64 " of %" PRId64, memory.now,
+			       memory.max);
 	}
 }
 
@@ -174,15 +163,14 @@ static void say_memory(void)
 static void say_clock(void)
 {
 	struct timex t = { 0 };
-	char text[64];
 	int state = adjtimex(&t);
 
 	if (state == TIME_ERROR || (state >= 0 && t.status & STA_UNSYNC)) {
-		say("clock", "not synchronised", "adjtimex");
+		node_task_fact("node", "clock", "adjtimex", "not synchronised");
 	} else if (state >= 0) {
-		snprintf(text, sizeof(text), "synchronised, within %.1f ms",
-			 (double)t.maxerror / 1e3);
-		say("clock", text, "adjtimex");
+		node_task_fact("node", "clock", "adjtimex",
+			       "synchronised, within %.1f ms",
+			       (double)t.maxerror / 1e3);
 	}
 }
 
@@ -197,7 +185,8 @@ static void hang_host_facts(const char *root, int64_t since_us, bool job,
 
 	pressure_text(root, text, sizeof(text));
 	if (text[0]) {
-		say("pressure", text, "/proc/pressure");
+		node_task_fact("node", "pressure", "/proc/pressure", "%s",
+			       text);
 	}
 	say_clock();
 	if (job) {
@@ -752,7 +741,8 @@ static int watch(struct look *l)
 		look_at_ranks(l, false);
 	}
 	if (gpu_watch_end(gpus, look_within_ns(l, GPU_NS), l->use) < 0) {
-		look_fact("gpu_note", "NVML does not answer");
+		node_task_fact("node", "gpu_note", "hang",
+			       "NVML does not answer");
 	}
 	return rc;
 }
@@ -770,8 +760,8 @@ static void read_stacks(struct look *l)
 	l->n_stacks = l->stacks ? n : 0;
 	tool = stacks_read(l->stacks, l->n_stacks,
 			   look_within_ns(l, STACKS_NS));
-	look_fact("stacks", tool ? tool :
-				   "neither py-spy nor gdb is installed");
+	node_task_fact("node", "stacks", "hang", "%s",
+		       tool ? tool : "neither py-spy nor gdb is installed");
 }
 
 /** When its first rank that is still there was started, after the boot. */
@@ -807,8 +797,9 @@ int hang_child(const json_t *args, struct err *e)
 	STR_COPY(l.root, spec.sysroot);
 	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
 	if (l.procs.mute > 0) {
-		look_fact("process_note", "the kernel does not let processes "
-			  "be read that hang while they change their memory");
+		node_task_fact("node", "process_note", "hang",
+			       "the kernel does not let processes be read that "
+			       "hang while they change their memory");
 	}
 	rc = rc == 0 ? watch(&l) : -1;
 	if (rc == 0 && spec.stacks) {

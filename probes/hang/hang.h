@@ -62,8 +62,6 @@ struct look {
 
 /** The end of a part of it that takes so long at most. */
 int64_t look_within_ns(const struct look *l, int64_t ns);
-/** A fact of the node. */
-void look_fact(const char *fact, const char *value);
 
 /** Ask RAS, until @until_ns at the latest; did it answer?  An answer counts by
  *  the processes that are here: without any nobody needs be asked. */

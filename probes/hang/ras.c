@@ -374,15 +374,6 @@ int64_t look_within_ns(const struct look *l, int64_t ns)
 	return end < l->end_ns ? end : l->end_ns;
 }
 
-void look_fact(const char *fact, const char *value)
-{
-	struct fact_row row = { .scope = "node", .source = "hang" };
-
-	STR_COPY(row.fact, fact);
-	STR_COPY(row.value, value);
-	node_task_fact(&row);
-}
-
 /** Where those of the job listen. */
 static const char *ras_addr(const struct procs *p)
 {
@@ -484,7 +475,7 @@ bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
 		  ras_parse(str_text(&text), text.len, a, &e) == 0;
 
 	if (!ok && l->procs.n > 0) {
-		look_fact("ras_note", e.text);
+		node_task_fact("node", "ras_note", "hang", "%s", e.text);
 		ras_release(a);
 	}
 	mark_own(l, a);

@@ -114,23 +114,34 @@ const char *gpu_mode_word(int mode)
 		       words[mode] : "";
 }
 
-/** NVML's answer about the compute mode of GPU @uuid. */
-static int ask_mode(const char *uuid, int *mode)
+int gpu_nvml(const char *uuid, const struct nvml **lib, nvmlDevice_t *dev)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
-	int rc = NVML_NOT_THERE;
-	nvmlDevice_t dev;
 
-	if (nvml == NULL || nvml->nvmlInit_v2() != NVML_SUCCESS) {
-		return rc;
+	*lib = NULL;
+	if (nvml == NULL || nvml->nvmlDeviceGetHandleByUUID == NULL ||
+	    nvml->nvmlInit_v2() != NVML_SUCCESS) {
+		return NVML_NOT_THERE;
 	}
-	if (nvml->nvmlDeviceGetHandleByUUID != NULL &&
-	    nvml->nvmlDeviceGetComputeMode != NULL) {
-		rc = nvml->nvmlDeviceGetHandleByUUID(uuid, &dev);
-		rc = rc == NVML_SUCCESS ?
-			     nvml->nvmlDeviceGetComputeMode(dev, mode) : rc;
+	*lib = nvml;
+	return nvml->nvmlDeviceGetHandleByUUID(uuid, dev);
+}
+
+/* Ask NVML for the compute mode of GPU @uuid; returns NVML's code. */
+static int ask_mode(const char *uuid, int *mode)
+{
+	const struct nvml *lib;
+	nvmlDevice_t dev;
+	int rc = gpu_nvml(uuid, &lib, &dev);
+
+	if (rc == NVML_SUCCESS) {
+		rc = lib->nvmlDeviceGetComputeMode != NULL ?
+			     lib->nvmlDeviceGetComputeMode(dev, mode) :
+			     NVML_NOT_THERE;
 	}
-	nvml->nvmlShutdown();
+	if (lib != NULL) {
+		lib->nvmlShutdown();
+	}
 	return rc;
 }
 
@@ -256,30 +267,22 @@ static bool is_below(unsigned int pid, unsigned int start)
 	return false;
 }
 
-static unsigned int ask(const char *uuid, struct nvml_process *list)
-{
-	const struct nvml *lib = dl_nvml(NULL);
-	unsigned int n = HOLDERS_MAX;
-	nvmlDevice_t dev;
-
-	return lib && lib->nvmlDeviceGetHandleByUUID &&
-			       lib->nvmlDeviceGetComputeRunningProcesses_v3 &&
-			       lib->nvmlInit_v2() == NVML_SUCCESS &&
-			       lib->nvmlDeviceGetHandleByUUID(uuid, &dev) ==
-				       NVML_SUCCESS &&
-			       lib->nvmlDeviceGetComputeRunningProcesses_v3(
-				       dev, &n, list) == NVML_SUCCESS ?
-		       n : 0;
-}
-
 void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 {
 	struct nvml_process list[HOLDERS_MAX];
-	unsigned int n = ask(uuid, list), start = n > 0 ? start_of_run() : 0;
+	unsigned int n = HOLDERS_MAX, start;
+	const struct nvml *lib;
+	nvmlDevice_t dev;
 	struct str out = STR_INIT;
 	char job[32];
 
 	*h = (struct gpu_holders){ .code = GPU_IN_USE };
+	if (gpu_nvml(uuid, &lib, &dev) != NVML_SUCCESS ||
+	    !NVML_SAYS(lib, nvmlDeviceGetComputeRunningProcesses_v3, dev, &n,
+		       list) || n == 0) {
+		return;
+	}
+	start = start_of_run();
 	for (unsigned int i = 0; i < n && i < HOLDERS_MAX; i++) {
 		if (is_service(list[i].pid) || is_below(list[i].pid, start) ||
 		    (used && parent_of(list[i].pid) == 0)) {
@@ -637,8 +640,21 @@ CUresult gpu_reserve(struct gpu *g, uint64_t bytes)
 	return rc;
 }
 
-static CUresult launch(struct gpu *g, CUfunction fn, unsigned blocks,
-		       unsigned threads, void **params)
+CUresult gpu_kernel(const struct gpu *g, const char *ptx, const char *name,
+		    CUfunction *fn)
+{
+	CUmodule module;
+	CUresult rc = g->cu->module_load(&module, ptx);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->module_function(fn, module, name);
+	}
+	*fn = rc == CUDA_SUCCESS ? *fn : NULL;
+	return rc;
+}
+
+CUresult gpu_launch(struct gpu *g, CUfunction fn, unsigned blocks,
+		    unsigned threads, void **params)
 {
 	return g->cu->launch(fn, blocks, 1, 1, threads, 1, 1, 0, g->stream,
 			     params, NULL);
@@ -696,7 +712,8 @@ CUresult gpu_fill(struct gpu *g, enum gpu_buffer b, uint64_t bytes,
 	void *params[] = { &g->buf[b], &words, &seed, &flip };
 
 	return g->fill != NULL ?
-		       launch(g, g->fill, FILL_BLOCKS, FILL_THREADS, params) :
+		       gpu_launch(g, g->fill, FILL_BLOCKS, FILL_THREADS,
+				  params) :
 		       fill_from_host(g, g->buf[b], bytes, seed, poison,
 				      deadline_ns);
 }
@@ -714,7 +731,8 @@ CUresult gpu_check(struct gpu *g, uint64_t bytes, uint64_t seed,
 	void *params[] = { &g->buf[GPU_RECV], &bytes, &seed, &count };
 
 	return g->check != NULL ?
-		       launch(g, g->check, FILL_BLOCKS, FILL_THREADS, params) :
+		       gpu_launch(g, g->check, FILL_BLOCKS, FILL_THREADS,
+				  params) :
 		       check_on_host(g, bytes, seed, deadline_ns);
 }
 
@@ -754,7 +772,7 @@ CUresult gpu_hold(struct gpu *g)
 	if (g->gate == NULL) {
 		return CUDA_SUCCESS;
 	}
-	rc = launch(g, g->gate, 1, 1, params);
+	rc = gpu_launch(g, g->gate, 1, 1, params);
 	g->gates += rc == CUDA_SUCCESS;
 	return rc;
 }

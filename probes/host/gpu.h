@@ -87,6 +87,13 @@ struct gpu {
  */
 int gpu_open(struct gpu *g, int index, const char **code, struct err *e);
 
+/** Load the kernel @name of the module @ptx; *@fn is NULL on failure. */
+CUresult gpu_kernel(const struct gpu *g, const char *ptx, const char *name,
+		    CUfunction *fn);
+/** Queue @fn on a grid of @blocks of @threads. */
+CUresult gpu_launch(struct gpu *g, CUfunction fn, unsigned blocks,
+		    unsigned threads, void **params);
+
 /** Copy a shared word to the GPU / back to the host; queued. */
 CUresult gpu_word_push(struct gpu *g, enum gpu_word w);
 CUresult gpu_word_pull(struct gpu *g, enum gpu_word w);

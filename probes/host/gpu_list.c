@@ -225,14 +225,13 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 
 /* ---- who to ask ------------------------------------------------------- */
 
-static void ask_one(const struct nvml *nvml, nvmlDevice_t dev,
-		    struct gpu_id *gpu)
+int gpu_id_read(const struct nvml *nvml, nvmlDevice_t dev, struct gpu_id *gpu)
 {
 	struct nvml_pci_info pci = { 0 };
-	unsigned int now = 0, pending;
 	char text[NVML_UUID_SIZE];
+	int rc = nvml->nvmlDeviceGetUUID(dev, text, sizeof(text));
 
-	if (nvml->nvmlDeviceGetUUID(dev, text, sizeof(text)) == NVML_SUCCESS) {
+	if (rc == NVML_SUCCESS) {
 		STR_COPY(gpu->uuid, text);
 	}
 	if (nvml->nvmlDeviceGetName(dev, text, sizeof(text)) == NVML_SUCCESS) {
@@ -241,16 +240,13 @@ static void ask_one(const struct nvml *nvml, nvmlDevice_t dev,
 	if (nvml->nvmlDeviceGetPciInfo_v3(dev, &pci) == NVML_SUCCESS) {
 		gpu_list_plain_bus(pci.bus_id, gpu->bus);
 	}
-	gpu->divided = nvml->nvmlDeviceGetMigMode != NULL &&
-		       nvml->nvmlDeviceGetMigMode(dev, &now, &pending) ==
-			       NVML_SUCCESS &&
-		       now != 0;
+	return rc;
 }
 
 static int ask_nvml(struct gpu_list *l, struct err *e)
 {
 	const struct nvml *nvml = dl_nvml(e);
-	unsigned int count = 0;
+	unsigned int count = 0, mig, pending;
 	nvmlDevice_t dev;
 	int rc;
 
@@ -266,7 +262,10 @@ static int ask_nvml(struct gpu_list *l, struct err *e)
 		/* one that a cgroup keeps from us is none to CUDA either */
 		rc = nvml->nvmlDeviceGetHandleByIndex_v2(i, &dev);
 		if (rc == NVML_SUCCESS) {
-			ask_one(nvml, dev, &l->gpus[l->n++]);
+			gpu_id_read(nvml, dev, &l->gpus[l->n]);
+			l->gpus[l->n++].divided =
+				NVML_SAYS(nvml, nvmlDeviceGetMigMode, dev,
+					  &mig, &pending) && mig != 0;
 		} else {
 			snprintf(l->why, sizeof(l->why),
 				 "GPU %u of %u cannot be used: %s", i, count,

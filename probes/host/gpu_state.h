@@ -39,6 +39,10 @@ struct gpu_holders {
  */
 void gpu_holders(const char *uuid, bool used, struct gpu_holders *h);
 
+/** Start NVML and find GPU @uuid.  Returns NVML's code; -1 with *@lib NULL if
+ *  NVML cannot be started.  The caller may shut *@lib down. */
+int gpu_nvml(const char *uuid, const struct nvml **lib, nvmlDevice_t *dev);
+
 /* ---- gpu refusal --------------------------------------------------------- */
 
 /** Why a driver lets no process, or not this one, have a GPU. */
@@ -108,6 +112,10 @@ struct gpu_list {
 	char source[16];	/* nvml, cuda, proc, none */
 	char why[200];		/* why not from a better source, "" = none */
 };
+
+/** Read UUID, name and bus of the GPU @dev, each as far as NVML knows it.
+ *  Returns NVML's code for the UUID. */
+int gpu_id_read(const struct nvml *nvml, nvmlDevice_t dev, struct gpu_id *gpu);
 
 /** By NVML, else by CUDA.  May hang with a sick driver: only in a child. */
 void gpu_list_ask_driver(struct gpu_list *l);

@@ -466,18 +466,6 @@ release:
 
 #define TORCH_NS (5 * NS_PER_S)
 
-static void say(const char *scope, const char *fact, const char *value,
-		const char *source)
-{
-	struct fact_row row = { 0 };
-
-	STR_COPY(row.scope, scope);
-	STR_COPY(row.fact, fact);
-	STR_COPY(row.value, value);
-	STR_COPY(row.source, source);
-	node_task_fact(&row);
-}
-
 /** What workers load that every agent does without. */
 static void say_library(const json_t *all, const char *name)
 {
@@ -489,36 +477,23 @@ static void say_library(const json_t *all, const char *name)
 		const char *version = json_member(library, "version");
 		const char *path = json_member(library, "path");
 
-		say(name, fact, version[0] ? version : "unknown", path);
+		node_task_fact(name, fact, path, "%s",
+			       version[0] ? version : "unknown");
 		snprintf(fact, sizeof(fact), "%s_lib", name);
-		say(name, fact, path, "dlopen");
+		node_task_fact(name, fact, "dlopen", "%s", path);
 	} else {
 		snprintf(why, sizeof(why), "%s_why", name);
-		say(name, fact, INFO_NONE, "dlopen");
+		node_task_fact(name, fact, "dlopen", INFO_NONE);
 		snprintf(fact, sizeof(fact), "%s_note", name);
-		say(name, fact, json_member(all, why), "dlopen");
+		node_task_fact(name, fact, "dlopen", "%s",
+			       json_member(all, why));
 	}
-}
-
-/* The NCCL of jobs, which may be another than the one above. */
-static void say_torch(struct nccl_torch_look *l)
-{
-	json_t *facts = json_array(), *f;
-	size_t i;
-
-	torch_facts(l, clock_now_ns() + TORCH_NS, facts);
-	json_array_foreach(facts, i, f) {
-		say(json_member(f, "scope"), json_member(f, "fact"),
-		    json_member(f, "value"), json_member(f, "source"));
-	}
-	json_decref(facts);
 }
 
 static void say_expected(const struct spec *s)
 {
 	const char *slurm = getenv("SLURM_GPUS_ON_NODE");
 	int64_t n = s->gpus_per_node;
-	char text[24];
 
 	if (s->local) {
 		return;		/* pretend nodes share what is here */
@@ -527,10 +502,10 @@ static void say_expected(const struct spec *s)
 		units_parse_int(slurm, 1, SPEC_MAX_GPUS, &n, NULL);
 	}
 	if (n) {
-		snprintf(text, sizeof(text), "%" PRId64, n);
-		say("node", INFO_EXPECTED, text,
-		    s->gpus_per_node ? "--gpus-per-node" :
-				       "SLURM_GPUS_ON_NODE");
+		node_task_fact("node", INFO_EXPECTED,
+			       s->gpus_per_node ? "--gpus-per-node" :
+						  "SLURM_GPUS_ON_NODE",
+			       "%" PRId64, n);
 	}
 }
 
@@ -551,25 +526,26 @@ static void record(const struct spec *s, const char *node)
 		     err_set(&e, 0, "'%.64s' is not the name of a folder",
 			     node) :
 		     record_machine(root, dir, clock_now_ns() + RECORD_NS, &e);
-	if (rc == 0) {
-		say("node", "recorded", dir, "--record");
-	} else {
-		say("node", "recorded", INFO_NONE, "--record");
-		say("node", "recorded_note", e.text, "--record");
+	node_task_fact("node", "recorded", "--record", "%s",
+		       rc == 0 ? dir : INFO_NONE);
+	if (rc < 0) {
+		node_task_fact("node", "recorded_note", "--record", "%s",
+			       e.text);
 	}
 }
 
 int info_child(const json_t *args, struct err *e)
 {
 	struct info_row row = { .outcome = OUTCOME_OK };
+	json_t *libraries, *facts = json_array();
 	struct nccl_torch_look torch;
-	json_t *libraries;
 	struct spec spec;
 	bool looks;
 
 	clock_utc(row.start_utc);
 	if (json_get_text(args, "node", row.node, sizeof(row.node), e) < 0 ||
 	    spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
+		json_decref(facts);
 		return -1;
 	}
 	say_expected(&spec);
@@ -581,9 +557,11 @@ int info_child(const json_t *args, struct err *e)
 	say_library(libraries, "nccl");
 	say_library(libraries, "pmi2");
 	json_decref(libraries);
-	if (looks) {
-		say_torch(&torch);
+	if (looks) {	/* the NCCL of PyTorch may be another one */
+		torch_facts(&torch, clock_now_ns() + TORCH_NS, facts);
+		node_task_facts(facts);
 	}
+	json_decref(facts);
 	node_task_row(&schema_info, &row);
 	return 0;
 }

@@ -2,6 +2,8 @@
 #include "probes/node/child.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "lib/data/json.h"
@@ -30,9 +32,35 @@ void node_task_row(const struct schema *schema, const void *row)
 	say("row", record_json(schema, row));
 }
 
-void node_task_fact(const struct fact_row *row)
+void node_task_fact(const char *scope, const char *fact, const char *source,
+		    const char *fmt, ...)
 {
-	say("fact", record_json(&schema_facts, row));
+	struct fact_row row = { 0 };
+	char value[sizeof(row.value)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
+	STR_COPY(row.scope, scope);
+	STR_COPY(row.fact, fact);
+	STR_COPY(row.value, value);
+	STR_COPY(row.source, source);
+	say("fact", record_json(&schema_facts, &row));
+}
+
+void node_task_facts(json_t *facts)
+{
+	struct fact_row row;
+	json_t *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f) {
+		if (record_from_json(&schema_facts, f, &row, NULL) == 0) {
+			say("fact", record_json(&schema_facts, &row));
+		}
+	}
+	json_array_clear(facts);
 }
 
 void node_task_ready(json_t *what)

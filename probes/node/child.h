@@ -28,9 +28,14 @@
 /** "gpucheck worker PROBE": hand @child what it was told; the exit code. */
 int node_task_child_main(int (*child)(const json_t *args, struct err *e),
 			 struct err *e);
-/** Say one row, of probe's schema, or one fact, now. */
+/** Print one row of the probe's schema. */
 void node_task_row(const struct schema *schema, const void *row);
-void node_task_fact(const struct fact_row *row);
+/** Print one fact without a unit. */
+void node_task_fact(const char *scope, const char *fact, const char *source,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+/** Print each fact of the array @facts, as facts_add() makes them, and empty
+ *  it. */
+void node_task_facts(json_t *facts);
 /** Where nodes meet: what the others must know (reference stolen). */
 void node_task_ready(json_t *what);
 /** All rows are said; the others may still need this node. */

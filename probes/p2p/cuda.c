@@ -132,8 +132,7 @@ static int queue_ping_pong(struct xport_link *l, const struct xport_cell *c)
 	CUdeviceptr log = x->mailbox + MAILBOX_LOG;
 	void *params[] = { &x->mailbox, &l->mailbox, &first, &rounds,
 			   &lead,	&limit_ns,   &log };
-	CUresult rc = g->cu->launch(x->ping_pong, 1, 1, 1, 1, 1, 1, 0,
-				    g->stream, params, NULL);
+	CUresult rc = gpu_launch(g, x->ping_pong, 1, 1, params);
 
 	if (rc == CUDA_SUCCESS) {
 		rc = g->cu->copy_to_host(x->log, log, sizeof(*x->log),

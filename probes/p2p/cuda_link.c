@@ -125,19 +125,6 @@ void ipc_doing(struct xport_link *l, const char *doing)
 
 /* ---- the own GPU ------------------------------------------------------- */
 
-static void load_kernel(struct xport *x)
-{
-	const struct cuda *cu = x->gpu.cu;
-	CUmodule module;
-
-	x->ping_pong = NULL;
-	if (cu->module_load(&module, ipc_kernels_ptx) == CUDA_SUCCESS &&
-	    cu->module_function(&x->ping_pong, module, IPC_KERNEL_PING_PONG) !=
-		    CUDA_SUCCESS) {
-		x->ping_pong = NULL;
-	}
-}
-
 int ipc_gpu_open(struct xport *x, const char **code, struct err *e)
 {
 	struct gpu *g = &x->gpu;
@@ -155,7 +142,8 @@ int ipc_gpu_open(struct xport *x, const char **code, struct err *e)
 		return gpu_refused(g, rc, "getting memory of the GPU", code, e);
 	}
 	x->log = log;
-	load_kernel(x);
+	/* without it there is no latency */
+	gpu_kernel(g, ipc_kernels_ptx, IPC_KERNEL_PING_PONG, &x->ping_pong);
 	return 0;
 }
 

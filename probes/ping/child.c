@@ -512,8 +512,9 @@ static void say_neighbours(const struct ping_child *c)
 			    0 &&
 		    units_parse_int(text, 1, INT32_MAX, &most, NULL) == 0 &&
 		    n > (size_t)most) {
-			ping_say(PING_FACT_NEIGHBOURS, tables[i].file,
-				 "%zu %lld", n, (long long)most);
+			node_task_fact("ping", PING_FACT_NEIGHBOURS,
+				       tables[i].file, "%zu %lld", n,
+				       (long long)most);
 		}
 	}
 }
@@ -700,9 +701,10 @@ static void say_heard(const struct ping_child *c)
 {
 	for (size_t i = 0; i < c->echo.n_heard; i++) {
 		char from[IP_TEXT], to[IP_TEXT];
-		ping_say(PING_FACT_HEARD, "trace", "%s %s",
-			 ip_text(&c->echo.heard[i].from, from, sizeof(from)),
-			 ip_text(&c->echo.heard[i].to, to, sizeof(to)));
+		node_task_fact("ping", PING_FACT_HEARD, "trace", "%s %s",
+			       ip_text(&c->echo.heard[i].from, from,
+				       sizeof(from)),
+			       ip_text(&c->echo.heard[i].to, to, sizeof(to)));
 	}
 }
 

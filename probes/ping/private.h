@@ -435,9 +435,6 @@ void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns);
 
 /* row.c */
 
-/** A fact of this node, by the word of @source. */
-void ping_say(const char *fact, const char *source, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
 /** All that can be known of @path is: its row. */
 void ping_decided(struct ping_child *c, uint32_t path, int64_t now_ns);
 /** It ends before all is known of @path: what has come so far. */

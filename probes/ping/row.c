@@ -355,21 +355,6 @@ void ping_judge(const struct ping_case *c, struct ping_row *row)
 /* The table is read again when it is older, for one path or for many. */
 #define NEIGHS_OLD_NS (100 * NS_PER_MS)
 
-void ping_say(const char *fact, const char *source, const char *fmt, ...)
-{
-	struct fact_row row;
-	va_list ap;
-
-	record_init(&schema_facts, &row);
-	STR_COPY(row.scope, "ping");
-	STR_COPY(row.fact, fact);
-	va_start(ap, fmt);
-	vsnprintf(row.value, sizeof(row.value), fmt, ap);
-	va_end(ap);
-	STR_COPY(row.source, source);
-	node_task_fact(&row);
-}
-
 static const struct ping_neigh *find_neigh(struct ping_child *c,
 					   const struct ping_path *p,
 					   int64_t now_ns)
@@ -408,10 +393,11 @@ static void find_elsewhere(struct ping_child *c, struct ping_path *p)
 		if (c->own[i].ifindex != own->ifindex && n != NULL &&
 		    !n->failed && n->mac_len > 0 && same_mac(at, n)) {
 			p->sights.found_on = c->own[i].end + 1;
-			ping_say(PING_FACT_FOUND, "neighbours", "%s %s %s",
-				 c->mesh.ends[own->end].at.name,
-				 c->mesh.ends[c->own[i].end].at.name,
-				 ip_text(&at->net.ip, ip, sizeof(ip)));
+			node_task_fact("ping", PING_FACT_FOUND, "neighbours",
+				       "%s %s %s",
+				       c->mesh.ends[own->end].at.name,
+				       c->mesh.ends[c->own[i].end].at.name,
+				       ip_text(&at->net.ip, ip, sizeof(ip)));
 			return;
 		}
 	}

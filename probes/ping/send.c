@@ -44,9 +44,11 @@ static enum ping_method choose_method(const struct ping_child *c,
 		}
 		m++;
 	}
-	ping_say(at->net.ip.family == AF_INET6 ? "method_ipv6" : "method_ipv4",
-		 "socket", "%s%s%.300s", ping_method_name(m),
-		 why.len > 0 ? ": " : "", str_text(&why));
+	node_task_fact("ping",
+		       at->net.ip.family == AF_INET6 ? "method_ipv6" :
+						       "method_ipv4",
+		       "socket", "%s%s%.300s", ping_method_name(m),
+		       why.len > 0 ? ": " : "", str_text(&why));
 	str_release(&why);
 	return m;
 }

@@ -134,25 +134,6 @@ void self_share_find(const char *visible, const char *job_gpus, bool in_job,
 
 /* ---- host ---------------------------------------------------------------- */
 
-/* Say all of @facts, as facts_add() makes them, and empty it. */
-static void self_say(json_t *facts)
-{
-	struct fact_row row;
-	json_t *f;
-	size_t i;
-
-	json_array_foreach(facts, i, f) {
-		record_init(&schema_facts, &row);
-		STR_COPY(row.scope, json_member(f, "scope"));
-		STR_COPY(row.fact, json_member(f, "fact"));
-		STR_COPY(row.value, json_member(f, "value"));
-		STR_COPY(row.unit, json_member(f, "unit"));
-		STR_COPY(row.source, json_member(f, "source"));
-		node_task_fact(&row);
-	}
-	json_array_clear(facts);
-}
-
 static void add_ports(const struct spec *s, json_t *facts)
 {
 	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
@@ -210,11 +191,11 @@ int self_host_child(const json_t *args, struct err *e)
 		facts_add(facts, "node", "kernel", u.release, "", "uname");
 	}
 	add_interfaces(&spec, facts);
-	self_say(facts);
+	node_task_facts(facts);
 	add_ports(&spec, facts);
-	self_say(facts);
+	node_task_facts(facts);
 	node_facts(spec.sysroot, facts);
-	self_say(facts);
+	node_task_facts(facts);
 	json_decref(facts);
 	return 0;
 }
@@ -250,29 +231,6 @@ static const char *state_of(int rc)
 					       SELF_NVML_FAILED;
 }
 
-/** A lost GPU may still have a handle, and its name from before. */
-static int look_at(const struct nvml *nvml, struct seen *g)
-{
-	struct nvml_pci_info pci = { 0 };
-	char text[NVML_UUID_SIZE];
-	unsigned int celsius;
-	int rc = nvml->nvmlDeviceGetUUID(g->dev, text, sizeof(text));
-
-	if (rc == NVML_SUCCESS) {
-		STR_COPY(g->id.uuid, text);
-	}
-	if (nvml->nvmlDeviceGetName(g->dev, text, sizeof(text)) ==
-	    NVML_SUCCESS) {
-		STR_COPY(g->id.name, text);
-	}
-	if (nvml->nvmlDeviceGetPciInfo_v3(g->dev, &pci) == NVML_SUCCESS) {
-		gpu_list_plain_bus(pci.bus_id, g->id.bus);
-	}
-	return rc == NVML_SUCCESS && nvml->nvmlDeviceGetTemperature ?
-		       nvml->nvmlDeviceGetTemperature(
-			       g->dev, NVML_TEMPERATURE_GPU, &celsius) : rc;
-}
-
 static bool is_lost(int code)
 {
 	return code == NVML_ERROR_GPU_IS_LOST || code == NVML_ERROR_UNKNOWN ||
@@ -282,7 +240,7 @@ static bool is_lost(int code)
 /** Those that a cgroup keeps from us are none of ours. */
 static int list_by_nvml(struct self_gpus *s)
 {
-	unsigned int count = 0;
+	unsigned int count = 0, celsius;
 	int rc = s->nvml->nvmlInit_v2();
 
 	if (rc == NVML_SUCCESS) {
@@ -295,7 +253,13 @@ static int list_by_nvml(struct self_gpus *s)
 		*g = (struct seen){ .index = (int)i };
 		g->code = s->nvml->nvmlDeviceGetHandleByIndex_v2(i, &g->dev);
 		if (g->code == NVML_SUCCESS) {
-			g->code = look_at(s->nvml, g);
+			/* a lost GPU may still have a handle, and its name */
+			g->code = gpu_id_read(s->nvml, g->dev, &g->id);
+			if (g->code == NVML_SUCCESS &&
+			    s->nvml->nvmlDeviceGetTemperature) {
+				g->code = s->nvml->nvmlDeviceGetTemperature(
+					g->dev, NVML_TEMPERATURE_GPU, &celsius);
+			}
 			g->code = is_lost(g->code) ? g->code : NVML_SUCCESS;
 			s->n++;
 		} else {
@@ -414,7 +378,7 @@ static int say_list(const struct self_gpus *s, const struct self_name *names,
 				  s->source);
 		}
 	}
-	self_say(facts);
+	node_task_facts(facts);
 	return n;
 }
 
@@ -442,7 +406,7 @@ static void say_expected(const struct spec *spec, const struct self_gpus *s,
 				  "libnvidia-ml");
 		}
 	}
-	self_say(facts);
+	node_task_facts(facts);
 }
 
 /** A process of a job on a GPU that is no job's is nothing to speak of, nor is
@@ -457,7 +421,7 @@ static void say_holders(const struct seen *g, bool prolog, json_t *facts)
 	if (by.n > 0 && (prolog || strcmp(by.code, GPU_BUSY) == 0)) {
 		facts_add(facts, scope, by.code, by.words, "", "nvml");
 	}
-	self_say(facts);
+	node_task_facts(facts);
 }
 
 static void say_health(const struct self_gpus *s,
@@ -472,7 +436,7 @@ static void say_health(const struct self_gpus *s,
 		if (names[i].taken && g->dev && g->code == NVML_SUCCESS) {
 			snprintf(scope, sizeof(scope), "gpu%d", g->index);
 			gpu_health_facts(s->nvml, g->dev, scope, facts);
-			self_say(facts);
+			node_task_facts(facts);
 		}
 	}
 	/* it asks who a user is, and so the directory service */
