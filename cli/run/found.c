@@ -144,7 +144,7 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 	struct launch_state st = { 0 };
 	bool cut = false;
 
-	if (run && is_open_end(run) && l && launcher_is_job(ops)) {
+	if (run && is_open_end(run) && l && ops->end) {
 		ops->end(l, &st);
 		cut = st.cut;
 	} else if (run && is_open_end(run) && !l) {

@@ -441,7 +441,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	mkdir path
 	cat >path/gnuplot <<-'EOF'
 		#!/bin/sh
-		echo '<svg></svg>' >"$5/picture.svg"
+		echo '<svg></svg>' >"$6/picture.svg"
 		exit 1
 	EOF
 	chmod +x path/gnuplot

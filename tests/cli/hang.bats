@@ -52,11 +52,11 @@ job()
 py_spy()
 {
 	mkdir bin
-	cat >bin/py-spy <<-'S'
+	cat >bin/py-spy <<-S
 		#!/bin/sh
-		echo "$*" >>asked
+		echo "\$*" >>$PWD/asked
 		echo 'Thread 1 (idle): "MainThread"'
-		echo "    sleep_of_$3 (rank.py:1)"
+		echo "    sleep_of_\$3 (rank.py:1)"
 	S
 	chmod +x bin/py-spy
 	PATH=$PWD/bin:$PATH

@@ -28,7 +28,7 @@ make_stub()
 	mkdir -p "$stub"
 	cat >"$stub/gnuplot" <<-'EOF'
 		#!/bin/sh
-		echo stub | tee "$5/picture.png" >"$5/picture.svg"
+		echo stub | tee "$6/picture.png" >"$6/picture.svg"
 	EOF
 	chmod +x "$stub/gnuplot"
 }

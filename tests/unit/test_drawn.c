@@ -149,7 +149,7 @@ static int draw_with(const char *script, struct err *e)
 	snprintf(file, sizeof(file), "%s/gnuplot", dir);
 	f = fopen(file, "w");
 	assert_non_null(f);
-	fprintf(f, "#!/bin/sh\nfolder=$5\n%s\n", script);
+	fprintf(f, "#!/bin/sh\nfolder=$6\n%s\n", script);
 	fclose(f);
 	assert_int_equal(chmod(file, 0700), 0);
 	str_addf(&with, "%s:%s", dir, path);

@@ -63,7 +63,7 @@ static void lost_nodes_are_asked_about_once(void **state)
 		  LOST("6", "n1") LOST("7", "n3") LOST("8", "'n4 x'"));
 	assert_int_equal(slurm_note_lost(root, NULL), 0);
 	text = text_of("asked");
-	assert_string_equal(text, "--noheader --Node --format=%N|%T|%E --nodes "
+	assert_string_equal(text, "--noheader --Node --format=%N|%T|%E --nodes="
 				  "n2,n1,n3\n");
 	free(text);
 	text = text_of("events.csv");
@@ -77,7 +77,7 @@ static void lost_nodes_are_asked_about_once(void **state)
 	/* again: only who has no answer */
 	assert_int_equal(slurm_note_lost(root, NULL), 0);
 	text = text_of("asked");
-	assert_non_null(strstr(text, "--nodes n3\n"));
+	assert_non_null(strstr(text, "--nodes=n3\n"));
 	free(text);
 }
 
