@@ -34,7 +34,8 @@ static int show_end(const struct session *s, const char *dir,
 			last[0] ? ": " : "", last);
 		code = CODE_UNABLE;
 	}
-	return talk_fail(e, code);
+	talk_err(e);
+	return show_nothing(dir, s, e, code);
 }
 
 static int follow(const struct session *s, const struct found *f,

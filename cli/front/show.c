@@ -12,6 +12,7 @@
 
 #include "cli/front/ahead.h"
 #include "cli/front/talk.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
 #include "lib/base/limit.h"
@@ -330,11 +331,12 @@ static json_t *failed_run(const char *dir, const struct session *s,
 			  const struct err *why, int code)
 {
 	json_t *run = dir ? rundir_read_json(dir, RUN_JSON, NULL) : NULL;
-	char text[1024];
+	char text[1024], utc[CLOCK_UTC_SIZE];
 
 	if (!run) {
-		run = json_pack("{s:s, s:s}", "probe", dir ? "" : s->argv[1],
-				"version", version_own());
+		run = json_pack("{s:s, s:s, s:s}", "probe",
+				dir ? "" : s->argv[1], "version", version_own(),
+				"started_utc", clock_utc(utc));
 	}
 	if (!json_object_get(run, "error")) {
 		json_object_set_new(run, "error", json_pack(
@@ -367,6 +369,35 @@ int show_failure(const char *dir, const struct session *s,
 	json_decref(all);
 	json_decref(run);
 	return code;
+}
+
+/** --metrics and --history of it: as a report of @dir has them, or where there
+ *  is none to read, what is known without. */
+static void keep_failure(const char *dir, const struct session *s,
+			 const struct err *why, int code)
+{
+	struct judged without = { .verdict.status = VERDICT_UNKNOWN }, *j;
+	const struct judged_ask ask = { .reference = "" };
+	struct err e = { 0 };
+
+	if (dir && judged_make(dir, NULL, &ask, &j, &e) >= 0) {
+		keep(j, &s->spec, code);
+		judged_free(j);
+		return;
+	}
+	without.run.json = failed_run(NULL, s, why, code);
+	STR_COPY(without.run.probe, json_member(without.run.json, "probe"));
+	STR_COPY(without.run.started_utc,
+		 json_member(without.run.json, "started_utc"));
+	keep(&without, &s->spec, code);
+	json_decref(without.run.json);
+}
+
+int show_nothing(const char *dir, const struct session *s,
+		 const struct err *why, int code)
+{
+	keep_failure(dir, s, why, code);
+	return s->spec.json ? show_failure(dir, s, why, code) : code;
 }
 
 int show_run_to(const char *dir, const char *out, const struct spec *s,

@@ -76,5 +76,10 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
  */
 int show_failure(const char *dir, const struct session *s,
 		 const struct err *why, int code);
+/** A run that came to nothing for @why, @dir NULL where it has none: it goes
+ *  where --metrics and --history say, and --json has it as above.  Returns
+ *  @code. */
+int show_nothing(const char *dir, const struct session *s,
+		 const struct err *why, int code);
 
 #endif

@@ -241,16 +241,15 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	}
 	json_decref(run);
 	talk_err(&e);
-	if (t->s->spec.json) {
-		show_failure(dir, t->s, &e, code);
-	}
 	if (w->waits) {
 		give_back(t, w, last);
-		return code;
+		return t->s->spec.json ? show_failure(dir, t->s, &e, code) :
+					 code;
 	}
 	/* for who looks at it later, or is above; where it cannot be written
 	 * the words have to do */
 	run_error_note(dir, &e, code);
+	show_nothing(dir, t->s, &e, code);
 	if (!stopped) {
 		if (last->text[0] && !last->cut) {
 			talk("%s", last->text);
@@ -270,8 +269,7 @@ static int is_gone(const struct session *s, const char *dir)
 	err_hint(&e, "what was measured until then: \"gpucheck report NEW\", "
 		     "where NEW is its new name");
 	talk_err(&e);
-	return s->spec.json ? show_failure(NULL, s, &e, CODE_UNABLE) :
-			      CODE_UNABLE;
+	return show_nothing(NULL, s, &e, CODE_UNABLE);
 }
 
 /* What was followed is over, by @end: say how, and what to do; an exit code.
@@ -297,9 +295,7 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 		}
 	} else if (!w->waits && run_json_failed(dir, &code, NULL, &e)) {
 		talk_err(&e);
-		if (s->spec.json) {
-			show_failure(dir, s, &e, code);
-		}
+		show_nothing(dir, s, &e, code);
 	} else {
 		return came_to_nothing(t, l, w, last, end == FOLLOW_STOPPED);
 	}
@@ -386,16 +382,29 @@ static int describe(struct probe_start *t, struct err *e)
 
 /** "stopped following; job 5 still runs. Cancel: scancel 5"; @code. */
 static int leave(const char *what, const char *state,
-		 const struct launcher_ops *ops, const struct launch *l,
-		 const char *dir, int code)
+		 const struct probe_start *t, const struct launch *l, int code)
 {
-	const char *id = launcher_job_id(ops, l);
+	const struct spec *s = &t->s->spec;
+	const char *id = launcher_job_id(t->ops, l);
+	struct str line = STR_INIT;
 	char word[2 * PATH_MAX];
 
 	talk("%s; %s%s %s. Cancel: %s%s", what, id[0] ? "job " : "the job", id,
-	     state, ops->cancel ? ops->cancel : "", id);
-	talk_hint("to follow it to its result: \"gpucheck attach %s\"",
-		  str_quoted_dir(dir, word, sizeof(word)));
+	     state, t->ops->cancel ? t->ops->cancel : "", id);
+	if (s->metrics[0]) {
+		str_add(&line, "--metrics=");
+		str_add_quoted(&line, s->metrics);
+		str_addch(&line, ' ');
+	}
+	if (s->history[0]) {
+		str_add(&line, "--history=");
+		str_add_quoted(&line, s->history);
+		str_addch(&line, ' ');
+	}
+	talk_hint("to follow it to its result%s: \"gpucheck attach %s%s\"",
+		  line.len ? ", and write that" : "", str_text(&line),
+		  str_quoted_dir(t->r.dir, word, sizeof(word)));
+	str_release(&line);
 	return code;
 }
 
@@ -464,8 +473,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 		/* where it will be, and which job it is, a line each */
 		printf("%s\n%s%s", dir, launcher_job_id(ops, l),
 		       ops->job_id ? "\n" : "");
-		return leave("not waiting", "is submitted", ops, l, dir,
-			     CODE_HEALTHY);
+		return leave("not waiting", "is submitted", t, l, CODE_HEALTHY);
 	}
 	if (ops->job_id) {
 		talk("job %s, run directory %s", ops->job_id(l), dir);
@@ -476,8 +484,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 	    (t->c && t->c->after && end == FOLLOW_OVER && watch.planned &&
 	     watch.ended && !go_on(t, l, deadline_ns))) {
 		return leave("stopped following", last.phase == LAUNCH_PENDING ?
-			     "still waits" : "still runs", ops, l, dir,
-			     CODE_PARTIAL);
+			     "still waits" : "still runs", t, l, CODE_PARTIAL);
 	}
 	if (t->c) {
 		/* TERM was for what came before: the report is still to come */
@@ -578,13 +585,16 @@ static int conduct_here(const struct probe_start *t)
 {
 	struct step_place place = place_of(t);
 	struct err e = { 0 };
-	int code = CODE_UNABLE;
+	int code = -1;
 
 	if (conduct_run(t->c, &place, &e) == 0) {
 		code = show_run(place.dir, &t->s->spec, &e);
 	}
 	if (e.text[0] && code != CODE_HEALTHY) {
-		code = talk_fail(&e, code < 0 ? CODE_UNABLE : code);
+		talk_err(&e);
+	}
+	if (code < 0) {
+		code = show_nothing(place.dir, t->s, &e, CODE_UNABLE);
 	}
 	talk("run directory: %s", place.dir);
 	return code;
@@ -621,13 +631,34 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 }
 
 /** A directory that tells nothing, in the way of who types it once more. */
-static int not_started(const char *dir, bool made, const struct err *e)
+static int not_started(const char *dir, bool made, const struct session *s,
+		       const struct err *e)
 {
 	talk_err(e);
+	show_nothing(dir, s, e, CODE_UNABLE);
 	if (launch_is_unsure(e) || rundir_discard(dir, made) < 0) {
 		talk("run directory: %s", dir);
 	}
 	return CODE_UNABLE;
+}
+
+/** Who does not wait has them by "attach"; one that is typed is meant. */
+static int check_kept(const struct session *s, struct err *e)
+{
+	static const char *const kept[] = { "metrics", "history", NULL };
+
+	for (int i = 0; options_typed(s, "no-wait") && kept[i]; i++) {
+		const char *name = kept[i];
+
+		if (options_typed(s, name)) {
+			err_set(e, 0, "--no-wait does not go with --%s: a job "
+				"that never starts could not write it", name);
+			return err_hint(e, "leave out --no-wait, or wait with "
+					"\"gpucheck attach --%s=... DIR\"",
+					name);
+		}
+	}
+	return 0;
 }
 
 /** Can the launcher do what is asked for?  CODE_HEALTHY, else with @e. */
@@ -638,7 +669,8 @@ static int check_launcher(const struct probe_start *t, struct err *e)
 	const int percent = t->c && t->c->least_percent ?
 				    t->c->least_percent : 100;
 
-	if ((t->c && check_conducted(t->ops, e) < 0) ||
+	if ((s->no_wait && check_kept(t->s, e) < 0) ||
+	    (t->c && check_conducted(t->ops, e) < 0) ||
 	    budget_check(s, percent, e) < 0 ||
 	    launcher_check(t->ops, s, e) < 0) {
 		return CODE_USAGE;
@@ -702,7 +734,9 @@ static int run(struct session *s, const char *probe, const char *drill,
 	}
 	if (code != CODE_HEALTHY) {
 		str_release(&left_out);
-		return talk_fail(&e, code);
+		talk_err(&e);
+		return code == CODE_UNABLE && !s->spec.dry_run ?
+			       show_nothing(NULL, s, &e, code) : code;
 	}
 	forecast_say(&s->spec, probe, t.ops->name, t.why);
 	if (left_out.len > 0) {
@@ -718,7 +752,7 @@ static int run(struct session *s, const char *probe, const char *drill,
 		code = conduct_here(&t);
 	} else {
 		code = probe_run_start(&t, &e);
-		code = code < 0 ? not_started(dir, made, &e) : code;
+		code = code < 0 ? not_started(dir, made, s, &e) : code;
 	}
 	rundir_unclaim(dir, claim);
 	return code;

@@ -105,6 +105,13 @@ static void put_end(struct sheet *m)
 	sample(m, NULL, 0, time_of(m->s->ended_utc));
 }
 
+static void put_time(struct sheet *m)
+{
+	const double end = time_of(m->s->ended_utc);
+
+	sample(m, NULL, 0, isfinite(end) ? end : time_of(m->s->started_utc));
+}
+
 static void put_duration(struct sheet *m)
 {
 	const double took = time_of(m->s->ended_utc) -
@@ -241,7 +248,10 @@ static const struct family {
 	{ "gpucheck_run_start_timestamp_seconds", "When the run began.",
 	  put_start },
 	{ "gpucheck_run_end_timestamp_seconds",
-	  "When the run ended: the age of all that is here.", put_end },
+	  "When the run ended.", put_end },
+	{ "gpucheck_run_timestamp_seconds",
+	  "When the run ended, or began if its end is not known: the age of "
+	  "all that is here.", put_time },
 	{ "gpucheck_run_duration_seconds", "How long the run took.",
 	  put_duration },
 	{ "gpucheck_run_nodes", "Nodes that took part.", put_nodes },

@@ -181,6 +181,22 @@ fakes()
 	grep -q "scancel 42" err
 }
 
+@test "--no-wait leaves --metrics and --history to attach" {
+	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
+	for kept in --metrics=m.prom --history=hist; do
+		run_p p2p -N 2 -G 2 -o run --no-wait "$kept"
+		fails 2 "--no-wait does not go with ${kept%=*}"
+		grep -q "hint: .*gpucheck attach ${kept%=*}=... DIR" err
+		[ ! -e run ]
+	done
+	# a site has them for all runs: then it is said
+	GPUCHECK_METRICS='a b.prom' GPUCHECK_HISTORY=hist run_p p2p -N 2 -G 2 \
+		-o run --no-wait
+	[ "$status" -eq 0 ]
+	grep -q 'hint: .* and write that: "gpucheck attach .*--history=hist ' err
+	grep -qF -- "--metrics='a b.prom'" err
+}
+
 @test "what stands behind -- goes to sbatch as it is" {
 	fakes 'JobState=PENDING Reason=Priority ExitCode=0:0' true
 	fake sbatch "printf '%s\n' \"\$@\" >'$PWD/arguments'; echo 42"

@@ -77,6 +77,56 @@ has()
 	fails 0 'dir.prom'
 }
 
+# unknown PROBE TIMES: m.prom has it as that, and the history so many runs.
+unknown()
+{
+	[ "$status" -eq 3 ]
+	parsed m.prom
+	has "gpucheck_run_status{probe=$1,status=unknown} 1"
+	has "gpucheck_run_status{probe=$1,status=pass} 0"
+	has "gpucheck_run_exit_code{probe=$1} 3"
+	[ $(($(date +%s) - $(sed -n \
+		's/^gpucheck_run_timestamp_seconds.* //p' samples))) -lt 60 ]
+	[ "$(find hist -type f | wc -l)" -eq "$2" ]
+}
+
+@test "a run that comes to nothing is told as unknown" {
+	local keep=(--metrics=m.prom --history=hist)
+	mkdir hist bin
+	run_p p2p --local=1x2 --transport=sim -q "${keep[@]}"
+	[ "$status" -eq 0 ]
+	parsed m.prom
+	has 'gpucheck_run_status{probe=p2p,status=pass} 1'
+	# its directory cannot be made
+	run_p p2p --local=1x2 --transport=sim "${keep[@]}" -o /proc/no
+	unknown p2p 2
+	# its job ends before an agent has started
+	for tool in 'sinfo gpu:8' 'srun pmi2' 'sbatch 42' \
+		'scontrol JobId=42 JobState=FAILED ExitCode=1:0'; do
+		printf '#!/bin/sh\necho "%s"\n' "${tool#* }" >"bin/${tool%% *}"
+	done
+	chmod +x bin/*
+	PATH=$PWD/bin:$PATH run_p p2p -N 2 -G 2 "${keep[@]}" -o run
+	unknown p2p 3
+	# report says the same of it
+	run_p report -q --metrics=again.prom run
+	cmp m.prom again.prom
+	# and attach, which waits for it where the front did not
+	run_p attach --metrics=attached.prom run
+	[ "$status" -eq 3 ]
+	cmp m.prom attached.prom
+	# its job is refused, and leaves no directory
+	printf '#!/bin/sh\nexit 1\n' >bin/sbatch
+	PATH=$PWD/bin:$PATH run_p p2p -N 2 -G 2 "${keep[@]}" -o job
+	[ ! -e job ]
+	unknown p2p 4
+	absent gpucheck_run_end_timestamp_seconds samples
+	# and what all comes to, before its first step
+	PATH=$PWD/bin:$PATH run_p all -N 2 -G 2 "${keep[@]}" -o job --json
+	jq -e '.verdict.status == "unknown"' out
+	unknown all 5
+}
+
 @test "names with quotes and backslashes are escaped" {
 	small_run -q -o run
 	sed -i 's/"n0"/"n\\"0\\\\"/' run/run.json
@@ -102,4 +152,17 @@ has()
 	jq -r '.panels[].targets[].legendFormat' "$board" |
 		grep -oE '\{\{[a-z]+\}\}' | tr -d '{}' | sort -u |
 		while read -r label; do grep -q "[{,]$label=" samples; done
+}
+
+@test "the alerts ask for metrics that there are" {
+	local rules=$root/data/site/gpucheck-alerts.yml
+	run_p p2p --local=2x2 --transport=sim -q --metrics=a.prom
+	sed -n 's/^# TYPE \([a-z_]*\) .*/\1/p' a.prom | sort -u >told
+	grep -v '^ *#' "$rules" | grep -oE 'gpucheck_[a-z_]+' | sort -u >asked
+	[ "$(wc -l <asked)" -eq 3 ]
+	[ -z "$(comm -13 told asked)" ]
+	[ "$(grep -c '^ *- alert: ' "$rules")" -eq 3 ]
+	python3 -c 'import sys, yaml; yaml.safe_load(open(sys.argv[1]))' \
+		"$rules"
+	! command -v promtool >/dev/null || promtool check rules "$rules"
 }
