@@ -17,14 +17,18 @@
 
 static int64_t get_int(const struct field *f, const void *at)
 {
-	return f->size == sizeof(int) ? *(const int *)at : *(const int64_t *)at;
+	return f->size == sizeof(bool) ? *(const bool *)at :
+	       f->size == sizeof(int)  ? *(const int *)at :
+					 *(const int64_t *)at;
 }
 
 static void set_int(const struct field *f, void *at, int64_t n)
 {
-	if (f->size == sizeof(int)) {
+	if (f->size == sizeof(bool)) {
+		*(bool *)at = n != 0;
+	} else if (f->size == sizeof(int)) {
 		*(int *)at = (int)n;
-	} else if (f->size > 0) {
+	} else {
 		*(int64_t *)at = n;
 	}
 }
@@ -33,7 +37,7 @@ static bool is_none(const struct field *f, const void *at)
 {
 	switch (f->kind) {
 	case FIELD_INT:
-		return f->size > sizeof(int) && get_int(f, at) == RECORD_NONE;
+		return get_int(f, at) < f->min;
 	case FIELD_REAL:
 		return !isfinite(*(const double *)at);
 	case FIELD_TEXT:
@@ -54,8 +58,8 @@ static const char *word_name(const struct field *f, size_t i)
 
 static const char *word_of(const struct field *f, const void *at)
 {
-	return f->size == sizeof(int) ? word_name(f, (size_t)*(const int *)at) :
-					**(const char *const *const *)at;
+	return f->size < sizeof(void *) ? word_name(f, (size_t)get_int(f, at)) :
+					  **(const char *const *const *)at;
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
@@ -76,8 +80,8 @@ static int read_word(const struct field *f, void *at, const json_t *json,
 		return err_set(e, EPROTO, "'%s' is '%s', which is unknown",
 			       f->name, word);
 	}
-	if (at != NULL && f->size == sizeof(int)) {
-		*(int *)at = (int)i;
+	if (at != NULL && f->size < sizeof(void *)) {
+		set_int(f, at, (int64_t)i);
 	} else if (at != NULL) {
 		*(const void **)at = (const char *)f->words + i * f->word_size;
 	}
@@ -234,10 +238,13 @@ json_t *schema_json(const struct field *fields, const void *obj)
 	json_t *json = json_object();
 
 	for (const struct field *f = fields; f->name != NULL; f++) {
-		if (f->size > 0 && !(f->optional &&
-				     is_none(f, (const char *)obj + f->at)) &&
-		    json_object_set_new(json, f->name, field_json(f, obj)) <
-			    0) {
+		const bool none = f->size > 0 && f->optional != FIELD_KEPT &&
+				  f->optional != FIELD_REQUIRED &&
+				  is_none(f, (const char *)obj + f->at);
+
+		if (f->size > 0 && !(none && f->optional == FIELD_OMITTED) &&
+		    json_object_set_new(json, f->name, none ? json_null() :
+					field_json(f, obj)) < 0) {
 			json_decref(json);
 			return NULL;
 		}

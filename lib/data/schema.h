@@ -16,22 +16,30 @@
  * ways (by place), the checks of a message and the tables of docs/protocol.md.
  */
 enum field_kind {
-	FIELD_INT,	/* int, enum or 64 bits; of these RECORD_NONE is none */
+	FIELD_INT,	/* int, enum or int64_t; optional: below min is none */
 	FIELD_REAL,	/* double; NAN is none */
 	FIELD_BOOL,
 	FIELD_TEXT,	/* char[]; "" is none */
-	FIELD_WORD,	/* one of field.words: its index, as an int or enum, or
-			 * a pointer to it; in JSON its name */
+	FIELD_WORD,	/* one of field.words: its index, as a bool, int or
+			 * enum, or a pointer to it; in JSON its name */
 	FIELD_OBJECT,	/* json_t *; NULL is none */
 	FIELD_ARRAY,	/* the same */
 	FIELD_INTS,	/* int64_t[], used entries counted by an int */
 	FIELD_REALS,	/* double[], the same */
 };
 
+/** What an optional member may be instead of a value; in CBOR null. */
+enum field_absence {
+	FIELD_REQUIRED,
+	FIELD_OMITTED,	/* missing or null; none is not written */
+	FIELD_NULL,	/* the same; none is written as null */
+	FIELD_KEPT,	/* the same; written as it is */
+};
+
 struct field {
 	const char *name;	/* NULL ends a table */
 	enum field_kind kind;
-	bool optional;		/* none is not written (JSON) or null (CBOR) */
+	enum field_absence optional;
 	size_t at, size;	/* the member; size 0: only checked */
 	size_t count_at;	/* the count of INTS, REALS */
 	/* limits of a value; entries of ARRAY, bytes of TEXT without a member:

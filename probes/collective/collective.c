@@ -84,7 +84,7 @@ const struct field collective_result_fields[] = {
 	RESULT(bad, "bad", INT, 0, BAD_MAX,
 	       "bits: wrong operations of verify"),
 	RESULT(wrong, "wrong", INT, 0, WRONG_MAX, "wrong elements",
-	       .optional = true),
+	       .optional = FIELD_OMITTED),
 	{ 0 }
 };
 

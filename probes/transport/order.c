@@ -41,6 +41,7 @@ const char *order_log_path(const char *dir, int64_t rank, int64_t peer,
 #define WORD(member, ...) FIELD(order_word, member, __VA_ARGS__)
 #define RESULT(member, ...) FIELD(order_result, member, __VA_ARGS__)
 #define REPORT(member, ...) FIELD(order_report, member, __VA_ARGS__)
+#define OPT	 .optional = FIELD_OMITTED
 #define REAL_MAX 1e12
 #define WEEK_NS	 (INT64_C(604800) * 1000000000)
 
@@ -93,24 +94,17 @@ const struct field order_word_fields[] = {
 
 static const struct field result_fields[] = {
 	RESULT(dir, "dir", INT, 0, 1, "direction"),
-	RESULT(size_B, "size_B", INT, 0, INT64_MAX, "of a message",
-	       .optional = true),
+	RESULT(size_B, "size_B", INT, 0, INT64_MAX, "of a message", OPT),
 	RESULT(r.outcome, "outcome", INT, 0, OUTCOME_COUNT - 1,
 	       "its number"),
-	RESULT(r.iters, "iters", INT, 0, INT64_MAX, "messages timed",
-	       .optional = true),
-	RESULT(r.bw_GB_s, "bw_GB_s", REAL, 0, REAL_MAX, "bandwidth, median",
-	       .optional = true),
-	RESULT(r.bw_min_GB_s, "bw_min_GB_s", REAL, 0, REAL_MAX, "lowest",
-	       .optional = true),
-	RESULT(r.bw_max_GB_s, "bw_max_GB_s", REAL, 0, REAL_MAX, "highest",
-	       .optional = true),
-	RESULT(r.lat_us, "lat_us", REAL, 0, REAL_MAX, "latency, median",
-	       .optional = true),
+	RESULT(r.iters, "iters", INT, 0, INT64_MAX, "messages timed", OPT),
+	RESULT(r.bw_GB_s, "bw_GB_s", REAL, 0, REAL_MAX, "bandwidth", OPT),
+	RESULT(r.bw_min_GB_s, "bw_min_GB_s", REAL, 0, REAL_MAX, "lowest", OPT),
+	RESULT(r.bw_max_GB_s, "bw_max_GB_s", REAL, 0, REAL_MAX, "highest", OPT),
+	RESULT(r.lat_us, "lat_us", REAL, 0, REAL_MAX, "latency", OPT),
 	RESULT(r.lat_p99_us, "lat_p99_us", REAL, 0, REAL_MAX,
-	       "99th percentile", .optional = true),
-	RESULT(r.wrong, "wrong", INT, 0, INT64_MAX, "bytes",
-	       .optional = true),
+	       "99th percentile", OPT),
+	RESULT(r.wrong, "wrong", INT, 0, INT64_MAX, "bytes", OPT),
 	RESULT(r.path, "path", TEXT, 0, 0, "of the data"),
 	RESULT(r.nic, "nic", TEXT, 0, 0, "used"),
 	RESULT(r.code, "code", TEXT, 0, 0, "reason, as a code"),
@@ -128,9 +122,9 @@ const struct field order_report_fields[] = {
 	       "that the sender did not run"),
 	REPORT(unfit, "unfit", BOOL, 0, 0, "the worker ends and is replaced"),
 	REPORT(crashed, "crashed", INT, 0, INT32_MAX,
-	       "rank of a model that crashed", .optional = true),
+	       "rank of a model that crashed", OPT),
 	REPORT(facts, "facts", ARRAY, 0, ORDER_FACTS,
-	       "lines of facts.csv, found out meanwhile", .optional = true),
+	       "lines of facts.csv, found out meanwhile", OPT),
 	{ 0 }
 };
 

@@ -12,6 +12,7 @@
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "lib/data/version.h"
 #include "report/base/grow.h"
 #include "report/history/history.h"
@@ -83,6 +84,62 @@ bool summary_is_file(const char *name)
 	       digits(&c, ID_SHOWN, hex) && strcmp(c, ".json") == 0;
 }
 
+/* ---- fields -------------------------------------------------------------- */
+
+#define HEAD(member, key, ...) FIELD(summary, member, key, __VA_ARGS__)
+#define HEAD_GB_S(member) \
+	HEAD(member, #member, REAL, 0, MAX_GB_S, "10^9 bytes per second", \
+	     .optional = FIELD_NULL)
+#define KEPT .optional = FIELD_KEPT
+
+static const struct field head_fields[] = {
+	HEAD(id, "id", TEXT, 0, 0, "of the run"),
+	HEAD(probe, "probe", TEXT, 0, 0, "name"),
+	HEAD(version, "version", TEXT, 0, 0, "of gpucheck", KEPT),
+	HEAD(started_utc, "started_utc", TEXT, 0, 0, "RFC 3339"),
+	HEAD(ended_utc, "ended_utc", TEXT, 0, 0, "RFC 3339", KEPT),
+	HEAD(status, "status", TEXT, 0, 0, "of the verdict"),
+	HEAD(drill, "drill", BOOL, 0, 0, "a fault was made on purpose"),
+	HEAD(model, "model", BOOL, 0, 0, "no machine was measured"),
+	HEAD(transport, "transport", TEXT, 0, 0, "name", KEPT),
+	HEAD(schedule, "schedule", TEXT, 0, 0, "name", KEPT),
+	HEAD(size_B, "size_B", INT, 0, INT64_MAX, "of the messages", KEPT),
+	HEAD(ranks, "ranks", INT, 0, INT32_MAX, "of all nodes", KEPT),
+	HEAD(of_nodes, "node_count", INT, 0, SUMMARY_NODES, "that took part"),
+	HEAD_GB_S(inter_GB_s), HEAD_GB_S(intra_GB_s), HEAD_GB_S(busbw_GB_s),
+	{ 0 }
+};
+
+static const struct field node_fields[] = {
+	FIELD(summary_node, name, "node", TEXT, 0, 0, "name"),
+	FIELD(summary_node, tested, "tested", BOOL, 0, 0,
+	      "it came to a measurement", KEPT),
+	FIELD(summary_node, bw_GB_s, "bw_GB_s", REAL, 0, MAX_GB_S, "median",
+	      .optional = FIELD_NULL),
+	{ 0 }
+};
+
+static const char *const severities[] = { "warn", "fail", NULL };
+
+#define FINDING(member, ...) FIELD(summary_finding, member, __VA_ARGS__)
+
+static const struct field finding_fields[] = {
+	FINDING(kind, "kind", TEXT, 0, 0, "of the part"),
+	FINDING(node, "node", TEXT, 0, 0, "name", .optional = FIELD_NULL),
+	FINDING(index, "index", INT, 0, INT32_MAX, "of a GPU or NIC",
+		.optional = FIELD_NULL),
+	FINDING(peer_node, "peer_node", TEXT, 0, 0, "name",
+		.optional = FIELD_NULL),
+	FINDING(peer_index, "peer_index", INT, 0, INT32_MAX, "the other's",
+		.optional = FIELD_NULL),
+	FINDING(name, "name", TEXT, 0, 0, "of a NIC or switch",
+		.optional = FIELD_NULL),
+	FIELD_WORDS(summary_finding, fail, "severity", severities,
+		    "of the finding"),
+	FINDING(code, "code", TEXT, 0, 0, "as in verdict.json"),
+	{ 0 }
+};
+
 /* ---- to JSON ------------------------------------------------------------ */
 
 static json_t *reals_json(const double *v, size_t n)
@@ -97,49 +154,35 @@ static json_t *reals_json(const double *v, size_t n)
 
 json_t *summary_node_json(const struct summary_node *n)
 {
-	return json_pack("{s:o, s:b, s:o, s:o, s:o}", "node",
-			 json_text(n->name), "tested", n->tested, "bw_GB_s",
-			 json_real_or_null(n->bw_GB_s), "gpu_GB_s",
-			 reals_json(n->gpu_GB_s, n->n_gpus), "nic_GB_s",
-			 reals_json(n->nic_GB_s, n->n_nics));
-}
+	json_t *json = schema_json(node_fields, n);
 
-static json_t *finding_json(const struct summary_finding *f)
-{
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:s, s:s}", "kind",
-			 f->kind, "node", json_text_or_null(f->node), "index",
-			 json_int_or_null(f->index), "peer_node",
-			 json_text_or_null(f->peer_node), "peer_index",
-			 json_int_or_null(f->peer_index), "name",
-			 json_text_or_null(f->name), "severity",
-			 f->fail ? "fail" : "warn", "code", f->code);
+	json_object_set_new(json, "gpu_GB_s",
+			    reals_json(n->gpu_GB_s, n->n_gpus));
+	json_object_set_new(json, "nic_GB_s",
+			    reals_json(n->nic_GB_s, n->n_nics));
+	return json;
 }
 
 json_t *summary_json(const struct summary *s)
 {
 	json_t *findings = json_array(), *nodes = json_array();
+	json_t *json = json_object(), *head = schema_json(head_fields, s);
 
 	for (size_t i = 0; i < s->n_findings; i++) {
-		json_array_append_new(findings, finding_json(&s->findings[i]));
+		json_array_append_new(findings, schema_json(finding_fields,
+							    &s->findings[i]));
 	}
 	for (size_t i = 0; i < s->n_nodes; i++) {
 		json_array_append_new(nodes, summary_node_json(&s->nodes[i]));
 	}
-	return json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:s, "
-			 "s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}",
-			 "schema", SUMMARY_SCHEMA, "id", s->id, "probe",
-			 s->probe, "version", s->version, "started_utc",
-			 s->started_utc, "ended_utc", s->ended_utc, "status",
-			 s->status, "drill", s->drill, "model", s->model,
-			 "transport", s->transport, "schedule", s->schedule,
-			 "size_B", (json_int_t)s->size_B, "ranks",
-			 (json_int_t)s->ranks, "node_count",
-			 (json_int_t)s->of_nodes, "inter_GB_s",
-			 json_real_or_null(s->inter_GB_s), "intra_GB_s",
-			 json_real_or_null(s->intra_GB_s), "busbw_GB_s",
-			 json_real_or_null(s->busbw_GB_s), "rail_GB_s",
-			 reals_json(s->rail_GB_s, s->n_rails), "findings",
-			 findings, "nodes", nodes);
+	json_object_set_new(json, "schema", json_integer(SUMMARY_SCHEMA));
+	json_object_update(json, head);
+	json_decref(head);
+	json_object_set_new(json, "rail_GB_s",
+			    reals_json(s->rail_GB_s, s->n_rails));
+	json_object_set_new(json, "findings", findings);
+	json_object_set_new(json, "nodes", nodes);
+	return json;
 }
 
 /* ---- from JSON ---------------------------------------------------------- */
@@ -183,10 +226,7 @@ static int summary_take_node(struct summary *s, const json_t *obj,
 	if (!at) {
 		return err_set(e, ENOMEM, "cannot read a node");
 	}
-	return json_get_text(obj, "node", at->name, sizeof(at->name), e) < 0 ||
-	       json_opt_bool(obj, "tested", &at->tested, e) < 0 ||
-	       json_opt_real(obj, "bw_GB_s", 0, MAX_GB_S, &at->bw_GB_s, e) <
-		       0 ||
+	return schema_read(node_fields, at, obj, e) < 0 ||
 	       take_reals(obj, "gpu_GB_s", &at->gpu_GB_s, &at->n_gpus, e) <
 		       0 ||
 	       take_reals(obj, "nic_GB_s", &at->nic_GB_s, &at->n_nics, e) < 0 ?
@@ -197,21 +237,10 @@ static int summary_take_finding(struct summary *s, const json_t *obj,
 				struct err *e)
 {
 	struct summary_finding f = { .index = -1, .peer_index = -1 };
-	char severity[8] = "";
 
-	if (json_get_text(obj, "kind", f.kind, sizeof(f.kind), e) < 0 ||
-	    json_opt_text(obj, "node", f.node, sizeof(f.node), e) < 0 ||
-	    json_opt_text(obj, "peer_node", f.peer_node, sizeof(f.peer_node),
-			  e) < 0 ||
-	    json_opt_text(obj, "name", f.name, sizeof(f.name), e) < 0 ||
-	    json_opt_int(obj, "index", 0, INT32_MAX, &f.index, e) < 0 ||
-	    json_opt_int(obj, "peer_index", 0, INT32_MAX, &f.peer_index, e) <
-		    0 ||
-	    json_get_text(obj, "severity", severity, sizeof(severity), e) < 0 ||
-	    json_get_text(obj, "code", f.code, sizeof(f.code), e) < 0) {
+	if (schema_read(finding_fields, &f, obj, e) < 0) {
 		return -1;
 	}
-	f.fail = strcmp(severity, "fail") == 0;
 	return grow_add(&s->findings, &s->n_findings, &f, sizeof(f)) ? 0 :
 	       err_set(e, ENOMEM, "cannot read a finding");
 }
@@ -249,14 +278,7 @@ static int take_head(struct summary *s, const json_t *obj, struct err *e)
 		return err_set(e, 0, "format %" PRId64 ", which a later "
 			       "version of gpucheck wrote", schema);
 	}
-	if (json_get_text(obj, "id", s->id, sizeof(s->id), e) < 0 ||
-	    json_get_text(obj, "probe", s->probe, sizeof(s->probe), e) < 0 ||
-	    json_get_text(obj, "started_utc", s->started_utc,
-			  sizeof(s->started_utc), e) < 0 ||
-	    json_get_text(obj, "status", s->status, sizeof(s->status), e) <
-		    0 ||
-	    json_get_bool(obj, "drill", &s->drill, e) < 0 ||
-	    json_get_bool(obj, "model", &s->model, e) < 0) {
+	if (schema_read(head_fields, s, obj, e) < 0) {
 		return -1;
 	}
 	s->started_s = clock_utc_s(s->started_utc);
@@ -267,34 +289,12 @@ static int take_head(struct summary *s, const json_t *obj, struct err *e)
 static int take_all(struct summary *s, const json_t *obj, struct err *e)
 {
 	return take_head(s, obj, e) < 0 ||
-			       json_opt_text(obj, "version", s->version,
-					     sizeof(s->version), e) < 0 ||
-			       json_opt_text(obj, "ended_utc", s->ended_utc,
-					     sizeof(s->ended_utc), e) < 0 ||
-			       json_opt_text(obj, "transport", s->transport,
-					     sizeof(s->transport), e) < 0 ||
-			       json_opt_text(obj, "schedule", s->schedule,
-					     sizeof(s->schedule), e) < 0 ||
-			       json_opt_int(obj, "size_B", 0, INT64_MAX,
-					    &s->size_B, e) < 0 ||
-			       json_opt_int(obj, "ranks", 0, INT32_MAX,
-					    &s->ranks, e) < 0 ||
-			       json_get_int(obj, "node_count", 0, SUMMARY_NODES,
-					    &s->of_nodes, e) < 0 ||
-			       json_opt_real(obj, "inter_GB_s", 0, MAX_GB_S,
-					     &s->inter_GB_s, e) < 0 ||
-			       json_opt_real(obj, "intra_GB_s", 0, MAX_GB_S,
-					     &s->intra_GB_s, e) < 0 ||
-			       json_opt_real(obj, "busbw_GB_s", 0, MAX_GB_S,
-					     &s->busbw_GB_s, e) < 0 ||
-			       take_reals(obj, "rail_GB_s", &s->rail_GB_s,
-					  &s->n_rails, e) < 0 ||
-			       take_each(s, obj, "findings", SUMMARY_FINDINGS,
-					 summary_take_finding, e) < 0 ||
-			       take_each(s, obj, "nodes", SUMMARY_NODES,
-					 summary_take_node, e) < 0
-		       ? -1
-		       : 0;
+	       take_reals(obj, "rail_GB_s", &s->rail_GB_s, &s->n_rails, e) <
+		       0 ||
+	       take_each(s, obj, "findings", SUMMARY_FINDINGS,
+			 summary_take_finding, e) < 0 ||
+	       take_each(s, obj, "nodes", SUMMARY_NODES, summary_take_node,
+			 e) < 0 ? -1 : 0;
 }
 
 /** The JSON object in @text, not too long; NULL with @e. */

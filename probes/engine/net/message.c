@@ -160,7 +160,7 @@ bool list_unhex(const char *text, size_t n, struct str *entry)
 #define TEXT(key, most, ...) ANY(key, TEXT, 0, most, __VA_ARGS__)
 #define OBJECT(key, ...) ANY(key, OBJECT, 0, 0, __VA_ARGS__)
 #define ARRAY(key, most, ...) ANY(key, ARRAY, 0, most, __VA_ARGS__)
-#define OPT .optional = true
+#define OPT .optional = FIELD_OMITTED
 #define FIELDS(...) .fields = (const struct field[]){ __VA_ARGS__, { 0 } }
 
 /* Fields that several messages have. */
