@@ -43,7 +43,7 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 	}
 	l->n_nodes = 0;
 	for (int i = 0; i < nodes; i++) {
-		struct layout_node *node = &l->nodes[l->n_nodes];
+		struct cluster_node *node = &l->nodes[l->n_nodes];
 
 		snprintf(node->name, sizeof(node->name), "n%d", i);
 		node->gpus = gpus;

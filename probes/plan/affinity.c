@@ -440,7 +440,7 @@ static struct entry *find_entry(const struct work *w, int scheme,
 /** The names of @node, but those of its lost GPUs, become entries. */
 static void take_names(struct work *w, int node, int *n_schemes)
 {
-	const struct layout_node *n = &w->l->nodes[node];
+	const struct cluster_node *n = &w->l->nodes[node];
 	int scheme = -1;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
@@ -515,7 +515,7 @@ static int scheme_size(const struct work *w, int scheme, int *first)
 /** A number below @n that no rank of @node has; @otherwise. */
 static int free_number(const struct work *w, int node, int n, int otherwise)
 {
-	const struct layout_node *of = &w->l->nodes[node];
+	const struct cluster_node *of = &w->l->nodes[node];
 
 	for (int k = 0; k < n; k++) {
 		int r = of->first_rank;
@@ -532,7 +532,7 @@ static int free_number(const struct work *w, int node, int n, int otherwise)
 
 static void number_node(struct work *w, int node)
 {
-	const struct layout_node *n = &w->l->nodes[node];
+	const struct cluster_node *n = &w->l->nodes[node];
 	int first, size = scheme_size(w, w->scheme[node], &first);
 
 	w->n_nics[node] = size;
@@ -556,7 +556,7 @@ static void number_node(struct work *w, int node)
 /** A node that knows nothing is taken for one like the first of its size. */
 static void number_silent(struct work *w, int node)
 {
-	const struct layout_node *n = &w->l->nodes[node], *like = n;
+	const struct cluster_node *n = &w->l->nodes[node], *like = n;
 
 	w->n_nics[node] = n->nics;
 	for (int i = w->l->n_nodes - 1; i >= 0; i--) {

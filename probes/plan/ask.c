@@ -36,7 +36,7 @@ static void add_part(struct ask_suspect *s, struct ask_part p)
 }
 
 /** The one GPU at NIC @nic of @n; -1: there are several, or none. */
-static int only_gpu(const struct layout *l, const struct layout_node *n,
+static int only_gpu(const struct layout *l, const struct cluster_node *n,
 		    int nic)
 {
 	int found = -1, gpus = 0;
@@ -53,7 +53,7 @@ static int only_gpu(const struct layout *l, const struct layout_node *n,
 /** The NIC of a GPU, or the GPU of a NIC, where both have no other; -1. */
 static int other_index(const struct layout *l, const struct ask_part *p)
 {
-	const struct layout_node *n = &l->nodes[p->node];
+	const struct cluster_node *n = &l->nodes[p->node];
 	int nic = p->index;
 
 	if (p->kind == ASK_GPU) {
@@ -131,7 +131,7 @@ static int failed_later(const struct ask_plan *a, const struct ask_part *p)
  *  failed two, and is no finding by that, fails few of many. */
 static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
 {
-	const struct layout_rank *r = &a->l->ranks[rank];
+	const struct cluster_rank *r = &a->l->ranks[rank];
 	struct ask_suspect s = {
 		.parts = { { .kind = kind, .node = r->node,
 			     .index = kind == ASK_GPU ? r->gpu : r->nic,
@@ -219,7 +219,7 @@ static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
 		      int x, int node, int turn)
 {
 	const struct layout *l = c->a->l;
-	const struct layout_node *at = &l->nodes[node];
+	const struct cluster_node *at = &l->nodes[node];
 	bool rare = s != NULL && s->rate > 0, own = node == l->ranks[x].node;
 	int first = l->ranks[x].gpu + (own  ? 1 + turn :
 				       rare ? turn / (l->n_nodes - 1) : 0);
@@ -451,7 +451,7 @@ static int most_gpus(const struct layout *l)
 static int partner_at(const struct layout *l, int x, int i)
 {
 	int hop = i % l->n_nodes, on = i / l->n_nodes;
-	const struct layout_node *n =
+	const struct cluster_node *n =
 		&l->nodes[(l->ranks[x].node + hop) % l->n_nodes];
 
 	return on < n->gpus ?

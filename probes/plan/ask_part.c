@@ -258,7 +258,7 @@ static bool is_on_leaf(const struct ask_plan *a, int leaf, int rank)
 
 bool ask_is_here(const struct ask_plan *a, const struct ask_part *p, int rank)
 {
-	const struct layout_rank *r = &a->l->ranks[rank];
+	const struct cluster_rank *r = &a->l->ranks[rank];
 
 	switch (scopes[p->kind].place) {
 	case ASK_ON_NODE:
@@ -271,7 +271,7 @@ bool ask_is_here(const struct ask_plan *a, const struct ask_part *p, int rank)
 		return r->nic == p->index;
 	case ASK_ON_SOCKET:
 		return r->node == p->node &&
-		       layout_socket(a->l, rank) == p->index;
+		       cluster_socket(&a->l->cluster, rank) == p->index;
 	case ASK_ON_CABLES:
 		return r->node == p->node &&
 		       (r->nic == p->index || r->nic == p->peer_index);

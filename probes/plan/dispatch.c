@@ -165,7 +165,7 @@ static uint32_t pair_slot(struct dispatch *d, int a, int b)
 
 static bool *nic_of(struct dispatch *d, int rank)
 {
-	const struct layout_rank *r = &d->layout->ranks[rank];
+	const struct cluster_rank *r = &d->layout->ranks[rank];
 
 	return &d->nic_busy[d->layout->nodes[r->node].first_nic + r->nic];
 }
@@ -232,8 +232,8 @@ static void set_busy(struct dispatch *d, int rank, bool busy)
 /** The NIC of @rank; the ranks that share it feel it too. */
 static void set_nic_busy(struct dispatch *d, int rank, bool busy)
 {
-	const struct layout_rank *of = d->layout->ranks;
-	const struct layout_node *node = &d->layout->nodes[of[rank].node];
+	const struct cluster_rank *of = d->layout->ranks;
+	const struct cluster_node *node = &d->layout->nodes[of[rank].node];
 
 	*nic_of(d, rank) = busy;
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
@@ -302,7 +302,7 @@ static void wake_near(struct dispatch *d, int rank)
 	int i = rank;
 
 	do {
-		const struct layout_node *node = &l->nodes[l->ranks[i].node];
+		const struct cluster_node *node = &l->nodes[l->ranks[i].node];
 
 		for (int k = 0; k < node->gpus; k++) {
 			wake_rank(d, node->first_rank + k);
@@ -516,7 +516,7 @@ static uint32_t oldest_listed(struct dispatch *d, int rank)
 static uint32_t oldest_met(struct dispatch *d, int rank)
 {
 	const struct layout *l = d->layout;
-	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
+	const struct cluster_node *node = &l->nodes[l->ranks[rank].node];
 	uint32_t best = 0, at;
 
 	for (int i = 0; i < node->gpus; i++) {

@@ -178,7 +178,7 @@ static int check_fault(const struct drill_fault *f, const struct layout *l,
 		       struct err *e)
 {
 	const char *counts = drill_parts[f->part].counts;
-	const struct layout_node *node;
+	const struct cluster_node *node;
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && counts[i]; i++) {
@@ -195,7 +195,7 @@ static int check_fault(const struct drill_fault *f, const struct layout *l,
 			     check_of_node(f, "GPU", n, node->gpus, l, e) :
 		     counts[i] == 'k' ?
 			     check_of_node(f, "NIC", n, node->nics, l, e) :
-			     check_of_node(f, "socket", n, LAYOUT_SOCKETS, l,
+			     check_of_node(f, "socket", n, CLUSTER_SOCKETS, l,
 					   e);
 	}
 	return rc;
@@ -221,7 +221,7 @@ static bool in_range(int n, int first, int last)
 bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 		   int rank)
 {
-	const struct layout_rank *r = &l->ranks[rank];
+	const struct cluster_rank *r = &l->ranks[rank];
 	bool here = r->node == f->at[0];
 
 	switch (f->part) {
@@ -235,7 +235,7 @@ bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 	case DRILL_NIC:
 		return here && r->nic == f->at[1];
 	case DRILL_SOCKET:
-		return here && layout_socket(l, rank) == f->at[1];
+		return here && cluster_socket(&l->cluster, rank) == f->at[1];
 	case DRILL_CABLE_SWAP:
 		return here && (r->nic == f->at[1] || r->nic == f->at[2]);
 	case DRILL_RAIL:
@@ -297,7 +297,7 @@ static bool is_hashed(const struct drill_fault *f, int src, int dst,
 static unsigned touch(const struct drill_fault *f, const struct layout *l,
 		      int src, int dst, uint64_t seed)
 {
-	const struct layout_rank *s = &l->ranks[src], *t = &l->ranks[dst];
+	const struct cluster_rank *s = &l->ranks[src], *t = &l->ranks[dst];
 	bool inter = s->node != t->node;
 
 	switch (f->part) {

@@ -35,7 +35,7 @@ static int find_leaf(struct leaves *v, const char *name)
  *  it. */
 static int join(struct leaves *v, int rank, const char *name)
 {
-	struct layout_rank *r = &v->layout->ranks[rank];
+	struct cluster_rank *r = &v->layout->ranks[rank];
 	char both[64];
 	int leaf;
 
@@ -53,7 +53,7 @@ static int join(struct leaves *v, int rank, const char *name)
 static int place(struct leaves *v, int node, const char *nics,
 		 const char *name)
 {
-	const struct layout_node *of = &v->layout->nodes[node];
+	const struct cluster_node *of = &v->layout->nodes[node];
 	int rc = 0;
 
 	for (int r = of->first_rank; r < of->first_rank + of->gpus; r++) {
@@ -128,7 +128,7 @@ void leaves_release(struct leaves *v)
 
 void layout_put_nics(const struct layout *l, int node, json_t *out)
 {
-	const struct layout_node *n = &l->nodes[node];
+	const struct cluster_node *n = &l->nodes[node];
 	json_t *of, *used, *names;
 
 	if (l->nic_names == NULL) {
@@ -155,7 +155,7 @@ void layout_put_nics(const struct layout *l, int node, json_t *out)
 }
 
 /** The numbers of @node in @json; false: it has none, or damaged ones. */
-static bool take_numbers(const struct layout_node *node, const json_t *json,
+static bool take_numbers(const struct cluster_node *node, const json_t *json,
 			 int *n_nics, int *nic)
 {
 	const json_t *of = json_object_get(json, "nic_of"), *v;
@@ -234,10 +234,10 @@ int layout_init(struct layout *l, int n_nodes)
 /** The ranks of node number @i, one a GPU. */
 static void fill_ranks(struct layout *l, int i)
 {
-	const struct layout_node *node = &l->nodes[i];
+	const struct cluster_node *node = &l->nodes[i];
 
 	for (int gpu = 0; gpu < node->gpus; gpu++) {
-		l->ranks[node->first_rank + gpu] = (struct layout_rank){
+		l->ranks[node->first_rank + gpu] = (struct cluster_rank){
 			.node = i,
 			.gpu = gpu,
 			.nic = (int)((int64_t)gpu * node->nics / node->gpus),
@@ -251,7 +251,7 @@ static void fill_ranks(struct layout *l, int i)
 int layout_number(struct layout *l)
 {
 	for (int i = 0; i < l->n_nodes; i++) {
-		struct layout_node *node = &l->nodes[i];
+		struct cluster_node *node = &l->nodes[i];
 
 		node->nics = node->nics ? node->nics : node->gpus;
 		node->first_rank = l->n_ranks;
@@ -295,7 +295,7 @@ int layout_name_nics(struct layout *l, const int *n_nics, const int *nic)
 
 const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 {
-	const struct layout_rank *r = &l->ranks[rank];
+	const struct cluster_rank *r = &l->ranks[rank];
 	int at = layout_nic_at(l, r->node, r->nic);
 
 	if (l->nic_names != NULL && l->nic_names[at][0] != '\0') {
@@ -308,7 +308,7 @@ const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 
 void layout_hear_nic(struct layout *l, int rank, const char *name)
 {
-	struct layout_rank *r = &l->ranks[rank];
+	struct cluster_rank *r = &l->ranks[rank];
 	int nic = 0, n = l->nic_names != NULL ? l->nodes[r->node].nics : 0;
 	char first[LAYOUT_NIC];
 
@@ -330,7 +330,7 @@ void layout_hear_nic(struct layout *l, int rank, const char *name)
 
 bool layout_use_heard(struct layout *l, int rank)
 {
-	struct layout_rank *r = &l->ranks[rank];
+	struct cluster_rank *r = &l->ranks[rank];
 
 	if (r->votes < VOTES_MIN || r->heard == r->nic) {
 		return false;

@@ -7,43 +7,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/cluster/cluster.h"
 #include "probes/host/port.h"
 
 /* ---- layout -------------------------------------------------------------- */
 
-/**
- * Who is who in a run: nodes in boot order, ranks counted node by node.  Plain
- * data, filled in once by the coordinator (or a test), read by plan, drill,
- * dispatch and the sim transport.
- */
-struct layout_node {
-	char name[64];
-	int gpus;	/* ranks on this node, present or missing */
-	int nics;
-	int first_rank, first_nic;	/* when those of all nodes are
-					 * counted */
-};
-
-struct layout_rank {
-	int node;	/* index into nodes[] */
-	int gpu;	/* local index */
-	int nic;	/* local index; rail number */
-	int planned;	/* the same before anybody knew better */
-	int heard, votes;	/* the one that is said to be used, and how
-				 * much more often than others */
-	int leaf;	/* the switch of its NIC, from 1; 0: not known */
-	int group;	/* who is of another one cannot be reached, by design;
-			 * 0 = all of one */
-	int twin;	/* next rank on the same GPU, in a ring; mostly
-			 * itself */
-};
-
 #define LAYOUT_NIC 64
 
+/**
+ * The cluster of a run, nodes in boot order, as the coordinator (or a test)
+ * fills it in once and plan, drill, dispatch and the sim transport read it.
+ */
 struct layout {
-	int n_nodes, n_ranks, n_nics;
-	struct layout_node *nodes;
-	struct layout_rank *ranks;
+	union {
+		struct cluster cluster;
+		struct { CLUSTER_MEMBERS; };
+	};
+	int n_nics;
 	char (*nic_names)[LAYOUT_NIC];	/* of NICs counted as first_nic is, ""
 					 * where one is not there; NULL: none
 					 * is known */
@@ -98,16 +78,6 @@ int layout_read_nics(struct layout *l, const json_t *nodes);
 
 /** Ranks @a and @b, of different rings so far, use one GPU. */
 void layout_share_gpu(struct layout *l, int a, int b);
-
-/** The socket, or the PCIe root, of @rank: of the GPUs of a node the first half
- *  is behind one, the second half behind another. */
-#define LAYOUT_SOCKETS 2
-static inline int layout_socket(const struct layout *l, int rank)
-{
-	const struct layout_rank *r = &l->ranks[rank];
-
-	return r->gpu * LAYOUT_SOCKETS / l->nodes[r->node].gpus;
-}
 
 static inline bool layout_same_node(const struct layout *l, int a, int b)
 {

@@ -293,7 +293,7 @@ static bool wants(const struct pairs *p, const struct layout *l, int a, int b)
 int plan_relay(const struct layout *l, int from, int to,
 	       bool (*works)(void *ctx, int rank), void *ctx, bool *any)
 {
-	const struct layout_node *node = &l->nodes[l->ranks[from].node];
+	const struct cluster_node *node = &l->nodes[l->ranks[from].node];
 
 	*any = false;
 	for (int r = node->first_rank; r < node->first_rank + node->gpus; r++) {
@@ -352,7 +352,7 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 		      const struct pair_end *end, int column,
 		      struct ranks_of *out, struct err *e)
 {
-	const struct layout_node *node;
+	const struct cluster_node *node;
 	int i;
 
 	*out = (struct ranks_of){ .first = end->index, .n = 1 };

@@ -95,7 +95,7 @@ void convict_free(struct convict *c)
 
 static size_t nic_at(const struct convict *c, int rank)
 {
-	const struct layout_rank *r = &c->l->ranks[rank];
+	const struct cluster_rank *r = &c->l->ranks[rank];
 
 	return (size_t)(c->l->n_ranks + layout_nic_at(c->l, r->node, r->nic));
 }
@@ -202,7 +202,7 @@ static void say(const struct convict *c, int which, int src, int dst,
 		const struct convict_part *p, struct convict_reason *why)
 {
 	int rank = receives(which) ? dst : src;
-	const struct layout_rank *r = &c->l->ranks[rank];
+	const struct cluster_rank *r = &c->l->ranks[rank];
 
 	if (which == RAILS) {
 		why->code = "rails_apart";
@@ -249,7 +249,7 @@ struct convict_reason convict_of(const struct convict *c, int src, int dst,
 /* A part of the machine is a number: ranks, then NICs, then node pairs. */
 #define PARTS_OF_CELL 5
 
-struct part {
+struct tally {
 	unsigned bad, cells, chosen;
 };
 
@@ -270,7 +270,7 @@ struct choice {
 	const struct cell *cells;
 	enum retry_bad bad;
 	struct grid nodes;	/* the pairs of nodes that these have */
-	struct part *parts;
+	struct tally *parts;
 };
 
 /** Between which nodes there are cells; -1 without memory. */
@@ -300,7 +300,7 @@ static int parts_of(const struct choice *c, int src, int dst,
 		    size_t ids[PARTS_OF_CELL])
 {
 	const struct layout *l = c->l;
-	const struct layout_rank *s = &l->ranks[src], *d = &l->ranks[dst];
+	const struct cluster_rank *s = &l->ranks[src], *d = &l->ranks[dst];
 	int nics = l->n_ranks;
 	size_t pairs = (size_t)(nics + l->n_nics);
 	int lo = s->node < d->node ? s->node : d->node;
@@ -319,9 +319,10 @@ static int parts_of(const struct choice *c, int src, int dst,
 }
 
 /* Is one more cell of these parts worth its time?  Counts it if so. */
-static bool choose(struct part *p, const size_t *ids, int n, enum retry_bad bad)
+static bool choose(struct tally *p, const size_t *ids, int n,
+		   enum retry_bad bad)
 {
-	const struct part *most;
+	const struct tally *most;
 	int top = 0;
 
 	for (int i = 1; i < n; i++) {

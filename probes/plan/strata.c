@@ -107,7 +107,7 @@ struct place {
 static struct place place_of(const struct layout *l, enum stratum stratum,
 			     int rank, uint64_t seed)
 {
-	const struct layout_rank *r = &l->ranks[rank];
+	const struct cluster_rank *r = &l->ranks[rank];
 	struct place p = { .group = r->group, .seat = r->node,
 			   .nic = r->planned, .rank = rank };
 

@@ -33,7 +33,7 @@ static size_t busiest(const struct layout *l, const struct plan *p, bool by_nic)
 		bool inside = layout_same_node(l, ends[0], ends[1]);
 
 		for (int e = 0; e < 2; e++) {
-			const struct layout_rank *r = &l->ranks[ends[e]];
+			const struct cluster_rank *r = &l->ranks[ends[e]];
 			int nic = l->nodes[r->node].first_nic + r->nic;
 
 			most = larger(most, ++pairs[ends[e]]);

@@ -18,7 +18,7 @@
 
 /* ---- model nodes --------------------------------------------------------- */
 
-#define NAME_SIZE sizeof(((struct layout_node *)0)->name)
+#define NAME_SIZE sizeof(((struct cluster_node *)0)->name)
 
 /* ---- told -------------------------------------------------------------- */
 
@@ -145,7 +145,7 @@ static int hear_entry(struct heard *h, json_t *entry, struct err *e)
 	return names ? rc : -1;
 }
 
-static int fill_node(struct layout_node *node, const char *name,
+static int fill_node(struct cluster_node *node, const char *name,
 		     const json_t *entry, struct err *e)
 {
 	int64_t gpus, nics;
@@ -249,7 +249,7 @@ static void fail_cell(const struct layout *l, const struct drill_effect *effect,
 		      struct xport_result *r)
 {
 	const struct sim_failure *f = &failures[effect->kind];
-	const struct layout_rank *k = &l->ranks[effect->end];
+	const struct cluster_rank *k = &l->ranks[effect->end];
 
 	xport_fail(r, f->outcome, f->code, "(drill) GPU %d of %s %s", k->gpu,
 		   l->nodes[k->node].name, f->does);
@@ -318,7 +318,7 @@ static double shape_factor(const struct sim *m, int src, int dst, int attempt)
 /** The ranks that have the NIC of @rank, itself among them. */
 static int sharers(const struct layout *l, int rank)
 {
-	const struct layout_node *node = &l->nodes[l->ranks[rank].node];
+	const struct cluster_node *node = &l->nodes[l->ranks[rank].node];
 	int n = 0;
 
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {

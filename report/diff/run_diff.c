@@ -130,7 +130,7 @@ static void add_absent(const struct run *run, const bool *has,
 	struct str text = STR_INIT;
 
 	for (int i = 0; names && i < run->n_nodes; i++) {
-		const struct run_node *node = &run->nodes[i];
+		const struct cluster_node *node = &run->nodes[i];
 
 		before = gpus;
 		for (int g = 0; g < node->gpus; g++) {
@@ -387,7 +387,7 @@ static void match_ranks(struct run_diff *d)
 {
 	d->by_index = !have_common_node(d);
 	for (int i = 0; i < d->then->n_nodes; i++) {
-		const struct run_node *then = &d->then->nodes[i];
+		const struct cluster_node *then = &d->then->nodes[i];
 		int k = !d->by_index	     ? node_called(d->now, then->name) :
 			i < d->now->n_nodes ? i : -1;
 
@@ -617,7 +617,7 @@ static void add_real(double value, struct str *out)
 
 static void add_place(const struct run *run, int rank, struct str *out)
 {
-	const struct run_rank *r = &run->ranks[rank];
+	const struct cluster_rank *r = &run->ranks[rank];
 
 	csv_add_field(out, run->nodes[r->node].name);
 	str_addf(out, ",%d,", r->gpu);

@@ -270,8 +270,8 @@ static int make_segments(const struct run *run, struct run *part)
 	part->mesh->unrouted = run->mesh->unrouted;
 	part->n_nodes = 0;
 	for (int r = 0; part->nodes && r < part->n_ranks; r++) {
-		struct run_rank *rank = &part->ranks[r];
-		struct run_node *n = &part->nodes[part->n_nodes];
+		struct cluster_rank *rank = &part->ranks[r];
+		struct cluster_node *n = &part->nodes[part->n_nodes];
 
 		if (r == 0 || rank->nic != rank[-1].nic) {
 			part->n_nodes++;

@@ -189,13 +189,13 @@ size_t labels_room(const struct view *v, size_t max)
 static int touched(const struct run *run, const struct part *p, int rank,
 		   int node)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 	int sum = 0;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		if (r != rank) {
-			sum += part_touches(run, p, rank, r) +
-			       part_touches(run, p, r, rank);
+			sum += part_touches(&run->cluster, p, rank, r) +
+			       part_touches(&run->cluster, p, r, rank);
 		}
 	}
 	return sum;
@@ -231,7 +231,7 @@ static int weight(const struct run *run, const struct part *p, int rank,
 static bool add_ranks(const struct run *run, const struct finding *f, int node,
 		      struct accused **list, size_t *n)
 {
-	const struct run_node *at = &run->nodes[node];
+	const struct cluster_node *at = &run->nodes[node];
 	int third = third_node(run, f->part.node, f->part.peer_node);
 	int end = at->first_rank + at->gpus, most = 1;
 	bool last = false;
@@ -554,7 +554,7 @@ static bool begins_node(const struct run *run, int r)
 /** Does rank @r begin a row of so many ranks of a segment? */
 static bool begins_part(const struct view *v, int r)
 {
-	const struct run_node *n = &v->run->nodes[v->run->ranks[r].node];
+	const struct cluster_node *n = &v->run->nodes[v->run->ranks[r].node];
 
 	return (r - n->first_rank) % v->ranks_per == 0;
 }

@@ -436,7 +436,7 @@ struct piles {
 	bool failed;
 };
 
-static size_t width_of(const struct run_node *n)
+static size_t width_of(const struct cluster_node *n)
 {
 	return (size_t)(n->gpus > n->nics ? n->gpus : n->nics);
 }
@@ -480,11 +480,11 @@ static void put(struct piles *p, struct pile *pile, float v)
 }
 
 /** To the parts of one end of a test that did well. */
-static void put_end(struct piles *p, const struct run_rank *r, bool inter,
+static void put_end(struct piles *p, const struct cluster_rank *r, bool inter,
 		    float v)
 {
 	const size_t first = p->first[r->node];
-	const struct run_node *n = &p->run->nodes[r->node];
+	const struct cluster_node *n = &p->run->nodes[r->node];
 
 	put(p, inter ? &p->inter[r->node] : &p->intra[r->node], v);
 	if (!inter && !p->run->ports && r->gpu >= 0 && r->gpu < n->gpus) {
@@ -499,8 +499,8 @@ static void put_cell(struct piles *p, size_t at)
 {
 	const struct run *run = p->run;
 	const struct cell *c = &run->cells[at];
-	const struct run_rank *src = &run->ranks[run_src(run, at)];
-	const struct run_rank *dst = &run->ranks[run_dst(run, at)];
+	const struct cluster_rank *src = &run->ranks[run_src(run, at)];
+	const struct cluster_rank *dst = &run->ranks[run_dst(run, at)];
 	const bool inter = src->node != dst->node;
 	const float v = c->bw_GB_s;
 
@@ -584,7 +584,7 @@ static struct summary_node *node_of(struct summary *s, const char *name,
 /** The levels of node @i. */
 static int take_node(struct summary *s, struct piles *p, int i)
 {
-	const struct run_node *n = &p->run->nodes[i];
+	const struct cluster_node *n = &p->run->nodes[i];
 	const struct pile *bw = p->inter[i].n ? &p->inter[i] : &p->intra[i];
 	const size_t first = p->first[i];
 	char name[SUMMARY_NODE];

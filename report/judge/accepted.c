@@ -138,7 +138,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 static void match_ranks(struct beside *b)
 {
 	for (int r = 0; r < b->now->n_ranks; r++) {
-		const struct run_rank *of = &b->now->ranks[r];
+		const struct cluster_rank *of = &b->now->ranks[r];
 		int k = node_called(b->then, b->now->nodes[of->node].name);
 
 		b->rank_then[r] = k >= 0 && of->gpu < b->then->nodes[k].gpus ?

@@ -213,7 +213,7 @@ static void hear_cell(struct hearing *h, size_t at)
 /** A pair needs no look at a million cells. */
 static void hear_cells(struct hearing *h)
 {
-	const struct run_node *nodes = h->run->nodes;
+	const struct cluster_node *nodes = h->run->nodes;
 	const struct part *p = h->part;
 
 	if (p->kind == PART_PAIR) {
@@ -351,8 +351,8 @@ static struct part pair_part(const struct work *w, uint32_t at)
 {
 	const struct run *run = w->b.s.run;
 	int src = run_src(run, at), dst = run_dst(run, at);
-	const struct run_rank *low = &run->ranks[src < dst ? src : dst];
-	const struct run_rank *high = &run->ranks[src < dst ? dst : src];
+	const struct cluster_rank *low = &run->ranks[src < dst ? src : dst];
+	const struct cluster_rank *high = &run->ranks[src < dst ? dst : src];
 	uint32_t back = (uint32_t)run_back(run, at);
 	struct part p = part_at(PART_PAIR, low->node, low->gpu);
 
@@ -370,9 +370,9 @@ static struct part pair_part(const struct work *w, uint32_t at)
 static bool has_unplanned(const struct run *run, const struct part *p,
 			  uint32_t at)
 {
-	const struct run_node *s = &run->nodes[run->ranks[run_src(run, at)]
+	const struct cluster_node *s = &run->nodes[run->ranks[run_src(run, at)]
 						       .node];
-	const struct run_node *d = &run->nodes[run->ranks[run_dst(run, at)]
+	const struct cluster_node *d = &run->nodes[run->ranks[run_dst(run, at)]
 						       .node];
 	bool more = false;
 
@@ -383,7 +383,7 @@ static bool has_unplanned(const struct run *run, const struct part *p,
 
 		more = src != dst &&
 		       run_at(run, src, dst) == run_n_cells(run) &&
-		       part_touches(run, p, src, dst);
+		       part_touches(&run->cluster, p, src, dst);
 	}
 	return more;
 }

@@ -109,7 +109,7 @@ static void tally_cells(const struct suspects *s, struct tally *tallies,
 	const struct run *run = s->run;
 
 	for (int node = 0; node < run->n_nodes; node++) {
-		const struct run_node *n = &run->nodes[node];
+		const struct cluster_node *n = &run->nodes[node];
 
 		memset(to, 0, (size_t)run->n_nodes * sizeof(*to));
 		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {

@@ -55,7 +55,7 @@ static double best_share(const struct run *run, const double *of, int gpu)
 	double best = NAN;
 
 	for (int i = 0; i < run->n_nodes; i++) {
-		const struct run_node *n = &run->nodes[i];
+		const struct cluster_node *n = &run->nodes[i];
 		double room[MOST_GPUS], usual;
 		size_t known = 0;
 

@@ -272,14 +272,14 @@ static size_t n_like(const struct run *run, int src)
 static double class_median(const struct run *run, size_t at,
 			   const struct part *but, double *room)
 {
-	const struct run_rank *ranks = run->ranks;
-	const struct run_rank *s = &ranks[run_src(run, at)];
-	const struct run_rank *d = &ranks[run_dst(run, at)];
+	const struct cluster_rank *ranks = run->ranks;
+	const struct cluster_rank *s = &ranks[run_src(run, at)];
+	const struct cluster_rank *d = &ranks[run_dst(run, at)];
 	bool far = run->nodes[s->node].leaf != run->nodes[d->node].leaf;
 	size_t n = 0;
 
 	for (int a = 0; a < run->n_nodes; a++) {
-		const struct run_node *x = &run->nodes[a];
+		const struct cluster_node *x = &run->nodes[a];
 		int src = x->first_rank + s->gpu, dst;
 
 		if (s->gpu >= x->gpus) {
@@ -293,7 +293,8 @@ static double class_median(const struct run *run, size_t at,
 			    c->path == run->cells[at].path &&
 			    (x->leaf != run->nodes[ranks[dst].node].leaf) ==
 				    far &&
-			    !(but && part_touches(run, but, src, dst))) {
+			    !(but && part_touches(&run->cluster, but, src,
+						  dst))) {
 				room[n++] = (double)c->bw_GB_s;
 			}
 		}
@@ -314,9 +315,11 @@ static double share_of(const struct run *run, unsigned path, double *room,
 /** That from the node of one end of the cell at @at to that of the other. */
 static double way_share(const struct run *run, size_t at, double *room)
 {
-	const struct run_rank *ranks = run->ranks;
-	const struct run_node *x = &run->nodes[ranks[run_src(run, at)].node];
-	const struct run_node *y = &run->nodes[ranks[run_dst(run, at)].node];
+	const struct cluster_rank *ranks = run->ranks;
+	const struct cluster_node *x =
+		&run->nodes[ranks[run_src(run, at)].node];
+	const struct cluster_node *y =
+		&run->nodes[ranks[run_dst(run, at)].node];
 	const unsigned path = run->cells[at].path;
 	size_t n = 0;
 

@@ -109,7 +109,7 @@ static void hear_cell(const struct run *run, const struct finding *f, int peer,
 static void hear(const struct run *run, const struct finding *f,
 		 struct heard *h)
 {
-	const struct run_node *n = &run->nodes[f->part.node];
+	const struct cluster_node *n = &run->nodes[f->part.node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		for (int peer = 0; peer < run->n_ranks; peer++) {
@@ -126,7 +126,8 @@ static void hear(const struct run *run, const struct finding *f,
 /** Did a test between the two pass? */
 static bool get_on(const struct run *run, int one, int other)
 {
-	const struct run_node *a = &run->nodes[one], *b = &run->nodes[other];
+	const struct cluster_node *a = &run->nodes[one];
+	const struct cluster_node *b = &run->nodes[other];
 
 	for (int s = a->first_rank; s < a->first_rank + a->gpus; s++) {
 		for (int d = b->first_rank; d < b->first_rank + b->gpus; d++) {

@@ -74,15 +74,15 @@ static double log_value(double bw_GB_s, double lat_us, enum effects_of of)
 static double usual_of(const struct run *run, const struct effects *all,
 		       size_t at, enum effects_of of, double *room)
 {
-	const struct run_rank *s = &run->ranks[run_src(run, at)];
-	const struct run_rank *d = &run->ranks[run_dst(run, at)];
+	const struct cluster_rank *s = &run->ranks[run_src(run, at)];
+	const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
 	double rate = run_rate(run, at);
 	int nodes = run->n_nodes, step = (nodes * nodes / MOST_ALIKE) | 1;
 	size_t n = 0;
 
 	for (int i = 0; i < nodes * nodes; i += step) {
-		const struct run_node *from = &run->nodes[i / nodes];
-		const struct run_node *to = &run->nodes[i % nodes];
+		const struct cluster_node *from = &run->nodes[i / nodes];
+		const struct cluster_node *to = &run->nodes[i % nodes];
 		size_t k;
 		double v;
 
@@ -209,7 +209,7 @@ static bool is_shared(const struct run *run, const struct depth *d, int src,
 		const struct finding *f = &d->v->findings[i];
 
 		if (i != d->self && strcmp(f->code, "slow") == 0 &&
-		    part_touches(run, &f->part, src, dst)) {
+		    part_touches(&run->cluster, &f->part, src, dst)) {
 			return true;
 		}
 	}
@@ -227,14 +227,15 @@ static void add_cell(const struct run *run, const struct part *p, int src,
 
 	if (c->class == CELL_SLOW && c->path != PATH_NVLINK &&
 	    usual->peers >= CELLS_SLOW_PEERS && isfinite(share) &&
-	    part_touches(run, p, src, dst) && !is_shared(run, d, src, dst)) {
+	    part_touches(&run->cluster, p, src, dst) &&
+	    !is_shared(run, d, src, dst)) {
 		d->of[way][d->n[way]++] = share;
 	}
 }
 
 static void hear(const struct run *run, const struct part *p, struct depth *d)
 {
-	const struct run_node *n = &run->nodes[p->node];
+	const struct cluster_node *n = &run->nodes[p->node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		for (int peer = 0; peer < run->n_ranks; peer++) {
@@ -254,7 +255,7 @@ static void hear(const struct run *run, const struct part *p, struct depth *d)
  *  own. */
 static struct part way_out(const struct run *run, const struct part *p)
 {
-	const struct run_node *n = &run->nodes[p->node];
+	const struct cluster_node *n = &run->nodes[p->node];
 	int nic, users = 0;
 
 	if (p->kind == PART_NODE) {

@@ -42,7 +42,7 @@ static size_t leaf_of(const struct paths *x, int rank)
  *  not. */
 static size_t distance(const struct paths *x, int src, int dst)
 {
-	const struct run_rank *ranks = x->w->run->ranks;
+	const struct cluster_rank *ranks = x->w->run->ranks;
 
 	return 2 * (leaf_of(x, src) != leaf_of(x, dst)) +
 	       (ranks[src].nic != ranks[dst].nic);
@@ -172,7 +172,7 @@ static int look(struct paths *x)
 static void fill_links(const struct paths *x, const double *links, size_t a,
 		       size_t b, struct effect_peers *peers, size_t row)
 {
-	const struct run_node *nodes = x->w->run->nodes;
+	const struct cluster_node *nodes = x->w->run->nodes;
 	size_t n = row * peers->width, end = n + peers->width;
 
 	for (size_t s = 0; s < x->w->nodes; s++) {

@@ -90,7 +90,7 @@ static void fill_nvlinks(const struct effect_work *w, struct effect_peers *x)
 		x->samples[TX][i] = x->samples[RX][i] = NAN;
 	}
 	for (int i = 0; i < run->n_ranks; i++) {
-		const struct run_node *n = &run->nodes[run->ranks[i].node];
+		const struct cluster_node *n = &run->nodes[run->ranks[i].node];
 
 		for (int p = 0; p < n->gpus; p++) {
 			size_t to = (size_t)i * x->width + (size_t)p;
@@ -112,7 +112,7 @@ static void level_peer(const struct effect_work *w,
 		       const struct effect_peers *x, float *of, int gpu,
 		       int peer)
 {
-	const struct run_node *nodes = w->run->nodes;
+	const struct cluster_node *nodes = w->run->nodes;
 	size_t known = 0;
 	double usual;
 
@@ -138,7 +138,7 @@ static void level_peer(const struct effect_work *w,
 /** Take away what is usual in a node. */
 static void level_node(const struct effect_work *w,
 		       const struct effect_peers *x, float *of,
-		       const struct run_node *n)
+		       const struct cluster_node *n)
 {
 	size_t gpus = (size_t)n->gpus, first = (size_t)n->first_rank * x->width;
 	double *usual = w->room + w->ranks;
@@ -152,7 +152,7 @@ static void level_node(const struct effect_work *w,
 }
 
 /** Is GPU @r in what was found, or its node? */
-static bool is_found(const struct effect_work *w, const struct run_rank *r)
+static bool is_found(const struct effect_work *w, const struct cluster_rank *r)
 {
 	const struct part gpu = part_at(PART_GPU, r->node, r->gpu);
 	const struct part node = part_at(PART_NODE, r->node, -1);
@@ -163,9 +163,9 @@ static bool is_found(const struct effect_work *w, const struct run_rank *r)
 /** What the GPUs of the node of @r differ by: the tests inside a node are made
  *  in a few moments, each of which it may spoil. */
 static double unrest(const struct effect_work *w, const struct effect_peers *x,
-		     const struct run_rank *r, int way)
+		     const struct cluster_rank *r, int way)
 {
-	const struct run_node *n = &w->run->nodes[r->node];
+	const struct cluster_node *n = &w->run->nodes[r->node];
 	size_t known = 0;
 
 	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
@@ -264,7 +264,7 @@ static void effect_nvlinks_sum_up(const struct effect_work *w,
 				  struct effect_peers *nodes)
 {
 	for (size_t i = 0; i < nodes->n * nodes->width; i++) {
-		const struct run_node *n = &w->run->nodes[i / nodes->width];
+		const struct cluster_node *n = &w->run->nodes[i / nodes->width];
 		size_t gpu = i % nodes->width;
 		bool has = gpu < (size_t)n->gpus;
 
@@ -302,7 +302,7 @@ bool effect_insides_worse(const struct effect_work *w,
 			  const struct effect_insides *x, size_t n, double z,
 			  struct effect_estimate *e)
 {
-	const struct run_node *node = &w->run->nodes[n];
+	const struct cluster_node *node = &w->run->nodes[n];
 	size_t width = x->gpus.width, bad = 0, known = 0;
 	const float *v = &x->gpus.samples[TX][(size_t)node->first_rank * width];
 
@@ -331,7 +331,7 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 		effect_peers_learn(w, &x);
 	}
 	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
-		const struct run_rank *r = &w->run->ranks[i];
+		const struct cluster_rank *r = &w->run->ranks[i];
 		struct part p = part_at(PART_GPU_NVLINK, r->node, r->gpu);
 		int way = effect_way(&x, i);
 		struct effect_estimate e;

@@ -144,8 +144,8 @@ static bool is_inside(const struct run *run, size_t at)
 /** Of a cell between nodes. */
 static int sort_of(const struct run *run, size_t at)
 {
-	const struct run_rank *s = &run->ranks[run_src(run, at)];
-	const struct run_rank *d = &run->ranks[run_dst(run, at)];
+	const struct cluster_rank *s = &run->ranks[run_src(run, at)];
+	const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
 	bool far = run->n_leaves > 0 &&
 		   run->nodes[s->node].leaf != run->nodes[d->node].leaf;
 
@@ -237,7 +237,7 @@ static void level_inside(struct cells *c, size_t *at, int gpus)
 		size_t n = 0;
 
 		for (int i = 0; i < run->n_nodes; i++) {
-			const struct run_node *node = &run->nodes[i];
+			const struct cluster_node *node = &run->nodes[i];
 			size_t k = run_n_cells(run);
 
 			if (from != to && from < node->gpus &&
@@ -469,8 +469,8 @@ static void add_cells(const struct effect_work *w, struct sums *sums)
  *  rails are @crossed, and of its fabric. */
 static size_t peers_on(const struct run *run, size_t i, size_t p, bool crossed)
 {
-	const struct run_node *n = &run->nodes[p];
-	const struct run_rank *own = &run->ranks[i];
+	const struct cluster_node *n = &run->nodes[p];
+	const struct cluster_rank *own = &run->ranks[i];
 	size_t peers = 0;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
@@ -568,7 +568,7 @@ static size_t level_of(size_t n)
 /** Is partner node @p on another leaf switch than rank @i? */
 static bool is_far(const struct effect_work *w, size_t i, size_t p)
 {
-	const struct run_node *nodes = w->run->nodes;
+	const struct cluster_node *nodes = w->run->nodes;
 
 	return nodes[p].leaf != nodes[w->run->ranks[i].node].leaf;
 }
@@ -661,7 +661,7 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
 	size_t n = 0;
 
 	for (size_t i = 0; i < w->ranks; i++) {
-		const struct run_rank *r = &w->run->ranks[i];
+		const struct cluster_rank *r = &w->run->ranks[i];
 
 		if ((gpu < 0 || r->gpu == gpu) && r->node != but_node &&
 		    isfinite(of[i]) && is_usual(w, i)) {
@@ -675,7 +675,7 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
  *  index are no better known than all: it is as slow as the better of both
  *  makes it. */
 static double usual_of(const struct effect_work *w, const double *of,
-		       const struct run_rank *r)
+		       const struct cluster_rank *r)
 {
 	return w->nodes >= LEAST_NODES ? usual_at(w, of, r->gpu, -1) :
 	       fmin(usual_at(w, of, r->gpu, r->node), usual_at(w, of, -1, -1));
@@ -694,7 +694,7 @@ static void level_index(const struct effect_work *w, float *samples,
 		usual[i] = NAN;
 	}
 	for (size_t i = 0; of && i < w->ranks; i++) {
-		const struct run_rank *r = &w->run->ranks[i];
+		const struct cluster_rank *r = &w->run->ranks[i];
 		double *known = &usual[alike ? (size_t)r->gpu : i];
 
 		if (isnan(*known)) {

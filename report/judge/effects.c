@@ -18,7 +18,7 @@
 static size_t add_way(const struct effect_work *w, const double *usual,
 		      size_t a, size_t b, double *v)
 {
-	const struct run_node *n = &w->run->nodes[a];
+	const struct cluster_node *n = &w->run->nodes[a];
 	size_t known = 0;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
@@ -90,19 +90,6 @@ static int effect_find_links(struct effect_work *w, double z)
 
 /* ---- effect join --------------------------------------------------------- */
 
-/** Is @rank of @whole? */
-static bool is_of(const struct run *run, const struct part *whole, int rank)
-{
-	const struct run_rank *r = &run->ranks[rank];
-
-	if (whole->kind == PART_SOCKET) {
-		return r->node == whole->node &&
-		       run_socket(run, rank) == whole->index;
-	}
-	return r->nic == whole->index &&
-	       run->nodes[r->node].leaf == whole->peer_index + 1;
-}
-
 /** What names the NIC of @rank in @e; NULL. */
 static struct effect *nic_of(const struct run *run, const struct effects *e,
 			     int rank)
@@ -133,7 +120,7 @@ static bool sum_up(const struct run *run, const struct effects *e,
 	for (int r = 0; r < run->n_ranks; r++) {
 		const struct effect *x;
 
-		if (!is_of(run, whole, r)) {
+		if (!part_has(&run->cluster, whole, r)) {
 			continue;
 		}
 		x = nic_of(run, e, r);
@@ -163,7 +150,7 @@ static void put(const struct run *run, const struct effect *whole,
 	size_t kept = 0;
 
 	for (int r = 0; r < run->n_ranks; r++) {
-		struct effect *x = is_of(run, &whole->part, r) ?
+		struct effect *x = part_has(&run->cluster, &whole->part, r) ?
 					   nic_of(run, e, r) : NULL;
 
 		if (x) {
@@ -191,7 +178,8 @@ static bool join(const struct run *run, const struct part *p,
 		rank++;
 	}
 	wholes[0].peer_index = run->nodes[p->node].leaf - 1;
-	wholes[1] = part_at(PART_SOCKET, p->node, run_socket(run, rank));
+	wholes[1] = part_at(PART_SOCKET, p->node,
+			    cluster_socket(&run->cluster, rank));
 	for (int i = wholes[0].peer_index < 0; i < n; i++) {
 		struct effect whole;
 
@@ -243,7 +231,7 @@ static size_t tests_of(const struct effect_work *w, int first, int n, int way)
 static float together(const struct effect_work *w, const float *of, size_t n,
 		      size_t p)
 {
-	const struct run_node *node = &w->run->nodes[n];
+	const struct cluster_node *node = &w->run->nodes[n];
 	size_t known = 0;
 
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
@@ -275,7 +263,7 @@ static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
 static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 			size_t n, bool with)
 {
-	const struct run_node *node = &w->run->nodes[n];
+	const struct cluster_node *node = &w->run->nodes[n];
 	size_t first = (size_t)node->first_rank * x->width;
 
 	for (int k = 0; k < 2; k++) {
@@ -311,7 +299,7 @@ static bool is_apart(const struct effect_peers *x, size_t n, double by)
  *  Half of a node is a socket. */
 static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 {
-	const struct run_node *node = &w->run->nodes[n];
+	const struct cluster_node *node = &w->run->nodes[n];
 	int bad = 0;
 
 	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
@@ -331,7 +319,7 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
  *  its network. */
 static bool is_network(const struct effect_work *w, size_t n, double by)
 {
-	const struct run_node *node = &w->run->nodes[n];
+	const struct cluster_node *node = &w->run->nodes[n];
 	const float *all = w->t.inside[TX], *of = &all[node->first_rank];
 
 	return isfinite(of[0]) && effect_median(w, of, (size_t)node->gpus, 1) -
@@ -342,7 +330,7 @@ static bool is_network(const struct effect_work *w, size_t n, double by)
  *  crosses switches is its own: what is usual of that is what it is. */
 static bool is_alone(const struct effect_work *w, size_t n)
 {
-	const struct run_node *nodes = w->run->nodes;
+	const struct cluster_node *nodes = w->run->nodes;
 	int leaf = nodes[n == 0].leaf;
 
 	for (size_t i = 0; i < w->nodes; i++) {
@@ -396,7 +384,7 @@ static int find_inside(struct effect_work *w, const struct nodes *all, size_t n)
 /** Node @n, by what it is with others, or else inside. */
 static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
 {
-	const struct run_node *node = &w->run->nodes[n];
+	const struct cluster_node *node = &w->run->nodes[n];
 	const struct effect_peers *x = &all->x;
 	struct part p = part_at(PART_NODE, (int)n, -1);
 	int way = effect_way(x, n), rc = 0;
@@ -458,7 +446,7 @@ static bool bad_inside(const struct effect_work *w, size_t i, int way,
 static int add_rank(struct effect_work *w, size_t i, int way,
 		    const struct effect_estimate *e, bool alone)
 {
-	const struct run_rank *r = &w->run->ranks[i];
+	const struct cluster_rank *r = &w->run->ranks[i];
 	struct part nic = part_at(PART_NIC, r->node, r->nic);
 	struct part gpu = part_at(PART_GPU, r->node, r->gpu);
 	bool known = isfinite(w->t.inside[TX][i]);
@@ -474,7 +462,7 @@ static int add_rank(struct effect_work *w, size_t i, int way,
 /** How many ranks of its node use the NIC of rank @i. */
 static size_t sharers(const struct effect_work *w, size_t i)
 {
-	const struct run_node *n = &w->run->nodes[w->run->ranks[i].node];
+	const struct cluster_node *n = &w->run->nodes[w->run->ranks[i].node];
 	size_t same = 0;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
@@ -487,7 +475,7 @@ static size_t sharers(const struct effect_work *w, size_t i)
 static bool all_share(const struct effect_work *w,
 		      const struct effect_peers *x, size_t i, int way)
 {
-	const struct run_node *n = &w->run->nodes[w->run->ranks[i].node];
+	const struct cluster_node *n = &w->run->nodes[w->run->ranks[i].node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		if (w->run->ranks[r].nic == w->run->ranks[i].nic &&
@@ -516,7 +504,7 @@ static int effect_find_ranks(struct effect_work *w, double z)
 	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
 		int way = effect_way(&x, i);
 		size_t shared = sharers(w, i);
-		const struct run_rank *r = &w->run->ranks[i];
+		const struct cluster_rank *r = &w->run->ranks[i];
 		bool first = i == 0 || r[-1].node != r->node ||
 			     r[-1].nic != r->nic;
 		struct effect_estimate e;

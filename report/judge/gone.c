@@ -163,7 +163,7 @@ static bool is_covered(const struct gone_list *g, const struct part *p)
 static bool is_spent(const struct run *run, const struct part *p,
 		     const struct gone_code *c)
 {
-	const struct run_node *node = &run->nodes[p->node];
+	const struct cluster_node *node = &run->nodes[p->node];
 	int rank = node->first_rank + p->index;
 
 	if (strcmp(c->code, "rank_retired") != 0 || p->index >= node->gpus) {

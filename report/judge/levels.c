@@ -125,7 +125,7 @@ static size_t count_met(const struct work *w)
 
 	for (size_t i = 0; last && i < w->queued; i++) {
 		size_t a = w->queue[i];
-		const struct run_node *n = &run->nodes[a];
+		const struct cluster_node *n = &run->nodes[a];
 		size_t at = run_first(run, n->first_rank);
 		size_t end = run_first(run, n->first_rank + n->gpus);
 
@@ -196,7 +196,7 @@ static int find_sets(struct work *w)
 /** Is NIC @nic of @node bad by itself, and not all of the node? */
 static bool is_bad_nic(const struct work *w, size_t node, int nic)
 {
-	const struct run_node *n = &w->run->nodes[node];
+	const struct cluster_node *n = &w->run->nodes[node];
 	int of_nic = 0, bad = 0, all = 0;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
@@ -374,8 +374,8 @@ static int is_design(const struct run *run, size_t kind, const struct levels *l)
 	}
 	count = calloc(gpus * gpus + 1, sizeof(*count));
 	for (size_t at = 0; count && at < run_n_cells(run); at++) {
-		const struct run_rank *s = &run->ranks[run_src(run, at)];
-		const struct run_rank *d = &run->ranks[run_dst(run, at)];
+		const struct cluster_rank *s = &run->ranks[run_src(run, at)];
+		const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
 		int bin = s->node == d->node && kind_of(run, at) == kind ?
 				  bin_of(run, at) : -1;
 

@@ -85,7 +85,7 @@ static void take_rank(struct node_net *n, const struct fact_row *f)
 /** "gpu3-mlx5_0 link PIX" */
 static void take_link(struct nets *x, int node, const struct fact_row *f)
 {
-	const struct run_node *n = &x->run->nodes[node];
+	const struct cluster_node *n = &x->run->nodes[node];
 	enum link link = strcmp(f->value, "PIX") == 0 ? LINK_PIX :
 			 strcmp(f->value, "PXB") == 0 ? LINK_PXB : LINK_FAR;
 	char nic[64];

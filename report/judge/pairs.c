@@ -328,7 +328,7 @@ static void says_scatter(const struct run *run, struct finding *f,
 static void add_ranks(const struct run *run, const struct part *p,
 		      struct str *out)
 {
-	const struct run_node *n = &run->nodes[p->node];
+	const struct cluster_node *n = &run->nodes[p->node];
 
 	if (p->kind == PART_GPU) {
 		str_addf(out, "Rank %d", n->first_rank + p->index);
@@ -671,7 +671,7 @@ static int blame_nobody(const struct run *run, const uint8_t *marks,
 static void cover(const struct run *run, const struct part *p,
 		  uint8_t *explained)
 {
-	const struct run_node *nodes = run->nodes;
+	const struct cluster_node *nodes = run->nodes;
 
 	if (p->kind == PART_PAIR) {
 		int a = nodes[p->node].first_rank + p->index;

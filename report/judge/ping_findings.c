@@ -104,7 +104,7 @@ static void explain_own(const struct own_case *c)
 static void find_own(const struct run *run, const struct own_word *w,
 		     int node, uint8_t *explained, struct verdict *v)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 	struct own_case c = {
 		.run = run, .code = w->code, .explained = explained,
 		.from = run_first(run, n->first_rank),
@@ -163,7 +163,7 @@ static bool is_dead(const struct run *run, int rank)
 /** The address of @node on rail @nic, -1: none. */
 static int rank_on(const struct run *run, int node, int nic)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		if (run->ranks[r].nic == nic) {
@@ -234,7 +234,7 @@ static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 			 struct verdict *v)
 {
 	const struct run *run = w->run;
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 	struct part p = part_at(PART_NODE, node, -1);
 	struct finding *f = NULL;
 	struct str says = STR_INIT;
@@ -495,7 +495,7 @@ static bool is_in(const struct run *run, int rank, const char *segment)
 
 static bool node_has(const struct run *run, int node, const char *segment)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		if (is_in(run, r, segment)) {

@@ -52,7 +52,7 @@ static void find_ranks(const struct run *run, const json_t *end, size_t at,
 	const char *name = json_string_value(json_array_get(end, at));
 	int64_t gpu = json_integer_value(json_array_get(end, at + 1));
 	int node = name ? look_node(run, name) : -1;
-	const struct run_node *n = node < 0 ? NULL : &run->nodes[node];
+	const struct cluster_node *n = node < 0 ? NULL : &run->nodes[node];
 
 	*first = 0;
 	*last = -1;
@@ -184,7 +184,7 @@ static void excuse(struct look *l)
 /** Does @rank use another NIC than the one that was found? */
 static bool is_other_nic(const struct look *l, int rank)
 {
-	const struct run_rank *r = &l->run->ranks[rank];
+	const struct cluster_rank *r = &l->run->ranks[rank];
 	const char *then = json_member(l->json, "nic");
 	bool named = then[0] && run_number_in(then, "nic") < 0 &&
 		     r->nic_name[0] && run_number_in(r->nic_name, "nic") < 0;
@@ -285,18 +285,22 @@ static const json_t *parts_of(const struct run *run)
 	return json_object_get(json_object_get(run->json, "retest"), "parts");
 }
 
+/** A part of the kind @name; of one that is not known, a set-up. */
+static struct part part_called(const char *name)
+{
+	enum part_kind kind = part_kind_of(name);
+
+	return part_of_kind(kind < PART_KINDS ? kind : PART_CONFIG);
+}
+
 /** Where a finding that no other one is about belongs: at the part, but where
  *  it is not there any more, or on no node, it has no number. */
 static struct part place_of(const struct run *run, const json_t *json,
 			    const struct retested *r)
 {
 	const json_t *index = json_object_get(json, "index");
-	struct part p = part_of_kind(0);
+	struct part p = part_called(json_member(json, "kind"));
 
-	while (p.kind < PART_CONFIG && strcmp(part_kind_name(p.kind),
-					      json_member(json, "kind"))) {
-		p.kind++;
-	}
 	p.node = r->node[0] ? run_find_node(run, r->node, -1) : -1;
 	if (p.node < 0) {
 		return part_of_kind(PART_CONFIG);
@@ -626,12 +630,8 @@ int retest_gpus(const struct run *run, int node)
 
 static struct part part_now(const struct run *run, const json_t *json)
 {
-	struct part p = part_of_kind(0);
+	struct part p = part_called(json_member(json, "kind"));
 
-	while (p.kind < PART_CONFIG && strcmp(part_kind_name(p.kind),
-					      json_member(json, "kind"))) {
-		p.kind++;
-	}
 	p.node = look_node(run, json_member(json, "node"));
 	p.peer_node = look_node(run, json_member(json, "peer_node"));
 	p.index = look_number(json, "index");

@@ -38,7 +38,7 @@ static void planner_pair(const struct planner *w, int a, int ga, int b, int gb)
  *  be. */
 static int gpu_like(const struct run *run, int rank, int node)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 	int same = run->ranks[rank].gpu;
 
 	for (int g = 0; g < n->gpus; g++) {
@@ -70,7 +70,7 @@ static size_t n_partners(const struct planner *w)
 /* Up to RETEST_PARTNERS others of the node of @rank. */
 static void planner_inside(const struct planner *w, int rank)
 {
-	const struct run_rank *r = &w->run->ranks[rank];
+	const struct cluster_rank *r = &w->run->ranks[rank];
 	int gpus = w->run->nodes[r->node].gpus;
 
 	for (int k = 1; w->intra && k < gpus && k <= RETEST_PARTNERS; k++) {
@@ -81,7 +81,7 @@ static void planner_inside(const struct planner *w, int rank)
 /* As many of other nodes. */
 static void planner_outside(const struct planner *w, int rank)
 {
-	const struct run_rank *r = &w->run->ranks[rank];
+	const struct cluster_rank *r = &w->run->ranks[rank];
 
 	for (size_t k = 0; w->inter && k < n_partners(w); k++) {
 		int c = partner(w, r->node, k);
@@ -153,7 +153,7 @@ static void planner_node(struct planner *w, int node, bool inside, bool outside)
 /** Is @rank of the part @p, which is on its node? */
 static bool is_of(const struct run *run, const struct part *p, int rank)
 {
-	const struct run_rank *r = &run->ranks[rank];
+	const struct cluster_rank *r = &run->ranks[rank];
 
 	switch (p->kind) {
 	case PART_GPU:
@@ -164,7 +164,7 @@ static bool is_of(const struct run *run, const struct part *p, int rank)
 	case PART_CABLE_SWAP:
 		return r->nic == p->index || r->nic == p->peer_index;
 	case PART_SOCKET:
-		return run_socket(run, rank) == p->index;
+		return cluster_socket(&run->cluster, rank) == p->index;
 	default:
 		return true;
 	}
@@ -174,15 +174,15 @@ static bool is_of(const struct run *run, const struct part *p, int rank)
  *  is told from its node, and from its socket. */
 static void add_siblings(struct planner *w, const struct part *p)
 {
-	const struct run_node *n = &w->run->nodes[p->node];
+	const struct cluster_node *n = &w->run->nodes[p->node];
 	json_t *ends = w->ends;
-	bool has[RUN_SOCKETS] = { false };
+	bool has[CLUSTER_SOCKETS] = { false };
 	int last = -1;
 
 	w->ends = NULL;
 	for (int g = 0; g < n->gpus; g++) {
 		const int rank = n->first_rank + g;
-		bool *seen = &has[run_socket(w->run, rank)];
+		bool *seen = &has[cluster_socket(&w->run->cluster, rank)];
 
 		if (*seen || is_of(w->run, p, rank)) {
 			continue;
@@ -199,7 +199,7 @@ static void add_siblings(struct planner *w, const struct part *p)
 
 static void add_on_node(struct planner *w, const struct part *p)
 {
-	const struct run_node *n = &w->run->nodes[p->node];
+	const struct cluster_node *n = &w->run->nodes[p->node];
 	int whole = n->gpus == 0;	/* one that has never come, too */
 
 	for (int g = 0; g < n->gpus; g++) {
@@ -234,7 +234,7 @@ static void add_between(struct planner *w, const struct part *p)
 	planner_pair(w, ends[0][0], ends[0][1], ends[1][0], ends[1][1]);
 	w->ends = NULL;
 	for (int i = 0; i < 2; i++) {
-		const struct run_node *n = &w->run->nodes[ends[i][0]];
+		const struct cluster_node *n = &w->run->nodes[ends[i][0]];
 
 		for (int g = 0; g < n->gpus; g++) {
 			if (!gpus || g == ends[i][1]) {

@@ -622,8 +622,8 @@ static void add_test(const struct tell_case *c, const struct part *part,
 static bool goes(const struct tell_case *c, const struct part *p, int src,
 		 int dst, bool one_way)
 {
-	return part_touches(c->run, p, src, dst) ||
-	       (!one_way && part_touches(c->run, p, dst, src));
+	return part_touches(&c->run->cluster, p, src, dst) ||
+	       (!one_way && part_touches(&c->run->cluster, p, dst, src));
 }
 
 /** Is there such a cell from rank @src that nobody tried?  Then try it. */
@@ -671,8 +671,8 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 static bool test_ports(const struct tell_case *c, const char *unused)
 {
 	static const struct diagnose_step ib = { .ports = true };
-	const struct run_rank *s = &c->run->ranks[c->src];
-	const struct run_rank *d = &c->run->ranks[c->dst];
+	const struct cluster_rank *s = &c->run->ranks[c->src];
+	const struct cluster_rank *d = &c->run->ranks[c->dst];
 
 	(void)unused;
 	if (s->node == d->node || tell_is_local(c->run) || c->run->ports ||

@@ -307,14 +307,9 @@ static bool has_nodes(const struct part *p)
 /** 0, or -1 where @json is no part. */
 static int read_part(const json_t *json, struct run *run, struct part *p)
 {
-	const char *kind = json_member(json, "kind");
 	const char *direction = json_member(json, "direction");
 
-	*p = part_of_kind(0);
-	while (p->kind < PART_KINDS &&
-	       strcmp(part_kind_name(p->kind), kind) != 0) {
-		p->kind++;
-	}
+	*p = part_of_kind(part_kind_of(json_member(json, "kind")));
 	if (p->kind == PART_KINDS) {
 		return -1;
 	}

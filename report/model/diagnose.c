@@ -248,7 +248,8 @@ struct finding *diagnose_finding(const struct run *run,
 {
 	for (size_t i = 0; i < v->n; i++) {
 		if (v->findings[i].fail &&
-		    part_touches(run, &v->findings[i].part, src, dst)) {
+		    part_touches(&run->cluster, &v->findings[i].part, src,
+				 dst)) {
 			return &v->findings[i];
 		}
 	}
@@ -274,7 +275,7 @@ static bool is_chosen(const struct diagnose_pairs *p, int src, int dst)
 static int worth(const struct run *run, int src, int dst,
 		 const struct diagnose_pair *other)
 {
-	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
 	bool inter = s->node != d->node;
 	int points = !inter || s->nic == d->nic ? 2 : 1;
 
@@ -365,8 +366,8 @@ void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
 		       const struct diagnose_pair *pair,
 		       struct diagnose_row *row)
 {
-	const struct run_rank *a = &run->ranks[pair->src];
-	const struct run_rank *b = &run->ranks[pair->dst];
+	const struct cluster_rank *a = &run->ranks[pair->src];
+	const struct cluster_rank *b = &run->ranks[pair->dst];
 
 	record_init(&schema_diagnose, row);
 	row->src_rank = pair->src;
@@ -407,7 +408,7 @@ static bool is_up_somewhere(const struct run *run, const char *port)
 int diagnose_index(const struct run *run, const struct diagnose_step *s,
 		   int rank)
 {
-	const struct run_rank *r = &run->ranks[rank];
+	const struct cluster_rank *r = &run->ranks[rank];
 	int index = 0;
 
 	if (!s->ports) {

@@ -59,7 +59,7 @@ static void take_way(struct way *w, const struct p2p_row *row, bool all)
 static bool is_end(const struct reading *g, int64_t rank, const char *node,
 		   int64_t index)
 {
-	const struct run_rank *r = &g->run->ranks[rank];
+	const struct cluster_rank *r = &g->run->ranks[rank];
 
 	return strcmp(g->run->nodes[r->node].name, node) == 0 &&
 	       diagnose_index(g->run, g->step, (int)rank) == index;

@@ -296,7 +296,7 @@ static int model_of(struct matching *m, const char *name, int gpus)
 
 /** The rate of a NIC, for the ranks that use it; the faster one counts where
  *  they use several, which may share a slot. */
-static void learn_rate(struct matching *m, const struct run_node *n,
+static void learn_rate(struct matching *m, const struct cluster_node *n,
 		       const struct fact_row *f)
 {
 	double GB_s = strtod(f->value, NULL);
@@ -314,7 +314,7 @@ static void learn(struct matching *m)
 	int at = -1;
 
 	for (int i = 0; i < m->run->n_nodes; i++) {
-		const struct run_node *n = &m->run->nodes[i];
+		const struct cluster_node *n = &m->run->nodes[i];
 
 		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 			m->ranks[r].model = model_of(m, "", n->gpus);
@@ -324,7 +324,7 @@ static void learn(struct matching *m)
 	for (size_t i = 0; i < m->run->n_facts; i++) {
 		const struct fact_row *f = &m->run->facts[i];
 		int gpu = run_number_in(f->scope, "gpu");
-		const struct run_node *n;
+		const struct cluster_node *n;
 
 		at = run_find_node(m->run, f->node, at);
 		n = at >= 0 ? &m->run->nodes[at] : NULL;

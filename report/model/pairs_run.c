@@ -89,7 +89,7 @@ static bool is_without(const struct fact_row *f)
 
 static void turn_off(const struct run *run, struct member *m, int node)
 {
-	const struct run_node *n = node < 0 ? NULL : &run->nodes[node];
+	const struct cluster_node *n = node < 0 ? NULL : &run->nodes[node];
 
 	for (int r = 0; n && r < n->gpus; r++) {
 		m[n->first_rank + r].other = true;
@@ -184,8 +184,8 @@ int nvlink_find(struct run *run)
 	number_domains(run, m);
 	free(m);
 	for (size_t at = 0; run->n_domains && at < run_n_cells(run); at++) {
-		const struct run_rank *s = &run->ranks[run_src(run, at)];
-		const struct run_rank *d = &run->ranks[run_dst(run, at)];
+		const struct cluster_rank *s = &run->ranks[run_src(run, at)];
+		const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
 
 		if (s->node != d->node && s->domain && s->domain == d->domain &&
 		    (run->cell_way[at] == 0 ||
@@ -201,8 +201,8 @@ int nvlink_find(struct run *run)
 /* A run of pairs: which ranks there are, and which of their pairs have a cell
  * and were planned. */
 
-static int read_node(const json_t *json, struct run_node *node, int first_rank,
-		     struct err *e)
+static int read_node(const json_t *json, struct cluster_node *node,
+		     int first_rank, struct err *e)
 {
 	int64_t gpus = 0, nics = 0;
 
@@ -220,8 +220,8 @@ static int read_node(const json_t *json, struct run_node *node, int first_rank,
 
 /** The NIC of GPU @g of @json, which has @n, as it was planned, or is known to
  *  be used. */
-static void read_nic(const json_t *json, const struct run_node *n, int g,
-		     struct run_rank *r)
+static void read_nic(const json_t *json, const struct cluster_node *n, int g,
+		     struct cluster_rank *r)
 {
 	const json_t *used = json_object_get(json, "nic_used");
 	const json_t *of = json_array_get(
@@ -243,12 +243,12 @@ static void fill_ranks(struct run *run)
 	const json_t *nodes = json_object_get(run->json, "nodes");
 
 	for (int i = 0; i < run->n_nodes; i++) {
-		const struct run_node *n = &run->nodes[i];
+		const struct cluster_node *n = &run->nodes[i];
 
 		for (int g = 0; g < n->gpus; g++) {
-			struct run_rank *r = &run->ranks[n->first_rank + g];
+			struct cluster_rank *r = &run->ranks[n->first_rank + g];
 
-			*r = (struct run_rank){
+			*r = (struct cluster_rank){
 				.node = i,
 				.gpu = g,
 				.nic = g * n->nics / n->gpus,
@@ -306,7 +306,8 @@ static const struct planned_kind {
 };
 
 static bool is_planned(const struct planned_kind *kind,
-		       const struct run_rank *s, const struct run_rank *d)
+		       const struct cluster_rank *s,
+		       const struct cluster_rank *d)
 {
 	return s->group != d->group  ? false :
 	       s->node == d->node ?
@@ -674,7 +675,7 @@ static int planned_nic(const char *name)
  *  than a planned one, which stands where nothing was measured. */
 static void learn_nic(struct run *run, int rank, const char *name)
 {
-	struct run_rank *r = &run->ranks[rank];
+	struct cluster_rank *r = &run->ranks[rank];
 	int nic;
 
 	if (name[0] == '\0' || strcmp(name, r->nic_name) == 0) {

@@ -59,8 +59,8 @@ static void find_crosses(struct part_index *x)
 	const struct run *run = x->run;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		const struct run_rank *s = &run->ranks[run_src(run, at)];
-		const struct run_rank *d = &run->ranks[run_dst(run, at)];
+		const struct cluster_rank *s = &run->ranks[run_src(run, at)];
+		const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
 
 		if (s->nic != d->nic && s->node != d->node &&
 		    run_measured(run->cells[at].class)) {
@@ -86,7 +86,7 @@ static void number_kinds(struct part_index *x, size_t nics, size_t swaps,
 		[PART_NODE] = nodes, [PART_NODE_NETWORK] = nodes,
 		[PART_INTRA_NODE] = 1 + nodes,	/* the first: all of them */
 		[PART_NODE_PAIR] = twos(run->n_nodes),
-		[PART_SOCKET] = RUN_SOCKETS * nodes,
+		[PART_SOCKET] = CLUSTER_SOCKETS * nodes,
 		[PART_CABLE_SWAP] = swaps, [PART_NIC] = nics,
 		[PART_GPU] = (size_t)run->n_ranks,
 		[PART_GPU_NVLINK] = (size_t)run->n_ranks,
@@ -104,10 +104,11 @@ static size_t socket_number(const struct run *run, int rank)
 	int node = run->ranks[rank].node;
 
 	return run->mesh || run->ports ||
-			       run->nodes[node].nics < 2 * RUN_SOCKETS ||
-			       run->nodes[node].gpus < 2 * RUN_SOCKETS ?
+			       run->nodes[node].nics < 2 * CLUSTER_SOCKETS ||
+			       run->nodes[node].gpus < 2 * CLUSTER_SOCKETS ?
 		       NO_SOCKET :
-		       (size_t)(node * RUN_SOCKETS + run_socket(run, rank));
+		       (size_t)(node * CLUSTER_SOCKETS +
+				cluster_socket(&run->cluster, rank));
 }
 
 int part_index_init(struct part_index *x, const struct run *run)
@@ -213,7 +214,7 @@ static void add_leaves(struct ids *out, int from_node, int to_node)
  *  NIC, or the node, says it. */
 static bool has_network(const struct run *run, int node)
 {
-	const struct run_node *n = &run->nodes[node];
+	const struct cluster_node *n = &run->nodes[node];
 
 	return !run->mesh && n->nics > 1 && n->gpus > 1;
 }
@@ -265,7 +266,7 @@ static void add_socket(struct ids *out, size_t socket)
 }
 
 /** Those of the NIC of @r and another one of its node. */
-static void add_swaps(struct ids *out, const struct run_rank *r)
+static void add_swaps(struct ids *out, const struct cluster_rank *r)
 {
 	int nics = swappable(out->x, r->node);
 
@@ -278,7 +279,7 @@ static void add_swaps(struct ids *out, const struct run_rank *r)
 	}
 }
 
-static void add_rail_leaf(struct ids *out, const struct run_rank *r)
+static void add_rail_leaf(struct ids *out, const struct cluster_rank *r)
 {
 	const struct run *run = out->x->run;
 	int leaf = run->nodes[r->node].leaf - 1;
@@ -292,7 +293,7 @@ static void add_rail_leaf(struct ids *out, const struct run_rank *r)
 static void add_network(struct ids *out, int src, int dst)
 {
 	const struct run *run = out->x->run;
-	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
 
 	add_id(out, PART_RAIL, (size_t)s->nic, 0);
 	add_rail_leaf(out, s);
@@ -324,7 +325,7 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 		     size_t ids[PART_INDEX_RANKS_MAX])
 {
 	const struct run *run = x->run;
-	const struct run_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
 	struct ids out = { .x = x, .id = ids };
 
 	add_ends(&out, PART_GPU, (size_t)src, (size_t)dst);
@@ -334,7 +335,7 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 				 (size_t)dst);
 		}
 	} else if (run->n_domains > 0 &&
-		   run_path_of(run, src, dst) == PATH_NVLINK) {
+		   cluster_path(&run->cluster, src, dst) == PATH_NVLINK) {
 		add_id(&out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
 	} else {
 		add_network(&out, src, dst);
@@ -349,7 +350,8 @@ int part_index_cell(const struct part_index *x, int src, int dst,
 
 	return n + part_index_nodes(x, x->run->ranks[src].node,
 				    x->run->ranks[dst].node,
-				    run_path_of(x->run, src, dst), ids + n);
+				    cluster_path(&x->run->cluster, src, dst),
+				    ids + n);
 }
 
 /** The node and the place in it of NIC @nic of all. */
@@ -438,8 +440,8 @@ struct part part_index_part(const struct part_index *x, size_t id)
 		p.peer_index = (int)number % x->run->n_leaves;
 		break;
 	case PART_SOCKET:
-		p.node = (int)number / RUN_SOCKETS;
-		p.index = (int)number % RUN_SOCKETS;
+		p.node = (int)number / CLUSTER_SOCKETS;
+		p.index = (int)number % CLUSTER_SOCKETS;
 		break;
 	case PART_CABLE_SWAP:
 		set_swap(x, number, &p);

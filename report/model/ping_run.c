@@ -61,7 +61,7 @@ static bool mesh_plan_has(const struct mesh_plan *plan, const struct run *run,
 static size_t list_paths(const struct run *run, const struct mesh_plan *plan,
 			 int a, int b, struct grid_pair *pairs, size_t n)
 {
-	const struct run_node *x = &run->nodes[a], *y = &run->nodes[b];
+	const struct cluster_node *x = &run->nodes[a], *y = &run->nodes[b];
 
 	for (int s = x->first_rank; s < x->first_rank + x->gpus; s++) {
 		for (int d = y->first_rank; d < y->first_rank + y->gpus; d++) {
@@ -159,7 +159,7 @@ static int read_end(const json_t *json, struct run *run, int rank,
 		    struct err *e)
 {
 	struct mesh_end *end = &run->mesh->ends[rank];
-	struct run_rank *r = &run->ranks[rank];
+	struct cluster_rank *r = &run->ranks[rank];
 	int64_t rail = 0;
 
 	if (json_get_text(json, "if", end->ifname, sizeof(end->ifname), e) <
@@ -189,7 +189,7 @@ static size_t ends_of(const json_t *node)
 static int read_node(const json_t *json, struct run *run, int i,
 		     struct err *e)
 {
-	struct run_node *n = &run->nodes[i];
+	struct cluster_node *n = &run->nodes[i];
 	const json_t *ends = json_object_get(json, "ends");
 
 	n->first_rank = i ? run->nodes[i - 1].first_rank +
@@ -203,7 +203,7 @@ static int read_node(const json_t *json, struct run *run, int i,
 		int rank = n->first_rank + g;
 		const json_t *end = json_array_get(ends, (size_t)g);
 
-		run->ranks[rank] = (struct run_rank){ .node = i, .gpu = g };
+		run->ranks[rank] = (struct cluster_rank){ .node = i, .gpu = g };
 		if (end && read_end(end, run, rank, e) < 0) {
 			return -1;
 		}

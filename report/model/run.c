@@ -212,7 +212,7 @@ int run_find_node(const struct run *run, const char *name, int last)
 int run_add_node(struct run *run, const char *name)
 {
 	int at = run_find_node(run, name, run->n_nodes - 1);
-	struct run_node *nodes;
+	struct cluster_node *nodes;
 
 	if (at >= 0 || !name[0] || run->n_nodes >= SPEC_MAX_NODES) {
 		return at;
@@ -223,7 +223,9 @@ int run_add_node(struct run *run, const char *name)
 		return -1;
 	}
 	run->nodes = nodes;
-	nodes[run->n_nodes] = (struct run_node){ .first_rank = run->n_ranks };
+	nodes[run->n_nodes] = (struct cluster_node){
+		.first_rank = run->n_ranks,
+	};
 	STR_COPY(nodes[run->n_nodes].name, name);
 	return run->n_nodes++;
 }

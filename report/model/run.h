@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
+#include "lib/cluster/cluster.h"
 #include "lib/data/cells.h"
 #include "lib/data/record.h"
 #include "lib/data/record_rows.h"
@@ -31,22 +32,6 @@
 #define RUN_MAX_OTHER  1000000	/* rows of pairs that nobody listed */
 /** A part that is slower by so many percent is a fault. */
 #define RUN_SLOW_PERCENT 10
-
-struct run_node {
-	char name[64];
-	int first_rank, gpus, nics;
-	int leaf;		/* 1 + index of its leaf switch in run.leaves;
-				 * 0: not known, or the only node there */
-};
-
-struct run_rank {
-	int node, gpu, nic;	/* nic: local index = number of the rail */
-	int domain;		/* NVLink domain, from 1; 0 = of its node
-				 * alone */
-	int group;		/* of ranks that can reach each other */
-	char nic_name[64];	/* as in run.json or the rows, "" where neither
-				 * has it */
-};
 
 /** A leaf switch with two nodes of the run or more. */
 struct run_leaf {
@@ -90,18 +75,17 @@ struct expected {
 struct run {
 	json_t *json;		/* run.json */
 	char probe[16];
-	int n_ranks, n_nodes;	/* nodes that only facts.csv names come last */
-	struct run_node *nodes;
-	struct run_rank *ranks;
+	union {			/* nodes that only facts.csv names come last;
+				 * of cells[] there is one more than of the
+				 * grid: of the other pairs, which nobody
+				 * planned.  So it is with all that is kept for
+				 * each cell */
+		struct cluster cluster;
+		struct { CLUSTER_MEMBERS; };
+	};
 	struct run_leaf *leaves;
 	int n_leaves;
 	bool leaves_inferred;	/* from bad cells: nobody said them */
-	int n_domains;		/* of NVLink that joins nodes */
-	struct grid grid;	/* which pairs have a cell: all, or those of a
-				 * sample and of the rows */
-	struct cell *cells;	/* grid.n, and one more: of the other pairs,
-				 * which nobody planned.  So it is with all
-				 * that is kept for each cell */
 	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
 	uint16_t *cell_code;	/* 0 = none */
@@ -231,30 +215,6 @@ static inline size_t run_back(const struct run *r, size_t at)
 static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 {
 	return &r->cells[run_at(r, src, dst)];
-}
-
-/** How the bytes go from @src to @dst, as far as known without a test. */
-static inline enum path_class run_path_of(const struct run *r, int src, int dst)
-{
-	const struct run_rank *s = &r->ranks[src], *d = &r->ranks[dst];
-	size_t at = run_at(r, src, dst);
-
-	if (at < run_n_cells(r)) {
-		return (enum path_class)r->cells[at].path;
-	}
-	return s->node == d->node ? PATH_INTRA :
-	       s->domain != 0 && s->domain == d->domain ? PATH_NVLINK :
-							  PATH_INTER;
-}
-
-/** The socket, or the PCIe root, of @rank: the first half of the GPUs of a node
- *  is behind one, the second half behind the other. */
-#define RUN_SOCKETS 2
-static inline int run_socket(const struct run *r, int rank)
-{
-	const struct run_node *n = &r->nodes[r->ranks[rank].node];
-
-	return (rank - n->first_rank) * RUN_SOCKETS / n->gpus;
 }
 
 /** What the row that decides the cell says of a failure; "": nothing. */

@@ -69,8 +69,8 @@ static void put_missing(const struct run *run, const struct header *h,
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		const int src = run_src(run, at), dst = run_dst(run, at);
-		const struct run_rank *s = &run->ranks[src];
-		const struct run_rank *d = &run->ranks[dst];
+		const struct cluster_rank *s = &run->ranks[src];
+		const struct cluster_rank *d = &run->ranks[dst];
 
 		if (run->cell_row[at] || run->cells[at].class ==
 						 CELL_UNPLANNED) {

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check(const struct layout *l)
 {
 	for (int r = 0; r < l->n_ranks; r++) {
-		const struct layout_rank *k = &l->ranks[r];
+		const struct cluster_rank *k = &l->ranks[r];
 
 		if (k->nic < 0 || k->nic >= l->nodes[k->node].nics ||
 		    layout_nic_at(l, k->node, k->nic) >= l->n_nics) {

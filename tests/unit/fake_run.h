@@ -42,13 +42,13 @@ static inline void fake_run(struct run *r, int nodes, int gpus, int nics)
 	r->cell_way = calloc(n * n + 1, sizeof(*r->cell_way));
 	r->paths = calloc(32, sizeof(*r->paths));
 	for (int i = 0; i < nodes; i++) {
-		r->nodes[i] = (struct run_node){
+		r->nodes[i] = (struct cluster_node){
 			.first_rank = i * gpus, .gpus = gpus, .nics = nics,
 		};
 		snprintf(r->nodes[i].name, sizeof(r->nodes[i].name), "n%d", i);
 	}
 	for (int i = 0; i < r->n_ranks; i++) {
-		r->ranks[i] = (struct run_rank){
+		r->ranks[i] = (struct cluster_rank){
 			.node = i / gpus, .gpu = i % gpus,
 			.nic = i % gpus * nics / gpus,
 		};
@@ -117,7 +117,7 @@ static inline bool fake_ends(enum part_direction d, bool tx, bool rx)
 static inline bool fake_hits(const struct run *r, const struct fake_fault *f,
 			     int src, int dst)
 {
-	const struct run_rank *s = &r->ranks[src], *d = &r->ranks[dst];
+	const struct cluster_rank *s = &r->ranks[src], *d = &r->ranks[dst];
 	bool inter = s->node != d->node;
 
 	switch (f->kind) {

@@ -74,7 +74,7 @@ static void expect(const struct layout *l, int node, const char *numbers,
 		   const char *names)
 {
 	struct str nic = STR_INIT, name = STR_INIT;
-	const struct layout_node *n = &l->nodes[node];
+	const struct cluster_node *n = &l->nodes[node];
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		str_addf(&nic, "%s%d", nic.len > 0 ? " " : "",

@@ -188,8 +188,8 @@ static void what_is_alike(void **state)
 					  "c") >= 0);
 	}
 	for (size_t at = 0; at < run_n_cells(&r); at++) {
-		const struct run_rank *s = &r.ranks[run_src(&r, at)];
-		const struct run_rank *d = &r.ranks[run_dst(&r, at)];
+		const struct cluster_rank *s = &r.ranks[run_src(&r, at)];
+		const struct cluster_rank *d = &r.ranks[run_dst(&r, at)];
 
 		if (s->nic == 0 && d->nic == 0 &&
 		    r.nodes[s->node].leaf != r.nodes[d->node].leaf) {

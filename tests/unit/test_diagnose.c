@@ -125,8 +125,8 @@ static void two_unlike_pairs_stand_for_a_finding(void **state)
 		assert_int_equal(pairs.covered, 1);
 		for (size_t i = 0; i < pairs.n; i++) {
 			int src = pairs.list[i].src, dst = pairs.list[i].dst;
-			const struct run_rank *s = &r.ranks[src];
-			const struct run_rank *d = &r.ranks[dst];
+			const struct cluster_rank *s = &r.ranks[src];
+			const struct cluster_rank *d = &r.ranks[dst];
 
 			assert_ptr_equal(diagnose_finding(&r, &v, src, dst),
 					 &v.findings[0]);

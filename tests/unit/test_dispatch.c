@@ -125,7 +125,7 @@ static size_t draw(struct drain *d, size_t n)
 
 static bool *nic_of(struct drain *d, int rank)
 {
-	const struct layout_rank *r = &d->layout.ranks[rank];
+	const struct cluster_rank *r = &d->layout.ranks[rank];
 
 	return &d->nic_busy[r->node * NICS_MOST + r->nic];
 }

@@ -833,8 +833,8 @@ static void fake_ports(struct run *r, int nodes, int fast, bool rails)
 	r->ports = true;
 	STR_COPY(r->probe, "ib");
 	for (size_t at = 0; at < run_n_cells(r); at++) {
-		const struct run_rank *s = &r->ranks[run_src(r, at)];
-		const struct run_rank *d = &r->ranks[run_dst(r, at)];
+		const struct cluster_rank *s = &r->ranks[run_src(r, at)];
+		const struct cluster_rank *d = &r->ranks[run_dst(r, at)];
 		bool twice = s->node >= fast && d->node >= fast;
 		struct cell *c = &r->cells[at];
 

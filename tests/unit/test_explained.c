@@ -497,7 +497,8 @@ static void bridges_are_built_so(void **state)
 
 		fake_run(&r, 4, 4, 4);
 		for (size_t at = 0; at < run_n_cells(&r); at++) {
-			const struct run_rank *s = &r.ranks[run_src(&r, at)];
+			const struct cluster_rank *s =
+				&r.ranks[run_src(&r, at)];
 			int peer = r.ranks[run_dst(&r, at)].gpu;
 			bool swap = odd && s->node == 1;
 

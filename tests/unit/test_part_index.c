@@ -33,7 +33,7 @@ static void make_run(struct run *run)
 		run->nodes[n].nics = nics[n];
 		run->nodes[n].leaf = n < 4 ? n / 2 + 1 : 0;
 		for (int g = 0; g < gpus[n]; g++) {
-			run->ranks[run->n_ranks++] = (struct run_rank){
+			run->ranks[run->n_ranks++] = (struct cluster_rank){
 				.node = n, .gpu = g,
 				.nic = g * nics[n] / gpus[n],
 			};
@@ -71,7 +71,8 @@ static bool has(const size_t *ids, int n, size_t id)
 /** What is left out, as another part says the same. */
 static bool is_left_out(const struct run *run, const struct part *p)
 {
-	const struct run_node *n = p->node >= 0 ? &run->nodes[p->node] : NULL;
+	const struct cluster_node *n =
+		p->node >= 0 ? &run->nodes[p->node] : NULL;
 
 	return (p->kind == PART_NODE_NETWORK &&
 		(n->nics < 2 || n->gpus < 2)) ||
@@ -102,7 +103,7 @@ static void cells_have_the_parts_that_touch_them(void **state)
 			bool in = has(ids, n, id);
 
 			seen[p.kind] += in;
-			if (in != part_touches(&run, &p, s, d) &&
+			if (in != part_touches(&run.cluster, &p, s, d) &&
 			    (in || !is_left_out(&run, &p))) {
 				char name[PART_NAME_SIZE];
 
@@ -164,8 +165,9 @@ static void two_of_many_nodes_come_back(void **state)
 	assert_true(run.nodes && run.ranks);
 	assert_int_equal(grid_of(&run.grid, MANY, NULL, 0), 0);
 	for (int i = 0; i < MANY; i++) {
-		run.nodes[i] = (struct run_node){ .first_rank = i, .gpus = 1,
-						  .nics = 1 };
+		run.nodes[i] = (struct cluster_node){
+			.first_rank = i, .gpus = 1, .nics = 1,
+		};
 		run.ranks[i].node = i;
 	}
 	assert_int_equal(part_index_init(&x, &run), 0);

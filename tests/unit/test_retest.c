@@ -467,7 +467,7 @@ static void what_was_not_measured_well_is_open(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(doubts) / sizeof(*doubts); i++) {
-		struct run_rank *rank;
+		struct cluster_rank *rank;
 		struct scene x;
 
 		print_message("%s\n", doubts[i].name);

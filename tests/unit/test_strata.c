@@ -45,7 +45,7 @@ struct heard {
 static void hear(void *ctx, int a, int b)
 {
 	struct heard *h = ctx;
-	const struct layout_rank *x = &h->l->ranks[a], *y = &h->l->ranks[b];
+	const struct cluster_rank *x = &h->l->ranks[a], *y = &h->l->ranks[b];
 
 	assert_true(a != b && x->group == y->group);
 	assert_int_equal(x->node == y->node, h->of == STRATUM_INSIDE);

@@ -99,7 +99,7 @@ static bool on_path(const struct site *s, const struct fault *f, int src,
 		    int dst)
 {
 	/* switches choose a link by addresses and ports, which differ by way */
-	return part_touches(&s->places, &f->part, src, dst) &&
+	return part_touches(&s->places.cluster, &f->part, src, dst) &&
 	       (f->part.kind != PART_FABRIC_PATH ||
 		hash_unit(s->seed, 0xec4, (uint64_t)src, (uint64_t)dst) <
 			0.125);
@@ -175,8 +175,8 @@ static double pcie(const struct site *s, int rank)
 /** What there is at most between two ranks, nothing being wrong. */
 static double narrowest(const struct site *s, int src, int dst)
 {
-	const struct layout_rank *a = &s->layout.ranks[src];
-	const struct layout_rank *b = &s->layout.ranks[dst];
+	const struct cluster_rank *a = &s->layout.ranks[src];
+	const struct cluster_rank *b = &s->layout.ranks[dst];
 	double port = PORT_GB_S * (a->nic != b->nic ? s->cross : 1);
 
 	return a->node == b->node ?
@@ -202,8 +202,8 @@ static bool is_swapped(const struct site *s, int rank, int *nic)
 
 static double seconds(struct site *s, int src, int dst, bool alone, double gb)
 {
-	const struct layout_rank *a = &s->layout.ranks[src];
-	const struct layout_rank *b = &s->layout.ranks[dst];
+	const struct cluster_rank *a = &s->layout.ranks[src];
+	const struct cluster_rank *b = &s->layout.ranks[dst];
 	double chain[5 + MAX_FAULTS], most = narrowest(s, src, dst);
 	int n = 0, from = a->nic, to = b->nic;
 

@@ -92,7 +92,7 @@ static int test(void *ctx, int src, int dst, int attempt,
 	const struct site *s = ctx;
 	const struct world *w = s->w;
 	bool bad = w->part.kind != PART_KINDS &&
-		   part_touches(s->places, &w->part, src, dst);
+		   part_touches(&s->places->cluster, &w->part, src, dst);
 	double a = w->port[src] * w->rail[src % w->ports] * line_of(w, src);
 	double b = w->port[dst] * w->rail[dst % w->ports] * line_of(w, dst);
 

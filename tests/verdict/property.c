@@ -228,7 +228,7 @@ static void add_lines(const struct trial *t, const struct fault *f,
 	}
 	for (int a = 0; a < run->n_nodes; a++) {
 		for (int b = a + 1; b < run->n_nodes; b++) {
-			if (part_touches(run, &f->part,
+			if (part_touches(&run->cluster, &f->part,
 					 run->nodes[a].first_rank,
 					 run->nodes[b].first_rank)) {
 				str_addf(out, "%s node_pair=%d-%d%s\n",
@@ -293,8 +293,8 @@ static bool is_fair(const struct trial *t)
 			int by = -1, touched = 0;
 
 			for (int i = 0; i < t->n_faults && s != d; i++) {
-				if (part_touches(places, &t->faults[i].part,
-						 s, d)) {
+				if (part_touches(&places->cluster,
+						 &t->faults[i].part, s, d)) {
 					by = i;
 					touched++;
 				}

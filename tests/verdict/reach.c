@@ -136,7 +136,7 @@ static double factor_of(const struct world *w, const struct run *run,
 
 	for (int i = 0; i < w->n_faults; i++) {
 		if (w->faults[i].what == what &&
-		    part_touches(run, &w->faults[i].part, src, dst)) {
+		    part_touches(&run->cluster, &w->faults[i].part, src, dst)) {
 			f *= w->faults[i].by;
 		}
 	}
@@ -146,7 +146,7 @@ static double factor_of(const struct world *w, const struct run *run,
 static double end_of(const struct world *w, const struct run *run, int rank,
 		     bool inter)
 {
-	const struct run_rank *r = &run->ranks[rank];
+	const struct cluster_rank *r = &run->ranks[rank];
 
 	return w->node[r->node] * w->gpu[rank] * w->gpu_index[r->gpu] *
 	       (inter ? w->nic[r->node * GPUS + r->nic] * w->nic_index[r->nic] :
@@ -192,8 +192,9 @@ static double fail_share(const struct world *w, const struct run *run, int src,
 	for (int i = 0; i < w->n_faults; i++) {
 		if (w->faults[i].what == FLAKY) {
 			share = fmax(share, 0.001);
-			share = part_touches(run, &w->faults[i].part, src,
-					     dst) ? w->faults[i].by : share;
+			share = part_touches(&run->cluster,
+					     &w->faults[i].part, src, dst) ?
+					w->faults[i].by : share;
 		}
 	}
 	return share;

@@ -128,7 +128,7 @@ static int fails_of_uplink(const struct world *w, struct dice *d)
 		int r = (leaf * SAMPLED_UPLINKS + i) * GPUS + rail;
 
 		for (int k = 0; k < w->n[r]; k++) {
-			const struct layout_rank *to =
+			const struct cluster_rank *to =
 				&w->layout.ranks[w->partners[r][k]];
 			bool leaves = to->node != w->layout.ranks[r].node &&
 				      (to->nic != rail ||

@@ -239,7 +239,7 @@ static void compare_next(struct collective_work *w)
 /** The ranks that can work of part @part into @ranks; returns how many. */
 static int ranks_of(const struct collective_work *w, int part, int *ranks)
 {
-	const struct layout_node *node;
+	const struct cluster_node *node;
 	int n = 0;
 
 	if (w->by_rank) {
@@ -271,7 +271,7 @@ static void take_parts(struct collective_work *w, int node)
 
 static json_t *part_json(const struct collective_work *w, int part)
 {
-	const struct layout_rank *r;
+	const struct cluster_rank *r;
 
 	if (!w->by_rank) {
 		return json_pack("{s:s}", "node",
@@ -286,7 +286,7 @@ static json_t *part_json(const struct collective_work *w, int part)
 static void part_text(const struct collective_work *w, int part,
 		      struct str *out)
 {
-	const struct layout_rank *r = &w->ranks.layout.ranks[part];
+	const struct cluster_rank *r = &w->ranks.layout.ranks[part];
 
 	str_addf(out, "%s", out->len > 0 ? ", " : "");
 	if (w->by_rank) {

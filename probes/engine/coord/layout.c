@@ -357,7 +357,7 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 	r->gpus_found = calloc((size_t)n, sizeof(*r->gpus_found));
 	rc = r->gpus_found != NULL ? rc : -1;
 	for (int i = 0; rc == 0 && i < n; i++) {
-		struct layout_node *node = &r->layout.nodes[i];
+		struct cluster_node *node = &r->layout.nodes[i];
 
 		STR_COPY(node->name, d[i].name);
 		node->gpus = node_gpus(r, &d[i], expected);
@@ -487,7 +487,7 @@ static int check_parts(const struct ranks *r, struct err *e)
 	const struct coord *c = r->c;
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
-		const struct layout_rank *l = &r->layout.ranks[i];
+		const struct cluster_rank *l = &r->layout.ranks[i];
 		const char *then = before_part(c->before, ranks_node(r, i),
 					       l->gpu);
 		const char *now = ranks_part(r, i);

@@ -106,7 +106,7 @@ static const char *nic_name(const struct ranks *r, int rank,
 static void hear_node(const struct ranks *r, int node, struct rails_said *s)
 {
 	const struct layout *l = &r->layout;
-	const struct layout_node *of = &l->nodes[node];
+	const struct cluster_node *of = &l->nodes[node];
 	const struct coord_agent *last = NULL;
 	struct rail_nic nics[SPEC_MAX_GPUS];
 	char names[SPEC_MAX_GPUS][LAYOUT_NIC];

@@ -191,8 +191,8 @@ void relay_end(struct pairs_work *w, const struct active *a)
 static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 		     int attempt)
 {
-	const struct layout_rank *s = &w->ranks.layout.ranks[src];
-	const struct layout_rank *d = &w->ranks.layout.ranks[dst];
+	const struct cluster_rank *s = &w->ranks.layout.ranks[src];
+	const struct cluster_rank *d = &w->ranks.layout.ranks[dst];
 
 	record_init(&schema_p2p, r);
 	r->attempt = attempt;

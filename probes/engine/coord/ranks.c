@@ -413,7 +413,7 @@ void ranks_agent_late(void *work, int boot_rank, const char *node,
 static void write_node_facts(struct ranks *r, int node)
 {
 	struct run_log *log = r->c->log;
-	const struct layout_node *n = &r->layout.nodes[node];
+	const struct cluster_node *n = &r->layout.nodes[node];
 	const struct coord_agent *seen = NULL;
 	const char *state = "ok";
 	char text[16];
@@ -479,7 +479,7 @@ static void write_rank_facts(struct ranks *r, int rank)
 {
 	struct run_log *log = r->c->log;
 	const struct rank *k = &r->all[rank];
-	const struct layout_rank *l = &r->layout.ranks[rank];
+	const struct cluster_rank *l = &r->layout.ranks[rank];
 	const char *node = r->layout.nodes[l->node].name;
 	char scope[24];
 
@@ -540,7 +540,7 @@ void ranks_write_facts(void *work)
  * where they are none. */
 static json_t *parts_json(struct ranks *r, int node)
 {
-	const struct layout_node *n = &r->layout.nodes[node];
+	const struct cluster_node *n = &r->layout.nodes[node];
 	json_t *parts = json_array();
 	bool known = false;
 
@@ -566,7 +566,7 @@ static json_t *nodes_json(struct ranks *r)
 	json_t *nodes = json_array();
 
 	for (int i = 0; i < r->layout.n_nodes; i++) {
-		const struct layout_node *n = &r->layout.nodes[i];
+		const struct cluster_node *n = &r->layout.nodes[i];
 		json_t *node =
 			json_pack("{s:s,s:i,s:i,s:i,s:o*}", "name", n->name,
 				  "first_rank", n->first_rank, "gpus", n->gpus,

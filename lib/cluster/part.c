@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "lib/cluster/cluster.h"
+
+#include <string.h>
+
+#define INSIDE	(1U << PATH_INTRA)
+#define BY_NICS (1U << PATH_INTER)
+#define NVLINK	(1U << PATH_NVLINK)
+#define ALL	(INSIDE | BY_NICS | NVLINK)
+
+/** An end of a cell. */
+struct part_end {
+	int node, gpu, nic, socket, leaf, domain;
+};
+
+/** Ends of a cell that a part touches. */
+#define PART_SRC 1u
+#define PART_DST 2u
+
+const struct part_scope part_scopes[PART_KINDS + 1] = {
+	[PART_INTER_NODE] = { "inter_node", BY_NICS, PART_ANYWHERE },
+	[PART_CROSS_RAIL] = { "cross_rail", BY_NICS, PART_ANYWHERE,
+			      .across = true },
+	[PART_FABRIC_PATH] = { "fabric_path", BY_NICS, PART_ON_LEAF,
+			       .two = true },
+	[PART_RAIL] = { "rail", BY_NICS, PART_ON_RAIL },
+	[PART_SWITCH] = { "switch", BY_NICS, PART_ON_LEAF },
+	[PART_LEAF_PAIR] = { "leaf_pair", BY_NICS, PART_ON_LEAF, .two = true },
+	[PART_RAIL_LEAF] = { "rail_leaf", BY_NICS, PART_ON_RAIL_LEAF },
+	[PART_NVLINK_DOMAIN] = { "nvlink_domain", NVLINK, PART_ON_DOMAIN },
+	[PART_NODE] = { "node", ALL, PART_ON_NODE },
+	[PART_NODE_NETWORK] = { "node_network", BY_NICS, PART_ON_NODE },
+	[PART_INTRA_NODE] = { "intra_node", INSIDE, PART_WITHIN },
+	[PART_NODE_PAIR] = { "node_pair", BY_NICS | NVLINK, PART_ON_NODE,
+			     .two = true },
+	[PART_SOCKET] = { "socket", BY_NICS, PART_ON_SOCKET },
+	[PART_CABLE_SWAP] = { "cable_swap", BY_NICS, PART_ON_CABLES,
+			      .along = true },
+	[PART_NIC] = { "nic", BY_NICS, PART_ON_NIC },
+	[PART_GPU] = { "gpu", ALL, PART_ON_GPU },
+	[PART_GPU_NVLINK] = { "gpu_nvlink", INSIDE, PART_ON_GPU },
+	[PART_PAIR] = { "pair", ALL, PART_ON_GPU, .two = true },
+	[PART_PROCESS] = { "process", 0, PART_ANYWHERE },
+	[PART_LIMIT] = { "limit", 0, PART_ANYWHERE },
+	[PART_CONFIG] = { "config", ALL, PART_WITHIN },
+	[PART_KINDS] = { "", ALL, PART_ON_NODE },
+};
+
+enum part_kind part_kind_of(const char *name)
+{
+	enum part_kind kind = 0;
+
+	while (kind < PART_KINDS && strcmp(part_scopes[kind].name, name) != 0) {
+		kind++;
+	}
+	return kind;
+}
+
+const char *part_direction_name(enum part_direction d)
+{
+	static const char *const names[] = {
+		[PART_BOTH] = "both", [PART_TX] = "tx", [PART_RX] = "rx",
+	};
+
+	return names[d];
+}
+
+struct part part_at(enum part_kind kind, int node, int index)
+{
+	return (struct part){
+		.kind = kind,
+		.node = node,
+		.index = index,
+		.peer_node = -1,
+		.peer_index = -1,
+		.direction = PART_BOTH,
+	};
+}
+
+static struct part_end part_end_of(const struct cluster *c,
+				   const struct part *p, int rank)
+{
+	const struct cluster_rank *r = &c->ranks[rank];
+
+	return (struct part_end){
+		.node = r->node, .gpu = r->gpu, .nic = r->nic,
+		.socket = p->kind == PART_SOCKET ? cluster_socket(c, rank) : -1,
+		.leaf = c->nodes[r->node].leaf, .domain = r->domain,
+	};
+}
+
+/** Is @e at @p, or at the first end of a part between two? */
+static bool is_at(const struct part *p, const struct part_end *e)
+{
+	switch (part_scopes[p->kind].place) {
+	case PART_ANYWHERE:
+		return true;
+	case PART_ON_NODE:
+		return e->node == p->node;
+	case PART_ON_NIC:
+		return e->node == p->node && e->nic == p->index;
+	case PART_ON_GPU:
+		return e->node == p->node && e->gpu == p->index;
+	case PART_ON_RAIL:
+		return e->nic == p->index;
+	case PART_ON_SOCKET:
+		return e->node == p->node && e->socket == p->index;
+	case PART_ON_CABLES:
+		return e->node == p->node &&
+		       (e->nic == p->index || e->nic == p->peer_index);
+	case PART_ON_LEAF:
+		return p->index < 0 ? e->leaf > 0 : e->leaf == p->index + 1;
+	case PART_ON_RAIL_LEAF:
+		return e->nic == p->index && e->leaf == p->peer_index + 1;
+	case PART_ON_DOMAIN:
+		return p->index < 0 || e->domain == p->index + 1;
+	case PART_WITHIN:
+		return p->node < 0 ||
+		       (p->node == e->node &&
+			(p->index < 0 || p->index == e->gpu));
+	}
+	return false;
+}
+
+/** Is @s at the first end of @p, and @d at its peer? */
+static bool is_between(const struct part *p, const struct part_end *s,
+		       const struct part_end *d)
+{
+	struct part peer = *p;
+
+	peer.node = p->peer_node;
+	peer.index = p->peer_index;
+	return is_at(p, s) && is_at(&peer, d);
+}
+
+/** Paths between leaf switches, and uplinks of one, join no nodes of one. */
+static bool is_apart(const struct part *p, const struct part_end *s,
+		     const struct part_end *d)
+{
+	const struct part_scope *scope = &part_scopes[p->kind];
+
+	return scope->place != PART_ON_LEAF || s->leaf != d->leaf ||
+	       (!scope->two && p->peer_index != PART_UPLINKS);
+}
+
+static unsigned part_touched_ends(const struct part *p,
+				  const struct part_end *s,
+				  const struct part_end *d,
+				  enum path_class path)
+{
+	const struct part_scope *scope = &part_scopes[p->kind];
+	bool two = scope->two, tx, rx;
+	unsigned ends;
+
+	if (!(scope->paths >> path & 1) ||
+	    (scope->across && s->nic == d->nic) ||
+	    (scope->along && s->nic != d->nic) || !is_apart(p, s, d)) {
+		return 0;
+	}
+	tx = two ? is_between(p, s, d) : is_at(p, s);
+	rx = two ? is_between(p, d, s) : is_at(p, d);
+	ends = (tx && p->direction != PART_RX ? PART_SRC : 0) |
+	       (rx && p->direction != PART_TX ? PART_DST : 0);
+	return two && ends != 0 ? PART_SRC | PART_DST : ends;
+}
+
+bool part_touches(const struct cluster *c, const struct part *p, int src,
+		  int dst)
+{
+	const struct part_end s = part_end_of(c, p, src);
+	const struct part_end d = part_end_of(c, p, dst);
+	enum path_class path = s.node == d.node	 ? PATH_INTRA :
+			       c->n_domains == 0 ? PATH_INTER :
+						   cluster_path(c, src, dst);
+
+	return part_touched_ends(p, &s, &d, path) != 0;
+}
+
+bool part_has(const struct cluster *c, const struct part *p, int rank)
+{
+	const struct part_end e = part_end_of(c, p, rank);
+
+	return is_at(p, &e);
+}
+
+int part_leaf(const struct part *p)
+{
+	return part_is(p, KIND(SWITCH) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH)) ?
+		       p->index :
+	       p->kind == PART_RAIL_LEAF ? p->peer_index : -1;
+}
+
+int part_peer_leaf(const struct part *p)
+{
+	return part_is(p, KIND(LEAF_PAIR) | KIND(FABRIC_PATH)) ?
+		       p->peer_index : -1;
+}
+
+int part_compare(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	const int keys[][2] = {
+		{ (int)x->kind, (int)y->kind },
+		{ x->node, y->node },
+		{ x->index, y->index },
+		{ x->peer_node, y->peer_node },
+		{ x->peer_index, y->peer_index },
+		{ (int)x->direction, (int)y->direction },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		if (keys[i][0] != keys[i][1]) {
+			return keys[i][0] < keys[i][1] ? -1 : 1;
+		}
+	}
+	return 0;
+}
+
+bool part_same_place(const struct part *a, const struct part *b)
+{
+	struct part x = *a, y = *b;
+
+	x.direction = y.direction = PART_BOTH;
+	return part_compare(&x, &y) == 0;
+}
