@@ -83,16 +83,25 @@ static int open_udp(sa_family_t family, const struct net_ports *ports)
 	return fd;
 }
 
-/* Open what this machine allows, on @ports; -1 with @e when nothing can be
- * opened. */
-static int ping_echo_open(struct ping_echo *x, struct net_ports ports,
+/* Open what this machine allows, on ports of @s; -1 with @e when nothing can be
+ * opened.  Pretend nodes are addresses of the loopback: no packet of another
+ * interface is taken (before Linux 5.7 that needs CAP_NET_RAW). */
+static int ping_echo_open(struct ping_echo *x, const struct spec *s,
 			  struct err *e)
 {
+	const struct net_ports ports = spec_ports(s);
+
 	*x = (struct ping_echo){ .bucket = { .tokens = PING_ECHO_BURST,
 					     .at_ns = clock_now_ns() } };
 	x->udp4 = open_udp(AF_INET, &ports);
 	x->udp6 = open_udp(AF_INET6, &ports);
 	x->tcp = net_listen(false, ports, NULL);
+	for (int i = 0; s->local && i < 3; i++) {
+		const int fds[] = { x->udp4, x->udp6, x->tcp };
+
+		setsockopt(fds[i], SOL_SOCKET, SO_BINDTODEVICE, "lo",
+			   sizeof("lo"));
+	}
 	x->heard = calloc(PING_HEARD_MAX, sizeof(*x->heard));
 	if (x->heard == NULL ||
 	    hash_random(x->key, sizeof(x->key)) < 0 ||
@@ -381,7 +390,7 @@ static int open_door(struct ping_child *c, struct err *e)
 	if (c->epoll < 0) {
 		return err_set(e, errno, "cannot wait for events");
 	}
-	if (ping_echo_open(&c->echo, spec_ports(&c->spec), e) < 0) {
+	if (ping_echo_open(&c->echo, &c->spec, e) < 0) {
 		return -1;
 	}
 	for (int i = 0; i < 3; i++) {

@@ -121,3 +121,30 @@ print(site.getsitepackages()[0])')"; do
 		PATH=$PWD/venv/bin:$PATH
 	done
 }
+
+@test "a run of this machine alone takes connections of no other" {
+	local command run listens='' i own=gpc$$
+	cp "$GPUCHECK" "$BATS_TEST_TMPDIR/$own"	# "ss" names no other's
+	for command in 'ping --local=2x2 --count=300 --interval=5ms' \
+		'p2p --local=2x2 --transport=tcp -b 1M -n 100'; do
+		# shellcheck disable=SC2086 # several words
+		"$BATS_TEST_TMPDIR/$own" $command -o "$BATS_TEST_TMPDIR/${command%% *}" \
+			--quiet 3>&- &
+		run=$!
+		listens=''
+		for ((i = 0; i < 200; i++)); do
+			listens+=$(ss -Hlntup | grep "\"$own\"" || true)$'\n'
+			kill -0 $run 2>/dev/null || break
+			sleep 0.02
+		done
+		wait $run
+		awk 'NF { print $1, $5 }' <<<"$listens" | sort -u \
+			>"$BATS_TEST_TMPDIR/listens"
+		cat "$BATS_TEST_TMPDIR/listens"
+		[ -s "$BATS_TEST_TMPDIR/listens" ]
+		if grep -Ev ' (127\.0\.0\.1|[^ ]*%lo):[0-9]+$' \
+			"$BATS_TEST_TMPDIR/listens"; then
+			return 1
+		fi
+	done
+}
