@@ -155,50 +155,49 @@ static bool is_counter(const char *fact)
 	return *c != NULL;
 }
 
-/* The fact of @facts that has the scope and name of @like, or NULL. */
-static const json_t *find_fact(const json_t *facts, const json_t *like)
+/* The fact of @facts that has the scope and name of @like; its words are ""
+ * where there is none. */
+static struct fact find_fact(const json_t *facts, const struct fact *like)
 {
 	size_t i;
 	json_t *f;
 
 	json_array_foreach((json_t *)(uintptr_t)facts, i, f) {
-		if (strcmp(json_member(f, "scope"),
-			   json_member(like, "scope")) == 0 &&
-		    strcmp(json_member(f, "fact"),
-			   json_member(like, "fact")) == 0) {
-			return f;
+		const struct fact one = fact_of(f);
+
+		if (strcmp(one.scope, like->scope) == 0 &&
+		    strcmp(one.fact, like->fact) == 0) {
+			return one;
 		}
 	}
-	return NULL;
+	return fact_of(NULL);
 }
 
-static bool count_of(const json_t *fact, int64_t *count)
+static bool count_of(const struct fact *fact, int64_t *count)
 {
-	return units_parse_int(json_member(fact, "value"), 0, INT64_MAX, count,
-			       NULL) == 0;
+	return units_parse_int(fact->value, 0, INT64_MAX, count, NULL) == 0;
 }
 
 /* @fact, one of what @after is about, has grown, by the word of @source. */
-static void add_growth(const json_t *after, const char *fact,
+static void add_growth(const struct fact *after, const char *fact,
 		       const char *source, int64_t growth, json_t *out)
 {
 	char name[64];
 
 	if (growth > 0) {
 		snprintf(name, sizeof(name), "%.40s_growth", fact);
-		facts_addf(out, json_member(after, "scope"), name,
-			   json_member(after, "unit"), source, "%" PRId64,
-			   growth);
+		facts_addf(out, after->scope, name, after->unit, source,
+			   "%" PRId64, growth);
 	}
 }
 
-static void add_counter(const json_t *before, const json_t *after, json_t *out)
+static void add_counter(const struct fact *before, const struct fact *after,
+			json_t *out)
 {
 	int64_t then, now;
 
 	if (count_of(after, &now) && count_of(before, &then)) {
-		add_growth(after, json_member(after, "fact"),
-			   json_member(after, "source"), now - then, out);
+		add_growth(after, after->fact, after->source, now - then, out);
 	}
 }
 
@@ -206,7 +205,7 @@ static void add_counter(const json_t *before, const json_t *after, json_t *out)
 
 /* Links of @then that are not up @now, and their numbers: "nvml: link 3, 7". */
 static void add_lost(const struct gpu_links *then, const struct gpu_links *now,
-		     const json_t *fact, json_t *out)
+		     const struct fact *fact, json_t *out)
 {
 	uint32_t lost = then->up & ~now->up;
 	struct str source = STR_INIT;
@@ -239,49 +238,49 @@ static uint64_t link_growth(const struct gpu_links *then,
 	return sum;
 }
 
-static void gpu_growth_add_links(const json_t *before, const json_t *after,
-				 json_t *out)
+static void gpu_growth_add_links(const struct fact *before,
+				 const struct fact *after, json_t *out)
 {
 	struct gpu_links then, now;
 
-	if (gpu_links_parse(json_member(before, "value"), &then) < 0 ||
-	    gpu_links_parse(json_member(after, "value"), &now) < 0) {
+	if (gpu_links_parse(before->value, &then) < 0 ||
+	    gpu_links_parse(after->value, &now) < 0) {
 		return;
 	}
 	add_lost(&then, &now, after, out);
 	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
-		add_growth(after, gpu_link_facts[c],
-			   json_member(after, "source"),
+		add_growth(after, gpu_link_facts[c], after->source,
 			   (int64_t)link_growth(&then, &now, c), out);
 	}
 }
 
 /* ---- who uses it --------------------------------------------------------- */
 
-static bool says_who(const json_t *fact)
+static bool says_who(const struct fact *f)
 {
-	return strcmp(json_member(fact, "fact"), GPU_BUSY) == 0 ||
-	       strcmp(json_member(fact, "fact"), GPU_IN_USE) == 0;
+	return strcmp(f->fact, GPU_BUSY) == 0 ||
+	       strcmp(f->fact, GPU_IN_USE) == 0;
 }
 
-/* Who uses a GPU by now that nobody used @before.  Of one that is not seen here
- * nobody knows that it is not ours, nor of another agent's worker. */
-static void add_joined(const json_t *before, const json_t *after, json_t *out)
+/* The users of a GPU that had none @before.  A process that is not seen here
+ * may be ours, or of another agent's worker. */
+static void add_joined(const json_t *before, const struct fact *after,
+		       json_t *out)
 {
 	size_t i;
 	json_t *f;
 
 	json_array_foreach((json_t *)(uintptr_t)before, i, f) {
-		if (says_who(f) && strcmp(json_member(f, "scope"),
-					  json_member(after, "scope")) == 0) {
+		const struct fact one = fact_of(f);
+
+		if (says_who(&one) && strcmp(one.scope, after->scope) == 0) {
 			return;
 		}
 	}
-	if (strstr(json_member(after, "value"), GPU_UNSEEN) == NULL &&
-	    strstr(json_member(after, "value"), "(gpucheck,") == NULL) {
-		facts_add(out, json_member(after, "scope"), GPU_JOINED,
-			  json_member(after, "value"), "",
-			  json_member(after, "source"));
+	if (strstr(after->value, GPU_UNSEEN) == NULL &&
+	    strstr(after->value, "(gpucheck,") == NULL) {
+		facts_add(out, after->scope, GPU_JOINED, after->value, "",
+			  after->source);
 	}
 }
 
@@ -291,14 +290,15 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 	json_t *f;
 
 	json_array_foreach((json_t *)(uintptr_t)after, i, f) {
-		const char *fact = json_member(f, "fact");
+		const struct fact now = fact_of(f);
+		const struct fact then = find_fact(before, &now);
 
-		if (is_counter(fact)) {
-			add_counter(find_fact(before, f), f, out);
-		} else if (strcmp(fact, GPU_LINKS_FACT) == 0) {
-			gpu_growth_add_links(find_fact(before, f), f, out);
-		} else if (says_who(f)) {
-			add_joined(before, f, out);
+		if (is_counter(now.fact)) {
+			add_counter(&then, &now, out);
+		} else if (strcmp(now.fact, GPU_LINKS_FACT) == 0) {
+			gpu_growth_add_links(&then, &now, out);
+		} else if (says_who(&now)) {
+			add_joined(before, &now, out);
 		}
 	}
 }

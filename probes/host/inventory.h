@@ -40,6 +40,12 @@ size_t lldp_parse(const char *text, size_t len,
  * Append {"scope","fact","value","unit","source"} to the array @facts: a line
  * of facts.csv, less the node, which the coordinator knows.
  */
+/** The words of such an entry, borrowed; "" where it has none. */
+struct fact {
+	const char *scope, *fact, *value, *unit, *source;
+};
+
+struct fact fact_of(const json_t *entry);
 void facts_add(json_t *facts, const char *scope, const char *fact,
 	       const char *value, const char *unit, const char *source);
 void facts_addf(json_t *facts, const char *scope, const char *fact,

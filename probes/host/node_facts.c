@@ -7,12 +7,24 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
+#include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 
 /* ---- facts --------------------------------------------------------------- */
+
+struct fact fact_of(const json_t *entry)
+{
+	return (struct fact){
+		.scope = json_member(entry, "scope"),
+		.fact = json_member(entry, "fact"),
+		.value = json_member(entry, "value"),
+		.unit = json_member(entry, "unit"),
+		.source = json_member(entry, "source"),
+	};
+}
 
 void facts_add(json_t *facts, const char *scope, const char *fact,
 	       const char *value, const char *unit, const char *source)

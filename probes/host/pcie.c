@@ -397,11 +397,12 @@ const char *pcie_link(const json_t *facts, const char *a, const char *b)
 	snprintf(one, sizeof(one), "%.64s-%.64s", a, b);
 	snprintf(other, sizeof(other), "%.64s-%.64s", b, a);
 	json_array_foreach(facts, i, f) {
-		const char *scope = json_member(f, "scope");
+		const struct fact link = fact_of(f);
 
-		if (strcmp(json_member(f, "fact"), "link") == 0 &&
-		    (strcmp(scope, one) == 0 || strcmp(scope, other) == 0)) {
-			return json_string_value(json_object_get(f, "value"));
+		if (strcmp(link.fact, "link") == 0 &&
+		    (strcmp(link.scope, one) == 0 ||
+		     strcmp(link.scope, other) == 0)) {
+			return link.value;
 		}
 	}
 	return NULL;

@@ -302,15 +302,14 @@ static void record_topology(struct record_record *r)
 
 /* ---- what the driver says ------------------------------------------------ */
 
-static bool is_plain(const json_t *fact)
+static bool is_plain(const json_t *entry)
 {
-	const char *name = json_member(fact, "fact");
+	const struct fact f = fact_of(entry);
 
-	return strcmp(json_member(fact, "source"), "rtnetlink") == 0 ||
-	       (str_starts(json_member(fact, "scope"), "gpu") &&
-		strcmp(json_member(fact, "source"), "nvml") == 0 &&
-		strstr(name, "uuid") == NULL &&
-		strstr(name, "serial") == NULL);
+	return strcmp(f.source, "rtnetlink") == 0 ||
+	       (str_starts(f.scope, "gpu") && strcmp(f.source, "nvml") == 0 &&
+		strstr(f.fact, "uuid") == NULL &&
+		strstr(f.fact, "serial") == NULL);
 }
 
 static json_t *plain_facts(const json_t *facts)

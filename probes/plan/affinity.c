@@ -8,6 +8,7 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
+#include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/plan/layout.h"
 
@@ -161,13 +162,12 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 		}
 	}
 	json_array_foreach(json_object_get(inventory, "facts"), i, f) {
-		const char *fact = json_member(f, "fact");
-		const char *value = json_member(f, "value");
+		const struct fact one = fact_of(f);
 
-		if (strcmp(fact, "link") == 0) {
-			add_link(a, slots, json_member(f, "scope"), value);
-		} else if (strcmp(fact, "rate") == 0) {
-			add_rate(a, json_member(f, "scope"), value);
+		if (strcmp(one.fact, "link") == 0) {
+			add_link(a, slots, one.scope, one.value);
+		} else if (strcmp(one.fact, "rate") == 0) {
+			add_rate(a, one.scope, one.value);
 		}
 	}
 	if (may_merge(nccl)) {

@@ -9,6 +9,7 @@
 #include "lib/data/json.h"
 #include "lib/data/switches.h"
 #include "lib/spec/spec.h"
+#include "probes/host/inventory.h"
 
 /* ---- leaves -------------------------------------------------------------- */
 
@@ -71,13 +72,11 @@ int leaves_hear(struct leaves *v, int node, const json_t *facts)
 	int rc = 0;
 
 	json_array_foreach(facts, i, f) {
-		const char *scope = json_member(f, "scope");
+		const struct fact one = fact_of(f);
 
-		if (strcmp(json_member(f, "fact"), "switch") == 0 &&
-		    scope[0]) {
+		if (strcmp(one.fact, "switch") == 0 && one.scope[0]) {
 			rc = rc < 0 ? rc :
-				      place(v, node, scope,
-					    json_member(f, "value"));
+				      place(v, node, one.scope, one.value);
 		}
 	}
 	return rc;

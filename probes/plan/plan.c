@@ -10,6 +10,7 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
+#include "probes/host/inventory.h"
 #include "probes/plan/layout.h"
 
 /* ---- rails --------------------------------------------------------------- */
@@ -39,12 +40,11 @@ void rails_hear(struct rails_said *s, const json_t *facts,
 	size_t i;
 
 	json_array_foreach(facts, i, f) {
-		const char *fact = json_member(f, "fact");
-		bool not = strcmp(fact, "no_route_to") == 0;
+		const struct fact one = fact_of(f);
+		bool not = strcmp(one.fact, "no_route_to") == 0;
 
-		if ((not || strcmp(fact, "route_to") == 0) &&
-		    crosses(nics, n, json_member(f, "scope"),
-			    json_member(f, "value"))) {
+		if ((not || strcmp(one.fact, "route_to") == 0) &&
+		    crosses(nics, n, one.scope, one.value)) {
 			*(not ? &leads_not : &leads) = true;
 		}
 	}

@@ -18,6 +18,7 @@
 #include "lib/spec/spec.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/wire.h"
+#include "probes/host/inventory.h"
 
 /* ---- own link ------------------------------------------------------------ */
 
@@ -728,7 +729,7 @@ bool agents_gone(struct agents *s, bool late)
 
 bool agents_fact_of_run(const json_t *fact)
 {
-	return strcmp(json_member(fact, "scope"), "run") == 0;
+	return strcmp(fact_of(fact).scope, "run") == 0;
 }
 
 /*
@@ -759,15 +760,15 @@ void agents_facts(struct run_log *log, const char *name,
 
 	json_array_foreach(facts, i, f)
 	{
+		const struct fact one = fact_of(f);
+
 		if (agents_fact_of_run(f)) {
 			continue; /* once, in run.json */
 		}
-		scope = node_scope(a, json_member(f, "scope"), buf);
+		scope = node_scope(a, one.scope, buf);
 		if (scope != NULL) {
-			run_log_fact(log, name, scope, json_member(f, "fact"),
-				     json_member(f, "value"),
-				     json_member(f, "unit"),
-				     json_member(f, "source"));
+			run_log_fact(log, name, scope, one.fact, one.value,
+				     one.unit, one.source);
 		}
 	}
 }
