@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a node tells: facts, and of each path that is decided its row, with what
- * the neighbour table says of it. */
+/* The row of each path: the rules that judge it, and the neighbour table. */
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/icmp6.h>
@@ -14,313 +13,258 @@
 
 /* ---- judge --------------------------------------------------------------- */
 
-/* What one rule comes to. */
-struct finding {
-	const struct ping_case *c;
-	struct ping_row *row;
-	char dst[IP_TEXT];	/* for sentences */
+/* A rule: if @is, the path has that outcome and code, with a sentence in which
+ * {dst}, {if} and other words of expand() stand for what was seen. */
+struct verdict_rule {
+	bool is;
+	enum outcome outcome;
+	const char *code, *says;
 };
 
-__attribute__((format(printf, 4, 5))) static bool
-says(struct finding *f, enum outcome outcome, const char *code,
-     const char *fmt, ...)
-{
-	char text[sizeof(f->row->detail)];
-	va_list ap;
+#define RULES(list) list, sizeof(list) / sizeof((list)[0])
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	f->row->outcome = outcome;
-	STR_COPY(f->row->code, code);
-	STR_COPY(f->row->detail, text);
-	return true;
+static const struct ping_end *end_of(const struct ping_case *c, int end)
+{
+	return &c->mesh->ends[end];
 }
 
-static const struct ping_end *src_of(const struct finding *f)
+static const char *node_of(const struct ping_case *c, const struct ping_end *e)
 {
-	return &f->c->mesh->ends[f->c->src];
+	return c->mesh->nodes[e->node].name;
 }
 
-static const struct ping_end *dst_of(const struct finding *f)
+/* The end whose interface is not up, the own one first; else the other one. */
+static const struct ping_end *down_end(const struct ping_case *c)
 {
-	return &f->c->mesh->ends[f->c->dst];
+	return end_of(c, strcmp(end_of(c, c->src)->at.state, "up") != 0 ?
+				 c->src : c->dst);
 }
 
-static const char *node_of(const struct finding *f, const struct ping_end *e)
+static int64_t mtu_of_both(const struct ping_case *c)
 {
-	return f->c->mesh->nodes[e->node].name;
+	int64_t own = end_of(c, c->src)->at.mtu_B;
+	int64_t peer = end_of(c, c->dst)->at.mtu_B;
+
+	return peer > 0 && peer < own ? peer : own;
 }
 
-static bool answered(const struct finding *f)
+static int refused_code(const struct ping_sights *s)
 {
-	return f->c->flow->received > 0;
+	return s->send_code ? s->send_code : s->refused_code;
 }
 
-/* ---- rules, the most telling first ------------------------------------- */
-
-static bool duplicate(struct finding *f)
+/* Write @says with its words replaced. */
+static void expand(const struct ping_case *c, const char *says, struct str *out)
 {
-	const struct ping_sights *s = f->c->sights;
+	const struct ping_sights *s = c->sights;
+	const struct ping_end *src = end_of(c, c->src);
+	const struct ping_end *dst = end_of(c, c->dst), *down = down_end(c);
+	char ip[3][IP_TEXT], number[4][24], icmp[64], stray[IF_NAMESIZE] = "?";
+	const struct {
+		const char *name, *text;
+	} words[] = {
+		{ "{dst}", ip_text(&dst->at.net.ip, ip[0], IP_TEXT) },
+		{ "{peer}", node_of(c, dst) },
+		{ "{node}", node_of(c, src) },
+		{ "{if}", src->at.name },
+		{ "{down_if}", down->at.name },
+		{ "{down_node}", node_of(c, down) },
+		{ "{down}", strcmp(down->at.state, "down") == 0 ?
+				    "down" : "without a link" },
+		{ "{owner}", s->owner_node >= 0 ? "that of " :
+						  "of no node of this run" },
+		{ "{owner_node}", s->owner_node >= 0 ?
+				c->mesh->nodes[s->owner_node].name : "" },
+		{ "{wrong_by}", ip_text(&s->wrong_by, ip[1], IP_TEXT) },
+		{ "{icmp_by}", ip_text(&s->icmp_by, ip[2], IP_TEXT) },
+		{ "{icmp}", ping_icmp_text(s->icmp_by.family, s->icmp_type,
+					   s->icmp_code, icmp, sizeof(icmp)) },
+		{ "{errno}", strerror(refused_code(s)) },
+		{ "{stray}", stray },
+		{ "{sent}", number[0] },
+		{ "{lost}", number[1] },
+		{ "{mtu}", number[2] },
+		{ "{mtu_both}", number[3] },
+		{ "{elsewhere}", s->found_on > 0 ? "; it answers on " : "" },
+		{ "{found_if}", s->found_on > 0 ?
+				end_of(c, s->found_on - 1)->at.name : "" },
+		{ "{rejects}", s->send_code != EPERM ? "" :
+			": a packet filter of the sender rejects some" },
+	};
+	size_t k;
 
-	/* a hardware address of nobody we know, and yet an answer: a note */
-	return s->owner == OWNER_OTHER &&
-	       (s->owner_node >= 0 || !answered(f)) &&
-	       says(f, OUTCOME_ERROR, PING_DUPLICATE,
-		    "%s belongs to %s, but the hardware address that answers "
-		    "for it on %s is %s%s", f->dst, node_of(f, dst_of(f)),
-		    src_of(f)->at.name,
-		    s->owner_node >= 0 ? "that of " : "of no node of this run",
-		    s->owner_node >= 0 ?
-			    f->c->mesh->nodes[s->owner_node].name : "");
-}
-
-static bool no_door(struct finding *f)
-{
-	return f->c->sights->no_door &&
-	       says(f, OUTCOME_SKIPPED, "agent_missing",
-		    "%s has no agent to answer", node_of(f, dst_of(f)));
-}
-
-static bool wrong_reply(struct finding *f)
-{
-	char by[IP_TEXT];
-
-	return f->c->sights->wrong && !answered(f) &&
-	       says(f, OUTCOME_ERROR, PING_WRONG,
-		    "the request went to %s, the reply came from %s", f->dst,
-		    ip_text(&f->c->sights->wrong_by, by, sizeof(by)));
-}
-
-static bool mtu_small(struct finding *f)
-{
-	int64_t own = src_of(f)->at.mtu_B, peer = dst_of(f)->at.mtu_B;
-	int64_t both = peer > 0 && peer < own ? peer : own;
-
-	return f->c->sights->mtu_B != 0 && f->c->sights->mtu_B < both &&
-	       says(f, OUTCOME_ERROR, PING_MTU,
-		    "packets of up to %d bytes pass unfragmented, but the MTU "
-		    "of both ends is %lld", (int)f->c->sights->mtu_B,
-		    (long long)both);
-}
-
-static bool tcp_open(struct finding *f)
-{
-	return f->c->method == PING_TCP && f->c->sights->connected &&
-	       says(f, OUTCOME_OK, PING_TCP_OPEN, "%s", "");
-}
-
-/* Somebody is there to refuse; our own agents would not. */
-static bool tcp_refused(struct finding *f)
-{
-	if (f->c->method != PING_TCP ||
-	    f->c->sights->refused_code != ECONNREFUSED) {
-		return false;
+	if (s->stray_if) {
+		if_indextoname(s->stray_if, stray);
 	}
-	return f->c->own_port ?
-		       says(f, OUTCOME_ERROR, PING_TCP_CLOSED,
-			    "%s refused a connection to a port on which its "
-			    "agent listens: a firewall?", f->dst) :
-		       says(f, OUTCOME_OK, PING_TCP_CLOSED,
-			    "%s is reachable; no process listens on the port",
-			    f->dst);
-}
-
-static bool good(struct finding *f)
-{
-	const struct ping_flow *flow = f->c->flow;
-	char name[IF_NAMESIZE] = "?";
-
-	if (!answered(f)) {
-		return false;
+	snprintf(number[0], 24, "%d", c->flow->sent);
+	snprintf(number[1], 24, "%d", c->flow->sent - c->flow->received);
+	snprintf(number[2], 24, "%d", (int)s->mtu_B);
+	snprintf(number[3], 24, "%lld", (long long)mtu_of_both(c));
+	while (*says != '\0') {
+		for (k = 0; k < sizeof(words) / sizeof(words[0]) &&
+			    !str_starts(says, words[k].name); k++) {
+		}
+		if (k == sizeof(words) / sizeof(words[0])) {
+			str_addch(out, *says++);
+		} else {
+			str_add(out, words[k].text);
+			says += strlen(words[k].name);
+		}
 	}
-	if (f->c->sights->stray_if) {
-		if_indextoname(f->c->sights->stray_if, name);
-		return says(f, OUTCOME_OK, PING_STRAY,
-			    "replies of %s arrived on %s, the requests left on "
-			    "%s",
-			    f->dst, name, src_of(f)->at.name);
+}
+
+/* Fill @row by the first of the rules that fits; false if there is none. */
+static bool first_rule(const struct ping_case *c, struct ping_row *row,
+		       const struct verdict_rule *rules, size_t n)
+{
+	struct str says = STR_INIT;
+	size_t i = 0;
+
+	while (i < n && !rules[i].is) {
+		i++;
 	}
-	if (f->c->sights->owner == OWNER_FLUX) {
-		return says(f, OUTCOME_OK, PING_FLUX,
-			    "another interface of %s answers ARP for %s",
-			    node_of(f, dst_of(f)), f->dst);
+	if (i < n) {
+		row->outcome = rules[i].outcome;
+		STR_COPY(row->code, rules[i].code);
+		if (rules[i].says[0] != '\0') {
+			expand(c, rules[i].says, &says);
+		}
+		STR_COPY(row->detail, str_text(&says));
 	}
-	/* over UDP the right one has answered: nobody else has the key */
-	if (f->c->sights->owner == OWNER_OTHER && f->c->method != PING_UDP) {
-		return says(f, OUTCOME_OK, PING_FOREIGN,
-			    "%s of %s replies, but the hardware address on %s "
-			    "belongs to no node of this run: a proxy, a bond, "
-			    "or another machine", f->dst, node_of(f, dst_of(f)),
-			    src_of(f)->at.name);
-	}
-	if (flow->received < flow->sent) {
-		return says(f, OUTCOME_OK, PING_LOSS,
-			    "%d of %d packets had no reply%s",
-			    flow->sent - flow->received, flow->sent,
-			    f->c->sights->send_code == EPERM ?
-				    ": a packet filter of the sender rejects "
-				    "some" : "");
-	}
-	return says(f, OUTCOME_OK, "", "%s", "");
+	str_release(&says);
+	return i < n;
 }
 
-static bool down(struct finding *f)
+/* What decides whether or not replies came. */
+static bool judge_first(const struct ping_case *c, struct ping_row *row)
 {
-	bool src = strcmp(src_of(f)->at.state, "up") != 0;
-	const struct ping_end *end = src ? src_of(f) : dst_of(f);
+	const struct ping_sights *s = c->sights;
+	bool answered = c->flow->received > 0, tcp = c->method == PING_TCP;
+	bool refused = tcp && s->refused_code == ECONNREFUSED;
+	const struct verdict_rule rules[] = {
+		/* an address of no known node that replies is only a note */
+		{ s->owner == OWNER_OTHER && (s->owner_node >= 0 || !answered),
+		  OUTCOME_ERROR, PING_DUPLICATE,
+		  "{dst} belongs to {peer}, but the hardware address that "
+		  "answers for it on {if} is {owner}{owner_node}" },
+		{ s->no_door, OUTCOME_SKIPPED, "agent_missing",
+		  "{peer} has no agent to answer" },
+		{ s->wrong && !answered, OUTCOME_ERROR, PING_WRONG,
+		  "the request went to {dst}, the reply came from {wrong_by}" },
+		{ s->mtu_B != 0 && s->mtu_B < mtu_of_both(c), OUTCOME_ERROR,
+		  PING_MTU,
+		  "packets of up to {mtu} bytes pass unfragmented, but the MTU "
+		  "of both ends is {mtu_both}" },
+		{ tcp && s->connected, OUTCOME_OK, PING_TCP_OPEN, "" },
+		/* agents of this run never refuse */
+		{ refused && c->own_port, OUTCOME_ERROR, PING_TCP_CLOSED,
+		  "{dst} refused a connection to a port on which its agent "
+		  "listens: a firewall?" },
+		{ refused, OUTCOME_OK, PING_TCP_CLOSED,
+		  "{dst} is reachable; no process listens on the port" },
+	};
 
-	return strcmp(end->at.state, "up") != 0 &&
-	       says(f, OUTCOME_ERROR, PING_IF_DOWN, "%s of %s is %s",
-		    end->at.name, node_of(f, end),
-		    strcmp(end->at.state, "down") == 0 ? "down" :
-							 "without a link");
+	return first_rule(c, row, RULES(rules));
 }
 
-/* To another segment it need not lead: skipped, and what most nodes have is
- * compared when all is known. */
-static bool unrouted(struct finding *f)
+static bool judge_answered(const struct ping_case *c, struct ping_row *row)
 {
-	return f->c->sights->unrouted &&
-	       says(f, ping_is_near(f->c->mesh, f->c->src, f->c->dst) ?
-			       OUTCOME_ERROR : OUTCOME_SKIPPED, PING_NO_ROUTE,
-		    "no route of %s leads to %s through %s",
-		    node_of(f, src_of(f)), f->dst, src_of(f)->at.name);
+	const struct ping_sights *s = c->sights;
+	const struct ping_flow *flow = c->flow;
+	const struct verdict_rule rules[] = {
+		{ s->stray_if != 0, OUTCOME_OK, PING_STRAY,
+		  "replies of {dst} arrived on {stray}, the requests left on "
+		  "{if}" },
+		{ s->owner == OWNER_FLUX, OUTCOME_OK, PING_FLUX,
+		  "another interface of {peer} answers ARP for {dst}" },
+		/* a reply over UDP proves the key of the right agent */
+		{ s->owner == OWNER_OTHER && c->method != PING_UDP, OUTCOME_OK,
+		  PING_FOREIGN,
+		  "{dst} of {peer} replies, but the hardware address on {if} "
+		  "belongs to no node of this run: a proxy, a bond, or another "
+		  "machine" },
+		{ flow->received < flow->sent, OUTCOME_OK, PING_LOSS,
+		  "{lost} of {sent} packets had no reply{rejects}" },
+		{ true, OUTCOME_OK, "", "" },
+	};
+
+	return flow->received > 0 && first_rule(c, row, RULES(rules));
 }
 
-static bool sender_filtered(struct finding *f)
+/* Why nothing was sent, or what an error message says. */
+static bool judge_refused(const struct ping_case *c, struct ping_row *row)
 {
-	return f->c->sights->send_code == EPERM &&
-	       says(f, OUTCOME_ERROR, PING_SENDER,
-		    "a packet filter of %s rejects what it sends to %s through "
-		    "%s: %s", node_of(f, src_of(f)), f->dst, src_of(f)->at.name,
-		    strerror(EPERM));
-}
-
-static bool neighbour_overflow(struct finding *f)
-{
-	return f->c->sights->send_code == ENOBUFS &&
-	       says(f, OUTCOME_ERROR, PING_NEIGH_FULL,
-		    "the kernel refused the packet (no buffer): too many "
-		    "neighbours? see net.ipv4.neigh.default.gc_thresh3");
-}
-
-/* An error from the own address is the kernel's word that ARP failed. */
-static bool own_word(const struct finding *f)
-{
-	return ip_equal(&f->c->sights->icmp_by, &src_of(f)->at.net.ip);
-}
-
-static bool echo_closed(struct finding *f)
-{
-	const struct ping_sights *s = f->c->sights;
+	const struct ping_sights *s = c->sights;
+	const struct ip_addr *own_ip = &end_of(c, c->src)->at.net.ip;
+	/* an error from the own address: ARP of the kernel failed */
+	bool own = s->icmp && ip_equal(&s->icmp_by, own_ip);
 	bool v6 = s->icmp_by.family == AF_INET6;
+	int code = refused_code(s);
+	const struct verdict_rule rules[] = {
+		{ strcmp(down_end(c)->at.state, "up") != 0, OUTCOME_ERROR,
+		  PING_IF_DOWN, "{down_if} of {down_node} is {down}" },
+		/* other segments need no route: compared with most nodes
+		 * later */
+		{ s->unrouted, ping_is_near(c->mesh, c->src, c->dst) ?
+				       OUTCOME_ERROR : OUTCOME_SKIPPED,
+		  PING_NO_ROUTE,
+		  "no route of {node} leads to {dst} through {if}" },
+		{ s->send_code == ENOBUFS, OUTCOME_ERROR, PING_NEIGH_FULL,
+		  "the kernel refused the packet (no buffer): too many "
+		  "neighbours? see net.ipv4.neigh.default.gc_thresh3" },
+		{ s->send_code == EPERM, OUTCOME_ERROR, PING_SENDER,
+		  "a packet filter of {node} rejects what it sends to {dst} "
+		  "through {if}: {errno}" },
+		{ s->icmp && c->method == PING_UDP &&
+			  s->icmp_type == (v6 ? ICMP6_DST_UNREACH :
+						ICMP_DEST_UNREACH) &&
+			  s->icmp_code == (v6 ? ICMP6_DST_UNREACH_NOPORT :
+						ICMP_PORT_UNREACH),
+		  OUTCOME_SKIPPED, PING_ECHO_GONE,
+		  "{dst} is reachable, but its agent has ended" },
+		{ s->icmp && !own, OUTCOME_ERROR, PING_ICMP,
+		  "{icmp_by} reports \"{icmp}\" for {dst}" },
+		{ s->owner == OWNER_NOBODY || own, OUTCOME_ERROR, PING_ARP,
+		  "no host on {if} answers ARP or ND for {dst}{elsewhere}"
+		  "{found_if}" },
+		{ code == ENETUNREACH || code == EHOSTUNREACH ||
+			  code == ENETDOWN || code == EACCES ||
+			  code == EADDRNOTAVAIL || code == ENODEV,
+		  OUTCOME_ERROR, PING_NO_ROUTE,
+		  "the kernel of {node} cannot send to {dst} through {if}: "
+		  "{errno}" },
+	};
 
-	return s->icmp && f->c->method == PING_UDP &&
-	       s->icmp_type == (v6 ? ICMP6_DST_UNREACH : ICMP_DEST_UNREACH) &&
-	       s->icmp_code == (v6 ? ICMP6_DST_UNREACH_NOPORT :
-				     ICMP_PORT_UNREACH) &&
-	       says(f, OUTCOME_SKIPPED, PING_ECHO_GONE,
-		    "%s is reachable, but its agent has ended", f->dst);
+	return first_rule(c, row, RULES(rules));
 }
 
-static bool icmp_error(struct finding *f)
+/* Nothing was heard. */
+static bool judge_silent(const struct ping_case *c, struct ping_row *row)
 {
-	const struct ping_sights *s = f->c->sights;
-	char by[IP_TEXT], what[64];
+	const struct ping_sights *s = c->sights;
+	bool unsent = c->flow->sent == 0;
+	const struct verdict_rule rules[] = {
+		{ s->traced_back && c->method != PING_UDP, OUTCOME_ERROR,
+		  PING_FILTERED,
+		  "{dst} does not reply to ICMP, but replies to UDP: ICMP is "
+		  "filtered" },
+		{ unsent && s->send_code == EAGAIN, OUTCOME_SKIPPED,
+		  PING_UNSENT,
+		  "no packet to {dst} was sent: the send buffer of {if} was "
+		  "full, usually of packets that wait for ARP; see "
+		  "net.core.wmem_max" },
+		{ unsent && c->flow->starved, OUTCOME_NOT_RUN, RECORD_STARVED,
+		  "{node} did not get to run while replies of {dst} were due" },
+		{ c->method == PING_TCP, OUTCOME_TIMEOUT, PING_TCP_SILENT,
+		  "a connection to {dst} had no reply: it is filtered, or the "
+		  "host does not exist" },
+		{ true, OUTCOME_TIMEOUT, PING_NO_REPLY,
+		  "none of {sent} packets to {dst} had a reply{elsewhere}"
+		  "{found_if}" },
+	};
 
-	return s->icmp && !own_word(f) &&
-	       says(f, OUTCOME_ERROR, PING_ICMP, "%s reports \"%s\" for %s",
-		    ip_text(&s->icmp_by, by, sizeof(by)),
-		    ping_icmp_text(s->icmp_by.family, s->icmp_type,
-				   s->icmp_code, what, sizeof(what)),
-		    f->dst);
+	return first_rule(c, row, RULES(rules));
 }
-
-/* "; it answers on rail1", where it does; returns @buf. */
-static const char *elsewhere(const struct finding *f, char buf[64])
-{
-	int on = f->c->sights->found_on;
-
-	buf[0] = '\0';
-	if (on > 0) {
-		snprintf(buf, 64, "; it answers on %s",
-			 f->c->mesh->ends[on - 1].at.name);
-	}
-	return buf;
-}
-
-static bool arp_failed(struct finding *f)
-{
-	const struct ping_sights *s = f->c->sights;
-	char on[64];
-
-	return (s->owner == OWNER_NOBODY || (s->icmp && own_word(f))) &&
-	       says(f, OUTCOME_ERROR, PING_ARP,
-		    "no host on %s answers ARP or ND for %s%s",
-		    src_of(f)->at.name, f->dst, elsewhere(f, on));
-}
-
-static bool no_route(struct finding *f)
-{
-	int code = f->c->sights->send_code ? f->c->sights->send_code :
-					     f->c->sights->refused_code;
-
-	return (code == ENETUNREACH || code == EHOSTUNREACH ||
-		code == ENETDOWN || code == EACCES ||
-		code == EADDRNOTAVAIL || code == ENODEV) &&
-	       says(f, OUTCOME_ERROR, PING_NO_ROUTE,
-		    "the kernel of %s cannot send to %s through %s: %s",
-		    node_of(f, src_of(f)), f->dst, src_of(f)->at.name,
-		    strerror(code));
-}
-
-static bool icmp_filtered(struct finding *f)
-{
-	return f->c->sights->traced_back && f->c->method != PING_UDP &&
-	       says(f, OUTCOME_ERROR, PING_FILTERED,
-		    "%s does not reply to ICMP, but replies to UDP: ICMP is "
-		    "filtered", f->dst);
-}
-
-/* Nothing has left: nothing is known. */
-static bool unsent(struct finding *f)
-{
-	return f->c->flow->sent == 0 && f->c->sights->send_code == EAGAIN &&
-	       says(f, OUTCOME_SKIPPED, PING_UNSENT,
-		    "no packet to %s was sent: the send buffer of %s was full, "
-		    "usually of packets that wait for ARP; see "
-		    "net.core.wmem_max", f->dst, src_of(f)->at.name);
-}
-
-/* Nothing is known but that nobody had the time to listen. */
-static bool starved(struct finding *f)
-{
-	return f->c->flow->sent == 0 && f->c->flow->starved &&
-	       says(f, OUTCOME_NOT_RUN, RECORD_STARVED,
-		    "%s did not get to run while replies of %s were due",
-		    node_of(f, src_of(f)), f->dst);
-}
-
-static bool silent(struct finding *f)
-{
-	char on[64];
-
-	return f->c->method == PING_TCP ?
-		       says(f, OUTCOME_TIMEOUT, PING_TCP_SILENT,
-			    "a connection to %s had no reply: it is filtered, "
-			    "or the host does not exist", f->dst) :
-		       says(f, OUTCOME_TIMEOUT, PING_NO_REPLY,
-			    "none of %d packets to %s had a reply%s",
-			    f->c->flow->sent, f->dst, elsewhere(f, on));
-}
-
-static bool (*const rules[])(struct finding *f) = {
-	duplicate, no_door, wrong_reply, mtu_small, tcp_open, tcp_refused,
-	good, down, unrouted, neighbour_overflow, sender_filtered, echo_closed,
-	icmp_error, arp_failed, no_route, icmp_filtered, unsent, starved,
-	silent,
-};
 
 static void fill_figures(const struct ping_case *c, struct ping_row *row)
 {
@@ -340,13 +284,10 @@ static void fill_figures(const struct ping_case *c, struct ping_row *row)
 
 void ping_judge(const struct ping_case *c, struct ping_row *row)
 {
-	struct finding f = { .c = c, .row = row };
-	size_t i = 0;
-
-	ip_text(&c->mesh->ends[c->dst].at.net.ip, f.dst, sizeof(f.dst));
 	fill_figures(c, row);
-	while (!rules[i](&f)) {
-		i++;	/* the last one always fits */
+	if (!judge_first(c, row) && !judge_answered(c, row) &&
+	    !judge_refused(c, row)) {
+		judge_silent(c, row);
 	}
 }
 
