@@ -27,30 +27,6 @@ static void blame(struct memlock_row *row, const char *code,
 	STR_COPY(row->detail, detail);
 }
 
-/* The row says that @have is less than @wanted, by the name of @code. */
-static void demand(struct memlock_row *row, int64_t have, int64_t wanted,
-		   const char *code)
-{
-	if (have < wanted) {
-		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, code);
-	}
-}
-
-/* A line of /proc/self/limits; false when the row says why not. */
-static bool own_limit(struct memlock *m, struct memlock_row *row,
-		      const char *name, struct limit_pair *limit)
-{
-	struct err e = { 0 };
-
-	if (memlock_read(m, row->source, &e) < 0 ||
-	    proc_limit_parse(&m->text, name, limit, &e) < 0) {
-		memlock_row_unknown(row, &e);
-		return false;
-	}
-	return true;
-}
-
 static const char *count_text(int64_t n, char buf[24])
 {
 	if (n == MEMLOCK_UNLIMITED) {
@@ -60,46 +36,65 @@ static const char *count_text(int64_t n, char buf[24])
 	return buf;
 }
 
-static void say_pair(struct memlock_row *row, const struct limit_pair *l)
+/* A number of the kernel: too small a value is an error, by the name of
+ * @code. */
+static const struct figure {
+	const char *check, *limit;	/* line of /proc/self/limits; NULL: the
+					 * source has the number alone */
+	int64_t least;
+	const char *code;
+	bool hard;		/* NCCL raises its soft limit to the hard one */
+	bool bytes;		/* say limit_B, and no detail of a limit */
+	int64_t wrong;		/* a value that is an error, for @says; -1 */
+	const char *says;
+} figures[] = {
+	{ "nofile", "Max open files", NOFILE_WANTED, "nofile_low", .hard = true,
+	  .wrong = -1 },
+	{ "nproc", "Max processes", NPROC_WANTED, "nproc_low", .wrong = -1 },
+	{ "stack", "Max stack size", 0, "stack_unlimited", .bytes = true,
+	  .wrong = MEMLOCK_UNLIMITED,
+	  .says = "threads get 2 MiB stacks when the limit is unlimited, and "
+		  "NCCL's graph search needs more" },
+	{ "max_map_count", NULL, MAPS_WANTED, "map_count_low", .wrong = -1 },
+	{ "overcommit", NULL, 0, "overcommit_strict", .wrong = 2,
+	  .says = "2: address space is counted as memory, and CUDA reserves "
+		  "far more of it than it uses" },
+	{ "shmmax", NULL, GIB, "shmmax_low", .bytes = true, .wrong = -1 },
+};
+
+static void look_figure(struct memlock *m, struct memlock_row *row)
 {
+	const struct figure *f = figures;
 	char soft[24], hard[24];
-
-	snprintf(row->detail, sizeof(row->detail), "%s, hard %s",
-		 count_text(l->soft, soft), count_text(l->hard, hard));
-}
-
-/* NCCL raises its soft limit to the hard one by itself. */
-static void look_nofile(struct memlock *m, struct memlock_row *row)
-{
 	struct limit_pair l;
+	struct err e = { 0 };
+	int64_t value;
 
-	if (own_limit(m, row, "Max open files", &l)) {
-		say_pair(row, &l);
-		demand(row, l.hard, NOFILE_WANTED, "nofile_low");
+	while (strcmp(f->check, row->check) != 0) {
+		f++;
 	}
-}
-
-static void look_nproc(struct memlock *m, struct memlock_row *row)
-{
-	struct limit_pair l;
-
-	if (own_limit(m, row, "Max processes", &l)) {
-		say_pair(row, &l);
-		demand(row, l.soft, NPROC_WANTED, "nproc_low");
+	if (f->limit != NULL ?
+		    memlock_read(m, row->source, &e) < 0 ||
+			    proc_limit_parse(&m->text, f->limit, &l, &e) < 0 :
+		    memlock_read_number(m, row->source, &l.soft, &e) < 0) {
+		memlock_row_unknown(row, &e);
+		return;
 	}
-}
-
-static void look_stack(struct memlock *m, struct memlock_row *row)
-{
-	struct limit_pair l;
-
-	if (own_limit(m, row, "Max stack size", &l)) {
-		row->limit_B = l.soft;
-		if (l.soft == MEMLOCK_UNLIMITED) {
-			blame(row, "stack_unlimited",
-			      "threads get 2 MiB stacks when the limit is "
-			      "unlimited, and NCCL's graph search needs more");
-		}
+	value = f->hard ? l.hard : l.soft;
+	if (f->bytes) {
+		row->limit_B = value;
+	}
+	if (f->limit == NULL) {
+		STR_COPY(row->detail, count_text(value, soft));
+	} else if (!f->bytes) {
+		snprintf(row->detail, sizeof(row->detail), "%s, hard %s",
+			 count_text(l.soft, soft), count_text(l.hard, hard));
+	}
+	if (value == f->wrong) {
+		blame(row, f->code, f->says);
+	} else if (value < f->least) {
+		row->outcome = OUTCOME_ERROR;
+		STR_COPY(row->code, f->code);
 	}
 }
 
@@ -134,48 +129,6 @@ static void look_shm(struct memlock *m, struct memlock_row *row)
 			      "less than the 1 GiB that NCCL's shared memory "
 			      "of a full node can take");
 		}
-	}
-}
-
-/* The number in row->source; false when the row says why not. */
-static bool own_number(struct memlock *m, struct memlock_row *row,
-		       int64_t *value)
-{
-	struct err e = { 0 };
-	char text[24];
-
-	if (memlock_read_number(m, row->source, value, &e) < 0) {
-		memlock_row_unknown(row, &e);
-		return false;
-	}
-	STR_COPY(row->detail, count_text(*value, text));
-	return true;
-}
-
-static void look_map_count(struct memlock *m, struct memlock_row *row)
-{
-	int64_t n;
-
-	if (own_number(m, row, &n)) {
-		demand(row, n, MAPS_WANTED, "map_count_low");
-	}
-}
-
-static void look_overcommit(struct memlock *m, struct memlock_row *row)
-{
-	int64_t mode;
-
-	if (own_number(m, row, &mode) && mode == 2) {
-		blame(row, "overcommit_strict",
-		      "2: address space is counted as memory, and CUDA reserves "
-		      "far more of it than it uses");
-	}
-}
-
-static void look_shmmax(struct memlock *m, struct memlock_row *row)
-{
-	if (own_number(m, row, &row->limit_B)) {
-		demand(row, row->limit_B, GIB, "shmmax_low");
 	}
 }
 
@@ -302,14 +255,14 @@ static const struct neighbour {
 	const char *check, *source;
 	void (*look)(struct memlock *m, struct memlock_row *row);
 } neighbours[] = {
-	{ "nofile", "/proc/self/limits", look_nofile },
-	{ "nproc", "/proc/self/limits", look_nproc },
-	{ "stack", "/proc/self/limits", look_stack },
+	{ "nofile", "/proc/self/limits", look_figure },
+	{ "nproc", "/proc/self/limits", look_figure },
+	{ "stack", "/proc/self/limits", look_figure },
 	{ "dev_shm", "/proc/self/mounts", look_shm },
 	{ "cgroup_memory", "/proc/self/cgroup", look_cgroup },
-	{ "max_map_count", "/proc/sys/vm/max_map_count", look_map_count },
-	{ "overcommit", "/proc/sys/vm/overcommit_memory", look_overcommit },
-	{ "shmmax", "/proc/sys/kernel/shmmax", look_shmmax },
+	{ "max_map_count", "/proc/sys/vm/max_map_count", look_figure },
+	{ "overcommit", "/proc/sys/vm/overcommit_memory", look_figure },
+	{ "shmmax", "/proc/sys/kernel/shmmax", look_figure },
 	{ "gpudirect", "/sys/module/nvidia_peermem", look_gpudirect },
 	{ "acs", ACS_SOURCE, look_acs },
 	{ "iommu", IOMMU_SOURCE, look_iommu },
