@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "lib/data/cells.h"
 
@@ -53,6 +54,12 @@ struct cluster_rank {
 struct cluster {
 	CLUSTER_MEMBERS;
 };
+
+/** Does @way, which a test between nodes reports, lead over NVLink? */
+static inline bool cluster_is_nvlink(const char *way)
+{
+	return strstr(way, "P2P/MNNVL") != NULL;
+}
 
 /** The path of the bytes from @src to @dst, as far as known without a test. */
 static inline enum path_class cluster_path(const struct cluster *c, int src,

@@ -113,7 +113,8 @@ static bool is_at(const struct part *p, const struct part_end *e)
 	case PART_ON_RAIL_LEAF:
 		return e->nic == p->index && e->leaf == p->peer_index + 1;
 	case PART_ON_DOMAIN:
-		return p->index < 0 || e->domain == p->index + 1;
+		return p->index < 0 ? e->domain > 0 :
+				      e->domain == p->index + 1;
 	case PART_WITHIN:
 		return p->node < 0 ||
 		       (p->node == e->node &&

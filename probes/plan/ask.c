@@ -16,17 +16,11 @@
 #define GUESS_RATE 0.1
 #define LOW_RATE   0.05
 
-static bool is_same(const struct ask_part *p, const struct ask_part *q)
-{
-	return p->kind == q->kind && p->node == q->node &&
-	       p->index == q->index && p->dirs == q->dirs;
-}
-
 /** One more alternative of @s, unless it has that. */
-static void add_part(struct ask_suspect *s, struct ask_part p)
+static void add_part(struct ask_suspect *s, struct part p)
 {
 	for (int i = 0; i < s->n; i++) {
-		if (is_same(&s->parts[i], &p)) {
+		if (part_compare(&s->parts[i], &p) == 0) {
 			return;
 		}
 	}
@@ -51,12 +45,12 @@ static int only_gpu(const struct layout *l, const struct cluster_node *n,
 }
 
 /** The NIC of a GPU, or the GPU of a NIC, where both have no other; -1. */
-static int other_index(const struct layout *l, const struct ask_part *p)
+static int other_index(const struct layout *l, const struct part *p)
 {
 	const struct cluster_node *n = &l->nodes[p->node];
 	int nic = p->index;
 
-	if (p->kind == ASK_GPU) {
+	if (p->kind == PART_GPU) {
 		nic = p->index < n->gpus ?
 			      l->ranks[n->first_rank + p->index].nic : -1;
 		return only_gpu(l, n, nic) >= 0 ? nic : -1;
@@ -69,15 +63,19 @@ static int other_index(const struct layout *l, const struct ask_part *p)
 /* More alternatives for @s, which fails now and then. */
 static void ask_add_kin(const struct ask_plan *a, struct ask_suspect *s)
 {
-	static const enum ask_kind kin[][2] = {
-		{ ASK_NODE, ASK_NODE_NETWORK }, { ASK_NODE_NETWORK, ASK_NODE },
-		{ ASK_GPU, ASK_NIC }, { ASK_NIC, ASK_GPU },
+	static const enum part_kind kin[][2] = {
+		{ PART_NODE, PART_NODE_NETWORK },
+		{ PART_NODE_NETWORK, PART_NODE },
+		{ PART_GPU, PART_NIC }, { PART_NIC, PART_GPU },
 	};
-	const struct ask_part is = s->parts[0];
-	bool one = is.kind == ASK_GPU || is.kind == ASK_NIC;
+	static const enum part_direction ways[] = {
+		PART_TX, PART_RX, PART_BOTH
+	};
+	const struct part is = s->parts[0];
+	bool one = is.kind == PART_GPU || is.kind == PART_NIC;
 
 	for (size_t i = 0; i < sizeof(kin) / sizeof(*kin); i++) {
-		struct ask_part other = is;
+		struct part other = is;
 
 		if (kin[i][0] != is.kind) {
 			continue;
@@ -88,9 +86,9 @@ static void ask_add_kin(const struct ask_plan *a, struct ask_suspect *s)
 			add_part(s, other);
 		}
 		other = is;
-		for (int d = TASK_AB; d <= (TASK_AB | TASK_BA); d++) {
-			other.dirs = (uint8_t)d;
-			if ((d & is.dirs) == d || (d & is.dirs) == is.dirs) {
+		for (int d = 0; d < 3; d++) {
+			other.direction = ways[d];
+			if (ways[d] == PART_BOTH || is.direction == PART_BOTH) {
 				add_part(s, other);
 			}
 		}
@@ -101,9 +99,9 @@ static void ask_add_kin(const struct ask_plan *a, struct ask_suspect *s)
 static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
 			   int ends[2])
 {
-	const struct ask_part *p = &s->parts[0];
+	const struct part *p = &s->parts[0];
 
-	if (p->kind != ASK_PAIR || s->compare ||
+	if (p->kind != PART_PAIR || s->compare ||
 	    p->index >= l->nodes[p->node].gpus ||
 	    p->peer_index >= l->nodes[p->peer_node].gpus) {
 		return false;
@@ -114,7 +112,7 @@ static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
 }
 
 /** Tests of @p that failed in the follow-up. */
-static int failed_later(const struct ask_plan *a, const struct ask_part *p)
+static int failed_later(const struct ask_plan *a, const struct part *p)
 {
 	int sum = 0;
 
@@ -129,21 +127,20 @@ static int failed_later(const struct ask_plan *a, const struct ask_part *p)
 /** What is at @rank is looked at, where a pair failed and no finding is of what
  *  is there.  Of the few tests of a sample one that failed may be a third; what
  *  failed two, and is no finding by that, fails few of many. */
-static void guess(struct ask_plan *a, enum ask_kind kind, int rank)
+static void guess(struct ask_plan *a, enum part_kind kind, int rank)
 {
 	const struct cluster_rank *r = &a->l->ranks[rank];
 	struct ask_suspect s = {
-		.parts = { { .kind = kind, .node = r->node,
-			     .index = kind == ASK_GPU ? r->gpu : r->nic,
-			     .peer_node = -1, .peer_index = -1, .leaf = -1,
-			     .peer_leaf = -1, .dirs = TASK_AB | TASK_BA } },
+		.parts = { part_at(kind, r->node,
+				   kind == PART_GPU ? r->gpu : r->nic) },
 		.n = 1, .rate = GUESS_RATE, .confirm = true,
 	};
 	bool known = a->n_guesses == ASK_GUESSES;
 	int pairs = 0, ends[2];
 
 	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
-		known |= is_same(&a->list[i].parts[0], &s.parts[0]);
+		known |= part_compare(&a->list[i].parts[0],
+				      &s.parts[0]) == 0;
 		pairs += is_failed_pair(a->l, &a->list[i], ends) &&
 			 (ask_is_here(a, &s.parts[0], ends[0]) ||
 			  ask_is_here(a, &s.parts[0], ends[1]));
@@ -164,10 +161,10 @@ static void ask_guess(struct ask_plan *a)
 		bool is = is_failed_pair(a->l, &a->list[i], ends);
 
 		for (int k = 0; is && k < 2; k++) {
+			guess(a, PART_GPU, ends[k]);
 			if (!a->ports) {
-				guess(a, ASK_GPU, ends[k]);
+				guess(a, PART_NIC, ends[k]);
 			}
-			guess(a, ASK_NIC, ends[k]);
 		}
 	}
 }
@@ -276,19 +273,21 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 	}
 }
 
-static bool between_nodes(const struct ask_plan *a, const struct ask_part *p)
+static bool between_nodes(const struct ask_plan *a, const struct part *p)
 {
-	return ask_scope_of(p)->inter && a->l->n_nodes > 1 && !a->inside &&
-	       (p->kind != ASK_PAIR || p->node != p->peer_node);
+	return part_scopes[p->kind].paths & ~(1U << PATH_INTRA) &&
+	       a->l->n_nodes > 1 && !a->inside &&
+	       (p->kind != PART_PAIR || p->node != p->peer_node);
 }
 
 /* Tests of @s as it is, with other partners and at another time. */
 static void ask_confirm(struct ask_choice *c, const struct ask_suspect *s)
 {
-	const struct ask_part *p = &s->parts[0];
+	const struct part *p = &s->parts[0];
 
 	/* what is everywhere has nothing to be compared with */
-	if (p->kind != ASK_UNKNOWN && ask_scope_of(p)->place != ASK_ANYWHERE) {
+	if (p->kind != PART_KINDS &&
+	    part_scopes[p->kind].place != PART_ANYWHERE) {
 		look_again(c, s, between_nodes(c->a, p),
 			   s->rate > 0 ? ask_enough(s->rate) : CONFIRM_TESTS);
 	}
@@ -344,9 +343,9 @@ static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
 static int take_again(struct ask_choice *c, const struct ask_suspect *s,
 		      int src, int dst)
 {
-	enum ask_place place = ask_scope_of(&s->parts[0])->place;
-	int most = place == ASK_ON_GPU || place == ASK_ON_NIC ? RETRY_OF_THAT :
-								RETRY_OF_ONE;
+	enum part_place place = part_scopes[s->parts[0].kind].place;
+	int most = place == PART_ON_GPU || place == PART_ON_NIC ?
+			   RETRY_OF_THAT : RETRY_OF_ONE;
 
 	if (!ask_touches(c->a, &s->parts[0], src, dst) ||
 	    !ask_can_test(c, src, dst) ||
@@ -393,7 +392,7 @@ static bool is_measured(const struct cell *c)
 /** Would @src -> @dst tell alternative @p of @s from @q?  What was measured
  *  says no more, unless it is now and then that a test fails. */
 static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
-		  const struct ask_part *p, const struct ask_part *q, int src,
+		  const struct part *p, const struct part *q, int src,
 		  int dst)
 {
 	return ask_touches(a, p, src, dst) && !ask_touches(a, q, src, dst) &&
@@ -403,7 +402,7 @@ static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
 
 /** Those of @s that tell @p from @q of the follow-up so far. */
 static int count_told(const struct ask_plan *a, const struct ask_suspect *s,
-		      const struct ask_part *p, const struct ask_part *q)
+		      const struct part *p, const struct part *q)
 {
 	int sum = 0;
 
@@ -419,7 +418,7 @@ static int count_told(const struct ask_plan *a, const struct ask_suspect *s,
  *  0: in none. */
 static uint8_t telling_ways(const struct ask_choice *c,
 			    const struct ask_suspect *s,
-			    const struct ask_part *p, const struct ask_part *q,
+			    const struct part *p, const struct part *q,
 			    int x, int y)
 {
 	const struct ask_plan *a = c->a;
@@ -461,7 +460,7 @@ static int partner_at(const struct layout *l, int x, int i)
 /** Up to *@need tests that tell @p from @q and were asked for no more than
  *  @most times, which makes *@need less; can any be made at all? */
 static bool walk(struct ask_choice *c, const struct ask_suspect *s,
-		 const struct ask_part *p, const struct ask_part *q, int most,
+		 const struct part *p, const struct part *q, int most,
 		 int *need)
 {
 	const struct layout *l = c->a->l;
@@ -488,7 +487,7 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 /** Tests that tell @p from @q, with as many partner nodes as there are; of what
  *  fails now and then again and again, up to @times as many as are enough. */
 static void tell_apart(struct ask_choice *c, const struct ask_suspect *s,
-		       const struct ask_part *p, const struct ask_part *q,
+		       const struct part *p, const struct part *q,
 		       int times)
 {
 	int told = count_told(c->a, s, p, q), one = ask_enough(s->rate);
@@ -509,8 +508,8 @@ static void ask_settle(struct ask_choice *c, const struct ask_suspect *s)
 	for (int i = 0; i < s->n; i++) {
 		for (int j = 0; j < s->n; j++) {
 			/* what is common is told from each, no more */
-			if (i != j && s->parts[i].kind != ASK_UNKNOWN &&
-			    s->parts[j].kind != ASK_UNKNOWN &&
+			if (i != j && s->parts[i].kind != PART_KINDS &&
+			    s->parts[j].kind != PART_KINDS &&
 			    (i == 0 || j == 0 || !(s->rate > 0))) {
 				tell_apart(c, s, &s->parts[i], &s->parts[j],
 					   i < s->n_open && j < s->n_open ?
@@ -545,7 +544,7 @@ static int index_of(const json_t *n)
 }
 
 /** The leaf switch of the nodes @members, which has the number of the first
- *  one; -1: nobody said any. */
+ *  one; -1: it has none. */
 static int read_leaf(struct ask_plan *a, const json_t *members)
 {
 	const json_t *name;
@@ -557,35 +556,75 @@ static int read_leaf(struct ask_plan *a, const json_t *members)
 
 		leaf = leaf < 0 ? node : leaf;
 		if (node >= 0) {
-			a->leaf_of[node] = leaf;
+			a->cluster.nodes[node].leaf = leaf + 1;
 		}
 	}
 	return leaf;
 }
 
-static struct ask_part read_part(struct ask_plan *a, const json_t *json)
+static void read_leaves(struct ask_plan *a, const json_t *json, struct part *p)
+{
+	int leaf = read_leaf(a, json_object_get(json, "members"));
+	int peer = read_leaf(a, json_object_get(json, "peer_members"));
+
+	if (p->kind == PART_RAIL_LEAF) {
+		p->peer_index = leaf;
+		return;
+	}
+	p->index = leaf;
+	p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
+				PART_UPLINKS : peer;
+}
+
+/** Is where @p is said to be enough to find it? */
+static bool is_placed(const struct part *p)
+{
+	const struct part_scope *s = &part_scopes[p->kind];
+	bool index = s->place != PART_ON_NODE && s->place != PART_WITHIN;
+	bool node = p->node >= 0 && (!index || p->index >= 0);
+
+	switch (s->place) {
+	case PART_ANYWHERE:
+	case PART_ON_DOMAIN:
+		return s->paths != 0;
+	case PART_ON_LEAF:
+		return p->kind == PART_FABRIC_PATH ||
+		       (p->index >= 0 && (!s->two || p->peer_index >= 0));
+	case PART_ON_RAIL:
+		return p->index >= 0;
+	case PART_ON_RAIL_LEAF:
+		return p->index >= 0 && p->peer_index >= 0;
+	case PART_ON_CABLES:
+		return node && p->peer_index >= 0;
+	default:
+		return p->kind != PART_CONFIG && node &&
+		       (!s->two || (p->peer_node >= 0 &&
+				    (!index || p->peer_index >= 0)));
+	}
+}
+
+static struct part read_part(struct ask_plan *a, const json_t *json)
 {
 	const char *direction = json_member(json, "direction");
-	struct ask_part p = {
-		.kind = ask_kind_of(json_member(json, "kind")),
+	struct part p = {
+		.kind = part_kind_of(json_member(json, "kind")),
 		.node = node_of(a->l, json_object_get(json, "node")),
 		.index = index_of(json_object_get(json, "index")),
 		.peer_node = node_of(a->l, json_object_get(json, "peer_node")),
 		.peer_index = index_of(json_object_get(json, "peer_index")),
-		.leaf = -1, .peer_leaf = -1,
-		.uplinks = json_is_true(json_object_get(json, "uplinks")),
-		.dirs = strcmp(direction, "tx") == 0 ? TASK_AB :
-			strcmp(direction, "rx") == 0 ? TASK_BA :
-						       TASK_AB | TASK_BA,
+		.direction = strcmp(direction, "tx") == 0 ? PART_TX :
+			     strcmp(direction, "rx") == 0 ? PART_RX :
+							    PART_BOTH,
 	};
 
 	if (ask_is_shared(&p)) {
-		p.leaf = read_leaf(a, json_object_get(json, "members"));
-		p.peer_leaf = read_leaf(a, json_object_get(json,
-							   "peer_members"));
+		read_leaves(a, json, &p);
 	}
-	if (!ask_is_placed(&p)) {
-		p.kind = ASK_UNKNOWN;	/* whose node, if any, is none to use */
+	if (a->ports && p.kind == PART_NIC) {
+		p.kind = PART_GPU;	/* as part_shown() calls it */
+	}
+	if (!is_placed(&p)) {
+		p.kind = PART_KINDS;	/* its node, if any, is no partner */
 	}
 	return p;
 }
@@ -603,6 +642,13 @@ static double rate_of(int failed, int tests)
 static void read_suspect(struct ask_plan *a, const json_t *json,
 			 struct ask_suspect *s)
 {
+	/* shared by several GPUs or NICs, any of which it may be, or few
+	 * moments, or one test, which chance may be: seen again */
+	const unsigned common =
+		KIND(NODE_NETWORK) | KIND(INTRA_NODE) | KIND(GPU_NVLINK) |
+		KIND(PAIR) | KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(SWITCH) |
+		KIND(RAIL_LEAF) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH) |
+		KIND(NVLINK_DOMAIN);
 	const char *code = json_member(json, "code");
 	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
 	int explained = index_of(json_object_get(json, "explained"));
@@ -619,10 +665,10 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	};
 	s->some = s->compare && !warn && explained > 0 && explained < cells;
 	s->confirm = s->compare && (warn || s->some ||
-				    ask_scope_of(&s->parts[0])->many);
+				    part_is(&s->parts[0], common));
 	s->rate = rare && !s->compare ? rate_of(explained, cells) : 0;
 	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
-		   (rare || s->parts[0].kind == ASK_PAIR);
+		   (rare || s->parts[0].kind == PART_PAIR);
 	json_array_foreach(json_object_get(json, "or"), i, other) {
 		if (s->n < ASK_PARTS) {
 			s->parts[s->n++] = read_part(a, other);
@@ -636,6 +682,44 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	}
 }
 
+/** Ranks between which bytes went by NVLink are of one domain; domains are
+ *  numbered by their first rank, as the verdict does. */
+static void find_domains(struct ask_plan *a)
+{
+	struct cluster_rank *ranks = a->cluster.ranks;
+	int n = a->l->n_ranks;
+	bool more = true;
+
+	for (int r = 0; r < n; r++) {
+		ranks[r].domain = 0;
+	}
+	a->cluster.n_domains = 0;
+	while (more) {
+		more = false;
+		for (size_t at = 0; at < a->g->n; at++) {
+			int s = grid_src(a->g, at), d = grid_dst(a->g, at);
+			int x = ranks[s].domain, y = ranks[d].domain;
+			int least = x == 0 || (y > 0 && y < x) ? y : x;
+
+			if (a->cells[at].path != PATH_NVLINK ||
+			    (x == y && x > 0)) {
+				continue;
+			}
+			least = least > 0 ? least : (s < d ? s : d) + 1;
+			ranks[s].domain = ranks[d].domain = least;
+			more = true;
+		}
+	}
+	for (int r = 0; r < n; r++) {
+		int first = ranks[r].domain - 1;
+
+		if (first >= 0) {
+			ranks[r].domain = first < r ? ranks[first].domain :
+						      ++a->cluster.n_domains;
+		}
+	}
+}
+
 int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 {
 	const json_t *findings = json_object_get(verdict, "findings"), *f;
@@ -643,8 +727,9 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 
 	a->n = a->n_guesses = 0;
 	for (int node = 0; node < a->l->n_nodes; node++) {
-		a->leaf_of[node] = -1;
+		a->cluster.nodes[node].leaf = node + 1;
 	}
+	find_domains(a);
 	if (!json_is_array(findings)) {
 		return err_set(e, EINVAL, "no verdict");
 	}
@@ -662,16 +747,27 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 
 /* ---- ask ----------------------------------------------------------------- */
 
+static void *copy_of(const void *from, int n, size_t size)
+{
+	void *to = calloc((size_t)n + 1, size);
+
+	return to != NULL && n > 0 ? memcpy(to, from, (size_t)n * size) : to;
+}
+
 int ask_init(struct ask_plan *a, const struct layout *l,
 	     const struct grid *g, const struct cell *cells)
 {
+	struct cluster *c = &a->cluster;
+
 	*a = (struct ask_plan){ .l = l, .g = g, .cells = cells,
 			   .list = calloc(ASK_SUSPECTS + ASK_GUESSES,
 					  sizeof(*a->list)),
-			   .leaf_of = calloc((size_t)l->n_nodes + 1,
-					     sizeof(*a->leaf_of)),
 			   .heads = calloc(ASK_HEADS, sizeof(*a->heads)) };
-	if (a->list == NULL || a->heads == NULL || a->leaf_of == NULL) {
+	*c = l->cluster;
+	c->nodes = copy_of(l->nodes, l->n_nodes, sizeof(*c->nodes));
+	c->ranks = copy_of(l->ranks, l->n_ranks, sizeof(*c->ranks));
+	if (a->list == NULL || a->heads == NULL || c->nodes == NULL ||
+	    c->ranks == NULL) {
 		ask_release(a);
 		return -1;
 	}
@@ -681,7 +777,8 @@ int ask_init(struct ask_plan *a, const struct layout *l,
 void ask_release(struct ask_plan *a)
 {
 	free(a->list);
-	free(a->leaf_of);
+	free(a->cluster.nodes);
+	free(a->cluster.ranks);
 	free(a->asked);
 	free(a->heads);
 	*a = (struct ask_plan){ 0 };

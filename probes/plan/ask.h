@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/cluster/cluster.h"
 #include "lib/data/cells.h"
 #include "lib/data/record.h"
 #include "probes/plan/layout.h"
@@ -40,29 +41,8 @@
 /** Alternatives of one finding that are looked at. */
 #define ASK_PARTS 6
 
-/** Parts as verdict.json calls them. */
-enum ask_kind {
-	ASK_NODE, ASK_NODE_NETWORK, ASK_INTRA_NODE, ASK_NIC, ASK_GPU,
-	ASK_GPU_NVLINK, ASK_RAIL, ASK_NODE_PAIR, ASK_PAIR, ASK_INTER_NODE,
-	ASK_CROSS_RAIL, ASK_SOCKET, ASK_CABLE_SWAP, ASK_SWITCH, ASK_RAIL_LEAF,
-	ASK_LEAF_PAIR, ASK_FABRIC_PATH,
-	ASK_UNKNOWN	/* another one: its nodes are no partners */
-};
-
-struct ask_part {
-	enum ask_kind kind;
-	int node, index;		/* -1: does not apply */
-	int peer_node, peer_index;
-	int leaf, peer_leaf;		/* numbers in ask_plan.leaf_of; -1: any,
-					 * or does not apply */
-	bool uplinks;			/* of the leaf, and not what it joins */
-	uint8_t dirs;			/* TASK_AB: it sends, TASK_BA:
-					 * receives */
-};
-
 struct ask_suspect {
-	struct ask_part parts[ASK_PARTS];	/* the first one, and its
-						 * "or" */
+	struct part parts[ASK_PARTS];	/* the first one, and its "or" */
 	int n;
 	int n_open;	/* those that the verdict names; behind them, what is
 			 * to be told from them all the same */
@@ -87,8 +67,9 @@ struct ask_plan {
 	struct ask_suspect *list;
 	size_t n;		/* findings; behind them, */
 	size_t n_guesses;	/* parts that no finding names */
-	int *leaf_of;		/* a node: its leaf switch, as the verdict has
-				 * it; -1: not known */
+	struct cluster cluster;	/* of @l, with leaf switches as the verdict has
+				 * them, one per node where it has none, and
+				 * NVLink domains as the cells show them */
 	struct ask_test {	/* what was asked by the follow-up */
 		int src, dst, times;
 		bool failed;	/* the first time; */
@@ -127,7 +108,6 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 /**
  * What the files of the follow-up share, and no others; from below to above:
- *   ask_part.c     which tests go through a part
  *   ask_tests.c    what is known of a test: its cell, how often it was asked
  *   ask_choice.c   which tests can be made, and how many are enough
  *   ask_settle.c   tests that tell the alternatives of a finding apart
@@ -145,40 +125,26 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 /* ---- ask_part.c ---------------------------------------------------------- */
 
-enum ask_place {
-	ASK_ANYWHERE, ASK_ON_NODE, ASK_ON_NIC, ASK_ON_GPU, ASK_ON_RAIL,
-	ASK_ON_SOCKET, ASK_ON_CABLES, ASK_ON_LEAF, ASK_ON_RAIL_LEAF
-};
-
-/** Which cells a part touches: those with an end there, or both. */
-struct ask_scope {
-	const char *name;	/* as verdict.json has it */
-	enum ask_place place;
-	bool two;		/* a peer is at the other end */
-	bool intra, inter;	/* inside a node, between nodes */
-	bool across, along;	/* between rails only; on one only */
-	bool many;		/* of several GPUs or NICs what is common, so
-				 * that others may be it, or of few moments, or
-				 * one test, that chance may be: seen again */
-};
-
-const struct ask_scope *ask_scope_of(const struct ask_part *p);
-
-/** The kind that verdict.json calls @name; ASK_UNKNOWN: none of these. */
-enum ask_kind ask_kind_of(const char *name);
-
 /** Is it a switch or between switches, where flows meet? */
-bool ask_is_shared(const struct ask_part *p);
+static inline bool ask_is_shared(const struct part *p)
+{
+	return part_is(p, KIND(SWITCH) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH) |
+				  KIND(RAIL_LEAF));
+}
 
-/** Is where @p is said to be enough to find it? */
-bool ask_is_placed(const struct ask_part *p);
-
-/** Is @rank at @p, or of what has two ends at the first one? */
-bool ask_is_here(const struct ask_plan *a, const struct ask_part *p, int rank);
+/** Is @rank at @p, or at the first end of a part between two? */
+static inline bool ask_is_here(const struct ask_plan *a, const struct part *p,
+			       int rank)
+{
+	return part_has(&a->cluster, p, rank);
+}
 
 /** Does the ordered cell @src -> @dst go through @p? */
-bool ask_touches(const struct ask_plan *a, const struct ask_part *p, int src,
-		 int dst);
+static inline bool ask_touches(const struct ask_plan *a, const struct part *p,
+			       int src, int dst)
+{
+	return part_touches(&a->cluster, p, src, dst);
+}
 
 /* ---- ask_tests.c --------------------------------------------------------- */
 

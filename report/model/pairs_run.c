@@ -43,17 +43,12 @@ static const char *nvlink_way_of(const struct run *run, size_t at)
 	return run->paths[run->cell_way[at]];
 }
 
-static bool is_mnnvl(const char *way)
-{
-	return strstr(way, "P2P/MNNVL") != NULL;
-}
-
 /** What was seen. */
 static void join_by_ways(const struct run *run, struct member *m)
 {
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (run->cells[at].path == PATH_INTER &&
-		    is_mnnvl(nvlink_way_of(run, at))) {
+		    cluster_is_nvlink(nvlink_way_of(run, at))) {
 			join(m, run_src(run, at), run_dst(run, at));
 			m[lead_of(m, run_src(run, at))].seen = true;
 		}
@@ -71,7 +66,7 @@ static void find_others(const struct run *run, struct member *m)
 
 		if (run->cells[at].path == PATH_INTER &&
 		    run->cell_way[at] != 0 &&
-		    !is_mnnvl(nvlink_way_of(run, at)) &&
+		    !cluster_is_nvlink(nvlink_way_of(run, at)) &&
 		    lead == lead_of(m, run_dst(run, at))) {
 			m[lead].other = true;
 		}
@@ -189,7 +184,7 @@ int nvlink_find(struct run *run)
 
 		if (s->node != d->node && s->domain && s->domain == d->domain &&
 		    (run->cell_way[at] == 0 ||
-		     is_mnnvl(nvlink_way_of(run, at)))) {
+		     cluster_is_nvlink(nvlink_way_of(run, at)))) {
 			run->cells[at].path = PATH_NVLINK;
 		}
 	}

@@ -276,6 +276,48 @@ static struct shares share_out(const struct scene *s, int rank)
 	",\"severity\":\"fail\",\"code\":\"flaky\",\"cells\":" #tests \
 	",\"explained\":" #failed more "}"
 
+/** Tests inside an NVLink domain say nothing of a NIC: of four nodes in two
+ *  domains a dead NIC's suspects are told apart, and a slow one is seen again,
+ *  between domains alone, also where a cell of the domain has failed. */
+static void a_nic_is_asked_outside_its_domain(void **state)
+{
+	static const char *const findings[] = {
+		FINDING("nic", "n1", 0, OR(PART("node", "n1", -1))),
+		LITTLE("nic", "n1", 0, ""),
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(findings) / sizeof(*findings); i++) {
+		struct scene s;
+		int tests = 0;
+
+		open_scene(&s, 4, 2, 2, i == 0 ? NOTHING : ALL);
+		for (size_t at = 0; at < s.g.n; at++) {
+			int from = s.l.ranks[grid_src(&s.g, at)].node;
+			int to = s.l.ranks[grid_dst(&s.g, at)].node;
+
+			s.cells[at].path = from == to ? PATH_INTRA :
+					   from / 2 == to / 2 ? PATH_NVLINK :
+								PATH_INTER;
+		}
+		s.cells[grid_at(&s.g, 2, 0)].path = PATH_INTER;
+		assert_int_equal(take(&s, findings[i], NULL), 0);
+		assert_int_equal(s.a.cluster.n_domains, 2);
+		assert_true(ask_next(&s.a, 100, &ops, &s) > 0);
+		for (int y = 0; y < 8; y++) {
+			bool domain = y < 2;	/* with the NIC's node */
+			int asked = ask_times(&s.a, 2, y) +
+				    ask_times(&s.a, y, 2);
+
+			/* to tell the node from the NIC, that is what does */
+			assert_true(i == 0 || !domain || asked == 0);
+			tests += domain == (i == 0) ? asked : 0;
+		}
+		assert_true(tests > 0);
+		close_scene(&s);
+	}
+}
+
 /** A part that fails now and then: is it the GPU or the NIC, and in which
  *  direction?  What fails one time in ten takes 69 tests to see. */
 static void what_is_rare_is_asked_often(void **state)
@@ -575,7 +617,7 @@ static void a_port_is_a_nic(void **state)
 	s.a.ports = true;
 	assert_int_equal(take(&s, RARE("nic", "n1", 0, 10, 100, ""), NULL), 0);
 	for (int i = 0; i < s.a.list[0].n; i++) {
-		assert_int_equal(s.a.list[0].parts[i].kind, ASK_NIC);
+		assert_int_equal(s.a.list[0].parts[i].kind, PART_GPU);
 	}
 	assert_int_equal(s.a.list[0].n, 3);	/* both ways, and each */
 	ask_next(&s.a, 1000, &ops, &s);
@@ -745,6 +787,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(situations_ask_for_tests),
+		cmocka_unit_test(a_nic_is_asked_outside_its_domain),
 		cmocka_unit_test(what_is_rare_is_asked_often),
 		cmocka_unit_test(what_stays_open_is_asked_on),
 		cmocka_unit_test(what_failed_is_tried_again),

@@ -6,6 +6,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/cluster/cluster.h"
 #include "probes/engine/coord/pairs.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/message.h"
@@ -258,6 +259,9 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 	cell->lat_us = (float)r->lat_us;
 	cell->expected_GB_s = (float)r->expected_GB_s;
 	cell->attempt = (int32_t)r->attempt;
+	if (cell->path == PATH_INTER && cluster_is_nvlink(r->path)) {
+		cell->path = PATH_NVLINK;
+	}
 	cell->flaky = cell->flaky || (was_bad && r->outcome == OUTCOME_OK);
 }
 
