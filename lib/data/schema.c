@@ -7,11 +7,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/data/json.h"
 #include "lib/data/record.h"
 
 /* The longest TEXT that CBOR has: a ticket of a transport. */
 #define TEXT_BYTES 4096
+/* The largest HEX: a key. */
+#define HEX_BYTES  64
 
 /* ---- members ------------------------------------------------------------- */
 
@@ -63,6 +66,23 @@ static const char *word_of(const struct field *f, const void *at)
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
+
+static int read_hex(const struct field *f, void *at, const json_t *json,
+		    struct err *e)
+{
+	uint8_t bytes[HEX_BYTES];
+	char text[2 * HEX_BYTES + 1];
+
+	if (json_get_text(json, f->name, text, sizeof(text), e) < 0) {
+		return -1;
+	}
+	if (strlen(text) != 2 * f->size ||
+	    hash_unhex(text, at != NULL ? at : bytes, f->size) < 0) {
+		return err_set(e, EPROTO, "'%s' is not %zu bytes in hex",
+			       f->name, f->size);
+	}
+	return 0;
+}
 
 static int read_word(const struct field *f, void *at, const json_t *json,
 		     struct err *e)
@@ -168,6 +188,8 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 	case FIELD_TEXT:
 		return json_get_text(json, f->name, at, f->size > 0 ? f->size :
 				     (size_t)f->max + 1, e);
+	case FIELD_HEX:
+		return read_hex(f, at, json, e);
 	case FIELD_WORD:
 		return read_word(f, at, json, e);
 	case FIELD_INTS:
@@ -211,6 +233,7 @@ static json_t *numbers_json(const struct field *f, const char *obj)
 static json_t *field_json(const struct field *f, const void *obj)
 {
 	const char *at = (const char *)obj + f->at;
+	char hex[2 * HEX_BYTES + 1];
 
 	switch (f->kind) {
 	case FIELD_INT:
@@ -221,6 +244,9 @@ static json_t *field_json(const struct field *f, const void *obj)
 		return json_boolean(*(const bool *)at);
 	case FIELD_TEXT:
 		return json_text(at);
+	case FIELD_HEX:
+		hash_hex(at, f->size, hex);
+		return json_string(hex);
 	case FIELD_WORD:
 		return json_string(word_of(f, at));
 	case FIELD_INTS:
@@ -410,7 +436,7 @@ void schema_add_limits(const struct field *f, struct str *out)
 	static const char *const kinds[] = {
 		[FIELD_INT] = "integer", [FIELD_REAL] = "number",
 		[FIELD_BOOL] = "boolean", [FIELD_TEXT] = "text",
-		[FIELD_WORD] = "one of", [FIELD_OBJECT] = "object",
+		[FIELD_HEX] = "text, hex digits,", [FIELD_WORD] = "one of", [FIELD_OBJECT] = "object",
 		[FIELD_ARRAY] = "array", [FIELD_INTS] = "array of integers",
 		[FIELD_REALS] = "array of numbers",
 	};
@@ -420,6 +446,9 @@ void schema_add_limits(const struct field *f, struct str *out)
 	switch (f->kind) {
 	case FIELD_TEXT:
 		str_addf(out, " of at most %zu bytes", bytes);
+		break;
+	case FIELD_HEX:
+		str_addf(out, " of %zu bytes", f->size);
 		break;
 	case FIELD_ARRAY:
 		if (f->max > 0) {

@@ -20,6 +20,7 @@ enum field_kind {
 	FIELD_REAL,	/* double; NAN is none */
 	FIELD_BOOL,
 	FIELD_TEXT,	/* char[]; "" is none */
+	FIELD_HEX,	/* uint8_t[], all of it; in JSON two digits per byte */
 	FIELD_WORD,	/* one of field.words: its index, as a bool, int or
 			 * enum, or a pointer to it; in JSON its name */
 	FIELD_OBJECT,	/* json_t *; NULL is none */

@@ -204,7 +204,7 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 
 		ip_text(&ip, t->ip, sizeof(t->ip));
 	}
-	t->n_qpns = (size_t)l->n_queues;
+	t->n_qpns = l->n_queues;
 	for (int i = 0; i < l->n_queues; i++) {
 		t->qpns[i] = l->queue[i].qp->qp_num;
 	}
@@ -326,7 +326,7 @@ int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 		return -1;
 	}
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
-	l->n_queues = smaller((int)l->own.n_qpns, (int)l->peer.n_qpns);
+	l->n_queues = smaller(l->own.n_qpns, l->peer.n_qpns);
 	return 0;
 }
 

@@ -235,7 +235,7 @@ struct verbs_ticket {
 	char link_layer[32];
 	int64_t lid, psn;
 	int64_t qpns[QPS_MAX];
-	size_t n_qpns;		/* at least one */
+	int n_qpns;		/* at least one */
 	struct gid_entry gids[GID_OFFERS];	/* that it may be reached by;
 						 * index is not told */
 	size_t n_gids;

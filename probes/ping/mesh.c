@@ -7,30 +7,26 @@
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
+
+#define DOOR(member, ...) FIELD(ping_door, member, #member, __VA_ARGS__)
+
+static const struct field door_fields[] = {
+	DOOR(udp4, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
+	DOOR(udp6, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
+	DOOR(tcp, INT, 0, UINT16_MAX, "port", .optional = FIELD_KEPT),
+	DOOR(key, HEX, 0, 0, "of its answers"),
+	{ 0 }
+};
 
 json_t *ping_door_json(const struct ping_door *d)
 {
-	char key[2 * PING_KEY_BYTES + 1];
-
-	hash_hex(d->key, sizeof(d->key), key);
-	return json_pack("{s:I,s:I,s:I,s:s}", "udp4", (json_int_t)d->udp4,
-			 "udp6", (json_int_t)d->udp6, "tcp",
-			 (json_int_t)d->tcp, "key", key);
+	return schema_json(door_fields, d);
 }
 
 int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e)
 {
-	char key[2 * PING_KEY_BYTES + 1];
-
-	if (json_opt_int(json, "udp4", 0, UINT16_MAX, &d->udp4, e) < 0 ||
-	    json_opt_int(json, "udp6", 0, UINT16_MAX, &d->udp6, e) < 0 ||
-	    json_opt_int(json, "tcp", 0, UINT16_MAX, &d->tcp, e) < 0 ||
-	    json_get_text(json, "key", key, sizeof(key), e) < 0) {
-		return -1;
-	}
-	return hash_unhex(key, d->key, sizeof(d->key)) == 0 ?
-		       0 :
-		       err_set(e, 0, "'%s' is no key", key);
+	return schema_read(door_fields, d, json, e);
 }
 
 void ping_mesh_release(struct ping_mesh *m)
