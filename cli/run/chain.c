@@ -16,6 +16,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
@@ -340,15 +341,28 @@ static json_t *words_json(char *const *words)
 	return list;
 }
 
+#define CHAIN(member, ...) FIELD(chain, member, #member, __VA_ARGS__)
+
+static const struct field chain_fields[] = {
+	CHAIN(name, TEXT, 0, 0, "of the watch"),
+	CHAIN(timer, BOOL, 0, 0, "a timer starts its runs"),
+	CHAIN(every_s, INT, 1, MAX_S, "from run to run"),
+	CHAIN(max_time_s, INT, 1, MAX_S, "of a run"),
+	CHAIN(runs, INT, 0, MAX_NUMBER, "at most; 0: any number"),
+	CHAIN(until_s, INT, 0, INT64_MAX, "no run begins later"),
+	{ 0 }
+};
+
 json_t *chain_json(const struct chain *c)
 {
-	return json_pack("{s:i, s:s, s:b, s:I, s:I, s:I, s:I, s:o, s:o}",
-			 "schema", 1, "name", c->name, "timer", c->timer,
-			 "every_s", (json_int_t)c->every_s, "max_time_s",
-			 (json_int_t)c->max_time_s, "runs",
-			 (json_int_t)c->runs, "until_s",
-			 (json_int_t)c->until_s, "words",
-			 words_json(c->words), "slurm", words_json(c->slurm));
+	json_t *json = json_object(), *fields = schema_json(chain_fields, c);
+
+	json_object_set_new(json, "schema", json_integer(1));
+	json_object_update(json, fields);
+	json_decref(fields);
+	json_object_set_new(json, "words", words_json(c->words));
+	json_object_set_new(json, "slurm", words_json(c->slurm));
+	return json;
 }
 
 static char **take_words(const json_t *obj, const char *key, struct err *e)
@@ -390,12 +404,7 @@ static int take_all(struct chain *c, const json_t *obj, struct err *e)
 	int64_t schema;
 
 	if (json_get_int(obj, "schema", 1, 1, &schema, e) < 0 ||
-	    json_get_text(obj, "name", c->name, sizeof(c->name), e) < 0 ||
-	    json_get_bool(obj, "timer", &c->timer, e) < 0 ||
-	    json_get_int(obj, "every_s", 1, MAX_S, &c->every_s, e) < 0 ||
-	    json_get_int(obj, "max_time_s", 1, MAX_S, &c->max_time_s, e) < 0 ||
-	    json_get_int(obj, "runs", 0, MAX_NUMBER, &c->runs, e) < 0 ||
-	    json_get_int(obj, "until_s", 0, INT64_MAX, &c->until_s, e) < 0) {
+	    schema_read(chain_fields, c, obj, e) < 0) {
 		return -1;
 	}
 	if (!is_name(c->name)) {

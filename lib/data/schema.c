@@ -436,7 +436,8 @@ void schema_add_limits(const struct field *f, struct str *out)
 	static const char *const kinds[] = {
 		[FIELD_INT] = "integer", [FIELD_REAL] = "number",
 		[FIELD_BOOL] = "boolean", [FIELD_TEXT] = "text",
-		[FIELD_HEX] = "text, hex digits,", [FIELD_WORD] = "one of", [FIELD_OBJECT] = "object",
+		[FIELD_HEX] = "hex digits", [FIELD_WORD] = "one of",
+		[FIELD_OBJECT] = "object",
 		[FIELD_ARRAY] = "array", [FIELD_INTS] = "array of integers",
 		[FIELD_REALS] = "array of numbers",
 	};

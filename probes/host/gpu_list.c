@@ -10,6 +10,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "probes/dl/nvml.h"
 #include "probes/host/gpu.h"
 #include "probes/host/gpu_state.h"
@@ -430,32 +431,34 @@ size_t gpu_list_visible(const struct gpu_list *l)
 
 /* ---- JSON ------------------------------------------------------------- */
 
+#define GPU(member, ...) FIELD(gpu_id, member, #member, __VA_ARGS__)
+
+static const struct field gpu_fields[] = {
+	GPU(uuid, TEXT, 0, 0, "of the driver"),
+	GPU(bus, TEXT, 0, 0, "PCI address"),
+	GPU(name, TEXT, 0, 0, "model"),
+	/* machines were recorded before it was asked */
+	GPU(divided, BOOL, 0, 0, "MIG is on", .optional = FIELD_KEPT),
+	GPU(hidden, BOOL, 0, 0, "from this process"),
+	{ 0 }
+};
+
+static const struct field list_fields[] = {
+	FIELD(gpu_list, source, "source", TEXT, 0, 0, "where it was read"),
+	FIELD(gpu_list, why, "why", TEXT, 0, 0, "the list is not complete"),
+	{ 0 }
+};
+
 json_t *gpu_list_json(const struct gpu_list *l)
 {
-	json_t *gpus = json_array();
+	json_t *json = schema_json(list_fields, l), *gpus = json_array();
 
 	for (size_t i = 0; i < l->n; i++) {
-		const struct gpu_id *gpu = &l->gpus[i];
-
-		json_array_append_new(
-			gpus, json_pack("{s:s,s:s,s:s,s:b,s:b}", "uuid",
-					gpu->uuid, "bus", gpu->bus, "name",
-					gpu->name, "divided",
-					(int)gpu->divided, "hidden",
-					(int)gpu->hidden));
+		json_array_append_new(gpus,
+				      schema_json(gpu_fields, &l->gpus[i]));
 	}
-	return json_pack("{s:s,s:s,s:o}", "source", l->source, "why", l->why,
-			 "gpus", gpus);
-}
-
-static bool parse_fails(const json_t *json, struct gpu_id *gpu, struct err *e)
-{
-	return json_get_text(json, "uuid", gpu->uuid, sizeof(gpu->uuid), e) ||
-	       json_get_text(json, "bus", gpu->bus, sizeof(gpu->bus), e) ||
-	       json_get_text(json, "name", gpu->name, sizeof(gpu->name), e) ||
-	       /* machines were recorded before it was asked */
-	       json_opt_bool(json, "divided", &gpu->divided, e) ||
-	       json_get_bool(json, "hidden", &gpu->hidden, e);
+	json_object_set_new(json, "gpus", gpus);
+	return json;
 }
 
 int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
@@ -463,15 +466,12 @@ int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
 	json_t *gpus = json_get_array(json, "gpus", GPU_LIST_MAX, e);
 	struct gpu_list out = { .n = 0 };
 
-	if (gpus == NULL ||
-	    json_get_text(json, "source", out.source, sizeof(out.source), e) <
-		    0 ||
-	    json_get_text(json, "why", out.why, sizeof(out.why), e) < 0) {
+	if (gpus == NULL || schema_read(list_fields, &out, json, e) < 0) {
 		return -1;
 	}
 	for (; out.n < json_array_size(gpus); out.n++) {
-		if (parse_fails(json_array_get(gpus, out.n),
-				&out.gpus[out.n], e)) {
+		if (schema_read(gpu_fields, &out.gpus[out.n],
+				json_array_get(gpus, out.n), e) < 0) {
 			return -1;
 		}
 	}

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/schema.h"
