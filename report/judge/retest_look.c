@@ -789,6 +789,10 @@ static enum retest_state count_gpus(const struct look *l, const char *node,
 	int then = look_number(l->json, gpus), at = look_node(l->run, name);
 	int now = retest_gpus(l->run, at);
 
+	if (name[0] && at < 0) {
+		snprintf(r->why, sizeof(r->why), "%.64s has not come", name);
+		return RETEST_MISSING;
+	}
 	if (then <= 0 || now == then ||
 	    (now > then && !part_is(&l->part, NUMBERED))) {
 		return RETEST_PASSES;

@@ -405,6 +405,21 @@ static void what_is_missing_does_not_pass(void **state)
 	for (size_t i = 0; i < 2; i++) {
 		struct scene x;
 
+		/* a node that has not come: --gpus-per-node left none out */
+		begin(&x);
+		fake_break(&x.first, &faults[1], OUTCOME_ERROR, "x");
+		repair(&x, 4);
+		STR_COPY(x.now.nodes[1].name, "n9");
+		if (i == 0) {
+			json_object_set_new(x.now.json, "options", json_pack(
+				"{s:i}", "gpus-per-node", 4));
+		}
+		ends(&x, 0, false, 1, false, "still missing: n1 has not come");
+		clear(&x);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct scene x;
+
 		begin(&x);
 		fake_break(&x.first, &faults[1], OUTCOME_ERROR, "x");
 		repair(&x, i ? 5 : 3);
