@@ -308,7 +308,9 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 
 	if (failed) {
 		talk_err(&why);
-	} else {
+	}
+	/* rows that were measured before the failure are a partial result */
+	if (!failed || judged_exit(j) == CODE_PARTIAL) {
 		code = judged_exit(j);
 	}
 	if (s->json || s->csv) {
@@ -426,7 +428,9 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		keep(j, s, code);
 	}
 	/* who reads the verdict finds none, or an old one */
-	code = j->unsaved && code >= 0 ? CODE_UNABLE : code;
+	if (j->unsaved && code >= 0 && code != CODE_PARTIAL) {
+		code = CODE_UNABLE;
+	}
 	judged_free(j);
 	return code;
 }

@@ -140,44 +140,75 @@ static int put_schema(void *arg, FILE *f)
 	return 0;
 }
 
+/** The files of one report that could not be written. */
+struct unwritten {
+	struct str names;
+	struct err first;	/* why the first of them was not */
+	size_t n;
+};
+
+/** Record that writing @name ended with @rc and @e; return @rc. */
+static int note_unwritten(struct unwritten *u, const char *name, int rc,
+			  const struct err *e)
+{
+	if (rc < 0) {
+		u->first = u->n++ ? u->first : *e;
+		str_addf(&u->names, "%s%s", u->n > 1 ? ", " : "", name);
+	}
+	return rc;
+}
+
+/** The rows that count, or nothing where @j has none. */
+static int write_final(struct judged *j, struct err *e)
+{
+	if (!run_has_final(&j->run)) {
+		rundir_remove(j->out, RUN_FINAL);	/* of an older report */
+		return 0;
+	}
+	return rundir_write_with(j->out, RUN_FINAL, 0666, put_csv, j, e);
+}
+
 /** The files of a run that was judged, the page last: it shows the pictures.
- *  0; 1, and where a file should be there, 2, with @e. */
+ *  Each is tried, whatever became of the others.  0; 1, and where a file should
+ *  be there, 2, with @e. */
 static int write_files(struct judged *j, struct err *e)
 {
 	const char *dir = j->out;
 	json_t *json = verdict_json(&j->run, &j->verdict);
-	struct err why = { 0 };
-	int rc = check_owner(dir, e) < 0 ? -1 :
-		 json ? rundir_write_json(dir, RUN_VERDICT, json, e) :
-			err_set(e, ENOMEM, "cannot write the verdict");
+	struct unwritten u = { .names = STR_INIT };
 	struct drawn maps = { 0 };
-	int drawn = 0;
+	struct err why = { 0 };
+	int rc = check_owner(dir, e), drawn;
 
-	json_decref(json);
-	j->unsaved = rc < 0 && !err_is_read_only(e);
-	if (rc == 0) {
-		rc = rundir_write_with(dir, RUN_SCHEMA, 0666, put_schema, j,
-				       e);
-	}
-	if (rc == 0 && !run_has_final(&j->run)) {
-		rundir_remove(dir, RUN_FINAL);	/* of an older report */
-	} else if (rc == 0) {
-		rc = rundir_write_with(dir, RUN_FINAL, 0666, put_csv, j, e);
-	}
-	if (rc == 0) {
-		j->drawn = &maps;
-		drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
-		rc = show_html(j, dir, e);
-		j->drawn = NULL;
-		drawn_release(&maps);
-	}
 	if (rc < 0) {
-		return err_is_read_only(e) ? 1 : 2;
+		json_decref(json);
+		j->unsaved = !err_is_read_only(e);
+		return j->unsaved ? 2 : 1;
 	}
-	if (drawn != 0) {
-		*e = why;
+	note_unwritten(&u, RUN_VERDICT, json ?
+		       rundir_write_json(dir, RUN_VERDICT, json, e) :
+		       err_set(e, ENOMEM, "cannot write the verdict"), e);
+	json_decref(json);
+	note_unwritten(&u, RUN_FINAL, write_final(j, e), e);
+	j->unsaved = u.n > 0 && !err_is_read_only(&u.first);
+	note_unwritten(&u, RUN_SCHEMA,
+		       rundir_write_with(dir, RUN_SCHEMA, 0666, put_schema, j,
+					 e), e);
+	j->drawn = &maps;
+	drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
+	note_unwritten(&u, drawn < 0 ? "pictures" : "", drawn < 0 ? -1 : 0,
+		       &why);
+	note_unwritten(&u, "report.html", show_html(j, dir, e), e);
+	j->drawn = NULL;
+	drawn_release(&maps);
+	rc = u.n == 0 ? drawn != 0 : err_is_read_only(&u.first) ? 1 : 2;
+	*e = u.n > 0 ? u.first : why;
+	if (u.n > 1) {
+		err_set(e, u.first.code, "cannot write %s in '%s'",
+			str_text(&u.names), dir);
 	}
-	return drawn != 0;
+	str_release(&u.names);
+	return rc;
 }
 
 int judged_make(const char *dir, const char *out, const struct judged_ask *ask,

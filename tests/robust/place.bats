@@ -31,7 +31,7 @@ small_disk()
 
 full_disk_is_said()
 {
-	[ $status -eq 3 ]
+	[ $status -eq "${1:-3}" ]
 	grep -q 'No space left on device' err
 	[ -z "$(marked)" ]
 }
@@ -56,8 +56,39 @@ full_disk_is_said()
 	run_p p2p --local=4x8 --transport=tcp -b 64K -o disk/run
 	rows=$(grep -c ',ok,' disk/run/results.csv)
 	umount disk
-	full_disk_is_said
+	full_disk_is_said 4
 	[ "$rows" -gt 50 ]
+	tail -n 1 err | grep -q 'gpucheck p2p --resume .*disk/run"'
+}
+
+@test "a disk that fills while the report is written" {
+	small_disk 84k	# rows fit, results-final.csv does not
+	run_p p2p --local=2x8 --transport=sim -o disk/run
+	[ $status -eq 3 ]
+	grep -q 'cannot write results-final.csv, .*report.html in' err
+	[ ! -e disk/run/results-final.csv ]
+	mount -o remount,size=2m disk
+	run_p report disk/run
+	[ $status -eq 0 ]
+	[ -s disk/run/results-final.csv ] && [ -s disk/run/report.html ]
+	umount disk
+}
+
+@test "a run whose disk was full is completed by --resume" {
+	small_disk 48k
+	run_p p2p --local=2x8 --transport=sim -o disk/run
+	[ $status -eq 4 ]
+	for command in status report; do
+		run_p $command disk/run
+		[ $status -eq 4 ]
+		grep -q '^PARTIAL' out
+	done
+	[ "$(jq -r .status disk/run/verdict.json)" = partial ]
+	mount -o remount,size=2m disk
+	run_p p2p --resume disk/run
+	[ $status -eq 0 ]
+	[ "$(jq .cells.pass disk/run/verdict.json)" -eq 240 ]
+	umount disk
 }
 
 @test "a disk that fills in the middle: the reason and the verdict are there" {
@@ -65,7 +96,7 @@ full_disk_is_said()
 	dir=disk/run begin --local=2x4 -b 4M -n 25 --timeout=20s
 	# as somebody else's data does
 	dd if=/dev/zero of=disk/filler bs=4k || true
-	ends 60 3
+	ends 60 4
 	cp -r disk/run run
 	umount disk
 	grep -q 'results.csv.: No space left on device' err
@@ -74,7 +105,7 @@ full_disk_is_said()
 		(.error.text | endswith("No space left on device"))' \
 		run/run.json
 	jq -e '.status == "partial" and .exclude == []' run/verdict.json
-	report_agrees 3
+	report_agrees 4
 	grep -q '^PARTIAL' report.out
 	grep -q 'No space left on device' <(tr -s ' \n' ' ' <report.out)
 }
