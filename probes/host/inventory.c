@@ -411,22 +411,11 @@ static void read_limits(json_t *facts)
 	}
 }
 
-static void add_bus(json_t *j, const char *root, const struct port *p)
-{
-	struct pcie_place place;
-	const char *last;
-
-	pcie_find_hca(root, p->hca, &place);
-	last = strrchr(place.path, '/');
-	if (last != NULL) {
-		json_object_set_new(j, "bus", json_text(last + 1));
-	}
-}
-
 static json_t *port_json(const char *root, const struct port *p)
 {
 	double line_GB_s = port_line_GB_s(p);
 	json_t *pkeys = json_array();
+	struct pcie_place place;
 	json_t *j;
 
 	for (int i = 0; i < p->n_pkeys; i++) {
@@ -441,7 +430,10 @@ static json_t *port_json(const char *root, const struct port *p)
 	if (isfinite(p->rate_Gb_s)) {
 		json_object_set_new(j, "rate_Gb_s", json_real(p->rate_Gb_s));
 	}
-	add_bus(j, root, p);
+	pcie_find_hca(root, p->hca, &place);
+	if (pcie_bus(&place) != NULL) {
+		json_object_set_new(j, "bus", json_text(pcie_bus(&place)));
+	}
 	return j;
 }
 

@@ -216,11 +216,13 @@ int pin_parse(const char *text, cpu_set_t *set)
 	return CPU_COUNT(set);
 }
 
-/* @list: CPUs, as the kernel writes them */
-static void pin_to_list(const char *list)
+/* Keep this process on the CPUs in the file ROOT/@name/local_cpulist. */
+static void pin_near(const char *root, const char *name)
 {
 	cpu_set_t near, allowed;
+	char list[LIST_MAX];
 
+	sysfile_read(list, sizeof(list), "%s/%s/local_cpulist", root, name);
 	if (pin_parse(list, &near) <= 0 ||
 	    sched_getaffinity(0, sizeof(allowed), &allowed) < 0) {
 		return;
@@ -233,20 +235,15 @@ static void pin_to_list(const char *list)
 
 void pin_to_device(const char *bus)
 {
-	char list[LIST_MAX];
-
-	sysfile_read(list, sizeof(list),
-		     "/sys/bus/pci/devices/%s/local_cpulist", bus);
-	pin_to_list(list);
+	pin_near("/sys/bus/pci/devices", bus);
 }
 
 void pin_to_hca(const char *hca)
 {
-	char list[LIST_MAX];
+	char name[96];
 
-	sysfile_read(list, sizeof(list),
-		     "/sys/class/infiniband/%s/device/local_cpulist", hca);
-	pin_to_list(list);
+	snprintf(name, sizeof(name), "%.64s/device", hca);
+	pin_near("/sys/class/infiniband", name);
 }
 
 bool pin_far_from(const char *bus)
@@ -297,6 +294,13 @@ void pcie_find(const char *root, const char *bus, struct pcie_place *place)
 		     "%s/sys/bus/pci/devices/%s/numa_node", root, bus);
 	units_parse_int(text, -1, 4095, &numa, NULL);
 	place->numa = (int)numa;
+}
+
+const char *pcie_bus(const struct pcie_place *place)
+{
+	const char *last = strrchr(place->path, '/');
+
+	return last != NULL ? last + 1 : NULL;
 }
 
 int pcie_common(const char *a, const char *b)
@@ -353,12 +357,12 @@ static void find_gpu(const char *root, const char *file, const char *bus,
 static void find_hca(const char *root, const char *file, const char *name,
 		     struct pcie_place *place)
 {
-	const char *last;
+	const char *bus;
 
 	pcie_find_hca(root, name, place);
-	last = strrchr(place->path, '/');
-	if (file != NULL && last != NULL) {
-		topo_file_find(file, last + 1, place);
+	bus = pcie_bus(place);
+	if (file != NULL && bus != NULL) {
+		topo_file_find(file, bus, place);
 	}
 }
 

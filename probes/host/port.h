@@ -52,6 +52,9 @@ void pcie_find(const char *root, const char *bus, struct pcie_place *place);
 /** Where the PCI device of HCA @hca is; a software one has none. */
 void pcie_find_hca(const char *root, const char *hca, struct pcie_place *place);
 
+/** The address of the device at @place, 0000:1b:00.0; NULL = unknown. */
+const char *pcie_bus(const struct pcie_place *place);
+
 /** How many folders from the beginning two paths have in common.  Pure. */
 int pcie_common(const char *a, const char *b);
 

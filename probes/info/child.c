@@ -217,12 +217,10 @@ static void record_hcas(struct record_record *r)
 
 	for (size_t i = 0; i < n; i++) {
 		struct pcie_place at;
-		const char *last;
 
 		pcie_find_hca(r->root, hcas[i], &at);
-		last = strrchr(at.path, '/');
-		if (last != NULL) {
-			snprintf(bus, sizeof(bus), PCI, last + 1);
+		if (pcie_bus(&at) != NULL) {
+			snprintf(bus, sizeof(bus), PCI, pcie_bus(&at));
 			record_device(r, bus);
 		}
 	}
