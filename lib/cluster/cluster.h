@@ -182,6 +182,27 @@ static inline struct part part_of_kind(enum part_kind kind)
 	return part_at(kind, -1, -1);
 }
 
+/** An end of a cell. */
+struct part_end {
+	int node, gpu, nic, socket, leaf, domain;
+};
+
+/** Ends of a cell that a part touches. */
+#define PART_SRC 1u
+#define PART_DST 2u
+
+/** @rank as an end, for part_touched_ends() of @p. */
+struct part_end part_end_of(const struct cluster *c, const struct part *p,
+			    int rank);
+
+/** Is @e at @p, or at the first end of a part between two? */
+bool part_has_end(const struct part *p, const struct part_end *e);
+
+/** The ends of the ordered cell @s -> @d, on @path, that @p touches: one, both,
+ *  or 0.  A part between two places touches both. */
+unsigned part_touched_ends(const struct part *p, const struct part_end *s,
+			   const struct part_end *d, enum path_class path);
+
 /** Does the ordered cell @src -> @dst go through @p? */
 bool part_touches(const struct cluster *c, const struct part *p, int src,
 		  int dst);

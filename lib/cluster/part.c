@@ -8,15 +8,6 @@
 #define NVLINK	(1U << PATH_NVLINK)
 #define ALL	(INSIDE | BY_NICS | NVLINK)
 
-/** An end of a cell. */
-struct part_end {
-	int node, gpu, nic, socket, leaf, domain;
-};
-
-/** Ends of a cell that a part touches. */
-#define PART_SRC 1u
-#define PART_DST 2u
-
 const struct part_scope part_scopes[PART_KINDS + 1] = {
 	[PART_INTER_NODE] = { "inter_node", BY_NICS, PART_ANYWHERE },
 	[PART_CROSS_RAIL] = { "cross_rail", BY_NICS, PART_ANYWHERE,
@@ -77,8 +68,8 @@ struct part part_at(enum part_kind kind, int node, int index)
 	};
 }
 
-static struct part_end part_end_of(const struct cluster *c,
-				   const struct part *p, int rank)
+struct part_end part_end_of(const struct cluster *c, const struct part *p,
+			    int rank)
 {
 	const struct cluster_rank *r = &c->ranks[rank];
 
@@ -89,8 +80,7 @@ static struct part_end part_end_of(const struct cluster *c,
 	};
 }
 
-/** Is @e at @p, or at the first end of a part between two? */
-static bool is_at(const struct part *p, const struct part_end *e)
+bool part_has_end(const struct part *p, const struct part_end *e)
 {
 	switch (part_scopes[p->kind].place) {
 	case PART_ANYWHERE:
@@ -131,7 +121,7 @@ static bool is_between(const struct part *p, const struct part_end *s,
 
 	peer.node = p->peer_node;
 	peer.index = p->peer_index;
-	return is_at(p, s) && is_at(&peer, d);
+	return part_has_end(p, s) && part_has_end(&peer, d);
 }
 
 /** Paths between leaf switches, and uplinks of one, join no nodes of one. */
@@ -144,10 +134,8 @@ static bool is_apart(const struct part *p, const struct part_end *s,
 	       (!scope->two && p->peer_index != PART_UPLINKS);
 }
 
-static unsigned part_touched_ends(const struct part *p,
-				  const struct part_end *s,
-				  const struct part_end *d,
-				  enum path_class path)
+unsigned part_touched_ends(const struct part *p, const struct part_end *s,
+			   const struct part_end *d, enum path_class path)
 {
 	const struct part_scope *scope = &part_scopes[p->kind];
 	bool two = scope->two, tx, rx;
@@ -158,8 +146,8 @@ static unsigned part_touched_ends(const struct part *p,
 	    (scope->along && s->nic != d->nic) || !is_apart(p, s, d)) {
 		return 0;
 	}
-	tx = two ? is_between(p, s, d) : is_at(p, s);
-	rx = two ? is_between(p, d, s) : is_at(p, d);
+	tx = two ? is_between(p, s, d) : part_has_end(p, s);
+	rx = two ? is_between(p, d, s) : part_has_end(p, d);
 	ends = (tx && p->direction != PART_RX ? PART_SRC : 0) |
 	       (rx && p->direction != PART_TX ? PART_DST : 0);
 	return two && ends != 0 ? PART_SRC | PART_DST : ends;
@@ -181,7 +169,7 @@ bool part_has(const struct cluster *c, const struct part *p, int rank)
 {
 	const struct part_end e = part_end_of(c, p, rank);
 
-	return is_at(p, &e);
+	return part_has_end(p, &e);
 }
 
 int part_leaf(const struct part *p)

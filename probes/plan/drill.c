@@ -69,42 +69,86 @@ const struct drill_kind_word drill_kinds[] = {
 };
 
 const struct drill_part_word drill_parts[] = {
-	[DRILL_NODE] = { .name = "node", .example = "=3", .counts = "n",
-			 .directed = true },
-	[DRILL_GPU] = { .name = "gpu", .example = "=1:4", .counts = "ng",
-			.directed = true },
-	[DRILL_NIC] = { .name = "nic", .example = "=0:2", .counts = "nk",
-			.directed = true },
-	[DRILL_PAIR] = { .name = "pair", .example = "=0-9", .counts = "rr",
-			 .directed = true },
-	[DRILL_NODE_PAIR] = { .name = "node_pair", .example = "=0-2",
-			      .counts = "nn", .directed = true },
-	[DRILL_RAIL] = { .name = "rail", .example = "=1", .counts = "l" },
-	[DRILL_CROSS_RAIL] = { .name = "cross_rail", .example = "",
-			       .counts = "" },
-	[DRILL_RANK] = { .name = "rank", .example = "=7", .counts = "r" },
-	[DRILL_NODE_NETWORK] = { .name = "node_network", .example = "=3",
-				 .counts = "n", .directed = true },
-	[DRILL_INTRA_NODE] = { .name = "intra_node", .example = "=3",
-			       .counts = "n" },
-	[DRILL_GPU_NVLINK] = { .name = "gpu_nvlink", .example = "=1:4",
-			       .counts = "ng", .directed = true },
-	[DRILL_RAIL_LEAF] = { .name = "rail_leaf", .example = "=1:0-3",
-			      .counts = "lnn" },
-	[DRILL_FABRIC_PATH] = { .name = "fabric_path", .example = "=0-3:4-7",
-				.counts = "nnnn", .partly = true },
-	[DRILL_LEAF_PAIR] = { .name = "leaf_pair", .example = "=0-3:4-7",
-			      .counts = "nnnn" },
-	[DRILL_CABLE_SWAP] = { .name = "cable_swap", .example = "=1:0-2",
-			       .counts = "nkk" },
-	[DRILL_SOCKET] = { .name = "socket", .example = "=1:0",
-			   .counts = "ns" },
-	[DRILL_NVLINK_DOMAIN] = { .name = "nvlink_domain", .example = "=0-3",
-				  .counts = "nn" },
-	[DRILL_H2D] = { .name = "h2d", .example = "=1:3", .counts = "ng" },
-	[DRILL_D2H] = { .name = "d2h", .example = "=1:3", .counts = "ng" },
-	[DRILL_COMPUTE] = { .name = "compute", .example = "=0:2",
-			    .counts = "ng" },
+	[DRILL_NODE] = {
+		.name = "node", .kind = PART_NODE,
+		.example = "=3", .counts = "n", .directed = true,
+	},
+	[DRILL_GPU] = {
+		.name = "gpu", .kind = PART_GPU,
+		.example = "=1:4", .counts = "ng", .directed = true,
+	},
+	[DRILL_NIC] = {
+		.name = "nic", .kind = PART_NIC,
+		.example = "=0:2", .counts = "nk", .directed = true,
+	},
+	[DRILL_PAIR] = {
+		.name = "pair", .kind = PART_PAIR,
+		.example = "=0-9", .counts = "rr", .directed = true,
+	},
+	[DRILL_NODE_PAIR] = {
+		.name = "node_pair", .kind = PART_NODE_PAIR,
+		.example = "=0-2", .counts = "nn", .directed = true,
+	},
+	[DRILL_RAIL] = {
+		.name = "rail", .kind = PART_RAIL,
+		.example = "=1", .counts = "l",
+	},
+	[DRILL_CROSS_RAIL] = {
+		.name = "cross_rail", .kind = PART_CROSS_RAIL,
+		.example = "", .counts = "",
+	},
+	[DRILL_RANK] = {
+		.name = "rank", .kind = PART_GPU,
+		.example = "=7", .counts = "r",
+	},
+	[DRILL_NODE_NETWORK] = {
+		.name = "node_network", .kind = PART_NODE_NETWORK,
+		.example = "=3", .counts = "n", .directed = true,
+	},
+	[DRILL_INTRA_NODE] = {
+		.name = "intra_node", .kind = PART_INTRA_NODE,
+		.example = "=3", .counts = "n",
+	},
+	[DRILL_GPU_NVLINK] = {
+		.name = "gpu_nvlink", .kind = PART_GPU_NVLINK,
+		.example = "=1:4", .counts = "ng", .directed = true,
+	},
+	[DRILL_RAIL_LEAF] = {
+		.name = "rail_leaf", .kind = PART_RAIL_LEAF,
+		.example = "=1:0-3", .counts = "lnn",
+	},
+	[DRILL_FABRIC_PATH] = {
+		.name = "fabric_path", .kind = PART_FABRIC_PATH,
+		.example = "=0-3:4-7", .counts = "nnnn", .partly = true,
+	},
+	[DRILL_LEAF_PAIR] = {
+		.name = "leaf_pair", .kind = PART_LEAF_PAIR,
+		.example = "=0-3:4-7", .counts = "nnnn",
+	},
+	[DRILL_CABLE_SWAP] = {
+		.name = "cable_swap", .kind = PART_CABLE_SWAP,
+		.example = "=1:0-2", .counts = "nkk",
+	},
+	[DRILL_SOCKET] = {
+		.name = "socket", .kind = PART_SOCKET,
+		.example = "=1:0", .counts = "ns",
+	},
+	[DRILL_NVLINK_DOMAIN] = {
+		.name = "nvlink_domain", .kind = PART_NVLINK_DOMAIN,
+		.example = "=0-3", .counts = "nn",
+	},
+	[DRILL_H2D] = {
+		.name = "h2d", .kind = PART_PROCESS,
+		.example = "=1:3", .counts = "ng",
+	},
+	[DRILL_D2H] = {
+		.name = "d2h", .kind = PART_PROCESS,
+		.example = "=1:3", .counts = "ng",
+	},
+	[DRILL_COMPUTE] = {
+		.name = "compute", .kind = PART_PROCESS,
+		.example = "=0:2", .counts = "ng",
+	},
 	{ 0 }
 };
 
@@ -118,11 +162,6 @@ const char *const drill_meets[] = {
 };
 
 /* ---- drill --------------------------------------------------------------- */
-
-/* Ends of a cell that a fault touches. */
-#define END_SRC	 1u
-#define END_DST	 2u
-#define END_BOTH (END_SRC | END_DST)
 
 void drill_allow_pxn(struct drill *d)
 {
@@ -218,70 +257,73 @@ static bool in_range(int n, int first, int last)
 	return n >= first && n <= last;
 }
 
-bool drill_has_end(const struct drill_fault *f, const struct layout *l,
-		   int rank)
+/** Number @i of @f, counted as @letter, as a member of @p. */
+static void set_number(const struct drill_fault *f, const struct layout *l,
+		       int i, char letter, struct part *p)
 {
-	const struct cluster_rank *r = &l->ranks[rank];
-	bool here = r->node == f->at[0];
+	int *node = p->node < 0 ? &p->node : &p->peer_node;
+	int *index = p->index < 0 ? &p->index : &p->peer_index;
 
-	switch (f->part) {
-	case DRILL_NODE:
-	case DRILL_NODE_NETWORK:
-	case DRILL_INTRA_NODE:
-		return here;
-	case DRILL_GPU:
-	case DRILL_GPU_NVLINK:
-		return here && r->gpu == f->at[1];
-	case DRILL_NIC:
-		return here && r->nic == f->at[1];
-	case DRILL_SOCKET:
-		return here && cluster_socket(&l->cluster, rank) == f->at[1];
-	case DRILL_CABLE_SWAP:
-		return here && (r->nic == f->at[1] || r->nic == f->at[2]);
-	case DRILL_RAIL:
-		return r->nic == f->at[0];
-	case DRILL_RAIL_LEAF:
-		return r->nic == f->at[0] &&
-		       in_range(r->node, f->at[1], f->at[2]);
-	case DRILL_RANK:
-		return rank == f->at[0];
-	default:
-		return false;
+	if (letter == 'r') {
+		*node = l->ranks[f->at[i]].node;
+		*index = l->ranks[f->at[i]].gpu;
+	} else {
+		*(letter == 'n' ? node : index) = f->at[i];
 	}
 }
 
-/** A fault of a part that a cell has at one end, or at both. */
-static unsigned touch_ends(const struct drill_fault *f, const struct layout *l,
-			   int src, int dst)
+/** The part of @f.  Its ranges of nodes are leaf switches 0 and 1, or NVLink
+ *  domain 0, for end_of(). */
+static struct part part_of(const struct drill_fault *f, const struct layout *l)
 {
-	unsigned ends = (drill_has_end(f, l, src) ? END_SRC : 0) |
-			(drill_has_end(f, l, dst) ? END_DST : 0);
+	const struct drill_part_word *word = &drill_parts[f->part];
+	struct part p = part_of_kind(word->kind);
 
-	return f->direction == DRILL_TX ? ends & END_SRC :
-	       f->direction == DRILL_RX ? ends & END_DST :
-					  ends;
+	p.direction = (enum part_direction)f->direction;
+	if (part_is(&p, KIND(LEAF_PAIR) | KIND(FABRIC_PATH))) {
+		p.index = 0;
+		p.peer_index = 1;
+	} else if (part_is(&p, KIND(RAIL_LEAF))) {
+		p.index = f->at[0];
+		p.peer_index = 0;
+	} else if (part_is(&p, KIND(NVLINK_DOMAIN))) {
+		p.index = 0;
+	} else {
+		for (int i = 0; word->counts[i]; i++) {
+			set_number(f, l, i, word->counts[i], &p);
+		}
+	}
+	return p;
 }
 
-/** A fault between its first and its second number: tx is from the first to the
- *  second. */
-static unsigned touch_between(const struct drill_fault *f, int src, int dst)
+/** @rank, on the leaf switch or in the domain that @f says. */
+static struct part_end end_of(const struct drill_fault *f,
+			      const struct layout *l, const struct part *p,
+			      int rank)
 {
-	bool tx = src == f->at[0] && dst == f->at[1];
-	bool rx = src == f->at[1] && dst == f->at[0];
-
-	return (tx && f->direction != DRILL_RX) ||
-			       (rx && f->direction != DRILL_TX) ?
-		       END_BOTH : 0;
-}
-
-/** A fault between the nodes of two leaves. */
-static unsigned touch_leaves(const struct drill_fault *f, int from, int to)
-{
+	struct part_end e = part_end_of(&l->cluster, p, rank);
 	const int *at = f->at;
-	bool tx = in_range(from, at[0], at[1]) && in_range(to, at[2], at[3]);
-	bool rx = in_range(to, at[0], at[1]) && in_range(from, at[2], at[3]);
 
-	return tx || rx ? END_BOTH : 0;
+	if (p->kind == PART_RAIL_LEAF) {
+		e.leaf = in_range(e.node, at[1], at[2]);
+	} else if (p->kind == PART_NVLINK_DOMAIN) {
+		e.domain = in_range(e.node, at[0], at[1]);
+	} else {
+		e.leaf = in_range(e.node, at[0], at[1])	  ? 1 :
+			 in_range(e.node, at[2], at[3]) ? 2 : 0;
+	}
+	return e;
+}
+
+bool drill_has_end(const struct drill_fault *f, const struct layout *l,
+		   int rank)
+{
+	const struct part p = part_of(f, l);
+	const struct part_end e = end_of(f, l, &p, rank);
+	const struct part_scope *scope = &part_scopes[p.kind];
+
+	return scope->place != PART_ANYWHERE && !scope->two &&
+	       part_has_end(&p, &e);
 }
 
 /** Is it one of the paths that a static hash puts on the link that is meant? */
@@ -297,56 +339,26 @@ static bool is_hashed(const struct drill_fault *f, int src, int dst,
 static unsigned touch(const struct drill_fault *f, const struct layout *l,
 		      int src, int dst, uint64_t seed)
 {
-	const struct cluster_rank *s = &l->ranks[src], *t = &l->ranks[dst];
-	bool inter = s->node != t->node;
+	const struct part p = part_of(f, l);
+	const struct part_end s = end_of(f, l, &p, src);
+	const struct part_end d = end_of(f, l, &p, dst);
+	enum path_class path = cluster_path(&l->cluster, src, dst);
 
-	switch (f->part) {
-	case DRILL_NODE:
-	case DRILL_GPU:
-	case DRILL_RANK:
-		return touch_ends(f, l, src, dst);
-	case DRILL_INTRA_NODE:
-	case DRILL_GPU_NVLINK:
-		return inter ? 0 : touch_ends(f, l, src, dst);
-	case DRILL_NODE_NETWORK:
-	case DRILL_NIC:
-	case DRILL_SOCKET:
-	case DRILL_RAIL:
-	case DRILL_RAIL_LEAF:
-		return inter ? touch_ends(f, l, src, dst) : 0;
-	case DRILL_CABLE_SWAP:
-		return inter && s->nic == t->nic ? touch_ends(f, l, src, dst) :
-						   0;
-	case DRILL_PAIR:
-		return touch_between(f, src, dst);
-	case DRILL_NODE_PAIR:
-		return touch_between(f, s->node, t->node);
-	case DRILL_LEAF_PAIR:
-		return touch_leaves(f, s->node, t->node);
-	case DRILL_FABRIC_PATH:
-		return is_hashed(f, src, dst, seed) ?
-			       touch_leaves(f, s->node, t->node) : 0;
-	case DRILL_NVLINK_DOMAIN:
-		return inter && in_range(s->node, f->at[0], f->at[1]) &&
-				       in_range(t->node, f->at[0], f->at[1]) ?
-			       END_BOTH : 0;
-	case DRILL_CROSS_RAIL:
-		return inter && s->nic != t->nic ? END_BOTH : 0;
-	case DRILL_H2D:
-	case DRILL_D2H:
-	case DRILL_COMPUTE:
-		return 0;
+	if (p.kind == PART_NVLINK_DOMAIN && path == PATH_INTER && s.domain &&
+	    d.domain) {
+		path = PATH_NVLINK;
 	}
-	return 0;
+	return p.kind != PART_FABRIC_PATH || is_hashed(f, src, dst, seed) ?
+		       part_touched_ends(&p, &s, &d, path) : 0;
 }
 
 /** The end that does what the fault says. */
 static int acting_end(enum drill_kind kind, unsigned ends, int src, int dst)
 {
-	if (kind == DRILL_CORRUPT || ends == END_DST) {
+	if (kind == DRILL_CORRUPT || ends == PART_DST) {
 		return dst;
 	}
-	return ends == END_BOTH && dst > src ? dst : src;
+	return ends == (PART_SRC | PART_DST) && dst > src ? dst : src;
 }
 
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,

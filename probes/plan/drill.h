@@ -45,6 +45,7 @@ struct drill_kind_word {
 #define DRILL_NUMBERS 4		/* of a part, at most */
 struct drill_part_word {
 	const char *name;
+	enum part_kind kind;	/* PART_PROCESS: touches no pair */
 	const char *example;	/* "=1:4": how its numbers are written */
 	const char *counts;	/* a letter a number: node, rank, rail as "l",
 				 * and of the first node gpu, nic as "k",
