@@ -25,6 +25,7 @@ static void pic_mark(struct picture *p, float x, float y, float size,
 static void pic_shape(struct picture *p, struct picture_shape shape);
 static void pic_square(const struct pic_layout *l, float x, float y, float size,
 		       const struct view_cell *c, uint32_t fill);
+__attribute__((format(printf, 6, 7)))
 static void pic_text(struct picture *p, enum picture_layer layer, float x,
 		     float y, uint32_t rgb, const char *fmt, ...);
 
@@ -250,7 +251,7 @@ static void pic_line(struct picture *p, float x, float y, float width,
 	});
 }
 
-/* The shape, whose text is the picture's now. */
+/* Add text at (@x, @y). */
 static void pic_text(struct picture *p, enum picture_layer layer, float x,
 		     float y, uint32_t rgb, const char *fmt, ...)
 {
