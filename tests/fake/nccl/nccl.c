@@ -45,7 +45,7 @@
 #define RANKS_MAX NET_RANKS
 #define SLOT	  (1u << 18)
 #define BOX	  (1u << 16)
-#define STR_COPY(array, text) snprintf((array), sizeof(array), "%s", (text))
+#define COPY_TEXT(array, text) snprintf((array), sizeof(array), "%s", (text))
 #define NS_PER_OP 5000
 #define GROUP_MAX (2 * RANKS_MAX)
 
@@ -220,8 +220,8 @@ static void set_up(void)
 		fail_setup("not understood", bad);
 	}
 	if (is_on("NCCL_IB_DISABLE", "1") || is_on("NCCL_NET", "Socket")) {
-		STR_COPY(net.network, "Socket");
-		STR_COPY(net.nic, "eth");
+		COPY_TEXT(net.network, "Socket");
+		COPY_TEXT(net.nic, "eth");
 		net.rail_only = false;
 	}
 	if (is_on("NCCL_MNNVL_ENABLE", "0")) {
