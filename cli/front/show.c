@@ -292,11 +292,12 @@ static int print_words(const struct judged *j, const struct spec *s,
 	return rc;
 }
 
-/** A run that failed before its first row has an error, and no more to show. */
+/** A run that failed before its first row and finding has only an error to
+ *  show. */
 static bool has_words(const struct judged *j, const struct spec *s, bool failed)
 {
 	return !s->quiet && !keep_takes_stdout(s) &&
-	       !(failed && j->run.rows == 0);
+	       !(failed && j->run.rows == 0 && j->verdict.n == 0);
 }
 
 static int show(const struct judged *j, const struct spec *s, const char *dir,

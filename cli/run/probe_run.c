@@ -272,6 +272,23 @@ static int is_gone(const struct session *s, const char *dir)
 	return show_nothing(NULL, s, &e, CODE_UNABLE);
 }
 
+/** The coordinator gave up with @e before it planned a test: show that, and
+ *  what nodes that did report say about it. */
+static void fail_to_plan(const struct probe_start *t, const struct err *e,
+			 int code)
+{
+	const char *dir = t->r.dir;
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const bool nodes = json_array_size(json_object_get(run, "nodes")) > 0;
+
+	json_decref(run);
+	if (nodes && show_run(dir, &t->s->spec, NULL) >= 0) {
+		return;
+	}
+	talk_err(e);
+	show_nothing(dir, t->s, e, code);
+}
+
 /* What was followed is over, by @end: say how, and what to do; an exit code.
  * @w and @last are of what was seen last. */
 static int probe_run_judge(const struct probe_start *t, struct launch *l,
@@ -294,8 +311,7 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 			talk("%s", last->text);
 		}
 	} else if (!w->waits && run_json_failed(dir, &code, NULL, &e)) {
-		talk_err(&e);
-		show_nothing(dir, s, &e, code);
+		fail_to_plan(t, &e, code);
 	} else {
 		return came_to_nothing(t, l, w, last, end == FOLLOW_STOPPED);
 	}

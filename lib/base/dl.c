@@ -46,6 +46,18 @@ static void *open_first(const char *const names[], struct err *e)
 	return NULL;
 }
 
+const char *dl_reason(const char *text, char *buf, size_t size)
+{
+	const char *name = strchr(text, '\'');
+	const char *end = name ? strchr(++name, '\'') : NULL;
+
+	if (!end || !str_starts(text, "cannot load '")) {
+		return text;
+	}
+	snprintf(buf, size, "%.*s cannot be loaded", (int)(end - name), name);
+	return buf;
+}
+
 /** Is every required symbol there? */
 static bool has_all(void *handle, const struct dl_sym *syms, struct err *e)
 {

@@ -35,6 +35,10 @@ struct dl_sym {
 void *dl_load(const char *env, const char *const names[],
 	      const struct dl_sym *syms, void *table, struct err *e);
 
+/** "NAME cannot be loaded" for a message of dl_load() that says so at length,
+ *  in @buf; any other @text as it is. */
+const char *dl_reason(const char *text, char *buf, size_t size);
+
 /** The file, links followed, that holds @inside, an address in a library:
  *  "" when nobody can say.  Returns @path, of PATH_MAX bytes. */
 const char *dl_path(const void *inside, char *path);

@@ -765,6 +765,7 @@ int gpu_child(const json_t *args, struct err *e)
 					   clock_now_ns() + ASK_NS, &why);
 			rc = 0;
 			if (gpu_list_visible(l) == 0) {
+				node_task_expected(&n.spec);
 				say_none(&n, l, &why);
 			} else {
 				rc = test_all(&n, l, e);

@@ -487,25 +487,6 @@ static void say_library(const json_t *all, const char *name)
 	}
 }
 
-static void say_expected(const struct spec *s)
-{
-	const char *slurm = getenv("SLURM_GPUS_ON_NODE");
-	int64_t n = s->gpus_per_node;
-
-	if (s->local) {
-		return;		/* pretend nodes share what is here */
-	}
-	if (!n && slurm) {
-		units_parse_int(slurm, 1, SPEC_MAX_GPUS, &n, NULL);
-	}
-	if (n) {
-		node_task_fact("node", INFO_EXPECTED,
-			       s->gpus_per_node ? "--gpus-per-node" :
-						  "SLURM_GPUS_ON_NODE",
-			       "%" PRId64, n);
-	}
-}
-
 #define RECORD_NS (30 * NS_PER_S)
 
 /* Into the folder of the node. */
@@ -545,7 +526,7 @@ int info_child(const json_t *args, struct err *e)
 		json_decref(facts);
 		return -1;
 	}
-	say_expected(&spec);
+	node_task_expected(&spec);
 	looks = nccl_torch_begin(&torch, NULL) == 0;
 	if (spec.record[0] != '\0') {
 		record(&spec, row.node);

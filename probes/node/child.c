@@ -2,11 +2,15 @@
 #include "probes/node/child.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/record_rows.h"
 
 /* Options and a node's name are a page of text; where nodes meet, the
  * addresses of a thousand of them. */
@@ -61,6 +65,25 @@ void node_task_facts(json_t *facts)
 		}
 	}
 	json_array_clear(facts);
+}
+
+void node_task_expected(const struct spec *s)
+{
+	const char *slurm = getenv("SLURM_GPUS_ON_NODE");
+	int64_t n = s->gpus_per_node;
+
+	if (s->local) {
+		return;		/* pretend nodes share what is here */
+	}
+	if (!n && slurm) {
+		units_parse_int(slurm, 1, SPEC_MAX_GPUS, &n, NULL);
+	}
+	if (n) {
+		node_task_fact("node", INFO_EXPECTED,
+			       s->gpus_per_node ? "--gpus-per-node" :
+						  "SLURM_GPUS_ON_NODE",
+			       "%" PRId64, n);
+	}
 }
 
 void node_task_ready(json_t *what)

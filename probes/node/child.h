@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/record.h"
+#include "lib/spec/spec.h"
 
 /**
  * One look at one node, in a child of its own: "gpucheck worker PROBE" reads
@@ -36,6 +37,8 @@ void node_task_fact(const char *scope, const char *fact, const char *source,
 /** Print each fact of the array @facts, as facts_add() makes them, and empty
  *  it. */
 void node_task_facts(json_t *facts);
+/** Print how many GPUs -G or Slurm promise of this node, as a fact. */
+void node_task_expected(const struct spec *s);
 /** Where nodes meet: what the others must know (reference stolen). */
 void node_task_ready(json_t *what);
 /** All rows are said; the others may still need this node. */

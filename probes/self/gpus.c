@@ -218,7 +218,6 @@ struct self_gpus {
 	const char *source;
 	struct seen list[GPU_LIST_MAX];
 	size_t n;
-	bool known;			/* may they be counted? */
 };
 
 /* ---- which there are ----------------------------------------------------- */
@@ -287,6 +286,7 @@ static void list_by_kernel(struct self_gpus *s, const char *root)
 static void list_gpus(struct self_gpus *s, const char *root)
 {
 	struct err e = { 0 };
+	bool known = false;
 	int rc;
 
 	s->nvml = root[0] ? NULL : dl_nvml(&e);
@@ -298,11 +298,10 @@ static void list_gpus(struct self_gpus *s, const char *root)
 		s->state = state_of(rc);
 		STR_COPY(s->why, rc == NVML_SUCCESS ? "" :
 				 s->nvml->nvmlErrorString(rc));
-		s->known = rc == NVML_SUCCESS || rc == NVML_ERROR_NO_DRIVER;
+		known = rc == NVML_SUCCESS || rc == NVML_ERROR_NO_DRIVER;
 	}
-	if (!s->known) {
+	if (!known) {
 		list_by_kernel(s, root);
-		s->known = s->n > 0 || root[0];
 	}
 }
 
@@ -392,7 +391,7 @@ static void say_expected(const struct spec *spec, const struct self_gpus *s,
 		    spec->expect_gpus ? spec->expect_gpus : slurm;
 	bool matters = n > 0 || taken > 0;
 
-	if (n > 0 && s->known) {
+	if (n > 0) {
 		facts_addf(facts, "node", INFO_EXPECTED, "",
 			   job ? share->source :
 			   spec->expect_gpus ? "--expect-gpus" : "slurm.conf",

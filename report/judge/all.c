@@ -457,6 +457,17 @@ static void merge(const struct all_case *c, const struct fault *fault,
 
 /* ---- the whole ---------------------------------------------------------- */
 
+/** Does a finding of its own say why the step could measure nothing? */
+static bool says_why(const struct verdict *v)
+{
+	bool all = v->n > 0;
+
+	for (size_t i = 0; i < v->n; i++) {
+		all = all && strcmp(v->findings[i].code, "gpu_missing") == 0;
+	}
+	return all && v->status == VERDICT_UNKNOWN;
+}
+
 static bool is_cut(const struct step_row *row)
 {
 	return row->outcome == OUTCOME_NOT_RUN ||
@@ -482,7 +493,8 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	for (size_t i = 0; i < n; i++) {
 		const struct step_row *row = &steps[i].row;
 
-		if (row->outcome == OUTCOME_ERROR) {
+		if (row->outcome == OUTCOME_ERROR &&
+		    !says_why(&steps[i].verdict)) {
 			struct finding *f = finding_add(v, &config, row->code);
 
 			finding_say(f, "%s could not measure: %s", row->rung,

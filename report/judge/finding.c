@@ -133,3 +133,13 @@ void finding_add_probe(struct finding *f, const char *probe)
 	}
 	f->failed |= !grow_add(&f->probes, &f->n_probes, name, sizeof(name));
 }
+
+size_t verdict_measured(const struct verdict *v)
+{
+	size_t n = 0;
+
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		n += run_measured(c) ? v->cells[c] : 0;
+	}
+	return n;
+}

@@ -44,8 +44,9 @@ static const struct gone_code {
 	  .kinds = KIND(NODE) },
 	{ .code = "worker_noise", .text = "sent invalid output",
 	  .kinds = KIND(NODE) },
-	{ .code = "gpu_missing", .text = "was not found", .kinds = KIND(GPU),
-	  .accuses = true },
+	/* says_gone() has a better sentence */
+	{ .code = "gpu_missing", .text = "is not shown by its node",
+	  .kinds = KIND(GPU), .accuses = true },
 	{ .code = "gpu_shared", .text = "is shared with another process",
 	  .kinds = KIND(GPU), .set_up = true },
 	{ .code = "gpu_hidden", .text = "is hidden by CUDA_VISIBLE_DEVICES",

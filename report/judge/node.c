@@ -258,8 +258,15 @@ static void cannot(struct node_case *c, const char *code, const char *what,
 {
 	struct part p = part_at(PART_NODE, c->node, -1);
 	struct finding *x = finding_add(c->v, &p, code);
+	struct str shown = STR_INIT;
 
-	finding_say(x, "%s: %s were not looked at: %s", name_of(c), what, why);
+	if (strcmp(what, "GPUs") == 0 && shown_say(c->run, c->node, &shown)) {
+		finding_say(x, "%s", str_text(&shown));
+	} else {
+		finding_say(x, "%s: %s were not looked at: %s", name_of(c),
+			    what, why);
+	}
+	str_release(&shown);
 	c->v->cells[CELL_NOT_RUN]++;
 	c->v->cut = true;
 }

@@ -347,7 +347,10 @@ static void says_gone(const struct run *run, struct finding *f,
 	struct str out = STR_INIT;
 
 	text = text ? text : gone_text(g->says);
-	if (strcmp(f->code, "rank_missing") == 0 &&
+	if (strcmp(f->code, "gpu_missing") == 0 &&
+	    shown_say(run, f->part.node, &out)) {
+		text = NULL;
+	} else if (strcmp(f->code, "rank_missing") == 0 &&
 	    (f->part.kind == PART_GPU ||
 	     str_starts(run->nodes[f->part.node].name, "rank"))) {
 		add_ranks(run, &f->part, &out);
@@ -357,7 +360,7 @@ static void says_gone(const struct run *run, struct finding *f,
 	if (text == gone_text(GONE_OPEN_FAILED) && f->part.kind == PART_NODE) {
 		str_addf(&out, " cannot open any of its %s",
 			 run->ports ? "HCA ports" : "GPUs");
-	} else {
+	} else if (text) {
 		str_addf(&out, " %s", text);
 	}
 	if (f->cells > 0) {
@@ -365,7 +368,7 @@ static void says_gone(const struct run *run, struct finding *f,
 		add_tests(run, f, &out);
 		str_add(&out, " gave no result");
 	}
-	if (g->detail[0] && !strstr(text, g->detail)) {
+	if (text && g->detail[0] && !strstr(text, g->detail)) {
 		str_addf(&out, " (%.200s)", g->detail);
 	}
 	finding_say(f, "%s", str_text(&out));

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/dl.h"
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
 #include "lib/data/allocation.h"
+#include "lib/data/hosts.h"
 #include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
 #include "report/judge/findings.h"
@@ -257,22 +259,24 @@ void untested_findings(const struct run *run, struct verdict *v)
 /* ---- info findings ------------------------------------------------------- */
 
 /*
- * Nodes that show fewer GPUs than they should, where no rank stands for them:
- * by -G or Slurm, else by what most nodes show.
+ * Nodes that show fewer GPUs than they should: by -G, Slurm or the plan, else
+ * by what most nodes show.
  */
 
 struct shown {
-	bool heard;		/* did it say what it is? */
+	bool heard;		/* did the node say what it has? */
+	bool unsure;		/* NVML did not let node count them */
+	bool told;		/* already part of a finding */
 	int gpus, kept_back;	/* by MIG or CUDA_VISIBLE_DEVICES */
-	int expected;		/* 0 = nobody said it */
+	int expected;		/* 0 = not known */
 	const char *source;	/* of that */
-	const char *keeper;	/* which of the two */
-	const char *note;	/* why none, as far as the driver says */
+	const char *keeper;	/* MIG or CUDA_VISIBLE_DEVICES */
+	const char *note;	/* why there are none, by the driver; "" */
 };
 
-static void info_findings_hear_fact(struct shown *s, const struct fact_row *f)
+static void hear_shown(struct shown *s, const struct fact_row *f)
 {
-	int64_t expected = s->expected;
+	int64_t n = 0;
 
 	if (strcmp(f->fact, "uuid") == 0 && strncmp(f->scope, "gpu", 3) == 0) {
 		s->gpus++;
@@ -282,15 +286,43 @@ static void info_findings_hear_fact(struct shown *s, const struct fact_row *f)
 	}
 	s->heard |= strcmp(f->fact, "kernel") == 0;
 	if (strcmp(f->fact, INFO_EXPECTED) == 0) {
-		units_parse_int(f->value, 1, SPEC_MAX_GPUS, &expected, NULL);
-		s->expected = (int)expected;
+		n = s->expected;
+		units_parse_int(f->value, 1, SPEC_MAX_GPUS, &n, NULL);
+		s->expected = (int)n;
 		s->source = f->source;
+	} else if (strcmp(f->fact, "gpus_found") == 0) {
+		units_parse_int(f->value, 0, SPEC_MAX_GPUS, &n, NULL);
+		s->gpus = s->gpus > n ? s->gpus : (int)n;
+	} else if (strcmp(f->fact, "nvml") == 0) {
+		s->unsure = strcmp(f->value, "missing") == 0 ||
+			    strcmp(f->value, "failed") == 0;
 	} else if (strcmp(f->fact, "gpu_hidden") == 0) {
 		s->kept_back++;
 		s->keeper = f->source;
 	} else if (strcmp(f->fact, "gpu_note") == 0) {
 		s->note = f->value;
 	}
+}
+
+/** One of each node, to be freed; NULL without memory. */
+static struct shown *shown_hear(const struct run *run)
+{
+	struct shown *nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
+	int node = -1;
+
+	for (int i = 0; nodes && i < run->n_nodes; i++) {
+		nodes[i].note = "";
+	}
+	for (size_t i = 0; nodes && i < run->n_facts; i++) {
+		node = run_find_node(run, run->facts[i].node, node);
+		if (node >= 0) {
+			hear_shown(&nodes[node], &run->facts[i]);
+		}
+	}
+	if (nodes && run->facts_cut > 0 && node >= 0) {
+		nodes[node].heard = false;	/* the rest of it is not read */
+	}
+	return nodes;
 }
 
 /** What most of them show. */
@@ -310,6 +342,36 @@ static int usual(const struct shown *nodes, int n, struct verdict *v)
 	return (int)most;
 }
 
+/** "gcn[1-2] show 0 of 8 GPUs (REASON)" of @n nodes like @s. */
+static void add_shown(const char *names, size_t n, const struct shown *s,
+		      int want, struct str *out)
+{
+	char why[200];
+
+	str_addf(out, "%s show%s %d", names, n == 1 ? "s" : "", s->gpus);
+	if (want > 0) {
+		str_addf(out, " of %d", want);
+	}
+	str_addf(out, " GPU%s", (want > 0 ? want : s->gpus) == 1 ? "" : "s");
+	if (s->note[0]) {
+		str_addf(out, " (%.150s)",
+			 dl_reason(s->note, why, sizeof(why)));
+	}
+}
+
+bool shown_say(const struct run *run, int node, struct str *out)
+{
+	struct shown *nodes = shown_hear(run);
+	const struct shown *s = nodes ? &nodes[node] : NULL;
+	bool less = s && s->heard && s->gpus < s->expected;
+
+	if (less) {
+		add_shown(run->nodes[node].name, 1, s, s->expected, out);
+	}
+	free(nodes);
+	return less;
+}
+
 static void add_short(const struct run *run, int node, const struct shown *s,
 		      int most, struct verdict *v)
 {
@@ -320,22 +382,25 @@ static void add_short(const struct run *run, int node, const struct shown *s,
 					!there ? "gpu_missing" :
 					strcmp(s->keeper, "MIG") == 0 ?
 						 "gpu_mig" : "gpu_hidden");
-	char name[PART_NAME_SIZE], by[200];
+	struct str says = STR_INIT;
 
 	f->fail = s->expected > 0 && !there;
 	f->cells = f->explained = 1;
-	snprintf(by, sizeof(by), s->expected > 0 ? "expected by %.160s" :
-					   "as most nodes have", s->source);
-	finding_say(f, "%s shows %d GPU%s of %d, %s",
-		    part_name(run, &p, name, sizeof(name)), s->gpus,
-		    s->gpus == 1 ? "" : "s", want, by);
+	add_shown(run->nodes[node].name, 1, s, want, &says);
+	if (s->expected > 0) {
+		str_addf(&says, ", expected by %.160s", s->source);
+	} else {
+		str_add(&says, ", as most nodes have");
+	}
+	finding_say(f, "%s", str_text(&says));
+	str_release(&says);
 	if (s->kept_back > 0) {
 		finding_add_evidence(f, "%d more: %s", s->kept_back,
 				     strcmp(s->keeper, "MIG") == 0 ?
 					     "divided by MIG" :
 					     "hidden by CUDA_VISIBLE_DEVICES");
 	}
-	if (s->note) {
+	if (s->note[0]) {
 		finding_add_evidence(f, "%s", s->note);
 	}
 }
@@ -343,32 +408,138 @@ static void add_short(const struct run *run, int node, const struct shown *s,
 void info_findings(const struct run *run, struct verdict *v)
 {
 	struct shown *nodes;
-	int node = -1, most;
+	int most;
 
 	if (strcmp(run->probe, "info") != 0 &&
 	    strcmp(run->probe, NODE_PROBE) != 0) {
 		return;
 	}
-	nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
+	nodes = shown_hear(run);
 	if (!nodes) {
 		v->failed = true;
 		return;
-	}
-	for (size_t i = 0; i < run->n_facts; i++) {
-		node = run_find_node(run, run->facts[i].node, node);
-		if (node >= 0) {
-			info_findings_hear_fact(&nodes[node], &run->facts[i]);
-		}
-	}
-	if (run->facts_cut > 0 && node >= 0) {
-		nodes[node].heard = false;	/* the rest of it is not read */
 	}
 	most = usual(nodes, run->n_nodes, v);
 	for (int i = 0; i < run->n_nodes; i++) {
 		const struct shown *s = &nodes[i];
 
-		if (s->heard && s->gpus < (s->expected ? s->expected : most)) {
+		if (s->heard && !(s->unsure && s->gpus == 0) &&
+		    s->gpus < (s->expected ? s->expected : most)) {
 			add_short(run, i, s, most, v);
+		}
+	}
+	free(nodes);
+}
+
+/* ---- bare findings ------------------------------------------------------- */
+
+/*
+ * Where no node shows a GPU, the driver or NVML is missing everywhere, by the
+ * image or the way that the job was started: a finding about the set-up, which
+ * accuses no node.
+ */
+
+#define GPU_MISSING "gpu_missing"
+
+/** Is there a node that said what it has, and none with a GPU? */
+static bool all_bare(const struct run *run, const struct shown *nodes)
+{
+	bool any = false;
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		const struct shown *s = &nodes[i];
+
+		if (s->heard && (s->gpus > 0 || s->kept_back > 0)) {
+			return false;
+		}
+		any |= s->heard;
+	}
+	return any;
+}
+
+/** Remove what @v says of it by node or GPU.  True if it did so, or if GPUs
+ *  were to be measured and none was. */
+static bool take_missing(const struct run *run, struct verdict *v)
+{
+	bool any = run->n_ranks > 0 && verdict_measured(v) == 0 &&
+		   !run->ports && !run->mesh && !run_is_model(run) &&
+		   run->transport[0] &&
+		   !spec_transport_is(run->transport, XPORT_SOCKETS);
+
+	for (size_t i = v->n; i-- > 0;) {
+		if (strcmp(v->findings[i].code, GPU_MISSING) == 0) {
+			finding_remove(v, i);
+			any = true;
+		}
+	}
+	return any;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strverscmp(a, b);
+}
+
+/** One finding for the nodes that are like @first: as many GPUs expected, and
+ *  the same reason. */
+static void add_bare(const struct run *run, struct shown *nodes, int first,
+		     struct verdict *v)
+{
+	const struct shown like = nodes[first];
+	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
+	struct part p = part_at(PART_CONFIG, -1, -1);
+	struct str list = STR_INIT, says = STR_INIT;
+	struct finding *f = finding_add(v, &p, GPU_MISSING);
+	size_t n = 0;
+
+	for (int i = first; names && i < run->n_nodes; i++) {
+		struct shown *s = &nodes[i];
+
+		if (s->heard && s->expected == like.expected &&
+		    strcmp(s->note, like.note) == 0) {
+			STR_COPY(names[n++], run->nodes[i].name);
+			s->told = true;
+		}
+	}
+	f->failed |= !names;
+	if (names) {
+		qsort(names, n, sizeof(*names), compare_names);
+		hostlist_add(&list, names[0], sizeof(*names), n);
+	}
+	for (size_t i = 0; i < n; i++) {
+		finding_add_member(f, run_find_node(run, names[i], -1));
+	}
+	f->part.node = n == 1 ? first : -1;
+	/* info has measured it; others could not measure */
+	f->fail = strcmp(run->probe, "info") == 0;
+	for (int c = 0; c < CELL_CLASSES; c++) {
+		f->cells += v->cells[c];
+	}
+	f->explained = f->cells;
+	add_shown(str_text(&list), n, &like, like.expected, &says);
+	finding_say(f, "%s", str_text(&says));
+	if (like.expected > 0 && strcmp(like.source, "plan") != 0) {
+		finding_add_evidence(f, "%d GPUs are expected by %s",
+				     like.expected, like.source);
+	}
+	if (like.note[0]) {
+		finding_add_evidence(f, "%s", like.note);
+	}
+	str_release(&list);
+	str_release(&says);
+	free(names);
+}
+
+void bare_findings(const struct run *run, struct verdict *v)
+{
+	struct shown *nodes = strcmp(run->probe, NODE_PROBE) == 0 ? NULL :
+			      shown_hear(run);
+
+	if (nodes && all_bare(run, nodes) && take_missing(run, v)) {
+		for (int i = 0; i < run->n_nodes; i++) {
+			if (nodes[i].heard && !nodes[i].told) {
+				add_bare(run, nodes, i, v);
+			}
 		}
 	}
 	free(nodes);

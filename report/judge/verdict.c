@@ -555,16 +555,6 @@ const char *verdict_status_name(enum verdict_status s)
 
 /* ---- what they come to -------------------------------------------------- */
 
-size_t verdict_measured(const struct verdict *v)
-{
-	size_t n = 0;
-
-	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		n += run_measured(c) ? v->cells[c] : 0;
-	}
-	return n;
-}
-
 /** Fails first, then what explains more, then the order of the kinds. */
 static int finding_compare(const void *a, const void *b)
 {
@@ -637,6 +627,7 @@ int verdict_whole(struct verdict *v)
 int verdict_close(const struct run *run, struct verdict *v)
 {
 	limit_findings(run, v);
+	bare_findings(run, v);
 	absent_findings(run, v);
 	few_findings(run, v);
 	for (size_t i = 0; i < v->n; i++) {

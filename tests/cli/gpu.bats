@@ -173,7 +173,7 @@ findings()
 	[ ! -e /dev/nvidiactl ] || skip "this machine has a GPU"
 	run_p gpu --local -o run
 	[ "$status" -eq 3 ]
-	grep -q '^WARN  n0 was not tested: it has no GPU that can be used' out
+	grep -q '^WARN  n0 shows 0 GPUs' out
 	run_p gpu --local=2x2
 	[ "$status" -eq 2 ]
 	grep -q 'transport=sim' err

@@ -216,6 +216,9 @@ figures()
 	gpus=2 copies 1
 	[ "$(rows skipped gpu_missing)" = "0-2 1-2 2-0 2-1" ]
 	[ "$(rows ok '')" = "0-1 1-0" ]
+	jq -e '.findings[0] | .kind == "gpu" and .index == 2 and
+		(.says | test("the node shows 2 GPUs, 3 were expected"))' \
+		run/verdict.json
 }
 
 @test "a library that cannot be loaded is no fault of a GPU" {

@@ -38,7 +38,7 @@ node()
 
 @test "three GPUs, as many as expected, and one fewer" {
 	node 0 'ok * 3 GPUs, *' --expect-gpus=3
-	node 1 'FAIL * gpu_missing: * shows 3 GPUs of 4, expected by --expect-gpus' \
+	node 1 'FAIL * gpu_missing: * shows 3 of 4 GPUs, expected by --expect-gpus' \
 		--expect-gpus=4
 	SLURMD_NODENAME=n7 node 0 'ok n7 3 GPUs, *'
 }
@@ -71,7 +71,7 @@ node()
 	SLURM_JOB_GPUS=0,2 node 0 'ok * 2 GPUs, *' --expect-gpus=8
 	SLURM_JOB_GPUS=1-2 node 1 'FAIL * gpu_lost: GPU 1: *'
 	SLURM_JOB_GPUS=0,3 node 1 \
-		'FAIL * gpu_missing: * shows 1 GPU of 2, expected by SLURM_JOB_GPUS'
+		'FAIL * gpu_missing: * shows 1 of 2 GPUs, expected by SLURM_JOB_GPUS'
 	# Slurm gives out GPUs, and gave it none
 	echo 'NodeName=n1 Gres=gpu:4' >slurm.conf
 	SLURM_CONF=$PWD/slurm.conf SLURMD_NODENAME=n1 node 0 'ok n1 0 GPUs, *'

@@ -153,7 +153,7 @@ static void fewer_gpus_than_most_is_a_warning(void **state)
 			STR_COPY(r.facts[i].fact, "gone");
 		}
 	}
-	expect_finding(&r, "gpu_missing", false, 1, "1 GPU of 2, as most");
+	expect_finding(&r, "gpu_missing", false, 1, "1 of 2 GPUs, as most");
 	run_release(&r);
 }
 
@@ -164,10 +164,10 @@ static void fewer_gpus_than_expected_is_a_fault(void **state)
 	(void)state;
 	make_run(&r, 2, 2);
 	fake_fact(&r, "n1", "node", "gpus_expected", "4");
-	expect_finding(&r, "gpu_missing", true, 1, "2 GPUs of 4, expected");
+	expect_finding(&r, "gpu_missing", true, 1, "2 of 4 GPUs, expected");
 	/* a number that no node can have is none */
 	fake_fact(&r, "n1", "node", "gpus_expected", "4294967298");
-	expect_finding(&r, "gpu_missing", true, 1, "2 GPUs of 4, expected");
+	expect_finding(&r, "gpu_missing", true, 1, "2 of 4 GPUs, expected");
 	/* what is not read of the last node is not missing */
 	r.facts_cut = 1;
 	{

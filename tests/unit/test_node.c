@@ -240,7 +240,7 @@ static void gpus_are_counted_where_somebody_says_how_many(void **state)
 		{ NULL, 0, "ok n1 0 GPUs, 0 HCA ports, 0 interfaces\n" },
 		{ NULL, 1, "ok n1 1 GPU, 0 HCA ports, 0 interfaces\n" },
 		{ "2", 2, "ok n1 2 GPUs, 0 HCA ports, 0 interfaces\n" },
-		{ "2", 1, "FAIL n1 gpu_missing: node n1 shows 1 GPU of 2, "
+		{ "2", 1, "FAIL n1 gpu_missing: n1 shows 1 of 2 GPUs, "
 			  "expected by test\n" },
 	};
 

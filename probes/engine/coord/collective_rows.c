@@ -364,7 +364,7 @@ void collective_put_plan(void *work, json_t *run)
 	struct collective_work *w = work;
 	json_t *variants;
 
-	if (w->ranks.ops == NULL || w->n_variants == 0) {
+	if (w->ranks.ops == NULL || w->ranks.layout.n_ranks == 0) {
 		return;		/* stopped before there was one */
 	}
 	variants = json_array();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/dl.h"
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
@@ -88,14 +89,15 @@ static const struct coord_agent *gpus_first_held_back(const struct agents *s,
 	return a;
 }
 
-/* @e: nobody has one, and why; @other moves bytes without.  Returns 3, the
+/* Set @e: no node has a GPU, and why; a @collective needs one.  Returns 3, the
  * exit code. */
-static int gpus_none(const struct agents *s, bool expected, const char *other,
+static int gpus_none(const struct agents *s, bool expected, bool collective,
 		     struct err *e)
 {
 	struct gpus_why w;
 	const struct coord_agent *a = gpus_first_held_back(s, &w);
 	const char *note = "";
+	char why[200];
 
 	if (a != NULL) {
 		err_set(e, ENXIO, "no GPU on any node: on '%s' %s", a->node,
@@ -106,11 +108,11 @@ static int gpus_none(const struct agents *s, bool expected, const char *other,
 	while (note[0] == '\0' && (a = agents_next(s, a)) != NULL) {
 		note = json_member(a->inventory, "gpu_note");
 	}
+	note = expected ? dl_reason(note, why, sizeof(why)) : "";
 	err_set(e, expected ? ENXIO : ENODEV, "no GPU on any node%s%.150s",
-		expected && note[0] != '\0' ? ": " : "", expected ? note : "");
-	err_hint(e,
-		 "check 'nvidia-smi -L' in a job; a run "
-		 "without GPUs: --transport=%s", other);
+		note[0] != '\0' ? ": " : "", note);
+	err_hint(e, "check 'nvidia-smi -L' in a job%s", collective ? "" :
+		 "; a run without GPUs: --transport=tcp");
 	return 3;
 }
 
@@ -446,8 +448,7 @@ static int check_ranks(const struct ranks *r, struct err *e)
 		return 3;
 	}
 	if (present == 0 && needs_part(r)) {
-		return gpus_none(c->agents, expects_gpus(c),
-				 collective ? "sim" : "tcp", e);
+		return gpus_none(c->agents, expects_gpus(c), collective, e);
 	}
 	if (r->layout.n_ranks < 2) {
 		bool held = xport_is(r->ops, XPORT_GPU) &&
