@@ -299,12 +299,14 @@ const char *gid_text(const uint8_t raw[GID_BYTES], char buf[GID_TEXT])
 
 /* ---- what may be taken --------------------------------------------------- */
 
+#if HAVE_VERBS
 static bool gid_is_zero(const uint8_t raw[GID_BYTES])
 {
 	static const uint8_t zero[GID_BYTES];
 
 	return memcmp(raw, zero, GID_BYTES) == 0;
 }
+#endif
 
 static bool is_allowed(const struct gid_entry *g, const struct gid_wish *w)
 {
