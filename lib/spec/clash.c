@@ -54,9 +54,12 @@ static bool none_left(const struct spec *s)
 	return spec_nodes_left(s, s->nodelist, NULL) == 0;
 }
 
+/* A list of one node asks Slurm for that node among others. */
 static bool too_few_left(const struct spec *s)
 {
-	return s->nodes > spec_nodes_left(s, s->nodelist, NULL);
+	const int64_t left = spec_nodes_left(s, s->nodelist, NULL);
+
+	return s->nodes > left && left != 1;
 }
 
 static bool launched_elsewhere(const struct spec *s)
