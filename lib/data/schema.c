@@ -205,11 +205,15 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 int schema_read(const struct field *fields, void *obj, const json_t *json,
 		struct err *e)
 {
+	if (!json_is_object(json)) {
+		return err_set(e, EPROTO, "there is no object with '%s'",
+			       fields->name);
+	}
 	for (const struct field *f = fields; f->name != NULL; f++) {
-		const json_t *v = f->optional ? json_object_get(json, f->name) :
-						json;
+		const json_t *v = json_object_get(json, f->name);
+		const bool none = v == NULL || json_is_null(v);
 
-		if (v != NULL && !json_is_null(v) &&
+		if (!(f->optional && none) &&
 		    read_field(f, obj, json, e) < 0) {
 			return -1;
 		}
