@@ -43,8 +43,6 @@ static const struct field queue_fields[] = {
 	{ 0 }
 };
 
-static bool verbs_heard(struct xport_link *l, uint64_t *value);
-
 int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 			struct err *e)
 {
@@ -101,6 +99,8 @@ int verbs_ticket_parse(const char *text, struct verbs_ticket *t,
 #if HAVE_VERBS
 
 #include "lib/base/clock.h"
+
+static bool verbs_heard(struct xport_link *l, uint64_t *value);
 
 #define SAMPLE_NS	((int64_t)(VERBS_SAMPLE_S * NS_PER_S))
 /* Small messages complete in groups: a completion each would be measured. */

@@ -55,7 +55,8 @@ static void members_travel_both_ways(void **state)
 	assert_int_equal(t.key[1], 255);
 	json = schema_json(fields, &t);
 	text = json_dumps(json, JSON_COMPACT);
-	assert_string_equal(text, "{\"port\":7,\"GB_s\":null,\"key\":\"00ff\"}");
+	assert_string_equal(text, "{\"port\":7,\"GB_s\":null,"
+				  "\"key\":\"00ff\"}");
 	assert_string_equal(reads(text, &t), "");
 	free(text);
 	json_decref(json);
@@ -66,12 +67,10 @@ static void a_required_member_must_be_there(void **state)
 	struct thing t = { .port = 0 };
 
 	(void)state;
-	assert_string_not_equal(reads("{\"key\": \"00ff\"}", &t), "");
-	assert_string_not_equal(reads("{\"port\": null, \"key\": \"00ff\"}", &t),
-				"");
-	assert_string_not_equal(reads("{\"port\": 0, \"key\": \"00ff\"}", &t),
-				"");
-	assert_string_not_equal(reads("{\"port\": 1, \"key\": \"00f\"}", &t), "");
+	assert_true(*reads("{\"key\": \"00ff\"}", &t));
+	assert_true(*reads("{\"port\": null, \"key\": \"00ff\"}", &t));
+	assert_true(*reads("{\"port\": 0, \"key\": \"00ff\"}", &t));
+	assert_true(*reads("{\"port\": 1, \"key\": \"00f\"}", &t));
 }
 
 static void what_is_no_object_is_refused(void **state)
@@ -80,8 +79,8 @@ static void what_is_no_object_is_refused(void **state)
 
 	(void)state;
 	assert_int_equal(schema_read(fields, &t, NULL, NULL), -1);
-	assert_string_not_equal(reads("null", &t), "");
-	assert_string_not_equal(reads("[7]", &t), "");
+	assert_true(*reads("null", &t));
+	assert_true(*reads("[7]", &t));
 }
 
 int main(void)
