@@ -218,7 +218,8 @@ int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
 			   struct slurm_lane_nodes *out)
 {
 	char line[MAX_LINE], *at, *name, *partition, *state;
-	struct slurm_lane_node *more;
+	const char *features;
+	struct slurm_node *more;
 
 	while (next_line(&text, line, sizeof(line))) {
 		bool known = false;
@@ -227,9 +228,10 @@ int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
 		name = strsep(&at, "|");
 		partition = strsep(&at, "|");
 		state = at ? strsep(&at, "|") : NULL;
-		if (!at || !slurm_is_node(name) || !state[0] ||
+		features = strsep(&at, "|");
+		if (!features || !slurm_is_node(name) || !state[0] ||
 		    strlen(name) >= SLURM_NODE_SIZE ||
-		    !is_meant(ask, name, partition, at)) {
+		    !is_meant(ask, name, partition, features)) {
 			continue;
 		}
 		for (size_t i = 0; i < out->n && !known; i++) {
@@ -245,6 +247,8 @@ int slurm_parse_lane_nodes(const struct slurm_lane_ask *ask, const char *text,
 		out->list = more;
 		STR_COPY(more[out->n].name, name);
 		STR_COPY(more[out->n].state, state);
+		STR_COPY(more[out->n].why,
+			 at && strcmp(at, "none") != 0 ? at : "");
 		out->n++;
 	}
 	return 0;

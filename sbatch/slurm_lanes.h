@@ -55,11 +55,7 @@ int64_t slurm_jobs_left(char *const extra[]);
 
 /** "sinfo": a line a node and partition. */
 #define SLURM_LANES_SINFO \
-	"sinfo --all --noheader --Node --format=%N|%P|%T|%f"
-
-struct slurm_lane_node {
-	char name[SLURM_NODE_SIZE], state[SLURM_STATE_SIZE];
-};
+	"sinfo --all --noheader --Node --format=%N|%P|%T|%f|%E"
 
 /** Does a node in @state start no job, or does it not answer Slurm ("*")? */
 static inline bool slurm_lane_is_down(const char *state)
@@ -68,7 +64,7 @@ static inline bool slurm_lane_is_down(const char *state)
 }
 
 struct slurm_lane_nodes {
-	struct slurm_lane_node *list;
+	struct slurm_node *list;
 	size_t n;
 };
 

@@ -362,7 +362,7 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 		return err_set(e, ENOMEM, "no memory for the nodes");
 	}
 	for (size_t i = 0; i < a->nodes.n; i++) {
-		const struct slurm_lane_node *n = &a->nodes.list[i];
+		const struct slurm_node *n = &a->nodes.list[i];
 		const bool out = slurm_lane_is_down(n->state);
 
 		if (s->nodes && (out || a->n == (size_t)s->nodes)) {
@@ -462,6 +462,7 @@ static int go_on(const char *dir, const struct session *s, struct err *e)
 		talk("not waiting; %s", text);
 		talk_hint("for the result: \"gpucheck report %s\"",
 			  str_quoted_dir(dir, word, sizeof(word)));
+		jobs_say_cancel(dir);
 		return CODE_HEALTHY;
 	}
 	return jobs_follow(dir, s);

@@ -86,6 +86,7 @@ struct jobs_ask {
 #define JOBS_TRIES 2		/* of a part, until somebody resumes the run */
 #define JOBS_MAX   10000	/* parts of a run.json that is read */
 #define JOBS_MOST_TRIES 99
+#define JOBS_NAMED 8		/* nodes of a list for people */
 
 enum job_state {
 	JOB_NONE,		/* not submitted, or a try that never began */
@@ -159,6 +160,8 @@ int jobs_reopen(const struct jobs *j, struct err *e);
 int jobs_main(struct session *s, const char *probe,
 	      int (*check)(struct session *s, struct str *drill,
 			   struct err *e));
+/** Say how to cancel all jobs of the run in @dir. */
+void jobs_say_cancel(const char *dir);
 /** Is it the directory of such a run? */
 bool jobs_is_dir(const char *dir);
 /** gpucheck @probe --resume of it; an exit code. */
@@ -202,7 +205,7 @@ struct jobs_whole_node {
 	json_t *json;		/* as its last try has it; NULL: never seen */
 	size_t try;		/* that one, + 1 */
 	int first_rank, gpus;
-	bool out_of_use;	/* as Slurm has it */
+	const struct slurm_node *down;	/* as Slurm has it, borrowed; NULL */
 };
 
 /** What is known of a cell of the whole, an ordered pair of ranks. */

@@ -11,6 +11,8 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
+#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
 /* ---- refusal ------------------------------------------------------------- */
@@ -80,6 +82,20 @@ static int look(const char *dir, struct refusal *r, char *text, size_t size,
 	return rc;
 }
 
+void jobs_say_cancel(const char *dir)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const char *id = json_member(json_object_get(run, "jobs"), "id");
+
+	/* scancel takes one name, and each lane has its own */
+	if (id[0] && id[strspn(id, "0123456789abcdef")] == '\0') {
+		talk_hint("to cancel the jobs: squeue --all --noheader "
+			  "--format='%%j %%i' | sed -n "
+			  "'s/^gpucheck-%s-.* //p' | xargs -r scancel", id);
+	}
+	json_decref(run);
+}
+
 /** ^C: the jobs need nobody here. */
 static int leave(const char *dir, const char *text)
 {
@@ -88,6 +104,7 @@ static int leave(const char *dir, const char *text)
 	talk("stopped following; the jobs go on (%s)", text);
 	talk_hint("for the result: \"gpucheck attach %s\"",
 		  str_quoted_dir(dir, word, sizeof(word)));
+	jobs_say_cancel(dir);
 	return CODE_PARTIAL;
 }
 
@@ -130,26 +147,61 @@ int jobs_follow(const char *dir, const struct session *s)
 	return code;
 }
 
+/** "; busy: n1, n2" to @text: nodes of the run that are @down, or that others
+ *  have. */
+static void add_nodes(const struct jobs *j, bool down, struct str *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->nodes.n; i++) {
+		const struct slurm_node *node = &j->nodes.list[i];
+		const bool out = slurm_lane_is_down(node->state);
+		bool meant = false, ours = false;
+
+		if (out != down || (!out && str_starts(node->state, "idle"))) {
+			continue;
+		}
+		for (size_t k = 0; k < j->n && !ours; k++) {
+			if (hostlist_has(j->list[k].nodes, node->name)) {
+				meant = true;
+				ours = !down && j->list[k].state == JOB_RUNS;
+			}
+		}
+		if (meant && !ours && ++n <= JOBS_NAMED) {
+			str_addf(text, "%s%s", n > 1 ? ", " :
+				 down ? "; down: " : "; busy: ", node->name);
+		}
+	}
+	if (n > JOBS_NAMED) {
+		str_addf(text, " and %zu more", n - JOBS_NAMED);
+	}
+}
+
 int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
 {
 	const bool own = rundir_check_own(dir, NULL) == 0;
+	struct str all = STR_INIT;
 	struct jobs j;
 	int rc = jobs_look(&j, dir, e);
 
 	if (rc == 0) {
-		jobs_text(&j, text, size);
+		str_add(&all, jobs_text(&j, text, size));
+		/* without, no node is named */
+		slurm_lane_nodes(&j.left.spec, j.left.extra, &j.nodes, NULL);
 		/* whoever tends it next may submit more */
 		rc = jobs_go_on(&j) || jobs_owes(&j);
 		if (rc > 0 && !jobs_go_on(&j)) {
-			const size_t n = strlen(text);
-
-			snprintf(text + n, size - n, "; \"gpucheck attach\" "
-				 "submits what is missing");
+			str_add(&all, "; \"gpucheck attach\" submits what is "
+				"missing");
 		}
+		add_nodes(&j, false, &all);
+		add_nodes(&j, true, &all);
+		str_copy(text, size, str_text(&all));
 		if (own) {
 			jobs_merge(&j, rc == 0, NULL);
 		}
 	}
+	str_release(&all);
 	jobs_release(&j);
 	return rc;
 }

@@ -36,7 +36,7 @@ static size_t find_down(const struct jobs *j, const struct job *job,
 	size_t up = 0;
 
 	for (size_t i = 0; i < j->nodes.n; i++) {
-		const struct slurm_lane_node *n = &j->nodes.list[i];
+		const struct slurm_node *n = &j->nodes.list[i];
 
 		if (!hostlist_has(job->nodes, n->name)) {
 			continue;
@@ -180,7 +180,7 @@ static bool wants_down(const struct jobs *j, size_t i)
 	run = rundir_read_json(dir, RUN_JSON, NULL);
 	without = json_member(json_object_get(run, "options"), "exclude");
 	for (size_t k = 0; k < j->nodes.n; k++) {
-		const struct slurm_lane_node *n = &j->nodes.list[k];
+		const struct slurm_node *n = &j->nodes.list[k];
 
 		wants = wants || (slurm_lane_is_down(n->state) &&
 				  hostlist_has(j->list[i].nodes, n->name) &&

@@ -17,6 +17,7 @@
 /* Facts and events of all parts, as those of one run; its tables. */
 
 #define MAX_GROWTH 10000
+#define OUT_OF_USE "slurm_out_of_use"	/* a state, and an event */
 
 static int merge_row(void *arg, const void *data, struct err *e);
 
@@ -84,28 +85,66 @@ static int take_event(void *arg, const void *data, struct err *e)
 	return merge_flush(m, false, e) < 0 ? -1 : RUNDIR_KEEP;
 }
 
-/** No job of it began, and Slurm says why. */
-static void add_down(struct merge *m, const struct jobs_whole_node *w)
+/** Has a pair of node @w no row? */
+static bool lacks_pairs(const struct merge *m, const struct jobs_whole_node *w)
+{
+	for (int i = 0; i < w->gpus; i++) {
+		for (int other = 0; other < m->n_ranks; other++) {
+			const int rank = w->first_rank + i;
+			const size_t n = (size_t)m->n_ranks;
+
+			if (rank != other &&
+			    (!m->cells[(size_t)rank * n +
+				       (size_t)other].owner ||
+			     !m->cells[(size_t)other * n +
+				       (size_t)rank].owner)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/** Are pairs of @w not measured, because Slurm has it out of use? */
+static bool is_lost(const struct merge *m, const struct jobs_whole_node *w)
+{
+	return m->ended && w->down && (!w->json || lacks_pairs(m, w));
+}
+
+static void add_node_fact(struct merge *m, const char *node, const char *name,
+			  const char *value)
 {
 	struct fact_row fact;
-	struct event_row event;
 
+	record_init(&schema_facts, &fact);
+	STR_COPY(fact.node, node);
+	STR_COPY(fact.scope, "node");
+	STR_COPY(fact.fact, name);
+	STR_COPY(fact.value, value);
+	STR_COPY(fact.source, "sinfo");
+	record_add_csv(&schema_facts, &fact, &m->lines);
+}
+
+/** Why pairs of @w are missing, as Slurm says. */
+static void add_down(struct merge *m, const struct jobs_whole_node *w)
+{
+	const char *why = !w->down->why[0] && strchr(w->down->state, '*') ?
+				  "it does not answer" : w->down->why;
+	struct event_row event;
+	char says[200];
+
+	snprintf(says, sizeof(says), "Slurm has it as %s%s%s", w->down->state,
+		 why[0] ? ": " : "", why);
 	if (m->schema == &schema_facts) {
-		record_init(&schema_facts, &fact);
-		STR_COPY(fact.node, w->name);
-		STR_COPY(fact.scope, "node");
-		STR_COPY(fact.fact, "state");
-		STR_COPY(fact.value, "agent_missing");
-		STR_COPY(fact.source, "sinfo");
-		record_add_csv(&schema_facts, &fact, &m->lines);
+		add_node_fact(m, w->name, "state", OUT_OF_USE);
+		add_node_fact(m, w->name, "state_detail", says);
 	} else if (m->schema == &schema_events) {
 		record_init(&schema_events, &event);
 		clock_utc(event.utc);
 		event.seq = m->seq++;
 		STR_COPY(event.node, w->name);
-		STR_COPY(event.event, "agent_missing");
-		STR_COPY(event.detail, "Slurm has it as out of use: none of "
-			 "its jobs began");
+		STR_COPY(event.event, OUT_OF_USE);
+		STR_COPY(event.detail, says);
 		record_add_csv(&schema_events, &event, &m->lines);
 	}
 }
@@ -130,8 +169,8 @@ static int merge_table(void *arg, FILE *f)
 	     i++) {
 		record_add_csv(&schema_facts, &m->growth[i], &m->lines);
 	}
-	for (size_t i = 0; i < m->n_nodes && m->ended; i++) {
-		if (m->nodes[i].out_of_use && !m->nodes[i].json) {
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (is_lost(m, &m->nodes[i])) {
 			add_down(m, &m->nodes[i]);
 		}
 	}
@@ -144,8 +183,6 @@ static int merge_table(void *arg, FILE *f)
 /* ---- jobs whole ---------------------------------------------------------- */
 
 /* run.json of a run of many jobs: its nodes, what was planned, how it ended. */
-
-#define MOST_NAMED 8
 
 static json_t *nodes_json(const struct merge *m)
 {
@@ -211,28 +248,8 @@ static json_t *planned_json(const struct merge *m)
 			 (json_int_t)cells, "passes", 1);
 }
 
-/** Has a pair of node @w no row? */
-static bool lacks_pairs(const struct merge *m, const struct jobs_whole_node *w)
-{
-	for (int i = 0; i < w->gpus; i++) {
-		for (int other = 0; other < m->n_ranks; other++) {
-			const int rank = w->first_rank + i;
-			const size_t n = (size_t)m->n_ranks;
-
-			if (rank != other &&
-			    (!m->cells[(size_t)rank * n +
-				       (size_t)other].owner ||
-			     !m->cells[(size_t)other * n +
-				       (size_t)rank].owner)) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-/** Why there are pairs without a row, where that is because of nodes that were
- *  seen and then went out of use; "" else. */
+/** Why pairs are missing, where that is because of nodes that are out of use;
+ *  "" else. */
 static void say_why(const struct merge *m, struct str *out)
 {
 	size_t n = 0;
@@ -240,14 +257,13 @@ static void say_why(const struct merge *m, struct str *out)
 	for (size_t i = 0; i < m->n_nodes; i++) {
 		const struct jobs_whole_node *w = &m->nodes[i];
 
-		if (w->json && w->out_of_use && lacks_pairs(m, w) &&
-		    ++n <= MOST_NAMED) {
+		if (is_lost(m, w) && ++n <= JOBS_NAMED) {
 			str_add(out, n == 1 ? "Slurm has out of use: " : ", ");
 			str_add(out, w->name);
 		}
 	}
-	if (n > MOST_NAMED) {
-		str_addf(out, " and %zu more", n - MOST_NAMED);
+	if (n > JOBS_NAMED) {
+		str_addf(out, " and %zu more", n - JOBS_NAMED);
 	}
 }
 

@@ -133,10 +133,12 @@ static int find_nodes(struct merge *m, struct err *e)
 		w->first_rank = m->n_ranks;
 		m->n_ranks += w->gpus;
 		for (size_t k = 0; k < m->j->nodes.n; k++) {
-			const struct slurm_lane_node *n = &m->j->nodes.list[k];
+			const struct slurm_node *n = &m->j->nodes.list[k];
 
-			w->out_of_use |= strcmp(n->name, w->name) == 0 &&
-					 slurm_lane_is_down(n->state);
+			if (strcmp(n->name, w->name) == 0 &&
+			    slurm_lane_is_down(n->state)) {
+				w->down = n;
+			}
 		}
 	}
 	return m->n_ranks <= SPEC_MAX_SQUARE ? 0 :

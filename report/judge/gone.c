@@ -27,6 +27,8 @@ static const struct gone_code {
 	{ .code = "job_prolog", .unstarted = true, .accuses = true },
 	{ .code = "job_credential", .unstarted = true, .accuses = true },
 	{ .code = "slurm_silent", .unstarted = true, .accuses = true },
+	{ .code = "slurm_out_of_use", .text = "is out of use",
+	  .kinds = KIND(NODE), .unstarted = true, .accuses = true },
 	{ .code = "ssh_unreachable", .unstarted = true, .accuses = true },
 	{ .code = "ssh_host_key", .unstarted = true, .accuses = true },
 	{ .code = "ssh_login", .unstarted = true, .accuses = true },

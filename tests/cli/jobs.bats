@@ -87,6 +87,11 @@ submitted()
 	# nor is one whose partition is hidden, or whose state is not to be seen
 	SQUEUE_STATES=RUNNING run_p tend "$PWD/run"
 	submitted 0 parts/0001-2/
+	# which nodes others have, and which are out of use
+	sed -i -e '1s/idle/allocated/' -e '2s/idle.*/drained|x|psu dead/' nodes
+	run_p status run
+	grep -q 'waiting; busy: n1; down: n2' <<<"$output$stderr"
+	sed -i 's/allocated\|drained/idle/' nodes
 	# one that had a job, and has none, is
 	grep -v 0001-1 queue >left || true
 	cp left queue

@@ -56,7 +56,7 @@ static void write_file(const char *name, const char *text)
  *  the whole, then those of two tries of its only part. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct slurm_lane_node down = { .name = "b", .state = "down*" };
+	static struct slurm_node down = { .name = "b", .state = "down*" };
 	struct job part = { .tries = 2, .state = JOB_DONE };
 	struct jobs j = { .list = &part, .n = 1,
 			  .nodes = { .list = &down, .n = 1 } };

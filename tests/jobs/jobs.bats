@@ -68,6 +68,30 @@ answers()
 	idle 4 && ! does_not_answer "$1"
 }
 
+# fails NODE CODES WORDS: the only finding that fails.
+fails()
+{
+	jq -e --arg node "$1" --arg codes "$2" --arg words "$3" '
+		[.findings[] | select(.severity == "fail")] |
+		length == 1 and .[0].node == $node and
+		(.[0].code | test("^(" + $codes + ")$")) and
+		(.[0].says | contains($words))' run/verdict.json ||
+		{ jq .findings run/verdict.json; return 1; }
+}
+
+# cancel: as printed in err, and none comes back.
+cancel()
+{
+	local command
+	command=$(sed -n 's/.*to cancel the jobs: //p' err)
+	[ "$command" ]
+	squeue --noheader --format=%j | grep -q keeper
+	bash -c "$command"
+	await 30 queue_is_empty
+	sleep 3
+	queue_is_empty
+}
+
 # The nodes that are up have no job of ours any more.
 done_as_far_as_can_be()
 {
@@ -137,6 +161,8 @@ job_of()
 	await 60 measures 0003-1
 	run_to 4 status run
 	says '6 jobs: .* waiting' out
+	grep -v '^ *$' out | tr -s ' \n' ' ' >line
+	says '; busy: [^;]*gcn2; down: gcn4 ' line
 	scancel --name=other
 	await 60 done_as_far_as_can_be
 	ended || keeper_comes
@@ -146,13 +172,8 @@ job_of()
 	has_good 30 gcn1 gcn2 gcn3
 	# whether a job of it ran just then or not, gcn4 is why
 	run_to 4 report run
-	named=$(jq -r '[.findings[].node] | unique | join(" ")' \
-		run/verdict.json)
-	[ "$named" = gcn4 ] || {
-		[ -z "$named" ]
-		says '"stop_reason": ?"Slurm has out of use: gcn4"' \
-			run/run.json
-	}
+	fails gcn4 'slurm_out_of_use|task_launch_failed|agent_lost' gcn4
+	says '"stop_reason": ?"Slurm has out of use: gcn4"' run/run.json
 	[ "$(jq '[.cells[]] | add' run/verdict.json)" = 56 ]
 	# and when it is back
 	node-up 4
@@ -168,15 +189,17 @@ job_of()
 	chmod +x bin/sacctmgr
 	node-kill 4
 	await 60 does_not_answer gcn4
+	scontrol update nodename=gcn4 state=down reason='psu dead'
 	PATH=$PWD/bin:$PATH run_to 4 "${pairs[@]}"
 	says '1 job of 4 nodes in 1 lane, .*0 busy, 1 down' err
 	says '^#SBATCH --nodes=3$' run/parts/0001-1/job.sbatch
 	[ ! -e run/parts/0001-2 ]
 	has_good 30 gcn1 gcn2 gcn3
 	# besides, something may be slow on a busy machine
-	[ "$(jq -r '.findings[] | select(.severity == "fail") |
-		"\(.node) \(.code)"' run/verdict.json)" = 'gcn4 agent_missing' ]
+	fails gcn4 slurm_out_of_use 'Slurm has it as down*: psu dead'
+	! grep job.out out || false
 	node-up 4
+	scontrol update nodename=gcn4 state=resume
 	await 60 answers gcn4
 	run_to 0 p2p --resume run
 	has_good 56 gcn1 gcn2 gcn3 gcn4
@@ -202,6 +225,19 @@ job_of()
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 	[ "$(ls -d run/parts/*-[2-9])" = run/parts/0001-2 ]
 	await 30 queue_is_empty
+}
+
+@test "^C and --no-wait say how to cancel, which ends all jobs" {
+	run_to 0 "${pairs[@]}" -n 4000 --no-wait
+	await 30 measures 0001-1
+	cancel
+	rm -r run
+	"$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
+	front=$!
+	await 30 measures 0001-1
+	kill -INT "$front"
+	await 20 gone "$front"
+	cancel
 }
 
 @test "after a repair: a job for what was found and as much that is well" {

@@ -64,8 +64,8 @@ static void limits_are_read(void **state)
 
 static const char sinfo[] =
 	"n1|debug*|idle|a,b\n"
-	"n2|debug*|allocated|a\n"
-	"n3|debug*|down*|a,b\n"
+	"n2|debug*|allocated|a|none\n"
+	"n3|debug*|down*|a,b|psu dead\n"
 	"n1|gpu|idle|a,b\n"
 	"n4|gpu|mixed|b\n"
 	"n5|other|idle*|(null)\n"
@@ -101,6 +101,9 @@ static void nodes_are_those_that_are_meant(void **state)
 		for (size_t k = 0; k < nodes.n; k++) {
 			str_addf(&names, "%s%s", k ? " " : "",
 				 nodes.list[k].name);
+			assert_string_equal(nodes.list[k].why, strcmp(
+				nodes.list[k].name, "n3") == 0 ? "psu dead" :
+				"");
 		}
 		assert_string_equal(str_text(&names), asks[i].names);
 		str_release(&names);
