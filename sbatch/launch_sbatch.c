@@ -196,6 +196,8 @@ int job_script_write(const struct launch_request *r, struct str *out,
 #define LAST_ASK_NS  (5 * NS_PER_S)
 /** Nodes without which a job is submitted again. */
 #define RESTARTS     3
+/** Of job.out. */
+#define OUT_MAX	     (1 << 20)
 /** A job that has come to nothing ends by itself within this. */
 #define END_NS	     (3 * NS_PER_S)
 /** Where jobs have no time limit Slurm plans for a year: no start to tell. */
@@ -211,6 +213,7 @@ struct launch {
 	const struct launch_request *r;	/* of the job; NULL: it was found */
 	struct spec less;	/* @r's, without nodes that were lost */
 	int restarts;
+	struct slurm_job job_is;	/* as last heard of */
 	int64_t ask_ns, wait_ns;	/* when to ask again, and after that */
 };
 
@@ -484,19 +487,19 @@ static int ask(struct launch *l, struct err *e)
 {
 	struct args a = { 0 };
 	struct str out = STR_INIT;
-	struct slurm_job job;
+	struct slurm_job *job = &l->job_is;
 	struct err why = { 0 };
 	int rc = 0;
 
 	args_words(&a, "scontrol --oneliner show job");
 	args_add(&a, l->job);
 	if (slurm_ask(&a, &out, &why) == 0) {
-		rc = slurm_parse_job(str_text(&out), &job, e);
+		rc = slurm_parse_job(str_text(&out), job, e);
 		if (rc == 0) {
-			take_state(l, &job);
-			notice_lost_host(l, &job);
-			if (isalnum((uint8_t)job.nodes[0])) {
-				STR_COPY(l->nodes, job.nodes);
+			take_state(l, job);
+			notice_lost_host(l, job);
+			if (isalnum((uint8_t)job->nodes[0])) {
+				STR_COPY(l->nodes, job->nodes);
 			}
 		}
 	} else if (strstr(why.text, "Invalid job id")) {
@@ -522,23 +525,83 @@ static bool is_untouched(const char *dir)
 	return run && !begun && !rundir_sign_ns(dir);
 }
 
+/** The first node cannot start the program of the script: its last words are
+ *  that line, and the job's exit code is the shell's. */
+static bool lacks_program(const struct launch *l, char says[256])
+{
+	char *text = rundir_read_text(l->dir, RUN_JOB_OUT, OUT_MAX, NULL, NULL);
+	const char *at = text ? strstr(text, l->r->self) : NULL;
+	const bool is = at && (l->job_is.exit_code == 126 ||
+			       l->job_is.exit_code == 127);
+
+	if (is) {
+		snprintf(says, 256, "%.*s", (int)strcspn(at, "\n"), at);
+	}
+	free(text);
+	return is;
+}
+
+/** Slurm has put the job back, since its first node does not answer: it waits
+ *  for it from then on. */
+static bool is_put_back(const struct launch *l, struct slurm_node *node,
+			char says[256])
+{
+	struct str out = STR_INIT;
+	const char *at;
+	bool is = false;
+
+	if (l->job_is.restarts == 0 || !l->job_is.batch_host[0]) {
+		return false;
+	}
+	slurm_ask_nodes(l->job_is.batch_host, &out, NULL);
+	at = str_text(&out);
+	if (slurm_parse_node(&at, node)) {
+		is = strchr(node->state, '*') ||
+		     slurm_state_is_out(node->state);
+		snprintf(says, 256, "Slurm cannot start the job on %s, and has "
+			 "it as %s%s%s", node->name, node->state,
+			 node->why[0] ? ": " : "", node->why);
+	}
+	str_release(&out);
+	return is;
+}
+
+/** The code of why a job could not begin on @node; NULL: it could, or another
+ *  one would not either. */
+static const char *find_lost(const struct launch *l, struct slurm_node *node,
+			     char says[256])
+{
+	if (l->state.phase != LAUNCH_ENDED) {
+		return is_put_back(l, node, says) ? "task_launch_failed" : NULL;
+	}
+	if (l->restarts == 0 && lacks_program(l, says) &&
+	    slurm_is_node(l->job_is.batch_host)) {
+		STR_COPY(node->name, l->job_is.batch_host);
+		return "program_not_started";
+	}
+	return l->nodes[0] && slurm_blame_prolog(l->nodes, node, says) ?
+		       "job_prolog" : NULL;
+}
+
 /**
- * A node whose prolog fails takes the whole job with it, before a step of it
- * can say so: submit it once more, without that node, which stays a finding.
+ * A node whose prolog fails, or the first one without slurmd or the program,
+ * takes the whole job with it, before a step of it can say so: submit it once
+ * more, without that node, which stays a finding.
  */
 static bool submit_less(struct launch *l)
 {
 	struct spec *s = &l->less;
-	struct slurm_node node;
+	struct slurm_node node = { 0 };
 	const size_t len = strlen(s->exclude);
 	const int64_t nodes = job_script_nodes(s);
 	struct launch_request r;
+	const char *code;
 	char says[256];
 
-	if (!l->r || l->restarts >= RESTARTS || nodes < 2 ||
-	    !l->nodes[0] || !is_untouched(l->dir) ||
-	    !slurm_blame_prolog(l->nodes, &node, says) ||
-	    len + strlen(node.name) + 2 > sizeof(s->exclude)) {
+	code = l->r && l->restarts < RESTARTS && nodes > 1 &&
+			       is_untouched(l->dir) ?
+		       find_lost(l, &node, says) : NULL;
+	if (!code || len + strlen(node.name) + 2 > sizeof(s->exclude)) {
 		return false;
 	}
 	snprintf(s->exclude + len, sizeof(s->exclude) - len, "%s%s",
@@ -548,14 +611,17 @@ static bool submit_less(struct launch *l)
 	r.spec = s;
 	l->restarts++;
 	l->nodes[0] = '\0';
+	if (l->state.phase != LAUNCH_ENDED) {
+		slurm_cancel("--quiet", l->job);
+	}
 	if (write_script(&r, NULL) < 0 ||
 	    submit(&r, l->job, NULL) < 0) {
 		return false;
 	}
-	absent_note(l->dir, "sinfo", node.name, "job_prolog", says, NULL);
+	absent_note(l->dir, "sinfo", node.name, code, says, NULL);
 	take_job(l, l->r->dir);
 	l->ask_ns = 0;
-	launch_say(&l->state, LAUNCH_PENDING, -1, "%s; job %s is submitted "
+	launch_say(&l->state, LAUNCH_PENDING, -1, "%.240s; job %s is submitted "
 		   "without %s", says, l->job, node.name);
 	return true;
 }
@@ -568,7 +634,7 @@ static int sbatch_poll(struct launch *l, struct launch_state *st,
 
 	if (l->state.phase != LAUNCH_ENDED && now >= l->ask_ns) {
 		rc = ask(l, e);
-		if (l->state.phase == LAUNCH_ENDED) {
+		if (l->state.phase == LAUNCH_ENDED || l->job_is.restarts > 0) {
 			submit_less(l);
 		}
 		l->ask_ns = clock_now_ns() + l->wait_ns;

@@ -13,6 +13,7 @@
 #include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
 #include "sbatch/absent.h"
+#include "sbatch/slurm.h"
 
 #define LOG	    RUN_LOGS "/muster.txt"
 /** A line for each node. */
@@ -174,7 +175,7 @@ static bool call(struct muster *m)
 	str_release(&m->step.nodes);
 	m->step.nodes = (struct str)STR_INIT;
 	m->ended = false;
-	m->first_ns = m->end_ns = 0;
+	m->first_ns = m->own_ns = m->end_ns = 0;
 	srun_step_compose(&m->step, m->r, STEP_NAME, environ);
 	if (!take_nodes(m) || rundir_path(m->r->dir, LOG, log, NULL) < 0) {
 		return false;
@@ -199,32 +200,52 @@ static void look(struct muster *m)
 {
 	const char *own = getenv("SLURMD_NODENAME");
 	char *text = rundir_read_text(m->r->dir, LOG, TEXT_MAX, NULL, NULL);
+	const int64_t now = clock_now_ns();
 
 	muster_read(text ? text : "", m->nodes, m->n);
 	free(text);
-	for (size_t i = 0; i < m->n && !m->first_ns; i++) {
-		/* its own prolog has run already */
-		if (m->nodes[i].here &&
-		    (!own || strcmp(m->nodes[i].name, own) != 0)) {
-			m->first_ns = clock_now_ns();
+	for (size_t i = 0; i < m->n; i++) {
+		const bool is_own = own && strcmp(m->nodes[i].name, own) == 0;
+		int64_t *at = is_own ? &m->own_ns : &m->first_ns;
+
+		if (m->nodes[i].here && !*at) {
+			*at = now;
 		}
 	}
 }
 
-/** End a step that some nodes do not answer: those have the time of an agent,
- *  from the first that came from elsewhere. */
-static void end_late(struct muster *m)
+/** When those that have not answered are late: an agent's time after the first
+ *  answer from elsewhere.  Where only this node has answered, others may still
+ *  run the prolog, for as long as it took here. */
+static int64_t late_ns(struct muster *m)
 {
 	const struct spec *s = m->r->spec;
+	const int64_t most = m->begin_ns + spec_boot_first_ns(s, true);
+	int64_t late = m->first_ns ? m->first_ns : m->own_ns;
+
+	if (!late) {
+		return most;
+	}
+	late += spec_boot_ns(s);
+	if (!m->first_ns && clock_now_ns() > late) {
+		if (!m->since_ns) {
+			m->since_ns = slurm_job_since_ns();
+		}
+		late += m->begin_ns - m->since_ns;
+	}
+	return late < most ? late : most;
+}
+
+/** End a step that some nodes do not answer. */
+static void end_late(struct muster *m)
+{
 	const int64_t now = clock_now_ns();
-	const int64_t until = m->first_ns ? m->first_ns + spec_boot_ns(s) :
-			      m->begin_ns + spec_boot_first_ns(s, true);
 
 	if (m->end_ns && now > m->end_ns + END_NS) {
 		launch_child_signal(&m->srun, SIGKILL);
-	} else if (!m->end_ns && now > until) {
+	} else if (!m->end_ns && now > late_ns(m)) {
 		m->end_ns = now;
-		m->ended = m->first_ns != 0;
+		m->ended = m->first_ns || m->own_ns;
 		launch_child_signal(&m->srun, SIGTERM);
 	}
 }

@@ -31,7 +31,9 @@ struct muster {
 	size_t n;
 	int round;
 	bool ended;			/* by us: some nodes do not answer */
-	int64_t begin_ns, first_ns, end_ns;	/* 0 = not yet */
+	/* 0 = not yet; the first answer from another node, and from this */
+	int64_t begin_ns, first_ns, own_ns, end_ns;
+	int64_t since_ns;		/* the job's start; 0: not asked for */
 };
 
 /** Start a roll call of the nodes of @r, which outlives @m: of one that needs

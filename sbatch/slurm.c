@@ -393,6 +393,10 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 			at = code;
 			take_number(&at, INT32_MAX, &found.n_nodes);
 		}
+		if (job_field(l.line, "Restarts", code, sizeof(code))) {
+			at = code;
+			take_number(&at, INT32_MAX, &found.restarts);
+		}
 		job_field(l.line, "BatchHost", found.batch_host,
 			  sizeof(found.batch_host));
 		found.exit_code = (int)exit_code;

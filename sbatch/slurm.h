@@ -38,6 +38,7 @@ struct slurm_job {
 	char wanted[1024];	/* those that were asked for by name */
 	int64_t n_nodes;	/* that it asks for, or has; 0 = not known */
 	char batch_host[64];	/* node of the batch script, "" = none yet */
+	int64_t restarts;	/* how often Slurm put it back */
 	int exit_code;		/* of the batch script */
 	int signal;		/* that ended it, 0 = none */
 };
@@ -199,6 +200,10 @@ int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e);
 
 /** The version of srun, 220508; 0 when nobody knows. */
 int slurm_srun_version(void);
+
+/** When the job of this process began, on the clock of clock_now_ns(); now
+ *  when nobody knows. */
+int64_t slurm_job_since_ns(void);
 
 /** What nodes and GPUs @job has into the zeroed @a; nothing when nobody knows.
  *  allocation_release() frees. */

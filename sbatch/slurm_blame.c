@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -176,6 +177,25 @@ static int64_t seconds_of(const char *local)
 	const time_t at = end && !*end ? mktime(&tm) : 0;
 
 	return at > 0 ? at : 0;
+}
+
+int64_t slurm_job_since_ns(void)
+{
+	const int64_t now = clock_now_ns();
+	const char *job = getenv("SLURM_JOB_ID");
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	struct slurm_job is;
+	int64_t age = 0;
+
+	args_words(&a, "scontrol --oneliner show job");
+	args_add(&a, job ? job : "");
+	if (slurm_ask(&a, &out, NULL) == 0 &&
+	    slurm_parse_job(str_text(&out), &is, NULL) == 0) {
+		age = time(NULL) - seconds_of(is.start);
+	}
+	str_release(&out);
+	return age > 0 && age < now / NS_PER_S ? now - age * NS_PER_S : now;
 }
 
 /** Its row, which is the last for one that is not listed. */

@@ -180,3 +180,56 @@ lost()
 @test "a node has no such program" {
 	lost program_missing 'execve\(\): .*/gpucheck: No such file or directory'
 }
+
+# Where the batch script runs: the job is submitted once more.
+first_without_slurmd()
+{
+	node-run 1 pkill -KILL -x slurmd
+}
+
+first_unplugged()
+{
+	node-unplug 1
+}
+
+first_without_program()
+{
+	mkdir -p empty
+	node-run 1 mount --bind "$PWD/empty" "$(dirname "$GPUCHECK")"
+}
+
+heal_first()
+{
+	node-kill 1 || true
+	node-up 1
+	scontrol update nodename=gcn1 state=resume 2>err || true
+	await 60 respond
+}
+
+@test "the first node has no slurmd, no cable or no program" {
+	local way start
+
+	for way in first_without_program first_without_slurmd first_unplugged; do
+		$way
+		start=$SECONDS
+		run_to 1 p2p -N 4 -G 2 --transport=tcp -b 64K -o "$PWD/$way"
+		echo "$way: $((SECONDS - start)) s"
+		[ $((SECONDS - start)) -le 60 ]
+		[ "$(faults "$way")" = gcn1 ]
+		measured p2p "$way" 30
+		grep -qE 'job [0-9]+ is submitted without gcn1' err
+		end_jobs
+		heal_first
+	done
+}
+
+@test "the other one of two nodes is silent" {
+	local start
+
+	firewall
+	start=$SECONDS
+	run_to 1 p2p --nodelist=gcn1,gcn3 -G 2 --transport=tcp -b 64K -o "$PWD/two"
+	[ $((SECONDS - start)) -le 60 ]
+	[ "$(faults two)" = gcn3 ]
+	[ "$(jq .cells.pass+.cells.slow two/verdict.json)" = 2 ]
+}

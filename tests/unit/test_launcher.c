@@ -86,7 +86,7 @@ static const char pending[] =
 	"ExcNodeList=(null) NodeList= NumNodes=2 Power= \n";
 static const char failed[] =
 	"JobId=5 JobName=gpucheck-p2p JobState=FAILED Reason=NonZeroExitCode "
-	"Dependency=(null) ExitCode=3:0 ReqNodeList=a ExcNodeList=b "
+	"Dependency=(null) Restarts=1 ExitCode=3:0 ReqNodeList=a ExcNodeList=b "
 	"NodeList=gcn[1-2] BatchHost=gcn1\n";
 
 static void job_is_read(void **state)
@@ -102,6 +102,7 @@ static void job_is_read(void **state)
 	assert_string_equal(job.state, "FAILED");
 	assert_string_equal(job.nodes, "gcn[1-2]");
 	assert_string_equal(job.batch_host, "gcn1");
+	assert_int_equal(job.restarts, 1);
 	assert_int_equal(job.exit_code, 3);
 	assert_int_equal(job.signal, 0);
 }
