@@ -86,6 +86,45 @@ static inline int cluster_socket(const struct cluster *c, int rank)
 	return (rank - n->first_rank) * CLUSTER_SOCKETS / n->gpus;
 }
 
+/* ---- pairs --------------------------------------------------------------- */
+
+/** Pairs of ranks by where the two are, and the rounds of a sample. */
+enum stratum {
+	STRATUM_RAIL,	/* on other nodes, NICs of one number */
+	STRATUM_INSIDE,	/* of the same node */
+	STRATUM_CROSS,	/* on other nodes, NICs of other numbers */
+	STRATUM_NODES,	/* one pair of ranks for two nodes, rails by turns */
+	STRATA
+};
+
+/** Which pairs are planned: --pairs, and "kind" of "planned" in run.json. */
+enum pairs_kind {
+	PAIRS_ALL, PAIRS_INTER, PAIRS_INTRA, PAIRS_RAIL,
+	PAIRS_NODES,	/* a sample, then one between any two nodes */
+	PAIRS_DEFAULT,	/* all, or a sample of many ranks */
+	PAIRS_AUTO,	/* the same of rails, or on a single node all inside
+			 * it */
+	PAIRS_LIST
+};
+
+extern const char *const pairs_kinds[];	/* the words; NULL ends */
+
+static inline enum stratum cluster_stratum(const struct cluster *c, int a,
+					   int b)
+{
+	const struct cluster_rank *x = &c->ranks[a], *y = &c->ranks[b];
+
+	return x->node == y->node ? STRATUM_INSIDE :
+	       x->nic == y->nic	  ? STRATUM_RAIL : STRATUM_CROSS;
+}
+
+/** Has @kind rounds or pairs of @s, where rails may be @apart? */
+bool pairs_have(enum pairs_kind kind, bool apart, enum stratum s);
+/** Is the pair of ranks @a and @b of @kind?  One of different groups, or of
+ *  rails that are @apart, is unreachable by design, and none. */
+bool pairs_want(const struct cluster *c, enum pairs_kind kind, bool apart,
+		int a, int b);
+
 /* ---- parts --------------------------------------------------------------- */
 
 /**

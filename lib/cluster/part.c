@@ -3,6 +3,37 @@
 
 #include <string.h>
 
+/* ---- pairs --------------------------------------------------------------- */
+
+const char *const pairs_kinds[] = {
+	[PAIRS_ALL] = "all", [PAIRS_INTER] = "inter", [PAIRS_INTRA] = "intra",
+	[PAIRS_RAIL] = "rail", [PAIRS_NODES] = "nodes",
+	[PAIRS_DEFAULT] = "default", [PAIRS_AUTO] = "auto", NULL
+};
+
+bool pairs_have(enum pairs_kind kind, bool apart, enum stratum s)
+{
+	static const bool strata[][STRATA] = {
+		[PAIRS_ALL] = { true, true, true, false },
+		[PAIRS_NODES] = { true, true, true, true },
+		[PAIRS_INTER] = { true, false, true, false },
+		[PAIRS_INTRA] = { false, true, false, false },
+		[PAIRS_RAIL] = { true, false, false, false },
+		[PAIRS_LIST] = { false },
+	};
+
+	return strata[kind][s] && !(apart && s == STRATUM_CROSS);
+}
+
+bool pairs_want(const struct cluster *c, enum pairs_kind kind, bool apart,
+		int a, int b)
+{
+	return a != b && c->ranks[a].group == c->ranks[b].group &&
+	       pairs_have(kind, apart, cluster_stratum(c, a, b));
+}
+
+/* ---- parts --------------------------------------------------------------- */
+
 #define INSIDE	(1U << PATH_INTRA)
 #define BY_NICS (1U << PATH_INTER)
 #define NVLINK	(1U << PATH_NVLINK)

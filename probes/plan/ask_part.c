@@ -27,11 +27,8 @@ uint8_t ask_dirs(bool sends, bool receives)
 
 bool ask_can_test(const struct ask_choice *c, int x, int y)
 {
-	const struct layout *l = c->a->l;
-
-	return x != y && l->ranks[x].group == l->ranks[y].group &&
-	       !(c->a->inside && !layout_same_node(l, x, y)) &&
-	       !(c->a->rails_apart && plan_crosses(l, x, y)) &&
+	return pairs_want(&c->a->l->cluster, c->a->inside ? PAIRS_INTRA :
+			  PAIRS_ALL, c->a->rails_apart, x, y) &&
 	       c->ops->works(c->ctx, x) && c->ops->works(c->ctx, y);
 }
 

@@ -57,17 +57,6 @@ void rails_hear(struct rails_said *s, const json_t *facts,
 /** How much of a wrong pair an error quotes. */
 #define QUOTE_MAX 80
 
-static const char *const kind_words[] = {
-	[PAIRS_ALL] = "all",
-	[PAIRS_INTER] = "inter",
-	[PAIRS_INTRA] = "intra",
-	[PAIRS_RAIL] = "rail",
-	[PAIRS_NODES] = "nodes",
-	[PAIRS_DEFAULT] = "default",
-	[PAIRS_AUTO] = "auto",
-	NULL
-};
-
 /** "9", "node:1" or "node:*", exactly @len bytes of @text. */
 static bool parse_end(const char *text, size_t len, struct pair_end *end)
 {
@@ -118,7 +107,7 @@ static int bad_pair(struct err *e, const char *item, size_t len, int column)
 	STR_COPY(quote, raw);
 	err_set(e, 0, "--pairs, column %d: '%s' is not a pair", column,
 		quote);
-	near = str_nearest(raw, kind_words);
+	near = str_nearest(raw, pairs_kinds);
 	if (near) {
 		return err_hint(e, "did you mean '%s'?", near);
 	}
@@ -139,7 +128,7 @@ static size_t count_items(const char *text)
 int pairs_parse(const char *text, struct pairs *p, struct err *e)
 {
 	const char *item = text;
-	int kind = str_index(kind_words, text);
+	int kind = str_index(pairs_kinds, text);
 
 	*p = (struct pairs){ .kind = PAIRS_LIST };
 	if (kind >= 0) {
@@ -201,7 +190,7 @@ int pairs_keep_inside(struct pairs *p, const char *transport, struct err *e)
 		return 0;
 	}
 	err_set(e, 0, "--pairs=%s: --transport=%s stays inside a node",
-		kind_words[p->kind], transport);
+		pairs_kinds[p->kind], transport);
 	return err_hint(e, "between nodes: --transport=nccl or tcp");
 }
 
@@ -261,33 +250,7 @@ bool plan_rails_apart(const struct spec *s, bool by_routes)
 
 bool plan_crosses(const struct layout *l, int a, int b)
 {
-	return !layout_same_node(l, a, b) &&
-	       l->ranks[a].nic != l->ranks[b].nic;
-}
-
-static bool wants(const struct pairs *p, const struct layout *l, int a, int b)
-{
-	if (l->ranks[a].group != l->ranks[b].group ||
-	    (p->rails_apart && plan_crosses(l, a, b))) {
-		return false;	/* unreachable by design is no fault */
-	}
-	switch (p->kind) {
-	case PAIRS_ALL:
-		return true;
-	case PAIRS_INTER:
-		return !layout_same_node(l, a, b);
-	case PAIRS_INTRA:
-		return layout_same_node(l, a, b);
-	case PAIRS_RAIL:
-		return !layout_same_node(l, a, b) &&
-		       l->ranks[a].nic == l->ranks[b].nic;
-	case PAIRS_NODES:
-	case PAIRS_DEFAULT:
-	case PAIRS_AUTO:
-	case PAIRS_LIST:
-		break;
-	}
-	return false;
+	return cluster_stratum(&l->cluster, a, b) == STRATUM_CROSS;
 }
 
 int plan_relay(const struct layout *l, int from, int to,
@@ -318,7 +281,8 @@ static void plan_rounds(struct plan *plan, const struct layout *l,
 		for (int a = 0; a < size; a++) {
 			int b = sched_partner(size, round, a);
 
-			if (b > a && wants(p, l, a, b)) {
+			if (b > a && pairs_want(&l->cluster, p->kind,
+						   p->rails_apart, a, b)) {
 				add_task(plan, round, a, b);
 			}
 		}

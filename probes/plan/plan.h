@@ -27,16 +27,6 @@ int sched_rounds(int size);
 /** The round in which ranks @a and @b of @size meet. */
 int sched_round_of(int size, int a, int b);
 
-/** Which ordered cells are planned: --pairs. */
-enum pairs_kind {
-	PAIRS_ALL, PAIRS_INTER, PAIRS_INTRA, PAIRS_RAIL,
-	PAIRS_NODES,	/* a sample, then one between any two nodes */
-	PAIRS_DEFAULT,	/* all, or a sample of many ranks */
-	PAIRS_AUTO,	/* the same of rails, or on a single node all inside
-			 * it */
-	PAIRS_LIST
-};
-
 /** Of more ranks nobody measures all pairs who has not asked for it ... */
 #define PAIRS_ALL_USUAL	1024
 /** ... nor who has. */
@@ -146,13 +136,6 @@ void plan_release(struct plan *p);
  * rank has a partner of one sort.  No partner comes twice.  Pure; no square of
  * the ranks is made, and a round costs what it has pairs.
  */
-enum stratum {
-	STRATUM_RAIL,	/* on other nodes, NICs of one number */
-	STRATUM_INSIDE,	/* of the same node */
-	STRATUM_CROSS,	/* on other nodes, NICs of other numbers */
-	STRATUM_NODES,	/* one pair of ranks for two nodes, rails by turns */
-	STRATA
-};
 
 /** Rounds of --quick: a stratum each; and where there are too many ranks for
  *  all pairs.  The first ones are those of every longer sample. */

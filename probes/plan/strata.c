@@ -281,17 +281,6 @@ free_places:
 
 /* ---- which rounds ------------------------------------------------------ */
 
-/** The strata of each kind of pairs. */
-static const bool has_stratum[][STRATA] = {
-	[PAIRS_ALL] = { true, true, true, false },
-	[PAIRS_NODES] = { true, true, true, true },
-	[PAIRS_INTER] = { true, false, true, false },
-	[PAIRS_INTRA] = { false, true, false, false },
-	[PAIRS_RAIL] = { true, false, false, false },
-	[PAIRS_AUTO] = { false },
-	[PAIRS_LIST] = { false },
-};
-
 /** Rounds that there are. */
 static int most_rounds(const struct strata *s, enum stratum stratum)
 {
@@ -336,8 +325,7 @@ int strata_make(struct strata *s, const struct layout *l,
 {
 	*s = (struct strata){ .l = l };
 	for (int i = 0; i < STRATA; i++) {
-		if (!has_stratum[p->kind][i] ||
-		    (p->rails_apart && i == STRATUM_CROSS)) {
+		if (!pairs_have(p->kind, p->rails_apart, (enum stratum)i)) {
 			continue;
 		}
 		s->pools[i] = make_pools(s, (enum stratum)i, seed);

@@ -288,38 +288,6 @@ static int pairs_read_layout(struct run *run, struct err *e)
 	return 0;
 }
 
-static const struct planned_kind {
-	const char *name;
-	bool intra, inter;	/* pairs inside a node, between nodes */
-	bool rail;		/* of these, those of one rail only */
-} planned_kinds[] = {
-	{ .name = "all",   .intra = true, .inter = true },
-	{ .name = "inter", .inter = true },
-	{ .name = "intra", .intra = true },
-	{ .name = "rail",  .inter = true, .rail = true },
-	{ 0 }
-};
-
-static bool is_planned(const struct planned_kind *kind,
-		       const struct cluster_rank *s,
-		       const struct cluster_rank *d)
-{
-	return s->group != d->group  ? false :
-	       s->node == d->node ?
-		       kind->intra && s != d :
-		       kind->inter && (!kind->rail || s->nic == d->nic);
-}
-
-static void plan_kind(struct run *run, const struct planned_kind *kind)
-{
-	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (is_planned(kind, &run->ranks[run_src(run, at)],
-			       &run->ranks[run_dst(run, at)])) {
-			run->cells[at].class = CELL_NOT_RUN;
-		}
-	}
-}
-
 /** Ranks of different groups cannot reach each other by design: no pair of
  *  those is planned. */
 static int read_groups(struct run *run, const json_t *planned, struct err *e)
@@ -356,7 +324,9 @@ static int plan_list(struct run *run, const json_t *planned, struct err *e)
 static int pairs_read_plan(struct run *run, struct err *e)
 {
 	const json_t *planned = json_object_get(run->json, "planned");
-	const char *kind = json_string_value(json_object_get(planned, "kind"));
+	const char *word = json_member(planned, "kind");
+	bool apart = json_is_true(json_object_get(planned, "rails_apart"));
+	int kind = str_index(pairs_kinds, word);
 
 	if (!planned) {
 		return 0;
@@ -364,21 +334,20 @@ static int pairs_read_plan(struct run *run, struct err *e)
 	if (read_groups(run, planned, e) < 0) {
 		return -1;
 	}
-	if (kind && strcmp(kind, "list") == 0) {
+	if (strcmp(word, "list") == 0) {
 		return plan_list(run, planned, e);
 	}
-	for (const struct planned_kind *k = planned_kinds; k->name; k++) {
-		if (kind && strcmp(kind, k->name) == 0) {
-			struct planned_kind plan = *k;
-
-			plan.rail |= json_is_true(json_object_get(
-				planned, "rails_apart"));
-			plan_kind(run, &plan);
-			return 0;
+	if (kind < 0 || kind >= PAIRS_NODES) {
+		return err_set(e, EINVAL, "run.json: unknown plan '%.40s'",
+			       word);
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		if (pairs_want(&run->cluster, (enum pairs_kind)kind, apart,
+			       run_src(run, at), run_dst(run, at))) {
+			run->cells[at].class = CELL_NOT_RUN;
 		}
 	}
-	return err_set(e, EINVAL, "run.json: unknown plan '%.40s'",
-		       kind ? kind : "");
+	return 0;
 }
 
 /* ---- which pairs have a cell --------------------------------------------- */

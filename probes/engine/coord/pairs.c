@@ -725,11 +725,6 @@ static json_t *routes_json(const struct pairs_work *w)
 
 static json_t *planned_json(struct pairs_work *w)
 {
-	static const char *const kinds[] = {
-		[PAIRS_ALL] = "all",   [PAIRS_INTER] = "inter",
-		[PAIRS_INTRA] = "intra", [PAIRS_RAIL] = "rail",
-		[PAIRS_LIST] = "list",
-	};
 	bool listed = is_listed(w);
 	json_t *list = listed ? json_array() : NULL;
 
@@ -740,7 +735,7 @@ static json_t *planned_json(struct pairs_work *w)
 	}
 	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*,s:o*}",
 			 "kind",
-			 listed ? "list" : kinds[w->pairs.kind], "rails_apart",
+			 listed ? "list" : pairs_kinds[w->pairs.kind], "rails_apart",
 			 w->pairs.rails_apart, "rails_by", routes_json(w),
 			 "cells",
 			 (json_int_t)w->plan.cells, "passes", w->n_passes,
