@@ -274,13 +274,13 @@ bool slurm_has_pmi2(void)
 #define MAX_LINE 4096
 
 /** A cursor over the lines of a text. */
-struct lines {
+struct slurm_lines {
 	const char *at;
 	char line[MAX_LINE];
 };
 
 /** The next line into l->line, cut when very long; false at the end. */
-static bool next_line(struct lines *l)
+static bool next_line(struct slurm_lines *l)
 {
 	const size_t n = strcspn(l->at, "\n");
 
@@ -313,7 +313,7 @@ static bool take_number(const char **text, int64_t max, int64_t *out)
 int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e)
 {
-	struct lines l = { .at = text };
+	struct slurm_lines l = { .at = text };
 	bool found = false;
 
 	while (next_line(&l)) {
@@ -362,7 +362,7 @@ static void drop_null(char *list)
 
 int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 {
-	struct lines l = { .at = text };
+	struct slurm_lines l = { .at = text };
 	struct slurm_job found = { 0 };
 	char code[32];
 
@@ -430,7 +430,7 @@ static bool is_state(const char *word)
 
 bool slurm_parse_node(const char **text, struct slurm_node *n)
 {
-	struct lines l = { .at = *text };
+	struct slurm_lines l = { .at = *text };
 	bool found = false;
 
 	while (!found && next_line(&l)) {
@@ -464,7 +464,7 @@ static bool is_in_list(const char *list, const char *name)
 bool slurm_parse_reservation(const char *text, const char *node, char *name,
 			     size_t size)
 {
-	struct lines l = { .at = text };
+	struct slurm_lines l = { .at = text };
 	char nodes[1024];
 
 	while (next_line(&l)) {
@@ -591,7 +591,7 @@ bool slurm_parse_script(const char *text, const char *job, char *script,
 			size_t size)
 {
 	const size_t n = strlen(job);
-	struct lines l = { .at = text };
+	struct slurm_lines l = { .at = text };
 
 	while (next_line(&l)) {
 		if (strncmp(l.line, job, n) == 0 && l.line[n] == '|') {
@@ -604,7 +604,7 @@ bool slurm_parse_script(const char *text, const char *job, char *script,
 bool slurm_parse_step(const char *text, const char *name, char *step,
 		      size_t size)
 {
-	struct lines l = { .at = text };
+	struct slurm_lines l = { .at = text };
 
 	while (next_line(&l)) {
 		char *bar = strchr(l.line, '|');

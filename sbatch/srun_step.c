@@ -19,14 +19,14 @@
 #define COMPONENTS_SINCE 201100
 
 /** A node of the job that takes part. */
-struct place {
+struct srun_step_place {
 	char *name;
 	int gpus, group;
 };
 
 /** Neighbours that get the same words. */
 struct component {
-	const struct place *first;	/* NULL: those that srun chooses */
+	const struct srun_step_place *first; /* NULL: those that srun chooses */
 	size_t n;
 	int gpus;		/* of each, 0: nothing is said of them */
 	int group;		/* of a heterogeneous job, -1: it is none */
@@ -125,16 +125,17 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 
 /* ---- which there are ---------------------------------------------------- */
 
-struct places {
-	struct place *list;
+struct srun_step_places {
+	struct srun_step_place *list;
 	size_t n;
 	struct str lost;	/* nodes that cannot start an agent */
 };
 
-static bool add_place(struct places *p, const char *name,
+static bool add_place(struct srun_step_places *p, const char *name,
 		      const struct allocation_part *part)
 {
-	struct place *grown = realloc(p->list, (p->n + 1) * sizeof(*grown));
+	struct srun_step_place *grown =
+		realloc(p->list, (p->n + 1) * sizeof(*grown));
 	char *copy = strdup(name);
 
 	p->list = grown ? grown : p->list;
@@ -142,12 +143,13 @@ static bool add_place(struct places *p, const char *name,
 		free(copy);
 		return false;
 	}
-	p->list[p->n++] = (struct place){ .name = copy, .gpus = part->gpus,
-					  .group = part->group };
+	p->list[p->n++] = (struct srun_step_place){ .name = copy,
+						    .gpus = part->gpus,
+						    .group = part->group };
 	return true;
 }
 
-static void places_release(struct places *p)
+static void places_release(struct srun_step_places *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		free(p->list[i].name);
@@ -165,7 +167,8 @@ static bool is_left_out(const struct launch_request *r, const char *name)
 
 /** The nodes of the job that @r is to have, in order; false without memory. */
 static bool find_places(const struct allocation *all,
-			const struct launch_request *r, struct places *p)
+			const struct launch_request *r,
+			struct srun_step_places *p)
 {
 	size_t most = r->spec->nodes > 0 ? (size_t)r->spec->nodes : SIZE_MAX;
 	bool fits = true;
@@ -214,9 +217,10 @@ static bool is_even(const struct allocation *all)
 
 /** The component of @p that begins at @at. */
 static struct component component_at(const struct allocation *all,
-				     const struct places *p, size_t at)
+				     const struct srun_step_places *p,
+				     size_t at)
 {
-	const struct place *first = &p->list[at];
+	const struct srun_step_place *first = &p->list[at];
 	struct component c = {
 		.first = first, .n = 1, .gpus = first->gpus,
 		.group = is_heterogeneous(all) ? first->group : -1,
@@ -231,7 +235,7 @@ static struct component component_at(const struct allocation *all,
 }
 
 static size_t count_components(const struct allocation *all,
-			       const struct places *p)
+			       const struct srun_step_places *p)
 {
 	size_t n = 0;
 
@@ -243,7 +247,7 @@ static size_t count_components(const struct allocation *all,
 
 /** One for all; of a heterogeneous job, the nodes of its first group. */
 static struct component one_component(const struct srun_step *s,
-				      const struct places *p,
+				      const struct srun_step_places *p,
 				      const struct spec *spec)
 {
 	struct component c = { .gpus = least(&s->alloc, 0), .group = -1,
@@ -262,7 +266,8 @@ static struct component one_component(const struct srun_step *s,
 
 /** Several components: their ranks are in the order of the line, not of Slurm's
  *  node list. */
-static void add_components(struct srun_step *s, const struct places *p,
+static void add_components(struct srun_step *s,
+			   const struct srun_step_places *p,
 			   const struct launch_request *r, const char *name)
 {
 	for (size_t at = 0; at < p->n;) {
@@ -275,7 +280,7 @@ static void add_components(struct srun_step *s, const struct places *p,
 
 /** Name the nodes by rank where Slurm's node list does not: lost ones have the
  *  last ranks. */
-static void name_ranks(struct srun_step *s, const struct places *p)
+static void name_ranks(struct srun_step *s, const struct srun_step_places *p)
 {
 	struct str names = STR_INIT;
 
@@ -284,7 +289,8 @@ static void name_ranks(struct srun_step *s, const struct places *p)
 	add_list("GPUCHECK_NODELIST", &names, &s->env);
 }
 
-static bool takes_components(const struct srun_step *s, const struct places *p)
+static bool takes_components(const struct srun_step *s,
+			     const struct srun_step_places *p)
 {
 	return p->n > 0 && !is_even(&s->alloc) &&
 	       (s->version == 0 || s->version >= COMPONENTS_SINCE) &&
@@ -327,7 +333,7 @@ static void add_lost(const struct allocation *all, const char *lost,
 	hostlist_free(names, n);
 }
 
-static void compose_env(struct srun_step *s, const struct places *p,
+static void compose_env(struct srun_step *s, const struct srun_step_places *p,
 			char *const inherited[])
 {
 	struct allocation meant = { 0 };
@@ -345,7 +351,7 @@ static void compose_env(struct srun_step *s, const struct places *p,
 	args_addf(&s->env, "GPUCHECK_BOOT=%s",
 		  s->pmi2 ? "pmi2" : "rendezvous");
 	for (size_t i = 0; i < p->n; i++) {
-		const struct place *at = &p->list[i];
+		const struct srun_step_place *at = &p->list[i];
 
 		allocation_add(&meant, at->name, strlen(at->name), at->gpus, 0);
 	}
@@ -379,7 +385,7 @@ int64_t srun_step_nodes(const struct spec *s)
 void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 		       const char *name, char *const inherited[])
 {
-	struct places p = { 0 };
+	struct srun_step_places p = { 0 };
 	struct component one;
 
 	absent_list(r, &p.lost);

@@ -284,7 +284,7 @@ static int part_ends(struct bundle *b, const char *name, size_t most,
  * What is known of a file, by its name or its folder; first come, first
  * served, until the archive is full.
  */
-static const struct kind {
+static const struct bundle_kind {
 	const char *name;	/* or ".svg", the end of it, or "logs/" */
 	part_fn *take;		/* NULL: it stays here, ... */
 	const char *why;	/* ... why */
@@ -524,7 +524,7 @@ static size_t room(const struct bundle *b)
 
 static void add(struct bundle *b, const struct bundled *p, size_t *all)
 {
-	const struct kind *k = &kinds[p->kind];
+	const struct bundle_kind *k = &kinds[p->kind];
 	struct str text = STR_INIT, note = STR_INIT, name = STR_INIT;
 	size_t most = k->most;
 	struct err e = { 0 };

@@ -22,7 +22,7 @@
 
 #define NAME_WIDTH 10
 
-static const struct header {
+static const struct version_header {
 	const char *name;
 	int found;
 } headers[] = {
@@ -98,7 +98,7 @@ static void print_gnuplot(void)
 }
 
 /** What sets an option. */
-struct setting {
+struct version_setting {
 	const char *name, *text;
 	const struct command *of;	/* NULL: all that take it */
 	enum option_source source;
@@ -106,7 +106,8 @@ struct setting {
 };
 
 struct settings {
-	struct setting list[CONFIG_FILES * CONFIG_MAX + SPEC_OPTIONS_MAX];
+	struct version_setting
+		list[CONFIG_FILES * CONFIG_MAX + SPEC_OPTIONS_MAX];
 	size_t n;
 };
 
@@ -116,9 +117,9 @@ static void add_files(const struct config files[CONFIG_FILES],
 	for (int i = 0; i < CONFIG_FILES; i++) {
 		for (size_t k = 0; k < files[i].n; k++) {
 			const struct config_value *v = &files[i].list[k];
-			struct setting *to = &all->list[all->n++];
+			struct version_setting *to = &all->list[all->n++];
 
-			*to = (struct setting){
+			*to = (struct version_setting){
 				.name = v->name, .text = v->text, .of = v->of,
 				.source = SOURCE_SITE + 2 * (unsigned)i,
 			};
@@ -131,7 +132,7 @@ static void add_files(const struct config files[CONFIG_FILES],
 static void add_environment(struct settings *all)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		struct setting to = { .name = o->name,
+		struct version_setting to = { .name = o->name,
 				      .source = SOURCE_ENVIRONMENT };
 
 		options_env_name(o, to.where, sizeof(to.where));
@@ -144,13 +145,13 @@ static void add_environment(struct settings *all)
 }
 
 /** The one that has the last word where @one would have it; NULL: @one. */
-static const struct setting *winner(const struct settings *all,
-				    const struct setting *one)
+static const struct version_setting *winner(const struct settings *all,
+					    const struct version_setting *one)
 {
-	const struct setting *best = NULL;
+	const struct version_setting *best = NULL;
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct setting *x = &all->list[i];
+		const struct version_setting *x = &all->list[i];
 
 		if (strcmp(x->name, one->name) == 0 &&
 		    x->source > (best ? best->source : one->source) &&
@@ -164,8 +165,8 @@ static const struct setting *winner(const struct settings *all,
 static void print_settings(const struct settings *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
-		const struct setting *x = &all->list[i];
-		const struct setting *other = winner(all, x);
+		const struct version_setting *x = &all->list[i];
+		const struct version_setting *other = winner(all, x);
 
 		print_line(i ? "" : "options", "%s%s%s%s=%s, from %s%s%s",
 			   x->of ? "[" : "", x->of ? x->of->name : "",
@@ -216,7 +217,7 @@ static int run_version(struct session *s)
 	json_t *libraries = probes_libraries();
 	struct str built = STR_INIT;
 
-	for (const struct header *h = headers; h->name; h++) {
+	for (const struct version_header *h = headers; h->name; h++) {
 		str_addf(&built, "%s%s %s", h == headers ? "" : ", ",
 			 h->found ? "with" : "without", h->name);
 	}

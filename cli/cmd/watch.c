@@ -21,12 +21,12 @@
 #define MAX_TIME_S 1800
 
 /** Words of the command line, to be NULL-ended. */
-struct words {
+struct watch_words {
 	char *list[CHAIN_WORDS + 4];
 	size_t n;
 };
 
-static void add_word(struct words *w, const char *word)
+static void add_word(struct watch_words *w, const char *word)
 {
 	if (w->n < CHAIN_WORDS) {
 		w->list[w->n++] = (char *)word;
@@ -67,7 +67,7 @@ static int check_inner(struct session *inner, const struct session *s,
 }
 
 /** What was typed as a chain; @c borrows its words from @w. */
-static int take_chain(const struct session *s, struct words *w,
+static int take_chain(const struct session *s, struct watch_words *w,
 		      char history[PATH_MAX + 16], const char *dir,
 		      struct chain *c, struct err *e)
 {
@@ -218,7 +218,7 @@ static int start(const struct session *s, struct err *e)
 {
 	const char *wanted = s->spec.out[0] ? s->spec.out : NULL;
 	char dir[PATH_MAX] = "gpucheck-watch", history[PATH_MAX + 16];
-	struct words w = { .n = 0 };
+	struct watch_words w = { .n = 0 };
 	struct chain c;
 	json_t *json;
 	int rc;

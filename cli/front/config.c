@@ -162,7 +162,7 @@ void config_release(struct config files[CONFIG_FILES])
 #define NAMES_MAX (SPEC_OPTIONS_MAX + 1)
 
 /** A text that inih asks for line by line. */
-struct reading {
+struct config_reading {
 	const char *at, *end;
 	int line;		/* that was asked for last */
 	const struct command *const *all;
@@ -175,7 +175,7 @@ struct reading {
  *  with some would go on with the value before. */
 static char *read_line(char *buf, int size, void *stream)
 {
-	struct reading *r = stream;
+	struct config_reading *r = stream;
 	const char *feed = memchr(r->at, '\n', (size_t)(r->end - r->at));
 	const char *end = feed ? feed + 1 : r->end;
 	size_t len;
@@ -207,7 +207,8 @@ static bool has_section(const struct command *cmd)
 	       !(cmd->takes & SPEC_CMD_PLAIN);
 }
 
-static int no_section(const struct reading *r, const char *name, struct err *e)
+static int no_section(const struct config_reading *r, const char *name,
+		      struct err *e)
 {
 	const char *names[NAMES_MAX] = { NULL }, *nearest;
 	size_t n = 0;
@@ -226,7 +227,7 @@ static int no_section(const struct reading *r, const char *name, struct err *e)
 }
 
 /** The command of section @name, NULL for ""; -1 with @e. */
-static int find_section(const struct reading *r, const char *name,
+static int find_section(const struct config_reading *r, const char *name,
 			const struct command **of, struct err *e)
 {
 	*of = name[0] ? command_find(r->all, name) : NULL;
@@ -336,8 +337,8 @@ static int add_value(struct config *c, const struct spec_option *o,
 	return 0;
 }
 
-static int take_value(struct reading *r, const char *section, const char *name,
-		      const char *value, struct err *e)
+static int take_value(struct config_reading *r, const char *section,
+		      const char *name, const char *value, struct err *e)
 {
 	const struct command *of;
 	const struct spec_option *o;
@@ -358,7 +359,7 @@ static int take_value(struct reading *r, const char *section, const char *name,
 static int take(void *user, const char *section, const char *name,
 		const char *value)
 {
-	struct reading *r = user;
+	struct config_reading *r = user;
 
 	if (r->wrong) {
 		return 0;
@@ -407,7 +408,7 @@ int config_parse(const char *text, size_t len,
 		 const struct command *const *all, struct config *c,
 		 struct err *e)
 {
-	struct reading r = { .at = text, .end = text + len, .all = all,
+	struct config_reading r = { .at = text, .end = text + len, .all = all,
 			     .c = c };
 	int line;
 

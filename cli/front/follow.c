@@ -166,7 +166,7 @@ static void progress_clear(struct progress *p)
 
 enum stage { STAGE_FOLLOWING, STAGE_ENDING, STAGE_KILLED };
 
-struct follow {
+struct front_follow {
 	const struct launcher_ops *ops;
 	struct launch *launch;
 	struct launch_state *state;
@@ -222,20 +222,20 @@ void follow_release_signals(const sigset_t *before)
 	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
-static void enter(struct follow *f, enum stage stage, int64_t wait_ns)
+static void enter(struct front_follow *f, enum stage stage, int64_t wait_ns)
 {
 	f->stage = stage;
 	f->deadline_ns = clock_now_ns() + wait_ns;
 }
 
-static void kill_run(struct follow *f)
+static void kill_run(struct front_follow *f)
 {
 	f->ops->stop(f->launch, true);
 	enter(f, STAGE_KILLED, HARD_NS);
 }
 
 /** ^C of a run that would not live on without us. */
-static void stop_run(struct follow *f)
+static void stop_run(struct front_follow *f)
 {
 	progress_clear(&f->progress);
 	if (f->signals == 1) {
@@ -250,7 +250,7 @@ static void stop_run(struct follow *f)
 
 /** Why the job waits, each reason once, and until when, once that is known;
  *  then, that it waits no longer. */
-static void say_state(struct follow *f)
+static void say_state(struct front_follow *f)
 {
 	const struct launch_state *st = f->state;
 	const bool waits = st->phase == LAUNCH_PENDING;
@@ -276,7 +276,7 @@ static void say_state(struct follow *f)
 	}
 }
 
-static void ask_launcher(struct follow *f)
+static void ask_launcher(struct front_follow *f)
 {
 	struct err e = { 0 };
 
@@ -295,7 +295,7 @@ static void ask_launcher(struct follow *f)
 	}
 }
 
-static void doubt_directory(struct follow *f)
+static void doubt_directory(struct front_follow *f)
 {
 	if (f->watch->seen || f->unseen_said || !f->running_ns ||
 	    clock_now_ns() - f->running_ns < UNSEEN_NS) {
@@ -310,7 +310,7 @@ static void doubt_directory(struct follow *f)
 }
 
 /** What may be an image that is imported may also be a node that is dead. */
-static void say_boot(struct follow *f)
+static void say_boot(struct front_follow *f)
 {
 	if (f->watch->signs && !f->signed_ns) {
 		f->signed_ns = clock_now_ns();
@@ -330,7 +330,7 @@ static void say_boot(struct follow *f)
 }
 
 /** Has it had all of --max-time, and more? */
-static const char *is_overdue(const struct follow *f)
+static const char *is_overdue(const struct front_follow *f)
 {
 	const int64_t from_ns = f->running_ns ? f->running_ns : f->begin_ns;
 
@@ -343,7 +343,7 @@ static const char *is_overdue(const struct follow *f)
 }
 
 /** Why the run will not end by itself; NULL while it may. */
-static const char *is_stuck(const struct follow *f)
+static const char *is_stuck(const struct front_follow *f)
 {
 	const int64_t silent_ns = f->watch->silent_ns - f->ops->patience_ns;
 
@@ -367,7 +367,7 @@ static const char *is_stuck(const struct follow *f)
 
 /** A run that is stuck holds nobody; false when there is nothing to wait
  *  for. */
-static bool give_up(struct follow *f, const char *why)
+static bool give_up(struct front_follow *f, const char *why)
 {
 	f->lost = true;
 	progress_clear(&f->progress);
@@ -380,7 +380,7 @@ static bool give_up(struct follow *f, const char *why)
 	return true;
 }
 
-static void show_progress(struct follow *f)
+static void show_progress(struct front_follow *f)
 {
 	char waits[LAUNCH_WAITS_SIZE];
 
@@ -392,7 +392,7 @@ static void show_progress(struct follow *f)
 }
 
 /** One look at everything; false when there is nothing more to wait for. */
-static bool step(struct follow *f)
+static bool step(struct front_follow *f)
 {
 	const char *why;
 
@@ -420,7 +420,7 @@ static bool step(struct follow *f)
 }
 
 /** All agents may be gone before their coordinator has noticed. */
-static void hear_out(struct follow *f)
+static void hear_out(struct front_follow *f)
 {
 	const int64_t since_ns = clock_now_ns();
 
@@ -444,7 +444,7 @@ static void nap(int64_t since_ns)
 }
 
 /** Until its end, or one that was asked for. */
-static enum follow_end follow_until_end(struct follow *f)
+static enum follow_end follow_until_end(struct front_follow *f)
 {
 	const int64_t since_ns = clock_now_ns();
 
@@ -508,7 +508,7 @@ enum follow_end follow_run(const char *dir, const char *probe,
 			   struct watch *w, struct launch_state *last)
 {
 	sigset_t before;
-	struct follow f = {
+	struct front_follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
 		.begin_ns = ops->adopt ? 0 : clock_now_ns(),
 		.limits = follow_limits(s, ops->name),

@@ -146,7 +146,7 @@ void help_overview(const struct command *const *all, FILE *out)
 
 void help_csv(FILE *out)
 {
-	static const struct table {
+	static const struct help_table {
 		const char *name;
 		const struct schema *schema;
 	} tables[] = {

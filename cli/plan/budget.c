@@ -161,7 +161,7 @@ json_t *tiers_json(const struct forecast *f)
 #define TESTS_SHARE 0.9
 
 /** What can be left out, one on top of the other. */
-static const struct cut {
+static const struct budget_cut {
 	enum probe_kind kind;
 	const char *option, *value;
 } cuts[] = {

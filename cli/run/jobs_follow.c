@@ -20,17 +20,17 @@
 #define FIRST_NS (4 * NS_PER_S)
 #define LAST_NS	 (60 * NS_PER_S)
 
-bool refusal_is_over(const struct refusal *r, int64_t now_ns)
+bool refusal_is_over(const struct jobs_refusal *r, int64_t now_ns)
 {
 	return now_ns >= r->next_ns;
 }
 
-bool refusal_note(struct refusal *r, const char *why, int64_t now_ns)
+bool refusal_note(struct jobs_refusal *r, const char *why, int64_t now_ns)
 {
 	bool other;
 
 	if (!why) {
-		*r = (struct refusal){ 0 };
+		*r = (struct jobs_refusal){ 0 };
 		return false;
 	}
 	other = strcmp(r->why, why) != 0;
@@ -54,8 +54,8 @@ bool refusal_note(struct refusal *r, const char *why, int64_t now_ns)
 
 /** Look and tend, which @r may put off while there are jobs; 1: it goes on, 0,
  *  or -1 with @e. */
-static int look(const char *dir, struct refusal *r, char *text, size_t size,
-		struct err *e)
+static int look(const char *dir, struct jobs_refusal *r, char *text,
+		size_t size, struct err *e)
 {
 	const int64_t now_ns = clock_now_ns();
 	/* first: what is read is of the directory that was checked */
@@ -112,7 +112,7 @@ int jobs_follow(const char *dir, const struct session *s)
 {
 	char text[320] = "", said[320] = "";
 	int64_t heard_ns = clock_now_ns(), said_ns = 0;
-	struct refusal refusal = { 0 };
+	struct jobs_refusal refusal = { 0 };
 	bool asked = false;
 	struct err e = { 0 };
 	sigset_t before;

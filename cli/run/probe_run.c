@@ -530,11 +530,12 @@ static int follow(const struct probe_start *t, struct launch *l,
 
 /** What others say that is kept beside run.json: what the site expects of its
  *  hardware, who is connected to which switch; "" = nothing. */
-struct beside {
+struct probe_run_beside {
 	struct str site, switches;
 };
 
-static int write_beside(const char *dir, const struct beside *b, struct err *e)
+static int write_beside(const char *dir, const struct probe_run_beside *b,
+			struct err *e)
 {
 	const struct {
 		const char *name;
@@ -556,7 +557,7 @@ int probe_run_prepare(const struct probe_start *t, const char *drill,
 		      char dir[PATH_MAX], struct err *e)
 {
 	const char *wanted = t->s->spec.out[0] ? t->s->spec.out : NULL;
-	struct beside beside = { STR_INIT, STR_INIT };
+	struct probe_run_beside beside = { STR_INIT, STR_INIT };
 	json_t *json = run_json_new(t->s, t->r.probe, t->ops->name, drill, e);
 	int code = CODE_USAGE;
 

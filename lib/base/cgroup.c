@@ -15,7 +15,7 @@
 #define ENDLESS (INT64_C(1) << 60)
 
 /** Where the two versions keep a kind. */
-static const struct files {
+static const struct cgroup_files {
 	const char *controller;		/* of version 1 */
 	const char *max[2], *now[2];	/* version 1, version 2 */
 } kinds[] = {
@@ -78,10 +78,10 @@ static bool has_name(const char *list, size_t len, const char *name)
 /**
  * The folder of this process's group from a line of /proc/self/cgroup,
  * "4:memory:/job" or "0::/job"; false when it is of another kind.  *@version is
- * 0 for version 1, 1 for version 2, as in struct files.
+ * 0 for version 1, 1 for version 2, as in struct cgroup_files.
  */
-static bool folder_of(const char *line, const struct files *k, char folder[256],
-		      int *version)
+static bool folder_of(const char *line, const struct cgroup_files *k,
+		      char folder[256], int *version)
 {
 	const char *list = strchr(line, ':');
 	const char *group = list ? strchr(list + 1, ':') : NULL;
@@ -105,8 +105,8 @@ static bool folder_of(const char *line, const struct files *k, char folder[256],
 }
 
 /** Is what @folder leaves less than what @out has, -1: as yet nothing? */
-static void look_at(const char *folder, const struct files *k, int version,
-		    struct cgroup_limit *out)
+static void look_at(const char *folder, const struct cgroup_files *k,
+		    int version, struct cgroup_limit *out)
 {
 	int64_t max = read_number(folder, k->max[version]);
 	int64_t now = max < 0 ? -1 : read_number(folder, k->now[version]);
@@ -123,9 +123,11 @@ static void look_at(const char *folder, const struct files *k, int version,
 
 /** @look at this process's group of @k in each version, and at all above it: in
  *  a container only these may be there to see. */
-static void each_folder(const struct files *k,
-			void (*look)(const char *folder, const struct files *k,
-				     int version, void *arg), void *arg)
+static void each_folder(const struct cgroup_files *k,
+			void (*look)(const char *folder,
+				     const struct cgroup_files *k, int version,
+				     void *arg),
+			void *arg)
 {
 	char text[4096], folder[256], *next = text, *line, *slash;
 	int version;
@@ -146,7 +148,7 @@ static void each_folder(const struct files *k,
 	}
 }
 
-static void look_for_limit(const char *folder, const struct files *k,
+static void look_for_limit(const char *folder, const struct cgroup_files *k,
 			   int version, void *arg)
 {
 	look_at(folder, k, version, arg);
@@ -161,7 +163,7 @@ bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out)
 
 /** Of the first group from this process's own upwards that says so: those above
  *  it count what was killed elsewhere, too. */
-static void look_for_kills(const char *folder, const struct files *k,
+static void look_for_kills(const char *folder, const struct cgroup_files *k,
 			   int version, void *arg)
 {
 	char path[512], text[512];

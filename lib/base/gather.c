@@ -19,14 +19,14 @@
 #define SLEEP_MS 100
 
 /** The ends of a child's pipes that are the child's. */
-struct ends {
+struct gather_ends {
 	char *const *argv;
 	int in, out;
 };
 
 static void become(void *arg)
 {
-	const struct ends *s = arg;
+	const struct gather_ends *s = arg;
 
 	if (spawn_io("/dev/null", s->out, -1) == 0 &&
 	    dup2(s->in, STDIN_FILENO) >= 0) {
@@ -57,7 +57,7 @@ static int pipe_of(const char *text)
 
 static void start(struct gather *g)
 {
-	struct ends s = { .argv = g->argv, .in = pipe_of(g->in) };
+	struct gather_ends s = { .argv = g->argv, .in = pipe_of(g->in) };
 	int out[2] = { -1, -1 };
 
 	g->st = (struct spawn_status){ .exit_code = -1 };

@@ -70,14 +70,14 @@ static int add_name(struct expansion *x, size_t len, const char *at)
 }
 
 /** "07" or "07-12" inside brackets. */
-struct range {
+struct hosts_range {
 	long first, last;
 	int width;		/* zero padding of both */
 	const char *end;	/* behind it */
 };
 
 static int parse_range(const struct expansion *x, const char *at,
-		       struct range *r)
+		       struct hosts_range *r)
 {
 	size_t digits = strspn(at, "0123456789");
 	const char *second = at + digits + 1;
@@ -113,7 +113,7 @@ static int expand_brackets(struct expansion *x, size_t len, const char *at,
 			   const char *end, int brackets)
 {
 	const char *close = memchr(at, ']', (size_t)(end - at));
-	struct range r = { 0 };
+	struct hosts_range r = { 0 };
 	int rc;
 
 	if (!close) {

@@ -12,14 +12,14 @@
 
 #define FULL 1	/* what is left is left out */
 
-struct reader {
+struct switches_reader {
 	int (*take)(void *user, const struct switch_link *link);
 	void *user;
 	long n;
 	char at[64];		/* the switch whose ports are being listed */
 };
 
-static int tell(struct reader *r, const struct switch_link *link)
+static int tell(struct switches_reader *r, const struct switch_link *link)
 {
 	if (r->n == SWITCHES_MAX) {
 		return FULL;
@@ -50,7 +50,7 @@ static char *value_of(const char *line, const char *key)
 }
 
 /** A switch of nodes: one of switches lists theirs once more. */
-static int read_slurm(struct reader *r, const char *line)
+static int read_slurm(struct switches_reader *r, const char *line)
 {
 	char *name = value_of(line, "SwitchName");
 	char *nodes = value_of(line, "Nodes");
@@ -111,7 +111,7 @@ static void take_guid(const char *line, char guid[20])
 }
 
 /** [7] "H-0c42"[1](0c43) # "n1 mlx5_0" lid 4 4xHDR */
-static int read_port(struct reader *r, const char *line)
+static int read_port(struct switches_reader *r, const char *line)
 {
 	struct switch_link link = { .nic = "" };
 	char words[128] = "";
@@ -137,7 +137,7 @@ static int read_port(struct reader *r, const char *line)
 
 /* ---- both ---------------------------------------------------------------- */
 
-static int read_line(struct reader *r, const char *line)
+static int read_line(struct switches_reader *r, const char *line)
 {
 	line += strspn(line, " \t");
 	if (strncasecmp(line, "SwitchName=", 11) == 0) {
@@ -161,7 +161,7 @@ long switches_parse(const char *text, size_t len,
 		    int (*take)(void *user, const struct switch_link *link),
 		    void *user)
 {
-	struct reader r = { .take = take, .user = user };
+	struct switches_reader r = { .take = take, .user = user };
 	char *line = malloc(LINE_MAX_BYTES);
 	int rc = line != NULL ? 0 : -1;
 

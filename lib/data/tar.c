@@ -8,13 +8,13 @@
 
 /** POSIX.1-2001, pax(1), "ustar Interchange Format": octal digits, ended by a
  *  NUL; names may fill their field. */
-struct header {
+struct tar_header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8];
 	char type, link[100], magic[6], version[2], user[32], group[32];
 	char major[8], minor[8], prefix[155], pad[12];
 };
 
-_Static_assert(sizeof(struct header) == BLOCK, "a header is one block");
+_Static_assert(sizeof(struct tar_header) == BLOCK, "a header is one block");
 
 static const char zeros[2 * BLOCK];
 const size_t tar_end_size = sizeof(zeros);
@@ -32,7 +32,7 @@ size_t tar_size(size_t len)
 
 /** The whole name, or what is before and behind the first slash that leaves a
  *  rest which fits. */
-static bool put_name(struct header *h, const char *name)
+static bool put_name(struct tar_header *h, const char *name)
 {
 	const size_t len = strlen(name);
 	const char *slash;
@@ -59,7 +59,7 @@ bool tar_add(struct str *out, const char *name, const void *data, size_t len,
 	     int64_t mtime_s)
 {
 	const uint64_t most = UINT64_C(077777777777);	/* 11 digits */
-	struct header h = { .type = '0', .magic = "ustar",
+	struct tar_header h = { .type = '0', .magic = "ustar",
 			    .version = { '0', '0' } };
 	const unsigned char *byte = (const unsigned char *)&h;
 	unsigned sum = 0;

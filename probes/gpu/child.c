@@ -337,7 +337,7 @@ static void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
  * step: eight GPUs take 5 kW more. */
 #define STAGGER_NS (10 * NS_PER_MS)
 
-static const struct step {
+static const struct child_step {
 	bool (*run)(struct gpu_seat *s);
 	enum gpu_when when;
 	const char *test;	/* of the row, if none was begun */
@@ -361,7 +361,7 @@ struct tester {
 	struct gpu_row *row;	/* shared: what it is at */
 };
 
-struct node {
+struct child_node {
 	struct spec spec;
 	char name[64];
 	int number;		/* of the run's nodes */
@@ -387,7 +387,7 @@ static void serve(struct gpu_seat *s, int fd)
 }
 
 /** Does not return.  @watcher is the process that started it. */
-static void become_tester(struct node *n, const struct gpu_id *id,
+static void become_tester(struct child_node *n, const struct gpu_id *id,
 			  struct tester *t, int fd, pid_t watcher)
 {
 	struct gpu_seat s = { .id = *id, .spec = &n->spec, .row = t->row };
@@ -406,7 +406,7 @@ static void become_tester(struct node *n, const struct gpu_id *id,
 	serve(&s, fd);
 }
 
-static int start_tester(struct node *n, const struct gpu_id *id, int gpu,
+static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,
 			struct err *e)
 {
 	struct tester *t = &n->testers[n->n];
@@ -459,8 +459,8 @@ static bool is_over(pid_t pid, int64_t deadline_ns, int *status)
 
 /** It @hangs, or has ended: say the row that it was at, unless it has said why
  *  it ends, and do without it. */
-static void give_up(struct tester *t, const struct step *step, int64_t limit_ns,
-		    bool hangs)
+static void give_up(struct tester *t, const struct child_step *step,
+		    int64_t limit_ns, bool hangs)
 {
 	struct gpu_row row = *t->row;
 	int status = 0;
@@ -493,7 +493,8 @@ static void give_up(struct tester *t, const struct step *step, int64_t limit_ns,
 }
 
 /** Wait for those that are at work on @step, for @limit_ns at most. */
-static void wait_for(struct node *n, const struct step *step, int64_t limit_ns)
+static void wait_for(struct child_node *n, const struct child_step *step,
+		     int64_t limit_ns)
 {
 	int64_t deadline_ns = clock_now_ns() + limit_ns;
 	struct pollfd fds[GPU_LIST_MAX];
@@ -532,9 +533,9 @@ static void wait_for(struct node *n, const struct step *step, int64_t limit_ns)
 	}
 }
 
-static void do_step(struct node *n, size_t k)
+static void do_step(struct child_node *n, size_t k)
 {
-	const struct step *step = &steps[k];
+	const struct child_step *step = &steps[k];
 	int64_t limit_ns = (n->spec.timeout_ns ? n->spec.timeout_ns :
 						 step->limit_s * NS_PER_S) +
 			   (step->when == TEST_COMPUTE ? n->spec.compute_ns :
@@ -558,7 +559,7 @@ static void do_step(struct node *n, size_t k)
 }
 
 /** They end with their pipes, or, where the driver holds them, later. */
-static void end_testers(struct node *n)
+static void end_testers(struct child_node *n)
 {
 	int64_t deadline_ns = clock_now_ns() + END_NS;
 
@@ -584,7 +585,7 @@ int64_t gpu_takes_ns(const struct spec *s)
 				   s->nodes * STAGGER_NS);
 }
 
-static int test(struct node *n, struct gpu_list *l, struct err *e)
+static int test(struct child_node *n, struct gpu_list *l, struct err *e)
 {
 	int rc = 0;
 
@@ -616,7 +617,7 @@ static int test(struct node *n, struct gpu_list *l, struct err *e)
 }
 
 /** Without a GPU, or a driver that answers: one row that says so. */
-static void say_none(const struct node *n, const struct gpu_list *l,
+static void say_none(const struct child_node *n, const struct gpu_list *l,
 		     const struct err *why)
 {
 	struct gpu_row row;
@@ -638,7 +639,7 @@ static void say_none(const struct node *n, const struct gpu_list *l,
 }
 
 /** Each time by new processes, so that none finds what the last one left. */
-static int test_all(struct node *n, struct gpu_list *l, struct err *e)
+static int test_all(struct child_node *n, struct gpu_list *l, struct err *e)
 {
 	int64_t end_ns = clock_now_ns() + n->spec.soak_ns;
 	int rc;
@@ -650,7 +651,7 @@ static int test_all(struct node *n, struct gpu_list *l, struct err *e)
 	return rc;
 }
 
-static int run_model(const struct node *n, struct err *e)
+static int run_model(const struct child_node *n, struct err *e)
 {
 	int64_t gpus = n->spec.local ? n->spec.local_gpus :
 				       n->spec.gpus_per_node;
@@ -678,7 +679,7 @@ static int run_model(const struct node *n, struct err *e)
 
 /** A row for what it found, on the node or on a GPU as CUDA counts: that is as
  *  NVML does, but where an environment chooses. */
-static void say_found(const struct node *n, const struct gpu_list *l,
+static void say_found(const struct child_node *n, const struct gpu_list *l,
 		      const struct dcgm_found *f)
 {
 	struct gpu_row row;
@@ -699,7 +700,7 @@ static void say_found(const struct node *n, const struct gpu_list *l,
 }
 
 /** Where dcgmi is not there, it is not missed. */
-static void ask_dcgm(const struct node *n, const struct gpu_list *l)
+static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
 {
 	char *argv[] = { (char *)"dcgmi", (char *)"diag", (char *)"-r",
 			 (char *)"1", (char *)"-j", NULL };
@@ -743,7 +744,7 @@ int gpu_child(const json_t *args, struct err *e)
 {
 	struct gpu_list *l = calloc(1, sizeof(*l));
 	json_t *facts = json_array();
-	struct node n = { 0 };
+	struct child_node n = { 0 };
 	struct err why = { 0 };
 	int64_t number;
 	int rc = -1;

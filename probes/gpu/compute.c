@@ -81,14 +81,14 @@ struct results {
 	uint32_t sms[BLOCKS];
 };
 
-struct matrix {
+struct compute_matrix {
 	CUfunction kernel;
 	CUdeviceptr gpu;	/* struct results */
 	struct results *host, *zero;	/* pinned */
 	const char *by;
 };
 
-static CUresult load(struct gpu_seat *s, struct matrix *m)
+static CUresult load(struct gpu_seat *s, struct compute_matrix *m)
 {
 	const struct {
 		const char *ptx, *by;
@@ -119,7 +119,8 @@ static CUresult load(struct gpu_seat *s, struct matrix *m)
 	return rc;
 }
 
-static CUresult launch(struct gpu_seat *s, struct matrix *m, uint32_t turn)
+static CUresult launch(struct gpu_seat *s, struct compute_matrix *m,
+		       uint32_t turn)
 {
 	struct gpu *g = &s->gpu;
 	CUdeviceptr sms = m->gpu + offsetof(struct results, sms);
@@ -169,7 +170,7 @@ static void look(const struct results *r, uint64_t sum, struct gpu_row *row)
 
 bool gpu_test_compute(struct gpu_seat *s)
 {
-	struct matrix m = { 0 };
+	struct compute_matrix m = { 0 };
 	struct gpu_meter meter;
 	int64_t end_ns, sampled_ns = 0;
 	uint64_t sum = 0;

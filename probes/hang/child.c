@@ -31,7 +31,7 @@
 #define JOURNAL_MAX (4 << 20)
 
 /** Messages of the kernel: each has all of the words. */
-static const struct kind {
+static const struct child_kind {
 	const char *fact, *words[2];
 } kinds[] = {
 	{ HANG_KERNEL_XID, { "NVRM: Xid (PCI:", "" } },
@@ -57,7 +57,7 @@ const char *hang_kernel_fact(const char *text)
 
 struct log {
 	int64_t since_us, now_us;
-	struct lines {
+	struct child_lines {
 		char text[LINES_MAX][200];
 		size_t n;	/* that came */
 	} of[KINDS];		/* of the first kind with that fact */
@@ -69,7 +69,7 @@ static void take_line(void *user, int64_t us, const char *text)
 	const char *fact = hang_kernel_fact(text);
 
 	for (size_t i = 0; i < KINDS && fact && us >= log->since_us; i++) {
-		struct lines *l = &log->of[i];
+		struct child_lines *l = &log->of[i];
 
 		if (strcmp(kinds[i].fact, fact) == 0) {
 			snprintf(l->text[l->n++ % LINES_MAX],
@@ -132,7 +132,7 @@ static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 		}
 	}
 	for (size_t i = 0; i < KINDS; i++) {
-		const struct lines *l = &log.of[i];
+		const struct child_lines *l = &log.of[i];
 		size_t first = l->n > LINES_MAX ? l->n - LINES_MAX : 0;
 
 		for (size_t k = first; k < l->n; k++) {
@@ -209,7 +209,7 @@ struct gpu_watch {
 	atomic_bool stop;
 	/* of the thread, until it has ended */
 	int n;
-	struct gpu {
+	struct child_gpu {
 		nvmlDevice_t dev;
 		struct mean {
 			double sum;
@@ -232,7 +232,7 @@ static double mean_of(const struct mean *m)
 	return m->n > 0 ? m->sum / m->n : NAN;
 }
 
-static void sample(const struct nvml *lib, struct gpu *s)
+static void sample(const struct nvml *lib, struct child_gpu *s)
 {
 	unsigned long long reasons;
 	unsigned int value;
@@ -258,7 +258,7 @@ static void sample(const struct nvml *lib, struct gpu *s)
 }
 
 /** The first sample of @g; none where the GPU or the driver has no such. */
-static void gpm_begin(const struct nvml *lib, struct gpu *g)
+static void gpm_begin(const struct nvml *lib, struct child_gpu *g)
 {
 	if (lib->nvmlGpmSampleAlloc && lib->nvmlGpmSampleFree &&
 	    lib->nvmlGpmSampleGet && lib->nvmlGpmMetricsGet &&
@@ -275,7 +275,7 @@ static double gpm_value(const struct nvml_gpm_metric *m)
 	return m->code == NVML_SUCCESS ? m->value : NAN;
 }
 
-static void gpm_end(const struct nvml *lib, struct gpu *g)
+static void gpm_end(const struct nvml *lib, struct child_gpu *g)
 {
 	static const unsigned int ids[] = {
 		NVML_GPM_SM, NVML_GPM_WARPS, NVML_GPM_NVLINK_RX,
@@ -302,7 +302,7 @@ static void gpm_end(const struct nvml *lib, struct gpu *g)
 	}
 }
 
-static void list_processes(const struct nvml *lib, struct gpu *g)
+static void list_processes(const struct nvml *lib, struct child_gpu *g)
 {
 	struct nvml_process list[GPU_WATCH_PIDS];
 	unsigned int n = GPU_WATCH_PIDS;
@@ -386,7 +386,7 @@ static int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 		return -1;	/* it may still write: nobody frees it */
 	}
 	for (int i = 0; i < w->n; i++) {
-		const struct gpu *g = &w->gpus[i];
+		const struct child_gpu *g = &w->gpus[i];
 
 		use[i] = g->use;
 		use[i].busy_pct = mean_of(&g->busy_pct);

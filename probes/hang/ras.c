@@ -35,10 +35,10 @@ enum about {
 	ABOUT_NOTHING, ABOUT_DEAD, ABOUT_MISSING, ABOUT_ERROR, ABOUT_CALLS
 };
 
-struct reader {
+struct ras_reader {
 	struct ras_answer *a;
 	int64_t sizes[GROUPS_MAX], n_groups;	/* ranks of a communicator */
-	struct process {
+	struct ras_process {
 		int64_t pid;
 		char host[64];
 	} dead[DEAD_MAX];
@@ -117,7 +117,7 @@ static void read_place(const char *line, struct ras_rank *r)
 /* ---- a collective -------------------------------------------------------- */
 
 /** What was said last of ranks that it does not name. */
-static void end_line(struct reader *x)
+static void end_line(struct ras_reader *x)
 {
 	if (x->value != UNKNOWN && !x->listed) {
 		x->unlisted = x->value;
@@ -129,7 +129,7 @@ static void end_line(struct reader *x)
 
 /** Those that are not named have begun as many as the one line says that names
  *  none; of two such lines nobody knows whom which is about. */
-static void end_call(struct reader *x)
+static void end_call(struct ras_reader *x)
 {
 	end_line(x);
 	for (size_t i = 0; i < x->size && x->call[0]; i++) {
@@ -151,7 +151,7 @@ static void end_call(struct reader *x)
 	x->n_unlisted = 0;
 }
 
-static void begin_call(struct reader *x, const char *name, size_t len)
+static void begin_call(struct ras_reader *x, const char *name, size_t len)
 {
 	end_call(x);
 	/* 2.24 and 2.25 count all kinds together */
@@ -166,7 +166,7 @@ static void begin_call(struct reader *x, const char *name, size_t len)
 /* ---- a communicator ------------------------------------------------------ */
 
 /** Of its ranks those stay of which it has told. */
-static void end_comm(struct reader *x)
+static void end_comm(struct ras_reader *x)
 {
 	size_t n = x->first;
 
@@ -185,7 +185,7 @@ static void end_comm(struct reader *x)
 	x->values = NULL;
 }
 
-static int begin_comm(struct reader *x, const char *hash, int64_t size,
+static int begin_comm(struct ras_reader *x, const char *hash, int64_t size,
 		      struct err *e)
 {
 	struct ras_answer *a = x->a;
@@ -219,7 +219,7 @@ static int begin_comm(struct reader *x, const char *hash, int64_t size,
 
 /** "#0-1 (9f918090b2ddc3c6) MISMATCH": number 1 of those of line 0 of the
  *  table. */
-static int read_head(struct reader *x, const char *line, struct err *e)
+static int read_head(struct ras_reader *x, const char *line, struct err *e)
 {
 	char digits[20], hash[24], word[24] = "";
 	long long group;
@@ -242,7 +242,7 @@ static int read_head(struct reader *x, const char *line, struct err *e)
 }
 
 /** "  Rank 3 has launched up to operation 20 -- GPU 1 managed by ..." */
-static void ras_text_read_rank(struct reader *x, const char *line)
+static void ras_text_read_rank(struct ras_reader *x, const char *line)
 {
 	int64_t n = number_behind(line, "Rank ");
 	struct ras_rank *r;
@@ -267,7 +267,7 @@ static void ras_text_read_rank(struct reader *x, const char *line)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static int read_line(struct reader *x, const char *line, struct err *e)
+static int read_line(struct ras_reader *x, const char *line, struct err *e)
 {
 	static const char differ[] = "  Communicator ranks have different ";
 	const char *kind = line + strlen(differ);
@@ -289,7 +289,7 @@ static int read_line(struct reader *x, const char *line, struct err *e)
 		x->about = ABOUT_DEAD;
 	} else if (x->about == ABOUT_DEAD && str_starts(line, "  Process ") &&
 		   x->n_dead < DEAD_MAX) {
-		struct process *p = &x->dead[x->n_dead++];
+		struct ras_process *p = &x->dead[x->n_dead++];
 
 		p->pid = number(line + strlen("  Process "));
 		end = strstr(line, " on node ");
@@ -312,7 +312,7 @@ static int read_line(struct reader *x, const char *line, struct err *e)
 	return 0;
 }
 
-static void mark_dead(struct reader *x)
+static void mark_dead(struct ras_reader *x)
 {
 	for (size_t i = 0; i < x->a->n; i++) {
 		struct ras_rank *r = &x->a->ranks[i];
@@ -329,7 +329,7 @@ static void mark_dead(struct reader *x)
 static int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
 			  struct err *e)
 {
-	struct reader *x = calloc(1, sizeof(*x));
+	struct ras_reader *x = calloc(1, sizeof(*x));
 	const char *end = text + len;
 	char line[LINE_BYTES];
 	int rc = x ? 0 : err_set(e, ENOMEM, "no memory");

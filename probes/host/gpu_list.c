@@ -56,14 +56,14 @@ static void count_xid(const struct gpu_list *l, const char *bus, int xid,
 	}
 }
 
-struct reader {
+struct gpu_list_reader {
 	const struct gpu_list *gpus;
 	struct xids *xids;
 };
 
 static void take_line(void *user, int64_t us, const char *text)
 {
-	struct reader *r = user;
+	struct gpu_list_reader *r = user;
 	char bus[32];
 	int xid;
 
@@ -76,7 +76,7 @@ static void take_line(void *user, int64_t us, const char *text)
 void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 {
 	struct xids xids[GPU_LIST_MAX] = { 0 };
-	struct reader r = { .gpus = l, .xids = xids };
+	struct gpu_list_reader r = { .gpus = l, .xids = xids };
 	char scope[16];
 
 	if (l->n == 0) {
@@ -124,13 +124,13 @@ int gpu_pci_relaxed(const void *config, size_t len)
 	return -1;
 }
 
-struct place {
+struct gpu_list_place {
 	const char *root, *bus;
 	char scope[16];
 	json_t *facts;
 };
 
-static void add_files(const struct place *p)
+static void add_files(const struct gpu_list_place *p)
 {
 	static const struct {
 		const char *file, *fact;
@@ -152,7 +152,7 @@ static void add_files(const struct place *p)
 }
 
 /** The bridge below the host's own: what shares it shares its link. */
-static void add_root_port(const struct place *p)
+static void add_root_port(const struct gpu_list_place *p)
 {
 	struct pcie_place place;
 	const char *port, *rest;
@@ -166,7 +166,7 @@ static void add_root_port(const struct place *p)
 	}
 }
 
-static void add_ordering(const struct place *p)
+static void add_ordering(const struct gpu_list_place *p)
 {
 	char path[PATH_MAX], config[CONFIG_MAX];
 	ssize_t n;
@@ -186,7 +186,7 @@ static void add_ordering(const struct place *p)
 	}
 }
 
-static void add_firmware(const struct place *p)
+static void add_firmware(const struct gpu_list_place *p)
 {
 	char text[2048], version[64];
 
@@ -207,7 +207,7 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 	size_t i;
 
 	json_array_foreach(gpus, i, g) {
-		struct place p = { .root = root, .facts = facts,
+		struct gpu_list_place p = { .root = root, .facts = facts,
 				   .bus = json_member(g, "bus") };
 
 		snprintf(p.scope, sizeof(p.scope), "gpu%d", (int)i);

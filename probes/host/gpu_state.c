@@ -305,7 +305,7 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 
 /* ---- one GPU ---------------------------------------------------------- */
 
-struct look {
+struct gpu_look {
 	const struct nvml *nvml;
 	nvmlDevice_t dev;	/* NULL: not to be had */
 	char scope[16];
@@ -318,24 +318,26 @@ struct look {
 
 #define GPU_SAYS(k, call, ...) NVML_SAYS((k)->nvml, call, (k)->dev, __VA_ARGS__)
 
-static void add_text(const struct look *k, const char *fact, const char *text)
+static void add_text(const struct gpu_look *k, const char *fact,
+		     const char *text)
 {
 	facts_add(k->facts, k->scope, fact, text, "", "nvml");
 }
 
-static void add_count(const struct look *k, const char *fact, const char *unit,
-		      unsigned long long value)
+static void add_count(const struct gpu_look *k, const char *fact,
+		      const char *unit, unsigned long long value)
 {
 	facts_addf(k->facts, k->scope, fact, unit, "nvml", "%llu", value);
 }
 
-static void add_switch(const struct look *k, const char *fact, unsigned int on)
+static void add_switch(const struct gpu_look *k, const char *fact,
+		       unsigned int on)
 {
 	add_text(k, fact, on != 0 ? "on" : "off");
 }
 
 /* One of several systems that NVLink makes one, and how far it is one. */
-static void add_fabric(const struct look *k)
+static void add_fabric(const struct gpu_look *k)
 {
 	static const char *const states[] = {
 		[NVML_FABRIC_NOT_STARTED] = "not_started",
@@ -361,7 +363,7 @@ static void add_fabric(const struct look *k)
 	}
 }
 
-static void add_modes(const struct look *k)
+static void add_modes(const struct gpu_look *k)
 {
 	unsigned int now, pending;
 	char vbios[NVML_VBIOS_SIZE];
@@ -388,7 +390,7 @@ static void add_modes(const struct look *k)
 	}
 }
 
-static void add_memory(const struct look *k)
+static void add_memory(const struct gpu_look *k)
 {
 	static const char *const facts[] = {
 		[NVML_ECC_CORRECTED] = "ecc_corrected",
@@ -412,7 +414,7 @@ static void add_memory(const struct look *k)
 }
 
 /* What the driver wants done to it: after some Xids it is of no use before. */
-static void add_recovery(const struct look *k)
+static void add_recovery(const struct gpu_look *k)
 {
 	static const char *const words[NVML_RECOVERIES] = {
 		[NVML_RECOVERY_NONE] = "none",
@@ -456,7 +458,7 @@ void gpu_throttle_words(unsigned long long reasons, char *buf, size_t size)
 	}
 }
 
-static void add_clocks(const struct look *k)
+static void add_clocks(const struct gpu_look *k)
 {
 	struct nvml_violation v;
 	unsigned long long now;
@@ -482,7 +484,7 @@ static void add_clocks(const struct look *k)
 /* ---- NVLink ------------------------------------------------------------- */
 
 /* To a switch, or to the GPU at the other end. */
-static void follow_link(struct look *k, unsigned int link)
+static void follow_link(struct gpu_look *k, unsigned int link)
 {
 	struct nvml_pci_info pci;
 	unsigned int type;
@@ -511,7 +513,7 @@ static const struct {
  * Counters of @n @links: asked for all at once, 18 links take an H200 11 ms,
  * one by one 49.
  */
-static void ask_fields(const struct look *k, const unsigned int *links,
+static void ask_fields(const struct gpu_look *k, const unsigned int *links,
 		       size_t n, struct nvml_field *fields)
 {
 	size_t i;
@@ -532,7 +534,7 @@ static void ask_fields(const struct look *k, const unsigned int *links,
 }
 
 /* The answer in @f; a driver or GPU that has no such field is asked again. */
-static bool read_error(const struct look *k, const struct nvml_field *f,
+static bool read_error(const struct gpu_look *k, const struct nvml_field *f,
 		       size_t error, unsigned long long *count)
 {
 	*count = f->value;
@@ -543,7 +545,7 @@ static bool read_error(const struct look *k, const struct nvml_field *f,
 
 /* Of the @n links @up of @l; where one does not say, the others are not
  * asked. */
-static void count_errors(const struct look *k, const unsigned int *up,
+static void count_errors(const struct gpu_look *k, const unsigned int *up,
 			 size_t n, struct gpu_links *l)
 {
 	struct nvml_field fields[NVML_LINKS_MAX * GPU_LINK_COUNTS];
@@ -566,7 +568,7 @@ static void count_errors(const struct look *k, const unsigned int *up,
 	}
 }
 
-static void add_links(struct look *k)
+static void add_links(struct gpu_look *k)
 {
 	struct gpu_links links = { 0 };
 	unsigned int up[NVML_LINKS_MAX], active;
@@ -587,8 +589,8 @@ static void add_links(struct look *k)
 }
 
 /* Links from @a to @b, the GPU at @bus: their own and those by switches. */
-static unsigned int links_between(const struct look *a, const struct look *b,
-				  const char *bus)
+static unsigned int links_between(const struct gpu_look *a,
+				  const struct gpu_look *b, const char *bus)
 {
 	unsigned int links = a->switched < b->switched ? a->switched :
 							 b->switched;
@@ -599,7 +601,8 @@ static unsigned int links_between(const struct look *a, const struct look *b,
 	return links;
 }
 
-static const char *look_pcie_class(const struct look *a, const struct look *b)
+static const char *look_pcie_class(const struct gpu_look *a,
+				   const struct gpu_look *b)
 {
 	/* by nvmlGpuTopologyLevel_t: 10, 20 ... */
 	static const char *const words[] = { "PIX", "PXB", "PHB", "NODE" };
@@ -613,7 +616,7 @@ static const char *look_pcie_class(const struct look *a, const struct look *b)
 }
 
 /* "NV18" or "PHB", as nvidia-smi topo -m has it. */
-static void add_pair(const struct look *a, const struct look *b,
+static void add_pair(const struct gpu_look *a, const struct gpu_look *b,
 		     const char *bus_b)
 {
 	unsigned int links = links_between(a, b, bus_b);
@@ -633,7 +636,7 @@ static void add_pair(const struct look *a, const struct look *b,
 /* ---- all GPUs ----------------------------------------------------------- */
 
 /* A fact by the name of the code: who was there before us. */
-static void add_holders(const struct look *k, const char *uuid)
+static void add_holders(const struct gpu_look *k, const char *uuid)
 {
 	struct gpu_holders by;
 
@@ -644,7 +647,7 @@ static void add_holders(const struct look *k, const char *uuid)
 }
 
 /* All about GPU @i of @l alone. */
-static void look_at(struct look *k, const struct gpu_list *l, size_t i)
+static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
 {
 	snprintf(k->scope, sizeof(k->scope), "gpu%d", (int)i);
 	if (!NVML_SAYS(k->nvml, nvmlDeviceGetHandleByUUID, l->gpus[i].uuid,
@@ -664,7 +667,7 @@ static void look_at(struct look *k, const struct gpu_list *l, size_t i)
 void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
 		      const char *scope, json_t *facts)
 {
-	struct look k = { .nvml = nvml, .dev = dev, .facts = facts };
+	struct gpu_look k = { .nvml = nvml, .dev = dev, .facts = facts };
 
 	STR_COPY(k.scope, scope);
 	add_memory(&k);
@@ -675,7 +678,7 @@ void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
-	struct look looks[GPU_LIST_MAX];
+	struct gpu_look looks[GPU_LIST_MAX];
 	size_t n = gpu_list_visible(l);
 	int version;
 
@@ -688,7 +691,7 @@ void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 			   version / 1000, version % 1000 / 10);
 	}
 	for (size_t i = 0; i < n; i++) {
-		looks[i] = (struct look){ .nvml = nvml, .facts = facts };
+		looks[i] = (struct gpu_look){ .nvml = nvml, .facts = facts };
 		look_at(&looks[i], l, i);
 	}
 	for (size_t i = 0; i < n; i++) {

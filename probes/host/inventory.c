@@ -773,7 +773,7 @@ static void write_gpus(json_t *out, const struct gpu_list *l)
 
 /* The GPU driver is asked by a process that takes its time to start: meanwhile
  * the rest is read. */
-struct ask {
+struct inventory_ask {
 	const char *root;
 	struct gpu_list list;
 	json_t *facts;
@@ -784,7 +784,7 @@ struct ask {
 
 static void *ask_gpus(void *arg)
 {
-	struct ask *a = arg;
+	struct inventory_ask *a = arg;
 
 	a->rc = inventory_ask_gpus(a->root, &a->list, a->facts, a->deadline_ns,
 				   &a->why);
@@ -794,7 +794,7 @@ static void *ask_gpus(void *arg)
 int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		   struct port ports[PORT_MAX], size_t *n_ports, struct err *e)
 {
-	struct ask a = {
+	struct inventory_ask a = {
 		.root = root, .facts = json_array(), .deadline_ns = deadline_ns,
 	};
 	json_t *facts;

@@ -21,7 +21,7 @@
 #define DEPTH_MAX 16
 
 /** Open elements; of a <cpu> or <pci> what it is called, else "". */
-struct stack {
+struct pcie_stack {
 	char name[DEPTH_MAX][32];
 	int depth, numa;
 };
@@ -55,7 +55,7 @@ static const char *end_of_tag(const char *at)
 	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
 }
 
-static void open_tag(struct stack *s, const char *at, const char *end)
+static void open_tag(struct pcie_stack *s, const char *at, const char *end)
 {
 	char *name = s->name[s->depth++], text[16];
 	int64_t numa = -1;
@@ -72,7 +72,7 @@ static void open_tag(struct stack *s, const char *at, const char *end)
 }
 
 /** What is open, as a path below /sys/devices would be. */
-static void take_place(const struct stack *s, struct pcie_place *place)
+static void take_place(const struct pcie_stack *s, struct pcie_place *place)
 {
 	size_t len = 0;
 
@@ -90,7 +90,7 @@ static void take_place(const struct stack *s, struct pcie_place *place)
 bool topo_file_find(const char *text, const char *bus,
 		    struct pcie_place *place)
 {
-	struct stack s = { .numa = -1 };
+	struct pcie_stack s = { .numa = -1 };
 	const char *at = text, *end;
 
 	while ((at = strchr(at, '<')) != NULL) {

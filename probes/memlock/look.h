@@ -270,14 +270,15 @@ struct trial {
 	int64_t needed_B;	/* tried first, if not above ... */
 	int64_t ceiling_B;	/* ... the largest that is tried */
 	int64_t device_max;	/* objects of that kind, 0 = no device */
-	int (*attempt)(int64_t size_B, void *arg); /* as in struct bisect */
+	int (*attempt)(int64_t size_B,
+		       void *arg); /* as in struct limit_bisect */
 	void *arg;
 };
 
 /* bisect.c */
 
 /** What is searched for: the size at which something begins to fail. */
-struct bisect {
+struct limit_bisect {
 	int64_t unit_B;		/* sizes are multiples of it */
 	int64_t first_B;	/* tried first, then twice that, and so on
 				 * ... */
@@ -294,7 +295,7 @@ struct bisect_result {
 };
 
 /** Assumes that what fails at one size fails at all larger ones. */
-void bisect_run(const struct bisect *b, struct bisect_result *r);
+void bisect_run(const struct limit_bisect *b, struct bisect_result *r);
 
 /* refusal.c */
 

@@ -38,7 +38,7 @@ static const char *count_text(int64_t n, char buf[24])
 
 /* A number of the kernel: too small a value is an error, by the name of
  * @code. */
-static const struct figure {
+static const struct neighbours_figure {
 	const char *check, *limit;	/* line of /proc/self/limits; NULL: the
 					 * source has the number alone */
 	int64_t least;
@@ -64,7 +64,7 @@ static const struct figure {
 
 static void look_figure(struct memlock *m, struct memlock_row *row)
 {
-	const struct figure *f = figures;
+	const struct neighbours_figure *f = figures;
 	char soft[24], hard[24];
 	struct limit_pair l;
 	struct err e = { 0 };

@@ -290,7 +290,7 @@ static int proof_verbs(const struct proof *p, struct err *e)
 /* ---- bisect -------------------------------------------------------------- */
 
 /* True when @size_B works. */
-static bool try_size(const struct bisect *b, struct bisect_result *r,
+static bool try_size(const struct limit_bisect *b, struct bisect_result *r,
 		     int64_t size_B)
 {
 	int why = b->attempt(size_B, b->arg);
@@ -304,7 +304,7 @@ static bool try_size(const struct bisect *b, struct bisect_result *r,
 	return false;
 }
 
-void bisect_run(const struct bisect *b, struct bisect_result *r)
+void bisect_run(const struct limit_bisect *b, struct bisect_result *r)
 {
 	int64_t size = b->first_B;
 
@@ -356,7 +356,7 @@ static bool is_full(const struct refusal *r)
 }
 
 /* The first that fits is the cause. */
-static const struct cause {
+static const struct proof_cause {
 	const char *code;
 	int errors[3];
 	bool (*fits)(const struct refusal *r);	/* NULL: always */
@@ -387,7 +387,7 @@ static const struct cause {
 	{ .code = "refused", .says = "refused" },
 };
 
-static bool is_cause(const struct cause *c, const struct refusal *r)
+static bool is_cause(const struct proof_cause *c, const struct refusal *r)
 {
 	bool known = c->errors[0] == 0;		/* any */
 
@@ -400,7 +400,7 @@ static bool is_cause(const struct cause *c, const struct refusal *r)
 
 const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
 {
-	const struct cause *c = causes;
+	const struct proof_cause *c = causes;
 	char have[32];
 	int n;
 
@@ -470,7 +470,7 @@ static int64_t at_most(int64_t value, int64_t limit)
 static void proof_try(const struct proof *p, const struct trial *t)
 {
 	int64_t first_B = at_most(t->needed_B, t->ceiling_B);
-	const struct bisect b = {
+	const struct limit_bisect b = {
 		.unit_B = PAGE_B, .first_B = first_B,
 		.ceiling_B = t->ceiling_B, .attempt = t->attempt,
 		.arg = t->arg,

@@ -329,13 +329,13 @@ const char *ping_method_name(enum ping_method m)
 }
 
 /** What both families have, each by numbers of its own. */
-static const struct family {
+static const struct socket_family {
 	int level, recverr, recvpktinfo, pktinfo, mtu_discover;
 } ipv4 = { SOL_IP, IP_RECVERR, IP_PKTINFO, IP_PKTINFO, IP_MTU_DISCOVER },
   ipv6 = { SOL_IPV6, IPV6_RECVERR, IPV6_RECVPKTINFO, IPV6_PKTINFO,
 	   IPV6_MTU_DISCOVER };
 
-static const struct family *numbers_of(sa_family_t family)
+static const struct socket_family *numbers_of(sa_family_t family)
 {
 	return family == AF_INET6 ? &ipv6 : &ipv4;
 }
@@ -347,7 +347,7 @@ static void set_int(int fd, int level, int option, int value)
 
 static void set_options(int fd, enum ping_method m, sa_family_t family)
 {
-	const struct family *f = numbers_of(family);
+	const struct socket_family *f = numbers_of(family);
 	uint32_t not_wanted = ~(1U << ICMP_ECHOREPLY);
 	struct icmp6_filter filter;
 
@@ -411,7 +411,7 @@ void ping_socket_close(struct ping_socket *s)
 
 void ping_socket_df(struct ping_socket *s, bool on)
 {
-	const struct family *f = numbers_of(s->ip.family);
+	const struct socket_family *f = numbers_of(s->ip.family);
 
 	/* IPV6_PMTUDISC_ has the same values */
 	set_int(s->fd, f->level, f->mtu_discover,
@@ -422,7 +422,7 @@ void ping_socket_df(struct ping_socket *s, bool on)
 static void put_source(const struct ping_socket *s, struct msghdr *msg,
 		       struct control *control)
 {
-	const struct family *f = numbers_of(s->ip.family);
+	const struct socket_family *f = numbers_of(s->ip.family);
 	struct in6_pktinfo v6 = { .ipi6_ifindex = s->ifindex };
 	struct in_pktinfo v4 = { .ipi_ifindex = (int)s->ifindex };
 	const void *info = f == &ipv4 ? (const void *)&v4 : &v6;

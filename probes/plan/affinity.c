@@ -302,7 +302,7 @@ struct entry {
 	char name[LAYOUT_NIC];
 };
 
-struct work {
+struct affinity_work {
 	struct layout *l;
 	const struct affinity *of;
 	struct pick *picks;	/* of each rank */
@@ -313,12 +313,12 @@ struct work {
 	char (*names)[LAYOUT_NIC];	/* of each rank's NIC */
 };
 
-static struct pick *picks_of(const struct work *w, int node)
+static struct pick *picks_of(const struct affinity_work *w, int node)
 {
 	return &w->picks[w->l->nodes[node].first_rank];
 }
 
-static void pick_nearest(struct work *w, int node, uint64_t allowed,
+static void pick_nearest(struct affinity_work *w, int node, uint64_t allowed,
 			 bool lost_ones)
 {
 	struct pick *p = picks_of(w, node);
@@ -331,7 +331,7 @@ static void pick_nearest(struct work *w, int node, uint64_t allowed,
 	}
 }
 
-static void pick_shares(struct work *w, int node)
+static void pick_shares(struct affinity_work *w, int node)
 {
 	struct pick *p = picks_of(w, node);
 	int n = w->of[node].n_gpus;
@@ -352,7 +352,7 @@ static void pick_shares(struct work *w, int node)
 }
 
 /** The first node of as many ranks as @node. */
-static int first_like(const struct work *w, int node)
+static int first_like(const struct affinity_work *w, int node)
 {
 	int i = 0;
 
@@ -367,7 +367,7 @@ static int first_like(const struct work *w, int node)
  * near as those of its neighbours: that is seen by the same GPU of other nodes,
  * which has a nearer one, unless it is so with all of this node.
  */
-static void find_lost(struct work *w, int node)
+static void find_lost(struct affinity_work *w, int node)
 {
 	struct pick *p = picks_of(w, node);
 	const struct pick *like = picks_of(w, first_like(w, node));
@@ -382,7 +382,7 @@ static void find_lost(struct work *w, int node)
 	}
 }
 
-static void find_best(struct work *w, int node)
+static void find_best(struct affinity_work *w, int node)
 {
 	const struct pick *p = picks_of(w, node);
 	int first = first_like(w, node);
@@ -423,7 +423,7 @@ static void join_names(const struct affinity *a, uint64_t set,
 }
 
 /** The entry of @scheme (-1: of any) that has @name; NULL. */
-static struct entry *find_entry(const struct work *w, int scheme,
+static struct entry *find_entry(const struct affinity_work *w, int scheme,
 				const char *name)
 {
 	for (int i = 0; i < w->n_entries; i++) {
@@ -438,7 +438,7 @@ static struct entry *find_entry(const struct work *w, int scheme,
 }
 
 /** The names of @node, but those of its lost GPUs, become entries. */
-static void take_names(struct work *w, int node, int *n_schemes)
+static void take_names(struct affinity_work *w, int node, int *n_schemes)
 {
 	const struct cluster_node *n = &w->l->nodes[node];
 	int scheme = -1;
@@ -469,7 +469,7 @@ static void take_names(struct work *w, int node, int *n_schemes)
 }
 
 /** Lost GPUs of @node take what the others have. */
-static void take_left(struct work *w, int node)
+static void take_left(struct affinity_work *w, int node)
 {
 	const struct affinity *a = &w->of[node];
 	struct pick *p = picks_of(w, node);
@@ -498,7 +498,7 @@ static int entry_order(const void *a, const void *b)
 }
 
 /** How many entries @scheme has; *@first: where they begin. */
-static int scheme_size(const struct work *w, int scheme, int *first)
+static int scheme_size(const struct affinity_work *w, int scheme, int *first)
 {
 	int n = 0;
 
@@ -513,7 +513,8 @@ static int scheme_size(const struct work *w, int scheme, int *first)
 }
 
 /** A number below @n that no rank of @node has; @otherwise. */
-static int free_number(const struct work *w, int node, int n, int otherwise)
+static int free_number(const struct affinity_work *w, int node, int n,
+		       int otherwise)
 {
 	const struct cluster_node *of = &w->l->nodes[node];
 
@@ -530,7 +531,7 @@ static int free_number(const struct work *w, int node, int n, int otherwise)
 	return otherwise;
 }
 
-static void number_node(struct work *w, int node)
+static void number_node(struct affinity_work *w, int node)
 {
 	const struct cluster_node *n = &w->l->nodes[node];
 	int first, size = scheme_size(w, w->scheme[node], &first);
@@ -554,7 +555,7 @@ static void number_node(struct work *w, int node)
 }
 
 /** A node that knows nothing is taken for one like the first of its size. */
-static void number_silent(struct work *w, int node)
+static void number_silent(struct affinity_work *w, int node)
 {
 	const struct cluster_node *n = &w->l->nodes[node], *like = n;
 
@@ -572,7 +573,7 @@ static void number_silent(struct work *w, int node)
 	}
 }
 
-static int take_over(struct work *w)
+static int take_over(struct affinity_work *w)
 {
 	struct layout *l = w->l;
 
@@ -599,7 +600,7 @@ static int take_over(struct work *w)
 	return 0;
 }
 
-static int choose(struct work *w)
+static int choose(struct affinity_work *w)
 {
 	int n_schemes = 0;
 
@@ -630,7 +631,7 @@ static int choose(struct work *w)
 int affinity_apply(struct layout *l, const struct affinity *of)
 {
 	size_t ranks = (size_t)l->n_ranks + 1, nodes = (size_t)l->n_nodes + 1;
-	struct work w = {
+	struct affinity_work w = {
 		.l = l, .of = of,
 		.picks = calloc(ranks, sizeof(*w.picks)),
 		.entries = calloc(ranks, sizeof(*w.entries)),

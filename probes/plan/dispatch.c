@@ -91,7 +91,7 @@ void pace_spend(struct pace *p, int64_t now_ns, double bytes)
  * 0 is the head of the ring and holds no task, so 0 means "none" everywhere.
  * In that order they stand in the lists of both ranks and of their place, too.
  */
-struct slot {
+struct dispatch_slot {
 	struct task task;
 	uint32_t prev, next;	/* in the ring */
 	struct {
@@ -101,7 +101,7 @@ struct slot {
 	uint32_t age;		/* of dispatch_add(), small = old */
 };
 
-struct rank {
+struct dispatch_rank {
 	bool ready;
 	int busy;		/* ends of tasks on its GPU now */
 	bool waking;		/* is in the wake ring */
@@ -114,7 +114,7 @@ struct dispatch {
 	enum dispatch_rule rule;
 	size_t n_ranks;
 
-	struct slot *slots;
+	struct dispatch_slot *slots;
 	uint32_t n_slots, cap_slots;
 	uint32_t unused;	/* slots to use again, chained by next */
 	uint32_t age;
@@ -124,7 +124,7 @@ struct dispatch {
 	bool has_mates;		/* a task has */
 	bool held;		/* none between leaves */
 
-	struct rank *ranks;
+	struct dispatch_rank *ranks;
 	/* ranks that are free and whose NIC is too, any order: the peers of
 	 * an inter-node task, few while the machine is at work */
 	int *open;
@@ -200,7 +200,7 @@ static int next_waking(struct dispatch *d)
 /** @rank or its NIC changed: is it in open[], where it should be? */
 static void update_open(struct dispatch *d, int rank)
 {
-	struct rank *r = &d->ranks[rank];
+	struct dispatch_rank *r = &d->ranks[rank];
 	bool should = is_free(d, rank) && !*nic_of(d, rank);
 
 	if (should && r->open_at < 0) {
@@ -316,7 +316,7 @@ static void wake_near(struct dispatch *d, int rank)
 /** Behind all that stand in its place. */
 static void put_in_place(struct dispatch *d, uint32_t i)
 {
-	struct slot *s = &d->slots[i];
+	struct dispatch_slot *s = &d->slots[i];
 	uint32_t *end = place_of(d, s->task.a, s->task.b);
 
 	while (*end) {
@@ -351,7 +351,7 @@ static int make_places(struct dispatch *d)
 static int grow(struct dispatch *d)
 {
 	uint32_t cap = d->cap_slots * 2;
-	struct slot *slots = NULL;
+	struct dispatch_slot *slots = NULL;
 
 	if (cap > d->cap_slots) {
 		slots = realloc(d->slots, cap * sizeof(*slots));
@@ -388,7 +388,7 @@ static int end_of(const struct task *t, int rank)
 /** Where the list of @rank goes on behind the slot @before, or begins for 0. */
 static uint32_t *next_of(struct dispatch *d, int rank, uint32_t before)
 {
-	struct slot *s = &d->slots[before];
+	struct dispatch_slot *s = &d->slots[before];
 
 	return before ? &s->of[end_of(&s->task, rank)].next :
 			&d->ranks[rank].first;
@@ -397,7 +397,7 @@ static uint32_t *next_of(struct dispatch *d, int rank, uint32_t before)
 /** The same backwards. */
 static uint32_t *prev_of(struct dispatch *d, int rank, uint32_t behind)
 {
-	struct slot *s = &d->slots[behind];
+	struct dispatch_slot *s = &d->slots[behind];
 
 	return behind ? &s->of[end_of(&s->task, rank)].prev :
 			&d->ranks[rank].last;
@@ -406,7 +406,7 @@ static uint32_t *prev_of(struct dispatch *d, int rank, uint32_t behind)
 /** Behind all tasks of @rank. */
 static void put_in_list(struct dispatch *d, uint32_t i, int rank)
 {
-	struct rank *r = &d->ranks[rank];
+	struct dispatch_rank *r = &d->ranks[rank];
 	uint32_t last = r->last;
 
 	*next_of(d, rank, last) = i;
@@ -434,7 +434,7 @@ int dispatch_add(struct dispatch *d, const struct task *t)
 		return -1;
 	}
 	last = d->slots[0].prev;
-	d->slots[i] = (struct slot){
+	d->slots[i] = (struct dispatch_slot){
 		.task = *t,
 		.prev = last,
 		.age = d->age++,
@@ -455,7 +455,7 @@ int dispatch_add(struct dispatch *d, const struct task *t)
 /** Take the task of slot @i out of the queue. */
 static void take_slot(struct dispatch *d, uint32_t i, struct task *out)
 {
-	struct slot *s = &d->slots[i];
+	struct dispatch_slot *s = &d->slots[i];
 	uint32_t *at = place_of(d, s->task.a, s->task.b);
 
 	while (*at != i) {
@@ -490,7 +490,8 @@ static bool may_cross(struct dispatch *d, const struct task *t)
 }
 
 /** May the task of @rank, which is free, with @peer start? */
-static bool may_start(struct dispatch *d, int rank, const struct slot *s)
+static bool may_start(struct dispatch *d, int rank,
+		      const struct dispatch_slot *s)
 {
 	int peer = s->task.a == rank ? s->task.b : s->task.a;
 

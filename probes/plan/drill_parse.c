@@ -19,7 +19,7 @@ static const char *const directions[] = {
 };
 
 /** One line while it is read: words are cut out of @text in place. */
-struct line {
+struct drill_parse_line {
 	char text[DRILL_MAX_LINE + 1];
 	char *next;
 	int number;
@@ -32,8 +32,8 @@ enum place {
 };
 
 /** A fault while its words come in. */
-struct reading {
-	struct line *line;
+struct drill_parse_reading {
+	struct drill_parse_line *line;
 	struct drill_fault fault;
 	enum drill_shape shape;
 	enum drill_meet meet;
@@ -41,9 +41,9 @@ struct reading {
 };
 
 /** "line L, column C: ..." for what stands @at; returns -1. */
-__attribute__((format(printf, 4, 5)))
-static int fail(struct err *e, const struct line *l, const char *at,
-		const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static int
+fail(struct err *e, const struct drill_parse_line *l, const char *at,
+     const char *fmt, ...)
 {
 	char text[sizeof(e->text)];
 	va_list ap;
@@ -85,14 +85,15 @@ static int hint_nearest(struct err *e, const char *word,
 }
 
 /** Cut the next word out of the line; NULL at its end. */
-static char *next_word(struct line *l)
+static char *next_word(struct drill_parse_line *l)
 {
 	return strtok_r(NULL, " \t\r", &l->next);
 }
 
 /* One word each. */
 
-static int parse_kind(struct reading *r, const char *word, struct err *e)
+static int parse_kind(struct drill_parse_reading *r, const char *word,
+		      struct err *e)
 {
 	static const char *const words[] = { "dead", "hang", "crash", "corrupt",
 					     "flaky", "slow", "wrong", "busy",
@@ -109,8 +110,8 @@ static int parse_kind(struct reading *r, const char *word, struct err *e)
 }
 
 /** Say where @word stands, unless there is one already. */
-static int take_place(struct reading *r, enum place place, const char *word,
-		      struct err *e)
+static int take_place(struct drill_parse_reading *r, enum place place,
+		      const char *word, struct err *e)
 {
 	if (r->at[place]) {
 		return fail(e, r->line, word, "a second %s", word);
@@ -120,8 +121,8 @@ static int take_place(struct reading *r, enum place place, const char *word,
 }
 
 /** factor=, rate= or percent=, when it is the one of this kind of fault. */
-static int parse_value(struct reading *r, const char *word, const char *value,
-		       struct err *e)
+static int parse_value(struct drill_parse_reading *r, const char *word,
+		       const char *value, struct err *e)
 {
 	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];
 	double x;
@@ -143,7 +144,7 @@ static int parse_value(struct reading *r, const char *word, const char *value,
 	return 0;
 }
 
-static bool take_direction(struct reading *r, const char *value)
+static bool take_direction(struct drill_parse_reading *r, const char *value)
 {
 	int i = str_index(directions, value);
 
@@ -151,7 +152,7 @@ static bool take_direction(struct reading *r, const char *value)
 	return i >= 0;
 }
 
-static bool take_from(struct reading *r, const char *value)
+static bool take_from(struct drill_parse_reading *r, const char *value)
 {
 	int i = str_index(drill_layers, value);
 
@@ -159,13 +160,13 @@ static bool take_from(struct reading *r, const char *value)
 	return i >= 0;
 }
 
-static bool take_fraction(struct reading *r, const char *value)
+static bool take_fraction(struct drill_parse_reading *r, const char *value)
 {
 	return units_parse_real(value, 0, 1, &r->fault.fraction, NULL) == 0 &&
 	       r->fault.fraction > 0;
 }
 
-static bool take_shape(struct reading *r, const char *value)
+static bool take_shape(struct drill_parse_reading *r, const char *value)
 {
 	int i = str_index(drill_shapes, value);
 
@@ -173,7 +174,7 @@ static bool take_shape(struct reading *r, const char *value)
 	return i >= 0;
 }
 
-static bool take_meet(struct reading *r, const char *value)
+static bool take_meet(struct drill_parse_reading *r, const char *value)
 {
 	int i = str_index(drill_meets, value);
 
@@ -182,7 +183,7 @@ static bool take_meet(struct reading *r, const char *value)
 }
 
 /** NAME=VALUE, both of which fit. */
-static bool take_unless(struct reading *r, const char *value)
+static bool take_unless(struct drill_parse_reading *r, const char *value)
 {
 	struct drill_when *w = &r->fault.when;
 	size_t len = strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -203,7 +204,7 @@ static bool take_unless(struct reading *r, const char *value)
 static const struct plain_word {
 	const char *name, *what;
 	enum place place;
-	bool (*take)(struct reading *r, const char *value);
+	bool (*take)(struct drill_parse_reading *r, const char *value);
 	const char *const *words;	/* NULL: there is no list of them */
 	const char *example;		/* then */
 } plain_words[] = {
@@ -218,8 +219,9 @@ static const struct plain_word {
 	{ "meet", "meet", AT_MEET, take_meet, drill_meets, NULL },
 };
 
-static int parse_plain(struct reading *r, const struct plain_word *p,
-		       const char *word, const char *value, struct err *e)
+static int parse_plain(struct drill_parse_reading *r,
+		       const struct plain_word *p, const char *word,
+		       const char *value, struct err *e)
 {
 	if (take_place(r, p->place, word, e) < 0) {
 		return -1;
@@ -282,8 +284,8 @@ static const char *odd_numbers(enum drill_part part, const int *at)
 	}
 }
 
-static int parse_part(struct reading *r, enum drill_part part, const char *word,
-		      char *value, struct err *e)
+static int parse_part(struct drill_parse_reading *r, enum drill_part part,
+		      const char *word, char *value, struct err *e)
 {
 	const struct drill_part_word *p = &drill_parts[part];
 	struct drill_fault *f = &r->fault;
@@ -316,7 +318,7 @@ static int parse_part(struct reading *r, enum drill_part part, const char *word,
 }
 
 /** Any word after the first: a part, or name=value. */
-static int parse_word(struct reading *r, char *word, struct err *e)
+static int parse_word(struct drill_parse_reading *r, char *word, struct err *e)
 {
 	/* the parts first, in the order of drill_parts */
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
@@ -352,7 +354,7 @@ static int parse_word(struct reading *r, char *word, struct err *e)
 }
 
 /** The first word of the line that its fault cannot have. */
-static const char *odd_word(const struct reading *r)
+static const char *odd_word(const struct drill_parse_reading *r)
 {
 	const struct drill_part_word *part = &drill_parts[r->fault.part];
 	bool whole_run = drill_kinds[r->fault.kind].whole_run;
@@ -373,7 +375,7 @@ static const char *odd_word(const struct reading *r)
 }
 
 /** Do the words that came make one whole fault? */
-static int check_whole(const struct reading *r, struct err *e)
+static int check_whole(const struct drill_parse_reading *r, struct err *e)
 {
 	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];
 	const struct drill_part_word *part = &drill_parts[r->fault.part];
@@ -404,7 +406,8 @@ static int check_whole(const struct reading *r, struct err *e)
 
 /* Lines. */
 
-static int add_fault(struct drill *d, const struct reading *r, struct err *e)
+static int add_fault(struct drill *d, const struct drill_parse_reading *r,
+		     struct err *e)
 {
 	if (d->n == DRILL_MAX_FAULTS) {
 		return fail(e, r->line, r->at[AT_KIND], "more than %d faults",
@@ -424,9 +427,11 @@ static int add_fault(struct drill *d, const struct reading *r, struct err *e)
 	return 0;
 }
 
-static int parse_line(struct line *l, struct drill *d, struct err *e)
+static int parse_line(struct drill_parse_line *l, struct drill *d,
+		      struct err *e)
 {
-	struct reading r = { .line = l, .fault.fraction = PATH_FRACTION };
+	struct drill_parse_reading r = { .line = l,
+					 .fault.fraction = PATH_FRACTION };
 	char *word = next_word(l);
 
 	if (!word) {
@@ -457,7 +462,7 @@ static int parse_line(struct line *l, struct drill *d, struct err *e)
 }
 
 /** Bring a line of @len bytes into @l, without its comment. */
-static int take_line(struct line *l, const char *text, size_t len,
+static int take_line(struct drill_parse_line *l, const char *text, size_t len,
 		     struct err *e)
 {
 	const char *nul = memchr(text, '\0', len);
@@ -481,7 +486,7 @@ static int take_line(struct line *l, const char *text, size_t len,
 int drill_parse(const char *text, size_t len, struct drill *d, struct err *e)
 {
 	const char *end = text + len;
-	struct line l = { 0 };
+	struct drill_parse_line l = { 0 };
 
 	*d = (struct drill)DRILL_INIT;
 	while (text < end) {

@@ -364,7 +364,7 @@ struct listed {
 };
 
 /** The pairs that a plan has so far. */
-struct list {
+struct plan_plan_list {
 	struct listed *all;
 	size_t n;
 };
@@ -381,7 +381,7 @@ static int check_inside(const struct layout *l, int column,
 			"--transport=nccl or tcp");
 }
 
-static int add_listed(struct list *list, const struct layout *l,
+static int add_listed(struct plan_plan_list *list, const struct layout *l,
 		      const struct pairs *p, int column, int a, int b,
 		      struct err *e)
 {
@@ -396,7 +396,7 @@ static int add_listed(struct list *list, const struct layout *l,
 }
 
 /** Each rank of the one end with each of the other, but with itself. */
-static int add_each(struct list *list, const struct layout *l,
+static int add_each(struct plan_plan_list *list, const struct layout *l,
 		    const struct pairs *p, const struct pair_ends *pair,
 		    struct err *e)
 {
@@ -443,7 +443,7 @@ static int listed_order(const void *x, const void *y)
 static int plan_list(struct plan *plan, const struct layout *l,
 		     const struct pairs *p, struct err *e)
 {
-	struct list list = { 0 };
+	struct plan_plan_list list = { 0 };
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < p->n; i++) {

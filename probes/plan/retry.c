@@ -249,7 +249,7 @@ struct convict_reason convict_of(const struct convict *c, int src, int dst,
 /* A part of the machine is a number: ranks, then NICs, then node pairs. */
 #define PARTS_OF_CELL 5
 
-struct tally {
+struct retry_tally {
 	unsigned bad, cells, chosen;
 };
 
@@ -270,7 +270,7 @@ struct choice {
 	const struct cell *cells;
 	enum retry_bad bad;
 	struct grid nodes;	/* the pairs of nodes that these have */
-	struct tally *parts;
+	struct retry_tally *parts;
 };
 
 /** Between which nodes there are cells; -1 without memory. */
@@ -319,10 +319,10 @@ static int parts_of(const struct choice *c, int src, int dst,
 }
 
 /* Is one more cell of these parts worth its time?  Counts it if so. */
-static bool choose(struct tally *p, const size_t *ids, int n,
+static bool choose(struct retry_tally *p, const size_t *ids, int n,
 		   enum retry_bad bad)
 {
-	const struct tally *most;
+	const struct retry_tally *most;
 	int top = 0;
 
 	for (int i = 1; i < n; i++) {

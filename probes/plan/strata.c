@@ -76,7 +76,7 @@ bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 
 /* ---- strata -------------------------------------------------------------- */
 
-struct seat {
+struct strata_seat {
 	int first, n;	/* of its ranks, in order[] */
 	int rails;	/* it has as many ranks of each; 1 of a rail's own */
 };
@@ -88,14 +88,14 @@ struct pool {
 
 struct strata_pools {
 	int *order;	/* ranks, by pool, seat, NIC */
-	struct seat *seats;
+	struct strata_seat *seats;
 	struct pool *pools;
 	int n_seats, n_pools;
 	int most;	/* rounds */
 };
 
 /** A rank as it is sorted. */
-struct place {
+struct strata_place {
 	int group, part;	/* the pool */
 	int seat;
 	uint64_t draw;		/* of the seat */
@@ -104,11 +104,11 @@ struct place {
 
 /* ---- who sits where ---------------------------------------------------- */
 
-static struct place place_of(const struct layout *l, enum stratum stratum,
-			     int rank, uint64_t seed)
+static struct strata_place
+place_of(const struct layout *l, enum stratum stratum, int rank, uint64_t seed)
 {
 	const struct cluster_rank *r = &l->ranks[rank];
-	struct place p = { .group = r->group, .seat = r->node,
+	struct strata_place p = { .group = r->group, .seat = r->node,
 			   .nic = r->planned, .rank = rank };
 
 	if (stratum == STRATUM_RAIL) {
@@ -122,7 +122,7 @@ static struct place place_of(const struct layout *l, enum stratum stratum,
 	return p;
 }
 
-static int by_pool(const struct place *p, const struct place *q)
+static int by_pool(const struct strata_place *p, const struct strata_place *q)
 {
 	return p->group != q->group ? (p->group > q->group) * 2 - 1
 				    : (p->part > q->part) - (p->part < q->part);
@@ -130,7 +130,7 @@ static int by_pool(const struct place *p, const struct place *q)
 
 static int by_seat(const void *x, const void *y)
 {
-	const struct place *p = x, *q = y;
+	const struct strata_place *p = x, *q = y;
 	int order = by_pool(p, q);
 
 	if (order != 0) {
@@ -156,7 +156,7 @@ static int nic_at(const struct strata *s, const struct strata_pools *p, int i)
 /** How many rails @seat has; where some have more ranks than others, each rank
  *  counts as one. */
 static int rails_of(const struct strata *s, const struct strata_pools *p,
-		    const struct seat *seat)
+		    const struct strata_seat *seat)
 {
 	int rails = 1, each;
 
@@ -175,7 +175,7 @@ static int rails_of(const struct strata *s, const struct strata_pools *p,
 }
 
 /** Ways in which ranks of another seat can meet those of @seat. */
-static int ways(enum stratum stratum, const struct seat *seat)
+static int ways(enum stratum stratum, const struct strata_seat *seat)
 {
 	if (stratum == STRATUM_NODES) {
 		return 1;
@@ -188,8 +188,8 @@ static int ways(enum stratum stratum, const struct seat *seat)
 static bool can_meet(const struct strata *s, enum stratum stratum,
 		     const struct strata_pools *p, const struct pool *pool)
 {
-	const struct seat *first = &p->seats[pool->first];
-	const struct seat *last = &first[pool->n - 1];
+	const struct strata_seat *first = &p->seats[pool->first];
+	const struct strata_seat *last = &first[pool->n - 1];
 
 	for (int i = first->first; i < last->first + last->n; i++) {
 		if (nic_at(s, p, i) != nic_at(s, p, first->first)) {
@@ -220,7 +220,7 @@ static void count_rounds(const struct strata *s, enum stratum stratum,
 }
 
 static void take_places(const struct strata *s, struct strata_pools *p,
-			const struct place *places)
+			const struct strata_place *places)
 {
 	for (int i = 0; i < s->l->n_ranks; i++) {
 		bool other = i == 0 || by_pool(&places[i - 1], &places[i]) != 0;
@@ -254,7 +254,7 @@ static struct strata_pools *make_pools(const struct strata *s,
 				       enum stratum stratum, uint64_t seed)
 {
 	size_t n = (size_t)s->l->n_ranks;
-	struct place *places = calloc(n + 1, sizeof(*places));
+	struct strata_place *places = calloc(n + 1, sizeof(*places));
 	struct strata_pools *p = calloc(1, sizeof(*p));
 
 	if (p != NULL) {
@@ -363,8 +363,8 @@ struct meeting {
 };
 
 /** All ranks of two seats, those of the larger one a partner each. */
-static void meet_all(const struct meeting *m, const struct seat *large,
-		     const struct seat *small)
+static void meet_all(const struct meeting *m, const struct strata_seat *large,
+		     const struct strata_seat *small)
 {
 	const int *order = m->pools->order;
 	int each = small->n / small->rails, most = ways(m->of, small);
@@ -386,8 +386,8 @@ static void meet_all(const struct meeting *m, const struct seat *large,
 }
 
 /** One rank of each of two seats, on one rail if they share any. */
-static void meet_once(const struct meeting *m, const struct seat *x,
-		      const struct seat *y)
+static void meet_once(const struct meeting *m, const struct strata_seat *x,
+		      const struct strata_seat *y)
 {
 	const int *order = m->pools->order;
 
@@ -433,7 +433,7 @@ static int stand_in(const struct meeting *m, const struct pool *pool, int seat)
 
 static void meet_pool(const struct meeting *m, const struct pool *pool)
 {
-	const struct seat *seats = &m->pools->seats[pool->first];
+	const struct strata_seat *seats = &m->pools->seats[pool->first];
 
 	for (int i = 0; i < pool->n; i++) {
 		int k = sched_partner(pool->n, m->round, i);

@@ -37,7 +37,7 @@
 /** More are a misreading. */
 #define WORDS_MAX 256
 
-struct list {
+struct gpus_list {
 	struct self_name *gpus;
 	size_t n;
 	int wanted;		/* named, here or not */
@@ -45,7 +45,7 @@ struct list {
 				 * nonsense */
 };
 
-static void take_index(struct list *l, int64_t index)
+static void take_index(struct gpus_list *l, int64_t index)
 {
 	size_t i = 0;
 
@@ -58,7 +58,7 @@ static void take_index(struct list *l, int64_t index)
 	}
 }
 
-static void take_uuid(struct list *l, const char *word)
+static void take_uuid(struct gpus_list *l, const char *word)
 {
 	l->wanted++;
 	for (size_t i = 0; i < l->n; i++) {
@@ -70,7 +70,7 @@ static void take_uuid(struct list *l, const char *word)
 }
 
 /** "3", "0-3" or "GPU-4fd2". */
-static void take_word(struct list *l, char *word)
+static void take_word(struct gpus_list *l, char *word)
 {
 	char *dash = strchr(word, '-');
 	int64_t first, last;
@@ -93,7 +93,7 @@ static void take_word(struct list *l, char *word)
 	}
 }
 
-static void take_list(struct list *l, const char *text)
+static void take_list(struct gpus_list *l, const char *text)
 {
 	for (int words = 0; *text && words < WORDS_MAX; words++) {
 		size_t n;
@@ -113,7 +113,7 @@ void self_share_find(const char *visible, const char *job_gpus, bool in_job,
 		     struct self_name *gpus, size_t n,
 		     struct self_share *share)
 {
-	struct list l = { .gpus = gpus, .n = n };
+	struct gpus_list l = { .gpus = gpus, .n = n };
 	const char *text = visible ? visible : job_gpus;
 
 	*share = (struct self_share){

@@ -102,19 +102,19 @@ json_t *model_nodes_json(const json_t *nodes)
 /* ---- heard ------------------------------------------------------------- */
 
 /** The names of the nodes of all entries, and which entry each is of. */
-struct heard {
+struct model_heard {
 	char **names;
 	json_t **of;		/* borrowed */
 	size_t n;
 };
 
-static void heard_release(struct heard *h)
+static void heard_release(struct model_heard *h)
 {
 	hostlist_free(h->names, h->n);
 	free(h->of);
 }
 
-static int hear_name(struct heard *h, json_t *entry, const char *name,
+static int hear_name(struct model_heard *h, json_t *entry, const char *name,
 		     struct err *e)
 {
 	if (h->n == SPEC_MAX_NODES) {
@@ -127,7 +127,7 @@ static int hear_name(struct heard *h, json_t *entry, const char *name,
 					      "no memory for a model");
 }
 
-static int hear_entry(struct heard *h, json_t *entry, struct err *e)
+static int hear_entry(struct model_heard *h, json_t *entry, struct err *e)
 {
 	const json_t *own = json_object_get(entry, "name");
 	size_t n = 0;
@@ -160,7 +160,8 @@ static int fill_node(struct cluster_node *node, const char *name,
 	return 0;
 }
 
-static int make_layout(struct layout *l, const struct heard *h, struct err *e)
+static int make_layout(struct layout *l, const struct model_heard *h,
+		       struct err *e)
 {
 	json_t *each = json_array();
 	int rc = layout_init(l, (int)h->n);
@@ -180,7 +181,7 @@ static int make_layout(struct layout *l, const struct heard *h, struct err *e)
 
 int model_nodes_read(struct layout *l, const json_t *list, struct err *e)
 {
-	struct heard h = {
+	struct model_heard h = {
 		.names = calloc(SPEC_MAX_NODES, sizeof(*h.names)),
 		.of = calloc(SPEC_MAX_NODES, sizeof(*h.of)),
 	};

@@ -227,13 +227,13 @@ static int draw_segment(const struct run *run, const char *segment,
 }
 
 /** For qsort(): rail by rail, on a rail as the nodes come. */
-struct place {
+struct figures_place {
 	int nic, rank;
 };
 
 static int place_compare(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct figures_place *x = a, *y = b;
 
 	return x->nic != y->nic ? (x->nic < y->nic ? -1 : 1) :
 				  x->rank - y->rank;
@@ -242,13 +242,14 @@ static int place_compare(const void *a, const void *b)
 /** All addresses, those of a segment together: into @at; returns how many. */
 static int ranks_by_segment(const struct run *run, int *at)
 {
-	struct place *places = calloc((size_t)run->n_ranks + 1,
-				      sizeof(*places));
+	struct figures_place *places =
+		calloc((size_t)run->n_ranks + 1, sizeof(*places));
 	int n = 0;
 
 	for (int r = 0; places && r < run->n_ranks; r++) {
 		if (mesh_end(run, r)->segment[0]) {
-			places[n++] = (struct place){ run->ranks[r].nic, r };
+			places[n++] =
+				(struct figures_place){ run->ranks[r].nic, r };
 		}
 	}
 	if (n > 0) {

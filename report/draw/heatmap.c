@@ -147,7 +147,7 @@ static int paint(struct plot *plot, const char *name,
 #define AT_ONCE 2
 
 /** Where the figures of a run go. */
-struct drawing {
+struct heatmap_drawing {
 	const char *dir;
 	struct plot_signals signals;
 	struct plot plots[AT_ONCE];
@@ -160,13 +160,14 @@ struct drawing {
 };
 
 /** What is drawn of @name, empty where it shows nothing. */
-static int keep(const struct drawing *d, const char *name, struct str *svg)
+static int keep(const struct heatmap_drawing *d, const char *name,
+		struct str *svg)
 {
 	return d->drawn && drawn_add(d->drawn, name, svg) < 0 ?
 		       err_set(d->e, ENOMEM, "no memory for '%s'", name) : 0;
 }
 
-static int write_svg(const struct drawing *d, const char *name,
+static int write_svg(const struct heatmap_drawing *d, const char *name,
 		     const struct picture *p)
 {
 	struct str text = STR_INIT;
@@ -185,7 +186,7 @@ static int write_svg(const struct drawing *d, const char *name,
 	return rc;
 }
 
-static int begin_png(struct drawing *d, const char *name,
+static int begin_png(struct heatmap_drawing *d, const char *name,
 		     const struct picture *p)
 {
 	struct plot *plot = &d->plots[d->n++ % AT_ONCE];
@@ -195,7 +196,7 @@ static int begin_png(struct drawing *d, const char *name,
 	return rc < 0 ? rc : paint(plot, name, p, d->e);
 }
 
-static int draw_picture(struct drawing *d, const char *name,
+static int draw_picture(struct heatmap_drawing *d, const char *name,
 			const struct picture *p)
 {
 	if (write_svg(d, name, p) < 0) {
@@ -209,7 +210,7 @@ static int draw_picture(struct drawing *d, const char *name,
 	return 0;
 }
 
-static bool wanted(const struct drawing *d, const struct figure *f)
+static bool wanted(const struct heatmap_drawing *d, const struct figure *f)
 {
 	return !d->contrast || f->metric == VIEW_CONTRAST;
 }
@@ -218,7 +219,7 @@ static bool wanted(const struct drawing *d, const struct figure *f)
  *  that cannot be had again stays. */
 static int forget(const struct figure *f, void *arg)
 {
-	const struct drawing *d = arg;
+	const struct heatmap_drawing *d = arg;
 
 	if (wanted(d, f)) {
 		plot_forget(d->dir, f->name, "svg");
@@ -231,7 +232,7 @@ static int forget(const struct figure *f, void *arg)
 
 static int draw(const struct figure *f, void *arg)
 {
-	struct drawing *d = arg;
+	struct heatmap_drawing *d = arg;
 	struct picture picture;
 	int rc;
 
@@ -254,8 +255,12 @@ int heatmap_render(const char *dir, const struct run *run,
 		   const struct verdict *v, bool contrast,
 		   struct drawn *drawn, struct err *e)
 {
-	struct drawing d = { .dir = dir, .v = v, .contrast = contrast, .e = e,
-			     .png = plot_usable(), .drawn = drawn };
+	struct heatmap_drawing d = { .dir = dir,
+				     .v = v,
+				     .contrast = contrast,
+				     .e = e,
+				     .png = plot_usable(),
+				     .drawn = drawn };
 	int rc;
 
 	if (run->n_ranks == 0) {

@@ -29,14 +29,14 @@ __asm__(".section .rodata\n"
 extern const char curves_script[];
 
 /** One line of the picture: a curve, in place or out of place. */
-struct line {
+struct plot_line {
 	const struct curve *curve;
 	int64_t inplace;	/* -1 = whatever there is */
 	char name[200];
 };
 
-struct drawing {
-	struct line lines[CURVES_MAX];
+struct plot_drawing {
+	struct plot_line lines[CURVES_MAX];
 	size_t n;
 	bool algbw;		/* there is no bus bandwidth at all */
 	bool away;		/* all lines are of what was out of place */
@@ -45,20 +45,20 @@ struct drawing {
 	struct plot plot;
 };
 
-struct point {
+struct plot_point {
 	double value, low, high;
 };
 
 /** Of a row its time, or its bandwidth, which is to the ends as the time is. */
-static struct point point_of(const struct drawing *d,
-			     const struct collective_row *row, bool time)
+static struct plot_point point_of(const struct plot_drawing *d,
+				  const struct collective_row *row, bool time)
 {
 	double bw = d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
 
-	return time ? (struct point){ .value = row->time_us,
+	return time ? (struct plot_point){ .value = row->time_us,
 				      .low = row->time_min_us,
 				      .high = row->time_p99_us } :
-		      (struct point){
+		      (struct plot_point){
 			      .value = bw,
 			      .low = bw * row->time_us / row->time_p99_us,
 			      .high = bw * row->time_us / row->time_min_us };
@@ -69,14 +69,14 @@ static bool is_there(double value)
 	return isfinite(value) && value > 0;
 }
 
-static bool wanted(const struct line *l, const struct collective_row *row)
+static bool wanted(const struct plot_line *l, const struct collective_row *row)
 {
 	return row->outcome == OUTCOME_OK && row->size_B > 0 &&
 	       (l->inplace < 0 || row->inplace == l->inplace);
 }
 
 /** The points of one line, behind a line with its name; were there any? */
-static bool add_points(const struct drawing *d, const struct line *l,
+static bool add_points(const struct plot_drawing *d, const struct plot_line *l,
 		       bool time, struct str *out)
 {
 	bool any = false;
@@ -86,7 +86,7 @@ static bool add_points(const struct drawing *d, const struct line *l,
 	str_add(out, "\n");
 	for (size_t i = 0; i < l->curve->n; i++) {
 		const struct collective_row *row = l->curve->rows[i];
-		struct point p = point_of(d, row, time);
+		struct plot_point p = point_of(d, row, time);
 
 		if (wanted(l, row) && is_there(p.value)) {
 			str_addf(out, "%lld\t%.9g\t%.9g\t%.9g\n",
@@ -102,7 +102,7 @@ static bool add_points(const struct drawing *d, const struct line *l,
 	return any;
 }
 
-static int write_points(struct drawing *d, bool time, bool *any,
+static int write_points(struct plot_drawing *d, bool time, bool *any,
 			struct err *e)
 {
 	struct str text = STR_INIT;
@@ -130,11 +130,11 @@ static bool has_inplace(const struct curve *c, int64_t inplace)
 	return false;
 }
 
-static void add_line(struct drawing *d, const struct curve *c, int64_t inplace,
-		     const char *suffix)
+static void add_line(struct plot_drawing *d, const struct curve *c,
+		     int64_t inplace, const char *suffix)
 {
 	if (d->n < CURVES_MAX) {
-		struct line *l = &d->lines[d->n++];
+		struct plot_line *l = &d->lines[d->n++];
 
 		l->curve = c;
 		l->inplace = inplace;
@@ -146,7 +146,7 @@ static void add_line(struct drawing *d, const struct curve *c, int64_t inplace,
 }
 
 /** A single curve shows both ways; several are told apart better by one. */
-static void add_lines(struct drawing *d, const struct sweep *s, bool alone)
+static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone)
 {
 	for (size_t i = 0; s && i < s->n_curves; i++) {
 		const struct curve *c = &s->curves[i];
@@ -160,7 +160,7 @@ static void add_lines(struct drawing *d, const struct sweep *s, bool alone)
 	}
 }
 
-static void measure(struct drawing *d)
+static void measure(struct plot_drawing *d)
 {
 	d->algbw = true;
 	d->low = INFINITY;
@@ -201,7 +201,7 @@ static void add_notes(const struct sweep *s, const struct sweep *reference,
 	str_add(out, "\n");
 }
 
-static int write_title(const struct drawing *d, const struct sweep *s,
+static int write_title(const struct plot_drawing *d, const struct sweep *s,
 		       const struct sweep *reference, struct err *e)
 {
 	const struct collective_row *row = d->lines[0].curve->first;
@@ -238,7 +238,7 @@ static int write_title(const struct drawing *d, const struct sweep *s,
 	return rc;
 }
 
-static int paint(struct drawing *d, struct err *e)
+static int paint(struct plot_drawing *d, struct err *e)
 {
 	struct str settings = STR_INIT;
 	int rc;
@@ -259,7 +259,7 @@ static int paint(struct drawing *d, struct err *e)
 }
 
 static int draw(const struct sweep *s, const struct sweep *reference,
-		struct drawing *d, struct err *e)
+		struct plot_drawing *d, struct err *e)
 {
 	if (write_title(d, s, reference, e) < 0 ||
 	    write_points(d, false, &d->any_bw, e) < 0 ||
@@ -272,7 +272,7 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, struct err *e)
 {
-	struct drawing d = { .away = true };
+	struct plot_drawing d = { .away = true };
 	struct plot_signals signals;
 	int rc;
 

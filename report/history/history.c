@@ -15,7 +15,7 @@
 /* ---- names --------------------------------------------------------------- */
 
 /** N: the node, I: the index, P and J: those of the peer, S: its name. */
-static const struct form {
+static const struct history_form {
 	const char *kind, *text;
 } forms[] = {
 	{ "node", "N" },
@@ -88,7 +88,7 @@ static void say_all(const struct summary_finding *f, struct str *out)
 /* What the history calls the part of @f, its node first: "n7 NIC 2". */
 static void names_of(const struct summary_finding *f, char *buf, size_t size)
 {
-	const struct form *form = forms;
+	const struct history_form *form = forms;
 	struct str out = STR_INIT;
 
 	while (form->kind && strcmp(form->kind, f->kind) != 0) {
@@ -354,13 +354,13 @@ static int history_judge(struct history *h)
 /* ---- parts by their names ----------------------------------------------- */
 
 /** Where each part is in history.parts: open addressing, + 1, 0 = free. */
-struct places {
+struct history_places {
 	size_t *at, size;	/* a power of two */
 };
 
-struct work {
+struct history_work {
 	struct history *h;
-	struct places parts, nodes;
+	struct history_places parts, nodes;
 };
 
 static uint64_t hash_of(const char *name, size_t setup)
@@ -389,7 +389,7 @@ static bool is_node(const struct history *h, size_t i, const char *name,
 }
 
 /** The place of @name, taken or free; NULL where there is no place at all. */
-static size_t *place_of(const struct history *h, struct places *p,
+static size_t *place_of(const struct history *h, struct history_places *p,
 			bool (*is)(const struct history *h, size_t i,
 				   const char *name, size_t setup),
 			const char *name, size_t setup)
@@ -403,7 +403,7 @@ static size_t *place_of(const struct history *h, struct places *p,
 }
 
 /** Room for one more than @n; -1 without memory. */
-static int places_grow(struct places *p, size_t n)
+static int places_grow(struct history_places *p, size_t n)
 {
 	if (2 * (n + 1) < p->size) {
 		return 0;
@@ -418,7 +418,7 @@ static int places_grow(struct places *p, size_t n)
 	return 1;
 }
 
-static int part_room(struct work *w)
+static int part_room(struct history_work *w)
 {
 	struct history *h = w->h;
 	int rc = places_grow(&w->parts, h->n_parts);
@@ -430,7 +430,7 @@ static int part_room(struct work *w)
 	return rc < 0 ? -1 : 0;
 }
 
-static int node_room(struct work *w)
+static int node_room(struct history_work *w)
 {
 	struct history *h = w->h;
 	int rc = places_grow(&w->nodes, h->n_nodes);
@@ -442,9 +442,8 @@ static int node_room(struct work *w)
 }
 
 /** The part that @is names in runs of @setup; NULL without memory. */
-static struct history_part *part_of(struct work *w,
-				    const struct summary_finding *is,
-				    size_t setup)
+static struct history_part *
+part_of(struct history_work *w, const struct summary_finding *is, size_t setup)
 {
 	struct history_part new = { .is = *is, .setup = setup };
 	struct history *h = w->h;
@@ -466,7 +465,7 @@ static struct history_part *part_of(struct work *w,
 	return &h->parts[h->n_parts - 1];
 }
 
-static struct history_node *node_of(struct work *w, const char *name)
+static struct history_node *node_of(struct history_work *w, const char *name)
 {
 	struct history_node new = { .name = "" };
 	struct history *h = w->h;
@@ -500,7 +499,7 @@ static struct history_point *point_of(struct history_part *p, size_t run)
 	return grow_add(&p->points, &p->n, &new, sizeof(new));
 }
 
-static int take_level(struct work *w, size_t run, size_t setup,
+static int take_level(struct history_work *w, size_t run, size_t setup,
 		      const struct summary_finding *is, double level)
 {
 	struct history_part *p = part_of(w, is, setup);
@@ -512,7 +511,7 @@ static int take_level(struct work *w, size_t run, size_t setup,
 	return at ? 0 : -1;
 }
 
-static int take_levels(struct work *w, size_t run, size_t setup,
+static int take_levels(struct history_work *w, size_t run, size_t setup,
 		       struct summary_finding *is, const double *v, size_t n)
 {
 	int rc = 0;
@@ -535,7 +534,7 @@ static struct summary_finding part_like(const char *kind, const char *node)
 }
 
 /** Run @run tested @name, or found a fault in it. */
-static struct history_node *see_node(struct work *w, size_t run,
+static struct history_node *see_node(struct history_work *w, size_t run,
 				     const char *name, bool failed)
 {
 	struct history_node *n = node_of(w, name);
@@ -552,7 +551,7 @@ static struct history_node *see_node(struct work *w, size_t run,
 	return n;
 }
 
-static int take_node(struct work *w, size_t run, size_t setup,
+static int take_node(struct history_work *w, size_t run, size_t setup,
 		     const struct summary_node *n)
 {
 	struct summary_finding node = part_like("node", n->name);
@@ -573,7 +572,7 @@ static int take_node(struct work *w, size_t run, size_t setup,
 		       take_level(w, run, setup, &node, n->bw_GB_s) : 0;
 }
 
-static int take_whole(struct work *w, size_t run, size_t setup)
+static int take_whole(struct history_work *w, size_t run, size_t setup)
 {
 	const struct summary *s = &w->h->runs[run];
 	const struct {
@@ -613,7 +612,7 @@ static void add_word(char *list, size_t size, const char *word)
 	}
 }
 
-static int blame_node(struct work *w, size_t run,
+static int blame_node(struct history_work *w, size_t run,
 		      const struct summary_finding *f)
 {
 	struct history_node *to = see_node(w, run, f->node, true);
@@ -629,7 +628,7 @@ static int blame_node(struct work *w, size_t run,
 	return 0;
 }
 
-static int take_finding(struct work *w, size_t run, size_t setup,
+static int take_finding(struct history_work *w, size_t run, size_t setup,
 			const struct summary_finding *f)
 {
 	struct history_part *p = part_of(w, f, setup);
@@ -645,7 +644,7 @@ static int take_finding(struct work *w, size_t run, size_t setup,
 	return is_of_node(f) ? blame_node(w, run, f) : 0;
 }
 
-static int take_run(struct work *w, size_t run)
+static int take_run(struct history_work *w, size_t run)
 {
 	struct history *h = w->h;
 	const struct summary *s = &h->runs[run];
@@ -673,7 +672,7 @@ static int take_run(struct work *w, size_t run)
 
 int history_make(const struct summary *runs, size_t n, struct history *h)
 {
-	struct work w = { .h = h };
+	struct history_work w = { .h = h };
 	int rc = 0;
 
 	*h = (struct history){ .runs = runs, .n_runs = n };

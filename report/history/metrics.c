@@ -233,7 +233,7 @@ static void put_busbw(struct sheet *m)
 
 /** All gauges, for the older format knows no others of OpenMetrics' types that
  *  would fit.  To add one: a row, and data/site/grafana-dashboard.json. */
-static const struct family {
+static const struct metrics_family {
 	const char *name, *help;
 	void (*put)(struct sheet *m);
 } families[] = {
@@ -279,7 +279,7 @@ void metrics_text(const struct summary *s, int code, struct str *out)
 {
 	struct sheet m = { .s = s, .code = code, .out = out };
 
-	for (const struct family *f = families; f->name; f++) {
+	for (const struct metrics_family *f = families; f->name; f++) {
 		const size_t before = out->len;
 		size_t head;
 

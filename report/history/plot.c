@@ -130,7 +130,7 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char history_script[];
 
-struct drawing {
+struct history_plot_drawing {
 	const struct history *h;
 	const struct history_part *parts[PARTS_MAX];
 	size_t n;
@@ -155,7 +155,8 @@ static double median_of(const struct history_part *p)
 }
 
 /** Those that are told of, then what is of all nodes. */
-static void choose(struct drawing *d, const struct history_about *a)
+static void choose(struct history_plot_drawing *d,
+		   const struct history_about *a)
 {
 	for (int pass = 0; pass < 2; pass++) {
 		for (size_t i = 0; i < d->h->n_parts && d->n < PARTS_MAX;
@@ -173,7 +174,7 @@ static void choose(struct drawing *d, const struct history_about *a)
 	}
 }
 
-static void measure(struct drawing *d)
+static void measure(struct history_plot_drawing *d)
 {
 	d->low = LOW;
 	d->high = HIGH;
@@ -195,8 +196,8 @@ static void measure(struct drawing *d)
 
 /** All of its runs, or those that found it: at the bottom where it was not
  *  measured. */
-static int write_points(const struct drawing *d, size_t k, bool found,
-			struct err *e)
+static int write_points(const struct history_plot_drawing *d, size_t k,
+			bool found, struct err *e)
 {
 	const struct history_part *p = d->parts[k];
 	const double median = median_of(p);
@@ -227,7 +228,7 @@ static int write_points(const struct drawing *d, size_t k, bool found,
 	return rc;
 }
 
-static int write_title(const struct drawing *d, struct err *e)
+static int write_title(const struct history_plot_drawing *d, struct err *e)
 {
 	struct str text = STR_INIT;
 	int rc;
@@ -240,7 +241,7 @@ static int write_title(const struct drawing *d, struct err *e)
 	return rc;
 }
 
-static int draw(struct drawing *d, struct err *e)
+static int draw(struct history_plot_drawing *d, struct err *e)
 {
 	const int64_t first = d->h->runs[0].started_s;
 	const int64_t last = d->h->runs[d->h->n_runs - 1].started_s;
@@ -264,7 +265,7 @@ static int draw(struct drawing *d, struct err *e)
 int history_draw(const char *dir, const struct history *h,
 		 const struct history_about *a, struct err *e)
 {
-	struct drawing d = { .h = h };
+	struct history_plot_drawing d = { .h = h };
 	struct plot_signals signals;
 	int rc;
 

@@ -391,7 +391,7 @@ int store_write(const char *dir, const struct summary *s, struct err *e)
 
 /* ---- which files there are ---------------------------------------------- */
 
-struct files {
+struct store_files {
 	struct index_file *list;
 	size_t n;
 };
@@ -403,7 +403,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(p->name, q->name);
 }
 
-static int list_files(const char *dir, struct files *f, struct err *e)
+static int list_files(const char *dir, struct store_files *f, struct err *e)
 {
 	DIR *d = rundir_folder(dir, "");
 	const struct dirent *entry;
@@ -497,7 +497,7 @@ static int by_time(const void *a, const void *b)
 int store_read(const char *dir, const struct store_ask *ask,
 	       struct store_runs *r, struct err *e)
 {
-	struct files f = { NULL, 0 };
+	struct store_files f = { NULL, 0 };
 	struct index *x = NULL;
 	struct err why;
 	int rc;

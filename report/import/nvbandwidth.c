@@ -16,24 +16,25 @@
 #define GPUS_MAX 4096
 
 /** What a matrix holds, by the name of its test and its title. */
-struct matrix {
+struct nvbandwidth_matrix {
 	char name[96];		/* device_to_device_memcpy_write_ce */
 	char title[96];		/* memcpy CE GPU(row) <- GPU(column) ... */
 };
 
-struct place {
+struct nvbandwidth_place {
 	char node[64];
 	int64_t gpu;
 };
 
 struct nvbandwidth {
 	struct import *x;
-	struct matrix m;
+	struct nvbandwidth_matrix m;
 	bool open;		/* the line of columns was met */
 	bool skip;		/* the sum of two others */
 	char host[64];		/* a line of one word: the name, if devices
 				 * follow */
-	struct place *places;	/* [rank], of several nodes; node "": not
+	struct nvbandwidth_place
+		*places;	/* [rank], of several nodes; node "": not
 				 * said */
 	struct import_tokens k;	/* of the line at hand */
 };
@@ -43,7 +44,7 @@ struct nvbandwidth {
 /** Which way the data of a cell go. */
 enum way { ROW_TO_COLUMN, COLUMN_TO_ROW };
 
-static enum way way_of(const struct matrix *m)
+static enum way way_of(const struct nvbandwidth_matrix *m)
 {
 	bool second = strstr(m->title, "Read2") || strstr(m->title, "Write2");
 	bool gpus = strstr(m->title, "GPU(row)") != NULL;
@@ -61,7 +62,7 @@ static enum way way_of(const struct matrix *m)
 static void set_end(const struct nvbandwidth *p, bool gpu, size_t index,
 		    char node[64], int64_t *at_gpu, int64_t *rank)
 {
-	const struct place *place = &p->places[index];
+	const struct nvbandwidth_place *place = &p->places[index];
 	bool placed = gpu && place->node[0];
 
 	str_copy(node, 64, placed ? place->node : p->host);

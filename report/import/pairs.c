@@ -59,7 +59,7 @@ bool import_pair_name(const char *name, struct import_pair *pair)
 	return pair->is_err || strcmp(kind, "out") == 0;
 }
 
-struct reading {
+struct pairs_reading {
 	struct import_pairs *pairs;
 	struct pair_log log;
 };
@@ -109,7 +109,7 @@ static const char *const crashes[] = {
 static int take_line(void *user, const char *line, size_t number, bool unended,
 		     struct err *e)
 {
-	struct reading *r = user;
+	struct pairs_reading *r = user;
 	struct pair_log *l = &r->log;
 	bool crash = import_has_any(line, crashes);
 	char ok[64];
@@ -136,7 +136,7 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 
 int import_pair_log(struct import *x, FILE *f, struct err *e)
 {
-	struct reading r = { .pairs = x->pairs };
+	struct pairs_reading r = { .pairs = x->pairs };
 	const struct import_lines to = { .line = take_line, .user = &r };
 	const struct import_pair *pair = &r.log.of;
 	struct import_pairs *p = x->pairs;

@@ -26,7 +26,7 @@
 #define SHARE_DEVIATIONS 3.0
 
 /** What a part can be and have been as well, its code the name. */
-static const struct kind {
+static const struct accepted_kind {
 	const char *code;
 	bool latency;
 	double least;	/* a part that got worse by this is another one, ... */
@@ -40,7 +40,7 @@ static const struct kind {
 /** Groups of pairs that are nobody's fault. */
 static const char *const groups[] = { "two_levels", "collisions", NULL };
 
-struct beside {
+struct accepted_beside {
 	const struct run *now, *then;
 	int *rank_then;		/* the same GPU of the same node; -1 */
 	double *room;		/* two values of each cell */
@@ -135,7 +135,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 
 /* ---- test by test -------------------------------------------------------- */
 
-static void match_ranks(struct beside *b)
+static void match_ranks(struct accepted_beside *b)
 {
 	for (int r = 0; r < b->now->n_ranks; r++) {
 		const struct cluster_rank *of = &b->now->ranks[r];
@@ -155,7 +155,8 @@ static double value_of(const struct cell *c, bool latency)
 
 /** The logarithm of what the cell at @at has of what it had, above 0 = better;
  *  NAN unless it was good both times. */
-static double change_at(const struct beside *b, size_t at, bool latency)
+static double change_at(const struct accepted_beside *b, size_t at,
+			bool latency)
 {
 	int src = b->rank_then[run_src(b->now, at)];
 	int dst = b->rank_then[run_dst(b->now, at)];
@@ -171,7 +172,7 @@ static double median_of(double *v, size_t n)
 }
 
 /** All changes of @path to b->room; returns how many. */
-static size_t changes_of(const struct beside *b, unsigned path)
+static size_t changes_of(const struct accepted_beside *b, unsigned path)
 {
 	size_t n = 0;
 
@@ -186,10 +187,10 @@ static size_t changes_of(const struct beside *b, unsigned path)
 	return n;
 }
 
-static int beside_init(struct beside *b, const struct run *now,
+static int beside_init(struct accepted_beside *b, const struct run *now,
 		       const struct run *then)
 {
-	*b = (struct beside){
+	*b = (struct accepted_beside){
 		.now = now, .then = then,
 		.rank_then = calloc((size_t)now->n_ranks + 1,
 				    sizeof(*b->rank_then)),
@@ -208,7 +209,7 @@ static int beside_init(struct beside *b, const struct run *now,
 	return 0;
 }
 
-static void beside_release(struct beside *b)
+static void beside_release(struct accepted_beside *b)
 {
 	free(b->rank_then);
 	free(b->room);
@@ -236,8 +237,9 @@ static unsigned paths_of(const struct run *run, const struct part *p)
 	return paths;
 }
 
-static struct level level_of(const struct beside *b, const struct part *p,
-			     bool of, unsigned paths, bool latency)
+static struct level level_of(const struct accepted_beside *b,
+			     const struct part *p, bool of, unsigned paths,
+			     bool latency)
 {
 	double *value = b->room + run_n_cells(b->now);
 	struct level l = { 0 };
@@ -262,9 +264,9 @@ static struct level level_of(const struct beside *b, const struct part *p,
 	return l;
 }
 
-static const struct kind *kind_of(const struct finding *f)
+static const struct accepted_kind *kind_of(const struct finding *f)
 {
-	for (const struct kind *k = kinds; k->code; k++) {
+	for (const struct accepted_kind *k = kinds; k->code; k++) {
 		if (strcmp(f->code, k->code) == 0) {
 			return k;
 		}
@@ -289,7 +291,7 @@ static bool is_of_another(const struct run *run, const struct verdict *v,
 
 /** Were the slow tests of @f as slow then, but for those that another one may
  *  explain? */
-static bool were_slow(const struct beside *b, const struct verdict *v,
+static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 		      const struct finding *f)
 {
 	size_t slow = 0, new = 0;
@@ -308,8 +310,8 @@ static bool were_slow(const struct beside *b, const struct verdict *v,
 }
 
 /** Was the part of @f of @v as bad then as it is now, by @k? */
-static bool was_so(const struct beside *b, const struct verdict *v,
-		   const struct finding *f, const struct kind *k)
+static bool was_so(const struct accepted_beside *b, const struct verdict *v,
+		   const struct finding *f, const struct accepted_kind *k)
 {
 	const struct part *p = &f->part;
 	unsigned paths = paths_of(b->now, p);
@@ -348,7 +350,7 @@ static const struct finding *same_group(const struct verdict *v,
 }
 
 /** Of the class of @f, what the middle one of the @rank-th share reaches. */
-static double level_at(const struct beside *b, const struct run *run,
+static double level_at(const struct accepted_beside *b, const struct run *run,
 		       enum path_class path, double rank)
 {
 	size_t n = 0;
@@ -367,8 +369,8 @@ static double level_at(const struct beside *b, const struct run *run,
 
 /** Are there groups of @f at the same levels in @v, and is the lower one no
  *  larger now? */
-static bool were_groups(const struct beside *b, const struct verdict *v,
-			const struct finding *f)
+static bool were_groups(const struct accepted_beside *b,
+			const struct verdict *v, const struct finding *f)
 {
 	const struct finding *then = same_group(v, f);
 	enum path_class path = f->part.kind == PART_INTRA_NODE ? PATH_INTRA :
@@ -401,17 +403,18 @@ static bool is_group(const struct finding *f)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-static bool is_accepted(const struct beside *b, const struct verdict *then,
-			const struct verdict *v, const struct finding *f)
+static bool is_accepted(const struct accepted_beside *b,
+			const struct verdict *then, const struct verdict *v,
+			const struct finding *f)
 {
-	const struct kind *k = kind_of(f);
+	const struct accepted_kind *k = kind_of(f);
 
 	return is_group(f) ? were_groups(b, then, f) :
 	       k != NULL   ? was_so(b, v, f, k) : false;
 }
 
 /** All tests of a class are slower than they were. */
-static void add_falls(const struct beside *b, struct verdict *v)
+static void add_falls(const struct accepted_beside *b, struct verdict *v)
 {
 	double line = (double)(b->now->slow_percent ? b->now->slow_percent :
 						      RUN_SLOW_PERCENT) / 100;
@@ -450,7 +453,7 @@ void accepted_compare(const struct run *now, const struct run *then,
 		      const struct verdict *before, struct verdict *v)
 {
 	struct accepted *a = &v->accepted;
-	struct beside b;
+	struct accepted_beside b;
 	size_t i = 0;
 
 	STR_COPY(a->started_utc, then->started_utc);

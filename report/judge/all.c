@@ -12,7 +12,7 @@
 #define EVIDENCE_PER_STEP 3
 
 /** What a step says: its finding, or one of the alternatives. */
-struct said {
+struct all_said {
 	size_t step;
 	const struct part *part;
 	const struct finding *finding;	/* NULL: an alternative */
@@ -20,10 +20,10 @@ struct said {
 
 /** What is taken for one and the same fault. */
 struct fault {
-	struct said *seen;	/* the findings, those of the lowest step
+	struct all_said *seen;	/* the findings, those of the lowest step
 				 * first */
 	size_t n_seen;
-	struct said *parts;	/* what it may be: the first and its
+	struct all_said *parts;	/* what it may be: the first and its
 				 * alternatives that no later one ruled out */
 	size_t n_parts;
 };
@@ -42,12 +42,13 @@ struct all_case {
 /** What a probe numbers the parts by; a number means the same within one. */
 enum numbering { BY_GPU, BY_PORT, BY_SEGMENT };
 
-static const char *probe_of(const struct all_case *c, const struct said *s)
+static const char *probe_of(const struct all_case *c, const struct all_said *s)
 {
 	return c->steps[s->step].row.rung;
 }
 
-static enum numbering numbering(const struct all_case *c, const struct said *s)
+static enum numbering numbering(const struct all_case *c,
+				const struct all_said *s)
 {
 	const char *probe = probe_of(c, s);
 
@@ -56,8 +57,8 @@ static enum numbering numbering(const struct all_case *c, const struct said *s)
 					    BY_GPU;
 }
 
-static bool both_by_segment(const struct all_case *c, const struct said *a,
-			    const struct said *b)
+static bool both_by_segment(const struct all_case *c, const struct all_said *a,
+			    const struct all_said *b)
 {
 	return (numbering(c, a) == BY_SEGMENT) ==
 	       (numbering(c, b) == BY_SEGMENT);
@@ -76,8 +77,8 @@ static void hca_name(const struct all_case *c, const struct part *p, char *buf,
 	buf[strcspn(buf, ":")] = '\0';
 }
 
-static bool same_nic(const struct all_case *c, const struct said *a,
-		     const struct said *b)
+static bool same_nic(const struct all_case *c, const struct all_said *a,
+		     const struct all_said *b)
 {
 	char one[64], other[64];
 
@@ -101,8 +102,8 @@ static bool same_setting(const struct finding *a, const struct finding *b)
 		       a->n_members * sizeof(*a->members)) == 0);
 }
 
-static bool is_same(const struct all_case *c, const struct said *a,
-		    const struct said *b)
+static bool is_same(const struct all_case *c, const struct all_said *a,
+		    const struct all_said *b)
 {
 	const struct part *x = a->part, *y = b->part;
 	bool same_index = x->index == y->index;
@@ -130,8 +131,8 @@ static bool is_same(const struct all_case *c, const struct said *a,
 
 /* ---- what cannot work without what -------------------------------------- */
 
-static bool on_node(const struct all_case *c, const struct said *low,
-		    const struct said *high)
+static bool on_node(const struct all_case *c, const struct all_said *low,
+		    const struct all_said *high)
 {
 	int node = low->part->node;
 
@@ -140,8 +141,8 @@ static bool on_node(const struct all_case *c, const struct said *low,
 	       (node == high->part->node || node == high->part->peer_node);
 }
 
-static bool between_nodes(const struct all_case *c, const struct said *low,
-			  const struct said *high)
+static bool between_nodes(const struct all_case *c, const struct all_said *low,
+			  const struct all_said *high)
 {
 	(void)c;
 	(void)low;
@@ -149,15 +150,15 @@ static bool between_nodes(const struct all_case *c, const struct said *low,
 	       high->part->node != high->part->peer_node;
 }
 
-static bool of_rail(const struct all_case *c, const struct said *low,
-		    const struct said *high)
+static bool of_rail(const struct all_case *c, const struct all_said *low,
+		    const struct all_said *high)
 {
 	return both_by_segment(c, low, high) &&
 	       low->part->index == high->part->index;
 }
 
-static bool same_nodes(const struct all_case *c, const struct said *low,
-		       const struct said *high)
+static bool same_nodes(const struct all_case *c, const struct all_said *low,
+		       const struct all_said *high)
 {
 	(void)c;
 	return low->part->node == high->part->node &&
@@ -165,8 +166,8 @@ static bool same_nodes(const struct all_case *c, const struct said *low,
 }
 
 /** Is @high about a way of the GPU @low? */
-static bool of_gpu(const struct all_case *c, const struct said *low,
-		   const struct said *high)
+static bool of_gpu(const struct all_case *c, const struct all_said *low,
+		   const struct all_said *high)
 {
 	const struct part *g = low->part, *p = high->part;
 
@@ -177,8 +178,8 @@ static bool of_gpu(const struct all_case *c, const struct said *low,
 }
 
 /** Is @high about memory that could not be locked, there? */
-static bool lacks_memory(const struct all_case *c, const struct said *low,
-			 const struct said *high)
+static bool lacks_memory(const struct all_case *c, const struct all_said *low,
+			 const struct all_said *high)
 {
 	static const char *const words[] = {
 		"nomem", "memlock", "cannot allocate memory", NULL
@@ -198,8 +199,8 @@ static bool lacks_memory(const struct all_case *c, const struct said *low,
 
 /** All take part in a collective: whatever is dead below ends it.  It does not
  *  make a sum wrong, nor a library missing. */
-static bool is_collective(const struct all_case *c, const struct said *low,
-			  const struct said *high)
+static bool is_collective(const struct all_case *c, const struct all_said *low,
+			  const struct all_said *high)
 {
 	const char *says = high->finding->says;
 
@@ -212,8 +213,8 @@ static bool is_collective(const struct all_case *c, const struct said *low,
 
 static const struct {
 	unsigned low, high;	/* kinds of parts */
-	bool (*fits)(const struct all_case *c, const struct said *low,
-		     const struct said *high);
+	bool (*fits)(const struct all_case *c, const struct all_said *low,
+		     const struct all_said *high);
 } rules[] = {
 	{ KIND(NODE),
 	  KIND(NIC) | KIND(GPU) | KIND(PAIR) | KIND(NODE_PAIR) |
@@ -244,8 +245,8 @@ static const struct {
 };
 
 /** Does @low, found by a step below, explain @high? */
-static bool explains(const struct all_case *c, const struct said *low,
-		     const struct said *high)
+static bool explains(const struct all_case *c, const struct all_said *low,
+		     const struct all_said *high)
 {
 	bool does = is_same(c, low, high);
 
@@ -259,27 +260,27 @@ static bool explains(const struct all_case *c, const struct said *low,
 
 /* ---- which findings are one fault --------------------------------------- */
 
-static int join(struct fault *f, const struct said *s)
+static int join(struct fault *f, const struct all_said *s)
 {
 	return grow_add(&f->seen, &f->n_seen, s, sizeof(*s)) ? 0 : -1;
 }
 
 /** What @s may be: choice @i, from 0, itself; false after the last. */
-static bool choice(const struct said *s, size_t i, struct said *out)
+static bool choice(const struct all_said *s, size_t i, struct all_said *out)
 {
 	const struct finding *f = s->finding;
 
-	*out = i == 0 ? *s : (struct said){ .step = s->step };
+	*out = i == 0 ? *s : (struct all_said){ .step = s->step };
 	if (i > 0 && i <= f->n_or) {
 		out->part = &f->or_parts[i - 1];
 	}
 	return i <= f->n_or;
 }
 
-static bool may_be(const struct all_case *c, const struct said *s,
-		   const struct said *part)
+static bool may_be(const struct all_case *c, const struct all_said *s,
+		   const struct all_said *part)
 {
-	struct said other;
+	struct all_said other;
 
 	for (size_t i = 0; choice(s, i, &other); i++) {
 		if (is_same(c, part, &other)) {
@@ -291,7 +292,7 @@ static bool may_be(const struct all_case *c, const struct said *s,
 
 /** Leave of what @f may be what @s may be as well, if there is any. */
 static bool narrow(const struct all_case *c, struct fault *f,
-		   const struct said *s)
+		   const struct all_said *s)
 {
 	size_t kept = 0;
 
@@ -304,7 +305,7 @@ static bool narrow(const struct all_case *c, struct fault *f,
 	return kept > 0;
 }
 
-static int add_fault(struct all_case *c, const struct said *s)
+static int add_fault(struct all_case *c, const struct all_said *s)
 {
 	const struct fault new = { 0 };
 	struct fault *f = grow_add(&c->faults, &c->n_faults, &new,
@@ -321,7 +322,7 @@ static int add_fault(struct all_case *c, const struct said *s)
 }
 
 /** To the fault that it is, to the one that explains it, or as a new one. */
-static int sort_in(struct all_case *c, const struct said *s)
+static int sort_in(struct all_case *c, const struct all_said *s)
 {
 	size_t below = 0;	/* those of one step are different ones */
 
@@ -349,7 +350,7 @@ static int sort_out(struct all_case *c)
 		const struct verdict *v = &c->steps[step].verdict;
 
 		for (size_t i = 0; i < v->n && rc == 0; i++) {
-			const struct said s = {
+			const struct all_said s = {
 				.step = step, .part = &v->findings[i].part,
 				.finding = &v->findings[i],
 			};
@@ -383,7 +384,7 @@ static void add_evidence(const struct all_case *c, const struct fault *fault,
 	size_t last = c->n;
 
 	for (size_t i = 0; i < fault->n_seen; i++) {
-		const struct said *s = &fault->seen[i];
+		const struct all_said *s = &fault->seen[i];
 		const struct finding *of = s->finding;
 		size_t n = of->n_evidence;
 

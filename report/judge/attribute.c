@@ -309,12 +309,12 @@ void witness_hear(const struct run *run, const struct part *p,
 /** Messages that differ by less are as good: odds of 20 to 1. */
 #define NEAR_BITS 4.3
 
-struct work {
+struct attribute_work {
 	struct blame b;
 	struct causes out;
 };
 
-static struct cause *add_cause(struct work *w, const struct part *p,
+static struct cause *add_cause(struct attribute_work *w, const struct part *p,
 			       size_t cells, size_t explained)
 {
 	const struct cause c = {
@@ -338,7 +338,7 @@ static int compare_cells(const void *a, const void *b)
 }
 
 /** Is @at among the unexplained cells? */
-static bool in_rest(const struct work *w, uint32_t at)
+static bool in_rest(const struct attribute_work *w, uint32_t at)
 {
 	return bsearch(&at, w->b.rest, w->b.n_rest, sizeof(at), compare_cells);
 }
@@ -347,7 +347,7 @@ static bool in_rest(const struct work *w, uint32_t at)
  * The pair of ranks of a bad cell; one way where the way back is good, or is
  * bad for another reason.
  */
-static struct part pair_part(const struct work *w, uint32_t at)
+static struct part pair_part(const struct attribute_work *w, uint32_t at)
 {
 	const struct run *run = w->b.s.run;
 	int src = run_src(run, at), dst = run_dst(run, at);
@@ -410,7 +410,8 @@ static bool has_more(const struct run *run, const struct part *p, uint32_t at,
 
 /** When all that @s explains is one pair, that pair explains it too; and first,
  *  where nothing else of @s was measured, though it has more. */
-static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
+static int add_or_pair(struct attribute_work *w, struct cause *c,
+		       const struct suspect *s)
 {
 	const struct run *run = w->b.s.run;
 	uint32_t found[2] = { 0 };
@@ -442,7 +443,8 @@ static int add_or_pair(struct work *w, struct cause *c, const struct suspect *s)
 
 /** Those that explain it nearly as well, of another place: a few of their
  *  cells that passed may have done so by chance. */
-static int add_near(struct work *w, size_t s, size_t need, struct cause *c)
+static int add_near(struct attribute_work *w, size_t s, size_t need,
+		    struct cause *c)
 {
 	const struct suspect *list = w->b.s.list;
 
@@ -461,7 +463,7 @@ static int add_near(struct work *w, size_t s, size_t need, struct cause *c)
 }
 
 /** The equal ones as one cause: the first is preferred, the others are "or". */
-static int add_picked(struct work *w, size_t s)
+static int add_picked(struct attribute_work *w, size_t s)
 {
 	size_t need = blame_cover(&w->b, s);
 	const struct suspect *list = w->b.s.list;
@@ -491,7 +493,7 @@ static int add_picked(struct work *w, size_t s)
 }
 
 /** Too many pairs for a cause each: one for those of each class. */
-static int add_scatter(struct work *w)
+static int add_scatter(struct attribute_work *w)
 {
 	const struct cell *cells = w->b.s.run->cells;
 	size_t marked[PATH_CLASSES] = { 0 };
@@ -521,8 +523,8 @@ static int add_scatter(struct work *w)
 }
 
 /** @p is what explains a cell, or, if there is a cause already, may be. */
-static int add_to(struct work *w, struct cause **c, const struct part *p,
-		  size_t cells, size_t bad)
+static int add_to(struct attribute_work *w, struct cause **c,
+		  const struct part *p, size_t cells, size_t bad)
 {
 	if (*c) {
 		return add_or(*c, p);
@@ -533,7 +535,7 @@ static int add_to(struct work *w, struct cause **c, const struct part *p,
 
 /** Parts of which nothing but the lone @cell was tested: that have @none
  *  besides, or that others were not, or not yet, measured of. */
-static int add_alone(struct work *w, const struct suspect_cell *cell,
+static int add_alone(struct attribute_work *w, const struct suspect_cell *cell,
 		     size_t bad, bool none, struct cause **c)
 {
 	const struct suspects *s = &w->b.s;
@@ -555,7 +557,7 @@ static int add_alone(struct work *w, const struct suspect_cell *cell,
  * between nodes of one GPU each.  A part with cells that were not measured may
  * be it as well, but one test does not name it.
  */
-static int add_pair(struct work *w, uint32_t at)
+static int add_pair(struct attribute_work *w, uint32_t at)
 {
 	const struct suspects *s = &w->b.s;
 	const struct suspect_cell *cell = bsearch(&at, s->bad, s->n_bad,
@@ -586,7 +588,7 @@ static int add_pair(struct work *w, uint32_t at)
 }
 
 /** Is the cell at @at the second of its pair? */
-static bool is_second(const struct work *w, uint32_t at)
+static bool is_second(const struct attribute_work *w, uint32_t at)
 {
 	uint32_t back = (uint32_t)run_back(w->b.s.run, at);
 
@@ -594,7 +596,7 @@ static bool is_second(const struct work *w, uint32_t at)
 }
 
 /** What no part explains: pairs, each once. */
-static int add_pairs(struct work *w)
+static int add_pairs(struct attribute_work *w)
 {
 	size_t pairs = 0;
 
@@ -613,7 +615,7 @@ static int add_pairs(struct work *w)
 	return 0;
 }
 
-static int collect(struct work *w)
+static int collect(struct attribute_work *w)
 {
 	for (size_t i = 0; i < w->b.s.n; i++) {
 		if (w->b.of[i].picked && add_picked(w, i) < 0) {
@@ -626,7 +628,7 @@ static int collect(struct work *w)
 int attribute(const struct run *run, const uint8_t *marks,
 	      const struct suspect_need *need, struct causes *out)
 {
-	struct work w = { 0 };
+	struct attribute_work w = { 0 };
 	int rc = -1;
 
 	*out = (struct causes){ 0 };

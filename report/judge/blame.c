@@ -26,7 +26,7 @@ static const struct {
 };
 
 /** What is known of one part: its cells by path class. */
-struct tally {
+struct blame_tally {
 	uint32_t marked[PATH_CLASSES], bad[PATH_CLASSES];
 };
 
@@ -46,7 +46,7 @@ static int list_bad(struct suspects *s)
 	return 0;
 }
 
-static void add_tally(struct tally *t, unsigned path, uint32_t marked,
+static void add_tally(struct blame_tally *t, unsigned path, uint32_t marked,
 		      uint32_t bad)
 {
 	t->marked[path] += marked;
@@ -55,8 +55,8 @@ static void add_tally(struct tally *t, unsigned path, uint32_t marked,
 
 /** Count the cells of rank @src for the parts of each by itself, and for the
  *  node at the other end in @to. */
-static void tally_row(const struct suspects *s, int src, struct tally *tallies,
-		      struct tally *to)
+static void tally_row(const struct suspects *s, int src,
+		      struct blame_tally *tallies, struct blame_tally *to)
 {
 	const struct run *run = s->run;
 	size_t ids[PART_INDEX_RANKS_MAX], end = run_first(run, src + 1);
@@ -80,8 +80,8 @@ static void tally_row(const struct suspects *s, int src, struct tally *tallies,
 
 /** Count what node @from has with each other for the parts of both. */
 static void tally_nodes(const struct suspects *s, int from,
-			const struct tally *to, struct tally *tallies,
-			struct tally *all)
+			const struct blame_tally *to,
+			struct blame_tally *tallies, struct blame_tally *all)
 {
 	size_t ids[PART_INDEX_NODES_MAX];
 
@@ -103,8 +103,8 @@ static void tally_nodes(const struct suspects *s, int from,
 
 /** Count the cells of every part, and of the whole in @all; @to: room for one
  *  a node. */
-static void tally_cells(const struct suspects *s, struct tally *tallies,
-			struct tally *to, struct tally *all)
+static void tally_cells(const struct suspects *s, struct blame_tally *tallies,
+			struct blame_tally *to, struct blame_tally *all)
 {
 	const struct run *run = s->run;
 
@@ -170,7 +170,8 @@ static int suspect_compare(const void *a, const void *b)
 }
 
 /** The evidence about one part; bad == 0: none against it. */
-static struct suspect weigh(const struct tally *t, const struct tally *all,
+static struct suspect weigh(const struct blame_tally *t,
+			    const struct blame_tally *all,
 			    const bool relative[PATH_CLASSES])
 {
 	struct suspect x = { 0 };
@@ -199,8 +200,8 @@ static bool take_share(struct suspect *x, const struct suspect_need *need)
 	       (most == 0 || x->share * 100 < most);
 }
 
-static int add_suspects(struct suspects *s, const struct tally *tallies,
-			const struct tally *all,
+static int add_suspects(struct suspects *s, const struct blame_tally *tallies,
+			const struct blame_tally *all,
 			const struct suspect_need *need)
 {
 	for (size_t id = 0; id < s->index.n; id++) {
@@ -271,7 +272,7 @@ static int suspects_find(const struct run *run, const uint8_t *marks,
 			 const struct suspect_need *need, struct suspects *s)
 {
 	static const struct part pair = { .kind = PART_PAIR };
-	struct tally *tallies, *to, all = { 0 };
+	struct blame_tally *tallies, *to, all = { 0 };
 	uint32_t *of_part;
 	int rc = -1;
 

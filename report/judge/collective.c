@@ -37,7 +37,7 @@
 /** Below this, latencies decide, and tell nothing of bandwidths. */
 #define LARGE_B		(1024 * 1024)
 
-struct point {
+struct collective_point {
 	int64_t size_B;
 	double time_us;
 	const struct collective_row *row;
@@ -45,11 +45,11 @@ struct point {
 
 /** The rows of a curve that went well and are alike in place, by size. */
 struct series {
-	struct point *points;
+	struct collective_point *points;
 	size_t n;
 };
 
-static double rate(const struct point *p)
+static double rate(const struct collective_point *p)
 {
 	return (double)p->size_B / p->time_us;
 }
@@ -66,7 +66,7 @@ static int take_series(const struct curve *c, int64_t inplace,
 	*out = (struct series){ 0 };
 	for (size_t i = 0; i < c->n; i++) {
 		const struct collective_row *r = c->rows[i];
-		struct point p = { .size_B = r->size_B, .row = r,
+		struct collective_point p = { .size_B = r->size_B, .row = r,
 				   .time_us = time_of(r) };
 
 		if (r->inplace != inplace || r->outcome != OUTCOME_OK ||
@@ -99,7 +99,7 @@ static struct finding *warn(struct verdict *v, const char *code, size_t cells,
 	return f;
 }
 
-static const char *size_text(const struct point *p, char buf[32])
+static const char *size_text(const struct collective_point *p, char buf[32])
 {
 	return units_size_text((uint64_t)p->size_B, buf, 32);
 }
@@ -108,7 +108,7 @@ static const char *size_text(const struct point *p, char buf[32])
 
 /** Times what its neighbours give, on a line between them in logarithms: curves
  *  of time bend upwards, so that a good size lies below it. */
-static double over_neighbours(const struct point *p)
+static double over_neighbours(const struct collective_point *p)
 {
 	double at = log((double)p->size_B / (double)p[-1].size_B) /
 		    log((double)p[1].size_B / (double)p[-1].size_B);
@@ -119,7 +119,7 @@ static double over_neighbours(const struct point *p)
 
 /** Is @p, which has a neighbour on either side, off?  Then the next size takes
  *  less time, or the rate falls and comes up again: a step does neither. */
-static bool is_off(const struct point *p)
+static bool is_off(const struct collective_point *p)
 {
 	return over_neighbours(p) > OFF_FACTOR &&
 	       (p->time_us > p[1].time_us ||
@@ -137,7 +137,7 @@ static void find_off(const struct curve *c, const struct series *s,
 		off += is_off(&s->points[i]);
 	}
 	for (size_t i = 1; i + 1 < s->n; i++) {
-		const struct point *p = &s->points[i];
+		const struct collective_point *p = &s->points[i];
 
 		if (!is_off(p)) {
 			continue;
@@ -159,7 +159,8 @@ static void find_off(const struct curve *c, const struct series *s,
 /* ---- in place beside out of place ---------------------------------------- */
 
 /** How many times as long the slower of both takes. */
-static double apart_by(const struct point *p, const struct point *q)
+static double apart_by(const struct collective_point *p,
+		       const struct collective_point *q)
 {
 	double ratio = q->time_us / p->time_us;
 
@@ -171,12 +172,12 @@ static double apart_by(const struct point *p, const struct point *q)
 static void find_apart(const struct curve *c, const struct series *out,
 		       const struct series *in, struct verdict *v)
 {
-	const struct point *p = NULL, *q = NULL, *first = NULL;
+	const struct collective_point *p = NULL, *q = NULL, *first = NULL;
 	size_t apart = 0, both = 0, k = 0;
 	char from[32], to[32];
 
 	for (size_t i = 0; i < out->n; i++) {
-		const struct point *one = &out->points[i];
+		const struct collective_point *one = &out->points[i];
 
 		while (k < in->n && in->points[k].size_B < one->size_B) {
 			k++;
@@ -209,12 +210,13 @@ static void find_apart(const struct curve *c, const struct series *out,
 static void find_fall(const struct curve *c, const struct series *s,
 		      struct verdict *v)
 {
-	const struct point *best = NULL, *second = NULL;
-	const struct point *last = s->n > 3 ? &s->points[s->n - 1] : NULL;
+	const struct collective_point *best = NULL, *second = NULL;
+	const struct collective_point *last =
+		s->n > 3 ? &s->points[s->n - 1] : NULL;
 	char from[32], to[32];
 
 	for (size_t i = 0; last && i + 2 < s->n; i++) {
-		const struct point *p = &s->points[i];
+		const struct collective_point *p = &s->points[i];
 
 		if (p->size_B < LARGE_B) {
 			continue;

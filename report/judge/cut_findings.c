@@ -203,7 +203,7 @@ void starved_excuse(const struct run *run, struct verdict *v)
 #define FORCE_S 10
 
 /** Whose silence is noticed within one window. */
-struct cut {
+struct cut_findings_cut {
 	int home;		/* the coordinator's node; -1 = not known */
 	uint8_t *lost;		/* of each node */
 	int n_lost;
@@ -235,7 +235,8 @@ static bool is_lost(const struct gone *g)
 	return g->part.kind == PART_NODE && strcmp(g->code, "agent_lost") == 0;
 }
 
-static void note_time(const struct run *run, int node, struct cut *c)
+static void note_time(const struct run *run, int node,
+		      struct cut_findings_cut *c)
 {
 	for (size_t i = 0; i < run->n_events; i++) {
 		const struct event_row *e = &run->events[i];
@@ -253,7 +254,7 @@ static void note_time(const struct run *run, int node, struct cut *c)
 
 /** What befell a link of the coordinator's own, by which one was lost, by its
  *  own word. */
-static void take_own_word(const struct run *run, struct cut *c)
+static void take_own_word(const struct run *run, struct cut_findings_cut *c)
 {
 	c->link = NULL;
 	c->down = false;
@@ -276,7 +277,7 @@ static void take_own_word(const struct run *run, struct cut *c)
 
 /** Did most agents fall silent, or with @ended hang up, at once? */
 static bool is_cut(const struct run *run, const struct gone_list *gone,
-		   bool ended, struct cut *c)
+		   bool ended, struct cut_findings_cut *c)
 {
 	int others = run->n_nodes - 1;
 
@@ -301,7 +302,8 @@ static bool is_cut(const struct run *run, const struct gone_list *gone,
 }
 
 /** Take those that were cut off from the list of those that are gone. */
-static void forget_lost(struct gone_list *gone, const struct cut *c)
+static void forget_lost(struct gone_list *gone,
+			const struct cut_findings_cut *c)
 {
 	size_t kept = 0;
 
@@ -316,7 +318,8 @@ static void forget_lost(struct gone_list *gone, const struct cut *c)
 
 /** Of a node that was lost; or one between the coordinator's node and one that
  *  would have been, had the run gone on, and failed. */
-static bool is_of_cut(const struct run *run, const struct cut *c, size_t at)
+static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
+		      size_t at)
 {
 	int from = run->ranks[run_src(run, at)].node;
 	int to = run->ranks[run_dst(run, at)].node;
@@ -327,7 +330,8 @@ static bool is_of_cut(const struct run *run, const struct cut *c, size_t at)
 }
 
 /** Of a part without a node of its own: whence it listened, to one lost. */
-static void take_example(const struct run *run, const struct cut *c, size_t at,
+static void take_example(const struct run *run,
+			 const struct cut_findings_cut *c, size_t at,
 			 struct finding *f)
 {
 	int src = run_src(run, at), dst = run_dst(run, at);
@@ -339,7 +343,7 @@ static void take_example(const struct run *run, const struct cut *c, size_t at,
 	}
 }
 
-static void take_cells(const struct run *run, const struct cut *c,
+static void take_cells(const struct run *run, const struct cut_findings_cut *c,
 		       uint8_t *explained, struct finding *f)
 {
 	for (size_t at = 0; at < run_n_cells(run); at++) {
@@ -354,7 +358,8 @@ static void take_cells(const struct run *run, const struct cut *c,
 	}
 }
 
-static void say(const struct run *run, const struct cut *c, struct finding *f)
+static void say(const struct run *run, const struct cut_findings_cut *c,
+		struct finding *f)
 {
 	struct str names = STR_INIT;
 	int named = 0;
@@ -398,8 +403,8 @@ static void add_first(const struct run *run, const char *event,
 
 /** What the coordinator saw, what it says of itself, and what the agents left
  *  behind that lost it. */
-static void add_evidence(const struct run *run, const struct cut *c,
-			 struct finding *f)
+static void add_evidence(const struct run *run,
+			 const struct cut_findings_cut *c, struct finding *f)
 {
 	add_first(run, "own_link", f);
 	add_first(run, "own_counters", f);
@@ -435,7 +440,7 @@ static int64_t last_sign(const struct run *run)
 /** What was not measured for agents that were ended with the run shows
  *  nothing. */
 static void forgive_ended(const struct run *run, struct gone_list *gone,
-			  uint8_t *explained, struct cut *c)
+			  uint8_t *explained, struct cut_findings_cut *c)
 {
 	const int64_t last_s = last_sign(run);
 
@@ -460,7 +465,8 @@ static void forgive_ended(const struct run *run, struct gone_list *gone,
 }
 
 static void add_cut(const struct run *run, struct gone_list *gone,
-		    const struct cut *c, uint8_t *explained, struct verdict *v)
+		    const struct cut_findings_cut *c, uint8_t *explained,
+		    struct verdict *v)
 {
 	/* a suspect, whom nothing but what it lost speaks against, is not
 	 * left out of the next run */
@@ -481,7 +487,7 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v)
 {
-	struct cut c = { .home = find_home(run) };
+	struct cut_findings_cut c = { .home = find_home(run) };
 
 	c.lost = calloc((size_t)run->n_nodes + 1, 1);
 	if (!c.lost) {

@@ -17,7 +17,7 @@
 #define MAX_PARTNERS 64
 
 /** The bad cells of one part, by who is at the other end. */
-struct heard {
+struct drain_heard {
 	bool inside;		/* the node itself */
 	bool faults;		/* one is not only slow */
 	int partners[MAX_PARTNERS];	/* other nodes, each once */
@@ -87,7 +87,7 @@ static bool is_bad(const struct run *run, const struct finding *f, size_t at)
 
 /** Ranks count node by node, and so do the cells of one. */
 static void hear_cell(const struct run *run, const struct finding *f, int peer,
-		      size_t at, struct heard *h)
+		      size_t at, struct drain_heard *h)
 {
 	int node = run->ranks[peer].node;
 
@@ -107,7 +107,7 @@ static void hear_cell(const struct run *run, const struct finding *f, int peer,
 }
 
 static void hear(const struct run *run, const struct finding *f,
-		 struct heard *h)
+		 struct drain_heard *h)
 {
 	const struct cluster_node *n = &run->nodes[f->part.node];
 
@@ -142,7 +142,7 @@ static bool get_on(const struct run *run, int one, int other)
 
 /** Of the partners from @from on, do enough pass with each other, and with the
  *  @n that are found, to make up the witnesses? */
-static bool find_witnesses(const struct heard *h,
+static bool find_witnesses(const struct drain_heard *h,
 			   uint8_t on[MAX_PARTNERS][MAX_PARTNERS],
 			   size_t found[WITNESSES], size_t n, size_t from)
 {
@@ -160,7 +160,7 @@ static bool find_witnesses(const struct heard *h,
 	return n == WITNESSES;
 }
 
-static bool has_witnesses(const struct run *run, const struct heard *h)
+static bool has_witnesses(const struct run *run, const struct drain_heard *h)
 {
 	uint8_t on[MAX_PARTNERS][MAX_PARTNERS] = { 0 };
 	size_t found[WITNESSES];
@@ -190,7 +190,7 @@ static bool never_started(const struct run *run, int node)
 }
 
 /** "; could not be reached by n0, n2" to what the finding says. */
-static void say_who(const struct run *run, const struct heard *h,
+static void say_who(const struct run *run, const struct drain_heard *h,
 		    struct finding *f)
 {
 	struct str names = STR_INIT;
@@ -237,7 +237,7 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 		 struct finding *f)
 {
 	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
-	struct heard h = { 0 };
+	struct drain_heard h = { 0 };
 
 	if (f->n_probes > 0 || is_setup(f) ||
 	    str_starts(f->code, RETEST_OWN)) {

@@ -341,7 +341,7 @@ void depth_findings(const struct run *run, struct verdict *v)
 #define LEAST_SLOWER 0.03
 #define LEAST_LATER  0.3
 
-static const struct kind {
+static const struct effect_findings_kind {
 	enum effects_of of;
 	double least;
 	const char *code;
@@ -359,7 +359,7 @@ static const struct kind {
 #define SLOW_ITSELF CELLS_SLOW_RATIO
 
 static void say(const struct run *run, const struct effect *e,
-		const struct kind *k, struct finding *f)
+		const struct effect_findings_kind *k, struct finding *f)
 {
 	const char *with = e->inside ? "GPUs" : "nodes";
 	char name[PART_NAME_SIZE];
@@ -379,7 +379,8 @@ static void say(const struct run *run, const struct effect *e,
 }
 
 static struct finding *add(const struct run *run, const struct effect *e,
-			   const struct kind *k, struct verdict *v)
+			   const struct effect_findings_kind *k,
+			   struct verdict *v)
 {
 	struct part shown = part_shown(run, &e->part);
 	struct part also = part_shown(run, &e->also);

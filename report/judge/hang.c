@@ -161,7 +161,7 @@ static bool is_any(const struct hang_row *r)
 	       "reaches it"
 
 /** The first that holds says why a rank keeps the others waiting. */
-static const struct cause {
+static const struct hang_cause {
 	bool (*holds)(const struct hang_row *r);
 	bool hard;		/* by itself, whatever others do, ... */
 	bool still;		/* ... unless the job goes on */
@@ -188,9 +188,9 @@ static const struct cause {
 	  .says = "is still at work in the program's own code" },
 };
 
-static const struct cause *cause_of(const struct hang_row *r)
+static const struct hang_cause *cause_of(const struct hang_row *r)
 {
-	const struct cause *c = causes;
+	const struct hang_cause *c = causes;
 
 	while (!c->holds(r)) {
 		c++;
@@ -281,7 +281,7 @@ static size_t name_hard(struct hang *h)
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->rows->n; i++) {
-		const struct cause *c = cause_of(h->seats[i].row);
+		const struct hang_cause *c = cause_of(h->seats[i].row);
 
 		if (c->hard && !h->seats[i].named && !(c->still && on)) {
 			name_rank(h, &h->seats[i], c->code, c->says);
@@ -316,7 +316,7 @@ static size_t name_behind(struct hang *h)
 			     "has begun another collective than the others");
 			n++;
 		} else if (is_waited_for(h, s)) {
-			const struct cause *c = cause_of(s->row);
+			const struct hang_cause *c = cause_of(s->row);
 			char says[200];
 
 			snprintf(says, sizeof(says), "has not begun what the "
@@ -348,7 +348,7 @@ static size_t name_idle(struct hang *h)
 		struct seat *s = &h->seats[i];
 
 		if (s->row->comm[0] == '\0' && is_idle(s->row)) {
-			const struct cause *c = cause_of(s->row);
+			const struct hang_cause *c = cause_of(s->row);
 			char says[200];
 
 			snprintf(says, sizeof(says), "%s, while the others "

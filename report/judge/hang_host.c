@@ -401,7 +401,7 @@ static double depth(const struct hang_row *r)
 }
 
 /** The two that are most, or least, and what is at the other end. */
-struct ends {
+struct hang_host_ends {
 	struct seat *first;
 	double one, two, other;
 	size_t n;
@@ -409,9 +409,9 @@ struct ends {
 
 /** False where one of the processes does not know its own. */
 static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
-		      int sign, struct ends *e)
+		      int sign, struct hang_host_ends *e)
 {
-	*e = (struct ends){ .one = -INFINITY, .two = -INFINITY,
+	*e = (struct hang_host_ends){ .one = -INFINITY, .two = -INFINITY,
 			    .other = INFINITY };
 	for (size_t i = 0; i < h->rows->n; i++) {
 		double value = sign * of(h->seats[i].row);
@@ -440,7 +440,7 @@ static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
 
 static struct seat *is_wide(struct hang *h)
 {
-	struct ends e;
+	struct hang_host_ends e;
 
 	return find_ends(h, width, 1, &e) && e.one >= WIDE_PCT &&
 			       e.two < WAIT_PCT ?
@@ -449,7 +449,7 @@ static struct seat *is_wide(struct hang *h)
 
 static struct seat *is_shallow(struct hang *h)
 {
-	struct ends e;
+	struct hang_host_ends e;
 
 	return find_ends(h, depth, -1, &e) && e.one < FEW_WARPS &&
 			       e.two > FEW_WARPS ?
@@ -459,7 +459,7 @@ static struct seat *is_shallow(struct hang *h)
 /** Of several communicators each has its own number of channels. */
 static struct seat *is_narrow(struct hang *h)
 {
-	struct ends e;
+	struct hang_host_ends e;
 
 	return h->n_comms == 1 && find_ends(h, width, -1, &e) && e.n > 2 &&
 			       e.one < e.two / 2 && e.other < e.two * ALIKE ?
@@ -468,7 +468,7 @@ static struct seat *is_narrow(struct hang *h)
 
 static struct seat *is_hot(struct hang *h)
 {
-	struct ends e;
+	struct hang_host_ends e;
 
 	return find_ends(h, power, 1, &e) && e.one > e.two * POWER_RATIO ?
 		       e.first : NULL;

@@ -22,7 +22,7 @@
 #define LINKS_EACH	2	/* of a node of a sample, on average */
 #define MOST_LEAVES	26	/* A to Z */
 
-struct work {
+struct levels_work {
 	struct run *run;
 	size_t nodes;
 	uint8_t *own;		/* ranks that are bad by themselves */
@@ -41,7 +41,7 @@ static bool is_bad(const struct run *run, size_t at)
 
 /** Which ranks are bad with most of the nodes that they have cells with, of a
  *  square all others.  False: no cell is bad. */
-static bool find_own(struct work *w)
+static bool find_own(struct levels_work *w)
 {
 	const struct run *run = w->run;
 	bool any = false;
@@ -73,7 +73,7 @@ static bool find_own(struct work *w)
 	return any;
 }
 
-static void find_links(struct work *w)
+static void find_links(struct levels_work *w)
 {
 	const struct run *run = w->run;
 
@@ -92,7 +92,7 @@ static void find_links(struct work *w)
 
 /** Put what hangs together with @node, to the queue, on two sides, 1 and 2, by
  *  turns; false: there is a link inside one of them. */
-static bool part_sides(struct work *w, size_t node)
+static bool part_sides(struct levels_work *w, size_t node)
 {
 	bool two = true;
 
@@ -118,7 +118,7 @@ static bool part_sides(struct work *w, size_t node)
 
 /** Of pairs of nodes between the sides of the queue those that were measured,
  *  of which a sample has few. */
-static size_t count_met(const struct work *w)
+static size_t count_met(const struct levels_work *w)
 {
 	const struct run *run = w->run;
 	size_t *last = calloc(w->nodes + 1, sizeof(*last)), met = 0;
@@ -142,7 +142,7 @@ static size_t count_met(const struct work *w)
 
 /** Are there enough on both sides of the queue, and links between them?  Of a
  *  sample chance makes threads of them, in which most nodes have one. */
-static bool are_leaves(const struct work *w)
+static bool are_leaves(const struct levels_work *w)
 {
 	size_t n[3] = { 0 }, links = 0, all;
 	bool sample = w->run->grid.first != NULL;
@@ -162,7 +162,7 @@ static bool are_leaves(const struct work *w)
 }
 
 /** Make a leaf switch of the nodes of the queue on @side. */
-static int join(struct work *w, int side)
+static int join(struct levels_work *w, int side)
 {
 	const char name[] = { (char)('A' + w->run->n_leaves), '\0' };
 
@@ -179,7 +179,7 @@ static int join(struct work *w, int side)
 }
 
 /** Two sets of nodes with bad cells between them, as often as there are. */
-static int find_sets(struct work *w)
+static int find_sets(struct levels_work *w)
 {
 	for (size_t i = 0; i < w->nodes * w->nodes; i++) {
 		size_t node = i / w->nodes;
@@ -194,7 +194,7 @@ static int find_sets(struct work *w)
 }
 
 /** Is NIC @nic of @node bad by itself, and not all of the node? */
-static bool is_bad_nic(const struct work *w, size_t node, int nic)
+static bool is_bad_nic(const struct levels_work *w, size_t node, int nic)
 {
 	const struct cluster_node *n = &w->run->nodes[node];
 	int of_nic = 0, bad = 0, all = 0;
@@ -210,7 +210,7 @@ static bool is_bad_nic(const struct work *w, size_t node, int nic)
 }
 
 /** Nodes whose NICs of one index are bad, but not those of all nodes. */
-static int find_rail(struct work *w)
+static int find_rail(struct levels_work *w)
 {
 	for (int nic = 0; nic < SPEC_MAX_GPUS; nic++) {
 		w->queued = 0;
@@ -230,7 +230,7 @@ static int find_rail(struct work *w)
 int leaves_infer(struct run *run)
 {
 	size_t nodes = (size_t)run->n_nodes;
-	struct work w = { .run = run, .nodes = nodes };
+	struct levels_work w = { .run = run, .nodes = nodes };
 	int rc = 0;
 
 	if (run->n_leaves > 0 || run->mesh || run->n_nodes < 2 * LEAST_NODES) {
@@ -277,7 +277,7 @@ int leaves_infer(struct run *run)
 
 /** Cells that are alike in all that is known of their ways: path class, way of
  *  the bytes, one leaf switch or two. */
-struct kind {
+struct levels_kind {
 	uint32_t count[BINS];
 	size_t n;
 };
@@ -319,7 +319,7 @@ static int bin_of(const struct run *run, size_t at)
 }
 
 /** The bin of the median of the @n cells from bin @from on. */
-static int median_bin(const struct kind *k, int from, size_t n)
+static int median_bin(const struct levels_kind *k, int from, size_t n)
 {
 	size_t seen = k->count[from];
 
@@ -331,7 +331,7 @@ static int median_bin(const struct kind *k, int from, size_t n)
 
 /** The emptiest gap that parts the cells of @k in two levels, if there is any;
  *  the lowest of several. */
-static bool find_levels(const struct kind *k, struct levels *out)
+static bool find_levels(const struct levels_kind *k, struct levels *out)
 {
 	const double apart = log(1 / CELLS_SLOW_RATIO) / STEP;
 	size_t low = 0, least = SIZE_MAX;
@@ -452,7 +452,7 @@ static void say(const struct run *run, size_t kind, const struct levels *l,
 
 void level_findings(const struct run *run, struct verdict *v)
 {
-	struct kind *kinds;
+	struct levels_kind *kinds;
 
 	if (run->mesh || run->shared_cores || run_n_cells(run) == 0) {
 		return;

@@ -14,7 +14,7 @@ static const enum memlock_context job_contexts[] = {
 	MEMLOCK_BATCH, MEMLOCK_STEP, MEMLOCK_CONTAINER,
 };
 
-static bool is_low(const struct chain *c, enum memlock_context context)
+static bool is_low(const struct memlock_chain *c, enum memlock_context context)
 {
 	const struct chain_level *l = &c->level[context];
 
@@ -24,7 +24,7 @@ static bool is_low(const struct chain *c, enum memlock_context context)
 /** Does the job have what the login shell had, and slurmd would allow more?
  *  What the shell had is not known inside of a job: Slurm's word will do, where
  *  slurmd is seen to give more by itself. */
-static bool from_login(const struct chain *c, int64_t soft)
+static bool from_login(const struct memlock_chain *c, int64_t soft)
 {
 	const struct chain_level *login = &c->level[MEMLOCK_LOGIN];
 	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
@@ -39,7 +39,7 @@ static bool from_login(const struct chain *c, int64_t soft)
 }
 
 /** Is it slurmd's hard limit, or the soft one that nothing replaced? */
-static bool from_slurmd(const struct chain *c, int64_t soft)
+static bool from_slurmd(const struct memlock_chain *c, int64_t soft)
 {
 	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
 
@@ -48,7 +48,7 @@ static bool from_slurmd(const struct chain *c, int64_t soft)
 }
 
 /** What lowered the limit of a job, first seen too low in @context? */
-static enum chain_link job_link(const struct chain *c,
+static enum chain_link job_link(const struct memlock_chain *c,
 				enum memlock_context context)
 {
 	int64_t soft = c->level[context].soft;
@@ -82,7 +82,7 @@ static void add_fault(struct chain_answer *a, enum chain_link link,
 }
 
 /** Count @context in; false when it does not exist. */
-static bool judge(const struct chain *c, enum memlock_context context,
+static bool judge(const struct memlock_chain *c, enum memlock_context context,
 		  struct chain_answer *a)
 {
 	const struct chain_level *l = &c->level[context];
@@ -96,7 +96,7 @@ static bool judge(const struct chain *c, enum memlock_context context,
 }
 
 /** Jobs run here: what they have is what counts. */
-static bool judge_job(const struct chain *c, struct chain_answer *a)
+static bool judge_job(const struct memlock_chain *c, struct chain_answer *a)
 {
 	bool job = c->level[MEMLOCK_BATCH].exists ||
 		   c->level[MEMLOCK_STEP].exists;
@@ -119,7 +119,7 @@ static bool judge_job(const struct chain *c, struct chain_answer *a)
  * What a job would get from slurmd: its soft limit, or, where the soft one
  * comes from the submitting shell, as much as the hard one allows.
  */
-static void judge_slurmd(const struct chain *c, struct chain_answer *a)
+static void judge_slurmd(const struct memlock_chain *c, struct chain_answer *a)
 {
 	const struct chain_level *l = &c->level[MEMLOCK_SLURMD];
 	int64_t limit = c->propagation == CHAIN_PROPAGATED ? l->hard : l->soft;
@@ -131,7 +131,7 @@ static void judge_slurmd(const struct chain *c, struct chain_answer *a)
 
 /** What lowered the limit of a shell, which is to submit jobs where Slurm takes
  *  it along? */
-static enum chain_link shell_link(const struct chain *c)
+static enum chain_link shell_link(const struct memlock_chain *c)
 {
 	if (c->propagation == CHAIN_PROPAGATED) {
 		return LINK_PROPAGATION;
@@ -142,7 +142,7 @@ static enum chain_link shell_link(const struct chain *c)
 
 /** On a node of a cluster root's own shell is nobody's job, nor is one whose
  *  limit Slurm leaves behind. */
-static void judge_here(const struct chain *c, struct chain_answer *a)
+static void judge_here(const struct memlock_chain *c, struct chain_answer *a)
 {
 	const struct chain_level *here = &c->level[MEMLOCK_HERE];
 
@@ -154,7 +154,7 @@ static void judge_here(const struct chain *c, struct chain_answer *a)
 	}
 }
 
-void chain_judge(const struct chain *c, struct chain_answer *a)
+void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 {
 	*a = (struct chain_answer){ 0 };
 	if (!judge_job(c, a)) {
@@ -172,7 +172,7 @@ void chain_judge(const struct chain *c, struct chain_answer *a)
 /** What the rows say about one node. */
 struct node_view {
 	char name[64];
-	struct chain chain;
+	struct memlock_chain chain;
 	struct chain_answer answer;
 	const struct memlock_row *unit, *conf;
 };
@@ -330,7 +330,7 @@ static const struct link_words {
 };
 
 /** "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
-static void add_levels(const struct chain *c, struct finding *f)
+static void add_levels(const struct memlock_chain *c, struct finding *f)
 {
 	struct str text = STR_INIT;
 	char bytes[32];
@@ -362,7 +362,8 @@ static void add_source(struct finding *f, const char *who,
 }
 
 /** Once slurmd is repaired, would the login shell's limit be next? */
-static bool login_is_next(const struct judging *j, const struct chain *c)
+static bool login_is_next(const struct judging *j,
+			  const struct memlock_chain *c)
 {
 	return j->login.known && j->login.soft < c->needed_B &&
 	       c->propagation != CHAIN_KEPT;

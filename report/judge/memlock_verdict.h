@@ -26,7 +26,7 @@ struct chain_level {
 
 enum chain_propagation { CHAIN_UNASKED, CHAIN_PROPAGATED, CHAIN_KEPT };
 
-struct chain {
+struct memlock_chain {
 	struct chain_level level[MEMLOCK_CONTEXTS];
 	enum chain_propagation propagation;
 	bool by_conf;		/* limits.conf says what the shell here has */
@@ -62,7 +62,7 @@ struct chain_answer {
 };
 
 /** Pure.  A login shell and, inside a job, slurmd count only as causes. */
-void chain_judge(const struct chain *c, struct chain_answer *a);
+void chain_judge(const struct memlock_chain *c, struct chain_answer *a);
 
 /* ---- memlock verdict ----------------------------------------------------- */
 

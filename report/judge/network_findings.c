@@ -19,7 +19,7 @@
 /* What each node has for its traffic to others, by facts. */
 
 /** Settings of users that decide, and which of their values do not. */
-static const struct setting {
+static const struct network_findings_setting {
 	const char *name, *unless;
 } settings[] = {
 	{ .name = "NCCL_IB_DISABLE", .unless = "0" },
@@ -46,7 +46,7 @@ static const struct gdr_limit {
 static void take_setting(struct node_net *n, const struct fact_row *f)
 {
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-		const struct setting *s = &settings[i];
+		const struct network_findings_setting *s = &settings[i];
 
 		if (strcmp(f->fact, s->name) == 0 &&
 		    strcasecmp(f->value, s->unless) != 0) {
@@ -310,7 +310,7 @@ static void nets_release(struct nets *x)
 /* ---- config findings ----------------------------------------------------- */
 
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
-struct way {
+struct network_findings_way {
 	char src[64], dst[64];
 	bool one_end;		/* GPUDirect RDMA at only one of them */
 };
@@ -319,7 +319,8 @@ struct way {
 struct oddity {
 	const char *code, *text;
 	bool both;		/* have to be known */
-	bool (*is_oddity)(const struct way *out, const struct way *back);
+	bool (*is_oddity)(const struct network_findings_way *out,
+			  const struct network_findings_way *back);
 };
 
 /** Of PXN only the sender knows. */
@@ -337,7 +338,7 @@ static bool is_direct(const char *path)
 	return strstr(path, "/GDRDMA") != NULL;
 }
 
-static void way_of(const char *path, struct way *w)
+static void way_of(const char *path, struct network_findings_way *w)
 {
 	const char *other = strchr(path, '>');
 
@@ -353,9 +354,10 @@ static void way_of(const char *path, struct way *w)
 }
 
 /** There are few distinct ones: those of run->paths, for the caller to free. */
-static struct way *ways_of(const struct run *run)
+static struct network_findings_way *ways_of(const struct run *run)
 {
-	struct way *ways = calloc(run->n_paths + 1, sizeof(*ways));
+	struct network_findings_way *ways =
+		calloc(run->n_paths + 1, sizeof(*ways));
 
 	for (size_t i = 0; ways && i < run->n_paths; i++) {
 		way_of(run->paths[i], &ways[i]);
@@ -364,13 +366,15 @@ static struct way *ways_of(const struct run *run)
 }
 
 /** Does one rank send another way than it receives from the other? */
-static bool comes_back_otherwise(const struct way *out, const struct way *back)
+static bool comes_back_otherwise(const struct network_findings_way *out,
+				 const struct network_findings_way *back)
 {
 	return strcmp(out->src, back->dst) != 0 ||
 	       strcmp(out->dst, back->src) != 0;
 }
 
-static bool is_direct_at_one_end(const struct way *out, const struct way *back)
+static bool is_direct_at_one_end(const struct network_findings_way *out,
+				 const struct network_findings_way *back)
 {
 	(void)back;
 	return out->one_end;
@@ -421,7 +425,7 @@ static void add_odd(const struct run *run, const struct oddity *o,
 
 /** Of a way that is not known nothing is odd. */
 static bool is_oddity(const struct run *run, const struct oddity *o,
-		      const struct way *ways, size_t at)
+		      const struct network_findings_way *ways, size_t at)
 {
 	uint16_t out = run->cell_way[at];
 	uint16_t back = out ? run->cell_way[run_back(run, at)] : 0;
@@ -432,7 +436,7 @@ static bool is_oddity(const struct run *run, const struct oddity *o,
 
 void config_findings(const struct run *run, struct verdict *v)
 {
-	struct way *ways = ways_of(run);
+	struct network_findings_way *ways = ways_of(run);
 
 	v->failed |= !ways;
 	for (size_t i = 0;
@@ -589,7 +593,7 @@ static void say_bounced(const struct nets *x, struct finding *f)
 	tell_setting(set, f);
 }
 
-static const struct lack {
+static const struct network_findings_lack {
 	bool (*is_odd)(const struct nets *x, size_t at);
 	void (*say)(const struct nets *x, struct finding *f);
 } lacks[] = {
@@ -597,8 +601,8 @@ static const struct lack {
 	{ .is_odd = is_bounced, .say = say_bounced },
 };
 
-static void find_lack(const struct nets *x, const struct lack *l,
-		      struct verdict *v)
+static void find_lack(const struct nets *x,
+		      const struct network_findings_lack *l, struct verdict *v)
 {
 	static const struct part between = { .kind = PART_INTER_NODE };
 	const struct run *run = x->run;

@@ -32,7 +32,7 @@
 enum reach { REACH_KNOWN = 1, REACH_ACCESS = 2, REACH_NVLINK = 4 };
 
 /** What most GPUs of a node have and one has not, most telling first. */
-static const struct lack {
+static const struct port_findings_lack {
 	enum reach reach;
 	const char *code, *has_none, *have;
 } lacks[] = {
@@ -92,8 +92,8 @@ static int count(const uint8_t reach[MAX_GPUS], enum reach what)
 }
 
 /** Cells that touch it, and those it cost. */
-static void hear_cells(const struct run *run, const struct lack *l,
-		       struct finding *f)
+static void hear_cells(const struct run *run,
+		       const struct port_findings_lack *l, struct finding *f)
 {
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (run->cells[at].class >= CELL_CLASSES ||
@@ -120,7 +120,7 @@ static struct finding *find_same(struct verdict *v, const struct part *p)
 
 /** A finding, or evidence for the one that its figures led to. */
 static void add_lack(const struct run *run, const struct part *gpu,
-		     const struct lack *l, int have, int known,
+		     const struct port_findings_lack *l, int have, int known,
 		     struct verdict *v)
 {
 	struct finding *f = find_same(v, gpu);
@@ -564,13 +564,14 @@ static const char *const fact_names[PORT_FACTS] = {
 	[PORT_WIDTH_MAX] = "pcie_width_max",
 };
 
-struct port {
+struct port_findings_port {
 	double said[PORT_FACTS];	/* NAN where nobody said it */
 };
 
-static const struct port unheard = { { NAN, NAN, NAN, NAN, NAN, NAN } };
+static const struct port_findings_port unheard = { { NAN, NAN, NAN, NAN, NAN,
+						     NAN } };
 
-static void hear_fact(struct port *p, const struct fact_row *f)
+static void hear_fact(struct port_findings_port *p, const struct fact_row *f)
 {
 	for (int i = 0; i < PORT_FACTS; i++) {
 		if (strcmp(f->fact, fact_names[i]) == 0) {
@@ -580,9 +581,10 @@ static void hear_fact(struct port *p, const struct fact_row *f)
 }
 
 /** The ports that are ranks; NULL without memory. */
-static struct port *hear_ports(const struct run *run)
+static struct port_findings_port *hear_ports(const struct run *run)
 {
-	struct port *ports = calloc((size_t)run->n_ranks + 1, sizeof(*ports));
+	struct port_findings_port *ports =
+		calloc((size_t)run->n_ranks + 1, sizeof(*ports));
 	int node = -1;
 
 	for (int r = 0; ports && r < run->n_ranks; r++) {
@@ -619,7 +621,8 @@ static void warn(const struct run *run, int rank, const char *code,
 /* ---- a link below what it could be --------------------------------------- */
 
 /** The sentence about a link that is below; false where it is not. */
-static bool say_downgraded(const struct port *p, char *whole, size_t size)
+static bool say_downgraded(const struct port_findings_port *p, char *whole,
+			   size_t size)
 {
 	const double *said = p->said;
 	bool slow = said[PORT_SPEED] < said[PORT_SPEED_MAX];
@@ -649,7 +652,7 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 
 	while (i < run->n_facts) {
 		const struct fact_row *first = &run->facts[i];
-		struct port p = unheard;
+		struct port_findings_port p = unheard;
 		int last = node;
 		bool is_port = false;
 		struct part part;
@@ -703,7 +706,8 @@ static bool is_first(const struct run *run, int rank)
 }
 
 /** Ports of another fabric than @first's are of another kind. */
-static void find_odd(const struct run *run, int first, const struct port *ports,
+static void find_odd(const struct run *run, int first,
+		     const struct port_findings_port *ports,
 		     const struct shared *s, struct verdict *v)
 {
 	double *values = calloc((size_t)run->n_ranks + 1, sizeof(*values));
@@ -731,7 +735,7 @@ static void find_odd(const struct run *run, int first, const struct port *ports,
 
 void port_findings(const struct run *run, struct verdict *v)
 {
-	struct port *ports = run->ports ? hear_ports(run) : NULL;
+	struct port_findings_port *ports = run->ports ? hear_ports(run) : NULL;
 	char text[160];
 
 	if (strcmp(run->probe, "info") == 0 ||

@@ -40,7 +40,7 @@ struct count {
 	uint32_t failed, tests;
 };
 
-struct work {
+struct rates_work {
 	const struct run *run;
 	struct part_index index;
 	struct count *of;	/* each part, of cells that are not out */
@@ -64,7 +64,7 @@ bool rates_failed(const struct run *run, size_t at)
 	return run_bad(c->class) || (c->flaky && run_good(c->class));
 }
 
-static void count(struct work *w, size_t at, struct count by)
+static void count(struct rates_work *w, size_t at, struct count by)
 {
 	size_t ids[PART_INDEX_CELL_MAX];
 	int k;
@@ -82,7 +82,7 @@ static void count(struct work *w, size_t at, struct count by)
 	}
 }
 
-static void count_cell(struct work *w, size_t at, uint32_t by)
+static void count_cell(struct rates_work *w, size_t at, uint32_t by)
 {
 	if (!follow_has(w->run, at)) {
 		count(w, at, (struct count){
@@ -100,7 +100,7 @@ static bool is_first(const struct run *run, const struct run_follow *f)
 }
 
 /** Did it fail, and had passed before? */
-static bool failed_later(const struct work *w, const struct run_follow *f)
+static bool failed_later(const struct rates_work *w, const struct run_follow *f)
 {
 	return !w->out[f->at] && run_bad(cells_class_of(f->outcome)) &&
 	       run_good(w->run->cells[f->at].class) &&
@@ -108,7 +108,7 @@ static bool failed_later(const struct work *w, const struct run_follow *f)
 }
 
 /** Tests of the follow-up count as first ones do. */
-static void count_follow(struct work *w, size_t i, uint32_t by)
+static void count_follow(struct rates_work *w, size_t i, uint32_t by)
 {
 	const struct run_follow *f = &w->run->follow[i];
 	unsigned class = cells_class_of(f->outcome);
@@ -121,7 +121,7 @@ static void count_follow(struct work *w, size_t i, uint32_t by)
 }
 
 /** Cells of @p are explained, and count no more. */
-static void take_out(struct work *w, const struct part *p)
+static void take_out(struct rates_work *w, const struct part *p)
 {
 	for (size_t i = 0; i < w->run->n_follow; i++) {
 		if (part_touches_at(w->run, p, w->run->follow[i].at)) {
@@ -149,7 +149,7 @@ static double rate_of(const struct count *c)
 		    (double)c->failed / c->tests : 0);
 }
 
-static struct weight weigh(const struct work *w, size_t id)
+static struct weight weigh(const struct rates_work *w, size_t id)
 {
 	const struct count *c = &w->of[id], *all = &w->all;
 	const struct count rest = { .failed = all->failed - c->failed,
@@ -172,7 +172,7 @@ static struct weight weigh(const struct work *w, size_t id)
 }
 
 /** What there is for a part, less what its name says by itself. */
-static double score(const struct work *w, size_t id, double nats)
+static double score(const struct rates_work *w, size_t id, double nats)
 {
 	struct part p = part_index_part(&w->index, id);
 	const size_t *first = &w->index.at[p.kind];
@@ -181,7 +181,7 @@ static double score(const struct work *w, size_t id, double nats)
 	       (p.direction == PART_BOTH ? 0 : DIRECTION_NATS);
 }
 
-static size_t best_of(const struct work *w, struct weight *best)
+static size_t best_of(const struct rates_work *w, struct weight *best)
 {
 	size_t found = SIZE_MAX;
 	double most = 0;
@@ -208,7 +208,7 @@ struct fate {
 
 /** Pairs of @p that failed in the follow-up and in no other test; of more than
  *  LEAST_FAILED so many. */
-static size_t later_pairs(const struct work *w, const struct part *p)
+static size_t later_pairs(const struct rates_work *w, const struct part *p)
 {
 	const struct run *run = w->run;
 	size_t pairs[LEAST_FAILED], n = 0;
@@ -229,7 +229,7 @@ static size_t later_pairs(const struct work *w, const struct part *p)
 	return n;
 }
 
-static struct fate fate_of(const struct work *w, const struct part *p)
+static struct fate fate_of(const struct rates_work *w, const struct part *p)
 {
 	const struct run *run = w->run;
 	struct fate f = { 0 };
@@ -273,7 +273,7 @@ static bool is_chance(const struct fate *f, size_t failed, size_t tests)
 }
 
 /** Has @p most of what failed of @than? */
-static bool is_like(const struct work *w, const struct part *p,
+static bool is_like(const struct rates_work *w, const struct part *p,
 		    const struct part *than)
 {
 	size_t both = 0, one = 0;
@@ -289,7 +289,7 @@ static bool is_like(const struct work *w, const struct part *p,
 	return (double)both >= OR_SHARE * (double)one;
 }
 
-static int add_others(const struct work *w, size_t id, double nats,
+static int add_others(const struct rates_work *w, size_t id, double nats,
 		      struct rate *r)
 {
 	double least = score(w, id, nats) - OR_NATS;
@@ -312,7 +312,7 @@ static int add_others(const struct work *w, size_t id, double nats,
 }
 
 /** The next part that stands out, if any: to the list if it fails by chance. */
-static int next(struct work *w, bool *any)
+static int next(struct rates_work *w, bool *any)
 {
 	struct weight x = { 0 };
 	size_t id = best_of(w, &x);
@@ -341,7 +341,8 @@ static int next(struct work *w, bool *any)
 }
 
 /** Does the cell at @at touch one of @parts, by number? */
-static bool touches_any(const struct work *w, const bool *parts, size_t at)
+static bool touches_any(const struct rates_work *w, const bool *parts,
+			size_t at)
 {
 	size_t ids[PART_INDEX_CELL_MAX];
 	int n = part_index_cell(&w->index, run_src(w->run, at),
@@ -356,7 +357,7 @@ static bool touches_any(const struct work *w, const bool *parts, size_t at)
 
 /** Parts that fail more often than not are broken, and so are none of those
  *  that they are in. */
-static int take_broken(struct work *w)
+static int take_broken(struct rates_work *w)
 {
 	static const struct suspect_need need = { .percent = LEAST_PERCENT };
 	const struct run *run = w->run;
@@ -393,7 +394,7 @@ static int take_broken(struct work *w)
 	return rc;
 }
 
-static int list_failed(struct work *w, const uint8_t *skip)
+static int list_failed(struct rates_work *w, const uint8_t *skip)
 {
 	bool passed = false;
 
@@ -419,7 +420,7 @@ static int list_failed(struct work *w, const uint8_t *skip)
 }
 
 /** Has enough failed, in the main pass and later? */
-static bool is_enough(const struct work *w)
+static bool is_enough(const struct rates_work *w)
 {
 	size_t n = w->n_failed;
 
@@ -430,7 +431,7 @@ static bool is_enough(const struct work *w)
 }
 
 /** What failed and is nobody's. */
-static int list_rest(struct work *w)
+static int list_rest(struct rates_work *w)
 {
 	struct rates *r = &w->rates;
 
@@ -451,7 +452,7 @@ static int list_rest(struct work *w)
 	return 0;
 }
 
-static int find(struct work *w)
+static int find(struct rates_work *w)
 {
 	bool any = true;
 
@@ -474,7 +475,8 @@ static int find(struct work *w)
 
 int rates_find(const struct run *run, const uint8_t *skip, struct rates *out)
 {
-	struct work w = { .run = run, .out = malloc(run_n_cells(run) + 1) };
+	struct rates_work w = { .run = run,
+				.out = malloc(run_n_cells(run) + 1) };
 	int rc = w.out ? list_failed(&w, skip) : -1;
 
 	if (rc == 0 && is_enough(&w)) {

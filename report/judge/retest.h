@@ -109,7 +109,7 @@ json_t *retest_json(const struct run *run, const struct verdict *v);
 		  KIND(GPU_NVLINK) | KIND(PAIR))
 
 /** A part of which the tests are looked at. */
-struct look {
+struct retest_look {
 	const struct run *run;
 	const struct verdict *v;
 	const json_t *json;	/* of it, in run.json */
@@ -124,7 +124,7 @@ struct look {
 
 /** Find the tests of the part, without those that say nothing of it; @l is set
  *  but for what follows from that. */
-void look_at(struct look *l);
+void look_at(struct retest_look *l);
 
 /* ---- retest pairs -------------------------------------------------------- */
 

@@ -83,7 +83,7 @@ static void mark(const struct run *run, const json_t *part, uint8_t *marks)
 }
 
 /** Of the pair @end: was there a test, and was none left out? */
-static bool is_whole(const struct look *l, const json_t *end)
+static bool is_whole(const struct retest_look *l, const json_t *end)
 {
 	const struct run *run = l->run;
 	size_t made = 0, left = 0;
@@ -108,7 +108,7 @@ static bool is_whole(const struct look *l, const json_t *end)
 	return made > 0 && left == 0;
 }
 
-static void count_units(struct look *l)
+static void count_units(struct retest_look *l)
 {
 	const json_t *ends = json_object_get(l->json, "pairs"), *end;
 	size_t i;
@@ -131,7 +131,7 @@ static void count_units(struct look *l)
 /* ---- who is at fault for what -------------------------------------------- */
 
 /* Does @p have most of the tests that are marked, of one kind of path? */
-static bool look_covers(const struct look *l, const struct part *p)
+static bool look_covers(const struct retest_look *l, const struct part *p)
 {
 	size_t n[PATH_CLASSES] = { 0 }, of[PATH_CLASSES] = { 0 };
 	bool most = false;
@@ -152,7 +152,7 @@ static bool look_covers(const struct look *l, const struct part *p)
 
 /** Is @f at fault for a test of the part at @at: its partner, or another one of
  *  its node? */
-static bool is_of_other(const struct look *l, const struct finding *f,
+static bool is_of_other(const struct retest_look *l, const struct finding *f,
 			size_t at)
 {
 	return f->fail && f->explained > 0 && f->n_or == 0 &&
@@ -163,7 +163,7 @@ static bool is_of_other(const struct look *l, const struct finding *f,
 }
 
 /** Tests that fail since something else is at fault say nothing of the part. */
-static void excuse(struct look *l)
+static void excuse(struct retest_look *l)
 {
 	uint8_t *excused = calloc(run_n_cells(l->run) + 1, 1);
 
@@ -182,7 +182,7 @@ static void excuse(struct look *l)
 }
 
 /** Does @rank use another NIC than the one that was found? */
-static bool is_other_nic(const struct look *l, int rank)
+static bool is_other_nic(const struct retest_look *l, int rank)
 {
 	const struct cluster_rank *r = &l->run->ranks[rank];
 	const char *then = json_member(l->json, "nic");
@@ -195,7 +195,7 @@ static bool is_other_nic(const struct look *l, int rank)
 }
 
 /** Tests that another NIC has carried are none of the part. */
-static void drop_other_nic(struct look *l)
+static void drop_other_nic(struct retest_look *l)
 {
 	for (size_t at = 0; l->part.kind == PART_NIC &&
 			    at < run_n_cells(l->run); at++) {
@@ -208,7 +208,7 @@ static void drop_other_nic(struct look *l)
 	}
 }
 
-void look_at(struct look *l)
+void look_at(struct retest_look *l)
 {
 	const json_t *other;
 	size_t i;
@@ -223,7 +223,7 @@ void look_at(struct look *l)
 }
 
 /* Were half of the pairs tested to their end, of each kind of path? */
-static bool look_is_covered(const struct look *l)
+static bool look_is_covered(const struct retest_look *l)
 {
 	return l->run->n_ranks == 0 ||
 	       (2 * l->whole[0] >= l->units[0] &&
@@ -232,8 +232,8 @@ static bool look_is_covered(const struct look *l)
 
 /* ---- slower than its controls? ------------------------------------------- */
 
-static double median_of(const struct look *l, bool part, enum path_class path,
-			bool latency, size_t *n)
+static double median_of(const struct retest_look *l, bool part,
+			enum path_class path, bool latency, size_t *n)
 {
 	double *values = calloc(run_n_cells(l->run) + 1, sizeof(*values));
 	double median;
@@ -255,7 +255,7 @@ static double median_of(const struct look *l, bool part, enum path_class path,
 
 /* The worst ratio to the controls of any class of paths that has enough tests,
  * of bandwidth or @latency; NAN: none. */
-static double look_ratio(const struct look *l, bool latency)
+static double look_ratio(const struct retest_look *l, bool latency)
 {
 	double worst = NAN;
 
@@ -651,7 +651,7 @@ static bool is_late(const char *code)
 	return strcmp(code, "latency") == 0;
 }
 
-static bool is_same(const struct look *l, const struct retested *r,
+static bool is_same(const struct retest_look *l, const struct retested *r,
 		    const struct part *p)
 {
 	char name[PART_NAME_SIZE];
@@ -661,7 +661,7 @@ static bool is_same(const struct look *l, const struct retested *r,
 }
 
 /** Is it on the node of the part, or on one of the two? */
-static bool is_here(const struct look *l, const struct finding *f)
+static bool is_here(const struct retest_look *l, const struct finding *f)
 {
 	return (l->part.node >= 0 && finding_sits_in(f, l->part.node)) ||
 	       (l->part.peer_node >= 0 &&
@@ -669,7 +669,7 @@ static bool is_here(const struct look *l, const struct finding *f)
 	       (l->part.node >= 0 && f->part.peer_node == l->part.node);
 }
 
-static bool names(const struct look *l, const struct retested *r,
+static bool names(const struct retest_look *l, const struct retested *r,
 		  const struct finding *f)
 {
 	const bool same_code = strcmp(f->code, r->code) == 0;
@@ -699,7 +699,7 @@ static bool names(const struct look *l, const struct retested *r,
 
 /** Says @f nothing of what was found: is it a retest's own, or how fast ranks
  *  are that share cores, of a part that was not found by that? */
-static bool is_idle(const struct look *l, const struct retested *r,
+static bool is_idle(const struct retest_look *l, const struct retested *r,
 		    const struct finding *f)
 {
 	return strncmp(f->code, RETEST_OWN, strlen(RETEST_OWN)) == 0 ||
@@ -708,7 +708,7 @@ static bool is_idle(const struct look *l, const struct retested *r,
 		!is_speed(r->code) && !is_late(r->code));
 }
 
-static const struct finding *find_again(const struct look *l,
+static const struct finding *find_again(const struct retest_look *l,
 					const struct retested *r)
 {
 	const struct finding *found = NULL;
@@ -727,7 +727,7 @@ static const struct finding *find_again(const struct look *l,
 /* ---- one part ------------------------------------------------------------ */
 
 /** Of a collective: its nodes took part, or not. */
-static void look_at_nodes(const struct look *l, struct retested *r)
+static void look_at_nodes(const struct retest_look *l, struct retested *r)
 {
 	const json_t *nodes = json_object_get(l->run->json, "nodes"), *node;
 	bool there = !r->node[0];
@@ -750,7 +750,7 @@ static double fault_share(const struct run *run)
 			    RUN_SLOW_PERCENT) / 100;
 }
 
-static void look_at_cells(struct look *l, struct retested *r)
+static void look_at_cells(struct retest_look *l, struct retested *r)
 {
 	const struct run *run = l->run;
 
@@ -770,7 +770,7 @@ static void look_at_cells(struct look *l, struct retested *r)
 }
 
 /** Was all that was planned tested, and is known what was bad then? */
-static bool is_enough(const struct look *l, const struct retested *r)
+static bool is_enough(const struct retest_look *l, const struct retested *r)
 {
 	return r->tests > 0 && !verdict_is_cut(l->run, l->v) &&
 	       look_is_covered(l) &&
@@ -781,8 +781,9 @@ static bool is_enough(const struct look *l, const struct retested *r)
 
 /** Compare the GPUs of the node that is called @node in the part with those of
  *  then; RETEST_PASSES: there is nothing to say. */
-static enum retest_state count_gpus(const struct look *l, const char *node,
-				    const char *gpus, struct retested *r)
+static enum retest_state count_gpus(const struct retest_look *l,
+				    const char *node, const char *gpus,
+				    struct retested *r)
 {
 	const char *name = json_member(l->json, node);
 	const char *what = l->run->ports ? "port" : "GPU";
@@ -825,7 +826,7 @@ static bool was_compared(const struct run *run)
 }
 
 /** Nothing says that it is at fault. */
-static enum retest_state weigh(const struct look *l, struct retested *r)
+static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 {
 	enum retest_state gpus = count_gpus(l, "node", "gpus", r);
 
@@ -857,7 +858,7 @@ bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *r)
 {
 	const json_t *part = json_array_get(look_parts(run), i);
-	struct look l = { .run = run, .v = v, .json = part };
+	struct retest_look l = { .run = run, .v = v, .json = part };
 
 	if (!json_is_object(part)) {
 		return false;

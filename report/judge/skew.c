@@ -312,7 +312,7 @@ void skew_findings(const struct run *run, struct verdict *v)
 #define SKEW_CONTEXT 16
 
 /** What one node, or a part of it, says of one fact. */
-struct said {
+struct skew_said {
 	const struct skew_fact *fact;
 	const char *kind;	/* is compared with its like only; "" = all */
 	const char *value, *source;
@@ -320,7 +320,7 @@ struct said {
 };
 
 /** What is known of one node. */
-struct view {
+struct skew_view {
 	bool heard;		/* it said what it is, and no other one is its
 				 * machine */
 	const char *host, *boot;	/* NULL: not said */
@@ -330,11 +330,11 @@ struct view {
 	size_t alike;		/* nodes that this is the first one of */
 };
 
-struct work {
+struct skew_work {
 	const struct run *run;
-	struct said *said;
+	struct skew_said *said;
 	size_t n_said;
-	struct view *nodes;
+	struct skew_view *nodes;
 	struct skew *out;
 };
 
@@ -349,9 +349,10 @@ static const char *machine_fact(const struct fact_row *f, const char *fact)
 
 /** Who said what it is?  What else the node would have said that the end of
  *  the facts cuts, nobody knows.  NULL without memory. */
-static struct view *hear_nodes(const struct run *run)
+static struct skew_view *hear_nodes(const struct run *run)
 {
-	struct view *nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
+	struct skew_view *nodes =
+		calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
 	int node = -1;
 
 	for (size_t i = 0; nodes && i < run->n_facts; i++) {
@@ -372,14 +373,14 @@ static struct view *hear_nodes(const struct run *run)
 	return nodes;
 }
 
-static bool one_machine(const struct view *a, const struct view *b)
+static bool one_machine(const struct skew_view *a, const struct skew_view *b)
 {
 	return a->host && b->host && strcmp(a->host, b->host) == 0 &&
 	       strcmp(a->boot ? a->boot : "", b->boot ? b->boot : "") == 0;
 }
 
 /** Nodes that are one machine say everything twice: the first one counts. */
-static void find_machines(const struct work *w)
+static void find_machines(const struct skew_work *w)
 {
 	for (int a = 1; a < w->run->n_nodes; a++) {
 		for (int b = 0; b < a && w->nodes[a].heard; b++) {
@@ -434,7 +435,7 @@ static const char *kind_of(const struct run *run, const struct skew_fact *k,
 	return kind ? kind : "";
 }
 
-static int hear(struct work *w)
+static int hear(struct skew_work *w)
 {
 	const struct run *run = w->run;
 	int node = -1;
@@ -443,7 +444,7 @@ static int hear(struct work *w)
 		const struct fact_row *f = &run->facts[i];
 		const struct skew_fact *k = skew_fact_of(run, f);
 		const char *state;
-		struct said said = {
+		struct skew_said said = {
 			.fact = k, .value = f->value, .source = f->source,
 		};
 
@@ -465,7 +466,7 @@ static int hear(struct work *w)
 
 static int compare_said(const void *a, const void *b)
 {
-	const struct said *x = a, *y = b;
+	const struct skew_said *x = a, *y = b;
 	int kind;
 
 	if (x->fact != y->fact) {
@@ -482,14 +483,15 @@ static int compare_said(const void *a, const void *b)
 /* ---- who differs --------------------------------------------------------- */
 
 /** The values of each node, each once, in its text. */
-static void join_values(struct work *w, const struct said *s, size_t n)
+static void join_values(struct skew_work *w, const struct skew_said *s,
+			size_t n)
 {
 	for (int i = 0; i < w->run->n_nodes; i++) {
 		str_reset(&w->nodes[i].text);
 		w->nodes[i].seen = false;
 	}
 	for (size_t i = 0; i < n; i++) {
-		struct view *node = &w->nodes[s[i].node];
+		struct skew_view *node = &w->nodes[s[i].node];
 
 		if (i > 0 && s[i].node == s[i - 1].node &&
 		    strcmp(s[i].value, s[i - 1].value) == 0) {
@@ -508,7 +510,7 @@ static void join_values(struct work *w, const struct said *s, size_t n)
 }
 
 /** The first node that says the same as @node; -1: it says nothing. */
-static int first_alike(const struct work *w, int node)
+static int first_alike(const struct skew_work *w, int node)
 {
 	int i = 0;
 
@@ -572,7 +574,7 @@ static void show_value(const char *text, const char *const texts[], size_t n,
 }
 
 /** The values, the most common first. */
-static void take_values(const struct work *w, struct skew_diff *d)
+static void take_values(const struct skew_work *w, struct skew_diff *d)
 {
 	const char *texts[SKEW_VALUES];
 	int n = w->run->n_nodes;
@@ -605,7 +607,7 @@ static void take_values(const struct work *w, struct skew_diff *d)
 	}
 }
 
-static int rank_values(const struct work *w, struct skew_diff *d)
+static int rank_values(const struct skew_work *w, struct skew_diff *d)
 {
 	int n = w->run->n_nodes;
 
@@ -627,7 +629,8 @@ static int rank_values(const struct work *w, struct skew_diff *d)
 }
 
 /** One more of w->out, which has @d->value_of from then on. */
-static int add_diff(struct work *w, const struct said *s, struct skew_diff *d)
+static int add_diff(struct skew_work *w, const struct skew_said *s,
+		    struct skew_diff *d)
 {
 	bool part = s->fact->part;
 
@@ -639,7 +642,7 @@ static int add_diff(struct work *w, const struct said *s, struct skew_diff *d)
 }
 
 /** @n rows of one fact, of one kind. */
-static int compare(struct work *w, const struct said *s, size_t n)
+static int compare(struct skew_work *w, const struct skew_said *s, size_t n)
 {
 	struct skew_diff d = { .fact = s->fact };
 	bool differ;
@@ -662,7 +665,7 @@ static int compare(struct work *w, const struct said *s, size_t n)
 	return rc;
 }
 
-static int compare_all(struct work *w)
+static int compare_all(struct skew_work *w)
 {
 	size_t from = 0;
 
@@ -670,7 +673,7 @@ static int compare_all(struct work *w)
 		qsort(w->said, w->n_said, sizeof(*w->said), compare_said);
 	}
 	for (size_t i = 1; i <= w->n_said; i++) {
-		const struct said *a = &w->said[from];
+		const struct skew_said *a = &w->said[from];
 
 		if (i < w->n_said && w->said[i].fact == a->fact &&
 		    strcmp(w->said[i].kind, a->kind) == 0) {
@@ -687,7 +690,7 @@ static int compare_all(struct work *w)
 /* 0, or -1 when memory runs out; skew_release() frees in both cases. */
 static int skew_find(const struct run *run, struct skew *s)
 {
-	struct work w = { .run = run, .out = s, .nodes = hear_nodes(run) };
+	struct skew_work w = { .run = run, .out = s, .nodes = hear_nodes(run) };
 	int rc = -1;
 
 	*s = (struct skew){ 0 };
@@ -706,7 +709,7 @@ static int skew_find(const struct run *run, struct skew *s)
 
 size_t skew_unheard(const struct run *run)
 {
-	struct view *nodes = run->facts_cut > 0 ? hear_nodes(run) : NULL;
+	struct skew_view *nodes = run->facts_cut > 0 ? hear_nodes(run) : NULL;
 	size_t n = 0;
 
 	for (int i = 0; nodes && i < run->n_nodes; i++) {

@@ -13,17 +13,17 @@
 #include "report/model/run_read.h"
 
 /** What is known of one direction of one pair so far. */
-struct way {
+struct diagnose_read_way {
 	int64_t attempt;	/* 0 = no row yet */
 	enum outcome outcome;	/* of the one that decides */
 	char code[48], detail[400];
 };
 
-struct reading {
+struct diagnose_read_reading {
 	const struct run *run;
 	const struct diagnose_step *step;
 	struct diagnose_row *rows;
-	struct way (*ways)[2];	/* of each row: there, back */
+	struct diagnose_read_way (*ways)[2];	/* of each row: there, back */
 	size_t n;
 };
 
@@ -42,7 +42,8 @@ static int severity(enum outcome o)
 
 /** The last attempt counts, and of its sizes the worst; with @all of them the
  *  worst: a setting that lets a pair pass now and then mends nothing. */
-static void take_way(struct way *w, const struct p2p_row *row, bool all)
+static void take_way(struct diagnose_read_way *w, const struct p2p_row *row,
+		     bool all)
 {
 	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
 
@@ -56,8 +57,8 @@ static void take_way(struct way *w, const struct p2p_row *row, bool all)
 	}
 }
 
-static bool is_end(const struct reading *g, int64_t rank, const char *node,
-		   int64_t index)
+static bool is_end(const struct diagnose_read_reading *g, int64_t rank,
+		   const char *node, int64_t index)
 {
 	const struct cluster_rank *r = &g->run->ranks[rank];
 
@@ -67,7 +68,7 @@ static bool is_end(const struct reading *g, int64_t rank, const char *node,
 
 static int take_pair(void *user, const void *data)
 {
-	const struct reading *g = user;
+	const struct diagnose_read_reading *g = user;
 	const struct p2p_row *p = data;
 	bool all = diagnose_is_knob(g->step);
 
@@ -90,7 +91,7 @@ static int take_pair(void *user, const void *data)
  *  finding, of gpucheck ping. */
 static int take_path(void *user, const void *data)
 {
-	const struct reading *g = user;
+	const struct diagnose_read_reading *g = user;
 	const struct ping_row *p = data;
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -99,7 +100,7 @@ static int take_path(void *user, const void *data)
 			     strcmp(r->dst_node, p->dst_node) == 0;
 		bool back = strcmp(r->dst_node, p->src_node) == 0 &&
 			    strcmp(r->src_node, p->dst_node) == 0;
-		struct way *w = &g->ways[i][back];
+		struct diagnose_read_way *w = &g->ways[i][back];
 
 		if ((there || back) &&
 		    (w->attempt == 0 ||
@@ -113,9 +114,10 @@ static int take_path(void *user, const void *data)
 	return 0;
 }
 
-static void decide(const struct way ways[2], struct diagnose_row *r)
+static void decide(const struct diagnose_read_way ways[2],
+		   struct diagnose_row *r)
 {
-	const struct way *w = &ways[0];
+	const struct diagnose_read_way *w = &ways[0];
 
 	if (w->attempt == 0 ||
 	    (ways[1].attempt > 0 &&
@@ -152,7 +154,7 @@ int diagnose_read(const char *dir, const struct run *run,
 		  size_t n, struct err *e)
 {
 	bool paths = s->command && strcmp(s->command, "ping") == 0;
-	struct reading g = {
+	struct diagnose_read_reading g = {
 		.run = run, .step = s, .rows = rows, .n = n,
 		.ways = calloc(n + 1, sizeof(*g.ways)),
 	};

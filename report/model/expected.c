@@ -27,13 +27,14 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char expected_text[];
 
-struct reading {
+struct expected_reading {
 	struct expected *x;
 	size_t first;		/* of this text */
 	const char *why;	/* of a line that is wrong */
 };
 
-static struct expected_line *section(struct reading *r, const char *name)
+static struct expected_line *section(struct expected_reading *r,
+				     const char *name)
 {
 	struct expected_line new = { .line_GB_s = -1 };
 	struct expected *x = r->x;
@@ -103,7 +104,7 @@ static bool take_source(struct expected_line *l, const char *value)
 	return STR_COPY(l->source, value);
 }
 
-static const struct key {
+static const struct expected_key {
 	const char *name;
 	bool (*take)(struct expected_line *l, const char *value);
 } keys[] = {
@@ -130,7 +131,7 @@ static bool take_by(struct expected_line *l, const char *transport,
 static int take(void *user, const char *name, const char *key,
 		const char *value)
 {
-	struct reading *r = user;
+	struct expected_reading *r = user;
 	struct expected_line *l = section(r, name);
 
 	if (!l) {
@@ -151,7 +152,9 @@ static int take(void *user, const char *name, const char *key,
 
 int expected_parse(const char *text, struct expected *x, struct err *e)
 {
-	struct reading r = { .x = x, .first = x->n, .why = "not KEY=VALUE" };
+	struct expected_reading r = { .x = x,
+				      .first = x->n,
+				      .why = "not KEY=VALUE" };
 	int line = ini_parse_string(text, take, &r);
 
 	if (line < 0) {
@@ -253,7 +256,7 @@ int reference_find(const char *reference, const char *probe,
 #define MIN_BYTES  65536
 #define NOT_LOOKED 255
 
-struct model {
+struct expected_model {
 	char name[64];		/* "" = not known */
 	int gpus;
 };
@@ -263,10 +266,10 @@ struct rank_line {
 	double nic_GB_s;	/* NAN = not known */
 };
 
-struct matching {
+struct expected_matching {
 	struct run *run;
 	const struct expected *x;
-	struct model models[MAX_MODELS];
+	struct expected_model models[MAX_MODELS];
 	int n_models;
 	struct rank_line *ranks;
 	uint8_t *lines;		/* n_paths x models x models: number of the
@@ -274,7 +277,7 @@ struct matching {
 };
 
 /** Number of the model, of the last one when there are too many. */
-static int model_of(struct matching *m, const char *name, int gpus)
+static int model_of(struct expected_matching *m, const char *name, int gpus)
 {
 	int i = 0;
 
@@ -296,8 +299,8 @@ static int model_of(struct matching *m, const char *name, int gpus)
 
 /** The rate of a NIC, for the ranks that use it; the faster one counts where
  *  they use several, which may share a slot. */
-static void learn_rate(struct matching *m, const struct cluster_node *n,
-		       const struct fact_row *f)
+static void learn_rate(struct expected_matching *m,
+		       const struct cluster_node *n, const struct fact_row *f)
 {
 	double GB_s = strtod(f->value, NULL);
 
@@ -309,7 +312,7 @@ static void learn_rate(struct matching *m, const struct cluster_node *n,
 	}
 }
 
-static void learn(struct matching *m)
+static void learn(struct expected_matching *m)
 {
 	int at = -1;
 
@@ -348,15 +351,17 @@ static bool has_any(const char *name, const char words[][40], size_t n)
 	return false;
 }
 
-static bool is_about(const struct expected_line *l, const struct model *x)
+static bool is_about(const struct expected_line *l,
+		     const struct expected_model *x)
 {
 	return (l->n_gpu == 0 || has_any(x->name, l->gpu, l->n_gpu)) &&
 	       !has_any(x->name, l->not_gpu, l->n_not) && x->gpus >= l->gpus;
 }
 
 /** Number of the section + 1 for a path between two models, 0 = none. */
-static uint8_t find_line(const struct matching *m, const char *path,
-			 const struct model *a, const struct model *b)
+static uint8_t find_line(const struct expected_matching *m, const char *path,
+			 const struct expected_model *a,
+			 const struct expected_model *b)
 {
 	for (size_t i = 0; i < m->x->n; i++) {
 		const struct expected_line *l = &m->x->list[i];
@@ -369,7 +374,8 @@ static uint8_t find_line(const struct matching *m, const char *path,
 	return 0;
 }
 
-static uint8_t line_of(const struct matching *m, size_t at, int src, int dst)
+static uint8_t line_of(const struct expected_matching *m, size_t at, int src,
+		       int dst)
 {
 	uint16_t way = m->run->cell_way[at];
 	int a = m->ranks[src].model, b = m->ranks[dst].model;
@@ -401,8 +407,9 @@ static double nics_GB_s(const struct rank_line *s, const struct rank_line *d)
 }
 
 /** What a healthy pair would reach, NAN = not known. */
-static double expect(const struct matching *m, const struct expected_line *l,
-		     const struct cell *c, int src, int dst)
+static double expect(const struct expected_matching *m,
+		     const struct expected_line *l, const struct cell *c,
+		     int src, int dst)
 {
 	double line = isnan(l->line_GB_s) ?
 			      nics_GB_s(&m->ranks[src], &m->ranks[dst]) :
@@ -414,7 +421,7 @@ static double expect(const struct matching *m, const struct expected_line *l,
 	       (latency_s + size_GB / line);
 }
 
-static void apply_cell(const struct matching *m, size_t at)
+static void apply_cell(const struct expected_matching *m, size_t at)
 {
 	int src = run_src(m->run, at), dst = run_dst(m->run, at);
 	struct cell *c = &m->run->cells[at];
@@ -433,7 +440,7 @@ static void apply_cell(const struct matching *m, size_t at)
 
 int expected_apply(struct run *run, const struct expected *x)
 {
-	struct matching m = { .run = run, .x = x };
+	struct expected_matching m = { .run = run, .x = x };
 	size_t lines = run->n_paths * MAX_MODELS * MAX_MODELS;
 	int rc = -1;
 

@@ -33,7 +33,7 @@ int memlock_run_add(struct run *run, struct memlock_rows *m,
 	return login ? 0 : run_note_node(run, row->node);
 }
 
-struct reading {
+struct memlock_run_reading {
 	struct run *run;
 	struct memlock_rows *m;
 	char stranger[16];	/* a context that is none; "" */
@@ -41,7 +41,7 @@ struct reading {
 
 static int take_row(void *user, const void *data)
 {
-	struct reading *g = user;
+	struct memlock_run_reading *g = user;
 	const struct memlock_row *row = data;
 
 	/* a node that has nothing to say has a row of no context */
@@ -56,7 +56,7 @@ static int take_row(void *user, const void *data)
 int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
 		     struct err *e)
 {
-	struct reading g = { .run = run, .m = m };
+	struct memlock_run_reading g = { .run = run, .m = m };
 	const struct run_rows rows = { .schema = &schema_memlock, .user = &g,
 				       .take = take_row, .run = run };
 

@@ -14,14 +14,14 @@
 /* ---- nvlink -------------------------------------------------------------- */
 
 /** A rank, and those that it has been found to be joined to. */
-struct member {
+struct pairs_run_member {
 	int lead;		/* a rank that stands for all, or leads there */
 	bool seen;		/* ... and bytes have gone by NVLink */
 	bool other;		/* ... or by another way, to one of them */
 	char cluster[48], clique[12];	/* by its facts, "" = not known */
 };
 
-static int lead_of(struct member *m, int r)
+static int lead_of(struct pairs_run_member *m, int r)
 {
 	while (m[r].lead != r) {
 		r = m[r].lead = m[m[r].lead].lead;
@@ -29,7 +29,7 @@ static int lead_of(struct member *m, int r)
 	return r;
 }
 
-static void join(struct member *m, int a, int b)
+static void join(struct pairs_run_member *m, int a, int b)
 {
 	int x = lead_of(m, a), y = lead_of(m, b);
 
@@ -44,7 +44,7 @@ static const char *nvlink_way_of(const struct run *run, size_t at)
 }
 
 /** What was seen. */
-static void join_by_ways(const struct run *run, struct member *m)
+static void join_by_ways(const struct run *run, struct pairs_run_member *m)
 {
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		if (run->cells[at].path == PATH_INTER &&
@@ -56,7 +56,7 @@ static void join_by_ways(const struct run *run, struct member *m)
 }
 
 /** Who went another way though his clique says NVLink: it is not used there. */
-static void find_others(const struct run *run, struct member *m)
+static void find_others(const struct run *run, struct pairs_run_member *m)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
 		m[lead_of(m, r)].other |= m[r].other;
@@ -82,7 +82,8 @@ static bool is_without(const struct fact_row *f)
 		strcmp(f->value, "running") != 0);
 }
 
-static void turn_off(const struct run *run, struct member *m, int node)
+static void turn_off(const struct run *run, struct pairs_run_member *m,
+		     int node)
 {
 	const struct cluster_node *n = node < 0 ? NULL : &run->nodes[node];
 
@@ -91,14 +92,14 @@ static void turn_off(const struct run *run, struct member *m, int node)
 	}
 }
 
-static void take_facts(const struct run *run, struct member *m)
+static void take_facts(const struct run *run, struct pairs_run_member *m)
 {
 	int node = -1;
 
 	for (size_t i = 0; i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
 		int gpu = run_number_in(f->scope, "gpu");
-		struct member *r;
+		struct pairs_run_member *r;
 
 		if (is_without(f)) {
 			turn_off(run, m, run_find_node(run, f->node, node));
@@ -117,7 +118,7 @@ static void take_facts(const struct run *run, struct member *m)
 }
 
 /** One that failed has no way: its clique says where it belongs. */
-static void join_by_facts(const struct run *run, struct member *m)
+static void join_by_facts(const struct run *run, struct pairs_run_member *m)
 {
 	take_facts(run, m);
 	for (int a = 0; a < run->n_ranks; a++) {
@@ -132,7 +133,8 @@ static void join_by_facts(const struct run *run, struct member *m)
 }
 
 /** Are there ranks of two nodes behind @lead? */
-static bool spans_nodes(const struct run *run, struct member *m, int lead)
+static bool spans_nodes(const struct run *run, struct pairs_run_member *m,
+			int lead)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
 		if (lead_of(m, r) == lead &&
@@ -143,7 +145,7 @@ static bool spans_nodes(const struct run *run, struct member *m, int lead)
 	return false;
 }
 
-static void number_domains(struct run *run, struct member *m)
+static void number_domains(struct run *run, struct pairs_run_member *m)
 {
 	/* other transports have nothing to do with NVLink between nodes */
 	bool by_facts = spec_transport_is(run->transport, XPORT_SETTINGS);
@@ -165,7 +167,8 @@ static void number_domains(struct run *run, struct member *m)
 
 int nvlink_find(struct run *run)
 {
-	struct member *m = calloc((size_t)run->n_ranks + 1, sizeof(*m));
+	struct pairs_run_member *m =
+		calloc((size_t)run->n_ranks + 1, sizeof(*m));
 
 	if (!m) {
 		return -1;

@@ -302,26 +302,26 @@ static int make_cells(struct run *run, struct err *e)
 /* ---- rows ---------------------------------------------------------------- */
 
 /** Ranks by node and address. */
-struct place {
+struct ping_run_place {
 	const char *node, *ip;
 	int rank;
 };
 
 /** What rows and facts need to find their cells. */
-struct reading {
+struct ping_run_reading {
 	struct run *run;
-	struct place *places;	/* of each rank, sorted */
+	struct ping_run_place *places;	/* of each rank, sorted */
 };
 
 static int place_compare(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct ping_run_place *x = a, *y = b;
 	int order = strcmp(x->ip, y->ip);
 
 	return order ? order : strcmp(x->node, y->node);
 }
 
-static int make_places(struct reading *g, struct err *e)
+static int make_places(struct ping_run_reading *g, struct err *e)
 {
 	size_t n = (size_t)g->run->n_ranks;
 
@@ -330,7 +330,7 @@ static int make_places(struct reading *g, struct err *e)
 		return err_set(e, ENOMEM, "cannot hold the addresses");
 	}
 	for (size_t r = 0; r < n; r++) {
-		g->places[r] = (struct place){
+		g->places[r] = (struct ping_run_place){
 			.node = g->run->nodes[g->run->ranks[r].node].name,
 			.ip = mesh_end(g->run, (int)r)->ip, .rank = (int)r,
 		};
@@ -339,12 +339,13 @@ static int make_places(struct reading *g, struct err *e)
 	return 0;
 }
 
-static int find_rank(const struct reading *g, const char *node, const char *ip)
+static int find_rank(const struct ping_run_reading *g, const char *node,
+		     const char *ip)
 {
-	const struct place key = { .node = node, .ip = ip };
-	const struct place *found = bsearch(&key, g->places,
-					    (size_t)g->run->n_ranks,
-					    sizeof(key), place_compare);
+	const struct ping_run_place key = { .node = node, .ip = ip };
+	const struct ping_run_place *found =
+		bsearch(&key, g->places, (size_t)g->run->n_ranks, sizeof(key),
+			place_compare);
 
 	return found ? found->rank : -1;
 }
@@ -410,7 +411,7 @@ static bool row_fits(const struct run *run, int s, int d)
 static int take_row(void *user, const void *data)
 {
 	const struct ping_row *row = data;
-	const struct reading *g = user;
+	const struct ping_run_reading *g = user;
 	int s = find_rank(g, row->src_node, row->src_ip);
 	int d = find_rank(g, row->dst_node, row->dst_ip);
 
@@ -506,7 +507,8 @@ static int rank_of_ip(const struct run *run, const char *ip)
 }
 
 /** "10.1.0.1 10.1.0.2": node @f->node has heard the first ask the second. */
-static void add_heard(const struct reading *g, const struct fact_row *f)
+static void add_heard(const struct ping_run_reading *g,
+		      const struct fact_row *f)
 {
 	struct run *run = g->run;
 	char from[IP_FACT_SIZE];
@@ -561,7 +563,7 @@ static int name_one_way(struct run *run)
 	return 0;
 }
 
-static int read_heard(const struct reading *g, struct err *e)
+static int read_heard(const struct ping_run_reading *g, struct err *e)
 {
 	struct run *run = g->run;
 
@@ -577,7 +579,7 @@ static int read_heard(const struct reading *g, struct err *e)
 
 int ping_run_read(const char *dir, struct run *run, struct err *e)
 {
-	struct reading g = { .run = run };
+	struct ping_run_reading g = { .run = run };
 	const struct run_rows rows = { .schema = &schema_ping, .user = &g,
 				       .take = take_row, .run = run,
 				       .misfit = "no path of this run" };

@@ -319,7 +319,7 @@ double row_bandwidth(const struct collective_row *row)
 }
 
 /** The columns that make one curve of rows, those that name it best first. */
-static const struct key {
+static const struct sweep_key {
 	const char *before;	/* in the name */
 	size_t offset, size;	/* size 0: an integer */
 	bool chosen;		/* by the library, size by size, in a run of
@@ -341,7 +341,8 @@ static const struct key {
 
 #define KEYS (sizeof(keys) / sizeof(*keys))
 
-static int compare_key(const struct key *k, const struct collective_row *a,
+static int compare_key(const struct sweep_key *k,
+		       const struct collective_row *a,
 		       const struct collective_row *b)
 {
 	const char *x = (const char *)a + k->offset;
@@ -384,7 +385,7 @@ static struct curve *curve_of(struct sweep *s, const struct collective_row *row)
 	return grow_add(&s->curves, &s->n_curves, &new, sizeof(new));
 }
 
-static void add_key(const struct key *k, const struct collective_row *row,
+static void add_key(const struct sweep_key *k, const struct collective_row *row,
 		    struct str *out)
 {
 	const char *at = (const char *)row + k->offset;

@@ -12,18 +12,18 @@
 
 /** The first line, kept: a run that somebody imported may have other columns,
  *  and another order. */
-struct header {
+struct csv_header {
 	char *names[CSV_MAX_FIELDS];
 	size_t n;
 };
 
-static int header_add(struct header *h, const char *name)
+static int header_add(struct csv_header *h, const char *name)
 {
 	h->names[h->n] = strdup(name);
 	return h->names[h->n] ? (int)h->n++ : -1;
 }
 
-static void header_release(struct header *h)
+static void header_release(struct csv_header *h)
 {
 	while (h->n > 0) {
 		free(h->names[--h->n]);
@@ -62,7 +62,7 @@ static uint8_t *deciding(const struct run *run, size_t *lines)
 }
 
 /** A row of each planned pair that has none. */
-static void put_missing(const struct run *run, const struct header *h,
+static void put_missing(const struct run *run, const struct csv_header *h,
 			struct str *line, FILE *out)
 {
 	struct p2p_row row;
@@ -96,7 +96,8 @@ static void put_missing(const struct run *run, const struct header *h,
 }
 
 /** The first line into @h, which has that of the schema where there is none. */
-static int take_header(struct csv_reader *r, struct header *h, struct err *e)
+static int take_header(struct csv_reader *r, struct csv_header *h,
+		       struct err *e)
 {
 	struct csv_row row = { .n = 0 };
 	int got = r->f ? csv_next(r, &row, e) : 0;
@@ -162,7 +163,7 @@ static int copy_rows(struct csv_reader *r, const struct wanted *w,
 static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
 		    struct err *e)
 {
-	struct header h = { .n = 0 };
+	struct csv_header h = { .n = 0 };
 	struct str line = STR_INIT;
 	struct csv_row row;
 	size_t lines = 0;

@@ -173,17 +173,17 @@ struct claim {
 };
 
 /** The same of several parts, by the same nodes. */
-struct line {
+struct info_table_line {
 	const struct claim *claims;	/* by the name of the part */
 	size_t n;
 	uint64_t parts;		/* the set of these parts */
 };
 
-struct table {
+struct info_table_table {
 	const struct run *run;
 	struct word *words;
 	struct claim *claims;
-	struct line *lines;
+	struct info_table_line *lines;
 	size_t n_words, n_claims;
 	struct wrap wrap;
 };
@@ -226,7 +226,7 @@ static bool is_left_out(const struct run *run, const struct fact_row *f)
 	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
 }
 
-static void hear(struct table *t)
+static void hear(struct info_table_table *t)
 {
 	const struct run *run = t->run;
 	int node = -1;
@@ -261,7 +261,7 @@ static int compare_claims(const void *a, const void *b)
 }
 
 /** Words that are one claim; of a node that says it twice once. */
-static void find_claims(struct table *t)
+static void find_claims(struct info_table_table *t)
 {
 	size_t kept = 0;
 	struct claim *c = NULL;
@@ -297,17 +297,18 @@ static uint64_t hash_text(const char *text)
 }
 
 /** Lines of the @n claims of a set of nodes; how many. */
-static size_t find_lines(const struct claim *c, size_t n, struct line *lines)
+static size_t find_lines(const struct claim *c, size_t n,
+			 struct info_table_line *lines)
 {
 	size_t n_lines = 0;
-	struct line *l = NULL;
+	struct info_table_line *l = NULL;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct fact_row *f = c[i].words[0].fact;
 
 		if (!l || compare_fact(l->claims[0].words[0].fact, f) != 0) {
 			l = &lines[n_lines++];
-			*l = (struct line){ .claims = &c[i] };
+			*l = (struct info_table_line){ .claims = &c[i] };
 		}
 		l->n++;
 		l->parts = hash_mix(l->parts,
@@ -319,7 +320,7 @@ static size_t find_lines(const struct claim *c, size_t n, struct line *lines)
 /** As facts.csv has them; those of the same parts stand together. */
 static int compare_lines(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct info_table_line *x = a, *y = b;
 	const char *p = x->claims[0].words[0].fact->scope;
 	const char *q = y->claims[0].words[0].fact->scope;
 
@@ -343,8 +344,8 @@ static int by_name(const void *a, const void *b)
 
 /** As one word the @nodes that claim @c, or else the parts of the @n claims
  *  from there on; -1 without memory. */
-static int add_names(const struct table *t, const struct claim *c, size_t n,
-		     bool nodes, struct str *out)
+static int add_names(const struct info_table_table *t, const struct claim *c,
+		     size_t n, bool nodes, struct str *out)
 {
 	char (*names)[64] = calloc(n, sizeof(*names));
 
@@ -365,14 +366,14 @@ static int add_names(const struct table *t, const struct claim *c, size_t n,
 /* ---- words ------------------------------------------------------------- */
 
 /** @text behind @indent blanks, broken where it is too wide. */
-static void add_heading(const struct table *t, int indent,
+static void add_heading(const struct info_table_table *t, int indent,
 			const struct str *text)
 {
 	str_addf(t->wrap.out, "%*s", indent, "");
 	wrap_text(&t->wrap, indent + 2, str_text(text));
 }
 
-static void add_fact(const struct table *t, const struct fact_row *f)
+static void add_fact(const struct info_table_table *t, const struct fact_row *f)
 {
 	struct str value = STR_INIT;
 
@@ -385,7 +386,8 @@ static void add_fact(const struct table *t, const struct fact_row *f)
 }
 
 /** What one set of nodes says: @n claims. */
-static int add_block(struct table *t, const struct claim *c, size_t n)
+static int add_block(struct info_table_table *t, const struct claim *c,
+		     size_t n)
 {
 	size_t n_lines = find_lines(c, n, t->lines);
 	struct str text = STR_INIT;
@@ -395,7 +397,7 @@ static int add_block(struct table *t, const struct claim *c, size_t n)
 	add_heading(t, 0, &text);
 	qsort(t->lines, n_lines, sizeof(*t->lines), compare_lines);
 	for (size_t i = 0; rc == 0 && i < n_lines; i++) {
-		const struct line *l = &t->lines[i];
+		const struct info_table_line *l = &t->lines[i];
 
 		if (i == 0 || l->parts != l[-1].parts) {
 			str_reset(&text);
@@ -408,7 +410,7 @@ static int add_block(struct table *t, const struct claim *c, size_t n)
 	return rc;
 }
 
-static int add_blocks(struct table *t, size_t first, size_t most)
+static int add_blocks(struct info_table_table *t, size_t first, size_t most)
 {
 	size_t from = 0, n = 0, left = 0;
 	int rc = 0;
@@ -435,7 +437,7 @@ static int add_blocks(struct table *t, size_t first, size_t most)
 int info_table(const struct run *run, int width, size_t first, size_t most,
 	       struct str *out)
 {
-	struct table t = {
+	struct info_table_table t = {
 		.run = run,
 		.words = calloc(run->n_facts + 1, sizeof(*t.words)),
 		.claims = calloc(run->n_facts + 1, sizeof(*t.claims)),

@@ -250,13 +250,14 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 }
 
 /** Sizes at which the same ones are the fastest. */
-struct range {
+struct judged_collective_range {
 	const struct curve *best;	/* at the first; NULL: none yet */
 	int64_t from, to;
 };
 
 /** Is it at @size_B, where @best is the fastest, as at the first of @r? */
-static bool same_lead(const struct sweep *s, const struct range *r,
+static bool same_lead(const struct sweep *s,
+		      const struct judged_collective_range *r,
 		      const struct curve *best, int64_t size_B)
 {
 	for (size_t k = 0; k < s->n_curves; k++) {
@@ -270,8 +271,8 @@ static bool same_lead(const struct sweep *s, const struct range *r,
 	return true;
 }
 
-static void add_names(const struct sweep *s, const struct range *r,
-		      struct str *out)
+static void add_names(const struct sweep *s,
+		      const struct judged_collective_range *r, struct str *out)
 {
 	size_t n = sweep_keep_up(s, r->best, r->from), named = 0;
 
@@ -288,8 +289,8 @@ static void add_names(const struct sweep *s, const struct range *r,
 	str_add(out, n == 2 ? " alike" : "");
 }
 
-static void add_range(const struct sweep *s, const struct range *r,
-		      struct str *out)
+static void add_range(const struct sweep *s,
+		      const struct judged_collective_range *r, struct str *out)
 {
 	char a[32], b[32];
 
@@ -303,7 +304,7 @@ static void add_range(const struct sweep *s, const struct range *r,
 void collective_crossovers(const struct sweep *s, const struct curve *of,
 			   struct str *out)
 {
-	struct range r = { 0 };
+	struct judged_collective_range r = { 0 };
 
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
@@ -316,7 +317,8 @@ void collective_crossovers(const struct sweep *s, const struct curve *of,
 			if (r.best) {
 				add_range(s, &r, out);
 			}
-			r = (struct range){ .best = best, .from = at };
+			r = (struct judged_collective_range){ .best = best,
+							      .from = at };
 		}
 		r.to = at;
 	}

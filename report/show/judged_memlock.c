@@ -12,7 +12,7 @@
 #define NODES_WIDTH  13
 #define PROOFS_MAX   16
 
-struct words {
+struct judged_memlock_words {
 	const struct memlock_rows *run;
 	int width;
 	struct str *out;
@@ -21,7 +21,7 @@ struct words {
 /* ---- the table of limits ----------------------------------------------- */
 
 /** A context on a node. */
-struct line {
+struct judged_memlock_line {
 	enum memlock_context context;
 	const struct memlock_row *soft;
 	int64_t hard;
@@ -72,19 +72,20 @@ static void say_from(const struct memlock_rows *run,
 	}
 }
 
-static bool same_line(const struct line *l, const struct line *m)
+static bool same_line(const struct judged_memlock_line *l,
+		      const struct judged_memlock_line *m)
 {
 	return l->context == m->context && l->hard == m->hard &&
 	       l->soft->limit_B == m->soft->limit_B && l->cap == m->cap &&
 	       strcmp(l->from, m->from) == 0;
 }
 
-static struct line take_context(const struct memlock_rows *run,
-				const struct memlock_row *soft)
+static struct judged_memlock_line take_context(const struct memlock_rows *run,
+					       const struct memlock_row *soft)
 {
 	const struct memlock_row *hard = find_row(run, soft, CHECK_HARD);
 	const struct memlock_row *cap = find_row(run, soft, CHECK_CAP);
-	struct line line = {
+	struct judged_memlock_line line = {
 		.context = memlock_context_parse(soft->context),
 		.soft = soft,
 		.hard = hard ? hard->limit_B : RECORD_NONE,
@@ -99,7 +100,7 @@ static struct line take_context(const struct memlock_rows *run,
 /** As the limit is handed on; on equal contexts as they came. */
 static int by_context(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct judged_memlock_line *x = a, *y = b;
 
 	if (x->context != y->context) {
 		return (int)x->context - (int)y->context;
@@ -121,8 +122,8 @@ static void short_names(char (*names)[64], size_t n, char *buf, size_t size)
 	str_release(&nodes);
 }
 
-static void print_line(const struct words *w, const struct line *l,
-		       const char *nodes)
+static void print_line(const struct judged_memlock_words *w,
+		       const struct judged_memlock_line *l, const char *nodes)
 {
 	static const char *const caps[] = { "-", "no", "yes" };
 	int room = w->width - TABLE_WIDTH - NODES_WIDTH - 1;
@@ -147,7 +148,8 @@ static void print_line(const struct words *w, const struct line *l,
 }
 
 /** The @n @lines, those that are the same on several nodes as one. */
-static void print_lines(const struct words *w, struct line *lines, size_t n,
+static void print_lines(const struct judged_memlock_words *w,
+			struct judged_memlock_line *lines, size_t n,
 			char (*names)[64])
 {
 	for (size_t i = 0; i < n; i++) {
@@ -169,9 +171,10 @@ static void print_lines(const struct words *w, struct line *lines, size_t n,
 	}
 }
 
-static void add_table(const struct words *w)
+static void add_table(const struct judged_memlock_words *w)
 {
-	struct line *lines = calloc(w->run->n + 1, sizeof(*lines));
+	struct judged_memlock_line *lines =
+		calloc(w->run->n + 1, sizeof(*lines));
 	char (*names)[64] = calloc(w->run->n + 1, sizeof(*names));
 	size_t n = 0;
 
@@ -197,7 +200,8 @@ static void add_table(const struct words *w)
 
 /* ---- the proof --------------------------------------------------------- */
 
-static void print_proof(const struct words *w, const struct memlock_row *r)
+static void print_proof(const struct judged_memlock_words *w,
+			const struct memlock_row *r)
 {
 	char limit[32], ok[32], fail[32], need[32];
 
@@ -210,7 +214,7 @@ static void print_proof(const struct words *w, const struct memlock_row *r)
 }
 
 /** What broke first; then what did not. */
-static void add_proof(const struct words *w)
+static void add_proof(const struct judged_memlock_words *w)
 {
 	static const enum outcome order[] = { OUTCOME_ERROR, OUTCOME_OK };
 	size_t lines = 0;
@@ -279,7 +283,7 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 
 static void above(const struct judged *j, const struct wrap *wrap)
 {
-	const struct words w = {
+	const struct judged_memlock_words w = {
 		.run = j->more,
 		.out = wrap->out,
 		.width = wrap->width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH

@@ -158,7 +158,7 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char symptoms_text[];
 
-struct reading {
+struct symptom_reading {
 	struct symptoms *s;
 	const char *why;	/* of a line that is wrong */
 };
@@ -201,7 +201,7 @@ static const struct symptom *find_number(const struct symptoms *s,
 	return find(s, code);
 }
 
-static struct symptom *section(struct reading *r, const char *code)
+static struct symptom *section(struct symptom_reading *r, const char *code)
 {
 	struct symptom new = { .n_matches = 0 }, *x;
 	struct symptoms *s = r->s;
@@ -229,7 +229,7 @@ static void add_text(struct str *to, const char *value)
 	str_add(to, value);
 }
 
-static const struct key {
+static const struct symptom_key {
 	const char *name;
 	size_t offset;
 } keys[] = {
@@ -260,7 +260,8 @@ const char *symptom_effect_name(enum symptom_effect e)
 	return effect_names[e];
 }
 
-static int take_effect(struct reading *r, struct symptom *x, const char *value)
+static int take_effect(struct symptom_reading *r, struct symptom *x,
+		       const char *value)
 {
 	int effect = str_index(effect_names, value);
 
@@ -272,7 +273,8 @@ static int take_effect(struct reading *r, struct symptom *x, const char *value)
 	return 1;
 }
 
-static int take_match(struct reading *r, struct symptom *x, const char *value)
+static int take_match(struct symptom_reading *r, struct symptom *x,
+		      const char *value)
 {
 	const char *wrong = symptom_pattern_wrong(value);
 
@@ -288,7 +290,7 @@ static int take_match(struct reading *r, struct symptom *x, const char *value)
 static int take(void *user, const char *code, const char *name,
 		const char *value)
 {
-	struct reading *r = user;
+	struct symptom_reading *r = user;
 	struct symptom *x = section(r, code);
 
 	if (!x) {
@@ -349,7 +351,7 @@ static int make_anchors(struct symptoms *s)
 
 int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
 {
-	struct reading r = { .s = s, .why = "not KEY=VALUE" };
+	struct symptom_reading r = { .s = s, .why = "not KEY=VALUE" };
 	int line;
 
 	*s = (struct symptoms){ 0 };
@@ -461,7 +463,7 @@ void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
 }
 
 /** A line on its way through the matches whose anchors it has. */
-struct matching {
+struct symptom_matching {
 	const struct symptoms *s;
 	const char *line;
 	size_t len;
@@ -471,7 +473,7 @@ struct matching {
 
 static void try_match(void *user, size_t number)
 {
-	struct matching *m = user;
+	struct symptom_matching *m = user;
 	uint64_t bit = UINT64_C(1) << (number % 64);
 	uint32_t at = m->s->anchor_of[number];
 	const struct symptom *x = &m->s->list[at / SYMPTOM_MATCHES];
@@ -488,7 +490,7 @@ static void try_match(void *user, size_t number)
 }
 
 /** @x, or the section of the number behind "): " in the line. */
-static const struct symptom *numbered(const struct matching *m,
+static const struct symptom *numbered(const struct symptom_matching *m,
 				      const struct symptom *x)
 {
 	const struct symptom *of_number = NULL;
@@ -510,7 +512,7 @@ const struct symptom *symptom_match_any(const struct symptoms *s,
 					const char *line, size_t len)
 {
 	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
-	struct matching m = { .s = s, .line = line, .len = len,
+	struct symptom_matching m = { .s = s, .line = line, .len = len,
 			      .best = s->n_matches, .tried = tried };
 	const char *p = line;
 

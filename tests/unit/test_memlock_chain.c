@@ -12,7 +12,7 @@
 #define MIB (1024 * KIB)
 #define MAX MEMLOCK_UNLIMITED
 
-static struct chain chain;
+static struct memlock_chain chain;
 static struct chain_answer answer;
 
 static void level(enum memlock_context context, int64_t soft, int64_t hard)
@@ -30,7 +30,7 @@ static void unreadable(enum memlock_context context)
 /** A job of two steps down from its login shell. */
 static void job(int64_t login, int64_t slurmd, int64_t batch, int64_t step)
 {
-	chain = (struct chain){ .needed_B = 33 * MIB,
+	chain = (struct memlock_chain){ .needed_B = 33 * MIB,
 				.propagation = CHAIN_PROPAGATED };
 	level(MEMLOCK_LOGIN, login, MAX);
 	level(MEMLOCK_SLURMD, slurmd, slurmd);
@@ -185,7 +185,7 @@ static void unknown_is_never_enough(void **state)
 	assert_false(answer.unknown);
 	assert_true(answer.slurmd_unseen);
 	/* outside of a job it does */
-	chain = (struct chain){ .needed_B = 33 * MIB };
+	chain = (struct memlock_chain){ .needed_B = 33 * MIB };
 	level(MEMLOCK_HERE, MAX, MAX);
 	unreadable(MEMLOCK_SLURMD);
 	judged();
@@ -194,7 +194,7 @@ static void unknown_is_never_enough(void **state)
 
 static void here(int64_t soft, bool cap)
 {
-	chain = (struct chain){ .needed_B = 33 * MIB };
+	chain = (struct memlock_chain){ .needed_B = 33 * MIB };
 	level(MEMLOCK_HERE, soft, MAX);
 	chain.level[MEMLOCK_HERE].has_cap = cap;
 }

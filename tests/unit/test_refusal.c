@@ -12,7 +12,7 @@
 
 static void it_is_said_once_a_reason(void **state)
 {
-	struct refusal r = { 0 };
+	struct jobs_refusal r = { 0 };
 
 	(void)state;
 	assert_true(refusal_is_over(&r, 5));
@@ -28,7 +28,7 @@ static void it_is_said_once_a_reason(void **state)
 static void it_is_asked_ever_more_rarely(void **state)
 {
 	static const int wait_s[] = { 4, 8, 16, 32, 60, 60, 60 };
-	struct refusal r = { 0 };
+	struct jobs_refusal r = { 0 };
 	int64_t now_ns = 7;
 
 	(void)state;

@@ -91,7 +91,7 @@ size_t before_n_nodes(const json_t *b)
 /* ---- the same nodes ---------------------------------------------------- */
 
 /* A node of the run, or some that nobody had seen: its draft now. */
-struct place {
+struct before_place {
 	struct node_draft node;
 	bool open; /* nobody has had it so far */
 };
@@ -108,7 +108,7 @@ static int misfit(const json_t *b, const char *name, struct err *e)
 			   "--resume");
 }
 
-static int read_nodes(const json_t *b, struct place *old, struct err *e)
+static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
 {
 	const json_t *node;
 	size_t i;
@@ -130,7 +130,7 @@ static int read_nodes(const json_t *b, struct place *old, struct err *e)
 
 /* The place of @new among @n_old: its own, or else the first that is @open, as
  * nobody knew its name then; -1. */
-static int place_of(const struct place *old, int n_old,
+static int place_of(const struct before_place *old, int n_old,
 		    const struct node_draft *new, bool open)
 {
 	for (int i = 0; i < n_old; i++) {
@@ -147,7 +147,7 @@ static int place_of(const struct place *old, int n_old,
  * one: who is less than that leaves the rest to those who come after.  Returns
  * how many places there are, or -1 with @e.
  */
-static int take_place(struct place *old, int n_old, int at,
+static int take_place(struct before_place *old, int n_old, int at,
 		      const struct node_draft *new, struct err *e)
 {
 	int gpus = old[at].node.gpus;
@@ -165,7 +165,7 @@ static int take_place(struct place *old, int n_old, int at,
 		old[at + 1].node.gpus = gpus - new->n_single;
 		gpus = new->n_single;
 	}
-	old[at] = (struct place){ .node = *new };
+	old[at] = (struct before_place){ .node = *new };
 	old[at].node.gpus = gpus;
 	return n_old;
 }
@@ -173,8 +173,9 @@ static int take_place(struct place *old, int n_old, int at,
 /* Each of the @n drafts to its place: those that are known first, and of the
  * others also those that are still known by their launcher's ranks only.
  * Returns how many places there are, or -1 with @e. */
-static int place_nodes(const struct node_draft *d, int n, struct place *old,
-		       int n_old, const json_t *b, struct err *e)
+static int place_nodes(const struct node_draft *d, int n,
+		       struct before_place *old, int n_old, const json_t *b,
+		       struct err *e)
 {
 	for (int k = 0; k < 2 * n && n_old >= 0; k++) {
 		const struct node_draft *new = &d[k % n];
@@ -196,7 +197,7 @@ static int place_nodes(const struct node_draft *d, int n, struct place *old,
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 {
 	int n_old = (int)before_n_nodes(b);
-	struct place *old = calloc((size_t)(n_old + n), sizeof(*old));
+	struct before_place *old = calloc((size_t)(n_old + n), sizeof(*old));
 
 	if (old == NULL) {
 		return err_set(e, ENOMEM, "no memory for %d nodes", n_old);

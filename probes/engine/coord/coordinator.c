@@ -140,7 +140,7 @@ void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 #define ROOM_AGENT (4 << 10)
 
 /** The process around a run. */
-struct process {
+struct coordinator_process {
 	struct coord c;
 	const char *dir;
 	uv_loop_t loop;
@@ -275,7 +275,7 @@ static void srun_said(void *arg, const struct step_word *w, const char *words)
 
 /* Did processes of this machine, which has all nodes or at least two, wait
  * for a CPU much of the time in which they should have come? */
-static bool are_starved(const struct process *p, int64_t now_ns)
+static bool are_starved(const struct coordinator_process *p, int64_t now_ns)
 {
 	int64_t waited_ns = pressure_waited_ns("");
 
@@ -288,7 +288,7 @@ static bool are_starved(const struct process *p, int64_t now_ns)
  * We did not run for a while: what was said meanwhile is heard first, and then
  * deadlines count.
  */
-static void look_late(struct process *p, int64_t now_ns)
+static void look_late(struct coordinator_process *p, int64_t now_ns)
 {
 	int64_t late_ns = late_look(&p->late, now_ns, TICK_MS * NS_PER_MS);
 
@@ -307,7 +307,7 @@ static void look_late(struct process *p, int64_t now_ns)
 
 /* The time for agents counts from the first one that has come from elsewhere:
  * until then Slurm may be importing an image. */
-static bool boot_is_over(struct process *p, int64_t now_ns)
+static bool boot_is_over(struct coordinator_process *p, int64_t now_ns)
 {
 	if (!p->came && agents_have_come(p->c.agents)) {
 		p->came = true;
@@ -318,7 +318,7 @@ static bool boot_is_over(struct process *p, int64_t now_ns)
 
 static void tick(uv_timer_t *t)
 {
-	struct process *p = t->data;
+	struct coordinator_process *p = t->data;
 	struct coord *c = &p->c;
 	int64_t now = clock_now_ns();
 
@@ -404,7 +404,7 @@ int coord_read(struct coord *c, struct err *e)
 		       -1 : before_open(run, &c->before, e);
 }
 
-static int read_run(struct process *p, struct err *e)
+static int read_run(struct coordinator_process *p, struct err *e)
 {
 	struct coord *c = &p->c;
 	json_t *run = c->log->run;
@@ -440,7 +440,8 @@ static void end_stdout(void)
 }
 
 /* Tell agent 0, who started us, where we listen: one text on stdout. */
-static int tell_contact(struct process *p, uint16_t port, struct err *e)
+static int tell_contact(struct coordinator_process *p, uint16_t port,
+			struct err *e)
 {
 	struct boot_contact contact = { 0 };
 	char own[NET_MAX_ADDRS][NET_ADDR_TEXT];
@@ -493,7 +494,7 @@ static int told_socket(uint16_t port, struct err *e)
 
 /* Socket and secret: the environment's, where others were told them, else new
  * ones.  -1 with @e. */
-static int open_socket(struct process *p, struct err *e)
+static int open_socket(struct coordinator_process *p, struct err *e)
 {
 	struct boot_contact contact;
 	int64_t port = 0;
@@ -518,7 +519,7 @@ static int open_socket(struct process *p, struct err *e)
 
 /* Slurm's step has no rank for a node that cannot start one: its name is
  * behind those of the @size that it has. */
-static int64_t count_lost(const struct process *p, int64_t size)
+static int64_t count_lost(const struct coordinator_process *p, int64_t size)
 {
 	size_t n = 0;
 	char **names = p->step && p->names != NULL ?
@@ -532,7 +533,7 @@ static int64_t count_lost(const struct process *p, int64_t size)
 
 /* Where it is told which nodes have no agent: by a front that started us on
  * our stdin, by the job of Slurm in a file. */
-static void open_news(struct process *p)
+static void open_news(struct coordinator_process *p)
 {
 	struct stat st;
 
@@ -546,7 +547,7 @@ static void open_news(struct process *p)
 	}
 }
 
-static int open_agents(struct process *p, struct err *e)
+static int open_agents(struct coordinator_process *p, struct err *e)
 {
 	const char *text = getenv("GPUCHECK_COORDINATOR_SIZE");
 	int64_t size = 0;
@@ -570,7 +571,7 @@ int coordinator_check_files(int agents, struct err *e)
 			.who = "coordinator", .files = FILES + agents }, e);
 }
 
-static int process_open(struct process *p, struct err *e)
+static int process_open(struct coordinator_process *p, struct err *e)
 {
 	struct coord *c = &p->c;
 	uint16_t port;
@@ -599,7 +600,7 @@ static int process_open(struct process *p, struct err *e)
 	return port != 0 ? tell_contact(p, port, e) : -1;
 }
 
-static void process_watch(struct process *p)
+static void process_watch(struct coordinator_process *p)
 {
 	uv_timer_init(&p->loop, &p->c.tick);
 	uv_signal_init(&p->loop, &p->on_term);
@@ -611,7 +612,7 @@ static void process_watch(struct process *p)
 	uv_signal_start(&p->on_int, on_signal, SIGINT);
 }
 
-static void process_release(struct process *p)
+static void process_release(struct coordinator_process *p)
 {
 	struct coord *c = &p->c;
 
@@ -630,7 +631,7 @@ static void process_release(struct process *p)
 
 int coordinator_main(const char *dir, struct err *e)
 {
-	struct process *p = calloc(1, sizeof(*p));
+	struct coordinator_process *p = calloc(1, sizeof(*p));
 	struct coord *c = &p->c;
 	bool opened = true;
 	int code = 0, rc = p != NULL ? uv_loop_init(&p->loop) : UV_ENOMEM;
