@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/base/hash.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,29 +64,6 @@ int hash_unhex(const char *text, void *bytes, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		b[i] = (unsigned char)(digit_of(text[2 * i]) << 4 |
 				       digit_of(text[2 * i + 1]));
-	}
-	return 0;
-}
-
-int hash_unhex_part(const char *text, void *bytes, size_t n)
-{
-	/* and one more: what is no digit is 0 */
-	static const unsigned char digits[UCHAR_MAX + 1] = {
-		['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,
-		['5'] = 6,  ['6'] = 7,	['7'] = 8,  ['8'] = 9,	['9'] = 10,
-		['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15,
-		['f'] = 16, ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14,
-		['E'] = 15, ['F'] = 16,
-	};
-	const unsigned char *t = (const unsigned char *)text;
-	unsigned char *b = bytes;
-
-	for (size_t i = 0; i < n; i++, t += 2) {
-		if (digits[t[0]] == 0 || digits[t[1]] == 0) {
-			return -1;
-		}
-		b[i] = (unsigned char)((digits[t[0]] - 1) << 4 |
-				       (digits[t[1]] - 1));
 	}
 	return 0;
 }

@@ -22,9 +22,6 @@ int hash_random(void *buf, size_t n);
 void hash_hex(const void *bytes, size_t n, char *text);
 /** The other way; -1 unless @text is exactly 2n hex digits. */
 int hash_unhex(const char *text, void *bytes, size_t n);
-/** The same of the first 2n characters; what @bytes are then where they are
- *  none is open. */
-int hash_unhex_part(const char *text, void *bytes, size_t n);
 
 /** memcmp() == 0 in time that does not depend on where they differ. */
 int hash_equal(const void *a, const void *b, size_t n);

@@ -294,19 +294,6 @@ bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 	}
 }
 
-static json_t *hex_of(const struct cbor_item *item)
-{
-	char *hex = malloc(2 * item->n + 1);
-	json_t *v = NULL;
-
-	if (hex) {
-		hash_hex(item->text, item->n, hex);
-		v = json_stringn_nocheck(hex, 2 * item->n);
-	}
-	free(hex);
-	return v;
-}
-
 json_t *cbor_take(struct cbor_reader *r)
 {
 	struct cbor_item item;
@@ -320,8 +307,7 @@ json_t *cbor_take(struct cbor_reader *r)
 	case JSON_REAL:
 		return json_real(item.real);
 	case JSON_STRING:
-		return item.raw ? hex_of(&item) :
-				  json_stringn(item.text, item.n);
+		return item.raw ? NULL : json_stringn(item.text, item.n);
 	case JSON_ARRAY:
 	case JSON_OBJECT:
 		return take_many(r, item.type == JSON_OBJECT, item.n);

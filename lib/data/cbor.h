@@ -14,8 +14,8 @@
 /**
  * JSON values as bytes that cost little to write and to read: the part of CBOR
  * (RFC 8949) that has them.  Maps with text keys, arrays, texts, integers,
- * doubles, true, false and null; all of known length, no tags.  What is read
- * may have bytes as well, which are the text of their hex.
+ * doubles, true, false and null; all of known length, no tags.  Value by value
+ * there may be bytes as well.
  */
 
 /** Levels of maps and arrays within each other. */
@@ -54,7 +54,7 @@ struct cbor_item {
 	json_type type;
 	int64_t integer;
 	double real;
-	bool raw;		/* a text that is bytes, not their hex */
+	bool raw;		/* a text that is bytes */
 	const char *text;	/* @n bytes, no NUL among them unless @raw;
 				 * borrowed */
 	size_t n;		/* of an array: values that follow, of an

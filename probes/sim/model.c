@@ -471,8 +471,8 @@ json_t *model_collective(const struct model *m, const json_t *msg)
 	return collective_result_json(&r);
 }
 
-json_t *model_report(const struct model *m, const struct order *o,
-		     const struct order_how *how)
+bool model_report(const struct model *m, const struct order *o,
+		  const struct order_how *how, struct str *out)
 {
 	struct sim sim = {
 		.layout = &m->layout, .drill = &m->drill,
@@ -485,7 +485,7 @@ json_t *model_report(const struct model *m, const struct order *o,
 				       .results = results };
 
 	if (o->rank >= m->layout.n_ranks || o->peer >= m->layout.n_ranks) {
-		return NULL;
+		return false;
 	}
 	for (int d = 0; d < 2; d++) {
 		int src = d == 0 ? (int)o->rank : (int)o->peer;
@@ -506,5 +506,6 @@ json_t *model_report(const struct model *m, const struct order *o,
 			}
 		}
 	}
-	return order_report_json(&report);
+	order_report_add(&report, out);
+	return !out->failed;
 }

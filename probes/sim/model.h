@@ -30,10 +30,10 @@ json_t *model_json(const json_t *nodes, const char *drill_text,
 /** The other way; NULL with @e.  model_free() frees. */
 struct model *model_new(const json_t *j, struct err *e);
 void model_free(struct model *m);
-/** What answers @o, one of the tasks by @how (new reference): the entry of a
- *  "done"; NULL where it makes no sense. */
-json_t *model_report(const struct model *m, const struct order *o,
-		     const struct order_how *how);
+/** Append what answers @o, one of the tasks by @how: the entry of a "done";
+ *  false where it makes no sense. */
+bool model_report(const struct model *m, const struct order *o,
+		  const struct order_how *how, struct str *out);
 /** Members of the message that answers @msg, a step of a collective; NULL where
  *  it makes no sense. */
 json_t *model_collective(const struct model *m, const json_t *msg);

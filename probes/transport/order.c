@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
 #include "probes/plan/plan.h"
@@ -128,39 +127,6 @@ const struct field order_report_fields[] = {
 	{ 0 }
 };
 
-/* ---- as text ------------------------------------------------------------- */
-
-/* Takes @bytes. */
-static json_t *hex_json(struct str *bytes)
-{
-	char *text = bytes->failed ? NULL : malloc(2 * bytes->len + 1);
-	json_t *j = NULL;
-
-	if (text != NULL) {
-		hash_hex(bytes->data, bytes->len, text);
-		j = json_stringn_nocheck(text, 2 * bytes->len);
-	}
-	free(text);
-	str_release(bytes);
-	return j;
-}
-
-/* The @n bytes of @j; NULL: it is none.  free() them. */
-static uint8_t *hex_read(const json_t *j, size_t *n, struct err *e)
-{
-	uint8_t *bytes = malloc(json_string_length(j) / 2 + 1);
-
-	*n = json_string_length(j) / 2;
-	if (bytes == NULL || *n == 0 ||
-	    hash_unhex(json_string_value(j), bytes, *n) < 0) {
-		free(bytes);
-		err_set(e, EPROTO, "an entry of a list is not what it should "
-				   "be");
-		return NULL;
-	}
-	return bytes;
-}
-
 /* ---- orders ------------------------------------------------------------- */
 
 static const struct order usual_order = {
@@ -187,8 +153,7 @@ void order_add(const struct order *o, struct str *out)
 	schema_add(order_fields, o, &usual_order, out);
 }
 
-static int order_read(const void *bytes, size_t n, struct order *o,
-		      struct err *e)
+int order_read(const void *bytes, size_t n, struct order *o, struct err *e)
 {
 	struct cbor_reader r = { .at = bytes, .left = n };
 
@@ -206,16 +171,6 @@ static int order_read(const void *bytes, size_t n, struct order *o,
 	return 0;
 }
 
-int order_parse(const json_t *j, struct order *o, struct err *e)
-{
-	size_t n;
-	uint8_t *bytes = hex_read(j, &n, e);
-	int rc = bytes != NULL ? order_read(bytes, n, o, e) : -1;
-
-	free(bytes);
-	return rc;
-}
-
 /* ---- words --------------------------------------------------------------- */
 
 void order_word_add(const struct order_word *o, struct str *out)
@@ -223,14 +178,6 @@ void order_word_add(const struct order_word *o, struct str *out)
 	static const struct order_word usual;
 
 	schema_add(order_word_fields, o, &usual, out);
-}
-
-json_t *order_word_json(const struct order_word *o)
-{
-	struct str bytes = STR_INIT;
-
-	order_word_add(o, &bytes);
-	return hex_json(&bytes);
 }
 
 int order_word_read(const void *bytes, size_t n, struct order_word *o,
@@ -246,16 +193,6 @@ int order_word_read(const void *bytes, size_t n, struct order_word *o,
 	return r.left == 0 ? 0 : err_set(e, EPROTO, "a word too many");
 }
 
-int order_word_parse(const json_t *j, struct order_word *o, struct err *e)
-{
-	size_t n;
-	uint8_t *bytes = hex_read(j, &n, e);
-	int rc = bytes != NULL ? order_word_read(bytes, n, o, e) : -1;
-
-	free(bytes);
-	return rc;
-}
-
 /* ---- reports ------------------------------------------------------------- */
 
 static void usual_result(struct order_result *o)
@@ -265,18 +202,16 @@ static void usual_result(struct order_result *o)
 	xport_result_init(&o->r);
 }
 
-json_t *order_report_json(const struct order_report *r)
+void order_report_add(const struct order_report *r, struct str *out)
 {
 	const struct order_report usual = { .crashed = RECORD_NONE };
 	struct order_result result;
-	struct str bytes = STR_INIT;
 
 	usual_result(&result);
-	schema_add(order_report_fields, r, &usual, &bytes);
+	schema_add(order_report_fields, r, &usual, out);
 	for (int i = 0; i < r->n; i++) {
-		schema_add(result_fields, &r->results[i], &result, &bytes);
+		schema_add(result_fields, &r->results[i], &result, out);
 	}
-	return hex_json(&bytes);
 }
 
 static int take_results(struct cbor_reader *from, struct order_report *r,
@@ -310,16 +245,6 @@ int order_report_read(const void *bytes, size_t n, struct order_report *r,
 		return -1;
 	}
 	return 0;
-}
-
-int order_report_parse(const json_t *j, struct order_report *r, struct err *e)
-{
-	size_t n;
-	uint8_t *bytes = hex_read(j, &n, e);
-	int rc = bytes != NULL ? order_report_read(bytes, n, r, e) : -1;
-
-	free(bytes);
-	return rc;
 }
 
 void order_report_release(struct order_report *r)

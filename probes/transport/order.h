@@ -16,7 +16,7 @@
  * What the coordinator asks of one end of a pair, and what that end answers: an
  * entry each of the lists of the messages "task" and "done"; and of "ticket",
  * "joined" and "go", the words in between.  They are many and small, so that an
- * entry is CBOR of which no tree is made; in a message, one text: that in hex.
+ * entry is CBOR of which no tree is made.
  */
 
 /** What all orders of a run have in common; agents and workers are told once,
@@ -69,9 +69,9 @@ struct order {
 	char ticket[XPORT_TICKET_MAX];	/* "" = it will follow */
 };
 
-/** Append the bytes of @o; read their text. */
+/** Append the bytes of @o; read all @n bytes. */
 void order_add(const struct order *o, struct str *out);
-int order_parse(const json_t *j, struct order *o, struct err *e);
+int order_read(const void *bytes, size_t n, struct order *o, struct err *e);
 
 /** A word about a task of a rank: what @text is, its type says. */
 struct order_word {
@@ -79,12 +79,10 @@ struct order_word {
 	char text[XPORT_TICKET_MAX];	/* of "go" the nonce; "" of "joined" */
 };
 
-/** The same, and read all @n bytes; make the text. */
+/** The same. */
 void order_word_add(const struct order_word *o, struct str *out);
 int order_word_read(const void *bytes, size_t n, struct order_word *o,
 		    struct err *e);
-json_t *order_word_json(const struct order_word *o);
-int order_word_parse(const json_t *j, struct order_word *o, struct err *e);
 
 /** One direction at one size as this end saw it. */
 struct order_result {
@@ -108,9 +106,8 @@ struct order_report {
 };
 
 /** What @r has is the caller's. */
-json_t *order_report_json(const struct order_report *r);
+void order_report_add(const struct order_report *r, struct str *out);
 /** order_report_release() is due where it returns 0. */
-int order_report_parse(const json_t *j, struct order_report *r, struct err *e);
 int order_report_read(const void *bytes, size_t n, struct order_report *r,
 		      struct err *e);
 void order_report_release(struct order_report *r);

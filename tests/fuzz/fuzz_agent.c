@@ -22,6 +22,16 @@ static void no_message(struct slot *s, json_t *msg)
 	(void)msg;
 }
 
+static void no_entry(struct slot *s, enum message_type type, const void *bytes,
+		     size_t n, int64_t late_ns)
+{
+	(void)s;
+	(void)type;
+	(void)bytes;
+	(void)n;
+	(void)late_ns;
+}
+
 static void no_death(struct slot *s, const struct slot_death *how)
 {
 	(void)s;
@@ -34,7 +44,8 @@ static void no_word(struct slot *s)
 }
 
 static const struct slot_events deaf = {
-	.message = no_message, .died = no_death, .left = no_word,
+	.message = no_message, .entry = no_entry, .died = no_death,
+	.left = no_word,
 };
 
 static void begin(struct agent *a)
@@ -55,6 +66,12 @@ static void begin(struct agent *a)
 		a->slots[i].state = SLOT_IDLE;
 		a->n_slots++;
 	}
+}
+
+static void obey_entry(void *a, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	agent_obey_entry(a, type, bytes, n);
 }
 
 static void end(struct agent *a)
@@ -84,7 +101,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	begin(a);
 	for (int n = 0; n < MESSAGES_MAX && fuzz_line(&l, &line, &len); n++) {
-		json_t *msg = fuzz_message(line, len, MSG_TO_AGENT);
+		json_t *msg = fuzz_list(line, len, MSG_TO_AGENT, obey_entry,
+					a) ?
+			NULL : fuzz_message(line, len, MSG_TO_AGENT);
 
 		if (msg != NULL) {
 			agent_obey(a, msg);

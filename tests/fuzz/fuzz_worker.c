@@ -47,38 +47,48 @@ static bool gone(struct worker *as)
 }
 
 /** A drill's crash is one. */
-static bool crashes(const json_t *msg)
+static bool crashes(const void *bytes, size_t n)
 {
-	const json_t *dir;
-	size_t i;
+	struct order o;
 
-	json_array_foreach(json_object_get(msg, "dirs"), i, dir) {
-		if (json_integer_value(json_array_get(dir, 1)) ==
-		    XPORT_DRILL_CRASH) {
-			return true;
-		}
+	return order_read(bytes, n, &o, NULL) == 0 &&
+	       (o.dirs[0].drill == XPORT_DRILL_CRASH ||
+		o.dirs[1].drill == XPORT_DRILL_CRASH);
+}
+
+/** An agent says them one by one. */
+static void say_entry(void *arg, enum message_type type, const void *bytes,
+		      size_t n)
+{
+	struct wire_fd w = { .fd = *(int *)arg };
+	struct str entry = STR_INIT;
+
+	str_addmem(&entry, bytes, n);
+	if ((type != MSG_TASK || !crashes(bytes, n)) &&
+	    wire_fd_send_entry(&w, type, &entry, INT64_MAX, NULL) < 0) {
+		abort();
 	}
-	return message_int(msg, "drill") == XPORT_DRILL_CRASH;
+	str_release(&entry);
 }
 
 static void say(struct fuzz_lines *l, int fd)
 {
-	struct str frame = STR_INIT;
+	struct wire_fd w = { .fd = fd };
 	const char *line;
 	size_t len;
 
 	for (int n = 0; n < MESSAGES_MAX && fuzz_line(l, &line, &len); n++) {
-		json_t *msg = fuzz_message(line, len, MSG_TO_WORKER);
+		json_t *msg = fuzz_list(line, len, MSG_TO_WORKER, say_entry,
+					&fd) ?
+			NULL : fuzz_message(line, len, MSG_TO_WORKER);
 
-		str_reset(&frame);
-		if (msg != NULL && !crashes(msg) &&
-		    (wire_frame(msg, &frame) < 0 ||
-		     send(fd, frame.data, frame.len, 0) < 0)) {
+		if (msg != NULL &&
+		    message_int(msg, "drill") != XPORT_DRILL_CRASH &&
+		    wire_fd_send(&w, json_incref(msg), INT64_MAX, NULL) < 0) {
 			abort();
 		}
 		json_decref(msg);
 	}
-	str_release(&frame);
 	shutdown(fd, SHUT_WR);
 }
 

@@ -130,19 +130,16 @@ static void depth_has_an_end(void **state)
 	str_release(&out);
 }
 
-/* As JSON has no bytes, and texts no NUL. */
-static void bytes_are_read_as_hex(void **state)
+/* JSON has none: one by one they are read, in a tree they are refused. */
+static void bytes_are_read_one_by_one(void **state)
 {
 	const char bytes[] = "\x82\x43\x00\xff" "a\x40";
 	struct cbor_reader r = { .at = (const uint8_t *)bytes + 1, .left = 4 };
 	struct cbor_item item;
 	struct str out = STR_INIT;
-	json_t *v = cbor_parse(bytes, sizeof(bytes) - 1, NULL);
 
 	(void)state;
-	assert_string_equal(json_string_value(json_array_get(v, 0)), "00ff61");
-	assert_string_equal(json_string_value(json_array_get(v, 1)), "");
-	json_decref(v);
+	assert_null(cbor_parse(bytes, sizeof(bytes) - 1, NULL));
 	assert_true(cbor_next(&r, &item));
 	assert_true(item.type == JSON_STRING && item.raw && item.n == 3);
 	assert_memory_equal(item.text, "\0\xff" "a", 3);
@@ -157,7 +154,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_come_back),
 		cmocka_unit_test(bytes_are_those_of_the_standard),
-		cmocka_unit_test(bytes_are_read_as_hex),
+		cmocka_unit_test(bytes_are_read_one_by_one),
 		cmocka_unit_test(anything_else_is_refused),
 		cmocka_unit_test(depth_has_an_end),
 	};

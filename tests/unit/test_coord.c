@@ -464,12 +464,14 @@ static void say(struct bench *b, int rank, json_t *msg)
 
 /** The end @rank of the first test says that both directions failed: it was
  *  told to give up, or has waited in vain. */
-static json_t *failed(int rank, enum outcome outcome, const char *code)
+static void report(struct bench *b, int rank, enum outcome outcome,
+		   const char *code)
 {
 	struct order_result results[2];
-	const struct order_report report = { .rank = rank, .n = 2,
-					     .crashed = RECORD_NONE,
-					     .results = results };
+	const struct order_report all = { .rank = rank, .n = 2,
+					  .crashed = RECORD_NONE,
+					  .results = results };
+	struct str entry = STR_INIT;
 
 	for (int d = 0; d < 2; d++) {
 		results[d] = (struct order_result){ .dir = d, .size_B = 65536 };
@@ -477,8 +479,10 @@ static json_t *failed(int rank, enum outcome outcome, const char *code)
 		xport_fail(&results[d].r, outcome, code, "as told");
 		results[d].r.echo = outcome == OUTCOME_ERROR;
 	}
-	return json_pack("{s:s,s:[o]}", "t", "done", "reports",
-			 order_report_json(&report));
+	order_report_add(&all, &entry);
+	agents_hear_entry(agents_find(b->c.agents, rank), MSG_DONE, entry.data,
+			  entry.len);
+	str_release(&entry);
 }
 
 /** Two nodes of a rank each are at the first test. */
@@ -520,9 +524,9 @@ static void a_test_that_is_cut_twice_is_no_failure(void **state)
 	begin_test(&b, dir);
 	coord_stop(&b.c, "interrupted");
 	b.c.kind->cancel(b.c.work);
-	say(&b, 0, failed(0, OUTCOME_ERROR, "cancelled"));
+	report(&b, 0, OUTCOME_ERROR, "cancelled");
 	b.c.kind->cancel(b.c.work);
-	say(&b, 1, failed(1, OUTCOME_ERROR, "cancelled"));
+	report(&b, 1, OUTCOME_ERROR, "cancelled");
 	expect_cut(&b, dir);
 }
 
@@ -536,10 +540,10 @@ static void a_wait_that_the_end_cuts_is_no_failure(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	begin_test(&b, dir);
-	say(&b, 0, failed(0, OUTCOME_TIMEOUT, "setup_timeout"));
+	report(&b, 0, OUTCOME_TIMEOUT, "setup_timeout");
 	coord_stop(&b.c, "interrupted");
 	b.c.kind->cancel(b.c.work);
-	say(&b, 1, failed(1, OUTCOME_ERROR, "cancelled"));
+	report(&b, 1, OUTCOME_ERROR, "cancelled");
 	expect_cut(&b, dir);
 }
 

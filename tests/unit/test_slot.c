@@ -28,11 +28,6 @@
 
 #define WAIT_NS (5 * NS_PER_S)
 
-static void say(struct wire_fd *w, json_t *msg)
-{
-	wire_fd_send(w, msg, clock_now_ns() + WAIT_NS, NULL);
-}
-
 /* As NCCL would: into the file that the agent holds, not in append mode. */
 static void leave_words(void)
 {
@@ -54,41 +49,57 @@ static void leave_words(void)
 	fflush(log);
 }
 
+static void worker_told(void *arg, json_t *msg)
+{
+	if (message_type(msg) == MSG_INIT) {
+		wire_fd_send(arg, message_new(MSG_READY, "{s:i,s:s,s:[]}",
+					      "rank", 0, "ticket", "",
+					      "facts"),
+			     clock_now_ns() + WAIT_NS, NULL);
+	} else {
+		_exit(message_type(msg) != MSG_QUIT);
+	}
+}
+
+static void worker_told_entry(void *arg, enum message_type type,
+			      const void *bytes, size_t n)
+{
+	struct order_report r = { .crashed = RECORD_NONE };
+	struct str entry = STR_INIT;
+	struct order_word go;
+
+	if (order_word_read(bytes, n, &go, NULL) < 0 || type != MSG_GO) {
+		_exit(1);
+	}
+	if (go.id % 4 == 0) {
+		if (go.id == 12) {
+			leave_words();
+		}
+		raise(SIGKILL);
+	}
+	r.id = go.id;
+	r.unfit = go.id % 2;
+	order_report_add(&r, &entry);
+	wire_fd_send_entry(arg, MSG_DONE, &entry, clock_now_ns() + WAIT_NS,
+			   NULL);
+	str_release(&entry);
+	if (go.id == 1) {
+		_exit(3);	/* 5 waits for a word */
+	}
+}
+
+static const struct wire_events told = {
+	.message = worker_told, .entry = worker_told_entry,
+};
+
 static int be_worker(void)
 {
 	struct rlimit no_core = { 0, 0 };
 	struct wire_fd w = {.fd = WORKER_FD, .way = MSG_TO_WORKER};
-	json_t *msg;
 
 	setrlimit(RLIMIT_CORE, &no_core);
-	while (wire_fd_recv(&w, &msg, clock_now_ns() + WAIT_NS, NULL) == 1) {
-		const json_t *go = json_object_get(msg, "ends");
-		struct order_word word = { 0 };
-		int64_t id;
-
-		order_word_parse(json_array_get(go, 0), &word, NULL);
-		id = word.id;
-		if (message_type(msg) == MSG_INIT) {
-			say(&w, message_new(MSG_READY, "{s:i,s:s,s:[]}", "rank",
-					    0, "ticket", "", "facts"));
-		} else if (message_type(msg) == MSG_QUIT) {
-			return 0;
-		} else if (id % 4 == 0) {
-			if (id == 12) {
-				leave_words();
-			}
-			raise(SIGKILL);
-		} else {
-			const struct order_report r = {
-				.id = id, .unfit = id % 2,
-				.crashed = RECORD_NONE };
-
-			say(&w, message_new(MSG_DONE, "{s:[o]}", "reports",
-					    order_report_json(&r)));
-			if (id == 1) {
-				return 3;	/* 5 waits for a word */
-			}
-		}
+	while (wire_fd_hear(&w, &told, &w, clock_now_ns() + WAIT_NS, NULL) ==
+	       1) {
 	}
 	return 0;
 }
@@ -108,6 +119,16 @@ static void ignore(struct slot *s, json_t *msg)
 	(void)msg;
 }
 
+static void ignore_entry(struct slot *s, enum message_type type,
+			 const void *bytes, size_t n, int64_t late_ns)
+{
+	(void)s;
+	(void)type;
+	(void)bytes;
+	(void)n;
+	(void)late_ns;
+}
+
 static void died(struct slot *s, const struct slot_death *how)
 {
 	struct bench *b = s->arg;
@@ -116,7 +137,8 @@ static void died(struct slot *s, const struct slot_death *how)
 	b->last = *how;
 }
 
-static const struct slot_events events = { .message = ignore, .died = died };
+static const struct slot_events events = {
+	.message = ignore, .entry = ignore_entry, .died = died };
 
 static void ticked(uv_timer_t *t)
 {
@@ -136,19 +158,15 @@ static void await_state(struct bench *b, enum slot_state state)
 	}
 }
 
-static json_t *go_of(int id)
-{
-	const struct order_word go = { .id = id, .text = "n" };
-
-	return message_new(MSG_GO, "{s:[o]}", "ends", order_word_json(&go));
-}
-
 static void give(struct bench *b, int id)
 {
-	json_t *task = go_of(id);
+	const struct order_word go = { .id = id, .text = "n" };
+	struct str entry = STR_INIT;
 
-	assert_true(slot_task(&b->slot, task, id, "n", WAIT_NS));
-	json_decref(task);
+	assert_true(slot_task(&b->slot, id, "n", WAIT_NS));
+	order_word_add(&go, &entry);
+	wire_send_entry(&b->slot.wire, MSG_GO, entry.data, entry.len);
+	str_release(&entry);
 }
 
 static json_t *an_init(void)
@@ -287,15 +305,13 @@ static void leaving_unfit_again_and_again_is(void **state)
 static void who_leaves_takes_no_task(void **state)
 {
 	struct bench *b = *state;
-	json_t *task = go_of(2);
 
 	start(b);
 	give(b, 5);
 	await_state(b, SLOT_UNFIT);
-	assert_false(slot_task(&b->slot, task, 2, "n", WAIT_NS));
+	assert_false(slot_task(&b->slot, 2, "n", WAIT_NS));
 	slot_quit(&b->slot);
 	await_state(b, SLOT_DOWN);
-	json_decref(task);
 }
 
 /* In a process group of its own: that is what number 0 would kill. */

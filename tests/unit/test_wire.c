@@ -95,33 +95,48 @@ static void versions_understand_each_other(void **state)
 	}
 }
 
-static json_t *order_json(const struct order *o)
+/* @o as bytes that are read again into @back. */
+static int order_round(const struct order *o, struct order *back)
 {
 	struct str bytes = STR_INIT;
-	char text[2 * XPORT_TICKET_MAX];
+	int rc;
 
 	order_add(o, &bytes);
-	assert_true(bytes.len < sizeof(text) / 2);
-	hash_hex(bytes.data, bytes.len, text);
+	rc = order_read(bytes.data, bytes.len, back, NULL);
 	str_release(&bytes);
-	return json_string(text);
+	return rc;
 }
+
+static int report_round(const struct order_report *r, struct order_report *back)
+{
+	struct str bytes = STR_INIT;
+	int rc;
+
+	order_report_add(r, &bytes);
+	rc = order_report_read(bytes.data, bytes.len, back, NULL);
+	str_release(&bytes);
+	return rc;
+}
+
+/* Bytes that are no entry, and how many. */
+struct none {
+	const char *bytes;
+	size_t n;
+};
+#define NONE(text) { text, sizeof(text) - 1 }
 
 static void orders_come_back_as_sent(void **state)
 {
 	struct order o = { .id = 5, .attempt = 2, .rank = 3, .peer = 9,
 			   .seat = { .me = 1, .ranks = 4 }, .ticket = "here" };
 	struct order back;
-	struct err e = { 0 };
-	json_t *j;
 
 	(void)state;
 	memcpy(o.nonce, "00112233445566778899aabbccddeeff", 33);
 	o.dirs[0].slow_factor = 1;
 	o.dirs[1] = (struct order_dir){ .wanted = true, .slow_factor = 0.5,
 					.drill = XPORT_DRILL_HANG };
-	j = order_json(&o);
-	assert_int_equal(order_parse(j, &back, &e), 0);
+	assert_int_equal(order_round(&o, &back), 0);
 	assert_int_equal(back.id, 5);
 	assert_int_equal(back.attempt, 2);
 	assert_int_equal(back.seat.ranks, 4);
@@ -131,50 +146,42 @@ static void orders_come_back_as_sent(void **state)
 	assert_true(back.dirs[1].slow_factor == 0.5);
 	assert_string_equal(back.nonce, o.nonce);
 	assert_string_equal(back.ticket, "here");
-	json_decref(j);
 	o.seat.me = 4;		/* no such place */
-	j = order_json(&o);
-	assert_int_equal(order_parse(j, &back, &e), -1);
-	json_decref(j);
+	assert_int_equal(order_round(&o, &back), -1);
 }
 
 /* As most are: what is left out of them comes back all the same. */
 static void usual_orders_come_back_as_sent(void **state)
 {
-	static const char *const none[] = {
-		"",
-		"80x",
-		"9",
-		"8060",			/* more than an order */
-		"81f6",			/* no rank is null */
-		"8120",			/* nor below 0 */
-		"90",			/* more places than there are */
-		"9000000000000000000000000000000000",
+	static const struct none none[] = {
+		NONE(""),
+		NONE("\x80\x60"),	/* more than an order */
+		NONE("\x81\xf6"),	/* no rank is null */
+		NONE("\x81\x20"),	/* nor below 0 */
+		NONE("\x90"),		/* more places than there are */
+		NONE("\x90\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"),
 	};
 	struct order o = { .attempt = 1, .seat = { .ranks = 2 } }, back;
-	json_t *j;
-	struct err e;
+	struct str bytes = STR_INIT;
 
 	(void)state;
 	o.dirs[0] = o.dirs[1] =
 		(struct order_dir){ .wanted = true, .slow_factor = 1 };
-	j = order_json(&o);
-	assert_string_equal(json_string_value(j), "80");
+	order_add(&o, &bytes);
+	assert_string_equal(str_text(&bytes), "\x80");
+	str_release(&bytes);
 	memset(&back, 0xff, sizeof(back));
-	assert_int_equal(order_parse(j, &back, &e), 0);
+	assert_int_equal(order_round(&o, &back), 0);
 	assert_int_equal(back.attempt, 1);
 	assert_int_equal(back.peer, 0);
 	assert_int_equal(back.seat.ranks, 2);
 	assert_string_equal(back.ticket, "");
 	assert_true(back.lead && back.dirs[0].wanted && back.dirs[0].sender);
 	assert_true(back.dirs[0].slow_factor == 1 && !back.dirs[1].sender);
-	json_decref(j);
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		j = json_string(none[i]);
-		assert_int_equal(order_parse(j, &back, &e), -1);
-		json_decref(j);
+		assert_int_equal(order_read(none[i].bytes, none[i].n, &back,
+					    NULL), -1);
 	}
-	assert_int_equal(order_parse(NULL, &back, &e), -1);
 }
 
 static void what_all_orders_share_has_limits(void **state)
@@ -204,13 +211,11 @@ static void results_keep_unmeasured_apart_from_zero(void **state)
 				       .unfit = true, .crashed = RECORD_NONE,
 				       .facts = json_pack("[s]", "a fact"),
 				       .results = &r, .n = 1 }, back;
-	json_t *j;
 
 	(void)state;
 	xport_result_init(&r.r);
 	xport_fail(&r.r, OUTCOME_TIMEOUT, "task_timeout", "late by %d", 3);
-	j = order_report_json(&report);
-	assert_int_equal(order_report_parse(j, &back, NULL), 0);
+	assert_int_equal(report_round(&report, &back), 0);
 	assert_true(back.rank == 2 && back.id == 9 && back.late_ns == 4);
 	assert_true(back.unfit && back.crashed == RECORD_NONE);
 	assert_true(json_equal(back.facts, report.facts));
@@ -221,22 +226,30 @@ static void results_keep_unmeasured_apart_from_zero(void **state)
 	assert_int_equal(back.results->r.outcome, OUTCOME_TIMEOUT);
 	assert_string_equal(back.results->r.detail, "late by 3");
 	order_report_release(&back);
-	json_decref(j);
 	/* a library's words may be no UTF-8 */
 	xport_fail(&r.r, OUTCOME_ERROR, "nccl_error", "cannot open \xff");
-	j = order_report_json(&report);
-	assert_int_equal(order_report_parse(j, &back, NULL), 0);
+	assert_int_equal(report_round(&report, &back), 0);
 	assert_string_equal(back.results->r.detail, "cannot open ?");
 	order_report_release(&back);
-	json_decref(j);
 	/* it says one result, and has none, or two */
-	j = json_string("83020901");
-	assert_int_equal(order_report_parse(j, &back, NULL), -1);
-	json_decref(j);
-	j = json_string("830209018080");
-	assert_int_equal(order_report_parse(j, &back, NULL), -1);
-	json_decref(j);
+	assert_int_equal(order_report_read("\x83\2\x09\1", 4, &back, NULL),
+			 -1);
+	assert_int_equal(order_report_read("\x83\2\x09\1\x80\x80", 6, &back,
+					   NULL), -1);
 	json_decref(report.facts);
+}
+
+static void drop(void *arg, json_t *msg)
+{
+	(void)arg;
+	(void)msg;
+}
+
+static int hear_one(struct wire_fd *w)
+{
+	static const struct wire_events events = { .message = drop };
+
+	return wire_fd_hear(w, &events, NULL, clock_now_ns() + NS_PER_S, NULL);
 }
 
 static void descriptors_travel_with_messages(void **state)
@@ -271,9 +284,7 @@ static void descriptors_travel_with_messages(void **state)
 	memcpy(CMSG_DATA(c), &p[1], sizeof(int));
 	assert_int_equal(sendmsg(s[0], &mh, 0), (int)out.len);
 	w = (struct wire_fd){.fd = s[1], .way = MSG_TO_WORKER};
-	assert_int_equal(
-		wire_fd_recv(&w, &msg, clock_now_ns() + NS_PER_S, NULL), 1);
-	json_decref(msg);
+	assert_int_equal(hear_one(&w), 1);
 	fd = wire_fd_take(&w);
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "x", 1), 1);
@@ -281,20 +292,13 @@ static void descriptors_travel_with_messages(void **state)
 	assert_int_equal(byte, 'x');
 	assert_int_equal(wire_fd_take(&w), -1);
 	close(s[0]);
-	assert_int_equal(
-		wire_fd_recv(&w, &msg, clock_now_ns() + NS_PER_S, NULL), -1);
+	assert_int_equal(hear_one(&w), -1);
 	close(s[1]);
 	close(fd);
 	close(p[0]);
 	close(p[1]);
 	wire_buf_release(&w.in);
 	str_release(&out);
-}
-
-static void drop(void *arg, json_t *msg)
-{
-	(void)arg;
-	(void)msg;
 }
 
 static void gone(void *arg, const char *why)
@@ -306,32 +310,35 @@ static void gone(void *arg, const char *why)
 /* Words about a task, at their limits and beyond. */
 static void words_come_back_as_sent(void **state)
 {
-	static const char *const none[] = { "", "zz", "8", "8000", "81f6",
-					    "8120", "8301026161ff",
-					    "840102616100", "8301026100" };
+	static const struct none none[] = {
+		NONE(""), NONE("\x80\0"), NONE("\x81\xf6"), NONE("\x81\x20"),
+		NONE("\x83\1\2\x61\x61\xff"), NONE("\x84\1\2\x61\x61\0"),
+		NONE("\x83\1\2\x61\0"),
+	};
 	struct order_word o = { .rank = 3, .id = UINT32_MAX }, back;
-	json_t *j;
 
 	(void)state;
 	memset(o.text, 'x', sizeof(o.text) - 1);
 	for (int i = 0; i < 2; i++) {
-		j = order_word_json(&o);
+		struct str bytes = STR_INIT;
+
+		order_word_add(&o, &bytes);
 		memset(&back, 0xff, sizeof(back));
-		assert_int_equal(order_word_parse(j, &back, NULL), 0);
+		assert_int_equal(order_word_read(bytes.data, bytes.len, &back,
+						 NULL), 0);
 		assert_true(back.rank == 3 && back.id == UINT32_MAX);
 		assert_string_equal(back.text, o.text);
-		assert_int_equal(json_string_length(j) < 20, i == 1);
-		json_decref(j);
+		assert_int_equal(bytes.len < 10, i == 1);
+		str_release(&bytes);
 		o.text[0] = '\0';
 	}
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		j = json_string(none[i]);
-		assert_int_equal(order_word_parse(j, &back, NULL), -1);
-		json_decref(j);
+		assert_int_equal(order_word_read(none[i].bytes, none[i].n,
+						 &back, NULL), -1);
 	}
 }
 
-/* What is heard of a wire: entries as lists, or the texts of their trees. */
+/* What is heard of a wire. */
 struct heard {
 	int entries, messages;
 	int64_t next;		/* rank of the entry that is to come */
@@ -400,9 +407,8 @@ static void make_list(int more, struct str *out)
 	str_release(&entry);
 }
 
-/* One at a time and in order; a list that is written otherwise comes as a
- * message, and one that may not come is refused.  Whoever closes in between
- * hears no more. */
+/* One at a time and in order; a list that is written otherwise, or may not
+ * come, is refused.  Whoever closes in between hears no more. */
 static void lists_are_heard_entry_by_entry(void **state)
 {
 	static const struct wire_events events = {
@@ -410,10 +416,10 @@ static void lists_are_heard_entry_by_entry(void **state)
 	static const struct {
 		enum message_way way;
 		bool other, closes, many;
-		int entries, messages;
+		int entries;
 	} cases[] = {
 		{ .way = MSG_TO_COORDINATOR, .entries = 3 },
-		{ .way = MSG_TO_COORDINATOR, .other = true, .messages = 1 },
+		{ .way = MSG_TO_COORDINATOR, .other = true },
 		{ .way = MSG_TO_COORDINATOR, .closes = true, .entries = 1 },
 		{ .way = MSG_TO_COORDINATOR, .many = true },
 		{ .way = MSG_TO_AGENT },
@@ -423,7 +429,7 @@ static void lists_are_heard_entry_by_entry(void **state)
 	(void)state;
 	uv_loop_init(&loop);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int want = cases[i].entries + cases[i].messages, s[2];
+		int want = cases[i].entries, s[2];
 		uv_pipe_t *pipe = malloc(sizeof(*pipe));
 		struct str out = STR_INIT;
 		struct heard h = { 0 };
@@ -444,8 +450,8 @@ static void lists_are_heard_entry_by_entry(void **state)
 		send_frame(s[1], &out);
 		listen_for(&loop, &h, want > 0 ? want : 1, &w);
 		assert_int_equal(h.entries, cases[i].entries);
-		assert_int_equal(h.messages, cases[i].messages);
-		assert_int_equal(w.closing, want != 3 && !cases[i].other);
+		assert_int_equal(h.messages, 0);
+		assert_int_equal(w.closing, want != 3);
 		wire_close(&w, NULL);
 		uv_run(&loop, UV_RUN_DEFAULT);
 		close(s[1]);
@@ -454,99 +460,82 @@ static void lists_are_heard_entry_by_entry(void **state)
 	uv_loop_close(&loop);
 }
 
-static json_t *order_of_rank(int rank)
+static void send_order(struct wire *w, int rank)
 {
 	const struct order o = {
 		.rank = rank, .attempt = 1, .seat = { .ranks = 2 },
-		.dirs = { { .slow_factor = 1 }, { .slow_factor = 1 } } };
+		.dirs = { { .wanted = true, .slow_factor = 1 },
+			  { .wanted = true, .slow_factor = 1 } } };
+	struct str entry = STR_INIT;
 
-	return message_new(MSG_TASK, "{s:[o]}", "orders", order_json(&o));
+	order_add(&o, &entry);
+	wire_send_entry(w, MSG_TASK, entry.data, entry.len);
+	str_release(&entry);
 }
 
-/* Next to each other and few, else apart; what is between them stays there. */
+static void hear_order(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	struct heard *h = arg;
+	struct order o;
+
+	assert_int_equal(type, MSG_TASK);
+	assert_int_equal(order_read(bytes, n, &o, NULL), 0);
+	assert_int_equal(o.rank, h->next++);
+	h->entries++;
+}
+
+/* Orders in a row and few leave as one message, what is between them stays
+ * there; to a worker, which does one thing at a time, each is one. */
 static void lists_leave_as_one_message(void **state)
 {
-	static const struct wire_events events = { .message = drop,
-						   .closed = gone };
-	const size_t sizes[] = { MESSAGE_LIST, 4, 0, 1 };
-	uv_pipe_t *pipe = malloc(sizeof(*pipe));
-	int s[2], rank = 0;
-	struct order o;
-	struct wire w;
-	struct wire_fd end;
+	static const struct wire_events events = {
+		.message = hear_message, .entry = hear_order, .closed = gone };
+	static const struct {
+		enum message_way here, there;
+		int entries[5];	/* of the messages that are heard first */
+	} cases[] = {
+		{ MSG_TO_COORDINATOR, MSG_TO_AGENT, { MESSAGE_LIST, 4, 0, 1 } },
+		{ MSG_FROM_WORKER, MSG_TO_WORKER, { 1, 1, 1, 1, 1 } },
+	};
 	uv_loop_t loop;
-	json_t *msg, *list;
 
 	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
 	uv_loop_init(&loop);
-	uv_pipe_init(&loop, pipe, 1);
-	uv_pipe_open(pipe, s[0]);
-	wire_open(&w, (uv_stream_t *)pipe, MSG_TO_COORDINATOR, NULL, &events,
-		  NULL);
-	for (int i = 0; i < MESSAGE_LIST + 3; i++) {
-		wire_send(&w, order_of_rank(i));
-	}
-	wire_send_entry(&w, MSG_TASK, "\x81\x13", 2);	/* one more */
-	wire_send(&w, message_new(MSG_CANCEL, "{s:i,s:i}", "id", 1, "rank", 2));
-	wire_send(&w, order_of_rank(MESSAGE_LIST + 4));
-	wire_push(&w);
-	end = (struct wire_fd){.fd = s[1], .way = MSG_TO_AGENT};
-	for (int i = 0; i < 4; i++) {
-		assert_int_equal(wire_fd_recv(&end, &msg, clock_now_ns() +
-					      10 * NS_PER_S, NULL), 1);
-		list = json_object_get(msg, "orders");
-		assert_int_equal(json_array_size(list), sizes[i]);
-		for (size_t k = 0; k < sizes[i]; k++) {
-			assert_int_equal(order_parse(json_array_get(list, k),
-						     &o, NULL), 0);
-			assert_int_equal(o.rank, rank++);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uv_pipe_t *pipe = malloc(sizeof(*pipe));
+		struct wire_fd end = { .way = cases[i].there };
+		struct heard h = { 0 };
+		struct wire w;
+		int s[2], seen;
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+		uv_pipe_init(&loop, pipe, 1);
+		uv_pipe_open(pipe, s[0]);
+		wire_open(&w, (uv_stream_t *)pipe, cases[i].here, NULL,
+			  &events, &h);
+		for (int k = 0; k < MESSAGE_LIST + 4; k++) {
+			send_order(&w, k);
 		}
-		json_decref(msg);
+		wire_send(&w, message_new(MSG_CANCEL, "{s:i,s:i}", "id", 1,
+					  "rank", 2));
+		send_order(&w, MESSAGE_LIST + 4);
+		wire_push(&w);
+		end.fd = s[1];
+		for (int k = 0; k < 4 + (i == 1); k++) {
+			seen = h.entries;
+			assert_int_equal(wire_fd_hear(&end, &events, &h,
+						      clock_now_ns() +
+						      10 * NS_PER_S, NULL), 1);
+			assert_int_equal(h.entries - seen, cases[i].entries[k]);
+		}
+		send_order(&w, 0);	/* never leaves */
+		wire_close(&w, NULL);
+		uv_run(&loop, UV_RUN_DEFAULT);
+		close(s[1]);
+		wire_buf_release(&end.in);
 	}
-	wire_send(&w, order_of_rank(0));	/* never leaves */
-	wire_close(&w, NULL);
-	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);
-	close(s[1]);
-	wire_buf_release(&end.in);
-}
-
-/* A worker does one thing at a time: each is a message of its own. */
-static void a_worker_gets_one_by_one(void **state)
-{
-	static const struct wire_events events = { .message = drop,
-						   .closed = gone };
-	uv_pipe_t *pipe = malloc(sizeof(*pipe));
-	struct wire_fd end;
-	struct wire w;
-	uv_loop_t loop;
-	json_t *msg;
-	int s[2];
-
-	(void)state;
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
-	uv_loop_init(&loop);
-	uv_pipe_init(&loop, pipe, 1);
-	uv_pipe_open(pipe, s[0]);
-	wire_open(&w, (uv_stream_t *)pipe, MSG_FROM_WORKER, NULL, &events,
-		  NULL);
-	wire_send(&w, order_of_rank(0));
-	wire_send(&w, order_of_rank(1));
-	wire_push(&w);
-	end = (struct wire_fd){.fd = s[1], .way = MSG_TO_WORKER};
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(wire_fd_recv(&end, &msg, clock_now_ns() +
-					      10 * NS_PER_S, NULL), 1);
-		assert_int_equal(json_array_size(json_object_get(
-					 msg, "orders")), 1);
-		json_decref(msg);
-	}
-	wire_close(&w, NULL);
-	uv_run(&loop, UV_RUN_DEFAULT);
-	uv_loop_close(&loop);
-	close(s[1]);
-	wire_buf_release(&end.in);
 }
 
 static void pattern_sees_each_kind_of_damage(void **state)
@@ -585,7 +574,6 @@ int main(void)
 		cmocka_unit_test(words_come_back_as_sent),
 		cmocka_unit_test(lists_are_heard_entry_by_entry),
 		cmocka_unit_test(lists_leave_as_one_message),
-		cmocka_unit_test(a_worker_gets_one_by_one),
 		cmocka_unit_test(pattern_sees_each_kind_of_damage),
 	};
 

@@ -267,14 +267,16 @@ static void tell_pressure(struct agent *a, int64_t late_ns)
 
 static void slot_message(struct slot *s, json_t *msg)
 {
-	struct order_report r;
-
 	agent_tell(s->arg, json_incref(msg));
-	if (message_type(msg) == MSG_DONE &&
-	    order_report_parse(slot_report(msg), &r, NULL) == 0) {
-		tell_pressure(s->arg, r.late_ns);
-		order_report_release(&r);
-	}
+}
+
+static void slot_entry(struct slot *s, enum message_type type,
+		       const void *bytes, size_t n, int64_t late_ns)
+{
+	struct agent *a = s->arg;
+
+	wire_send_entry(&a->wire, type, bytes, n);
+	tell_pressure(a, late_ns);
 }
 
 /* What this process needs for @workers, of which some may run. */
@@ -356,6 +358,7 @@ static void slot_left(struct slot *s)
 
 static const struct slot_events slot_events = {
 	.message = slot_message,
+	.entry = slot_entry,
 	.died = slot_died,
 	.left = slot_left,
 };
@@ -461,17 +464,22 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	return 0;
 }
 
-/* The worker of @s (NULL: nobody) gets @msg, task number @id, or the
+/* May the worker of @s (NULL: nobody) be told of task @id?  Else the
  * coordinator hears that it cannot. */
-static void give_work(struct agent *a, struct slot *s, json_t *msg, int64_t id,
-		      int64_t rank, const char *nonce, int64_t budget_ns)
+static bool may_work(struct agent *a, struct slot *s, int64_t id, int64_t rank,
+		     const char *nonce, int64_t budget_ns)
 {
-	if (s == NULL || !slot_task(s, msg, id, nonce, budget_ns)) {
-		agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:I}", "id",
-					  (json_int_t)id, "rank",
-					  (json_int_t)rank));
-		return;
+	if (s != NULL && slot_task(s, id, nonce, budget_ns)) {
+		return true;
 	}
+	agent_tell(a, message_new(MSG_REFUSED, "{s:I,s:I}", "id",
+				  (json_int_t)id, "rank", (json_int_t)rank));
+	return false;
+}
+
+/* The worker of @s has been told of its task: here is who came for that. */
+static void pass_early(struct agent *a, struct slot *s)
+{
 	for (int i = a->early.n - 1; i >= 0; i--) {
 		if (strcmp(a->early.conns[i].nonce, s->nonce) == 0) {
 			slot_conn(s, early_take(&a->early, i));
@@ -479,100 +487,73 @@ static void give_work(struct agent *a, struct slot *s, json_t *msg, int64_t id,
 	}
 }
 
-/* One of a message to several workers. */
-static void give_order(struct agent *a, const struct order *o, json_t *order)
-{
-	struct slot *s = slot_of_rank(a, o->rank);
-	json_t *msg = message_new(MSG_TASK, "{s:[O]}", "orders", order);
-
-	if (msg == NULL) {
-		return;
-	}
-	if (!o->now && s != NULL &&
-	    (s->state == SLOT_IDLE || s->state == SLOT_BUSY)) {
-		slot_tell(s, msg);	/* only to begin: "go" will follow */
-	} else {
-		give_work(a, s, msg, o->id, o->rank, o->nonce,
-			  order_budget_ns(&a->how));
-	}
-	json_decref(msg);
-}
-
 /* The model is the workers: it answers at once. */
 static void ask_model(struct agent *a, const struct order *o)
 {
-	json_t *report = model_report(a->model, o, &a->how);
+	struct str report = STR_INIT;
 
-	if (report != NULL) {
-		agent_tell(a, message_new(MSG_DONE, "{s:[o]}", "reports",
-					  report));
+	if (model_report(a->model, o, &a->how, &report)) {
+		wire_send_entry(&a->wire, MSG_DONE, report.data, report.len);
+	}
+	str_release(&report);
+}
+
+/* The @n bytes to the worker of @s, which is to work at @o now or, not @works,
+ * only to know. */
+static void pass_entry(struct agent *a, struct slot *s, enum message_type type,
+		       const void *bytes, size_t n, const struct order_word *o,
+		       bool works)
+{
+	if (works && !may_work(a, s, o->id, o->rank, o->text,
+			       order_budget_ns(&a->how))) {
+		return;
+	}
+	if (s != NULL) {
+		wire_send_entry(&s->wire, type, bytes, n);
+	}
+	if (works) {
+		pass_early(a, s);
 	}
 }
 
-static void take_orders(struct agent *a, const json_t *msg)
+static void pass_order(struct agent *a, const void *bytes, size_t n)
 {
+	struct order_word word;
 	struct order o;
-	json_t *order;
-	size_t i;
+	struct slot *s;
 
-	json_array_foreach(json_object_get(msg, "orders"), i, order) {
-		if (order_parse(order, &o, NULL) < 0) {
-			continue;	/* its deadline tells */
-		}
-		if (a->model != NULL) {
-			ask_model(a, &o);
-		} else {
-			give_order(a, &o, order);
-		}
+	if (order_read(bytes, n, &o, NULL) < 0) {
+		return;		/* its deadline tells */
 	}
+	if (a->model != NULL) {
+		ask_model(a, &o);
+		return;
+	}
+	s = slot_of_rank(a, o.rank);
+	word = (struct order_word){ .rank = o.rank, .id = o.id };
+	STR_COPY(word.text, o.nonce);
+	/* not now: "go" will follow */
+	pass_entry(a, s, MSG_TASK, bytes, n, &word, o.now || s == NULL ||
+		   (s->state != SLOT_IDLE && s->state != SLOT_BUSY));
 }
 
 static void pass_collective(struct agent *a, struct slot *s, json_t *msg)
 {
-	json_t *answer = NULL;
+	json_t *answer;
 
 	if (a->model == NULL) {
-		give_work(a, s, msg, message_int(msg, "id"),
-			  message_int(msg, "rank"), json_member(msg, "nonce"),
-			  message_int(msg, "budget_ns"));
-	} else {
-		answer = model_collective(a->model, msg);
-	}
-	if (answer != NULL) {
-		agent_tell(a, message_of(MSG_COLLECTIVE_DONE, answer));
-	}
-}
-
-/* One of a message to several workers, "go" or "ticket". */
-static void pass_word(struct agent *a, enum message_type type,
-		      const struct order_word *o, json_t *word)
-{
-	struct slot *s = slot_of_rank(a, o->rank);
-	json_t *msg = message_new(type, "{s:[O]}", messages[type].list, word);
-
-	if (msg == NULL) {
+		if (may_work(a, s, message_int(msg, "id"),
+			     message_int(msg, "rank"),
+			     json_member(msg, "nonce"),
+			     message_int(msg, "budget_ns"))) {
+			wire_send(&s->wire, json_incref(msg));
+			pass_early(a, s);
+		}
 		return;
 	}
-	if (type == MSG_GO) {
-		give_work(a, s, msg, o->id, o->rank, o->text,
-			  order_budget_ns(&a->how));
-	} else if (s != NULL) {
-		slot_tell(s, msg);
-	}
-	json_decref(msg);
-}
-
-static void pass_words(struct agent *a, const json_t *msg)
-{
-	enum message_type type = message_type(msg);
-	struct order_word o;
-	json_t *word;
-	size_t i;
-
-	json_array_foreach(json_object_get(msg, messages[type].list), i, word) {
-		if (a->model == NULL && order_word_parse(word, &o, NULL) == 0) {
-			pass_word(a, type, &o, word);
-		}
+	answer = model_collective(a->model, msg);
+	if (answer != NULL) {
+		agent_tell(a, message_of(MSG_COLLECTIVE_DONE, answer));
 	}
 }
 
@@ -648,48 +629,38 @@ static void take_welcome(struct agent *a, const json_t *msg)
 	}
 }
 
-/* What an agent that is not welcome yet does with @msg: an answer may have been
- * held back on its way until the run was over. */
-static void obey_early(struct agent *a, const json_t *msg)
+/* An agent that is not welcome yet gets a message of @type: an answer may have
+ * been held back on its way until the run was over. */
+static void refuse_early(struct agent *a, enum message_type type)
 {
-	enum message_type type = message_type(msg);
-
-	if (type == MSG_WELCOME) {
-		take_welcome(a, msg);
-	} else if (type != MSG_BEAT) {
-		err_set(&a->why, 0, type == MSG_QUIT ?
-			"the run ended before it took this agent" :
-			"the coordinator sent '%s' before 'welcome'",
-			messages[type].name);
-		refuse(a);
-	}
+	err_set(&a->why, 0, type == MSG_QUIT ?
+		"the run ended before it took this agent" :
+		"the coordinator sent '%s' before 'welcome'",
+		messages[type].name);
+	refuse(a);
 }
 
 void agent_obey(struct agent *a, json_t *msg)
 {
 	struct slot *s = slot_of_rank(a, message_int(msg, "rank"));
+	enum message_type type = message_type(msg);
 
-	if (a->state == AGENT_JOINING) {
-		obey_early(a, msg);
+	if (a->state == AGENT_JOINING && type == MSG_WELCOME) {
+		take_welcome(a, msg);
+	} else if (a->state == AGENT_JOINING && type != MSG_BEAT) {
+		refuse_early(a, type);
 	}
 	if (a->state != AGENT_RUNNING) {
 		return;
 	}
-	switch (message_type(msg)) {
-	case MSG_TASK:
-		take_orders(a, msg);
-		break;
-	case MSG_GO:
-	case MSG_TICKET:
-		pass_words(a, msg);
-		break;
+	switch (type) {
 	case MSG_COLLECTIVE:
 		pass_collective(a, s, msg);
 		break;
 	case MSG_CANCEL:
 	case MSG_CLOSE:
 		if (s != NULL) {
-			slot_tell(s, msg);
+			wire_send(&s->wire, json_incref(msg));
 		}
 		break;
 	case MSG_KILL:
@@ -722,9 +693,33 @@ void agent_obey(struct agent *a, json_t *msg)
 	}
 }
 
+void agent_obey_entry(struct agent *a, enum message_type type,
+		      const void *bytes, size_t n)
+{
+	struct order_word o;
+
+	if (a->state == AGENT_JOINING) {
+		refuse_early(a, type);
+	} else if (a->state != AGENT_RUNNING) {
+		return;
+	} else if (type == MSG_TASK) {
+		pass_order(a, bytes, n);
+	} else if (a->model == NULL &&
+		   order_word_read(bytes, n, &o, NULL) == 0) {
+		pass_entry(a, slot_of_rank(a, o.rank), type, bytes, n, &o,
+			   type == MSG_GO);
+	}
+}
+
 static void coordinator_said(void *arg, json_t *msg)
 {
 	agent_obey(arg, msg);
+}
+
+static void coordinator_said_entry(void *arg, enum message_type type,
+				   const void *bytes, size_t n)
+{
+	agent_obey_entry(arg, type, bytes, n);
 }
 
 static void coordinator_lost(void *arg, const char *why)
@@ -743,6 +738,7 @@ static void coordinator_lost(void *arg, const char *why)
 
 static const struct wire_events coordinator_events = {
 	.message = coordinator_said,
+	.entry = coordinator_said_entry,
 	.closed = coordinator_lost,
 };
 

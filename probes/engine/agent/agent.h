@@ -105,9 +105,12 @@ struct slot_death {
 struct slot;
 
 struct slot_events {
-	/** A message for the coordinator (borrowed): ready, unusable, ticket,
-	 *  done. */
+	/** A message for the coordinator (borrowed): ready, unusable; an entry
+	 *  of a list: ticket, joined, done.  @late_ns: that the worker did not
+	 *  run. */
 	void (*message)(struct slot *s, json_t *msg);
+	void (*entry)(struct slot *s, enum message_type type, const void *bytes,
+		      size_t n, int64_t late_ns);
 	void (*died)(struct slot *s, const struct slot_death *how);
 	/** The worker has made room for a renewed one: slot_start(). */
 	void (*left)(struct slot *s);
@@ -154,14 +157,10 @@ void slot_renew(struct slot *s, json_t *init);
  *  worker itself would have; nothing where that is nothing.  0 or -1. */
 int slot_save_log(const struct slot *s, const struct slot_death *how,
 		  const char *dir, struct err *e);
-/** Give the worker @msg (borrowed) about task @id, whose connections come by
- *  @nonce; false: it cannot take it. */
-bool slot_task(struct slot *s, json_t *msg, int64_t id, const char *nonce,
+/** The worker is busy with task @id, whose connections come by @nonce, and is
+ *  to be told; false: it cannot take it. */
+bool slot_task(struct slot *s, int64_t id, const char *nonce,
 	       int64_t budget_ns);
-/** The one report of a "done" of a worker (borrowed); NULL. */
-const json_t *slot_report(const json_t *msg);
-/** Pass @msg (borrowed) on, when a worker is there. */
-void slot_tell(struct slot *s, json_t *msg);
 /** Pass a data connection on; it is closed here afterwards. */
 void slot_conn(struct slot *s, uv_tcp_t *conn);
 /** Deadlines; call about ten times a second. */
@@ -289,5 +288,8 @@ void agent_tell(struct agent *a, json_t *msg);
  *  the table of messages has it, if the state of @a allows it; all else about
  *  it is still to be doubted. */
 void agent_obey(struct agent *a, json_t *msg);
+/** The same of an entry of @type, a list. */
+void agent_obey_entry(struct agent *a, enum message_type type,
+		      const void *bytes, size_t n);
 
 #endif

@@ -166,15 +166,9 @@ static void work_done(struct slot *s, int64_t id, bool unfit)
 	}
 }
 
-const json_t *slot_report(const json_t *msg)
-{
-	return json_array_get(json_object_get(msg, "reports"), 0);
-}
-
 static void worker_said(void *arg, json_t *msg)
 {
 	struct slot *s = arg;
-	struct order_report r;
 
 	switch (message_type(msg)) {
 	case MSG_READY:
@@ -182,12 +176,6 @@ static void worker_said(void *arg, json_t *msg)
 		break;
 	case MSG_UNUSABLE:
 		s->unusable = true;
-		break;
-	case MSG_DONE:
-		if (order_report_parse(slot_report(msg), &r, NULL) == 0) {
-			work_done(s, r.id, r.unfit);
-			order_report_release(&r);
-		}
 		break;
 	case MSG_COLLECTIVE_DONE:
 		work_done(s, message_int(msg, "id"), false);
@@ -199,6 +187,19 @@ static void worker_said(void *arg, json_t *msg)
 	if (s->unusable && s->state != SLOT_LEAVING) {
 		slot_quit(s);
 	}
+}
+
+static void worker_said_entry(void *arg, enum message_type type,
+			      const void *bytes, size_t n)
+{
+	struct slot *s = arg;
+	struct order_report r = { 0 };
+
+	if (type == MSG_DONE && order_report_read(bytes, n, &r, NULL) == 0) {
+		work_done(s, r.id, r.unfit);
+	}
+	s->events->entry(s, type, bytes, n, r.late_ns);
+	order_report_release(&r);
 }
 
 /* False: it has ended, or there is none. */
@@ -224,6 +225,7 @@ static void wire_freed(void *arg)
 
 static const struct wire_events worker_events = {
 	.message = worker_said,
+	.entry = worker_said_entry,
 	.closed = worker_silent,
 	.freed = wire_freed,
 };
@@ -289,8 +291,7 @@ int slot_start(struct slot *s, const char *self, struct err *e)
 	return 0;
 }
 
-bool slot_task(struct slot *s, json_t *msg, int64_t id, const char *nonce,
-	       int64_t budget_ns)
+bool slot_task(struct slot *s, int64_t id, const char *nonce, int64_t budget_ns)
 {
 	if (s->state != SLOT_IDLE) {
 		return false;
@@ -301,13 +302,7 @@ bool slot_task(struct slot *s, json_t *msg, int64_t id, const char *nonce,
 	s->budget_ns = budget_ns;
 	s->deadline_ns = clock_now_ns() + budget_ns + SLOT_GRACE_NS;
 	s->waited_ns = late_waited_ns(s->process.pid);
-	wire_send(&s->wire, json_incref(msg));
 	return true;
-}
-
-void slot_tell(struct slot *s, json_t *msg)
-{
-	wire_send(&s->wire, json_incref(msg));
 }
 
 void slot_conn(struct slot *s, uv_tcp_t *conn)

@@ -353,7 +353,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	look_around(s);
 }
 
-static void hear_entry(struct coord_agent *a, enum message_type type,
+void agents_hear_entry(struct coord_agent *a, enum message_type type,
 		       const void *bytes, size_t n)
 {
 	struct agents *s = a->set;
@@ -362,23 +362,6 @@ static void hear_entry(struct coord_agent *a, enum message_type type,
 	if (a->said_hello && !s->dismissed) {
 		s->events->entry(s->arg, a, type, bytes, n);
 	}
-}
-
-/* Of a list that has come as a tree. */
-static void hear_texts(struct coord_agent *a, enum message_type type,
-		       const json_t *list)
-{
-	struct str entry = STR_INIT;
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(list, i, v) {
-		if (list_unhex(json_string_value(v), json_string_length(v),
-			       &entry)) {
-			hear_entry(a, type, entry.data, entry.len);
-		}
-	}
-	str_release(&entry);
 }
 
 void agents_hear(struct coord_agent *a, json_t *msg)
@@ -406,12 +389,6 @@ void agents_hear(struct coord_agent *a, json_t *msg)
 		a->late_ns += message_int(msg, "late_ns");
 		run_log_event(s->log, a->node, -1, json_member(msg, "event"),
 			      "%s", json_member(msg, "detail"));
-		break;
-	case MSG_TICKET:
-	case MSG_JOINED:
-	case MSG_DONE:
-		hear_texts(a, message_type(msg),
-			   list_texts(msg, message_type(msg)));
 		break;
 	case MSG_LAST_FACTS:
 		json_decref(a->last_words);
@@ -585,7 +562,7 @@ static void said(void *arg, json_t *msg)
 static void said_entry(void *arg, enum message_type type, const void *bytes,
 		       size_t n)
 {
-	hear_entry(arg, type, bytes, n);
+	agents_hear_entry(arg, type, bytes, n);
 }
 
 static void gone(void *arg, const char *why)

@@ -173,6 +173,9 @@ struct coord_agent *agents_add(struct agents *s);
 /** What is done about its @msg (borrowed), which fits the table of messages,
  *  and when it goes away, for @why. */
 void agents_hear(struct coord_agent *a, json_t *msg);
+/** The same of an entry of @type, a list. */
+void agents_hear_entry(struct coord_agent *a, enum message_type type,
+		       const void *bytes, size_t n);
 void agents_lose(struct coord_agent *a, const char *why);
 
 int agents_expected(const struct agents *s);

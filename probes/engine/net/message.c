@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "lib/base/hash.h"
 #include "lib/spec/spec.h"
 #include "probes/collective/collective.h"
 #include "probes/transport/order.h"
@@ -119,31 +118,6 @@ const void *list_next(struct list_in *l, size_t *n)
 	return item.text;
 }
 
-const json_t *list_texts(const json_t *msg, enum message_type type)
-{
-	const json_t *list = type < MESSAGE_TYPES && messages[type].list ?
-		json_object_get(msg, messages[type].list) : NULL;
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(list, i, v) {
-		if (!json_is_string(v)) {
-			return NULL;
-		}
-	}
-	return json_array_size(list) > 0 ? list : NULL;
-}
-
-bool list_unhex(const char *text, size_t n, struct str *entry)
-{
-	char *bytes;
-
-	str_reset(entry);
-	bytes = str_more(entry, n / 2);
-	return bytes != NULL && n > 0 && n % 2 == 0 &&
-	       hash_unhex_part(text, bytes, n / 2) == 0;
-}
-
 /* ---- message ------------------------------------------------------------- */
 
 #define RANKS_MAX (SPEC_MAX_NODES * SPEC_MAX_GPUS)
@@ -165,7 +139,7 @@ bool list_unhex(const char *text, size_t n, struct str *entry)
 
 /* Fields that several messages have. */
 #define TASKS(name, table) \
-	ARRAY(name, MESSAGE_LIST, "per task a text, CBOR in hex: an array by " \
+	ARRAY(name, MESSAGE_LIST, "per task a byte string, CBOR: an array by " \
 	      "place, of which trailing values that are usual may be missing", \
 	      .places = table)
 #define RANK INT("rank", 0, RANKS_MAX, "rank")
@@ -387,6 +361,10 @@ int message_check(const json_t *msg, enum message_way way, struct err *e)
 	if ((messages[type].ways & way) == 0) {
 		return err_set(e, EPROTO, "message '%s' goes in the wrong direction",
 			       messages[type].name);
+	}
+	if (messages[type].list != NULL) {
+		return err_set(e, EPROTO, "message '%s': no list of byte "
+			       "strings", messages[type].name);
 	}
 	return check_fields(msg, &messages[type], e) < 0 ? -1 : 1;
 }

@@ -67,8 +67,7 @@ struct message {
 	const char *name;	/* the member "t" */
 	unsigned ways;
 	bool plain;		/* travels as JSON, between all versions */
-	const char *list;	/* its only field, an array: those of several
-				 * that leave together become one message */
+	const char *list;	/* its only field, an array: see below */
 	const char *what;
 	const struct field *fields;	/* NULL: none */
 };
@@ -102,9 +101,8 @@ int message_check(const json_t *msg, enum message_way way, struct err *e);
 
 /**
  * Messages that are lists, written and read without a tree: a map of "t" and of
- * their only field, an array of entries, each of which is bytes; in a tree they
- * are a text, its hex.  What is read here is what is written here; whatever
- * else a list may look like, cbor_parse() reads.
+ * their only field, an array of entries, each of which is bytes.  What is read
+ * here is what is written here; as a tree they are no messages.
  */
 
 /** Entries that leave as one message; zeroed, it has none. */
@@ -135,11 +133,5 @@ bool list_open(struct list_in *l, const void *bytes, size_t n,
 	       enum message_way way);
 /** The next entry, *@n bytes (borrowed); NULL: there is none. */
 const void *list_next(struct list_in *l, size_t *n);
-
-/** The entries of @msg, which is of @type: an array of texts.  NULL: of no
- *  list, or it has others, or none. */
-const json_t *list_texts(const json_t *msg, enum message_type type);
-/** The entry that the @n digits @text are; false: that they are not. */
-bool list_unhex(const char *text, size_t n, struct str *entry);
 
 #endif

@@ -303,18 +303,32 @@ int wire_frame(const json_t *msg, struct str *out)
 	return end_frame(out, from);
 }
 
-/* As wire_buf_next(), of messages that may come by @way; unknown ones are
- * dropped. */
-static int next_known(struct wire_buf *b, enum message_way way, json_t **msg,
-		      struct err *e)
+/* Tell @events the next message that may come by @way, of a list all entries;
+ * unknown ones are dropped.  As wire_buf_next(). */
+static int hear(struct wire_buf *b, enum message_way way,
+		const struct wire_events *events, void *arg, struct err *e)
 {
+	struct list_in list;
+	const char *in = NULL;
+	const void *entry;
 	int got, fits = 0;
+	uint32_t n = 0;
+	json_t *msg;
+	size_t bytes;
 
-	while (fits == 0 && (got = wire_buf_next(b, msg, e)) > 0) {
-		fits = message_check(*msg, way, e);
-		if (fits <= 0) {
-			json_decref(*msg);
+	if (next_frame(b, &in, &n, NULL) > 0 && list_open(&list, in, n, way)) {
+		b->used += 4 + (size_t)n;
+		while (!b->shut && (entry = list_next(&list, &bytes)) != NULL) {
+			events->entry(arg, list.type, entry, bytes);
 		}
+		return 1;
+	}
+	while (fits == 0 && (got = wire_buf_next(b, &msg, e)) > 0) {
+		fits = message_check(msg, way, e);
+		if (fits > 0) {
+			events->message(arg, msg);
+		}
+		json_decref(msg);
 	}
 	return fits != 0 ? fits : got;
 }
@@ -334,7 +348,6 @@ static void wire_handle_closed(uv_handle_t *h)
 	}
 	wire_buf_release(&w->in);
 	list_release(&w->list);
-	str_release(&w->entry);
 	str_release(&w->out);
 	str_release(&w->plain);
 	seal_release(&w->seal);
@@ -353,7 +366,7 @@ void wire_close(struct wire *w, const char *why)
 	if (w->closing || !wire_is_open(w)) {
 		return;
 	}
-	w->closing = true;
+	w->closing = w->in.shut = true;
 	ask_end(&w->ask);
 	uv_close((uv_handle_t *)w->stream, wire_handle_closed);
 	uv_close((uv_handle_t *)&w->prepare, wire_handle_closed);
@@ -389,42 +402,6 @@ static int take_bytes(struct wire *w, const char *bytes, size_t n,
 	return rc;
 }
 
-/* The next message, where it is a list of which no tree is to be made. */
-static bool hear_list(struct wire *w)
-{
-	struct list_in list;
-	const char *in = NULL;
-	const void *entry;
-	uint32_t n = 0;
-	size_t bytes;
-
-	if (w->events->entry == NULL ||
-	    next_frame(&w->in, &in, &n, NULL) <= 0 ||
-	    !list_open(&list, in, n, w->way)) {
-		return false;
-	}
-	w->in.used += 4 + (size_t)n;
-	w->heard_ns = clock_now_ns();
-	while (!w->closing && (entry = list_next(&list, &bytes)) != NULL) {
-		w->events->entry(w->arg, list.type, entry, bytes);
-	}
-	return true;
-}
-
-/* The next message: 1, 0 or -1 as wire_buf_next() has it. */
-static int hear(struct wire *w, struct err *e)
-{
-	json_t *msg;
-	int got = hear_list(w) ? 1 : 0;
-
-	if (got == 0 && (got = next_known(&w->in, w->way, &msg, e)) > 0) {
-		w->heard_ns = clock_now_ns();
-		w->events->message(w->arg, msg);
-		json_decref(msg);
-	}
-	return got;
-}
-
 static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct wire *w = s->data;
@@ -437,7 +414,9 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		return;
 	}
 	rc = take_bytes(w, buf->base, (size_t)n, &e);
-	while (!w->closing && (got = hear(w, &e)) > 0) {
+	while (!w->closing &&
+	       (got = hear(&w->in, w->way, w->events, w->arg, &e)) > 0) {
+		w->heard_ns = clock_now_ns();
 	}
 	if (got < 0 || rc < 0) {
 		wire_close(w, e.text);
@@ -514,49 +493,23 @@ static struct str *frames(struct wire *w)
 	return w->sealed ? &w->plain : &w->out;
 }
 
+/* Append the message that @l is, if it has an entry. */
+static int write_entries(struct list_out *l, struct str *out)
+{
+	size_t from;
+
+	if (l->n == 0) {
+		return 0;
+	}
+	from = begin_frame(out);
+	list_write(l, out);
+	return end_frame(out, from);
+}
+
 /* Behind what is written: a list that nobody adds to any more. */
 static void write_list(struct wire *w)
 {
-	struct str *out = frames(w);
-	size_t from;
-
-	if (w->list.n == 0) {
-		return;
-	}
-	from = begin_frame(out);
-	list_write(&w->list, out);
-	if (end_frame(out, from) < 0) {
-		w->out.failed = true;
-	}
-}
-
-/* Room for one more entry of @type. */
-static struct list_out *list_for(struct wire *w, enum message_type type)
-{
-	if (!list_takes(&w->list, type)) {
-		write_list(w);
-	}
-	return &w->list;
-}
-
-/* Is @msg put into lists?  What is no entry is dropped, as it would be at the
- * other end. */
-static bool add_to_list(struct wire *w, const json_t *msg)
-{
-	enum message_type type = message_type(msg);
-	const json_t *list = w->way != MSG_FROM_WORKER ?
-		list_texts(msg, type) : NULL;
-	const json_t *v;
-	size_t i;
-
-	json_array_foreach(list, i, v) {
-		if (list_unhex(json_string_value(v), json_string_length(v),
-			       &w->entry)) {
-			list_add(list_for(w, type), type, w->entry.data,
-				 w->entry.len);
-		}
-	}
-	return list != NULL;
+	w->out.failed |= write_entries(&w->list, frames(w)) < 0;
 }
 
 static void wire_prepare(uv_prepare_t *p)
@@ -604,16 +557,14 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 /* Queue @msg (reference stolen); false: it does not leave. */
 static bool wire_queue(struct wire *w, json_t *msg)
 {
-	bool good = true;
+	bool good;
 
 	if (!wire_is_open(w) || w->closing) {
 		json_decref(msg);
 		return false;
 	}
-	if (!add_to_list(w, msg)) {
-		write_list(w);
-		good = msg != NULL && wire_frame(msg, frames(w)) == 0;
-	}
+	write_list(w);
+	good = msg != NULL && wire_frame(msg, frames(w)) == 0;
 	json_decref(msg);
 	if (!good || w->out.failed) {
 		wire_close(w, "cannot build a message");
@@ -633,7 +584,10 @@ void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
 		     size_t n)
 {
 	if (wire_is_open(w) && !w->closing) {
-		list_add(list_for(w, type), type, bytes, n);
+		if (w->way == MSG_FROM_WORKER || !list_takes(&w->list, type)) {
+			write_list(w);
+		}
+		list_add(&w->list, type, bytes, n);
 		uv_prepare_start(&w->prepare, wire_prepare);
 	}
 }
@@ -720,20 +674,40 @@ void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn)
 
 /* ---- blocking side ---------------------------------------------------- */
 
+/* @rc: whether @out, which is taken, is a frame. */
+static int send_frame(struct wire_fd *w, int rc, struct str *out,
+		      int64_t deadline_ns, struct err *e)
+{
+	rc = rc < 0 ? err_set(e, ENOMEM, "cannot build a message") :
+		      net_write_all(w->fd, out->data, out->len, deadline_ns, e);
+	str_release(out);
+	return rc;
+}
+
 int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
 		 struct err *e)
 {
 	struct str out = STR_INIT;
+	int rc = msg != NULL ? wire_frame(msg, &out) : -1;
+
+	json_decref(msg);
+	return send_frame(w, rc, &out, deadline_ns, e);
+}
+
+int wire_fd_send_entry(struct wire_fd *w, enum message_type type,
+		       const struct str *entry, int64_t deadline_ns,
+		       struct err *e)
+{
+	struct list_out list = { 0 };
+	struct str out = STR_INIT;
 	int rc = -1;
 
-	if (msg == NULL || wire_frame(msg, &out) < 0) {
-		err_set(e, ENOMEM, "cannot build a message");
-	} else {
-		rc = net_write_all(w->fd, out.data, out.len, deadline_ns, e);
+	if (!entry->failed) {
+		list_add(&list, type, entry->data, entry->len);
+		rc = write_entries(&list, &out);
 	}
-	json_decref(msg);
-	str_release(&out);
-	return rc;
+	list_release(&list);
+	return send_frame(w, rc, &out, deadline_ns, e);
 }
 
 /* Keep the descriptors of one recvmsg; more than fit are closed. */
@@ -794,12 +768,12 @@ static int wire_fd_read(struct wire_fd *w, struct err *e)
 		       : err_set(e, errno, "cannot read from the agent");
 }
 
-int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
-		 struct err *e)
+int wire_fd_hear(struct wire_fd *w, const struct wire_events *events, void *arg,
+		 int64_t deadline_ns, struct err *e)
 {
 	for (;;) {
 		struct pollfd p = { .fd = w->fd, .events = POLLIN };
-		int got = next_known(&w->in, w->way, msg, e);
+		int got = hear(&w->in, w->way, events, arg, e);
 		int ms = clock_ms_left(deadline_ns);
 
 		if (got != 0) {

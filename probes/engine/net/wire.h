@@ -177,6 +177,7 @@ struct ask {
 struct wire_buf {
 	struct str bytes;
 	size_t used;		/* consumed from the front */
+	bool shut;		/* nothing more is heard of it */
 };
 
 void wire_buf_release(struct wire_buf *b);
@@ -196,9 +197,7 @@ struct wire_events {
 	/** @msg is borrowed, and fits the table of messages: what does not is
 	 *  dropped, or refused and the wire closed. */
 	void (*message)(void *arg, json_t *msg);
-	/** An entry of @type, a list, as bytes (borrowed).  NULL: lists come
-	 *  as messages, as those do in any case that another program may have
-	 *  written otherwise. */
+	/** An entry of @type, a list, as bytes (borrowed). */
 	void (*entry)(void *arg, enum message_type type, const void *bytes,
 		      size_t n);
 	/** Called once, whatever ended it; @why is for people. */
@@ -215,7 +214,6 @@ struct wire {
 	struct wire_buf in;
 	struct list_out list;	/* message that others may be put into: not
 				 * written yet */
-	struct str entry;	/* that is put into it */
 	struct str out;
 	bool sealed;
 	struct str plain;	/* waits to be sealed, with the others of
@@ -247,10 +245,10 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 bool wire_is_open(const struct wire *w);
 /** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
  *  where the wire is not open, or closing.  Those of one turn of the loop leave
- *  together; messages that are lists, one after the other, as one, but to a
- *  worker, who does one thing at a time. */
+ *  together. */
 void wire_send(struct wire *w, json_t *msg);
-/** The same of an entry of @type, a list, to anybody but a worker. */
+/** The same of an entry of @type, a list; several, one after the other, are one
+ *  message, but to a worker, which does one thing at a time. */
 void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
 		     size_t n);
 /** The beat of every second.  Of who was silent for @silence_ns the node is
@@ -286,10 +284,14 @@ struct wire_fd {
 /** Send @msg (reference stolen) by @deadline_ns; 0 or -1 with @e. */
 int wire_fd_send(struct wire_fd *w, json_t *msg, int64_t deadline_ns,
 		 struct err *e);
-/** 1: *@msg (new reference), which fits the table of messages; 0: nothing by
- *  @deadline_ns; -1 with @e: gone, or no message. */
-int wire_fd_recv(struct wire_fd *w, json_t **msg, int64_t deadline_ns,
-		 struct err *e);
+/** The same of @entry, of @type, a list. */
+int wire_fd_send_entry(struct wire_fd *w, enum message_type type,
+		       const struct str *entry, int64_t deadline_ns,
+		       struct err *e);
+/** 1: one message, or all entries of one, were told to @events with @arg; 0:
+ *  none by @deadline_ns; -1 with @e: gone, or no message. */
+int wire_fd_hear(struct wire_fd *w, const struct wire_events *events, void *arg,
+		 int64_t deadline_ns, struct err *e);
 /** The oldest descriptor that came along, -1 when there is none. */
 int wire_fd_take(struct wire_fd *w);
 

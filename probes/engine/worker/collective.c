@@ -244,12 +244,13 @@ static json_t *answer(struct process *w, const struct collective_result *r)
 	return json;
 }
 
-int worker_do_collective(struct process *w, const json_t *msg, struct err *e)
+int worker_do_collective(struct process *w, const struct heard *h,
+			 struct err *e)
 {
 	struct collective_order o;
 	struct collective_result r;
 
-	if (collective_order_parse(msg, &o, e) < 0) {
+	if (collective_order_parse(h->msg, &o, e) < 0) {
 		return -1;
 	}
 	w->task = o.id;

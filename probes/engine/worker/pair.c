@@ -24,22 +24,17 @@ static void add_result(struct process *w, int dir, int64_t size,
 static int wait_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 		       struct err *e)
 {
-	struct order_word word;
-	json_t *msg;
-	int rc;
+	struct heard *h;
 
 	worker_step(&w->as, "waiting for the connection data of rank %lld",
 		    (long long)o->peer);
-	msg = worker_wait(w, MSG_TICKET, deadline_ns, e);
-	if (msg == NULL) {
+	h = worker_wait(w, MSG_TICKET, deadline_ns, e);
+	if (h == NULL) {
 		return -1;
 	}
-	rc = worker_word(msg, &word);
-	json_decref(msg);
-	if (rc == 0) {
-		STR_COPY(o->ticket, word.text);
-	}
-	return rc;
+	STR_COPY(o->ticket, h->word.text);
+	heard_free(h);
+	return 0;
 }
 
 /* A word of @type about @o. */
@@ -47,10 +42,11 @@ static int tell_word(struct process *w, enum message_type type,
 		     const struct order *o, const char *text, struct err *e)
 {
 	struct order_word word = { .rank = o->rank, .id = o->id };
+	struct str entry = STR_INIT;
 
 	STR_COPY(word.text, text);
-	return worker_tell(w, message_new(type, "{s:[o]}", messages[type].list,
-					  order_word_json(&word)), e);
+	order_word_add(&word, &entry);
+	return worker_tell_entry(w, type, &entry, e);
 }
 
 static int tell_ticket(struct process *w, const struct order *o,
@@ -260,12 +256,13 @@ static int report(struct process *w, const struct order *o, struct err *e)
 		.results = w->results,
 		.n = w->n_results,
 	};
+	struct str entry = STR_INIT;
 	int rc;
 
 	w->task = -1;
 	worker_step(&w->as, "%s", fit ? "idle" : "ending, the GPU is unusable");
-	rc = worker_tell(w, message_new(MSG_DONE, "{s:[o]}", "reports",
-					order_report_json(&r)), e);
+	order_report_add(&r, &entry);
+	rc = worker_tell_entry(w, MSG_DONE, &entry, e);
 	w->n_results = 0;
 	json_decref(w->as.facts);
 	w->as.facts = NULL;
@@ -373,13 +370,13 @@ static void *close_link(void *arg)
  * library: so the coordinator tells all ranks at once, while nothing is being
  * measured, and each closes all of its pairs side by side.
  */
-int worker_do_close(struct process *w, const json_t *msg, struct err *e)
+int worker_do_close(struct process *w, const struct heard *h, struct err *e)
 {
 	void *pairs[WORKER_PENDING][2];
 	pthread_t threads[WORKER_PENDING];
 	bool running[WORKER_PENDING];
 
-	(void)msg;
+	(void)h;
 	(void)e;
 	worker_step(&w->as, "closing %d pairs", w->n_spent);
 	for (int i = 0; i < w->n_spent; i++) {
@@ -493,20 +490,19 @@ int worker_look(struct process *w, struct err *e)
 	return 0;
 }
 
-int worker_do_go(struct process *w, const json_t *msg, struct err *e)
+int worker_do_go(struct process *w, const struct heard *h, struct err *e)
 {
-	struct order_word go;
-	int i = worker_word(msg, &go) == 0 ? pending_find(w, go.id) : -1;
+	int i = pending_find(w, h->word.id);
 
 	return i >= 0 && w->pending[i]->joined ? pending_go(w, i, e) : 0;
 }
 
-static int do_order(struct process *w, const json_t *order, struct err *e)
+int worker_do_task(struct process *w, const struct heard *h, struct err *e)
 {
-	struct order o;
+	struct order o = h->order;
 
-	if (order_parse(order, &o, e) < 0) {
-		return -1;
+	if (w->how.n_sizes == 0) {
+		return err_set(e, EPROTO, "task without sizes");
 	}
 	if (o.seat.me < 2 && drilled(&o, XPORT_DRILL_STAY_AWAY)) {
 		return play_dead(w, &o, e);
@@ -515,37 +511,20 @@ static int do_order(struct process *w, const json_t *order, struct err *e)
 					      : do_begin(w, &o, e);
 }
 
-int worker_do_task(struct process *w, const json_t *msg, struct err *e)
+int worker_do_ticket(struct process *w, const struct heard *h, struct err *e)
 {
-	json_t *order;
-	size_t i;
-	int rc = 0;
-
-	if (w->how.n_sizes == 0) {
-		return err_set(e, EPROTO, "task without sizes");
-	}
-	json_array_foreach(json_object_get(msg, "orders"), i, order) {
-		rc = rc == 0 ? do_order(w, order, e) : rc;
-	}
-	return rc;
-}
-
-int worker_do_ticket(struct process *w, const json_t *msg, struct err *e)
-{
-	struct order_word ticket;
-	int i = worker_word(msg, &ticket) == 0 ? pending_find(w, ticket.id) :
-						 -1;
+	int i = pending_find(w, h->word.id);
 
 	if (i < 0 || w->pending[i]->l != NULL) {
 		return 0;	/* called off meanwhile */
 	}
-	STR_COPY(w->pending[i]->o.ticket, ticket.text);
+	STR_COPY(w->pending[i]->o.ticket, h->word.text);
 	return pending_begin(w, i, e);
 }
 
-int worker_do_cancel(struct process *w, const json_t *msg, struct err *e)
+int worker_do_cancel(struct process *w, const struct heard *h, struct err *e)
 {
-	int i = pending_find(w, message_int(msg, "id"));
+	int i = pending_find(w, message_int(h->msg, "id"));
 
 	(void)e;
 	if (i >= 0) {

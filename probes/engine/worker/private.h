@@ -27,6 +27,14 @@
 
 struct pending;
 
+/** A message of the agent. */
+struct heard {
+	enum message_type type;
+	json_t *msg;		/* NULL: an entry of a list, one of these */
+	struct order order;	/* of "task" */
+	struct order_word word;
+};
+
 struct process {
 	struct worker as;	/* what transports know of it; comes first */
 	struct wire_fd wire;
@@ -39,7 +47,8 @@ struct process {
 	char data_addr[NET_ADDR_TEXT];
 	char dir[PATH_MAX];
 	char log[PATH_MAX];
-	json_t *kept[WORKER_KEPT];	/* read while waiting for another */
+	struct heard *last;		/* heard just now; NULL */
+	struct heard *kept[WORKER_KEPT];	/* while waiting for another */
 	int n_kept;
 	struct pending *pending[WORKER_PENDING];	/* joins under way */
 	int n_pending;
@@ -56,15 +65,17 @@ struct process {
 
 /** Send @msg (reference stolen) to the agent. */
 int worker_tell(struct process *w, json_t *msg, struct err *e);
+/** The same of @entry (released), of @type, a list. */
+int worker_tell_entry(struct process *w, enum message_type type,
+		      struct str *entry, struct err *e);
 /**
  * The next message of type @type for the task at hand; a cancel of that task
- * is noted, other messages are kept for the main loop.  Returns a new
- * reference, or NULL with @e (ETIMEDOUT, ECANCELED, ECONNRESET).
+ * is noted, other messages are kept for the main loop.  heard_free() it; NULL
+ * with @e (ETIMEDOUT, ECANCELED, ECONNRESET).
  */
-json_t *worker_wait(struct process *w, enum message_type type,
-		    int64_t deadline_ns, struct err *e);
-/** The word that @msg, a list, has: -1: none, and no task of ours. */
-int worker_word(const json_t *msg, struct order_word *o);
+struct heard *worker_wait(struct process *w, enum message_type type,
+			  int64_t deadline_ns, struct err *e);
+void heard_free(struct heard *h);
 
 /** As the transport's ticket(), which not every one has. */
 int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],
@@ -72,16 +83,17 @@ int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],
 
 /* pair.c: the messages "task", "ticket", "go", "cancel" and "close";
  * each 0, or -1 with @e when the worker cannot go on. */
-int worker_do_task(struct process *w, const json_t *msg, struct err *e);
-int worker_do_ticket(struct process *w, const json_t *msg, struct err *e);
-int worker_do_go(struct process *w, const json_t *msg, struct err *e);
-int worker_do_cancel(struct process *w, const json_t *msg, struct err *e);
-int worker_do_close(struct process *w, const json_t *msg, struct err *e);
+int worker_do_task(struct process *w, const struct heard *h, struct err *e);
+int worker_do_ticket(struct process *w, const struct heard *h, struct err *e);
+int worker_do_go(struct process *w, const struct heard *h, struct err *e);
+int worker_do_cancel(struct process *w, const struct heard *h, struct err *e);
+int worker_do_close(struct process *w, const struct heard *h, struct err *e);
 /** What the drill "crash" does. */
 void worker_crash(struct process *w);
 
 /* collective.c: the message "collective", and the end of what it has begun. */
-int worker_do_collective(struct process *w, const json_t *msg, struct err *e);
+int worker_do_collective(struct process *w, const struct heard *h,
+			 struct err *e);
 void worker_collective_end(struct process *w);
 
 /** Act on what the agent says: 0 where it says that it may leave, 1 where it

@@ -22,71 +22,125 @@
 #define WORKER_LOOK_NS (1 * NS_PER_MS)
 #define WORKER_SEND_NS (10 * NS_PER_S)
 
-/* Is @msg about the task at hand?  Older ones are stale: dropped. */
-static bool about_task(const struct process *w, const json_t *msg)
-{
-	struct order_word o;
+/* ---- what the agent says ------------------------------------------------- */
 
-	return message_type(msg) == MSG_TICKET ?
-		       worker_word(msg, &o) == 0 && o.id == w->task :
-		       message_int(msg, "id") == w->task;
+void heard_free(struct heard *h)
+{
+	if (h != NULL) {
+		json_decref(h->msg);
+		free(h);
+	}
 }
 
-/* Agents say them one by one. */
-int worker_word(const json_t *msg, struct order_word *o)
+static void keep(struct process *w, struct heard *h)
 {
-	const char *list = messages[message_type(msg)].list;
-
-	return order_word_parse(json_array_get(json_object_get(msg, list), 0),
-				o, NULL);
+	if (w->n_kept < WORKER_KEPT) {
+		w->kept[w->n_kept++] = h;
+	} else {
+		heard_free(h);
+	}
 }
 
-json_t *worker_wait(struct process *w, enum message_type type,
-		    int64_t deadline_ns, struct err *e)
+static struct heard *heard_new(struct process *w, enum message_type type)
+{
+	if (w->last != NULL) {
+		keep(w, w->last);
+	}
+	w->last = calloc(1, sizeof(*w->last));
+	if (w->last != NULL) {
+		w->last->type = type;
+	}
+	return w->last;
+}
+
+static void hear_message(void *arg, json_t *msg)
+{
+	struct heard *h = heard_new(arg, message_type(msg));
+
+	if (h != NULL) {
+		h->msg = json_incref(msg);
+	}
+}
+
+static void hear_entry(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	struct process *w = arg;
+	struct heard *h = heard_new(w, type);
+
+	if (h != NULL && (type == MSG_TASK ?
+			  order_read(bytes, n, &h->order, NULL) :
+			  order_word_read(bytes, n, &h->word, NULL)) < 0) {
+		heard_free(h);	/* its deadline tells */
+		w->last = NULL;
+	}
+}
+
+/* The next message, NULL with @got 0 or -1 as wire_fd_hear() has it. */
+static struct heard *hear(struct process *w, int64_t deadline_ns, int *got,
+			  struct err *e)
+{
+	static const struct wire_events events = { .message = hear_message,
+						   .entry = hear_entry };
+	struct heard *h;
+
+	do {
+		*got = wire_fd_hear(&w->wire, &events, w, deadline_ns, e);
+		h = w->last;
+	} while (*got > 0 && h == NULL);
+	w->last = NULL;
+	return h;
+}
+
+/* Is @h about the task at hand?  Older ones are stale: dropped. */
+static bool about_task(const struct process *w, const struct heard *h)
+{
+	return (h->type == MSG_TICKET ? h->word.id :
+					message_int(h->msg, "id")) == w->task;
+}
+
+struct heard *worker_wait(struct process *w, enum message_type type,
+			  int64_t deadline_ns, struct err *e)
 {
 	for (;;) {
-		enum message_type got_type;
-		json_t *msg = NULL;
+		struct heard *h;
 		int got;
 
 		if (w->cancelled) {
 			err_set(e, ECANCELED, "cancelled");
 			return NULL;
 		}
-		got = wire_fd_recv(&w->wire, &msg, deadline_ns, e);
-		if (got < 0) {
-			w->gone = true;
+		h = hear(w, deadline_ns, &got, e);
+		if (h == NULL) {
+			w->gone = got < 0;
+			if (got == 0) {
+				err_set(e, ETIMEDOUT,
+					"nothing arrived in time");
+			}
 			return NULL;
 		}
-		if (got == 0) {
-			err_set(e, ETIMEDOUT, "nothing arrived in time");
-			return NULL;
+		if (h->type == type && about_task(w, h)) {
+			return h;
 		}
-		got_type = message_type(msg);
-		if (got_type == type && about_task(w, msg)) {
-			return msg;
-		}
-		if (got_type == MSG_CANCEL && about_task(w, msg)) {
+		if (h->type == MSG_CANCEL && about_task(w, h)) {
 			w->cancelled = true;
-		} else if (got_type == MSG_CONN) {
+		} else if (h->type == MSG_CONN) {
 			close(wire_fd_take(&w->wire));
-		} else if (w->n_kept < WORKER_KEPT) {
-			w->kept[w->n_kept++] = msg;
+		} else {
+			keep(w, h);
 			continue;
 		}
-		json_decref(msg);
+		heard_free(h);
 	}
 }
 
 static bool cancelled(struct worker *as)
 {
 	struct process *w = (struct process *)as;
-	json_t *msg = worker_wait(w, MSG_CANCEL, 0, NULL);
+	struct heard *h = worker_wait(w, MSG_CANCEL, 0, NULL);
 
-	if (msg != NULL) {
-		w->cancelled = true;
-		json_decref(msg);
-	}
+	w->cancelled |= h != NULL;
+	heard_free(h);
 	return w->cancelled || w->gone;
 }
 
@@ -94,18 +148,18 @@ static int conn(struct worker *as, const char *nonce, int64_t deadline_ns,
 		struct err *e)
 {
 	struct process *w = (struct process *)as;
-	json_t *msg;
+	struct heard *h;
 	bool ours;
 	int fd;
 
 	do {
-		msg = worker_wait(w, MSG_CONN, deadline_ns, e);
-		if (msg == NULL) {
+		h = worker_wait(w, MSG_CONN, deadline_ns, e);
+		if (h == NULL) {
 			return -1;
 		}
 		fd = wire_fd_take(&w->wire);
-		ours = strcmp(json_member(msg, "nonce"), nonce) == 0;
-		json_decref(msg);
+		ours = strcmp(json_member(h->msg, "nonce"), nonce) == 0;
+		heard_free(h);
 		if (!ours && fd >= 0) {
 			close(fd);
 		}
@@ -132,6 +186,16 @@ static int dial(struct worker *as, const char *addr, const char *nonce,
 int worker_tell(struct process *w, json_t *msg, struct err *e)
 {
 	return wire_fd_send(&w->wire, msg, clock_now_ns() + WORKER_SEND_NS, e);
+}
+
+int worker_tell_entry(struct process *w, enum message_type type,
+		      struct str *entry, struct err *e)
+{
+	int rc = wire_fd_send_entry(&w->wire, type, entry,
+				    clock_now_ns() + WORKER_SEND_NS, e);
+
+	str_release(entry);
+	return rc;
 }
 
 int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],
@@ -230,17 +294,17 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 			   e);
 }
 
-static json_t *next_message(struct process *w, struct err *e)
+static struct heard *next_message(struct process *w, struct err *e)
 {
-	json_t *msg = NULL;
+	struct heard *h;
 	int got;
 
 	if (w->n_kept > 0) {
-		msg = w->kept[0];
+		h = w->kept[0];
 		w->n_kept--;
 		memmove(w->kept, w->kept + 1,
 			(size_t)w->n_kept * sizeof(w->kept[0]));
-		return msg;
+		return h;
 	}
 	do {
 		int64_t patience = w->n_pending > 0 ? WORKER_LOOK_NS :
@@ -249,17 +313,16 @@ static json_t *next_message(struct process *w, struct err *e)
 		if (worker_look(w, e) < 0) {
 			return NULL;
 		}
-		got = wire_fd_recv(&w->wire, &msg, clock_now_ns() + patience,
-				   e);
-	} while (got == 0);
-	return msg;
+		h = hear(w, clock_now_ns() + patience, &got, e);
+	} while (h == NULL && got == 0);
+	return h;
 }
 
 /* 1 go on, 0 leave in order, -1 with @e. */
-static int act(struct process *w, const json_t *msg, struct err *e)
+static int act(struct process *w, const struct heard *h, struct err *e)
 {
 	static int (*const acts[MESSAGE_TYPES])(struct process *w,
-						const json_t *msg,
+						const struct heard *h,
 						struct err *e) = {
 		[MSG_TASK] = worker_do_task,
 		[MSG_TICKET] = worker_do_ticket,
@@ -268,18 +331,17 @@ static int act(struct process *w, const json_t *msg, struct err *e)
 		[MSG_CLOSE] = worker_do_close,
 		[MSG_COLLECTIVE] = worker_do_collective,
 	};
-	enum message_type type = message_type(msg);
 
-	if (type == MSG_INIT && w->ops == NULL) {
-		return do_init(w, msg, e) < 0 ? -1 : 1;
+	if (h->type == MSG_INIT && w->ops == NULL) {
+		return do_init(w, h->msg, e) < 0 ? -1 : 1;
 	}
-	if (w->x != NULL && acts[type] != NULL) {
-		return acts[type](w, msg, e) < 0 ? -1 : 1;
+	if (w->x != NULL && acts[h->type] != NULL) {
+		return acts[h->type](w, h, e) < 0 ? -1 : 1;
 	}
-	if (type == MSG_CONN) {
+	if (h->type == MSG_CONN) {
 		close(wire_fd_take(&w->wire));	/* too late for its task */
 	}
-	return type != MSG_QUIT;
+	return h->type != MSG_QUIT;
 }
 
 int worker_serve(struct process *w, struct err *e)
@@ -287,10 +349,10 @@ int worker_serve(struct process *w, struct err *e)
 	int go = 1;
 
 	while (go > 0 && !w->gone) {
-		json_t *msg = next_message(w, e);
+		struct heard *h = next_message(w, e);
 
-		go = msg != NULL ? act(w, msg, e) : -1;
-		json_decref(msg);
+		go = h != NULL ? act(w, h, e) : -1;
+		heard_free(h);
 	}
 	return go;
 }
@@ -299,7 +361,7 @@ int worker_serve(struct process *w, struct err *e)
 void worker_release(struct process *w)
 {
 	while (w->n_kept > 0) {
-		json_decref(w->kept[--w->n_kept]);
+		heard_free(w->kept[--w->n_kept]);
 	}
 	while (w->n_pending > 0) {
 		free(w->pending[--w->n_pending]);
