@@ -161,11 +161,10 @@ static void found_elsewhere(const struct run *run, const struct verdict *v,
 	for (size_t i = 0; i < v->n; i++) {
 		const struct finding *f = &v->findings[i];
 		struct part shown = part_shown(run, &f->part);
-		char name[PART_NAME_SIZE];
 
 		if (f->part.node < 0 && f->explained > 0) {
 			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
-				 part_name(run, &shown, name, sizeof(name)));
+				 PART_NAME(run, &shown));
 		}
 	}
 	str_copy(buf, size, str_text(&out));
@@ -471,10 +470,8 @@ static void found_name(const struct pic_layout *l, const struct accused *a,
 		       char name[FOUND_NAME_MAX])
 {
 	struct part shown = part_shown(l->v->run, &a->finding->part);
-	char whole[PART_NAME_SIZE];
 
-	part_name(l->v->run, &shown, whole, sizeof(whole));
-	str_copy(name, FOUND_NAME_MAX, whole);
+	str_copy(name, FOUND_NAME_MAX, PART_NAME(l->v->run, &shown));
 }
 
 /** Pixels that the longest name of a part needs in a margin. */

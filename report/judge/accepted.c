@@ -420,7 +420,6 @@ static void add_falls(const struct accepted_beside *b, struct verdict *v)
 						      RUN_SLOW_PERCENT) / 100;
 
 	for (unsigned path = 0; path < PATH_CLASSES; path++) {
-		struct part p = part_of_path((enum path_class)path);
 		char when[CAPTION_UTC_SIZE];
 		size_t n = changes_of(b, path);
 		double share = exp(median_of(b->room, n));
@@ -429,7 +428,8 @@ static void add_falls(const struct accepted_beside *b, struct verdict *v)
 		if (n < CELLS_SLOW_PEERS || share > 1 - LEAST_FALL) {
 			continue;
 		}
-		f = finding_add(v, &p, "below_reference");
+		f = finding_add(v, part_of_path((enum path_class)path),
+				"below_reference");
 		f->cells = n;
 		f->fail = share <= 1 - line && !b->now->shared_cores;
 		finding_say(f, "Tests %s reach %.0f %% of what they did in the "

@@ -406,15 +406,13 @@ static void add_evidence(const struct all_case *c, const struct fault *fault,
 static void say_common(const struct run *run, struct finding *f)
 {
 	struct str probes = STR_INIT;
-	char name[PART_NAME_SIZE];
 
 	for (size_t i = 0; i < f->n_probes; i++) {
 		str_addf(&probes, "%s %s", i == 0 ? "" :
 			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
 	}
 	finding_say(f, "%s: the one part that explains what%s found",
-		    part_name(run, &f->part, name, sizeof(name)),
-		    str_text(&probes));
+		    PART_NAME(run, &f->part), str_text(&probes));
 	str_release(&probes);
 }
 
@@ -424,9 +422,8 @@ static void merge(const struct all_case *c, const struct fault *fault,
 	const struct finding *spoken = speaker(c, fault);
 	const struct finding *from = spoken ? spoken : fault->seen[0].finding;
 	/* the number of a part is that of the step that speaks of it */
-	struct finding *f = finding_add(v, spoken ? &spoken->part :
-						    fault->parts[0].part,
-					from->code);
+	struct finding *f = finding_add(
+		v, spoken ? spoken->part : *fault->parts[0].part, from->code);
 
 	f->score = from->score;
 	for (size_t i = 1; i < fault->n_parts; i++) {
@@ -478,7 +475,6 @@ static bool is_cut(const struct step_row *row)
 int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	      const json_t *netdevs, struct verdict *v)
 {
-	const struct part config = part_of_kind(PART_CONFIG);
 	struct all_case c = { .run = run, .steps = steps, .n = n,
 			      .netdevs = netdevs };
 
@@ -496,7 +492,8 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 
 		if (row->outcome == OUTCOME_ERROR &&
 		    !says_why(&steps[i].verdict)) {
-			struct finding *f = finding_add(v, &config, row->code);
+			struct finding *f = finding_add(
+				v, part_of_kind(PART_CONFIG), row->code);
 
 			finding_say(f, "%s could not measure: %s", row->rung,
 				    row->detail);

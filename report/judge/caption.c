@@ -273,7 +273,6 @@ static bool is_unheard(const struct run *run, size_t at)
 static void note_skipped(const struct run *run, struct str *out)
 {
 	size_t n = 0, first = 0, same = 0;
-	char name[PART_NAME_SIZE];
 	const char *detail;
 	int end;
 
@@ -289,7 +288,7 @@ static void note_skipped(const struct run *run, struct str *out)
 	detail = run_cell_detail(run, first);
 	str_addf(out, "%zu test%s skipped (%s), for example %s%s", same,
 		 same == 1 ? " was" : "s were", run_cell_code(run, first),
-		 part_cell_name(run, first, name), detail[0] ? ": " : "");
+		 PART_CELL_NAME(run, first), detail[0] ? ": " : "");
 	end = (int)strcspn(detail, ";");	/* of what one rank says */
 	str_addf(out, "%.*s", end < DETAIL_MAX ? end : DETAIL_MAX, detail);
 	if (n > same) {

@@ -79,27 +79,25 @@ void again_tell(const struct run *run, const struct part *p, struct finding *f)
 void again_collided(const struct run *run, const struct cause *c,
 		    struct verdict *v)
 {
-	struct part all = part_of_kind(PART_INTER_NODE);
 	struct again a = look(run, &c->part);
 	struct finding *f = NULL;
-	char name[PART_NAME_SIZE];
 
 	for (size_t i = 0; i < v->n; i++) {
 		if (strcmp(v->findings[i].code, COLLISIONS) == 0) {
 			f = &v->findings[i];
 		}
 	}
-	f = f ? f : finding_add(v, &all, COLLISIONS);
+	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
 	f->cells += c->cells;
 	f->explained += c->explained;
 	finding_say(f, "%zu of %zu tests between nodes were slow while others "
 		    "ran, but not by themselves: flows meet on links between "
 		    "switches", f->explained, f->cells);
-	part_name(run, &c->part, name, sizeof(name));
-	finding_add_evidence(f, "%s: %zu of %zu were slow; of %zu that the "
-			     "follow-up made again %zu passed", name,
-			     c->explained, c->cells, a.tests,
-			     a.tests - a.slow);
+	finding_add_evidence(f,
+			     "%s: %zu of %zu were slow; of %zu that the "
+			     "follow-up made again %zu passed",
+			     PART_NAME(run, &c->part), c->explained, c->cells,
+			     a.tests, a.tests - a.slow);
 }
 
 /* ---- odd ----------------------------------------------------------------- */

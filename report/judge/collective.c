@@ -91,8 +91,7 @@ static const char *place_of(const struct collective_row *r)
 static struct finding *warn(struct verdict *v, const char *code, size_t cells,
 			    size_t explained)
 {
-	const struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f = finding_add(v, &p, code);
+	struct finding *f = finding_add(v, part_of_kind(PART_CONFIG), code);
 
 	f->cells = cells;
 	f->explained = explained;
@@ -273,7 +272,7 @@ void sweep_findings(const struct sweep *s, struct verdict *v)
 static struct finding *add(struct verdict *v, const struct part *p, bool fail,
 			   const char *code, size_t cells, const char *act)
 {
-	struct finding *f = finding_add(v, p, code);
+	struct finding *f = finding_add(v, *p, code);
 
 	f->fail = fail;
 	f->cells = f->explained = cells;

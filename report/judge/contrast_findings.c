@@ -77,12 +77,11 @@ static double hear_load(const struct run *run, const struct part *p,
 static void add_worst(const struct run *run, struct finding *f)
 {
 	size_t at = run_at(run, f->src, f->dst);
-	char name[PART_NAME_SIZE];
 	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
 	finding_add_evidence(
 		f, "largest loss: %s, %s GB/s %s, %s GB/s %s",
-		part_cell_name(run, at, name),
+		PART_CELL_NAME(run, at),
 		units_real_text((double)run->cells[at].bw_GB_s, 2, alone),
 		run->schedule,
 		units_real_text((double)run->contrast.bw_GB_s[at], 2, other),
@@ -95,20 +94,20 @@ static void add_load(const struct run *run, const struct load_kind *k,
 		     const struct cause *c, enum path_class path,
 		     struct verdict *v)
 {
-	struct part p = part_at(
+	struct finding *f = finding_add(v, part_at(
 		PART_CONFIG, c->part.peer_node < 0 ? c->part.node : -1,
-		c->part.kind == PART_GPU ? c->part.index : -1);
-	struct finding *f = finding_add(v, &p, k->code);
+		c->part.kind == PART_GPU ? c->part.index : -1), k->code);
 	double median = hear_load(run, &c->part, path, f);
-	char name[PART_NAME_SIZE];
 
 	finding_add_or(f, &c->part);
 	f->cells = c->cells;
 	f->explained = c->explained;
-	part_name(run, &c->part, name, sizeof(name));
-	finding_say(f, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
-		    "%zu tests with it lose more than %.0f %%", k->title,
-		    k->all && c->part.kind == PART_INTER_NODE ? k->all : name,
+	finding_say(f,
+		    "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
+		    "%zu tests with it lose more than %.0f %%",
+		    k->title,
+		    k->all && c->part.kind == PART_INTER_NODE ?
+			    k->all : PART_NAME(run, &c->part),
 		    100 * median, k->when, c->explained, c->cells,
 		    100 * (1 - CELLS_SLOW_RATIO));
 	if (f->src >= 0) {
@@ -191,9 +190,7 @@ static bool fails_only_there(const struct run *run, size_t at)
  *  that was changed. */
 void contrast_findings(const struct run *run, struct verdict *v)
 {
-	const struct part p = part_of_kind(PART_CONFIG);
 	size_t cells = 0, bad = 0, corrupt = 0, first = 0;
-	char name[PART_NAME_SIZE];
 	struct finding *f;
 
 	for (size_t at = 0; run->contrast.outcome && at < run_n_cells(run);
@@ -210,14 +207,16 @@ void contrast_findings(const struct run *run, struct verdict *v)
 	if (bad == 0) {
 		return;
 	}
-	f = finding_add(v, &p, "fails_in_contrast");
+	f = finding_add(v, part_of_kind(PART_CONFIG), "fails_in_contrast");
 	f->cells = cells;
 	f->explained = bad;
 	f->fail = corrupt > 0;
 	finding_set_example(run, f, first);
-	finding_say(f, "%zu of %zu tests that pass in pass %s fail in pass "
-		    "%s, for example %s: %s%s", bad, cells, run->schedule,
-		    run->contrast.pass, part_cell_name(run, first, name),
+	finding_say(f,
+		    "%zu of %zu tests that pass in pass %s fail in pass "
+		    "%s, for example %s: %s%s",
+		    bad, cells, run->schedule, run->contrast.pass,
+		    PART_CELL_NAME(run, first),
 		    outcome_name((enum outcome)run->contrast.outcome[first]),
 		    corrupt > 0 ? " (corrupt data)" : "");
 }
@@ -237,8 +236,8 @@ static bool is_rescued(const struct run *run, const struct part *cross_rail,
 static void add_rescued(const struct run *run, const struct part *cross_rail,
 			size_t rescued, size_t first, struct verdict *v)
 {
-	struct finding *f = finding_add(v, cross_rail, "pxn_needed");
-	char name[PART_NAME_SIZE], bw[UNITS_REAL_SIZE];
+	struct finding *f = finding_add(v, *cross_rail, "pxn_needed");
+	char bw[UNITS_REAL_SIZE];
 
 	f->cells = part_measured(run, cross_rail);
 	f->explained = rescued;
@@ -248,8 +247,7 @@ static void add_rescued(const struct run *run, const struct part *cross_rail,
 		    "rails are not connected; if they are not meant to be, "
 		    "test with --fabric=rail-only", rescued, f->cells);
 	finding_add_evidence(
-		f, "%s: %s, with PXN %s GB/s",
-		part_cell_name(run, first, name),
+		f, "%s: %s, with PXN %s GB/s", PART_CELL_NAME(run, first),
 		cell_class_name(run->cells[first].class),
 		units_real_text((double)run->contrast.bw_GB_s[first], 2, bw));
 }

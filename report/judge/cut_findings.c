@@ -155,10 +155,9 @@ void starved_findings(const struct run *run, struct gone_list *gone,
 	}
 	if (s.n > 0 || s.n_lost > 0) {
 		int node = common_node(run, &s);
-		const struct part p = part_at(node >= 0 ? PART_NODE :
-							  PART_INTER_NODE,
-					      node, -1);
-		struct finding *f = finding_add(v, &p, RECORD_STARVED);
+		struct finding *f = finding_add(v, part_at(
+			node >= 0 ? PART_NODE : PART_INTER_NODE, node, -1),
+			RECORD_STARVED);
 
 		f->cells = f->explained = s.n;
 		v->cut = v->cut || s.n > 0; /* --resume may have them */
@@ -471,10 +470,9 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 	/* a suspect, whom nothing but what it lost speaks against, is not
 	 * left out of the next run */
 	int home = c->ended || !c->link ? -1 : c->home;
-	const struct part p = part_at(home >= 0 ? PART_NODE : PART_INTER_NODE,
-				      home, -1);
-	struct finding *f = finding_add(v, &p, c->ended ? GONE_ENDED :
-							  GONE_CUT);
+	struct finding *f = finding_add(
+		v, part_at(home >= 0 ? PART_NODE : PART_INTER_NODE, home, -1),
+		c->ended ? GONE_ENDED : GONE_CUT);
 
 	f->fail = !c->ended;
 	v->cut |= c->ended;

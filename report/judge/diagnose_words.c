@@ -118,7 +118,6 @@ static bool passes_rdma(const struct layers *l)
 static void add_fault(const struct layers *l, struct str *out)
 {
 	const struct part *p = &l->finding->part;
-	char name[PART_NAME_SIZE];
 	/* what jobs use has settings; what is below it has none of its own */
 	bool set = l->fault == l->top &&
 		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);
@@ -137,8 +136,7 @@ static void add_fault(const struct layers *l, struct str *out)
 	/* only of these it can be said to be on one */
 	if (part_is(p, KIND(NIC) | KIND(GPU) | KIND(NODE) |
 		       KIND(RAIL))) {
-		str_addf(out, ", on %s",
-			 part_name(l->run, p, name, sizeof(name)));
+		str_addf(out, ", on %s", PART_NAME(l->run, p));
 	}
 	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
 }

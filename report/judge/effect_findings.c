@@ -278,7 +278,6 @@ static void judge(const struct run *run, const struct part *p,
 		  struct depth *d, struct verdict *v)
 {
 	struct part out = way_out(run, p);
-	char name[PART_NAME_SIZE], whole[PART_NAME_SIZE];
 	struct finding *f;
 	double inside, outside;
 	bool tx, rx;
@@ -296,16 +295,16 @@ static void judge(const struct run *run, const struct part *p,
 			       d->n[tx ? SENDS : RECEIVES]);
 	out.direction = tx && (rx || p->direction == PART_TX) ? p->direction :
 			tx			       ? PART_TX : PART_RX;
-	part_name(run, &out, name, sizeof(name));
-	part_name(run, p, whole, sizeof(whole));
-	f = finding_add(v, &out, "slow");
+	f = finding_add(v, out, "slow");
 	f->fail = !run->shared_cores;
 	f->score = 0;
 	f->cells = part_measured(run, &out);
 	f->explained = (tx ? d->n[SENDS] : 0) + (rx ? d->n[RECEIVES] : 0);
-	finding_say(f, "%s is slow as well: tests with other nodes reach %.0f "
+	finding_say(f,
+		    "%s is slow as well: tests with other nodes reach %.0f "
 		    "%% of what is usual, those of %s inside the node %.0f %%",
-		    name, 100 * outside, whole, 100 * inside);
+		    PART_NAME(run, &out), 100 * outside, PART_NAME(run, p),
+		    100 * inside);
 }
 
 void depth_findings(const struct run *run, struct verdict *v)
@@ -384,7 +383,7 @@ static struct finding *add(const struct run *run, const struct effect *e,
 {
 	struct part shown = part_shown(run, &e->part);
 	struct part also = part_shown(run, &e->also);
-	struct finding *f = finding_add(v, &shown, k->code);
+	struct finding *f = finding_add(v, shown, k->code);
 
 	f->cells = e->tests;
 	if (also.kind != shown.kind) {

@@ -534,7 +534,6 @@ double effect_median(const struct effect_work *w, const float *v, size_t n,
 void effect_lower(float *v, size_t n, size_t step, double by)
 {
 	for (size_t i = 0; i < n; i++) {
-
 		v[i * step] -= (float)by;
 	}
 }

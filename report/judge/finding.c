@@ -18,11 +18,10 @@ void finding_release(struct finding *f)
 	free(f->probes);
 }
 
-struct finding *finding_add(struct verdict *v, const struct part *p,
-			    const char *code)
+struct finding *finding_add(struct verdict *v, struct part p, const char *code)
 {
 	struct finding new = {
-		.part = *p, .score = NAN, .src = -1, .dst = -1,
+		.part = p, .score = NAN, .src = -1, .dst = -1,
 	}, *f;
 
 	STR_COPY(new.code, code);
@@ -59,6 +58,16 @@ void finding_say(struct finding *f, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	set_text(f->says, sizeof(f->says), fmt, ap);
+	va_end(ap);
+}
+
+void finding_say_more(struct finding *f, const char *fmt, ...)
+{
+	size_t n = strlen(f->says);
+	va_list ap;
+
+	va_start(ap, fmt);
+	set_text(f->says + n, sizeof(f->says) - n, fmt, ap);
 	va_end(ap);
 }
 

@@ -204,7 +204,7 @@ static struct finding *add(struct judge *j, const struct gpu_row *r,
 	struct part p = r->gpu == RECORD_NONE ?
 			part_at(PART_NODE, node, -1) :
 			part_at(PART_GPU, node, (int)r->gpu);
-	struct finding *f = finding_add(j->v, &p, code);
+	struct finding *f = finding_add(j->v, p, code);
 
 	f->fail = fail;
 	f->cells = f->explained = 1;

@@ -137,7 +137,7 @@ static void add_warning(const struct run *run, const struct part *gpu,
 			const struct growth *g, const char *evidence,
 			struct verdict *v)
 {
-	struct finding *f = finding_add(v, gpu, g->code);
+	struct finding *f = finding_add(v, *gpu, g->code);
 
 	f->cells = part_measured(run, gpu);
 	finding_say(f, "%s", evidence);
@@ -148,7 +148,7 @@ static void add_growth(const struct run *run, const struct part *gpu,
 		       const struct growth *g, const struct fact_row *fact,
 		       struct verdict *v)
 {
-	char evidence[400], name[PART_NAME_SIZE];
+	char evidence[400];
 	bool heard = false;
 
 	snprintf(evidence, sizeof(evidence),
@@ -157,8 +157,7 @@ static void add_growth(const struct run *run, const struct part *gpu,
 		 g->held ? "%.100s is held by %.160s%s, since before the run "
 			   "(%.80s)" :
 			   "%.200s: %.32s %s during the run (%.80s)",
-		 part_name(run, gpu, name, sizeof(name)), fact->value, g->text,
-		 fact->source);
+		 PART_NAME(run, gpu), fact->value, g->text, fact->source);
 	for (size_t i = 0; i < v->n; i++) {
 		if (concerns(&v->findings[i], gpu)) {
 			finding_add_evidence(&v->findings[i], "%s", evidence);

@@ -250,7 +250,7 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 	size_t shown = 1;
 
 	p.peer_index = (int)r->pid;
-	f = finding_add(h->v, &p, host ? host : code);
+	f = finding_add(h->v, p, host ? host : code);
 	f->fail = true;
 	f->cells = f->explained = 1;
 	for (size_t i = 0; i < h->rows->n; i++) {
@@ -455,8 +455,8 @@ static bool is_over(const struct hang_rows *rows)
 /** Nobody to look at, on nodes that did look. */
 static void say_nothing(struct hang *h)
 {
-	struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f = finding_add(h->v, &p, "hang_nothing");
+	struct finding *f =
+		finding_add(h->v, part_of_kind(PART_CONFIG), "hang_nothing");
 
 	if (h->rows->n > 0) {
 		finding_say(f, "All %zu processes have ended", h->rows->n);
@@ -487,10 +487,10 @@ static void say_undecided(struct hang *h)
 {
 	const char *all = same_for_all(h);
 	bool rest = all && hang_gpus_rest(h), run = all && hang_gpus_run(h);
-	struct part p = part_of_kind(PART_CONFIG);
-	struct finding *f = finding_add(h->v, &p, rest ? "hang_between" :
-						  run  ? "hang_same_call" :
-							 "hang_undecided");
+	struct finding *f = finding_add(h->v, part_of_kind(PART_CONFIG),
+					rest ? "hang_between" :
+					run ? "hang_same_call" :
+					      "hang_undecided");
 
 	if (rest && !all[0]) {
 		finding_say(f, "No rank of %zu has begun a collective: their "

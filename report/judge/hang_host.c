@@ -836,7 +836,7 @@ static struct finding *name_part(struct hang *h, const struct fact_row *f,
 			return found;
 		}
 	}
-	return finding_add(h->v, &p, code);
+	return finding_add(h->v, p, code);
 }
 
 /** Codes of what only slows a job down. */

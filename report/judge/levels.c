@@ -412,14 +412,13 @@ static size_t first_at(const struct run *run, size_t kind,
 
 static void add_example(const struct run *run, size_t at, struct finding *f)
 {
-	char name[PART_NAME_SIZE], bw[UNITS_REAL_SIZE];
+	char bw[UNITS_REAL_SIZE];
 	const char *way = run->paths[run->cell_way[at]];
 
-	finding_add_evidence(f, "%s: %s GB/s%s%s",
-			     part_cell_name(run, at, name),
-			     units_real_text((double)run->cells[at].bw_GB_s, 2,
-					     bw),
-			     way[0] ? " by " : "", way);
+	finding_add_evidence(
+		f, "%s: %s GB/s%s%s", PART_CELL_NAME(run, at),
+		units_real_text((double)run->cells[at].bw_GB_s, 2, bw),
+		way[0] ? " by " : "", way);
 }
 
 static double GB_s_of(const struct run *run, enum path_class path, int bin)
@@ -433,8 +432,7 @@ static void say(const struct run *run, size_t kind, const struct levels *l,
 {
 	size_t low_at = first_at(run, kind, l, false);
 	enum path_class path = run->cells[low_at].path;
-	struct part p = part_of_path(path);
-	struct finding *f = finding_add(v, &p, "two_levels");
+	struct finding *f = finding_add(v, part_of_path(path), "two_levels");
 	char low[UNITS_REAL_SIZE], high[UNITS_REAL_SIZE];
 
 	f->cells = l->low + l->high;

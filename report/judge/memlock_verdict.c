@@ -283,7 +283,7 @@ static struct finding *add_case(struct judging *j, const struct part *p,
 				bool fail, const char *code, const char *node,
 				const char *fmt, ...)
 {
-	struct finding *f = finding_add(j->v, p, code);
+	struct finding *f = finding_add(j->v, *p, code);
 	int at = run_find_node(j->run, node, -1);
 	va_list ap;
 

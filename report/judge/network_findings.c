@@ -404,7 +404,7 @@ static void add_odd(const struct run *run, const struct oddity *o,
 		    const struct odd *cells, struct verdict *v)
 {
 	struct part p = odd_place(run, cells);
-	struct finding *f = finding_add(v, &p, o->code);
+	struct finding *f = finding_add(v, p, o->code);
 	struct str example = STR_INIT;
 	char name[PART_NAME_SIZE];
 
@@ -621,7 +621,7 @@ static void find_lack(const struct nets *x,
 	}
 	if (o.n > 0) {
 		p = odd_place(run, &o);
-		f = finding_add(v, &p, "");
+		f = finding_add(v, p, "");
 		f->cells = part_measured(run, &between);
 		f->explained = o.n;
 		finding_set_example(run, f, o.first);
@@ -640,7 +640,6 @@ static bool trips_over_gid(const struct node_net *n)
 
 static void find_gids(const struct nets *x, struct verdict *v)
 {
-	const struct part p = part_of_kind(PART_CONFIG);
 	int nodes = 0, first = -1;
 	size_t ports = 0;
 	struct finding *f;
@@ -654,7 +653,7 @@ static void find_gids(const struct nets *x, struct verdict *v)
 	if (nodes == 0 || x->run->n_nodes < 2) {
 		return;
 	}
-	f = finding_add(v, &p, "gid_ipv6");
+	f = finding_add(v, part_of_kind(PART_CONFIG), "gid_ipv6");
 	f->cells = f->explained = ports;
 	finding_say(f, "NCCL uses an address of the link alone on %zu RoCE "
 		    "ports of %d nodes, the first %s of %s: they have IPv6 "
@@ -720,7 +719,6 @@ static double best_GB_s(const struct sweep *s, size_t *n)
 static void find_collective(const struct nets *x, const struct sweep *s,
 			    struct verdict *v)
 {
-	const struct part p = part_of_kind(PART_CONFIG);
 	const struct node_net *ends[2] = { NULL, NULL };
 	size_t n;
 	double bw = best_GB_s(s, &n);
@@ -742,7 +740,7 @@ static void find_collective(const struct nets *x, const struct sweep *s,
 	}
 	snprintf(many, sizeof(many), "NCCL on %d of %d nodes", nodes,
 		 x->run->n_nodes);
-	f = finding_add(v, &p, "");
+	f = finding_add(v, part_of_kind(PART_CONFIG), "");
 	f->cells = f->explained = n;
 	tell_tcp(ends[0], ends[1], many, bw, f);
 }

@@ -65,7 +65,7 @@ static const char *name_of(const struct node_case *c)
 static struct finding *add(struct node_case *c, struct part p, const char *code,
 			   bool fail, const struct fact_row *f)
 {
-	struct finding *x = finding_add(c->v, &p, code);
+	struct finding *x = finding_add(c->v, p, code);
 
 	x->fail = fail;
 	x->cells = x->explained = 1;
@@ -256,8 +256,8 @@ static void judge_limits(const struct run *run, const struct memlock_rows *m,
 static void cannot(struct node_case *c, const char *code, const char *what,
 		   const char *why)
 {
-	struct part p = part_at(PART_NODE, c->node, -1);
-	struct finding *x = finding_add(c->v, &p, code);
+	struct finding *x =
+		finding_add(c->v, part_at(PART_NODE, c->node, -1), code);
 	struct str shown = STR_INIT;
 
 	if (strcmp(what, "GPUs") == 0 && shown_say(c->run, c->node, &shown)) {

@@ -105,7 +105,6 @@ static void add_contrast(const struct run *run, const struct verdict *v,
 static void add_or(const struct run *run, const struct finding *f,
 		   struct str *out)
 {
-	char name[PART_NAME_SIZE];
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->n_or; i++) {
@@ -113,9 +112,9 @@ static void add_or(const struct run *run, const struct finding *f,
 
 		/* the same one way is no other part */
 		if (!part_same_place(p, &f->part) && n++ < SAYS_MAX_OR) {
-			str_addf(out, "%s%s", n > 1 ? " or " :
-				 "; could also be ",
-				 part_name(run, p, name, sizeof(name)));
+			str_addf(out, "%s%s",
+				 n > 1 ? " or " : "; could also be ",
+				 PART_NAME(run, p));
 		}
 	}
 	if (n > SAYS_MAX_OR) {
@@ -419,8 +418,7 @@ static bool took_none(const struct run *run, const struct gone *g)
 static void add_gone(const struct run *run, const struct gone *g,
 		     struct verdict *v)
 {
-	struct part shown = part_shown(run, &g->part);
-	struct finding *f = finding_add(v, &shown, g->code);
+	struct finding *f = finding_add(v, part_shown(run, &g->part), g->code);
 	struct witness w;
 
 	witness_hear(run, &g->part, ABOUT_FAULTS, NULL, f, &w);
@@ -567,7 +565,7 @@ static void add_scatter(const struct run *run, enum witness_about about,
 			const struct cause *c, struct verdict *v)
 {
 	uint8_t *others = malloc(run_n_cells(run) + 1);
-	struct finding *f = finding_add(v, &c->part, "");
+	struct finding *f = finding_add(v, c->part, "");
 	struct witness w;
 
 	v->failed = v->failed || !others;
@@ -612,7 +610,7 @@ static void add_cause(const struct run *run, enum witness_about about,
 		      struct verdict *v)
 {
 	struct part shown = part_shown(run, &c->part);
-	struct finding *f = finding_add(v, &shown, "");
+	struct finding *f = finding_add(v, shown, "");
 	struct witness w;
 
 	witness_hear(run, &c->part, about, explained, f, &w);
@@ -860,7 +858,7 @@ void silent_finding(const struct run *run, const struct silent *s,
 			return;
 		}
 	}
-	f = finding_add(v, &p, s->code[0] ? s->code : outcome_name(s->outcome));
+	f = finding_add(v, p, s->code[0] ? s->code : outcome_name(s->outcome));
 	f->fail = true;
 	f->cells = f->explained = 1;
 	finding_say(f, "%s did not respond%s%s", s->node,

@@ -122,7 +122,7 @@ static void find_own(const struct run *run, const struct own_word *w,
 	p = c.nic >= 0 ? part_at(PART_NIC, node, c.nic) :
 			 part_at(PART_NODE, node, -1);
 	p.direction = PART_TX;
-	f = finding_add(v, &p, w->code);
+	f = finding_add(v, p, w->code);
 	f->fail = true;
 	f->cells = count_measured(&c);
 	f->explained = c.n;
@@ -251,7 +251,7 @@ static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 				    n->name);
 			return;
 		}
-		f = f ? f : finding_add(v, &p, PING_SWAPPED);
+		f = f ? f : finding_add(v, p, PING_SWAPPED);
 		str_addf(&says, "%s%s is on the wire of %s",
 			 says.len ? ", " : "", mesh_end(run, r)->ifname,
 			 segment_of(run, node, w->on[r]));
@@ -310,7 +310,6 @@ static const char *short_of(const struct run *run, size_t i)
 
 void neighbour_findings(const struct run *run, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_CONFIG);
 	struct finding *f = NULL;
 	unsigned long long planned = 0, limit = 0;
 	struct str names = STR_INIT;
@@ -326,7 +325,8 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 			continue;
 		}
 		if (!f) {
-			f = finding_add(v, &p, PING_NEIGH_SHORT);
+			f = finding_add(v, part_of_kind(PART_CONFIG),
+					PING_NEIGH_SHORT);
 			planned = strtoull(value, &rest, 10);
 			limit = strtoull(rest, NULL, 10);
 		}
@@ -449,7 +449,7 @@ static void find_duplicates(const struct run *run, uint8_t *explained,
 			continue;
 		}
 		other = nic_of(run, twin);
-		f = finding_add(v, &p, PING_DUPLICATE);
+		f = finding_add(v, p, PING_DUPLICATE);
 		f->fail = true;
 		finding_add_or(f, &other);
 		finding_say(f, "address %s is used twice: by %s and %s",
@@ -475,7 +475,7 @@ static void find_usurpers(const struct run *run, uint8_t *explained,
 		if (at == SIZE_MAX) {
 			continue;
 		}
-		f = finding_add(v, &p, PING_DUPLICATE);
+		f = finding_add(v, p, PING_DUPLICATE);
 		f->fail = true;
 		finding_say(f, "%s (%s): another machine also answers for this "
 			    "address", end_name(run, r, name),
@@ -542,13 +542,13 @@ static void find_missing(const struct run *run, int first, int has, int known,
 		return;		/* it was asked for; or it is usual */
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
-		struct part p = part_at(PART_NIC, i, run->ranks[first].nic);
 		struct finding *f;
 
 		if (!is_known(run, i) || node_has(run, i, segment)) {
 			continue;
 		}
-		f = finding_add(v, &p, "interface_missing");
+		f = finding_add(v, part_at(PART_NIC, i, run->ranks[first].nic),
+				"interface_missing");
 		f->fail = true;
 		finding_say(f, "%s has no address in %s; %d of %d nodes have "
 			    "one (for example %s)", run->nodes[i].name,
@@ -569,7 +569,7 @@ static void find_mtus(const struct run *run, const char *segment,
 
 		if (is_in(run, r, segment) && end->mtu_B != 0 &&
 		    (double)end->mtu_B != most) {
-			finding_say(finding_add(v, &p, "mtu_differs"),
+			finding_say(finding_add(v, p, "mtu_differs"),
 				    "%s (%s) has MTU %lld B, most of %s have "
 				    "%.0f B: large packets to it are lost",
 				    end_name(run, r, name), end->ip,
@@ -646,7 +646,7 @@ static void find_stray(const struct run *run, const struct stray *s,
 		struct finding *f;
 
 		if (of[node].n > 0) {
-			f = finding_add(v, &p, s->code);
+			f = finding_add(v, p, s->code);
 			finding_say(f, "%s: %s (%zu paths)",
 				    run->nodes[node].name, s->says,
 				    of[node].n);

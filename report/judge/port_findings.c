@@ -124,16 +124,15 @@ static void add_lack(const struct run *run, const struct part *gpu,
 		     struct verdict *v)
 {
 	struct finding *f = find_same(v, gpu);
-	char text[400], name[PART_NAME_SIZE];
+	char text[400];
 
 	snprintf(text, sizeof(text), "%.200s %s; %d of %d GPUs there %s",
-		 part_name(run, gpu, name, sizeof(name)), l->has_none, have,
-		 known, l->have);
+		 PART_NAME(run, gpu), l->has_none, have, known, l->have);
 	if (f) {
 		finding_add_evidence(f, "%s", text);
 		return;
 	}
-	f = finding_add(v, gpu, l->code);
+	f = finding_add(v, *gpu, l->code);
 	hear_cells(run, l, f);
 	finding_say(f, "%s", text);
 	if (f->explained > 0) {
@@ -219,9 +218,9 @@ static void hear(const struct run *run, const struct fact_row *f,
 
 static void say(const struct untested *u, struct verdict *v)
 {
-	const struct part p = part_at(PART_CONFIG,
-				      u->n_nodes == 1 ? u->node : -1, -1);
-	struct finding *f = finding_add(v, &p, "gpus_untested");
+	struct finding *f = finding_add(
+		v, part_at(PART_CONFIG, u->n_nodes == 1 ? u->node : -1, -1),
+		"gpus_untested");
 
 	finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job were not "
 		    "tested (%s): the step of the run did not get them",
@@ -375,13 +374,13 @@ bool shown_say(const struct run *run, int node, struct str *out)
 static void add_short(const struct run *run, int node, const struct shown *s,
 		      int most, struct verdict *v)
 {
-	struct part p = part_at(PART_NODE, node, -1);
 	int want = s->expected ? s->expected : most;
 	bool there = s->gpus + s->kept_back >= want;
-	struct finding *f = finding_add(v, &p,
-					!there ? "gpu_missing" :
-					strcmp(s->keeper, "MIG") == 0 ?
-						 "gpu_mig" : "gpu_hidden");
+	struct finding *f =
+		finding_add(v, part_at(PART_NODE, node, -1),
+			    !there ? "gpu_missing" :
+			    strcmp(s->keeper, "MIG") == 0 ? "gpu_mig" :
+							    "gpu_hidden");
 	struct str says = STR_INIT;
 
 	f->fail = s->expected > 0 && !there;
@@ -487,9 +486,9 @@ static void add_bare(const struct run *run, struct shown *nodes, int first,
 {
 	const struct shown like = nodes[first];
 	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
-	struct part p = part_at(PART_CONFIG, -1, -1);
 	struct str list = STR_INIT, says = STR_INIT;
-	struct finding *f = finding_add(v, &p, GPU_MISSING);
+	struct finding *f =
+		finding_add(v, part_at(PART_CONFIG, -1, -1), GPU_MISSING);
 	size_t n = 0;
 
 	for (int i = first; names && i < run->n_nodes; i++) {
@@ -609,12 +608,10 @@ static void warn(const struct run *run, int rank, const char *code,
 	struct part p = part_at(PART_GPU, run->ranks[rank].node,
 				run->ranks[rank].gpu);
 	struct part shown = part_shown(run, &p);
-	struct finding *f = finding_add(v, &shown, code);
-	char name[PART_NAME_SIZE];
+	struct finding *f = finding_add(v, shown, code);
 
 	f->cells = part_measured(run, &p);
-	finding_say(f, "%s: %s", part_name(run, &shown, name, sizeof(name)),
-		    text);
+	finding_say(f, "%s: %s", PART_NAME(run, &shown), text);
 	finding_add_evidence(f, "%s", f->says);
 }
 
@@ -672,7 +669,7 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 		}
 		part = part_at(PART_NIC, node, ++index);
 		if (say_downgraded(&p, whole, sizeof(whole))) {
-			finding_say(finding_add(v, &part, "pcie_downgraded"),
+			finding_say(finding_add(v, part, "pcie_downgraded"),
 				    "%s of %s: %s", first->scope,
 				    run->nodes[node].name, whole);
 		}

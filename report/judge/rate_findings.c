@@ -29,11 +29,9 @@ static void add_fate(struct str *out, size_t failed, size_t passed)
 static void add_or(const struct run *run, const struct finding *f,
 		   struct str *out)
 {
-	char name[PART_NAME_SIZE];
-
 	for (size_t i = 0; i < f->n_or && i < 3; i++) {
 		str_addf(out, "%s%s", i > 0 ? " or " : "; could also be ",
-			 part_name(run, &f->or_parts[i], name, sizeof(name)));
+			 PART_NAME(run, &f->or_parts[i]));
 	}
 }
 
@@ -41,10 +39,8 @@ static void say(const struct run *run, const struct rates *all,
 		const struct rate *r, struct finding *f)
 {
 	struct str out = STR_INIT;
-	char name[PART_NAME_SIZE];
 
-	str_addf(&out, "%s fails now and then: ",
-		 part_name(run, &f->part, name, sizeof(name)));
+	str_addf(&out, "%s fails now and then: ", PART_NAME(run, &f->part));
 	add_share(&out, r->failed, r->tests);
 	add_fate(&out, r->failed, r->passed);
 	str_add(&out, "; elsewhere ");
@@ -69,8 +65,7 @@ static void explain(const struct run *run, uint8_t *explained, size_t at)
 static struct finding *add(const struct run *run, const struct part *p,
 			   const uint8_t *explained, struct verdict *v)
 {
-	struct part shown = part_shown(run, p);
-	struct finding *f = finding_add(v, &shown, "");
+	struct finding *f = finding_add(v, part_shown(run, p), "");
 	struct witness w;
 
 	witness_hear(run, p, ABOUT_RATE, explained, f, &w);

@@ -327,7 +327,7 @@ static void add_missing(const struct run *run, const json_t *json,
 			const struct retested *r, struct verdict *v)
 {
 	const struct part p = place_of(run, json, r);
-	struct finding *f = finding_add(v, &p, "still_missing");
+	struct finding *f = finding_add(v, p, "still_missing");
 
 	f->fail = r->failed;
 	finding_say(f, "%s cannot be tested: %s", r->name, r->why);
@@ -337,7 +337,7 @@ static void add_slow(const struct run *run, const json_t *json,
 		     const struct retested *r, struct verdict *v)
 {
 	const struct part p = place_of(run, json, r);
-	struct finding *f = finding_add(v, &p, "still_slow");
+	struct finding *f = finding_add(v, p, "still_slow");
 
 	f->fail = r->failed || (is_beyond(run, r) && !run->shared_cores);
 	f->drain = r->drain;	/* that it is its node was proved then */

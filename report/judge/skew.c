@@ -245,9 +245,9 @@ static void take_members(const struct run *run, const struct skew_diff *d,
 static struct finding *add_skew(const struct run *run, struct skew *s,
 				size_t first, struct verdict *v)
 {
-	struct part p = part_of_kind(PART_CONFIG);
 	const struct skew_diff *d = &s->list[first];
-	struct finding *f = finding_add(v, &p, "config_skew");
+	struct finding *f =
+		finding_add(v, part_of_kind(PART_CONFIG), "config_skew");
 	struct str out = STR_INIT;
 	size_t n = 0;
 

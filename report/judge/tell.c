@@ -263,7 +263,6 @@ static bool goes_with(const struct run *run, const struct finding *f,
 static void add_stay(const struct run *run, const struct verdict *v,
 		     const uint8_t *out, struct str *text)
 {
-	char name[PART_NAME_SIZE];
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->n; i++) {
@@ -274,7 +273,7 @@ static void add_stay(const struct run *run, const struct verdict *v,
 		}
 		str_addf(text, "%s%s",
 			 n == 1 ? "\nthese faults remain: " : ", ",
-			 part_name(run, &f->part, name, sizeof(name)));
+			 PART_NAME(run, &f->part));
 	}
 	if (n > MAX_STAY) {
 		str_addf(text, " and %zu more", n - MAX_STAY);
@@ -608,12 +607,10 @@ void tell_command(const struct run *run, const char *transport, int src,
 static void add_test(const struct tell_case *c, const struct part *part,
 		     const char *note)
 {
-	char name[PART_NAME_SIZE];
-
 	str_addf(c->out,
-		 "To tell them apart (if this fails too, it is %s%s):\n"
-		 TELL_COMMAND,
-		 part_name(c->run, part, name, sizeof(name)), note);
+		 "To tell them apart (if this fails too, it is "
+		 "%s%s):\n" TELL_COMMAND,
+		 PART_NAME(c->run, part), note);
 }
 
 /* ---- a cell that only one of them touches -------------------------------- */

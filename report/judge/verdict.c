@@ -364,7 +364,6 @@ static int are_all_absent(const struct run *run, const struct verdict *v)
  * one finding that names none takes the place of those. */
 static void absent_findings(const struct run *run, struct verdict *v)
 {
-	const struct part p = part_of_kind(PART_INTER_NODE);
 	char detail[620] = "";
 	struct finding *f;
 	int all = are_all_absent(run, v);
@@ -381,7 +380,7 @@ static void absent_findings(const struct run *run, struct verdict *v)
 			finding_remove(v, i);
 		}
 	}
-	f = finding_add(v, &p, "agent_missing");
+	f = finding_add(v, part_of_kind(PART_INTER_NODE), "agent_missing");
 	f->fail = true;
 	for (int i = 0; i < CELL_CLASSES; i++) {
 		f->cells += v->cells[i];
@@ -403,7 +402,6 @@ static int64_t asked(const struct run *run, const char *option)
  * for, as the launcher started no more; the run is partial. */
 static void few_findings(const struct run *run, struct verdict *v)
 {
-	const struct part p = part_of_kind(PART_CONFIG);
 	/* ports are ranks that -G says nothing of, addresses none */
 	int64_t gpus = run->ports || run->mesh ? 0 :
 					asked(run, "gpus-per-node");
@@ -433,7 +431,7 @@ static void few_findings(const struct run *run, struct verdict *v)
 		snprintf(wanted, sizeof(wanted), " with %lld",
 			 (long long)(nodes * gpus));
 	}
-	f = finding_add(v, &p, "too_few");
+	f = finding_add(v, part_of_kind(PART_CONFIG), "too_few");
 	finding_say(f, "Only %d node%s%s started, %lld%s were asked for: what did "
 		    "not start was not tested", run->n_nodes,
 		    run->n_nodes == 1 ? "" : "s", come, (long long)nodes,
@@ -483,8 +481,7 @@ static void say(const struct run *run, struct finding *f, const char *why)
 static void add(const struct run *run, const char *code, size_t left,
 		struct verdict *v)
 {
-	const struct part p = part_of_kind(PART_LIMIT);
-	struct finding *f = finding_add(v, &p, code);
+	struct finding *f = finding_add(v, part_of_kind(PART_LIMIT), code);
 	const char *why = "";
 
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {

@@ -92,8 +92,7 @@ struct verdict {
 
 /** A warning of @code about @p, of no cells, to the end of @v; never NULL, and
  *  borrowed until the next one. */
-struct finding *finding_add(struct verdict *v, const struct part *p,
-			    const char *code);
+struct finding *finding_add(struct verdict *v, struct part p, const char *code);
 /** Free its lists. */
 void finding_release(struct finding *f);
 /** Forget number @i of them. */
@@ -101,6 +100,9 @@ void finding_remove(struct verdict *v, size_t i);
 /** What is broken and how we know, cut where it is too long. */
 __attribute__((format(printf, 2, 3)))
 void finding_say(struct finding *f, const char *fmt, ...);
+/** More of the same sentence. */
+__attribute__((format(printf, 2, 3))) void
+finding_say_more(struct finding *f, const char *fmt, ...);
 /** One more line of evidence. */
 __attribute__((format(printf, 2, 3)))
 void finding_add_evidence(struct finding *f, const char *fmt, ...);

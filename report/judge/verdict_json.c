@@ -341,7 +341,7 @@ static void read_finding(const json_t *json, struct run *run,
 	if (read_part(json, run, &p) < 0) {
 		return;
 	}
-	f = finding_add(v, &p, json_member(json, "code"));
+	f = finding_add(v, p, json_member(json, "code"));
 	f->fail = strcmp(json_member(json, "severity"), "fail") == 0;
 	f->drain = json_is_true(json_object_get(json, "drain"));
 	f->cells = count_of(json, "cells");

@@ -37,6 +37,12 @@ struct part part_shown(const struct run *run, const struct part *p);
 const char *part_name(const struct run *run, const struct part *p, char *buf,
 		      size_t size);
 
+/** The names, in room of the block that asks for them. */
+#define PART_NAME(run, p)                                                      \
+	part_name(run, p, (char[PART_NAME_SIZE]){0}, PART_NAME_SIZE)
+#define PART_CELL_NAME(run, at)                                                \
+	part_cell_name(run, at, (char[PART_NAME_SIZE]){0})
+
 /** Append "n[0-3]", or how many when that gets long. */
 void part_add_names(const char (*names)[64], size_t n, struct str *out);
 

@@ -165,19 +165,17 @@ static void add_line(const struct wrap *w, const char *text)
 static void add_finding(const struct run *run, const struct finding *f,
 			size_t number, const struct wrap *w)
 {
-	char name[PART_NAME_SIZE], score[120];
+	char score[120];
 	struct str line = STR_INIT;
 
-	str_addf(&line, "%s, %s: %s",
-		 part_name(run, &f->part, name, sizeof(name)), f->code,
+	str_addf(&line, "%s, %s: %s", PART_NAME(run, &f->part), f->code,
 		 show_score(f, score, sizeof(score)));
 	str_addf(w->out, "\n%4zu  ", number);
 	wrap_text(w, INDENT, str_text(&line));
 	str_release(&line);
 	for (size_t i = 0; i < f->n_or; i++) {
 		str_addf(&line, "could also be %s",
-			 part_name(run, &f->or_parts[i], name,
-						   sizeof(name)));
+			 PART_NAME(run, &f->or_parts[i]));
 		add_line(w, str_text(&line));
 		str_reset(&line);
 	}

@@ -232,7 +232,7 @@ static void test_accused_spread(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct verdict v = { 0 };
 
-		finding_add(&v, &cases[i].part, "slow")->cells = 1;
+		finding_add(&v, cases[i].part, "slow")->cells = 1;
 		list = accused_list(&r, &v, &n);
 		assert_non_null(list);
 		assert_int_equal(n, cases[i].n);
