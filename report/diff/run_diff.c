@@ -211,9 +211,9 @@ static void add_parts(const struct run_diff *d, const struct verdict *v,
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < v->n; i++) {
-		if (got_worse(&v->findings[i]) && n++ < PARTS_MAX) {
-			add_part(d, &v->findings[i], w);
+	verdict_foreach(v, f) {
+		if (got_worse(f) && n++ < PARTS_MAX) {
+			add_part(d, f, w);
 		}
 	}
 	if (n > PARTS_MAX) {
@@ -321,15 +321,15 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 				    cell_change_name((enum cell_change)c),
 				    json_integer((json_int_t)d->count[c]));
 	}
-	for (size_t at = 0; at < run_n_cells(d->then); at++) {
+	run_foreach_cell(d->then, at) {
 		if (d->change[at] >= CHANGE_WORSE) {
 			json_array_append_new(pairs, pair_json(d, at));
 		}
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		if (got_worse(&v->findings[i])) {
+	verdict_foreach(v, f) {
+		if (got_worse(f)) {
 			json_array_append_new(parts,
-					      part_json(d, &v->findings[i]));
+					      part_json(d, f));
 		}
 	}
 	return json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "probe",
@@ -431,7 +431,7 @@ static void find_band(struct run_diff *d, enum path_class path, double *ratios)
 	size_t n = 0;
 	double mad;
 
-	for (size_t at = 0; at < run_n_cells(d->then); at++) {
+	run_foreach_cell(d->then, at) {
 		if (d->then->cells[at].path == path && !isnan(d->ratio[at])) {
 			ratios[n++] = (double)d->ratio[at];
 		}
@@ -475,7 +475,7 @@ static size_t count_measured(const struct run *run)
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		n += is_measured(run, at);
 	}
 	return n;
@@ -486,7 +486,7 @@ static void count_changes(struct run_diff *d)
 	const struct run *then = d->then;
 	size_t both = 0;
 
-	for (size_t at = 0; at < run_n_cells(then); at++) {
+	run_foreach_cell(then, at) {
 		enum cell_change c = change_of(d, at);
 
 		d->change[at] = (uint8_t)c;
@@ -566,7 +566,7 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 /** What is judged are the ratios. */
 static void swap_ratios(struct run_diff *d, struct run *then)
 {
-	for (size_t at = 0; at < run_n_cells(then); at++) {
+	run_foreach_cell(then, at) {
 		float ratio = d->ratio[at];
 
 		d->ratio[at] = then->cells[at].bw_GB_s;
@@ -584,7 +584,7 @@ void run_diff_as_verdict(struct run_diff *d, struct run *then)
 		then->slow[path].limit_GB_s = 0;
 		then->slow[path].median_GB_s = 1;
 	}
-	for (size_t at = 0; at < run_n_cells(then); at++) {
+	run_foreach_cell(then, at) {
 		struct cell *c = &then->cells[at];
 		const struct cell *now = cell_now(d, at);
 
@@ -627,7 +627,7 @@ void run_diff_csv(const struct run_diff *d, struct str *out)
 {
 	str_add(out, "src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,"
 		"new_GB_s,ratio\n");
-	for (size_t at = 0; at < run_n_cells(d->then); at++) {
+	run_foreach_cell(d->then, at) {
 		if (d->change[at] >= CHANGE_WORSE) {
 			add_place(d->then, run_src(d->then, at), out);
 			add_place(d->then, run_dst(d->then, at), out);

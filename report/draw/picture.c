@@ -158,8 +158,7 @@ static void found_elsewhere(const struct run *run, const struct verdict *v,
 {
 	struct str out = STR_INIT;
 
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
+	verdict_foreach(v, f) {
 		struct part shown = part_shown(run, &f->part);
 
 		if (f->part.node < 0 && f->explained > 0) {

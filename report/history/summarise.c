@@ -610,7 +610,7 @@ static int take_levels(struct summary *s, struct piles *p)
 {
 	const struct run *run = p->run;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		put_cell(p, at);
 	}
 	s->inter_GB_s = pile_median(&p->inter[run->n_nodes]);

@@ -176,7 +176,7 @@ static size_t changes_of(const struct accepted_beside *b, unsigned path)
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < run_n_cells(b->now); at++) {
+	run_foreach_cell(b->now, at) {
 		double v = b->now->cells[at].path == path ?
 				   change_at(b, at, false) : NAN;
 
@@ -228,7 +228,7 @@ static unsigned paths_of(const struct run *run, const struct part *p)
 {
 	unsigned paths = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run_good(run->cells[at].class) &&
 		    part_touches_at(run, p, at)) {
 			paths |= 1U << run->cells[at].path;
@@ -244,7 +244,7 @@ static struct level level_of(const struct accepted_beside *b,
 	double *value = b->room + run_n_cells(b->now);
 	struct level l = { 0 };
 
-	for (size_t at = 0; at < run_n_cells(b->now); at++) {
+	run_foreach_cell(b->now, at) {
 		const struct cell *c = &b->now->cells[at];
 		double change;
 
@@ -278,9 +278,7 @@ static const struct accepted_kind *kind_of(const struct finding *f)
 static bool is_of_another(const struct run *run, const struct verdict *v,
 			  const struct finding *f, size_t at)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *x = &v->findings[i];
-
+	verdict_foreach(v, x) {
 		if (x != f && !x->scatter && kind_of(x) &&
 		    part_touches_at(run, &x->part, at)) {
 			return true;
@@ -296,7 +294,7 @@ static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 {
 	size_t slow = 0, new = 0;
 
-	for (size_t at = 0; at < run_n_cells(b->now); at++) {
+	run_foreach_cell(b->now, at) {
 		const struct cell *c = &b->now->cells[at];
 
 		if (c->class == CELL_SLOW &&
@@ -336,9 +334,7 @@ static const struct finding *same_group(const struct verdict *v,
 {
 	const struct finding *best = NULL;
 
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *x = &v->findings[i];
-
+	verdict_foreach(v, x) {
 		if (x->part.kind == f->part.kind &&
 		    strcmp(x->code, f->code) == 0 && x->cells > 0 &&
 		    (!best || fabs((double)x->cells - (double)f->cells) <
@@ -355,7 +351,7 @@ static double level_at(const struct accepted_beside *b, const struct run *run,
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		double v = run->cells[at].path == path ?
 				   value_of(&run->cells[at], false) : NAN;
 
@@ -441,8 +437,8 @@ static void add_falls(const struct accepted_beside *b, struct verdict *v)
 
 bool accepted_asks(const struct verdict *v)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		if (is_group(&v->findings[i])) {
+	verdict_foreach(v, f) {
+		if (is_group(f)) {
 			return true;
 		}
 	}

@@ -422,8 +422,8 @@ static void merge(const struct all_case *c, const struct fault *fault,
 	const struct finding *spoken = speaker(c, fault);
 	const struct finding *from = spoken ? spoken : fault->seen[0].finding;
 	/* the number of a part is that of the step that speaks of it */
-	struct finding *f = finding_add(
-		v, spoken ? spoken->part : *fault->parts[0].part, from->code);
+	struct finding *f = finding_add(v, *(spoken ? &spoken->part :
+					     fault->parts[0].part), from->code);
 
 	f->score = from->score;
 	for (size_t i = 1; i < fault->n_parts; i++) {
@@ -460,8 +460,8 @@ static bool says_why(const struct verdict *v)
 {
 	bool all = v->n > 0;
 
-	for (size_t i = 0; i < v->n; i++) {
-		all = all && strcmp(v->findings[i].code, "gpu_missing") == 0;
+	verdict_foreach(v, f) {
+		all = all && strcmp(f->code, "gpu_missing") == 0;
 	}
 	return all && v->status == VERDICT_UNKNOWN;
 }

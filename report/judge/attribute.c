@@ -224,7 +224,7 @@ static void hear_cells(struct hearing *h)
 		hear_cell(h, run_at(h->run, b, a));
 		return;
 	}
-	for (size_t at = 0; at < run_n_cells(h->run); at++) {
+	run_foreach_cell(h->run, at) {
 		hear_cell(h, at);
 	}
 }

@@ -32,7 +32,7 @@ struct blame_tally {
 
 static int list_bad(struct suspects *s)
 {
-	for (size_t at = 0; at < run_n_cells(s->run); at++) {
+	run_foreach_cell(s->run, at) {
 		struct suspect_cell cell = { .at = (uint32_t)at };
 
 		if (s->marks[at] != MARK_BAD) {

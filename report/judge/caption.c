@@ -33,7 +33,7 @@
  *  as many counts. */
 static void add_up(const struct run *run, double *of, uint32_t *n)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
 		int ends[] = { run_src(run, at), run_dst(run, at) };
 
@@ -116,9 +116,7 @@ static size_t count_facts(const struct run *run, const char *name,
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		if (strcmp(f->fact, name) == 0 && str_starts(f->value, value) &&
 		    n++ == 0) {
 			*first = f;
@@ -276,7 +274,7 @@ static void note_skipped(const struct run *run, struct str *out)
 	const char *detail;
 	int end;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (is_unheard(run, at)) {
 			first = n++ == 0 ? at : first;
 			same += run->cell_code[at] == run->cell_code[first];
@@ -355,9 +353,7 @@ static void note_short(const struct run *run, struct str *out)
 static const char *fact_of(const struct run *run, const char *node,
 			   const char *name)
 {
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		if (strcmp(f->node, node) == 0 && strcmp(f->fact, name) == 0) {
 			return f->value;
 		}

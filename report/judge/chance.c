@@ -80,53 +80,21 @@ void again_collided(const struct run *run, const struct cause *c,
 		    struct verdict *v)
 {
 	struct again a = look(run, &c->part);
-	struct finding *f = NULL;
+	struct finding *f = verdict_find(v, NULL, COLLISIONS);
 
-	for (size_t i = 0; i < v->n; i++) {
-		if (strcmp(v->findings[i].code, COLLISIONS) == 0) {
-			f = &v->findings[i];
-		}
-	}
 	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
 	f->cells += c->cells;
 	f->explained += c->explained;
 	finding_say(f, "%zu of %zu tests between nodes were slow while others "
 		    "ran, but not by themselves: flows meet on links between "
 		    "switches", f->explained, f->cells);
-	finding_add_evidence(f,
-			     "%s: %zu of %zu were slow; of %zu that the "
+	finding_add_evidence(f, "%s: %zu of %zu were slow; of %zu that the "
 			     "follow-up made again %zu passed",
 			     PART_NAME(run, &c->part), c->explained, c->cells,
 			     a.tests, a.tests - a.slow);
 }
 
 /* ---- odd ----------------------------------------------------------------- */
-
-int odd_init(const struct run *run, struct odd *o)
-{
-	size_t n = (size_t)run->n_ranks + (size_t)run->n_nodes;
-
-	*o = (struct odd){ .at_rank = calloc(n + 1, sizeof(n)) };
-	o->at_node = o->at_rank ? o->at_rank + run->n_ranks : NULL;
-	return o->at_rank ? 0 : -1;
-}
-
-void odd_release(struct odd *o)
-{
-	free(o->at_rank);
-}
-
-void odd_add(const struct run *run, struct odd *o, size_t at)
-{
-	int s = run_src(run, at), d = run_dst(run, at);
-	int from = run->ranks[s].node, to = run->ranks[d].node;
-
-	o->first = o->n++ == 0 ? at : o->first;
-	o->at_rank[s]++;
-	o->at_rank[d]++;
-	o->at_node[from]++;
-	o->at_node[to] += to != from;
-}
 
 /** The only one of @n counts that is @all; -1: there is none, or several. */
 static int only_one(const size_t *counts, int n, size_t all)
@@ -142,14 +110,41 @@ static int only_one(const size_t *counts, int n, size_t all)
 	return found;
 }
 
-struct part odd_place(const struct run *run, const struct odd *o)
+struct finding *odd_find(const struct run *run,
+			 bool (*is)(const void *user, size_t at),
+			 const void *user, struct verdict *v)
 {
-	int rank = only_one(o->at_rank, run->n_ranks, o->n);
-	int node = only_one(o->at_node, run->n_nodes, o->n);
+	size_t *at_rank = calloc((size_t)(run->n_ranks + run->n_nodes) + 1,
+				 sizeof(*at_rank));
+	size_t *at_node = at_rank ? at_rank + run->n_ranks : NULL;
+	size_t n = 0, first = 0;
+	struct finding *f = NULL;
+	int rank, node;
 
-	return rank >= 0 ? part_at(PART_CONFIG, run->ranks[rank].node,
-				   run->ranks[rank].gpu) :
-			   part_at(PART_CONFIG, node, -1);
+	v->failed |= !at_rank;
+	for (size_t at = 0; at_rank && at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at);
+		int from = run->ranks[s].node, to = run->ranks[d].node;
+
+		if (is(user, at)) {
+			first = n++ == 0 ? at : first;
+			at_rank[s]++;
+			at_rank[d]++;
+			at_node[from]++;
+			at_node[to] += to != from;
+		}
+	}
+	if (n > 0) {
+		rank = only_one(at_rank, run->n_ranks, n);
+		node = only_one(at_node, run->n_nodes, n);
+		f = finding_add(v, rank < 0 ? part_at(PART_CONFIG, node, -1) :
+				part_at(PART_CONFIG, run->ranks[rank].node,
+					run->ranks[rank].gpu), "");
+		f->explained = n;
+		finding_set_example(run, f, first);
+	}
+	free(at_rank);
+	return f;
 }
 
 /* ---- chance -------------------------------------------------------------- */
@@ -220,7 +215,7 @@ static bool is_chance(const struct run *run, const struct causes *causes)
 {
 	struct tests t = { 0 };
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
 		bool mended = c->class == CELL_PASS && c->attempt > 1 &&
 			      !c->flaky;
@@ -402,7 +397,7 @@ static bool is_mended(const struct run *run, const struct cause *c)
 {
 	size_t mended = 0, twice = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *cell = &run->cells[at];
 
 		if (cell->attempt > 1 && !cell->flaky &&
@@ -431,7 +426,7 @@ static bool is_alike(const struct run *run, const struct cause *c,
 				      KIND(RAIL))) {
 		return false;
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *cell = &run->cells[at];
 
 		if (cell->class == CELL_SLOW &&

@@ -484,12 +484,7 @@ static void add_starved(const struct sweep *s, struct verdict *v)
 	const char *detail = "";
 	size_t cells = rows_of(s->rows, s->n, RECORD_STARVED, &detail);
 
-	for (size_t i = 0; i < v->n; i++) {
-		if (strcmp(v->findings[i].code, RECORD_STARVED) == 0) {
-			return;
-		}
-	}
-	if (cells > 0) {
+	if (cells > 0 && !verdict_find(v, NULL, RECORD_STARVED)) {
 		finding_say(add(v, &p, false, RECORD_STARVED, cells, ""),
 			    "Processes did not get to run: %zu row%s not "
 			    "measured; no fault of hardware is shown by that",
@@ -592,9 +587,7 @@ static bool is_bad(const struct collective_row *r)
 static bool is_explained(const struct verdict *v,
 			 const struct collective_row *r)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-
+	verdict_foreach(v, f) {
 		if ((r->code[0] && strcmp(f->code, r->code) == 0) ||
 		    str_starts(f->code, "bisect_") ||
 		    (f->fail && r->outcome != OUTCOME_CORRUPT)) {

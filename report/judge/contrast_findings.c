@@ -79,13 +79,12 @@ static void add_worst(const struct run *run, struct finding *f)
 	size_t at = run_at(run, f->src, f->dst);
 	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
-	finding_add_evidence(
-		f, "largest loss: %s, %s GB/s %s, %s GB/s %s",
-		PART_CELL_NAME(run, at),
-		units_real_text((double)run->cells[at].bw_GB_s, 2, alone),
-		run->schedule,
-		units_real_text((double)run->contrast.bw_GB_s[at], 2, other),
-		run->contrast.pass);
+	finding_add_evidence(f, "largest loss: %s, %s GB/s %s, %s GB/s %s",
+			     PART_CELL_NAME(run, at),
+			     units_real_text((double)run->cells[at].bw_GB_s, 2,
+					     alone), run->schedule,
+			     units_real_text((double)run->contrast.bw_GB_s[at],
+					     2, other), run->contrast.pass);
 }
 
 /** How the place is built is at fault, and nothing in it: "or" has the place
@@ -94,22 +93,20 @@ static void add_load(const struct run *run, const struct load_kind *k,
 		     const struct cause *c, enum path_class path,
 		     struct verdict *v)
 {
-	struct finding *f = finding_add(v, part_at(
-		PART_CONFIG, c->part.peer_node < 0 ? c->part.node : -1,
-		c->part.kind == PART_GPU ? c->part.index : -1), k->code);
-	double median = hear_load(run, &c->part, path, f);
+	const struct part *p = &c->part;
+	struct finding *f = finding_add(
+		v, part_at(PART_CONFIG, p->peer_node < 0 ? p->node : -1,
+			   p->kind == PART_GPU ? p->index : -1), k->code);
+	double median = hear_load(run, p, path, f);
 
-	finding_add_or(f, &c->part);
+	finding_add_or(f, p);
 	f->cells = c->cells;
 	f->explained = c->explained;
-	finding_say(f,
-		    "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
-		    "%zu tests with it lose more than %.0f %%",
-		    k->title,
-		    k->all && c->part.kind == PART_INTER_NODE ?
-			    k->all : PART_NAME(run, &c->part),
-		    100 * median, k->when, c->explained, c->cells,
-		    100 * (1 - CELLS_SLOW_RATIO));
+	finding_say(f, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
+		    "%zu tests with it lose more than %.0f %%", k->title,
+		    k->all && p->kind == PART_INTER_NODE ?
+		    k->all : PART_NAME(run, p), 100 * median, k->when,
+		    c->explained, c->cells, 100 * (1 - CELLS_SLOW_RATIO));
 	if (f->src >= 0) {
 		add_worst(run, f);
 	}
@@ -129,7 +126,7 @@ static void explain_load(const struct run *run, const struct load_kind *k,
 {
 	struct causes causes;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		double ratio = run->cells[at].path == path ?
 				       run_ratio(run, at) : NAN;
 
@@ -212,11 +209,9 @@ void contrast_findings(const struct run *run, struct verdict *v)
 	f->explained = bad;
 	f->fail = corrupt > 0;
 	finding_set_example(run, f, first);
-	finding_say(f,
-		    "%zu of %zu tests that pass in pass %s fail in pass "
-		    "%s, for example %s: %s%s",
-		    bad, cells, run->schedule, run->contrast.pass,
-		    PART_CELL_NAME(run, first),
+	finding_say(f, "%zu of %zu tests that pass in pass %s fail in pass %s, "
+		    "for example %s: %s%s", bad, cells, run->schedule,
+		    run->contrast.pass, PART_CELL_NAME(run, first),
 		    outcome_name((enum outcome)run->contrast.outcome[first]),
 		    corrupt > 0 ? " (corrupt data)" : "");
 }
@@ -246,10 +241,10 @@ static void add_rescued(const struct run *run, const struct part *cross_rail,
 		    "PXN and pass with PXN, through another GPU's NIC: the "
 		    "rails are not connected; if they are not meant to be, "
 		    "test with --fabric=rail-only", rescued, f->cells);
-	finding_add_evidence(
-		f, "%s: %s, with PXN %s GB/s", PART_CELL_NAME(run, first),
-		cell_class_name(run->cells[first].class),
-		units_real_text((double)run->contrast.bw_GB_s[first], 2, bw));
+	units_real_text((double)run->contrast.bw_GB_s[first], 2, bw);
+	finding_add_evidence(f, "%s: %s, with PXN %s GB/s",
+			     PART_CELL_NAME(run, first),
+			     cell_class_name(run->cells[first].class), bw);
 }
 
 void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)

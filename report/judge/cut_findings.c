@@ -59,7 +59,7 @@ static void take_gone(struct gone_list *gone, struct starved *s)
 static void starved_findings_take_cells(const struct run *run,
 					struct starved *s, uint8_t *explained)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		int src = run->ranks[run_src(run, at)].node;
 		int dst = run->ranks[run_dst(run, at)].node;
 
@@ -155,9 +155,9 @@ void starved_findings(const struct run *run, struct gone_list *gone,
 	}
 	if (s.n > 0 || s.n_lost > 0) {
 		int node = common_node(run, &s);
-		struct finding *f = finding_add(v, part_at(
-			node >= 0 ? PART_NODE : PART_INTER_NODE, node, -1),
-			RECORD_STARVED);
+		struct finding *f = finding_add(
+			v, part_at(node >= 0 ? PART_NODE : PART_INTER_NODE,
+				   node, -1), RECORD_STARVED);
 
 		f->cells = f->explained = s.n;
 		v->cut = v->cut || s.n > 0; /* --resume may have them */
@@ -172,7 +172,7 @@ void starved_excuse(const struct run *run, struct verdict *v)
 {
 	size_t starved = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		starved += is_starved(run, at);
 	}
 	if (starved <= v->cells[CELL_FAIL] + v->cells[CELL_TIMEOUT] ||
@@ -180,10 +180,10 @@ void starved_excuse(const struct run *run, struct verdict *v)
 			    v->cells[CELL_CORRUPT] > 0) {
 		return;
 	}
-	for (size_t i = 0; i < v->n; i++) {
+	verdict_foreach(v, f) {
 		/* what was found by attributing cells */
-		if (!isnan(v->findings[i].score)) {
-			v->findings[i].fail = false;
+		if (!isnan(f->score)) {
+			f->fail = false;
 		}
 	}
 }
@@ -237,8 +237,7 @@ static bool is_lost(const struct gone *g)
 static void note_time(const struct run *run, int node,
 		      struct cut_findings_cut *c)
 {
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
+	run_foreach_event(run, e) {
 		bool lost = strcmp(e->event, "agent_lost") == 0 &&
 			    strcmp(e->node, run->nodes[node].name) == 0;
 		int64_t at = lost ? clock_utc_s(e->utc) : -1;
@@ -257,8 +256,7 @@ static void take_own_word(const struct run *run, struct cut_findings_cut *c)
 {
 	c->link = NULL;
 	c->down = false;
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
+	run_foreach_event(run, e) {
 		const char *state = strrchr(e->detail, ' ');
 
 		if (strcmp(e->event, "own_link") != 0 || !state ||
@@ -345,7 +343,7 @@ static void take_example(const struct run *run,
 static void take_cells(const struct run *run, const struct cut_findings_cut *c,
 		       uint8_t *explained, struct finding *f)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		unsigned class = run->cells[at].class;
 
 		if (class < CELL_CLASSES && is_of_cut(run, c, at)) {
@@ -407,8 +405,7 @@ static void add_evidence(const struct run *run,
 {
 	add_first(run, "own_link", f);
 	add_first(run, "own_counters", f);
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
+	run_foreach_event(run, e) {
 		int node = run_find_node(run, e->node, -1);
 		bool witness = strcmp(e->event, "agent_lost") == 0 ||
 			       strcmp(e->event, "coordinator_lost") == 0 ||
@@ -444,8 +441,7 @@ static void forgive_ended(const struct run *run, struct gone_list *gone,
 	const int64_t last_s = last_sign(run);
 
 	memset(c->lost, 0, (size_t)run->n_nodes);
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
+	run_foreach_event(run, e) {
 		int node = strcmp(e->event, "agent_lost") == 0 ?
 				   run_find_node(run, e->node, -1) : -1;
 
@@ -453,7 +449,7 @@ static void forgive_ended(const struct run *run, struct gone_list *gone,
 			c->lost[node] = 1;
 		}
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if ((c->lost[run->ranks[run_src(run, at)].node] ||
 		     c->lost[run->ranks[run_dst(run, at)].node]) &&
 		    strcmp(run_cell_code(run, at), "agent_lost") == 0) {
@@ -470,9 +466,9 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 	/* a suspect, whom nothing but what it lost speaks against, is not
 	 * left out of the next run */
 	int home = c->ended || !c->link ? -1 : c->home;
-	struct finding *f = finding_add(
-		v, part_at(home >= 0 ? PART_NODE : PART_INTER_NODE, home, -1),
-		c->ended ? GONE_ENDED : GONE_CUT);
+	struct finding *f = finding_add(v, part_at(home >= 0 ? PART_NODE :
+						   PART_INTER_NODE, home, -1),
+					c->ended ? GONE_ENDED : GONE_CUT);
 
 	f->fail = !c->ended;
 	v->cut |= c->ended;

@@ -32,9 +32,7 @@ bool drain_hung_up(const struct run *run, int node)
 	};
 	const char *why = "";
 
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
-
+	run_foreach_event(run, e) {
 		if (strcmp(e->event, "agent_lost") == 0 &&
 		    strcmp(e->node, run->nodes[node].name) == 0) {
 			why = e->detail;

@@ -300,8 +300,7 @@ static void judge(const struct run *run, const struct part *p,
 	f->score = 0;
 	f->cells = part_measured(run, &out);
 	f->explained = (tx ? d->n[SENDS] : 0) + (rx ? d->n[RECEIVES] : 0);
-	finding_say(f,
-		    "%s is slow as well: tests with other nodes reach %.0f "
+	finding_say(f, "%s is slow as well: tests with other nodes reach %.0f "
 		    "%% of what is usual, those of %s inside the node %.0f %%",
 		    PART_NAME(run, &out), 100 * outside, PART_NAME(run, p),
 		    100 * inside);
@@ -404,7 +403,7 @@ static bool misses_line(const struct run *run, const struct part *p)
 {
 	size_t below = 0, all = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
 
 		if (c->expected_GB_s > 0 && run_good(c->class) &&
@@ -456,7 +455,7 @@ static bool is_slow(const struct run *run, const uint8_t *skip, size_t at)
 
 static bool any_slow(const struct run *run, const uint8_t *skip)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (is_slow(run, skip, at)) {
 			return true;
 		}
@@ -507,7 +506,7 @@ static size_t claim(const struct run *run, const struct effect *e,
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if ((explained[at] & SPARED) &&
 		    part_touches_at(run, &e->part, at)) {
 			claimed[at] = 1;

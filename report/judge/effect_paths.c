@@ -264,7 +264,7 @@ static void count_slow(const struct paths *x, const double *usual,
 	for (size_t i = 0; i < x->leaves * x->leaves; i++) {
 		of[i].usual = usual[i];
 	}
-	for (size_t at = 0; at < run_n_cells(x->w->run); at++) {
+	run_foreach_cell(x->w->run, at) {
 		bool known = isfinite(x->left[at]);
 		bool slow = known && (double)x->left[at] < cut;
 

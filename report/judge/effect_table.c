@@ -50,7 +50,7 @@ static void list_speeds(struct effect_work *w)
 {
 	struct effect_speeds *s = &w->speeds;
 
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+	run_foreach_cell(w->run, at) {
 		double rate = run_rate(w->run, at);
 		size_t i = 0;
 
@@ -82,7 +82,7 @@ int effect_speeds_learn(struct effect_work *w)
 	for (size_t i = 0; i < w->speeds.n * PATH_CLASSES; i++) {
 		size_t n = 0;
 
-		for (size_t at = 0; at < run_n_cells(w->run); at++) {
+		run_foreach_cell(w->run, at) {
 			float v = measured_log(w, at);
 
 			if (isfinite(v) &&
@@ -442,7 +442,7 @@ static bool any_crossed(const struct effect_work *w)
 	if (w->ranks <= w->nodes) {
 		return true;
 	}
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+	run_foreach_cell(w->run, at) {
 		if (is_crossed(w->run, at) && !follow_has(w->run, at) &&
 		    isfinite(effect_log(w, at))) {
 			return true;
@@ -455,7 +455,7 @@ static void add_cells(const struct effect_work *w, struct sums *sums)
 {
 	bool crossed = w->t.crossed;
 
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+	run_foreach_cell(w->run, at) {
 		float v = effect_log(w, at);
 
 		if (isfinite(v) && (crossed || !is_crossed(w->run, at))) {

@@ -61,7 +61,7 @@ void finding_say(struct finding *f, const char *fmt, ...)
 	va_end(ap);
 }
 
-void finding_say_more(struct finding *f, const char *fmt, ...)
+void finding_more(struct finding *f, const char *fmt, ...)
 {
 	size_t n = strlen(f->says);
 	va_list ap;
@@ -141,6 +141,18 @@ void finding_add_probe(struct finding *f, const char *probe)
 		}
 	}
 	f->failed |= !grow_add(&f->probes, &f->n_probes, name, sizeof(name));
+}
+
+struct finding *verdict_find(const struct verdict *v, const struct part *p,
+			     const char *code)
+{
+	verdict_foreach(v, f) {
+		if ((!code || strcmp(f->code, code) == 0) &&
+		    (!p || part_same_place(&f->part, p))) {
+			return f;
+		}
+	}
+	return NULL;
 }
 
 size_t verdict_measured(const struct verdict *v)

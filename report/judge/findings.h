@@ -283,21 +283,12 @@ void again_collided(const struct run *run, const struct cause *c,
 
 /* ---- odd ----------------------------------------------------------------- */
 
-/** Cells that are odd in one way: where are they? */
-struct odd {
-	size_t n, first;
-	size_t *at_rank;	/* those with an end at each rank, then */
-	size_t *at_node;	/* at each node */
-};
-
-/** None so far; -1 when memory runs out.  odd_release() frees, also then. */
-int odd_init(const struct run *run, struct odd *o);
-void odd_release(struct odd *o);
-/** The cell at @at is one. */
-void odd_add(const struct run *run, struct odd *o, size_t at);
-/** The set-up of the one GPU that all of them touch, else of the one node, else
- *  of all. */
-struct part odd_place(const struct run *run, const struct odd *o);
+/** A finding without code and words of the set-up of the place that all cells
+ *  have in common for which @is says so: one GPU, else one node, else all.  The
+ *  first is its example, explained are all; NULL: there is none. */
+struct finding *odd_find(const struct run *run,
+			 bool (*is)(const void *user, size_t at),
+			 const void *user, struct verdict *v);
 
 /* ---- leaves -------------------------------------------------------------- */
 

@@ -206,8 +206,7 @@ static int add_kind(const struct run *run, enum part_kind kind,
 {
 	int node = -1;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
+	run_foreach_fact(run, f) {
 		const struct gone_code *c = find_state(f, kind);
 		int index = run_number_in(f->scope,
 					  run->ports ? "nic" : "gpu");
@@ -301,7 +300,7 @@ static bool is_touched(const struct run *run, const struct gone_list *g,
 int gone_find_lost(const struct run *run, const uint8_t *explained,
 		   struct gone_list *g)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct event_row *e =
 			explained[at] ||
 			strcmp(run_cell_code(run, at), AGENT_LOST) != 0 ||

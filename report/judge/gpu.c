@@ -217,9 +217,7 @@ static struct finding *find(struct judge *j, const struct gpu_row *r,
 {
 	int node = run_find_node(j->run, r->node, -1);
 
-	for (size_t i = 0; i < j->v->n; i++) {
-		struct finding *f = &j->v->findings[i];
-
+	verdict_foreach(j->v, f) {
 		if (strcmp(f->code, code) == 0 && f->part.node == node &&
 		    f->part.index == (int)r->gpu) {
 			return f;
@@ -371,9 +369,7 @@ static void add_sharers(struct judge *j, const struct gpu_row *r,
 
 	snprintf(scope, sizeof(scope), "gpu%d", (int)r->gpu);
 	for (size_t pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < run->n_facts; i++) {
-			const struct fact_row *p = &run->facts[i];
-
+		run_foreach_fact(run, p) {
 			if (strcmp(p->fact, "root_port") != 0 ||
 			    strcmp(p->node, r->node) != 0) {
 				continue;

@@ -158,9 +158,9 @@ static void add_growth(const struct run *run, const struct part *gpu,
 			   "(%.80s)" :
 			   "%.200s: %.32s %s during the run (%.80s)",
 		 PART_NAME(run, gpu), fact->value, g->text, fact->source);
-	for (size_t i = 0; i < v->n; i++) {
-		if (concerns(&v->findings[i], gpu)) {
-			finding_add_evidence(&v->findings[i], "%s", evidence);
+	verdict_foreach(v, f) {
+		if (concerns(f, gpu)) {
+			finding_add_evidence(f, "%s", evidence);
 			heard = true;
 		}
 	}
@@ -191,9 +191,7 @@ static bool is_ours(const struct run *run, int node)
 
 void held_findings(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		struct finding *f = &v->findings[i];
-
+	verdict_foreach(v, f) {
 		if (strcmp(f->code, FINDING_GPU_IN_USE) == 0) {
 			f->fail = false;
 		} else if (strcmp(f->code, FINDING_GPU_BUSY) == 0) {
@@ -204,8 +202,7 @@ void held_findings(const struct run *run, struct verdict *v)
 
 void growth_findings(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
+	run_foreach_fact(run, f) {
 		const struct growth *g = growth_of(f);
 		struct part place;
 

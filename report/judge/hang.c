@@ -19,9 +19,7 @@ static const char *node_at(const struct run *run, const char *address)
 {
 	size_t len = strlen(address);
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		if (strcmp(f->fact, "address") == 0 &&
 		    strncmp(f->value, address, len) == 0 &&
 		    strchr("/, ", f->value[len])) {
@@ -490,7 +488,7 @@ static void say_undecided(struct hang *h)
 	struct finding *f = finding_add(h->v, part_of_kind(PART_CONFIG),
 					rest ? "hang_between" :
 					run ? "hang_same_call" :
-					      "hang_undecided");
+					"hang_undecided");
 
 	if (rest && !all[0]) {
 		finding_say(f, "No rank of %zu has begun a collective: their "

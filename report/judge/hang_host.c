@@ -666,9 +666,7 @@ const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
 
 	for (const struct host_cause *c = host_causes;
 	     c < host_causes + n && !hang_goes_on(h->rows); c++) {
-		for (size_t i = 0; i < h->run->n_facts; i++) {
-			const struct fact_row *f = &h->run->facts[i];
-
+		run_foreach_fact(h->run, f) {
 			if (strcmp(f->fact, c->fact) == 0 &&
 			    strcmp(f->node, r->node) == 0 &&
 			    c->holds(h, r, f)) {
@@ -791,9 +789,7 @@ static bool is_down_alone(const struct hang *h, const struct fact_row *f)
 	if (strcmp(f->fact, PORT_STATE) != 0 || strcmp(f->value, "DOWN") != 0) {
 		return false;
 	}
-	for (size_t i = 0; i < h->run->n_facts; i++) {
-		const struct fact_row *g = &h->run->facts[i];
-
+	run_foreach_fact(h->run, g) {
 		if (strcmp(g->fact, PORT_STATE) == 0 &&
 		    strcmp(g->scope, f->scope) == 0) {
 			down += strcmp(g->value, "DOWN") == 0;
@@ -827,16 +823,9 @@ static struct finding *name_part(struct hang *h, const struct fact_row *f,
 	int node = run_find_node(h->run, f->node, -1);
 	struct part p = gpu >= 0 ? part_at(PART_GPU, node, gpu) :
 				   part_at(PART_NODE_NETWORK, node, -1);
-	struct finding *found;
+	struct finding *found = verdict_find(h->v, &p, code);
 
-	for (size_t i = 0; i < h->v->n; i++) {
-		found = &h->v->findings[i];
-		if (part_compare(&found->part, &p) == 0 &&
-		    strcmp(found->code, code) == 0) {
-			return found;
-		}
-	}
-	return finding_add(h->v, p, code);
+	return found ? found : finding_add(h->v, p, code);
 }
 
 /** Codes of what only slows a job down. */

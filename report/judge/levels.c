@@ -77,7 +77,7 @@ static void find_links(struct levels_work *w)
 {
 	const struct run *run = w->run;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		int s = run_src(run, at), d = run_dst(run, at);
 
 		if (is_bad(run, at) && !w->own[s] && !w->own[d]) {
@@ -400,7 +400,7 @@ static int is_design(const struct run *run, size_t kind, const struct levels *l)
 static size_t first_at(const struct run *run, size_t kind,
 		       const struct levels *l, bool high)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		int bin = kind_of(run, at) == kind ? bin_of(run, at) : -1;
 
 		if (bin >= 0 && (bin >= l->from) == high) {
@@ -415,10 +415,9 @@ static void add_example(const struct run *run, size_t at, struct finding *f)
 	char bw[UNITS_REAL_SIZE];
 	const char *way = run->paths[run->cell_way[at]];
 
-	finding_add_evidence(
-		f, "%s: %s GB/s%s%s", PART_CELL_NAME(run, at),
-		units_real_text((double)run->cells[at].bw_GB_s, 2, bw),
-		way[0] ? " by " : "", way);
+	finding_add_evidence(f, "%s: %s GB/s%s%s", PART_CELL_NAME(run, at),
+			     units_real_text((double)run->cells[at].bw_GB_s, 2,
+					     bw), way[0] ? " by " : "", way);
 }
 
 static double GB_s_of(const struct run *run, enum path_class path, int bin)
@@ -536,7 +535,7 @@ static struct slow_limit find_minority(const struct run *run,
 	size_t n = 0, slow = 0;
 	double top, slowest, fastest;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (is_good(&run->cells[at], path)) {
 			bw[n++] = cells_beside(&run->cells[at], &l);
 		}
@@ -578,7 +577,7 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 	size_t parts;
 	int rc;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
 		const struct slow_limit *l = &limits[c->path];
 
@@ -653,7 +652,7 @@ static void spare_untried(struct run *run)
 {
 	bool again = false;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		again |= run->cells[at].attempt > 1;
 	}
 	for (size_t at = 0; again && at < run_n_cells(run); at++) {

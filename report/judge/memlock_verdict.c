@@ -478,9 +478,7 @@ static void add_proof(const struct memlock_row *row, struct finding *f)
 /** The chain's finding that a break at the limit belongs to. */
 static struct finding *limit_finding(struct judging *j, int node)
 {
-	for (size_t i = 0; i < j->v->n; i++) {
-		struct finding *f = &j->v->findings[i];
-
+	verdict_foreach(j->v, f) {
 		for (size_t k = 0;
 		     k < f->n_members && f->fail &&
 		     str_starts(f->code, "memlock_"); k++) {
@@ -644,8 +642,8 @@ void memlock_find(const struct run *run, const struct memlock_rows *m,
 	for (size_t i = 0; i < m->n; i++) {
 		judge_row(&j, &m->rows[i]);
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		close_finding(run, &v->findings[i]);
+	verdict_foreach(v, f) {
+		close_finding(run, f);
 	}
 	free(j.nodes);
 }

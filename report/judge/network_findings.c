@@ -19,7 +19,7 @@
 /* What each node has for its traffic to others, by facts. */
 
 /** Settings of users that decide, and which of their values do not. */
-static const struct network_findings_setting {
+static const struct net_setting {
 	const char *name, *unless;
 } settings[] = {
 	{ .name = "NCCL_IB_DISABLE", .unless = "0" },
@@ -46,7 +46,7 @@ static const struct gdr_limit {
 static void take_setting(struct node_net *n, const struct fact_row *f)
 {
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-		const struct network_findings_setting *s = &settings[i];
+		const struct net_setting *s = &settings[i];
 
 		if (strcmp(f->fact, s->name) == 0 &&
 		    strcasecmp(f->value, s->unless) != 0) {
@@ -105,13 +105,19 @@ struct port_read {
 	bool active, hardware, efa;
 };
 
+/** The names that the layout has for the NICs of @node; NULL: none. */
+static const json_t *nic_names(const struct nets *x, int node)
+{
+	return json_object_get(
+		json_array_get(json_object_get(x->run->json, "nodes"),
+			       (size_t)node), "nic_names");
+}
+
 /** May jobs use port @name of @node?  One of storage or management is none of
  *  the planned layout; where that is not known NCCL_IB_HCA says it. */
 static bool is_meant(const struct nets *x, int node, const char *name)
 {
-	const json_t *names = json_object_get(
-		json_array_get(json_object_get(x->run->json, "nodes"),
-			       (size_t)node), "nic_names"), *nic;
+	const json_t *names = nic_names(x, node), *nic;
 	const struct fact_row *hca = x->nodes[node].hca;
 	size_t i;
 
@@ -123,15 +129,6 @@ static bool is_meant(const struct nets *x, int node, const char *name)
 	}
 	return json_array_size(names) == 0 &&
 	       (!hca || port_matches(hca->value, name));
-}
-
-/** Does the layout, or the user, name the NICs of @node? */
-static bool knows_nics(const struct nets *x, int node)
-{
-	return x->nodes[node].hca ||
-	       json_object_get(json_array_get(json_object_get(x->run->json,
-							      "nodes"),
-					      (size_t)node), "nic_names");
 }
 
 /** NCCL takes the address at index 0 unless one of its family comes behind, and
@@ -156,7 +153,8 @@ static void take_port(struct nets *x, struct port_read *p,
 		p->efa = strcmp(f->value, "InfiniBand") != 0 &&
 			 strcmp(f->value, "Ethernet") != 0;
 	} else if (strcmp(f->fact, "gid_kinds") == 0 && p->active &&
-		   takes_link(f->value) && knows_nics(x, p->node) &&
+		   takes_link(f->value) &&
+		   (n->hca || nic_names(x, p->node)) &&
 		   is_meant(x, p->node, p->name)) {
 		if (n->by_link++ == 0) {
 			STR_COPY(n->by_link_name, p->name);
@@ -178,14 +176,11 @@ static void read_hcas(struct nets *x)
 {
 	int node = -1;
 
-	for (size_t i = 0; i < x->run->n_facts; i++) {
-		const struct fact_row *f = &x->run->facts[i];
-
-		if (strcmp(f->fact, "NCCL_IB_HCA") == 0 && f->value[0]) {
-			node = run_find_node(x->run, f->node, node);
-		} else {
+	run_foreach_fact(x->run, f) {
+		if (strcmp(f->fact, "NCCL_IB_HCA") != 0 || !f->value[0]) {
 			continue;
 		}
+		node = run_find_node(x->run, f->node, node);
 		if (node >= 0) {
 			x->nodes[node].hca = f;
 		}
@@ -199,9 +194,7 @@ static void judge_hcas(struct nets *x)
 		struct node_net *n = &x->nodes[i];
 
 		if (n->rdma.GB_s <= 0 && n->left_out.GB_s > 0 && n->hca &&
-		    !json_object_get(json_array_get(
-			    json_object_get(x->run->json, "nodes"), (size_t)i),
-			    "nic_names")) {
+		    !nic_names(x, i)) {
 			n->rdma = n->left_out;
 			n->set = n->set ? n->set : n->hca;
 		}
@@ -213,9 +206,7 @@ static void read_facts(struct nets *x)
 	struct port_read port = { .node = -1 };
 	int node = -1;
 
-	for (size_t i = 0; i < x->run->n_facts; i++) {
-		const struct fact_row *f = &x->run->facts[i];
-
+	run_foreach_fact(x->run, f) {
 		node = run_find_node(x->run, f->node, node);
 		if (node < 0) {
 			continue;
@@ -241,8 +232,7 @@ static void read_sockets(struct nets *x)
 {
 	int node = -1;
 
-	for (size_t i = 0; i < x->run->n_facts; i++) {
-		const struct fact_row *f = &x->run->facts[i];
+	run_foreach_fact(x->run, f) {
 		struct node_net *n;
 
 		node = run_find_node(x->run, f->node, node);
@@ -262,8 +252,7 @@ static void read_sockets(struct nets *x)
 /** GPUs that no NIC can read, whatever the driver. */
 static void leave_out_toys(struct nets *x)
 {
-	for (size_t i = 0; i < x->run->n_facts; i++) {
-		const struct fact_row *f = &x->run->facts[i];
+	run_foreach_fact(x->run, f) {
 		int gpu = run_number_in(f->scope, "gpu");
 		int node = gpu >= 0 && strcmp(f->fact, "name") == 0 &&
 					   (strstr(f->value, "GeForce") ||
@@ -310,7 +299,7 @@ static void nets_release(struct nets *x)
 /* ---- config findings ----------------------------------------------------- */
 
 /** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
-struct network_findings_way {
+struct way_ends {
 	char src[64], dst[64];
 	bool one_end;		/* GPUDirect RDMA at only one of them */
 };
@@ -319,8 +308,14 @@ struct network_findings_way {
 struct oddity {
 	const char *code, *text;
 	bool both;		/* have to be known */
-	bool (*is_oddity)(const struct network_findings_way *out,
-			  const struct network_findings_way *back);
+	bool (*is)(const struct way_ends *out, const struct way_ends *back);
+};
+
+/** Ways of a run that are looked at for one oddity. */
+struct ways {
+	const struct run *run;
+	struct way_ends *list;	/* of run->paths: there are few */
+	const struct oddity *o;
 };
 
 /** Of PXN only the sender knows. */
@@ -338,7 +333,7 @@ static bool is_direct(const char *path)
 	return strstr(path, "/GDRDMA") != NULL;
 }
 
-static void way_of(const char *path, struct network_findings_way *w)
+static void way_of(const char *path, struct way_ends *w)
 {
 	const char *other = strchr(path, '>');
 
@@ -353,111 +348,77 @@ static void way_of(const char *path, struct network_findings_way *w)
 	w->one_end = is_direct(w->src) != is_direct(w->dst);
 }
 
-/** There are few distinct ones: those of run->paths, for the caller to free. */
-static struct network_findings_way *ways_of(const struct run *run)
-{
-	struct network_findings_way *ways =
-		calloc(run->n_paths + 1, sizeof(*ways));
-
-	for (size_t i = 0; ways && i < run->n_paths; i++) {
-		way_of(run->paths[i], &ways[i]);
-	}
-	return ways;
-}
-
 /** Does one rank send another way than it receives from the other? */
-static bool comes_back_otherwise(const struct network_findings_way *out,
-				 const struct network_findings_way *back)
+static bool comes_back_otherwise(const struct way_ends *out,
+				 const struct way_ends *back)
 {
 	return strcmp(out->src, back->dst) != 0 ||
 	       strcmp(out->dst, back->src) != 0;
 }
 
-static bool is_direct_at_one_end(const struct network_findings_way *out,
-				 const struct network_findings_way *back)
+static bool is_direct_at_one_end(const struct way_ends *out,
+				 const struct way_ends *back)
 {
 	(void)back;
 	return out->one_end;
 }
 
 static const struct oddity oddities[] = {
-	{.code = "gdr_one_end",
-	 .is_oddity = is_direct_at_one_end,
-	 .text = "use GPUDirect RDMA at only one end"},
-	{.code = "path_differs",
-	 .is_oddity = comes_back_otherwise,
-	 .both = true,
-	 .text = "take another path than the reverse direction"},
+	{ .code = "gdr_one_end", .is = is_direct_at_one_end,
+	  .text = "use GPUDirect RDMA at only one end" },
+	{ .code = "path_differs", .is = comes_back_otherwise, .both = true,
+	  .text = "take another path than the reverse direction" },
+	{ 0 }
 };
 
-static size_t known_ways(const struct run *run)
-{
-	size_t n = 0;
-
-	for (size_t at = 0; at < run_n_cells(run); at++) {
-		n += run->cell_way[at] != 0;
-	}
-	return n;
-}
-
-static void add_odd(const struct run *run, const struct oddity *o,
-		    const struct odd *cells, struct verdict *v)
-{
-	struct part p = odd_place(run, cells);
-	struct finding *f = finding_add(v, p, o->code);
-	struct str example = STR_INIT;
-	char name[PART_NAME_SIZE];
-
-	finding_set_example(run, f, cells->first);
-	str_addf(&example, "%s over %s, reverse over %s",
-		 part_cell_name(run, cells->first, name),
-		 run->paths[run->cell_way[cells->first]],
-		 run->paths[run->cell_way[run_at(run, f->dst, f->src)]]);
-	part_name(run, &p, name, sizeof(name));
-	name[0] = 'T';		/* of "the set-up ..." */
-	f->cells = known_ways(run);
-	f->explained = cells->n;
-	finding_say(f, "%s: %zu of %zu tests %s (%s)", name, cells->n,
-		    f->cells, o->text, str_text(&example));
-	finding_add_evidence(f, "%s", str_text(&example));
-	str_release(&example);
-}
-
 /** Of a way that is not known nothing is odd. */
-static bool is_oddity(const struct run *run, const struct oddity *o,
-		      const struct network_findings_way *ways, size_t at)
+static bool is_odd(const void *user, size_t at)
 {
-	uint16_t out = run->cell_way[at];
-	uint16_t back = out ? run->cell_way[run_back(run, at)] : 0;
+	const struct ways *w = user;
+	uint16_t out = w->run->cell_way[at];
+	uint16_t back = out ? w->run->cell_way[run_back(w->run, at)] : 0;
 
-	return out && (back || !o->both) &&
-	       o->is_oddity(&ways[out], &ways[back]);
+	return out && (back || !w->o->both) &&
+	       w->o->is(&w->list[out], &w->list[back]);
+}
+
+static void say_odd(const struct run *run, const struct oddity *o,
+		    struct finding *f)
+{
+	size_t at = run_at(run, f->src, f->dst);
+	char example[512], name[PART_NAME_SIZE];
+
+	STR_COPY(f->code, o->code);
+	run_foreach_cell(run, i) {
+		f->cells += run->cell_way[i] != 0;
+	}
+	snprintf(example, sizeof(example), "%s over %s, reverse over %s",
+		 PART_CELL_NAME(run, at), run->paths[run->cell_way[at]],
+		 run->paths[run->cell_way[run_back(run, at)]]);
+	part_name(run, &f->part, name, sizeof(name));
+	name[0] = 'T';		/* of "the set-up ..." */
+	finding_say(f, "%s: %zu of %zu tests %s (%s)", name, f->explained,
+		    f->cells, o->text, example);
+	finding_add_evidence(f, "%s", example);
 }
 
 void config_findings(const struct run *run, struct verdict *v)
 {
-	struct network_findings_way *ways = ways_of(run);
+	struct ways w = { .run = run, .o = oddities,
+			  .list = calloc(run->n_paths + 1, sizeof(*w.list)) };
 
-	v->failed |= !ways;
-	for (size_t i = 0;
-	     ways && i < sizeof(oddities) / sizeof(*oddities); i++) {
-		struct odd cells;
-
-		if (odd_init(run, &cells) < 0) {
-			v->failed = true;
-			break;
-		}
-		for (size_t at = 0; at < run_n_cells(run); at++) {
-			if (is_oddity(run, &oddities[i], ways, at)) {
-				odd_add(run, &cells, at);
-			}
-		}
-		if (cells.n > 0) {
-			add_odd(run, &oddities[i], &cells, v);
-		}
-		odd_release(&cells);
+	v->failed |= !w.list;
+	for (size_t i = 0; w.list && i < run->n_paths; i++) {
+		way_of(run->paths[i], &w.list[i]);
 	}
-	free(ways);
+	for (; w.list && w.o->code; w.o++) {
+		struct finding *f = odd_find(run, is_odd, &w, v);
+
+		if (f) {
+			say_odd(run, w.o, f);
+		}
+	}
+	free(w.list);
 }
 
 /* ---- network findings ---------------------------------------------------- */
@@ -474,8 +435,9 @@ static bool is_faster(const struct node_net *n, double bw_GB_s)
 						 bw_GB_s : n->socket_GB_s);
 }
 
-static bool is_tcp(const struct nets *x, size_t at)
+static bool is_tcp(const void *user, size_t at)
 {
+	const struct nets *x = user;
 	const struct run *r = x->run;
 	const struct cell *c = &r->cells[at];
 	double GB_s = (double)c->bw_GB_s;
@@ -486,8 +448,9 @@ static bool is_tcp(const struct nets *x, size_t at)
 	       is_faster(&x->nodes[r->ranks[run_dst(r, at)].node], GB_s);
 }
 
-static bool is_bounced(const struct nets *x, size_t at)
+static bool is_bounced(const void *user, size_t at)
 {
+	const struct nets *x = user;
 	const struct run *r = x->run;
 	const char *way = r->paths[r->cell_way[at]];
 
@@ -497,17 +460,14 @@ static bool is_bounced(const struct nets *x, size_t at)
 	       x->near[run_dst(r, at)];
 }
 
-/** The median rate of those that @is_odd says; NAN of none. */
-static double median_GB_s(const struct nets *x,
-			  bool (*is_odd)(const struct nets *x, size_t at),
-			  size_t n)
+/** The median rate of @n tests over TCP. */
+static double tcp_GB_s(const struct nets *x, size_t n)
 {
 	double *bw = calloc(n + 1, sizeof(*bw)), median;
 	size_t k = 0;
 
-	for (size_t at = 0; bw && at < run_n_cells(x->run); at++) {
-		if (k < n && is_odd(x, at) &&
-		    isfinite(x->run->cells[at].bw_GB_s)) {
+	for (size_t at = 0; bw && k < n && at < run_n_cells(x->run); at++) {
+		if (is_tcp(x, at) && isfinite(x->run->cells[at].bw_GB_s)) {
 			bw[k++] = (double)x->run->cells[at].bw_GB_s;
 		}
 	}
@@ -524,13 +484,6 @@ static const struct fact_row *gdr_set(const struct nets *x, int rank)
 	const struct node_net *n = &x->nodes[x->run->ranks[rank].node];
 
 	return n->gdr_reach > x->near[rank] ? n->gdr : NULL;
-}
-
-/** The first node of which @f says something. */
-static const struct node_net *first_of(const struct nets *x,
-				       const struct finding *f)
-{
-	return &x->nodes[x->run->ranks[f->src].node];
 }
 
 static void tell_setting(const struct fact_row *set, struct finding *f)
@@ -576,8 +529,9 @@ static void say_tcp(const struct nets *x, struct finding *f)
 
 	snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
 		 f->cells);
-	tell_tcp(first_of(x, f), &x->nodes[x->run->ranks[f->dst].node], many,
-		 median_GB_s(x, is_tcp, f->explained), f);
+	tell_tcp(&x->nodes[x->run->ranks[f->src].node],
+		 &x->nodes[x->run->ranks[f->dst].node], many,
+		 tcp_GB_s(x, f->explained), f);
 }
 
 static void say_bounced(const struct nets *x, struct finding *f)
@@ -593,42 +547,13 @@ static void say_bounced(const struct nets *x, struct finding *f)
 	tell_setting(set, f);
 }
 
-static const struct network_findings_lack {
-	bool (*is_odd)(const struct nets *x, size_t at);
+static const struct net_lack {
+	bool (*is)(const void *nets, size_t at);
 	void (*say)(const struct nets *x, struct finding *f);
 } lacks[] = {
-	{ .is_odd = is_tcp, .say = say_tcp },
-	{ .is_odd = is_bounced, .say = say_bounced },
+	{ .is = is_tcp, .say = say_tcp },
+	{ .is = is_bounced, .say = say_bounced },
 };
-
-static void find_lack(const struct nets *x,
-		      const struct network_findings_lack *l, struct verdict *v)
-{
-	static const struct part between = { .kind = PART_INTER_NODE };
-	const struct run *run = x->run;
-	struct finding *f;
-	struct part p;
-	struct odd o;
-
-	if (odd_init(run, &o) < 0) {
-		v->failed = true;
-		return;
-	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (l->is_odd(x, at)) {
-			odd_add(run, &o, at);
-		}
-	}
-	if (o.n > 0) {
-		p = odd_place(run, &o);
-		f = finding_add(v, p, "");
-		f->cells = part_measured(run, &between);
-		f->explained = o.n;
-		finding_set_example(run, f, o.first);
-		l->say(x, f);
-	}
-	odd_release(&o);
-}
 
 /** Of a node on its own: NCCL does use RDMA there, and nobody has told it which
  *  address to take. */
@@ -669,18 +594,25 @@ static void find_gids(const struct nets *x, struct verdict *v)
 
 void network_findings(const struct run *run, struct verdict *v)
 {
+	static const struct part between = { .kind = PART_INTER_NODE };
 	struct nets x;
+	bool known;
 
 	/* nodes that one machine plays have to use sockets */
 	if (!run->cells || run_option(run, "local")) {
 		return;
 	}
-	if (nets_init(run, &x) < 0) {
-		v->failed = true;
-	} else {
-		for (size_t i = 0; i < sizeof(lacks) / sizeof(*lacks); i++) {
-			find_lack(&x, &lacks[i], v);
+	known = nets_init(run, &x) == 0;
+	v->failed |= !known;
+	for (size_t i = 0; known && i < sizeof(lacks) / sizeof(*lacks); i++) {
+		struct finding *f = odd_find(run, lacks[i].is, &x, v);
+
+		if (f) {
+			f->cells = part_measured(run, &between);
+			lacks[i].say(&x, f);
 		}
+	}
+	if (known) {
 		find_gids(&x, v);
 	}
 	nets_release(&x);

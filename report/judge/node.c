@@ -165,9 +165,7 @@ static void judge_port(struct node_case *c, const struct fact_row *f,
 /** Is @name the interface of a port that is down itself? */
 static bool is_of_port_down(const struct node_case *c, const char *name)
 {
-	for (size_t i = 0; i < c->run->n_facts; i++) {
-		const struct fact_row *f = &c->run->facts[i];
-
+	run_foreach_fact(c->run, f) {
 		if (is_port_down(c, f) &&
 		    strcmp(value_of(c, f, "netdev"), name) == 0) {
 			return true;
@@ -195,9 +193,7 @@ static void judge_facts(struct node_case *c)
 {
 	int port = -1;
 
-	for (size_t i = 0; i < c->run->n_facts; i++) {
-		const struct fact_row *f = &c->run->facts[i];
-
+	run_foreach_fact(c->run, f) {
 		apply_rules(c, f);
 		if (strcmp(f->fact, "port_state") == 0) {
 			judge_port(c, f, ++port);
@@ -282,8 +278,7 @@ static void judge_looks(struct node_case *c, const struct node_look *looks,
 			       looks[i].detail);
 		}
 	}
-	for (size_t i = 0; i < c->run->n_facts; i++) {
-		const struct fact_row *f = &c->run->facts[i];
+	run_foreach_fact(c->run, f) {
 		const struct fact_row *why = run_fact_of(c->run, f, "gpu_note");
 
 		if (strcmp(f->fact, "nvml") != 0) {
@@ -347,8 +342,8 @@ bool node_has_one_of(const struct verdict *v, const char *codes)
 	char code[48];
 
 	while (node_next_code(&codes, code)) {
-		for (size_t i = 0; i < v->n; i++) {
-			if (strcmp(v->findings[i].code, code) == 0 &&
+		verdict_foreach(v, f) {
+			if (strcmp(f->code, code) == 0 &&
 			    node_may_fail(code)) {
 				return true;
 			}

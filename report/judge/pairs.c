@@ -19,7 +19,7 @@
 
 static bool misses_line(const struct run *run, const struct part *p)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run->cells[at].class == CELL_SLOW &&
 		    cells_below_line(&run->cells[at]) &&
 		    part_touches_at(run, p, at)) {
@@ -112,9 +112,8 @@ static void add_or(const struct run *run, const struct finding *f,
 
 		/* the same one way is no other part */
 		if (!part_same_place(p, &f->part) && n++ < SAYS_MAX_OR) {
-			str_addf(out, "%s%s",
-				 n > 1 ? " or " : "; could also be ",
-				 PART_NAME(run, p));
+			str_addf(out, "%s%s", n > 1 ? " or "
+				  : "; could also be ", PART_NAME(run, p));
 		}
 	}
 	if (n > SAYS_MAX_OR) {
@@ -385,9 +384,7 @@ static const enum witness_about passes[] = {
 static void add_slurm(const struct run *run, const struct gone *g,
 		      struct finding *f)
 {
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
-
+	run_foreach_event(run, e) {
 		if (strcmp(e->event, "slurm_state") == 0 &&
 		    strcmp(e->node, run->nodes[g->part.node].name) == 0) {
 			finding_add_evidence(f, "%s: %s", e->node, e->detail);
@@ -402,7 +399,7 @@ static bool took_none(const struct run *run, const struct gone *g)
 	if (strcmp(g->says, "agent_lost") != 0) {
 		return false;
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		unsigned class = run->cells[at].class;
 
 		if (part_touches_at(run, &g->part, at) &&
@@ -453,7 +450,7 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 
 static bool has_corrupt(const struct run *run, const struct part *p)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run->cells[at].class == CELL_CORRUPT &&
 		    part_touches_at(run, p, at)) {
 			return true;
@@ -467,7 +464,7 @@ static bool has_corrupt(const struct run *run, const struct part *p)
 static void explain_flaky(const struct run *run, const struct causes *causes,
 			  uint8_t *explained)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		bool flaky = witness_is_bad(run, ABOUT_FLAKY, at);
 
 		for (size_t i = 0; flaky && i < causes->n; i++) {
@@ -655,7 +652,7 @@ static int blame_nobody(const struct run *run, const uint8_t *marks,
 	    (causes->n == 1 && causes->list[0].part.kind == PART_INTER_NODE)) {
 		return 0;
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run->cells[at].path == PATH_INTER) {
 			all.cells += marks[at] != MARK_IGNORE;
 			all.explained += marks[at] == MARK_BAD;
@@ -682,7 +679,7 @@ static void cover(const struct run *run, const struct part *p,
 		explained[run_at(run, b, a)] |= COVERED;
 		return;
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (part_touches_at(run, p, at)) {
 			explained[at] |= COVERED;
 		}
@@ -698,7 +695,7 @@ static void explain(const struct run *run, enum witness_about about,
 	};
 	struct causes causes;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
 
 		marks[at] = (uint8_t)mark_of(run, about, explained[at], at);
@@ -749,7 +746,7 @@ static void explain_slow(const struct run *run, uint8_t *explained,
 
 	effects_spare(run, explained, v);
 	explain(run, ABOUT_SLOW, explained, marks, v);
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		bool slow = witness_is_bad(run, ABOUT_SLOW, at);
 
 		left |= (explained[at] & SPARED) != 0;

@@ -217,12 +217,7 @@ static struct finding *finding_of(const struct run *run, int rank,
 			return NULL;
 		}
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		if (strcmp(v->findings[i].code, PING_SWAPPED) == 0) {
-			return &v->findings[i];
-		}
-	}
-	return NULL;
+	return verdict_find(v, NULL, PING_SWAPPED);
 }
 
 static const char *segment_of(const struct run *run, int node, int nic)

@@ -65,8 +65,7 @@ static void read_facts(const struct run *run, uint8_t (*reach)[MAX_GPUS])
 {
 	int node = -1;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
+	run_foreach_fact(run, f) {
 		int gpu = gpu_number(f->scope, "gpu");
 		int peer = gpu < 0 ? -1 : gpu_number(f->fact, FACT);
 
@@ -95,7 +94,7 @@ static int count(const uint8_t reach[MAX_GPUS], enum reach what)
 static void hear_cells(const struct run *run,
 		       const struct port_findings_lack *l, struct finding *f)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run->cells[at].class >= CELL_CLASSES ||
 		    !part_touches_at(run, &f->part, at)) {
 			continue;
@@ -108,22 +107,12 @@ static void hear_cells(const struct run *run,
 	}
 }
 
-static struct finding *find_same(struct verdict *v, const struct part *p)
-{
-	for (size_t i = 0; i < v->n; i++) {
-		if (part_same_place(&v->findings[i].part, p)) {
-			return &v->findings[i];
-		}
-	}
-	return NULL;
-}
-
 /** A finding, or evidence for the one that its figures led to. */
 static void add_lack(const struct run *run, const struct part *gpu,
 		     const struct port_findings_lack *l, int have, int known,
 		     struct verdict *v)
 {
-	struct finding *f = find_same(v, gpu);
+	struct finding *f = verdict_find(v, gpu, NULL);
 	char text[400];
 
 	snprintf(text, sizeof(text), "%.200s %s; %d of %d GPUs there %s",
@@ -218,9 +207,9 @@ static void hear(const struct run *run, const struct fact_row *f,
 
 static void say(const struct untested *u, struct verdict *v)
 {
-	struct finding *f = finding_add(
-		v, part_at(PART_CONFIG, u->n_nodes == 1 ? u->node : -1, -1),
-		"gpus_untested");
+	struct finding *f = finding_add(v, part_at(PART_CONFIG,
+						   u->n_nodes == 1 ? u->node :
+						   -1, -1), "gpus_untested");
 
 	finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job were not "
 		    "tested (%s): the step of the run did not get them",
@@ -376,11 +365,10 @@ static void add_short(const struct run *run, int node, const struct shown *s,
 {
 	int want = s->expected ? s->expected : most;
 	bool there = s->gpus + s->kept_back >= want;
-	struct finding *f =
-		finding_add(v, part_at(PART_NODE, node, -1),
-			    !there ? "gpu_missing" :
-			    strcmp(s->keeper, "MIG") == 0 ? "gpu_mig" :
-							    "gpu_hidden");
+	struct finding *f = finding_add(v, part_at(PART_NODE, node, -1),
+					!there ? "gpu_missing" :
+					strcmp(s->keeper, "MIG") == 0 ?
+						 "gpu_mig" : "gpu_hidden");
 	struct str says = STR_INIT;
 
 	f->fail = s->expected > 0 && !there;

@@ -91,7 +91,7 @@ static void add_rate(const struct run *run, const struct rates *all,
 		}
 	}
 	say(run, all, r, f);
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (rates_failed(run, at) &&
 		    part_touches_at(run, &r->part, at)) {
 			explain(run, explained, at);

@@ -128,7 +128,7 @@ static void take_out(struct rates_work *w, const struct part *p)
 			count_follow(w, i, (uint32_t)-1);
 		}
 	}
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+	run_foreach_cell(w->run, at) {
 		if (part_touches_at(w->run, p, at)) {
 			count_cell(w, at, (uint32_t)-1);
 			w->out[at] = 1;
@@ -398,7 +398,7 @@ static int list_failed(struct rates_work *w, const uint8_t *skip)
 {
 	bool passed = false;
 
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+	run_foreach_cell(w->run, at) {
 		uint32_t place = (uint32_t)at;
 
 		w->out[at] = skip && (skip[at] & EXPLAINED);
@@ -459,7 +459,7 @@ static int find(struct rates_work *w)
 	if (take_broken(w) < 0) {
 		return -1;
 	}
-	for (size_t at = 0; at < run_n_cells(w->run); at++) {
+	run_foreach_cell(w->run, at) {
 		count_cell(w, at, 1);
 	}
 	for (size_t i = 0; i < w->run->n_follow; i++) {

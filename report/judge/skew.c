@@ -122,7 +122,7 @@ static size_t count_cells(const struct run *run, const struct skew_diff *d,
 	size_t bad = 0;
 
 	*all = 0;
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		bool with = goes_with(run, d, run_src(run, at),
 				      run_dst(run, at));
 		bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||

@@ -271,9 +271,8 @@ static void add_stay(const struct run *run, const struct verdict *v,
 		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
 			continue;
 		}
-		str_addf(text, "%s%s",
-			 n == 1 ? "\nthese faults remain: " : ", ",
-			 PART_NAME(run, &f->part));
+		str_addf(text, "%s%s", n == 1 ? "\nthese faults remain: " :
+			 ", ", PART_NAME(run, &f->part));
 	}
 	if (n > MAX_STAY) {
 		str_addf(text, " and %zu more", n - MAX_STAY);
@@ -607,10 +606,8 @@ void tell_command(const struct run *run, const char *transport, int src,
 static void add_test(const struct tell_case *c, const struct part *part,
 		     const char *note)
 {
-	str_addf(c->out,
-		 "To tell them apart (if this fails too, it is "
-		 "%s%s):\n" TELL_COMMAND,
-		 PART_NAME(c->run, part), note);
+	str_addf(c->out, "To tell them apart (if this fails too, it is "
+		 "%s%s):\n" TELL_COMMAND, PART_NAME(c->run, part), note);
 }
 
 /* ---- a cell that only one of them touches -------------------------------- */

@@ -340,9 +340,7 @@ static int are_all_absent(const struct run *run, const struct verdict *v)
 	if (!absent) {
 		return -1;
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-
+	verdict_foreach(v, f) {
 		if (!is_absent(f)) {
 			continue;
 		}
@@ -452,7 +450,7 @@ static size_t count_left(const struct run *run, const char *code)
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		n += run->cells[at].class == CELL_NOT_RUN &&
 		     strcmp(run_cell_code(run, at), code) == 0;
 	}
@@ -597,8 +595,8 @@ static void list_excluded(const struct run *run, struct verdict *v)
 static enum verdict_status status_of(const struct run *run,
 				     const struct verdict *v)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		if (v->findings[i].fail) {
+	verdict_foreach(v, f) {
+		if (f->fail) {
 			return VERDICT_FAIL;
 		}
 	}
@@ -611,8 +609,8 @@ static enum verdict_status status_of(const struct run *run,
 
 int verdict_whole(struct verdict *v)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		v->failed = v->failed || v->findings[i].failed;
+	verdict_foreach(v, f) {
+		v->failed = v->failed || f->failed;
 	}
 	if (v->failed) {
 		verdict_release(v);
@@ -627,13 +625,13 @@ int verdict_close(const struct run *run, struct verdict *v)
 	bare_findings(run, v);
 	absent_findings(run, v);
 	few_findings(run, v);
-	for (size_t i = 0; i < v->n; i++) {
-		says_switch(run, &v->findings[i]);
-		if (!v->findings[i].act[0]) {
-			says_act(run, &v->findings[i]);
+	verdict_foreach(v, f) {
+		says_switch(run, f);
+		if (!f->act[0]) {
+			says_act(run, f);
 		}
-		if (sits_in_nodes(&v->findings[i])) {
-			drain_weigh(run, v, &v->findings[i]);
+		if (sits_in_nodes(f)) {
+			drain_weigh(run, v, f);
 		}
 	}
 	if (v->n > 0) {
@@ -652,8 +650,8 @@ void verdict_release(struct verdict *v)
 	if (!v) {
 		return;
 	}
-	for (size_t i = 0; i < v->n; i++) {
-		finding_release(&v->findings[i]);
+	verdict_foreach(v, f) {
+		finding_release(f);
 	}
 	finding_release(&v->lost);
 	free(v->findings);

@@ -102,7 +102,7 @@ __attribute__((format(printf, 2, 3)))
 void finding_say(struct finding *f, const char *fmt, ...);
 /** More of the same sentence. */
 __attribute__((format(printf, 2, 3))) void
-finding_say_more(struct finding *f, const char *fmt, ...);
+finding_more(struct finding *f, const char *fmt, ...);
 /** One more line of evidence. */
 __attribute__((format(printf, 2, 3)))
 void finding_add_evidence(struct finding *f, const char *fmt, ...);
@@ -133,6 +133,15 @@ static inline bool finding_sits_in(const struct finding *f, int node)
 	return in;
 }
 
+/** Loop over all findings; none may be added or removed meanwhile. */
+#define verdict_foreach(v, f) \
+	for (struct finding *f = (v)->findings; \
+	     f && f < (v)->findings + (v)->n; f++)
+
+/** The first finding of @code at the place of @p, each NULL: any; NULL: there
+ *  is none. */
+struct finding *verdict_find(const struct verdict *v, const struct part *p,
+			     const char *code);
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
 /** Was it ended before all was measured?  Then nothing found is no PASS. */

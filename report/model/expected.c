@@ -324,8 +324,7 @@ static void learn(struct expected_matching *m)
 			m->ranks[r].nic_GB_s = NAN;
 		}
 	}
-	for (size_t i = 0; i < m->run->n_facts; i++) {
-		const struct fact_row *f = &m->run->facts[i];
+	run_foreach_fact(m->run, f) {
 		int gpu = run_number_in(f->scope, "gpu");
 		const struct cluster_node *n;
 
@@ -453,7 +452,7 @@ int expected_apply(struct run *run, const struct expected *x)
 	if (m.ranks && m.lines && run->cell_line) {
 		memset(m.lines, NOT_LOOKED, lines);
 		learn(&m);
-		for (size_t at = 0; at < run_n_cells(run); at++) {
+		run_foreach_cell(run, at) {
 			apply_cell(&m, at);
 		}
 		rc = 0;

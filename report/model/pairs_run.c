@@ -46,7 +46,7 @@ static const char *nvlink_way_of(const struct run *run, size_t at)
 /** What was seen. */
 static void join_by_ways(const struct run *run, struct pairs_run_member *m)
 {
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run->cells[at].path == PATH_INTER &&
 		    cluster_is_nvlink(nvlink_way_of(run, at))) {
 			join(m, run_src(run, at), run_dst(run, at));
@@ -61,7 +61,7 @@ static void find_others(const struct run *run, struct pairs_run_member *m)
 	for (int r = 0; r < run->n_ranks; r++) {
 		m[lead_of(m, r)].other |= m[r].other;
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		int lead = lead_of(m, run_src(run, at));
 
 		if (run->cells[at].path == PATH_INTER &&
@@ -96,8 +96,7 @@ static void take_facts(const struct run *run, struct pairs_run_member *m)
 {
 	int node = -1;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
+	run_foreach_fact(run, f) {
 		int gpu = run_number_in(f->scope, "gpu");
 		struct pairs_run_member *r;
 

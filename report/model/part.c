@@ -328,7 +328,7 @@ size_t part_measured(const struct run *run, const struct part *p)
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		n += run_measured(run->cells[at].class) &&
 		     part_touches_at(run, p, at);
 	}

@@ -58,7 +58,7 @@ static void find_crosses(struct part_index *x)
 {
 	const struct run *run = x->run;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const struct cluster_rank *s = &run->ranks[run_src(run, at)];
 		const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
 

@@ -256,7 +256,7 @@ static void set_cell(struct run *run, size_t at, enum cell_class class,
 static void plan_cells(struct run *run, const struct mesh_plan *plan)
 {
 	run->mesh->cross = plan->cross;
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		int s = run_src(run, at), d = run_dst(run, at);
 		bool known = mesh_end(run, s)->ip[0] && mesh_end(run, d)->ip[0];
 
@@ -472,7 +472,7 @@ static int settle_routes(struct run *run, struct err *e)
 	if (!balance) {
 		return err_set(e, ENOMEM, "cannot compare routes");
 	}
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
 		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
 		int32_t there = balance[from * rails + to];
@@ -541,7 +541,7 @@ static int name_one_way(struct run *run)
 {
 	uint8_t *heard = run->mesh->heard;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		size_t back = run_back(run, at);
 		unsigned class = run->cells[back].class;
 		int rc = 0;

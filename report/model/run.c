@@ -296,9 +296,7 @@ int run_find_leaves(struct run *run)
 {
 	int node = -1;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
 			continue;
 		}
@@ -361,9 +359,7 @@ const struct event_row *run_find_event(const struct run *run,
 const struct fact_row *run_fact_of(const struct run *run,
 				   const struct fact_row *of, const char *name)
 {
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		if (strcmp(f->fact, name) == 0 &&
 		    strcmp(f->scope, of->scope) == 0 &&
 		    strcmp(f->node, of->node) == 0) {
@@ -655,9 +651,7 @@ int run_add_name(struct run *run, const char *name)
 /** Nodes that never came up have a state, though no ranks. */
 static int add_absent_nodes(struct run *run, struct err *e)
 {
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		if (strcmp(f->scope, "node") == 0 &&
 		    strcmp(f->fact, "state") == 0 &&
 		    run_note_node(run, f->node) < 0) {
@@ -729,7 +723,7 @@ bool run_has_final(const struct run *r)
 void run_count_cells(const struct run *run, size_t count[CELL_CLASSES])
 {
 	memset(count, 0, CELL_CLASSES * sizeof(*count));
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if (run->cells[at].class < CELL_CLASSES &&
 		    !follow_has(run, at)) {
 			count[run->cells[at].class]++;

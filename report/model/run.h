@@ -190,6 +190,16 @@ static inline size_t run_n_cells(const struct run *r)
 	return r->grid.n;
 }
 
+/* Loops over all places, facts and events of a run. */
+#define run_foreach_cell(run, at) \
+	for (size_t at = 0; at < run_n_cells(run); at++)
+#define run_foreach_fact(run, f) \
+	for (const struct fact_row *f = (run)->facts; \
+	     f && f < (run)->facts + (run)->n_facts; f++)
+#define run_foreach_event(run, e) \
+	for (const struct event_row *e = (run)->events; \
+	     e && e < (run)->events + (run)->n_events; e++)
+
 static inline int run_src(const struct run *r, size_t at)
 {
 	return grid_src(&r->grid, at);

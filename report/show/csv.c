@@ -49,7 +49,7 @@ static uint8_t *deciding(const struct run *run, size_t *lines)
 	uint8_t *bits;
 
 	*lines = 0;
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		*lines = run->cell_row[at] > *lines ? run->cell_row[at] :
 						      *lines;
 	}
@@ -67,7 +67,7 @@ static void put_missing(const struct run *run, const struct csv_header *h,
 {
 	struct p2p_row row;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		const int src = run_src(run, at), dst = run_dst(run, at);
 		const struct cluster_rank *s = &run->ranks[src];
 		const struct cluster_rank *d = &run->ranks[dst];

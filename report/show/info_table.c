@@ -131,9 +131,7 @@ static void add_lines(const char *text, const char *first, struct str *out)
 void node_details(const struct run *run, const struct verdict *v,
 		  struct str *out)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-
+	verdict_foreach(v, f) {
 		str_addf(out, "\n%s %s: %s\n", f->fail ? "FAIL" : "warn",
 			 f->code, f->says);
 		for (size_t k = 0; k < f->n_evidence; k++) {
@@ -142,9 +140,7 @@ void node_details(const struct run *run, const struct verdict *v,
 		add_lines(f->act, "do: ", out);
 	}
 	str_add(out, "\n");
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
+	run_foreach_fact(run, f) {
 		str_addf(out, "%-12s %-24s %s%s%s\n", f->scope, f->fact,
 			 f->value, f->unit[0] ? " " : "", f->unit);
 	}
