@@ -756,7 +756,7 @@ static void add_skew(const struct run *run, struct verdict *v)
 	skew_findings(run, v);
 	for (size_t k = first; k < v->n; k++) {
 		struct finding *f = &v->findings[k];
-		size_t fails = 0, theirs = 0, len = strlen(f->says);
+		size_t fails = 0, theirs = 0;
 
 		for (size_t i = 0; i < first; i++) {
 			const struct finding *x = &v->findings[i];
@@ -765,10 +765,9 @@ static void add_skew(const struct run *run, struct verdict *v)
 			theirs += x->fail && (has_member(f, x->part.node) ||
 					      has_member(f, x->part.peer_node));
 		}
-		snprintf(f->says + len, sizeof(f->says) - len, fails ?
-			 "; %zu of %zu failures %s on these nodes" :
-			 "; nothing failed", theirs, fails,
-			 theirs == 1 ? "is" : "are");
+		finding_more(f, fails ? "; %zu of %zu failures %s on these "
+				"nodes" : "; nothing failed", theirs, fails,
+			     theirs == 1 ? "is" : "are");
 	}
 }
 

@@ -202,8 +202,8 @@ static void say_who(const struct run *run, const struct drain_heard *h,
 				  run->nodes[h->partners[i]].name);
 	}
 	if (named > 0) {
-		finding_say(f, "%s; could not be reached by %s", f->says,
-			    str_text(&names));
+		finding_more(f, "; could not be reached by %s",
+			     str_text(&names));
 	}
 	str_release(&names);
 }

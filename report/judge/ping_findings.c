@@ -242,8 +242,7 @@ static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 			/* of two nodes either may be the one */
 			f = finding_of(run, r, explained, v);
 			finding_add_or(f, &p);
-			finding_say(f, "%s; or they are on %s", f->says,
-				    n->name);
+			finding_more(f, "; or they are on %s", n->name);
 			return;
 		}
 		f = f ? f : finding_add(v, p, PING_SWAPPED);

@@ -125,8 +125,8 @@ static void add_lack(const struct run *run, const struct part *gpu,
 	hear_cells(run, l, f);
 	finding_say(f, "%s", text);
 	if (f->explained > 0) {
-		finding_say(f, "%s; %zu of %zu tests with it were skipped",
-			    text, f->explained, f->cells);
+		finding_more(f, "; %zu of %zu tests with it were skipped",
+			     f->explained, f->cells);
 	}
 	finding_add_evidence(f, FACT "* of gpu%d in facts.csv "
 			     "(cuDeviceCanAccessPeer)", gpu->index);

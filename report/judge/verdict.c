@@ -60,15 +60,6 @@ static struct plug find_plug(const struct run *run, int node, const char *nics)
 	return p;
 }
 
-static void append(struct finding *f, const char *text)
-{
-	size_t n = strlen(f->says);
-
-	if (n + strlen(text) < sizeof(f->says)) {
-		memcpy(f->says + n, text, strlen(text) + 1);
-	}
-}
-
 static void say_nic(const struct run *run, struct finding *f)
 {
 	const char *nic = part_nic_name(run, &f->part);
@@ -83,7 +74,7 @@ static void say_nic(const struct run *run, struct finding *f)
 	snprintf(text, sizeof(text), "; connected to switch %.100s%s%.100s",
 		 p.name->value, p.port ? ", port " : "",
 		 p.port ? p.port->value : "");
-	append(f, text);
+	finding_more(f, "%s", text);
 	finding_add_evidence(f, "%s of %s%s (%s)", nic,
 			     run->nodes[f->part.node].name, text + 1,
 			     p.name->source);
@@ -112,7 +103,7 @@ static void say_rail(const struct run *run, struct finding *f)
 	if (n > 1) {
 		snprintf(text, sizeof(text), "; connected to switch %.100s",
 			 one->value);
-		append(f, text);
+		finding_more(f, "%s", text);
 		finding_add_evidence(f, "%d of its ports%s (%s)", n, text + 1,
 				     one->source);
 	}
@@ -471,8 +462,8 @@ static void say(const struct run *run, struct finding *f, const char *why)
 		    why[0] ? ": " : "", why);
 	str_release(&names);
 	if (f->explained > 0) {
-		finding_say(f, "%s; %zu of %zu tests were not run", f->says,
-			    f->explained, f->cells);
+		finding_more(f, "; %zu of %zu tests were not run",
+			     f->explained, f->cells);
 	}
 }
 
