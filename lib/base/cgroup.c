@@ -59,7 +59,8 @@ static int64_t read_number(const char *folder, const char *file)
 	return end == text || n < 0 || n >= ENDLESS ? -1 : n;
 }
 
-/** Is @name one of the comma-separated @list, of @len bytes? */
+/** Return true if the comma-separated @list, @len bytes long, contains
+ *  @name. */
 static bool has_name(const char *list, size_t len, const char *name)
 {
 	const size_t n = strlen(name);
@@ -161,8 +162,8 @@ bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out)
 	return out->max >= 0;
 }
 
-/** Of the first group from this process's own upwards that says so: those above
- *  it count what was killed elsewhere, too. */
+/** Look in the groups from this process's own upwards and stop at the first one
+ *  that counts kills: the groups above it also count kills elsewhere. */
 static void look_for_kills(const char *folder, const struct cgroup_files *k,
 			   int version, void *arg)
 {

@@ -58,7 +58,7 @@ const char *dl_reason(const char *text, char *buf, size_t size)
 	return buf;
 }
 
-/** Is every required symbol there? */
+/** Return true if @handle has every required symbol. */
 static bool has_all(void *handle, const struct dl_sym *syms, struct err *e)
 {
 	for (const struct dl_sym *s = syms; s->name; s++) {

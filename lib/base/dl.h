@@ -19,8 +19,8 @@ struct dl_sym {
 #define DL_OPT(table, fn) \
 	{ .name = #fn, .offset = offsetof(table, fn), .optional = true }
 
-/** Of a list that has "F(type, name, (arguments))" for each function: its
- *  pointer in the table struct. */
+/** Declare the member of the function table for one entry of a list of "F(type,
+ *  name, (arguments))". */
 #define DL_POINTER(type, name, args) type (*name) args;
 
 /**

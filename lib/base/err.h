@@ -7,8 +7,8 @@
 /* ---- exit code ----------------------------------------------------------- */
 
 /**
- * What the process tells its caller, gpucheck(1) EXIT STATUS.  When several
- * apply: usage, unable, partial, fault, healthy.
+ * Exit status of the process, gpucheck(1) EXIT STATUS. When several apply, the
+ * order is: usage, unable, partial, fault, healthy.
  */
 enum exit_code {
 	CODE_HEALTHY = 0,	/* measured, nothing wrong */
@@ -51,7 +51,7 @@ int err_hint(struct err *e, const char *fmt, ...)
  */
 const char *err_str(const struct err *e, char *buf, unsigned long size);
 
-/** Is @e that nothing may be written there? */
+/** Return true if @e says that the file or directory cannot be written. */
 bool err_is_read_only(const struct err *e);
 
 #endif

@@ -46,7 +46,7 @@ void hash_hex(const void *bytes, size_t n, char *text)
 	*text = '\0';
 }
 
-/** Of a hexadecimal number. */
+/** Return the value of a hexadecimal digit. */
 static int digit_of(char c)
 {
 	return c <= '9'	? c - '0' :

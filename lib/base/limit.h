@@ -10,7 +10,7 @@
 
 /* ---- cgroup -------------------------------------------------------------- */
 
-/** What a cgroup counts for all that are in it. */
+/** A resource that a cgroup counts over all its processes. */
 enum cgroup_kind { CGROUP_TASKS, CGROUP_MEMORY };
 
 /** A cgroup that this process is in, or one above it. */
@@ -30,8 +30,9 @@ int64_t cgroup_oom_kills(void);
 /* ---- limit --------------------------------------------------------------- */
 
 /**
- * What this process may use, and the errnos that say it was not enough: a
- * shortage of ours, which accuses nothing that was to be measured.
+ * Resource limits of this process, and the errnos that mean a limit was too
+ * low: a shortage of this program, which accuses no part that was to be
+ * measured.
  */
 
 /** Codes of rows and findings, each with a section in data/symptoms.ini. */
@@ -41,7 +42,7 @@ int64_t cgroup_oom_kills(void);
 					 * it */
 #define LIMIT_DISK   "limit_disk"	/* ENOSPC, EDQUOT */
 
-/** Who ran short, and what it needs in all; 0: nobody knows. */
+/** The user of a resource, and the total it needs; 0: unknown. */
 struct limit_user {
 	const char *who;	/* "agent"; NULL: this command */
 	const char *dir;	/* where it writes; NULL: nowhere */
@@ -54,14 +55,15 @@ const char *limit_code(int why);
 /** The code of the errno whose words, "Too many open files", are in @text, such
  *  as what a program says that ends; NULL: of none. */
 const char *limit_in_text(const char *text);
-/** Is @code one of these? */
+/** Return true if @code is one of these codes. */
 bool limit_is(const char *code);
-/** What is needed in all by @u, and what is there and by which setting: "open
- *  files are limited to 24 (ulimit -n; hard limit 24), 56 are needed".  Of an
- *  errno without a code "".  Returns @buf. */
+/** Write into @buf the total that @u needs, the limit and the setting it comes
+ *  from: "open files are limited to 24 (ulimit -n; hard limit 24), 56 are
+ *  needed". "" for an errno without a code. Returns @buf. */
 const char *limit_says(int why, const struct limit_user *u, char *buf,
 		       size_t size);
-/** What @e says, and where its errno has a code limit_says() after it; @buf. */
+/** Write the text of @e into @buf, followed by limit_says() if its errno has a
+ *  code. Returns @buf. */
 const char *limit_text(const struct err *e, const struct limit_user *u,
 		       char *buf, size_t size);
 /** Where e->code has a code and @e no hint yet: make limit_says(), of which
@@ -71,8 +73,8 @@ bool limit_hint(struct err *e, const struct limit_user *u);
 
 /** Descriptors that this process may have open at a time. */
 long limit_files(void);
-/** Are there @u->files of them, once that is raised?  0, or -1 with @e EMFILE,
- *  which says of limit_hint() all that it can. */
+/** Raise the limit of open files and check that @u->files fit. Returns 0, or -1
+ *  with @e EMFILE and the hint of limit_hint(). */
 int limit_files_check(const struct limit_user *u, struct err *e);
 /** Raise that to the hard limit.  Our own children put it back to what it was
  *  by limit_files_back(): they measure, or start others, under what a job has,

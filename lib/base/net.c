@@ -335,7 +335,8 @@ int net_wait(int fd, short events, int64_t deadline_ns)
 	}
 }
 
-/** Would the same call work later, once poll() says so? */
+/** Return true if the call that failed with @why can succeed once poll()
+ *  reports the socket. */
 static bool try_later(int why)
 {
 	return why == EAGAIN || why == EWOULDBLOCK || why == EINTR;

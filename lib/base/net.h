@@ -36,7 +36,8 @@ int ip_net_parse(const char *text, struct ip_net *net, struct err *e);
 const char *ip_net_text(const struct ip_net *net, char *buf, size_t size);
 
 bool ip_equal(const struct ip_addr *a, const struct ip_addr *b);
-/** Of one family, and @ip has the first bits of @net? */
+/** Return true if @ip and @net have the same family and @ip begins with the
+ *  prefix of @net. */
 bool ip_in(const struct ip_addr *ip, const struct ip_net *net);
 /** Order: IPv4 first, then by bytes. */
 int ip_compare(const struct ip_addr *a, const struct ip_addr *b);
@@ -68,7 +69,8 @@ bool within(int seconds, void *(*call)(void *arg), void *arg);
  *  the names has 12 s to answer. */
 int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	       struct err *e);
-/** The other way, "?" for other families; returns @buf. */
+/** Write @sa as text into @buf, "?" for families other than IP. Returns
+ *  @buf. */
 const char *net_addr_text(const struct sockaddr *sa, char *buf, size_t size);
 
 /** Put @port into an IPv4 or IPv6 address. */

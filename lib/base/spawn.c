@@ -80,8 +80,8 @@ static void outlet_drain(struct spawn_outlet *o)
 	}
 }
 
-/** What a signal handler or a shell in front of us changed: a child is not to
- *  be immune to TERM or PIPE. */
+/** Reset signals that a handler of ours or the calling shell changed: a child
+ *  must not ignore TERM or PIPE. */
 static void default_signals(void)
 {
 	static const int changed[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE,
@@ -179,7 +179,7 @@ static void become(void *arg)
 	}
 }
 
-/** Has @pid ended?  Then it is reaped and @st says how. */
+/** Reap @pid if it has ended: true, with its status in @st. */
 static bool reap(pid_t pid, struct spawn_status *st)
 {
 	int status;
@@ -196,7 +196,7 @@ static bool reap(pid_t pid, struct spawn_status *st)
 	return true;
 }
 
-/** Has one of @ends come? */
+/** Return true if a signal of @ends is pending. */
 static bool has_to_end(const sigset_t *ends)
 {
 	sigset_t come, both;
@@ -363,8 +363,9 @@ int spawn_self(char *path, size_t size, struct err *e)
 
 /* ---- the environment ----------------------------------------------------- */
 
-/** Is @dir of a search path safe to take programs and libraries from?  One that
- *  does not exist is: it may on the nodes of a job. */
+/** Return true if programs and libraries may be taken from @dir of a search
+ *  path. A directory that does not exist is safe: it may exist on the nodes of
+ *  a job. */
 static bool is_safe(const char *dir)
 {
 	struct stat st;

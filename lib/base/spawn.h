@@ -85,7 +85,8 @@ void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
 const char *spawn_status_text(const struct spawn_status *st, char *buf,
 			      size_t size);
 
-/** Is @name an executable on PATH?  Its path into @path when not NULL. */
+/** Look for the executable @name on PATH and write its path into @path (may be
+ *  NULL). Returns false if there is none. */
 bool spawn_find(const char *name, char *path, size_t size);
 
 /** Path of this very program, for starting agents and workers; 0 or -1. */

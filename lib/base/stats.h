@@ -22,8 +22,9 @@ double stats_mad(double *v, size_t n, double *median);
 double stats_deviation(double *v, size_t n);
 /** Logarithm of the chance of @k or more of @n, each at @rate in (0, 1). */
 double stats_log_tail(double k, double n, double rate);
-/** What most of @v are, the largest where several are as common; NaN when there
- *  is none.  NaN entries count for nothing, and @v stays as it is. */
+/** Return the most common value of @v, the largest one if several are equally
+ *  common, NaN if @v has no values. NaN entries are ignored; @v is not
+ *  modified. */
 double stats_mode(const double *v, size_t n);
 
 #endif

@@ -12,7 +12,7 @@
 #define STR_MIN_CAP 64
 /** Longest word that str_nearest() looks at; no option is longer. */
 #define STR_MAX_WORD 64
-/** What names of NICs are joined by. */
+/** Characters that join names of NICs. */
 #define NAME_ENDS "+ "
 
 void str_release(struct str *s)

@@ -47,7 +47,7 @@ int str_add_file(struct str *s, int fd, size_t max);
 /** The text, "" when nothing was added; borrowed until the next change. */
 const char *str_text(const struct str *s);
 
-/** What str_harmless() leaves alone. */
+/** Characters that str_harmless() keeps. */
 enum {
 	STR_LINES = 1,	/* ends of lines and tabs */
 	STR_COLORS = 2,	/* \033[...m, where they are our own */
@@ -88,8 +88,8 @@ const char *str_quoted_dir(const char *dir, char *buf, size_t size);
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *end);
 
-/** Is a name of @a among those of @b?  Each is a list, joined by '+' or ' ': so
- *  NICs are named that are one to NCCL. */
+/** Return true if a name of list @a is also in list @b. Names are joined by '+'
+ *  or ' ', as NICs are that NCCL uses as one. */
 bool str_names_meet(const char *a, const char *b);
 
 /** Where @word stands in @words (NULL at the end); -1: nowhere. */

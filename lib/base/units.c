@@ -43,7 +43,7 @@ static int size_power(const char *suffix)
 	return -1;
 }
 
-/** Is @suffix a unit letter with B or iB behind it? */
+/** Return true if @suffix is a unit letter followed by B or iB. */
 static bool is_size_in_bytes(const char *suffix)
 {
 	const char letter[] = { suffix[0], '\0' };
@@ -125,7 +125,7 @@ int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 	return 0;
 }
 
-/** Of a whole number that fits int64_t whatever they are. */
+/** Digits of a whole number that always fits int64_t. */
 #define SAFE_DIGITS 18
 
 int units_parse_int(const char *text, int64_t min, int64_t max, int64_t *out,

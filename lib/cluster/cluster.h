@@ -55,7 +55,7 @@ struct cluster {
 	CLUSTER_MEMBERS;
 };
 
-/** Does @way, which a test between nodes reports, lead over NVLink? */
+/** Return true if @way, as a test between nodes reports it, is NVLink. */
 static inline bool cluster_is_nvlink(const char *way)
 {
 	return strstr(way, "P2P/MNNVL") != NULL;
@@ -118,10 +118,11 @@ static inline enum stratum cluster_stratum(const struct cluster *c, int a,
 	       x->nic == y->nic	  ? STRATUM_RAIL : STRATUM_CROSS;
 }
 
-/** Has @kind rounds or pairs of @s, where rails may be @apart? */
+/** Return true if @kind has rounds or pairs of @s, with rails @apart or not. */
 bool pairs_have(enum pairs_kind kind, bool apart, enum stratum s);
-/** Is the pair of ranks @a and @b of @kind?  One of different groups, or of
- *  rails that are @apart, is unreachable by design, and none. */
+/** Return true if the pair of ranks @a and @b is of @kind. Pairs of different
+ *  groups, or of different rails that are @apart, are unreachable by design and
+ *  of no kind. */
 bool pairs_want(const struct cluster *c, enum pairs_kind kind, bool apart,
 		int a, int b);
 
@@ -161,7 +162,7 @@ enum part_kind {
 
 enum part_direction { PART_BOTH, PART_TX, PART_RX };
 
-/** Of a switch: what leads away from it, and not what it joins. */
+/** The second half of a switch: its uplinks, not its members. */
 #define PART_UPLINKS 0
 
 /** A part of the cluster; -1 where a field does not apply. */
@@ -234,7 +235,8 @@ struct part_end {
 struct part_end part_end_of(const struct cluster *c, const struct part *p,
 			    int rank);
 
-/** Is @e at @p, or at the first end of a part between two? */
+/** Return true if @e is at @p or, for a part between two ends, at its first
+ *  end. */
 bool part_has_end(const struct part *p, const struct part_end *e);
 
 /** The ends of the ordered cell @s -> @d, on @path, that @p touches: one, both,
@@ -242,17 +244,18 @@ bool part_has_end(const struct part *p, const struct part_end *e);
 unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 			   const struct part_end *d, enum path_class path);
 
-/** Does the ordered cell @src -> @dst go through @p? */
+/** Return true if the ordered cell @src -> @dst goes through @p. */
 bool part_touches(const struct cluster *c, const struct part *p, int src,
 		  int dst);
 
-/** Is @rank at @p, or at the first end of a part between two? */
+/** Return true if @rank is at @p or, for a part between two ends, at its first
+ *  end. */
 bool part_has(const struct cluster *c, const struct part *p, int rank);
 
 /** For a mask of kinds: KIND(NODE) | KIND(NIC). */
 #define KIND(name) (1U << PART_##name)
 
-/** Is @p of one of @kinds? */
+/** Return true if the kind of @p is in the mask @kinds. */
 static inline bool part_is(const struct part *p, unsigned kinds)
 {
 	return (kinds >> p->kind & 1) != 0;
@@ -265,7 +268,7 @@ int part_peer_leaf(const struct part *p);
 
 /** Preference when two explain the same: kind first, then place. */
 int part_compare(const void *a, const void *b);
-/** The same thing, whatever the direction? */
+/** Return true if @a and @b are the same part, in any direction. */
 bool part_same_place(const struct part *a, const struct part *b);
 
 #endif

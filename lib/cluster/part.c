@@ -152,7 +152,7 @@ bool part_has_end(const struct part *p, const struct part_end *e)
 	return false;
 }
 
-/** Is @s at the first end of @p, and @d at its peer? */
+/** Return true if @s is at the first end of @p and @d at its peer. */
 static bool is_between(const struct part *p, const struct part_end *s,
 		       const struct part_end *d)
 {

@@ -162,7 +162,7 @@ void slurm_conf_take(struct slurm_conf_node *c, const char *text)
 
 /* ---- allocation ---------------------------------------------------------- */
 
-/** May @nodes be a host list?  Whether it is, its reader says. */
+/** Return true if @nodes may be a host list; hostlist_expand() decides. */
 static bool is_list(const char *nodes)
 {
 	const size_t len = strlen(nodes);
@@ -193,7 +193,7 @@ int allocation_add(struct allocation *a, const char *nodes, size_t len,
 	return 0;
 }
 
-/** Has a part in front of number @i as many GPUs? */
+/** Return true if a part before number @i has the same number of GPUs. */
 static bool is_said(const struct allocation *a, size_t i)
 {
 	size_t k = 0;

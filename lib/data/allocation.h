@@ -17,13 +17,13 @@ int64_t slurm_gres_gpus(const char *gres);
 
 #define SLURM_CONF_INCLUDES 8
 
-/** What slurm.conf and the files that it includes say of one node.  Zeroed
- *  but for @node before the first. */
+/** The lines about one node in slurm.conf and the files it includes. Zero it,
+ *  except @node, before the first file. */
 struct slurm_conf_node {
 	const char *node;	/* as Slurm calls it; borrowed */
-	bool listed;		/* is it there at all? */
+	bool listed;		/* slurm.conf has this node */
 	int64_t gpus;		/* 0: none, or nobody says it */
-	int64_t preset;		/* of NodeName=DEFAULT */
+	int64_t preset;		/* false if slurm.conf has no such node */
 	char includes[SLURM_CONF_INCLUDES][256];	/* as written */
 	size_t n_includes;
 };

@@ -244,9 +244,9 @@ static bool is_measured(const struct cell *c, enum path_class path)
 	       (c->class == CELL_PASS || c->class == CELL_SLOW);
 }
 
-/** Does a transfer of @transfer_us take less than CELLS_START_TIMES latencies?
- *  The shortest of @path counts, which a busy host delays least; where latency
- *  was not measured nobody knows. */
+/** Return true if a transfer of @transfer_us takes less than CELLS_START_TIMES
+ *  latencies. The shortest latency of @path counts, because a busy host delays
+ *  it least; false if latency was not measured. */
 static bool is_bound_by_latency(const struct cell *cells, size_t n,
 				enum path_class path, double transfer_us)
 {

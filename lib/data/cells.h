@@ -14,9 +14,9 @@
 /* ---- sampled ------------------------------------------------------------- */
 
 /**
- * What a run that measures a sample of the pairs can have seen, and what not:
- * docs/sampling.md derives it.  Member "sample" of "planned" in run.json, as a
- * plan chose it and a report reads it.  Pure.
+ * The faults that a run on a sample of the pairs can and cannot detect:
+ * docs/sampling.md derives it. Member "sample" of "planned" in run.json,
+ * written by the plan and read by a report. Pure.
  */
 struct sampled {
 	int rail, inside, cross;	/* rounds: each rank has a partner on
@@ -82,8 +82,9 @@ struct grid grid_square(int ranks);
  *  or -1 without memory; grid_release() frees. */
 int grid_of(struct grid *g, int ranks, struct grid_pair *pairs, size_t n);
 void grid_release(struct grid *g);	/* safe on a zeroed one */
-/** What run.json lists, @planned, of @ranks: a malloc'ed list of the @n pairs,
- *  each both ways.  NULL with @e where one is none, or without memory. */
+/** Read the list of pairs @planned of run.json for @ranks ranks: a malloc'ed
+ *  list of the @n pairs, each in both directions. NULL with @e if an entry is
+ *  not a pair, or without memory. */
 struct grid_pair *grid_listed(const json_t *planned, int ranks, size_t *n,
 			      struct err *e);
 /** The list of "planned" of a run.json; NULL: it was all of a kind. */
@@ -136,7 +137,7 @@ enum cell_class {
 	CELL_UNPLANNED = CELL_CLASSES	/* diagonal, or left out by --pairs */
 };
 
-/** Did a test of this class run, and fail? */
+/** Return true if a test of this class ran and failed. */
 static inline bool cells_failed(unsigned class)
 {
 	return class == CELL_FAIL || class == CELL_TIMEOUT ||
@@ -212,11 +213,12 @@ double cells_slow_below(double median_GB_s, double mad_GB_s);
 int cells_mark_slow(struct cell *cells, size_t n, int64_t size_B,
 		    struct slow_limit limits[PATH_CLASSES]);
 
-/** Below what its line carries?  Not when nobody knows what that is. */
+/** Return true if @c is slower than its line rate allows; false if the line
+ *  rate is unknown. */
 bool cells_below_line(const struct cell *c);
 
-/** What a row says of its cell, or what decides it so far: attempt 0 and
- *  OUTCOME_NOT_RUN as long as nothing does. */
+/** The row that decides a cell so far: attempt 0 and OUTCOME_NOT_RUN before the
+ *  first row. */
 struct cell_say {
 	int64_t attempt;
 	enum outcome outcome;
@@ -224,11 +226,11 @@ struct cell_say {
 };
 
 /**
- * Does @row decide its cell after @before?  The last attempt that measured
- * decides, unless it only failed where an earlier one of the same go had
- * passed.  Of all its sizes it is the worst: wrong data above any other
- * failure, that above a pass, which counts @at_size only, the largest one.  Of
- * failures alike the one @at_size does.
+ * Return true if @row replaces @before as the row that decides its cell. The
+ * last attempt that measured decides, unless it failed where an earlier attempt
+ * of the same run passed. Among sizes the worst outcome decides: wrong data,
+ * then any other failure, then a pass, which counts only for the largest size
+ * (@at_size). Among equal failures the one @at_size decides.
  */
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
 

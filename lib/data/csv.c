@@ -182,7 +182,8 @@ static const char *const blanks[] = {
 	"\u205f", "\u2060", "\u3000", "\ufeff", NULL
 };
 
-/** What ended a field besides ',', '\n' and EOF: the row is bad. */
+/** Returned instead of ',', '\n' or EOF if a field is malformed: the row is
+ *  bad. */
 #define BAD 0
 
 void csv_reader_init(struct csv_reader *r, FILE *f)
@@ -354,7 +355,8 @@ static size_t begin_len(const char *text, const char *const list[])
 	return 0;
 }
 
-/** Does a formula begin in @text, as a spreadsheet may see it? */
+/** Return true if a spreadsheet could read the beginning of @text as a
+ *  formula. */
 static bool begins_formula(const char *text)
 {
 	size_t n;
@@ -365,7 +367,7 @@ static bool begins_formula(const char *text)
 	return begin_len(text, signs) > 0;
 }
 
-/** Apostrophes, and a formula after them? */
+/** Return true if @text is apostrophes followed by a formula. */
 static bool is_protected(const char *text)
 {
 	if (*text != '\'') {
@@ -517,7 +519,8 @@ const char *csv_raw(const struct csv_reader *r, size_t *len)
 	return r->raw.data + r->start;
 }
 
-/** Would a spreadsheet take it for a formula?  "-1" and "-" are none. */
+/** Return true if a spreadsheet would read @text as a formula. "-1" and "-" are
+ *  not formulas. */
 static bool is_formula(const char *text)
 {
 	double number;
@@ -526,8 +529,8 @@ static bool is_formula(const char *text)
 	       units_parse_real(text, -DBL_MAX, DBL_MAX, &number, NULL) < 0;
 }
 
-/** Of texts that begin with the apostrophe itself, those that could be taken
- *  for protected ones need another. */
+/** Return true if @text needs a leading apostrophe: a formula, or a text whose
+ *  own apostrophe could be read as a protecting one. */
 static bool needs_apostrophe(const char *text)
 {
 	return *text == '\'' ? is_protected(text) : is_formula(text);

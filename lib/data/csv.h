@@ -12,8 +12,8 @@
 /* ---- csv scan ------------------------------------------------------------ */
 
 /**
- * What a line of CSV has in it, 16 bytes at a time: runs have a million of
- * them.  Of vectors that every compiler of ours knows, whatever the machine.
+ * Scan a line of CSV 16 bytes at a time, because runs have a million lines.
+ * Uses the vector extensions that gcc and clang have on every machine.
  */
 
 /**

@@ -13,15 +13,15 @@
 
 #define HOSTLIST_MAX 65536
 
-/** What the names of nodes are made of, which begin with a letter or digit. */
+/** Characters of node names; the first one is a letter or digit. */
 #define HOSTLIST_NAME_CHARS "abcdefghijklmnopqrstuvwxyz0123456789" \
 			    "ABCDEFGHIJKLMNOPQRSTUVWXYZ.-_"
 
 /** Bytes of a name. */
 #define HOSTLIST_NAME_MAX 255
 
-/** Can a node have @name, or is it an IPv6 address?  Any other name is that of
- *  a peer or a file that is damaged, or wants a shell to run it. */
+/** Return true if @name can be the name of a node or is an IPv6 address. Any
+ *  other name comes from a damaged file or a hostile peer. */
 bool hostlist_is_name(const char *name);
 
 /**
@@ -32,7 +32,7 @@ bool hostlist_is_name(const char *name);
  */
 char **hostlist_expand(const char *text, size_t *n, struct err *e);
 void hostlist_free(char **names, size_t n);
-/** Is @name one of the names of @list, which may be empty? */
+/** Return true if @list, which may be empty, contains @name. */
 bool hostlist_has(const char *list, const char *name);
 
 /**
@@ -48,10 +48,11 @@ void hostlist_shorten(struct str *out, const char *list);
 /* ---- pinglist ------------------------------------------------------------ */
 
 /**
- * Who asks whom in a fleet where all to all is too much: nodes in groups of
- * neighbours, complete inside, and between each two groups a few
- * representatives, others for each pair of groups and each seed.  run.json has
- * these numbers, so that a report knows what was planned.  Pure.
+ * The pairs of nodes that ping in a fleet too large for all pairs: groups of
+ * neighbours, complete inside a group, and between two groups a few
+ * representatives, different for each pair of groups and each seed. run.json
+ * keeps these numbers, so that a report can tell which pairs were planned.
+ * Pure.
  */
 struct pinglist {
 	int nodes;
@@ -66,7 +67,7 @@ struct pinglist {
 
 /** That of @nodes nodes, each of which asks all others if @all. */
 struct pinglist pinglist_make(int nodes, bool all, int64_t seed);
-/** Do the nodes @a and @b, below l->nodes, ask each other? */
+/** Return true if nodes @a and @b, below l->nodes, ping each other. */
 bool pinglist_has(const struct pinglist *l, int a, int b);
 /** The most nodes that one of them asks. */
 int pinglist_most(const struct pinglist *l);

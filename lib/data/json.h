@@ -53,8 +53,8 @@ const char *json_member(const json_t *obj, const char *key);
 json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 		       struct err *e);
 
-/** Text as a JSON string, bytes that are not UTF-8 as '?'; new reference, NULL
- *  without memory. */
+/** Return @text as a JSON string, bytes that are not UTF-8 as '?'; new
+ *  reference, NULL without memory. */
 json_t *json_text(const char *text);
 /** The same; null where there is none: of NULL and "", of what is not finite,
  *  and of what is below 0. */

@@ -18,7 +18,7 @@ uint64_t pattern_seed(const char *nonce, int dir);
 void pattern_fill(void *buf, size_t n, uint64_t seed);
 /** How many of the @n bytes differ from the pattern. */
 size_t pattern_wrong(const void *buf, size_t n, uint64_t seed);
-/** What the drill "corrupt" does: flip some bytes of @buf. */
+/** Flip some bytes of @buf, for the drill "corrupt". */
 void pattern_spoil(void *buf, size_t n);
 
 #endif

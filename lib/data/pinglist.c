@@ -16,7 +16,8 @@ static int64_t first_of(const struct pinglist *l, int64_t group)
 	return (group * l->nodes + l->groups - 1) / l->groups;
 }
 
-/* Is @node, of @own, representative @k of it for @other? */
+/* Return true if @node of group @own is representative @k towards group
+ * @other. */
 static bool stands(const struct pinglist *l, int node, int64_t own,
 		   int64_t other, int k)
 {

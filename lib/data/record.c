@@ -334,8 +334,8 @@ static int find_column(const struct schema *s, const char *name)
 	return -1;
 }
 
-/** Are the columns there that the schema needs?  -1 with @e: the first that is
- *  not. */
+/** Check that the file has every required column; -1 with @e for the first that
+ *  is missing. */
 static int check_needs(struct record_reader *r, struct err *e)
 {
 	const char *const *need = r->schema->needs;

@@ -74,9 +74,9 @@ struct schema {
 const char *column_type_name(enum column_type type);
 
 /**
- * What a list of columns NAME_COLUMNS(TEXT, INT, REAL, OUTCOME) is made of:
- * name and help of each, and how many bytes a text may have with its final
- * NUL.  These make the fields of a row of it.
+ * Entries of a list of columns NAME_COLUMNS(TEXT, INT, REAL, OUTCOME): name and
+ * help of each column, and for a text its size in bytes with the final NUL.
+ * These entries make the fields of a row.
  */
 #define RECORD_TEXT(field, bytes, help)	char field[bytes];
 #define RECORD_INT(field, help)		int64_t field;

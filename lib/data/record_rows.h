@@ -7,7 +7,7 @@
 /* ---- record gpu ---------------------------------------------------------- */
 
 /* Values of the column test, in the order in which they are done. */
-#define GPU_TEST_OPEN	 "open"		/* may it be used, and by us? */
+#define GPU_TEST_OPEN	 "open"		/* the device can be opened and used */
 #define GPU_TEST_H2D	 "h2d"
 #define GPU_TEST_D2H	 "d2h"
 #define GPU_TEST_BOTH	 "both"		/* the two at once */

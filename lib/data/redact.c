@@ -94,8 +94,8 @@ static bool is_port_key(const char *name, const char *key)
 	       (key - 1 == name || !strchr(ALPHA, key[-2]));
 }
 
-/** Is a value of this name one that looks like a secret?  An InfiniBand key
- *  (pkey, qkey, lkey, rkey, mkey) is none. */
+/** Return true if a value called @name looks like a secret. InfiniBand keys
+ *  (pkey, qkey, lkey, rkey, mkey) do not. */
 static bool is_secret(const char *name, size_t len)
 {
 	char buf[128];
@@ -136,9 +136,10 @@ static size_t quoted_end(const struct at *t, size_t i, char quote, bool escaped)
 	return i;
 }
 
-/** Is the word at @i the value of the name of @n letters at t->i, with only
- *  blanks between?  In a sentence few words are: "token expired".  So the name
- *  is one of the environment, or the word has letters and digits. */
+/** Return true if the word at @i is the value of the name of @n letters at
+ *  t->i, separated by blanks only. A sentence has such pairs too ("token
+ *  expired"), so the name must be one of the environment or the word must have
+ *  letters and digits. */
 static bool is_pair(const struct at *t, size_t n, size_t i)
 {
 	const size_t len = span(t, i, WORD "./+=");
@@ -188,7 +189,8 @@ static size_t find_value(const struct at *t, size_t n, size_t *from)
 	return begins(t, *from, "-----BEGIN") ? 0 : end - *from;
 }
 
-/** Is a program whose name begins with @name on the line before t->i? */
+/** Return true if the line before t->i has a program whose name begins with
+ *  @name. */
 static bool is_called(const struct at *t, const char *name)
 {
 	for (size_t i = t->i; i > 0 && t->text[i - 1] != '\n' &&

@@ -8,7 +8,7 @@
 
 #include "lib/base/str.h"
 
-/** What stands where a secret was. */
+/** Text that replaces a secret. */
 #define REDACT_GONE "[removed]"
 
 /**

@@ -93,8 +93,8 @@ static void default_name(const char *probe, char *name, size_t size)
 	snprintf(name, size, "gpucheck-%s-%s-%s", probe, utc, id);
 }
 
-/** What a run that has not begun may have in its directory, which is asked
- *  for in this order when it is taken back. */
+/** Files that a run that has not begun may have in its directory, in the order
+ *  in which they are removed when the directory is taken back. */
 static const char *const prepared[] = {
 	RUN_LOGS, RUN_JSON, RUN_EXPECTED, RUN_SWITCHES, RUN_JOB_SCRIPT,
 	RUN_HOLDER, NULL
@@ -487,7 +487,7 @@ int rundir_missing(const char *dir, struct err *e)
 	return err_hint(e, RUN_DIR_HINT);
 }
 
-/** What to name in place of @dir, which has no run.json. */
+/** Hint at the cause why the directory of a run could not be read. */
 static void hint_no_run(struct err *e)
 {
 	if (e && e->code == ENOTDIR) {

@@ -111,7 +111,8 @@ void rundir_shut(int fd);
  */
 int rundir_discard(const char *dir, bool whole);
 
-/** Is DIR/@name there?  Remove it, where it is. */
+/** rundir_has() returns true if DIR/@name exists; rundir_remove() removes it if
+ *  it does. */
 bool rundir_has(const char *dir, const char *name);
 void rundir_remove(const char *dir, const char *name);
 
@@ -192,7 +193,7 @@ void rundir_table_close(struct rundir_table *t);
 /** Begin anew: nothing but the header. */
 int rundir_table_restart(struct rundir_table *t, struct err *e);
 
-/** What a row of rundir_table_walk() is: to be kept, to be left out; -1 with
+/** Result of a callback of rundir_table_walk(): keep or drop the row; -1 with
  *  @e ends the walk. */
 enum rundir_row { RUNDIR_KEEP, RUNDIR_DROP };
 
@@ -240,13 +241,13 @@ int rundir_claim(const char *dir, int *fd, char *who, size_t size);
 int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
 		      size_t size);
 void rundir_unclaim(const char *dir, int fd);
-/** Is @dir on a disk of this machine, where locks of its processes are sure? */
+/** Return true if @dir is on a local disk, where file locks are reliable. */
 bool rundir_is_here(const char *dir);
 /** When the coordinator last gave a sign of life, by the clock of the file
  *  system, since 1970; 0: never. */
 int64_t rundir_sign_ns(const char *dir);
-/** Does the coordinator give a sign of life?  Waits for the next one, up to
- *  3 x RUN_SIGN_NS, unless the last is long ago. */
+/** Return true if the coordinator is alive: wait up to 3 x RUN_SIGN_NS for its
+ *  next sign, but not if the last one is older. */
 bool rundir_signs(const char *dir);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Is somebody at work in a run directory?  The coordinator holds a lock of
- * events.csv, and who runs several probes one of results.csv, which ends with
- * its process, however that ends.  Not every file system carries locks from one
- * machine to the other; its sign of life it does.
+ * Find out whether a run directory is in use. The coordinator locks events.csv,
+ * and a front that runs several probes locks results.csv; the kernel drops
+ * these locks when the process ends. Some file systems do not share locks
+ * between machines; there the coordinator's sign of life is used.
  */
 #include "lib/data/rundir.h"
 
@@ -23,7 +23,7 @@
 #define LOCK_S 2
 /** A sign that old, by a clock that may be off, is none. */
 #define OLD_S 60
-/** Of what a holder writes of itself. */
+/** Bytes that a lock holder writes about itself. */
 #define HOLDER_SIZE 200
 /** So long one of those that come every RUN_SIGN_NS is waited for. */
 #define WATCH_NS (3 * RUN_SIGN_NS)
@@ -126,7 +126,8 @@ static void read_text(int fd, char text[HOLDER_SIZE])
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/** What the holder has written, which may be about to. */
+/** Read what the holder of the lock wrote about itself; it may still be
+ *  writing. */
 static void read_holder(int fd, char *who, size_t size)
 {
 	const int64_t deadline_ns = clock_now_ns() + NS_PER_S;
@@ -165,7 +166,8 @@ int rundir_claim(const char *dir, int *fd, char *who, size_t size)
 	return 0;
 }
 
-/** Is the file that @fd has open still the holder in folder @at? */
+/** Return true if @fd is open on the file that folder @at still has as its
+ *  holder. */
 static bool is_holder(int at, int fd)
 {
 	struct stat there, mine;
@@ -215,7 +217,7 @@ void rundir_unclaim(const char *dir, int fd)
 	rundir_shut(fd);
 }
 
-/** Is DIR/@name held by a process? */
+/** Return true if a process holds the lock of DIR/@name. */
 static bool is_held(const char *dir, const char *name)
 {
 	struct flock lock = whole(F_RDLCK);

@@ -126,8 +126,8 @@ static int keep(const char *dir, int fd)
 	return 0;
 }
 
-/** Do all folders above @path, which is absolute, let root alone rename what is
- *  in them?  -1 with @e. */
+/** Check that only root can rename entries in every folder above the absolute
+ *  @path. Returns 0, or -1 with @e. */
 static int check_above(const char *path, struct err *e)
 {
 	char above[PATH_MAX], *slash;
@@ -166,8 +166,8 @@ int rundir_real_path(int fd, char path[PATH_MAX], struct err *e)
 	return 0;
 }
 
-/** What the link @link, which is in @folder, leads to; -1 with errno, and with
- *  @e where root does not follow it. */
+/** Open the target of the link @link in @folder. Returns a descriptor, or -1
+ *  with errno, and with @e if root must not follow the link. */
 static int follow(int folder, int link, int links, struct err *e)
 {
 	char to[PATH_MAX];
@@ -218,8 +218,8 @@ int rundir_find(int from, const char *path, int links, struct err *e)
 	return at;
 }
 
-/** Is the directory that @st is of the caller's, or with @roots root's, and may
- *  no others write there?  -1 with @e. */
+/** Check that the directory of @st belongs to the caller (with @roots also to
+ *  root) and that no other user can write there. Returns 0, or -1 with @e. */
 static int check_owner(const char *what, const char *dir, const struct stat *st,
 		       bool roots, struct err *e)
 {

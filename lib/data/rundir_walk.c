@@ -11,8 +11,8 @@
 
 /* ---- rundir table -------------------------------------------------------- */
 
-/** Of @put bytes that were written of t->lines, those of half a line would
- *  swallow the next: take them back.  0 or an errno. */
+/** Take back the last, incomplete line of @put written bytes of t->lines, which
+ *  would swallow the next line. Returns 0 or an errno. */
 static int drop_half(struct rundir_table *t, size_t put)
 {
 	const char *line = memrchr(t->lines.data, '\n', put);
@@ -220,7 +220,8 @@ static void copy_row(struct copy *c, const struct record_reader *r)
 	}
 }
 
-/** Is the first line the one that @r's schema has now? */
+/** Check that the first line is the header of @r's current schema. Returns 0,
+ *  or -1 with @e. */
 static int check_header(const struct record_reader *r, const char *path,
 			struct err *e)
 {

@@ -29,7 +29,7 @@ enum field_kind {
 	FIELD_REALS,	/* double[], the same */
 };
 
-/** What an optional member may be instead of a value; in CBOR null. */
+/** Representation of an optional member without a value; in CBOR null. */
 enum field_absence {
 	FIELD_REQUIRED,
 	FIELD_OMITTED,	/* missing or null; none is not written */

@@ -30,8 +30,8 @@ static int tell(struct switches_reader *r, const struct switch_link *link)
 
 /* ---- Slurm --------------------------------------------------------------- */
 
-/** What stands behind @key and '=' in @line, up to a blank, malloc'ed; NULL
- *  where it is not there.  Slurm reads keys in any case. */
+/** Return the malloc'ed value after @key and '=' in @line, up to a blank; NULL
+ *  if @key is missing. Slurm ignores the case of keys. */
 static char *value_of(const char *line, const char *key)
 {
 	size_t n = strlen(key);
@@ -80,8 +80,8 @@ static int read_slurm(struct switches_reader *r, const char *line)
 
 /* ---- ibnetdiscover ------------------------------------------------------- */
 
-/** What stands between the quotes behind the '#' of @line, where only comments
- *  stand; false without. */
+/** Copy the quoted text after '#' of @line, a comment line, into @buf; false if
+ *  there is none. */
 static bool comment_of(const char *line, char *buf, size_t size)
 {
 	const char *at = strchr(line, '#');

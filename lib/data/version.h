@@ -6,7 +6,7 @@
 
 #include "lib/base/err.h"
 
-/** Of this program. */
+/** Version of this program. */
 const char *version_own(void);
 
 /** That of @whose ("the agent of n1") is @version, "" where that does not say:

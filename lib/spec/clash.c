@@ -96,7 +96,7 @@ static bool end_first(const struct spec *s)
 	return s->size_begin_B > s->size_end_B;
 }
 
-/* What is said to NCCL goes with nccl, and with auto, which may be it. */
+/* Options for NCCL need the transport nccl, or auto, which may choose it. */
 
 static bool no_nccl(const struct spec *s)
 {
@@ -206,7 +206,8 @@ const struct spec_clash spec_clashes[] = {
 	{ .text = NULL }
 };
 
-/** Is the last of its options set, and one of those before it, if any? */
+/** Return true if the last option of @c is set and, if it has others, one of
+ *  those too. */
 static bool together(const struct spec_clash *c, const struct spec *s)
 {
 	bool others = !c->options[1], last = false;

@@ -13,8 +13,8 @@
 #include "lib/base/str.h"
 
 /**
- * What the user asked for, after parsing: the one struct that options fill in,
- * that run.json keeps, and that the coordinator obeys.  Zero / "" = default
+ * The command line after parsing: the one struct that options fill in, that
+ * run.json keeps and that the coordinator obeys. Zero and "" mean the default
  * where the comment says so.
  */
 enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
@@ -31,14 +31,15 @@ enum spec_jobs { JOBS_ONE, JOBS_PAIRS };
 #define SPEC_VALUE_MAX SPEC_PAIRS_MAX
 #define SPEC_LIST_MAX  4096
 #define SPEC_MAX_NODES 4096
-/** Of more ranks no run is started, as none can be read ... */
+/** Largest number of ranks of a run: no report could read more. */
 #define SPEC_MAX_RANKS 32768
-/** ... and of more than these none of all pairs: that is 40 bytes a cell. */
+/** Largest number of ranks of a run of all pairs: 40 bytes a cell. */
 #define SPEC_MAX_SQUARE 8192
 #define SPEC_MAX_GPUS  64	/* a node */
-/** Of more nodes of the model than these, which are a process each ... */
+/** Largest number of model nodes that are a process each. */
 #define SPEC_MODEL_ALONE 32
-/** ... each of so many processes is some. */
+/** Largest number of processes for model nodes beyond that: each is several
+ *  nodes. */
 #define SPEC_MODEL_AGENTS 16
 #define SPEC_MAX_SAMPLE 4096
 #define SPEC_MAX_SIZES 64	/* of one run */
@@ -253,7 +254,7 @@ struct spec_word {
 				 * transport: enum xport_caps */
 };
 
-/** What a launcher is, for those who do not know it. */
+/** Properties of a launcher, so that callers need not know it by name. */
 enum spec_launcher {
 	LAUNCHER_PRETENDS = 1 << 0,	/* its nodes are all this machine */
 	LAUNCHER_SLURM	= 1 << 1,	/* its nodes belong to Slurm */
@@ -263,7 +264,7 @@ enum spec_launcher {
 	LAUNCHER_HOSTS	= 1 << 4,	/* the user names its nodes */
 };
 
-/** What a transport is, for those who do not know it. */
+/** Properties of a transport, so that callers need not know it by name. */
 enum xport_caps {
 	XPORT_GPU	= 1 << 0,	/* a rank owns a GPU */
 	XPORT_MODEL	= 1 << 1,	/* nothing is moved, ranks are states
@@ -279,7 +280,7 @@ enum xport_caps {
 	XPORT_SETTINGS	= 1 << 7,	/* does what is said to NCCL */
 };
 
-/** What an option means to a run that is resumed. */
+/** Meaning of an option for a run that is resumed. */
 enum spec_resumed {
 	SPEC_RUNS,	/* decides what is measured: as it was */
 	SPEC_LIMITS,	/* typed again it counts from now on */
@@ -321,7 +322,8 @@ extern const struct spec_option spec_options[];	/* closed by a NULL name */
  *  line and in the rows. */
 const char *spec_choice_name(const char *name, int64_t choice);
 
-/** What --help calls its value; NULL: one of its words, or it has none. */
+/** Return the name of the value in --help; NULL if the value is one of the
+ *  option's words, or there is none. */
 const char *spec_argh(const struct spec_option *o);
 static inline bool spec_has_value(const struct spec_option *o)
 {
@@ -331,21 +333,23 @@ static inline bool spec_has_value(const struct spec_option *o)
 /** The word @text of @o; NULL when there is none. */
 const struct spec_word *spec_word(const struct spec_option *o,
 				  const char *text);
-/** Do @commands, a mask of enum spec_command, take the word? */
+/** Return true if a command of the mask @commands accepts the word. */
 static inline bool spec_word_of(const struct spec_word *w, unsigned commands)
 {
 	return w->commands == 0 || (w->commands & commands) != 0;
 }
 
-/** Is @name a launcher with one of @flags?  @name may be NULL or unknown. */
+/** Return true if @name is a launcher with one of @flags; @name may be NULL or
+ *  unknown. */
 bool spec_launcher_is(const char *name, unsigned flags);
 
-/** Is @name a transport with one of @flags, a mask of enum xport_caps?  @name
- *  may be unknown. */
+/** Return true if @name is a transport with one of @flags (enum xport_caps);
+ *  @name may be unknown. */
 bool spec_transport_is(const char *name, unsigned flags);
-/** Are its nodes pretend ones that share the GPUs of this machine? */
+/** Return true if the run uses model nodes that share the GPUs of this
+ *  machine. */
 bool spec_is_shared(const struct spec *s);
-/** What one of its ranks is: "GPU", "port", else "rank". */
+/** Return the word for one rank of the transport: "GPU", "port", or "rank". */
 const char *spec_transport_rank(const char *name);
 
 /**
@@ -355,7 +359,7 @@ const char *spec_transport_rank(const char *name);
  */
 char **spec_words(const char *text);
 
-/** Is the node @name left out by --nodelist or --exclude? */
+/** Return true if --nodelist or --exclude leaves node @name out. */
 bool spec_leaves_out(const struct spec *s, const char *name);
 /** How many names of the host list @list (may be "") are not left out; @out,
  *  which may be NULL, gets them with commas between. */
@@ -369,9 +373,9 @@ const struct spec_option *spec_find(const char *name);
 
 /** The defaults of design section 4. */
 void spec_init(struct spec *s);
-/** Is option @o of @s as spec_init() leaves it? */
+/** Return true if option @o of @s has its default. */
 bool spec_is_default(const struct spec *s, const struct spec_option *o);
-/** Is option @o the same in both? */
+/** Return true if option @o is the same in @a and @b. */
 bool spec_same(const struct spec *a, const struct spec *b,
 	       const struct spec_option *o);
 /** Make it in @to as it is in @from. */
@@ -419,10 +423,11 @@ int64_t spec_boot_ns(const struct spec *s);
 int64_t spec_boot_first_ns(const struct spec *s, bool step);
 
 bool spec_clash_holds(const struct spec_clash *c, const struct spec *s);
-/** Is there no clash?  0, or -1 with @e. */
+/** Check that no two options contradict each other. Returns 0, or -1 with
+ *  @e. */
 int spec_check(const struct spec *s, struct err *e);
-/** Is there more than one rank, as pairs need, and are there no more than
- *  SPEC_MAX_RANKS, as far as options tell? */
+/** Check that the options ask for at least two ranks, as pairs need, and at
+ *  most SPEC_MAX_RANKS, as far as they say. Returns 0, or -1 with @e. */
 int spec_check_ranks(const struct spec *s, struct err *e);
 
 /** All options that are not at their default, by long name. */

@@ -9,7 +9,7 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 
-/** What a host list is made of. */
+/** Characters of a host list. */
 #define NODE_CHARS                                                            \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"      \
 	"._-[],"
@@ -17,8 +17,8 @@
 #define WORDS_MAX 16
 
 /**
- * What is peculiar to a type of option.  set() and text() are inverse: an
- * option travels through run.json as the text that would set it again.
+ * Operations of a type of option. set() and text() are inverse: run.json keeps
+ * an option as the text that sets it again.
  */
 struct type_ops {
 	json_type json;		/* how run.json keeps it */
