@@ -23,7 +23,7 @@ struct slurm_conf_node {
 	const char *node;	/* as Slurm calls it; borrowed */
 	bool listed;		/* slurm.conf has this node */
 	int64_t gpus;		/* 0: none, or nobody says it */
-	int64_t preset;		/* false if slurm.conf has no such node */
+	int64_t preset;		/* of NodeName=DEFAULT */
 	char includes[SLURM_CONF_INCLUDES][256];	/* as written */
 	size_t n_includes;
 };
