@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What holds for every launcher, and what it leaves out. */
+/* Functions common to all launchers, and defaults for those they leave out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -120,7 +120,7 @@ void args_release(struct args *a)
 
 /* ---- launch child -------------------------------------------------------- */
 
-/** What a child is to be. */
+/** Properties of a child to start. */
 struct become {
 	const struct args *argv, *env;
 	int in_fd, out_fd;

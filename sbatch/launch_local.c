@@ -48,7 +48,7 @@ static const char *node_of(const struct launch *l, size_t k)
 	return l->nodes.names[k * l->hosted];
 }
 
-/** What tells agent @k who it is. */
+/** Compose the environment that tells agent @k its identity. */
 static void compose_env(const struct launch *l, size_t k, struct args *env)
 {
 	args_addf(env, "GPUCHECK_BOOT_RANK=%zu", k);
@@ -140,9 +140,9 @@ static bool lacks_coordinator(const struct launch *l, size_t running)
 	       l->agents[0].child.exit_code == CODE_UNABLE;
 }
 
-/** Who dies before it has come is not waited for, nor taken for one that is
- *  late; of later ends the coordinator hears by itself.  One that waited in
- *  vain for the coordinator is not why it did not come. */
+/** Report an agent that died before it connected, so that it is neither waited
+ *  for nor called late; the coordinator notices later ends by itself. An agent
+ *  that waited in vain for the coordinator is not reported. */
 static void tell_end(struct launch *l, size_t k)
 {
 	const int code = l->agents[k].child.exit_code;

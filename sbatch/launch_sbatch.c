@@ -29,7 +29,7 @@ __asm__(".section .rodata\n"
 /** The text of job.sbatch, part of the program. */
 extern const char job_template[];
 
-/** What a name in the template becomes. */
+/** A variable of the template and its value. */
 struct variable {
 	const char *name, *value;
 	bool last;		/* a line with a value of it ends the script */
@@ -196,7 +196,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 #define LAST_ASK_NS  (5 * NS_PER_S)
 /** Nodes without which a job is submitted again. */
 #define RESTARTS     3
-/** Of job.out. */
+/** Largest part of job.out that is read. */
 #define OUT_MAX	     (1 << 20)
 /** A job that has come to nothing ends by itself within this. */
 #define END_NS	     (3 * NS_PER_S)
@@ -350,8 +350,8 @@ static int sbatch_describe(const struct launch_request *r, struct str *out,
 	return 0;
 }
 
-/** Is @script there already?  One that is submitted again and again needs no
- *  room on a disk that is full. */
+/** Return true if the directory already has @script: a script that is submitted
+ *  again needs no room on a full disk. */
 static bool is_written(const char *dir, const struct str *script)
 {
 	size_t len = 0;
@@ -377,7 +377,7 @@ static int write_script(const struct launch_request *r, struct err *e)
 	return rc;
 }
 
-/** What to look at, by what sbatch says it does not know. */
+/** Set a hint at the option that sbatch says it does not know. */
 static void hint_refusal(struct err *e)
 {
 	static const struct {
@@ -514,7 +514,7 @@ static int ask(struct launch *l, struct err *e)
 	return rc;
 }
 
-/** Has nothing of the run begun? */
+/** Return true if no part of the run has begun. */
 static bool is_untouched(const char *dir)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);

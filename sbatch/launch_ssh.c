@@ -97,7 +97,7 @@ static void add_environment(struct str *out)
 	}
 }
 
-/** What the user typed, for agents that do not see the run directory. */
+/** Add the user's options, for agents that cannot read the run directory. */
 static void add_options(const struct spec *s, struct str *out)
 {
 	json_t *json = spec_json(s);
@@ -118,8 +118,8 @@ static long long own_size(const struct launch_request *r)
 }
 
 /**
- * What the shell over there runs: the machine that ssh came from is the one to
- * call back.  The copy is gone when the agent is.
+ * Add the script that the remote shell runs: the agent calls back the machine
+ * from which ssh came, and the copied program is removed when the agent ends.
  */
 static void add_script(const struct launch_request *r,
 		       const struct hosts *hosts, size_t rank, uint16_t port,
@@ -236,7 +236,7 @@ static int make_material(const struct launch_request *r, const char *token,
 
 /* ---- start --------------------------------------------------------------- */
 
-/** What ssh and the agent of host @k say; returns @buf. */
+/** Name the log of ssh and the agent of host @k; returns @buf. */
 static const char *log_name(const struct launch *l, size_t k,
 			    char buf[NAME_MAX])
 {
@@ -365,8 +365,8 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 
 /* ---- who will not come --------------------------------------------------- */
 
-/** What ssh says when it cannot start anything, in OpenSSH's words; the last
- *  row fits all. */
+/** Messages of OpenSSH when it cannot start a command; the last row matches
+ *  any. */
 static const struct {
 	const char *says, *code;
 } refusals[] = {

@@ -36,7 +36,7 @@ void args_unset(struct args *a, const char *name);
 void args_add_all(struct args *a, char *const more[]);
 /** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */
 void args_add_places(struct args *a, const char *list, const struct spec *s);
-/** What --srun-args of @s has, parted and quoted as in a shell. */
+/** Add the words of --srun-args of @s, split and quoted as in a shell. */
 void args_add_srun(struct args *a, const struct spec *s);
 /** Append them to @out as a line for a shell. */
 void args_line(const struct args *a, struct str *out);
@@ -65,10 +65,11 @@ int launch_child_start(struct launch_child *c, const struct args *a,
 		       const struct args *env, int in_fd, const char *dir,
 		       const char *out, struct err *e);
 
-/** Is @program on PATH?  0, or -1 with the reason and what works without. */
+/** Check that @program is on PATH. Returns 0, or -1 with the reason and the
+ *  alternative. */
 int launch_child_need(const char *program, struct err *why);
 
-/** Has it ended?  Never blocks. */
+/** Return true if the child has ended. Never blocks. */
 bool launch_child_ended(struct launch_child *c);
 
 /** Signal its process group, and what is left of it when it has ended. */
@@ -79,8 +80,8 @@ void launch_child_signal(struct launch_child *c, int sig);
 void launch_tell_absent(int news, const char *source, const char *node,
 			const char *code, json_t *detail);
 
-/** Of one that has ended, kill what is left of its process group, and reap
- *  it: until then no other process gets its number. */
+/** Kill the process group of a child that has ended, then reap it: until then
+ *  no other process gets its number. */
 void launch_child_end(struct launch_child *c);
 
 /* ---- launcher ------------------------------------------------------------ */
@@ -105,7 +106,8 @@ struct launch_request {
 				 * of agents, and which starts these; or NULL */
 	const char *nodelist;	/* the very nodes, as Slurm takes a list; NULL:
 				 * any */
-	/** Of a batch job that is one of many of a run; NULL, 0: it is not. */
+	/** The lane of a batch job that is one of many of a run; NULL, 0: it is
+	 *  not. */
 	const char *lane;	/* its name: of that one runs at a time */
 	const char *after;	/* the run's directory: when it has run, it sees
 				 * to the others */
@@ -144,18 +146,18 @@ void launch_say(struct launch_state *st, enum launch_phase phase,
 
 struct launch;			/* one started run */
 
-/** What is not said is NULL: the launcher has no such thing. */
+/** Operations of a launcher; a member may be NULL if the launcher lacks it. */
 struct launcher_ops {
 	const char *name;
 	size_t size;		/* of its struct launch */
 	/** 0, or -1 with the reason why it cannot be used here. */
 	int (*usable)(struct err *why);
-	/** Do its options make sense?  0, or -1 with @e. */
+	/** Check the launcher's options. Returns 0, or -1 with @e. */
 	int (*check)(const struct spec *s, struct err *e);
 	/** The machines that it knows by name, those that are left out, too;
 	 *  0, or -1 with @e; @h is released by the caller. */
 	int (*hosts)(const struct spec *s, struct hosts *h, struct err *e);
-	/** What would run, for --dry-run: script and command lines. */
+	/** Describe the script and the command lines for --dry-run. */
 	int (*describe)(const struct launch_request *r, struct str *out,
 			struct err *e);
 	/** With @l zeroed.  0, or -1 with @e (Slurm's own words included):
@@ -167,8 +169,8 @@ struct launcher_ops {
 	/** Ask the run to stop in order (TERM); @hard: at once (KILL).  NULL:
 	 *  it goes on when the front leaves. */
 	void (*stop)(struct launch *l, bool hard);
-	/** Is it the one that @s means, which names none?  Then @why has it in
-	 *  words. */
+	/** Return true if this is the launcher that @s implies without naming
+	 *  one; @why gets the reason. */
 	bool (*meant)(const struct spec *s, char *why, size_t size);
 	/** Nodes, and GPUs a node, that it takes without being told; 0: nobody
 	 *  knows. */
@@ -179,15 +181,16 @@ struct launcher_ops {
 	/** The run came to nothing: what its nodes have to do with that is
 	 *  added to @e.  NULL: not known. */
 	void (*blame)(struct launch *l, struct err *e);
-	/** Has it a job of the run in @dir, in the queue or running, or with
-	 *  @past one that has ended?  1, with @l as if it had been started just
-	 *  now; 0; -1 with @e when that is not known. */
+	/** Find a job of the run in @dir: queued or running, or with @past one
+	 *  that has ended. Returns 1 with @l as if it had just been started, 0
+	 *  if there is none, -1 with @e if that is unknown. */
 	int (*adopt)(struct launch *l, const char *dir, bool past,
 		     struct err *e);
 	/** The run directory of its @job, which may just have ended; 0, or -1
 	 *  with @e. */
 	int (*find)(const char *job, char dir[PATH_MAX], struct err *e);
-	/** What starts the agents inside of its job; NULL: it does itself. */
+	/** Launcher that starts the agents inside this one's job; NULL: this
+	 *  one does. */
 	const struct launcher_ops *inside;
 	/** How to stop it later, in front of its job's number: "scancel ". */
 	const char *cancel;
@@ -196,12 +199,13 @@ struct launcher_ops {
 	/** More silence of a run than others are given: who starts it waits
 	 *  for the same, and knows better what to do. */
 	int64_t patience_ns;
-	/** What @l holds, whether it came to start or not; not @l itself. */
+	/** Release the contents of @l, whether it was started or not; not @l
+	 *  itself. */
 	void (*release)(struct launch *l);
 };
 
-/** May what start() failed to start run all the same?  Whoever was asked did
- *  not answer, or in words that nobody understands. */
+/** Return true if the run may have started although start() failed: the command
+ *  it called did not answer, or with an unknown text. */
 static inline bool launch_is_unsure(const struct err *e)
 {
 	return e->code == ETIMEDOUT || e->code == EINTR || e->code == EPROTO;
@@ -215,7 +219,7 @@ LAUNCHERS(LAUNCHER_DECLARE)
 /** The one called @name, NULL when there is none. */
 const struct launcher_ops *launcher_find(const char *name);
 
-/** Does a run of it go on when the front leaves (^C, --no-wait)? */
+/** Return true if the run continues when the front ends (^C, --no-wait). */
 static inline bool launcher_is_job(const struct launcher_ops *ops)
 {
 	return !ops->stop;
@@ -232,9 +236,10 @@ int launcher_find_job(const char *job, char dir[PATH_MAX], struct err *e);
 const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 					   size_t size, struct err *e);
 
-/** Can it be used here?  0, or -1 with the reason. */
+/** Check that the launcher can be used here. Returns 0, or -1 with the
+ *  reason. */
 int launcher_usable(const struct launcher_ops *ops, struct err *why);
-/** Do the options of @s make sense to it?  0, or -1 with @e. */
+/** Check that the options of @s suit the launcher. Returns 0, or -1 with @e. */
 int launcher_check(const struct launcher_ops *ops, const struct spec *s,
 		   struct err *e);
 /** Nodes, and GPUs a node, that it takes without being told: as they were
@@ -257,7 +262,7 @@ void launcher_free(const struct launcher_ops *ops, struct launch *l);
 int launcher_adopt(const struct launcher_ops *ops, const char *dir, bool past,
 		   struct launch **l, struct err *e);
 
-/** What every launcher makes run on a node: the agent of @r. */
+/** Add the command that every launcher runs on a node: the agent of @r. */
 void launcher_add_agent(const struct launch_request *r, struct args *a);
 
 /** "sbatch --parsable" without the variables of the caller that overrule what a

@@ -153,7 +153,7 @@ static bool take_nodes(struct muster *m)
 	return m->n > 0;
 }
 
-/** Does each step start an image first?  Once is enough. */
+/** Return true if each step starts a container image first; once is enough. */
 static bool starts_image(const struct launch_request *r)
 {
 	bool image = strstr(r->spec->srun_args, "container") != NULL;

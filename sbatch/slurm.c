@@ -548,8 +548,8 @@ static int take_nodes(const char *at, int group, struct allocation *a)
 			      group);
 }
 
-/** Does the line at @at tell of @job, or of a component of it?  Of an array the
- *  other tasks have lines as well. */
+/** Return true if the line at @at is about @job or a component of it. Other
+ *  tasks of a job array have lines, too. */
 static bool is_of_job(const char *at, const char *job)
 {
 	char line[MAX_LINE], id[SLURM_JOB_SIZE];

@@ -15,8 +15,8 @@
 /* ---- slurm --------------------------------------------------------------- */
 
 /**
- * What Slurm's commands say, read as data.  Pure functions of the text; it may
- * be anything, since sites wrap these commands and old Slurms word them
+ * Parsers for the output of Slurm's commands. Pure functions of the text, which
+ * may be anything: sites wrap these commands, and old versions word them
  * differently.
  */
 
@@ -27,7 +27,7 @@
 int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e);
 
-/** What "scontrol --oneliner show job" says about a job. */
+/** Fields of "scontrol --oneliner show job". */
 struct slurm_job {
 	char state[32];		/* PENDING, RUNNING, ... */
 	char reason[256];	/* Resources, NonZeroExitCode, "Nodes required
@@ -53,7 +53,8 @@ bool slurm_parse_is_down(const char *text);
 #define SLURM_STATE_SIZE 32
 #define SLURM_WHY_SIZE	 100
 
-/** May @name be that of a node?  No list, no option. */
+/** Return true if @name can be the name of a node: not a list, not an
+ *  option. */
 bool slurm_is_node(const char *name);
 
 /** A line of "sinfo --Node --format=%N|%T|%E". */
@@ -103,9 +104,9 @@ bool slurm_parse_step(const char *text, const char *name, char *step,
 /* ---- slurm blame --------------------------------------------------------- */
 
 /**
- * Of a job that came to nothing: which of its @nodes (a host list) get no work
- * now, by @text of slurm_ask_nodes(), is added to the text of @e, and what to
- * do becomes its hint.  False, and @e is as it was: none.
+ * Name the nodes of @nodes (a host list) that get no work now, by the text of
+ * slurm_ask_nodes(), in the text of @e of a job that did not start, and set its
+ * hint to the remedy. Returns false with @e unchanged if there are none.
  */
 bool slurm_blame_parse(const char *text, struct err *e);
 
@@ -122,11 +123,11 @@ bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
 			char says[256]);
 
 /**
- * Of a job that waits for nodes which get no work or are reserved: name them in
- * the hint of @st, with the commands that let it start after a repair where
- * the job asks for them by name.  @nodes is what slurm_ask_nodes() says of
- * them, @reservations what "scontrol --oneliner show reservation" says.  False,
- * and @st is as it was: none.  Pure.
+ * Name the nodes for which a pending job waits because they get no work or are
+ * reserved in the hint of @st, with the commands that let it start after a
+ * repair if the job asks for them by name. @nodes is the text of
+ * slurm_ask_nodes(), @reservations that of "scontrol --oneliner show
+ * reservation". Returns false with @st unchanged if there are none. Pure.
  */
 bool slurm_blame_waiting_parse(const char *job_id, const struct slurm_job *job,
 			       const char *nodes, const char *reservations,
@@ -139,17 +140,16 @@ void slurm_blame_waiting(const char *job_id, const struct slurm_job *job,
 /* ---- slurm lost ---------------------------------------------------------- */
 
 /**
- * Of the nodes whose agents were lost in the run of DIR, which has ended, and
- * not asked about since: how Slurm, a third party, has them, as events
- * slurm_state; so too the nodes of a retest that are drained, with the reason.
- * Waits for sinfo at most 10 s.  0, also when Slurm does not know
- * them; -1 with @e.
+ * Record Slurm's state of the nodes whose agents were lost in the ended run of
+ * DIR, and of drained nodes of a retest, with the reason, as events
+ * slurm_state, once each. Waits for sinfo at most 10 s. Returns 0, also if
+ * Slurm does not know the nodes; -1 with @e.
  */
 int slurm_note_lost(const char *dir, struct err *e);
 
 /* ---- slurm standing ------------------------------------------------------ */
 
-/** Is a job still there?  What is not known for sure is not over. */
+/** Standing of a job; a job whose state is uncertain is not over. */
 enum slurm_standing {
 	SLURM_JOB_UNKNOWN,	/* Slurm does not answer */
 	SLURM_JOB_GOES_ON,
@@ -184,7 +184,7 @@ int slurm_ask(struct args *a, struct str *out, struct err *e);
  *  -1. */
 int slurm_cancel(const char *options, const char *job);
 
-/** Does Slurm say that @node is down?  False when nobody knows. */
+/** Return true if Slurm says that @node is down; false if that is unknown. */
 bool slurm_node_is_down(const char *node);
 
 /** How Slurm has @nodes, a host list ("": all), for slurm_parse_node(); as
@@ -205,22 +205,24 @@ int slurm_srun_version(void);
  *  when nobody knows. */
 int64_t slurm_job_since_ns(void);
 
-/** What nodes and GPUs @job has into the zeroed @a; nothing when nobody knows.
- *  allocation_release() frees. */
+/** Read nodes and GPUs of @job into the zeroed @a; unchanged if they are
+ *  unknown. allocation_release() frees. */
 void slurm_job_allocation(const char *job, struct allocation *a);
 
 /** The numbers of the user whose job @job is, and of the group that it runs as;
  *  false when nobody knows. */
 bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid);
 
-/** May agents be started with --mpi=pmi2?  True when nobody can say. */
+/** Return true if agents may be started with --mpi=pmi2; true if that is
+ *  unknown. */
 bool slurm_has_pmi2(void);
 
 /* ---- slurm fit ----------------------------------------------------------- */
 
 /**
- * Has the cluster what a job asks for?  One that no partition can ever start
- * waits in the queue for good, by default (EnforcePartLimits=NO).
+ * Check that the cluster has the resources that a job asks for. By default
+ * (EnforcePartLimits=NO) a job that no partition can ever start waits in the
+ * queue for ever.
  */
 struct slurm_fit {
 	const char *partitions;	/* "a,b", one of which; NULL: the default */
@@ -246,9 +248,9 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e);
 
-/** Of @extra what says for whom a job is and where it may be, such as
- *  --account and --partition, in their long form to @a: for a job that needs
- *  nothing else of it. */
+/** Add to @a the options of @extra that say whose a job is and where it may
+ *  run, such as --account and --partition, in long form, for a job that needs
+ *  no other option. */
 void slurm_fit_whose(char *const extra[], struct args *a);
 
 /** The value of --@name or -@letter among @extra, as getopt reads it, be the

@@ -209,8 +209,8 @@ static size_t find_state(const char *state)
 	return i;
 }
 
-/* What state "COMPLETED" of a job means; one that nobody knows is that of a
- * job that runs.  Pure. */
+/* Return the phase of a job in Slurm's state @state; an unknown state counts as
+ * running. Pure. */
 static enum launch_phase slurm_state_phase(const char *state)
 {
 	return states[find_state(state)].phase;
@@ -281,7 +281,7 @@ enum slurm_standing slurm_job_standing(const char *job)
 
 /* ---- slurm lost ---------------------------------------------------------- */
 
-/** Of more it is not these that are the question. */
+/** With more lost nodes, the nodes are not the question. */
 #define LOST_MAX 64
 
 struct lost {
@@ -306,7 +306,7 @@ static void add_name(struct lost *l, const char *name, bool retested)
 	}
 }
 
-/** Is @name among them?  Then it is no more, and *@node is what it was. */
+/** Take @name out of the list into *@node; false if it is not listed. */
 static bool take_name(struct lost *l, const char *name, struct lost_node *node)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -337,7 +337,7 @@ static int take_event(void *arg, const void *row, struct err *e)
 	return RUNDIR_KEEP;
 }
 
-/** What a retest is about may still be drained. */
+/** Add the nodes that a retest is about, which may still be drained. */
 static void add_retested(const char *dir, struct lost *l)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL), *part;
@@ -416,10 +416,10 @@ int slurm_note_lost(const char *dir, struct err *e)
 /* ---- slurm blame --------------------------------------------------------- */
 
 #define AGAIN_NS (500 * NS_PER_MS)
-/** Of more it is not these that are the question. */
+/** With more nodes, the nodes are not the question. */
 #define NAMES_MAX 100
 
-/** What somebody has to look at, by what Slurm says. */
+/** Advice by Slurm's reason. */
 static const struct {
 	const char *why, *hint;
 } causes[] = {

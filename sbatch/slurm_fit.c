@@ -19,7 +19,7 @@ struct partition {
 	int64_t with_gpus[MAX_GPUS + 1];	/* of those: with so many */
 };
 
-/** Is @word, @len bytes, one of @list, which @between parts? */
+/** Return true if @word, @len bytes, is in @list, separated by @between. */
 static bool is_in(const char *list, char between, const char *word, size_t len)
 {
 	const char ends[] = { between, '\0' };
@@ -33,8 +33,8 @@ static bool is_in(const char *list, char between, const char *word, size_t len)
 	return false;
 }
 
-/** Has a node with @has, by commas, all of @wanted?  Yes, when that is more
- *  than words joined by "&" or commas. */
+/** Return true if a node with the features @has (commas) has all of @wanted;
+ *  also if @wanted is more than words joined by "&" or commas. */
 static bool has_features(const char *wanted, const char *has)
 {
 	if (!wanted || strpbrk(wanted, "|[]()*!")) {
@@ -60,7 +60,8 @@ static int64_t count_with(const struct partition *p, int64_t gpus)
 	return n;
 }
 
-/** What most have, or less, so that @nodes have it; 0: none has any. */
+/** Return the number of GPUs that most nodes have, or fewer so that @nodes have
+ *  it; 0: none has any. */
 static int64_t usual_gpus(const struct partition *p, int64_t nodes)
 {
 	int64_t best = 0;
@@ -248,7 +249,8 @@ static const char *asked(char *const extra[], const char *name, char letter,
 	return typed ? typed : getenv(variable);
 }
 
-/** Do other words decide which nodes, or how many?  Then Slurm may judge. */
+/** Return true if other options decide which nodes, or how many; then Slurm
+ *  decides. */
 static bool is_beyond(char *const extra[])
 {
 	return slurm_fit_option(extra, "nodes", 'N') ||

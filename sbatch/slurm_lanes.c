@@ -113,7 +113,8 @@ static const char *asked(char *const extra[], const char *name, char letter,
 	return typed ? typed : getenv(variable);
 }
 
-/** What @words print; "" where they fail, such as without accounting. */
+/** Read the output of the command @words; "" if it fails, for example without
+ *  accounting. */
 static void ask(const char *words, const char *more, struct str *out)
 {
 	struct args a = { 0 };
@@ -168,7 +169,7 @@ int64_t slurm_jobs_left(char *const extra[])
 
 /* ---- nodes --------------------------------------------------------------- */
 
-/** Is @word one of @list, which any of @between parts? */
+/** Return true if @word is in @list, separated by any of @between. */
 static bool is_in(const char *list, const char *between, const char *word)
 {
 	for (size_t n; *list; list += n + (list[n] != '\0')) {
@@ -180,8 +181,8 @@ static bool is_in(const char *list, const char *between, const char *word)
 	return false;
 }
 
-/** Has a node with @has all of @wanted?  Of more than words joined by & or
- *  commas Slurm judges. */
+/** Return true if a node with the features @has has all of @wanted. Slurm
+ *  decides about more than words joined by & or commas. */
 static bool has_features(const char *wanted, const char *has)
 {
 	char word[128];

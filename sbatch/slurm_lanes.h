@@ -21,7 +21,7 @@
 
 /* ---- jobs in the queue --------------------------------------------------- */
 
-/** What asks for them, and the names of the jobs behind it. */
+/** The command that lists the queue, and the names of the jobs. */
 #define SLURM_QUEUE_SQUEUE "squeue --all --noheader --format=%i|%T|%r|%o --name"
 
 /** A line of it. */
@@ -33,9 +33,9 @@ struct slurm_queued {
 /** The next line at *@text, which moves on; lines that are none are passed
  *  over.  False at the end. */
 bool slurm_parse_queued(const char **text, struct slurm_queued *q);
-/** Has it not started yet? */
+/** Return true if the job has not started. */
 bool slurm_queued_waits(const struct slurm_queued *q);
-/** Does it wait for others of its name, and for nothing else? */
+/** Return true if the job waits only for other jobs of its name. */
 bool slurm_queued_in_line(const struct slurm_queued *q);
 
 /* ---- how many there may be ----------------------------------------------- */

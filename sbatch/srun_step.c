@@ -299,8 +299,8 @@ static bool takes_components(const struct srun_step *s,
 
 /* ---- environment -------------------------------------------------------- */
 
-/** Does srun need it to find its job?  All else that Slurm's commands leave to
- *  srun, by names that each version has more of, says what a step is like. */
+/** Return true if srun needs @variable to find its job. Other variables of
+ *  Slurm's commands, of which each version has more, describe the step. */
 static bool is_needed(const char *variable)
 {
 	static const char *const needed[] = {

@@ -7,7 +7,7 @@
 #include "lib/data/allocation.h"
 #include "sbatch/launcher.h"
 
-/** What a node runs: "gpucheck muster" without a directory prints
+/** Command that a node runs: "gpucheck muster" without a directory prints
  *  MUSTER_HERE and the node's name. */
 #define MUSTER_COMMAND "muster"
 #define MUSTER_HERE    "gpucheck here: "

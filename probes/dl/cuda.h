@@ -10,7 +10,8 @@
 #if HAVE_CUDA
 #include <cuda.h>
 #else
-/* What is used of cuda.h, for machines that build without it. */
+/* The part of cuda.h that this program uses, for machines that build without
+ * it. */
 typedef int CUresult, CUdevice, CUdevice_P2PAttribute;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;

@@ -52,8 +52,8 @@ void nccl_torch_version(const char *path, char version[24]);
 #include <nccl.h>
 #else
 /*
- * What is used of nccl.h, for machines that build without it.  The config is
- * that of NCCL 2.14, which every later library still takes.
+ * The part of nccl.h that this program uses, for machines that build without
+ * it. The config is the one of NCCL 2.14, which every later library accepts.
  */
 typedef struct ncclComm *ncclComm_t;
 typedef struct {

@@ -127,8 +127,9 @@ static void take_version(const char *text, const char *end, char version[24])
 	}
 }
 
-/* Of pip: the package is PREFIX/nvidia/nccl/lib/libnccl.so.2, its name and
- * version those of a folder in PREFIX. */
+/* Read name and version of a library that pip installed: it is
+ * PREFIX/nvidia/nccl/lib/libnccl.so.2, and a folder in PREFIX carries its
+ * package's name and version. */
 static void ask_package(const char *path, char version[24])
 {
 	static const char inside[] = "/nvidia/nccl/lib/" SONAME;

@@ -6,8 +6,8 @@
 #include "lib/base/err.h"
 
 /*
- * What is used of NVML.  Its header comes with the CUDA toolkit only, and not
- * with all of them; the ABI below is that of the versioned names.
+ * The part of NVML that this program uses. Its header comes only with some
+ * versions of the CUDA toolkit; this is the ABI of the versioned names.
  */
 typedef struct nvmlDevice_st *nvmlDevice_t;
 
@@ -58,7 +58,7 @@ struct nvml_process {		/* nvmlProcessInfo_t */
 	unsigned int gpu_instance, compute_instance;
 };
 
-/* What a GPU did between two samples, from Hopper on. */
+/* Activity of a GPU between two samples, from Hopper on. */
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 
 struct nvml_gpm_metric {	/* nvmlGpmMetric_t */
@@ -103,7 +103,7 @@ enum {
 	NVML_FI_LINK_RECOVERY = 162,
 	NVML_FI_LINK_CRC = 163
 };
-/* What a GPU needs before it is of use again, from driver 555 on; see
+/* Repair that a GPU needs before it can be used again, from driver 555 on; see
  * enum nvml_recovery */
 #define NVML_FI_RECOVERY 230
 enum nvml_recovery {		/* nvmlDeviceGpuRecoveryAction_t */
@@ -189,7 +189,7 @@ struct nvml {
 	NVML_FUNCTIONS(NVML_POINTER, NVML_POINTER)
 };
 
-/** Does the NVML @lib have the function @call, and say what was asked? */
+/** True if the NVML @lib has the function @call and the call succeeded. */
 #define NVML_SAYS(lib, call, ...) \
 	((lib)->call != NULL && (lib)->call(__VA_ARGS__) == NVML_SUCCESS)
 

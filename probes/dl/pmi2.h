@@ -4,7 +4,8 @@
 
 #include "lib/base/err.h"
 
-/* What is used of PMI2; its header comes with Slurm's developer files only. */
+/* The part of PMI2 that this program uses; its header comes only with Slurm's
+ * developer files. */
 #define PMI2_SUCCESS	 0
 #define PMI2_ID_NULL	 (-1)
 #define PMI2_VALUE_SIZE	 1024

@@ -27,7 +27,7 @@ struct rdmacm_channel {
 
 struct rdma_cm_id;
 
-/** What an id begins with. */
+/** The first members of an id. */
 struct rdmacm_id {
 	struct ibv_context *verbs;	/* NULL: of no device yet */
 };

@@ -69,7 +69,8 @@ static void add(struct dcgm_report *r, int gpu, const char *test,
 	STR_COPY(f->words, words[0] ? words : status);
 }
 
-/** Of DCGM 3: "0,1", or one GPU alone; anything else is the node. */
+/** Add a result of DCGM 3 to the GPUs "0,1" of @ids, or to one GPU; any other
+ *  text stands for the node. */
 static void add_by_ids(struct dcgm_report *r, const char *ids,
 		       const char *test, const json_t *result)
 {
@@ -186,8 +187,8 @@ static void apply(const struct drill_fault *f, struct gpu_drill *d)
 	}
 }
 
-/* Of GPU @gpu of node number @node, by the text of a drill (NULL: none).  0,
- * or -1 with @e: it has words that mean nothing here. */
+/* Read the drill of GPU @gpu of node number @node from @text (NULL: none).
+ * Returns 0, or -1 with @e if it has words that are unknown here. */
 static int gpu_drill_read(const char *text, int node, int gpu,
 			  struct gpu_drill *d, struct err *e)
 {
@@ -236,7 +237,7 @@ static bool is_wanted(enum gpu_when when, const struct spec *s)
 #define NOISE 0.005
 #define RESULTS 200000	/* of 2 s */
 
-/* Of an H200 as measured; the rest is in the drill. */
+/* Values measured on an H200; the drill changes the others. */
 static const struct test {
 	const char *name;
 	double bw_GB_s, expected_GB_s, lat_us;
@@ -724,7 +725,7 @@ static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
 	free(r);
 }
 
-/* What the GPUs count has grown since @before. */
+/* Add as facts the counters of the GPUs that grew since @before. */
 static void say_growth(const json_t *before)
 {
 	struct gpu_list *l = calloc(1, sizeof(*l));

@@ -142,7 +142,7 @@ static CUresult launch(struct gpu_seat *s, struct compute_matrix *m,
 	return gpu_drained(g, rc, INT64_MAX);
 }
 
-/** What most blocks have (Boyer and Moore's vote). */
+/** Return the result that most blocks have (Boyer-Moore majority vote). */
 static uint64_t majority(const struct results *r)
 {
 	uint64_t sum = 0;

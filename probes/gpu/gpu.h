@@ -16,7 +16,7 @@
 
 /* ---- dcgm ---------------------------------------------------------------- */
 
-/** What dcgmi diag found wrong: one of its tests on one GPU, or on the node. */
+/** A failure that dcgmi diag reports: one test on one GPU, or on the node. */
 struct dcgm_found {
 	int gpu;		/* as NVML counts; -1 = the node */
 	bool fail;		/* else a warning, or a setting of the node */
@@ -41,7 +41,7 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
 
 /* ---- drills -------------------------------------------------------------- */
 
-/** What a drill does to the tests of one GPU. */
+/** Effect of a drill on the tests of one GPU. */
 struct gpu_drill {
 	double h2d, d2h, copy;	/* factors of bandwidth */
 	double wrong;		/* rate of wrong results */
@@ -74,7 +74,7 @@ extern const char gpu_matrix_ptx[], gpu_matrix_plain_ptx[];
 
 /* ---- meter --------------------------------------------------------------- */
 
-/** What NVML says of a GPU while it works. */
+/** Readings of NVML while a GPU works. */
 struct gpu_meter {
 	const struct nvml *lib;	/* NULL: it says nothing */
 	nvmlDevice_t dev;
@@ -132,7 +132,7 @@ bool gpu_test_compute(struct gpu_seat *s);
  *  tested in a process of its own, so that a driver that hangs, or a GPU that
  *  is lost, costs that GPU's rows alone. */
 int gpu_child(const json_t *args, struct err *e);
-/** What healthy GPUs of a node take, nanoseconds. */
+/** Estimated duration of the tests of a healthy node, nanoseconds. */
 int64_t gpu_takes_ns(const struct spec *s);
 
 #endif

@@ -21,9 +21,9 @@
 #define COPY_BYTES   (UINT64_C(1) << 30)	/* inside its memory */
 #define COPY_LEAST_BYTES (UINT64_C(16) << 20)
 #define COPY_SAMPLES 5
-/* Of the raw rate, what packets of 256 bytes leave beside headers of 26 and
- * what keeps the link going (PCI Express Base Specification 5.0, 2.2 and 3.5).
- * 55.3 of 63.0 GB/s were measured on H200. */
+/* Share of the raw rate that is left for data with packets of 256 bytes,
+ * headers of 26 and the link's own traffic (PCI Express Base Specification 5.0,
+ * 2.2 and 3.5). 55.3 of 63.0 GB/s were measured on H200. */
 #define LINK_EFFICIENCY 0.87
 
 enum way { TO_GPU, TO_HOST, WAYS, INSIDE = WAYS };
@@ -49,7 +49,7 @@ static CUresult copy(struct gpu_seat *s, const struct host_memory *h,
 					       stream);
 }
 
-/* What the link has come up to: an idle one goes down to save power. */
+/* Read the link's current speed: an idle link goes down to save power. */
 static void read_link(struct gpu_seat *s)
 {
 	char speed[24], width[8];

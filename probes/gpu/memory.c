@@ -10,7 +10,7 @@
 #define BLOCKS	    1024
 #define THREADS	    256
 #define KEEP_BYTES  (UINT64_C(1) << 30)	/* of free memory, for the driver */
-/* What memory_check() takes at a time: four units of 16 bytes a thread. */
+/* Bytes that memory_check() reads per step: four units of 16 bytes a thread. */
 #define STEP_BYTES  ((uint64_t)BLOCKS * THREADS * 64)
 #define CHUNKS	    64
 #define SEED	    UINT64_C(0x6770756368656b)
@@ -161,7 +161,7 @@ static bool pattern(struct gpu_seat *s)
 	return true;
 }
 
-/* What is no longer used is memory to test. */
+/* Free the buffers that are no longer used, so that their memory is tested. */
 static void release_buffers(struct gpu *g)
 {
 	for (int i = 0; i < GPU_BUFFERS; i++) {

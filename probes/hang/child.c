@@ -159,7 +159,8 @@ static void say_memory(void)
 	}
 }
 
-/** May times of its logs be compared with those of other nodes? */
+/** Add a fact that says whether the clock of this node can be compared with
+ *  those of other nodes. */
 static void say_clock(void)
 {
 	struct timex t = { 0 };
@@ -174,10 +175,11 @@ static void say_clock(void)
 	}
 }
 
-/* What the node itself says, as facts: since @since_us after its boot, when the
- * job began, what its kernel has written of GPUs, memory, links and disks; now,
- * who waits for what, and how much memory the job has left (@job: we are in its
- * cgroup).  Below @root ("" = /); at @deadline_ns the journal is given up. */
+/* Collect facts of the node itself: messages of its kernel about GPUs, memory,
+ * links and disks since @since_us after boot, when the job began; blocked
+ * processes; and the memory the job has left (@job: this process is in its
+ * cgroup). Files are read below @root ("" = /); the journal is given up at
+ * @deadline_ns. */
 static void hang_host_facts(const char *root, int64_t since_us, bool job,
 			    int64_t deadline_ns)
 {
@@ -424,7 +426,7 @@ static int64_t gpu_of(const struct look *l, int64_t pid)
 	return n == 1 ? gpu : RECORD_NONE;
 }
 
-/** Does a process that is none of the ranks use it? */
+/** Return true if a process other than the ranks uses the GPU. */
 static bool is_shared(const struct look *l, const struct gpu_use *use)
 {
 	for (unsigned int k = 0; k < use->n_pids; k++) {
@@ -568,7 +570,7 @@ static void say_rows(const struct look *l)
 	}
 }
 
-/** Has each look missed it? */
+/** Return true if no look saw it. */
 static bool is_missed(const struct look *l, const struct ras_rank *like)
 {
 	bool missed = l->answers == HANG_LOOKS;
@@ -581,8 +583,8 @@ static bool is_missed(const struct look *l, const struct ras_rank *like)
 	return missed;
 }
 
-/** Of the communicator of @r, is the first rank that answers on this node?  Of
- *  all nodes it is on one. */
+/** Return true if the first rank of @r's communicator that answers is on this
+ *  node. One node of all has it. */
 static bool is_ours_to_say(const struct ras_answer *a,
 			   const struct ras_rank *r)
 {

@@ -22,8 +22,8 @@ const char *hang_kernel_fact(const char *text);
 /* ---- gpu watch ----------------------------------------------------------- */
 
 /**
- * What the GPUs of this node do while a job is watched: by NVML, in a thread of
- * its own, as a driver that hangs must not take the rest along.
+ * Activity of this node's GPUs while a job is watched: by NVML in a thread, so
+ * that a driver that hangs does not stop the rest.
  */
 #define GPU_WATCH_MAX  64
 #define GPU_WATCH_PIDS 32	/* of a GPU */
@@ -44,9 +44,9 @@ struct gpu_watch;
 
 /* ---- look ---------------------------------------------------------------- */
 
-/** What the files of hang_child() share. */
+/** Declarations that the files of hang_child() share. */
 
-/** What is looked at on a node. */
+/** The objects of a node that are watched. */
 struct look {
 	char node[64], root[PATH_MAX];
 	char job[32];

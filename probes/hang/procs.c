@@ -318,8 +318,9 @@ void proc_children(const char *root, int64_t pid, char *buf, size_t size)
 
 /* ---- which of them ------------------------------------------------------- */
 
-/** What launchers and PyTorch call a rank and how many there are, its own name
- *  first: what starts ranks has one of Slurm's as well. */
+/** Environment variables in which launchers and PyTorch keep the rank and the
+ *  number of ranks, a launcher's own names first: it also has those of the
+ *  Slurm that started it. */
 static const struct {
 	const char *rank, *world;
 } env_names[] = {
@@ -355,7 +356,7 @@ static void read_environ(const char *root, struct proc *p)
 	free(vars);
 }
 
-/** Has it what ranks have mapped? */
+/** Return true if the process maps a library that ranks map. */
 static bool has_library(const char *root, int64_t pid)
 {
 	static const char *const names[] = {
@@ -476,7 +477,7 @@ int procs_find(const char *root, const char *job, int64_t pid,
 	return rc < 0 ? -1 : 0;
 }
 
-/** Did it fork the process @p, or start it as a rank? */
+/** Find the process that forked @p or started it as a rank. */
 static const struct proc *parent_of(const struct procs *all,
 				    const struct proc *p)
 {

@@ -8,7 +8,7 @@
 
 /* ---- stacks -------------------------------------------------------------- */
 
-/** Of a node: more processes are left alone. */
+/** Largest number of processes of a node whose stacks are read. */
 #define STACKS_MAX 64
 #define STACK_SIZE 400
 
@@ -50,7 +50,7 @@ struct proc_thread {
 	char waits_in[64];	/* as below */
 };
 
-/** What a process does at one moment. */
+/** State of a process at one moment. */
 struct proc_look {
 	int64_t at_ns;		/* clock_now_ns() */
 	char state;		/* R S D T t Z, 'X' = it is gone */

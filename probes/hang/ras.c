@@ -82,7 +82,7 @@ static int64_t number_behind(const char *line, const char *words)
 	return at ? number(at + strlen(words)) : -1;
 }
 
-/** What it calls an ncclResult_t. */
+/** Return the ncclResult_t that a line names. */
 static int64_t error_number(const char *line)
 {
 	static const char *const names[] = {
@@ -116,7 +116,7 @@ static void read_place(const char *line, struct ras_rank *r)
 
 /* ---- a collective -------------------------------------------------------- */
 
-/** What was said last of ranks that it does not name. */
+/** Finish the last line about ranks that RAS does not list. */
 static void end_line(struct ras_reader *x)
 {
 	if (x->value != UNKNOWN && !x->listed) {
@@ -165,7 +165,7 @@ static void begin_call(struct ras_reader *x, const char *name, size_t len)
 
 /* ---- a communicator ------------------------------------------------------ */
 
-/** Of its ranks those stay of which it has told. */
+/** Finish a communicator: keep the ranks that RAS described. */
 static void end_comm(struct ras_reader *x)
 {
 	size_t n = x->first;
@@ -362,9 +362,9 @@ static int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
 
 /* ---- look ras ------------------------------------------------------------ */
 
-/* What RAS says of the ranks of a node, look by look. */
+/* Answers of RAS about the ranks of a node, look by look. */
 
-/* Of each question to RAS, which itself gives its peers 3 s. */
+/* Deadline of one question to RAS, which itself gives its peers 3 s. */
 #define ASK_NS (4 * NS_PER_S)
 
 int64_t look_within_ns(const struct look *l, int64_t ns)
@@ -385,7 +385,7 @@ static const char *ras_addr(const struct procs *p)
 	return RAS_ADDR;
 }
 
-/** Is @host, an address or a name, this machine? */
+/** Return true if @host, an address or a name, is this machine. */
 static bool is_here(const char *host, char addrs[][NET_ADDR_TEXT], int n)
 {
 	char name[NET_HOST_SIZE] = "";
@@ -398,7 +398,8 @@ static bool is_here(const char *host, char addrs[][NET_ADDR_TEXT], int n)
 	return here || strcmp(host, name) == 0;
 }
 
-/** Is @pid a process of this node, and none of the job? */
+/** Return true if @pid is a process of this node that is not part of the
+ *  job. */
 static bool is_strange(const struct look *l, int64_t pid)
 {
 	struct proc_look now;
@@ -425,7 +426,8 @@ static void find_process(const struct look *l, struct ras_rank *r)
 	}
 }
 
-/** Is it, by its rank, one of the job that is not there any more? */
+/** Return true if @r is, by its number, a rank of the job whose process is
+ *  gone. */
 static bool is_lost(const struct look *l, const struct ras_rank *r)
 {
 	bool lost = false;

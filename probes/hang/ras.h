@@ -17,7 +17,7 @@
 
 /** Where they listen unless NCCL_RAS_ADDR says otherwise. */
 #define RAS_ADDR "localhost:28028"
-/** Of an answer: 4,096 ranks take 1.7 MB. */
+/** Largest answer: 4,096 ranks take 1.7 MB. */
 #define RAS_MAX_BYTES (64 << 20)
 #define RAS_MAX_RANKS 65536
 

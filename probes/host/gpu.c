@@ -163,8 +163,8 @@ static const char *gpu_compute_mode(const char *uuid)
 
 /* ---- gpu holders --------------------------------------------------------- */
 
-/* Who uses a GPU before we do: what another job, or one that has ended, holds
- * is no fault of the GPU, and is not to be disturbed. */
+/* Processes that hold a GPU before the run: memory of another job, or of one
+ * that has ended, is not a fault of the GPU, and must not be disturbed. */
 
 #define HOLDERS_MAX  64
 #define HOLDERS_SAID 2
@@ -219,7 +219,7 @@ static bool is_service(unsigned int pid)
 	       str_starts(comm, "nvidia-");
 }
 
-/** What started process @pid, 0: it is not seen here. */
+/** Return the parent of process @pid; 0 if it is not visible here. */
 static unsigned int parent_of(unsigned int pid)
 {
 	char text[1024];
@@ -255,7 +255,7 @@ static unsigned int start_of_run(void)
 	return start;
 }
 
-/** Is process @pid of this run, that of @start and those below it? */
+/** Return true if process @pid is @start or one of its descendants. */
 static bool is_below(unsigned int pid, unsigned int start)
 {
 	for (int depth = 0; depth < DEPTH_MAX && pid > 0; depth++) {
@@ -423,7 +423,7 @@ const char gpu_kernels_ptx[] =
 /* Enough threads to reach the memory's speed on the largest GPUs of today. */
 #define FILL_BLOCKS	1024
 #define FILL_THREADS	256
-/* What the host looks at in one piece; a multiple of the pattern's words. */
+/* Bytes that the host checks at a time; a multiple of the pattern's words. */
 #define STAGE_BYTES	(UINT64_C(4) << 20)
 /* A gate that nobody opens, because the host hangs, opens by itself. */
 #define HOLD_NS		(2 * NS_PER_S)
@@ -660,7 +660,7 @@ CUresult gpu_launch(struct gpu *g, CUfunction fn, unsigned blocks,
 			     params, NULL);
 }
 
-/* What the host looks at next of the @left bytes. */
+/* Return how many of the @left bytes the host checks next. */
 static uint64_t piece_of(uint64_t left)
 {
 	return left < STAGE_BYTES ? left : STAGE_BYTES;

@@ -103,7 +103,8 @@ CUdeviceptr gpu_word_at(const struct gpu *g, enum gpu_word w);
 /** How many GPUs CUDA enumerates; -1 with @e.  Initialises CUDA. */
 int gpu_count(const char **code, struct err *e);
 
-/** Who CUDA says GPU @index is, after gpu_count(); 0 or -1. */
+/** Ask CUDA for the identity of GPU @index, after gpu_count(). Returns 0 or
+ *  -1. */
 int gpu_identify(int index, struct gpu_id *id);
 
 /** Buffers of at least @bytes; contents are lost when they grow. */
@@ -136,8 +137,9 @@ CUresult gpu_drained(struct gpu *g, CUresult rc, int64_t deadline_ns);
 CUresult gpu_hold(struct gpu *g);
 void gpu_release(struct gpu *g);
 
-/** What @rc means: the driver's words for it; out of memory, GPU_BUSY or
- *  GPU_IN_USE (gpu_holders.h) and who holds it; or GPU_LOST (gpu_refusal.h). */
+/** Explain the CUDA error @rc: the driver's words; for out of memory, GPU_BUSY
+ *  or GPU_IN_USE (gpu_holders.h) also the processes that hold it; or GPU_LOST
+ *  (gpu_refusal.h). */
 struct gpu_trouble {
 	char code[DL_CUDA_CODE];
 	char text[400];

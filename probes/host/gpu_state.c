@@ -221,7 +221,8 @@ static void add_lost(const struct gpu_links *then, const struct gpu_links *now,
 	str_release(&source);
 }
 
-/* Of the links that are up at both looks: one that comes up has a history. */
+/* Sum the growth of a counter over links that are up at both looks: a link that
+ * came up meanwhile has older counts. */
 static uint64_t link_growth(const struct gpu_links *then,
 			    const struct gpu_links *now, int c)
 {
@@ -413,7 +414,8 @@ static void add_memory(const struct gpu_look *k)
 	}
 }
 
-/* What the driver wants done to it: after some Xids it is of no use before. */
+/* Add the repair that the driver asks for: after some Xids the GPU cannot be
+ * used before. */
 static void add_recovery(const struct gpu_look *k)
 {
 	static const char *const words[NVML_RECOVERIES] = {
@@ -543,8 +545,8 @@ static bool read_error(const struct gpu_look *k, const struct nvml_field *f,
 			link_errors[error].counter, count);
 }
 
-/* Of the @n links @up of @l; where one does not say, the others are not
- * asked. */
+/* Count the errors of the @n links @up of @l; stop at the first that does not
+ * report. */
 static void count_errors(const struct gpu_look *k, const unsigned int *up,
 			 size_t n, struct gpu_links *l)
 {

@@ -32,10 +32,11 @@ struct gpu_holders {
 #define GPU_UNSEEN "not visible here"
 
 /**
- * Who holds GPU @uuid, by NVML, less this process and those of the same run;
- * none where that does not say.  @used: we hold it ourselves; then who is not
- * seen here is left out, too: in a container, NVML may have the numbers of its
- * host, and one of them is ours.  May hang: only in a child.
+ * List the processes that hold GPU @uuid according to NVML, except this process
+ * and those of its run; empty if NVML does not tell. @used: this process holds
+ * the GPU, so leave out processes that are not visible: in a container NVML may
+ * report the host's numbers, and one of them is this process. May hang: call it
+ * only in a child.
  */
 void gpu_holders(const char *uuid, bool used, struct gpu_holders *h);
 
@@ -51,15 +52,16 @@ struct gpu_refusal {
 	const char *says;
 };
 
-/** What NVML's compute mode is called in the fact compute_mode; "": unknown. */
+/** Return the word for NVML's compute mode in the fact compute_mode; "":
+ *  unknown. */
 const char *gpu_mode_word(int mode);
 #define GPU_MODE_PROHIBITED	   "prohibited"
 #define GPU_MODE_EXCLUSIVE_PROCESS "exclusive_process"
 
 /**
- * What is behind @rc, with which a context on a GPU was refused whose compute
- * mode is @mode (its word, "" where it is not known); NULL: nothing
- * that is known.  Pure.
+ * Return the known cause for which a context was refused with @rc on a GPU of
+ * compute mode @mode (its word, "" if unknown); NULL if no cause is known.
+ * Pure.
  */
 const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode);
 
@@ -92,7 +94,7 @@ int gpu_links_parse(const char *text, struct gpu_links *l);
 #define GPU_LIST_MAX 64
 #define CUDA_VISIBLE "CUDA_VISIBLE_DEVICES"
 
-/** Of a UUID of 16 bytes "8-4-4-4-12" digits; returns @text. */
+/** Write a UUID of 16 bytes as "8-4-4-4-12" digits; returns @text. */
 #define GPU_UUID_HEX 37
 const char *gpu_uuid_hex(const void *raw, char text[GPU_UUID_HEX]);
 
@@ -152,24 +154,23 @@ int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e);
  */
 void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts);
 
-/** May the device with @len bytes of configuration space @config ask for
- *  relaxed ordering?  1, 0, or -1: they do not say.  Pure. */
+/** Return 1 if the device with @len bytes of configuration space @config may
+ *  request relaxed ordering, 0 if not, -1 if the bytes do not tell. Pure. */
 int gpu_pci_relaxed(const void *config, size_t len);
 
 /* ---- gpu state ----------------------------------------------------------- */
 
 /**
- * What driver and kernel count about the GPUs of a node: read before a run and
- * after it, so that what has grown meanwhile is evidence.  Facts as facts_add()
- * makes them, of scope "gpu3", or "gpu0-gpu3" for the link between two.
+ * Counters of driver and kernel for the GPUs of a node: read before and after a
+ * run, so that their growth is evidence. Facts of facts_add() with scope
+ * "gpu3", or "gpu0-gpu3" for the link between two GPUs.
  */
 
 /** By NVML; nothing where it is not there.  May hang: only in a child. */
 void gpu_state_facts(const struct gpu_list *l, json_t *facts);
 
-/** Of those, as facts of @scope, what says by itself that the GPU @dev is not
- *  well: memory errors, a reset that is due, clocks that are held down.  It may
- *  hang, too. */
+/** Add the readings of scope @scope that alone show GPU @dev to be unwell:
+ *  memory errors, a reset that is due, reduced clocks. May hang, too. */
 void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
 		      const char *scope, json_t *facts);
 

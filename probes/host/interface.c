@@ -26,7 +26,7 @@
 
 /* ---- route --------------------------------------------------------------- */
 
-/* Of a kernel of 2017, which headers may be older than. */
+/* Defined by kernel headers from 2017 on. */
 #ifndef RTM_F_FIB_MATCH
 #define RTM_F_FIB_MATCH 0x2000
 #endif

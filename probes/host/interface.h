@@ -24,17 +24,16 @@ struct routes {
 void routes_open(struct routes *r);
 void routes_close(struct routes *r);
 /**
- * Does the table of this node lead from address @from through interface
- * @ifindex to @to?  A packet that is bound to an interface leaves without a
- * route as well, as if all the world were on its wire.  True where the kernel
- * does not say.
+ * Return true if this node's routes lead from address @from through interface
+ * @ifindex to @to. A packet bound to an interface leaves even without a route,
+ * as if every address were on its wire. True if the kernel does not tell.
  */
 bool routes_lead(struct routes *r, const struct ip_addr *from,
 		      unsigned ifindex, const struct ip_addr *to);
 
 /* ---- peer way ------------------------------------------------------------ */
 
-/** What stands between a GPU and a NIC, read below @root ("" = /). */
+/** The PCIe path between a GPU and a NIC, read below @root ("" = /). */
 
 /** Access Control Services of a PCIe device. */
 enum acs_state {
@@ -84,10 +83,11 @@ size_t interface_list(struct interface *list, size_t max);
  *  loopback. */
 bool interface_of(const struct sockaddr *sa, struct interface *found);
 
-/** What interface @name below @root ("" = /) carries one way by its driver,
- *  10^9 bytes per second; NAN where that does not know. */
+/** Return the line rate of interface @name below @root ("" = /) per direction
+ *  according to its driver, 10^9 bytes per second; NAN if the driver does not
+ *  know it. */
 double interface_line_GB_s(const char *root, const char *name);
-/** Is it IPoIB, TCP/IP by way of an InfiniBand port? */
+/** Return true if the interface is IPoIB: TCP/IP over an InfiniBand port. */
 bool interface_is_ipoib(const char *root, const char *name);
 
 enum interface_way { INTERFACE_UNKNOWN, INTERFACE_DOWN, INTERFACE_UP };

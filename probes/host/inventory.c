@@ -102,7 +102,7 @@ static void add(json_t *facts, const char *scope, const char *name,
 	}
 }
 
-/* Is @interface @netdev, or in the bond that is? */
+/* Return true if @interface is @netdev or the bond that @netdev is in. */
 static bool carries(const char *root, const char *interface,
 		    const char *netdev)
 {
@@ -460,7 +460,7 @@ static bool is_first(const struct interface *list, size_t i)
 	return k == i;
 }
 
-/* What an interface is, whatever addresses it has. */
+/* Add the facts of an interface that do not depend on its addresses. */
 static void add_interface(json_t *facts, const char *root,
 			  const struct interface *i)
 {
@@ -480,7 +480,8 @@ static void add_interface(json_t *facts, const char *root,
 	}
 }
 
-/* Of the machine that runs; a recorded one (@root) has none. */
+/* Read the interfaces of the running machine; a recorded one (@root) has
+ * none. */
 static void read_interfaces(json_t *out, json_t *facts, const char *root,
 			    const struct port *ports, size_t n_ports)
 {
@@ -507,8 +508,8 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root,
 	free(list);
 }
 
-/* Of libraries that carry a job's data; what else stands in an environment
- * may be a secret. */
+/* Return true if @variable configures a library that carries a job's data;
+ * other variables may be secrets. */
 static bool is_setting(const char *variable)
 {
 	return str_starts(variable, "NCCL_") || str_starts(variable, "UCX_");
@@ -534,7 +535,7 @@ static void read_env(json_t *out, json_t *facts)
 	json_object_set_new(out, "env", env);
 }
 
-/* What counts for NCCL, whose version nobody knows here. */
+/* Read the settings that apply to NCCL, whose version is unknown here. */
 static void read_nccl(json_t *out, json_t *facts, const char *root)
 {
 	json_t *conf = nccl_conf_read(root, 0);
@@ -586,7 +587,7 @@ void inventory_driver_version(const char *text, char *buf, size_t size)
 
 #define CHILD_MAX_BYTES (1024 * 1024)
 #define CHILD_MAX_FACTS 8192
-/* Of a driver that is loaded it takes 40 ms. */
+/* A loaded driver takes 40 ms. */
 #define SLOW_INIT_NS	NS_PER_S
 
 /*
@@ -671,8 +672,8 @@ static int take_lines(const struct str *out, struct gpu_list *l, json_t *facts,
 	return rc;
 }
 
-/* What the child said on the machine that was recorded below @root; -1: it is
- * none, or its answer cannot be read. */
+/* Read what the child reported on the machine recorded below @root. Returns -1
+ * if there is no answer, or it cannot be read. */
 static int take_recorded(const char *root, struct gpu_list *l, json_t *facts)
 {
 	struct str out = STR_INIT;

@@ -23,9 +23,9 @@ struct lldp_neighbour {
 };
 
 /**
- * What "lldpctl -f json0" prints, @len bytes, into @list; returns how many
- * there were room for, 0 of anything else.  Of several neighbours of an
- * interface the first.  Pure.
+ * Parse @len bytes of "lldpctl -f json0" into @list; returns the number of
+ * neighbours stored, 0 for any other text. Of several neighbours of an
+ * interface the first counts. Pure.
  */
 size_t lldp_parse(const char *text, size_t len,
 		  struct lldp_neighbour list[LLDP_MAX]);
@@ -54,8 +54,8 @@ void facts_addf(json_t *facts, const char *scope, const char *fact,
 
 struct nccl_torch_look;
 
-/** Of scope node: torch_nccl, the file that jobs of PyTorch load, or none with
- *  torch_nccl_note, and torch_nccl_version.  Ends @l. */
+/** Add the facts torch_nccl (the file that PyTorch jobs load, or none with
+ *  torch_nccl_note) and torch_nccl_version, of scope node. Ends @l. */
 void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns,
 		 json_t *facts);
 
@@ -76,8 +76,8 @@ void node_facts(const char *root, json_t *facts);
 bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
 		      size_t size);
 
-/** Is the node that @addr ends in the host @host, with or without its
- *  domain? */
+/** Return true if the node name at the end of @addr is the host @host, with or
+ *  without its domain. */
 bool node_is_last(const char *addr, const char *host);
 
 /* ---- inventory ----------------------------------------------------------- */

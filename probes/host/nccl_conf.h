@@ -21,9 +21,9 @@
 #define NCCL_CONF_NAME	128	/* of a setting, with its NUL */
 #define NCCL_CONF_VALUE 1024	/* the same; NCCL cuts here as well */
 
-/** What is in force: {NAME: {"value":, "source":}}; the source is
- *  "environment" or the file, all files being read below @root ("" = /).  The
- *  caller drops it. */
+/** Return the settings in force, {NAME: {"value":, "source":}}, whose source is
+ *  "environment" or the file; files are read below @root ("" = /). New
+ *  reference. */
 json_t *nccl_conf_read(const char *root, int version);
 
 /** The value of @name in @conf, NULL without one; @source, unless NULL, gets

@@ -57,7 +57,7 @@ struct xport_link {
 /** From here on until @deadline_ns; what goes wrong goes to @r. */
 void link_begin(struct xport_link *l, int64_t deadline_ns,
 		struct xport_result *r);
-/** What is being done, for the agent and for sentences; static text. */
+/** Set the current activity, for the agent and for sentences; static text. */
 void link_doing(struct xport_link *l, const char *doing);
 
 /** Start making the communicator; returns at once where NCCL can. */

@@ -155,7 +155,7 @@ static bool is_meant(const struct spec *s, const char *name)
 			      !sysfile_there("/sys/class/net/%s/bridge", name);
 }
 
-/** Of the machine that runs; a recorded one has none. */
+/** Add the interfaces of the running machine; a recorded one has none. */
 static void add_interfaces(const struct spec *s, json_t *facts)
 {
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));

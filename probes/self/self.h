@@ -9,10 +9,10 @@
 #include "lib/base/err.h"
 
 /**
- * What one node says of itself: the children of "gpucheck node", beside that of
- * memlock_limits_child().  Each is a process of its own, since a driver or a
- * file system may hang; what it has said before is kept (probes/node/child.h).
- * They are told {"node":, "options":}; 0, or -1 with @e.
+ * Children of "gpucheck node" that report on one node, beside
+ * memlock_limits_child(). Each is a process, because a driver or a file system
+ * may hang; facts reported before that are kept (probes/node/child.h). Input:
+ * {"node":, "options":}. Return 0, or -1 with @e.
  */
 
 /** HCA ports, interfaces, modules: what kernel files say. */

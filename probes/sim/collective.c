@@ -124,7 +124,8 @@ static bool gets_spoilt(const struct collective_order *o)
 	}
 }
 
-/** What checks find; @some elements where an operation went wrong. */
+/** Set the result of the checks; @some elements where an operation went
+ *  wrong. */
 static void look(const struct collective_order *o, int64_t some,
 		 struct collective_result *r)
 {

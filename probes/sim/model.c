@@ -206,7 +206,7 @@ int model_nodes_read(struct layout *l, const json_t *list, struct err *e)
 /** Bytes that arrive changed in a corrupt cell. */
 #define SIM_WRONG_BYTES 16
 
-/** What a path costs: lat_us for nothing, then rate_GB_s. */
+/** Cost of a path: lat_us for an empty message, then rate_GB_s. */
 struct sim_line {
 	const char *path;
 	double lat_us;
@@ -224,8 +224,8 @@ static const struct sim_line inter = {
 /** Each number has noise of its own, and none is that of a flaky fault. */
 enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT, SIM_DRAW_SHAPE };
 
-/** Of heavy tails: one test in so many, and how much more it loses, on average,
- *  than the percentage. */
+/** Heavy tails: one test in this many is slower, and by how much more than the
+ *  percentage on average. */
 #define HEAVY_TESTS 50
 #define HEAVY_TIMES 5
 
@@ -303,7 +303,7 @@ static double outlier(const struct sim *m, int src, int dst, int attempt)
 	return src == a && dst == b && attempt == 1 ? 1 - m->drill->noise : 1;
 }
 
-/** What the drill says of noise besides "evenly"; that is the model's then. */
+/** Return the factor of the drill's noise shape other than "evenly". */
 static double shape_factor(const struct sim *m, int src, int dst, int attempt)
 {
 	static double (*const shapes[])(const struct sim *m, int src, int dst,
@@ -328,7 +328,7 @@ static int sharers(const struct layout *l, int rank)
 	return n;
 }
 
-/** Of the rate of @line, what is left for this cell. */
+/** Return the share of the rate of @line that this cell gets. */
 static double sim_rate(const struct sim *m, const struct sim_line *line,
 		       int src, int dst)
 {

@@ -22,8 +22,8 @@
  */
 struct model;
 
-/** What the coordinator sends along with "start" of pass @p, which models
- *  @layer; drill text included. */
+/** Compose the model that the coordinator sends with "start" of pass @p for
+ *  @layer, drill text included. */
 json_t *model_json(const json_t *nodes, const char *drill_text,
 		   enum drill_layer layer, uint64_t seed,
 		   const struct pass *p);

@@ -13,14 +13,14 @@
 #include "probes/transport/xport.h"
 
 /**
- * What the coordinator asks of one end of a pair, and what that end answers: an
- * entry each of the lists of the messages "task" and "done"; and of "ticket",
- * "joined" and "go", the words in between.  They are many and small, so that an
- * entry is CBOR of which no tree is made.
+ * Orders of the coordinator to one end of a pair, and the answers of that end:
+ * an entry each of the lists in the messages "task" and "done", and the words
+ * of "ticket", "joined" and "go" in between. They are many and small, so that
+ * an entry is CBOR that is read without a tree.
  */
 
-/** What all orders of a run have in common; agents and workers are told once,
- *  when they start. */
+/** Settings common to all orders of a run; agents and workers receive them
+ *  once, when they start. */
 struct order_how {
 	int64_t setup_ns, run_ns;	/* budgets: join, everything after */
 	int64_t sizes[SPEC_MAX_SIZES];	/* bytes, rising */
@@ -41,7 +41,7 @@ static inline int64_t order_most_B(const struct order_how *h)
 	return h->sizes[h->n_sizes - 1];
 }
 
-/** Of orders, words and reports: the places of their CBOR. */
+/** Fields of orders, words and reports in the order of their CBOR. */
 extern const struct field order_how_fields[], order_fields[],
 	order_word_fields[], order_report_fields[];
 
@@ -105,7 +105,7 @@ struct order_report {
 	int n;
 };
 
-/** What @r has is the caller's. */
+/** Append @r, which the caller keeps. */
 void order_report_add(const struct order_report *r, struct str *out);
 /** order_report_release() is due where it returns 0. */
 int order_report_read(const void *bytes, size_t n, struct order_report *r,

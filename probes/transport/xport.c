@@ -53,7 +53,7 @@ void samples_add(struct samples *s, const struct xport_cell *c, int count,
 	s->iters += count;
 }
 
-/* Do the last samples agree? */
+/* Return true if the last samples agree. */
 static bool steady(const struct samples *s)
 {
 	double spread = s->spread > 0 ? s->spread : STEADY_SPREAD;
@@ -161,7 +161,7 @@ int peer_connect(struct worker *w, const char *ticket, const char *nonce,
 	return fd;
 }
 
-/* What of @n bytes a call that returned @did has done; -1 with errno. */
+/* Advance @done by the @did bytes that a call transferred; -1 with errno. */
 static int advance(size_t *done, ssize_t did, bool reads)
 {
 	if (did > 0) {

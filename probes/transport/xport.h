@@ -14,8 +14,8 @@
 
 /* ---- worker -------------------------------------------------------------- */
 
-/** What outlives a worker that crashes or hangs: memory shared with the agent
- *  that started it. */
+/** State that outlives a worker that crashes or hangs: memory shared with the
+ *  agent that started it. */
 struct worker_note {
 	char step[256];		/* what is being done */
 	int64_t peer, attempt;	/* of the pair at hand */
@@ -57,7 +57,8 @@ struct worker {
 void worker_step(struct worker *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/** Has the coordinator called off the task at hand?  For polling loops. */
+/** Return true if the coordinator has cancelled the current task. For polling
+ *  loops. */
 bool worker_cancelled(struct worker *w);
 
 /* ---- xport --------------------------------------------------------------- */
@@ -72,7 +73,7 @@ bool worker_cancelled(struct worker *w);
  */
 #define XPORT_TICKET_MAX 2048
 
-/** Who this worker is. */
+/** Identity of this worker. */
 struct xport_self {
 	int rank;
 	int local_rank;		/* GPU index to use */
@@ -86,7 +87,7 @@ struct xport_self {
 	struct worker *worker;	/* the process around */
 };
 
-/** What to measure in one direction. */
+/** A measurement in one direction. */
 struct xport_cell {
 	bool sender;		/* this end sends */
 	bool bidi;		/* while the other end sends back: that only
@@ -111,7 +112,8 @@ struct xport_seat {
 	int me, ranks;
 };
 
-/** What came out; NAN / RECORD_NONE where this end did not measure it. */
+/** Result of a measurement; NAN / RECORD_NONE where this end did not
+ *  measure. */
 struct xport_result {
 	int64_t iters;
 	double bw_GB_s, bw_min_GB_s, bw_max_GB_s;
@@ -127,8 +129,8 @@ struct xport_result {
 };
 
 /**
- * What a healthy run costs, to plan with: from a measured run, which the
- * transport's file names.  pair_s 0: not known, or not worth planning.
+ * Cost of a healthy run, for plans: from a measured run that the transport's
+ * file names. pair_s 0: unknown, or not worth planning.
  */
 struct xport_cost {
 	double open_s;		/* once: libraries, driver, contexts */
@@ -168,12 +170,13 @@ struct xport_ops {
 	 */
 	struct xport *(*open)(const struct xport_self *self, const char **code,
 			      struct err *e);
-	/** What was found while opening, by facts_add(); may be NULL. */
+	/** Add facts found while opening, by facts_add(); may be NULL. */
 	void (*describe)(struct xport *x, json_t *facts);
 	/**
-	 * What the peer needs to join, as printable text; called on the lower
-	 * rank of each pair.  0 or -1 with @e.  Without this and offer() it is
-	 * where the worker's agent accepts data connections.
+	 * Write the text that the peer needs to join into @ticket; called on
+	 * the lower rank of each pair. Returns 0, or -1 with @e. If neither
+	 * this nor offer() exists, the ticket is the address where the worker's
+	 * agent accepts data connections.
 	 */
 	int (*ticket)(struct xport *x, char ticket[XPORT_TICKET_MAX],
 		      struct err *e);
@@ -223,7 +226,7 @@ struct xport_ops {
 	void (*shutdown)(struct xport *x);
 };
 
-/** Is @ops one with one of @flags, a mask of enum xport_caps? */
+/** Return true if @ops has one of @flags (enum xport_caps). */
 static inline bool xport_is(const struct xport_ops *ops, unsigned flags)
 {
 	return spec_transport_is(ops->name, flags);
@@ -274,7 +277,7 @@ int samples_batch(const struct samples *s, const struct xport_cell *c);
 /** @count transfers of a cell's size took @seconds. */
 void samples_add(struct samples *s, const struct xport_cell *c, int count,
 		 double seconds);
-/** Is the figure steady, or not going to be? */
+/** Return true if the figure is steady or will not become steady. */
 bool samples_enough(const struct samples *s, const struct xport_cell *c);
 /** Median, extremes and count; sorts. */
 void samples_result(struct samples *s, struct xport_result *r);
