@@ -21,8 +21,8 @@
  *  exit code is returned (2 usage, 3 could not measure, 4 partial, 0). */
 int agent_main(const char *dir, struct err *e);
 int coordinator_main(const char *dir, struct err *e);
-/** May a coordinator of so many agents have a connection to each, on this
- *  machine?  0, or -1 with @e, which says how many files it needs. */
+/** Check that a coordinator may have a connection to each of @agents on this
+ *  machine. Returns 0, or -1 with @e, which says how many files it needs. */
 int coordinator_check_files(int agents, struct err *e);
 
 /**
@@ -35,7 +35,7 @@ json_t *probes_libraries(void);
 
 /* ---- probe --------------------------------------------------------------- */
 
-/** What a probe's plan is made of. */
+/** Unit of a probe's plan. */
 enum probe_kind {
 	PROBE_PAIRS,	  /* tasks between two ranks, by a transport */
 	PROBE_NODES,	  /* one task a node, by a child of its agent */
@@ -114,7 +114,7 @@ extern const struct xport_ops *const xports[];	/* NULL ends */
 
 /** By name, NULL when there is none. */
 const struct xport_ops *xport_find(const char *name);
-/** What --transport=auto is, with GPUs or without. */
+/** Return the transport that --transport=auto selects, with GPUs or without. */
 const struct xport_ops *xport_auto(bool gpu);
 
 #endif

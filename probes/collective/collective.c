@@ -158,7 +158,7 @@ int collective_fail(struct collective_result *r, enum outcome o,
 
 /* ---- collective ---------------------------------------------------------- */
 
-/* What a rank's share is a multiple of, bytes. */
+/* A rank's share is a multiple of this, bytes. */
 #define SHARE_B 16
 /* A sweep that nobody asked for more closely. */
 #define SWEEP_BEGIN_B INT64_C(8)

@@ -19,8 +19,8 @@
 /* ---- collective ---------------------------------------------------------- */
 
 /**
- * What a collective is, whoever runs it: types, reductions, how many elements
- * each rank gives and gets.  Pure.
+ * Properties of collectives for all transports: types, reductions, elements
+ * that each rank sends and receives. Pure.
  */
 struct dtype {
 	const char *name;	/* as nccl-tests calls it */
@@ -51,7 +51,7 @@ struct collective_kind {
 	bool exchanges;		/* made of NCCL's sends and receives, which have
 				 * no algorithm, and no protocol that could be
 				 * asked for */
-	bool checks_inplace;	/* is the input still known afterwards? */
+	bool checks_inplace;	/* the input is still known afterwards */
 };
 extern const struct collective_kind collective_kinds[];	/* of COLLECTIVES */
 
@@ -64,7 +64,7 @@ struct collective_shape {
 	 * receive buffer, or writes r * recv_step behind that of the send
 	 * buffer; the larger buffer serves both */
 	int64_t send_step, recv_step;
-	bool checks_inplace;	/* is the input still known afterwards? */
+	bool checks_inplace;	/* the input is still known afterwards */
 };
 
 /**
@@ -105,7 +105,8 @@ struct collective_data {
 	uint64_t wanted[COLLECTIVE_WANTED];	/* bits that must come out */
 };
 
-/** Of rank @rank of @ranks, for a reduction by @r, NULL: that only moves. */
+/** Initialise the data of rank @rank of @ranks, for a reduction by @r (NULL:
+ *  the collective only moves data). */
 void collective_data_init(struct collective_data *d, const struct dtype *t,
 			  const struct redop *r, int64_t rank, int64_t ranks);
 
@@ -124,7 +125,7 @@ int64_t collective_data_wrong(const struct collective_data *d, const void *mem,
 
 /* ---- drill --------------------------------------------------------------- */
 
-/** What a drill makes one member of a collective do. */
+/** Effect of a drill on one member of a collective. */
 struct collective_act {
 	enum xport_drill drill;
 	bool silent;	/* the way hangs, not the rank: all have arrived */
@@ -132,12 +133,12 @@ struct collective_act {
 };
 
 /**
- * What @d does to a collective of @n ranks (@members, rising): a fault of a
- * node, GPU or rank makes those act; one of a way (pair, NIC, rail) that is
- * between any two of them makes one of them hang, and nobody knows which.  A
- * fault "wrong" makes a member, of a way one of its two, spoil now and then
- * what it sends.  Into @acts[n]; returns the factor by which the slowest way
- * slows all, 1 = none.  @attempt as drill_effect().
+ * Apply drill @d to a collective of @n ranks (@members, ascending): a fault of
+ * a node, GPU or rank affects those members; a fault of a pair, NIC or rail
+ * between any two of them makes one of them hang, and no member knows which. A
+ * fault "wrong" makes a member, or one of the two, sometimes send wrong data.
+ * Fills @acts[n]; returns the factor by which the slowest path slows the
+ * collective, 1 if none does.
  */
 double collective_drill(const struct drill *d, const struct layout *l,
 			const int *members, int n, int attempt, uint64_t seed,
@@ -186,8 +187,8 @@ int collective_samples_next(struct collective_samples *s);
 /** One more sample: the times of all @n_ranks ranks, microseconds. */
 void collective_samples_add(struct collective_samples *s, const double *us,
 			    int n_ranks);
-/** What becomes of a size whose operations all take @one_us: so many of them,
- *  but for those that warm up, in *@steps orders. */
+/** Return the number of operations for a size whose operations all take
+ *  @one_us: @wanted of them without the warm-up, in *@steps orders. */
 int64_t collective_samples_ops(double one_us, int64_t wanted, int64_t nodes,
 			       int *steps);
 /** Times and bandwidths into @row, whose op, ranks and size_B are set. */
@@ -197,10 +198,9 @@ void collective_samples_result(struct collective_samples *s,
 /* ---- order --------------------------------------------------------------- */
 
 /**
- * What the coordinator asks of each member of a collective, and what it
- * answers: JSON members of the messages "collective" and "collective_done".
- * All members get an order of one kind at a time, and the next when all have
- * answered.
+ * Orders of the coordinator to each member of a collective, and the answers:
+ * JSON members of the messages "collective" and "collective_done". All members
+ * get orders of one kind at a time, and the next when all have answered.
  */
 enum collective_do {
 	DO_TICKET,	/* the lead: make what the others need to join */

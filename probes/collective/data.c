@@ -68,7 +68,8 @@ static int mixed(int h, int64_t rank)
 	return (int)((h + rank) & 3);
 }
 
-/** What the rank in turn adds on top: its absence always shows. */
+/** Return the amount that the rank in turn adds on top: if that rank is
+ *  missing, the result shows it. */
 static double added(int h)
 {
 	return 1 + h;
@@ -142,7 +143,7 @@ static double mean_wanted(const struct dtype *t, int h, int64_t ranks)
 	return value * rounded(t, share);
 }
 
-/** What rank @rank puts in where the word has the bits @h. */
+/** Return the input of rank @rank where the word has the bits @h. */
 static double given(const struct dtype *t, int redop, int h, bool turn,
 		    int64_t rank, int64_t ranks)
 {

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/** Is @f a fault of @rank itself, whoever it talks to? */
+/** Return true if @f is a fault of @rank itself, with any partner. */
 static bool is_of_rank(const struct drill_fault *f, const struct layout *l,
 		       int rank)
 {

@@ -132,7 +132,7 @@ const char collective_kernels_ptx[] =
 
 #define BLOCKS	1024
 #define THREADS 256
-/* What the host looks at in one piece, elements, about. */
+/* Approximate number of elements that the host checks at a time. */
 #define PIECE	(INT64_C(1) << 19)
 
 #define TABLES (COLLECTIVE_GIVEN + COLLECTIVE_WANTED)

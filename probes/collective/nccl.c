@@ -20,7 +20,7 @@
 
 /* ---- going wrong -------------------------------------------------------- */
 
-/* What is said where it goes wrong from here on. */
+/* Set the activity that an error from here on names. */
 static void collective_doing(struct collective_member *c, const char *what)
 {
 	c->doing = what;
@@ -185,7 +185,7 @@ static int collective_meet(struct collective_member *c)
 	return collective_nccl_rc(c, rc);
 }
 
-/* Does the library have what the collective needs? */
+/* Return true if the library has the functions of the collective. */
 static bool collective_has_operation(const struct nccl *n, enum collective op)
 {
 	switch (op) {
@@ -345,8 +345,8 @@ static int collective_check(struct collective_member *c,
 		operate(c, o, p, seed, -1, &c->r->wrong);
 }
 
-/* What was received before is of another seed, and so is as good as nobody's:
- * only what is sent is filled in again. */
+/* Data received before have another seed and are as good as foreign, so that
+ * only the send buffer is filled again. */
 /* The same o->verify times, each with other data; which were wrong, too. */
 static int collective_verify(struct collective_member *c,
 			     const struct collective_order *o,
@@ -450,7 +450,7 @@ static int take_samples(struct collective_member *c,
 	return 0;
 }
 
-/** What NCCL took for it; only its rank 0 says so. */
+/** Read the algorithm that NCCL used; only its rank 0 logs it. */
 static void learn_choice(struct collective_member *c)
 {
 	size_t len = 0;

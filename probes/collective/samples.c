@@ -54,7 +54,7 @@ void collective_samples_begin(struct collective_samples *s, int64_t wanted,
 	s->now = s->batch;
 }
 
-/** Do both halves of the samples have the same median? */
+/** Return true if both halves of the samples have the same median. */
 static bool steady(const struct collective_samples *s)
 {
 	double half[COLLECTIVE_SAMPLES], a, b;

@@ -51,7 +51,7 @@ struct gpu_drill {
 /* ---- kernels ------------------------------------------------------------- */
 
 /**
- * What runs on a GPU that is tested, as PTX text that the driver compiles.
+ * Kernels of the GPU tests, as PTX text that the driver compiles.
  *
  * memory_check(u64 mem, u64 units, u64 seed, u64 flip, u64 found)
  *	Compare @units of 16 bytes, a multiple of four times the threads in the

@@ -12,7 +12,7 @@
 /* ---- gpu kernels --------------------------------------------------------- */
 
 /**
- * What runs on the GPU: PTX text that the driver compiles, so that no nvcc is
+ * Kernels for the GPU: PTX text that the driver compiles, so that no nvcc is
  * needed, for every GPU since Pascal.  The first two are pattern.h, for any
  * grid; the third is for one thread.
  *

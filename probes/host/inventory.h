@@ -83,7 +83,7 @@ bool node_is_last(const char *addr, const char *host);
 /* ---- inventory ----------------------------------------------------------- */
 
 /**
- * What a node says about itself, read once.  The reader never loads a GPU
+ * Inventory of a node, read once.  The reader never loads a GPU
  * library: a driver that hangs takes a child with it, not the agent.
  *
  * {"host":, "boot_id":, "driver": (missing without one),

@@ -155,8 +155,8 @@ static void add_leaf(json_t *facts)
 	}
 }
 
-/* Who else decides what a process sees of a GPU, and of those beyond the
- * node. */
+/* Add the services that decide which GPUs, and which of them beyond the node, a
+ * process can use. */
 static void add_services(const char *root, json_t *facts)
 {
 	static const char imex[] = "/dev/nvidia-caps-imex-channels";

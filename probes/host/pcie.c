@@ -49,7 +49,8 @@ static void attribute(const char *at, const char *end, const char *key,
 	}
 }
 
-/** Of the tag, or comment, whose '<' is before @at; NULL without one. */
+/** Return the end of the tag or comment whose '<' is before @at; NULL if it is
+ *  not closed. */
 static const char *end_of_tag(const char *at)
 {
 	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
@@ -71,7 +72,7 @@ static void open_tag(struct pcie_stack *s, const char *at, const char *end)
 	}
 }
 
-/** What is open, as a path below /sys/devices would be. */
+/** Compose the path of the open elements, as one below /sys/devices. */
 static void take_place(const struct pcie_stack *s, struct pcie_place *place)
 {
 	size_t len = 0;

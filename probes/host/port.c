@@ -224,7 +224,8 @@ static const struct {
 	{ "statistics/", "tx_dropped" },
 };
 
-/** Is it @i that is called so there?  "02:42:0a" is "02420a" with colons. */
+/** Return true if the interface of that name is @i, by its hardware address.
+ *  "02:42:0a" is "02420a" with colons. */
 static bool is_same(const char *root, const struct interface *i)
 {
 	char said[64], mac[2 * INTERFACE_MAC + 1];
@@ -388,7 +389,7 @@ static double pcie_Gb_s(const struct port_pcie *p)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* Of the port or its HCA, below the root. */
+/* File of the port or of its HCA, below the root. */
 #define HCA_FILE  "%s/sys/class/infiniband/%s/"
 #define PORT_FILE HCA_FILE "ports/%d/"
 
@@ -436,7 +437,8 @@ static void read_device(const char *root, struct port *p)
 	p->numa = (int)numa;
 }
 
-/* What it has sent and received: counted in words of four bytes. */
+/* Return the bytes sent and received, which the port counts in words of four
+ * bytes. */
 static int64_t read_moved(const char *root, const struct port *p)
 {
 	static const char *const names[] = { "port_xmit_data",
@@ -478,7 +480,8 @@ static void read_counters(const char *root, struct port *p)
 	p->moved_B = read_moved(root, p);
 }
 
-/* Of an address as the kernel writes it, all digits; "" of none. */
+/* Return the kind of a GID that the kernel writes with all digits; "" for
+ * none. */
 static const char *kind_of_gid(const char *text)
 {
 	return str_starts(text, "0000:0000:0000:0000:0000:ffff:") ? "IPv4" :
@@ -519,7 +522,7 @@ static void read_gids(const char *root, struct port *p)
 	str_release(&kinds);
 }
 
-/* What a subnet manager has set up. */
+/* Read the settings that a subnet manager makes. */
 static void read_fabric(const char *root, struct port *p)
 {
 	char text[FILE_TEXT];

@@ -16,13 +16,14 @@
 
 #define LINK_COUNTS 5
 
-/** What the kernel has counted at an interface since it was made. */
+/** Counters of the kernel for an interface since it was created. */
 struct link_counts {
 	int64_t n[LINK_COUNTS];	/* -1 = it does not say */
 };
 
-/** Of @i, below @root ("" = /).  None where the interface of that name there
- *  has another hardware address: /sys of another network namespace. */
+/** Read the counters of @i below @root ("" = /). None if the interface of
+ *  that name there has another hardware address: /sys of another network
+ *  namespace. */
 void link_counts_read(const char *root, const struct interface *i,
 		      struct link_counts *c);
 
@@ -122,8 +123,8 @@ char *topo_file_read(const char *root);
 /* ---- port ---------------------------------------------------------------- */
 
 /**
- * What an HCA port says about itself in /sys/class/infiniband and at its PCI
- * device.  No library is asked, so a sick driver cannot hang the reader.
+ * Properties of an HCA port from /sys/class/infiniband and its PCI device. No
+ * library is called, so that a sick driver cannot hang the reader.
  */
 #define PORT_MAX      64	/* of a node */
 #define PORT_COUNTERS 40
@@ -189,8 +190,9 @@ size_t port_list(const char *root, struct port *ports, size_t max);
 int port_device_errno(const char *hca, int otherwise);
 
 /**
- * What the port can carry one way, 10^9 bytes per second: the slower of the
- * line and the PCIe link; NAN when neither is known or it is software.
+ * Return the rate of the port per direction, 10^9 bytes per second: the slower
+ * of the line and the PCIe link; NAN if neither is known or the port is
+ * software.
  */
 double port_line_GB_s(const struct port *p);
 

@@ -76,7 +76,7 @@ size_t sysfile_list(char names[][64], size_t max, const char *fmt, ...)
 void sysfile_root(const char *sysroot, const char *node, char *root,
 		  size_t size);
 
-/** Is there such a file or folder? */
+/** Return true if the file or folder exists. */
 bool sysfile_there(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /**

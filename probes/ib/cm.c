@@ -26,8 +26,8 @@
  * would hear why it does not. */
 #define RESOLVE_MS 2000		/* an address, or a route */
 #define CALL_NS	   (2500 * NS_PER_MS)	/* both */
-#define LOOK_MS	   100		/* has the run been cancelled? */
-/* Who asks beyond that, before the first is heard, is refused by the kernel. */
+#define LOOK_MS	   100		/* poll interval of worker_cancelled() */
+/* The kernel refuses further requests before the first is accepted. */
 #define BACKLOG	   64
 
 struct cm {

@@ -470,8 +470,8 @@ static size_t read_gids(const struct verbs_device *d,
 	return n;
 }
 
-/* What decides between addresses of Ethernet; that of InfiniBand is the
- * first. */
+/* Describe the settings that decide between GIDs of an Ethernet port; an
+ * InfiniBand port uses the first. */
 static void describe_gids(const struct verbs_device *d,
 			  struct gid_entry *table, size_t n)
 {
@@ -726,7 +726,7 @@ static const char *state_word(enum ibv_port_state s)
 	return (size_t)s < sizeof(words) / sizeof(words[0]) ? words[s] : "?";
 }
 
-/* Is the port still ACTIVE?  Its state in words. */
+/* Return true if the port is still ACTIVE; *@state gets its state in words. */
 static bool verbs_port_active(const struct verbs_device *d, const char **state)
 {
 	struct ibv_port_attr a;

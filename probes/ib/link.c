@@ -175,7 +175,8 @@ static int to_init(struct xport_link *l, struct xport_result *r)
 
 /* ---- life ---------------------------------------------------------------- */
 
-/* What only who knows @nonce can tell: another one for each @use. */
+/* Return a word that only an end that knows @nonce can compute, different for
+ * each @use. */
 static uint64_t word_of(const char *nonce, uint64_t use)
 {
 	uint64_t word = 0;

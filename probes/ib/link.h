@@ -33,7 +33,7 @@ struct gid_entry {
 	int prefix;		/* of the address; 0 = not known */
 };
 
-/** What jobs want of a GID, by NCCL's settings. */
+/** The GID that jobs use, by NCCL's settings. */
 struct gid_wish {
 	sa_family_t family;	/* AF_INET, AF_INET6; 0 = any */
 	int roce;		/* version; 0 = any */
@@ -89,7 +89,7 @@ struct verbs_words {
 /** Status of a work completion, as in enum ibv_wc_status; never NULL. */
 const struct verbs_words *verbs_wc_words(int status);
 
-/** What a failed call was for. */
+/** The purpose of a failed call. */
 enum verbs_call {
 	VERBS_OPEN, VERBS_PD, VERBS_REG_MR, VERBS_REG_GPU, VERBS_CREATE_CQ,
 	VERBS_CREATE_QP, VERBS_TO_INIT, VERBS_TO_RTR, VERBS_TO_RTS,
@@ -149,7 +149,7 @@ void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
 
 /* gid_table.c */
 
-/** What was chosen, as facts of scope d->name. */
+/** Add the chosen settings as facts of scope d->name. */
 void verbs_device_facts(const struct verbs_device *d, json_t *facts);
 
 /** Fill in @e and *@code for a row: @call failed with @err.  Returns -1. */
@@ -229,7 +229,7 @@ void verbs_memory_facts(const struct verbs_memory *m, json_t *facts);
 /** Queue pairs that share the data of one connection. */
 #define QPS_MAX 16
 
-/** What one end of a queue pair must know of the other. */
+/** Data that one end of a queue pair needs from the other. */
 struct verbs_ticket {
 	char name[PORT_NAME];	/* of the port, for messages */
 	char link_layer[32];
@@ -294,7 +294,7 @@ enum link_fault {
 	FAULT_CANCELLED,
 };
 
-/** What is waited for, and so how: verbs_wait(). */
+/** Event to wait for, which decides how verbs_wait() waits. */
 enum link_pace {
 	PACE_WORD,
 	PACE_STREAM,		/* what comes next of many messages */
@@ -381,8 +381,8 @@ int verbs_tell(struct xport_link *l, uint64_t value);
 int verbs_hear(struct xport_link *l, uint64_t *value, bool patient,
 	      int64_t deadline_ns);
 
-/** Is the own port no longer ACTIVE?  That explains whatever else was seen:
- *  then @r says so. */
+/** If the own port is no longer ACTIVE, which explains any other symptom, say
+ *  so in @r and return true. */
 bool verbs_tell_port(const struct xport_link *l, struct xport_result *r);
 /** The fault as @r says it. */
 void verbs_tell_fault(const struct xport_link *l, const char *doing,
@@ -404,7 +404,7 @@ void verbs_tell_fault(const struct xport_link *l, const char *doing,
  *  a RoCE port is the GID of each pair. */
 struct ip_addr cm_address(const struct verbs_device *d);
 
-/** Can it be used for @d at all?  0, or -1 with @e and *@code. */
+/** Check that @d can use rdma_cm. Returns 0, or -1 with @e and *@code. */
 int cm_check(const struct verbs_device *d, const char **code, struct err *e);
 
 /** The lead: listen, for the peer to be told of l->own.cm_port. */
@@ -430,9 +430,7 @@ void cm_free(struct cm *cm);
 
 /* ---- measure ------------------------------------------------------------- */
 
-/**
- * What a pair measures.  Calls return 0, or -1 with the link's fault set.
- */
+/** Measurements of a pair. Calls return 0, or -1 with the link's fault set. */
 
 /* ping.c: latency, 8 bytes to and fro */
 

@@ -33,7 +33,7 @@ static int nearness(int gpu, const struct pcie_place *at)
 	return pcie_common(place.path, at->path);
 }
 
-/* Of the GPUs that are nearest to @hca the @index-th. */
+/* Return the @index-th of the GPUs nearest to @hca. */
 static int nearest(int count, const char *hca, int index)
 {
 	struct pcie_place at;

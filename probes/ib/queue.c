@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What goes through a connection: posting, polling, words between the ends.
- */
+/* Data path of a connection: posting, polling, words between the ends. */
 #include <errno.h>
 #include <string.h>
 
@@ -340,7 +338,8 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[OP_READ] = IBV_WR_RDMA_READ,
 };
 
-/* Of ports in a bond one may be slower: it gets what it can carry. */
+/* Return the port of a bond with the shortest queue: a slower port gets
+ * less. */
 static int least_loaded(const struct xport_link *l)
 {
 	int best = 0;
@@ -607,7 +606,7 @@ int verbs_tell(struct xport_link *l, uint64_t value)
 			  false);
 }
 
-/* Is there a word from the peer?  It is taken then. */
+/* Take the next word from the peer; false if none has arrived. */
 static bool verbs_heard(struct xport_link *l, uint64_t *value)
 {
 	uint16_t step = (uint16_t)(l->step_in + 1);

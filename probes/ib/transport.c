@@ -129,7 +129,7 @@ struct moment {
 	int64_t ns, ticks;
 };
 
-/* Of a few tries the one that nothing came between. */
+/* Return the try of a few that was interrupted least. */
 static struct moment moment_now(void)
 {
 	struct moment best = { 0 };
@@ -541,7 +541,7 @@ static int verbs_answer(struct xport *x, const char *ticket,
 	return 0;
 }
 
-/* What is left to do once both tickets are here. */
+/* Connect once both tickets have arrived. */
 static int connect_ends(struct xport_link *l, const char *ticket, bool lead,
 			int peer, int64_t deadline_ns, struct xport_result *r)
 {

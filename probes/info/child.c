@@ -62,7 +62,8 @@ static const char *const of_device[] = {
 	"../max_link_width", NULL
 };
 
-/* Of slurm.conf; host names, users and keys stand in others. */
+/* Settings of slurm.conf to report; others contain host names, users and
+ * keys. */
 static const char *const slurm_settings[] = {
 	"GresTypes", "LaunchParameters", "MpiDefault", "ProctrackType",
 	"PropagateResourceLimits", "PropagateResourceLimitsExcept",
@@ -70,7 +71,8 @@ static const char *const slurm_settings[] = {
 	NULL
 };
 
-/* Of nccl.conf; files, addresses and plugins stand in others. */
+/* Settings of nccl.conf to report; others contain files, addresses and
+ * plugins. */
 static const char *const nccl_settings[] = {
 	"NCCL_ALGO", "NCCL_CROSS_NIC", "NCCL_DMABUF_ENABLE",
 	"NCCL_IB_ADAPTIVE_ROUTING", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_DISABLE",
@@ -463,7 +465,7 @@ release:
 
 #define TORCH_NS (5 * NS_PER_S)
 
-/** What workers load that every agent does without. */
+/** Report a library that workers load and agents do not. */
 static void say_library(const json_t *all, const char *name)
 {
 	const json_t *library = json_object_get(all, name);

@@ -125,7 +125,7 @@ static void say_limits(struct memlock *m, enum memlock_context context)
 	memlock_look_conf(m, context, geteuid());
 }
 
-/* What scontrol says; ENOENT in @e: there is no scontrol. */
+/* Ask scontrol; ENOENT in @e: there is no scontrol. */
 static int ask_slurm(struct memlock *m, int64_t patience_ns, struct err *e)
 {
 	char *const argv[] = { (char *)"scontrol", (char *)"show",

@@ -109,8 +109,8 @@ static const struct unit_key *key_of(const char *line, const char **value)
 	return NULL;
 }
 
-/* What keeps systemd from heeding @line, of @key in @section; NULL: nothing,
- * and @limit is what it says. */
+/* Return the reason why systemd ignores @line, of @key in @section; NULL if it
+ * does not, and @limit is the value. */
 static const char *fault_of(const struct unit_key *key, const char *section,
 			    const char *line, const char *value,
 			    struct limit_pair *limit)
@@ -187,7 +187,7 @@ static const char *const unit_folders[] = {
 
 #define FOLDERS (sizeof(unit_folders) / sizeof(unit_folders[0]))
 
-/* What was found so far: the last file that sets the limit. */
+/* Result so far: the last file that sets the limit. */
 struct service {
 	struct memlock *m;
 	bool exists;		/* there is a unit or a drop-in */
@@ -278,7 +278,7 @@ static int read_service(struct service *s, struct err *e)
 	return read_first(s, UNIT, e) < 0 ? -1 : read_drop_ins(s, e);
 }
 
-/* Did systemd start process @pid by that unit? */
+/* Return true if systemd started process @pid by that unit. */
 static bool runs_in_unit(struct memlock *m, long pid)
 {
 	struct proc_cgroup group;
@@ -463,7 +463,7 @@ struct user {
 	const char *group_list[GROUPS_MAX + 1];
 };
 
-/* Of a recorded machine only what its /etc/passwd says is known. */
+/* Look @uid up in the /etc/passwd of a recorded machine, its only source. */
 static void recorded_user(const struct memlock *m, int64_t uid, struct user *u)
 {
 	char path[PATH_MAX];
@@ -790,8 +790,9 @@ static void find_container(struct memlock *m)
 	}
 }
 
-/* What a container was given is the limit of its first process: a shell in it
- * may have less.  Where that is none of the container's it is this process. */
+/* Find the first process of the container: its limit is the container's, and a
+ * shell in it may have less. This process if the first one is not the
+ * container's. */
 static const char *first_process(struct memlock *m)
 {
 	struct proc_cgroup own, first;

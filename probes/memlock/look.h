@@ -44,9 +44,9 @@ int proc_status_parse(const struct str *text, struct proc_status *out,
 		      struct err *e);
 
 /**
- * What runs the process, by the names in /proc/PID/cgroup: "docker",
- * "kubernetes", ... or "" when it is no container.  *@group is the unified
- * (v2) or memory (v1) group, "/" when there is none.
+ * Container runtime of a process, by the names in /proc/PID/cgroup: "docker",
+ * "kubernetes", ... or "" outside a container. *@group is the unified (v2) or
+ * memory (v1) group, "/" if there is none.
  */
 struct proc_cgroup {
 	char container[16];
@@ -84,7 +84,7 @@ int unit_parse(const struct str *text, struct unit_limit *out, struct err *e);
 
 /* conf.c */
 
-/** Who logs in: pam_limits looks at all of it. */
+/** The user who logs in: pam_limits uses all of it. */
 struct conf_user {
 	const char *name;
 	int64_t uid;
@@ -117,8 +117,7 @@ int conf_parse(const struct str *text, const char *file,
 /* slurm.c */
 
 struct slurm_limits {
-	bool propagates;	/* is MEMLOCK taken from the submitting
-				 * shell? */
+	bool propagates;	/* MEMLOCK is taken from the submitting shell */
 	char limits[120];	/* PropagateResourceLimits, as printed */
 	char except[120];	/* PropagateResourceLimitsExcept, as printed */
 };
@@ -140,7 +139,8 @@ struct text_lines {
 
 void text_lines_init(struct text_lines *l, const struct str *text,
 		     struct err *e);
-/** Is l->text the next line?  Else l->rc says whether all have been. */
+/** Read the next line into l->text. At the end, or on an error in l->rc,
+ *  false. */
 bool text_lines_next(struct text_lines *l);
 /** Put "line N: " before what @e says is wrong; returns -1. */
 int text_lines_fail(const struct text_lines *l);
@@ -178,7 +178,7 @@ struct memlock {
 				 * is said goes out at once */
 };
 
-/* What an NCCL job needs: need.c */
+/* Locked memory that an NCCL job needs: need.c */
 
 #define NEED_CQ_ENTRIES	 4096
 #define NEED_CQE_B	 64	/* of a completion queue entry of mlx5 */
@@ -277,7 +277,7 @@ struct trial {
 
 /* bisect.c */
 
-/** What is searched for: the size at which something begins to fail. */
+/** A search for the size at which an operation begins to fail. */
 struct limit_bisect {
 	int64_t unit_B;		/* sizes are multiples of it */
 	int64_t first_B;	/* tried first, then twice that, and so on
@@ -299,7 +299,7 @@ void bisect_run(const struct limit_bisect *b, struct bisect_result *r);
 
 /* refusal.c */
 
-/** What was refused: by which errno, at what size, in which surroundings. */
+/** A refusal: errno, size and circumstances. */
 struct refusal {
 	const char *check;	/* CHECK_CQ, ... */
 	int error;

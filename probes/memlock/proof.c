@@ -32,7 +32,7 @@ static void proof_skipped(const struct proof *p, const char *check,
 			  const char *hca, const char *why);
 static void proof_try(const struct proof *p, const struct trial *t);
 
-/* Is it gone? */
+/* Drop CAP_IPC_LOCK; true if it is gone. */
 static bool drop_ipc_lock(void)
 {
 	struct __user_cap_header_struct head = {

@@ -109,7 +109,7 @@ int text_limit(const char *word, int64_t unit_B, int64_t *out, struct err *e)
 
 /* ---- one line of many --------------------------------------------------- */
 
-/* What stands behind @name at the beginning of a line, by @read. */
+/* Read by @read the rest of the line that begins with @name. */
 static int read_line(const struct str *text, const char *name,
 		     int (*read)(const char *at, void *out, struct err *e),
 		     void *out, struct err *e)
@@ -186,7 +186,7 @@ int proc_status_parse(const struct str *text, struct proc_status *out,
 
 /* ---- /proc/PID/cgroup -------------------------------------------------- */
 
-/* What container runtimes call the groups that they make. */
+/* Names of the cgroups that container runtimes create. */
 static const struct container_mark {
 	const char *part;
 	const char *name;

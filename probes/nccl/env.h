@@ -57,7 +57,7 @@ struct nccl_setting {
 
 extern const struct nccl_setting nccl_settings[];	/* NULL name ends */
 
-/** What the settings depend on. */
+/** Circumstances that the settings depend on. */
 struct nccl_wishes {
 	json_t *conf;	/* nccl_conf_read(); NULL: environment only */
 	const char *pretend_node;	/* that this process belongs to, NULL */

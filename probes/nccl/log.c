@@ -18,8 +18,8 @@
 
 /* ---- network ------------------------------------------------------------- */
 
-/* What keeps NCCL from RDMA, the most telling first: one part that fails lets
- * others say that there is nothing. */
+/* Reasons why NCCL does not use RDMA, the most specific first: after one part
+ * failed, others report that nothing was found. */
 static const char *const reasons[] = {
 	"NCCL_IB_DISABLE set by environment to 1",
 	"NCCL_NET set by environment to ",
@@ -108,7 +108,7 @@ static const char *take_word(const char *at, char *word, size_t size)
 	return at + n;
 }
 
-/** The same word but for case and underscores? */
+/** Return true if the words are equal but for case and underscores. */
 static bool same_word(const char *a, const char *b)
 {
 	for (;; a++, b++) {
@@ -165,7 +165,8 @@ static bool read_choice(const char *at, char algo[NCCL_CHOSEN_ALGO],
 	return algo[0] != '\0' && proto[0] != '\0';
 }
 
-/** Is the line, up to its arrow, about @function, or about none by name? */
+/** Return true if the line, up to its arrow, names @function, or no
+ *  function. */
 static bool is_about(const char *line, const char *function)
 {
 	const char *info = strstr(line, "NCCL INFO ");

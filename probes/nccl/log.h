@@ -68,9 +68,9 @@ bool nccl_network_find(const char *text, size_t len, struct nccl_network *n);
 /* ---- chosen -------------------------------------------------------------- */
 
 /**
- * What NCCL really used, from the lines that its rank 0 logs with the subsystem
- * TUNING: it may take another algorithm or protocol than the one asked for, and
- * says so nowhere else.  Pure: from text to text.
+ * Algorithm and protocol that NCCL used, from the lines that its rank 0 logs
+ * with the subsystem TUNING: it may use others than it was asked for, and
+ * reports that nowhere else. Pure: from text to text.
  */
 #define NCCL_CHOSEN_ALGO 32
 #define NCCL_CHOSEN_PROTO 16
@@ -86,16 +86,16 @@ bool nccl_chosen_find(const char *text, size_t len, const char *function,
 		      char algo[NCCL_CHOSEN_ALGO],
 		      char proto[NCCL_CHOSEN_PROTO]);
 
-/** What NCCL calls the algorithms and protocols, NULL at the end. */
+/** NCCL's names of its algorithms and protocols, NULL at the end. */
 extern const char *const nccl_algos[], *const nccl_protos[];
 
 /* ---- log ----------------------------------------------------------------- */
 
 /**
- * What NCCL writes about itself.  It opens one file a process, before the
- * first pair and for good, so the file is memory; each pair remembers where it
- * began, and only what a failed one left is saved.  The worker's agent holds
- * that memory too, so that the last words of one that was killed are kept.
+ * NCCL's log. NCCL opens one file per process, before the first pair and for
+ * good, so that the file is memory; each pair remembers its offset, and only
+ * the part that a failed pair wrote is saved. The worker's agent holds that
+ * memory too, which keeps the last words of a worker that was killed.
  */
 struct nccl_log {
 	int fd;			/* -1: NCCL writes where the user wants */
@@ -117,8 +117,8 @@ off_t nccl_log_end(const struct nccl_log *log);
 void nccl_log_forget(struct nccl_log *log);
 
 /**
- * What was written since @from, of much only the end; malloc'ed, *@len bytes
- * without a final NUL.  NULL when nothing was.
+ * Return the log since @from, of a long one only the end; malloc'ed, *@len
+ * bytes without a final NUL. NULL if nothing was logged.
  */
 char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len);
 
@@ -133,8 +133,8 @@ int nccl_log_save(const struct nccl_log *log, off_t from, const char *path,
 
 #define NCCL_LOG_SAYS 176
 /**
- * Of a failure since @from: "; NCCL: " and its last warning into @says, "" when
- * there is none, and all of it to @path unless that is "".
+ * Explain a failure since @from: "; NCCL: " and the last warning into @says, ""
+ * if there is none, and the whole log to @path unless that is "".
  */
 void nccl_log_explain(const struct nccl_log *log, off_t from, const char *path,
 		      char says[NCCL_LOG_SAYS]);

@@ -17,7 +17,7 @@ struct route {
 	int n_nics;
 };
 
-/* What follows @word in @text, NULL when it does not begin with it. */
+/* Return the text after @word, NULL if @text does not begin with it. */
 static const char *after(const char *text, const char *word)
 {
 	return text != NULL && str_starts(text, word) ? text + strlen(word) :
@@ -223,7 +223,7 @@ static bool parse_hca(const char *text, struct nccl_nics *nics)
 	       len > 0 && name_nic(nics, nic, text + len, "'");
 }
 
-/* What network @net says of itself in @line, "NET/IB : Using ..."; NULL. */
+/* Return the text of network @net in @line, "NET/IB : Using ..."; NULL. */
 static const char *net_says(const char *line, char net[NCCL_NET_SIZE])
 {
 	const char *name = strstr(line, " NET/"), *end;

@@ -44,7 +44,7 @@ void node_task_ready(json_t *what);
 /** All rows are said; the others may still need this node. */
 void node_task_finished(void);
 
-/** What the coordinator says, as far as it has come. */
+/** Words of the coordinator received so far. */
 struct node_ear {
 	struct str text;
 	bool ended;

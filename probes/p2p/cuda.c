@@ -36,7 +36,7 @@
 /* Where GPUs are shared, kernels take turns: rounds are then few and slow. */
 #define PING_PROOF	2
 
-/* Of the mailbox: the flag comes first. */
+/* Layout of the mailbox: the flag comes first. */
 #define MAILBOX_LOG	4096
 
 enum stamp { STAMP_START, STAMP_STOP };

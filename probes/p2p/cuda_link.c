@@ -276,7 +276,7 @@ int ipc_meet(struct xport_link *l)
 	return ipc_exchange(l, 0, &theirs);
 }
 
-/* What a worker says of itself, once. */
+/* Identity that a worker sends once. */
 struct hello {
 	char boot_id[40];
 	char uuid[48];
@@ -310,7 +310,7 @@ static int exchange_hello(struct xport_link *l, struct hello *peer)
 	return 0;
 }
 
-/* What this end can do, as a mask. */
+/* Abilities of this end, as a mask. */
 enum can { CAN_REACH = 1, CAN_PING = 2 };
 
 /* Can this GPU write into the other one's memory, and over what? */

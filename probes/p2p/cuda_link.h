@@ -68,10 +68,11 @@ const char *ipc_way(const struct cuda *cu, CUdevice dev, CUdevice peer);
 /** From here on until @deadline_ns; what goes wrong goes to @r. */
 void ipc_begin(struct xport_link *l, int64_t deadline_ns,
 	       struct xport_result *r);
-/** What is being done, for the agent and for sentences; static text. */
+/** Set the current activity, for the agent and for sentences; static text. */
 void ipc_doing(struct xport_link *l, const char *doing);
 
-/** Who is there, can the GPUs reach each other, map the mailboxes. */
+/** Exchange identities, check that the GPUs reach each other, map the
+ *  mailboxes. */
 int ipc_open(struct xport_link *l);
 /** Buffers of @bytes at both ends, mapped; contents are lost. */
 int ipc_share(struct xport_link *l, uint64_t bytes);

@@ -308,8 +308,8 @@ static void set_up_environment(struct xport *x)
 }
 
 /*
- * Which NCCL do jobs have?  One rank of a node looks, while the GPU is opened,
- * unless the user has chosen one.
+ * Find the NCCL that jobs use. One rank of a node looks while the GPU is
+ * opened, unless the user has chosen a library.
  */
 static void look_for_torch(struct xport *x)
 {

@@ -138,7 +138,7 @@ static int pause_poll(struct xport_link *l, unsigned looks)
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* What the communicator is doing, or what has gone wrong with it. */
+/* Return the state of the communicator, or its error. */
 static ncclResult_t state_of(const struct xport_link *l)
 {
 	ncclResult_t state = ncclSuccess;
@@ -291,9 +291,9 @@ int link_made(struct xport_link *l, struct xport_result *r)
 }
 
 /*
- * Which way did NCCL connect?  It does so at the first transfer, and nothing
- * else goes on in this process meanwhile: what the log has since @from is
- * about this pair.
+ * Find the path that NCCL connected. It connects at the first transfer, while
+ * the process does nothing else, so that the log since @from is about this
+ * pair.
  */
 static void learn_ways(struct xport_link *l, off_t from)
 {

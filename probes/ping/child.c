@@ -663,9 +663,9 @@ static bool take_event(struct ping_child *c, uint64_t data,
 	return true;
 }
 
-/* Did we not get to run for longer than buffers last, since @looked_ns, or when
- * the wait until @wake_ns was over?  Then they are full until all that they
- * have is taken.  Returns now. */
+/* Detect that this process did not run for longer than socket buffers last,
+ * since @looked_ns or since the wait until @wake_ns ended. The buffers are full
+ * then until all their data is read. Returns the time now. */
 static int64_t look_late(struct ping_child *c, int64_t looked_ns,
 			 int64_t wake_ns)
 {

@@ -118,7 +118,7 @@ static void push_again(struct ping_engine *g, uint32_t path)
 	}
 }
 
-/* Is all known of it that will be? */
+/* Settle the path if all of its answers are known. */
 static void settle(struct ping_engine *g, uint32_t path)
 {
 	struct ping_flow *f = &g->flows[path];

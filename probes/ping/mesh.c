@@ -204,7 +204,7 @@ static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
 			 "door", ping_door_json(&n->door), "ends", ends);
 }
 
-/* What @me is told: of the whole mesh @nodes those that it asks. */
+/* Compose the message to @me: the part of the mesh @nodes that it pings. */
 static json_t *tell_one(const struct ping_mesh *m, json_t *nodes,
 			json_t *segments, int me)
 {

@@ -49,7 +49,7 @@ int64_t ping_rules_budget_ns(const struct ping_rules *r, size_t paths);
 
 #define PING_NONE UINT32_MAX
 
-/** What is known of one path. */
+/** State of one path. */
 struct ping_flow {
 	uint16_t sent, received;
 	uint16_t flying;	/* sent, no answer yet, not yet too late */
@@ -139,10 +139,10 @@ static inline bool ping_engine_done(const struct ping_engine *g)
 
 /** Which addresses take part: --ifname, --subnet, --skip. */
 
-/** Do the three lists make sense?  0, or -1 with @e. */
+/** Check the three lists. Returns 0, or -1 with @e. */
 int ping_select_check(const struct spec *s, struct err *e);
-/** Does address @ip of interface @ifname of @node take part?  Without --ifname
- *  all interfaces but those of containers do. */
+/** Return true if address @ip of interface @ifname of @node takes part. Without
+ *  --ifname all interfaces do, except those of containers. */
 bool ping_select(const struct spec *s, const char *ifname,
 		 const struct ip_addr *ip);
 

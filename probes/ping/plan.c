@@ -66,7 +66,7 @@ int ping_select_check(const struct spec *s, struct err *e)
 	return check_words("skip", s->skip, false, e);
 }
 
-/* Has the list @name, or a subnet of @ip? */
+/* Return true if the list contains @name or a subnet of @ip. */
 static bool has(const char *list, const char *name, const struct ip_addr *ip)
 {
 	char word[WORD_SIZE];
@@ -103,7 +103,7 @@ bool ping_select(const struct spec *s, const char *ifname,
 #define CHECK_STEPS 8
 /* A child begins before the plan, and ends after it. */
 #define CHILD_SLACK_NS (30 * NS_PER_S)
-/* What a message has beside the mesh. */
+/* Bytes of a message beside the mesh. */
 #define TELL_SLACK 4096
 
 struct ping_rules ping_rules_for(const struct spec *s, int fleet,

@@ -20,7 +20,7 @@
 
 /* ---- mesh ---------------------------------------------------------------- */
 
-/** Who is there, and who asks whom: the plan of ping. */
+/** Ping plan: the endpoints and the list of (source, target) pairs. */
 
 #define PING_KEY_BYTES 16
 #define PING_MAX_NODES 4096
@@ -65,7 +65,8 @@ int ping_door_parse(const json_t *json, struct ping_door *d, struct err *e);
 
 void ping_mesh_release(struct ping_mesh *m);
 
-/** Is there a path between the addresses @a and @b of two nodes? */
+/** Return true if there is a path between the addresses @a and @b of two
+ *  nodes. */
 bool ping_mesh_path(const struct ping_mesh *m, int a, int b);
 /** Paths that begin at @node. */
 size_t ping_mesh_paths(const struct ping_mesh *m, int node);
@@ -96,9 +97,9 @@ enum ping_mark_type {
 	PING_MARK_TYPES
 };
 
-/** What a probe carries in its data, byte for byte.  Tag and serial return to
- *  where they came from: any byte order will do; the others are read by
- *  machines that may be of another kind, but not in one cluster. */
+/** Payload of a probe. Tag and serial return to their sender, so that any byte
+ *  order will do; other machines read the rest, but all of a cluster have the
+ *  same byte order. */
 struct ping_mark {
 	uint8_t magic[4];	/* filled in when it is written */
 	uint32_t type;		/* enum ping_mark_type */
@@ -181,8 +182,8 @@ struct ping_mtu {
 	int32_t limit, peer;	/* of the interfaces at both ends; 0 =
 				 * unknown */
 	int32_t size;		/* being tried; 0 = none */
-	bool check;		/* does the limit pass? if not, how much about,
-				 * by the usual sizes alone */
+	bool check;		/* test the limit, and if it fails, estimate
+				 * it by the usual sizes alone */
 	bool sure;		/* the limit failed again after that */
 };
 
@@ -191,7 +192,7 @@ void ping_mtu_init(struct ping_mtu *m, int32_t passes, int32_t limit,
 		   int32_t peer);
 /** The next size to try, or 0: m->passes is the answer. */
 int32_t ping_mtu_next(struct ping_mtu *m);
-/** What became of it. */
+/** Record the result of the last size. */
 void ping_mtu_result(struct ping_mtu *m, bool passed);
 
 /* ---- socket -------------------------------------------------------------- */
@@ -231,7 +232,7 @@ struct ping_got {
 	size_t n;
 };
 
-/** What has come in, into @buf: true; false: nothing more. */
+/** Receive the next packet into @buf; false if there is none. */
 bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got);
 
 /** A probe that did not arrive, by the word of a router, or of the kernel. */
@@ -249,7 +250,7 @@ bool ping_socket_bounce(int fd, void *buf, size_t size,
 
 /* ---- judge --------------------------------------------------------------- */
 
-/** Who the neighbour table says has an address. */
+/** Owner of an address according to the neighbour table. */
 enum ping_owner {
 	OWNER_UNKNOWN,
 	OWNER_NOBODY,	/* nobody answered for it */
@@ -258,7 +259,7 @@ enum ping_owner {
 	OWNER_OTHER,	/* another node, or a machine that is none */
 };
 
-/** What was seen on a path besides answers. */
+/** Observations on a path besides answers. */
 struct ping_sights {
 	int send_code;		/* errno of the last send that failed */
 	int refused_code;	/* errno that came back: TCP */
@@ -289,7 +290,7 @@ struct ping_case {
 	const struct ping_sights *sights;
 };
 
-/** Do the ends @a and @b belong to one wire, by their addresses? */
+/** Return true if the addresses of @a and @b are in the same segment. */
 static inline bool ping_is_near(const struct ping_mesh *m, int a, int b)
 {
 	const struct ping_end *x = &m->ends[a], *y = &m->ends[b];
@@ -363,7 +364,7 @@ struct ping_own {
 	int seeks;		/* how many were sought elsewhere */
 };
 
-/** Of a large packet that is on its way. */
+/** Place in a large packet that is under way. */
 struct ping_place {
 	uint32_t path;
 	int64_t until_ns;	/* it is free from then on */
@@ -401,7 +402,7 @@ struct ping_child {
 	uint8_t packet[PING_PACKET_MAX];
 };
 
-/** What an event of epoll is about: kind in the upper half, number below. */
+/** Source of an epoll event: kind in the upper half, number below. */
 enum ping_event { EVENT_STDIN, EVENT_ECHO, EVENT_OWN, EVENT_TRACE, EVENT_TCP };
 
 /* send.c */

@@ -135,7 +135,7 @@ static bool first_rule(const struct ping_case *c, struct ping_row *row,
 	return i < n;
 }
 
-/* What decides whether or not replies came. */
+/* Rules that apply with or without replies. */
 static bool judge_first(const struct ping_case *c, struct ping_row *row)
 {
 	const struct ping_sights *s = c->sights;
@@ -344,8 +344,8 @@ static void find_elsewhere(struct ping_child *c, struct ping_path *p)
 	}
 }
 
-/* Does what answers for @p answer for an address of a third node too?  So do
- * the switches of a cloud, a proxy, a port that keeps hosts apart. */
+/* Return true if the machine that answers for @p also answers for an address of
+ * a third node: switches of a cloud, a proxy, a port that isolates hosts. */
 static bool is_proxy(const struct ping_child *c, const struct ping_path *p,
 		     const struct ping_neigh *n)
 {
@@ -368,7 +368,7 @@ static bool is_proxy(const struct ping_child *c, const struct ping_path *p,
 	return false;
 }
 
-/* Whose hardware address is it? */
+/* Find the node that has the hardware address. */
 static void find_owner(const struct ping_child *c, struct ping_path *p,
 		       const struct ping_neigh *n)
 {

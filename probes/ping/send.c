@@ -12,7 +12,7 @@
 
 #include "lib/base/str.h"
 
-/* Of each path that has no answer, by UDP. */
+/* Traces per path without an answer, by UDP. */
 #define TRACES_MAX 3
 /* So many of the paths of an interface: each asks all machines on each wire. */
 #define SEEKS_MAX 8
@@ -162,7 +162,8 @@ static bool open_trace(struct ping_child *c, uint32_t own)
 	return o->trace.fd >= 0;
 }
 
-/* What ICMP does not tell: does the other side hear us at all? */
+/* Send a trace that shows whether the other side receives at all, which ICMP
+ * does not tell. */
 static void send_trace(struct ping_child *c, uint32_t path)
 {
 	struct ping_path *p = &c->paths[path];
@@ -184,8 +185,9 @@ static void send_trace(struct ping_child *c, uint32_t path)
 	}
 }
 
-/* Does it answer on the wire of another own interface?  The table of neighbours
- * will say so; what is sent there is empty, and nobody answers that. */
+/* Find out whether the target answers on the segment of another own
+ * interface, from the neighbour table: send an empty packet there that no
+ * process answers. */
 static bool seek(struct ping_child *c, uint32_t path)
 {
 	struct ping_path *p = &c->paths[path];

@@ -41,8 +41,8 @@ static bool is_sized(const struct ping_child *c, const struct ping_path *p,
 		strcmp(c->mesh.ends[own].at.name, "lo") != 0);
 }
 
-/* What has just passed may have been taken apart on its way: known to pass
- * whole is only what nobody takes apart. */
+/* A packet that passed may have been fragmented on its way: only one that must
+ * not be fragmented proves that its size passes. */
 static void begin(struct ping_child *c, struct ping_path *p,
 		  const struct ping_flow *flow)
 {

@@ -328,7 +328,7 @@ const char *ping_method_name(enum ping_method m)
 	return names[m];
 }
 
-/** What both families have, each by numbers of its own. */
+/** Options of both families, each with its own numbers. */
 static const struct socket_family {
 	int level, recverr, recvpktinfo, pktinfo, mtu_discover;
 } ipv4 = { SOL_IP, IP_RECVERR, IP_PKTINFO, IP_PKTINFO, IP_MTU_DISCOVER },

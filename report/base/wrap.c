@@ -4,9 +4,9 @@
 #include <ctype.h>
 #include <string.h>
 
-/** Of a tag and the blank behind it. */
+/** Columns of a tag and the blank behind it. */
 #define TAG_WIDTH 6
-/** What a line begins with that is a command. */
+/** Beginning of a line that is a command. */
 #define COMMAND "    "
 
 /** Columns of the last line of @out so far; colours take none. */
@@ -39,7 +39,7 @@ static size_t word_len(const struct wrap *w, const char *text)
 	return len;
 }
 
-/** Is the word at @text, with what closes a clause, a unit? */
+/** Return true if the word at @text, with trailing punctuation, is a unit. */
 static bool is_unit(const char *text)
 {
 	static const char *const units[] = {

@@ -463,8 +463,8 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 						   CHANGE_SAME;
 }
 
-/** What tests of the follow-up looked at besides is not missed: they are where
- *  something failed. */
+/** A cell that only follow-up tests measured is not missing elsewhere: they run
+ *  where something failed. */
 static bool is_measured(const struct run *run, size_t at)
 {
 	return run_measured(run->cells[at].class) &&
@@ -563,7 +563,7 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 	return 0;
 }
 
-/** What is judged are the ratios. */
+/** Judge the ratios. */
 static void swap_ratios(struct run_diff *d, struct run *then)
 {
 	run_foreach_cell(then, at) {

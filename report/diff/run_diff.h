@@ -57,8 +57,7 @@ void curve_diff_sizes(const struct curve_diff *d, enum point_change change,
 
 /* ---- diff ---------------------------------------------------------------- */
 
-/** What two runs of any kind have to have in common, and what their comparison
- *  comes to.  Pure. */
+/** Requirements for comparing two runs of any kind, and the result. Pure. */
 
 struct diff_sum {
 	size_t compared;	/* what both have measured, */
@@ -80,8 +79,9 @@ enum diff_status diff_status(const struct diff_sum *s);
 const char *diff_status_name(enum diff_status status);
 int diff_exit(enum diff_status status);
 
-/** Are they measurements of different things?  Appends which, "transport sim,
- *  now tcp"; what one of them does not say may be the same. */
+/** Append in which settings the runs differ ("transport sim, now tcp"); a
+ *  setting that one of them does not name counts as equal. Returns true if they
+ *  differ. */
 bool diff_unlike(const struct run *then, const struct run *now,
 		 struct str *out);
 

@@ -92,7 +92,7 @@ struct plot_signals {
 void plot_hold_signals(struct plot_signals *s);
 void plot_release_signals(const struct plot_signals *s);
 
-/** Is there a gnuplot on PATH? */
+/** Return true if gnuplot is on PATH. */
 bool plot_usable(void);
 /** 0, or 1 with @e where there is none to draw @what ("curves") of @dir. */
 int plot_check(const char *what, const char *dir, struct err *e);

@@ -76,7 +76,7 @@ static int ranks_in(const struct run *run, const char *segment, int *at)
 	return n;
 }
 
-/** Is @rank the first one in its segment? */
+/** Return true if @rank is the first one in its segment. */
 static bool is_first(const struct run *run, int rank)
 {
 	int r = 0;
@@ -130,7 +130,7 @@ static int make_part_grid(const struct run *run, const int *of, int n,
 	return rc;
 }
 
-/** What @run has of the cell at @from, as the one of @part at @to. */
+/** Copy the cell at @from of @run to the cell at @to of @part. */
 static void copy_cell(const struct run *run, size_t from, struct run *part,
 		      size_t to)
 {

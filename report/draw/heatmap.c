@@ -80,8 +80,8 @@ static void write_shape(const struct picture_shape *s, struct str *out)
 	str_addch(out, '\n');
 }
 
-/** What gnuplot reads: a block of lines a layer, each with something far
- *  outside, as gnuplot warns of empty ones. */
+/** Write the input of gnuplot: a block of lines a layer, each with a point far
+ *  outside, because gnuplot warns of empty blocks. */
 static int write_shapes(const struct plot *plot, const struct picture *p,
 			struct err *e)
 {
@@ -159,7 +159,7 @@ struct heatmap_drawing {
 	struct err *e;
 };
 
-/** What is drawn of @name, empty where it shows nothing. */
+/** Keep the drawing of @name, empty if it shows nothing. */
 static int keep(const struct heatmap_drawing *d, const char *name,
 		struct str *svg)
 {

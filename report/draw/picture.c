@@ -14,7 +14,7 @@
 
 /* ---- picture words ------------------------------------------------------- */
 
-/* What stands around the matrix of a picture: scales, legend, captions. */
+/* The surroundings of a picture's matrix: scales, legend, captions. */
 
 /* ---- beside ------------------------------------------------------------ */
 
@@ -152,7 +152,7 @@ static float add_caption(const struct pic_layout *l, float y, uint32_t rgb,
 	return y;
 }
 
-/** What was found and has no row of its own: rails, switches, all paths. */
+/** List the findings that have no row: rails, switches, all paths. */
 static void found_elsewhere(const struct run *run, const struct verdict *v,
 			    char *buf, size_t size)
 {
@@ -290,7 +290,7 @@ static double place_of(const struct pic_layout *l, const struct view_cell *c)
 
 /* ---- pixels ------------------------------------------------------------ */
 
-/** Of the 16 colours: white, the marks, bad in part, the scale. */
+/** Palette of 16 colours: white, the marks, mixed cells, the scale. */
 enum { RASTER_WHITE, RASTER_MARKS, RASTER_MIXED = RASTER_MARKS + VIEW_MARKS,
        RASTER_SCALE, RASTER_SHADES = 16 - RASTER_SCALE };
 
@@ -486,8 +486,8 @@ static float found_room(const struct pic_layout *l)
 	return longest > 0 ? (float)longest * LETTER + 20 : 0;
 }
 
-/** What was found, behind its rows and below its columns: names as long as
- *  they do not run into each other, a bar for each. */
+/** Draw the findings to the right of their rows and below their columns: a bar
+ *  each, with names unless they would overlap. */
 static void add_found(const struct pic_layout *l)
 {
 	float line = (float)l->p->font[TEXT_LEFT] + 3;
@@ -559,14 +559,14 @@ static void add_names(const struct pic_layout *l)
 	}
 }
 
-/** Are the groups of rows segments, and not nodes? */
+/** Return true if the groups of rows are segments instead of nodes. */
 static bool by_segment(const struct view *v)
 {
 	return v->ranks_per > 0;
 }
 
-/** What tells @row from the others of its group: the number of a GPU, or, in a
- *  segment, the name of a node. */
+/** Write the text that tells @row from the others of its group: the number of a
+ *  GPU or, in a segment, the name of a node. */
 static void index_text(const struct view *v, int row, char text[LABEL_SIZE])
 {
 	if (by_segment(v)) {

@@ -75,7 +75,7 @@ void picture_svg(const struct picture *p, struct str *out);
 
 /* ---- picture parts ------------------------------------------------------- */
 
-/** What the files of picture_make() share. */
+/** Declarations that the files of picture_make() share. */
 
 #define INK	 0x1f2328
 #define INK_SOFT 0x59636e

@@ -81,7 +81,7 @@ void png_add(const uint8_t *pixels, int width, int height,
 
 /* ---- picture svg --------------------------------------------------------- */
 
-/** What the mouse shows: the pair and what came of it. */
+/** Add the tooltip: the pair and its result. */
 static void add_tooltip(const struct picture *p, const struct view_cell *c,
 			struct str *out)
 {

@@ -17,7 +17,7 @@
 
 /** More colours and marks there are not; the rest is in the table. */
 #define CURVES_MAX 16
-/** What has no point gets one that is never in sight. */
+/** A row without a value gets a point far outside the plot. */
 #define NO_POINT "1e-9\t1\t1\t1\n"
 
 /** data/gnuplot/curves.gp as text, part of the program. */
@@ -49,7 +49,8 @@ struct plot_point {
 	double value, low, high;
 };
 
-/** Of a row its time, or its bandwidth, which is to the ends as the time is. */
+/** Return the time of a row or its bandwidth, which has the same relation to
+ *  the row's ends as the time. */
 static struct plot_point point_of(const struct plot_drawing *d,
 				  const struct collective_row *row, bool time)
 {

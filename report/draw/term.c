@@ -16,7 +16,7 @@
 #define WIDTH_MIN 40
 #define CELL_WIDTH 5	/* " 100 " */
 
-/** What passes from one segment to another. */
+/** Traffic from one segment to another. */
 struct traffic {
 	size_t measured, passed;
 };
@@ -77,8 +77,8 @@ static size_t count_rails(const struct run *run)
 	return n;
 }
 
-/* Of a ping between segments: how much passes from one to another, as a table
- * of @width columns, 40 at least; -1 without memory. */
+/* Add a table of the traffic between segments of a ping, @width columns wide,
+ * at least 40; -1 without memory. */
 static int term_segments(const struct run *run, int width, struct str *out)
 {
 	size_t all = count_rails(run);

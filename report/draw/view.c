@@ -26,7 +26,7 @@ size_t labels_longest(char (*names)[LABEL_SIZE], size_t n)
 	return longest;
 }
 
-/** Of the domain that all have in common, with its dot. */
+/** Remove the domain that all names share, with its dot. */
 static void strip_domain(char (*names)[LABEL_SIZE], size_t n)
 {
 	const char *domain = strchr(names[0], '.');
@@ -256,7 +256,7 @@ static bool add_ranks(const struct run *run, const struct finding *f, int node,
 	return true;
 }
 
-/** Is @rank on the rail, or at a switch, that @p is of? */
+/** Return true if @rank is on the rail, or at the switch, of @p. */
 static bool is_of(const struct run *run, const struct part *p, int rank)
 {
 	const unsigned rails = KIND(RAIL) | KIND(RAIL_LEAF);
@@ -480,8 +480,8 @@ static bool cell_is_worse(const struct view *v, const struct view_cell *c,
 	return a != b ? a > b : value_is_worse(v, c->value, than->value);
 }
 
-/** Of the nodes of a mesh how they meet in a segment is shown: where each rail
- *  is for itself, what leads from one to another would hide all else. */
+/** Return true if the cell is shown: of a mesh only cells inside a segment,
+ *  because a rail that is separate would be covered by paths to others. */
 static bool is_shown(const struct view *v, size_t at)
 {
 	const struct mesh *m = v->run->mesh;
@@ -545,13 +545,14 @@ static int fold_cells(struct view *v)
 	return 0;
 }
 
-/** Does rank @r begin a node?  Nodes that never came up have no ranks. */
+/** Return true if rank @r begins a node. Nodes that never connected have no
+ *  ranks. */
 static bool begins_node(const struct run *run, int r)
 {
 	return r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
 }
 
-/** Does rank @r begin a row of so many ranks of a segment? */
+/** Return true if rank @r begins a row of several ranks of a segment. */
 static bool begins_part(const struct view *v, int r)
 {
 	const struct cluster_node *n = &v->run->nodes[v->run->ranks[r].node];
@@ -564,7 +565,8 @@ static bool is_open(const struct view *v, int r)
 	return v->open[v->run->ranks[r].node];
 }
 
-/** Does rank @r begin a row of nodes?  *@nodes are in the row so far. */
+/** Return true if rank @r begins a row of nodes; *@nodes are in the row so
+ *  far. */
 static bool begins_nodes(const struct view *v, int r, int *nodes)
 {
 	bool begins = !begins_node(v->run, r) ? is_open(v, r) :

@@ -53,7 +53,7 @@ enum view_metric {
 	VIEW_CONTRAST	/* what the other pass has of the bandwidth */
 };
 
-/** What is said of the values of a metric. */
+/** Unit and format of a metric's values. */
 struct view_unit {
 	const char *word;	/* of the metric */
 	const char *unit;	/* behind a value */
@@ -96,7 +96,8 @@ struct view {
 	bool any_value;
 };
 
-/** Has any cell of @run a value of @metric?  Where not, nor has a view. */
+/** Return true if a cell of @run has a value of @metric; otherwise no view has
+ *  one. */
 bool view_any_value(const struct run *run, enum view_metric metric);
 /** At most @max rows, but for what @open adds: a flag for each node of @run, or
  *  NULL.  0, or -1 when memory runs out. */
@@ -110,7 +111,7 @@ static inline const struct view_cell *view_cell(const struct view *v, int row,
 	return &v->cells[(size_t)row * (size_t)v->n + (size_t)column];
 }
 
-/** Does a square stand for several cells? */
+/** Return true if a square stands for several cells. */
 static inline bool view_folds(const struct view *v)
 {
 	return v->n < v->run->n_ranks;
@@ -125,9 +126,10 @@ static inline bool view_mixed(const struct view_cell *c)
 /** The node that row @row begins with, and the one that it ends with. */
 int view_row_node(const struct view *v, int row);
 int view_row_last_node(const struct view *v, int row);
-/** Is row @row a single rank, whose number tells it from its neighbours? */
+/** Return true if row @row is a single rank, whose number tells it from its
+ *  neighbours. */
 bool view_is_rank(const struct view *v, int row);
-/** Does row @row begin a node, or several, after the first row? */
+/** Return true if row @row begins a node, or several, after the first row. */
 bool view_new_node(const struct view *v, int row);
 /** The row behind the last one of the node of @row. */
 int view_node_end(const struct view *v, int row);
@@ -178,8 +180,8 @@ bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max);
  *  NULL when memory runs out. */
 char (*labels_make(const struct run *run, size_t max))[LABEL_SIZE];
 
-/** What to call row @row of @v where nodes are called @labels: a node, or the
- *  first and the last of several.  Returns @buf. */
+/** Write the label of row @row of @v where nodes are called @labels: a node, or
+ *  the first and the last of several. Returns @buf. */
 const char *labels_row(const struct view *v, char (*labels)[LABEL_SIZE],
 		       int row, char *buf, size_t size);
 /** Letters for a node where @max are for a row of @v. */

@@ -9,7 +9,7 @@
 
 #include "lib/base/str.h"
 
-/** What is behind does not say who it is. */
+/** A longer line is cut; the rest names no part. */
 #define LINE_MAX_LEN 511
 /** A time stands in front. */
 #define TIME_MAX     128

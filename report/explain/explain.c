@@ -266,7 +266,7 @@ void unknown_sort(struct unknown *u)
 
 /* ---- explain ------------------------------------------------------------- */
 
-/** Of a read; longer lines count as several. */
+/** Bytes per read; longer lines count as several. */
 #define CHUNK (1024 * 1024)
 /** Parts of one symptom that are told apart, and of all. */
 #define PARTS_MAX  64
@@ -299,7 +299,7 @@ void explain_release(struct explain *x)
 	*x = (struct explain){ 0 };
 }
 
-/** What is fed from now on is of the file @name. */
+/** Begin the file @name: further lines belong to it. */
 static void next_file(struct explain *x, const char *name)
 {
 	struct str copy = STR_INIT;
@@ -375,7 +375,7 @@ static uint64_t number_of(struct feed *f, const char *line)
 	return f->lines + 1;
 }
 
-/** Do two lines of one symptom speak of the same part? */
+/** Return true if two lines of one symptom name the same part. */
 static bool same_part(const struct about *a, const struct about *b)
 {
 	bool of_host = a->bus[0] || a->hca[0];
@@ -467,7 +467,7 @@ static void learn_year(struct explain *x, const struct about *a)
 	}
 }
 
-/** What the line does not say, its file and the lines before it do. */
+/** Complete a line's part from its file and the lines before it. */
 static void complete(struct explain *x, struct about *a)
 {
 	learn_year(x, a);
@@ -560,8 +560,8 @@ static void add_line(struct feed *f, const char *line, const char *end)
 	}
 }
 
-/** What else is in a line that has something is seen to by symptom_match():
- *  every line is looked at twice at most. */
+/** symptom_match() handles further symptoms of a line, so that every line is
+ *  scanned twice at most. */
 static void search(struct feed *f)
 {
 	const struct literals *l = &f->x->symptoms->anchors;
@@ -595,8 +595,7 @@ static int effect_of(const struct met *m)
 	return (int)m->symptom->effect + (m->overruled_by ? EFFECTS : 0);
 }
 
-/** What faults come first, and what is ruled out last; in one file the earlier
- *  line. */
+/** Sort faults first, excluded causes last; in one file by line. */
 static int by_place(const void *a, const void *b)
 {
 	const struct met *x = *(struct met *const *)a;
@@ -611,7 +610,7 @@ static int by_place(const void *a, const void *b)
 	return x->file < y->file ? -1 : 1;
 }
 
-/** Of several files the earlier time; what has none comes last. */
+/** Sort several files by time; files without times come last. */
 static int by_time(const void *a, const void *b)
 {
 	const struct met *x = *(struct met *const *)a;

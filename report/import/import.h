@@ -31,7 +31,7 @@ struct headings {
  * is none: "NCCL `all_reduce` results" is allreduce.
  */
 const char *heading_op(const char *text);
-/** Is @line a heading?  Then it is remembered. */
+/** Remember @line if it is a heading; true then. */
 bool heading_take(struct headings *h, const char *line);
 /** The collective of the last heading, or of one above it; "". */
 const char *heading_current_op(const struct headings *h);
@@ -46,7 +46,7 @@ const char *heading_current_op(const struct headings *h);
 
 /** Longer lines are cut. */
 #define IMPORT_LINE_MAX 65536
-/** Of the lines that were not understood, those that can be shown. */
+/** Number of lines not understood that can be shown. */
 #define IMPORT_SHOWN_MAX 200
 
 struct import {
@@ -89,7 +89,7 @@ void import_split(const char *line, struct import_tokens *t);
 /** The whole of @text as a number; RECORD_NONE and NAN where it is none. */
 int64_t import_int(const char *text);
 double import_real(const char *text);
-/** Is one of @words (NULL at the end) in @line? */
+/** Return true if @line contains one of @words (NULL at the end). */
 bool import_has_any(const char *line, const char *const words[]);
 
 /** The most telling line of a log, and what it is known as. */
@@ -131,7 +131,7 @@ int import_ping(struct import *x, FILE *f, struct err *e);
 /** nodes, planned of run.json for such rows, of which there is one at least;
  *  NULL where they do not say who asked.  New reference. */
 json_t *import_ping_layout(const struct import *x);
-/** What fping says of each of its targets. */
+/** Read fping's lines about its targets. */
 int import_fping(struct import *x, FILE *f, struct err *e);
 /** JSON of any of them. */
 int import_json(struct import *x, FILE *f, struct err *e);
@@ -150,14 +150,14 @@ struct import_pair {
 	int64_t job;
 	bool is_err;
 };
-/** What a name like that says; false: it is none. */
+/** Parse a name of a pair; false if it is not one. */
 bool import_pair_name(const char *name, struct import_pair *pair);
 /** Read such a log, which x->file names; it is kept until import_end(). */
 int import_pair_log(struct import *x, FILE *f, struct err *e);
 /** Make the rows of those logs, the newest job of each pair. */
 int import_pairs_end(struct import *x, struct err *e);
-/** What run.json needs to know of the pairs: nodes, planned; NULL when there
- *  are none.  New reference. */
+/** Return the members of run.json about the pairs: nodes, planned; NULL if
+ *  there are none. New reference. */
 json_t *import_pairs_layout(const struct import *x);
 void import_pairs_free(struct import_pairs *p);
 
@@ -187,7 +187,7 @@ int import_stream(struct import *x, const char *name, FILE *f, struct err *e);
  * columns are, the rows.  Whose table it is, is sweep.c's to know.
  */
 
-/** What was said of a table: the same for all of its rows. */
+/** Settings of a table, the same for all of its rows. */
 struct import_head {
 	char label[96], op[16], variant[64], lib[160], algo[32];
 	char settings[200];	/* of the algorithm, as they were printed */

@@ -15,7 +15,7 @@
 
 #define GPUS_MAX 4096
 
-/** What a matrix holds, by the name of its test and its title. */
+/** Contents of a matrix, by the name of its test and its title. */
 struct nvbandwidth_matrix {
 	char name[96];		/* device_to_device_memcpy_write_ce */
 	char title[96];		/* memcpy CE GPU(row) <- GPU(column) ... */

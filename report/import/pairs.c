@@ -16,7 +16,7 @@
 
 #define RANKS_MAX 4096
 
-/** What a file says; once all were read, what all files of a job say. */
+/** Content of a file; after the last one, of all files of a job. */
 struct pair_log {
 	struct import_pair of;
 	bool ok;		/* the receiver said so */

@@ -9,7 +9,7 @@
 #define MIB_PER_GB (1048576.0 / 1e9)
 #define GBIT_PER_GB (1.0 / 8)
 
-/** What is known of a run, from its title to the next one. */
+/** State of a run, from its title to the next one. */
 struct perftest_run {
 	struct p2p_row head;	/* what the head of the output says */
 	double unit;		/* GB/s of one; 0: no table of bandwidths */

@@ -16,8 +16,8 @@
 /* ---- fping --------------------------------------------------------------- */
 
 /*
- * What fping says of each of its targets, in any of its modes.  Who asked, it
- * does not say: the source stays empty.
+ * Lines of fping about its targets, in any of its modes. They do not name the
+ * source, which stays empty.
  */
 
 struct fping {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the parsers share: lines in, rows and notes out. */
+/* Functions that the parsers share: lines in, rows and notes out. */
 #include <ctype.h>
 #include <errno.h>
 #include <float.h>

@@ -79,7 +79,7 @@ static const struct import_column *column_of(const char *name)
 	return NULL;
 }
 
-/** Is @c, of a known name or none, the one that becomes the member @at? */
+/** Return true if column @c, known or not, becomes the member @at. */
 static bool is_at(const struct import_column *c, size_t at)
 {
 	return c && c->type < MAX_ALGBW && c->at == at;
@@ -87,7 +87,7 @@ static bool is_at(const struct import_column *c, size_t at)
 
 /* ---- the header --------------------------------------------------------- */
 
-/* Do the words name columns? */
+/* Return true if the words name columns. */
 static bool import_is_header(const struct import_tokens *t)
 {
 	bool size = false, time = false;
@@ -126,7 +126,7 @@ static void import_table_open(struct import_table *t,
 	}
 }
 
-/* Is @body the line of units below the header? */
+/* Return true if @body is the line of units below the header. */
 static bool import_table_units(struct import_table *t, const char *body)
 {
 	if (!t->fresh || !strstr(body, "(B)")) {
@@ -170,7 +170,8 @@ static void set_column(const struct import_table *t, struct collective_row *row,
 	}
 }
 
-/** Is @text no number, as a check prints it that met none? */
+/** Return true if @text stands for no number, as a check prints that met
+ *  none. */
 static bool is_nan(const char *text)
 {
 	return strcasecmp(text, "nan") == 0 || strcasecmp(text, "-nan") == 0;
@@ -321,7 +322,8 @@ static int import_table_row(struct import_table *t, struct import_tokens *k,
 
 #define TABLE_GIB_PER_GB (1073741824.0 / 1e9)
 
-/* Are its bandwidths in 2^30 bytes per second?  Sizes and times tell. */
+/* Return true if the bandwidths are in 2^30 bytes per second, judged by sizes
+ * and times. */
 static bool import_table_is_binary(const struct import_table *t)
 {
 	struct collective_row row;
@@ -416,7 +418,7 @@ static void make_label(struct parser *p, struct import_head *t)
 
 #define GIB_PER_GB (1073741824.0 / 1e9)
 
-/** What the head of a table says of each of its rows. */
+/** Copy the settings of a table into one of its rows. */
 static void take_head(const struct import_head *head, bool binary,
 		      struct collective_row *row)
 {
@@ -476,7 +478,7 @@ static int end_table(struct parser *p, struct err *e)
 
 /* ---- lines that say something about the tables --------------------------- */
 
-/** What a line is about: the open table, else the next one. */
+/** Return the table that a line belongs to: the open one, else the next one. */
 static struct import_head *head_of(struct parser *p)
 {
 	return p->open ? &p->t.head : &p->next;
@@ -652,7 +654,7 @@ static void open_table(struct parser *p, const struct import_tokens *header)
 	forget(p);
 }
 
-/** What is not in a document, and should be: a block that stayed empty, an
+/** Note what a document lacks and should have: a block that stayed empty, an
  *  algorithm that was not deployed. */
 static void take_absence(struct parser *p, const char *line)
 {

@@ -147,7 +147,7 @@ int xids_add(struct symptoms *s, const char *text, struct err *e)
 /* ---- symptom ------------------------------------------------------------- */
 
 #define SYMPTOMS_MAX 1000
-/** What a line of a remedy begins with that is a command. */
+/** Beginning of a remedy's line that is a command. */
 #define COMMAND "    "
 
 /** data/symptoms.ini as text, part of the program. */

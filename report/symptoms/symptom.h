@@ -67,7 +67,7 @@ const char *literals_find(const struct literals *l, const char *text,
  *  stars begins with plain text. */
 const char *symptom_pattern_wrong(const char *pattern);
 
-/** Is @pattern, which is not wrong, in the @len bytes of @line? */
+/** Return true if the valid @pattern occurs in the @len bytes of @line. */
 bool symptom_pattern_in(const char *pattern, const char *line, size_t len);
 
 /** A few bytes, part of @pattern, that every line with it has: what to look for
@@ -80,12 +80,12 @@ void symptom_pattern_sample(const char *pattern, struct str *out);
 /* ---- symptom ------------------------------------------------------------- */
 
 /**
- * What messages and findings mean: data/symptoms.ini, which is part of the
+ * Meaning of messages and findings: data/symptoms.ini, which is part of the
  * program.
  */
 #define SYMPTOM_MATCHES 12
 
-/** What a message is worth, the most telling first. */
+/** Weight of a message, the most telling first. */
 enum symptom_effect {
 	EFFECT_FAULT,
 	EFFECT_WAIT,	/* ranks wait for one that has a fault */
@@ -163,9 +163,9 @@ const struct symptom *symptom_match_any(const struct symptoms *s,
  * only of an echo.  Borrowed.
  */
 const char *symptom_refine(const char *code, const char *detail);
-/** Does @code only repeat what happened elsewhere? */
+/** Return true if @code only repeats an event elsewhere. */
 bool symptom_echoes(const char *code);
-/** Is @code one of the blank-separated codes of @list? */
+/** Return true if @code is one of the blank-separated codes of @list. */
 bool symptom_lists(const struct str *list, const char *code);
 
 /* ---- xids ---------------------------------------------------------------- */

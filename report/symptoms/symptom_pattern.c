@@ -173,7 +173,7 @@ static const struct special *special_of(char letter)
 	return NULL;
 }
 
-/** Does the part match right here? */
+/** Return true if the part matches at this place. */
 static bool part_here(struct cursor *c)
 {
 	while (*c->pattern && *c->pattern != '*') {
