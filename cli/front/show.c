@@ -428,10 +428,6 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 	if (!going) {
 		keep(j, s, code);
 	}
-	/* who reads the verdict finds none, or an old one */
-	if (j->unsaved && code >= 0 && code != CODE_PARTIAL) {
-		code = CODE_UNABLE;
-	}
 	judged_free(j);
 	return code;
 }

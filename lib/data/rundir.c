@@ -335,7 +335,7 @@ static int write_whole(int folder, const char *name, unsigned mode,
 		return why;
 	}
 	errno = 0;
-	if (write(arg, f) < 0 || fflush(f) != 0) {
+	if (write(arg, f) < 0 || fflush(f) != 0 || ferror(f)) {
 		why = errno ? errno : EIO;
 	}
 	if (fclose(f) != 0 && !why) {

@@ -175,6 +175,7 @@ struct rundir_table {
 	char path[PATH_MAX];	/* for messages */
 	int fd;
 	struct str lines;	/* that are not written yet */
+	int lost;		/* errno of the first that could not be; 0 */
 };
 
 /** So many bytes are kept back at most by rundir_table_put(). */

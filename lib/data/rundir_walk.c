@@ -33,6 +33,7 @@ static int write_lines(struct rundir_table *t, struct err *e)
 	int why, half;
 
 	if (failed) {
+		t->lost = t->lost ? t->lost : ENOMEM;
 		str_reset(&t->lines);
 		return err_set(e, ENOMEM, "cannot write '%s'", t->path);
 	}
@@ -43,6 +44,7 @@ static int write_lines(struct rundir_table *t, struct err *e)
 	half = why && put > 0 ? drop_half(t, (size_t)put) : 0;
 	str_reset(&t->lines);
 	why = half ? half : why;
+	t->lost = t->lost ? t->lost : why;
 	return why ? err_set(e, why, "cannot write '%s'", t->path) : 0;
 }
 

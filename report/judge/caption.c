@@ -883,6 +883,11 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		}
 		return true;
 	}
+	if (v->unsaved && !verdict_is_cut(run, v)) {
+		snprintf(buf, size, "%s could not be written: make room for it "
+			 "and report the run again", v->unsaved);
+		return true;
+	}
 	if (measured < wanted) {
 		str_addf(&out, "%zu of %zu measured%s", measured, wanted,
 			 why[0] ? ", " : "");

@@ -591,11 +591,19 @@ static enum verdict_status status_of(const struct run *run,
 			return VERDICT_FAIL;
 		}
 	}
-	if (verdict_measured(v) == 0) {
+	if (verdict_measured(v) == 0 ||
+	    (v->unsaved && !verdict_is_cut(run, v))) {
 		return VERDICT_UNKNOWN;
 	}
 	return verdict_is_cut(run, v) || v->open ? VERDICT_PARTIAL :
 	       v->n > 0		      ? VERDICT_WARN : VERDICT_PASS;
+}
+
+void verdict_set_unsaved(const struct run *run, struct verdict *v,
+			 const char *file)
+{
+	v->unsaved = file;
+	v->status = status_of(run, v);
 }
 
 int verdict_whole(struct verdict *v)
@@ -659,6 +667,9 @@ int verdict_exit(const struct run *run, const struct verdict *v)
 	}
 	if (verdict_is_cut(run, v)) {
 		return CODE_PARTIAL;
+	}
+	if (v->unsaved) {
+		return CODE_UNABLE;
 	}
 	if (v->status == VERDICT_FAIL || v->still ||
 	    (v->status == VERDICT_WARN && run->strict)) {

@@ -72,6 +72,8 @@ struct verdict {
 				 * ended them, nobody cut them off */
 	bool cut;		/* of a run of several: one of them was cut off,
 				 * whatever the cells say */
+	const char *unsaved;	/* the file of the answer that could not be
+				 * written; NULL: none */
 	bool still, open;	/* of a retest: a part is still at fault; of one
 				 * it is not known */
 	struct finding *findings;	/* most telling first */
@@ -157,6 +159,10 @@ static inline bool verdict_is_cut(const struct run *run,
  * verdict_whole().
  */
 int verdict_close(const struct run *run, struct verdict *v);
+/** Note that @file (a constant), a part of the answer, could not be written:
+ *  faults stay, anything else is unknown. */
+void verdict_set_unsaved(const struct run *run, struct verdict *v,
+			 const char *file);
 /** 0; or, where memory ran out on the way, -1, and @v is released. */
 int verdict_whole(struct verdict *v);
 void verdict_release(struct verdict *v);

@@ -206,7 +206,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 		}
 	}
 	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
-			 "s:o*, s:o*, s:o*, s:o*, s:o*}",
+			 "s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v->cells),
@@ -217,6 +217,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "good", texts_json(v->good, sizeof(*v->good),
 					    v->n_good),
 			 "reason", cut ? json_text(reason) : NULL,
+			 "unwritten", v->unsaved ? json_text(v->unsaved) : NULL,
 			 "slow_percent", run->slow_percent > 0 ?
 			 json_integer(run->slow_percent) : NULL,
 			 "sample", sample_json(run),

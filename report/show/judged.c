@@ -140,24 +140,6 @@ static int put_schema(void *arg, FILE *f)
 	return 0;
 }
 
-/** The files of one report that could not be written. */
-struct unwritten {
-	struct str names;
-	struct err first;	/* why the first of them was not */
-	size_t n;
-};
-
-/** Record that writing @name ended with @rc and @e; return @rc. */
-static int note_unwritten(struct unwritten *u, const char *name, int rc,
-			  const struct err *e)
-{
-	if (rc < 0) {
-		u->first = u->n++ ? u->first : *e;
-		str_addf(&u->names, "%s%s", u->n > 1 ? ", " : "", name);
-	}
-	return rc;
-}
-
 /** The rows that count, or nothing where @j has none. */
 static int write_final(struct judged *j, struct err *e)
 {
@@ -168,44 +150,135 @@ static int write_final(struct judged *j, struct err *e)
 	return rundir_write_with(j->out, RUN_FINAL, 0666, put_csv, j, e);
 }
 
-/** The files of a run that was judged, the page last: it shows the pictures.
- *  Each is tried, whatever became of the others.  0; 1, and where a file should
- *  be there, 2, with @e. */
+static int write_verdict(struct judged *j, struct err *e)
+{
+	json_t *json = verdict_json(&j->run, &j->verdict);
+	int rc = json ? rundir_write_json(j->out, RUN_VERDICT, json, e) :
+			err_set(e, ENOMEM, "cannot write the verdict");
+
+	json_decref(json);
+	return rc;
+}
+
+static int write_schema(struct judged *j, struct err *e)
+{
+	return rundir_write_with(j->out, RUN_SCHEMA, 0666, put_schema, j, e);
+}
+
+static int write_page(struct judged *j, struct err *e)
+{
+	return show_html(j, j->out, e);
+}
+
+/** The files of a report, in the order in which they are written: the verdict
+ *  says whether its rows were saved, the page shows the pictures. */
+static const struct report_file {
+	const char *name;
+	int (*write)(struct judged *j, struct err *e);
+	bool answer;		/* without it the answer is unknown */
+} files[] = {
+	{ .name = RUN_FINAL, .write = write_final, .answer = true },
+	{ .name = RUN_VERDICT, .write = write_verdict, .answer = true },
+	{ .name = RUN_SCHEMA, .write = write_schema },
+	{ .name = "report.html", .write = write_page },
+};
+
+/** The files of one report that could not be written. */
+struct unwritten {
+	struct str names;
+	struct err first;	/* why the first of them was not */
+	size_t n;
+};
+
+static void note_unwritten(struct unwritten *u, const char *name,
+			   const struct err *e)
+{
+	u->first = u->n++ ? u->first : *e;
+	str_addf(&u->names, "%s%s", u->n > 1 ? ", " : "", name);
+}
+
+/** Remove what can be made again, as writing @f failed with @e: the file that
+ *  it replaces, which is out of date, and for the verdict the rows, as it can
+ *  say that they are missing.  Return true if there is more room now. */
+static bool make_room(struct judged *j, const struct report_file *f,
+		      struct unwritten *u, const struct err *e)
+{
+	const char *name = rundir_has(j->out, f->name) ? f->name : RUN_FINAL;
+	struct err why;
+
+	if ((e->code != ENOSPC && e->code != EDQUOT) ||
+	    (name != f->name && f->write != write_verdict) ||
+	    !rundir_has(j->out, name)) {
+		return false;
+	}
+	rundir_remove(j->out, name);
+	if (name != f->name) {
+		err_set(&why, e->code, "cannot write '%s/%s'", j->out, name);
+		note_unwritten(u, name, &why);
+		verdict_set_unsaved(&j->run, &j->verdict, name);
+	}
+	return true;
+}
+
+static void write_file(struct judged *j, const struct report_file *f,
+		       struct unwritten *u)
+{
+	struct err e = { 0 };
+	int rc;
+
+	do {
+		rc = f->write(j, &e);
+	} while (rc < 0 && make_room(j, f, u, &e));
+	if (rc < 0) {
+		note_unwritten(u, f->name, &e);
+	}
+	if (rc < 0 && f->answer && !err_is_read_only(&e)) {
+		verdict_set_unsaved(&j->run, &j->verdict, f->name);
+	}
+}
+
+/** Find what this report of @dir or an earlier one could not save. */
+static void find_unsaved(struct judged *j, const char *dir)
+{
+	json_t *json = rundir_read_json(dir, RUN_VERDICT, NULL);
+
+	if (strcmp(json_member(json, "unwritten"), RUN_FINAL) == 0 &&
+	    !rundir_has(dir, RUN_FINAL)) {
+		verdict_set_unsaved(&j->run, &j->verdict, RUN_FINAL);
+	}
+	json_decref(json);
+}
+
+/** The files of a run that was judged.  Each is tried, whatever became of the
+ *  others.  0; 1, and where a file should be there, 2, with @e. */
 static int write_files(struct judged *j, struct err *e)
 {
-	const char *dir = j->out;
-	json_t *json = verdict_json(&j->run, &j->verdict);
 	struct unwritten u = { .names = STR_INIT };
 	struct drawn maps = { 0 };
 	struct err why = { 0 };
-	int rc = check_owner(dir, e), drawn;
+	int drawn = 0, rc;
 
-	if (rc < 0) {
-		json_decref(json);
-		j->unsaved = !err_is_read_only(e);
-		return j->unsaved ? 2 : 1;
+	if (check_owner(j->out, e) < 0) {
+		return 1;
 	}
-	note_unwritten(&u, RUN_VERDICT, json ?
-		       rundir_write_json(dir, RUN_VERDICT, json, e) :
-		       err_set(e, ENOMEM, "cannot write the verdict"), e);
-	json_decref(json);
-	note_unwritten(&u, RUN_FINAL, write_final(j, e), e);
-	j->unsaved = u.n > 0 && !err_is_read_only(&u.first);
-	note_unwritten(&u, RUN_SCHEMA,
-		       rundir_write_with(dir, RUN_SCHEMA, 0666, put_schema, j,
-					 e), e);
-	j->drawn = &maps;
-	drawn = j->kind->draw ? j->kind->draw(j, dir, &why) : 0;
-	note_unwritten(&u, drawn < 0 ? "pictures" : "", drawn < 0 ? -1 : 0,
-		       &why);
-	note_unwritten(&u, "report.html", show_html(j, dir, e), e);
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (files[i].write == write_page) {
+			j->drawn = &maps;
+			drawn = j->kind->draw ?
+					j->kind->draw(j, j->out, &why) : 0;
+			if (drawn < 0) {
+				note_unwritten(&u, "pictures", &why);
+			}
+		}
+		write_file(j, &files[i], &u);
+	}
 	j->drawn = NULL;
 	drawn_release(&maps);
 	rc = u.n == 0 ? drawn != 0 : err_is_read_only(&u.first) ? 1 : 2;
 	*e = u.n > 0 ? u.first : why;
 	if (u.n > 1) {
 		err_set(e, u.first.code, "cannot write %s in '%s'",
-			str_text(&u.names), dir);
+			str_text(&u.names), j->out);
 	}
 	str_release(&u.names);
 	return rc;
@@ -241,8 +314,9 @@ int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 			made->verdict.hint = ask->hint;
 			made->verdict.status = ask->pending ? VERDICT_PENDING :
 							      VERDICT_RUNNING;
-		} else if (out) {
-			rc = write_files(made, &why);
+		} else {
+			rc = out ? write_files(made, &why) : rc;
+			find_unsaved(made, out ? out : dir);
 		}
 		*j = made;
 	}

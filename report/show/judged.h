@@ -37,8 +37,6 @@ struct judged {
 	struct judged_ask ask;
 	void *more;		/* what else its kind has read */
 	struct drawn *drawn;	/* the maps, while files are written */
-	bool unsaved;		/* verdict.json or results-final.csv should be
-				 * there and is not */
 };
 
 /**
@@ -48,8 +46,8 @@ struct judged {
  * nothing is written, nor without @out.  Returns 0 with *@j;
  * 1 with *@j and @e when the answer is whole but a file is missing (no gnuplot,
  * a directory that may only be read, or is somebody else's: it stays as it is);
- * 2 the same, but it should be there (the disk is full), and whether it is the
- * verdict or results-final.csv j->unsaved says; -1 with @e.  judged_free()
+ * 2 the same, but it should be there (the disk is full): without verdict.json
+ * or results-final.csv the verdict is unknown; -1 with @e.  judged_free()
  * frees; @dir, @out and the texts of @ask stay until then.
  */
 int judged_make(const char *dir, const char *out, const struct judged_ask *ask,

@@ -61,16 +61,91 @@ full_disk_is_said()
 	tail -n 1 err | grep -q 'gpucheck p2p --resume .*disk/run"'
 }
 
+# $1 (front, status, report) was printed to out with exit code $2: it is what
+# verdict.json, where there is one, and results-final.csv say.
+one_answer()
+{
+	local word
+	word=$(sed -n '1s/ .*//p' out)
+	echo "$1 at ${k}k: $word, exit code $2" >&2
+	case $2 in
+	0) [ "$word" = PASS ] && [ -s disk/run/results-final.csv ] ;;
+	3) [ "${word:-UNKNOWN}" = UNKNOWN ] ;;
+	4) [ "$word" = PARTIAL ] ;;
+	*) false ;;
+	esac
+	if [ -e disk/run/verdict.json ]; then
+		[ "$(jq -r '.status | ascii_upcase' disk/run/verdict.json)" = \
+			"${word:-UNKNOWN}" ]
+	fi
+}
+
+@test "front, status, report and verdict.json agree on a disk of any size" {
+	declare -A seen
+	small_disk 4k
+	for ((k = 20; k <= 200; k += 4)); do
+		mount -o remount,size=${k}k disk
+		run_p p2p --local=2x8 --transport=sim -o disk/run
+		front=$status
+		seen[$front]=1
+		one_answer front $front
+		if [ $front -eq 4 ]; then
+			tail -n 1 err | grep 'gpucheck p2p --resume .*disk/run"'
+		elif [ -s disk/run/results.csv ] && [ $front -eq 3 ]; then
+			grep 'cannot write .*: No space left on device' err
+		fi
+		run_p status disk/run
+		one_answer status $status
+		[ $status -eq $front ]
+		# which has the room of what the front has removed
+		run_p report disk/run
+		[ $status -eq $front ] || [ $front$status = 30 ]
+		one_answer report $status
+		report=$status
+		run_p status disk/run
+		[ $status -eq $report ]
+		rm -rf disk/run
+	done
+	umount disk
+	[ ${#seen[@]} -eq 3 ]
+}
+
 @test "a disk that fills while the report is written" {
 	small_disk 84k	# rows fit, results-final.csv does not
-	run_p p2p --local=2x8 --transport=sim -o disk/run
+	run_p p2p --local=2x8 --transport=sim --metrics=metrics -o disk/run
+	k=84 one_answer front 3
 	[ $status -eq 3 ]
 	grep -q 'cannot write results-final.csv, .*report.html in' err
+	grep -q 'results-final.csv could not be written' out
+	grep -q '^gpucheck_run_status{.*status="unknown"} 1' metrics
+	[ "$(jq -r .unwritten disk/run/verdict.json)" = results-final.csv ]
 	[ ! -e disk/run/results-final.csv ]
 	mount -o remount,size=2m disk
 	run_p report disk/run
 	[ $status -eq 0 ]
 	[ -s disk/run/results-final.csv ] && [ -s disk/run/report.html ]
+	jq -e '.status == "pass" and (has("unwritten") | not)' \
+		disk/run/verdict.json
+	umount disk
+}
+
+@test "a report on a disk that is full writes into the room of the last one" {
+	small_disk 2m
+	run_p p2p --local=2x8 --transport=sim -o disk/run
+	[ $status -eq 0 ]
+	cp disk/run/results-final.csv before
+	dd if=/dev/zero of=disk/filler bs=4k || true
+	run_p report disk/run
+	[ $status -eq 0 ]
+	cmp before disk/run/results-final.csv
+	# the verdict has no room but that of the rows
+	rm disk/run/verdict.json
+	dd if=/dev/zero of=disk/filler2 bs=4k || true
+	run_p report disk/run
+	k=full one_answer report $status
+	[ $status -eq 3 ]
+	grep -q "cannot write .*results-final.csv" err
+	[ "$(jq -r .status disk/run/verdict.json)" = unknown ]
 	umount disk
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a coordinator plans of the agents that have come: agents say hello, and
  * the test reads run.json. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -637,6 +638,38 @@ static void agents_are_found_by_their_number(void **state)
 	tree_remove(dir);
 }
 
+/** Lines that could not be written are missed in run.json, not in silence. */
+static void a_table_without_some_lines_is_named_once(void **state)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	const json_t *notes;
+	struct bench b;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 3);
+	assert_int_equal(run_log_write(b.c.log, NULL), 0);
+	assert_null(json_object_get(b.c.log->run, "notes"));
+	fd = b.c.log->events.fd;
+	b.c.log->events.fd = open("/dev/full", O_WRONLY);
+	run_log_event(b.c.log, NULL, -1, "late", "first");
+	close(b.c.log->events.fd);
+	b.c.log->events.fd = fd;
+	run_log_event(b.c.log, NULL, -1, "late", "second");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(run_log_write(b.c.log, NULL), 0);
+		notes = json_object_get(b.c.log->run, "notes");
+		assert_int_equal(json_array_size(notes), 1);
+		assert_string_equal(
+			json_string_value(json_array_get(notes, 0)),
+			"events.csv lacks lines: No space left on device");
+	}
+	end(&b);
+	tree_remove(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -657,6 +690,7 @@ int main(void)
 		cmocka_unit_test(nodes_of_one_kernel_share_a_machine),
 		cmocka_unit_test(agents_are_found_by_their_number),
 		cmocka_unit_test(most_have_come_to_the_address_that_works),
+		cmocka_unit_test(a_table_without_some_lines_is_named_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

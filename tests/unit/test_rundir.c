@@ -867,12 +867,21 @@ static void rows_stay_whole_when_the_disk_fills(void **state)
 	fill_disk(rundir_table_put, RUNDIR_TABLE_BYTES / 250);
 }
 
+/** A writer that leaves errors to the stream. */
+static int put_pages(void *arg, FILE *f)
+{
+	for (int i = 0; i < 3 * 4096; i++) {
+		fputc('x', f);
+	}
+	return *(int *)arg;
+}
+
 /** Of a file system that fills up there is room for the last words. */
 static void room_is_kept_for_the_last_words(void **state)
 {
 	struct err e = { 0 };
 	struct stat st;
-	int filler, fd;
+	int filler, fd, rc = 0;
 	char page[4096] = { 0 };
 
 	(void)state;
@@ -895,6 +904,9 @@ static void room_is_kept_for_the_last_words(void **state)
 	assert_int_equal(rundir_write_text("small", RUN_JSON, "{}", 0666, &e),
 			 -1);
 	assert_int_equal(e.code, ENOSPC);
+	assert_int_equal(rundir_write_with("small", "rows", 0666, put_pages,
+					   &rc, &e), -1);
+	assert_int_equal(access("small/rows", F_OK), -1);
 	/* where there is none, none is held */
 	assert_int_equal(rundir_keep_room("small/none", 4096), -1);
 	close(fd);

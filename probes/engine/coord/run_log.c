@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,8 +56,35 @@ static void set_aside(const char *dir)
 	rundir_shut(at);
 }
 
+/* Say in run.json, once, that @t lacks lines. */
+static void note_lost(json_t *run, const struct rundir_table *t)
+{
+	json_t *notes = json_object_get(run, "notes"), *note;
+	bool noted = t->lost == 0;
+	char text[256];
+	size_t i;
+
+	if (!noted) {
+		snprintf(text, sizeof(text), "%s lacks lines: %s",
+			 t->schema->name, strerror(t->lost));
+	}
+	if (!noted && notes == NULL) {
+		notes = json_array();
+		json_object_set_new(run, "notes", notes);
+	}
+	json_array_foreach(notes, i, note) {
+		noted = noted || (json_is_string(note) &&
+				  strcmp(json_string_value(note), text) == 0);
+	}
+	if (!noted) {
+		json_array_append_new(notes, json_string(text));
+	}
+}
+
 int run_log_write(struct run_log *log, struct err *e)
 {
+	note_lost(log->run, &log->facts);
+	note_lost(log->run, &log->events);
 	if (log->waits) {
 		return rundir_write_json(log->dir, RUN_RESUME, log->run, e);
 	}

@@ -108,6 +108,7 @@ void coord_leave(struct coord *c)
 		return;
 	}
 	coord_flush_rows(c);
+	run_log_use_room(c->log);
 	c->phase = COORD_LEAVE;
 	c->leave_deadline_ns = clock_now_ns() + LEAVE_NS;
 	if (c->work != NULL && !c->full) {
