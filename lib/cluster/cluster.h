@@ -66,15 +66,22 @@ static inline enum path_class cluster_path(const struct cluster *c, int src,
 					   int dst)
 {
 	const struct cluster_rank *s = &c->ranks[src], *d = &c->ranks[dst];
-	size_t at = c->cells != NULL ? grid_at(&c->grid, src, dst) : c->grid.n;
+	size_t at;
 
+	if (s->node == d->node || c->n_domains == 0) {
+		return s->node == d->node ? PATH_INTRA : PATH_INTER;
+	}
+	at = c->cells != NULL ? grid_at(&c->grid, src, dst) : c->grid.n;
 	if (at < c->grid.n) {
 		return (enum path_class)c->cells[at].path;
 	}
-	return s->node == d->node ? PATH_INTRA :
-	       s->domain != 0 && s->domain == d->domain ? PATH_NVLINK :
+	return s->domain != 0 && s->domain == d->domain ? PATH_NVLINK :
 							  PATH_INTER;
 }
+
+/** Number the domains by the cells whose path is NVLink, in the order of their
+ *  first ranks.  Cells of one that have not passed are of that path, too. */
+void cluster_find_domains(struct cluster *c);
 
 /** The socket, or the PCIe root, of @rank: the first half of the GPUs of a node
  *  is behind one, the second half behind the other. */
@@ -202,6 +209,12 @@ struct part_scope {
 /** A row per kind, and one behind them: a part of a kind that is not known
  *  touches all cells of its node. */
 extern const struct part_scope part_scopes[PART_KINDS + 1];
+
+/** Do bytes on @path go through some part of @kind? */
+static inline bool part_goes_by(enum part_kind kind, enum path_class path)
+{
+	return (part_scopes[kind].paths >> path & 1) != 0;
+}
 
 const char *part_direction_name(enum part_direction d);
 

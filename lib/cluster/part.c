@@ -3,6 +3,60 @@
 
 #include <string.h>
 
+/* ---- domains ------------------------------------------------------------- */
+
+/** Join the domains of @s and @d, numbers of their first ranks + 1; false: they
+ *  are joined already. */
+static bool join(struct cluster_rank *ranks, int s, int d)
+{
+	int x = ranks[s].domain, y = ranks[d].domain;
+	int least = x == 0 || (y > 0 && y < x) ? y : x;
+
+	if (x == y && x > 0) {
+		return false;
+	}
+	ranks[s].domain = ranks[d].domain =
+		least > 0 ? least : (s < d ? s : d) + 1;
+	return true;
+}
+
+void cluster_find_domains(struct cluster *c)
+{
+	struct cluster_rank *ranks = c->ranks;
+	bool more = true;
+
+	c->n_domains = 0;
+	for (int r = 0; r < c->n_ranks; r++) {
+		ranks[r].domain = 0;
+	}
+	while (more) {
+		more = false;
+		for (size_t at = 0; at < c->grid.n; at++) {
+			more |= c->cells[at].path == PATH_NVLINK &&
+				join(ranks, grid_src(&c->grid, at),
+				     grid_dst(&c->grid, at));
+		}
+	}
+	for (int r = 0; r < c->n_ranks; r++) {
+		int first = ranks[r].domain - 1;
+
+		if (first >= 0) {
+			ranks[r].domain = first < r ? ranks[first].domain :
+						      ++c->n_domains;
+		}
+	}
+	for (size_t at = 0; c->n_domains > 0 && at < c->grid.n; at++) {
+		const struct cluster_rank *s = &ranks[grid_src(&c->grid, at)];
+		const struct cluster_rank *d = &ranks[grid_dst(&c->grid, at)];
+
+		if (s->domain > 0 && s->domain == d->domain &&
+		    s->node != d->node && c->cells[at].class != CELL_PASS &&
+		    c->cells[at].class != CELL_SLOW) {
+			c->cells[at].path = PATH_NVLINK;
+		}
+	}
+}
+
 /* ---- pairs --------------------------------------------------------------- */
 
 const char *const pairs_kinds[] = {
@@ -180,7 +234,7 @@ unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 	bool two = scope->two, tx, rx;
 	unsigned ends;
 
-	if (!(scope->paths >> path & 1) ||
+	if (!part_goes_by(p->kind, path) ||
 	    (scope->across && s->nic == d->nic) ||
 	    (scope->along && s->nic != d->nic) || !is_apart(p, s, d)) {
 		return 0;
@@ -197,11 +251,8 @@ bool part_touches(const struct cluster *c, const struct part *p, int src,
 {
 	const struct part_end s = part_end_of(c, p, src);
 	const struct part_end d = part_end_of(c, p, dst);
-	enum path_class path = s.node == d.node	 ? PATH_INTRA :
-			       c->n_domains == 0 ? PATH_INTER :
-						   cluster_path(c, src, dst);
 
-	return part_touched_ends(p, &s, &d, path) != 0;
+	return part_touched_ends(p, &s, &d, cluster_path(c, src, dst)) != 0;
 }
 
 bool part_has(const struct cluster *c, const struct part *p, int rank)

@@ -147,7 +147,7 @@ static void guess(struct ask_plan *a, enum part_kind kind, int rank)
 	}
 	if (pairs > 0 && !known) {
 		s.rate = pairs + failed_later(a, &s.parts[0]) > 1 ? LOW_RATE :
-			 a->g->first != NULL ? ASK_MOST_RATE : GUESS_RATE;
+			 a->l->grid.first != NULL ? ASK_MOST_RATE : GUESS_RATE;
 		a->list[a->n + a->n_guesses++] = s;
 	}
 }
@@ -173,6 +173,7 @@ static void ask_guess(struct ask_plan *a)
 
 /** Tests of a part that is to be confirmed, and of sound pairs. */
 #define CONFIRM_TESTS 8
+#define INSIDE (1U << PATH_INTRA)
 
 /** Would @src -> @dst say whether @s is as it looked? */
 static bool shows(const struct ask_plan *a, const struct ask_suspect *s,
@@ -191,17 +192,23 @@ static uint8_t ways(const struct ask_plan *a, const struct ask_suspect *s,
 			s == NULL || shows(a, s, y, x));
 }
 
-/** Ordered tests of the follow-up, @inter between nodes or else inside, that
- *  say something of @s; NULL: that touch no suspect. */
+/** Is the test of @x with @y by one of @paths, a bit each? */
+static bool goes_by(const struct ask_plan *a, unsigned paths, int x, int y)
+{
+	return (paths >> cluster_path(&a->l->cluster, x, y) & 1) != 0;
+}
+
+/** Ordered tests of the follow-up by @paths that say something of @s; NULL: that
+ *  touch no suspect. */
 static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
-		       bool inter)
+		       unsigned paths)
 {
 	int sum = 0;
 
 	for (size_t i = 0; i < a->n_asked; i++) {
 		const struct ask_test *t = &a->asked[i];
 
-		if (inter != layout_same_node(a->l, t->src, t->dst) &&
+		if (goes_by(a, paths, t->src, t->dst) &&
 		    (s != NULL ? shows(a, s, t->src, t->dst) :
 				 ask_is_sound(a, NULL, t->src, t->dst))) {
 			sum += t->times;
@@ -213,7 +220,7 @@ static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
 /** A partner on @node for @x, on its own rail where there is one; -1: none.
  *  What fails now and then does so with all of them: another one each time. */
 static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
-		      int x, int node, int turn)
+		      unsigned paths, int x, int node, int turn)
 {
 	const struct layout *l = c->a->l;
 	const struct cluster_node *at = &l->nodes[node];
@@ -227,6 +234,7 @@ static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
 		bool rail = rare || l->ranks[y].nic == l->ranks[x].nic;
 
 		if ((found < 0 || rail) && ask_can_test(c, x, y) &&
+		    goes_by(c->a, paths, x, y) &&
 		    ways(c->a, s, x, y) != 0 && ask_is_sound(c->a, s, x, y)) {
 			found = y;
 			if (rail) {
@@ -238,22 +246,22 @@ static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
 }
 
 /**
- * Tests of @s, of everything for NULL, until the follow-up has made @enough
- * ordered ones: in each turn another rank of it with a rank of another node, or
- * of its own where it is not @inter.  A link has one partner only, which is
- * asked again and again.
+ * Tests of @s, of everything for NULL, by @paths, until the follow-up has made
+ * @enough ordered ones: in each turn another rank of it with a rank of another
+ * node, or of its own.  A link has one partner only, which is asked again and
+ * again.
  */
 static void look_again(struct ask_choice *c, const struct ask_suspect *s,
-		       bool inter, int enough)
+		       unsigned paths, int enough)
 {
 	const struct layout *l = c->a->l;
 	int turns = (CONFIRM_TESTS + l->nodes[0].gpus) * l->n_nodes;
-	int need = enough - count_asked(c->a, s, inter);
+	int need = enough - count_asked(c->a, s, paths);
 	int x = l->n_ranks - 1;
 
 	turns = turns > need ? turns : need;
 	for (int turn = 0; need > 0 && turn < turns; turn++) {
-		int hop = inter ? 1 + turn % (l->n_nodes - 1) : 0;
+		int hop = paths == INSIDE ? 0 : 1 + turn % (l->n_nodes - 1);
 		int tries = l->n_ranks, y;
 
 		/* the next one: of all, on another node and of another index */
@@ -265,7 +273,7 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 		if (tries <= 0) {
 			return;
 		}
-		y = partner_on(c, s, x,
+		y = partner_on(c, s, paths, x,
 			       (l->ranks[x].node + hop) % l->n_nodes, turn);
 		if (y >= 0) {
 			need -= ask_make(c, x, y, ways(c->a, s, x, y));
@@ -273,11 +281,14 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 	}
 }
 
-static bool between_nodes(const struct ask_plan *a, const struct part *p)
+/** Paths of tests of @p: between nodes where there are any. */
+static unsigned paths_of(const struct ask_plan *a, const struct part *p)
 {
-	return part_scopes[p->kind].paths & ~(1U << PATH_INTRA) &&
-	       a->l->n_nodes > 1 && !a->inside &&
-	       (p->kind != PART_PAIR || p->node != p->peer_node);
+	unsigned between = part_scopes[p->kind].paths & ~INSIDE;
+
+	return between != 0 && a->l->n_nodes > 1 && !a->inside &&
+			       (p->kind != PART_PAIR ||
+				p->node != p->peer_node) ? between : INSIDE;
 }
 
 /* Tests of @s as it is, with other partners and at another time. */
@@ -288,7 +299,7 @@ static void ask_confirm(struct ask_choice *c, const struct ask_suspect *s)
 	/* what is everywhere has nothing to be compared with */
 	if (p->kind != PART_KINDS &&
 	    part_scopes[p->kind].place != PART_ANYWHERE) {
-		look_again(c, s, between_nodes(c->a, p),
+		look_again(c, s, paths_of(c->a, p),
 			   s->rate > 0 ? ask_enough(s->rate) : CONFIRM_TESTS);
 	}
 }
@@ -297,9 +308,9 @@ static void ask_confirm(struct ask_choice *c, const struct ask_suspect *s)
  * before. */
 static void ask_compare(struct ask_choice *c)
 {
-	for (int inter = 0; inter < 2; inter++) {
-		if (c->beside[inter]) {
-			look_again(c, NULL, inter, CONFIRM_TESTS);
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		if (c->beside[path]) {
+			look_again(c, NULL, 1U << path, CONFIRM_TESTS);
 		}
 	}
 }
@@ -363,8 +374,8 @@ static void ask_retry(struct ask_choice *c, const struct ask_suspect *s)
 	struct ask_plan *a = c->a;
 	int need = RETRY_TESTS - count_retried(a, s, -1);
 
-	for (size_t at = 0; at < a->g->n && need > 0; at++) {
-		int src = grid_src(a->g, at), dst = grid_dst(a->g, at);
+	for (size_t at = 0; at < a->l->grid.n && need > 0; at++) {
+		int src = grid_src(&a->l->grid, at), dst = grid_dst(&a->l->grid, at);
 
 		if (is_untried(a, src, dst) && ask_times(a, src, dst) == 0) {
 			need -= take_again(c, s, src, dst);
@@ -556,7 +567,7 @@ static int read_leaf(struct ask_plan *a, const json_t *members)
 
 		leaf = leaf < 0 ? node : leaf;
 		if (node >= 0) {
-			a->cluster.nodes[node].leaf = leaf + 1;
+			a->l->nodes[node].leaf = leaf + 1;
 		}
 	}
 	return leaf;
@@ -676,47 +687,9 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	}
 	s->n_open = s->n;
 	/* of the few tests of a sample other parts may have failed some */
-	s->confirm |= s->rate > 0 && a->g->first != NULL;
+	s->confirm |= s->rate > 0 && a->l->grid.first != NULL;
 	if (s->rate > 0) {
 		ask_add_kin(a, s);
-	}
-}
-
-/** Ranks between which bytes went by NVLink are of one domain; domains are
- *  numbered by their first rank, as the verdict does. */
-static void find_domains(struct ask_plan *a)
-{
-	struct cluster_rank *ranks = a->cluster.ranks;
-	int n = a->l->n_ranks;
-	bool more = true;
-
-	for (int r = 0; r < n; r++) {
-		ranks[r].domain = 0;
-	}
-	a->cluster.n_domains = 0;
-	while (more) {
-		more = false;
-		for (size_t at = 0; at < a->g->n; at++) {
-			int s = grid_src(a->g, at), d = grid_dst(a->g, at);
-			int x = ranks[s].domain, y = ranks[d].domain;
-			int least = x == 0 || (y > 0 && y < x) ? y : x;
-
-			if (a->cells[at].path != PATH_NVLINK ||
-			    (x == y && x > 0)) {
-				continue;
-			}
-			least = least > 0 ? least : (s < d ? s : d) + 1;
-			ranks[s].domain = ranks[d].domain = least;
-			more = true;
-		}
-	}
-	for (int r = 0; r < n; r++) {
-		int first = ranks[r].domain - 1;
-
-		if (first >= 0) {
-			ranks[r].domain = first < r ? ranks[first].domain :
-						      ++a->cluster.n_domains;
-		}
 	}
 }
 
@@ -727,9 +700,9 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 
 	a->n = a->n_guesses = 0;
 	for (int node = 0; node < a->l->n_nodes; node++) {
-		a->cluster.nodes[node].leaf = node + 1;
+		a->l->nodes[node].leaf = node + 1;
 	}
-	find_domains(a);
+	cluster_find_domains(&a->l->cluster);
 	if (!json_is_array(findings)) {
 		return err_set(e, EINVAL, "no verdict");
 	}
@@ -747,27 +720,13 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 
 /* ---- ask ----------------------------------------------------------------- */
 
-static void *copy_of(const void *from, int n, size_t size)
+int ask_init(struct ask_plan *a, struct layout *l)
 {
-	void *to = calloc((size_t)n + 1, size);
-
-	return to != NULL && n > 0 ? memcpy(to, from, (size_t)n * size) : to;
-}
-
-int ask_init(struct ask_plan *a, const struct layout *l,
-	     const struct grid *g, const struct cell *cells)
-{
-	struct cluster *c = &a->cluster;
-
-	*a = (struct ask_plan){ .l = l, .g = g, .cells = cells,
+	*a = (struct ask_plan){ .l = l,
 			   .list = calloc(ASK_SUSPECTS + ASK_GUESSES,
 					  sizeof(*a->list)),
 			   .heads = calloc(ASK_HEADS, sizeof(*a->heads)) };
-	*c = l->cluster;
-	c->nodes = copy_of(l->nodes, l->n_nodes, sizeof(*c->nodes));
-	c->ranks = copy_of(l->ranks, l->n_ranks, sizeof(*c->ranks));
-	if (a->list == NULL || a->heads == NULL || c->nodes == NULL ||
-	    c->ranks == NULL) {
+	if (a->list == NULL || a->heads == NULL) {
 		ask_release(a);
 		return -1;
 	}
@@ -777,8 +736,6 @@ int ask_init(struct ask_plan *a, const struct layout *l,
 void ask_release(struct ask_plan *a)
 {
 	free(a->list);
-	free(a->cluster.nodes);
-	free(a->cluster.ranks);
 	free(a->asked);
 	free(a->heads);
 	*a = (struct ask_plan){ 0 };

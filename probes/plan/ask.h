@@ -57,9 +57,10 @@ struct ask_suspect {
 };
 
 struct ask_plan {
-	const struct layout *l;		/* borrowed, as are the cells */
-	const struct grid *g;		/* of these */
-	const struct cell *cells;	/* one more: of pairs without any */
+	struct layout *l;	/* borrowed, with its cells: its leaf switches
+				 * are set as the verdict has them, one per
+				 * node where it has none, its NVLink domains as
+				 * the cells show them */
 	bool inside;		/* nothing between nodes can be tested */
 	bool rails_apart;	/* nothing between rails can */
 	bool ports;		/* a rank is an HCA port: a NIC is all of it,
@@ -67,9 +68,6 @@ struct ask_plan {
 	struct ask_suspect *list;
 	size_t n;		/* findings; behind them, */
 	size_t n_guesses;	/* parts that no finding names */
-	struct cluster cluster;	/* of @l, with leaf switches as the verdict has
-				 * them, one per node where it has none, and
-				 * NVLink domains as the cells show them */
 	struct ask_test {	/* what was asked by the follow-up */
 		int src, dst, times;
 		bool failed;	/* the first time; */
@@ -82,8 +80,7 @@ struct ask_plan {
 
 /** Nothing is suspected, nothing asked.  0, or -1 without memory; ask_release()
  *  frees. */
-int ask_init(struct ask_plan *a, const struct layout *l,
-	     const struct grid *g, const struct cell *cells);
+int ask_init(struct ask_plan *a, struct layout *l);
 void ask_release(struct ask_plan *a);	/* safe on a zeroed one */
 
 /** The suspects are the findings of @verdict from now on, a verdict.json.  0,
@@ -136,14 +133,14 @@ static inline bool ask_is_shared(const struct part *p)
 static inline bool ask_is_here(const struct ask_plan *a, const struct part *p,
 			       int rank)
 {
-	return part_has(&a->cluster, p, rank);
+	return part_has(&a->l->cluster, p, rank);
 }
 
 /** Does the ordered cell @src -> @dst go through @p? */
 static inline bool ask_touches(const struct ask_plan *a, const struct part *p,
 			       int src, int dst)
 {
-	return part_touches(&a->cluster, p, src, dst);
+	return part_touches(&a->l->cluster, p, src, dst);
 }
 
 /* ---- ask_tests.c --------------------------------------------------------- */
@@ -166,7 +163,7 @@ struct ask_choice {
 	void *ctx;		/* of these */
 	size_t left, taken;
 	bool compare;		/* what is chosen now must be compared ... */
-	bool beside[2];		/* ... inside nodes, between them */
+	bool beside[PATH_CLASSES];	/* ... with others of its path */
 };
 
 /** Tests of a part that fails at @rate, or always for 0, until that shows. */

@@ -82,7 +82,7 @@ int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
 	}
 	c->left--;
 	c->taken++;
-	c->beside[!layout_same_node(a->l, x, y)] |= c->compare;
+	c->beside[cluster_path(&a->l->cluster, x, y)] |= c->compare;
 	return sends + receives;
 }
 
@@ -90,7 +90,7 @@ int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
 
 const struct cell *ask_cell(const struct ask_plan *a, int src, int dst)
 {
-	return &a->cells[grid_at(a->g, src, dst)];
+	return &a->l->cells[grid_at(&a->l->grid, src, dst)];
 }
 
 bool ask_has_failed(const struct ask_plan *a, int src, int dst)

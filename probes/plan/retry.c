@@ -93,37 +93,40 @@ void convict_free(struct convict *c)
 	}
 }
 
-static size_t nic_at(const struct convict *c, int rank)
+static bool receives(int which)
 {
-	const struct cluster_rank *r = &c->l->ranks[rank];
+	return which == GPU_RX || which == NIC_RX;
+}
 
-	return (size_t)(c->l->n_ranks + layout_nic_at(c->l, r->node, r->nic));
+/** The number of @rank, or behind all ranks of its NIC. */
+static size_t number_of(const struct layout *l, enum part_kind kind, int rank)
+{
+	const struct cluster_rank *r = &l->ranks[rank];
+
+	return kind == PART_GPU ? (size_t)rank :
+		(size_t)(l->n_ranks + layout_nic_at(l, r->node, r->nic));
 }
 
 /** Part number @which of src -> dst; NULL: it has none such. */
 static struct convict_part *part_of(const struct convict *c, int which, int src,
 				    int dst)
 {
-	bool inter = !layout_same_node(c->l, src, dst);
-	size_t last = 2 * (size_t)(c->l->n_ranks + c->l->n_nics);
+	static const enum part_kind kinds[] = {
+		[GPU_TX] = PART_GPU, [GPU_RX] = PART_GPU,
+		[NIC_TX] = PART_NIC, [NIC_RX] = PART_NIC,
+		[RAILS] = PART_CROSS_RAIL,
+	};
+	const enum part_kind kind = kinds[which];
 
-	switch (which) {
-	case GPU_TX:
-		return &c->parts[2 * (size_t)src];
-	case GPU_RX:
-		return &c->parts[2 * (size_t)dst + 1];
-	case NIC_TX:
-		return inter ? &c->parts[2 * nic_at(c, src)] : NULL;
-	case NIC_RX:
-		return inter ? &c->parts[2 * nic_at(c, dst) + 1] : NULL;
-	default:
-		return plan_crosses(c->l, src, dst) ? &c->parts[last] : NULL;
+	if (!part_goes_by(kind, cluster_path(&c->l->cluster, src, dst)) ||
+	    (which == RAILS && !plan_crosses(c->l, src, dst))) {
+		return NULL;
 	}
-}
-
-static bool receives(int which)
-{
-	return which == GPU_RX || which == NIC_RX;
+	return &c->parts[2 * (which == RAILS ?
+				      (size_t)(c->l->n_ranks + c->l->n_nics) :
+				      number_of(c->l, kind, receives(which) ?
+							    dst : src)) +
+			 receives(which)];
 }
 
 void convict_expect(struct convict *c, int src, int dst)
@@ -263,11 +266,9 @@ static bool is_bad(const struct cell *c, enum retry_bad bad)
 				      cells_failed(c->class);
 }
 
-/** Whom it chooses from, and what it has counted. */
+/** The cells to choose from, and the counts of their parts. */
 struct choice {
 	const struct layout *l;
-	const struct grid *g;
-	const struct cell *cells;
 	enum retry_bad bad;
 	struct grid nodes;	/* the pairs of nodes that these have */
 	struct retry_tally *parts;
@@ -279,19 +280,19 @@ static int find_nodes(struct choice *c)
 	struct grid_pair *pairs;
 	int rc;
 
-	if (c->g->first == NULL) {
+	if (c->l->grid.first == NULL) {
 		c->nodes = grid_square(c->l->n_nodes);
 		return 0;
 	}
-	pairs = calloc(c->g->n + 1, sizeof(*pairs));
-	for (size_t at = 0; pairs != NULL && at < c->g->n; at++) {
-		int s = c->l->ranks[grid_src(c->g, at)].node;
-		int d = c->l->ranks[grid_dst(c->g, at)].node;
+	pairs = calloc(c->l->grid.n + 1, sizeof(*pairs));
+	for (size_t at = 0; pairs != NULL && at < c->l->grid.n; at++) {
+		int s = c->l->ranks[grid_src(&c->l->grid, at)].node;
+		int d = c->l->ranks[grid_dst(&c->l->grid, at)].node;
 
 		pairs[at] = (struct grid_pair){ s < d ? s : d, s < d ? d : s };
 	}
 	rc = pairs != NULL ? grid_of(&c->nodes, c->l->n_nodes, pairs,
-				     c->g->n) : -1;
+				     c->l->grid.n) : -1;
 	free(pairs);
 	return rc;
 }
@@ -300,21 +301,19 @@ static int parts_of(const struct choice *c, int src, int dst,
 		    size_t ids[PARTS_OF_CELL])
 {
 	const struct layout *l = c->l;
-	const struct cluster_rank *s = &l->ranks[src], *d = &l->ranks[dst];
-	int nics = l->n_ranks;
-	size_t pairs = (size_t)(nics + l->n_nics);
-	int lo = s->node < d->node ? s->node : d->node;
-	int hi = s->node < d->node ? d->node : s->node;
-	int n = 0;
+	enum path_class path = cluster_path(&l->cluster, src, dst);
+	int s = l->ranks[src].node, d = l->ranks[dst].node, n = 0;
 
-	ids[n++] = (size_t)src;
-	ids[n++] = (size_t)dst;
-	if (s->node == d->node) {
-		return n;
+	ids[n++] = number_of(l, PART_GPU, src);
+	ids[n++] = number_of(l, PART_GPU, dst);
+	if (part_goes_by(PART_NIC, path)) {
+		ids[n++] = number_of(l, PART_NIC, src);
+		ids[n++] = number_of(l, PART_NIC, dst);
 	}
-	ids[n++] = (size_t)(nics + l->nodes[s->node].first_nic + s->nic);
-	ids[n++] = (size_t)(nics + l->nodes[d->node].first_nic + d->nic);
-	ids[n++] = pairs + grid_at(&c->nodes, lo, hi);
+	if (part_goes_by(PART_NODE_PAIR, path)) {
+		ids[n++] = (size_t)(l->n_ranks + l->n_nics) +
+			   grid_at(&c->nodes, s < d ? s : d, s < d ? d : s);
+	}
 	return n;
 }
 
@@ -347,13 +346,13 @@ static void count_bad(const struct choice *c)
 {
 	size_t ids[PARTS_OF_CELL];
 
-	for (size_t at = 0; at < c->g->n; at++) {
-		bool is = is_bad(&c->cells[at], c->bad);
+	for (size_t at = 0; at < c->l->grid.n; at++) {
+		bool is = is_bad(&c->l->cells[at], c->bad);
 		int k = 0;
 
-		if (is || (c->bad == RETRY_SLOW && c->cells[at].attempt > 0)) {
-			k = parts_of(c, grid_src(c->g, at),
-				     grid_dst(c->g, at), ids);
+		if (is || (c->bad == RETRY_SLOW && c->l->cells[at].attempt > 0)) {
+			k = parts_of(c, grid_src(&c->l->grid, at),
+				     grid_dst(&c->l->grid, at), ids);
 		}
 		for (int j = 0; j < k; j++) {
 			c->parts[ids[j]].cells++;
@@ -366,12 +365,12 @@ static void count_bad(const struct choice *c)
  *  one?  Fills @t. */
 static bool is_due(const struct choice *c, size_t at, struct task *t)
 {
-	int src = grid_src(c->g, at), dst = grid_dst(c->g, at);
-	size_t back = grid_at(c->g, dst, src);
-	bool here = is_bad(&c->cells[at], c->bad);
-	bool there = back < c->g->n && is_bad(&c->cells[back], c->bad);
+	int src = grid_src(&c->l->grid, at), dst = grid_dst(&c->l->grid, at);
+	size_t back = grid_at(&c->l->grid, dst, src);
+	bool here = is_bad(&c->l->cells[at], c->bad);
+	bool there = back < c->l->grid.n && is_bad(&c->l->cells[back], c->bad);
 
-	if (src > dst && back < c->g->n) {
+	if (src > dst && back < c->l->grid.n) {
 		return false;
 	}
 	*t = (struct task){ .a = src < dst ? src : dst,
@@ -386,7 +385,7 @@ static size_t queue_bad(const struct choice *c, const struct retry_ops *ops,
 {
 	size_t ids[PARTS_OF_CELL], queued = 0;
 
-	for (size_t at = 0; at < c->g->n; at++) {
+	for (size_t at = 0; at < c->l->grid.n; at++) {
 		struct task t;
 
 		if (is_due(c, at, &t) && ops->works(ctx, t.a) &&
@@ -398,11 +397,10 @@ static size_t queue_bad(const struct choice *c, const struct retry_ops *ops,
 	return queued;
 }
 
-size_t retry_choose(const struct layout *l, const struct grid *g,
-		    const struct cell *cells, enum retry_bad bad,
+size_t retry_choose(const struct layout *l, enum retry_bad bad,
 		    const struct retry_ops *ops, void *ctx)
 {
-	struct choice c = { .l = l, .g = g, .cells = cells, .bad = bad };
+	struct choice c = { .l = l, .bad = bad };
 	size_t queued = 0;
 
 	if (find_nodes(&c) == 0) {

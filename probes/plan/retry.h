@@ -130,13 +130,12 @@ struct retry_ops {
 };
 
 /**
- * Which cells deserve a second attempt: of @cells (those of @g, slow ones
- * marked) those that are @bad after one attempt, but of a part
- * that many of them share two only.  Hands each task to @ops->queue; returns
- * how many it took.  Pure but for that; none without memory.
+ * Which cells deserve a second attempt: of those of @l (slow ones marked) all
+ * that are @bad after one attempt, but of a part that many of them share two
+ * only.  Hands each task to @ops->queue; returns how many it took.  Pure but
+ * for that; none without memory.
  */
-size_t retry_choose(const struct layout *l, const struct grid *g,
-		    const struct cell *cells, enum retry_bad bad,
+size_t retry_choose(const struct layout *l, enum retry_bad bad,
 		    const struct retry_ops *ops, void *ctx);
 
 #endif

@@ -150,24 +150,11 @@ static void planner_node(struct planner *w, int node, bool inside, bool outside)
 
 /* ---- parts --------------------------------------------------------------- */
 
-/** Is @rank of the part @p, which is on its node? */
+/** Is @rank of the part @p, which is on its node?  How that is set up is of all
+ *  ranks. */
 static bool is_of(const struct run *run, const struct part *p, int rank)
 {
-	const struct cluster_rank *r = &run->ranks[rank];
-
-	switch (p->kind) {
-	case PART_GPU:
-	case PART_GPU_NVLINK:
-		return r->gpu == p->index;
-	case PART_NIC:
-		return r->nic == p->index;
-	case PART_CABLE_SWAP:
-		return r->nic == p->index || r->nic == p->peer_index;
-	case PART_SOCKET:
-		return cluster_socket(&run->cluster, rank) == p->index;
-	default:
-		return true;
-	}
+	return p->kind == PART_CONFIG || part_has(&run->cluster, p, rank);
 }
 
 /** One GPU behind each socket that is not of @p does the same, so that the part

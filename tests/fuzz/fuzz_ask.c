@@ -33,7 +33,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	json_t *json = json_parse((const char *)data, size, NULL);
 	struct cell *cells;
 	struct ask_plan a;
-	struct grid g;
 	struct layout l;
 	int rounds = 0;
 
@@ -41,13 +40,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		json_decref(json);
 		return 0;
 	}
-	g = grid_square(l.n_ranks);
-	cells = calloc(g.n + 1, sizeof(*cells));
-	for (size_t at = 0; cells != NULL && at < g.n; at++) {
+	l.grid = grid_square(l.n_ranks);
+	l.cells = cells = calloc(l.grid.n + 1, sizeof(*cells));
+	for (size_t at = 0; cells != NULL && at < l.grid.n; at++) {
 		cells[at].class = at % 3 == 0 ? CELL_SLOW : CELL_PASS;
 		cells[at].attempt = 1;
 	}
-	if (cells != NULL && ask_init(&a, &l, &g, cells) == 0) {
+	if (cells != NULL && ask_init(&a, &l) == 0) {
 		while (ask_take(&a, json, NULL) == 0 &&
 		       ask_next(&a, 1000, &ops, &l) > 0) {
 			if (++rounds > ASK_SUSPECTS) {

@@ -250,6 +250,7 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	};
 	static const struct pairs all = { .kind = PAIRS_ALL };
 	struct loop l = { .model = model, .layout = layout, .run = run };
+	struct layout seen = *layout;	/* as the coordinator has it */
 	struct slow_limit limits[PATH_CLASSES];
 	struct plan plan;
 
@@ -274,8 +275,10 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	}
 	plan_release(&plan);
 	cells_mark_slow(run->cells, run_n_cells(run), 0, limits);
-	retry_choose(layout, &run->grid, run->cells, RETRY_BROKEN, &again, &l);
-	retry_choose(layout, &run->grid, run->cells, RETRY_SLOW, &again, &l);
+	seen.grid = run->grid;
+	seen.cells = run->cells;
+	retry_choose(&seen, RETRY_BROKEN, &again, &l);
+	retry_choose(&seen, RETRY_SLOW, &again, &l);
 	add_retired(&l);
 	free(l.deaths);
 	if (expected_read(NULL, &run->expected, NULL) < 0 ||
@@ -461,6 +464,7 @@ void cluster_follow(const struct layout *layout,
 	};
 	struct look k = { .l = { .model = model, .layout = layout,
 				 .run = run } };
+	struct layout seen = *layout;
 	struct ask_plan *plan = &k.plan;
 	size_t most, taken = 1;
 
@@ -470,8 +474,9 @@ void cluster_follow(const struct layout *layout,
 		keep_seen(&k);
 	}
 	most = 64 + (size_t)(ASK_SHARE * (double)run_n_cells(run) / 2);
-	if (ask_init(plan, layout, k.cells ? &k.grid : &run->grid,
-		     k.cells ? k.cells : run->cells) < 0) {
+	seen.grid = k.cells ? k.grid : run->grid;
+	seen.cells = k.cells ? k.cells : run->cells;
+	if (ask_init(plan, &seen) < 0) {
 		abort();
 	}
 	plan->ports = model->ports;

@@ -248,12 +248,13 @@ static const struct retry_ops retry_ops = {
 size_t pass_retries(struct pairs_work *w)
 {
 	struct slow_limit limits[PATH_CLASSES];
+	size_t n = 0;
 
 	cells_mark_slow(w->cells, w->grid.n, order_most_B(&w->how), limits);
-	return retry_choose(&w->ranks.layout, &w->grid, w->cells,
-			    RETRY_BROKEN, &retry_ops, w) +
-	       retry_choose(&w->ranks.layout, &w->grid, w->cells,
-			    RETRY_SLOW, &retry_ops, w) +
-	       retry_choose(&w->ranks.layout, &w->grid, w->cells,
-			    RETRY_STARVED, &retry_ops, w);
+	cluster_find_domains(&w->ranks.layout.cluster);
+	for (int bad = RETRY_BROKEN; bad <= RETRY_STARVED; bad++) {
+		n += retry_choose(&w->ranks.layout, (enum retry_bad)bad,
+				  &retry_ops, w);
+	}
+	return n;
 }

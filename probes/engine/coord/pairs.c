@@ -301,7 +301,7 @@ static int begin(struct pairs_work *w, struct err *e)
 	struct follow *f = &w->follow;
 
 	f->pass = pass_follow(&w->passes[0]);
-	if (ask_init(&f->ask, &w->ranks.layout, &w->grid, w->cells) < 0) {
+	if (ask_init(&f->ask, &w->ranks.layout) < 0) {
 		return err_set(e, ENOMEM, "no memory for a follow-up");
 	}
 	f->ask.inside = xport_is(w->ranks.ops, XPORT_ONE_NODE);
@@ -463,6 +463,8 @@ static int make_cells(struct pairs_work *w)
 		w->cells[i].expected_GB_s = NAN;
 		w->cells[i].path = inside ? PATH_INTRA : PATH_INTER;
 	}
+	w->ranks.layout.grid = w->grid;
+	w->ranks.layout.cells = w->cells;
 	for (size_t i = 0; i < w->plan.n; i++) {
 		const struct task *t = &w->plan.tasks[i];
 
