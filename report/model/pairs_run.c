@@ -47,7 +47,7 @@ static const char *nvlink_way_of(const struct run *run, size_t at)
 static void join_by_ways(const struct run *run, struct pairs_run_member *m)
 {
 	run_foreach_cell(run, at) {
-		if (run->cells[at].path == PATH_INTER &&
+		if (run->cells[at].path != PATH_INTRA &&
 		    cluster_is_nvlink(nvlink_way_of(run, at))) {
 			join(m, run_src(run, at), run_dst(run, at));
 			m[lead_of(m, run_src(run, at))].seen = true;

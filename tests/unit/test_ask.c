@@ -315,6 +315,12 @@ static void a_nic_is_asked_outside_its_domain(void **state)
 			assert_true(i == 0 || !domain || asked == 0);
 			tests += domain == (i == 0) ? asked : 0;
 		}
+		/* nor is it compared with any */
+		for (size_t at = 0; i > 0 && at < s.g.n; at++) {
+			assert_true(s.cells[at].path != PATH_NVLINK ||
+				    ask_times(&s.a, grid_src(&s.g, at),
+					      grid_dst(&s.g, at)) == 0);
+		}
 		assert_true(tests > 0);
 		close_scene(&s);
 	}

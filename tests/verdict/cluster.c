@@ -137,6 +137,9 @@ static void take(struct loop *l, size_t at, int attempt, enum outcome outcome,
 	struct cell *c = &run->cells[at];
 	bool ok = outcome == OUTCOME_OK;
 
+	if (r && cluster_is_nvlink(r->path)) {
+		c->path = PATH_NVLINK;	/* as rows_note() */
+	}
 	c->flaky = ok && (c->flaky || run_bad(c->class));
 	c->attempt = attempt;
 	c->outcome = (uint8_t)outcome;
@@ -242,6 +245,20 @@ static void leave_out(struct run *run, const struct plan *plan)
 	}
 }
 
+/** @layout as the coordinator has it, by its cells; free() the ranks. */
+static struct layout seen_by(const struct layout *layout,
+			     const struct grid *g, struct cell *cells)
+{
+	const size_t size = (size_t)layout->n_ranks * sizeof(*layout->ranks);
+	struct layout seen = *layout;
+
+	seen.ranks = memcpy(need(malloc(size)), layout->ranks, size);
+	seen.grid = *g;
+	seen.cells = cells;
+	cluster_find_domains(&seen.cluster);
+	return seen;
+}
+
 void cluster_run_of(const struct layout *layout, const int *leaf_of,
 		    const struct cluster_model *model, struct run *run)
 {
@@ -250,7 +267,7 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	};
 	static const struct pairs all = { .kind = PAIRS_ALL };
 	struct loop l = { .model = model, .layout = layout, .run = run };
-	struct layout seen = *layout;	/* as the coordinator has it */
+	struct layout seen;
 	struct slow_limit limits[PATH_CLASSES];
 	struct plan plan;
 
@@ -275,13 +292,14 @@ void cluster_run_of(const struct layout *layout, const int *leaf_of,
 	}
 	plan_release(&plan);
 	cells_mark_slow(run->cells, run_n_cells(run), 0, limits);
-	seen.grid = run->grid;
-	seen.cells = run->cells;
+	seen = seen_by(layout, &run->grid, run->cells);
 	retry_choose(&seen, RETRY_BROKEN, &again, &l);
 	retry_choose(&seen, RETRY_SLOW, &again, &l);
+	free(seen.ranks);
 	add_retired(&l);
 	free(l.deaths);
-	if (expected_read(NULL, &run->expected, NULL) < 0 ||
+	if (nvlink_find(run) < 0 ||
+	    expected_read(NULL, &run->expected, NULL) < 0 ||
 	    expected_apply(run, &run->expected) < 0 ||
 	    levels_mark_slow(run) < 0 || leaves_infer(run) < 0) {
 		abort();
@@ -464,7 +482,7 @@ void cluster_follow(const struct layout *layout,
 	};
 	struct look k = { .l = { .model = model, .layout = layout,
 				 .run = run } };
-	struct layout seen = *layout;
+	struct layout seen;
 	struct ask_plan *plan = &k.plan;
 	size_t most, taken = 1;
 
@@ -474,8 +492,8 @@ void cluster_follow(const struct layout *layout,
 		keep_seen(&k);
 	}
 	most = 64 + (size_t)(ASK_SHARE * (double)run_n_cells(run) / 2);
-	seen.grid = k.cells ? k.grid : run->grid;
-	seen.cells = k.cells ? k.cells : run->cells;
+	seen = seen_by(layout, k.cells ? &k.grid : &run->grid,
+		       k.cells ? k.cells : run->cells);
 	if (ask_init(plan, &seen) < 0) {
 		abort();
 	}
@@ -494,6 +512,7 @@ void cluster_follow(const struct layout *layout,
 		verdict_release(&v);
 	}
 	ask_release(plan);
+	free(seen.ranks);
 	grid_release(&k.grid);
 	free(k.cells);
 	free(k.tasks);
@@ -506,6 +525,10 @@ static int sim_test(void *ctx, int src, int dst, int attempt,
 	const struct sim *m = ctx;
 
 	sim_cell(m, src, dst, attempt, CLUSTER_SIZE_B, r);
+	if (cluster_path(&m->layout->cluster, src, dst) == PATH_NVLINK &&
+	    r->outcome == OUTCOME_OK) {
+		STR_COPY(r->path, "P2P/MNNVL");
+	}
 	return drill_effect(m->drill, m->layout, src, dst, attempt, m->seed)
 		.end;
 }

@@ -230,6 +230,8 @@ struct question {
 	bool slow;		/* else dead */
 	bool hidden;		/* nobody knows the leaf switches */
 	bool twice;		/* the GPU of the NIC is slow as well */
+	bool nvlink;		/* a NIC, where two nodes are an NVLink
+				 * domain */
 };
 
 static void show(uint64_t seed, const struct world *w, const char *drill)
@@ -264,6 +266,64 @@ static void rename_leaves(const struct run *places, const struct run *run,
 	}
 }
 
+/** The follow-up of a suspected NIC is of pairs that use one; returns how many
+ *  tests it made, or -1 where some ran over NVLink. */
+static long follow_up_by_nics(const struct run *run)
+{
+	for (size_t i = 0; i < run->n_follow; i++) {
+		if (run->cells[run->follow[i].at].path == PATH_NVLINK) {
+			return -1;
+		}
+	}
+	return (long)run->n_follow;
+}
+
+/** A NIC of a cluster of which two nodes each are an NVLink domain. */
+static void ask_nic(const struct question *q, uint64_t seed, struct score *s)
+{
+	struct dice d = { .of = 0x6d6e6e76, .more = 3, .seed = seed };
+	struct str text = STR_INIT, words = STR_INIT;
+	struct drill drill;
+	struct verdict v;
+	struct world w;
+	struct part p;
+	struct run run;
+	const struct truth truth = { .parts = &p, .n = 1 };
+	bool right;
+	long tests;
+
+	draw_world(&d, true, true, &w);
+	for (int r = 0; r < w.layout.n_ranks; r++) {
+		w.layout.n_domains = 1 + w.layout.ranks[r].node / 2;
+		w.layout.ranks[r].domain = w.layout.n_domains;
+	}
+	p = nic_of_gpu(&d, &w, &run, &words);
+	str_addf(&text, "%s %s%s\n", q->slow ? "slow" : "dead",
+		 str_text(&words), q->slow ?
+		 " factor=0.9\nnoise percent=1" : "");
+	if (drill_parse(str_text(&text), text.len, &drill, NULL) < 0) {
+		abort();
+	}
+	cluster_run_pairs(&w.layout, w.leaf_of, &drill, NULL, seed, &run);
+	cluster_judge(&run, &v);
+	tests = follow_up_by_nics(&run);
+	right = score_add(s, &truth, &run, &v);
+	if (right && (tests < 0 || q->slow > tests)) {
+		s->exact--;
+		s->severe--;
+	}
+	if (getenv("V") && (!right || tests < 0 || q->slow > tests)) {
+		show(seed, &w, str_text(&text));
+		printf("# %ld tests of the follow-up\n", tests);
+	}
+	verdict_release(&v);
+	cluster_release(&run);
+	drill_release(&drill);
+	layout_release(&w.layout);
+	str_release(&words);
+	str_release(&text);
+}
+
 static void ask(const void *question, uint64_t seed, struct score *s)
 {
 	const struct question *q = question;
@@ -276,6 +336,10 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 	struct world w;
 	struct truth truth;
 
+	if (q->nvlink) {
+		ask_nic(q, seed, s);
+		return;
+	}
 	draw_world(&d, q->n_faults > 1 || q->hidden, q->twice, &w);
 	cluster_layout(&w.layout, w.leaf_of, &places);
 	for (int i = 0; i < q->n_faults; i++) {
@@ -351,6 +415,8 @@ static const struct question questions[] = {
 	HIDDEN("leaf_pair", leaf_pair),
 	{ { "slow GPU, its NIC as well", 98 }, .part = nic_of_gpu,
 	  .n_faults = 1, .slow = true, .twice = true },
+	{ { "dead NIC beside NVLink", 98 }, .nvlink = true },
+	{ { "slow NIC beside NVLink", 98 }, .nvlink = true, .slow = true },
 	{ { "two dead", 97 }, .n_faults = 2 },
 	{ { "two slow", 97 }, .n_faults = 2, .slow = true },
 	{ { "three dead", 97 }, .n_faults = 3 },
