@@ -210,7 +210,7 @@ struct part_scope {
  *  touches all cells of its node. */
 extern const struct part_scope part_scopes[PART_KINDS + 1];
 
-/** Do bytes on @path go through some part of @kind? */
+/** True if bytes on @path go through some part of @kind. */
 static inline bool part_goes_by(enum part_kind kind, enum path_class path)
 {
 	return (part_scopes[kind].paths >> path & 1) != 0;

@@ -192,14 +192,14 @@ static uint8_t ways(const struct ask_plan *a, const struct ask_suspect *s,
 			s == NULL || shows(a, s, y, x));
 }
 
-/** Is the test of @x with @y by one of @paths, a bit each? */
+/** True if the test of @x with @y is by one of @paths, a bit each. */
 static bool goes_by(const struct ask_plan *a, unsigned paths, int x, int y)
 {
 	return (paths >> cluster_path(&a->l->cluster, x, y) & 1) != 0;
 }
 
-/** Ordered tests of the follow-up by @paths that say something of @s; NULL: that
- *  touch no suspect. */
+/** Ordered tests of the follow-up by @paths that say something of @s; NULL:
+ *  that touch no suspect. */
 static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
 		       unsigned paths)
 {
@@ -375,7 +375,8 @@ static void ask_retry(struct ask_choice *c, const struct ask_suspect *s)
 	int need = RETRY_TESTS - count_retried(a, s, -1);
 
 	for (size_t at = 0; at < a->l->grid.n && need > 0; at++) {
-		int src = grid_src(&a->l->grid, at), dst = grid_dst(&a->l->grid, at);
+		int src = grid_src(&a->l->grid, at);
+		int dst = grid_dst(&a->l->grid, at);
 
 		if (is_untried(a, src, dst) && ask_times(a, src, dst) == 0) {
 			need -= take_again(c, s, src, dst);

@@ -103,18 +103,6 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 /* ---- ask steps ----------------------------------------------------------- */
 
-/**
- * What the files of the follow-up share, and no others; from below to above:
- *   ask_tests.c    what is known of a test: its cell, how often it was asked
- *   ask_choice.c   which tests can be made, and how many are enough
- *   ask_settle.c   tests that tell the alternatives of a finding apart
- *   ask_confirm.c  a second look, and what it is compared with
- *   ask_retry.c    what failed and nobody tried again
- *   ask.c          all of these for each suspect
- *   ask_guess.c    parts that are suspects though no finding names them
- *   ask_verdict.c  findings become suspects
- */
-
 /** Places for what was asked: a run asks for some hundreds. */
 #define ASK_HEADS 4096
 /** What was chosen because much of it failed may fail less often. */
@@ -122,21 +110,21 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 /* ---- ask_part.c ---------------------------------------------------------- */
 
-/** Is it a switch or between switches, where flows meet? */
+/** True if @p is a switch or between switches, where flows meet. */
 static inline bool ask_is_shared(const struct part *p)
 {
 	return part_is(p, KIND(SWITCH) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH) |
 				  KIND(RAIL_LEAF));
 }
 
-/** Is @rank at @p, or at the first end of a part between two? */
+/** True if @rank is at @p, or at the first end of a part between two. */
 static inline bool ask_is_here(const struct ask_plan *a, const struct part *p,
 			       int rank)
 {
 	return part_has(&a->l->cluster, p, rank);
 }
 
-/** Does the ordered cell @src -> @dst go through @p? */
+/** True if the ordered cell @src -> @dst goes through @p. */
 static inline bool ask_touches(const struct ask_plan *a, const struct part *p,
 			       int src, int dst)
 {
@@ -145,10 +133,10 @@ static inline bool ask_touches(const struct ask_plan *a, const struct part *p,
 
 /* ---- ask_tests.c --------------------------------------------------------- */
 
-/** What was measured of @src -> @dst; never NULL. */
+/** The cell of @src -> @dst; never NULL. */
 const struct cell *ask_cell(const struct ask_plan *a, int src, int dst);
 
-/** Did that fail the last time? */
+/** True if that failed the last time. */
 bool ask_has_failed(const struct ask_plan *a, int src, int dst);
 
 /** How often the follow-up has asked for @src -> @dst. */
@@ -172,7 +160,7 @@ int ask_enough(double rate);
 /** The directions of a test, as its first rank sends or receives. */
 uint8_t ask_dirs(bool sends, bool receives);
 
-/** Can @x and @y be tested at all? */
+/** True if @x and @y can be tested at all. */
 bool ask_can_test(const struct ask_choice *c, int x, int y);
 
 /**
@@ -188,9 +176,5 @@ bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
 /** Test @x with @y in the directions @dirs, of ask_dirs(); returns how many
  *  ordered tests that is, 0 when it cannot. */
 int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs);
-
-/* ---- what is asked of a suspect ------------------------------------------ */
-
-/* ---- ask_guess.c --------------------------------------------------------- */
 
 #endif

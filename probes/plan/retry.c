@@ -350,7 +350,8 @@ static void count_bad(const struct choice *c)
 		bool is = is_bad(&c->l->cells[at], c->bad);
 		int k = 0;
 
-		if (is || (c->bad == RETRY_SLOW && c->l->cells[at].attempt > 0)) {
+		if (is || (c->bad == RETRY_SLOW &&
+			   c->l->cells[at].attempt > 0)) {
 			k = parts_of(c, grid_src(&c->l->grid, at),
 				     grid_dst(&c->l->grid, at), ids);
 		}

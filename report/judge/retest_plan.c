@@ -150,8 +150,8 @@ static void planner_node(struct planner *w, int node, bool inside, bool outside)
 
 /* ---- parts --------------------------------------------------------------- */
 
-/** Is @rank of the part @p, which is on its node?  How that is set up is of all
- *  ranks. */
+/** True if @rank is of the part @p, which is on its node; the set-up of a node
+ *  is of all its ranks. */
 static bool is_of(const struct run *run, const struct part *p, int rank)
 {
 	return p->kind == PART_CONFIG || part_has(&run->cluster, p, rank);
