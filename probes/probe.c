@@ -94,7 +94,6 @@ static const struct probe probes[] = {
 		.node_column = "node",
 		.timeout_ns = 600 * NS_PER_S,
 		.takes = gpu_takes_ns,
-		.flows = true,
 		.child = gpu_child,
 	},
 	{

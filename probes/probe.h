@@ -67,8 +67,6 @@ struct probe {
 	int64_t (*takes)(const struct spec *s);	/* beyond what a healthy one
 					 * takes, ns; NULL: that is little */
 	bool meets;		/* the children need each other: child.h */
-	bool flows;		/* its rows are written as they come; those that
-				 * meet do so anyway */
 	/**
 	 * Where they meet, pure: what each child is told when all are ready.
 	 * @nodes: an array of {"name", "pretend", "inventory", "ready"}, less

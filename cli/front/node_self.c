@@ -15,14 +15,165 @@
 #include "lib/base/err.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
+#include "lib/data/cbor.h"
 #include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
-#include "probes/engine/agent/node_task.h"
+#include "probes/engine/net/wire.h"
+#include "probes/probe.h"
 #include "report/judge/memlock_verdict.h"
 #include "report/judge/pairs.h"
 #include "report/model/run_read.h"
 #include "report/show/judged.h"
+
+/* ---- children ------------------------------------------------------------ */
+
+/* What a child may say; it is told less. */
+#define SAID_MAX (1024 * 1024)
+
+/* Where rows and facts go. */
+struct sink {
+	struct run *run;
+	struct memlock_rows *rows;
+	const char *node;	/* which they are of; NULL: they name it, and
+				 * facts are not wanted */
+	struct err *e;
+	int rc;
+};
+
+static int add_row(struct sink *s, const json_t *json, const char *node)
+{
+	struct memlock_row row;
+
+	if (record_from_json(&schema_memlock, json, &row, s->e) < 0) {
+		return -1;
+	}
+	if (node) {
+		STR_COPY(row.node, node);
+	}
+	return memlock_run_add(s->run, s->rows, &row) < 0 ?
+		       err_set(s->e, ENOMEM, "no memory for the rows") : 0;
+}
+
+/** A part that is found by its name has to have a number. */
+static int add_fact(struct sink *s, const json_t *json)
+{
+	struct fact_row f;
+
+	if (record_from_json(&schema_facts, json, &f, s->e) < 0) {
+		return -1;
+	}
+	STR_COPY(f.node, s->node);
+	if (strcmp(f.fact, "port_state") == 0 || strcmp(f.fact, "link") == 0) {
+		run_add_name(s->run, f.scope);
+	}
+	return run_add_fact(s->run, &f) < 0 ?
+		       err_set(s->e, ENOMEM, "no memory for the facts") : 0;
+}
+
+static void take_entry(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	struct sink *s = arg;
+	json_t *said = type == MSG_NODE_SAID ? cbor_parse(bytes, n, NULL) :
+					       NULL;
+	json_t *row = json_object_get(said, "row");
+	json_t *fact = json_object_get(said, "fact");
+
+	if (s->rc == 0 && json_is_object(row)) {
+		s->rc = add_row(s, row, s->node);
+	} else if (s->rc == 0 && json_is_object(fact) && s->node) {
+		s->rc = add_fact(s, fact);
+	}
+	json_decref(said);
+}
+
+static void take_message(void *arg, json_t *msg)
+{
+	(void)arg;	/* it has entries only */
+	(void)msg;
+}
+
+static void say_end(const struct gather *g, struct node_look *look)
+{
+	char how[64];
+
+	look->ok = g->why == 0 && !g->st.timed_out && g->st.exit_code == 0;
+	if (g->why != 0) {
+		STR_COPY(look->code, "worker_crashed");
+		snprintf(look->detail, sizeof(look->detail),
+			 "the process could not be started: %s",
+			 strerror(g->why));
+	} else if (g->st.timed_out) {
+		STR_COPY(look->code, "worker_hung");
+		snprintf(look->detail, sizeof(look->detail),
+			 "no answer in time%s", g->left ?
+				 ", and the process cannot be killed (state D)"
+				 : "");
+	} else if (!look->ok) {
+		STR_COPY(look->code, "worker_crashed");
+		snprintf(look->detail, sizeof(look->detail),
+			 "the process ended with %s",
+			 spawn_status_text(&g->st, how, sizeof(how)));
+	}
+}
+
+/* One that looks at this node: "gpucheck worker NAME". */
+struct node_child {
+	const char *worker;
+	const char *what;	/* for people */
+};
+#define LOOKS_MAX 3
+
+/**
+ * Run the @n children of @list side by side to @deadline_ns, all told the
+ * options of @s and that this node is @name.  What each said, before it hung as
+ * well, goes into @sink, how it ended into @ends.  0, or -1 with @sink->e.
+ */
+static int look_at_node(const struct session *s, const char *name,
+			const struct node_child *list, size_t n,
+			int64_t deadline_ns, struct sink *sink,
+			struct node_look *ends)
+{
+	static const struct wire_events events = { .message = take_message,
+						   .entry = take_entry };
+	json_t *task = message_new(MSG_NODE_TASK, "{s:s,s:{s:s,s:o}}", "probe",
+				   "node", "args", "node", name, "options",
+				   spec_json(&s->spec));
+	struct gather all[LOOKS_MAX] = { 0 };
+	char *argv[LOOKS_MAX][4] = { 0 };
+	struct str in = STR_INIT;
+	char path[PATH_MAX];
+
+	if (spawn_self(path, sizeof(path), sink->e) < 0) {
+		sink->rc = -1;
+	} else if (task == NULL || wire_frame(task, &in) < 0) {
+		sink->rc = err_set(sink->e, ENOMEM, "no memory to look");
+	}
+	for (size_t i = 0; i < n; i++) {
+		argv[i][0] = path;
+		argv[i][1] = (char *)"worker";
+		argv[i][2] = (char *)list[i].worker;
+		all[i] = (struct gather){ .argv = argv[i], .in = in.data,
+					  .n_in = in.len };
+	}
+	if (sink->rc == 0) {
+		gather(all, n, SAID_MAX, deadline_ns);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct wire_buf said = { .bytes = all[i].out };
+
+		ends[i].what = list[i].what;
+		say_end(&all[i], &ends[i]);
+		while (wire_buf_hear(&said, MSG_FROM_WORKER, &events, sink,
+				     NULL) > 0) {
+		}
+		wire_buf_release(&said);
+	}
+	str_release(&in);
+	json_decref(task);
+	return sink->rc;
+}
 
 /* ---- node look ----------------------------------------------------------- */
 
@@ -44,56 +195,16 @@ static const char *node_look_node_name(char buf[64])
 	return buf;
 }
 
-/** The child's "node_done" about this node; NULL with @e. */
-static json_t *node_look_look(const struct session *s,
-			      const struct probe *probe, struct err *e)
-{
-	char host[64];
-	json_t *args =
-		json_pack("{s:s, s:o}", "node", node_look_node_name(host),
-			  "options", spec_json(&s->spec));
-	json_t *said = args ? node_task_run(probe, args, e) :
-			      (err_set(e, ENOMEM, "no memory to look"), NULL);
-
-	json_decref(args);
-	return said;
-}
-
-/** @node NULL: @json names it. */
-static int node_look_add_row(struct judged *run, const json_t *json,
-			     const char *node, struct err *e)
-{
-	struct memlock_row row;
-
-	if (record_from_json(&schema_memlock, json, &row, e) < 0) {
-		return -1;
-	}
-	if (node) {
-		STR_COPY(row.node, node);
-	}
-	return memlock_run_add(&run->run, run->more, &row) < 0 ?
-		       err_set(e, ENOMEM, "no memory for the rows") : 0;
-}
-
-static int add_rows(struct judged *run, const json_t *rows, struct err *e)
-{
-	json_t *json;
-	size_t i;
-
-	json_array_foreach(rows, i, json)
-	{
-		if (node_look_add_row(run, json, NULL, e) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 /** The run as its directory would have it. */
-static int fill_run(const struct session *s, json_t *said,
-		    struct judged *run, struct err *e)
+static int fill_run(const struct session *s, struct judged *run, struct err *e)
 {
+	const struct probe *probe = probe_find(run->run.probe);
+	const struct node_child one = { .worker = probe->name };
+	struct sink sink = { .run = &run->run, .rows = run->more, .e = e };
+	struct node_look end = { 0 };
 	char utc[CLOCK_UTC_SIZE], host[64];
+	json_t *row, *last;
+	size_t i;
 
 	json_object_set_new(run->run.json, "strict",
 			    json_boolean(s->spec.strict));
@@ -101,15 +212,24 @@ static int fill_run(const struct session *s, json_t *said,
 			    json_string(clock_utc(utc)));
 	run->run.ended = true;
 	run->run.strict = s->spec.strict;
-	if (add_rows(run, json_object_get(run->run.json, "shell"), e) < 0 ||
-	    add_rows(run, json_object_get(said, "rows"), e) < 0) {
-		return -1;
+	node_look_node_name(host);
+	json_array_foreach(json_object_get(run->run.json, "shell"), i, row) {
+		if (add_row(&sink, row, NULL) < 0) {
+			return -1;
+		}
 	}
-	/* a child that crashed or hung has a last row that says so */
-	return strcmp(json_member(said, "outcome"), "ok") == 0
-		       ? 0
-		       : node_look_add_row(run, said, node_look_node_name(host),
-					   e);
+	if (look_at_node(s, host, &one, 1, clock_now_ns() +
+			 probe_limit_ns(probe, &s->spec), &sink, &end) < 0 ||
+	    end.ok) {
+		return sink.rc;
+	}
+	last = json_pack("{s:s,s:s,s:s}", "outcome",
+			 strcmp(end.code, "worker_hung") == 0 ? "timeout" :
+								"crashed",
+			 "code", end.code, "detail", end.detail);
+	sink.rc = add_row(&sink, last, host);
+	json_decref(last);
+	return sink.rc;
 }
 
 /** -o: the same files as any run, then the same words. */
@@ -199,7 +319,6 @@ int node_look(const struct session *s, const char *name)
 	struct memlock_rows rows = { 0 };
 	struct judged run = { .kind = &judged_memlock, .more = &rows };
 	struct err e = { 0 };
-	json_t *said;
 	int code;
 
 	run.run.json = run_json_new(s, name, LAUNCHER, "", &e);
@@ -207,14 +326,12 @@ int node_look(const struct session *s, const char *name)
 		return talk_fail(&e, CODE_USAGE);
 	}
 	STR_COPY(run.run.probe, name);
-	said = node_look_look(s, probe_find(name), &e);
-	if (!said || fill_run(s, said, &run, &e) < 0) {
+	if (fill_run(s, &run, &e) < 0) {
 		code = talk_fail(&e, CODE_UNABLE);
 	} else {
 		code = s->spec.out[0] ? keep_look(s, name, &run)
 				      : node_look_show(s, &run);
 	}
-	json_decref(said);
 	memlock_rows_release(&rows);
 	run_release(&run.run);
 	return code;
@@ -226,11 +343,7 @@ int node_look(const struct session *s, const char *name)
 #define JUDGE_SHARE 9
 #define HOSTNAME_SIZE 64
 
-/* Each is a process, "gpucheck worker NAME". */
-static const struct {
-	const char *worker;
-	const char *what;	/* for people */
-} looks[] = {
+static const struct node_child looks[] = {
 	{ "node_gpus", "GPUs" },
 	{ "node_host", "ports and interfaces" },
 	{ "node_limits", "limits" },
@@ -281,119 +394,6 @@ static void node_name(char buf[HOSTNAME_SIZE])
 		name = own;
 	}
 	str_copy(buf, HOSTNAME_SIZE, name[0] ? name : "localhost");
-}
-
-/** A part that is found by its name has to have a number. */
-static int add_fact(struct self *self, const json_t *json, struct err *e)
-{
-	struct fact_row f;
-
-	if (record_from_json(&schema_facts, json, &f, e) < 0) {
-		return -1;
-	}
-	STR_COPY(f.node, self->run.nodes[0].name);
-	if (strcmp(f.fact, "port_state") == 0 || strcmp(f.fact, "link") == 0) {
-		run_add_name(&self->run, f.scope);
-	}
-	return run_add_fact(&self->run, &f) < 0 ?
-		       err_set(e, ENOMEM, "no memory for the facts") : 0;
-}
-
-static int add_row(struct self *self, const json_t *json, struct err *e)
-{
-	struct memlock_row row;
-
-	if (record_from_json(&schema_memlock, json, &row, e) < 0) {
-		return -1;
-	}
-	STR_COPY(row.node, self->run.nodes[0].name);
-	return memlock_run_add(&self->run, &self->rows, &row) < 0 ?
-		       err_set(e, ENOMEM, "no memory for the rows") : 0;
-}
-
-static void say_end(const struct gather *g, struct node_look *look)
-{
-	char how[64];
-
-	look->ok = g->why == 0 && !g->st.timed_out && g->st.exit_code == 0;
-	if (g->why != 0) {
-		STR_COPY(look->code, "worker_crashed");
-		snprintf(look->detail, sizeof(look->detail),
-			 "the process could not be started: %s",
-			 strerror(g->why));
-	} else if (g->st.timed_out) {
-		STR_COPY(look->code, "worker_hung");
-		snprintf(look->detail, sizeof(look->detail),
-			 "no answer in time%s", g->left ?
-				 ", and the process cannot be killed (state D)"
-				 : "");
-	} else if (!look->ok) {
-		STR_COPY(look->code, "worker_crashed");
-		snprintf(look->detail, sizeof(look->detail),
-			 "the process ended with %s",
-			 spawn_status_text(&g->st, how, sizeof(how)));
-	}
-}
-
-/** What it said before it hung counts as well. */
-static int take(struct self *self, size_t i, const struct gather *g,
-		struct err *e)
-{
-	struct node_look *look = &self->looks[i];
-	json_t *msg, *item;
-	size_t k;
-	int rc = 0;
-
-	look->what = looks[i].what;
-	say_end(g, look);
-	msg = node_task_message(str_text(&g->out), g->out.len,
-				look->ok ? "ok" : "error", look->code,
-				look->detail);
-	json_array_foreach(json_object_get(msg, "facts"), k, item) {
-		rc = rc == 0 ? add_fact(self, item, e) : rc;
-	}
-	json_array_foreach(json_object_get(msg, "rows"), k, item) {
-		rc = rc == 0 ? add_row(self, item, e) : rc;
-	}
-	if (look->ok && strcmp(json_member(msg, "outcome"), "ok") != 0) {
-		look->ok = false;
-		STR_COPY(look->code, json_member(msg, "code"));
-		STR_COPY(look->detail, json_member(msg, "detail"));
-	}
-	json_decref(msg);
-	return rc;
-}
-
-static int look(struct self *self, int64_t deadline_ns, struct err *e)
-{
-	char path[PATH_MAX];
-	char *argv[LOOKS][4];
-	struct gather list[LOOKS] = { 0 };
-	json_t *args = json_pack("{s:s, s:o}", "node",
-				 self->run.nodes[0].name, "options",
-				 spec_json(&self->s->spec));
-	char *text = args ? json_dumps(args, JSON_COMPACT) : NULL;
-	int rc = text ? spawn_self(path, sizeof(path), e) :
-			err_set(e, ENOMEM, "no memory to look");
-
-	for (size_t i = 0; i < LOOKS; i++) {
-		argv[i][0] = path;
-		argv[i][1] = (char *)"worker";
-		argv[i][2] = (char *)looks[i].worker;
-		argv[i][3] = NULL;
-		list[i].argv = argv[i];
-		list[i].in = text;
-	}
-	if (rc == 0) {
-		gather(list, LOOKS, NODE_TASK_MAX, deadline_ns);
-	}
-	for (size_t i = 0; i < LOOKS; i++) {
-		rc = rc == 0 ? take(self, i, &list[i], e) : rc;
-		str_release(&list[i].out);
-	}
-	free(text);
-	json_decref(args);
-	return rc;
 }
 
 /* ---- what comes of it ---------------------------------------------------- */
@@ -506,12 +506,18 @@ int node_self(const struct session *s)
 			      GATHER_GRACE_NS;
 	struct self self = { .s = s };
 	struct err e = { 0 };
+	struct sink sink = { .run = &self.run, .rows = &self.rows, .e = &e };
 	int code;
 
 	signal(SIGCHLD, SIG_DFL);	/* or nobody sees a child's end */
 	set_end(all_ns);
-	code = begin(&self, &e) < 0 || look(&self, deadline_ns, &e) < 0 ?
-		       talk_fail(&e, CODE_UNABLE) : show(&self);
+	code = begin(&self, &e);
+	if (code == 0) {
+		sink.node = self.run.nodes[0].name;
+		code = look_at_node(s, sink.node, looks, LOOKS, deadline_ns,
+				    &sink, self.looks);
+	}
+	code = code < 0 ? talk_fail(&e, CODE_UNABLE) : show(&self);
 	memlock_rows_release(&self.rows);
 	run_release(&self.run);
 	return code;

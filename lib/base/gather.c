@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,67 +19,40 @@
 #define REAP_MS	 2
 #define SLEEP_MS 100
 
-/** The ends of a child's pipes that are the child's. */
-struct gather_ends {
-	char *const *argv;
-	int in, out;
-};
-
+/* In the child, whose end of the socket is g->fd. */
 static void become(void *arg)
 {
-	const struct gather_ends *s = arg;
+	const struct gather *g = arg;
 
-	if (spawn_io("/dev/null", s->out, -1) == 0 &&
-	    dup2(s->in, STDIN_FILENO) >= 0) {
-		spawn_exec(s->argv);
+	if (spawn_io("/dev/null", g->fd, -1) == 0 &&
+	    dup2(g->fd, STDIN_FILENO) >= 0) {
+		spawn_exec(g->argv);
 	}
-}
-
-/** A pipe that has all of @text already; its end to read, or -1. */
-static int pipe_of(const char *text)
-{
-	const size_t len = strlen(text);
-	int fds[2];
-
-	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0) {
-		return -1;
-	}
-	if (write(fds[1], text, len) != (ssize_t)len) {
-		close(fds[0]);
-		fds[0] = -1;
-		errno = EMSGSIZE;
-	}
-	close(fds[1]);
-	if (fds[0] >= 0) {
-		fcntl(fds[0], F_SETFL, 0);
-	}
-	return fds[0];
 }
 
 static void start(struct gather *g)
 {
-	struct gather_ends s = { .argv = g->argv, .in = pipe_of(g->in) };
-	int out[2] = { -1, -1 };
+	int fds[2];
 
 	g->st = (struct spawn_status){ .exit_code = -1 };
 	g->fd = -1;
-	if (s.in < 0 || pipe2(out, O_CLOEXEC) < 0) {
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
 		g->why = errno;
-	} else {
-		s.out = out[1];
-		g->why = spawn_fork(SIGKILL, become, &s, &g->pid);
-		close(out[1]);
-	}
-	if (s.in >= 0) {
-		close(s.in);
-	}
-	if (g->why != 0) {
 		g->ended = true;
-		close(out[0]);
-	} else {
-		g->fd = out[0];
-		fcntl(g->fd, F_SETFL, O_NONBLOCK);
+		return;
 	}
+	g->fd = fds[1];
+	if (send(fds[0], g->in, g->n_in, MSG_NOSIGNAL | MSG_DONTWAIT) !=
+	    (ssize_t)g->n_in) {
+		g->why = EMSGSIZE;
+	} else {
+		g->why = spawn_fork(SIGKILL, become, g, &g->pid);
+	}
+	close(fds[1]);
+	g->fd = fds[0];
+	shutdown(g->fd, SHUT_WR);
+	fcntl(g->fd, F_SETFL, O_NONBLOCK);
+	g->ended = g->why != 0;
 }
 
 /** Take what is there; close at the end. */

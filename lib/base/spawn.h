@@ -94,10 +94,12 @@ int spawn_self(char *path, size_t size, struct err *e);
 
 /* ---- gather -------------------------------------------------------------- */
 
-/** One of several children that run side by side, each with its own text. */
+/** One of several children that run side by side, each with its own socket as
+ *  stdin and stdout. */
 struct gather {
 	char *const *argv;	/* as spawn_capture() takes it */
-	const char *in;		/* its stdin: less than a pipe holds */
+	const void *in;		/* what it reads, less than a socket holds */
+	size_t n_in;
 	struct str out;		/* what it has printed; str_release() */
 	int why;		/* errno where it could not be started; 0 */
 	struct spawn_status st;

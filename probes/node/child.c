@@ -2,6 +2,7 @@
 #include "probes/node/child.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,26 +10,24 @@
 #include <unistd.h>
 
 #include "lib/base/units.h"
-#include "lib/data/json.h"
+#include "lib/data/cbor.h"
 #include "lib/data/record_rows.h"
+#include "probes/engine/net/wire.h"
 
-/* Options and a node's name are a page of text; where nodes meet, the
- * addresses of a thousand of them. */
-#define LINE_MAX_BYTES (4 * 1024 * 1024)
+static struct wire_fd wire = { .fd = STDIN_FILENO, .way = MSG_TO_WORKER };
 
 static void say(const char *what, json_t *json)
 {
-	json_t *line = json_pack("{s:o}", what, json);
-	struct str out = STR_INIT;
+	json_t *said = json_pack("{s:o}", what, json);
+	struct str entry = STR_INIT;
 
-	json_add(line, JSON_COMPACT, &out);
-	str_addch(&out, '\n');
-	/* one write: a child that is killed leaves whole lines */
-	if (!out.failed && write(STDOUT_FILENO, out.data, out.len) < 0) {
+	cbor_add(said, &entry);
+	if (wire_fd_send_entry(&wire, MSG_NODE_SAID, &entry, INT64_MAX,
+			       NULL) < 0) {
 		_exit(3);	/* nobody listens any more */
 	}
-	str_release(&out);
-	json_decref(line);
+	str_release(&entry);
+	json_decref(said);
 }
 
 void node_task_row(const struct schema *schema, const void *row)
@@ -96,77 +95,56 @@ void node_task_finished(void)
 	say("finished", json_true());
 }
 
-/* The first line of what has been heard, 1, or 0 when it has no end yet. */
-static int take_first(struct node_ear *ear, json_t **line, struct err *e)
+static void hear_message(void *arg, json_t *msg)
 {
-	const char *text = str_text(&ear->text);
-	const char *eol = memchr(text, '\n', ear->text.len);
-	size_t len = eol != NULL ? (size_t)(eol - text) : ear->text.len;
-	struct str rest = STR_INIT;
+	const char *what = message_type(msg) == MSG_NODE_TASK ? "args" : "line";
+	json_t **told = arg;
 
-	if (eol == NULL && (!ear->ended || len == 0)) {
-		return 0;
-	}
-	*line = json_parse(text, len, e);
-	if (eol != NULL) {
-		str_addmem(&rest, eol + 1, ear->text.len - len - 1);
-	}
-	str_release(&ear->text);
-	ear->text = rest;
-	return *line != NULL ? 1 : -1;
+	json_decref(*told);
+	*told = json_incref(json_object_get(msg, what));
 }
 
-int node_task_hear(struct node_ear *ear, json_t **line, struct err *e)
+static void hear_entry(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
 {
-	char part[65536];
-	ssize_t n = read(STDIN_FILENO, part, sizeof(part));
+	(void)arg;	/* none is for a child */
+	(void)type;
+	(void)bytes;
+	(void)n;
+}
+
+static int hear(json_t **told, int64_t deadline_ns)
+{
+	static const struct wire_events events = { .message = hear_message,
+						   .entry = hear_entry };
 	int rc;
 
-	if (n < 0) {
-		return errno == EINTR || errno == EAGAIN ? 0 : -1;
-	}
-	ear->ended = n == 0;
-	str_addmem(&ear->text, part, (size_t)n);
-	if (ear->text.len > LINE_MAX_BYTES) {
-		return err_set(e, EMSGSIZE, "a line of more than %d bytes",
-			       LINE_MAX_BYTES);
-	}
-	rc = take_first(ear, line, e);
-	return rc == 0 && ear->ended ? -1 : rc;
+	*told = NULL;
+	rc = wire_fd_hear(&wire, &events, told, deadline_ns, NULL);
+	return rc > 0 && *told == NULL ? -1 : rc;
 }
 
-void node_ear_release(struct node_ear *ear)
+int node_task_hear(json_t **told)
 {
-	str_release(&ear->text);
-}
-
-static json_t *read_args(struct err *e)
-{
-	struct node_ear ear = { 0 };
-	json_t *args = NULL;
-	int rc;
-
-	do {
-		rc = node_task_hear(&ear, &args, e);
-	} while (rc == 0);
-	node_ear_release(&ear);
-	if (rc < 0 && e->text[0] == '\0') {
-		err_set(e, EPROTO, "nothing was received on stdin");
-	}
-	return args;
+	return hear(told, 0);
 }
 
 int node_task_child_main(int (*child)(const json_t *args, struct err *e),
 			 struct err *e)
 {
-	json_t *args = read_args(e);
+	json_t *args;
 	int rc;
 
-	if (args == NULL) {
+	/* what a library prints is no message, nor is the socket for others */
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+	fcntl(STDIN_FILENO, F_SETFD, FD_CLOEXEC);
+	if (hear(&args, INT64_MAX) <= 0) {
+		err_set(e, EPROTO, "no task was received on stdin");
 		err_hint(e, "this process is started by gpucheck itself");
 		return 3;
 	}
 	rc = child(args, e);
 	json_decref(args);
+	wire_buf_release(&wire.in);
 	return rc < 0 ? 3 : 0;
 }

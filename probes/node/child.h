@@ -7,23 +7,21 @@
 #include <jansson.h>
 
 #include "lib/base/err.h"
-#include "lib/base/str.h"
 #include "lib/data/record.h"
 #include "lib/spec/spec.h"
 
 /**
- * One look at one node, in a child of its own: "gpucheck worker PROBE" reads
- * its arguments, a JSON object, from stdin, and says a JSON object a line on
- * stdout, {"row":{...}} or {"fact":{...}}.  It has a deadline and a limit of
- * bytes (node_task.h); whatever happens to it, what it said before is kept.
+ * One look at one node, in a child of its own: "gpucheck worker PROBE" speaks
+ * on the socket that is its stdin with its agent, as a worker does.  It is told
+ * "node_task", and says "node_said" for each row and fact.  It has a deadline;
+ * whatever happens to it, what it said before is kept.
  *
  * Where nodes meet (struct probe), child and coordinator talk:
- *   child        {"ready":{...}}	what the others must know of it
- *   coordinator  {...}		a line: what it must know of the others
- *   child        rows and facts, each passed on as it comes
- *   child        {"finished":true}	but it stays, as others may need it
- *   coordinator  end of file	nobody does any more
- * That limit is then one of a line.
+ *   child        ready		what the others must know of it
+ *   coordinator  "node_tell"	what it must know of the others
+ *   child        rows and facts
+ *   child        finished	but it stays, as others may need it
+ *   coordinator  "node_leave"	nobody does any more
  */
 
 /** "gpucheck worker PROBE": hand @child what it was told; the exit code. */
@@ -44,15 +42,8 @@ void node_task_ready(json_t *what);
 /** All rows are said; the others may still need this node. */
 void node_task_finished(void);
 
-/** Words of the coordinator received so far. */
-struct node_ear {
-	struct str text;
-	bool ended;
-};
-
-/** Read what there is on stdin, which is ready: 1 with *@line (new reference),
- *  0 when it is not whole yet, -1 when nothing more will come, or with @e. */
-int node_task_hear(struct node_ear *ear, json_t **line, struct err *e);
-void node_ear_release(struct node_ear *ear);
+/** What the coordinator says, which has come on stdin: 1 with *@told (new
+ *  reference), 0: nothing more for now, -1: nothing more will come. */
+int node_task_hear(json_t **told);
 
 #endif

@@ -628,26 +628,28 @@ static void wait_until(const struct ping_child *c, int64_t wake_ns)
 }
 
 /* False when nobody needs this node any more. */
-static bool hear(struct ping_child *c, struct node_ear *ear, struct err *e)
+static bool hear(struct ping_child *c, struct err *e)
 {
-	json_t *line = NULL;
-	int rc = node_task_hear(ear, &line, e);
+	json_t *told;
+	int rc;
 
-	if (rc == 1) {
-		rc = take_told(c, line, e);
+	while ((rc = node_task_hear(&told)) > 0) {
+		rc = take_told(c, told, e);
+		json_decref(told);
+		if (rc < 0) {
+			break;
+		}
 	}
-	json_decref(line);
-	return rc >= 0;
+	return rc == 0;
 }
 
-static bool take_event(struct ping_child *c, uint64_t data,
-		       struct node_ear *ear, struct err *e)
+static bool take_event(struct ping_child *c, uint64_t data, struct err *e)
 {
 	uint32_t number = (uint32_t)data;
 
 	switch ((enum ping_event)(data >> 32)) {
 	case EVENT_STDIN:
-		return hear(c, ear, e);
+		return hear(c, e);
 	case EVENT_ECHO:
 		ping_echo_serve(&c->echo, (int)number, c->packet,
 				clock_now_ns());
@@ -683,9 +685,8 @@ static int64_t look_late(struct ping_child *c, int64_t looked_ns,
 static void run(struct ping_child *c, struct err *e)
 {
 	struct epoll_event events[EVENTS_MAX];
-	struct node_ear ear = { 0 };
 	int64_t looked_ns = clock_now_ns();
-	bool needed = true;
+	bool needed = hear(c, e);	/* it may have come with the task */
 
 	while (needed) {
 		int64_t wake = c->running ? advance(c) : INT64_MAX;
@@ -696,13 +697,12 @@ static void run(struct ping_child *c, struct err *e)
 		n = epoll_wait(c->epoll, events, EVENTS_MAX, 0);
 		c->deaf &= n > 0;
 		for (int i = 0; i < n && needed; i++) {
-			needed = take_event(c, events[i].data.u64, &ear, e);
+			needed = take_event(c, events[i].data.u64, e);
 		}
 	}
 	for (uint32_t i = 0; c->running && i < c->n_paths; i++) {
 		ping_cut_short(c, i, clock_now_ns());
 	}
-	node_ear_release(&ear);
 }
 
 /* Whose traces were heard: their answers may have been lost on the way. */

@@ -201,10 +201,23 @@ findings()
 }
 
 @test "gpu: nodes start to compute one after the other" {
-	echo '{"node":"n40","number":40,"options":{"compute":"20ms"}}' |
-		"$GPUCHECK" worker gpu >said
-	jq -r 'select(.row.gpu == 0) | .row | "\(.test) \(.start_utc)"' said \
-		>starts
+	# as its agent does: a frame on the socket that is its stdin; a row is a
+	# map, of which a text has its length in front
+	python3 - "$GPUCHECK" >starts <<-'P'
+	import re, socket, struct, subprocess, sys
+	ours, its = socket.socketpair()
+	task = (b'{"t":"node_task","probe":"gpu","args":{"node":"n40",'
+	        b'"number":40,"options":{"compute":"20ms"}}}')
+	ours.sendall(struct.pack('<I', len(task)) + task)
+	child = subprocess.Popen([sys.argv[1], 'worker', 'gpu'], stdin=its)
+	its.close()
+	said = b''.join(iter(lambda: ours.recv(65536), b''))
+	for row in said.split(b'node_said'):
+	    start = re.search(rb'start_utc..?(2[-0-9T:.]*Z)', row, re.S)
+	    test = re.search(rb'dtest.([a-z]*)', row)
+	    if start and re.search(rb'cgpu\x00', row):
+	        print(test[1].decode(), start[1].decode())
+	P
 	waited=$(awk '/^(pattern|compute)/ { split($2, t, ":"); print t[3] }' \
 		starts | sed 's/Z//' | paste -sd ' ' |
 		awk '{ d = $2 - $1; print d < 0 ? d + 60 : d }')

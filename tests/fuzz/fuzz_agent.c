@@ -68,12 +68,6 @@ static void begin(struct agent *a)
 	}
 }
 
-static void obey_entry(void *a, enum message_type type, const void *bytes,
-		       size_t n)
-{
-	agent_obey_entry(a, type, bytes, n);
-}
-
 static void end(struct agent *a)
 {
 	node_task_kill(&a->node_task);
@@ -101,8 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	begin(a);
 	for (int n = 0; n < MESSAGES_MAX && fuzz_line(&l, &line, &len); n++) {
-		json_t *msg = fuzz_list(line, len, MSG_TO_AGENT, obey_entry,
-					a) ?
+		json_t *msg = fuzz_list(line, len, MSG_TO_AGENT,
+					agent_obey_entry, a) ?
 			NULL : fuzz_message(line, len, MSG_TO_AGENT);
 
 		if (msg != NULL) {

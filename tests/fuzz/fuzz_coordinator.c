@@ -69,19 +69,13 @@ static void tick(struct bench *b)
 	}
 }
 
-static void hear_entry(void *a, enum message_type type, const void *bytes,
-		       size_t n)
-{
-	agents_hear_entry(a, type, bytes, n);
-}
-
 static void hear(struct bench *b, const char *line, size_t len)
 {
 	struct coord_agent *a = b->agents[(uint8_t)line[0] % AGENTS];
 	json_t *msg;
 
 	if (!a->lost && fuzz_list(line + 1, len - 1, MSG_TO_COORDINATOR,
-				  hear_entry, a)) {
+				  agents_hear_entry, a)) {
 		return;
 	}
 	msg = fuzz_message(line + 1, len - 1, MSG_TO_COORDINATOR);

@@ -25,10 +25,14 @@ child_ended()
 }
 
 @test "a child that is stopped does not outlive its agent" {
-	mkfifo args
-	bash -c '"$0" worker ping <args & echo $! >child; wait' "$GPUCHECK" \
-		2>err 3>&- &
-	exec 7>args
+	python3 - "$GPUCHECK" 2>err 3>&- <<-'P' &
+	import socket, subprocess, sys
+	ours, its = socket.socketpair()
+	child = subprocess.Popen([sys.argv[1], 'worker', 'ping'], stdin=its)
+	with open('child', 'w') as f:
+	    print(child.pid, file=f)
+	child.wait()
+	P
 	await 5 test -s child
 	# it waits for what to do
 	await 5 grep -q '^State:.S' "/proc/$(<child)/status"
@@ -36,7 +40,6 @@ child_ended()
 	kill -STOP "$(<child)"
 	kill -9 $!
 	await 5 child_ended
-	exec 7>&-
 }
 
 @test "an agent is killed: its cells are skipped, all others measured" {

@@ -25,7 +25,8 @@ static void run(const char *const scripts[3], int64_t limit_ns)
 		argv[i][0] = (char *)"sh";
 		argv[i][1] = (char *)"-c";
 		argv[i][2] = (char *)scripts[i];
-		list[i] = (struct gather){ .argv = argv[i], .in = "word\n" };
+		list[i] = (struct gather){ .argv = argv[i], .in = "word\n",
+					    .n_in = 5 };
 	}
 	gather(list, 3, MAX, clock_now_ns() + limit_ns);
 }
@@ -89,7 +90,7 @@ static void too_many_words_are_cut_and_no_program_is_said(void **state)
 		"head -c 100000 /dev/zero | tr '\\0' x", "true", "true"
 	};
 	char *argv[] = { (char *)"/no/such/program", NULL };
-	struct gather none = { .argv = argv, .in = "" };
+	struct gather none = { .argv = argv, .in = "", .n_in = 0 };
 
 	(void)state;
 	run(scripts, 30 * NS_PER_S);

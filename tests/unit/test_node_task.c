@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
+#include "lib/base/spawn.h"
+#include "lib/data/cbor.h"
 #include "lib/data/record_rows.h"
 #include "probes/engine/agent/node_task.h"
 
@@ -72,128 +74,136 @@ static void bad_rows_are_refused(void **state)
 	bad("{\"context\": \"much too long a name for it\"}");
 }
 
-/* ---- what a child says --------------------------------------------------- */
-
-static json_t *said(const char *text, const char *outcome)
-{
-	return node_task_message(text, strlen(text), outcome, "", "");
-}
-
-static void expect(json_t *msg, size_t rows, size_t facts,
-		   const char *outcome)
-{
-	const json_t *r = json_object_get(msg, "rows");
-	const json_t *f = json_object_get(msg, "facts");
-
-	assert_int_equal(json_array_size(r), rows);
-	assert_int_equal(json_array_size(f), facts);
-	assert_string_equal(json_string_value(json_object_get(msg, "outcome")),
-			    outcome);
-	json_decref(msg);
-}
-
-static void lines_of_a_child(void **state)
-{
-	(void)state;
-	expect(said("{\"row\":{}}\n{\"fact\":{}}\n{\"row\":{}}\n", "ok"), 2, 1,
-	       "ok");
-	/* what was said before the end counts, its last half line does not */
-	expect(said("{\"row\":{}}\n{\"row\":{", "timeout"), 1, 0, "timeout");
-	expect(said("", "crashed"), 0, 0, "crashed");
-	/* noise is no row */
-	expect(said("{\"row\":{}}\nhello\n", "ok"), 1, 0, "error");
-	expect(said("{\"row\":1}\n", "ok"), 0, 0, "error");
-	expect(said("hello\n", "timeout"), 0, 0, "timeout");
-}
-
 /* ---- children of all kinds ----------------------------------------------- */
 
-/** /bin/sh in the place of gpucheck: its argument is the name of the probe. */
-static const char *const script =
-	"#!/bin/sh\n"
-	"case $2 in\n"
-	"good) read args; echo \"{\\\"row\\\":{\\\"node\\\":\\\"n\\\"}}\";;\n"
-	"hang) echo \"{\\\"row\\\":{}}\"; exec sleep 60;;\n"
-	"crash) echo \"{\\\"row\\\":{}}\"; kill -SEGV $$;;\n"
-	"flood) while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done;;\n"
-	"esac\n";
+static void say_row(void *arg, json_t *msg)
+{
+	struct str entry = STR_INIT;
+	json_t *row = json_pack("{s:O}", "row", json_object_get(msg, "args"));
 
+	cbor_add(row, &entry);
+	wire_fd_send_entry(arg, MSG_NODE_SAID, &entry, INT64_MAX, NULL);
+	json_decref(row);
+	str_release(&entry);
+}
+
+/** This program in the place of gpucheck: it says its task as a row. */
+static int be_child(const char *name)
+{
+	static const struct wire_events events = { .message = say_row };
+	struct wire_fd w = { .fd = STDIN_FILENO, .way = MSG_TO_WORKER };
+	const struct rlimit no_core = { 0, 0 };
+
+	wire_fd_hear(&w, &events, &w, INT64_MAX, NULL);
+	wire_buf_release(&w.in);
+	if (strcmp(name, "hang") == 0) {
+		sleep(60);
+	} else if (strcmp(name, "crash") == 0) {
+		setrlimit(RLIMIT_CORE, &no_core);
+		raise(SIGSEGV);
+	} else if (strcmp(name, "noise") == 0) {
+		/* on its socket: it is of no use any more */
+		while (write(STDIN_FILENO, "xxxxxxxx", 8) > 0) {
+		}
+	}
+	return 0;
+}
+
+static int entries;
 static json_t *answer;
 
-static void keep(struct node_task *t, json_t *msg)
+static void said(struct node_task *t, const void *bytes, size_t n)
+{
+	json_t *json = cbor_parse(bytes, n, NULL);
+
+	(void)t;
+	assert_string_equal(json_string_value(json_object_get(
+		json_object_get(json, "row"), "node")), "n");
+	json_decref(json);
+	entries++;
+}
+
+static void done(struct node_task *t, json_t *msg)
 {
 	(void)t;
 	answer = msg;
 }
 
-static void child(const char *name, size_t rows, const char *outcome)
+static json_t *a_task(void)
 {
-	/* a busy machine starts a shell late: only who hangs is cut off soon */
+	return message_new(MSG_NODE_TASK, "{s:s,s:{s:s}}", "probe", "x", "args",
+			   "node", "n");
+}
+
+static void child(const char *name, const char *outcome)
+{
+	/* a busy machine starts a process late: only what hangs is cut off */
 	bool hangs = strcmp(name, "hang") == 0;
-	const struct probe probe = {
-		.name = name, .kind = PROBE_NODES,
-		.timeout_ns = (hangs ? 2 : 60) * NS_PER_S,
-	};
-	char path[] = "/tmp/gpucheck-child-XXXXXX";
-	struct node_task task = { 0 };
-	json_t *args = json_object();
-	int fd = mkstemp(path);
+	struct node_task task = { .said = said, .done = done };
+	json_t *msg = a_task();
+	char self[PATH_MAX];
 	uv_loop_t loop;
 
-	assert_true(fd >= 0);
-	dprintf(fd, "%s", script);
-	fchmod(fd, 0700);
-	close(fd);
+	assert_int_equal(spawn_self(self, sizeof(self), NULL), 0);
+	entries = 0;
 	uv_loop_init(&loop);
-	assert_int_equal(node_task_start(&task, &loop, path, &probe, args,
-					 keep, NULL, NULL), 0);
+	assert_int_equal(node_task_start(&task, &loop, self, name, msg,
+					 (hangs ? 2 : 60) * NS_PER_S, NULL),
+			 0);
+	json_decref(msg);
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
 	assert_true(node_task_idle(&task));
-	unlink(path);
-	json_decref(args);
-	expect(answer, rows, 0, outcome);
+	assert_string_equal(json_string_value(json_object_get(answer,
+							      "outcome")),
+			    outcome);
+	json_decref(answer);
+	/* what was said before the end counts */
+	assert_int_equal(entries, 1);
 }
 
 static void children_of_all_kinds(void **state)
 {
 	(void)state;
-	child("good", 1, "ok");
-	child("hang", 1, "timeout");
-	child("crash", 1, "crashed");
-	child("flood", 0, "error");
+	child("good", "ok");
+	child("hang", "timeout");
+	child("crash", "crashed");
+	child("noise", "crashed");
 }
 
 static void a_child_that_is_no_program(void **state)
 {
-	const struct probe probe = { .name = "x", .timeout_ns = 1000000000 };
-	struct node_task task = { 0 };
-	json_t *args = json_object();
+	struct node_task task = { .said = said, .done = done };
+	json_t *msg = a_task();
 	struct err e = { 0 };
 	uv_loop_t loop;
 
 	(void)state;
+	answer = NULL;
 	uv_loop_init(&loop);
-	assert_int_equal(node_task_start(&task, &loop, "/nonexistent", &probe,
-					 args, keep, NULL, &e), -1);
+	assert_int_equal(node_task_start(&task, &loop, "/nonexistent", "x", msg,
+					 NS_PER_S, &e), -1);
 	assert_non_null(strstr(e.text, "/nonexistent"));
 	uv_run(&loop, UV_RUN_DEFAULT);
 	assert_int_equal(uv_loop_close(&loop), 0);
 	assert_true(node_task_idle(&task));
-	json_decref(args);
+	assert_null(answer);
+	json_decref(msg);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(header_is_the_contract),
 		cmocka_unit_test(a_row_survives_json),
 		cmocka_unit_test(bad_rows_are_refused),
-		cmocka_unit_test(lines_of_a_child),
 		cmocka_unit_test(children_of_all_kinds),
 		cmocka_unit_test(a_child_that_is_no_program),
 	};
 
+	if (argc > 2 && strcmp(argv[1], "worker") == 0) {
+		return be_child(argv[2]);
+	}
 	/* as the agent does: a child may leave its orders unread */
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);

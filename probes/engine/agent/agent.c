@@ -559,34 +559,45 @@ static void pass_collective(struct agent *a, struct slot *s, json_t *msg)
 
 /* ---- a task for the whole node ------------------------------------------- */
 
-static void node_task_said(struct node_task *t, json_t *msg)
+static void node_said(struct node_task *t, const void *bytes, size_t n)
+{
+	struct agent *a = t->arg;
+
+	wire_send_entry(&a->wire, MSG_NODE_SAID, bytes, n);
+}
+
+static void node_done(struct node_task *t, json_t *msg)
 {
 	agent_tell(t->arg, msg);
 }
 
-static void give_node_task(struct agent *a, const json_t *msg)
+static void give_node_task(struct agent *a, json_t *msg)
 {
 	const struct probe *probe = probe_find(json_member(msg, "probe"));
-	const json_t *args = json_object_get(msg, "args");
+	const json_t *options = json_object_get(json_object_get(msg, "args"),
+						"options");
 	const struct limit_user one = needs(a, 1);
+	struct node_task *t = &a->node_task;
 	struct err e = { 0 };
 	const char *limit;
+	struct spec spec;
 	char text[600];
 
-	if (probe == NULL || probe->kind != PROBE_NODES ||
-	    !node_task_idle(&a->node_task)) {
+	if (probe == NULL || probe->kind != PROBE_NODES || !node_task_idle(t)) {
 		err_set(&e, 0, "this agent cannot run that probe now");
-	} else if (guard_options(json_object_get(args, "options"), &a->spec,
-				 &e) == 0 &&
-		   node_task_start(&a->node_task, &a->loop, a->self, probe,
-				   args, node_task_said, a, &e) == 0) {
-		return;
+	} else if (guard_options(options, &a->spec, &e) == 0 &&
+		   spec_from_json(&spec, options, &e) == 0) {
+		*t = (struct node_task){ .said = node_said, .done = node_done,
+					 .arg = a };
+		if (node_task_start(t, &a->loop, a->self, probe->name, msg,
+				    probe_limit_ns(probe, &spec), &e) == 0) {
+			return;
+		}
 	}
 	limit = limit_code(e.code);
-	agent_tell(a, node_task_message("", 0, limit ? "not_run" : "error",
-					limit ? limit : "worker_start",
-					limit_text(&e, &one, text,
-						   sizeof(text))));
+	agent_tell(a, node_task_end(limit ? "not_run" : "error",
+				    limit ? limit : "worker_start",
+				    limit_text(&e, &one, text, sizeof(text))));
 }
 
 /* ---- the coordinator ---------------------------------------------------- */
@@ -640,8 +651,9 @@ static void refuse_early(struct agent *a, enum message_type type)
 	refuse(a);
 }
 
-void agent_obey(struct agent *a, json_t *msg)
+void agent_obey(void *agent, json_t *msg)
 {
+	struct agent *a = agent;
 	struct slot *s = slot_of_rank(a, message_int(msg, "rank"));
 	enum message_type type = message_type(msg);
 
@@ -675,10 +687,8 @@ void agent_obey(struct agent *a, json_t *msg)
 		give_node_task(a, msg);
 		break;
 	case MSG_NODE_TELL:
-		node_task_tell(&a->node_task, json_object_get(msg, "line"));
-		break;
 	case MSG_NODE_LEAVE:
-		node_task_leave(&a->node_task);
+		wire_send(&a->node_task.wire, json_incref(msg));
 		break;
 	case MSG_START:
 		if (do_start(a, msg, &a->why) < 0) {
@@ -693,9 +703,10 @@ void agent_obey(struct agent *a, json_t *msg)
 	}
 }
 
-void agent_obey_entry(struct agent *a, enum message_type type,
-		      const void *bytes, size_t n)
+void agent_obey_entry(void *agent, enum message_type type, const void *bytes,
+		      size_t n)
 {
+	struct agent *a = agent;
 	struct order_word o;
 
 	if (a->state == AGENT_JOINING) {
@@ -709,17 +720,6 @@ void agent_obey_entry(struct agent *a, enum message_type type,
 		pass_entry(a, slot_of_rank(a, o.rank), type, bytes, n, &o,
 			   type == MSG_GO);
 	}
-}
-
-static void coordinator_said(void *arg, json_t *msg)
-{
-	agent_obey(arg, msg);
-}
-
-static void coordinator_said_entry(void *arg, enum message_type type,
-				   const void *bytes, size_t n)
-{
-	agent_obey_entry(arg, type, bytes, n);
 }
 
 static void coordinator_lost(void *arg, const char *why)
@@ -737,8 +737,8 @@ static void coordinator_lost(void *arg, const char *why)
 }
 
 static const struct wire_events coordinator_events = {
-	.message = coordinator_said,
-	.entry = coordinator_said_entry,
+	.message = agent_obey,
+	.entry = agent_obey_entry,
 	.closed = coordinator_lost,
 };
 

@@ -284,12 +284,11 @@ int agent_open_door(struct agent *a, int fd, struct err *e);
 /** Send @msg (reference stolen) to the coordinator, while it is there. */
 void agent_tell(struct agent *a, json_t *msg);
 
-/** Do what the coordinator says by @msg (borrowed), a message to an agent as
- *  the table of messages has it, if the state of @a allows it; all else about
- *  it is still to be doubted. */
-void agent_obey(struct agent *a, json_t *msg);
-/** The same of an entry of @type, a list. */
-void agent_obey_entry(struct agent *a, enum message_type type,
-		      const void *bytes, size_t n);
+/** As struct wire_events have it: @agent does what the coordinator says by
+ *  @msg, a message to an agent as the table of messages has it, or by an entry,
+ *  if its state allows it; all else about it is still to be doubted. */
+void agent_obey(void *agent, json_t *msg);
+void agent_obey_entry(void *agent, enum message_type type, const void *bytes,
+		      size_t n);
 
 #endif

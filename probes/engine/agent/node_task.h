@@ -9,58 +9,42 @@
 #include <uv.h>
 
 #include "lib/base/err.h"
-#include "lib/base/str.h"
-#include "probes/probe.h"
+#include "probes/engine/net/wire.h"
 
-/** What one child (probes/node/child.h) says, or one line of it. */
-#define NODE_TASK_MAX (1024 * 1024)
-
+/** A child that looks at the node of its agent: probes/node/child.h. */
 struct node_task {
-	const struct probe *probe;
 	uv_process_t process;
-	uv_pipe_t in, out;
 	uv_timer_t timer;
-	struct str text; /* that it has not said yet */
+	struct wire wire;
 	int64_t limit_ns;	/* of the child */
-	bool hung, overran;
-	bool noise;		/* a line of it was not a row */
+	bool hung;
 	int64_t exit_code;
 	int exit_signal;
 	int open_handles;	/* 0: idle */
-	/** What it says, as the coordinator reads it (new reference): once,
-	 *  when the task is idle again, "node_done".  Of what flows that is
-	 *  the rest; "node_said" comes before, as often as it says something.
-	 */
-	void (*said)(struct node_task *t, json_t *msg);
+	/** An entry of "node_said" (borrowed), and once, when the task is idle
+	 *  again, "node_done" (new reference); set by the caller, as @arg. */
+	void (*said)(struct node_task *t, const void *bytes, size_t n);
+	void (*done)(struct node_task *t, json_t *msg);
 	void *arg;
 };
 
 /**
- * Start the child of @probe, program @self, on @loop.  @t is zeroed, or idle,
- * and stays where it is until "node_done".  0, or -1 with @e and no call of
- * said().
+ * Start "@self worker @name" on @loop, told @msg (borrowed), "node_task", with
+ * @limit_ns to end.  @t is idle, and stays where it is until done().  0, or -1
+ * with @e and no call of that.
  */
 int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
-		    const struct probe *probe, const json_t *args,
-		    void (*said)(struct node_task *t, json_t *msg), void *arg,
+		    const char *name, json_t *msg, int64_t limit_ns,
 		    struct err *e);
-/** Tell it one more thing, @line (borrowed); of no use to one that is idle. */
-void node_task_tell(struct node_task *t, const json_t *line);
-/** Let it go: its stdin ends. */
-void node_task_leave(struct node_task *t);
-/** End it now; said() is still called. */
+/** End it now; done() is still called. */
 void node_task_kill(struct node_task *t);
 static inline bool node_task_idle(const struct node_task *t)
 {
 	return t->open_handles == 0;
 }
 
-/** What a child has said by @text, and how it ended, as "node_done". */
-json_t *node_task_message(const char *text, size_t len, const char *outcome,
-			  const char *code, const char *detail);
-
-/** The same without an agent, waiting: new reference, or NULL with @e. */
-json_t *node_task_run(const struct probe *probe, const json_t *args,
-		      struct err *e);
+/** How a child has ended, as "node_done". */
+json_t *node_task_end(const char *outcome, const char *code,
+		      const char *detail);
 
 #endif

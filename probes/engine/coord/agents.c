@@ -353,9 +353,10 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	look_around(s);
 }
 
-void agents_hear_entry(struct coord_agent *a, enum message_type type,
-		       const void *bytes, size_t n)
+void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
+		       size_t n)
 {
+	struct coord_agent *a = agent;
 	struct agents *s = a->set;
 
 	own_link_note(&a->own_link, "", clock_now_ns());
@@ -364,8 +365,9 @@ void agents_hear_entry(struct coord_agent *a, enum message_type type,
 	}
 }
 
-void agents_hear(struct coord_agent *a, json_t *msg)
+void agents_hear(void *agent, json_t *msg)
 {
+	struct coord_agent *a = agent;
 	struct agents *s = a->set;
 
 	own_link_note(&a->own_link, "", clock_now_ns());
@@ -411,8 +413,9 @@ void agents_foreign(struct coord_agent *a, const char *what)
 	a->foreign = true;
 }
 
-void agents_lose(struct coord_agent *a, const char *why)
+void agents_lose(void *agent, const char *why)
 {
+	struct coord_agent *a = agent;
 	struct agents *s = a->set;
 	char detail[300];
 
@@ -554,26 +557,10 @@ void agents_absent_facts(const struct agents *s, const char *name)
 
 /* ---- coming and going --------------------------------------------------- */
 
-static void said(void *arg, json_t *msg)
-{
-	agents_hear(arg, msg);
-}
-
-static void said_entry(void *arg, enum message_type type, const void *bytes,
-		       size_t n)
-{
-	agents_hear_entry(arg, type, bytes, n);
-}
-
-static void gone(void *arg, const char *why)
-{
-	agents_lose(arg, why);
-}
-
 static const struct wire_events wire_events = {
-	.message = said,
-	.entry = said_entry,
-	.closed = gone,
+	.message = agents_hear,
+	.entry = agents_hear_entry,
+	.closed = agents_lose,
 };
 
 struct coord_agent *agents_add(struct agents *s)

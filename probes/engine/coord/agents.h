@@ -132,6 +132,7 @@ struct coord_agent {
 			       * -1: it counts them as the node does */
 	int port_at[PORT_MAX]; /* where a rank is a port: which of those that
 				* take part is in each slot; -1: none */
+	int node_number; /* of work that is nodes */
 	json_t *inventory;
 	json_t *last_words; /* facts of the end of the run, NULL = none */
 };
@@ -170,13 +171,12 @@ uint16_t agents_listen(struct agents *s, uv_loop_t *loop, int fd,
 /** One that was let in, and has not said hello; its wire is not open.  NULL
  *  without memory; agents_free() frees. */
 struct coord_agent *agents_add(struct agents *s);
-/** What is done about its @msg (borrowed), which fits the table of messages,
- *  and when it goes away, for @why. */
-void agents_hear(struct coord_agent *a, json_t *msg);
-/** The same of an entry of @type, a list. */
-void agents_hear_entry(struct coord_agent *a, enum message_type type,
-		       const void *bytes, size_t n);
-void agents_lose(struct coord_agent *a, const char *why);
+/** As struct wire_events have it: an @agent, a struct coord_agent, says a
+ *  message or an entry, or goes away. */
+void agents_hear(void *agent, json_t *msg);
+void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
+		       size_t n);
+void agents_lose(void *agent, const char *why);
 
 int agents_expected(const struct agents *s);
 /** The one after @a (NULL: the first) of those that have said hello; NULL. */

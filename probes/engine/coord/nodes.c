@@ -10,6 +10,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
+#include "lib/data/cbor.h"
 #include "lib/data/json.h"
 #include "probes/engine/coord/work.h"
 #include "probes/engine/net/message.h"
@@ -243,23 +244,19 @@ static bool is_its_row(const struct nodes_work *w, const struct node *n,
 	       has_address(w, n, json_member(row, p->address_column));
 }
 
-/* What the agent of @n says are rows. */
-static void take_rows(struct nodes_work *w, const struct node *n,
-		      const json_t *rows)
+/* What the agent of @n says is a row. */
+static void take_row(struct nodes_work *w, const struct node *n,
+		     const json_t *row)
 {
 	char what[120];
-	json_t *row;
-	size_t i;
 
-	json_array_foreach(rows, i, row) {
-		if (is_its_row(w, n, row)) {
-			write_row(w, row);
-			continue;
-		}
-		snprintf(what, sizeof(what), "a row of node '%.63s'",
-			 json_member(row, w->c->probe->node_column));
-		agents_foreign(n->agent, what);
+	if (is_its_row(w, n, row)) {
+		write_row(w, row);
+		return;
 	}
+	snprintf(what, sizeof(what), "a row of node '%.63s'",
+		 json_member(row, w->c->probe->node_column));
+	agents_foreign(n->agent, what);
 }
 
 /* The one row of a node that has nothing, or nothing more, to say. */
@@ -294,7 +291,7 @@ static void nodes_settle(struct nodes_work *w, struct node *n,
 			 const char *detail)
 {
 	if (!n->settled) {
-		n->settled = true;
+		n->settled = w->moved = true;
 		if (strncmp(code, "worker_", 7) == 0) {
 			STR_COPY(n->ill, code);
 		}
@@ -315,6 +312,10 @@ static void nodes_go_on(void *work)
 {
 	struct nodes_work *w = work;
 
+	if (!w->moved) {
+		return;		/* a row, of millions */
+	}
+	w->moved = false;
 	if (w->c->probe->meets) {
 		meet(w, false);
 	}
@@ -341,6 +342,9 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 			if (w->nodes[i].agent == NULL) {
 				w->nodes[i].agent = d[i].single[k];
 			}
+		}
+		if (w->nodes[i].agent != NULL) {
+			w->nodes[i].agent->node_number = i;
 		}
 	}
 	free(d);
@@ -429,40 +433,46 @@ static int nodes_start(struct coord *c, struct err *e)
 
 static struct node *node_of(struct nodes_work *w, const struct coord_agent *a)
 {
-	for (int i = 0; i < w->n_nodes; i++) {
-		if (w->nodes[i].agent == a) {
-			return &w->nodes[i];
-		}
-	}
-	return NULL;
+	struct node *n = a->node_number < w->n_nodes ?
+				 &w->nodes[a->node_number] : NULL;
+
+	return n != NULL && n->agent == a ? n : NULL;
 }
 
-static void write_facts_of(struct nodes_work *w, const struct node *n,
-			   const json_t *facts)
+static void take_fact(struct nodes_work *w, const struct node *n,
+		      const json_t *fact)
 {
 	struct fact_row row;
-	json_t *f;
-	size_t i;
 
-	json_array_foreach(facts, i, f) {
-		if (record_from_json(&schema_facts, f, &row, NULL) == 0) {
-			run_log_fact(w->c->log, n->name, row.scope, row.fact,
-				     row.value, row.unit, row.source);
-		}
+	if (record_from_json(&schema_facts, fact, &row, NULL) == 0) {
+		run_log_fact(w->c->log, n->name, row.scope, row.fact, row.value,
+			     row.unit, row.source);
 	}
 }
 
-/* Rows and facts of @n, and how far it is. */
-static void take_said(struct nodes_work *w, struct node *n, json_t *msg)
+/* An entry of "node_said": a row, a fact, or how far its child is. */
+static void nodes_entry(void *work, struct coord_agent *a,
+			enum message_type type, const void *bytes, size_t n)
 {
-	json_t *ready = json_object_get(msg, "ready");
+	struct nodes_work *w = work;
+	struct node *k = node_of(w, a);
+	json_t *said = k != NULL && !k->settled && type == MSG_NODE_SAID ?
+			       cbor_parse(bytes, n, NULL) : NULL;
+	json_t *row = json_object_get(said, "row");
+	json_t *fact = json_object_get(said, "fact");
+	json_t *ready = json_object_get(said, "ready");
 
-	take_rows(w, n, json_object_get(msg, "rows"));
-	write_facts_of(w, n, json_object_get(msg, "facts"));
-	if (json_is_object(ready) && n->ready == NULL) {
-		n->ready = json_incref(ready);
+	if (json_is_object(row)) {
+		take_row(w, k, row);
+	} else if (json_is_object(fact)) {
+		take_fact(w, k, fact);
+	} else if (json_is_object(ready) && k->ready == NULL) {
+		k->ready = json_incref(ready);
+		w->moved = true;
+	} else if (json_is_true(json_object_get(said, "finished"))) {
+		k->finished = w->moved = true;
 	}
-	n->finished |= json_is_true(json_object_get(msg, "finished"));
+	json_decref(said);
 }
 
 /* "node_done": how the child ended. */
@@ -494,15 +504,10 @@ static void nodes_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct nodes_work *w = work;
 	struct node *n = node_of(w, a);
-	enum message_type type = message_type(msg);
 
-	if (n == NULL || n->settled ||
-	    (type != MSG_NODE_DONE && type != MSG_NODE_SAID)) {
-		return;
-	}
-	take_said(w, n, msg);
-	if (type == MSG_NODE_DONE) {
+	if (n != NULL && !n->settled && message_type(msg) == MSG_NODE_DONE) {
 		take_done(w, n, msg);
+		w->moved = true;
 	}
 }
 
@@ -534,6 +539,7 @@ static void nodes_tick(void *work, int64_t now_ns)
 {
 	struct nodes_work *w = work;
 
+	w->moved = true;
 	meet_tick(w);
 	if (now_ns <= w->deadline_ns || is_unheard(w, now_ns)) {
 		return;
@@ -639,6 +645,7 @@ const struct coord_work coord_work_nodes = {
 	.start = nodes_start,
 	.go_on = nodes_go_on,
 	.message = nodes_message,
+	.entry = nodes_entry,
 	.agent_lost = nodes_agent_lost,
 	.agent_late = nodes_agent_late,
 	.tick = nodes_tick,

@@ -185,6 +185,7 @@ struct nodes_work {
 	int64_t deadline_ns;
 	json_t *met;   /* what probe->plan() made; NULL: not yet */
 	int next_told; /* nodes before it know what they must */
+	bool moved;    /* one has got further since go_on() */
 	bool leaving;  /* the children have been let go */
 	char limit[320];	/* "n1: ...": first that ran into one of ours */
 };

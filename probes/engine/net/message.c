@@ -160,12 +160,7 @@ const void *list_next(struct list_in *l, size_t *n)
 	       .places = order_how_fields)
 #define PRETEND BOOL("pretend", "one machine is several nodes")
 #define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "to open the transport")
-#define ROWS ARRAY("rows", 0, "lines of results.csv")
 #define FACTS ARRAY("facts", 0, "lines of facts.csv")
-#define SAID \
-	ROWS, FACTS, \
-	OBJECT("ready", "what other nodes need from this one", OPT), \
-	BOOL("finished", "all rows are reported", OPT)
 
 const struct message messages[MESSAGE_TYPES] = {
 	[MSG_BEAT] = { .name = "beat", .plain = true,
@@ -291,25 +286,29 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_KILL] = { .name = "kill", .ways = MSG_TO_AGENT,
 		.what = "Kill the worker.",
 		FIELDS(RANK) },
-	[MSG_NODE_TASK] = { .name = "node_task", .ways = MSG_TO_AGENT,
+	[MSG_NODE_TASK] = { .name = "node_task", .ways = MSG_PASSED_DOWN,
 		.what = "Start a child that inspects the node.",
 		FIELDS(
 		TEXT("probe", 31, "name"),
 		OBJECT("args", "node, number, options, drill")) },
-	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_TO_COORDINATOR,
-		.what = "What the child has reported since the last message.",
-		FIELDS(SAID) },
+	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_PASSED_UP,
+		.list = "said",
+		.what = "What the child reports.",
+		FIELDS(
+		ARRAY("said", MESSAGE_LIST, "byte strings, CBOR: an object of "
+			"one member: `row`, a line of results.csv; `fact`, a "
+			"line of facts.csv; `ready`, what other nodes need "
+			"from this one; `finished`: all rows are reported")) },
 	[MSG_NODE_DONE] = { .name = "node_done", .ways = MSG_TO_COORDINATOR,
 		.what = "The child has ended.",
 		FIELDS(
-		SAID,
 		TEXT("outcome", 15, "ok, ..."),
 		CODE, DETAIL) },
-	[MSG_NODE_TELL] = { .name = "node_tell", .ways = MSG_TO_AGENT,
+	[MSG_NODE_TELL] = { .name = "node_tell", .ways = MSG_PASSED_DOWN,
 		.what = "What the child needs from the other nodes.",
 		FIELDS(
 		OBJECT("line", "defined by the probe")) },
-	[MSG_NODE_LEAVE] = { .name = "node_leave", .ways = MSG_TO_AGENT,
+	[MSG_NODE_LEAVE] = { .name = "node_leave", .ways = MSG_PASSED_DOWN,
 		.what = "No other node needs the child: it may end." },
 	[MSG_LAST_LOOK] = { .name = "last_look", .ways = MSG_TO_AGENT,
 		.what = "Read the counters of ports and GPUs again." },

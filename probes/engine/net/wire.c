@@ -303,10 +303,8 @@ int wire_frame(const json_t *msg, struct str *out)
 	return end_frame(out, from);
 }
 
-/* Tell @events the next message that may come by @way, of a list all entries;
- * unknown ones are dropped.  As wire_buf_next(). */
-static int hear(struct wire_buf *b, enum message_way way,
-		const struct wire_events *events, void *arg, struct err *e)
+int wire_buf_hear(struct wire_buf *b, enum message_way way,
+		  const struct wire_events *events, void *arg, struct err *e)
 {
 	struct list_in list;
 	const char *in = NULL;
@@ -415,7 +413,8 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 	rc = take_bytes(w, buf->base, (size_t)n, &e);
 	while (!w->closing &&
-	       (got = hear(&w->in, w->way, w->events, w->arg, &e)) > 0) {
+	       (got = wire_buf_hear(&w->in, w->way, w->events, w->arg, &e)) >
+		       0) {
 		w->heard_ns = clock_now_ns();
 	}
 	if (got < 0 || rc < 0) {
@@ -773,7 +772,7 @@ int wire_fd_hear(struct wire_fd *w, const struct wire_events *events, void *arg,
 {
 	for (;;) {
 		struct pollfd p = { .fd = w->fd, .events = POLLIN };
-		int got = hear(&w->in, w->way, events, arg, e);
+		int got = wire_buf_hear(&w->in, w->way, events, arg, e);
 		int ms = clock_ms_left(deadline_ns);
 
 		if (got != 0) {

@@ -268,6 +268,11 @@ void wire_send_handle(struct wire *w, json_t *msg, uv_tcp_t *conn);
  *  nothing to one that is not open. */
 void wire_close(struct wire *w, const char *why);
 
+/** Tell @events the next message that may come by @way, of a list all entries;
+ *  unknown ones are dropped.  1, 0 or -1 as wire_buf_next() has it. */
+int wire_buf_hear(struct wire_buf *b, enum message_way way,
+		  const struct wire_events *events, void *arg, struct err *e);
+
 /* ---- blocking side: worker ------------------------------------------- */
 
 #define WIRE_FDS 64
