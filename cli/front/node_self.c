@@ -88,12 +88,6 @@ static void take_entry(void *arg, enum message_type type, const void *bytes,
 	json_decref(said);
 }
 
-static void take_message(void *arg, json_t *msg)
-{
-	(void)arg;	/* it has entries only */
-	(void)msg;
-}
-
 static void say_end(const struct gather *g, struct node_look *look)
 {
 	char how[64];
@@ -135,8 +129,7 @@ static int look_at_node(const struct session *s, const char *name,
 			int64_t deadline_ns, struct sink *sink,
 			struct node_look *ends)
 {
-	static const struct wire_events events = { .message = take_message,
-						   .entry = take_entry };
+	static const struct wire_events events = { .entry = take_entry };
 	json_t *task = message_new(MSG_NODE_TASK, "{s:s,s:{s:s,s:o}}", "probe",
 				   "node", "args", "node", name, "options",
 				   spec_json(&s->spec));

@@ -104,19 +104,9 @@ static void hear_message(void *arg, json_t *msg)
 	*told = json_incref(json_object_get(msg, what));
 }
 
-static void hear_entry(void *arg, enum message_type type, const void *bytes,
-		       size_t n)
-{
-	(void)arg;	/* none is for a child */
-	(void)type;
-	(void)bytes;
-	(void)n;
-}
-
 static int hear(json_t **told, int64_t deadline_ns)
 {
-	static const struct wire_events events = { .message = hear_message,
-						   .entry = hear_entry };
+	static const struct wire_events events = { .message = hear_message };
 	int rc;
 
 	*told = NULL;

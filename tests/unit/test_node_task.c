@@ -15,7 +15,7 @@
 #include "lib/base/spawn.h"
 #include "lib/data/cbor.h"
 #include "lib/data/record_rows.h"
-#include "probes/engine/agent/node_task.h"
+#include "probes/engine/agent/agent.h"
 
 /** The columns of memlock are the contract with other tools. */
 static void header_is_the_contract(void **state)

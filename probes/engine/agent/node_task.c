@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probes/engine/agent/node_task.h"
+#include "probes/engine/agent/agent.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -80,12 +80,6 @@ static void exited(uv_process_t *p, int64_t code, int signo)
 	uv_close((uv_handle_t *)p, handle_closed);
 }
 
-static void child_message(void *arg, json_t *msg)
-{
-	(void)arg;	/* it has entries only */
-	(void)msg;
-}
-
 static void child_said(void *arg, enum message_type type, const void *bytes,
 		       size_t n)
 {
@@ -104,7 +98,6 @@ static void child_gone(void *arg, const char *why)
 }
 
 static const struct wire_events child_events = {
-	.message = child_message,
 	.entry = child_said,
 	.closed = child_gone,
 	.freed = part_closed,

@@ -317,13 +317,15 @@ int wire_buf_hear(struct wire_buf *b, enum message_way way,
 	if (next_frame(b, &in, &n, NULL) > 0 && list_open(&list, in, n, way)) {
 		b->used += 4 + (size_t)n;
 		while (!b->shut && (entry = list_next(&list, &bytes)) != NULL) {
-			events->entry(arg, list.type, entry, bytes);
+			if (events->entry != NULL) {
+				events->entry(arg, list.type, entry, bytes);
+			}
 		}
 		return 1;
 	}
 	while (fits == 0 && (got = wire_buf_next(b, &msg, e)) > 0) {
 		fits = message_check(msg, way, e);
-		if (fits > 0) {
+		if (fits > 0 && events->message != NULL) {
 			events->message(arg, msg);
 		}
 		json_decref(msg);

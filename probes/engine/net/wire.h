@@ -195,9 +195,9 @@ int wire_frame(const json_t *msg, struct str *out);
 /** What is heard of a wire; each may close it from inside. */
 struct wire_events {
 	/** @msg is borrowed, and fits the table of messages: what does not is
-	 *  dropped, or refused and the wire closed. */
+	 *  dropped, or refused and the wire closed.  NULL: all are dropped. */
 	void (*message)(void *arg, json_t *msg);
-	/** An entry of @type, a list, as bytes (borrowed). */
+	/** An entry of @type, a list, as bytes (borrowed).  NULL: the same. */
 	void (*entry)(void *arg, enum message_type type, const void *bytes,
 		      size_t n);
 	/** Called once, whatever ended it; @why is for people. */

@@ -225,43 +225,33 @@ static void set_environment(const json_t *env)
 
 static int do_init(struct process *w, const json_t *msg, struct err *e)
 {
-	char token[2 * AUTH_BYTES + 1], run[2 * AUTH_ID_BYTES + 1], name[16];
+	const char *name = json_member(msg, "transport");
 	const char *code = "open_failed", *ticket = "";
+	const json_t *how = json_object_get(msg, "how");
+	int64_t rank = message_int(msg, "rank");
 	struct err why = { 0 };
-	int64_t rank, local_rank;
-	json_t *facts, *how;
+	json_t *facts;
 
-	if (json_get_int(msg, "rank", 0, INT32_MAX, &rank, e) < 0 ||
-	    json_get_int(msg, "local_rank", 0, INT32_MAX, &local_rank, e) < 0 ||
-	    json_get_text(msg, "node", w->self.node, sizeof(w->self.node), e) <
-		    0 ||
-	    json_get_bool(msg, "pretend", &w->self.pretend, e) < 0 ||
-	    json_get_text(msg, "transport", name, sizeof(name), e) < 0 ||
-	    json_get_text(msg, "part", w->self.part, sizeof(w->self.part), e) <
-		    0 ||
-	    spec_from_json(&w->spec, json_object_get(msg, "options"), e) < 0 ||
-	    json_get_text(msg, "token", token, sizeof(token), e) < 0 ||
-	    json_get_text(msg, "run", run, sizeof(run), e) < 0 ||
-	    json_get_text(msg, "data_addr", w->data_addr, sizeof(w->data_addr),
-			  e) < 0 ||
-	    json_opt_text(msg, "ifname", w->self.ifname,
-			  sizeof(w->self.ifname), e) < 0 ||
-	    json_get_text(msg, "dir", w->dir, sizeof(w->dir), e) < 0) {
-		return -1;
-	}
-	how = json_object_get(msg, "how");
-	if (json_is_object(how) && order_how_parse(how, &w->how, e) < 0) {
+	if (spec_from_json(&w->spec, json_object_get(msg, "options"), e) < 0 ||
+	    (json_is_object(how) && order_how_parse(how, &w->how, e) < 0)) {
 		return -1;
 	}
 	w->ops = xport_find(name);
 	if (w->ops == NULL || w->ops->open == NULL ||
-	    auth_take(&w->auth, AUTH_DATA, token, run, e) < 0) {
+	    auth_take(&w->auth, AUTH_DATA, json_member(msg, "token"),
+		      json_member(msg, "run"), e) < 0) {
 		return err_set(e, EPROTO, "cannot open the transport '%s'",
 					  name);
 	}
+	STR_COPY(w->data_addr, json_member(msg, "data_addr"));
+	STR_COPY(w->dir, json_member(msg, "dir"));
+	STR_COPY(w->self.node, json_member(msg, "node"));
+	STR_COPY(w->self.part, json_member(msg, "part"));
+	STR_COPY(w->self.ifname, json_member(msg, "ifname"));
+	w->self.pretend = json_is_true(json_object_get(msg, "pretend"));
 	set_environment(json_object_get(msg, "env"));
 	w->self.rank = (int)rank;
-	w->self.local_rank = (int)local_rank;
+	w->self.local_rank = (int)message_int(msg, "local_rank");
 	w->self.worker = &w->as;
 	w->self.spec = &w->spec;
 	facts = json_array();
