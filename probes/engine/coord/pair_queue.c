@@ -141,11 +141,6 @@ bool relay_admit(struct pairs_work *w, struct task *t)
 	return true;
 }
 
-bool relay_any(const struct task *t)
-{
-	return t->mates[0] > 0 || t->mates[1] > 0;
-}
-
 bool relay_is_mate(const struct task *t, int rank)
 {
 	return t->mates[0] == rank + 1 || t->mates[1] == rank + 1;

@@ -94,7 +94,6 @@ static void join_task(struct pairs_work *w, struct task *t)
 	}
 	a = active_new(w, t);
 	if (a == NULL) {
-		dispatch_add(w->dispatch, t); /* then all at once */
 		return;
 	}
 	a->stage = ACTIVE_JOINING;
@@ -201,8 +200,8 @@ void task_start(struct pairs_work *w, const struct task *next)
 		dispatch_done(w->dispatch, t);
 		return;
 	}
-	if (!joined && relay_any(t)) {
-		/* one that relays was lost: they join again, with others */
+	if (!joined && w->waiting != NULL) {
+		/* a worker of it was lost: they join again, with others */
 		dispatch_done(w->dispatch, t);
 		queue_add(w, t);
 		return;

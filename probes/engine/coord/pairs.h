@@ -266,8 +266,6 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole);
 bool relay_admit(struct pairs_work *w, struct task *t);
 /** The task number @id, or any for -1, that @rank relays for; NULL. */
 struct active *relay_find(const struct pairs_work *w, int rank, int64_t id);
-/** Has @t any mate? */
-bool relay_any(const struct task *t);
 /** Is @rank a mate of @t? */
 bool relay_is_mate(const struct task *t, int rank);
 /** To all that relay for @a: it is over. */

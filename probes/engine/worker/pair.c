@@ -113,33 +113,6 @@ static int exchange_tickets(struct process *w, struct order *o,
 	return rc;
 }
 
-/* begin(), begun() and meet() in one go. */
-static struct xport_link *begin_and_meet(struct process *w, struct order *o,
-					 int64_t deadline_ns,
-					 struct xport_result *r)
-{
-	struct xport_link *l;
-	int rc = 0;
-
-	l = w->ops->begin(w->x, o->ticket, o->seat, (int)o->peer, deadline_ns,
-			  r);
-	while (l != NULL && (rc = w->ops->begun(l, r)) == 0) {
-		clock_sleep(200 * NS_PER_US);
-		if (worker_cancelled(&w->as)) {
-			rc = -1;
-			xport_fail(r, OUTCOME_ERROR, "cancelled",
-				   "cancelled while connecting");
-			r->echo = true;
-			break;
-		}
-	}
-	if (l != NULL && (rc < 0 || w->ops->meet(l, deadline_ns, r) < 0)) {
-		w->ops->close(l);
-		return NULL;
-	}
-	return l;
-}
-
 static struct xport_link *join(struct process *w, struct order *o,
 			       struct xport_result *r)
 {
@@ -153,9 +126,6 @@ static struct xport_link *join(struct process *w, struct order *o,
 	} else if (get_ticket(w, o, deadline, &e) < 0) {
 		no_ticket(r, &e);
 		return NULL;
-	}
-	if (w->ops->begin != NULL) {
-		return begin_and_meet(w, o, deadline, r);
 	}
 	return w->ops->join(w->x, o->ticket, o->nonce, o->lead, (int)o->peer,
 			    deadline, r);
@@ -507,8 +477,7 @@ int worker_do_task(struct process *w, const struct heard *h, struct err *e)
 	if (o.seat.me < 2 && drilled(&o, XPORT_DRILL_STAY_AWAY)) {
 		return play_dead(w, &o, e);
 	}
-	return o.now || w->ops->begin == NULL ? do_now(w, &o, e)
-					      : do_begin(w, &o, e);
+	return w->ops->begin == NULL ? do_now(w, &o, e) : do_begin(w, &o, e);
 }
 
 int worker_do_ticket(struct process *w, const struct heard *h, struct err *e)
