@@ -31,12 +31,6 @@ struct cluster_rank {
 				 * alone */
 	int group;		/* ranks of different groups are not connected,
 				 * by design; 0 = all of one */
-	int leaf;		/* switch of its NIC, from 1; 0: not known */
-	int planned;		/* its NIC before any test */
-	int heard, votes;	/* the NIC that tests report, and how much more
-				 * often than others */
-	int twin;		/* next rank on the same GPU, in a ring; mostly
-				 * itself */
 	char nic_name[64];	/* as in run.json or the rows, "" where neither
 				 * has it */
 };

@@ -225,7 +225,7 @@ static void set_busy(struct dispatch *d, int rank, bool busy)
 		d->ranks[i].busy += busy ? 1 : -1;
 		update_open(d, i);
 		wake_rank(d, i);
-		i = d->layout->ranks[i].twin;
+		i = d->layout->own[i].twin;
 	} while (i != rank);
 }
 
@@ -307,7 +307,7 @@ static void wake_near(struct dispatch *d, int rank)
 		for (int k = 0; k < node->gpus; k++) {
 			wake_rank(d, node->first_rank + k);
 		}
-		i = l->ranks[i].twin;
+		i = l->own[i].twin;
 	} while (i != rank);
 }
 

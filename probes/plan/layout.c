@@ -36,17 +36,16 @@ static int find_leaf(struct leaves *v, const char *name)
  *  it. */
 static int join(struct leaves *v, int rank, const char *name)
 {
-	struct cluster_rank *r = &v->layout->ranks[rank];
+	int *at = &v->layout->own[rank].leaf, leaf;
 	char both[64];
-	int leaf;
 
-	if (r->leaf > 0 && strcmp(v->names[r->leaf - 1], name) != 0) {
+	if (*at > 0 && strcmp(v->names[*at - 1], name) != 0) {
 		snprintf(both, sizeof(both), "%.30s+%.30s",
-			 v->names[r->leaf - 1], name);
+			 v->names[*at - 1], name);
 		name = both;
 	}
 	leaf = find_leaf(v, name);
-	r->leaf = leaf < 0 ? 0 : leaf;
+	*at = leaf < 0 ? 0 : leaf;
 	return leaf < 0 ? -1 : 0;
 }
 
@@ -137,7 +136,7 @@ void layout_put_nics(const struct layout *l, int node, json_t *out)
 	used = json_array();
 	names = json_array();
 	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
-		json_array_append_new(of, json_integer(l->ranks[i].planned));
+		json_array_append_new(of, json_integer(l->own[i].planned));
 		json_array_append_new(used, json_integer(l->ranks[i].nic));
 	}
 	for (int i = 0; i < n->nics; i++) {
@@ -236,14 +235,15 @@ static void fill_ranks(struct layout *l, int i)
 	const struct cluster_node *node = &l->nodes[i];
 
 	for (int gpu = 0; gpu < node->gpus; gpu++) {
-		l->ranks[node->first_rank + gpu] = (struct cluster_rank){
+		int rank = node->first_rank + gpu;
+
+		l->ranks[rank] = (struct cluster_rank){
 			.node = i,
 			.gpu = gpu,
 			.nic = (int)((int64_t)gpu * node->nics / node->gpus),
-			.planned = (int)((int64_t)gpu * node->nics /
-					 node->gpus),
-			.twin = node->first_rank + gpu,
 		};
+		l->own[rank].planned = l->ranks[rank].nic;
+		l->own[rank].twin = rank;
 	}
 }
 
@@ -259,7 +259,8 @@ int layout_number(struct layout *l)
 		l->n_nics += node->nics;
 	}
 	l->ranks = calloc((size_t)l->n_ranks + 1, sizeof(*l->ranks));
-	if (l->ranks == NULL) {
+	l->own = calloc((size_t)l->n_ranks + 1, sizeof(*l->own));
+	if (l->ranks == NULL || l->own == NULL) {
 		layout_release(l);
 		return -1;
 	}
@@ -287,7 +288,7 @@ int layout_name_nics(struct layout *l, const int *n_nics, const int *nic)
 		l->n_nics += n_nics[i];
 	}
 	for (int r = 0; r < l->n_ranks; r++) {
-		l->ranks[r].nic = l->ranks[r].planned = nic[r];
+		l->ranks[r].nic = l->own[r].planned = nic[r];
 	}
 	return 0;
 }
@@ -307,7 +308,7 @@ const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC])
 
 void layout_hear_nic(struct layout *l, int rank, const char *name)
 {
-	struct cluster_rank *r = &l->ranks[rank];
+	const struct cluster_rank *r = &l->ranks[rank];
 	int nic = 0, n = l->nic_names != NULL ? l->nodes[r->node].nics : 0;
 	char first[LAYOUT_NIC];
 
@@ -321,29 +322,29 @@ void layout_hear_nic(struct layout *l, int rank, const char *name)
 		return;
 	}
 	/* the one that is left over when each other one has cancelled one */
-	if (r->votes == 0) {
-		r->heard = nic;
+	if (l->own[rank].votes == 0) {
+		l->own[rank].heard = nic;
 	}
-	r->votes += r->heard == nic ? 1 : -1;
+	l->own[rank].votes += l->own[rank].heard == nic ? 1 : -1;
 }
 
 bool layout_use_heard(struct layout *l, int rank)
 {
-	struct cluster_rank *r = &l->ranks[rank];
+	int *nic = &l->ranks[rank].nic, heard = l->own[rank].heard;
 
-	if (r->votes < VOTES_MIN || r->heard == r->nic) {
+	if (l->own[rank].votes < VOTES_MIN || heard == *nic) {
 		return false;
 	}
-	r->nic = r->heard;
+	*nic = heard;
 	return true;
 }
 
 void layout_share_gpu(struct layout *l, int a, int b)
 {
-	int after_a = l->ranks[a].twin;
+	int after_a = l->own[a].twin;
 
-	l->ranks[a].twin = l->ranks[b].twin;
-	l->ranks[b].twin = after_a;
+	l->own[a].twin = l->own[b].twin;
+	l->own[b].twin = after_a;
 }
 
 void layout_release(struct layout *l)
@@ -351,6 +352,7 @@ void layout_release(struct layout *l)
 	if (l) {
 		free(l->nodes);
 		free(l->ranks);
+		free(l->own);
 		free(l->nic_names);
 		*l = (struct layout){ 0 };
 	}

@@ -23,6 +23,14 @@ struct layout {
 		struct cluster cluster;
 		struct { CLUSTER_MEMBERS; };
 	};
+	struct {
+		int planned;	/* its NIC before any test */
+		int heard, votes; /* the NIC that tests report, and how much
+				   * more often than others */
+		int leaf;	/* switch of its NIC, from 1; 0: not known */
+		int twin;	/* next rank on the same GPU, in a ring; mostly
+				 * itself */
+	} *own;			/* of each rank */
 	int n_nics;
 	char (*nic_names)[LAYOUT_NIC];	/* of NICs counted as first_nic is, ""
 					 * where one is not there; NULL: none
@@ -88,8 +96,7 @@ static inline bool layout_same_node(const struct layout *l, int a, int b)
 static inline bool layout_cross_leaves(const struct layout *l, int a, int b)
 {
 	return !layout_same_node(l, a, b) &&
-	       (l->ranks[a].leaf == 0 ||
-		l->ranks[a].leaf != l->ranks[b].leaf);
+	       (l->own[a].leaf == 0 || l->own[a].leaf != l->own[b].leaf);
 }
 
 /* ---- leaves -------------------------------------------------------------- */

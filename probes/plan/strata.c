@@ -109,10 +109,10 @@ place_of(const struct layout *l, enum stratum stratum, int rank, uint64_t seed)
 {
 	const struct cluster_rank *r = &l->ranks[rank];
 	struct strata_place p = { .group = r->group, .seat = r->node,
-			   .nic = r->planned, .rank = rank };
+			   .nic = l->own[rank].planned, .rank = rank };
 
 	if (stratum == STRATUM_RAIL) {
-		p.part = r->planned;
+		p.part = l->own[rank].planned;
 	} else if (stratum == STRATUM_INSIDE) {
 		p.part = r->node;
 		p.seat = rank;
@@ -150,7 +150,7 @@ static int by_seat(const void *x, const void *y)
 
 static int nic_at(const struct strata *s, const struct strata_pools *p, int i)
 {
-	return s->l->ranks[p->order[i]].planned;
+	return s->l->own[p->order[i]].planned;
 }
 
 /** How many rails @seat has; where some have more ranks than others, each rank
@@ -379,7 +379,7 @@ static void meet_all(const struct meeting *m, const struct strata_seat *large,
 		int a = order[large->first + i], b = order[small->first + at];
 
 		if (m->of != STRATUM_CROSS ||
-		    m->s->l->ranks[a].planned != m->s->l->ranks[b].planned) {
+		    m->s->l->own[a].planned != m->s->l->own[b].planned) {
 			m->pair(m->ctx, a, b);
 		}
 	}

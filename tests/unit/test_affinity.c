@@ -315,7 +315,7 @@ static void believes_what_is_seen_most(void **state)
 	assert_true(layout_use_heard(&l, 0));
 	assert_false(layout_use_heard(&l, 0));
 	expect(&l, 0, "2 0 1 1 2 2 3 3", "a0 a1 a2 a3");
-	assert_int_equal(l.ranks[0].planned, 0);
+	assert_int_equal(l.own[0].planned, 0);
 	/* with NCCL_CROSS_NIC=0 each is used as often as the others */
 	for (int i = 0; i < 8; i++) {
 		char name[8];

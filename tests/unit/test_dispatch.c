@@ -637,7 +637,7 @@ static void between_leaves_is_held(void **state)
 		drain_init(&d, (enum dispatch_rule)rule, 4, 2, 2, 5);
 		for (int r = 0; r < d.layout.n_ranks; r++) {
 			/* two nodes a leaf, and one rank on none */
-			d.layout.ranks[r].leaf = r == 7 ? 0 : 1 + r / 4;
+			d.layout.own[r].leaf = r == 7 ? 0 : 1 + r / 4;
 		}
 		dispatch_hold(d.dispatch, true);
 		add_all(&d);
