@@ -269,49 +269,42 @@ static void note_absent(struct agents *s, const char *node, json_t *news)
 	look_around(s);
 }
 
-/* A name goes into files, and from there into commands that are printed. */
-static bool has_name(struct coord_agent *a, const json_t *msg)
+/* @a takes no part, @why; @node has one agent less. */
+static void refuse_hello(struct coord_agent *a, const char *node,
+			 const char *code, const char *why)
 {
-	const char *name = json_member(msg, "node");
-	struct err e;
-	json_t *news;
-	char node[64];
+	json_t *news = json_pack("{s:s,s:s,s:s}", "code", code, "detail", why,
+				 "source", code[0] != '\0' ? "agent" : "");
 
-	if (hostlist_is_name(name)) {
-		return true;
-	}
-	err_set(&e, 0, "agent %d calls its node '%.63s', which is not the name "
-		"of a node", (int)message_int(msg, "rank"), name);
-	turn_away(a, e.text);
-	snprintf(node, sizeof(node), "node%d", (int)message_int(msg, "rank"));
-	news = json_pack("{s:s}", "detail", e.text);
+	turn_away(a, why);
 	if (news != NULL) {
 		note_absent(a->set, node, news);
 	}
 	json_decref(news);
-	return false;
 }
 
-/* Measuring beside another version is not what anybody asked for. */
-static bool is_ours(struct coord_agent *a, const json_t *msg)
+/* May @a, which says @msg, take part?  The name of a node goes into files and
+ * into commands that are printed; the user asked for one version. */
+static bool is_welcome(struct coord_agent *a, const json_t *msg)
 {
-	const char *node = json_member(msg, "node");
-	char whose[100];
+	const char *name = json_member(msg, "node");
+	int rank = (int)message_int(msg, "rank");
+	char text[100];
 	struct err e;
-	json_t *news;
 
-	snprintf(whose, sizeof(whose), "the agent of %.63s", node);
-	if (version_check(whose, json_member(msg, "version"), &e) == 0) {
-		return true;
+	if (!hostlist_is_name(name)) {
+		err_set(&e, 0, "agent %d calls its node '%.63s', which is not "
+			"the name of a node", rank, name);
+		snprintf(text, sizeof(text), "node%d", rank);
+		refuse_hello(a, text, "", e.text);
+		return false;
 	}
-	turn_away(a, e.text);
-	news = json_pack("{s:s,s:s,s:s}", "code", "version_differs", "detail",
-			 e.text, "source", "agent");
-	if (news != NULL) {
-		note_absent(a->set, node, news);
+	snprintf(text, sizeof(text), "the agent of %.63s", name);
+	if (version_check(text, json_member(msg, "version"), &e) < 0) {
+		refuse_hello(a, name, "version_differs", e.text);
+		return false;
 	}
-	json_decref(news);
-	return false;
+	return true;
 }
 
 static void take_hello(struct coord_agent *a, const json_t *msg)
@@ -329,10 +322,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 				      : "it has said hello before");
 		return;
 	}
-	if (!has_name(a, msg)) {
-		return;
-	}
-	if (!is_ours(a, msg)) {
+	if (!is_welcome(a, msg)) {
 		return;
 	}
 	if (before != NULL) {

@@ -157,24 +157,6 @@ static void sizes_ready(struct collective_work *w)
 
 /* ---- one size ------------------------------------------------------------ */
 
-static void order_step(struct collective_work *w, int samples, int batch,
-		       double about_us)
-{
-	struct collective_order *o = &w->order;
-
-	o->size_B = w->sizes[w->size];
-	o->inplace = w->inplace;
-	o->check = w->c->spec.check && !w->calibrated;
-	o->verify = 0;
-	o->warmup = w->calibrated ? 0 : w->c->spec.warmup;
-	o->samples = samples;
-	o->batch = batch;
-	o->held = w->calibrated;
-	round_order(w, DO_STEP,
-		    round_patient_ns(w, about_us * (samples * batch +
-						    o->warmup + o->check)));
-}
-
 /**
  * The first operation: checks, and tells how long one takes.  How long it may
  * take itself is guessed from the size before, if there is one.
@@ -187,7 +169,8 @@ static void begin_size(struct collective_work *w)
 		double about_us =
 			w->samples.one_us * (double)w->c->spec.size_factor;
 
-		order_step(w, collective_samples_first(about_us), 1, about_us);
+		round_measure(w, collective_samples_first(about_us), 1, true,
+			      false, about_us);
 	}
 }
 
@@ -277,7 +260,8 @@ static void step_over(struct collective_work *w)
 	}
 	next = collective_samples_next(&w->samples);
 	if (next > 0) {
-		order_step(w, next, w->samples.now, w->samples.one_us);
+		round_measure(w, next, w->samples.now, false, true,
+			      w->samples.one_us);
 		return;
 	}
 	size_over(w);

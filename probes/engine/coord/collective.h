@@ -143,6 +143,11 @@ void round_join(struct collective_work *w, const int *ranks, int n,
 #define ROUND_LEAVE_NS (5 * NS_PER_S)
 void round_order(struct collective_work *w, enum collective_do what,
 		 int64_t budget_ns);
+/** Order @samples of @batch operations each of the size at hand, one of which
+ *  takes about @one_us; the @first ones warm up and are checked; @held: they
+ *  begin together. */
+void round_measure(struct collective_work *w, int samples, int batch,
+		   bool first, bool held, double one_us);
 /** Begin the step that is paused, if it may begin now; a run that is to stop
  *  goes on without. */
 void round_go_on(struct collective_work *w);

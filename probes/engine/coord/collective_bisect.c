@@ -486,24 +486,6 @@ static double bandwidth(const struct collective_work *w)
 	return row.busbw_GB_s;
 }
 
-/** Look at the data of a set: again and again, where that is needed. */
-static void order_test(struct collective_work *w)
-{
-	struct collective_order *o = &w->order;
-
-	o->inplace = w->inplace;
-	o->check = w->c->spec.check;
-	o->verify = 0;
-	o->warmup = w->c->spec.warmup;
-	o->samples = SAMPLES;
-	o->batch = 1;
-	o->held = o->warmup > 0;
-	round_order(w, DO_STEP,
-		    round_patient_ns(w, w->samples.one_us *
-						(o->warmup + SAMPLES +
-						 o->check)));
-}
-
 static bool any_wrong(const struct collective_work *w)
 {
 	for (int i = 0; i < w->n_members; i++) {
@@ -579,7 +561,8 @@ static void bisection_over(struct collective_work *w,
 		test_failed(w, end);
 	} else if (w->what == DO_JOIN) {
 		verify_begin(w);
-		order_test(w);
+		round_measure(w, SAMPLES, 1, true, w->c->spec.warmup > 0,
+			      w->samples.one_us);
 	} else {
 		test_over(w);
 	}

@@ -156,6 +156,24 @@ void round_order(struct collective_work *w, enum collective_do what,
 	}
 }
 
+void round_measure(struct collective_work *w, int samples, int batch,
+		   bool first, bool held, double one_us)
+{
+	struct collective_order *o = &w->order;
+
+	o->size_B = w->sizes[w->size];
+	o->inplace = w->inplace;
+	o->check = first && w->c->spec.check;
+	o->verify = 0;
+	o->warmup = first ? w->c->spec.warmup : 0;
+	o->samples = samples;
+	o->batch = batch;
+	o->held = held;
+	round_order(w, DO_STEP,
+		    round_patient_ns(w, one_us * (samples * batch +
+						  o->warmup + o->check)));
+}
+
 void round_go_on(struct collective_work *w)
 {
 	int64_t now = clock_now_ns();
