@@ -273,6 +273,23 @@ static inline bool part_is(const struct part *p, unsigned kinds)
 int part_leaf(const struct part *p);
 int part_peer_leaf(const struct part *p);
 
+/** Kinds that are leaf switches, or paths between them. */
+#define PART_OF_LEAVES \
+	(KIND(SWITCH) | KIND(RAIL_LEAF) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH))
+
+/**
+ * Read a part as verdict.json has it.  @node numbers a node by its name ("": no
+ * node), @leaf a leaf switch by its name and the nodes that it joins; both
+ * return -1 where there is none.  PART_KINDS: the kind is not known.
+ */
+struct part part_read(const json_t *json,
+		      int (*node)(void *ctx, const char *name),
+		      int (*leaf)(void *ctx, const char *name,
+				  const json_t *members), void *ctx);
+
+/** True if @p says where it is, as far as part_touches() has to know. */
+bool part_is_placed(const struct part *p);
+
 /** Preference when two explain the same: kind first, then place. */
 int part_compare(const void *a, const void *b);
 /** Return true if @a and @b are the same part, in any direction. */

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lib/data/json.h"
+
 /* ---- domains ------------------------------------------------------------- */
 
 /** Join the domains of @s and @d, numbers of their first ranks + 1; false: they
@@ -273,6 +275,68 @@ int part_peer_leaf(const struct part *p)
 {
 	return part_is(p, KIND(LEAF_PAIR) | KIND(FABRIC_PATH)) ?
 		       p->peer_index : -1;
+}
+
+struct part part_read(const json_t *json,
+		      int (*node)(void *ctx, const char *name),
+		      int (*leaf)(void *ctx, const char *name,
+				  const json_t *members), void *ctx)
+{
+	struct part p = part_of_kind(part_kind_of(json_member(json, "kind")));
+	const char *direction = json_member(json, "direction");
+	int at, peer;
+
+	p.node = node(ctx, json_member(json, "node"));
+	p.peer_node = node(ctx, json_member(json, "peer_node"));
+	p.index = json_index(json, "index");
+	p.peer_index = json_index(json, "peer_index");
+	for (enum part_direction d = PART_TX; d <= PART_RX; d++) {
+		if (strcmp(part_direction_name(d), direction) == 0) {
+			p.direction = d;
+		}
+	}
+	if (!part_is(&p, PART_OF_LEAVES)) {
+		return p;
+	}
+	at = leaf(ctx, json_member(json, "name"),
+		  json_object_get(json, "members"));
+	peer = leaf(ctx, json_member(json, "peer_name"),
+		    json_object_get(json, "peer_members"));
+	if (p.kind == PART_RAIL_LEAF) {
+		p.peer_index = at;
+		return p;
+	}
+	p.index = at;
+	p.peer_index = p.kind != PART_SWITCH ? peer :
+		       json_is_true(json_object_get(json, "uplinks")) ?
+					       PART_UPLINKS : -1;
+	return p;
+}
+
+bool part_is_placed(const struct part *p)
+{
+	const struct part_scope *s = &part_scopes[p->kind];
+	bool index = s->place != PART_ON_NODE && s->place != PART_WITHIN;
+	bool node = p->node >= 0 && (!index || p->index >= 0);
+
+	switch (s->place) {
+	case PART_ANYWHERE:
+	case PART_ON_DOMAIN:
+		return s->paths != 0;
+	case PART_ON_LEAF:
+		return p->kind == PART_FABRIC_PATH ||
+		       (p->index >= 0 && (!s->two || p->peer_index >= 0));
+	case PART_ON_RAIL:
+		return p->index >= 0;
+	case PART_ON_RAIL_LEAF:
+		return p->index >= 0 && p->peer_index >= 0;
+	case PART_ON_CABLES:
+		return node && p->peer_index >= 0;
+	default:
+		return p->kind != PART_CONFIG && node &&
+		       (!s->two || (p->peer_node >= 0 &&
+				    (!index || p->peer_index >= 0)));
+	}
 }
 
 int part_compare(const void *a, const void *b)

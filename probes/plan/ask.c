@@ -2,7 +2,6 @@
 #include "probes/plan/ask.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -536,106 +535,47 @@ static void ask_settle(struct ask_choice *c, const struct ask_suspect *s)
 /** What fails more often is taken to be broken. */
 #define RARE 0.9
 
-static int node_of(const struct layout *l, const json_t *name)
+static int node_of(void *layout, const char *name)
 {
-	const char *text = json_string_value(name);
+	const struct layout *l = layout;
 
-	for (int i = 0; text != NULL && i < l->n_nodes; i++) {
-		if (strcmp(l->nodes[i].name, text) == 0) {
+	for (int i = 0; name != NULL && i < l->n_nodes; i++) {
+		if (strcmp(l->nodes[i].name, name) == 0) {
 			return i;
 		}
 	}
 	return -1;
 }
 
-static int index_of(const json_t *n)
-{
-	return json_is_integer(n) && json_integer_value(n) >= 0 &&
-			       json_integer_value(n) < INT_MAX ?
-		       (int)json_integer_value(n) : -1;
-}
-
 /** The leaf switch of the nodes @members, which has the number of the first
  *  one; -1: it has none. */
-static int read_leaf(struct ask_plan *a, const json_t *members)
+static int read_leaf(void *layout, const char *name, const json_t *members)
 {
-	const json_t *name;
+	struct layout *l = layout;
+	const json_t *member;
 	int leaf = -1;
 	size_t i;
 
-	json_array_foreach(members, i, name) {
-		int node = node_of(a->l, name);
+	(void)name;
+	json_array_foreach(members, i, member) {
+		int node = node_of(l, json_string_value(member));
 
 		leaf = leaf < 0 ? node : leaf;
 		if (node >= 0) {
-			a->l->nodes[node].leaf = leaf + 1;
+			l->nodes[node].leaf = leaf + 1;
 		}
 	}
 	return leaf;
 }
 
-static void read_leaves(struct ask_plan *a, const json_t *json, struct part *p)
-{
-	int leaf = read_leaf(a, json_object_get(json, "members"));
-	int peer = read_leaf(a, json_object_get(json, "peer_members"));
-
-	if (p->kind == PART_RAIL_LEAF) {
-		p->peer_index = leaf;
-		return;
-	}
-	p->index = leaf;
-	p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
-				PART_UPLINKS : peer;
-}
-
-/** Is where @p is said to be enough to find it? */
-static bool is_placed(const struct part *p)
-{
-	const struct part_scope *s = &part_scopes[p->kind];
-	bool index = s->place != PART_ON_NODE && s->place != PART_WITHIN;
-	bool node = p->node >= 0 && (!index || p->index >= 0);
-
-	switch (s->place) {
-	case PART_ANYWHERE:
-	case PART_ON_DOMAIN:
-		return s->paths != 0;
-	case PART_ON_LEAF:
-		return p->kind == PART_FABRIC_PATH ||
-		       (p->index >= 0 && (!s->two || p->peer_index >= 0));
-	case PART_ON_RAIL:
-		return p->index >= 0;
-	case PART_ON_RAIL_LEAF:
-		return p->index >= 0 && p->peer_index >= 0;
-	case PART_ON_CABLES:
-		return node && p->peer_index >= 0;
-	default:
-		return p->kind != PART_CONFIG && node &&
-		       (!s->two || (p->peer_node >= 0 &&
-				    (!index || p->peer_index >= 0)));
-	}
-}
-
 static struct part read_part(struct ask_plan *a, const json_t *json)
 {
-	const char *direction = json_member(json, "direction");
-	struct part p = {
-		.kind = part_kind_of(json_member(json, "kind")),
-		.node = node_of(a->l, json_object_get(json, "node")),
-		.index = index_of(json_object_get(json, "index")),
-		.peer_node = node_of(a->l, json_object_get(json, "peer_node")),
-		.peer_index = index_of(json_object_get(json, "peer_index")),
-		.direction = strcmp(direction, "tx") == 0 ? PART_TX :
-			     strcmp(direction, "rx") == 0 ? PART_RX :
-							    PART_BOTH,
-	};
+	struct part p = part_read(json, node_of, read_leaf, a->l);
 
-	if (ask_is_shared(&p)) {
-		read_leaves(a, json, &p);
-	}
 	if (a->ports && p.kind == PART_NIC) {
 		p.kind = PART_GPU;	/* as part_shown() calls it */
 	}
-	if (!is_placed(&p)) {
+	if (!part_is_placed(&p)) {
 		p.kind = PART_KINDS;	/* its node, if any, is no partner */
 	}
 	return p;
@@ -663,8 +603,8 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 		KIND(NVLINK_DOMAIN);
 	const char *code = json_member(json, "code");
 	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
-	int explained = index_of(json_object_get(json, "explained"));
-	int cells = index_of(json_object_get(json, "cells"));
+	int explained = json_index(json, "explained");
+	int cells = json_index(json, "cells");
 	double share = cells > 0 ? (double)explained / cells : 1;
 	bool rare = share > 0 && share < RARE;
 	const json_t *other;

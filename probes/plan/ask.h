@@ -113,8 +113,7 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 /** True if @p is a switch or between switches, where flows meet. */
 static inline bool ask_is_shared(const struct part *p)
 {
-	return part_is(p, KIND(SWITCH) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH) |
-				  KIND(RAIL_LEAF));
+	return part_is(p, PART_OF_LEAVES);
 }
 
 /** True if @rank is at @p, or at the first end of a part between two. */

@@ -2,7 +2,6 @@
 /* verdict.json: a verdict as a file, and back. */
 #include "report/judge/verdict.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,8 +42,7 @@ static json_t *leaf_json(const struct run *run, int leaf)
 
 static json_t *part_json(const struct run *run, const struct part *p)
 {
-	const unsigned leaves = KIND(SWITCH) | KIND(RAIL_LEAF) |
-				KIND(LEAF_PAIR) | KIND(FABRIC_PATH);
+	const unsigned leaves = PART_OF_LEAVES;
 	int leaf = part_leaf(p), peer = part_peer_leaf(p);
 	const char *name = leaf >= 0 ? run->leaves[leaf].name :
 			   p->kind == PART_NIC ? part_nic_name(run, p) : "";
@@ -235,15 +233,6 @@ static size_t count_of(const json_t *json, const char *key)
 	return n > 0 ? (size_t)n : 0;
 }
 
-static int index_of(const json_t *json, const char *key)
-{
-	const json_t *n = json_object_get(json, key);
-
-	return json_is_integer(n) && json_integer_value(n) >= 0 &&
-			       json_integer_value(n) <= INT_MAX ?
-		       (int)json_integer_value(n) : -1;
-}
-
 static int node_of(const json_t *name, struct run *run)
 {
 	return json_is_string(name) ?
@@ -252,15 +241,14 @@ static int node_of(const json_t *name, struct run *run)
 
 /** The switch of that name, which joins the nodes @members; -1 where it has no
  *  name or no node. */
-static int read_leaf(const json_t *json, struct run *run, const char *key,
-		     const char *members)
+static int read_leaf(void *of, const char *name, const json_t *members)
 {
-	const char *name = json_member(json, key);
+	struct run *run = of;
 	int leaf = -1;
 	json_t *node;
 	size_t i;
 
-	json_array_foreach(json_object_get(json, members), i, node) {
+	json_array_foreach(members, i, node) {
 		int at = node_of(node, run);
 
 		if (name[0] && at >= 0) {
@@ -268,29 +256,6 @@ static int read_leaf(const json_t *json, struct run *run, const char *key,
 		}
 	}
 	return leaf >= 0 && run->leaves[leaf].n_nodes > 0 ? leaf : -1;
-}
-
-/** What is made of leaf switches; 0, or -1 where one is missing. */
-static int read_leaves(const json_t *json, struct run *run, struct part *p)
-{
-	int leaf = read_leaf(json, run, "name", "members");
-	int peer = read_leaf(json, run, "peer_name", "peer_members");
-
-	switch (p->kind) {
-	case PART_SWITCH:
-		p->index = leaf;
-		p->peer_index = json_is_true(json_object_get(json, "uplinks")) ?
-					PART_UPLINKS : -1;
-		return leaf >= 0 ? 0 : -1;
-	case PART_RAIL_LEAF:
-		p->index = index_of(json, "index");
-		p->peer_index = leaf;
-		return leaf >= 0 && p->index >= 0 ? 0 : -1;
-	default:	/* paths: a link of all leaves has none */
-		p->index = leaf;
-		p->peer_index = peer;
-		return p->kind == PART_FABRIC_PATH || peer >= 0 ? 0 : -1;
-	}
 }
 
 /** Are the nodes there that a part of its kind has? */
@@ -305,28 +270,21 @@ static bool has_nodes(const struct part *p)
 	       (p->peer_node >= 0 || !part_is(p, two));
 }
 
+static int find_node(void *run, const char *name)
+{
+	return run_add_node(run, name);
+}
+
 /** 0, or -1 where @json is no part. */
 static int read_part(const json_t *json, struct run *run, struct part *p)
 {
-	const char *direction = json_member(json, "direction");
-
-	*p = part_of_kind(part_kind_of(json_member(json, "kind")));
-	if (p->kind == PART_KINDS) {
+	if (part_kind_of(json_member(json, "kind")) == PART_KINDS) {
 		return -1;
 	}
-	p->node = run_add_node(run, json_member(json, "node"));
-	p->peer_node = run_add_node(run, json_member(json, "peer_node"));
-	for (int d = PART_TX; d <= PART_RX; d++) {
-		if (strcmp(part_direction_name(d), direction) == 0) {
-			p->direction = d;
-		}
+	*p = part_read(json, find_node, read_leaf, run);
+	if (part_is(p, PART_OF_LEAVES)) {
+		return part_is_placed(p) ? 0 : -1;
 	}
-	if (part_is(p, KIND(SWITCH) | KIND(RAIL_LEAF) | KIND(LEAF_PAIR) |
-			KIND(FABRIC_PATH))) {
-		return read_leaves(json, run, p);
-	}
-	p->index = index_of(json, "index");
-	p->peer_index = index_of(json, "peer_index");
 	p->name = run_add_name(run, json_member(json, "name"));
 	return has_nodes(p) ? 0 : -1;
 }
