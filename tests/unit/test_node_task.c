@@ -100,6 +100,7 @@ static int be_child(const char *name)
 		sleep(60);
 	} else if (strcmp(name, "crash") == 0) {
 		setrlimit(RLIMIT_CORE, &no_core);
+		signal(SIGSEGV, SIG_DFL);
 		raise(SIGSEGV);
 	} else if (strcmp(name, "noise") == 0) {
 		/* on its socket: it is of no use any more */
