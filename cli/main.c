@@ -95,8 +95,9 @@ static int unknown_command(const char *name)
 	return CODE_USAGE;
 }
 
-/** What scripts ask often: --version alone, which looks at no library, and for
- *  shell completion --list-commands, --list-codes and --list-options CMD. */
+/** Answer frequent questions of scripts without loading a library: --version
+ *  alone, and for shell completion --list-commands, --list-codes and
+ *  --list-options CMD. */
 static bool answer_at_once(int argc, char **argv)
 {
 	const struct command *cmd;

@@ -74,7 +74,7 @@ static const char *const part_facts[] = {
 	"vbios", "driver", "port_guid", "product", NULL
 };
 
-/** Does it speak of a node that is accused, or of a test that failed? */
+/** Return true if the row names a suspected node or a failed test. */
 static bool matters(const struct bundle *b, const struct csv_row *head,
 		    const struct csv_row *row)
 {
@@ -281,8 +281,8 @@ static int part_ends(struct bundle *b, const char *name, size_t most,
 #define FILE_NAME	1024
 
 /**
- * What is known of a file, by its name or its folder; first come, first
- * served, until the archive is full.
+ * Kinds of files, by name or folder; the archive takes them in this order until
+ * it is full.
  */
 static const struct bundle_kind {
 	const char *name;	/* or ".svg", the end of it, or "logs/" */
@@ -425,7 +425,7 @@ static void learn_hosts(struct redact *hide, const char *key,
 	}
 }
 
-/** What nodes say that they are called. */
+/** Learn the names that nodes report for themselves. */
 static void learn_facts(struct bundle *b, const char *name)
 {
 	FILE *f = rundir_open(b->dir, name, NULL);
@@ -647,7 +647,7 @@ static void bundle_release(struct bundle *b)
 
 /* ---- bundle -------------------------------------------------------------- */
 
-/** What gpucheck says of the run, or why it cannot. */
+/** Add gpucheck's report of the run, or the reason why there is none. */
 static void add_words(const struct found *f, struct str *out)
 {
 	struct judged_ask ask;

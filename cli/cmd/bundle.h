@@ -14,7 +14,7 @@
 /** ... of which its README may take these. */
 #define BUNDLE_README 65536
 
-/** What of a run goes to a stranger. */
+/** The parts of a run that may be given to a stranger. */
 struct bundle {
 	const char *dir;	/* of the run; borrowed */
 	char name[61];		/* the folder in the archive */

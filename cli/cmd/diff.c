@@ -16,7 +16,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 
-/** What a comparison comes to, in every way that it can be shown. */
+/** Result of a comparison, in every form in which it can be shown. */
 struct answer {
 	char dir[PATH_MAX];	/* of -o; "" without one */
 	json_t *json;

@@ -104,7 +104,7 @@ static int enter_job(struct session *s, struct err *e)
 /** Between two looks of --watch. */
 #define WATCH_S 10
 
-/** Has the process that --pid names ended here? */
+/** Return true if the process of --pid has ended on this node. */
 static bool is_gone(const struct session *s)
 {
 	return s->spec.pid > 0 && kill((pid_t)s->spec.pid, 0) < 0 &&
@@ -123,7 +123,7 @@ static bool is_over(const struct session *s)
 	return n == 0 || is_gone(s);
 }
 
-/* Of looks that named nobody nothing is kept. */
+/* Looks that named no rank are not kept. */
 static int watch(struct session *s)
 {
 	int code;

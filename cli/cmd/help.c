@@ -7,7 +7,7 @@
 #include "cli/front/talk.h"
 #include "lib/base/err.h"
 
-/** What "gpucheck help" knows besides commands. */
+/** Topics of "gpucheck help" besides commands. */
 static const struct topic {
 	const char *name;
 	void (*print)(FILE *out);

@@ -16,7 +16,7 @@
 /** Words of a part: "n7 NIC 2" may be typed without quotes. */
 #define PART_WORDS 6
 
-/** What was asked for, and what there is of it. */
+/** The request and the part of the history that it selects. */
 struct asked {
 	char dir[PATH_MAX], index[PATH_MAX];
 	struct str part;	/* "" = none */

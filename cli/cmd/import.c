@@ -194,7 +194,7 @@ static void print_json(const struct import *x)
 	       x->unknown);
 }
 
-/** What can be read. */
+/** Set a hint that lists the formats that can be read. */
 static void hint_formats(struct err *e)
 {
 	struct str names = STR_INIT;
@@ -228,7 +228,8 @@ static bool run_of(const char *arg, char dir[PATH_MAX])
 	       access(path, F_OK) == 0;
 }
 
-/** What is to be read is one of ours; false where it is not. */
+/** If the file to read is one of gpucheck's own, hint at the command for it;
+ *  false otherwise. */
 static bool hint_report(const char *arg, struct err *e)
 {
 	char dir[PATH_MAX], word[PATH_MAX];

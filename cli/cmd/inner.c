@@ -105,7 +105,7 @@ static int run_conductor(struct session *s)
 	return ended(conduct_main(s->args[0], s->commands, &e), &e);
 }
 
-/** Of one of the many jobs of a run, or of their keeper. */
+/** Run one of the many jobs of a run, or their keeper. */
 static int run_tend(struct session *s)
 {
 	struct err e = { 0 };
@@ -134,8 +134,9 @@ static int read_waits(const char *dir, struct spec *s, struct err *e)
 	return rc;
 }
 
-/** Of a batch job: call its nodes, so that its step does without those that
- *  cannot start a program; without a directory: what such a node answers. */
+/** In a batch job: call the nodes, so that the step leaves out those that
+ *  cannot start a program. Without a directory: answer such a call on a
+ *  node. */
 static int run_muster(struct session *s)
 {
 	const char *node = getenv("SLURMD_NODENAME");
@@ -163,7 +164,7 @@ static int run_muster(struct session *s)
 	return CODE_HEALTHY;
 }
 
-/** Of a batch job: its one step, srun with what follows "--". */
+/** In a batch job: run its one step, srun with the words after "--". */
 static int run_step(struct session *s)
 {
 	char self[PATH_MAX];

@@ -231,7 +231,7 @@ const struct command cmd_memlock = {
 
 /* ---- node ---------------------------------------------------------------- */
 
-/** What a node is drained for must be a code, and one that is a fault. */
+/** Check that each code of --drain is known and a fault. */
 static int check_codes(const char *codes, struct err *e)
 {
 	char code[48];
@@ -298,7 +298,7 @@ static int check_exclude(const struct spec *spec, struct err *e)
 	return rc;
 }
 
-/** What connections are asked, and not what packets are. */
+/** Refuse options for connections in a test of packets. */
 static int check_tcp(struct session *s, struct err *e)
 {
 	static const char *const packets[] = { "df", "size", "method", NULL };

@@ -54,7 +54,7 @@ static char **make_line(const struct session *s, const struct command *cmd,
 	return line;
 }
 
-/** What goes with a run and not with the plan of one. */
+/** Refuse options that a plan has no use for. */
 static int check(struct session *s, struct err *e)
 {
 	static const char *const rows[] = { "csv", NULL };

@@ -19,7 +19,8 @@
 
 /* ---- attach -------------------------------------------------------------- */
 
-/** What it came to; in a directory that may be anybody's nothing is written. */
+/** Show the result; write nothing into a directory that may belong to another
+ *  user. */
 static int show_end(const struct session *s, const char *dir,
 		    const struct watch *w, const char *last, struct err *e)
 {
@@ -163,7 +164,7 @@ static int look(const struct found *f, struct standing *s, struct err *e)
 
 /* ---- words --------------------------------------------------------------- */
 
-/** What can be said of one that came to nothing. */
+/** Add the known facts about a run that failed. */
 static void add_failed(const struct standing *s, const struct wrap *w)
 {
 	struct str line = STR_INIT;

@@ -97,7 +97,7 @@ static void print_gnuplot(void)
 	str_release(&out);
 }
 
-/** What sets an option. */
+/** The source of an option's value. */
 struct version_setting {
 	const char *name, *text;
 	const struct command *of;	/* NULL: all that take it */

@@ -17,7 +17,7 @@
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 
-/** Of a run that has no --max-time of its own. */
+/** Time of a run without --max-time. */
 #define MAX_TIME_S 1800
 
 /** Words of the command line, to be NULL-ended. */
@@ -66,7 +66,7 @@ static int check_inner(struct session *inner, const struct session *s,
 	return spec_check(&inner->spec, e);
 }
 
-/** What was typed as a chain; @c borrows its words from @w. */
+/** Read the typed options as a chain; @c borrows its words from @w. */
 static int take_chain(const struct session *s, struct watch_words *w,
 		      char history[PATH_MAX + 16], const char *dir,
 		      struct chain *c, struct err *e)

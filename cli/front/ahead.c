@@ -90,7 +90,8 @@ static int check_drill(const struct spec *s, const struct layout *l,
 	return 0;
 }
 
-/** Can @p be planned now?  Node names of a batch job nobody knows yet. */
+/** Return true if @p can be planned now. The nodes of a batch job are not known
+ *  yet. */
 static bool can_plan(const struct spec *s, const struct layout *l,
 		     const struct pairs *p, int most_ranks)
 {
@@ -143,7 +144,7 @@ static int check_pairs(const struct spec *s, const struct layout *l,
 	return rc;
 }
 
-/** Is what moves the bytes, and what is varied, for @probe at all? */
+/** Check that @probe supports the transport and the variants. */
 static int check_words(const struct spec *s, const struct probe *probe,
 		       struct err *e)
 {
@@ -170,7 +171,8 @@ static int check_words(const struct spec *s, const struct probe *probe,
 	return 0;
 }
 
-/** What can be seen of a --nccl-lib from here: it may be on the nodes only. */
+/** Check a --nccl-lib as far as possible here: the file may exist on the nodes
+ *  only. */
 static int check_libs(const struct spec *s, const struct probe *probe,
 		      struct err *e)
 {
@@ -284,7 +286,7 @@ static int check_wishes(struct session *s, enum collective op, struct err *e)
 	return 0;
 }
 
-/** Does any size leave something for each rank? */
+/** Check that a size leaves an element for each rank. */
 static int check_shares(const struct spec *s, enum collective op, int ranks,
 			struct err *e)
 {
@@ -314,7 +316,8 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 					 sizeof(wanted)));
 }
 
-/** What depends on how many nodes and ranks there are, as far as known. */
+/** Check options that depend on the number of nodes and ranks, as far as it is
+ *  known. */
 static int check_shape(const struct spec *s, const struct probe *probe,
 		       struct str *drill, struct err *e)
 {

@@ -20,8 +20,8 @@
 
 /* ---- run json ------------------------------------------------------------ */
 
-/** What other probes found before this one, a sentence a line, "PROBE: ...":
- *  run.json keeps it as "expect". */
+/** Findings of earlier probes, a sentence a line, "PROBE: ...": run.json keeps
+ *  them as "expect". */
 #define STEP_EXPECT_ENV "GPUCHECK_STEP_EXPECT"
 
 /** The run directory of a whole that was submitted from elsewhere: what it

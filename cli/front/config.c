@@ -87,8 +87,8 @@ void config_find(struct config files[CONFIG_FILES])
 	}
 }
 
-/** Is it as good as not there?  A home that is not ours, as after su, may not
- *  be looked into. */
+/** Return true if the file counts as missing: the home of another user, as
+ *  after su, may not be readable. */
 static bool is_absent(const struct config *c, int code)
 {
 	return !c->must && (code == ENOENT || code == ENOTDIR ||
@@ -195,7 +195,7 @@ static char *read_line(char *buf, int size, void *stream)
 	return buf;
 }
 
-/** Has @cmd options that a file may set? */
+/** Return true if @cmd has options that a file may set. */
 static bool has_section(const struct command *cmd)
 {
 	const struct spec_option *o = spec_options;
@@ -274,7 +274,8 @@ static int no_option(const char *name, const struct command *of,
 				     "max-time=10m");
 }
 
-/** Is there another line for the same?  Lists have one a value. */
+/** Check that no other line sets the same option. A list has a line for each
+ *  value. */
 static int check_once(const struct config *c, const struct spec_option *o,
 		      const struct command *of, struct err *e)
 {
@@ -371,8 +372,8 @@ static int take(void *user, const char *section, const char *name,
 	return 1;
 }
 
-/** What inih cuts in two or does not see: the number of such a line in @line,
- *  and -1 with @e. */
+/** Find a line that inih would split or skip: its number in @line, and -1 with
+ *  @e. */
 static int check_lines(const char *text, size_t len, int *line, struct err *e)
 {
 	size_t begin = 0;

@@ -18,7 +18,7 @@
 #define DELAY_NS    NS_PER_S
 #define INTERVAL_NS (250 * NS_PER_MS)
 
-/** What stands around the bar; what is left of the line is the bar. */
+/** Columns around the bar; the bar takes the rest of the line. */
 #define TEXT_COLUMNS 66
 #define BAR_MAX 40
 
@@ -43,7 +43,7 @@ static bool is_foreground(void)
 	return group < 0 || group == getpgrp();
 }
 
-/** What is counted: all has a row a step. */
+/** Return the unit of progress; a run of all counts steps. */
 static const char *unit(const struct progress *p)
 {
 	return strcmp(p->name, "all") == 0 ? "probes" : "tests";
@@ -309,7 +309,8 @@ static void doubt_directory(struct front_follow *f)
 		  "directory");
 }
 
-/** What may be an image that is imported may also be a node that is dead. */
+/** Say that agents are awaited: an image may be being imported, or a node may
+ *  be dead. */
 static void say_boot(struct front_follow *f)
 {
 	if (f->watch->signs && !f->signed_ns) {
@@ -329,7 +330,7 @@ static void say_boot(struct front_follow *f)
 	}
 }
 
-/** Has it had all of --max-time, and more? */
+/** Return a text if the run exceeds --max-time, else NULL. */
 static const char *is_overdue(const struct front_follow *f)
 {
 	const int64_t from_ns = f->running_ns ? f->running_ns : f->begin_ns;

@@ -27,7 +27,7 @@ struct progress {
 	bool drawn;		/* a bar is on the screen */
 };
 
-/** What there is to show. */
+/** The progress to show. */
 struct progress_now {
 	size_t done, total;	/* 0 = not known yet */
 	int64_t left_ns;	/* -1 = nobody knows */
@@ -37,8 +37,8 @@ struct progress_now {
 /* ---- watch --------------------------------------------------------------- */
 
 /**
- * What can be seen of a run from its directory while it goes on: how many
- * rows of how many, and whether it has begun and ended.
+ * Progress of a run as its directory shows it: rows so far and in all, and
+ * whether it has begun and ended.
  */
 struct watch {
 	const char *dir;	/* borrowed */

@@ -70,7 +70,8 @@ struct command {
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;
 COMMANDS(COMMAND_DECLARE)
 
-/** Of @all (NULL ends) that of this name, NULL when there is none. */
+/** Return the command of @all (NULL ends) with this name, NULL if there is
+ *  none. */
 const struct command *command_find(const struct command *const *all,
 				   const char *name);
 
@@ -91,7 +92,7 @@ void help_units(FILE *out);
  */
 void help_list_commands(const struct command *const *all, FILE *out);
 void help_list_options(const struct command *cmd, FILE *out);
-/** Of findings, rows and messages: what explain takes. */
+/** List the codes of findings, rows and messages that explain accepts. */
 void help_list_codes(FILE *out);
 
 #endif

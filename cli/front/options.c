@@ -144,7 +144,7 @@ static int option_words(unsigned takes, char *const argv[], struct args *out,
 
 #define MAX_NAMES 100
 
-/** What other programs call an option of ours. */
+/** Names of options in other programs, and ours for them. */
 static const struct {
 	const char *theirs;
 	const char *ours;
@@ -257,7 +257,7 @@ static int mistyped_option(const struct command *cmd, const char *bad,
 	return err_hint(e, "\"gpucheck %s -h\" lists its options", cmd->name);
 }
 
-/** Was the option of @letter typed by that? */
+/** Return true if the option was typed as @letter. */
 static bool by_letter(char letter, char *const argv[])
 {
 	for (; argv[0] && strcmp(argv[0], "--") != 0; argv++) {
@@ -286,7 +286,8 @@ static int mistyped_letter(unsigned takes, const struct spec_option *o,
 	return -1;
 }
 
-/** Can @word be a value of @o?  One of a choice, or what is no rank. */
+/** Return true if @word can be a value of @o: one of its words, or a text that
+ *  is not a rank. */
 static bool can_be_value(const struct spec_option *o, const char *word)
 {
 	return o->words ? spec_word(o, word) != NULL :
@@ -447,8 +448,8 @@ static int take_args(struct session *s, const struct command *cmd,
 		       0;
 }
 
-/** Has option @o the value @text where @cmd takes it, or is that a word for
- *  other commands? */
+/** Return true if option @o of @cmd has the value @text; false if @text is a
+ *  word for other commands. */
 static bool is_meant(const struct command *cmd, const struct spec_option *o,
 		     const char *text)
 {
@@ -480,8 +481,8 @@ static int take_environment(struct session *s, const struct command *cmd,
 	return 0;
 }
 
-/** What is said for all commands is also said for one that reads a run, but it
- *  judges that as the run was. */
+/** Settings for all commands do not count for a command that reads a run, which
+ *  it judges with the settings of that run. */
 static bool is_of_runs(const struct command *cmd, const struct spec_option *o)
 {
 	return o->resumed != SPEC_COMMANDS &&
@@ -520,7 +521,7 @@ static int take_file(struct session *s, const struct command *cmd,
 	return 0;
 }
 
-/** Of all files of options, the site's first. */
+/** Read all option files, the site's first. */
 static int take_files(struct session *s, const struct command *cmd,
 		      struct err *e)
 {
@@ -573,8 +574,8 @@ static int parse_words(struct session *s, const struct command *cmd,
 	return rc;
 }
 
-/** Of values that do not go together that of the lesser source gives way, but
- *  two that were typed are an error of checks to come. */
+/** Of two options that exclude each other drop the one from the weaker source;
+ *  if both were typed, later checks report it. */
 static void drop_rivals(struct session *s)
 {
 	struct spec none;

@@ -15,7 +15,7 @@
 
 /* ---- option words -------------------------------------------------------- */
 
-/** What --help=all is to popt, for which it has no value. */
+/** Name of --help=all towards popt, which has no value for it. */
 #define OPTION_WORDS_HELP_ALL "help-all"
 
 /**
@@ -30,7 +30,7 @@ int option_word(unsigned takes, const char *word,
 
 /* ---- mistyped ------------------------------------------------------------ */
 
-/* What is meant by a command line that is not valid. */
+/* Likely meaning of an invalid command line. */
 
 /**
  * Of the words @argv of a command line, which end with NULL, for a command that
@@ -82,7 +82,7 @@ int config_parse(const char *text, size_t len,
 		 const struct command *const *all, struct config *c,
 		 struct err *e);
 
-/** What is wrong with line @line of @c, as @why says, in @e; -1. */
+/** Set @e to the error @why in line @line of @c; returns -1. */
 int config_fail(const struct config *c, int line, const struct err *why,
 		struct err *e);
 
@@ -110,7 +110,7 @@ void config_release(struct config files[CONFIG_FILES]);
 
 /* ---- options ------------------------------------------------------------- */
 
-/** Does @cmd take @o? */
+/** Return true if @cmd takes @o. */
 static inline bool options_apply(const struct command *cmd,
 				 const struct spec_option *o)
 {
@@ -142,7 +142,7 @@ void options_release(struct session *s);
  */
 json_t *options_json(const struct session *s, const struct spec *spec);
 
-/** Does the option of that name come from the command line? */
+/** Return true if the option of that name was set on the command line. */
 bool options_typed(const struct session *s, const char *name);
 
 /**

@@ -51,8 +51,8 @@ static json_t *shell_of_whole(void)
 	return rows;
 }
 
-/** What was typed for the whole that this is a step of, or a step of its step;
- *  NULL when it is none. */
+/** Return the command line of the whole that this run is a step of; NULL if it
+ *  is not a step. */
 static json_t *whole_json(void)
 {
 	json_t *run = read_whole(STEP_WHOLE_ENV);
@@ -67,7 +67,7 @@ static json_t *whole_json(void)
 	return typed;
 }
 
-/** What the probe wants to know of this very place; NULL: nothing. */
+/** Return the facts about this shell that the probe needs; NULL: none. */
 static json_t *shell_json(const struct session *s, const char *name,
 			  const char *launcher)
 {

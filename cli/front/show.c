@@ -123,8 +123,8 @@ bool history_index(const char *dir, char path[PATH_MAX])
 
 /* ---- keep ---------------------------------------------------------------- */
 
-/** Of a run of several: the step that has levels, or at least the facts of the
- *  nodes.  False: none has; run_release() if true. */
+/** In a run of several probes find the step with levels, or at least with facts
+ *  of the nodes. False: none; run_release() if true. */
 static bool find_step(const char *dir, struct run *run)
 {
 	static const char *const steps[] = {
@@ -212,7 +212,7 @@ static int keep_metrics(const struct summary *sum, int code, const char *file,
 	return rc;
 }
 
-/* Do --metrics take stdout, which has no words then? */
+/* Return true if --metrics write to stdout, which then gets no words. */
 static bool keep_takes_stdout(const struct spec *s)
 {
 	return strcmp(s->metrics, "-") == 0;

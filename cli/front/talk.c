@@ -174,7 +174,7 @@ const struct err *talk_last(void)
 /** stdio says that writing failed, but not why, when it is asked in the end. */
 static int stdout_errno;
 static bool stdout_written;
-/** What stdout was: it outlives its close, after which there is talk. */
+/** stdout as it was at the start, needed for messages after it is closed. */
 static FILE *first_stdout;
 
 static ssize_t write_stdout(void *cookie, const char *buf, size_t size)

@@ -12,11 +12,9 @@
 
 /* ---- screen -------------------------------------------------------------- */
 
-/**
- * What the terminal at the other end of a file can show.
- */
+/** Abilities of the terminal behind a file. */
 
-/** Colours on stdout?  Of @s --color counts. */
+/** Return true if stdout gets colours; --color of @s counts. */
 bool screen_color(const struct spec *s);
 
 /**
@@ -31,7 +29,8 @@ void screen_print(struct str *text, FILE *f);
 /** Columns of the terminal on @fd, else $COLUMNS, else 80. */
 int screen_width(int fd);
 
-/** Is there a terminal on @fd, or $COLUMNS, so that the width is known? */
+/** Return true if @fd is a terminal or $COLUMNS is set, so that the width is
+ *  known. */
 bool screen_known(int fd);
 
 /* ---- talk ---------------------------------------------------------------- */
@@ -58,12 +57,12 @@ void talk_err(const struct err *e);
 /** The same; returns @code. */
 int talk_fail(const struct err *e, int code);
 
-/** What talk_err() said last; no text: nothing so far. */
+/** Return the last error of talk_err(); no text: none so far. */
 const struct err *talk_last(void);
 
 /** Before anything is printed: what fails from now on is remembered. */
 void talk_open_stdout(void);
-/** Was nothing printed so far? */
+/** Return true if nothing was printed so far. */
 bool talk_stdout_is_empty(void);
 
 /**

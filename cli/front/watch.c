@@ -104,9 +104,9 @@ static void count_rows(struct watch *w)
 }
 
 /**
- * Is what @st says all that can be known of the file read last?  A file that
- * is replaced twice within one tick of the file system's clock keeps its time
- * (and may keep its inode), so a young one is read again.
+ * Return true if the file has not changed since it was last read, by @st. A
+ * file replaced twice within one tick of the file system's clock keeps its time
+ * (and perhaps its inode), so a young file is read again.
  */
 static bool same_json(struct watch *w, const struct stat *st)
 {
@@ -177,8 +177,8 @@ static void hear_sign(struct watch *w, int64_t sign_ns)
 	w->signs = true;
 }
 
-/** Does the coordinator live?  Time in which we did not look, as one that is
- *  stopped does not, is no silence of its. */
+/** Look for the coordinator's sign of life. Time in which this process did not
+ *  look, because it was stopped, is not counted as silence. */
 static void look_for_sign(struct watch *w)
 {
 	const int64_t now_ns = clock_now_ns(), gap_ns = now_ns - w->looked_ns;

@@ -153,14 +153,14 @@ json_t *tiers_json(const struct forecast *f)
 
 /* ---- budget -------------------------------------------------------------- */
 
-/** Of the budget healthy tests may take so much by the forecast: second
- *  attempts and the follow-up add 40 % at most, and it is a guess ... */
+/** Share of the budget that the forecast for healthy tests may take: second
+ *  attempts and the follow-up add 40 % at most, and the forecast is a guess. */
 #define FORECAST_SHARE 0.6
 /** ... and at most so much of it until they are cut short; the rest is for the
  *  end of the run and its report. */
 #define TESTS_SHARE 0.9
 
-/** What can be left out, one on top of the other. */
+/** Cuts to make, one on top of the other. */
 static const struct budget_cut {
 	enum probe_kind kind;
 	const char *option, *value;
@@ -197,7 +197,7 @@ static double need_s(const struct spec *s, const struct probe *probe,
 	return time_s;
 }
 
-/** Has somebody decided that, or what goes with it? */
+/** Return true if the user or a file has set the option, or one tied to it. */
 static bool is_set(const struct spec *s, const char *option)
 {
 	return !spec_is_default(s, spec_find(option)) ||

@@ -20,7 +20,7 @@
 #include "probes/probe.h"
 #include "sbatch/launcher.h"
 
-/** What is said where nothing is counted. */
+/** Sample that is assumed where the pairs are not counted. */
 #define FORECAST_SAMPLE 8
 /** Where nobody has said it yet. */
 #define USUAL_GPUS	8
@@ -105,9 +105,9 @@ static void foresee_pairs(struct forecast *f)
 }
 
 /*
- * What an operation takes: its way through the nodes, and what its bus carries
- * at the rate inside a node; between nodes that of the NICs of all GPUs, where
- * those share the way, else of one.
+ * Time of an operation: latency through the nodes, and transfer at the bus rate
+ * inside a node, or between nodes at the rate of one NIC, or of all GPUs' NICs
+ * if they share the path.
  */
 #define OP_S	 6e-6	/* two H200, NVLink */
 #define NODES_S	 15e-6	/* each time there are twice as many nodes */
@@ -375,7 +375,7 @@ static void suggest_sample(int k, double time_s)
 		  k, in);
 }
 
-/** All pairs of so many ranks that they are not even counted here? */
+/** Return true if all pairs of that many ranks are not even counted. */
 static bool is_huge(const struct forecast *f)
 {
 	return strcmp(f->spec.pairs, "all") == 0 && !f->spec.sample &&

@@ -35,7 +35,7 @@ int budget_check(const struct spec *s, int percent, struct err *e);
 
 /* ---- forecast ------------------------------------------------------------ */
 
-/** Who plans more than that will look for something shorter. */
+/** A longer plan suggests shorter ones. */
 #define FORECAST_LONG_S 600
 /** Pairs of more ranks take seconds to count, and hours to measure. */
 #define FORECAST_RANKS	2048
@@ -123,8 +123,8 @@ json_t *tiers_json(const struct forecast *f);
 int plan_show(struct session *s, const char *probe,
 	      const struct conductor *c);
 
-/** Of more ranks all pairs are not counted: who asks for a plan waits seconds,
- *  and who runs does not wait that long. */
+/** With more ranks all pairs are not counted: a plan may take seconds, a start
+ *  may not. */
 #define PLAN_RANKS 8192
 
 /** The table of @f, what is shorter than a long run, and with -v who talks with

@@ -21,7 +21,7 @@
 
 #define WIDTH	    80
 #define MORE	    20	/* of the last line, with what is before */
-/** Of -v; each more shows so many again. */
+/** Rounds that -v shows; each further -v shows as many again. */
 #define ROUNDS	    3
 #define ROUND_LINES 2
 
@@ -90,7 +90,7 @@ static const char *time_note(const struct forecast *f)
 	return "";
 }
 
-/** What to type where it is not known how many there are. */
+/** Add the options to type if the number of nodes is unknown. */
 static void add_shape(const struct forecast *f, struct str *out)
 {
 	const char *part = f->probe->ports ? "HCA ports" : "GPUs";
@@ -209,7 +209,7 @@ static void add_table(const struct forecast *f, struct str *out)
 	add_hours(f, out);
 }
 
-/* What was typed, with --sample=@k, as a line for a shell. */
+/* Add the typed command with --sample=@k, quoted for a shell. */
 static void plan_command(const struct session *s, int k, struct str *out)
 {
 	struct args a = { 0 };
@@ -256,8 +256,9 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 /** So many rails have nodes whose interfaces nobody has counted yet. */
 #define USUAL_RAILS 8
 
-/** What a kernel has no room for, and what makes it: below the first number it
- *  forgets nobody, above the last it takes nobody in. */
+/** Add the limits of a kernel's neighbour table, and the settings for them:
+ *  below the first number it forgets no neighbour, above the last it accepts
+ *  none. */
 static void add_room(const struct forecast *f, struct str *out)
 {
 	const int64_t all = USUAL_RAILS * f->neighbours;
@@ -339,7 +340,8 @@ void plan_words(const struct session *s, const struct forecast *f,
 
 /* ---- plan show ----------------------------------------------------------- */
 
-/** What would start it, and in @why where that is. */
+/** Return the launcher that would start the run, and in @why the source of that
+ *  choice. */
 static const char *choose_launcher(const struct spec *s, char *why,
 				   size_t size)
 {
@@ -476,7 +478,7 @@ static int show_one(struct session *s, const struct probe *probe,
 	return code;
 }
 
-/** What each() of a conductor goes through. */
+/** State for each() of a conductor. */
 struct several {
 	const struct command *const *commands;
 	const char *launcher;

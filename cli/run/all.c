@@ -72,7 +72,7 @@ static const struct layer layers[] = {
 };
 #define N_LAYERS (sizeof(layers) / sizeof(layers[0]) - 1)
 
-/** What is carried from step to step. */
+/** State carried from step to step. */
 struct all_run {
 	struct step_place place;
 	struct spec spec;	/* what of the whole's is handed on */
@@ -182,7 +182,7 @@ static void leave_out(struct spec *s, const char *node)
 	s->nodes -= s->nodes > 1;
 }
 
-/** What a fault of this step means for those above. */
+/** Note the consequences of a fault of this step for the layers above. */
 static void learn(struct all_run *l, const struct layer *layer,
 		  const json_t *finding)
 {
@@ -225,7 +225,7 @@ static void add_cells(const json_t *verdict, struct step_row *row)
 								 "findings"));
 }
 
-/** Is what all that was found says that there is no GPU? */
+/** Return true if every finding says that there is no GPU. */
 static bool lacks_gpus(const json_t *verdict)
 {
 	const json_t *findings = json_object_get(verdict, "findings"), *f;

@@ -28,7 +28,8 @@
 
 /* ---- submit -------------------------------------------------------------- */
 
-/** What sbatch is told: ours that may be overruled, the user's, ours. */
+/** Add the options for sbatch: defaults, the user's, then those that must
+ *  hold. */
 static void add_options(const struct chain *c, int64_t in_s, struct args *a)
 {
 	args_add(a, "--nice");
@@ -93,8 +94,8 @@ int chain_submit(const struct chain *c, const char *dir,
 
 /* ---- those that wait ----------------------------------------------------- */
 
-/** What Slurm has of that name.  Watches in directories of one name share it,
- *  so that whose a job is its script says. */
+/** List Slurm's jobs of that name. Watches in directories of one name share it;
+ *  the script tells which of them a job belongs to. */
 static int ask_queue(const struct chain *c, const char *dir, struct str *out,
 		     char script[PATH_MAX], struct err *e)
 {
@@ -390,7 +391,7 @@ static char **take_words(const json_t *obj, const char *key, struct err *e)
 	return words;
 }
 
-/** What becomes the name of a job and of files. */
+/** Return true if @name can be the name of a job and of files. */
 static bool is_name(const char *name)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLM"

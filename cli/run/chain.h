@@ -90,7 +90,8 @@ int chain_cancel(const struct chain *c, const char *dir, struct err *e);
  *  of none. */
 bool chain_holder_job(const char *who, char job[SLURM_JOB_SIZE]);
 
-/** What a turn of systemd's has of the shell that made the watch. */
+/** Environment that a turn of systemd takes over from the shell that created
+ *  the watch. */
 struct chain_place {
 	const char *self;	/* this program */
 	const char *dir;	/* of the watch */

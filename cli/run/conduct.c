@@ -92,7 +92,7 @@ static int run_both(const struct conductor *c, const char *probe,
 	return code;
 }
 
-/** What run.json says is to be done: 0, or -1 with @e. */
+/** Read the order in run.json. Returns 0, or -1 with @e. */
 static int read_job(const char *dir, struct spec *s,
 		    const struct conductor **c, char probe[32],
 		    struct step_place *place, struct err *e)

@@ -36,7 +36,7 @@ struct diagnosis {
 	struct rundir_table table;
 };
 
-/** What a step has to do. */
+/** Work of a step. */
 struct batch {
 	const struct diagnose_step *step;
 	struct diagnose_row rows[DIAGNOSE_MAX_PAIRS];
@@ -160,7 +160,7 @@ static void add_pairs(const struct diagnosis *d, const struct batch *b,
 	}
 }
 
-/** What was not measured, and why. */
+/** Record the pairs that were not measured, and why. */
 static void take_end(struct diagnose_row *row, const struct step_end *end,
 		     bool stopped)
 {

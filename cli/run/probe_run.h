@@ -305,7 +305,7 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
  *  the drill file @drill; CODE_HEALTHY, else an exit code with @e. */
 int probe_run_prepare(const struct probe_start *t, const char *drill,
 		      char dir[PATH_MAX], struct err *e);
-/** What would run, on stdout; CODE_HEALTHY, else with @e. */
+/** Describe the run that would start on stdout; CODE_HEALTHY, else with @e. */
 int probe_run_describe(const struct probe_start *t, struct err *e);
 /** Start it, follow it, judge it: an exit code, or -1 with @e as the launcher's
  *  start() has it. */

@@ -101,8 +101,8 @@ int resume_options(struct session *s, const struct spec *stored,
 	return spec_check(&s->spec, e);
 }
 
-/* What run.json is to keep of the options @now of a resumed run: not what is
- * about this one command only, which stays as in @stored. */
+/* Choose the options that run.json keeps of a resumed run from @now: those
+ * about a single command stay as in @stored. */
 static void resume_kept_options(const struct spec *stored, struct spec *now)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {

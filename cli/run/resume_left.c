@@ -85,7 +85,8 @@ static void leave_step(struct left *l)
 	}
 }
 
-/** What followed "--" the first time into l->extra; 0, or -1 without memory. */
+/** Read the words after "--" of the first command into l->extra. Returns 0, or
+ *  -1 without memory. */
 static int read_extra(struct left *l)
 {
 	const json_t *whole = json_object_get(l->run, "whole");
@@ -219,7 +220,7 @@ void left_release(struct left *l)
 	free(l->extra);
 }
 
-/** Of the run, or of the one that it tests again. */
+/** Name the run, or the run that it tests again. */
 static void say_retest(const char *probe, const char *dir, const char *when)
 {
 	char word[2 * PATH_MAX];
@@ -228,7 +229,7 @@ static void say_retest(const char *probe, const char *dir, const char *when)
 		  str_quoted_dir(dir, word, sizeof(word)));
 }
 
-/** Has the run in @dir a test that --resume would measure? */
+/** Return true if the run in @dir has a test that --resume would measure. */
 static bool has_left(const char *dir, const char *probe)
 {
 	struct left *l = can_resume(probe) ? calloc(1, sizeof(*l)) : NULL;

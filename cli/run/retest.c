@@ -19,7 +19,7 @@ static const char *const anew[] = {
 	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 };
 
-/** Of the run of another user: what to measure, and on which nodes. */
+/** Take from the run of another user only the pairs and nodes to measure. */
 static void take_harmless(struct session *s, const struct spec *stored)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
@@ -66,7 +66,7 @@ static int take_text(struct spec *s, const char *name, const struct str *text)
 		       spec_set(s, spec_find(name), str_text(text), NULL) : 0;
 }
 
-/** What is measured, and nothing else. */
+/** Take the plan: measure only that. */
 static int take_plan(struct session *s, const struct retest_plan *p,
 		     struct err *e)
 {
@@ -88,7 +88,8 @@ static int take_plan(struct session *s, const struct retest_plan *p,
 	return 0;
 }
 
-/** What was typed behind "--" the first time is for that launcher. */
+/** Take the words after "--" of the first command if the launcher is the
+ *  same. */
 static void take_extra(struct session *s, struct left *l)
 {
 	char why[320];

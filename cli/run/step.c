@@ -20,7 +20,7 @@
 #include "report/model/expected.h"
 #include "sbatch/launcher.h"
 
-/** What a run may still do once its time is up: give up its tasks, report. */
+/** Time for a run past its deadline to give up its tasks and report. */
 #define GRACE_NS  (60 * NS_PER_S)
 /** To judge and draw a run of thousands of ranks. */
 #define REPORT_NS (300 * NS_PER_S)
@@ -110,7 +110,8 @@ static void add_option(struct args *a, const struct spec_option *o,
 	}
 }
 
-/** Does @cmd know the option, and @value, where that is one of its words? */
+/** Return true if @cmd knows the option and, if it is one of the option's
+ *  words, @value. */
 static bool knows(const struct command *cmd, const struct spec_option *o,
 		  const char *value)
 {
@@ -135,8 +136,8 @@ int step_prepare(struct step_place *place, struct err *e)
 	return rc;
 }
 
-/** Of what the whole is to stand beside that of the probe of @r, if there is
- *  one; a name or a table is of collectives. */
+/** Add the reference of the whole for the probe of @r, if it has one; a name or
+ *  a table is for collectives. */
 static void add_reference(const struct step *r, const char *text,
 			  struct args *a)
 {

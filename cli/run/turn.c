@@ -18,7 +18,7 @@
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 
-/** What a run may take beyond its time: to give up, to judge, to draw. */
+/** Time for a run past its deadline to give up, judge and draw. */
 #define GRACE_NS (600 * NS_PER_S)
 /** From TERM to KILL. */
 #define KILL_NS	 (60 * NS_PER_S)
@@ -34,7 +34,7 @@
 /** A job that ends does within this, and is looked at so often. */
 #define ENDING_NS      (60 * NS_PER_S)
 #define LOOK_ENDING_NS (2 * NS_PER_S)
-/** Of what a holder says of itself. */
+/** Bytes that a holder writes about itself. */
 #define HOLDER 200
 
 /* ---- the next turn ------------------------------------------------------- */

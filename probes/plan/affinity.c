@@ -287,7 +287,7 @@ static uint64_t share(uint64_t set, int gpu, int each)
 
 /* ---- all nodes ----------------------------------------------------------- */
 
-/** What a rank uses. */
+/** NICs that a rank uses. */
 struct pick {
 	uint64_t near, mine;	/* NICs that are nearest, and those of them
 				 * that it takes */
@@ -395,7 +395,7 @@ static void find_best(struct affinity_work *w, int node)
 	}
 }
 
-/** What the NICs of @set are called together, by their names' order. */
+/** Join the names of the NICs of @set in their order. */
 static void join_names(const struct affinity *a, uint64_t set,
 		       char out[LAYOUT_NIC])
 {

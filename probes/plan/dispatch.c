@@ -82,8 +82,8 @@ void pace_spend(struct pace *p, int64_t now_ns, double bytes)
 /* ---- dispatch ------------------------------------------------------------ */
 
 #define FIRST_CAP 256
-/** Of so many ranks each pair has a place of its own, as all may be tested:
- *  these are found in a third of the time. */
+/** Up to this many ranks each pair has a place of its own, since all may be
+ *  tested: pairs are found in a third of the time. */
 #define SQUARE_RANKS 2048
 
 /**
@@ -280,7 +280,8 @@ static bool is_held(const struct dispatch *d, const struct task *t)
 	return d->held && layout_cross_leaves(d->layout, t->a, t->b);
 }
 
-/** Are those that relay for it free, and their NICs? */
+/** Return true if the ranks that relay for the task are free, and their
+ *  NICs. */
 static bool mates_free(struct dispatch *d, const struct task *t)
 {
 	for (int i = 0; i < TASK_MATES; i++) {
@@ -379,7 +380,7 @@ static uint32_t get_slot(struct dispatch *d)
 	return d->n_slots++;
 }
 
-/** Which end of @t is @rank? */
+/** Return the end of @t that @rank is. */
 static int end_of(const struct task *t, int rank)
 {
 	return t->a == rank ? 0 : 1;
@@ -472,7 +473,7 @@ static void take_slot(struct dispatch *d, uint32_t i, struct task *out)
 	d->queued--;
 }
 
-/* What may start. */
+/* Choice of the task to start. */
 
 /** The older of slots @i and @j; 0 is no slot. */
 static uint32_t older(const struct dispatch *d, uint32_t i, uint32_t j)
@@ -483,13 +484,14 @@ static uint32_t older(const struct dispatch *d, uint32_t i, uint32_t j)
 	return d->slots[i].age < d->slots[j].age ? i : j;
 }
 
-/** May @t go from node to node, as far as others than its ends are asked? */
+/** Return true if @t may go from node to node, as far as ranks other than its
+ *  ends are needed. */
 static bool may_cross(struct dispatch *d, const struct task *t)
 {
 	return !is_held(d, t) && mates_free(d, t);
 }
 
-/** May the task of @rank, which is free, with @peer start? */
+/** Return true if the task of the free @rank with @peer may start. */
 static bool may_start(struct dispatch *d, int rank,
 		      const struct dispatch_slot *s)
 {

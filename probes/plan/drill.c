@@ -175,7 +175,7 @@ void drill_allow_pxn(struct drill *d)
 	d->n = kept;
 }
 
-/* Is every part in this run? */
+/* Check that every part is in this run. */
 
 static int most_nics(const struct layout *l)
 {
@@ -250,7 +250,7 @@ int drill_check(const struct drill *d, const struct layout *l, struct err *e)
 	return 0;
 }
 
-/* What a fault touches. */
+/* The cells that a fault affects. */
 
 static bool in_range(int n, int first, int last)
 {
@@ -326,7 +326,7 @@ bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 	       part_has_end(&p, &e);
 }
 
-/** Is it one of the paths that a static hash puts on the link that is meant? */
+/** Return true if a static hash puts the path on the faulty link. */
 static bool is_hashed(const struct drill_fault *f, int src, int dst,
 		      uint64_t seed)
 {

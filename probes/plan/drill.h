@@ -96,7 +96,7 @@ enum drill_shape {
 };
 extern const char *const drill_shapes[];	/* the words; NULL ends */
 
-/** What several slow parts come to on one path. */
+/** How several slow parts of one path combine. */
 enum drill_meet { DRILL_PRODUCT, DRILL_MIN };
 extern const char *const drill_meets[];
 
@@ -141,11 +141,11 @@ void drill_settle(struct drill *d, enum drill_layer layer,
 
 extern const char *const drill_layers[];	/* the words; NULL ends */
 
-/** Every part in range of the layout?  -1 with line and column if not. */
+/** Check that every part is in the layout; -1 with line and column if not. */
 int drill_check(const struct drill *d, const struct layout *l, struct err *e);
 
 /**
- * What a drill does to one attempt at one ordered cell: the first that applies
+ * Effect of a drill on one attempt at one ordered cell: the first that applies
  * of dead, hang, crash, corrupt, flaky, slow.
  */
 struct drill_effect {
@@ -162,10 +162,10 @@ struct drill_effect {
 	int wrong_end;		/* the end that has it, as above */
 };
 
-/** What makes an end of a cell act so. */
+/** Return the fault that an end of a cell has to act out. */
 enum xport_drill drill_act(enum drill_kind kind);
 
-/** Is rank @rank in the part that @f names?  Ways have no such end. */
+/** Return true if rank @rank is in the part of @f; false for paths. */
 bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 		   int rank);
 

@@ -261,8 +261,8 @@ static bool parse_numbers(char *value, const char *example, int *at)
 	return false;
 }
 
-/** What is wrong with the numbers of a part, beside each other; NULL: nothing.
- *  Two joined by "-" are a range of nodes, or two that differ. */
+/** Return the error in the numbers of a part, next to each other; NULL: none.
+ *  Two numbers joined by "-" are a range of nodes, or two that differ. */
 static const char *odd_numbers(enum drill_part part, const int *at)
 {
 	switch (part) {
@@ -374,7 +374,7 @@ static const char *odd_word(const struct drill_parse_reading *r)
 	return NULL;
 }
 
-/** Do the words that came make one whole fault? */
+/** Check that the words so far make one whole fault. */
 static int check_whole(const struct drill_parse_reading *r, struct err *e)
 {
 	const struct drill_kind_word *kind = &drill_kinds[r->fault.kind];

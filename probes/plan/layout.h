@@ -60,8 +60,8 @@ static inline int layout_nic_at(const struct layout *l, int node, int nic)
 	return l->nodes[node].first_nic + nic;
 }
 
-/** What to call the NIC of @rank: "mlx5_2", several joined by '+', or "nic2"
- *  where nobody knows its name; returns @buf. */
+/** Write the name of the NIC of @rank: "mlx5_2", several joined by '+', or
+ *  "nic2" if the name is unknown; returns @buf. */
 const char *layout_nic(const struct layout *l, int rank, char buf[LAYOUT_NIC]);
 
 /**
@@ -92,7 +92,8 @@ static inline bool layout_same_node(const struct layout *l, int a, int b)
 	return l->ranks[a].node == l->ranks[b].node;
 }
 
-/** Do bytes between them leave a node, and its leaf where that is known? */
+/** Return true if data between the ranks leave a node and, if known, its
+ *  leaf. */
 static inline bool layout_cross_leaves(const struct layout *l, int a, int b)
 {
 	return !layout_same_node(l, a, b) &&
@@ -122,7 +123,7 @@ void leaves_release(struct leaves *v);
 
 /* ---- rails --------------------------------------------------------------- */
 
-/** Are rails connected?  What the routes of the nodes say of that.  Pure. */
+/** Decide by the routes of the nodes whether rails are connected. Pure. */
 
 /** A NIC or port of a node. */
 struct rail_nic {
@@ -131,7 +132,7 @@ struct rail_nic {
 	int group;		/* others are not reached by design */
 };
 
-/** What nodes say, counted. */
+/** Counted statements of the nodes. */
 struct rails_said {
 	int apart;	/* no rail of theirs has a route to another */
 	int joined;	/* one has */
@@ -142,8 +143,8 @@ struct rails_said {
 void rails_hear(struct rails_said *s, const json_t *facts,
 		const struct rail_nic *nics, int n);
 
-/** Is it the design?  More nodes say so than not: one whose addresses are wrong
- *  does not decide for all. */
+/** Return true if rails are apart by design: more nodes say so than not, so
+ *  that one node with wrong addresses does not decide. */
 static inline bool rails_are_apart(const struct rails_said *s)
 {
 	return s->apart > s->joined;
@@ -165,7 +166,7 @@ enum affinity_way {
 	WAY_PIX, WAY_PXB, WAY_PHB, WAY_NODE, WAY_SYS, WAY_UNKNOWN
 };
 
-/** What a node says of itself. */
+/** Affinity as a node reports it. */
 struct affinity {
 	int n_gpus, n_nics;
 	struct affinity_nic {
@@ -217,11 +218,11 @@ int affinity_apply(struct layout *l, const struct affinity *of);
  * communicate by design are a group.  Pure.
  */
 
-/** What a port is there for: the one that GPUs of its node use, or, near to
- *  none of them, storage or management, whose network is another one. */
+/** Purpose of a port: used by GPUs of its node or, if far from all of them, for
+ *  storage or management in a network of its own. */
 enum port_use { USE_UNKNOWN, USE_GPUS, USE_OTHER };
 
-/** What two ports must share to be of one fabric. */
+/** Properties that two ports of one fabric share. */
 struct port_class {
 	char link_layer[16];	/* InfiniBand, Ethernet; "" not known */
 	char subnet[PORT_SUBNET];	/* "" on Ethernet */

@@ -15,7 +15,8 @@
 
 /* ---- rails --------------------------------------------------------------- */
 
-/* Are ports of @to, names apart by blanks, on other rails than port @from? */
+/* Return true if ports of @to, separated by blanks, are on other rails than
+ * port @from. */
 static bool crosses(const struct rail_nic *nics, int n, const char *from,
 		    const char *to)
 {

@@ -27,7 +27,7 @@ int sched_rounds(int size);
 /** The round in which ranks @a and @b of @size meet. */
 int sched_round_of(int size, int a, int b);
 
-/** Of more ranks nobody measures all pairs who has not asked for it ... */
+/** With more ranks all pairs are measured only on request. */
 #define PAIRS_ALL_USUAL	1024
 /** ... nor who has. */
 #define PAIRS_ALL_MOST	SPEC_MAX_SQUARE
@@ -68,8 +68,8 @@ struct pairs {
  */
 int pairs_parse(const char *text, struct pairs *p, struct err *e);
 void pairs_release(struct pairs *p);
-/** What "default" and "auto" mean for @l, and how many rounds of a sample @s
- *  asks for, if any. */
+/** Settle "default" and "auto" for @l, and the number of sample rounds if @s
+ *  asks for a sample. */
 void pairs_settle(struct pairs *p, const struct spec *s,
 		  const struct layout *l);
 
@@ -96,11 +96,11 @@ struct task {
 				 * of their communicator; 0 = none */
 };
 
-/** Is the fabric built so that rails do not meet, and nobody relays?  Where @s
- *  leaves it open, what the routes of the nodes say counts. */
+/** Return true if rails are not connected by design and no rank relays. If @s
+ *  leaves it open, the routes of the nodes decide. */
 bool plan_rails_apart(const struct spec *s, bool by_routes);
 
-/** Is it between nodes, from one rail to another? */
+/** Return true if the pair is between nodes and from one rail to another. */
 bool plan_crosses(const struct layout *l, int a, int b);
 
 /**
@@ -199,8 +199,8 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX]);
 /** The follow-up of a run whose first pass is @first: under the same
  *  conditions, or nothing could be compared. */
 struct pass pass_follow(const struct pass *first);
-/** Can the workers of one pass not serve in the other?  A @model cannot see
- *  for itself what runs at the same time. */
+/** Return true if the workers of one pass cannot serve the other. A @model
+ *  cannot see by itself what runs at the same time. */
 bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model);
 
 /* ---- time ---------------------------------------------------------------- */
@@ -259,9 +259,9 @@ double plan_follow_s(double time_s, const struct spec *s,
 /* ---- variant ------------------------------------------------------------- */
 
 /**
- * What one run compares: every algorithm with every protocol, library and
- * value that was asked for.  Each variant is an environment for workers of its
- * own, because NCCL reads its environment once.
+ * Variants that one run compares: every algorithm with every protocol, library
+ * and value. Each variant is an environment of its own workers, because NCCL
+ * reads its environment once.
  */
 #define VARIANTS_MAX 64
 
@@ -346,7 +346,7 @@ struct pace {
 	int64_t open_ns;	/* from then on all is paid for */
 };
 
-/** Who asks ten times a second may begin as much ahead. */
+/** Sends may begin this much early, at ten per second or more. */
 #define PACE_AHEAD_NS 100000000
 
 /** How long nothing may begin from @now_ns on; 0 = it may now. */

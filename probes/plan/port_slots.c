@@ -12,7 +12,7 @@
 
 /* ---- classes ------------------------------------------------------------- */
 
-/* Of one fabric; at whatever rate. */
+/* Return true if the ports are of one fabric, at any rate. */
 static bool same_fabric(const struct port_class *a, const struct port_class *b)
 {
 	return strcmp(a->link_layer, b->link_layer) == 0 &&
@@ -82,8 +82,8 @@ static const struct port_seen *find(const struct port_set *node,
 	return NULL;
 }
 
-/* What the most ports called @name are that are up; the faster on a tie, as a
- * link comes down in rate, never up. */
+/* Return the class of most active ports called @name; on a tie the faster,
+ * because a link loses rate and never gains it. */
 static struct port_class usual_class(const struct port_set *nodes, int n,
 				     const char *name)
 {

@@ -15,7 +15,7 @@
 
 /* ---- pass ---------------------------------------------------------------- */
 
-/** What sets a pass apart from the other one is in its name. */
+/** Name each pass by its difference from the other. */
 static void name_passes(struct pass *passes, int n)
 {
 	const struct pass *one = &passes[0];

@@ -69,7 +69,7 @@ static double transfers(const struct spec *s, double one_s, double sample_s)
 	return 2 * (timed + (double)s->warmup);
 }
 
-/** What they take. */
+/** Return the time of the measurements. */
 static double measure_s(const struct spec *s, double one_s, double sample_s)
 {
 	return one_s * transfers(s, one_s, sample_s);
@@ -102,7 +102,7 @@ static double limit_s(const struct spec *s, const struct xport_ops *ops,
 typedef double size_fn(const struct spec *s, const struct xport_ops *ops,
 		       int64_t size);
 
-/** What @fn says of each size that a pair is measured at, in all. */
+/** Return the sum of @fn over the sizes at which a pair is measured. */
 static double sum_sizes(const struct spec *s, const struct xport_ops *ops,
 			size_fn *fn)
 {
@@ -128,7 +128,7 @@ double plan_pair_s(const struct spec *s, const struct xport_ops *ops)
 	return ops->cost.pair_s > 0 ? sum_sizes(s, ops, healthy_s) : NAN;
 }
 
-/** What they move. */
+/** Return the bytes of the measurements. */
 static double moved_B(const struct spec *s, const struct xport_ops *ops,
 		      int64_t size)
 {

@@ -206,7 +206,7 @@ static int add_lib(struct axes *a, const char *path, struct err *e)
 
 /* ---- one variant --------------------------------------------------------- */
 
-/** Does @path end with @tail, a whole number of folders and a file? */
+/** Return true if @path ends with @tail, whole folders and a file. */
 static bool ends_with(const char *path, const char *tail)
 {
 	size_t n = strlen(path), t = strlen(tail);

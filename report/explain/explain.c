@@ -646,7 +646,7 @@ static void overrule(struct explain *x, const struct met *m)
 	}
 }
 
-/** Which GPU of the node, and whose, is that on the bus? */
+/** Find the GPU of the node, and its rank, by the bus address. */
 static void find_place(const struct explain *x, struct about *a)
 {
 	unsigned long id = about_bus_id(a->bus);

@@ -13,8 +13,9 @@
 
 /* ---- about --------------------------------------------------------------- */
 
-/** What a line of a log is about, as far as it says so.  Names are of letters,
- *  digits and a few signs between them: they may stand in a command. */
+/** The part that a line of a log names, as far as it does. Names consist of
+ *  letters, digits and a few signs in between, so that they may stand in a
+ *  command. */
 struct about {
 	char host[64];	/* "" */
 	char bus[16];	/* of a device on PCIe, "0000:9b:00"; "" */
@@ -71,9 +72,9 @@ void unknown_sort(struct unknown *u);
 /* ---- works --------------------------------------------------------------- */
 
 /**
- * Which rank do the others wait for?  The watchdog of PyTorch numbers the
- * collectives of a group: who waits for number 118 and who has enqueued no more
- * than 117 are found by joining the lines of all ranks.
+ * Find the rank that others wait for. PyTorch's watchdog numbers the
+ * collectives of a group: joining the lines of all ranks shows which wait for
+ * number 118 and which enqueued only 117.
  */
 
 /** More ranks and groups than these are not told apart. */
@@ -95,7 +96,7 @@ void works_release(struct works *w);
 /** Take what the line of @rank (-1: it says not) has of it. */
 void works_line(struct works *w, const char *line, size_t len, int rank);
 
-/** What it comes to: the group with the most ranks behind. */
+/** Result: the group with the most ranks behind. */
 struct works_verdict {
 	char group[24];
 	long work;		/* what is waited for; 0: nothing known */
@@ -111,9 +112,9 @@ void works_judge(struct works *w, struct works_verdict *v);
 /* ---- explain ------------------------------------------------------------- */
 
 /**
- * What the messages of anybody's logs mean: the output of NCCL_DEBUG, a .err of
- * Slurm, perftest, dmesg; one of them or those of all ranks, joined by time and
- * rank.  Memory does not grow with the logs.
+ * Meaning of messages in foreign logs: output of NCCL_DEBUG, a .err file of
+ * Slurm, perftest, dmesg; one log or those of all ranks, joined by time and
+ * rank. Memory does not grow with the logs.
  */
 
 #define MET_RANKS 8
@@ -175,9 +176,9 @@ void explain_release(struct explain *x);
  *  or -1 with @e (the read failed). */
 int explain_file(struct explain *x, const char *name, FILE *f, struct err *e);
 
-/** Is one of the messages a fault, or comes from one? */
+/** Return true if a message is a fault or the consequence of one. */
 bool explain_fault(const struct explain *x);
-/** What was first, when it is a fault or a wait; or NULL. */
+/** Return the first message if it is a fault or a wait, else NULL. */
 const struct met *explain_first(const struct explain *x);
 
 /** In words for @width columns; @name is the file's, for people. */
@@ -190,7 +191,7 @@ json_t *explain_json(const struct explain *x, const char *name);
  *  pid,time with a header. */
 void explain_csv(const struct explain *x, struct str *out);
 
-/** What a code means. */
+/** Add the explanation of a code. */
 void explain_code_words(const struct symptom *s, int width, bool color,
 			struct str *out);
 json_t *explain_code_json(const struct symptom *s);

@@ -45,7 +45,7 @@ static const struct effect_words {
 	[EFFECT_FACT] = { .color = 36, .words = ", information only" },
 };
 
-/** Of the names in a remedy those that the line says. */
+/** Replace a name in a remedy by the value that the line has. */
 static bool name_of(void *user, const char *name, size_t len, struct str *out)
 {
 	const struct about *a = user;
@@ -94,7 +94,7 @@ static void add_time(const struct about *a, struct str *out)
 	str_add(out, text);
 }
 
-/** What there is of it: "rank 3, n0, GPU 2 (0000:9b:00), ...". */
+/** Add the known parts: "rank 3, n0, GPU 2 (0000:9b:00), ...". */
 static void add_about(const struct met *m, struct str *out)
 {
 	const struct about *a = &m->about;
@@ -187,7 +187,7 @@ static void add_met(const struct explain *x, const struct wrap *w,
 	add_meaning(w, m->symptom, &m->about);
 }
 
-/** Who was first, and what became of the others. */
+/** Add the first message and its consequences. */
 static void add_first(const struct explain *x, const struct wrap *w)
 {
 	const struct met *m = explain_first(x);

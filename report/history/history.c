@@ -71,7 +71,7 @@ static void fill_in(const struct summary_finding *f, const char *text,
 	}
 }
 
-/** Of a kind that has no form. */
+/** Add a finding of a kind without a form of its own. */
 static void say_all(const struct summary_finding *f, struct str *out)
 {
 	str_addf(out, "%s%s", f->node, f->node[0] ? " " : "");
@@ -85,7 +85,7 @@ static void say_all(const struct summary_finding *f, struct str *out)
 	str_addf(out, "%s%s", f->name[0] ? " " : "", f->name);
 }
 
-/* What the history calls the part of @f, its node first: "n7 NIC 2". */
+/* Write the history's name for the part of @f, its node first: "n7 NIC 2". */
 static void names_of(const struct summary_finding *f, char *buf, size_t size)
 {
 	const struct history_form *form = forms;
@@ -106,7 +106,7 @@ static void names_of(const struct summary_finding *f, char *buf, size_t size)
 /* ---- trend --------------------------------------------------------------- */
 
 #define DAY_S 86400.0
-/** Of a normal distribution, two-sided 95 %. */
+/** Normal distribution, two-sided 95 %. */
 #define Z_95 1.96
 
 /** A slope of logarithms a day, as percent a month. */
@@ -181,11 +181,12 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t)
 
 /* ---- history judge ------------------------------------------------------- */
 
-/* What the points of a history come to. */
+/* Evaluation of a history's points. */
 
 /**
- * What has no level, such as a limit of locked memory, was good in each run of
- * its setup that does not have it; of a node: that tested the node.
+ * A finding without a level, such as a limit of locked memory, counts as good
+ * in each run of its setup that does not have it; one of a node, in each run
+ * that tested the node.
  */
 static int fill_good(const struct history *h, struct history_part *p)
 {
@@ -218,7 +219,7 @@ static int fill_good(const struct history *h, struct history_part *p)
 	return 0;
 }
 
-/** Is it one of those that have a level where they are good? */
+/** Return true if the part is of a kind that has a level when it is good. */
 static bool has_level(const struct history *h, const struct history_part *p)
 {
 	static const char *const kinds[] = {
@@ -595,7 +596,8 @@ static int take_whole(struct history_work *w, size_t run, size_t setup)
 	return rc;
 }
 
-/** What is between two nodes, or a process of a job, is no node's fault. */
+/** Return true if the finding is a node's fault: not a path between two nodes,
+ *  not a process of a job. */
 static bool is_of_node(const struct summary_finding *f)
 {
 	return f->fail && f->node[0] && !f->peer_node[0] &&

@@ -17,8 +17,8 @@
 /* ---- summary ------------------------------------------------------------- */
 
 /**
- * What the history keeps of a run: how it came out, what it found, and the
- * level of each part that it measured.
+ * The history's entry for a run: its result, its findings, and the level of
+ * each measured part.
  */
 
 #define SUMMARY_SCHEMA	 1
@@ -74,7 +74,7 @@ struct summary {
  */
 int summary_of(const struct run *run, const struct verdict *v,
 	       const struct run *step, struct summary *s, struct err *e);
-/** What collectives reached. */
+/** Add the results of collectives. */
 void summary_add_sweep(struct summary *s, const struct sweep *sweep);
 void summary_release(struct summary *s);	/* safe on a zeroed one */
 
@@ -84,7 +84,7 @@ void summary_release(struct summary *s);	/* safe on a zeroed one */
 #define SUMMARY_FILE 64
 int summary_file(const struct summary *s, char name[SUMMARY_FILE],
 		 struct err *e);
-/** Is @name of that form? */
+/** Return true if @name has that form. */
 bool summary_is_file(const char *name);
 
 /** The file's text, a line; NULL without memory. */
@@ -100,16 +100,17 @@ int summary_parse(const char *text, size_t len, struct summary *s,
 int summary_parse_node(const char *text, size_t len, struct summary *s,
 		       struct err *e);
 
-/** Are both measurements of the same kind, transport, size and shape, so that
- *  they can be compared? */
+/** Return true if both runs have the same kind, transport, size and shape, so
+ *  that they can be compared. */
 bool summary_alike(const struct summary *a, const struct summary *b);
-/** Are there levels of pairs, so that what has none was not measured? */
+/** Return true if there are levels of pairs; a part without one was not
+ *  measured then. */
 bool summary_has_pairs(const struct summary *s);
 #define SUMMARY_SETUP 96
 /** "p2p nccl 64 MiB nic 16 nodes 128 ranks"; returns @buf. */
 const char *summary_setup(const struct summary *s, char buf[SUMMARY_SETUP]);
-/** Did it come to a result that counts, with @all those of drills and of the
- *  model cluster, too? */
+/** Return true if the run has a result that counts; with @all also drills and
+ *  runs of the model cluster. */
 bool summary_counts(const struct summary *s, bool all);
 
 /* ---- names --------------------------------------------------------------- */
@@ -125,11 +126,11 @@ struct trend_point {
 /** Fewer runs, or less time between the first and the last, tell no trend. */
 #define TREND_RUNS 6
 #define TREND_DAYS 7
-/** Of more runs so many are taken, evenly. */
+/** At most this many runs are used, evenly chosen. */
 #define TREND_MOST 200
 #define TREND_MONTH_DAYS 30
 
-/** What a level does in a month of 30 days. */
+/** Change of a level per month of 30 days. */
 struct trend {
 	size_t runs;		/* it rests on; 0: there is none to tell */
 	double days;		/* from the first of them to the last */
@@ -148,9 +149,8 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t);
 /* ---- index --------------------------------------------------------------- */
 
 /**
- * What the files of a history say, in a database that is read more quickly
- * than they are.  Never the only copy: where it is damaged, or of another
- * version, it is made anew.
+ * The files of a history in a database that is faster to read. Never the only
+ * copy: a damaged or outdated database is rebuilt.
  */
 struct index;
 
@@ -272,8 +272,8 @@ struct history {
 	size_t n_nodes;
 };
 
-/** Of @n runs that count, by time, which outlive @h; 0, or -1 without memory.
- *  history_release() frees, also then. */
+/** Make the history of @n runs that count, sorted by time, which outlive @h.
+ *  Returns 0, or -1 without memory. history_release() frees, also then. */
 int history_make(const struct summary *runs, size_t n, struct history *h);
 void history_release(struct history *h);
 
@@ -290,7 +290,7 @@ bool history_tells(const struct history_part *p);
 const char *history_pattern(const struct history_part *p,
 			    char buf[HISTORY_LAST + 1]);
 
-/** What was read, for those who show it; texts are borrowed. */
+/** Facts about the reading of a history; texts are borrowed. */
 struct history_about {
 	const char *dir;
 	const char *part;	/* that was asked for; NULL: none */

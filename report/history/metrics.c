@@ -11,7 +11,7 @@
 
 #define BYTES_PER_GB 1e9
 
-/** What the samples of a family are written with. */
+/** Output state of a family's samples. */
 struct sheet {
 	const struct summary *s;
 	int code;

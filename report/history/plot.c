@@ -27,7 +27,7 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char history_css[];
 
-/** What a table has of each part, and no line of words. */
+/** Add a table with figures of each part that no sentence has. */
 static void add_table(const struct history *h, const struct history_about *a,
 		      struct str *out)
 {
@@ -116,10 +116,10 @@ int history_page(const char *dir, const struct history *h,
 
 /** More colours there are not; the rest is in the table. */
 #define PARTS_MAX 8
-/** What the picture shows at least, percent of a median. */
+/** Range that the picture shows at least, percent of a median. */
 #define LOW  90.0
 #define HIGH 105.0
-/** What has no point gets one that is never in sight. */
+/** A run without a value gets a point far outside the plot. */
 #define NO_POINT "0\t-1\n"
 
 /** data/gnuplot/history.gp as text, part of the program. */
@@ -138,7 +138,7 @@ struct history_plot_drawing {
 	struct plot plot;
 };
 
-/** What is usual for it; NAN where it was never measured. */
+/** Return the usual level of the part; NAN if it was never measured. */
 static double median_of(const struct history_part *p)
 {
 	double *v = calloc(p->n + 1, sizeof(*v)), median;

@@ -17,7 +17,7 @@
 
 /* ---- index --------------------------------------------------------------- */
 
-/** Of the tables below: another one is made anew. */
+/** Version of the tables below: any other one is rebuilt. */
 #define INDEX_FORMAT 3
 /** How long another process may be at it. */
 #define BUSY_MS 2000
@@ -328,7 +328,8 @@ static int is_known(struct index *x, const struct index_file *f,
 	       sqlite3_column_int64(q, 3) == f->size;
 }
 
-/** Of the row that Q_RUN is at; 0; 1 with @e: it is damaged; -1 with @e. */
+/** Read the row at which Q_RUN is. Returns 0; 1 with @e if it is damaged; -1
+ *  with @e. */
 static int take_row(struct index *x, struct summary *s, struct err *e)
 {
 	sqlite3_stmt *q = x->q[Q_RUN];

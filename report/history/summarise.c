@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a run came to, as the history keeps it. */
+/* Make the history's entry for a run. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -386,7 +386,7 @@ bool summary_counts(const struct summary *s, bool all)
 
 /* ---- medians ------------------------------------------------------------ */
 
-/** What a part reached in its tests. */
+/** Levels of a part in its tests. */
 struct pile {
 	float *v;
 	size_t n, seen;
@@ -537,7 +537,7 @@ static double *medians(const struct pile *p, size_t n)
 
 /* ---- nodes -------------------------------------------------------------- */
 
-/** What the history calls the node @own of @run. */
+/** Write the history's name for the node @own of @run. */
 static void node_name(const struct run *run, const char *own,
 		      char name[SUMMARY_NODE])
 {
@@ -662,8 +662,8 @@ void summary_add_sweep(struct summary *s, const struct sweep *sweep)
 
 /* ---- the run ------------------------------------------------------------ */
 
-/** What names the run, also after it was resumed; one that was imported has
- *  only what it says of itself. */
+/** Take the identity of the run, the same after a resume; an imported run has
+ *  only the one in its file. */
 static void take_id(const struct run *run, struct summary *s)
 {
 	const char *id = json_member(run->json, "id");

@@ -95,7 +95,7 @@ static int import_clusterkit_json(struct import *x, const json_t *top,
 
 /* ---- nccl tests json ----------------------------------------------------- */
 
-/* What nccl-tests -J wrote. */
+/* Output of nccl-tests -J. */
 
 /** "20809" is 2.8.9, 22809 is 2.28.9: NCCL_VERSION(X,Y,Z). */
 static void version_text(int64_t code, char *buf, size_t size)

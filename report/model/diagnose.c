@@ -26,8 +26,8 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
 	return NULL;
 }
 
-/** What the run had @name set to: by its environment, a file of NCCL's or
- *  gpucheck. */
+/** Return the value of @name in the run: from the environment, a file of
+ *  NCCL's, or gpucheck. */
 static const char *setting(const struct run *run, const char *name)
 {
 	const char *value = json_member(
@@ -71,7 +71,7 @@ static const char *needs_roce(const struct run *run, int src, int dst)
 		       needs_ib(run, src, dst);
 }
 
-/** Does the row of layer @name say that the pair failed there? */
+/** Return true if the row of layer @name says that the pair failed there. */
 static bool failed_at(const struct run *run, const char *name, int src, int dst)
 {
 	const struct diagnose_step layer = { .name = name };
@@ -172,7 +172,7 @@ const struct diagnose_step *diagnose_top(const struct run *run)
 	return NULL;
 }
 
-/** Is every variable of @s as it says, without us? */
+/** Return true if every variable of @s already had its value in the run. */
 static bool is_set_already(const struct run *run, const struct diagnose_step *s)
 {
 	for (int i = 0; s->env[i]; i++) {
@@ -188,7 +188,7 @@ static bool is_set_already(const struct run *run, const struct diagnose_step *s)
 	return true;
 }
 
-/** Has another setting mended the pair? */
+/** Return true if another setting made the pair pass. */
 static bool is_mended(const struct run *run, int src, int dst)
 {
 	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
@@ -390,7 +390,8 @@ static bool same_port(const char *nic, const char *port)
 	       (port[len] == '\0' || port[len] == ':');
 }
 
-/** Is the port of this name up on any node?  Only such are ranks of ib. */
+/** Return true if the port of this name is up on any node; only such ports are
+ *  ranks of ib. */
 static bool is_up_somewhere(const struct run *run, const char *port)
 {
 	for (size_t i = 0; i < run->n_facts; i++) {

@@ -73,9 +73,9 @@ struct finding *diagnose_finding(const struct run *run,
 				 const struct verdict *v, int src, int dst);
 
 /**
- * Is @s to be tried for the pair, after what run->diagnose holds already?
- * False with @why NULL where it is none of its steps, or no longer needed;
- * with @why in words where it cannot be.
+ * Return true if @s should be tried for the pair, after the results in
+ * run->diagnose. False with @why NULL if it is not a step for it or no longer
+ * needed; with @why in words if it is impossible.
  */
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
@@ -109,8 +109,8 @@ int diagnose_read(const char *dir, const struct run *run,
 		  const struct diagnose_step *s, struct diagnose_row *rows,
 		  size_t n, struct err *e);
 
-/** Had the nodes of the run in @dir the variables of knob @s?  What never
- *  reached them was not tried. */
+/** Return true if the nodes of the run in @dir had the variables of knob @s;
+ *  otherwise the knob was not tried. */
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
 
 /** One more row of the run; 0, or -1 when memory runs out. */

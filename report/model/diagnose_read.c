@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the run of one step says about its pairs. */
+/* Read the run of one step about its pairs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "report/model/diagnose.h"
 #include "report/model/run_read.h"
 
-/** What is known of one direction of one pair so far. */
+/** State of one direction of one pair so far. */
 struct diagnose_read_way {
 	int64_t attempt;	/* 0 = no row yet */
 	enum outcome outcome;	/* of the one that decides */

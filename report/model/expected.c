@@ -398,14 +398,14 @@ double expected_percent(const struct expected_line *l, const char *transport)
 	return l->percent;
 }
 
-/** What the slower of both NICs carries, NAN unless both are known. */
+/** Return the rate of the slower of both NICs, NAN unless both are known. */
 static double nics_GB_s(const struct rank_line *s, const struct rank_line *d)
 {
 	return isnan(s->nic_GB_s) || isnan(d->nic_GB_s) ?
 		       NAN : fmin(s->nic_GB_s, d->nic_GB_s);
 }
 
-/** What a healthy pair would reach, NAN = not known. */
+/** Return the bandwidth of a healthy pair, NAN if unknown. */
 static double expect(const struct expected_matching *m,
 		     const struct expected_line *l, const struct cell *c,
 		     int src, int dst)

@@ -23,8 +23,8 @@ int reference_find(const char *reference, const char *probe,
 /* ---- expected ------------------------------------------------------------ */
 
 /**
- * What a healthy path carries: data/expected.ini, which is part of the program
- * and explains itself, after DIR/expected.ini, which holds what the site added.
+ * Bandwidth of healthy paths: data/expected.ini, which is part of the program
+ * and explains itself, after DIR/expected.ini with the site's additions.
  */
 #define EXPECTED_WORDS	   12
 #define EXPECTED_MAX	   200	/* sections */

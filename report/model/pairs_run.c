@@ -43,7 +43,7 @@ static const char *nvlink_way_of(const struct run *run, size_t at)
 	return run->paths[run->cell_way[at]];
 }
 
-/** What was seen. */
+/** Join ranks between which NVLink was observed. */
 static void join_by_ways(const struct run *run, struct pairs_run_member *m)
 {
 	run_foreach_cell(run, at) {
@@ -55,7 +55,8 @@ static void join_by_ways(const struct run *run, struct pairs_run_member *m)
 	}
 }
 
-/** Who went another way though his clique says NVLink: it is not used there. */
+/** Find ranks that used another path although their clique has NVLink: it is
+ *  not used there. */
 static void find_others(const struct run *run, struct pairs_run_member *m)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
@@ -73,7 +74,8 @@ static void find_others(const struct run *run, struct pairs_run_member *m)
 	}
 }
 
-/** Does its node say that NCCL cannot use NVLink to others, or must not? */
+/** Return true if the node says that NCCL cannot, or must not, use NVLink to
+ *  other nodes. */
 static bool is_without(const struct fact_row *f)
 {
 	return (strcmp(f->fact, "NCCL_MNNVL_ENABLE") == 0 &&
@@ -131,7 +133,7 @@ static void join_by_facts(const struct run *run, struct pairs_run_member *m)
 	}
 }
 
-/** Are there ranks of two nodes behind @lead? */
+/** Return true if the group of @lead has ranks of two nodes. */
 static bool spans_nodes(const struct run *run, struct pairs_run_member *m,
 			int lead)
 {
@@ -365,7 +367,7 @@ static bool pairs_row_fits(const struct run *run, const struct p2p_row *row)
 		(row->attempt > 0 && row->attempt < INT32_MAX));
 }
 
-/** What is found out before there are cells. */
+/** Facts found before there are cells. */
 struct first_look {
 	struct run *run;
 	bool size;		/* run.json does not say it */
@@ -468,7 +470,7 @@ static int64_t attempt_of(const struct p2p_row *row)
 /** One more than can be told apart: it was bad in an earlier go. */
 #define MENDED 255
 
-/** In which go was @row measured? */
+/** Return the number of the go (first run, or resume) that measured @row. */
 static uint8_t go_of(const struct run *run, const struct p2p_row *row)
 {
 	const json_t *resumes = json_object_get(run->json, "resumes"), *r;
@@ -495,7 +497,7 @@ static bool row_decides(const struct run *run, const struct p2p_row *row,
 				  row->size_B == RECORD_NONE, before);
 }
 
-/** What its rows say of a cell so far. */
+/** Return the row that decides a cell so far. */
 static struct cell_say cell_said(const struct run *run, size_t at)
 {
 	const struct cell *c = &run->cells[at];
@@ -555,7 +557,7 @@ static int contrast_open(struct run *run, struct err *e)
 			       run_n_cells(run)) : 0;
 }
 
-/** Is @row of the other pass, where there is one? */
+/** Return true if @row is of the other pass, if there is one. */
 static bool contrast_has(const struct run *run, const struct p2p_row *row)
 {
 	return run->contrast.outcome &&
@@ -657,7 +659,7 @@ static void learn_nic(struct run *run, int rank, const char *name)
 	}
 }
 
-/** What a cell said that was bad, before a row that passes takes its place. */
+/** Keep the failure of a cell before a row that passes replaces it. */
 static int keep_failure(struct run *run, size_t at)
 {
 	struct run_failure *f = run->cell_failure[at];
@@ -678,7 +680,7 @@ static int keep_failure(struct run *run, size_t at)
 	return 0;
 }
 
-/** What it says that is bad in @row, which does not decide it. */
+/** Note a failure in @row, which does not decide the cell. */
 static int note_failure(struct run *run, size_t at, const struct p2p_row *row)
 {
 	struct run_failure *f = run->cell_failure[at];
@@ -755,8 +757,8 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
-/** Of the follow-up: to its cell as well where nobody else measures that, or
- *  where it failed, so that this is one more attempt. */
+/** Add a follow-up test to its cell if only the follow-up measured the cell or
+ *  the cell failed, so that this is one more attempt. */
 static int follow_row(struct run *run, size_t at, const struct p2p_row *row)
 {
 	int own = follow_take(run, row);

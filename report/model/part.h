@@ -10,7 +10,7 @@
 
 /* ---- part ---------------------------------------------------------------- */
 
-/** What a part of a run is called, and its cells. */
+/** Name of a part of a run, and its cells. */
 
 #define PART_NAME_SIZE 224
 
@@ -28,8 +28,8 @@ static inline bool part_touches_at(const struct run *run, const struct part *p,
 size_t part_measured(const struct run *run, const struct part *p);
 
 /**
- * What to call @p: where ranks are HCA ports what would be a GPU is a NIC,
- * though one that traffic inside its node goes through as well.
+ * Return @p as it is shown: where ranks are HCA ports, a NIC in place of a GPU,
+ * though traffic inside its node goes through it, too.
  */
 struct part part_shown(const struct run *run, const struct part *p);
 
@@ -95,8 +95,8 @@ void part_index_release(struct part_index *x);
 /** The numbers of all parts that the cell touches; returns how many. */
 int part_index_cell(const struct part_index *x, int src, int dst,
 		    size_t ids[PART_INDEX_CELL_MAX]);
-/** Of these, those that follow from the nodes at both ends and the @path; and
- *  the others, which follow from the GPUs. */
+/** Return those of the parts that follow from the nodes at both ends and the
+ *  @path; the other function, those that follow from the GPUs. */
 int part_index_nodes(const struct part_index *x, int from, int to,
 		     enum path_class path, size_t ids[PART_INDEX_NODES_MAX]);
 int part_index_ranks(const struct part_index *x, int src, int dst,

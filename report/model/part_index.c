@@ -240,7 +240,7 @@ int part_index_nodes(const struct part_index *x, int from, int to,
 
 	add_ends(&out, PART_NODE, (size_t)from, (size_t)to);
 	if (from == to) {
-		/* Of one node alone, "all nodes" says no more. */
+		/* In a run of one node, "all nodes" adds nothing. */
 		if (x->inner_nodes > 1) {
 			add_id(&out, PART_INTRA_NODE, 0, 0);
 		}
@@ -314,7 +314,7 @@ static void add_network(struct ids *out, int src, int dst)
 		 out->x->first_nic[d->node] + (size_t)d->nic);
 }
 
-/** Of two GPUs the node says it; of one node, the GPU. */
+/** With two GPUs the part is the node; with one node, the GPU. */
 static bool has_nvlink(const struct run *run, int node)
 {
 	return !run->mesh && !run->ports && run->n_nodes > 1 &&

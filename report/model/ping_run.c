@@ -36,7 +36,8 @@ static struct mesh_plan mesh_plan_read(const struct run *run)
 	};
 }
 
-/* Was a path from rank @s to rank @d planned, whose addresses are known? */
+/* Return true if a path from rank @s to rank @d was planned. The addresses of
+ * both are known. */
 static bool mesh_plan_has(const struct mesh_plan *plan, const struct run *run,
 			  int s, int d)
 {
@@ -268,7 +269,7 @@ static void plan_cells(struct run *run, const struct mesh_plan *plan)
 	}
 }
 
-/** What the mesh has for each cell. */
+/** Allocate the mesh's data of each cell. */
 static int grow_mesh(struct run *run, struct err *e)
 {
 	struct mesh *m = mesh_new((size_t)run->n_ranks, run_n_cells(run));
@@ -307,7 +308,7 @@ struct ping_run_place {
 	int rank;
 };
 
-/** What rows and facts need to find their cells. */
+/** State that rows and facts need to find their cells. */
 struct ping_run_reading {
 	struct run *run;
 	struct ping_run_place *places;	/* of each rank, sorted */
@@ -433,8 +434,8 @@ static bool is_unrouted(const struct run *run, size_t at)
 	       strcmp(run_cell_code(run, at), PING_NO_ROUTE) == 0;
 }
 
-/** Of each rail to each other one: more senders with a route (below 0) or
- *  without (above)?  free() frees; NULL without memory. */
+/** Count, from each rail to each other one, senders with a route (below 0)
+ *  against those without (above). free() frees; NULL without memory. */
 static int32_t *count_routes(const struct run *run, size_t rails)
 {
 	int32_t *balance = calloc(rails * rails, sizeof(*balance));
@@ -535,8 +536,8 @@ static int set_one_way(struct run *run, size_t at, const char *detail)
 	return run_keep_detail(run, at, detail);
 }
 
-/** What was heard one way and not the other: the other way is the bad one; or,
- *  where that one works, the answers are lost on it. */
+/** Paths that work in one direction only: the other direction is bad; or, if
+ *  that one works too, the answers are lost on it. */
 static int name_one_way(struct run *run)
 {
 	uint8_t *heard = run->mesh->heard;

@@ -7,7 +7,7 @@
 
 /* ---- ping run ------------------------------------------------------------ */
 
-/** Of ping: the address that a rank stands for. */
+/** In ping: the address that a rank stands for. */
 struct mesh_end {
 	char ifname[32];
 	char ip[56];
@@ -16,7 +16,7 @@ struct mesh_end {
 	int64_t mtu_B;		/* of the interface; 0 = not known */
 };
 
-/** What a run of ping has beside its cells; one block, free() frees it. */
+/** Data of a ping run beside its cells; one block, free() frees it. */
 struct mesh {
 	struct mesh_end *ends;	/* a rank each */
 	float *loss;		/* a cell each: share of packets without an
@@ -35,7 +35,7 @@ struct mesh {
  *  loss known; NULL without memory. */
 struct mesh *mesh_new(size_t ranks, size_t cells);
 
-/** Of a run with a mesh: what @rank stands for. */
+/** Return the address of @rank in a run with a mesh. */
 static inline const struct mesh_end *mesh_end(const struct run *run, int rank)
 {
 	return &run->mesh->ends[rank];
@@ -47,7 +47,7 @@ static inline const char *mesh_segment(const struct run *run)
 	return run->mesh ? run->mesh->segment : "";
 }
 
-/** Does the cell at @at lead from one segment, or rail, to another? */
+/** Return true if the cell at @at connects two segments, or two rails. */
 static inline bool mesh_crosses(const struct run *run, size_t at)
 {
 	return run->ranks[run_src(run, at)].nic !=
@@ -63,7 +63,7 @@ int ping_run_read(const char *dir, struct run *run, struct err *e);
 
 /* ---- mesh plan ----------------------------------------------------------- */
 
-/** Of ping: what run.json says of who asks whom. */
+/** In ping: the planned paths according to run.json. */
 struct mesh_plan {
 	struct pinglist list;
 	bool cross, by_rail;

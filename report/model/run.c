@@ -45,8 +45,8 @@ static bool has_lost(const struct run *run)
 	return false;
 }
 
-/* What agents that lost the coordinator left in logs/, as further events; 0,
- * or -1 when memory runs out. */
+/* Read notes in logs/ of agents that lost the coordinator, as further events.
+ * Returns 0, or -1 when memory runs out. */
 static int run_read_notes(const char *dir, struct run *run)
 {
 	bool wanted = has_lost(run);
@@ -74,7 +74,7 @@ static int run_read_notes(const char *dir, struct run *run)
 
 /* ---- run switches -------------------------------------------------------- */
 
-/* What the user's list of switches says of the nodes and ports of a run. */
+/* The user's list of switches, for the nodes and ports of a run. */
 
 /** A port of the run, by its GUID. */
 struct guid {
@@ -126,8 +126,8 @@ static int add_fact(struct run *run, const struct fact_row *of,
 	return value[0] ? run_add_fact(run, &row) : 0;
 }
 
-/** Of whom @link is about, if that is in the run: by the GUID, which nobody
- *  else has, else by the names. */
+/** Find the port of the run at one end of @link: by its GUID, which is unique,
+ *  else by names. */
 static bool find_port(struct guids *g, const struct switch_link *link,
 		      struct fact_row *row)
 {
@@ -166,8 +166,8 @@ static int take_link(void *user, const struct switch_link *link)
 	       add_fact(g->run, &row, "switch_port", link->port);
 }
 
-/* What DIR/switches says of nodes and ports of the run, as facts.  0, or -1
- * when memory runs out. */
+/* Read facts about nodes and ports of the run from DIR/switches. Returns 0, or
+ * -1 when memory runs out. */
 static int run_read_switches(const char *dir, struct run *run)
 {
 	struct guids g = { .run = run, .node = -1 };
@@ -319,9 +319,9 @@ int run_find_leaves(struct run *run)
 #define ALL_FACTS 20000
 
 /**
- * What is far from each GPU, its NVLinks, and counters that are zero: of the
- * 650 facts of a node with eight GPUs and NICs they are more than half, and no
- * finding is by them.
+ * Return true for facts that no finding needs: devices far from each GPU, its
+ * NVLinks, counters that are zero. They are more than half of the 650 facts of
+ * a node with eight GPUs and NICs.
  */
 static bool is_spare(const struct run *run, const struct fact_row *f)
 {

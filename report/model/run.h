@@ -58,14 +58,14 @@ struct run_follow {
 	float bw_GB_s, lat_us;	/* NAN when not measured */
 };
 
-/** What a cell said in another attempt than the one that it passed in. */
+/** Failure of a cell in another attempt than the one that passed. */
 struct run_failure {
 	enum outcome outcome;
 	uint16_t code;		/* index in codes[] */
 	char *detail;		/* NULL where there is none */
 };
 
-/** What hardware carries: report/model/expected.h. */
+/** Bandwidth of hardware: report/model/expected.h. */
 struct expected {
 	struct expected_line *list;
 	size_t n;
@@ -227,7 +227,7 @@ static inline const struct cell *run_cell(const struct run *r, int src, int dst)
 	return &r->cells[run_at(r, src, dst)];
 }
 
-/** What the row that decides the cell says of a failure; "": nothing. */
+/** Return the code of the row that decides the cell; "": none. */
 static inline const char *run_cell_code(const struct run *r, size_t at)
 {
 	return r->codes[r->cell_code[at]];
@@ -246,8 +246,8 @@ static inline const struct run_failure *run_failure(const struct run *r,
 						       NULL;
 }
 
-/** What the other pass has of the cell's bandwidth; NAN unless both were
- *  measured. */
+/** Return the cell's bandwidth divided by that of the other pass; NAN unless
+ *  both were measured. */
 static inline double run_ratio(const struct run *r, size_t at)
 {
 	return r->contrast.outcome ? (double)r->contrast.bw_GB_s[at] /
@@ -262,7 +262,7 @@ static inline bool run_by_section(const struct run *r, size_t at)
 	return r->cell_line && r->cell_line[at] > 0;
 }
 
-/** What the line of a cell carries, in GB/s; 0 where its row does not say. */
+/** Return the line rate of a cell, GB/s; 0 if its row does not name it. */
 static inline double run_rate(const struct run *r, size_t at)
 {
 	double expected = (double)r->cells[at].expected_GB_s;
@@ -290,7 +290,7 @@ static inline json_t *run_option(const struct run *r, const char *name)
 	return json_object_get(json_object_get(r->json, "options"), name);
 }
 
-/** Was it a model of a cluster that was measured? */
+/** Return true if the run measured a model of a cluster. */
 static inline bool run_is_model(const struct run *r)
 {
 	return spec_transport_is(r->transport, XPORT_MODEL);
@@ -308,8 +308,7 @@ static inline const char *run_path_words(enum path_class path)
 	return words[path];
 }
 
-/** Did a cell of this class come to a measurement, and was that good, bad, or
- *  one of both? */
+/** Classes: measured and good; measured and bad; measured at all. */
 static inline bool run_good(unsigned class)
 {
 	return class == CELL_PASS || class == CELL_SLOW;

@@ -35,8 +35,8 @@ int nvlink_find(struct run *run);
 /** Add @row, which fits and is of the follow-up, to run->follow; past
  *  RUN_MAX_FOLLOW it is dropped.  0, or -1 when memory runs out. */
 int follow_take(struct run *run, const struct p2p_row *row);
-/** Are tests of the follow-up attempts at the cell at @at, as nobody planned
- *  it, or as it failed?  1, 0, or -1 when memory runs out. */
+/** Decide whether follow-up tests are attempts at the cell at @at, because it
+ *  was not planned or failed. Returns 1, 0, or -1 when memory runs out. */
 int follow_adopt(struct run *run, size_t at);
 /** Tests of the follow-up, by class; none of them is slow. */
 void follow_count(const struct run *run, size_t count[CELL_CLASSES]);
@@ -44,7 +44,7 @@ void follow_count(const struct run *run, size_t count[CELL_CLASSES]);
 /** Cells that nobody else measured; with @good those that passed. */
 size_t follow_measured(const struct run *run, bool good);
 
-/** Did the follow-up alone measure the cell at @at? */
+/** Return true if only the follow-up measured the cell at @at. */
 static inline bool follow_has(const struct run *run, size_t at)
 {
 	return run->follow_only && run->follow_only[at];
@@ -99,7 +99,7 @@ const char *memlock_bytes(int64_t bytes, char *buf, size_t size);
 
 /** Steps that the readers of runs share. */
 
-/** What is done with the rows of a CSV file. */
+/** Handling of the rows of a CSV file. */
 struct run_rows {
 	const struct schema *schema;
 	/** 0; 1: it is none of this run, a bad one; -1 without memory. */
@@ -150,8 +150,8 @@ int run_join_leaf(struct run *run, int node, const char *name);
  *  they are new; 0 for "", and for what is one too many. */
 uint16_t run_code(struct run *run, const char *code);
 uint16_t run_path(struct run *run, const char *path);
-/** What a cell says beside its code, "" for nothing; 0, or -1 when memory runs
- *  out. */
+/** Keep the detail of a cell beside its code, "" for none. Returns 0, or -1
+ *  when memory runs out. */
 int run_keep_detail(struct run *run, size_t at, const char *detail);
 
 /** Keep @f; past the first thousands only what findings are by.  0, or -1 when

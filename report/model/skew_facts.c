@@ -5,8 +5,8 @@
 #include <string.h>
 
 /**
- * What should be alike on all nodes, the most telling first.  What is not here
- * is not compared: serial numbers, addresses, counters, states, temperatures.
+ * Facts that should be equal on all nodes, the most telling first. Other facts
+ * are not compared: serial numbers, addresses, counters, states, temperatures.
  */
 static const struct skew_fact skew_facts[] = {
 	{ .fact = "driver", .absent = "none" },

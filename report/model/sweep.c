@@ -103,14 +103,14 @@ const struct curve *sweep_fastest(const struct sweep *s,
 	return n > 1 ? best : NULL;
 }
 
-/** What the means of two runs of the same setting differ by in any case. */
+/** Means of two runs with the same settings may always differ by this share. */
 #define ALIKE 0.01
 
 /**
- * Can the row @slow not be told from the faster one?  In one run of ours each
- * was repeated: a difference counts when neither mean is within what the other
- * one varied by, without the worst of a hundred.  Tables of others are runs
- * apart, or have no more than means: they have to differ as runs do.
+ * Return true if the row @slow cannot be told from the faster one. In one run
+ * of ours each was repeated: a difference counts if neither mean is within the
+ * variation of the other, without the worst of a hundred. Foreign tables are
+ * separate runs, or have only means: they must differ as runs do.
  */
 static bool rows_alike(const struct collective_row *fast,
 		       const struct collective_row *slow)

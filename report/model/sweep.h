@@ -18,7 +18,7 @@
  * A sweep of collectives over sizes: a run of allreduce and its kin, or tables
  * that were imported.
  */
-/** What comes after that is taken for more of the last one. */
+/** Further curves are taken for more of the last one. */
 #define SWEEP_CURVES_MAX 1000
 
 /** The rows of one setting: what one table of nccl-tests holds. */
@@ -61,7 +61,8 @@ static inline const char *curve_words(const struct curve *c)
 /** Bus bandwidth, where the table has none, algorithm bandwidth; NAN. */
 double row_bandwidth(const struct collective_row *row);
 
-/** May two columns of settings be the same?  What does not say may be any. */
+/** Return true if two columns of settings may be equal; an empty one may be
+ *  any. */
 static inline bool row_texts_agree(const char *a, const char *b)
 {
 	return !a[0] || !b[0] || strcmp(a, b) == 0;
@@ -81,7 +82,8 @@ static inline double curve_band(int64_t size_B)
 /** The better bandwidth, of in place and out of place, among the rows of
  *  @size_B that went well; NAN. */
 double curve_best_at(const struct curve *c, int64_t size_B);
-/** Of as many ranks, of the same collective; what does not say may be any. */
+/** Return true if both have the same number of ranks and the same collective;
+ *  an unknown one may be any. */
 bool curve_same_op(const struct curve *a, const struct curve *b);
 /** The next size above @size_B of any curve that can be compared with @of; -1
  *  after the last one.  -1 as @size_B gives the first. */
@@ -91,21 +93,22 @@ int64_t sweep_next_size(const struct sweep *s, const struct curve *of,
  *  @of; NULL unless two have that size. */
 const struct curve *sweep_fastest(const struct sweep *s,
 				  const struct curve *of, int64_t size_B);
-/** Is @c not to be told from the curve @fastest at @size_B, or is it that
- *  one? */
+/** Return true if @c cannot be told from the curve @fastest at @size_B, or is
+ *  that curve. */
 bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
 		    int64_t size_B);
 /** How many are not, itself among them. */
 size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,
 		     int64_t size_B);
-/** Has it rows of the model cluster? */
+/** Return true if the sweep has rows of the model cluster. */
 bool sweep_is_model(const struct sweep *s);
-/** Is the curve @at the first of its collective, and not the only one? */
+/** Return true if the curve @at is the first of its collective, and not the
+ *  only one. */
 bool sweep_leads(const struct sweep *s, size_t at);
 
 /**
- * What @reference is: a built-in name, a CSV file, a run directory.  Its
- * curves are marked as references.  0, or -1 with @e.  sweep_release() frees.
+ * Add the curves of @reference (a built-in name, a CSV file, a run directory),
+ * marked as references. Returns 0, or -1 with @e. sweep_release() frees.
  */
 int sweep_reference(const char *reference, struct sweep *s, struct err *e);
 

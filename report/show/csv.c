@@ -127,7 +127,7 @@ static bool wants(const struct wanted *w, size_t line)
 
 #define PLAIN_BYTES 65536	/* that are written in one go, at most */
 
-/** What is left of @r: as it stands, where that is harmless. */
+/** Copy the rest of @r; rows that are harmless stay unchanged. */
 static int copy_rows(struct csv_reader *r, const struct wanted *w,
 		     struct str *line, FILE *out, struct err *e)
 {

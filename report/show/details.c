@@ -103,7 +103,7 @@ static void add_head(const struct judged *j, const struct wrap *w)
 	}
 }
 
-/** What a reader must know, the run's own notes, and the kind's. */
+/** Add the notes: general ones, the run's, and those of its kind. */
 static void add_notes(const struct judged *j, const struct wrap *w)
 {
 	char text[CAPTION_SIZE];

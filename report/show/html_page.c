@@ -48,7 +48,7 @@ static unsigned logarithm(double value)
 	return at < UINT16_MAX ? (unsigned)at : UINT16_MAX;
 }
 
-/** What a wide column has of the cell @at. */
+/** Return the value of a wide column for the cell @at. */
 typedef unsigned wide_fn(const struct run *run, size_t at);
 
 static unsigned bw_of(const struct run *run, size_t at)
@@ -250,7 +250,7 @@ void html_data(const struct judged *j, struct str *out)
 
 /* ---- html page ----------------------------------------------------------- */
 
-/** What is more is in verdict.json. */
+/** verdict.json has more. */
 #define MAX_FINDINGS	  200
 #define MAX_PICTURE	  (16 << 20)
 /** Columns of a table that stands there as it is. */
@@ -301,7 +301,7 @@ static void add_top(const struct run *run, const char *status, struct str *out)
 		 status);
 }
 
-/** What a reader must know: a drill, a model, damaged rows. */
+/** Add the general notes: a drill, a model, damaged rows. */
 static void add_notes(const struct run *run, struct str *out)
 {
 	char text[CAPTION_SIZE];

@@ -7,8 +7,8 @@
 #include "report/show/judged.h"
 
 /**
- * What every report.html is made of, whatever the probe.  @out fails when
- * memory runs out, and show_html() says so.
+ * Parts of every report.html, of any probe. @out fails when memory runs out,
+ * and show_html() reports it.
  */
 
 /** DIR/NAME, an SVG file, as a picture: names in it stay text, and nothing in
@@ -20,11 +20,11 @@ void html_header_row(const char *const names[], struct str *out);
 /** A row of texts; @cells ends with NULL. */
 void html_row(const char *const cells[], struct str *out);
 
-/** What a cell says of a number, in @buf; "" where there is none. */
+/** Write a cell for a number into @buf; "" if there is none. */
 const char *html_int(int64_t value, char buf[UNITS_REAL_SIZE]);
 const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE]);
 
-/** What the script of the page shows of pairs, compressed. */
+/** Add the data of pairs for the script of the page, compressed. */
 void html_data(const struct judged *j, struct str *out);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* ---- node line ----------------------------------------------------------- */
 
-/** Of these no more than fit are said; ", and 12 more" always does. */
+/** At most as many as fit; ", and 12 more" always fits. */
 #define MORE_MAX 20
 
 static const char *const heads[] = {
@@ -381,7 +381,7 @@ static void add_fact(const struct info_table_table *t, const struct fact_row *f)
 	str_release(&value);
 }
 
-/** What one set of nodes says: @n claims. */
+/** Add the block of one set of nodes: @n claims. */
 static int add_block(struct info_table_table *t, const struct claim *c,
 		     size_t n)
 {

@@ -49,7 +49,7 @@ static int dump_table(const char *name, const char *dir, const char *file,
 	return rc < 0 ? -1 : 0;
 }
 
-/** What judged_json() has besides run and verdict. */
+/** Add the tables that judged_json() has besides run and verdict. */
 static int dump_tables(const struct judged *j, FILE *out, struct err *e)
 {
 	if ((j->run.n_diagnose > 0 &&

@@ -10,7 +10,7 @@
 
 /* ---- judged -------------------------------------------------------------- */
 
-/** What is asked of a run besides its verdict; texts are borrowed. */
+/** Options for showing a run; texts are borrowed. */
 struct judged_ask {
 	const char *reference;	/* what it stands beside, "" for none */
 	const char *going;	/* who is at work on it; NULL = nobody: it has
@@ -53,12 +53,12 @@ struct judged {
 int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 		struct judged **j, struct err *e);
 void judged_free(struct judged *j);
-/** Can the run in @dir stand beside a reference? */
+/** Return true if the run in @dir can have a reference. */
 bool judged_has_references(const char *dir);
 
 /** Exit code by what was measured and found: 0 1 3 4. */
 int judged_exit(const struct judged *j);
-/** What words in a file are broken to. */
+/** Line width of words in a file. */
 #define JUDGED_FILE_WIDTH 80
 /** The verdict in words, and what can be drawn, for a screen of @width columns,
  *  0: it goes to a file, where tables need not be cut; -1 without memory. */
@@ -78,8 +78,8 @@ void judged_schema(const struct judged *j, FILE *out);
 int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e);
 
 /**
- * What differs from probe to probe.  To add one: a row in judged.c.  What may
- * be NULL is not there.
+ * Differences between probes. To add one: a row in judged.c. A member may be
+ * NULL.
  */
 struct judged_kind {
 	const char *probe;	/* as in run.json, or ... */
@@ -90,8 +90,8 @@ struct judged_kind {
 	int (*judge)(const char *dir, struct judged *j, struct err *e);
 	void (*release)(void *more);	/* what it refers to */
 	bool references;	/* judge() knows of references */
-	/** What was run, and what came of it: line @i from 0, the first behind
-	 *  the status; false after the last one. */
+	/** Write line @i of the head, from 0: the measurement and its result,
+	 *  the first one behind the status. False after the last line. */
 	bool (*head)(const struct judged *j, int i, char *buf, size_t size);
 	/** The same below what any reader must know. */
 	bool (*note)(const struct judged *j, int i, char *buf, size_t size);
@@ -118,7 +118,7 @@ extern const struct judged_kind judged_pairs, judged_memlock, judged_collective,
 
 /* ---- show ---------------------------------------------------------------- */
 
-/** What every probe's run is shown by. */
+/** Functions that show a run of any probe. */
 
 /** Status, what was run, notes, tables and findings, cut for @width columns;
  *  what is below them is the kind's. */

@@ -61,7 +61,7 @@ static int take_step(void *user, const void *row)
 	return 0;
 }
 
-/** What was planned and came to no row: the run ended before. */
+/** Add a test that was planned and has no row, because the run ended before. */
 static void add_missing(const struct judged *j)
 {
 	json_t *names = json_object_get(json_object_get(j->run.json, "planned"),
@@ -91,7 +91,8 @@ static void add_missing(const struct judged *j)
 	}
 }
 
-/** What the run was given, and its steps were judged by; "": nothing. */
+/** Return the reference by which the run and its steps were judged; "":
+ *  none. */
 static const char *own_reference(const struct judged *j)
 {
 	return json_member(json_object_get(j->run.json, "options"),
@@ -393,7 +394,7 @@ static void add_table(const struct all *all, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-/** What the step said to the one who ran it, and what it has drawn. */
+/** Add the output and the pictures of a step. */
 static void add_section(const char *dir, const struct all_step *s,
 			struct str *out)
 {

@@ -90,7 +90,7 @@ static void add_line(const struct curve *c, const struct collective_row *row,
 	str_addch(out, '\n');
 }
 
-/** What is the same in every line stands above. */
+/** Add the settings common to all lines above the table. */
 static void collective_table_add_what(const struct curve *c, struct str *out)
 {
 	str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
@@ -217,8 +217,8 @@ static void add_block_line(const struct sweep *s, const struct curve *of,
 	str_addch(out, '\n');
 }
 
-/* What can be compared with @of, which leads it, side by side, the best ones
- * of a size marked, for @width columns. */
+/* Show curves that can be compared with @of, the first of them, side by side,
+ * the best of a size marked, in @width columns. */
 static void collective_compare(const struct sweep *s, const struct curve *of,
 			       int width, struct str *out)
 {
@@ -255,7 +255,8 @@ struct judged_collective_range {
 	int64_t from, to;
 };
 
-/** Is it at @size_B, where @best is the fastest, as at the first of @r? */
+/** Return true if @best is the fastest at @size_B, as at the first size of
+ *  @r. */
 static bool same_lead(const struct sweep *s,
 		      const struct judged_collective_range *r,
 		      const struct curve *best, int64_t size_B)
@@ -358,7 +359,7 @@ static void collective_beside(const struct curve *c,
 
 /* report.html of a collective. */
 
-/** What is more is in results.csv. */
+/** results.csv has more. */
 #define MAX_CURVES   64
 
 static void add_curves(const char *dir, bool none, struct str *out)
@@ -510,7 +511,7 @@ static void add_tables(const struct sweep *s, struct str *out)
 	}
 }
 
-/* What judged_kind.html has of it. */
+/* Body of judged_kind.html. */
 static void collective_html(const struct judged *j, const char *dir,
 			    struct str *out)
 {

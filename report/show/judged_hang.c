@@ -75,7 +75,7 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i == 0;
 }
 
-/** Do the others wait for it? */
+/** Return true if the others wait for it. */
 static bool is_named(const struct judged *j, const struct hang_row *r)
 {
 	int node = run_find_node(&j->run, r->node, -1);

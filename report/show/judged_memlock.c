@@ -45,7 +45,7 @@ static const struct memlock_row *find_row(const struct memlock_rows *run,
 	return NULL;
 }
 
-/** Who set it, as far as that was found out. */
+/** Say which setting the limit comes from, as far as that is known. */
 static void say_from(const struct memlock_rows *run,
 		     const struct memlock_row *soft, char *buf, size_t size)
 {
@@ -213,7 +213,7 @@ static void print_proof(const struct judged_memlock_words *w,
 		 memlock_bytes(r->needed_B, need, sizeof(need)));
 }
 
-/** What broke first; then what did not. */
+/** Add what failed first, then what did not fail. */
 static void add_proof(const struct judged_memlock_words *w)
 {
 	static const enum outcome order[] = { OUTCOME_ERROR, OUTCOME_OK };

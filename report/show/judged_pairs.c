@@ -24,7 +24,7 @@
 #define TABLE_WORST 16
 #define END_MAX 24
 
-/** Of two cells the one that should be seen first. */
+/** Compare two cells by which should be seen first. */
 static int worse(const struct run *run, size_t a, size_t b)
 {
 	float x = run->cells[a].bw_GB_s, y = run->cells[b].bw_GB_s;
@@ -293,7 +293,7 @@ static void add_diagnose(const struct run *run, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-/** What some nodes say and not all. */
+/** Add the facts on which nodes differ. */
 static void add_differences(const struct run *run, struct str *out)
 {
 	struct str text = STR_INIT;
@@ -306,7 +306,7 @@ static void add_differences(const struct run *run, struct str *out)
 	str_release(&text);
 }
 
-/* Of pairs: maps, the tests of failed pairs, tests that are not good. */
+/* Body for pairs: maps, the tests of failed pairs, tests that are not good. */
 static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
 	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
@@ -418,8 +418,8 @@ static bool pairs_head(const struct judged *j, int i, char *buf, size_t size)
 	return i < 2;
 }
 
-/** What it stands beside, bandwidth by path, share of the line, what the other
- *  pass has: those that there are, counted from 0. */
+/** Write line @i from 0 of: reference, bandwidth by path, share of the line
+ *  rate, contrast with the other pass; absent ones are skipped. */
 static bool pairs_note(const struct judged *j, int i, char *buf, size_t size)
 {
 	for (int k = 0; accepted_note(&j->verdict.accepted, k, buf, size);
