@@ -16,6 +16,8 @@
 #include "sbatch/slurm.h"
 
 #define LOG	    RUN_LOGS "/muster.txt"
+/** Time that a node may need to import an image. */
+#define IMAGE_NS    (60 * NS_PER_S)
 /** A line for each node. */
 #define TEXT_MAX    (16 << 20)
 /** After as many steps that Slurm ended, the agents' own has to tell. */
@@ -216,7 +218,8 @@ static void look(struct muster *m)
 
 /** When those that have not answered are late: an agent's time after the first
  *  answer from elsewhere.  Where only this node has answered, others may still
- *  run the prolog, for as long as it took here. */
+ *  import an image that this one has, or run the prolog for as long as it took
+ *  here. */
 static int64_t late_ns(struct muster *m)
 {
 	const struct spec *s = m->r->spec;
@@ -226,7 +229,7 @@ static int64_t late_ns(struct muster *m)
 	if (!late) {
 		return most;
 	}
-	late += spec_boot_ns(s);
+	late += spec_boot_ns(s) + (m->first_ns ? 0 : IMAGE_NS);
 	if (!m->first_ns && clock_now_ns() > late) {
 		if (!m->since_ns) {
 			m->since_ns = slurm_job_since_ns();
