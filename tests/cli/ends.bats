@@ -17,7 +17,7 @@ left		partial	4	PARTIAL
 cut		partial	4	PARTIAL
 interrupted	partial	4	PARTIAL
 broken		fail	4	FAIL
-unwritable	pass	3	PASS'
+unwritable	unknown	3	UNKNOWN'
 
 # address NODE RAIL
 address()

@@ -45,8 +45,10 @@ lie()
 		    if message is None or message['t'] == 'quit':
 		        break
 		    if message['t'] == 'node_task':
-		        wire.say({'t': 'node_done', 'rows': said, 'facts': [],
-		            'outcome': 'ok', 'code': '', 'detail': ''})
+		        wire.say(peer.encode({'t': 'node_said', 'said': [
+		            peer.encode({'row': row}) for row in said]}))
+		        wire.say({'t': 'node_done', 'outcome': 'ok',
+		            'code': '', 'detail': ''})
 		    elif message['t'] == 'start':
 		        for line in said:
 		            wire.say(line)
