@@ -216,10 +216,17 @@ static void look(struct muster *m)
 	}
 }
 
-/** When those that have not answered are late: an agent's time after the first
- *  answer from elsewhere.  Where only this node has answered, others may still
- *  import an image that this one has, or run the prolog for as long as it took
- *  here. */
+/** Return the time that nodes have after the first answer: an agent's, and if
+ *  only this node has answered, also that of an image, which the others may be
+ *  importing. */
+static int64_t patience_ns(const struct muster *m)
+{
+	return spec_boot_ns(m->r->spec) + (m->first_ns ? 0 : IMAGE_NS);
+}
+
+/** Return the time at which nodes that have not answered are late.  If only
+ *  this node has answered, the others may still run the prolog for as long as
+ *  it took here. */
 static int64_t late_ns(struct muster *m)
 {
 	const struct spec *s = m->r->spec;
@@ -229,7 +236,7 @@ static int64_t late_ns(struct muster *m)
 	if (!late) {
 		return most;
 	}
-	late += spec_boot_ns(s) + (m->first_ns ? 0 : IMAGE_NS);
+	late += patience_ns(m);
 	if (!m->first_ns && clock_now_ns() > late) {
 		if (!m->since_ns) {
 			m->since_ns = slurm_job_since_ns();
@@ -258,7 +265,7 @@ static void blame_silent(struct muster *m)
 {
 	char time[32], says[200];
 
-	units_duration_text(spec_boot_ns(m->r->spec), time, sizeof(time));
+	units_duration_text(patience_ns(m), time, sizeof(time));
 	for (size_t i = 0; i < m->n; i++) {
 		snprintf(says, sizeof(says), "Slurm took a task for %.64s, and "
 			 "nothing came back within %s", m->nodes[i].name, time);

@@ -28,7 +28,7 @@
 
 /* ---- children ------------------------------------------------------------ */
 
-/* What a child may say; it is told less. */
+/* Largest output of a child, bytes; its input is smaller. */
 #define SAID_MAX (1024 * 1024)
 
 /* Where rows and facts go. */

@@ -85,7 +85,7 @@ static int take_event(void *arg, const void *data, struct err *e)
 	return merge_flush(m, false, e) < 0 ? -1 : RUNDIR_KEEP;
 }
 
-/** Has a pair of node @w no row? */
+/** Return true if a pair of node @w has no row. */
 static bool lacks_pairs(const struct merge *m, const struct jobs_whole_node *w)
 {
 	for (int i = 0; i < w->gpus; i++) {

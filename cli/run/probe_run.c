@@ -659,7 +659,8 @@ static int not_started(const char *dir, bool made, const struct session *s,
 	return CODE_UNABLE;
 }
 
-/** Who does not wait has them by "attach"; one that is typed is meant. */
+/** Refuse --metrics and --history with --no-wait if they are typed: "attach"
+ *  writes them.  Settings of a file are not refused. */
 static int check_kept(const struct session *s, struct err *e)
 {
 	static const char *const kept[] = { "metrics", "history", NULL };

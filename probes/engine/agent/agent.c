@@ -464,8 +464,8 @@ static int start_workers(struct agent *a, const json_t *msg, struct err *e)
 	return 0;
 }
 
-/* May the worker of @s (NULL: nobody) be told of task @id?  Else the
- * coordinator hears that it cannot. */
+/* Return true if the worker of @s (NULL: none) can take task @id; otherwise
+ * refuse the task towards the coordinator. */
 static bool may_work(struct agent *a, struct slot *s, int64_t id, int64_t rank,
 		     const char *nonce, int64_t budget_ns)
 {

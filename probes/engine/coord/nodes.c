@@ -244,7 +244,7 @@ static bool is_its_row(const struct nodes_work *w, const struct node *n,
 	       has_address(w, n, json_member(row, p->address_column));
 }
 
-/* What the agent of @n says is a row. */
+/* Write a row that the agent of @n reports, if it is about @n. */
 static void take_row(struct nodes_work *w, const struct node *n,
 		     const json_t *row)
 {

@@ -507,7 +507,7 @@ static int write_entries(struct list_out *l, struct str *out)
 	return end_frame(out, from);
 }
 
-/* Behind what is written: a list that nobody adds to any more. */
+/* Append the list, which is complete, to the output. */
 static void write_list(struct wire *w)
 {
 	w->out.failed |= write_entries(&w->list, frames(w)) < 0;
