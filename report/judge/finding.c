@@ -7,6 +7,9 @@
 
 #include "report/base/grow.h"
 
+/** Alternatives that one sentence can hold. */
+#define SAYS_MAX_OR 2
+
 /** A sentence with more names than that is not read. */
 #define NAMES_MAX 8
 
@@ -69,6 +72,24 @@ void finding_more(struct finding *f, const char *fmt, ...)
 	va_start(ap, fmt);
 	set_text(f->says + n, sizeof(f->says) - n, fmt, ap);
 	va_end(ap);
+}
+
+void finding_more_or(const struct run *run, struct finding *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_or; i++) {
+		const struct part *p = &f->or_parts[i];
+
+		/* the same one way is no other part */
+		if (!part_same_place(p, &f->part) && n++ < SAYS_MAX_OR) {
+			finding_more(f, n > 1 ? " or %s" : "; could also be %s",
+				     PART_NAME(run, p));
+		}
+	}
+	if (n > SAYS_MAX_OR) {
+		finding_more(f, " or one of %zu more", n - SAYS_MAX_OR);
+	}
 }
 
 void finding_add_evidence(struct finding *f, const char *fmt, ...)

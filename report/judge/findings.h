@@ -518,9 +518,9 @@ void pxn_findings(const struct run *run, uint8_t *explained,
 void port_findings(const struct run *run, struct verdict *v);
 /** Of info, node: nodes with fewer GPUs than they should show. */
 void info_findings(const struct run *run, struct verdict *v);
-/** Append "n1 shows 7 of 8 GPUs" by the facts of @node, with the reason if the
+/** Say "n1 shows 7 of 8 GPUs" by the facts of @node, with the reason if the
  *  driver gave one; false if it shows no fewer than expected. */
-bool shown_say(const struct run *run, int node, struct str *out);
+bool shown_say(const struct run *run, int node, struct finding *f);
 /** Of every probe of GPUs, last: where no node shows a GPU, one finding about
  *  the set-up for all nodes that say the same takes the place of others. */
 void bare_findings(const struct run *run, struct verdict *v);

@@ -254,15 +254,11 @@ static void cannot(struct node_case *c, const char *code, const char *what,
 {
 	struct finding *x =
 		finding_add(c->v, part_at(PART_NODE, c->node, -1), code);
-	struct str shown = STR_INIT;
 
-	if (strcmp(what, "GPUs") == 0 && shown_say(c->run, c->node, &shown)) {
-		finding_say(x, "%s", str_text(&shown));
-	} else {
+	if (strcmp(what, "GPUs") != 0 || !shown_say(c->run, c->node, x)) {
 		finding_say(x, "%s: %s were not looked at: %s", name_of(c),
 			    what, why);
 	}
-	str_release(&shown);
 	c->v->cells[CELL_NOT_RUN]++;
 	c->v->cut = true;
 }

@@ -57,12 +57,9 @@ static bool few_to_compare(const struct run *run, const struct part *p)
 
 /* ---- says ---------------------------------------------------------------- */
 
-/** Alternatives that one sentence can hold. */
-#define SAYS_MAX_OR 2
-
 /** " (28 timeout, 2 fail)": the bad cells by class; nothing where all failed
  *  in the same plain way. */
-static void add_classes(const struct witness *w, size_t bad, struct str *out)
+static void add_classes(const struct witness *w, size_t bad, struct finding *f)
 {
 	const char *comma = " (";
 
@@ -71,17 +68,17 @@ static void add_classes(const struct witness *w, size_t bad, struct str *out)
 	}
 	for (unsigned c = CELL_FAIL; c <= CELL_SKIPPED; c++) {
 		if (w->bad[c] > 0) {
-			str_addf(out, "%s%zu %s", comma, w->bad[c],
-				 cell_class_name(c));
+			finding_more(f, "%s%zu %s", comma, w->bad[c],
+				     cell_class_name(c));
 			comma = ", ";
 		}
 	}
-	str_add(out, comma[0] == ',' ? ")" : "");
+	finding_more(f, "%s", comma[0] == ',' ? ")" : "");
 }
 
 /** "; the other 192 passed": why it is this part and not another. */
 static void add_contrast(const struct run *run, const struct verdict *v,
-			 const struct witness *w, struct str *out)
+			 const struct witness *w, struct finding *f)
 {
 	size_t pass = v->cells[CELL_PASS] + v->cells[CELL_SLOW] +
 		      follow_measured(run, true);
@@ -93,37 +90,17 @@ static void add_contrast(const struct run *run, const struct verdict *v,
 	size_t others_pass = pass > here_pass ? pass - here_pass : 0;
 
 	if (others == 0) {
-		str_add(out, "; no other test was run");
+		finding_more(f, "; no other test was run");
 	} else if (others == others_pass) {
-		str_addf(out, "; the other %zu passed", others);
+		finding_more(f, "; the other %zu passed", others);
 	} else {
-		str_addf(out, "; %zu of the other %zu passed", others_pass,
-			 others);
-	}
-}
-
-static void add_or(const struct run *run, const struct finding *f,
-		   struct str *out)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		const struct part *p = &f->or_parts[i];
-
-		/* the same one way is no other part */
-		if (!part_same_place(p, &f->part) && n++ < SAYS_MAX_OR) {
-			str_addf(out, "%s%s", n > 1 ? " or "
-				  : "; could also be ", PART_NAME(run, p));
-		}
-	}
-	if (n > SAYS_MAX_OR) {
-		str_addf(out, " or one of %zu more", n - SAYS_MAX_OR);
+		finding_more(f, "; %zu of the other %zu passed", others_pass,
+			     others);
 	}
 }
 
 /** Sentences begin with a capital letter, names do not change. */
-static void add_subject(const struct run *run, const struct finding *f,
-			struct str *out)
+static void add_subject(const struct run *run, struct finding *f)
 {
 	char name[PART_NAME_SIZE];
 
@@ -131,12 +108,11 @@ static void add_subject(const struct run *run, const struct finding *f,
 	if (name[0] >= 'a' && name[0] <= 'z') {
 		name[0] = (char)(name[0] - 'a' + 'A');
 	}
-	str_add(out, name);
+	finding_more(f, "%s", name);
 }
 
 /** "all 30 tests with this GPU", "30 of 32 tests with this NIC as sender". */
-static void add_tests(const struct run *run, const struct finding *f,
-		      struct str *out)
+static void add_tests(const struct run *run, struct finding *f)
 {
 	static const char *const with[PART_KINDS] = {
 		[PART_INTER_NODE] = "between nodes",
@@ -176,55 +152,55 @@ static void add_tests(const struct run *run, const struct finding *f,
 				  KIND(GPU) | KIND(GPU_NVLINK));
 
 	if (f->explained < f->cells || f->cells == 0) {
-		str_addf(out, "%zu of %zu", f->explained, f->cells);
+		finding_more(f, "%zu of %zu", f->explained, f->cells);
 	} else if (f->cells > 2) {
-		str_addf(out, "all %zu", f->cells);
+		finding_more(f, "all %zu", f->cells);
 	} else if (f->cells == 2) {
-		str_add(out, "both");
+		finding_more(f, "both");
 	} else {
-		str_add(out, "the only");
+		finding_more(f, "the only");
 	}
-	str_addf(out, " test%s %s%s", f->cells == 1 ? "" : "s", what,
-		 one_end ? as[p->direction] : "");
+	finding_more(f, " test%s %s%s", f->cells == 1 ? "" : "s", what,
+		     one_end ? as[p->direction] : "");
 	if (p->kind == PART_FABRIC_PATH && f->explained > 0) {
-		str_addf(out, " (about 1 of %zu paths)",
-			 (f->cells + f->explained / 2) / f->explained);
+		finding_more(f, " (about 1 of %zu paths)",
+			     (f->cells + f->explained / 2) / f->explained);
 	}
 }
 
 /** Changed data is a fault, however often it arrives whole. */
-static void add_flaky(const struct witness *w, struct str *out)
+static void add_flaky(const struct witness *w, struct finding *f)
 {
-	str_add(out, " failed first and passed when retried");
+	finding_more(f, " failed first and passed when retried");
 	if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
-		str_add(out, ": corrupt data");
+		finding_more(f, ": corrupt data");
 	} else if (w->corrupted > 0) {
-		str_addf(out, ": corrupt data in %zu of them", w->corrupted);
+		finding_more(f, ": corrupt data in %zu of them", w->corrupted);
 	}
 }
 
 /** Against peers and against the line, as far as each is known. */
 static void add_slow(const struct run *run, const struct witness *w,
-		     struct str *out)
+		     struct finding *f)
 {
 	bool by_row = w->by_section == 0 && w->below_line == w->bad[CELL_SLOW];
 	const char *comma = ": on average";
 
 	if (run->mesh) {
-		str_addf(out, " lost packets, %.0f %% on average",
-			 100 * w->slow_ratio);
+		finding_more(f, " lost packets, %.0f %% on average",
+			     100 * w->slow_ratio);
 		return;
 	}
-	str_add(out, w->bad[CELL_SLOW] == 1 ? " is slow" : " are slow");
+	finding_more(f, w->bad[CELL_SLOW] == 1 ? " is slow" : " are slow");
 	if (isfinite(w->slow_ratio) && !by_row) {
-		str_addf(out, "%s %.0f %% of the other pairs", comma,
-			 100 * w->slow_ratio);
+		finding_more(f, "%s %.0f %% of the other pairs", comma,
+			     100 * w->slow_ratio);
 		comma = ",";
 	}
 	if (isfinite(w->line_ratio)) {
-		str_addf(out, "%s %.0f %% of the %s", comma,
-			 100 * w->line_ratio,
-			 by_row ? "line rate" : "expected rate");
+		finding_more(f, "%s %.0f %% of the %s", comma,
+			     100 * w->line_ratio,
+			     by_row ? "line rate" : "expected rate");
 	}
 }
 
@@ -247,31 +223,28 @@ static void says_what(const struct run *run, const struct verdict *v,
 		      struct finding *f, enum witness_about about,
 		      const struct witness *w)
 {
-	struct str out = STR_INIT;
 
 	if (is_whole(f, about)) {
-		str_add(&out, fails_inside(v, f) ?
-			"No test passed, not even inside a node: settings, "
-			"drivers or launcher; " :
-			"All tests between nodes fail: settings, fabric or "
-			"launcher; ");
+		finding_more(f, fails_inside(v, f) ?
+			     "No test passed, not even inside a node: "
+			     "settings, drivers or launcher; " :
+			     "All tests between nodes fail: settings, fabric "
+			     "or launcher; ");
 	} else {
-		add_subject(run, f, &out);
-		str_add(&out, ": ");
+		add_subject(run, f);
+		finding_more(f, ": ");
 	}
-	add_tests(run, f, &out);
+	add_tests(run, f);
 	if (about == ABOUT_SLOW) {
-		add_slow(run, w, &out);
+		add_slow(run, w, f);
 	} else if (about == ABOUT_FLAKY) {
-		add_flaky(w, &out);
+		add_flaky(w, f);
 	} else {
-		str_add(&out, " failed");
-		add_classes(w, f->explained, &out);
-		add_contrast(run, v, w, &out);
+		finding_more(f, " failed");
+		add_classes(w, f->explained, f);
+		add_contrast(run, v, w, f);
 	}
-	add_or(run, f, &out);
-	finding_say(f, "%s", str_text(&out));
-	str_release(&out);
+	finding_more_or(run, f);
 }
 
 static int compare_places(const void *a, const void *b)
@@ -323,17 +296,16 @@ static void says_scatter(const struct run *run, struct finding *f,
 }
 
 /** A launcher counts ranks; which machine was theirs need not be known. */
-static void add_ranks(const struct run *run, const struct part *p,
-		      struct str *out)
+static void add_ranks(const struct run *run, struct finding *f)
 {
-	const struct cluster_node *n = &run->nodes[p->node];
+	const struct cluster_node *n = &run->nodes[f->part.node];
 
-	if (p->kind == PART_GPU) {
-		str_addf(out, "Rank %d", n->first_rank + p->index);
+	if (f->part.kind == PART_GPU) {
+		finding_more(f, "Rank %d", n->first_rank + f->part.index);
 	} else {	/* "ranks2-3" */
-		str_addf(out, "%s %s",
-			 str_starts(n->name, "ranks") ? "Ranks" : "Rank",
-			 n->name + strcspn(n->name, "0123456789"));
+		finding_more(f, "%s %s",
+			     str_starts(n->name, "ranks") ? "Ranks" : "Rank",
+			     n->name + strcspn(n->name, "0123456789"));
 	}
 }
 
@@ -342,35 +314,32 @@ static void says_gone(const struct run *run, struct finding *f,
 		      const struct gone *g)
 {
 	const char *text = gone_text(g->code);
-	struct str out = STR_INIT;
 
 	text = text ? text : gone_text(g->says);
 	if (strcmp(f->code, "gpu_missing") == 0 &&
-	    shown_say(run, f->part.node, &out)) {
+	    shown_say(run, f->part.node, f)) {
 		text = NULL;
 	} else if (strcmp(f->code, "rank_missing") == 0 &&
 	    (f->part.kind == PART_GPU ||
 	     str_starts(run->nodes[f->part.node].name, "rank"))) {
-		add_ranks(run, &f->part, &out);
+		add_ranks(run, f);
 	} else {
-		add_subject(run, f, &out);
+		add_subject(run, f);
 	}
 	if (text == gone_text(GONE_OPEN_FAILED) && f->part.kind == PART_NODE) {
-		str_addf(&out, " cannot open any of its %s",
-			 run->ports ? "HCA ports" : "GPUs");
+		finding_more(f, " cannot open any of its %s",
+			     run->ports ? "HCA ports" : "GPUs");
 	} else if (text) {
-		str_addf(&out, " %s", text);
+		finding_more(f, " %s", text);
 	}
 	if (f->cells > 0) {
-		str_add(&out, ": ");
-		add_tests(run, f, &out);
-		str_add(&out, " gave no result");
+		finding_more(f, ": ");
+		add_tests(run, f);
+		finding_more(f, " gave no result");
 	}
 	if (text && g->detail[0] && !strstr(text, g->detail)) {
-		str_addf(&out, " (%.200s)", g->detail);
+		finding_more(f, " (%.200s)", g->detail);
 	}
-	finding_say(f, "%s", str_text(&out));
-	str_release(&out);
 }
 
 /* ---- pairs --------------------------------------------------------------- */

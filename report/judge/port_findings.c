@@ -332,29 +332,29 @@ static int usual(const struct shown *nodes, int n, struct verdict *v)
 
 /** "gcn[1-2] show 0 of 8 GPUs (REASON)" of @n nodes like @s. */
 static void add_shown(const char *names, size_t n, const struct shown *s,
-		      int want, struct str *out)
+		      int want, struct finding *f)
 {
 	char why[200];
 
-	str_addf(out, "%s show%s %d", names, n == 1 ? "s" : "", s->gpus);
+	finding_more(f, "%s show%s %d", names, n == 1 ? "s" : "", s->gpus);
 	if (want > 0) {
-		str_addf(out, " of %d", want);
+		finding_more(f, " of %d", want);
 	}
-	str_addf(out, " GPU%s", (want > 0 ? want : s->gpus) == 1 ? "" : "s");
+	finding_more(f, " GPU%s", (want > 0 ? want : s->gpus) == 1 ? "" : "s");
 	if (s->note[0]) {
-		str_addf(out, " (%.150s)",
-			 dl_reason(s->note, why, sizeof(why)));
+		finding_more(f, " (%.150s)",
+			     dl_reason(s->note, why, sizeof(why)));
 	}
 }
 
-bool shown_say(const struct run *run, int node, struct str *out)
+bool shown_say(const struct run *run, int node, struct finding *f)
 {
 	struct shown *nodes = shown_hear(run);
 	const struct shown *s = nodes ? &nodes[node] : NULL;
 	bool less = s && s->heard && s->gpus < s->expected;
 
 	if (less) {
-		add_shown(run->nodes[node].name, 1, s, s->expected, out);
+		add_shown(run->nodes[node].name, 1, s, s->expected, f);
 	}
 	free(nodes);
 	return less;
@@ -369,18 +369,15 @@ static void add_short(const struct run *run, int node, const struct shown *s,
 					!there ? "gpu_missing" :
 					strcmp(s->keeper, "MIG") == 0 ?
 						 "gpu_mig" : "gpu_hidden");
-	struct str says = STR_INIT;
 
 	f->fail = s->expected > 0 && !there;
 	f->cells = f->explained = 1;
-	add_shown(run->nodes[node].name, 1, s, want, &says);
+	add_shown(run->nodes[node].name, 1, s, want, f);
 	if (s->expected > 0) {
-		str_addf(&says, ", expected by %.160s", s->source);
+		finding_more(f, ", expected by %.160s", s->source);
 	} else {
-		str_add(&says, ", as most nodes have");
+		finding_more(f, ", as most nodes have");
 	}
-	finding_say(f, "%s", str_text(&says));
-	str_release(&says);
 	if (s->kept_back > 0) {
 		finding_add_evidence(f, "%d more: %s", s->kept_back,
 				     strcmp(s->keeper, "MIG") == 0 ?
@@ -474,7 +471,7 @@ static void add_bare(const struct run *run, struct shown *nodes, int first,
 {
 	const struct shown like = nodes[first];
 	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
-	struct str list = STR_INIT, says = STR_INIT;
+	struct str list = STR_INIT;
 	struct finding *f =
 		finding_add(v, part_at(PART_CONFIG, -1, -1), GPU_MISSING);
 	size_t n = 0;
@@ -503,8 +500,7 @@ static void add_bare(const struct run *run, struct shown *nodes, int first,
 		f->cells += v->cells[c];
 	}
 	f->explained = f->cells;
-	add_shown(str_text(&list), n, &like, like.expected, &says);
-	finding_say(f, "%s", str_text(&says));
+	add_shown(str_text(&list), n, &like, like.expected, f);
 	if (like.expected > 0 && strcmp(like.source, "plan") != 0) {
 		finding_add_evidence(f, "%d GPUs are expected by %s",
 				     like.expected, like.source);
@@ -513,7 +509,6 @@ static void add_bare(const struct run *run, struct shown *nodes, int first,
 		finding_add_evidence(f, "%s", like.note);
 	}
 	str_release(&list);
-	str_release(&says);
 	free(names);
 }
 

@@ -11,46 +11,33 @@
 #define MOST_LONE 10
 
 /** "12 of 240 tests (5 %)" */
-static void add_share(struct str *out, size_t failed, size_t tests)
+static void add_share(struct finding *f, size_t failed, size_t tests)
 {
-	str_addf(out, "%zu of %zu tests (%.2g %%)", failed, tests,
-		 100 * (double)failed / (double)(tests ? tests : 1));
+	finding_more(f, "%zu of %zu tests (%.2g %%)", failed, tests,
+		     100 * (double)failed / (double)(tests ? tests : 1));
 }
 
-static void add_fate(struct str *out, size_t failed, size_t passed)
+static void add_fate(struct finding *f, size_t failed, size_t passed)
 {
 	if (passed == failed) {
-		str_add(out, ", all passed when retried");
+		finding_more(f, ", all passed when retried");
 	} else {
-		str_addf(out, ", %zu passed when retried", passed);
-	}
-}
-
-static void add_or(const struct run *run, const struct finding *f,
-		   struct str *out)
-{
-	for (size_t i = 0; i < f->n_or && i < 3; i++) {
-		str_addf(out, "%s%s", i > 0 ? " or " : "; could also be ",
-			 PART_NAME(run, &f->or_parts[i]));
+		finding_more(f, ", %zu passed when retried", passed);
 	}
 }
 
 static void say(const struct run *run, const struct rates *all,
 		const struct rate *r, struct finding *f)
 {
-	struct str out = STR_INIT;
-
-	str_addf(&out, "%s fails now and then: ", PART_NAME(run, &f->part));
-	add_share(&out, r->failed, r->tests);
-	add_fate(&out, r->failed, r->passed);
-	str_add(&out, "; elsewhere ");
-	add_share(&out, all->n_rest, all->tests);
-	add_or(run, f, &out);
-	finding_say(f, "%s", str_text(&out));
+	finding_more(f, "%s fails now and then: ", PART_NAME(run, &f->part));
+	add_share(f, r->failed, r->tests);
+	add_fate(f, r->failed, r->passed);
+	finding_more(f, "; elsewhere ");
+	add_share(f, all->n_rest, all->tests);
+	finding_more_or(run, f);
 	/* what it was judged by, for who doubts: two rates beside one */
 	finding_add_evidence(f, "likelihood ratio 10^%.0f",
 			     floor(r->nats / log(10)));
-	str_release(&out);
 }
 
 /** What failed is explained; how fast it was then is another matter. */
@@ -105,7 +92,6 @@ static void add_scatter(const struct run *run, const struct rates *all,
 			struct verdict *v)
 {
 	struct part p = part_of_path(path);
-	struct str out = STR_INIT;
 	size_t failed = 0, good = 0;
 	struct finding *f;
 
@@ -122,12 +108,10 @@ static void add_scatter(const struct run *run, const struct rates *all,
 	f->scatter = true;
 	f->cells = part_measured(run, &p);
 	f->explained = failed;
-	add_share(&out, failed, f->cells);
-	str_addf(&out, " %s failed", run_path_words(path));
-	add_fate(&out, failed, good);
-	str_add(&out, "; no part fails more often than the others");
-	finding_say(f, "%s", str_text(&out));
-	str_release(&out);
+	add_share(f, failed, f->cells);
+	finding_more(f, " %s failed", run_path_words(path));
+	add_fate(f, failed, good);
+	finding_more(f, "; no part fails more often than the others");
 	for (size_t i = 0; i < all->n_rest; i++) {
 		if (run->cells[all->rest[i]].path == path) {
 			explain(run, explained, all->rest[i]);

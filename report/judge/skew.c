@@ -137,7 +137,7 @@ static size_t count_cells(const struct run *run, const struct skew_diff *d,
 }
 
 static void add_match(const struct run *run, const struct skew_diff *d,
-		      struct finding *f, struct str *out)
+		      struct finding *f)
 {
 	size_t all, bad = count_cells(run, d, f, &all);
 	const char *where = skew_is_even(d) ?
@@ -151,79 +151,80 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 		return;		/* a run of collectives has none */
 	}
 	if (all == 0) {
-		str_add(out, "; no test failed or was slow");
+		finding_more(f, "; no test failed or was slow");
 	} else if (bad == all) {
-		str_addf(out, "; all %zu failed or slow tests are %s", all,
-			 where);
+		finding_more(f, "; all %zu failed or slow tests are %s", all,
+			     where);
 	} else {
-		str_addf(out, "; %zu of %zu failed or slow tests are %s", bad,
-			 all, where);
+		finding_more(f, "; %zu of %zu failed or slow tests are %s", bad,
+			     all, where);
 	}
 }
 
 /* ---- the sentence -------------------------------------------------------- */
 
-static void add_value(const struct skew_diff *d, size_t i, struct str *out)
+static void add_value(const struct skew_diff *d, size_t i, struct finding *f)
 {
 	char value[SKEW_SHOWN];
 
 	STR_COPY(value, d->values[i]);
-	str_add(out, value);
+	finding_more(f, "%s", value);
 }
 
 /** Values from @from on, with @between, as far as a sentence holds them; then
  *  @more and how many are left. */
 static void add_list(const struct skew_diff *d, size_t from,
-		     const char *between, const char *more, struct str *out)
+		     const char *between, const char *more, struct finding *f)
 {
 	size_t to = d->n_values < from + MAX_NAMED ? d->n_values :
 						     from + MAX_NAMED;
 
 	for (size_t i = from; i < to; i++) {
-		str_add(out, i > from ? between : "");
-		add_value(d, i, out);
+		finding_more(f, "%s", i > from ? between : "");
+		add_value(d, i, f);
 	}
 	if (d->n_values > to) {
-		str_addf(out, "%s%zu more", more, d->n_values - to);
+		finding_more(f, "%s%zu more", more, d->n_values - to);
 	}
 }
 
 /** "driver 550.54 or none (others: 570.86)": the odd values first; "driver
  *  550.54 against 570.86" of an even split, "driver has 3 different values:
  *  550.54, 570.86, none" of one into more. */
-static void add_values(const struct skew_diff *d, struct str *out)
+static void add_values(const struct skew_diff *d, const char *before,
+		       struct finding *f)
 {
-	str_addf(out, "%s ", d->name);
+	finding_more(f, "%s%s ", before, d->name);
 	if (!skew_is_even(d)) {
-		add_list(d, 1, " or ", " or ", out);
-		str_add(out, " (others: ");
-		add_value(d, 0, out);
-		str_add(out, ")");
+		add_list(d, 1, " or ", " or ", f);
+		finding_more(f, " (others: ");
+		add_value(d, 0, f);
+		finding_more(f, ")");
 	} else if (d->n_values > 2) {
-		str_addf(out, "has %zu different values: ", d->n_values);
-		add_list(d, 0, ", ", " and ", out);
+		finding_more(f, "has %zu different values: ", d->n_values);
+		add_list(d, 0, ", ", " and ", f);
 	} else {
-		add_list(d, 0, " against ", "", out);
+		add_list(d, 0, " against ", "", f);
 	}
 }
 
 /** "The set-up of n3 differs from that of the other 7 nodes: " */
 static void add_subject(const struct run *run, const struct skew_diff *d,
-			struct str *out)
+			struct finding *f)
 {
 	char a[NAMES_SIZE], b[NAMES_SIZE];
 
 	if (d->n_values > 2 && skew_is_even(d)) {
-		str_addf(out, "The set-ups of %s differ: ",
-			 names_of(run, d, ~0U, a));
+		finding_more(f, "The set-ups of %s differ: ",
+			     names_of(run, d, ~0U, a));
 	} else if (skew_is_even(d)) {
-		str_addf(out, "The set-ups of %s and %s differ: ",
-			 names_of(run, d, of_side(d, 0), a),
-			 names_of(run, d, of_side(d, 1), b));
+		finding_more(f, "The set-ups of %s and %s differ: ",
+			     names_of(run, d, of_side(d, 0), a),
+			     names_of(run, d, of_side(d, 1), b));
 	} else {
-		str_addf(out, "The set-up of %s differs from that of %zu "
-			 "others: ", names_of(run, d, of_side(d, 1), a),
-			 d->count[0]);
+		finding_more(f, "The set-up of %s differs from that of %zu "
+			     "others: ", names_of(run, d, of_side(d, 1), a),
+			     d->count[0]);
 	}
 }
 
@@ -248,31 +249,27 @@ static struct finding *add_skew(const struct run *run, struct skew *s,
 	const struct skew_diff *d = &s->list[first];
 	struct finding *f =
 		finding_add(v, part_of_kind(PART_CONFIG), "config_skew");
-	struct str out = STR_INIT;
 	size_t n = 0;
 
 	take_members(run, d, f);
-	add_subject(run, d, &out);
+	add_subject(run, d, f);
 	for (size_t i = first; i < s->n; i++) {
 		if (s->list[i].told || !same_sides(run, d, &s->list[i])) {
 			continue;
 		}
 		s->list[i].told = true;
 		if (n++ < MAX_NAMED) {
-			str_add(&out, n > 1 ? "; " : "");
-			add_values(&s->list[i], &out);
+			add_values(&s->list[i], n > 1 ? "; " : "", f);
 		}
 		if (n <= MAX_EVIDENCE) {
 			add_fact(run, &s->list[i], f);
 		}
 	}
 	if (n > MAX_NAMED) {
-		str_addf(&out, "; %zu more fact%s", n - MAX_NAMED,
-			 n - MAX_NAMED == 1 ? "" : "s");
+		finding_more(f, "; %zu more fact%s", n - MAX_NAMED,
+			     n - MAX_NAMED == 1 ? "" : "s");
 	}
-	add_match(run, d, f, &out);
-	finding_say(f, "%s", str_text(&out));
-	str_release(&out);
+	add_match(run, d, f);
 	return f;
 }
 

@@ -103,8 +103,10 @@ void finding_remove(struct verdict *v, size_t i);
 __attribute__((format(printf, 2, 3)))
 void finding_say(struct finding *f, const char *fmt, ...);
 /** More of the same sentence. */
-__attribute__((format(printf, 2, 3))) void
-finding_more(struct finding *f, const char *fmt, ...);
+__attribute__((format(printf, 2, 3)))
+void finding_more(struct finding *f, const char *fmt, ...);
+/** "; could also be GPU 1 of n1 or rail 2": what explains the same cells. */
+void finding_more_or(const struct run *run, struct finding *f);
 /** One more line of evidence. */
 __attribute__((format(printf, 2, 3)))
 void finding_add_evidence(struct finding *f, const char *fmt, ...);
