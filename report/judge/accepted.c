@@ -228,9 +228,8 @@ static unsigned paths_of(const struct run *run, const struct part *p)
 {
 	unsigned paths = 0;
 
-	run_foreach_cell(run, at) {
-		if (run_good(run->cells[at].class) &&
-		    part_touches_at(run, p, at)) {
+	part_foreach_cell(run, p, at) {
+		if (run_good(run->cells[at].class)) {
 			paths |= 1U << run->cells[at].path;
 		}
 	}
@@ -294,11 +293,10 @@ static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 {
 	size_t slow = 0, new = 0;
 
-	run_foreach_cell(b->now, at) {
+	part_foreach_cell(b->now, &f->part, at) {
 		const struct cell *c = &b->now->cells[at];
 
 		if (c->class == CELL_SLOW &&
-		    part_touches_at(b->now, &f->part, at) &&
 		    !is_of_another(b->now, v, f, at)) {
 			slow++;
 			new += !(change_at(b, at, false) >= -b->band[c->path]);

@@ -185,7 +185,7 @@ static void hear_cell(struct hearing *h, size_t at)
 {
 	unsigned class = h->run->cells[at].class;
 
-	if (class >= CELL_CLASSES || !part_touches_at(h->run, h->part, at) ||
+	if (class >= CELL_CLASSES ||
 	    (h->explained && (h->explained[at] & EXPLAINED))) {
 		return;
 	}
@@ -208,25 +208,6 @@ static void hear_cell(struct hearing *h, size_t at)
 		finding_set_example(h->run, h->finding, at);
 	}
 	quote(h, at);
-}
-
-/** A pair needs no look at a million cells. */
-static void hear_cells(struct hearing *h)
-{
-	const struct cluster_node *nodes = h->run->nodes;
-	const struct part *p = h->part;
-
-	if (p->kind == PART_PAIR) {
-		int a = nodes[p->node].first_rank + p->index;
-		int b = nodes[p->peer_node].first_rank + p->peer_index;
-
-		hear_cell(h, run_at(h->run, a, b));
-		hear_cell(h, run_at(h->run, b, a));
-		return;
-	}
-	run_foreach_cell(h->run, at) {
-		hear_cell(h, at);
-	}
 }
 
 /** The most common code; one that only echoes loses against any other. */
@@ -287,7 +268,9 @@ void witness_hear(const struct run *run, const struct part *p,
 		f->failed = true;
 		return;
 	}
-	hear_cells(&h);
+	part_foreach_cell(run, p, at) {
+		hear_cell(&h, at);
+	}
 	choose_code(&h);
 	if (about == ABOUT_FAULTS) {
 		add_meaning(&h);

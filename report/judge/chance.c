@@ -397,12 +397,10 @@ static bool is_mended(const struct run *run, const struct cause *c)
 {
 	size_t mended = 0, twice = 0;
 
-	run_foreach_cell(run, at) {
+	part_foreach_cell(run, &c->part, at) {
 		const struct cell *cell = &run->cells[at];
 
-		if (cell->attempt > 1 && !cell->flaky &&
-		    run_good(cell->class) &&
-		    part_touches_at(run, &c->part, at)) {
+		if (cell->attempt > 1 && !cell->flaky) {
 			twice += cell->class == CELL_SLOW;
 			mended += cell->class == CELL_PASS;
 		}
@@ -426,11 +424,10 @@ static bool is_alike(const struct run *run, const struct cause *c,
 				      KIND(RAIL))) {
 		return false;
 	}
-	run_foreach_cell(run, at) {
+	part_foreach_cell(run, &c->part, at) {
 		const struct cell *cell = &run->cells[at];
 
 		if (cell->class == CELL_SLOW &&
-		    part_touches_at(run, &c->part, at) &&
 		    seen++ % step == 0) {
 			looked++;
 			alike += !cells_below_line(cell) &&

@@ -403,11 +403,10 @@ static bool misses_line(const struct run *run, const struct part *p)
 {
 	size_t below = 0, all = 0;
 
-	run_foreach_cell(run, at) {
+	part_foreach_cell(run, p, at) {
 		const struct cell *c = &run->cells[at];
 
-		if (c->expected_GB_s > 0 && run_good(c->class) &&
-		    part_touches_at(run, p, at)) {
+		if (c->expected_GB_s > 0 && run_good(c->class)) {
 			below += cells_below_line(c);
 			all++;
 		}
@@ -506,9 +505,8 @@ static size_t claim(const struct run *run, const struct effect *e,
 {
 	size_t n = 0;
 
-	run_foreach_cell(run, at) {
-		if ((explained[at] & SPARED) &&
-		    part_touches_at(run, &e->part, at)) {
+	part_foreach_cell(run, &e->part, at) {
+		if (explained[at] & SPARED) {
 			claimed[at] = 1;
 			n++;
 		}

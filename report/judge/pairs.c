@@ -19,10 +19,9 @@
 
 static bool misses_line(const struct run *run, const struct part *p)
 {
-	run_foreach_cell(run, at) {
+	part_foreach_cell(run, p, at) {
 		if (run->cells[at].class == CELL_SLOW &&
-		    cells_below_line(&run->cells[at]) &&
-		    part_touches_at(run, p, at)) {
+		    cells_below_line(&run->cells[at])) {
 			return true;
 		}
 	}
@@ -368,12 +367,11 @@ static bool took_none(const struct run *run, const struct gone *g)
 	if (strcmp(g->says, "agent_lost") != 0) {
 		return false;
 	}
-	run_foreach_cell(run, at) {
+	part_foreach_cell(run, &g->part, at) {
 		unsigned class = run->cells[at].class;
 
-		if (part_touches_at(run, &g->part, at) &&
-		    (class == CELL_SKIPPED || class == CELL_NOT_RUN ||
-		     strcmp(run_cell_code(run, at), g->says) == 0)) {
+		if (class == CELL_SKIPPED || class == CELL_NOT_RUN ||
+		    strcmp(run_cell_code(run, at), g->says) == 0) {
 			return false;
 		}
 	}
@@ -409,19 +407,16 @@ static void ignore_gone(const struct run *run, const struct gone_list *gone,
 	for (size_t i = 0; i < gone->n; i++) {
 		bool none = took_none(run, &gone->list[i]);
 
-		for (size_t at = 0; !none && at < run_n_cells(run); at++) {
-			if (part_touches_at(run, &gone->list[i].part, at)) {
-				explained[at] |= EXPLAINED;
-			}
+		part_foreach_cell(run, &gone->list[i].part, at) {
+			explained[at] |= none ? 0 : EXPLAINED;
 		}
 	}
 }
 
 static bool has_corrupt(const struct run *run, const struct part *p)
 {
-	run_foreach_cell(run, at) {
-		if (run->cells[at].class == CELL_CORRUPT &&
-		    part_touches_at(run, p, at)) {
+	part_foreach_cell(run, p, at) {
+		if (run->cells[at].class == CELL_CORRUPT) {
 			return true;
 		}
 	}
@@ -648,10 +643,8 @@ static void cover(const struct run *run, const struct part *p,
 		explained[run_at(run, b, a)] |= COVERED;
 		return;
 	}
-	run_foreach_cell(run, at) {
-		if (part_touches_at(run, p, at)) {
-			explained[at] |= COVERED;
-		}
+	part_foreach_cell(run, p, at) {
+		explained[at] |= COVERED;
 	}
 }
 

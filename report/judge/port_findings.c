@@ -94,9 +94,8 @@ static int count(const uint8_t reach[MAX_GPUS], enum reach what)
 static void hear_cells(const struct run *run,
 		       const struct port_findings_lack *l, struct finding *f)
 {
-	run_foreach_cell(run, at) {
-		if (run->cells[at].class >= CELL_CLASSES ||
-		    !part_touches_at(run, &f->part, at)) {
+	part_foreach_cell(run, &f->part, at) {
+		if (run->cells[at].class >= CELL_CLASSES) {
 			continue;
 		}
 		if (f->cells++ == 0) {

@@ -78,9 +78,8 @@ static void add_rate(const struct run *run, const struct rates *all,
 		}
 	}
 	say(run, all, r, f);
-	run_foreach_cell(run, at) {
-		if (rates_failed(run, at) &&
-		    part_touches_at(run, &r->part, at)) {
+	part_foreach_cell(run, &r->part, at) {
+		if (rates_failed(run, at)) {
 			explain(run, explained, at);
 		}
 	}

@@ -128,11 +128,9 @@ static void take_out(struct rates_work *w, const struct part *p)
 			count_follow(w, i, (uint32_t)-1);
 		}
 	}
-	run_foreach_cell(w->run, at) {
-		if (part_touches_at(w->run, p, at)) {
-			count_cell(w, at, (uint32_t)-1);
-			w->out[at] = 1;
-		}
+	part_foreach_cell(w->run, p, at) {
+		count_cell(w, at, (uint32_t)-1);
+		w->out[at] = 1;
 	}
 }
 

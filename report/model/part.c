@@ -324,13 +324,50 @@ struct part part_of_path(enum path_class path)
 	return part_of_kind(kinds[path]);
 }
 
+/** The first place from @at on with an end among the ranks of @n, where all
+ *  pairs have one. */
+static size_t next_of_node(const struct run *run, const struct cluster_node *n,
+			   size_t at)
+{
+	const size_t ranks = (size_t)run->grid.ranks;
+	const size_t first = (size_t)n->first_rank;
+	const size_t end = first + (size_t)n->gpus;
+	size_t src = at / ranks, dst = at % ranks;
+
+	if ((src >= first && src < end) || (dst >= first && dst < end)) {
+		return at;
+	}
+	if (dst >= end) {
+		src++;
+	}
+	return src * ranks + (src == first ? 0 : first);
+}
+
+size_t part_next(const struct run *run, const struct part *p, size_t at)
+{
+	const unsigned of_node = 1U << PART_ON_NODE | 1U << PART_ON_NIC |
+				 1U << PART_ON_GPU | 1U << PART_ON_SOCKET |
+				 1U << PART_ON_CABLES | 1U << PART_WITHIN;
+	const bool one_node = p->node >= 0 && !run->grid.first &&
+			      of_node >> part_scopes[p->kind].place & 1;
+	const struct cluster_node *n = one_node ? &run->nodes[p->node] : NULL;
+	const size_t end = run_n_cells(run);
+
+	for (; at < end; at++) {
+		at = n ? next_of_node(run, n, at) : at;
+		if (at < end && part_touches_at(run, p, at)) {
+			return at;
+		}
+	}
+	return end;
+}
+
 size_t part_measured(const struct run *run, const struct part *p)
 {
 	size_t n = 0;
 
-	run_foreach_cell(run, at) {
-		n += run_measured(run->cells[at].class) &&
-		     part_touches_at(run, p, at);
+	part_foreach_cell(run, p, at) {
+		n += run_measured(run->cells[at].class);
 	}
 	return n;
 }

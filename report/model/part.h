@@ -24,6 +24,13 @@ static inline bool part_touches_at(const struct run *run, const struct part *p,
 			    run_dst(run, at));
 }
 
+/** The first place from @at on that @p touches; run_n_cells() behind the
+ *  last. */
+size_t part_next(const struct run *run, const struct part *p, size_t at);
+/** Loop over all that @p touches. */
+#define part_foreach_cell(run, p, at) \
+	for (size_t at = part_next(run, p, 0); at < run_n_cells(run); \
+	     at = part_next(run, p, at + 1))
 /** How many of its cells came to a measurement. */
 size_t part_measured(const struct run *run, const struct part *p);
 
