@@ -323,8 +323,14 @@ json_t *cbor_take(struct cbor_reader *r)
 json_t *cbor_parse(const void *bytes, size_t n, struct err *e)
 {
 	struct cbor_reader r = { .at = bytes, .left = n };
-	json_t *v = cbor_take(&r);
+	json_t *v;
 
+	errno = 0;	/* malloc() says there why it fails */
+	v = cbor_take(&r);
+	if (!v && errno == ENOMEM) {
+		err_set(e, ENOMEM, "no memory for %zu bytes", n);
+		return NULL;
+	}
 	if (!v || r.left > 0) {
 		json_decref(v);
 		err_set(e, EPROTO, "byte %zu of %zu is not what it should be",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/data/json.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -219,8 +220,14 @@ int json_print(const json_t *json, FILE *f, size_t flags)
 json_t *json_parse(const char *text, size_t len, struct err *e)
 {
 	json_error_t why;
-	json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	json_t *v;
 
+	errno = 0;	/* malloc() says there why it fails */
+	v = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+	if (!v && errno == ENOMEM) {
+		err_set(e, ENOMEM, "no memory for %zu bytes", len);
+		return NULL;
+	}
 	if (!v) {
 		err_set(e, 0, "line %d, column %d: %s", why.line, why.column,
 			why.text);

@@ -161,6 +161,38 @@ group_away()
 	only not_run
 }
 
+@test "an agent without memory for an order is short of it, not lost" {
+	local mb=4 r
+	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
+	mkdir -p run/logs
+	printf '{"schema": 1, "probe": "info", "argv": [], "options": {},
+		"version": "0.1.0", "drill": true, "launcher": "env",
+		"nonce": "00112233445566778899aabbccddeeff",
+		"started_utc": "2026-01-01T00:00:00Z",
+		"drill_text": "# %s"}' "$(head -c 3000000 /dev/zero |
+			tr '\0' x)" >run/run.json
+	# what it needs to start and a little more, but not the order
+	until prlimit --as=${mb}000000 "$GPUCHECK" version 2>/dev/null; do
+		mb=$((mb + 1))
+	done
+	limit=(prlimit --as=$((mb + 2))000000)
+	for r in 0 1 2; do
+		GPUCHECK_HOST=n$r RANK=$r WORLD_SIZE=3 LOCAL_RANK=0 \
+			"${limit[@]:0:r == 2 ? 2 : 0}" "$GPUCHECK" agent run \
+			2>"err.$r" 3>&- &
+	done
+	wait
+	code=0
+	"$GPUCHECK" report run --color=never >out 2>err || code=$?
+	cat out err err.2 run/events.csv
+	[ $code -eq 4 ]
+	grep -q '^PARTIAL info: 2 of 3 nodes' out
+	grep -q "^WARN .* processes on n2 ran into a limit: no memory" out
+	grep -q 'n2,.*limit_memory,.*the address space of a process is limited to' run/events.csv
+	grep -q '"exclude": *\[\]' run/verdict.json
+	lacks 'FAIL|drain|reboot|Protocol error' out err.2
+}
+
 @test "killed for want of memory" {
 	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
 	group memory memory.limit_in_bytes 24M

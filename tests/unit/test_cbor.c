@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* JSON values as CBOR and back; what is none is refused. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
 #include "lib/data/cbor.h"
+#include "lib/data/json.h"
 
 /** @text is JSON. */
 static void check_round(const char *text)
@@ -149,6 +152,43 @@ static void bytes_are_read_one_by_one(void **state)
 	str_release(&out);
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1	/* clang; gcc has it itself */
+#endif
+#endif
+
+/* Half a million zeros: their tree needs more memory than there is. */
+static void no_memory_is_no_bad_byte(void **state)
+{
+	enum { N = 1 << 19 };
+	static uint8_t cbor[5 + N] = { 0x9a, 0, N >> 16, 0, 0 };
+	static char json[1 + 2 * N] = "[";
+	struct rlimit was, now;
+	struct err e = { 0 };
+
+	(void)state;
+#ifdef __SANITIZE_ADDRESS__
+	skip();			/* its malloc() ends the process */
+#endif
+	for (int i = 0; i < N; i++) {
+		memcpy(json + 1 + 2 * i, i < N - 1 ? "0," : "0]", 2);
+	}
+	getrlimit(RLIMIT_AS, &was);
+	now = (struct rlimit){ .rlim_cur = 1 << 20, .rlim_max = was.rlim_max };
+	setrlimit(RLIMIT_AS, &now);	/* less than there is: no more */
+	assert_null(cbor_parse(cbor, sizeof(cbor), &e));
+	assert_int_equal(e.code, ENOMEM);
+	e.code = 0;
+	assert_null(json_parse(json, sizeof(json), &e));
+	assert_int_equal(e.code, ENOMEM);
+	setrlimit(RLIMIT_AS, &was);
+	e.code = 0;
+	cbor[sizeof(cbor) - 1] = 0xff;
+	assert_null(cbor_parse(cbor, sizeof(cbor), &e));
+	assert_int_equal(e.code, EPROTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +197,7 @@ int main(void)
 		cmocka_unit_test(bytes_are_read_one_by_one),
 		cmocka_unit_test(anything_else_is_refused),
 		cmocka_unit_test(depth_has_an_end),
+		cmocka_unit_test(no_memory_is_no_bad_byte),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,6 @@
 #include "lib/base/net.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
-#include "lib/data/record.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
 #include "probes/host/gpu_state.h"
@@ -105,45 +104,6 @@ static void agent_last_words(struct agent *a)
 	}
 }
 
-/* ---- lost note ----------------------------------------------------------- */
-
-/*
- * An agent that has lost the coordinator is a witness whom nobody hears any
- * more, but who may still be able to write where the others read.
- */
-
-/* The coordinator is lost, @why: write it where the others read, as what
- * @node, an agent_node(), saw. */
-static void agent_note_lost(const struct agent *a, const char *node,
-			    const char *why)
-{
-	char link[80], name[40];
-	enum interface_way way = interface_says(
-		(const struct sockaddr *)&a->own, link, sizeof(link));
-	struct event_row row;
-	json_t *json;
-
-	/* by a link that is down no file system of a network answers: to wait
-	 * for that would be without end */
-	if (a->nonce[0] == '\0' || way == INTERFACE_DOWN) {
-		return;
-	}
-	record_init(&schema_events, &row);
-	clock_utc(row.utc);
-	row.seq = a->boot.rank;
-	str_copy(row.node, sizeof(row.node), node);
-	STR_COPY(row.event, "coordinator_lost");
-	snprintf(row.detail, sizeof(row.detail),
-		 "lost the coordinator: %.200s%s%s", why,
-		 way == INTERFACE_UNKNOWN ? "" : "; own link: ", link);
-	snprintf(name, sizeof(name), "logs/agent-%d.json", a->boot.rank);
-	json = record_json(&schema_events, &row);
-	if (json != NULL) {
-		rundir_write_json(a->dir, name, json, NULL);
-	}
-	json_decref(json);
-}
-
 /* ---- agent --------------------------------------------------------------- */
 
 #define AGENT_TICK_MS	     100
@@ -162,6 +122,8 @@ static void agent_note_lost(const struct agent *a, const char *node,
  * that are passed on to it. */
 #define AGENT_FILES	 20
 #define AGENT_SLOT_FILES 5
+/* Memory to build, seal and send one last message. */
+#define AGENT_SPARE_BYTES (32 * 1024)
 /* Later nobody waits for an agent that does not come back to its loop, or whose
  * workers survive a kill as a driver may make them: the coordinator took it for
  * lost long ago. */
@@ -294,17 +256,38 @@ static struct limit_user needs(const struct agent *a, int workers)
 	return u;
 }
 
+/* The text of @e, with the limit that this process ran into (new reference). */
+static json_t *limit_json(const struct agent *a, const struct err *e)
+{
+	const struct limit_user all = needs(a, a->n_wanted);
+	char text[600];
+
+	return json_text(limit_text(e, &all, text, sizeof(text)));
+}
+
 /* There is no worker for @rank. */
 static void tell_unusable(struct agent *a, int rank, const struct err *e)
 {
-	const struct limit_user all = needs(a, a->n_wanted);
 	const char *limit = limit_code(e->code);
-	char text[600];
 
 	agent_tell(a, message_new(MSG_UNUSABLE, "{s:i,s:s,s:o}", "rank", rank,
 				  "code", limit ? limit : "worker_start",
-				  "detail", json_text(limit_text(e, &all, text,
-							sizeof(text)))));
+				  "detail", limit_json(a, e)));
+}
+
+/* If @e is a lack of memory or descriptors, for which this agent leaves, tell
+ * the coordinator: otherwise it takes the node for lost. */
+static void tell_short(void *arg, const struct err *e)
+{
+	struct agent *a = arg;
+	const char *limit = limit_code(e->code);
+
+	free(a->spare);
+	a->spare = NULL;
+	if (limit != NULL) {
+		agent_tell(a, message_new(MSG_EVENT, "{s:s,s:o}", "event",
+					  limit, "detail", limit_json(a, e)));
+	}
 }
 
 /* Another worker for a slot that has had one. */
@@ -397,7 +380,10 @@ static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 	json_t *init = worker_init(a, start, worker);
 	struct err why = { 0 };
 
-	if (init == NULL || (s == NULL && a->n_slots == SPEC_MAX_GPUS)) {
+	if (init == NULL) {
+		return err_set(e, ENOMEM, "cannot start a worker");
+	}
+	if (s == NULL && a->n_slots == SPEC_MAX_GPUS) {
 		json_decref(init);
 		return err_set(e, EPROTO, "cannot start a worker");
 	}
@@ -692,6 +678,7 @@ void agent_obey(void *agent, json_t *msg)
 		break;
 	case MSG_START:
 		if (do_start(a, msg, &a->why) < 0) {
+			tell_short(a, &a->why);
 			agent_leave(a, 3);
 		}
 		break;
@@ -732,13 +719,14 @@ static void coordinator_lost(void *arg, const char *why)
 	}
 	if (a->state == AGENT_RUNNING) {
 		agent_leave(a, 4);
-		agent_note_lost(a, agent_node(a), why);
+		agent_note_lost(a, why);
 	}
 }
 
 static const struct wire_events coordinator_events = {
 	.message = agent_obey,
 	.entry = agent_obey_entry,
+	.short_of = tell_short,
 	.closed = coordinator_lost,
 };
 
@@ -931,6 +919,7 @@ static void agent_release(struct agent *a)
 		slot_release(&a->slots[i]);
 	}
 	free(a->ports);
+	free(a->spare);
 	model_free(a->model);
 	json_decref(a->inventory);
 	free(a);
@@ -976,6 +965,7 @@ int agent_main(const char *dir, struct err *e)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	a->dir = dir;
+	a->spare = malloc(AGENT_SPARE_BYTES);
 	a->inventory = json_object();
 	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
 	    agent_join(a, &coordinator_events, &a->why) < 0) {

@@ -240,10 +240,8 @@ enum agent_state {
 /**
  * The agent's data, shared by its files only:
  *   start.c  from nothing to the coordinator's address
- *   join.c   from there to a place in the run
- *   agent.c        the loop: workers, data connections, the coordinator's word
- *   lost_note.c    what it saw of a coordinator that it has lost
- *   last_words.c  what ports and GPUs have counted during the run
+ *   join.c   from there to a place in the run; the note of one that lost it
+ *   agent.c  the loop: workers, data connections, the coordinator's word
  */
 struct agent {
 	const char *dir;
@@ -287,6 +285,7 @@ struct agent {
 	struct model *model;	/* --transport=sim: ranks without workers */
 	struct order_how how;	/* of its tasks */
 	struct early early;
+	void *spare;	/* freed to report a lack of memory */
 	int exit_code;
 	struct err why;
 };
@@ -303,8 +302,6 @@ static inline const char *agent_dir(const struct agent *a)
 	return a->nonce[0] != '\0' ? a->dir : "";
 }
 
-/** The name of its node, as it is known here. */
-const char *agent_node(const struct agent *a);
 /** What this agent says first (new reference). */
 json_t *agent_hello(const struct agent *a);
 /**
@@ -314,6 +311,9 @@ json_t *agent_hello(const struct agent *a);
  */
 int agent_join(struct agent *a, const struct wire_events *events,
 	       struct err *e);
+
+/** Write into the run directory that the coordinator is lost, and @why. */
+void agent_note_lost(const struct agent *a, const char *why);
 
 /** Open the data door at the address of this end of @fd; 0, or -1 with @e. */
 int agent_open_door(struct agent *a, int fd, struct err *e);

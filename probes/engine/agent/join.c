@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the coordinator's address to a place in its run. */
+/* From the coordinator's address to a place in its run, and the note of an
+ * agent that has lost it. */
 #include "probes/engine/agent/agent.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,9 +15,11 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/record.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
 #include "probes/engine/net/door.h"
+#include "probes/host/interface.h"
 
 #define JOIN_CONNECT_NS (2 * NS_PER_S)
 /* A coordinator may be busy for a while before it answers. */
@@ -23,7 +27,8 @@
 #define JOIN_NAP_NS	(100 * NS_PER_MS)
 #define JOIN_LOOK_NS	(1 * NS_PER_S)
 
-const char *agent_node(const struct agent *a)
+/* The name of its node, as it is known here. */
+static const char *agent_node(const struct agent *a)
 {
 	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
 	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
@@ -186,4 +191,38 @@ int agent_join(struct agent *a, const struct wire_events *events,
 		await_welcome(a);
 	} while (a->state == AGENT_JOINING && clock_now_ns() < deadline);
 	return a->state > AGENT_REFUSED ? 0 : -1;
+}
+
+/* ---- lost note ----------------------------------------------------------- */
+
+/* An agent that has lost the coordinator can tell it nothing, but may still be
+ * able to write where the others read. */
+
+void agent_note_lost(const struct agent *a, const char *why)
+{
+	char link[80], name[40];
+	enum interface_way way = interface_says(
+		(const struct sockaddr *)&a->own, link, sizeof(link));
+	struct event_row row;
+	json_t *json;
+
+	/* by a link that is down no file system of a network answers: to wait
+	 * for that would be without end */
+	if (a->nonce[0] == '\0' || way == INTERFACE_DOWN) {
+		return;
+	}
+	record_init(&schema_events, &row);
+	clock_utc(row.utc);
+	row.seq = a->boot.rank;
+	str_copy(row.node, sizeof(row.node), agent_node(a));
+	STR_COPY(row.event, "coordinator_lost");
+	snprintf(row.detail, sizeof(row.detail),
+		 "lost the coordinator: %.200s%s%s", why,
+		 way == INTERFACE_UNKNOWN ? "" : "; own link: ", link);
+	snprintf(name, sizeof(name), "logs/agent-%d.json", a->boot.rank);
+	json = record_json(&schema_events, &row);
+	if (json != NULL) {
+		rundir_write_json(a->dir, name, json, NULL);
+	}
+	json_decref(json);
 }

@@ -379,6 +379,9 @@ void agents_hear(void *agent, json_t *msg)
 		break;
 	case MSG_EVENT:
 		a->late_ns += message_int(msg, "late_ns");
+		if (limit_is(json_member(msg, "event"))) {
+			STR_COPY(a->limit, json_member(msg, "event"));
+		}
 		run_log_event(s->log, a->node, -1, json_member(msg, "event"),
 			      "%s", json_member(msg, "detail"));
 		break;
@@ -547,9 +550,18 @@ void agents_absent_facts(const struct agents *s, const char *name)
 
 /* ---- coming and going --------------------------------------------------- */
 
+/* Our own lack: no fault of the agent, whose message is lost. */
+static void agents_short(void *agent, const struct err *e)
+{
+	struct coord_agent *a = agent;
+
+	STR_COPY(a->limit, limit_code(e->code));
+}
+
 static const struct wire_events wire_events = {
 	.message = agents_hear,
 	.entry = agents_hear_entry,
+	.short_of = agents_short,
 	.closed = agents_lose,
 };
 
@@ -640,7 +652,8 @@ void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns)
 
 const char *agents_lost_code(const struct coord_agent *a)
 {
-	return a->wire.stalled ? "starved" : "agent_lost";
+	return a->limit[0] != '\0' ? a->limit :
+	       a->wire.stalled     ? "starved" : "agent_lost";
 }
 
 bool agents_silent(const struct coord_agent *a, int64_t now_ns)

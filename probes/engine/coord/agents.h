@@ -117,6 +117,7 @@ struct coord_agent {
 	/* for all: */
 	bool lost; /* it went away during the run */
 	bool foreign;	 /* agents_foreign() has said it */
+	char limit[16];	 /* code of limit.h that it, or we, ran into; "" */
 	int64_t late_ns; /* in all, how long it did not run */
 	struct sockaddr_storage own; /* our address that it came to */
 	struct own_link own_link;    /* the interface that has it */
@@ -225,8 +226,8 @@ void agents_send_entry(struct coord_agent *a, enum message_type type,
 		       const void *bytes, size_t n);
 /** As wire_beat(), of all. */
 void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns);
-/** Why @a, which is lost, is: "starved" where its node answers, or
- *  "agent_lost". */
+/** Return why @a was lost: the code of limit.h that it reported, "starved" if
+ *  its node answers, or "agent_lost". */
 const char *agents_lost_code(const struct coord_agent *a);
 /** Does @a (NULL: nobody) owe us so many words that what else it owes may be
  *  under way? */

@@ -516,10 +516,12 @@ static void nodes_agent_lost(void *work, struct coord_agent *a,
 {
 	struct nodes_work *w = work;
 	struct node *n = node_of(w, a);
+	const char *code = agents_lost_code(a);
 
 	if (n != NULL && !n->settled) {
 		n->lost = true;
-		nodes_settle(w, n, "skipped", agents_lost_code(a), detail);
+		nodes_settle(w, n, limit_is(code) ? "not_run" : "skipped", code,
+			     detail);
 	}
 }
 

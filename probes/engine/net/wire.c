@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/data/cbor.h"
 #include "lib/data/json.h"
@@ -223,7 +224,8 @@ static json_t *read_message(const char *p, size_t n, struct err *e)
 			      : cbor_parse(p, n, &why);
 
 	if (j == NULL) {
-		err_set(e, EPROTO, "no message: %s", why.text);
+		err_set(e, why.code == ENOMEM ? ENOMEM : EPROTO,
+			"no message: %s", why.text);
 	} else if (!json_is_string(json_object_get(j, "t"))) {
 		err_set(e, EPROTO, "message without a type");
 		json_decref(j);
@@ -375,6 +377,20 @@ void wire_close(struct wire *w, const char *why)
 	}
 }
 
+/* Close for @e, which the other end hears of if it is a lack of ours. */
+static void fail(struct wire *w, const struct err *e)
+{
+	const bool again = w->failing;
+
+	w->failing = true;
+	if (!again && !w->closing && limit_code(e->code) &&
+	    w->events->short_of != NULL) {
+		w->events->short_of(w->arg, e);
+		wire_push(w);
+	}
+	wire_close(w, e->text);
+}
+
 static void wire_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 {
 	/* one loop, one thread, consumed before the next read */
@@ -409,8 +425,9 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	int got = 0, rc;
 
 	if (n < 0) {
-		wire_close(w, n == UV_EOF ? "closed by the other end"
-					  : uv_strerror((int)n));
+		err_set(&e, n == UV_EOF ? 0 : (int)-n, "%s", n == UV_EOF ?
+			"closed by the other end" : uv_strerror((int)n));
+		fail(w, &e);
 		return;
 	}
 	rc = take_bytes(w, buf->base, (size_t)n, &e);
@@ -420,7 +437,8 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		w->heard_ns = clock_now_ns();
 	}
 	if (got < 0 || rc < 0) {
-		wire_close(w, e.text);
+		wire_buf_release(&w->in);	/* fail() may need the memory */
+		fail(w, &e);
 	}
 }
 
@@ -449,17 +467,21 @@ static void wire_written(uv_write_t *req, int status)
 /* Hand everything queued to libuv, with @conn's descriptor if there is one. */
 static void wire_flush(struct wire *w, uv_tcp_t *conn)
 {
-	struct wire_write *ww;
+	struct wire_write *ww = NULL;
+	struct err e = { 0 };
 	uv_buf_t buf;
 	int rc;
 
-	ww = malloc(sizeof(*ww) + w->out.len);
-	if (ww == NULL || w->unsent > WIRE_MAX_UNSENT) {
-		free(ww);
+	if (w->unsent > WIRE_MAX_UNSENT) {
+		err_set(&e, ENOBUFS, "the other end does not read");
+	} else if ((ww = malloc(sizeof(*ww) + w->out.len)) == NULL) {
+		err_set(&e, ENOMEM, "no memory for a message");
+	}
+	if (ww == NULL) {
 		if (conn != NULL) {
 			door_drop(conn);
 		}
-		wire_close(w, "the other end does not read");
+		fail(w, &e);
 		return;
 	}
 	*ww = (struct wire_write){.wire = w, .conn = conn, .n = w->out.len};
@@ -516,6 +538,7 @@ static void write_list(struct wire *w)
 static void wire_prepare(uv_prepare_t *p)
 {
 	struct wire *w = p->data;
+	struct err e = { 0 };
 
 	write_list(w);
 	if (w->plain.len > 0 && !w->closing) {
@@ -523,7 +546,8 @@ static void wire_prepare(uv_prepare_t *p)
 		str_reset(&w->plain);
 	}
 	if (w->out.failed) {
-		wire_close(w, "no memory for a message");
+		err_set(&e, ENOMEM, "no memory for a message");
+		fail(w, &e);
 	}
 	if (w->out.len > 0 && !w->closing) {
 		wire_try(w);
@@ -558,17 +582,27 @@ void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 /* Queue @msg (reference stolen); false: it does not leave. */
 static bool wire_queue(struct wire *w, json_t *msg)
 {
-	bool good;
+	struct str *out = frames(w);
+	struct err e = { 0 };
+	size_t from;
+	bool broken;
 
 	if (!wire_is_open(w) || w->closing) {
 		json_decref(msg);
 		return false;
 	}
 	write_list(w);
-	good = msg != NULL && wire_frame(msg, frames(w)) == 0;
+	from = out->len;
+	broken = w->out.failed;
+	if (msg == NULL || wire_frame(msg, out) < 0) {
+		e.code = msg == NULL || out->failed ? ENOMEM : EMSGSIZE;
+		str_cut(out, from);	/* whole ones may leave */
+		out->failed = broken;
+	}
 	json_decref(msg);
-	if (!good || w->out.failed) {
-		wire_close(w, "cannot build a message");
+	if (e.code != 0 || w->out.failed) {
+		err_set(&e, e.code ? e.code : ENOMEM, "cannot build a message");
+		fail(w, &e);
 		return false;
 	}
 	return true;

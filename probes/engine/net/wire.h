@@ -200,6 +200,10 @@ struct wire_events {
 	/** An entry of @type, a list, as bytes (borrowed).  NULL: the same. */
 	void (*entry)(void *arg, enum message_type type, const void *bytes,
 		      size_t n);
+	/** Called before closed() if memory or descriptors ran out, the code of
+	 *  @e is that errno; what is sent meanwhile leaves before the wire is
+	 *  closed.  May be NULL. */
+	void (*short_of)(void *arg, const struct err *e);
 	/** Called once, whatever ended it; @why is for people. */
 	void (*closed)(void *arg, const char *why);
 	/** Both handles are closed: the memory around may be freed.  May be
@@ -224,6 +228,7 @@ struct wire {
 	void *arg;
 	int open_handles;
 	bool closing;
+	bool failing;		/* short_of() has been called */
 	/* of wire_beat(): */
 	int64_t heard_ns; /* when the last message came, by our own time */
 	int64_t beat_ns;  /* when the next beat is due */
