@@ -241,7 +241,8 @@ static void slot_entry(struct slot *s, enum message_type type,
 	tell_pressure(a, late_ns);
 }
 
-/* What this process needs for @workers, of which some may run. */
+/* Returns the descriptors and processes that @workers more workers would need;
+ * processes of workers that run already do not count. */
 static struct limit_user needs(const struct agent *a, int workers)
 {
 	struct limit_user u = {
@@ -789,7 +790,7 @@ static void agent_leave(struct agent *a, int exit_code)
 	}
 }
 
-/* We did not run for a while? */
+/* Reports a period in which this process did not run. */
 static void look_late(struct agent *a, int64_t now_ns)
 {
 	int64_t late_ns = late_look(&a->late, now_ns,

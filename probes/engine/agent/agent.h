@@ -27,18 +27,19 @@
 /* ---- guard --------------------------------------------------------------- */
 
 /**
- * What a coordinator may ask an agent for is a closed list, as it comes over a
- * connection.  Trusted are the agent's own environment, which its launcher
- * handed on, and @own: the options of the run's own command line, as read from
- * the run directory or carried by ssh; all defaults where there is neither.
+ * A coordinator may ask an agent only for a closed list of things.  The agent
+ * trusts its own environment, which its launcher passed on, and @own: the
+ * options of the run's own command line, read from the run directory or passed
+ * by ssh.  Without either, @own has the default values.
  */
 
 /**
- * May workers be given @env, an object of names and texts, or NULL?  A setting
- * of NCCL or UCX may be set that names no file, library or command, and whose
- * value is no path; anything else only where this process's environment or
- * @own, in --nccl-lib or --env, has it with the same value.  0, or -1 with @e
- * that names the first one that is refused (code EPERM).
+ * Checks whether workers may get the environment @env, an object of names and
+ * texts (may be NULL).  A setting of NCCL or UCX is allowed if it names no
+ * file, library or command and its value is not a path.  Any other variable is
+ * allowed only if this process's environment, or --nccl-lib or --env in @own,
+ * has it with the same value.  Returns 0, or -1 with @e (code EPERM), which
+ * names the first refused variable.
  */
 int guard_env(const json_t *env, const struct spec *own, struct err *e);
 /**
@@ -152,8 +153,10 @@ int slot_init(struct slot *s, uv_loop_t *loop, json_t *init,
 int slot_start(struct slot *s, const char *self, struct err *e);
 /** Tell the worker to leave; the next one gets @init (stolen). */
 void slot_renew(struct slot *s, json_t *init);
-/** What its NCCL wrote about the task that it died of, into DIR/logs as the
- *  worker itself would have; nothing where that is nothing.  0 or -1. */
+/** Saves what the worker's NCCL wrote about the task in which the worker died
+ *  to DIR/logs, in the file that the worker itself would have written.  Does
+ *  nothing if the worker had no task or the log is empty.  Returns 0, or -1
+ *  with @e. */
 int slot_save_log(const struct slot *s, const struct slot_death *how,
 		  const char *dir, struct err *e);
 /** The worker is busy with task @id, whose connections come by @nonce, and is
@@ -291,9 +294,9 @@ struct agent {
 };
 
 /**
- * Who am I, what is here, where is the coordinator: until this returns 0 the
- * agent only waits, each wait with its deadline.  -1 with @e; code EINVAL is
- * a usage error.
+ * Finds out this agent's rank, the devices of its node and the address of the
+ * coordinator.  The agent does nothing else before this returns; each wait has
+ * a deadline.  Returns 0, or -1 with @e; code EINVAL is a usage error.
  */
 int agent_boot(struct agent *a, struct err *e);
 /** The run directory, "" where this node does not see it. */
@@ -302,7 +305,7 @@ static inline const char *agent_dir(const struct agent *a)
 	return a->nonce[0] != '\0' ? a->dir : "";
 }
 
-/** What this agent says first (new reference). */
+/** Returns the first message of this agent, MSG_HELLO (new reference). */
 json_t *agent_hello(const struct agent *a);
 /**
  * Say hello to the coordinator, again and again as long as --boot-timeout lets

@@ -64,7 +64,8 @@ json_t *agent_hello(const struct agent *a)
 
 /* ---- dialling ----------------------------------------------------------- */
 
-/* What the secret opens; it is not needed any more then. */
+/* Derives the keys of control and data connections from the secret, and wipes
+ * the secret. */
 static int make_keys(struct agent *a, struct err *e)
 {
 	uint8_t *secret = a->contact.token;
@@ -88,7 +89,8 @@ static int dial_once(struct agent *a, struct auth_session *keys, struct err *e)
 			 now + JOIN_ANSWER_NS, e);
 }
 
-/* Has the ssh that started us ended?  It reads what we say no more. */
+/* Returns true if the ssh process that started this agent has ended and no
+ * longer reads its output. */
 static bool is_left_alone(const struct agent *a)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};

@@ -66,7 +66,8 @@ bool slot_closed(const struct slot *s)
 	return !s->process_open && !wire_is_open(&s->wire);
 }
 
-/* What the worker left behind says what it was at. */
+/* Reads from the note that the worker left behind in which step of its task it
+ * ended. */
 static void read_note(struct slot *s, struct slot_death *how)
 {
 	char warning[160];

@@ -22,7 +22,7 @@
 
 /* ---- node addr ----------------------------------------------------------- */
 
-/* Of one node; with comments and lists of features it may be long. */
+/* Maximum bytes read for one node; its comment and features may be long. */
 #define TEXT_MAX (64 * 1024)
 
 bool node_addr_parse(const char *text, char *host, size_t size)
@@ -128,8 +128,8 @@ static void node_addr_end(struct node_addr *n, struct boot_contact *c,
 /* A cluster that works answers in a few milliseconds. */
 #define AGENT_SLURM_NS	     (1 * NS_PER_S)
 #define AGENT_INVENTORY_NS   (15 * NS_PER_S)
-/* What makes the directory may start a moment after an agent that somebody
- * else starts, and file systems of a network take a while to show it. */
+/* Time to wait for the run directory: an agent that another program starts may
+ * be up a moment before it, and network file systems show it late. */
 #define AGENT_DIR_NS	     (10 * NS_PER_S)
 
 static void coordinator_closed(uv_handle_t *h)

@@ -215,7 +215,8 @@ bool agents_share_machine(const struct agents *s)
 
 /* ---- what they say ------------------------------------------------------ */
 
-/* Of names that end up in files: no control characters. */
+/* Copies a name that is later written to files; it has no control
+ * characters. */
 static void take_name(const json_t *from, const char *key, char name[64])
 {
 	str_copy(name, 64, json_member(from, key));
@@ -240,7 +241,7 @@ static void read_hello(struct coord_agent *a, const json_t *msg)
 	a->inventory = json_incref(inventory);
 }
 
-/* Nobody else is to come? */
+/* Reports that all expected agents are here or known to be absent. */
 static void look_around(struct agents *s)
 {
 	if (!s->begun && s->n_hello + s->n_absent >= s->expected) {
@@ -283,8 +284,9 @@ static void refuse_hello(struct coord_agent *a, const char *node,
 	json_decref(news);
 }
 
-/* May @a, which says @msg, take part?  The name of a node goes into files and
- * into commands that are printed; the user asked for one version. */
+/* Returns true if agent @a with hello @msg may take part: its node name must be
+ * valid, since it goes into files and printed commands, and its version must be
+ * that of the coordinator.  Otherwise refuses it. */
 static bool is_welcome(struct coord_agent *a, const json_t *msg)
 {
 	const char *name = json_member(msg, "node");
@@ -477,7 +479,8 @@ bool agents_have_come(const struct agents *s)
 
 /* ---- those that will not come -------------------------------------------- */
 
-/* Does it have an agent, or is it known why not? */
+/* Returns true if @node has an agent, or the reason why it has none is
+ * known. */
 static bool is_settled(const struct agents *s, const char *node)
 {
 	const struct coord_agent *a = agents_next(s, NULL);
@@ -578,7 +581,7 @@ struct coord_agent *agents_add(struct agents *s)
 	return a;
 }
 
-/* From the address @own of ours to the same? */
+/* Returns true if the other end of @tcp has the address @own, which is ours. */
 static bool is_beside(const uv_tcp_t *tcp, const struct sockaddr_storage *own)
 {
 	struct sockaddr_storage sa = { 0 };
@@ -700,8 +703,9 @@ bool agents_fact_of_run(const json_t *fact)
 }
 
 /*
- * What @a calls gpu0 and its node otherwise: other GPUs than its only one are
- * hidden from it, and for others to speak of; NULL then.
+ * Returns the scope of a fact as its node numbers GPUs.  An agent that sees
+ * only one GPU calls it gpu0.  Returns NULL for facts about other GPUs, which
+ * other agents report.
  */
 static const char *node_scope(const struct coord_agent *a, const char *scope,
 			      char buf[64])

@@ -23,8 +23,8 @@
 /* ---- run log ------------------------------------------------------------- */
 
 /**
- * What is written into the run directory: results.csv, facts.csv, events.csv
- * and run.json.  One process holds it, see rundir_hold().
+ * Writer of the run directory: results.csv, facts.csv, events.csv and run.json.
+ * Only one process may hold it, see rundir_hold().
  */
 struct run_log {
 	const char *dir;
@@ -107,7 +107,7 @@ void own_link_note(struct own_link *l, const char *root, int64_t now_ns);
 
 #define AGENTS_MAX 65536
 
-/** What the coordinator knows of one agent. */
+/** State that the coordinator keeps about one agent. */
 struct coord_agent {
 	struct wire wire;
 	/* of agents.c alone: */
@@ -141,7 +141,7 @@ struct coord_agent {
 /** All agents of a run, and the door that they come in by. */
 struct agents;
 
-/** What is heard of them. */
+/** Callbacks for the events of a set of agents. */
 struct agents_events {
 	void (*all_here)(void *arg);
 	/** One was asked to end, and asks for that. */
@@ -185,17 +185,17 @@ struct coord_agent *agents_next(const struct agents *s,
 				const struct coord_agent *a);
 /** By the number that its launcher gave it; NULL: it never came. */
 struct coord_agent *agents_find(const struct agents *s, int boot_rank);
-/** Does one machine play several nodes (--local=NxG)? */
+/** Returns true if one machine pretends to be several nodes (--local=NxG). */
 bool agents_pretend(const struct agents *s);
-/** Has one of another node come from the machine, by its kernel, of number 0,
- *  which started the coordinator? */
+/** Returns true if an agent of another node runs on the machine of agent 0,
+ *  which started the coordinator: both have the same boot ID. */
 bool agents_share_machine(const struct agents *s);
 
 /** The address of this machine by which most of those elsewhere have come, into
  *  @buf; NULL: nobody has. */
 const char *agents_reached(const struct agents *s, char buf[IP_TEXT]);
-/** Has one come, or at least begun, that the coordinator did not start
- *  beside? */
+/** Returns true if an agent other than number 0 has connected, or the launcher
+ *  has reported that it started all of them. */
 bool agents_have_come(const struct agents *s);
 /** The name of the node of task @task by Slurm's list; false where that does
  *  not tell: the nodes of several components have an order of their own. */
@@ -214,7 +214,7 @@ const char *agents_absent(const struct agents *s, const char *name,
 /** The same as lines of facts.csv. */
 void agents_absent_facts(const struct agents *s, const char *name);
 
-/** Who comes from now on comes too late. */
+/** Reject agents that connect after this call. */
 void agents_begin(struct agents *s);
 /** @msg to @a (NULL: to nobody), if that still listens; takes the
  *  reference. */
@@ -247,7 +247,8 @@ void agents_facts(struct run_log *log, const char *name,
 		  const struct coord_agent *a, const json_t *facts);
 void agents_inventory_facts(struct run_log *log, const char *name,
 			    const struct coord_agent *a);
-/** Of scope "run": a setting that is the same for all. */
+/** Returns true if the scope of @fact is "run": a setting with one value for
+ *  all ranks. */
 bool agents_fact_of_run(const json_t *fact);
 
 /* draft.c */

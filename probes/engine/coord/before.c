@@ -8,7 +8,7 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 
-/* Of our copy: its nodes by their names. */
+/* Member of our copy of run.json: the nodes by name. */
 #define BY_NAME "node_of"
 
 static const json_t *nodes_of(const json_t *before)
@@ -22,7 +22,8 @@ static int64_t cells_of(const json_t *before)
 		json_object_get(json_object_get(before, "planned"), "cells"));
 }
 
-/* Was this node of the run never there, so that any may take its place? */
+/* Returns true if this node of the run never connected, so that any node may
+ * take its place. */
 static bool was_missing(const json_t *node)
 {
 	return json_is_true(json_object_get(node, "missing"));

@@ -22,9 +22,11 @@
  * The sweep: every size, out of place and in place, by every variant.
  */
 
-/* Of sockets and RoCE addresses NCCL gives up after about 60 s */
+/* NCCL gives up on exchanging addresses of sockets and RoCE after about 60
+ * s. */
 #define JOIN_NS (90 * NS_PER_S)
-/* Sizes that fail one after the other with nobody to blame: no more then. */
+/* Number of consecutive sizes that fail without a culprit before the sweep
+ * ends. */
 #define FAILURES_MAX 2
 
 /* ---- positions ----------------------------------------------------------- */
@@ -68,7 +70,7 @@ static void advance(struct collective_work *w)
 
 /* ---- variants ------------------------------------------------------------ */
 
-/** What one library could not open another may. */
+/** Lets ranks whose transport did not open try again with the next library. */
 static void revive_unusable(struct collective_work *w)
 {
 	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
@@ -185,7 +187,8 @@ static double fastest_us(const struct collective_result *r)
 	return us;
 }
 
-/** What only the first step of a size tells. */
+/** Takes from the first step of a size what only that step reports: the time of
+ *  one operation, and wrong elements. */
 static void calibrate(struct collective_work *w)
 {
 	double one_us = 0;
@@ -383,7 +386,7 @@ static void collective_go_on(void *work)
 	}
 }
 
-/** Is there a member whose agent says nothing of anything? */
+/** Returns true if a member has not answered and its agent is silent. */
 static bool is_unheard(const struct collective_work *w, int64_t now_ns)
 {
 	for (int i = 0; i < w->n_members; i++) {

@@ -21,7 +21,7 @@
  *   collective_sizes.c    which sizes, when one is measured enough
  *   collective.c          all answers are in, or late: next
  */
-/** What a member has said to the order of the round. */
+/** The answer of a member to the order of the round. */
 struct member {
 	int rank;
 	bool in;
@@ -47,7 +47,7 @@ struct verified {
 
 struct collective_work;
 
-/** Who drives the rounds. */
+/** Callbacks of the code that drives the rounds. */
 struct driver {
 	/** The workers are there; choose members and call round_join(). */
 	void (*ready)(struct collective_work *w);
@@ -151,14 +151,15 @@ void round_measure(struct collective_work *w, int samples, int batch,
 /** Begin the step that is paused, if it may begin now; a run that is to stop
  *  goes on without. */
 void round_go_on(struct collective_work *w);
-/** Who has not answered is told to give up. */
+/** Tells all members that have not answered to cancel, and starts a new
+ *  deadline for them. */
 void round_call_off(struct collective_work *w);
 /** Fresh workers with the environment of the variant at hand; ready() will
  *  follow. */
 void round_renew(struct collective_work *w);
 /** Nodes of the members. */
 int round_nodes(const struct collective_work *w);
-/** What one size may take: --timeout, or a default. */
+/** Returns the time limit of one size in ns: --timeout, or the default. */
 int64_t round_step_ns(const struct collective_work *w);
 /** The same, of operations that take about @about_us microseconds in all. */
 int64_t round_patient_ns(const struct collective_work *w, double about_us);
@@ -174,7 +175,8 @@ void collective_note(struct collective_work *w, const char *fmt, ...)
 bool verify_next(struct collective_work *w, int64_t wanted);
 /** Take in what the members say of those of the round. */
 void verify_over(struct collective_work *w);
-/** Of a new size, or set: nothing has been verified. */
+/** Resets the counts of checked operations, for a new size or set of
+ *  members. */
 void verify_begin(struct collective_work *w);
 /** The operation of the round that was checked before samples counts, too. */
 void verify_checked(struct collective_work *w);
@@ -187,7 +189,8 @@ bool verify_can_narrow(struct collective_work *w);
 
 /* collective_rows.c */
 
-/** Does size number @i leave something for every one of @ranks, and fit? */
+/** Returns true if size number @i has at least one element for each of @ranks
+ *  and fits into the memory. */
 bool collective_measures(const struct collective_work *w, int i, int ranks);
 /** The row of the size at hand: what was measured, or why nothing was. */
 void collective_write_row(struct collective_work *w);

@@ -21,7 +21,8 @@
  * between them may be slow.  At last the ways between three are compared.
  */
 
-/* Of two sets that are alike, none is this much slower. */
+/* Bandwidth ratio below which the slower of two sets is called slow; healthy
+ * sets do not differ this much. */
 #define SLOWER 0.8
 
 static void bisection_found(struct collective_work *w, const int *parts, int n);
@@ -184,9 +185,10 @@ static bool take_slower(struct collective_work *w)
 }
 
 /**
- * Of what is slow: one half, the other, and on with the slower.  The middle of
- * an odd number is in no half: where they are alike, again with it, and without
- * the first.
+ * Narrows a slow set: measures one half, then the other, and continues with the
+ * slower one.  The middle part of an odd number is in neither half: if the
+ * halves are alike, measures them again with the middle part and without the
+ * first.
  */
 static void next_slower(struct collective_work *w)
 {
@@ -323,7 +325,8 @@ static void bisection_found(struct collective_work *w, const int *parts, int n)
 	str_release(&text);
 }
 
-/** What was compared, and what two nodes leave open. */
+/** Notes that the compared sets are alike, and for two nodes what that leaves
+ *  open. */
 static void note_alike(struct collective_work *w)
 {
 	char where[48] = "";
@@ -351,7 +354,7 @@ static void note_alike(struct collective_work *w)
 }
 
 /** The last answer is the finest. */
-/* What was found last is the answer. */
+/* Reports the last finding as the result, and ends the run. */
 static void bisection_leave(struct collective_work *w)
 {
 	const char *says = json_string_value(json_object_get(w->found, "says"));
@@ -414,7 +417,8 @@ static bool bisection_inside(struct collective_work *w, const int *parts, int n)
 
 static void next_test(struct collective_work *w);
 
-/** Of what failed: the next set of the machine in bisect.c. */
+/** Narrows a failing set: tests the next set that bisect.c proposes, or takes
+ *  its answer. */
 static void next_failing(struct collective_work *w)
 {
 	const int *set;

@@ -23,11 +23,12 @@
 #define TICKET_NS (10 * NS_PER_S)
 /* NCCL itself gives up after 34 s, and then says why */
 #define STEP_NS	  (60 * NS_PER_S)
-/* What fails everywhere does so at about the same time: who is told to give up
- * sooner cannot say it any more. */
+/* Time to wait for further answers after the first failure: a common fault
+ * fails everywhere at about the same time, and a member that is cancelled
+ * earlier can no longer report it. */
 #define LISTEN_NS (1 * NS_PER_S)
-/* A step may take this much longer than was promised; and this long at most,
- * as the promise is an agent's word: an order has no more than a week. */
+/* A step may take PATIENCE times its estimate, and at most BUDGET_NS, since the
+ * estimate comes from an agent and an order may last a week at most. */
 #define PATIENCE  3
 #define BUDGET_NS 6e14
 
@@ -85,7 +86,8 @@ static int64_t agent_late_ns(const struct collective_work *w,
 	return a != NULL ? a->late_ns : 0;
 }
 
-/* Who was lost when nobody waited for it has no answer of its own. */
+/* Answers for members that were lost between rounds, which have no result of
+ * their own. */
 static void answer_for_lost(struct collective_work *w)
 {
 	for (int i = 0; i < w->n_members; i++) {
@@ -136,7 +138,7 @@ static void send_orders(struct collective_work *w, enum collective_do what,
 	answer_for_lost(w);
 }
 
-/* What a step sends from node to node, all operations of it. */
+/* Returns the bytes that all operations of a step send between nodes. */
 static double step_bytes(const struct collective_order *o)
 {
 	return (double)(o->samples * o->batch + o->warmup + o->check +
@@ -357,7 +359,8 @@ static void add_rank(struct collective_work *w, int rank, char *text,
 		 w->ranks.layout.ranks[rank].gpu);
 }
 
-/** Who is to blame?  Nobody, where all say the same: it is no rank's fault. */
+/** Marks the members to blame for a failed round and returns how many there
+ *  are.  If all members failed alike, no rank is at fault: returns 0. */
 static int name_culprits(struct collective_work *w)
 {
 	int n = 0, expected = w->what == DO_TICKET ? 1 : w->n_members;
@@ -443,8 +446,8 @@ static void drop_culprits(struct collective_work *w)
 }
 
 /**
- * Was it waited for in vain, much of that time because processes did not run?
- * A failure that a member has seen itself stands.
+ * Returns true if the round timed out while its processes did not run for much
+ * of the time.  A failure that a member observed itself still counts.
  */
 static bool was_starved(const struct collective_work *w)
 {

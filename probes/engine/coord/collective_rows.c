@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a collective leaves behind: rows, and its part of run.json. */
+/* Results of a collective: rows of the table, and its members of run.json. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +17,13 @@
  * that is wrong now and then, of which nothing else tells.
  */
 
-/* What one step of repeats may take, about; and how much longer one of them
- * is than an operation alone: data is made before it and looked at after it. */
+/* Approximate duration of one step of repeats in us, and how much longer a
+ * repeat takes than a plain operation, since it also makes and checks its
+ * data. */
 #define STEP_US	1e6
 #define LONGER	3
-/* A set of a bisection is repeated this many times as often as the user asked
- * for at most, or so often in any case. */
+/* A bisection repeats a set at most REPEATS_SPAN times as often as the user
+ * asked for, but always up to REPEATS_LEAST times. */
 #define REPEATS_SPAN  20
 #define REPEATS_LEAST 1000
 
@@ -133,7 +134,8 @@ static void say_where(const struct collective_work *w, int n, struct str *out)
 	}
 }
 
-/* What verify_over() has found, into @row; its outcome where that is bad. */
+/* Puts the counts of verify_over() into @row, and the outcome if an operation
+ * had a wrong result. */
 static void verify_row(const struct collective_work *w,
 		       struct collective_row *row)
 {

@@ -37,7 +37,7 @@
 
 #define SRUN	"srun: error: "
 #define LOOK_NS NS_PER_S
-/* Of one look: more lines than a start has. */
+/* Maximum bytes of job.out read at once; a start prints fewer. */
 #define LOOK_MAX (64 * 1024)
 
 bool step_words_parse(const char *line, struct step_word *w)
@@ -135,7 +135,8 @@ void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 #define LISTEN_NS NS_PER_S
 /* Descriptors: of the loop, the door and its visitors, the tables. */
 #define FILES	24
-/* What is said at the end, twice for a moment: of the run and of each agent. */
+/* Bytes of disk kept for the end of the run, per run and per agent; files that
+ * are replaced exist twice for a moment. */
 #define ROOM_RUN   (64 << 10)
 #define ROOM_AGENT (4 << 10)
 
@@ -273,8 +274,8 @@ static void srun_said(void *arg, const struct step_word *w, const char *words)
 
 /* ---- the clock ----------------------------------------------------------- */
 
-/* Did processes of this machine, which has all nodes or at least two, wait
- * for a CPU much of the time in which they should have come? */
+/* Returns true if agents had no CPU for much of the boot time.  Only for a
+ * machine that runs at least two of the nodes. */
 static bool are_starved(const struct coordinator_process *p, int64_t now_ns)
 {
 	int64_t waited_ns = pressure_waited_ns("");
@@ -374,7 +375,7 @@ static void on_signal(uv_signal_t *sig, int signum)
 
 /* ---- the process --------------------------------------------------------- */
 
-/* What run.json wants probed, and who does that kind of work. */
+/* Sets the probe that run.json names, and its kind of work. */
 static int find_work(struct coord *c, struct err *e)
 {
 	static const struct coord_work *const kinds[] = {

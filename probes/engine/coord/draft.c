@@ -191,7 +191,7 @@ static int draft_absent(const struct agents *s, struct node_draft *d, int n)
 
 /* ---- all of them -------------------------------------------------------- */
 
-/* Does the launcher start one agent a rank? */
+/* Returns true if the launcher starts one agent per rank. */
 static bool are_single(const struct agents *s)
 {
 	const struct coord_agent *a = agents_next(s, NULL);

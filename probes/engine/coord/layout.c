@@ -44,7 +44,8 @@ static const char *share(int n, int all, char buf[40])
 	return buf;
 }
 
-/* Does @a have such GPUs?  Then @w says why. */
+/* Returns true if GPUs of @a are hidden or divided by MIG, with the reason in
+ * @w. */
 static bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
 {
 	int hidden = count(a, "gpus_hidden");
@@ -118,7 +119,7 @@ static int gpus_none(const struct agents *s, bool expected, bool collective,
 
 /* ---- ranks --------------------------------------------------------------- */
 
-/* Should some node have a GPU, by its driver, Slurm or what it shows? */
+/* Returns true if any node should have GPUs, see gpus_expected(). */
 static bool expects_gpus(const struct coord *c)
 {
 	const struct coord_agent *a = NULL;
@@ -161,7 +162,8 @@ static int usual_gpus(const struct coord *c)
 	return count[best] > 0 ? best : 0;
 }
 
-/* Must a rank have a device of the machine, not only a worker slot on it? */
+/* Returns true if a rank needs a GPU or port of the machine, not only a worker
+ * slot. */
 static bool needs_part(const struct ranks *r)
 {
 	return xport_is(r->ops, XPORT_GPU) ||
@@ -393,7 +395,8 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 			ranks_find_nics(r, e);
 }
 
-/* Is there anybody to test at all?  0, or the exit code with @e. */
+/* Checks that at least one rank can be tested.  Returns 0, or the exit code
+ * with @e. */
 static int check_ranks(const struct ranks *r, struct err *e)
 {
 	const struct coord *c = r->c;
@@ -482,7 +485,8 @@ const char *ranks_part(const struct ranks *r, int rank)
 	return json_member(json_array_get(gpus, (size_t)k->slot), "uuid");
 }
 
-/* Has every rank the GPU or port that it had before?  0, or -1 with @e. */
+/* Checks that every rank still has the GPU or port that it had in the earlier
+ * part of the run.  Returns 0, or -1 with @e. */
 static int check_parts(const struct ranks *r, struct err *e)
 {
 	const struct coord *c = r->c;

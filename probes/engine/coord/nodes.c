@@ -39,7 +39,7 @@ static bool takes_part(const struct node *n)
 	return !n->settled && n->ready != NULL;
 }
 
-/* What the plan is made of, see struct probe. */
+/* Returns the nodes as input for the plan, see struct probe. */
 static json_t *describe(const struct nodes_work *w)
 {
 	json_t *nodes = json_array();
@@ -211,7 +211,7 @@ static const struct node *node_called(const struct nodes_work *w,
 	return NULL;
 }
 
-/* Does the plan give @n the address @ip? */
+/* Returns true if the plan gives @n the address @ip. */
 static bool has_address(const struct nodes_work *w, const struct node *n,
 			const char *ip)
 {
@@ -230,7 +230,8 @@ static bool has_address(const struct nodes_work *w, const struct node *n,
 	return false;
 }
 
-/* May the agent of @n report @row? */
+/* Returns true if the agent of @n may report @row: its own node and address,
+ * or, for probes with hearsay, a node that is not in the run. */
 static bool is_its_row(const struct nodes_work *w, const struct node *n,
 		       const json_t *row)
 {
@@ -392,7 +393,7 @@ static void send_task(struct nodes_work *w, const struct node *n)
 			      w->c->probe->name, "args", args));
 }
 
-/* What only the front could see. */
+/* Writes the rows that the front end made ("shell" of run.json). */
 static void write_shell_rows(struct nodes_work *w)
 {
 	json_t *row;
@@ -525,7 +526,7 @@ static void nodes_agent_lost(void *work, struct coord_agent *a,
 	}
 }
 
-/* Is there a node whose agent says nothing of anything? */
+/* Returns true if a node has not finished and its agent is silent. */
 static bool is_unheard(const struct nodes_work *w, int64_t now_ns)
 {
 	for (int i = 0; i < w->n_nodes; i++) {

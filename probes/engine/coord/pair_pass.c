@@ -43,7 +43,8 @@ static int make_queues(struct pairs_work *w)
 
 /* ---- what an earlier part of the run has left ---------------------------- */
 
-/* Of millions of rows it takes longer than agents wait for a word. */
+/* Sends signs of life every LOOK_UP_ROWS rows: millions of rows take longer
+ * than the agents wait for a message. */
 static void look_up(struct pairs_work *w)
 {
 	if (++w->looked_at % LOOK_UP_ROWS == 0) {
@@ -124,7 +125,8 @@ int pass_resume(struct pairs_work *w, struct err *e)
 	return 0;
 }
 
-/* What an earlier run has left of the plan: new ground first. */
+/* Queues the tasks that an earlier part of the run has left; with @tried those
+ * that it had begun. */
 static int queue_left(struct pairs_work *w, bool tried)
 {
 	int rc = 0;

@@ -14,10 +14,10 @@
 /* ---- pair relay ---------------------------------------------------------- */
 
 /*
- * What fails every time costs a deadline a pair, so that a dozen failures and
- * no success are enough.  Between rails, by PXN, NCCL hands what a GPU sends to
- * another rail to a GPU of its node that has a NIC there: that one must be in
- * the communicator, where it does nothing else.
+ * A link that fails every time costs one timeout per pair, so a dozen failures
+ * without a success are enough.  Between rails, with PXN, NCCL passes the data
+ * of a GPU to a GPU of the same node that has a NIC on the other rail: that GPU
+ * must be in the communicator, but does nothing else.
  */
 
 static void rows_leave_out(struct pairs_work *w, const struct task *t,
@@ -220,8 +220,8 @@ static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 }
 
 /*
- * What the slower of both ports carries.  Small messages cannot reach it:
- * nothing is expected of them.
+ * Sets the expected bandwidth to that of the slower of both ports.  Small
+ * messages cannot reach it and get no expected value.
  */
 static void expect(struct pairs_work *w, struct p2p_row *r)
 {
@@ -484,7 +484,8 @@ static void merge_row(struct pairs_work *w, struct p2p_row *r,
 	}
 }
 
-/* Has this end only waited, so that the other one may know better why? */
+/* Returns true if this end only timed out waiting, so that the other end may
+ * know the cause. */
 static bool in_vain(const struct xport_result *x)
 {
 	return x->echo || (x->outcome == OUTCOME_TIMEOUT &&
@@ -499,8 +500,9 @@ static bool knows(const struct xport_result *x)
 }
 
 /*
- * Did the end of the run cut the test short?  A failure that is told after that
- * may have come of it; what an end knew before stands, and so does wrong data.
+ * Returns true if the end of the run cut the test short.  Failures reported
+ * after that may be its result.  Wrong data and failures that an end reported
+ * before still count.
  */
 static bool was_cut(const struct active *a,
 		    const struct xport_result *const said[2])
@@ -529,9 +531,9 @@ int64_t rows_late_ns(const struct pairs_work *w, const struct active *a)
 }
 
 /*
- * Was the test waited for in vain, much of that time because its processes, or
- * those that look after them, did not run?  A failure that an end has seen
- * itself stands.
+ * Returns true if the test timed out while its processes, or those that watch
+ * them, did not run for much of the time.  A failure that an end observed
+ * itself still counts.
  */
 static bool was_starved(const struct pairs_work *w, const struct active *a,
 			const struct xport_result *const said[2])
@@ -553,7 +555,7 @@ static bool was_starved(const struct pairs_work *w, const struct active *a,
 	return vain && late;
 }
 
-/* What @end says about direction @dir: nothing, all well, or a failure. */
+/* Report of an end on one direction: none, all sizes good, or a failure. */
 enum said { SAID_NOTHING, SAID_OK, SAID_FAILED };
 
 static enum said end_said(const struct active_end *end, int dir)
@@ -658,7 +660,7 @@ void queue_ready(struct pairs_work *w, int rank, bool ready)
 
 /* ---- orders out --------------------------------------------------------- */
 
-/* What the drill makes @rank do in the direction src -> dst. */
+/* Sets what the drill makes @rank do in the direction src -> dst. */
 static void drill_dir(struct pairs_work *w, const struct active *a, int rank,
 		      int src, int dst, struct order_dir *dir)
 {

@@ -23,8 +23,8 @@ static void pace_begin(struct pairs_work *w, struct active *a)
 	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, a->start_ns));
 }
 
-/* What was sent in direction @dir at @size_B, latency not counted; NAN where
- * its ends do not say. */
+/* Returns the bytes that direction @dir sent at @size_B in the bandwidth test,
+ * without the latency test; NAN if neither end reports them. */
 static double sent_B(const struct pairs_work *w, const struct active *a,
 		     int dir, int64_t size_B)
 {
@@ -312,7 +312,8 @@ static void task_end_broken(struct pairs_work *w, struct active *a, int end,
 	task_end_in(w, a, end, true);
 }
 
-/* Is there an end whose agent says nothing of anything? */
+/* Returns true if an end of the task has not reported and its agent is
+ * silent. */
 static bool is_unheard(const struct pairs_work *w, const struct active *a,
 		       int64_t now_ns)
 {
@@ -437,7 +438,7 @@ static void pass_ticket(struct pairs_work *w, const struct active *a, int end,
 	}
 }
 
-/* What @rank was to relay for cannot be tested: why, says @r. */
+/* Skips the task that @rank was to relay for; @r says why it cannot. */
 static void relay_failed(struct pairs_work *w, struct active *a, int rank,
 			 const struct order_report *r)
 {

@@ -24,7 +24,7 @@
 
 /* ---- opinion ------------------------------------------------------------- */
 
-/** Who prints more is no judge. */
+/** Maximum output accepted from 'gpucheck judge'; more is an error. */
 #define TEXT_MAX (1 << 20)
 
 struct opinion {
@@ -197,8 +197,8 @@ static void opinion_drop(struct opinion *o)
 /** So many tests fit in any run; in a large one a share of its own. */
 #define FOLLOW_TESTS 64
 
-/** Would it say anything, of pairs that nobody picked one by one, which do not
- *  disturb each other? */
+/** Returns true if a follow-up can add something: it is allowed, the pairs were
+ *  not listed one by one, and they do not share cores. */
 static bool is_wanted(const struct pairs_work *w)
 {
 	return !w->c->spec.no_follow_up && w->pairs.kind != PAIRS_LIST &&
@@ -310,7 +310,8 @@ static int begin(struct pairs_work *w, struct err *e)
 	return 0;
 }
 
-/** Is there a round to come, for which the verdict is asked now? */
+/** Begins the next round of the follow-up by asking for the verdict so far.
+ *  Returns false if no round or time is left, or with @e. */
 static bool ask_again(struct pairs_work *w, struct err *e)
 {
 	struct follow *f = &w->follow;
@@ -412,14 +413,15 @@ static int make_sizes(struct pairs_work *w, struct err *e)
 	return 0;
 }
 
-/* Are the pairs named one by one to those who read of them? */
+/* Returns true if the plan lists its pairs one by one instead of as a square
+ * matrix. */
 static bool is_listed(const struct pairs_work *w)
 {
 	return w->pairs.kind == PAIRS_LIST || w->pairs.rounds > 0 ||
 	       w->ranks.layout.n_ranks > SPEC_MAX_SQUARE;
 }
 
-/* Of all pairs a square, else what is planned. */
+/* Makes the grid: a square if all pairs are planned, else the planned pairs. */
 static int make_grid(struct pairs_work *w)
 {
 	struct grid_pair *pairs;
@@ -442,7 +444,7 @@ static int make_grid(struct pairs_work *w)
 	return rc;
 }
 
-/* What is planned has not run so far. */
+/* Makes the cells: planned ones are "not run", all others "unplanned". */
 static int make_cells(struct pairs_work *w)
 {
 	if (make_grid(w) < 0) {
@@ -474,7 +476,8 @@ static int make_cells(struct pairs_work *w)
 	return 0;
 }
 
-/* What a run has been planned by stays, whatever routes have come since. */
+/* Returns true if the rails have no route between them.  A resumed run keeps
+ * the answer it was planned with, whatever the routes are now. */
 static bool are_unrouted(struct pairs_work *w)
 {
 	const json_t *before = json_object_get(
@@ -623,7 +626,8 @@ static void pairs_stop(void *work)
 
 /* ---- the beginning ----------------------------------------------------- */
 
-/* What a collective would vary, workers of pairs have one value of. */
+/* Sets the environment of the workers from the first value of a setting that a
+ * collective would vary, such as --nccl-lib. */
 static int take_library(struct pairs_work *w, struct err *e)
 {
 	struct variant *v = calloc(VARIANTS_MAX, sizeof(*v));
@@ -760,7 +764,8 @@ static bool pairs_shared_cores(const struct pairs_work *w)
 				xport_is(w->ranks.ops, XPORT_GPU);
 }
 
-/* Must the files stay as they are, since another run was meant? */
+/* Returns true if the earlier part of the run does not fit this plan, so that
+ * its files must stay as they are. */
 static bool is_misfit(const struct pairs_work *w)
 {
 	return w->c->before != NULL && !w->fits;

@@ -41,7 +41,8 @@ struct follow_time {
 
 #define FOLLOW_LOOKS_NS (60 * NS_PER_S)
 
-/** What of the look that goes on does not count, at @now_ns. */
+/** Returns how much of the current look, in ns at @now_ns, is not charged to
+ *  the time of the follow-up. */
 static inline int64_t follow_time_look(const struct follow_time *t,
 				       int64_t now_ns)
 {
@@ -51,7 +52,7 @@ static inline int64_t follow_time_look(const struct follow_time *t,
 	return look_ns < left_ns ? look_ns : left_ns;
 }
 
-/** Is it over at @now_ns? */
+/** Returns true if the time of the follow-up is over at @now_ns. */
 static inline bool follow_time_over(const struct follow_time *t, int64_t now_ns)
 {
 	return now_ns > t->deadline_ns + follow_time_look(t, now_ns);
@@ -93,7 +94,7 @@ static inline void follow_time_hear(struct follow_time *t, int64_t now_ns,
  *   pairs.c         the plan, the files, what is next
  */
 
-/** What one end of a running task has reported. */
+/** The report of one end of a running task. */
 struct active_end {
 	bool in;
 	bool died; /* or was lost */
@@ -205,7 +206,8 @@ static inline int active_rank(const struct active *a, int end)
 /** Directions (TASK_AB, TASK_BA) of a task that has ended about which its ends
  *  have said enough; the others are still owed. */
 uint8_t rows_dirs_known(const struct active *a);
-/** What @end says of direction @dir at @size. */
+/** Returns the result of @end for direction @dir at @size; if it has none of
+ *  its own, the result for all other cells, end->otherwise. */
 const struct xport_result *rows_result(const struct active_end *end, int dir,
 				       int64_t size);
 /** Merge both ends' reports on direction @dir (0 a to b, 1 b to a) at @size
@@ -251,7 +253,8 @@ void active_go(struct pairs_work *w, const struct active *a);
 
 /** The next rounds may join. */
 void join_wave(struct pairs_work *w);
-/** May what is joined run now? */
+/** Returns true if joined tasks may run now: no pair is joining, or the current
+ *  wave of joins takes too long. */
 bool join_quiet(const struct pairs_work *w);
 /** Forget what was joined ahead of time with @rank (-1: all); still owed. */
 void join_undo(struct pairs_work *w, int rank);
@@ -266,7 +269,7 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole);
 bool relay_admit(struct pairs_work *w, struct task *t);
 /** The task number @id, or any for -1, that @rank relays for; NULL. */
 struct active *relay_find(const struct pairs_work *w, int rank, int64_t id);
-/** Is @rank a mate of @t? */
+/** Returns true if @rank relays for @t. */
 bool relay_is_mate(const struct task *t, int rank);
 /** To all that relay for @a: it is over. */
 void relay_end(struct pairs_work *w, const struct active *a);
@@ -299,7 +302,7 @@ int pass_resume(struct pairs_work *w, struct err *e);
 int pass_open(struct pairs_work *w, struct err *e);
 /** Let the ranks that can work work, skip what the others have queued. */
 void pass_settle_ranks(struct pairs_work *w);
-/** Is there another pass to come? */
+/** Returns true if another pass follows. */
 bool pass_more(const struct pairs_work *w);
 /** Begin it.  All ranks must be settled, and nothing be queued. */
 void pass_next(struct pairs_work *w);

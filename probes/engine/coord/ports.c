@@ -31,7 +31,8 @@ static int gpus_of(const struct coord_agent *a)
 	return whole && n <= SPEC_MAX_GPUS ? (int)n : 0;
 }
 
-/* Is @name, which ports_filter() leaves in, one that ranks of @node use? */
+/* Returns true if ranks of @node use the port @name, which ports_filter() lets
+ * through. */
 static bool is_used(const struct layout *l, int node, const char *name)
 {
 	bool used = false;
@@ -101,11 +102,11 @@ static int ask_nodes(const struct coord *c, struct layout *l,
 	return rc == 0 && layout_number(l) == 0 ? affinity_apply(l, of) : -1;
 }
 
-/* What the ports of the nodes are there for, by where their GPUs are: the
- * layout that p2p would have.  More nodes than not must say of a name that GPUs
- * use it, so that one that has lost a NIC, or a GPU, decides nothing.  A node
- * whose GPUs are not all seen has no vote.  To be asked by port_use_of(), and
- * dropped; NULL without memory. */
+/* Returns the use of the nodes' ports by the place of their GPUs, as in the
+ * layout of p2p.  A port name is used by GPUs if most nodes say so; a single
+ * node that has lost a NIC or GPU cannot change the result.  A node whose GPUs
+ * are not all visible has no vote.  Query it with port_use_of() and free it
+ * with json_decref(); NULL without memory. */
 static json_t *port_uses(const struct coord *c)
 {
 	const struct coord_agent *a = NULL;
@@ -183,8 +184,8 @@ size_t ports_count(const struct coord *c, bool efa)
 	return n;
 }
 
-/* What --hca says; without it, of agent @a, what its NCCL_IB_HCA says, @from
- * where (may be NULL); "": nothing. */
+/* Returns --hca, or, if that is not given, NCCL_IB_HCA of agent @a and in @from
+ * (may be NULL) where it is set; "" if neither is. */
 static const char *ports_filter(const struct coord *c,
 				const struct coord_agent *a, const char **from)
 {

@@ -13,7 +13,7 @@
 #include "probes/engine/coord/work.h"
 #include "probes/sim/model.h"
 
-/* Of one worker: what it says when it is ready, and a little more. */
+/* Maximum facts kept per worker; a worker reports fewer when it is ready. */
 #define FACTS_MAX 256
 
 bool ranks_pretend(const struct ranks *r)
@@ -125,7 +125,7 @@ void ranks_send(struct ranks *r, int rank, json_t *msg)
 	agents_send(r->all[rank].agent, msg);
 }
 
-/* What r->entry has. */
+/* Sends r->entry to the agent of @rank, and empties it. */
 static void send_entry(struct ranks *r, int64_t rank, enum message_type type)
 {
 	struct coord_agent *a = r->all[rank].agent;
@@ -195,8 +195,8 @@ enum outcome ranks_outcome(const char *code, enum outcome failed)
 		       OUTCOME_NOT_RUN : failed;
 }
 
-/* Of 16 processes on 2 cores both ends wait for a CPU half of the time each; of
- * two that wait for each other in vain, neither does. */
+/* With 16 processes on 2 cores both ends of a test wait for a CPU half of the
+ * time each; two processes that wait for each other do not. */
 bool ranks_starved(int64_t late_ns, int64_t wall_ns)
 {
 	return 3 * late_ns > wall_ns;
@@ -307,7 +307,8 @@ static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
 	ranks_out(r, rank, RANK_UNUSABLE, code, detail);
 }
 
-/* Is @rank one of those that @a has? */
+/* Returns true if @rank belongs to agent @a; otherwise notes a foreign
+ * message. */
 static bool is_rank_of(const struct ranks *r, int64_t rank,
 		       struct coord_agent *a)
 {
@@ -446,7 +447,8 @@ static void write_node_facts(struct ranks *r, int node)
 	}
 }
 
-/* Was what the rank should use not to be had, through no fault of its own? */
+/* Returns true if @k has no transport because it lacks something through no
+ * fault of its own, see xport_ops.lacks. */
 static bool is_lacking(const struct ranks *r, const struct rank *k)
 {
 	const char *const *code = r->ops->lacks;
@@ -502,7 +504,8 @@ static void write_rank_facts(struct ranks *r, int rank)
 	}
 }
 
-/* What the job has, of nodes without an agent too: report/judge compares. */
+/* Writes the GPUs that Slurm allocated as facts, for nodes without an agent
+ * too; report/judge compares them. */
 static void write_given_facts(struct ranks *r)
 {
 	for (size_t i = 0; i < r->given.n; i++) {

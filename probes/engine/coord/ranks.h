@@ -44,7 +44,7 @@ struct rank {
 	char detail[300];
 };
 
-/** What is heard of a rank, for the work that has it. */
+/** Callbacks for the events of a rank, set by the work that has ranks. */
 struct ranks_events {
 	/** Its worker is there; may be NULL. */
 	void (*ready)(void *work, int rank);
@@ -88,7 +88,8 @@ struct gpus_why {
 	char says[160];
 };
 
-/** Should @a have a GPU, by its driver, Slurm or what it shows? */
+/** Returns true if the node of @a should have GPUs: it has a driver, visible or
+ *  hidden GPUs, or Slurm allocated some. */
 bool gpus_expected(const struct coord_agent *a);
 
 /* layout.c */
@@ -107,7 +108,8 @@ const char *ranks_part(const struct ranks *r, int rank);
 /** Put into the layout which NIC each rank uses, and the names of the NICs, as
  *  far as an earlier part of the run or the nodes know them; -1 with @e. */
 int ranks_find_nics(struct ranks *r, struct err *e);
-/** Have the nodes no route from rail to rail?  @s gets how many say so. */
+/** Returns true if the nodes have no route between rails.  Counts the nodes for
+ *  and against into @s. */
 bool ranks_unrouted(const struct ranks *r, struct rails_said *s);
 
 /** Put into the layout on which leaf each rank is, as far as its node hears it
@@ -126,12 +128,14 @@ static inline bool ranks_model(const struct ranks *r)
 	return xport_is(r->ops, XPORT_MODEL);
 }
 
-/** Does one machine play several nodes here (--local=NxG, N > 1)? */
+/** Returns true if one machine pretends to be several nodes (--local=NxG, N >
+ *  1). */
 bool ranks_pretend(const struct ranks *r);
-/** Are two ranks on one machine?  Nodes that have booted as one, such as
- *  containers of a host, are one, whatever they are called. */
+/** Returns true if at least two ranks run on one machine.  Nodes with the same
+ *  boot ID, such as containers of one host, are one machine whatever their
+ *  names are. */
 bool ranks_share_machine(const struct ranks *r);
-/** Is each node of the model a machine that was recorded? */
+/** Returns true if each node of the model is a recorded machine. */
 bool ranks_recorded(const struct ranks *r);
 /** Tell the agents which workers to start, or to start afresh, for @p, with
  *  the environment @env (NULL: as it is), and for tasks by @how (NULL: it is
@@ -147,22 +151,24 @@ void ranks_tell(struct ranks *r, enum message_type type,
 /** ... a message that only names the task @id, or no task: -1. */
 void ranks_word(struct ranks *r, int rank, enum message_type type,
 		int64_t id);
-/** Is the agent of @rank silent, so that what it says may come yet? */
+/** Returns true if several beats of the agent of @rank are overdue at @now_ns,
+ *  so that other messages of it may be late as well. */
 bool ranks_silent(const struct ranks *r, int rank, int64_t now_ns);
-/** Is every rank there, or will never be? */
+/** Returns true if no rank is still opening its transport. */
 bool ranks_settled(const struct ranks *r);
 /** @rank is out from now on, and an event says why, unless it has been for an
  *  earlier reason. */
 void ranks_out(struct ranks *r, int rank, enum rank_state state,
 	       const char *code, const char *detail);
-/** What a test comes to that a rank was out of by @code: it failed it, or did
- *  not run where that is no fault of its own. */
+/** Returns the outcome of a test that @rank could not take part in because of
+ *  @code: OUTCOME_NOT_RUN for a local limit or lack of CPU, else @failed. */
 enum outcome ranks_outcome(const char *code, enum outcome failed);
-/** Is @late_ns of @wall_ns that a test was waited for, in which processes of it
- *  did not run, so much that nothing is shown by its failure? */
+/** Returns true if the processes of a test did not run for so much of the time
+ *  waited that a timeout shows nothing: @late_ns is more than a third of
+ *  @wall_ns. */
 bool ranks_starved(int64_t late_ns, int64_t wall_ns);
-/** What the worker of @rank has found out since it came, as facts_add() has
- *  them; NULL: nothing. */
+/** Adds @facts, in the form of facts_add(), to the facts that the worker of
+ *  @rank has reported.  NULL adds nothing. */
 void ranks_learn(struct ranks *r, int rank, const json_t *facts);
 /** An event, the first time only: @rank ran into the limit @code of ours. */
 void ranks_note_limit(struct ranks *r, int rank, const char *code,
@@ -181,7 +187,8 @@ void ranks_write_facts(void *work);
  *  the workers that are there. */
 void ranks_put_plan(struct ranks *r, json_t *run, const int64_t *sizes,
 		    int n_sizes, json_t *settings);
-/** What the workers have set for all; new reference. */
+/** Returns the settings that the workers use on all ranks, taken from the first
+ *  rank that reported any (new reference). */
 json_t *ranks_settings(const struct ranks *r);
 void ranks_release(struct ranks *r);
 

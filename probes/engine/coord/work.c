@@ -16,8 +16,8 @@
 /* Slurm ends the processes of a step within so long. */
 #define SETTLE_NS     (2 * NS_PER_S)
 
-/* What ends the run; of a limit of ours, how much that is.  From here on there
- * is room to say so. */
+/* Sets the error that ends the run, with a hint if it is a resource limit.
+ * From here on the disk space kept for the end of the run may be used. */
 static void take_error(struct coord *c, const struct err *e, int exit_code)
 {
 	c->error = *e;

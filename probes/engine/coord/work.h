@@ -21,9 +21,10 @@
  * it needs the same nodes and parts of them.
  */
 
-/** What @run, its run.json, says, into @out (a copy, json_decref() frees); NULL
- *  there when it is a new one, or never came as far as a plan, and without
- *  nodes when that was made for nodes of which none came.  0, or -1 with @e. */
+/** Opens the earlier part of a run.  Sets @out to a copy of @run, the content
+ *  of its run.json; the caller frees it with json_decref().  @out is NULL if
+ *  the run is new or has no plan so far.  The copy has no nodes if no node of
+ *  that plan ever connected.  Returns 0, or -1 with @e. */
 int before_open(json_t *run, json_t **out, struct err *e);
 size_t before_n_nodes(const json_t *b); /* 0 when @b is NULL */
 /** Put the @n nodes of @d, which has room for those of both, into the places
@@ -35,10 +36,12 @@ int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e);
 const json_t *before_node(const json_t *b, const char *name);
 /** UUID or port of number @part of @node, "" where not known; @b NULL too. */
 const char *before_part(const json_t *b, const char *node, int part);
-/** Has no agent of @node come so far?  True when @b is NULL. */
+/** Returns true if no agent of @node has connected in the earlier part of the
+ *  run, or @b is NULL. */
 bool before_missing(const json_t *b, const char *node);
-/** Was the plan of these @sizes (bytes) and so many @cells, as far as it was of
- *  nodes that had come?  0, or -1 with @e. */
+/** Checks that the earlier part of the run was planned with the same @sizes
+ *  (bytes) and the same number of @cells; the latter only if all its nodes had
+ *  connected.  Returns 0, or -1 with @e. */
 int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		      size_t cells, struct err *e);
 
@@ -56,22 +59,23 @@ struct coord_work {
 	/** Whatever can be done now; called after each of the following, and
 	 *  after the start. */
 	void (*go_on)(void *work);
-	/** What an agent says about its work. */
+	/** Handles a message of an agent about its work. */
 	void (*message)(void *work, struct coord_agent *a, json_t *msg);
 	/** ... and of its tasks, an entry of a list; NULL: it has none. */
 	void (*entry)(void *work, struct coord_agent *a, enum message_type type,
 		      const void *bytes, size_t n);
 	void (*agent_lost)(void *work, struct coord_agent *a,
 			   const char *detail);
-	/** Who had not come has, to the node of that name, with @detail. */
+	/** A missing agent has connected to @node, too late to take part;
+	 *  @detail says why. */
 	void (*agent_late)(void *work, int boot_rank, const char *node,
 			   const char *detail);
 	/** Deadlines, ten times a second. */
 	void (*tick)(void *work, int64_t now_ns);
-	/** What has not begun will not; the rest may finish.  May be NULL:
-	 *  go_on() sees to it by the phase. */
+	/** Do not begin new tests; those that run may finish.  May be NULL:
+	 *  go_on() then checks the phase. */
 	void (*stop)(void *work);
-	/** What still runs must give up. */
+	/** Cancel the tests that still run. */
 	void (*cancel)(void *work);
 	/** Lines of facts.csv. */
 	void (*write_facts)(void *work);
@@ -92,7 +96,7 @@ enum coord_phase {
 	COORD_LEAVE, /* files are whole, agents are leaving */
 };
 
-/** What the process has, and work is given. */
+/** Coordinator state shared with every kind of work. */
 struct coord {
 	struct spec spec;
 	const struct probe *probe;
@@ -124,10 +128,10 @@ struct coord {
 
 /* coordinator.c */
 
-/** What run.json, of c->log, wants probed: probe, kind, spec, before.  0, or -1
- *  with @e. */
+/** Sets probe, kind, spec and before of @c from run.json (c->log).  Returns 0,
+ *  or -1 with @e. */
 int coord_read(struct coord *c, struct err *e);
-/** What agents say to a struct coord. */
+/** Callbacks for events of agents; their argument is a struct coord. */
 extern const struct agents_events coord_agents_events;
 
 /** Stopped once, it leaves at the latest after two of these. */
@@ -206,8 +210,9 @@ void meet(struct nodes_work *w, bool late);
 /* ---- step words ---------------------------------------------------------- */
 
 /**
- * What srun says of its tasks in job.out of the run directory: that those of a
- * node have ended, or never began.  Nobody need wait for them.
+ * Position in job.out of the run directory, in which srun reports that the
+ * tasks of a node have ended or could not be started.  The coordinator need not
+ * wait for such tasks.
  */
 struct step_words {
 	int64_t look_ns;	/* when it is read again */
@@ -220,7 +225,8 @@ struct step_word {
 	int task;		/* else -1 */
 };
 
-/** Of one @line, without its end; false where it says no such thing. */
+/** Parses one @line, without its end, into @w.  Returns false if it is not such
+ *  a report. */
 bool step_words_parse(const char *line, struct step_word *w);
 
 typedef void (*step_said_fn)(void *arg, const struct step_word *w,

@@ -20,7 +20,7 @@ _Static_assert(AUTH_BYTES == crypto_kdf_KEYBYTES &&
 		       AUTH_BYTES == crypto_auth_BYTES,
 	       "one length serves all");
 
-/** What a key of a kind of connection is used for: numbers of crypto_kdf. */
+/** Uses of the key of a connection kind: subkey numbers of crypto_kdf. */
 enum use { LISTENER = 1, DIALLER, TO_LISTENER, TO_DIALLER };
 
 static int begin(struct auth *a, enum auth_kind kind, const char *run,
@@ -134,7 +134,8 @@ void *auth_visit_room(struct auth_visit *v, size_t *n)
 	return into + v->got;
 }
 
-/** What is wrong with what has come of the hello; NULL: nothing. */
+/** Returns what is wrong with the part of the hello received so far; NULL:
+ *  nothing. */
 static const char *hello_fault(const struct auth_visit *v,
 			       const struct auth *a)
 {

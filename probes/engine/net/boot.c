@@ -96,7 +96,8 @@ char *boot_contact_text(const struct boot_contact *c)
 	return text;
 }
 
-/* What stands in its place where there is no coordinator, for @why. */
+/* Returns the text that is published in place of a contact if there is no
+ * coordinator, because of @why (malloc'ed; NULL without memory). */
 static char *boot_failure_text(const char *nonce, const struct err *why)
 {
 	json_t *json = json_pack("{s:s,s:o}", "nonce", nonce, "why",
@@ -198,7 +199,8 @@ static int boot_pmi2_identify(int *rank, int *size, struct err *e)
 	return 1;
 }
 
-/** What the function @name has returned. */
+/** Turns the return code @rc of the PMI2 function @name into 0, or -1 with
+ *  @e. */
 static int check(int rc, const char *name, struct err *e)
 {
 	return rc == PMI2_SUCCESS
@@ -422,7 +424,7 @@ static int read_number(const char *name, int64_t min, int64_t max, int *out,
 	return 0;
 }
 
-/** Does GPUCHECK_BOOT say @what? */
+/** Returns true if GPUCHECK_BOOT is @what. */
 static bool wants(const char *what)
 {
 	const char *wish = getenv("GPUCHECK_BOOT");
@@ -593,7 +595,7 @@ int boot_identify(struct boot *b, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-/** Does rank 0 tell the others by PMI2? */
+/** Returns true if rank 0 publishes the contact through PMI2. */
 static bool tells_by_pmi2(const struct boot *b)
 {
 	return b->how == BOOT_PMI2 && b->size > 1;

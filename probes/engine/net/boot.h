@@ -41,13 +41,14 @@ struct boot {
 	char node[64];		/* pretend node name, "" = the host's own */
 };
 
-/** Does the agent @b start the coordinator? */
+/** Returns true if the agent @b starts the coordinator. */
 static inline bool boot_hosts(const struct boot *b)
 {
 	return b->rank == 0 && !b->guest;
 }
 
-/** Does Slurm start the agents, in a step that may import an image before? */
+/** Returns true if Slurm starts the agents, in a step that may have to import a
+ *  container image before. */
 static inline bool boot_is_step(const struct boot *b)
 {
 	return b->how == BOOT_PMI2 || b->how == BOOT_SLURM;
@@ -101,7 +102,6 @@ int64_t boot_file_nap_ns(int rank, int64_t waited_ns);
  *  back; fuzzed.  -1 with @e, code ECANCELED, where it says that there will be
  *  no coordinator; @c has the nonce then. */
 char *boot_contact_text(const struct boot_contact *c);
-/** What stands in its place where there is no coordinator, for @why. */
 int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 		       struct err *e);
 

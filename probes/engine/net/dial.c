@@ -13,8 +13,8 @@
 
 /* In a cluster an answer takes less than a millisecond. */
 #define NEXT_NS (20 * NS_PER_MS)
-/* Who has taken the connection is likely the right one, and busy: to give it
- * up would look like a stranger who has come for nothing. */
+/* A peer that accepted is probably the right one but busy; closing would look
+ * like a port scan. */
 #define HEED_NS (500 * NS_PER_MS)
 #define LOOK_MS 5
 
@@ -212,7 +212,8 @@ static void look(uv_timer_t *clock)
 	}
 }
 
-/* What @addrs come to; with none, @e says why. */
+/* Resolves the @n addresses @addrs into attempts; if none resolves, @e says
+ * why. */
 static void look_up(struct dial *d, char addrs[][NET_ADDR_TEXT], int n,
 		    struct err *e)
 {

@@ -57,8 +57,9 @@ struct door_nonces {
 void door_nonce(struct door_nonces *from, char hex[2 * AUTH_ID_BYTES + 1]);
 
 /**
- * Who came named @task; @keys are for what is said next.  @tcp is connected,
- * not reading, malloc'ed; the callee owns it and must uv_close() and free() it.
+ * Takes a guest that proved that it knows the secret and named @task; @keys
+ * seal the further messages.  @tcp is connected, not reading, malloc'ed; the
+ * callee owns it and must uv_close() and free() it.
  */
 typedef void (*door_guest_fn)(uv_tcp_t *tcp,
 			      const uint8_t task[AUTH_ID_BYTES],

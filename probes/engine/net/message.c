@@ -76,7 +76,7 @@ static bool next_type(struct cbor_reader *r, enum message_type *type)
 	return false;
 }
 
-/* @n entries and nothing behind them? */
+/* Returns true if @r has exactly @n entries and no bytes after them. */
 static bool are_entries(struct cbor_reader r, size_t n)
 {
 	struct cbor_item item;
@@ -319,7 +319,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "The run is over: exit." },
 };
 
-/* ---- does it fit? ------------------------------------------------------- */
+/* ---- check -------------------------------------------------------------- */
 
 enum message_type message_type(const json_t *msg)
 {

@@ -14,9 +14,10 @@
 /* ---- message ------------------------------------------------------------- */
 
 /**
- * What coordinator, agents and workers say to each other: one table of types
- * with their fields.  Who sends builds by it, who reads gets nothing that does
- * not fit it; docs/protocol.md shows it, and a test compares the two.
+ * Messages between coordinator, agents and workers: one table of types and
+ * their fields.  Senders build messages by the table, and receivers get only
+ * messages that fit it. docs/protocol.md documents the table; a test compares
+ * the two.
  */
 enum message_type {
 	MSG_BEAT,
@@ -53,7 +54,7 @@ enum message_type {
 	MESSAGE_TYPES
 };
 
-/** Who hears a message. */
+/** Sender and receiver of a message. */
 enum message_way {
 	MSG_TO_COORDINATOR = 1,	/* from an agent */
 	MSG_TO_AGENT = 2,	/* from the coordinator */
@@ -86,14 +87,15 @@ extern const struct message messages[MESSAGE_TYPES];
 json_t *message_new(enum message_type type, const char *members, ...);
 json_t *message_of(enum message_type type, json_t *members);
 
-/** Of a message that fits the table; MESSAGE_TYPES: of any other. */
+/** Returns the type of @msg, or MESSAGE_TYPES if its type is unknown. */
 enum message_type message_type(const json_t *msg);
 /** Its integer @name, 0 where there is none. */
 int64_t message_int(const json_t *msg, const char *name);
 /**
- * May @msg come by @way?  1; 0: its type is unknown, nothing is to be made of
- * it; -1 with @e: it comes the wrong way, or a field is missing or is not what
- * the table says.  Fields that the table does not have are nobody's.
+ * Checks that @msg may arrive by @way and has the fields of the table.  Returns
+ * 1 if so, 0 if its type is unknown and the message is to be ignored, or -1
+ * with @e: the way is wrong, or a field is missing or invalid.  Fields that the
+ * table does not have are ignored.
  */
 int message_check(const json_t *msg, enum message_way way, struct err *e);
 
@@ -113,7 +115,8 @@ struct list_out {
 };
 
 void list_release(struct list_out *l);
-/** May an entry of @type be added to those of @l? */
+/** Returns true if an entry of @type can be added to @l: @l is empty, or has
+ *  the same type and room. */
 bool list_takes(const struct list_out *l, enum message_type type);
 /** Add the @n bytes of an entry. */
 void list_add(struct list_out *l, enum message_type type, const void *bytes,
@@ -128,7 +131,8 @@ struct list_in {
 	struct cbor_reader at;
 };
 
-/** Are the @n bytes such a message, which may come by @way? */
+/** Opens the @n @bytes of a message into @l.  Returns false if they are not a
+ *  list, or a list that may not arrive by @way. */
 bool list_open(struct list_in *l, const void *bytes, size_t n,
 	       enum message_way way);
 /** The next entry, *@n bytes (borrowed); NULL: there is none. */

@@ -164,7 +164,8 @@ static void ask_begin(struct ask *a, const struct sockaddr_storage *to,
 			   ASK_TAKEN : answer_of(errno));
 }
 
-/* Has anybody said anything by now?  After three seconds nobody will. */
+/* Returns whether the node has answered by now.  It has three seconds to
+ * answer. */
 static enum ask_answer ask_look(struct ask *a, int64_t now_ns)
 {
 	struct pollfd p = { .fd = a->fd, .events = POLLOUT };
@@ -216,7 +217,8 @@ void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n)
 	str_addmem(&b->bytes, bytes, n);
 }
 
-/* What a frame has: NULL with @e where it is no message. */
+/* Parses a frame of @n bytes into a message (new reference); NULL with @e if it
+ * is not one. */
 static json_t *read_message(const char *p, size_t n, struct err *e)
 {
 	struct err why = { 0 };
@@ -401,8 +403,8 @@ static void wire_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 	*buf = uv_buf_init(space, sizeof(space));
 }
 
-/* What has come, unsealed where it must be; 0, or -1 with @e: it is not whole
- * to its end. */
+/* Adds received bytes to the input, unsealed if the wire is sealed.  Returns 0,
+ * or -1 with @e if a record is damaged. */
 static int take_bytes(struct wire *w, const char *bytes, size_t n,
 		      struct err *e)
 {

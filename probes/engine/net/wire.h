@@ -33,7 +33,8 @@
 
 enum auth_kind { AUTH_CONTROL = 'A', AUTH_DATA = 'D' };
 
-/** What who listens and who may come know; workers have that of data alone. */
+/** Keys that a listener and its diallers share.  Workers have only those of
+ *  data connections. */
 struct auth {
 	enum auth_kind kind;
 	uint8_t key[AUTH_BYTES];	/* of connections of this kind */
@@ -66,8 +67,8 @@ struct auth_session {
 	uint8_t in[AUTH_BYTES], out[AUTH_BYTES];
 };
 
-/** What @secret opens of @kind in the run @run (hex; "": not known). 0, or -1
- *  with @e. */
+/** Derives the key for connections of @kind from @secret, for the run @run
+ *  (hex; "": not known).  Returns 0, or -1 with @e. */
 int auth_set(struct auth *a, enum auth_kind kind,
 	     const uint8_t secret[AUTH_BYTES], const char *run, struct err *e);
 /** With @key as another process has it, in hex. */
@@ -88,8 +89,8 @@ int auth_prove(struct auth *a, const struct auth_talk *t,
 
 /* ---- who listens -------------------------------------------------------- */
 
-/** What a listener has heard of a dialler; zeroed but for talk.port, which the
- *  caller sets. */
+/** Handshake with one dialler as the listener sees it; zeroed except talk.port,
+ *  which the caller sets. */
 struct auth_visit {
 	struct auth_talk talk;
 	uint8_t proof[AUTH_BYTES];	/* of the dialler */
@@ -192,7 +193,7 @@ int wire_frame(const json_t *msg, struct str *out);
 
 /* ---- event-loop side: agent and coordinator ------------------------- */
 
-/** What is heard of a wire; each may close it from inside. */
+/** Callbacks of a wire; each may close the wire. */
 struct wire_events {
 	/** @msg is borrowed, and fits the table of messages: what does not is
 	 *  dropped, or refused and the wire closed.  NULL: all are dropped. */
@@ -246,7 +247,8 @@ struct wire {
 void wire_open(struct wire *w, uv_stream_t *stream, enum message_way way,
 	       const struct auth_session *keys,
 	       const struct wire_events *events, void *arg);
-/** Has it been opened, and not been freed since?  False of a zeroed one. */
+/** Returns true if @w has been opened and not freed since; false if it is
+ *  zeroed. */
 bool wire_is_open(const struct wire *w);
 /** Queue a message (reference stolen, NULL is memory trouble: closes); dropped
  *  where the wire is not open, or closing.  Those of one turn of the loop leave
@@ -261,10 +263,10 @@ void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
  *  now.  Time in which we did not listen does not count.  Ten times a second,
  *  at both ends or at none. */
 void wire_beat(struct wire *w, int64_t now_ns, int64_t silence_ns);
-/** Have several of its beats not come? */
+/** Returns true if several beats of the other end are overdue. */
 bool wire_is_silent(const struct wire *w, int64_t now_ns);
-/** What is queued leaves now, as far as the socket takes it: for who will not
- *  be back in the event loop soon. */
+/** Sends what is queued now, as far as the socket takes it; for a caller that
+ *  does not return to the event loop soon. */
 void wire_push(struct wire *w);
 /** Pass @conn's descriptor along with @msg over a socket pair; @conn, as
  *  door_guest_fn has it, is taken and closed here. */

@@ -17,7 +17,7 @@
 
 /* The coordinator's word is listened for this often. */
 #define LISTEN_NS (5 * NS_PER_MS)
-/* What step() was doing ends so soon after abort(), or not at all. */
+/* Time for step() to end after abort(); if it takes longer, it never ends. */
 #define ABORT_NS (1 * NS_PER_S)
 
 struct worker_collective {
@@ -173,7 +173,8 @@ static void hand_over(struct process *w, const struct collective_order *o,
 	}
 }
 
-/** What a drill makes this rank do instead; false: nothing. */
+/** Does what a drill asks of this rank instead of the order.  Returns false if
+ *  there is no such drill. */
 static bool act_drill(struct process *w, const struct collective_order *o,
 		      int64_t deadline_ns, struct collective_result *r)
 {

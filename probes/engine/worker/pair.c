@@ -71,7 +71,7 @@ static int get_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 	return tell_ticket(w, o, o->ticket, e);
 }
 
-/* What a missing ticket means for the pair. */
+/* Sets the result of a pair whose connection data did not arrive. */
 static void no_ticket(struct xport_result *r, const struct err *e)
 {
 	char text[256];
@@ -131,7 +131,8 @@ static struct xport_link *join(struct process *w, struct order *o,
 			    deadline, r);
 }
 
-/* Does a drill make this end do @drill in every wanted direction? */
+/* Returns true if a drill makes this end do @drill in every wanted
+ * direction. */
 static bool drilled(const struct order *o, enum xport_drill drill)
 {
 	for (int d = 0; d < 2; d++) {

@@ -88,7 +88,8 @@ int worker_do_ticket(struct process *w, const struct heard *h, struct err *e);
 int worker_do_go(struct process *w, const struct heard *h, struct err *e);
 int worker_do_cancel(struct process *w, const struct heard *h, struct err *e);
 int worker_do_close(struct process *w, const struct heard *h, struct err *e);
-/** What the drill "crash" does. */
+/** Ends this process with SIGSEGV and without a core file, for the drill
+ *  "crash". */
 void worker_crash(struct process *w);
 
 /* collective.c: the message "collective", and the end of what it has begun. */

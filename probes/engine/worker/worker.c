@@ -92,7 +92,8 @@ static struct heard *hear(struct process *w, int64_t deadline_ns, int *got,
 	return h;
 }
 
-/* Is @h about the task at hand?  Older ones are stale: dropped. */
+/* Returns true if @h is about the current task; messages about older tasks are
+ * stale. */
 static bool about_task(const struct process *w, const struct heard *h)
 {
 	return (h->type == MSG_TICKET ? h->word.id :
