@@ -25,14 +25,6 @@ struct asked {
 	struct history_about about;
 };
 
-static void take_part(const struct session *s, struct asked *a)
-{
-	for (int i = 0; i < s->n_args; i++) {
-		str_addf(&a->part, "%s%s", i ? " " : "", s->args[i]);
-	}
-	str_harmless_from(&a->part, 0, 0);
-}
-
 static int read_runs(const struct session *s, struct asked *a, struct err *e)
 {
 	struct store_ask ask = {
@@ -130,7 +122,10 @@ static int run_history(struct session *s)
 	if (spec_check(&s->spec, &e) < 0) {
 		return talk_fail(&e, CODE_USAGE);
 	}
-	take_part(s, &a);
+	for (int i = 0; i < s->n_args; i++) {
+		str_addf(&a.part, "%s%s", i ? " " : "", s->args[i]);
+	}
+	str_harmless_from(&a.part, 0, 0);
 	if (history_dir(s->spec.history, false, a.dir, &e) < 0 ||
 	    read_runs(s, &a, &e) < 0) {
 		code = talk_fail(&e, CODE_UNABLE);

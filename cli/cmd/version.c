@@ -129,21 +129,6 @@ static void add_files(const struct config files[CONFIG_FILES],
 	}
 }
 
-static void add_environment(struct settings *all)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		struct version_setting to = { .name = o->name,
-				      .source = SOURCE_ENVIRONMENT };
-
-		options_env_name(o, to.where, sizeof(to.where));
-		to.text = getenv(to.where);
-		if (to.text && to.text[0] && o->type != SPEC_LIST &&
-		    spec_find(o->name) == o) {
-			all->list[all->n++] = to;
-		}
-	}
-}
-
 /** The one that has the last word where @one would have it; NULL: @one. */
 static const struct version_setting *winner(const struct settings *all,
 					    const struct version_setting *one)
@@ -204,7 +189,17 @@ static int print_config(const struct command *const *commands)
 	}
 	if (rc == 0 && all) {
 		add_files(files, all);
-		add_environment(all);
+		for (const struct spec_option *o = spec_options; o->name; o++) {
+			struct version_setting to = { .name = o->name,
+					      .source = SOURCE_ENVIRONMENT };
+
+			options_env_name(o, to.where, sizeof(to.where));
+			to.text = getenv(to.where);
+			if (to.text && to.text[0] && o->type != SPEC_LIST &&
+			    spec_find(o->name) == o) {
+				all->list[all->n++] = to;
+			}
+		}
 		print_settings(all);
 	}
 	free(all);

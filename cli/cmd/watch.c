@@ -121,23 +121,6 @@ static int take_chain(const struct session *s, struct watch_words *w,
 	return 0;
 }
 
-/** By its directory, which is where nobody else's is. */
-static void name_chain(struct chain *c, const char *dir)
-{
-	const char *base = strrchr(dir, '/');
-	size_t n = (size_t)snprintf(c->name, sizeof(c->name),
-				    "gpucheck-watch-");
-
-	base = base ? base + 1 : dir;
-	base = str_starts(base, c->name) ? base + n : base;
-	for (; *base && n + 1 < sizeof(c->name); base++) {
-		c->name[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
-				      "OPQRSTUVWXYZ0123456789-_", *base) ?
-				       *base : '_';
-	}
-	c->name[n] = '\0';
-}
-
 /* ---- what starts it ------------------------------------------------------ */
 
 static int write_unit(const char *folder, const struct chain *c,
@@ -222,6 +205,8 @@ static int start(const struct session *s, struct err *e)
 	struct chain c;
 	json_t *json;
 	int rc;
+	const char *base;
+	size_t n;
 
 	/* checked before a directory is made */
 	if (take_chain(s, &w, history, dir, &c, e) < 0) {
@@ -235,7 +220,18 @@ static int start(const struct session *s, struct err *e)
 	}
 	w.n = 0;
 	rc = take_chain(s, &w, history, dir, &c, e);
-	name_chain(&c, dir);
+	/* by its directory, which is where nobody else's is */
+	base = strrchr(dir, '/');
+	n = (size_t)snprintf(c.name, sizeof(c.name),
+				    "gpucheck-watch-");
+	base = base ? base + 1 : dir;
+	base = str_starts(base, c.name) ? base + n : base;
+	for (; *base && n + 1 < sizeof(c.name); base++) {
+		c.name[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+				      "OPQRSTUVWXYZ0123456789-_", *base) ?
+				       *base : '_';
+	}
+	c.name[n] = '\0';
 	if (rc == 0 && !s->spec.dry_run) {
 		json = chain_json(&c);
 		rc = json ? rundir_write_json(dir, CHAIN_FILE, json, e) :

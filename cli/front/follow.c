@@ -22,19 +22,6 @@
 #define TEXT_COLUMNS 66
 #define BAR_MAX 40
 
-/* @when is --progress; "always" draws the bar whatever stderr is. */
-static void progress_init(struct progress *p, const char *name,
-			  enum spec_when when, bool quiet)
-{
-	*p = (struct progress){ .name = name, .start_ns = clock_now_ns() };
-	p->form = quiet || when == WHEN_NEVER ? PROGRESS_NONE :
-		  when == WHEN_ALWAYS || isatty(STDERR_FILENO) ?
-						PROGRESS_BAR : PROGRESS_LINES;
-	if (when == WHEN_ALWAYS) {
-		p->start_ns -= DELAY_NS;
-	}
-}
-
 /** A background job must not write over what its user types. */
 static bool is_foreground(void)
 {
@@ -47,23 +34,6 @@ static bool is_foreground(void)
 static const char *unit(const struct progress *p)
 {
 	return strcmp(p->name, "all") == 0 ? "probes" : "tests";
-}
-
-static void add_bar(const struct progress *p, struct str *line, size_t done,
-		    size_t total)
-{
-	int width = screen_width(STDERR_FILENO) - TEXT_COLUMNS;
-	int full;
-
-	width = width < 0 ? 0 : width > BAR_MAX ? BAR_MAX : width;
-	full = (int)((size_t)width * done / total);
-	str_addch(line, '[');
-	for (int i = 0; i < width; i++) {
-		str_addch(line, i < full ? '#' : '.');
-	}
-	/* after the last cell bad ones are tried again, which takes a while */
-	str_addf(line, "] %3zu %%  %zu of %zu %s%s", 100 * done / total, done,
-		 total, unit(p), done == total ? ", finishing" : "");
 }
 
 /** ", 40 s left"; nothing where nobody knows, or it is as good as over. */
@@ -86,7 +56,22 @@ static void draw_bar(struct progress *p, int64_t now_ns,
 
 	str_addf(&line, "%s ", p->name);
 	if (now->total) {
-		add_bar(p, &line, now->done, now->total);
+		size_t done = now->done;
+		size_t total = now->total;
+		int width = screen_width(STDERR_FILENO) - TEXT_COLUMNS;
+		int full;
+
+		width = width < 0 ? 0 : width > BAR_MAX ? BAR_MAX : width;
+		full = (int)((size_t)width * done / total);
+		str_addch(&line, '[');
+		for (int i = 0; i < width; i++) {
+			str_addch(&line, i < full ? '#' : '.');
+		}
+		/* after the last cell bad ones are tried again, which takes a
+		 * while */
+		str_addf(&line, "] %3zu %%  %zu of %zu %s%s",
+			 100 * done / total, done, total, unit(p),
+			 done == total ? ", finishing" : "");
 	} else {
 		str_add(&line, now->waits);
 	}
@@ -101,20 +86,6 @@ static void draw_bar(struct progress *p, int64_t now_ns,
 	p->drawn = true;
 }
 
-static void say_line(struct progress *p, const struct progress_now *now)
-{
-	int tenths = now->total ? (int)(10 * now->done / now->total) : 0;
-	struct str left = STR_INIT;
-
-	if (tenths > p->tenths) {
-		p->tenths = tenths;
-		add_left(&left, now->left_ns);
-		talk("%d %%, %zu of %zu %s%s", 10 * tenths, now->done,
-		     now->total, unit(p), str_text(&left));
-		str_release(&left);
-	}
-}
-
 static void progress_update(struct progress *p, const struct progress_now *now)
 {
 	const int64_t now_ns = clock_now_ns();
@@ -127,7 +98,16 @@ static void progress_update(struct progress *p, const struct progress_now *now)
 		return;
 	}
 	if (p->form == PROGRESS_LINES) {
-		say_line(p, &n);
+		int tenths = n.total ? (int)(10 * n.done / n.total) : 0;
+		struct str left = STR_INIT;
+
+		if (tenths > p->tenths) {
+			p->tenths = tenths;
+			add_left(&left, n.left_ns);
+			talk("%d %%, %zu of %zu %s%s", 10 * tenths, n.done,
+			     n.total, unit(p), str_text(&left));
+			str_release(&left);
+		}
 	} else if (is_foreground()) {
 		draw_bar(p, now_ns, &n);
 	}
@@ -366,32 +346,6 @@ static const char *is_stuck(const struct front_follow *f)
 	return is_overdue(f);
 }
 
-/** A run that is stuck holds nobody; false when there is nothing to wait
- *  for. */
-static bool give_up(struct front_follow *f, const char *why)
-{
-	f->lost = true;
-	progress_clear(&f->progress);
-	if (launcher_is_job(f->ops)) {
-		talk("%s", why);
-		return false;	/* the batch system sees to its end */
-	}
-	talk("%s; ending it", why);
-	kill_run(f);
-	return true;
-}
-
-static void show_progress(struct front_follow *f)
-{
-	char waits[LAUNCH_WAITS_SIZE];
-
-	progress_update(&f->progress, &(struct progress_now){
-		.done = f->watch->rows, .total = f->watch->cells,
-		.left_ns = watch_left_ns(f->watch),
-		.waits = launch_waits(f->state, waits),
-	});
-}
-
 /** One look at everything; false when there is nothing more to wait for. */
 static bool step(struct front_follow *f)
 {
@@ -407,10 +361,25 @@ static bool step(struct front_follow *f)
 	say_boot(f);
 	why = is_stuck(f);
 	if (why) {
-		return give_up(f, why);
+		/* a run that is stuck keeps no one waiting */
+		f->lost = true;
+		progress_clear(&f->progress);
+		if (launcher_is_job(f->ops)) {
+			talk("%s", why);
+			return false;	/* the batch system sees to its end */
+		}
+		talk("%s; ending it", why);
+		kill_run(f);
+		return true;
 	}
 	if (f->stage == STAGE_FOLLOWING || clock_now_ns() < f->deadline_ns) {
-		show_progress(f);
+		char waits[LAUNCH_WAITS_SIZE];
+
+		progress_update(&f->progress, &(struct progress_now){
+			.done = f->watch->rows, .total = f->watch->cells,
+			.left_ns = watch_left_ns(f->watch),
+			.waits = launch_waits(f->state, waits),
+		});
 		return true;
 	}
 	if (f->stage == STAGE_KILLED) {
@@ -516,11 +485,21 @@ enum follow_end follow_run(const char *dir, const char *probe,
 		.boot_ns = spec_boot_ns(s),
 	};
 	enum follow_end end;
+	struct progress *p;
+	enum spec_when when;
 
 	watch_init(w, dir);
 	*last = (struct launch_state){ .exit_code = -1 };
-	progress_init(&f.progress, probe, (enum spec_when)s->progress,
-		      s->quiet);
+	/* when is --progress; "always" draws the bar whatever stderr is */
+	p = &f.progress;
+	when = (enum spec_when)s->progress;
+	*p = (struct progress){ .name = probe, .start_ns = clock_now_ns() };
+	p->form = s->quiet || when == WHEN_NEVER ? PROGRESS_NONE :
+		  when == WHEN_ALWAYS || isatty(STDERR_FILENO) ?
+						PROGRESS_BAR : PROGRESS_LINES;
+	if (when == WHEN_ALWAYS) {
+		p->start_ns -= DELAY_NS;
+	}
 	/* they wait until they are asked for */
 	follow_hold_signals(&before);
 	end = follow_until_end(&f);

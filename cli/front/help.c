@@ -198,21 +198,6 @@ void help_list_commands(const struct command *const *all, FILE *out)
 	}
 }
 
-/** "auto|LIST" of @argh as "auto <LIST>". */
-static void add_placeholders(const char *argh, struct str *out)
-{
-	while (*argh) {
-		const size_t len = strcspn(argh, "|");
-		bool word = strcspn(argh, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= len;
-
-		str_add(out, out->len ? " " : "");
-		str_add(out, word ? "" : "<");
-		str_addmem(out, argh, len);
-		str_add(out, word ? "" : ">");
-		argh += len + (argh[len] == '|');
-	}
-}
-
 void help_list_options(const struct command *cmd, FILE *out)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
@@ -225,7 +210,22 @@ void help_list_options(const struct command *cmd, FILE *out)
 		if (o->words) {
 			add_words(cmd, o, " ", &words);
 		} else if (spec_argh(o)) {
-			add_placeholders(spec_argh(o), &words);
+			/* "auto|LIST" of argh as "auto <LIST>" */
+			const char *argh = spec_argh(o);
+
+			while (*argh) {
+				const size_t len = strcspn(argh, "|");
+				bool word =
+					strcspn(argh,
+						"ABCDEFGHIJKLMNOPQRSTUVWXYZ") >=
+					len;
+
+				str_add(&words, words.len ? " " : "");
+				str_add(&words, word ? "" : "<");
+				str_addmem(&words, argh, len);
+				str_add(&words, word ? "" : ">");
+				argh += len + (argh[len] == '|');
+			}
 		}
 		fprintf(out, "--%s%s%s%s\n", o->name, value ? "=" : "",
 			words.len ? "\t" : "", str_text(&words));

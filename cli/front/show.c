@@ -142,18 +142,6 @@ static bool find_step(const char *dir, struct run *run)
 	return false;
 }
 
-static void add_collective(const char *dir, struct summary *s)
-{
-	struct run run = { 0 };
-	struct sweep sweep = { 0 };
-
-	if (sweep_read(dir, &run, &sweep, NULL) == 0) {
-		summary_add_sweep(s, &sweep);
-	}
-	sweep_release(&sweep);
-	run_release(&run);
-}
-
 static int summarise(const struct judged *j, struct summary *s, struct err *e)
 {
 	struct run step = { 0 };
@@ -165,7 +153,14 @@ static int summarise(const struct judged *j, struct summary *s, struct err *e)
 		run_release(&step);
 	}
 	if (rc == 0 && collective_parse(s->probe) != COLLECTIVES) {
-		add_collective(j->dir, s);
+		struct run run = { 0 };
+		struct sweep sweep = { 0 };
+
+		if (sweep_read(j->dir, &run, &sweep, NULL) == 0) {
+			summary_add_sweep(s, &sweep);
+		}
+		sweep_release(&sweep);
+		run_release(&run);
 	}
 	return rc;
 }

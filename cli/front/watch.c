@@ -57,14 +57,6 @@ void watch_refresh(const char *dir)
 	}
 }
 
-static void look_for_job(struct watch *w)
-{
-	watch_refresh(w->dir);
-	for (int i = 0; job_files[i] && !w->seen; i++) {
-		w->seen = exists(w->dir, job_files[i]);
-	}
-}
-
 /**
  * Count the whole lines that came since the last look.  The first is the
  * header; one that says that there was no time for its cell is none.
@@ -170,13 +162,6 @@ static void read_run_json(struct watch *w)
 	json_decref(json);
 }
 
-static void hear_sign(struct watch *w, int64_t sign_ns)
-{
-	w->sign_ns = sign_ns;
-	w->silent_ns = 0;
-	w->signs = true;
-}
-
 /** Look for the coordinator's sign of life. Time in which this process did not
  *  look, because it was stopped, is not counted as silence. */
 static void look_for_sign(struct watch *w)
@@ -192,7 +177,9 @@ static void look_for_sign(struct watch *w)
 	w->looked_ns = now_ns;
 	sign_ns = rundir_sign_ns(w->dir);
 	if (sign_ns && sign_ns != w->sign_ns) {
-		hear_sign(w, sign_ns);
+		w->sign_ns = sign_ns;
+		w->silent_ns = 0;
+		w->signs = true;
 	} else {
 		w->silent_ns += gap_ns < 2 * RUN_SIGN_NS ? gap_ns :
 							   2 * RUN_SIGN_NS;
@@ -206,7 +193,10 @@ void watch_look(struct watch *w)
 {
 	look_for_sign(w);
 	if (!w->seen) {
-		look_for_job(w);
+		watch_refresh(w->dir);
+		for (int i = 0; job_files[i] && !w->seen; i++) {
+			w->seen = exists(w->dir, job_files[i]);
+		}
 	}
 	read_run_json(w);	/* from where on rows are new */
 	if (!w->waits) {

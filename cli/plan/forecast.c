@@ -249,17 +249,6 @@ static void foresee_ping(struct forecast *f)
 	json_decref(nodes);
 }
 
-static void foresee_nodes(struct forecast *f)
-{
-	if (f->probe->meets) {
-		foresee_ping(f);
-	} else if (f->probe->takes) {
-		f->time_s = (double)f->probe->takes(&f->spec) / NS_PER_S;
-	} else {
-		f->most_s = (double)f->probe->timeout_ns / NS_PER_S;
-	}
-}
-
 void forecast_make(const struct spec *s, const struct probe *probe,
 		   const char *launcher, int64_t max_ranks,
 		   struct forecast *f)
@@ -285,7 +274,14 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 			       &f->spec.gpus_per_node);
 	}
 	if (probe->kind == PROBE_NODES) {
-		foresee_nodes(f);
+		if (f->probe->meets) {
+			foresee_ping(f);
+		} else if (f->probe->takes) {
+			f->time_s =
+				(double)f->probe->takes(&f->spec) / NS_PER_S;
+		} else {
+			f->most_s = (double)f->probe->timeout_ns / NS_PER_S;
+		}
 		return;
 	}
 	f->ops = xport_find(transport);

@@ -121,19 +121,6 @@ static void add_hours_row(const char *name, double hours, struct str *out)
 	add_row(out, name, buf, "");
 }
 
-static void add_hours(const struct forecast *f, struct str *out)
-{
-	double hours = f->time_s / 3600;
-
-	if (isnan(hours)) {
-		return;
-	}
-	add_hours_row("node-hours", hours * (double)f->nodes, out);
-	if (xport_is(f->ops, XPORT_GPU)) {
-		add_hours_row("GPU-hours", hours * (double)f->ranks, out);
-	}
-}
-
 static const char *cells_note(const struct forecast *f)
 {
 	if (f->cells == 0) {
@@ -166,27 +153,24 @@ static void add_pairs(const struct forecast *f, struct str *out)
 	}
 }
 
-static void add_group(const struct forecast *f, struct str *out)
-{
-	add_count(out, "sizes", f->sizes,
-		  f->cells ? "each out of place and in place" : "");
-	add_count(out, "variants", f->variants,
-		  f->variants > 1 ? "each variant measures every size" : "");
-	add_count(out, "tests", (int64_t)f->cells,
-		  f->cells ? "one per row of results.csv" : "");
-	if (f->spec.verify > 0) {
-		add_count(out, "verified", f->spec.verify,
-			  "operations of each test");
-	}
-}
-
 static void add_table(const struct forecast *f, struct str *out)
 {
 	char text[80];
+	double hours;
 
 	add_shape(f, out);
 	if (f->probe->kind == PROBE_COLLECTIVE) {
-		add_group(f, out);
+		add_count(out, "sizes", f->sizes,
+			  f->cells ? "each out of place and in place" : "");
+		add_count(out, "variants", f->variants,
+			  f->variants > 1 ? "each variant measures every size" :
+					    "");
+		add_count(out, "tests", (int64_t)f->cells,
+			  f->cells ? "one per row of results.csv" : "");
+		if (f->spec.verify > 0) {
+			add_count(out, "verified", f->spec.verify,
+				  "operations of each test");
+		}
 	} else if (f->probe->kind == PROBE_PAIRS || f->probe->meets) {
 		add_pairs(f, out);
 	}
@@ -206,7 +190,14 @@ static void add_table(const struct forecast *f, struct str *out)
 		add_row(out, "follow-up", text, "at most, if the verdict "
 			"leaves something open");
 	}
-	add_hours(f, out);
+	hours = f->time_s / 3600;
+	if (isnan(hours)) {
+		return;
+	}
+	add_hours_row("node-hours", hours * (double)f->nodes, out);
+	if (xport_is(f->ops, XPORT_GPU)) {
+		add_hours_row("GPU-hours", hours * (double)f->ranks, out);
+	}
 }
 
 /* Add the typed command with --sample=@k, quoted for a shell. */

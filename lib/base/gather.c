@@ -120,16 +120,6 @@ static size_t follow(struct gather *list, size_t n, size_t max,
 	return running;
 }
 
-static void kill_all(struct gather *list, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (!list[i].ended) {
-			list[i].st.timed_out = true;
-			kill(-list[i].pid, SIGKILL);
-		}
-	}
-}
-
 void gather(struct gather *list, size_t n, size_t max, int64_t deadline_ns)
 {
 	n = n < GATHER_MAX ? n : GATHER_MAX;
@@ -137,7 +127,12 @@ void gather(struct gather *list, size_t n, size_t max, int64_t deadline_ns)
 		start(&list[i]);
 	}
 	if (follow(list, n, max, deadline_ns) > 0) {
-		kill_all(list, n);
+		for (size_t i = 0; i < n; i++) {
+			if (!list[i].ended) {
+				list[i].st.timed_out = true;
+				kill(-list[i].pid, SIGKILL);
+			}
+		}
 		follow(list, n, max, deadline_ns + GATHER_GRACE_NS);
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -55,14 +55,6 @@ double stats_percentile(double *v, size_t n, double p)
 	return v[(rank > n ? n : rank) - 1];
 }
 
-static void swap(double *a, double *b)
-{
-	double t = *a;
-
-	*a = *b;
-	*b = t;
-}
-
 /** The middle one of three. */
 static double median_of(double a, double b, double c)
 {
@@ -87,7 +79,12 @@ double stats_select(double *v, size_t n, size_t k)
 				j--;
 			}
 			if (i <= j) {
-				swap(&v[i++], &v[j--]);
+				double *a = &v[i++];
+				double *b = &v[j--];
+				double t = *a;
+
+				*a = *b;
+				*b = t;
 			}
 		}
 		/* up to j at most the pivot, from i at least, between: equal */

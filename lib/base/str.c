@@ -144,15 +144,6 @@ const char *str_text(const struct str *s)
 	return s->data ? s->data : "";
 }
 
-/** Back from @n to the start of the UTF-8 character that @n would cut. */
-static size_t utf8_floor(const char *text, size_t n)
-{
-	while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) {
-		n--;
-	}
-	return n;
-}
-
 /** Bytes of the UTF-8 character at @text, its number in *@c; 0: it is none. */
 static size_t utf8_char(const char *text, uint32_t *c)
 {
@@ -290,7 +281,14 @@ bool str_copy(char *buf, size_t size, const char *text)
 		return false;
 	}
 	if (!whole) {
-		len = utf8_floor(text, size - 1);
+		/* back from n to the start of the UTF-8 character that n
+		 * would cut */
+		size_t n = size - 1;
+
+		while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) {
+			n--;
+		}
+		len = n;
 	}
 	memmove(buf, text, len);
 	buf[len] = '\0';

@@ -460,21 +460,6 @@ static int read_row(struct csv_reader *r, struct csv_row *row)
 	return end;
 }
 
-/**
- * Count the row at hand as bad and go on behind the first newline in it: what
- * a stray quote made part of it are most likely good rows.
- */
-static void skip_bad_row(struct csv_reader *r)
-{
-	r->bad_rows++;
-	r->bad_line = r->line;
-	r->at = r->start;
-	r->next_line = r->line;
-	while (peek(r) != EOF && next_char(r) != '\n') {
-		r->start = r->at;	/* so that fill() can let go of it */
-	}
-}
-
 /** A byte order mark at the very start is no part of the first name. */
 static void skip_mark(struct csv_reader *r)
 {
@@ -501,7 +486,17 @@ int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e)
 			break;
 		}
 		if (end == BAD) {
-			skip_bad_row(r);
+			/* count the row at hand as bad and go on behind the
+			 * first newline in it: what a stray quote made part
+			 * of it are most likely good rows */
+			r->bad_rows++;
+			r->bad_line = r->line;
+			r->at = r->start;
+			r->next_line = r->line;
+			while (peek(r) != EOF && next_char(r) != '\n') {
+				r->start = r->at; /* so that fill() can let go
+						     of it */
+			}
 		} else if (row->n > 1 || *row->field[0]) {
 			return 1;
 		}

@@ -81,18 +81,6 @@ static void random_id(char id[ID_LEN + 1])
 	snprintf(id, ID_LEN + 1, "%06x", bits & 0xffffff);
 }
 
-static void default_name(const char *probe, char *name, size_t size)
-{
-	time_t now = time(NULL);
-	struct tm tm;
-	char utc[32], id[ID_LEN + 1];
-
-	gmtime_r(&now, &tm);
-	strftime(utc, sizeof(utc), "%Y%m%dT%H%M%SZ", &tm);
-	random_id(id);
-	snprintf(name, size, "gpucheck-%s-%s-%s", probe, utc, id);
-}
-
 /** Files that a run that has not begun may have in its directory, in the order
  *  in which they are removed when the directory is taken back. */
 static const char *const prepared[] = {
@@ -198,7 +186,15 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 	int fd, rc;
 
 	if (!wanted) {
-		default_name(probe, name, sizeof(name));
+		size_t size = sizeof(name);
+		time_t now = time(NULL);
+		struct tm tm;
+		char utc[32], id[ID_LEN + 1];
+
+		gmtime_r(&now, &tm);
+		strftime(utc, sizeof(utc), "%Y%m%dT%H%M%SZ", &tm);
+		random_id(id);
+		snprintf(name, size, "gpucheck-%s-%s-%s", probe, utc, id);
 		wanted = name;
 	}
 	fd = make_dir(wanted, &made, &why);

@@ -176,12 +176,6 @@ CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
 	return rc == CUDA_SUCCESS ? gpu_drain(g, deadline_ns) : rc;
 }
 
-/** Whole turns of all ranks, so that each piece begins with the first. */
-static int64_t piece_of(const struct collective_gpu *c)
-{
-	return (PIECE / c->data.ranks + 1) * c->data.ranks;
-}
-
 /** The host's version: @fills, or counts into the shared word. */
 static CUresult by_host(struct collective_gpu *c,
 			const struct collective_data *d, CUdeviceptr mem,
@@ -189,7 +183,8 @@ static CUresult by_host(struct collective_gpu *c,
 			int64_t deadline_ns)
 {
 	struct gpu *g = c->gpu;
-	int64_t piece = piece_of(c);
+	/* whole turns of all ranks, so that each piece begins with the first */
+	int64_t piece = (PIECE / c->data.ranks + 1) * c->data.ranks;
 	void *stage = malloc((size_t)piece << d->width_log2);
 	CUresult rc = stage != NULL ? gpu_drain(g, deadline_ns) :
 				      CUDA_ERROR_OUT_OF_MEMORY;

@@ -450,19 +450,6 @@ static int take_samples(struct collective_member *c,
 	return 0;
 }
 
-/** Read the algorithm that NCCL used; only its rank 0 logs it. */
-static void learn_choice(struct collective_member *c)
-{
-	size_t len = 0;
-	char *text = nccl_log_since(&c->x->log, c->log_from, &len);
-
-	if (text != NULL) {
-		nccl_chosen_find(text, len, collective_name(c->order.op),
-				 c->r->algo, c->r->proto);
-	}
-	free(text);
-}
-
 static void begin(struct collective_member *c, int64_t deadline_ns,
 		  struct collective_result *r)
 {
@@ -479,6 +466,8 @@ static void nccl_step(struct collective_member *c,
 {
 	struct collective_places p = collective_places_of(c, o);
 	bool known = p.shape.checks_inplace || !o->inplace;
+	size_t len = 0;
+	char *text;
 
 	begin(c, deadline_ns, r);
 	if ((known && o->check && collective_check(c, o, &p) < 0) ||
@@ -490,7 +479,13 @@ static void nccl_step(struct collective_member *c,
 	    (o->samples > 0 && take_samples(c, o, &p) < 0)) {
 		return;
 	}
-	learn_choice(c);
+	/* read the algorithm that NCCL used; only its rank 0 logs it */
+	text = nccl_log_since(&c->x->log, c->log_from, &len);
+	if (text != NULL) {
+		nccl_chosen_find(text, len, collective_name(c->order.op),
+				 c->r->algo, c->r->proto);
+	}
+	free(text);
 	nccl_log_forget(&c->x->log);
 }
 

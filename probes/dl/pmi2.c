@@ -33,27 +33,24 @@ static size_t srun_prefix(char *path, size_t size)
 		       strlen(path) - strlen(end) : 0;
 }
 
-static void *load(struct pmi2 *table, struct err *e)
-{
-	char srun[PATH_MAX], paths[N_BESIDE][PATH_MAX + 32];
-	const char *names[1 + N_BESIDE + 1] = { PMI2_SONAME };
-	size_t prefix = srun_prefix(srun, sizeof(srun));
-
-	for (size_t i = 0; prefix > 0 && i < N_BESIDE; i++) {
-		snprintf(paths[i], sizeof(paths[i]), "%.*s/%s/%s",
-			 (int)prefix, srun, beside_srun[i], PMI2_SONAME);
-		names[1 + i] = paths[i];
-	}
-	return dl_load("GPUCHECK_PMI2_LIB", names, pmi2_syms, table, e);
-}
-
 const struct pmi2 *dl_pmi2(struct err *e)
 {
 	static struct pmi2 table;
 	static void *handle;
 
 	if (!handle) {
-		handle = load(&table, e);
+		char srun[PATH_MAX], paths[N_BESIDE][PATH_MAX + 32];
+		const char *names[1 + N_BESIDE + 1] = { PMI2_SONAME };
+		size_t prefix = srun_prefix(srun, sizeof(srun));
+
+		for (size_t i = 0; prefix > 0 && i < N_BESIDE; i++) {
+			snprintf(paths[i], sizeof(paths[i]), "%.*s/%s/%s",
+				 (int)prefix, srun, beside_srun[i],
+				 PMI2_SONAME);
+			names[1 + i] = paths[i];
+		}
+		handle = dl_load("GPUCHECK_PMI2_LIB", names, pmi2_syms, &table,
+				 e);
 	}
 	return handle ? &table : NULL;
 }

@@ -374,24 +374,12 @@ struct child_node {
 
 /* ---- one GPU, in its process --------------------------------------------- */
 
-/** Until there is no next step, or the GPU is of no more use. */
-static void serve(struct gpu_seat *s, int fd)
-{
-	unsigned char step;
-
-	while (read(fd, &step, 1) == 1 && step < STEPS) {
-		if (!steps[step].run(s) || write(fd, &step, 1) != 1) {
-			break;
-		}
-	}
-	_exit(0);	/* the driver's own end can hang */
-}
-
 /** Does not return.  @watcher is the process that started it. */
 static void become_tester(struct child_node *n, const struct gpu_id *id,
 			  struct tester *t, int fd, pid_t watcher)
 {
 	struct gpu_seat s = { .id = *id, .spec = &n->spec, .row = t->row };
+	unsigned char step;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != watcher) {
@@ -404,7 +392,13 @@ static void become_tester(struct child_node *n, const struct gpu_id *id,
 			   NULL) < 0) {
 		_exit(3);
 	}
-	serve(&s, fd);
+	/* until there is no next step, or the GPU is of no more use */
+	while (read(fd, &step, 1) == 1 && step < STEPS) {
+		if (!steps[step].run(&s) || write(fd, &step, 1) != 1) {
+			break;
+		}
+	}
+	_exit(0);	/* the driver's own end can hang */
 }
 
 static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,

@@ -17,14 +17,6 @@
 
 /* ---- meter --------------------------------------------------------------- */
 
-static void meter_begin(struct gpu_meter *m, const char *uuid)
-{
-	memset(m, 0, sizeof(*m));
-	if (gpu_nvml(uuid, &m->lib, &m->dev) != NVML_SUCCESS) {
-		m->lib = NULL;	/* it has no such GPU */
-	}
-}
-
 static void meter_sample(struct gpu_meter *m)
 {
 	unsigned long long reasons;
@@ -178,7 +170,10 @@ bool gpu_test_compute(struct gpu_seat *s)
 	CUresult rc;
 
 	seat_begin(s, GPU_TEST_COMPUTE);
-	meter_begin(&meter, s->id.uuid);
+	memset(&meter, 0, sizeof(meter));
+	if (gpu_nvml(s->id.uuid, &meter.lib, &meter.dev) != NVML_SUCCESS) {
+		meter.lib = NULL;	/* it has no such GPU */
+	}
 	rc = load(s, &m);
 	s->row->wrong = 0;
 	end_ns = clock_now_ns() + s->spec->compute_ns;

@@ -53,13 +53,6 @@ static CUresult take_memory(struct gpu_seat *s, struct memory *m)
 	return rc;
 }
 
-static void give_back(struct gpu_seat *s, struct memory *m)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		s->gpu.cu->mem_free(m->chunks[i].at);
-	}
-}
-
 static CUresult load(struct gpu_seat *s, struct memory *m)
 {
 	static const uint64_t nothing[] = { 0, UINT64_MAX, 0 };
@@ -139,7 +132,9 @@ static bool pattern(struct gpu_seat *s)
 					     s->gpu.stream);
 		rc = gpu_drained(&s->gpu, rc, INT64_MAX);
 	}
-	give_back(s, &m);
+	for (size_t i = 0; i < m.n; i++) {
+		s->gpu.cu->mem_free(m.chunks[i].at);
+	}
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "the test of its memory");
 	}
@@ -161,22 +156,18 @@ static bool pattern(struct gpu_seat *s)
 	return true;
 }
 
-/* Free the buffers that are no longer used, so that their memory is tested. */
-static void release_buffers(struct gpu *g)
-{
-	for (int i = 0; i < GPU_BUFFERS; i++) {
-		g->cu->mem_free(g->buf[i]);
-		g->buf[i] = 0;
-	}
-	g->buf_bytes = 0;
-}
-
 bool gpu_test_memory(struct gpu_seat *s)
 {
 	if (!gpu_test_copy(s)) {
 		return false;
 	}
-	release_buffers(&s->gpu);
+	/* free the buffers that are no longer used, so that their memory is
+	 * tested */
+	for (int i = 0; i < GPU_BUFFERS; i++) {
+		s->gpu.cu->mem_free(s->gpu.buf[i]);
+		s->gpu.buf[i] = 0;
+	}
+	s->gpu.buf_bytes = 0;
 	seat_begin(s, GPU_TEST_PATTERN);
 	return pattern(s);
 }

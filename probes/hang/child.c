@@ -159,22 +159,6 @@ static void say_memory(void)
 	}
 }
 
-/** Add a fact that says whether the clock of this node can be compared with
- *  those of other nodes. */
-static void say_clock(void)
-{
-	struct timex t = { 0 };
-	int state = adjtimex(&t);
-
-	if (state == TIME_ERROR || (state >= 0 && t.status & STA_UNSYNC)) {
-		node_task_fact("node", "clock", "adjtimex", "not synchronised");
-	} else if (state >= 0) {
-		node_task_fact("node", "clock", "adjtimex",
-			       "synchronised, within %.1f ms",
-			       (double)t.maxerror / 1e3);
-	}
-}
-
 /* Collect facts of the node itself: messages of its kernel about GPUs, memory,
  * links and disks since @since_us after boot, when the job began; blocked
  * processes; and the memory the job has left (@job: this process is in its
@@ -184,13 +168,24 @@ static void hang_host_facts(const char *root, int64_t since_us, bool job,
 			    int64_t deadline_ns)
 {
 	char text[160];
+	struct timex t = { 0 };
+	int state;
 
 	pressure_text(root, text, sizeof(text));
 	if (text[0]) {
 		node_task_fact("node", "pressure", "/proc/pressure", "%s",
 			       text);
 	}
-	say_clock();
+	/* add a fact that says whether the clock of this node can be
+	 * compared with those of other nodes */
+	state = adjtimex(&t);
+	if (state == TIME_ERROR || (state >= 0 && t.status & STA_UNSYNC)) {
+		node_task_fact("node", "clock", "adjtimex", "not synchronised");
+	} else if (state >= 0) {
+		node_task_fact("node", "clock", "adjtimex",
+			       "synchronised, within %.1f ms",
+			       (double)t.maxerror / 1e3);
+	}
 	if (job) {
 		say_memory();
 	}
@@ -259,19 +254,6 @@ static void sample(const struct nvml *lib, struct child_gpu *s)
 	}
 }
 
-/** The first sample of @g; none where the GPU or the driver has no such. */
-static void gpm_begin(const struct nvml *lib, struct child_gpu *g)
-{
-	if (lib->nvmlGpmSampleAlloc && lib->nvmlGpmSampleFree &&
-	    lib->nvmlGpmSampleGet && lib->nvmlGpmMetricsGet &&
-	    lib->nvmlGpmSampleAlloc(&g->from) == NVML_SUCCESS &&
-	    (lib->nvmlGpmSampleAlloc(&g->to) != NVML_SUCCESS ||
-	     lib->nvmlGpmSampleGet(g->dev, g->from) != NVML_SUCCESS)) {
-		lib->nvmlGpmSampleFree(g->from);
-		g->from = NULL;
-	}
-}
-
 static double gpm_value(const struct nvml_gpm_metric *m)
 {
 	return m->code == NVML_SUCCESS ? m->value : NAN;
@@ -331,7 +313,17 @@ static void *gpu_watch_watch(void *arg)
 	for (unsigned int i = 0; i < n && i < GPU_WATCH_MAX &&
 	     lib->nvmlDeviceGetHandleByIndex_v2(i, &w->gpus[i].dev) ==
 		     NVML_SUCCESS; i++) {
-		gpm_begin(lib, &w->gpus[i]);
+		/* the first sample of w->gpus[i]; none where the GPU or the
+		 * driver has no such */
+		if (lib->nvmlGpmSampleAlloc && lib->nvmlGpmSampleFree &&
+		    lib->nvmlGpmSampleGet && lib->nvmlGpmMetricsGet &&
+		    lib->nvmlGpmSampleAlloc(&w->gpus[i].from) == NVML_SUCCESS &&
+		    (lib->nvmlGpmSampleAlloc(&w->gpus[i].to) != NVML_SUCCESS ||
+		     lib->nvmlGpmSampleGet(w->gpus[i].dev, w->gpus[i].from) !=
+			     NVML_SUCCESS)) {
+			lib->nvmlGpmSampleFree(w->gpus[i].from);
+			w->gpus[i].from = NULL;
+		}
 		w->n++;
 	}
 	while (!atomic_load(&w->stop)) {
@@ -624,13 +616,6 @@ static void say_far(const struct look *l)
 	}
 }
 
-/* All rows. */
-static void look_say(const struct look *l)
-{
-	say_rows(l);
-	say_far(l);
-}
-
 /* ---- child --------------------------------------------------------------- */
 
 /* A rank that computes or waits for data for this long is no hang yet; one that
@@ -808,7 +793,9 @@ int hang_child(const json_t *args, struct err *e)
 		read_stacks(&l);
 	}
 	if (rc == 0) {
-		look_say(&l);
+		/* all rows */
+		say_rows(&l);
+		say_far(&l);
 		hang_host_facts(l.root, job_since_us(&l), l.job[0],
 				look_within_ns(&l, JOURNAL_NS));
 	} else {

@@ -312,19 +312,6 @@ static int read_line(struct ras_reader *x, const char *line, struct err *e)
 	return 0;
 }
 
-static void mark_dead(struct ras_reader *x)
-{
-	for (size_t i = 0; i < x->a->n; i++) {
-		struct ras_rank *r = &x->a->ranks[i];
-
-		for (size_t k = 0; r->missing && k < x->n_dead; k++) {
-			r->dead = r->dead || (x->dead[k].pid == r->pid &&
-					      strcmp(x->dead[k].host,
-						     r->host) == 0);
-		}
-	}
-}
-
 /* The second of these alone. */
 static int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
 			  struct err *e)
@@ -354,7 +341,16 @@ static int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
 	}
 	if (x) {
 		end_comm(x);
-		mark_dead(x);
+		for (size_t i = 0; i < x->a->n; i++) {
+			struct ras_rank *r = &x->a->ranks[i];
+
+			for (size_t k = 0; r->missing && k < x->n_dead; k++) {
+				r->dead =
+					r->dead ||
+					(x->dead[k].pid == r->pid &&
+					 strcmp(x->dead[k].host, r->host) == 0);
+			}
+		}
 	}
 	free(x);
 	return rc;
@@ -412,20 +408,6 @@ static bool is_strange(const struct look *l, int64_t pid)
 	return proc_look(l->root, pid, &now) == 0;
 }
 
-/** Words leave the number out where a rank is like the most: then it is the
- *  process that has this rank of as many. */
-static void find_process(const struct look *l, struct ras_rank *r)
-{
-	for (size_t k = 0; k < l->procs.n && r->pid == 0; k++) {
-		const struct proc *p = &l->procs.list[k];
-
-		if (p->rank == r->rank && p->world == r->comm_size) {
-			r->pid = p->pid;
-			r->here = true;
-		}
-	}
-}
-
 /** Return true if @r is, by its number, a rank of the job whose process is
  *  gone. */
 static bool is_lost(const struct look *l, const struct ras_rank *r)
@@ -456,7 +438,16 @@ static void mark_own(const struct look *l, struct ras_answer *a)
 
 		r->here = r->host[0] && is_here(r->host, addrs, n_addrs);
 		strange = strange || (r->here && is_strange(l, r->pid));
-		find_process(l, r);
+		/* words leave the number out where a rank is like the most:
+		 * then it is the process that has this rank of as many */
+		for (size_t k = 0; k < l->procs.n && r->pid == 0; k++) {
+			const struct proc *p = &l->procs.list[k];
+
+			if (p->rank == r->rank && p->world == r->comm_size) {
+				r->pid = p->pid;
+				r->here = true;
+			}
+		}
 		ours = ours || (a->words && is_lost(l, r));
 		for (size_t k = 0; r->here && k < l->procs.n; k++) {
 			ours = ours || l->procs.list[k].pid == r->pid;

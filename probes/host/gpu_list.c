@@ -45,17 +45,6 @@ struct xids {
 	int last;
 };
 
-static void count_xid(const struct gpu_list *l, const char *bus, int xid,
-		      struct xids *xids)
-{
-	for (size_t i = 0; i < l->n; i++) {
-		if (str_starts(l->gpus[i].bus, bus)) {
-			xids[i].count++;
-			xids[i].last = xid;
-		}
-	}
-}
-
 struct gpu_list_reader {
 	const struct gpu_list *gpus;
 	struct xids *xids;
@@ -69,7 +58,12 @@ static void take_line(void *user, int64_t us, const char *text)
 
 	(void)us;
 	if (gpu_xid_parse(text, bus, &xid)) {
-		count_xid(r->gpus, bus, xid, r->xids);
+		for (size_t i = 0; i < r->gpus->n; i++) {
+			if (str_starts(r->gpus->gpus[i].bus, bus)) {
+				r->xids[i].count++;
+				r->xids[i].last = xid;
+			}
+		}
 	}
 }
 
@@ -151,21 +145,6 @@ static void add_files(const struct gpu_list_place *p)
 	}
 }
 
-/** The bridge below the host's own: what shares it shares its link. */
-static void add_root_port(const struct gpu_list_place *p)
-{
-	struct pcie_place place;
-	const char *port, *rest;
-
-	pcie_find(p->root, p->bus, &place);
-	port = strchr(place.path, '/');
-	rest = port ? strchr(port + 1, '/') : NULL;
-	if (rest) {
-		facts_addf(p->facts, p->scope, "root_port", "", DEVICES, "%.*s",
-			   (int)(rest - port - 1), port + 1);
-	}
-}
-
 static void add_ordering(const struct gpu_list_place *p)
 {
 	char path[PATH_MAX], config[CONFIG_MAX];
@@ -186,21 +165,6 @@ static void add_ordering(const struct gpu_list_place *p)
 	}
 }
 
-static void add_firmware(const struct gpu_list_place *p)
-{
-	char text[2048], version[64];
-
-	if (sysfile_read(text, sizeof(text),
-			 "%s" GPU_PCI_PROC_GPUS "/%s/information", p->root,
-			 p->bus) > 0) {
-		sysfile_value(text, "GPU Firmware", version, sizeof(version));
-		if (version[0] != '\0') {
-			facts_add(p->facts, p->scope, "gsp_firmware", version,
-				  "", GPU_PCI_PROC_GPUS);
-		}
-	}
-}
-
 void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 {
 	const json_t *g;
@@ -212,10 +176,34 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 
 		snprintf(p.scope, sizeof(p.scope), "gpu%d", (int)i);
 		if (p.bus[0] != '\0' && strchr(p.bus, '/') == NULL) {
+			struct pcie_place place;
+			const char *port, *rest;
+			char text[2048], version[64];
+
 			add_files(&p);
-			add_root_port(&p);
+			/* the bridge below the host's own: what shares it
+			 * shares its link */
+			pcie_find(p.root, p.bus, &place);
+			port = strchr(place.path, '/');
+			rest = port ? strchr(port + 1, '/') : NULL;
+			if (rest) {
+				facts_addf(p.facts, p.scope, "root_port", "",
+					   DEVICES, "%.*s",
+					   (int)(rest - port - 1), port + 1);
+			}
 			add_ordering(&p);
-			add_firmware(&p);
+			if (sysfile_read(text, sizeof(text),
+					 "%s" GPU_PCI_PROC_GPUS
+					 "/%s/information",
+					 p.root, p.bus) > 0) {
+				sysfile_value(text, "GPU Firmware", version,
+					      sizeof(version));
+				if (version[0] != '\0') {
+					facts_add(p.facts, p.scope,
+						  "gsp_firmware", version, "",
+						  GPU_PCI_PROC_GPUS);
+				}
+			}
 		}
 	}
 }

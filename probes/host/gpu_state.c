@@ -40,23 +40,6 @@ static unsigned int run_end(const struct gpu_links *l, unsigned int k,
 	return end;
 }
 
-static void add_run(const struct gpu_links *l, unsigned int k,
-		    unsigned int end, bool counts, struct str *out)
-{
-	str_addf(out, "%s%u", out->len > 0 ? " " : "", k);
-	if (end > k + 1) {
-		str_addf(out, "-%u", end - 1);
-	}
-	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
-		str_add(out, c == 0 ? ":" : "/");
-		if (counts && l->counts[k][c] != GPU_LINK_UNKNOWN) {
-			str_addf(out, "%" PRIu64, l->counts[k][c]);
-		} else {
-			str_add(out, "-");
-		}
-	}
-}
-
 static void add_runs(const struct gpu_links *l, bool counts, struct str *out)
 {
 	unsigned int k, end;
@@ -66,7 +49,20 @@ static void add_runs(const struct gpu_links *l, bool counts, struct str *out)
 		end = k + 1;
 		if (is_up(l, k)) {
 			end = run_end(l, k, counts);
-			add_run(l, k, end, counts, out);
+			str_addf(out, "%s%u", out->len > 0 ? " " : "", k);
+			if (end > k + 1) {
+				str_addf(out, "-%u", end - 1);
+			}
+			for (int c = 0; c < GPU_LINK_COUNTS; c++) {
+				str_add(out, c == 0 ? ":" : "/");
+				if (counts &&
+				    l->counts[k][c] != GPU_LINK_UNKNOWN) {
+					str_addf(out, "%" PRIu64,
+						 l->counts[k][c]);
+				} else {
+					str_add(out, "-");
+				}
+			}
 		}
 	}
 }
@@ -637,20 +633,11 @@ static void add_pair(const struct gpu_look *a, const struct gpu_look *b,
 
 /* ---- all GPUs ----------------------------------------------------------- */
 
-/* A fact by the name of the code: who was there before us. */
-static void add_holders(const struct gpu_look *k, const char *uuid)
-{
-	struct gpu_holders by;
-
-	gpu_holders(uuid, false, &by);
-	if (by.n > 0) {
-		add_text(k, by.code, by.words);
-	}
-}
-
 /* All about GPU @i of @l alone. */
 static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
 {
+	struct gpu_holders by;
+
 	snprintf(k->scope, sizeof(k->scope), "gpu%d", (int)i);
 	if (!NVML_SAYS(k->nvml, nvmlDeviceGetHandleByUUID, l->gpus[i].uuid,
 		       &k->dev)) {
@@ -663,7 +650,11 @@ static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
 	add_recovery(k);
 	add_clocks(k);
 	add_links(k);
-	add_holders(k, l->gpus[i].uuid);
+	/* A fact by the name of the code: who was there before us */
+	gpu_holders(l->gpus[i].uuid, false, &by);
+	if (by.n > 0) {
+		add_text(k, by.code, by.words);
+	}
 }
 
 void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,

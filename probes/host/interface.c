@@ -227,20 +227,6 @@ static int prefix_of(const struct sockaddr *mask)
 	return bits;
 }
 
-static void read_mtu(struct interface *i)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ask = { 0 };
-
-	str_copy(ask.ifr_name, sizeof(ask.ifr_name), i->name);
-	if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &ask) == 0) {
-		i->mtu_B = ask.ifr_mtu;
-	}
-	if (fd >= 0) {
-		close(fd);
-	}
-}
-
 /* The hardware address stands in an entry of its own. */
 static void read_mac(const struct ifaddrs *all, struct interface *i)
 {
@@ -285,6 +271,8 @@ size_t interface_list(struct interface *list, size_t max)
 	for (const struct ifaddrs *a = all; a != NULL && n < max;
 	     a = a->ifa_next) {
 		struct interface *i = &list[n];
+		struct ifreq ask = { 0 };
+		int fd;
 
 		if (!is_wanted(a, &ip)) {
 			continue;
@@ -296,7 +284,14 @@ size_t interface_list(struct interface *list, size_t max)
 			 !(a->ifa_flags & IFF_UP) ? "down" :
 			 !(a->ifa_flags & IFF_RUNNING) ? "no_carrier" :
 							 "up");
-		read_mtu(i);
+		fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		str_copy(ask.ifr_name, sizeof(ask.ifr_name), i->name);
+		if (fd >= 0 && ioctl(fd, SIOCGIFMTU, &ask) == 0) {
+			i->mtu_B = ask.ifr_mtu;
+		}
+		if (fd >= 0) {
+			close(fd);
+		}
 		read_mac(all, i);
 		n++;
 	}

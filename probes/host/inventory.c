@@ -397,20 +397,6 @@ static void add_limit(json_t *facts, const char *fact, rlim_t value,
 	}
 }
 
-static void read_limits(json_t *facts)
-{
-	struct rlimit r;
-
-	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		if (getrlimit(limits[i].resource, &r) == 0) {
-			add_limit(facts, limits[i].soft, r.rlim_cur,
-				  limits[i].unit);
-			add_limit(facts, limits[i].hard, r.rlim_max,
-				  limits[i].unit);
-		}
-	}
-}
-
 static json_t *port_json(const char *root, const struct port *p)
 {
 	double line_GB_s = port_line_GB_s(p);
@@ -435,18 +421,6 @@ static json_t *port_json(const char *root, const struct port *p)
 		json_object_set_new(j, "bus", json_text(pcie_bus(&place)));
 	}
 	return j;
-}
-
-static void add_ports(json_t *out, json_t *facts, const char *root,
-		      const struct port *ports, size_t n)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list, port_json(root, &ports[i]));
-		port_facts(&ports[i], facts);
-	}
-	json_object_set_new(out, "ports", list);
 }
 
 /* An interface has an entry for each of its addresses. */
@@ -535,28 +509,38 @@ static void read_env(json_t *out, json_t *facts)
 	json_object_set_new(out, "env", env);
 }
 
-/* Read the settings that apply to NCCL, whose version is unknown here. */
-static void read_nccl(json_t *out, json_t *facts, const char *root)
-{
-	json_t *conf = nccl_conf_read(root, 0);
-
-	nccl_conf_facts(conf, root, facts);
-	json_object_set_new(out, "nccl", conf);
-}
-
 size_t inventory_read_host(json_t *out, const char *root,
 			   struct port ports[PORT_MAX])
 {
 	json_t *facts = json_array();
 	size_t n = port_list(root, ports, PORT_MAX);
+	json_t *conf;
+	json_t *list;
+	struct rlimit r;
 
 	read_names(out, facts, root);
 	read_driver(out, facts, root);
-	read_limits(facts);
-	add_ports(out, facts, root, ports, n);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (getrlimit(limits[i].resource, &r) == 0) {
+			add_limit(facts, limits[i].soft, r.rlim_cur,
+				  limits[i].unit);
+			add_limit(facts, limits[i].hard, r.rlim_max,
+				  limits[i].unit);
+		}
+	}
+	list = json_array();
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, port_json(root, &ports[i]));
+		port_facts(&ports[i], facts);
+	}
+	json_object_set_new(out, "ports", list);
 	read_interfaces(out, facts, root, ports, n);
 	lldp_facts(root, ports, n, facts);
-	read_nccl(out, facts, root);
+	/* read the settings that apply to NCCL, whose version is unknown
+	 * here */
+	conf = nccl_conf_read(root, 0);
+	nccl_conf_facts(conf, root, facts);
+	json_object_set_new(out, "nccl", conf);
 	node_facts(root, facts);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);

@@ -70,21 +70,6 @@ static void add(json_t *conf, const char *name, const char *value,
 	}
 }
 
-static void add_environment(json_t *conf)
-{
-	char name[NCCL_CONF_NAME];
-
-	for (char **at = environ; *at != NULL; at++) {
-		size_t n = strcspn(*at, "=");
-
-		if (str_starts(*at, "NCCL_") && (*at)[n] == '=' &&
-		    n < sizeof(name)) {
-			snprintf(name, sizeof(name), "%.*s", (int)n, *at);
-			add(conf, name, *at + n + 1, ENVIRONMENT);
-		}
-	}
-}
-
 static void add_file(json_t *conf, int version, const char *root,
 		     const char *path)
 {
@@ -116,26 +101,30 @@ static const char *home_of(int version)
 	return home != NULL ? home : "";
 }
 
-static void add_own_file(json_t *conf, int version, const char *root)
+json_t *nccl_conf_read(const char *root, int version)
 {
-	const char *named = since(version, SINCE_OWN_FILE) ? getenv(OWN_FILE) :
-							     NULL;
+	json_t *conf = json_object();
+	const char *named;
 	char path[PATH_MAX];
+	char name[NCCL_CONF_NAME];
 
+	for (char **at = environ; *at != NULL; at++) {
+		size_t n = strcspn(*at, "=");
+
+		if (str_starts(*at, "NCCL_") && (*at)[n] == '=' &&
+		    n < sizeof(name)) {
+			snprintf(name, sizeof(name), "%.*s", (int)n, *at);
+			add(conf, name, *at + n + 1, ENVIRONMENT);
+		}
+	}
+	named = since(version, SINCE_OWN_FILE) ? getenv(OWN_FILE) :
+							     NULL;
 	if (named == NULL || named[0] == '\0') {
 		snprintf(path, sizeof(path), "%.2000s/.nccl.conf",
 			 home_of(version));
 		named = path;
 	}
 	add_file(conf, version, root, named);
-}
-
-json_t *nccl_conf_read(const char *root, int version)
-{
-	json_t *conf = json_object();
-
-	add_environment(conf);
-	add_own_file(conf, version, root);
 	add_file(conf, version, root, SITE_FILE);
 	return conf;
 }

@@ -64,20 +64,6 @@ static const struct {
 	{ "gdrdrv", "gdrcopy" },
 };
 
-static void add_modules(const char *root, json_t *facts)
-{
-	char version[64];
-
-	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (sysfile_read(version, sizeof(version),
-				 "%s" MODULES "/%s/version", root,
-				 modules[i].module) > 0) {
-			facts_add(facts, "node", modules[i].fact, version, "",
-				  MODULES);
-		}
-	}
-}
-
 /* Without the open one GPUDirect RDMA needs nvidia-peermem: it has no
  * dma-buf. */
 static void add_kernel_module(const char *root, json_t *facts)
@@ -90,18 +76,6 @@ static void add_kernel_module(const char *root, json_t *facts)
 			  strstr(text, "Open Kernel Module") ?
 				  "open, with dma-buf" : "proprietary", "",
 			  file);
-	}
-}
-
-static void add_acs(const char *root, json_t *facts)
-{
-	int count[ACS_STATES];
-
-	acs_count(root, count);
-	if (count[ACS_REDIRECTS_ON] > 0) {
-		facts_add(facts, "node", "acs", "on", "", ACS_SOURCE);
-	} else if (count[ACS_OFF] > 0 && count[ACS_UNKNOWN] == 0) {
-		facts_add(facts, "node", "acs", "off", "", ACS_SOURCE);
 	}
 }
 
@@ -196,8 +170,16 @@ static void add_services(const char *root, json_t *facts)
 void node_facts(const char *root, json_t *facts)
 {
 	bool gpus = sysfile_there("%s" MODULES "/nvidia", root);
+	char version[64];
 
-	add_modules(root, facts);
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		if (sysfile_read(version, sizeof(version),
+				 "%s" MODULES "/%s/version", root,
+				 modules[i].module) > 0) {
+			facts_add(facts, "node", modules[i].fact, version, "",
+				  MODULES);
+		}
+	}
 	if (gpus) {
 		facts_add(facts, "node", "nvidia_peermem",
 			  sysfile_there("%s" MODULES "/nvidia_peermem", root) ?
@@ -208,7 +190,14 @@ void node_facts(const char *root, json_t *facts)
 		add_services(root, facts);
 	}
 	if (gpus || sysfile_there("%s/sys/class/infiniband", root)) {
-		add_acs(root, facts);
+		int count[ACS_STATES];
+
+		acs_count(root, count);
+		if (count[ACS_REDIRECTS_ON] > 0) {
+			facts_add(facts, "node", "acs", "on", "", ACS_SOURCE);
+		} else if (count[ACS_OFF] > 0 && count[ACS_UNKNOWN] == 0) {
+			facts_add(facts, "node", "acs", "off", "", ACS_SOURCE);
+		}
 		facts_add(facts, "node", "iommu", iommu_does(root), "",
 			  IOMMU_SOURCE);
 	}

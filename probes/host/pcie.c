@@ -345,16 +345,6 @@ void pcie_find_hca(const char *root, const char *hca, struct pcie_place *place)
 	pcie_find(root, last != NULL ? last + 1 : link, place);
 }
 
-/** By the kernel, but for what the topology @file (NULL: none) has. */
-static void find_gpu(const char *root, const char *file, const char *bus,
-		     struct pcie_place *place)
-{
-	pcie_find(root, bus, place);
-	if (file != NULL) {
-		topo_file_find(file, bus, place);
-	}
-}
-
 static void find_hca(const char *root, const char *file, const char *name,
 		     struct pcie_place *place)
 {
@@ -376,7 +366,14 @@ void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 				   root);
 
 	json_array_foreach(gpus, i, g) {
-		find_gpu(root, file, json_member(g, "bus"), &gpu);
+		/* by the kernel, but for what the topology file (NULL: none)
+		 * has */
+		const char *bus = json_member(g, "bus");
+
+		pcie_find(root, bus, &gpu);
+		if (file != NULL) {
+			topo_file_find(file, bus, &gpu);
+		}
 		for (size_t h = 0; h < n; h++) {
 			const char *class;
 

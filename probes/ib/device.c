@@ -517,20 +517,6 @@ static struct gid_wish read_wish(const struct verbs_device *d)
 
 static const char *const wishes[] = { FAMILY, RANGE, VERSION };
 
-/* "allowed by NCCL_IB_ADDR_FAMILY=AF_INET6, NCCL_IB_ADDR_RANGE=fd00::/8" */
-static void list_wishes(const struct verbs_device *d, struct str *all)
-{
-	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
-		const char *value = nccl_conf_get(d->conf, wishes[i], NULL);
-
-		if (value != NULL) {
-			str_addf(all, "%s%s=%.64s",
-				 all->len > 0 ? ", " : "allowed by ",
-				 wishes[i], value);
-		}
-	}
-}
-
 static size_t take_index(struct gid_entry *table, size_t n, int index)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -563,7 +549,17 @@ static int none_left(const struct verbs_device *d,
 	struct str all = STR_INIT, why = STR_INIT;
 
 	list_gids(table, n, &all);
-	list_wishes(d, &why);
+	/* "allowed by NCCL_IB_ADDR_FAMILY=AF_INET6,
+	 * NCCL_IB_ADDR_RANGE=fd00::/8" */
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
+		const char *value = nccl_conf_get(d->conf, wishes[i], NULL);
+
+		if (value != NULL) {
+			str_addf(&why, "%s%s=%.64s",
+				 why.len > 0 ? ", " : "allowed by ",
+				 wishes[i], value);
+		}
+	}
 	if (d->gid_index.given || why.len == 0) {
 		str_reset(&why);
 		str_addf(&why, "at index %d (%s)", d->gid_index.value,
@@ -610,21 +606,6 @@ static int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
 	return d->n_gids > 0 ? 0 : -1;
 }
 
-/* Add the chosen GID, its index and, where known, its RoCE version to
- * @facts. */
-static void verbs_gid_facts(const struct verbs_device *d, json_t *facts)
-{
-	char gid[GID_TEXT];
-
-	facts_add(facts, d->name, "gid", gid_text(d->gids[0].raw, gid), "",
-		  "ibv_query_gid");
-	if (d->gids[0].roce > 0) {
-		facts_addf(facts, d->name, "roce_version", "", "gid_attrs",
-			   "%d", d->gids[0].roce);
-	}
-	verbs_setting_fact(d, facts, "gid_index", &d->gid_index);
-}
-
 #endif
 
 /* ---- device -------------------------------------------------------------- */
@@ -654,14 +635,6 @@ int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
 	*code = w->code;
 	return err_set(e, err, "%s, %s: %s", d->name, verbs_call_name(call),
 		       w->says);
-}
-
-static bool memory_limited(void)
-{
-	struct rlimit r;
-
-	return getrlimit(RLIMIT_MEMLOCK, &r) == 0 &&
-	       r.rlim_cur != RLIM_INFINITY;
 }
 
 /* ---- opening ------------------------------------------------------------- */
@@ -788,10 +761,12 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 		      struct err *e)
 {
 	int rc;
+	struct rlimit r;
 
 	split_name(d, name);
 	pin_to_hca(d->hca);	/* before memory is made */
-	d->limited = memory_limited();
+	d->limited = getrlimit(RLIMIT_MEMLOCK, &r) == 0 &&
+	       r.rlim_cur != RLIM_INFINITY;
 	d->conf = nccl_conf_read(spec->sysroot, 0);
 	d->traffic_class = verbs_setting_of(d, spec->traffic_class,
 					    "NCCL_IB_TC");
@@ -838,13 +813,23 @@ void verbs_device_close(struct verbs_device *d)
 
 void verbs_device_facts(const struct verbs_device *d, json_t *facts)
 {
+	char gid[GID_TEXT];
+
 	facts_addf(facts, d->name, "active_mtu", "B", "ibv_query_port", "%d",
 		   d->mtu_B);
 	if (!d->ethernet) {
 		facts_addf(facts, d->name, "lid", "", "ibv_query_port", "%d",
 			   d->lid);
 	}
-	verbs_gid_facts(d, facts);
+	/* add the chosen GID, its index and, where known, its RoCE version
+	 * to facts */
+	facts_add(facts, d->name, "gid", gid_text(d->gids[0].raw, gid), "",
+		  "ibv_query_gid");
+	if (d->gids[0].roce > 0) {
+		facts_addf(facts, d->name, "roce_version", "", "gid_attrs",
+			   "%d", d->gids[0].roce);
+	}
+	verbs_setting_fact(d, facts, "gid_index", &d->gid_index);
 	verbs_setting_fact(d, facts, "traffic_class", &d->traffic_class);
 	verbs_setting_fact(d, facts, "service_level", &d->service_level);
 	verbs_setting_fact(d, facts, "pkey_index", &d->pkey_index);

@@ -338,20 +338,6 @@ static const enum ibv_wr_opcode opcodes[] = {
 	[OP_READ] = IBV_WR_RDMA_READ,
 };
 
-/* Return the port of a bond with the shortest queue: a slower port gets
- * less. */
-static int least_loaded(const struct xport_link *l)
-{
-	int best = 0;
-
-	for (int i = 1; i < l->n_queues; i++) {
-		if (l->queue[i].posted < l->queue[best].posted) {
-			best = i;
-		}
-	}
-	return best;
-}
-
 int verbs_post(struct xport_link *l, int n, size_t bytes)
 {
 	const struct xport *x = l->x;
@@ -362,8 +348,15 @@ int verbs_post(struct xport_link *l, int n, size_t bytes)
 		.lkey = x->memory.side[side].local_key,
 	};
 	struct ibv_send_wr wr[LINK_GROUP_MAX];
-	int queue = least_loaded(l);
+	int best = 0;
+	int queue;
 
+	for (int i = 1; i < l->n_queues; i++) {
+		if (l->queue[i].posted < l->queue[best].posted) {
+			best = i;
+		}
+	}
+	queue = best;
 	n = n < LINK_GROUP_MAX ? n : LINK_GROUP_MAX;
 	for (int i = 0; i < n; i++) {
 		bool last = i == n - 1;

@@ -348,21 +348,6 @@ static int run_passive(struct xport_link *l, const struct xport_cell *c,
 		       0;
 }
 
-static void name_path(const struct xport_link *l, struct xport_result *r)
-{
-	char way[32] = "IB", queues[16] = "";
-
-	if (l->x->dev.ethernet) {
-		snprintf(way, sizeof(way), "RoCEv%d/gid%d", l->gid.roce,
-			 l->gid.index);
-	}
-	if (l->n_queues > 1) {
-		snprintf(queues, sizeof(queues), "/qp%d", l->n_queues);
-	}
-	snprintf(r->path, sizeof(r->path), "%s/mtu%d%s%s", way, l->mtu_B,
-		 queues, l->x->memory.how);
-}
-
 static void tell_result(const struct xport_link *l,
 			const struct xport_cell *c, struct xport_result *r)
 {
@@ -384,8 +369,17 @@ static bool verbs_measure(struct xport_link *l, const struct xport_cell *c,
 	bool active = c->sender == (l->x->op != OP_READ);
 	enum verbs_side side = c->sender ? VERBS_SEND : VERBS_RECV;
 	int rc;
+	char way[32] = "IB", queues[16] = "";
 
-	name_path(l, r);
+	if (l->x->dev.ethernet) {
+		snprintf(way, sizeof(way), "RoCEv%d/gid%d", l->gid.roce,
+			 l->gid.index);
+	}
+	if (l->n_queues > 1) {
+		snprintf(queues, sizeof(queues), "/qp%d", l->n_queues);
+	}
+	snprintf(r->path, sizeof(r->path), "%s/mtu%d%s%s", way, l->mtu_B,
+		 queues, l->x->memory.how);
 	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
 		l->fault = FAULT_CANCELLED;
 		return false;

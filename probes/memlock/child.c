@@ -117,14 +117,6 @@ static enum memlock_context shell_context(const char *launcher)
 		       MEMLOCK_LOGIN;
 }
 
-static void say_limits(struct memlock *m, enum memlock_context context)
-{
-	struct limit_pair limit = memlock_limit_now();
-
-	memlock_say_limit(m, context, &limit, "getrlimit");
-	memlock_look_conf(m, context, geteuid());
-}
-
 /* Ask scontrol; ENOENT in @e: there is no scontrol. */
 static int ask_slurm(struct memlock *m, int64_t patience_ns, struct err *e)
 {
@@ -186,7 +178,10 @@ json_t *memlock_shell(const char *launcher, const struct spec *s)
 		STR_COPY(m.node, node);
 	}
 	if (context != MEMLOCK_CONTEXTS) {
-		say_limits(&m, context);
+		struct limit_pair limit = memlock_limit_now();
+
+		memlock_say_limit(&m, context, &limit, "getrlimit");
+		memlock_look_conf(&m, context, geteuid());
 	}
 	if (context != MEMLOCK_LOGIN) {
 		memlock_say_absent(&m, MEMLOCK_LOGIN, CHECK_SOFT,

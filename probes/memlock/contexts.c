@@ -620,21 +620,6 @@ void memlock_say_limit(const struct memlock *m, enum memlock_context context,
 	memlock_row_say(m, &row);
 }
 
-static void say_cap(const struct memlock *m, enum memlock_context context,
-		    const struct proc_status *status, const char *source)
-{
-	struct memlock_row row;
-
-	memlock_row_init(m, &row, context, CHECK_CAP, source);
-	if (status->has_ipc_lock) {
-		STR_COPY(row.code, CODE_HAS_CAP);
-		STR_COPY(row.detail, "holds CAP_IPC_LOCK: this process is "
-				     "exempt from the limit; others of the job "
-				     "are not");
-	}
-	memlock_row_say(m, &row);
-}
-
 /*
  * Rows of @context from the limits and status of process @pid ("self", "123").
  * True with @limit when it can be read.
@@ -658,7 +643,17 @@ static bool look_process(struct memlock *m, enum memlock_context context,
 	snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
 	if (memlock_read(m, path, &e) == 0 &&
 	    proc_status_parse(&m->text, status, &e) == 0) {
-		say_cap(m, context, status, path);
+		struct memlock_row row;
+
+		memlock_row_init(m, &row, context, CHECK_CAP, path);
+		if (status->has_ipc_lock) {
+			STR_COPY(row.code, CODE_HAS_CAP);
+			STR_COPY(row.detail,
+				 "holds CAP_IPC_LOCK: this process is "
+				 "exempt from the limit; others of the job "
+				 "are not");
+		}
+		memlock_row_say(m, &row);
 	} else {
 		memlock_say_unknown(m, context, CHECK_CAP, path, &e);
 	}

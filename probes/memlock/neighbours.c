@@ -210,32 +210,29 @@ static void look_fabricmanager(struct memlock *m, struct memlock_row *row)
 	}
 }
 
-/* Where the memory limit of @group stands. */
-static void cgroup_file(const struct proc_cgroup *group, char *path,
-			size_t size)
-{
-	const char *dir = strcmp(group->group, "/") == 0 ? "" : group->group;
-
-	if (group->v2) {
-		snprintf(path, size, "/sys/fs/cgroup%.120s/memory.max", dir);
-	} else {
-		snprintf(path, size,
-			 "/sys/fs/cgroup/memory%.90s/memory.limit_in_bytes",
-			 dir);
-	}
-}
-
 static void look_cgroup(struct memlock *m, struct memlock_row *row)
 {
 	struct proc_cgroup group;
 	struct err e = { 0 };
+	size_t size;
+	const char *dir;
 
 	if (memlock_read(m, row->source, &e) < 0 ||
 	    proc_cgroup_parse(&m->text, &group, &e) < 0) {
 		memlock_row_unknown(row, &e);
 		return;
 	}
-	cgroup_file(&group, row->source, sizeof(row->source));
+	/* where the memory limit of group stands */
+	size = sizeof(row->source);
+	dir = strcmp(group.group, "/") == 0 ? "" : group.group;
+	if (group.v2) {
+		snprintf(row->source, size, "/sys/fs/cgroup%.120s/memory.max",
+			 dir);
+	} else {
+		snprintf(row->source, size,
+			 "/sys/fs/cgroup/memory%.90s/memory.limit_in_bytes",
+			 dir);
+	}
 	if (memlock_read_number(m, row->source, &m->cgroup_B, &e) < 0 &&
 	    e.code != ENOENT) {		/* the root group has none */
 		memlock_row_unknown(row, &e);

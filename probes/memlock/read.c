@@ -199,17 +199,6 @@ static const struct container_mark {
 	{ 0 }
 };
 
-static void note_container(const char *path, struct proc_cgroup *out)
-{
-	const struct container_mark *m = container_marks;
-
-	for (; m->part != NULL && out->container[0] == '\0'; m++) {
-		if (strstr(path, m->part) != NULL) {
-			STR_COPY(out->container, m->name);
-		}
-	}
-}
-
 /* The first NAME.service of the path. */
 static void note_unit(const char *path, struct proc_cgroup *out)
 {
@@ -230,6 +219,7 @@ static int read_group(char *line, struct proc_cgroup *out)
 	char list[256], *path = line;
 	const char *id = strsep(&path, ":"), *controllers = strsep(&path, ":");
 	bool unified, memory;
+	const struct container_mark *m;
 
 	if (path == NULL) {
 		return -1;
@@ -237,7 +227,12 @@ static int read_group(char *line, struct proc_cgroup *out)
 	snprintf(list, sizeof(list), ",%s,", controllers);
 	unified = strcmp(id, "0") == 0 && controllers[0] == '\0';
 	memory = strstr(list, ",memory,") != NULL;
-	note_container(path, out);
+	m = container_marks;
+	for (; m->part != NULL && out->container[0] == '\0'; m++) {
+		if (strstr(path, m->part) != NULL) {
+			STR_COPY(out->container, m->name);
+		}
+	}
 	note_unit(path, out);
 	if (memory || (unified && out->group[0] == '\0')) {
 		out->v2 = !memory;

@@ -168,20 +168,6 @@ static void set_unless_set(const char *name, const char *value,
 	}
 }
 
-/* NCCL takes the first interface that it finds, which may be that of a network
- * of which other nodes are no part. */
-static bool set_ifname(const char *ifname)
-{
-	char value[80];
-
-	if (ifname == NULL || ifname[0] == '\0' ||
-	    getenv("NCCL_SOCKET_IFNAME") != NULL) {
-		return false;
-	}
-	snprintf(value, sizeof(value), "=%s", ifname);	/* this one alone */
-	return setenv("NCCL_SOCKET_IFNAME", value, 0) == 0;
-}
-
 /* In the log of ours nobody looks for what files say about the logs of jobs. */
 static void set_conf(const json_t *conf, bool own_log)
 {
@@ -208,6 +194,8 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 		[NCCL_FOR_CHOICES] = w->debug_file != NULL && w->says_choices,
 	};
 	const struct nccl_setting *s;
+	const char *ifname;
+	char value[80];
 
 	set_conf(w->conf, w->debug_file != NULL);
 	for (s = nccl_settings; s->name != NULL; s++) {
@@ -229,5 +217,13 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 		/* a path inside this process: of no use to anybody later */
 		set_unless_set("NCCL_DEBUG_FILE", w->debug_file, NULL);
 	}
-	return set_ifname(w->ifname);
+	/* NCCL takes the first interface that it finds, which may be that of
+	 * a network of which other nodes are no part */
+	ifname = w->ifname;
+	if (ifname == NULL || ifname[0] == '\0' ||
+	    getenv("NCCL_SOCKET_IFNAME") != NULL) {
+		return false;
+	}
+	snprintf(value, sizeof(value), "=%s", ifname);	/* this one alone */
+	return setenv("NCCL_SOCKET_IFNAME", value, 0) == 0;
 }

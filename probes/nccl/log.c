@@ -50,18 +50,6 @@ static int rank_of(const char *line)
 	return i;
 }
 
-/* Behind "host:1:2 [0] NCCL INFO ", NULL where that does not stand. */
-static const char *words_of(const char *line)
-{
-	const char *at = strstr(line, " NCCL ");
-
-	at = at != NULL ? at + strlen(" NCCL ") : NULL;
-	return at != NULL && (str_starts(at, "INFO ") ||
-			      str_starts(at, "WARN ")) ?
-		       at + strlen("INFO ") :
-		       NULL;
-}
-
 bool nccl_network_find(const char *text, size_t len, struct nccl_network *n)
 {
 	static const char using[] = "Using network ";
@@ -70,8 +58,17 @@ bool nccl_network_find(const char *text, size_t len, struct nccl_network *n)
 
 	memset(n, 0, sizeof(*n));
 	while (nccl_lines_next(&in)) {
-		const char *words = words_of(in.line);
+		const char *words;
+		const char *at;
 
+		/* behind "host:1:2 [0] NCCL INFO ", NULL where that is not
+		 * there */
+		at = strstr(in.line, " NCCL ");
+		at = at != NULL ? at + strlen(" NCCL ") : NULL;
+		words = at != NULL && (str_starts(at, "INFO ") ||
+				      str_starts(at, "WARN ")) ?
+			       at + strlen("INFO ") :
+			       NULL;
 		if (words == NULL) {
 			continue;
 		}

@@ -107,16 +107,6 @@ int link_cuda(struct xport_link *l, CUresult rc)
 	return fail(l, OUTCOME_ERROR, t.code, "%s: %s", l->doing, t.text);
 }
 
-static int check_cancelled(struct xport_link *l)
-{
-	if (!worker_cancelled(l->x->self.worker)) {
-		return 0;
-	}
-	l->r->echo = true;
-	return fail(l, OUTCOME_ERROR, "cancelled",
-		    "%s: cancelled, rank %d failed", l->doing, l->peer);
-}
-
 /* One look at the clock and at the coordinator between two looks at the GPU. */
 static int pause_poll(struct xport_link *l, unsigned looks)
 {
@@ -133,7 +123,12 @@ static int pause_poll(struct xport_link *l, unsigned looks)
 		return 0;
 	}
 	clock_sleep(POLL_SLEEP_NS);
-	return check_cancelled(l);
+	if (!worker_cancelled(l->x->self.worker)) {
+		return 0;
+	}
+	l->r->echo = true;
+	return fail(l, OUTCOME_ERROR, "cancelled",
+		    "%s: cancelled, rank %d failed", l->doing, l->peer);
 }
 
 /* ---- waiting ---------------------------------------------------------- */

@@ -305,18 +305,6 @@ static void take_answer(struct ping_child *c, uint32_t own,
 	ping_engine_answer(&c->engine, mark.serial, now_ns, got->waited_ns);
 }
 
-static void take_trace(struct ping_child *c, uint32_t own,
-		       const struct ping_got *got)
-{
-	struct ping_mark mark;
-
-	if (ping_mark_read(c->packet, got->n, &mark) &&
-	    mark.type == PING_ANSWER && is_ours(mark.tag, c->trace_tag) &&
-	    mark.serial < c->n_paths && c->paths[mark.serial].own == own) {
-		c->paths[mark.serial].sights.traced_back = true;
-	}
-}
-
 /* Own address @own has something. */
 static void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
 {
@@ -328,7 +316,15 @@ static void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
 			ping_socket_recv(fd, c->packet, sizeof(c->packet),
 					 &got); i++) {
 		if (trace) {
-			take_trace(c, own, &got);
+			struct ping_mark mark;
+
+			if (ping_mark_read(c->packet, got.n, &mark) &&
+			    mark.type == PING_ANSWER &&
+			    is_ours(mark.tag, c->trace_tag) &&
+			    mark.serial < c->n_paths &&
+			    c->paths[mark.serial].own == own) {
+				c->paths[mark.serial].sights.traced_back = true;
+			}
 		} else {
 			take_answer(c, own, &got, clock_now_ns());
 		}
@@ -579,14 +575,6 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 
 /* ---- the loop ---------------------------------------------------------- */
 
-/* All that can be known of @path is: its row, unless there is more to ask. */
-static void settle(struct ping_child *c, uint32_t path, int64_t now_ns)
-{
-	if (!ping_look_elsewhere(c, path) && !ping_size_next(c, path)) {
-		ping_decided(c, path, now_ns);
-	}
-}
-
 /* Send what is due, decide what is known; returns when to be woken. */
 static int64_t advance(struct ping_child *c)
 {
@@ -602,7 +590,13 @@ static int64_t advance(struct ping_child *c)
 		wake = 0;
 	}
 	while ((path = ping_engine_settled(&c->engine)) != PING_NONE) {
-		settle(c, path, clock_now_ns());
+		/* all that can be known of path is: its row, unless there is
+		 * more to ask */
+		int64_t now_ns = clock_now_ns();
+
+		if (!ping_look_elsewhere(c, path) && !ping_size_next(c, path)) {
+			ping_decided(c, path, now_ns);
+		}
 		wake = 0;
 	}
 	ping_size_send(c, clock_now_ns(), &wake);
@@ -705,34 +699,6 @@ static void run(struct ping_child *c, struct err *e)
 	}
 }
 
-/* Whose traces were heard: their answers may have been lost on the way. */
-static void say_heard(const struct ping_child *c)
-{
-	for (size_t i = 0; i < c->echo.n_heard; i++) {
-		char from[IP_TEXT], to[IP_TEXT];
-		node_task_fact("ping", PING_FACT_HEARD, "trace", "%s %s",
-			       ip_text(&c->echo.heard[i].from, from,
-				       sizeof(from)),
-			       ip_text(&c->echo.heard[i].to, to, sizeof(to)));
-	}
-}
-
-static void release(struct ping_child *c)
-{
-	ping_close_all(c);
-	ping_echo_close(&c->echo);
-	ping_neigh_release(&c->neighs);
-	ping_engine_release(&c->engine);
-	ping_mesh_release(&c->mesh);
-	free(c->own);
-	free(c->paths);
-	free(c->path_at);
-	free(c->waiting.paths);
-	free(c->tcp_fds);
-	close(c->epoll);
-	free(c);
-}
-
 int ping_child(const json_t *args, struct err *e)
 {
 	struct ping_child *c = calloc(1, sizeof(*c));
@@ -751,9 +717,30 @@ int ping_child(const json_t *args, struct err *e)
 	c->echo = (struct ping_echo){.udp4 = -1, .udp6 = -1, .tcp = -1};
 	if (read_options(c, args, &why) == 0 && open_door(c, &why) == 0) {
 		run(c, &why);
-		say_heard(c);
+		/* whose traces were heard: their answers may have been lost
+		 * on the way */
+		for (size_t i = 0; i < c->echo.n_heard; i++) {
+			char from[IP_TEXT], to[IP_TEXT];
+
+			node_task_fact(
+				"ping", PING_FACT_HEARD, "trace", "%s %s",
+				ip_text(&c->echo.heard[i].from, from,
+					sizeof(from)),
+				ip_text(&c->echo.heard[i].to, to, sizeof(to)));
+		}
 	}
-	release(c);
+	ping_close_all(c);
+	ping_echo_close(&c->echo);
+	ping_neigh_release(&c->neighs);
+	ping_engine_release(&c->engine);
+	ping_mesh_release(&c->mesh);
+	free(c->own);
+	free(c->paths);
+	free(c->path_at);
+	free(c->waiting.paths);
+	free(c->tcp_fds);
+	close(c->epoll);
+	free(c);
 	*e = why;
 	return why.text[0] != '\0' ? -1 : 0;
 }

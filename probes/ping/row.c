@@ -266,7 +266,7 @@ static bool judge_silent(const struct ping_case *c, struct ping_row *row)
 	return first_rule(c, row, RULES(rules));
 }
 
-static void fill_figures(const struct ping_case *c, struct ping_row *row)
+void ping_judge(const struct ping_case *c, struct ping_row *row)
 {
 	const struct ping_flow *f = c->flow;
 
@@ -280,11 +280,6 @@ static void fill_figures(const struct ping_case *c, struct ping_row *row)
 	if (c->sights->mtu_B > 0) {
 		row->mtu_B = c->sights->mtu_B;
 	}
-}
-
-void ping_judge(const struct ping_case *c, struct ping_row *row)
-{
-	fill_figures(c, row);
 	if (!judge_first(c, row) && !judge_answered(c, row) &&
 	    !judge_refused(c, row)) {
 		judge_silent(c, row);
@@ -395,23 +390,6 @@ static void find_owner(const struct ping_child *c, struct ping_path *p,
 	}
 }
 
-static void look_at_neighbour(struct ping_child *c, struct ping_path *p,
-			      bool answered, int64_t now_ns)
-{
-	bool near = c->mesh.ends[c->own[p->own].end].segment ==
-		    c->mesh.ends[p->dst].segment;
-	const struct ping_neigh *n = find_neigh(c, p, now_ns);
-
-	if (n != NULL && n->failed) {
-		p->sights.owner = OWNER_NOBODY;
-	} else if (n != NULL && near) {
-		find_owner(c, p, n);
-	}
-	if (p->sought && p->sights.owner != OWNER_RIGHT && !answered) {
-		find_elsewhere(c, p);
-	}
-}
-
 static void name_ends(const struct ping_child *c, const struct ping_path *p,
 		      struct ping_row *row)
 {
@@ -448,8 +426,19 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 		.sights = &p->sights,
 	};
 	struct ping_row row;
+	bool near = c->mesh.ends[c->own[p->own].end].segment ==
+		    c->mesh.ends[p->dst].segment;
+	const struct ping_neigh *n = find_neigh(c, p, now_ns);
 
-	look_at_neighbour(c, p, flow->received > 0, now_ns);
+	if (n != NULL && n->failed) {
+		p->sights.owner = OWNER_NOBODY;
+	} else if (n != NULL && near) {
+		find_owner(c, p, n);
+	}
+	if (p->sought && p->sights.owner != OWNER_RIGHT &&
+	    flow->received == 0) {
+		find_elsewhere(c, p);
+	}
 	record_init(&schema_ping, &row);
 	name_ends(c, p, &row);
 	STR_COPY(row.method, ping_method_name(judged.method));

@@ -59,11 +59,6 @@ static void begin(struct ping_child *c, struct ping_path *p,
 	p->mtu.check = !c->spec.df;
 }
 
-static bool is_free(const struct ping_place *place, int64_t now_ns)
-{
-	return now_ns >= place->until_ns;
-}
-
 void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns)
 {
 	while (c->waiting.n > 0) {
@@ -73,7 +68,7 @@ void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns)
 		int64_t first_ns = INT64_MAX;
 
 		n = n < 1 ? 1 : n > PING_PLACES ? PING_PLACES : n;
-		while (i < n && !is_free(&c->places[i], now_ns)) {
+		while (i < n && now_ns < c->places[i].until_ns) {
 			if (c->places[i].until_ns < first_ns) {
 				first_ns = c->places[i].until_ns;
 			}
@@ -92,22 +87,17 @@ void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns)
 	}
 }
 
-static void leave_place(struct ping_child *c, uint32_t path)
-{
-	for (int i = 0; i < PING_PLACES; i++) {
-		if (c->places[i].path == path) {
-			c->places[i].until_ns = 0;
-		}
-	}
-}
-
 bool ping_size_next(struct ping_child *c, uint32_t path)
 {
 	struct ping_path *p = &c->paths[path];
 	const struct ping_flow *flow = &c->engine.flows[path];
 
 	if (p->sizing) {
-		leave_place(c, path);
+		for (int i = 0; i < PING_PLACES; i++) {
+			if (c->places[i].path == path) {
+				c->places[i].until_ns = 0;
+			}
+		}
 		ping_mtu_result(&p->mtu, flow->received > p->answers);
 	} else if (is_sized(c, p, flow)) {
 		begin(c, p, flow);

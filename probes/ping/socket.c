@@ -51,23 +51,6 @@ const struct ping_neigh *ping_neigh_find(const struct ping_neighs *all,
 				     sizeof(*all->list), compare);
 }
 
-static int add(struct ping_neighs *all, const struct ping_neigh *one,
-	       struct err *e)
-{
-	/* doubled whenever it is full: at every power of two */
-	if ((all->n & (all->n - 1)) == 0) {
-		void *list = realloc(all->list,
-				     (all->n ? 2 * all->n : 1) * sizeof(*one));
-
-		if (list == NULL || all->n > NEIGH_MAX) {
-			return err_set(e, ENOMEM, "too many neighbours");
-		}
-		all->list = list;
-	}
-	all->list[all->n++] = *one;
-	return 0;
-}
-
 /* One attribute of an entry. */
 static void take_attribute(struct ping_neigh *one, const struct rtattr *a)
 {
@@ -100,7 +83,18 @@ static int take_entry(struct ping_neighs *all, struct nlmsghdr *h,
 	for (; RTA_OK(a, n); a = RTA_NEXT(a, n)) {
 		take_attribute(&one, a);
 	}
-	return add(all, &one, e);
+	/* doubled whenever it is full: at every power of two */
+	if ((all->n & (all->n - 1)) == 0) {
+		void *list = realloc(all->list,
+				     (all->n ? 2 * all->n : 1) * sizeof(one));
+
+		if (list == NULL || all->n > NEIGH_MAX) {
+			return err_set(e, ENOMEM, "too many neighbours");
+		}
+		all->list = list;
+	}
+	all->list[all->n++] = one;
+	return 0;
 }
 
 int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,

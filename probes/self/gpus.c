@@ -45,19 +45,6 @@ struct gpus_list {
 				 * nonsense */
 };
 
-static void take_index(struct gpus_list *l, int64_t index)
-{
-	size_t i = 0;
-
-	while (i < l->n && l->gpus[i].index != index) {
-		i++;
-	}
-	l->wanted++;
-	if (i < l->n) {
-		l->gpus[i].taken = true;
-	}
-}
-
 static void take_uuid(struct gpus_list *l, const char *word)
 {
 	l->wanted++;
@@ -89,7 +76,15 @@ static void take_word(struct gpus_list *l, char *word)
 		return;
 	}
 	for (; first <= last; first++) {
-		take_index(l, first);
+		size_t i = 0;
+
+		while (i < l->n && l->gpus[i].index != first) {
+			i++;
+		}
+		l->wanted++;
+		if (i < l->n) {
+			l->gpus[i].taken = true;
+		}
 	}
 }
 
@@ -134,19 +129,6 @@ void self_share_find(const char *visible, const char *job_gpus, bool in_job,
 
 /* ---- host ---------------------------------------------------------------- */
 
-static void add_ports(const struct spec *s, json_t *facts)
-{
-	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
-	size_t n = ports ? port_list(s->sysroot, ports, PORT_MAX) : 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (port_matches(s->hca, ports[i].name)) {
-			port_facts(&ports[i], facts);
-		}
-	}
-	free(ports);
-}
-
 /** Those of containers and virtual machines have no cable. */
 static bool is_meant(const struct spec *s, const char *name)
 {
@@ -182,6 +164,8 @@ int self_host_child(const json_t *args, struct err *e)
 	json_t *facts = json_array();
 	struct utsname u;
 	struct spec spec;
+	struct port *ports;
+	size_t n;
 
 	if (spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
 		json_decref(facts);
@@ -192,7 +176,14 @@ int self_host_child(const json_t *args, struct err *e)
 	}
 	add_interfaces(&spec, facts);
 	node_task_facts(facts);
-	add_ports(&spec, facts);
+	ports = calloc(PORT_MAX, sizeof(*ports));
+	n = ports ? port_list(spec.sysroot, ports, PORT_MAX) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (port_matches(spec.hca, ports[i].name)) {
+			port_facts(&ports[i], facts);
+		}
+	}
+	free(ports);
 	node_task_facts(facts);
 	node_facts(spec.sysroot, facts);
 	node_task_facts(facts);

@@ -48,12 +48,6 @@ static int close_entry(struct alike *a)
 	return rc;
 }
 
-/** Not of one that never came, and has no name of its own. */
-static bool is_name(const char *name)
-{
-	return hostlist_is_name(name);
-}
-
 static int add_node(struct alike *a, json_t *node)
 {
 	const char *name = json_member(node, "name");
@@ -61,7 +55,8 @@ static int add_node(struct alike *a, json_t *node)
 	int rc = 0;
 
 	json_object_del(what, "first_rank");
-	if (!is_name(name)) {
+	/* not of one that never came, and has no name of its own */
+	if (!hostlist_is_name(name)) {
 		rc = close_entry(a);
 		return json_array_append_new(a->list, what) < 0 ? -1 : rc;
 	}
@@ -107,12 +102,6 @@ struct model_heard {
 	json_t **of;		/* borrowed */
 	size_t n;
 };
-
-static void heard_release(struct model_heard *h)
-{
-	hostlist_free(h->names, h->n);
-	free(h->of);
-}
 
 static int hear_name(struct model_heard *h, json_t *entry, const char *name,
 		     struct err *e)
@@ -195,7 +184,8 @@ int model_nodes_read(struct layout *l, const json_t *list, struct err *e)
 		rc = rc < 0 ? rc : hear_entry(&h, entry, e);
 	}
 	rc = rc < 0 ? rc : make_layout(l, &h, e);
-	heard_release(&h);
+	hostlist_free(h.names, h.n);
+	free(h.of);
 	return rc;
 }
 
@@ -245,16 +235,6 @@ static const struct sim_failure failures[] = {
 	[DRILL_CORRUPT] = { .outcome = OUTCOME_CORRUPT, .code = "data_corrupt",
 			    .does = "receives wrong bytes" },
 };
-
-static void fail_cell(const struct layout *l, const struct drill_effect *effect,
-		      struct xport_result *r)
-{
-	const struct sim_failure *f = &failures[effect->kind];
-	const struct cluster_rank *k = &l->ranks[effect->end];
-
-	xport_fail(r, f->outcome, f->code, "(drill) GPU %d of %s %s", k->gpu,
-		   l->nodes[k->node].name, f->does);
-}
 
 /** Noise of one number of a cell: a factor within @noise of 1, evenly. */
 static double noise_factor(double noise, uint64_t seed, enum sim_draw draw,
@@ -361,7 +341,11 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 		effect.kind = DRILL_NONE;
 	}
 	if (effect.kind != DRILL_NONE) {
-		fail_cell(m->layout, &effect, r);
+		const struct sim_failure *f = &failures[effect.kind];
+		const struct cluster_rank *k = &m->layout->ranks[effect.end];
+
+		xport_fail(r, f->outcome, f->code, "(drill) GPU %d of %s %s",
+			   k->gpu, m->layout->nodes[k->node].name, f->does);
 	}
 	if (effect.kind != DRILL_NONE && effect.kind != DRILL_CORRUPT) {
 		return;

@@ -218,17 +218,6 @@ void worker_step(struct worker *w, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* One more line of facts.csv, found out while measuring; it goes with the next
- * report.  As facts_add() has it. */
-static void worker_fact(struct worker *w, const char *scope, const char *fact,
-			const char *value, const char *source)
-{
-	if (w->facts == NULL) {
-		w->facts = json_array();
-	}
-	facts_add(w->facts, scope, fact, value, "", source);
-}
-
 bool worker_cancelled(struct worker *w)
 {
 	return w->cancelled(w);
@@ -268,8 +257,16 @@ void nccl_told_say(struct nccl_told *t, const struct xport_self *self,
 	snprintf(gpu, sizeof(gpu), "gpu%d", self->local_rank);
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		if (facts[i][1][0] != '\0') {
-			worker_fact(self->worker, gpu, facts[i][0],
-				    facts[i][1], "NCCL's log");
+			/* one more line of facts.csv, found out while
+			 * measuring; it goes with the next report. As
+			 * facts_add() has it. */
+			struct worker *w = self->worker;
+
+			if (w->facts == NULL) {
+				w->facts = json_array();
+			}
+			facts_add(w->facts, gpu, facts[i][0], facts[i][1], "",
+				  "NCCL's log");
 		}
 	}
 }

@@ -108,19 +108,6 @@ static void add_count(size_t n, const char *what, struct str *out)
 	}
 }
 
-static void add_counts(const struct run_diff *d, struct str *out)
-{
-	str_addf(out, "%zu pairs compared: %zu worse, %zu broke, %zu better, "
-		 "%zu repaired, %zu the same", compared(d),
-		 d->count[CHANGE_WORSE], d->count[CHANGE_BROKE],
-		 d->count[CHANGE_BETTER], d->count[CHANGE_MENDED],
-		 d->count[CHANGE_SAME]);
-	add_count(d->count[CHANGE_STILL_BAD], "failed in both runs", out);
-	add_count(d->count[CHANGE_STILL_SLOW], "slow in both runs", out);
-	add_count(d->missing, "measured only in the first run", out);
-	add_count(d->added, "measured only in the second run", out);
-}
-
 /** "4 GPUs of n2" that @has, by rank, has not got. */
 static void add_absent(const struct run *run, const bool *has,
 		       const char *where, const struct wrap *w)
@@ -169,41 +156,11 @@ static void add_shape(const struct run_diff *d, const struct wrap *w)
 	free(now);
 }
 
-static void add_noise(const struct run_diff *d, const struct wrap *w)
-{
-	for (int p = 0; p < PATH_CLASSES; p++) {
-		if (isfinite(d->median[p])) {
-			str_addf(w->out, "      %s: median of new / old %.3f, "
-				 "noise up to %.0f %%\n",
-				 run_path_words((enum path_class)p),
-				 d->median[p], 100 * d->band[p]);
-		}
-	}
-	if (d->by_index) {
-		wrap_line(w, 0, "the runs have no node in common: "
-			  "nodes were compared in order");
-	}
-}
-
 /** A part that is a little slower on the whole, by no pair of which it shows,
  *  is within what runs differ by. */
 static bool got_worse(const struct finding *f)
 {
 	return f->explained > 0;
-}
-
-static void add_part(const struct run_diff *d, const struct finding *f,
-		     const struct wrap *w)
-{
-	struct str text = STR_INIT;
-	char name[PART_NAME_SIZE];
-
-	wrap_tag(w, "worse", 31);
-	str_addf(&text, "%s: %zu of %zu pairs with it",
-		 part_name(d->then, &f->part, name, sizeof(name)),
-		 f->explained, f->cells);
-	wrap_text(w, 6, str_text(&text));
-	str_release(&text);
 }
 
 static void add_parts(const struct run_diff *d, const struct verdict *v,
@@ -213,7 +170,16 @@ static void add_parts(const struct run_diff *d, const struct verdict *v,
 
 	verdict_foreach(v, f) {
 		if (got_worse(f) && n++ < PARTS_MAX) {
-			add_part(d, f, w);
+			struct str text = STR_INIT;
+			char name[PART_NAME_SIZE];
+
+			wrap_tag(w, "worse", 31);
+			str_addf(&text, "%s: %zu of %zu pairs with it",
+				 part_name(d->then, &f->part, name,
+					   sizeof(name)),
+				 f->explained, f->cells);
+			wrap_text(w, 6, str_text(&text));
+			str_release(&text);
 		}
 	}
 	if (n > PARTS_MAX) {
@@ -277,12 +243,32 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 	const struct wrap w = { .out = out, .width = width, .color = color };
 	struct str counts = STR_INIT;
 
-	add_counts(d, &counts);
+	str_addf(&counts,
+		 "%zu pairs compared: %zu worse, %zu broke, %zu better, "
+		 "%zu repaired, %zu the same",
+		 compared(d), d->count[CHANGE_WORSE], d->count[CHANGE_BROKE],
+		 d->count[CHANGE_BETTER], d->count[CHANGE_MENDED],
+		 d->count[CHANGE_SAME]);
+	add_count(d->count[CHANGE_STILL_BAD], "failed in both runs", &counts);
+	add_count(d->count[CHANGE_STILL_SLOW], "slow in both runs", &counts);
+	add_count(d->missing, "measured only in the first run", &counts);
+	add_count(d->added, "measured only in the second run", &counts);
 	wrap_status(&w, diff_status_name(run_diff_status(d)));
 	wrap_text(&w, 6, str_text(&counts));
 	str_release(&counts);
 	add_shape(d, &w);
-	add_noise(d, &w);
+	for (int p = 0; p < PATH_CLASSES; p++) {
+		if (isfinite(d->median[p])) {
+			str_addf(w.out, "      %s: median of new / old %.3f, "
+				 "noise up to %.0f %%\n",
+				 run_path_words((enum path_class)p),
+				 d->median[p], 100 * d->band[p]);
+		}
+	}
+	if (d->by_index) {
+		wrap_line(&w, 0, "the runs have no node in common: "
+			  "nodes were compared in order");
+	}
 	add_parts(d, v, &w);
 	add_worst(d, out);
 }

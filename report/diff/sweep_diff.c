@@ -227,25 +227,11 @@ void curve_diff_sizes(const struct curve_diff *d, enum point_change change,
 
 /* ---- sweep diff ---------------------------------------------------------- */
 
-/** Curves of @then that none of @d is compared with. */
-static size_t count_left(const struct sweep_diff *d, const struct sweep *then)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < then->n_curves; i++) {
-		size_t k = 0;
-
-		while (k < d->n && d->curves[k].then != &then->curves[i]) {
-			k++;
-		}
-		left += k == d->n;
-	}
-	return left;
-}
-
 int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 		    struct sweep_diff *d)
 {
+	size_t left = 0;
+
 	*d = (struct sweep_diff){ 0 };
 	d->curves = calloc(now->n_curves + 1, sizeof(*d->curves));
 	if (!d->curves) {
@@ -271,7 +257,16 @@ int sweep_diff_make(const struct sweep *then, const struct sweep *now,
 		d->failing += to->failing;
 		d->n++;
 	}
-	d->gone = count_left(d, then);
+	/* curves of then that none of d is compared with */
+	for (size_t i = 0; i < then->n_curves; i++) {
+		size_t k = 0;
+
+		while (k < d->n && d->curves[k].then != &then->curves[i]) {
+			k++;
+		}
+		left += k == d->n;
+	}
+	d->gone = left;
 	d->alone += d->gone;
 	return 0;
 }

@@ -130,16 +130,6 @@ static int make_part_grid(const struct run *run, const int *of, int n,
 	return rc;
 }
 
-/** Copy the cell at @from of @run to the cell at @to of @part. */
-static void copy_cell(const struct run *run, size_t from, struct run *part,
-		      size_t to)
-{
-	part->cells[to] = run->cells[from];
-	part->cell_code[to] = run->cell_code[from];
-	part->cell_detail[to] = run->cell_detail[from];
-	part->mesh->loss[to] = run->mesh->loss[from];
-}
-
 static int fill_part(const struct run *run, const int *at, const int *of,
 		     struct run *part)
 {
@@ -162,7 +152,14 @@ static int fill_part(const struct run *run, const int *at, const int *of,
 		int s = of[run_src(run, c)], d = of[run_dst(run, c)];
 
 		if (s >= 0 && d >= 0) {
-			copy_cell(run, c, part, run_at(part, s, d));
+			/* copy the cell at c of run to the cell at to of
+			 * part */
+			size_t to = run_at(part, s, d);
+
+			part->cells[to] = run->cells[c];
+			part->cell_code[to] = run->cell_code[c];
+			part->cell_detail[to] = run->cell_detail[c];
+			part->mesh->loss[to] = run->mesh->loss[c];
 		}
 	}
 	/* of pairs that have none, where there are such */

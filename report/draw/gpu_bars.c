@@ -45,18 +45,6 @@ static bool has_rate(const struct gpu_row *r, const char *test)
 	       r->bw_GB_s > 0;
 }
 
-static double usual(struct bars *b, const char *test)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < b->rows->n; i++) {
-		if (has_rate(&b->rows->list[i], test)) {
-			b->values[n++] = b->rows->list[i].bw_GB_s;
-		}
-	}
-	return n > 0 ? stats_median(b->values, n) : NAN;
-}
-
 /** Its slowest GPU, of those at which the test did well; one that failed has no
  *  bar, but a mark. */
 static void add_bar(struct bars *b, size_t from, size_t end, size_t node,
@@ -107,25 +95,12 @@ static void add_test(struct bars *b, const char *test, double median)
 	b->y += HEIGHT;
 }
 
-static void add_names(struct bars *b)
-{
-	size_t node = 0;
-
-	for (size_t i = 0; b->nodes <= NAMES && i < b->rows->n; i++) {
-		if (starts_node(b->rows, i)) {
-			str_addf(b->out, "<text x=\"%.1f\" y=\"%d\">",
-				 LEFT + (double)node++ * b->wide, b->y - 4);
-			html_text(b->out, b->rows->list[i].node);
-			str_add(b->out, "</text>\n");
-		}
-	}
-}
-
 bool gpu_bars(const struct gpu_rows *rows, struct str *out)
 {
 	struct bars b = { .rows = rows, .out = out, .y = 4,
 			  .values = calloc(rows->n + 1, sizeof(double)) };
 	size_t drawn = 0;
+	size_t node = 0;
 
 	for (size_t i = 0; i < rows->n; i++) {
 		b.nodes += starts_node(rows, i);
@@ -137,15 +112,29 @@ bool gpu_bars(const struct gpu_rows *rows, struct str *out)
 		 sizeof(tests) / sizeof(tests[0]) * HEIGHT + 20);
 	for (size_t k = 0; b.values && k < sizeof(tests) / sizeof(tests[0]);
 	     k++) {
-		double median = usual(&b, tests[k]);
+		size_t n = 0;
+		double median;
 
+		for (size_t i = 0; i < b.rows->n; i++) {
+			if (has_rate(&b.rows->list[i], tests[k])) {
+				b.values[n++] = b.rows->list[i].bw_GB_s;
+			}
+		}
+		median = n > 0 ? stats_median(b.values, n) : NAN;
 		if (!isnan(median)) {
 			add_test(&b, tests[k], median);
 			drawn++;
 		}
 	}
 	b.y += 12;
-	add_names(&b);
+	for (size_t i = 0; b.nodes <= NAMES && i < b.rows->n; i++) {
+		if (starts_node(b.rows, i)) {
+			str_addf(b.out, "<text x=\"%.1f\" y=\"%d\">",
+				 LEFT + (double)node++ * b.wide, b.y - 4);
+			html_text(b.out, b.rows->list[i].node);
+			str_add(b.out, "</text>\n");
+		}
+	}
 	str_add(out, "</svg>\n");
 	free(b.values);
 	return drawn > 0;

@@ -115,16 +115,6 @@ static float add_legend_line(const struct pic_layout *l, enum cell_class class,
 	return y + 26;
 }
 
-/* Only what is there, as absent faults would alarm. */
-static float pic_legend(const struct pic_layout *l, float x, float y)
-{
-	for (int i = 0; i < VIEW_MARKS; i++) {
-		y = add_legend_line(l, view_marks[i], false, x, y);
-		y = add_legend_line(l, view_marks[i], true, x, y);
-	}
-	return y;
-}
-
 /* ---- above ------------------------------------------------------------- */
 
 /** Lines below the title, where there is something to say: as wide as the
@@ -152,24 +142,6 @@ static float add_caption(const struct pic_layout *l, float y, uint32_t rgb,
 	return y;
 }
 
-/** List the findings that have no row: rails, switches, all paths. */
-static void found_elsewhere(const struct run *run, const struct verdict *v,
-			    char *buf, size_t size)
-{
-	struct str out = STR_INIT;
-
-	verdict_foreach(v, f) {
-		struct part shown = part_shown(run, &f->part);
-
-		if (f->part.node < 0 && f->explained > 0) {
-			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
-				 PART_NAME(run, &shown));
-		}
-	}
-	str_copy(buf, size, str_text(&out));
-	str_release(&out);
-}
-
 /* Title, what was run, and what a reader must know, at the top. */
 static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 {
@@ -181,6 +153,8 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 	const struct run *run = l->v->run;
 	char text[CAPTION_SIZE], metric[48];
 	float y = EDGE + 12;
+	struct str out = STR_INIT;
+	size_t size;
 
 	/* the verdict is one on all segments */
 	pic_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s%s",
@@ -196,7 +170,18 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 	if (caption_partial(run, v, text, sizeof(text))) {
 		y = add_caption(l, y, INK, text);
 	}
-	found_elsewhere(run, v, text, sizeof(text));
+	/* list the findings that have no row: rails, switches, all paths */
+	size = sizeof(text);
+	verdict_foreach(v, f) {
+		struct part shown = part_shown(run, &f->part);
+
+		if (f->part.node < 0 && f->explained > 0) {
+			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
+				 PART_NAME(run, &shown));
+		}
+	}
+	str_copy(text, size, str_text(&out));
+	str_release(&out);
 	y = add_caption(l, y, ALARM, text);
 	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
@@ -424,20 +409,6 @@ static void add_separators(const struct pic_layout *l)
 			pic_line(l->p, l->left + at, l->top, 0, l->size);
 		}
 	}
-}
-
-/* All cells, with lines between nodes and a frame. */
-static void pic_matrix(const struct pic_layout *l)
-{
-	if (l->raster) {
-		add_raster(l);
-	}
-	for (int row = 0; row < l->v->n && !l->raster; row++) {
-		for (int column = 0; column < l->v->n; column++) {
-			add_cell(l, row, column);
-		}
-	}
-	add_separators(l);
 }
 
 /* ---- picture ------------------------------------------------------------- */
@@ -670,18 +641,6 @@ static void place_matrix(struct pic_layout *l, float top)
 		       12);
 }
 
-static void add_axes(const struct pic_layout *l)
-{
-	pic_text(l->p, TEXT_UP, EDGE + 4,
-		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
-	pic_text(l->p, TEXT_CENTER, l->left + l->size / 2,
-		 l->top - l->index_up - 12 -
-			 (l->names_up ? longest_name(l) + 20 : 26),
-		 INK_SOFT, "receiver");
-	add_indexes(l);
-	add_names(l);
-}
-
 static const int fonts[PICTURE_LAYERS] = {
 	[TEXT_TITLE] = 22, [TEXT_LEFT] = 14, [TEXT_SMALL] = 12,
 	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
@@ -704,14 +663,37 @@ static void lay_out(struct pic_layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
 	float side, bottom, found = found_room(l);
+	float y;
 
 	memcpy(p->font, fonts, sizeof(fonts));
 	place_matrix(l, pic_captions(l, v));
-	pic_matrix(l);
-	add_axes(l);
+	/* all cells, with lines between nodes and a frame */
+	if (l->raster) {
+		add_raster(l);
+	}
+	for (int row = 0; row < l->v->n && !l->raster; row++) {
+		for (int column = 0; column < l->v->n; column++) {
+			add_cell(l, row, column);
+		}
+	}
+	add_separators(l);
+	pic_text(l->p, TEXT_UP, EDGE + 4,
+		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
+	pic_text(l->p, TEXT_CENTER, l->left + l->size / 2,
+		 l->top - l->index_up - 12 -
+			 (l->names_up ? longest_name(l) + 20 : 26),
+		 INK_SOFT, "receiver");
+	add_indexes(l);
+	add_names(l);
 	add_found(l);
 	side = l->left + l->size + fmaxf(36, found + 12);
-	bottom = pic_legend(l, side, pic_scales(l, side, l->top + 8));
+	/* only what is there, as absent faults would alarm */
+	y = pic_scales(l, side, l->top + 8);
+	for (int i = 0; i < VIEW_MARKS; i++) {
+		y = add_legend_line(l, view_marks[i], false, side, y);
+		y = add_legend_line(l, view_marks[i], true, side, y);
+	}
+	bottom = y;
 	p->stroke = l->cell >= 24 ? 2 : 1;
 	p->font[TEXT_NUMBER] = l->cell >= 60 ? 15 : l->cell >= 48 ? 13 : 11;
 	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);

@@ -34,23 +34,6 @@ static void add_chunk(struct str *out, const char kind[4],
 				     (uInt)(out->len - from)));
 }
 
-/** Each row behind a zero, which says that it stands as it is; two pixels a
- *  byte. */
-static void add_rows(const uint8_t *pixels, int width, int height,
-		     struct str *out)
-{
-	for (int y = 0; y < height; y++) {
-		const uint8_t *row = pixels + (size_t)y * (size_t)width;
-
-		str_addch(out, 0);
-		for (int x = 0; x < width; x += 2) {
-			int next = x + 1 < width ? row[x + 1] : 0;
-
-			str_addch(out, (char)(row[x] << 4 | next));
-		}
-	}
-}
-
 void png_add(const uint8_t *pixels, int width, int height,
 	     const uint32_t colors[16], struct str *out)
 {
@@ -68,7 +51,18 @@ void png_add(const uint8_t *pixels, int width, int height,
 		str_addch(&data, (char)colors[i]);
 	}
 	add_chunk(out, "PLTE", &data);
-	add_rows(pixels, width, height, &raw);
+	/* each row behind a zero, which says that it stands as it is; two
+	 * pixels a byte */
+	for (int y = 0; y < height; y++) {
+		const uint8_t *row = pixels + (size_t)y * (size_t)width;
+
+		str_addch(&raw, 0);
+		for (int x = 0; x < width; x += 2) {
+			int next = x + 1 < width ? row[x + 1] : 0;
+
+			str_addch(&raw, (char)(row[x] << 4 | next));
+		}
+	}
 	str_reset(&data);
 	pack_add(raw.data, raw.len, &data);
 	out->failed |= raw.failed || data.failed;

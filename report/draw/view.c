@@ -108,19 +108,6 @@ static bool differ(char (*names)[LABEL_SIZE], size_t n)
 	return !same;
 }
 
-static void number(char (*names)[LABEL_SIZE], size_t n, size_t max)
-{
-	for (size_t i = 0; i < n; i++) {
-		char end[24];
-		size_t room = max - (size_t)snprintf(end, sizeof(end), "#%zu",
-						     i);
-		size_t len = strlen(names[i]);
-
-		str_copy(names[i] + (len > room ? room : len), sizeof(end),
-			 end);
-	}
-}
-
 bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max)
 {
 	size_t marks = max >= LABEL_MARK_MIN ? strlen(mark) : 0;
@@ -149,7 +136,15 @@ bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max)
 		return true;
 	}
 	if (max >= LABEL_MARK_MIN) {
-		number(names, n, max);
+		for (size_t i = 0; i < n; i++) {
+			char end[24];
+			size_t room = max - (size_t)snprintf(end, sizeof(end),
+							     "#%zu", i);
+			size_t len = strlen(names[i]);
+
+			str_copy(names[i] + (len > room ? room : len),
+				 sizeof(end), end);
+		}
 	}
 	return max >= LABEL_MARK_MIN;
 }

@@ -231,18 +231,6 @@ static bool take_bus(const char *at, char bus[16])
 	return true;
 }
 
-static void find_bus(const char *line, struct about *a)
-{
-	const char *at = line;
-
-	while (!a->bus[0] && (at = strchr(at, ':'))) {
-		if (at - line >= 4) {
-			take_bus(at - 4, a->bus);
-		}
-		at++;
-	}
-}
-
 /** "mlx5_0:1" at @at, of which the driver's part has @n bytes. */
 static void take_hca(const char *at, size_t n, struct about *a)
 {
@@ -427,6 +415,7 @@ void about_line(const char *line, size_t len, struct about *a)
 {
 	char copy[LINE_MAX_LEN + 1];
 	long gpu;
+	const char *at;
 
 	*a = (struct about){ .rank = -1, .gpu = -1 };
 	copy_line(line, len, copy);
@@ -434,7 +423,13 @@ void about_line(const char *line, size_t len, struct about *a)
 	find_host(copy, a);
 	find_rank(copy, a);
 	find_pid(copy, a);
-	find_bus(copy, a);
+	at = copy;
+	while (!a->bus[0] && (at = strchr(at, ':'))) {
+		if (at - copy >= 4) {
+			take_bus(at - 4, a->bus);
+		}
+		at++;
+	}
 	find_hca(copy, a);
 	gpu = number_behind(copy, "GPU ", -1);
 	gpu = gpu < 0 ? number_behind(copy, "response from GPU", -1) : gpu;

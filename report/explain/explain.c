@@ -299,23 +299,6 @@ void explain_release(struct explain *x)
 	*x = (struct explain){ 0 };
 }
 
-/** Begin the file @name: further lines belong to it. */
-static void next_file(struct explain *x, const char *name)
-{
-	struct str copy = STR_INIT;
-
-	x->lines += x->open_line;
-	x->open_line = false;
-	x->file_lines = 0;
-	x->file_time = 0;
-	x->file_rank = about_file(name);
-	str_add(&copy, name);
-	str_harmless_from(&copy, 0, 0);
-	if (!grow_add(&x->files, &x->n_files, &copy, sizeof(copy))) {
-		str_release(&copy);
-	}
-}
-
 static uint64_t count_lines(const char *from, const char *to)
 {
 	uint64_t n = 0;
@@ -390,15 +373,6 @@ static size_t file_now(const struct explain *x)
 	return x->n_files ? x->n_files - 1 : 0;
 }
 
-static void keep_first(struct feed *f, struct met *m, const struct about *a,
-		       const char *line, const char *end)
-{
-	m->about = *a;
-	m->line = number_of(f, line);
-	m->file = file_now(f->x);
-	keep_text(m, line, end);
-}
-
 /** The entry of that symptom and part, a new one where there is none; NULL
  *  without memory.  Where there are too many, the last one of the symptom. */
 static struct met *entry_of(struct explain *x, const struct symptom *s,
@@ -421,18 +395,6 @@ static struct met *entry_of(struct explain *x, const struct symptom *s,
 	}
 	*head = (uint32_t)x->n_met;
 	return &x->met[x->n_met - 1];
-}
-
-static void add_rank(struct met *m, int rank)
-{
-	for (size_t i = 0; i < m->n_ranks; i++) {
-		if (m->ranks[i] == rank) {
-			return;
-		}
-	}
-	if (rank >= 0 && m->n_ranks < MET_RANKS) {
-		m->ranks[m->n_ranks++] = rank;
-	}
 }
 
 /** 1972, of which lines without a year are, is in @year. */
@@ -520,6 +482,7 @@ static void add_known(struct feed *f, const struct symptom *s,
 	struct explain *x = f->x;
 	struct about a;
 	struct met *m;
+	int rank;
 
 	about_line(line, len, &a);
 	m = entry_of(x, s, &a);
@@ -541,22 +504,19 @@ static void add_known(struct feed *f, const struct symptom *s,
 			strcmp(a.host, m->about.host) != 0);
 	if (m->count++ == 0 ||
 	    (m->file != file_now(x) && a.time > 0 && a.time < m->about.time)) {
-		keep_first(f, m, &a, line, end);
+		m->about = a;
+		m->line = number_of(f, line);
+		m->file = file_now(f->x);
+		keep_text(m, line, end);
 	}
-	add_rank(m, a.rank);
-}
-
-static void add_line(struct feed *f, const char *line, const char *end)
-{
-	const struct symptom *s = symptom_match_any(f->x->symptoms, line,
-						    (size_t)(end - line));
-
-	if (s && s->effect == EFFECT_UNKNOWN) {
-		unknown_line(&f->x->unknown, line, (size_t)(end - line));
-	} else if (s && s->effect == EFFECT_MARK) {
-		add_mark(f->x, line, (size_t)(end - line));
-	} else if (s) {
-		add_known(f, s, line, end);
+	rank = a.rank;
+	for (size_t i = 0; i < m->n_ranks; i++) {
+		if (m->ranks[i] == rank) {
+			return;
+		}
+	}
+	if (rank >= 0 && m->n_ranks < MET_RANKS) {
+		m->ranks[m->n_ranks++] = rank;
 	}
 }
 
@@ -568,9 +528,22 @@ static void search(struct feed *f)
 	const char *p = f->text, *from;
 
 	while ((p = literals_find(l, f->text, p, f->end, NULL, NULL))) {
+		const char *end;
+		const struct symptom *s;
+
 		from = memrchr(f->text, '\n', (size_t)(p - f->text));
 		from = from ? from + 1 : f->text;
-		add_line(f, from, end_of_text(f, from, p));
+		end = end_of_text(f, from, p);
+		s = symptom_match_any(f->x->symptoms, from,
+				      (size_t)(end - from));
+		if (s && s->effect == EFFECT_UNKNOWN) {
+			unknown_line(&f->x->unknown, from,
+				     (size_t)(end - from));
+		} else if (s && s->effect == EFFECT_MARK) {
+			add_mark(f->x, from, (size_t)(end - from));
+		} else if (s) {
+			add_known(f, s, from, end);
+		}
 		p = end_of_line(f, p);
 	}
 }
@@ -688,11 +661,22 @@ int explain_file(struct explain *x, const char *name, FILE *f, struct err *e)
 	char *buf = malloc(CHUNK);
 	size_t have = 0, got;
 	int rc = 0;
+	struct str copy = STR_INIT;
 
 	if (!buf) {
 		return err_set(e, ENOMEM, "cannot read the log");
 	}
-	next_file(x, name);
+	/* begin the file name: further lines belong to it */
+	x->lines += x->open_line;
+	x->open_line = false;
+	x->file_lines = 0;
+	x->file_time = 0;
+	x->file_rank = about_file(name);
+	str_add(&copy, name);
+	str_harmless_from(&copy, 0, 0);
+	if (!grow_add(&x->files, &x->n_files, &copy, sizeof(copy))) {
+		str_release(&copy);
+	}
 	while ((got = fread(buf + have, 1, CHUNK - have, f)) > 0) {
 		const char *last;
 		size_t whole;

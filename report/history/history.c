@@ -71,20 +71,6 @@ static void fill_in(const struct summary_finding *f, const char *text,
 	}
 }
 
-/** Add a finding of a kind without a form of its own. */
-static void say_all(const struct summary_finding *f, struct str *out)
-{
-	str_addf(out, "%s%s", f->node, f->node[0] ? " " : "");
-	for (const char *c = f->kind; *c; c++) {
-		str_addch(out, *c == '_' ? ' ' : *c);
-	}
-	if (f->index >= 0) {
-		str_addch(out, ' ');
-		add_number(out, f->index);
-	}
-	str_addf(out, "%s%s", f->name[0] ? " " : "", f->name);
-}
-
 /* Write the history's name for the part of @f, its node first: "n7 NIC 2". */
 static void names_of(const struct summary_finding *f, char *buf, size_t size)
 {
@@ -97,7 +83,16 @@ static void names_of(const struct summary_finding *f, char *buf, size_t size)
 	if (form->kind) {
 		fill_in(f, form->text, &out);
 	} else {
-		say_all(f, &out);
+		/* add a finding of a kind without a form of its own */
+		str_addf(&out, "%s%s", f->node, f->node[0] ? " " : "");
+		for (const char *c = f->kind; *c; c++) {
+			str_addch(&out, *c == '_' ? ' ' : *c);
+		}
+		if (f->index >= 0) {
+			str_addch(&out, ' ');
+			add_number(&out, f->index);
+		}
+		str_addf(&out, "%s%s", f->name[0] ? " " : "", f->name);
 	}
 	str_copy(buf, size, str_text(&out));
 	str_release(&out);
@@ -128,17 +123,6 @@ static double slope_at(double *slopes, size_t n, double k)
 static double reach_of(double runs)
 {
 	return Z_95 * sqrt(runs * (runs - 1) * (2 * runs + 5) / 18);
-}
-
-static void judge(double *slopes, size_t n, struct trend *t)
-{
-	const double reach = reach_of((double)t->runs), all = (double)n;
-
-	t->percent = percent_of((slope_at(slopes, n, (all - 1) / 2) +
-				 slope_at(slopes, n, all / 2)) / 2);
-	t->low = percent_of(slope_at(slopes, n, floor((all - reach) / 2)));
-	t->high = percent_of(slope_at(slopes, n, ceil((all + reach) / 2)));
-	t->sure = t->low > 0 || t->high < 0;
 }
 
 int trend_of(const struct trend_point *p, size_t n, struct trend *t)
@@ -173,7 +157,15 @@ int trend_of(const struct trend_point *p, size_t n, struct trend *t)
 	t->runs = k > 0 ? runs : 0;
 	t->days = days;
 	if (k > 0) {
-		judge(slopes, k, t);
+		const double reach = reach_of((double)t->runs), all = (double)k;
+
+		t->percent = percent_of((slope_at(slopes, k, (all - 1) / 2) +
+					 slope_at(slopes, k, all / 2)) / 2);
+		t->low = percent_of(
+			slope_at(slopes, k, floor((all - reach) / 2)));
+		t->high = percent_of(
+			slope_at(slopes, k, ceil((all + reach) / 2)));
+		t->sure = t->low > 0 || t->high < 0;
 	}
 	free(slopes);
 	return 0;

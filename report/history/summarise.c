@@ -461,19 +461,6 @@ static int piles_make(struct piles *p, const struct run *run)
 			       p->rails && p->tested ? 0 : -1;
 }
 
-static void piles_release(struct piles *p)
-{
-	const size_t nodes = (size_t)p->run->n_nodes;
-
-	piles_free(p->gpus, p->parts);
-	piles_free(p->nics, p->parts);
-	piles_free(p->inter, nodes + 1);
-	piles_free(p->intra, nodes + 1);
-	piles_free(p->rails, SPEC_MAX_GPUS);
-	free(p->first);
-	free(p->tested);
-}
-
 static void put(struct piles *p, struct pile *pile, float v)
 {
 	p->failed = !pile_add(pile, v) || p->failed;
@@ -634,6 +621,7 @@ static int add_pairs(struct summary *s, const struct run *run)
 {
 	struct piles p;
 	int rc = piles_make(&p, run);
+	size_t nodes;
 
 	STR_COPY(s->transport, run->transport);
 	STR_COPY(s->schedule, run->schedule);
@@ -641,7 +629,14 @@ static int add_pairs(struct summary *s, const struct run *run)
 	s->size_B = run->size_B;
 	s->ranks = run->n_ranks;
 	rc = rc == 0 ? take_levels(s, &p) : rc;
-	piles_release(&p);
+	nodes = (size_t)p.run->n_nodes;
+	piles_free(p.gpus, p.parts);
+	piles_free(p.nics, p.parts);
+	piles_free(p.inter, nodes + 1);
+	piles_free(p.intra, nodes + 1);
+	piles_free(p.rails, SPEC_MAX_GPUS);
+	free(p.first);
+	free(p.tested);
 	return rc;
 }
 

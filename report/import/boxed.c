@@ -74,16 +74,6 @@ static void split_cells(struct boxed *b, const char *line)
 	}
 }
 
-static const struct boxed_column *column_of(const char *cell)
-{
-	const struct boxed_column *c = columns;
-
-	while (c->name && !str_starts(cell, c->name)) {
-		c++;
-	}
-	return c->name ? c : NULL;
-}
-
 static bool take_header(struct boxed *b)
 {
 	const struct boxed_column *at[CELLS_MAX];
@@ -91,8 +81,12 @@ static bool take_header(struct boxed *b)
 
 	for (size_t i = 0; i < b->n; i++) {
 		const char *type = strchr(b->cells[i], '(');
+		const struct boxed_column *c = columns;
 
-		at[i] = column_of(b->cells[i]);
+		while (c->name && !str_starts(b->cells[i], c->name)) {
+			c++;
+		}
+		at[i] = c->name ? c : NULL;
 		known += at[i] != NULL;
 		if (at[i] && at[i]->type == SIZE && type) {
 			snprintf(b->dtype, sizeof(b->dtype), "%.*s",

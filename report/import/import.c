@@ -230,21 +230,6 @@ static const struct json_format {
 	{ 0 }
 };
 
-static int read_top(struct import *x, const json_t *top, struct err *e)
-{
-	const struct json_format *k = json_formats;
-	const json_t *member;
-
-	while (k->member && !((member = json_object_get(top, k->member)) &&
-			      json_typeof(member) == k->type)) {
-		k++;
-	}
-	return k->member ? k->read(x, top, e) :
-			   err_set(e, EINVAL, "'%s' is JSON, and has none of "
-				   "'results', 'nvbandwidth', 'Links'",
-				   x->file);
-}
-
 int import_json(struct import *x, FILE *f, struct err *e)
 {
 	json_t *top = NULL;
@@ -252,6 +237,8 @@ int import_json(struct import *x, FILE *f, struct err *e)
 	size_t room = 0;
 	ssize_t len;
 	int rc;
+	const struct json_format *k;
+	const json_t *member;
 
 	if (fseek(f, 0, SEEK_END) < 0 || ftell(f) > FILE_MAX) {
 		return err_set(e, EFBIG, "more than %ld MiB of JSON",
@@ -265,7 +252,15 @@ int import_json(struct import *x, FILE *f, struct err *e)
 		return err_hint(e, "if the program was stopped early, import its "
 				"text output");
 	}
-	rc = read_top(x, top, e);
+	k = json_formats;
+	while (k->member && !((member = json_object_get(top, k->member)) &&
+			      json_typeof(member) == k->type)) {
+		k++;
+	}
+	rc = k->member ? k->read(x, top, e) :
+			   err_set(e, EINVAL, "'%s' is JSON, and has none of "
+				   "'results', 'nvbandwidth', 'Links'",
+				   x->file);
 	json_decref(top);
 	return rc;
 }

@@ -134,19 +134,6 @@ static void set_title(struct nvbandwidth *p, const char *title)
 
 /* ---- text ---------------------------------------------------------------- */
 
-/** "Process   1 (n2): device 0: NVIDIA GB200 (..)": who rank 1 is. */
-static void take_process(struct nvbandwidth *p, const char *line)
-{
-	char host[64];
-	int rank, gpu;
-
-	if (sscanf(line, "Process %4d (%63[^)]): device %4d:", &rank, host,
-		   &gpu) == 3 && rank >= 0 && rank < GPUS_MAX && gpu >= 0) {
-		STR_COPY(p->places[rank].node, host);
-		p->places[rank].gpu = gpu;
-	}
-}
-
 /** The number of a line of cells, or of the line above them; -1. */
 static int64_t index_of(const char *word)
 {
@@ -199,6 +186,8 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	struct nvbandwidth *p = user;
 	struct import_tokens *k = &p->k;
 	int rc;
+	char host[64];
+	int rank, gpu;
 
 	import_split(line, k);
 	k->n -= unended && k->n > 0;	/* the last one may lack digits */
@@ -206,7 +195,12 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	if (rc != 0) {
 		return rc < 0 ? -1 : 0;
 	}
-	take_process(p, line);
+	/* "Process 1 (n2): device 0: NVIDIA GB200 (..)": who rank 1 is */
+	if (sscanf(line, "Process %4d (%63[^)]): device %4d:", &rank, host,
+		   &gpu) == 3 && rank >= 0 && rank < GPUS_MAX && gpu >= 0) {
+		STR_COPY(p->places[rank].node, host);
+		p->places[rank].gpu = gpu;
+	}
 	if (str_starts(line, "Running ") && k->n == 2) {
 		set_title(p, "");
 		snprintf(p->m.name, sizeof(p->m.name), "%.*s",
@@ -276,17 +270,6 @@ static int read_testcase(struct nvbandwidth *p, const json_t *test,
 	return read_matrix(p, json_object_get(test, "bandwidth_matrix"), e);
 }
 
-/** "0: NVIDIA H200 (00000000:00:06): (n1)": the node is the last in (). */
-static void take_device(struct nvbandwidth *p, const char *text)
-{
-	const char *at = strrchr(text, '(');
-
-	if (at) {
-		snprintf(p->host, sizeof(p->host), "%.*s",
-			 (int)strcspn(at + 1, ")"), at + 1);
-	}
-}
-
 int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 {
 	const json_t *body = json_object_get(top, "nvbandwidth"), *test;
@@ -296,12 +279,19 @@ int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 		json_object_get(body, "GPU Device list"), 0));
 	size_t i;
 	int rc = 0;
+	const char *at;
 
 	p.places = calloc(GPUS_MAX, sizeof(*p.places));
 	if (!p.places) {
 		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
 	}
-	take_device(&p, device ? device : "");
+	/* "0: NVIDIA H200 (00000000:00:06): (n1)": the node is the last in
+	 * () */
+	at = strrchr(device ? device : "", '(');
+	if (at) {
+		snprintf(p.host, sizeof(p.host), "%.*s",
+			 (int)strcspn(at + 1, ")"), at + 1);
+	}
 	if (why[0]) {
 		STR_COPY(p.m.name, "nvbandwidth");
 		rc = add_error(&p, why, e);

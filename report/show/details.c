@@ -14,11 +14,12 @@
 #define WORDS_MAX_FINDINGS 10
 #define WORDS_MIN_WIDTH 40
 
-/** "found by ping, ib and p2p"; of one probe its evidence says it. */
-static void add_probes(const struct wrap *w, const struct finding *f)
+static void words_add_finding(const struct wrap *w, const struct finding *f)
 {
 	struct str text = STR_INIT;
 
+	wrap_finding(w, f->fail, f->says);
+	/* "found by ping, ib and p2p"; of one probe its evidence says it */
 	for (size_t i = 0; i < f->n_probes; i++) {
 		str_addf(&text, "%s %s", i == 0 ? "found by" :
 			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
@@ -27,12 +28,6 @@ static void add_probes(const struct wrap *w, const struct finding *f)
 		wrap_line(w, 0, str_text(&text));
 	}
 	str_release(&text);
-}
-
-static void words_add_finding(const struct wrap *w, const struct finding *f)
-{
-	wrap_finding(w, f->fail, f->says);
-	add_probes(w, f);
 	for (size_t i = 0; i < f->n_first; i++) {
 		wrap_line(w, 2, f->evidence[i]);
 	}

@@ -35,12 +35,6 @@
 #define LEAST	    1e-6
 #define SHADES	    32
 
-static void put_wide(unsigned value, size_t at, size_t n, char *bytes)
-{
-	bytes[at] = (char)value;
-	bytes[n + at] = (char)(value >> 8);
-}
-
 static unsigned logarithm(double value)
 {
 	double at = value > LEAST ? 1.5 + log(value / LEAST) / STEP : 0;
@@ -102,7 +96,10 @@ static void add_wide(const struct run *run, wide_fn *of, struct str *raw)
 	char *bytes = more(raw, 2 * n);
 
 	for (size_t at = 0; bytes && at < n; at++) {
-		put_wide(of(run, at), at, n, bytes);
+		unsigned value = of(run, at);
+
+		bytes[at] = (char)value;
+		bytes[n + at] = (char)(value >> 8);
 	}
 }
 
@@ -269,12 +266,15 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char page_css[], page_js[];
 
-/** That nothing but this script runs, and nothing is fetched: whatever text
- *  came into the page. */
-static void add_policy(struct str *out)
+/** From the top to the heading, with the word of the verdict as a badge. */
+static void add_top(const struct run *run, const char *status, struct str *out)
 {
 	unsigned char hash[crypto_hash_sha256_BYTES];
 
+	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
+		"<meta charset=\"utf-8\">");
+	/* that nothing but this script runs, and nothing is fetched:
+	 * whatever text came into the page */
 	crypto_hash_sha256(hash, (const unsigned char *)page_js,
 			   strlen(page_js));
 	str_add(out, "<meta http-equiv=\"Content-Security-Policy\" content=\""
@@ -282,14 +282,6 @@ static void add_policy(struct str *out)
 		"script-src 'sha256-");
 	html_base64(out, hash, sizeof(hash));
 	str_add(out, "'; base-uri 'none'; form-action 'none'\">");
-}
-
-/** From the top to the heading, with the word of the verdict as a badge. */
-static void add_top(const struct run *run, const char *status, struct str *out)
-{
-	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
-		"<meta charset=\"utf-8\">");
-	add_policy(out);
 	str_addf(out, "<meta name=\"viewport\" "
 		 "content=\"width=device-width\"><title>gpucheck: %s</title>"
 		 "<style>", status);

@@ -369,18 +369,6 @@ static void add_heading(const struct info_table_table *t, int indent,
 	wrap_text(&t->wrap, indent + 2, str_text(text));
 }
 
-static void add_fact(const struct info_table_table *t, const struct fact_row *f)
-{
-	struct str value = STR_INIT;
-
-	str_addf(t->wrap.out, "%*s%-*s ", FACT_INDENT, "", FACT_WIDTH,
-		 f->fact);
-	str_addf(&value, "%s%s%s", f->value[0] ? f->value : "-",
-		 f->unit[0] ? " " : "", f->unit);
-	wrap_text(&t->wrap, FACT_INDENT + FACT_WIDTH + 1, str_text(&value));
-	str_release(&value);
-}
-
 /** Add the block of one set of nodes: @n claims. */
 static int add_block(struct info_table_table *t, const struct claim *c,
 		     size_t n)
@@ -394,13 +382,22 @@ static int add_block(struct info_table_table *t, const struct claim *c,
 	qsort(t->lines, n_lines, sizeof(*t->lines), compare_lines);
 	for (size_t i = 0; rc == 0 && i < n_lines; i++) {
 		const struct info_table_line *l = &t->lines[i];
+		struct str value = STR_INIT;
+		const struct fact_row *f;
 
 		if (i == 0 || l->parts != l[-1].parts) {
 			str_reset(&text);
 			rc = add_names(t, l->claims, l->n, false, &text);
 			add_heading(t, SCOPE_INDENT, &text);
 		}
-		add_fact(t, l->claims[0].words[0].fact);
+		f = l->claims[0].words[0].fact;
+		str_addf(t->wrap.out, "%*s%-*s ", FACT_INDENT, "", FACT_WIDTH,
+			 f->fact);
+		str_addf(&value, "%s%s%s", f->value[0] ? f->value : "-",
+			 f->unit[0] ? " " : "", f->unit);
+		wrap_text(&t->wrap, FACT_INDENT + FACT_WIDTH + 1,
+			  str_text(&value));
+		str_release(&value);
 	}
 	str_release(&text);
 	return rc;

@@ -163,15 +163,6 @@ static int read_heading(const char *dir, struct judged *j, struct all_step *s)
 	return rc;
 }
 
-/** A step that has measured, and whose answer cannot be had: not a good one. */
-static void lose(struct all_step *s, const struct err *why)
-{
-	s->row.outcome = OUTCOME_ERROR;
-	STR_COPY(s->row.code, STEP_FAILED);
-	snprintf(s->row.detail, sizeof(s->row.detail),
-		 "its verdict is lost: %.120s", why->text);
-}
-
 static int read_step(const char *dir, struct judged *j, struct all_step *s)
 {
 	struct run_rows netdevs = { .schema = &schema_facts,
@@ -193,7 +184,12 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 		s->judged = true;
 		rc |= verdict_read(verdict, &j->run, &s->verdict);
 	} else if (s->row.outcome == OUTCOME_OK) {
-		lose(s, &why);
+		/* A step that has measured, and whose answer cannot be had:
+		 * not a good one */
+		s->row.outcome = OUTCOME_ERROR;
+		STR_COPY(s->row.code, STEP_FAILED);
+		snprintf(s->row.detail, sizeof(s->row.detail),
+			 "its verdict is lost: %.120s", why.text);
 	}
 	json_decref(verdict);
 	return rc;

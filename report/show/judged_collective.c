@@ -90,17 +90,6 @@ static void add_line(const struct curve *c, const struct collective_row *row,
 	str_addch(out, '\n');
 }
 
-/** Add the settings common to all lines above the table. */
-static void collective_table_add_what(const struct curve *c, struct str *out)
-{
-	str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
-		 c->first->redop[0] ? ", " : "", c->first->redop);
-	if (c->first->root != RECORD_NONE && c->first->root >= 0) {
-		str_addf(out, ", root %" PRId64, c->first->root);
-	}
-	str_addch(out, '\n');
-}
-
 /** As nccl-tests has it, but for the columns that a narrow table lacks. */
 static void add_head(bool narrow, struct str *out)
 {
@@ -156,7 +145,13 @@ static void add_summary(const struct curve *c, struct str *out)
 static void add_curve(const struct curve *c, bool narrow, struct str *out)
 {
 	if (narrow) {
-		collective_table_add_what(c, out);
+		/* add the settings common to all lines above the table */
+		str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
+			 c->first->redop[0] ? ", " : "", c->first->redop);
+		if (c->first->root != RECORD_NONE && c->first->root >= 0) {
+			str_addf(out, ", root %" PRId64, c->first->root);
+		}
+		str_addch(out, '\n');
 	}
 	if (c->name[0]) {
 		str_addf(out, "# %s\n", c->name);
@@ -499,18 +494,6 @@ static void add_comparisons(const struct sweep *s,
 	str_release(&text);
 }
 
-static void add_tables(const struct sweep *s, struct str *out)
-{
-	html_element(out, "h2", "Table");
-	for (size_t i = 0; i < s->n_curves && i < MAX_CURVES; i++) {
-		add_table(&s->curves[i], out);
-	}
-	if (s->n_curves > MAX_CURVES) {
-		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
-			 s->n_curves - MAX_CURVES);
-	}
-}
-
 /* Body of judged_kind.html. */
 static void collective_html(const struct judged *j, const char *dir,
 			    struct str *out)
@@ -519,7 +502,14 @@ static void collective_html(const struct judged *j, const char *dir,
 
 	add_curves(dir, j->verdict.cells[CELL_PASS] == 0, out);
 	add_comparisons(&s->now, s->reference, out);
-	add_tables(&s->now, out);
+	html_element(out, "h2", "Table");
+	for (size_t i = 0; i < s->now.n_curves && i < MAX_CURVES; i++) {
+		add_table(&s->now.curves[i], out);
+	}
+	if (s->now.n_curves > MAX_CURVES) {
+		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
+			 s->now.n_curves - MAX_CURVES);
+	}
 }
 
 /* ---- judged collective --------------------------------------------------- */

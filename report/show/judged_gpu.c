@@ -109,16 +109,6 @@ static const struct gpu_row *find(const struct gpu_rows *rows,
 	return NULL;
 }
 
-static void print_rate(const struct gpu_row *r, struct str *out)
-{
-	if (r && !isnan(r->bw_GB_s)) {
-		str_addf(out, " %7.1f", r->bw_GB_s);
-	} else {
-		str_addf(out, " %7s", r && r->outcome != OUTCOME_OK ?
-			 outcome_name(r->outcome) : "-");
-	}
-}
-
 static void print_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
 		      struct str *out)
 {
@@ -131,7 +121,14 @@ static void print_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
 
 	str_addf(out, "%-12.12s %3" PRId64, of->node, of->gpu);
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-		print_rate(find(rows, of, rates[i]), out);
+		const struct gpu_row *r = find(rows, of, rates[i]);
+
+		if (r && !isnan(r->bw_GB_s)) {
+			str_addf(out, " %7.1f", r->bw_GB_s);
+		} else {
+			str_addf(out, " %7s", r && r->outcome != OUTCOME_OK ?
+				 outcome_name(r->outcome) : "-");
+		}
 	}
 	if (h && !isnan(h->lat_us)) {
 		str_addf(out, " %6.2f", h->lat_us);

@@ -200,19 +200,6 @@ static void add_table(const struct judged_memlock_words *w)
 
 /* ---- the proof --------------------------------------------------------- */
 
-static void print_proof(const struct judged_memlock_words *w,
-			const struct memlock_row *r)
-{
-	char limit[32], ok[32], fail[32], need[32];
-
-	str_addf(w->out, "  %-14s %-14.14s %-10s %-11s %-11s %s\n", r->check,
-		 r->hca[0] ? r->hca : r->node,
-		 memlock_bytes(r->limit_B, limit, sizeof(limit)),
-		 memlock_bytes(r->max_ok_B, ok, sizeof(ok)),
-		 memlock_bytes(r->min_fail_B, fail, sizeof(fail)),
-		 memlock_bytes(r->needed_B, need, sizeof(need)));
-}
-
 /** Add what failed first, then what did not fail. */
 static void add_proof(const struct judged_memlock_words *w)
 {
@@ -222,6 +209,7 @@ static void add_proof(const struct judged_memlock_words *w)
 	for (size_t o = 0; o < 2; o++) {
 		for (size_t i = 0; i < w->run->n; i++) {
 			const struct memlock_row *r = &w->run->rows[i];
+			char limit[32], ok[32], fail[32], need[32];
 
 			if (r->max_ok_B == RECORD_NONE ||
 			    r->outcome != order[o] || lines++ >= PROOFS_MAX) {
@@ -232,7 +220,15 @@ static void add_proof(const struct judged_memlock_words *w)
 					 "%-11s %s\n", "tried", "on", "limit",
 					 "works up to", "fails at", "needed");
 			}
-			print_proof(w, r);
+			str_addf(
+				w->out,
+				"  %-14s %-14.14s %-10s %-11s %-11s %s\n",
+				r->check, r->hca[0] ? r->hca : r->node,
+				memlock_bytes(r->limit_B, limit, sizeof(limit)),
+				memlock_bytes(r->max_ok_B, ok, sizeof(ok)),
+				memlock_bytes(r->min_fail_B, fail,
+					      sizeof(fail)),
+				memlock_bytes(r->needed_B, need, sizeof(need)));
 		}
 	}
 	if (lines > PROOFS_MAX) {

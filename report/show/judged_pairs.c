@@ -162,17 +162,6 @@ struct pictures {
 	bool linked;		/* some are not */
 };
 
-static void add_link(struct pictures *p, const char *name)
-{
-	str_add(p->out, p->linked ? ", " : "<p>More maps: ");
-	p->linked = true;
-	str_add(p->out, "<a href=\"");
-	html_text(p->out, name);
-	str_add(p->out, ".svg\">");
-	html_text(p->out, name);
-	str_add(p->out, "</a>");
-}
-
 /** @len bytes, which are there where the page has room: the first map is in it
  *  whatever it has, the rest beside it, in files. */
 static void add_svg(struct pictures *p, const char *name, const char *svg,
@@ -186,7 +175,13 @@ static void add_svg(struct pictures *p, const char *name, const char *svg,
 		p->bytes += len;
 		str_addmem(p->out, svg, len);
 	} else {
-		add_link(p, name);
+		str_add(p->out, p->linked ? ", " : "<p>More maps: ");
+		p->linked = true;
+		str_add(p->out, "<a href=\"");
+		html_text(p->out, name);
+		str_add(p->out, ".svg\">");
+		html_text(p->out, name);
+		str_add(p->out, "</a>");
 	}
 }
 
@@ -220,20 +215,6 @@ static int add_picture(const struct figure *f, void *arg)
 	return 0;
 }
 
-static void add_bad_cell(const struct run *run, size_t at, struct str *out)
-{
-	const struct cell *c = &run->cells[at];
-	char from[80], to[80], bw[UNITS_REAL_SIZE];
-
-	html_row((const char *const[]){
-		part_rank_name(run, run_src(run, at), from, sizeof(from)),
-		part_rank_name(run, run_dst(run, at), to, sizeof(to)),
-		cell_class_name(c->class),
-		html_real((double)c->bw_GB_s, 2, bw),
-		run_cell_code(run, at), run_cell_detail(run, at), NULL
-	}, out);
-}
-
 static void add_bad_cells(const struct run *run, const struct verdict *v,
 			  struct str *out)
 {
@@ -254,7 +235,20 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 		unsigned class = run->cells[at].class;
 
 		if (run_measured(class) && class != CELL_PASS) {
-			add_bad_cell(run, at, out);
+			const struct cell *c = &run->cells[at];
+			char from[80], to[80], bw[UNITS_REAL_SIZE];
+
+			html_row(
+				(const char *const[]){
+					part_rank_name(run, run_src(run, at),
+						       from, sizeof(from)),
+					part_rank_name(run, run_dst(run, at),
+						       to, sizeof(to)),
+					cell_class_name(c->class),
+					html_real((double)c->bw_GB_s, 2, bw),
+					run_cell_code(run, at),
+					run_cell_detail(run, at), NULL},
+				out);
 			shown++;
 		}
 	}
@@ -293,24 +287,12 @@ static void add_diagnose(const struct run *run, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-/** Add the facts on which nodes differ. */
-static void add_differences(const struct run *run, struct str *out)
-{
-	struct str text = STR_INIT;
-
-	if (run->n_nodes > 1 && info_table(run, 120, 1, 20, &text) == 0 &&
-	    text.len > 0) {
-		html_element(out, "h2", "Facts that differ");
-		html_element(out, "pre", str_text(&text));
-	}
-	str_release(&text);
-}
-
 /* Body for pairs: maps, the tests of failed pairs, tests that are not good. */
 static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
 	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
 			      .out = out };
+	struct str text = STR_INIT;
 
 	(void)dir;	/* they are drawn into the page */
 	/* the script draws these in place of what is still */
@@ -324,7 +306,13 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 	add_bad_cells(&j->run, &j->verdict, out);
 	str_add(out, "</div>\n");
 	add_diagnose(&j->run, out);
-	add_differences(&j->run, out);
+	/* add the facts on which nodes differ */
+	if (j->run.n_nodes > 1 && info_table(&j->run, 120, 1, 20, &text) == 0 &&
+	    text.len > 0) {
+		html_element(out, "h2", "Facts that differ");
+		html_element(out, "pre", str_text(&text));
+	}
+	str_release(&text);
 	html_data(j, out);
 }
 

@@ -260,32 +260,6 @@ const char *symptom_effect_name(enum symptom_effect e)
 	return effect_names[e];
 }
 
-static int take_effect(struct symptom_reading *r, struct symptom *x,
-		       const char *value)
-{
-	int effect = str_index(effect_names, value);
-
-	if (effect < 0) {
-		r->why = "no such effect";
-		return 0;
-	}
-	x->effect = (enum symptom_effect)effect;
-	return 1;
-}
-
-static int take_match(struct symptom_reading *r, struct symptom *x,
-		      const char *value)
-{
-	const char *wrong = symptom_pattern_wrong(value);
-
-	if (x->n_matches == SYMPTOM_MATCHES || wrong) {
-		r->why = wrong ? wrong : "too many matches";
-		return 0;
-	}
-	add_text(&x->match[x->n_matches++], value);
-	return 1;
-}
-
 /** inih's handler: 1 is good. */
 static int take(void *user, const char *code, const char *name,
 		const char *value)
@@ -297,10 +271,24 @@ static int take(void *user, const char *code, const char *name,
 		return 0;
 	}
 	if (strcmp(name, "match") == 0) {
-		return take_match(r, x, value);
+		const char *wrong = symptom_pattern_wrong(value);
+
+		if (x->n_matches == SYMPTOM_MATCHES || wrong) {
+			r->why = wrong ? wrong : "too many matches";
+			return 0;
+		}
+		add_text(&x->match[x->n_matches++], value);
+		return 1;
 	}
 	if (strcmp(name, "effect") == 0) {
-		return take_effect(r, x, value);
+		int effect = str_index(effect_names, value);
+
+		if (effect < 0) {
+			r->why = "no such effect";
+			return 0;
+		}
+		x->effect = (enum symptom_effect)effect;
+		return 1;
 	}
 	if (strcmp(name, "by") == 0 && strcmp(value, "part") == 0) {
 		x->by_part = true;
