@@ -25,7 +25,8 @@
 #define SHARE_BAND 0.01
 #define SHARE_DEVIATIONS 3.0
 
-/** What a part can be and have been as well, its code the name. */
+/** The findings that are compared with the accepted run, by code, with their
+ *  tolerances. */
 static const struct accepted_kind {
 	const char *code;
 	bool latency;
@@ -47,7 +48,7 @@ struct accepted_beside {
 	double band[PATH_CLASSES];	/* a logarithm, of one test */
 };
 
-/* ---- can they be compared? ----------------------------------------------- */
+/* ---- comparability ------------------------------------------------------- */
 
 /** The node of that name that has ranks; -1. */
 static int node_called(const struct run *run, const char *name)
@@ -217,7 +218,7 @@ static void beside_release(struct accepted_beside *b)
 
 /* ---- a part -------------------------------------------------------------- */
 
-/** What of the cells of @p, or of those beside it, is known: medians. */
+/** Medians over the cells of a part, or over the other cells of its kind. */
 struct level {
 	double change, value;	/* logarithms */
 	size_t n, all;		/* good both times, and now */
@@ -273,7 +274,7 @@ static const struct accepted_kind *kind_of(const struct finding *f)
 	return NULL;
 }
 
-/** Has any finding of @v but @f a part in the cell at @at? */
+/** Returns true if a finding of @v other than @f touches the cell at @at. */
 static bool is_of_another(const struct run *run, const struct verdict *v,
 			  const struct finding *f, size_t at)
 {
@@ -286,8 +287,8 @@ static bool is_of_another(const struct run *run, const struct verdict *v,
 	return false;
 }
 
-/** Were the slow tests of @f as slow then, but for those that another one may
- *  explain? */
+/** Returns true if the slow tests of @f were as slow in the accepted run.
+ *  Tests that another finding explains do not count. */
 static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 		      const struct finding *f)
 {
@@ -305,7 +306,8 @@ static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 	return new * STRAY_OF <= slow;
 }
 
-/** Was the part of @f of @v as bad then as it is now, by @k? */
+/** Returns true if the part of @f was as bad in the accepted run as it is now,
+ *  within the tolerance @k. */
 static bool was_so(const struct accepted_beside *b, const struct verdict *v,
 		   const struct finding *f, const struct accepted_kind *k)
 {
@@ -343,7 +345,8 @@ static const struct finding *same_group(const struct verdict *v,
 	return best;
 }
 
-/** Of the class of @f, what the middle one of the @rank-th share reaches. */
+/** Returns the bandwidth of @run at the share @rank (0 to 1) of its sorted
+ *  cells of class @path; NAN without any. */
 static double level_at(const struct accepted_beside *b, const struct run *run,
 		       enum path_class path, double rank)
 {
@@ -361,8 +364,8 @@ static double level_at(const struct accepted_beside *b, const struct run *run,
 				(size_t)(rank * (double)(n - 1))) : NAN;
 }
 
-/** Are there groups of @f at the same levels in @v, and is the lower one no
- *  larger now? */
+/** Returns true if the accepted run had the groups of pairs of @f at the same
+ *  levels, and the slower group has not grown. */
 static bool were_groups(const struct accepted_beside *b,
 			const struct verdict *v, const struct finding *f)
 {

@@ -20,8 +20,8 @@
 bool accepted_unlike(const struct run *then, const struct run *now,
 		     struct str *out);
 
-/** Does @v have findings that only the verdict of the earlier run can say it
- *  had as well? */
+/** Returns true if @v has findings that can only be compared with the verdict
+ *  of the accepted run, not with its rows. */
 bool accepted_asks(const struct verdict *v);
 
 /**
@@ -34,7 +34,8 @@ bool accepted_asks(const struct verdict *v);
 void accepted_compare(const struct run *now, const struct run *then,
 		      const struct verdict *before, struct verdict *v);
 
-/** What a reader should know of it, line @i from 0; false after the last. */
+/** Writes line @i (from 0) of the comparison for the reader into @buf.  Returns
+ *  false after the last line. */
 bool accepted_note(const struct accepted *a, int i, char *buf, size_t size);
 
 #endif

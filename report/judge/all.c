@@ -11,14 +11,14 @@
 
 #define EVIDENCE_PER_STEP 3
 
-/** What a step says: its finding, or one of the alternatives. */
+/** A part that a step names: that of a finding, or one of its alternatives. */
 struct all_said {
 	size_t step;
 	const struct part *part;
 	const struct finding *finding;	/* NULL: an alternative */
 };
 
-/** What is taken for one and the same fault. */
+/** Findings that are taken for one fault. */
 struct fault {
 	struct all_said *seen;	/* the findings, those of the lowest step
 				 * first */
@@ -37,9 +37,10 @@ struct all_case {
 	size_t n_faults;
 };
 
-/* ---- do two mean the same? ---------------------------------------------- */
+/* ---- comparison --------------------------------------------------------- */
 
-/** What a probe numbers the parts by; a number means the same within one. */
+/** The units by which a probe numbers parts.  Equal numbers mean the same part
+ *  only within one numbering. */
 enum numbering { BY_GPU, BY_PORT, BY_SEGMENT };
 
 static const char *probe_of(const struct all_case *c, const struct all_said *s)
@@ -90,7 +91,7 @@ static bool same_nic(const struct all_case *c, const struct all_said *a,
 	return both_by_segment(c, a, b) && a->part->index == b->part->index;
 }
 
-/** Of the same code, and about the same nodes. */
+/** Returns true if @a and @b have the same code and the same nodes. */
 static bool same_setting(const struct finding *a, const struct finding *b)
 {
 	if (!a || !b) {
@@ -165,7 +166,7 @@ static bool same_nodes(const struct all_case *c, const struct all_said *low,
 	       low->part->peer_node == high->part->peer_node;
 }
 
-/** Is @high about a way of the GPU @low? */
+/** Returns true if @high is about the GPU @low, or a path from or to it. */
 static bool of_gpu(const struct all_case *c, const struct all_said *low,
 		   const struct all_said *high)
 {
@@ -177,7 +178,8 @@ static bool of_gpu(const struct all_case *c, const struct all_said *low,
 		 p->peer_index == g->index));
 }
 
-/** Is @high about memory that could not be locked, there? */
+/** Returns true if @high failed because memory could not be locked, on the node
+ *  of @low. */
 static bool lacks_memory(const struct all_case *c, const struct all_said *low,
 			 const struct all_said *high)
 {
@@ -244,7 +246,7 @@ static const struct {
 	  KIND(CONFIG), is_collective },
 };
 
-/** Does @low, found by a step below, explain @high? */
+/** Returns true if @low, a finding of an earlier step, explains @high. */
 static bool explains(const struct all_case *c, const struct all_said *low,
 		     const struct all_said *high)
 {
@@ -265,7 +267,8 @@ static int join(struct fault *f, const struct all_said *s)
 	return grow_add(&f->seen, &f->n_seen, s, sizeof(*s)) ? 0 : -1;
 }
 
-/** What @s may be: choice @i, from 0, itself; false after the last. */
+/** Sets @out to choice @i of @s: 0 is @s itself, the others are its
+ *  alternatives.  Returns false after the last. */
 static bool choice(const struct all_said *s, size_t i, struct all_said *out)
 {
 	const struct finding *f = s->finding;
@@ -402,7 +405,8 @@ static void add_evidence(const struct all_case *c, const struct fault *fault,
 	}
 }
 
-/** What the steps have in common, where none of them says so alone. */
+/** Describes the part that several steps have in common if none of them named
+ *  it alone. */
 static void say_common(const struct run *run, struct finding *f)
 {
 	struct str probes = STR_INIT;
@@ -455,7 +459,8 @@ static void merge(const struct all_case *c, const struct fault *fault,
 
 /* ---- the whole ---------------------------------------------------------- */
 
-/** Does a finding of its own say why the step could measure nothing? */
+/** Returns true if findings already explain why the step could measure nothing:
+ *  all of them are missing GPUs. */
 static bool says_why(const struct verdict *v)
 {
 	bool all = v->n > 0;

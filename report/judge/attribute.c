@@ -232,7 +232,8 @@ static void choose_code(const struct hearing *h)
 	}
 }
 
-/** What the message that the cells show means: a row of its own. */
+/** Adds as evidence what the message in the cells means, if a row of the
+ *  symptoms has its code. */
 static void add_meaning(const struct hearing *h)
 {
 	const struct symptom *s = symptom_find(symptoms_builtin(), h->w->code);
@@ -312,7 +313,7 @@ static int add_or(struct cause *c, const struct part *p)
 	return grow_add(&c->or_parts, &c->n_or, p, sizeof(*p)) ? 0 : -1;
 }
 
-/** Of places, or of bad cells, which begin with theirs. */
+/** Compares cell numbers, or bad cells, which begin with theirs. */
 static int compare_cells(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
@@ -320,7 +321,7 @@ static int compare_cells(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-/** Is @at among the unexplained cells? */
+/** Returns true if @at is one of the unexplained cells. */
 static bool in_rest(const struct attribute_work *w, uint32_t at)
 {
 	return bsearch(&at, w->b.rest, w->b.n_rest, sizeof(at), compare_cells);
@@ -349,7 +350,8 @@ static struct part pair_part(const struct attribute_work *w, uint32_t at)
 	return p;
 }
 
-/** Has @p cells of the two nodes of the one at @at that a sample left out? */
+/** Returns true if @p touches pairs between the two nodes of the cell at @at
+ *  that a sample left out. */
 static bool has_unplanned(const struct run *run, const struct part *p,
 			  uint32_t at)
 {
@@ -371,8 +373,8 @@ static bool has_unplanned(const struct run *run, const struct part *p,
 	return more;
 }
 
-/** Has @p cells besides @most, measured or not?  Those of a part are beside
- *  each other, or a row apart. */
+/** Returns true if @p has more than @most cells, measured or not.  The search
+ *  begins at @at: the cells of a part are adjacent or a row apart. */
 static bool has_more(const struct run *run, const struct part *p, uint32_t at,
 		     size_t most)
 {
@@ -570,7 +572,8 @@ static int add_pair(struct attribute_work *w, uint32_t at)
 	return add_or(c, &p);
 }
 
-/** Is the cell at @at the second of its pair? */
+/** Returns true if the cell at @at is the second of its pair in the unexplained
+ *  cells. */
 static bool is_second(const struct attribute_work *w, uint32_t at)
 {
 	uint32_t back = (uint32_t)run_back(w->b.s.run, at);
@@ -578,7 +581,8 @@ static bool is_second(const struct attribute_work *w, uint32_t at)
 	return back < at && in_rest(w, back);
 }
 
-/** What no part explains: pairs, each once. */
+/** Adds a finding for each pair that no part explains, or a single finding if
+ *  there are too many. */
 static int add_pairs(struct attribute_work *w)
 {
 	size_t pairs = 0;

@@ -25,7 +25,7 @@ static const struct {
 	[PART_CABLE_SWAP] = { .least = 80 },
 };
 
-/** What is known of one part: its cells by path class. */
+/** Marked and bad cells of one part, by path class. */
 struct blame_tally {
 	uint32_t marked[PATH_CLASSES], bad[PATH_CLASSES];
 };
@@ -186,7 +186,8 @@ static struct suspect weigh(const struct blame_tally *t,
 	return x;
 }
 
-/** Is enough of @x bad, and not too much? */
+/** Returns true if the share of bad cells of @x is between the limits of its
+ *  kind. */
 static bool take_share(struct suspect *x, const struct suspect_need *need)
 {
 	unsigned least = shares[x->part.kind].least;
@@ -232,8 +233,9 @@ static int add_suspects(struct suspects *s, const struct blame_tally *tallies,
 	return 0;
 }
 
-/** Who touches which bad cell: asked many times, so looked up once.  @of_part:
- *  room for a number of each part. */
+/** Lists the suspects that touch each bad cell, since they are needed many
+ *  times.  @of_part has room for a number of each part.  Returns 0, or -1 when
+ *  memory runs out. */
 static int list_touching(struct suspects *s, uint32_t *of_part)
 {
 	size_t ids[PART_INDEX_CELL_MAX];
@@ -311,8 +313,9 @@ static void suspects_release(struct suspects *s)
 
 /* ---- blame --------------------------------------------------------------- */
 
-/** Of its cells that must be bad before a part is picked, in percent.  But for
- *  the last round, it must be more than a lone pair. */
+/** Percentages of the cells of a part that must be bad before it is picked, one
+ *  per round.  In all rounds but the last, the part must also have more bad
+ *  cells than a lone pair. */
 static const unsigned strict_first[] = { 95, 60, 0 };
 static const unsigned as_they_come[] = { 0 };
 static const unsigned dead_first[] = { 95, 30, 0 };
@@ -336,14 +339,15 @@ static const struct search {
 /** More parts than these are but a list of what chance has done. */
 #define MOST_PICKED 256
 
-/** What it costs to blame suspect @i for its own cells. */
+/** Returns the cost in bits of blaming suspect @i for its own cells. */
 static double blame_bits(const struct blame *b, size_t i)
 {
 	return b->s.list[i].name_bits +
 	       suspect_share_bits(b->of[i].left, b->s.list[i].good);
 }
 
-/** What the message becomes shorter by if it is picked, or is by now. */
+/** Returns the bits that the message gets shorter by picking suspect @i, or has
+ *  got shorter if it is picked. */
 static double saved_bits(const struct blame *b, size_t i)
 {
 	return b->of[i].left_bits - blame_bits(b, i);
@@ -363,7 +367,7 @@ static double owned_bits(const struct blame *b, const struct suspect_cell *c,
 				       b->of[owner].cell_bits;
 }
 
-/** Would @x take a cell from @owner? */
+/** Returns true if @x would take a cell from @owner. */
 static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 {
 	return owner == SUSPECT_NONE || b->of[x].share > b->of[owner].share;
@@ -637,7 +641,7 @@ static double search(struct blame *b, const struct search *how)
 	return message_bits(b);
 }
 
-/** What is picked now, of all suspects, to @picked. */
+/** Copies which suspects are picked now to @picked. */
 static void keep(const struct blame *b, bool *picked)
 {
 	for (size_t i = 0; i < b->s.n; i++) {

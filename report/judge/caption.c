@@ -17,20 +17,21 @@
 /* ---- built so ------------------------------------------------------------ */
 
 /*
- * What is slower on every node is built so: the GPUs far from the NICs, a slot
- * of fewer lanes.  No part of it is worse than its peers, and that is no
- * finding; but who compares nodes with what they were sold as wants to know.
+ * GPUs that are slower on every node, such as those far from the NICs or in a
+ * slot with fewer lanes, are slow by design.  No part is worse than its peers,
+ * so this is not a finding, but a note for readers who compare nodes with their
+ * specification.
  */
 
 /** By less than this, or on fewer nodes, or of fewer GPUs, it is chance. */
 #define LEAST_SLOWER 0.03
 #define LEAST_NODES  4
 #define LEAST_GPUS   4
-/** Of a node; more are not compared. */
+/** Maximum GPUs per node that are compared. */
 #define MOST_GPUS    64
 
-/** What each rank reaches with other nodes, in the mean, to @of; @n: room for
- *  as many counts. */
+/** Sets @of to the mean bandwidth of each rank with other nodes; @n has room
+ *  for as many counts. */
 static void add_up(const struct run *run, double *of, uint32_t *n)
 {
 	run_foreach_cell(run, at) {
@@ -205,7 +206,8 @@ static void note_sample(const struct run *run, struct str *out)
 	}
 }
 
-/** Of a fleet: who asked whom, and how fast. */
+/** Describes the ping plan of a large cluster: groups, and probes per
+ *  second. */
 static void note_pinglist(const struct run *run, struct str *out)
 {
 	const json_t *planned = json_object_get(run->json, "planned");
@@ -240,7 +242,8 @@ static void note_follow(const struct run *run, struct str *out)
 	}
 }
 
-/** Who is asked to use what is not there measures nothing, and is not ill. */
+/** Notes ranks that were skipped because they lack something that the test
+ *  needs; that is not a fault. */
 static void note_lacking(const struct run *run, struct str *out)
 {
 	const struct fact_row *first = NULL, *detail;
@@ -255,8 +258,8 @@ static void note_lacking(const struct run *run, struct str *out)
 	}
 }
 
-/** Skipped, and no part is at fault for it?  Of addresses the segments say
- *  why. */
+/** Returns true if the cell was skipped and no part is at fault for it.  For
+ *  addresses (ping) returns false: their segments say why. */
 static bool is_unheard(const struct run *run, size_t at)
 {
 	return run->cells[at].class == CELL_SKIPPED && !run->mesh &&
@@ -361,7 +364,8 @@ static const char *fact_of(const struct run *run, const char *node,
 	return "";
 }
 
-/** What a GPU that is slow, or late, may be so by. */
+/** Notes driver modes that can make a GPU slow: MPS, and no persistence
+ *  mode. */
 static void note_modes(const struct run *run, struct str *out)
 {
 	const struct fact_row *f;
@@ -393,7 +397,7 @@ static void note_divided(const struct run *run, struct str *out)
 	}
 }
 
-/** What was measured with is not what jobs of PyTorch have. */
+/** Notes that PyTorch on the node uses another NCCL version than this test. */
 static void note_torch(const struct run *run, struct str *out)
 {
 	const struct fact_row *theirs;
@@ -473,7 +477,8 @@ static void note_resumed(const struct run *run, struct str *out)
 	}
 }
 
-/** What each rail keeps to itself is no fault, but NCCL has to know. */
+/** Notes rails without a route to each other: that is not a fault, but NCCL
+ *  needs a setting for it. */
 static void note_unrouted(const struct run *run, struct str *out)
 {
 	if (run->mesh && run->mesh->unrouted > 0) {
@@ -734,14 +739,15 @@ const char *caption_command(const struct run *run, char *buf, size_t size)
 	return buf;
 }
 
-/** What some cells say: the middle one, and the ends. */
+/** Median, minimum and maximum over some cells. */
 struct spread {
 	double median, low, high;	/* NAN of none */
 	size_t n;
 };
 
-/** Of the cells of @path, or of all for PATH_CLASSES, whose @value is not
- *  NAN; the middle one, which takes longest, where @median wants it. */
+/** Returns the spread of @value over the cells of @path (PATH_CLASSES: all
+ *  cells), without NAN.  The median takes longest and is only computed if
+ *  @median is set. */
 static struct spread spread_of(const struct run *run, enum path_class path,
 			       double (*value)(const struct run *run,
 					       size_t at), bool median)

@@ -7,7 +7,8 @@
 
 #include "report/judge/verdict.h"
 
-/** What words, pictures and HTML all say about a run.  Pure; plain text. */
+/** Notes and captions that texts, pictures and HTML share.  Pure; plain
+ *  text. */
 
 #define CAPTION_SIZE 512
 #define CAPTION_UTC_SIZE 32
@@ -42,12 +43,13 @@ bool caption_line(const struct run *run, char *buf, size_t size);
 /** The same of what the other pass has of the bandwidth. */
 bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 		      size_t size);
-/** What @transport does not say about GPUs in that probe; NULL: it does. */
+/** Returns a note on what @transport does not test in @probe, such as GPUs;
+ *  NULL: no note. */
 const char *caption_transport(const char *transport, const char *probe);
 /**
- * What a reader must know before believing the rest: a drill, an error, no GPUs
- * tested, a model, damaged rows.  @i from 0; false after the
- * last one.
+ * Writes note @i (from 0) that a reader needs before the results into @buf: a
+ * drill, an error, no GPUs tested, a model, damaged rows.  Returns false after
+ * the last one.
  */
 bool caption_note(const struct run *run, int i, char *buf, size_t size);
 /** One of these: which GPUs are slower than the others on every node. */

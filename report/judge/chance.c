@@ -44,8 +44,8 @@ bool again_doubts(const struct run *run, const struct cause *c)
 	       2 * a.slow < a.tests;
 }
 
-/* Did most tests of a lone pair pass then?  What is slow first and again by
- * chance is not for ever. */
+/* Returns true if most tests of a lone pair passed when repeated: a pair that
+ * is slow twice by chance is not broken. */
 static bool again_mends(const struct run *run, const struct cause *c)
 {
 	struct again a = look(run, &c->part);
@@ -158,7 +158,7 @@ struct tests {
 	size_t again, twice;	/* of these made twice, and slow again */
 };
 
-/** Does it stand for pairs alone? */
+/** Returns true if @c stands for pairs only, not for a part. */
 static bool is_lone(const struct cause *c)
 {
 	return c->part.kind == PART_PAIR || c->rest;
@@ -208,9 +208,9 @@ static bool is_below_line(const struct run *run, const struct cause *c,
 	return (twice ? t.twice : t.first) > 0;
 }
 
-/** Are no more of @causes slow again than by chance?  What chance alone makes
- *  slow is told by tests that were so once: of few tests a slow pair would be
- *  its own excuse. */
+/** Returns true if no more tests of @causes are slow again than by chance.  The
+ *  rate of chance comes from tests that were slow once: with few tests a slow
+ *  pair would otherwise excuse itself. */
 static bool is_chance(const struct run *run, const struct causes *causes)
 {
 	struct tests t = { 0 };
@@ -295,8 +295,8 @@ static double class_median(const struct run *run, size_t at,
 	return n >= CELLS_SLOW_PEERS ? stats_select(room, n, n / 2) : NAN;
 }
 
-/** What is usual of @n values in @room as a share of all of @path: 1 where it
- *  is no less, or they are too few. */
+/** Returns the median of the @n values in @room as a share of the median of
+ *  @path: at most 1, and 1 for too few values. */
 static double share_of(const struct run *run, unsigned path, double *room,
 		       size_t n)
 {
@@ -348,8 +348,9 @@ static double end_share(const struct run *run, size_t at, bool sender,
 	return share_of(run, path, room, n);
 }
 
-/** Is it slow, and no more than its class is, so far apart, or than both of its
- *  ends are? */
+/** Returns true if the cell is not slow, or only as slow as its class at
+ *  that distance and both of its ends usually are.  Such cells are slow by
+ *  design. */
 static bool is_built(const struct run *run, size_t at, double *room)
 {
 	const struct cell *c = &run->cells[at];
@@ -375,8 +376,8 @@ static bool pair_is_built(const struct run *run, const struct part *p,
 	       is_built(run, run_at(run, b, a), room);
 }
 
-/** Of a list of cells those that are not built so stay; returns whether none
- *  does. */
+/** Removes the cells that are slow by design from the list of @c.  Returns true
+ *  if none is left. */
 static bool rest_is_built(const struct run *run, struct cause *c, double *room)
 {
 	size_t n = 0;
@@ -391,8 +392,8 @@ static bool rest_is_built(const struct run *run, struct cause *c, double *room)
 	return n == 0;
 }
 
-/** Was most of what is slow of a part with others fast the second time?  The
- *  rest of it nobody has tried again. */
+/** Returns true if most slow tests of a part were fast when repeated.  Tests
+ *  that were not repeated do not count. */
 static bool is_mended(const struct run *run, const struct cause *c)
 {
 	size_t mended = 0, twice = 0;
@@ -411,8 +412,8 @@ static bool is_mended(const struct run *run, const struct cause *c)
 /** Slow cells of a part that are looked at. */
 #define MOST_ALIKE 32
 
-/** Is what is slow of a part as fast as the same two GPU numbers, as far apart,
- *  are without it? */
+/** Returns true if most slow tests of a part are as fast as the tests without
+ *  it between the same two GPU numbers at the same distance. */
 static bool is_alike(const struct run *run, const struct cause *c,
 		     double *room)
 {

@@ -116,8 +116,9 @@ static double over_neighbours(const struct collective_point *p)
 			     pow(p[1].time_us, at));
 }
 
-/** Is @p, which has a neighbour on either side, off?  Then the next size takes
- *  less time, or the rate falls and comes up again: a step does neither. */
+/** Returns true if @p, which has a neighbour on either side, is off: the next
+ *  size takes less time, or the rate falls and rises again.  A step in the
+ *  curve does neither. */
 static bool is_off(const struct collective_point *p)
 {
 	return over_neighbours(p) > OFF_FACTOR &&
@@ -399,7 +400,7 @@ static size_t rows_of(const struct collective_row *rows, size_t n,
 
 /* ---- ranks that are to blame -------------------------------------------- */
 
-/** Has @node several GPUs, and are all of them out? */
+/** Returns true if @node has several GPUs and all of them dropped out. */
 static bool whole_node(const json_t *run, const char *node)
 {
 	json_int_t gpus = 0, out = 0;
@@ -582,8 +583,9 @@ static bool is_bad(const struct collective_row *r)
 	       r->outcome != OUTCOME_OK;
 }
 
-/** Does a finding say why @r is bad?  A rank that was lost explains what fails,
- *  but no wrong result; processes that did not run explain their rows only. */
+/** Returns true if a finding explains why @r is bad.  A rank that was lost
+ *  explains failures, but no wrong result; lack of CPU explains only its own
+ *  rows. */
 static bool is_explained(const struct verdict *v,
 			 const struct collective_row *r)
 {

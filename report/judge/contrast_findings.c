@@ -7,8 +7,9 @@
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
 
-/* Who shares a link with whom changes from round to round, so that not every
- * cell of an oversubscribed part must suffer. */
+/* Share of the cells of a part that must suffer, in percent.  It is below 100
+ * since the pairs that share a link change from round to round, so some cells
+ * of an oversubscribed part do not suffer. */
 #define LOAD_PERCENT 75
 
 static const struct suspect_need load_need = {
@@ -166,8 +167,8 @@ static bool corrupt_there(const struct run *run, size_t at)
 	return run->contrast.outcome[at] == OUTCOME_CORRUPT;
 }
 
-/** What failed once in the first pass, too, has a finding of its own; it is no
- *  matter of the pass, while changed data is wherever it arrives. */
+/** Returns true if the cell works in this pass.  A test that failed once in the
+ *  first pass has its own finding; corrupted data counts in any pass. */
 static bool works_here(const struct run *run, size_t at)
 {
 	const struct cell *c = &run->cells[at];

@@ -21,10 +21,10 @@
  * were lost by it are not measured, and one finding says where it was.
  */
 
-/** Of one kind. */
+/** Maximum lines of evidence of one kind of event. */
 #define STARVED_FINDINGS_MAX_EVIDENCE 4
 
-/** What was lost to it. */
+/** Tests and agents lost because processes had no CPU. */
 struct starved {
 	uint8_t *lost;		/* nodes whose agents did not run */
 	size_t *cells;		/* of each node that did not get measured */
@@ -112,8 +112,9 @@ static void starved_findings_say(const struct run *run, const struct starved *s,
 	str_release(&names);
 }
 
-/** Of each of these, the first that the coordinator, or a node that it was, had
- *  to say: many of one do not hide another. */
+/** Adds the first events of each of these kinds from the coordinator and the
+ *  affected nodes as evidence.  Many events of one kind do not hide those of
+ *  another. */
 static void starved_findings_add_evidence(const struct run *run,
 					  const struct starved *s,
 					  struct finding *f)
@@ -250,8 +251,8 @@ static void note_time(const struct run *run, int node,
 	}
 }
 
-/** What befell a link of the coordinator's own, by which one was lost, by its
- *  own word. */
+/** Reads from the events whether the coordinator's own link went down, which by
+ *  itself loses an agent. */
 static void take_own_word(const struct run *run, struct cut_findings_cut *c)
 {
 	c->link = NULL;
@@ -272,7 +273,8 @@ static void take_own_word(const struct run *run, struct cut_findings_cut *c)
 	}
 }
 
-/** Did most agents fall silent, or with @ended hang up, at once? */
+/** Returns true if most agents fell silent, or with @ended hung up, at about
+ *  the same time. */
 static bool is_cut(const struct run *run, const struct gone_list *gone,
 		   bool ended, struct cut_findings_cut *c)
 {
@@ -313,8 +315,9 @@ static void forget_lost(struct gone_list *gone,
 	gone->n = kept;
 }
 
-/** Of a node that was lost; or one between the coordinator's node and one that
- *  would have been, had the run gone on, and failed. */
+/** Returns true if the cell at @at belongs to the cut: one of its nodes was
+ *  lost, or, unless the agents were ended, it failed between the coordinator's
+ *  node and another node. */
 static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
 		      size_t at)
 {
@@ -326,7 +329,8 @@ static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
 		!run_good(run->cells[at].class));
 }
 
-/** Of a part without a node of its own: whence it listened, to one lost. */
+/** Takes a path from the coordinator's node to a lost node as the example of a
+ *  finding that has neither an example nor a single node. */
 static void take_example(const struct run *run,
 			 const struct cut_findings_cut *c, size_t at,
 			 struct finding *f)
@@ -383,7 +387,7 @@ static void say(const struct run *run, const struct cut_findings_cut *c,
 	str_release(&names);
 }
 
-/** What the coordinator said of its link, when it lost the first. */
+/** Adds the first event @event of the coordinator's link as evidence. */
 static void add_first(const struct run *run, const char *event,
 		      struct finding *f)
 {
@@ -398,8 +402,8 @@ static void add_first(const struct run *run, const char *event,
 	}
 }
 
-/** What the coordinator saw, what it says of itself, and what the agents left
- *  behind that lost it. */
+/** Adds evidence: events of the coordinator's link, and those of the agents
+ *  that it lost. */
 static void add_evidence(const struct run *run,
 			 const struct cut_findings_cut *c, struct finding *f)
 {
@@ -433,8 +437,8 @@ static int64_t last_sign(const struct run *run)
 	return last_s;
 }
 
-/** What was not measured for agents that were ended with the run shows
- *  nothing. */
+/** Ignores tests that were not measured because their agents were ended
+ *  together with the run. */
 static void forgive_ended(const struct run *run, struct gone_list *gone,
 			  uint8_t *explained, struct cut_findings_cut *c)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of the layers came to, in sentences. */
+/* Results of the layered tests of --diagnose as sentences. */
 #include "report/model/diagnose.h"
 
 #include <string.h>
 
 #include "report/judge/tell.h"
 
-/** What the rows say about one pair. */
+/** The rows about one pair. */
 struct layers {
 	const struct run *run;
 	struct finding *finding;	/* that the pair stands for */
@@ -103,7 +103,7 @@ static void add_layers(const struct layers *l, struct str *out)
 	}
 }
 
-/** Did the pair pass by RDMA? */
+/** Returns true if the pair passed the test by RDMA. */
 static bool passes_rdma(const struct layers *l)
 {
 	const struct diagnose_step *s = diagnose_steps;
@@ -279,7 +279,8 @@ static void tell_pair(struct layers *l)
 	}
 }
 
-/** Is @at the first row of its pair, and a pair of this run? */
+/** Returns true if the row at @at is the first of its pair and its ranks are in
+ *  this run. */
 static bool begins_pair(const struct run *run, size_t at)
 {
 	const struct diagnose_row *r = &run->diagnose[at];

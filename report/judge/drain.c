@@ -46,7 +46,8 @@ bool drain_hung_up(const struct run *run, int node)
 	return false;
 }
 
-/** Does only the coordinator say so, who heard nothing? */
+/** Returns true if only the coordinator reported the fault, because it heard
+ *  nothing of the node. */
 static bool is_silence(const struct run *run, const struct finding *f)
 {
 	return strcmp(f->code, GONE_CUT) == 0 ||
@@ -54,8 +55,9 @@ static bool is_silence(const struct run *run, const struct finding *f)
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
-/** Could its launcher not start an agent there?  Nothing ran that could say so
- *  of the node: keys, paths and firewalls may be those of who asks. */
+/** Returns true if the launcher could not start an agent on the node.  That
+ *  proves nothing about the node: the cause may be a key, path or firewall on
+ *  the launcher's side. */
 static bool is_unstarted(const struct finding *f)
 {
 	return gone_never_started(f->code) &&
@@ -121,7 +123,7 @@ static void hear(const struct run *run, const struct finding *f,
 	}
 }
 
-/** Did a test between the two pass? */
+/** Returns true if a test between the two nodes passed. */
 static bool get_on(const struct run *run, int one, int other)
 {
 	const struct cluster_node *a = &run->nodes[one];
@@ -138,8 +140,9 @@ static bool get_on(const struct run *run, int one, int other)
 	return false;
 }
 
-/** Of the partners from @from on, do enough pass with each other, and with the
- *  @n that are found, to make up the witnesses? */
+/** Finds WITNESSES partners that all passed with each other, from number
+ *  @from on, in addition to the @n in @found.  Returns false if there are
+ *  not enough. */
 static bool find_witnesses(const struct drain_heard *h,
 			   uint8_t on[MAX_PARTNERS][MAX_PARTNERS],
 			   size_t found[WITNESSES], size_t n, size_t from)
@@ -174,7 +177,7 @@ static bool has_witnesses(const struct run *run, const struct drain_heard *h)
 	return find_witnesses(h, on, found, 0, 0);
 }
 
-/** Did who starts agents say why this one has none? */
+/** Returns true if the launcher reported why this node has no agent. */
 static bool never_started(const struct run *run, int node)
 {
 	size_t i = 0;

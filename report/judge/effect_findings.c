@@ -52,15 +52,15 @@ static int partner_of(const struct run *run, const struct part *p, size_t at)
 	return from == p->node ? to : from;
 }
 
-/** Are all of its tests inside a node? */
+/** Returns true if all tests of @p are inside a node. */
 static bool is_inside(const struct part *p)
 {
 	return part_is(p, KIND(GPU_NVLINK) | KIND(INTRA_NODE));
 }
 
-/** Of fewer pairs of sound ports nobody knows what is usual. */
+/** Minimum pairs of healthy ports for a usual value. */
 #define LEAST_ALIKE 3
-/** More of them say no more. */
+/** Maximum pairs looked at for it. */
 #define MOST_ALIKE  256
 
 static double log_value(double bw_GB_s, double lat_us, enum effects_of of)
@@ -68,9 +68,10 @@ static double log_value(double bw_GB_s, double lat_us, enum effects_of of)
 	return log(of == EFFECTS_LATENCY ? 1 / lat_us : bw_GB_s);
 }
 
-/** What is usual of the two ports of the cell at @at on other nodes, at the
- *  same rate, but for parts of @all; NAN.  @room: for a value of each two
- *  nodes. */
+/** Returns the usual value, a logarithm, of the two ports of the cell at @at:
+ *  the median of the same ports on other nodes at the same rate, without cells
+ *  that touch parts of @all; NAN if there are too few.  @room has space for a
+ *  value of each two nodes. */
 static double usual_of(const struct run *run, const struct effects *all,
 		       size_t at, enum effects_of of, double *room)
 {
@@ -132,14 +133,14 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 	}
 }
 
-/** What the main pass says of @e, as such a logarithm. */
+/** Returns the effect @e of the main pass as a logarithm, below 0 = worse. */
 static double log_of(const struct effect *e, enum effects_of of)
 {
 	return of == EFFECTS_LATENCY ? -log(e->ratio) : log(e->ratio);
 }
 
-/* What share of the effect of number @i of @all, parts that were selected by
- * @of, is there again; NAN where too few tests tell. */
+/* Returns the share of effect number @i of @all (selected by @of) that the
+ * follow-up measures again; NAN with too few tests. */
 static double effect_again(const struct run *run, const struct effects *all,
 			   size_t i, enum effects_of of)
 {
@@ -201,7 +202,7 @@ static int depth_init(struct depth *d, size_t most)
 	return d->of[INSIDE] ? 0 : -1;
 }
 
-/** Is another slow part on the way, which would be the reason? */
+/** Returns true if another slow part is on the path, which may be the cause. */
 static bool is_shared(const struct run *run, const struct depth *d, int src,
 		      int dst)
 {
@@ -251,8 +252,8 @@ static void hear(const struct run *run, const struct part *p, struct depth *d)
 	}
 }
 
-/** What of @p is its way out; of kind PART_PAIR where that is none of its
- *  own. */
+/** Returns the part of @p that its network traffic passes; the kind is
+ *  PART_PAIR if GPUs share it. */
 static struct part way_out(const struct run *run, const struct part *p)
 {
 	const struct cluster_node *n = &run->nodes[p->node];
@@ -397,8 +398,8 @@ static bool can_judge(const struct run *run)
 	return !run->mesh && !run->shared_cores;
 }
 
-/** Are most tests of @p below what their lines carry, where that is known?
- *  Then it is slow whatever its peers do, and each test says so. */
+/** Returns true if most tests of @p with a known line rate are below it.  Then
+ *  the part is slow whatever its peers do, and each test shows it. */
 static bool misses_line(const struct run *run, const struct part *p)
 {
 	size_t below = 0, all = 0;
@@ -426,7 +427,8 @@ static void drop_below_line(const struct run *run, struct effects *e)
 	e->n = kept;
 }
 
-/** What @e leaves of the cell at @at when what its parts add is taken away. */
+/** Returns true if the cell at @at is fast enough once the parts of @e that it
+ *  touches are taken into account. */
 static bool is_fine(const struct run *run, const struct effects *e, size_t at)
 {
 	const struct cell *c = &run->cells[at];
@@ -484,8 +486,8 @@ void effects_spare(const struct run *run, uint8_t *explained,
 	effects_release(&e);
 }
 
-/** Is all that @e may be, or nearly, beyond the line between a warning and a
- *  fault? */
+/** Returns true if the effect, and nearly all of its confidence interval, is
+ *  beyond the line between a warning and a fault. */
 static bool is_beyond(const struct run *run, const struct effect *e,
 		      enum effects_of of)
 {
@@ -521,8 +523,8 @@ static size_t claim(const struct run *run, const struct effect *e,
 /** Fewer have too few paths between two of them to compare. */
 #define LEAST_LEAVES 4
 
-/** Is @p the same part as @of, of another node at the same switch, or of any
- *  where that is not known? */
+/** Returns true if @p is the same part as @of on another node at the same leaf
+ *  switch; without leaf switches, on any node. */
 static bool is_beside(const struct run *run, const struct part *p,
 		      const struct part *of)
 {
@@ -553,8 +555,9 @@ static bool may_be_switch(const struct run *run, const struct effects *found,
 /** With fewer partner nodes it may as well be what leads to these. */
 #define LEAST_PARTNERS 3
 
-/** Are there other parts like it, and do its tests show it?  Those of one link
- *  between switches are among all others there. */
+/** Returns true if @e may be a fault: it has enough similar parts, and enough
+ *  partners in its tests.  A link between switches needs enough leaf switches,
+ *  and a single path of the fabric is never a fault. */
 static bool can_fail(const struct run *run, const struct effect *e)
 {
 	const struct part *p = &e->part;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies between two leaf switches and is a little slower: all of its paths,
- * or those that a hash puts on one link.  Looked at is what is left of each
- * test when what is usual for its distance, its sender and its receiver is
- * taken away.
+ * Finds paths between two leaf switches that are a little slower: all of them,
+ * or those that a hash puts on one link.  It looks at the rest of each test
+ * after the usual values for its distance, sender and receiver are subtracted.
  */
 
 #include <math.h>
@@ -20,7 +19,8 @@
 #define TIMES_USUAL 3.0
 /** ... and this one at least. */
 #define LEAST_SHARE 0.02
-/** What makes up less of all tests between two switches is not looked for. */
+/** Minimum effect on the mean of all tests between two switches, as a
+ *  logarithm. */
 #define LEAST_OFF 0.003
 
 struct paths {
@@ -134,7 +134,8 @@ static int level(struct paths *x, group_fn *group, size_t n)
 	return of ? 0 : -1;
 }
 
-/** What is left of all tests between nodes whose switches are known. */
+/** Computes the rest of all tests between nodes whose switches are known.
+ *  Returns 0, or -1 when memory runs out. */
 static int look(struct paths *x)
 {
 	const struct effect_work *w = x->w;
@@ -356,8 +357,8 @@ static int find_links(struct paths *x, double z)
 	return rc;
 }
 
-/** Are the means between any two switches off?  Mostly none are, and a million
- *  cells need not be looked at. */
+/** Returns true if the mean between any two switches is off.  Usually none is,
+ *  and a million cells need not be looked at. */
 static bool any_off(const struct paths *x, double *sums, size_t *n)
 {
 	const struct effect_work *w = x->w;

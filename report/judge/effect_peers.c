@@ -13,7 +13,7 @@
 
 /** With fewer partner nodes one bad link is as much as all of a part. */
 #define LEAST_PARTNERS 3
-/** Of these so many must count. */
+/** Minimum partner nodes with known values. */
 #define LEAST_SOUND 2
 
 static int effect_estimate(const struct effect_peers *x, size_t i, int way,
@@ -69,8 +69,8 @@ bool effect_is_in(const struct effect_work *w, const struct part *p)
 /* ---- effect nvlinks ------------------------------------------------------ */
 
 /*
- * What GPUs do inside their node: NVLinks that are worse than those of the
- * other GPUs there, and nodes all of which are.
+ * Tests inside a node: NVLinks that are worse than those of the other GPUs
+ * there, and nodes in which all are.
  */
 
 /** Standard errors that the tests of a GPU with other nodes may be off: flows
@@ -80,8 +80,8 @@ bool effect_is_in(const struct effect_work *w, const struct part *p)
  *  moment: its tests there are made in a few, all GPUs at once. */
 #define LEAST_INSIDE 0.05
 
-/** What each rank has with each of the others in its node, beside the same two
- *  of other nodes, and its own node. */
+/** Sets the samples of each rank with each other GPU of its node, as sender and
+ *  as receiver. */
 static void fill_nvlinks(const struct effect_work *w, struct effect_peers *x)
 {
 	const struct run *run = w->run;
@@ -151,7 +151,7 @@ static void level_node(const struct effect_work *w,
 		     gpus ? stats_median(usual, gpus) : 0);
 }
 
-/** Is GPU @r in what was found, or its node? */
+/** Returns true if GPU @r or its node was already found. */
 static bool is_found(const struct effect_work *w, const struct cluster_rank *r)
 {
 	const struct part gpu = part_at(PART_GPU, r->node, r->gpu);
@@ -160,8 +160,9 @@ static bool is_found(const struct effect_work *w, const struct cluster_rank *r)
 	return effect_is_in(w, &gpu) || effect_is_in(w, &node);
 }
 
-/** What the GPUs of the node of @r differ by: the tests inside a node are made
- *  in a few moments, each of which it may spoil. */
+/** Returns the deviation between the GPUs of the node of @r, or the usual error
+ *  if that is larger: the tests inside a node take only a moment, and a
+ *  disturbance in it affects all of them. */
 static double unrest(const struct effect_work *w, const struct effect_peers *x,
 		     const struct cluster_rank *r, int way)
 {
@@ -221,8 +222,8 @@ static int add_nvlink(struct effect_work *w, size_t i, int way,
 			  tests);
 }
 
-/** What all pairs of GPUs inside nodes are beside the same two of other nodes:
- *  each rank with each of its node.  0, or -1 when memory runs out. */
+/** Fills @x with the tests inside nodes, each pair compared with the same two
+ *  GPU numbers of other nodes.  Returns 0, or -1 when memory runs out. */
 static int fill(const struct effect_work *w, struct effect_peers *x)
 {
 	int most = 0, rc;
@@ -358,9 +359,11 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 #define MAD_AS_SURE 0.37
 /** A median is as much less sure than a mean. */
 #define MEDIAN_ERROR 1.2533
-/** Of few parts next to nothing would be known: then as if it were of some. */
+/** Minimum degrees of freedom; with fewer parts the interval would be too wide
+ *  to be useful. */
 #define LEAST_FREEDOM 5
-/** Deviations that a normal variable is off by once in a hundred. */
+/** Number of deviations for an error of one in a hundred (normal,
+ *  two-sided). */
 #define ALONE 2.576
 
 double effect_tail(double z)
@@ -384,8 +387,8 @@ double effect_deviations(double tail)
 	return low;
 }
 
-/** Of Student's variable whose normal one is @z (D. Wallace, Ann. Math.
- *  Statist.  30, 1959). */
+/** Returns the quantile of Student's distribution for the normal quantile @z
+ *  (D.  Wallace, Ann.  Math.  Statist. 30, 1959). */
 static double student_quantile(double z, double freedom)
 {
 	double u = z * (8 * freedom + 3) / (8 * freedom + 1);
@@ -428,7 +431,7 @@ void effect_peers_release(struct effect_peers *x)
 	}
 }
 
-/** What part @i has with partner @p. */
+/** Returns the sample of part @i with partner @p for direction @way. */
 static double sample(const struct effect_peers *x, size_t i, int way, size_t p)
 {
 	double a = (double)x->samples[TX][i * x->width + p];
@@ -512,8 +515,8 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 	}
 }
 
-/** Of @n sorted values without number @out: the mean of the middle half, where
- *  those at its ends count by what is in it of them. */
+/** Returns the mean of the middle half of @n sorted values without number @out.
+ *  The values at its ends count in proportion to how much of them is inside. */
 static double middle_mean(const double *v, const double *sums, size_t n,
 			  size_t out)
 {

@@ -13,10 +13,10 @@
 /* ---- effect speed -------------------------------------------------------- */
 
 /*
- * What a cell measured, as effects count it.  HCA ports of one run may be built
- * for different rates: those of storage beside those of computing, old nodes
- * beside new ones.  A pair is compared with those of its own rate, as the
- * slower of its ports has it.
+ * Values of cells as the search for effects uses them.  HCA ports of one run
+ * may have different rates, such as storage and compute ports or old and new
+ * nodes.  A pair is compared with pairs of the same rate, which is that of the
+ * slower port.
  */
 
 static float measured_log(const struct effect_work *w, size_t at)
@@ -128,7 +128,8 @@ float effect_log(const struct effect_work *w, size_t at)
 /** Sorts of tests between nodes: rails, leaf switches. */
 #define SORTS 4
 
-/** What is known of each cell: how it compares, and of which sort it is. */
+/** The values of the cells relative to others of their class, while the table
+ *  is made. */
 struct cells {
 	const struct effect_work *w;
 	double *v;	/* NAN: it does not count */
@@ -141,7 +142,8 @@ static bool is_inside(const struct run *run, size_t at)
 	       run->ranks[run_dst(run, at)].node;
 }
 
-/** Of a cell between nodes. */
+/** Returns the type of a cell between nodes: same or other rail, same or other
+ *  leaf switch. */
 static int sort_of(const struct run *run, size_t at)
 {
 	const struct cluster_rank *s = &run->ranks[run_src(run, at)];
@@ -196,7 +198,8 @@ static int most_gpus(const struct run *run)
 	return most;
 }
 
-/** What is usual of all cells inside nodes; NAN: they differ by much. */
+/** Returns the median of all cells inside nodes; NAN if they differ too
+ *  much. */
 static double usual_inside(struct cells *c)
 {
 	const struct run *run = c->w->run;
@@ -215,8 +218,9 @@ static double usual_inside(struct cells *c)
 	return stats_deviation(c->room, n) <= ALIKE ? usual : (double)NAN;
 }
 
-/** What is usual of @n cells of the same two GPUs, of as many nodes, whose
- *  values are in room. */
+/** Returns the usual value of the same two GPU numbers of all nodes: the median
+ *  of the @n values in c->room.  With few of them it is @inside if that is
+ *  known; NAN if there are too few. */
 static double usual_pair(struct cells *c, size_t n, double inside)
 {
 	if (n < WELL_KNOWN && isfinite(inside)) {
@@ -273,7 +277,8 @@ static int cells_init(struct cells *c)
 	return 0;
 }
 
-/** Is the cell at @at one of the columns of its sender? */
+/** Returns true if the cell at @at is one of its sender's columns: between
+ *  nodes, and not of the follow-up. */
 static bool is_column(const struct run *run, size_t at)
 {
 	return !is_inside(run, at) && !follow_has(run, at);
@@ -434,8 +439,8 @@ static bool is_crossed(const struct run *run, size_t at)
 		       run->ranks[run_dst(run, at)].nic;
 }
 
-/** Were pairs planned whose NICs are of different index, and does any of them
- *  count?  They do not where all that crosses rails is slow. */
+/** Returns true if pairs across rails were planned and at least one counts.
+ *  None counts if all cross-rail traffic is slow. */
 static bool any_crossed(const struct effect_work *w)
 {
 	/* of one rail nothing else is known */
@@ -564,7 +569,7 @@ static size_t level_of(size_t n)
 	return (3 * n + 1) / 5;
 }
 
-/** Is partner node @p on another leaf switch than rank @i? */
+/** Returns true if partner node @p is on another leaf switch than rank @i. */
 static bool is_far(const struct effect_work *w, size_t i, size_t p)
 {
 	const struct cluster_node *nodes = w->run->nodes;
@@ -572,8 +577,8 @@ static bool is_far(const struct effect_work *w, size_t i, size_t p)
 	return nodes[p].leaf != nodes[w->run->ranks[i].node].leaf;
 }
 
-/** What rank @i usually has on its own switch, or with @far ones, the better of
- *  two; NAN. */
+/** Returns the usual value of rank @i with nodes on its own leaf switch, or
+ *  with @far on others; NAN without any. */
 static double usual_far(const struct effect_work *w, const float *of, size_t i,
 			bool far)
 {
@@ -588,8 +593,8 @@ static double usual_far(const struct effect_work *w, const float *of, size_t i,
 	return n ? stats_select(room, n, level_of(n)) : NAN;
 }
 
-/** Was the node of rank @i not found to be worse?  Then it says what is usual.
- */
+/** Returns true if the node of rank @i was not found to be worse, so that it
+ *  counts for usual values. */
 static bool is_usual(const struct effect_work *w, size_t i)
 {
 	int node = w->run->ranks[i].node;
@@ -597,8 +602,9 @@ static bool is_usual(const struct effect_work *w, size_t i)
 	return !w->aside[TX][node] && !w->aside[RX][node];
 }
 
-/** What is usual on one leaf switch, or from one to @far ones: taken away, and
- *  returned; NAN: nobody knows it, nor what to think of these tests. */
+/** Subtracts the usual value on one leaf switch, or with @far between leaf
+ *  switches, from the samples, and returns it.  Returns NAN, and makes these
+ *  samples NAN, if it is not known. */
 static double level_distance(const struct effect_work *w, float *of, bool far)
 {
 	size_t known = 0;
@@ -622,7 +628,8 @@ static double level_distance(const struct effect_work *w, float *of, bool far)
 	return level;
 }
 
-/** What is usual with a partner node, of which rank @i has of[i * nodes]. */
+/** Returns the usual value with one partner node; rank @i has it at of[i *
+ *  nodes]. */
 static double usual_with(const struct effect_work *w, const float *of)
 {
 	size_t known = 0;
@@ -670,9 +677,9 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
 	return n ? stats_select(w->room, n, n / 2) : 0;
 }
 
-/** What is usual for rank @r, of means @of.  Of a few nodes the ranks of one
- *  index are no better known than all: it is as slow as the better of both
- *  makes it. */
+/** Returns the usual value for rank @r among the means @of.  With few nodes the
+ *  ranks of its index are known no better than all ranks: returns the lower of
+ *  the two medians. */
 static double usual_of(const struct effect_work *w, const double *of,
 		       const struct cluster_rank *r)
 {

@@ -13,8 +13,8 @@
  * Links between two nodes that are worse than the others.
  */
 
-/** What the ranks of node @a send to node @b adds to what is usual for them, to
- *  @v; returns how many there are. */
+/** Writes the values of node @a sending to node @b, relative to what is usual
+ *  for each rank, to @v; returns how many there are. */
 static size_t add_way(const struct effect_work *w, const double *usual,
 		      size_t a, size_t b, double *v)
 {
@@ -90,7 +90,7 @@ static int effect_find_links(struct effect_work *w, double z)
 
 /* ---- effect join --------------------------------------------------------- */
 
-/** What names the NIC of @rank in @e; NULL. */
+/** Returns the effect in @e that names the NIC of @rank; NULL: none. */
 static struct effect *nic_of(const struct run *run, const struct effects *e,
 			     int rank)
 {
@@ -105,8 +105,9 @@ static struct effect *nic_of(const struct run *run, const struct effects *e,
 	return NULL;
 }
 
-/** Of the NICs of @whole, all of which are in @e, how it is; false where one is
- *  not, or is less than half as bad as another, or there is but one. */
+/** Combines the effects of all NICs of @whole into @out.  Returns false if one
+ *  of them is not in @e or is less than half as bad as another, or if there is
+ *  only one. */
 static bool sum_up(const struct run *run, const struct effects *e,
 		   const struct part *whole, struct effect *out)
 {
@@ -166,7 +167,8 @@ static void put(const struct run *run, const struct effect *whole,
 	e->n = kept;
 }
 
-/** Does NIC @p make up something larger with others of @e? */
+/** Replaces NIC @p and others of @e by a larger part if they make up one.
+ *  Returns true if so. */
 static bool join(const struct run *run, const struct part *p,
 		 struct effects *e)
 {
@@ -214,7 +216,7 @@ static void effects_join(const struct run *run, struct effects *e)
  * Nodes, NICs and GPUs that are worse than their peers.
  */
 
-/** Of @n ranks from @first on. */
+/** Returns the tests of @n ranks from @first on in direction @way. */
 static size_t tests_of(const struct effect_work *w, int first, int n, int way)
 {
 	size_t tests = 0;
@@ -258,8 +260,8 @@ static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
 	}
 }
 
-/** What node @n adds, @with each of its partners or in the mean, is none of its
- *  ranks' doing. */
+/** Subtracts the effect of node @n from the samples of its ranks: the mean, or
+ *  @with each partner its own. */
 static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 			size_t n, bool with)
 {
@@ -279,8 +281,9 @@ static void lower_ranks(struct effect_work *w, const struct effect_peers *x,
 	}
 }
 
-/** Is node @n as bad as @by with others, but not with one that is bad as well?
- *  Then both are far from the others, maybe behind one switch. */
+/** Returns true if node @n is as bad as @by with others, but not with
+ *  another bad node.  Then both are far from the others, for example behind
+ *  one switch. */
 static bool is_apart(const struct effect_peers *x, size_t n, double by)
 {
 	for (size_t p = 0; p < x->width; p++) {
@@ -295,8 +298,8 @@ static bool is_apart(const struct effect_peers *x, size_t n, double by)
 	return false;
 }
 
-/** Are three quarters of the ranks of node @n at least half as bad as @by?
- *  Half of a node is a socket. */
+/** Returns true if three quarters of the ranks of node @n are at least half as
+ *  bad as @by.  Half of the ranks would be a socket. */
 static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
@@ -315,8 +318,8 @@ static bool most_are(const struct effect_work *w, size_t n, int way, double by)
 	return 4 * bad >= 3 * node->gpus;
 }
 
-/** Are the ranks of node @n with each other not half as bad as @by?  Then it is
- *  its network. */
+/** Returns true if the ranks of node @n are not half as bad as @by with each
+ *  other, so that its network is at fault. */
 static bool is_network(const struct effect_work *w, size_t n, double by)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
@@ -326,8 +329,9 @@ static bool is_network(const struct effect_work *w, size_t n, double by)
 		       effect_median(w, all, w->ranks, 1) > by / 2;
 }
 
-/** Are all nodes but @n on one leaf switch, and it is not?  Then all that
- *  crosses switches is its own: what is usual of that is what it is. */
+/** Returns true if node @n is on one leaf switch and all others are on another.
+ *  Then all traffic between the switches is that of @n, so its usual value
+ *  hides the effect of @n. */
 static bool is_alone(const struct effect_work *w, size_t n)
 {
 	const struct cluster_node *nodes = w->run->nodes;
@@ -341,7 +345,7 @@ static bool is_alone(const struct effect_work *w, size_t n)
 	return leaf > 0 && !w->sample;
 }
 
-/** What all nodes are, and how sure that has to be. */
+/** Samples of all nodes, and the confidence that a finding needs. */
 struct nodes {
 	struct effect_peers x;		/* with other nodes */
 	struct effect_insides inside;
@@ -349,8 +353,8 @@ struct nodes {
 	double both;			/* or of each of the two */
 };
 
-/** Is node @n worse with others as well, at least half as bad as by @e inside,
- *  and @sure to be? */
+/** Returns true if node @n is also worse with other nodes, at least half as bad
+ *  as @e is inside, and with @sure beyond doubt. */
 static bool is_whole(const struct effect_work *w, const struct nodes *all,
 		     size_t n, const struct effect_estimate *e, bool sure)
 {
@@ -432,8 +436,8 @@ static int effect_find_nodes(struct effect_work *w, double z)
 	return rc;
 }
 
-/** What rank @i is inside its node, beside @inter that it is outside, and is
- *  that as bad? */
+/** Returns true if rank @i is at least half as bad inside its node as @inter,
+ *  its effect outside. */
 static bool bad_inside(const struct effect_work *w, size_t i, int way,
 		       double inter)
 {
@@ -471,7 +475,8 @@ static size_t sharers(const struct effect_work *w, size_t i)
 	return same;
 }
 
-/** Have all ranks that share the NIC of @i lost about as much? */
+/** Returns true if all ranks that share the NIC of rank @i have lost about as
+ *  much. */
 static bool all_share(const struct effect_work *w,
 		      const struct effect_peers *x, size_t i, int way)
 {

@@ -34,7 +34,8 @@
  * and paths between nodes are not judged.
  */
 
-/** What does not count, of enum explained: not what a cell failed first. */
+/** Cells that do not count, as bits of enum explained.  Cells that failed first
+ *  and passed later do count. */
 #define EFFECTS_SKIP (EXPLAINED | COVERED)
 
 enum effects_of { EFFECTS_BANDWIDTH, EFFECTS_LATENCY };
@@ -72,12 +73,12 @@ void effects_release(struct effects *e);
 /* ---- effect confirm ------------------------------------------------------ */
 
 /**
- * What the worst of many parts looks like is worse than it is, as it was chosen
- * for that.  So what the main pass selects, tests of the follow-up alone
- * confirm (report/model/follow.h): other partners, another time.  Pure.
+ * The worst of many parts looks worse than it is, because it was selected for
+ * that.  So the main pass selects parts, and only tests of the follow-up, with
+ * other partners at another time, confirm them (report/model/follow.h).  Pure.
  *
- * Their median for the part is set against that of control tests, which touch
- * no part that was selected.
+ * The median of these tests is compared with that of control tests, which touch
+ * no selected part.
  */
 
 /** Tests of a part, and as many controls of the same path, that confirm it or
@@ -94,8 +95,8 @@ void effects_release(struct effects *e);
 /** As sender, as receiver, or the mean of both. */
 enum { TX, RX, BOTH, WAYS };
 
-/** What each rank, as sender or receiver, has with each partner node: means of
- *  logarithms, above 0 = better; NAN where there is none. */
+/** Values of each rank, as sender and as receiver, with each partner node:
+ *  means of logarithms, above 0 = better; NAN without any. */
 struct effect_table {
 	size_t width;		/* partner nodes; of a sample partners, another
 				 * one in a column for each rank */
@@ -120,7 +121,7 @@ struct effect_speeds {
 	size_t n;
 };
 
-/** What the search for effects works on. */
+/** State of the search for effects. */
 struct effect_work {
 	const struct run *run;
 	const uint8_t *skip;	/* or NULL */
@@ -144,7 +145,8 @@ struct effect_work {
  *  effect_table_release() frees, also then. */
 int effect_table_make(struct effect_work *w);
 void effect_table_release(struct effect_table *t);
-/** What is inside nodes: beside the median of the node, and of the index. */
+/** Subtracts from the values inside nodes the median of each node, then that of
+ *  each GPU index. */
 void effect_table_level_inside(const struct effect_work *w);
 
 /** The logarithm of what cell @at measured, above 0 = better, beside what is
@@ -188,7 +190,7 @@ void effect_peers_release(struct effect_peers *x);
 /** The means of all parts from their samples, and how far they are from each
  *  other by nature. */
 void effect_peers_learn(const struct effect_work *w, struct effect_peers *x);
-/** What share of a normal variable is above @z deviations. */
+/** Returns the share of a normal distribution above @z deviations. */
 double effect_tail(double z);
 /** How many deviations have @tail above them. */
 double effect_deviations(double tail);
@@ -202,10 +204,11 @@ double effect_deviations(double tail);
  *  bad; and as parts have it. */
 int effect_way(const struct effect_peers *x, size_t i);
 enum part_direction effect_direction(int way);
-/** Is part @i of @x worse, sure enough? */
+/** Returns true if part @i of @x is worse by the confidence @z, with the
+ *  estimate in @e. */
 bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 		     size_t i, int way, double z, struct effect_estimate *e);
-/** Is @p in what was found? */
+/** Returns true if @p is one of the parts found so far. */
 bool effect_is_in(const struct effect_work *w, const struct part *p);
 /** @p, or @also where there is one, as it came out by @tests. */
 int effect_add(struct effect_work *w, const struct part *p,
@@ -219,8 +222,8 @@ int effect_add(struct effect_work *w, const struct part *p,
 /** Each adds to w->out what is worse, its whole interval of @z deviations; 0,
  *  or -1 when memory runs out. */
 
-/** What GPUs do inside their nodes, each with each of the others there, and all
- *  of a node together. */
+/** Tests inside nodes: each GPU with each other one, and all of a node
+ *  together. */
 struct effect_insides {
 	struct effect_peers gpus, nodes;
 };
@@ -228,8 +231,9 @@ struct effect_insides {
 /** 0, or -1 when memory runs out; effect_insides_release() frees, also then. */
 int effect_insides_learn(const struct effect_work *w, struct effect_insides *x);
 void effect_insides_release(struct effect_insides *x);
-/** Is node @n worse inside, sure enough, and most of its pairs?  One GPU is no
- *  node, nor is a moment, which spoils some of them. */
+/** Returns true if node @n is worse inside by the confidence @z, and most of
+ *  its pairs are: a single bad GPU or a short disturbance affects only some of
+ *  them. */
 bool effect_insides_worse(const struct effect_work *w,
 			  const struct effect_insides *x, size_t n, double z,
 			  struct effect_estimate *e);

@@ -14,8 +14,8 @@
 
 /* ---- explained ----------------------------------------------------------- */
 
-/** What the judges of pairs have said of a cell so far, as bits: who comes
- *  later leaves out what is explained. */
+/** Bits that the judges of pairs set for a cell; later judges skip explained
+ *  cells. */
 enum explained {
 	EXPLAINED = 1,		/* why it failed, or is slow */
 	EXPLAINED_FLAKY = 2,	/* why it failed first, and passed later */
@@ -48,18 +48,22 @@ struct gone_list {
 /** ... of the run: who had started the agents ended them. */
 #define GONE_ENDED "agents_ended"
 
-/** What befell a part that is gone by @code; NULL: it is no such code. */
+/** Returns what happened to a part that is gone by @code; NULL for other
+ *  codes. */
 const char *gone_text(const char *code);
-/** Is a part at fault for a cell that was skipped with @code? */
+/** Returns true if a part is at fault for a cell that was skipped with
+ *  @code. */
 bool gone_accuses(const char *code);
-/** Is @code of how a part was started or installed, so that leaving its node
- *  out cures nothing? */
+/** Returns true if @code is about how a part was started or installed, so that
+ *  excluding its node does not help. */
 bool gone_is_set_up(const char *code);
 
-/** Is @code why the launcher of a node could not start an agent there? */
+/** Returns true if @code is a reason why the launcher of a node could not start
+ *  an agent there. */
 bool gone_never_started(const char *code);
 
-/** Is @code said of a part by who heard nothing of it, not by its node? */
+/** Returns true if @code was reported because nothing was heard of a part, and
+ *  not by its node. */
 bool gone_is_silence(const char *code);
 
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
@@ -84,7 +88,7 @@ void gone_release(struct gone_list *g);
  */
 enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
 
-/** What is asked of parts before they are blamed. */
+/** Conditions that parts must meet before they are blamed. */
 struct suspect_need {
 	unsigned percent;	/* of a part's cells must be bad */
 	bool by_chance;		/* how many are bad says nothing of which */
@@ -110,7 +114,7 @@ struct suspect_cell {
 	uint32_t second;	/* who is if that one is dropped */
 	uint32_t first;		/* of those in touching[] that touch it */
 	uint8_t n;		/* how many */
-	bool both_ways;		/* is the way back bad too? */
+	bool both_ways;		/* the way back is bad too */
 };
 
 struct suspects {
@@ -151,7 +155,7 @@ static inline double suspects_cell_bits(const struct suspects *s,
  * a few dead paths).
  */
 
-/** What the search knows of one suspect. */
+/** State of the search for one suspect. */
 struct blame_of {
 	bool picked;
 	bool held;		/* not to be dropped before the next count */
@@ -263,8 +267,8 @@ int chance_drop(const struct run *run, struct causes *causes);
 /** So many of its slow tests, made again, confirm a part or do not. */
 #define AGAIN_TESTS 4
 
-/** Did most of the slow tests of @c pass when they were made again, others of
- *  it having been good all the time?  Then it is no fault that is proved. */
+/** Returns true if most slow tests of @c passed when repeated, while others of
+ *  its tests were good all the time.  Then the fault is not proved. */
 bool again_doubts(const struct run *run, const struct cause *c);
 /**
  * The same of parts between nodes only: what meets in the network is nobody's.
@@ -319,7 +323,7 @@ int levels_read(const char *dir, struct run *run, struct err *e);
 
 /* ---- nets ---------------------------------------------------------------- */
 
-/** What a node has for its traffic to others. */
+/** The network of a node for traffic with other nodes. */
 struct node_net {
 	struct rdma {
 		double GB_s;	/* of its fastest active port; 0: it has none */
@@ -386,7 +390,7 @@ struct rates {
 	size_t again, passed;	/* of them, tried again */
 };
 
-/** Did the test of the cell at @at fail, first or for good? */
+/** Returns true if the test of the cell at @at failed at first or finally. */
 bool rates_failed(const struct run *run, size_t at);
 /** Cells with EXPLAINED in @skip do not count.  0, or -1 when memory runs out;
  *  rates_release() frees. */
@@ -396,10 +400,10 @@ void rates_release(struct rates *r);
 /* ---- sweep findings ------------------------------------------------------ */
 
 /**
- * What the curves of @s say without a reference: a size that is off between its
- * neighbours, in place and out of place that are not alike, a bandwidth that
- * falls towards the large sizes.  Warnings that accuse no part.  Without memory
- * @v has failed.
+ * Finds problems in the curves of @s that need no reference: a size that is off
+ * between its neighbours, in place and out of place that differ, a bandwidth
+ * that falls towards large sizes.  They are warnings that blame no part.
+ * Without memory @v has failed.
  */
 void sweep_findings(const struct sweep *s, struct verdict *v);
 
@@ -439,7 +443,7 @@ struct skew {
  *  more than RUN_MAX_FACTS.  0 where there are not. */
 size_t skew_unheard(const struct run *run);
 
-/** Are the most common two values as common as each other? */
+/** Returns true if the two most common values are equally common. */
 static inline bool skew_is_even(const struct skew_diff *d)
 {
 	return d->count[0] == d->count[1];
@@ -447,7 +451,7 @@ static inline bool skew_is_even(const struct skew_diff *d)
 
 /* ---- witness ------------------------------------------------------------- */
 
-/** What the cells say about one part.  Pure. */
+/** Counts and messages of the cells of one part.  Pure. */
 
 struct witness {
 	size_t cells[CELL_CLASSES];	/* of those that touch the part */
@@ -464,10 +468,10 @@ struct witness {
 /** Which of the cells that touch the part are asked. */
 enum witness_about { ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY, ABOUT_RATE };
 
-/** Is the cell one that @about wants explained? */
+/** Returns true if the cell at @at is bad in the sense of @about. */
 bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
 
-/** Did data arrive changed in a flaky cell, before it passed? */
+/** Returns true if data arrived corrupted in a flaky cell before it passed. */
 bool witness_corrupted(const struct run *run, size_t at);
 
 /** Hear the cells that touch @p to @w; some of them, word for word, are
@@ -516,13 +520,13 @@ void pxn_findings(const struct run *run, uint8_t *explained,
 /** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
  *  a rate that is not that of the other ports.  Of info, node: the links. */
 void port_findings(const struct run *run, struct verdict *v);
-/** Of info, node: nodes with fewer GPUs than they should show. */
+/** For info and node: finds nodes with fewer GPUs than they should have. */
 void info_findings(const struct run *run, struct verdict *v);
 /** Say "n1 shows 7 of 8 GPUs" by the facts of @node, with the reason if the
  *  driver gave one; false if it shows no fewer than expected. */
 bool shown_say(const struct run *run, int node, struct finding *f);
-/** Of every probe of GPUs, last: where no node shows a GPU, one finding about
- *  the set-up for all nodes that say the same takes the place of others. */
+/** For every probe of GPUs, called last: if no node shows a GPU, replaces other
+ *  findings with one about the set-up for all nodes that report the same. */
 void bare_findings(const struct run *run, struct verdict *v);
 /** Most agents fell silent at once: it is the coordinator that was cut off; or
  *  hung up at once: they were ended.  Their nodes go from @gone, and their
@@ -538,15 +542,16 @@ void starved_findings(const struct run *run, struct gone_list *gone,
 /** Where most tests were lost to that and none passed: those that failed show
  *  no fault either, and what they were found guilty of is a warning. */
 void starved_excuse(const struct run *run, struct verdict *v);
-/** Of ping: what its addresses say.  Cells of an address that two machines have
- *  are @explained by that. */
+/** For ping: finds what the addresses show.  Cells of an address that two
+ *  machines have become @explained. */
 void mesh_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
-/** Of ping: what nodes say against themselves: a filter or a routing table that
- *  keeps packets from leaving, rails that are swapped. */
+/** For ping: finds what nodes report about themselves: a filter or routing
+ *  table that keeps packets from leaving, and swapped rails. */
 void own_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v);
-/** Of ping: an interface that is bad by IPv4 and by IPv6 is one finding. */
+/** For ping: merges findings about one interface that is bad by IPv4 and by
+ *  IPv6. */
 void mesh_merge(const struct run *run, struct verdict *v);
 /** GPUs that have no way to the others of their node that most of these have to
  *  each other. */
@@ -573,12 +578,13 @@ void effect_findings(const struct run *run, uint8_t *explained,
 void depth_findings(const struct run *run, struct verdict *v);
 /** GPUs of the job that are no ranks, though nobody asked for fewer. */
 void untested_findings(const struct run *run, struct verdict *v);
-/** What a GPU counts grew while it was measured, or who holds it: evidence for
- *  what is found already about it, else a warning.  What is found of a GPU that
- *  others hold is judged as held_findings() does. */
+/** Takes counters of a GPU that grew during the test, and processes that use
+ *  it, as evidence for an existing finding, else as a warning.  Findings about
+ *  GPUs that others use are judged as in held_findings(). */
 void growth_findings(const struct run *run, struct verdict *v);
-/** What is found of GPUs that others hold is a fault in a job of our own alone,
- *  and where no job has them; they were not broken. */
+/** Sets whether findings about GPUs that other processes hold are faults:
+ *  FINDING_GPU_BUSY is one only inside a Slurm job, FINDING_GPU_IN_USE
+ *  never. */
 void held_findings(const struct run *run, struct verdict *v);
 /** The code of what @f says has grown during the run, and *@text for it; NULL:
  *  it says nothing of that kind. */

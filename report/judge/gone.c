@@ -8,7 +8,7 @@
 
 #define AGENT_LOST "agent_lost"	/* as code, and as event */
 
-/** What takes a part out of the run, or says why that was. */
+/** Codes by which a part drops out of the run, or that say why it did. */
 static const struct gone_code {
 	const char *code, *text;
 	const char *state;	/* the fact "state" of it; NULL: called as it */
@@ -136,7 +136,7 @@ static const struct gone_code *find_state(const struct fact_row *f,
 	return NULL;
 }
 
-/** What the part that @of is about says of @name, "" when it does not. */
+/** Returns the fact @name of the part that @of is about; "" without it. */
 static const char *find_fact(const struct run *run, const struct fact_row *of,
 			     const char *name)
 {
@@ -145,7 +145,7 @@ static const char *find_fact(const struct run *run, const struct fact_row *of,
 	return f ? f->value : "";
 }
 
-/** Already said, by the node or by an earlier line of the same part? */
+/** Returns true if the list already has the part @p or its node. */
 static bool is_covered(const struct gone_list *g, const struct part *p)
 {
 	for (size_t i = 0; i < g->n; i++) {
@@ -160,8 +160,8 @@ static bool is_covered(const struct gone_list *g, const struct part *p)
 }
 
 /**
- * Was @p retired only when all its pairs had had their turn?  Then it is not
- * gone: its cells say better what is wrong.
+ * Returns true if @p was retired only after all its pairs had been tested.
+ * Then it is not gone: its cells show better what is wrong.
  */
 static bool is_spent(const struct run *run, const struct part *p,
 		     const struct gone_code *c)

@@ -59,7 +59,8 @@ static double heat_of(const struct gpu_row *r)
 	return r->temp_C;
 }
 
-/** Of @n rows from @r on, as far as they have it; NAN: none has. */
+/** Returns the median of @of over the @n rows from @r on that have a value; NAN
+ *  without any. */
 static double median(const struct gpu_row *r, size_t n,
 		     double (*of)(const struct gpu_row *r), double *room)
 {
@@ -125,7 +126,7 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	}
 }
 
-/** Has no test a second row? */
+/** Returns true if no test has a second row. */
 static bool is_one_turn(const struct gpu_rows *all)
 {
 	for (size_t i = 1; i < all->n; i++) {
@@ -181,11 +182,12 @@ void gpu_turns_release(struct gpu_turns *t)
 
 #define PEERS_MIN     4		/* below, the odd one may be any of them */
 #define SLOW_WARN     0.05
-/** Of what the link promises: data/expected.ini has the same for paths. */
+/** Minimum share of the nominal link rate; data/expected.ini has the same for
+ *  paths. */
 #define EXPECTED_MIN  0.9
-/** Beyond what peers differ from each other anyway. */
+/** Minimum difference, in units of the spread between peers. */
 #define SPREADS	      5
-/** Beyond what turns differ from each other anyway. */
+/** Minimum trend, in units of the spread between turns. */
 #define TREND_SPREADS 3
 
 struct judge {
@@ -194,7 +196,7 @@ struct judge {
 	struct verdict *v;
 	double *values;		/* room for a value a row */
 	double slow;		/* 0.1 */
-	bool any;		/* was a GPU of any node tested? */
+	bool any;		/* a GPU of any node was tested */
 };
 
 static struct finding *add(struct judge *j, const struct gpu_row *r,
@@ -211,7 +213,8 @@ static struct finding *add(struct judge *j, const struct gpu_row *r,
 	return f;
 }
 
-/** What is said already of the GPU of @r with @code; NULL. */
+/** Returns the finding @code about the GPU of @r, if there is one already;
+ *  NULL. */
 static struct finding *find(struct judge *j, const struct gpu_row *r,
 			    const char *code)
 {
@@ -358,7 +361,7 @@ static bool is_at_once(const struct gpu_row *r)
 	return is_test(r, GPU_TEST_ALL_H2D) || is_test(r, GPU_TEST_ALL_D2H);
 }
 
-/** Who else is below the root port of @r, as evidence. */
+/** Adds the other devices below the root port of @r as evidence. */
 static void add_sharers(struct judge *j, const struct gpu_row *r,
 			struct finding *f)
 {
@@ -434,7 +437,8 @@ static void judge_speed(struct judge *j, const struct group *g,
 	}
 }
 
-/** What a link can do, from the text of the column. */
+/** Returns the rate of a link (GT/s times lanes) from the text of its column;
+ *  NAN without lanes. */
 static double link_rate(const struct gpu_row *r)
 {
 	const char *x = strchr(r->link, 'x');
@@ -477,7 +481,8 @@ static void judge_result(struct judge *j, const struct group *g,
 	finding_add_evidence(f, "its result is %s", r->hash);
 }
 
-/** What most of the group have, by Boyer and Moore's vote. */
+/** Sets the link and hash that most of the group have, by Boyer and Moore's
+ *  vote. */
 static void take_majority(struct group *g)
 {
 	size_t links = 0, hashes = 0;
@@ -601,7 +606,7 @@ static const enum cell_class classes[] = {
 	[OUTCOME_SKIPPED] = CELL_SKIPPED,
 };
 
-/** Of codes that say why a node shows no GPU. */
+/** Returns true if @r has a code that says why a node shows no GPU. */
 static bool lacks_gpus(const struct gpu_row *r)
 {
 	static const char *const codes[] = { "gpu_missing", "gpu_mig",
@@ -610,7 +615,7 @@ static bool lacks_gpus(const struct gpu_row *r)
 	return r->gpu == RECORD_NONE && str_index(codes, r->code) >= 0;
 }
 
-/** What another program found, in its own words. */
+/** Adds a finding with the words of dcgmi. */
 static void name_dcgm(struct judge *j, const struct gpu_row *r)
 {
 	struct finding *f = add(j, r, r->code,

@@ -41,13 +41,13 @@ void gpu_turns_release(struct gpu_turns *t);
 /* ---- gpu ----------------------------------------------------------------- */
 
 /**
- * Which GPU is not as it should be?  Pure: by what its tests found, and beside
- * the GPUs of the same model, whatever node they are in.  A cell is a test.
- * Slower than these by 5 % is a warning, by --slow (10 %) a fault; it takes
- * four of them, and a GPU that is no slower than those of its index on other
- * nodes is as the design has it.  @turns: of @rows; what gets slower by 5 %
- * from the first third of them to the last is a warning.  0, or -1 without
- * memory.
+ * Finds GPUs that are not as they should be.  Pure: it uses the results of
+ * their tests and compares GPUs of the same model on all nodes.  A cell is a
+ * test.  A GPU that is slower than its peers by 5 % is a warning, by --slow (10
+ * %) a fault; this needs four peers.  A GPU that is no slower than those of its
+ * index on other nodes is slow by design.  @turns are those of @rows; a GPU
+ * that gets slower by 5 % from the first third of them to the last is a
+ * warning.  Returns 0, or -1 without memory.
  */
 int gpu_judge(const struct run *run, const struct gpu_rows *rows,
 	      const struct gpu_turns *turns, struct verdict *v);

@@ -108,7 +108,7 @@ static bool place_of(const struct run *run, const struct fact_row *f,
 		strcmp(run->probe, "gpu") == 0);
 }
 
-/** Is @f about @gpu, alone or with others near it? */
+/** Returns true if @f is about @gpu, alone or with other parts near it. */
 static bool concerns(const struct finding *f, const struct part *gpu)
 {
 	const struct part *p = &f->part;
@@ -169,7 +169,8 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	}
 }
 
-/** Is a run that @fact is of one that uses GPUs? */
+/** Returns true if the growth @g matters in this run: processes that hold a GPU
+ *  matter only if the run uses GPUs. */
 static bool matters(const struct run *run, const struct growth *g)
 {
 	return !g->held || strcmp(run->probe, "gpu") == 0 ||
