@@ -345,6 +345,7 @@ static json_t *words_json(char *const *words)
 #define CHAIN(member, ...) FIELD(chain, member, #member, __VA_ARGS__)
 
 static const struct field chain_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
 	CHAIN(name, TEXT, 0, 0, "of the watch"),
 	CHAIN(timer, BOOL, 0, 0, "a timer starts its runs"),
 	CHAIN(every_s, INT, 1, MAX_S, "from run to run"),
@@ -356,11 +357,8 @@ static const struct field chain_fields[] = {
 
 json_t *chain_json(const struct chain *c)
 {
-	json_t *json = json_object(), *fields = schema_json(chain_fields, c);
+	json_t *json = schema_json(chain_fields, c);
 
-	json_object_set_new(json, "schema", json_integer(1));
-	json_object_update(json, fields);
-	json_decref(fields);
 	json_object_set_new(json, "words", words_json(c->words));
 	json_object_set_new(json, "slurm", words_json(c->slurm));
 	return json;
@@ -402,10 +400,7 @@ static bool is_name(const char *name)
 
 static int take_all(struct chain *c, const json_t *obj, struct err *e)
 {
-	int64_t schema;
-
-	if (json_get_int(obj, "schema", 1, 1, &schema, e) < 0 ||
-	    schema_read(chain_fields, c, obj, e) < 0) {
+	if (schema_read(chain_fields, c, obj, e) < 0) {
 		return -1;
 	}
 	if (!is_name(c->name)) {

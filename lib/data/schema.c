@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/base/hash.h"
@@ -45,12 +46,48 @@ static bool is_none(const struct field *f, const void *at)
 		return !isfinite(*(const double *)at);
 	case FIELD_TEXT:
 		return *(const char *)at == '\0';
+	case FIELD_LINK:
+		return *(const char *const *)at == NULL ||
+		       **(const char *const *)at == '\0';
+	case FIELD_STRUCT:
+		return !*(const bool *)at;
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
 		return *(json_t *const *)at == NULL;
 	default:
 		return false;
 	}
+}
+
+static size_t get_count(const struct field *f, const void *obj)
+{
+	const char *at = (const char *)obj + f->count_at;
+
+	return f->count_size == sizeof(int) ? (size_t)*(const int *)at :
+					      *(const size_t *)at;
+}
+
+static void set_count(const struct field *f, void *obj, size_t n)
+{
+	char *at = (char *)obj + f->count_at;
+
+	if (f->count_size == sizeof(int)) {
+		*(int *)at = (int)n;
+	} else {
+		*(size_t *)at = n;
+	}
+}
+
+/* The first entry of a list; with @n > 0 reading is to fill so many, for which
+ * memory is allocated if need be.  NULL without memory. */
+static void *list_entries(const struct field *f, void *obj, size_t n)
+{
+	char *at = (char *)obj + f->at;
+
+	if (f->most > 0 && n > 0) {
+		*(void **)at = calloc(n, f->item_size);
+	}
+	return f->most > 0 ? *(void **)at : at;
 }
 
 static const char *word_name(const struct field *f, size_t i)
@@ -113,34 +150,94 @@ static bool is_within(const struct field *f, double value)
 	return value >= f->min && value <= f->max;
 }
 
-static int read_numbers(const struct field *f, void *obj, const json_t *json,
-			struct err *e)
+static int read_number(const struct field *f, const json_t *v, void *to)
 {
-	const size_t max = f->size / sizeof(double);
-	const json_t *list = json_get_array(json, f->name, max, e), *v;
-	char *at = obj;
+	const bool null = f->most > 0 && json_is_null(v);
+
+	if (!null && (!(f->kind == FIELD_INTS ? json_is_integer(v) :
+						json_is_number(v)) ||
+		      !is_within(f, json_number_value(v)))) {
+		return -1;
+	}
+	if (to != NULL && f->kind == FIELD_INTS) {
+		*(int64_t *)to = json_integer_value(v);
+	} else if (to != NULL) {
+		*(double *)to = null ? NAN : json_number_value(v);
+	}
+	return 0;
+}
+
+static int read_entry(const struct field *f, const json_t *v, void *to,
+		      struct err *e)
+{
+	if (f->kind == FIELD_STRUCTS) {
+		if (to != NULL && f->usual != NULL) {
+			memcpy(to, f->usual, f->item_size);
+		}
+		return schema_read(f->places, to, v, e);
+	}
+	return read_number(f, v, to) == 0 ? 0 :
+	       err_set(e, EPROTO, "it is not a number from %Lg to %Lg",
+		       f->min, f->max);
+}
+
+static int read_list(const struct field *f, void *obj, const json_t *json,
+		     struct err *e)
+{
+	const size_t most = f->most > 0 ? f->most : f->size / f->item_size;
+	const json_t *list = json_get_array(json, f->name, most, e), *v;
+	const size_t n = json_array_size(list);
+	char *to = obj != NULL ? list_entries(f, obj, n) : NULL;
+	struct err why;
 	size_t i;
 
 	if (list == NULL) {
 		return -1;
 	}
+	if (obj != NULL && to == NULL && n > 0) {
+		return err_set(e, ENOMEM, "cannot read '%s'", f->name);
+	}
 	json_array_foreach(list, i, v) {
-		if (!(f->kind == FIELD_INTS ? json_is_integer(v) :
-					      json_is_number(v)) ||
-		    !is_within(f, json_number_value(v))) {
-			return err_set(e, EPROTO, "entry %zu of '%s' is out of "
-						  "range", i, f->name);
+		if (obj != NULL) {	/* so that it is freed anyway */
+			set_count(f, obj, i + 1);
 		}
-		if (obj != NULL && f->kind == FIELD_INTS) {
-			((int64_t *)(at + f->at))[i] = json_integer_value(v);
-		} else if (obj != NULL) {
-			((double *)(at + f->at))[i] = json_number_value(v);
+		if (read_entry(f, v, to != NULL ? to + i * f->item_size : NULL,
+			       &why) < 0) {
+			return err_set(e, why.code, "entry %zu of '%s': %s",
+				       i + 1, f->name, why.text);
 		}
 	}
 	if (obj != NULL) {
-		*(int *)(at + f->count_at) = (int)json_array_size(list);
+		set_count(f, obj, n);
 	}
 	return 0;
+}
+
+static int read_link(const struct field *f, const char **at,
+		     const json_t *json, struct err *e)
+{
+	const json_t *v = json_object_get(json, f->name);
+
+	if (!json_is_string(v)) {
+		return err_set(e, EPROTO, "'%s' is not text", f->name);
+	}
+	if (at != NULL) {
+		*at = json_string_value(v);
+	}
+	return 0;
+}
+
+static int read_format(const struct field *f, const json_t *json,
+		       struct err *e)
+{
+	int64_t n;
+
+	if (json_get_int(json, f->name, 1, INT32_MAX, &n, e) < 0) {
+		return -1;
+	}
+	return n == (int64_t)f->min ? 0 :
+	       err_set(e, EPROTO, "format %d, which %s version of gpucheck "
+		       "wrote", (int)n, n > f->min ? "a later" : "an earlier");
 }
 
 static int read_tree(const struct field *f, json_t **at, const json_t *json,
@@ -157,6 +254,21 @@ static int read_tree(const struct field *f, json_t **at, const json_t *json,
 	}
 	if (at != NULL) {
 		*at = v;
+	}
+	return 0;
+}
+
+static int read_struct(const struct field *f, bool *at, const json_t *json,
+		       struct err *e)
+{
+	struct err why;
+
+	if (schema_read(f->places, at, json_object_get(json, f->name),
+			&why) < 0) {
+		return err_set(e, why.code, "'%s': %s", f->name, why.text);
+	}
+	if (at != NULL && f->optional) {
+		*at = true;
 	}
 	return 0;
 }
@@ -194,10 +306,17 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 		return read_word(f, at, json, e);
 	case FIELD_INTS:
 	case FIELD_REALS:
-		return read_numbers(f, obj, json, e);
+	case FIELD_STRUCTS:
+		return read_list(f, obj, json, e);
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
 		return read_tree(f, at, json, e);
+	case FIELD_LINK:
+		return read_link(f, at, json, e);
+	case FIELD_FORMAT:
+		return read_format(f, json, e);
+	case FIELD_STRUCT:
+		return read_struct(f, at, json, e);
 	}
 	return -1;
 }
@@ -221,15 +340,54 @@ int schema_read(const struct field *fields, void *obj, const json_t *json,
 	return 0;
 }
 
-static json_t *numbers_json(const struct field *f, const char *obj)
+void schema_look(const struct field *fields, void *obj, const json_t *json)
 {
-	const int n = *(const int *)(obj + f->count_at);
-	json_t *list = json_array();
+	for (const struct field *f = fields; f->name != NULL; f++) {
+		char *at = (char *)obj + f->at;
+		const json_t *v = json_object_get(json, f->name);
 
-	for (int i = 0; i < n; i++) {
-		json_array_append_new(list, f->kind == FIELD_INTS ?
-			json_integer(((const int64_t *)(obj + f->at))[i]) :
-			json_real(((const double *)(obj + f->at))[i]));
+		if (f->kind == FIELD_STRUCT) {
+			schema_look(f->places, at, v);
+			*(bool *)at |= f->optional && json_is_object(v);
+		} else if (f->kind == FIELD_LINK) {
+			*(const char **)at = json_member(json, f->name);
+		} else if (v != NULL) {
+			read_field(f, obj, json, NULL);
+		}
+	}
+}
+
+void schema_release(const struct field *fields, void *obj)
+{
+	for (const struct field *f = fields; f->name != NULL; f++) {
+		char *list = list_entries(f, obj, 0);
+
+		for (size_t i = 0; f->kind == FIELD_STRUCTS && list != NULL &&
+				   i < get_count(f, obj); i++) {
+			schema_release(f->places, list + i * f->item_size);
+		}
+		if (f->kind == FIELD_STRUCT) {
+			schema_release(f->places, (char *)obj + f->at);
+		} else if (f->most > 0) {
+			free(list);
+			*(void **)((char *)obj + f->at) = NULL;
+			set_count(f, obj, 0);
+		}
+	}
+}
+
+static json_t *list_json(const struct field *f, const char *obj)
+{
+	const char *at = list_entries(f, (char *)(uintptr_t)obj, 0);
+	json_t *list = json_array();
+	const size_t n = get_count(f, obj);
+
+	for (size_t i = 0; i < n; i++) {
+		json_array_append_new(list, f->kind == FIELD_STRUCTS ?
+			schema_json(f->places, at + i * f->item_size) :
+			f->kind == FIELD_INTS ?
+			json_integer(((const int64_t *)at)[i]) :
+			json_real_or_null(((const double *)at)[i]));
 	}
 	return list;
 }
@@ -255,10 +413,17 @@ static json_t *field_json(const struct field *f, const void *obj)
 		return json_string(word_of(f, at));
 	case FIELD_INTS:
 	case FIELD_REALS:
-		return numbers_json(f, obj);
+	case FIELD_STRUCTS:
+		return list_json(f, obj);
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
 		return json_incref(*(json_t *const *)at);
+	case FIELD_LINK:
+		return json_text(*(const char *const *)at);
+	case FIELD_FORMAT:
+		return json_integer((json_int_t)f->min);
+	case FIELD_STRUCT:
+		return schema_json(f->places, at);
 	}
 	return NULL;
 }
@@ -272,7 +437,8 @@ json_t *schema_json(const struct field *fields, const void *obj)
 				  f->optional != FIELD_REQUIRED &&
 				  is_none(f, (const char *)obj + f->at);
 
-		if (f->size > 0 && !(none && f->optional == FIELD_OMITTED) &&
+		if ((f->size > 0 || f->kind == FIELD_FORMAT) &&
+		    !(none && f->optional == FIELD_OMITTED) &&
 		    json_object_set_new(json, f->name, none ? json_null() :
 					field_json(f, obj)) < 0) {
 			json_decref(json);
@@ -443,7 +609,9 @@ void schema_add_limits(const struct field *f, struct str *out)
 		[FIELD_HEX] = "hex digits", [FIELD_WORD] = "one of",
 		[FIELD_OBJECT] = "object",
 		[FIELD_ARRAY] = "array", [FIELD_INTS] = "array of integers",
-		[FIELD_REALS] = "array of numbers",
+		[FIELD_REALS] = "array of numbers", [FIELD_LINK] = "text",
+		[FIELD_FORMAT] = "format", [FIELD_STRUCT] = "object",
+		[FIELD_STRUCTS] = "array of objects",
 	};
 	const size_t bytes = f->size > 0 ? f->size - 1 : (size_t)f->max;
 
@@ -468,6 +636,9 @@ void schema_add_limits(const struct field *f, struct str *out)
 		break;
 	case FIELD_BOOL:
 	case FIELD_OBJECT:
+	case FIELD_LINK:
+	case FIELD_STRUCT:
+	case FIELD_STRUCTS:
 		break;
 	case FIELD_REAL:
 	case FIELD_REALS:

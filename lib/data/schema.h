@@ -25,8 +25,15 @@ enum field_kind {
 			 * enum, or a pointer to it; in JSON its name */
 	FIELD_OBJECT,	/* json_t *; NULL is none */
 	FIELD_ARRAY,	/* the same */
-	FIELD_INTS,	/* int64_t[], used entries counted by an int */
-	FIELD_REALS,	/* double[], the same */
+	FIELD_LINK,	/* const char *, borrowed; NULL and "" are none */
+	FIELD_FORMAT,	/* no member: the number min of the file's format */
+	FIELD_INTS,	/* int64_t[], used entries counted by an int or size_t */
+	FIELD_REALS,	/* double[], the same; with most a double * that reading
+			 * allocates, where null is NAN */
+	FIELD_STRUCT,	/* a struct of the table places; an optional one is
+			 * none while the bool that it begins with is false */
+	FIELD_STRUCTS,	/* an array of these, counted as above; with most
+			 * a pointer that reading allocates */
 };
 
 /** Representation of an optional member without a value; in CBOR null. */
@@ -42,15 +49,18 @@ struct field {
 	enum field_kind kind;
 	enum field_absence optional;
 	size_t at, size;	/* the member; size 0: only checked */
-	size_t count_at;	/* the count of INTS, REALS */
+	size_t count_at, count_size;	/* the count of a list */
+	size_t most;		/* entries of a list that is allocated */
+	size_t item_size;	/* of an entry of a list */
+	const void *usual;	/* such an entry before it is read; NULL: 0 */
 	/* limits of a value; entries of ARRAY, bytes of TEXT without a member:
 	 * at most, 0 = any.  A long double has every int64_t. */
 	long double min, max;
 	const void *words;	/* structs or pointers that begin with a name,
 				 * closed by a NULL name */
 	size_t word_size;
-	const struct field *places;	/* an entry of ARRAY, or what follows a
-					 * count, for the docs */
+	const struct field *places;	/* the table of STRUCT, STRUCTS; an
+					 * entry of ARRAY, for the docs */
 	const char *help;
 };
 
@@ -65,8 +75,19 @@ struct field {
 	  .words = list, .word_size = sizeof((list)[0]), .help = __VA_ARGS__ }
 #define FIELD_LIST(tag, member, count, key, type, from, to, ...) \
 	{ .name = key, .kind = FIELD_##type, FIELD_MEMBER(tag, member), \
-	  .count_at = offsetof(struct tag, count), \
+	  FIELD_COUNT(tag, member, count), \
 	  .min = from, .max = to, .help = __VA_ARGS__ }
+#define FIELD_COUNT(tag, member, count) \
+	.count_at = offsetof(struct tag, count), \
+	.count_size = sizeof(((struct tag *)0)->count), \
+	.item_size = sizeof(*((struct tag *)0)->member)
+#define FIELD_PART(tag, member, key, table, ...) \
+	{ .name = key, .kind = FIELD_STRUCT, FIELD_MEMBER(tag, member), \
+	  .places = table, .help = __VA_ARGS__ }
+#define FIELD_ROWS(tag, member, count, key, table, to, ...) \
+	{ .name = key, .kind = FIELD_STRUCTS, FIELD_MEMBER(tag, member), \
+	  FIELD_COUNT(tag, member, count), .places = table, .most = to, \
+	  .help = __VA_ARGS__ }
 
 /**
  * Fill @obj with the members of @json; an optional one that is missing or null
@@ -75,6 +96,11 @@ struct field {
  */
 int schema_read(const struct field *fields, void *obj, const json_t *json,
 		struct err *e);
+/** The same of a file that is read as far as possible: a member that is not
+ *  what it should be is as if it was missing, and a missing LINK is "". */
+void schema_look(const struct field *fields, void *obj, const json_t *json);
+/** Free what reading allocated, also after it failed; @obj began zeroed. */
+void schema_release(const struct field *fields, void *obj);
 /** @obj as a JSON object in the order of @fields, new reference; NULL without
  *  memory, and where a required member is none. */
 json_t *schema_json(const struct field *fields, const void *obj);

@@ -434,34 +434,21 @@ static const struct field gpu_fields[] = {
 static const struct field list_fields[] = {
 	FIELD(gpu_list, source, "source", TEXT, 0, 0, "where it was read"),
 	FIELD(gpu_list, why, "why", TEXT, 0, 0, "the list is not complete"),
+	FIELD_ROWS(gpu_list, gpus, n, "gpus", gpu_fields, 0, "as listed"),
 	{ 0 }
 };
 
 json_t *gpu_list_json(const struct gpu_list *l)
 {
-	json_t *json = schema_json(list_fields, l), *gpus = json_array();
-
-	for (size_t i = 0; i < l->n; i++) {
-		json_array_append_new(gpus,
-				      schema_json(gpu_fields, &l->gpus[i]));
-	}
-	json_object_set_new(json, "gpus", gpus);
-	return json;
+	return schema_json(list_fields, l);
 }
 
 int gpu_list_parse(const json_t *json, struct gpu_list *l, struct err *e)
 {
-	json_t *gpus = json_get_array(json, "gpus", GPU_LIST_MAX, e);
 	struct gpu_list out = { .n = 0 };
 
-	if (gpus == NULL || schema_read(list_fields, &out, json, e) < 0) {
+	if (schema_read(list_fields, &out, json, e) < 0) {
 		return -1;
-	}
-	for (; out.n < json_array_size(gpus); out.n++) {
-		if (schema_read(gpu_fields, &out.gpus[out.n],
-				json_array_get(gpus, out.n), e) < 0) {
-			return -1;
-		}
 	}
 	*l = out;
 	return 0;

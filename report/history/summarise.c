@@ -22,21 +22,6 @@
 #define MAX_GB_S 1e9
 #define ID_SHOWN 8	/* of the ID in the name of a file */
 
-void summary_release(struct summary *s)
-{
-	if (!s) {
-		return;
-	}
-	for (size_t i = 0; i < s->n_nodes; i++) {
-		free(s->nodes[i].gpu_GB_s);
-		free(s->nodes[i].nic_GB_s);
-	}
-	free(s->nodes);
-	free(s->findings);
-	free(s->rail_GB_s);
-	*s = (struct summary){ 0 };
-}
-
 /* ---- its file ----------------------------------------------------------- */
 
 int summary_file(const struct summary *s, char name[SUMMARY_FILE],
@@ -92,23 +77,9 @@ bool summary_is_file(const char *name)
 	     .optional = FIELD_NULL)
 #define KEPT .optional = FIELD_KEPT
 
-static const struct field head_fields[] = {
-	HEAD(id, "id", TEXT, 0, 0, "of the run"),
-	HEAD(probe, "probe", TEXT, 0, 0, "name"),
-	HEAD(version, "version", TEXT, 0, 0, "of gpucheck", KEPT),
-	HEAD(started_utc, "started_utc", TEXT, 0, 0, "RFC 3339"),
-	HEAD(ended_utc, "ended_utc", TEXT, 0, 0, "RFC 3339", KEPT),
-	HEAD(status, "status", TEXT, 0, 0, "of the verdict"),
-	HEAD(drill, "drill", BOOL, 0, 0, "a fault was made on purpose"),
-	HEAD(model, "model", BOOL, 0, 0, "no machine was measured"),
-	HEAD(transport, "transport", TEXT, 0, 0, "name", KEPT),
-	HEAD(schedule, "schedule", TEXT, 0, 0, "name", KEPT),
-	HEAD(size_B, "size_B", INT, 0, INT64_MAX, "of the messages", KEPT),
-	HEAD(ranks, "ranks", INT, 0, INT32_MAX, "of all nodes", KEPT),
-	HEAD(of_nodes, "node_count", INT, 0, SUMMARY_NODES, "that took part"),
-	HEAD_GB_S(inter_GB_s), HEAD_GB_S(intra_GB_s), HEAD_GB_S(busbw_GB_s),
-	{ 0 }
-};
+#define LEVELS(tag, list, count, key) \
+	FIELD_LIST(tag, list, count, key, REALS, 0, MAX_GB_S, "medians", \
+		   .most = SPEC_MAX_GPUS)
 
 static const struct field node_fields[] = {
 	FIELD(summary_node, name, "node", TEXT, 0, 0, "name"),
@@ -116,6 +87,8 @@ static const struct field node_fields[] = {
 	      "it came to a measurement", KEPT),
 	FIELD(summary_node, bw_GB_s, "bw_GB_s", REAL, 0, MAX_GB_S, "median",
 	      .optional = FIELD_NULL),
+	LEVELS(summary_node, gpu_GB_s, n_gpus, "gpu_GB_s"),
+	LEVELS(summary_node, nic_GB_s, n_nics, "nic_GB_s"),
 	{ 0 }
 };
 
@@ -140,161 +113,66 @@ static const struct field finding_fields[] = {
 	{ 0 }
 };
 
-/* ---- to JSON ------------------------------------------------------------ */
+static const struct summary_node node_usual = { .tested = true,
+						.bw_GB_s = NAN };
+static const struct summary_finding finding_usual = { .index = -1,
+						      .peer_index = -1 };
 
-static json_t *reals_json(const double *v, size_t n)
-{
-	json_t *list = json_array();
+static const struct field summary_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = SUMMARY_SCHEMA },
+	HEAD(id, "id", TEXT, 0, 0, "of the run"),
+	HEAD(probe, "probe", TEXT, 0, 0, "name"),
+	HEAD(version, "version", TEXT, 0, 0, "of gpucheck", KEPT),
+	HEAD(started_utc, "started_utc", TEXT, 0, 0, "RFC 3339"),
+	HEAD(ended_utc, "ended_utc", TEXT, 0, 0, "RFC 3339", KEPT),
+	HEAD(status, "status", TEXT, 0, 0, "of the verdict"),
+	HEAD(drill, "drill", BOOL, 0, 0, "a fault was made on purpose"),
+	HEAD(model, "model", BOOL, 0, 0, "no machine was measured"),
+	HEAD(transport, "transport", TEXT, 0, 0, "name", KEPT),
+	HEAD(schedule, "schedule", TEXT, 0, 0, "name", KEPT),
+	HEAD(size_B, "size_B", INT, 0, INT64_MAX, "of the messages", KEPT),
+	HEAD(ranks, "ranks", INT, 0, INT32_MAX, "of all nodes", KEPT),
+	HEAD(of_nodes, "node_count", INT, 0, SUMMARY_NODES, "that took part"),
+	HEAD_GB_S(inter_GB_s), HEAD_GB_S(intra_GB_s), HEAD_GB_S(busbw_GB_s),
+	LEVELS(summary, rail_GB_s, n_rails, "rail_GB_s"),
+	FIELD_ROWS(summary, findings, n_findings, "findings", finding_fields,
+		   SUMMARY_FINDINGS, "of the verdict",
+		   .usual = &finding_usual),
+	FIELD_ROWS(summary, nodes, n_nodes, "nodes", node_fields,
+		   SUMMARY_NODES, "that took part",
+		   .usual = &node_usual),
+	{ 0 }
+};
 
-	for (size_t i = 0; i < n; i++) {
-		json_array_append_new(list, json_real_or_null(v[i]));
-	}
-	return list;
-}
+/* ---- JSON ---------------------------------------------------------------- */
 
 json_t *summary_node_json(const struct summary_node *n)
 {
-	json_t *json = schema_json(node_fields, n);
-
-	json_object_set_new(json, "gpu_GB_s",
-			    reals_json(n->gpu_GB_s, n->n_gpus));
-	json_object_set_new(json, "nic_GB_s",
-			    reals_json(n->nic_GB_s, n->n_nics));
-	return json;
+	return schema_json(node_fields, n);
 }
 
 json_t *summary_json(const struct summary *s)
 {
-	json_t *findings = json_array(), *nodes = json_array();
-	json_t *json = json_object(), *head = schema_json(head_fields, s);
-
-	for (size_t i = 0; i < s->n_findings; i++) {
-		json_array_append_new(findings, schema_json(finding_fields,
-							    &s->findings[i]));
-	}
-	for (size_t i = 0; i < s->n_nodes; i++) {
-		json_array_append_new(nodes, summary_node_json(&s->nodes[i]));
-	}
-	json_object_set_new(json, "schema", json_integer(SUMMARY_SCHEMA));
-	json_object_update(json, head);
-	json_decref(head);
-	json_object_set_new(json, "rail_GB_s",
-			    reals_json(s->rail_GB_s, s->n_rails));
-	json_object_set_new(json, "findings", findings);
-	json_object_set_new(json, "nodes", nodes);
-	return json;
+	return schema_json(summary_fields, s);
 }
 
-/* ---- from JSON ---------------------------------------------------------- */
-
-/** The list of figures @key into *@v; 0, or -1 with @e. */
-static int take_reals(const json_t *obj, const char *key, double **v,
-		      size_t *n, struct err *e)
+void summary_release(struct summary *s)
 {
-	json_t *list = json_get_array(obj, key, SPEC_MAX_GPUS, e), *x;
-	size_t i;
-
-	if (!list) {
-		return -1;
+	if (!s) {
+		return;
 	}
-	*v = calloc(json_array_size(list) + 1, sizeof(**v));
-	if (!*v) {
-		return err_set(e, ENOMEM, "cannot read '%s'", key);
-	}
-	*n = json_array_size(list);
-	json_array_foreach(list, i, x) {
-		double value = json_is_null(x) ? NAN : json_number_value(x);
-
-		if (!json_is_null(x) &&
-		    (!json_is_number(x) || !(value >= 0) || value > MAX_GB_S)) {
-			return err_set(e, 0, "'%s' has an entry that is no "
-				       "bandwidth", key);
-		}
-		(*v)[i] = value;
-	}
-	return 0;
+	schema_release(summary_fields, s);
+	*s = (struct summary){ 0 };
 }
 
-static int summary_take_node(struct summary *s, const json_t *obj,
-			     struct err *e)
+static int take_all(struct summary *s, const json_t *obj, struct err *e)
 {
-	const struct summary_node n = { .tested = true, .bw_GB_s = NAN };
-	/* in its place already, so that it is freed whatever comes */
-	struct summary_node *at = grow_add(&s->nodes, &s->n_nodes, &n,
-					   sizeof(n));
-
-	if (!at) {
-		return err_set(e, ENOMEM, "cannot read a node");
-	}
-	return schema_read(node_fields, at, obj, e) < 0 ||
-	       take_reals(obj, "gpu_GB_s", &at->gpu_GB_s, &at->n_gpus, e) <
-		       0 ||
-	       take_reals(obj, "nic_GB_s", &at->nic_GB_s, &at->n_nics, e) < 0 ?
-		       -1 : 0;
-}
-
-static int summary_take_finding(struct summary *s, const json_t *obj,
-				struct err *e)
-{
-	struct summary_finding f = { .index = -1, .peer_index = -1 };
-
-	if (schema_read(finding_fields, &f, obj, e) < 0) {
-		return -1;
-	}
-	return grow_add(&s->findings, &s->n_findings, &f, sizeof(f)) ? 0 :
-	       err_set(e, ENOMEM, "cannot read a finding");
-}
-
-/** Each entry of the list @key to @take. */
-static int take_each(struct summary *s, const json_t *obj, const char *key,
-		     size_t max,
-		     int (*take)(struct summary *s, const json_t *x,
-				 struct err *e), struct err *e)
-{
-	json_t *list = json_get_array(obj, key, max, e), *x;
-	struct err why;
-	size_t i;
-
-	if (!list) {
-		return -1;
-	}
-	json_array_foreach(list, i, x) {
-		if (take(s, x, &why) < 0) {
-			return err_set(e, why.code, "entry %zu of '%s': %s",
-				       i + 1, key, why.text);
-		}
-	}
-	return 0;
-}
-
-static int take_head(struct summary *s, const json_t *obj, struct err *e)
-{
-	int64_t schema = 0;
-
-	if (json_get_int(obj, "schema", 1, INT32_MAX, &schema, e) < 0) {
-		return -1;
-	}
-	if (schema != SUMMARY_SCHEMA) {
-		return err_set(e, 0, "format %" PRId64 ", which a later "
-			       "version of gpucheck wrote", schema);
-	}
-	if (schema_read(head_fields, s, obj, e) < 0) {
+	if (schema_read(summary_fields, s, obj, e) < 0) {
 		return -1;
 	}
 	s->started_s = clock_utc_s(s->started_utc);
 	return s->started_s >= 0 ? 0 :
 	       err_set(e, 0, "'started_utc' is no time: '%s'", s->started_utc);
-}
-
-static int take_all(struct summary *s, const json_t *obj, struct err *e)
-{
-	return take_head(s, obj, e) < 0 ||
-	       take_reals(obj, "rail_GB_s", &s->rail_GB_s, &s->n_rails, e) <
-		       0 ||
-	       take_each(s, obj, "findings", SUMMARY_FINDINGS,
-			 summary_take_finding, e) < 0 ||
-	       take_each(s, obj, "nodes", SUMMARY_NODES, summary_take_node,
-			 e) < 0 ? -1 : 0;
 }
 
 /** The JSON object in @text, not too long; NULL with @e. */
@@ -327,11 +205,13 @@ int summary_parse(const char *text, size_t len, struct summary *s,
 int summary_parse_node(const char *text, size_t len, struct summary *s,
 		       struct err *e)
 {
-	json_t *obj = parse_text(text, len, e);
-	int rc = !obj ? -1
-		 : s->n_nodes < SUMMARY_NODES
-			 ? summary_take_node(s, obj, e)
-			 : err_set(e, 0, "more than %d nodes", SUMMARY_NODES);
+	/* in its place already, so that it is freed whatever comes */
+	struct summary_node *at = s->n_nodes >= SUMMARY_NODES ? NULL :
+		grow_add(&s->nodes, &s->n_nodes, &node_usual, sizeof(*at));
+	json_t *obj = at ? parse_text(text, len, e) : NULL;
+	int rc = !at ? err_set(e, 0, "cannot hold more than %zu nodes",
+			       s->n_nodes) :
+		 obj ? schema_read(node_fields, at, obj, e) : -1;
 
 	json_decref(obj);
 	return rc;
