@@ -150,11 +150,10 @@ static int take_row(void *arg, const void *row, struct err *e)
 
 int left_count(struct left *l, struct err *e)
 {
+	const struct run_file f = run_file(l->run);
 	const json_t *planned = json_object_get(l->run, "planned");
-	const json_t *contrast = json_object_get(l->run, "contrast"), *node;
-	const json_t *nodes;
-	const char *names[PASS_MAX] = { json_member(l->run, "schedule"),
-					json_member(contrast, "pass") };
+	const json_t *nodes, *node;
+	const char *names[PASS_MAX] = { f.schedule, f.contrast.pass };
 	int64_t cells = 0, passes = 1, size_B = 0, gpus, ranks = 0;
 	struct grid_pair *pairs;
 	struct grid grid;
@@ -181,8 +180,8 @@ int left_count(struct left *l, struct err *e)
 		return err_hint(e, "run.json is damaged");
 	}
 	grid = grid_square((int)ranks);
-	if (grid_list(planned)) {
-		pairs = grid_listed(planned, (int)ranks, &n, e);
+	if (strcmp(f.planned.kind, "list") == 0 && f.planned.pairs) {
+		pairs = grid_listed(f.planned.pairs, (int)ranks, &n, e);
 		rc = pairs ? grid_of(&grid, (int)ranks, pairs, n) : -1;
 		free(pairs);
 		if (rc < 0) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/base/stats.h"
-#include "lib/data/json.h"
+#include "lib/data/schema.h"
 
 /* ---- sampled ------------------------------------------------------------- */
 
@@ -18,42 +18,31 @@ int sampled_rounds(const struct sampled *s)
 	return s->rail + s->inside + s->cross;
 }
 
+#define SAMPLED(member, ...) FIELD(sampled, member, #member, __VA_ARGS__)
+#define ROUNDS(member, help) SAMPLED(member, INT, 0, ROUNDS_MOST, help)
+
+static const struct field sampled_fields[] = {
+	ROUNDS(rail, "partners on its rail"),
+	ROUNDS(inside, "partners inside its node"),
+	ROUNDS(cross, "partners across rails"),
+	SAMPLED(nodes, BOOL, 0, 0, "a pair of any two nodes",
+		.optional = FIELD_KEPT),
+	ROUNDS(n_nodes, "nodes"), ROUNDS(n_ranks, "ranks"),
+	ROUNDS(rails, "of a node"),
+	SAMPLED(share, REAL, 0, 1, "of all pairs"),
+	{ 0 }
+};
+
 json_t *sampled_json(const struct sampled *s)
 {
-	return sampled_rounds(s) == 0 ? NULL :
-		json_pack("{s:i,s:i,s:i,s:b,s:i,s:i,s:i,s:f}",
-			  "rail", s->rail, "inside", s->inside,
-			  "cross", s->cross, "nodes", s->nodes,
-			  "n_nodes", s->n_nodes, "n_ranks", s->n_ranks,
-			  "rails", s->rails, "share", s->share);
+	return sampled_rounds(s) == 0 ? NULL : schema_json(sampled_fields, s);
 }
 
-bool sampled_read(const json_t *planned, struct sampled *s)
+bool sampled_read(const json_t *sample, struct sampled *s)
 {
-	const json_t *json = json_object_get(planned, "sample");
-	const struct {
-		const char *key;
-		int *to;
-	} members[] = {
-		{ "rail", &s->rail }, { "inside", &s->inside },
-		{ "cross", &s->cross }, { "n_nodes", &s->n_nodes },
-		{ "n_ranks", &s->n_ranks }, { "rails", &s->rails },
-	};
-	const json_t *share = json_object_get(json, "share");
-	int64_t n;
-
-	*s = (struct sampled){
-		.nodes = json_is_true(json_object_get(json, "nodes")),
-		.share = json_number_value(share),
-	};
-	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-		if (!json || json_get_int(json, members[i].key, 0, ROUNDS_MOST,
-					  &n, NULL) < 0) {
-			return false;
-		}
-		*members[i].to = (int)n;
-	}
-	return sampled_rounds(s) > 0 && s->share >= 0 && s->share <= 1;
+	*s = (struct sampled){ 0 };
+	return schema_read(sampled_fields, s, sample, NULL) == 0 &&
+	       sampled_rounds(s) > 0;
 }
 
 /* ---- how likely -------------------------------------------------------- */

@@ -36,8 +36,8 @@ int sampled_rounds(const struct sampled *s);
 
 /** NULL without memory, or where @s has no rounds: a run of all pairs. */
 json_t *sampled_json(const struct sampled *s);
-/** That of @planned, to @s; false: all pairs are planned, or it is damaged. */
-bool sampled_read(const json_t *planned, struct sampled *s);
+/** That of run.json, to @s; false: all pairs are planned, or it is damaged. */
+bool sampled_read(const json_t *sample, struct sampled *s);
 
 /** How likely one fault is seen, from 0 to 1: of a GPU, or with @nic a NIC,
  *  that fails in a share @rate of its tests; */
@@ -82,13 +82,11 @@ struct grid grid_square(int ranks);
  *  or -1 without memory; grid_release() frees. */
 int grid_of(struct grid *g, int ranks, struct grid_pair *pairs, size_t n);
 void grid_release(struct grid *g);	/* safe on a zeroed one */
-/** Read the list of pairs @planned of run.json for @ranks ranks: a malloc'ed
- *  list of the @n pairs, each in both directions. NULL with @e if an entry is
- *  not a pair, or without memory. */
-struct grid_pair *grid_listed(const json_t *planned, int ranks, size_t *n,
+/** Read the list @pairs of run.json for @ranks ranks: a malloc'ed list of the
+ *  @n pairs, each in both directions. NULL with @e if an entry is not a pair, or
+ *  without memory. */
+struct grid_pair *grid_listed(const json_t *pairs, int ranks, size_t *n,
 			      struct err *e);
-/** The list of "planned" of a run.json; NULL: it was all of a kind. */
-const json_t *grid_list(const json_t *planned);
 
 /** Where src -> dst is among those of a sample; g->n: nowhere. */
 size_t grid_find(const struct grid *g, int src, int dst);

@@ -62,16 +62,10 @@ void grid_release(struct grid *g)
 	*g = (struct grid){ 0 };
 }
 
-const json_t *grid_list(const json_t *planned)
-{
-	return strcmp(json_member(planned, "kind"), "list") == 0 ?
-		       json_object_get(planned, "pairs") : NULL;
-}
-
-struct grid_pair *grid_listed(const json_t *planned, int ranks, size_t *n,
+struct grid_pair *grid_listed(const json_t *pairs, int ranks, size_t *n,
 			      struct err *e)
 {
-	const json_t *pairs = json_object_get(planned, "pairs"), *pair;
+	const json_t *pair;
 	struct grid_pair *list = calloc(2 * json_array_size(pairs) + 1,
 					sizeof(*list));
 	size_t i;

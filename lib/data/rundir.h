@@ -12,7 +12,83 @@
 #include "lib/base/err.h"
 #include "lib/data/record.h"
 
-/* ---- run error ----------------------------------------------------------- */
+/* ---- run.json and verdict.json ------------------------------------------- */
+
+/**
+ * run.json, read as far as it is what it should be: a missing text is "", a
+ * missing tree NULL, another missing member 0.  All is borrowed from the JSON.
+ * A part in braces is given if run.json has a member of that name.
+ */
+struct run_file {
+	const char *probe, *version, *nonce, *id, *drill_text, *launcher;
+	const char *started_utc, *ended_utc, *stop_reason, *job_end;
+	const char *transport, *schedule;
+	bool drill;
+	json_t *argv, *options, *nodes, *environment, *settings, *notes;
+	json_t *dropped, *shell, *expect, *resumes, *imported, *measuring;
+	json_t *follow_up;
+	struct {
+		bool given, absent;
+		const char *text, *hint;
+		int exit;		/* 0: not known */
+	} error;
+	struct {
+		bool given, rails_apart, cross, by_rail;
+		const char *kind, *rails_by, *hca;
+		int64_t cells, seed, probes_per_s, n_groups;
+		json_t *pairs, *groups, *rungs, *fabrics, *sample;
+	} planned;
+	struct {
+		bool given;
+		const char *kind, *pass;
+	} contrast;
+	struct {
+		bool given;
+		const char *kind;
+		int tests;
+		int64_t repeats;
+		json_t *parts;		/* run_entry() */
+	} bisect;
+	struct {
+		bool given;
+		json_t *argv, *options;
+	} whole;
+	struct {
+		bool given;
+		const char *dir;
+		json_t *parts;		/* run_entry() */
+	} retest;
+	struct {
+		bool given;
+		const char *id, *kind;
+		json_t *nodes, *parts;
+	} jobs;
+};
+
+struct run_file run_file(const json_t *json);
+
+/** verdict.json, read alike. */
+struct verdict_file {
+	const char *status, *reason;
+	json_t *cells, *findings, *retest;
+};
+
+struct verdict_file verdict_file(const json_t *json);
+
+/** Entry @i of a list of either, read alike: a node, a finding, a part of a
+ *  retest, a rank.  A missing number of a part is -1, a missing score NAN. */
+struct run_entry {
+	const char *kind, *node, *peer_node, *name, *peer_name, *direction;
+	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
+	int index, peer_index, gpus, peer_gpus, gpu, rank;
+	int64_t cells, explained;
+	double score;
+	bool uplinks, fail, drain, here;
+	json_t *members, *peer_members, *others, *evidence, *pairs;
+	json_t *nic_of, *nic_used, *nic_names, *ends;
+};
+
+struct run_entry run_entry(const json_t *list, size_t i);
 
 /** The member "error" of run.json: why nothing, or nothing more, could be
  *  measured, with the name of a limit that was met, and the exit code it comes

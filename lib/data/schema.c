@@ -37,8 +37,10 @@ static void set_int(const struct field *f, void *at, int64_t n)
 	}
 }
 
-static bool is_none(const struct field *f, const void *at)
+static bool is_none(const struct field *f, const void *obj)
 {
+	const void *at = (const char *)obj + f->at;
+
 	switch (f->kind) {
 	case FIELD_INT:
 		return get_int(f, at) < f->min;
@@ -50,7 +52,7 @@ static bool is_none(const struct field *f, const void *at)
 		return *(const char *const *)at == NULL ||
 		       **(const char *const *)at == '\0';
 	case FIELD_STRUCT:
-		return !*(const bool *)at;
+		return !*((const bool *)obj + f->count_at);
 	case FIELD_OBJECT:
 	case FIELD_ARRAY:
 		return *(json_t *const *)at == NULL;
@@ -216,15 +218,10 @@ static int read_list(const struct field *f, void *obj, const json_t *json,
 static int read_link(const struct field *f, const char **at,
 		     const json_t *json, struct err *e)
 {
-	const json_t *v = json_object_get(json, f->name);
-
-	if (!json_is_string(v)) {
-		return err_set(e, EPROTO, "'%s' is not text", f->name);
-	}
 	if (at != NULL) {
-		*at = json_string_value(v);
+		*at = json_member(json, f->name);
 	}
-	return 0;
+	return json_get_text(json, f->name, NULL, SIZE_MAX, e);
 }
 
 static int read_format(const struct field *f, const json_t *json,
@@ -258,17 +255,17 @@ static int read_tree(const struct field *f, json_t **at, const json_t *json,
 	return 0;
 }
 
-static int read_struct(const struct field *f, bool *at, const json_t *json,
+static int read_struct(const struct field *f, char *obj, const json_t *json,
 		       struct err *e)
 {
 	struct err why;
 
-	if (schema_read(f->places, at, json_object_get(json, f->name),
-			&why) < 0) {
+	if (schema_read(f->places, obj != NULL ? obj + f->at : NULL,
+			json_object_get(json, f->name), &why) < 0) {
 		return err_set(e, why.code, "'%s': %s", f->name, why.text);
 	}
-	if (at != NULL && f->optional) {
-		*at = true;
+	if (obj != NULL && f->optional) {
+		*((bool *)obj + f->count_at) = true;
 	}
 	return 0;
 }
@@ -316,7 +313,7 @@ static int read_field(const struct field *f, void *obj, const json_t *json,
 	case FIELD_FORMAT:
 		return read_format(f, json, e);
 	case FIELD_STRUCT:
-		return read_struct(f, at, json, e);
+		return read_struct(f, obj, json, e);
 	}
 	return -1;
 }
@@ -348,7 +345,9 @@ void schema_look(const struct field *fields, void *obj, const json_t *json)
 
 		if (f->kind == FIELD_STRUCT) {
 			schema_look(f->places, at, v);
-			*(bool *)at |= f->optional && json_is_object(v);
+			if (f->optional) {
+				*((bool *)obj + f->count_at) = v != NULL;
+			}
 		} else if (f->kind == FIELD_LINK) {
 			*(const char **)at = json_member(json, f->name);
 		} else if (v != NULL) {
@@ -435,7 +434,7 @@ json_t *schema_json(const struct field *fields, const void *obj)
 	for (const struct field *f = fields; f->name != NULL; f++) {
 		const bool none = f->size > 0 && f->optional != FIELD_KEPT &&
 				  f->optional != FIELD_REQUIRED &&
-				  is_none(f, (const char *)obj + f->at);
+				  is_none(f, obj);
 
 		if ((f->size > 0 || f->kind == FIELD_FORMAT) &&
 		    !(none && f->optional == FIELD_OMITTED) &&
@@ -450,11 +449,12 @@ json_t *schema_json(const struct field *fields, const void *obj)
 
 /* ---- CBOR ---------------------------------------------------------------- */
 
-static void add_field(const struct field *f, const void *at, struct str *out)
+static void add_field(const struct field *f, const void *obj, struct str *out)
 {
+	const void *at = (const char *)obj + f->at;
 	char text[TEXT_BYTES];
 
-	if ((f->optional || f->kind == FIELD_REAL) && is_none(f, at)) {
+	if ((f->optional || f->kind == FIELD_REAL) && is_none(f, obj)) {
 		cbor_add_null(out);
 		return;
 	}
@@ -509,7 +509,7 @@ void schema_add(const struct field *fields, const void *obj, const void *usual,
 	}
 	cbor_add_array(n, out);
 	for (size_t i = 0; i < n; i++) {
-		add_field(&fields[i], (const char *)obj + fields[i].at, out);
+		add_field(&fields[i], obj, out);
 	}
 }
 

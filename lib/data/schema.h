@@ -27,11 +27,11 @@ enum field_kind {
 	FIELD_ARRAY,	/* the same */
 	FIELD_LINK,	/* const char *, borrowed; NULL and "" are none */
 	FIELD_FORMAT,	/* no member: the number min of the file's format */
-	FIELD_INTS,	/* int64_t[], used entries counted by an int or size_t */
+	FIELD_INTS,	/* int64_t[], counted by an int or size_t */
 	FIELD_REALS,	/* double[], the same; with most a double * that reading
 			 * allocates, where null is NAN */
 	FIELD_STRUCT,	/* a struct of the table places; an optional one is
-			 * none while the bool that it begins with is false */
+			 * none while the bool at count_at is false */
 	FIELD_STRUCTS,	/* an array of these, counted as above; with most
 			 * a pointer that reading allocates */
 };
@@ -49,7 +49,8 @@ struct field {
 	enum field_kind kind;
 	enum field_absence optional;
 	size_t at, size;	/* the member; size 0: only checked */
-	size_t count_at, count_size;	/* the count of a list */
+	size_t count_at, count_size;	/* the count of a list; whether a
+					 * struct is there */
 	size_t most;		/* entries of a list that is allocated */
 	size_t item_size;	/* of an entry of a list */
 	const void *usual;	/* such an entry before it is read; NULL: 0 */
@@ -81,6 +82,7 @@ struct field {
 	.count_at = offsetof(struct tag, count), \
 	.count_size = sizeof(((struct tag *)0)->count), \
 	.item_size = sizeof(*((struct tag *)0)->member)
+#define FIELD_GIVEN(tag, member) .count_at = offsetof(struct tag, member)
 #define FIELD_PART(tag, member, key, table, ...) \
 	{ .name = key, .kind = FIELD_STRUCT, FIELD_MEMBER(tag, member), \
 	  .places = table, .help = __VA_ARGS__ }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lib/data/json.h"
+#include "lib/data/rundir.h"
 
 const char *version_own(void)
 {
@@ -24,10 +24,10 @@ int version_check(const char *whose, const char *version, struct err *e)
 
 int version_check_run(const json_t *run, struct err *e)
 {
-	const json_t *resumes = json_object_get(run, "resumes");
-	const size_t n = json_array_size(resumes);
-	const char *version = json_member(n > 0 ?
-		json_array_get(resumes, n - 1) : run, "version");
+	const struct run_file f = run_file(run);
+	const size_t n = json_array_size(f.resumes);
+	const char *version = n > 0 ? run_entry(f.resumes, n - 1).version :
+				      f.version;
 
 	return version[0] ? version_check("the front that started this run",
 					  version, e) : 0;

@@ -231,7 +231,7 @@ static int write_title(const struct plot_drawing *d, const struct sweep *s,
 	}
 	caption_utc(s->run->started_utc, utc);
 	str_addf(&text, "%s%s%s\n", utc[0] ? ", " : "",
-		 utc[0] && json_object_get(s->run->json, "imported") ?
+		 utc[0] && run_file(s->run->json).imported ?
 			 "imported " : "", utc);
 	add_notes(s, reference, &text);
 	rc = plot_write(&d->plot, "title", &text, e);

@@ -409,7 +409,7 @@ static void node_name(const struct run *run, const char *own,
 		      char name[SUMMARY_NODE])
 {
 	const bool pretends =
-		spec_launcher_is(json_member(run->json, "launcher"),
+		spec_launcher_is(run_file(run->json).launcher,
 				 LAUNCHER_PRETENDS) && !run_is_model(run);
 	const char *host = NULL;
 
@@ -541,11 +541,11 @@ void summary_add_sweep(struct summary *s, const struct sweep *sweep)
  *  only the one in its file. */
 static void take_id(const struct run *run, struct summary *s)
 {
-	const char *id = json_member(run->json, "id");
+	const struct run_file f = run_file(run->json);
+	const char *id = f.id[0] ? f.id : f.nonce;
 	char *text;
 	uint64_t hash = 0;
 
-	id = id[0] ? id : json_member(run->json, "nonce");
 	STR_COPY(s->id, id);
 	text = id[0] ? NULL : json_dumps(run->json, JSON_COMPACT |
 						    JSON_SORT_KEYS);
@@ -560,33 +560,29 @@ static void take_id(const struct run *run, struct summary *s)
 }
 
 static int take_finding(struct summary *s, const struct run *names,
-			const json_t *f)
+			struct run_entry f)
 {
-	struct summary_finding to = { .index = -1, .peer_index = -1 };
+	struct summary_finding to = { .index = f.index, .fail = f.fail,
+				      .peer_index = f.peer_index };
 
-	STR_COPY(to.kind, json_member(f, "kind"));
-	STR_COPY(to.code, json_member(f, "code"));
-	STR_COPY(to.name, json_member(f, "name"));
-	node_name(names, json_member(f, "node"), to.node);
-	node_name(names, json_member(f, "peer_node"), to.peer_node);
-	json_opt_int(f, "index", 0, INT32_MAX, &to.index, NULL);
-	json_opt_int(f, "peer_index", 0, INT32_MAX, &to.peer_index, NULL);
-	to.fail = strcmp(json_member(f, "severity"), "fail") == 0;
+	STR_COPY(to.kind, f.kind);
+	STR_COPY(to.code, f.code);
+	STR_COPY(to.name, f.name);
+	node_name(names, f.node, to.node);
+	node_name(names, f.peer_node, to.peer_node);
 	return grow_add(&s->findings, &s->n_findings, &to, sizeof(to)) ? 0 : -1;
 }
 
 static int take_findings(struct summary *s, const struct run *run,
 			 const struct run *names, const struct verdict *v)
 {
-	json_t *json = verdict_json(run, v), *f;
-	json_t *findings = json_object_get(json, "findings");
+	json_t *json = verdict_json(run, v);
+	const json_t *findings = verdict_file(json).findings;
 	int rc = findings ? 0 : -1;
-	size_t i;
 
-	json_array_foreach(findings, i, f) {
-		if (rc == 0 && s->n_findings < SUMMARY_FINDINGS) {
-			rc = take_finding(s, names, f);
-		}
+	for (size_t i = 0; rc == 0 && i < json_array_size(findings) &&
+			   i < SUMMARY_FINDINGS; i++) {
+		rc = take_finding(s, names, run_entry(findings, i));
 	}
 	json_decref(json);
 	return rc;
@@ -626,11 +622,11 @@ int summary_of(const struct run *run, const struct verdict *v,
 			       .model = run_is_model(run) };
 	take_id(run, s);
 	STR_COPY(s->probe, run->probe);
-	STR_COPY(s->version, json_member(run->json, "version"));
+	STR_COPY(s->version, run_file(run->json).version);
 	STR_COPY(s->status, verdict_status_name(v->status));
 	STR_COPY(s->transport, run->transport);
 	STR_COPY(s->started_utc, run->started_utc);
-	STR_COPY(s->ended_utc, json_member(run->json, "ended_utc"));
+	STR_COPY(s->ended_utc, run_file(run->json).ended_utc);
 	s->started_s = clock_utc_s(s->started_utc);
 	if (take_findings(s, run, names, v) < 0 ||
 	    (pairs != run && take_nodes(s, run, names, v) < 0) ||

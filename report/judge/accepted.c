@@ -91,7 +91,7 @@ static int common_nodes(const struct run *then, const struct run *now,
 
 static const char *nonce_of(const struct run *run)
 {
-	return json_member(run->json, "nonce");
+	return run_file(run->json).nonce;
 }
 
 bool accepted_unlike(const struct run *then, const struct run *now,

@@ -167,19 +167,18 @@ static void note_transport(const struct run *run, struct str *out)
 /** Why the coordinator gave up, in its own words. */
 static void note_error(const struct run *run, struct str *out)
 {
-	const json_t *error = json_object_get(run->json, "error");
-	const char *text = json_string_value(json_object_get(error, "text"));
-	const char *hint = json_member(error, "hint");
+	const struct run_file f = run_file(run->json);
 
-	if (text) {
-		str_addf(out, "error: %s%s%s", text, hint[0] ? "; " : "", hint);
+	if (f.error.given) {
+		str_addf(out, "error: %s%s%s", f.error.text,
+			 f.error.hint[0] ? "; " : "", f.error.hint);
 	}
 }
 
 /** A step of several: what those before it found. */
 static void note_expect(const struct run *run, struct str *out)
 {
-	const json_t *list = json_object_get(run->json, "expect");
+	const json_t *list = run_file(run->json).expect;
 	const char *first = json_string_value(json_array_get(list, 0));
 	size_t n = json_array_size(list);
 
@@ -195,7 +194,7 @@ static void note_sample(const struct run *run, struct str *out)
 {
 	struct sampled s;
 
-	if (sampled_read(json_object_get(run->json, "planned"), &s)) {
+	if (sampled_read(run_file(run->json).planned.sample, &s)) {
 		str_add(out, "a sample of the pairs, ");
 		sampled_rounds_text(&s, out);
 		str_add(out, "; sure to be seen: ");
@@ -210,17 +209,14 @@ static void note_sample(const struct run *run, struct str *out)
  *  second. */
 static void note_pinglist(const struct run *run, struct str *out)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	json_int_t groups = json_integer_value(json_object_get(planned,
-							       "groups"));
+	const struct run_file f = run_file(run->json);
 
-	if (run->mesh && groups > 1) {
+	if (run->mesh && f.planned.n_groups > 1) {
 		str_addf(out, "every node to every node in %lld groups of "
 			 "neighbours, and two pairs of nodes between each two "
 			 "groups (--all-pairs: all), at %lld probes a second at "
-			 "most in all", (long long)groups,
-			 (long long)json_integer_value(json_object_get(
-				 planned, "probes_per_s")));
+			 "most in all", (long long)f.planned.n_groups,
+			 (long long)f.planned.probes_per_s);
 	}
 }
 
@@ -460,13 +456,12 @@ static void note_facts(const struct run *run, struct str *out)
 /** Rows of different times stand side by side. */
 static void note_resumed(const struct run *run, struct str *out)
 {
-	const json_t *resumes = json_object_get(run->json, "resumes");
+	const json_t *resumes = run_file(run->json).resumes;
 	size_t n = json_array_size(resumes);
 	char utc[CAPTION_UTC_SIZE];
 
 	if (n > 0) {
-		caption_utc(json_member(json_array_get(resumes, n - 1), "utc"),
-			    utc);
+		caption_utc(run_entry(resumes, n - 1).utc, utc);
 		str_addf(out, "resumed %zu time%s, last %s", n,
 			 caption_notes_plural(n), utc);
 	}
@@ -495,9 +490,7 @@ static void note_unrouted(const struct run *run, struct str *out)
 /** Ports that were left apart: were it wrong, nobody would see it otherwise. */
 static void note_fabrics(const struct run *run, struct str *out)
 {
-	const json_t *fabrics = json_object_get(
-		json_object_get(run->json, "planned"), "fabrics");
-	const json_t *fabric;
+	const json_t *fabrics = run_file(run->json).planned.fabrics, *fabric;
 	size_t i;
 
 	json_array_foreach(fabrics, i, fabric) {
@@ -511,8 +504,7 @@ static void note_fabrics(const struct run *run, struct str *out)
 /** Fewer ports than there are, and nobody typed so. */
 static void note_hca(const struct run *run, struct str *out)
 {
-	const char *hca = json_member(
-		json_object_get(run->json, "planned"), "hca");
+	const char *hca = run_file(run->json).planned.hca;
 
 	if (hca[0] != '\0') {
 		str_addf(out, "HCA ports by %.300s; --hca takes others", hca);
@@ -569,11 +561,10 @@ static bool plans_between_rails(const struct run *run)
 /** By design, as the user has it or the routes say. */
 static void note_rails(const struct run *run, struct str *out)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	const char *by = json_member(planned, "rails_by");
+	const struct run_file f = run_file(run->json);
+	const char *by = f.planned.rails_by;
 
-	if (!json_is_true(json_object_get(planned, "rails_apart")) ||
-	    plans_between_rails(run)) {
+	if (!f.planned.rails_apart || plans_between_rails(run)) {
 		return;
 	}
 	str_add(out, "pairs between rails were not tested: ");
@@ -719,7 +710,7 @@ const char *caption_cells(const struct run *run, char *buf, size_t size)
 
 const char *caption_command(const struct run *run, char *buf, size_t size)
 {
-	const json_t *argv = json_object_get(run->json, "argv"), *word;
+	const json_t *argv = run_file(run->json).argv, *word;
 	struct str out = STR_INIT;
 	size_t i;
 
@@ -843,17 +834,14 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
  *  and its plan may count them.  Of several probes it counts those. */
 static size_t count_wanted(const struct run *run, const struct verdict *v)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	json_int_t cells = json_integer_value(json_object_get(planned,
-							      "cells"));
+	const struct run_file f = run_file(run->json);
+	const size_t cells = (size_t)f.planned.cells;
 	size_t n = 0;
 
 	for (int c = 0; c < CELL_CLASSES; c++) {
 		n += v->cells[c];
 	}
-	return cells > 0 && (size_t)cells > n &&
-			       !json_object_get(planned, "rungs") ?
-		       (size_t)cells : n;
+	return cells > n && !f.planned.rungs ? cells : n;
 }
 
 const char *caption_status(const struct run *run, const struct verdict *v)
@@ -862,7 +850,7 @@ const char *caption_status(const struct run *run, const struct verdict *v)
 
 	return v->status == VERDICT_PASS &&
 	       (run->sampled_step ||
-		sampled_read(json_object_get(run->json, "planned"), &s)) ?
+		sampled_read(run_file(run->json).planned.sample, &s)) ?
 		       CAPTION_PASS_SAMPLE : verdict_status_name(v->status);
 }
 
@@ -870,9 +858,8 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		     size_t size)
 {
 	size_t wanted = count_wanted(run, v), measured = verdict_measured(v);
-	const char *job = json_member(run->json, "job_end");
-	const char *error = json_member(json_object_get(run->json, "error"),
-					"text");
+	const struct run_file f = run_file(run->json);
+	const char *job = f.job_end, *error = f.error.text;
 	const char *why = job[0]		? job :
 			  run->stop_reason[0] ? run->stop_reason :
 			  run->ended	      ? "" :

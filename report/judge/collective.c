@@ -6,7 +6,7 @@
 #include "lib/base/limit.h"
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
-#include "lib/data/json.h"
+#include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/diff/run_diff.h"
 #include "report/judge/findings.h"
@@ -284,20 +284,12 @@ static struct finding *add(struct verdict *v, const struct part *p, bool fail,
 /** All pairs of more GPUs than this are no list to type. */
 #define LISTED 6
 
-/** The GPU of a part, -1 where that is a node. */
-static int part_gpu(const json_t *part)
-{
-	json_t *gpu = json_object_get(part, "gpu");
-
-	return json_is_integer(gpu) ? (int)json_integer_value(gpu) : -1;
-}
-
 /** "n0" or "n0:1". */
-static void add_name(const json_t *part, struct str *out)
+static void add_name(const struct run_entry *part, struct str *out)
 {
-	str_add(out, json_member(part, "node"));
-	if (part_gpu(part) >= 0) {
-		str_addf(out, ":%d", part_gpu(part));
+	str_add(out, part->node);
+	if (part->gpu >= 0) {
+		str_addf(out, ":%d", part->gpu);
 	}
 }
 
@@ -308,8 +300,9 @@ static void add_pairs(const json_t *parts, struct str *out)
 	size_t n = json_array_size(parts);
 	const char *before = " --pairs=";
 	struct str pair = STR_INIT;
+	struct run_entry a = run_entry(parts, 0), b;
 
-	if (part_gpu(json_array_get(parts, 0)) < 0) {
+	if (a.gpu < 0) {
 		str_add(out, n > 1 ? " --pairs=inter" : "");
 		return;
 	}
@@ -318,12 +311,14 @@ static void add_pairs(const json_t *parts, struct str *out)
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
+		a = run_entry(parts, i);
 		for (size_t k = i + 1; k < n; k++) {
+			b = run_entry(parts, k);
 			str_add(out, before);
 			str_reset(&pair);
-			add_name(json_array_get(parts, i), &pair);
+			add_name(&a, &pair);
 			str_addch(&pair, '-');
-			add_name(json_array_get(parts, k), &pair);
+			add_name(&b, &pair);
 			str_add_quoted(out, str_text(&pair));
 			before = ",";
 		}
@@ -335,12 +330,11 @@ static void add_pairs(const json_t *parts, struct str *out)
 static int add_nodes(const json_t *parts, struct str *out)
 {
 	const char *last = "";
-	json_t *p;
-	size_t i;
 	int n = 0;
 
-	json_array_foreach(parts, i, p) {	/* by rank: side by side */
-		const char *node = json_member(p, "node");
+	/* by rank: side by side */
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const char *node = run_entry(parts, i).node;
 
 		if (strcmp(node, last) != 0) {
 			str_addf(out, "%s%s", n++ ? "," : "", node);
@@ -355,13 +349,13 @@ static int add_nodes(const json_t *parts, struct str *out)
 static void add_again(const struct run *run, const json_t *parts,
 		      struct str *out)
 {
-	const json_t *nodes = json_object_get(run->json, "nodes");
+	const json_t *nodes = run_file(run->json).nodes;
 	bool local = tell_is_local(run);
 	struct str list = STR_INIT;
 	int n = add_nodes(parts, &list);
 
 	/* a node has ways to others only */
-	if (!local && n == 1 && part_gpu(json_array_get(parts, 0)) < 0) {
+	if (!local && n == 1 && run_entry(parts, 0).gpu < 0) {
 		str_add(out, "(NODE: any other node) ");
 		str_add(&list, ",NODE");
 		n = 2;
@@ -369,8 +363,7 @@ static void add_again(const struct run *run, const json_t *parts,
 	str_add(out, "gpucheck p2p");
 	if (local) {
 		str_addf(out, " --local=%dx%d", (int)json_array_size(nodes),
-			 (int)json_integer_value(json_object_get(
-				 json_array_get(nodes, 0), "gpus")));
+			 run_entry(nodes, 0).gpus);
 	} else {
 		str_addf(out, " -N %d", n);
 	}
@@ -400,32 +393,14 @@ static size_t rows_of(const struct collective_row *rows, size_t n,
 
 /* ---- ranks that are to blame -------------------------------------------- */
 
-/** Returns true if @node has several GPUs and all of them dropped out. */
-static bool whole_node(const json_t *run, const char *node)
-{
-	json_int_t gpus = 0, out = 0;
-	json_t *x;
-	size_t i;
-
-	json_array_foreach(json_object_get(run, "nodes"), i, x) {
-		if (strcmp(json_member(x, "name"), node) == 0) {
-			gpus = json_integer_value(json_object_get(x, "gpus"));
-		}
-	}
-	json_array_foreach(json_object_get(run, "dropped"), i, x) {
-		out += strcmp(json_member(x, "node"), node) == 0;
-	}
-	return gpus > 1 && gpus == out;
-}
-
 static void add_dropped_one(const struct run *run, const struct sweep *s,
-			    const json_t *d, bool whole, struct verdict *v)
+			    const struct run_entry *d, bool whole,
+			    struct verdict *v)
 {
-	const char *node = json_member(d, "node");
-	const char *code = json_member(d, "code"), *detail = "";
+	const char *node = d->node, *code = d->code, *detail = "";
 	struct part p = part_at(whole ? PART_NODE : PART_GPU,
 				run_find_node(run, node, -1),
-				whole ? -1 : part_gpu(d));
+				whole ? -1 : d->gpu);
 	size_t cells = rows_of(s->rows, s->n, "rank_absent", &detail) +
 		       rows_of(s->rows, s->n, code, &detail);
 	bool fail = strcmp(code, RECORD_STARVED) != 0;
@@ -443,38 +418,53 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 
 	if (whole) {
 		finding_say(f, "%s was excluded with all its GPUs: %s", node,
-			    json_member(d, "detail"));
+			    d->detail);
 	} else {
 		finding_say(f, "%s:%d (rank %d) was excluded: %s", node,
-			    p.index, (int)json_integer_value(
-				    json_object_get(d, "rank")),
-			    json_member(d, "detail"));
+			    p.index, d->rank, d->detail);
 	}
 	if (detail[0]) {
 		finding_add_evidence(f, "%s", detail);
 	}
 }
 
+/** Count the dropped ranks from @i on that are of the node of the first: they
+ *  are in the order of ranks. */
+static size_t same_node(const json_t *dropped, size_t i)
+{
+	const char *node = run_entry(dropped, i).node;
+	size_t n = 1;
+
+	while (i + n < json_array_size(dropped) &&
+	       strcmp(run_entry(dropped, i + n).node, node) == 0) {
+		n++;
+	}
+	return n;
+}
+
 static void add_dropped(const struct run *run, const struct sweep *s,
 			struct verdict *v)
 {
-	json_t *list = json_object_get(run->json, "dropped"), *d;
-	json_t *seen = json_object();
-	size_t i;
+	const struct run_file file = run_file(run->json);
+	size_t n, i = 0;
+	int at = -1;
 
-	json_array_foreach(list, i, d) {
-		const char *node = json_member(d, "node");
-		bool whole = whole_node(run->json, node);
+	for (; i < json_array_size(file.dropped); i += n) {
+		struct run_entry d = run_entry(file.dropped, i);
+		bool whole, seen = false;
 
-		if (limit_is(json_member(d, "code"))) {
-			continue;	/* ours: limit_findings() */
-		}
-		if (!whole || !json_object_get(seen, node)) {
-			add_dropped_one(run, s, d, whole, v);
-			json_object_set_new(seen, node, json_true());
+		n = same_node(file.dropped, i);
+		at = run_find_node(run, d.node, at);
+		whole = n > 1 && at >= 0 && (size_t)run_entry(
+				file.nodes, (size_t)at).gpus == n;
+		for (size_t k = i; k < i + n && !(whole && seen); k++) {
+			d = run_entry(file.dropped, k);
+			if (!limit_is(d.code)) {	/* limit_findings() */
+				add_dropped_one(run, s, &d, whole, v);
+				seen = true;
+			}
 		}
 	}
-	json_decref(seen);
 }
 
 /** Rows that were lost because processes did not run, where no rank is named
@@ -501,36 +491,37 @@ static void add_part_names(const json_t *parts, struct str *out)
 	size_t n = json_array_size(parts);
 
 	for (size_t i = 0; i < n; i++) {
+		const struct run_entry part = run_entry(parts, i);
+
 		str_add(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
-		add_name(json_array_get(parts, i), out);
+		add_name(&part, out);
 	}
 }
 
 /** The gpu command that tests the arithmetic of a part, for longer. */
-static void add_compute(const struct run *run, const json_t *part,
+static void add_compute(const struct run *run, const char *node,
 			struct str *out)
 {
 	str_add(out, tell_is_local(run) ? "gpucheck gpu --local --compute=60s" :
 					  "gpucheck gpu -N 1 --compute=60s "
 					  "-- --nodelist=");
-	str_add(out, tell_is_local(run) ? "" : json_member(part, "node"));
+	str_add(out, tell_is_local(run) ? "" : node);
 }
 
 static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		       struct verdict *v)
 {
-	json_t *found = json_object_get(run->json, "bisect");
-	json_t *parts = json_object_get(found, "parts");
-	const json_t *a = json_array_get(parts, 0);
-	const json_t *b = json_array_get(parts, 1);
-	bool slow = strcmp(json_member(found, "kind"), "slow") == 0;
-	bool gpus = part_gpu(a) >= 0;
+	const struct run_file file = run_file(run->json);
+	const json_t *parts = file.bisect.parts;
+	const struct run_entry a = run_entry(parts, 0);
+	const struct run_entry b = run_entry(parts, 1);
+	bool slow = strcmp(file.bisect.kind, "slow") == 0;
+	bool gpus = a.gpu >= 0;
 	size_t n = json_array_size(parts);
 	struct part p = part_of_kind(n > 2 ? PART_CONFIG :
 				     n == 1 ? (gpus ? PART_GPU : PART_NODE) :
 				     gpus ? PART_PAIR : PART_NODE_PAIR);
-	json_int_t repeats = json_integer_value(
-		json_object_get(found, "repeats"));
+	int64_t repeats = file.bisect.repeats;
 	struct str names = STR_INIT, act = STR_INIT;
 	const char *detail = "";
 	char each[48] = "";
@@ -540,10 +531,10 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		return;
 	}
 	if (n <= 2) {
-		p.node = run_find_node(run, json_member(a, "node"), -1);
-		p.index = part_gpu(a);
-		p.peer_node = run_find_node(run, json_member(b, "node"), -1);
-		p.peer_index = part_gpu(b);
+		p.node = run_find_node(run, a.node, -1);
+		p.index = a.gpu;
+		p.peer_node = run_find_node(run, b.node, -1);
+		p.peer_index = b.gpu;
 	}
 	add_part_names(parts, &names);
 	str_add(&act, run_is_model(run) ?
@@ -551,7 +542,7 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		      n == 1 ? "run again without it; then test it: " :
 			       "test the connections between them: ");
 	if (repeats > 0 && n == 1) {
-		add_compute(run, a, &act);
+		add_compute(run, a.node, &act);
 	} else {
 		add_again(run, parts, &act);
 	}
@@ -565,8 +556,7 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		    str_text(&names), n == 1 ? "is" : "are",
 		    slow ? "is slow" : repeats > 0 ? "gives wrong results" :
 						     "fails",
-		    (int)json_integer_value(json_object_get(found, "tests")),
-		    each);
+		    file.bisect.tests, each);
 	if (repeats > 0 &&
 	    rows_of(s->rows, s->n, "silent_corruption", &detail) > 0) {
 		finding_add_evidence(f, "%s", detail);

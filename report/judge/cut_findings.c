@@ -216,7 +216,7 @@ struct cut_findings_cut {
 /** The first agent starts the coordinator; with ssh it is where the user is. */
 static int find_home(const struct run *run)
 {
-	bool here = spec_launcher_is(json_member(run->json, "launcher"),
+	bool here = spec_launcher_is(run_file(run->json).launcher,
 				     LAUNCHER_HOSTS);
 
 	for (size_t i = 0; !here && i < run->n_events; i++) {

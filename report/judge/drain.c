@@ -220,7 +220,7 @@ static void add_test(const struct run *run, struct finding *f)
 	struct str act = STR_INIT;
 
 	if (run->n_nodes > WITNESSES ||
-	    !spec_launcher_is(json_member(run->json, "launcher"),
+	    !spec_launcher_is(run_file(run->json).launcher,
 			      LAUNCHER_SLURM)) {
 		return;
 	}

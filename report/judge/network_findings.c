@@ -108,9 +108,7 @@ struct port_read {
 /** The names that the layout has for the NICs of @node; NULL: none. */
 static const json_t *nic_names(const struct nets *x, int node)
 {
-	return json_object_get(
-		json_array_get(json_object_get(x->run->json, "nodes"),
-			       (size_t)node), "nic_names");
+	return run_entry(run_file(x->run->json).nodes, (size_t)node).nic_names;
 }
 
 /** May jobs use port @name of @node?  One of storage or management is none of

@@ -293,19 +293,16 @@ static json_t *node_json(const struct run *run, int node)
 /** GPUs of @node; of a retest that misses some as many as there were before. */
 static int gpus_then(const struct run *run, int node)
 {
-	const json_t *parts = json_object_get(
-		json_object_get(run->json, "retest"), "parts"), *part;
+	const json_t *parts = run_file(run->json).retest.parts;
 	int most = retest_gpus(run, node);
-	size_t i;
 
-	json_array_foreach(parts, i, part) {
-		json_int_t n = json_integer_value(json_object_get(part,
-								  "gpus"));
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const struct run_entry part = run_entry(parts, i);
 
-		if (node >= 0 && n > most && n <= SPEC_MAX_GPUS &&
-		    strcmp(json_member(part, "node"),
-			   run->nodes[node].name) == 0) {
-			most = (int)n;
+		if (node >= 0 && part.gpus > most &&
+		    part.gpus <= SPEC_MAX_GPUS &&
+		    strcmp(part.node, run->nodes[node].name) == 0) {
+			most = part.gpus;
 		}
 	}
 	return most;
@@ -335,7 +332,7 @@ static void add_part(struct planner *w, const struct finding *f)
 {
 	const struct part *p = &f->part;
 	const bool slurm = spec_launcher_is(
-		json_member(w->run->json, "launcher"), LAUNCHER_SLURM);
+		run_file(w->run->json).launcher, LAUNCHER_SLURM);
 	char name[PART_NAME_SIZE];
 	json_t *json;
 
@@ -370,8 +367,7 @@ static void add_part(struct planner *w, const struct finding *f)
  *  not, and @end behind the last. */
 static json_t *left_open(const struct planner *w, size_t i, bool *end)
 {
-	json_t *parts = json_object_get(
-		json_object_get(w->run->json, "retest"), "parts");
+	json_t *parts = run_file(w->run->json).retest.parts;
 	struct retested r;
 
 	*end = !retest_part(w->run, w->v, i, &r);

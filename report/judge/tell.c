@@ -289,7 +289,7 @@ static void add_command(const struct run *run, const char *option,
 	const char *const nodes[] = {
 		"faults", "exclude", "nodes",
 		skip ? "exclude" : "nodelist",
-		json_object_get(run->json, "retest") ? "pairs" : NULL, NULL
+		run_file(run->json).retest.given ? "pairs" : NULL, NULL
 	};
 	const char *before = json_string_value(run_option(run, "exclude"));
 	/* there may be no other node to take the place of these */
@@ -386,7 +386,7 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 {
 	const char *node = v->exclude[i];
 	int at = run_find_node(run, node, -1);
-	bool may = spec_launcher_is(json_member(run->json, "launcher"),
+	bool may = spec_launcher_is(run_file(run->json).launcher,
 				    LAUNCHER_SLURM) && !run->drill;
 
 	for (size_t k = 0; k < v->n && may; k++) {
@@ -413,7 +413,7 @@ struct tell_case {
 
 bool tell_is_local(const struct run *run)
 {
-	return spec_launcher_is(json_member(run->json, "launcher"),
+	return spec_launcher_is(run_file(run->json).launcher,
 				LAUNCHER_PRETENDS);
 }
 
@@ -475,18 +475,17 @@ static bool is_seen_there(const char *name, const json_t *value)
 static const json_t *chosen(const struct run *run, const char *name,
 			    const json_t *value)
 {
-	const json_t *whole = json_object_get(run->json, "whole");
+	const struct run_file f = run_file(run->json);
 
-	return whole && is_among(of_a_step, name) ?
-		       json_object_get(json_object_get(whole, "options"),
-				       name) : value;
+	return f.whole.given && is_among(of_a_step, name) ?
+		       json_object_get(f.whole.options, name) : value;
 }
 
 /** The run's own, but those of @without; only those of @only unless NULL. */
 static void add_options(const struct run *run, const char *const *only,
 			const char *const *without, struct str *out)
 {
-	json_t *options = json_object_get(run->json, "options"), *own;
+	json_t *options = run_file(run->json).options, *own;
 	const struct spec_option *o;
 	const char *name;
 
@@ -530,8 +529,7 @@ bool tell_retest(const struct run *run, struct str *out)
 	static const char *const anew[] = {
 		"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 	};
-	const char *dir = json_member(json_object_get(run->json, "retest"),
-				      "dir");
+	const char *dir = run_file(run->json).retest.dir;
 
 	if (!dir[0]) {
 		return false;
@@ -544,9 +542,8 @@ bool tell_retest(const struct run *run, struct str *out)
 
 void tell_passed_on(const struct run *run, struct str *out)
 {
-	const json_t *whole = json_object_get(run->json, "whole"), *word;
-	const json_t *argv = json_object_get(whole ? whole : run->json,
-					     "argv");
+	const struct run_file f = run_file(run->json);
+	const json_t *argv = f.whole.given ? f.whole.argv : f.argv, *word;
 	bool behind = false;
 	size_t i;
 

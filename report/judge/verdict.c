@@ -279,7 +279,7 @@ static void says_act(const struct run *run, struct finding *f)
 	const char *const where[] = {
 		f->scatter ? "scatter" : part_kind_name(f->part.kind),
 		run->transport, run->probe,
-		json_member(run->json, "launcher"), NULL
+		run_file(run->json).launcher, NULL
 	};
 	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,
 					      where);
@@ -398,14 +398,13 @@ static void few_findings(const struct run *run, struct verdict *v)
 	bool few = run->n_nodes < nodes;
 	char come[48] = "", wanted[48] = "";
 	struct finding *f;
-	const json_t *node;
-	size_t i;
+	const json_t *list = run_file(run->json).nodes;
 
-	if (run->n_nodes == 0 || json_object_get(run->json, "retest")) {
+	if (run->n_nodes == 0 || run_file(run->json).retest.given) {
 		return;		/* not begun, or of a part of another run */
 	}
-	json_array_foreach(json_object_get(run->json, "nodes"), i, node) {
-		int64_t has = json_integer_value(json_object_get(node, "gpus"));
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const int has = run_entry(list, i).gpus;
 
 		few |= has > 0 && has < gpus;
 		ranks += has;

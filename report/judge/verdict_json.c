@@ -167,7 +167,7 @@ static json_t *sample_json(const struct run *run)
 {
 	struct sampled s;
 
-	return sampled_read(json_object_get(run->json, "planned"), &s) ?
+	return sampled_read(run_file(run->json).planned.sample, &s) ?
 		       sampled_json(&s) : NULL;
 }
 

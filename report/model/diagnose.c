@@ -30,17 +30,15 @@ const struct diagnose_row *diagnose_row_of(const struct run *run,
  *  NCCL's, or gpucheck. */
 static const char *setting(const struct run *run, const char *name)
 {
-	const char *value = json_member(
-		json_object_get(run->json, "environment"), name);
+	const struct run_file f = run_file(run->json);
+	const char *value = json_member(f.environment, name);
 
 	for (size_t i = 0; !value[0] && i < run->n_facts; i++) {
 		if (strcmp(run->facts[i].fact, name) == 0) {
 			value = run->facts[i].value;
 		}
 	}
-	return value[0] ? value :
-			  json_member(json_object_get(run->json, "settings"),
-				      name);
+	return value[0] ? value : json_member(f.settings, name);
 }
 
 static const char *needs_ib(const struct run *run, int src, int dst)

@@ -134,7 +134,7 @@ static void decide(const struct diagnose_read_way ways[2],
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const json_t *env = json_object_get(run, "environment");
+	const json_t *env = run_file(run).environment;
 	bool set = true;
 
 	for (int i = 0; s->env[i]; i++) {

@@ -219,19 +219,19 @@ static int read_node(const json_t *json, struct cluster_node *node,
 
 /** The NIC of GPU @g of @json, which has @n, as it was planned, or is known to
  *  be used. */
-static void read_nic(const json_t *json, const struct cluster_node *n, int g,
+static void read_nic(const struct run_entry *f,
+		     const struct cluster_node *n, int g,
 		     struct cluster_rank *r)
 {
-	const json_t *used = json_object_get(json, "nic_used");
-	const json_t *of = json_array_get(
-		used ? used : json_object_get(json, "nic_of"), (size_t)g);
-	const json_t *names = json_object_get(json, "nic_names");
+	const json_t *of = json_array_get(f->nic_used ? f->nic_used : f->nic_of,
+					  (size_t)g);
 	const char *name;
 
 	if (json_is_integer(of) && json_integer_value(of) >= 0 &&
 	    json_integer_value(of) < n->nics) {
 		r->nic = (int)json_integer_value(of);
-		name = json_string_value(json_array_get(names, (size_t)r->nic));
+		name = json_string_value(json_array_get(f->nic_names,
+							(size_t)r->nic));
 		STR_COPY(r->nic_name, name != NULL ? name : "");
 	}
 }
@@ -239,10 +239,11 @@ static void read_nic(const json_t *json, const struct cluster_node *n, int g,
 /** Ranks count node by node; the NIC of a GPU where nobody says it. */
 static void fill_ranks(struct run *run)
 {
-	const json_t *nodes = json_object_get(run->json, "nodes");
+	const json_t *nodes = run_file(run->json).nodes;
 
 	for (int i = 0; i < run->n_nodes; i++) {
 		const struct cluster_node *n = &run->nodes[i];
+		const struct run_entry f = run_entry(nodes, (size_t)i);
 
 		for (int g = 0; g < n->gpus; g++) {
 			struct cluster_rank *r = &run->ranks[n->first_rank + g];
@@ -252,7 +253,7 @@ static void fill_ranks(struct run *run)
 				.gpu = g,
 				.nic = g * n->nics / n->gpus,
 			};
-			read_nic(json_array_get(nodes, (size_t)i), n, g, r);
+			read_nic(&f, n, g, r);
 		}
 	}
 }
@@ -260,7 +261,7 @@ static void fill_ranks(struct run *run)
 /* Nodes and ranks, by run.json. */
 static int pairs_read_layout(struct run *run, struct err *e)
 {
-	json_t *nodes = json_object_get(run->json, "nodes");
+	json_t *nodes = run_file(run->json).nodes;
 	size_t n = json_array_size(nodes);
 
 	/* A job that never came up has none. */
@@ -294,9 +295,9 @@ static int pairs_read_layout(struct run *run, struct err *e)
 
 /** Ranks of different groups cannot reach each other by design: no pair of
  *  those is planned. */
-static int read_groups(struct run *run, const json_t *planned, struct err *e)
+static int read_groups(struct run *run, const json_t *groups, struct err *e)
 {
-	const json_t *groups = json_object_get(planned, "groups"), *group;
+	const json_t *group;
 	size_t i;
 
 	if (groups && json_array_size(groups) != (size_t)run->n_ranks) {
@@ -310,10 +311,10 @@ static int read_groups(struct run *run, const json_t *planned, struct err *e)
 	return 0;
 }
 
-static int plan_list(struct run *run, const json_t *planned, struct err *e)
+static int plan_list(struct run *run, const json_t *pairs, struct err *e)
 {
 	size_t n;
-	struct grid_pair *list = grid_listed(planned, run->n_ranks, &n, e);
+	struct grid_pair *list = grid_listed(pairs, run->n_ranks, &n, e);
 
 	for (size_t i = 0; list && i < n; i++) {
 		run->cells[run_at(run, list[i].src, list[i].dst)].class =
@@ -327,27 +328,26 @@ static int plan_list(struct run *run, const json_t *planned, struct err *e)
  * once it knew. */
 static int pairs_read_plan(struct run *run, struct err *e)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	const char *word = json_member(planned, "kind");
-	bool apart = json_is_true(json_object_get(planned, "rails_apart"));
-	int kind = str_index(pairs_kinds, word);
+	const struct run_file f = run_file(run->json);
+	const int kind = str_index(pairs_kinds, f.planned.kind);
 
-	if (!planned) {
+	if (!f.planned.given) {
 		return 0;
 	}
-	if (read_groups(run, planned, e) < 0) {
+	if (read_groups(run, f.planned.groups, e) < 0) {
 		return -1;
 	}
-	if (strcmp(word, "list") == 0) {
-		return plan_list(run, planned, e);
+	if (strcmp(f.planned.kind, "list") == 0) {
+		return plan_list(run, f.planned.pairs, e);
 	}
 	if (kind < 0 || kind >= PAIRS_NODES) {
 		return err_set(e, EINVAL, "run.json: unknown plan '%.40s'",
-			       word);
+			       f.planned.kind);
 	}
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (pairs_want(&run->cluster, (enum pairs_kind)kind, apart,
-			       run_src(run, at), run_dst(run, at))) {
+		if (pairs_want(&run->cluster, (enum pairs_kind)kind,
+			       f.planned.rails_apart, run_src(run, at),
+			       run_dst(run, at))) {
 			run->cells[at].class = CELL_NOT_RUN;
 		}
 	}
@@ -426,9 +426,11 @@ static int list_grid(struct first_look *l, struct err *e)
  * rows in @dir are of, as of the follow-up; else all. */
 static int pairs_make_grid(const char *dir, struct run *run, struct err *e)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	struct first_look look = { .run = run, .size = run->size_B == 0,
-				   .few = grid_list(planned) };
+	const struct run_file f = run_file(run->json);
+	struct first_look look = {
+		.run = run, .size = run->size_B == 0,
+		.few = f.planned.pairs && strcmp(f.planned.kind, "list") == 0,
+	};
 	const struct run_rows rows = { .schema = run->schema,
 				       .take = look_first, .user = &look };
 	int rc = 0;
@@ -440,7 +442,8 @@ static int pairs_make_grid(const char *dir, struct run *run, struct err *e)
 			       SPEC_MAX_SQUARE);
 	}
 	if (look.few) {
-		look.pairs = grid_listed(planned, run->n_ranks, &look.n, e);
+		look.pairs = grid_listed(f.planned.pairs, run->n_ranks,
+					 &look.n, e);
 		rc = look.pairs ? list_grid(&look, e) : -1;
 	}
 	if (rc == 0 && (look.few || look.size)) {

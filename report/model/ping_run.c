@@ -23,16 +23,15 @@ static bool is_v6(const struct mesh_end *end)
 /* That of @run, whose nodes are known. */
 static struct mesh_plan mesh_plan_read(const struct run *run)
 {
-	const json_t *planned = json_object_get(run->json, "planned");
-	int64_t groups = 1, seed = 0;
+	const struct run_file f = run_file(run->json);
+	const int64_t groups = f.planned.n_groups;
 
-	json_opt_int(planned, "groups", 1, run->n_nodes, &groups, NULL);
-	json_opt_int(planned, "seed", 0, INT64_MAX, &seed, NULL);
 	return (struct mesh_plan){
-		.list = { .nodes = run->n_nodes, .groups = (int)groups,
-			  .seed = seed },
-		.cross = json_is_true(json_object_get(planned, "cross")),
-		.by_rail = json_is_true(json_object_get(planned, "by_rail")),
+		.list = { .nodes = run->n_nodes, .seed = f.planned.seed,
+			  .groups = groups > 0 && groups <= run->n_nodes ?
+					    (int)groups : 1 },
+		.cross = f.planned.cross,
+		.by_rail = f.planned.by_rail,
 	};
 }
 
@@ -180,29 +179,29 @@ static int read_end(const json_t *json, struct run *run, int rank,
 }
 
 /** A node that never came is one cell to each; one that was left out, none. */
-static size_t ends_of(const json_t *node)
+static size_t ends_of(const struct run_entry *node)
 {
-	size_t n = json_array_size(json_object_get(node, "ends"));
+	const size_t n = json_array_size(node->ends);
 
-	return n || json_is_true(json_object_get(node, "here")) ? n : 1;
+	return n || node->here ? n : 1;
 }
 
-static int read_node(const json_t *json, struct run *run, int i,
+static int read_node(const json_t *nodes, struct run *run, int i,
 		     struct err *e)
 {
 	struct cluster_node *n = &run->nodes[i];
-	const json_t *ends = json_object_get(json, "ends");
+	const struct run_entry said = run_entry(nodes, (size_t)i);
 
 	n->first_rank = i ? run->nodes[i - 1].first_rank +
 				    run->nodes[i - 1].gpus : 0;
-	n->gpus = (int)ends_of(json);
+	n->gpus = (int)ends_of(&said);
 	n->nics = 1;
-	if (json_get_text(json, "name", n->name, sizeof(n->name), e) < 0) {
+	if (json_get_text(json_array_get(nodes, (size_t)i), "name", n->name, sizeof(n->name), e) < 0) {
 		return -1;
 	}
 	for (int g = 0; g < n->gpus; g++) {
 		int rank = n->first_rank + g;
-		const json_t *end = json_array_get(ends, (size_t)g);
+		const json_t *end = json_array_get(said.ends, (size_t)g);
 
 		run->ranks[rank] = (struct cluster_rank){ .node = i, .gpu = g };
 		if (end && read_end(end, run, rank, e) < 0) {
@@ -217,11 +216,13 @@ static int read_node(const json_t *json, struct run *run, int i,
 
 static int read_layout(struct run *run, struct err *e)
 {
-	json_t *nodes = json_object_get(run->json, "nodes"), *node;
+	const json_t *nodes = run_file(run->json).nodes;
 	size_t n = json_array_size(nodes), ranks = 0, i;
 
-	json_array_foreach(nodes, i, node) {
-		ranks += ends_of(node);
+	for (i = 0; i < n; i++) {
+		const struct run_entry node = run_entry(nodes, i);
+
+		ranks += ends_of(&node);
 	}
 	if (n > SPEC_MAX_NODES || ranks > ENDS_MAX) {
 		return err_set(e, E2BIG, "run.json: %zu addresses of %zu "
@@ -237,7 +238,7 @@ static int read_layout(struct run *run, struct err *e)
 	run->n_nodes = (int)n;
 	run->n_ranks = (int)ranks;
 	for (i = 0; i < n; i++) {
-		if (read_node(json_array_get(nodes, i), run, (int)i, e) < 0) {
+		if (read_node(nodes, run, (int)i, e) < 0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
 	}
@@ -294,7 +295,7 @@ static int make_cells(struct run *run, struct err *e)
 	    run_make_cells(run, e) < 0) {
 		return -1;
 	}
-	if (json_object_get(run->json, "planned")) {
+	if (run_file(run->json).planned.given) {
 		plan_cells(run, &plan);
 	}
 	return 0;

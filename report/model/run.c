@@ -238,11 +238,10 @@ int run_note_node(struct run *run, const char *name)
 
 int run_list_nodes(struct run *run, const json_t *json)
 {
-	json_t *list = json_object_get(json, "nodes"), *node;
-	size_t i;
+	const json_t *list = run_file(json).nodes;
 
-	json_array_foreach(list, i, node) {
-		if (run_note_node(run, json_member(node, "name")) < 0) {
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		if (run_note_node(run, run_entry(list, i).name) < 0) {
 			return -1;
 		}
 	}

@@ -15,6 +15,7 @@
 #include "lib/data/cells.h"
 #include "lib/data/record.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
 
 /**
@@ -287,7 +288,7 @@ bool run_has_final(const struct run *r);
 /** The option of that name as it was typed, or NULL. */
 static inline json_t *run_option(const struct run *r, const char *name)
 {
-	return json_object_get(json_object_get(r->json, "options"), name);
+	return json_object_get(run_file(r->json).options, name);
 }
 
 /** Return true if the run measured a model of a cluster. */

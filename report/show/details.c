@@ -108,7 +108,7 @@ static void add_notes(const struct judged *j, const struct wrap *w)
 	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
 		wrap_line(w, 0, text);
 	}
-	json_array_foreach(json_object_get(j->run.json, "notes"), k, note) {
+	json_array_foreach(run_file(j->run.json).notes, k, note) {
 		if (json_string_value(note)) {
 			wrap_line(w, 0, json_string_value(note));
 		}

@@ -504,7 +504,7 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	html_element(&out, "pre", caption_command(&j->run, text,
 						  sizeof(text)));
 	add_notes(&j->run, &out);
-	json_array_foreach(json_object_get(j->run.json, "notes"), k, note) {
+	json_array_foreach(run_file(j->run.json).notes, k, note) {
 		html_element(&out, "p class=\"note\"",
 			     json_string_value(note) ?
 				     json_string_value(note) : "");

@@ -64,8 +64,7 @@ static int take_step(void *user, const void *row)
 /** Add a test that was planned and has no row, because the run ended before. */
 static void add_missing(const struct judged *j)
 {
-	json_t *names = json_object_get(json_object_get(j->run.json, "planned"),
-					"rungs"), *name;
+	const json_t *names = run_file(j->run.json).planned.rungs, *name;
 	struct all *all = j->more;
 	size_t i;
 
@@ -95,8 +94,7 @@ static void add_missing(const struct judged *j)
  *  none. */
 static const char *own_reference(const struct judged *j)
 {
-	return json_member(json_object_get(j->run.json, "options"),
-			   "reference");
+	return json_member(run_file(j->run.json).options, "reference");
 }
 
 /** Its verdict as it stands there, or, if it is none or another is asked for,
@@ -148,13 +146,13 @@ static int take_netdev(void *user, const void *data)
 static int read_heading(const char *dir, struct judged *j, struct all_step *s)
 {
 	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
-	const char *note = caption_transport(json_member(json, "transport"),
-					     s->row.rung);
+	const struct run_file f = run_file(json);
+	const char *note = caption_transport(f.transport, s->row.rung);
 	struct all *all = j->more;
 	int rc = run_list_nodes(&j->run, json);
 	struct sampled sample;
 
-	s->sampled = sampled_read(json_object_get(json, "planned"), &sample);
+	s->sampled = sampled_read(f.planned.sample, &sample);
 	j->run.sampled_step = j->run.sampled_step || s->sampled;
 	if (note && note != caption_transport(j->run.transport, j->run.probe)) {
 		all->note = note;
@@ -221,7 +219,7 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 
 	all->netdevs = json_object();
 	if (run_begin(run, dir, &schema_step, e) < 0 ||
-	    json_opt_bool(json_object_get(run->json, "options"), "strict",
+	    json_opt_bool(run_file(run->json).options, "strict",
 			  &run->strict, e) < 0 ||
 	    run_take_results(dir, &steps, e) < 0) {
 		return -1;

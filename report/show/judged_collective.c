@@ -531,7 +531,7 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 		return -1;
 	}
 	if (!reference[0]) {	/* what the run itself was given */
-		reference = json_member(json_object_get(j->run.json, "options"),
+		reference = json_member(run_file(j->run.json).options,
 					"reference");
 	}
 	if (reference[0] && sweep_reference(reference, &s->read, e) < 0) {
@@ -544,14 +544,9 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 static json_int_t count_gpus(const json_t *nodes)
 {
 	json_int_t n = 0;
-	json_t *node;
-	size_t i;
 
-	json_array_foreach(nodes, i, node) {
-		int64_t gpus = 0;
-
-		json_opt_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, NULL);
-		n += gpus;
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		n += run_entry(nodes, i).gpus;
 	}
 	return n;
 }
@@ -560,7 +555,7 @@ static json_int_t count_gpus(const json_t *nodes)
  *  of tables that were imported, tells. */
 static void add_what(const struct run *run, struct str *out)
 {
-	const json_t *nodes = json_object_get(run->json, "nodes");
+	const json_t *nodes = run_file(run->json).nodes;
 	json_int_t gpus = count_gpus(nodes);
 	size_t n = json_array_size(nodes);
 	char utc[CAPTION_UTC_SIZE];
@@ -573,7 +568,7 @@ static void add_what(const struct run *run, struct str *out)
 			 gpus == 1 ? "" : "s");
 	}
 	str_addf(out, ": %s", run->transport[0] ? run->transport :
-		 json_object_get(run->json, "imported") ? "imported" :
+		 run_file(run->json).imported ? "imported" :
 							  "no transport");
 	caption_utc(run->started_utc, utc);
 	str_addf(out, "%s%s", utc[0] ? ", " : "", utc);

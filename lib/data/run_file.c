@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* run.json and verdict.json as structs. */
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/base/limit.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "lib/data/schema.h"
+
+/* ---- run.json ------------------------------------------------------------ */
+
+#define RUN(member, type, to) FIELD(run_file, member, #member, type, 0, to, "")
+#define RUN_IN(part, member, type, to) \
+	FIELD(run_file, part.member, #member, type, 0, to, "")
+#define RUN_PART(part) \
+	{ .name = #part, .kind = FIELD_STRUCT, .places = part##_fields, \
+	  FIELD_GIVEN(run_file, part.given), .optional = FIELD_OMITTED }
+
+static const struct field error_fields[] = {
+	RUN_IN(error, text, LINK, 0), RUN_IN(error, hint, LINK, 0),
+	FIELD(run_file, error.exit, "exit", INT, CODE_USAGE, CODE_PARTIAL, ""),
+	RUN_IN(error, absent, BOOL, 0), { 0 }
+};
+
+static const struct field planned_fields[] = {
+	RUN_IN(planned, kind, LINK, 0), RUN_IN(planned, rails_by, LINK, 0),
+	RUN_IN(planned, hca, LINK, 0), RUN_IN(planned, cells, INT, INT64_MAX),
+	RUN_IN(planned, rails_apart, BOOL, 0), RUN_IN(planned, cross, BOOL, 0),
+	RUN_IN(planned, by_rail, BOOL, 0), RUN_IN(planned, pairs, ARRAY, 0),
+	RUN_IN(planned, groups, ARRAY, 0), RUN_IN(planned, rungs, ARRAY, 0),
+	RUN_IN(planned, fabrics, ARRAY, 0), RUN_IN(planned, sample, OBJECT, 0),
+	FIELD(run_file, planned.n_groups, "groups", INT, 1, INT32_MAX, ""),
+	RUN_IN(planned, seed, INT, INT64_MAX),
+	RUN_IN(planned, probes_per_s, INT, INT64_MAX), { 0 }
+};
+
+static const struct field contrast_fields[] = {
+	RUN_IN(contrast, kind, LINK, 0), RUN_IN(contrast, pass, LINK, 0),
+	{ 0 }
+};
+
+static const struct field bisect_fields[] = {
+	RUN_IN(bisect, kind, LINK, 0), RUN_IN(bisect, tests, INT, INT32_MAX),
+	RUN_IN(bisect, repeats, INT, INT64_MAX),
+	RUN_IN(bisect, parts, ARRAY, 0), { 0 }
+};
+
+static const struct field whole_fields[] = {
+	RUN_IN(whole, argv, ARRAY, 0), RUN_IN(whole, options, OBJECT, 0),
+	{ 0 }
+};
+
+static const struct field retest_fields[] = {
+	RUN_IN(retest, dir, LINK, 0), RUN_IN(retest, parts, ARRAY, 0), { 0 }
+};
+
+static const struct field jobs_fields[] = {
+	RUN_IN(jobs, id, LINK, 0), RUN_IN(jobs, kind, LINK, 0),
+	RUN_IN(jobs, nodes, ARRAY, 0), RUN_IN(jobs, parts, ARRAY, 0), { 0 }
+};
+
+static const struct field run_fields[] = {
+	RUN(probe, LINK, 0), RUN(version, LINK, 0), RUN(nonce, LINK, 0),
+	RUN(id, LINK, 0), RUN(drill_text, LINK, 0), RUN(launcher, LINK, 0),
+	RUN(started_utc, LINK, 0), RUN(ended_utc, LINK, 0),
+	RUN(stop_reason, LINK, 0), RUN(job_end, LINK, 0),
+	RUN(transport, LINK, 0), RUN(schedule, LINK, 0),
+	RUN(drill, BOOL, 0), RUN(argv, ARRAY, 0), RUN(options, OBJECT, 0),
+	RUN(nodes, ARRAY, 0), RUN(environment, OBJECT, 0),
+	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
+	RUN(dropped, ARRAY, 0), RUN(shell, ARRAY, 0), RUN(expect, ARRAY, 0),
+	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
+	RUN(measuring, OBJECT, 0), RUN(follow_up, OBJECT, 0),
+	RUN_PART(error), RUN_PART(planned), RUN_PART(contrast),
+	RUN_PART(bisect), RUN_PART(whole), RUN_PART(retest), RUN_PART(jobs),
+	{ 0 }
+};
+
+struct run_file run_file(const json_t *json)
+{
+	struct run_file f = { .drill = false };
+
+	schema_look(run_fields, &f, json);
+	return f;
+}
+
+/* ---- verdict.json -------------------------------------------------------- */
+
+#define ENTRY(member, type, to) \
+	FIELD(run_entry, member, #member, type, 0, to, "")
+
+static const struct field entry_fields[] = {
+	/* of a finding */
+	ENTRY(kind, LINK, 0), ENTRY(node, LINK, 0), ENTRY(peer_node, LINK, 0),
+	ENTRY(index, INT, INT32_MAX), ENTRY(peer_index, INT, INT32_MAX),
+	ENTRY(name, LINK, 0), ENTRY(peer_name, LINK, 0),
+	ENTRY(direction, LINK, 0), ENTRY(uplinks, BOOL, 0),
+	ENTRY(members, ARRAY, 0), ENTRY(peer_members, ARRAY, 0),
+	ENTRY(severity, LINK, 0), ENTRY(code, LINK, 0), ENTRY(says, LINK, 0),
+	FIELD(run_entry, act, "do", LINK, 0, 0, ""),
+	FIELD(run_entry, others, "or", ARRAY, 0, 0, ""),
+	ENTRY(cells, INT, INT64_MAX), ENTRY(explained, INT, INT64_MAX),
+	FIELD(run_entry, score, "score", REAL, -INFINITY, INFINITY, ""),
+	ENTRY(drain, BOOL, 0), ENTRY(evidence, ARRAY, 0),
+	/* of a part of a retest */
+	ENTRY(nic, LINK, 0), ENTRY(pairs, ARRAY, 0),
+	ENTRY(gpus, INT, INT32_MAX), ENTRY(peer_gpus, INT, INT32_MAX),
+	/* of a rank */
+	ENTRY(gpu, INT, INT32_MAX), ENTRY(rank, INT, INT32_MAX),
+	ENTRY(detail, LINK, 0),
+	/* of a node */
+	ENTRY(nic_of, ARRAY, 0), ENTRY(nic_used, ARRAY, 0),
+	ENTRY(nic_names, ARRAY, 0), ENTRY(ends, ARRAY, 0),
+	ENTRY(here, BOOL, 0),
+	/* of --resume */
+	ENTRY(utc, LINK, 0), ENTRY(version, LINK, 0), { 0 }
+};
+
+struct run_entry run_entry(const json_t *list, size_t i)
+{
+	struct run_entry r = { .index = -1, .peer_index = -1, .gpu = -1,
+			       .score = NAN };
+
+	schema_look(entry_fields, &r, json_array_get(list, i));
+	r.fail = strcmp(r.severity, "fail") == 0;
+	return r;
+}
+
+static const struct field verdict_fields[] = {
+	FIELD(verdict_file, status, "status", LINK, 0, 0, ""),
+	FIELD(verdict_file, reason, "reason", LINK, 0, 0, ""),
+	FIELD(verdict_file, cells, "cells", OBJECT, 0, 0, ""),
+	FIELD(verdict_file, findings, "findings", ARRAY, 0, 0, ""),
+	FIELD(verdict_file, retest, "retest", ARRAY, 0, 0, ""), { 0 }
+};
+
+struct verdict_file verdict_file(const json_t *json)
+{
+	struct verdict_file v = { .cells = NULL };
+
+	schema_look(verdict_fields, &v, json);
+	return v;
+}
+
+/* ---- the error ----------------------------------------------------------- */
+
+json_t *run_error_json(const struct err *why, int exit_code)
+{
+	char full[sizeof(why->text) + 64];
+	const char *text = limit_code(why->code) ?
+				   err_str(why, full, sizeof(full)) : why->text;
+
+	return json_pack("{s:o,s:o,s:i,s:b}", "text", json_text(text),
+			 "hint", json_text(why->hint), "exit", exit_code,
+			 "absent", why->code == ENODEV);
+}
+
+int run_check_new(const json_t *run, const char *dir, struct err *e)
+{
+	if (run_file(run).planned.cells == 0) {
+		return 0;
+	}
+	err_set(e, 0, "the run in '%s' has begun before, and was cut short%s",
+		dir, getenv("SLURM_RESTART_COUNT") != NULL ?
+		", and Slurm has started its job once more" : "");
+	return err_hint(e, "its rows are kept; start a new run, or, but for "
+			   "\"gpucheck all\", continue it with --resume");
+}
+
+int run_error_note(const char *dir, const struct err *why, int exit_code)
+{
+	json_t *run = rundir_check_own(dir, NULL) == 0 ?
+			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
+	int rc = -1;
+
+	if (run && json_object_set_new(run, "error",
+				       run_error_json(why, exit_code)) == 0) {
+		rc = rundir_write_json(dir, RUN_JSON, run, NULL);
+	}
+	json_decref(run);
+	return rc;
+}
