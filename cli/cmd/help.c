@@ -8,7 +8,7 @@
 #include "lib/base/err.h"
 
 /** Topics of "gpucheck help" besides commands. */
-static const struct topic {
+static const struct {
 	const char *name;
 	void (*print)(FILE *out);
 } topics[] = {
@@ -26,9 +26,9 @@ static int run_help(struct session *s)
 		help_overview(s->commands, stdout);
 		return CODE_HEALTHY;
 	}
-	for (const struct topic *t = topics; t->name; t++) {
-		if (strcmp(t->name, s->args[0]) == 0) {
-			t->print(stdout);
+	for (size_t i = 0; topics[i].name; i++) {
+		if (strcmp(topics[i].name, s->args[0]) == 0) {
+			topics[i].print(stdout);
 			return CODE_HEALTHY;
 		}
 	}

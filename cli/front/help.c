@@ -11,7 +11,7 @@
 /* ---- command ------------------------------------------------------------- */
 
 /** Other ways to type a command. */
-static const struct alias {
+static const struct {
 	const char *name;
 	const char *means;
 } aliases[] = {
@@ -23,9 +23,9 @@ static const struct alias {
 const struct command *command_find(const struct command *const *all,
 				   const char *name)
 {
-	for (const struct alias *a = aliases; a->name; a++) {
-		if (strcmp(a->name, name) == 0) {
-			name = a->means;
+	for (size_t i = 0; aliases[i].name; i++) {
+		if (strcmp(aliases[i].name, name) == 0) {
+			name = aliases[i].means;
 		}
 	}
 	for (; *all; all++) {

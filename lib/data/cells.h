@@ -83,8 +83,8 @@ struct grid grid_square(int ranks);
 int grid_of(struct grid *g, int ranks, struct grid_pair *pairs, size_t n);
 void grid_release(struct grid *g);	/* safe on a zeroed one */
 /** Read the list @pairs of run.json for @ranks ranks: a malloc'ed list of the
- *  @n pairs, each in both directions. NULL with @e if an entry is not a pair, or
- *  without memory. */
+ *  @n pairs, each in both directions. NULL with @e if an entry is not a pair,
+ *  or without memory. */
 struct grid_pair *grid_listed(const json_t *pairs, int ranks, size_t *n,
 			      struct err *e);
 

@@ -95,16 +95,16 @@ struct run_file run_file(const json_t *json)
 
 static const struct field entry_fields[] = {
 	/* of a finding */
+	FIELD(run_entry, act, "do", LINK, 0, 0, ""),
+	FIELD(run_entry, others, "or", ARRAY, 0, 0, ""),
+	FIELD(run_entry, score, "score", REAL, -INFINITY, INFINITY, ""),
 	ENTRY(kind, LINK, 0), ENTRY(node, LINK, 0), ENTRY(peer_node, LINK, 0),
 	ENTRY(index, INT, INT32_MAX), ENTRY(peer_index, INT, INT32_MAX),
 	ENTRY(name, LINK, 0), ENTRY(peer_name, LINK, 0),
 	ENTRY(direction, LINK, 0), ENTRY(uplinks, BOOL, 0),
 	ENTRY(members, ARRAY, 0), ENTRY(peer_members, ARRAY, 0),
 	ENTRY(severity, LINK, 0), ENTRY(code, LINK, 0), ENTRY(says, LINK, 0),
-	FIELD(run_entry, act, "do", LINK, 0, 0, ""),
-	FIELD(run_entry, others, "or", ARRAY, 0, 0, ""),
 	ENTRY(cells, INT, INT64_MAX), ENTRY(explained, INT, INT64_MAX),
-	FIELD(run_entry, score, "score", REAL, -INFINITY, INFINITY, ""),
 	ENTRY(drain, BOOL, 0), ENTRY(evidence, ARRAY, 0),
 	/* of a part of a retest */
 	ENTRY(nic, LINK, 0), ENTRY(pairs, ARRAY, 0),

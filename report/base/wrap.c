@@ -105,7 +105,7 @@ void wrap_tag(const struct wrap *w, const char *tag, int color)
 	}
 }
 
-static const struct status_word {
+static const struct {
 	const char *status, *word;
 	int color;	/* ANSI */
 } status_words[] = {
@@ -121,12 +121,13 @@ static const struct status_word {
 
 void wrap_status(const struct wrap *w, const char *status)
 {
-	const struct status_word *s = status_words;
+	size_t i = 0;
 
-	while (s->status && strcmp(s->status, status) != 0) {
-		s++;
+	while (status_words[i].status &&
+	       strcmp(status_words[i].status, status) != 0) {
+		i++;
 	}
-	wrap_tag(w, s->word, s->color);
+	wrap_tag(w, status_words[i].word, status_words[i].color);
 }
 
 void wrap_line(const struct wrap *w, int more, const char *text)

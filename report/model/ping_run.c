@@ -196,7 +196,8 @@ static int read_node(const json_t *nodes, struct run *run, int i,
 				    run->nodes[i - 1].gpus : 0;
 	n->gpus = (int)ends_of(&said);
 	n->nics = 1;
-	if (json_get_text(json_array_get(nodes, (size_t)i), "name", n->name, sizeof(n->name), e) < 0) {
+	if (json_get_text(json_array_get(nodes, (size_t)i), "name", n->name,
+			  sizeof(n->name), e) < 0) {
 		return -1;
 	}
 	for (int g = 0; g < n->gpus; g++) {
