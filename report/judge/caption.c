@@ -169,7 +169,7 @@ static void note_error(const struct run *run, struct str *out)
 {
 	const struct run_file f = run_file(run->json);
 
-	if (f.error.given) {
+	if (f.error.text[0] != '\0') {
 		str_addf(out, "error: %s%s%s", f.error.text,
 			 f.error.hint[0] ? "; " : "", f.error.hint);
 	}
