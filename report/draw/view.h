@@ -38,13 +38,13 @@ bool *accused_nodes(const struct run *run, const struct verdict *v, int max);
 /* ---- view ---------------------------------------------------------------- */
 
 /**
- * What a picture shows: the matrix of cells, or where that does not fit, and
- * of addresses always, the worst cell of each block of ranks (from a node to a
- * node, or from k nodes to k), and how many cells of the block are well.  Nodes
- * that are looked at closely stay open among them: a row for each rank.  Of
- * addresses what leads from one segment to another has a picture of its own, in
- * which nodes are segments.
- * Pure; all pictures of a run, on paper and on screen, are drawn from it.
+ * Content of a picture: the matrix of cells.  If the matrix does not fit, and
+ * always for addresses, a point is the worst cell of a block of ranks (one node
+ * to another, or k nodes to k), with the number of good cells in the block.
+ * Nodes shown in detail stay expanded, with a row per rank.  For addresses, the
+ * paths between segments have a picture of their own, in which segments take
+ * the place of nodes.  Pure; all pictures of a run, on paper and on screen, are
+ * drawn from it.
  */
 enum view_metric {
 	VIEW_BANDWIDTH, VIEW_LATENCY,

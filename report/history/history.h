@@ -67,10 +67,11 @@ struct summary {
 };
 
 /**
- * Of a run and the verdict on it.  Pretend nodes are called by the machine that
- * they are on, as far as that is known: "n0" of many machines is not one part.
- * @step  of a run of several the one that has levels and facts; else NULL.
- * 0, or -1 with @e: no memory.  summary_release() frees, also then.
+ * Summarises a run and its verdict in @s.  Pretend nodes get the name of their
+ * machine if it is known, since "n0" on different machines is not the same
+ * part.  @step is the step with levels and facts if the run has several, else
+ * NULL.  Returns 0, or -1 with @e (no memory); the caller calls
+ * summary_release() in both cases.
  */
 int summary_of(const struct run *run, const struct verdict *v,
 	       const struct run *step, struct summary *s, struct err *e);

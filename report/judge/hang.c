@@ -29,7 +29,7 @@ static const char *node_at(const struct run *run, const char *address)
 	return NULL;
 }
 
-/** Has @node looked, and not seen process @pid? */
+/** Returns true if @node has answered and has no process @pid. */
 static bool is_lost(const struct hang_rows *rows, const char *node,
 		    int64_t pid)
 {
@@ -73,8 +73,9 @@ void hang_find_far(const struct run *run, struct hang_rows *rows)
 /* ---- hang ---------------------------------------------------------------- */
 
 #define EVIDENCE_MAX 8
-/** Of a core: below, a process sleeps; above, it spins or computes.  NCCL's
- *  waiting ranks use 1.5 cores, those that sleep before a collective 0.01. */
+/** Share of one core: a process that uses less sleeps, one that uses more spins
+ *  or computes.  Ranks that wait in NCCL use 1.5 cores, ranks that sleep before
+ *  a collective 0.01. */
 #define IDLE_CPU 0.1
 #define SPIN_CPU 0.8
 /** Pages read back while watched: a process that waits for its memory. */
@@ -95,7 +96,8 @@ static bool is_stopped(const struct hang_row *r)
 	return strcmp(r->state, "T") == 0 || strcmp(r->state, "t") == 0;
 }
 
-/** Does it do nothing?  One that is ready to run and gets no CPU does. */
+/** Returns true if the process does nothing.  A process that is ready to run
+ *  but gets no CPU is not idle. */
 static bool is_idle(const struct hang_row *r)
 {
 	return r->cpu < IDLE_CPU && strcmp(r->state, "R") != 0;
@@ -113,7 +115,8 @@ static bool has_stuck_thread(const struct hang_row *r)
 	return r->stuck_tid != RECORD_NONE;
 }
 
-/** Does it work on a GPU that heat or power has made slow? */
+/** Returns true if the process works on a GPU that is throttled by heat or
+ *  power. */
 static bool is_throttled(const struct hang_row *r)
 {
 	return r->gpu_throttled[0] && !hang_gpu_rests(r);
@@ -272,7 +275,8 @@ static struct finding *name_rank(struct hang *h, struct seat *s,
 	return f;
 }
 
-/** What needs no comparison. */
+/** Names the ranks whose own state is a cause, without comparing ranks.
+ *  Returns how many. */
 static size_t name_hard(struct hang *h)
 {
 	bool on = hang_goes_on(h->rows);
@@ -439,7 +443,7 @@ static void warn_throttled(struct hang *h)
 	}
 }
 
-/** Has nobody of it been left, to wait? */
+/** Returns true if all processes of the job are gone. */
 static bool is_over(const struct hang_rows *rows)
 {
 	size_t i = 0;
@@ -464,8 +468,8 @@ static void say_nothing(struct hang *h)
 	}
 }
 
-/** What all ranks of all communicators have begun, NULL where they differ or
- *  where one does not say. */
+/** Returns the counts of collectives that all ranks of all communicators share;
+ *  NULL if they differ or a rank reports none. */
 static const char *same_for_all(const struct hang *h)
 {
 	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;

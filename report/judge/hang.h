@@ -16,12 +16,13 @@ struct hang_rows {
 };
 
 /**
- * Whom do the others wait for?  Pure: by what each process is, by what each
- * rank of a communicator has begun, and by what it does meanwhile.  A cell is a
- * process: good where it goes on, or waits for one that is named; not run where
- * what is seen names nobody.  No single sign names a process that lives: it is
- * behind in a communicator that does not go on, or idle where the others spin.
- * 0, or -1 without memory.
+ * Finds the rank that the others wait for.  Pure: it compares the state of each
+ * process, the collectives that each rank of a communicator has begun, and what
+ * the ranks do meanwhile.  A cell is a process: good if it makes progress, or
+ * waits for a rank that is named; not run if the evidence names no rank.  A
+ * live process is never named for one symptom alone: it is behind in a
+ * communicator without progress, or idle while the others spin.  Returns 0, or
+ * -1 without memory.
  */
 int hang_judge(const struct run *run, const struct hang_rows *rows,
 	       struct verdict *v);
@@ -34,7 +35,8 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 void hang_find_far(const struct run *run, struct hang_rows *rows);
 /** Does the job go on: has a rank begun a collective while it was watched? */
 bool hang_goes_on(const struct hang_rows *rows);
-/** Has NCCL told of any of its ranks what it has begun? */
+/** Returns true if NCCL has reported for at least one rank which collectives it
+ *  has begun. */
 bool hang_is_heard(const struct hang_rows *rows);
 
 /* ---- hang seat ----------------------------------------------------------- */
@@ -42,7 +44,7 @@ bool hang_is_heard(const struct hang_rows *rows);
 /** Kinds of collectives that RAS counts: five by 2.28. */
 #define CALLS_MAX 16
 
-/** What a rank has begun in a communicator. */
+/** Numbers of collectives that a rank has begun in a communicator. */
 struct calls {
 	int64_t n[CALLS_MAX], total;
 };
@@ -84,7 +86,7 @@ struct hang {
 	int n_names;
 };
 
-/** Does it know what it has begun? */
+/** Returns true if NCCL has reported the collectives of this rank. */
 bool hang_is_told(const struct hang_row *r);
 /** Seats and communicators of the rows; who is behind, who is the odd one, who
  *  waits for those behind.  False without memory; hang_seats_free() frees
@@ -92,24 +94,26 @@ bool hang_is_told(const struct hang_row *r);
 bool hang_seats_make(struct hang *h);
 void hang_seats_free(struct hang *h);
 
-/** Does its GPU do more than wait in NCCL, as far as it tells? */
+/** Returns true if the GPU of @r does more than wait in NCCL; false if that is
+ *  not known. */
 bool hang_computes(const struct hang_row *r);
-/** Does its GPU run nothing, or next to nothing, all the time? */
+/** Returns true if the GPU of @r runs next to nothing all the time; false if
+ *  that is not known. */
 bool hang_gpu_rests(const struct hang_row *r);
 /** The one process, told or not, whose GPU does something else than those of
  *  all others, which wait: NULL where there is none, or where that is not
  *  sure.  *@code and *@says are of the finding. */
 struct seat *hang_odd_gpu(struct hang *h, const char **code,
 			  const char **says);
-/** Do all ranks wait in NCCL, as far as their GPUs tell, and for none that has
- *  not come? */
+/** Returns true if all ranks wait in NCCL, as far as their GPUs show, and no
+ *  communicator has a rank that is behind. */
 bool hang_all_wait(const struct hang *h);
-/** Do all GPUs of the job run something, or none of them?  Neither where one of
- *  them is not known. */
+/** hang_gpus_run() returns true if all GPUs of the job run something,
+ *  hang_gpus_rest() if none does.  Both return false if a GPU is not known. */
 bool hang_gpus_run(const struct hang *h);
 bool hang_gpus_rest(const struct hang *h);
 
-/** What the nodes say beside the ranks. */
+/** Evidence from the nodes, in addition to that from the ranks. */
 
 /** Why the rank of @r has ended, or keeps the others waiting, by its node:
  *  *@says, and the code; NULL where the node has nothing to say. */
@@ -118,8 +122,8 @@ const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
 /** All that the node of @r says that may have to do with it. */
 void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 			struct finding *f);
-/** What the ports of a job of several nodes have sent and received meanwhile,
- *  as evidence of @f; what follows, "; ..." or "". */
+/** Adds how much data the ports of a job on several nodes have moved meanwhile
+ *  as evidence to @f.  Returns a conclusion for the sentence, "; ..." or "". */
 const char *hang_moved_text(struct hang *h, struct finding *f);
 /** Where all ranks wait: what is wrong with GPUs and ports by their nodes' own
  *  word; a warning where that is long ago.  Returns how many are named. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the nodes of a job that hangs say of their memory, GPUs and ports. */
+/* Evidence that the nodes of a hung job have on memory, GPUs and ports. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* ---- hang seat ----------------------------------------------------------- */
 
-/* What the ranks of each communicator have begun, compared. */
+/* Compares the collectives that the ranks of each communicator have begun. */
 
 bool hang_is_told(const struct hang_row *r)
 {
@@ -73,9 +73,9 @@ static void read_calls(struct hang *h, const char *text, struct calls *c)
 	}
 }
 
-/** Has @a begun of any kind more than @b?  Collectives of a communicator have
- *  one order: where each has more of some kind, whenever they were asked, they
- *  do not keep to it. */
+/** Returns true if @a has begun more collectives of any kind than @b.
+ *  Collectives of a communicator have one order, so if each of two ranks is
+ *  ahead in some kind, they do not keep to it, whenever they were asked. */
 static bool is_ahead(const struct hang *h, const struct calls *a,
 		     const struct calls *b)
 {
@@ -107,9 +107,9 @@ static bool was_behind(const struct hang_row *r)
 	return r->behind == RECORD_NONE || r->behind == HANG_LOOKS;
 }
 
-/** Of a communicator that stands still: who is behind the front, or, where
- *  nobody has begun all that others have, behind the most; and who does not
- *  keep to the order of the most. */
+/** In a communicator without progress, marks the ranks behind the front, or, if
+ *  no rank has begun everything that others have, behind the majority; and the
+ *  ranks that do not keep to the order of the majority. */
 static void compare_still(struct hang *h, struct comm *c)
 {
 	struct calls front = { 0 };
@@ -148,8 +148,9 @@ static void compare_still(struct hang *h, struct comm *c)
 	}
 }
 
-/** Of one that goes on, who has begun more, or less, of a kind that stands
- *  still than the most, and yet less, or more, of another. */
+/** In a communicator with progress, marks a rank that differs from the majority
+ *  in a kind of collective without progress, and is on the other side of them
+ *  in another kind. */
 static void compare_moving(struct hang *h, struct comm *c)
 {
 	for (int k = 0; k < h->n_names; k++) {
@@ -340,7 +341,7 @@ void hang_seats_free(struct hang *h)
 /** GPUs that wait in one collective are as alike as this. */
 #define ALIKE 1.25
 
-/** Of each process its first row. */
+/** Returns true if row @i is the first one of its process. */
 static bool is_first(const struct hang *h, size_t i)
 {
 	return h->seats[i].process == i;
@@ -456,7 +457,9 @@ static struct seat *is_shallow(struct hang *h)
 		       e.first : NULL;
 }
 
-/** Of several communicators each has its own number of channels. */
+/** Returns the rank that has fewer channels than the others; NULL if there is
+ *  none, or several communicators, each of which has its own number of
+ *  channels. */
 static struct seat *is_narrow(struct hang *h)
 {
 	struct hang_host_ends e;
@@ -502,7 +505,7 @@ static int by_gpu(const void *a, const void *b)
 	return c ? c : (r->gpu > t->gpu) - (r->gpu < t->gpu);
 }
 
-/** Has each process a GPU for itself? */
+/** Returns true if each process has a GPU of its own. */
 static bool own_gpus(struct hang *h)
 {
 	const struct hang_row **list = calloc(h->rows->n + 1, sizeof(*list));
@@ -585,8 +588,8 @@ static int64_t number_behind(const char *text, const char *word)
 	return units_parse_int(digits, 0, INT64_MAX, &n, NULL) == 0 ? n : -1;
 }
 
-/** Is @f about the GPU with index @gpu of its node?  "(PCI:0000:1b:00)" in its
- *  value is the bus of one. */
+/** Returns true if @f is about the GPU with index @gpu of its node.  A value
+ *  with "(PCI:0000:1b:00)" names the bus of a GPU. */
 static bool is_of_gpu(const struct hang *h, const struct fact_row *f,
 		      int64_t gpu)
 {
@@ -761,8 +764,8 @@ const char *hang_moved_text(struct hang *h, struct finding *f)
 				"long message" : "";
 }
 
-/** Is it a port that works for somebody else?  It moves data, and no other
- *  node of a job that stands does. */
+/** Returns true if the port works for another job: it moves data, and no other
+ *  node of this hung job does. */
 static bool is_of_others(const struct hang *h, const struct fact_row *f)
 {
 	const struct fact_row *own = run_fact_of(h->run, f, "data_moved");
@@ -780,8 +783,8 @@ static bool is_of_others(const struct hang *h, const struct fact_row *f)
 	return alone && known;
 }
 
-/** Is it a port that is down, as those of its name are not on as many other
- *  nodes of the job? */
+/** Returns true if the port is down, and ports of its name are up on at least
+ *  as many nodes of the job as they are down. */
 static bool is_down_alone(const struct hang *h, const struct fact_row *f)
 {
 	int down = 0, up = 0;
@@ -801,8 +804,8 @@ static bool is_down_alone(const struct hang *h, const struct fact_row *f)
 
 /* ---- of a job in which all wait ------------------------------------------ */
 
-/** Is @f about a GPU of the job, or a port of one that has several nodes?  The
- *  others are other people's. */
+/** Returns true if @f is about a GPU of the job, or about a port of a job on
+ *  several nodes.  Other GPUs and ports belong to other jobs. */
 static bool is_of_job(const struct hang *h, const struct fact_row *f, int gpu)
 {
 	bool own = false;

@@ -15,8 +15,8 @@
 #define LEAST_RAIL  3
 /** A GPU that is bad with so many of all nodes is so by itself, in percent. */
 #define OWN_PERCENT 75
-/** Of the pairs of nodes between two sets that must have a bad cell, and how
- *  many these are at least. */
+/** Minimum share, in percent, and number of the pairs of nodes between two sets
+ *  that must have a bad cell. */
 #define BETWEEN_PERCENT 60
 #define LEAST_LINKS	4
 #define LINKS_EACH	2	/* of a node of a sample, on average */
@@ -116,8 +116,8 @@ static bool part_sides(struct levels_work *w, size_t node)
 	return two;
 }
 
-/** Of pairs of nodes between the sides of the queue those that were measured,
- *  of which a sample has few. */
+/** Returns how many pairs of nodes between the two sides of the queue were
+ *  measured; in a sample only some are. */
 static size_t count_met(const struct levels_work *w)
 {
 	const struct run *run = w->run;
@@ -140,8 +140,9 @@ static size_t count_met(const struct levels_work *w)
 	return met;
 }
 
-/** Are there enough on both sides of the queue, and links between them?  Of a
- *  sample chance makes threads of them, in which most nodes have one. */
+/** Returns true if both sides of the queue have enough nodes, and enough bad
+ *  links between them.  A sample needs more links, since chance connects most
+ *  of its nodes by a single one. */
 static bool are_leaves(const struct levels_work *w)
 {
 	size_t n[3] = { 0 }, links = 0, all;
@@ -193,7 +194,8 @@ static int find_sets(struct levels_work *w)
 	return 0;
 }
 
-/** Is NIC @nic of @node bad by itself, and not all of the node? */
+/** Returns true if NIC @nic of @node is bad by itself, but not the whole
+ *  node. */
 static bool is_bad_nic(const struct levels_work *w, size_t node, int nic)
 {
 	const struct cluster_node *n = &w->run->nodes[node];
@@ -272,7 +274,8 @@ int leaves_infer(struct run *run)
 #define GAP_BINS 5
 #define STRAY	 100
 #define SMALLEST 100
-/** Of the cells of one place in all nodes: it is built so. */
+/** Share of the cells at one place in all nodes, in percent, that must be at
+ *  one level for a difference by design. */
 #define ALIKE_PERCENT 99
 
 /** Cells that are alike in all that is known of their ways: path class, way of
@@ -360,8 +363,8 @@ static bool find_levels(const struct levels_kind *k, struct levels *out)
 	return least < SIZE_MAX;
 }
 
-/** Does the place of two GPUs in their node say, in all nodes alike, at which
- *  level they are?  -1 when memory runs out. */
+/** Returns 1 if the place of two GPUs in their node determines their level, in
+ *  the same way in all nodes; else 0, or -1 when memory runs out. */
 static int is_design(const struct run *run, size_t kind, const struct levels *l)
 {
 	size_t gpus = 0, known = 0, alike = 0, places = 0;
@@ -482,7 +485,7 @@ void level_findings(const struct run *run, struct verdict *v)
 
 /* ---- levels -------------------------------------------------------------- */
 
-/** Of the cells of a class that the fast minority must be, in percent. */
+/** Minimum size of the fast minority, in percent of the cells of a class. */
 #define FAST_PERCENT 10
 /** The fastest slow ones reach no more than this share of the slowest fast
  *  ones, both without the last percent of stray cells. */
@@ -566,7 +569,8 @@ static bool below(const struct cell *c, const struct slow_limit *l)
 	return cells_beside(c, l) < l->limit_GB_s;
 }
 
-/** Do a few parts explain all that is slow under @limits? */
+/** Sets @yes if a few parts explain all cells that are slow under @limits.
+ *  Returns 0, or -1 when memory runs out. */
 static int is_explained(const struct run *run, const struct slow_limit *limits,
 			uint8_t *marks, bool *yes)
 {

@@ -21,9 +21,9 @@ static bool is_low(const struct memlock_chain *c, enum memlock_context context)
 	return l->known && l->soft < c->needed_B;
 }
 
-/** Does the job have what the login shell had, and slurmd would allow more?
- *  What the shell had is not known inside of a job: Slurm's word will do, where
- *  slurmd is seen to give more by itself. */
+/** Returns true if the job has the limit of the login shell, while slurmd would
+ *  allow more.  Inside a job the limit of the shell is not known; then Slurm's
+ *  configuration decides, if slurmd is known to have a higher limit. */
 static bool from_login(const struct memlock_chain *c, int64_t soft)
 {
 	const struct chain_level *login = &c->level[MEMLOCK_LOGIN];
@@ -47,7 +47,8 @@ static bool from_slurmd(const struct memlock_chain *c, int64_t soft)
 	       (slurmd->hard <= soft || slurmd->soft == soft);
 }
 
-/** What lowered the limit of a job, first seen too low in @context? */
+/** Returns the link of the chain that lowered the limit of a job, which is too
+ *  low first in @context. */
 static enum chain_link job_link(const struct memlock_chain *c,
 				enum memlock_context context)
 {
@@ -116,8 +117,8 @@ static bool judge_job(const struct memlock_chain *c, struct chain_answer *a)
 }
 
 /**
- * What a job would get from slurmd: its soft limit, or, where the soft one
- * comes from the submitting shell, as much as the hard one allows.
+ * Judges the limit that a job would get from slurmd: its soft limit, or, if
+ * jobs inherit the soft limit of the submitting shell, its hard limit.
  */
 static void judge_slurmd(const struct memlock_chain *c, struct chain_answer *a)
 {
@@ -129,8 +130,8 @@ static void judge_slurmd(const struct memlock_chain *c, struct chain_answer *a)
 	}
 }
 
-/** What lowered the limit of a shell, which is to submit jobs where Slurm takes
- *  it along? */
+/** Returns the link that lowered the limit of a shell.  If Slurm propagates
+ *  limits, jobs inherit it. */
 static enum chain_link shell_link(const struct memlock_chain *c)
 {
 	if (c->propagation == CHAIN_PROPAGATED) {
@@ -169,7 +170,7 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 #define NAMES_MAX 3
 #define EVIDENCE_MAX 8
 
-/** What the rows say about one node. */
+/** The rows about one node, and the answer to them. */
 struct node_view {
 	char name[64];
 	struct memlock_chain chain;

@@ -16,7 +16,7 @@
 
 /* ---- nets ---------------------------------------------------------------- */
 
-/* What each node has for its traffic to others, by facts. */
+/* Reads from facts which network each node has for traffic with others. */
 
 /** Settings of users that decide, and which of their values do not. */
 static const struct net_setting {
@@ -69,7 +69,7 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 	}
 }
 
-/** What rank number @gpu of its node says of NCCL. */
+/** Takes a fact about the NCCL network of a rank. */
 static void take_rank(struct node_net *n, const struct fact_row *f)
 {
 	if (strcmp(f->fact, "network") == 0 && !n->network) {
@@ -111,8 +111,9 @@ static const json_t *nic_names(const struct nets *x, int node)
 	return run_entry(run_file(x->run->json).nodes, (size_t)node).nic_names;
 }
 
-/** May jobs use port @name of @node?  One of storage or management is none of
- *  the planned layout; where that is not known NCCL_IB_HCA says it. */
+/** Returns true if jobs may use port @name of @node.  Storage and management
+ *  ports are not in the planned layout; if there is none, NCCL_IB_HCA
+ *  decides. */
 static bool is_meant(const struct nets *x, int node, const char *name)
 {
 	const json_t *names = nic_names(x, node), *nic;
@@ -302,7 +303,7 @@ struct way_ends {
 	bool one_end;		/* GPUDirect RDMA at only one of them */
 };
 
-/** What can be odd about a way from one rank to another, and that back. */
+/** A kind of asymmetry between a path and the way back. */
 struct oddity {
 	const char *code, *text;
 	bool both;		/* have to be known */
@@ -316,7 +317,7 @@ struct ways {
 	const struct oddity *o;
 };
 
-/** Of PXN only the sender knows. */
+/** Removes "+PXN" from @way, since only the sender knows of it. */
 static void drop_relay(char *way)
 {
 	char *relay = strstr(way, "+PXN");
@@ -346,7 +347,8 @@ static void way_of(const char *path, struct way_ends *w)
 	w->one_end = is_direct(w->src) != is_direct(w->dst);
 }
 
-/** Does one rank send another way than it receives from the other? */
+/** Returns true if a rank sends by another path than it receives from the same
+ *  peer. */
 static bool comes_back_otherwise(const struct way_ends *out,
 				 const struct way_ends *back)
 {
@@ -369,7 +371,8 @@ static const struct oddity oddities[] = {
 	{ 0 }
 };
 
-/** Of a way that is not known nothing is odd. */
+/** Returns true if the path of the cell at @at has the asymmetry; false if it
+ *  is not known. */
 static bool is_odd(const void *user, size_t at)
 {
 	const struct ways *w = user;
@@ -553,8 +556,8 @@ static const struct net_lack {
 	{ .is = is_bounced, .say = say_bounced },
 };
 
-/** Of a node on its own: NCCL does use RDMA there, and nobody has told it which
- *  address to take. */
+/** Returns true if the node runs into the GID problem: NCCL uses RDMA there,
+ *  and no setting selects the address. */
 static bool trips_over_gid(const struct node_net *n)
 {
 	return n->by_link > 0 && !n->gid_set && !n->set &&
@@ -618,7 +621,8 @@ void network_findings(const struct run *run, struct verdict *v)
 
 /* ---- collectives --------------------------------------------------------- */
 
-/** Does a variant choose the network itself?  Then facts are of one of them. */
+/** Returns true if a variant chooses the network itself.  Then the facts are
+ *  about only one of the variants. */
 static bool chooses_network(const char *variant)
 {
 	return strstr(variant, "NCCL_NET") || strstr(variant, "NCCL_IB_");

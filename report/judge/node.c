@@ -162,7 +162,7 @@ static void judge_port(struct node_case *c, const struct fact_row *f,
 		    f->value, phys[0] ? " (" : "", phys, phys[0] ? ")" : "");
 }
 
-/** Is @name the interface of a port that is down itself? */
+/** Returns true if @name is the interface of a port that is down. */
 static bool is_of_port_down(const struct node_case *c, const char *name)
 {
 	run_foreach_fact(c->run, f) {
@@ -227,7 +227,8 @@ static bool is_of_memlock(const struct memlock_row *r)
 	return str_index(checks, r->check) >= 0;
 }
 
-/** Of a node that has no HCA nobody registers memory. */
+/** Judges the limits of the node.  The limit of locked memory counts only if
+ *  the node has an HCA. */
 static void judge_limits(const struct run *run, const struct memlock_rows *m,
 			 struct verdict *v)
 {

@@ -28,10 +28,10 @@ static bool misses_line(const struct run *run, const struct part *p)
 	return false;
 }
 
-/* Is there too little to compare @p with for its slowness to be a fault?  Among
- * fewer than four alike, or with fewer than three other nodes, it may as well
- * be the others that are fast.  Not where what its hardware carries is known,
- * and missed.  A pair is no part of anything.  Pure. */
+/* Returns true if there is too little to compare @p with for its slowness to be
+ * a fault.  Among fewer than four similar parts, or with fewer than three other
+ * nodes, the others may as well be unusually fast.  Returns false if the line
+ * rate of its hardware is known and missed, and for pairs.  Pure. */
 static bool few_to_compare(const struct run *run, const struct part *p)
 {
 	const unsigned inside = KIND(GPU) | KIND(GPU_NVLINK);
@@ -210,7 +210,8 @@ static bool is_whole(const struct finding *f, enum witness_about about)
 	       f->explained == f->cells;
 }
 
-/** Nothing else passes either, and not for want of a test? */
+/** Returns true if no other test passes either, although others were
+ *  measured. */
 static bool fails_inside(const struct verdict *v, const struct finding *f)
 {
 	return v->cells[CELL_PASS] + v->cells[CELL_SLOW] == 0 &&
@@ -343,7 +344,7 @@ static void says_gone(const struct run *run, struct finding *f,
 
 /* ---- pairs --------------------------------------------------------------- */
 
-/** What is explained one after the other, each by itself. */
+/** Kinds of bad cells, explained one after the other and separately. */
 static const enum witness_about passes[] = {
 	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
 };
@@ -360,8 +361,8 @@ static void add_slurm(const struct run *run, const struct gone *g,
 	}
 }
 
-/** Was the part lost when all its tests were done?  Then it took none with it,
- *  and those that failed did so by themselves. */
+/** Returns true if the part was lost only after all its tests were done.  Then
+ *  no failure of its tests is due to the loss. */
 static bool took_none(const struct run *run, const struct gone *g)
 {
 	if (strcmp(g->says, "agent_lost") != 0) {
@@ -378,7 +379,8 @@ static bool took_none(const struct run *run, const struct gone *g)
 	return true;
 }
 
-/** What a gone part took with it: all its cells that did not pass. */
+/** Adds a finding for a part that is gone, which explains all its cells that
+ *  did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
 		     struct verdict *v)
 {
@@ -445,8 +447,9 @@ static void explain_flaky(const struct run *run, const struct causes *causes,
 	}
 }
 
-/** Was the request heard, and is it the way back that is bad?  Then that has a
- *  finding.  Where the way back works, it is the answers that are missing. */
+/** Returns true if the request arrived and the way back is bad.  Then the way
+ *  back has a finding.  If the way back works, it is the answers that are
+ *  missing. */
 static bool is_echo(const struct run *run, size_t at)
 {
 	size_t back = run_back(run, at);
@@ -473,16 +476,15 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	if (witness_is_bad(run, about, at)) {
 		return MARK_BAD;
 	}
-	/* What failed once acquits no part that fails more often, nor does it
-	 * accuse one. */
+	/* A test that failed once neither clears nor blames a part. */
 	if (about == ABOUT_FAULTS && c->flaky) {
 		return MARK_IGNORE;
 	}
 	if (about == ABOUT_FAULTS) {
 		return run_measured(c->class) ? MARK_GOOD : MARK_IGNORE;
 	}
-	/* Of a cell that failed, or that has too few peers, nobody knows
-	 * whether it is slow. */
+	/* It is unknown whether a cell that failed, or that has too few peers,
+	 * is slow. */
 	if (about == ABOUT_SLOW && !run->mesh &&
 	    isnan(run->slow[c->path].limit_GB_s) && !(c->expected_GB_s > 0)) {
 		return MARK_IGNORE;
@@ -520,8 +522,8 @@ static void add_others(const struct run *run, const struct cause *c,
 	}
 }
 
-/** What no part explains, as one finding.  Those that one does bear no
- *  witness. */
+/** Adds one finding for the cells that no part explains.  Cells explained by
+ *  parts are no evidence for it. */
 static void add_scatter(const struct run *run, enum witness_about about,
 			const struct cause *c, struct verdict *v)
 {
@@ -629,7 +631,8 @@ static int blame_nobody(const struct run *run, const uint8_t *marks,
 	return grow_add(&causes->list, &causes->n, &all, sizeof(all)) ? 0 : -1;
 }
 
-/** What is bad by @p counts for no small effect. */
+/** Marks the cells of @p as covered, so that they do not count for small
+ *  effects. */
 static void cover(const struct run *run, const struct part *p,
 		  uint8_t *explained)
 {

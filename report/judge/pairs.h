@@ -41,8 +41,8 @@ int all_exit(const struct run *run, const struct all_step *steps, size_t n,
 
 /* ---- collective ---------------------------------------------------------- */
 
-/** What a finding says of a collective that did not end, last: "all" looks for
- *  what is behind it. */
+/** Last words of a finding about a collective that did not finish; "all" looks
+ *  for their cause. */
 #define COLLECTIVE_TIMEOUT "timeout"
 #define COLLECTIVE_FAILED  "failed"
 
@@ -57,7 +57,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 
 /* ---- node ---------------------------------------------------------------- */
 
-/** What run.json's "probe" says of a look of one node at itself. */
+/** Value of "probe" in run.json for the check of one node by itself. */
 #define NODE_PROBE "node"
 
 /** One of the processes that looked. */
@@ -68,16 +68,17 @@ struct node_look {
 };
 
 /**
- * What is a fault by itself, without another node beside it: facts of run,
- * rows of @m and the @n @looks in, findings out.  Limits of locked memory count
- * where there is an HCA; other limits where there is one or a GPU.  Pure.  0,
- * or -1 without memory.
+ * Finds faults that need no comparison with other nodes: reads the facts of
+ * @run, the rows of @m and the @n @looks, and writes findings.  Limits of
+ * locked memory count if there is an HCA; other limits if there is an HCA or a
+ * GPU.  Pure.  Returns 0, or -1 without memory.
  */
 int node_judge(const struct run *run, const struct memlock_rows *m,
 	       const struct node_look *looks, size_t n, struct verdict *v);
 
-/** May a finding of @code fail a node where nobody looks?  Not what says that
- *  something could not be looked at, nor that a GPU is in use. */
+/** Returns true if a finding of @code may fail a node in an unattended check;
+ *  false for codes that say that a check was not possible or that a GPU is in
+ *  use. */
 bool node_may_fail(const char *code);
 
 /** Is one of the findings of @v of a code that stands in the list @codes,
@@ -96,8 +97,8 @@ int verdict_compute(const struct run *run, struct verdict *v);
  *  and was found good enough; NULL: none. */
 int verdict_compute_beside(const struct run *run, const struct run *then,
 			   struct verdict *v);
-/** What it finds, before verdict_close(); of any run that has cells, though
- *  none are planned. */
+/** Finds what verdict_compute() finds, before verdict_close(); for any run with
+ *  cells, even if no pairs are planned. */
 void pairs_find(const struct run *run, struct verdict *v);
 
 /** A node that said why it did not answer. */
@@ -109,7 +110,8 @@ struct silent {
 void silent_finding(const struct run *run, const struct silent *s,
 		    struct verdict *v);
 
-/** Of runs that only asked their nodes: a row is a node, that @run knows. */
+/** The judge of runs that only query their nodes: a row is a node, which @run
+ *  knows.  Returns 0, or -1 without memory. */
 int info_judge(const struct run *run, const struct info_row *rows, size_t n,
 	       struct verdict *v);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the addresses of a mesh say, and what no cell of it is bad by: one
- * address twice, a node that has none in a segment, MTUs that differ, answers
- * on the wrong interface.
+ * Findings about the addresses of a mesh that no cell shows: duplicate
+ * addresses, a node without an address in a segment, different MTUs, answers on
+ * the wrong interface.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 /* ---- own findings -------------------------------------------------------- */
 
 /*
- * What a node says against itself: its kernel refused to send, or what should
- * answer on one of its interfaces answers on another.
+ * Findings from what a node reports about itself: its kernel refused to send,
+ * or one of its interfaces answers for another.
  */
 
 /* ---- what never left ----------------------------------------------------- */
@@ -143,7 +143,7 @@ struct wires {
 	int *on;
 };
 
-/** Does nothing pass by the address @rank, though it should? */
+/** Returns true if no test with the address @rank passes, though it should. */
 static bool is_dead(const struct run *run, int rank)
 {
 	size_t bad = 0;
@@ -499,14 +499,14 @@ static bool node_has(const struct run *run, int node, const char *segment)
 	return false;
 }
 
-/** Is anything known of the addresses of @node? */
+/** Returns true if the addresses of @node are known. */
 static bool is_known(const struct run *run, int node)
 {
 	return run->nodes[node].gpus > 0 &&
 	       mesh_end(run, run->nodes[node].first_rank)->ip[0] != '\0';
 }
 
-/** What most interfaces in @segment have. */
+/** Returns the most common MTU of the interfaces in @segment, in bytes. */
 static double common_mtu(const struct run *run, const char *segment,
 			 struct verdict *v)
 {
@@ -615,7 +615,7 @@ static const struct stray {
 		  "interface" },
 };
 
-/** Of a node: paths with a code, and the first of them. */
+/** The paths of a node with a code, and the first of them. */
 struct stray_paths {
 	size_t n, first;
 };

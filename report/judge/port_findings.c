@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What HCA ports say about themselves, where ranks are ports: links that run
- * below what they could, and settings in which ports differ.
+ * Findings from the facts about HCA ports, if ranks are ports: links below
+ * their maximum, and settings in which ports differ.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,10 +28,11 @@
 #define MAX_GPUS 64		/* of a node */
 #define FACT "peer_access_gpu"	/* ... of which one, as CUDA counts */
 
-/** What is known of a GPU, by facts of it or of another one about it. */
+/** Connections of a GPU, known from facts about it or about another GPU. */
 enum reach { REACH_KNOWN = 1, REACH_ACCESS = 2, REACH_NVLINK = 4 };
 
-/** What most GPUs of a node have and one has not, most telling first. */
+/** Connections that most GPUs of a node have and one lacks, most important
+ *  first. */
 static const struct port_findings_lack {
 	enum reach reach;
 	const char *code, *has_none, *have;
@@ -60,7 +61,7 @@ static uint8_t reach_of(const char *way)
 		       REACH_KNOWN | REACH_ACCESS;
 }
 
-/** Of the GPUs of all nodes. */
+/** Reads the connections of the GPUs of all nodes from the facts. */
 static void read_facts(const struct run *run, uint8_t (*reach)[MAX_GPUS])
 {
 	int node = -1;
@@ -176,7 +177,7 @@ void peer_findings(const struct run *run, struct verdict *v)
  * passes is not one on them, so it says so; it is no fault of a node.
  */
 
-/** What is left over. */
+/** GPUs of the job that are not tested. */
 struct untested {
 	struct str where;	/* "n1 4, n2 4" */
 	int n_nodes;
@@ -184,7 +185,8 @@ struct untested {
 	int64_t gpus, all;	/* of the job */
 };
 
-/** What the fact @f says was given, of which @ranks[node] are tested. */
+/** Adds the GPUs that the fact @f says the node was given and that are not
+ *  tested; @ranks[node] are tested. */
 static void hear(const struct run *run, const struct fact_row *f,
 		 const int *ranks, struct untested *u)
 {
@@ -251,7 +253,7 @@ void untested_findings(const struct run *run, struct verdict *v)
  */
 
 struct shown {
-	bool heard;		/* did the node say what it has? */
+	bool heard;		/* the node reported its GPUs */
 	bool unsure;		/* NVML did not let node count them */
 	bool told;		/* already part of a finding */
 	int gpus, kept_back;	/* by MIG or CUDA_VISIBLE_DEVICES */
@@ -312,7 +314,7 @@ static struct shown *shown_hear(const struct run *run)
 	return nodes;
 }
 
-/** What most of them show. */
+/** Returns the most common number of GPUs per node. */
 static int usual(const struct shown *nodes, int n, struct verdict *v)
 {
 	double *gpus = calloc((size_t)n + 1, sizeof(*gpus)), most;
@@ -424,7 +426,7 @@ void info_findings(const struct run *run, struct verdict *v)
 
 #define GPU_MISSING "gpu_missing"
 
-/** Is there a node that said what it has, and none with a GPU? */
+/** Returns true if at least one node reported its GPUs, and none has any. */
 static bool all_bare(const struct run *run, const struct shown *nodes)
 {
 	bool any = false;
@@ -528,7 +530,7 @@ void bare_findings(const struct run *run, struct verdict *v)
 
 /* ---- port findings ------------------------------------------------------- */
 
-/** What is heard of a port. */
+/** Facts about a port. */
 enum port_fact {
 	PORT_MTU, PORT_RATE,
 	PORT_SPEED, PORT_SPEED_MAX,	/* of the PCIe link, GT/s */
@@ -673,7 +675,7 @@ static const struct shared {
 
 #define SHAREDS (sizeof(shareds) / sizeof(*shareds))
 
-/** Is @rank the first of its group? */
+/** Returns true if @rank is the first of its group. */
 static bool is_first(const struct run *run, int rank)
 {
 	int r = 0;

@@ -40,7 +40,8 @@ static void say(const struct run *run, const struct rates *all,
 			     floor(r->nats / log(10)));
 }
 
-/** What failed is explained; how fast it was then is another matter. */
+/** Marks the failure of the cell at @at as explained; its speed is judged
+ *  separately. */
 static void explain(const struct run *run, uint8_t *explained, size_t at)
 {
 	explained[at] |= EXPLAINED_FLAKY;
@@ -129,7 +130,7 @@ static void forget_lone(const struct run *run, const struct rates *all,
 	}
 }
 
-/** Does most of what was tried again pass, where no part is to blame? */
+/** Returns true if most repeated tests pass, of those that no part explains. */
 static bool is_scatter(const struct rates *all)
 {
 	return 2 * all->passed > all->again;

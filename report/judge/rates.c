@@ -16,16 +16,17 @@
 #define ALPHA_AGAIN 0.01
 /** Fewer failures have no rate; nor have fewer pairs of GPUs. */
 #define LEAST_FAILED 3
-/** What fails more often than that is seen without its rate.  Of as many tests
- *  as a sample and its follow-up make of a part, one that fails a third of all
- *  may fail more by chance; of fewer, half of them may be one direction. */
+/** Failure rates above this, in percent, are found without a rate.  With as
+ *  many tests as a sample and its follow-up have per part, a part with a rate
+ *  of a third may fail more often by chance; with fewer tests, a rate of a half
+ *  may be one bad direction. */
 #define MOST_PERCENT   40
 #define MOST_OF_SAMPLE 60
 #define SAMPLE_LEAST   20
 #define SAMPLE_MOST    150
-/** What fails less often is not needed to tell which parts are broken. */
+/** Lower rates, in percent, are not needed to decide which parts are broken. */
 #define LEAST_PERCENT 2
-/** What is said to have a rate of its own explains so much more, in nats. */
+/** Minimum gain of a part with a rate of its own, in nats. */
 #define LEAST_NATS 5.0
 /** A name with a direction must explain so much more, in nats; one that
  *  explains less by so much is no alternative. */
@@ -51,7 +52,7 @@ struct rates_work {
 	struct rates rates;
 };
 
-/** What part number @id has beside the rest. */
+/** The evidence for part number @id against all others. */
 struct weight {
 	double nats;		/* of the likelihood ratio */
 	double chance;		/* logarithm: so many fail at the rest's rate */
@@ -92,14 +93,15 @@ static void count_cell(struct rates_work *w, size_t at, uint32_t by)
 	}
 }
 
-/** Is it like a first test, and none that tries again what failed? */
+/** Returns true if @f counts like a first test, and does not repeat a failed
+ *  one. */
 static bool is_first(const struct run *run, const struct run_follow *f)
 {
 	return run_measured(cells_class_of(f->outcome)) &&
 	       (follow_has(run, f->at) || !rates_failed(run, f->at));
 }
 
-/** Did it fail, and had passed before? */
+/** Returns true if the test failed in the follow-up after passing before. */
 static bool failed_later(const struct rates_work *w, const struct run_follow *f)
 {
 	return !w->out[f->at] && run_bad(cells_class_of(f->outcome)) &&
@@ -169,7 +171,7 @@ static struct weight weigh(const struct rates_work *w, size_t id)
 	};
 }
 
-/** What there is for a part, less what its name says by itself. */
+/** Returns the evidence for a part, @nats, less the cost of its name. */
 static double score(const struct rates_work *w, size_t id, double nats)
 {
 	struct part p = part_index_part(&w->index, id);
@@ -197,7 +199,7 @@ static size_t best_of(const struct rates_work *w, struct weight *best)
 	return found;
 }
 
-/** What failed of @p, and how it went when tried again. */
+/** Failed tests of a part, and the results of repeating them. */
 struct fate {
 	size_t failed, pairs;
 	size_t later;		/* of these pairs: only in the follow-up */
@@ -250,7 +252,8 @@ static struct fate fate_of(const struct rates_work *w, const struct part *p)
 	return f;
 }
 
-/** Do so many of its @tests fail that it is broken? */
+/** Returns true if so many of the @tests fail, by @rate, that the part is
+ *  broken. */
 static bool is_broken(double rate, size_t tests)
 {
 	bool sample = tests >= SAMPLE_LEAST && tests <= SAMPLE_MOST;
@@ -258,7 +261,8 @@ static bool is_broken(double rate, size_t tests)
 	return rate * 100 >= (sample ? MOST_OF_SAMPLE : MOST_PERCENT);
 }
 
-/** Is it chance that a test of it fails, @failed of @tests? */
+/** Returns true if the failures, @failed of @tests, happen by chance: they do
+ *  not fail more often when repeated. */
 static bool is_chance(const struct fate *f, size_t failed, size_t tests)
 {
 	double again = (double)f->again, bad = again - (double)f->passed;
@@ -270,7 +274,8 @@ static bool is_chance(const struct fate *f, size_t failed, size_t tests)
 		stats_log_tail(bad, again, rate) > log(ALPHA_AGAIN));
 }
 
-/** Has @p most of what failed of @than? */
+/** Returns true if @p has most of the failed tests of @than, and the
+ *  reverse. */
 static bool is_like(const struct rates_work *w, const struct part *p,
 		    const struct part *than)
 {
@@ -338,7 +343,8 @@ static int next(struct rates_work *w, bool *any)
 	return 0;
 }
 
-/** Does the cell at @at touch one of @parts, by number? */
+/** Returns true if the cell at @at touches one of @parts, which has a flag per
+ *  part number. */
 static bool touches_any(const struct rates_work *w, const bool *parts,
 			size_t at)
 {
@@ -417,7 +423,8 @@ static int list_failed(struct rates_work *w, const uint8_t *skip)
 	return 0;
 }
 
-/** Has enough failed, in the main pass and later? */
+/** Returns true if enough tests failed, in the main pass and the follow-up
+ *  together. */
 static bool is_enough(const struct rates_work *w)
 {
 	size_t n = w->n_failed;
@@ -428,7 +435,8 @@ static bool is_enough(const struct rates_work *w)
 	return n >= LEAST_FAILED;
 }
 
-/** What failed and is nobody's. */
+/** Lists the failed tests that no part explains.  Returns 0, or -1 when memory
+ *  runs out. */
 static int list_rest(struct rates_work *w)
 {
 	struct rates *r = &w->rates;

@@ -26,7 +26,7 @@
 /** How the codes of findings begin that a retest alone has. */
 #define RETEST_OWN "still_"
 
-/** What is measured then. */
+/** Tests and parts of a retest. */
 struct retest_plan {
 	struct str nodes;	/* a host list */
 	struct str pairs;	/* as --pairs takes it; "" of a collective */
@@ -87,7 +87,8 @@ bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 void retest_findings(const struct run *run, struct verdict *v);
 /** v->still and v->open, when all is found. */
 void retest_weigh(const struct run *run, struct verdict *v);
-/** What came of it, line by line as finding.act; nothing of other runs. */
+/** Appends the results of a retest, line by line as in finding.act; nothing for
+ *  other runs. */
 void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out);
 /** "retest" of verdict.json; NULL where @run is none. */
@@ -104,7 +105,7 @@ json_t *retest_json(const struct run *run, const struct verdict *v);
 		     KIND(GPU) | KIND(GPU_NVLINK))
 /** Those that have tests, of one node or between two. */
 #define WITH_CELLS (ON_ONE_NODE | KIND(NODE_PAIR) | KIND(PAIR))
-/** Of these it matters which one it is. */
+/** Kinds of part with a number that must match. */
 #define NUMBERED (KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) | \
 		  KIND(GPU_NVLINK) | KIND(PAIR))
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the tests of a retest say of each of its parts. */
+/* Results of the tests of a retest for each of its parts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -82,7 +82,8 @@ static void mark(const struct run *run, const json_t *part, uint8_t *marks)
 	marks[run_n_cells(run)] = 0;
 }
 
-/** Of the pair @end: was there a test, and was none left out? */
+/** Returns true if all planned tests of the pair @end were made, and there was
+ *  at least one. */
 static bool is_whole(const struct retest_look *l, const json_t *end)
 {
 	const struct run *run = l->run;
@@ -130,7 +131,8 @@ static void count_units(struct retest_look *l)
 
 /* ---- who is at fault for what -------------------------------------------- */
 
-/* Does @p have most of the tests that are marked, of one kind of path? */
+/* Returns true if @p has most of the marked tests of at least one kind of
+ * path. */
 static bool look_covers(const struct retest_look *l, const struct part *p)
 {
 	size_t n[PATH_CLASSES] = { 0 }, of[PATH_CLASSES] = { 0 };
@@ -181,7 +183,8 @@ static void excuse(struct retest_look *l)
 	free(excused);
 }
 
-/** Does @rank use another NIC than the one that was found? */
+/** Returns true if @rank uses another NIC than the one in the earlier
+ *  finding. */
 static bool is_other_nic(const struct retest_look *l, int rank)
 {
 	const struct cluster_rank *r = &l->run->ranks[rank];
@@ -222,7 +225,8 @@ void look_at(struct retest_look *l)
 	count_units(l);
 }
 
-/* Were half of the pairs tested to their end, of each kind of path? */
+/* Returns true if at least half of the pairs of each kind of path were tested
+ * completely. */
 static bool look_is_covered(const struct retest_look *l)
 {
 	return l->run->n_ranks == 0 ||
@@ -230,7 +234,7 @@ static bool look_is_covered(const struct retest_look *l)
 		2 * l->whole[1] >= l->units[1]);
 }
 
-/* ---- slower than its controls? ------------------------------------------- */
+/* ---- comparison with controls ------------------------------------------- */
 
 static double median_of(const struct retest_look *l, bool part,
 			enum path_class path, bool latency, size_t *n)
@@ -275,7 +279,7 @@ static double look_ratio(const struct retest_look *l, bool latency)
 
 /* ---- retest tell --------------------------------------------------------- */
 
-/* What became of the parts that a retest is about. */
+/* Results for the parts that a retest is about. */
 
 /** Latency that is so many times that of the controls is a fault. */
 #define FAIL_LATER 2.0
@@ -314,7 +318,7 @@ static struct part place_of(const struct run *run, const json_t *json,
 	return p;
 }
 
-/** Is it as slow as a fault is, now that it is confirmed? */
+/** Returns true if the confirmed part is slow enough for a fault. */
 static bool is_beyond(const struct run *run, const struct retested *r)
 {
 	const double line = (double)(run->slow_percent ? run->slow_percent :
@@ -353,7 +357,7 @@ static void add_slow(const struct run *run, const json_t *json,
 	}
 }
 
-/** What names @r is a fault now. */
+/** Makes the finding that names @r again a fault. */
 static void confirm(const struct run *run, const struct retested *r,
 		    struct verdict *v)
 {
@@ -420,7 +424,7 @@ static bool is_of(const struct retested *r, const char *node)
 	return strcmp(r->node, node) == 0 || strcmp(r->peer, node) == 0;
 }
 
-/** Is a fault found on @node, whatever it is? */
+/** Returns true if @v has any fault on @node. */
 static bool has_fault(const struct run *run, const struct verdict *v,
 		      const char *node)
 {
@@ -436,8 +440,8 @@ static bool has_fault(const struct run *run, const struct verdict *v,
 	return has;
 }
 
-/** Did Slurm have it drained at the end of the run, for a reason that a drain
- *  line of ours gave? */
+/** Returns true if Slurm had the node drained at the end of the run, with a
+ *  reason from a drain line of gpucheck. */
 static bool is_drained_by_us(const struct run *run, const char *node)
 {
 	const char *last = "";
@@ -477,7 +481,7 @@ static bool undrain(const struct run *run, const struct verdict *v,
 	return true;
 }
 
-/** Has part @i a node that one before it has, too? */
+/** Returns true if an earlier part has the same node as part @i. */
 static bool is_repeated(const struct retested *list, size_t i)
 {
 	size_t k = 0;
@@ -639,7 +643,7 @@ static struct part part_now(const struct run *run, const json_t *json)
 	return p;
 }
 
-/* ---- is it found again? -------------------------------------------------- */
+/* ---- repeated findings -------------------------------------------------- */
 
 static bool is_speed(const char *code)
 {
@@ -660,7 +664,8 @@ static bool is_same(const struct retest_look *l, const struct retested *r,
 	       (l->part.node >= 0 && part_same_place(p, &l->part));
 }
 
-/** Is it on the node of the part, or on one of the two? */
+/** Returns true if @f is on the node of the part, or on one of its two
+ *  nodes. */
 static bool is_here(const struct retest_look *l, const struct finding *f)
 {
 	return (l->part.node >= 0 && finding_sits_in(f, l->part.node)) ||
@@ -726,7 +731,8 @@ static const struct finding *find_again(const struct retest_look *l,
 
 /* ---- one part ------------------------------------------------------------ */
 
-/** Of a collective: its nodes took part, or not. */
+/** For a collective: takes the counts of the run if the node of the part took
+ *  part. */
 static void look_at_nodes(const struct retest_look *l, struct retested *r)
 {
 	const json_t *nodes = json_object_get(l->run->json, "nodes"), *node;
@@ -769,7 +775,8 @@ static void look_at_cells(struct retest_look *l, struct retested *r)
 		  (is_speed(r->code) && r->share < LEAST_SHARE);
 }
 
-/** Was all that was planned tested, and is known what was bad then? */
+/** Returns true if all planned tests were made, and the value that was bad
+ *  before is known. */
 static bool is_enough(const struct retest_look *l, const struct retested *r)
 {
 	return r->tests > 0 && !verdict_is_cut(l->run, l->v) &&
@@ -810,7 +817,8 @@ static enum retest_state count_gpus(const struct retest_look *l,
 	return now < then ? RETEST_MISSING : RETEST_OPEN;
 }
 
-/** Of a collective: has bisect compared nodes, and found none slower? */
+/** For a collective: returns true if bisect compared nodes and found none
+ *  slower. */
 static bool was_compared(const struct run *run)
 {
 	const json_t *notes = json_object_get(run->json, "notes"), *note;

@@ -93,8 +93,8 @@ static void planner_outside(const struct planner *w, int rank)
 	}
 }
 
-/* What @rank is tested with, its partners do with each other: a control of the
- * same kind for each. */
+/* Plans a control of the same kind for each test of @rank, between its
+ * partners. */
 static void planner_controls(struct planner *w, int rank)
 {
 	const int node = w->run->ranks[rank].node;
@@ -391,8 +391,8 @@ static int gpu_called(const json_t *list, size_t at)
 		       (int)json_integer_value(gpu) : -1;
 }
 
-/** What nobody knows yet is tested as it was to be then: it must not be
- *  forgotten with the next retest. */
+/** Adds the tests that an earlier retest left open, so that the next retest
+ *  does not forget them. */
 static void add_open(struct planner *w)
 {
 	bool end = false;

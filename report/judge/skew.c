@@ -35,7 +35,7 @@ static bool on_side(const struct skew_diff *d, int node, int side)
 	return has(d, node, of_side(d, side));
 }
 
-/** Do the same nodes differ in the same way? */
+/** Returns true if the same nodes differ in the same way. */
 static bool same_sides(const struct run *run, const struct skew_diff *a,
 		       const struct skew_diff *b)
 {
@@ -98,7 +98,7 @@ static void add_fact(const struct run *run, const struct skew_diff *d,
 	str_release(&out);
 }
 
-/* ---- does it go with what is bad? ---------------------------------------- */
+/* ---- correlation with faults -------------------------------------------- */
 
 /** Cells that go with the difference: of an odd node, or from one side of an
  *  even split to another. */
@@ -228,7 +228,7 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 	}
 }
 
-/** Who is named: the odd nodes, or all that an even split is between. */
+/** Names the odd nodes in @f, or all nodes of an even split. */
 static void take_members(const struct run *run, const struct skew_diff *d,
 			 struct finding *f)
 {
@@ -302,13 +302,14 @@ void skew_findings(const struct run *run, struct verdict *v)
 
 /** More facts that differ than this tell nobody more. */
 #define SKEW_MAX_DIFFS 256
-/** Of these settings, nodes that each have another one may be meant so. */
+/** Minimum nodes that each have their own value of such a setting for it to be
+ *  intended. */
 #define SKEW_MIN_OWN 3
 
 /** Bytes of a value that are shown before what is its own. */
 #define SKEW_CONTEXT 16
 
-/** What one node, or a part of it, says of one fact. */
+/** The value that a node, or a part of it, has for one fact. */
 struct skew_said {
 	const struct skew_fact *fact;
 	const char *kind;	/* is compared with its like only; "" = all */
@@ -316,7 +317,7 @@ struct skew_said {
 	int node;
 };
 
-/** What is known of one node. */
+/** State of one node while facts are compared. */
 struct skew_view {
 	bool heard;		/* it said what it is, and no other one is its
 				 * machine */
@@ -344,8 +345,9 @@ static const char *machine_fact(const struct fact_row *f, const char *fact)
 		       NULL;
 }
 
-/** Who said what it is?  What else the node would have said that the end of
- *  the facts cuts, nobody knows.  NULL without memory. */
+/** Returns a view of each node with its machine, host and boot ID.  If the
+ *  facts were cut, the last node counts as not heard, since more of its facts
+ *  may be missing.  NULL without memory; the caller frees. */
 static struct skew_view *hear_nodes(const struct run *run)
 {
 	struct skew_view *nodes =
@@ -397,8 +399,9 @@ static const char *says(const struct fact_row *f, const struct fact_row *of,
 		       f->value : NULL;
 }
 
-/** What the part that fact @i is about says of @name, mostly near it and in any
- *  case among the facts of its node, which stand together; NULL: nothing. */
+/** Returns the fact @name of the part that fact @i is about; NULL: none.
+ *  Searches outward from @i within the facts of the node, which are
+ *  contiguous. */
 static const char *beside(const struct run *run, size_t i, const char *name)
 {
 	const struct fact_row *facts = run->facts, *of = &facts[i];

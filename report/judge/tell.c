@@ -58,7 +58,8 @@ static void add_conflict(struct conflicts *c, int a, int b)
 	c->edge[(size_t)b * (size_t)c->n + (size_t)a] = 1;
 }
 
-/** Is any cell bad?  Where nothing fails, nobody was lost by a fault of his. */
+/** Finds the pairs of nodes with bad cells.  Lost agents count only if the
+ *  verdict is a failure.  Returns true if there are any. */
 static bool find_bad_cells(const struct run *run, const struct verdict *v,
 			   struct conflicts *c)
 {
@@ -136,7 +137,7 @@ static int find_worst(struct conflicts *c, long *edges)
 	return worst;
 }
 
-/** Is what is out the least so far? */
+/** Keeps the present set of excluded nodes if it is the smallest so far. */
 static void take_best(struct conflicts *c)
 {
 	for (int a = 0; a < c->n && c->n_out < c->n_best; a++) {
@@ -422,7 +423,7 @@ static const char *const of_this_run[] = {
 	"out", "resume", "retest", "progress", "quiet", "verbose", "color", "json", "csv",
 	"map", "open", "dry-run", "no-wait", NULL
 };
-/** What a single pair does without. */
+/** Options that do not apply to a single pair. */
 static const char *const of_all_pairs[] = {
 	"transport", "nodes", "pairs", "sample", "nodelist", "exclude",
 	"diagnose", "jobs", "lanes", NULL
@@ -432,7 +433,7 @@ static const char *const of_start[] = {
 	"local", "launcher", "hosts", "ssh", "ssh-path", NULL
 };
 
-/** What a step of a larger run is told by that, whatever was typed. */
+/** Options that the larger run sets for its steps, whatever the user typed. */
 static const char *const of_a_step[] = {
 	"launcher", "boot-timeout", "start-timeout", "max-time", "budget", NULL
 };
@@ -599,7 +600,8 @@ void tell_command(const struct run *run, const char *transport, int src,
 	tell_passed_on(run, out);
 }
 
-/** What its outcome means, and below it the command. */
+/** Adds what a failure of the test means, and the start of the command
+ *  below. */
 static void add_test(const struct tell_case *c, const struct part *part,
 		     const char *note)
 {
@@ -609,7 +611,7 @@ static void add_test(const struct tell_case *c, const struct part *part,
 
 /* ---- a cell that only one of them touches -------------------------------- */
 
-/** Does it go through @p, the way back too unless @one_way? */
+/** Returns true if the path, or unless @one_way the way back, touches @p. */
 static bool goes(const struct tell_case *c, const struct part *p, int src,
 		 int dst, bool one_way)
 {
@@ -617,7 +619,8 @@ static bool goes(const struct tell_case *c, const struct part *p, int src,
 	       (!one_way && part_touches(&c->run->cluster, p, dst, src));
 }
 
-/** Is there such a cell from rank @src that nobody tried?  Then try it. */
+/** Finds a test from rank @src that was not made and touches only one of the
+ *  two parts, and adds its command.  Returns false if there is none. */
 static bool test_from(const struct tell_case *c, int src, bool one_way)
 {
 	for (int dst = 0; dst < c->run->n_ranks; dst++) {

@@ -8,22 +8,22 @@
 /* ---- next ---------------------------------------------------------------- */
 
 /**
- * What to do with the nodes now.  Nothing of it is ever executed.  Pure.
+ * Finds the nodes that can be used now, as advice; nothing is executed.  Pure.
  *
- * v->good: the largest set of nodes of which no two, and none in itself, have a
- * cell between them that is broken (or slow, where that is a failure): exact
- * unless there are many conflicts, and then nearly.  What was not measured is
- * no conflict.  Without a bad cell, it is the findings that fail; left empty
- * when none does, when one names no node, or fewer than two nodes are left.
- * 0, or -1 when memory runs out.
+ * Sets v->good to the largest set of nodes without a broken cell (or a slow one
+ * if slowness is a failure) inside or between them: exact, or close to it if
+ * there are many conflicts.  Cells that were not measured are no conflict.
+ * Without bad cells, the nodes of findings that fail are left out.  The set is
+ * empty if no finding fails, if one names no node, or if fewer than two nodes
+ * would be left.  Returns 0, or -1 when memory runs out.
  */
 int next_good(const struct run *run, struct verdict *v);
 
 /**
- * What stands below the findings, line by line (finding.act has the same form):
- * the whole command that skips the nodes to blame, and which failures stay
- * then; the lines that drain them; the command for v->good alone.  Nothing
- * where there is nothing to say.
+ * Appends the lines below the findings, in the form of finding.act: the command
+ * that excludes the nodes to blame, and which failures it leaves; the lines
+ * that drain them; the command for v->good only.  Appends nothing if no line
+ * applies.
  */
 void next_words(const struct run *run, const struct verdict *v,
 		struct str *out);
@@ -49,11 +49,11 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out);
 
-/** Are the nodes of the run pretend ones, on the machine that it was typed
- *  on? */
+/** Returns true if the nodes of the run are pretend ones on the local
+ *  machine. */
 bool tell_is_local(const struct run *run);
 
-/** What a line begins with that is a command: it is printed as it is, whole. */
+/** Prefix of a line that is a command; such a line is never wrapped. */
 #define TELL_COMMAND "    "
 
 /** The retest that @run is, once more; false where it is none. */

@@ -18,7 +18,7 @@
 
 /* Which port of which switch a finding is about, where somebody knows it. */
 
-/** What facts say of one NIC; NULL where they do not. */
+/** The facts about one NIC; NULL if missing. */
 struct plug {
 	const struct fact_row *name, *port;
 };
@@ -124,8 +124,8 @@ static void says_switch(const struct run *run, struct finding *f)
 
 /* ---- act ----------------------------------------------------------------- */
 
-/* What to type next: the remedy of data/symptoms.ini with the names of this run
- * in it, and the command that tests again. */
+/* Commands to type next: the remedy of data/symptoms.ini with the names of this
+ * run filled in, and the command that tests again. */
 
 struct act_case {
 	const struct run *run;
@@ -322,7 +322,8 @@ static bool is_absent(const struct finding *f)
 	return strcmp(f->code, "agent_missing") == 0;
 }
 
-/** Is every node one that never came?  -1 without memory. */
+/** Returns 1 if no node of the run connected and there are at least MIN_NODES,
+ *  else 0; -1 without memory. */
 static int are_all_absent(const struct run *run, const struct verdict *v)
 {
 	uint8_t *absent = calloc((size_t)run->n_nodes + 1, 1);
@@ -349,8 +350,8 @@ static int are_all_absent(const struct run *run, const struct verdict *v)
 	return n >= MIN_NODES && n == run->n_nodes;
 }
 
-/* Of every probe, last: where each node is named in @v for having no agent,
- * one finding that names none takes the place of those. */
+/* For every probe, called last: if @v names every node because it has no agent,
+ * replaces these findings by one that names no node. */
 static void absent_findings(const struct run *run, struct verdict *v)
 {
 	char detail[620] = "";
@@ -387,8 +388,8 @@ static int64_t asked(const struct run *run, const char *option)
 	return json_integer_value(run_option(run, option));
 }
 
-/* Of every probe: fewer nodes or ranks than --nodes and --gpus-per-node ask
- * for, as the launcher started no more; the run is partial. */
+/* For every probe: adds a finding if the launcher started fewer nodes or ranks
+ * than --nodes and --gpus-per-node ask for; the run is then partial. */
 static void few_findings(const struct run *run, struct verdict *v)
 {
 	/* ports are ranks that -G says nothing of, addresses none */
@@ -430,9 +431,9 @@ static void few_findings(const struct run *run, struct verdict *v)
 /* ---- limit findings ------------------------------------------------------ */
 
 /*
- * What gpucheck's own processes ran short of.  That is how it was started, no
- * fault of a node or GPU: what it kept from being measured is not run, and
- * stays to be measured.
+ * Findings about resources that gpucheck's own processes lacked.  The cause is
+ * how gpucheck was started, not a node or GPU: tests that could not run are
+ * "not run" and can be repeated.
  */
 
 /** Tests that were left for @code. */

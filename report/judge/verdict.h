@@ -9,10 +9,10 @@
 /* ---- verdict ------------------------------------------------------------- */
 
 /**
- * What is wrong, whatever the probe.  A judge is a pure function: rows and
- * facts in, findings out.  It names parts by the nodes of a struct run, of
- * which it needs no cells (run_add_node() makes them), counts v->cells and
- * ends with verdict_close().
+ * Findings of any probe.  A judge is a pure function from rows and facts to
+ * findings.  It names parts by the nodes of a struct run, of which it needs no
+ * cells (run_add_node() makes them), counts v->cells and ends with
+ * verdict_close().
  */
 
 enum verdict_status {
@@ -99,7 +99,8 @@ struct finding *finding_add(struct verdict *v, struct part p, const char *code);
 void finding_release(struct finding *f);
 /** Forget number @i of them. */
 void finding_remove(struct verdict *v, size_t i);
-/** What is broken and how we know, cut where it is too long. */
+/** Sets the sentence that says what is broken and how that is known; truncates
+ *  it if it is too long. */
 __attribute__((format(printf, 2, 3)))
 void finding_say(struct finding *f, const char *fmt, ...);
 /** More of the same sentence. */
@@ -125,8 +126,8 @@ void finding_add_member(struct finding *f, int node);
 /** One more probe that found it, each once. */
 void finding_add_probe(struct finding *f, const char *probe);
 
-/** Is @node where it sits, or, where that is no node alone, one of those that
- *  are meant? */
+/** Returns true if the finding is on @node, or, if it is not on a single node,
+ *  @node is one of its members. */
 static inline bool finding_sits_in(const struct finding *f, int node)
 {
 	bool in = f->part.node == node;
@@ -148,7 +149,8 @@ struct finding *verdict_find(const struct verdict *v, const struct part *p,
 			     const char *code);
 /** Cells that came to a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
-/** Was it ended before all was measured?  Then nothing found is no PASS. */
+/** Returns true if the run ended before everything was measured, so that it
+ *  cannot pass. */
 static inline bool verdict_is_cut(const struct run *run,
 				  const struct verdict *v)
 {
@@ -182,21 +184,22 @@ int verdict_exit(const struct run *run, const struct verdict *v);
 /* ---- drain --------------------------------------------------------------- */
 
 /**
- * Is a finding reason enough to take its node out of service?  It is by the
- * node's own word: a part that it misses, a process of ours that died there, a
- * test that never left it and failed while others passed.  It is by three
- * witnesses: nodes that passed with each other, and failed with this one.  One
- * node or two that failed with it may be to blame themselves, and what fell
- * silent may have been cut off by whoever listened.
+ * Decides if a finding is reason enough to take its node out of service.  It is
+ * if the node itself shows it: a missing part, a process of gpucheck that died
+ * there, or a test inside the node that failed while others passed.  It also is
+ * if three other nodes passed with each other and failed with this one.  Fewer
+ * nodes may be at fault themselves, and a silent node may only be cut off from
+ * the coordinator.
  *
- * Sets f->drain of one that fails in one node; where it is not proved, f->says
- * has who did not reach that node, and f->act the test that would tell.
- * v->cells are counted, f->act is there.  Pure.
+ * Sets f->drain of a finding that fails in one node.  If it is not proved, adds
+ * the nodes that did not reach it to f->says, and the test that would decide to
+ * f->act.  v->cells and f->act must be set before.  Pure.
  */
 void drain_weigh(const struct run *run, const struct verdict *v,
 		 struct finding *f);
 
-/** Did @node itself end the connection to its agent, so that it was there? */
+/** Returns true if @node itself closed the connection of its agent, so that the
+ *  node was alive. */
 bool drain_hung_up(const struct run *run, int node);
 
 #endif

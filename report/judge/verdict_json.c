@@ -162,7 +162,8 @@ static json_t *follow_json(const struct run *run)
 	return run->n_follow > 0 ? cells_json(count) : NULL;
 }
 
-/** What it can have seen; NULL: it has seen all. */
+/** Returns which faults the sample can have detected; NULL if the run was not a
+ *  sample. */
 static json_t *sample_json(const struct run *run)
 {
 	struct sampled s;
@@ -171,7 +172,7 @@ static json_t *sample_json(const struct run *run)
 		       sampled_json(&s) : NULL;
 }
 
-/** What it stands beside; NULL: nothing. */
+/** Returns the comparison with the accepted run; NULL without one. */
 static json_t *accepted_json(const struct accepted *a)
 {
 	return !a->dir[0] ? NULL :
@@ -258,7 +259,7 @@ static int read_leaf(void *of, const char *name, const json_t *members)
 	return leaf >= 0 && run->leaves[leaf].n_nodes > 0 ? leaf : -1;
 }
 
-/** Are the nodes there that a part of its kind has? */
+/** Returns true if @p has the nodes that its kind requires. */
 static bool has_nodes(const struct part *p)
 {
 	const unsigned two = KIND(NODE_PAIR) | KIND(PAIR);

@@ -12,10 +12,10 @@
 /* ---- reference ----------------------------------------------------------- */
 
 /**
- * What --reference names for runs of @probe: the run directory of it, that is
- * @reference, or the step of it where that is a run of all; absolute, to @dir.
- * 0; or with @e -1, where it is no run directory, or one of another probe, and
- * 1 where it is no directory at all.
+ * Finds the run of @probe that --reference names: the run directory @reference,
+ * or its step for @probe if it is a run of all.  Writes its absolute path to
+ * @dir.  Returns 0; -1 with @e if it is not a run directory or has another
+ * probe; 1 with @e if it is not a directory at all.
  */
 int reference_find(const char *reference, const char *probe,
 		   char dir[PATH_MAX], struct err *e);

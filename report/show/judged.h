@@ -66,9 +66,10 @@ int judged_words(const struct judged *j, int width, bool color,
 		 enum term_style style, struct str *out);
 /** Each finding with all that speaks for it, as --verbose has it. */
 void judged_details(const struct judged *j, int width, struct str *out);
-/** What --csv prints, to @out: of pairs the row that decides each, and one of
- *  what was not measured, as in results-final.csv; of others their rows.  0, or
- *  -1 with @e (the disk is full, the file is gone). */
+/** Writes the rows that --csv prints to @out: for pairs the row that decides
+ *  each pair, and one row for each pair that was not measured, as in
+ *  results-final.csv; for other probes all rows.  Returns 0, or -1 with @e (the
+ *  disk is full, the file is missing). */
 int judged_csv(const struct judged *j, FILE *out, struct err *e);
 /** schema.csv: every column of every CSV file of the run, with the number of
  *  the format. */
@@ -152,13 +153,13 @@ void collective_crossovers(const struct sweep *s, const struct curve *of,
 void table_render(const struct run *run, struct str *out);
 
 /**
- * What nodes say about themselves: nodes that say the same stand together, and
- * in them parts that do, "gpu[0-7]"; so what all share comes first, and then
- * what some or one alone have.  Counters that are zero are left out.
- * @width   columns; 0: lines need not be broken
- * @first, @most  of the sets of nodes those that are shown; what comes behind
- *          them is counted
- * 0, or -1 when memory runs out.  Pure.
+ * Prints the facts of the nodes.  Nodes with equal facts are one block, and so
+ * are parts, "gpu[0-7]": first the facts that all nodes share, then those of
+ * some or one.  Counters that are zero are left out.
+ * @width   columns; 0: lines are not wrapped
+ * @first, @most  the first set of nodes to show, and how many; later ones are
+ *          only counted
+ * Returns 0, or -1 when memory runs out.  Pure.
  */
 int info_table(const struct run *run, int width, size_t first, size_t most,
 	       struct str *out);
@@ -169,9 +170,9 @@ int info_table(const struct run *run, int width, size_t first, size_t most,
 #define NODE_LINE_MAX 400
 
 /**
- * What a node says of itself, one line with its newline: "ok n1 8 GPUs, 4 HCA
- * ports, 2 interfaces", or "FAIL n1 port_down: mlx5_2: ...; gpu_lost: ...",
- * faults first, cut to NODE_LINE_MAX bytes.
+ * Appends one line about a node, with its newline: "ok n1 8 GPUs, 4 HCA ports,
+ * 2 interfaces", or "FAIL n1 port_down: mlx5_2: ...; gpu_lost: ...", faults
+ * first, cut to NODE_LINE_MAX bytes.
  */
 void node_line(const struct run *run, const struct verdict *v,
 	       struct str *out);
