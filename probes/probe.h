@@ -25,14 +25,6 @@ int coordinator_main(const char *dir, struct err *e);
  *  machine. Returns 0, or -1 with @e, which says how many files it needs. */
 int coordinator_check_files(int agents, struct err *e);
 
-/**
- * Optional libraries found on this machine, for "gpucheck version": an object
- * {"nccl":{"version":"2.28.9","path":"..."},"cuda":{...},"pmi2":...,
- * "verbs":...,"nvml":...}; null where missing, with the reason under
- * "nccl_why" and so on.  New reference, NULL without memory.
- */
-json_t *probes_libraries(void);
-
 /* ---- probe --------------------------------------------------------------- */
 
 /** Unit of a probe's plan. */

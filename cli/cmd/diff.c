@@ -43,7 +43,7 @@ static void make_out(const struct session *s, struct answer *a)
 static int check_alike(const struct session *s, const struct run *then,
 		       const struct run *now, struct answer *a, struct err *e)
 {
-	if (!diff_unlike(then, now, &a->unlike) || s->spec.force) {
+	if (!run_unlike(then, now, &a->unlike) || s->spec.force) {
 		return 0;
 	}
 	a->code = CODE_USAGE;

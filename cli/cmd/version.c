@@ -17,7 +17,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/version.h"
-#include "probes/probe.h"
+#include "probes/host/inventory.h"
 #include "report/base/wrap.h"
 
 #define NAME_WIDTH 10

@@ -12,7 +12,6 @@
 #include "lib/base/input.h"
 #include "lib/base/units.h"
 #include "probes/collective/collective.h"
-#include "probes/collective/nccl.h"
 #include "probes/nccl/env.h"
 #include "probes/plan/drill.h"
 #include "probes/plan/layout.h"

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #include "cli/front/help.h"
-#include "cli/run/probe_run.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/spec/spec.h"
@@ -39,6 +38,10 @@ int budget_check(const struct spec *s, int percent, struct err *e);
 #define FORECAST_LONG_S 600
 /** Pairs of more ranks take seconds to count, and hours to measure. */
 #define FORECAST_RANKS	2048
+
+/** With more ranks all pairs are not counted: a plan may take seconds, a start
+ *  may not. */
+#define PLAN_RANKS 8192
 
 /** A run before there is one.  0, NULL and NAN: not known. */
 struct forecast {
@@ -110,29 +113,5 @@ void tiers_words(const struct forecast *f, struct str *out);
 /** The same as a list, empty where there is nothing to choose from; NULL
  *  without memory. */
 json_t *tiers_json(const struct forecast *f);
-
-/* ---- plan ---------------------------------------------------------------- */
-
-/**
- * "gpucheck plan": what a run of @probe with the checked options of @s would
- * be, on stdout, as words or with --json as an object.  Starts, writes and
- * submits nothing.
- * @c  of a run of several probes, else NULL or without each()
- * Returns an enum exit_code.
- */
-int plan_show(struct session *s, const char *probe,
-	      const struct conductor *c);
-
-/** With more ranks all pairs are not counted: a plan may take seconds, a start
- *  may not. */
-#define PLAN_RANKS 8192
-
-/** The table of @f, what is shorter than a long run, and with -v who talks with
- *  whom, for people. */
-void plan_words(const struct session *s, const struct forecast *f,
-		struct str *out);
-
-/** "20 s", "1 s to 7 s"; "" when nothing is known.  Returns @buf. */
-const char *plan_time_text(const struct forecast *f, char *buf, size_t size);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * --diagnose: failed pairs once more, layer by layer and setting by setting,
  * each step a small run of its own below DIR/diagnose.  What is tried and what
- * it means is report/model/diagnose.h.
+ * it means is report/judge/diagnose.h.
  */
 #include "cli/run/probe_run.h"
 
@@ -17,7 +17,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
-#include "report/model/diagnose.h"
+#include "report/judge/diagnose.h"
 #include "report/model/part.h"
 
 /** All steps together, and one of them: what --max-time leaves may be less. */
@@ -98,7 +98,7 @@ static int make_folder(struct step_place *place, struct diagnosis *d,
 static int keep_row(struct diagnosis *d, const struct diagnose_row *row,
 		    struct err *e)
 {
-	return diagnose_add(&d->run, row) < 0 ?
+	return run_add_diagnose(&d->run, row) < 0 ?
 		       err_set(e, ENOMEM, "no memory for a row") :
 		       rundir_table_add(&d->table, row, e);
 }

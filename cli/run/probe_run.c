@@ -17,7 +17,6 @@
 #include "cli/front/options.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
-#include "cli/plan/plan.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/input.h"

@@ -9,6 +9,7 @@
 
 #include "cli/front/follow.h"
 #include "cli/front/help.h"
+#include "cli/plan/plan.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/spec/spec.h"
@@ -135,7 +136,7 @@ struct conductor {
 #define CONDUCT_COMMAND "conductor"
 
 extern const struct conductor conductor_all;
-/** Runs the steps of report/model/diagnose.h after a run in whose directory it
+/** Runs the steps of report/judge/diagnose.h after a run in whose directory it
  *  leaves diagnose.csv and diagnose/STEP. */
 extern const struct conductor conductor_diagnose;
 
@@ -150,6 +151,26 @@ int conduct_run(const struct conductor *c, struct step_place *place,
  *  probe that comes first failed, with @e for what is ours. */
 int conduct_main(const char *dir, const struct command *const *commands,
 		 struct err *e);
+
+/* ---- plan ---------------------------------------------------------------- */
+
+/**
+ * "gpucheck plan": what a run of @probe with the checked options of @s would
+ * be, on stdout, as words or with --json as an object.  Starts, writes and
+ * submits nothing.
+ * @c  of a run of several probes, else NULL or without each()
+ * Returns an enum exit_code.
+ */
+int plan_show(struct session *s, const char *probe,
+	      const struct conductor *c);
+
+/** The table of @f, what is shorter than a long run, and with -v who talks with
+ *  whom, for people. */
+void plan_words(const struct session *s, const struct forecast *f,
+		struct str *out);
+
+/** "20 s", "1 s to 7 s"; "" when nothing is known.  Returns @buf. */
+const char *plan_time_text(const struct forecast *f, char *buf, size_t size);
 
 /* ---- going --------------------------------------------------------------- */
 

@@ -287,4 +287,29 @@ int collective_fail(struct collective_result *r, enum outcome o,
 		    const char *code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* ---- ops ----------------------------------------------------------------- */
+
+/**
+ * A transport that knows collectives.  join(), step() and close() run in a
+ * thread of their own and may block: the worker's first thread watches the
+ * deadline and the coordinator's word, and calls abort() or leaves.
+ * Named by the transport: struct xport_ops.
+ */
+struct collective_member;			/* one rank's part in one */
+
+struct collective_ops {
+	/** Become a member; NULL with @r filled in. */
+	struct collective_member *(*join)(struct xport *x,
+					  const struct collective_order *o,
+					  int64_t deadline_ns,
+					  struct collective_result *r);
+	/** One step; always fills @r. */
+	void (*step)(struct collective_member *c,
+		     const struct collective_order *o, int64_t deadline_ns,
+		     struct collective_result *r);
+	/** From another thread: what step() waits for will not come. */
+	void (*abort)(struct collective_member *c);
+	void (*close)(struct collective_member *c);
+};
+
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "probes/collective/gpu.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/collective/nccl.h"
-#include "probes/host/gpu.h"
 
 /* ---- kernels ------------------------------------------------------------- */
 

@@ -30,7 +30,6 @@
 #include "probes/host/nccl_conf.h"
 #include "probes/host/port.h"
 #include "probes/host/sysfile.h"
-#include "probes/probe.h"
 
 /* ---- lldp ---------------------------------------------------------------- */
 

@@ -132,4 +132,12 @@ size_t inventory_read_host(json_t *out, const char *root,
 /** The driver's number in /proc/driver/nvidia/version; "" when not there. */
 void inventory_driver_version(const char *text, char *buf, size_t size);
 
+/**
+ * Optional libraries found on this machine, for "gpucheck version": an object
+ * {"nccl":{"version":"2.28.9","path":"..."},"cuda":{...},"pmi2":...,
+ * "verbs":...,"nvml":...}; null where missing, with the reason under
+ * "nccl_why" and so on.  New reference, NULL without memory.
+ */
+json_t *probes_libraries(void);
+
 #endif

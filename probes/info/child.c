@@ -26,7 +26,6 @@
 #include "probes/host/sysfile.h"
 #include "probes/info/info.h"
 #include "probes/node/child.h"
-#include "probes/probe.h"
 
 /* ---- record -------------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "lib/base/limit.h"
 #include "lib/base/stats.h"
 #include "lib/base/str.h"
-#include "probes/collective/nccl.h"
 #include "probes/dl/nccl.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"

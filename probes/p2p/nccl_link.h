@@ -12,6 +12,9 @@
 #include "probes/nccl/log.h"
 #include "probes/transport/xport.h"
 
+/** Its collectives: nccl_collective.c. */
+extern const struct collective_ops collective_nccl;
+
 /** The transport nccl, open in one worker. */
 struct xport {
 	const struct nccl *nccl;

@@ -82,9 +82,6 @@ int pairs_keep_inside(struct pairs *p, const char *transport, struct err *e);
 #define TASK_AB 1	/* rank a sends to rank b */
 #define TASK_BA 2
 
-/** One at each end: the relay of what that end sends. */
-#define TASK_MATES 2
-
 /** One unit of dispatch: a pair of ranks, one or both directions. */
 struct task {
 	uint32_t id;		/* index in plan.tasks */

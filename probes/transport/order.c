@@ -10,7 +10,6 @@
 
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
-#include "probes/plan/plan.h"
 
 /* No option asks for more. */
 #define SIZE_MAX_B (INT64_C(1) << 40)

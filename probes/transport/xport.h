@@ -106,6 +106,9 @@ struct xport_cell {
 	double slow_factor;	/* 1 = none; sender throttles */
 };
 
+/** One at each end: the relay of what that end sends. */
+#define TASK_MATES 2
+
 /** The place of this end in a communicator: 0 makes the ticket, 1 is its peer,
  *  more are mates, which only relay. */
 struct xport_seat {
@@ -140,7 +143,7 @@ struct xport_cost {
 	double inside_GB_s;	/* the same of a collective inside a node */
 };
 
-struct collective_ops;	/* collective/ops.h */
+struct collective_ops;	/* probes/collective/collective.h */
 struct xport;		/* one open transport in one worker */
 struct xport_link;	/* one joined pair */
 

@@ -47,26 +47,6 @@ int diff_exit(enum diff_status status)
 	return statuses[status].code;
 }
 
-bool diff_unlike(const struct run *then, const struct run *now,
-		 struct str *out)
-{
-	bool transport = !row_texts_agree(then->transport, now->transport);
-	bool size = then->size_B && now->size_B && then->size_B != now->size_B;
-	char was[32], is[32];
-
-	if (transport) {
-		str_addf(out, "transport %s, now %s", then->transport,
-			 now->transport);
-	}
-	if (size) {
-		units_size_text((uint64_t)then->size_B, was, sizeof(was));
-		units_size_text((uint64_t)now->size_B, is, sizeof(is));
-		str_addf(out, "%smessages of %s, now %s",
-			 transport ? "; " : "", was, is);
-	}
-	return transport || size;
-}
-
 /* ---- run diff words ------------------------------------------------------ */
 
 /** Pairs that are shown one by one. */

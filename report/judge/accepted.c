@@ -8,7 +8,6 @@
 #include "lib/base/stats.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
-#include "report/diff/run_diff.h"
 #include "report/judge/caption.h"
 
 /** A single test that is worse than then by more than a tenth, or by more MADs
@@ -106,7 +105,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 	} else if (strcmp(then->probe, now->probe) != 0) {
 		add_why(&why, "a run of", then->probe, now->probe);
 	} else {
-		diff_unlike(then, now, &why);
+		run_unlike(then, now, &why);
 	}
 	if (then->schedule[0] && now->schedule[0] &&
 	    strcmp(then->schedule, now->schedule) != 0) {

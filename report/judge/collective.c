@@ -8,7 +8,6 @@
 #include "lib/data/cells.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
-#include "report/diff/run_diff.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/judge/retest.h"

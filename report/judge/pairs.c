@@ -8,7 +8,7 @@
 #include "report/judge/accepted.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
-#include "report/model/diagnose.h"
+#include "report/judge/diagnose.h"
 #include "report/model/ping_run.h"
 #include "report/model/run_read.h"
 

@@ -8,7 +8,7 @@
 #include "lib/data/json.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
-#include "report/model/diagnose.h"
+#include "report/judge/diagnose.h"
 
 /* ---- next ---------------------------------------------------------------- */
 

@@ -8,12 +8,12 @@
 
 #include "lib/base/big.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
 #include "report/base/grow.h"
-#include "report/model/diagnose.h"
 #include "report/model/run_read.h"
 
 /* ---- run notes ----------------------------------------------------------- */
@@ -619,12 +619,18 @@ static int take_event(void *user, const void *row)
 					sizeof(*run->events)) ? 0 : -1;
 }
 
+int run_add_diagnose(struct run *run, const struct diagnose_row *row)
+{
+	return grow_add(&run->diagnose, &run->n_diagnose, row, sizeof(*row)) ?
+		       0 : -1;
+}
+
 static int take_diagnose(void *user, const void *row)
 {
 	struct run *run = user;
 
 	return run->n_diagnose >= RUN_MAX_DIAGNOSE ? 0 :
-						     diagnose_add(run, row);
+						     run_add_diagnose(run, row);
 }
 
 /** The small tables; what is not there is not known. */
@@ -777,4 +783,24 @@ void run_release(struct run *run)
 	free(run->diagnose);
 	json_decref(run->json);
 	*run = (struct run){ 0 };
+}
+
+bool run_unlike(const struct run *then, const struct run *now,
+		struct str *out)
+{
+	bool transport = !row_texts_agree(then->transport, now->transport);
+	bool size = then->size_B && now->size_B && then->size_B != now->size_B;
+	char was[32], is[32];
+
+	if (transport) {
+		str_addf(out, "transport %s, now %s", then->transport,
+			 now->transport);
+	}
+	if (size) {
+		units_size_text((uint64_t)then->size_B, was, sizeof(was));
+		units_size_text((uint64_t)now->size_B, is, sizeof(is));
+		str_addf(out, "%smessages of %s, now %s",
+			 transport ? "; " : "", was, is);
+	}
+	return transport || size;
 }

@@ -325,4 +325,17 @@ static inline bool run_measured(unsigned class)
 	return run_good(class) || run_bad(class);
 }
 
+/** Return true if two columns of settings may be equal; an empty one may be
+ *  any. */
+static inline bool row_texts_agree(const char *a, const char *b)
+{
+	return !a[0] || !b[0] || strcmp(a, b) == 0;
+}
+
+/** Append in which settings the runs differ ("transport sim, now tcp"); a
+ *  setting that one of them does not name counts as equal. Returns true if they
+ *  differ. */
+bool run_unlike(const struct run *then, const struct run *now,
+		struct str *out);
+
 #endif

@@ -8,7 +8,6 @@
 #include "lib/data/json.h"
 #include "lib/spec/spec.h"
 #include "report/base/wrap.h"
-#include "report/diff/run_diff.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/show/html_page.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/plan/plan.h"
+#include "cli/run/probe_run.h"
 
 /** More only costs time. */
 #define MAX_RANKS 256

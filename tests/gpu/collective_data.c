@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "probes/collective/nccl.h"
+#include "probes/collective/gpu.h"
 #include "tests/gpu/tap.h"
 
 #define N    100003

@@ -17,7 +17,7 @@
 #include "lib/base/str.h"
 #include "lib/data/pattern.h"
 #include "probes/collective/collective.h"
-#include "probes/collective/nccl.h"
+#include "probes/collective/gpu.h"
 #include "probes/host/gpu.h"
 
 #define N 4096

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/model/diagnose.h"
+#include "report/judge/diagnose.h"
 #include "report/judge/verdict.h"
 
 static const struct diagnose_step *step(const char *name)
@@ -37,7 +37,7 @@ static void add(struct run *r, const char *name, int src, int dst,
 	row.outcome = outcome;
 	STR_COPY(row.code, text);
 	STR_COPY(row.detail, text);
-	assert_int_equal(diagnose_add(r, &row), 0);
+	assert_int_equal(run_add_diagnose(r, &row), 0);
 }
 
 static void rungs_come_before_knobs_and_have_what_they_need(void **state)

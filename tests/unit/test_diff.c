@@ -123,16 +123,16 @@ static void other_transports_and_sizes_are_unlike(void **state)
 	(void)state;
 	fake_run(&then, 1, 2, 2);
 	fake_run(&now, 1, 2, 2);
-	assert_false(diff_unlike(&then, &now, &why));
+	assert_false(run_unlike(&then, &now, &why));
 	STR_COPY(now.transport, "tcp");
 	now.size_B = 1 << 20;
-	assert_true(diff_unlike(&then, &now, &why));
+	assert_true(run_unlike(&then, &now, &why));
 	assert_string_equal(str_text(&why), "transport nccl, now tcp; "
 			    "messages of 64 MiB, now 1 MiB");
 	/* an import, and a run that measured nothing, do not say */
 	now.transport[0] = '\0';
 	now.size_B = 0;
-	assert_false(diff_unlike(&then, &now, &why));
+	assert_false(run_unlike(&then, &now, &why));
 	str_release(&why);
 	run_release(&then);
 	run_release(&now);

@@ -76,7 +76,6 @@ void node_addr_prefer(struct boot_contact *c, const char *host);
  * then leaves, because an error has spoilt it, has not died; but where the next
  * one does the same without a good report in between, it has.
  */
-#define SLOT_LIVES 2
 
 enum slot_state {
 	SLOT_DOWN,	/* no process */

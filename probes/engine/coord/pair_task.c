@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
-#include "probes/engine/agent/agent.h"
 #include "probes/engine/coord/pairs.h"
 #include "probes/engine/net/message.h"
+#include "probes/engine/worker/worker.h"
 #include "probes/plan/plan.h"
 
 /* ---- pair pace ----------------------------------------------------------- */

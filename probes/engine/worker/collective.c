@@ -13,7 +13,7 @@
 #include <time.h>
 
 #include "lib/base/clock.h"
-#include "probes/collective/nccl.h"
+#include "probes/collective/collective.h"
 
 /* The coordinator's word is listened for this often. */
 #define LISTEN_NS (5 * NS_PER_MS)

@@ -15,6 +15,9 @@
 #define WORKER_NOTE_FD 4
 #define WORKER_LOG_FD  5
 
+/** A rank whose workers died so often is retired. */
+#define SLOT_LIVES 2
+
 /** "gpucheck worker": the process.  Returns its exit code. */
 int worker_main(struct err *e);
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/run/probe_run.h"
+
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -7,7 +9,6 @@
 
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
-#include "cli/plan/plan.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"

@@ -4,12 +4,32 @@
  * queues slowly, and the thread that runs here may hang, because another one
  * watches it.
  */
-#include "probes/collective/nccl.h"
-
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
+#include "probes/collective/collective.h"
+#include "probes/collective/gpu.h"
+#include "probes/p2p/nccl_link.h"
+
+struct collective_member {
+	struct xport *x;
+	ncclComm_t comm;
+	struct collective_order order;	/* who is in it, what it does */
+	struct collective_gpu check;
+	atomic_bool aborted;
+	off_t log_from;
+	const char *doing;
+	struct collective_result *r;		/* of the call at hand */
+	int64_t began_ns, deadline_ns;
+};
+
+/** Where one rank's elements are in a step. */
+struct collective_places {
+	struct collective_shape shape;
+	CUdeviceptr send, recv;
+};
 
 /* ---- nccl call ----------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef REPORT_MODEL_DIAGNOSE_H
-#define REPORT_MODEL_DIAGNOSE_H
+#ifndef REPORT_JUDGE_DIAGNOSE_H
+#define REPORT_JUDGE_DIAGNOSE_H
 
 #include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
@@ -19,7 +19,7 @@
 /** Variables that one knob sets. */
 #define DIAGNOSE_MAX_ENV 2
 
-/** One step.  To add a setting: a row in report/model/diagnose_steps.c. */
+/** One step.  To add a setting: a row in diagnose_steps. */
 struct diagnose_step {
 	const char *name;	/* in rows and of its directory */
 	const char *says;	/* what a layer tests, what a knob costs */
@@ -80,12 +80,6 @@ struct finding *diagnose_finding(const struct run *run,
 bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 		      int src, int dst, const char **why);
 
-/** The row of @s for the pair, NULL = none yet; only the name of @s is
- *  read. */
-const struct diagnose_row *diagnose_row_of(const struct run *run,
-					   const struct diagnose_step *s,
-					   int src, int dst);
-
 /** Name of the step that tries the top once more, right after knob @s had a
  *  pair pass: only if it still fails there, the setting is what helps. */
 const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
@@ -112,9 +106,6 @@ int diagnose_read(const char *dir, const struct run *run,
 /** Return true if the nodes of the run in @dir had the variables of knob @s;
  *  otherwise the knob was not tried. */
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
-
-/** One more row of the run; 0, or -1 when memory runs out. */
-int diagnose_add(struct run *run, const struct diagnose_row *row);
 
 /** Tell the findings of @v what the tests came to. */
 void diagnose_tell(const struct run *run, struct verdict *v);

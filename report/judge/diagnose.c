@@ -1,0 +1,914 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/judge/diagnose.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
+#include "report/judge/tell.h"
+#include "report/model/part.h"
+#include "report/model/run_read.h"
+
+/* ---- diagnose steps ------------------------------------------------------ */
+
+/** Return the row of @s for the pair, NULL = none yet; of @s only the name is
+ *  read. */
+static const struct diagnose_row *
+diagnose_row_of(const struct run *run, const struct diagnose_step *s,
+		int src, int dst)
+{
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+
+		if (r->src_rank == src && r->dst_rank == dst &&
+		    strcmp(r->step, s->name) == 0) {
+			return r;
+		}
+	}
+	return NULL;
+}
+
+/** Return the value of @name in the run: from the environment, a file of
+ *  NCCL's, or gpucheck. */
+static const char *setting(const struct run *run, const char *name)
+{
+	const struct run_file f = run_file(run->json);
+	const char *value = json_member(f.environment, name);
+
+	for (size_t i = 0; !value[0] && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, name) == 0) {
+			value = run->facts[i].value;
+		}
+	}
+	return value[0] ? value : json_member(f.settings, name);
+}
+
+static const char *needs_ib(const struct run *run, int src, int dst)
+{
+	(void)src;
+	(void)dst;
+	return strcasecmp(setting(run, "NCCL_NET"), "Socket") == 0 ||
+			       strcmp(setting(run, "NCCL_IB_DISABLE"), "1") == 0
+		       ? "NCCL already uses sockets here" : NULL;
+}
+
+/** InfiniBand has no choice of addresses.  Where nobody says what the ports
+ *  are it is tried. */
+static const char *needs_roce(const struct run *run, int src, int dst)
+{
+	bool known = false;
+
+	/* a drill is not about the ports of this machine */
+	for (size_t i = 0; !run->drill && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, "link_layer") == 0) {
+			known = true;
+			if (strcmp(run->facts[i].value, "Ethernet") == 0) {
+				return needs_ib(run, src, dst);
+			}
+		}
+	}
+	return known ? "no port of these nodes is RoCE" :
+		       needs_ib(run, src, dst);
+}
+
+/** Return true if the row of layer @name says that the pair failed there. */
+static bool failed_at(const struct run *run, const char *name, int src, int dst)
+{
+	const struct diagnose_step layer = { .name = name };
+	const struct diagnose_row *r = diagnose_row_of(run, &layer, src, dst);
+
+	return r && run_bad(cells_class_of(r->outcome));
+}
+
+static const char *needs_gdr(const struct run *run, int src, int dst)
+{
+	return failed_at(run, "verbs", src, dst) ?
+		       "RDMA also fails in host memory" :
+		       needs_ib(run, src, dst);
+}
+
+#define JOBS (BASE_NCCL | BASE_SIM)
+/* tcp and sim stand for NCCL in a drill: diagnose_applies() */
+#define DRILLS (BASE_NCCL | BASE_SIM | BASE_TCP)
+
+const struct diagnose_step diagnose_steps[] = {
+	{ .name = "ping", .says = "ping", .command = "ping",
+	  .option = "--count=3", .of = JOBS | BASE_TCP,
+	  .where = DIAGNOSE_INTER },
+	{ .name = "tcp", .base = BASE_TCP, .says = "TCP", .command = "p2p",
+	  .option = "--transport=tcp", .of = JOBS | BASE_CUDA | BASE_TCP },
+	{ .name = "verbs", .says = "RDMA in host memory", .command = "ib",
+	  .option = "--memory=host", .of = JOBS, .where = DIAGNOSE_INTER,
+	  .ports = true },
+	{ .name = "verbs_gpu", .says = "RDMA in GPU memory", .command = "ib",
+	  .option = "--memory=gpu", .of = JOBS, .where = DIAGNOSE_INTER,
+	  .ports = true },
+	{ .name = "cuda", .base = BASE_CUDA, .says = "a copy between the GPUs",
+	  .command = "p2p",
+	  .option = "--transport=cuda", .of = BASE_NCCL | BASE_CUDA,
+	  .where = DIAGNOSE_INTRA },
+	{ .name = "nccl", .base = BASE_NCCL, .says = "NCCL", .command = "p2p",
+	  .option = "--transport=nccl", .of = BASE_NCCL },
+	{ .name = "sim", .base = BASE_SIM, .says = "the model",
+	  .command = "p2p",
+	  .option = "--transport=sim", .of = BASE_SIM },
+
+	/* between nodes */
+	{ .name = "NCCL_IB_GID_INDEX=3", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_GID_INDEX=3" },
+	  .not_for = needs_roce,
+	  .says = "another GID of the ports, often RoCEv2 over IPv4; set it "
+		  "on all nodes only if their GIDs are the same" },
+	{ .name = "NCCL_IB_GID_INDEX=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_GID_INDEX=1" },
+	  .not_for = needs_roce,
+	  .says = "another GID of the ports; set it on all nodes only if "
+		  "their GIDs are the same" },
+	{ .name = "NCCL_CROSS_NIC=0", .of = DRILLS, .where = DIAGNOSE_INTER,
+	  .env = { "NCCL_CROSS_NIC=0" }, .not_for = needs_ib,
+	  .says = "rings and trees stay on their rail; correct if the rails "
+		  "are not connected" },
+	{ .name = "NCCL_DMABUF_ENABLE=0", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_DMABUF_ENABLE=0" },
+	  .not_for = needs_gdr,
+	  .says = "GPUDirect RDMA through nvidia-peermem, not DMA-BUF" },
+	{ .name = "NCCL_NET_GDR_LEVEL=LOC", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_NET_GDR_LEVEL=LOC" },
+	  .not_for = needs_gdr,
+	  .says = "without GPUDirect RDMA: through host memory, slower" },
+	{ .name = "NCCL_IB_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTER, .env = { "NCCL_IB_DISABLE=1" },
+	  .not_for = needs_ib, .says = "without RDMA: much slower" },
+	{ .name = "NCCL_NET=Socket", .of = DRILLS, .where = DIAGNOSE_INTER,
+	  .env = { "NCCL_NET=Socket" }, .not_for = needs_ib,
+	  .says = "without RDMA and without network plugins: much slower" },
+	/* inside a node */
+	{ .name = "NCCL_CUMEM_ENABLE=0", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA, .env = { "NCCL_CUMEM_ENABLE=0" },
+	  .says = "memory is shared through CUDA IPC, not cuMem" },
+	{ .name = "NCCL_SHM_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA, .env = { "NCCL_SHM_DISABLE=1" },
+	  .says = "pairs without peer access use the network; check "
+		  "/dev/shm" },
+	{ .name = "NCCL_P2P_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA, .env = { "NCCL_P2P_DISABLE=1" },
+	  .says = "without peer access and NVLink: through shared memory, "
+		  "much slower" },
+	{ .name = "NCCL_P2P_DISABLE=1+NCCL_SHM_DISABLE=1", .of = DRILLS,
+	  .where = DIAGNOSE_INTRA,
+	  .env = { "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1" },
+	  .says = "use the network within a node too: much slower" },
+	{ 0 }
+};
+
+const struct diagnose_step *diagnose_top(const struct run *run)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		if (s->base && strcmp(s->name, run->transport) == 0 &&
+		    strcmp(run->probe, "p2p") == 0) {
+			return s;
+		}
+	}
+	return NULL;
+}
+
+/** Return true if every variable of @s already had its value in the run. */
+static bool is_set_already(const struct run *run, const struct diagnose_step *s)
+{
+	for (int i = 0; s->env[i]; i++) {
+		const char *value = strchr(s->env[i], '=') + 1;
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)(value - 1 - s->env[i]), s->env[i]);
+		if (strcmp(setting(run, name), value) != 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/** Return true if another setting made the pair pass. */
+static bool is_mended(const struct run *run, int src, int dst)
+{
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		const struct diagnose_row *row =
+			diagnose_row_of(run, s, src, dst);
+
+		if (diagnose_is_knob(s) && row && row->outcome == OUTCOME_OK) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool knob_applies(const struct run *run, const struct diagnose_step *s,
+			 int src, int dst, const char **why)
+{
+	/* other transports know nothing of NCCL's settings */
+	if ((diagnose_top(run)->base != BASE_NCCL && !run->drill) ||
+	    is_mended(run, src, dst)) {
+		return false;
+	}
+	*why = is_set_already(run, s) ? "already set" :
+	       s->not_for	      ? s->not_for(run, src, dst) : NULL;
+	return !*why;
+}
+
+bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
+		      int src, int dst, const char **why)
+{
+	const struct diagnose_step *top = diagnose_top(run);
+	bool inter = run->ranks[src].node != run->ranks[dst].node;
+	const struct diagnose_row *again;
+
+	*why = NULL;
+	if (!top || !(s->of & top->base) ||
+	    (s->where == DIAGNOSE_INTER && !inter) ||
+	    (s->where == DIAGNOSE_INTRA && inter)) {
+		return false;
+	}
+	if (s == top) {
+		return true;
+	}
+	/* what no longer fails needs no more tests */
+	again = diagnose_row_of(run, top, src, dst);
+	if (!again || !run_bad(cells_class_of(again->outcome))) {
+		return false;
+	}
+	return !diagnose_is_knob(s) || knob_applies(run, s, src, dst, why);
+}
+
+/* ---- diagnose ------------------------------------------------------------ */
+
+#define MAX_LOOKED_AT 64	/* findings */
+
+struct finding *diagnose_finding(const struct run *run,
+				 const struct verdict *v, int src, int dst)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->findings[i].fail &&
+		    part_touches(&run->cluster, &v->findings[i].part, src,
+				 dst)) {
+			return &v->findings[i];
+		}
+	}
+	return NULL;
+}
+
+static bool is_chosen(const struct diagnose_pairs *p, int src, int dst)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		if ((p->list[i].src == src && p->list[i].dst == dst) ||
+		    (p->list[i].src == dst && p->list[i].dst == src)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/**
+ * How much a bad cell tells: more where only one thing can be wrong with it,
+ * and where it is unlike @other, which stands for the same finding (NULL =
+ * none yet).
+ */
+static int worth(const struct run *run, int src, int dst,
+		 const struct diagnose_pair *other)
+{
+	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
+	bool inter = s->node != d->node;
+	int points = !inter || s->nic == d->nic ? 2 : 1;
+
+	if (other) {
+		bool was_inter = run->ranks[other->src].node !=
+				 run->ranks[other->dst].node;
+
+		points += 4 * (inter != was_inter) +
+			  (src != other->src && src != other->dst) +
+			  (dst != other->src && dst != other->dst);
+	}
+	return points;
+}
+
+/** The most telling cell that stands for @f and is none of @pairs yet. */
+static bool best_cell(const struct run *run, const struct verdict *v,
+		      const struct finding *f,
+		      const struct diagnose_pairs *pairs,
+		      const struct diagnose_pair *other,
+		      struct diagnose_pair *best)
+{
+	int most = 0;
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at), points;
+
+		if (s == d || !run_bad(run->cells[at].class) ||
+		    is_chosen(pairs, s, d) ||
+		    diagnose_finding(run, v, s, d) != f) {
+			continue;
+		}
+		points = worth(run, s, d, other);
+		if (points > most) {
+			most = points;
+			*best = (struct diagnose_pair){ s, d };
+		}
+	}
+	return most > 0;
+}
+
+/** The pair that stands for @f already; NULL = none. */
+static const struct diagnose_pair *
+stands_for(const struct run *run, const struct verdict *v,
+	   const struct finding *f, const struct diagnose_pairs *pairs)
+{
+	for (size_t i = 0; i < pairs->n; i++) {
+		if (diagnose_finding(run, v, pairs->list[i].src,
+				     pairs->list[i].dst) == f) {
+			return &pairs->list[i];
+		}
+	}
+	return NULL;
+}
+
+/** One for each finding before the first gets its second. */
+void diagnose_choose(const struct run *run, const struct verdict *v,
+		     struct diagnose_pairs *pairs)
+{
+	/* a look at all cells for each: the first ones are the most telling */
+	size_t n = v->n < MAX_LOOKED_AT ? v->n : MAX_LOOKED_AT;
+
+	*pairs = (struct diagnose_pairs){ 0 };
+	for (size_t i = 0; i < v->n; i++) {
+		pairs->findings += v->findings[i].fail;
+	}
+	for (size_t i = 0; diagnose_top(run) && i < DIAGNOSE_PER_FINDING * n &&
+			   pairs->n < DIAGNOSE_MAX_PAIRS; i++) {
+		const struct finding *f = &v->findings[i % n];
+		const struct diagnose_pair *other =
+			stands_for(run, v, f, pairs);
+		struct diagnose_pair best;
+
+		if (f->fail && best_cell(run, v, f, pairs, other, &best)) {
+			pairs->covered += i < n;
+			pairs->list[pairs->n++] = best;
+		}
+	}
+}
+
+const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
+				 size_t size)
+{
+	snprintf(buf, size, "without-%s", s->name);
+	return buf;
+}
+
+void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
+		       const struct diagnose_pair *pair,
+		       struct diagnose_row *row)
+{
+	const struct cluster_rank *a = &run->ranks[pair->src];
+	const struct cluster_rank *b = &run->ranks[pair->dst];
+
+	record_init(&schema_diagnose, row);
+	row->src_rank = pair->src;
+	STR_COPY(row->src_node, run->nodes[a->node].name);
+	row->src_gpu = a->gpu;
+	row->dst_rank = pair->dst;
+	STR_COPY(row->dst_node, run->nodes[b->node].name);
+	row->dst_gpu = b->gpu;
+	STR_COPY(row->kind,
+		 diagnose_is_knob(s) ? DIAGNOSE_KNOB : DIAGNOSE_LAYER);
+	STR_COPY(row->step, s->name);
+}
+
+/** The name of an HCA port, or of one among several, without its number. */
+static bool same_port(const char *nic, const char *port)
+{
+	size_t len = strcspn(nic, ":+");
+
+	return strncmp(nic, port, len) == 0 &&
+	       (port[len] == '\0' || port[len] == ':');
+}
+
+/** Return true if the port of this name is up on any node; only such ports are
+ *  ranks of ib. */
+static bool is_up_somewhere(const struct run *run, const char *port)
+{
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, "port_state") == 0 &&
+		    strcmp(f->scope, port) == 0 &&
+		    strcmp(f->value, "ACTIVE") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int diagnose_index(const struct run *run, const struct diagnose_step *s,
+		   int rank)
+{
+	const struct cluster_rank *r = &run->ranks[rank];
+	int index = 0;
+
+	if (!s->ports) {
+		return r->gpu;
+	}
+	for (size_t i = 0; i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+
+		if (strcmp(f->fact, "port_state") != 0 ||
+		    strcmp(f->node, run->nodes[r->node].name) != 0 ||
+		    !is_up_somewhere(run, f->scope)) {
+			continue;
+		}
+		if (r->nic_name[0] && same_port(r->nic_name, f->scope)) {
+			return index;
+		}
+		index++;
+	}
+	/* nobody says its name: the one of the rail */
+	return r->nic;
+}
+
+/* ---- diagnose read ------------------------------------------------------- */
+
+/* Read the run of one step about its pairs. */
+
+/** State of one direction of one pair so far. */
+struct diagnose_read_way {
+	int64_t attempt;	/* 0 = no row yet */
+	enum outcome outcome;	/* of the one that decides */
+	char code[48], detail[400];
+};
+
+struct diagnose_read_reading {
+	const struct run *run;
+	const struct diagnose_step *step;
+	struct diagnose_row *rows;
+	struct diagnose_read_way (*ways)[2];	/* of each row: there, back */
+	size_t n;
+};
+
+/** The larger, the more it says against the pair. */
+static int severity(enum outcome o)
+{
+	static const int of[OUTCOME_COUNT] = {
+		[OUTCOME_OK] = 0, [OUTCOME_NOT_RUN] = 1,
+		[OUTCOME_SKIPPED] = 2, [OUTCOME_TIMEOUT] = 3,
+		[OUTCOME_ERROR] = 4, [OUTCOME_CORRUPT] = 5,
+		[OUTCOME_CRASHED] = 6,
+	};
+
+	return of[o];
+}
+
+/** The last attempt counts, and of its sizes the worst; with @all of them the
+ *  worst: a setting that lets a pair pass now and then mends nothing. */
+static void take_way(struct diagnose_read_way *w, const struct p2p_row *row,
+		     bool all)
+{
+	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
+
+	if (attempt > w->attempt ||
+	    (attempt == w->attempt &&
+	     severity(row->outcome) > severity(w->outcome))) {
+		w->attempt = attempt;
+		w->outcome = row->outcome;
+		STR_COPY(w->code, row->code);
+		STR_COPY(w->detail, row->detail);
+	}
+}
+
+static bool is_end(const struct diagnose_read_reading *g, int64_t rank,
+		   const char *node, int64_t index)
+{
+	const struct cluster_rank *r = &g->run->ranks[rank];
+
+	return strcmp(g->run->nodes[r->node].name, node) == 0 &&
+	       diagnose_index(g->run, g->step, (int)rank) == index;
+}
+
+static int take_pair(void *user, const void *data)
+{
+	const struct diagnose_read_reading *g = user;
+	const struct p2p_row *p = data;
+	bool all = diagnose_is_knob(g->step);
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct diagnose_row *r = &g->rows[i];
+
+		if (is_end(g, r->src_rank, p->src_node, p->src_gpu) &&
+		    is_end(g, r->dst_rank, p->dst_node, p->dst_gpu)) {
+			take_way(&g->ways[i][0], p, all);
+		}
+		if (is_end(g, r->dst_rank, p->src_node, p->src_gpu) &&
+		    is_end(g, r->src_rank, p->dst_node, p->dst_gpu)) {
+			take_way(&g->ways[i][1], p, all);
+		}
+	}
+	return 0;
+}
+
+/** One path that answers is enough, each way: the others are their own
+ *  finding, of gpucheck ping. */
+static int take_path(void *user, const void *data)
+{
+	const struct diagnose_read_reading *g = user;
+	const struct ping_row *p = data;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct diagnose_row *r = &g->rows[i];
+		bool there = strcmp(r->src_node, p->src_node) == 0 &&
+			     strcmp(r->dst_node, p->dst_node) == 0;
+		bool back = strcmp(r->dst_node, p->src_node) == 0 &&
+			    strcmp(r->src_node, p->dst_node) == 0;
+		struct diagnose_read_way *w = &g->ways[i][back];
+
+		if ((there || back) &&
+		    (w->attempt == 0 ||
+		     severity(p->outcome) < severity(w->outcome))) {
+			w->attempt = 1;
+			w->outcome = p->outcome;
+			STR_COPY(w->code, p->code);
+			STR_COPY(w->detail, p->detail);
+		}
+	}
+	return 0;
+}
+
+static void decide(const struct diagnose_read_way ways[2],
+		   struct diagnose_row *r)
+{
+	const struct diagnose_read_way *w = &ways[0];
+
+	if (w->attempt == 0 ||
+	    (ways[1].attempt > 0 &&
+	     severity(ways[1].outcome) > severity(w->outcome))) {
+		w = &ways[1];
+	}
+	if (w->attempt > 0) {
+		r->outcome = w->outcome;
+		STR_COPY(r->code, w->code);
+		STR_COPY(r->detail, w->detail);
+	}
+}
+
+bool diagnose_was_set(const char *dir, const struct diagnose_step *s)
+{
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const json_t *env = run_file(run).environment;
+	bool set = true;
+
+	for (int i = 0; s->env[i]; i++) {
+		size_t len = strcspn(s->env[i], "=");
+		char name[64];
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, s->env[i]);
+		set = set && strcmp(json_member(env, name),
+				    s->env[i] + len + 1) == 0;
+	}
+	json_decref(run);
+	return set;
+}
+
+int diagnose_read(const char *dir, const struct run *run,
+		  const struct diagnose_step *s, struct diagnose_row *rows,
+		  size_t n, struct err *e)
+{
+	bool paths = s->command && strcmp(s->command, "ping") == 0;
+	struct diagnose_read_reading g = {
+		.run = run, .step = s, .rows = rows, .n = n,
+		.ways = calloc(n + 1, sizeof(*g.ways)),
+	};
+	const struct run_rows take = {
+		.schema = paths ? &schema_ping : &schema_p2p,
+		.take = paths ? take_path : take_pair, .user = &g,
+	};
+	int rc = g.ways ? run_take_results(dir, &take, e) :
+			  err_set(e, ENOMEM, "no memory for the rows of '%s'",
+				  dir);
+
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		decide(g.ways[i], &rows[i]);
+	}
+	free(g.ways);
+	return rc;
+}
+
+/* ---- diagnose words ------------------------------------------------------ */
+
+/* Results of the layered tests of --diagnose as sentences. */
+
+/** The rows about one pair. */
+struct layers {
+	const struct run *run;
+	struct finding *finding;	/* that the pair stands for */
+	int src, dst;
+	const struct diagnose_step *top;
+	const struct diagnose_step *fault;	/* first layer that fails */
+	const struct diagnose_step *mend;	/* NULL = none that was tried */
+	const struct diagnose_row *undone;	/* without @mend, after it */
+	size_t below;		/* layers below the top that were
+				 * measured */
+	size_t untried;		/* layers below the fault that were not */
+};
+
+static const struct diagnose_row *row_of(const struct layers *l,
+					 const struct diagnose_step *s)
+{
+	return diagnose_row_of(l->run, s, l->src, l->dst);
+}
+
+static bool passes(const struct diagnose_row *r)
+{
+	return r && r->outcome == OUTCOME_OK;
+}
+
+static bool fails(const struct diagnose_row *r)
+{
+	return r && r->outcome != OUTCOME_OK &&
+	       run_measured(cells_class_of(r->outcome));
+}
+
+/** Where TCP passes a ping that does not is a filter, not a fault. */
+static bool is_filtered(const struct layers *l, const struct diagnose_step *s)
+{
+	for (const struct diagnose_step *t = s + 1;
+	     strcmp(s->name, "ping") == 0 && t->name; t++) {
+		if (t->base == BASE_TCP) {
+			return passes(row_of(l, t));
+		}
+	}
+	return false;
+}
+
+static void look_at(struct layers *l)
+{
+	struct diagnose_step undone = { 0 };
+	char name[sizeof(l->undone->step)];
+	const char *why;
+
+	l->top = diagnose_top(l->run);
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		const struct diagnose_row *r = row_of(l, s);
+		bool tried = passes(r) || fails(r);
+
+		if (diagnose_is_knob(s)) {
+			l->mend = !l->mend && passes(r) ? s : l->mend;
+			continue;
+		}
+		l->below += s != l->top && tried;
+		l->untried += !l->fault && !tried && !is_filtered(l, s) &&
+			      diagnose_applies(l->run, s, l->src, l->dst, &why);
+		if (!l->fault && fails(r) && !is_filtered(l, s)) {
+			l->fault = s;
+		}
+	}
+	if (l->mend) {
+		undone.name = diagnose_undone_name(l->mend, name, sizeof(name));
+		l->undone = row_of(l, &undone);
+	}
+}
+
+/** "ping passes, TCP passes, RDMA in host memory fails (rtr_timeout)". */
+static void add_layers(const struct layers *l, struct str *out)
+{
+	const char *comma = "";
+
+	for (const struct diagnose_step *s = diagnose_steps;
+	     !diagnose_is_knob(s); s++) {
+		const struct diagnose_row *r = row_of(l, s);
+
+		if (!r) {
+			continue;
+		}
+		str_addf(out, "%s%s %s", comma, s->says,
+			 passes(r) ? "passes" :
+			 fails(r)  ? "fails" : "was not tested");
+		if (s == l->fault && r->code[0]) {
+			str_addf(out, " (%s)", r->code);
+		} else if (!passes(r) && !fails(r) && r->detail[0]) {
+			str_addf(out, " (%.80s)", r->detail);
+		} else if (is_filtered(l, s) && fails(r)) {
+			str_add(out, ", filtered");
+		}
+		comma = ", ";
+	}
+}
+
+/** Returns true if the pair passed the test by RDMA. */
+static bool passes_rdma(const struct layers *l)
+{
+	const struct diagnose_step *s = diagnose_steps;
+
+	while (s->name && !s->ports) {
+		s++;
+	}
+	return s->name && passes(row_of(l, s));
+}
+
+/** "the fault is in RDMA in host memory, on NIC 2 of n1". */
+static void add_fault(const struct layers *l, struct str *out)
+{
+	const struct part *p = &l->finding->part;
+	/* what jobs use has settings; what is below it has none of its own */
+	bool set = l->fault == l->top &&
+		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);
+
+	if (l->fault == l->top && l->below == 0) {
+		str_addf(out, "; no layer below %s was tested", l->top->says);
+		return;
+	}
+	if (set && passes_rdma(l)) {
+		str_addf(out, ": RDMA works, %s does not: check NCCL's "
+			 "settings", l->top->says);
+	} else {
+		str_addf(out, ": the fault is in %s%s", l->fault->says,
+			 set ? " or its settings" : "");
+	}
+	/* only of these it can be said to be on one */
+	if (part_is(p, KIND(NIC) | KIND(GPU) | KIND(NODE) |
+		       KIND(RAIL))) {
+		str_addf(out, ", on %s", PART_NAME(l->run, p));
+	}
+	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
+}
+
+static void layer_text(const struct layers *l, struct str *out)
+{
+	if (passes(row_of(l, l->top))) {
+		str_addf(out, "%s passes when retried alone: it fails only "
+			 "beside other tests, or intermittently",
+			 l->top->says);
+		return;
+	}
+	add_layers(l, out);
+	if (l->fault) {
+		add_fault(l, out);
+	}
+}
+
+/** The knobs of one kind of end, as a list of names. */
+static size_t add_knobs(const struct layers *l, bool failed, struct str *out)
+{
+	size_t n = 0;
+
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		const struct diagnose_row *r = row_of(l, s);
+
+		if (!diagnose_is_knob(s) || !r || passes(r) ||
+		    fails(r) != failed) {
+			continue;
+		}
+		str_addf(out, "%s%s", n++ ? ", " : "", s->name);
+		if (!failed && r->detail[0]) {
+			str_addf(out, " (%.80s)", r->detail);
+		}
+	}
+	return n;
+}
+
+/** "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3"; where it may
+ *  pass without the setting as well, that and no more. */
+static void knob_text(const struct layers *l, struct str *out)
+{
+	struct str bad = STR_INIT, untried = STR_INIT;
+	size_t n_bad = add_knobs(l, true, &bad);
+	size_t n_untried = add_knobs(l, false, &untried);
+
+	if (l->mend && passes(l->undone)) {
+		str_addf(out, "passes with %s, and now also without it: it "
+			 "fails intermittently", l->mend->name);
+	} else if (l->mend && !fails(l->undone)) {
+		str_addf(out, "passes with %s; not retested without it",
+			 l->mend->name);
+	} else if (l->mend) {
+		str_addf(out, "passes with %s%s%s", l->mend->name,
+			 n_bad ? ", fails with " : "", str_text(&bad));
+	} else if (n_bad) {
+		str_addf(out, "fails with every setting tried: %s",
+			 str_text(&bad));
+	}
+	if (n_untried && !l->mend) {
+		str_addf(out, "%snot tested: %s", n_bad ? "; " : "",
+			 str_text(&untried));
+	}
+	str_release(&bad);
+	str_release(&untried);
+}
+
+/** One more line in front of what the finding has; the same line about other
+ *  pairs is one line. */
+static void add_line(struct finding *f, const char *names, const char *text)
+{
+	char line[sizeof(*f->evidence)];
+	size_t n = f->n_evidence;
+
+	for (size_t i = 0; i < f->n_first; i++) {
+		const char *same = strstr(f->evidence[i], text);
+
+		if (same && strcmp(same, text) == 0 && same[-1] == ' ' &&
+		    same[-2] == ':') {
+			snprintf(line, sizeof(line), "%.*s, %s: %s",
+				 (int)(same - f->evidence[i] - 2),
+				 f->evidence[i], names, text);
+			STR_COPY(f->evidence[i], line);
+			return;
+		}
+	}
+	finding_add_evidence(f, "%s: %s", names, text);
+	if (f->n_evidence > n) {
+		STR_COPY(line, f->evidence[n]);
+		memmove(f->evidence[f->n_first + 1], f->evidence[f->n_first],
+			(n - f->n_first) * sizeof(*f->evidence));
+		STR_COPY(f->evidence[f->n_first++], line);
+	}
+}
+
+/** In front of what to do: what helps until that is done. */
+static void add_act(const struct layers *l, const char *names)
+{
+	char export[sizeof(((struct diagnose_row *)NULL)->step)], *plus;
+	struct finding *f = l->finding;
+	struct str act = STR_INIT;
+
+	STR_COPY(export, l->mend->name);
+	while ((plus = strchr(export, '+'))) {
+		*plus = ' ';
+	}
+	if (strstr(f->act, export)) {
+		return;		/* another pair has said so */
+	}
+	/* "(drill) on real nodes:" is a heading as well */
+	str_addf(&act, "With this setting %s passes (%s):\n" TELL_COMMAND
+		 "export %s\npermanent repair%s%s", names, l->mend->says,
+		 export, f->act[0] == '(' ? " " : ":\n", f->act);
+	finding_set_act(f, str_text(&act));
+	str_release(&act);
+}
+
+static void tell_pair(struct layers *l)
+{
+	static void (*const texts[])(const struct layers *l,
+				     struct str *out) = {
+		layer_text, knob_text,
+	};
+	char names[PART_NAME_SIZE];
+
+	look_at(l);
+	part_cell_name(l->run, run_at(l->run, l->src, l->dst), names);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct str text = STR_INIT;
+
+		texts[i](l, &text);
+		l->finding->failed |= text.failed;
+		if (text.len) {
+			add_line(l->finding, names, str_text(&text));
+		}
+		str_release(&text);
+	}
+	if (l->mend && fails(l->undone)) {
+		add_act(l, names);
+	}
+}
+
+/** Returns true if the row at @at is the first of its pair and its ranks are in
+ *  this run. */
+static bool begins_pair(const struct run *run, size_t at)
+{
+	const struct diagnose_row *r = &run->diagnose[at];
+
+	if (r->src_rank < 0 || r->src_rank >= run->n_ranks ||
+	    r->dst_rank < 0 || r->dst_rank >= run->n_ranks ||
+	    r->src_rank == r->dst_rank) {
+		return false;
+	}
+	for (size_t i = 0; i < at; i++) {
+		if (run->diagnose[i].src_rank == r->src_rank &&
+		    run->diagnose[i].dst_rank == r->dst_rank) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void diagnose_tell(const struct run *run, struct verdict *v)
+{
+	for (size_t i = 0; diagnose_top(run) && i < run->n_diagnose; i++) {
+		struct layers l = { .run = run,
+				    .src = (int)run->diagnose[i].src_rank,
+				    .dst = (int)run->diagnose[i].dst_rank };
+
+		if (begins_pair(run, i)) {
+			l.finding = diagnose_finding(run, v, l.src, l.dst);
+			if (l.finding) {
+				tell_pair(&l);
+			}
+		}
+	}
+}
