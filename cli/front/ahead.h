@@ -104,9 +104,9 @@ int ahead_check_drill(const struct spec *s, struct str *drill, struct err *e);
 int ahead_layout(const struct spec *s, struct layout *l, struct err *e);
 
 /**
- * What was asked for, planned into @p (plan_release() frees): empty where that
- * cannot be known yet, of all pairs of more than @most_ranks, and without @l.
- * @ops  what moves the bytes; NULL: not known yet.
+ * Plans the requested pairs into @p (the caller calls plan_release()).  The
+ * plan is empty if it cannot be known yet, without @l, and for all pairs of
+ * more than @most_ranks.  @ops is the transport; NULL: not known yet.  Returns
  * 0, or -1 with @e.
  */
 int ahead_plan(const struct spec *s, const struct xport_ops *ops,

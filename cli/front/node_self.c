@@ -419,7 +419,7 @@ static int print_json(struct self *self, struct err *e)
 	return rc < 0 ? err_set(e, ENOMEM, "cannot write JSON") : 0;
 }
 
-/** Of codes that were chosen nothing else makes it fail. */
+/** Returns the exit code: with --fail-on only the chosen codes make it fail. */
 static int code_of(const struct self *self)
 {
 	const char *codes = self->s->spec.fail_on;
@@ -482,8 +482,8 @@ static int begin(struct self *self, struct err *e)
 		       err_set(e, ENOMEM, "no memory for the node") : 0;
 }
 
-/** What a site sets for its runs does not make a hook wait: only who types a
- *  longer time means it. */
+/** Returns the time limit in ns.  A site's setting for its runs must not delay
+ *  a hook, so a longer time counts only if the user typed it. */
 static int64_t time_of(const struct session *s)
 {
 	int64_t ns = s->spec.max_time_ns;

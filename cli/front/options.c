@@ -574,8 +574,8 @@ static int parse_words(struct session *s, const struct command *cmd,
 	return rc;
 }
 
-/** Of two options that exclude each other, drop the one from the weaker
- *  source; if both were typed, later checks report it. */
+/** For each two options that exclude each other, drops the one from the weaker
+ *  source.  If both were typed, later checks report it. */
 static void drop_rivals(struct session *s)
 {
 	struct spec none;

@@ -33,10 +33,10 @@ int option_word(unsigned takes, const char *word,
 /* Likely meaning of an invalid command line. */
 
 /**
- * Of the words @argv of a command line, which end with NULL, for a command that
- * @takes these options: is one the value of an option that takes it behind "="
- * alone, as 2x4 in "--local 2x4"?  Then @e, which is set, gets that hint.
- * Returns whether it does.
+ * Returns true if one of the words @argv of a command line (ended by NULL) is
+ * the value of an option that takes its value only after "=", such as 2x4 in
+ * "--local 2x4", for a command that @takes these options.  Then adds that hint
+ * to @e, which is set.
  */
 bool mistyped_value(unsigned takes, char *const argv[], struct err *e);
 
@@ -87,10 +87,11 @@ int config_fail(const struct config *c, int line, const struct err *why,
 		struct err *e);
 
 /**
- * May user @me follow what a file @path of @st says, which may name programs
- * and libraries?  It is a regular file of root's or the user's own that not
- * all may write; of root, root's alone, that no group may write either.  A link
- * to such a file is as good.  -1 with @e.
+ * Checks that user @me may use the configuration file @path with status @st,
+ * which may name programs and libraries.  It must be a regular file, owned by
+ * root or the user, and not writable by everyone; for root it must be owned by
+ * root and not be writable by a group either.  A link to such a file is
+ * allowed.  Returns 0, or -1 with @e.
  */
 int config_check_file(const char *path, const struct stat *st, unsigned me,
 		      struct err *e);

@@ -70,10 +70,9 @@ struct forecast {
 };
 
 /**
- * What a run of @probe by @launcher would be, as far as the options and this
- * machine tell.
- * @max_ranks  of more pairs are counted only where few of them are measured
- * forecast_release() frees.
+ * Forecasts a run of @probe by @launcher, as far as the options and this
+ * machine allow.  Above @max_ranks, pairs are counted only if few of them are
+ * measured.  The caller calls forecast_release().
  */
 void forecast_make(const struct spec *s, const struct probe *probe,
 		   const char *launcher, int64_t max_ranks,

@@ -174,7 +174,7 @@ static void take_end(struct diagnose_row *row, const struct step_end *end,
 		    end->why.text[0] ? end->why.text : "it measured nothing");
 }
 
-/** What of the run's own options the other layers do not share. */
+/** Options of the run that are not passed to the tests of the other layers. */
 static const char *const not_theirs[] = {
 	"transport", "pairs", "sample", "contrast", "diagnose", "timeout",
 	"minbytes", "maxbytes", "stepfactor", "iters", "warmup_iters", "bidi",

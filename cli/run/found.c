@@ -91,7 +91,7 @@ static void look_at_jobs(struct found *f)
 	f->pending = f->going && !json_object_get(f->run, "planned");
 }
 
-/** May Slurm know better than @run why it did not come to its end? */
+/** Returns true if Slurm may know better than @run why it ended early. */
 static bool is_open_end(const json_t *run)
 {
 	return !json_object_get(run, "error") &&

@@ -432,7 +432,8 @@ static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
 
 /* ---- and there it goes -------------------------------------------------- */
 
-/** What has no job yet gets one; then follow, or not. */
+/** Submits a job for each part without one, then follows them unless --no-wait
+ *  is given.  Returns an exit code. */
 static int go_on(const char *dir, const struct session *s, struct err *e)
 {
 	struct jobs j;

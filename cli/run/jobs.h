@@ -60,7 +60,7 @@ void jobs_plan_release(struct jobs_plan *p);	/* safe on a zeroed one */
 
 /* ---- jobs ask ------------------------------------------------------------ */
 
-/** What is about to be submitted. */
+/** The parts that are about to be submitted. */
 struct jobs_ask {
 	const char *kind;	/* of pairs: all, inter, rail */
 	struct slurm_lane_nodes nodes;
@@ -126,9 +126,9 @@ static inline bool jobs_is(const json_t *run)
  *  jobs_release() frees in any case. */
 int jobs_look(struct jobs *j, const char *dir, struct err *e);
 void jobs_release(struct jobs *j);
-/** Is there a job that waits or runs? */
+/** Returns true if a job waits or runs. */
 bool jobs_go_on(const struct jobs *j);
-/** Is there a part that is still to be submitted, if nodes permit? */
+/** Returns true if a part is still to be submitted, if enough nodes are up. */
 bool jobs_owes(const struct jobs *j);
 /** "28 jobs: 12 done, 3 run, 13 wait"; returns @buf. */
 const char *jobs_text(const struct jobs *j, char *buf, size_t size);
@@ -162,7 +162,7 @@ int jobs_main(struct session *s, const char *probe,
 			   struct err *e));
 /** Say how to cancel all jobs of the run in @dir. */
 void jobs_say_cancel(const char *dir);
-/** Is it the directory of such a run? */
+/** Returns true if @dir is the directory of such a run. */
 bool jobs_is_dir(const char *dir);
 /** gpucheck @probe --resume of it; an exit code. */
 int jobs_resume(struct session *s, const char *probe);
@@ -187,8 +187,8 @@ int jobs_collect(const char *dir, char *text, size_t size, struct err *e);
 /* ---- jobs merge ---------------------------------------------------------- */
 
 /**
- * What the files of jobs_merge() share: the parts of a run as they were read,
- * and the whole that becomes of them.
+ * Shared state of the files of jobs_merge(): the parts of a run as they were
+ * read, and the whole run that is made of them.
  */
 
 /** A run of a part that came as far as a plan. */
@@ -208,7 +208,7 @@ struct jobs_whole_node {
 	const struct slurm_node *down;	/* as Slurm has it, borrowed; NULL */
 };
 
-/** What is known of a cell of the whole, an ordered pair of ranks. */
+/** State of a cell of the whole run, an ordered pair of ranks. */
 struct jobs_cell {
 	uint16_t owner;		/* the try whose rows it has, + 1 */
 	uint8_t failures;	/* rows of others that say what was bad */
@@ -251,15 +251,15 @@ int merge_flush(struct merge *m, bool all, struct err *e);
 
 /* ---- refusal ------------------------------------------------------------- */
 
-/** Who asks again and again for what is refused: ever more rarely, and with a
- *  word only where the reason is another.  Zeroed: nothing was refused. */
+/** Retries of a request that is refused: at growing intervals, with a message
+ *  only if the reason changes.  Zeroed: nothing was refused. */
 struct jobs_refusal {
 	char why[320];
 	int64_t wait_ns;	/* after the next refusal */
 	int64_t next_ns;	/* not before, by clock_now_ns() */
 };
 
-/** Is it time to ask? */
+/** Returns true if it is time to ask again. */
 bool refusal_is_over(const struct jobs_refusal *r, int64_t now_ns);
 /** It was refused at @now_ns for reason @why, or done (NULL).  True: to be
  *  said. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who tends a run where nobody waits for it: the end of each of its jobs, and a
- * keeper for when all stand still. */
+/* Keeper job: completes a --jobs run after the front end has exited.  It runs
+ * at the end of each of the run's jobs, and when all of them wait. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,8 +68,8 @@ static void part_options(const struct jobs *j, const struct job *job,
 	STR_COPY(s->pairs, job->pairs);
 }
 
-/** Who finds try @t of part @i, and no job in the queue, is to know that it had
- *  one; without the mark he waits for a while. */
+/** Marks try @t of part @i as submitted, for processes that find it without a
+ *  job in the queue.  Without the mark such a process waits for a while. */
 static void mark_submitted(const struct jobs *j, size_t i, int t)
 {
 	char try[32], name[48];
@@ -164,8 +164,8 @@ static void recount(struct jobs *j)
 	}
 }
 
-/** Does the last try of part @i want a node that is down?  One that was down
- *  when it was submitted it does without. */
+/** Returns true if the last try of part @i needs a node that is down now.  A
+ *  node that was already down when it was submitted is excluded from it. */
 static bool wants_down(const struct jobs *j, size_t i)
 {
 	char name[32], dir[PATH_MAX];
@@ -204,8 +204,9 @@ static void cancel(struct jobs *j, size_t i)
 	}
 }
 
-/** Is there a job to submit of @job, where @up of its nodes are up and some may
- *  be @down? */
+/** Returns true if a job is to be submitted for @job.  @up is the number of
+ *  its nodes that are up; @down is set if the last try needs a node that is
+ *  down. */
 static bool is_due(const struct job *job, size_t up, bool down)
 {
 	return up >= 2 && (job->state == JOB_NONE ||
@@ -270,7 +271,7 @@ int jobs_tend(struct jobs *j, struct err *e)
 #define SUBMITS	   10
 #define SUBMIT_NS  (20 * NS_PER_S)
 
-/** Is there one that waits? */
+/** Returns true if a keeper job is waiting in the queue. */
 static bool is_kept(const struct jobs *j)
 {
 	struct str name = STR_INIT, out = STR_INIT;
@@ -374,7 +375,8 @@ static int keep_on(const struct jobs *j, int blind, struct err *e)
 
 /* ---- from inside of a job ------------------------------------------------ */
 
-/** What names this job would be taken for options of those that it submits. */
+/** Unsets the variables of this job, which sbatch would take for options of the
+ *  jobs that it submits. */
 static void forget_job(void)
 {
 	static const char *const kept[] = { "SLURM_CONF", "SLURM_CLUSTERS",

@@ -21,7 +21,7 @@
 
 static int merge_row(void *arg, const void *data, struct err *e);
 
-/** What a counter grew by in one part is added to the others. */
+/** Adds the growth of a counter in one part to that in the other parts. */
 static int add_growth(struct merge *m, const struct fact_row *row)
 {
 	struct fact_row *more;
@@ -105,7 +105,8 @@ static bool lacks_pairs(const struct merge *m, const struct jobs_whole_node *w)
 	return false;
 }
 
-/** Are pairs of @w not measured, because Slurm has it out of use? */
+/** Returns true if pairs of @w are not measured because Slurm has the node out
+ *  of use. */
 static bool is_lost(const struct merge *m, const struct jobs_whole_node *w)
 {
 	return m->ended && w->down && (!w->json || lacks_pairs(m, w));

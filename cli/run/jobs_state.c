@@ -230,7 +230,7 @@ static int read_plan(struct jobs *j, struct err *e)
 	return 0;
 }
 
-/** What a part has measured of its plan. */
+/** Tests that a part has measured. */
 struct measured {
 	uint8_t *cells;		/* ranks x ranks */
 	int ranks;
@@ -257,8 +257,8 @@ static int take_row(void *arg, const void *data, struct err *e)
 	return RUNDIR_KEEP;
 }
 
-/** Has each test of @run, the part in @dir, come to a result?  One that was
- *  skipped, as its node was lost, has not. */
+/** Returns true if each test of @run, the part in @dir, has a result.  A test
+ *  that was skipped because its node was lost has none. */
 static bool is_whole(const char *dir, const json_t *run)
 {
 	const json_t *nodes = json_object_get(run, "nodes"), *node;
@@ -290,8 +290,9 @@ static bool jobs_ended_in_order(const json_t *run)
 	       !json_object_get(run, "error");
 }
 
-/** Who has read all of the part in @dir once leaves a mark beside it.  One that
- *  went without a node that was down is @partial. */
+/** Returns true if the part in @dir is complete, and leaves a mark beside it so
+ *  that it is not read again.  Sets @partial if the part ended in order, but
+ *  without a node that was down or without all results. */
 static bool is_done(const char *dir, bool *partial)
 {
 	char mark[PATH_MAX + 8];
@@ -315,7 +316,8 @@ static bool is_done(const char *dir, bool *partial)
 	return done;
 }
 
-/** Who submits it has not come back from that yet, by the age of @dir. */
+/** Returns true if @dir is so new that its submission may still be under
+ *  way. */
 static bool is_young(const char *dir)
 {
 	struct stat st;
@@ -329,8 +331,8 @@ static bool is_young(const char *dir)
 	return age_s < SUBMIT_S && age_s > -SUBMIT_S;
 }
 
-/** Has the try in @dir a job, or had it one?  Who has submitted it leaves a
- *  mark beside it; the job has its words in there. */
+/** Returns true if the try in @dir has or had a job.  The process that
+ *  submitted it leaves a mark beside it; the job writes its output there. */
 static bool is_submitted(const char *dir)
 {
 	char path[PATH_MAX + 16];
@@ -362,8 +364,8 @@ static void count_tries(struct jobs *j, size_t i)
 	}
 }
 
-/** What the last try of part @i has left, which counts more than its job: that
- *  ends later. */
+/** Sets the state of part @i from the files of its last try.  They count more
+ *  than the state of its job, which ends later. */
 static void look_at_part(struct jobs *j, size_t i)
 {
 	struct job *job = &j->list[i];

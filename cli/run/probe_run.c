@@ -124,7 +124,7 @@ static int site_switches(const char *path, struct str *text, struct err *e)
 #define TAIL_LINES 12
 #define JOB_OUT_MAX (1024 * 1024)
 
-/** Did the job, on a node, say anything here? */
+/** Returns true if the job, which runs on another node, has written to @dir. */
 static bool is_shared(const char *dir)
 {
 	char path[PATH_MAX];
@@ -288,8 +288,9 @@ static void fail_to_plan(const struct probe_start *t, const struct err *e,
 	show_nothing(dir, t->s, e, code);
 }
 
-/* What was followed is over, by @end: say how, and what to do; an exit code.
- * @w and @last are of what was seen last. */
+/* Prints the verdict, or why there is none, and what to do, once following
+ * has ended by @end.  @w and @last are the state seen last.  Returns an exit
+ * code. */
 static int probe_run_judge(const struct probe_start *t, struct launch *l,
 			   const struct watch *w, struct launch_state *last,
 			   enum follow_end end)
@@ -443,8 +444,8 @@ static bool await_job(const struct launcher_ops *ops, struct launch *l)
 	return !asked;
 }
 
-/** What comes after the run of a probe that has ended in order; false when we
- *  were asked to leave the job that does it. */
+/** Runs the steps that follow a run of one probe that ended in order.  Returns
+ *  false if the user chose to stop following the job that runs them. */
 static bool go_on(const struct probe_start *t, struct launch *l,
 		  int64_t deadline_ns)
 {
@@ -527,8 +528,8 @@ static int follow(const struct probe_start *t, struct launch *l,
 	return code;
 }
 
-/** What others say that is kept beside run.json: what the site expects of its
- *  hardware, who is connected to which switch; "" = nothing. */
+/** Contents of the files beside run.json: the site's expected values, and which
+ *  node is connected to which switch; "" = none. */
 struct probe_run_beside {
 	struct str site, switches;
 };
@@ -616,8 +617,8 @@ static int conduct_here(const struct probe_start *t)
 	return code;
 }
 
-/** What can be known here of the limits of a coordinator: where it is one of
- *  our own. */
+/** Checks the limits of the coordinator; only possible if it will run on this
+ *  machine.  Returns 0, or -1 with @e. */
 static int check_files(const struct spec *s, struct err *e)
 {
 	return s->local ? coordinator_check_files((int)spec_local_agents(s),
@@ -678,7 +679,8 @@ static int check_kept(const struct session *s, struct err *e)
 	return 0;
 }
 
-/** Can the launcher do what is asked for?  CODE_HEALTHY, else with @e. */
+/** Checks that the launcher supports the requested options.  Returns
+ *  CODE_HEALTHY, else CODE_USAGE with @e. */
 static int check_launcher(const struct probe_start *t, struct err *e)
 {
 	const struct spec *s = &t->s->spec;

@@ -26,8 +26,7 @@
  * meanwhile is DIR/logs/NAME.txt.
  */
 
-/** What all steps of a run have in common; see cli/run/conduct.h for who makes
- *  one. */
+/** Data that all steps of a run share; run() of struct conductor gets it. */
 struct step_place {
 	const char *self;	/* absolute path of this program */
 	const struct command *const *commands;	/* as in struct session */
@@ -74,9 +73,9 @@ struct step_end {
 };
 
 /**
- * What steps want of the run in place->dir, which becomes the whole: the drill
- * as a file of its own, for a job may have another working directory, and
- * whether it was submitted.  0, or -1 with @e.
+ * Prepares the run in place->dir, which becomes the whole run, for its steps:
+ * writes the drill to a file of its own, since a job may have another working
+ * directory, and sets if the run was submitted.  Returns 0, or -1 with @e.
  */
 int step_prepare(struct step_place *place, struct err *e);
 
@@ -100,14 +99,15 @@ void step_args(const struct step_place *place, const struct step *r,
 /* ---- conduct ------------------------------------------------------------- */
 
 /**
- * What runs several probes, one after the other, as one run: inside one
- * allocation, by steps.  probe_run() does what is the same for all of
- * them: outside of an allocation it submits one job, in which the hidden
- * command "gpucheck conductor DIR" calls run(); inside one, or on this
- * machine, it calls run() itself.  Then the report.
+ * A conductor runs several probes, one after the other, as the steps of one run
+ * inside one allocation.  probe_run() does the common part: outside of an
+ * allocation it submits one job, in which the hidden command "gpucheck
+ * conductor DIR" calls run(); inside an allocation, or on this machine, it
+ * calls run() itself.  Then it makes the report.
  *
- * Or what comes after the run of one probe, inside the same allocation: then
- * run() finds place->dir as the probe has left it, and run.json stays as it is.
+ * A conductor may also run steps after the run of one probe, inside the same
+ * allocation: run() then finds place->dir as the probe has left it, and does
+ * not change run.json.
  *
  * To add one: a row in conduct.c, and probe_run() in its command.
  */
@@ -140,7 +140,7 @@ extern const struct conductor conductor_all;
  *  leaves diagnose.csv and diagnose/STEP. */
 extern const struct conductor conductor_diagnose;
 
-/** Is there a pair in the run of @dir that failed, and steps for it? */
+/** Returns true if the run in @dir has failed pairs, and steps for them. */
 bool diagnose_wanted(const char *dir);
 
 /** run(); place->deadline_ns is --max-time from now where it is 0.
@@ -174,7 +174,7 @@ const char *plan_time_text(const struct forecast *f, char *buf, size_t size);
 
 /* ---- going --------------------------------------------------------------- */
 
-/** Who is at work on a run that has not ended. */
+/** The job or process that works on a run that has not ended. */
 struct going {
 	char who[400];	/* "job 42 is pending (Resources)" */
 	char hint[80];	/* how to end that */
@@ -186,14 +186,15 @@ struct going {
 };
 
 /**
- * Is somebody at work on the run in @dir that @launcher started, on whatever
- * machine, and which has @ended or not?  1 with @g, for going_release(); 0; -1
- * with @e: nobody can say.  May take some seconds to see.
+ * Finds out if a job or process on any machine works on the run in @dir, which
+ * @launcher started and which has @ended or not.  Returns 1 with @g (the caller
+ * calls going_release()), 0 if none does, or -1 with @e if that cannot be found
+ * out.  May take some seconds.
  */
 int going_find(const char *dir, const char *launcher, bool ended,
 	       struct going *g, struct err *e);
-/** Has Slurm ended the last job of the run in @dir that @launcher started, for
- *  a reason outside of the run?  Then @st says so. */
+/** Returns true if Slurm ended the last job of the run in @dir, which @launcher
+ *  started, for a reason outside of the run; @st has the reason. */
 bool going_cut(const char *dir, const char *launcher, struct launch_state *st);
 void going_release(struct going *g);	/* safe on a zeroed one, and twice */
 
@@ -290,17 +291,18 @@ int left_read(struct left *l, const char *probe, const char *word,
 	      struct err *e);
 /** Fill in the cells from its rows; 0, or -1 with @e. */
 int left_count(struct left *l, struct err *e);
-/** Did it go to its end, with nothing missing and nothing bad? */
+/** Returns true if the run came to its end and has a good result for every
+ *  cell. */
 bool left_is_whole(const struct left *l);
 void left_release(struct left *l);
 
 /* ---- probe run ----------------------------------------------------------- */
 
 /**
- * What every probe command does: check its options, make the run directory,
- * start the run, follow it, judge it.
- * @check  adds the text of the drill file to @drill; NULL: spec_check() alone.
- * @c      what runs several probes, or what comes after this one; may be NULL.
+ * Run a probe command: check its options, make the run directory, start the
+ * run, follow it, judge it.
+ * @check  adds the text of the drill file to @drill; NULL: only spec_check().
+ * @c      runs several probes, or steps after this one; may be NULL.
  * Returns an enum exit_code.
  */
 int probe_run(struct session *s,

@@ -42,8 +42,9 @@ void node_task_ready(json_t *what);
 /** All rows are said; the others may still need this node. */
 void node_task_finished(void);
 
-/** What the coordinator says, which has come on stdin: 1 with *@told (new
- *  reference), 0: nothing more for now, -1: nothing more will come. */
+/** Reads the next message of the coordinator from stdin.  Returns 1 with
+ *  *@told (new reference), 0 if there is none for now, or -1 if there will
+ *  be no more. */
 int node_task_hear(json_t **told);
 
 #endif

@@ -68,9 +68,10 @@ static void add_rate(struct affinity *a, const char *name, const char *value)
 	}
 }
 
-/** What of a place makes a NIC: NCCL merges what differs in the function alone,
- *  "0000:18:00" of "0000:18:00.1"; and, as the functions of SR-IOV go on behind
- *  the eighth, what is on one bus, "0000:18", unless it is told not to. */
+/** Returns how many characters of a PCI address identify a NIC.  NCCL merges
+ *  ports that differ only in the function ("0000:18:00" of "0000:18:00.1").
+ *  Since the functions of SR-IOV continue after the eighth, it also merges
+ *  ports of one bus ("0000:18"), unless NCCL_IB_MERGE_VFS is 0. */
 static int same_place(const char *bus, const json_t *nccl)
 {
 	const char *vfs = nccl_conf_get(nccl, "NCCL_IB_MERGE_VFS", NULL);

@@ -57,9 +57,9 @@ static int other_index(const struct layout *l, const struct part *p)
 	return only_gpu(l, n, nic);
 }
 
-/** What fails now and then as one part may be another that most of its tests
- *  are of: either direction, or both; the whole node; what is at the NIC. */
-/* More alternatives for @s, which fails now and then. */
+/* Adds alternatives for @s, which fails only sometimes.  It may be another part
+ * with most of the same tests: either direction or both, the whole node, or the
+ * GPU or NIC next to it. */
 static void ask_add_kin(const struct ask_plan *a, struct ask_suspect *s)
 {
 	static const enum part_kind kin[][2] = {
@@ -94,7 +94,7 @@ static void ask_add_kin(const struct ask_plan *a, struct ask_suspect *s)
 	}
 }
 
-/** Is it a pair that failed?  Of which @ends. */
+/** Returns true if @s is a pair that failed, with its ranks in @ends. */
 static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
 			   int ends[2])
 {
@@ -123,9 +123,9 @@ static int failed_later(const struct ask_plan *a, const struct part *p)
 	return sum;
 }
 
-/** What is at @rank is looked at, where a pair failed and no finding is of what
- *  is there.  Of the few tests of a sample one that failed may be a third; what
- *  failed two, and is no finding by that, fails few of many. */
+/** Adds the part at @rank as a guess if a pair failed there and no suspect is
+ *  about that part.  In a sample one failed test of few may be a third; a part
+ *  with two failures and no finding fails in few tests of many. */
 static void guess(struct ask_plan *a, enum part_kind kind, int rank)
 {
 	const struct cluster_rank *r = &a->l->ranks[rank];
@@ -174,7 +174,7 @@ static void ask_guess(struct ask_plan *a)
 #define CONFIRM_TESTS 8
 #define INSIDE (1U << PATH_INTRA)
 
-/** Would @src -> @dst say whether @s is as it looked? */
+/** Returns true if testing @src -> @dst can show if @s is still as bad. */
 static bool shows(const struct ask_plan *a, const struct ask_suspect *s,
 		  int src, int dst)
 {
@@ -322,7 +322,8 @@ static void ask_compare(struct ask_choice *c)
 #define RETRY_OF_ONE  4
 #define RETRY_OF_THAT 8
 
-/** Did it fail, and nobody has tried again?  What crashed is let be. */
+/** Returns true if the test failed and was not repeated.  Crashed tests are not
+ *  repeated. */
 static bool is_untried(const struct ask_plan *a, int src, int dst)
 {
 	const struct cell *c = ask_cell(a, src, dst);
@@ -331,7 +332,8 @@ static bool is_untried(const struct ask_plan *a, int src, int dst)
 	       c->outcome != OUTCOME_CRASHED;
 }
 
-/** What of @s was tried again by the follow-up; with @rank >= 0 of this one. */
+/** Returns how many tests of @s, or with @rank >= 0 of that rank, the follow-up
+ *  repeated. */
 static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
 			 int rank)
 {
@@ -400,8 +402,8 @@ static bool is_measured(const struct cell *c)
 	       c->class != CELL_SKIPPED;
 }
 
-/** Would @src -> @dst tell alternative @p of @s from @q?  What was measured
- *  says no more, unless it is now and then that a test fails. */
+/** Returns true if testing @src -> @dst can tell alternative @p of @s from @q.
+ *  Measured pairs tell no more, unless the suspect fails only sometimes. */
 static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
 		  const struct part *p, const struct part *q, int src,
 		  int dst)
@@ -440,7 +442,8 @@ static uint8_t telling_ways(const struct ask_choice *c,
 		       dirs : 0;
 }
 
-/** Was neither direction of the two asked for more than @most times? */
+/** Returns true if neither direction of the two was asked for more than @most
+ *  times. */
 static bool is_fresh(const struct ask_plan *a, int x, int y, int most)
 {
 	return ask_times(a, x, y) <= most && ask_times(a, y, x) <= most;
@@ -532,7 +535,7 @@ static void ask_settle(struct ask_choice *c, const struct ask_suspect *s)
 
 /* ---- ask verdict --------------------------------------------------------- */
 
-/** What fails more often is taken to be broken. */
+/** Suspects with a larger share of failed tests are taken to be broken. */
 #define RARE 0.9
 
 static int node_of(void *layout, const char *name)

@@ -34,7 +34,7 @@
 
 /** It may take this share of the run's time so far. */
 #define ASK_SHARE 0.15
-/** Of more findings than these nobody can tell what is sound. */
+/** With more findings than this it cannot be decided which parts are sound. */
 #define ASK_SUSPECTS 256
 /** Parts that are looked at, though no finding names them. */
 #define ASK_GUESSES 16
@@ -105,7 +105,8 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 /** Places for what was asked: a run asks for some hundreds. */
 #define ASK_HEADS 4096
-/** What was chosen because much of it failed may fail less often. */
+/** Failure rate assumed for parts that were chosen because many of their tests
+ *  failed; the true rate may be lower. */
 #define ASK_MOST_RATE (1 / 3.0)
 
 /* ---- ask_part.c ---------------------------------------------------------- */
@@ -163,11 +164,11 @@ uint8_t ask_dirs(bool sends, bool receives);
 bool ask_can_test(const struct ask_choice *c, int x, int y);
 
 /**
- * Is @y a sound partner for @x, of which suspect @s is to be tested?  No other
- * finding may have to do with the test, nor may an alternative that is at the
- * partner alone, unless both ends are of one suspect between switches.  Where
- * slow tests are made again, others of which some were slow do not matter.
- * NULL: nothing is to be tested, all of it must be sound.
+ * Returns true if @y is a sound partner for testing suspect @s at @x: no other
+ * finding touches the test, and no alternative of @s is only at the partner,
+ * unless both ends belong to one suspect between switches.  If slow tests are
+ * repeated, other suspects with some slow tests do not matter.  @s NULL:
+ * nothing is to be tested, and all parts of the test must be sound.
  */
 bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
 		  int y);

@@ -32,7 +32,7 @@ bool ask_can_test(const struct ask_choice *c, int x, int y)
 	       c->ops->works(c->ctx, x) && c->ops->works(c->ctx, y);
 }
 
-/** Is the test of @x with @y anything to @p, in whatever direction? */
+/** Returns true if the test of @x with @y touches @p in either direction. */
 static bool joins(const struct ask_plan *a, const struct part *p, int x,
 		  int y)
 {
@@ -104,7 +104,7 @@ static size_t *head_of(const struct ask_plan *a, int src, int dst)
 			 ASK_HEADS];
 }
 
-/** What the follow-up has asked of @src -> @dst; NULL: nothing. */
+/** Returns the test src -> dst of the follow-up; NULL: none. */
 static struct ask_test *asked_of(const struct ask_plan *a, int src, int dst)
 {
 	size_t i = *head_of(a, src, dst);

@@ -189,13 +189,14 @@ void affinity_release(struct affinity *a);
 int affinity_add(struct affinity *a, const char *name);
 
 /**
- * What an inventory (probes/host/inventory.h) knows of it, in which the GPU of
- * rank i has number @slots[i], -1: it is of another one.  NICs are ports that
- * are ACTIVE and that @hca, a list as port_matches() takes it, leaves in; NULL:
- * NCCL_IB_HCA, as jobs have it there.  Ports of one PCI bus (with
+ * Adds what an inventory (probes/host/inventory.h) knows; the GPU of rank i has
+ * number @slots[i] in it, -1: it belongs to another inventory.  NICs are the
+ * ports that are ACTIVE and that @hca, a list for port_matches(), selects;
+ * NULL: NCCL_IB_HCA as jobs on the node have it.  Ports of one PCI bus (with
  * NCCL_IB_MERGE_VFS=0: of one device) and one rate are one NIC, four at most,
- * their names joined by '+', as NCCL merges them unless NCCL_NET_MERGE_LEVEL is
- * LOC or NCCL_IB_MERGE_NICS is 0; what higher levels merge is not known here.
+ * their names joined by '+', since NCCL merges them unless NCCL_NET_MERGE_LEVEL
+ * is LOC or NCCL_IB_MERGE_NICS is 0.  Merges at higher levels are not known
+ * here.
  */
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca);

@@ -101,9 +101,10 @@ bool plan_rails_apart(const struct spec *s, bool by_routes);
 bool plan_crosses(const struct layout *l, int a, int b);
 
 /**
- * Who can relay what @from sends to @to, by PXN: the first rank of its node
- * whose NIC has the number of @to's, and of whom @works says so.  -1: none
- * does; @any says whether there is one that might.
+ * Returns the rank that can relay data from @from to @to by PXN: the first rank
+ * of @from's node whose NIC has the number of @to's and for which @works
+ * returns true; -1: none.  @any is set if there is such a rank, whether it
+ * works or not.
  */
 int plan_relay(const struct layout *l, int from, int to,
 	       bool (*works)(void *ctx, int rank), void *ctx, bool *any);
@@ -360,15 +361,15 @@ void pace_spend(struct pace *p, int64_t now_ns, double bytes);
 /* ---- resume -------------------------------------------------------------- */
 
 /**
- * What the rows of a run that ended early leave to be done.  Pure: rows in,
- * tasks out.
+ * Finds the tasks that the rows of a run that ended early leave to be done.
+ * Pure: rows in, tasks out.
  *
  * A cell of a pass is done when its last attempt is good at the largest size
- * and bad at none; slow is good.  Where something was measured and was bad, or
- * only the smaller sizes were, the next attempt is due; where nothing was, the
- * first.  Rows that only say that an attempt came to nothing (not_run, skipped)
- * make room for what is measured now, so that no key is there twice; so do
- * those of a follow-up, which asked what all rows left open then.
+ * and bad at none; slow is good.  If the attempt was bad, or measured only
+ * smaller sizes, the next attempt is due; if nothing was measured, the first.
+ * Rows of attempts without a measurement (not_run, skipped) are replaced by the
+ * new ones, so that no key occurs twice.  So are the rows of a follow-up, whose
+ * questions depended on all rows at that time.
  */
 struct resume {
 	const struct grid *grid;	/* borrowed */
@@ -397,9 +398,10 @@ void resume_row(struct resume *r, const struct p2p_row *row);
 bool resume_keeps(const struct resume *r, const struct p2p_row *row);
 
 /**
- * What is left of @t in pass number @pass: its directions that were never
- * measured, or those that were @tried, each to be counted on from its own
- * attempts.  Returns how many tasks @out has; their id is that of @t.
+ * Writes the tasks that are left of @t in pass number @pass to @out: its
+ * directions that were never measured, or, if @tried, those that were.  Each
+ * continues the count of its own attempts.  Returns how many tasks @out has;
+ * their id is that of @t.
  */
 int resume_left(const struct resume *r, int pass, const struct task *t,
 		bool tried, struct task out[2]);

@@ -48,7 +48,8 @@ int64_t repeats_for_enough(int64_t bad, int64_t n)
 /** Partners that are remembered: some of the first ones may be broken, too. */
 #define PARTNERS (2 * CONVICT_PROOF)
 
-/** What is convicted at once: at the sender, at the receiver, of both. */
+/** Parts of a cell that can be convicted: sender, receiver, and both
+ *  together. */
 enum { GPU_TX, GPU_RX, NIC_TX, NIC_RX, RAILS, CONVICT_PARTS_OF_CELL };
 
 struct convict_part {
@@ -179,7 +180,7 @@ void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 	c->passed[dst] += good && inter;
 }
 
-/** With how many partners that pass elsewhere has @p failed? */
+/** Returns the number of partners that pass elsewhere and failed with @p. */
 static int proof(const struct convict *c, const struct convict_part *p)
 {
 	int n = 0;
@@ -190,8 +191,8 @@ static int proof(const struct convict *c, const struct convict_part *p)
 	return n;
 }
 
-/** Do its other tests, one after the other, take so much longer than if they
- *  passed? */
+/** Returns true if the remaining tests of the part, one after the other, take
+ *  over @spare_ns longer than if they passed. */
 static bool is_costly(const struct convict *c, const struct convict_part *p,
 		      int64_t spare_ns)
 {
@@ -317,7 +318,8 @@ static int parts_of(const struct choice *c, int src, int dst,
 	return n;
 }
 
-/* Is one more cell of these parts worth its time?  Counts it if so. */
+/* Returns true if one more cell of these parts is worth a second attempt, and
+ * counts it. */
 static bool choose(struct retry_tally *p, const size_t *ids, int n,
 		   enum retry_bad bad)
 {
@@ -362,8 +364,8 @@ static void count_bad(const struct choice *c)
 	}
 }
 
-/** Are the cells of the pair at @at to be tried again, and is that its first
- *  one?  Fills @t. */
+/** Returns true if cells of the pair at @at are to be repeated and @at is the
+ *  first of its two cells.  Fills @t. */
 static bool is_due(const struct choice *c, size_t at, struct task *t)
 {
 	int src = grid_src(&c->l->grid, at), dst = grid_dst(&c->l->grid, at);

@@ -14,10 +14,11 @@
 /* ---- convict ------------------------------------------------------------- */
 
 /**
- * What has failed so often, and never come through, that its other tests would
- * fail as well: a NIC or a GPU, as sender or as receiver, and all that goes
+ * Finds parts that failed so often, without a success, that their other tests
+ * would fail as well: a NIC or a GPU, as sender or as receiver, and all traffic
  * from one rail to another.  A dozen failures with partners that pass elsewhere
- * are proof; each more costs a deadline.  Pure: outcomes in, a reason out.
+ * are proof; each further one costs a timeout.  Pure: outcomes in, a reason
+ * out.
  */
 
 /** Failures with different partners. */
@@ -47,9 +48,10 @@ struct convict_reason {
 };
 
 /**
- * Need src -> dst be tested?  Not if the other tests of a part take @spare_ns
- * longer, one after the other, than if they passed; @rails: nor if rails do not
- * connect, which a drill and a model show to the end.
+ * Returns why src -> dst need not be tested; without a code it must be.  It
+ * need not if the remaining tests of a part take @spare_ns longer, one after
+ * the other, than if they passed; with @rails also if rails do not connect,
+ * which a drill and a model show completely.
  */
 struct convict_reason convict_of(const struct convict *c, int src, int dst,
 				 int64_t spare_ns, bool rails);
@@ -124,7 +126,8 @@ enum retry_bad {
 };
 
 struct retry_ops {
-	bool (*works)(void *ctx, int rank);	/* can it be asked again? */
+	bool (*works)(void *ctx, int rank);	/* true if it can be tested
+						 * again */
 	/** Takes the task, its id not yet set; 0, or -1 when it cannot. */
 	int (*queue)(void *ctx, const struct task *t);
 };
