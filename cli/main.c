@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* main(): find the command, read its options and run it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck bundle: pack a run, redacted, into an archive for support. */
 #include "cli/cmd/bundle.h"
 
 #include <errno.h>
@@ -346,7 +347,7 @@ static size_t kind_of(const char *name)
 	return k;
 }
 
-/* ---- what there is ------------------------------------------------------- */
+/* ---- files of a run ------------------------------------------------------ */
 
 static int walk(const char *dir, const char *folder, int depth,
 		struct parts *all, struct err *e)
@@ -401,7 +402,7 @@ static int compare(const void *a, const void *b)
 				    strcmp(x->name, y->name);
 }
 
-/* ---- whose names they are ------------------------------------------------ */
+/* ---- names to replace ---------------------------------------------------- */
 
 /** Names of hosts in @json: nodes[].name, and all that is called node, host. */
 static void learn_hosts(struct redact *hide, const char *key,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck diff: compare two runs. */
 #include "cli/front/help.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck explain: explain a code, or the messages in log files. */
 #include "cli/front/help.h"
 
 #include <dirent.h>

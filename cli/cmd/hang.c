@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck hang: find the rank that a hung job is waiting for. */
 #include "cli/front/help.h"
 
 #include <errno.h>

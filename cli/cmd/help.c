@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck help: print the help of a command or topic. */
 #include "cli/front/help.h"
 
 #include <stdio.h>

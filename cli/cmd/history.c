@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck history: show results and trends of past runs. */
 #include "cli/front/help.h"
 
 #include <errno.h>

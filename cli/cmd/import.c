@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck import: convert the output of another benchmark into a run. */
 #include "cli/front/help.h"
 
 #include <errno.h>

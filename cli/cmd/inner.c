@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Hidden commands: agent, coordinator, judge and other processes of a run. */
 #include "cli/front/help.h"
 
 #include <limits.h>

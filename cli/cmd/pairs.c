@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* p2p and ib: what is between GPUs, and between the ports of HCAs. */
+/* gpucheck p2p and ib: test paths between GPUs, or between HCA ports. */
 #include <errno.h>
 #include <limits.h>
 #include <net/if.h>
@@ -24,7 +24,7 @@
 #include "report/judge/pairs.h"
 #include "report/symptoms/symptom.h"
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- gpucheck all -------------------------------------------------------- */
 
 static int all_check(struct session *s, struct str *drill, struct err *e)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck plan: forecast what a command measures and how long it takes. */
 #include "cli/front/help.h"
 
 #include <errno.h>

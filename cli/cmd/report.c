@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck report: judge a run again and print or write its report. */
 #include "cli/front/help.h"
 
 #include <errno.h>

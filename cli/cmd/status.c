@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck status and attach: show or follow the progress of a run. */
 #include <stdio.h>
 #include <unistd.h>
 

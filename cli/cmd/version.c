@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck version: print the version, libraries and configuration. */
 #include "cli/front/help.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck watch: repeat a command, by Slurm jobs or a systemd timer. */
 #include "cli/front/help.h"
 
 #include <errno.h>
@@ -33,7 +34,7 @@ static void add_word(struct watch_words *w, const char *word)
 	}
 }
 
-/* ---- what is to be run --------------------------------------------------- */
+/* ---- command to run ------------------------------------------------------ */
 
 /** The command behind "--", its options checked as it will check them. */
 static int check_inner(struct session *inner, const struct session *s,
@@ -121,7 +122,7 @@ static int take_chain(const struct session *s, struct watch_words *w,
 	return 0;
 }
 
-/* ---- what starts it ------------------------------------------------------ */
+/* ---- start and stop ------------------------------------------------------ */
 
 static int write_unit(const char *folder, const struct chain *c,
 		      const char *kind, const struct str *text, struct err *e)

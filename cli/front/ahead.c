@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Checks and plans that are possible before a run starts. */
 #include "cli/front/ahead.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Configuration files of the site and the user. */
 #include <errno.h>
 #include <fcntl.h>
 #include <ini.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Follow a run until it ends: progress, reasons for waiting, signals. */
 #include "cli/front/follow.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Text of --help, of help topics and for shell completion. */
 #include "cli/front/help.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* gpucheck node without a coordinator: check this node only. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -351,7 +352,7 @@ struct self {
 	struct verdict verdict;
 };
 
-/* ---- the end, whatever happens ------------------------------------------- */
+/* ---- time limit ---------------------------------------------------------- */
 
 static void time_is_up(int sig)
 {
@@ -373,7 +374,7 @@ static void set_end(int64_t ns)
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 
-/* ---- what the children say ----------------------------------------------- */
+/* ---- messages of the children -------------------------------------------- */
 
 /** As Slurm calls this node, else as it calls itself, without its domain. */
 static void node_name(char buf[HOSTNAME_SIZE])
@@ -389,7 +390,7 @@ static void node_name(char buf[HOSTNAME_SIZE])
 	str_copy(buf, HOSTNAME_SIZE, name[0] ? name : "localhost");
 }
 
-/* ---- what comes of it ---------------------------------------------------- */
+/* ---- result -------------------------------------------------------------- */
 
 static int print_json(struct self *self, struct err *e)
 {

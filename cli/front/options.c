@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Options of a command from its command line, the environment and files. */
 #include "cli/front/options.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* run.json as the front end writes it before and after a run. */
 #include "cli/front/ahead.h"
 
 #include "lib/base/err.h"

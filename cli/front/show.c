@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Output of a run that has ended: report, history, metrics, exit code. */
 #include "cli/front/show.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages on stderr, data on stdout. */
 #include "cli/front/talk.h"
 
 #include <errno.h>

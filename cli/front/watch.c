@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Progress of a run, read from the files in its directory. */
 #include "cli/front/follow.h"
 
 #include <dirent.h>

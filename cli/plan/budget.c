@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* --budget: reduce the options of a run until it fits into a time. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

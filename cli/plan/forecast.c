@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Forecast of the time, cells and bytes of a run. */
 #include "cli/plan/plan.h"
 
 #include <math.h>
@@ -71,7 +72,7 @@ static void guess_cluster(struct forecast *f, const char *launcher)
 	}
 }
 
-/* ---- what -------------------------------------------------------------- */
+/* ---- time and bytes ------------------------------------------------------ */
 
 /** Nothing takes less than --gentle allows. */
 static void be_gentle(struct forecast *f)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The steps of "gpucheck all": each probe rests on those before it, so the
+ * The steps of "gpucheck all".  Each probe depends on those before it, so the
  * first that fails is nearest to the cause.
  */
 #include "cli/run/probe_run.h"

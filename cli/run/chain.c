@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Chains of runs for "gpucheck watch": Slurm jobs, or a systemd timer. */
 #include "cli/run/chain.h"
 
 #include <dirent.h>
@@ -172,7 +173,7 @@ int chain_cancel(const struct chain *c, const char *dir, struct err *e)
 
 /* The units of systemd that make the turns of a watch. */
 
-/* ---- what a run goes by -------------------------------------------------- */
+/* ---- environment of a run ------------------------------------------------ */
 
 static void add_variable(const char *name, struct args *env)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Run the steps of a conductor, here or as a hidden command inside a job. */
 #include "cli/run/probe_run.h"
 
 #include <limits.h>

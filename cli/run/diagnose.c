@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * --diagnose: failed pairs once more, layer by layer and setting by setting,
- * each step a small run of its own below DIR/diagnose.  What is tried and what
- * it means is report/judge/diagnose.h.
+ * --diagnose: test failed pairs again, layer by layer and setting by setting.
+ * Each step is a small run of its own below DIR/diagnose;
+ * report/judge/diagnose.h lists the steps and their meaning.
  */
 #include "cli/run/probe_run.h"
 

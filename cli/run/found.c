@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Find the run that a command is about, and read how it ended. */
 #include "cli/run/probe_run.h"
 
 #include <dirent.h>

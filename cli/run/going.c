@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Find out if a job or process works on a run. */
 #include "cli/run/probe_run.h"
 
 #include <stdio.h>
@@ -66,7 +67,7 @@ static int take_held(struct going *g, const char *dir, const char *who,
 	return 1;
 }
 
-/* ---- whose job it is ----------------------------------------------------- */
+/* ---- jobs ---------------------------------------------------------------- */
 
 /** 1; 0 where it has ended meanwhile. */
 static int take_job(struct going *g, const struct launcher_ops *ops)

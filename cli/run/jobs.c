@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --jobs=pairs, as it is typed: plan, submit, follow. */
+/* --jobs=pairs: plan the jobs of a run, submit and follow them. */
 #include "cli/run/jobs.h"
 
 #include <errno.h>
@@ -306,7 +306,7 @@ static int jobs_show_plan(const struct session *s, const struct jobs_ask *a,
 	return CODE_HEALTHY;
 }
 
-/* ---- what to submit ------------------------------------------------------ */
+/* ---- parts to submit ----------------------------------------------------- */
 
 /** --pairs, as far as parts can have it; NULL with @e. */
 static const char *kind_of(const struct spec *s, struct err *e)
@@ -430,7 +430,7 @@ static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
 			 "nodes", names, "parts", jobs_plan_json(&a->plan));
 }
 
-/* ---- and there it goes -------------------------------------------------- */
+/* ---- submission ---------------------------------------------------------- */
 
 /** Submits a job for each part without one, then follows them unless --no-wait
  *  is given.  Returns an exit code. */

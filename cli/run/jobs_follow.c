@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A run of many jobs, for who waits for it, and for who only looks. */
+/* Follow a run of many jobs, or show its state once. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

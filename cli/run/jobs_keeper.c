@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Keeper job: completes a --jobs run after the front end has exited.  It runs
- * at the end of each of the run's jobs, and when all of them wait. */
+/*
+ * Keeper job: completes a --jobs run after the front end has exited.  It runs
+ * at the end of each of the run's jobs, and when all of them wait.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

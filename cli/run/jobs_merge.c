@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of a run become one, and no older look undoes what a newer one has
- * written. */
+/*
+ * Merge the parts of a run of many jobs into one.  A merge of older files never
+ * overwrites a newer result.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -355,7 +357,7 @@ static struct jobs_cell *cell_of(const struct merge *m,
 	       &m->cells[(size_t)*s * (size_t)m->n_ranks + (size_t)*d];
 }
 
-/* ---- whose a cell is ----------------------------------------------------- */
+/* ---- owner of a cell ----------------------------------------------------- */
 
 static int claim_measured(void *arg, const void *data, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the jobs of a run stand: what their parts and the queue say. */
+/* State of the jobs of a run, from the files of their parts and the queue. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Output of "gpucheck plan" and --dry-run. */
 #include "cli/run/probe_run.h"
 
 #include <inttypes.h>
@@ -271,7 +272,7 @@ static void add_room(const struct forecast *f, struct str *out)
 		 USUAL_RAILS, all, f->kept, 4 * room, 2 * room, room);
 }
 
-/* ---- who talks with whom ----------------------------------------------- */
+/* ---- partners ------------------------------------------------------------ */
 
 /** Pairs of a round from task @i on, as far as lines go; the next round. */
 static size_t add_round(const struct forecast *f, size_t i, struct str *out)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A run of a probe command: check, prepare, start, follow, judge. */
 #include "cli/run/probe_run.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* --resume: continue a run that ended early. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Work that a run which ended early has left. */
 #include "cli/run/probe_run.h"
 
 #include <errno.h>

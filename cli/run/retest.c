@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
+/* --retest: test the faulty parts of an earlier run again. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

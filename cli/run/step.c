@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Run one step of a larger run as a process of its own. */
 #include "cli/run/probe_run.h"
 
 #include <limits.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* One turn of "gpucheck watch": run the command, submit the next turn. */
 #include "cli/run/chain.h"
 
 #include <errno.h>

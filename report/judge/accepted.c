@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Comparison with an accepted run, whose findings are not reported again. */
 #include "report/judge/accepted.h"
 
 #include <math.h>
@@ -397,7 +398,7 @@ static bool is_group(const struct finding *f)
 	return false;
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- result -------------------------------------------------------------- */
 
 static bool is_accepted(const struct accepted_beside *b,
 			const struct verdict *then, const struct verdict *v,

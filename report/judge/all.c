@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of all: findings of several steps become one per fault. */
 #include "report/judge/pairs.h"
 
 #include <stdlib.h>
@@ -130,7 +131,7 @@ static bool is_same(const struct all_case *c, const struct all_said *a,
 	return same_index && x->peer_index == y->peer_index;
 }
 
-/* ---- what cannot work without what -------------------------------------- */
+/* ---- dependencies -------------------------------------------------------- */
 
 static bool on_node(const struct all_case *c, const struct all_said *low,
 		    const struct all_said *high)
@@ -260,7 +261,7 @@ static bool explains(const struct all_case *c, const struct all_said *low,
 	return does && low->finding->fail;
 }
 
-/* ---- which findings are one fault --------------------------------------- */
+/* ---- grouping of findings ------------------------------------------------ */
 
 static int join(struct fault *f, const struct all_said *s)
 {
@@ -457,7 +458,7 @@ static void merge(const struct all_case *c, const struct fault *fault,
 	}
 }
 
-/* ---- the whole ---------------------------------------------------------- */
+/* ---- verdict ------------------------------------------------------------- */
 
 /** Returns true if findings already explain why the step could measure nothing:
  *  all of them are missing GPUs. */

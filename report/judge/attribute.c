@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Attribute bad cells to parts, with the messages of the cells as evidence. */
 #include <stdlib.h>
 #include <string.h>
 

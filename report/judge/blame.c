@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Find the set of parts that explains the bad cells in the fewest bits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Notes and captions that texts, pictures and HTML share. */
 #include "report/judge/caption.h"
 
 #include <math.h>

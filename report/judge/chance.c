@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Slow cells by chance or by design, which are not faults. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

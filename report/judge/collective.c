@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of collectives: failed sizes, curves, the smallest bad set. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,7 @@ static void find_off(const struct curve *c, const struct series *s,
 	}
 }
 
-/* ---- in place beside out of place ---------------------------------------- */
+/* ---- in place and out of place ------------------------------------------- */
 
 /** How many times as long the slower of both takes. */
 static double apart_by(const struct collective_point *p,
@@ -238,7 +239,7 @@ static void find_fall(const struct curve *c, const struct series *s,
 		    row_bandwidth(last->row), size_text(last, to));
 }
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- sweep --------------------------------------------------------------- */
 
 void sweep_findings(const struct sweep *s, struct verdict *v)
 {
@@ -564,7 +565,7 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 	str_release(&names);
 }
 
-/* ---- rows that nobody is to blame for ----------------------------------- */
+/* ---- rows without a culprit ---------------------------------------------- */
 
 static bool is_bad(const struct collective_row *r)
 {
@@ -683,7 +684,7 @@ static void add_ignored(const struct sweep *s, struct verdict *v)
 	f->n_first = f->n_evidence < FIRST_LINES ? f->n_evidence : FIRST_LINES;
 }
 
-/* ---- beside a reference, and node beside node --------------------------- */
+/* ---- comparison with a reference and between nodes ----------------------- */
 
 /** A curve that falls short of that of the reference. */
 static void add_short(const struct curve_diff *d, struct verdict *v)

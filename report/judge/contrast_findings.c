@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Findings of --contrast: what fails or slows down in only one of the passes.
+ */
 #include "report/judge/findings.h"
 
 #include <stdlib.h>
@@ -16,7 +19,7 @@ static const struct suspect_need load_need = {
 	.percent = LOAD_PERCENT, .relative = { true, true },
 };
 
-/* ---- what suffers in the other pass -------------------------------------- */
+/* ---- failures in the other pass only ------------------------------------- */
 
 /**
  * Parts that lose by another schedule, or another memory.  Both are told from
@@ -160,7 +163,7 @@ void load_findings(const struct run *run, struct verdict *v)
 	free(marks);
 }
 
-/* ---- both: what works in the first pass only ----------------------------- */
+/* ---- cells that work in the first pass only ------------------------------ */
 
 static bool corrupt_there(const struct run *run, size_t at)
 {
@@ -217,7 +220,7 @@ void contrast_findings(const struct run *run, struct verdict *v)
 		    corrupt > 0 ? " (corrupt data)" : "");
 }
 
-/* ---- --contrast=pxn: what is dead without it, and only without it -------- */
+/* ---- --contrast=pxn: cells that fail without PXN only -------------------- */
 
 static bool is_rescued(const struct run *run, const struct part *cross_rail,
 		       size_t at)

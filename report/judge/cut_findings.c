@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One listens to all agents.  When most fall silent at once, it is rather this
- * one's node or link that failed than all of theirs.  When most hang up at
- * once, they were ended, some a moment before the coordinator was.
+ * Findings about a coordinator that lost its agents, or whose agents had no
+ * CPU.  If most agents fall silent at once, the node or link of the coordinator
+ * is more likely to have failed than all of theirs.  If most hang up at once,
+ * they were ended, some a moment before the coordinator.
  */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Results of the layered tests of --diagnose: steps, rows and conclusions. */
 #include "report/judge/diagnose.h"
 
 #include <errno.h>

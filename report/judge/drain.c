@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Decide if a finding is reason enough to drain its node. */
 #include "report/judge/verdict.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts that are a little slow, or late, by all of their tests at once, where
- * no single test is bad enough.  A warning, unless it is slow enough and the
- * follow-up confirms it.
+ * Findings about parts that are slightly slow in all of their tests while no
+ * single test is bad enough.  They are warnings, unless the part is slow enough
+ * and the follow-up confirms it.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How much worse a part is than its peers, and how sure that is.
- */
+/* How much worse a part is than its peers, with a confidence interval. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Means of each rank with each partner node, and what is usual taken from them:
- * for a class, for a partner and for an index.
+ * Table of the means of each rank with each partner node, from which the usual
+ * values of a class, a partner and a GPU index are subtracted.
  */
 #include <math.h>
 #include <stdlib.h>

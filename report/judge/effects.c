@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Find parts that are slightly worse than their peers. */
 #include "report/judge/effects.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Make and change findings. */
 #include "report/judge/verdict.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Parts that dropped out of a run, by their own report. */
 #include "report/judge/findings.h"
 
 #include <stdlib.h>

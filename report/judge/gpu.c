@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of gpu: single GPUs compared with their peers. */
 #include "report/judge/gpu.h"
 
 #include <inttypes.h>
@@ -245,7 +246,7 @@ static bool is_test(const struct gpu_row *r, const char *test)
 	return strcmp(r->test, test) == 0;
 }
 
-/* ---- what a test says by itself ------------------------------------------ */
+/* ---- single tests -------------------------------------------------------- */
 
 /** Others hold it, which a fact may have said already, or it cannot do a
  *  test. */
@@ -317,7 +318,7 @@ static void name_throttled(struct judge *j, const struct gpu_row *r)
 	}
 }
 
-/* ---- beside its peers ---------------------------------------------------- */
+/* ---- comparison with peers ----------------------------------------------- */
 
 /** Rows of one test on one model, whatever node they are in. */
 struct group {
@@ -573,7 +574,7 @@ static void judge_groups(struct judge *j)
 	free(all);
 }
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- judge --------------------------------------------------------------- */
 
 static void judge_trend(struct judge *j, const struct gpu_row *r,
 			const struct gpu_trend *t)

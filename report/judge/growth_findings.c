@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Findings about growing error counters, and GPUs in use by others. */
 #include "report/judge/findings.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of hang: the rank that a hung job is waiting for. */
 #include "report/judge/hang.h"
 
 #include <inttypes.h>
@@ -84,7 +85,7 @@ void hang_find_far(const struct run *run, struct hang_rows *rows)
  *  at most: a job of many small ones goes on too fast to say who is late. */
 #define SLOW_STEPS 8
 
-/* ---- what a process does ------------------------------------------------- */
+/* ---- states of a process ------------------------------------------------- */
 
 static bool is_gone(const struct hang_row *r)
 {
@@ -523,7 +524,7 @@ static void say_undecided(struct hang *h)
 	}
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- judge --------------------------------------------------------------- */
 
 static void count_cells(struct hang *h, size_t n_named)
 {

@@ -38,7 +38,7 @@ bool hang_goes_on(const struct hang_rows *rows)
 	return on;
 }
 
-/* ---- what RAS has counted ------------------------------------------------ */
+/* ---- counts of RAS ------------------------------------------------------- */
 
 static int call_index(struct hang *h, const char *name)
 {
@@ -383,7 +383,7 @@ bool hang_gpus_rest(const struct hang *h)
 	return all_gpus(h, 0, REST_PCT);
 }
 
-/* ---- what is compared ---------------------------------------------------- */
+/* ---- compared values ----------------------------------------------------- */
 
 static double power(const struct hang_row *r)
 {
@@ -707,7 +707,7 @@ void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 	}
 }
 
-/* ---- what its ports do --------------------------------------------------- */
+/* ---- ports --------------------------------------------------------------- */
 
 static double moved_of(const struct fact_row *f)
 {

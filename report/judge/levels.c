@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Leaf switches and bandwidth levels inferred from the cells. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

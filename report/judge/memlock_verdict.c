@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of memlock: the place that lowers the limit of locked memory. */
 #include "report/judge/memlock_verdict.h"
 
 #include <stdarg.h>

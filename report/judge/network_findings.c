@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Pairs and collectives that pass, but not by the way that the hardware has for
- * them: by TCP where an RDMA port is free, by host memory where the NIC could
- * read the GPU, by an address that no router passes on.
+ * Findings about pairs and collectives that pass, but not on the best path of
+ * the hardware: TCP although an RDMA port is free, host memory although the NIC
+ * can read the GPU, an address that no router forwards.
  */
 #include <math.h>
 #include <stdlib.h>

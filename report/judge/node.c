@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of node: faults that a single node shows by itself. */
 #include "report/judge/pairs.h"
 
 #include <stdlib.h>
@@ -248,7 +249,7 @@ static void judge_limits(const struct run *run, const struct memlock_rows *m,
 	free(some.rows);
 }
 
-/* ---- what could not be looked at ----------------------------------------- */
+/* ---- failed checks ------------------------------------------------------- */
 
 static void cannot(struct node_case *c, const char *code, const char *what,
 		   const char *why)

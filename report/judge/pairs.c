@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of pairs: cells, facts and expectations to findings. */
 #include "report/judge/pairs.h"
 
 #include <stdlib.h>

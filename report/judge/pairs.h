@@ -7,7 +7,7 @@
 #include "report/model/run_read.h"
 #include "report/model/sweep.h"
 
-/* ---- all ----------------------------------------------------------------- */
+/* ---- judge of all -------------------------------------------------------- */
 
 /** One probe of a run of several, and what came of it. */
 struct all_step {

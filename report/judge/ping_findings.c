@@ -19,7 +19,7 @@
  * or one of its interfaces answers for another.
  */
 
-/* ---- what never left ----------------------------------------------------- */
+/* ---- packets that were not sent ------------------------------------------ */
 
 static const struct own_word {
 	const char *code, *says;
@@ -480,7 +480,7 @@ static void find_usurpers(const struct run *run, uint8_t *explained,
 	free(is);
 }
 
-/* ---- what a segment has, and a node has not ------------------------------ */
+/* ---- nodes without a segment --------------------------------------------- */
 
 static bool is_in(const struct run *run, int rank, const char *segment)
 {

@@ -599,7 +599,7 @@ static void warn(const struct run *run, int rank, const char *code,
 	finding_add_evidence(f, "%s", f->says);
 }
 
-/* ---- a link below what it could be --------------------------------------- */
+/* ---- links below their maximum ------------------------------------------- */
 
 /** The sentence about a link that is below; false where it is not. */
 static bool say_downgraded(const struct port_findings_port *p, char *whole,
@@ -660,7 +660,7 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 	}
 }
 
-/* ---- what ports differ in ------------------------------------------------ */
+/* ---- differences between ports ------------------------------------------- */
 
 /** A number that all ports should share. */
 static const struct shared {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parts that fail now and then, too seldom for any pair to tell: what they fail
- * is their doing, whether it passed when retried or nobody has tried again.
+ * Findings about parts that fail sometimes, too rarely to show in a single
+ * pair.  They explain the failures of their tests, whether these passed when
+ * repeated or were not repeated.
  */
 #include "report/judge/findings.h"
 

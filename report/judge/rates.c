@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
+/* Find parts that fail sometimes, by their failure rates. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

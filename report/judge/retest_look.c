@@ -42,7 +42,7 @@ static int look_node(const struct run *run, const char *name)
 	return name[0] ? run_find_node(run, name, -1) : -1;
 }
 
-/* ---- which cells are whose ----------------------------------------------- */
+/* ---- cells of each part -------------------------------------------------- */
 
 /** The ranks of "NODE", GPU: *@first to *@last, none of a node that has not
  *  come. */
@@ -129,7 +129,7 @@ static void count_units(struct retest_look *l)
 	}
 }
 
-/* ---- who is at fault for what -------------------------------------------- */
+/* ---- attribution of bad tests -------------------------------------------- */
 
 /* Returns true if @p has most of the marked tests of at least one kind of
  * path. */
@@ -277,7 +277,7 @@ static double look_ratio(const struct retest_look *l, bool latency)
 	return worst;
 }
 
-/* ---- retest tell --------------------------------------------------------- */
+/* ---- retest results ------------------------------------------------------ */
 
 /* Results for the parts that a retest is about. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which tests tell whether a repair has helped. */
+/* Plan the tests that show if a repair has helped. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Facts in which nodes differ that should be configured alike. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,7 +337,7 @@ struct skew_work {
 	struct skew *out;
 };
 
-/* ---- who says what ------------------------------------------------------- */
+/* ---- values by node ------------------------------------------------------ */
 
 static const char *machine_fact(const struct fact_row *f, const char *fact)
 {
@@ -480,7 +481,7 @@ static int compare_said(const void *a, const void *b)
 				    strcmp(x->value, y->value);
 }
 
-/* ---- who differs --------------------------------------------------------- */
+/* ---- differences --------------------------------------------------------- */
 
 /** The values of each node, each once, in its text. */
 static void join_values(struct skew_work *w, const struct skew_said *s,

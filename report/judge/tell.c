@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands to type next: exclude, drain, test good nodes, tell parts apart. */
 #include "report/judge/tell.h"
 
 #include <stdlib.h>
@@ -609,7 +610,7 @@ static void add_test(const struct tell_case *c, const struct part *part,
 		 "%s%s):\n" TELL_COMMAND, PART_NAME(c->run, part), note);
 }
 
-/* ---- a cell that only one of them touches -------------------------------- */
+/* ---- cells that only one part touches ------------------------------------ */
 
 /** Returns true if the path, or unless @one_way the way back, touches @p. */
 static bool goes(const struct tell_case *c, const struct part *p, int src,
@@ -658,7 +659,7 @@ static bool test_cell(const struct tell_case *c, const struct part *p,
 	return false;
 }
 
-/* ---- what tells without one ---------------------------------------------- */
+/* ---- tests without such a cell ------------------------------------------- */
 
 /** The NICs without the GPUs.  Ranks of ib are the ports that are up, not the
  *  NICs of a plan. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Findings of every probe, and the verdict that they lead to. */
 #include "report/judge/verdict.h"
 
 #include <stdio.h>
@@ -539,7 +540,7 @@ const char *verdict_status_name(enum verdict_status s)
 	return names[s];
 }
 
-/* ---- what they come to -------------------------------------------------- */
+/* ---- status and exit code ------------------------------------------------ */
 
 /** Fails first, then what explains more, then the order of the kinds. */
 static int finding_compare(const void *a, const void *b)

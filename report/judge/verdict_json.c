@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* verdict.json: a verdict as a file, and back. */
+/* Write and read verdict.json. */
 #include "report/judge/verdict.h"
 
 #include <stdlib.h>
