@@ -136,17 +136,6 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 
 /* ---- test by test -------------------------------------------------------- */
 
-static void match_ranks(struct accepted_beside *b)
-{
-	for (int r = 0; r < b->now->n_ranks; r++) {
-		const struct cluster_rank *of = &b->now->ranks[r];
-		int k = node_called(b->then, b->now->nodes[of->node].name);
-
-		b->rank_then[r] = k >= 0 && of->gpu < b->then->nodes[k].gpus ?
-			b->then->nodes[k].first_rank + of->gpu : -1;
-	}
-}
-
 static double value_of(const struct cell *c, bool latency)
 {
 	double v = latency ? 1 / (double)c->lat_us : (double)c->bw_GB_s;
@@ -200,7 +189,15 @@ static int beside_init(struct accepted_beside *b, const struct run *now,
 	if (!b->rank_then || !b->room) {
 		return -1;
 	}
-	match_ranks(b);
+	for (int r = 0; r < b->now->n_ranks; r++) {
+		const struct cluster_rank *of = &b->now->ranks[r];
+		int k = node_called(b->then, b->now->nodes[of->node].name);
+
+		b->rank_then[r] =
+			k >= 0 && of->gpu < b->then->nodes[k].gpus ?
+				b->then->nodes[k].first_rank + of->gpu :
+				-1;
+	}
 	for (unsigned path = 0; path < PATH_CLASSES; path++) {
 		size_t n = changes_of(b, path);
 		double median, mad = n ? stats_mad(b->room, n, &median) : 0;
@@ -208,12 +205,6 @@ static int beside_init(struct accepted_beside *b, const struct run *now,
 		b->band[path] = fmax(-log1p(-WORSE_BAND), WORSE_MADS * mad);
 	}
 	return 0;
-}
-
-static void beside_release(struct accepted_beside *b)
-{
-	free(b->rank_then);
-	free(b->room);
 }
 
 /* ---- a part -------------------------------------------------------------- */
@@ -469,7 +460,8 @@ void accepted_compare(const struct run *now, const struct run *then,
 	if (!v->failed) {
 		add_falls(&b, v);
 	}
-	beside_release(&b);
+	free(b.rank_then);
+	free(b.room);
 }
 
 /** More of them are in verdict.json. */

@@ -281,19 +281,6 @@ static bool choice(const struct all_said *s, size_t i, struct all_said *out)
 	return i <= f->n_or;
 }
 
-static bool may_be(const struct all_case *c, const struct all_said *s,
-		   const struct all_said *part)
-{
-	struct all_said other;
-
-	for (size_t i = 0; choice(s, i, &other); i++) {
-		if (is_same(c, part, &other)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** Leave of what @f may be what @s may be as well, if there is any. */
 static bool narrow(const struct all_case *c, struct fault *f,
 		   const struct all_said *s)
@@ -301,7 +288,13 @@ static bool narrow(const struct all_case *c, struct fault *f,
 	size_t kept = 0;
 
 	for (size_t i = 0; i < f->n_parts; i++) {
-		if (may_be(c, s, &f->parts[i])) {
+		struct all_said other;
+		bool may = false;
+
+		for (size_t k = 0; !may && choice(s, k, &other); k++) {
+			may = is_same(c, &f->parts[i], &other);
+		}
+		if (may) {
 			f->parts[kept++] = f->parts[i];
 		}
 	}
@@ -367,18 +360,6 @@ static int sort_out(struct all_case *c)
 
 /* ---- one finding of a fault --------------------------------------------- */
 
-/** The finding of the lowest step whose first choice is what is left; NULL. */
-static const struct finding *speaker(const struct all_case *c,
-				     const struct fault *f)
-{
-	for (size_t i = 0; i < f->n_seen; i++) {
-		if (is_same(c, &f->parts[0], &f->seen[i])) {
-			return f->seen[i].finding;
-		}
-	}
-	return NULL;
-}
-
 /** Lines of evidence, "p2p: ...": the @first of each step, or the others; what
  *  @spoken says stands above them. */
 static void add_evidence(const struct all_case *c, const struct fault *fault,
@@ -424,12 +405,18 @@ static void say_common(const struct run *run, struct finding *f)
 static void merge(const struct all_case *c, const struct fault *fault,
 		  struct verdict *v)
 {
-	const struct finding *spoken = speaker(c, fault);
-	const struct finding *from = spoken ? spoken : fault->seen[0].finding;
-	/* the number of a part is that of the step that speaks of it */
-	struct finding *f = finding_add(v, *(spoken ? &spoken->part :
-					     fault->parts[0].part), from->code);
+	const struct finding *spoken = NULL, *from;
+	struct finding *f;
 
+	/* that of the lowest step whose first choice is what is left */
+	for (size_t i = 0; i < fault->n_seen && !spoken; i++) {
+		spoken = is_same(c, &fault->parts[0], &fault->seen[i]) ?
+				 fault->seen[i].finding : NULL;
+	}
+	from = spoken ? spoken : fault->seen[0].finding;
+	/* the number of a part is that of the step that speaks of it */
+	f = finding_add(v, spoken ? spoken->part : *fault->parts[0].part,
+			from->code);
 	f->score = from->score;
 	for (size_t i = 1; i < fault->n_parts; i++) {
 		finding_add_or(f, fault->parts[i].part);

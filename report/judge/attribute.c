@@ -233,18 +233,6 @@ static void choose_code(const struct hearing *h)
 	}
 }
 
-/** Adds as evidence what the message in the cells means, if a row of the
- *  symptoms has its code. */
-static void add_meaning(const struct hearing *h)
-{
-	const struct symptom *s = symptom_find(symptoms_builtin(), h->w->code);
-
-	if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT) {
-		finding_add_evidence(h->finding, "%s means: %.300s", h->w->code,
-				     str_text(&s->cause));
-	}
-}
-
 static const char *class_code(const struct witness *w)
 {
 	unsigned c = CELL_CORRUPT;	/* the gravest */
@@ -275,7 +263,15 @@ void witness_hear(const struct run *run, const struct part *p,
 	}
 	choose_code(&h);
 	if (about == ABOUT_FAULTS) {
-		add_meaning(&h);
+		/* The message that the cells show has a row that says its
+		 * meaning. */
+		const struct symptom *s =
+			symptom_find(symptoms_builtin(), h.w->code);
+
+		if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT) {
+			finding_add_evidence(h.finding, "%s means: %.300s",
+					     h.w->code, str_text(&s->cause));
+		}
 	}
 	free(h.code_counts);
 	w->slow_ratio = h.ratio_sum / (double)h.ratios;

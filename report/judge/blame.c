@@ -303,15 +303,6 @@ static int suspects_find(const struct run *run, const uint8_t *marks,
 	return rc;
 }
 
-static void suspects_release(struct suspects *s)
-{
-	part_index_release(&s->index);
-	free(s->list);
-	free(s->bad);
-	free(s->touching);
-	*s = (struct suspects){ 0 };
-}
-
 /* ---- blame --------------------------------------------------------------- */
 
 /** Percentages of the cells of a part that must be bad before it is picked, one
@@ -414,27 +405,6 @@ static void hand_over(struct blame *b, struct suspect_cell *c, uint32_t x)
 		}
 	}
 	c->owner = x;
-}
-
-/** Nobody owns a cell yet. */
-static void learn(struct blame *b)
-{
-	for (size_t i = 0; i < b->s.n; i++) {
-		b->of[i].share = b->s.list[i].share;
-	}
-	for (size_t i = 0; i < b->s.n_bad; i++) {
-		b->s.bad[i].owner = SUSPECT_NONE;
-		offer(b, &b->s.bad[i]);
-	}
-	memcpy(b->fresh, b->of, b->s.n * sizeof(*b->of));
-}
-
-static void start_over(struct blame *b)
-{
-	memcpy(b->of, b->fresh, b->s.n * sizeof(*b->of));
-	for (size_t i = 0; i < b->s.n_bad; i++) {
-		b->s.bad[i].owner = SUSPECT_NONE;
-	}
 }
 
 /** Take @x, and the cells that are its own from now on. */
@@ -632,7 +602,10 @@ static bool is_shortest(const struct blame *b, double bits)
 
 static double search(struct blame *b, const struct search *how)
 {
-	start_over(b);
+	memcpy(b->of, b->fresh, b->s.n * sizeof(*b->of));
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		b->s.bad[i].owner = SUSPECT_NONE;
+	}
 	for (size_t i = 0; i < how->n; i++) {
 		pick_greedily(b, how->floors[i]);
 	}
@@ -640,23 +613,6 @@ static double search(struct blame *b, const struct search *how)
 			pick_greedily(b, 0); i++) {
 	}
 	return message_bits(b);
-}
-
-/** Copies which suspects are picked now to @picked. */
-static void keep(const struct blame *b, bool *picked)
-{
-	for (size_t i = 0; i < b->s.n; i++) {
-		picked[i] = b->of[i].picked;
-	}
-}
-
-/** Back to a search that found a shorter message than the last one. */
-static void go_back(struct blame *b, const bool *picked)
-{
-	for (size_t i = 0; i < b->s.n; i++) {
-		b->of[i].picked = picked[i];
-	}
-	recount(b);
 }
 
 int blame_find(const struct run *run, const uint8_t *marks,
@@ -677,15 +633,29 @@ int blame_find(const struct run *run, const uint8_t *marks,
 		free(best);
 		return -1;
 	}
-	learn(b);
+	/* No cell has an owner yet. */
+	for (size_t i = 0; i < b->s.n; i++) {
+		b->of[i].share = b->s.list[i].share;
+	}
+	for (size_t i = 0; i < b->s.n_bad; i++) {
+		b->s.bad[i].owner = SUSPECT_NONE;
+		offer(b, &b->s.bad[i]);
+	}
+	memcpy(b->fresh, b->of, b->s.n * sizeof(*b->of));
 	for (size_t i = 0; i < SEARCHES && b->s.n_bad > 0 &&
 			   (i == 0 || !is_shortest(b, least)); i++) {
 		bits = search(b, &searches[i]);
 		if (bits < least) {
 			least = bits;
-			keep(b, best);
+			for (size_t k = 0; k < b->s.n; k++) {
+				best[k] = b->of[k].picked;
+			}
 		} else if (i == SEARCHES - 1 && bits > least) {
-			go_back(b, best);
+			/* A search before found a shorter message. */
+			for (size_t k = 0; k < b->s.n; k++) {
+				b->of[k].picked = best[k];
+			}
+			recount(b);
 		}
 	}
 	free(best);
@@ -694,7 +664,10 @@ int blame_find(const struct run *run, const uint8_t *marks,
 
 void blame_release(struct blame *b)
 {
-	suspects_release(&b->s);
+	part_index_release(&b->s.index);
+	free(b->s.list);
+	free(b->s.bad);
+	free(b->s.touching);
 	free(b->of);
 	free(b->fresh);
 	free(b->rest);

@@ -255,15 +255,6 @@ static void note_lacking(const struct run *run, struct str *out)
 	}
 }
 
-/** Returns true if the cell was skipped and no part is at fault for it.  For
- *  addresses (ping) returns false: their segments say why. */
-static bool is_unheard(const struct run *run, size_t at)
-{
-	return run->cells[at].class == CELL_SKIPPED && !run->mesh &&
-	       run->cell_code[at] > 0 &&
-	       !witness_is_bad(run, ABOUT_FAULTS, at);
-}
-
 /** Letters of an example: a line of a picture. */
 #define DETAIL_MAX 120
 
@@ -275,7 +266,11 @@ static void note_skipped(const struct run *run, struct str *out)
 	int end;
 
 	run_foreach_cell(run, at) {
-		if (is_unheard(run, at)) {
+		/* No part is at fault for these; of addresses their segments
+		 * say why. */
+		if (run->cells[at].class == CELL_SKIPPED && !run->mesh &&
+		    run->cell_code[at] > 0 &&
+		    !witness_is_bad(run, ABOUT_FAULTS, at)) {
 			first = n++ == 0 ? at : first;
 			same += run->cell_code[at] == run->cell_code[first];
 		}

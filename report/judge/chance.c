@@ -11,14 +11,17 @@
 
 #define COLLISIONS "collisions"
 
-/** Slow tests that were made again, and those of them that were slow again. */
-struct again {
-	size_t tests, slow;
+/** Tests of a part, or of pairs that no part explains. */
+struct tests {
+	size_t first, slow;	/* made once, and slow then */
+	size_t again, twice;	/* of these made twice, and slow again */
+	size_t below, below_twice;	/* what their lines carry, and again */
 };
 
-static struct again look(const struct run *run, const struct part *p)
+/** The slow tests of @p that the follow-up made again. */
+static struct tests look(const struct run *run, const struct part *p)
 {
-	struct again a = { 0 };
+	struct tests a = { 0 };
 
 	for (size_t i = 0; i < run->n_follow; i++) {
 		const struct run_follow *f = &run->follow[i];
@@ -29,8 +32,8 @@ static struct again look(const struct run *run, const struct part *p)
 			continue;
 		}
 		c.bw_GB_s = f->bw_GB_s;
-		a.tests++;
-		a.slow += cells_beside(&c, &run->slow[c.path]) <
+		a.again++;
+		a.twice += cells_beside(&c, &run->slow[c.path]) <
 				  run->slow[c.path].limit_GB_s ||
 			  cells_below_line(&c);
 	}
@@ -39,20 +42,10 @@ static struct again look(const struct run *run, const struct part *p)
 
 bool again_doubts(const struct run *run, const struct cause *c)
 {
-	struct again a = look(run, &c->part);
+	struct tests a = look(run, &c->part);
 
-	return c->explained < c->cells && a.tests >= AGAIN_TESTS &&
-	       2 * a.slow < a.tests;
-}
-
-/* Returns true if most tests of a lone pair passed when repeated: a pair that
- * is slow twice by chance is not broken. */
-static bool again_mends(const struct run *run, const struct cause *c)
-{
-	struct again a = look(run, &c->part);
-
-	return c->part.kind == PART_PAIR && a.tests >= AGAIN_TESTS &&
-	       2 * a.slow < a.tests;
+	return c->explained < c->cells && a.again >= AGAIN_TESTS &&
+	       2 * a.twice < a.again;
 }
 
 bool again_refutes(const struct run *run, const struct cause *c)
@@ -67,20 +60,20 @@ bool again_refutes(const struct run *run, const struct cause *c)
 
 void again_tell(const struct run *run, const struct part *p, struct finding *f)
 {
-	struct again a = look(run, p);
+	struct tests a = look(run, p);
 
-	if (a.tests >= AGAIN_TESTS) {
+	if (a.again >= AGAIN_TESTS) {
 		finding_add_evidence(f, "%sconfirmed by the follow-up: %zu of "
 				     "%zu slow tests were slow again",
-				     2 * a.slow < a.tests ? "not " : "",
-				     a.slow, a.tests);
+				     2 * a.twice < a.again ? "not " : "",
+				     a.twice, a.again);
 	}
 }
 
 void again_collided(const struct run *run, const struct cause *c,
 		    struct verdict *v)
 {
-	struct again a = look(run, &c->part);
+	struct tests a = look(run, &c->part);
 	struct finding *f = verdict_find(v, NULL, COLLISIONS);
 
 	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
@@ -92,7 +85,7 @@ void again_collided(const struct run *run, const struct cause *c,
 	finding_add_evidence(f, "%s: %zu of %zu were slow; of %zu that the "
 			     "follow-up made again %zu passed",
 			     PART_NAME(run, &c->part), c->explained, c->cells,
-			     a.tests, a.tests - a.slow);
+			     a.again, a.again - a.twice);
 }
 
 /* ---- odd ----------------------------------------------------------------- */
@@ -153,60 +146,46 @@ struct finding *odd_find(const struct run *run,
 /** Less likely than that it is no chance. */
 #define ALPHA 0.01
 
-/** Tests of pairs that no part explains. */
-struct tests {
-	size_t first, slow;	/* made once, and slow then */
-	size_t again, twice;	/* of these made twice, and slow again */
-};
-
 /** Returns true if @c stands for pairs only, not for a part. */
 static bool is_lone(const struct cause *c)
 {
 	return c->part.kind == PART_PAIR || c->rest;
 }
 
-/** The slow cells that @c stands for, each to @take. */
-static void each_cell(const struct run *run, const struct cause *c,
-		      void (*take)(const struct cell *cell, struct tests *t),
-		      struct tests *t)
+/** The number of cells that @c, a lone one, stands for. */
+static size_t n_lone(const struct cause *c)
+{
+	return c->rest ? c->n_rest : 2;
+}
+
+/** The place of cell @i of these. */
+static size_t lone_at(const struct run *run, const struct cause *c, size_t i)
 {
 	const struct part *p = &c->part;
 	int a, b;
 
-	for (size_t i = 0; i < c->n_rest; i++) {
-		take(&run->cells[c->rest[i]], t);
+	if (c->rest) {
+		return c->rest[i];
 	}
-	if (!c->rest) {
-		a = run->nodes[p->node].first_rank + p->index;
-		b = run->nodes[p->peer_node].first_rank + p->peer_index;
-		take(run_cell(run, a, b), t);
-		take(run_cell(run, b, a), t);
-	}
+	a = run->nodes[p->node].first_rank + p->index;
+	b = run->nodes[p->peer_node].first_rank + p->peer_index;
+	return i == 0 ? run_at(run, a, b) : run_at(run, b, a);
 }
 
-static void count_slow(const struct cell *c, struct tests *t)
+static void count_slow(const struct run *run, const struct cause *c,
+		       struct tests *t)
 {
-	if (c->class == CELL_SLOW) {
-		t->slow++;
-		t->again += c->attempt > 1;
-		t->twice += c->attempt > 1;
+	for (size_t i = 0; i < n_lone(c); i++) {
+		const struct cell *cell = &run->cells[lone_at(run, c, i)];
+		bool slow = cell->class == CELL_SLOW;
+		bool below = cells_below_line(cell), twice = cell->attempt > 1;
+
+		t->slow += slow;
+		t->again += slow && twice;
+		t->twice += slow && twice;
+		t->below += below;
+		t->below_twice += below && twice;
 	}
-}
-
-static void count_below(const struct cell *c, struct tests *t)
-{
-	t->first += cells_below_line(c);
-	t->twice += cells_below_line(c) && c->attempt > 1;
-}
-
-/** Is any test of @c below what its line carries; @twice: and was so again? */
-static bool is_below_line(const struct run *run, const struct cause *c,
-			  bool twice)
-{
-	struct tests t = { 0 };
-
-	each_cell(run, c, count_below, &t);
-	return (twice ? t.twice : t.first) > 0;
 }
 
 /** Returns true if no more tests of @causes are slow again than by chance.  The
@@ -227,7 +206,7 @@ static bool is_chance(const struct run *run, const struct causes *causes)
 	}
 	for (size_t i = 0; i < causes->n; i++) {
 		if (is_lone(&causes->list[i])) {
-			each_cell(run, &causes->list[i], count_slow, &t);
+			count_slow(run, &causes->list[i], &t);
 		}
 	}
 	return t.again > 0 && t.slow < t.first && t.twice < t.slow &&
@@ -252,14 +231,6 @@ static const struct cell *like_cell(const struct run *run, int src, size_t k,
 	return run->ranks[*dst].gpu == gpu ? &run->cells[at] : NULL;
 }
 
-/** How many of these @src has. */
-static size_t n_like(const struct run *run, int src)
-{
-	return run->grid.first ? grid_first(&run->grid, src + 1) -
-				 grid_first(&run->grid, src) :
-				 (size_t)run->n_nodes;
-}
-
 /** The median of the class of the cell at @at without those of @but; NAN where
  *  it has no peers.  @room: for a value of each pair of nodes, or of GPUs of
  *  two, or of each cell where that is less. */
@@ -275,11 +246,16 @@ static double class_median(const struct run *run, size_t at,
 	for (int a = 0; a < run->n_nodes; a++) {
 		const struct cluster_node *x = &run->nodes[a];
 		int src = x->first_rank + s->gpu, dst;
+		size_t like = (size_t)run->n_nodes;
 
 		if (s->gpu >= x->gpus) {
 			continue;
 		}
-		for (size_t k = 0; k < n_like(run, src); k++) {
+		if (run->grid.first) {
+			like = grid_first(&run->grid, src + 1) -
+			       grid_first(&run->grid, src);
+		}
+		for (size_t k = 0; k < like; k++) {
 			const struct cell *c = like_cell(run, src, k, d->gpu,
 							 &dst);
 
@@ -367,29 +343,27 @@ static bool is_built(const struct run *run, size_t at, double *room)
 	return (double)c->bw_GB_s >= CELLS_SLOW_RATIO * fmin(ends, class);
 }
 
-static bool pair_is_built(const struct run *run, const struct part *p,
-			  double *room)
-{
-	int a = run->nodes[p->node].first_rank + p->index;
-	int b = run->nodes[p->peer_node].first_rank + p->peer_index;
-
-	return is_built(run, run_at(run, a, b), room) &&
-	       is_built(run, run_at(run, b, a), room);
-}
-
-/** Removes the cells that are slow by design from the list of @c.  Returns true
- *  if none is left. */
-static bool rest_is_built(const struct run *run, struct cause *c, double *room)
+/** Returns true if all cells of @c, a lone one, are slow by design.  Removes
+ *  those from its list. */
+static bool lone_is_built(const struct run *run, struct cause *c, double *room)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < c->n_rest; i++) {
-		if (!is_built(run, c->rest[i], room)) {
-			c->rest[n++] = c->rest[i];
+	for (size_t i = 0; i < n_lone(c); i++) {
+		size_t at = lone_at(run, c, i);
+
+		if (is_built(run, at, room)) {
+			continue;
 		}
+		if (c->rest) {
+			c->rest[n] = (uint32_t)at;
+		}
+		n++;
 	}
-	c->explained -= c->n_rest - n;
-	c->n_rest = n;
+	if (c->rest) {
+		c->explained -= c->n_rest - n;
+		c->n_rest = n;
+	}
 	return n == 0;
 }
 
@@ -444,14 +418,17 @@ static bool is_alike(const struct run *run, const struct cause *c,
  *  is fast when it is looked at again? */
 static bool is_none(const struct run *run, struct cause *c, double *room)
 {
-	if (again_mends(run, c)) {
+	struct tests t = look(run, &c->part);
+
+	/* a pair that is slow twice by chance is not broken */
+	if (c->part.kind == PART_PAIR && t.again >= AGAIN_TESTS &&
+	    2 * t.twice < t.again) {
 		return true;
 	}
 	if (is_lone(c)) {
-		return !is_below_line(run, c, !room) &&
-		       (!room || (c->rest ?
-				  rest_is_built(run, c, room) :
-				  pair_is_built(run, &c->part, room)));
+		count_slow(run, c, &t);
+		return (room ? t.below : t.below_twice) == 0 &&
+		       (!room || lone_is_built(run, c, room));
 	}
 	return room && (is_mended(run, c) || is_alike(run, c, room));
 }

@@ -54,20 +54,20 @@ static double rate(const struct collective_point *p)
 	return (double)p->size_B / p->time_us;
 }
 
-/** The median where it is known: one slow operation is no slow size. */
-static double time_of(const struct collective_row *r)
-{
-	return isfinite(r->time_med_us) ? r->time_med_us : r->time_us;
-}
-
 static int take_series(const struct curve *c, int64_t inplace,
 		       struct series *out)
 {
 	*out = (struct series){ 0 };
 	for (size_t i = 0; i < c->n; i++) {
 		const struct collective_row *r = c->rows[i];
-		struct collective_point p = { .size_B = r->size_B, .row = r,
-				   .time_us = time_of(r) };
+		/* One slow operation is no slow size: the median where it is
+		 * known. */
+		struct collective_point p = {
+			.size_B = r->size_B,
+			.row = r,
+			.time_us = isfinite(r->time_med_us) ? r->time_med_us :
+							      r->time_us,
+		};
 
 		if (r->inplace != inplace || r->outcome != OUTCOME_OK ||
 		    r->size_B <= 0 || !(p.time_us > 0)) {
@@ -485,19 +485,6 @@ static void add_starved(const struct sweep *s, struct verdict *v)
 
 /* ---- the smallest bad set ----------------------------------------------- */
 
-/** "n0, n1 and n2". */
-static void add_part_names(const json_t *parts, struct str *out)
-{
-	size_t n = json_array_size(parts);
-
-	for (size_t i = 0; i < n; i++) {
-		const struct run_entry part = run_entry(parts, i);
-
-		str_add(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
-		add_name(&part, out);
-	}
-}
-
 /** The gpu command that tests the arithmetic of a part, for longer. */
 static void add_compute(const struct run *run, const char *node,
 			struct str *out)
@@ -536,7 +523,12 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		p.peer_node = run_find_node(run, b.node, -1);
 		p.peer_index = b.gpu;
 	}
-	add_part_names(parts, &names);
+	for (size_t i = 0; i < n; i++) {
+		const struct run_entry part = run_entry(parts, i);
+
+		str_add(&names, i == 0 ? "" : i + 1 == n ? " and " : ", ");
+		add_name(&part, &names);
+	}
 	str_add(&act, run_is_model(run) ?
 			      "(simulated) retest: " :
 		      n == 1 ? "run again without it; then test it: " :
@@ -763,14 +755,6 @@ static void add_skew(const struct run *run, struct verdict *v)
 	}
 }
 
-/** Are its curves those of GPUs, or a log's?  Ranks that share the cores of a
- *  host disturb each other: their curves have any form. */
-static bool has_curves(const struct run *run)
-{
-	return !run->transport[0] || run_is_model(run) ||
-	       spec_transport_is(run->transport, XPORT_GPU);
-}
-
 /* ---- the verdict -------------------------------------------------------- */
 
 int collective_judge(const struct run *run, const struct sweep *s,
@@ -791,7 +775,10 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	add_first_bad(run, s, v);
 	add_skipped(s, ok, v);
 	add_ignored(s, v);
-	if (has_curves(run)) {
+	/* Ranks that share the cores of a host disturb each other: their curves
+	 * have any form. */
+	if (!run->transport[0] || run_is_model(run) ||
+	    spec_transport_is(run->transport, XPORT_GPU)) {
 		sweep_findings(s, v);
 	}
 	if (reference) {

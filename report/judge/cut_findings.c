@@ -330,32 +330,25 @@ static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
 		!run_good(run->cells[at].class));
 }
 
-/** Takes a path from the coordinator's node to a lost node as the example of a
- *  finding that has neither an example nor a single node. */
-static void take_example(const struct run *run,
-			 const struct cut_findings_cut *c, size_t at,
-			 struct finding *f)
-{
-	int src = run_src(run, at), dst = run_dst(run, at);
-
-	if (f->src < 0 && f->part.node < 0 && run->ranks[src].node == c->home &&
-	    c->lost[run->ranks[dst].node]) {
-		f->src = src;
-		f->dst = dst;
-	}
-}
-
 static void take_cells(const struct run *run, const struct cut_findings_cut *c,
 		       uint8_t *explained, struct finding *f)
 {
 	run_foreach_cell(run, at) {
 		unsigned class = run->cells[at].class;
+		int src = run_src(run, at), dst = run_dst(run, at);
 
 		if (class < CELL_CLASSES && is_of_cut(run, c, at)) {
 			explained[at] |= EXPLAINED;
 			f->cells++;
 			f->explained += !run_good(class);
-			take_example(run, c, at, f);
+			/* without a node of its own: from where it listened, to
+			 * one lost */
+			if (f->src < 0 && f->part.node < 0 &&
+			    run->ranks[src].node == c->home &&
+			    c->lost[run->ranks[dst].node]) {
+				f->src = src;
+				f->dst = dst;
+			}
 		}
 	}
 }

@@ -43,15 +43,6 @@ static bool touches_any(const struct run *run, const struct effects *all,
 	return false;
 }
 
-/** The other end of a test of @p. */
-static int partner_of(const struct run *run, const struct part *p, size_t at)
-{
-	int from = run->ranks[run_src(run, at)].node;
-	int to = run->ranks[run_dst(run, at)].node;
-
-	return from == p->node ? to : from;
-}
-
 /** Returns true if all tests of @p are inside a node. */
 static bool is_inside(const struct part *p)
 {
@@ -116,6 +107,8 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 		const struct run_follow *f = &run->follow[k];
 		double v = log_value((double)f->bw_GB_s, (double)f->lat_us,
 				     of);
+		int from = run->ranks[run_src(run, f->at)].node;
+		int to = run->ranks[run_dst(run, f->at)].node;
 
 		/* ports of one run may be built for different rates */
 		if (run->ports) {
@@ -126,17 +119,12 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 			continue;
 		}
 		if (part_touches_at(run, p, f->at)) {
-			effect_confirm_add(tests, v, partner_of(run, p, f->at));
+			effect_confirm_add(tests, v,
+					   from == p->node ? to : from);
 		} else if (!touches_any(run, all, f->at)) {
 			effect_confirm_add(controls, v, -1);
 		}
 	}
-}
-
-/** Returns the effect @e of the main pass as a logarithm, below 0 = worse. */
-static double log_of(const struct effect *e, enum effects_of of)
-{
-	return of == EFFECTS_LATENCY ? -log(e->ratio) : log(e->ratio);
 }
 
 /* Returns the share of effect number @i of @all (selected by @of) that the
@@ -162,7 +150,9 @@ static double effect_again(const struct run *run, const struct effects *all,
 	    (tests.partner[1] >= 0 || is_inside(&e->part) ||
 	     e->part.kind == PART_NODE_PAIR)) {
 		share = (stats_median(tests.v, tests.n) -
-			 stats_median(controls.v, controls.n)) / log_of(e, of);
+			 stats_median(controls.v, controls.n)) /
+			(of == EFFECTS_LATENCY ? -log(e->ratio) :
+						 log(e->ratio));
 	}
 	free(room);
 	return share;
@@ -193,14 +183,6 @@ struct depth {
 	double *of[DEPTH_WAYS]; /* share of what is usual */
 	size_t n[DEPTH_WAYS];
 };
-
-static int depth_init(struct depth *d, size_t most)
-{
-	d->of[INSIDE] = calloc(DEPTH_WAYS * most + 1, sizeof(double));
-	d->of[SENDS] = d->of[INSIDE] + most;
-	d->of[RECEIVES] = d->of[SENDS] + most;
-	return d->of[INSIDE] ? 0 : -1;
-}
 
 /** Returns true if another slow part is on the path, which may be the cause. */
 static bool is_shared(const struct run *run, const struct depth *d, int src,
@@ -317,14 +299,18 @@ void depth_findings(const struct run *run, struct verdict *v)
 	for (size_t i = 0; i < found; i++) {
 		const struct part p = v->findings[i].part;
 		struct depth d = { .v = v, .found = found, .self = i };
+		size_t most;
 
 		if (!part_is(&p, KIND(NODE) | KIND(GPU)) ||
 		    strcmp(v->findings[i].code, "slow") != 0 ||
 		    v->findings[i].n_or > 0) {
 			continue;
 		}
-		if (depth_init(&d, (size_t)(run->nodes[p.node].gpus *
-					    run->n_ranks)) < 0) {
+		most = (size_t)(run->nodes[p.node].gpus * run->n_ranks);
+		d.of[INSIDE] = calloc(DEPTH_WAYS * most + 1, sizeof(double));
+		d.of[SENDS] = d.of[INSIDE] + most;
+		d.of[RECEIVES] = d.of[SENDS] + most;
+		if (!d.of[INSIDE]) {
 			v->failed = true;
 			return;
 		}

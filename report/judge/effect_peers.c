@@ -133,22 +133,6 @@ static void level_peer(const struct effect_work *w,
 	}
 }
 
-/** Take away what is usual in a node. */
-static void level_node(const struct effect_work *w,
-		       const struct effect_peers *x, float *of,
-		       const struct cluster_node *n)
-{
-	size_t gpus = (size_t)n->gpus, first = (size_t)n->first_rank * x->width;
-	double *usual = w->room + w->ranks;
-
-	for (size_t i = 0; i < gpus; i++) {
-		usual[i] = effect_median(w, &of[first + i * x->width],
-					 x->width, 1);
-	}
-	effect_lower(&of[first], gpus * x->width, 1,
-		     gpus ? stats_median(usual, gpus) : 0);
-}
-
 /** Returns true if GPU @r or its node was already found. */
 static bool is_found(const struct effect_work *w, const struct cluster_rank *r)
 {
@@ -324,7 +308,19 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 	int rc = fill(w, &x);
 
 	for (size_t n = 0; rc == 0 && n < 2 * w->nodes; n++) {
-		level_node(w, &x, x.samples[n % 2], &w->run->nodes[n / 2]);
+		const struct cluster_node *node = &w->run->nodes[n / 2];
+		float *of = x.samples[n % 2] +
+			    (size_t)node->first_rank * x.width;
+		size_t gpus = (size_t)node->gpus;
+		double *usual = w->room + w->ranks;
+
+		for (size_t i = 0; i < gpus; i++) {
+			usual[i] = effect_median(w, &of[i * x.width], x.width,
+						 1);
+		}
+		/* take away what is usual in the node */
+		effect_lower(of, gpus * x.width, 1,
+			     gpus ? stats_median(usual, gpus) : 0);
 	}
 	if (rc == 0) {
 		effect_peers_learn(w, &x);

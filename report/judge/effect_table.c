@@ -403,16 +403,6 @@ static int sums_init(struct sums *s, size_t ranks, size_t nodes)
 	return whole ? 0 : -1;
 }
 
-static void sums_release(struct sums *s)
-{
-	for (int k = 0; k < 2; k++) {
-		free(s->of[k]);
-		free(s->n[k]);
-		free(s->inside[k]);
-		free(s->n_inside[k]);
-	}
-}
-
 static void add_cell(const struct effect_work *w, struct sums *sums, size_t s,
 		     size_t d, float v)
 {
@@ -454,20 +444,6 @@ static bool any_crossed(const struct effect_work *w)
 		}
 	}
 	return false;
-}
-
-static void add_cells(const struct effect_work *w, struct sums *sums)
-{
-	bool crossed = w->t.crossed;
-
-	run_foreach_cell(w->run, at) {
-		float v = effect_log(w, at);
-
-		if (isfinite(v) && (crossed || !is_crossed(w->run, at))) {
-			add_cell(w, sums, (size_t)run_src(w->run, at),
-				 (size_t)run_dst(w->run, at), v);
-		}
-	}
 }
 
 /** Ranks of node @p that rank @i is tested with: those of its rail, unless
@@ -512,14 +488,29 @@ static int fill(struct effect_work *w)
 
 	w->t.crossed = any_crossed(w);
 	if (rc == 0) {
-		add_cells(w, &sums);
+		bool crossed = w->t.crossed;
+
+		run_foreach_cell(w->run, at) {
+			float v = effect_log(w, at);
+
+			if (isfinite(v) &&
+			    (crossed || !is_crossed(w->run, at))) {
+				add_cell(w, &sums, (size_t)run_src(w->run, at),
+					 (size_t)run_dst(w->run, at), v);
+			}
+		}
 	}
 	for (int k = 0; rc == 0 && k < 2; k++) {
 		for (size_t i = 0; i < w->ranks; i++) {
 			put_means(w, &sums, k, i);
 		}
 	}
-	sums_release(&sums);
+	for (int k = 0; k < 2; k++) {
+		free(sums.of[k]);
+		free(sums.n[k]);
+		free(sums.inside[k]);
+		free(sums.n_inside[k]);
+	}
 	return rc;
 }
 

@@ -33,31 +33,6 @@ static size_t add_way(const struct effect_work *w, const double *usual,
 	return known;
 }
 
-/** The link between two nodes, both ways; NAN. */
-static double link_of(const struct effect_work *w, const double *usual,
-		      size_t a, size_t b)
-{
-	size_t n = add_way(w, usual, a, b, w->room);
-
-	n += add_way(w, usual, b, a, w->room + n);
-	return n ? stats_select(w->room, n, n / 2) : NAN;
-}
-
-static int add_link(struct effect_work *w, size_t a, size_t b, double by,
-		    double half)
-{
-	struct part p = part_at(PART_NODE_PAIR, (int)a, -1);
-	const struct effect_estimate e = { .by = by, .half = half,
-					   .half_alone = half,
-					   .partners = 2 };
-
-	p.peer_node = (int)b;
-	if (!(by <= -w->least && by + half < 0)) {
-		return 0;
-	}
-	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
-}
-
 /* Links between two nodes, beside all others. */
 static int effect_find_links(struct effect_work *w, double z)
 {
@@ -73,7 +48,11 @@ static int effect_find_links(struct effect_work *w, double z)
 	}
 	for (size_t a = 0; by && a < w->nodes; a++) {
 		for (size_t b = a + 1; b < w->nodes; b++) {
-			by[n] = link_of(w, usual, a, b);
+			size_t known = add_way(w, usual, a, b, w->room);
+
+			known += add_way(w, usual, b, a, w->room + known);
+			by[n] = known ? stats_select(w->room, known,
+						     known / 2) : NAN;
 			copy[n] = isfinite(by[n]) ? by[n] : 0;
 			n++;
 		}
@@ -82,7 +61,17 @@ static int effect_find_links(struct effect_work *w, double z)
 	n = 0;
 	for (size_t a = 0; rc == 0 && a < w->nodes; a++) {
 		for (size_t b = a + 1; rc == 0 && b < w->nodes; b++) {
-			rc = add_link(w, a, b, by[n++], z * off);
+			struct part p = part_at(PART_NODE_PAIR, (int)a, -1);
+			const struct effect_estimate e = {
+				.by = by[n++], .half = z * off,
+				.half_alone = z * off, .partners = 2,
+			};
+
+			p.peer_node = (int)b;
+			if (e.by <= -w->least && e.by + e.half < 0) {
+				rc = effect_add(w, &p, NULL, &e,
+						part_measured(w->run, &p));
+			}
 		}
 	}
 	free(by);
@@ -195,22 +184,6 @@ static bool join(const struct run *run, const struct part *p,
 	return false;
 }
 
-/* NICs that are all there are behind one socket, or all of one rail on the
- * nodes of a leaf switch, two at least, and about as bad as each other both
- * ways: it is the socket, or what they have at the switch, and no NIC.  It
- * takes their place in @e, whose ratios are logarithms still. */
-static void effects_join(const struct run *run, struct effects *e)
-{
-	size_t i = 0;
-
-	while (i < e->n) {
-		const struct part p = e->list[i].part;
-
-		/* those that follow take the place of what has joined */
-		i += !(p.kind == PART_NIC && join(run, &p, e));
-	}
-}
-
 /* ---- effect parts -------------------------------------------------------- */
 
 /*
@@ -246,19 +219,6 @@ static float together(const struct effect_work *w, const float *of, size_t n,
 	}
 	return known == 2 ? (float)fmax(w->room[0], w->room[1]) :
 	       known	  ? (float)stats_median(w->room, known) : NAN;
-}
-
-/** Each node as its ranks are together. */
-static void fill_nodes(const struct effect_work *w, struct effect_peers *x)
-{
-	for (int k = 0; k < 2; k++) {
-		for (size_t n = 0; n < w->nodes; n++) {
-			for (size_t p = 0; p < x->width; p++) {
-				x->samples[k][n * x->width + p] =
-					together(w, w->t.of[k], n, p);
-			}
-		}
-	}
 }
 
 /** Subtracts the effect of node @n from the samples of its ranks: the mean, or
@@ -426,7 +386,14 @@ static int effect_find_nodes(struct effect_work *w, double z)
 	rc = effect_peers_init(&all.x, w->nodes, w->t.width) < 0 ? -1 : rc;
 	all.x.aside = w->n_aside;
 	if (rc == 0) {
-		fill_nodes(w, &all.x);
+		for (size_t i = 0; i < 2 * w->nodes * all.x.width; i++) {
+			size_t k = i / (w->nodes * all.x.width);
+			size_t at = i % (w->nodes * all.x.width);
+
+			all.x.samples[k][at] = together(w, w->t.of[k],
+							at / all.x.width,
+							at % all.x.width);
+		}
 		effect_peers_learn(w, &all.x);
 	}
 	for (size_t n = 0; rc == 0 && n < w->nodes; n++) {
@@ -437,59 +404,42 @@ static int effect_find_nodes(struct effect_work *w, double z)
 	return rc;
 }
 
-/** Returns true if rank @i is at least half as bad inside its node as @inter,
- *  its effect outside. */
-static bool bad_inside(const struct effect_work *w, size_t i, int way,
-		       double inter)
-{
-	double a = (double)w->t.inside[TX][i], b = (double)w->t.inside[RX][i];
-	double in = way == TX ? a : way == RX ? b : (a + b) / 2;
-
-	return in < inter / 2;
-}
-
 static int add_rank(struct effect_work *w, size_t i, int way,
 		    const struct effect_estimate *e, bool alone)
 {
 	const struct cluster_rank *r = &w->run->ranks[i];
 	struct part nic = part_at(PART_NIC, r->node, r->nic);
 	struct part gpu = part_at(PART_GPU, r->node, r->gpu);
-	bool known = isfinite(w->t.inside[TX][i]);
+	double a = (double)w->t.inside[TX][i], b = (double)w->t.inside[RX][i];
+	double in = way == TX ? a : way == RX ? b : (a + b) / 2;
+	bool known = isfinite(a);
 	size_t tests = tests_of(w, (int)i, 1, way);
 
 	nic.direction = gpu.direction = effect_direction(way);
-	if (!alone || (known && bad_inside(w, i, way, e->by))) {
+	/* at least half as bad inside its node: no NIC */
+	if (!alone || (known && in < e->by / 2)) {
 		return effect_add(w, &gpu, NULL, e, tests);
 	}
 	return effect_add(w, &nic, known ? NULL : &gpu, e, tests);
 }
 
-/** How many ranks of its node use the NIC of rank @i. */
-static size_t sharers(const struct effect_work *w, size_t i)
+/** Returns how many ranks of its node use the NIC of rank @i; *@all: have all
+ *  of them lost about as much as it. */
+static size_t sharers(const struct effect_work *w,
+		      const struct effect_peers *x, size_t i, int way,
+		      bool *all)
 {
 	const struct cluster_node *n = &w->run->nodes[w->run->ranks[i].node];
 	size_t same = 0;
 
+	*all = true;
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		same += w->run->ranks[r].nic == w->run->ranks[i].nic;
-	}
-	return same;
-}
-
-/** Returns true if all ranks that share the NIC of rank @i have lost about as
- *  much. */
-static bool all_share(const struct effect_work *w,
-		      const struct effect_peers *x, size_t i, int way)
-{
-	const struct cluster_node *n = &w->run->nodes[w->run->ranks[i].node];
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (w->run->ranks[r].nic == w->run->ranks[i].nic &&
-		    !(x->mean[way][r] < x->mean[way][i] / 2)) {
-			return false;
+		if (w->run->ranks[r].nic == w->run->ranks[i].nic) {
+			*all = *all && x->mean[way][r] < x->mean[way][i] / 2;
+			same++;
 		}
 	}
-	return true;
+	return same;
 }
 
 /* NICs and GPUs. */
@@ -509,7 +459,8 @@ static int effect_find_ranks(struct effect_work *w, double z)
 	}
 	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
 		int way = effect_way(&x, i);
-		size_t shared = sharers(w, i);
+		bool all;
+		size_t shared = sharers(w, &x, i, way, &all);
 		const struct cluster_rank *r = &w->run->ranks[i];
 		bool first = i == 0 || r[-1].node != r->node ||
 			     r[-1].nic != r->nic;
@@ -518,7 +469,7 @@ static int effect_find_ranks(struct effect_work *w, double z)
 		if (!effect_is_worse(w, &x, i, way, z, &e)) {
 			continue;
 		}
-		if (shared > 1 && all_share(w, &x, i, way)) {
+		if (shared > 1 && all) {
 			struct part p = part_at(PART_NIC, r->node, r->nic);
 
 			p.direction = effect_direction(way);
@@ -590,22 +541,6 @@ static int find(struct effect_work *w, size_t family)
 	return rc;
 }
 
-/** Nodes that are in @found hide what their partners are: bandwidth is that of
- *  the narrowest part, while latencies add up. */
-static void set_aside(struct effect_work *w, const struct effects *found)
-{
-	for (size_t i = 0; w->of == EFFECTS_BANDWIDTH && i < found->n; i++) {
-		const struct part *p = &found->list[i].part;
-
-		if (part_is(p, KIND(NODE) | KIND(NODE_NETWORK))) {
-			w->n_aside += !w->aside[TX][p->node] &&
-				      !w->aside[RX][p->node];
-			w->aside[TX][p->node] |= p->direction != PART_RX;
-			w->aside[RX][p->node] |= p->direction != PART_TX;
-		}
-	}
-}
-
 /** All that is found with intervals for @family parts and ways, and what that
  *  hid; each that is found leaves fewer for chance to find. */
 static int find_all(struct effect_work *w, size_t family)
@@ -616,7 +551,20 @@ static int find_all(struct effect_work *w, size_t family)
 	while (rc == 0 && w->out.n > before.n) {
 		effects_release(&before);
 		before = w->out;
-		set_aside(w, &before);
+		/* Nodes that were found hide what their partners are: bandwidth
+		 * is that of the narrowest part, while latencies add up. */
+		for (size_t i = 0; w->of == EFFECTS_BANDWIDTH && i < before.n;
+		     i++) {
+			const struct part *p = &before.list[i].part;
+
+			if (!part_is(p, KIND(NODE) | KIND(NODE_NETWORK))) {
+				continue;
+			}
+			w->n_aside += !w->aside[TX][p->node] &&
+				      !w->aside[RX][p->node];
+			w->aside[TX][p->node] |= p->direction != PART_RX;
+			w->aside[RX][p->node] |= p->direction != PART_TX;
+		}
 		rc = find(w, family - before.n);
 	}
 	if (w->out.n < before.n) {
@@ -661,7 +609,16 @@ int effects_find(const struct run *run, const uint8_t *skip,
 		return -1;
 	}
 	*out = w.out;
-	effects_join(run, out);
+	/* NICs that are all there are behind one socket, or all of one rail on
+	 * the nodes of a leaf switch, two at least, and about as bad as each
+	 * other both ways: it is the socket, or what they have at the switch,
+	 * and no NIC.  It takes their place, while ratios are logarithms. */
+	for (size_t i = 0; i < out->n;) {
+		const struct part p = out->list[i].part;
+
+		/* those that follow take the place of what has joined */
+		i += !(p.kind == PART_NIC && join(run, &p, out));
+	}
 	finish(out, of);
 	return 0;
 }

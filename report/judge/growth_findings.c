@@ -170,14 +170,6 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	}
 }
 
-/** Returns true if the growth @g matters in this run: processes that hold a GPU
- *  matter only if the run uses GPUs. */
-static bool matters(const struct run *run, const struct growth *g)
-{
-	return !g->held || strcmp(run->probe, "gpu") == 0 ||
-	       spec_transport_is(run->transport, XPORT_GPU);
-}
-
 /** In a job of Slurm @node's GPUs are ours; elsewhere who holds them may have
  *  a right to. */
 static bool is_ours(const struct run *run, int node)
@@ -208,7 +200,11 @@ void growth_findings(const struct run *run, struct verdict *v)
 		const struct growth *g = growth_of(f);
 		struct part place;
 
-		if (g && matters(run, g) && place_of(run, f, &place) &&
+		/* Processes that hold a GPU matter to a run that uses GPUs. */
+		if (g &&
+		    (!g->held || strcmp(run->probe, "gpu") == 0 ||
+		     spec_transport_is(run->transport, XPORT_GPU)) &&
+		    place_of(run, f, &place) &&
 		    !(g->real && run_fact_of(run, f, "software"))) {
 			place = part_shown(run, &place);
 			add_growth(run, &place, g, f, v);

@@ -129,11 +129,6 @@ static bool is_swapped(const struct hang_row *r)
 	       r->cpu < SPIN_CPU;
 }
 
-static bool spins(const struct hang_row *r)
-{
-	return r->cpu >= SPIN_CPU || strcmp(r->state, "R") == 0;
-}
-
 static bool has_dead_child(const struct hang_row *r)
 {
 	return strchr(r->children, 'Z') && is_idle(r);
@@ -153,18 +148,12 @@ static bool waits_for_file(const struct hang_row *r)
 	return waits && is_idle(r);
 }
 
-static bool is_any(const struct hang_row *r)
-{
-	(void)r;
-	return true;
-}
-
 #define THREAD "has a thread that waits in the kernel, where no signal " \
 	       "reaches it"
 
 /** The first that holds says why a rank keeps the others waiting. */
 static const struct hang_cause {
-	bool (*holds)(const struct hang_row *r);
+	bool (*holds)(const struct hang_row *r);	/* NULL: always */
 	bool hard;		/* by itself, whatever others do, ... */
 	bool still;		/* ... unless the job goes on */
 	const char *code, *says;
@@ -186,7 +175,7 @@ static const struct hang_cause {
 	  .says = "is at work on a GPU whose clocks are low" },
 	{ .holds = is_idle, .code = "rank_asleep",
 	  .says = "does nothing, in the program's own code" },
-	{ .holds = is_any, .code = "rank_computes",
+	{ .code = "rank_computes",
 	  .says = "is still at work in the program's own code" },
 };
 
@@ -194,7 +183,7 @@ static const struct hang_cause *cause_of(const struct hang_row *r)
 {
 	const struct hang_cause *c = causes;
 
-	while (!c->holds(r)) {
+	while (c->holds && !c->holds(r)) {
 		c++;
 	}
 	return c;
@@ -294,31 +283,24 @@ static size_t name_hard(struct hang *h)
 	return n;
 }
 
-/** One that goes on elsewhere will come, and so will one for which nobody
- *  waits yet: their GPUs are at work. */
-static bool is_waited_for(const struct hang *h, const struct seat *s)
-{
-	const struct seat *process = &h->seats[s->process];
-
-	return s->behind && !process->victim && !process->moves &&
-	       h->comms[s->comm].wait > 0;
-}
-
 static size_t name_behind(struct hang *h)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < h->rows->n; i++) {
-		struct seat *s = &h->seats[i];
+		struct seat *s = &h->seats[i], *process = &h->seats[s->process];
 
 		if (s->named) {
 			continue;
 		}
+		/* One that goes on elsewhere will come, and so will one for
+		 * which no rank waits yet: their GPUs are at work. */
 		if (s->odd) {
 			name_rank(h, s, "rank_other_call",
 			     "has begun another collective than the others");
 			n++;
-		} else if (is_waited_for(h, s)) {
+		} else if (s->behind && !process->victim && !process->moves &&
+			   h->comms[s->comm].wait > 0) {
 			const struct hang_cause *c = cause_of(s->row);
 			char says[200];
 
@@ -341,7 +323,8 @@ static size_t name_idle(struct hang *h)
 		const struct hang_row *r = &h->rows->list[i];
 
 		idle += is_idle(r);
-		spin += spins(r) && !hang_gpu_rests(r) && !hang_computes(r);
+		spin += (r->cpu >= SPIN_CPU || strcmp(r->state, "R") == 0) &&
+			!hang_gpu_rests(r) && !hang_computes(r);
 	}
 	if (idle + spin < h->rows->n || idle >= spin ||
 	    hang_goes_on(h->rows)) {
@@ -455,25 +438,13 @@ static bool is_over(const struct hang_rows *rows)
 	return i == rows->n;
 }
 
-/** Nobody to look at, on nodes that did look. */
-static void say_nothing(struct hang *h)
+/** Reports what is left to say when no rank is named. */
+static void say_undecided(struct hang *h)
 {
-	struct finding *f =
-		finding_add(h->v, part_of_kind(PART_CONFIG), "hang_nothing");
-
-	if (h->rows->n > 0) {
-		finding_say(f, "All %zu processes have ended", h->rows->n);
-	} else {
-		finding_say(f, "There is no process with NCCL, CUDA or PyTorch "
-			    "and a rank that this user may look at");
-	}
-}
-
-/** Returns the counts of collectives that all ranks of all communicators share;
- *  NULL if they differ or a rank reports none. */
-static const char *same_for_all(const struct hang *h)
-{
+	/* what all ranks of all communicators have begun, if they agree */
 	const char *all = h->rows->n > 0 ? h->rows->list[0].calls_later : NULL;
+	struct finding *f;
+	bool rest, run;
 
 	for (size_t i = 0; i < h->rows->n && all; i++) {
 		const struct hang_row *r = &h->rows->list[i];
@@ -482,19 +453,11 @@ static const char *same_for_all(const struct hang *h)
 			all = NULL;
 		}
 	}
-	return all;
-}
-
-/** Nobody is named: what is left then. */
-static void say_undecided(struct hang *h)
-{
-	const char *all = same_for_all(h);
-	bool rest = all && hang_gpus_rest(h), run = all && hang_gpus_run(h);
-	struct finding *f = finding_add(h->v, part_of_kind(PART_CONFIG),
-					rest ? "hang_between" :
-					run ? "hang_same_call" :
-					"hang_undecided");
-
+	rest = all && hang_gpus_rest(h);
+	run = all && hang_gpus_run(h);
+	f = finding_add(h->v, part_of_kind(PART_CONFIG),
+			rest ? "hang_between" :
+			run ? "hang_same_call" : "hang_undecided");
 	if (rest && !all[0]) {
 		finding_say(f, "No rank of %zu has begun a collective: their "
 			    "GPUs rest, and the program does something else",
@@ -578,7 +541,14 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 		warn_throttled(&h);
 	}
 	if (is_over(rows) && v->n == 0) {
-		say_nothing(&h);
+		struct finding *f = finding_add(v, part_of_kind(PART_CONFIG),
+						"hang_nothing");
+
+		finding_say(f, "There is no process with NCCL, CUDA or PyTorch "
+			    "and a rank that this user may look at");
+		if (rows->n > 0) {
+			finding_say(f, "All %zu processes have ended", rows->n);
+		}
 	} else if (named == 0 && !on && rows->n > 0) {
 		say_undecided(&h);
 	}

@@ -40,20 +40,6 @@ bool hang_goes_on(const struct hang_rows *rows)
 
 /* ---- counts of RAS ------------------------------------------------------- */
 
-static int call_index(struct hang *h, const char *name)
-{
-	for (int i = 0; i < h->n_names; i++) {
-		if (strcmp(h->names[i], name) == 0) {
-			return i;
-		}
-	}
-	if (h->n_names == CALLS_MAX) {
-		return -1;
-	}
-	STR_COPY(h->names[h->n_names], name);
-	return h->n_names++;
-}
-
 /** "AllReduce 21, AllGather 1" */
 static void read_calls(struct hang *h, const char *text, struct calls *c)
 {
@@ -62,9 +48,15 @@ static void read_calls(struct hang *h, const char *text, struct calls *c)
 	int used = 0;
 
 	while (sscanf(text, "%31[A-Za-z] %lld%n", name, &count, &used) == 2) {
-		int i = call_index(h, name);
+		int i = 0;
 
-		if (i >= 0 && count > 0) {
+		while (i < h->n_names && strcmp(h->names[i], name) != 0) {
+			i++;
+		}
+		if (i == h->n_names && i < CALLS_MAX) {
+			STR_COPY(h->names[h->n_names++], name);
+		}
+		if (i < h->n_names && count > 0) {
 			c->n[i] = count;
 			c->total = number_sum(c->total, count);
 		}
@@ -98,13 +90,6 @@ static struct seat *seat_of(const struct hang *h, const struct comm *c,
 			    size_t i)
 {
 	return &h->seats[c->seats[i]];
-}
-
-/** Nodes are asked one after the other: others may have gone on before this one
- *  was.  Each answer that its own node had must agree. */
-static bool was_behind(const struct hang_row *r)
-{
-	return r->behind == RECORD_NONE || r->behind == HANG_LOOKS;
 }
 
 /** In a communicator without progress, marks the ranks behind the front, or, if
@@ -141,9 +126,15 @@ static void compare_still(struct hang *h, struct comm *c)
 	for (size_t i = 0; i < c->n && last; i++) {
 		struct seat *s = seat_of(h, c, i);
 
+		/* Nodes are asked one after the other: others may have gone on
+		 * before this one was.  Each answer that its own node had must
+		 * agree. */
+		bool was_behind = s->row->behind == RECORD_NONE ||
+				  s->row->behind == HANG_LOOKS;
+
 		if (hang_is_told(s->row) && is_ahead(h, last, &s->now)) {
 			s->odd = is_ahead(h, &s->now, last);
-			s->behind = !s->odd && was_behind(s->row);
+			s->behind = !s->odd && was_behind;
 		}
 	}
 }
@@ -249,17 +240,6 @@ static bool same_process(const struct seat *s, const struct seat *t)
 	       strcmp(s->row->node, t->row->node) == 0;
 }
 
-static void find_processes(struct hang *h, struct seat **order)
-{
-	qsort(order, h->rows->n, sizeof(struct seat *), by_process);
-	for (size_t i = 0; i < h->rows->n; i++) {
-		bool again = i > 0 && same_process(order[i - 1], order[i]);
-
-		order[i]->process = again ? order[i - 1]->process :
-					    (size_t)(order[i] - h->seats);
-	}
-}
-
 static void find_comms(struct hang *h, struct seat **order)
 {
 	struct comm *c = NULL;
@@ -302,7 +282,13 @@ bool hang_seats_make(struct hang *h)
 		read_calls(h, s->row->calls, &s->then);
 		read_calls(h, s->row->calls_later, &s->now);
 	}
-	find_processes(h, order);
+	qsort(order, n, sizeof(struct seat *), by_process);
+	for (size_t i = 0; i < n; i++) {
+		bool again = i > 0 && same_process(order[i - 1], order[i]);
+
+		order[i]->process = again ? order[i - 1]->process :
+					    (size_t)(order[i] - h->seats);
+	}
 	find_comms(h, order);
 	free(order);
 	for (size_t i = 0; i < h->n_comms; i++) {
@@ -439,61 +425,6 @@ static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
 	return e->n > 1;
 }
 
-static struct seat *is_wide(struct hang *h)
-{
-	struct hang_host_ends e;
-
-	return find_ends(h, width, 1, &e) && e.one >= WIDE_PCT &&
-			       e.two < WAIT_PCT ?
-		       e.first : NULL;
-}
-
-static struct seat *is_shallow(struct hang *h)
-{
-	struct hang_host_ends e;
-
-	return find_ends(h, depth, -1, &e) && e.one < FEW_WARPS &&
-			       e.two > FEW_WARPS ?
-		       e.first : NULL;
-}
-
-/** Returns the rank that has fewer channels than the others; NULL if there is
- *  none, or several communicators, each of which has its own number of
- *  channels. */
-static struct seat *is_narrow(struct hang *h)
-{
-	struct hang_host_ends e;
-
-	return h->n_comms == 1 && find_ends(h, width, -1, &e) && e.n > 2 &&
-			       e.one < e.two / 2 && e.other < e.two * ALIKE ?
-		       e.first : NULL;
-}
-
-static struct seat *is_hot(struct hang *h)
-{
-	struct hang_host_ends e;
-
-	return find_ends(h, power, 1, &e) && e.one > e.two * POWER_RATIO ?
-		       e.first : NULL;
-}
-
-/** The first that finds one says it. */
-static const struct sign {
-	struct seat *(*find)(struct hang *h);
-	bool near;		/* only within a node: a link that is dead
-				 * beyond it leaves ranks half done */
-	const char *code, *says;
-} signs[] = {
-#define COMPUTES "has begun what the others have, but its GPU still runs " \
-		 "something else, while theirs wait"
-	{ .find = is_wide, .code = "rank_gpu_busy", .says = COMPUTES },
-	{ .find = is_shallow, .code = "rank_gpu_busy", .says = COMPUTES },
-	{ .find = is_narrow, .near = true, .code = "rank_other_size",
-	  .says = "waits in the same collective as the others with fewer "
-		  "channels, as one of another size has" },
-	{ .find = is_hot, .code = "rank_gpu_busy", .says = COMPUTES },
-};
-
 /* ---- where that may be asked --------------------------------------------- */
 
 static int by_gpu(const void *a, const void *b)
@@ -540,6 +471,7 @@ bool hang_all_wait(const struct hang *h)
 
 struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
 {
+	struct hang_host_ends e;
 	bool near = true;
 
 	if (!hang_all_wait(h) || !own_gpus(h)) {
@@ -549,17 +481,28 @@ struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
 		near = near && strcmp(h->seats[i].row->node,
 				      h->seats[0].row->node) == 0;
 	}
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-		struct seat *s = signs[i].near && !near ? NULL :
-							  signs[i].find(h);
-
-		if (s) {
-			*code = signs[i].code;
-			*says = signs[i].says;
-			return s;
-		}
+	*code = "rank_gpu_busy";
+	*says = "has begun what the others have, but its GPU still runs "
+		"something else, while theirs wait";
+	if (find_ends(h, width, 1, &e) && e.one >= WIDE_PCT &&
+	    e.two < WAIT_PCT) {
+		return e.first;
 	}
-	return NULL;
+	if (find_ends(h, depth, -1, &e) && e.one < FEW_WARPS &&
+	    e.two > FEW_WARPS) {
+		return e.first;
+	}
+	/* Each of several communicators has its own number of channels, and a
+	 * link that is dead beyond a node leaves ranks half done. */
+	if (near && h->n_comms == 1 && find_ends(h, width, -1, &e) &&
+	    e.n > 2 && e.one < e.two / 2 && e.other < e.two * ALIKE) {
+		*code = "rank_other_size";
+		*says = "waits in the same collective as the others with fewer "
+			"channels, as one of another size has";
+		return e.first;
+	}
+	return find_ends(h, power, 1, &e) && e.one > e.two * POWER_RATIO ?
+		       e.first : NULL;
 }
 
 /* ---- hang host ----------------------------------------------------------- */
@@ -617,64 +560,47 @@ static int gpu_of(const struct hang *h, const struct fact_row *f)
 
 /* ---- of a rank ----------------------------------------------------------- */
 
-static bool killed_it(const struct hang *h, const struct hang_row *r,
-		      const struct fact_row *f)
+/** Returns true if @f says that the process of @r was killed, or that its GPU
+ *  failed.  HANG_OOM is of the job's cgroup, which does not say whom. */
+static bool is_about(const struct hang *h, const struct hang_row *r,
+		     const struct fact_row *f)
 {
-	(void)h;
-	return number_behind(f->value, "Killed process ") == r->pid;
-}
+	if (strcmp(f->fact, HANG_KERNEL_XID) == 0) {
+		int64_t pid = number_behind(f->value, "pid=");
 
-static bool has_ended(const struct hang_row *r)
-{
+		return pid >= 0 ? pid == r->pid : is_of_gpu(h, f, r->gpu);
+	}
+	if (strcmp(f->fact, HANG_KERNEL_OOM) == 0) {
+		return number_behind(f->value, "Killed process ") == r->pid;
+	}
 	return strcmp(r->state, HANG_GONE) == 0 || strcmp(r->state, "Z") == 0;
 }
-
-/** The job's cgroup does not say whom. */
-static bool may_have_killed(const struct hang *h, const struct hang_row *r,
-			    const struct fact_row *f)
-{
-	(void)h;
-	(void)f;
-	return has_ended(r);
-}
-
-static bool is_its_gpu(const struct hang *h, const struct hang_row *r,
-		       const struct fact_row *f)
-{
-	int64_t pid = number_behind(f->value, "pid=");
-
-	return pid >= 0 ? pid == r->pid : is_of_gpu(h, f, r->gpu);
-}
-
-/** The first fact of its node that holds. */
-static const struct host_cause {
-	const char *fact;
-	bool (*holds)(const struct hang *h, const struct hang_row *r,
-		      const struct fact_row *f);
-	const char *code, *says;
-} host_causes[] = {
-	{ HANG_KERNEL_XID, is_its_gpu, "rank_gpu_error",
-	  "is at an end, or stands, after its GPU has reported an error" },
-	{ HANG_KERNEL_OOM, killed_it, "rank_oom",
-	  "was killed by the kernel for want of memory" },
-	{ HANG_OOM, may_have_killed, "rank_oom",
-	  "has ended, and the kernel has killed processes of the job there for "
-	  "want of memory" },
-};
 
 const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
 			    const char **says)
 {
-	const size_t n = sizeof(host_causes) / sizeof(host_causes[0]);
+	/* the first fact of its node that holds */
+	static const struct {
+		const char *fact, *code, *says;
+	} causes[] = {
+		{ HANG_KERNEL_XID, "rank_gpu_error",
+		  "is at an end, or stands, after its GPU has reported an "
+		  "error" },
+		{ HANG_KERNEL_OOM, "rank_oom",
+		  "was killed by the kernel for want of memory" },
+		{ HANG_OOM, "rank_oom",
+		  "has ended, and the kernel has killed processes of the job "
+		  "there for want of memory" },
+	};
+	const size_t n = sizeof(causes) / sizeof(causes[0]);
 
-	for (const struct host_cause *c = host_causes;
-	     c < host_causes + n && !hang_goes_on(h->rows); c++) {
+	for (size_t i = 0; i < n && !hang_goes_on(h->rows); i++) {
 		run_foreach_fact(h->run, f) {
-			if (strcmp(f->fact, c->fact) == 0 &&
+			if (strcmp(f->fact, causes[i].fact) == 0 &&
 			    strcmp(f->node, r->node) == 0 &&
-			    c->holds(h, r, f)) {
-				*says = c->says;
-				return c->code;
+			    is_about(h, r, f)) {
+				*says = causes[i].says;
+				return causes[i].code;
 			}
 		}
 	}
@@ -831,14 +757,6 @@ static struct finding *name_part(struct hang *h, const struct fact_row *f,
 	return found ? found : finding_add(h->v, p, code);
 }
 
-/** Codes of what only slows a job down. */
-static bool is_slow_only(const char *code)
-{
-	return strcmp(code, "congestion") == 0 ||
-	       strcmp(code, "throttled") == 0 ||
-	       strcmp(code, "rows_remapped") == 0;
-}
-
 /** The code of what @f says against a part, NULL: nothing; and in words. */
 static const char *code_of(const struct hang *h, const struct fact_row *f,
 			   const char **text)
@@ -858,28 +776,25 @@ static const char *code_of(const struct hang *h, const struct fact_row *f,
 	return growth_code(h->run, f, text);
 }
 
-static bool none_computes(const struct hang *h)
-{
-	size_t i = 0;
-
-	while (i < h->rows->n && !hang_computes(&h->rows->list[i])) {
-		i++;
-	}
-	return i == h->rows->n;
-}
-
 size_t hang_host_findings(struct hang *h)
 {
-	bool wait = hang_all_wait(h) && none_computes(h);
+	bool wait = hang_all_wait(h);
 	size_t named = 0;
 
+	for (size_t i = 0; i < h->rows->n && wait; i++) {
+		wait = !hang_computes(&h->rows->list[i]);
+	}
 	for (size_t i = 0; i < h->run->n_facts && wait; i++) {
 		const struct fact_row *f = &h->run->facts[i];
 		const char *text, *code = code_of(h, f, &text);
 		int gpu = code ? gpu_of(h, f) : -1;
 		struct finding *found;
 
-		if (!code || is_slow_only(code) || !is_of_job(h, f, gpu)) {
+		/* Some only slow a job down. */
+		if (!code || strcmp(code, "congestion") == 0 ||
+		    strcmp(code, "throttled") == 0 ||
+		    strcmp(code, "rows_remapped") == 0 ||
+		    !is_of_job(h, f, gpu)) {
 			continue;
 		}
 		found = name_part(h, f, gpu, code);

@@ -117,51 +117,33 @@ static bool judge_job(const struct memlock_chain *c, struct chain_answer *a)
 	return job;
 }
 
-/**
- * Judges the limit that a job would get from slurmd: its soft limit, or, if
- * jobs inherit the soft limit of the submitting shell, its hard limit.
- */
-static void judge_slurmd(const struct memlock_chain *c, struct chain_answer *a)
+void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 {
-	const struct chain_level *l = &c->level[MEMLOCK_SLURMD];
-	int64_t limit = c->propagation == CHAIN_PROPAGATED ? l->hard : l->soft;
+	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
+	const struct chain_level *here = &c->level[MEMLOCK_HERE];
+	bool propagated = c->propagation == CHAIN_PROPAGATED;
+	/* A job gets the soft limit of slurmd, or, where the soft one comes
+	 * from the submitting shell, as much as the hard one allows. */
+	int64_t limit = propagated ? slurmd->hard : slurmd->soft;
 
-	if (judge(c, MEMLOCK_SLURMD, a) && l->known && limit < c->needed_B) {
+	*a = (struct chain_answer){ 0 };
+	if (judge_job(c, a)) {
+		return;
+	}
+	if (judge(c, MEMLOCK_SLURMD, a) && slurmd->known &&
+	    limit < c->needed_B) {
 		add_fault(a, LINK_SLURMD, MEMLOCK_SLURMD, limit);
 	}
-}
-
-/** Returns the link that lowered the limit of a shell.  If Slurm propagates
- *  limits, jobs inherit it. */
-static enum chain_link shell_link(const struct memlock_chain *c)
-{
-	if (c->propagation == CHAIN_PROPAGATED) {
-		return LINK_PROPAGATION;
-	}
-	return is_low(c, MEMLOCK_CONTAINER) && !c->by_conf ? LINK_CONTAINER :
-							     LINK_SHELL;
-}
-
-/** On a node of a cluster root's own shell is nobody's job, nor is one whose
- *  limit Slurm leaves behind. */
-static void judge_here(const struct memlock_chain *c, struct chain_answer *a)
-{
-	const struct chain_level *here = &c->level[MEMLOCK_HERE];
-
-	a->spared = c->level[MEMLOCK_SLURMD].exists &&
+	/* On a node of a cluster no job runs in root's own shell, nor in one
+	 * whose limit Slurm leaves behind. */
+	a->spared = slurmd->exists &&
 		    (here->has_cap || c->propagation == CHAIN_KEPT);
 	if (!a->spared && judge(c, MEMLOCK_HERE, a) &&
 	    is_low(c, MEMLOCK_HERE)) {
-		add_fault(a, shell_link(c), MEMLOCK_HERE, here->soft);
-	}
-}
-
-void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
-{
-	*a = (struct chain_answer){ 0 };
-	if (!judge_job(c, a)) {
-		judge_slurmd(c, a);
-		judge_here(c, a);
+		add_fault(a, propagated ? LINK_PROPAGATION :
+			  is_low(c, MEMLOCK_CONTAINER) && !c->by_conf ?
+			  LINK_CONTAINER : LINK_SHELL, MEMLOCK_HERE,
+			  here->soft);
 	}
 }
 
@@ -225,24 +207,20 @@ static struct node_view *view_of(struct judging *j, const char *name)
 	return view;
 }
 
-static void take_login(struct judging *j, const struct memlock_row *row)
-{
-	if (is_check(row, CHECK_PROPAGATION)) {
-		j->propagation = row;
-	} else if (is_check(row, CHECK_LIMITS_CONF)) {
-		j->login_conf = row;
-	} else {
-		take_level(&j->login, row);
-	}
-}
-
 static void take_row(struct judging *j, const struct memlock_row *row)
 {
 	enum memlock_context context = memlock_context_parse(row->context);
 	struct node_view *view;
 
+	if (context == MEMLOCK_LOGIN && is_check(row, CHECK_PROPAGATION)) {
+		j->propagation = row;
+	} else if (context == MEMLOCK_LOGIN &&
+		   is_check(row, CHECK_LIMITS_CONF)) {
+		j->login_conf = row;
+	} else if (context == MEMLOCK_LOGIN) {
+		take_level(&j->login, row);
+	}
 	if (context == MEMLOCK_LOGIN) {
-		take_login(j, row);
 		return;
 	}
 	view = view_of(j, row->node);
@@ -260,23 +238,7 @@ static void take_row(struct judging *j, const struct memlock_row *row)
 	}
 }
 
-static enum chain_propagation propagation_of(const struct memlock_row *row)
-{
-	if (!row || row->outcome != OUTCOME_OK) {
-		return CHAIN_UNASKED;
-	}
-	return strcmp(row->code, CODE_KEPT) == 0 ? CHAIN_KEPT :
-						   CHAIN_PROPAGATED;
-}
-
 /* ---- findings ---------------------------------------------------------- */
-
-static bool same(const struct finding *a, const struct finding *b)
-{
-	return strcmp(a->code, b->code) == 0 && a->fail == b->fail &&
-	       part_compare(&a->part, &b->part) == 0 &&
-	       a->part.name == b->part.name && strcmp(a->says, b->says) == 0;
-}
 
 /** One more case, on @node, of what a finding says that need not be there
  *  yet. */
@@ -294,8 +256,13 @@ static struct finding *add_case(struct judging *j, const struct part *p,
 	vsnprintf(f->says, sizeof(f->says), fmt, ap);
 	va_end(ap);
 	for (size_t i = 0; i + 1 < j->v->n && !j->v->failed; i++) {
-		if (same(&j->v->findings[i], f)) {
-			f = &j->v->findings[i];
+		struct finding *g = &j->v->findings[i];
+
+		if (strcmp(g->code, f->code) == 0 && g->fail == f->fail &&
+		    part_compare(&g->part, &f->part) == 0 &&
+		    g->part.name == f->part.name &&
+		    strcmp(g->says, f->says) == 0) {
+			f = g;
 			finding_remove(j->v, j->v->n - 1);
 			break;
 		}
@@ -363,14 +330,6 @@ static void add_source(struct finding *f, const char *who,
 	}
 }
 
-/** Once slurmd is repaired, would the login shell's limit be next? */
-static bool login_is_next(const struct judging *j,
-			  const struct memlock_chain *c)
-{
-	return j->login.known && j->login.soft < c->needed_B &&
-	       c->propagation != CHAIN_KEPT;
-}
-
 static void add_chain_evidence(const struct judging *j,
 			       const struct node_view *view,
 			       enum chain_link link, struct finding *f)
@@ -381,7 +340,10 @@ static void add_chain_evidence(const struct judging *j,
 	add_levels(&view->chain, f);
 	if (link == LINK_SLURMD) {
 		add_source(f, "systemd", view->unit);
-		if (login_is_next(j, &view->chain)) {
+		/* Once slurmd is repaired, the login shell's limit may be next.
+		 */
+		if (j->login.known && j->login.soft < view->chain.needed_B &&
+		    view->chain.propagation != CHAIN_KEPT) {
 			finding_add_evidence(f, "the next limit: the login "
 					     "shell's, which Slurm propagates");
 		}
@@ -394,21 +356,17 @@ static void add_chain_evidence(const struct judging *j,
 	}
 }
 
-/** The row that says which line of the unit systemd ignores; NULL: none. */
-static const struct memlock_row *ignored_unit(const struct node_view *view)
-{
-	return view->unit && strcmp(view->unit->code, CODE_IGNORED) == 0 ?
-		       view->unit : NULL;
-}
-
 static void add_chain_finding(struct judging *j, const struct node_view *view,
 			      const struct chain_fault *fault)
 {
 	const struct link_words *w = &link_words[fault->link];
 	struct part p = part_of_kind(w->kind);
 	bool by_file = fault->link == LINK_SHELL && view->chain.by_conf;
+	/* the row that says which line of the unit systemd ignores */
 	const struct memlock_row *unit =
-		fault->link == LINK_SLURMD ? ignored_unit(view) : NULL;
+		fault->link == LINK_SLURMD && view->unit &&
+				strcmp(view->unit->code, CODE_IGNORED) == 0 ?
+			view->unit : NULL;
 	char bytes[32];
 
 	memlock_bytes(fault->limit_B, bytes, sizeof(bytes));
@@ -423,8 +381,22 @@ static void add_chain_finding(struct judging *j, const struct node_view *view,
 			 unit ? unit->detail : ""));
 }
 
-static void count_chain(struct judging *j, const struct node_view *view)
+static void judge_chain(struct judging *j, struct node_view *view)
 {
+	const struct part limit = part_of_kind(PART_LIMIT);
+	const struct part config = part_of_kind(PART_CONFIG);
+	const struct memlock_row *row = j->propagation;
+
+	view->chain.level[MEMLOCK_LOGIN] = j->login;
+	if (row && row->outcome == OUTCOME_OK) {
+		view->chain.propagation = strcmp(row->code, CODE_KEPT) == 0 ?
+						  CHAIN_KEPT :
+						  CHAIN_PROPAGATED;
+	}
+	view->chain.by_conf = view->conf &&
+			      view->conf->limit_B ==
+				      view->chain.level[MEMLOCK_HERE].soft;
+	chain_judge(&view->chain, &view->answer);
 	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
 		const struct chain_level *l = &view->chain.level[i];
 
@@ -434,20 +406,6 @@ static void count_chain(struct judging *j, const struct node_view *view)
 						CELL_FAIL : CELL_PASS]++;
 		}
 	}
-}
-
-static void judge_chain(struct judging *j, struct node_view *view)
-{
-	const struct part limit = part_of_kind(PART_LIMIT);
-	const struct part config = part_of_kind(PART_CONFIG);
-
-	view->chain.level[MEMLOCK_LOGIN] = j->login;
-	view->chain.propagation = propagation_of(j->propagation);
-	view->chain.by_conf = view->conf &&
-			      view->conf->limit_B ==
-				      view->chain.level[MEMLOCK_HERE].soft;
-	chain_judge(&view->chain, &view->answer);
-	count_chain(j, view);
 	for (size_t i = 0; i < view->answer.n; i++) {
 		add_chain_finding(j, view, &view->answer.faults[i]);
 	}
@@ -464,18 +422,6 @@ static void judge_chain(struct judging *j, struct node_view *view)
 }
 
 /* ---- findings about the rest ------------------------------------------- */
-
-static void add_proof(const struct memlock_row *row, struct finding *f)
-{
-	char ok[32], fail[32], need[32];
-
-	finding_add_evidence(
-		f, "%s%s%s: works up to %s, fails at %s, needed %s", row->hca,
-		row->hca[0] ? " " : "", row->check,
-		memlock_bytes(row->max_ok_B, ok, sizeof(ok)),
-		memlock_bytes(row->min_fail_B, fail, sizeof(fail)),
-		memlock_bytes(row->needed_B, need, sizeof(need)));
-}
 
 /** The chain's finding that a break at the limit belongs to. */
 static struct finding *limit_finding(struct judging *j, int node)
@@ -504,6 +450,7 @@ static void judge_proof(struct judging *j, const struct memlock_row *row)
 	int node = run_find_node(j->run, row->node, -1);
 	const char *blank = row->hca[0] ? " " : "";
 	struct finding *f = NULL;
+	char ok[32], fail[32], need[32];
 
 	p.name = run_find_name(j->run, row->hca);
 	if (row->outcome == OUTCOME_NOT_RUN) {
@@ -526,7 +473,12 @@ static void judge_proof(struct judging *j, const struct memlock_row *row)
 	}
 	if (row->max_ok_B != RECORD_NONE && f->n_evidence < EVIDENCE_MAX &&
 	    f->n_members > 0 && f->members[0] == node) {
-		add_proof(row, f);
+		finding_add_evidence(
+			f, "%s%s%s: works up to %s, fails at %s, needed %s",
+			row->hca, blank, row->check,
+			memlock_bytes(row->max_ok_B, ok, sizeof(ok)),
+			memlock_bytes(row->min_fail_B, fail, sizeof(fail)),
+			memlock_bytes(row->needed_B, need, sizeof(need)));
 	}
 }
 

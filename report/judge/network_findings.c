@@ -621,13 +621,6 @@ void network_findings(const struct run *run, struct verdict *v)
 
 /* ---- collectives --------------------------------------------------------- */
 
-/** Returns true if a variant chooses the network itself.  Then the facts are
- *  about only one of the variants. */
-static bool chooses_network(const char *variant)
-{
-	return strstr(variant, "NCCL_NET") || strstr(variant, "NCCL_IB_");
-}
-
 /** The best bus bandwidth of @s between nodes, and of how many rows; 0 of none
  *  that counts. */
 static double best_GB_s(const struct sweep *s, size_t *n)
@@ -638,7 +631,10 @@ static double best_GB_s(const struct sweep *s, size_t *n)
 	for (size_t i = 0; i < s->n; i++) {
 		const struct collective_row *r = &s->rows[i];
 
-		if (chooses_network(r->variant)) {
+		/* A variant that chooses the network itself: facts are of one
+		 * of them. */
+		if (strstr(r->variant, "NCCL_NET") ||
+		    strstr(r->variant, "NCCL_IB_")) {
 			return 0;
 		}
 		if (r->outcome == OUTCOME_OK && r->nodes > 1 &&

@@ -125,25 +125,12 @@ static const char *value_of(const struct node_case *c,
 	return other ? other->value : "";
 }
 
-/** Off on purpose, or no hardware. */
-static bool is_port_meant(const struct node_case *c, const struct fact_row *f)
-{
-	return !strstr(value_of(c, f, "port_phys_state"), "Disabled") &&
-	       !value_of(c, f, "software")[0];
-}
-
 static bool is_port_down(const struct node_case *c, const struct fact_row *f)
 {
 	return strcmp(f->fact, "port_state") == 0 &&
-	       strcmp(f->value, "ACTIVE") != 0 && is_port_meant(c, f);
-}
-
-/** A link that waits for a subnet manager, which Ethernet has none of. */
-static bool waits(const struct node_case *c, const struct fact_row *f)
-{
-	return strcmp(value_of(c, f, "link_layer"), "Ethernet") != 0 &&
-	       (strcmp(f->value, "INIT") == 0 ||
-		strcmp(f->value, "ARMED") == 0);
+	       strcmp(f->value, "ACTIVE") != 0 &&
+	       !strstr(value_of(c, f, "port_phys_state"), "Disabled") &&
+	       !value_of(c, f, "software")[0];
 }
 
 static void judge_port(struct node_case *c, const struct fact_row *f,
@@ -152,13 +139,18 @@ static void judge_port(struct node_case *c, const struct fact_row *f,
 	const char *phys = value_of(c, f, "port_phys_state");
 	struct part p = part_at(PART_NIC, c->node, index);
 	struct finding *x;
+	bool waits;
 
 	p.name = run_find_name(c->run, f->scope);
 	if (!is_port_down(c, f)) {
 		c->v->cells[CELL_PASS]++;
 		return;
 	}
-	x = add(c, p, waits(c, f) ? "sm_missing" : "port_down", true, f);
+	/* A link may wait for a subnet manager, which Ethernet has none of. */
+	waits = strcmp(value_of(c, f, "link_layer"), "Ethernet") != 0 &&
+		(strcmp(f->value, "INIT") == 0 ||
+		 strcmp(f->value, "ARMED") == 0);
+	x = add(c, p, waits ? "sm_missing" : "port_down", true, f);
 	finding_say(x, "%s of %s: port is %s%s%s%s", f->scope, name_of(c),
 		    f->value, phys[0] ? " (" : "", phys, phys[0] ? ")" : "");
 }

@@ -79,21 +79,18 @@ static size_t count_measured(const struct own_case *c)
 	return n;
 }
 
-/** The way back is silent: the answers would have to leave as well. */
-static bool is_echo(const struct run *run, size_t at)
-{
-	return run->cells[at].class == CELL_TIMEOUT ||
-	       (run->cells[at].class == CELL_FAIL &&
-		strcmp(run_cell_code(run, at), PING_FILTERED) == 0);
-}
-
 static void explain_own(const struct own_case *c)
 {
 	for (size_t at = c->from; at < c->end; at++) {
 		size_t back = run_back(c->run, at);
 
 		if (is_said(c, at)) {
-			if (is_echo(c->run, back)) {
+			/* Where the way back is silent, the answers would have
+			 * to leave as well. */
+			if (c->run->cells[back].class == CELL_TIMEOUT ||
+			    (c->run->cells[back].class == CELL_FAIL &&
+			     strcmp(run_cell_code(c->run, back),
+				    PING_FILTERED) == 0)) {
 				c->explained[back] |= EXPLAINED;
 			}
 			c->explained[at] |= EXPLAINED;
@@ -220,11 +217,6 @@ static struct finding *finding_of(const struct run *run, int rank,
 	return verdict_find(v, NULL, PING_SWAPPED);
 }
 
-static const char *segment_of(const struct run *run, int node, int nic)
-{
-	return mesh_end(run, rank_on(run, node, nic))->segment;
-}
-
 static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 			 struct verdict *v)
 {
@@ -248,7 +240,7 @@ static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 		f = f ? f : finding_add(v, p, PING_SWAPPED);
 		str_addf(&says, "%s%s is on the wire of %s",
 			 says.len ? ", " : "", mesh_end(run, r)->ifname,
-			 segment_of(run, node, w->on[r]));
+			 mesh_end(run, rank_on(run, node, w->on[r]))->segment);
 		mesh_explain(run, r, explained, f);
 	}
 	if (f) {

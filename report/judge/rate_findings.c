@@ -131,12 +131,6 @@ static void forget_lone(const struct run *run, const struct rates *all,
 	}
 }
 
-/** Returns true if most repeated tests pass, of those that no part explains. */
-static bool is_scatter(const struct rates *all)
-{
-	return 2 * all->passed > all->again;
-}
-
 void rate_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v)
 {
@@ -152,7 +146,9 @@ void rate_findings(const struct run *run, uint8_t *explained,
 	for (size_t i = 0; i < all.n; i++) {
 		add_rate(run, &all, &all.list[i], explained, v);
 	}
-	for (int path = 0; path < PATH_CLASSES && is_scatter(&all); path++) {
+	/* Most of what was tried again may pass where no part is to blame. */
+	for (int path = 0; path < PATH_CLASSES && 2 * all.passed > all.again;
+	     path++) {
 		add_scatter(run, &all, (enum path_class)path, explained, v);
 	}
 	forget_lone(run, &all, explained);

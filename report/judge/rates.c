@@ -93,14 +93,6 @@ static void count_cell(struct rates_work *w, size_t at, uint32_t by)
 	}
 }
 
-/** Returns true if @f counts like a first test, and does not repeat a failed
- *  one. */
-static bool is_first(const struct run *run, const struct run_follow *f)
-{
-	return run_measured(cells_class_of(f->outcome)) &&
-	       (follow_has(run, f->at) || !rates_failed(run, f->at));
-}
-
 /** Returns true if the test failed in the follow-up after passing before. */
 static bool failed_later(const struct rates_work *w, const struct run_follow *f)
 {
@@ -115,7 +107,9 @@ static void count_follow(struct rates_work *w, size_t i, uint32_t by)
 	const struct run_follow *f = &w->run->follow[i];
 	unsigned class = cells_class_of(f->outcome);
 
-	if (is_first(w->run, f)) {
+	/* Like a first test, and none that tries again what failed. */
+	if (run_measured(cells_class_of(f->outcome)) &&
+	    (follow_has(w->run, f->at) || !rates_failed(w->run, f->at))) {
 		count(w, f->at, (struct count){
 			.tests = by, .failed = run_bad(class) ? by : 0,
 		});

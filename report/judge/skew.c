@@ -229,20 +229,6 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 	}
 }
 
-/** Names the odd nodes in @f, or all nodes of an even split. */
-static void take_members(const struct run *run, const struct skew_diff *d,
-			 struct finding *f)
-{
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (has(d, i, skew_is_even(d) ? ~0U : of_side(d, 1))) {
-			finding_add_member(f, i);
-		}
-	}
-	if (f->n_members == 1) {
-		f->part.node = f->members[0];
-	}
-}
-
 /** Difference @first, and those after it that are between the same nodes. */
 static struct finding *add_skew(const struct run *run, struct skew *s,
 				size_t first, struct verdict *v)
@@ -252,7 +238,15 @@ static struct finding *add_skew(const struct run *run, struct skew *s,
 		finding_add(v, part_of_kind(PART_CONFIG), "config_skew");
 	size_t n = 0;
 
-	take_members(run, d, f);
+	/* The odd nodes are named, or all that an even split is between. */
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (has(d, i, skew_is_even(d) ? ~0U : of_side(d, 1))) {
+			finding_add_member(f, i);
+		}
+	}
+	if (f->n_members == 1) {
+		f->part.node = f->members[0];
+	}
 	add_subject(run, d, f);
 	for (size_t i = first; i < s->n; i++) {
 		if (s->list[i].told || !same_sides(run, d, &s->list[i])) {
@@ -377,19 +371,6 @@ static bool one_machine(const struct skew_view *a, const struct skew_view *b)
 {
 	return a->host && b->host && strcmp(a->host, b->host) == 0 &&
 	       strcmp(a->boot ? a->boot : "", b->boot ? b->boot : "") == 0;
-}
-
-/** Nodes that are one machine say everything twice: the first one counts. */
-static void find_machines(const struct skew_work *w)
-{
-	for (int a = 1; a < w->run->n_nodes; a++) {
-		for (int b = 0; b < a && w->nodes[a].heard; b++) {
-			if (w->nodes[b].heard &&
-			    one_machine(&w->nodes[a], &w->nodes[b])) {
-				w->nodes[a].heard = false;
-			}
-		}
-	}
 }
 
 /** The value of @f, or NULL, if it says @name of the part that @of is about. */
@@ -696,7 +677,16 @@ static int skew_find(const struct run *run, struct skew *s)
 
 	*s = (struct skew){ 0 };
 	if (w.nodes) {
-		find_machines(&w);
+		/* Nodes that are one machine say everything twice: the first
+		 * one counts. */
+		for (int a = 1; a < w.run->n_nodes; a++) {
+			for (int b = 0; b < a && w.nodes[a].heard; b++) {
+				if (w.nodes[b].heard &&
+				    one_machine(&w.nodes[a], &w.nodes[b])) {
+					w.nodes[a].heard = false;
+				}
+			}
+		}
 		rc = hear(&w) < 0 ? -1 : compare_all(&w);
 	}
 	for (int i = 0; w.nodes && i < run->n_nodes; i++) {

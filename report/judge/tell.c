@@ -30,12 +30,6 @@ struct conflicts {
 	long work;
 };
 
-static bool is_bad(const struct run *run, size_t at)
-{
-	return witness_is_bad(run, ABOUT_FAULTS, at) ||
-	       (!run->shared_cores && witness_is_bad(run, ABOUT_SLOW, at));
-}
-
 static bool quarrels(const struct conflicts *c, int a, int b)
 {
 	return c->edge[(size_t)a * (size_t)c->n + (size_t)b];
@@ -67,7 +61,9 @@ static bool find_bad_cells(const struct run *run, const struct verdict *v,
 	bool any = false;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
-		if (is_bad(run, at) &&
+		if ((witness_is_bad(run, ABOUT_FAULTS, at) ||
+		     (!run->shared_cores &&
+		      witness_is_bad(run, ABOUT_SLOW, at))) &&
 		    (v->status == VERDICT_FAIL ||
 		     strcmp(run_cell_code(run, at), "agent_lost") != 0)) {
 			any = true;
@@ -138,15 +134,6 @@ static int find_worst(struct conflicts *c, long *edges)
 	return worst;
 }
 
-/** Keeps the present set of excluded nodes if it is the smallest so far. */
-static void take_best(struct conflicts *c)
-{
-	for (int a = 0; a < c->n && c->n_out < c->n_best; a++) {
-		c->best[a] = c->nodes[a].out;
-	}
-	c->n_best = c->n_out < c->n_best ? c->n_out : c->n_best;
-}
-
 /**
  * Branch and bound: the worst node goes, or stays and all others go that it
  * quarrels with.  No node takes more edges with it than the worst one.
@@ -160,7 +147,10 @@ static void search(struct conflicts *c)
 	struct conflict_node *before = NULL;
 
 	if (most == 0) {
-		take_best(c);
+		for (int k = 0; k < c->n && c->n_out < c->n_best; k++) {
+			c->best[k] = c->nodes[k].out;
+		}
+		c->n_best = c->n_out < c->n_best ? c->n_out : c->n_best;
 		return;
 	}
 	if (c->n_out + (edges + most - 1) / most >= c->n_best) {

@@ -110,19 +110,6 @@ static void say_rail(const struct run *run, struct finding *f)
 	}
 }
 
-/* Add the switch and port of a NIC or rail, by facts, to f->says: nobody is
- * accused by them. */
-static void says_switch(const struct run *run, struct finding *f)
-{
-	enum part_kind kind = f->part.kind;
-
-	if (kind == PART_NIC || (kind == PART_GPU && run->ports)) {
-		say_nic(run, f);
-	} else if (kind == PART_RAIL) {
-		say_rail(run, f);
-	}
-}
-
 /* ---- act ----------------------------------------------------------------- */
 
 /* Commands to type next: the remedy of data/symptoms.ini with the names of this
@@ -626,7 +613,14 @@ int verdict_close(const struct run *run, struct verdict *v)
 	absent_findings(run, v);
 	few_findings(run, v);
 	verdict_foreach(v, f) {
-		says_switch(run, f);
+		enum part_kind kind = f->part.kind;
+
+		/* the switch and port, by facts: no part is accused by them */
+		if (kind == PART_NIC || (kind == PART_GPU && run->ports)) {
+			say_nic(run, f);
+		} else if (kind == PART_RAIL) {
+			say_rail(run, f);
+		}
 		if (!f->act[0]) {
 			says_act(run, f);
 		}

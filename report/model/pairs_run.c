@@ -74,26 +74,6 @@ static void find_others(const struct run *run, struct pairs_run_member *m)
 	}
 }
 
-/** Return true if the node says that NCCL cannot, or must not, use NVLink to
- *  other nodes. */
-static bool is_without(const struct fact_row *f)
-{
-	return (strcmp(f->fact, "NCCL_MNNVL_ENABLE") == 0 &&
-		strcmp(f->value, "0") == 0) ||
-	       (strcmp(f->fact, "imex") == 0 &&
-		strcmp(f->value, "running") != 0);
-}
-
-static void turn_off(const struct run *run, struct pairs_run_member *m,
-		     int node)
-{
-	const struct cluster_node *n = node < 0 ? NULL : &run->nodes[node];
-
-	for (int r = 0; n && r < n->gpus; r++) {
-		m[n->first_rank + r].other = true;
-	}
-}
-
 static void take_facts(const struct run *run, struct pairs_run_member *m)
 {
 	int node = -1;
@@ -102,8 +82,18 @@ static void take_facts(const struct run *run, struct pairs_run_member *m)
 		int gpu = run_number_in(f->scope, "gpu");
 		struct pairs_run_member *r;
 
-		if (is_without(f)) {
-			turn_off(run, m, run_find_node(run, f->node, node));
+		/* The node says that NCCL cannot, or must not, use NVLink to
+		 * other nodes. */
+		if ((strcmp(f->fact, "NCCL_MNNVL_ENABLE") == 0 &&
+		     strcmp(f->value, "0") == 0) ||
+		    (strcmp(f->fact, "imex") == 0 &&
+		     strcmp(f->value, "running") != 0)) {
+			int at = run_find_node(run, f->node, node);
+
+			for (int k = 0; at >= 0 && k < run->nodes[at].gpus;
+			     k++) {
+				m[run->nodes[at].first_rank + k].other = true;
+			}
 		}
 		node = gpu < 0 ? node : run_find_node(run, f->node, node);
 		if (gpu < 0 || node < 0 || gpu >= run->nodes[node].gpus) {
@@ -583,14 +573,6 @@ static void contrast_add(struct run *run, const struct p2p_row *row)
 	}
 }
 
-static void settle(struct run *run, struct cell *cell)
-{
-	bool good = cell->outcome == OUTCOME_OK;
-
-	run->mended += good && cell->flaky == MENDED;
-	cell->flaky = good && cell->flaky && cell->flaky != MENDED;
-}
-
 /** Length of the PCIe class at the end of one end's path, "/PIX", else 0. */
 static size_t pcie_class_len(const char *path)
 {
@@ -702,15 +684,6 @@ static int note_failure(struct run *run, size_t at, const struct p2p_row *row)
 	return row->detail[0] && !f->detail ? -1 : 0;
 }
 
-/** Other schedules are other experiments; retries run in none, but for those of
- *  the other pass of a run that was resumed. */
-static bool is_contrast(const struct run *run, const struct p2p_row *row)
-{
-	return (attempt_of(row) <= 1 || contrast_has(run, row)) &&
-	       row->schedule[0] && run->schedule[0] &&
-	       strcmp(row->schedule, run->schedule) != 0;
-}
-
 /** The number of the way that @path is; that of the row before is known. */
 static uint16_t way_of(struct run *run, const char *path)
 {
@@ -794,7 +767,11 @@ static int take_row(void *user, const void *data)
 	if (strcmp(row->schedule, P2P_FOLLOW_UP) == 0) {
 		return follow_row(run, at, row);
 	}
-	if (is_contrast(run, row)) {
+	/* Other schedules are other experiments; retries run in none, but for
+	 * those of the other pass of a run that was resumed. */
+	if ((attempt_of(row) <= 1 || contrast_has(run, row)) &&
+	    row->schedule[0] && run->schedule[0] &&
+	    strcmp(row->schedule, run->schedule) != 0) {
 		contrast_add(run, row);
 		return 0;
 	}
@@ -840,7 +817,11 @@ static int read_rows(const char *dir, struct run *run, struct err *e)
 		return -1;
 	}
 	for (size_t i = 0; i < run_n_cells(run); i++) {
-		settle(run, &run->cells[i]);
+		struct cell *c = &run->cells[i];
+		bool good = c->outcome == OUTCOME_OK;
+
+		run->mended += good && c->flaky == MENDED;
+		c->flaky = good && c->flaky && c->flaky != MENDED;
 	}
 	return 0;
 }

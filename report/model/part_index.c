@@ -174,19 +174,6 @@ static void add_ends(struct ids *out, enum part_kind kind, size_t tx, size_t rx)
 	add_id(out, kind, rx, PART_RX);
 }
 
-static void add_leaf_pair(struct ids *out, int from, int to)
-{
-	size_t leaves = (size_t)out->x->run->n_leaves;
-
-	add_id(out, PART_LEAF_PAIR, two_number(from, to), 0);
-	if (leaves > 2) {	/* of two, all say the same */
-		add_id(out, PART_FABRIC_PATH, 0, 0);
-		add_id(out, PART_FABRIC_PATH, 1 + (size_t)from, 0);
-		add_id(out, PART_FABRIC_PATH, 1 + (size_t)to, 0);
-	}
-	add_id(out, PART_FABRIC_PATH, 1 + leaves + two_number(from, to), 0);
-}
-
 static void add_leaves(struct ids *out, int from_node, int to_node)
 {
 	const struct run *run = out->x->run;
@@ -206,7 +193,16 @@ static void add_leaves(struct ids *out, int from_node, int to_node)
 		}
 	}
 	if (from != to && from >= 0 && to >= 0) {
-		add_leaf_pair(out, from, to);
+		size_t leaves = (size_t)run->n_leaves;
+
+		add_id(out, PART_LEAF_PAIR, two_number(from, to), 0);
+		if (leaves > 2) { /* of two, all say the same */
+			add_id(out, PART_FABRIC_PATH, 0, 0);
+			add_id(out, PART_FABRIC_PATH, 1 + (size_t)from, 0);
+			add_id(out, PART_FABRIC_PATH, 1 + (size_t)to, 0);
+		}
+		add_id(out, PART_FABRIC_PATH, 1 + leaves + two_number(from, to),
+		       0);
 	}
 }
 
@@ -314,13 +310,6 @@ static void add_network(struct ids *out, int src, int dst)
 		 out->x->first_nic[d->node] + (size_t)d->nic);
 }
 
-/** With two GPUs the part is the node; with one node, the GPU. */
-static bool has_nvlink(const struct run *run, int node)
-{
-	return !run->mesh && !run->ports && run->n_nodes > 1 &&
-	       run->nodes[node].gpus > 2;
-}
-
 int part_index_ranks(const struct part_index *x, int src, int dst,
 		     size_t ids[PART_INDEX_RANKS_MAX])
 {
@@ -330,7 +319,10 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 
 	add_ends(&out, PART_GPU, (size_t)src, (size_t)dst);
 	if (s->node == d->node) {
-		if (has_nvlink(run, s->node)) {
+		/* With two GPUs the part is the node; with one node, the GPU.
+		 */
+		if (!run->mesh && !run->ports && run->n_nodes > 1 &&
+		    run->nodes[s->node].gpus > 2) {
 			add_ends(&out, PART_GPU_NVLINK, (size_t)src,
 				 (size_t)dst);
 		}
