@@ -217,7 +217,7 @@ figures()
 	[ "$(rows skipped gpu_missing)" = "0-2 1-2 2-0 2-1" ]
 	[ "$(rows ok '')" = "0-1 1-0" ]
 	jq -e '.findings[0] | .kind == "gpu" and .index == 2 and
-		(.says | test("the node shows 2 GPUs, 3 were expected"))' \
+		(.says | test("the node shows 2 of 3 GPUs"))' \
 		run/verdict.json
 }
 

@@ -297,11 +297,11 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 			 "is on others", r->ports.slot[k->slot].name);
 	} else {
 		snprintf(why, sizeof(why),
-			 "the %s shows %d %s, %d were expected",
+			 "the %s shows %d of %d %s",
 			 ranks_pretend(r) ? "machine" : "node", found,
-			 probe->parts,
 			 ranks_pretend(r) ? r->layout.n_ranks
-					  : r->layout.nodes[node].gpus);
+					  : r->layout.nodes[node].gpus,
+			 probe->parts);
 	}
 	rank_missing(k, probe->missing, why);
 }
