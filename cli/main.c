@@ -125,8 +125,8 @@ static bool answer_at_once(int argc, char **argv)
 	return false;
 }
 
-/** --json of what judges a run is an object, also where there was none: it
- *  could not be started, or not be read. */
+/** Prints --json for commands that judge a run even if there is no run: it
+ *  could not be started or read. */
 static int answer(const struct command *cmd, const struct session *s, int code)
 {
 	const struct err *why = talk_last();

@@ -25,8 +25,8 @@
 
 /* ---- bundle part --------------------------------------------------------- */
 
-/* A file of a run, as it goes into the archive: redacted, and what matters of
- * it where it is too large. */
+/* Takers of single files of a run: each redacts a file, and reduces one that is
+ * too large to its important rows. */
 
 #define PARTS_MOST 16384	/* bytes */
 
@@ -49,7 +49,8 @@ static void learn_accused(struct bundle *b, const json_t *verdict)
 	}
 }
 
-/* The whole, or nothing; of a verdict, whom it accuses. */
+/* Takes a whole JSON file, or nothing.  The nodes that a verdict names become
+ * b->accused. */
 static int part_json(struct bundle *b, const char *name, size_t most,
 		     struct str *text, struct str *note, struct err *e)
 {
@@ -136,12 +137,12 @@ static void note_part(struct bundle *b, const struct csv_row *row)
 	str_release(&hidden);
 }
 
-/** Rows of a table in the order of the file: those that matter, and as many of
- *  the others as there is room for. */
+/** Rows of a table in the order of the file: the important ones, and as many of
+ *  the others as fit. */
 struct rows {
 	size_t all, taken;
-	size_t matter_B;	/* of those that matter, as they stand there,
-				 * and of the names of the columns */
+	size_t matter_B;	/* of the important ones, as in the file, and
+				 * of the column names */
 };
 
 /** Once to count, and once to take, with @text. */
@@ -210,8 +211,8 @@ static int read_rows(struct bundle *b, const char *name, size_t most,
 	return got;
 }
 
-/* Rows that speak of who is accused or of what failed, and as many of the
- * others as there is room for, in the order of the file. */
+/* Takes the rows about accused nodes or failures, and as many of the others as
+ * fit, in the order of the file. */
 static int part_rows(struct bundle *b, const char *name, size_t most,
 		     struct str *text, struct str *note, struct err *e)
 {
@@ -247,7 +248,7 @@ static int take_piece(struct bundle *b, int fd, off_t at, size_t len,
 	return got < 0 ? -1 : 0;
 }
 
-/* A log: what it begins with, and three times as much of what it ends with. */
+/* Takes the beginning of a log, and three times as much of its end. */
 static int part_ends(struct bundle *b, const char *name, size_t most,
 		     struct str *text, struct str *note, struct err *e)
 {
@@ -448,7 +449,7 @@ static void learn_facts(struct bundle *b, const char *name)
 	fclose(f);
 }
 
-/** Those whose homes @text names. */
+/** Learns the users whose home directories @text names. */
 static void learn_homes(struct bundle *b, const char *text)
 {
 	const size_t removed = b->hide.removed;
@@ -537,7 +538,7 @@ static void add(struct bundle *b, const struct bundled *p, size_t *all)
 	} else if (k->take(b, p->name, most, &text, &note, &e) == 0) {
 		str_addf(&name, "%s/", b->name);
 		redact_text(&b->hide, p->name, strlen(p->name), &name);
-		/* what was removed may be shorter than what tells of it */
+		/* removed text may be shorter than its replacement */
 		if (text.len > room(b)) {
 			str_cut(&text, room(b));
 			str_addf(&note, "%scut at its end",
@@ -584,10 +585,11 @@ static void collect(struct bundle *b, const struct parts *all)
 	}
 }
 
-/* Collect the files of the run directory @dir, which may be anybody's: no link
- * is followed.  @anonymous: names of hosts and users are replaced.  What cannot
- * be read is left out and said in @out.  Returns 0, or -1 with @e (no memory);
- * bundle_release() in any case. */
+/* Collects the files of the run directory @dir, which any user may own:
+ * symbolic links are not followed.  @anonymous: replaces the names of hosts
+ * and users.  Files that cannot be read are left out and listed in @out.
+ * Returns 0, or -1 with @e (no memory); the caller calls bundle_release() in
+ * any case. */
 static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
 			  struct err *e)
 {
@@ -724,7 +726,7 @@ static int write_new(const char *path, const struct str *data, struct err *e)
 		why = errno;
 	}
 	if (close(fd) < 0 && !why) {
-		why = errno;	/* where NFS tells of a full disk */
+		why = errno;	/* NFS reports a full disk here */
 	}
 	if (why) {
 		unlink(path);

@@ -21,15 +21,15 @@ struct bundle {
 	struct redact hide;
 	json_t *accused;	/* nodes of findings: a set */
 	struct str members;	/* the archive without its README and end */
-	struct str in, out;	/* a line a file: what is there, what is not */
+	struct str in, out;	/* a line per file: included, and left out */
 	struct str parts;	/* serial numbers, firmware, ... of @accused */
 	size_t n_out;
 };
 
 /* ---- bundle part --------------------------------------------------------- */
 
-/** Append what is to be had of the file @name of the run in @most bytes to
- *  @text, redacted, and say in @note what is missing; -1 with @e. */
+/** Appends up to @most bytes of the file @name of the run to @text, redacted,
+ *  and describes in @note what is missing; -1 with @e. */
 typedef int part_fn(struct bundle *b, const char *name, size_t most,
 		    struct str *text, struct str *note, struct err *e);
 

@@ -39,8 +39,8 @@ static int list_nodes(const char *job, struct str *list, size_t *n)
 	return *n > 0 && !list->failed ? 0 : -1;
 }
 
-/* A step in a job takes the rights of its owner: root becomes that user, who
- * also keeps what comes of it. */
+/* Becomes the owner of the job if run by root, since a step of a job needs its
+ * owner's rights.  Root's files then belong to that user. */
 static int become_owner(const char *job, struct err *e)
 {
 	int64_t uid = 0, gid = 0;
@@ -67,8 +67,8 @@ static int become_owner(const char *job, struct err *e)
 	return 0;
 }
 
-/* Into the job, as its own shell would be: srun makes a step of ours there,
- * beside those that use its CPUs and memory. */
+/* Enters the job: srun starts a step of this program there, which shares the
+ * CPUs and memory of the job's steps. */
 static int enter_job(struct session *s, struct err *e)
 {
 	size_t len = strlen(s->spec.srun_args), n;

@@ -108,7 +108,7 @@ static void add_test(const struct import *x, json_t *json)
 	}
 }
 
-/** run.json as of a run that came to its end. */
+/** Returns run.json of a run that ended normally. */
 static json_t *make_run(const struct session *s, const struct import *x,
 			json_t *layout, struct err *e)
 {
@@ -141,8 +141,8 @@ static int import_keep(const struct session *s, const struct import *x)
 	struct err e = { 0 };
 	json_t *layout = layout_of(x);
 	json_t *run = make_run(s, x, layout, &e);
-	/* not of one queue pair, nor of a program that does not say who
-	 * asked */
+	/* a single queue pair has no picture, nor has a program that does not
+	 * report its ranks */
 	bool picture = layout || x->rows.schema == &schema_collective;
 	char dir[PATH_MAX];
 	int rc = 0;

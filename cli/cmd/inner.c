@@ -36,7 +36,7 @@
  * each other; not for people.
  */
 
-/** Say why it failed, where it says so; returns @code. */
+/** Prints the error in @e, if any; returns @code. */
 static int ended(int code, const struct err *e)
 {
 	if (e->text[0]) {
@@ -59,7 +59,8 @@ static int run_coordinator(struct session *s)
 	return ended(coordinator_main(s->args[0], &e), &e);
 }
 
-/** Its findings are what is asked for, not the words for them. */
+/** Removes the sentences from the findings; the coordinator needs only their
+ *  parts and codes. */
 static json_t *findings_only(json_t *verdict)
 {
 	static const char *const words[] = { "says", "do", "evidence" };
@@ -217,7 +218,7 @@ static int run_worker(struct session *s)
 {
 	struct err e = { 0 };
 
-	/* none outlives its agent, whatever kills that */
+	/* no child outlives its agent, whatever kills the agent */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	limit_files_back();
 	if (s->n_args == 0) {

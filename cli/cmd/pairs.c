@@ -206,7 +206,7 @@ static int run_memlock(struct session *s)
 	};
 	struct err e = { 0 };
 
-	if (s->spec.node) {	/* what is typed of them is checked below */
+	if (s->spec.node) {	/* those that were typed are checked below */
 		options_stray(s, elsewhere);
 	}
 	if (!s->spec.node || s->plan) {
@@ -276,7 +276,7 @@ const struct command cmd_node = {
 
 /* ---- ping ---------------------------------------------------------------- */
 
-/** --exclude took what is now --skip's. */
+/** Refuses interfaces and addresses in --exclude, which are now for --skip. */
 static int check_exclude(const struct spec *spec, struct err *e)
 {
 	size_t n = 0;
@@ -321,7 +321,7 @@ static int check_tcp(struct session *s, struct err *e)
 
 static int ping_check(struct session *s, struct str *drill, struct err *e)
 {
-	(void)drill;	/* addresses have none */
+	(void)drill;	/* ping has no drill */
 	return spec_check(&s->spec, e) < 0 ||
 			       ping_select_check(&s->spec, e) < 0 ||
 			       check_tcp(s, e) < 0 ||

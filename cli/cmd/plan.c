@@ -18,7 +18,8 @@ static bool is_planned(const struct command *cmd)
 	       options_apply(cmd, spec_find("nodes"));
 }
 
-/** The command whose run is planned, *@shift: it is typed; NULL with @e. */
+/** Returns the command whose run is planned and sets *@shift if it was typed;
+ *  NULL with @e. */
 static const struct command *choose(const struct session *s, bool *shift,
 				    struct err *e)
 {
@@ -67,7 +68,7 @@ static int check(struct session *s, struct err *e)
 	return 0;
 }
 
-/** As main() would run @cmd, but for what it comes to. */
+/** Runs @cmd as main() would, but only plans its run. */
 static int plan(struct session *s, const struct command *cmd)
 {
 	struct err e = { 0 };

@@ -11,8 +11,8 @@
 #include "lib/base/err.h"
 #include "lib/data/rundir.h"
 
-/** To its directory, or the new one of -o; of a run that goes on nothing is
- *  written. */
+/** Writes the report to the directory of the run, or to the new one of -o;
+ *  writes nothing for a run that has not ended. */
 static int report(const struct session *s, const struct found *f,
 		  struct err *e)
 {

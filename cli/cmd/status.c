@@ -105,13 +105,13 @@ const struct command cmd_attach = {
 
 /* ---- status -------------------------------------------------------------- */
 
-/** How a run stands. */
+/** Progress of a run. */
 struct standing {
 	const struct found *f;
 	struct watch w;
 	struct judged *j;	/* what it has found; NULL: it has no plan */
 	char who[480];		/* is at work on it, and for how long yet */
-	struct err why;		/* of one that came to nothing */
+	struct err why;		/* of a run without results */
 	int code;
 };
 

@@ -34,7 +34,7 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 	if (!nodes || !gpus) {
 		return 0;
 	}
-	/* a name that is none would leave out more than is meant */
+	/* an invalid name would leave out more nodes than intended */
 	if (s->local && launcher_check(&launcher_local, s, e) < 0) {
 		return -1;
 	}

@@ -40,9 +40,9 @@ json_t *run_json_new(const struct session *s, const char *probe,
 		     const char *launcher, const char *drill, struct err *e);
 
 /**
- * Make of @run, which has ended one way or another, one that goes on: under
- * @launcher, with the options @s of now; that it does is written down under
- * "resumes".  0, or -1 with @e.
+ * Turns @run, which has ended in any way, into one that continues under
+ * @launcher with the options @s; "resumes" records that.  Returns 0, or -1 with
+ * @e.
  */
 int run_json_resume(json_t *run, const struct session *s,
 		    const struct spec *options, const char *launcher,
@@ -56,9 +56,9 @@ json_t *run_json_part(const json_t *whole, const struct spec *options,
 		      struct err *e);
 
 /**
- * Did the coordinator write into run.json of @dir why it could not measure?
- * Then true, with @e, the exit code @code it asks for, and @absent (NULL: who
- * asks does not care): what the probe measures is not there at all, no GPU, no
+ * Returns true if the coordinator wrote into run.json of @dir why it could not
+ * measure, with @e and the exit code @code that it asks for.  Sets @absent (may
+ * be NULL) if the hardware that the probe measures does not exist: no GPU, no
  * HCA, no second node.
  */
 bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e);
@@ -82,9 +82,9 @@ int run_json_note(const char *dir, json_t *more, struct err *e);
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);
 
-/** --reference of runs of pairs: where it is, absolute, into @s, which keeps it
- *  for whoever judges the run elsewhere.  0, or -1 with @e where it is no
- *  earlier run of @probe, or of all. */
+/** Writes the absolute path of --reference of a run of pairs into @s, for a
+ *  judge that runs elsewhere.  Returns 0, or -1 with @e if it is not an earlier
+ *  run of @probe or of all. */
 int ahead_take_reference(struct spec *s, const char *probe, struct err *e);
 /** The same for all: one of its probes must know it. */
 int ahead_take_references(struct spec *s, struct err *e);

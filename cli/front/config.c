@@ -74,7 +74,7 @@ void config_find(struct config files[CONFIG_FILES])
 		files[i] = (struct config){ 0 };
 	}
 	if (named && named[0]) {
-		/* a path that is cut is none that is there */
+		/* a truncated path never exists */
 		files[1].must = strcmp(named, CONFIG_NONE) != 0;
 		snprintf(files[1].path, PATH_MAX, "%s",
 			 files[1].must ? named : "");
@@ -100,7 +100,8 @@ static bool is_absent(const struct config *c, int code)
 /** The text of @c into @text; 0, with c->here when there is one, or -1. */
 static int read_file(struct config *c, struct str *text, struct err *e)
 {
-	/* links are followed: whose the file is counts; a pipe holds nobody */
+	/* symbolic links are followed: the owner of their target counts.  A
+	 * pipe does not block */
 	int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	int code;
@@ -169,11 +170,11 @@ struct config_reading {
 	const struct command *const *all;
 	struct config *c;
 	struct err why;		/* of the first line that is wrong */
-	int wrong;		/* that line; 0 = none */
+	int wrong;		/* number of that line; 0 = none */
 };
 
-/** As fgets(3), but a line begins behind its blanks: to inih one that begins
- *  with some would go on with the value before. */
+/** Like fgets(3), but removes leading blanks: inih would append a line that
+ *  begins with blanks to the previous value. */
 static char *read_line(char *buf, int size, void *stream)
 {
 	struct config_reading *r = stream;
@@ -249,7 +250,7 @@ static const struct spec_option *find_option(const char *name,
 	return o->name ? o : NULL;
 }
 
-/** @name is none that @of takes (NULL: any command). */
+/** Refuses @name, which is not an option of @of (NULL: of any command). */
 static int no_option(const char *name, const struct command *of,
 		     struct err *e)
 {
@@ -421,7 +422,8 @@ int config_parse(const char *text, size_t len,
 	if (line < 0) {
 		return err_set(e, ENOMEM, "no memory");
 	}
-	/* the first of both: inih goes on after a line that it cannot read */
+	/* the first of both errors: inih continues after a line that it cannot
+	 * read */
 	if (line > 0 && (!r.wrong || line < r.wrong)) {
 		err_set(&r.why, 0, "neither NAME=VALUE nor [COMMAND]");
 		err_hint(&r.why, "such as max-time=10m; a comment begins with "

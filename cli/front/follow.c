@@ -37,7 +37,7 @@ static const char *unit(const struct progress *p)
 	return strcmp(p->name, "all") == 0 ? "probes" : "tests";
 }
 
-/** ", 40 s left"; nothing where nobody knows, or it is as good as over. */
+/** Adds ", 40 s left"; nothing if that is not known or nearly over. */
 static void add_left(struct str *line, int64_t left_ns)
 {
 	char left[32];
@@ -156,8 +156,8 @@ struct front_follow {
 	enum stage stage;
 	int64_t deadline_ns;	/* of a stage that is not FOLLOWING */
 	int64_t running_ns;	/* since when the job runs, 0 = not yet */
-	int64_t begin_ns;	/* since when it is followed; 0: it may stand in
-				 * a queue */
+	int64_t begin_ns;	/* since when it is followed; 0: it may be
+				 * queued */
 	struct follow_limits limits;
 	int64_t boot_ns;	/* that agents have when one has come */
 	int signals;		/* answered so far */

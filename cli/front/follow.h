@@ -30,7 +30,7 @@ struct progress {
 /** The progress to show. */
 struct progress_now {
 	size_t done, total;	/* 0 = not known yet */
-	int64_t left_ns;	/* -1 = nobody knows */
+	int64_t left_ns;	/* -1 = not known */
 	const char *waits;	/* while nothing is known: what for */
 };
 
@@ -67,8 +67,8 @@ struct watch {
 	bool signs;		/* one came since we look */
 	bool here;		/* on a disk of this machine, which has locks */
 	bool held;		/* its coordinator was seen to hold it */
-	bool lost;		/* nobody will write to it any more: the
-				 * coordinator that gave signs gives none */
+	bool lost;		/* no process writes to it any more: its
+				 * coordinator stopped sending signs of life */
 };
 
 void watch_init(struct watch *w, const char *dir);
@@ -78,15 +78,14 @@ void watch_refresh(const char *dir);
 void watch_look(struct watch *w);
 /** Look at the run as it was before a --resume that measures nothing. */
 void watch_known(struct watch *w);
-/** How long it will yet take at the pace it had so far, ns; -1: nobody
- *  knows. */
+/** Returns the time left in ns at the pace so far; -1: not known. */
 int64_t watch_left_ns(const struct watch *w);
 
 /* ---- follow -------------------------------------------------------------- */
 
 enum follow_end {
 	FOLLOW_OVER,	/* the run has ended, one way or another */
-	FOLLOW_LEFT,	/* interrupted: a batch job goes on without us */
+	FOLLOW_LEFT,	/* interrupted: a batch job continues without us */
 	FOLLOW_STOPPED,	/* interrupted, and the run has ended upon that */
 	FOLLOW_LOST,	/* its coordinator is gone, or it did not end when it
 			 * should have: it was ended, as far as we can */
@@ -104,14 +103,14 @@ struct follow_limits {
 struct follow_limits follow_limits(const struct spec *s, const char *launcher);
 
 /**
- * Follow a started run until it ends: progress, reasons for waiting, and what
- * to do on ^C (INT, TERM, HUP): leave a batch job running; else stop it in
- * order, and at once the second time.  Every wait for an end has a deadline,
- * and a run whose coordinator is gone, or which --max-time does not end, is
- * ended, a batch job left.
- * One that came before, while the caller had them blocked, counts as the first.
- * @w     what was seen of the run, for the caller.
- * @last  the launcher's last word about it.
+ * Follow a started run until it ends: print progress and reasons for waiting.
+ * On ^C (INT, TERM, HUP) leave a batch job running; stop any other run in
+ * order, and at once the second time.  A signal that came before, while the
+ * caller had it blocked, counts as the first.  Every wait for an end has a
+ * deadline; a run whose coordinator is gone, or which --max-time does not end,
+ * is ended, but a batch job is left.
+ * @w     state of the run as seen last, for the caller.
+ * @last  state of the run as the launcher reported it last.
  */
 enum follow_end follow_run(const char *dir, const char *probe,
 			   const struct spec *s,
@@ -127,14 +126,15 @@ void follow_hold_signals(sigset_t *before);
 /** Wait at most @wait_ns for one of those that are held; true when one came,
  *  which then is gone. */
 bool follow_take_signal(int64_t wait_ns);
-/** Hold them no longer, and have @before back.  Those that came are gone: who
- *  asks by two of them at once, as when a terminal closes, is not to end what
- *  we still have to say. */
+/** Stops holding these signals, and restores @before.  Pending ones are
+ *  discarded: two signals at once, as when a terminal closes, must not cut off
+ *  our last messages. */
 void follow_release_signals(const sigset_t *before);
 
 /**
- * The run has ended and its report is out: see its processes off, killed when
- * they linger, so that none is left.  A batch system does that for its own.
+ * Waits for the processes of a run that has ended and whose report is printed,
+ * and kills those that linger, so that none is left.  A batch system does this
+ * for its own processes.
  */
 void follow_leave(const struct launcher_ops *ops, struct launch *l);
 

@@ -34,7 +34,7 @@ struct session {
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */
 	bool plan;		/* say what would be measured, and no more */
-	json_t *retest;		/* for run.json; borrowed, NULL: it is none */
+	json_t *retest;		/* for run.json; borrowed, NULL: not a retest */
 	const struct command *const *commands;	/* all there are, NULL ends */
 };
 
@@ -86,9 +86,9 @@ void help_csv(FILE *out);
 void help_units(FILE *out);
 
 /**
- * For shell completion, a word a line.  An option that takes a value ends in
- * "="; behind a tab stand the values that it can have, where they are words,
- * and what else it takes as --help names it: "<NODES>".
+ * Prints words for shell completion, one per line.  An option that takes a
+ * value ends in "="; after a tab follow its possible values, if they are words,
+ * and its value's name in --help: "<NODES>".
  */
 void help_list_commands(const struct command *const *all, FILE *out);
 void help_list_options(const struct command *cmd, FILE *out);

@@ -121,9 +121,10 @@ struct node_child {
 #define LOOKS_MAX 3
 
 /**
- * Run the @n children of @list side by side to @deadline_ns, all told the
- * options of @s and that this node is @name.  What each said, before it hung as
- * well, goes into @sink, how it ended into @ends.  0, or -1 with @sink->e.
+ * Runs the @n children of @list in parallel until @deadline_ns, with the
+ * options of @s and this node's @name.  Writes their messages, also those of a
+ * child that hung later, to @sink, and how they ended to @ends.  Returns 0, or
+ * -1 with @sink->e.
  */
 static int look_at_node(const struct session *s, const char *name,
 			const struct node_child *list, size_t n,
@@ -174,8 +175,8 @@ static int look_at_node(const struct session *s, const char *name,
 /** The look is a child of this process: no launcher. */
 #define LAUNCHER "node"
 
-/** As Slurm calls this node, else as it calls itself: as much of it as rows
- *  have room for. */
+/** Returns the name of this node in Slurm, else its host name, truncated to the
+ *  size that rows have. */
 static const char *node_look_node_name(char buf[64])
 {
 	const char *name = getenv("SLURMD_NODENAME");
@@ -333,7 +334,7 @@ int node_look(const struct session *s, const char *name)
 
 /* ---- node self ----------------------------------------------------------- */
 
-/** The looks end so much before the whole. */
+/** The checks end 1/JUDGE_SHARE of the time limit before its end. */
 #define JUDGE_SHARE 9
 #define HOSTNAME_SIZE 64
 
@@ -360,8 +361,8 @@ static void time_is_up(int sig)
 	_exit(CODE_UNABLE);
 }
 
-/** The last resort: a pipe that nobody reads, a program that is read from a
- *  file system which hangs. */
+/** Ends this process by a timer in any case: a full pipe or a hung file system
+ *  may block it. */
 static void set_end(int64_t ns)
 {
 	const struct itimerval it = { .it_value = {
@@ -503,7 +504,8 @@ int node_self(const struct session *s)
 	struct sink sink = { .run = &self.run, .rows = &self.rows, .e = &e };
 	int code;
 
-	signal(SIGCHLD, SIG_DFL);	/* or nobody sees a child's end */
+	signal(SIGCHLD, SIG_DFL);	/* or the end of a child is not
+					 * reported */
 	set_end(all_ns);
 	code = begin(&self, &e);
 	if (code == 0) {

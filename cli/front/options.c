@@ -107,11 +107,11 @@ static bool add_option(const struct spec_option *o, const char *value,
 	return false;
 }
 
-/* The words of @argv (NULL ends) as popt is to see them, to @out: long names
- * are whole, and an option whose value may be left out always has one, or else
- * popt takes the next word for it.  A flag may have one: --strict=0 takes back
- * what a file or the environment says.  Ends before "--".  Returns how many of
- * @argv that are, or -1 with @e. */
+/* Rewrites @argv (ended by NULL) for popt into @out: long names are complete,
+ * and an option whose value is optional always has one, or popt would take the
+ * next word for it.  A flag may have a value: --strict=0 overrides a file or
+ * the environment.  Ends before "--".  Returns how many words of @argv were
+ * used, or -1 with @e. */
 static int option_words(unsigned takes, char *const argv[], struct args *out,
 			struct err *e)
 {
@@ -327,8 +327,9 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 }
 
 /**
- * popt's table of the options that @cmd takes, whose val is their index plus 1,
- * and -h.  What has no value as a letter has one as a word: see option_words().
+ * Fills popt's table of the options that @cmd takes, whose val is their index
+ * plus 1, and -h.  An option that takes no value as a letter takes one as a
+ * word, see option_words().
  */
 static void make_table(const struct command *cmd,
 		       struct poptOption table[MAX_OPTIONS])
@@ -374,8 +375,8 @@ static int bad_option(const struct command *cmd, poptContext popt, int code,
 	return mistyped_option(cmd, bad, e);
 }
 
-/** Set it from @text, which @source has.  What adds to what is there begins
- *  anew: no source adds to another. */
+/** Sets the option from @text, found in @source.  A list starts empty for each
+ *  source: sources do not add to each other. */
 static int set_option(struct session *s, int i, const char *text,
 		      enum option_source source, struct err *e)
 {

@@ -42,10 +42,10 @@ bool mistyped_value(unsigned takes, char *const argv[], struct err *e);
 
 /* ---- config -------------------------------------------------------------- */
 
-/** Files of options: of the site, and of the user, who wins. */
+/** Configuration files: of the site, and of the user, which has precedence. */
 #define CONFIG_SITE "/etc/gpucheck.conf"
 #define CONFIG_NAME "gpucheck.conf"	/* in $XDG_CONFIG_HOME, ~/.config */
-/** Names the only one to read; none of it reads none. */
+/** Variable that names the only file to read; "none": no file. */
 #define CONFIG_ENV  "GPUCHECK_CONFIG"
 #define CONFIG_NONE "none"
 #define CONFIG_FILES 2
@@ -64,7 +64,7 @@ struct config_value {
 };
 
 struct config {
-	char path[PATH_MAX];	/* as it is named in errors; "" = none */
+	char path[PATH_MAX];	/* as shown in errors; "" = no file */
 	bool must;		/* it was asked for by name */
 	bool here;		/* it is there, and was read */
 	struct config_value *list;
@@ -97,13 +97,13 @@ int config_check_file(const char *path, const struct stat *st, unsigned me,
 		      struct err *e);
 
 /**
- * Which files there are to read (@files[].path, "" for none), after
- * GPUCHECK_CONFIG, XDG_CONFIG_HOME and HOME.
+ * Finds the files to read (@files[].path, "" for none), by GPUCHECK_CONFIG,
+ * XDG_CONFIG_HOME and HOME.
  */
 void config_find(struct config files[CONFIG_FILES]);
 /**
- * Read those; one that is not there is no error, unless it was asked for.
- * Returns 0, or -1 with @e.  config_release() frees in both cases.
+ * Reads these files.  A missing file is an error only if it was requested by
+ * name.  Returns 0, or -1 with @e. config_release() frees in both cases.
  */
 int config_read(struct config files[CONFIG_FILES],
 		const struct command *const *all, struct err *e);
@@ -137,9 +137,9 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);
 
 /**
- * The options @spec of a run for its run.json: those that are not at their
- * default, and those that are because somebody said so where a file says
- * otherwise: what repeats a test must say it again.  NULL without memory.
+ * Returns the options @spec of a run for run.json: those with another value
+ * than the default, and those set to the default against a file, since a
+ * repeated test must set them again.  NULL without memory.
  */
 json_t *options_json(const struct session *s, const struct spec *spec);
 
@@ -147,10 +147,10 @@ json_t *options_json(const struct session *s, const struct spec *spec);
 bool options_typed(const struct session *s, const char *name);
 
 /**
- * Options @names (NULL ends) that mean nothing in this use.  What comes from
- * the environment is for any command, and goes back to its default here.
- * Returns the first that was typed and is not at its default: an error to
- * tell; NULL when there is none.
+ * Handles the options @names (ended by NULL), which have no effect in this use.
+ * Values from the environment, which are for any command, are reset to their
+ * default.  Returns the first option that was typed and is not at its default,
+ * as an error to report; NULL: none.
  */
 const char *options_stray(struct session *s, const char *const *names);
 

@@ -21,7 +21,7 @@
 #define NONCE_BYTES 16
 #define MAX_EXPECT 64
 
-/** argv as JSON; a word that is not UTF-8 cannot stand in it. */
+/** Returns argv as JSON; a word that is not UTF-8 becomes null. */
 static json_t *words_json(char *const *words)
 {
 	json_t *array = json_array();
@@ -34,7 +34,8 @@ static json_t *words_json(char *const *words)
 	return array;
 }
 
-/** run.json of the directory that the variable @env names; NULL for none. */
+/** Returns run.json of the directory that the variable @env names; NULL:
+ *  none. */
 static json_t *read_whole(const char *env)
 {
 	const char *dir = getenv(env);
@@ -42,7 +43,7 @@ static json_t *read_whole(const char *env)
 	return dir && *dir ? rundir_read_json(dir, RUN_JSON, NULL) : NULL;
 }
 
-/** The same as the whole says it; NULL when this is no step of one. */
+/** Returns "shell" of the whole run; NULL if this is not a step of one. */
 static json_t *shell_of_whole(void)
 {
 	json_t *whole = read_whole(STEP_SHELL_ENV);
@@ -81,7 +82,7 @@ static json_t *shell_json(const struct session *s, const char *name,
 		       rows : probe->shell(launcher, &s->spec);
 }
 
-/** As a step of all: what is known already; NULL: nothing. */
+/** Returns what earlier steps of "all" found out; NULL: nothing. */
 static json_t *expect_json(void)
 {
 	const char *text = getenv(STEP_EXPECT_ENV);
@@ -98,7 +99,8 @@ static json_t *expect_json(void)
 	return list;
 }
 
-/** A new name for the run, that tells what is left over of an older one. */
+/** Draws a new nonce for the run, which tells its files from leftovers of an
+ *  older run. */
 static int draw_nonce(char hex[2 * NONCE_BYTES + 1], struct err *e)
 {
 	unsigned char nonce[NONCE_BYTES];
@@ -121,7 +123,7 @@ int run_json_resume(json_t *run, const struct session *s,
 		return -1;
 	}
 	if (!json_object_get(run, "id")) {
-		/* of a version that knew none */
+		/* written by a version without it */
 		json_object_set_new(run, "id",
 				    json_string(json_member(run, "nonce")));
 	}

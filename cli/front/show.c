@@ -47,7 +47,8 @@ static bool below_home(const char *variable, const char *below,
 	return n < PATH_MAX;
 }
 
-/** Make @path and the folders above it, for nobody else; 0 or -1. */
+/** Makes @path and the folders above it, accessible only to this user.  Returns
+ *  0 or -1. */
 static int make_folders(const char *path)
 {
 	char part[PATH_MAX];
@@ -241,7 +242,7 @@ void keep(const struct judged *j, const struct spec *s, int code)
 
 /* ---- show ---------------------------------------------------------------- */
 
-/** The pictures that the words end with, where they were drawn. */
+/** Pictures that the report mentions at its end, if they were drawn. */
 static const struct picture_name {
 	const char *name;
 	bool svg;		/* it is also drawn without gnuplot */
@@ -254,7 +255,8 @@ static const struct picture_name {
 	{ 0 }
 };
 
-/** "png", or where the report came to @rc with @e what there is instead. */
+/** Returns "png", or what exists instead if the report failed with @rc and
+ *  @e. */
 static const char *kind_of(int rc, const struct err *e)
 {
 	return rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
@@ -315,7 +317,7 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 				  judged_json(j, s->json == SPEC_JSON_ALL,
 					      stdout, e);
 
-		/* what stdout does not take is said when it is closed */
+		/* a write error on stdout is reported when it is closed */
 		return rc < 0 && !ferror(stdout) ? -1 : code;
 	}
 	if (has_words(j, s, failed) && print_words(j, s, kind) < 0) {
@@ -324,8 +326,8 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 	return code;
 }
 
-/** run.json, or as much of it as is known without, and why it came to nothing;
- *  NULL without memory. */
+/** Returns run.json, or as much of it as is known without the file, with the
+ *  reason @why; NULL without memory. */
 static json_t *failed_run(const char *dir, const struct session *s,
 			  const struct err *why, int code)
 {
@@ -370,8 +372,8 @@ int show_failure(const char *dir, const struct session *s,
 	return code;
 }
 
-/** --metrics and --history of it: as a report of @dir has them, or where there
- *  is none to read, what is known without. */
+/** Writes --metrics and --history of a failed run: from the report of @dir, or
+ *  without one, from what is known. */
 static void keep_failure(const char *dir, const struct session *s,
 			 const struct err *why, int code)
 {

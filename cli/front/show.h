@@ -12,31 +12,31 @@
 
 /* ---- keep ---------------------------------------------------------------- */
 
-/** A run that has ended with @code and was judged goes where --history and
- *  --metrics say.  What cannot be written is said, and changes nothing else. */
+/** Adds a judged run that ended with @code to --history and --metrics.  Write
+ *  errors are reported, and change nothing else. */
 void keep(const struct judged *j, const struct spec *s, int code);
 
 /* ---- history dir --------------------------------------------------------- */
 
 /**
- * Where the history is: @wanted as --history has it, "-" or "" for
- * $XDG_DATA_HOME/gpucheck/history (~/.local/share).  With @write it is made
- * where it is not there, and must be the caller's own.  The absolute path goes
- * to @path.  0, or -1 with @e.
+ * Finds the history directory: @wanted is the value of --history, "-" or "" is
+ * $XDG_DATA_HOME/gpucheck/history (~/.local/share).  With @write it is created
+ * if it does not exist, and must belong to the user.  Writes the absolute path
+ * to @path.  Returns 0, or -1 with @e.
  */
 int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 		struct err *e);
 
 /**
- * The file of the index of the history @dir: this user's alone, below
- * $XDG_CACHE_HOME (~/.cache), or where that is on another machine
- * $XDG_RUNTIME_DIR.  False: no such place is on a disk of this machine.
+ * Writes the path of the index of the history @dir to @path: private to this
+ * user, below $XDG_CACHE_HOME (~/.cache), or $XDG_RUNTIME_DIR if the former is
+ * on another machine.  Returns false if neither is on a local disk.
  */
 bool history_index(const char *dir, char path[PATH_MAX]);
 
 /* ---- node self ----------------------------------------------------------- */
 
-/** Where there is no --max-time: within what hooks of Slurm and NHC wait. */
+/** Time limit without --max-time, below the limits of Slurm and NHC hooks. */
 #define NODE_SELF_NS (4500 * NS_PER_MS)
 
 /**
@@ -70,14 +70,14 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		const struct judged_ask *going, struct err *e);
 
 /**
- * --json of a run that came to no verdict for @why: the same object, with the
- * status unknown and, in "reason", the text of @why; "run" is that of @dir,
- * where that is not NULL and has one.  Returns @code.
+ * Prints --json of a run without a verdict: the same object, with the status
+ * unknown and the text of @why in "reason"; "run" is that of @dir if there is
+ * one.  Returns @code.
  */
 int show_failure(const char *dir, const struct session *s,
 		 const struct err *why, int code);
-/** A run that came to nothing for @why, @dir NULL where it has none: it goes
- *  where --metrics and --history say, and --json has it as above.  Returns
+/** Handles a run without results because of @why; @dir is NULL if it has none.
+ *  Adds it to --metrics and --history, and prints --json as above.  Returns
  *  @code. */
 int show_nothing(const char *dir, const struct session *s,
 		 const struct err *why, int code);

@@ -196,7 +196,7 @@ static ssize_t write_stdout(void *cookie, const char *buf, size_t size)
 	return (ssize_t)done;
 }
 
-/** Nothing printed on a closed stdout is no failure. */
+/** Closes stdout.  It is no error if stdout was closed from the start. */
 static int close_stdout(void *cookie)
 {
 	(void)cookie;

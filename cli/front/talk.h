@@ -36,9 +36,9 @@ bool screen_known(int fd);
 /* ---- talk ---------------------------------------------------------------- */
 
 /**
- * stdout is data, stderr is talk: everything that is said to people besides
- * the result goes through here.  On a terminal it is broken at blanks; what
- * stands in "", a command to copy, stays whole.
+ * stdout is for data, stderr for messages: every message to the user except the
+ * result is printed here.  On a terminal messages are wrapped at blanks; a
+ * command in "" is never broken.
  */
 
 /** --quiet: from now on only errors are said. */

@@ -20,9 +20,8 @@
 #define MAX_LEFT_NS (INT64_C(1000) * 3600 * NS_PER_S)
 /** More than the coarsest tick of a file system (2 s), in seconds. */
 #define YOUNG_S 3
-/** A coordinator that is silent for so long is none.  A file system of a
- *  network may be slow to tell, and a machine that is short of memory to
- *  write. */
+/** A coordinator that is silent for this long is gone.  Network file systems
+ *  show changes late, and a machine short of memory writes late. */
 #define SILENT_NS (60 * NS_PER_S)
 /** The same where the kernel says that its process has gone; agents that can do
  *  it end by themselves in that time. */
@@ -59,8 +58,8 @@ void watch_refresh(const char *dir)
 }
 
 /**
- * Count the whole lines that came since the last look.  The first is the
- * header; one that says that there was no time for its cell is none.
+ * Counts the complete lines that came since the last look.  The first is the
+ * header; rows of cells without time for a test do not count.
  */
 static void count_rows(struct watch *w)
 {
@@ -110,7 +109,7 @@ static bool same_json(struct watch *w, const struct stat *st)
 		    st->st_mtim.tv_nsec == old->st_mtim.tv_nsec;
 	time_t now = time(NULL);
 
-	/* a server whose clock is ahead costs some reading, no more */
+	/* if the clock of a server is ahead, this only costs some reading */
 	w->json_settled = st->st_mtim.tv_sec < now - YOUNG_S;
 	w->json = *st;
 	return same;
@@ -127,7 +126,7 @@ static void read_measuring(struct watch *w, const json_t *measuring)
 							   0;
 	json_opt_int(measuring, "after_B", 0, INT64_MAX, &w->kept_B, NULL);
 	if (w->kept_B != before_B) {
-		w->results = 0;		/* count them anew */
+		w->results = 0;		/* count again from 0 */
 	}
 }
 

@@ -32,7 +32,7 @@ static const struct tier {
 /** A tier as a run of it would be. */
 struct offer {
 	const struct tier *tier;
-	bool usual;		/* what is measured without any option */
+	bool usual;		/* measured by default */
 	size_t tests, rounds;	/* 0: cannot be had */
 	double time_s;
 	double rare, uplink, nodes, pair;	/* seen with this chance */
@@ -75,7 +75,8 @@ static struct offer make_offer(const struct forecast *f, const struct tier *t)
 
 /* ---- in words ---------------------------------------------------------- */
 
-/** "7 days" where nobody expects as much. */
+/** Returns the time as text; a day or more in capitals, since few users expect
+ *  it. */
 static const char *time_text(double time_s, char *buf, size_t size)
 {
 	if (isnan(time_s)) {
@@ -157,8 +158,8 @@ json_t *tiers_json(const struct forecast *f)
 /** Share of the budget that the forecast for healthy tests may take: second
  *  attempts and the follow-up add 40 % at most, and the forecast is a guess. */
 #define FORECAST_SHARE 0.6
-/** ... and at most so much of it until they are cut short; the rest is for the
- *  end of the run and its report. */
+/** Share of the budget after which tests are cut short; the rest is for the end
+ *  of the run and its report. */
 #define TESTS_SHARE 0.9
 
 /** Cuts to make, one on top of the other. */
@@ -184,7 +185,7 @@ static const struct budget_cut {
 };
 #define CUTS (sizeof(cuts) / sizeof(cuts[0]))
 
-/** Seconds that healthy tests of @s take; NAN: nobody knows. */
+/** Returns the seconds that healthy tests of @s take; NAN: not known. */
 static double need_s(const struct spec *s, const struct probe *probe,
 		     const char *launcher, size_t *cells)
 {

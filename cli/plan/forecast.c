@@ -23,7 +23,7 @@
 
 /** Sample that is assumed where the pairs are not counted. */
 #define FORECAST_SAMPLE 8
-/** Where nobody has said it yet. */
+/** Assumed if not given. */
 #define USUAL_GPUS	8
 
 /* ---- where ------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static json_t *pretend_nodes(int64_t n)
 	return nodes;
 }
 
-/** Neighbours, unless it is told otherwise. */
+/** Neighbours that a kernel keeps by default. */
 #define KERNEL_KEEPS 1024
 
 /** Whom the nodes of a cluster ask, and for how many there is room: nodes are
@@ -380,7 +380,7 @@ static bool is_huge(const struct forecast *f)
 	       !spec_transport_is(f->spec.transport, XPORT_MODEL);
 }
 
-/** Timeouts to come that are nobody's fault. */
+/** Warns of timeouts that are to be expected without a fault. */
 static void warn_of_timeout(const struct forecast *f)
 {
 	double pair_s = plan_pair_s(&f->spec, f->ops);

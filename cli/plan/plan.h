@@ -79,13 +79,13 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 		   struct forecast *f);
 void forecast_release(struct forecast *f);
 
-/** The same as @f, a forecast of pairs, with the options @s about them; the
- *  layout is that of @f, and there are no tasks: nothing to free. */
+/** Returns @f, a forecast of pairs, with the options @s about them; it shares
+ *  the layout of @f and has no tasks, so that nothing is to be freed. */
 struct forecast forecast_of(const struct forecast *f, const struct spec *s);
 
 /**
- * For a forecast above FORECAST_LONG_S: the most partners of each rank
- * (a power of two) that take less, and what these take, into *@time_s.
+ * For a forecast above FORECAST_LONG_S: returns the largest number of partners
+ * per rank (a power of two) that takes less time, and that time in *@time_s.
  * 0: there is no such sample.
  */
 int forecast_sample(const struct forecast *f, double *time_s);
@@ -94,9 +94,9 @@ int forecast_sample(const struct forecast *f, double *time_s);
 const char *forecast_time(double time_s, char *buf, size_t size);
 
 /**
- * Say where a run of @probe will be (@why @launcher), and as far as the
- * options tell, how many cells it has and how long a healthy one takes; above
- * ten minutes, what a sample would take.
+ * Prints where a run of @probe will be (@why @launcher), and, as far as the
+ * options allow, how many cells it has and how long a healthy run takes; above
+ * ten minutes also the time of a sample.
  */
 void forecast_say(const struct spec *s, const char *probe,
 		  const char *launcher, const char *why);
@@ -104,13 +104,13 @@ void forecast_say(const struct spec *s, const char *probe,
 /* ---- tiers --------------------------------------------------------------- */
 
 /**
- * The ways to measure fewer pairs or more, each with its time and how likely
- * it sees a fault, beside the forecast @f: of p2p, where no list and no kind
- * of pairs is asked for, and where it makes a difference.
+ * Appends ways to measure fewer or more pairs than the forecast @f, each with
+ * its time and the probability that it detects a fault: for p2p, if the user
+ * chose neither a list nor a kind of pairs, and if it makes a difference.
  */
 void tiers_words(const struct forecast *f, struct str *out);
-/** The same as a list, empty where there is nothing to choose from; NULL
- *  without memory. */
+/** Returns the same as a list, empty if there is no choice; NULL without
+ *  memory. */
 json_t *tiers_json(const struct forecast *f);
 
 #endif

@@ -23,11 +23,11 @@
 #include "probes/probe.h"
 #include "report/judge/findings.h"
 
-/** So long a step waits for agents with --quick: a start takes longer where
- *  there are more nodes. */
+/** With --quick a step waits this long for agents, plus NODE_BOOT_NS per
+ *  node. */
 #define QUICK_BOOT_NS (10 * NS_PER_S)
 #define NODE_BOOT_NS  (10 * NS_PER_MS)
-#define MAX_EXPECT  8		/* sentences that a step is told */
+#define MAX_EXPECT  8		/* sentences passed to a step */
 
 /** Percent of --budget that the step with the smallest share is given. */
 #define LEAST_PERCENT 15
@@ -44,7 +44,7 @@ struct layer {
 	bool deepens;		/* ... and without @full more with --deep */
 };
 
-/* One size, and half the patience: what is broken shows as well. */
+/* --quick tests one size with half the timeout; faults still show. */
 static const char *const quick_ping[] = {
 	"--count=2", "--interval=20ms", NULL
 };
@@ -62,7 +62,7 @@ static const struct layer layers[] = {
 	{ .probe = "ping", .quick = quick_ping,
 	  .model_lacks = "a model cluster has no addresses" },
 	{ .probe = "ib", .quick = quick_pairs, .share_percent = 25 },
-	/* what is wrong with a GPU is not to be blamed on its links */
+	/* a faulty GPU must not be reported as a faulty link */
 	{ .probe = "gpu", .full = gpu_links, .gpus = true, .deepens = true },
 	{ .probe = "p2p", .full = diagnosed, .goes_on = true,
 	  .quick = quick_pairs, .share_percent = 40 },
@@ -75,7 +75,8 @@ static const struct layer layers[] = {
 /** State carried from step to step. */
 struct all_run {
 	struct step_place place;
-	struct spec spec;	/* what of the whole's is handed on */
+	struct spec spec;	/* options of the whole run that are passed
+				 * on */
 	struct rundir_table rows;
 	struct str expect;	/* "NAME=" and lines, for the steps to come */
 	int n_expect;
@@ -225,7 +226,7 @@ static void add_cells(const json_t *verdict, struct step_row *row)
 								 "findings"));
 }
 
-/** Return true if every finding says that there is no GPU. */
+/** Returns true if all findings report that there is no GPU. */
 static bool lacks_gpus(const json_t *verdict)
 {
 	const json_t *findings = json_object_get(verdict, "findings"), *f;

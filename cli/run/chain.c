@@ -208,7 +208,8 @@ void chain_environment(const struct command *cmd, struct args *env)
 
 /* ---- words of a unit ----------------------------------------------------- */
 
-/** A line of a unit is UTF-8, and ends where it ends. */
+/** Returns true if @text can be a line of a systemd unit: UTF-8 without control
+ *  characters. */
 static bool fits(const char *text)
 {
 	json_t *json = json_string(text);
@@ -256,8 +257,8 @@ static int check(const struct chain_place *p, struct err *e)
 	return 0;
 }
 
-/** One word in quotes, where also each of @twice stands for itself when there
- *  are two. */
+/** Adds a word in quotes; characters of @twice are doubled, which makes them
+ *  literal. */
 static void add_word(const char *word, const char *twice, struct str *out)
 {
 	str_addch(out, '"');
@@ -329,7 +330,7 @@ void chain_release(struct chain *c)
 	*c = (struct chain){ 0 };
 }
 
-/** NULL where one is no UTF-8: it would not be there. */
+/** Returns the words as JSON; NULL if one is not UTF-8. */
 static json_t *words_json(char *const *words)
 {
 	json_t *list = json_array();

@@ -36,16 +36,16 @@ struct chain {
 	int64_t every_s;
 	int64_t max_time_s;	/* of each run */
 	int64_t runs;		/* at most; 0 = any number */
-	int64_t until_s;	/* since 1970: none begins later */
+	int64_t until_s;	/* since 1970: no turn begins later */
 	char **words;		/* "gpucheck", the command and its options;
 				 * NULL-ended */
 	char **slurm;		/* options for sbatch; NULL-ended */
 };
 
-/** For CHAIN_FILE; NULL without memory, or for words that are no UTF-8. */
+/** Returns @c for CHAIN_FILE; NULL without memory or if a word is not UTF-8. */
 json_t *chain_json(const struct chain *c);
-/** The other way, of @len bytes that somebody wrote.  0, or -1 with @e, and
- *  @c is empty.  chain_release() frees. */
+/** Parses @len bytes of CHAIN_FILE, which another user may have written.
+ *  Returns 0, or -1 with @e and @c empty. chain_release() frees. */
 int chain_parse(const char *text, size_t len, struct chain *c, struct err *e);
 int chain_read(const char *dir, struct chain *c, struct err *e);
 void chain_release(struct chain *c);	/* safe on a zeroed one */
@@ -75,8 +75,8 @@ int chain_submit(const struct chain *c, const char *dir,
  *  @script that waits, but for job @own (NULL: none); false at the end. */
 bool chain_parse_waiting(const char **queue, const char *script,
 			 const char *own, char job[SLURM_JOB_SIZE]);
-/** So many turns wait: the next one, and a spare for when that cannot begin,
- *  as on a node that does not have the directory. */
+/** Turns that wait in the queue: the next one, and a spare in case that one
+ *  cannot begin, for example on a node without the directory. */
 #define CHAIN_WAIT 2
 /** How many turns of @dir wait, other than job @own, and the number of the
  *  first in @job; -1 with @e: Slurm does not answer. */
@@ -86,8 +86,8 @@ int chain_waiting(const struct chain *c, const char *dir, const char *own,
 void chain_put_off(const char *job, int64_t in_s);
 /** Cancel the turns of @dir that wait; -1 with @e: Slurm does not answer. */
 int chain_cancel(const struct chain *c, const char *dir, struct err *e);
-/** The number of the job that @who, as rundir_claim() has it, is of; false:
- *  of none. */
+/** Sets @job to the job that @who, a text of rundir_claim(), belongs to; false:
+ *  none. */
 bool chain_holder_job(const char *who, char job[SLURM_JOB_SIZE]);
 
 /** Environment that a turn of systemd takes over from the shell that created
@@ -99,18 +99,18 @@ struct chain_place {
 	char *const *env;	/* "NAME=value", NULL-ended; NULL: none */
 };
 
-/** Add to @env what of the environment a run by @cmd goes by: defaults of its
- *  options, files of options, libraries.  Nothing of a job, no secret of a
- *  run. */
+/** Adds the part of the environment that a run by @cmd uses to @env: defaults
+ *  of its options, configuration files, libraries.  Leaves out variables of a
+ *  job and secrets of a run. */
 void chain_environment(const struct command *cmd, struct args *env);
 
-/** NAME.service and NAME.timer; 0, or -1 with @e: something of @p cannot stand
- *  in a unit.  Pure. */
+/** Makes NAME.service and NAME.timer.  Returns 0, or -1 with @e if something of
+ *  @p is not allowed in a unit.  Pure. */
 int chain_units(const struct chain *c, const struct chain_place *p,
 		struct str *service, struct str *timer, struct err *e);
 
-/** One turn: "gpucheck turn DIR".  An exit code, that of its run, with @e for
- *  what is ours. */
+/** Runs one turn: "gpucheck turn DIR".  Returns the exit code of its run, with
+ *  @e for an error of its own. */
 int chain_turn(const char *dir, const struct command *const *commands,
 	       struct err *e);
 

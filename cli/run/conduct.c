@@ -40,13 +40,13 @@ int conduct_run(const struct conductor *c, struct step_place *place,
 	}
 	follow_hold_signals(&before);
 	rc = c->run(place, e);
-	/* it has ended; what is left of it is the report */
+	/* it has ended; only the report is left */
 	follow_release_signals(&before);
 	return rc;
 }
 
-/** The agents of the probe that comes first, *@code what its agents came to;
- *  true when it went to its end. */
+/** Runs the agents of the first probe, with their exit code in *@code.  Returns
+ *  true if it ended in order. */
 static bool run_probe(const char *probe, const struct step_place *place,
 		      int *code, struct err *e)
 {

@@ -241,7 +241,7 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	add_pairs(d, b, &pairs);
 	if (strcmp(command, "ping") != 0) {
 		options[n++] = str_text(&pairs);
-		/* what fails beside others only is not to fail here */
+		/* a test that only fails next to others must not fail here */
 		options[n++] = "--schedule=serial";
 	}
 	if (s->ports && spec_transport_is(d->run.transport, XPORT_MODEL)) {

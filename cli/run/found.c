@@ -16,7 +16,7 @@
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 
-/** When the run in @dir was last rewritten; 0: it is none. */
+/** Returns when the run in @dir was last rewritten; 0: it is not a run. */
 static int64_t changed_ns(const char *dir)
 {
 	char path[PATH_MAX];
@@ -101,7 +101,8 @@ static bool is_open_end(const json_t *run)
 		strcmp(json_member(run, "stop_reason"), "interrupted") == 0);
 }
 
-/** As its error, or beside what it has measured. */
+/** Notes the end of the job as the error of the run, or in addition to its
+ *  results. */
 static void note_end(const char *dir, const json_t *run,
 		     const struct launch_state *st)
 {
@@ -119,7 +120,8 @@ static void note_end(const char *dir, const json_t *run,
 	run_error_note(dir, &e, CODE_UNABLE);
 }
 
-/** The same where no front of this process has the run. */
+/** Finds out how the last job of the run ended, if no other process works on
+ *  the run.  Returns true if Slurm ended it. */
 static bool find_end(const char *dir, const json_t *run,
 		     struct launch_state *st)
 {

@@ -11,7 +11,8 @@
 #include "lib/spec/spec.h"
 
 #define LOOK_NS (500 * NS_PER_MS)
-/** Without lock or sign for so long nobody is at work. */
+/** Without a lock or a sign of life for this long, no process works on the
+ *  run. */
 #define SILENT_NS (60 * NS_PER_S)
 
 /* ---- a run that another process holds ------------------------------------ */
@@ -49,7 +50,7 @@ static int held_poll(struct launch *l, struct launch_state *st, struct err *e)
 
 static const struct launcher_ops held = { .name = "held", .poll = held_poll };
 
-/** To follow it nobody has to be asked. */
+/** Follows a run by the files in its directory, without a launcher. */
 static int take_held(struct going *g, const char *dir, const char *who,
 		     const char *hint)
 {

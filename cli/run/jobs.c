@@ -58,8 +58,8 @@ static void add_pair(struct jobs_part *part, const char *a, const char *b)
 	str_addf(&part->pairs, "%s%s:*-%s:*", part->pairs.len ? "," : "", a, b);
 }
 
-/** The first time, what is inside of a group is measured too; of a node alone
- *  each time, for its partner may be down. */
+/** Adds the pairs of a group: all inside it the first time, and those inside
+ *  single nodes every time, since the partner may be down. */
 static void add_group(const struct maker *m, int g, struct jobs_part *part)
 {
 	const bool inside = strcmp(m->kind, "all") == 0;
@@ -245,8 +245,8 @@ static void jobs_say_plan(const struct session *s, const struct jobs_ask *a,
 	}
 }
 
-/* --dry-run: print the jobs, and the script of the first.  An exit code, with
- * @e where that is none. */
+/* For --dry-run: prints the jobs, and the script of the first.  Returns an exit
+ * code, with @e if there is no script. */
 static int jobs_describe(const struct session *s, const struct probe_start *t,
 			 const struct jobs_ask *a, struct err *e)
 {
@@ -442,7 +442,7 @@ static int go_on(const char *dir, const struct session *s, struct err *e)
 	int rc = jobs_look(&j, dir, e);
 
 	if (rc == 0 && (rc = jobs_tend(&j, e)) < 0 && jobs_go_on(&j)) {
-		/* who follows says it too */
+		/* following prints this too */
 		if (s->spec.no_wait) {
 			talk("not all jobs could be submitted: %s", e->text);
 		}

@@ -20,15 +20,16 @@
 /* ---- jobs plan ----------------------------------------------------------- */
 
 /**
- * --jobs=pairs: which job measures which nodes.  Nodes are parted into groups,
- * of one where so many jobs may be submitted; any two groups meet in one job,
- * by the circle method.  So the jobs of a round have no node in common, and
- * lanes that are equally far do not wait for each other.  Pure.
+ * --jobs=pairs: the nodes and pairs of each job.  Nodes are divided into
+ * groups, of one node if that many jobs may be submitted; any two groups meet
+ * in one job, by the circle method.  So the jobs of a round have no node in
+ * common, and lanes that are equally far do not wait for each other.  Pure.
  */
 
 /** Nodes of a group at most: their pairs have to fit into --pairs. */
 #define JOBS_GROUP_MAX 8
-/** More jobs are no kindness to others in the queue, whatever is allowed. */
+/** Maximum number of jobs, out of consideration for others in the queue, even
+ *  if more are allowed. */
 #define JOBS_MOST      1000
 
 struct jobs_part {
@@ -73,17 +74,17 @@ struct jobs_ask {
 /* ---- jobs ---------------------------------------------------------------- */
 
 /**
- * --jobs=pairs: a run of many small batch jobs, of nodes that are never all
- * free.  docs/slurm.md says what is where and who does what.
+ * --jobs=pairs: a run of many small batch jobs, for nodes that are never all
+ * free.  docs/slurm.md describes the files and processes.
  *
- * Each job is a run of its own in parts/NNNN-T of the run directory, T the
- * number of the try.  What is planned stands in "jobs" of run.json and never
- * changes; how it stands is what the parts and the queue say.  So anybody may
- * tend a run at any time, several at once too: who makes the directory of a try
- * submits it.
+ * Each job is a run of its own in parts/NNNN-T of the run directory, T being
+ * the number of the try.  The plan is in "jobs" of run.json and never changes;
+ * the state is derived from the parts and the queue.  So any process may keep a
+ * run at any time, even several at once: the one that makes the directory of a
+ * try submits it.
  */
 #define JOBS_PARTS "parts"
-#define JOBS_TRIES 2		/* of a part, until somebody resumes the run */
+#define JOBS_TRIES 2		/* per part, until the run is resumed */
 #define JOBS_MAX   10000	/* parts of a run.json that is read */
 #define JOBS_MOST_TRIES 99
 #define JOBS_NAMED 8		/* nodes of a list for people */
@@ -93,7 +94,8 @@ enum job_state {
 	JOB_WAITS,
 	JOB_RUNS,
 	JOB_DONE,
-	JOB_LOST,		/* it is no more, and has not come to its end */
+	JOB_LOST,		/* no longer in the queue, and has not ended
+				 * in order */
 };
 
 struct job {
@@ -103,7 +105,7 @@ struct job {
 	enum job_state state;	/* of the last */
 	bool submitting;	/* the last may have no job yet */
 	bool in_line;		/* it waits for its lane alone */
-	bool partial;		/* lost, but it came to an end without some of
+	bool partial;		/* lost, but ended in order without some of
 				 * its tests */
 	char id[SLURM_JOB_SIZE];	/* in the queue; "": not known */
 };
@@ -122,8 +124,8 @@ static inline bool jobs_is(const json_t *run)
 	return json_is_object(json_object_get(run, "jobs"));
 }
 
-/** Read the run in @dir, and ask Slurm how its jobs stand.  0, or -1 with @e;
- *  jobs_release() frees in any case. */
+/** Reads the run in @dir, and asks Slurm for the state of its jobs.  Returns 0,
+ *  or -1 with @e; jobs_release() frees in any case. */
 int jobs_look(struct jobs *j, const char *dir, struct err *e);
 void jobs_release(struct jobs *j);
 /** Returns true if a job waits or runs. */
@@ -169,19 +171,19 @@ int jobs_resume(struct session *s, const char *probe);
 /** Follow it to its verdict; an exit code. */
 int jobs_follow(const char *dir, const struct session *s);
 /**
- * Have a keeper, unless one waits already: a small job, not before some minutes
- * have gone, which tends the run where nobody else does, and submits the next
- * one as long as there are jobs.  @blind: how many before it could not see how
- * they stand.  0, or -1 with @e.
+ * Submits a keeper unless one is waiting: a small job that starts after some
+ * minutes, completes the run if no other process does, and submits the next
+ * keeper as long as there are jobs.  @blind: number of keepers before it that
+ * could not read the state.  Returns 0, or -1 with @e.
  */
 int jobs_keep(const struct jobs *j, int blind, struct err *e);
 /** "gpucheck tend @dir": the hidden command that each of its jobs ends with,
  *  or that its keeper is, with @blind as above, -1 for no keeper.  An exit
  *  code. */
 int jobs_tend_main(const char *dir, int blind, struct err *e);
-/** For who only looks: bring the files of the run in @dir up to date where
- *  they are ours.  1: it goes on, as @text says, or would if somebody tended
- *  it; 0; -1 with @e. */
+/** For commands that only read: updates the files of the run in @dir if they
+ *  belong to this user.  Returns 1 if the run continues, or would with a
+ *  keeper, as @text says; 0 if not; -1 with @e. */
 int jobs_collect(const char *dir, char *text, size_t size, struct err *e);
 
 /* ---- jobs merge ---------------------------------------------------------- */
@@ -195,7 +197,7 @@ int jobs_collect(const char *dir, char *text, size_t size, struct err *e);
 struct jobs_try {
 	char dir[PATH_MAX];
 	json_t *run;
-	bool orderly;		/* it came to its end, not cut short */
+	bool orderly;		/* ended in order, not cut short */
 	int64_t ended_ns;	/* when run.json was last written */
 };
 
@@ -210,7 +212,7 @@ struct jobs_whole_node {
 
 /** State of a cell of the whole run, an ordered pair of ranks. */
 struct jobs_cell {
-	uint16_t owner;		/* the try whose rows it has, + 1 */
+	uint16_t owner;		/* number of the try with its rows, + 1 */
 	uint8_t failures;	/* rows of others that say what was bad */
 	uint8_t written;	/* of these */
 };
@@ -237,7 +239,7 @@ struct merge {
 /** The tries of m->j, and the nodes and ranks that these make.  0, or -1 with
  *  @e. */
 int merge_find(struct merge *m, struct err *e);
-/** The node of that name; NULL: none takes part. */
+/** Returns the node with that name; NULL: it does not take part. */
 struct jobs_whole_node *merge_node(const struct merge *m, const char *name);
 /** The rank of the whole that is @rank of @node of the try at hand; -1: no
  *  such. */

@@ -45,20 +45,20 @@ bool refusal_note(struct jobs_refusal *r, const char *why, int64_t now_ns)
 
 /* ---- jobs follow --------------------------------------------------------- */
 
-/** How often a run is tended while somebody follows it. */
+/** Interval at which a followed run is checked. */
 #define LOOK_NS	   (2 * NS_PER_S)
 /** A report at most so often. */
 #define SAY_NS	   (10 * NS_PER_S)
 /** Without an answer of Slurm for so long it is left. */
 #define PATIENCE_NS (600 * NS_PER_S)
 
-/** Look and tend, which @r may put off while there are jobs; 1: it goes on, 0,
- *  or -1 with @e. */
+/** Checks the run and submits missing jobs, which @r may delay while others
+ *  run.  Returns 1 if it continues, 0 if not, or -1 with @e. */
 static int look(const char *dir, struct jobs_refusal *r, char *text,
 		size_t size, struct err *e)
 {
 	const int64_t now_ns = clock_now_ns();
-	/* first: what is read is of the directory that was checked */
+	/* first, so that the checked directory is the one that is read */
 	const bool own = rundir_check_own(dir, NULL) == 0;
 	struct jobs j;
 	struct err why = { 0 };
@@ -96,7 +96,7 @@ void jobs_say_cancel(const char *dir)
 	json_decref(run);
 }
 
-/** ^C: the jobs need nobody here. */
+/** Handles ^C: the jobs continue without this process. */
 static int leave(const char *dir, const char *text)
 {
 	char word[PATH_MAX];

@@ -24,10 +24,10 @@
 
 /* ---- jobs tend ----------------------------------------------------------- */
 
-/* Whoever tends the jobs of a run submits what is missing, and gets out of the
- * way what would wait for good. */
+/* The process that keeps a run submits missing jobs, and cancels jobs that
+ * would wait forever. */
 
-/** So many refusals in a row are those of all. */
+/** After this many refusals in a row, all further jobs would be refused too. */
 #define MOST_REFUSED 3
 
 /** The nodes of a part that are down, with commas, to @out; how many are
@@ -81,8 +81,8 @@ static void mark_submitted(const struct jobs *j, size_t i, int t)
 	rundir_write_text(j->left.dir, name, j->list[i].id, 0666, NULL);
 }
 
-/** Try @t of part @i, whose directory nobody else has made; 0, or -1 with
- *  @e, and the directory is gone. */
+/** Submits try @t of part @i, whose directory this process has made.  Returns
+ *  0, or -1 with @e and the directory removed. */
 static int submit(struct jobs *j, size_t i, int t, const char *down,
 		  const char *dir, struct err *e)
 {
@@ -123,7 +123,7 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 		launcher_free(ops, l);
 		mark_submitted(j, i, t);
 	} else if (launch_is_unsure(e)) {
-		job->state = JOB_WAITS;	/* the next look will tell */
+		job->state = JOB_WAITS;	/* the next look decides */
 	} else {
 		rundir_discard(dir, true);
 	}
@@ -133,7 +133,7 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 	return l ? 0 : -1;
 }
 
-/** The next try of part @i, unless somebody else is about to make it. */
+/** Submits the next try of part @i, unless another process is about to. */
 static int try_again(struct jobs *j, size_t i, const char *down,
 		     struct err *e)
 {
@@ -234,11 +234,12 @@ int jobs_tend(struct jobs *j, struct err *e)
 
 		if (down.len > 0 && job->state == JOB_WAITS &&
 		    !job->in_line && wants_down(j, i)) {
-			/* its lane would stand still until that is repaired */
+			/* its lane would be blocked until the node is
+			 * repaired */
 			cancel(j, i);
 		}
-		/* one that is refused is no reason to leave out the others,
-		 * some one after the other are */
+		/* a single refusal is no reason to skip the other jobs, but
+		 * several in a row are */
 		if (refused < MOST_REFUSED && is_due(job, up, down.len > 0)) {
 			why = (struct err){ 0 };
 			if (try_again(j, i, str_text(&down), &why) == 0) {
@@ -264,8 +265,9 @@ int jobs_tend(struct jobs *j, struct err *e)
 /** It is asked for again after so long. */
 #define KEEP_MINUTES 5
 #define KEEPER	     JOBS_PARTS "/keeper.sbatch"
-/** A keeper looks so often, with pauses, before it goes by what it does not
- *  see; so many in a row, two hours, then nobody keeps the run. */
+/** Number of times, with pauses, that a keeper tries to read the state before
+ *  it acts without; after MOST_BLIND such keepers in a row (two hours) there is
+ *  no further one. */
 #define LOOKS	   3
 #define LOOK_NS	   (2 * NS_PER_S)
 #define MOST_BLIND 24
@@ -328,7 +330,8 @@ int jobs_keep(const struct jobs *j, int blind, struct err *e)
 	}
 	jobs_lane_name(j->left.run, 0, &name);
 	launch_sbatch_words(&a);
-	/* for whom and where, not what those need that measure */
+	/* the account and partition, but not the resources of a measuring
+	 * job */
 	slurm_fit_whose(j->left.extra, &a);
 	args_addf(&a, "--job-name=%s", str_text(&name));
 	args_words(&a, "--nodes=1 --ntasks=1 --mem=256M --time=10 "
@@ -360,7 +363,7 @@ static void dismiss_keeper(const struct jobs *j)
 	str_release(&name);
 }
 
-/** The next keeper, by the last one, which alone knows that there is none. */
+/** Submits the next keeper; only the last keeper knows that there is none. */
 static int keep_on(const struct jobs *j, int blind, struct err *e)
 {
 	int rc = -1;
@@ -405,7 +408,7 @@ static int look_once(struct jobs *j, const char *dir, struct err *e)
 	return rundir_check_own(dir, e) < 0 ? -1 : jobs_look(j, dir, e);
 }
 
-/** How they stand, asked once, or by a keeper some times. */
+/** Reads the state of the jobs: once, or for a keeper several times. */
 static int look(struct jobs *j, const char *dir, bool keeper, struct err *e)
 {
 	int rc = look_once(j, dir, e);

@@ -251,8 +251,8 @@ static json_t *planned_json(const struct merge *m)
 			 (json_int_t)cells, "passes", 1);
 }
 
-/** Why pairs are missing, where that is because of nodes that are out of use;
- *  "" else. */
+/** Says why pairs are missing if the reason is nodes that are out of use; else
+ *  "". */
 static void say_why(const struct merge *m, struct str *out)
 {
 	size_t n = 0;
@@ -320,21 +320,21 @@ static int merge_run(const struct merge *m, const json_t *now, struct err *e)
 /* ---- jobs rows ----------------------------------------------------------- */
 
 /*
- * Which rows of the parts the whole has.  Several jobs measure what is inside
- * of a node, and a part that was lost is measured again.  Of a cell counts:
+ * Chooses the rows of the parts that the whole run gets.  Several jobs measure
+ * the pairs inside a node, and a lost part is measured again.  For each cell:
  *
- * 1. the last try that measured it and came to its end;
- * 2. what was bad in others that came to their end: these rows are attempts
- *    before, so that the verdict has them as it has those of one run, where a
- *    pair that fails and then passes is flaky.  A pass of another hour does not
- *    undo a failure, and adds nothing to the one that is there;
- * 3. where there is none, the last of those that were cut short, whose failures
- *    may be those of the cut;
- * 4. else the last that says why it was not measured.
+ * 1. the last try that measured it and ended in order;
+ * 2. bad rows of other tries that ended in order: they become earlier attempts,
+ *    as in a single run, where a pair that fails and then passes is flaky.  A
+ *    pass an hour later does not undo a failure, and a further pass adds
+ *    nothing;
+ * 3. without any of these, the last try that was cut short, whose failures may
+ *    be due to that;
+ * 4. else the last one that says why the cell was not measured.
  */
 
-#define MOST_FAILURES 100	/* of a cell: more tell nothing more */
-#define MOST_ATTEMPTS 10000	/* no run has so many */
+#define MOST_FAILURES 100	/* per cell; more do not help */
+#define MOST_ATTEMPTS 10000	/* more than any run has */
 
 static bool is_empty(const struct p2p_row *row)
 {
@@ -347,7 +347,8 @@ static bool is_bad(const struct p2p_row *row)
 	return !is_empty(row) && row->outcome != OUTCOME_OK;
 }
 
-/** The cell of @row, and its ranks of the whole; NULL: it has none. */
+/** Returns the cell of @row and its ranks in the whole run; NULL: it has no
+ *  cell. */
 static struct jobs_cell *cell_of(const struct merge *m,
 				 const struct p2p_row *row, int *s, int *d)
 {
@@ -459,13 +460,14 @@ static int merge_row(void *arg, const void *data, struct err *e)
 
 /* ---- jobs merge ---------------------------------------------------------- */
 
-/** For another one who merges; then it is done beside him. */
+/** Time to wait for another process that merges; after it, merge
+ *  concurrently. */
 #define WAIT_NS	    (20 * NS_PER_S)
 
 /* ---- one at a time ------------------------------------------------------- */
 
-/** The claim of who merges the run in @dir; -1 where there are no locks, or
- *  another one holds it for long. */
+/** Claims the right to merge the run in @dir.  Returns -1 without locks, or if
+ *  another process holds it for long. */
 static int take_turn(const char *dir, char parts[PATH_MAX])
 {
 	const int64_t deadline_ns = clock_now_ns() + WAIT_NS;
@@ -482,8 +484,8 @@ static int take_turn(const char *dir, char parts[PATH_MAX])
 	return claim;
 }
 
-/** Have others gone on since @j was looked at, @now being run.json as it is?
- *  Then they have written, or will write, what is newer. */
+/** Returns true if other processes have continued since @j was read; @now is
+ *  the present run.json.  Then they write newer results. */
 static bool is_stale(const struct jobs *j, const json_t *now)
 {
 	char name[32], path[PATH_MAX];

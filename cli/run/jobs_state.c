@@ -94,8 +94,8 @@ static int gpus_of(const json_t *node)
 	return (int)gpus;
 }
 
-/** Nodes as the last of their tries has them; one that was never seen has as
- *  many GPUs as any other. */
+/** Finds the nodes in their last tries; a node that was never seen gets the
+ *  number of GPUs of the others. */
 static int find_nodes(struct merge *m, struct err *e)
 {
 	const json_t *jobs = json_object_get(m->j->left.run, "jobs");
@@ -194,8 +194,8 @@ int merge_walk(struct merge *m, size_t at, const struct schema *schema,
 
 /* ---- jobs state ---------------------------------------------------------- */
 
-/** Longer than it takes to submit a job: sbatch has 10 s, and what is asked
- *  before as much. */
+/** Longer than submitting a job takes: sbatch has 10 s, and the queries before
+ *  it as much. */
 #define SUBMIT_S 120
 
 void jobs_try_name(size_t i, int t, char buf[32])
@@ -282,7 +282,8 @@ static bool is_whole(const char *dir, const json_t *run)
 	return cells > 0 && m.n >= cells;
 }
 
-/* Did @run, the run.json of a part, come to its end, not cut short? */
+/* Returns true if @run, the run.json of a part, ended in order and was not cut
+ * short. */
 static bool jobs_ended_in_order(const json_t *run)
 {
 	return json_member(run, "ended_utc")[0] &&
@@ -456,7 +457,7 @@ int jobs_look(struct jobs *j, const char *dir, struct err *e)
 	for (size_t i = 0; i < j->n; i++) {
 		count_tries(j, i);
 	}
-	/* the queue first: what is no more in it writes nothing more */
+	/* the queue first: a job that is no longer in it writes nothing more */
 	if (look_at_queue(j, e) < 0) {
 		return -1;
 	}

@@ -23,7 +23,7 @@
 
 #define WIDTH	    80
 #define MORE	    20	/* of the last line, with what is before */
-/** Rounds that -v shows; each further -v shows as many again. */
+/** Rounds shown with -v; each further -v shows that many more. */
 #define ROUNDS	    3
 #define ROUND_LINES 2
 
@@ -70,7 +70,7 @@ const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
 	return buf;
 }
 
-/** Beside the time: how it is meant, or why there is none. */
+/** Returns a note on the time: how to read it, or why there is none. */
 static const char *time_note(const struct forecast *f)
 {
 	if (f->paced) {
@@ -246,7 +246,7 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 	}
 }
 
-/** So many rails have nodes whose interfaces nobody has counted yet. */
+/** Rails assumed for nodes whose interfaces are not known yet. */
 #define USUAL_RAILS 8
 
 /** Add the limits of a kernel's neighbour table, and the settings for them:
@@ -520,7 +520,7 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 	s.argc = (int)line->n;
 	s.argv = line->argv;
 	if (options_parse(&s, command_find(all->commands, probe), NULL) == 0) {
-		/* the launcher that a step is told is that inside the job */
+		/* inside the job, a step uses this launcher */
 		budget_fit(&s.spec, probe_find(probe), all->launcher,
 			   &left_out);
 		forecast_make(&s.spec, probe_find(probe), all->launcher,

@@ -61,9 +61,9 @@ static int add_file(const char *dir, const char *name, struct str *text,
 	return rc;
 }
 
-/* Read *.ini there, by name, and check each: into @text, one after the other,
- * "" when there are none.  The run keeps a copy, so that its report says the
- * same elsewhere.  0, or -1 with @e: a file that makes no sense. */
+/* Reads and checks the site's *.ini files in order of their names into @text;
+ * "" if there are none.  The run keeps a copy, so that its report is the same
+ * elsewhere.  Returns 0, or -1 with @e for an invalid file. */
 static int site_expected(struct str *text, struct err *e)
 {
 	const char *dir = getenv(SITE_EXPECTED_ENV);
@@ -97,8 +97,9 @@ static int count_link(void *user, const struct switch_link *link)
 	return 0;
 }
 
-/* Append the file @path, "" = none, which lists who is connected to which
- * switch (lib/data/switches.h), to @text; -1 with @e: it lists nobody. */
+/* Appends the file @path ("" = none), which lists the switch of each node
+ * (lib/data/switches.h), to @text.  Returns 0, or -1 with @e if it lists no
+ * node. */
 static int site_switches(const char *path, struct str *text, struct err *e)
 {
 	int why = path[0] ? input_read(path, SWITCHES_MAX_BYTES, text) : 0;
@@ -119,9 +120,9 @@ static int site_switches(const char *path, struct str *text, struct err *e)
 
 /* ---- probe judge --------------------------------------------------------- */
 
-/* How a run that was followed has ended: its report, or why there is none. */
+/* Result of a run that was followed: its report, or why there is none. */
 
-/** Last lines of job.out that are shown when a job came to nothing. */
+/** Last lines of job.out to show if a job had no results. */
 #define TAIL_LINES 12
 #define JOB_OUT_MAX (1024 * 1024)
 
@@ -135,7 +136,7 @@ static bool is_shared(const char *dir)
 	       stat(path, &st) == 0 && st.st_size > 0;
 }
 
-/** The end of what the job itself said, where it said anything. */
+/** Prints the end of the job's own output, if any. */
 static void talk_job_out(const char *dir)
 {
 	size_t len = 0;
@@ -179,7 +180,7 @@ static void give_back(const struct probe_start *t, const struct watch *w,
 	}
 	talk_hint("nothing has changed in it; its result: \"gpucheck report "
 		  "%s\"", str_quoted_dir(t->r.dir, word, sizeof(word)));
-	/* a job that goes on may still begin */
+	/* a job that is still queued or running may begin */
 	if (!launcher_is_job(t->ops) || last->phase == LAUNCH_ENDED ||
 	    w->ended) {
 		rundir_remove(t->r.dir, RUN_RESUME);
@@ -246,8 +247,8 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 		return t->s->spec.json ? show_failure(dir, t->s, &e, code) :
 					 code;
 	}
-	/* for who looks at it later, or is above; where it cannot be written
-	 * the words have to do */
+	/* for later readers and the run above; if it cannot be written, the
+	 * message has to do */
 	run_error_note(dir, &e, code);
 	show_nothing(dir, t->s, &e, code);
 	if (!stopped) {
@@ -259,7 +260,7 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	return code;
 }
 
-/** Its rows are where it was moved to, if it was. */
+/** Handles a run directory that was moved or deleted. */
 static int is_gone(const struct session *s, const char *dir)
 {
 	struct err e = { 0 };
@@ -487,7 +488,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 	int code;
 
 	if (s->no_wait && launcher_is_job(ops)) {
-		/* where it will be, and which job it is, a line each */
+		/* the directory and the job, a line each */
 		printf("%s\n%s%s", dir, launcher_job_id(ops, l),
 		       ops->job_id ? "\n" : "");
 		return leave("not waiting", "is submitted", t, l, CODE_HEALTHY);
@@ -521,7 +522,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 	}
 	code = probe_run_judge(t, l, &watch, &last, end);
 	follow_leave(ops, l);
-	/* who still writes there has files that are half written */
+	/* a process that still writes there may leave half-written files */
 	if (watch.ended || last.phase == LAUNCH_ENDED ||
 	    !launcher_is_job(ops)) {
 		rundir_sweep(dir);
@@ -584,8 +585,8 @@ release:
 	return code;
 }
 
-/** Several probes are conducted by a process of its own that somebody starts
- *  inside: a job of ours, or this one. */
+/** Refuses a launcher that starts agents for one probe only: several probes are
+ *  conducted by a process inside the job or on this machine. */
 static int check_conducted(const struct launcher_ops *ops,
 			   struct err *e)
 {
@@ -635,7 +636,7 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 	if (check_files(&t->s->spec, e) < 0) {
 		return -1;
 	}
-	/* what is half started when we are told to stop has to be, too */
+	/* hold signals, so that a half-started run is stopped as well */
 	follow_hold_signals(&before);
 	absent_forget(t->r.dir, getenv(STEP_WHOLE_ENV));
 	l = launcher_start(t->ops, &t->r, e);
@@ -648,7 +649,8 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 	return code;
 }
 
-/** A directory that tells nothing, in the way of who types it once more. */
+/** Reports that a run was not started, and removes its directory, which would
+ *  be in the way of a second try.  Returns CODE_UNABLE. */
 static int not_started(const char *dir, bool made, const struct session *s,
 		       const struct err *e)
 {
@@ -767,7 +769,7 @@ static int run(struct session *s, const char *probe, const char *drill,
 		code = describe(&t, &e);
 		return code ? talk_fail(&e, code) : code;
 	}
-	rundir_claim(dir, &claim, who, sizeof(who));	/* nobody else's */
+	rundir_claim(dir, &claim, who, sizeof(who));	/* it is new */
 	if (c && !c->after && !launcher_is_job(t.ops)) {
 		code = conduct_here(&t);
 	} else {

@@ -20,10 +20,10 @@
 
 /**
  * One probe as a part of a larger run: the command "gpucheck PROBE" as a
- * process of its own, in a run directory of its own below that of the larger
- * run, inside the same allocation.  Whatever becomes of it, the caller goes
- * on.  "gpucheck report DIR/NAME" shows it as it shows any run; what it said
- * meanwhile is DIR/logs/NAME.txt.
+ * process of its own, with a run directory below that of the larger run, inside
+ * the same allocation.  The caller continues whatever its result is.  "gpucheck
+ * report DIR/NAME" shows it like any run; its messages are in
+ * DIR/logs/NAME.txt.
  */
 
 /** Data that all steps of a run share; run() of struct conductor gets it. */
@@ -46,13 +46,13 @@ struct step_place {
 struct step {
 	const char *command;	/* "p2p" */
 	const char *name;	/* of its directory; no slash in it */
-	/** "--pairs=0-9", ...: behind what is handed on, so that they win;
-	 *  NULL-ended, or NULL. */
+	/** "--pairs=0-9", ...: after the options that are passed on, so that
+	 *  they have precedence; NULL-ended, or NULL. */
 	const char *const *options;
 	/** Names of options ("transport") that are not handed on. */
 	const char *const *without;
-	/** "NAME=value", or "NAME" to unset: of the step and of its agents,
-	 *  over what is in the environment; NULL-ended, or NULL. */
+	/** "NAME=value", or "NAME" to unset: changes to the environment of the
+	 *  step and its agents; NULL-ended, or NULL. */
 	const char *const *env;
 	int share_percent;	/* of --budget; 0: it takes what it takes */
 	bool quiet;		/* no progress on stderr */
@@ -64,12 +64,12 @@ struct step_end {
 	int code;		/* enum exit_code; PARTIAL: stopped, or no time
 				 * was left for it */
 	bool ran;		/* it was started, and not stopped before it
-				 * came to anything */
+				 * had results */
 	bool absent;		/* what it measures is not there, why says it:
 				 * nothing is wrong with that */
 	double wall_s;		/* from its start to the end of its report */
 	struct err why;		/* of USAGE, UNABLE, and PARTIAL when not ran */
-	json_t *verdict;	/* its verdict.json; NULL: it came to none */
+	json_t *verdict;	/* its verdict.json; NULL: none */
 };
 
 /**
@@ -80,12 +80,11 @@ struct step_end {
 int step_prepare(struct step_place *place, struct err *e);
 
 /**
- * Run @r to its end, with its progress on stderr: at most until the deadline
- * of @place, which it is told as --max-time (and is ended by force a minute
- * after).  INT, TERM and HUP, which the caller holds (follow_hold_signals),
- * stop it in order, keep its rows and set place->stopped; a second one does so
- * at once.
- * Fills in @end; step_release() frees.
+ * Runs @r to its end, at most until the deadline of @place, with its progress
+ * on stderr.  The step gets the deadline as --max-time and is killed a minute
+ * after it.  INT, TERM and HUP, which the caller holds (follow_hold_signals),
+ * stop it in order, keep its rows and set place->stopped; a second one stops it
+ * at once.  Fills in @end; step_release() frees.
  */
 void step_run(struct step_place *place, const struct step *r,
 	      struct step_end *end);
@@ -143,12 +142,12 @@ extern const struct conductor conductor_diagnose;
 /** Returns true if the run in @dir has failed pairs, and steps for them. */
 bool diagnose_wanted(const char *dir);
 
-/** run(); place->deadline_ns is --max-time from now where it is 0.
- *  0, or -1 with @e. */
+/** Calls run(); place->deadline_ns is set to --max-time from now if it is 0.
+ *  Returns 0, or -1 with @e. */
 int conduct_run(const struct conductor *c, struct step_place *place,
 		struct err *e);
-/** "gpucheck conductor DIR", in a job; an exit code, that of srun where the
- *  probe that comes first failed, with @e for what is ours. */
+/** Runs "gpucheck conductor DIR" in a job.  Returns an exit code, that of srun
+ *  if the first probe failed, with @e for an error of its own. */
 int conduct_main(const char *dir, const struct command *const *commands,
 		 struct err *e);
 
@@ -164,8 +163,8 @@ int conduct_main(const char *dir, const struct command *const *commands,
 int plan_show(struct session *s, const char *probe,
 	      const struct conductor *c);
 
-/** The table of @f, what is shorter than a long run, and with -v who talks with
- *  whom, for people. */
+/** Appends the table of @f, shorter alternatives to a long run, and with -v the
+ *  partners of each round. */
 void plan_words(const struct session *s, const struct forecast *f,
 		struct str *out);
 
@@ -178,7 +177,7 @@ const char *plan_time_text(const struct forecast *f, char *buf, size_t size);
 struct going {
 	char who[400];	/* "job 42 is pending (Resources)" */
 	char hint[80];	/* how to end that */
-	struct launch_state state;	/* as who started it sees it */
+	struct launch_state state;	/* as its launcher reports it */
 	/** To follow it by; its launcher does not answer, or was another
 	 *  process of some machine: what can be seen of that. */
 	const struct launcher_ops *ops;
@@ -200,12 +199,13 @@ void going_release(struct going *g);	/* safe on a zeroed one, and twice */
 
 /* ---- found --------------------------------------------------------------- */
 
-/** A run that somebody named, for those who only read it. */
+/** A run that the user named, for commands that only read it. */
 struct found {
 	char dir[PATH_MAX];
 	json_t *run;		/* its run.json */
-	bool waits;		/* a --resume goes on that has measured nothing:
-				 * all else is of the run before */
+	bool waits;		/* a --resume is running that has measured
+				 * nothing: everything else is of the run
+				 * before it */
 	bool going;		/* it has not ended, and ... */
 	struct going by;	/* ... these are at work on it */
 	bool pending;		/* these wait, and it has no plan yet */
@@ -234,9 +234,9 @@ void found_release(struct found *f);	/* safe on a zeroed one */
 /* ---- retest -------------------------------------------------------------- */
 
 /**
- * gpucheck @probe --retest DIR: a new run, with the options of that in DIR, of
- * the parts that it has found and as many that are well.  @check and @c as of
- * probe_run().  Returns an enum exit_code.
+ * gpucheck @probe --retest DIR: runs a new test of the faulty parts that the
+ * run in DIR found, and of as many healthy ones, with its options.  @check and
+ * @c as in probe_run().  Returns an enum exit_code.
  */
 int retest_main(struct session *s, const char *probe,
 		int (*check)(struct session *s, struct str *drill,
@@ -246,17 +246,16 @@ int retest_main(struct session *s, const char *probe,
 /* ---- resume -------------------------------------------------------------- */
 
 /**
- * gpucheck @probe --resume DIR: what is missing of a run, and what was bad in
- * it, is measured in the place and with the options of the first time.
- * Returns an enum exit_code.
+ * gpucheck @probe --resume DIR: measures the missing and bad tests of a run in
+ * its directory, with its options.  Returns an enum exit_code.
  */
 int resume_main(struct session *s, const char *probe);
 
 /**
- * Make the options of @s those of the run, @stored; left are those of now that
- * do not change what is measured: limits of time, what is printed.  -1 with
- * @e: another one was typed that would.  @drill is the text of the run's drill,
- * "" without one, which --faults may name again.
+ * Replaces the options of @s by those of the run, @stored, except those that do
+ * not change what is measured, such as time limits and output.  Returns 0, or
+ * -1 with @e if another option was typed that would change it.  @drill is the
+ * text of the run's drill, "" without one, which --faults may name again.
  */
 int resume_options(struct session *s, const struct spec *stored,
 		   const char *drill, struct err *e);
@@ -267,10 +266,11 @@ int resume_refuse(const struct session *s, const struct spec *stored,
 		  const struct spec_option *o, const char *word,
 		  struct err *e);
 
-/** Where @dir's run ended with @code: what to type to go on with it. */
+/** Prints the command that continues the run in @dir, which ended with
+ *  @code. */
 void resume_say_how(const char *dir, int code);
 
-/** A run that is to go on, and what is left of it. */
+/** A run that is to be continued, and its remaining tests. */
 struct left {
 	char dir[PATH_MAX];
 	json_t *run;		/* its run.json */
@@ -278,15 +278,15 @@ struct left {
 	char launcher[16];
 	struct str nodelist;
 	char **extra;		/* of its command line; the words are run's */
-	bool foreign;		/* of its options none but the harmless are
-				 * obeyed, and of its words none */
+	bool foreign;		/* another user owns it: only its harmless
+				 * options are used, and none of its texts */
 	size_t n_nodes;		/* 0: it never had a plan */
 	size_t cells, done;	/* of all passes: planned, good */
 };
 
-/** Fill in all but the cells from the run.json of l->dir, a run of @probe; -1
- *  with @e, whose hint has the option @word, "resume" or "retest".
- *  left_release() in any case. */
+/** Fills in all but the cells from run.json of l->dir, a run of @probe.
+ *  Returns 0, or -1 with @e, whose hint has the option @word, "resume" or
+ *  "retest".  The caller calls left_release() in any case. */
 int left_read(struct left *l, const char *probe, const char *word,
 	      struct err *e);
 /** Fill in the cells from its rows; 0, or -1 with @e. */
@@ -319,8 +319,8 @@ struct probe_start {
 	char self[PATH_MAX], why[320];	/* why by that launcher */
 };
 
-/** Its parts, for runs whose directory is there: what @s, which outlives @t,
- *  and @c ask for, and who starts it.  CODE_HEALTHY, else with @e. */
+/** Sets the parts of @t for runs whose directory exists: options of @s, which
+ *  outlives @t, @c, and the launcher.  Returns CODE_HEALTHY, else with @e. */
 int probe_run_choose(struct probe_start *t, const struct session *s,
 		     const char *probe, const struct conductor *c,
 		     struct err *e);

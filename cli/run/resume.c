@@ -19,7 +19,8 @@
 
 /* ---- resume options ------------------------------------------------------ */
 
-/* Options of a run that goes on: the first ones, but for a few. */
+/* Options of a run that is continued: those of its first start, except a
+ * few. */
 
 /** "--seed=2", "--bidi" */
 static void name_option(const struct spec *s, const struct spec_option *o,
@@ -170,7 +171,8 @@ static void say_plan(const struct left *l, const char *why)
 	}
 }
 
-/** Where it ran: what nobody typed then is chosen again, and not otherwise. */
+/** Keeps the launcher and the number of nodes of the run unless others were
+ *  typed; a Slurm launcher is chosen again. */
 static void settle_place(const struct left *l, struct session *s)
 {
 	if (!s->spec.launcher[0] && !s->spec.local &&

@@ -74,8 +74,8 @@ static void read_nodes(struct left *l)
 	l->n_nodes = i;
 }
 
-/** A step of a job was told to use srun; outside of an allocation it is a job
- *  of its own, submitted as the whole was. */
+/** Makes a step of a job, which used srun, a job of its own outside of an
+ *  allocation, submitted like the whole run. */
 static void leave_step(struct left *l)
 {
 	const struct launcher_ops *ops = launcher_find(l->launcher);
@@ -116,7 +116,7 @@ int left_read(struct left *l, const char *probe, const char *word,
 {
 	json_t *options;
 
-	/* first: what is read is of the directory that was checked */
+	/* first, so that the checked directory is the one that is read */
 	l->foreign = rundir_check_trust(l->dir, NULL) < 0;
 	l->run = rundir_read_json(l->dir, RUN_JSON, e);
 	if (!l->run) {

@@ -13,8 +13,8 @@
 #include "report/show/judged.h"
 #include "sbatch/launcher.h"
 
-/** Where it runs, and what breaks it on purpose, may be said anew: a node that
- *  was drained gets no job, and a drill is repaired by leaving it out. */
+/** Options that a retest may change: where it runs, since a drained node gets
+ *  no job, and the drill, which is repaired by leaving it out. */
 static const char *const anew[] = {
 	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 };
@@ -135,8 +135,7 @@ static int nothing_found(struct left *l, const struct judged *j,
 			str_quoted_dir(l->dir, word, sizeof(word)));
 }
 
-/** The run that was found in l->dir; an exit code, with @e where there is
- *  none. */
+/** Retests the run in l->dir.  Returns an exit code, with @e on failure. */
 static int run(struct session *s, struct left *l, const struct judged *j,
 	       const char *probe,
 	       int (*check)(struct session *s, struct str *drill,

@@ -254,9 +254,10 @@ static int start(const struct step_place *place, const struct step *r,
 	return rc;
 }
 
-/** Its run is over, its report may not be; true when it ends in time.  TERM
- *  would cost the report, so it is for what comes in between (@goes_on); who
- *  asks twice to stop does not wait for the report either. */
+/** Waits for the report of a step whose run is over; returns true if it ends in
+ *  time.  TERM would stop the report, so it is only sent if the step has more
+ *  to do (@goes_on).  A second request to stop does not wait for the report
+ *  either. */
 static bool ends_in_time(struct launch *l, bool goes_on,
 			 struct step_place *place)
 {
@@ -299,8 +300,8 @@ static void see_off(struct launch *l, bool goes_on, struct step_place *place)
 	}
 }
 
-/** The last of its words that is an error's, for one that left none in
- *  run.json; false when there is none. */
+/** Takes the last error message of the step's output, for a step that left none
+ *  in run.json.  Returns false if there is none. */
 static bool last_error(const struct step_place *place, const struct step *r,
 		       struct err *e)
 {
@@ -348,7 +349,8 @@ static void judge(const struct step_place *place, const struct step *r,
 		err_hint(&end->why, "its output is in %s/%s.txt", RUN_LOGS,
 			 r->name);
 	} else if (code == CODE_USAGE || code == CODE_UNABLE) {
-		/* who has a verdict has not failed, but nothing to show */
+		/* a step with a verdict has not failed, but has nothing to
+		 * show */
 		if (!run_json_failed(dir, &unused, &end->absent, &end->why) &&
 		    (end->verdict || !last_error(place, r, &end->why))) {
 			err_set(&end->why, 0, "it could not measure anything");

@@ -67,9 +67,10 @@ static int submit(const struct chain *c, const char *dir,
 	return 0;
 }
 
-/** One try: 0: it is in the queue; 1: Slurm refuses it; -1: it does not
- *  answer.  What is there already is seen first: an earlier try may have come
- *  through without a word, and two would be as many runs. */
+/** Tries once to submit the next turn.  Returns 0 if it is in the queue, 1 if
+ *  Slurm refuses it, -1 if Slurm does not answer.  Checks the queue first: an
+ *  earlier try may have succeeded without an answer, and a second job would run
+ *  the turn twice. */
 static int try_submit(const struct chain *c, const char *dir,
 		      const struct command *const *commands, int64_t done,
 		      int64_t began_s, struct err *e)
@@ -97,9 +98,9 @@ static int try_submit(const struct chain *c, const char *dir,
 	return 0;
 }
 
-/** The next turn, where there is one, by tries of @patience_ns, or of
- *  @silent_ns while Slurm does not answer at all.  False: it still has to
- *  be. */
+/** Submits the next turn, if there is one, with tries for @patience_ns, or
+ *  @silent_ns if Slurm does not answer at all.  Returns false if it still has
+ *  to be submitted. */
 static bool submit_next(const struct chain *c, const char *dir,
 			const struct command *const *commands, int64_t done,
 			int64_t began_s, int64_t patience_ns,
@@ -140,7 +141,7 @@ static bool submit_next(const struct chain *c, const char *dir,
 
 /* ---- the run ------------------------------------------------------------- */
 
-/** To its end, or until we are told to stop, or it takes too long. */
+/** Waits until the run ends, we are asked to stop, or it takes too long. */
 static int await(struct launch_child *child, int64_t deadline_ns)
 {
 	bool asked = false;
@@ -210,8 +211,8 @@ static int turn(const struct chain *c, const char *dir,
 	return code;
 }
 
-/** The turn before, or somebody at a terminal, is at work.  A job that makes no
- *  run still has one that follows it. */
+/** Handles a turn that cannot run because the previous one, or a user at a
+ *  terminal, is still at work.  Its job still submits the next one. */
 static void leave(const struct chain *c, const char *dir,
 		  const struct command *const *commands, const char *who)
 {
@@ -223,8 +224,8 @@ static void leave(const struct chain *c, const char *dir,
 	}
 }
 
-/** The claim of a job that has ended, which a machine that was lost may have
- *  left, holds nobody up. */
+/** Claims the directory for this turn.  A claim of a job that has ended, which
+ *  a lost machine may have left, does not count. */
 static int claim_turn(const char *dir, int *claim, char who[HOLDER])
 {
 	const int64_t deadline_ns = clock_now_ns() + ENDING_NS;
