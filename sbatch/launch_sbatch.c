@@ -518,8 +518,8 @@ static int ask(struct launch *l, struct err *e)
 static bool is_untouched(const char *dir)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const bool begun = json_object_get(run, "planned") ||
-			   json_object_get(run, "ended_utc");
+	const struct run_file f = run_file(run);
+	const bool begun = f.planned.given || f.ended_utc[0];
 
 	json_decref(run);
 	return run && !begun && !rundir_sign_ns(dir);

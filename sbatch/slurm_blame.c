@@ -340,13 +340,11 @@ static int take_event(void *arg, const void *row, struct err *e)
 /** Add the nodes that a retest is about, which may still be drained. */
 static void add_retested(const char *dir, struct lost *l)
 {
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL), *part;
-	json_t *parts = json_object_get(json_object_get(run, "retest"),
-					"parts");
-	size_t i;
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const json_t *parts = run_file(run).retest.parts;
 
-	json_array_foreach(parts, i, part) {
-		add_name(l, json_member(part, "node"), true);
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		add_name(l, run_entry(parts, i).node, true);
 	}
 	json_decref(run);
 }

@@ -33,18 +33,14 @@
 /** The nodes that @verdict's findings name. */
 static void learn_accused(struct bundle *b, const json_t *verdict)
 {
-	static const char *const keys[] = { "node", "peer_node" };
-	json_t *finding;
-	size_t i;
+	const json_t *findings = verdict_file(verdict).findings;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
-		for (size_t k = 0; k < 2; k++) {
-			const char *node = json_member(finding, keys[k]);
+	for (size_t i = 0; i < 2 * json_array_size(findings); i++) {
+		const struct run_entry f = run_entry(findings, i / 2);
+		const char *node = i % 2 ? f.peer_node : f.node;
 
-			if (node[0]) {
-				json_object_set_new(b->accused, node,
-						    json_true());
-			}
+		if (node[0]) {
+			json_object_set_new(b->accused, node, json_true());
 		}
 	}
 }
@@ -671,12 +667,13 @@ static void add_words(const struct found *f, struct str *out)
 static void add_readme(const struct bundle *b, const struct found *f,
 		       struct str *out)
 {
+	const struct run_file run = run_file(f->run);
+
 	str_addf(out,
 		 "A run of gpucheck %s, \"%s\", which began %s\n\n"
 		 "gpucheck measures which GPUs, NICs and links of a cluster "
 		 "work. What it found:\n\n",
-		 json_member(f->run, "version"), json_member(f->run, "probe"),
-		 json_member(f->run, "started_utc"));
+		 run.version, run.probe, run.started_utc);
 	add_words(f, out);
 	if (b->parts.len) {
 		str_addf(out, "\nThe nodes that it names, and their parts "

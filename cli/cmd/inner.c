@@ -67,7 +67,7 @@ static json_t *findings_only(json_t *verdict)
 	json_t *finding;
 	size_t i;
 
-	json_array_foreach(json_object_get(verdict, "findings"), i, finding) {
+	json_array_foreach(verdict_file(verdict).findings, i, finding) {
 		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++) {
 			json_object_del(finding, words[k]);
 		}
@@ -128,8 +128,7 @@ static int read_waits(const char *dir, struct spec *s, struct err *e)
 	int rc;
 
 	spec_init(&whole);
-	rc = run ? spec_from_json(&whole, json_object_get(run, "options"), e) :
-		   -1;
+	rc = run ? spec_from_json(&whole, run_file(run).options, e) : -1;
 	s->boot_timeout_ns = whole.boot_timeout_ns;
 	s->start_timeout_ns = whole.start_timeout_ns;
 	json_decref(run);

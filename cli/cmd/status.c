@@ -54,7 +54,7 @@ static int follow(const struct session *s, const struct found *f,
 	}
 	if (by->launch) {
 		talk("%s", by->who);
-		end = follow_run(f->dir, json_member(f->run, "probe"),
+		end = follow_run(f->dir, run_file(f->run).probe,
 				 &s->spec, by->ops, by->launch, &w, &last);
 	} else {
 		watch_init(&w, f->dir);
@@ -171,7 +171,7 @@ static void add_failed(const struct standing *s, const struct wrap *w)
 	struct str line = STR_INIT;
 
 	wrap_status(w, state_of(s));
-	str_addf(&line, "%s: %s", json_member(s->f->run, "probe"),
+	str_addf(&line, "%s: %s", run_file(s->f->run).probe,
 		 s->why.text);
 	wrap_text(w, 6, str_text(&line));
 	str_release(&line);
@@ -229,7 +229,7 @@ static int show_json(const struct standing *s, struct err *e)
 		"{s:i, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:{s:I, s:o}, s:o, "
 		"s:o}",
 		"schema", 1, "state", state_of(s), "dir", json_text(s->f->dir),
-		"probe", json_member(s->f->run, "probe"),
+		"probe", run_file(s->f->run).probe,
 		"job", json_text_or_null(by->launch ?
 				    launcher_job_id(by->ops, by->launch) : ""),
 		"says", json_text_or_null(s->f->going ? by->who : why),

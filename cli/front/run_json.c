@@ -47,7 +47,7 @@ static json_t *read_whole(const char *env)
 static json_t *shell_of_whole(void)
 {
 	json_t *whole = read_whole(STEP_SHELL_ENV);
-	json_t *rows = json_incref(json_object_get(whole, "shell"));
+	json_t *rows = json_incref(run_file(whole).shell);
 
 	json_decref(whole);
 	return rows;
@@ -61,9 +61,8 @@ static json_t *whole_json(void)
 	json_t *typed = json_incref(json_object_get(run, "whole"));
 
 	if (run && !typed) {
-		typed = json_pack("{s:O*, s:O*}",
-				  "argv", json_object_get(run, "argv"),
-				  "options", json_object_get(run, "options"));
+		typed = json_pack("{s:O*, s:O*}", "argv", run_file(run).argv,
+				  "options", run_file(run).options);
 	}
 	json_decref(run);
 	return typed;
@@ -117,19 +116,18 @@ int run_json_resume(json_t *run, const struct session *s,
 		    struct err *e)
 {
 	char hex[2 * NONCE_BYTES + 1], utc[CLOCK_UTC_SIZE];
-	json_t *resumes = json_object_get(run, "resumes"), *now;
+	const struct run_file f = run_file(run);
+	json_t *resumes = f.resumes, *now;
 
 	if (draw_nonce(hex, e) < 0) {
 		return -1;
 	}
-	if (!json_object_get(run, "id")) {
-		/* written by a version without it */
-		json_object_set_new(run, "id",
-				    json_string(json_member(run, "nonce")));
+	if (!f.id[0]) {		/* written by a version without it */
+		json_object_set_new(run, "id", json_string(f.nonce));
 	}
 	now = json_pack("{s:s, s:o, s:s, s:s}", "utc", clock_utc(utc), "argv",
 			words_json(s->argv), "version", version_own(),
-			"stopped", json_member(run, "stop_reason"));
+			"stopped", f.stop_reason);
 	json_object_del(run, "ended_utc");
 	json_object_del(run, "stop_reason");
 	json_object_del(run, "error");
@@ -208,22 +206,18 @@ json_t *run_json_part(const json_t *whole, const struct spec *options,
 
 bool run_json_error(const json_t *run, int *code, bool *absent, struct err *e)
 {
-	const json_t *error = json_object_get(run, "error");
-	int64_t exit_code = CODE_UNABLE;
-	const bool failed = json_is_object(error);
+	const struct run_file f = run_file(run);
 
-	if (failed) {
+	if (f.error.given) {
 		*e = (struct err){ 0 };
-		json_opt_text(error, "text", e->text, sizeof(e->text), NULL);
-		json_opt_text(error, "hint", e->hint, sizeof(e->hint), NULL);
-		json_opt_int(error, "exit", CODE_USAGE, CODE_PARTIAL,
-			     &exit_code, NULL);
-		*code = (int)exit_code;
+		STR_COPY(e->text, f.error.text);
+		STR_COPY(e->hint, f.error.hint);
+		*code = f.error.exit ? f.error.exit : CODE_UNABLE;
 	}
-	if (failed && absent) {
-		json_opt_bool(error, "absent", absent, NULL);
+	if (f.error.given && absent) {
+		*absent = f.error.absent;
 	}
-	return failed;
+	return f.error.given;
 }
 
 bool run_json_failed(const char *dir, int *code, bool *absent, struct err *e)

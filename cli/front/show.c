@@ -339,7 +339,7 @@ static json_t *failed_run(const char *dir, const struct session *s,
 				dir ? "" : s->argv[1], "version", version_own(),
 				"started_utc", clock_utc(utc));
 	}
-	if (!json_object_get(run, "error")) {
+	if (!run_file(run).error.given) {
 		json_object_set_new(run, "error", json_pack(
 			"{s:o, s:o, s:i}", "text",
 			json_text(err_str(why, text, sizeof(text))),
@@ -356,8 +356,8 @@ int show_failure(const char *dir, const struct session *s,
 	struct run shown = { .json = run };
 	char text[1024];
 
-	STR_COPY(shown.probe, json_member(run, "probe"));
-	shown.drill = json_is_true(json_object_get(run, "drill"));
+	STR_COPY(shown.probe, run_file(run).probe);
+	shown.drill = run_file(run).drill;
 	all = json_pack("{s:O, s:o, s:[]}", "run", run, "verdict",
 			verdict_json(&shown, &verdict), "rows");
 	json_object_set_new(json_object_get(all, "verdict"), "reason",
@@ -387,9 +387,9 @@ static void keep_failure(const char *dir, const struct session *s,
 		return;
 	}
 	without.run.json = failed_run(NULL, s, why, code);
-	STR_COPY(without.run.probe, json_member(without.run.json, "probe"));
+	STR_COPY(without.run.probe, run_file(without.run.json).probe);
 	STR_COPY(without.run.started_utc,
-		 json_member(without.run.json, "started_utc"));
+		 run_file(without.run.json).started_utc);
 	keep(&without, &s->spec, code);
 	json_decref(without.run.json);
 }

@@ -14,8 +14,6 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
-#define MAX_CELLS  INT64_C(1000000000)
-#define MAX_PASSES 16
 #define MAX_UTC_S  (INT64_MAX / NS_PER_S)
 #define MAX_LEFT_NS (INT64_C(1000) * 3600 * NS_PER_S)
 /** More than the coarsest tick of a file system (2 s), in seconds. */
@@ -115,17 +113,14 @@ static bool same_json(struct watch *w, const struct stat *st)
 	return same;
 }
 
-static void read_measuring(struct watch *w, const json_t *measuring)
+static void read_measuring(struct watch *w, const struct run_file *f)
 {
-	const int64_t since_s = clock_utc_s(json_member(measuring,
-							"since_utc"));
-
-	const int64_t before_B = w->kept_B;
+	const int64_t since_s = clock_utc_s(f->measuring.since_utc);
 
 	w->since_ns = since_s > 0 && since_s < MAX_UTC_S ? since_s * NS_PER_S :
 							   0;
-	json_opt_int(measuring, "after_B", 0, INT64_MAX, &w->kept_B, NULL);
-	if (w->kept_B != before_B) {
+	if (f->measuring.after_B >= 0 && w->kept_B != f->measuring.after_B) {
+		w->kept_B = f->measuring.after_B;
 		w->results = 0;		/* count again from 0 */
 	}
 }
@@ -135,8 +130,8 @@ static void read_run_json(struct watch *w)
 	const char *name;
 	char path[PATH_MAX];
 	struct stat st;
-	json_t *json, *planned;
-	int64_t cells = 0, passes = 1, more = 0;
+	struct run_file f;
+	json_t *json;
 
 	w->waits = !w->known && exists(w->dir, RUN_RESUME);
 	name = w->waits ? RUN_RESUME : RUN_JSON;
@@ -145,20 +140,16 @@ static void read_run_json(struct watch *w)
 		return;
 	}
 	json = rundir_read_json(w->dir, name, NULL);
-	planned = json_object_get(json, "planned");
-	if (planned && !w->waits) {
+	f = run_file(json);
+	if (f.planned.given && !w->waits) {
 		w->planned = w->seen = true;
-		json_opt_int(planned, "cells", 0, MAX_CELLS, &cells, NULL);
-		json_opt_int(planned, "passes", 1, MAX_PASSES, &passes, NULL);
-		json_opt_int(json_object_get(json, "follow_up"), "tests", 0,
-			     MAX_CELLS, &more, NULL);
-		w->cells = (size_t)(cells * passes + more);
+		w->cells = (size_t)(f.planned.cells * f.planned.passes +
+				    f.follow_up.tests);
 	}
-	read_measuring(w, json_object_get(json, "measuring"));
-	w->ended = json_is_string(json_object_get(json, "ended_utc"));
+	read_measuring(w, &f);
+	w->ended = f.ended_utc[0] != '\0';
 	/* a coordinator that fails later says as well what stopped it */
-	w->failed = json_object_get(json, "error") &&
-		    !json_object_get(json, "stop_reason");
+	w->failed = f.error.given && !f.stop_reason[0];
 	json_decref(json);
 }
 

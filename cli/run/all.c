@@ -185,24 +185,19 @@ static void leave_out(struct spec *s, const char *node)
 
 /** Note the consequences of a fault of this step for the layers above. */
 static void learn(struct all_run *l, const struct layer *layer,
-		  const json_t *finding)
+		  const struct run_entry *f)
 {
-	const char *code = json_string_value(json_object_get(finding, "code"));
-	const char *says = json_string_value(json_object_get(finding, "says"));
-	const char *severity =
-		json_string_value(json_object_get(finding, "severity"));
-
-	if (!code || !says || !severity || strcmp(severity, "fail") != 0) {
+	if (!f->fail) {
 		return;
 	}
 	/* each other layer would lose the time to wait for it */
-	if (gone_never_started(code) && json_member(finding, "node")[0]) {
-		leave_out(&l->spec, json_member(finding, "node"));
+	if (gone_never_started(f->code) && f->node[0]) {
+		leave_out(&l->spec, f->node);
 	}
 	if (l->n_expect < MAX_EXPECT) {
 		str_addf(&l->expect, "%s%s: %.300s",
 			 l->n_expect ? "\n" : STEP_EXPECT_ENV "=",
-			 layer->probe, says);
+			 layer->probe, f->says);
 		l->n_expect++;
 	}
 }
@@ -210,33 +205,32 @@ static void learn(struct all_run *l, const struct layer *layer,
 /** The counts of a verdict into the columns of the same names. */
 static void add_cells(const json_t *verdict, struct step_row *row)
 {
-	const json_t *cells = json_object_get(verdict, "cells");
+	const struct verdict_file v = verdict_file(verdict);
 
 	for (const struct column *c = schema_step.columns; c->name; c++) {
-		const json_t *n = json_object_get(cells, c->name);
+		const json_t *n = json_object_get(v.cells, c->name);
 
 		if (json_is_integer(n) && c->type == COLUMN_INT) {
 			*(int64_t *)((char *)row + c->offset) =
 				json_integer_value(n);
 		}
 	}
-	json_opt_text(verdict, "status", row->status, sizeof(row->status),
-		      NULL);
-	row->findings = (int64_t)json_array_size(json_object_get(verdict,
-								 "findings"));
+	STR_COPY(row->status, v.status);
+	row->findings = (int64_t)json_array_size(v.findings);
 }
 
 /** Returns true if all findings report that there is no GPU. */
 static bool lacks_gpus(const json_t *verdict)
 {
-	const json_t *findings = json_object_get(verdict, "findings"), *f;
-	size_t i, n = 0;
+	const struct verdict_file v = verdict_file(verdict);
+	size_t n = 0;
 
-	json_array_foreach(findings, i, f) {
-		n += strcmp(json_member(f, "code"), "gpu_missing") == 0;
+	while (n < json_array_size(v.findings) &&
+	       strcmp(run_entry(v.findings, n).code, "gpu_missing") == 0) {
+		n++;
 	}
-	return n > 0 && n == json_array_size(findings) &&
-	       strcmp(json_member(verdict, "status"), "unknown") == 0;
+	return n > 0 && n == json_array_size(v.findings) &&
+	       strcmp(v.status, "unknown") == 0;
 }
 
 /** outcome, code and detail. */
@@ -289,8 +283,7 @@ static void take_layer(struct all_run *l, const struct layer *layer,
 {
 	struct step_end end;
 	struct step step = make_step(l, layer);
-	json_t *finding;
-	size_t i;
+	json_t *findings;
 
 	step_run(&l->place, &step, &end);
 	row->exit_code = end.ran ? end.code : RECORD_NONE;
@@ -299,11 +292,12 @@ static void take_layer(struct all_run *l, const struct layer *layer,
 	if (row->outcome == OUTCOME_OK) {
 		add_cells(end.verdict, row);
 	}
-	json_array_foreach(json_object_get(end.verdict, "findings"), i,
-			   finding) {
-		if (row->outcome != OUTCOME_SKIPPED) {
-			learn(l, layer, finding);
-		}
+	findings = verdict_file(end.verdict).findings;
+	for (size_t i = 0; i < json_array_size(findings) &&
+			   row->outcome != OUTCOME_SKIPPED; i++) {
+		const struct run_entry f = run_entry(findings, i);
+
+		learn(l, layer, &f);
 	}
 	step_release(&end);
 }

@@ -101,7 +101,7 @@ static int read_job(const char *dir, struct spec *s,
 	json_t *run = rundir_check_own(dir, e) == 0 ? rundir_read_run(dir, e) :
 						      NULL;
 	const struct launcher_ops *ops = launcher_find(
-		run ? json_member(run, "launcher") : "");
+		run_file(run).launcher);
 	char name[32] = "";
 	int rc = -1;
 
@@ -112,8 +112,7 @@ static int read_job(const char *dir, struct spec *s,
 		place->launcher = ops && ops->inside ? ops->inside->name :
 						       NULL;
 		rc = *c && place->launcher ?
-			     spec_from_json(s, json_object_get(run, "options"),
-					    e) :
+			     spec_from_json(s, run_file(run).options, e) :
 			     err_set(e, 0, "cannot start the probes of '%s'",
 				     name);
 		if (rc == 0 && !(*c)->after) {

@@ -80,7 +80,7 @@ static void look_at_jobs(struct found *f)
 {
 	json_t *now;
 
-	if (json_member(f->run, "ended_utc")[0]) {
+	if (run_file(f->run).ended_utc[0]) {
 		return;
 	}
 	f->going = jobs_collect(f->dir, f->by.who, sizeof(f->by.who), NULL) > 0;
@@ -89,16 +89,16 @@ static void look_at_jobs(struct found *f)
 		json_decref(f->run);
 		f->run = now;
 	}
-	f->pending = f->going && !json_object_get(f->run, "planned");
+	f->pending = f->going && !run_file(f->run).planned.given;
 }
 
 /** Returns true if Slurm may know better than @run why it ended early. */
 static bool is_open_end(const json_t *run)
 {
-	return !json_object_get(run, "error") &&
-	       !json_object_get(run, "job_end") &&
-	       (!json_member(run, "ended_utc")[0] ||
-		strcmp(json_member(run, "stop_reason"), "interrupted") == 0);
+	const struct run_file f = run_file(run);
+
+	return !f.error.given && !f.job_end[0] &&
+	       (!f.ended_utc[0] || strcmp(f.stop_reason, "interrupted") == 0);
 }
 
 /** Notes the end of the job as the error of the run, or in addition to its
@@ -108,7 +108,7 @@ static void note_end(const char *dir, const json_t *run,
 {
 	struct err e = { 0 };
 
-	if (json_object_get(run, "planned")) {
+	if (run_file(run).planned.given) {
 		run_json_note(dir, json_pack("{s:o}", "job_end",
 					     json_text(st->text)), NULL);
 		return;
@@ -133,7 +133,7 @@ static bool find_end(const char *dir, const json_t *run,
 	    rundir_claim(dir, &claim, who, sizeof(who)) < 0) {
 		return false;
 	}
-	cut = going_cut(dir, json_member(run, "launcher"), st);
+	cut = going_cut(dir, run_file(run).launcher, st);
 	rundir_unclaim(dir, claim);
 	return cut;
 }
@@ -164,14 +164,14 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 static void look_at_work(struct found *f)
 {
 	json_t *resume = rundir_read_json(f->dir, RUN_RESUME, NULL);
-	const json_t *run = resume ? resume : f->run;
+	const struct run_file run = run_file(resume ? resume : f->run);
+	const bool planned = run_file(f->run).planned.given;
 
-	f->going = !json_member(run, "ended_utc")[0] &&
-		   going_find(f->dir, json_member(run, "launcher"), false,
-			      &f->by, NULL) > 0;
-	f->waits = f->going && resume && json_object_get(f->run, "planned");
+	f->going = !run.ended_utc[0] &&
+		   going_find(f->dir, run.launcher, false, &f->by, NULL) > 0;
+	f->waits = f->going && resume && planned;
 	f->pending = f->going && f->by.state.phase == LAUNCH_PENDING &&
-		     (f->waits || !json_object_get(f->run, "planned"));
+		     (f->waits || !planned);
 	json_decref(resume);
 }
 

@@ -546,9 +546,9 @@ static int resume(const char *dir, struct session *s, const char *probe,
 	char text[320] = "";
 	int rc = rundir_check_own(dir, e) < 0 ? -1 : jobs_look(&j, dir, e);
 
-	if (rc == 0 && strcmp(json_member(j.left.run, "probe"), probe) != 0) {
+	if (rc == 0 && strcmp(run_file(j.left.run).probe, probe) != 0) {
 		rc = err_set(e, 0, "'%s' is a run of '%.40s', not of %s", dir,
-			     json_member(j.left.run, "probe"), probe);
+			     run_file(j.left.run).probe, probe);
 	}
 	rc = rc == 0 ? resume_options(s, &j.left.spec, "", e) : rc;
 	for (size_t i = 0; rc == 0 && i < j.n; i++) {

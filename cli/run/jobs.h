@@ -121,7 +121,7 @@ struct jobs {
 /** Is @run, a run.json, of such a run? */
 static inline bool jobs_is(const json_t *run)
 {
-	return json_is_object(json_object_get(run, "jobs"));
+	return run_file(run).jobs.given;
 }
 
 /** Reads the run in @dir, and asks Slurm for the state of its jobs.  Returns 0,

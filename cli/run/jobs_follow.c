@@ -85,7 +85,7 @@ static int look(const char *dir, struct jobs_refusal *r, char *text,
 void jobs_say_cancel(const char *dir)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const char *id = json_member(json_object_get(run, "jobs"), "id");
+	const char *id = run_file(run).jobs.id;
 
 	/* scancel takes one name, and each lane has its own */
 	if (id[0] && id[strspn(id, "0123456789abcdef")] == '\0') {

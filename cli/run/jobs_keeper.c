@@ -91,7 +91,7 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 	struct spec spec;
 	int64_t gpus = 0;
 	struct launch_request r = {
-		.self = j->self, .probe = json_member(j->left.run, "probe"),
+		.self = j->self, .probe = run_file(j->left.run).probe,
 		.spec = &spec, .extra = j->left.extra, .nodelist = job->nodes,
 		.after = j->left.dir,
 	};
@@ -180,7 +180,7 @@ static bool wants_down(const struct jobs *j, size_t i)
 		return false;
 	}
 	run = rundir_read_json(dir, RUN_JSON, NULL);
-	without = json_member(json_object_get(run, "options"), "exclude");
+	without = json_member(run_file(run).options, "exclude");
 	for (size_t k = 0; k < j->nodes.n; k++) {
 		const struct slurm_node *n = &j->nodes.list[k];
 
@@ -254,7 +254,7 @@ int jobs_tend(struct jobs *j, struct err *e)
 		str_release(&down);
 	}
 	recount(j);
-	if (submitted && json_member(j->left.run, "ended_utc")[0]) {
+	if (submitted && run_file(j->left.run).ended_utc[0]) {
 		jobs_reopen(j, NULL);
 	}
 	return e->text[0] ? -1 : 0;

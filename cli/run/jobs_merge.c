@@ -204,14 +204,12 @@ static json_t *nodes_json(const struct merge *m)
 /** The NIC of GPU @g, as readers of run.json have it. */
 static int nic_of(const struct jobs_whole_node *w, int g)
 {
-	const json_t *used = json_object_get(w->json, "nic_used");
-	const json_t *of = json_array_get(
-		used ? used : json_object_get(w->json, "nic_of"), (size_t)g);
-	int64_t nics = 0;
+	const struct run_entry n = run_entry_of(w->json);
+	const json_t *of = json_array_get(n.nic_used ? n.nic_used : n.nic_of,
+					  (size_t)g);
 
-	json_opt_int(w->json, "nics", 0, SPEC_MAX_GPUS, &nics, NULL);
-	return json_is_integer(of)	     ? (int)json_integer_value(of) :
-	       nics > 0 && w->gpus > 0 ? (int)(g * nics / w->gpus) : g;
+	return json_is_integer(of)	  ? (int)json_integer_value(of) :
+	       n.nics > 0 && w->gpus > 0 ? g * n.nics / w->gpus : g;
 }
 
 /** Ordered cells between two nodes, or inside one. */
@@ -231,11 +229,10 @@ static int64_t cells_between(const struct jobs_whole_node *a,
 
 static json_t *planned_json(const struct merge *m)
 {
-	const char *kind = json_member(json_object_get(m->j->left.run, "jobs"),
-				       "kind");
-	const json_t *first = json_object_get(m->tries[0].run, "planned");
-	const json_t *apart = json_object_get(first, "rails_apart");
-	const bool rail = strcmp(kind, "rail") == 0 || json_is_true(apart);
+	const char *kind = run_file(m->j->left.run).jobs.kind;
+	const struct run_file first = run_file(m->tries[0].run);
+	const bool apart = first.planned.rails_apart;
+	const bool rail = strcmp(kind, "rail") == 0 || apart;
 	int64_t cells = 0;
 
 	for (size_t i = 0; i < m->n_nodes; i++) {
@@ -246,9 +243,10 @@ static json_t *planned_json(const struct merge *m)
 		}
 	}
 	return json_pack("{s:s, s:b, s:o*, s:I, s:i}", "kind", kind,
-			 "rails_apart", json_is_true(apart), "rails_by",
-			 json_copy(json_object_get(first, "rails_by")), "cells",
-			 (json_int_t)cells, "passes", 1);
+			 "rails_apart", apart, "rails_by",
+			 first.planned.rails_by[0] ?
+			 json_text(first.planned.rails_by) : NULL,
+			 "cells", (json_int_t)cells, "passes", 1);
 }
 
 /** Says why pairs are missing if the reason is nodes that are out of use; else
@@ -297,7 +295,7 @@ static int merge_run(const struct merge *m, const json_t *now, struct err *e)
 	}
 	if (m->ended) {
 		/* once more of what has ended: when that was, it has */
-		if (!json_member(run, "ended_utc")[0]) {
+		if (!run_file(run).ended_utc[0]) {
 			json_object_set_new(run, "ended_utc",
 					    json_string(clock_utc(utc)));
 		}
@@ -491,7 +489,7 @@ static bool is_stale(const struct jobs *j, const json_t *now)
 	char name[32], path[PATH_MAX];
 
 	if (jobs_go_on(j)) {
-		return json_member(now, "ended_utc")[0] != '\0';
+		return run_file(now).ended_utc[0] != '\0';
 	}
 	for (size_t i = 0; i < j->n; i++) {
 		jobs_try_name(i, j->list[i].tries + 1, name);

@@ -15,6 +15,7 @@
 #include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
+#include "lib/data/schema.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 
@@ -26,7 +27,6 @@
 #define WRITE_BYTES 65536
 #define MAX_TRIES   60000
 
-static bool jobs_ended_in_order(const json_t *run);
 
 static int by_end(const void *a, const void *b)
 {
@@ -50,7 +50,7 @@ static int find_tries(struct merge *m, struct err *e)
 				continue;
 			}
 			try.run = rundir_read_json(try.dir, RUN_JSON, NULL);
-			if (!json_object_get(try.run, "planned")) {
+			if (!run_file(try.run).planned.given) {
 				json_decref(try.run);
 				continue;
 			}
@@ -58,7 +58,7 @@ static int find_tries(struct merge *m, struct err *e)
 			try.ended_ns = stat(path, &st) < 0 ? 0 :
 				st.st_mtim.tv_sec * NS_PER_S +
 					st.st_mtim.tv_nsec;
-			try.orderly = jobs_ended_in_order(try.run);
+			try.orderly = run_file(try.run).complete;
 			more = realloc(m->tries, (m->n_tries + 1) *
 						 sizeof(*more));
 			if (!more) {
@@ -86,22 +86,13 @@ struct jobs_whole_node *merge_node(const struct merge *m, const char *name)
 	return NULL;
 }
 
-static int gpus_of(const json_t *node)
-{
-	int64_t gpus = 0;
-
-	json_opt_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, NULL);
-	return (int)gpus;
-}
-
 /** Finds the nodes in their last tries; a node that was never seen gets the
  *  number of GPUs of the others. */
 static int find_nodes(struct merge *m, struct err *e)
 {
-	const json_t *jobs = json_object_get(m->j->left.run, "jobs");
-	const json_t *names = json_object_get(jobs, "nodes"), *name;
+	const json_t *names = run_file(m->j->left.run).jobs.nodes, *name;
 	struct jobs_whole_node *w;
-	json_t *node;
+	json_t *json;
 	int most = 0;
 	size_t i;
 
@@ -115,13 +106,15 @@ static int find_nodes(struct merge *m, struct err *e)
 		}
 	}
 	for (size_t t = 0; t < m->n_tries; t++) {
-		const json_t *list = json_object_get(m->tries[t].run, "nodes");
+		const json_t *list = run_file(m->tries[t].run).nodes;
 
-		json_array_foreach(list, i, node) {
-			w = merge_node(m, json_member(node, "name"));
-			if (w && gpus_of(node) > 0) {
-				w->json = node;
-				w->gpus = gpus_of(node);
+		json_array_foreach(list, i, json) {
+			const struct run_entry node = run_entry(list, i);
+
+			w = merge_node(m, node.name);
+			if (w && node.gpus > 0) {
+				w->json = json;
+				w->gpus = node.gpus;
 				w->try = t + 1;
 				most = w->gpus > most ? w->gpus : most;
 			}
@@ -152,18 +145,18 @@ int merge_find(struct merge *m, struct err *e)
 
 int merge_rank(const struct merge *m, const char *node, int64_t rank)
 {
-	const json_t *list = json_object_get(m->tries[m->at].run, "nodes");
+	const json_t *list = run_file(m->tries[m->at].run).nodes;
 	const struct jobs_whole_node *w = merge_node(m, node);
 	int first = 0;
-	json_t *one;
-	size_t i;
 
-	json_array_foreach(list, i, one) {
-		if (strcmp(json_member(one, "name"), node) == 0) {
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const struct run_entry one = run_entry(list, i);
+
+		if (strcmp(one.name, node) == 0) {
 			return w && rank >= first && rank - first < w->gpus ?
 				       w->first_rank + (int)(rank - first) : -1;
 		}
-		first += gpus_of(one);
+		first += one.gpus;
 	}
 	return -1;
 }
@@ -203,32 +196,21 @@ void jobs_try_name(size_t i, int t, char buf[32])
 	snprintf(buf, 32, JOBS_PARTS "/%04zu-%u", i + 1, (uint8_t)t);
 }
 
-static int read_plan(struct jobs *j, struct err *e)
-{
-	const json_t *jobs = json_object_get(j->left.run, "jobs"), *part;
-	json_t *parts = json_get_array(jobs, "parts", JOBS_MAX, e);
-	int64_t lane = 1;
-	size_t i;
+static const struct job usual_job = { .nodes = "", .pairs = "", .lane = 1 };
 
-	if (!parts) {
-		return err_hint(e, "'jobs' of run.json is damaged");
-	}
-	j->list = calloc(json_array_size(parts) + 1, sizeof(*j->list));
-	if (!j->list) {
-		return err_set(e, ENOMEM, "no memory for the jobs");
-	}
-	json_array_foreach(parts, i, part) {
-		if (json_opt_int(part, "lane", 1, 64, &lane, e) < 0) {
-			return err_hint(e, "'jobs' of run.json is damaged");
-		}
-		j->list[j->n++] = (struct job){
-			.nodes = json_member(part, "nodes"),
-			.pairs = json_member(part, "pairs"),
-			.lane = (int)lane,
-		};
-	}
-	return 0;
-}
+#define JOB(member, type, from, to) \
+	FIELD(job, member, #member, type, from, to, "", \
+	      .optional = FIELD_OMITTED)
+
+static const struct field job_fields[] = {
+	JOB(nodes, LINK, 0, 0), JOB(pairs, LINK, 0, 0), JOB(lane, INT, 1, 64),
+	{ 0 }
+};
+
+static const struct field plan_fields[] = {
+	FIELD_ROWS(jobs, list, n, "parts", job_fields, JOBS_MAX, "",
+		   .usual = &usual_job), { 0 }
+};
 
 /** Tests that a part has measured. */
 struct measured {
@@ -261,34 +243,20 @@ static int take_row(void *arg, const void *data, struct err *e)
  *  that was skipped because its node was lost has none. */
 static bool is_whole(const char *dir, const json_t *run)
 {
-	const json_t *nodes = json_object_get(run, "nodes"), *node;
+	const struct run_file f = run_file(run);
 	struct measured m = { 0 };
-	int64_t cells = 0, gpus;
-	size_t i;
 
-	json_array_foreach(nodes, i, node) {
-		gpus = 0;
-		json_opt_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, NULL);
-		m.ranks += m.ranks < SPEC_MAX_SQUARE ? (int)gpus : 0;
+	for (size_t i = 0; i < json_array_size(f.nodes); i++) {
+		m.ranks += m.ranks < SPEC_MAX_SQUARE ?
+				   run_entry(f.nodes, i).gpus : 0;
 	}
-	json_opt_int(json_object_get(run, "planned"), "cells", 0, INT64_MAX,
-		     &cells, NULL);
 	m.cells = calloc((size_t)m.ranks * (size_t)m.ranks + 1, 1);
 	if (m.cells) {
 		rundir_table_walk(dir, &schema_p2p, false, take_row, &m, NULL,
 				  NULL);
 	}
 	free(m.cells);
-	return cells > 0 && m.n >= cells;
-}
-
-/* Returns true if @run, the run.json of a part, ended in order and was not cut
- * short. */
-static bool jobs_ended_in_order(const json_t *run)
-{
-	return json_member(run, "ended_utc")[0] &&
-	       !json_member(run, "stop_reason")[0] &&
-	       !json_object_get(run, "error");
+	return f.planned.cells > 0 && m.n >= f.planned.cells;
 }
 
 /** Returns true if the part in @dir is complete, and leaves a mark beside it so
@@ -306,9 +274,9 @@ static bool is_done(const char *dir, bool *partial)
 		return true;
 	}
 	run = rundir_read_json(dir, RUN_JSON, NULL);
-	*partial = jobs_ended_in_order(run);
+	*partial = run_file(run).complete;
 	done = *partial && is_whole(dir, run) &&
-	       !json_member(json_object_get(run, "options"), "exclude")[0];
+	       !json_member(run_file(run).options, "exclude")[0];
 	json_decref(run);
 	fd = done ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
 	if (fd >= 0) {
@@ -446,13 +414,16 @@ int jobs_look(struct jobs *j, const char *dir, struct err *e)
 	char probe[32];
 
 	*j = (struct jobs){ 0 };
-	STR_COPY(probe, json_member(run, "probe"));
+	STR_COPY(probe, run_file(run).probe);
 	json_decref(run);
 	if (!run || !str_copy(j->left.dir, sizeof(j->left.dir), dir) ||
 	    left_read(&j->left, probe, "resume", e) < 0 ||
-	    read_plan(j, e) < 0 ||
 	    spawn_self(j->self, sizeof(j->self), e) < 0) {
 		return -1;
+	}
+	if (schema_read(plan_fields, j, json_object_get(j->left.run, "jobs"),
+			e) < 0) {
+		return err_hint(e, "'jobs' of run.json is damaged");
 	}
 	for (size_t i = 0; i < j->n; i++) {
 		count_tries(j, i);
@@ -521,8 +492,6 @@ const char *jobs_text(const struct jobs *j, char *buf, size_t size)
 
 void jobs_lane_name(const json_t *run, int lane, struct str *out)
 {
-	const char *id = json_member(json_object_get(run, "jobs"), "id");
-
-	str_addf(out, lane > 0 ? "gpucheck-%s-%d" : "gpucheck-%s-keeper", id,
-		 lane);
+	str_addf(out, lane > 0 ? "gpucheck-%s-%d" : "gpucheck-%s-keeper",
+		 run_file(run).jobs.id, lane);
 }

@@ -280,7 +280,7 @@ static void fail_to_plan(const struct probe_start *t, const struct err *e,
 {
 	const char *dir = t->r.dir;
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const bool nodes = json_array_size(json_object_get(run, "nodes")) > 0;
+	const bool nodes = json_array_size(run_file(run).nodes) > 0;
 
 	json_decref(run);
 	if (nodes && show_run(dir, &t->s->spec, NULL) >= 0) {

@@ -218,8 +218,8 @@ static int check_over(const char *dir, struct err *e)
 	int going;
 
 	run = rundir_read_run(dir, NULL);
-	going = going_find(dir, json_member(run, "launcher"),
-			   json_member(run, "ended_utc")[0], &g, e);
+	going = going_find(dir, run_file(run).launcher,
+			   run_file(run).ended_utc[0], &g, e);
 	json_decref(run);
 	if (going < 0) {
 		err_hint(e, "Slurm must say that the job has ended before the "
@@ -245,7 +245,7 @@ static int resume(struct left *l, struct session *s, const char *probe,
 	if (left_read(l, probe, "resume", e) < 0) {
 		return CODE_USAGE;
 	}
-	drill = json_member(l->run, "drill_text");
+	drill = run_file(l->run).drill_text;
 	if (resume_options(s, &l->spec, drill, e) < 0) {
 		return CODE_USAGE;
 	}

@@ -32,7 +32,7 @@ static bool can_retest(const char *probe)
 static int check_probe(const struct left *l, const char *wanted,
 		       const char *word, struct err *e)
 {
-	const char *probe = json_member(l->run, "probe");
+	const char *probe = run_file(l->run).probe;
 	const bool retest = strcmp(word, "retest") == 0;
 	char part[sizeof(l->dir) + 64], quoted[240];
 
@@ -59,19 +59,14 @@ static int check_probe(const struct left *l, const char *wanted,
 
 static void read_nodes(struct left *l)
 {
-	json_t *nodes = json_object_get(l->run, "nodes"), *node;
-	const json_t *planned = json_object_get(l->run, "planned");
-	size_t i;
+	const struct run_file f = run_file(l->run);
 
 	/* it may have failed with nothing to plan */
-	if (json_integer_value(json_object_get(planned, "cells")) == 0) {
-		return;
+	for (; f.planned.cells > 0 && l->n_nodes < json_array_size(f.nodes);
+	     l->n_nodes++) {
+		str_addf(&l->nodelist, "%s%s", l->n_nodes ? "," : "",
+			 run_entry(f.nodes, l->n_nodes).name);
 	}
-	json_array_foreach(nodes, i, node) {
-		str_addf(&l->nodelist, "%s%s", i ? "," : "",
-			 json_member(node, "name"));
-	}
-	l->n_nodes = i;
 }
 
 /** Makes a step of a job, which used srun, a job of its own outside of an
@@ -90,8 +85,8 @@ static void leave_step(struct left *l)
  *  -1 without memory. */
 static int read_extra(struct left *l)
 {
-	const json_t *whole = json_object_get(l->run, "whole");
-	const json_t *argv = json_object_get(whole ? whole : l->run, "argv");
+	const struct run_file f = run_file(l->run);
+	const json_t *argv = f.whole.given ? f.whole.argv : f.argv;
 	const json_t *word;
 	bool behind = false;
 	size_t i, n = 0;
@@ -125,7 +120,7 @@ int left_read(struct left *l, const char *probe, const char *word,
 	if (check_probe(l, probe, word, e) < 0) {
 		return -1;
 	}
-	options = json_object_get(l->run, "options");
+	options = run_file(l->run).options;
 	if (!options) {
 		err_set(e, 0, "run.json of '%s' does not contain the options "
 			"of the run", l->dir);
@@ -208,9 +203,7 @@ int left_count(struct left *l, struct err *e)
 bool left_is_whole(const struct left *l)
 {
 	return l->n_nodes > 0 && l->done >= l->cells &&
-	       json_member(l->run, "ended_utc")[0] &&
-	       !json_member(l->run, "stop_reason")[0] &&
-	       !json_object_get(l->run, "error");
+	       run_file(l->run).complete;
 }
 
 void left_release(struct left *l)
@@ -249,11 +242,11 @@ void resume_say_how(const char *dir, int code)
 {
 	json_t *run = code == CODE_PARTIAL || code == CODE_FAULT ?
 			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
-	const char *probe = json_member(run, "probe");
-	const char *of = json_member(json_object_get(run, "retest"), "dir");
+	const struct run_file f = run_file(run);
+	const char *probe = f.probe, *of = f.retest.dir;
 	char word[2 * PATH_MAX];
 
-	if (!json_object_get(run, "options")) {
+	if (!f.options) {
 		;	/* it was imported */
 	} else if (code == CODE_PARTIAL && has_left(dir, probe)) {
 		talk_hint("to measure the missing tests: \"gpucheck %s "

@@ -128,10 +128,10 @@ int step_prepare(struct step_place *place, struct err *e)
 
 	if (rc == 0 && place->spec->faults[0]) {
 		rc = rundir_write_text(place->dir, DRILL_FILE,
-				       json_member(run, "drill_text"), 0666, e);
+				       run_file(run).drill_text, 0666, e);
 	}
 	place->whole = place->dir;
-	place->submitted = strcmp(json_member(run, "launcher"),
+	place->submitted = strcmp(run_file(run).launcher,
 				  place->launcher) != 0;
 	json_decref(run);
 	return rc;

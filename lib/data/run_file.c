@@ -13,6 +13,8 @@
 
 /* ---- run.json ------------------------------------------------------------ */
 
+#define CELLS_MOST  (INT64_C(1) << 40)
+#define PASSES_MOST 16
 #define RUN(member, type, to) FIELD(run_file, member, #member, type, 0, to, "")
 #define RUN_IN(part, member, type, to) \
 	FIELD(run_file, part.member, #member, type, 0, to, "")
@@ -28,14 +30,24 @@ static const struct field error_fields[] = {
 
 static const struct field planned_fields[] = {
 	RUN_IN(planned, kind, LINK, 0), RUN_IN(planned, rails_by, LINK, 0),
-	RUN_IN(planned, hca, LINK, 0), RUN_IN(planned, cells, INT, INT64_MAX),
+	RUN_IN(planned, hca, LINK, 0), RUN_IN(planned, cells, INT, CELLS_MOST),
 	RUN_IN(planned, rails_apart, BOOL, 0), RUN_IN(planned, cross, BOOL, 0),
 	RUN_IN(planned, by_rail, BOOL, 0), RUN_IN(planned, pairs, ARRAY, 0),
 	RUN_IN(planned, groups, ARRAY, 0), RUN_IN(planned, rungs, ARRAY, 0),
 	RUN_IN(planned, fabrics, ARRAY, 0), RUN_IN(planned, sample, OBJECT, 0),
 	FIELD(run_file, planned.n_groups, "groups", INT, 1, INT32_MAX, ""),
+	FIELD(run_file, planned.passes, "passes", INT, 1, PASSES_MOST, ""),
 	RUN_IN(planned, seed, INT, INT64_MAX),
 	RUN_IN(planned, probes_per_s, INT, INT64_MAX), { 0 }
+};
+
+static const struct field measuring_fields[] = {
+	RUN_IN(measuring, since_utc, LINK, 0),
+	RUN_IN(measuring, after_B, INT, INT64_MAX), { 0 }
+};
+
+static const struct field follow_up_fields[] = {
+	RUN_IN(follow_up, tests, INT, CELLS_MOST), { 0 }
 };
 
 static const struct field contrast_fields[] = {
@@ -74,22 +86,23 @@ static const struct field run_fields[] = {
 	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
 	RUN(dropped, ARRAY, 0), RUN(shell, ARRAY, 0), RUN(expect, ARRAY, 0),
 	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
-	RUN(measuring, OBJECT, 0), RUN(follow_up, OBJECT, 0),
-	RUN_PART(error), RUN_PART(planned), RUN_PART(contrast),
+	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error), RUN_PART(planned), RUN_PART(contrast),
 	RUN_PART(bisect), RUN_PART(whole), RUN_PART(retest), RUN_PART(jobs),
 	{ 0 }
 };
 
 struct run_file run_file(const json_t *json)
 {
-	struct run_file f = { .drill = false };
+	struct run_file f = { .planned.passes = 1, .measuring.after_B = -1 };
 
 	schema_look(run_fields, &f, json);
+	f.complete = f.ended_utc[0] && !f.stop_reason[0] && !f.error.given;
 	return f;
 }
 
 /* ---- verdict.json -------------------------------------------------------- */
 
+#define GPUS_MOST 64	/* of a node */
 #define ENTRY(member, type, to) \
 	FIELD(run_entry, member, #member, type, 0, to, "")
 
@@ -108,26 +121,32 @@ static const struct field entry_fields[] = {
 	ENTRY(drain, BOOL, 0), ENTRY(evidence, ARRAY, 0),
 	/* of a part of a retest */
 	ENTRY(nic, LINK, 0), ENTRY(pairs, ARRAY, 0),
-	ENTRY(gpus, INT, INT32_MAX), ENTRY(peer_gpus, INT, INT32_MAX),
+	ENTRY(gpus, INT, GPUS_MOST), ENTRY(peer_gpus, INT, GPUS_MOST),
 	/* of a rank */
 	ENTRY(gpu, INT, INT32_MAX), ENTRY(rank, INT, INT32_MAX),
 	ENTRY(detail, LINK, 0),
 	/* of a node */
 	ENTRY(nic_of, ARRAY, 0), ENTRY(nic_used, ARRAY, 0),
 	ENTRY(nic_names, ARRAY, 0), ENTRY(ends, ARRAY, 0),
-	ENTRY(here, BOOL, 0),
+	ENTRY(here, BOOL, 0), ENTRY(missing, BOOL, 0),
+	ENTRY(nics, INT, GPUS_MOST), ENTRY(parts, ARRAY, 0),
 	/* of --resume */
 	ENTRY(utc, LINK, 0), ENTRY(version, LINK, 0), { 0 }
 };
 
-struct run_entry run_entry(const json_t *list, size_t i)
+struct run_entry run_entry_of(const json_t *json)
 {
 	struct run_entry r = { .index = -1, .peer_index = -1, .gpu = -1,
 			       .score = NAN };
 
-	schema_look(entry_fields, &r, json_array_get(list, i));
+	schema_look(entry_fields, &r, json);
 	r.fail = strcmp(r.severity, "fail") == 0;
 	return r;
+}
+
+struct run_entry run_entry(const json_t *list, size_t i)
+{
+	return run_entry_of(json_array_get(list, i));
 }
 
 static const struct field verdict_fields[] = {

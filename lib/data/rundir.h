@@ -24,9 +24,9 @@ struct run_file {
 	const char *started_utc, *ended_utc, *stop_reason, *job_end;
 	const char *transport, *schedule;
 	bool drill;
+	bool complete;		/* it ended, and was not cut short */
 	json_t *argv, *options, *nodes, *environment, *settings, *notes;
-	json_t *dropped, *shell, *expect, *resumes, *imported, *measuring;
-	json_t *follow_up;
+	json_t *dropped, *shell, *expect, *resumes, *imported;
 	struct {
 		bool given, absent;
 		const char *text, *hint;
@@ -35,9 +35,18 @@ struct run_file {
 	struct {
 		bool given, rails_apart, cross, by_rail;
 		const char *kind, *rails_by, *hca;
-		int64_t cells, seed, probes_per_s, n_groups;
+		int64_t cells, passes, seed, probes_per_s, n_groups;
 		json_t *pairs, *groups, *rungs, *fabrics, *sample;
 	} planned;
+	struct {
+		bool given;
+		const char *since_utc;
+		int64_t after_B;	/* -1: not known */
+	} measuring;
+	struct {
+		bool given;
+		int64_t tests;
+	} follow_up;
 	struct {
 		bool given;
 		const char *kind, *pass;
@@ -80,15 +89,16 @@ struct verdict_file verdict_file(const json_t *json);
 struct run_entry {
 	const char *kind, *node, *peer_node, *name, *peer_name, *direction;
 	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
-	int index, peer_index, gpus, peer_gpus, gpu, rank;
+	int index, peer_index, gpus, peer_gpus, gpu, rank, nics;
 	int64_t cells, explained;
 	double score;
-	bool uplinks, fail, drain, here;
+	bool uplinks, fail, drain, here, missing;
 	json_t *members, *peer_members, *others, *evidence, *pairs;
-	json_t *nic_of, *nic_used, *nic_names, *ends;
+	json_t *nic_of, *nic_used, *nic_names, *ends, *parts;
 };
 
 struct run_entry run_entry(const json_t *list, size_t i);
+struct run_entry run_entry_of(const json_t *json);
 
 /** The member "error" of run.json: why nothing, or nothing more, could be
  *  measured, with the name of a limit that was met, and the exit code it comes

@@ -113,7 +113,7 @@ json_t *retest_json(const struct run *run, const struct verdict *v);
 struct retest_look {
 	const struct run *run;
 	const struct verdict *v;
-	const json_t *json;	/* of it, in run.json */
+	struct run_entry then;	/* the part in run.json */
 	struct part part;	/* as this run numbers it */
 	uint8_t *marks;		/* a cell each: a test of it ... */
 	uint8_t *all;		/* ... of any part */

@@ -23,17 +23,7 @@
 /* "parts" of run.json; NULL: it is no retest. */
 static const json_t *look_parts(const struct run *run)
 {
-	return json_object_get(json_object_get(run->json, "retest"), "parts");
-}
-
-/* A number of @json, -1: it has none. */
-static int look_number(const json_t *json, const char *key)
-{
-	const json_t *n = json_object_get(json, key);
-
-	return json_is_integer(n) && json_integer_value(n) >= 0 &&
-			       json_integer_value(n) <= SPEC_MAX_RANKS ?
-		       (int)json_integer_value(n) : -1;
+	return run_file(run->json).retest.parts;
 }
 
 /* The node called @name; -1: there is none, or it is "". */
@@ -63,9 +53,9 @@ static void find_ranks(const struct run *run, const json_t *end, size_t at,
 }
 
 /** Mark the cells of @part, both ways. */
-static void mark(const struct run *run, const json_t *part, uint8_t *marks)
+static void mark(const struct run *run, const json_t *ends, uint8_t *marks)
 {
-	const json_t *ends = json_object_get(part, "pairs"), *end;
+	const json_t *end;
 	int a, b, last_a, last_b;
 	size_t i;
 
@@ -111,17 +101,17 @@ static bool is_whole(const struct retest_look *l, const json_t *end)
 
 static void count_units(struct retest_look *l)
 {
-	const json_t *ends = json_object_get(l->json, "pairs"), *end;
+	const json_t *end;
 	size_t i;
 
-	json_array_foreach(ends, i, end) {
+	json_array_foreach(l->then.pairs, i, end) {
 		const char *a = json_string_value(json_array_get(end, 0));
 		const char *b = json_string_value(json_array_get(end, 2));
 		bool inter = a && b && strcmp(a, b) != 0;
 
 		/* a node with a single GPU has none inside */
 		if (i >= MAX_ENDS ||
-		    (!inter && look_number(l->json, "gpus") == 1)) {
+		    (!inter && l->then.gpus == 1)) {
 			continue;
 		}
 		l->units[inter]++;
@@ -188,7 +178,7 @@ static void excuse(struct retest_look *l)
 static bool is_other_nic(const struct retest_look *l, int rank)
 {
 	const struct cluster_rank *r = &l->run->ranks[rank];
-	const char *then = json_member(l->json, "nic");
+	const char *then = l->then.nic;
 	bool named = then[0] && run_number_in(then, "nic") < 0 &&
 		     r->nic_name[0] && run_number_in(r->nic_name, "nic") < 0;
 
@@ -213,12 +203,11 @@ static void drop_other_nic(struct retest_look *l)
 
 void look_at(struct retest_look *l)
 {
-	const json_t *other;
-	size_t i;
+	const json_t *parts = look_parts(l->run);
 
-	mark(l->run, l->json, l->marks);
-	json_array_foreach(look_parts(l->run), i, other) {
-		mark(l->run, other, l->all);
+	mark(l->run, l->then.pairs, l->marks);
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		mark(l->run, run_entry(parts, i).pairs, l->all);
 	}
 	drop_other_nic(l);
 	excuse(l);
@@ -284,11 +273,6 @@ static double look_ratio(const struct retest_look *l, bool latency)
 /** Latency that is so many times that of the controls is a fault. */
 #define FAIL_LATER 2.0
 
-static const json_t *parts_of(const struct run *run)
-{
-	return json_object_get(json_object_get(run->json, "retest"), "parts");
-}
-
 /** A part of the kind @name; of one that is not known, a set-up. */
 static struct part part_called(const char *name)
 {
@@ -299,21 +283,20 @@ static struct part part_called(const char *name)
 
 /** Where a finding that no other one is about belongs: at the part, but where
  *  it is not there any more, or on no node, it has no number. */
-static struct part place_of(const struct run *run, const json_t *json,
+static struct part place_of(const struct run *run, const struct run_entry *then,
 			    const struct retested *r)
 {
-	const json_t *index = json_object_get(json, "index");
-	struct part p = part_called(json_member(json, "kind"));
+	struct part p = part_called(then->kind);
 
-	p.node = r->node[0] ? run_find_node(run, r->node, -1) : -1;
+	p.node = look_node(run, r->node);
 	if (p.node < 0) {
 		return part_of_kind(PART_CONFIG);
 	}
 	if (r->state == RETEST_MISSING ||
 	    part_is(&p, KIND(PAIR) | KIND(NODE_PAIR))) {
 		p.kind = PART_NODE;
-	} else if (json_is_integer(index)) {
-		p.index = (int)json_integer_value(index);
+	} else {
+		p.index = then->index;
 	}
 	return p;
 }
@@ -327,20 +310,20 @@ static bool is_beyond(const struct run *run, const struct retested *r)
 	return r->slow && (r->late >= FAIL_LATER || r->share <= 1 - line);
 }
 
-static void add_missing(const struct run *run, const json_t *json,
+static void add_missing(const struct run *run, const struct run_entry *then,
 			const struct retested *r, struct verdict *v)
 {
-	const struct part p = place_of(run, json, r);
+	const struct part p = place_of(run, then, r);
 	struct finding *f = finding_add(v, p, "still_missing");
 
 	f->fail = r->failed;
 	finding_say(f, "%s cannot be tested: %s", r->name, r->why);
 }
 
-static void add_slow(const struct run *run, const json_t *json,
+static void add_slow(const struct run *run, const struct run_entry *then,
 		     const struct retested *r, struct verdict *v)
 {
-	const struct part p = place_of(run, json, r);
+	const struct part p = place_of(run, then, r);
 	struct finding *f = finding_add(v, p, "still_slow");
 
 	f->fail = r->failed || (is_beyond(run, r) && !run->shared_cores);
@@ -378,14 +361,14 @@ void retest_findings(const struct run *run, struct verdict *v)
 	struct retested r;
 
 	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
-		const json_t *json = json_array_get(parts_of(run), i);
+		const struct run_entry then = run_entry(look_parts(run), i);
 
 		if (r.state == RETEST_MISSING) {
-			add_missing(run, json, &r, v);
+			add_missing(run, &then, &r, v);
 		} else if (r.again) {
 			confirm(run, &r, v);
 		} else if (r.slow && r.bad == 0) {
-			add_slow(run, json, &r, v);
+			add_slow(run, &then, &r, v);
 		}
 	}
 }
@@ -409,7 +392,7 @@ void retest_weigh(const struct run *run, struct verdict *v)
 static struct retested *all_parts(const struct run *run,
 				  const struct verdict *v, size_t *n)
 {
-	struct retested *list = calloc(json_array_size(parts_of(run)) + 1,
+	struct retested *list = calloc(json_array_size(look_parts(run)) + 1,
 				       sizeof(*list));
 
 	*n = 0;
@@ -540,7 +523,6 @@ static void say_part(const struct retested *r, struct str *out)
 void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out)
 {
-	const json_t *retest = json_object_get(run->json, "retest");
 	size_t n;
 	struct retested *list = all_parts(run, v, &n);
 	int lines = 0;
@@ -549,7 +531,7 @@ void retest_words(const struct run *run, const struct verdict *v,
 		if (i == 0) {
 			str_addf(out, "%sretest of what '%s' has found:",
 				 out->len ? "\n" : "",
-				 json_member(retest, "dir"));
+				 run_file(run->json).retest.dir);
 		}
 		say_part(&list[i], out);
 	}
@@ -590,7 +572,7 @@ static json_t *part_json(const struct retested *r, bool undrains,
 
 json_t *retest_json(const struct run *run, const struct verdict *v)
 {
-	json_t *json = parts_of(run) ? json_array() : NULL;
+	json_t *json = look_parts(run) ? json_array() : NULL;
 	size_t n;
 	struct retested *list = all_parts(run, v, &n);
 
@@ -615,31 +597,31 @@ json_t *retest_json(const struct run *run, const struct verdict *v)
 
 int retest_gpus(const struct run *run, int node)
 {
-	const json_t *nodes = json_object_get(run->json, "nodes"), *at;
+	const json_t *nodes = run_file(run->json).nodes;
 	const char *name = node >= 0 ? run->nodes[node].name : "";
-	size_t i;
 
 	if (node >= 0 && run->n_ranks > 0) {
 		return run->nodes[node].gpus;
 	}
 	/* of a collective */
-	json_array_foreach(nodes, i, at) {
-		if (name[0] && strcmp(json_member(at, "name"), name) == 0) {
-			return (int)json_integer_value(
-				json_object_get(at, "gpus"));
+	for (size_t i = 0; name[0] && i < json_array_size(nodes); i++) {
+		const struct run_entry at = run_entry(nodes, i);
+
+		if (strcmp(at.name, name) == 0) {
+			return at.gpus;
 		}
 	}
 	return 0;
 }
 
-static struct part part_now(const struct run *run, const json_t *json)
+static struct part part_now(const struct run *run, const struct run_entry *then)
 {
-	struct part p = part_called(json_member(json, "kind"));
+	struct part p = part_called(then->kind);
 
-	p.node = look_node(run, json_member(json, "node"));
-	p.peer_node = look_node(run, json_member(json, "peer_node"));
-	p.index = look_number(json, "index");
-	p.peer_index = look_number(json, "peer_index");
+	p.node = look_node(run, then->node);
+	p.peer_node = look_node(run, then->peer_node);
+	p.index = then->index;
+	p.peer_index = then->peer_index;
 	return p;
 }
 
@@ -735,13 +717,11 @@ static const struct finding *find_again(const struct retest_look *l,
  *  part. */
 static void look_at_nodes(const struct retest_look *l, struct retested *r)
 {
-	const json_t *nodes = json_object_get(l->run->json, "nodes"), *node;
+	const json_t *nodes = run_file(l->run->json).nodes;
 	bool there = !r->node[0];
-	size_t i;
 
-	json_array_foreach(nodes, i, node) {
-		there = there || strcmp(json_member(node, "name"),
-					r->node) == 0;
+	for (size_t i = 0; !there && i < json_array_size(nodes); i++) {
+		there = strcmp(run_entry(nodes, i).name, r->node) == 0;
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		r->tests += run_measured(c) && there ? l->v->cells[c] : 0;
@@ -789,13 +769,11 @@ static bool is_enough(const struct retest_look *l, const struct retested *r)
 /** Compare the GPUs of the node that is called @node in the part with those of
  *  then; RETEST_PASSES: there is nothing to say. */
 static enum retest_state count_gpus(const struct retest_look *l,
-				    const char *node, const char *gpus,
+				    const char *name, int then,
 				    struct retested *r)
 {
-	const char *name = json_member(l->json, node);
 	const char *what = l->run->ports ? "port" : "GPU";
-	int then = look_number(l->json, gpus), at = look_node(l->run, name);
-	int now = retest_gpus(l->run, at);
+	int at = look_node(l->run, name), now = retest_gpus(l->run, at);
 
 	if (name[0] && at < 0) {
 		snprintf(r->why, sizeof(r->why), "%.64s has not come", name);
@@ -821,7 +799,7 @@ static enum retest_state count_gpus(const struct retest_look *l,
  *  slower. */
 static bool was_compared(const struct run *run)
 {
-	const json_t *notes = json_object_get(run->json, "notes"), *note;
+	const json_t *notes = run_file(run->json).notes, *note;
 	bool was = false;
 	size_t i;
 
@@ -836,10 +814,10 @@ static bool was_compared(const struct run *run)
 /** Nothing says that it is at fault. */
 static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 {
-	enum retest_state gpus = count_gpus(l, "node", "gpus", r);
+	enum retest_state gpus = count_gpus(l, l->then.node, l->then.gpus, r);
 
 	if (gpus == RETEST_PASSES) {
-		gpus = count_gpus(l, "peer_node", "peer_gpus", r);
+		gpus = count_gpus(l, l->then.peer_node, l->then.peer_gpus, r);
 	}
 	if (gpus != RETEST_PASSES) {
 		return gpus;
@@ -865,21 +843,18 @@ static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *r)
 {
-	const json_t *part = json_array_get(look_parts(run), i);
-	struct retest_look l = { .run = run, .v = v, .json = part };
+	const json_t *parts = look_parts(run);
+	struct retest_look l = { .run = run, .v = v,
+				 .then = run_entry(parts, i) };
 
-	if (!json_is_object(part)) {
+	if (i >= json_array_size(parts)) {
 		return false;
 	}
-	l.part = part_now(run, part);
+	l.part = part_now(run, &l.then);
 	*r = (struct retested){
-		.name = json_member(part, "name"),
-		.node = json_member(part, "node"),
-		.code = json_member(part, "code"),
-		.peer = json_member(part, "peer_node"),
-		.failed = strcmp(json_member(part, "severity"), "fail") == 0,
-		.drain = json_is_true(json_object_get(part, "drain")),
-		.share = NAN, .late = NAN,
+		.name = l.then.name, .node = l.then.node, .code = l.then.code,
+		.peer = l.then.peer_node,
+		.failed = l.then.fail, .drain = l.then.drain, .share = NAN, .late = NAN,
 	};
 	l.marks = calloc(run_n_cells(run) + 1, 1);
 	l.all = calloc(run_n_cells(run) + 1, 1);
