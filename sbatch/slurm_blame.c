@@ -10,7 +10,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
 #include "sbatch/slurm.h"

@@ -147,7 +147,7 @@ void help_overview(const struct command *const *all, FILE *out)
 
 void help_csv(FILE *out)
 {
-	static const struct help_table {
+	static const struct {
 		const char *name;
 		const struct schema *schema;
 	} tables[] = {

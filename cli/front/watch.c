@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
 #define MAX_UTC_S  (INT64_MAX / NS_PER_S)

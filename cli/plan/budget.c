@@ -163,7 +163,7 @@ json_t *tiers_json(const struct forecast *f)
 #define TESTS_SHARE 0.9
 
 /** Cuts to make, one on top of the other. */
-static const struct budget_cut {
+static const struct {
 	enum probe_kind kind;
 	const char *option, *value;
 } cuts[] = {

@@ -17,7 +17,6 @@
 #include "lib/base/err.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "probes/probe.h"

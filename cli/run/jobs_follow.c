@@ -12,7 +12,6 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
 /* ---- refusal ------------------------------------------------------------- */

@@ -23,7 +23,6 @@
 #include "lib/base/input.h"
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
 #include "probes/probe.h"

@@ -13,7 +13,6 @@
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 

@@ -15,7 +15,6 @@
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/units.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "probes/probe.h"
 #include "report/model/expected.h"

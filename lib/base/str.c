@@ -170,7 +170,7 @@ static size_t utf8_char(const char *text, uint32_t *c)
 
 static bool is_harmful(uint32_t c)
 {
-	static const struct span {
+	static const struct {
 		uint32_t first, last;
 	} spans[] = {
 		{ .first = 0x00, .last = 0x1f },	/* C0 */

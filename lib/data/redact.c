@@ -37,7 +37,7 @@ static const struct login {
 
 /** Values that say what they are: how they begin, and how many letters follow
  *  at least. */
-static const struct shape {
+static const struct {
 	const char *begin;
 	size_t least;
 } shapes[] = {

@@ -86,7 +86,8 @@ static const struct field run_fields[] = {
 	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
 	RUN(dropped, ARRAY, 0), RUN(shell, ARRAY, 0), RUN(expect, ARRAY, 0),
 	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
-	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error), RUN_PART(planned), RUN_PART(contrast),
+	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error),
+	RUN_PART(planned), RUN_PART(contrast),
 	RUN_PART(bisect), RUN_PART(whole), RUN_PART(retest), RUN_PART(jobs),
 	{ 0 }
 };
@@ -124,7 +125,7 @@ static const struct field entry_fields[] = {
 	ENTRY(gpus, INT, GPUS_MOST), ENTRY(peer_gpus, INT, GPUS_MOST),
 	/* of a rank */
 	ENTRY(gpu, INT, INT32_MAX), ENTRY(rank, INT, INT32_MAX),
-	ENTRY(detail, LINK, 0),
+	ENTRY(detail, LINK, 0), ENTRY(source, LINK, 0),
 	/* of a node */
 	ENTRY(nic_of, ARRAY, 0), ENTRY(nic_used, ARRAY, 0),
 	ENTRY(nic_names, ARRAY, 0), ENTRY(ends, ARRAY, 0),

@@ -89,6 +89,7 @@ struct verdict_file verdict_file(const json_t *json);
 struct run_entry {
 	const char *kind, *node, *peer_node, *name, *peer_name, *direction;
 	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
+	const char *source;
 	int index, peer_index, gpus, peer_gpus, gpu, rank, nics;
 	int64_t cells, explained;
 	double score;

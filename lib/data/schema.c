@@ -221,7 +221,8 @@ static int read_link(const struct field *f, const char **at,
 	if (at != NULL) {
 		*at = json_member(json, f->name);
 	}
-	return json_get_text(json, f->name, NULL, SIZE_MAX, e);
+	return json_get_text(json, f->name, NULL, f->max > 0 ?
+			     (size_t)f->max + 1 : SIZE_MAX, e);
 }
 
 static int read_format(const struct field *f, const json_t *json,
@@ -613,12 +614,14 @@ void schema_add_limits(const struct field *f, struct str *out)
 		[FIELD_FORMAT] = "format", [FIELD_STRUCT] = "object",
 		[FIELD_STRUCTS] = "array of objects",
 	};
-	const size_t bytes = f->size > 0 ? f->size - 1 : (size_t)f->max;
+	const size_t bytes = f->kind == FIELD_TEXT && f->size > 0 ?
+				     f->size - 1 : (size_t)f->max;
 
 	str_add(out, kinds[f->kind]);
 	switch (f->kind) {
 	case FIELD_TEXT:
-		str_addf(out, " of at most %zu bytes", bytes);
+	case FIELD_LINK:
+		str_addf(out, bytes > 0 ? " of at most %zu bytes" : "", bytes);
 		break;
 	case FIELD_HEX:
 		str_addf(out, " of %zu bytes", f->size);
@@ -636,7 +639,6 @@ void schema_add_limits(const struct field *f, struct str *out)
 		break;
 	case FIELD_BOOL:
 	case FIELD_OBJECT:
-	case FIELD_LINK:
 	case FIELD_STRUCT:
 	case FIELD_STRUCTS:
 		break;

@@ -54,8 +54,9 @@ struct field {
 	size_t most;		/* entries of a list that is allocated */
 	size_t item_size;	/* of an entry of a list */
 	const void *usual;	/* such an entry before it is read; NULL: 0 */
-	/* limits of a value; entries of ARRAY, bytes of TEXT without a member:
-	 * at most, 0 = any.  A long double has every int64_t. */
+	/* limits of a value; entries of ARRAY, bytes of LINK and of TEXT
+	 * without a member: at most, 0 = any.  A long double has every
+	 * int64_t. */
 	long double min, max;
 	const void *words;	/* structs or pointers that begin with a name,
 				 * closed by a NULL name */

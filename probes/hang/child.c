@@ -31,7 +31,7 @@
 #define JOURNAL_MAX (4 << 20)
 
 /** Messages of the kernel: each has all of the words. */
-static const struct child_kind {
+static const struct {
 	const char *fact, *words[2];
 } kinds[] = {
 	{ HANG_KERNEL_XID, { "NVRM: Xid (PCI:", "" } },

@@ -20,6 +20,7 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/schema.h"
 #include "probes/dl/cuda.h"
 #include "probes/dl/nccl.h"
 #include "probes/dl/nvml.h"
@@ -394,6 +395,43 @@ static void add_limit(json_t *facts, const char *fact, rlim_t value,
 		facts_addf(facts, "node", fact, unit, "getrlimit", "%llu",
 			   (unsigned long long)value);
 	}
+}
+
+#define SEEN(member, type, to) \
+	FIELD(inventory_seen, member, #member, type, 0, to, "")
+#define SEEN_PORT(member, type, to) \
+	FIELD(inventory_port, member, #member, type, 0, to, "")
+
+struct inventory_seen inventory_seen(const json_t *inventory)
+{
+	static const struct field fields[] = {
+		SEEN(gpus, ARRAY, 0), SEEN(ports, ARRAY, 0),
+		SEEN(facts, ARRAY, 0), SEEN(nccl, OBJECT, 0),
+		SEEN(env, OBJECT, 0), SEEN(host, LINK, 0),
+		SEEN(boot_id, LINK, 0), SEEN(driver, LINK, 0),
+		SEEN(gpus_shown, LINK, 0), SEEN(gpu_note, LINK, 0),
+		SEEN(gpus_hidden, INT, GPU_LIST_MAX),
+		SEEN(gpus_divided, INT, GPU_LIST_MAX), { 0 }
+	};
+	struct inventory_seen s = { .gpus = NULL };
+
+	schema_look(fields, &s, inventory);
+	return s;
+}
+
+struct inventory_port inventory_port(const json_t *port)
+{
+	static const struct field fields[] = {
+		SEEN_PORT(name, LINK, 0), SEEN_PORT(state, LINK, 0),
+		SEEN_PORT(link_layer, LINK, 0), SEEN_PORT(subnet, LINK, 0),
+		SEEN_PORT(bus, LINK, 0), SEEN_PORT(pkeys, ARRAY, 0),
+		SEEN_PORT(rate_Gb_s, REAL, 1e6), { 0 }
+	};
+	struct inventory_port p = { .rate_Gb_s = 0 };
+
+	schema_look(fields, &p, port);
+	p.up = strcmp(p.state, "ACTIVE") == 0;
+	return p;
 }
 
 static json_t *port_json(const char *root, const struct port *p)

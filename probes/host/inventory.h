@@ -99,6 +99,24 @@ bool node_is_last(const char *addr, const char *host);
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */
 
+/** An inventory, or a port of it, of another node: a missing text is "", a
+ *  missing tree NULL, another missing member 0.  All is borrowed. */
+struct inventory_seen {
+	json_t *gpus, *ports, *facts, *nccl, *env;
+	const char *host, *boot_id, *driver, *gpus_shown, *gpu_note;
+	int gpus_hidden, gpus_divided;
+};
+
+struct inventory_port {
+	const char *name, *state, *link_layer, *subnet, *bus;
+	json_t *pkeys;
+	double rate_Gb_s;
+	bool up;
+};
+
+struct inventory_seen inventory_seen(const json_t *inventory);
+struct inventory_port inventory_port(const json_t *port);
+
 /**
  * Fill in @out, files read below @root, asking the GPU driver through "gpucheck
  * worker inventory".  Returns 0, or -1 with @e when the driver did not answer

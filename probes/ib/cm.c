@@ -43,7 +43,7 @@ enum cm_step {
 	STEP_CHANNEL, STEP_LISTEN, STEP_ADDRESS, STEP_ROUTE, STEP_CONNECT
 };
 
-static const struct ib_cm_step {
+static const struct {
 	const char *code, *call, *says;
 } steps[] = {
 	[STEP_CHANNEL] = { "cm_device", "rdma_create_event_channel",

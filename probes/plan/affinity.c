@@ -7,7 +7,6 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/plan/layout.h"
@@ -82,11 +81,10 @@ static int same_place(const char *bus, const json_t *nccl)
 }
 
 /** Whatever its driver; an EFA has its own way. */
-static void take_device(struct affinity_nic *nic, const json_t *port,
-			const json_t *nccl)
+static void take_device(struct affinity_nic *nic,
+			const struct inventory_port *port, const json_t *nccl)
 {
-	const char *bus = json_member(port, "bus");
-	const char *layer = json_member(port, "link_layer");
+	const char *bus = port->bus, *layer = port->link_layer;
 	int n = same_place(bus, nccl);
 
 	if (n > 0 && (strcmp(layer, "InfiniBand") == 0 ||
@@ -144,25 +142,25 @@ static void merge_ports(struct affinity *a)
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca)
 {
-	const json_t *nccl = json_object_get(inventory, "nccl"), *p, *f;
+	const struct inventory_seen seen = inventory_seen(inventory);
+	const json_t *nccl = seen.nccl, *f;
 	size_t i;
 	int at;
 
 	if (hca == NULL) {
 		hca = nccl_conf_get(nccl, "NCCL_IB_HCA", NULL);
 	}
-	json_array_foreach(json_object_get(inventory, "ports"), i, p) {
-		const char *name = json_member(p, "name");
+	for (i = 0; i < json_array_size(seen.ports); i++) {
+		const struct inventory_port p =
+			inventory_port(json_array_get(seen.ports, i));
 
-		if (strcmp(json_member(p, "state"), "ACTIVE") == 0 &&
-		    port_matches(hca != NULL ? hca : "", name)) {
-			at = affinity_add(a, name);
-			if (at >= 0) {
-				take_device(&a->nics[at], p, nccl);
-			}
+		at = p.up && port_matches(hca != NULL ? hca : "", p.name) ?
+			     affinity_add(a, p.name) : -1;
+		if (at >= 0) {
+			take_device(&a->nics[at], &p, nccl);
 		}
 	}
-	json_array_foreach(json_object_get(inventory, "facts"), i, f) {
+	json_array_foreach(seen.facts, i, f) {
 		const struct fact one = fact_of(f);
 
 		if (strcmp(one.fact, "link") == 0) {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
-#include "lib/data/json.h"
 #include "report/base/grow.h"
 #include "report/judge/caption.h"
 

@@ -854,7 +854,8 @@ bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 	*r = (struct retested){
 		.name = l.then.name, .node = l.then.node, .code = l.then.code,
 		.peer = l.then.peer_node,
-		.failed = l.then.fail, .drain = l.then.drain, .share = NAN, .late = NAN,
+		.failed = l.then.fail, .drain = l.then.drain,
+		.share = NAN, .late = NAN,
 	};
 	l.marks = calloc(run_n_cells(run) + 1, 1);
 	l.all = calloc(run_n_cells(run) + 1, 1);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/diagnose.h"

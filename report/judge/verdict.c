@@ -9,7 +9,6 @@
 #include "lib/base/err.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
-#include "lib/data/json.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/tell.h"

@@ -315,8 +315,8 @@ static void who_has_ended_is_not_waited_for(void **state)
 	come(&b, &two[0]);
 	agents_will_not_come(b.c.agents, "n[1-2]", "srun: error: n[1-2]: ...");
 	/* of those that are there it says nothing */
-	assert_string_equal(agents_absent(b.c.agents, "n1", "detail"), "");
-	assert_string_equal(agents_absent(b.c.agents, "n2", "detail"),
+	assert_string_equal(agents_absent(b.c.agents, "n1").detail, "");
+	assert_string_equal(agents_absent(b.c.agents, "n2").detail,
 			    "srun: error: n[1-2]: ...");
 	agents_will_not_come(b.c.agents, "n2,n[", "twice, and no list");
 	come(&b, &two[1]);
@@ -380,12 +380,12 @@ static void another_version_takes_no_part(void **state)
 	assert_int_equal(b.c.phase, COORD_BOOT);
 	come_as(&b, &three[2], "");	/* older ones say none */
 	assert_int_not_equal(b.c.phase, COORD_BOOT);
-	assert_string_equal(agents_absent(b.c.agents, "n2", "code"),
+	assert_string_equal(agents_absent(b.c.agents, "n2").code,
 			    "version_differs");
 	snprintf(both, sizeof(both),
 		 "the agent of n2 is gpucheck 0.0.9, not %s", version_own());
-	assert_string_equal(agents_absent(b.c.agents, "n2", "detail"), both);
-	assert_non_null(strstr(agents_absent(b.c.agents, "n3", "detail"),
+	assert_string_equal(agents_absent(b.c.agents, "n2").detail, both);
+	assert_non_null(strstr(agents_absent(b.c.agents, "n3").detail,
 			       "of an older version"));
 	end(&b);
 	tree_remove(dir);
@@ -412,7 +412,7 @@ static void news_of_another_version_count_once(void **state)
 	come_as(&b, &three[1], "0.0.9");
 	agents_read_news(b.c.agents, stdin, NULL);
 	assert_int_equal(b.c.phase, COORD_BOOT);
-	assert_string_equal(agents_absent(b.c.agents, "n2", "code"),
+	assert_string_equal(agents_absent(b.c.agents, "n2").code,
 			    "version_differs");
 	come(&b, &three[2]);
 	assert_int_not_equal(b.c.phase, COORD_BOOT);

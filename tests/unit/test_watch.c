@@ -69,7 +69,7 @@ static void an_end_within_a_tick_is_seen(void **state)
 	watch_look(&w);
 	assert_true(w.planned);
 	assert_false(w.ended);
-	put("{\"planned\": {\"cells\": 2}, \"ended_utc\": \"\"}  ", now);
+	put("{\"planned\": {\"cells\": 2}, \"ended_utc\": \"2026\"}", now);
 	watch_look(&w);
 	assert_true(w.ended);
 }

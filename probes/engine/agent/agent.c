@@ -57,7 +57,7 @@ static void tell_words(struct agent *a)
 	json_t *facts = json_array();
 
 	add_port_growth(a, facts);
-	gpu_growth_facts(json_object_get(a->inventory, "facts"),
+	gpu_growth_facts(inventory_seen(a->inventory).facts,
 			 a->words.gpus, facts);
 	agent_tell(a, message_new(MSG_LAST_FACTS, "{s:o}", "facts", facts));
 }
@@ -86,7 +86,7 @@ static void gpus_looked_at(uv_work_t *work, int status)
 /* Look at ports and GPUs again, and tell what grew. */
 static void agent_last_words(struct agent *a)
 {
-	json_t *gpus = json_object_get(a->inventory, "gpus");
+	const json_t *gpus = inventory_seen(a->inventory).gpus;
 
 	if (a->words.asking) {
 		return;
@@ -431,18 +431,19 @@ static void take_reached(struct agent *a, const char *text)
 	}
 }
 
-static int start_workers(struct agent *a, const json_t *msg, struct err *e)
+static int start_workers(struct agent *a, const json_t *msg,
+			 const struct message_in *in, struct err *e)
 {
 	json_t *worker;
 	size_t i;
 
-	if (guard_env(json_object_get(msg, "env"), &a->spec, e) < 0 ||
-	    guard_options(json_object_get(msg, "options"), &a->spec, e) < 0) {
+	if (guard_env(in->env, &a->spec, e) < 0 ||
+	    guard_options(in->options, &a->spec, e) < 0) {
 		return -1;
 	}
-	take_reached(a, json_member(msg, "reached"));
-	a->n_wanted = (int)json_array_size(json_object_get(msg, "workers"));
-	json_array_foreach(json_object_get(msg, "workers"), i, worker)
+	take_reached(a, in->reached);
+	a->n_wanted = (int)json_array_size(in->workers);
+	json_array_foreach(in->workers, i, worker)
 	{
 		if (start_worker(a, msg, worker, e) < 0) {
 			return -1;
@@ -560,9 +561,9 @@ static void node_done(struct node_task *t, json_t *msg)
 
 static void give_node_task(struct agent *a, json_t *msg)
 {
-	const struct probe *probe = probe_find(json_member(msg, "probe"));
-	const json_t *options = json_object_get(json_object_get(msg, "args"),
-						"options");
+	const struct message_in in = message_read(msg);
+	const struct probe *probe = probe_find(in.probe);
+	const json_t *options = json_object_get(in.args, "options");
 	const struct limit_user one = needs(a, 1);
 	struct node_task *t = &a->node_task;
 	struct err e = { 0 };
@@ -591,18 +592,17 @@ static void give_node_task(struct agent *a, json_t *msg)
 
 static int do_start(struct agent *a, const json_t *msg, struct err *e)
 {
-	const json_t *model = json_object_get(msg, "model");
-	const json_t *how = json_object_get(msg, "how");
+	const struct message_in in = message_read(msg);
 
-	if (json_is_object(how) && order_how_parse(how, &a->how, e) < 0) {
+	if (in.how != NULL && order_how_parse(in.how, &a->how, e) < 0) {
 		return -1;
 	}
-	if (json_is_object(model)) {
+	if (in.model != NULL) {
 		model_free(a->model);
-		a->model = model_new(model, e);
+		a->model = model_new(in.model, e);
 		return a->model != NULL ? 0 : -1;
 	}
-	return start_workers(a, msg, e);
+	return start_workers(a, msg, &in, e);
 }
 
 /* a->why says why this agent takes no part. */
@@ -614,13 +614,13 @@ static void refuse(struct agent *a)
 
 static void take_welcome(struct agent *a, const json_t *msg)
 {
-	const char *why = json_member(msg, "why");
+	const struct message_in in = message_read(msg);
 
-	if (why[0] != '\0') {
-		err_set(&a->why, 0, "the coordinator takes no agent: %s", why);
+	if (in.why[0] != '\0') {
+		err_set(&a->why, 0, "the coordinator takes no agent: %s",
+			in.why);
 		refuse(a);
-	} else if (version_check("the coordinator", json_member(msg, "version"),
-				 &a->why) < 0) {
+	} else if (version_check("the coordinator", in.version, &a->why) < 0) {
 		refuse(a);
 	} else {
 		a->state = AGENT_RUNNING;

@@ -14,12 +14,12 @@
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
 #include "probes/engine/net/door.h"
 #include "probes/host/interface.h"
+#include "probes/host/inventory.h"
 
 #define JOIN_CONNECT_NS (2 * NS_PER_S)
 /* A coordinator may be busy for a while before it answers. */
@@ -36,9 +36,9 @@ static const char *agent_node(const struct agent *a)
 	if (a->boot.node[0] != '\0') {
 		host = a->boot.node;
 	} else if (host == NULL) {
-		host = json_string_value(json_object_get(a->inventory, "host"));
+		host = inventory_seen(a->inventory).host;
 	}
-	return host != NULL ? host : "?";
+	return host[0] != '\0' ? host : "?";
 }
 
 json_t *agent_hello(const struct agent *a)
@@ -104,8 +104,8 @@ static bool is_over(const struct agent *a)
 	json_t *run = a->nonce[0] != '\0' ?
 			      rundir_read_run(a->dir, NULL) :
 			      NULL;
-	bool over = strcmp(json_member(run, "nonce"), a->nonce) == 0 &&
-		    json_is_string(json_object_get(run, "ended_utc"));
+	const struct run_file f = run_file(run);
+	bool over = strcmp(f.nonce, a->nonce) == 0 && f.ended_utc[0] != '\0';
 
 	json_decref(run);
 	return over;

@@ -264,8 +264,7 @@ static int read_run(struct agent *a, struct err *e)
 	}
 	if (json_get_text(run, "nonce", a->nonce, sizeof(a->nonce), e) == 0 &&
 	    (!boot_hosts(&a->boot) || version_check_run(run, e) == 0)) {
-		rc = spec_from_json(&a->spec, json_object_get(run, "options"),
-				    e);
+		rc = spec_from_json(&a->spec, run_file(run).options, e);
 	}
 	json_decref(run);
 	return rc;

@@ -13,7 +13,6 @@
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/version.h"
 #include "lib/spec/spec.h"
 #include "probes/engine/net/door.h"
@@ -215,30 +214,23 @@ bool agents_share_machine(const struct agents *s)
 
 /* ---- what they say ------------------------------------------------------ */
 
-/* Copies a name that is later written to files; it has no control
- * characters. */
-static void take_name(const json_t *from, const char *key, char name[64])
+static void read_hello(struct coord_agent *a, const struct message_in *in)
 {
-	str_copy(name, 64, json_member(from, key));
-}
+	const struct inventory_seen seen = inventory_seen(in->inventory);
+	size_t gpus = json_array_size(seen.gpus);
 
-static void read_hello(struct coord_agent *a, const json_t *msg)
-{
-	json_t *inventory = json_object_get(msg, "inventory");
-	size_t gpus = json_array_size(json_object_get(inventory, "gpus"));
-
-	a->boot_rank = (int)message_int(msg, "rank");
-	a->local_rank = message_int(msg, "local_rank");
-	a->local_size = message_int(msg, "local_size");
-	a->gpus_on_node = message_int(msg, "gpus_on_node");
-	take_name(msg, "node", a->node);
-	a->wire.door = (uint16_t)message_int(msg, "door");
-	a->pretend = json_is_true(json_object_get(msg, "pretend"));
-	a->sees_dir = json_is_true(json_object_get(msg, "sees_dir"));
-	take_name(inventory, "boot_id", a->boot_id);
+	a->boot_rank = in->rank;
+	a->local_rank = in->local_rank;
+	a->local_size = in->local_size;
+	a->gpus_on_node = in->gpus_on_node;
+	STR_COPY(a->node, in->node);	/* no control characters in files */
+	a->wire.door = (uint16_t)in->door;
+	a->pretend = in->pretend;
+	a->sees_dir = in->sees_dir;
+	STR_COPY(a->boot_id, seen.boot_id);
 	a->gpus_found = gpus < SPEC_MAX_GPUS ? (int)gpus : SPEC_MAX_GPUS;
-	a->driver = json_is_string(json_object_get(inventory, "driver"));
-	a->inventory = json_incref(inventory);
+	a->driver = seen.driver[0] != '\0';
+	a->inventory = json_incref(in->inventory);
 }
 
 /* Reports that all expected agents are here or known to be absent. */
@@ -260,13 +252,13 @@ static void turn_away(struct coord_agent *a, const char *why)
 /* @news (borrowed) is why @node has none, or one less: it may have several. */
 static void note_absent(struct agents *s, const char *node, json_t *news)
 {
-	const char *code = json_member(news, "code");
+	const struct run_entry why = run_entry_of(news);
 
 	s->absent = s->absent ? s->absent : json_object();
 	json_object_set(s->absent, node, news);
 	s->n_absent++;
-	run_log_event(s->log, node, -1, limit_is(code) ? code : "agent_missing",
-		      "%.250s", json_member(news, "detail"));
+	run_log_event(s->log, node, -1, limit_is(why.code) ? why.code :
+		      "agent_missing", "%.250s", why.detail);
 	look_around(s);
 }
 
@@ -287,22 +279,21 @@ static void refuse_hello(struct coord_agent *a, const char *node,
 /* Returns true if agent @a with hello @msg may take part: its node name must be
  * valid, since it goes into files and printed commands, and its version must be
  * that of the coordinator.  Otherwise refuses it. */
-static bool is_welcome(struct coord_agent *a, const json_t *msg)
+static bool is_welcome(struct coord_agent *a, const struct message_in *in)
 {
-	const char *name = json_member(msg, "node");
-	int rank = (int)message_int(msg, "rank");
+	const char *name = in->node;
 	char text[100];
 	struct err e;
 
 	if (!hostlist_is_name(name)) {
 		err_set(&e, 0, "agent %d calls its node '%.63s', which is not "
-			"the name of a node", rank, name);
-		snprintf(text, sizeof(text), "node%d", rank);
+			"the name of a node", in->rank, name);
+		snprintf(text, sizeof(text), "node%d", in->rank);
 		refuse_hello(a, text, "", e.text);
 		return false;
 	}
 	snprintf(text, sizeof(text), "the agent of %.63s", name);
-	if (version_check(text, json_member(msg, "version"), &e) < 0) {
+	if (version_check(text, in->version, &e) < 0) {
 		refuse_hello(a, name, "version_differs", e.text);
 		return false;
 	}
@@ -312,25 +303,24 @@ static bool is_welcome(struct coord_agent *a, const json_t *msg)
 static void take_hello(struct coord_agent *a, const json_t *msg)
 {
 	struct agents *s = a->set;
-	struct coord_agent *before = agents_find(s, (int)message_int(msg,
-								      "rank"));
+	const struct message_in in = message_read(msg);
+	struct coord_agent *before = agents_find(s, in.rank);
 
 	if (a->said_hello || s->begun) {
 		if (before == NULL && !s->dismissed) {
-			s->events->late(s->arg, (int)message_int(msg, "rank"),
-					json_member(msg, "node"));
+			s->events->late(s->arg, in.rank, in.node);
 		}
 		turn_away(a, s->begun ? "the run has begun"
 				      : "it has said hello before");
 		return;
 	}
-	if (!is_welcome(a, msg)) {
+	if (!is_welcome(a, &in)) {
 		return;
 	}
 	if (before != NULL) {
 		wire_close(&before->wire, "its agent has connected again");
 	}
-	read_hello(a, msg);
+	read_hello(a, &in);
 	agents_send(a, message_new(MSG_WELCOME, "{s:s,s:s}", "why", "",
 				   "version", version_own()));
 	a->said_hello = true;
@@ -361,6 +351,7 @@ void agents_hear(void *agent, json_t *msg)
 {
 	struct coord_agent *a = agent;
 	struct agents *s = a->set;
+	const struct message_in in = message_read(msg);
 
 	own_link_note(&a->own_link, "", clock_now_ns());
 	if (message_type(msg) == MSG_HELLO) {
@@ -380,16 +371,15 @@ void agents_hear(void *agent, json_t *msg)
 		s->events->stop(s->arg);
 		break;
 	case MSG_EVENT:
-		a->late_ns += message_int(msg, "late_ns");
-		if (limit_is(json_member(msg, "event"))) {
-			STR_COPY(a->limit, json_member(msg, "event"));
+		a->late_ns += in.late_ns;
+		if (limit_is(in.event)) {
+			STR_COPY(a->limit, in.event);
 		}
-		run_log_event(s->log, a->node, -1, json_member(msg, "event"),
-			      "%s", json_member(msg, "detail"));
+		run_log_event(s->log, a->node, -1, in.event, "%s", in.detail);
 		break;
 	case MSG_LAST_FACTS:
 		json_decref(a->last_words);
-		a->last_words = json_incref(json_object_get(msg, "facts"));
+		a->last_words = json_incref(in.facts);
 		/* fall through */
 	default:
 		if (!s->dismissed) {
@@ -517,7 +507,7 @@ void agents_read_news(struct agents *s, FILE *from, const char *names)
 
 	while (getline(&line, &size, from) > 0) {
 		json_t *news = json_loads(line, 0, NULL);
-		const char *node = json_member(news, "node");
+		const char *node = run_entry_of(news).node;
 
 		/* what the node's agent said itself counts, and is closer */
 		if (node[0] != '\0' &&
@@ -531,23 +521,21 @@ void agents_read_news(struct agents *s, FILE *from, const char *names)
 	free(line);
 }
 
-const char *agents_absent(const struct agents *s, const char *name,
-			  const char *member)
+struct run_entry agents_absent(const struct agents *s, const char *name)
 {
-	return json_member(json_object_get(s->absent, name), member);
+	return run_entry_of(json_object_get(s->absent, name));
 }
 
 void agents_absent_facts(const struct agents *s, const char *name)
 {
-	const char *code = agents_absent(s, name, "code");
-	const char *said = agents_absent(s, name, "source");
-	const char *source = said[0] != '\0' ? said : "ssh";
+	const struct run_entry why = agents_absent(s, name);
+	const char *source = why.source[0] != '\0' ? why.source : "ssh";
 
-	if (code[0] != '\0') {
-		run_log_fact(s->log, name, "node", "state_code", code, "",
+	if (why.code[0] != '\0') {
+		run_log_fact(s->log, name, "node", "state_code", why.code, "",
 			     source);
-		run_log_fact(s->log, name, "node", "state_detail",
-			     agents_absent(s, name, "detail"), "", source);
+		run_log_fact(s->log, name, "node", "state_detail", why.detail,
+			     "", source);
 	}
 }
 
@@ -747,7 +735,7 @@ void agents_facts(struct run_log *log, const char *name,
 void agents_inventory_facts(struct run_log *log, const char *name,
 			    const struct coord_agent *a)
 {
-	agents_facts(log, name, a, json_object_get(a->inventory, "facts"));
+	agents_facts(log, name, a, inventory_seen(a->inventory).facts);
 	if (!a->sees_dir) {
 		run_log_fact(log, name, "node", "sees_run_dir", "no", "",
 			     "agent");

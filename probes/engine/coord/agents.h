@@ -18,6 +18,7 @@
 #include "probes/engine/net/boot.h"
 #include "probes/engine/net/wire.h"
 #include "probes/host/interface.h"
+#include "probes/host/inventory.h"
 #include "probes/host/port.h"
 
 /* ---- run log ------------------------------------------------------------- */
@@ -208,9 +209,9 @@ void agents_will_not_come(struct agents *s, const char *nodes,
  *  that will have no agent; ignores nodes that are not in the host list @names
  *  (NULL: any). */
 void agents_read_news(struct agents *s, FILE *from, const char *names);
-/** "code" or "detail" of why node @name has no agent; "" when nobody knows. */
-const char *agents_absent(const struct agents *s, const char *name,
-			  const char *member);
+/** Returns why node @name has no agent: code, detail and source, "" when nobody
+ *  knows. */
+struct run_entry agents_absent(const struct agents *s, const char *name);
 /** The same as lines of facts.csv. */
 void agents_absent_facts(const struct agents *s, const char *name);
 

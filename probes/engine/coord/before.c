@@ -13,20 +13,19 @@
 
 static const json_t *nodes_of(const json_t *before)
 {
-	return json_object_get(before, "nodes");
+	return run_file(before).nodes;
 }
 
 static int64_t cells_of(const json_t *before)
 {
-	return json_integer_value(
-		json_object_get(json_object_get(before, "planned"), "cells"));
+	return run_file(before).planned.cells;
 }
 
 /* Returns true if this node of the run never connected, so that any node may
  * take its place. */
 static bool was_missing(const json_t *node)
 {
-	return json_is_true(json_object_get(node, "missing"));
+	return run_entry_of(node).missing;
 }
 
 static size_t n_missing(const json_t *before)
@@ -48,7 +47,7 @@ static void index_nodes(json_t *before)
 
 	json_array_foreach(nodes_of(before), i, node)
 	{
-		json_object_set(by_name, json_member(node, "name"), node);
+		json_object_set(by_name, run_entry_of(node).name, node);
 	}
 	json_object_set_new(before, BY_NAME, by_name);
 }
@@ -59,7 +58,7 @@ int before_open(json_t *run, json_t **out, struct err *e)
 
 	*out = NULL;
 	/* one that never came as far as a plan begins now */
-	if (json_array_size(json_object_get(run, "resumes")) == 0 || n == 0 ||
+	if (json_array_size(run_file(run).resumes) == 0 || n == 0 ||
 	    cells_of(run) == 0) {
 		return 0;
 	}
@@ -67,7 +66,7 @@ int before_open(json_t *run, json_t **out, struct err *e)
 		return err_set(e, 0, "run.json: more than %d nodes",
 			       SPEC_MAX_NODES);
 	}
-	if (!json_is_string(json_object_get(run, "transport"))) {
+	if (run_file(run).transport[0] == '\0') {
 		err_set(e, 0, "run.json has no transport");
 		return err_hint(e, "run.json is damaged");
 	}
@@ -99,7 +98,7 @@ struct before_place {
 
 static int misfit(const json_t *b, const char *name, struct err *e)
 {
-	const char *first = json_member(json_array_get(nodes_of(b), 0), "name");
+	const char *first = run_entry(nodes_of(b), 0).name;
 
 	err_set(e, 0,
 		"node '%s' is not one of the run's %zu nodes, the first "
@@ -122,7 +121,7 @@ static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
-		STR_COPY(old[i].node.name, json_member(node, "name"));
+		STR_COPY(old[i].node.name, run_entry_of(node).name);
 		old[i].node.gpus = (int)gpus;
 		old[i].open = was_missing(node);
 	}
@@ -222,7 +221,7 @@ const json_t *before_node(const json_t *b, const char *name)
 const char *before_part(const json_t *b, const char *node, int part)
 {
 	const char *name = json_string_value(json_array_get(
-		json_object_get(before_node(b, node), "parts"), (size_t)part));
+		run_entry_of(before_node(b, node)).parts, (size_t)part));
 
 	return name != NULL ? name : "";
 }

@@ -383,7 +383,7 @@ static int find_work(struct coord *c, struct err *e)
 		[PROBE_NODES] = &coord_work_nodes,
 		[PROBE_COLLECTIVE] = &coord_work_collective,
 	};
-	const char *name = json_member(c->log->run, "probe");
+	const char *name = run_file(c->log->run).probe;
 
 	c->probe = probe_find(name);
 	if (c->probe == NULL) {
@@ -400,8 +400,7 @@ int coord_read(struct coord *c, struct err *e)
 	spec_init(&c->spec);
 	return find_work(c, e) < 0 ||
 			       spec_from_json(&c->spec,
-					      json_object_get(run, "options"),
-					      e) < 0 ?
+					      run_file(run).options, e) < 0 ?
 		       -1 : before_open(run, &c->before, e);
 }
 
@@ -414,7 +413,7 @@ static int read_run(struct coordinator_process *p, struct err *e)
 	    json_get_text(run, "nonce", p->nonce, sizeof(p->nonce), e) < 0) {
 		return -1;
 	}
-	if (json_is_string(json_object_get(run, "ended_utc"))) {
+	if (run_file(run).ended_utc[0] != '\0') {
 		/* agents that were started too soon, or twice */
 		err_set(e, 0, "the run in '%s' has ended", p->dir);
 		return err_hint(e, "this run is finished: start a new one, or "

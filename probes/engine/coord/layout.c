@@ -24,14 +24,6 @@
 #define REMEDY_MIG    "use nodes without MIG; to turn it off, as root: " \
 		      "nvidia-smi -mig 0"
 
-static int count(const struct coord_agent *a, const char *key)
-{
-	int64_t n = 0;
-
-	json_opt_int(a->inventory, key, 0, SPEC_MAX_GPUS, &n, NULL);
-	return (int)n;
-}
-
 /* "2 of the 8 GPUs", "all 8 GPUs" */
 static const char *share(int n, int all, char buf[40])
 {
@@ -48,8 +40,8 @@ static const char *share(int n, int all, char buf[40])
  * @w. */
 static bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
 {
-	int hidden = count(a, "gpus_hidden");
-	int divided = count(a, "gpus_divided");
+	const struct inventory_seen seen = inventory_seen(a->inventory);
+	int hidden = seen.gpus_hidden, divided = seen.gpus_divided;
 	int all = a->gpus_found + hidden + divided;
 	char part[40];
 
@@ -58,8 +50,7 @@ static bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
 		w->remedy = REMEDY_HIDDEN;
 		snprintf(w->says, sizeof(w->says),
 			 "CUDA_VISIBLE_DEVICES='%.60s' hides %s",
-			 json_member(a->inventory, "gpus_shown"),
-			 share(hidden, all, part));
+			 seen.gpus_shown, share(hidden, all, part));
 	} else if (divided > 0) {
 		w->code = "gpu_mig";
 		w->remedy = REMEDY_MIG;
@@ -107,7 +98,7 @@ static int gpus_none(const struct agents *s, bool expected, bool collective,
 		return 3;
 	}
 	while (note[0] == '\0' && (a = agents_next(s, a)) != NULL) {
-		note = json_member(a->inventory, "gpu_note");
+		note = inventory_seen(a->inventory).gpu_note;
 	}
 	note = expected ? dl_reason(note, why, sizeof(why)) : "";
 	err_set(e, expected ? ENXIO : ENODEV, "no GPU on any node%s%.150s",
@@ -134,7 +125,7 @@ static bool expects_gpus(const struct coord *c)
 static const struct xport_ops *choose_transport(const struct coord *c)
 {
 	const char *name =
-		c->before != NULL ? json_member(c->before, "transport")
+		c->before != NULL ? run_file(c->before).transport
 		: strcmp(c->spec.transport, "auto") != 0 ? c->spec.transport
 							 : c->probe->transport;
 
@@ -240,8 +231,8 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	const struct probe *probe = r->c->probe;
 	int rank = r->layout.nodes[node].first_rank + slot;
 	struct rank *k = &r->all[rank];
-	const char *absent = agents_absent(r->c->agents, d->name, "detail");
-	const char *code = agents_absent(r->c->agents, d->name, "code");
+	const struct run_entry gone = agents_absent(r->c->agents, d->name);
+	const char *absent = gone.detail, *code = gone.code;
 	struct gpus_why kept;
 	char why[200];
 	bool there;
@@ -410,7 +401,7 @@ static int check_ranks(const struct ranks *r, struct err *e)
 	}
 	if (agents_next(c->agents, NULL) == NULL && needs_part(r)) {
 		const char *first = r->layout.nodes[0].name;
-		const char *said = agents_absent(c->agents, first, "detail");
+		const char *said = agents_absent(c->agents, first).detail;
 
 		if (said[0] != '\0') {
 			err_set(e, 0, "none of the %d agents reported; %s: %s",
@@ -481,7 +472,7 @@ const char *ranks_part(const struct ranks *r, int rank)
 	if (k->part[0] != '\0' || !xport_is(r->ops, XPORT_GPU)) {
 		return k->part;
 	}
-	gpus = json_object_get(k->agent->inventory, "gpus");
+	gpus = inventory_seen(k->agent->inventory).gpus;
 	return json_member(json_array_get(gpus, (size_t)k->slot), "uuid");
 }
 
@@ -569,7 +560,7 @@ int ranks_drill(struct ranks *r, struct err *e)
 {
 	const struct coord *c = r->c;
 	const char *text =
-		json_string_value(json_object_get(c->log->run, "drill_text"));
+		run_file(c->log->run).drill_text;
 
 	if (text == NULL) {
 		return 0;

@@ -126,8 +126,8 @@ static void hear_node(const struct ranks *r, int node, struct rails_said *s)
 			r->all[of->first_rank + i].agent;
 
 		if (agent != NULL && agent != last) {
-			rails_hear(s, json_object_get(agent->inventory,
-						      "facts"), nics, n);
+			rails_hear(s, inventory_seen(agent->inventory).facts,
+				   nics, n);
 			last = agent;
 		}
 	}
@@ -157,8 +157,7 @@ static int find_leaves(const struct ranks *r, struct leaves *v)
 
 		if (a != NULL && a != last) {
 			rc = leaves_hear(v, r->layout.ranks[i].node,
-					 json_object_get(a->inventory,
-							 "facts"));
+					 inventory_seen(a->inventory).facts);
 			last = a;
 		}
 	}

@@ -215,10 +215,8 @@ static const struct node *node_called(const struct nodes_work *w,
 static bool has_address(const struct nodes_work *w, const struct node *n,
 			const char *ip)
 {
-	const json_t *nodes = json_object_get(json_object_get(w->met, "run"),
-					      "nodes");
-	const json_t *ends = json_object_get(
-		json_array_get(nodes, (size_t)(n - w->nodes)), "ends");
+	const struct run_file met = run_file(json_object_get(w->met, "run"));
+	const json_t *ends = run_entry(met.nodes, (size_t)(n - w->nodes)).ends;
 	const json_t *end;
 	size_t i;
 
@@ -355,7 +353,7 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 static const char *missing_code(const struct nodes_work *w,
 				const struct node *n)
 {
-	const char *told = agents_absent(w->c->agents, n->name, "code");
+	const char *told = agents_absent(w->c->agents, n->name).code;
 
 	return limit_is(told) ? told :
 	       n->late	      ? RECORD_STARVED :
@@ -366,8 +364,8 @@ static const char *missing_code(const struct nodes_work *w,
 /* It has no agent: why, as far as anybody knows. */
 static void settle_missing(struct nodes_work *w, struct node *n)
 {
-	const char *code = agents_absent(w->c->agents, n->name, "code");
-	const char *detail = agents_absent(w->c->agents, n->name, "detail");
+	const struct run_entry why = agents_absent(w->c->agents, n->name);
+	const char *code = why.code, *detail = why.detail;
 	bool excused = w->c->hurried || w->c->starved;
 
 	if (n->nowhere) {
@@ -385,7 +383,7 @@ static void send_task(struct nodes_work *w, const struct node *n)
 	const json_t *run = w->c->log->run;
 	json_t *args = json_pack("{s:s,s:i,s:O,s:O*}", "node", n->name,
 				 "number", (int)(n - w->nodes), "options",
-				 json_object_get(run, "options"), "drill",
+				 run_file(run).options, "drill",
 				 json_object_get(run, "drill_text"));
 
 	agents_send(n->agent,
@@ -399,7 +397,7 @@ static void write_shell_rows(struct nodes_work *w)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(w->c->log->run, "shell"), i, row)
+	json_array_foreach(run_file(w->c->log->run).shell, i, row)
 	{
 		write_row(w, row);
 	}
@@ -479,9 +477,8 @@ static void nodes_entry(void *work, struct coord_agent *a,
 /* "node_done": how the child ended. */
 static void take_done(struct nodes_work *w, struct node *n, json_t *msg)
 {
-	const char *outcome = json_member(msg, "outcome");
-	const char *code = json_member(msg, "code");
-	const char *detail = json_member(msg, "detail");
+	const struct message_in in = message_read(msg);
+	const char *outcome = in.outcome, *code = in.code, *detail = in.detail;
 
 	if (strcmp(outcome, "crashed") == 0 && w->c->phase == COORD_STOP) {
 		/* the signal that ends a run reaches the child, too */

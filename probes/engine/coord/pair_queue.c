@@ -414,7 +414,7 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 	} else {
 		return;
 	}
-	link = pcie_link(json_object_get(k->agent->inventory, "facts"),
+	link = pcie_link(inventory_seen(k->agent->inventory).facts,
 			 gpu_name(w, rank, gpu), other);
 	if (link != NULL && !str_starts(link, "NV") &&
 	    strstr(x->path, "NVLink") == NULL) {

@@ -22,13 +22,11 @@ static const char *ports_filter(const struct coord *c,
  * the NICs are that look idle. */
 static int gpus_of(const struct coord_agent *a)
 {
-	size_t n = json_array_size(json_object_get(a->inventory, "gpus"));
-	bool whole = json_integer_value(json_object_get(
-			     a->inventory, "gpus_hidden")) == 0 &&
-		     json_integer_value(json_object_get(
-			     a->inventory, "gpus_divided")) == 0;
+	const struct inventory_seen seen = inventory_seen(a->inventory);
+	size_t n = json_array_size(seen.gpus);
 
-	return whole && n <= SPEC_MAX_GPUS ? (int)n : 0;
+	return seen.gpus_hidden == 0 && seen.gpus_divided == 0 &&
+			       n <= SPEC_MAX_GPUS ? (int)n : 0;
 }
 
 /* Returns true if ranks of @node use the port @name, which ports_filter() lets
@@ -146,23 +144,18 @@ static enum port_use port_use_of(const json_t *uses, const char *name)
 
 static const json_t *ports_of(const struct coord_agent *a)
 {
-	return json_object_get(a->inventory, "ports");
+	return inventory_seen(a->inventory).ports;
 }
 
 static const char *name_of(const json_t *port)
 {
-	return json_member(port, "name");
-}
-
-static bool is_up(const json_t *port)
-{
-	return strcmp(json_member(port, "state"), "ACTIVE") == 0;
+	return inventory_port(port).name;
 }
 
 /* An EFA: it has verbs, but no reliable connection, which ib measures. */
 static bool is_efa(const json_t *port)
 {
-	const char *layer = json_member(port, "link_layer");
+	const char *layer = inventory_port(port).link_layer;
 
 	return layer[0] != '\0' && strcmp(layer, "InfiniBand") != 0 &&
 	       strcmp(layer, "Ethernet") != 0;
@@ -190,7 +183,7 @@ static const char *ports_filter(const struct coord *c,
 				const struct coord_agent *a, const char **from)
 {
 	const char *set = c->spec.hca[0] != '\0' ? NULL :
-		nccl_conf_get(json_object_get(a->inventory, "nccl"),
+		nccl_conf_get(inventory_seen(a->inventory).nccl,
 			      "NCCL_IB_HCA", from);
 
 	return set != NULL ? set : c->spec.hca;
@@ -233,7 +226,7 @@ static json_t *names_up(const struct coord *c)
 
 		json_array_foreach(ports_of(a), i, port)
 		{
-			if (is_up(port) && !is_efa(port) &&
+			if (inventory_port(port).up && !is_efa(port) &&
 			    port_matches(filter, name_of(port))) {
 				json_object_set_new(names, name_of(port),
 						    json_true());
@@ -268,7 +261,7 @@ static size_t pkey_index(const struct coord *c, const struct coord_agent *a)
 	const char *source;
 
 	if (index < 0 &&
-	    !nccl_conf_int(json_object_get(a->inventory, "nccl"),
+	    !nccl_conf_int(inventory_seen(a->inventory).nccl,
 			   "NCCL_IB_PKEY", 0, PORT_PKEYS, &index, &source)) {
 		index = 0;
 	}
@@ -278,18 +271,16 @@ static size_t pkey_index(const struct coord *c, const struct coord_agent *a)
 static void see_port(struct port_seen *p, const json_t *port, size_t index,
 		     const json_t *uses)
 {
-	double rate_Gb_s = 0;
-	const json_t *pkey =
-		json_array_get(json_object_get(port, "pkeys"), index);
+	const struct inventory_port seen = inventory_port(port);
+	const json_t *pkey = json_array_get(seen.pkeys, index);
 
-	STR_COPY(p->name, name_of(port));
-	p->up = is_up(port);
-	STR_COPY(p->class.link_layer, json_member(port, "link_layer"));
-	STR_COPY(p->class.subnet, json_member(port, "subnet"));
+	STR_COPY(p->name, seen.name);
+	p->up = seen.up;
+	STR_COPY(p->class.link_layer, seen.link_layer);
+	STR_COPY(p->class.subnet, seen.subnet);
 	/* without the bit that tells full from limited members */
 	p->class.pkey = (int)(json_integer_value(pkey) & 0x7fff);
-	json_opt_real(port, "rate_Gb_s", 0, 1e6, &rate_Gb_s, NULL);
-	p->class.rate_Gb_s = (int)rate_Gb_s;
+	p->class.rate_Gb_s = (int)seen.rate_Gb_s;
 	p->class.use = port_use_of(uses, p->name);
 }
 

@@ -79,7 +79,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 {
 	struct coord *c = r->c;
 	const json_t *run = c->log->run;
-	const char *drill = json_member(run, "drill_text");
+	const char *drill = run_file(run).drill_text;
 	struct coord_agent *a = NULL;
 	struct spec spec = c->spec;
 	enum drill_layer layer;
@@ -94,7 +94,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	layer = drill_layer_of(r->ops->name, c->probe->ports,
 			       spec.memory == MEMORY_GPU);
 	if (ranks_model(r)) {
-		model = model_json(json_object_get(run, "nodes"), drill, layer,
+		model = model_json(run_file(run).nodes, drill, layer,
 				   (uint64_t)spec.seed, p);
 	}
 	while ((a = agents_next(c->agents, a)) != NULL) {
@@ -219,15 +219,15 @@ void ranks_note_limit(struct ranks *r, int rank, const char *code,
 static void worker_ready(struct ranks *r, int rank, const json_t *msg)
 {
 	struct rank *k = &r->all[rank];
-	const char *ticket = json_member(msg, "ticket");
+	const struct message_in in = message_read(msg);
 
 	if (k->state != RANK_OPENING) {
 		return;
 	}
 	free(k->ticket);
-	k->ticket = ticket[0] != '\0' ? strdup(ticket) : NULL;
+	k->ticket = in.ticket[0] != '\0' ? strdup(in.ticket) : NULL;
 	json_decref(k->facts);
-	k->facts = json_incref(json_object_get(msg, "facts"));
+	k->facts = json_incref(in.facts);
 	k->state = RANK_READY;
 	if (r->events->ready != NULL) {
 		r->events->ready(r, rank);
@@ -251,10 +251,9 @@ void ranks_learn(struct ranks *r, int rank, const json_t *facts)
 
 static void worker_died(struct ranks *r, int rank, const json_t *msg)
 {
-	const char *step = json_member(msg, "step");
-	int sig = (int)message_int(msg, "signal");
-	bool hung = json_is_true(json_object_get(msg, "hung"));
-	const char *limit = json_member(msg, "code");
+	const struct message_in in = message_read(msg);
+	const char *limit = in.code, *step = in.step;
+	const bool hung = in.hung;
 	const char *code = limit[0] ? limit : hung ? "worker_hung" :
 						     "worker_crashed";
 	struct xport_result end;
@@ -262,22 +261,22 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 
 	if (limit[0] != '\0') {
 		snprintf(how, sizeof(how), "the kernel killed its worker: %s",
-			 json_member(msg, "detail"));
+			 in.detail);
 	} else if (hung) {
 		snprintf(how, sizeof(how), "worker hung and was killed");
-	} else if (sig != 0) {
+	} else if (in.signal != 0) {
 		snprintf(how, sizeof(how), "worker crashed with signal %d (%s)",
-			 sig, strsignal(sig));
+			 in.signal, strsignal(in.signal));
 	} else {
 		snprintf(how, sizeof(how), "worker ended with exit code %d",
-			 (int)message_int(msg, "exit"));
+			 in.exit);
 	}
 	run_log_event(r->c->log, ranks_node(r, rank), rank, "worker_died",
 		      "%s; last: %s", how, step);
 	if (r->all[rank].state == RANK_READY) {
 		r->all[rank].state = RANK_OPENING;
 	}
-	r->all[rank].late_ns = message_int(msg, "late_ns");
+	r->all[rank].late_ns = in.late_ns;
 	xport_result_init(&end);
 	if (limit[0] != '\0') {
 		ranks_note_limit(r, rank, limit, how);
@@ -285,10 +284,9 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 	xport_fail(&end, limit[0] ? OUTCOME_NOT_RUN :
 		   hung ? OUTCOME_TIMEOUT : OUTCOME_CRASHED, code,
 		   "%s while %s", how, step[0] ? step : "starting");
-	r->events->ended(r, rank, message_int(msg, "id"), &end);
+	r->events->ended(r, rank, in.id, &end);
 	/* of a run that is stopped, we may have killed it */
-	if (json_is_true(json_object_get(msg, "retired")) &&
-	    r->c->phase < COORD_STOP) {
+	if (in.retired && r->c->phase < COORD_STOP) {
 		snprintf(why, sizeof(why), "its worker died twice, last: %s",
 			 how);
 		ranks_out(r, rank, RANK_RETIRED,
@@ -299,12 +297,11 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 
 static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
 {
-	const char *code = json_member(msg, "code");
-	const char *detail = json_member(msg, "detail");
+	const struct message_in in = message_read(msg);
 
 	run_log_event(r->c->log, ranks_node(r, rank), rank, "unusable",
-		      "%s: %s", code, detail);
-	ranks_out(r, rank, RANK_UNUSABLE, code, detail);
+		      "%s: %s", in.code, in.detail);
+	ranks_out(r, rank, RANK_UNUSABLE, in.code, in.detail);
 }
 
 /* Returns true if @rank belongs to agent @a; otherwise notes a foreign
@@ -595,9 +592,10 @@ json_t *ranks_settings(const struct ranks *r)
 		json_array_foreach(r->all[k].facts, i, f)
 		{
 			if (agents_fact_of_run(f)) {
-				json_object_set(settings,
-						json_member(f, "fact"),
-						json_object_get(f, "value"));
+				const struct fact one = fact_of(f);
+
+				json_object_set_new(settings, one.fact,
+						    json_text(one.value));
 			}
 		}
 		if (json_object_size(settings) > 0) {

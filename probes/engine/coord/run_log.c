@@ -59,7 +59,7 @@ static void set_aside(const char *dir)
 /* Say in run.json, once, that @t lacks lines. */
 static void note_lost(json_t *run, const struct rundir_table *t)
 {
-	json_t *notes = json_object_get(run, "notes"), *note;
+	json_t *notes = run_file(run).notes, *note;
 	bool noted = t->lost == 0;
 	char text[256];
 	size_t i;

@@ -34,8 +34,7 @@ static void put_measuring(const struct coord *c, json_t *run)
 	char utc[CLOCK_UTC_SIZE];
 	struct stat st;
 
-	if (json_object_get(run, "planned") != NULL &&
-	    json_object_get(run, "measuring") == NULL &&
+	if (run_file(run).planned.given && !run_file(run).measuring.given &&
 	    fstat(c->log->results.fd, &st) == 0) {
 		json_object_set_new(run, "measuring",
 				    json_pack("{s:s, s:I}", "since_utc",
@@ -61,7 +60,7 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 	}
 	if (a != NULL) {
 		json_object_set(run, "environment",
-				json_object_get(a->inventory, "env"));
+				inventory_seen(a->inventory).env);
 	}
 	if (c->error.text[0] != '\0') {
 		json_object_set_new(run, "error",

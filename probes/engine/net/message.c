@@ -125,42 +125,44 @@ const void *list_next(struct list_in *l, size_t *n)
 #define TEXT_MAX  1024
 #define TICKET	  2047
 
-/* Fields of a message, of no struct: name, limits, help. */
+/* Fields of a message: name, limits, help; ANY is of no struct. */
 #define ANY(key, type, from, to, ...) \
 	{ .name = key, .kind = FIELD_##type, .min = from, .max = to, \
 	  .help = __VA_ARGS__ }
-#define INT(key, from, to, ...) ANY(key, INT, from, to, __VA_ARGS__)
-#define BOOL(key, ...) ANY(key, BOOL, 0, 0, __VA_ARGS__)
-#define TEXT(key, most, ...) ANY(key, TEXT, 0, most, __VA_ARGS__)
-#define OBJECT(key, ...) ANY(key, OBJECT, 0, 0, __VA_ARGS__)
-#define ARRAY(key, most, ...) ANY(key, ARRAY, 0, most, __VA_ARGS__)
+#define SAID(key, type, from, to, ...) \
+	FIELD(message_in, key, #key, type, from, to, __VA_ARGS__)
+#define INT(key, from, to, ...) SAID(key, INT, from, to, __VA_ARGS__)
+#define BOOL(key, ...) SAID(key, BOOL, 0, 0, __VA_ARGS__)
+#define TEXT(key, most, ...) SAID(key, LINK, 0, most, __VA_ARGS__)
+#define OBJECT(key, ...) SAID(key, OBJECT, 0, 0, __VA_ARGS__)
+#define ARRAY(key, most, ...) SAID(key, ARRAY, 0, most, __VA_ARGS__)
 #define OPT .optional = FIELD_OMITTED
 #define FIELDS(...) .fields = (const struct field[]){ __VA_ARGS__, { 0 } }
 
 /* Fields that several messages have. */
 #define TASKS(name, table) \
-	ARRAY(name, MESSAGE_LIST, "per task a byte string, CBOR: an array by " \
-	      "place, of which trailing values that are usual may be missing", \
+	ANY(name, ARRAY, 0, MESSAGE_LIST, "per task a byte string, CBOR: an " \
+	      "array by place, of which trailing values that are usual may be missing", \
 	      .places = table)
-#define RANK INT("rank", 0, RANKS_MAX, "rank")
-#define ID INT("id", 0, UINT32_MAX, "of the task")
-#define NONCE TEXT("nonce", 32, "of the task, hex")
-#define CODE TEXT("code", 47, "reason, as a code")
-#define DETAIL TEXT("detail", TEXT_MAX, "reason, in words")
+#define RANK INT(rank, 0, RANKS_MAX, "rank")
+#define ID INT(id, 0, UINT32_MAX, "of the task")
+#define NONCE TEXT(nonce, 32, "of the task, hex")
+#define CODE TEXT(code, 47, "reason, as a code")
+#define DETAIL TEXT(detail, TEXT_MAX, "reason, in words")
 #define LATE \
-	INT("late_ns", 0, WEEK_NS, "that the sender did not run", OPT)
-#define OPTIONS OBJECT("options", "as in run.json")
-#define ENV OBJECT("env", "variables that workers set", OPT)
-#define TRANSPORT TEXT("transport", 15, "name of the transport")
-#define NODE TEXT("node", 63, "name of the node")
+	INT(late_ns, 0, WEEK_NS, "that the sender did not run", OPT)
+#define OPTIONS OBJECT(options, "as in run.json")
+#define ENV OBJECT(env, "variables that workers set", OPT)
+#define TRANSPORT TEXT(transport, 15, "name of the transport")
+#define NODE TEXT(node, 63, "name of the node")
 #define VERSION \
-	TEXT("version", 63, "of gpucheck; older ones do not say it", OPT)
+	TEXT(version, 63, "of gpucheck; older ones do not say it", OPT)
 #define HOW \
-	OBJECT("how", "the same in all tasks of a run", OPT, \
+	OBJECT(how, "the same in all tasks of a run", OPT, \
 	       .places = order_how_fields)
-#define PRETEND BOOL("pretend", "one machine is several nodes")
-#define OPEN_NS INT("open_ns", 0, INT64_MAX / 2, "to open the transport")
-#define FACTS ARRAY("facts", 0, "lines of facts.csv")
+#define PRETEND BOOL(pretend, "one machine is several nodes")
+#define OPEN_NS INT(open_ns, 0, INT64_MAX / 2, "to open the transport")
+#define FACTS ARRAY(facts, 0, "lines of facts.csv")
 
 const struct message messages[MESSAGE_TYPES] = {
 	[MSG_BEAT] = { .name = "beat", .plain = true,
@@ -170,31 +172,31 @@ const struct message messages[MESSAGE_TYPES] = {
 		.plain = true,
 		.what = "The first message of an agent: its rank and inventory.",
 		FIELDS(
-		INT("rank", 0, 65536, "number of the agent, from its launcher"),
-		INT("local_rank", -1, SPEC_MAX_GPUS - 1,
+		INT(rank, 0, 65536, "number of the agent, from its launcher"),
+		INT(local_rank, -1, SPEC_MAX_GPUS - 1,
 			"of its only worker; -1: agent of a whole node"),
-		INT("local_size", 0, INT32_MAX,
+		INT(local_size, 0, INT32_MAX,
 			"agents on its node; 0: not known", OPT),
 		NODE, PRETEND,
-		BOOL("sees_dir", "can read the run directory"),
-		INT("gpus_on_node", 0, SPEC_MAX_GPUS,
+		BOOL(sees_dir, "can read the run directory"),
+		INT(gpus_on_node, 0, SPEC_MAX_GPUS,
 			"from Slurm; 0: not known", OPT),
-		INT("door", 0, 65535,
+		INT(door, 0, 65535,
 			"where it takes data connections", OPT),
 		VERSION,
-		OBJECT("inventory", "GPUs, ports, facts")) },
+		OBJECT(inventory, "GPUs, ports, facts")) },
 	[MSG_WELCOME] = { .name = "welcome", .ways = MSG_TO_AGENT,
 		.plain = true,
 		.what = "The answer to hello. Without it an agent connects again.",
 		FIELDS(
-		TEXT("why", 255, "it takes no part; empty: it does"),
+		TEXT(why, 255, "it takes no part; empty: it does"),
 		VERSION) },
 	[MSG_STARTED] = { .name = "started", .ways = MSG_TO_COORDINATOR,
 		.what = "All agents have started: PMI2 says so, to that of rank 0." },
 	[MSG_EVENT] = { .name = "event", .ways = MSG_TO_COORDINATOR,
 		.what = "A line of events.csv.",
 		FIELDS(
-		TEXT("event", 47, "name of the event"),
+		TEXT(event, 47, "name of the event"),
 		DETAIL, LATE) },
 	[MSG_STOP] = { .name = "stop", .ways = MSG_TO_COORDINATOR,
 		.what = "An agent got a signal: the run must end in order." },
@@ -202,29 +204,29 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "Start workers; a repeat replaces the workers of the ranks.",
 		FIELDS(
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS,
-		ARRAY("workers", SPEC_MAX_GPUS,
+		ARRAY(workers, SPEC_MAX_GPUS,
 			"rank, local_rank and part of each"),
 		ENV, HOW,
-		TEXT("reached", 63, "the address of its node by which "
+		TEXT(reached, 63, "the address of its node by which "
 			"others have come to the coordinator there", OPT),
-		OBJECT("model",
+		OBJECT(model,
 			"a simulated cluster, without workers", OPT)) },
 	[MSG_INIT] = { .name = "init", .ways = MSG_TO_WORKER,
 		.what = "The first message to a worker.",
 		FIELDS(RANK,
-		INT("local_rank", 0, INT32_MAX, "number of its GPU or port"),
-		TEXT("part", 255, "its HCA port"),
+		INT(local_rank, 0, INT32_MAX, "number of its GPU or port"),
+		TEXT(part, 255, "its HCA port"),
 		TRANSPORT, NODE, PRETEND, OPEN_NS, OPTIONS, ENV, HOW,
-		TEXT("token", 256, "key for data connections"),
-		TEXT("run", 32, "the run's nonce, hex"),
-		TEXT("data_addr", 255, "where its agent accepts them"),
-		TEXT("ifname", 63, "the interface with that address", OPT),
-		TEXT("dir", 4095, "the run directory")) },
+		TEXT(token, 256, "key for data connections"),
+		TEXT(run, 32, "the run's nonce, hex"),
+		TEXT(data_addr, 255, "where its agent accepts them"),
+		TEXT(ifname, 63, "the interface with that address", OPT),
+		TEXT(dir, 4095, "the run directory")) },
 	[MSG_READY] = { .name = "ready", .ways = MSG_PASSED_UP,
 		.what = "The transport is open.",
 		FIELDS(
 		RANK,
-		TEXT("ticket", TICKET, "for all pairs, or empty"),
+		TEXT(ticket, TICKET, "for all pairs, or empty"),
 		FACTS) },
 	[MSG_UNUSABLE] = { .name = "unusable", .ways = MSG_PASSED_UP,
 		.what = "There is no worker, or its transport does not open.",
@@ -266,7 +268,7 @@ const struct message messages[MESSAGE_TYPES] = {
 	[MSG_CONN] = { .name = "conn", .ways = MSG_TO_WORKER,
 		.what = "A data connection, passed as a descriptor.",
 		FIELDS(
-		INT("id", -1, UINT32_MAX, "of the task"), NONCE) },
+		INT(id, -1, UINT32_MAX, "of the task"), NONCE) },
 	[MSG_REFUSED] = { .name = "refused", .ways = MSG_TO_COORDINATOR,
 		.what = "No worker could take the task.",
 		FIELDS(ID, RANK) },
@@ -274,40 +276,40 @@ const struct message messages[MESSAGE_TYPES] = {
 		.what = "A worker ended.",
 		FIELDS(
 		RANK,
-		INT("id", -1, UINT32_MAX, "of its task; -1: none"),
-		INT("signal", 0, 1000, "0: none"),
-		INT("exit", -1000, 1000, "its exit code"),
-		BOOL("hung", "it was killed"),
-		TEXT("code", 47, "of the limit that it ran into, or empty"),
-		TEXT("detail", TEXT_MAX, "the limit, in words"),
-		BOOL("retired", "it is not replaced"),
+		INT(id, -1, UINT32_MAX, "of its task; -1: none"),
+		INT(signal, 0, 1000, "0: none"),
+		INT(exit, -1000, 1000, "its exit code"),
+		BOOL(hung, "it was killed"),
+		TEXT(code, 47, "of the limit that it ran into, or empty"),
+		TEXT(detail, TEXT_MAX, "the limit, in words"),
+		BOOL(retired, "it is not replaced"),
 		LATE,
-		TEXT("step", 255, "its last step")) },
+		TEXT(step, 255, "its last step")) },
 	[MSG_KILL] = { .name = "kill", .ways = MSG_TO_AGENT,
 		.what = "Kill the worker.",
 		FIELDS(RANK) },
 	[MSG_NODE_TASK] = { .name = "node_task", .ways = MSG_PASSED_DOWN,
 		.what = "Start a child that inspects the node.",
 		FIELDS(
-		TEXT("probe", 31, "name"),
-		OBJECT("args", "node, number, options, drill")) },
+		TEXT(probe, 31, "name"),
+		OBJECT(args, "node, number, options, drill")) },
 	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_PASSED_UP,
 		.list = "said",
 		.what = "What the child reports.",
 		FIELDS(
-		ARRAY("said", MESSAGE_LIST, "byte strings, CBOR: an object of "
-			"one member: `row`, a line of results.csv; `fact`, a "
+		ANY("said", ARRAY, 0, MESSAGE_LIST, "byte strings, CBOR: an "
+			"object of one member: `row`, a line of results.csv; `fact`, a "
 			"line of facts.csv; `ready`, what other nodes need "
 			"from this one; `finished`: all rows are reported")) },
 	[MSG_NODE_DONE] = { .name = "node_done", .ways = MSG_TO_COORDINATOR,
 		.what = "The child has ended.",
 		FIELDS(
-		TEXT("outcome", 15, "ok, ..."),
+		TEXT(outcome, 15, "ok, ..."),
 		CODE, DETAIL) },
 	[MSG_NODE_TELL] = { .name = "node_tell", .ways = MSG_PASSED_DOWN,
 		.what = "What the child needs from the other nodes.",
 		FIELDS(
-		OBJECT("line", "defined by the probe")) },
+		OBJECT(line, "defined by the probe")) },
 	[MSG_NODE_LEAVE] = { .name = "node_leave", .ways = MSG_PASSED_DOWN,
 		.what = "No other node needs the child: it may end." },
 	[MSG_LAST_LOOK] = { .name = "last_look", .ways = MSG_TO_AGENT,
@@ -332,6 +334,19 @@ enum message_type message_type(const json_t *msg)
 		i++;
 	}
 	return t != NULL ? (enum message_type)i : MESSAGE_TYPES;
+}
+
+struct message_in message_read(const json_t *msg)
+{
+	const enum message_type type = message_type(msg);
+	struct message_in in = { .rank = 0 };
+
+	/* those of a collective are of structs of their own */
+	if (type < MESSAGE_TYPES && messages[type].fields != NULL &&
+	    type != MSG_COLLECTIVE && type != MSG_COLLECTIVE_DONE) {
+		schema_look(messages[type].fields, &in, msg);
+	}
+	return in;
 }
 
 int64_t message_int(const json_t *msg, const char *name)

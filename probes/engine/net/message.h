@@ -89,6 +89,24 @@ json_t *message_of(enum message_type type, json_t *members);
 
 /** Returns the type of @msg, or MESSAGE_TYPES if its type is unknown. */
 enum message_type message_type(const json_t *msg);
+
+/**
+ * The members of a message that was checked, but for lists and collectives: a
+ * missing text is "", a missing tree NULL, another missing one 0; members that
+ * its type does not have are 0.  All is borrowed from the JSON.
+ */
+struct message_in {
+	int rank, local_rank, local_size, gpus_on_node, door, signal, exit;
+	int64_t id, late_ns, open_ns;
+	bool pretend, sees_dir, hung, retired;
+	const char *node, *version, *why, *event, *code, *detail, *transport;
+	const char *part, *reached, *token, *run, *data_addr, *ifname, *dir;
+	const char *ticket, *nonce, *step, *probe, *outcome;
+	json_t *inventory, *options, *env, *how, *workers, *model, *facts;
+	json_t *args, *line;
+};
+
+struct message_in message_read(const json_t *msg);
 /** Its integer @name, 0 where there is none. */
 int64_t message_int(const json_t *msg, const char *name);
 /**

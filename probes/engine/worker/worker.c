@@ -159,7 +159,7 @@ static int conn(struct worker *as, const char *nonce, int64_t deadline_ns,
 			return -1;
 		}
 		fd = wire_fd_take(&w->wire);
-		ours = strcmp(json_member(h->msg, "nonce"), nonce) == 0;
+		ours = strcmp(message_read(h->msg).nonce, nonce) == 0;
 		heard_free(h);
 		if (!ours && fd >= 0) {
 			close(fd);
@@ -226,37 +226,34 @@ static void set_environment(const json_t *env)
 
 static int do_init(struct process *w, const json_t *msg, struct err *e)
 {
-	const char *name = json_member(msg, "transport");
+	const struct message_in in = message_read(msg);
 	const char *code = "open_failed", *ticket = "";
-	const json_t *how = json_object_get(msg, "how");
-	int64_t rank = message_int(msg, "rank");
 	struct err why = { 0 };
 	json_t *facts;
 
-	if (spec_from_json(&w->spec, json_object_get(msg, "options"), e) < 0 ||
-	    (json_is_object(how) && order_how_parse(how, &w->how, e) < 0)) {
+	if (spec_from_json(&w->spec, in.options, e) < 0 ||
+	    (in.how != NULL && order_how_parse(in.how, &w->how, e) < 0)) {
 		return -1;
 	}
-	w->ops = xport_find(name);
+	w->ops = xport_find(in.transport);
 	if (w->ops == NULL || w->ops->open == NULL ||
-	    auth_take(&w->auth, AUTH_DATA, json_member(msg, "token"),
-		      json_member(msg, "run"), e) < 0) {
+	    auth_take(&w->auth, AUTH_DATA, in.token, in.run, e) < 0) {
 		return err_set(e, EPROTO, "cannot open the transport '%s'",
-					  name);
+					  in.transport);
 	}
-	STR_COPY(w->data_addr, json_member(msg, "data_addr"));
-	STR_COPY(w->dir, json_member(msg, "dir"));
-	STR_COPY(w->self.node, json_member(msg, "node"));
-	STR_COPY(w->self.part, json_member(msg, "part"));
-	STR_COPY(w->self.ifname, json_member(msg, "ifname"));
-	w->self.pretend = json_is_true(json_object_get(msg, "pretend"));
-	set_environment(json_object_get(msg, "env"));
-	w->self.rank = (int)rank;
-	w->self.local_rank = (int)message_int(msg, "local_rank");
+	STR_COPY(w->data_addr, in.data_addr);
+	STR_COPY(w->dir, in.dir);
+	STR_COPY(w->self.node, in.node);
+	STR_COPY(w->self.part, in.part);
+	STR_COPY(w->self.ifname, in.ifname);
+	w->self.pretend = in.pretend;
+	set_environment(in.env);
+	w->self.rank = in.rank;
+	w->self.local_rank = in.local_rank;
 	w->self.worker = &w->as;
 	w->self.spec = &w->spec;
 	facts = json_array();
-	worker_step(&w->as, "opening %s", name);
+	worker_step(&w->as, "opening %s", in.transport);
 	w->x = w->ops->open(&w->self, &code, &why);
 	if (w->x == NULL) {
 		char text[400];
@@ -267,8 +264,8 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 		json_decref(facts);
 		err_str(&why, text, sizeof(text));
 		return worker_tell(w,
-				   message_new(MSG_UNUSABLE, "{s:I,s:s,s:o}",
-					       "rank", rank, "code", code,
+				   message_new(MSG_UNUSABLE, "{s:i,s:s,s:o}",
+					       "rank", in.rank, "code", code,
 					       "detail", json_text(text)),
 				   e);
 	}
@@ -279,8 +276,8 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 		w->ops->describe(w->x, facts);
 	}
 	worker_step(&w->as, "idle");
-	return worker_tell(w, message_new(MSG_READY, "{s:I,s:s,s:o}", "rank",
-					  rank, "ticket", ticket, "facts",
+	return worker_tell(w, message_new(MSG_READY, "{s:i,s:s,s:o}", "rank",
+					  in.rank, "ticket", ticket, "facts",
 					  facts),
 			   e);
 }
