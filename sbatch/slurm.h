@@ -45,7 +45,7 @@ struct slurm_job {
 
 int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);
 
-/** Does a line of "sinfo --format=%T" say that a node is down? */
+/** Returns true if a line of "sinfo --format=%T" says that a node is down. */
 bool slurm_parse_is_down(const char *text);
 
 #define SLURM_NODE_SIZE	 64	/* of a node's name and state, with their
@@ -72,10 +72,10 @@ bool slurm_parse_node(const char **text, struct slurm_node *n);
 bool slurm_parse_reservation(const char *text, const char *node, char *name,
 			     size_t size);
 
-/** Is @state that of a node which gets no work, such as "drained"? */
+/** Returns true if a node in @state, such as "drained", gets no work. */
 bool slurm_state_is_out(const char *state);
 
-/** Does "srun --mpi=list" offer pmi2? */
+/** Returns true if "srun --mpi=list" offers pmi2. */
 bool slurm_parse_has_pmi2(const char *text);
 
 /** "slurm-wlm 22.05.8" of "srun --version" as 220508, 0 when it cannot be

@@ -57,7 +57,8 @@ int64_t slurm_jobs_left(char *const extra[]);
 #define SLURM_LANES_SINFO \
 	"sinfo --all --noheader --Node --format=%N|%P|%T|%f|%E"
 
-/** Does a node in @state start no job, or does it not answer Slurm ("*")? */
+/** Returns true if a node in @state starts no job or does not answer Slurm
+ *  ("*"). */
 static inline bool slurm_lane_is_down(const char *state)
 {
 	return slurm_state_is_out(state) || strchr(state, '*') != NULL;

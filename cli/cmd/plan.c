@@ -11,7 +11,7 @@
 
 #define DEFAULT_COMMAND "p2p"
 
-/** Has @cmd something to plan: does it run on nodes? */
+/** Returns true if @cmd can be planned: it runs on nodes. */
 static bool is_planned(const struct command *cmd)
 {
 	return !cmd->hidden && cmd != &cmd_plan &&

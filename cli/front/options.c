@@ -64,8 +64,8 @@ int option_word(unsigned takes, const char *word,
 	return n > 1 ? -1 : 0;
 }
 
-/** Does popt take the word behind @word, a cluster of letters such as "-qN",
- *  for the value of its last? */
+/** Returns true if popt takes the word after @word, a cluster of letters such
+ *  as "-qN", as the value of its last letter. */
 static bool letters_take_next(unsigned takes, const char *word)
 {
 	const struct spec_option *o = NULL;
@@ -269,9 +269,9 @@ static bool by_letter(char letter, char *const argv[])
 	return false;
 }
 
-/* @o was typed in @argv, which ends with NULL, with the value @text that it
- * cannot have: is that what Slurm's option of the same letter takes, as in
- * "-w gpu01"?  Then @e, which is set, gets that hint.  Returns -1. */
+/* Adds a hint to @e, which is set, if @o was typed in @argv (ended by NULL)
+ * with an invalid value @text that Slurm's option of the same letter takes, as
+ * in "-w gpu01".  Returns -1. */
 static int mistyped_letter(unsigned takes, const struct spec_option *o,
 			   const char *text, char *const argv[], struct err *e)
 {

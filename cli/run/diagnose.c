@@ -277,8 +277,8 @@ static int keep_batch(struct diagnosis *d, const struct batch *b,
 	return 0;
 }
 
-/** Minutes have gone by since the pair failed: does it still, without the
- *  setting of @tried?  For the pairs that it let pass. */
+/** Tests the pairs that passed with the setting of @tried again without it,
+ *  since they may have recovered in the minutes since they failed. */
 static int undo(struct diagnosis *d, const struct batch *tried, struct err *e)
 {
 	char name[sizeof(tried->rows->step)];

@@ -118,7 +118,7 @@ struct jobs {
 	char self[PATH_MAX];
 };
 
-/** Is @run, a run.json, of such a run? */
+/** Returns true if @run, a run.json, is of such a run. */
 static inline bool jobs_is(const json_t *run)
 {
 	return run_file(run).jobs.given;

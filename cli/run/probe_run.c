@@ -160,7 +160,7 @@ static void talk_job_out(const char *dir)
 	free(text);
 }
 
-/** No room left for the job's own words? */
+/** Returns true if the disk has no room for the job's own output. */
 static bool is_full(const char *dir)
 {
 	struct statvfs fs;

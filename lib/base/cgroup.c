@@ -105,7 +105,8 @@ static bool folder_of(const char *line, const struct cgroup_files *k,
 	return true;
 }
 
-/** Is what @folder leaves less than what @out has, -1: as yet nothing? */
+/** Takes the limit of @folder if it leaves less than the limit in @out; max is
+ *  -1 there if it has none yet. */
 static void look_at(const char *folder, const struct cgroup_files *k,
 		    int version, struct cgroup_limit *out)
 {

@@ -111,7 +111,8 @@ int net_write_all(int fd, const void *buf, size_t n, int64_t deadline_ns,
 int net_read_all(int fd, void *buf, size_t n, int64_t deadline_ns,
 		 struct err *e);
 
-/** By its name, a bridge or pipe of containers: docker0, virbr0, veth12...? */
+/** Returns true if the name is that of a bridge or pipe of containers: docker0,
+ *  virbr0, veth12, ... */
 bool net_is_inner(const char *ifname);
 
 #define NET_MAX_ADDRS 32

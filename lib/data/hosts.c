@@ -221,7 +221,8 @@ static size_t number_at(const char *name)
 	return at;
 }
 
-/** Same prefix and as many digits: can both be in one bracket? */
+/** Returns true if both names can be in one bracket: they have the same prefix
+ *  and the same number of digits. */
 static bool same_family(const char *a, const char *b)
 {
 	size_t at = number_at(a);

@@ -75,9 +75,10 @@ int pinglist_most(const struct pinglist *l);
 /* ---- port filter --------------------------------------------------------- */
 
 /**
- * Is @name meant by @filter, a list as NCCL_IB_HCA and NCCL_SOCKET_IFNAME have
- * it: names that begin so, after "=" exact ones, after "^" all others, of which
- * "mlx5_0:1" is that port alone?  "" means every one.
+ * Returns true if @filter selects @name.  @filter is a list in the form of
+ * NCCL_IB_HCA and NCCL_SOCKET_IFNAME: prefixes of names, after "=" exact names,
+ * after "^" names to exclude; "mlx5_0:1" is a single port.  "" selects every
+ * name.
  */
 bool port_matches(const char *filter, const char *name);
 

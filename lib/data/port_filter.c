@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** Does @word of @n bytes, "mlx5" or "mlx5_0:2", mean port @name? */
+/** Returns true if @word of @n bytes, "mlx5" or "mlx5_0:2", selects port
+ *  @name. */
 static bool word_matches(const char *word, size_t n, const char *name,
 			 bool exact)
 {

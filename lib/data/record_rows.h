@@ -132,8 +132,8 @@ extern const struct schema schema_hang;
 #define INFO_EXPECTED "gpus_expected"	/* of a node, by -G or Slurm */
 #define INFO_NONE     "none"		/* of a library that is not there */
 
-/** One line of results.csv of info: did the node answer?  What it said is in
- *  facts.csv. */
+/** One line of results.csv of info: whether the node answered.  Its answer is
+ *  in facts.csv. */
 #define INFO_COLUMNS(TEXT, INT, REAL, OUTCOME) \
 	TEXT(node, 64, "node that was asked") \
 	OUTCOME(outcome, \

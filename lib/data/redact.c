@@ -246,8 +246,8 @@ static size_t find_shape(const struct at *t)
 
 #define PEM_END "PRIVATE KEY-----"
 
-/** Does a line of a private key, "-----@what ... PRIVATE KEY-----", stand at
- *  t->i?  Where it ends, or 0. */
+/** Returns the end of the line of a private key, "-----@what ... PRIVATE
+ *  KEY-----", that begins at t->i; 0 if none does. */
 static size_t pem_line(const struct at *t, const char *what)
 {
 	const struct at line = { t->text, begins(t, t->i, what) ?

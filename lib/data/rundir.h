@@ -106,9 +106,9 @@ struct run_entry run_entry_of(const json_t *json);
  *  to.  NULL without memory. */
 json_t *run_error_json(const struct err *why, int exit_code);
 
-/** Has the run of @dir, @run its run.json, not begun so far?  0, or -1 with @e:
- *  rows of one plan are not those of another, though the nodes be the same, and
- *  who was killed in the middle cannot have said that it has ended. */
+/** Checks that the run of @dir with run.json @run has not begun.  Returns 0, or
+ *  -1 with @e: rows of two plans must not be mixed, even for the same nodes,
+ *  and a run that was killed could not record its end. */
 int run_check_new(const json_t *run, const char *dir, struct err *e);
 
 /** Put that into run.json of @dir, by who knows that nobody else writes there;
@@ -310,8 +310,8 @@ int rundir_hold(int fd, struct err *e);
  * had.
  */
 int rundir_keep_room(const char *dir, size_t bytes);
-/** Does one hold @dir, or by its results.csv who has runs made in there?
- *  False, too, where locks do not reach its machine. */
+/** Returns true if a coordinator holds @dir, or a process that makes runs in it
+ *  holds its results.csv.  False if its machine is out of reach of locks. */
 bool rundir_is_held(const char *dir);
 /**
  * The same of a front, which starts coordinators: two must not do so at once in

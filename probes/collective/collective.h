@@ -266,8 +266,8 @@ struct collective_result {
 
 /** The data of operation number @i of verify, of the run's seed. */
 uint64_t collective_verify_seed(const struct collective_order *o, int64_t i);
-/** Is operation number @i of verify (-1: that of check) one in which a drill
- *  makes wrong_by spoil what it sends?  All members agree. */
+/** Returns true if a drill makes wrong_by corrupt what it sends in operation
+ *  number @i of verify (-1: that of check).  All members agree on that. */
 bool collective_is_spoilt(const struct collective_order *o, int64_t i);
 
 extern const struct field collective_order_fields[],

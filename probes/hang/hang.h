@@ -15,8 +15,8 @@
 
 /* ---- host ---------------------------------------------------------------- */
 
-/** Pure: is the message @text of the kernel of interest?  The fact that it
- *  is, NULL: no. */
+/** Returns the fact that the kernel message @text stands for; NULL if it is of
+ *  no interest.  Pure. */
 const char *hang_kernel_fact(const char *text);
 
 /* ---- gpu watch ----------------------------------------------------------- */
@@ -63,8 +63,8 @@ struct look {
 /** The end of a part of it that takes so long at most. */
 int64_t look_within_ns(const struct look *l, int64_t ns);
 
-/** Ask RAS, until @until_ns at the latest; did it answer?  An answer counts by
- *  the processes that are here: without any nobody needs be asked. */
+/** Asks RAS, until @until_ns at the latest.  Returns true if it answered.  Asks
+ *  nothing if this node has no processes of the job. */
 bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a);
 /** The rank of @a that is @like in its communicator; NULL: it has none. */
 const struct ras_rank *look_rank(const struct ras_answer *a,

@@ -145,7 +145,7 @@ static int ask_mode(const char *uuid, int *mode)
 	return rc;
 }
 
-/* Does NVML say that GPU @uuid is lost: no longer reached over PCIe? */
+/* Returns true if NVML reports GPU @uuid as lost: not reachable over PCIe. */
 static bool gpu_is_lost(const char *uuid)
 {
 	int mode;

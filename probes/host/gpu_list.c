@@ -314,7 +314,8 @@ void gpu_list_read_proc(struct gpu_list *l, const char *root)
 		sysfile_value(text, "Model", gpu->name, sizeof(gpu->name));
 		sysfile_value(text, "GPU UUID", gpu->uuid, sizeof(gpu->uuid));
 		if (strchr(gpu->uuid, '?') != NULL) {
-			gpu->uuid[0] = '\0';	/* not started: ? for each */
+			gpu->uuid[0] = '\0';	/* not started: question
+						 * marks */
 		}
 		l->n++;
 	}

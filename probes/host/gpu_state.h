@@ -185,8 +185,8 @@ void gpu_xid_facts(const struct gpu_list *l, json_t *facts);
  *  @before, each an array of facts; and GPU_JOINED, of gpu_holders.h. */
 void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out);
 
-/** Pure: is @line of the kernel's log an Xid?  Its GPU's bus ("0000:1b:00")
- *  and number. */
+/** Returns true if @line of the kernel's log is an Xid, with its GPU's bus
+ *  ("0000:1b:00") and its number.  Pure. */
 bool gpu_xid_parse(const char *line, char bus[32], int *xid);
 
 #endif

@@ -27,8 +27,8 @@ struct link_counts {
 void link_counts_read(const char *root, const struct interface *i,
 		      struct link_counts *c);
 
-/** "carrier_changes +2, rx_errors +7" into @buf, "" when nothing has grown;
- *  was its link down in between? */
+/** Writes "carrier_changes +2, rx_errors +7" to @buf, "" if no counter has
+ *  grown.  Returns true if the link was down in between. */
 bool link_counts_grown(const struct link_counts *before,
 		       const struct link_counts *now, char *buf, size_t size);
 

@@ -672,8 +672,8 @@ static int open_context(struct verbs_device *d)
 	if (list != NULL) {
 		d->v->free_device_list(list);
 	}
-	/* a device file that may not be opened is looked for elsewhere by the
-	 * library, which then finds none: what does its own say? */
+	/* if a device file must not be opened, the library looks elsewhere and
+	 * reports that there is none: use the error of opening the file */
 	return rc == ENOENT ? port_device_errno(d->hca, rc) : rc;
 }
 

@@ -350,8 +350,8 @@ struct xport_link {
 /** CQ and QP, in state INIT, and the own ticket; NULL with @r. */
 struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 			    struct xport_result *r);
-/** The peer's ticket is here: do the ends fit, and which GIDs are used?  @lead:
- *  this end offered first.  0, or -1 with @r. */
+/** Takes the peer's ticket: checks that both ends fit, and chooses the GIDs.
+ *  @lead: this end offered first.  Returns 0, or -1 with @r. */
 int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 		    int peer, struct xport_result *r);
 /** On to RTS, by the path of l->cm, or else our own.  0, or -1 with @r. */
@@ -369,7 +369,8 @@ int verbs_write_ping(struct xport_link *l, uint64_t value);
 int verbs_read_ping(struct xport_link *l);
 /** Look what has completed, post receives again. */
 int verbs_poll(struct xport_link *l);
-/** Nothing came: may the caller look again?  Then 0. */
+/** Waits after a look without a result.  Returns 0 if the caller may look
+ *  again. */
 int verbs_wait(struct xport_link *l, int64_t deadline_ns);
 
 /** Look, then wait as verbs_wait() does. */

@@ -26,7 +26,7 @@ static int64_t memlock_needed(const struct spec *s, int hcas)
 
 /* ---- slurm --------------------------------------------------------------- */
 
-/* Has the list "CPU,MEMLOCK" the word @name, or ALL? */
+/* Returns true if the list "CPU,MEMLOCK" has the word @name, or ALL. */
 static bool list_has(const char *list, const char *name)
 {
 	char word[32];

@@ -85,7 +85,7 @@ static const char *read_pair(const char *text, struct limit_pair *out)
 				       NULL;
 }
 
-/* Is @line "KEY = VALUE", in whatever letters?  VALUE, or NULL. */
+/* Returns VALUE if @line is "KEY = VALUE", case ignored; else NULL. */
 static const char *value_of(const char *line, const char *key)
 {
 	const char *equals = strchr(line, '=');
@@ -343,7 +343,8 @@ static void memlock_look_unit(struct memlock *m, long pid)
 
 /* ---- conf ---------------------------------------------------------------- */
 
-/* "1000:", "1000:2000", ":2000", "1000": does the range have @id? */
+/* Returns true if the range "1000:", "1000:2000" or ":2000" includes @id; a
+ * single number is not a range. */
 static bool in_range(const char *range, int64_t id)
 {
 	const char *colon = strchr(range, ':');

@@ -11,10 +11,10 @@
 /* ---- file ---------------------------------------------------------------- */
 
 /**
- * Is the file @path, as far as a look at its bytes can tell, a library with
- * NCCL's functions?  Nothing of it is loaded or run, so a login node can ask.
- * 0, or -1 with @e: it cannot be read, is no shared library of this kind of
- * machine, or does not have the name of ncclCommInitRank in it.
+ * Checks, by its bytes only, that the file @path is a library with NCCL's
+ * functions.  It is neither loaded nor run, so this works on a login node.
+ * Returns 0, or -1 with @e: it cannot be read, is not a shared library for this
+ * kind of machine, or does not contain the name of ncclCommInitRank.
  */
 int nccl_file_check(const char *path, struct err *e);
 /** The same of the open file @f, called @path. */

@@ -313,7 +313,8 @@ static int exchange_hello(struct xport_link *l, struct hello *peer)
 /* Abilities of this end, as a mask. */
 enum can { CAN_REACH = 1, CAN_PING = 2 };
 
-/* Can this GPU write into the other one's memory, and over what? */
+/* Finds out if, and by which path, this GPU can write into the memory of the
+ * other one. */
 static enum can find_way(struct xport_link *l, const char *uuid)
 {
 	struct gpu *g = &l->x->gpu;

@@ -325,8 +325,8 @@ static void look_for_torch(struct xport *x)
 }
 
 /*
- * Which GPU is this rank's?  Pretend nodes share those of the machine, in the
- * order of the ranks, so that they are all used before one is used twice.
+ * Returns the GPU of this rank.  Pretend nodes share the GPUs of the machine in
+ * the order of the ranks, so that all are used before one is used twice.
  */
 static int own_gpu(const struct xport *x, const char **code, struct err *e)
 {

@@ -497,7 +497,8 @@ static size_t count_neighbours(const struct ping_child *c, sa_family_t family)
 	return n;
 }
 
-/* Before the first of them is asked: will the table hold them? */
+/* Reports, before the first probe, if there are more targets than the kernel's
+ * neighbour tables hold. */
 static void say_neighbours(const struct ping_child *c)
 {
 	static const struct {

@@ -415,10 +415,11 @@ void ping_open_all(struct ping_child *c);
 void ping_close_all(struct ping_child *c);
 /** One probe of @path. */
 void ping_send(struct ping_child *c, uint32_t path);
-/** Nothing has come back on @path, which has settled: is it to be looked for on
- *  the wires of other own interfaces, which takes one more probe?  Where
- *  silence lasted to the timeout that has been done by now; who is refused
- *  before, as by the kernel when ARP fails, gets here first. */
+/** Returns true if @path, which settled without an answer, is to be looked
+ *  for on the wires of our other interfaces, which takes one more probe.
+ *  After a silence until the timeout that has been done already; a path that
+ *  was refused earlier, for example by the kernel when ARP fails, gets here
+ *  first. */
 bool ping_look_elsewhere(struct ping_child *c, uint32_t path);
 
 /* recv.c */
@@ -427,8 +428,9 @@ bool ping_look_elsewhere(struct ping_child *c, uint32_t path);
 
 enum ping_method ping_method_of(const struct ping_child *c,
 				const struct ping_path *p);
-/** All that can be known of @path is, by small packets or by a large one: does
- *  another size have to be tried?  Else p->sights has what was found. */
+/** Returns true if another packet size has to be tried on @path.  Otherwise
+ *  everything is known of it, by small packets or by a large one, and p->sights
+ *  has the results. */
 bool ping_size_next(struct ping_child *c, uint32_t path);
 /** As many of those that wait as there is room for; *@wake_ns gets no later
  *  than there may be more. */

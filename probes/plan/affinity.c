@@ -30,7 +30,7 @@ static enum affinity_way way_of(const char *name)
 	return (enum affinity_way)way;
 }
 
-/** Is @port one of @hca, "mlx5_0" or "mlx5_0:2"? */
+/** Returns true if @port, "mlx5_0" or "mlx5_0:2", is a port of @hca. */
 static bool is_of(const char *port, const char *hca)
 {
 	size_t n = strcspn(port, ":");

@@ -471,8 +471,9 @@ static int partner_at(const struct layout *l, int x, int i)
 		       n->first_rank + (l->ranks[x].gpu + on) % n->gpus : -1;
 }
 
-/** Up to *@need tests that tell @p from @q and were asked for no more than
- *  @most times, which makes *@need less; can any be made at all? */
+/** Makes up to *@need tests that tell @p from @q and were asked for no more
+ *  than @most times; reduces *@need.  Returns true if any test is possible at
+ *  all. */
 static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 		 const struct part *p, const struct part *q, int most,
 		 int *need)

@@ -197,7 +197,7 @@ static int next_waking(struct dispatch *d)
 	return rank;
 }
 
-/** @rank or its NIC changed: is it in open[], where it should be? */
+/** Puts @rank into open[], or takes it out, after it or its NIC has changed. */
 static void update_open(struct dispatch *d, int rank)
 {
 	struct dispatch_rank *r = &d->ranks[rank];

@@ -394,7 +394,7 @@ void resume_release(struct resume *r);	/* safe on a zeroed one */
 
 /** Every row once, in the order of the file; what is no cell's is ignored. */
 void resume_row(struct resume *r, const struct p2p_row *row);
-/** When all were seen: does this one stay? */
+/** Returns true if this row stays.  Call it after all rows were seen. */
 bool resume_keeps(const struct resume *r, const struct p2p_row *row);
 
 /**

@@ -107,7 +107,8 @@ static uint64_t hash_text(const char *text)
 	return h;
 }
 
-/** Does this rank receive what the first elements of wrong_by's become? */
+/** Returns true if this rank receives the result of wrong_by's first
+ *  elements. */
 static bool gets_spoilt(const struct collective_order *o)
 {
 	switch (o->op) {

@@ -76,7 +76,8 @@ static bool wanted(const struct plot_line *l, const struct collective_row *row)
 	       (l->inplace < 0 || row->inplace == l->inplace);
 }
 
-/** The points of one line, behind a line with its name; were there any? */
+/** Adds the points of one line, after a line with its name.  Returns true if
+ *  there are any. */
 static bool add_points(const struct plot_drawing *d, const struct plot_line *l,
 		       bool time, struct str *out)
 {

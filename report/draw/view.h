@@ -117,7 +117,7 @@ static inline bool view_folds(const struct view *v)
 	return v->n < v->run->n_ranks;
 }
 
-/** Is the square bad in part: do other cells of it pass? */
+/** Returns true if only some cells of the square are bad. */
 static inline bool view_mixed(const struct view_cell *c)
 {
 	return c->class != CELL_PASS && c->passed > 0;
@@ -168,11 +168,11 @@ double scale_value(const struct scale *s, double place);
 #define LABEL_MARK_MIN 8
 
 /**
- * Cut the @n @names to @max letters each, in place: first the domain that all
- * have in common, then, where there is no room, what all begin with, then what
- * all end with, then their middles.  ".." stands for what is left out, but for
- * the domain.  Names that would be the same are told by their numbers ("gpu#7")
- * where that fits.  Returns do they differ? (as far as they did).  Pure.
+ * Cuts the @n @names to @max letters each, in place: first the common domain,
+ * then, if there is no room, the common prefix, then the common suffix, then
+ * the middle of each name.  ".." marks what is left out, except the domain.
+ * Names that would become equal get their numbers ("gpu#7") if these fit.
+ * Returns true if all names that differed still do.  Pure.
  */
 bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max);
 

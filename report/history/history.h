@@ -278,11 +278,11 @@ struct history {
 int history_make(const struct summary *runs, size_t n, struct history *h);
 void history_release(struct history *h);
 
-/** Is the part what somebody called @name: itself, or a part of it?  "n7" is
- *  the node with its GPUs and NICs; case does not matter.  NULL: any. */
+/** Returns true if the part is @name or belongs to it.  "n7" is the node with
+ *  its GPUs and NICs; case is ignored.  NULL: any part. */
 bool history_is(const struct history_part *p, const char *name);
-/** Should it be shown to who asked for no part: was it found, or does it get
- *  slower? */
+/** Returns true if the part is shown without being asked for: it has findings,
+ *  or gets slower. */
 bool history_tells(const struct history_part *p);
 /** A part without findings is told of from so many percent a month. */
 #define HISTORY_SLOWER 2.0

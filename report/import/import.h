@@ -97,7 +97,8 @@ struct import_message {
 	const struct symptom *symptom;	/* NULL: no line that is known */
 	char line[400];
 };
-/** Keep @line in the place of what tells less; is it a known one? */
+/** Keeps @line if it is more specific than the message so far.  Returns true if
+ *  it is a known message. */
 bool import_tell(struct import_message *m, const char *line);
 
 /** One line after the other, for parsers; 0, or -1 with @e to give up. */

@@ -92,7 +92,8 @@ static bool counts_alike(const char *op)
 	       strcmp(op, "reduce") == 0;
 }
 
-/** Is the line at hand a row: a size, and a number for each column? */
+/** Returns true if the current line is a row: a size, and a number for each
+ *  column. */
 static bool is_row(const struct osu *p)
 {
 	bool whole = p->n > 0 && p->k.n == p->n + 1 &&
@@ -104,7 +105,7 @@ static bool is_row(const struct osu *p)
 	return whole;
 }
 
-/** Did the check of the data fail, in the column "Validation"? */
+/** Returns true if the check of the data failed, by the column "Validation". */
 static bool is_wrong(const struct osu *p)
 {
 	bool wrong = false;

@@ -64,7 +64,7 @@ static void take_value(const char *line, const char *name, char *buf,
 	}
 }
 
-/** A line of the head; was it one? */
+/** Takes a line of the head.  Returns false if it is not one. */
 static bool take_head(struct perftest *p, const char *line)
 {
 	take_value(line, "Device", p->run.head.src_nic,
@@ -73,7 +73,8 @@ static bool take_head(struct perftest *p, const char *line)
 	       strstr(line, "Waiting for client");
 }
 
-/** A line that names the columns; was it one? */
+/** Takes a line with the names of the columns.  Returns false if it is not
+ *  one. */
 static bool take_titles(struct perftest_run *r, const char *line)
 {
 	if (!strstr(line, "#bytes")) {

@@ -177,8 +177,8 @@ static bool is_nan(const char *text)
 	return strcasecmp(text, "nan") == 0 || strcasecmp(text, "-nan") == 0;
 }
 
-/** Can it be what the column @c has: a number, none below zero, or that there
- *  is none? */
+/** Returns true if @text can be a value of column @c: a number from 0 on, or a
+ *  mark that there is none. */
 static bool is_measure(const struct import_column *c, const char *text)
 {
 	bool check = c && (c->type == COUNT || c->type == DEVIATION);
@@ -188,8 +188,8 @@ static bool is_measure(const struct import_column *c, const char *text)
 	       (check && (is_nan(text) || strchr(text, '*')));
 }
 
-/** Does the check of the data complain: wrong elements, none that are numbers,
- *  a deviation with the star of those that are too large? */
+/** Returns the complaint of the data check in @text: wrong elements, a result
+ *  that is not a number, or a deviation marked as too large; NULL: none. */
 static const char *complaint(const struct import_column *c, const char *text)
 {
 	if (!c || (c->type != COUNT && c->type != DEVIATION)) {
@@ -593,7 +593,7 @@ static void take_settings(struct parser *p, const char *body)
 	STR_COPY(p->next.settings, body);
 }
 
-/** A line that tells about a run; was it one? */
+/** Takes a line with facts about a run.  Returns false if it is not one. */
 static bool take_fact(struct parser *p, const char *body,
 		      const struct import_tokens *t)
 {

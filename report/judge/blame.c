@@ -425,7 +425,7 @@ static void pick(struct blame *b, uint32_t x)
 	}
 }
 
-/** Is enough bad of what is not someone else's? */
+/** Returns true if enough of the cells that no other part owns are bad. */
 static bool reaches(const struct blame *b, size_t i, unsigned floor)
 {
 	size_t left = b->of[i].left;
@@ -589,7 +589,7 @@ static double message_bits(const struct blame *b)
 	return bits;
 }
 
-/** Is a message as short as any may be: one name, and nothing else to say? */
+/** Returns true if the message is as short as possible: a single name. */
 static bool is_shortest(const struct blame *b, double bits)
 {
 	double least = INFINITY;

@@ -414,8 +414,9 @@ static bool is_alike(const struct run *run, const struct cause *c,
 	return 2 * alike > looked;
 }
 
-/** Is it no fault: a lone pair that is built so, or any without @room; one that
- *  is fast when it is looked at again? */
+/** Returns true if @c is not a fault: a lone pair that is slow by design (needs
+ *  @room), a pair that is slow again by chance, or a part that was fast when
+ *  repeated. */
 static bool is_none(const struct run *run, struct cause *c, double *room)
 {
 	struct tests t = look(run, &c->part);

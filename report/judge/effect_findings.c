@@ -518,8 +518,8 @@ static bool is_beside(const struct run *run, const struct part *p,
 	       run->nodes[p->node].leaf == run->nodes[of->node].leaf;
 }
 
-/** May the switch be it instead: is @p the network of a node that is alone
- *  there, or with others as bad, or one of several NICs? */
+/** Returns true if the switch may be at fault instead: @p is the network of the
+ *  only node there, or all nodes there are as bad, or several NICs are. */
 static bool may_be_switch(const struct run *run, const struct effects *found,
 			  const struct part *p)
 {

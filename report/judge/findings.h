@@ -497,8 +497,8 @@ void witness_hear(const struct run *run, const struct part *p,
 
 /** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
 
-/** Bytes that go another way than they come, or straight from the GPU at one
- *  end only: how are the nodes set up? */
+/** Finds settings in which nodes differ if bytes go another way than they come
+ *  back, or straight from the GPU at one end only. */
 void config_findings(const struct run *run, struct verdict *v);
 /** Pairs of nodes that use TCP where both have a faster RDMA port, which is a
  *  fault unless the user asked for it; host memory where a NIC could read the

@@ -33,7 +33,8 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
  * the others, of which nothing is known or another row tells, are dropped.
  */
 void hang_find_far(const struct run *run, struct hang_rows *rows);
-/** Does the job go on: has a rank begun a collective while it was watched? */
+/** Returns true if the job makes progress: a rank has begun a collective while
+ *  it was watched. */
 bool hang_goes_on(const struct hang_rows *rows);
 /** Returns true if NCCL has reported for at least one rank which collectives it
  *  has begun. */

@@ -39,7 +39,8 @@ static bool from_login(const struct memlock_chain *c, int64_t soft)
 			       slurmd->soft > soft;
 }
 
-/** Is it slurmd's hard limit, or the soft one that nothing replaced? */
+/** Returns true if the limit is slurmd's hard limit, or its soft limit that was
+ *  not replaced. */
 static bool from_slurmd(const struct memlock_chain *c, int64_t soft)
 {
 	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
@@ -488,8 +489,8 @@ static bool is_proof(const struct memlock_row *row)
 	       is_check(row, CHECK_MR) || is_check(row, CHECK_MLOCK);
 }
 
-/** Does @row only repeat what the chain has settled: that a shell which is
- *  nobody's job reaches its limit, or why slurmd's is low? */
+/** Returns true if @row only repeats a result of the chain: a shell outside of
+ *  a job reaches its limit, or the reason why slurmd's limit is low. */
 static bool is_settled(struct judging *j, const struct memlock_row *row)
 {
 	const struct node_view *view = view_of(j, row->node);

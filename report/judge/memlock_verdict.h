@@ -14,8 +14,8 @@
 /* ---- memlock chain ------------------------------------------------------- */
 
 /**
- * A locked-memory limit is handed from one process to the next.  Given what it
- * is in each context of one node: who lowered it first?
+ * The limit of locked memory is inherited from process to process.  Finds the
+ * first process that lowered it, from the limit in each context of one node.
  */
 struct chain_level {
 	bool exists;		/* there is such a context */

@@ -81,8 +81,8 @@ int node_judge(const struct run *run, const struct memlock_rows *m,
  *  use. */
 bool node_may_fail(const char *code);
 
-/** Is one of the findings of @v of a code that stands in the list @codes,
- *  "CODE,CODE"? */
+/** Returns true if a finding of @v has a code in the list @codes,
+ *  "CODE,CODE". */
 bool node_has_one_of(const struct verdict *v, const char *codes);
 
 /** The next word of the list *@codes into @code, cut; false at its end. */

@@ -142,8 +142,8 @@ static bool look_covers(const struct retest_look *l, const struct part *p)
 	return most;
 }
 
-/** Is @f at fault for a test of the part at @at: its partner, or another one of
- *  its node? */
+/** Returns true if @f, a fault of the partner or of another part of the node,
+ *  explains the test of the part at @at. */
 static bool is_of_other(const struct retest_look *l, const struct finding *f,
 			size_t at)
 {
@@ -684,8 +684,9 @@ static bool names(const struct retest_look *l, const struct retested *r,
 			       (f->fail && !part_is(&f->part, WITH_CELLS));
 }
 
-/** Says @f nothing of what was found: is it a retest's own, or how fast ranks
- *  are that share cores, of a part that was not found by that? */
+/** Returns true if @f is unrelated to the earlier finding: it is a retest's
+ *  own, or about the speed of ranks that share cores while the earlier finding
+ *  was not about speed. */
 static bool is_idle(const struct retest_look *l, const struct retested *r,
 		    const struct finding *f)
 {

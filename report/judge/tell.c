@@ -73,8 +73,8 @@ static bool find_bad_cells(const struct run *run, const struct verdict *v,
 	return any;
 }
 
-/** Where no cell is bad: does anything fail, and all of it in nodes that are
- *  known? */
+/** Takes the nodes of findings that fail as conflicts, if no cell is bad.
+ *  Returns false if there are none, or if one of them names no node. */
 static bool find_failures(const struct verdict *v, struct conflicts *c)
 {
 	bool any = false;
@@ -223,8 +223,8 @@ int next_good(const struct run *run, struct verdict *v)
 /** Failures that are named; the rest is counted. */
 #define MAX_STAY 3
 
-/** Does @f go when the nodes @out are left out: is none of its cells without
- *  them? */
+/** Returns true if @f disappears when the nodes @out are excluded: all its
+ *  cells are on them. */
 static bool goes_with(const struct run *run, const struct finding *f,
 		      const uint8_t *out)
 {

@@ -23,7 +23,7 @@ struct plug {
 	const struct fact_row *name, *port;
 };
 
-/** Is @nic, a name, one of @names, joined by '+'? */
+/** Returns true if the name @nic is one of @names, which '+' separates. */
 static bool is_of(const char *names, const char *nic)
 {
 	size_t n = strlen(nic), m;

@@ -256,8 +256,8 @@ static inline double run_ratio(const struct run *r, size_t at)
 				     NAN;
 }
 
-/** Is what the cell should reach by a section of expected.ini, a share of the
- *  line, and not the line itself by its row? */
+/** Returns true if the expected value of the cell is from a section of
+ *  expected.ini, a share of the line, and not the line rate of its row. */
 static inline bool run_by_section(const struct run *r, size_t at)
 {
 	return r->cell_line && r->cell_line[at] > 0;
@@ -281,8 +281,8 @@ static inline double run_line_share(const struct run *r, size_t at)
 		       (double)r->cells[at].bw_GB_s / expected : NAN;
 }
 
-/** Does results-final.csv have a line of each cell?  Not of a run.json that
- *  claims many ranks beside few rows: a KiB of it would become a GiB. */
+/** Returns true if results-final.csv has a line for each cell.  It has not if
+ *  run.json claims many ranks with few rows, since a KiB would become a GiB. */
 bool run_has_final(const struct run *r);
 
 /** The option of that name as it was typed, or NULL. */

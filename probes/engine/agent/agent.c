@@ -210,7 +210,7 @@ static void data_guest(uv_tcp_t *conn, const uint8_t *task,
 
 /* ---- workers ------------------------------------------------------------ */
 
-/* Somebody here did not run for @late_ns: how busy is the node just now? */
+/* Reports how busy the node is after a process did not run for @late_ns. */
 static void tell_pressure(struct agent *a, int64_t late_ns)
 {
 	int64_t now = clock_now_ns();

@@ -43,8 +43,8 @@
  */
 int guard_env(const json_t *env, const struct spec *own, struct err *e);
 /**
- * May a child work by @options, an object as run.json keeps them?  They name no
- * place to read but that of @own.  0, or -1 with @e (code EPERM).
+ * Checks that a child may use @options, an object as in run.json: the paths in
+ * them must be those of @own.  Returns 0, or -1 with @e (code EPERM).
  */
 int guard_options(const json_t *options, const struct spec *own,
 		  struct err *e);

@@ -110,7 +110,7 @@ static const char *refusal(const char *name, const char *value)
 	return strchr(value, '/') != NULL ? "its value is a path" : NULL;
 }
 
-/** Is @name=@value in one of the variants of the run's command line? */
+/** Returns true if @name=@value is in a variant of the run's command line. */
 static bool typed(const struct spec *own, const char *name, const char *value)
 {
 	struct variant v[VARIANTS_MAX];

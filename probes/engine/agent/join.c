@@ -98,7 +98,7 @@ static bool is_left_alone(const struct agent *a)
 	return a->boot.guest && poll(&out, 1, 0) > 0;
 }
 
-/* Where the directory is to be seen: has this run ended? */
+/* Returns true if the run has ended; false if the directory is not visible. */
 static bool is_over(const struct agent *a)
 {
 	json_t *run = a->nonce[0] != '\0' ?

@@ -230,8 +230,8 @@ void agents_beat(struct agents *s, int64_t now_ns, int64_t silence_ns);
 /** Return why @a was lost: the code of limit.h that it reported, "starved" if
  *  its node answers, or "agent_lost". */
 const char *agents_lost_code(const struct coord_agent *a);
-/** Does @a (NULL: nobody) owe us so many words that what else it owes may be
- *  under way? */
+/** Returns true if several beats of @a are overdue, so that its other messages
+ *  may be on their way; false for NULL. */
 bool agents_silent(const struct coord_agent *a, int64_t now_ns);
 /** In the middle of long work: the agents hear from us, and that we do not
  *  listen is not their fault. */

@@ -107,7 +107,7 @@ struct collective_work {
 	struct bisect *bisect;
 	bool by_rank;		/* its parts are ranks, else nodes */
 	int *parts, n_parts;	/* what they stand for */
-	bool comparing;		/* nothing failed: which half is slower? */
+	bool comparing;		/* nothing failed: looks for the slower half */
 	int64_t repeats;	/* of a set, until it is taken for good; 0 =
 				 * one operation tells */
 	int half;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * After the sweep: which nodes, or ranks of one node, are the smallest set that
- * is bad?  Where a size failed, a set is bad when it fails too.  Where none
- * did, sets are compared.
+ * After the sweep, finds the smallest bad set of nodes, or of ranks of one
+ * node.  If a size failed, a set is bad if it fails too.  If none failed, sets
+ * are compared.
  */
 #include <math.h>
 #include <stdio.h>
@@ -397,9 +397,8 @@ static void bisection_join(struct collective_work *w, const int *parts, int n)
 	str_release(&text);
 }
 
-/** One node of several is named: which of its ranks? */
-/* One node of several is named: which of its ranks?  w->parts are these then;
- * false where there is no more to say. */
+/* If a single node is named, begins to search among its ranks, which w->parts
+ * then holds.  Returns false if no further search is possible. */
 static bool bisection_inside(struct collective_work *w, const int *parts, int n)
 {
 	int node = n == 1 && !w->by_rank ? parts[0] : -1;

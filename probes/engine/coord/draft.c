@@ -123,8 +123,8 @@ static int any_place(const struct node_draft *node)
 	return i < node->n_single ? i : -1;
 }
 
-/* Rank @r of the launcher never came: is one missing where it belongs, or
- * else anywhere? */
+/* Puts the missing rank @r of the launcher into a free slot: where it belongs,
+ * else anywhere.  Returns false if there is none. */
 static bool slot_absent(struct node_draft *d, int n, int r)
 {
 	for (int pass = 0; pass < 2; pass++) {

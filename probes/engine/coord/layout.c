@@ -186,7 +186,7 @@ static int expected_gpus(const struct ranks *r)
 	return (int)n;
 }
 
-/* Does the job have GPUs, by Slurm's word, and none on @host? */
+/* Returns true if the job has GPUs according to Slurm, but none on @host. */
 static bool was_given_none(const struct ranks *r, const char *host)
 {
 	bool any = false;

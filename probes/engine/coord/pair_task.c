@@ -383,7 +383,7 @@ static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
 	return a->ends[*end].in ? NULL : a;
 }
 
-/* Take the results of @r; did a direction fail? */
+/* Takes the results of @r.  Returns true if a direction failed. */
 static bool take_results(struct active_end *end, struct order_report *r)
 {
 	bool failed = false;

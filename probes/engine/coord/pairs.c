@@ -188,10 +188,9 @@ static void opinion_drop(struct opinion *o)
 /* ---- pair follow --------------------------------------------------------- */
 
 /*
- * The follow-up: when all that was planned is measured, what does that leave
- * open?  Some tests more may tell, a few rounds of them, each after a look at
- * the verdict so far.  Nothing depends on it: what goes wrong ends it, and the
- * run is as whole as it was.
+ * The follow-up: after the planned tests, a few rounds of further tests resolve
+ * what they leave open, each round after a look at the verdict so far.  It is
+ * optional: an error ends the follow-up, and the run is complete without it.
  */
 
 /** So many tests fit in any run; in a large one a share of its own. */
@@ -328,8 +327,8 @@ static bool ask_again(struct pairs_work *w, struct err *e)
 	return f->opinion != NULL;
 }
 
-/* All that was planned is measured: is the follow-up under way?  Begins it, or
- * its next round. */
+/* Begins the follow-up after the planned tests, or its next round.  Returns
+ * true while it is under way. */
 static bool follow_goes_on(struct pairs_work *w)
 {
 	struct follow *f = &w->follow;
@@ -751,7 +750,8 @@ static json_t *planned_json(struct pairs_work *w)
 			 "sample", sampled_json(&w->plan.sample));
 }
 
-/* Do local ranks disturb each other, so that "slow" proves little? */
+/* Returns true if local ranks disturb each other, so that slowness proves
+ * little. */
 static bool pairs_shared_cores(const struct pairs_work *w)
 {
 	bool by_cpu = xport_is(w->ranks.ops, XPORT_SHARED_CORES);

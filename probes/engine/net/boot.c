@@ -631,7 +631,8 @@ static int read_rendezvous(const char *dir, struct boot_contact *c,
 	return rc == 0 ? 1 : text && e->code == ECANCELED ? -1 : 0;
 }
 
-/** Is @c of the run @nonce (NULL: any), not left over from an older one? */
+/** Returns true if @c belongs to the run @nonce (NULL: any) and is not a
+ *  leftover of an older one. */
 static bool is_fresh(const struct boot_contact *c, const char *nonce)
 {
 	return !nonce || !c->nonce[0] || strcmp(c->nonce, nonce) == 0;

@@ -74,7 +74,7 @@ static void attempt_fail(struct attempt *t, int code, const char *what)
 	}
 }
 
-/* The answer is whole: is it from whom we want? */
+/* Checks the complete answer of the listener, and answers with our proof. */
 static void attempt_prove(struct attempt *t)
 {
 	struct dial *d = t->d;

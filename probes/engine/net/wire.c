@@ -629,7 +629,7 @@ void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
 	}
 }
 
-/* Is there somebody at the other end's node? */
+/* Begins to ask the node of the other end if it still responds. */
 static void ask_node(struct wire *w, int64_t now_ns)
 {
 	struct sockaddr_storage to = { 0 };

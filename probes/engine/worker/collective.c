@@ -114,7 +114,8 @@ void worker_collective_end(struct process *w)
 
 /* ---- the first thread --------------------------------------------------- */
 
-/** Until the second thread is done, or @deadline_ns; is it done? */
+/** Waits until the second thread is done, or @deadline_ns.  Returns true if it
+ *  is done. */
 static bool wait_done(struct worker_collective *c, int64_t deadline_ns)
 {
 	struct timespec t = {.tv_sec = (time_t)(deadline_ns / NS_PER_S),
