@@ -194,6 +194,7 @@ static void trust_environment(char **argv)
 
 int main(int argc, char **argv)
 {
+	const struct command *cmd;
 	struct err e = { 0 };
 
 	trust_environment(argv);
@@ -204,6 +205,10 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	talk_open_stdout();
 	if (check_files(&e) < 0) {
+		cmd = argc > 2 ? command_find(commands, argv[1]) : NULL;
+		if (cmd && cmd->excuse) {
+			cmd->excuse(argv[2], &e);
+		}
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	return talk_close_stdout(run_line(argc, argv));

@@ -20,6 +20,9 @@
 /** "gpucheck agent DIR" and "gpucheck coordinator DIR"; errors in @e, the
  *  exit code is returned (2 usage, 3 could not measure, 4 partial, 0). */
 int agent_main(const char *dir, struct err *e);
+/** Tell the run of @dir that the process of an agent cannot begin, for @why: a
+ *  lack of memory or descriptors.  Closes stdin and stdout. */
+void agent_excuse(const char *dir, const struct err *why);
 int coordinator_main(const char *dir, struct err *e);
 /** Check that a coordinator may have a connection to each of @agents on this
  *  machine. Returns 0, or -1 with @e, which says how many files it needs. */

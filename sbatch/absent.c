@@ -18,20 +18,6 @@
 /** The longest DIR/absent that is taken over. */
 #define TEXT_MAX (16 << 20)
 
-int absent_note(const char *dir, const char *source, const char *node,
-		const char *code, const char *says, struct err *e)
-{
-	int fd = rundir_open_fd(dir, RUN_ABSENT, O_WRONLY | O_CREAT | O_APPEND,
-				e);
-
-	if (fd < 0) {
-		return -1;
-	}
-	launch_tell_absent(fd, source, node, code, json_text(says));
-	close(fd);
-	return 0;
-}
-
 static bool leaves_out(const struct launch_request *r, const char *name)
 {
 	return hostlist_has(r->spec->exclude, name) ||

@@ -198,20 +198,6 @@ void launch_child_signal(struct launch_child *c, int sig)
 	}
 }
 
-void launch_tell_absent(int news, const char *source, const char *node,
-			const char *code, json_t *detail)
-{
-	json_t *json = json_pack("{s:s,s:s,s:s,s:o}", "node", node, "code",
-				 code, "source", source, "detail", detail);
-	char *line = json ? json_dumps(json, JSON_COMPACT) : NULL;
-
-	if (line) {
-		dprintf(news, "%s\n", line);
-	}
-	free(line);
-	json_decref(json);
-}
-
 void launch_child_end(struct launch_child *c)
 {
 	if (launch_child_ended(c) && c->pid) {

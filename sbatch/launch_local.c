@@ -146,14 +146,17 @@ static bool lacks_coordinator(const struct launch *l, size_t running)
 static void tell_end(struct launch *l, size_t k)
 {
 	const int code = l->agents[k].child.exit_code;
+	char text[60];
 
 	if (!l->agents[k].told && code != 0 && code != CODE_PARTIAL) {
-		launch_tell_absent(l->news, "front", node_of(l, k),
-				   "agent_missing",
-				   json_sprintf(code > 128 ?
-					"its agent was ended by signal %d" :
-					"its agent ended with exit code %d",
-					code > 128 ? code - 128 : code));
+		snprintf(text, sizeof(text), code > 128 ?
+			 "its agent was ended by signal %d" :
+			 "its agent ended with exit code %d",
+			 code > 128 ? code - 128 : code);
+		run_absent_tell(l->news, &(struct run_entry){
+				.node = node_of(l, k), .rank = -1,
+				.code = "agent_missing", .source = "front",
+				.detail = text });
 	}
 	l->agents[k].told = true;
 }

@@ -618,7 +618,9 @@ static bool submit_less(struct launch *l)
 	    submit(&r, l->job, NULL) < 0) {
 		return false;
 	}
-	absent_note(l->dir, "sinfo", node.name, code, says, NULL);
+	run_absent_note(l->dir, &(struct run_entry){ .node = node.name,
+			.rank = -1, .code = code, .source = "sinfo",
+			.detail = says }, NULL);
 	take_job(l, l->r->dir);
 	l->ask_ns = 0;
 	launch_say(&l->state, LAUNCH_PENDING, -1, "%.240s; job %s is submitted "

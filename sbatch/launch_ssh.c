@@ -421,9 +421,10 @@ static void tell_end(struct launch *l, size_t k)
 	if (exit_code != 0) {
 		const char *code = refusal(exit_code, text ? text : "");
 
-		launch_tell_absent(l->news, "ssh",
-				   hosts_name(l->hosts.names[k]), code,
-				   json_text(text ? last_line(text) : log));
+		run_absent_tell(l->news, &(struct run_entry){
+				.node = hosts_name(l->hosts.names[k]),
+				.rank = -1, .code = code, .source = "ssh",
+				.detail = text ? last_line(text) : log });
 	} else if (text && !text[0] &&
 		   rundir_path(l->dir, log, path, NULL) == 0) {
 		unlink(path);

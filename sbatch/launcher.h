@@ -75,11 +75,6 @@ bool launch_child_ended(struct launch_child *c);
 /** Signal its process group, and what is left of it when it has ended. */
 void launch_child_signal(struct launch_child *c, int sig);
 
-/** Tell the coordinator, whose stdin @news is, that @node will have no agent:
- *  @code, and @detail in words, by @source; takes the reference. */
-void launch_tell_absent(int news, const char *source, const char *node,
-			const char *code, json_t *detail);
-
 /** Kill the process group of a child that has ended, then reap it: until then
  *  no other process gets its number. */
 void launch_child_end(struct launch_child *c);

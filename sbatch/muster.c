@@ -293,8 +293,10 @@ static bool settle(struct muster *m)
 		const struct muster_node *node = &m->nodes[i];
 
 		if (node->code) {
-			absent_note(m->r->dir, "srun", node->name, node->code,
-				    node->says, NULL);
+			run_absent_note(m->r->dir, &(struct run_entry){
+					.node = node->name, .rank = -1,
+					.code = node->code, .source = "srun",
+					.detail = node->says }, NULL);
 		}
 	}
 	return lost > 0 && here + lost < m->n && ++m->round < ROUNDS;

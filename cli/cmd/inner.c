@@ -238,6 +238,7 @@ const struct command cmd_agent = {
 	.summary = "The process that watches over one node of a run.",
 	IN_RUN_DIRECTORY,
 	.run = run_agent,
+	.excuse = agent_excuse,
 };
 
 const struct command cmd_coordinator = {

@@ -55,6 +55,8 @@ struct command {
 	const char *needs;	/* what the least of them are */
 	bool raw;		/* run() takes argv apart itself */
 	int (*run)(struct session *s);	/* returns an enum exit_code */
+	/* tell @arg, its first, that the process cannot begin; or NULL */
+	void (*excuse)(const char *arg, const struct err *why);
 };
 
 /** All there are, as "gpucheck help" lists them. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* run.json and verdict.json as structs. */
+/* run.json and verdict.json as structs; lines of DIR/absent. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
@@ -138,7 +140,7 @@ static const struct field entry_fields[] = {
 struct run_entry run_entry_of(const json_t *json)
 {
 	struct run_entry r = { .index = -1, .peer_index = -1, .gpu = -1,
-			       .score = NAN };
+			       .rank = -1, .score = NAN };
 
 	schema_look(entry_fields, &r, json);
 	r.fail = strcmp(r.severity, "fail") == 0;
@@ -203,4 +205,34 @@ int run_error_note(const char *dir, const struct err *why, int exit_code)
 	}
 	json_decref(run);
 	return rc;
+}
+
+/* ---- absent -------------------------------------------------------------- */
+
+void run_absent_tell(int fd, const struct run_entry *n)
+{
+	json_t *json = json_pack("{s:s,s:i,s:s,s:s,s:o}",
+				 "node", n->node, "rank", n->rank,
+				 "source", n->source, "code", n->code,
+				 "detail", json_text(n->detail));
+	char *line = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+	if (line) {
+		dprintf(fd, "%s\n", line);
+	}
+	free(line);
+	json_decref(json);
+}
+
+int run_absent_note(const char *dir, const struct run_entry *n, struct err *e)
+{
+	int fd = rundir_open_fd(dir, RUN_ABSENT, O_WRONLY | O_CREAT | O_APPEND,
+				e);
+
+	if (fd < 0) {
+		return -1;
+	}
+	run_absent_tell(fd, n);
+	close(fd);
+	return 0;
 }

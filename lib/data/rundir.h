@@ -115,6 +115,13 @@ int run_check_new(const json_t *run, const char *dir, struct err *e);
  *  0, or -1: then what is printed has to do. */
 int run_error_note(const char *dir, const struct err *why, int exit_code);
 
+/** Write to @fd, which the coordinator reads, that @n->node has no agent, or
+ *  without that of @n->rank (-1: not known): a line of JSON with code, source
+ *  and detail, by one write(2). */
+void run_absent_tell(int fd, const struct run_entry *n);
+/** Append that line to DIR/absent; 0, or -1 with @e. */
+int run_absent_note(const char *dir, const struct run_entry *n, struct err *e);
+
 /* ---- rundir -------------------------------------------------------------- */
 
 /** Files of a run directory (design: nothing else is ever read by report). */
@@ -133,7 +140,7 @@ int run_error_note(const char *dir, const struct err *why, int exit_code);
 #define RUN_RENDEZVOUS	"rendezvous"
 /** The coordinator touches RUN_RENDEZVOUS this often: its sign of life. */
 #define RUN_SIGN_NS	(2 * NS_PER_S)
-/** Nodes that could not start an agent, a line of JSON each. */
+/** Nodes without an agent: lines of run_absent_tell(). */
 #define RUN_ABSENT	"absent"
 #define RUN_LOGS	"logs"
 #define RUN_JOB_SCRIPT	"job.sbatch"

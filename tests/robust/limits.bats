@@ -193,6 +193,55 @@ group_away()
 	lacks 'FAIL|drain|reboot|Protocol error' out err.2
 }
 
+# agents SHORT FILES PROBE [OPTIONS]: four ranks of two nodes as torchrun starts
+# them, rank SHORT with FILES descriptors, and what report says of that.
+agents()
+{
+	local r from=$SECONDS
+	rm -rf run
+	mkdir -p run/logs
+	printf '{"schema": 1, "probe": "%s", "argv": [], "version": "0.1.0",
+		"options": {"boot-timeout": "40s"%s}, "launcher": "env",
+		"nonce": "00112233445566778899aabbccddeeff",
+		"started_utc": "2026-01-01T00:00:00Z"}' "$3" "${4-}" \
+		>run/run.json
+	for r in 0 1 2 3; do
+		files "$2"
+		GPUCHECK_HOST=n$((r / 2)) RANK=$r WORLD_SIZE=4 \
+			LOCAL_RANK=$((r % 2)) LOCAL_WORLD_SIZE=2 \
+			"${limit[@]:0:r == $1 ? 2 : 0}" "$GPUCHECK" agent run \
+			2>"err.$r" 3>&- </dev/null &
+	done
+	wait
+	code=0
+	"$GPUCHECK" report run --color=never >out 2>err || code=$?
+	cat out err err.?
+	# it is known at once: nothing waits for --boot-timeout
+	[ $((SECONDS - from)) -lt 30 ]
+}
+
+@test "too few open files for an agent to join: the same answer for all" {
+	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
+	for n in 4 5 8 11 12 14 16 17 19; do
+		agents 3 $n p2p ', "transport": "tcp"'
+		[ $code -eq 4 ]
+		grep -q "on n1 ran into a limit: too few" out
+		grep -q "limited to $n (ulimit -n; hard limit $n), 20 are needed" run/facts.csv
+		grep -q "too few .*: Too many open files" err.3
+		measured 6
+		lacks 'FAIL|drain|reboot|firewall' out err.?
+	done
+	# info asks each node once; without rank 0 there is no coordinator
+	agents 2 12 info
+	[ $code -eq 4 ]
+	for n in 4 9 15; do
+		agents 0 $n p2p ', "transport": "tcp"'
+		[ $code -eq 3 ]
+		grep -q "too few .* files\|too few file descriptors" err
+		lacks 'FAIL|drain|firewall' out err
+	done
+}
+
 @test "killed for want of memory" {
 	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
 	group memory memory.limit_in_bytes 24M

@@ -420,6 +420,78 @@ static void news_of_another_version_count_once(void **state)
 	tree_remove(dir);
 }
 
+#define GAVE_UP(node, rank) \
+	"{\"node\":\"" node "\",\"rank\":" rank ",\"source\":\"agent\"," \
+	"\"code\":\"limit_nofile\",\"detail\":\"too few\"}\n"
+
+/** run.json after agents of @run that gave up wrote @news, @come of six[] came,
+ *  and the run began without waiting for the others. */
+static void expect_given_up(const char *run, const char *news, size_t come_n,
+			    const char *nodes)
+{
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	struct bench b;
+	FILE *f = fmemopen((void *)news, strlen(news), "r");
+	json_t *after;
+
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, run);
+	begin(&b, dir, 6);
+	for (size_t i = 0; i < come_n; i++) {
+		come(&b, &six[i]);
+	}
+	agents_read_news(b.c.agents, f, NULL);
+	fclose(f);
+	assert_int_not_equal(b.c.phase, COORD_BOOT);
+	end(&b);
+	after = rundir_read_json(dir, RUN_JSON, NULL);
+	tree_remove(dir);
+	expect_nodes(after, nodes);
+	json_decref(after);
+}
+
+/** Ranks that gave up are counted once each, on the node that they named. */
+static void agents_that_give_up_have_their_node(void **state)
+{
+	(void)state;
+	expect_given_up(RUN "}", GAVE_UP("c", "5") GAVE_UP("c", "5"), 5,
+			"a:2 b:2 c:2");
+	expect_given_up(RUN "}", GAVE_UP("c", "5") GAVE_UP("c", "4"), 4,
+			"a:2 b:2 (c):2");
+	expect_given_up(RUN "}", GAVE_UP("b", "2") GAVE_UP("c", "5")
+			GAVE_UP("c;touch x", "4") GAVE_UP("b", "3")
+			GAVE_UP("c", "4"), 2, "a:2 (b):2 (c):2");
+	expect_given_up(PLAN(NODE("a", "0", "2") ","
+			     NOBODY("ranks2-5", "2", "4"), "30"),
+			GAVE_UP("c", "5") GAVE_UP("c", "4"), 4,
+			"a:2 b:2 (c):2");
+}
+
+/** One that reports a limit and goes is not waited for until the deadline. */
+static void a_limit_is_the_end_of_an_agent(void **state)
+{
+	json_t *event = json_pack("{s:s,s:s,s:s}", "t", "event", "event",
+				  "limit_memory", "detail", "no memory");
+	char dir[] = "/tmp/gpucheck-coord-XXXXXX";
+	struct bench b;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	tree_file(dir, "/" RUN_JSON, RUN "}");
+	begin(&b, dir, 2);
+	come(&b, &six[0]);
+	agents_hear(agents_next(b.c.agents, NULL), event);
+	agents_lose(agents_next(b.c.agents, NULL), "closed");
+	assert_string_equal(agents_absent(b.c.agents, "a").code,
+			    "limit_memory");
+	assert_int_equal(b.c.phase, COORD_BOOT);
+	come(&b, &six[2]);
+	assert_int_not_equal(b.c.phase, COORD_BOOT);
+	end(&b);
+	json_decref(event);
+	tree_remove(dir);
+}
+
 /** Of @probe: two nodes come, and the third when the tests have begun. */
 static void comes_late(const char *probe, const char *transport)
 {
@@ -683,6 +755,8 @@ int main(void)
 		cmocka_unit_test(who_has_ended_is_not_waited_for),
 		cmocka_unit_test(another_version_takes_no_part),
 		cmocka_unit_test(news_of_another_version_count_once),
+		cmocka_unit_test(agents_that_give_up_have_their_node),
+		cmocka_unit_test(a_limit_is_the_end_of_an_agent),
 		cmocka_unit_test(who_comes_late_has_not_stayed_away),
 		cmocka_unit_test(a_test_that_is_cut_twice_is_no_failure),
 		cmocka_unit_test(a_wait_that_the_end_cuts_is_no_failure),

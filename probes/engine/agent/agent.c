@@ -117,10 +117,8 @@ static void agent_last_words(struct agent *a)
 #define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
-/* Descriptors: of the loop, the doors, the coordinator and a child that is
- * being started; and of a worker: its socket, note and log, and connections
- * that are passed on to it. */
-#define AGENT_FILES	 20
+/* Descriptors of a worker: its socket, note and log, and connections that are
+ * passed on to it. */
 #define AGENT_SLOT_FILES 5
 /* Memory to build, seal and send one last message. */
 #define AGENT_SPARE_BYTES (32 * 1024)
@@ -929,22 +927,7 @@ static void agent_release(struct agent *a)
 /* It came to nothing: what has been opened closes as the loop runs. */
 static void agent_give_up(struct agent *a)
 {
-	/* a coordinator that is not there in time is lost like one that goes:
-	 * no fault of who waited */
-	a->exit_code = a->why.code == EINVAL	? CODE_USAGE :
-		       a->why.code == ETIMEDOUT &&
-				!boot_hosts(&a->boot) ? CODE_PARTIAL :
-							CODE_UNABLE;
-	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
-	    (limit_code(a->why.code) != NULL ||
-	     a->coordinator_end.signal != 0 ||
-	     a->why.code == EPROTONOSUPPORT)) {
-		/* there is no coordinator who could say so */
-		run_error_note(a->dir, &a->why, a->exit_code);
-	}
-	if (boot_hosts(&a->boot) && !a->published) {
-		boot_publish_failure(&a->boot, a->dir, a->nonce, &a->why);
-	}
+	agent_tell_why(a);
 	close_door(a);
 	wire_close(&a->wire, NULL);
 	stop_watching(a);
@@ -962,6 +945,7 @@ int agent_main(const char *dir, struct err *e)
 		free(a);
 		err_set(e, -rc, "cannot start an agent");
 		limit_hint(e, &(struct limit_user){ .who = "agent" });
+		agent_excuse(dir, e);
 		return CODE_UNABLE;
 	}
 	signal(SIGPIPE, SIG_IGN);

@@ -279,7 +279,7 @@ struct agent {
 	struct port *ports;	/* as the inventory found them */
 	char root[PATH_MAX];	/* /sys, /proc of its machine are below it */
 	size_t n_ports;
-	struct agent_words {
+	struct {
 		uv_work_t work;
 		bool asking;	/* a child looks at the GPUs */
 		json_t *gpus;	/* what it says; facts */
@@ -292,6 +292,13 @@ struct agent {
 	struct err why;
 };
 
+/** Descriptors of an agent: of the loop, the doors, the coordinator and a child
+ *  that is being started. */
+#define AGENT_FILES 20
+
+/** Set the rank of @a, and, if it can see the run directory, options and nonce
+ *  of the run.  0, or -1 with @e; code EINVAL is a usage error. */
+int agent_identify(struct agent *a, struct err *e);
 /**
  * Finds out this agent's rank, the devices of its node and the address of the
  * coordinator.  The agent does nothing else before this returns; each wait has
@@ -316,6 +323,9 @@ int agent_join(struct agent *a, const struct wire_events *events,
 
 /** Write into the run directory that the coordinator is lost, and @why. */
 void agent_note_lost(const struct agent *a, const char *why);
+/** Tell the other processes of the run, as far as files reach them, why this
+ *  agent takes no part: @a->why; and set its exit code. */
+void agent_tell_why(struct agent *a);
 
 /** Open the data door at the address of this end of @fd; 0, or -1 with @e. */
 int agent_open_door(struct agent *a, int fd, struct err *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From the coordinator's address to a place in its run, and the note of an
- * agent that has lost it. */
+/* From the coordinator's address to a place in its run, and the notes of an
+ * agent that got none, or lost it. */
 #include "probes/engine/agent/agent.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "probes/engine/net/door.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
+#include "probes/probe.h"
 
 #define JOIN_CONNECT_NS (2 * NS_PER_S)
 /* A coordinator may be busy for a while before it answers. */
@@ -30,6 +31,7 @@
 /* The name of its node, as it is known here. */
 static const char *agent_node(const struct agent *a)
 {
+	static char own[65];
 	const char *typed = getenv("GPUCHECK_HOST");	/* by ssh */
 	const char *host = typed ? typed : getenv("SLURMD_NODENAME");
 
@@ -37,6 +39,9 @@ static const char *agent_node(const struct agent *a)
 		host = a->boot.node;
 	} else if (host == NULL) {
 		host = inventory_seen(a->inventory).host;
+	}
+	if (host[0] == '\0' && gethostname(own, sizeof(own) - 1) == 0) {
+		host = own;	/* the inventory has not been read */
 	}
 	return host[0] != '\0' ? host : "?";
 }
@@ -121,6 +126,7 @@ static int dial(struct agent *a, struct auth_session *keys,
 
 	/* an address from the environment may be known before rank 0 is up */
 	while ((fd = dial_once(a, keys, e)) < 0 && !is_left_alone(a) &&
+	       limit_code(e->code) == NULL &&
 	       (now = clock_now_ns()) < deadline_ns) {
 		if (now > look_ns && is_over(a)) {
 			return err_set(e, 0, "the run in '%s' has ended",
@@ -134,6 +140,9 @@ static int dial(struct agent *a, struct auth_session *keys,
 		/* the coordinator has said which, where we did not know */
 		memcpy(a->data.run, a->control.run, sizeof(a->data.run));
 		return fd;
+	}
+	if (limit_code(e->code) != NULL) {
+		return -1;	/* its hint is that of the limit */
 	}
 	if (e->code == EPROTO) {
 		return err_hint(e, "another program or another run has the "
@@ -227,4 +236,49 @@ void agent_note_lost(const struct agent *a, const char *why)
 		rundir_write_json(a->dir, name, json, NULL);
 	}
 	json_decref(json);
+}
+
+void agent_tell_why(struct agent *a)
+{
+	const struct limit_user least = { .files = AGENT_FILES };
+	const char *limit = limit_code(a->why.code);
+	char text[600];
+
+	/* a coordinator that is not there in time is lost like one that goes:
+	 * no fault of who waited */
+	a->exit_code = a->why.code == EINVAL	? CODE_USAGE :
+		       a->why.code == ETIMEDOUT &&
+				!boot_hosts(&a->boot) ? CODE_PARTIAL :
+							CODE_UNABLE;
+	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
+	    (limit != NULL || a->coordinator_end.signal != 0 ||
+	     a->why.code == EPROTONOSUPPORT)) {
+		/* there is no coordinator who could say so */
+		run_error_note(a->dir, &a->why, a->exit_code);
+	}
+	if (boot_hosts(&a->boot) && !a->published) {
+		boot_publish_failure(&a->boot, a->dir, a->nonce, &a->why);
+	} else if (limit != NULL && a->nonce[0] != '\0') {
+		limit_text(&a->why, &least, text, sizeof(text));
+		run_absent_note(a->dir, &(struct run_entry){
+				.node = agent_node(a), .rank = a->boot.rank,
+				.source = "agent", .detail = text,
+				.code = limit }, NULL);
+	}
+}
+
+void agent_excuse(const char *dir, const struct err *why)
+{
+	struct agent *a = calloc(1, sizeof(*a));
+
+	close(STDIN_FILENO);	/* there may be too few descriptors */
+	close(STDOUT_FILENO);
+	if (a != NULL) {
+		a->dir = dir;
+		if (agent_identify(a, &a->why) == 0) {
+			a->why = *why;
+			agent_tell_why(a);
+		}
+	}
+	free(a);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/net.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
@@ -295,24 +296,30 @@ static int64_t inventory_ns(const struct spec *s)
 	return ns > AGENT_INVENTORY_NS ? ns : AGENT_INVENTORY_NS;
 }
 
+int agent_identify(struct agent *a, struct err *e)
+{
+	if (boot_identify(&a->boot, e) < 0) {
+		return -1;
+	}
+	if (boot_hosts(&a->boot)) {
+		return await_run(a, e);
+	}
+	read_run(a, NULL);	/* others may do without the directory */
+	return 0;
+}
+
 /* Until the coordinator is found: who am I, what is here. */
 int agent_boot(struct agent *a, struct err *e)
 {
+	const struct limit_user least = { .files = AGENT_FILES };
 	int64_t deadline;
 	bool hosts;	/* the coordinator */
 
-	if (boot_identify(&a->boot, e) < 0 ||
+	if (agent_identify(a, e) < 0 || limit_files_check(&least, e) < 0 ||
 	    spawn_self(a->self, sizeof(a->self), e) < 0) {
 		return -1;
 	}
 	hosts = boot_hosts(&a->boot);
-	if (hosts && await_run(a, e) < 0) {
-		return -1;
-	}
-	if (!hosts) {
-		read_run(a, NULL);	/* others may do without the
-					 * directory */
-	}
 	deadline = clock_now_ns() +
 		   spec_boot_first_ns(&a->spec, boot_is_step(&a->boot));
 	if (hosts) {

@@ -118,7 +118,8 @@ struct agents {
 	struct coord_agent **by_rank;	/* of those expected, who has said
 					 * hello last; NULL: nobody */
 	struct own_port *ports;	/* that they have come to */
-	json_t *absent;		/* by node: why it has no agent */
+	json_t *absent;		/* by node, and by "#" and the rank of an agent:
+				 * why it has none, or not that one */
 	int n_absent;		/* agents that will not come */
 	bool begun, dismissed;
 	bool started;		/* all of them, the launcher says */
@@ -253,9 +254,12 @@ static void turn_away(struct coord_agent *a, const char *why)
 static void note_absent(struct agents *s, const char *node, json_t *news)
 {
 	const struct run_entry why = run_entry_of(news);
+	char key[24];
 
 	s->absent = s->absent ? s->absent : json_object();
 	json_object_set(s->absent, node, news);
+	snprintf(key, sizeof(key), "#%d", why.rank);
+	json_object_set(s->absent, key, news);
 	s->n_absent++;
 	run_log_event(s->log, node, -1, limit_is(why.code) ? why.code :
 		      "agent_missing", "%.250s", why.detail);
@@ -263,13 +267,12 @@ static void note_absent(struct agents *s, const char *node, json_t *news)
 }
 
 /* @a takes no part, @why; @node has one agent less. */
-static void refuse_hello(struct coord_agent *a, const char *node,
+static void agent_absent(struct coord_agent *a, const char *node,
 			 const char *code, const char *why)
 {
 	json_t *news = json_pack("{s:s,s:s,s:s}", "code", code, "detail", why,
 				 "source", code[0] != '\0' ? "agent" : "");
 
-	turn_away(a, why);
 	if (news != NULL) {
 		note_absent(a->set, node, news);
 	}
@@ -289,12 +292,14 @@ static bool is_welcome(struct coord_agent *a, const struct message_in *in)
 		err_set(&e, 0, "agent %d calls its node '%.63s', which is not "
 			"the name of a node", in->rank, name);
 		snprintf(text, sizeof(text), "node%d", in->rank);
-		refuse_hello(a, text, "", e.text);
+		turn_away(a, e.text);
+		agent_absent(a, text, "", e.text);
 		return false;
 	}
 	snprintf(text, sizeof(text), "the agent of %.63s", name);
 	if (version_check(text, in->version, &e) < 0) {
-		refuse_hello(a, name, "version_differs", e.text);
+		turn_away(a, e.text);
+		agent_absent(a, name, "version_differs", e.text);
 		return false;
 	}
 	return true;
@@ -412,12 +417,15 @@ void agents_lose(void *agent, const char *why)
 					 why);
 	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
 	own_link_tell(&a->own_link, (const struct sockaddr *)&a->own, s->log);
-	if (!s->begun) {
-		a->said_hello = false;
-		s->n_hello--;
+	if (s->begun) {
+		s->events->lost(s->arg, a, detail);
 		return;
 	}
-	s->events->lost(s->arg, a, detail);
+	a->said_hello = false;
+	s->n_hello--;
+	if (a->limit[0] != '\0') {
+		agent_absent(a, a->node, a->limit, detail);
+	}
 }
 
 /* How many have come to the address that @a came to. */
@@ -507,13 +515,17 @@ void agents_read_news(struct agents *s, FILE *from, const char *names)
 
 	while (getline(&line, &size, from) > 0) {
 		json_t *news = json_loads(line, 0, NULL);
-		const char *node = run_entry_of(news).node;
+		const struct run_entry n = run_entry_of(news);
+		const json_t *known = json_object_get(s->absent, n.node);
 
-		/* what the node's agent said itself counts, and is closer */
-		if (node[0] != '\0' &&
-		    (names == NULL || hostlist_has(names, node)) &&
-		    json_object_get(s->absent, node) == NULL) {
-			note_absent(s, node, news);
+		/* what an agent reported itself counts, and is closer than what
+		 * its launcher knows; but it is not the only one of its node */
+		if (hostlist_is_name(n.node) &&
+		    (names == NULL || hostlist_has(names, n.node)) &&
+		    (known == NULL ||
+		     (n.rank >= 0 && run_entry_of(known).rank >= 0 &&
+		      agents_absent_rank(s, n.rank).node[0] == '\0'))) {
+			note_absent(s, n.node, news);
 		}
 		json_decref(news);
 	}
@@ -524,6 +536,14 @@ void agents_read_news(struct agents *s, FILE *from, const char *names)
 struct run_entry agents_absent(const struct agents *s, const char *name)
 {
 	return run_entry_of(json_object_get(s->absent, name));
+}
+
+struct run_entry agents_absent_rank(const struct agents *s, int rank)
+{
+	char key[24];
+
+	snprintf(key, sizeof(key), "#%d", rank);
+	return agents_absent(s, key);
 }
 
 void agents_absent_facts(const struct agents *s, const char *name)

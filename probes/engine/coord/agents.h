@@ -212,6 +212,9 @@ void agents_read_news(struct agents *s, FILE *from, const char *names);
 /** Returns why node @name has no agent: code, detail and source, "" when nobody
  *  knows. */
 struct run_entry agents_absent(const struct agents *s, const char *name);
+/** The same of the agent of the launcher's rank @rank, if that gave up; with
+ *  its node. */
+struct run_entry agents_absent_rank(const struct agents *s, int rank);
 /** The same as lines of facts.csv. */
 void agents_absent_facts(const struct agents *s, const char *name);
 

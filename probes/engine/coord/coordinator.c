@@ -155,7 +155,8 @@ struct coordinator_process {
 	int64_t boot_deadline_ns;
 	bool step;			/* Slurm starts the agents */
 	struct step_words words;	/* of its srun */
-	FILE *news;			/* which nodes have no agent, or NULL */
+	FILE *news, *absent;		/* which nodes have no agent, by a front
+					 * and by others; or NULL */
 	const char *names;		/* those that it may be about, NULL:
 					 * any */
 	bool came;			/* an agent from elsewhere */
@@ -337,6 +338,13 @@ static void tick(uv_timer_t *t)
 	agents_beat(c->agents, now, c->spec.silence_ns);
 	run_log_sign(c->log, now);
 	if (c->phase == COORD_BOOT) {
+		if (p->absent == NULL) {
+			p->absent = rundir_open(p->dir, RUN_ABSENT, NULL);
+		}
+		/* what an agent wrote there is read first */
+		if (p->absent != NULL) {
+			agents_read_news(c->agents, p->absent, p->names);
+		}
 		if (p->news != NULL) {
 			agents_read_news(c->agents, p->news, p->names);
 		}
@@ -531,8 +539,7 @@ static int64_t count_lost(const struct coordinator_process *p, int64_t size)
 	return (int64_t)n > size && n <= AGENTS_MAX ? (int64_t)n - size : 0;
 }
 
-/* Where it is told which nodes have no agent: by a front that started us on
- * our stdin, by the job of Slurm in a file. */
+/* A front that started us writes to our stdin which nodes have no agent. */
 static void open_news(struct coordinator_process *p)
 {
 	struct stat st;
@@ -540,8 +547,6 @@ static void open_news(struct coordinator_process *p)
 	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
 	if (p->step) {
 		p->names = getenv("GPUCHECK_NODELIST");
-		p->news = p->names != NULL ?
-				  rundir_open(p->dir, RUN_ABSENT, NULL) : NULL;
 	} else if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode)) {
 		p->news = stdin;
 	}
@@ -621,8 +626,8 @@ static void process_release(struct coordinator_process *p)
 		free(c->work);
 	}
 	agents_free(c->agents);
-	if (p->news != NULL && p->news != stdin) {
-		fclose(p->news);
+	if (p->absent != NULL) {
+		fclose(p->absent);
 	}
 	json_decref(c->before);
 	run_log_close(c->log);

@@ -146,7 +146,7 @@ static int place_apart(struct node_draft *d, int n, int r)
 {
 	struct node_draft *last = n > 0 ? &d[n - 1] : NULL;
 
-	if (last == NULL || last->present ||
+	if (last == NULL || last->host[0] != '\0' ||
 	    last->n_single == SPEC_MAX_GPUS ||
 	    last->absent[last->n_single - 1] != r) {
 		last = &d[n++];
@@ -174,12 +174,41 @@ static void close_ranks(struct node_draft *node)
 	node->n_single = n;
 }
 
+/* Rank @r is one of @node. */
+static int place_noted(struct node_draft *d, int n, int r, const char *node)
+{
+	int i = 0, at;
+
+	while (i < n && strcmp(d[i].host, node) != 0) {
+		i++;
+	}
+	if (i == n) {
+		name_draft(d, n++, node);
+	}
+	at = any_place(&d[i]);
+	at = at >= 0 || d[i].n_single == SPEC_MAX_GPUS ? at : d[i].n_single++;
+	if (at >= 0) {
+		d[i].absent[at] = r + 1;
+	}
+	return n;
+}
+
 static int draft_absent(const struct agents *s, struct node_draft *d, int n)
 {
-	int n_known = n;
+	const char *node;	/* that rank r named when it gave up; "" */
+	int n_known;
 
 	for (int r = 0; r < agents_expected(s); r++) {
-		if (agents_find(s, r) == NULL && !slot_absent(d, n_known, r)) {
+		node = agents_absent_rank(s, r).node;
+		if (agents_find(s, r) == NULL && node[0] != '\0') {
+			n = place_noted(d, n, r, node);
+		}
+	}
+	n_known = n;
+	for (int r = 0; r < agents_expected(s); r++) {
+		node = agents_absent_rank(s, r).node;
+		if (agents_find(s, r) == NULL && node[0] == '\0' &&
+		    !slot_absent(d, n_known, r)) {
 			n = place_apart(d, n, r);
 		}
 	}
@@ -215,8 +244,11 @@ int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 		char missing[64];
 
 		if (a == NULL) {
-			snprintf(missing, sizeof(missing), "%s%d",
-				 local ? "n" : "node", r);
+			STR_COPY(missing, agents_absent_rank(s, r).node);
+			if (missing[0] == '\0') {
+				snprintf(missing, sizeof(missing), "%s%d",
+					 local ? "n" : "node", r);
+			}
 			if (!apart) {
 				d[n].boot_rank = r + 1;
 				name_draft(d, n++,

@@ -231,7 +231,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	const struct probe *probe = r->c->probe;
 	int rank = r->layout.nodes[node].first_rank + slot;
 	struct rank *k = &r->all[rank];
-	const struct run_entry gone = agents_absent(r->c->agents, d->name);
+	struct run_entry gone = agents_absent(r->c->agents, d->name);
 	const char *absent = gone.detail, *code = gone.code;
 	struct gpus_why kept;
 	char why[200];
@@ -244,9 +244,12 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	r->layout.ranks[rank].group = ports_group(r, slot);
 	if (d->whole == NULL && slot < d->n_single && d->absent[slot] != 0) {
 		k->boot_rank = d->absent[slot];
+		gone = agents_absent_rank(r->c->agents, k->boot_rank - 1);
 		snprintf(why, sizeof(why), "the launcher's rank %d did not "
-					   "report", d->absent[slot] - 1);
-		rank_missing(k, coord_missing(r->c, "rank_missing"), why);
+					   "report", k->boot_rank - 1);
+		rank_missing(k, limit_is(gone.code) ? gone.code :
+				coord_missing(r->c, "rank_missing"),
+			     gone.detail[0] != '\0' ? gone.detail : why);
 		return;
 	}
 	if (!d->present || (d->whole == NULL && slot >= d->n_single)) {

@@ -336,7 +336,7 @@ static int make_nodes(struct nodes_work *w, struct err *e)
 		STR_COPY(w->nodes[i].name, d[i].name);
 		w->nodes[i].agent = d[i].whole;
 		w->nodes[i].boot_rank = d[i].boot_rank;
-		w->nodes[i].nowhere = !d[i].present && d[i].n_single > 0;
+		w->nodes[i].nowhere = d[i].host[0] == '\0';
 		for (int k = 0; k < d[i].n_single; k++) {
 			if (w->nodes[i].agent == NULL) {
 				w->nodes[i].agent = d[i].single[k];
