@@ -93,7 +93,7 @@ static void show(const struct session *s, const struct explain *x,
 /** One log, named @name; 0, or -1 with @e. */
 static int read_log(struct explain *x, const char *name, struct err *e)
 {
-	FILE *f = input_open(name, PIPE_MAX, e);
+	FILE *f = input_open("log", name, PIPE_MAX, e);
 	int rc;
 
 	if (!f) {

@@ -57,12 +57,7 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 
 int ahead_read_drill(const char *path, struct str *text, struct err *e)
 {
-	const int why = input_read(path, DRILL_FILE_MAX, text);
-
-	return why == EFBIG ? err_set(e, 0, "drill file '%s' is larger than "
-				      "1 MiB", path) :
-	       why	    ? err_set(e, why, "cannot read drill file '%s'",
-				      path) : 0;
+	return input_read("drill file", path, DRILL_FILE_MAX, text, e);
 }
 
 static int check_drill(const struct spec *s, const struct layout *l,

@@ -101,10 +101,9 @@ static int count_link(void *user, const struct switch_link *link)
  * node. */
 static int site_switches(const char *path, struct str *text, struct err *e)
 {
-	int why = path[0] ? input_read(path, SWITCHES_MAX_BYTES, text) : 0;
-
-	if (why) {
-		return err_set(e, why, "cannot read '%s'", path);
+	if (path[0] && input_read("list of switches", path, SWITCHES_MAX_BYTES,
+				  text, e) < 0) {
+		return -1;
 	}
 	if (path[0] && switches_parse(str_text(text), text->len, count_link,
 				      NULL) <= 0) {

@@ -52,21 +52,25 @@ static int close_input(void *cookie)
 	return rc;
 }
 
-/** A pipe of the shell, "<(...)", is known by its number alone: opened anew it
- *  would not say that its writer has gone. */
-static int open_any(const char *path)
+/** Return the descriptor that @path names, or -1: it names a file.  A pipe of
+ *  the shell, "<(...)", is known by its number alone: opened anew it would not
+ *  say that its writer has gone. */
+static int given_fd(const char *path)
 {
-	static const char by_number[] = "/dev/fd/";
+	static const char *const by_number[] = { "/dev/fd/", "/proc/self/fd/" };
 	int64_t fd;
 
-	if (strcmp(path, "-") == 0) {
-		return dup(STDIN_FILENO);
+	if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0) {
+		return STDIN_FILENO;
 	}
-	return str_starts(path, by_number) &&
-			       units_parse_int(path + strlen(by_number), 0,
-					       1 << 20, &fd, NULL) == 0 ?
-		       dup((int)fd) :
-		       open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	for (size_t i = 0; i < 2; i++) {
+		if (str_starts(path, by_number[i]) &&
+		    units_parse_int(path + strlen(by_number[i]), 0, 1 << 20,
+				    &fd, NULL) == 0) {
+			return (int)fd;
+		}
+	}
+	return -1;
 }
 
 static FILE *open_pipe(int fd, bool is_stdin, size_t max)
@@ -92,56 +96,54 @@ static FILE *open_pipe(int fd, bool is_stdin, size_t max)
 	return f;
 }
 
-/** As input_open(); NULL with errno. */
-static FILE *open_input(const char *path, size_t max)
+FILE *input_open(const char *what, const char *path, size_t max, struct err *e)
 {
-	const int fd = open_any(path);
+	const int given = given_fd(path);
+	const int fd = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 0) :
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	FILE *f = NULL;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {
+		f = NULL;
+	} else if (S_ISREG(st.st_mode) ||
+		   (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
+		f = fdopen(fd, "r");	/* or /dev/null */
+	} else if (given >= 0 && (S_ISFIFO(st.st_mode) ||
+				  S_ISSOCK(st.st_mode) || isatty(fd))) {
+		f = open_pipe(fd, given == STDIN_FILENO, max);
+	} else if (S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+	} else {
+		/* a FIFO with a name may have no writer, and another user may
+		 * have made it */
+		err_set(e, 0, "%s '%s' is a %s, not a file", what, path,
+			S_ISFIFO(st.st_mode)   ? "FIFO" :
+			S_ISSOCK(st.st_mode) ? "socket" : "device");
+		err_hint(e, "name a regular file; a pipe is read as '-' or "
+			 "<(command)");
+		close(fd);
 		return NULL;
 	}
-	if (S_ISREG(st.st_mode) ||
-	    (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3))) {
-		f = fdopen(fd, "r");	/* or /dev/null */
-	} else if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) ||
-		   isatty(fd)) {
-		f = open_pipe(fd, strcmp(path, "-") == 0, max);
-	} else {
-		errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-	}
 	if (!f) {
-		const int why = errno;
-
-		close(fd);
-		errno = why;
+		err_set(e, errno, "cannot read %s '%s'", what, path);
+		if (fd >= 0) {
+			close(fd);
+		}
 	}
 	return f;
 }
 
-FILE *input_open(const char *path, size_t max, struct err *e)
+int input_read(const char *what, const char *path, size_t max, struct str *out,
+	       struct err *e)
 {
-	FILE *f = open_input(path, max);
-
-	if (!f && errno == EINVAL) {
-		err_set(e, errno, "cannot read '%s', which is neither a file "
-			"nor a pipe", path);
-	} else if (!f) {
-		err_set(e, errno, "cannot read '%s'", path);
-	}
-	return f;
-}
-
-int input_read(const char *path, size_t max, struct str *out)
-{
-	FILE *f = open_input(path, max);
-	char buf[16384];
+	FILE *f = input_open(what, path, max, e);
+	char buf[16384], size[32];
 	size_t n, sum = 0;
 	int why;
 
 	if (!f) {
-		return errno;
+		return -1;
 	}
 	str_addmem(out, "", 0);		/* an empty file is a text too */
 	do {
@@ -152,5 +154,10 @@ int input_read(const char *path, size_t max, struct str *out)
 		str_addmem(out, buf, n);
 	} while (n > 0 && !why && sum <= max);
 	fclose(f);
-	return why ? why : sum > max ? EFBIG : out->failed ? ENOMEM : 0;
+	if (why == EFBIG || sum > max) {
+		return err_set(e, 0, "%s '%s' is larger than %s", what, path,
+			       units_size_text(max, size, sizeof(size)));
+	}
+	why = out->failed ? ENOMEM : why;
+	return why ? err_set(e, why, "cannot read %s '%s'", what, path) : 0;
 }

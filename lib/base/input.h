@@ -8,14 +8,15 @@
 #include "lib/base/str.h"
 
 /**
- * Open the file @path that a user named, or standard input for "-", for
- * reading.  A pipe is read as well, up to @max bytes (then EFBIG), and while it
- * is not silent: 30 s, standard input 10 min (then ETIMEDOUT); anything else,
- * such as a device or a folder, is an error.  NULL with @e.
+ * Open the file @path that a user named, a @what ("drill file") in messages,
+ * for reading.  "-" is standard input.  A pipe that has no name, such as
+ * <(...), is read as well, up to @max bytes (then EFBIG), and until it was
+ * silent for 30 s, standard input for 10 min (then ETIMEDOUT).  Anything else,
+ * such as a device, a FIFO or a folder, is an error at once.  NULL with @e.
  */
-FILE *input_open(const char *path, size_t max, struct err *e);
-/** Add all of it to @out: 0, or an errno as above, EINVAL for a device, EFBIG
- *  for more than @max bytes. */
-int input_read(const char *path, size_t max, struct str *out);
+FILE *input_open(const char *what, const char *path, size_t max, struct err *e);
+/** Add all of it, at most @max bytes, to @out; 0, or -1 with @e. */
+int input_read(const char *what, const char *path, size_t max, struct str *out,
+	       struct err *e);
 
 #endif

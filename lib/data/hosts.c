@@ -434,10 +434,8 @@ static int read_file(const char *path, struct hosts *h, struct err *e)
 		return err_hint(e, "save it as a file, or write the list itself: "
 				"--ssh='gpu[01-04]'");
 	}
-	rc = input_read(path, HOSTS_FILE_MAX, &text);
-	if (rc != 0) {
-		rc = err_set(e, rc, "cannot read '%s'", path);
-	} else if (hosts_parse(text.data, text.len, h, &why) < 0) {
+	rc = input_read("list of hosts", path, HOSTS_FILE_MAX, &text, e);
+	if (rc == 0 && hosts_parse(text.data, text.len, h, &why) < 0) {
 		rc = err_set(e, why.code, "%.160s: %.150s", path, why.text);
 		err_hint(e, "%s", why.hint);
 	}

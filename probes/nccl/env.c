@@ -72,7 +72,7 @@ int nccl_file_check_stream(FILE *f, const char *path, struct err *e)
 
 int nccl_file_check(const char *path, struct err *e)
 {
-	FILE *f = input_open(path, 0, e);
+	FILE *f = input_open("file", path, 0, e);
 	int rc;
 
 	if (!f) {

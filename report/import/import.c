@@ -451,7 +451,7 @@ int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
 
 int import_file(struct import *x, const char *path, struct err *e)
 {
-	FILE *f = input_open(path, LOOK_MAX, e);
+	FILE *f = input_open("file", path, LOOK_MAX, e);
 	int rc;
 
 	if (!f) {

@@ -222,7 +222,7 @@ static int read_path(const char *reference, struct sweep *s, struct err *e)
 			       reference);
 	}
 	if (!S_ISDIR(st.st_mode)) {
-		f = input_open(reference, REFERENCE_MAX, e);
+		f = input_open("reference", reference, REFERENCE_MAX, e);
 		return f ? read_rows(f, reference, s, e) : -1;
 	}
 	f = rundir_open(reference, RUN_RESULTS, e);

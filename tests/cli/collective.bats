@@ -361,7 +361,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p allreduce --local=1x4 --transport=tcp
 	fails 2 "cannot run collectives"
 	run_p allreduce --local=1x4 --nccl-lib=/not/there.so
-	fails 2 "cannot read '/not/there.so'"
+	fails 2 "cannot read file '/not/there.so'"
 	printf 'no library, ncclCommInitRank' >text
 	run_p allreduce --local=1x4 --nccl-lib="$PWD/text"
 	fails 2 "not a shared library"
@@ -369,7 +369,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
 	fails 2 "--nccl-lib is for NCCL, which --transport=sim does not use"
 	run_p allreduce --local=1x4 --nccl-lib=/tmp
-	fails 2 "cannot read '/tmp': Is a directory"
+	fails 2 "cannot read file '/tmp': Is a directory"
 	run_p allreduce --local=1x6 --transport=sim -b 2 -e 3
 	fails 2 "allreduce of float needs at least -b 4"
 	run_p allgather --local=1x6 --transport=sim -b 8 -e 64

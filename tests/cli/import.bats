@@ -445,7 +445,7 @@ has_values()
 	run_p import -v text
 	fails 3 "text:1: hello"
 	run_p import absent
-	fails 3 "cannot read 'absent'"
+	fails 3 "cannot read file 'absent'"
 	echo '{"results": [' >json
 	run_p import json
 	fails 3 "hint: if the program was stopped"

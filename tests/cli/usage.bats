@@ -201,7 +201,8 @@ gpu[01-16] per line, without slots=" ]
 
 @test "a drill file has a limit" {
 	run_p p2p --local=2x2 --faults=/dev/zero
-	fails 2 "cannot read drill file '/dev/zero': Invalid argument"
+	fails 2 "drill file '/dev/zero' is a device, not a file"
+	grep -q "^hint: name a regular file" err
 	head -c 2M /dev/zero >large
 	run_p p2p --local=2x2 --faults=large
 	fails 2 "larger than 1 MiB"

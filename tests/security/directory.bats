@@ -170,22 +170,29 @@ ends()
 }
 
 @test "a FIFO or a device in place of a file that was named ends" {
-	local job jobs=() probe=(p2p --local=1x2 --transport=sim)
-	mkfifo fifo
-	ends 50 'timed out' "$GPUCHECK" explain fifo &
-	jobs+=($!)
-	ends 50 'timed out' "$GPUCHECK" "${probe[@]}" --switches=fifo -o a &
-	jobs+=($!)
-	ends 50 'timed out' "$GPUCHECK" "${probe[@]}" --faults=fifo -o b &
-	jobs+=($!)
-	ends 50 'timed out' "$GPUCHECK" import fifo &
-	jobs+=($!)
-	ends 20 'neither a file nor a pipe' "$GPUCHECK" explain /dev/zero
-	ends 20 'nvalid argument' "$GPUCHECK" "${probe[@]}" \
-		--faults=/dev/zero -o c
-	for job in "${jobs[@]}"; do
-		wait "$job"
+	local from path probe=(p2p --local=1x2 --transport=sim)
+	mkfifo FIFO
+	from=$SECONDS
+	for path in FIFO /dev/zero; do
+		is="'$path' is a ${path#/dev/}, not a file"
+		is=${is/a zero/a device}
+		ends 20 "log $is" "$GPUCHECK" explain $path
+		ends 20 "list of switches $is" "$GPUCHECK" "${probe[@]}" \
+			--switches=$path -o a
+		ends 20 "drill file $is" "$GPUCHECK" "${probe[@]}" \
+			--faults=$path -o b
+		ends 20 "file $is" "$GPUCHECK" import $path
+		ends 20 "reference $is" "$GPUCHECK" allreduce --local=1x2 \
+			--transport=sim --reference=$path -o c
 	done
+	# none was waited for
+	[ $((SECONDS - from)) -lt 20 ]
+	[ ! -e a ] && [ ! -e b ]
+	# a pipe without an end is read up to a limit
+	ends 20 'drill file .* is larger than 1 MiB' "$GPUCHECK" \
+		"${probe[@]}" --faults=<(exec cat /dev/zero) -o d
+	ends 20 'list of switches .* is larger than 32 MiB' "$GPUCHECK" \
+		"${probe[@]}" --switches=<(exec cat /dev/zero) -o e
 	# pipes are read
 	log="$BATS_TEST_DIRNAME/../fixtures/logs"
 	log=$(grep -rlm1 'NCCL WARN' "$log" | head -n 1)
