@@ -14,12 +14,12 @@
  *  of all, is worse. */
 #define WORSE_BAND 0.10
 #define WORSE_MADS 5.0
-/** One in so many slow tests may be so by chance. */
+/** One of this many slow tests may be new by chance. */
 #define STRAY_OF   100
-/** All tests of a kind: slower by this is said. */
+/** All tests of a kind being slower by this is reported (logarithm). */
 #define LEAST_FALL 0.05
-/** How far the levels of two groups of pairs may be from what they were, and
- *  how much more of all may be at the lower one, beside what chance makes. */
+/** Tolerance for the levels of two groups of pairs, and for the growth of the
+ *  lower one, in addition to chance. */
 #define LEVEL_BAND 0.05
 #define SHARE_BAND 0.01
 #define SHARE_DEVIATIONS 3.0
@@ -37,7 +37,7 @@ static const struct accepted_kind {
 	{ 0 }
 };
 
-/** Groups of pairs that are nobody's fault. */
+/** Findings about groups of pairs, which blame no part. */
 static const char *const groups[] = { "two_levels", "collisions", NULL };
 
 struct accepted_beside {
@@ -308,7 +308,7 @@ static bool was_so(const struct accepted_beside *b, const struct verdict *v,
 	double bad = others.value - own.value;
 	double line = fmin(k->one / sqrt((double)own.n), bad / 2);
 
-	/* what is everywhere stands beside nothing but itself */
+	/* a part that all cells touch has no others to compare with */
 	line = others.all ? line : k->one;
 	return own.n > 0 && 2 * own.n >= own.all &&
 	       own.change - others.change >= -fmax(line, k->least) &&

@@ -360,8 +360,8 @@ static int sort_out(struct all_case *c)
 
 /* ---- one finding of a fault --------------------------------------------- */
 
-/** Lines of evidence, "p2p: ...": the @first of each step, or the others; what
- *  @spoken says stands above them. */
+/** Adds lines of evidence, "p2p: ...": the @first of each step, or the others.
+ *  Lines that @spoken has in its sentence are left out. */
 static void add_evidence(const struct all_case *c, const struct fault *fault,
 			 const struct finding *spoken, bool first,
 			 struct finding *f)
@@ -408,7 +408,7 @@ static void merge(const struct all_case *c, const struct fault *fault,
 	const struct finding *spoken = NULL, *from;
 	struct finding *f;
 
-	/* that of the lowest step whose first choice is what is left */
+	/* the finding of the lowest step whose first choice is still left */
 	for (size_t i = 0; i < fault->n_seen && !spoken; i++) {
 		spoken = is_same(c, &fault->parts[0], &fault->seen[i]) ?
 				 fault->seen[i].finding : NULL;

@@ -423,8 +423,8 @@ static int add_or_pair(struct attribute_work *w, struct cause *c,
 	return add_or(c, &p);
 }
 
-/** Those that explain it nearly as well, of another place: a few of their
- *  cells that passed may have done so by chance. */
+/** Adds parts at another place that explain the cells nearly as well: a few of
+ *  their passed cells may have passed by chance. */
 static int add_near(struct attribute_work *w, size_t s, size_t need,
 		    struct cause *c)
 {
@@ -515,8 +515,8 @@ static int add_to(struct attribute_work *w, struct cause **c,
 	return *c ? 0 : -1;
 }
 
-/** Parts of which nothing but the lone @cell was tested: that have @none
- *  besides, or that others were not, or not yet, measured of. */
+/** Adds parts of which only the lone @cell was tested: with @none, parts that
+ *  have no other cells; else parts whose other cells were not measured. */
 static int add_alone(struct attribute_work *w, const struct suspect_cell *cell,
 		     size_t bad, bool none, struct cause **c)
 {

@@ -9,7 +9,7 @@
 
 /* ---- suspect ------------------------------------------------------------- */
 
-/** That anything is broken is no news in one case of a hundred, of any kind. */
+/** Cost of saying that something is broken at all: one case in a hundred. */
 #define DOUBT_BITS 7
 #define KIND_BITS  4		/* log2(PART_KINDS) */
 /** Few of those work now and then: one in a hundred. */
@@ -170,7 +170,7 @@ static int suspect_compare(const void *a, const void *b)
 	return part_compare(&x->part, &y->part);
 }
 
-/** The evidence about one part; bad == 0: none against it. */
+/** Returns the evidence about one part; bad == 0 means none against it. */
 static struct suspect weigh(const struct blame_tally *t,
 			    const struct blame_tally *all,
 			    const bool relative[PATH_CLASSES])
@@ -365,13 +365,14 @@ static bool takes(const struct blame *b, uint32_t x, uint32_t owner)
 	return owner == SUSPECT_NONE || b->of[x].share > b->of[owner].share;
 }
 
-/** Bad cell @c has its owner: count it for those who would take it. */
+/** Counts bad cell @c, which has an owner, for the suspects that would take
+ *  it. */
 static void offer(struct blame *b, const struct suspect_cell *c)
 {
 	double bits = owned_bits(b, c, c->owner);
 
 	if (c->owner != SUSPECT_NONE && b->of[c->owner].share >= 1) {
-		return;		/* nobody has more of a right to it */
+		return;		/* no suspect can take it */
 	}
 	for (size_t k = 0; k < c->n; k++) {
 		uint32_t i = b->s.touching[c->first + k];
@@ -483,7 +484,7 @@ static void find_owners(const struct blame *b, struct suspect_cell *c)
 	}
 }
 
-/** Everything anew from who is picked. */
+/** Counts everything again from the picked suspects. */
 static void recount(struct blame *b)
 {
 	for (size_t i = 0; i < b->s.n; i++) {

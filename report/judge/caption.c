@@ -50,8 +50,8 @@ static void add_up(const struct run *run, double *of, uint32_t *n)
 	}
 }
 
-/** The best that GPU @gpu reaches of what is usual in its node, on any; NAN
- *  where some node has none, or not enough to compare. */
+/** Returns the best share of its node's usual value that GPU @gpu reaches on
+ *  any node; NAN if a node has no such GPU or not enough to compare. */
 static double best_share(const struct run *run, const double *of, int gpu)
 {
 	double best = NAN;
@@ -258,7 +258,7 @@ static void note_lacking(const struct run *run, struct str *out)
 /** Letters of an example: a line of a picture. */
 #define DETAIL_MAX 120
 
-/** Why tests were skipped where no finding says it. */
+/** Notes why tests were skipped if no finding says it. */
 static void note_skipped(const struct run *run, struct str *out)
 {
 	size_t n = 0, first = 0, same = 0;
@@ -328,7 +328,7 @@ static void note_shared(const struct run *run, struct str *out)
 	}
 }
 
-/** Nobody who asks for short messages shall think that lines were judged. */
+/** Notes that short messages do not show slow links. */
 static void note_short(const struct run *run, struct str *out)
 {
 	char size[32];
@@ -374,7 +374,7 @@ static void note_modes(const struct run *run, struct str *out)
 	}
 }
 
-/** Nobody's fault, and not tested. */
+/** Notes GPUs divided by MIG, which are not tested; that is not a fault. */
 static void note_divided(const struct run *run, struct str *out)
 {
 	size_t n = 0;
@@ -409,7 +409,8 @@ static void note_torch(const struct run *run, struct str *out)
 /** Kinds of GPU that are named. */
 #define MAX_KINDS 3
 
-/** A mixed cluster is no fault, and a job is best on one kind. */
+/** Notes a mixed cluster, which is not a fault; a job is best on one kind of
+ *  node. */
 static void note_mixed(const struct run *run, struct str *out)
 {
 	const char *kinds[MAX_KINDS + 1];
@@ -449,7 +450,7 @@ static void note_facts(const struct run *run, struct str *out)
 	}
 }
 
-/** Rows of different times stand side by side. */
+/** Notes a resumed run, whose rows are of different times. */
 static void note_resumed(const struct run *run, struct str *out)
 {
 	const json_t *resumes = run_file(run->json).resumes;
@@ -483,7 +484,8 @@ static void note_unrouted(const struct run *run, struct str *out)
 	}
 }
 
-/** Ports that were left apart: were it wrong, nobody would see it otherwise. */
+/** Notes ports that were not paired because of their fabrics, since an error in
+ *  that would not show otherwise. */
 static void note_fabrics(const struct run *run, struct str *out)
 {
 	const json_t *fabrics = run_file(run->json).planned.fabrics, *fabric;
@@ -497,7 +499,7 @@ static void note_fabrics(const struct run *run, struct str *out)
 	}
 }
 
-/** Fewer ports than there are, and nobody typed so. */
+/** Notes that a setting, not the command line, selected the HCA ports. */
 static void note_hca(const struct run *run, struct str *out)
 {
 	const char *hca = run_file(run->json).planned.hca;
@@ -728,7 +730,7 @@ const char *caption_command(const struct run *run, char *buf, size_t size)
 
 /** Median, minimum and maximum over some cells. */
 struct spread {
-	double median, low, high;	/* NAN of none */
+	double median, low, high;	/* NAN without any */
 	size_t n;
 };
 

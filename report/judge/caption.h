@@ -13,7 +13,7 @@
 #define CAPTION_SIZE 512
 #define CAPTION_UTC_SIZE 32
 
-/** "2026-11-21 20:06 UTC" of a time as run.json has it, "" of none; @buf. */
+/** Returns a time of run.json as "2026-11-21 20:06 UTC" in @buf; "" for "". */
 const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE]);
 /** "20 rows: 18 pass, 2 fail" of @what, those that are slow as @slow; @buf. */
 const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
@@ -21,7 +21,7 @@ const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
 
 /** "p2p on 2 nodes with 16 GPUs: tcp, 4 MiB, schedule nic, <UTC>"; @buf. */
 const char *caption_what(const struct run *run, char *buf, size_t size);
-/** "slow", or what is meant by it: "lossy". */
+/** Returns "slow", or "lossy" for ping. */
 const char *run_slow_word(const struct run *run);
 /** "240 tests: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
@@ -29,8 +29,9 @@ const char *caption_cells(const struct run *run, char *buf, size_t size);
  *  nothing found CAPTION_PASS_SAMPLE, as wrap_status() has it. */
 #define CAPTION_PASS_SAMPLE "pass (sample)"
 const char *caption_status(const struct run *run, const struct verdict *v);
-/** "partial: 40 of 240 measured, the run did not finish (interrupted)", or
- *  "running: 40 of 240 measured so far"; false where it was not cut. */
+/** Writes "partial: 40 of 240 measured, the run did not finish (interrupted)",
+ *  or "running: 40 of 240 measured so far".  Returns false if the run is
+ *  complete. */
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		     size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
@@ -38,7 +39,8 @@ const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */
 bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size);
-/** Median and least share of line rate; false where no line is known. */
+/** Writes the median and minimum share of line rate.  Returns false if no line
+ *  rate is known. */
 bool caption_line(const struct run *run, char *buf, size_t size);
 /** The same of what the other pass has of the bandwidth. */
 bool caption_contrast(const struct run *run, enum path_class path, char *buf,

@@ -90,7 +90,7 @@ void again_collided(const struct run *run, const struct cause *c,
 
 /* ---- odd ----------------------------------------------------------------- */
 
-/** The only one of @n counts that is @all; -1: there is none, or several. */
+/** Returns which one of @n counts is @all; -1 if none or several are. */
 static int only_one(const size_t *counts, int n, size_t all)
 {
 	int found = -1;
@@ -143,7 +143,7 @@ struct finding *odd_find(const struct run *run,
 
 /* ---- chance -------------------------------------------------------------- */
 
-/** Less likely than that it is no chance. */
+/** Probability below which it is not chance. */
 #define ALPHA 0.01
 
 /** Returns true if @c stands for pairs only, not for a part. */
@@ -152,7 +152,7 @@ static bool is_lone(const struct cause *c)
 	return c->part.kind == PART_PAIR || c->rest;
 }
 
-/** The number of cells that @c, a lone one, stands for. */
+/** Returns the number of cells that the lone cause @c stands for. */
 static size_t n_lone(const struct cause *c)
 {
 	return c->rest ? c->n_rest : 2;

@@ -31,10 +31,10 @@
  */
 
 #define OFF_FACTOR	1.5	/* over the time between the neighbours */
-#define APART_FACTOR	1.5	/* in place beside out of place */
+#define APART_FACTOR	1.5	/* in place against out of place */
 #define APART_SIZES	2
 #define FALL_SHARE	0.75	/* of the second best bandwidth */
-/** Below this, latencies decide, and tell nothing of bandwidths. */
+/** Below this size latency dominates, and says nothing about bandwidth. */
 #define LARGE_B		(1024 * 1024)
 
 struct collective_point {
@@ -60,8 +60,8 @@ static int take_series(const struct curve *c, int64_t inplace,
 	*out = (struct series){ 0 };
 	for (size_t i = 0; i < c->n; i++) {
 		const struct collective_row *r = c->rows[i];
-		/* One slow operation is no slow size: the median where it is
-		 * known. */
+		/* a single slow operation does not make a size slow: use the
+		 * median if known */
 		struct collective_point p = {
 			.size_B = r->size_B,
 			.row = r,
@@ -281,7 +281,7 @@ static struct finding *add(struct verdict *v, const struct part *p, bool fail,
 	return f;
 }
 
-/** All pairs of more GPUs than this are no list to type. */
+/** Maximum GPUs whose pairs are listed one by one in a command. */
 #define LISTED 6
 
 /** "n0" or "n0:1". */
@@ -344,8 +344,8 @@ static int add_nodes(const json_t *parts, struct str *out)
 	return n;
 }
 
-/** The p2p command that measures the ways between the parts @parts of run.json
- *  one by one: where they fail there as well, it shows which. */
+/** Adds the p2p command that tests the paths between the parts @parts of
+ *  run.json one by one, which shows the bad one if they fail there as well. */
 static void add_again(const struct run *run, const json_t *parts,
 		      struct str *out)
 {
@@ -467,8 +467,8 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 	}
 }
 
-/** Rows that were lost because processes did not run, where no rank is named
- *  for that. */
+/** Adds a finding for rows that were lost because processes had no CPU, if no
+ *  rank is named for that. */
 static void add_starved(const struct sweep *s, struct verdict *v)
 {
 	const struct part p = part_of_kind(PART_CONFIG);

@@ -22,15 +22,16 @@ static const struct suspect_need load_need = {
 /* ---- failures in the other pass only ------------------------------------- */
 
 /**
- * Parts that lose by another schedule, or another memory.  Both are told from
- * noise by the share below which a cell is slow everywhere, 0.8: an HCA under
- * the PCIe switch of its GPU fills its line from either memory, while the way
- * through the CPU's root, where ACS or a bad place sends it, halves it.
+ * Kinds of contrast that lose bandwidth: by another schedule or other memory.
+ * Both are told from noise by the ratio below which a cell is slow everywhere,
+ * 0.8: an HCA under the PCIe switch of its GPU fills its line from either
+ * memory, while a path through the root complex of the CPU, due to ACS or bad
+ * placement, halves it.
  */
 static const struct load_kind {
 	enum spec_contrast contrast;
 	const char *code, *title, *when;
-	/* what lies between all nodes, where that is no matter of a network */
+	/* text for all cells between nodes, if the network is not the cause */
 	const char *all;
 } load_kinds[] = {
 	{ .contrast = CONTRAST_SCHEDULE, .code = "oversubscribed",
@@ -116,7 +117,8 @@ static void add_load(const struct run *run, const struct load_kind *k,
 	}
 }
 
-/** Lone pairs, and cells here and there, tell nothing of a part. */
+/** Returns true if the cause is a whole part: lone pairs and scattered cells
+ *  say nothing about a part. */
 static bool is_whole_part(const struct cause *c)
 {
 	return c->part.kind != PART_PAIR &&
@@ -187,8 +189,8 @@ static bool fails_only_there(const struct run *run, size_t at)
 		       (enum outcome)run->contrast.outcome[at]));
 }
 
-/** Nobody tried them again, so that they may be flaky: a warning, but for data
- *  that was changed. */
+/** Adds a warning for cells that fail only in the other pass, since they were
+ *  not repeated and may be flaky; corrupted data is a fault. */
 void contrast_findings(const struct run *run, struct verdict *v)
 {
 	size_t cells = 0, bad = 0, corrupt = 0, first = 0;

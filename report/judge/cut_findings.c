@@ -18,8 +18,8 @@
 /* ---- starved findings ---------------------------------------------------- */
 
 /*
- * A process that could not run says nothing of its node but that: tests that
- * were lost by it are not measured, and one finding says where it was.
+ * Findings about processes that had no CPU.  This says nothing else about their
+ * node: tests lost by it are not measured, and one finding says where it was.
  */
 
 /** Maximum lines of evidence of one kind of event. */
@@ -39,7 +39,7 @@ static bool is_starved(const struct run *run, size_t at)
 	       strcmp(run_cell_code(run, at), RECORD_STARVED) == 0;
 }
 
-/** Take from @gone what is gone by that. */
+/** Takes the parts lost for lack of CPU out of @gone. */
 static void take_gone(struct gone_list *gone, struct starved *s)
 {
 	size_t kept = 0;
@@ -64,7 +64,7 @@ static void starved_findings_take_cells(const struct run *run,
 		int src = run->ranks[run_src(run, at)].node;
 		int dst = run->ranks[run_dst(run, at)].node;
 
-		/* who came too late to take part had been given up by then */
+		/* a node that came too late was given up before */
 		if (is_starved(run, at) ||
 		    (run->cells[at].class == CELL_SKIPPED &&
 		     (s->lost[src] || s->lost[dst]))) {
@@ -76,7 +76,8 @@ static void starved_findings_take_cells(const struct run *run,
 	}
 }
 
-/** The node that all of it has in common, where that is one; -1. */
+/** Returns the node that all of it has in common, if it is a single one; else
+ *  -1. */
 static int common_node(const struct run *run, const struct starved *s)
 {
 	int found = -1, n = 0;
@@ -192,7 +193,7 @@ void starved_excuse(const struct run *run, struct verdict *v)
 
 /* ---- cut findings -------------------------------------------------------- */
 
-/** Fewer do not outvote the one who listens. */
+/** Minimum number of lost agents: fewer do not outweigh the coordinator. */
 #define MIN_LOST 2
 /** Silence is noticed a few beats apart, in seconds. */
 #define WINDOW_S 20
@@ -203,12 +204,13 @@ void starved_excuse(const struct run *run, struct verdict *v)
 /** From the first process to the last of a job that is ended by force. */
 #define FORCE_S 10
 
-/** Whose silence is noticed within one window. */
+/** Agents that were lost within one window of time. */
 struct cut_findings_cut {
 	int home;		/* the coordinator's node; -1 = not known */
 	uint8_t *lost;		/* of each node */
 	int n_lost;
-	const char *link;	/* what befell one by which it listens; NULL */
+	const char *link;	/* what happened to the coordinator's link;
+				 * NULL */
 	bool down;		/* it is down: then one is as good as most */
 	bool ended;		/* they were not cut off, but ended */
 	int64_t first_s, last_s;
@@ -341,8 +343,8 @@ static void take_cells(const struct run *run, const struct cut_findings_cut *c,
 			explained[at] |= EXPLAINED;
 			f->cells++;
 			f->explained += !run_good(class);
-			/* without a node of its own: from where it listened, to
-			 * one lost */
+			/* a part without a node of its own gets a path from the
+			 * coordinator's node to a lost one as its example */
 			if (f->src < 0 && f->part.node < 0 &&
 			    run->ranks[src].node == c->home &&
 			    c->lost[run->ranks[dst].node]) {
@@ -461,8 +463,8 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 		    const struct cut_findings_cut *c, uint8_t *explained,
 		    struct verdict *v)
 {
-	/* a suspect, whom nothing but what it lost speaks against, is not
-	 * left out of the next run */
+	/* a node that is only suspected because of what it lost is not left out
+	 * of the next run */
 	int home = c->ended || !c->link ? -1 : c->home;
 	struct finding *f = finding_add(v, part_at(home >= 0 ? PART_NODE :
 						   PART_INTER_NODE, home, -1),

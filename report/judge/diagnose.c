@@ -15,7 +15,7 @@
 
 /* ---- diagnose steps ------------------------------------------------------ */
 
-/** Return the row of @s for the pair, NULL = none yet; of @s only the name is
+/** Returns the row of @s for the pair, NULL = none yet; only the name of @s is
  *  read. */
 static const struct diagnose_row *
 diagnose_row_of(const struct run *run, const struct diagnose_step *s,
@@ -56,8 +56,8 @@ static const char *needs_ib(const struct run *run, int src, int dst)
 		       ? "NCCL already uses sockets here" : NULL;
 }
 
-/** InfiniBand has no choice of addresses.  Where nobody says what the ports
- *  are it is tried. */
+/** Returns why a step for RoCE does not apply, since InfiniBand has no choice
+ *  of addresses.  If the type of the ports is not known, the step is tried. */
 static const char *needs_roce(const struct run *run, int src, int dst)
 {
 	bool known = false;
@@ -272,9 +272,9 @@ static bool is_chosen(const struct diagnose_pairs *p, int src, int dst)
 }
 
 /**
- * How much a bad cell tells: more where only one thing can be wrong with it,
- * and where it is unlike @other, which stands for the same finding (NULL =
- * none yet).
+ * Returns how informative a bad cell is: more if only one thing can be wrong
+ * with it, and if it differs from @other, which stands for the same finding
+ * (NULL = none yet).
  */
 static int worth(const struct run *run, int src, int dst,
 		 const struct diagnose_pair *other)
@@ -294,7 +294,7 @@ static int worth(const struct run *run, int src, int dst,
 	return points;
 }
 
-/** The most telling cell that stands for @f and is none of @pairs yet. */
+/** Finds the most informative cell for @f that is not one of @pairs yet. */
 static bool best_cell(const struct run *run, const struct verdict *v,
 		      const struct finding *f,
 		      const struct diagnose_pairs *pairs,
@@ -320,7 +320,7 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 	return most > 0;
 }
 
-/** The pair that stands for @f already; NULL = none. */
+/** Returns the pair that already stands for @f; NULL = none. */
 static const struct diagnose_pair *
 stands_for(const struct run *run, const struct verdict *v,
 	   const struct finding *f, const struct diagnose_pairs *pairs)
@@ -432,7 +432,7 @@ int diagnose_index(const struct run *run, const struct diagnose_step *s,
 		}
 		index++;
 	}
-	/* nobody says its name: the one of the rail */
+	/* its name is not known: the number of the rail */
 	return r->nic;
 }
 
@@ -774,8 +774,8 @@ static size_t add_knobs(const struct layers *l, bool failed, struct str *out)
 	return n;
 }
 
-/** "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3"; where it may
- *  pass without the setting as well, that and no more. */
+/** Writes "works with NCCL_IB_DISABLE=1, not with NCCL_IB_GID_INDEX=3"; if the
+ *  pair may pass without the setting as well, writes only that. */
 static void knob_text(const struct layers *l, struct str *out)
 {
 	struct str bad = STR_INIT, untried = STR_INIT;

@@ -12,7 +12,7 @@
  * steps are run by cli/run/diagnose.c; their rows are run->diagnose.
  */
 
-/** Pairs that stand for a finding, and for all of them together. */
+/** Number of pairs tested for a finding, and for all findings together. */
 #define DIAGNOSE_PER_FINDING 2
 #define DIAGNOSE_MAX_PAIRS   6
 
@@ -36,7 +36,7 @@ struct diagnose_step {
 	const char *(*not_for)(const struct run *run, int src, int dst);
 };
 
-/** Whose layers: the transport of the run. */
+/** Transport of the run, which decides the layers that apply. */
 enum diagnose_base {
 	BASE_NCCL = 1 << 0, BASE_CUDA = 1 << 1, BASE_TCP = 1 << 2,
 	BASE_SIM = 1 << 3
@@ -55,7 +55,7 @@ static inline bool diagnose_is_knob(const struct diagnose_step *s)
  *  has no layers. */
 const struct diagnose_step *diagnose_top(const struct run *run);
 
-/** Bad cells that stand for the findings. */
+/** Bad cells that are tested for the findings. */
 struct diagnose_pairs {
 	struct diagnose_pair {
 		int src, dst;
@@ -68,7 +68,7 @@ struct diagnose_pairs {
 void diagnose_choose(const struct run *run, const struct verdict *v,
 		     struct diagnose_pairs *pairs);
 
-/** The finding that a pair stands for; NULL = none. */
+/** Returns the finding that a pair stands for; NULL = none. */
 struct finding *diagnose_finding(const struct run *run,
 				 const struct verdict *v, int src, int dst);
 
@@ -85,7 +85,7 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
 				 size_t size);
 
-/** A row that says who, and nothing of how it went. */
+/** Fills in a row with its pair and step, without a result. */
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
 		       const struct diagnose_pair *pair,
 		       struct diagnose_row *row);
@@ -96,8 +96,9 @@ int diagnose_index(const struct run *run, const struct diagnose_step *s,
 		   int rank);
 
 /**
- * Read results.csv of the test in @dir, a run of @s, into the outcome, code
- * and detail of @rows.  A pair that has none stays as it is.  0, or -1 with @e.
+ * Reads results.csv of the test in @dir, a run of @s, into the outcome, code
+ * and detail of @rows.  A pair without a row does not change.  Returns 0, or -1
+ * with @e.
  */
 int diagnose_read(const char *dir, const struct run *run,
 		  const struct diagnose_step *s, struct diagnose_row *rows,
@@ -107,7 +108,7 @@ int diagnose_read(const char *dir, const struct run *run,
  *  otherwise the knob was not tried. */
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s);
 
-/** Tell the findings of @v what the tests came to. */
+/** Adds the results of the tests to the findings of @v. */
 void diagnose_tell(const struct run *run, struct verdict *v);
 
 #endif

@@ -17,7 +17,7 @@
 /** The first of those that failed with a node: enough to find three. */
 #define MAX_PARTNERS 64
 
-/** The bad cells of one part, by who is at the other end. */
+/** The bad cells of one part, by the node at the other end. */
 struct drain_heard {
 	bool inside;		/* the node itself */
 	bool faults;		/* one is not only slow */
@@ -27,7 +27,7 @@ struct drain_heard {
 
 bool drain_hung_up(const struct run *run, int node)
 {
-	/* of uv_strerror() and wire.c; no text: nobody knows */
+	/* texts of uv_strerror() and wire.c; without a text it is not known */
 	static const char *const ends[] = {
 		"closed by the other end", "connection reset", NULL
 	};
@@ -80,7 +80,7 @@ static bool is_bad(const struct run *run, const struct finding *f, size_t at)
 {
 	unsigned class = run->cells[at].class;
 
-	/* what was skipped nobody has seen fail */
+	/* a skipped test has not failed */
 	return strcmp(f->code, "slow") == 0 ?
 		       class == CELL_SLOW :
 		       run_bad(class) || witness_is_bad(run, ABOUT_FLAKY, at);
@@ -212,7 +212,7 @@ static void say_who(const struct run *run, const struct drain_heard *h,
 	str_release(&names);
 }
 
-/** The same run, with this node and as many others as are needed. */
+/** Adds a command that tests this node with as many others as are needed. */
 static void add_test(const struct run *run, struct finding *f)
 {
 	static const char *const without[] = {

@@ -161,10 +161,10 @@ static double effect_again(const struct run *run, const struct effects *all,
 /* ---- depth findings ------------------------------------------------------ */
 
 /*
- * Two slow faults in one place: a GPU, or a node, whose tests with other nodes
- * lose much more than those inside its node.  A GPU that is slow alone is the
- * less so beside a slower network, never more: the rest is its NIC's, or the
- * network's of the node.
+ * Two faults at one place: a GPU or node whose tests with other nodes lose much
+ * more than those inside its node.  A GPU that is slow by itself loses less,
+ * never more, next to a slower network, so the rest is due to its NIC or the
+ * node's network.
  */
 
 /** Outside the node it must reach less than this share of what it does
@@ -180,7 +180,7 @@ enum { INSIDE, SENDS, RECEIVES, DEPTH_WAYS };
 struct depth {
 	const struct verdict *v;
 	size_t found, self;	/* slow parts, and which of them is asked */
-	double *of[DEPTH_WAYS]; /* share of what is usual */
+	double *of[DEPTH_WAYS]; /* share of the usual value */
 	size_t n[DEPTH_WAYS];
 };
 
@@ -322,7 +322,7 @@ void depth_findings(const struct run *run, struct verdict *v)
 
 /* ---- effect findings ----------------------------------------------------- */
 
-/** Less than this is nobody's trouble. */
+/** Smaller effects are not reported. */
 #define LEAST_SLOWER 0.03
 #define LEAST_LATER  0.3
 
@@ -335,7 +335,7 @@ static const struct effect_findings_kind {
 	{ .of = EFFECTS_LATENCY, .least = LEAST_LATER, .code = "latency" },
 };
 
-/** Latency that is so many times that of its peers is a fault. */
+/** Latency in multiples of that of its peers from which it is a fault. */
 #define FAIL_LATER 2.0
 /** The interval of a fault is beyond this share of the line. */
 #define FAIL_BOUND 0.7
@@ -502,7 +502,7 @@ static size_t claim(const struct run *run, const struct effect *e,
 	return n;
 }
 
-/** NICs of one rail at a switch, or where nobody knows it, that are more than
+/** NICs of one rail at a switch (if not known: anywhere) that are more than
  *  chance. */
 #define MANY_NICS 3
 

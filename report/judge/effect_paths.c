@@ -12,10 +12,10 @@
 #include "report/judge/effects.h"
 #include "report/judge/findings.h"
 
-/** A test is slow that is off by so many deviations. */
+/** Deviations from which a single test is slow. */
 #define SLOW_DEVIATIONS 3.5
-/** Flows that meet are so, in some of them: a link is that has so many times
- *  the share of those that are slow elsewhere ... */
+/** A link is slow if the share of its slow tests is this multiple of the share
+ *  elsewhere, since some flows that meet are slow anyway ... */
 #define TIMES_USUAL 3.0
 /** ... and this one at least. */
 #define LEAST_SHARE 0.02
@@ -48,8 +48,8 @@ static size_t distance(const struct paths *x, int src, int dst)
 	       (ranks[src].nic != ranks[dst].nic);
 }
 
-/** The switches of the cell at @at, as they stand in a matrix: the lower first;
- *  leaf 0 is that of nodes of which nobody knows it. */
+/** Returns the place of the switches of the cell at @at in a matrix, the lower
+ *  one first; leaf 0 is for nodes whose switch is not known. */
 static size_t place(const struct paths *x, size_t at)
 {
 	size_t a = leaf_of(x, run_src(x->w->run, at));
@@ -84,8 +84,8 @@ static size_t by_link(const struct paths *x, size_t at)
 
 typedef size_t group_fn(const struct paths *x, size_t at);
 
-/** The median of what is left of each of @n groups, for the caller to free; NAN
- *  where there is nothing.  NULL when memory runs out. */
+/** Returns the medians of the rests of each of @n groups, which the caller
+ *  frees; NAN for an empty group.  NULL when memory runs out. */
 static double *medians(const struct paths *x, group_fn *group, size_t n)
 {
 	size_t cells = run_n_cells(x->w->run);
@@ -120,7 +120,8 @@ static double *medians(const struct paths *x, group_fn *group, size_t n)
 	return of;
 }
 
-/** Take away what is usual in each group. */
+/** Subtracts the median of each group.  Returns 0, or -1 when memory runs
+ *  out. */
 static int level(struct paths *x, group_fn *group, size_t n)
 {
 	double *of = medians(x, group, n);
@@ -246,8 +247,8 @@ static int find_pairs(struct paths *x, double z)
  */
 struct slow_share {
 	size_t tests, slow;
-	double sum;		/* of what is left of the slow ones */
-	double usual;		/* what is left of most */
+	double sum;		/* rests of the slow tests */
+	double usual;		/* rest of most tests */
 };
 
 static double share_of(const struct slow_share *s)

@@ -9,7 +9,7 @@
 
 /* ---- effect found -------------------------------------------------------- */
 
-/** With fewer partner nodes one bad link is as much as all of a part. */
+/** Minimum partner nodes; with fewer, one bad link looks like a bad part. */
 #define LEAST_PARTNERS 3
 /** Minimum partner nodes with known values. */
 #define LEAST_SOUND 2
@@ -71,8 +71,8 @@ bool effect_is_in(const struct effect_work *w, const struct part *p)
  * there, and nodes in which all are.
  */
 
-/** Standard errors that the tests of a GPU with other nodes may be off: flows
- *  that meet hide what is slower in a node. */
+/** Standard errors within which the tests of a GPU with other nodes may be off:
+ *  flows that meet hide what is slower inside a node. */
 #define OUTSIDE_ERRORS 5.0
 /** A node that is slower inside by less, as a logarithm, may have had a bad
  *  moment: its tests there are made in a few, all GPUs at once. */
@@ -105,7 +105,7 @@ static void fill_nvlinks(const struct effect_work *w, struct effect_peers *x)
 	}
 }
 
-/** Take away what is usual of GPU @gpu with its peer number @peer. */
+/** Subtracts the usual value of GPU @gpu with its peer number @peer. */
 static void level_peer(const struct effect_work *w,
 		       const struct effect_peers *x, float *of, int gpu,
 		       int peer)
@@ -159,8 +159,8 @@ static double unrest(const struct effect_work *w, const struct effect_peers *x,
 	return fmax(stats_deviation(w->room, known), x->usual[way]);
 }
 
-/** How bad rank @i is with other nodes, and how well that is known: @half;
- *  INFINITY where nobody knows. */
+/** Returns how bad rank @i is with other nodes, with the error @half; INFINITY
+ *  there if it is not known. */
 static double outside(const struct effect_work *w, size_t i, int way,
 		      double *half)
 {
@@ -227,8 +227,8 @@ static int fill(const struct effect_work *w, struct effect_peers *x)
 	return rc;
 }
 
-/** The median of what is known of @n values, one of which may be bad; NAN
- *  without any. */
+/** Returns the median of the known ones of @n values, one of which may be bad;
+ *  NAN without any. */
 static float middle(const struct effect_work *w, const float *v, size_t n)
 {
 	size_t known = 0;
@@ -318,7 +318,7 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 			usual[i] = effect_median(w, &of[i * x.width], x.width,
 						 1);
 		}
-		/* take away what is usual in the node */
+		/* subtract the usual value in the node */
 		effect_lower(of, gpus * x.width, 1,
 			     gpus ? stats_median(usual, gpus) : 0);
 	}
@@ -351,7 +351,7 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 #define TRIM 0.25
 /** The MAD of a sample is as sure as the deviation of this share of it. */
 #define MAD_AS_SURE 0.37
-/** A median is as much less sure than a mean. */
+/** Factor by which the error of a median is larger than that of a mean. */
 #define MEDIAN_ERROR 1.2533
 /** Minimum degrees of freedom; with fewer parts the interval would be too wide
  *  to be useful. */

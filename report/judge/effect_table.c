@@ -34,7 +34,8 @@ static bool is_rate(const struct effect_speeds *s, size_t i, double rate)
 	return s->GB_s[i] >= rate && s->GB_s[i] <= rate;
 }
 
-/** Its number; the last one is all that there is no place for. */
+/** Returns the number of its rate; the last one collects all that do not
+ *  fit. */
 static size_t speed_of(const struct effect_work *w, size_t at)
 {
 	double rate = run_rate(w->run, at);
@@ -111,16 +112,17 @@ float effect_log(const struct effect_work *w, size_t at)
 
 /*
  * The table of a sample.  A rank has a few tests with other nodes, each with
- * another one, so that a column is no node: it is the next partner of each
- * rank.  What is usual is that of tests of the same sort, of which there are
- * many: on a rail, between rails, on a leaf switch or not; inside nodes that of
- * the same two GPUs.
+ * another one, so a column is not a node but the next partner of each rank.
+ * The usual value is that of tests of the same type, of which there are many:
+ * same rail or not, same leaf switch or not; inside nodes, tests of the same
+ * two GPU numbers.
  */
 
 /** Partners of a rank that count: a sample is of fewer. */
 #define MOST_PARTNERS 64
-/** So many nodes say what two GPUs inside one usually have; fewer do not, where
- *  all tests inside nodes are alike, and still fewer say nothing. */
+/** Minimum nodes for the usual value of two GPU numbers inside nodes; with
+ *  fewer, all tests inside nodes are used if they are alike, and below
+ *  LEAST_ALIKE none. */
 #define WELL_KNOWN  8
 #define LEAST_ALIKE 3
 /** They are where most differ by no more, as a logarithm. */
@@ -337,7 +339,7 @@ static void put_rank(struct effect_work *w, const struct cells *c, int r)
 	}
 }
 
-/* The same of a sample, whose columns are so many. */
+/* Fills the table of a sample, with that many columns. */
 static int effect_sample_fill(struct effect_work *w)
 {
 	struct cells c = { .w = w };
@@ -534,8 +536,8 @@ void effect_lower(float *v, size_t n, size_t step, double by)
 	}
 }
 
-/** The mean of what is known of @n values, or the median where one bad partner
- *  of a few counts for much; NAN without any. */
+/** Returns the mean of the known ones of @n values, or the median if one bad
+ *  partner of a few would weigh much; NAN without any. */
 static double middle_of(const struct effect_work *w, const float *v, size_t n)
 {
 	size_t known = 0;
@@ -650,8 +652,8 @@ static void polish(struct effect_work *w, int k)
 	}
 }
 
-/** The median of the values of ranks whose GPU is number @gpu, or any (-1), but
- *  for those of one node. */
+/** Returns the median of the values of ranks whose GPU is number @gpu, or any
+ *  (-1), without those of node @but_node; 0 without any. */
 static double usual_at(const struct effect_work *w, const double *of, int gpu,
 		       int but_node)
 {
@@ -678,7 +680,7 @@ static double usual_of(const struct effect_work *w, const double *of,
 	       fmin(usual_at(w, of, r->gpu, r->node), usual_at(w, of, -1, -1));
 }
 
-/** The ranks of each index beside each other. */
+/** Subtracts the usual value of the ranks of each index. */
 static void level_index(const struct effect_work *w, float *samples,
 			size_t width)
 {

@@ -33,7 +33,7 @@ static size_t add_way(const struct effect_work *w, const double *usual,
 	return known;
 }
 
-/* Links between two nodes, beside all others. */
+/* Finds links between two nodes that are worse than all others. */
 static int effect_find_links(struct effect_work *w, double z)
 {
 	size_t n = 0, links = w->nodes * (w->nodes - 1) / 2;
@@ -164,7 +164,7 @@ static bool join(const struct run *run, const struct part *p,
 {
 	int rank = run->nodes[p->node].first_rank;
 	struct part wholes[2] = { part_at(PART_RAIL_LEAF, -1, p->index) };
-	int n = run->ports ? 1 : 2;	/* of ports nobody knows the socket */
+	int n = run->ports ? 1 : 2;	/* the socket of a port is not known */
 
 	while (run->ranks[rank].nic != p->index) {
 		rank++;
@@ -202,8 +202,9 @@ static size_t tests_of(const struct effect_work *w, int first, int n, int way)
 	return tests;
 }
 
-/** The value of the ranks of node @n with partner @p: the median, and of two
- *  the better one, as one bad NIC of two is no node. */
+/** Returns the value of the ranks of node @n with partner @p: the median, and
+ *  of two values the better one, since one bad NIC of two does not make a bad
+ *  node. */
 static float together(const struct effect_work *w, const float *of, size_t n,
 		      size_t p)
 {
@@ -329,8 +330,8 @@ static bool is_whole(const struct effect_work *w, const struct nodes *all,
 	return by < e->by / 2 && (!sure || by < -all->both * x->usual[BOTH]);
 }
 
-/** Node @n by what it is inside, where that is sure, or not quite, but it is as
- *  bad with others, which are other tests. */
+/** Judges node @n by its tests inside: if these are certain, or nearly, and it
+ *  is as bad with other nodes, which are independent tests. */
 static int find_inside(struct effect_work *w, const struct nodes *all, size_t n)
 {
 	struct part p = part_at(PART_NODE, (int)n, -1);
@@ -514,7 +515,8 @@ static void finish(struct effects *out, enum effects_of of)
 	}
 }
 
-/** All that is found with intervals for so many parts and ways. */
+/** Finds all parts that are worse, with intervals for @family parts and
+ *  directions. */
 static int find(struct effect_work *w, size_t family)
 {
 	const double z = effect_deviations(ALPHA / 2 / (double)family);

@@ -81,12 +81,12 @@ void effects_release(struct effects *e);
  * no selected part.
  */
 
-/** Tests of a part, and as many controls of the same path, that confirm it or
- *  do not.  Whoever plans the follow-up should plan as many. */
+/** Minimum tests of a part, and controls of the same path, to confirm it or
+ *  not.  A follow-up should plan that many. */
 #define EFFECT_CONFIRM_TESTS 6
 
-/** As much of an effect must be there again, that it is confirmed; of one that
- *  was less there is nothing. */
+/** Share of an effect that the follow-up must measure again to confirm it;
+ *  below EFFECT_GONE there is no effect. */
 #define EFFECT_AGAIN 0.5
 #define EFFECT_GONE  0.25
 
@@ -103,8 +103,8 @@ struct effect_table {
 	float *of[2];		/* ranks x width */
 	float *inside[2];	/* with the other GPUs of its node, a rank */
 	uint32_t *count[2];	/* tests with other nodes, a rank */
-	double far[2];		/* what is usual between leaf switches beside
-				 * what is on one; 0: not known */
+	double far[2];		/* usual difference between leaf switches and
+				 * on one; 0: not known */
 	bool crossed;		/* rails were tested with each other: else one
 				 * test is all that two ranks have, so that a
 				 * bad partner counts for more */
@@ -113,8 +113,8 @@ struct effect_table {
 /** Rates that ports have; more are compared as one. */
 #define EFFECT_SPEEDS 8
 
-/** Pairs of ports are compared with those of the same rate: what is usual of
- *  each, a logarithm.  Of GPUs there is one rate, which nobody knows. */
+/** Usual values, as logarithms, by the rate of a pair of ports: pairs are
+ *  compared with those of the same rate.  GPUs have a single, unknown rate. */
 struct effect_speeds {
 	double GB_s[EFFECT_SPEEDS];	/* of the slower port; 0: not known */
 	double usual[EFFECT_SPEEDS][PATH_CLASSES];
@@ -140,21 +140,22 @@ struct effect_work {
 	struct effects out;
 };
 
-/** From the cells of w->run that count into the empty w->t, where each class
- *  and index is beside its own kind; 0, or -1 when memory runs out.
- *  effect_table_release() frees, also then. */
+/** Fills the empty w->t from the cells of w->run that count, each relative to
+ *  its class and index.  Returns 0, or -1 when memory runs out.
+ *  effect_table_release() frees in both cases. */
 int effect_table_make(struct effect_work *w);
 void effect_table_release(struct effect_table *t);
 /** Subtracts from the values inside nodes the median of each node, then that of
  *  each GPU index. */
 void effect_table_level_inside(const struct effect_work *w);
 
-/** The logarithm of what cell @at measured, above 0 = better, beside what is
- *  usual for its rate; NAN where it does not count. */
+/** Returns the logarithm of the value of cell @at relative to the usual one for
+ *  its rate, above 0 = better; NAN if the cell does not count. */
 float effect_log(const struct effect_work *w, size_t at);
 /** The rates of w->run into w->speeds: 0, or -1 when memory runs out. */
 int effect_speeds_learn(struct effect_work *w);
-/** The median of what is known of @n values, @step apart; 0 without any. */
+/** Returns the median of the known ones of @n values, @step apart; 0 without
+ *  any. */
 double effect_median(const struct effect_work *w, const float *v, size_t n,
 		     size_t step);
 /** Lower @n values, @step apart, by @by. */
@@ -177,8 +178,9 @@ struct effect_peers {
 /** One part as it came out. */
 struct effect_estimate {
 	double by, half;	/* logarithm, half of its interval */
-	double half_alone;	/* that of one part, which nobody chose from
-				 * many: wrong once in a hundred */
+	double half_alone;	/* the same for a single part that was not
+				 * selected from many: wrong once in a
+				 * hundred */
 	size_t partners;
 	bool inside;		/* these are GPUs of its node */
 };
@@ -210,7 +212,7 @@ bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
 		     size_t i, int way, double z, struct effect_estimate *e);
 /** Returns true if @p is one of the parts found so far. */
 bool effect_is_in(const struct effect_work *w, const struct part *p);
-/** @p, or @also where there is one, as it came out by @tests. */
+/** Adds @p, or @also if given, with the estimate @e from @tests. */
 int effect_add(struct effect_work *w, const struct part *p,
 	       const struct part *also, const struct effect_estimate *e,
 	       size_t tests);
@@ -219,8 +221,8 @@ int effect_add(struct effect_work *w, const struct part *p,
 
 /* ---- effect parts -------------------------------------------------------- */
 
-/** Each adds to w->out what is worse, its whole interval of @z deviations; 0,
- *  or -1 when memory runs out. */
+/** Each adds the worse parts to w->out, if their whole interval of @z
+ *  deviations is worse; 0, or -1 when memory runs out. */
 
 /** Tests inside nodes: each GPU with each other one, and all of a node
  *  together. */

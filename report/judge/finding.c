@@ -82,7 +82,7 @@ void finding_more_or(const struct run *run, struct finding *f)
 	for (size_t i = 0; i < f->n_or; i++) {
 		const struct part *p = &f->or_parts[i];
 
-		/* the same one way is no other part */
+		/* the same place in one direction is not another part */
 		if (!part_same_place(p, &f->part) && n++ < SAYS_MAX_OR) {
 			finding_more(f, n > 1 ? " or %s" : "; could also be %s",
 				     PART_NAME(run, p));
@@ -114,7 +114,7 @@ void finding_set_act(struct finding *f, const char *text)
 {
 	size_t len = strlen(text);
 
-	while (len >= sizeof(f->act)) {	/* half a command is none */
+	while (len >= sizeof(f->act)) {	/* never half a command */
 		len--;
 		while (len > 0 && text[len] != '\n') {
 			len--;

@@ -19,7 +19,8 @@
 enum explained {
 	EXPLAINED = 1,		/* why it failed, or is slow */
 	EXPLAINED_FLAKY = 2,	/* why it failed first, and passed later */
-	COVERED = 4,		/* a part of it is bad: tells of no small one */
+	COVERED = 4,		/* a part of it is bad: does not count for
+				 * small effects */
 	SPARED = 8,		/* slow by parts that are a little slow */
 	SAID = 16,		/* slow, which has been judged */
 };
@@ -34,7 +35,7 @@ struct gone {
 	struct part part;
 	const char *code;	/* gpu_missing, agent_lost, memlock ... */
 	const char *says;	/* the code that this is a case of */
-	const char *detail;	/* the sentence of the node; "" = none */
+	const char *detail;	/* the node's own message; "" = none */
 };
 
 struct gone_list {
@@ -45,7 +46,7 @@ struct gone_list {
 #define GONE_OPEN_FAILED "open_failed"
 /** Not gone, but cut off from most others: cut_findings(). */
 #define GONE_CUT "coordinator_cut"
-/** ... of the run: who had started the agents ended them. */
+/** ... of the run: the launcher ended the agents. */
 #define GONE_ENDED "agents_ended"
 
 /** Returns what happened to a part that is gone by @code; NULL for other
@@ -100,8 +101,9 @@ struct suspect {
 	size_t id;		/* in the part index */
 	size_t good, bad;	/* cells that touch it and count */
 	double share;		/* of its cells that are bad */
-	bool lone;		/* two nodes of which a sample has one pair of
-				 * GPUs: it says no more than that, and is no
+	bool lone;		/* two nodes that a sample tested with a
+				 * single pair of GPUs: the node pair
+				 * explains no more than the pair, and is no
 				 * cheaper to name */
 	unsigned percent;	/* of them that must be */
 	double name_bits;	/* to say which part it is */
@@ -110,8 +112,8 @@ struct suspect {
 /** A bad cell. */
 struct suspect_cell {
 	uint32_t at;		/* place in the matrix */
-	uint32_t owner;		/* number in list[] of who is blamed for it */
-	uint32_t second;	/* who is if that one is dropped */
+	uint32_t owner;		/* number in list[] of the suspect blamed */
+	uint32_t second;	/* next one if that is dropped */
 	uint32_t first;		/* of those in touching[] that touch it */
 	uint8_t n;		/* how many */
 	bool both_ways;		/* the way back is bad too */
@@ -170,7 +172,7 @@ struct blame {
 	struct suspects s;
 	struct blame_of *of;	/* each of s.list */
 	struct blame_of *fresh;	/* the same before any is picked */
-	uint32_t *rest;		/* cells that are nobody's */
+	uint32_t *rest;		/* cells that no suspect owns */
 	size_t n_rest;
 	double rest_bits;	/* to list them */
 };
@@ -181,8 +183,8 @@ int blame_find(const struct run *run, const uint8_t *marks,
 void blame_release(struct blame *b);
 
 /**
- * How many cells are @s's and would be nobody else's; how many of these each
- * suspect touches, to its covers.
+ * Returns how many cells of @s no other suspect would own; sets covers of each
+ * suspect to how many of these it touches.
  */
 size_t blame_cover(struct blame *b, size_t s);
 
@@ -191,9 +193,9 @@ size_t blame_cover(struct blame *b, size_t s);
 double blame_excess(const struct blame *b, size_t s, size_t x);
 
 /**
- * How much shorter the message is by naming suspect @s than by naming its cells
- * without it: 0, a list of cells says as much, up to nearly 1, where the one
- * name stands for many cells and few of the part are good.
+ * Returns how much shorter the message is by naming suspect @s than by naming
+ * its cells without it: from 0, if a list of cells is as short, up to nearly 1,
+ * if the name stands for many cells and few cells of the part are good.
  */
 double blame_score(const struct blame *b, size_t s);
 
@@ -204,7 +206,8 @@ double blame_score(const struct blame *b, size_t s);
  * finds, and what they leave as pairs.  Pure.
  */
 
-/** Less of a part may be chance, and helps nobody to find it. */
+/** Minimum percentage of bad cells of a part; less may be chance, and does not
+ *  help to find the part. */
 #define ATTRIBUTE_PERCENT 20
 /** More lone pairs than this are one cause, with a list. */
 #define ATTRIBUTE_MAX_PAIRS 10
@@ -218,9 +221,9 @@ struct cause {
 	struct part *or_parts;	/* that explain these cells as well, or
 				 * nearly so */
 	size_t n_or;
-	uint32_t *rest;		/* bad cells that no part explains, where they
-				 * are too many for a cause each; NULL: this is
-				 * a part */
+	uint32_t *rest;		/* bad cells that no part explains, if they
+				 * are too many for a cause each; NULL: this
+				 * is a part */
 	size_t n_rest;
 };
 
@@ -251,9 +254,9 @@ void causes_release(struct causes *c);
  * a second time, fast.  Pure.
  */
 
-/** Forget those of @causes of slow cells that chance or design explains.  What
- *  is slow of named parts does not count for pairs, nor is one forgotten that
- *  is below what its line carries.  0, or -1 when memory runs out. */
+/** Drops those of @causes of slow cells that chance or design explains.  Slow
+ *  cells of named parts do not count for pairs, and causes below their line
+ *  rate are kept.  Returns 0, or -1 when memory runs out. */
 int chance_drop(const struct run *run, struct causes *causes);
 
 /* ---- again --------------------------------------------------------------- */
@@ -264,15 +267,15 @@ int chance_drop(const struct run *run, struct causes *causes);
  * met on a link between switches then do not.  Pure.
  */
 
-/** So many of its slow tests, made again, confirm a part or do not. */
+/** Number of repeated slow tests that confirm a part or not. */
 #define AGAIN_TESTS 4
 
 /** Returns true if most slow tests of @c passed when repeated, while others of
  *  its tests were good all the time.  Then the fault is not proved. */
 bool again_doubts(const struct run *run, const struct cause *c);
 /**
- * The same of parts between nodes only: what meets in the network is nobody's.
- * What is inside a node may be slow by itself now and then.
+ * The same for parts between nodes only: flows that meet in the network are no
+ * part's fault.  A part inside a node may sometimes be slow by itself.
  */
 bool again_refutes(const struct run *run, const struct cause *c);
 /** A line of evidence to @f, what the follow-up says of @p, if it does. */
@@ -287,9 +290,10 @@ void again_collided(const struct run *run, const struct cause *c,
 
 /* ---- odd ----------------------------------------------------------------- */
 
-/** A finding without code and words of the set-up of the place that all cells
- *  have in common for which @is says so: one GPU, else one node, else all.  The
- *  first is its example, explained are all; NULL: there is none. */
+/** Adds a finding, without code and text, about the set-up of the place that
+ *  all cells with @is have in common: one GPU, else one node, else all.  Its
+ *  example is the first of them, and all of them are explained.  NULL: there
+ *  are none. */
 struct finding *odd_find(const struct run *run,
 			 bool (*is)(const void *user, size_t at),
 			 const void *user, struct verdict *v);
@@ -297,11 +301,11 @@ struct finding *odd_find(const struct run *run,
 /* ---- leaves -------------------------------------------------------------- */
 
 /**
- * Where nobody says which nodes share a leaf switch, the bad cells may: those
- * of one NIC index on several nodes, or those from one set of nodes to another
- * and inside none of them.  Sets the leaves of @run, named A, B, ..., and
- * leaves_inferred; nothing where the cells show no such thing.  Cells must have
- * their classes.  0, or -1 when memory runs out.
+ * Infers leaf switches from the bad cells if they are not known: bad cells of
+ * one NIC index on several nodes, or from one set of nodes to another but not
+ * inside either.  Sets the leaves of @run, named A, B, ..., and
+ * leaves_inferred; nothing if the cells show no such pattern.  Cells must have
+ * their classes.  Returns 0, or -1 when memory runs out.
  */
 int leaves_infer(struct run *run);
 
@@ -326,12 +330,12 @@ int levels_read(const char *dir, struct run *run, struct err *e);
 /** The network of a node for traffic with other nodes. */
 struct node_net {
 	struct rdma {
-		double GB_s;	/* of its fastest active port; 0: it has none */
+		double GB_s;	/* of its fastest active port; 0: no port */
 		char name[64];
 		bool efa;	/* which NCCL only uses by a plugin */
 	} rdma, left_out;	/* of those planned, of those NCCL_IB_HCA leaves
 				 * out */
-	const struct fact_row *hca;	/* NCCL_IB_HCA, where it is set */
+	const struct fact_row *hca;	/* NCCL_IB_HCA, if set */
 	const char *network;	/* that NCCL has chosen; NULL: not said */
 	char socket[64];	/* the interface that NCCL uses */
 	double socket_GB_s;	/* NAN: not known */
@@ -340,8 +344,8 @@ struct node_net {
 					 * as gdr_reach: the user's */
 	enum link { LINK_FAR, LINK_PXB, LINK_PIX, LINK_NONE } gdr_reach;
 	const char *why;	/* NCCL's words, "" = none */
-	int by_link;		/* ports whose address NCCL takes for jobs has
-				 * no route, though there is one that has */
+	int by_link;		/* ports whose address that NCCL takes for
+				 * jobs has no route, though another one has */
 	char by_link_name[64];	/* the first of them */
 	bool gid_set;		/* the user says which address it is */
 };
@@ -413,11 +417,11 @@ void sweep_findings(const struct sweep *s, struct verdict *v);
  * In which facts nodes differ that should be set up alike.  Pure.
  */
 
-/** Values of a fact that are told apart. */
+/** Maximum values of a fact that are distinguished. */
 #define SKEW_VALUES 8
 #define SKEW_VALUE_SIZE 80
-/** A sentence has room for so much of one: longer ones that begin alike begin
- *  with "..." and near what differs. */
+/** Maximum characters of a value in a sentence: longer values with a common
+ *  beginning are shown from "..." near the difference. */
 #define SKEW_SHOWN 48
 
 /** One fact in which nodes differ. */
@@ -439,8 +443,8 @@ struct skew {
 	size_t n_nodes;		/* machines that said something */
 };
 
-/** Nodes that were not compared since their facts were not all read: there are
- *  more than RUN_MAX_FACTS.  0 where there are not. */
+/** Returns the number of nodes that were not compared because there are more
+ *  than RUN_MAX_FACTS facts; else 0. */
 size_t skew_unheard(const struct run *run);
 
 /** Returns true if the two most common values are equally common. */
@@ -458,11 +462,12 @@ struct witness {
 	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
 	size_t corrupted;	/* of the flaky ones: data arrived changed */
 	char code[48];		/* the most telling one of the bad cells */
-	double slow_ratio;	/* mean share of the median, or of packets lost;
-				 * NAN = none slow, or too few peers */
+	double slow_ratio;	/* mean share of the median, or of packets
+				 * lost; NAN = none slow, or too few peers */
 	size_t below_line;	/* slow cells below what their line carries */
 	size_t by_section;	/* of these, by expected.ini */
-	double line_ratio;	/* mean share of what is expected; NAN = none */
+	double line_ratio;	/* mean share of the expected value; NAN =
+				 * none */
 };
 
 /** Which of the cells that touch the part are asked. */
@@ -474,9 +479,9 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
 /** Returns true if data arrived corrupted in a flaky cell before it passed. */
 bool witness_corrupted(const struct run *run, size_t at);
 
-/** Hear the cells that touch @p to @w; some of them, word for word, are
- *  evidence of @f, whose example is the first bad one.  Those that another part
- *  explains bear no witness: @explained has EXPLAINED of each, or is NULL. */
+/** Counts the cells that touch @p into @w; takes some of their messages as
+ *  evidence of @f, whose example is the first bad one.  Cells that another part
+ *  explains do not count: @explained has EXPLAINED for each, or is NULL. */
 void witness_hear(const struct run *run, const struct part *p,
 		  enum witness_about about, const uint8_t *explained,
 		  struct finding *f, struct witness *w);
@@ -484,8 +489,8 @@ void witness_hear(const struct run *run, const struct part *p,
 /* ---- says ---------------------------------------------------------------- */
 
 /**
- * The sentences of a finding: what is broken and how we know (says), and what
- * to type next (do).  Pure; code, counts and alternatives are already in it.
+ * The sentences of a finding: what is broken and how that is known (says), and
+ * what to type next (do).  Pure; code, counts and alternatives are set before.
  */
 
 /* ---- findings ------------------------------------------------------------ */
@@ -534,13 +539,13 @@ void bare_findings(const struct run *run, struct verdict *v);
  *  lost last are @explained by that. */
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v);
-/** Tests that were not measured as their processes did not get to run: nobody's
- *  fault that a test could show.  Nodes that are gone by that go from @gone,
- *  and their cells are @explained. */
+/** Adds a finding for tests that were not measured because their processes had
+ *  no CPU, which no test can blame on a part.  Removes nodes that are gone for
+ *  that reason from @gone, and marks their cells as @explained. */
 void starved_findings(const struct run *run, struct gone_list *gone,
 		      uint8_t *explained, struct verdict *v);
-/** Where most tests were lost to that and none passed: those that failed show
- *  no fault either, and what they were found guilty of is a warning. */
+/** If most tests were lost for lack of CPU and none passed, turns faults from
+ *  the tests that failed into warnings. */
 void starved_excuse(const struct run *run, struct verdict *v);
 /** For ping: finds what the addresses show.  Cells of an address that two
  *  machines have become @explained. */
@@ -567,16 +572,16 @@ void rate_findings(const struct run *run, uint8_t *explained,
  *  meet, are SPARED. */
 void effects_spare(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
-/** Nodes, NICs and GPUs that are a little slow, or late, by all of their tests
- *  at once: faults where they are slow enough, by all of the interval or
- *  nearly, and tests of the follow-up confirm it.  Those slow cells that they
- *  explain stay SPARED. */
+/** Finds nodes, NICs and GPUs that are slightly slow or late in all of their
+ *  tests: faults if nearly all of the interval is slow enough and the follow-up
+ *  confirms it.  The slow cells that they explain stay SPARED. */
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v);
 /** NICs of GPUs, and networks of nodes, that are slow by themselves where the
  *  GPU or the node is slow as well. */
 void depth_findings(const struct run *run, struct verdict *v);
-/** GPUs of the job that are no ranks, though nobody asked for fewer. */
+/** Finds GPUs of the job that are not ranks although the user did not ask for
+ *  fewer. */
 void untested_findings(const struct run *run, struct verdict *v);
 /** Takes counters of a GPU that grew during the test, and processes that use
  *  it, as evidence for an existing finding, else as a warning.  Findings about

@@ -36,7 +36,7 @@ static int by_test(const struct gpu_row *a, const struct gpu_row *b)
 	int by_gpu = by_node ? by_node : a->gpu < b->gpu ? -1 : a->gpu > b->gpu;
 	int order = by_gpu ? by_gpu : gpu_test_order(a) - gpu_test_order(b);
 
-	/* what is found has as many rows as there are words for it */
+	/* dcgmi has a row for each of its messages */
 	return order || gpu_test_order(a) < 0 || strcmp(a->test, GPU_TEST_DCGM)
 		       ? order : strcmp(a->detail, b->detail);
 }
@@ -74,7 +74,7 @@ static double median(const struct gpu_row *r, size_t n,
 	return known > 0 ? stats_median(room, known) : NAN;
 }
 
-/** The one of @n that says most of what is wrong. */
+/** Returns the one of @n rows that says most about what is wrong. */
 static const struct gpu_row *telling(const struct gpu_row *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -287,7 +287,8 @@ static void name_failed(struct judge *j, const struct gpu_row *r)
 	finding_add_evidence(f, "%s: %s", outcome_name(r->outcome), r->detail);
 }
 
-/** Somebody else used it meanwhile: its figures are of both. */
+/** Adds a warning that another process used the GPU during the test, so that
+ *  its values are of both. */
 static void name_joined(struct judge *j, const struct gpu_row *r)
 {
 	struct finding *f = find(j, r, FINDING_GPU_JOINED);
@@ -355,8 +356,8 @@ static bool is_by_design(struct judge *j, const struct group *g,
 					      (1 - SLOW_WARN);
 }
 
-/** All GPUs of a node at once: what shares a link on the way is slow by its
- *  design, and only beside other nodes it shows whether it should be. */
+/** Returns true for tests of all GPUs of a node at once: GPUs that share a link
+ *  are slow by design, and only a comparison with other nodes shows more. */
 static bool is_at_once(const struct gpu_row *r)
 {
 	return is_test(r, GPU_TEST_ALL_H2D) || is_test(r, GPU_TEST_ALL_D2H);
@@ -463,7 +464,8 @@ static void judge_link(struct judge *j, const struct group *g,
 		    g->link_of->link);
 }
 
-/** The result that most GPUs of its model have; one of two is nobody's. */
+/** Judges the result: it must be that of most GPUs of its model.  If only two
+ *  differ, either may be wrong. */
 static void judge_result(struct judge *j, const struct group *g,
 			 const struct gpu_row *r)
 {
@@ -636,7 +638,8 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 			.node = r->node, .code = r->code,
 			.detail = r->detail, .outcome = r->outcome }, j->v);
 	} else if (strcmp(r->code, GPU_ONE_SOCKET) == 0) {
-		return;		/* asked for in vain, and nobody's fault */
+		return;		/* requested but not available, which is not
+				 * a fault */
 	} else if (r->outcome == OUTCOME_SKIPPED) {
 		name_skipped(j, r);
 	} else if (r->outcome != OUTCOME_OK && r->outcome != OUTCOME_NOT_RUN) {

@@ -10,7 +10,7 @@
 
 /* ---- gpu turns ----------------------------------------------------------- */
 
-/** The rows of a run of gpu, those of a GPU beside each other. */
+/** The rows of a run of gpu, sorted by GPU. */
 struct gpu_rows {
 	struct gpu_row *list;
 	size_t n;

@@ -13,7 +13,8 @@ static const struct growth {
 	const char *fact, *code, *text;
 	double enough;		/* less is nothing to speak of; 0: any */
 	bool real;		/* no fault where software plays the port */
-	bool held;		/* it says who holds the GPU, and no number */
+	bool held;		/* the fact names a process that holds the
+				 * GPU, not a number */
 	bool joined;		/* the same, since some time in the run */
 } growths[] = {
 #define GPU(counter, what, words) \
@@ -63,7 +64,7 @@ static const struct growth {
 	  .enough = 1e6, .text = "ns of thermal throttling" },
 };
 
-/** The row of @f where it grew by as much as that counts. */
+/** Returns the row of @f if it grew by enough to count; else NULL. */
 static const struct growth *growth_of(const struct fact_row *f)
 {
 	double grown = strtod(f->value, NULL);
@@ -91,8 +92,8 @@ const char *growth_code(const struct run *run, const struct fact_row *f,
 	return g->code;
 }
 
-/** The GPU that @f is about, "gpu3", or the HCA port of that name; false: it is
- *  about none. */
+/** Sets @p to the GPU that @f is about, "gpu3", or the HCA port of that name;
+ *  false: neither. */
 static bool place_of(const struct run *run, const struct fact_row *f,
 		     struct part *p)
 {
@@ -103,7 +104,7 @@ static bool place_of(const struct run *run, const struct fact_row *f,
 		rank = part_nic_rank(run, node, f->scope);
 		p->index = rank >= 0 ? run->ranks[rank].gpu : -1;
 	}
-	/* those that are tested by themselves are no ranks */
+	/* GPUs tested one by one are not ranks */
 	return node >= 0 && p->index >= 0 &&
 	       (p->index < run->nodes[node].gpus ||
 		strcmp(run->probe, "gpu") == 0);
@@ -170,8 +171,8 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	}
 }
 
-/** In a job of Slurm @node's GPUs are ours; elsewhere who holds them may have
- *  a right to. */
+/** Returns true if the GPUs of @node belong to a Slurm job of ours; elsewhere
+ *  other users may be entitled to them. */
 static bool is_ours(const struct run *run, int node)
 {
 	for (size_t i = 0; node >= 0 && i < run->n_facts; i++) {

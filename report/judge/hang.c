@@ -81,8 +81,8 @@ void hang_find_far(const struct run *run, struct hang_rows *rows)
 #define SPIN_CPU 0.8
 /** Pages read back while watched: a process that waits for its memory. */
 #define SWAP_FAULTS 20
-/** Collectives that a rank which slows its job down begins while it is watched,
- *  at most: a job of many small ones goes on too fast to say who is late. */
+/** Maximum collectives that a slow rank begins while it is watched: in a job of
+ *  many small ones a late rank cannot be told. */
 #define SLOW_STEPS 8
 
 /* ---- states of a process ------------------------------------------------- */
@@ -155,7 +155,7 @@ static bool waits_for_file(const struct hang_row *r)
 static const struct hang_cause {
 	bool (*holds)(const struct hang_row *r);	/* NULL: always */
 	bool hard;		/* by itself, whatever others do, ... */
-	bool still;		/* ... unless the job goes on */
+	bool still;		/* ... unless the job makes progress */
 	const char *code, *says;
 } causes[] = {
 	{ .holds = is_gone, .hard = true, .still = true, .code = "rank_gone",
@@ -293,8 +293,9 @@ static size_t name_behind(struct hang *h)
 		if (s->named) {
 			continue;
 		}
-		/* One that goes on elsewhere will come, and so will one for
-		 * which no rank waits yet: their GPUs are at work. */
+		/* A rank that makes progress in another communicator will come,
+		 * and so will one that no rank waits for yet: their GPUs are
+		 * busy. */
 		if (s->odd) {
 			name_rank(h, s, "rank_other_call",
 			     "has begun another collective than the others");
@@ -383,7 +384,7 @@ static size_t name_gpu(struct hang *h)
 	return s ? 1 : 0;
 }
 
-/** One that goes on, but each time as the last. */
+/** Warns of a rank that makes progress, but is the last one each time. */
 static void warn_slow(struct hang *h)
 {
 	for (size_t i = 0; i < h->n_comms; i++) {
@@ -408,7 +409,8 @@ static void warn_slow(struct hang *h)
 	}
 }
 
-/** In step with the others, which it holds up: where all are slow none is. */
+/** Warns of throttled GPUs whose ranks hold up the others, unless all are
+ *  throttled. */
 static void warn_throttled(struct hang *h)
 {
 	size_t all = 0, slow = 0;

@@ -28,9 +28,10 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	       struct verdict *v);
 
 /**
- * Rows without a state, which no node has looked at, of processes that NCCL
- * misses at an address: those on a node that does not have them are gone, and
- * the others, of which nothing is known or another row tells, are dropped.
+ * Handles rows without a state, of processes at an address that NCCL misses and
+ * no node has looked at: a process that its node does not have is gone; the
+ * other rows are dropped, since nothing is known of them or another row has
+ * them.
  */
 void hang_find_far(const struct run *run, struct hang_rows *rows);
 /** Returns true if the job makes progress: a rank has begun a collective while
@@ -54,7 +55,7 @@ struct calls {
 struct seat {
 	const struct hang_row *row;
 	struct calls now, then;
-	size_t process;		/* whose: the number of its first row */
+	size_t process;		/* number of the first row of its process */
 	size_t comm;		/* of h->comms; NO_COMM: NCCL says nothing */
 	bool behind;		/* of another rank of its communicator */
 	bool odd;		/* each has begun what the others have not */
@@ -72,8 +73,8 @@ struct comm {
 	bool goes_on;		/* a rank has begun another one meanwhile */
 	size_t told;		/* ranks that know what they have begun */
 	size_t behind;
-	size_t wait;		/* told and not behind, and it may be that they
-				 * wait: their GPUs do not compute */
+	size_t wait;		/* with known calls, not behind, and possibly
+				 * waiting: their GPUs do not compute */
 };
 
 struct hang {
@@ -89,9 +90,9 @@ struct hang {
 
 /** Returns true if NCCL has reported the collectives of this rank. */
 bool hang_is_told(const struct hang_row *r);
-/** Seats and communicators of the rows; who is behind, who is the odd one, who
- *  waits for those behind.  False without memory; hang_seats_free() frees
- *  either way. */
+/** Makes the seats and communicators of the rows, and marks ranks that are
+ *  behind, that differ, or that wait.  Returns false without memory;
+ *  hang_seats_free() frees in both cases. */
 bool hang_seats_make(struct hang *h);
 void hang_seats_free(struct hang *h);
 
@@ -101,9 +102,9 @@ bool hang_computes(const struct hang_row *r);
 /** Returns true if the GPU of @r runs next to nothing all the time; false if
  *  that is not known. */
 bool hang_gpu_rests(const struct hang_row *r);
-/** The one process, told or not, whose GPU does something else than those of
- *  all others, which wait: NULL where there is none, or where that is not
- *  sure.  *@code and *@says are of the finding. */
+/** Returns the only process whose GPU does something else than those of all
+ *  others, which wait; NULL if there is none or it is not certain.  Sets *@code
+ *  and *@says for the finding. */
 struct seat *hang_odd_gpu(struct hang *h, const char **code,
 			  const char **says);
 /** Returns true if all ranks wait in NCCL, as far as their GPUs show, and no
@@ -126,8 +127,9 @@ void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 /** Adds how much data the ports of a job on several nodes have moved meanwhile
  *  as evidence to @f.  Returns a conclusion for the sentence, "; ..." or "". */
 const char *hang_moved_text(struct hang *h, struct finding *f);
-/** Where all ranks wait: what is wrong with GPUs and ports by their nodes' own
- *  word; a warning where that is long ago.  Returns how many are named. */
+/** If all ranks wait: adds findings about GPUs and ports that their nodes
+ *  report as faulty; warnings for reports from long ago.  Returns how many are
+ *  named. */
 size_t hang_host_findings(struct hang *h);
 
 #endif

@@ -314,11 +314,12 @@ void hang_seats_free(struct hang *h)
 
 #define BUSY_PCT 90
 #define REST_PCT 10
-/** A GPU that computes draws so much more than those that wait: an H200 takes
- *  124 to 130 W waiting in NCCL, and 160 W in small collectives. */
+/** Factor by which a computing GPU draws more power than a waiting one: an H200
+ *  draws 124 to 130 W waiting in NCCL, and 160 W in small collectives. */
 #define POWER_RATIO 1.5
-/** More SMs than any kernel of NCCL has; and as many as most have: a GPU that
- *  computes and waits in turn is between the two. */
+/** SM usage above that of any NCCL kernel, and that of most kernels, in
+ *  percent: a GPU that alternates between computing and waiting is in
+ *  between. */
 #define WIDE_PCT 60
 #define WAIT_PCT 30
 /** Warps on an SM that works; of NCCL's kernels. */
@@ -387,7 +388,7 @@ static double depth(const struct hang_row *r)
 	return SM_WARPS * r->gpu_warp_pct / width(r);
 }
 
-/** The two that are most, or least, and what is at the other end. */
+/** The two extreme values, and the value at the other end. */
 struct hang_host_ends {
 	struct seat *first;
 	double one, two, other;
@@ -425,7 +426,7 @@ static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
 	return e->n > 1;
 }
 
-/* ---- where that may be asked --------------------------------------------- */
+/* ---- GPUs of processes -------------------------------------------------- */
 
 static int by_gpu(const void *a, const void *b)
 {
@@ -509,12 +510,12 @@ struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
 
 #define LINES_SHOWN 4
 #define NODES_SHOWN 8
-/** Sent and received meanwhile: less is what a network has to say of itself;
- *  more than the second is data that somebody waits for. */
+/** Bytes sent and received meanwhile: below QUIET_B is the network's own
+ *  traffic, from BUSY_B on it is data of a job. */
 #define PORT_STATE "port_state"
 #define QUIET_B 1000000
 #define BUSY_B	10000000
-/** "412 s ago: ...": what is older need not be why the job stands now. */
+/** Age in s of "412 s ago: ...": older messages need not be the cause now. */
 #define RECENT_S 900
 
 /** The number behind @word in @text; -1. */
@@ -547,7 +548,7 @@ static bool is_of_gpu(const struct hang *h, const struct fact_row *f,
 	       strncasecmp(bus, own->value, strcspn(bus, ")")) == 0;
 }
 
-/** The GPU of the node of @f that it is about, -1: none that is known. */
+/** Returns the GPU of its node that @f is about; -1 if not known. */
 static int gpu_of(const struct hang *h, const struct fact_row *f)
 {
 	int gpu = 0;
@@ -560,8 +561,9 @@ static int gpu_of(const struct hang *h, const struct fact_row *f)
 
 /* ---- of a rank ----------------------------------------------------------- */
 
-/** Returns true if @f says that the process of @r was killed, or that its GPU
- *  failed.  HANG_OOM is of the job's cgroup, which does not say whom. */
+/** Returns true if @f says that the process of @r was killed, or that its
+ *  GPU failed.  HANG_OOM is about the job's cgroup, which does not name a
+ *  process. */
 static bool is_about(const struct hang *h, const struct hang_row *r,
 		     const struct fact_row *f)
 {
@@ -641,8 +643,8 @@ static double moved_of(const struct fact_row *f)
 						    NAN;
 }
 
-/** Bytes that the ports of each node have moved, NAN where none of them tells;
- *  NULL without memory. */
+/** Returns the bytes that the ports of each node have moved, NAN if no port
+ *  reports them; NULL without memory. */
 static double *moved_by_node(const struct run *run)
 {
 	double *moved = malloc(((size_t)run->n_nodes + 1) * sizeof(*moved));

@@ -11,10 +11,10 @@
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/** Fewer nodes are no leaf switch, or any two of them could be one. */
+/** Minimum nodes of a leaf switch; any single node could be one. */
 #define LEAST_NODES 2
 #define LEAST_RAIL  3
-/** A GPU that is bad with so many of all nodes is so by itself, in percent. */
+/** Percentage of all nodes with which a GPU must be bad to be bad by itself. */
 #define OWN_PERCENT 75
 /** Minimum share, in percent, and number of the pairs of nodes between two sets
  *  that must have a bad cell. */
@@ -28,7 +28,7 @@ struct levels_work {
 	size_t nodes;
 	uint8_t *own;		/* ranks that are bad by themselves */
 	uint8_t *link;		/* nodes x nodes: a bad cell of other ranks */
-	int *side;		/* of each node: 0 = none */
+	int *side;		/* of each node; 0 = none */
 	size_t *queue, queued;	/* nodes that hang together */
 };
 
@@ -91,8 +91,9 @@ static void find_links(struct levels_work *w)
 	}
 }
 
-/** Put what hangs together with @node, to the queue, on two sides, 1 and 2, by
- *  turns; false: there is a link inside one of them. */
+/** Queues the nodes that are linked with @node, directly or not, and puts
+ *  them on sides 1 and 2 in turn.  Returns false if there is a link inside a
+ *  side. */
 static bool part_sides(struct levels_work *w, size_t node)
 {
 	bool two = true;
@@ -212,7 +213,8 @@ static bool is_bad_nic(const struct levels_work *w, size_t node, int nic)
 	return of_nic > 0 && bad == of_nic && all < n->gpus;
 }
 
-/** Nodes whose NICs of one index are bad, but not those of all nodes. */
+/** Finds nodes whose NICs of one index are bad while those of other nodes are
+ *  not. */
 static int find_rail(struct levels_work *w)
 {
 	for (int nic = 0; nic < SPEC_MAX_GPUS; nic++) {
@@ -260,9 +262,9 @@ int leaves_infer(struct run *run)
 /* ---- level findings ------------------------------------------------------ */
 
 /*
- * Pairs of one kind at two levels, of which no part and no expected rate says
- * that one is a fault.  Most of them may be slow, so that the others look odd;
- * or a few have a better way.  Nobody is accused, but it is said.
+ * Pairs of one kind at two levels, without a part or expected rate that makes
+ * one of them a fault.  Most of them may be slow, so that the others look
+ * unusual, or a few have a better path.  The finding blames no part.
  */
 
 /** Bandwidths are counted in steps of 2 %, from 1/2700 to 2700 of the
@@ -270,8 +272,9 @@ int leaves_infer(struct run *run)
 #define STEP   0.02
 #define BINS   800
 #define MIDDLE (BINS / 2)
-/** Between two levels lie 10 % with next to nothing in them, a hundredth of the
- *  smaller one; that has a hundredth of all, and as many as a limit needs. */
+/** Minimum gap between two levels: 10 % with at most a hundredth of the smaller
+ *  one in it.  The smaller one has at least a hundredth of all cells, and as
+ *  many as a limit needs. */
 #define GAP_BINS 5
 #define STRAY	 100
 #define SMALLEST 100
@@ -307,7 +310,8 @@ static size_t kind_of(const struct run *run, size_t at)
 	       run->cell_way[at];
 }
 
-/** Where its bandwidth counts; -1: it is slow, or meets what is expected. */
+/** Returns the bin of its bandwidth; -1: it is slow, or meets the expected
+ *  value. */
 static int bin_of(const struct run *run, size_t at)
 {
 	const struct cell *c = &run->cells[at];
@@ -494,8 +498,8 @@ void level_findings(const struct run *run, struct verdict *v)
 #define STRAY_PERCENT 1
 /** No limit rises by more when slow cells are measured again. */
 #define RISE_RATIO 0.98
-/** So many may be to blame, lone cells included, a part for this share of its
- *  cells. */
+/** Maximum number of parts to blame, lone cells included, and minimum share of
+ *  the cells of a part. */
 #define MOST_PARTS 3
 #define SOLID_SHARE 0.95
 

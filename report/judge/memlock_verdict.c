@@ -123,8 +123,8 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
 	const struct chain_level *here = &c->level[MEMLOCK_HERE];
 	bool propagated = c->propagation == CHAIN_PROPAGATED;
-	/* A job gets the soft limit of slurmd, or, where the soft one comes
-	 * from the submitting shell, as much as the hard one allows. */
+	/* a job gets the soft limit of slurmd, or, if it inherits the soft
+	 * limit of the submitting shell, at most the hard one */
 	int64_t limit = propagated ? slurmd->hard : slurmd->soft;
 
 	*a = (struct chain_answer){ 0 };
@@ -135,8 +135,8 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 	    limit < c->needed_B) {
 		add_fault(a, LINK_SLURMD, MEMLOCK_SLURMD, limit);
 	}
-	/* On a node of a cluster no job runs in root's own shell, nor in one
-	 * whose limit Slurm leaves behind. */
+	/* on a node of a cluster no job runs in root's own shell, nor in one
+	 * whose limit Slurm does not propagate */
 	a->spared = slurmd->exists &&
 		    (here->has_cap || c->propagation == CHAIN_KEPT);
 	if (!a->spared && judge(c, MEMLOCK_HERE, a) &&
@@ -150,7 +150,7 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 
 /* ---- memlock verdict ----------------------------------------------------- */
 
-/** As many names as a line holds. */
+/** Maximum names that fit into a line. */
 #define NAMES_MAX 3
 #define EVIDENCE_MAX 8
 
@@ -196,7 +196,7 @@ static struct node_view *view_of(struct judging *j, const char *name)
 {
 	struct node_view new = { 0 }, *view;
 
-	/* rows of a node stand together, most of the time */
+	/* the rows of a node are usually contiguous */
 	for (size_t i = j->n_nodes; i > 0; i--) {
 		if (strcmp(j->nodes[i - 1].name, name) == 0) {
 			return &j->nodes[i - 1];
@@ -268,7 +268,7 @@ static struct finding *add_case(struct judging *j, const struct part *p,
 			break;
 		}
 	}
-	if (at >= 0) {		/* of a login shell: none */
+	if (at >= 0) {		/* a login shell has no node */
 		finding_add_member(f, at);
 	}
 	f->cells++;
@@ -516,8 +516,8 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 	enum cell_class class = cells_class_of(row->outcome);
 
 	if (memlock_context_parse(row->context) == MEMLOCK_CONTEXTS) {
-		/* a node without, or with no more, rows of its own; where the
-		 * run was stopped it is nobody's fault */
+		/* the node has no rows of its own; if the run was stopped that
+		 * is no fault */
 		j->v->cells[class]++;
 		if (run_find_event(j->run, "agent_late", row->node)) {
 			add_case(j, &node, false, RECORD_STARVED, row->node,
@@ -559,7 +559,7 @@ void memlock_names(char (*nodes)[64], size_t n, struct str *out)
 	}
 }
 
-/** All cases of @f are known: whom it is about. */
+/** Completes @f, whose cases are all known, with the nodes that it is about. */
 static void close_finding(const struct run *run, struct finding *f)
 {
 	char (*nodes)[64] = calloc(f->n_members + 1, sizeof(*nodes));

@@ -46,7 +46,8 @@ enum chain_link {
 
 struct chain_fault {
 	enum chain_link link;
-	enum memlock_context context;	/* where it hurts */
+	enum memlock_context context;	/* context in which the limit is too
+					 * low */
 	int64_t limit_B;		/* what it is there */
 };
 
@@ -58,7 +59,7 @@ struct chain_answer {
 	unsigned judged;	/* contexts that count, 1 << context each */
 	bool unknown;		/* one of them cannot be read */
 	bool slurmd_unseen;	/* not needed: the jobs' own limits are known */
-	bool spared;		/* the shell here is nobody's job */
+	bool spared;		/* no job runs in the shell here */
 };
 
 /** Pure.  A login shell and, inside a job, slurmd count only as causes. */

@@ -98,14 +98,14 @@ static void take_link(struct nets *x, int node, const struct fact_row *f)
 	}
 }
 
-/** A port, by its facts, which stand together. */
+/** A port and its facts, which are contiguous. */
 struct port_read {
 	int node;
 	char name[64];
 	bool active, hardware, efa;
 };
 
-/** The names that the layout has for the NICs of @node; NULL: none. */
+/** Returns the names of the NICs of @node in the layout; NULL: none. */
 static const json_t *nic_names(const struct nets *x, int node)
 {
 	return run_entry(run_file(x->run->json).nodes, (size_t)node).nic_names;
@@ -170,7 +170,7 @@ static void take_port(struct nets *x, struct port_read *p,
 	}
 }
 
-/** The user's lists of HCAs; they stand behind the ports. */
+/** Reads NCCL_IB_HCA of the nodes; these facts follow those of the ports. */
 static void read_hcas(struct nets *x)
 {
 	int node = -1;
@@ -621,8 +621,8 @@ void network_findings(const struct run *run, struct verdict *v)
 
 /* ---- collectives --------------------------------------------------------- */
 
-/** The best bus bandwidth of @s between nodes, and of how many rows; 0 of none
- *  that counts. */
+/** Returns the best bus bandwidth of @s between nodes, and the number of rows
+ *  @n; 0 if none counts. */
 static double best_GB_s(const struct sweep *s, size_t *n)
 {
 	double best = 0;

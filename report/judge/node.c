@@ -10,7 +10,7 @@
 
 /* ---- facts that are a fault by themselves -------------------------------- */
 
-/** Whom a fact is about. */
+/** The part that a fact is about. */
 enum whose { OF_GPU, OF_NODE };
 
 static const struct rule {
@@ -146,7 +146,7 @@ static void judge_port(struct node_case *c, const struct fact_row *f,
 		c->v->cells[CELL_PASS]++;
 		return;
 	}
-	/* A link may wait for a subnet manager, which Ethernet has none of. */
+	/* only InfiniBand links may wait for a subnet manager */
 	waits = strcmp(value_of(c, f, "link_layer"), "Ethernet") != 0 &&
 		(strcmp(f->value, "INIT") == 0 ||
 		 strcmp(f->value, "ARMED") == 0);

@@ -204,7 +204,8 @@ static void add_slow(const struct run *run, const struct witness *w,
 	}
 }
 
-/** All that leaves a node fails: no part of a node can be told from another. */
+/** Returns true if all traffic that leaves a node fails, so that its parts
+ *  cannot be told apart. */
 static bool is_whole(const struct finding *f, enum witness_about about)
 {
 	return about == ABOUT_FAULTS && f->part.kind == PART_INTER_NODE &&
@@ -403,7 +404,7 @@ static void add_gone(const struct run *run, const struct gone *g,
 	add_slurm(run, g, f);
 }
 
-/** Cells of gone parts accuse no one else. */
+/** Marks the cells of gone parts, so that they blame no other part. */
 static void ignore_gone(const struct run *run, const struct gone_list *gone,
 			uint8_t *explained)
 {
@@ -551,7 +552,7 @@ static void add_scatter(const struct run *run, enum witness_about about,
 	free(others);
 }
 
-/** Which of the tests of @p nobody planned. */
+/** Adds how many tests of @p the follow-up made. */
 static void add_follow(const struct run *run, const struct part *p,
 		       struct finding *f)
 {
@@ -605,10 +606,9 @@ static void add_cause(const struct run *run, enum witness_about about,
 }
 
 /**
- * Where nothing passes at all, whatever is common to some cells is so by the
- * choice of the pairs: the fault is what all of them share, and no part of it
- * is accused.  Of one node alone it may well be that node.  0, or -1 when
- * memory runs out.
+ * If no test passes at all, common parts of some cells are due to the choice of
+ * the pairs: blames what all cells share, and no single part.  Returns 0, or -1
+ * when memory runs out.
  */
 static int blame_nobody(const struct run *run, const uint8_t *marks,
 			const struct verdict *v, struct causes *causes)
@@ -702,8 +702,8 @@ static void explain(const struct run *run, enum witness_about about,
 }
 
 /**
- * Parts whose tests are slow each by itself, those that are a little slow, and
- * what these turn out not to explain.
+ * Finds parts whose tests are slow one by one, parts that are slightly slow,
+ * and what the latter do not explain.
  */
 static void explain_slow(const struct run *run, uint8_t *explained,
 			 uint8_t *marks, struct verdict *v)

@@ -93,8 +93,8 @@ bool node_next_code(const char **codes, char code[48]);
 /** The judge of runs that measure pairs.  Pure: cells, facts and expectations
  *  in, findings out.  0 or -1 (memory). */
 int verdict_compute(const struct run *run, struct verdict *v);
-/** The same beside @then, an earlier run that is like it (accepted_unlike())
- *  and was found good enough; NULL: none. */
+/** The same compared with @then, a similar earlier run (accepted_unlike()) that
+ *  was accepted; NULL: none. */
 int verdict_compute_beside(const struct run *run, const struct run *then,
 			   struct verdict *v);
 /** Finds what verdict_compute() finds, before verdict_close(); for any run with
@@ -106,7 +106,7 @@ struct silent {
 	const char *node, *code, *detail;
 	enum outcome outcome;
 };
-/** Say so, where nothing else tells of that node. */
+/** Adds a finding about the node, unless another one explains it. */
 void silent_finding(const struct run *run, const struct silent *s,
 		    struct verdict *v);
 

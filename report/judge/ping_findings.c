@@ -67,7 +67,7 @@ static void count_own(struct own_case *c)
 	}
 }
 
-/** As many of what it sends, by the interface that is meant, are tests. */
+/** Counts the tests that it sends by the intended interface. */
 static size_t count_measured(const struct own_case *c)
 {
 	size_t n = 0;
@@ -134,7 +134,7 @@ static void find_own(const struct run *run, const struct own_word *w,
 
 /* ---- swapped rails ------------------------------------------------------- */
 
-/** For each rank the rail on whose wire it is by the word of a node, -1. */
+/** For each rank, the rail on whose wire a node saw it; -1: none. */
 struct wires {
 	const struct run *run;
 	int *on;
@@ -157,7 +157,7 @@ static bool is_dead(const struct run *run, int rank)
 	return bad > 0;
 }
 
-/** The address of @node on rail @nic, -1: none. */
+/** Returns the address of @node on rail @nic; -1: none. */
 static int rank_on(const struct run *run, int node, int nic)
 {
 	const struct cluster_node *n = &run->nodes[node];
@@ -170,8 +170,8 @@ static int rank_on(const struct run *run, int node, int nic)
 	return -1;
 }
 
-/** @rank was found on the wire of rail @nic: that counts where it works in
- *  neither place, nor does the one whose place it is. */
+/** Notes that @rank was found on the wire of rail @nic.  It counts if neither
+ *  @rank nor the address whose place it is works where it should be. */
 static void take_place(struct wires *w, int rank, int nic)
 {
 	int other = rank_on(w->run, w->run->ranks[rank].node, nic);
@@ -203,7 +203,7 @@ static void take_found(struct wires *w, const struct fact_row *f)
 	}
 }
 
-/** The finding that has the cells of @rank already, NULL: none. */
+/** Returns the finding that already has the cells of @rank; NULL: none. */
 static struct finding *finding_of(const struct run *run, int rank,
 				  const uint8_t *explained, struct verdict *v)
 {
@@ -283,7 +283,8 @@ void own_findings(const struct run *run, uint8_t *explained,
 
 /* ---- neighbour findings -------------------------------------------------- */
 
-/* Ping: nodes whose kernel keeps fewer neighbours than they were to ask. */
+/* For ping: findings about nodes whose kernel keeps fewer neighbours than they
+ * had to probe. */
 
 static const char *short_of(const struct run *run, size_t i)
 {
@@ -354,7 +355,8 @@ static bool is_bad(unsigned class)
 	       class == CELL_SLOW;
 }
 
-/* All cells of the address @rank count for @f, and accuse no one else. */
+/* Counts all cells of the address @rank for @f, so that they blame no other
+ * part. */
 static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
 			 struct finding *f)
 {
@@ -384,8 +386,8 @@ static int twin_of(const struct run *run, int rank)
 	return -1;
 }
 
-/** Somebody saw another machine answer for the one that the cell at @at asks:
- *  what that asks is answered to the other machine. */
+/** Returns true if another machine was seen to answer for the address that the
+ *  cell at @at probes. */
 static bool is_usurped(const struct run *run, size_t at)
 {
 	const char *code = run_cell_code(run, at);
@@ -395,7 +397,8 @@ static bool is_usurped(const struct run *run, size_t at)
 		is_bad(run->cells[run_back(run, at)].class));
 }
 
-/** The first such cell of @rank that nothing explains, SIZE_MAX: none. */
+/** Returns the first such cell of @rank that is not explained; SIZE_MAX:
+ *  none. */
 static size_t usurped(const struct run *run, int rank,
 		      const uint8_t *explained)
 {
@@ -579,7 +582,7 @@ static void find_in_segments(const struct run *run, struct verdict *v)
 			first++;
 		}
 		if (!segment[0] || first < r) {
-			continue;	/* none, or it had its turn */
+			continue;	/* none, or handled already */
 		}
 		for (int i = 0; i < run->n_nodes; i++) {
 			has += node_has(run, i, segment);
@@ -659,7 +662,7 @@ void mesh_findings(const struct run *run, uint8_t *explained,
 
 /* ---- one interface, two families ----------------------------------------- */
 
-/** The name of the interface that a NIC of a mesh is; NULL: of none. */
+/** Returns the name of the interface of a NIC of a mesh; NULL: none. */
 static const char *interface_of(const struct run *run, const struct part *p)
 {
 	for (int r = 0; p->kind == PART_NIC && r < run->n_ranks; r++) {

@@ -173,8 +173,8 @@ void peer_findings(const struct run *run, struct verdict *v)
 /* ---- untested findings --------------------------------------------------- */
 
 /*
- * GPUs that the job has and no rank of the run stands for.  A verdict that
- * passes is not one on them, so it says so; it is no fault of a node.
+ * GPUs of the job that are not ranks of the run.  A passing verdict does not
+ * cover them, so this is said; it is not a fault of a node.
  */
 
 /** GPUs of the job that are not tested. */
@@ -222,7 +222,7 @@ void untested_findings(const struct run *run, struct verdict *v)
 	struct untested u = { .where = STR_INIT };
 	int *ranks;
 
-	/* fewer by -G are meant; a port is no GPU */
+	/* fewer GPUs by -G are intended; a port is not a GPU */
 	if (run->n_ranks == 0 || run->ports || run->mesh ||
 	    run_option(run, "gpus-per-node")) {
 		return;
@@ -260,7 +260,7 @@ struct shown {
 	int expected;		/* 0 = not known */
 	const char *source;	/* of that */
 	const char *keeper;	/* MIG or CUDA_VISIBLE_DEVICES */
-	const char *note;	/* why there are none, by the driver; "" */
+	const char *note;	/* the driver's reason why there are none; "" */
 };
 
 static void hear_shown(struct shown *s, const struct fact_row *f)
@@ -419,9 +419,9 @@ void info_findings(const struct run *run, struct verdict *v)
 /* ---- bare findings ------------------------------------------------------- */
 
 /*
- * Where no node shows a GPU, the driver or NVML is missing everywhere, by the
+ * If no node shows a GPU, the driver or NVML is missing everywhere, due to the
  * image or the way that the job was started: a finding about the set-up, which
- * accuses no node.
+ * blames no node.
  */
 
 #define GPU_MISSING "gpu_missing"
@@ -442,8 +442,8 @@ static bool all_bare(const struct run *run, const struct shown *nodes)
 	return any;
 }
 
-/** Remove what @v says of it by node or GPU.  True if it did so, or if GPUs
- *  were to be measured and none was. */
+/** Removes the findings of @v about missing GPUs of single nodes.  Returns true
+ *  if there were any, or if GPUs were to be measured and none was. */
 static bool take_missing(const struct run *run, struct verdict *v)
 {
 	bool any = run->n_ranks > 0 && verdict_measured(v) == 0 &&
@@ -465,8 +465,8 @@ static int compare_names(const void *a, const void *b)
 	return strverscmp(a, b);
 }
 
-/** One finding for the nodes that are like @first: as many GPUs expected, and
- *  the same reason. */
+/** Adds one finding for all nodes like @first: with the same number of expected
+ *  GPUs, and the same reason. */
 static void add_bare(const struct run *run, struct shown *nodes, int first,
 		     struct verdict *v)
 {
@@ -548,7 +548,7 @@ static const char *const fact_names[PORT_FACTS] = {
 };
 
 struct port_findings_port {
-	double said[PORT_FACTS];	/* NAN where nobody said it */
+	double said[PORT_FACTS];	/* NAN if not reported */
 };
 
 static const struct port_findings_port unheard = { { NAN, NAN, NAN, NAN, NAN,
@@ -601,7 +601,8 @@ static void warn(const struct run *run, int rank, const char *code,
 
 /* ---- links below their maximum ------------------------------------------- */
 
-/** The sentence about a link that is below; false where it is not. */
+/** Writes the sentence about a link below its maximum.  Returns false if it is
+ *  not. */
 static bool say_downgraded(const struct port_findings_port *p, char *whole,
 			   size_t size)
 {
@@ -624,8 +625,8 @@ static bool say_downgraded(const struct port_findings_port *p, char *whole,
 	return slow || narrow;
 }
 
-/** The same where ports are no ranks.  Facts of a port follow each other, and
- *  those of a node. */
+/** The same if ports are not ranks.  The facts of a port, and of a node, are
+ *  contiguous. */
 static void find_on_nodes(const struct run *run, struct verdict *v)
 {
 	int node = -1, index = -1;

@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-/** As many lone failures as are listed one by one. */
+/** Maximum lone failures that are listed one by one. */
 #define MOST_LONE 10
 
 /** "12 of 240 tests (5 %)" */
@@ -36,7 +36,7 @@ static void say(const struct run *run, const struct rates *all,
 	finding_more(f, "; elsewhere ");
 	add_share(f, all->n_rest, all->tests);
 	finding_more_or(run, f);
-	/* what it was judged by, for who doubts: two rates beside one */
+	/* the evidence, for readers who compare two rates with one */
 	finding_add_evidence(f, "likelihood ratio 10^%.0f",
 			     floor(r->nats / log(10)));
 }
@@ -120,7 +120,8 @@ static void add_scatter(const struct run *run, const struct rates *all,
 	}
 }
 
-/** Those few that passed when retried, beside a part that fails more often. */
+/** Drops the few lone failures that passed when repeated, next to a part that
+ *  fails more often. */
 static void forget_lone(const struct run *run, const struct rates *all,
 			uint8_t *explained)
 {

@@ -9,10 +9,10 @@
 #include "report/judge/findings.h"
 #include "report/model/run_read.h"
 
-/** Wrong ones among all parts of a run: beside a part that does fail now and
- *  then chance gets a second try. */
+/** Probability of naming a wrong part in a run.  It is small because a part
+ *  that does fail sometimes gives chance a second try. */
 #define ALPHA 0.005
-/** It is no chance that so many fail again. */
+/** Probability below which repeated failures are not chance. */
 #define ALPHA_AGAIN 0.01
 /** Fewer failures have no rate; nor have fewer pairs of GPUs. */
 #define LEAST_FAILED 3
@@ -28,8 +28,8 @@
 #define LEAST_PERCENT 2
 /** Minimum gain of a part with a rate of its own, in nats. */
 #define LEAST_NATS 5.0
-/** A name with a direction must explain so much more, in nats; one that
- *  explains less by so much is no alternative. */
+/** Minimum gain of a name with a direction, in nats; and difference from which
+ *  a part is no alternative. */
 #define DIRECTION_NATS 3.0
 #define OR_NATS	       4.6
 /** Alternatives have that much of what failed in common. */
@@ -55,7 +55,8 @@ struct rates_work {
 /** The evidence for part number @id against all others. */
 struct weight {
 	double nats;		/* of the likelihood ratio */
-	double chance;		/* logarithm: so many fail at the rest's rate */
+	double chance;		/* logarithm of the probability of as many
+				 * failures at the rate of the others */
 };
 
 bool rates_failed(const struct run *run, size_t at)
@@ -107,7 +108,7 @@ static void count_follow(struct rates_work *w, size_t i, uint32_t by)
 	const struct run_follow *f = &w->run->follow[i];
 	unsigned class = cells_class_of(f->outcome);
 
-	/* Like a first test, and none that tries again what failed. */
+	/* counts like a first test, and does not repeat a failed one */
 	if (run_measured(cells_class_of(f->outcome)) &&
 	    (follow_has(w->run, f->at) || !rates_failed(w->run, f->at))) {
 		count(w, f->at, (struct count){
@@ -200,8 +201,8 @@ struct fate {
 	size_t again, passed;	/* tried again */
 };
 
-/** Pairs of @p that failed in the follow-up and in no other test; of more than
- *  LEAST_FAILED so many. */
+/** Returns the number of pairs of @p that failed only in the follow-up, counted
+ *  up to LEAST_FAILED. */
 static size_t later_pairs(const struct rates_work *w, const struct part *p)
 {
 	const struct run *run = w->run;
@@ -308,7 +309,8 @@ static int add_others(const struct rates_work *w, size_t id, double nats,
 	return 0;
 }
 
-/** The next part that stands out, if any: to the list if it fails by chance. */
+/** Takes the next part that stands out, if any; adds it to the list if it fails
+ *  by chance. */
 static int next(struct rates_work *w, bool *any)
 {
 	struct weight x = { 0 };
@@ -353,8 +355,8 @@ static bool touches_any(const struct rates_work *w, const bool *parts,
 	return any;
 }
 
-/** Parts that fail more often than not are broken, and so are none of those
- *  that they are in. */
+/** Takes out the parts that fail more often than not: they are broken, and so
+ *  count for no part that contains them. */
 static int take_broken(struct rates_work *w)
 {
 	static const struct suspect_need need = { .percent = LEAST_PERCENT };

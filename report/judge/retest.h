@@ -19,8 +19,8 @@
  * known is open, and no pass.
  */
 
-/** Partners of each part, on as many nodes; so many have to agree before a
- *  node is drained. */
+/** Partners of each part, on as many nodes; that many must agree before a node
+ *  is drained. */
 #define RETEST_PARTNERS 3
 
 /** How the codes of findings begin that a retest alone has. */
@@ -46,14 +46,15 @@ int retest_plan(const struct run *run, const struct verdict *v,
 		struct retest_plan *p);
 void retest_plan_release(struct retest_plan *p);
 
-/** GPUs of @node, ports of ib; 0: none, or nobody knows. */
+/** Returns the GPUs of @node, or ports for ib; 0: none, or not known. */
 int retest_gpus(const struct run *run, int node);
 
 enum retest_state {
 	RETEST_OPEN,		/* too little was measured to say */
 	RETEST_PASSES,
 	RETEST_FAILS,
-	RETEST_MISSING,		/* its node has fewer GPUs than then, or none */
+	RETEST_MISSING,		/* its node has fewer GPUs than before, or
+				 * none */
 };
 
 /** One of the parts, now. */
@@ -69,12 +70,13 @@ struct retested {
 	double share, late;	/* of the bandwidth of the controls, and of
 				 * their latency; NAN: not known */
 	bool slow;		/* it is by that that it fails */
-	const struct finding *again;	/* names it now; NULL: none does */
+	const struct finding *again;	/* finding that names it now; NULL:
+					 * none */
 	char why[160];		/* it is open, or missing; "": too few tests */
 };
 
-/** Part @i of the retest that @run is; false behind the last, or where it is
- *  none. */
+/** Sets @out to part @i of the retest @run.  Returns false after the last part,
+ *  or if @run is not a retest. */
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *out);
 /**
@@ -91,7 +93,7 @@ void retest_weigh(const struct run *run, struct verdict *v);
  *  other runs. */
 void retest_words(const struct run *run, const struct verdict *v,
 		  struct str *out);
-/** "retest" of verdict.json; NULL where @run is none. */
+/** Returns "retest" of verdict.json; NULL if @run is not a retest. */
 json_t *retest_json(const struct run *run, const struct verdict *v);
 
 /* ---- retest look --------------------------------------------------------- */
@@ -135,7 +137,7 @@ struct planner {
 	const struct verdict *v;
 	struct retest_plan *p;
 	uint8_t *found;		/* a node each: a finding names it */
-	int *controls;		/* nodes that none does, then the others */
+	int *controls;		/* nodes without a finding, then the others */
 	size_t n_controls, n_well;
 	bool inter, intra;	/* such pairs were measured */
 	json_t *ends;		/* of the part at hand; NULL: of controls */

@@ -16,17 +16,17 @@
 
 /* Which tests of a retest are those of a part. */
 
-/** Fewer tests of a class tell nothing of a few percent. */
+/** Minimum tests of a class to judge a few percent. */
 #define LEAST_TESTS 4
 #define MAX_ENDS    100000
 
-/* "parts" of run.json; NULL: it is no retest. */
+/* Returns "parts" of run.json; NULL if the run is not a retest. */
 static const json_t *look_parts(const struct run *run)
 {
 	return run_file(run->json).retest.parts;
 }
 
-/* The node called @name; -1: there is none, or it is "". */
+/* Returns the node called @name; -1: none. */
 static int look_node(const struct run *run, const char *name)
 {
 	return name[0] ? run_find_node(run, name, -1) : -1;
@@ -34,8 +34,8 @@ static int look_node(const struct run *run, const char *name)
 
 /* ---- cells of each part -------------------------------------------------- */
 
-/** The ranks of "NODE", GPU: *@first to *@last, none of a node that has not
- *  come. */
+/** Sets *@first and *@last to the ranks of "NODE", GPU; an empty range if the
+ *  node is missing. */
 static void find_ranks(const struct run *run, const json_t *end, size_t at,
 		       int *first, int *last)
 {
@@ -109,7 +109,7 @@ static void count_units(struct retest_look *l)
 		const char *b = json_string_value(json_array_get(end, 2));
 		bool inter = a && b && strcmp(a, b) != 0;
 
-		/* a node with a single GPU has none inside */
+		/* a node with a single GPU has no tests inside */
 		if (i >= MAX_ENDS ||
 		    (!inter && l->then.gpus == 1)) {
 			continue;
@@ -187,7 +187,8 @@ static bool is_other_nic(const struct retest_look *l, int rank)
 			r->nic != l->part.index);
 }
 
-/** Tests that another NIC has carried are none of the part. */
+/** Drops tests that another NIC has carried, which are not tests of the
+ *  part. */
 static void drop_other_nic(struct retest_look *l)
 {
 	for (size_t at = 0; l->part.kind == PART_NIC &&
@@ -246,8 +247,8 @@ static double median_of(const struct retest_look *l, bool part,
 	return median;
 }
 
-/* The worst ratio to the controls of any class of paths that has enough tests,
- * of bandwidth or @latency; NAN: none. */
+/* Returns the worst ratio to the controls among the classes of paths with
+ * enough tests, of bandwidth or @latency; NAN: none. */
 static double look_ratio(const struct retest_look *l, bool latency)
 {
 	double worst = NAN;
@@ -270,7 +271,7 @@ static double look_ratio(const struct retest_look *l, bool latency)
 
 /* Results for the parts that a retest is about. */
 
-/** Latency that is so many times that of the controls is a fault. */
+/** Latency in multiples of that of the controls from which it is a fault. */
 #define FAIL_LATER 2.0
 
 /** A part of the kind @name; of one that is not known, a set-up. */
@@ -281,8 +282,8 @@ static struct part part_called(const char *name)
 	return part_of_kind(kind < PART_KINDS ? kind : PART_CONFIG);
 }
 
-/** Where a finding that no other one is about belongs: at the part, but where
- *  it is not there any more, or on no node, it has no number. */
+/** Returns the part for a finding of its own.  It has no number if the part is
+ *  no longer there, or is on no node. */
 static struct part place_of(const struct run *run, const struct run_entry *then,
 			    const struct retested *r)
 {
@@ -387,8 +388,8 @@ void retest_weigh(const struct run *run, struct verdict *v)
 
 /* ---- words --------------------------------------------------------------- */
 
-/** All parts, each looked at once; free() frees.  NULL: there are none, or no
- *  memory. */
+/** Returns all parts, each judged once; the caller frees with free().  NULL:
+ *  there are none, or no memory. */
 static struct retested *all_parts(const struct run *run,
 				  const struct verdict *v, size_t *n)
 {
@@ -661,7 +662,7 @@ static bool names(const struct retest_look *l, const struct retested *r,
 {
 	const bool same_code = strcmp(f->code, r->code) == 0;
 	const bool measured = f->fail || f->cells > 0 || f->explained > 0;
-	/* how a node is set up is no part of what was broken */
+	/* the set-up of a node is not a part of the earlier fault */
 	bool same = (measured || same_code ||
 		     part_is(&f->part, ON_ONE_NODE & ~KIND(NODE))) &&
 		    is_same(l, r, &f->part);

@@ -8,7 +8,7 @@
 
 /* ---- retest pairs -------------------------------------------------------- */
 
-/* The pairs of a retest: what is tested with whom, and beside it. */
+/* The pairs of a retest: partners of each part, and controls. */
 
 static void add_end(const struct planner *w, int node, int gpu)
 {
@@ -34,8 +34,8 @@ static void planner_pair(const struct planner *w, int a, int ga, int b, int gb)
 	}
 }
 
-/** The GPU of @node on the rail of @rank, of the same number where it can
- *  be. */
+/** Returns the GPU of @node on the rail of @rank, with the same number if
+ *  possible. */
 static int gpu_like(const struct run *run, int rank, int node)
 {
 	const struct cluster_node *n = &run->nodes[node];
@@ -52,7 +52,7 @@ static int gpu_like(const struct run *run, int rank, int node)
 	return same % n->gpus;
 }
 
-/** Partner @k of what is on @node: each node begins with another one. */
+/** Returns partner @k for parts of @node; each node begins with another one. */
 static int partner(const struct planner *w, int node, size_t k)
 {
 	size_t well = w->n_well ? w->n_well : w->n_controls;
@@ -78,7 +78,7 @@ static void planner_inside(const struct planner *w, int rank)
 	}
 }
 
-/* As many of other nodes. */
+/* Plans tests of @rank with as many partners on other nodes. */
 static void planner_outside(const struct planner *w, int rank)
 {
 	const struct cluster_rank *r = &w->run->ranks[rank];
@@ -145,7 +145,7 @@ static void planner_node(struct planner *w, int node, bool inside, bool outside)
 
 /* ---- retest plan --------------------------------------------------------- */
 
-/** Cells of a part that is on no node alone, and as many that are good. */
+/** Number of cells of a part that is not on a single node, and of good ones. */
 #define WIDE_CELLS 24
 
 /* ---- parts --------------------------------------------------------------- */
@@ -157,8 +157,8 @@ static bool is_of(const struct run *run, const struct part *p, int rank)
 	return p->kind == PART_CONFIG || part_has(&run->cluster, p, rank);
 }
 
-/** One GPU behind each socket that is not of @p does the same, so that the part
- *  is told from its node, and from its socket. */
+/** Plans the same tests for one GPU of each socket that is not of @p, to tell
+ *  the part from its node and its socket. */
 static void add_siblings(struct planner *w, const struct part *p)
 {
 	const struct cluster_node *n = &w->run->nodes[p->node];
@@ -290,7 +290,8 @@ static json_t *node_json(const struct run *run, int node)
 	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
 }
 
-/** GPUs of @node; of a retest that misses some as many as there were before. */
+/** Returns the GPUs of @node; for a retest that misses some, as many as
+ *  before. */
 static int gpus_then(const struct run *run, int node)
 {
 	const json_t *parts = run_file(run->json).retest.parts;
@@ -308,7 +309,8 @@ static int gpus_then(const struct run *run, int node)
 	return most;
 }
 
-/** Then, so that what is another one now is not taken for it. */
+/** Adds what identifies the part now, so that a retest notices if it was
+ *  replaced. */
 static void add_identity(const struct run *run, const struct part *p,
 			 json_t *json)
 {

@@ -149,7 +149,7 @@ static void add_match(const struct run *run, const struct skew_diff *d,
 						"tests of these nodes";
 
 	if (!run->cells) {
-		return;		/* a run of collectives has none */
+		return;		/* collectives have no cells */
 	}
 	if (all == 0) {
 		finding_more(f, "; no test failed or was slow");
@@ -189,9 +189,9 @@ static void add_list(const struct skew_diff *d, size_t from,
 	}
 }
 
-/** "driver 550.54 or none (others: 570.86)": the odd values first; "driver
- *  550.54 against 570.86" of an even split, "driver has 3 different values:
- *  550.54, 570.86, none" of one into more. */
+/** Adds "driver 550.54 or none (others: 570.86)" with the odd values first; for
+ *  an even split in two "driver 550.54 against 570.86", in more "driver has 3
+ *  different values: 550.54, 570.86, none". */
 static void add_values(const struct skew_diff *d, const char *before,
 		       struct finding *f)
 {
@@ -295,13 +295,13 @@ void skew_findings(const struct run *run, struct verdict *v)
 
 /* ---- skew ---------------------------------------------------------------- */
 
-/** More facts that differ than this tell nobody more. */
+/** Maximum facts that differ; more are of no use. */
 #define SKEW_MAX_DIFFS 256
 /** Minimum nodes that each have their own value of such a setting for it to be
  *  intended. */
 #define SKEW_MIN_OWN 3
 
-/** Bytes of a value that are shown before what is its own. */
+/** Bytes of a value shown before the part that differs. */
 #define SKEW_CONTEXT 16
 
 /** The value that a node, or a part of it, has for one fact. */
@@ -534,8 +534,8 @@ static size_t begin_near(const char *text, size_t at)
 	return from;
 }
 
-/** @text as it is shown: of a long one what tells it from all @n texts, where
- *  its beginning does not. */
+/** Writes @text for display: a long one from where it differs from the other @n
+ *  texts, if its beginning is common. */
 static void show_value(const char *text, const char *const texts[], size_t n,
 		       char value[SKEW_VALUE_SIZE])
 {

@@ -155,7 +155,7 @@ static void search(struct conflicts *c)
 	if (c->n_out + (edges + most - 1) / most >= c->n_best) {
 		return;
 	}
-	/* of two that quarrel with nobody else either may go */
+	/* of two nodes that conflict only with each other either may go */
 	if (most > 1 && c->work < MAX_WORK) {
 		before = malloc(size);
 	}
@@ -451,8 +451,9 @@ static void add_option(const char *name, const json_t *value, struct str *out)
 	}
 }
 
-/** A step of "all" was told to use srun.  Where it is typed again may be out of
- *  the job; gpucheck sees by itself how Slurm is asked there. */
+/** Returns true if the option is a Slurm launcher, which a step of "all" uses
+ *  inside the job.  The command may be typed outside of it, where gpucheck
+ *  chooses by itself. */
 static bool is_seen_there(const char *name, const json_t *value)
 {
 	const char *text = json_string_value(value);
@@ -461,8 +462,8 @@ static bool is_seen_there(const char *name, const json_t *value)
 	       spec_launcher_is(text, LAUNCHER_SLURM);
 }
 
-/** The value of the option @name that somebody chose, where the run has @value;
- *  NULL where nobody did. */
+/** Returns the value of the option @name that the user chose, if the run has
+ *  @value; NULL if it was set for a step. */
 static const json_t *chosen(const struct run *run, const char *name,
 			    const json_t *value)
 {
@@ -633,7 +634,8 @@ static bool test_from(const struct tell_case *c, int src, bool one_way)
 	return false;
 }
 
-/** From the ranks of a part, which are all where it is not of one node. */
+/** Finds a test from the ranks of a part; from all ranks if it is not on one
+ *  node. */
 static bool test_cell(const struct tell_case *c, const struct part *p,
 		      bool one_way)
 {
@@ -691,7 +693,7 @@ static bool test_sockets(const struct tell_case *c, const char *unused)
 	return true;
 }
 
-/** An end of the bad cell that is of @p; -1 for none. */
+/** Returns the node at the end of the bad cell that belongs to @p; -1: none. */
 static int end_of(const struct tell_case *c, const struct part *p)
 {
 	const int ends[] = { c->src, c->dst };
@@ -741,9 +743,9 @@ static bool test_other(const struct tell_case *c, const char *which)
 }
 
 /**
- * Where no cell of this cluster is left that only one of them touches: kind by
- * kind, the first row that fits and can be done here.  The test is bad too if
- * it is one of @a.
+ * Tests for two parts if no cell of this cluster touches only one of them: for
+ * each kind the first row that fits and is possible here.  If the test fails,
+ * it is @a.
  */
 static const struct telling {
 	unsigned a, b;		/* kinds */

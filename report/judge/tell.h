@@ -29,10 +29,9 @@ void next_words(const struct run *run, const struct verdict *v,
 		struct str *out);
 
 /**
- * The line that drains node @i of v->exclude, unless somebody else has given a
- * reason already.  False where there is nothing to drain: no Slurm job, a
- * drill, no finding that is proved against it (drain.h), a name that is not
- * one.
+ * Appends the line that drains node @i of v->exclude.  Returns false if there
+ * is none: no Slurm job, a drill, no finding that is proved against the node
+ * (drain_weigh()), an invalid name, or another user has given a reason already.
  */
 bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		struct str *out);
@@ -40,11 +39,11 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 /* ---- tell ---------------------------------------------------------------- */
 
 /**
- * Two parts explain the same bad cells: append to what to do the test that
- * would tell which it is, with the arguments that it takes on this cluster, and
- * what its outcome means: "If this fails too, it is GPU 0 of n1:", then a line
- * with the command.  @src, @dst: one of the bad cells.  False, and nothing is
- * added, where nobody knows one.  Pure.
+ * Appends the test that decides which of two parts that explain the same bad
+ * cells is at fault, as a command for this cluster, with what its outcome
+ * means: "If this fails too, it is GPU 0 of n1:", then a line with the command.
+ * @src, @dst: one of the bad cells.  Returns false, and appends nothing, if no
+ * such test is known.  Pure.
  */
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out);
@@ -56,7 +55,8 @@ bool tell_is_local(const struct run *run);
 /** Prefix of a line that is a command; such a line is never wrapped. */
 #define TELL_COMMAND "    "
 
-/** The retest that @run is, once more; false where it is none. */
+/** Appends the command that repeats the retest @run; false if it is not a
+ *  retest. */
 bool tell_retest(const struct run *run, struct str *out);
 /** The command of the run itself, but for where its files went and what only
  *  this run was to do, and the options of @without (NULL: its end; may be

@@ -16,7 +16,7 @@
 
 /* ---- says switch --------------------------------------------------------- */
 
-/* Which port of which switch a finding is about, where somebody knows it. */
+/* The switch port that a finding is about, if it is known. */
 
 /** The facts about one NIC; NULL if missing. */
 struct plug {
@@ -221,7 +221,8 @@ static void add_here(struct str *out, const char *text, const char *node)
 	str_release(&far);
 }
 
-/** The test that tells it from the first other part for which there is one. */
+/** Adds the test that decides between the part and the first alternative with
+ *  such a test. */
 static void add_tell(const struct run *run, const struct finding *f,
 		     struct str *out)
 {
@@ -241,7 +242,7 @@ static void add_tell(const struct run *run, const struct finding *f,
 static void add_again(const struct run *run, const struct finding *f,
 		      const char *more, struct str *out)
 {
-	char option[64] = "";	/* that @more sets anew */
+	char option[64] = "";	/* option that @more sets again */
 	const char *const without[] = { option, NULL };
 	const bool pair = f->src >= 0 && !run->mesh;
 
@@ -297,9 +298,9 @@ static void says_act(const struct run *run, struct finding *f)
 
 /* ---- absent findings ----------------------------------------------------- */
 
-/* Nodes and ranks that the run should have had: where no node has an agent, the
- * launcher or the way to the coordinator failed, none of the nodes; and a
- * launcher may start less than was asked for. */
+/* Nodes and ranks that the run should have had: if no node has an agent, the
+ * launcher or the path to the coordinator failed, not the nodes; and a launcher
+ * may start fewer nodes than requested. */
 
 /** Fewer say nothing about what they share. */
 #define MIN_NODES 2
@@ -379,7 +380,7 @@ static int64_t asked(const struct run *run, const char *option)
  * than --nodes and --gpus-per-node ask for; the run is then partial. */
 static void few_findings(const struct run *run, struct verdict *v)
 {
-	/* ports are ranks that -G says nothing of, addresses none */
+	/* -G does not apply to ranks that are ports or addresses */
 	int64_t gpus = run->ports || run->mesh ? 0 :
 					asked(run, "gpus-per-node");
 	int64_t nodes = asked(run, "nodes"), ranks = 0;
@@ -543,8 +544,8 @@ static int finding_compare(const void *a, const void *b)
 	return parts ? parts : strcmp(x->code, y->code);
 }
 
-/** Leaving out a node helps against what sits in one node only, and is no
- *  matter of how it was started. */
+/** Returns true if excluding a node helps: the fault is in a single node, and
+ *  is not about how the node was started. */
 static bool sits_in_nodes(const struct finding *f)
 {
 	return f->fail && !gone_is_set_up(f->code) &&
@@ -614,7 +615,7 @@ int verdict_close(const struct run *run, struct verdict *v)
 	verdict_foreach(v, f) {
 		enum part_kind kind = f->part.kind;
 
-		/* the switch and port, by facts: no part is accused by them */
+		/* the switch and port, from facts; they are not blamed */
 		if (kind == PART_NIC || (kind == PART_GPU && run->ports)) {
 			say_nic(run, f);
 		} else if (kind == PART_RAIL) {

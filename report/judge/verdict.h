@@ -33,18 +33,18 @@ struct finding {
 	size_t cells, explained;
 	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found
 				 * by attributing cells */
-	int src, dst;		/* a bad cell to try again; -1 = none */
+	int src, dst;		/* a bad cell to test again; -1 = none */
 	struct part *or_parts;	/* what explains the same cells as well */
 	size_t n_or;
-	char says[600];		/* what is broken and how we know */
+	char says[600];		/* what is broken and how that is known */
 	char act[2000];		/* "do": what to type next, line by line; those
 				 * that begin with four blanks are commands;
 				 * "": verdict_close() knows it */
 	char (*evidence)[620];
 	size_t n_evidence;
-	int *members;		/* the nodes that the part is made of, or that
-				 * are meant, where it is no part of one node;
-				 * NULL: its kind says it */
+	int *members;		/* the nodes that the part consists of, or
+				 * that are meant, if it is not on one node;
+				 * NULL: given by its kind */
 	size_t n_members;
 	size_t n_first;		/* of the evidence, the first lines: words
 				 * have these and one more */
@@ -53,27 +53,29 @@ struct finding {
 	bool failed;		/* memory ran out: some of it is missing */
 };
 
-/** An earlier run whose levels count as usual: report/judge/accepted.h. */
+/** An earlier run whose levels are the baseline: report/judge/accepted.h. */
 struct accepted {
-	char dir[1024];		/* "": there is none */
+	char dir[1024];		/* "": none */
 	char started_utc[32];
 	char why_not[240];	/* it is not compared with; "": it is */
-	char (*says)[600];	/* what it shows as well, and is no finding */
+	char (*says)[600];	/* findings that it has as well and that are
+				 * dropped */
 	size_t n;
 };
 
 struct verdict {
 	enum verdict_status status;
-	const char *going;	/* what is at work on a run that has not ended;
-				 * borrowed, NULL: it has */
+	const char *going;	/* the job or process that works on a run
+				 * that has not ended; borrowed, NULL: it has
+				 * ended */
 	const char *hint;	/* what to do about that; borrowed, or NULL */
 	size_t cells[CELL_CLASSES];
 	size_t given_up;	/* of those not run: a fault that was found
 				 * ended them, nobody cut them off */
 	bool cut;		/* of a run of several: one of them was cut off,
 				 * whatever the cells say */
-	const char *unsaved;	/* the file of the answer that could not be
-				 * written; NULL: none */
+	const char *unsaved;	/* the result file that could not be written;
+				 * NULL: none */
 	bool still, open;	/* of a retest: a part is still at fault; of one
 				 * it is not known */
 	struct finding *findings;	/* most telling first */
@@ -84,12 +86,12 @@ struct verdict {
 	size_t n_good;		/* together; 0 = nothing is bad, or all is */
 	struct accepted accepted;
 	bool failed;		/* memory ran out: verdict_close() fails */
-	struct finding lost;	/* where then goes what is found */
+	struct finding lost;	/* collects findings without memory */
 };
 
 /*
- * A judge need not ask whether there was memory: what is missing of a finding
- * or of all of them, verdict_close() says.
+ * A judge need not check for memory: verdict_close() reports findings that are
+ * missing for lack of it.
  */
 
 /** A warning of @code about @p, of no cells, to the end of @v; never NULL, and
@@ -118,8 +120,8 @@ void finding_add_or(struct finding *f, const struct part *p);
 void finding_set_act(struct finding *f, const char *text);
 /** The cell at @at is one to try again. */
 void finding_set_example(const struct run *run, struct finding *f, size_t at);
-/** One more name for a sentence that has @n of them, as "n1, n2": after the
- *  eighth ", ..." stands for all others. */
+/** Adds a name to a list with @n names, "n1, n2", in a sentence; after the
+ *  eighth, ", ..." stands for all others. */
 void finding_list_name(struct str *out, int *n, const char *name);
 /** One more of the nodes that are meant, each once. */
 void finding_add_member(struct finding *f, int node);
@@ -143,11 +145,11 @@ static inline bool finding_sits_in(const struct finding *f, int node)
 	for (struct finding *f = (v)->findings; \
 	     f && f < (v)->findings + (v)->n; f++)
 
-/** The first finding of @code at the place of @p, each NULL: any; NULL: there
- *  is none. */
+/** Returns the first finding of @code at the place of @p (NULL: any); NULL:
+ *  none. */
 struct finding *verdict_find(const struct verdict *v, const struct part *p,
 			     const char *code);
-/** Cells that came to a measurement, good or bad. */
+/** Returns the number of cells with a measurement, good or bad. */
 size_t verdict_measured(const struct verdict *v);
 /** Returns true if the run ended before everything was measured, so that it
  *  cannot pass. */
@@ -173,9 +175,9 @@ void verdict_release(struct verdict *v);
 /** verdict.json; NULL without memory. */
 json_t *verdict_json(const struct run *run, const struct verdict *v);
 /**
- * Its inverse: status, cells and findings of @json, somebody's verdict.json, to
- * the empty @v; nodes that @run has not are added to it.  What is damaged is
- * left out.  Returns verdict_whole().
+ * Reads status, cells and findings of @json, a verdict.json of any user, into
+ * the empty @v; adds nodes that @run does not have.  Damaged parts are left
+ * out.  Returns verdict_whole().
  */
 int verdict_read(const json_t *json, struct run *run, struct verdict *v);
 /** Exit code by what was measured and found: 0 1 3 4. */

@@ -46,7 +46,7 @@ static json_t *part_json(const struct run *run, const struct part *p)
 	int leaf = part_leaf(p), peer = part_peer_leaf(p);
 	const char *name = leaf >= 0 ? run->leaves[leaf].name :
 			   p->kind == PART_NIC ? part_nic_name(run, p) : "";
-	/* a switch is no number */
+	/* a switch has no number */
 	bool number = !part_is(p, leaves & ~KIND(RAIL_LEAF));
 
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*, "
@@ -102,7 +102,7 @@ static json_t *members_json(const struct run *run, const struct finding *f)
 	return list;
 }
 
-/** Two digits are more than anybody can use. */
+/** Returns the score with two digits; more are of no use. */
 static json_t *score_json(double score)
 {
 	return isnan(score) ? json_null() :
@@ -153,7 +153,7 @@ static json_t *cells_json(const size_t count[CELL_CLASSES])
 	return cells;
 }
 
-/** Tests of the follow-up by what came of them; NULL where there was none. */
+/** Returns the tests of the follow-up by outcome; NULL without one. */
 static json_t *follow_json(const struct run *run)
 {
 	size_t count[CELL_CLASSES];
@@ -226,7 +226,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 
 /* ---- and back ----------------------------------------------------------- */
 
-/** A count; 0 where there is none. */
+/** Returns a count; 0 if missing. */
 static size_t count_of(const json_t *json, const char *key)
 {
 	json_int_t n = json_integer_value(json_object_get(json, key));
@@ -240,8 +240,8 @@ static int node_of(const json_t *name, struct run *run)
 		       run_add_node(run, json_string_value(name)) : -1;
 }
 
-/** The switch of that name, which joins the nodes @members; -1 where it has no
- *  name or no node. */
+/** Returns the switch with that name and the nodes @members; -1 without a name
+ *  or nodes. */
 static int read_leaf(void *of, const char *name, const json_t *members)
 {
 	struct run *run = of;
@@ -276,7 +276,7 @@ static int find_node(void *run, const char *name)
 	return run_add_node(run, name);
 }
 
-/** 0, or -1 where @json is no part. */
+/** Reads a part.  Returns 0, or -1 if @json is not one. */
 static int read_part(const json_t *json, struct run *run, struct part *p)
 {
 	if (part_kind_of(json_member(json, "kind")) == PART_KINDS) {
