@@ -5,14 +5,14 @@
 #include "report/judge/verdict.h"
 
 /**
- * An earlier run of the same cluster that somebody has looked at and accepted
- * (--reference): what it shows as well is how the site is built, and no
- * finding.  Pure.
+ * An earlier run of the same cluster that the user accepts as a baseline
+ * (--reference): findings that it shows as well are part of the design of the
+ * site and are dropped.  Pure.
  *
- * Only what is slow, late or at two levels can be so, and only as much as it
- * was there: a part whose tests, beside all others, are slower now than they
- * were then stays a finding, and so does a slow test that was fast.  What
- * failed is never accepted.
+ * Only slow or late parts and groups at two levels can be accepted, and only to
+ * the extent of that run: a part whose tests are slower now, compared with all
+ * others, stays a finding, and so does a slow test that was fast.  Failures are
+ * never accepted.
  */
 
 /** Why the two cannot be compared: appends "transport sim, now tcp"; or false,

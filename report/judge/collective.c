@@ -17,17 +17,19 @@
 /* ---- sweep findings ------------------------------------------------------ */
 
 /*
- * A sweep on its own.  The limits lie between what healthy sweeps have, all of
- * data/reference and those that were measured for it, and what is to be found:
+ * Findings about a single sweep.  The limits lie between the values of healthy
+ * sweeps, all of data/reference and those measured for this purpose, and those
+ * of known faults:
  *
- *	                                       healthy, at most   seen
+ *	                                       healthy, at most   fault
  *	time over that of the neighbours        1.37              1.63
- *	in place beside out of place, twice     1.13              7.13
+ *	in place over out of place, twice       1.13              7.13
  *	bandwidth of the two largest sizes      0.94 of the best  -
  *
- * What healthy ones have are the steps where NCCL goes from LL to LL128 and on
- * to Simple, or from tree to ring: there a size takes up to 2.2 times as long
- * as the one before.  A step stays up; a size that is off comes down again.
+ * Healthy sweeps have steps where NCCL changes from LL to LL128 and to Simple,
+ * or from tree to ring: there a size takes up to 2.2 times as long as the one
+ * before.  After a step the time stays up; after a size that is off it falls
+ * again.
  */
 
 #define OFF_FACTOR	1.5	/* over the time between the neighbours */

@@ -11,27 +11,27 @@
 /* ---- effects ------------------------------------------------------------- */
 
 /**
- * Nodes, NICs and GPUs that are a little worse than their peers, each judged by
- * all of its tests at once.  Pure.
+ * Finds nodes, NICs and GPUs that are slightly worse than their peers, each
+ * judged by all of its tests at once.  Pure.
  *
- * The logarithm of what a cell measured is what its sender adds, what its
- * receiver adds, what is usual for its kind (of HCA ports, their rate as well),
- * and noise.  Ends are told apart by
- * a median polish (J. Tukey, Exploratory Data Analysis, 1977) of the means of
- * each rank with each partner node.  A part is compared with those of its index
- * on the other nodes: an index that is worse on all of them is built so.  What
- * a part adds is the mean of the middle half of its partner nodes; how sure
- * that is, a jackknife says that leaves out one of these at a time (R. Miller,
- * Biometrika 61, 1974), never less than is usual for its peers; what healthy
- * parts differ by counts as well.  The intervals are corrected for all parts
- * and directions that are looked at (S. Holm, Scand. J. Statist. 6, 1979), so
- * that one run of a hundred names any part by chance.  Bandwidth is that of the
- * narrowest part, so that a slow node hides what its partners are: nodes that
- * were found count no more, and the search goes on.
+ * The logarithm of a measured value is the sum of the effect of its sender, the
+ * effect of its receiver, the usual value of its kind (for HCA ports also of
+ * their rate), and noise.  A median polish (J.  Tukey, Exploratory Data
+ * Analysis, 1977) of the means of each rank with each partner node separates
+ * the ends.  A part is compared with those of its index on the other nodes: an
+ * index that is worse on all of them is so by design.  The effect of a part is
+ * the mean of the middle half of its partner nodes.  Its error comes from a
+ * jackknife that leaves out one partner at a time (R.  Miller, Biometrika 61,
+ * 1974), but is never less than that usual for its peers; the difference
+ * between healthy parts is included.  The intervals are corrected for all parts
+ * and directions (S.  Holm, Scand.  J.  Statist. 6, 1979), so that one run of a
+ * hundred names any part by chance.  Bandwidth is that of the narrowest part,
+ * so a slow node hides the effects of its partners: nodes that were found no
+ * longer count, and the search continues.
  *
- * In a sample of the pairs a rank has a test or two with a partner node, and
- * most ranks another one: what is usual is that of all tests of the same sort,
- * and paths between nodes are not judged.
+ * In a sample of the pairs a rank has one or two tests with a partner node, and
+ * most ranks have another partner: the usual value is that of all tests of the
+ * same type, and paths between nodes are not judged.
  */
 
 /** Cells that do not count, as bits of enum explained.  Cells that failed first

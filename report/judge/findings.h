@@ -79,13 +79,13 @@ void gone_release(struct gone_list *g);
 /* ---- suspect ------------------------------------------------------------- */
 
 /**
- * The parts that may be to blame for bad cells, and what it costs to blame
- * them.  Costs are bits: the length of a message that tells somebody who knows
- * the cluster which cells are bad.  "GPU 4 of n1" is a short one; that a part
- * fails in some of its cells only costs the bits that say in which: the entropy
- * of its share, and half of log2 n for the share itself.  The shortest message
- * is the best explanation (minimum description length: J. Rissanen, Automatica
- * 14, 1978).
+ * The parts that may be to blame for bad cells, and the cost of blaming them.
+ * Costs are in bits: the length of a message that tells a reader who knows the
+ * cluster which cells are bad.  "GPU 4 of n1" is a short message.  If a part
+ * fails in only some of its cells, the message also has to say in which: the
+ * entropy of its share, and half of log2 n for the share itself.  The shortest
+ * message is the best explanation (minimum description length: J.  Rissanen,
+ * Automatica 14, 1978).
  */
 enum mark { MARK_IGNORE, MARK_GOOD, MARK_BAD };
 
@@ -145,16 +145,16 @@ static inline double suspects_cell_bits(const struct suspects *s,
 /* ---- blame --------------------------------------------------------------- */
 
 /**
- * Which suspects to blame: the set whose message (suspect.h) is the shortest.
+ * Finds the suspects to blame: the set with the shortest message, see above.
  *
- * A cell belongs to that picked suspect which is the most bad by share; what
- * belongs to nobody is listed one by one.  Suspects are picked greedily, the
- * one that saves most bits first, then those that the others make needless are
- * dropped.  Greed goes wrong in several ways, so there are several searches,
- * and the shortest message wins: some take what is bad throughout, or mostly,
- * before what is bad in part (two dead NICs are not a rail that is bad here and
- * there), another takes all as they come (a NIC that fails now and then is not
- * a few dead paths).
+ * A cell belongs to the picked suspect with the largest share of bad cells;
+ * cells that belong to none are listed one by one.  Suspects are picked
+ * greedily, the one that saves most bits first; then those that the others make
+ * unnecessary are dropped.  Greedy search can fail in several ways, so there
+ * are several searches, and the shortest message wins: some pick parts that are
+ * bad in all or most cells before parts that are bad in some (two dead NICs are
+ * not a partly bad rail), another one picks parts in any order (a NIC that
+ * fails sometimes is not a few dead paths).
  */
 
 /** State of the search for one suspect. */
@@ -243,15 +243,15 @@ void causes_release(struct causes *c);
 /* ---- chance -------------------------------------------------------------- */
 
 /**
- * Lone pairs that are slow because something else was going on: flows that
- * meet, a busy host.  Whatever it is, it makes a share of all first tests
- * slow.  Were it that alone, of the tests that are made a second time such a
- * share at most would be slow again.  If no more are, no pair is to blame; one
- * of a quiet cluster is, as hardly any second test would be slow.  Nor is one
- * to blame that is as all of its class are, the same two GPU numbers as far
- * apart, or as slow as both of its ends: it is built so.  Nor is a part whose
- * slow tests are as fast as others of their class, or, as far as they were made
- * a second time, fast.  Pure.
+ * Drops lone pairs that are slow because of other activity, such as flows that
+ * meet or a busy host.  Such activity makes a share of all first tests slow,
+ * and at most the same share of repeated tests would be slow again.  If no more
+ * are, no pair is to blame; in a quiet cluster hardly any repeated test is slow
+ * by chance, so a slow pair is to blame there.  A pair is not to blame either
+ * if it is as slow as its class (the same two GPU numbers at the same distance)
+ * or as both of its ends: then it is slow by design.  The same applies to a
+ * part whose slow tests are as fast as others of their class, or were fast when
+ * repeated.  Pure.
  */
 
 /** Drops those of @causes of slow cells that chance or design explains.  Slow
@@ -312,14 +312,14 @@ int leaves_infer(struct run *run);
 /* ---- levels -------------------------------------------------------------- */
 
 /**
- * Which cells are slow.  Beside the median of their path class
- * (cells_mark_slow()), unless most of them are slow themselves: one slow node
- * of three touches two thirds of all cells between nodes, and then the median
- * is that of the slow ones.  So, where a minority is much faster than the rest,
- * with nothing in between, that minority is taken for the healthy ones if a few
- * parts explain, without exception, all cells that are slow beside it.  If not,
- * the cluster is simply built so (an NVLink bridge between some GPUs).
- * Sets class of the cells and @run->slow.  0, or -1 when memory runs out.
+ * Marks the cells that are slow compared with the median of their path class
+ * (cells_mark_slow()), unless most cells of the class are slow: one slow node
+ * of three touches two thirds of all cells between nodes, so the median is that
+ * of slow cells.  Therefore, if a minority is much faster than the rest, with
+ * nothing in between, it is taken for the healthy one if a few parts explain
+ * all cells that are slow by that measure, without exception.  Otherwise the
+ * difference is by design (an NVLink bridge between some GPUs).  Sets class of
+ * the cells and @run->slow.  Returns 0, or -1 when memory runs out.
  */
 int levels_mark_slow(struct run *run);
 /** run_read(), and that. */
@@ -360,17 +360,17 @@ struct nets {
 /* ---- rates --------------------------------------------------------------- */
 
 /**
- * Parts that fail now and then: each is judged by how many of all its first
- * tests failed, whatever became of them when tried again, beside the share that
- * fails elsewhere.  Pure.
+ * Finds parts that fail sometimes.  Each part is judged by the share of its
+ * first tests that failed, whatever the result of repeating them, compared with
+ * the share that fails elsewhere.  Pure.
  *
- * The part of the largest likelihood ratio (its tests fail at a rate of their
- * own, against that of all others) is the one, less the logarithm of how many
- * there are of its kind; then the next one by the tests that are left.  It
- * counts if so many failures are, at the rate of the others, less likely than
- * one in a hundred for all parts together (C. Bonferroni, 1936).  What fails as
- * often when tried again, or more often than not, is broken and no matter of
- * chance: its tests are left to those who look for that.
+ * It takes the part with the largest likelihood ratio (its tests fail at a rate
+ * of their own, not at that of all others), less the logarithm of the number of
+ * parts of its kind; then the next one by the tests that are left.  A part
+ * counts if at the rate of the others so many failures are less likely than one
+ * in a hundred for all parts together (C.  Bonferroni, 1936).  A part whose
+ * tests fail as often when repeated, or more often than not, is broken rather
+ * than unreliable: other judges handle its tests.
  */
 
 /** As a rule, what fails elsewhere is not less than this. */

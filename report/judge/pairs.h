@@ -18,18 +18,19 @@ struct all_step {
 };
 
 /**
- * One verdict from those of the steps, lowest first, whose parts are by the
- * nodes of @run; pure.
+ * Makes one verdict of those of the steps, lowest first, whose parts are
+ * numbered by the nodes of @run.  Pure.
  *
- * What several steps say of one part is one finding, with the evidence of each.
- * It is the same part when the alternatives of the steps have some in common;
- * these are what remains, so that each step narrows the choice.  NICs are
- * compared by name where both have one, as the numbers of ping are those of its
+ * Findings of several steps about one part become one finding, with the
+ * evidence of each.  Parts are the same if the alternatives of the steps have
+ * some in common; these remain, so that each step narrows the choice.  NICs are
+ * compared by name if both have one, since the numbers of ping are those of its
  * segments; @netdevs, {"NODE/eth2": "mlx5_2"}, are interfaces that belong to an
- * HCA (may be NULL).  A fault that is found below explains what cannot work
- * without: a node what is in it, a NIC the node, a limit the failures to get
- * memory, and any of them a collective that did not end.  A step that could not
- * measure is a warning.  0, or -1 when memory runs out.
+ * HCA (may be NULL).  A fault found by a lower step explains faults that depend
+ * on it: a node those of its parts, a NIC that of its node, a limit the
+ * failures to get memory, and each of them a collective that did not end.  A
+ * step that could not measure is a warning.  Returns 0, or -1 when memory runs
+ * out.
  */
 int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	      const json_t *netdevs, struct verdict *v);

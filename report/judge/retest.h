@@ -10,13 +10,13 @@
 /* ---- retest -------------------------------------------------------------- */
 
 /**
- * --retest: after a repair, the parts that a run has found, and as many that it
- * has found well.  Pure.
+ * --retest: tests the faulty parts of an earlier run after a repair, and as
+ * many healthy parts as controls.  Pure.
  *
- * A part passes if all of its tests that could be made are good, and at least
- * half of those that were planned, each kind of path by itself; if they went
- * through what it was then; and if nothing is found in it.  Whatever is not
- * known is open, and no pass.
+ * A part passes if all tests of it that were possible are good, and these are
+ * at least half of the planned ones for each kind of path; if they went through
+ * the same hardware as before; and if no finding names it.  If any of this is
+ * not known, the part is open and does not pass.
  */
 
 /** Partners of each part, on as many nodes; that many must agree before a node
@@ -35,12 +35,13 @@ struct retest_plan {
 };
 
 /**
- * The parts of the findings of @v that fail, or, where none does, of its
- * warnings; each with partners on RETEST_PARTNERS nodes that no finding names,
- * where there are so many, and with GPUs of its own node; and these partners
- * with each other.  Of a retest also what it has left open.  0, or -1: no
- * memory.  Nothing is found where the list of parts stays empty.
- * retest_plan_release() frees.
+ * Plans a retest of the parts of the findings of @v that fail, or, if none
+ * fails, of its warnings.  Each part is tested with partners on up to
+ * RETEST_PARTNERS nodes that no finding names and with GPUs of its own node;
+ * the partners are tested with each other.  A retest of a retest also includes
+ * what that one left open.  Returns 0, or -1 without memory.  If the list of
+ * parts is empty, there is nothing to test.  The caller calls
+ * retest_plan_release().
  */
 int retest_plan(const struct run *run, const struct verdict *v,
 		struct retest_plan *p);
@@ -80,11 +81,12 @@ struct retested {
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *out);
 /**
- * A finding for each part that still is slower than its controls, or that is
- * missing, and that no other finding of @v is about.  What was found as a fault
- * and is named again is one: the run before has chosen it, and tests at another
- * time, with other partners, confirm it.  So it is with what was a warning
- * because nobody had confirmed it, where it is slow enough.
+ * Adds a finding for each part that is still slower than its controls, or that
+ * is missing, unless another finding of @v is about it.  A finding that names
+ * the part of an earlier fault again is a fault too: the earlier run selected
+ * the part, and tests at another time with other partners confirm it.  The same
+ * applies to an earlier warning that was not confirmed, if the part is slow
+ * enough.
  */
 void retest_findings(const struct run *run, struct verdict *v);
 /** v->still and v->open, when all is found. */
