@@ -164,7 +164,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	return code;
 }
 
-/** Take the command line apart, run what it names; the exit code. */
+/** Parses the command line and runs its command.  Returns the exit code. */
 static int run_line(int argc, char **argv)
 {
 	const struct command *cmd;

@@ -99,7 +99,7 @@ static void add_row(struct bundle *b, const struct csv_row *row, bool is_head,
 	for (size_t i = 0; i < row->n; i++) {
 		struct str field = STR_INIT;
 
-		/* a fact stands behind its name */
+		/* in facts.csv the name of a fact precedes its value */
 		redact_value(&b->hide, is_head ? "" : before, row->field[i],
 			     &field);
 		before = row->field[i];
@@ -617,7 +617,8 @@ static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
 	return rc;
 }
 
-/* The whole archive, with @readme, which is cut where it is too long. */
+/* Returns the whole archive, with @readme, which is truncated if it is too
+ * long. */
 static int bundle_finish(const struct bundle *b, const char *readme,
 			 struct str *archive, struct err *e)
 {

@@ -51,7 +51,7 @@ static int read_runs(const struct session *s, struct asked *a, struct err *e)
 		       err_set(e, 0, "no memory for the history") : 0;
 }
 
-/** A part that no run knows is a mistake, unless there are no runs. */
+/** Refuses a part that no run knows, unless there are no runs. */
 static int check_part(const struct asked *a, struct err *e)
 {
 	for (size_t i = 0; i < a->h.n_parts; i++) {

@@ -109,7 +109,7 @@ const struct command cmd_attach = {
 struct standing {
 	const struct found *f;
 	struct watch w;
-	struct judged *j;	/* what it has found; NULL: it has no plan */
+	struct judged *j;	/* its findings so far; NULL: it has no plan */
 	char who[480];		/* is at work on it, and for how long yet */
 	struct err why;		/* of a run without results */
 	int code;

@@ -130,7 +130,7 @@ static void add_files(const struct config files[CONFIG_FILES],
 	}
 }
 
-/** The one that has the last word where @one would have it; NULL: @one. */
+/** Returns the setting that overrides @one; NULL: @one is in effect. */
 static const struct version_setting *winner(const struct settings *all,
 					    const struct version_setting *one)
 {

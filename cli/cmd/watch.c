@@ -221,7 +221,7 @@ static int start(const struct session *s, struct err *e)
 	}
 	w.n = 0;
 	rc = take_chain(s, &w, history, dir, &c, e);
-	/* by its directory, which is where nobody else's is */
+	/* named after its directory, which belongs to no other watch */
 	base = strrchr(dir, '/');
 	n = (size_t)snprintf(c.name, sizeof(c.name),
 				    "gpucheck-watch-");

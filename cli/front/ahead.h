@@ -14,7 +14,8 @@
 
 /* ---- site ---------------------------------------------------------------- */
 
-/** Where a site says what its hardware carries; the variable is for another. */
+/** Folder in which a site states the expected values of its hardware, and the
+ *  variable that replaces it. */
 #define SITE_EXPECTED_D	  "/etc/gpucheck/expected.d"
 #define SITE_EXPECTED_ENV "GPUCHECK_EXPECTED_D"
 
@@ -24,8 +25,8 @@
  *  them as "expect". */
 #define STEP_EXPECT_ENV "GPUCHECK_STEP_EXPECT"
 
-/** The run directory of a whole that was submitted from elsewhere: what it
- *  says of that shell holds for its steps. */
+/** Run directory of a whole run that was submitted from elsewhere: its facts
+ *  about that shell apply to its steps. */
 #define STEP_SHELL_ENV "GPUCHECK_STEP_SHELL"
 
 /** The run directory of the whole that a step is a part of: what was typed for
@@ -33,8 +34,8 @@
 #define STEP_WHOLE_ENV "GPUCHECK_STEP_WHOLE"
 
 /**
- * The first state of run.json: what was asked for and by which program.  The
- * coordinator adds what it found.  New reference, or NULL with @e.
+ * Returns the first state of run.json: the request, and the program that runs
+ * it.  The coordinator adds its results.  New reference, or NULL with @e.
  */
 json_t *run_json_new(const struct session *s, const char *probe,
 		     const char *launcher, const char *drill, struct err *e);

@@ -51,7 +51,7 @@ int config_check_file(const char *path, const struct stat *st, unsigned me,
 	return 0;
 }
 
-/** "BASE/MORE/gpucheck.conf", where @base is an absolute path; else "". */
+/** Writes "BASE/MORE/gpucheck.conf" if @base is an absolute path; else "". */
 static void make_path(const char *base, const char *more, char path[PATH_MAX])
 {
 	int n = 0;

@@ -128,7 +128,7 @@ static void progress_clear(struct progress *p)
 /* ---- follow -------------------------------------------------------------- */
 
 #define LOOK_NS  (50 * NS_PER_MS)
-/** In a long run, a hundredth of what it has taken, and at most this. */
+/** In a long run, a hundredth of its time so far, and at most this. */
 #define LONG_LOOK_NS (500 * NS_PER_MS)
 /** A job that runs this long without a sign in the directory is strange. */
 #define UNSEEN_NS (60 * NS_PER_S)

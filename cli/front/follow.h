@@ -43,7 +43,7 @@ struct progress_now {
 struct watch {
 	const char *dir;	/* borrowed */
 	bool seen;		/* the job has written into the directory */
-	bool planned;		/* the coordinator has said what it will do */
+	bool planned;		/* the coordinator has written its plan */
 	bool ended;
 	bool failed;		/* it never began, and run.json says why */
 	bool waits;		/* it is a --resume that has measured nothing:
@@ -52,7 +52,7 @@ struct watch {
 	size_t cells;		/* planned, 0 = not known yet */
 	size_t rows;		/* of what has run, ... */
 	size_t kept;		/* ... those that an earlier run had left */
-	int64_t kept_B;		/* where these end in the file */
+	int64_t kept_B;		/* place in the file after these */
 	int64_t since_ns;	/* when it began to measure, since 1970 by its
 				 * coordinator's clock; 0: not yet */
 	int64_t row_ns;		/* when the last row came, by the same */

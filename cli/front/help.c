@@ -39,7 +39,7 @@ const struct command *command_find(const struct command *const *all,
 
 /* ---- help ---------------------------------------------------------------- */
 
-/** Where the explanation of an option starts. */
+/** Column in which the explanation of an option starts. */
 #define HELP_COLUMN 28
 
 /** The words of @o that @cmd takes. */

@@ -9,7 +9,7 @@
 
 /* ---- command ------------------------------------------------------------- */
 
-/** Where the value of an option comes from: the later wins. */
+/** Source of an option's value: later ones override earlier ones. */
 enum option_source {
 	SOURCE_DEFAULT,
 	SOURCE_SITE, SOURCE_SITE_COMMAND,	/* all of the file, or the

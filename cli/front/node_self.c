@@ -32,7 +32,7 @@
 /* Largest output of a child, bytes; its input is smaller. */
 #define SAID_MAX (1024 * 1024)
 
-/* Where rows and facts go. */
+/* Receiver of rows and facts. */
 struct sink {
 	struct run *run;
 	struct memlock_rows *rows;

@@ -19,11 +19,12 @@
 #define OPTION_WORDS_HELP_ALL "help-all"
 
 /**
- * The option of @takes, a mask of enum spec_command, that the word @word of a
- * command line names: "--transport=tcp", "--transport", or "--tr" where no
- * other begins so.  A whole name is that option, whatever else begins so.
- * NULL in *@found: none, or no option at all; --help is none of the table and
- * has the name "help".  Returns 0, or -1 with @e: there are several.
+ * Finds the option of @takes, a mask of enum spec_command, that @word of a
+ * command line names: "--transport=tcp", "--transport", or "--tr" if it is
+ * unambiguous.  A full name is that option even if others begin with it.
+ * *@found is NULL if there is none, or @word is not an option; --help is not in
+ * the table and has the name "help".  Returns 0, or -1 with @e if several
+ * match.
  */
 int option_word(unsigned takes, const char *word,
 		const struct spec_option **found, struct err *e);

@@ -28,8 +28,8 @@
 
 /* ---- history dir --------------------------------------------------------- */
 
-/** "$VARIABLE/TAIL", or "$HOME/BELOW/TAIL"; false where neither is set or it
- *  is too long. */
+/** Writes "$VARIABLE/TAIL", or "$HOME/BELOW/TAIL".  Returns false if neither
+ *  variable is set or the path is too long. */
 static bool below_home(const char *variable, const char *below,
 		       const char *tail, char path[PATH_MAX])
 {

@@ -63,9 +63,9 @@ struct judged_ask;
  * cannot be read as a run.
  */
 int show_run(const char *dir, const struct spec *s, struct err *e);
-/** The same; its files go to the directory @out, NULL: nowhere.  Of a run that
- *  has not ended, as @going has it (else NULL): what it has found so far, and
- *  nothing is written. */
+/** The same; writes its files to the directory @out, NULL: nowhere.  For a run
+ *  that has not ended, as @going says (else NULL), prints the findings so far
+ *  and writes nothing. */
 int show_run_to(const char *dir, const char *out, const struct spec *s,
 		const struct judged_ask *going, struct err *e);
 

@@ -18,8 +18,8 @@
 bool screen_color(const struct spec *s);
 
 /**
- * Colour where allowed; Unicode blocks where the locale is UTF-8 and nothing
- * (--color=never, NO_COLOR) asks for plain text; else ASCII.
+ * Returns the style: colour if allowed; Unicode blocks if the locale is UTF-8
+ * and neither --color=never nor NO_COLOR asks for plain text; else ASCII.
  */
 enum term_style screen_style(const struct spec *s);
 
@@ -66,9 +66,9 @@ void talk_open_stdout(void);
 bool talk_stdout_is_empty(void);
 
 /**
- * Flush and close stdout.  Returns @code, or CODE_UNABLE (said on stderr) when
- * what was printed did not get out and @code is not worse; a reader that went
- * away (EPIPE) has seen what it wanted.
+ * Flushes and closes stdout.  Returns @code, or CODE_UNABLE (reported on
+ * stderr) if output was lost and @code is not worse.  A reader that closed the
+ * pipe (EPIPE) is no error.
  */
 int talk_close_stdout(int code);
 

@@ -20,8 +20,8 @@
 /** A coordinator that is silent for this long is gone.  Network file systems
  *  show changes late, and a machine short of memory writes late. */
 #define SILENT_NS (60 * NS_PER_S)
-/** The same where the kernel says that its process has gone; agents that can do
- *  it end by themselves in that time. */
+/** The same if the kernel says that its process is gone; agents that notice end
+ *  by themselves in that time. */
 #define GONE_NS	  (10 * NS_PER_S)
 
 /** Files that only the job makes, so that one of them proves it was here. */
@@ -188,7 +188,7 @@ void watch_look(struct watch *w)
 			w->seen = exists(w->dir, job_files[i]);
 		}
 	}
-	read_run_json(w);	/* from where on rows are new */
+	read_run_json(w);	/* sets the place from which rows are new */
 	if (!w->waits) {
 		count_rows(w);
 	}

@@ -21,12 +21,12 @@
 #include "probes/probe.h"
 #include "sbatch/launcher.h"
 
-/** Sample that is assumed where the pairs are not counted. */
+/** Sample assumed if the pairs are not counted. */
 #define FORECAST_SAMPLE 8
 /** Assumed if not given. */
 #define USUAL_GPUS	8
 
-/* ---- where ------------------------------------------------------------- */
+/* ---- shape ------------------------------------------------------------- */
 
 /** The shape of a run that stays on this machine. */
 static void guess_local(struct spec *s)
@@ -111,7 +111,7 @@ static void foresee_pairs(struct forecast *f)
  * if they share the path.
  */
 #define OP_S	 6e-6	/* two H200, NVLink */
-#define NODES_S	 15e-6	/* each time there are twice as many nodes */
+#define NODES_S	 15e-6	/* for each doubling of the nodes */
 /* An order and the answers to it: data/reference/allreduce-2xH200, and what
  * each of 512 ranks of the model adds. */
 #define STEP_S	    1.5e-3
@@ -211,8 +211,9 @@ static json_t *pretend_nodes(int64_t n)
 /** Neighbours that a kernel keeps by default. */
 #define KERNEL_KEEPS 1024
 
-/** Whom the nodes of a cluster ask, and for how many there is room: nodes are
- *  mostly set as the machine is from which they are started. */
+/** Computes how many neighbours the nodes of a cluster ping, and how many
+ *  fit into their tables; nodes are assumed to have the settings of this
+ *  machine. */
 static void foresee_neighbours(struct forecast *f)
 {
 	const struct pinglist list = pinglist_make((int)f->nodes,

@@ -45,11 +45,11 @@ int budget_check(const struct spec *s, int percent, struct err *e);
 
 /** A run before there is one.  0, NULL and NAN: not known. */
 struct forecast {
-	struct spec spec;	/* with what a launcher does without being
-				 * told */
+	struct spec spec;	/* with the options that the launcher sets by
+				 * default */
 	const struct probe *probe;
 	bool here;		/* all of it on this machine */
-	bool assumed;		/* nobody has said how many ranks a node has */
+	bool assumed;		/* the ranks per node are not known */
 	int64_t most_ranks;	/* of more not all pairs are counted */
 	int64_t nodes, ranks;	/* ranks: 0 also of probes without any */
 	const struct xport_ops *ops;
@@ -62,7 +62,7 @@ struct forecast {
 	int64_t kept;		/* by a kernel, of all its interfaces, if it is
 				 * set as here: gc_thresh3 */
 	double time_s;		/* about, of a healthy run */
-	double least_s, most_s;	/* where there are bounds instead */
+	double least_s, most_s;	/* if only bounds are known */
 	double bytes;		/* from node to node, about */
 	bool paced;		/* and the time follows from that: --gentle */
 	double retry_s;		/* second attempts, at most */

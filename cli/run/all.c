@@ -37,7 +37,8 @@ struct layer {
 	const char *const *quick;	/* with --quick these instead */
 	bool goes_on;		/* these two as struct step has them */
 	int share_percent;
-	const char *model_lacks;	/* why not by sim, where not */
+	const char *model_lacks;	/* reason why sim cannot run it;
+					 * NULL: it can */
 	bool group;		/* a collective */
 	bool gpus;		/* tests each GPU by itself ... */
 	bool deepens;		/* ... and without @full more with --deep */

@@ -64,9 +64,9 @@ void chain_args(const struct chain *c, const char *self, const char *dir,
 		int64_t number, struct args *a);
 
 /**
- * Submit the turn of @dir that begins in @in_s seconds, its number to @job, or
- * where @show is not NULL say there what would be submitted.  Never two of a
- * chain run at a time.  0, or -1 with @e.
+ * Submits the turn of @dir that begins in @in_s seconds and writes its number
+ * to @job, or, if @show is not NULL, writes there what would be submitted.  Two
+ * turns of a chain never run at the same time.  Returns 0, or -1 with @e.
  */
 int chain_submit(const struct chain *c, const char *dir,
 		 const struct command *const *commands, int64_t in_s,
@@ -95,7 +95,8 @@ bool chain_holder_job(const char *who, char job[SLURM_JOB_SIZE]);
 struct chain_place {
 	const char *self;	/* this program */
 	const char *dir;	/* of the watch */
-	const char *cwd;	/* where its words name files from */
+	const char *cwd;	/* directory that relative names in its words
+				 * refer to */
 	char *const *env;	/* "NAME=value", NULL-ended; NULL: none */
 };
 

@@ -78,7 +78,7 @@ bool diagnose_wanted(const char *dir)
 	return wanted;
 }
 
-/** DIR/diagnose, where the steps are; 0, or -1 with @e. */
+/** Makes DIR/diagnose, which holds the steps.  Returns 0, or -1 with @e. */
 static int make_folder(struct step_place *place, struct diagnosis *d,
 		       struct err *e)
 {

@@ -70,7 +70,7 @@ static int take_held(struct going *g, const char *dir, const char *who,
 
 /* ---- jobs ---------------------------------------------------------------- */
 
-/** 1; 0 where it has ended meanwhile. */
+/** Returns 1, or 0 if the job has ended meanwhile. */
 static int take_job(struct going *g, const struct launcher_ops *ops)
 {
 	char when[32] = "";

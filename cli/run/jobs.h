@@ -135,7 +135,8 @@ bool jobs_owes(const struct jobs *j);
 /** "28 jobs: 12 done, 3 run, 13 wait"; returns @buf. */
 const char *jobs_text(const struct jobs *j, char *buf, size_t size);
 
-/** Where try @t of part @i, from 0, is: "parts/0001-1" below the run. */
+/** Writes the directory of try @t of part @i (from 0), "parts/0001-1" below the
+ *  run. */
 void jobs_try_name(size_t i, int t, char buf[32]);
 /** Append the name of the jobs of a lane of @run; of lane 0 that of its
  *  keeper. */
@@ -149,10 +150,10 @@ void jobs_lane_name(const json_t *run, int lane, struct str *out);
 int jobs_tend(struct jobs *j, struct err *e);
 
 /**
- * Make of all parts the files of the run, as if one job had measured it all:
- * results.csv, facts.csv, events.csv, run.json.  Where @ends, and no job is
- * left, it has ended.  Nothing is written when others have gone on since @j was
- * looked at.  0, or -1 with @e.
+ * Makes the files of the run from all parts, as if a single job had measured
+ * everything: results.csv, facts.csv, events.csv, run.json.  With @ends, and if
+ * no job is left, the run has ended.  Writes nothing if other processes have
+ * continued since @j was read.  Returns 0, or -1 with @e.
  */
 int jobs_merge(const struct jobs *j, bool ends, struct err *e);
 /** A run that had ended has a job again.  0, or -1 with @e. */
@@ -229,7 +230,7 @@ struct merge {
 	size_t n_growth;
 	int64_t seq;		/* of events */
 	bool ended;		/* no job is left */
-	/* the try that is read, and where its rows go */
+	/* the try that is being read, and the destination of its rows */
 	size_t at;
 	FILE *out;
 	struct str lines;

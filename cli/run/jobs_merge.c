@@ -428,8 +428,8 @@ static int merge_claim(struct merge *m, struct err *e)
 
 /* ---- its rows ------------------------------------------------------------ */
 
-/* A row of results.csv of the try at hand: to the whole where its cell has
- * it. */
+/* Takes a row of results.csv of the current try into the whole run if its cell
+ * uses it. */
 static int merge_row(void *arg, const void *data, struct err *e)
 {
 	struct merge *m = arg;

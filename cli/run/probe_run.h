@@ -54,7 +54,7 @@ struct step {
 	/** "NAME=value", or "NAME" to unset: changes to the environment of the
 	 *  step and its agents; NULL-ended, or NULL. */
 	const char *const *env;
-	int share_percent;	/* of --budget; 0: it takes what it takes */
+	int share_percent;	/* of --budget; 0: no share */
 	bool quiet;		/* no progress on stderr */
 	bool goes_on;		/* once its run has ended it has more to do,
 				 * which TERM ends, as --diagnose has */
@@ -65,8 +65,8 @@ struct step_end {
 				 * was left for it */
 	bool ran;		/* it was started, and not stopped before it
 				 * had results */
-	bool absent;		/* what it measures is not there, why says it:
-				 * nothing is wrong with that */
+	bool absent;		/* the hardware that it measures does not
+				 * exist, as why says: not a fault */
 	double wall_s;		/* from its start to the end of its report */
 	struct err why;		/* of USAGE, UNABLE, and PARTIAL when not ran */
 	json_t *verdict;	/* its verdict.json; NULL: none */
@@ -212,9 +212,9 @@ struct found {
 };
 
 /**
- * The run in @dir has ended: if Slurm ended its job, @l of @ops (NULL: the last
- * one that it knows of the run), for a reason outside of the run, keep that in
- * run.json.  No-op where we may not write, or another front is at work there.
+ * If Slurm ended the job of the run in @dir, @l of @ops (NULL: the last one
+ * that it knows of the run), for a reason outside of the run, records that in
+ * run.json.  No-op if this user may not write, or another front end is at work.
  */
 void found_note_end(const char *dir, const struct launcher_ops *ops,
 		    struct launch *l);

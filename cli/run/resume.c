@@ -234,7 +234,8 @@ static int check_over(const char *dir, struct err *e)
 	return CODE_HEALTHY;
 }
 
-/** As it is; why not, in @e, where the code is not that of its report. */
+/** Resumes the run in l->dir.  Returns an exit code, with @e unless it is that
+ *  of the report. */
 static int resume(struct left *l, struct session *s, const char *probe,
 		  struct err *e)
 {

@@ -222,7 +222,7 @@ static void compose_env(const struct step_place *place, const struct step *r,
 	}
 	args_addf(env, "%s=%s", STEP_WHOLE_ENV,
 		  place->whole ? place->whole : place->dir);
-	/* what it says is kept in a file */
+	/* its output is kept in a file */
 	args_add(env, "GPUCHECK_COLOR=never");
 	args_add(env, "GPUCHECK_PROGRESS=never");
 	for (const char *const *e = r->env; e && *e; e++) {

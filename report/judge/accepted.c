@@ -64,7 +64,8 @@ static void add_why(struct str *out, const char *what, const char *was,
 		 is);
 }
 
-/** How many nodes both have; of one whose ranks are others says it. */
+/** Returns how many nodes both runs have; if the number of ranks of one
+ *  differs, @out says so. */
 static int common_nodes(const struct run *then, const struct run *now,
 			struct str *out)
 {
@@ -142,8 +143,8 @@ static double value_of(const struct cell *c, bool latency)
 	return run_good(c->class) && v > 0 && isfinite(v) ? log(v) : NAN;
 }
 
-/** The logarithm of what the cell at @at has of what it had, above 0 = better;
- *  NAN unless it was good both times. */
+/** Returns the logarithm of the ratio of the present value of the cell at @at
+ *  to the earlier one, above 0 = better; NAN unless both are good. */
 static double change_at(const struct accepted_beside *b, size_t at,
 			bool latency)
 {

@@ -325,8 +325,8 @@ static bool in_rest(const struct attribute_work *w, uint32_t at)
 }
 
 /**
- * The pair of ranks of a bad cell; one way where the way back is good, or is
- * bad for another reason.
+ * Returns the pair of ranks of a bad cell; one direction only if the way back
+ * is good, or bad for another reason.
  */
 static struct part pair_part(const struct attribute_work *w, uint32_t at)
 {
@@ -390,8 +390,8 @@ static bool has_more(const struct run *run, const struct part *p, uint32_t at,
 	return found > most;
 }
 
-/** When all that @s explains is one pair, that pair explains it too; and first,
- *  where nothing else of @s was measured, though it has more. */
+/** If @s explains only one pair, adds that pair as an alternative; as the first
+ *  one if @s has other cells that were not measured. */
 static int add_or_pair(struct attribute_work *w, struct cause *c,
 		       const struct suspect *s)
 {

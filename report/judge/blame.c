@@ -12,7 +12,7 @@
 /** Cost of saying that something is broken at all: one case in a hundred. */
 #define DOUBT_BITS 7
 #define KIND_BITS  4		/* log2(PART_KINDS) */
-/** Few of those work now and then: one in a hundred. */
+/** Few faulty parts work sometimes: one in a hundred. */
 #define PARTLY_BITS 7
 
 /** Kinds that are bad in most of their cells or not at all, unless it is chance

@@ -15,7 +15,7 @@
 #include "report/model/ping_run.h"
 #include "report/model/run_read.h"
 
-/* ---- built so ------------------------------------------------------------ */
+/* ---- slow by design ------------------------------------------------------ */
 
 /*
  * GPUs that are slower on every node, such as those far from the NICs or in a
@@ -292,7 +292,8 @@ static void note_skipped(const struct run *run, struct str *out)
 #define ON_HOST "on the host: "	/* and why: the fact "data_check" */
 #define WHY_MAX 80
 
-/** Where GPUs take no kernels: what was checked otherwise, and what was not. */
+/** If GPUs run no kernels: notes how data was checked instead, and which was
+ *  not. */
 static void note_kernels(const struct run *run, struct str *out)
 {
 	const struct fact_row *first = NULL, *unused;
@@ -542,7 +543,8 @@ static void note_unread(const struct run *run, struct str *out)
 	}
 }
 
-/** As only a list that was typed does where rails are apart. */
+/** Returns true if pairs between rails are planned.  If rails have no route to
+ *  each other, only a typed list has such pairs. */
 static bool plans_between_rails(const struct run *run)
 {
 	const struct part p = part_of_kind(PART_CROSS_RAIL);
@@ -889,7 +891,7 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 	if (v->open && out.len == 0) {
 		str_add(&out, "not all that was found could be tested again");
 	}
-	/* of nothing there is no part */
+	/* without any measurement nothing is partial */
 	snprintf(buf, size, "%s%s", measured > 0 ? "partial: " : "",
 		 out.len > 0 ? str_text(&out) : "not all of it was measured");
 	str_release(&out);

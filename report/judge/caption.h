@@ -25,8 +25,8 @@ const char *caption_what(const struct run *run, char *buf, size_t size);
 const char *run_slow_word(const struct run *run);
 /** "240 tests: 192 pass, 48 timeout"; returns @buf. */
 const char *caption_cells(const struct run *run, char *buf, size_t size);
-/** The status in words: that of the verdict, or where a sample was measured and
- *  nothing found CAPTION_PASS_SAMPLE, as wrap_status() has it. */
+/** The status in words: that of the verdict, or CAPTION_PASS_SAMPLE if a sample
+ *  was measured without a finding, for wrap_status(). */
 #define CAPTION_PASS_SAMPLE "pass (sample)"
 const char *caption_status(const struct run *run, const struct verdict *v);
 /** Writes "partial: 40 of 240 measured, the run did not finish (interrupted)",

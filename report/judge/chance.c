@@ -231,9 +231,9 @@ static const struct cell *like_cell(const struct run *run, int src, size_t k,
 	return run->ranks[*dst].gpu == gpu ? &run->cells[at] : NULL;
 }
 
-/** The median of the class of the cell at @at without those of @but; NAN where
- *  it has no peers.  @room: for a value of each pair of nodes, or of GPUs of
- *  two, or of each cell where that is less. */
+/** Returns the median of the class of the cell at @at without cells of @but;
+ *  NAN if it has no peers.  @room has space for a value of each pair of nodes,
+ *  of each pair of GPUs of two nodes, or of each cell if these are fewer. */
 static double class_median(const struct run *run, size_t at,
 			   const struct part *but, double *room)
 {
@@ -434,7 +434,7 @@ static bool is_none(const struct run *run, struct cause *c, double *room)
 	return room && (is_mended(run, c) || is_alike(run, c, room));
 }
 
-/** Forget the lone ones that are built so, or all. */
+/** Drops the causes that are not faults, see is_none(). */
 static void drop(const struct run *run, struct causes *causes, double *room)
 {
 	size_t n = 0;

@@ -216,7 +216,8 @@ struct cut_findings_cut {
 	int64_t first_s, last_s;
 };
 
-/** The first agent starts the coordinator; with ssh it is where the user is. */
+/** Returns the node of the coordinator: that of the first agent, which starts
+ *  it, or with ssh the user's machine. */
 static int find_home(const struct run *run)
 {
 	bool here = spec_launcher_is(run_file(run->json).launcher,

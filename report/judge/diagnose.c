@@ -92,7 +92,7 @@ static const char *needs_gdr(const struct run *run, int src, int dst)
 }
 
 #define JOBS (BASE_NCCL | BASE_SIM)
-/* tcp and sim stand for NCCL in a drill: diagnose_applies() */
+/* in a drill tcp and sim take the place of NCCL: diagnose_applies() */
 #define DRILLS (BASE_NCCL | BASE_SIM | BASE_TCP)
 
 const struct diagnose_step diagnose_steps[] = {
@@ -468,8 +468,8 @@ static int severity(enum outcome o)
 	return of[o];
 }
 
-/** The last attempt counts, and of its sizes the worst; with @all of them the
- *  worst: a setting that lets a pair pass now and then mends nothing. */
+/** Takes the worst size of the last attempt, or with @all the worst of all
+ *  attempts: a setting with which a pair passes only sometimes is no remedy. */
 static void take_way(struct diagnose_read_way *w, const struct p2p_row *row,
 		     bool all)
 {
@@ -636,7 +636,8 @@ static bool fails(const struct diagnose_row *r)
 	       run_measured(cells_class_of(r->outcome));
 }
 
-/** Where TCP passes a ping that does not is a filter, not a fault. */
+/** Returns true if TCP passes although a ping does not: that is a filter, not a
+ *  fault. */
 static bool is_filtered(const struct layers *l, const struct diagnose_step *s)
 {
 	for (const struct diagnose_step *t = s + 1;

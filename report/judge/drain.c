@@ -247,10 +247,11 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 				 * of the run that is retested */
 	}
 	if (f->part.node < 0 || is_unstarted(f)) {
-		return;		/* a part of no node, or who knows of which */
+		return;		/* a part without a node, or on an unknown
+				 * one */
 	}
 	hear(run, f, &h);
-	/* without a score it is no cell that says so */
+	/* without a score the finding is not from cells */
 	f->drain = (isnan(f->score) ? !is_silence(run, f) :
 				      passes && h.inside) ||
 		   (strcmp(f->code, GONE_CUT) != 0 && has_witnesses(run, &h));

@@ -167,8 +167,8 @@ static double effect_again(const struct run *run, const struct effects *all,
  * node's network.
  */
 
-/** Outside the node it must reach less than this share of what it does
- *  inside. */
+/** Maximum share of its value inside the node that a part reaches outside, for
+ *  the outside to be at fault. */
 #define DEEPER 0.85
 /** Fewer tests are chance. */
 #define LEAST_TESTS 3

@@ -434,7 +434,7 @@ static double sample(const struct effect_peers *x, size_t i, int way, size_t p)
 	return way == TX ? a : way == RX ? b : (a + b) / 2;
 }
 
-/** The mean of part @i, and its error: NAN where nothing is known. */
+/** Computes the mean of part @i and its error; NAN if nothing is known. */
 static void sum_up(struct effect_peers *x, size_t i, int way)
 {
 	double sum = 0, squares = 0;

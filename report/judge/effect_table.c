@@ -125,7 +125,7 @@ float effect_log(const struct effect_work *w, size_t at)
  *  LEAST_ALIKE none. */
 #define WELL_KNOWN  8
 #define LEAST_ALIKE 3
-/** They are where most differ by no more, as a logarithm. */
+/** Tests inside nodes are alike if they deviate by no more (a logarithm). */
 #define ALIKE 0.05
 /** Sorts of tests between nodes: rails, leaf switches. */
 #define SORTS 4
@@ -302,7 +302,7 @@ static size_t effect_sample_width(const struct run *run)
 	return most;
 }
 
-/** The columns of rank @r, and what it has inside its node. */
+/** Fills in the columns of rank @r, and its value inside its node. */
 static void put_rank(struct effect_work *w, const struct cells *c, int r)
 {
 	const struct run *run = w->run;

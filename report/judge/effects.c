@@ -347,7 +347,7 @@ static int find_inside(struct effect_work *w, const struct nodes *all, size_t n)
 	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
 }
 
-/** Node @n, by what it is with others, or else inside. */
+/** Judges node @n by its tests with others, or else inside. */
 static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
@@ -424,8 +424,8 @@ static int add_rank(struct effect_work *w, size_t i, int way,
 	return effect_add(w, &nic, known ? NULL : &gpu, e, tests);
 }
 
-/** Returns how many ranks of its node use the NIC of rank @i; *@all: have all
- *  of them lost about as much as it. */
+/** Returns how many ranks of its node use the NIC of rank @i.  Sets *@all if
+ *  all of them have lost about as much as it. */
 static size_t sharers(const struct effect_work *w,
 		      const struct effect_peers *x, size_t i, int way,
 		      bool *all)

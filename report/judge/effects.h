@@ -43,8 +43,8 @@ enum effects_of { EFFECTS_BANDWIDTH, EFFECTS_LATENCY };
 struct effect {
 	struct part part;	/* GPU, NIC or node, and direction; what several
 				 * NICs have in common */
-	struct part also;	/* explains the same; its kind is that of part
-				 * where there is none */
+	struct part also;	/* explains the same; its kind is that of
+				 * part if there is none */
 	double ratio;		/* of what its peers reach: 0.92 of the
 				 * bandwidth, 1.4 times the latency */
 	double low, high;	/* the corrected interval of that */
@@ -163,7 +163,7 @@ void effect_lower(float *v, size_t n, size_t step, double by);
 
 /* ---- effect peers -------------------------------------------------------- */
 
-/** Parts of one kind that are compared, each by what it has with every partner
+/** Parts of one kind that are compared by their samples with each partner
  *  node. */
 struct effect_peers {
 	size_t n, width;	/* parts, partner nodes */
@@ -202,8 +202,8 @@ double effect_deviations(double tail);
 /** Fewer parts have no peers. */
 #define EFFECT_LEAST_PEERS 4
 
-/** Where @i of @x is worse: both ways, or one if the other is less than half as
- *  bad; and as parts have it. */
+/** Returns the direction in which part @i of @x is worse: both, or one if the
+ *  other is less than half as bad; effect_direction() is that of parts. */
 int effect_way(const struct effect_peers *x, size_t i);
 enum part_direction effect_direction(int way);
 /** Returns true if part @i of @x is worse by the confidence @z, with the

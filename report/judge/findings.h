@@ -28,8 +28,8 @@ enum explained {
 /* ---- gone ---------------------------------------------------------------- */
 
 /**
- * Parts that are gone by their own word (facts.csv): no cell has to show it.
- * A node whose every GPU is gone is one part, and hides its GPUs.  Pure.
+ * Parts that dropped out by their own report (facts.csv), even if no cell shows
+ * it.  A node that lost every GPU is one part, and hides its GPUs.  Pure.
  */
 struct gone {
 	struct part part;
@@ -69,9 +69,9 @@ bool gone_is_silence(const char *code);
 
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
 int gone_find(const struct run *run, struct gone_list *out);
-/** Add nodes that no fact calls lost, as where a run went on with them and was
- *  cut, but a cell not @explained does: events.csv says which end it was.  0,
- *  or -1 when memory runs out. */
+/** Adds nodes that no fact reports as lost, such as when a run continued with
+ *  them and was cut, but that a cell not @explained does; events.csv says which
+ *  end it was.  Returns 0, or -1 when memory runs out. */
 int gone_find_lost(const struct run *run, const uint8_t *explained,
 		   struct gone_list *g);
 void gone_release(struct gone_list *g);
@@ -262,9 +262,9 @@ int chance_drop(const struct run *run, struct causes *causes);
 /* ---- again --------------------------------------------------------------- */
 
 /**
- * A part that is slow in the main pass, where many tests run at a time, and
- * what the follow-up says of the same tests, made by themselves.  Flows that
- * met on a link between switches then do not.  Pure.
+ * Compares a part that is slow in the main pass, where many tests run at the
+ * same time, with the same tests in the follow-up, which runs them one by one:
+ * flows that met on a link between switches do not meet there.  Pure.
  */
 
 /** Number of repeated slow tests that confirm a part or not. */
@@ -500,14 +500,14 @@ void witness_hear(const struct run *run, const struct part *p,
 #define FINDING_GPU_IN_USE "gpu_in_use"
 #define FINDING_GPU_JOINED "gpu_joined"
 
-/** Findings that no bad cell shows.  Where memory runs out, @v has failed. */
+/** Findings that no bad cell shows.  Without memory @v has failed. */
 
 /** Finds settings in which nodes differ if bytes go another way than they come
  *  back, or straight from the GPU at one end only. */
 void config_findings(const struct run *run, struct verdict *v);
-/** Pairs of nodes that use TCP where both have a faster RDMA port, which is a
- *  fault unless the user asked for it; host memory where a NIC could read the
- *  GPU. */
+/** Finds pairs of nodes that use TCP although both have a faster RDMA port,
+ *  which is a fault unless the user asked for it, and that use host memory
+ *  although a NIC could read the GPU. */
 void network_findings(const struct run *run, struct verdict *v);
 /** The first of these, of collectives between nodes. */
 void collective_network_findings(const struct run *run, const struct sweep *s,
@@ -522,8 +522,9 @@ void contrast_findings(const struct run *run, struct verdict *v);
 /** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
 void pxn_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v);
-/** Where ranks are HCA ports: PCIe links below what they could be, an MTU or
- *  a rate that is not that of the other ports.  Of info, node: the links. */
+/** If ranks are HCA ports: finds PCIe links below their maximum, and an MTU
+ *  or rate that differs from the other ports.  For info and node: only the
+ *  links. */
 void port_findings(const struct run *run, struct verdict *v);
 /** For info and node: finds nodes with fewer GPUs than they should have. */
 void info_findings(const struct run *run, struct verdict *v);
@@ -563,13 +564,13 @@ void mesh_merge(const struct run *run, struct verdict *v);
 void peer_findings(const struct run *run, struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */
 void level_findings(const struct run *run, struct verdict *v);
-/** Parts that fail now and then, by all of their tests: where these failed,
- *  their cells are EXPLAINED, those that passed when retried
- *  EXPLAINED_FLAKY alone. */
+/** Finds parts that fail sometimes, by all of their tests.  Cells of failed
+ *  tests become EXPLAINED, those that passed when repeated only
+ *  EXPLAINED_FLAKY. */
 void rate_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
-/** Slow cells that parts explain which are a little slow, as where two of them
- *  meet, are SPARED. */
+/** Marks slow cells as SPARED if parts that are slightly slow explain them, for
+ *  example where two such parts meet. */
 void effects_spare(const struct run *run, uint8_t *explained,
 		   struct verdict *v);
 /** Finds nodes, NICs and GPUs that are slightly slow or late in all of their
@@ -577,8 +578,8 @@ void effects_spare(const struct run *run, uint8_t *explained,
  *  confirms it.  The slow cells that they explain stay SPARED. */
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v);
-/** NICs of GPUs, and networks of nodes, that are slow by themselves where the
- *  GPU or the node is slow as well. */
+/** Finds NICs of GPUs, and networks of nodes, that are slow by themselves
+ *  although the GPU or the node is slow as well. */
 void depth_findings(const struct run *run, struct verdict *v);
 /** Finds GPUs of the job that are not ranks although the user did not ask for
  *  fewer. */

@@ -200,8 +200,8 @@ static int add_gone(const struct run *run, struct gone_list *g,
 		       0 : -1;
 }
 
-/** All facts about parts of @kind.  Scope "gpu7" is GPU 7, or where ranks are
- *  ports "nic7" is port 7. */
+/** Adds all facts about parts of @kind.  Scope "gpu7" is GPU 7; if ranks are
+ *  ports, "nic7" is port 7. */
 static int add_kind(const struct run *run, enum part_kind kind,
 		    struct gone_list *out)
 {

@@ -340,7 +340,8 @@ static bool has_rate(const struct gpu_row *r)
 	       strcmp(r->code, FINDING_GPU_JOINED) != 0;
 }
 
-/** One that is as slow as its like on other nodes is built so. */
+/** Returns true if the GPU is as slow as its counterparts on other nodes, so
+ *  that this is by design. */
 static bool is_by_design(struct judge *j, const struct group *g,
 			 const struct gpu_row *r)
 {

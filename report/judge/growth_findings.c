@@ -12,7 +12,7 @@
 static const struct growth {
 	const char *fact, *code, *text;
 	double enough;		/* less is nothing to speak of; 0: any */
-	bool real;		/* no fault where software plays the port */
+	bool real;		/* not a fault if software emulates the port */
 	bool held;		/* the fact names a process that holds the
 				 * GPU, not a number */
 	bool joined;		/* the same, since some time in the run */

@@ -11,8 +11,8 @@
 /* ---- hang far ------------------------------------------------------------ */
 
 /*
- * Processes that NCCL misses on another node than the one that asked it: that
- * one knows their address, and the other node what it has found.
+ * Finds processes that NCCL misses on another node than the one that asked
+ * NCCL: the latter knows their address, and the other node what it has found.
  */
 
 /** "10.0.0.2/24, mtu 9000" is a fact of the node with @address; NULL. */
@@ -314,8 +314,8 @@ static size_t name_behind(struct hang *h)
 	return n;
 }
 
-/** Where NCCL says nothing: few are idle, and all others, the most, spin for
- *  a GPU that runs what may be NCCL's. */
+/** If NCCL reports nothing: names the few idle ranks, if all others, the
+ *  majority, spin for a GPU that may run an NCCL kernel. */
 static size_t name_idle(struct hang *h)
 {
 	size_t idle = 0, spin = 0, n = 0;
@@ -347,8 +347,8 @@ static size_t name_idle(struct hang *h)
 	return n;
 }
 
-/** Where all have begun the same: one of NCCL's threads need not be able to do
- *  its part.  Where most have such a thread it is of some other use. */
+/** If all ranks have begun the same collectives: names a rank whose NCCL thread
+ *  may be stuck.  If most ranks have such a thread it has another purpose. */
 static size_t name_thread(struct hang *h)
 {
 	size_t n = 0, stuck = 0, all = 0;
@@ -505,7 +505,7 @@ static void count_cells(struct hang *h, size_t n_named)
 	}
 }
 
-/** The surest first: what it names is all that is named. */
+/** The most certain step first: only its ranks are named. */
 static size_t (*const steps[])(struct hang *h) = {
 	name_hard, name_behind, name_idle, name_thread, hang_host_findings,
 	name_gpu,

@@ -51,7 +51,7 @@ struct calls {
 	int64_t n[CALLS_MAX], total;
 };
 
-/** A row, and what it means. */
+/** A row, and its meaning. */
 struct seat {
 	const struct hang_row *row;
 	struct calls now, then;
@@ -117,8 +117,9 @@ bool hang_gpus_rest(const struct hang *h);
 
 /** Evidence from the nodes, in addition to that from the ranks. */
 
-/** Why the rank of @r has ended, or keeps the others waiting, by its node:
- *  *@says, and the code; NULL where the node has nothing to say. */
+/** Returns the code of the reason why the rank of @r has ended, or keeps the
+ *  others waiting, as its node reports it, with the text in *@says; NULL if the
+ *  node reports none. */
 const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
 			    const char **says);
 /** All that the node of @r says that may have to do with it. */

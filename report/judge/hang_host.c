@@ -395,7 +395,7 @@ struct hang_host_ends {
 	size_t n;
 };
 
-/** False where one of the processes does not know its own. */
+/** Returns false if the value of a process is not known. */
 static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
 		      int sign, struct hang_host_ends *e)
 {

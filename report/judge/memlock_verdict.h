@@ -48,7 +48,7 @@ struct chain_fault {
 	enum chain_link link;
 	enum memlock_context context;	/* context in which the limit is too
 					 * low */
-	int64_t limit_B;		/* what it is there */
+	int64_t limit_B;		/* its value there */
 };
 
 #define CHAIN_FAULTS 2

@@ -57,7 +57,7 @@ static bool few_to_compare(const struct run *run, const struct part *p)
 
 /* ---- says ---------------------------------------------------------------- */
 
-/** " (28 timeout, 2 fail)": the bad cells by class; nothing where all failed
+/** Adds " (28 timeout, 2 fail)", the bad cells by class; nothing if all failed
  *  in the same plain way. */
 static void add_classes(const struct witness *w, size_t bad, struct finding *f)
 {

@@ -85,8 +85,8 @@ static void explain_own(const struct own_case *c)
 		size_t back = run_back(c->run, at);
 
 		if (is_said(c, at)) {
-			/* Where the way back is silent, the answers would have
-			 * to leave as well. */
+			/* if the way back is silent, the answers would have to
+			 * leave as well */
 			if (c->run->cells[back].class == CELL_TIMEOUT ||
 			    (c->run->cells[back].class == CELL_FAIL &&
 			     strcmp(run_cell_code(c->run, back),

@@ -132,7 +132,8 @@ static void add_lack(const struct run *run, const struct part *gpu,
 			     "(cuDeviceCanAccessPeer)", gpu->index);
 }
 
-/** Where most have it: islands of GPUs are how a machine is built. */
+/** Adds a finding if most GPUs have the connection: islands of GPUs are by
+ *  design. */
 static void peer_findings_find_odd(const struct run *run, int node,
 				   const uint8_t reach[MAX_GPUS],
 				   struct verdict *v)

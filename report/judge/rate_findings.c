@@ -147,7 +147,8 @@ void rate_findings(const struct run *run, uint8_t *explained,
 	for (size_t i = 0; i < all.n; i++) {
 		add_rate(run, &all, &all.list[i], explained, v);
 	}
-	/* Most of what was tried again may pass where no part is to blame. */
+	/* if most repeated tests passed, the failures are scatter: no part is
+	 * to blame */
 	for (int path = 0; path < PATH_CLASSES && 2 * all.passed > all.again;
 	     path++) {
 		add_scatter(run, &all, (enum path_class)path, explained, v);

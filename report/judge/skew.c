@@ -314,8 +314,8 @@ struct skew_said {
 
 /** State of one node while facts are compared. */
 struct skew_view {
-	bool heard;		/* it said what it is, and no other one is its
-				 * machine */
+	bool heard;		/* it reported its facts, and no other node
+				 * is the same machine */
 	const char *host, *boot;	/* NULL: not said */
 	struct str text;	/* its values of one fact */
 	bool seen;		/* it has one of those */
@@ -518,7 +518,7 @@ static size_t alike(const char *a, const char *b)
 	return n;
 }
 
-/** Where to begin with @text so that byte @at of it is soon seen: behind a
+/** Returns where to begin with @text so that byte @at is shown soon: after a
  *  separator near it, if there is one. */
 static size_t begin_near(const char *text, size_t at)
 {

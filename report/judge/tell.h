@@ -58,9 +58,9 @@ bool tell_is_local(const struct run *run);
 /** Appends the command that repeats the retest @run; false if it is not a
  *  retest. */
 bool tell_retest(const struct run *run, struct str *out);
-/** The command of the run itself, but for where its files went and what only
- *  this run was to do, and the options of @without (NULL: its end; may be
- *  NULL). */
+/** Appends the command of the run itself, without its output directory,
+ *  options of this run only, and the options of @without (ended by NULL; may
+ *  be NULL). */
 void tell_again(const struct run *run, const char *const *without,
 		struct str *out);
 /** The words for Slurm that stood behind "--", as they go to the end. */

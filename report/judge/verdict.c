@@ -80,7 +80,7 @@ static void say_nic(const struct run *run, struct finding *f)
 			     p.name->source);
 }
 
-/** Where all ports of the rail that are known are of one switch. */
+/** Names the switch if all known ports of the rail are on one. */
 static void say_rail(const struct run *run, struct finding *f)
 {
 	const struct fact_row *one = NULL;
@@ -497,8 +497,8 @@ static void limit_findings(const struct run *run, struct verdict *v)
 		size_t left = count_left(run, codes[i]);
 		bool said = false;
 
-		/* where there are no cells of pairs, which may have been
-		 * tested later after all */
+		/* if there are no cells of pairs, which may have been tested
+		 * later */
 		for (int k = 0; k < run->n_nodes &&
 				(run->n_ranks == 0 || run->mesh); k++) {
 			said |= run_find_event(run, codes[i],

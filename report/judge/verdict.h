@@ -70,8 +70,8 @@ struct verdict {
 				 * ended */
 	const char *hint;	/* what to do about that; borrowed, or NULL */
 	size_t cells[CELL_CLASSES];
-	size_t given_up;	/* of those not run: a fault that was found
-				 * ended them, nobody cut them off */
+	size_t given_up;	/* of those not run: skipped after a fault
+				 * was found, not cut off */
 	bool cut;		/* of a run of several: one of them was cut off,
 				 * whatever the cells say */
 	const char *unsaved;	/* the result file that could not be written;
@@ -169,7 +169,7 @@ int verdict_close(const struct run *run, struct verdict *v);
  *  faults stay, anything else is unknown. */
 void verdict_set_unsaved(const struct run *run, struct verdict *v,
 			 const char *file);
-/** 0; or, where memory ran out on the way, -1, and @v is released. */
+/** Returns 0; or -1 if memory ran out on the way, and releases @v. */
 int verdict_whole(struct verdict *v);
 void verdict_release(struct verdict *v);
 /** verdict.json; NULL without memory. */
