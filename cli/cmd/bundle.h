@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Archive of a run for a support request: its files, redacted. */
 #ifndef CLI_CMD_BUNDLE_H
 #define CLI_CMD_BUNDLE_H
 

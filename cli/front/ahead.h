@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Before a run: expected values of the site, run.json, checks of options. */
 #ifndef CLI_FRONT_AHEAD_H
 #define CLI_FRONT_AHEAD_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Follow a run: progress line, state of its files, signals. */
 #ifndef CLI_FRONT_FOLLOW_H
 #define CLI_FRONT_FOLLOW_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* A command and its session, and the help texts. */
 #ifndef CLI_FRONT_HELP_H
 #define CLI_FRONT_HELP_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Options from the command line, the environment and configuration files. */
 #ifndef CLI_FRONT_OPTIONS_H
 #define CLI_FRONT_OPTIONS_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* After a run: report, history, metrics; and the check of this node. */
 #ifndef CLI_FRONT_SHOW_H
 #define CLI_FRONT_SHOW_H
 

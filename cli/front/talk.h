@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The terminal, messages on stderr and data on stdout. */
 #ifndef CLI_FRONT_TALK_H
 #define CLI_FRONT_TALK_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Forecast of a run, reduced to fit a budget, and cheaper samples. */
 #ifndef CLI_PLAN_PLAN_H
 #define CLI_PLAN_PLAN_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Chains of runs for "gpucheck watch". */
 #ifndef CLI_RUN_CHAIN_H
 #define CLI_RUN_CHAIN_H
 

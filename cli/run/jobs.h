@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* --jobs=pairs: plan, submit, follow and merge the jobs of a run. */
 #ifndef CLI_RUN_JOBS_H
 #define CLI_RUN_JOBS_H
 

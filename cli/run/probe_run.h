@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Start, conduct, find, resume and retest runs of probes. */
 #ifndef CLI_RUN_PROBE_RUN_H
 #define CLI_RUN_PROBE_RUN_H
 

@@ -84,8 +84,6 @@ struct gpu_meter {
 	unsigned long long throttled;
 };
 
-/* ---- model --------------------------------------------------------------- */
-
 /* ---- seat ---------------------------------------------------------------- */
 
 /** A GPU under test, in the process that tests it. */

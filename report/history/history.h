@@ -114,8 +114,6 @@ const char *summary_setup(const struct summary *s, char buf[SUMMARY_SETUP]);
  *  runs of the model cluster. */
 bool summary_counts(const struct summary *s, bool all);
 
-/* ---- names --------------------------------------------------------------- */
-
 /* ---- trend --------------------------------------------------------------- */
 
 /** A level at a time. */

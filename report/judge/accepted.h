@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Comparison with an accepted run. */
 #ifndef REPORT_JUDGE_ACCEPTED_H
 #define REPORT_JUDGE_ACCEPTED_H
 

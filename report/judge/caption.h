@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Notes and captions that texts, pictures and HTML share.  Pure; plain text. */
 #ifndef REPORT_JUDGE_CAPTION_H
 #define REPORT_JUDGE_CAPTION_H
 
@@ -6,9 +7,6 @@
 #include <stddef.h>
 
 #include "report/judge/verdict.h"
-
-/** Notes and captions that texts, pictures and HTML share.  Pure; plain
- *  text. */
 
 #define CAPTION_SIZE 512
 #define CAPTION_UTC_SIZE 32

@@ -325,9 +325,8 @@ static double end_share(const struct run *run, size_t at, bool sender,
 	return share_of(run, path, room, n);
 }
 
-/** Returns true if the cell is not slow, or only as slow as its class at
- *  that distance and both of its ends usually are.  Such cells are slow by
- *  design. */
+/** Returns true if the cell is not slow, or only as slow as its class at that
+ *  distance or both of its ends usually are.  Such cells are slow by design. */
 static bool is_built(const struct run *run, size_t at, double *room)
 {
 	const struct cell *c = &run->cells[at];

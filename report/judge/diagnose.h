@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The layered tests of --diagnose and their results. */
 #ifndef REPORT_JUDGE_DIAGNOSE_H
 #define REPORT_JUDGE_DIAGNOSE_H
 

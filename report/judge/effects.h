@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Small effects: parts that are slightly worse than their peers. */
 #ifndef REPORT_JUDGE_EFFECTS_H
 #define REPORT_JUDGE_EFFECTS_H
 
@@ -216,8 +217,6 @@ bool effect_is_in(const struct effect_work *w, const struct part *p);
 int effect_add(struct effect_work *w, const struct part *p,
 	       const struct part *also, const struct effect_estimate *e,
 	       size_t tests);
-
-/* ---- effect join --------------------------------------------------------- */
 
 /* ---- effect parts -------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The parts of the judges: methods, and the findings that they add. */
 #ifndef REPORT_JUDGE_FINDINGS_H
 #define REPORT_JUDGE_FINDINGS_H
 
@@ -285,8 +286,6 @@ void again_tell(const struct run *run, const struct part *p,
  *  the network as a whole, one for all of these. */
 void again_collided(const struct run *run, const struct cause *c,
 		    struct verdict *v);
-
-/* ---- few ----------------------------------------------------------------- */
 
 /* ---- odd ----------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of gpu. */
 #ifndef REPORT_JUDGE_GPU_H
 #define REPORT_JUDGE_GPU_H
 

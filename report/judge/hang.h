@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of hang. */
 #ifndef REPORT_JUDGE_HANG_H
 #define REPORT_JUDGE_HANG_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judge of memlock. */
 #ifndef REPORT_JUDGE_MEMLOCK_VERDICT_H
 #define REPORT_JUDGE_MEMLOCK_VERDICT_H
 

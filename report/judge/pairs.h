@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The judges of pairs, collectives, single nodes and all. */
 #ifndef REPORT_JUDGE_PAIRS_H
 #define REPORT_JUDGE_PAIRS_H
 

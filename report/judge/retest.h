@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Plan and results of a retest. */
 #ifndef REPORT_JUDGE_RETEST_H
 #define REPORT_JUDGE_RETEST_H
 

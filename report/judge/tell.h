@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Commands to type next. */
 #ifndef REPORT_JUDGE_TELL_H
 #define REPORT_JUDGE_TELL_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Findings and the verdict. */
 #ifndef REPORT_JUDGE_VERDICT_H
 #define REPORT_JUDGE_VERDICT_H
 

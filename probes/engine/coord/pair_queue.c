@@ -14,7 +14,7 @@
 /* ---- pair relay ---------------------------------------------------------- */
 
 /*
- * A link that fails every time costs one timeout per pair, so a dozen failures
+ * A part that fails every time costs a timeout per pair, so a dozen failures
  * without a success are enough.  Between rails, with PXN, NCCL passes the data
  * of a GPU to a GPU of the same node that has a NIC on the other rail: that GPU
  * must be in the communicator, but does nothing else.

@@ -215,6 +215,4 @@ bool ports_take(const struct ranks *r, struct rank *k);
  *  does not apply to. */
 size_t ports_count(const struct coord *c, bool efa);
 
-/* ---- port use ------------------------------------------------------------ */
-
 #endif
