@@ -404,8 +404,7 @@ static bool is_accepted(const struct accepted_beside *b,
 /** All tests of a class are slower than they were. */
 static void add_falls(const struct accepted_beside *b, struct verdict *v)
 {
-	double line = (double)(b->now->slow_percent ? b->now->slow_percent :
-						      RUN_SLOW_PERCENT) / 100;
+	double line = run_slow_share(b->now);
 
 	for (unsigned path = 0; path < PATH_CLASSES; path++) {
 		char when[CAPTION_UTC_SIZE];

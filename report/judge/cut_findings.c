@@ -39,24 +39,6 @@ static bool is_starved(const struct run *run, size_t at)
 	       strcmp(run_cell_code(run, at), RECORD_STARVED) == 0;
 }
 
-/** Takes the parts lost for lack of CPU out of @gone. */
-static void take_gone(struct gone_list *gone, struct starved *s)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < gone->n; i++) {
-		const struct gone *g = &gone->list[i];
-
-		if (strcmp(g->code, RECORD_STARVED) != 0) {
-			gone->list[kept++] = *g;
-		} else if (!s->lost[g->part.node]) {
-			s->lost[g->part.node] = 1;
-			s->n_lost++;
-		}
-	}
-	gone->n = kept;
-}
-
 static void starved_findings_take_cells(const struct run *run,
 					struct starved *s, uint8_t *explained)
 {
@@ -147,13 +129,23 @@ static void starved_findings_add_evidence(const struct run *run,
 void starved_findings(const struct run *run, struct gone_list *gone,
 		      uint8_t *explained, struct verdict *v)
 {
-	size_t nodes = (size_t)run->n_nodes + 1;
+	size_t nodes = (size_t)run->n_nodes + 1, kept = 0;
 	struct starved s = { .lost = calloc(nodes, 1),
 			     .cells = calloc(nodes, sizeof(*s.cells)) };
 
 	v->failed |= !s.lost || !s.cells;
 	if (!v->failed) {
-		take_gone(gone, &s);
+		for (size_t i = 0; i < gone->n; i++) {
+			const struct gone *g = &gone->list[i];
+
+			if (strcmp(g->code, RECORD_STARVED) != 0) {
+				gone->list[kept++] = *g;
+			} else if (!s.lost[g->part.node]) {
+				s.lost[g->part.node] = 1;
+				s.n_lost++;
+			}
+		}
+		gone->n = kept;
 		starved_findings_take_cells(run, &s, explained);
 	}
 	if (s.n > 0 || s.n_lost > 0) {
@@ -333,29 +325,6 @@ static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
 		!run_good(run->cells[at].class));
 }
 
-static void take_cells(const struct run *run, const struct cut_findings_cut *c,
-		       uint8_t *explained, struct finding *f)
-{
-	run_foreach_cell(run, at) {
-		unsigned class = run->cells[at].class;
-		int src = run_src(run, at), dst = run_dst(run, at);
-
-		if (class < CELL_CLASSES && is_of_cut(run, c, at)) {
-			explained[at] |= EXPLAINED;
-			f->cells++;
-			f->explained += !run_good(class);
-			/* a part without a node of its own gets a path from the
-			 * coordinator's node to a lost one as its example */
-			if (f->src < 0 && f->part.node < 0 &&
-			    run->ranks[src].node == c->home &&
-			    c->lost[run->ranks[dst].node]) {
-				f->src = src;
-				f->dst = dst;
-			}
-		}
-	}
-}
-
 static void say(const struct run *run, const struct cut_findings_cut *c,
 		struct finding *f)
 {
@@ -421,26 +390,18 @@ static void add_evidence(const struct run *run,
 	}
 }
 
-/** The last that is known of the run. */
-static int64_t last_sign(const struct run *run)
-{
-	int64_t last_s = clock_utc_s(run->last_utc);
-
-	for (size_t i = 0; i < run->n_events; i++) {
-		int64_t at = clock_utc_s(run->events[i].utc);
-
-		last_s = at > last_s ? at : last_s;
-	}
-	return last_s;
-}
-
 /** Ignores tests that were not measured because their agents were ended
  *  together with the run. */
 static void forgive_ended(const struct run *run, struct gone_list *gone,
 			  uint8_t *explained, struct cut_findings_cut *c)
 {
-	const int64_t last_s = last_sign(run);
+	int64_t last_s = clock_utc_s(run->last_utc);	/* known of the run */
 
+	run_foreach_event(run, e) {
+		int64_t at = clock_utc_s(e->utc);
+
+		last_s = at > last_s ? at : last_s;
+	}
 	memset(c->lost, 0, (size_t)run->n_nodes);
 	run_foreach_event(run, e) {
 		int node = strcmp(e->event, "agent_lost") == 0 ?
@@ -473,7 +434,25 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 
 	f->fail = !c->ended;
 	v->cut |= c->ended;
-	take_cells(run, c, explained, f);
+	run_foreach_cell(run, at) {
+		unsigned class = run->cells[at].class;
+		int src = run_src(run, at), dst = run_dst(run, at);
+
+		if (class >= CELL_CLASSES || !is_of_cut(run, c, at)) {
+			continue;
+		}
+		explained[at] |= EXPLAINED;
+		f->cells++;
+		f->explained += !run_good(class);
+		/* without a node of its own: from where it listened, to one
+		 * lost */
+		if (f->src < 0 && f->part.node < 0 &&
+		    run->ranks[src].node == c->home &&
+		    c->lost[run->ranks[dst].node]) {
+			f->src = src;
+			f->dst = dst;
+		}
+	}
 	say(run, c, f);
 	add_evidence(run, c, f);
 	forget_lost(gone, c);

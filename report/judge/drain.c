@@ -56,15 +56,6 @@ static bool is_silence(const struct run *run, const struct finding *f)
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
-/** Returns true if the launcher could not start an agent on the node.  That
- *  proves nothing about the node: the cause may be a key, path or firewall on
- *  the launcher's side. */
-static bool is_unstarted(const struct finding *f)
-{
-	return gone_never_started(f->code) &&
-	       strcmp(f->code, "agent_missing") != 0;
-}
-
 /** Return true if @f is about how the job, its limits or a packet filter are
  *  set up: the node itself may be healthy. */
 static bool is_setup(const struct finding *f)
@@ -178,19 +169,6 @@ static bool has_witnesses(const struct run *run, const struct drain_heard *h)
 	return find_witnesses(h, on, found, 0, 0);
 }
 
-/** Returns true if the launcher reported why this node has no agent. */
-static bool never_started(const struct run *run, int node)
-{
-	size_t i = 0;
-
-	while (i < run->n_events &&
-	       (strcmp(run->events[i].event, "agent_missing") != 0 ||
-		strcmp(run->events[i].node, run->nodes[node].name) != 0)) {
-		i++;
-	}
-	return i < run->n_events;
-}
-
 /** "; could not be reached by n0, n2" to what the finding says. */
 static void say_who(const struct run *run, const struct drain_heard *h,
 		    struct finding *f)
@@ -198,7 +176,9 @@ static void say_who(const struct run *run, const struct drain_heard *h,
 	struct str names = STR_INIT;
 	int named = 0;
 
-	if (gone_is_silence(f->code) && !never_started(run, f->part.node)) {
+	if (gone_is_silence(f->code) &&
+	    !run_find_event(run, "agent_missing",
+			    run->nodes[f->part.node].name)) {
 		finding_list_name(&names, &named, "the coordinator");
 	}
 	for (size_t i = 0; h->faults && i < h->n; i++) {
@@ -246,9 +226,11 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 		return;		/* each of these has weighed its own; none; as
 				 * of the run that is retested */
 	}
-	if (f->part.node < 0 || is_unstarted(f)) {
-		return;		/* a part without a node, or on an unknown
-				 * one */
+	/* That no agent could be started proves nothing about the node: the
+	 * cause may be a key, path or firewall on the launcher's side. */
+	if (f->part.node < 0 || (gone_never_started(f->code) &&
+				 strcmp(f->code, "agent_missing") != 0)) {
+		return;
 	}
 	hear(run, f, &h);
 	/* without a score the finding is not from cells */

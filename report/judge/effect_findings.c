@@ -343,12 +343,20 @@ static const struct effect_findings_kind {
 /** A part that is slower than this has tests that are slow each by itself. */
 #define SLOW_ITSELF CELLS_SLOW_RATIO
 
-static void say(const struct run *run, const struct effect *e,
-		const struct effect_findings_kind *k, struct finding *f)
+static struct finding *add(const struct run *run, const struct effect *e,
+			   const struct effect_findings_kind *k,
+			   struct verdict *v)
 {
+	struct part shown = part_shown(run, &e->part);
+	struct part also = part_shown(run, &e->also);
+	struct finding *f = finding_add(v, shown, k->code);
 	const char *with = e->inside ? "GPUs" : "nodes";
 	char name[PART_NAME_SIZE];
 
+	f->cells = e->tests;
+	if (also.kind != shown.kind) {
+		finding_add_or(f, &also);
+	}
 	part_name(run, &f->part, name, sizeof(name));
 	if (k->of == EFFECTS_LATENCY) {
 		finding_say(f, "%s: latency is %.1f times that of its peers "
@@ -361,21 +369,6 @@ static void say(const struct run *run, const struct effect *e,
 			    100 * (1 - e->ratio), 100 * (1 - e->high),
 			    100 * (1 - e->low), e->tests, e->partners, with);
 	}
-}
-
-static struct finding *add(const struct run *run, const struct effect *e,
-			   const struct effect_findings_kind *k,
-			   struct verdict *v)
-{
-	struct part shown = part_shown(run, &e->part);
-	struct part also = part_shown(run, &e->also);
-	struct finding *f = finding_add(v, shown, k->code);
-
-	f->cells = e->tests;
-	if (also.kind != shown.kind) {
-		finding_add_or(f, &also);
-	}
-	say(run, e, k, f);
 	return f;
 }
 
@@ -399,18 +392,6 @@ static bool misses_line(const struct run *run, const struct part *p)
 		}
 	}
 	return 2 * below > all;
-}
-
-static void drop_below_line(const struct run *run, struct effects *e)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < e->n; i++) {
-		if (!misses_line(run, &e->list[i].part)) {
-			e->list[kept++] = e->list[i];
-		}
-	}
-	e->n = kept;
 }
 
 /** Returns true if the cell at @at is fast enough once the parts of @e that it
@@ -440,22 +421,16 @@ static bool is_slow(const struct run *run, const uint8_t *skip, size_t at)
 	       !(skip[at] & EFFECTS_SKIP);
 }
 
-static bool any_slow(const struct run *run, const uint8_t *skip)
-{
-	run_foreach_cell(run, at) {
-		if (is_slow(run, skip, at)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void effects_spare(const struct run *run, uint8_t *explained,
 		   struct verdict *v)
 {
 	struct effects e;
+	size_t at = 0, kept = 0;
 
-	if (!can_judge(run) || !any_slow(run, explained)) {
+	while (at < run_n_cells(run) && !is_slow(run, explained, at)) {
+		at++;
+	}
+	if (!can_judge(run) || at == run_n_cells(run)) {
 		return;
 	}
 	if (effects_find(run, explained, EFFECTS_BANDWIDTH, LEAST_SLOWER, &e) <
@@ -463,8 +438,13 @@ void effects_spare(const struct run *run, uint8_t *explained,
 		v->failed = true;
 		return;
 	}
-	drop_below_line(run, &e);
-	for (size_t at = 0; e.n > 0 && at < run_n_cells(run); at++) {
+	for (size_t i = 0; i < e.n; i++) {
+		if (!misses_line(run, &e.list[i].part)) {
+			e.list[kept++] = e.list[i];
+		}
+	}
+	e.n = kept;
+	for (; e.n > 0 && at < run_n_cells(run); at++) {
 		if (is_slow(run, explained, at) && is_fine(run, &e, at)) {
 			explained[at] |= SPARED;
 		}
@@ -477,8 +457,7 @@ void effects_spare(const struct run *run, uint8_t *explained,
 static bool is_beyond(const struct run *run, const struct effect *e,
 		      enum effects_of of)
 {
-	double line = (double)(run->slow_percent ? run->slow_percent :
-						   RUN_SLOW_PERCENT) / 100;
+	double line = run_slow_share(run);
 
 	return of == EFFECTS_LATENCY ?
 		       e->ratio >= FAIL_LATER &&
@@ -509,15 +488,6 @@ static size_t claim(const struct run *run, const struct effect *e,
 /** Fewer have too few paths between two of them to compare. */
 #define LEAST_LEAVES 4
 
-/** Returns true if @p is the same part as @of on another node at the same leaf
- *  switch; without leaf switches, on any node. */
-static bool is_beside(const struct run *run, const struct part *p,
-		      const struct part *of)
-{
-	return p->kind == of->kind && p->index == of->index &&
-	       run->nodes[p->node].leaf == run->nodes[of->node].leaf;
-}
-
 /** Returns true if the switch may be at fault instead: @p is the network of the
  *  only node there, or all nodes there are as bad, or several NICs are. */
 static bool may_be_switch(const struct run *run, const struct effects *found,
@@ -529,7 +499,12 @@ static bool may_be_switch(const struct run *run, const struct effects *found,
 		return false;
 	}
 	for (size_t i = 0; i < found->n; i++) {
-		alike += is_beside(run, &found->list[i].part, p);
+		const struct part *of = &found->list[i].part;
+
+		/* on another node at the same switch, or on any where that is
+		 * not known */
+		alike += of->kind == p->kind && of->index == p->index &&
+			 run->nodes[of->node].leaf == run->nodes[p->node].leaf;
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
 		nodes += run->nodes[i].leaf > 0 &&

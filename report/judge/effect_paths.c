@@ -38,16 +38,6 @@ static size_t leaf_of(const struct paths *x, int rank)
 	return (size_t)run->nodes[run->ranks[rank].node].leaf;
 }
 
-/** How far apart the ends of a cell are: on one switch or not, on one rail or
- *  not. */
-static size_t distance(const struct paths *x, int src, int dst)
-{
-	const struct cluster_rank *ranks = x->w->run->ranks;
-
-	return 2 * (leaf_of(x, src) != leaf_of(x, dst)) +
-	       (ranks[src].nic != ranks[dst].nic);
-}
-
 /** Returns the place of the switches of the cell at @at in a matrix, the lower
  *  one first; leaf 0 is for nodes whose switch is not known. */
 static size_t place(const struct paths *x, size_t at)
@@ -58,9 +48,15 @@ static size_t place(const struct paths *x, size_t at)
 	return a < b ? a * x->leaves + b : b * x->leaves + a;
 }
 
+/** How far apart the ends of a cell are: on one switch or not, on one rail or
+ *  not. */
 static size_t by_distance(const struct paths *x, size_t at)
 {
-	return distance(x, run_src(x->w->run, at), run_dst(x->w->run, at));
+	const struct cluster_rank *ranks = x->w->run->ranks;
+	int src = run_src(x->w->run, at), dst = run_dst(x->w->run, at);
+
+	return 2 * (leaf_of(x, src) != leaf_of(x, dst)) +
+	       (ranks[src].nic != ranks[dst].nic);
 }
 
 static size_t by_sender(const struct paths *x, size_t at)

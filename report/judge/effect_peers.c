@@ -133,15 +133,6 @@ static void level_peer(const struct effect_work *w,
 	}
 }
 
-/** Returns true if GPU @r or its node was already found. */
-static bool is_found(const struct effect_work *w, const struct cluster_rank *r)
-{
-	const struct part gpu = part_at(PART_GPU, r->node, r->gpu);
-	const struct part node = part_at(PART_NODE, r->node, -1);
-
-	return effect_is_in(w, &gpu) || effect_is_in(w, &node);
-}
-
 /** Returns the deviation between the GPUs of the node of @r, or the usual error
  *  if that is larger: the tests inside a node take only a moment, and a
  *  disturbance in it affects all of them. */
@@ -241,25 +232,6 @@ static float middle(const struct effect_work *w, const float *v, size_t n)
 	return known ? (float)stats_median(w->room, known) : NAN;
 }
 
-/** Each node as its GPUs are: what these are with each other, in the median. */
-static void effect_nvlinks_sum_up(const struct effect_work *w,
-				  const struct effect_peers *gpus,
-				  struct effect_peers *nodes)
-{
-	for (size_t i = 0; i < nodes->n * nodes->width; i++) {
-		const struct cluster_node *n = &w->run->nodes[i / nodes->width];
-		size_t gpu = i % nodes->width;
-		bool has = gpu < (size_t)n->gpus;
-
-		gpu += (size_t)n->first_rank;
-		for (int k = 0; k < 2; k++) {
-			nodes->samples[k][i] = !has ? NAN : middle(w,
-				&gpus->samples[k][gpu * gpus->width],
-				gpus->width);
-		}
-	}
-}
-
 int effect_insides_learn(const struct effect_work *w, struct effect_insides *x)
 {
 	int rc = fill(w, &x->gpus);
@@ -268,8 +240,21 @@ int effect_insides_learn(const struct effect_work *w, struct effect_insides *x)
 		rc = -1;
 	}
 	x->nodes.inside = true;
+	/* each node as its GPUs are: what these are with each other */
+	for (size_t i = 0; rc == 0 && i < w->nodes * x->nodes.width; i++) {
+		const struct cluster_node *n =
+			&w->run->nodes[i / x->nodes.width];
+		size_t gpu = i % x->nodes.width;
+		bool has = gpu < (size_t)n->gpus;
+
+		gpu += (size_t)n->first_rank;
+		for (int k = 0; k < 2; k++) {
+			x->nodes.samples[k][i] = !has ? NAN : middle(w,
+				&x->gpus.samples[k][gpu * x->gpus.width],
+				x->gpus.width);
+		}
+	}
 	if (rc == 0) {
-		effect_nvlinks_sum_up(w, &x->gpus, &x->nodes);
 		effect_peers_learn(w, &x->nodes);
 	}
 	return rc;
@@ -328,10 +313,13 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
 		const struct cluster_rank *r = &w->run->ranks[i];
 		struct part p = part_at(PART_GPU_NVLINK, r->node, r->gpu);
+		const struct part gpu = part_at(PART_GPU, r->node, r->gpu);
+		const struct part node = part_at(PART_NODE, r->node, -1);
 		int way = effect_way(&x, i);
 		struct effect_estimate e;
 
-		if (!effect_is_worse(w, &x, i, way, z, &e) || is_found(w, r)) {
+		if (!effect_is_worse(w, &x, i, way, z, &e) ||
+		    effect_is_in(w, &gpu) || effect_is_in(w, &node)) {
 			continue;
 		}
 		e.half = hypot(e.half, z * unrest(w, &x, r, way));
@@ -434,8 +422,11 @@ static double sample(const struct effect_peers *x, size_t i, int way, size_t p)
 	return way == TX ? a : way == RX ? b : (a + b) / 2;
 }
 
-/** Computes the mean of part @i and its error; NAN if nothing is known. */
-static void sum_up(struct effect_peers *x, size_t i, int way)
+/** The mean of part @i, and its error: NAN where nothing is known.  The median
+ *  takes the place of the mean where rails are not crossed, as one bad partner
+ *  of a few moves that. */
+static void sum_up(const struct effect_work *w, struct effect_peers *x,
+		   size_t i, int way)
 {
 	double sum = 0, squares = 0;
 	size_t n = 0;
@@ -446,10 +437,12 @@ static void sum_up(struct effect_peers *x, size_t i, int way)
 		if (isfinite(v)) {
 			sum += v;
 			squares += v * v;
-			n++;
+			w->room[n++] = v;
 		}
 	}
-	x->mean[way][i] = n ? sum / (double)n : NAN;
+	x->mean[way][i] = n == 0	    ? NAN :
+			  w->t.crossed ? sum / (double)n :
+					      stats_median(w->room, n);
 	x->error[way][i] = n > 1 ?
 		sqrt(fmax(squares - sum * sum / (double)n, 0) /
 		     (double)(n * (n - 1))) : NAN;
@@ -468,23 +461,6 @@ static size_t known_of(const double *v, size_t n, double *room)
 	return known;
 }
 
-/** The median of part @i in place of the mean, which one bad partner of a few
- *  moves. */
-static void take_median(const struct effect_work *w, struct effect_peers *x,
-			size_t i, int way)
-{
-	size_t n = 0;
-
-	for (size_t p = 0; p < x->width; p++) {
-		double v = sample(x, i, way, p);
-
-		if (isfinite(v)) {
-			w->room[n++] = v;
-		}
-	}
-	x->mean[way][i] = n ? stats_median(w->room, n) : NAN;
-}
-
 void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 {
 	double more = w->t.crossed ? 1 : MEDIAN_ERROR;
@@ -494,10 +470,7 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 		size_t known;
 
 		for (size_t i = 0; i < x->n; i++) {
-			sum_up(x, i, way);
-			if (!w->t.crossed) {
-				take_median(w, x, i, way);
-			}
+			sum_up(w, x, i, way);
 		}
 		known = known_of(x->error[way], x->n, w->room);
 		usual = known ? stats_select(w->room, known, known / 2) : 0;
@@ -546,11 +519,6 @@ static double jackknife(const double *v, const double *sums, size_t n)
 	return sqrt(squares * (double)(n - 1) / (double)n);
 }
 
-static double half_of(double z, double error, double freedom, double between)
-{
-	return hypot(z * error, student_quantile(z, freedom) * between);
-}
-
 /* Part @i as sender, receiver or both, with an interval as wide as a normal
  * one of @z deviations; 0, or -1 when memory runs out. */
 static int effect_estimate(const struct effect_peers *x, size_t i, int way,
@@ -560,7 +528,7 @@ static int effect_estimate(const struct effect_peers *x, size_t i, int way,
 	double freedom = fmax(MAD_AS_SURE * (double)(x->n - 1),
 			      LEAST_FREEDOM);
 	size_t n = 0;
-	double error;
+	double error, between;
 
 	if (!v) {
 		return -1;
@@ -577,10 +545,13 @@ static int effect_estimate(const struct effect_peers *x, size_t i, int way,
 		sums[k + 1] = sums[k] + v[k];
 	}
 	error = fmax(jackknife(v, sums, n), x->usual[way]);
+	between = x->between[way];
 	*e = (struct effect_estimate){
 		.by = middle_mean(v, sums, n, n),
-		.half = half_of(z, error, freedom, x->between[way]),
-		.half_alone = half_of(ALONE, error, freedom, x->between[way]),
+		.half = hypot(z * error,
+			      student_quantile(z, freedom) * between),
+		.half_alone = hypot(ALONE * error,
+				    student_quantile(ALONE, freedom) * between),
 		.partners = n,
 		.inside = x->inside,
 	};

@@ -144,18 +144,6 @@ static bool is_inside(const struct run *run, size_t at)
 	       run->ranks[run_dst(run, at)].node;
 }
 
-/** Returns the type of a cell between nodes: same or other rail, same or other
- *  leaf switch. */
-static int sort_of(const struct run *run, size_t at)
-{
-	const struct cluster_rank *s = &run->ranks[run_src(run, at)];
-	const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
-	bool far = run->n_leaves > 0 &&
-		   run->nodes[s->node].leaf != run->nodes[d->node].leaf;
-
-	return (s->nic != d->nic) + 2 * far;
-}
-
 /** The @n values at places @at, to room. */
 static void collect(struct cells *c, const size_t *at, size_t n)
 {
@@ -176,12 +164,20 @@ static void level_between(struct cells *c, size_t *at)
 {
 	const struct run *run = c->w->run;
 
+	/* same or other rail, same or other leaf switch */
 	for (int sort = 0; sort < SORTS; sort++) {
 		size_t n = 0;
 
 		for (size_t i = 0; i < run_n_cells(run); i++) {
-			if (isfinite(c->v[i]) && !is_inside(run, i) &&
-			    sort_of(run, i) == sort) {
+			const struct cluster_rank *s, *d;
+			bool far;
+
+			s = &run->ranks[run_src(run, i)];
+			d = &run->ranks[run_dst(run, i)];
+			far = run->n_leaves > 0 && run->nodes[s->node].leaf !=
+						   run->nodes[d->node].leaf;
+			if (isfinite(c->v[i]) && s->node != d->node &&
+			    (s->nic != d->nic) + 2 * far == sort) {
 				at[n++] = i;
 			}
 		}
@@ -220,23 +216,11 @@ static double usual_inside(struct cells *c)
 	return stats_deviation(c->room, n) <= ALIKE ? usual : (double)NAN;
 }
 
-/** Returns the usual value of the same two GPU numbers of all nodes: the median
- *  of the @n values in c->room.  With few of them it is @inside if that is
- *  known; NAN if there are too few. */
-static double usual_pair(struct cells *c, size_t n, double inside)
-{
-	if (n < WELL_KNOWN && isfinite(inside)) {
-		return inside;
-	}
-	return n >= LEAST_ALIKE ? stats_select(c->room, n, n / 2) :
-				  (double)NAN;
-}
-
 /** Cells inside nodes.  @gpus: that a node has at most. */
 static void level_inside(struct cells *c, size_t *at, int gpus)
 {
 	const struct run *run = c->w->run;
-	double inside = usual_inside(c);
+	double inside = usual_inside(c), usual;
 
 	for (int pair = 0; pair < gpus * gpus; pair++) {
 		int from = pair / gpus, to = pair % gpus;
@@ -256,7 +240,16 @@ static void level_inside(struct cells *c, size_t *at, int gpus)
 			}
 		}
 		collect(c, at, n);
-		lower(c, at, n, usual_pair(c, n, inside));
+		/* that of the same two of all nodes, or of all, where these are
+		 * few; NAN of fewer still */
+		if (n < WELL_KNOWN && isfinite(inside)) {
+			usual = inside;
+		} else {
+			usual = n >= LEAST_ALIKE ?
+					stats_select(c->room, n, n / 2) :
+					(double)NAN;
+		}
+		lower(c, at, n, usual);
 	}
 }
 
@@ -362,19 +355,6 @@ static int effect_sample_fill(struct effect_work *w)
 /** Fewer nodes have no usual index. */
 #define LEAST_NODES 4
 
-static int table_init(struct effect_table *t, size_t ranks)
-{
-	bool whole = true;
-
-	for (int w = 0; w < 2; w++) {
-		t->of[w] = calloc(ranks * t->width + 1, sizeof(float));
-		t->inside[w] = calloc(ranks + 1, sizeof(float));
-		t->count[w] = calloc(ranks + 1, sizeof(uint32_t));
-		whole = whole && t->of[w] && t->inside[w] && t->count[w];
-	}
-	return whole ? 0 : -1;
-}
-
 void effect_table_release(struct effect_table *t)
 {
 	for (int w = 0; w < 2; w++) {
@@ -384,44 +364,28 @@ void effect_table_release(struct effect_table *t)
 	}
 }
 
-/** Sums of what counts with each partner node, by node and by rank. */
-struct sums {
-	float *of[2], *inside[2];
-	uint16_t *n[2], *n_inside[2];
-};
-
-static int sums_init(struct sums *s, size_t ranks, size_t nodes)
-{
-	bool whole = true;
-
-	for (int k = 0; k < 2; k++) {
-		s->of[k] = calloc(nodes * ranks + 1, sizeof(float));
-		s->n[k] = calloc(nodes * ranks + 1, sizeof(uint16_t));
-		s->inside[k] = calloc(ranks + 1, sizeof(float));
-		s->n_inside[k] = calloc(ranks + 1, sizeof(uint16_t));
-		whole = whole && s->of[k] && s->n[k] && s->inside[k] &&
-			s->n_inside[k];
-	}
-	return whole ? 0 : -1;
-}
-
-static void add_cell(const struct effect_work *w, struct sums *sums, size_t s,
-		     size_t d, float v)
+/** Adds @v to the sums of the ranks @s and @d, which w->t has, and counts it in
+ *  @n: for each direction a number a rank and node, and then one a rank for
+ *  what is inside its node. */
+static void add_cell(struct effect_work *w, uint16_t *n, size_t s, size_t d,
+		     float v)
 {
 	size_t from = (size_t)w->run->ranks[s].node;
 	size_t to = (size_t)w->run->ranks[d].node;
+	size_t cells = w->ranks * w->nodes;
 
 	if (from == to) {
-		sums->inside[TX][s] += v;
-		sums->inside[RX][d] += v;
-		sums->n_inside[TX][s]++;
-		sums->n_inside[RX][d]++;
+		n += 2 * cells;
+		w->t.inside[TX][s] += v;
+		w->t.inside[RX][d] += v;
+		n[TX * w->ranks + s]++;
+		n[RX * w->ranks + d]++;
 		return;
 	}
-	sums->of[TX][to * w->ranks + s] += v;
-	sums->of[RX][from * w->ranks + d] += v;
-	sums->n[TX][to * w->ranks + s]++;
-	sums->n[RX][from * w->ranks + d]++;
+	w->t.of[TX][s * w->nodes + to] += v;
+	w->t.of[RX][d * w->nodes + from] += v;
+	n[TX * cells + s * w->nodes + to]++;
+	n[RX * cells + d * w->nodes + from]++;
 }
 
 static bool is_crossed(const struct run *run, size_t at)
@@ -463,57 +427,54 @@ static size_t peers_on(const struct run *run, size_t i, size_t p, bool crossed)
 	return peers;
 }
 
-/** The means of rank @i, as sender or receiver, and how much is in them; what
- *  a worse node hides is not known. */
-static void put_means(struct effect_work *w, const struct sums *sums, int k,
+/** The means of rank @i, as sender or receiver, from its sums and counts, and
+ *  how much is in them; what a worse node hides is not known. */
+static void put_means(struct effect_work *w, const uint16_t *counts, int k,
 		      size_t i)
 {
+	size_t cells = w->ranks * w->nodes;
+	size_t n = counts[2 * cells + (size_t)k * w->ranks + i];
+
+	w->t.inside[k][i] = n > 0 ? w->t.inside[k][i] / (float)n : NAN;
 	for (size_t p = 0; p < w->nodes; p++) {
 		bool hidden = w->aside[k == TX ? RX : TX][p];
-		size_t n = hidden ? 0 : sums->n[k][p * w->ranks + i];
-		size_t all = n ? peers_on(w->run, i, p, w->t.crossed) : 0;
+		float *of = &w->t.of[k][i * w->nodes + p];
+		size_t all;
 
+		n = hidden ? 0 :
+			     counts[(size_t)k * cells + i * w->nodes + p];
+		all = n ? peers_on(w->run, i, p, w->t.crossed) : 0;
 		w->t.count[k][i] += (uint32_t)n;
 		/* a mean of a few of many is another one */
-		w->t.of[k][i * w->nodes + p] = n > 0 && 2 * n > all ?
-			sums->of[k][p * w->ranks + i] / (float)n : NAN;
+		*of = n > 0 && 2 * n > all ? *of / (float)n : NAN;
 	}
-	w->t.inside[k][i] = sums->n_inside[k][i] > 0 ?
-		sums->inside[k][i] / sums->n_inside[k][i] : NAN;
 }
 
 /** Means of what counts. */
 static int fill(struct effect_work *w)
 {
-	struct sums sums = { 0 };
-	int rc = sums_init(&sums, w->ranks, w->nodes);
+	uint16_t *n = calloc(2 * w->ranks * (w->nodes + 1) + 1, sizeof(*n));
 
-	w->t.crossed = any_crossed(w);
-	if (rc == 0) {
-		bool crossed = w->t.crossed;
-
-		run_foreach_cell(w->run, at) {
-			float v = effect_log(w, at);
-
-			if (isfinite(v) &&
-			    (crossed || !is_crossed(w->run, at))) {
-				add_cell(w, &sums, (size_t)run_src(w->run, at),
-					 (size_t)run_dst(w->run, at), v);
-			}
-		}
+	if (!n) {
+		return -1;
 	}
-	for (int k = 0; rc == 0 && k < 2; k++) {
-		for (size_t i = 0; i < w->ranks; i++) {
-			put_means(w, &sums, k, i);
+	w->t.crossed = any_crossed(w);
+	run_foreach_cell(w->run, at) {
+		float v = effect_log(w, at);
+
+		if (isfinite(v) &&
+		    (w->t.crossed || !is_crossed(w->run, at))) {
+			add_cell(w, n, (size_t)run_src(w->run, at),
+				 (size_t)run_dst(w->run, at), v);
 		}
 	}
 	for (int k = 0; k < 2; k++) {
-		free(sums.of[k]);
-		free(sums.n[k]);
-		free(sums.inside[k]);
-		free(sums.n_inside[k]);
+		for (size_t i = 0; i < w->ranks; i++) {
+			put_means(w, n, k, i);
+		}
 	}
-	return rc;
+	free(n);
+	return 0;
 }
 
 double effect_median(const struct effect_work *w, const float *v, size_t n,
@@ -621,20 +582,6 @@ static double level_distance(const struct effect_work *w, float *of, bool far)
 	return level;
 }
 
-/** Returns the usual value with one partner node; rank @i has it at of[i *
- *  nodes]. */
-static double usual_with(const struct effect_work *w, const float *of)
-{
-	size_t known = 0;
-
-	for (size_t i = 0; i < w->ranks; i++) {
-		if (isfinite(of[i * w->nodes]) && is_usual(w, i)) {
-			w->room[known++] = (double)of[i * w->nodes];
-		}
-	}
-	return known ? stats_select(w->room, known, level_of(known)) : 0;
-}
-
 /** Take away what partner nodes add, and what the index of a rank does. */
 static void polish(struct effect_work *w, int k)
 {
@@ -647,8 +594,17 @@ static void polish(struct effect_work *w, int k)
 		w->t.far[k] = isfinite(near) && isfinite(far) ? far - near : 0;
 	}
 	for (size_t p = 0; p < w->nodes; p++) {
-		effect_lower(&of[p], w->ranks, w->nodes,
-			     usual_with(w, &of[p]));
+		size_t known = 0;
+
+		for (size_t i = 0; i < w->ranks; i++) {
+			float v = of[i * w->nodes + p];
+
+			if (isfinite(v) && is_usual(w, i)) {
+				w->room[known++] = (double)v;
+			}
+		}
+		effect_lower(&of[p], w->ranks, w->nodes, known ?
+			     stats_select(w->room, known, level_of(known)) : 0);
 	}
 }
 
@@ -670,16 +626,6 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
 	return n ? stats_select(w->room, n, n / 2) : 0;
 }
 
-/** Returns the usual value for rank @r among the means @of.  With few nodes the
- *  ranks of its index are known no better than all ranks: returns the lower of
- *  the two medians. */
-static double usual_of(const struct effect_work *w, const double *of,
-		       const struct cluster_rank *r)
-{
-	return w->nodes >= LEAST_NODES ? usual_at(w, of, r->gpu, -1) :
-	       fmin(usual_at(w, of, r->gpu, r->node), usual_at(w, of, -1, -1));
-}
-
 /** Subtracts the usual value of the ranks of each index. */
 static void level_index(const struct effect_work *w, float *samples,
 			size_t width)
@@ -696,8 +642,12 @@ static void level_index(const struct effect_work *w, float *samples,
 		const struct cluster_rank *r = &w->run->ranks[i];
 		double *known = &usual[alike ? (size_t)r->gpu : i];
 
+		/* of a few nodes the ranks of an index are no better known
+		 * than all: the lower of the two medians */
 		if (isnan(*known)) {
-			*known = usual_of(w, of, r);
+			*known = alike ? usual_at(w, of, r->gpu, -1) :
+				 fmin(usual_at(w, of, r->gpu, r->node),
+				      usual_at(w, of, -1, -1));
 		}
 		effect_lower(&samples[i * width], width, 1, *known);
 	}
@@ -721,9 +671,17 @@ void effect_table_level_inside(const struct effect_work *w)
 
 int effect_table_make(struct effect_work *w)
 {
-	w->t.width = w->sample ? effect_sample_width(w->run) : w->nodes;
-	if (table_init(&w->t, w->ranks) < 0 ||
-	    (w->sample ? effect_sample_fill(w) : fill(w)) < 0) {
+	struct effect_table *t = &w->t;
+	bool whole = true;
+
+	t->width = w->sample ? effect_sample_width(w->run) : w->nodes;
+	for (int k = 0; k < 2; k++) {
+		t->of[k] = calloc(w->ranks * t->width + 1, sizeof(float));
+		t->inside[k] = calloc(w->ranks + 1, sizeof(float));
+		t->count[k] = calloc(w->ranks + 1, sizeof(uint32_t));
+		whole = whole && t->of[k] && t->inside[k] && t->count[k];
+	}
+	if (!whole || (w->sample ? effect_sample_fill(w) : fill(w)) < 0) {
 		return -1;
 	}
 	for (int k = 0; k < 2; k++) {

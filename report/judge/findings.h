@@ -412,45 +412,9 @@ void sweep_findings(const struct sweep *s, struct verdict *v);
 
 /* ---- skew ---------------------------------------------------------------- */
 
-/**
- * In which facts nodes differ that should be set up alike.  Pure.
- */
-
-/** Maximum values of a fact that are distinguished. */
-#define SKEW_VALUES 8
-#define SKEW_VALUE_SIZE 80
-/** Maximum characters of a value in a sentence: longer values with a common
- *  beginning are shown from "..." near the difference. */
-#define SKEW_SHOWN 48
-
-/** One fact in which nodes differ. */
-struct skew_diff {
-	const struct skew_fact *fact;
-	char name[96];		/* "driver", "mtu of ib0" */
-	char source[80];
-	/* the most common first, those as common as nodes come */
-	char values[SKEW_VALUES][SKEW_VALUE_SIZE];
-	size_t count[SKEW_VALUES];	/* nodes of each */
-	size_t n_values;	/* different ones; more than fit are the last */
-	int *value_of;		/* of each node, -1 = it did not say */
-	bool told;		/* a finding has it */
-};
-
-struct skew {
-	struct skew_diff *list;	/* in the order of the table */
-	size_t n;
-	size_t n_nodes;		/* machines that said something */
-};
-
 /** Returns the number of nodes that were not compared because there are more
  *  than RUN_MAX_FACTS facts; else 0. */
 size_t skew_unheard(const struct run *run);
-
-/** Returns true if the two most common values are equally common. */
-static inline bool skew_is_even(const struct skew_diff *d)
-{
-	return d->count[0] == d->count[1];
-}
 
 /* ---- witness ------------------------------------------------------------- */
 

@@ -127,17 +127,6 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	}
 }
 
-/** Returns true if no test has a second row. */
-static bool is_one_turn(const struct gpu_rows *all)
-{
-	for (size_t i = 1; i < all->n; i++) {
-		if (by_test(&all->list[i - 1], &all->list[i]) == 0) {
-			return false;
-		}
-	}
-	return all->n > 0;
-}
-
 int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t)
 {
 	double *room = calloc(all->n + 1, sizeof(*room));
@@ -148,8 +137,11 @@ int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t)
 	}
 	*t = (struct gpu_turns){
 		.trends = calloc(all->n + 1, sizeof(*t->trends)),
-		.borrowed = is_one_turn(all),
+		.borrowed = all->n > 0,	/* and no test has a second row */
 	};
+	for (size_t i = 1; i < all->n && t->borrowed; i++) {
+		t->borrowed = by_test(&all->list[i - 1], &all->list[i]) != 0;
+	}
 	t->one.list = t->borrowed ? all->list :
 		      calloc(all->n + 1, sizeof(*t->one.list));
 	if (!room || !t->one.list || !t->trends) {
@@ -303,20 +295,6 @@ static void name_joined(struct judge *j, const struct gpu_row *r)
 		    "are not judged", name_of(r, name));
 	finding_add_evidence(f, "%s: %s", r->test, r->detail);
 	f->n_first = 1;
-}
-
-static void name_throttled(struct judge *j, const struct gpu_row *r)
-{
-	struct finding *f = add(j, r, "throttled", false);
-	char name[96];
-
-	finding_say(f, "%s lowered its clock while it was tested: %s",
-		    name_of(r, name), r->throttled);
-	if (r->power_W > 0 && r->temp_C > 0 && r->clock_MHz > 0) {
-		finding_add_evidence(f, "%.0f W, %.0f degrees Celsius, %.0f "
-				     "MHz at least", r->power_W, r->temp_C,
-				     r->clock_MHz);
-	}
 }
 
 /* ---- comparison with peers ----------------------------------------------- */
@@ -610,34 +588,21 @@ static const enum cell_class classes[] = {
 	[OUTCOME_SKIPPED] = CELL_SKIPPED,
 };
 
-/** Returns true if @r has a code that says why a node shows no GPU. */
-static bool lacks_gpus(const struct gpu_row *r)
-{
-	static const char *const codes[] = { "gpu_missing", "gpu_mig",
-					     "gpu_hidden", NULL };
-
-	return r->gpu == RECORD_NONE && str_index(codes, r->code) >= 0;
-}
-
-/** Adds a finding with the words of dcgmi. */
-static void name_dcgm(struct judge *j, const struct gpu_row *r)
-{
-	struct finding *f = add(j, r, r->code,
-				strcmp(r->code, GPU_DCGM_FAIL) == 0);
-	char name[96];
-
-	finding_say(f, "dcgmi diag finds fault with %s: %s", name_of(r, name),
-		    r->detail);
-}
-
 static void judge_row(struct judge *j, const struct gpu_row *r)
 {
+	/* why a node shows no GPU */
+	static const char *const lacks[] = { "gpu_missing", "gpu_mig",
+					     "gpu_hidden", NULL };
+	struct finding *f;
+	char name[96];
+
 	if (is_test(r, GPU_TEST_DCGM)) {
-		name_dcgm(j, r);
-	} else if (r->gpu == RECORD_NONE && !lacks_gpus(r)) {
-		silent_finding(j->run, &(struct silent){
-			.node = r->node, .code = r->code,
-			.detail = r->detail, .outcome = r->outcome }, j->v);
+		f = add(j, r, r->code, strcmp(r->code, GPU_DCGM_FAIL) == 0);
+		finding_say(f, "dcgmi diag finds fault with %s: %s",
+			    name_of(r, name), r->detail);
+	} else if (r->gpu == RECORD_NONE && str_index(lacks, r->code) < 0) {
+		silent_finding(j->run, r->node, r->code, r->outcome, r->detail,
+			       j->v);
 	} else if (strcmp(r->code, GPU_ONE_SOCKET) == 0) {
 		return;		/* requested but not available, which is not
 				 * a fault */
@@ -648,18 +613,24 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 	} else if (strcmp(r->code, FINDING_GPU_JOINED) == 0) {
 		name_joined(j, r);
 	}
-	if (r->throttled[0]) {
-		name_throttled(j, r);
+	if (!r->throttled[0]) {
+		return;
+	}
+	f = add(j, r, "throttled", false);
+	finding_say(f, "%s lowered its clock while it was tested: %s",
+		    name_of(r, name), r->throttled);
+	if (r->power_W > 0 && r->temp_C > 0 && r->clock_MHz > 0) {
+		finding_add_evidence(f, "%.0f W, %.0f degrees Celsius, %.0f "
+				     "MHz at least", r->power_W, r->temp_C,
+				     r->clock_MHz);
 	}
 }
 
 int gpu_judge(const struct run *run, const struct gpu_rows *rows,
 	      const struct gpu_turns *turns, struct verdict *v)
 {
-	double percent = run->slow_percent > 0 ? (double)run->slow_percent :
-						 RUN_SLOW_PERCENT;
 	struct judge j = { .run = run, .rows = &turns->one, .v = v,
-			   .slow = percent / 100,
+			   .slow = run_slow_share(run),
 			   .values = calloc(rows->n + 1, sizeof(double)) };
 
 	v->failed = v->failed || !j.values;

@@ -135,17 +135,6 @@ static bool concerns(const struct finding *f, const struct part *gpu)
 	}
 }
 
-static void add_warning(const struct run *run, const struct part *gpu,
-			const struct growth *g, const char *evidence,
-			struct verdict *v)
-{
-	struct finding *f = finding_add(v, *gpu, g->code);
-
-	f->cells = part_measured(run, gpu);
-	finding_say(f, "%s", evidence);
-	finding_add_evidence(f, "%s", evidence);
-}
-
 static void add_growth(const struct run *run, const struct part *gpu,
 		       const struct growth *g, const struct fact_row *fact,
 		       struct verdict *v)
@@ -167,7 +156,11 @@ static void add_growth(const struct run *run, const struct part *gpu,
 		}
 	}
 	if (!heard) {
-		add_warning(run, gpu, g, evidence, v);
+		struct finding *f = finding_add(v, *gpu, g->code);
+
+		f->cells = part_measured(run, gpu);
+		finding_say(f, "%s", evidence);
+		finding_add_evidence(f, "%s", evidence);
 	}
 }
 

@@ -527,9 +527,7 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	for (size_t i = 0; i < rows->n_silent; i++) {
 		const struct hang_row *r = &rows->silent[i];
 
-		silent_finding(run, &(struct silent){
-			.node = r->node, .code = r->code,
-			.detail = r->detail, .outcome = r->outcome }, v);
+		silent_finding(run, r->node, r->code, r->outcome, r->detail, v);
 	}
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) &&
 	     named == 0 && !is_over(rows); i++) {

@@ -19,7 +19,7 @@
 /* Reads from facts which network each node has for traffic with others. */
 
 /** Settings of users that decide, and which of their values do not. */
-static const struct net_setting {
+static const struct {
 	const char *name, *unless;
 } settings[] = {
 	{ .name = "NCCL_IB_DISABLE", .unless = "0" },
@@ -27,7 +27,7 @@ static const struct net_setting {
 };
 
 /** Values that limit GPUDirect to less than one PCIe switch, and to what. */
-static const struct gdr_limit {
+static const struct {
 	const char *name, *value;
 	enum link reach;
 } gdr_limits[] = {
@@ -46,10 +46,8 @@ static const struct gdr_limit {
 static void take_setting(struct node_net *n, const struct fact_row *f)
 {
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-		const struct net_setting *s = &settings[i];
-
-		if (strcmp(f->fact, s->name) == 0 &&
-		    strcasecmp(f->value, s->unless) != 0) {
+		if (strcmp(f->fact, settings[i].name) == 0 &&
+		    strcasecmp(f->value, settings[i].unless) != 0) {
 			n->set = f;
 		}
 	}
@@ -58,13 +56,13 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 		      (strcmp(f->fact, "NCCL_IB_ADDR_FAMILY") == 0 &&
 		       strcmp(f->value, "AF_INET6") == 0);
 	for (size_t i = 0; i < sizeof(gdr_limits) / sizeof(*gdr_limits); i++) {
-		const struct gdr_limit *l = &gdr_limits[i];
+		enum link reach = gdr_limits[i].reach;
 
-		if (strcmp(f->fact, l->name) == 0 &&
-		    strcasecmp(f->value, l->value) == 0 &&
-		    l->reach > n->gdr_reach) {
+		if (strcmp(f->fact, gdr_limits[i].name) == 0 &&
+		    strcasecmp(f->value, gdr_limits[i].value) == 0 &&
+		    reach > n->gdr_reach) {
 			n->gdr = f;
-			n->gdr_reach = l->reach;
+			n->gdr_reach = reach;
 		}
 	}
 }
@@ -170,36 +168,6 @@ static void take_port(struct nets *x, struct port_read *p,
 	}
 }
 
-/** Reads NCCL_IB_HCA of the nodes; these facts follow those of the ports. */
-static void read_hcas(struct nets *x)
-{
-	int node = -1;
-
-	run_foreach_fact(x->run, f) {
-		if (strcmp(f->fact, "NCCL_IB_HCA") != 0 || !f->value[0]) {
-			continue;
-		}
-		node = run_find_node(x->run, f->node, node);
-		if (node >= 0) {
-			x->nodes[node].hca = f;
-		}
-	}
-}
-
-/** A list that leaves no port is what keeps NCCL from RDMA. */
-static void judge_hcas(struct nets *x)
-{
-	for (int i = 0; i < x->run->n_nodes; i++) {
-		struct node_net *n = &x->nodes[i];
-
-		if (n->rdma.GB_s <= 0 && n->left_out.GB_s > 0 && n->hca &&
-		    !nic_names(x, i)) {
-			n->rdma = n->left_out;
-			n->set = n->set ? n->set : n->hca;
-		}
-	}
-}
-
 static void read_facts(struct nets *x)
 {
 	struct port_read port = { .node = -1 };
@@ -269,6 +237,8 @@ static void leave_out_toys(struct nets *x)
  * nets_release() in any case. */
 static int nets_init(const struct run *run, struct nets *x)
 {
+	int node = -1;
+
 	*x = (struct nets){
 		.run = run,
 		.nodes = calloc((size_t)run->n_nodes + 1, sizeof(*x->nodes)),
@@ -281,9 +251,27 @@ static int nets_init(const struct run *run, struct nets *x)
 		x->nodes[i].socket_GB_s = NAN;
 		x->nodes[i].why = "";
 	}
-	read_hcas(x);
+	/* the user's lists of HCAs, which are behind the ports */
+	run_foreach_fact(run, f) {
+		if (strcmp(f->fact, "NCCL_IB_HCA") != 0 || !f->value[0]) {
+			continue;
+		}
+		node = run_find_node(run, f->node, node);
+		if (node >= 0) {
+			x->nodes[node].hca = f;
+		}
+	}
 	read_facts(x);
-	judge_hcas(x);
+	/* a list that leaves no port is what keeps NCCL from RDMA */
+	for (int i = 0; i < run->n_nodes; i++) {
+		struct node_net *n = &x->nodes[i];
+
+		if (n->rdma.GB_s <= 0 && n->left_out.GB_s > 0 && n->hca &&
+		    !nic_names(x, i)) {
+			n->rdma = n->left_out;
+			n->set = n->set ? n->set : n->hca;
+		}
+	}
 	read_sockets(x);
 	leave_out_toys(x);
 	return 0;
@@ -306,8 +294,7 @@ struct way_ends {
 /** A kind of asymmetry between a path and the way back. */
 struct oddity {
 	const char *code, *text;
-	bool both;		/* have to be known */
-	bool (*is)(const struct way_ends *out, const struct way_ends *back);
+	bool both;		/* have to be known: they are compared */
 };
 
 /** Ways of a run that are looked at for one oddity. */
@@ -347,26 +334,10 @@ static void way_of(const char *path, struct way_ends *w)
 	w->one_end = is_direct(w->src) != is_direct(w->dst);
 }
 
-/** Returns true if a rank sends by another path than it receives from the same
- *  peer. */
-static bool comes_back_otherwise(const struct way_ends *out,
-				 const struct way_ends *back)
-{
-	return strcmp(out->src, back->dst) != 0 ||
-	       strcmp(out->dst, back->src) != 0;
-}
-
-static bool is_direct_at_one_end(const struct way_ends *out,
-				 const struct way_ends *back)
-{
-	(void)back;
-	return out->one_end;
-}
-
 static const struct oddity oddities[] = {
-	{ .code = "gdr_one_end", .is = is_direct_at_one_end,
+	{ .code = "gdr_one_end",
 	  .text = "use GPUDirect RDMA at only one end" },
-	{ .code = "path_differs", .is = comes_back_otherwise, .both = true,
+	{ .code = "path_differs", .both = true,
 	  .text = "take another path than the reverse direction" },
 	{ 0 }
 };
@@ -378,9 +349,13 @@ static bool is_odd(const void *user, size_t at)
 	const struct ways *w = user;
 	uint16_t out = w->run->cell_way[at];
 	uint16_t back = out ? w->run->cell_way[run_back(w->run, at)] : 0;
+	const struct way_ends *x = &w->list[out], *y = &w->list[back];
 
-	return out && (back || !w->o->both) &&
-	       w->o->is(&w->list[out], &w->list[back]);
+	if (!w->o->both) {
+		return out && x->one_end;
+	}
+	return out && back && (strcmp(x->src, y->dst) != 0 ||
+			       strcmp(x->dst, y->src) != 0);
 }
 
 static void say_odd(const struct run *run, const struct oddity *o,
@@ -524,46 +499,6 @@ static void tell_tcp(const struct node_net *s, const struct node_net *d,
 	}
 }
 
-static void say_tcp(const struct nets *x, struct finding *f)
-{
-	char many[64];
-
-	snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
-		 f->cells);
-	tell_tcp(&x->nodes[x->run->ranks[f->src].node],
-		 &x->nodes[x->run->ranks[f->dst].node], many,
-		 tcp_GB_s(x, f->explained), f);
-}
-
-static void say_bounced(const struct nets *x, struct finding *f)
-{
-	const struct fact_row *set = gdr_set(x, f->src);
-
-	set = set ? set : gdr_set(x, f->dst);
-	STR_COPY(f->code, "gpudirect_missing");
-	finding_say(f, "Data between nodes goes through host memory: %zu of "
-		    "%zu tests did without GPUDirect RDMA, though GPU and NIC "
-		    "are below one PCIe switch%s%s", f->explained, f->cells,
-		    set ? "; set: " : "", set ? set->fact : "");
-	tell_setting(set, f);
-}
-
-static const struct net_lack {
-	bool (*is)(const void *nets, size_t at);
-	void (*say)(const struct nets *x, struct finding *f);
-} lacks[] = {
-	{ .is = is_tcp, .say = say_tcp },
-	{ .is = is_bounced, .say = say_bounced },
-};
-
-/** Returns true if the node runs into the GID problem: NCCL uses RDMA there,
- *  and no setting selects the address. */
-static bool trips_over_gid(const struct node_net *n)
-{
-	return n->by_link > 0 && !n->gid_set && !n->set &&
-	       (!n->network || str_starts(n->network, "IB"));
-}
-
 static void find_gids(const struct nets *x, struct verdict *v)
 {
 	int nodes = 0, first = -1;
@@ -571,9 +506,14 @@ static void find_gids(const struct nets *x, struct verdict *v)
 	struct finding *f;
 
 	for (int i = 0; i < x->run->n_nodes; i++) {
-		if (trips_over_gid(&x->nodes[i])) {
+		const struct node_net *n = &x->nodes[i];
+
+		/* NCCL does use RDMA there, and no setting says which address
+		 * to take */
+		if (n->by_link > 0 && !n->gid_set && !n->set &&
+		    (!n->network || str_starts(n->network, "IB"))) {
 			first = nodes++ == 0 ? i : first;
-			ports += (size_t)x->nodes[i].by_link;
+			ports += (size_t)n->by_link;
 		}
 	}
 	if (nodes == 0 || x->run->n_nodes < 2) {
@@ -596,26 +536,43 @@ static void find_gids(const struct nets *x, struct verdict *v)
 void network_findings(const struct run *run, struct verdict *v)
 {
 	static const struct part between = { .kind = PART_INTER_NODE };
+	const struct fact_row *set;
+	struct finding *f;
 	struct nets x;
-	bool known;
+	char many[64];
 
 	/* nodes that one machine plays have to use sockets */
 	if (!run->cells || run_option(run, "local")) {
 		return;
 	}
-	known = nets_init(run, &x) == 0;
-	v->failed |= !known;
-	for (size_t i = 0; known && i < sizeof(lacks) / sizeof(*lacks); i++) {
-		struct finding *f = odd_find(run, lacks[i].is, &x, v);
-
-		if (f) {
-			f->cells = part_measured(run, &between);
-			lacks[i].say(&x, f);
-		}
+	if (nets_init(run, &x) < 0) {
+		v->failed = true;
+		nets_release(&x);
+		return;
 	}
-	if (known) {
-		find_gids(&x, v);
+	f = odd_find(run, is_tcp, &x, v);
+	if (f) {
+		f->cells = part_measured(run, &between);
+		snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
+			 f->cells);
+		tell_tcp(&x.nodes[run->ranks[f->src].node],
+			 &x.nodes[run->ranks[f->dst].node], many,
+			 tcp_GB_s(&x, f->explained), f);
 	}
+	f = odd_find(run, is_bounced, &x, v);
+	if (f) {
+		f->cells = part_measured(run, &between);
+		set = gdr_set(&x, f->src);
+		set = set ? set : gdr_set(&x, f->dst);
+		STR_COPY(f->code, "gpudirect_missing");
+		finding_say(f, "Data between nodes goes through host memory: "
+			    "%zu of %zu tests did without GPUDirect RDMA, "
+			    "though GPU and NIC are below one PCIe switch%s%s",
+			    f->explained, f->cells, set ? "; set: " : "",
+			    set ? set->fact : "");
+		tell_setting(set, f);
+	}
+	find_gids(&x, v);
 	nets_release(&x);
 }
 

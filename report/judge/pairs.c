@@ -18,17 +18,6 @@
 #define LEAST_ALIKE    4
 #define LEAST_PARTNERS 3	/* nodes */
 
-static bool misses_line(const struct run *run, const struct part *p)
-{
-	part_foreach_cell(run, p, at) {
-		if (run->cells[at].class == CELL_SLOW &&
-		    cells_below_line(&run->cells[at])) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Returns true if there is too little to compare @p with for its slowness to be
  * a fault.  Among fewer than four similar parts, or with fewer than three other
  * nodes, the others may as well be unusually fast.  Returns false if the line
@@ -52,7 +41,13 @@ static bool few_to_compare(const struct run *run, const struct part *p)
 	       run->nodes[p->node].gpus < LEAST_ALIKE))) {
 		return false;
 	}
-	return !misses_line(run, p);
+	part_foreach_cell(run, p, at) {
+		if (run->cells[at].class == CELL_SLOW &&
+		    cells_below_line(&run->cells[at])) {
+			return false;
+		}
+	}
+	return true;
 }
 
 /* ---- says ---------------------------------------------------------------- */
@@ -204,30 +199,20 @@ static void add_slow(const struct run *run, const struct witness *w,
 	}
 }
 
-/** Returns true if all traffic that leaves a node fails, so that its parts
- *  cannot be told apart. */
-static bool is_whole(const struct finding *f, enum witness_about about)
-{
-	return about == ABOUT_FAULTS && f->part.kind == PART_INTER_NODE &&
-	       f->explained == f->cells;
-}
-
-/** Returns true if no other test passes either, although others were
- *  measured. */
-static bool fails_inside(const struct verdict *v, const struct finding *f)
-{
-	return v->cells[CELL_PASS] + v->cells[CELL_SLOW] == 0 &&
-	       verdict_measured(v) > f->cells;
-}
-
 /* Fill in f->says, by what @w says of it and v->cells of all. */
 static void says_what(const struct run *run, const struct verdict *v,
 		      struct finding *f, enum witness_about about,
 		      const struct witness *w)
 {
+	/* no part of a node can be told from another */
+	bool whole = about == ABOUT_FAULTS && f->part.kind == PART_INTER_NODE &&
+		     f->explained == f->cells;
+	/* nor does anything else pass, and not for want of a test */
+	bool inside = v->cells[CELL_PASS] + v->cells[CELL_SLOW] == 0 &&
+		      verdict_measured(v) > f->cells;
 
-	if (is_whole(f, about)) {
-		finding_more(f, fails_inside(v, f) ?
+	if (whole) {
+		finding_more(f, inside ?
 			     "No test passed, not even inside a node: "
 			     "settings, drivers or launcher; " :
 			     "All tests between nodes fail: settings, fabric "
@@ -297,34 +282,25 @@ static void says_scatter(const struct run *run, struct finding *f,
 	free(of);
 }
 
-/** A launcher counts ranks; which machine was theirs need not be known. */
-static void add_ranks(const struct run *run, struct finding *f)
-{
-	const struct cluster_node *n = &run->nodes[f->part.node];
-
-	if (f->part.kind == PART_GPU) {
-		finding_more(f, "Rank %d", n->first_rank + f->part.index);
-	} else {	/* "ranks2-3" */
-		finding_more(f, "%s %s",
-			     str_starts(n->name, "ranks") ? "Ranks" : "Rank",
-			     n->name + strcspn(n->name, "0123456789"));
-	}
-}
-
 /* The same for a part that is gone by its own word. */
 static void says_gone(const struct run *run, struct finding *f,
 		      const struct gone *g)
 {
+	const struct cluster_node *n = &run->nodes[f->part.node];
 	const char *text = gone_text(g->code);
+	bool rank = strcmp(f->code, "rank_missing") == 0;
 
 	text = text ? text : gone_text(g->says);
 	if (strcmp(f->code, "gpu_missing") == 0 &&
 	    shown_say(run, f->part.node, f)) {
 		text = NULL;
-	} else if (strcmp(f->code, "rank_missing") == 0 &&
-	    (f->part.kind == PART_GPU ||
-	     str_starts(run->nodes[f->part.node].name, "rank"))) {
-		add_ranks(run, f);
+	/* a launcher counts ranks; their machine need not be known */
+	} else if (rank && f->part.kind == PART_GPU) {
+		finding_more(f, "Rank %d", n->first_rank + f->part.index);
+	} else if (rank && str_starts(n->name, "rank")) {	/* "ranks2-3" */
+		finding_more(f, "%s %s",
+			     str_starts(n->name, "ranks") ? "Ranks" : "Rank",
+			     n->name + strcspn(n->name, "0123456789"));
 	} else {
 		add_subject(run, f);
 	}
@@ -351,18 +327,6 @@ static const enum witness_about passes[] = {
 	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
 };
 
-/** How Slurm has the node that is gone. */
-static void add_slurm(const struct run *run, const struct gone *g,
-		      struct finding *f)
-{
-	run_foreach_event(run, e) {
-		if (strcmp(e->event, "slurm_state") == 0 &&
-		    strcmp(e->node, run->nodes[g->part.node].name) == 0) {
-			finding_add_evidence(f, "%s: %s", e->node, e->detail);
-		}
-	}
-}
-
 /** Returns true if the part was lost only after all its tests were done.  Then
  *  no failure of its tests is due to the loss. */
 static bool took_none(const struct run *run, const struct gone *g)
@@ -384,9 +348,10 @@ static bool took_none(const struct run *run, const struct gone *g)
 /** Adds a finding for a part that is gone, which explains all its cells that
  *  did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
-		     struct verdict *v)
+		     uint8_t *explained, struct verdict *v)
 {
 	struct finding *f = finding_add(v, part_shown(run, &g->part), g->code);
+	bool none = took_none(run, g);
 	struct witness w;
 
 	witness_hear(run, &g->part, ABOUT_FAULTS, NULL, f, &w);
@@ -394,26 +359,21 @@ static void add_gone(const struct run *run, const struct gone *g,
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += w.cells[c];
 	}
-	f->cells = took_none(run, g) ? 0 : f->cells;
+	f->cells = none ? 0 : f->cells;
 	f->explained = f->cells == 0 ? 0 : f->cells - w.cells[CELL_PASS] -
 					   w.cells[CELL_SLOW];
 	says_gone(run, f, g);
 	if (!strstr(f->says, g->detail)) {
 		finding_add_evidence(f, "%s", g->detail);
 	}
-	add_slurm(run, g, f);
-}
-
-/** Marks the cells of gone parts, so that they blame no other part. */
-static void ignore_gone(const struct run *run, const struct gone_list *gone,
-			uint8_t *explained)
-{
-	for (size_t i = 0; i < gone->n; i++) {
-		bool none = took_none(run, &gone->list[i]);
-
-		part_foreach_cell(run, &gone->list[i].part, at) {
-			explained[at] |= none ? 0 : EXPLAINED;
+	run_foreach_event(run, e) {	/* how Slurm has the node */
+		if (strcmp(e->event, "slurm_state") == 0 &&
+		    strcmp(e->node, run->nodes[g->part.node].name) == 0) {
+			finding_add_evidence(f, "%s: %s", e->node, e->detail);
 		}
+	}
+	part_foreach_cell(run, &g->part, at) {	/* accuse no other part */
+		explained[at] |= none ? 0 : EXPLAINED;
 	}
 }
 
@@ -449,30 +409,24 @@ static void explain_flaky(const struct run *run, const struct causes *causes,
 	}
 }
 
-/** Returns true if the request arrived and the way back is bad.  Then the way
- *  back has a finding.  If the way back works, it is the answers that are
- *  missing. */
-static bool is_echo(const struct run *run, size_t at)
-{
-	size_t back = run_back(run, at);
-
-	return run->mesh && run->mesh->heard[at] && !run->mesh->heard[back] &&
-	       run_bad(run->cells[back].class);
-}
-
 /** A bad cell is marked bad unless a finding explains it: nothing else may make
  *  it disappear. */
 static enum mark mark_of(const struct run *run, enum witness_about about,
 			 uint8_t explained, size_t at)
 {
 	const struct cell *c = &run->cells[at];
+	const struct mesh *m = run->mesh;
+	size_t back = run_back(run, at);
 
 	if ((explained & EXPLAINED) ||
 	    (about == ABOUT_SLOW && (explained & (SPARED | SAID))) ||
 	    (about == ABOUT_FLAKY && (explained & EXPLAINED_FLAKY))) {
 		return MARK_IGNORE;
 	}
-	if (is_echo(run, at)) {
+	/* The request arrived and the way back is bad, which has a finding.  If
+	 * the way back works, it is the answers that are missing. */
+	if (m && m->heard[at] && !m->heard[back] &&
+	    run_bad(run->cells[back].class)) {
 		return MARK_GOOD;
 	}
 	if (witness_is_bad(run, about, at)) {
@@ -741,9 +695,8 @@ static void judge(const struct run *run, struct gone_list *gone,
 	starved_findings(run, gone, explained, v);
 	v->failed |= gone_find_lost(run, explained, gone) < 0;
 	for (size_t i = 0; i < gone->n; i++) {
-		add_gone(run, &gone->list[i], v);
+		add_gone(run, &gone->list[i], explained, v);
 	}
-	ignore_gone(run, gone, explained);
 	pxn_findings(run, explained, v);
 	mesh_findings(run, explained, v);
 	own_findings(run, explained, v);
@@ -782,24 +735,19 @@ int verdict_compute(const struct run *run, struct verdict *v)
 	return verdict_compute_beside(run, NULL, v);
 }
 
-static void compare(const struct run *run, const struct run *then,
-		    struct verdict *v)
-{
-	struct verdict before = { 0 };
-
-	v->failed |= accepted_asks(v) && verdict_compute(then, &before) < 0;
-	accepted_compare(run, then, &before, v);
-	verdict_release(&before);
-}
-
 int verdict_compute_beside(const struct run *run, const struct run *then,
 			   struct verdict *v)
 {
+	struct verdict before = { 0 };
+
 	*v = (struct verdict){ 0 };
 	run_count_cells(run, v->cells);
 	pairs_find(run, v);
 	if (then) {
-		compare(run, then, v);
+		v->failed |= accepted_asks(v) &&
+			     verdict_compute(then, &before) < 0;
+		accepted_compare(run, then, &before, v);
+		verdict_release(&before);
 	}
 	if (verdict_close(run, v) < 0) {
 		return -1;
@@ -808,10 +756,10 @@ int verdict_compute_beside(const struct run *run, const struct run *then,
 	return verdict_whole(v);
 }
 
-void silent_finding(const struct run *run, const struct silent *s,
-		    struct verdict *v)
+void silent_finding(const struct run *run, const char *node, const char *code,
+		    enum outcome outcome, const char *detail, struct verdict *v)
 {
-	struct part p = part_at(PART_NODE, run_find_node(run, s->node, -1), -1);
+	struct part p = part_at(PART_NODE, run_find_node(run, node, -1), -1);
 	struct finding *f;
 
 	for (size_t i = 0; i < v->n; i++) {
@@ -821,11 +769,11 @@ void silent_finding(const struct run *run, const struct silent *s,
 			return;
 		}
 	}
-	f = finding_add(v, p, s->code[0] ? s->code : outcome_name(s->outcome));
+	f = finding_add(v, p, code[0] ? code : outcome_name(outcome));
 	f->fail = true;
 	f->cells = f->explained = 1;
-	finding_say(f, "%s did not respond%s%s", s->node,
-		    s->detail[0] ? ": " : "", s->detail);
+	finding_say(f, "%s did not respond%s%s", node, detail[0] ? ": " : "",
+		    detail);
 }
 
 int info_judge(const struct run *run, const struct info_row *rows, size_t n,
@@ -838,10 +786,8 @@ int info_judge(const struct run *run, const struct info_row *rows, size_t n,
 
 		v->cells[class]++;
 		if (run_measured(class) && class != CELL_PASS) {
-			silent_finding(run, &(struct silent){
-				.node = rows[i].node, .code = rows[i].code,
-				.detail = rows[i].detail,
-				.outcome = rows[i].outcome }, v);
+			silent_finding(run, rows[i].node, rows[i].code,
+				       rows[i].outcome, rows[i].detail, v);
 		}
 	}
 	return verdict_close(run, v);

@@ -103,13 +103,10 @@ int verdict_compute_beside(const struct run *run, const struct run *then,
  *  cells, even if no pairs are planned. */
 void pairs_find(const struct run *run, struct verdict *v);
 
-/** A node that said why it did not answer. */
-struct silent {
-	const char *node, *code, *detail;
-	enum outcome outcome;
-};
-/** Adds a finding about the node, unless another one explains it. */
-void silent_finding(const struct run *run, const struct silent *s,
+/** Adds a finding about @node, which did not respond: @code, or @outcome, and
+ *  @detail say why.  Adds none if another finding explains it. */
+void silent_finding(const struct run *run, const char *node, const char *code,
+		    enum outcome outcome, const char *detail,
 		    struct verdict *v);
 
 /** The judge of runs that only query their nodes: a row is a node, which @run

@@ -134,12 +134,6 @@ static void find_own(const struct run *run, const struct own_word *w,
 
 /* ---- swapped rails ------------------------------------------------------- */
 
-/** For each rank, the rail on whose wire a node saw it; -1: none. */
-struct wires {
-	const struct run *run;
-	int *on;
-};
-
 /** Returns true if no test with the address @rank passes, though it should. */
 static bool is_dead(const struct run *run, int rank)
 {
@@ -170,24 +164,11 @@ static int rank_on(const struct run *run, int node, int nic)
 	return -1;
 }
 
-/** Notes that @rank was found on the wire of rail @nic.  It counts if neither
- *  @rank nor the address whose place it is works where it should be. */
-static void take_place(struct wires *w, int rank, int nic)
-{
-	int other = rank_on(w->run, w->run->ranks[rank].node, nic);
-
-	if (other >= 0 && other != rank && is_dead(w->run, rank) &&
-	    is_dead(w->run, other)) {
-		w->on[rank] = nic;
-	}
-}
-
 /** "rail0 rail1 10.1.0.2" of a node: its rail0 is on the wire of rail1, or the
- *  one that has the address is. */
-static void take_found(struct wires *w, const struct fact_row *f)
+ *  one that has the address is.  Sets @on of these ranks to that rail. */
+static void take_found(const struct run *run, const struct fact_row *f, int *on)
 {
-	const struct run *run = w->run;
-	int node = run_find_node(run, f->node, -1), from, on;
+	int node = run_find_node(run, f->node, -1), from, to;
 	char name[32], other[32], ip[56];
 
 	if (node < 0 ||
@@ -195,10 +176,19 @@ static void take_found(struct wires *w, const struct fact_row *f)
 		return;
 	}
 	from = part_nic_rank(run, node, name);
-	on = part_nic_rank(run, node, other);
-	for (int r = 0; from >= 0 && on >= 0 && r < run->n_ranks; r++) {
-		if (r == from || strcmp(mesh_end(run, r)->ip, ip) == 0) {
-			take_place(w, r, run->ranks[on].nic);
+	to = part_nic_rank(run, node, other);
+	for (int r = 0; from >= 0 && to >= 0 && r < run->n_ranks; r++) {
+		int nic = run->ranks[to].nic, there;
+
+		if (r != from && strcmp(mesh_end(run, r)->ip, ip) != 0) {
+			continue;
+		}
+		/* that counts where it works in neither place, nor does the
+		 * one whose place it is */
+		there = rank_on(run, run->ranks[r].node, nic);
+		if (there >= 0 && there != r && is_dead(run, r) &&
+		    is_dead(run, there)) {
+			on[r] = nic;
 		}
 	}
 }
@@ -217,17 +207,18 @@ static struct finding *finding_of(const struct run *run, int rank,
 	return verdict_find(v, NULL, PING_SWAPPED);
 }
 
-static void find_swapped(const struct wires *w, int node, uint8_t *explained,
-			 struct verdict *v)
+/** @on: for each rank the rail on whose wire it is by the word of a node, or
+ *  -1. */
+static void find_swapped(const struct run *run, const int *on, int node,
+			 uint8_t *explained, struct verdict *v)
 {
-	const struct run *run = w->run;
 	const struct cluster_node *n = &run->nodes[node];
 	struct part p = part_at(PART_NODE, node, -1);
 	struct finding *f = NULL;
 	struct str says = STR_INIT;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (w->on[r] < 0) {
+		if (on[r] < 0) {
 			continue;
 		}
 		if (!f && finding_of(run, r, explained, v)) {
@@ -240,7 +231,7 @@ static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 		f = f ? f : finding_add(v, p, PING_SWAPPED);
 		str_addf(&says, "%s%s is on the wire of %s",
 			 says.len ? ", " : "", mesh_end(run, r)->ifname,
-			 mesh_end(run, rank_on(run, node, w->on[r]))->segment);
+			 mesh_end(run, rank_on(run, node, on[r]))->segment);
 		mesh_explain(run, r, explained, f);
 	}
 	if (f) {
@@ -254,46 +245,37 @@ static void find_swapped(const struct wires *w, int node, uint8_t *explained,
 void own_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v)
 {
-	struct wires w = { .run = run };
+	int *on;
 
 	if (!run->mesh) {
 		return;
 	}
-	w.on = malloc(((size_t)run->n_ranks + 1) * sizeof(*w.on));
-	if (!w.on) {
+	on = malloc(((size_t)run->n_ranks + 1) * sizeof(*on));
+	if (!on) {
 		v->failed = true;
 		return;
 	}
-	memset(w.on, 0xff, ((size_t)run->n_ranks + 1) * sizeof(*w.on));
+	memset(on, 0xff, ((size_t)run->n_ranks + 1) * sizeof(*on));
 	for (size_t i = 0; i < run->n_facts; i++) {
 		if (strcmp(run->facts[i].scope, "ping") == 0 &&
 		    strcmp(run->facts[i].fact, PING_FACT_FOUND) == 0) {
-			take_found(&w, &run->facts[i]);
+			take_found(run, &run->facts[i], on);
 		}
 	}
 	for (int node = 0; node < run->n_nodes; node++) {
-		find_swapped(&w, node, explained, v);
+		find_swapped(run, on, node, explained, v);
 		for (size_t i = 0;
 		     i < sizeof(own_words) / sizeof(*own_words); i++) {
 			find_own(run, &own_words[i], node, explained, v);
 		}
 	}
-	free(w.on);
+	free(on);
 }
 
 /* ---- neighbour findings -------------------------------------------------- */
 
 /* For ping: findings about nodes whose kernel keeps fewer neighbours than they
  * had to probe. */
-
-static const char *short_of(const struct run *run, size_t i)
-{
-	const struct fact_row *f = &run->facts[i];
-
-	return strcmp(f->scope, "ping") == 0 &&
-			       strcmp(f->fact, PING_FACT_NEIGHBOURS) == 0 ?
-		       f->value : NULL;
-}
 
 void neighbour_findings(const struct run *run, struct verdict *v)
 {
@@ -303,9 +285,10 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 	int named = 0;
 
 	for (size_t i = 0; run->mesh && i < run->n_facts; i++) {
-		const char *value = short_of(run, i);
-		int node = value ? run_find_node(run, run->facts[i].node, -1) :
-				   -1;
+		const struct fact_row *fact = &run->facts[i];
+		bool is = strcmp(fact->scope, "ping") == 0 &&
+			  strcmp(fact->fact, PING_FACT_NEIGHBOURS) == 0;
+		int node = is ? run_find_node(run, fact->node, -1) : -1;
 		char *rest;
 
 		if (node < 0) {
@@ -314,7 +297,7 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 		if (!f) {
 			f = finding_add(v, part_of_kind(PART_CONFIG),
 					PING_NEIGH_SHORT);
-			planned = strtoull(value, &rest, 10);
+			planned = strtoull(fact->value, &rest, 10);
 			limit = strtoull(rest, NULL, 10);
 		}
 		finding_add_member(f, node);
@@ -413,18 +396,6 @@ static size_t usurped(const struct run *run, int rank,
 	return SIZE_MAX;
 }
 
-/** A flag for each rank: it has such a cell.  NULL without memory; free()
- *  frees. */
-static bool *list_usurped(const struct run *run)
-{
-	bool *is = calloc((size_t)run->n_ranks + 1, sizeof(*is));
-
-	for (size_t at = 0; is && at < run_n_cells(run); at++) {
-		is[run_dst(run, at)] |= is_usurped(run, at);
-	}
-	return is;
-}
-
 static void find_duplicates(const struct run *run, uint8_t *explained,
 			    struct verdict *v)
 {
@@ -452,9 +423,13 @@ static void find_duplicates(const struct run *run, uint8_t *explained,
 static void find_usurpers(const struct run *run, uint8_t *explained,
 			  struct verdict *v)
 {
-	bool *is = list_usurped(run);
+	/* whether each rank has such a cell */
+	bool *is = calloc((size_t)run->n_ranks + 1, sizeof(*is));
 
 	v->failed = v->failed || !is;
+	for (size_t at = 0; is && at < run_n_cells(run); at++) {
+		is[run_dst(run, at)] |= is_usurped(run, at);
+	}
 	for (int r = 0; is && r < run->n_ranks; r++) {
 		size_t at = is[r] ? usurped(run, r, explained) : SIZE_MAX;
 		struct part p = nic_of(run, r);
@@ -610,40 +585,37 @@ static const struct stray {
 		  "interface" },
 };
 
-/** The paths of a node with a code, and the first of them. */
-struct stray_paths {
-	size_t n, first;
-};
-
 static void find_stray(const struct run *run, const struct stray *s,
 		       const uint8_t *explained, struct verdict *v)
 {
-	struct stray_paths *of = calloc((size_t)run->n_nodes + 1, sizeof(*of));
+	/* the paths of each node with the code, and the first of them */
+	size_t *n = calloc(2 * (size_t)run->n_nodes + 1, sizeof(*n));
+	size_t *first = n ? n + run->n_nodes : NULL;
 
-	v->failed = v->failed || !of;
-	for (size_t at = 0; of && at < run_n_cells(run); at++) {
+	v->failed = v->failed || !n;
+	for (size_t at = 0; n && at < run_n_cells(run); at++) {
 		int whose = s->of_sender ? run_src(run, at) : run_dst(run, at);
-		struct stray_paths *p = &of[run->ranks[whose].node];
+		int node = run->ranks[whose].node;
 
 		if (!explained[at] &&
 		    strcmp(run_cell_code(run, at), s->code) == 0) {
-			p->first = p->n++ ? p->first : at;
+			first[node] = n[node]++ ? first[node] : at;
 		}
 	}
-	for (int node = 0; of && node < run->n_nodes; node++) {
+	for (int node = 0; n && node < run->n_nodes; node++) {
 		struct part p = part_at(PART_CONFIG, node, -1);
 		struct finding *f;
 
-		if (of[node].n > 0) {
+		if (n[node] > 0) {
 			f = finding_add(v, p, s->code);
 			finding_say(f, "%s: %s (%zu paths)",
 				    run->nodes[node].name, s->says,
-				    of[node].n);
+				    n[node]);
 			finding_add_evidence(f, "%s", run_cell_detail(
-				run, of[node].first));
+				run, first[node]));
 		}
 	}
-	free(of);
+	free(n);
 }
 
 void mesh_findings(const struct run *run, uint8_t *explained,
@@ -674,25 +646,18 @@ static const char *interface_of(const struct run *run, const struct part *p)
 	return NULL;
 }
 
-static bool same_interface(const struct run *run, const struct finding *a,
-			   const struct finding *b)
-{
-	const char *x = interface_of(run, &a->part);
-	const char *y = interface_of(run, &b->part);
-
-	return x && y && x != y && a->part.node == b->part.node &&
-	       a->fail == b->fail && strcmp(x, y) == 0 &&
-	       strcmp(a->code, b->code) == 0;
-}
-
 void mesh_merge(const struct run *run, struct verdict *v)
 {
 	for (size_t i = 0; run->mesh && i < v->n; i++) {
 		for (size_t k = v->n; k-- > i + 1;) {
 			struct finding *a = &v->findings[i];
 			struct finding *b = &v->findings[k];
+			const char *x = interface_of(run, &a->part);
+			const char *y = interface_of(run, &b->part);
 
-			if (same_interface(run, a, b)) {
+			if (x && y && x != y && a->part.node == b->part.node &&
+			    a->fail == b->fail && strcmp(x, y) == 0 &&
+			    strcmp(a->code, b->code) == 0) {
 				a->cells += b->cells;
 				a->explained += b->explained;
 				finding_add_evidence(a, "%s", b->says);

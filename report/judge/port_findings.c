@@ -91,22 +91,6 @@ static int count(const uint8_t reach[MAX_GPUS], enum reach what)
 	return n;
 }
 
-/** Cells that touch it, and those it cost. */
-static void hear_cells(const struct run *run,
-		       const struct port_findings_lack *l, struct finding *f)
-{
-	part_foreach_cell(run, &f->part, at) {
-		if (run->cells[at].class >= CELL_CLASSES) {
-			continue;
-		}
-		if (f->cells++ == 0) {
-			finding_set_example(run, f, at);
-		}
-		f->explained += strcmp(run->codes[run->cell_code[at]],
-				       l->code) == 0;
-	}
-}
-
 /** A finding, or evidence for the one that its figures led to. */
 static void add_lack(const struct run *run, const struct part *gpu,
 		     const struct port_findings_lack *l, int have, int known,
@@ -122,7 +106,15 @@ static void add_lack(const struct run *run, const struct part *gpu,
 		return;
 	}
 	f = finding_add(v, *gpu, l->code);
-	hear_cells(run, l, f);
+	part_foreach_cell(run, &f->part, at) {	/* that it costs */
+		if (run->cells[at].class >= CELL_CLASSES) {
+			continue;
+		}
+		if (f->cells++ == 0) {
+			finding_set_example(run, f, at);
+		}
+		f->explained += strcmp(run_cell_code(run, at), l->code) == 0;
+	}
 	finding_say(f, "%s", text);
 	if (f->explained > 0) {
 		finding_more(f, "; %zu of %zu tests with it were skipped",
@@ -178,50 +170,12 @@ void peer_findings(const struct run *run, struct verdict *v)
  * cover them, so this is said; it is not a fault of a node.
  */
 
-/** GPUs of the job that are not tested. */
-struct untested {
-	struct str where;	/* "n1 4, n2 4" */
-	int n_nodes;
-	int node;		/* the last of them, -1: no rank is there */
-	int64_t gpus, all;	/* of the job */
-};
-
-/** Adds the GPUs that the fact @f says the node was given and that are not
- *  tested; @ranks[node] are tested. */
-static void hear(const struct run *run, const struct fact_row *f,
-		 const int *ranks, struct untested *u)
-{
-	const int node = run_find_node(run, f->node, -1);
-	char name[sizeof(f->node) + 32];
-	int64_t given = 0, left;
-
-	units_parse_int(f->value, 0, ALLOCATION_MAX_GPUS, &given, NULL);
-	left = node >= 0 ? given - ranks[node] : given;
-	u->all += given;
-	if (left <= 0) {
-		return;
-	}
-	u->gpus += left;
-	u->node = node;
-	snprintf(name, sizeof(name), "%s %" PRId64, f->node, left);
-	finding_list_name(&u->where, &u->n_nodes, name);
-}
-
-static void say(const struct untested *u, struct verdict *v)
-{
-	struct finding *f = finding_add(v, part_at(PART_CONFIG,
-						   u->n_nodes == 1 ? u->node :
-						   -1, -1), "gpus_untested");
-
-	finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job were not "
-		    "tested (%s): the step of the run did not get them",
-		    u->gpus, u->all, str_text(&u->where));
-}
-
 void untested_findings(const struct run *run, struct verdict *v)
 {
-	struct untested u = { .where = STR_INIT };
-	int *ranks;
+	int64_t gpus = 0, all = 0;	/* not tested, and of the job */
+	int n_nodes = 0, last = -1, *ranks;
+	struct str where = STR_INIT;	/* "n1 4, n2 4" */
+	struct finding *f;
 
 	/* fewer GPUs by -G are intended; a port is not a GPU */
 	if (run->n_ranks == 0 || run->ports || run->mesh ||
@@ -234,16 +188,38 @@ void untested_findings(const struct run *run, struct verdict *v)
 		ranks[run->ranks[i].node]++;
 	}
 	for (size_t i = 0; ranks && i < run->n_facts; i++) {
-		if (strcmp(run->facts[i].fact, ALLOCATION_FACT) == 0) {
-			hear(run, &run->facts[i], ranks, &u);
+		const struct fact_row *fact = &run->facts[i];
+		char name[sizeof(fact->node) + 32];
+		int64_t given = 0;
+		int node;
+
+		if (strcmp(fact->fact, ALLOCATION_FACT) != 0) {
+			continue;
 		}
+		node = run_find_node(run, fact->node, -1);
+		units_parse_int(fact->value, 0, ALLOCATION_MAX_GPUS, &given,
+				NULL);
+		all += given;
+		given -= node >= 0 ? ranks[node] : 0;
+		if (given <= 0) {
+			continue;
+		}
+		gpus += given;
+		last = node;
+		snprintf(name, sizeof(name), "%s %" PRId64, fact->node, given);
+		finding_list_name(&where, &n_nodes, name);
 	}
 	free(ranks);
-	v->failed = v->failed || u.where.failed;
-	if (u.gpus > 0) {
-		say(&u, v);
+	v->failed = v->failed || where.failed;
+	if (gpus > 0) {
+		f = finding_add(v, part_at(PART_CONFIG,
+					   n_nodes == 1 ? last : -1, -1),
+				"gpus_untested");
+		finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job "
+			    "were not tested (%s): the step of the run did not "
+			    "get them", gpus, all, str_text(&where));
 	}
-	str_release(&u.where);
+	str_release(&where);
 }
 
 /* ---- info findings ------------------------------------------------------- */
@@ -548,43 +524,14 @@ static const char *const fact_names[PORT_FACTS] = {
 	[PORT_WIDTH_MAX] = "pcie_width_max",
 };
 
-struct port_findings_port {
-	double said[PORT_FACTS];	/* NAN if not reported */
-};
-
-static const struct port_findings_port unheard = { { NAN, NAN, NAN, NAN, NAN,
-						     NAN } };
-
-static void hear_fact(struct port_findings_port *p, const struct fact_row *f)
+/** @said: NAN where it is not known. */
+static void hear_fact(double said[PORT_FACTS], const struct fact_row *f)
 {
 	for (int i = 0; i < PORT_FACTS; i++) {
 		if (strcmp(f->fact, fact_names[i]) == 0) {
-			p->said[i] = strtod(f->value, NULL);
+			said[i] = strtod(f->value, NULL);
 		}
 	}
-}
-
-/** The ports that are ranks; NULL without memory. */
-static struct port_findings_port *hear_ports(const struct run *run)
-{
-	struct port_findings_port *ports =
-		calloc((size_t)run->n_ranks + 1, sizeof(*ports));
-	int node = -1;
-
-	for (int r = 0; ports && r < run->n_ranks; r++) {
-		ports[r] = unheard;
-	}
-	for (size_t i = 0; ports && i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-		int rank;
-
-		node = run_find_node(run, f->node, node);
-		rank = node >= 0 ? part_nic_rank(run, node, f->scope) : -1;
-		if (rank >= 0) {
-			hear_fact(&ports[rank], f);
-		}
-	}
-	return ports;
 }
 
 static void warn(const struct run *run, int rank, const char *code,
@@ -604,10 +551,9 @@ static void warn(const struct run *run, int rank, const char *code,
 
 /** Writes the sentence about a link below its maximum.  Returns false if it is
  *  not. */
-static bool say_downgraded(const struct port_findings_port *p, char *whole,
+static bool say_downgraded(const double said[PORT_FACTS], char *whole,
 			   size_t size)
 {
-	const double *said = p->said;
 	bool slow = said[PORT_SPEED] < said[PORT_SPEED_MAX];
 	bool narrow = said[PORT_WIDTH] < said[PORT_WIDTH_MAX];
 	struct str text = STR_INIT;
@@ -635,7 +581,7 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 
 	while (i < run->n_facts) {
 		const struct fact_row *first = &run->facts[i];
-		struct port_findings_port p = unheard;
+		double said[PORT_FACTS] = { NAN, NAN, NAN, NAN, NAN, NAN };
 		int last = node;
 		bool is_port = false;
 		struct part part;
@@ -648,13 +594,13 @@ static void find_on_nodes(const struct run *run, struct verdict *v)
 		       strcmp(run->facts[i].node, first->node) == 0; i++) {
 			is_port |= strcmp(run->facts[i].fact,
 					  "port_state") == 0;
-			hear_fact(&p, &run->facts[i]);
+			hear_fact(said, &run->facts[i]);
 		}
 		if (!is_port || node < 0) {
 			continue;
 		}
 		part = part_at(PART_NIC, node, ++index);
-		if (say_downgraded(&p, whole, sizeof(whole))) {
+		if (say_downgraded(said, whole, sizeof(whole))) {
 			finding_say(finding_add(v, part, "pcie_downgraded"),
 				    "%s of %s: %s", first->scope,
 				    run->nodes[node].name, whole);
@@ -690,7 +636,7 @@ static bool is_first(const struct run *run, int rank)
 
 /** Ports of another fabric than @first's are of another kind. */
 static void find_odd(const struct run *run, int first,
-		     const struct port_findings_port *ports,
+		     double (*ports)[PORT_FACTS],
 		     const struct shared *s, struct verdict *v)
 {
 	double *values = calloc((size_t)run->n_ranks + 1, sizeof(*values));
@@ -698,7 +644,7 @@ static void find_odd(const struct run *run, int first,
 
 	for (int r = 0; values && r < run->n_ranks; r++) {
 		values[r] = run->ranks[r].group == run->ranks[first].group ?
-				    ports[r].said[s->fact] : NAN;
+				    ports[r][s->fact] : NAN;
 	}
 	v->failed = v->failed || !values;
 	most = values ? stats_mode(values, (size_t)run->n_ranks) : NAN;
@@ -718,16 +664,32 @@ static void find_odd(const struct run *run, int first,
 
 void port_findings(const struct run *run, struct verdict *v)
 {
-	struct port_findings_port *ports = run->ports ? hear_ports(run) : NULL;
+	double (*ports)[PORT_FACTS] =	/* that are ranks */
+		run->ports ? calloc((size_t)run->n_ranks + 1, sizeof(*ports)) :
+			     NULL;
 	char text[160];
+	int node = -1;
 
 	if (strcmp(run->probe, "info") == 0 ||
 	    strcmp(run->probe, NODE_PROBE) == 0) {
 		find_on_nodes(run, v);
 	}
 	v->failed = v->failed || (run->ports && !ports);
+	for (int i = 0; ports && i < run->n_ranks * PORT_FACTS; i++) {
+		ports[i / PORT_FACTS][i % PORT_FACTS] = NAN;
+	}
+	for (size_t i = 0; ports && i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+		int rank;
+
+		node = run_find_node(run, f->node, node);
+		rank = node >= 0 ? part_nic_rank(run, node, f->scope) : -1;
+		if (rank >= 0) {
+			hear_fact(ports[rank], f);
+		}
+	}
 	for (int r = 0; ports && r < run->n_ranks; r++) {
-		if (say_downgraded(&ports[r], text, sizeof(text))) {
+		if (say_downgraded(ports[r], text, sizeof(text))) {
 			warn(run, r, "pcie_downgraded", text, v);
 		}
 	}

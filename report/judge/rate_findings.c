@@ -27,20 +27,6 @@ static void add_fate(struct finding *f, size_t failed, size_t passed)
 	}
 }
 
-static void say(const struct run *run, const struct rates *all,
-		const struct rate *r, struct finding *f)
-{
-	finding_more(f, "%s fails now and then: ", PART_NAME(run, &f->part));
-	add_share(f, r->failed, r->tests);
-	add_fate(f, r->failed, r->passed);
-	finding_more(f, "; elsewhere ");
-	add_share(f, all->n_rest, all->tests);
-	finding_more_or(run, f);
-	/* the evidence, for readers who compare two rates with one */
-	finding_add_evidence(f, "likelihood ratio 10^%.0f",
-			     floor(r->nats / log(10)));
-}
-
 /** Marks the failure of the cell at @at as explained; its speed is judged
  *  separately. */
 static void explain(const struct run *run, uint8_t *explained, size_t at)
@@ -79,7 +65,15 @@ static void add_rate(const struct run *run, const struct rates *all,
 			finding_add_or(f, &p);
 		}
 	}
-	say(run, all, r, f);
+	finding_more(f, "%s fails now and then: ", PART_NAME(run, &f->part));
+	add_share(f, r->failed, r->tests);
+	add_fate(f, r->failed, r->passed);
+	finding_more(f, "; elsewhere ");
+	add_share(f, all->n_rest, all->tests);
+	finding_more_or(run, f);
+	/* what it was judged by, for who doubts: two rates beside one */
+	finding_add_evidence(f, "likelihood ratio 10^%.0f",
+			     floor(r->nats / log(10)));
 	part_foreach_cell(run, &r->part, at) {
 		if (rates_failed(run, at)) {
 			explain(run, explained, at);
@@ -120,18 +114,6 @@ static void add_scatter(const struct run *run, const struct rates *all,
 	}
 }
 
-/** Drops the few lone failures that passed when repeated, next to a part that
- *  fails more often. */
-static void forget_lone(const struct run *run, const struct rates *all,
-			uint8_t *explained)
-{
-	for (size_t i = 0; all->n > 0 && i < all->n_rest; i++) {
-		if (run_good(run->cells[all->rest[i]].class)) {
-			explained[all->rest[i]] |= EXPLAINED_FLAKY;
-		}
-	}
-}
-
 void rate_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v)
 {
@@ -153,6 +135,12 @@ void rate_findings(const struct run *run, uint8_t *explained,
 	     path++) {
 		add_scatter(run, &all, (enum path_class)path, explained, v);
 	}
-	forget_lone(run, &all, explained);
+	/* the few that passed when retried, beside a part that fails more
+	 * often */
+	for (size_t i = 0; all.n > 0 && i < all.n_rest; i++) {
+		if (run_good(run->cells[all.rest[i]].class)) {
+			explained[all.rest[i]] |= EXPLAINED_FLAKY;
+		}
+	}
 	rates_release(&all);
 }

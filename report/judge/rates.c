@@ -117,20 +117,6 @@ static void count_follow(struct rates_work *w, size_t i, uint32_t by)
 	}
 }
 
-/** Cells of @p are explained, and count no more. */
-static void take_out(struct rates_work *w, const struct part *p)
-{
-	for (size_t i = 0; i < w->run->n_follow; i++) {
-		if (part_touches_at(w->run, p, w->run->follow[i].at)) {
-			count_follow(w, i, (uint32_t)-1);
-		}
-	}
-	part_foreach_cell(w->run, p, at) {
-		count_cell(w, at, (uint32_t)-1);
-		w->out[at] = 1;
-	}
-}
-
 /** Logarithm of the likelihood of @k of @n at @rate. */
 static double likelihood(double k, double n, double rate)
 {
@@ -194,13 +180,6 @@ static size_t best_of(const struct rates_work *w, struct weight *best)
 	return found;
 }
 
-/** Failed tests of a part, and the results of repeating them. */
-struct fate {
-	size_t failed, pairs;
-	size_t later;		/* of these pairs: only in the follow-up */
-	size_t again, passed;	/* tried again */
-};
-
 /** Returns the number of pairs of @p that failed only in the follow-up, counted
  *  up to LEAST_FAILED. */
 static size_t later_pairs(const struct rates_work *w, const struct part *p)
@@ -224,29 +203,6 @@ static size_t later_pairs(const struct rates_work *w, const struct part *p)
 	return n;
 }
 
-static struct fate fate_of(const struct rates_work *w, const struct part *p)
-{
-	const struct run *run = w->run;
-	struct fate f = { 0 };
-
-	for (size_t i = 0; i < w->n_failed; i++) {
-		size_t at = w->failed[i], back = run_back(run, at);
-		const struct cell *c = &run->cells[at];
-
-		if (w->out[at] || !part_touches_at(run, p, at)) {
-			continue;
-		}
-		f.failed++;
-		f.pairs += back > at || w->out[back] ||
-			   !rates_failed(run, back);
-		f.again += c->attempt > 1;
-		f.passed += run_good(c->class);
-	}
-	f.later = later_pairs(w, p);
-	f.pairs += f.later;
-	return f;
-}
-
 /** Returns true if so many of the @tests fail, by @rate, that the part is
  *  broken. */
 static bool is_broken(double rate, size_t tests)
@@ -256,17 +212,30 @@ static bool is_broken(double rate, size_t tests)
 	return rate * 100 >= (sample ? MOST_OF_SAMPLE : MOST_PERCENT);
 }
 
-/** Returns true if the failures, @failed of @tests, happen by chance: they do
- *  not fail more often when repeated. */
-static bool is_chance(const struct fate *f, size_t failed, size_t tests)
+/** Returns true if the failures of @r happen by chance: they do not fail more
+ *  often when repeated.  Sets r->passed. */
+static bool is_chance(const struct rates_work *w, struct rate *r)
 {
-	double again = (double)f->again, bad = again - (double)f->passed;
-	double rate = (double)failed / (double)tests;
+	const struct run *run = w->run;
+	size_t later = later_pairs(w, &r->part), pairs = later, again = 0;
+	double rate = (double)r->failed / (double)r->tests, bad;
 
-	return !is_broken(rate, tests) && f->pairs >= LEAST_FAILED &&
-	       f->passed + f->later > 0 &&
-	       (bad <= rate * again ||
-		stats_log_tail(bad, again, rate) > log(ALPHA_AGAIN));
+	for (size_t i = 0; i < w->n_failed; i++) {
+		size_t at = w->failed[i], back = run_back(run, at);
+		const struct cell *c = &run->cells[at];
+
+		if (w->out[at] || !part_touches_at(run, &r->part, at)) {
+			continue;
+		}
+		pairs += back > at || w->out[back] || !rates_failed(run, back);
+		again += c->attempt > 1;
+		r->passed += run_good(c->class);
+	}
+	bad = (double)again - (double)r->passed;
+	return !is_broken(rate, r->tests) && pairs >= LEAST_FAILED &&
+	       r->passed + later > 0 &&
+	       (bad <= rate * (double)again ||
+		stats_log_tail(bad, (double)again, rate) > log(ALPHA_AGAIN));
 }
 
 /** Returns true if @p has most of the failed tests of @than, and the
@@ -316,7 +285,6 @@ static int next(struct rates_work *w, bool *any)
 	struct weight x = { 0 };
 	size_t id = best_of(w, &x);
 	struct rate r = { 0 };
-	struct fate f;
 
 	*any = id != SIZE_MAX && x.nats >= LEAST_NATS &&
 	       x.chance + log((double)w->index.n) <= log(ALPHA);
@@ -324,35 +292,26 @@ static int next(struct rates_work *w, bool *any)
 		return 0;
 	}
 	r.part = part_index_part(&w->index, id);
-	f = fate_of(w, &r.part);
 	r.failed = w->of[id].failed;
 	r.tests = w->of[id].tests;
-	r.passed = f.passed;
 	r.nats = x.nats;
-	if (is_chance(&f, r.failed, r.tests) &&
+	if (is_chance(w, &r) &&
 	    (add_others(w, id, x.nats, &r) < 0 ||
 	     !grow_add(&w->rates.list, &w->rates.n, &r, sizeof(r)))) {
 		free(r.or_parts);
 		return -1;
 	}
-	take_out(w, &r.part);
-	return 0;
-}
-
-/** Returns true if the cell at @at touches one of @parts, which has a flag per
- *  part number. */
-static bool touches_any(const struct rates_work *w, const bool *parts,
-			size_t at)
-{
-	size_t ids[PART_INDEX_CELL_MAX];
-	int n = part_index_cell(&w->index, run_src(w->run, at),
-				run_dst(w->run, at), ids);
-	bool any = false;
-
-	for (int i = 0; i < n; i++) {
-		any = any || parts[ids[i]];
+	/* its cells are explained, and count no more */
+	for (size_t i = 0; i < w->run->n_follow; i++) {
+		if (part_touches_at(w->run, &r.part, w->run->follow[i].at)) {
+			count_follow(w, i, (uint32_t)-1);
+		}
 	}
-	return any;
+	part_foreach_cell(w->run, &r.part, at) {
+		count_cell(w, at, (uint32_t)-1);
+		w->out[at] = 1;
+	}
+	return 0;
 }
 
 /** Takes out the parts that fail more often than not: they are broken, and so
@@ -386,7 +345,13 @@ static int take_broken(struct rates_work *w)
 		any |= is;
 	}
 	for (size_t at = 0; any && at < run_n_cells(run); at++) {
-		w->out[at] |= touches_any(w, broken, at);
+		size_t ids[PART_INDEX_CELL_MAX];
+		int n = part_index_cell(&w->index, run_src(run, at),
+					run_dst(run, at), ids);
+
+		for (int i = 0; i < n; i++) {
+			w->out[at] |= broken[ids[i]];
+		}
 	}
 	blame_release(&b);
 	free(broken);
@@ -419,43 +384,9 @@ static int list_failed(struct rates_work *w, const uint8_t *skip)
 	return 0;
 }
 
-/** Returns true if enough tests failed, in the main pass and the follow-up
- *  together. */
-static bool is_enough(const struct rates_work *w)
-{
-	size_t n = w->n_failed;
-
-	for (size_t i = 0; n > 0 && i < w->run->n_follow; i++) {
-		n += failed_later(w, &w->run->follow[i]);
-	}
-	return n >= LEAST_FAILED;
-}
-
-/** Lists the failed tests that no part explains.  Returns 0, or -1 when memory
- *  runs out. */
-static int list_rest(struct rates_work *w)
-{
-	struct rates *r = &w->rates;
-
-	r->tests = w->all.tests;
-	for (size_t i = 0; i < w->n_failed; i++) {
-		const struct cell *c = &w->run->cells[w->failed[i]];
-
-		if (w->out[w->failed[i]]) {
-			continue;
-		}
-		r->again += c->attempt > 1;
-		r->passed += run_good(c->class);
-		if (!grow_add(&r->rest, &r->n_rest, &w->failed[i],
-			      sizeof(w->failed[i]))) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 static int find(struct rates_work *w)
 {
+	struct rates *r = &w->rates;
 	bool any = true;
 
 	if (take_broken(w) < 0) {
@@ -472,7 +403,21 @@ static int find(struct rates_work *w)
 			return -1;
 		}
 	}
-	return list_rest(w);
+	r->tests = w->all.tests;
+	for (size_t i = 0; i < w->n_failed; i++) {
+		const struct cell *c = &w->run->cells[w->failed[i]];
+
+		if (w->out[w->failed[i]]) {
+			continue;	/* a part explains it */
+		}
+		r->again += c->attempt > 1;
+		r->passed += run_good(c->class);
+		if (!grow_add(&r->rest, &r->n_rest, &w->failed[i],
+			      sizeof(w->failed[i]))) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 int rates_find(const struct run *run, const uint8_t *skip, struct rates *out)
@@ -480,8 +425,12 @@ int rates_find(const struct run *run, const uint8_t *skip, struct rates *out)
 	struct rates_work w = { .run = run,
 				.out = malloc(run_n_cells(run) + 1) };
 	int rc = w.out ? list_failed(&w, skip) : -1;
+	size_t failed = w.n_failed;	/* with those of the follow-up */
 
-	if (rc == 0 && is_enough(&w)) {
+	for (size_t i = 0; rc == 0 && failed > 0 && i < run->n_follow; i++) {
+		failed += failed_later(&w, &run->follow[i]);
+	}
+	if (rc == 0 && failed >= LEAST_FAILED) {
 		rc = part_index_init(&w.index, run);
 		w.of = rc == 0 ? calloc(w.index.n + 1, sizeof(*w.of)) : NULL;
 		rc = w.of ? find(&w) : -1;

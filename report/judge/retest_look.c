@@ -187,30 +187,25 @@ static bool is_other_nic(const struct retest_look *l, int rank)
 			r->nic != l->part.index);
 }
 
-/** Drops tests that another NIC has carried, which are not tests of the
- *  part. */
-static void drop_other_nic(struct retest_look *l)
-{
-	for (size_t at = 0; l->part.kind == PART_NIC &&
-			    at < run_n_cells(l->run); at++) {
-		if (l->marks[at] && l->run->cells[at].path != PATH_INTRA &&
-		    (is_other_nic(l, run_src(l->run, at)) ||
-		     is_other_nic(l, run_dst(l->run, at)))) {
-			l->marks[at] = 0;
-			l->other_nic++;
-		}
-	}
-}
-
 void look_at(struct retest_look *l)
 {
 	const json_t *parts = look_parts(l->run);
+	const struct run *run = l->run;
 
 	mark(l->run, l->then.pairs, l->marks);
 	for (size_t i = 0; i < json_array_size(parts); i++) {
 		mark(l->run, run_entry(parts, i).pairs, l->all);
 	}
-	drop_other_nic(l);
+	/* tests that another NIC has carried are none of the part */
+	for (size_t at = 0; l->part.kind == PART_NIC && at < run_n_cells(run);
+	     at++) {
+		if (l->marks[at] && run->cells[at].path != PATH_INTRA &&
+		    (is_other_nic(l, run_src(run, at)) ||
+		     is_other_nic(l, run_dst(run, at)))) {
+			l->marks[at] = 0;
+			l->other_nic++;
+		}
+	}
 	excuse(l);
 	count_units(l);
 }
@@ -305,20 +300,8 @@ static struct part place_of(const struct run *run, const struct run_entry *then,
 /** Returns true if the confirmed part is slow enough for a fault. */
 static bool is_beyond(const struct run *run, const struct retested *r)
 {
-	const double line = (double)(run->slow_percent ? run->slow_percent :
-				     RUN_SLOW_PERCENT) / 100;
-
-	return r->slow && (r->late >= FAIL_LATER || r->share <= 1 - line);
-}
-
-static void add_missing(const struct run *run, const struct run_entry *then,
-			const struct retested *r, struct verdict *v)
-{
-	const struct part p = place_of(run, then, r);
-	struct finding *f = finding_add(v, p, "still_missing");
-
-	f->fail = r->failed;
-	finding_say(f, "%s cannot be tested: %s", r->name, r->why);
+	return r->slow && (r->late >= FAIL_LATER ||
+			   r->share <= 1 - run_slow_share(run));
 }
 
 static void add_slow(const struct run *run, const struct run_entry *then,
@@ -341,33 +324,32 @@ static void add_slow(const struct run *run, const struct run_entry *then,
 	}
 }
 
-/** Makes the finding that names @r again a fault. */
-static void confirm(const struct run *run, const struct retested *r,
-		    struct verdict *v)
-{
-	struct finding *f = &v->findings[r->again - v->findings];
-
-	/* of ranks that share cores nothing is a fault by its speed */
-	if (!f->fail && !run->shared_cores &&
-	    (r->failed || is_beyond(run, r))) {
-		f->fail = true;
-		finding_add_evidence(f, "the run before has found %s, and this "
-				     "one, at another time, finds it again",
-				     r->name);
-	}
-}
-
 void retest_findings(const struct run *run, struct verdict *v)
 {
 	struct retested r;
 
 	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
 		const struct run_entry then = run_entry(look_parts(run), i);
+		struct finding *f = NULL;
 
 		if (r.state == RETEST_MISSING) {
-			add_missing(run, &then, &r, v);
+			f = finding_add(v, place_of(run, &then, &r),
+					"still_missing");
+			f->fail = r.failed;
+			finding_say(f, "%s cannot be tested: %s", r.name,
+				    r.why);
 		} else if (r.again) {
-			confirm(run, &r, v);
+			f = &v->findings[r.again - v->findings];
+			/* of ranks that share cores nothing is a fault by its
+			 * speed */
+			if (f->fail || run->shared_cores ||
+			    !(r.failed || is_beyond(run, &r))) {
+				continue;
+			}
+			f->fail = true;
+			finding_add_evidence(f, "the run before has found %s, "
+					     "and this one, at another time, "
+					     "finds it again", r.name);
 		} else if (r.slow && r.bad == 0) {
 			add_slow(run, &then, &r, v);
 		}
@@ -615,17 +597,6 @@ int retest_gpus(const struct run *run, int node)
 	return 0;
 }
 
-static struct part part_now(const struct run *run, const struct run_entry *then)
-{
-	struct part p = part_called(then->kind);
-
-	p.node = look_node(run, then->node);
-	p.peer_node = look_node(run, then->peer_node);
-	p.index = then->index;
-	p.peer_index = then->peer_index;
-	return p;
-}
-
 /* ---- repeated findings -------------------------------------------------- */
 
 static bool is_speed(const char *code)
@@ -731,13 +702,6 @@ static void look_at_nodes(const struct retest_look *l, struct retested *r)
 	}
 }
 
-/** A fault by its bandwidth, whatever it was found for. */
-static double fault_share(const struct run *run)
-{
-	return 1 - (double)(run->slow_percent ? run->slow_percent :
-			    RUN_SLOW_PERCENT) / 100;
-}
-
 static void look_at_cells(struct retest_look *l, struct retested *r)
 {
 	const struct run *run = l->run;
@@ -753,7 +717,7 @@ static void look_at_cells(struct retest_look *l, struct retested *r)
 	r->share = look_ratio(l, false);
 	r->late = is_late(r->code) ? look_ratio(l, true) : NAN;
 	r->slow = r->late > MOST_LATER ||
-		  (!run->shared_cores && r->share < fault_share(run)) ||
+		  (!run->shared_cores && r->share < 1 - run_slow_share(run)) ||
 		  (is_speed(r->code) && r->share < LEAST_SHARE);
 }
 
@@ -852,7 +816,11 @@ bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 	if (i >= json_array_size(parts)) {
 		return false;
 	}
-	l.part = part_now(run, &l.then);
+	l.part = part_called(l.then.kind);
+	l.part.node = look_node(run, l.then.node);
+	l.part.peer_node = look_node(run, l.then.peer_node);
+	l.part.index = l.then.index;
+	l.part.peer_index = l.then.peer_index;
 	*r = (struct retested){
 		.name = l.then.name, .node = l.then.node, .code = l.then.code,
 		.peer = l.then.peer_node,

@@ -16,8 +16,61 @@
 #define MAX_EVIDENCE 40
 #define NAMES_SIZE   100	/* of the nodes of one side */
 
-static int skew_find(const struct run *run, struct skew *s);
-static void skew_release(struct skew *s);
+/** Maximum values of a fact that are distinguished. */
+#define SKEW_VALUES 8
+#define SKEW_VALUE_SIZE 80
+/** Maximum characters of a value in a sentence: longer values with a common
+ *  beginning are shown from "..." near the difference. */
+#define SKEW_SHOWN 48
+
+/** One fact in which nodes differ. */
+struct skew_diff {
+	const struct skew_fact *fact;
+	char name[96];		/* "driver", "mtu of ib0" */
+	char source[80];
+	/* the most common first, those as common as nodes come */
+	char values[SKEW_VALUES][SKEW_VALUE_SIZE];
+	size_t count[SKEW_VALUES];	/* nodes of each */
+	size_t n_values;	/* different ones; more than fit are the last */
+	int *value_of;		/* of each node, -1 = it did not say */
+	bool told;		/* a finding has it */
+};
+
+/** The value that a node, or a part of it, has for one fact. */
+struct skew_said {
+	const struct skew_fact *fact;
+	const char *kind;	/* is compared with its like only; "" = all */
+	const char *value, *source;
+	int node;
+};
+
+/** State of one node while facts are compared. */
+struct skew_view {
+	bool heard;		/* it said what it is, and no other one is its
+				 * machine */
+	const char *host, *boot;	/* NULL: not said */
+	struct str text;	/* its values of one fact */
+	bool seen;		/* it has one of those */
+	int first;		/* node with the same; -1: not seen */
+	size_t alike;		/* nodes that this is the first one of */
+};
+
+struct skew_work {
+	const struct run *run;
+	struct skew_said *said;
+	size_t n_said;
+	struct skew_view *nodes;
+	struct skew_diff *list;	/* in the order of the table */
+	size_t n;
+};
+
+static int skew_find(struct skew_work *w);
+
+/** Returns true if the two most common values are equally common. */
+static bool skew_is_even(const struct skew_diff *d)
+{
+	return d->count[0] == d->count[1];
+}
 
 /** The values of side @side, 1 << value each.  Of an even split, side k has the
  *  k-th value; else side 0 has the usual value and side 1 is odd. */
@@ -101,20 +154,6 @@ static void add_fact(const struct run *run, const struct skew_diff *d,
 
 /* ---- correlation with faults -------------------------------------------- */
 
-/** Cells that go with the difference: of an odd node, or from one side of an
- *  even split to another. */
-static bool goes_with(const struct run *run, const struct skew_diff *d,
-		      int src, int dst)
-{
-	int a = run->ranks[src].node, b = run->ranks[dst].node;
-
-	if (!skew_is_even(d)) {
-		return on_side(d, a, 1) || on_side(d, b, 1);
-	}
-	return d->value_of[a] >= 0 && d->value_of[b] >= 0 &&
-	       d->value_of[a] != d->value_of[b];
-}
-
 /** f->cells; f->explained when these are all the bad ones.  Returns how many
  *  are bad, of @all that are. */
 static size_t count_cells(const struct run *run, const struct skew_diff *d,
@@ -124,8 +163,15 @@ static size_t count_cells(const struct run *run, const struct skew_diff *d,
 
 	*all = 0;
 	run_foreach_cell(run, at) {
-		bool with = goes_with(run, d, run_src(run, at),
-				      run_dst(run, at));
+		int a = run->ranks[run_src(run, at)].node;
+		int b = run->ranks[run_dst(run, at)].node;
+		/* of an odd node, or from one side of an even split to
+		 * another */
+		bool with = skew_is_even(d) ?
+				    d->value_of[a] >= 0 &&
+				    d->value_of[b] >= 0 &&
+				    d->value_of[a] != d->value_of[b] :
+				    on_side(d, a, 1) || on_side(d, b, 1);
 		bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||
 			      witness_is_bad(run, ABOUT_SLOW, at);
 
@@ -230,9 +276,10 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 }
 
 /** Difference @first, and those after it that are between the same nodes. */
-static struct finding *add_skew(const struct run *run, struct skew *s,
-				size_t first, struct verdict *v)
+static struct finding *add_skew(struct skew_work *s, size_t first,
+				struct verdict *v)
 {
+	const struct run *run = s->run;
 	const struct skew_diff *d = &s->list[first];
 	struct finding *f =
 		finding_add(v, part_of_kind(PART_CONFIG), "config_skew");
@@ -272,13 +319,13 @@ void skew_findings(const struct run *run, struct verdict *v)
 {
 	struct finding *last = NULL;
 	size_t rest = 0;
-	struct skew s;
+	struct skew_work s = { .run = run };
 	int n = 0;
 
-	v->failed = skew_find(run, &s) < 0 || v->failed;
+	v->failed = skew_find(&s) < 0 || v->failed;
 	for (size_t i = 0; i < s.n; i++) {
 		if (!s.list[i].told && n < MAX_FINDINGS) {
-			last = add_skew(run, &s, i, v);
+			last = add_skew(&s, i, v);
 			n++;
 		}
 	}
@@ -290,7 +337,10 @@ void skew_findings(const struct run *run, struct verdict *v)
 				     "of nodes: see facts.csv", rest,
 				     rest == 1 ? " differs" : "s differ");
 	}
-	skew_release(&s);
+	for (size_t i = 0; i < s.n; i++) {
+		free(s.list[i].value_of);
+	}
+	free(s.list);
 }
 
 /* ---- skew ---------------------------------------------------------------- */
@@ -303,33 +353,6 @@ void skew_findings(const struct run *run, struct verdict *v)
 
 /** Bytes of a value shown before the part that differs. */
 #define SKEW_CONTEXT 16
-
-/** The value that a node, or a part of it, has for one fact. */
-struct skew_said {
-	const struct skew_fact *fact;
-	const char *kind;	/* is compared with its like only; "" = all */
-	const char *value, *source;
-	int node;
-};
-
-/** State of one node while facts are compared. */
-struct skew_view {
-	bool heard;		/* it reported its facts, and no other node
-				 * is the same machine */
-	const char *host, *boot;	/* NULL: not said */
-	struct str text;	/* its values of one fact */
-	bool seen;		/* it has one of those */
-	int first;		/* node with the same; -1: not seen */
-	size_t alike;		/* nodes that this is the first one of */
-};
-
-struct skew_work {
-	const struct run *run;
-	struct skew_said *said;
-	size_t n_said;
-	struct skew_view *nodes;
-	struct skew *out;
-};
 
 /* ---- values by node ------------------------------------------------------ */
 
@@ -403,20 +426,6 @@ static const char *beside(const struct run *run, size_t i, const char *name)
 	return value;
 }
 
-static const char *kind_of(const struct run *run, const struct skew_fact *k,
-			   size_t i)
-{
-	const char *kind = NULL;
-
-	if (!k->part) {
-		return run->facts[i].fact;	/* "NCCL_*" are many */
-	}
-	if (k->by) {
-		kind = k->by[0] ? beside(run, i, k->by) : run->facts[i].scope;
-	}
-	return kind ? kind : "";
-}
-
 static int hear(struct skew_work *w)
 {
 	const struct run *run = w->run;
@@ -426,8 +435,9 @@ static int hear(struct skew_work *w)
 		const struct fact_row *f = &run->facts[i];
 		const struct skew_fact *k = skew_fact_of(run, f);
 		const char *state;
-		struct skew_said said = {
+		struct skew_said said = {	/* "NCCL_*" are many */
 			.fact = k, .value = f->value, .source = f->source,
+			.kind = k && !k->part ? f->fact : NULL,
 		};
 
 		said.node = node = run_find_node(run, f->node, node);
@@ -438,7 +448,10 @@ static int hear(struct skew_work *w)
 		if (state && strcmp(state, "ACTIVE") != 0) {
 			continue;
 		}
-		said.kind = kind_of(run, k, i);
+		if (k->part && k->by) {
+			said.kind = k->by[0] ? beside(run, i, k->by) : f->scope;
+		}
+		said.kind = said.kind ? said.kind : "";
 		if (!grow_add(&w->said, &w->n_said, &said, sizeof(said))) {
 			return -1;
 		}
@@ -491,22 +504,6 @@ static void join_values(struct skew_work *w, const struct skew_said *s,
 	}
 }
 
-/** The first node that says the same as @node; -1: it says nothing. */
-static int first_alike(const struct skew_work *w, int node)
-{
-	int i = 0;
-
-	if (!w->nodes[node].seen) {
-		return -1;
-	}
-	while (!w->nodes[i].seen ||
-	       strcmp(str_text(&w->nodes[i].text),
-		      str_text(&w->nodes[node].text)) != 0) {
-		i++;
-	}
-	return i;
-}
-
 /** How many bytes @a and @b begin with alike. */
 static size_t alike(const char *a, const char *b)
 {
@@ -516,22 +513,6 @@ static size_t alike(const char *a, const char *b)
 		n++;
 	}
 	return n;
-}
-
-/** Returns where to begin with @text so that byte @at is shown soon: after a
- *  separator near it, if there is one. */
-static size_t begin_near(const char *text, size_t at)
-{
-	size_t from = at;
-
-	while (from > 0 && at - from < SKEW_CONTEXT &&
-	       !strchr(" ,;:/=", text[from - 1])) {
-		from--;
-	}
-	while (from > 0 && ((unsigned char)text[from] & 0xc0) == 0x80) {
-		from--;	/* the middle of a character */
-	}
-	return from;
 }
 
 /** Writes @text for display: a long one from where it differs from the other @n
@@ -548,8 +529,15 @@ static void show_value(const char *text, const char *const texts[], size_t n,
 
 		same = k > same ? k : same;
 	}
-	from = strlen(text) < SKEW_SHOWN || same < SKEW_CONTEXT ?
-		       0 : begin_near(text, same);
+	from = strlen(text) < SKEW_SHOWN || same < SKEW_CONTEXT ? 0 : same;
+	/* so that what differs is soon seen: behind a separator near it */
+	while (from > 0 && same - from < SKEW_CONTEXT &&
+	       !strchr(" ,;:/=", text[from - 1])) {
+		from--;
+	}
+	while (from > 0 && ((unsigned char)text[from] & 0xc0) == 0x80) {
+		from--;	/* the middle of a character */
+	}
 	used = from ? strlen(left_out) : 0;
 	memcpy(value, left_out, used);
 	str_copy(value + used, SKEW_VALUE_SIZE - used, text + from);
@@ -595,8 +583,15 @@ static int rank_values(const struct skew_work *w, struct skew_diff *d)
 
 	d->value_of = calloc((size_t)n + 1, sizeof(*d->value_of));
 	for (int i = 0; d->value_of && i < n; i++) {
-		int first = first_alike(w, i);
+		int first = w->nodes[i].seen ? 0 : -1;
 
+		/* the first node that says the same */
+		while (first >= 0 &&
+		       (!w->nodes[first].seen ||
+			strcmp(str_text(&w->nodes[first].text),
+			       str_text(&w->nodes[i].text)) != 0)) {
+			first++;
+		}
 		w->nodes[i].first = first;
 		w->nodes[i].alike = 0;
 		d->value_of[i] = -1;
@@ -610,27 +605,14 @@ static int rank_values(const struct skew_work *w, struct skew_diff *d)
 	return d->value_of ? 0 : -1;
 }
 
-/** One more of w->out, which has @d->value_of from then on. */
-static int add_diff(struct skew_work *w, const struct skew_said *s,
-		    struct skew_diff *d)
-{
-	bool part = s->fact->part;
-
-	snprintf(d->name, sizeof(d->name), "%.40s%s%.48s",
-		 part ? s->fact->fact : s->kind,
-		 part && s->kind[0] ? " of " : "", part ? s->kind : "");
-	STR_COPY(d->source, s->source);
-	return grow_add(&w->out->list, &w->out->n, d, sizeof(*d)) ? 0 : -1;
-}
-
 /** @n rows of one fact, of one kind. */
 static int compare(struct skew_work *w, const struct skew_said *s, size_t n)
 {
 	struct skew_diff d = { .fact = s->fact };
-	bool differ;
+	bool differ, part = s->fact->part;
 	int rc;
 
-	if (w->out->n == SKEW_MAX_DIFFS) {
+	if (w->n == SKEW_MAX_DIFFS) {
 		return 0;
 	}
 	join_values(w, s, n);
@@ -639,7 +621,12 @@ static int compare(struct skew_work *w, const struct skew_said *s, size_t n)
 		 !(s->fact->setting && d.count[0] == 1 &&
 		   d.n_values >= SKEW_MIN_OWN);	/* meant so */
 	if (rc == 0 && differ) {
-		rc = add_diff(w, s, &d);
+		snprintf(d.name, sizeof(d.name), "%.40s%s%.48s",
+			 part ? s->fact->fact : s->kind,
+			 part && s->kind[0] ? " of " : "",
+			 part ? s->kind : "");
+		STR_COPY(d.source, s->source);
+		rc = grow_add(&w->list, &w->n, &d, sizeof(d)) ? 0 : -1;
 	}
 	if (rc < 0 || !differ) {
 		free(d.value_of);
@@ -647,54 +634,44 @@ static int compare(struct skew_work *w, const struct skew_said *s, size_t n)
 	return rc;
 }
 
-static int compare_all(struct skew_work *w)
+/** Fills in w->list, which the caller frees.  0, or -1 when memory runs out. */
+static int skew_find(struct skew_work *w)
 {
 	size_t from = 0;
+	int rc;
 
-	if (w->n_said > 0) {
-		qsort(w->said, w->n_said, sizeof(*w->said), compare_said);
+	w->nodes = hear_nodes(w->run);
+	if (!w->nodes) {
+		return -1;
 	}
-	for (size_t i = 1; i <= w->n_said; i++) {
-		const struct skew_said *a = &w->said[from];
-
-		if (i < w->n_said && w->said[i].fact == a->fact &&
-		    strcmp(w->said[i].kind, a->kind) == 0) {
-			continue;
-		}
-		if (compare(w, a, i - from) < 0) {
-			return -1;
-		}
-		from = i;
-	}
-	return 0;
-}
-
-/* 0, or -1 when memory runs out; skew_release() frees in both cases. */
-static int skew_find(const struct run *run, struct skew *s)
-{
-	struct skew_work w = { .run = run, .out = s, .nodes = hear_nodes(run) };
-	int rc = -1;
-
-	*s = (struct skew){ 0 };
-	if (w.nodes) {
-		/* Nodes that are one machine say everything twice: the first
-		 * one counts. */
-		for (int a = 1; a < w.run->n_nodes; a++) {
-			for (int b = 0; b < a && w.nodes[a].heard; b++) {
-				if (w.nodes[b].heard &&
-				    one_machine(&w.nodes[a], &w.nodes[b])) {
-					w.nodes[a].heard = false;
-				}
+	/* Nodes that are one machine say everything twice: the first one
+	 * counts. */
+	for (int a = 1; a < w->run->n_nodes; a++) {
+		for (int b = 0; b < a && w->nodes[a].heard; b++) {
+			if (w->nodes[b].heard &&
+			    one_machine(&w->nodes[a], &w->nodes[b])) {
+				w->nodes[a].heard = false;
 			}
 		}
-		rc = hear(&w) < 0 ? -1 : compare_all(&w);
 	}
-	for (int i = 0; w.nodes && i < run->n_nodes; i++) {
-		s->n_nodes += w.nodes[i].heard;
-		str_release(&w.nodes[i].text);
+	rc = hear(w);
+	if (rc == 0 && w->n_said > 0) {
+		qsort(w->said, w->n_said, sizeof(*w->said), compare_said);
 	}
-	free(w.said);
-	free(w.nodes);
+	for (size_t i = 1; rc == 0 && i <= w->n_said; i++) {
+		const struct skew_said *a = &w->said[from];
+
+		if (i == w->n_said || w->said[i].fact != a->fact ||
+		    strcmp(w->said[i].kind, a->kind) != 0) {
+			rc = compare(w, a, i - from);
+			from = i;
+		}
+	}
+	for (int i = 0; i < w->run->n_nodes; i++) {
+		str_release(&w->nodes[i].text);
+	}
+	free(w->said);
+	free(w->nodes);
 	return rc;
 }
 
@@ -708,14 +685,4 @@ size_t skew_unheard(const struct run *run)
 	}
 	free(nodes);
 	return n;
-}
-
-/* 0, or -1 when memory runs out; skew_release() frees in both cases. */
-static void skew_release(struct skew *s)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		free(s->list[i].value_of);
-	}
-	free(s->list);
-	*s = (struct skew){ 0 };
 }

@@ -221,24 +221,6 @@ static void add_here(struct str *out, const char *text, const char *node)
 	str_release(&far);
 }
 
-/** Adds the test that decides between the part and the first alternative with
- *  such a test. */
-static void add_tell(const struct run *run, const struct finding *f,
-		     struct str *out)
-{
-	bool told = f->part.kind == PART_CONFIG;
-	struct str test = STR_INIT;
-
-	for (size_t i = 0; i < f->n_or && !told; i++) {
-		told = tell_apart(run, &f->part, &f->or_parts[i], f->src,
-				  f->dst, &test);
-	}
-	if (test.len > 0) {
-		str_addf(out, "\n%s", str_text(&test));
-	}
-	str_release(&test);
-}
-
 static void add_again(const struct run *run, const struct finding *f,
 		      const char *more, struct str *out)
 {
@@ -271,7 +253,8 @@ static void says_act(const struct run *run, struct finding *f)
 	};
 	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,
 					      where);
-	struct str text = STR_INIT, out = STR_INIT;
+	struct str text = STR_INIT, test = STR_INIT, out = STR_INIT;
+	bool told = f->part.kind == PART_CONFIG;
 	int node = act_node(&c);
 
 	if (run->drill || run_is_model(run)) {
@@ -286,13 +269,19 @@ static void says_act(const struct run *run, struct finding *f)
 	} else {
 		str_add(&out, str_text(&text));
 	}
-	add_tell(run, f, &out);
+	/* what tells it from the first other part for which there is a test */
+	for (size_t i = 0; i < f->n_or && !told; i++) {
+		told = tell_apart(run, &f->part, &f->or_parts[i], f->src,
+				  f->dst, &test);
+	}
+	str_addf(&out, "%s%s", test.len > 0 ? "\n" : "", str_text(&test));
 	/* of a limit --resume will do; a job that was looked at is not ours */
 	if (!limit_is(f->code) && strcmp(run->probe, "hang") != 0) {
 		add_again(run, f, x ? str_text(&x->again) : "", &out);
 	}
 	finding_set_act(f, str_text(&out));
 	str_release(&text);
+	str_release(&test);
 	str_release(&out);
 }
 
@@ -424,42 +413,13 @@ static void few_findings(const struct run *run, struct verdict *v)
  * "not run" and can be repeated.
  */
 
-/** Tests that were left for @code. */
-static size_t count_left(const struct run *run, const char *code)
-{
-	size_t n = 0;
-
-	run_foreach_cell(run, at) {
-		n += run->cells[at].class == CELL_NOT_RUN &&
-		     strcmp(run_cell_code(run, at), code) == 0;
-	}
-	return n;
-}
-
-static void say(const struct run *run, struct finding *f, const char *why)
-{
-	struct str names = STR_INIT;
-	int named = 0;
-
-	for (size_t i = 0; i < f->n_members; i++) {
-		finding_list_name(&names, &named,
-				  run->nodes[f->members[i]].name);
-	}
-	finding_say(f, "gpucheck's own processes%s%s ran into a limit%s%s",
-		    named > 0 ? " on " : "", str_text(&names),
-		    why[0] ? ": " : "", why);
-	str_release(&names);
-	if (f->explained > 0) {
-		finding_more(f, "; %zu of %zu tests were not run",
-			     f->explained, f->cells);
-	}
-}
-
 static void add(const struct run *run, const char *code, size_t left,
 		struct verdict *v)
 {
 	struct finding *f = finding_add(v, part_of_kind(PART_LIMIT), code);
 	const char *why = "";
+	struct str names = STR_INIT;
+	int named = 0;
 
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		f->cells += v->cells[c];
@@ -471,6 +431,7 @@ static void add(const struct run *run, const char *code, size_t left,
 
 		if (e) {
 			finding_add_member(f, i);
+			finding_list_name(&names, &named, run->nodes[i].name);
 			if (why[0]) {	/* the first is in the sentence */
 				finding_add_evidence(f, "%s: %s", e->node,
 						     e->detail);
@@ -482,7 +443,14 @@ static void add(const struct run *run, const char *code, size_t left,
 	if (f->n_members == 1) {
 		f->part.node = f->members[0];
 	}
-	say(run, f, why);
+	finding_say(f, "gpucheck's own processes%s%s ran into a limit%s%s",
+		    named > 0 ? " on " : "", str_text(&names),
+		    why[0] ? ": " : "", why);
+	str_release(&names);
+	if (f->explained > 0) {
+		finding_more(f, "; %zu of %zu tests were not run",
+			     f->explained, f->cells);
+	}
 }
 
 /* Limits that our own processes ran into, and what they kept from being
@@ -494,11 +462,15 @@ static void limit_findings(const struct run *run, struct verdict *v)
 	};
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
-		size_t left = count_left(run, codes[i]);
+		size_t left = 0;
 		bool said = false;
 
-		/* if there are no cells of pairs, which may have been tested
-		 * later */
+		run_foreach_cell(run, at) {
+			left += run->cells[at].class == CELL_NOT_RUN &&
+				strcmp(run_cell_code(run, at), codes[i]) == 0;
+		}
+		/* where there are no cells of pairs, which may have been
+		 * tested later after all */
 		for (int k = 0; k < run->n_nodes &&
 				(run->n_ranks == 0 || run->mesh); k++) {
 			said |= run_find_event(run, codes[i],
@@ -553,22 +525,6 @@ static bool sits_in_nodes(const struct finding *f)
 				 KIND(NODE_NETWORK) | KIND(SOCKET) |
 				 KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) |
 				 KIND(GPU_NVLINK) | KIND(LIMIT));
-}
-
-static void list_excluded(const struct run *run, struct verdict *v)
-{
-	v->exclude = calloc((size_t)run->n_nodes + 1, sizeof(*v->exclude));
-	v->failed = v->failed || !v->exclude;
-	for (int i = 0; v->exclude && i < run->n_nodes; i++) {
-		for (size_t k = 0; k < v->n; k++) {
-			if (sits_in_nodes(&v->findings[k]) &&
-			    finding_sits_in(&v->findings[k], i)) {
-				STR_COPY(v->exclude[v->n_exclude++],
-					 run->nodes[i].name);
-				break;
-			}
-		}
-	}
 }
 
 static enum verdict_status status_of(const struct run *run,
@@ -634,7 +590,20 @@ int verdict_close(const struct run *run, struct verdict *v)
 	}
 	retest_weigh(run, v);
 	v->status = status_of(run, v);
-	list_excluded(run, v);
+	v->exclude = calloc((size_t)run->n_nodes + 1, sizeof(*v->exclude));
+	v->failed = v->failed || !v->exclude;
+	for (int i = 0; v->exclude && i < run->n_nodes; i++) {
+		size_t k = 0;
+
+		while (k < v->n && !(sits_in_nodes(&v->findings[k]) &&
+				     finding_sits_in(&v->findings[k], i))) {
+			k++;
+		}
+		if (k < v->n) {
+			STR_COPY(v->exclude[v->n_exclude++],
+				 run->nodes[i].name);
+		}
+	}
 	v->failed = next_good(run, v) < 0 || v->failed;
 	return verdict_whole(v);
 }

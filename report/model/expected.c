@@ -54,28 +54,6 @@ static struct expected_line *section(struct expected_reading *r,
 	return grow_add(&x->list, &x->n, &new, sizeof(new));
 }
 
-static bool take_path(struct expected_line *l, const char *value)
-{
-	return STR_COPY(l->path, value);
-}
-
-static bool take_gpu(struct expected_line *l, const char *value)
-{
-	return value[0] && l->n_gpu < EXPECTED_WORDS &&
-	       STR_COPY(l->gpu[l->n_gpu++], value);
-}
-
-static bool take_not(struct expected_line *l, const char *value)
-{
-	return value[0] && l->n_not < EXPECTED_WORDS &&
-	       STR_COPY(l->not_gpu[l->n_not++], value);
-}
-
-static bool take_gpus(struct expected_line *l, const char *value)
-{
-	return units_parse_int(value, 1, SPEC_MAX_RANKS, &l->gpus, NULL) == 0;
-}
-
 /** A number above 0 up to @most. */
 static bool take_number(const char *value, double most, double *out)
 {
@@ -85,47 +63,7 @@ static bool take_number(const char *value, double most, double *out)
 	return end != value && *end == '\0' && *out > 0 && *out <= most;
 }
 
-static bool take_line(struct expected_line *l, const char *value)
-{
-	if (strcmp(value, "nic") == 0) {
-		l->line_GB_s = NAN;
-		return true;
-	}
-	return take_number(value, MAX_LINE_GB_S, &l->line_GB_s);
-}
-
-static bool take_percent(struct expected_line *l, const char *value)
-{
-	return take_number(value, 100, &l->percent);
-}
-
-static bool take_source(struct expected_line *l, const char *value)
-{
-	return STR_COPY(l->source, value);
-}
-
-static const struct expected_key {
-	const char *name;
-	bool (*take)(struct expected_line *l, const char *value);
-} keys[] = {
-	{ .name = "path", .take = take_path },
-	{ .name = "gpu", .take = take_gpu },
-	{ .name = "not", .take = take_not },
-	{ .name = "gpus", .take = take_gpus },
-	{ .name = "line_GB_s", .take = take_line },
-	{ .name = "percent", .take = take_percent },
-	{ .name = "source", .take = take_source },
-};
-
 #define BY "percent_"
-
-static bool take_by(struct expected_line *l, const char *transport,
-		    const char *value)
-{
-	return l->n_by < EXPECTED_WORDS && transport[0] &&
-	       STR_COPY(l->by[l->n_by].transport, transport) &&
-	       take_number(value, 100, &l->by[l->n_by++].percent);
-}
 
 /** inih's handler: 1 is good. */
 static int take(void *user, const char *name, const char *key,
@@ -139,12 +77,36 @@ static int take(void *user, const char *name, const char *key,
 	}
 	r->why = "a value that is out of range, too long, or one too many";
 	if (strncmp(key, BY, sizeof(BY) - 1) == 0) {
-		return take_by(l, key + sizeof(BY) - 1, value);
+		key += sizeof(BY) - 1;
+		return l->n_by < EXPECTED_WORDS && key[0] &&
+		       STR_COPY(l->by[l->n_by].transport, key) &&
+		       take_number(value, 100, &l->by[l->n_by++].percent);
 	}
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		if (strcmp(key, keys[i].name) == 0) {
-			return keys[i].take(l, value);
-		}
+	if (strcmp(key, "path") == 0) {
+		return STR_COPY(l->path, value);
+	}
+	if (strcmp(key, "source") == 0) {
+		return STR_COPY(l->source, value);
+	}
+	if (strcmp(key, "gpu") == 0) {
+		return value[0] && l->n_gpu < EXPECTED_WORDS &&
+		       STR_COPY(l->gpu[l->n_gpu++], value);
+	}
+	if (strcmp(key, "not") == 0) {
+		return value[0] && l->n_not < EXPECTED_WORDS &&
+		       STR_COPY(l->not_gpu[l->n_not++], value);
+	}
+	if (strcmp(key, "gpus") == 0) {
+		return units_parse_int(value, 1, SPEC_MAX_RANKS, &l->gpus,
+				       NULL) == 0;
+	}
+	if (strcmp(key, "percent") == 0) {
+		return take_number(value, 100, &l->percent);
+	}
+	if (strcmp(key, "line_GB_s") == 0) {
+		l->line_GB_s = NAN;	/* that of the NIC */
+		return strcmp(value, "nic") == 0 ||
+		       take_number(value, MAX_LINE_GB_S, &l->line_GB_s);
 	}
 	r->why = "no such key";
 	return 0;
@@ -297,21 +259,6 @@ static int model_of(struct expected_matching *m, const char *name, int gpus)
 	return m->n_models++;
 }
 
-/** The rate of a NIC, for the ranks that use it; the faster one counts where
- *  they use several, which may share a slot. */
-static void learn_rate(struct expected_matching *m,
-		       const struct cluster_node *n, const struct fact_row *f)
-{
-	double GB_s = strtod(f->value, NULL);
-
-	for (int r = n->first_rank; GB_s > 0 && r < n->first_rank + n->gpus;
-	     r++) {
-		if (str_names_meet(m->run->ranks[r].nic_name, f->scope)) {
-			m->ranks[r].nic_GB_s = fmax(GB_s, m->ranks[r].nic_GB_s);
-		}
-	}
-}
-
 static void learn(struct expected_matching *m)
 {
 	int at = -1;
@@ -327,11 +274,22 @@ static void learn(struct expected_matching *m)
 	run_foreach_fact(m->run, f) {
 		int gpu = run_number_in(f->scope, "gpu");
 		const struct cluster_node *n;
+		double GB_s;
 
 		at = run_find_node(m->run, f->node, at);
 		n = at >= 0 ? &m->run->nodes[at] : NULL;
 		if (n && strcmp(f->fact, "line_rate") == 0) {
-			learn_rate(m, n, f);
+			GB_s = strtod(f->value, NULL);
+			/* the faster NIC counts for ranks that use several,
+			 * which may share a slot */
+			for (int r = n->first_rank;
+			     GB_s > 0 && r < n->first_rank + n->gpus; r++) {
+				if (str_names_meet(m->run->ranks[r].nic_name,
+						   f->scope)) {
+					m->ranks[r].nic_GB_s = fmax(
+						GB_s, m->ranks[r].nic_GB_s);
+				}
+			}
 		} else if (n && strcmp(f->fact, "name") == 0 &&
 			   gpu >= 0 && gpu < n->gpus) {
 			m->ranks[n->first_rank + gpu].model =
@@ -357,22 +315,7 @@ static bool is_about(const struct expected_line *l,
 	       !has_any(x->name, l->not_gpu, l->n_not) && x->gpus >= l->gpus;
 }
 
-/** Number of the section + 1 for a path between two models, 0 = none. */
-static uint8_t find_line(const struct expected_matching *m, const char *path,
-			 const struct expected_model *a,
-			 const struct expected_model *b)
-{
-	for (size_t i = 0; i < m->x->n; i++) {
-		const struct expected_line *l = &m->x->list[i];
-
-		if (strncmp(path, l->path, strlen(l->path)) == 0 &&
-		    is_about(l, a) && is_about(l, b)) {
-			return (uint8_t)(i + 1);
-		}
-	}
-	return 0;
-}
-
+/** Number of the section + 1 for the cell at @at, 0 = none. */
 static uint8_t line_of(const struct expected_matching *m, size_t at, int src,
 		       int dst)
 {
@@ -381,9 +324,17 @@ static uint8_t line_of(const struct expected_matching *m, size_t at, int src,
 	uint8_t *line = &m->lines[((size_t)way * MAX_MODELS + (size_t)a) *
 				  MAX_MODELS + (size_t)b];
 
-	if (*line == NOT_LOOKED) {
-		*line = find_line(m, m->run->paths[way], &m->models[a],
-				  &m->models[b]);
+	if (*line != NOT_LOOKED) {
+		return *line;
+	}
+	*line = 0;
+	for (size_t i = 0; i < m->x->n && *line == 0; i++) {
+		const struct expected_line *l = &m->x->list[i];
+
+		if (str_starts(m->run->paths[way], l->path) &&
+		    is_about(l, &m->models[a]) && is_about(l, &m->models[b])) {
+			*line = (uint8_t)(i + 1);
+		}
 	}
 	return *line;
 }
@@ -398,21 +349,15 @@ double expected_percent(const struct expected_line *l, const char *transport)
 	return l->percent;
 }
 
-/** Return the rate of the slower of both NICs, NAN unless both are known. */
-static double nics_GB_s(const struct rank_line *s, const struct rank_line *d)
-{
-	return isnan(s->nic_GB_s) || isnan(d->nic_GB_s) ?
-		       NAN : fmin(s->nic_GB_s, d->nic_GB_s);
-}
-
 /** Return the bandwidth of a healthy pair, NAN if unknown. */
 static double expect(const struct expected_matching *m,
 		     const struct expected_line *l, const struct cell *c,
 		     int src, int dst)
 {
-	double line = isnan(l->line_GB_s) ?
-			      nics_GB_s(&m->ranks[src], &m->ranks[dst]) :
-			      l->line_GB_s;
+	double s = m->ranks[src].nic_GB_s, d = m->ranks[dst].nic_GB_s;
+	/* that of the slower NIC, if both are known; fmin() skips NAN */
+	double nics = isnan(s) || isnan(d) ? NAN : fmin(s, d);
+	double line = isnan(l->line_GB_s) ? nics : l->line_GB_s;
 	double size_GB = (double)m->run->size_B / 1e9;
 	double latency_s = isfinite(c->lat_us) ? (double)c->lat_us / 1e6 : 0;
 

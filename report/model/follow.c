@@ -9,32 +9,6 @@
 /** Rows of one test stand together: one a size and direction. */
 #define LOOK_BACK (2 * (size_t)SPEC_MAX_SIZES)
 
-static struct run_follow *find(const struct run *run, size_t at,
-			       int32_t attempt)
-{
-	for (size_t i = run->n_follow; i > 0 && run->n_follow - i < LOOK_BACK;
-	     i--) {
-		struct run_follow *f = &run->follow[i - 1];
-
-		if (f->at == at && f->attempt == attempt) {
-			return f;
-		}
-	}
-	return NULL;
-}
-
-static struct run_follow *find_or_add(struct run *run, size_t at,
-				      int32_t attempt)
-{
-	const struct run_follow none = { .at = at, .attempt = attempt,
-					 .outcome = OUTCOME_NOT_RUN,
-					 .bw_GB_s = NAN, .lat_us = NAN };
-	struct run_follow *f = find(run, at, attempt);
-
-	return f ? f : grow_add(&run->follow, &run->n_follow, &none,
-				sizeof(none));
-}
-
 int follow_take(struct run *run, const struct p2p_row *row)
 {
 	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
@@ -42,13 +16,23 @@ int follow_take(struct run *run, const struct p2p_row *row)
 		.attempt = row->attempt == RECORD_NONE ? 1 : row->attempt,
 		.outcome = row->outcome,
 	};
+	const struct run_follow none = { .at = at,
+					 .attempt = (int32_t)say.attempt,
+					 .outcome = OUTCOME_NOT_RUN,
+					 .bw_GB_s = NAN, .lat_us = NAN };
 	bool good = row->outcome == OUTCOME_OK;
-	struct run_follow *f;
+	struct run_follow *f = NULL;
 
 	if (run->n_follow >= RUN_MAX_FOLLOW) {
 		return 0;
 	}
-	f = find_or_add(run, at, (int32_t)say.attempt);
+	for (size_t i = run->n_follow;
+	     i > 0 && run->n_follow - i < LOOK_BACK && !f; i--) {
+		f = run->follow[i - 1].at == at &&
+				    run->follow[i - 1].attempt == none.attempt ?
+			    &run->follow[i - 1] : NULL;
+	}
+	f = f ? f : grow_add(&run->follow, &run->n_follow, &none, sizeof(none));
 	if (!f) {
 		return -1;
 	}

@@ -43,18 +43,6 @@ static const char *nvlink_way_of(const struct run *run, size_t at)
 	return run->paths[run->cell_way[at]];
 }
 
-/** Join ranks between which NVLink was observed. */
-static void join_by_ways(const struct run *run, struct pairs_run_member *m)
-{
-	run_foreach_cell(run, at) {
-		if (run->cells[at].path != PATH_INTRA &&
-		    cluster_is_nvlink(nvlink_way_of(run, at))) {
-			join(m, run_src(run, at), run_dst(run, at));
-			m[lead_of(m, run_src(run, at))].seen = true;
-		}
-	}
-}
-
 /** Find ranks that used another path although their clique has NVLink: it is
  *  not used there. */
 static void find_others(const struct run *run, struct pairs_run_member *m)
@@ -108,21 +96,6 @@ static void take_facts(const struct run *run, struct pairs_run_member *m)
 	}
 }
 
-/** One that failed has no way: its clique says where it belongs. */
-static void join_by_facts(const struct run *run, struct pairs_run_member *m)
-{
-	take_facts(run, m);
-	for (int a = 0; a < run->n_ranks; a++) {
-		for (int b = 0; m[a].cluster[0] && b < a; b++) {
-			if (strcmp(m[a].cluster, m[b].cluster) == 0 &&
-			    strcmp(m[a].clique, m[b].clique) == 0) {
-				join(m, a, b);
-				break;	/* the others are joined to that */
-			}
-		}
-	}
-}
-
 /** Return true if the group of @lead has ranks of two nodes. */
 static bool spans_nodes(const struct run *run, struct pairs_run_member *m,
 			int lead)
@@ -167,8 +140,24 @@ int nvlink_find(struct run *run)
 	for (int r = 0; r < run->n_ranks; r++) {
 		m[r].lead = r;
 	}
-	join_by_ways(run, m);
-	join_by_facts(run, m);
+	run_foreach_cell(run, at) {	/* where NVLink was observed */
+		if (run->cells[at].path != PATH_INTRA &&
+		    cluster_is_nvlink(nvlink_way_of(run, at))) {
+			join(m, run_src(run, at), run_dst(run, at));
+			m[lead_of(m, run_src(run, at))].seen = true;
+		}
+	}
+	/* one that failed has no way: its clique says where it belongs */
+	take_facts(run, m);
+	for (int a = 0; a < run->n_ranks; a++) {
+		for (int b = 0; m[a].cluster[0] && b < a; b++) {
+			if (strcmp(m[a].cluster, m[b].cluster) == 0 &&
+			    strcmp(m[a].clique, m[b].clique) == 0) {
+				join(m, a, b);
+				break;	/* the others are joined to that */
+			}
+		}
+	}
 	find_others(run, m);
 	number_domains(run, m);
 	free(m);
@@ -301,25 +290,14 @@ static int read_groups(struct run *run, const json_t *groups, struct err *e)
 	return 0;
 }
 
-static int plan_list(struct run *run, const json_t *pairs, struct err *e)
-{
-	size_t n;
-	struct grid_pair *list = grid_listed(pairs, run->n_ranks, &n, e);
-
-	for (size_t i = 0; list && i < n; i++) {
-		run->cells[run_at(run, list[i].src, list[i].dst)].class =
-			CELL_NOT_RUN;
-	}
-	free(list);
-	return list ? 0 : -1;
-}
-
 /* Mark the planned cells, which are there by now; the coordinator wrote which,
  * once it knew. */
 static int pairs_read_plan(struct run *run, struct err *e)
 {
 	const struct run_file f = run_file(run->json);
 	const int kind = str_index(pairs_kinds, f.planned.kind);
+	struct grid_pair *list;
+	size_t n;
 
 	if (!f.planned.given) {
 		return 0;
@@ -328,7 +306,14 @@ static int pairs_read_plan(struct run *run, struct err *e)
 		return -1;
 	}
 	if (strcmp(f.planned.kind, "list") == 0) {
-		return plan_list(run, f.planned.pairs, e);
+		list = grid_listed(f.planned.pairs, run->n_ranks, &n, e);
+		for (size_t i = 0; list && i < n; i++) {
+			size_t at = run_at(run, list[i].src, list[i].dst);
+
+			run->cells[at].class = CELL_NOT_RUN;
+		}
+		free(list);
+		return list ? 0 : -1;
 	}
 	if (kind < 0 || kind >= PAIRS_NODES) {
 		return err_set(e, EINVAL, "run.json: unknown plan '%.40s'",
@@ -490,47 +475,13 @@ static bool row_decides(const struct run *run, const struct p2p_row *row,
 				  row->size_B == RECORD_NONE, before);
 }
 
-/** Return the row that decides a cell so far. */
-static struct cell_say cell_said(const struct run *run, size_t at)
-{
-	const struct cell *c = &run->cells[at];
-
-	return (struct cell_say){ .attempt = c->attempt, .outcome = c->outcome,
-				  .go = run->cell_go[at] };
-}
-
-static enum spec_contrast contrast_kind(const char *word)
-{
-	enum spec_contrast kind = CONTRAST_MEMORY;	/* the last one */
-
-	while (kind != CONTRAST_NONE &&
-	       strcmp(word, spec_choice_name("contrast", kind)) != 0) {
-		kind--;
-	}
-	return kind;
-}
-
-static int make_contrast_cells(struct contrast *c, size_t cells)
-{
-	c->outcome = malloc(cells + 1);
-	c->attempt = calloc(cells + 1, sizeof(*c->attempt));
-	c->bw_GB_s = calloc(cells + 1, sizeof(*c->bw_GB_s));
-	if (!c->outcome || !c->attempt || !c->bw_GB_s) {
-		return -1;
-	}
-	for (size_t at = 0; at < cells; at++) {
-		c->outcome[at] = OUTCOME_NOT_RUN;
-		c->bw_GB_s[at] = NAN;
-	}
-	return 0;
-}
-
 /** The room for what --contrast measured besides, if it did; the layout is
  *  known.  0, or -1 with @e. */
 static int contrast_open(struct run *run, struct err *e)
 {
 	const json_t *json = json_object_get(run->json, "contrast");
 	struct contrast *c = &run->contrast;
+	size_t cells = run_n_cells(run);
 	char kind[16] = "";
 
 	if (!json) {
@@ -540,14 +491,26 @@ static int contrast_open(struct run *run, struct err *e)
 	    json_get_text(json, "pass", c->pass, sizeof(c->pass), e) < 0) {
 		return err_hint(e, "'contrast' of run.json is damaged");
 	}
-	c->kind = contrast_kind(kind);
+	c->kind = CONTRAST_MEMORY;	/* the last one */
+	while (c->kind != CONTRAST_NONE &&
+	       strcmp(kind, spec_choice_name("contrast", c->kind)) != 0) {
+		c->kind--;
+	}
 	if (c->kind == CONTRAST_NONE) {
 		return err_set(e, EINVAL, "run.json: unknown contrast '%s'",
 			       kind);
 	}
-	return make_contrast_cells(c, run_n_cells(run)) < 0 ?
-		       err_set(e, ENOMEM, "cannot hold %zu cells twice",
-			       run_n_cells(run)) : 0;
+	c->outcome = malloc(cells + 1);
+	c->attempt = calloc(cells + 1, sizeof(*c->attempt));
+	c->bw_GB_s = calloc(cells + 1, sizeof(*c->bw_GB_s));
+	if (!c->outcome || !c->attempt || !c->bw_GB_s) {
+		return err_set(e, ENOMEM, "cannot hold %zu cells twice", cells);
+	}
+	for (size_t at = 0; at < cells; at++) {
+		c->outcome[at] = OUTCOME_NOT_RUN;
+		c->bw_GB_s[at] = NAN;
+	}
+	return 0;
 }
 
 /** Return true if @row is of the other pass, if there is one. */
@@ -684,30 +647,20 @@ static int note_failure(struct run *run, size_t at, const struct p2p_row *row)
 	return row->detail[0] && !f->detail ? -1 : 0;
 }
 
-/** The number of the way that @path is; that of the row before is known. */
-static uint16_t way_of(struct run *run, const char *path)
-{
-	char plain[64];
-
-	if (run->last_way == 0 || strcmp(path, run->last_path) != 0) {
-		plain_path(path, plain);
-		run->last_way = run_path(run, plain);
-		STR_COPY(run->last_path, path);
-	}
-	return run->last_way;
-}
-
 /** To its cell. */
 static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 {
 	const uint8_t go = go_of(run, row);
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
+	char plain[64];
 
 	if (run_bad(cells_class_of(row->outcome))) {
 		cell->flaky = go;
 	}
-	if (!row_decides(run, row, go, cell_said(run, at))) {
+	if (!row_decides(run, row, go, (struct cell_say){
+			.attempt = cell->attempt, .outcome = cell->outcome,
+			.go = run->cell_go[at] })) {
 		return note_failure(run, at, row);
 	}
 	if (good && cell->flaky && cell->flaky != go) {
@@ -729,20 +682,14 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 		run, run_bad(cell->class) ?
 			     symptom_refine(row->code, row->detail) :
 			     row->code);
-	run->cell_way[at] = way_of(run, row->path);
-	return run_keep_detail(run, at, good ? "" : row->detail);
-}
-
-/** Add a follow-up test to its cell if only the follow-up measured the cell or
- *  the cell failed, so that this is one more attempt. */
-static int follow_row(struct run *run, size_t at, const struct p2p_row *row)
-{
-	int own = follow_take(run, row);
-
-	if (own == 0 && run_measured(cells_class_of(row->outcome))) {
-		own = follow_adopt(run, at);
+	/* that of the row before is known */
+	if (run->last_way == 0 || strcmp(row->path, run->last_path) != 0) {
+		plain_path(row->path, plain);
+		run->last_way = run_path(run, plain);
+		STR_COPY(run->last_path, row->path);
 	}
-	return own > 0 ? add_row(run, at, row) : own;
+	run->cell_way[at] = run->last_way;
+	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
 static int take_row(void *user, const void *data)
@@ -750,6 +697,7 @@ static int take_row(void *user, const void *data)
 	const struct p2p_row *row = data;
 	struct run *run = user;
 	size_t at;
+	int own;
 
 	if (!pairs_row_fits(run, row)) {
 		return 1;
@@ -765,7 +713,13 @@ static int take_row(void *user, const void *data)
 		STR_COPY(run->last_utc, row->start_utc);
 	}
 	if (strcmp(row->schedule, P2P_FOLLOW_UP) == 0) {
-		return follow_row(run, at, row);
+		own = follow_take(run, row);
+		if (own == 0 && run_measured(cells_class_of(row->outcome))) {
+			own = follow_adopt(run, at);
+		}
+		/* where only the follow-up has measured the cell, or where it
+		 * failed, this is one more attempt */
+		return own > 0 ? add_row(run, at, row) : own;
 	}
 	/* Other schedules are other experiments; retries run in none, but for
 	 * those of the other pass of a run that was resumed. */

@@ -35,22 +35,15 @@ int run_note_parse(const char *text, size_t len, struct event_row *row,
 	return rc;
 }
 
-static bool has_lost(const struct run *run)
-{
-	for (size_t i = 0; i < run->n_events; i++) {
-		if (strcmp(run->events[i].event, "agent_lost") == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Read notes in logs/ of agents that lost the coordinator, as further events.
  * Returns 0, or -1 when memory runs out. */
 static int run_read_notes(const char *dir, struct run *run)
 {
-	bool wanted = has_lost(run);
+	bool wanted = false;
 
+	run_foreach_event(run, e) {
+		wanted = wanted || strcmp(e->event, "agent_lost") == 0;
+	}
 	for (int i = 0; wanted && i < run->n_nodes; i++) {
 		struct event_row row;
 		char name[40], *text;
@@ -653,19 +646,6 @@ int run_add_name(struct run *run, const char *name)
 				       SIZE_MAX, SIZE_MAX) + 1 : 0;
 }
 
-/** Nodes that never came up have a state, though no ranks. */
-static int add_absent_nodes(struct run *run, struct err *e)
-{
-	run_foreach_fact(run, f) {
-		if (strcmp(f->scope, "node") == 0 &&
-		    strcmp(f->fact, "state") == 0 &&
-		    run_note_node(run, f->node) < 0) {
-			return err_set(e, ENOMEM, "cannot hold the nodes");
-		}
-	}
-	return 0;
-}
-
 /** DIR/@rows; 0, or -1 when memory runs out. */
 static int read_side(const char *dir, const struct run_rows *rows,
 		     struct run *run, struct err *e)
@@ -698,8 +678,13 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 			return -1;
 		}
 	}
-	if (add_absent_nodes(run, e) < 0) {
-		return -1;
+	/* nodes that never came up have a state, though no ranks */
+	run_foreach_fact(run, f) {
+		if (strcmp(f->scope, "node") == 0 &&
+		    strcmp(f->fact, "state") == 0 &&
+		    run_note_node(run, f->node) < 0) {
+			return err_set(e, ENOMEM, "cannot hold the nodes");
+		}
 	}
 	if (run_read_notes(dir, run) < 0) {
 		return err_set(e, ENOMEM, "cannot hold the events");

@@ -191,6 +191,13 @@ static inline size_t run_n_cells(const struct run *r)
 	return r->grid.n;
 }
 
+/** The share of bandwidth that a slow part has lost at least. */
+static inline double run_slow_share(const struct run *r)
+{
+	return (double)(r->slow_percent ? r->slow_percent :
+					  RUN_SLOW_PERCENT) / 100;
+}
+
 /* Loops over all places, facts and events of a run. */
 #define run_foreach_cell(run, at) \
 	for (size_t at = 0; at < run_n_cells(run); at++)
