@@ -219,7 +219,7 @@ static int run_diff(struct session *s)
 	pairs = strcmp(then, now) == 0 &&
 		(strcmp(then, "p2p") == 0 || strcmp(then, "ib") == 0);
 	if (!collectives && !pairs) {
-		err_set(&e, 0, "a run of %s and one of %s cannot be compared",
+		err_set(&e, 0, "a run of '%s' and one of '%s' cannot be compared",
 			then, now);
 		err_hint(&e, "compare two runs of p2p, two of ib, or two of "
 			 "collectives");

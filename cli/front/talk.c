@@ -54,7 +54,9 @@ enum term_style screen_style(const struct spec *s)
 
 void screen_print(struct str *text, FILE *f)
 {
-	str_harmless_from(text, 0, STR_LINES | STR_COLORS);
+	/* messages have no colors of ours, but may quote those of a file */
+	str_harmless_from(text, 0, f == stderr ? STR_LINES :
+						 STR_LINES | STR_COLORS);
 	fputs(str_text(text), f);
 }
 

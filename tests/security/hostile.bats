@@ -176,7 +176,8 @@ commands()
 	local key name
 	# shellcheck disable=SC2016 # names, as they are
 	for key in probe transport; do
-		for name in 'p;touch${IFS}x' 'p2p $(id)' '-o' "p'" $'p\n'; do
+		for name in 'p;touch${IFS}x' 'p2p $(id)' '-o' "p'" $'p\n' \
+			$'p\e[8m\u009b31m\u202e'; do
 			rm -rf run
 			cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" run
 			jq --arg name "$name" ".$key = \$name" run/run.json >new
@@ -190,7 +191,8 @@ commands()
 				# shellcheck disable=SC2086 # several words
 				"$GPUCHECK" $command --color=never >words \
 					2>&1 </dev/null || code=$?
-				cat words
+				cat -v words
+				harmless words
 				[ $code -eq 2 ] || [ $code -eq 3 ]
 				# in no command that is printed
 				[[ $(cat words) != *"gpucheck $name"* ]]
@@ -200,4 +202,12 @@ commands()
 			grep -q 'run.json names the \(probe\|transport\)' words
 		done
 	done
+	cp -r "$root/tests/fixtures/runs/p2p-2x4-dead-nic" other
+	jq '.probe = "ping\u001b[8m"' other/run.json >run/run.json
+	"$GPUCHECK" diff other run >words 2>&1 && false
+	harmless words
+	grep -qF "a run of 'p2p' and one of 'ping?[8m' cannot be" words
+	"$GPUCHECK" p2p --retest run >words 2>&1 && false
+	harmless words
+	grep -qF "is a run of 'ping?[8m', not of p2p" words
 }
