@@ -228,3 +228,42 @@ ends()
 	tr -s ' \n' ' ' <words | grep -q 'results-final.csv is not written'
 	[ "$(du -sm run | cut -f 1)" -lt 60 ]
 }
+
+# claim RANKS: run.json of ./run claims so many, in nodes of 64.
+claim()
+{
+	jq --argjson n "$1" '.nodes = [range(0; $n; 64) | { name: "n\(. / 64)",
+		first_rank: ., gpus: ([64, $n - .] | min), nics: 2 }] |
+		.planned.cells = $n * ($n - 1)' run/run.json >json
+	cat json >run/run.json
+}
+
+@test "ranks that run.json claims take memory up to a limit" {
+	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
+	local rc limit=(prlimit --as=600000000)
+	"$GPUCHECK" p2p --local=3x2 --transport=sim -q -o run >/dev/null
+	# 40 bytes for each of their pairs
+	claim 2048
+	rc=0
+	"${limit[@]}" "$GPUCHECK" report run >words 2>err || rc=$?
+	cat err
+	[ $rc -eq 4 ]
+	grep -q 'p2p on 32 nodes with 2048 ranks' words
+	# more than a report can hold: nothing is taken for them
+	claim 8193
+	for command in 'report run' 'report --json run' 'status run' \
+		'diff run run' 'p2p --retest run'; do
+		rc=0
+		# shellcheck disable=SC2086 # several words
+		timeout 60 "${limit[@]}" "$GPUCHECK" $command >words 2>&1 ||
+			rc=$?
+		head -c 400 words
+		[ $rc -eq 2 ] || [ $rc -eq 3 ]
+		grep -qE '8193 ranks, at most (of )?8192' words
+	done
+	# a node with more GPUs than any has
+	jq '.nodes[0].gpus = 100000' run/run.json >json
+	cat json >run/run.json
+	timeout 60 "${limit[@]}" "$GPUCHECK" report run >words 2>&1 && false
+	grep -q "'gpus' is 100000" words
+}
