@@ -191,7 +191,7 @@ static void learn(struct all_run *l, const struct layer *layer,
 		return;
 	}
 	/* each other layer would lose the time to wait for it */
-	if (gone_never_started(f->code) && f->node[0]) {
+	if (gone_code(f->code)->unstarted && f->node[0]) {
 		leave_out(&l->spec, f->node);
 	}
 	if (l->n_expect < MAX_EXPECT) {

@@ -215,19 +215,6 @@ struct level {
 	size_t n, all;		/* good both times, and now */
 };
 
-/** Which classes the cells of @p are of, as bits. */
-static unsigned paths_of(const struct run *run, const struct part *p)
-{
-	unsigned paths = 0;
-
-	part_foreach_cell(run, p, at) {
-		if (run_good(run->cells[at].class)) {
-			paths |= 1U << run->cells[at].path;
-		}
-	}
-	return paths;
-}
-
 static struct level level_of(const struct accepted_beside *b,
 			     const struct part *p, bool of, unsigned paths,
 			     bool latency)
@@ -303,11 +290,19 @@ static bool was_so(const struct accepted_beside *b, const struct verdict *v,
 		   const struct finding *f, const struct accepted_kind *k)
 {
 	const struct part *p = &f->part;
-	unsigned paths = paths_of(b->now, p);
-	struct level own = level_of(b, p, true, paths, k->latency);
-	struct level others = level_of(b, p, false, paths, k->latency);
-	double bad = others.value - own.value;
-	double line = fmin(k->one / sqrt((double)own.n), bad / 2);
+	unsigned paths = 0;	/* the classes of its cells, as bits */
+	struct level own, others;
+	double line;
+
+	part_foreach_cell(b->now, p, at) {
+		const struct cell *c = &b->now->cells[at];
+
+		paths |= run_good(c->class) ? 1U << c->path : 0;
+	}
+	own = level_of(b, p, true, paths, k->latency);
+	others = level_of(b, p, false, paths, k->latency);
+	line = fmin(k->one / sqrt((double)own.n),
+		    (others.value - own.value) / 2);
 
 	/* a part that all cells touch has no others to compare with */
 	line = others.all ? line : k->one;
@@ -381,25 +376,10 @@ static bool were_groups(const struct accepted_beside *b,
 
 static bool is_group(const struct finding *f)
 {
-	for (int i = 0; groups[i]; i++) {
-		if (strcmp(f->code, groups[i]) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return str_index(groups, f->code) >= 0;
 }
 
 /* ---- result -------------------------------------------------------------- */
-
-static bool is_accepted(const struct accepted_beside *b,
-			const struct verdict *then, const struct verdict *v,
-			const struct finding *f)
-{
-	const struct accepted_kind *k = kind_of(f);
-
-	return is_group(f) ? were_groups(b, then, f) :
-	       k != NULL   ? was_so(b, v, f, k) : false;
-}
 
 /** All tests of a class are slower than they were. */
 static void add_falls(const struct accepted_beside *b, struct verdict *v)
@@ -447,8 +427,10 @@ void accepted_compare(const struct run *now, const struct run *then,
 	v->failed |= beside_init(&b, now, then) < 0;
 	while (!v->failed && i < v->n) {
 		struct finding *f = &v->findings[i];
+		const struct accepted_kind *k = kind_of(f);
 
-		if (!is_accepted(&b, before, v, f)) {
+		if (is_group(f) ? !were_groups(&b, before, f) :
+				  !(k && was_so(&b, v, f, k))) {
 			i++;
 			continue;
 		}

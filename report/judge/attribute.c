@@ -20,7 +20,7 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 	case ABOUT_FAULTS:
 		return run_bad(c->class) ||
 		       (c->class == CELL_SKIPPED &&
-			gone_accuses(run_cell_code(run, at)));
+			gone_code(run_cell_code(run, at))->accuses);
 	case ABOUT_SLOW:
 		return c->class == CELL_SLOW;
 	case ABOUT_FLAKY:
@@ -599,16 +599,6 @@ static int add_pairs(struct attribute_work *w)
 	return 0;
 }
 
-static int collect(struct attribute_work *w)
-{
-	for (size_t i = 0; i < w->b.s.n; i++) {
-		if (w->b.of[i].picked && add_picked(w, i) < 0) {
-			return -1;
-		}
-	}
-	return add_pairs(w);
-}
-
 int attribute(const struct run *run, const uint8_t *marks,
 	      const struct suspect_need *need, struct causes *out)
 {
@@ -617,7 +607,11 @@ int attribute(const struct run *run, const uint8_t *marks,
 
 	*out = (struct causes){ 0 };
 	if (blame_find(run, marks, need, &w.b) == 0) {
-		rc = collect(&w);
+		rc = 0;
+		for (size_t i = 0; rc == 0 && i < w.b.s.n; i++) {
+			rc = w.b.of[i].picked ? add_picked(&w, i) : 0;
+		}
+		rc = rc == 0 ? add_pairs(&w) : rc;
 	}
 	if (rc == 0) {
 		*out = w.out;

@@ -102,24 +102,6 @@ static void tally_nodes(const struct suspects *s, int from,
 	}
 }
 
-/** Count the cells of every part, and of the whole in @all; @to: room for one
- *  a node. */
-static void tally_cells(const struct suspects *s, struct blame_tally *tallies,
-			struct blame_tally *to, struct blame_tally *all)
-{
-	const struct run *run = s->run;
-
-	for (int node = 0; node < run->n_nodes; node++) {
-		const struct cluster_node *n = &run->nodes[node];
-
-		memset(to, 0, (size_t)run->n_nodes * sizeof(*to));
-		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-			tally_row(s, r, tallies, to);
-		}
-		tally_nodes(s, node, to, tallies, all);
-	}
-}
-
 /** How many parts there are to choose from, each of @p's kind. */
 static double choices(const struct suspects *s, const struct part *p)
 {
@@ -294,7 +276,16 @@ static int suspects_find(const struct run *run, const uint8_t *marks,
 	to = tallies + s->index.n;
 	of_part = calloc(s->index.n, sizeof(*of_part));
 	if (tallies && of_part) {
-		tally_cells(s, tallies, to, &all);
+		for (int node = 0; node < run->n_nodes; node++) {
+			const struct cluster_node *n = &run->nodes[node];
+			int end = n->first_rank + n->gpus;
+
+			memset(to, 0, (size_t)run->n_nodes * sizeof(*to));
+			for (int r = n->first_rank; r < end; r++) {
+				tally_row(s, r, tallies, to);
+			}
+			tally_nodes(s, node, to, tallies, &all);
+		}
 		rc = add_suspects(s, tallies, &all, need) < 0 ?
 			     -1 : list_touching(s, of_part);
 	}

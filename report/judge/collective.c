@@ -408,7 +408,7 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 	bool fail = strcmp(code, RECORD_STARVED) != 0;
 	struct finding *f = add(v, &p, fail, code, cells, !fail ? "" :
 		run_is_model(run) ? "(simulated) no real node to repair" :
-		gone_is_set_up(code) ?
+		gone_code(code)->set_up ?
 			"check how and where it was started; \"gpucheck "
 			"explain CODE\" tells what to check; the others "
 			"continued without it" :

@@ -182,13 +182,6 @@ static bool works_here(const struct run *run, size_t at)
 	       (!c->flaky || corrupt_there(run, at));
 }
 
-static bool fails_only_there(const struct run *run, size_t at)
-{
-	return works_here(run, at) &&
-	       run_bad(cells_class_of(
-		       (enum outcome)run->contrast.outcome[at]));
-}
-
 /** Adds a warning for cells that fail only in the other pass, since they were
  *  not repeated and may be flaky; corrupted data is a fault. */
 void contrast_findings(const struct run *run, struct verdict *v)
@@ -198,8 +191,12 @@ void contrast_findings(const struct run *run, struct verdict *v)
 
 	for (size_t at = 0; run->contrast.outcome && at < run_n_cells(run);
 	     at++) {
-		cells += works_here(run, at);
-		if (!fails_only_there(run, at)) {
+		bool works = works_here(run, at);
+		unsigned there = cells_class_of(
+			(enum outcome)run->contrast.outcome[at]);
+
+		cells += works;
+		if (!works || !run_bad(there)) {
 			continue;
 		}
 		if (bad++ == 0 || (corrupt == 0 && corrupt_there(run, at))) {
@@ -234,13 +231,25 @@ static bool is_rescued(const struct run *run, const struct part *cross_rail,
 	       part_touches_at(run, cross_rail, at);
 }
 
-static void add_rescued(const struct run *run, const struct part *cross_rail,
-			size_t rescued, size_t first, struct verdict *v)
+void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 {
-	struct finding *f = finding_add(v, *cross_rail, "pxn_needed");
+	const struct part cross_rail = part_of_kind(PART_CROSS_RAIL);
+	size_t rescued = 0, first = 0;
 	char bw[UNITS_REAL_SIZE];
+	struct finding *f;
 
-	f->cells = part_measured(run, cross_rail);
+	for (size_t at = 0; run->contrast.kind == CONTRAST_PXN &&
+			    at < run_n_cells(run); at++) {
+		if (is_rescued(run, &cross_rail, at)) {
+			explained[at] |= EXPLAINED;
+			first = rescued++ == 0 ? at : first;
+		}
+	}
+	if (rescued == 0) {
+		return;
+	}
+	f = finding_add(v, cross_rail, "pxn_needed");
+	f->cells = part_measured(run, &cross_rail);
 	f->explained = rescued;
 	finding_set_example(run, f, first);
 	finding_say(f, "Traffic between rails: %zu of %zu tests fail without "
@@ -251,21 +260,4 @@ static void add_rescued(const struct run *run, const struct part *cross_rail,
 	finding_add_evidence(f, "%s: %s, with PXN %s GB/s",
 			     PART_CELL_NAME(run, first),
 			     cell_class_name(run->cells[first].class), bw);
-}
-
-void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
-{
-	const struct part cross_rail = part_of_kind(PART_CROSS_RAIL);
-	size_t rescued = 0, first = 0;
-
-	for (size_t at = 0; run->contrast.kind == CONTRAST_PXN &&
-			    at < run_n_cells(run); at++) {
-		if (is_rescued(run, &cross_rail, at)) {
-			explained[at] |= EXPLAINED;
-			first = rescued++ == 0 ? at : first;
-		}
-	}
-	if (rescued > 0) {
-		add_rescued(run, &cross_rail, rescued, first, v);
-	}
 }

@@ -52,7 +52,7 @@ bool drain_hung_up(const struct run *run, int node)
 static bool is_silence(const struct run *run, const struct finding *f)
 {
 	return strcmp(f->code, GONE_CUT) == 0 ||
-	       (gone_is_silence(f->code) &&
+	       (gone_code(f->code)->silence &&
 		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
 }
 
@@ -176,7 +176,7 @@ static void say_who(const struct run *run, const struct drain_heard *h,
 	struct str names = STR_INIT;
 	int named = 0;
 
-	if (gone_is_silence(f->code) &&
+	if (gone_code(f->code)->silence &&
 	    !run_find_event(run, "agent_missing",
 			    run->nodes[f->part.node].name)) {
 		finding_list_name(&names, &named, "the coordinator");
@@ -228,7 +228,7 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 	}
 	/* That no agent could be started proves nothing about the node: the
 	 * cause may be a key, path or firewall on the launcher's side. */
-	if (f->part.node < 0 || (gone_never_started(f->code) &&
+	if (f->part.node < 0 || (gone_code(f->code)->unstarted &&
 				 strcmp(f->code, "agent_missing") != 0)) {
 		return;
 	}

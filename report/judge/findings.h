@@ -50,23 +50,23 @@ struct gone_list {
 /** ... of the run: the launcher ended the agents. */
 #define GONE_ENDED "agents_ended"
 
-/** Returns what happened to a part that is gone by @code; NULL for other
- *  codes. */
-const char *gone_text(const char *code);
-/** Returns true if a part is at fault for a cell that was skipped with
- *  @code. */
-bool gone_accuses(const char *code);
-/** Returns true if @code is about how a part was started or installed, so that
- *  excluding its node does not help. */
-bool gone_is_set_up(const char *code);
+/** A code by which a part drops out of the run, or that says why it did. */
+struct gone_code {
+	const char *code, *text;	/* text: what the part did, or NULL */
+	const char *state;	/* the fact "state" of it; NULL: called as it */
+	unsigned kinds;		/* of parts, with that state */
+	bool vague;		/* the fact "state_code" says it better */
+	bool set_up;		/* by how a part was started or installed:
+				 * excluding its node does not help */
+	bool accuses;		/* a part is at fault for a cell that was
+				 * skipped with it */
+	bool silence;		/* nothing was heard of a part; its node did not
+				 * report it */
+	bool unstarted;		/* the launcher could not start an agent */
+};
 
-/** Returns true if @code is a reason why the launcher of a node could not start
- *  an agent there. */
-bool gone_never_started(const char *code);
-
-/** Returns true if @code was reported because nothing was heard of a part, and
- *  not by its node. */
-bool gone_is_silence(const char *code);
+/** Returns what is known of @code; of another one a code without a text. */
+const struct gone_code *gone_code(const char *code);
 
 /** 0, or -1 when memory runs out.  Text is borrowed from @run. */
 int gone_find(const struct run *run, struct gone_list *out);

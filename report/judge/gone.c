@@ -9,17 +9,7 @@
 
 #define AGENT_LOST "agent_lost"	/* as code, and as event */
 
-/** Codes by which a part drops out of the run, or that say why it did. */
-static const struct gone_code {
-	const char *code, *text;
-	const char *state;	/* the fact "state" of it; NULL: called as it */
-	unsigned kinds;		/* of parts, with that state */
-	bool vague;		/* the fact "state_code" says it better */
-	bool set_up;		/* gone_is_set_up() */
-	bool accuses;		/* gone_accuses() */
-	bool silence;		/* gone_is_silence() */
-	bool unstarted;		/* gone_never_started() */
-} codes[] = {
+static const struct gone_code codes[] = {
 	{ .code = "agent_missing", .text = "never started", .kinds = KIND(NODE),
 	  .vague = true, .accuses = true, .silence = true, .unstarted = true },
 	/* the same, and a launcher knows better: as sbatch/ has it */
@@ -77,49 +67,16 @@ static const struct gone_code {
 
 #define CODES (sizeof(codes) / sizeof(*codes))
 
-static const struct gone_code *find_code(const char *code)
+const struct gone_code *gone_code(const char *code)
 {
+	static const struct gone_code none = { .code = "" };
+
 	for (size_t i = 0; i < CODES; i++) {
 		if (strcmp(codes[i].code, code) == 0) {
 			return &codes[i];
 		}
 	}
-	return NULL;
-}
-
-const char *gone_text(const char *code)
-{
-	const struct gone_code *c = find_code(code);
-
-	return c ? c->text : NULL;
-}
-
-bool gone_is_set_up(const char *code)
-{
-	const struct gone_code *c = find_code(code);
-
-	return c && c->set_up;
-}
-
-bool gone_accuses(const char *code)
-{
-	const struct gone_code *c = find_code(code);
-
-	return c && c->accuses;
-}
-
-bool gone_never_started(const char *code)
-{
-	const struct gone_code *c = find_code(code);
-
-	return c && c->unstarted;
-}
-
-bool gone_is_silence(const char *code)
-{
-	const struct gone_code *c = find_code(code);
-
-	return c && c->silence;
+	return &none;
 }
 
 static const struct gone_code *find_state(const struct fact_row *f,

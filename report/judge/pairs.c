@@ -287,10 +287,10 @@ static void says_gone(const struct run *run, struct finding *f,
 		      const struct gone *g)
 {
 	const struct cluster_node *n = &run->nodes[f->part.node];
-	const char *text = gone_text(g->code);
+	const char *text = gone_code(g->code)->text;
 	bool rank = strcmp(f->code, "rank_missing") == 0;
 
-	text = text ? text : gone_text(g->says);
+	text = text ? text : gone_code(g->says)->text;
 	if (strcmp(f->code, "gpu_missing") == 0 &&
 	    shown_say(run, f->part.node, f)) {
 		text = NULL;
@@ -304,7 +304,8 @@ static void says_gone(const struct run *run, struct finding *f,
 	} else {
 		add_subject(run, f);
 	}
-	if (text == gone_text(GONE_OPEN_FAILED) && f->part.kind == PART_NODE) {
+	if (text && text == gone_code(GONE_OPEN_FAILED)->text &&
+	    f->part.kind == PART_NODE) {
 		finding_more(f, " cannot open any of its %s",
 			     run->ports ? "HCA ports" : "GPUs");
 	} else if (text) {

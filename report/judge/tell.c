@@ -177,29 +177,9 @@ static void search(struct conflicts *c)
 	free(before);
 }
 
-static int keep(const struct run *run, const struct conflicts *c,
-		struct verdict *v)
-{
-	size_t n = (size_t)(c->n - c->n_best);
-
-	if (n < 2) {
-		return 0;
-	}
-	v->good = calloc(n, sizeof(*v->good));
-	if (!v->good) {
-		return -1;
-	}
-	for (int i = 0; i < c->n; i++) {
-		if (!c->best[i]) {
-			STR_COPY(v->good[v->n_good++], run->nodes[i].name);
-		}
-	}
-	return 0;
-}
-
 int next_good(const struct run *run, struct verdict *v)
 {
-	size_t n = (size_t)run->n_nodes;
+	size_t n = (size_t)run->n_nodes, left = 0;
 	struct conflicts c = { .n = run->n_nodes, .n_best = run->n_nodes };
 	int rc = -1;
 
@@ -211,7 +191,16 @@ int next_good(const struct run *run, struct verdict *v)
 		if (find_bad_cells(run, v, &c) || find_failures(v, &c)) {
 			start(run, &c);
 			search(&c);
-			rc = keep(run, &c, v);
+			left = (size_t)(c.n - c.n_best);
+		}
+	}
+	if (left >= 2) {
+		v->good = calloc(left, sizeof(*v->good));
+		rc = v->good ? 0 : -1;
+	}
+	for (int i = 0; v->good && i < c.n; i++) {
+		if (!c.best[i]) {
+			STR_COPY(v->good[v->n_good++], run->nodes[i].name);
 		}
 	}
 	free(c.edge);
@@ -451,45 +440,33 @@ static void add_option(const char *name, const json_t *value, struct str *out)
 	}
 }
 
-/** Returns true if the option is a Slurm launcher, which a step of "all" uses
- *  inside the job.  The command may be typed outside of it, where gpucheck
- *  chooses by itself. */
-static bool is_seen_there(const char *name, const json_t *value)
-{
-	const char *text = json_string_value(value);
-
-	return text && strcmp(name, "launcher") == 0 &&
-	       spec_launcher_is(text, LAUNCHER_SLURM);
-}
-
-/** Returns the value of the option @name that the user chose, if the run has
- *  @value; NULL if it was set for a step. */
-static const json_t *chosen(const struct run *run, const char *name,
-			    const json_t *value)
-{
-	const struct run_file f = run_file(run->json);
-
-	return f.whole.given && is_among(of_a_step, name) ?
-		       json_object_get(f.whole.options, name) : value;
-}
-
 /** The run's own, but those of @without; only those of @only unless NULL. */
 static void add_options(const struct run *run, const char *const *only,
 			const char *const *without, struct str *out)
 {
-	json_t *options = run_file(run->json).options, *own;
+	const struct run_file f = run_file(run->json);
 	const struct spec_option *o;
 	const char *name;
+	json_t *own;
 
-	json_object_foreach(options, name, own) {
-		const json_t *value = chosen(run, name, own);
+	json_object_foreach(f.options, name, own) {
+		/* what somebody chose */
+		const json_t *value =
+			f.whole.given && is_among(of_a_step, name) ?
+				json_object_get(f.whole.options, name) : own;
+		const char *text = json_string_value(value);
+		/* A step of "all" was told to use srun.  Where it is typed
+		 * again may be out of the job; gpucheck sees by itself how
+		 * Slurm is asked there. */
+		bool seen = text && strcmp(name, "launcher") == 0 &&
+			    spec_launcher_is(text, LAUNCHER_SLURM);
 
 		o = spec_find(name);
 		if (run->foreign && !(o && o->harmless)) {
 			continue;
 		}
-		if (value && !is_among(of_this_run, name) &&
-		    !is_among(without, name) && !is_seen_there(name, value) &&
+		if (value && !seen && !is_among(of_this_run, name) &&
+		    !is_among(without, name) &&
 		    (!only || is_among(only, name))) {
 			add_option(name, value, out);
 		}
@@ -747,7 +724,7 @@ static bool test_other(const struct tell_case *c, const char *which)
  * each kind the first row that fits and is possible here.  If the test fails,
  * it is @a.
  */
-static const struct telling {
+static const struct {
 	unsigned a, b;		/* kinds */
 	bool (*test)(const struct tell_case *c, const char *which);
 	const char *which;
@@ -764,24 +741,14 @@ static const struct telling {
 	{ KIND(SWITCH), ~0U, test_other, ANY_OTHER },
 };
 
-/** The row fits either way round. */
-static bool try_row(const struct telling *t, const struct tell_case *c)
-{
-	struct tell_case turned = *c;
-
-	turned.a = c->b;
-	turned.b = c->a;
-	return (part_is(c->a, t->a) && part_is(c->b, t->b) &&
-		t->test(c, t->which)) ||
-	       (part_is(c->b, t->a) && part_is(c->a, t->b) &&
-		t->test(&turned, t->which));
-}
-
 bool tell_apart(const struct run *run, const struct part *a,
 		const struct part *b, int src, int dst, struct str *out)
 {
 	const struct tell_case c = {
 		.run = run, .a = a, .b = b, .src = src, .dst = dst,
+		.out = out,
+	}, turned = {
+		.run = run, .a = b, .b = a, .src = src, .dst = dst,
 		.out = out,
 	};
 
@@ -793,7 +760,12 @@ bool tell_apart(const struct run *run, const struct part *a,
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(tellings) / sizeof(tellings[0]); i++) {
-		if (try_row(&tellings[i], &c)) {
+		unsigned x = tellings[i].a, y = tellings[i].b;
+
+		if ((part_is(a, x) && part_is(b, y) &&
+		     tellings[i].test(&c, tellings[i].which)) ||
+		    (part_is(b, x) && part_is(a, y) &&
+		     tellings[i].test(&turned, tellings[i].which))) {
 			return true;
 		}
 	}

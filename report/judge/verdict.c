@@ -520,7 +520,7 @@ static int finding_compare(const void *a, const void *b)
  *  is not about how the node was started. */
 static bool sits_in_nodes(const struct finding *f)
 {
-	return f->fail && !gone_is_set_up(f->code) &&
+	return f->fail && !gone_code(f->code)->set_up &&
 	       part_is(&f->part, KIND(NODE) | KIND(INTRA_NODE) |
 				 KIND(NODE_NETWORK) | KIND(SOCKET) |
 				 KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) |
