@@ -11,6 +11,8 @@
 #include "lib/spec/spec.h"
 #include "probes/transport/xport.h"
 
+struct node_args;
+
 /* ---- probes -------------------------------------------------------------- */
 
 /**
@@ -79,7 +81,7 @@ struct probe {
 	 * and drop any privilege.  0, or -1 with @e: the rest was not looked
 	 * at.
 	 */
-	int (*child)(const json_t *args, struct err *e);
+	int (*child)(const struct node_args *args, struct err *e);
 	/**
 	 * Rows that no node can say, about the shell where the user typed: an
 	 * array that run.json keeps as "shell"; may be NULL.  @launcher as in

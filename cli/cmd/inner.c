@@ -188,7 +188,7 @@ static int run_step(struct session *s)
 /** Those of "gpucheck node". */
 static const struct {
 	const char *name;
-	int (*child)(const json_t *args, struct err *e);
+	int (*child)(const struct node_args *args, struct err *e);
 } self_children[] = {
 	{ "node_gpus", self_gpus_child },
 	{ "node_host", self_host_child },

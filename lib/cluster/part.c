@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lib/data/json.h"
+#include "lib/data/rundir.h"
 
 /* ---- domains ------------------------------------------------------------- */
 
@@ -282,34 +282,31 @@ struct part part_read(const json_t *json,
 		      int (*leaf)(void *ctx, const char *name,
 				  const json_t *members), void *ctx)
 {
-	struct part p = part_of_kind(part_kind_of(json_member(json, "kind")));
-	const char *direction = json_member(json, "direction");
+	const struct run_entry f = run_entry_of(json);
+	struct part p = part_of_kind(part_kind_of(f.kind));
 	int at, peer;
 
-	p.node = node(ctx, json_member(json, "node"));
-	p.peer_node = node(ctx, json_member(json, "peer_node"));
-	p.index = json_index(json, "index");
-	p.peer_index = json_index(json, "peer_index");
+	p.node = node(ctx, f.node);
+	p.peer_node = node(ctx, f.peer_node);
+	p.index = f.index;
+	p.peer_index = f.peer_index;
 	for (enum part_direction d = PART_TX; d <= PART_RX; d++) {
-		if (strcmp(part_direction_name(d), direction) == 0) {
+		if (strcmp(part_direction_name(d), f.direction) == 0) {
 			p.direction = d;
 		}
 	}
 	if (!part_is(&p, PART_OF_LEAVES)) {
 		return p;
 	}
-	at = leaf(ctx, json_member(json, "name"),
-		  json_object_get(json, "members"));
-	peer = leaf(ctx, json_member(json, "peer_name"),
-		    json_object_get(json, "peer_members"));
+	at = leaf(ctx, f.name, f.members);
+	peer = leaf(ctx, f.peer_name, f.peer_members);
 	if (p.kind == PART_RAIL_LEAF) {
 		p.peer_index = at;
 		return p;
 	}
 	p.index = at;
 	p.peer_index = p.kind != PART_SWITCH ? peer :
-		       json_is_true(json_object_get(json, "uplinks")) ?
-					       PART_UPLINKS : -1;
+		       f.uplinks ? PART_UPLINKS : -1;
 	return p;
 }
 

@@ -350,7 +350,8 @@ void schema_look(const struct field *fields, void *obj, const json_t *json)
 				*((bool *)obj + f->count_at) = v != NULL;
 			}
 		} else if (f->kind == FIELD_LINK) {
-			*(const char **)at = json_member(json, f->name);
+			*(const char **)at = json_is_string(v) ?
+						     json_string_value(v) : "";
 		} else if (v != NULL) {
 			read_field(f, obj, json, NULL);
 		}

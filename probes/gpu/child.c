@@ -735,41 +735,32 @@ static void say_growth(const json_t *before)
 	free(l);
 }
 
-int gpu_child(const json_t *args, struct err *e)
+int gpu_child(const struct node_args *args, struct err *e)
 {
 	struct gpu_list *l = calloc(1, sizeof(*l));
 	json_t *facts = json_array();
-	struct child_node n = { 0 };
+	struct child_node n = { .spec = args->spec, .number = args->number,
+				.drill = args->drill };
 	struct err why = { 0 };
-	int64_t number;
 	int rc = -1;
 
+	STR_COPY(n.name, args->node);
 	if (!l || !facts) {
 		err_set(e, ENOMEM, "no memory for a list of GPUs");
-	} else if (json_get_text(args, "node", n.name, sizeof(n.name),
-				 e) == 0 &&
-		   json_get_int(args, "number", 0, SPEC_MAX_NODES, &number,
-				e) == 0 &&
-		   spec_from_json(&n.spec, json_object_get(args, "options"),
-				  e) == 0) {
-		n.number = (int)number;
-		n.drill = json_string_value(json_object_get(args, "drill"));
-		if (spec_transport_is(n.spec.transport, XPORT_MODEL)) {
-			rc = run_model(&n, e);
+	} else if (spec_transport_is(n.spec.transport, XPORT_MODEL)) {
+		rc = run_model(&n, e);
+	} else {
+		inventory_ask_gpus("", l, facts, clock_now_ns() + ASK_NS, &why);
+		rc = 0;
+		if (gpu_list_visible(l) == 0) {
+			node_task_expected(&n.spec);
+			say_none(&n, l, &why);
 		} else {
-			inventory_ask_gpus("", l, facts,
-					   clock_now_ns() + ASK_NS, &why);
-			rc = 0;
-			if (gpu_list_visible(l) == 0) {
-				node_task_expected(&n.spec);
-				say_none(&n, l, &why);
-			} else {
-				rc = test_all(&n, l, e);
-				if (n.spec.dcgm) {
-					ask_dcgm(&n, l);
-				}
-				say_growth(facts);
+			rc = test_all(&n, l, e);
+			if (n.spec.dcgm) {
+				ask_dcgm(&n, l);
 			}
+			say_growth(facts);
 		}
 	}
 	json_decref(facts);

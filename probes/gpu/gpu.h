@@ -14,6 +14,8 @@
 #include "probes/dl/nvml.h"
 #include "probes/host/gpu.h"
 
+struct node_args;
+
 /* ---- dcgm ---------------------------------------------------------------- */
 
 /** A failure that dcgmi diag reports: one test on one GPU, or on the node. */
@@ -129,7 +131,7 @@ bool gpu_test_compute(struct gpu_seat *s);
 /** The gpu probe, as probes/probe.c lists it: see struct probe.  Each GPU is
  *  tested in a process of its own, so that a driver that hangs, or a GPU that
  *  is lost, costs that GPU's rows alone. */
-int gpu_child(const json_t *args, struct err *e);
+int gpu_child(const struct node_args *args, struct err *e);
 /** Estimated duration of the tests of a healthy node, nanoseconds. */
 int64_t gpu_takes_ns(const struct spec *s);
 

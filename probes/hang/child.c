@@ -768,28 +768,25 @@ static int64_t job_since_us(const struct look *l)
 					    sysconf(_SC_CLK_TCK);
 }
 
-int hang_child(const json_t *args, struct err *e)
+int hang_child(const struct node_args *args, struct err *e)
 {
 	const char *job = getenv("SLURM_JOB_ID");
 	struct look l = { .end_ns = clock_now_ns() + LOOK_NS };
-	struct spec spec;
+	const struct spec *spec = &args->spec;
 	int rc;
 
 	clock_utc(l.utc);
-	if (json_get_text(args, "node", l.node, sizeof(l.node), e) < 0 ||
-	    spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
-		return -1;
-	}
+	STR_COPY(l.node, args->node);
 	STR_COPY(l.job, job ? job : "");
-	STR_COPY(l.root, spec.sysroot);
-	rc = procs_find(l.root, l.job, spec.pid, &l.procs);
+	STR_COPY(l.root, spec->sysroot);
+	rc = procs_find(l.root, l.job, spec->pid, &l.procs);
 	if (l.procs.mute > 0) {
 		node_task_fact("node", "process_note", "hang",
 			       "the kernel does not let processes be read that "
 			       "hang while they change their memory");
 	}
 	rc = rc == 0 ? watch(&l) : -1;
-	if (rc == 0 && spec.stacks) {
+	if (rc == 0 && spec->stacks) {
 		read_stacks(&l);
 	}
 	if (rc == 0) {

@@ -13,6 +13,8 @@
 #include "probes/hang/procs.h"
 #include "probes/hang/ras.h"
 
+struct node_args;
+
 /* ---- host ---------------------------------------------------------------- */
 
 /** Returns the fact that the kernel message @text stands for; NULL if it is of
@@ -80,6 +82,6 @@ int64_t look_behind(const struct look *l, const struct ras_rank *like);
 
 /** The hang probe, as probes/probe.c lists it: see struct probe.  It reads and
  *  asks; the job is not touched. */
-int hang_child(const json_t *args, struct err *e);
+int hang_child(const struct node_args *args, struct err *e);
 
 #endif

@@ -135,11 +135,12 @@ const char *nccl_conf_get(const json_t *conf, const char *name,
 			  const char **source)
 {
 	const json_t *setting = json_object_get(conf, name);
+	const struct fact f = fact_of(setting);
 
 	if (setting != NULL && source != NULL) {
-		*source = json_member(setting, "source");
+		*source = f.source;
 	}
-	return setting != NULL ? json_member(setting, "value") : NULL;
+	return setting != NULL ? f.value : NULL;
 }
 
 bool nccl_conf_of_file(const json_t *conf, const char *name)
@@ -175,7 +176,7 @@ void nccl_conf_apply(const json_t *conf)
 	json_t *setting;
 
 	json_object_foreach((json_t *)conf, name, setting) {
-		setenv(name, json_member(setting, "value"), 0);
+		setenv(name, fact_of(setting).value, 0);
 	}
 }
 
@@ -189,9 +190,9 @@ void nccl_conf_facts(const json_t *conf, const char *root, json_t *facts)
 		  SITE_FILE);
 	json_object_foreach((json_t *)conf, name, setting) {
 		if (nccl_conf_of_file(conf, name)) {
-			facts_add(facts, "node", name,
-				  json_member(setting, "value"), "",
-				  json_member(setting, "source"));
+			const struct fact f = fact_of(setting);
+
+			facts_add(facts, "node", name, f.value, "", f.source);
 		}
 	}
 }

@@ -7,23 +7,26 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
-#include "lib/data/json.h"
 #include "lib/data/record.h"
+#include "lib/data/schema.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 
 /* ---- facts --------------------------------------------------------------- */
 
+#define FACT(member) FIELD(fact, member, #member, LINK, 0, 0, "")
+
+static const struct field fact_fields[] = {
+	FACT(scope), FACT(fact), FACT(value), FACT(unit), FACT(source), { 0 }
+};
+
 struct fact fact_of(const json_t *entry)
 {
-	return (struct fact){
-		.scope = json_member(entry, "scope"),
-		.fact = json_member(entry, "fact"),
-		.value = json_member(entry, "value"),
-		.unit = json_member(entry, "unit"),
-		.source = json_member(entry, "source"),
-	};
+	struct fact f = { .scope = "" };
+
+	schema_look(fact_fields, &f, entry);
+	return f;
 }
 
 void facts_add(json_t *facts, const char *scope, const char *fact,
@@ -32,10 +35,9 @@ void facts_add(json_t *facts, const char *scope, const char *fact,
 	char text[sizeof(((struct fact_row *)0)->value)];
 
 	STR_COPY(text, value);	/* no control characters in JSON or CSV */
-	json_array_append_new(
-		facts, json_pack("{s:s,s:s,s:s,s:s,s:s}", "scope", scope,
-				 "fact", fact, "value", text, "unit", unit,
-				 "source", source));
+	json_array_append_new(facts, schema_json(fact_fields, &(struct fact){
+		.scope = scope, .fact = fact, .value = text, .unit = unit,
+		.source = source }));
 }
 
 void facts_addf(json_t *facts, const char *scope, const char *fact,

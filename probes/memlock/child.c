@@ -11,6 +11,7 @@
 #include "probes/host/sysfile.h"
 #include "probes/memlock/look.h"
 #include "probes/memlock/memlock.h"
+#include "probes/node/child.h"
 
 /* ---- need ---------------------------------------------------------------- */
 
@@ -196,30 +197,16 @@ json_t *memlock_shell(const char *launcher, const struct spec *s)
 
 #define HCAS_MAX 64
 
-static int read_args(struct memlock *m, const json_t *args, struct err *e)
-{
-	char hcas[HCAS_MAX][64];
-	struct spec spec;
-
-	if (json_get_text(args, "node", m->node, sizeof(m->node), e) < 0 ||
-	    spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
-		return -1;
-	}
-	snprintf(m->root, sizeof(m->root), "%s", spec.sysroot);
-	m->hcas = (int)sysfile_list(hcas, HCAS_MAX, "%s/sys/class/infiniband",
-				    m->root);
-	m->needed_B = memlock_needed(&spec, m->hcas);
-	return 0;
-}
-
-static int look(const json_t *args, void (*then)(struct memlock *m),
-		struct err *e)
+static int look(const struct node_args *args, void (*then)(struct memlock *m))
 {
 	struct memlock m = { .cgroup_B = MEMLOCK_UNLIMITED };
+	char hcas[HCAS_MAX][64];
 
-	if (read_args(&m, args, e) < 0) {
-		return -1;
-	}
+	STR_COPY(m.node, args->node);
+	snprintf(m.root, sizeof(m.root), "%s", args->spec.sysroot);
+	m.hcas = (int)sysfile_list(hcas, HCAS_MAX, "%s/sys/class/infiniband",
+				   m.root);
+	m.needed_B = memlock_needed(&args->spec, m.hcas);
 	m.in_step = m.root[0] == '\0' && getenv("SLURM_JOB_ID") != NULL &&
 		    getenv("SLURM_PROCID") != NULL;
 	memlock_look_contexts(&m);
@@ -231,12 +218,14 @@ static int look(const json_t *args, void (*then)(struct memlock *m),
 	return 0;
 }
 
-int memlock_child(const json_t *args, struct err *e)
+int memlock_child(const struct node_args *args, struct err *e)
 {
-	return look(args, memlock_prove, e);
+	(void)e;
+	return look(args, memlock_prove);
 }
 
-int memlock_limits_child(const json_t *args, struct err *e)
+int memlock_limits_child(const struct node_args *args, struct err *e)
 {
-	return look(args, NULL, e);
+	(void)e;
+	return look(args, NULL);
 }

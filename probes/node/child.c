@@ -12,6 +12,7 @@
 #include "lib/base/units.h"
 #include "lib/data/cbor.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/schema.h"
 #include "probes/engine/net/wire.h"
 
 static struct wire_fd wire = { .fd = STDIN_FILENO, .way = MSG_TO_WORKER };
@@ -119,9 +120,18 @@ int node_task_hear(json_t **told)
 	return hear(told, 0);
 }
 
-int node_task_child_main(int (*child)(const json_t *args, struct err *e),
-			 struct err *e)
+int node_task_child_main(int (*child)(const struct node_args *args,
+				      struct err *e), struct err *e)
 {
+	static const struct field fields[] = {
+		FIELD(node_args, node, "node", TEXT, 0, 0, ""),
+		FIELD(node_args, number, "number", INT, 0, SPEC_MAX_NODES, "",
+		      .optional = FIELD_OMITTED),
+		FIELD(node_args, drill, "drill", LINK, 0, 0, "",
+		      .optional = FIELD_OMITTED),
+		FIELD(node_args, options, "options", OBJECT, 0, 0, ""), { 0 }
+	};
+	struct node_args a = { .number = 0 };
 	json_t *args;
 	int rc;
 
@@ -133,7 +143,9 @@ int node_task_child_main(int (*child)(const json_t *args, struct err *e),
 		err_hint(e, "this process is started by gpucheck itself");
 		return 3;
 	}
-	rc = child(args, e);
+	rc = schema_read(fields, &a, args, e) < 0 ||
+			     spec_from_json(&a.spec, a.options, e) < 0 ?
+		     -1 : child(&a, e);
 	json_decref(args);
 	wire_buf_release(&wire.in);
 	return rc < 0 ? 3 : 0;

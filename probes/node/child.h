@@ -24,9 +24,18 @@
  *   coordinator  "node_leave"	nobody does any more
  */
 
+/** What a child is told. */
+struct node_args {
+	char node[64];
+	int number;		/* of the run's nodes */
+	const char *drill;	/* NULL: none */
+	const json_t *options;	/* those of spec */
+	struct spec spec;
+};
+
 /** "gpucheck worker PROBE": hand @child what it was told; the exit code. */
-int node_task_child_main(int (*child)(const json_t *args, struct err *e),
-			 struct err *e);
+int node_task_child_main(int (*child)(const struct node_args *args,
+				      struct err *e), struct err *e);
 /** Print one row of the probe's schema. */
 void node_task_row(const struct schema *schema, const void *row);
 /** Print one fact without a unit. */

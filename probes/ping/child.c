@@ -413,16 +413,13 @@ static void raise_files(void)
 	}
 }
 
-static int read_options(struct ping_child *c, const json_t *args,
+static int read_options(struct ping_child *c, const struct node_args *args,
 			struct err *e)
 {
 	int64_t port = 0;
 
-	if (json_get_text(args, "node", c->node, sizeof(c->node), e) < 0 ||
-	    spec_from_json(&c->spec, json_object_get(args, "options"), e) <
-		    0) {
-		return -1;
-	}
+	STR_COPY(c->node, args->node);
+	c->spec = args->spec;
 	if (c->spec.tcp[0] != '\0' && strcmp(c->spec.tcp, "auto") != 0 &&
 	    units_parse_int(c->spec.tcp, 1, UINT16_MAX, &port, e) < 0) {
 		return -1;
@@ -700,7 +697,7 @@ static void run(struct ping_child *c, struct err *e)
 	}
 }
 
-int ping_child(const json_t *args, struct err *e)
+int ping_child(const struct node_args *args, struct err *e)
 {
 	struct ping_child *c = calloc(1, sizeof(*c));
 	struct err why = { 0 };

@@ -12,6 +12,8 @@
 #include "lib/base/net.h"
 #include "lib/spec/spec.h"
 
+struct node_args;
+
 /* ---- engine -------------------------------------------------------------- */
 
 /**
@@ -157,7 +159,7 @@ bool ping_select(const struct spec *s, const char *ifname,
 #define PING_CHILD_NS (3600 * NS_PER_S)
 
 /** The child: asks and answers, see struct probe. */
-int ping_child(const json_t *args, struct err *e);
+int ping_child(const struct node_args *args, struct err *e);
 /** Pure: who asks whom, see struct probe. */
 json_t *ping_plan(const json_t *nodes, const struct spec *s, struct err *e);
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
+#include "lib/data/rundir.h"
 
 /* ---- ask guess ----------------------------------------------------------- */
 
@@ -588,9 +588,10 @@ static struct part read_part(struct ask_plan *a, const json_t *json)
 /** The rate of a part that was chosen because @failed of its @tests did, which
  *  is more than it fails at most times: less one deviation of that number, but
  *  half of it is left. */
-static double rate_of(int failed, int tests)
+static double rate_of(int64_t failed, int64_t tests)
 {
-	double k = failed, usual = fmax(k - sqrt(k), k / 2) / tests;
+	double k = (double)failed;
+	double usual = fmax(k - sqrt(k), k / 2) / (double)tests;
 
 	return fmin(usual, ASK_MOST_RATE);
 }
@@ -605,11 +606,11 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 		KIND(PAIR) | KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(SWITCH) |
 		KIND(RAIL_LEAF) | KIND(LEAF_PAIR) | KIND(FABRIC_PATH) |
 		KIND(NVLINK_DOMAIN);
-	const char *code = json_member(json, "code");
-	bool warn = strcmp(json_member(json, "severity"), "warn") == 0;
-	int explained = json_index(json, "explained");
-	int cells = json_index(json, "cells");
-	double share = cells > 0 ? (double)explained / cells : 1;
+	const struct run_entry f = run_entry_of(json);
+	const char *code = f.code;
+	bool warn = strcmp(f.severity, "warn") == 0;
+	int64_t explained = f.explained, cells = f.cells;
+	double share = cells > 0 ? (double)explained / (double)cells : 1;
 	bool rare = share > 0 && share < RARE;
 	const json_t *other;
 	size_t i;
@@ -625,7 +626,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	s->rate = rare && !s->compare ? rate_of(explained, cells) : 0;
 	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
 		   (rare || s->parts[0].kind == PART_PAIR);
-	json_array_foreach(json_object_get(json, "or"), i, other) {
+	json_array_foreach(f.others, i, other) {
 		if (s->n < ASK_PARTS) {
 			s->parts[s->n++] = read_part(a, other);
 		}
@@ -640,7 +641,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 
 int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 {
-	const json_t *findings = json_object_get(verdict, "findings"), *f;
+	const json_t *findings = verdict_file(verdict).findings, *f;
 	size_t i;
 
 	a->n = a->n_guesses = 0;

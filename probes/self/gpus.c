@@ -159,33 +159,30 @@ static void add_interfaces(const struct spec *s, json_t *facts)
 	free(list);
 }
 
-int self_host_child(const json_t *args, struct err *e)
+int self_host_child(const struct node_args *args, struct err *e)
 {
 	json_t *facts = json_array();
+	const struct spec *spec = &args->spec;
 	struct utsname u;
-	struct spec spec;
 	struct port *ports;
 	size_t n;
 
-	if (spec_from_json(&spec, json_object_get(args, "options"), e) < 0) {
-		json_decref(facts);
-		return -1;
-	}
+	(void)e;
 	if (uname(&u) == 0) {
 		facts_add(facts, "node", "kernel", u.release, "", "uname");
 	}
-	add_interfaces(&spec, facts);
+	add_interfaces(spec, facts);
 	node_task_facts(facts);
 	ports = calloc(PORT_MAX, sizeof(*ports));
-	n = ports ? port_list(spec.sysroot, ports, PORT_MAX) : 0;
+	n = ports ? port_list(spec->sysroot, ports, PORT_MAX) : 0;
 	for (size_t i = 0; i < n; i++) {
-		if (port_matches(spec.hca, ports[i].name)) {
+		if (port_matches(spec->hca, ports[i].name)) {
 			port_facts(&ports[i], facts);
 		}
 	}
 	free(ports);
 	node_task_facts(facts);
-	node_facts(spec.sysroot, facts);
+	node_facts(spec->sysroot, facts);
 	node_task_facts(facts);
 	json_decref(facts);
 	return 0;
@@ -470,22 +467,16 @@ static void say_all(const struct spec *spec, const char *node,
 	}
 }
 
-int self_gpus_child(const json_t *args, struct err *e)
+int self_gpus_child(const struct node_args *args, struct err *e)
 {
 	struct self_gpus *s = calloc(1, sizeof(*s));
 	json_t *facts = json_array();
-	struct spec spec;
-	char node[64];
 	int rc = 0;
 
 	if (!s || !facts) {
 		rc = err_set(e, ENOMEM, "no memory to look at GPUs");
-	} else if (json_get_text(args, "node", node, sizeof(node), e) < 0 ||
-		   spec_from_json(&spec, json_object_get(args, "options"),
-				  e) < 0) {
-		rc = -1;
 	} else {
-		say_all(&spec, node, s, facts);
+		say_all(&args->spec, args->node, s, facts);
 	}
 	json_decref(facts);
 	free(s);

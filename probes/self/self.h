@@ -8,6 +8,8 @@
 
 #include "lib/base/err.h"
 
+struct node_args;
+
 /**
  * Children of "gpucheck node" that report on one node, beside
  * memlock_limits_child(). Each is a process, because a driver or a file system
@@ -16,11 +18,11 @@
  */
 
 /** HCA ports, interfaces, modules: what kernel files say. */
-int self_host_child(const json_t *args, struct err *e);
+int self_host_child(const struct node_args *args, struct err *e);
 /** The GPUs of the job, or of the node where that is no job: how many there are
  *  and should be, their health, who holds them.  NVML is asked and nothing
  *  else, in particular no CUDA. */
-int self_gpus_child(const json_t *args, struct err *e);
+int self_gpus_child(const struct node_args *args, struct err *e);
 
 /** Facts by which a verdict is made. */
 #define SELF_NVML	 "nvml"	/* of the node: ok, or ... */

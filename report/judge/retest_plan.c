@@ -407,7 +407,7 @@ static void add_open(struct planner *w)
 			continue;
 		}
 		json_array_append(w->p->parts, part);
-		json_array_foreach(json_object_get(part, "pairs"), k, ends) {
+		json_array_foreach(run_entry_of(part).pairs, k, ends) {
 			int a = node_called(w->run, ends, 0);
 			int b = node_called(w->run, ends, 2);
 
@@ -427,7 +427,7 @@ static void find_open(struct planner *w)
 
 	for (size_t i = 0; !end; i++) {
 		const json_t *part = left_open(w, i, &end);
-		const char *name = part ? json_member(part, "node") : "";
+		const char *name = run_entry_of(part).node;
 		int node = name[0] ? run_find_node(w->run, name, -1) : -1;
 
 		if (node >= 0) {

@@ -279,21 +279,24 @@ static int find_node(void *run, const char *name)
 /** Reads a part.  Returns 0, or -1 if @json is not one. */
 static int read_part(const json_t *json, struct run *run, struct part *p)
 {
-	if (part_kind_of(json_member(json, "kind")) == PART_KINDS) {
+	const struct run_entry f = run_entry_of(json);
+
+	if (part_kind_of(f.kind) == PART_KINDS) {
 		return -1;
 	}
 	*p = part_read(json, find_node, read_leaf, run);
 	if (part_is(p, PART_OF_LEAVES)) {
 		return part_is_placed(p) ? 0 : -1;
 	}
-	p->name = run_add_name(run, json_member(json, "name"));
+	p->name = run_add_name(run, f.name);
 	return has_nodes(p) ? 0 : -1;
 }
 
 static void read_finding(const json_t *json, struct run *run,
 			 struct verdict *v)
 {
-	json_t *score = json_object_get(json, "score"), *item;
+	const struct run_entry said = run_entry_of(json);
+	const json_t *item;
 	struct finding *f;
 	struct part p, other;
 	size_t i;
@@ -301,25 +304,25 @@ static void read_finding(const json_t *json, struct run *run,
 	if (read_part(json, run, &p) < 0) {
 		return;
 	}
-	f = finding_add(v, p, json_member(json, "code"));
-	f->fail = strcmp(json_member(json, "severity"), "fail") == 0;
-	f->drain = json_is_true(json_object_get(json, "drain"));
-	f->cells = count_of(json, "cells");
-	f->explained = count_of(json, "explained");
-	f->score = json_is_number(score) ? json_number_value(score) : NAN;
-	STR_COPY(f->says, json_member(json, "says"));
-	finding_set_act(f, json_member(json, "do"));
-	json_array_foreach(json_object_get(json, "or"), i, item) {
+	f = finding_add(v, p, said.code);
+	f->fail = said.fail;
+	f->drain = said.drain;
+	f->cells = (size_t)said.cells;
+	f->explained = (size_t)said.explained;
+	f->score = said.score;
+	STR_COPY(f->says, said.says);
+	finding_set_act(f, said.act);
+	json_array_foreach(said.others, i, item) {
 		if (read_part(item, run, &other) == 0) {
 			finding_add_or(f, &other);
 		}
 	}
-	json_array_foreach(json_object_get(json, "evidence"), i, item) {
+	json_array_foreach(said.evidence, i, item) {
 		if (json_is_string(item)) {
 			finding_add_evidence(f, "%s", json_string_value(item));
 		}
 	}
-	json_array_foreach(json_object_get(json, "members"), i, item) {
+	json_array_foreach(said.members, i, item) {
 		int node = node_of(item, run);
 
 		if (node >= 0 && part_leaf(&p) < 0) {
@@ -330,19 +333,19 @@ static void read_finding(const json_t *json, struct run *run,
 
 int verdict_read(const json_t *json, struct run *run, struct verdict *v)
 {
-	const json_t *cells = json_object_get(json, "cells"), *finding;
-	const char *status = json_member(json, "status");
+	const struct verdict_file f = verdict_file(json);
+	const json_t *finding;
 	size_t i;
 
 	v->status = VERDICT_PASS;
 	while (v->status < VERDICT_UNKNOWN &&
-	       strcmp(verdict_status_name(v->status), status) != 0) {
+	       strcmp(verdict_status_name(v->status), f.status) != 0) {
 		v->status++;
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		v->cells[c] = count_of(cells, cell_class_name(c));
+		v->cells[c] = count_of(f.cells, cell_class_name(c));
 	}
-	json_array_foreach(json_object_get(json, "findings"), i, finding) {
+	json_array_foreach(f.findings, i, finding) {
 		read_finding(finding, run, v);
 	}
 	return verdict_whole(v);

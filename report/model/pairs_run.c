@@ -451,13 +451,12 @@ static int64_t attempt_of(const struct p2p_row *row)
 /** Return the number of the go (first run, or resume) that measured @row. */
 static uint8_t go_of(const struct run *run, const struct p2p_row *row)
 {
-	const json_t *resumes = json_object_get(run->json, "resumes"), *r;
+	const json_t *resumes = run_file(run->json).resumes;
 	uint8_t go = 1;
-	size_t i;
 
-	json_array_foreach(resumes, i, r) {
+	for (size_t i = 0; i < json_array_size(resumes); i++) {
 		if (go < MENDED - 1 && row->start_utc[0] &&
-		    strcmp(row->start_utc, json_member(r, "utc")) >= 0) {
+		    strcmp(row->start_utc, run_entry(resumes, i).utc) >= 0) {
 			go++;
 		}
 	}
