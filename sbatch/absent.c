@@ -33,7 +33,7 @@ void absent_list(const struct launch_request *r, struct str *names)
 
 	while (f && getline(&line, &size, f) > 0) {
 		json_t *news = json_loads(line, 0, NULL);
-		const char *node = json_member(news, "node");
+		const char *node = run_entry_of(news).node;
 
 		if (node[0] && strspn(node, HOSTLIST_NAME_CHARS) ==
 					strlen(node) &&

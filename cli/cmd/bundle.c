@@ -414,7 +414,7 @@ static void learn_hosts(struct redact *hide, const char *key,
 	}
 	json_array_foreach(json, i, value) {
 		if (strcmp(key, "nodes") == 0) {
-			redact_add_host(hide, json_member(value, "name"));
+			redact_add_host(hide, run_entry_of(value).name);
 		}
 		learn_hosts(hide, key, value);
 	}

@@ -76,15 +76,13 @@ static void take_entry(void *arg, enum message_type type, const void *bytes,
 		       size_t n)
 {
 	struct sink *s = arg;
-	json_t *said = type == MSG_NODE_SAID ? cbor_parse(bytes, n, NULL) :
-					       NULL;
-	json_t *row = json_object_get(said, "row");
-	json_t *fact = json_object_get(said, "fact");
+	json_t *said;
+	const struct message_in in = message_said(bytes, n, &said);
 
-	if (s->rc == 0 && json_is_object(row)) {
-		s->rc = add_row(s, row, s->node);
-	} else if (s->rc == 0 && json_is_object(fact) && s->node) {
-		s->rc = add_fact(s, fact);
+	if (s->rc == 0 && in.row && type == MSG_NODE_SAID) {
+		s->rc = add_row(s, in.row, s->node);
+	} else if (s->rc == 0 && in.fact && type == MSG_NODE_SAID && s->node) {
+		s->rc = add_fact(s, in.fact);
 	}
 	json_decref(said);
 }
@@ -208,7 +206,7 @@ static int fill_run(const struct session *s, struct judged *run, struct err *e)
 	run->run.ended = true;
 	run->run.strict = s->spec.strict;
 	node_look_node_name(host);
-	json_array_foreach(json_object_get(run->run.json, "shell"), i, row) {
+	json_array_foreach(run_file(run->run.json).shell, i, row) {
 		if (add_row(&sink, row, NULL) < 0) {
 			return -1;
 		}

@@ -16,7 +16,6 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
@@ -89,7 +88,6 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 	struct job *job = &j->list[i];
 	struct str lane = STR_INIT;
 	struct spec spec;
-	int64_t gpus = 0;
 	struct launch_request r = {
 		.self = j->self, .probe = run_file(j->left.run).probe,
 		.spec = &spec, .extra = j->left.extra, .nodelist = job->nodes,
@@ -103,10 +101,8 @@ static int submit(struct jobs *j, size_t i, int t, const char *down,
 
 	part_options(j, job, down, &spec);
 	jobs_lane_name(j->left.run, job->lane, &lane);
-	json_opt_int(json_object_get(j->left.run, "jobs"), "gpus", -1,
-		     SPEC_MAX_GPUS, &gpus, NULL);
 	r.lane = str_text(&lane);
-	r.gpus = gpus;
+	r.gpus = run_file(j->left.run).jobs.gpus;
 	run = run_json_part(j->left.run, &spec, e);
 	rc = !run || !ops ? -1 : rundir_create(dir, r.probe, path, e);
 	if (!ops) {
@@ -180,7 +176,7 @@ static bool wants_down(const struct jobs *j, size_t i)
 		return false;
 	}
 	run = rundir_read_json(dir, RUN_JSON, NULL);
-	without = json_member(run_file(run).options, "exclude");
+	without = run_file(run).typed.exclude;
 	for (size_t k = 0; k < j->nodes.n; k++) {
 		const struct slurm_node *n = &j->nodes.list[k];
 

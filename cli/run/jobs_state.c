@@ -12,7 +12,6 @@
 #include "cli/run/jobs.h"
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
-#include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
 #include "lib/data/schema.h"
@@ -276,7 +275,7 @@ static bool is_done(const char *dir, bool *partial)
 	run = rundir_read_json(dir, RUN_JSON, NULL);
 	*partial = run_file(run).complete;
 	done = *partial && is_whole(dir, run) &&
-	       !json_member(run_file(run).options, "exclude")[0];
+	       !run_file(run).typed.exclude[0];
 	json_decref(run);
 	fd = done ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
 	if (fd >= 0) {

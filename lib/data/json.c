@@ -116,14 +116,6 @@ const char *json_member(const json_t *obj, const char *key)
 	return text ? text : "";
 }
 
-int json_index(const json_t *obj, const char *key)
-{
-	json_int_t n = json_integer_value(json_object_get(obj, key));
-
-	return json_is_integer(json_object_get(obj, key)) && n >= 0 &&
-			       n <= INT_MAX ? (int)n : -1;
-}
-
 json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 		       struct err *e)
 {

@@ -49,9 +49,6 @@ int json_opt_text(const json_t *obj, const char *key, char *buf, size_t size,
  *  is no such text. */
 const char *json_member(const json_t *obj, const char *key);
 
-/** The number @key of @obj; -1 where it is none from 0 to INT_MAX. */
-int json_index(const json_t *obj, const char *key);
-
 /** Borrowed array of at most @max entries; NULL with @e set. */
 json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 		       struct err *e);

@@ -15,6 +15,7 @@
 
 /* ---- run.json ------------------------------------------------------------ */
 
+#define GPUS_MOST   64	/* of a node */
 #define CELLS_MOST  (INT64_C(1) << 40)
 #define PASSES_MOST 16
 #define RUN(member, type, to) FIELD(run_file, member, #member, type, 0, to, "")
@@ -63,6 +64,11 @@ static const struct field bisect_fields[] = {
 	RUN_IN(bisect, parts, ARRAY, 0), { 0 }
 };
 
+static const struct field typed_fields[] = {
+	RUN_IN(typed, reference, LINK, 0), RUN_IN(typed, exclude, LINK, 0),
+	{ 0 }
+};
+
 static const struct field whole_fields[] = {
 	RUN_IN(whole, argv, ARRAY, 0), RUN_IN(whole, options, OBJECT, 0),
 	{ 0 }
@@ -73,6 +79,7 @@ static const struct field retest_fields[] = {
 };
 
 static const struct field jobs_fields[] = {
+	FIELD(run_file, jobs.gpus, "gpus", INT, -1, GPUS_MOST, ""),
 	RUN_IN(jobs, id, LINK, 0), RUN_IN(jobs, kind, LINK, 0),
 	RUN_IN(jobs, nodes, ARRAY, 0), RUN_IN(jobs, parts, ARRAY, 0), { 0 }
 };
@@ -90,6 +97,7 @@ static const struct field run_fields[] = {
 	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
 	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error),
 	RUN_PART(planned), RUN_PART(contrast),
+	{ .name = "options", .kind = FIELD_STRUCT, .places = typed_fields },
 	RUN_PART(bisect), RUN_PART(whole), RUN_PART(retest), RUN_PART(jobs),
 	{ 0 }
 };
@@ -105,7 +113,6 @@ struct run_file run_file(const json_t *json)
 
 /* ---- verdict.json -------------------------------------------------------- */
 
-#define GPUS_MOST 64	/* of a node */
 #define ENTRY(member, type, to) \
 	FIELD(run_entry, member, #member, type, 0, to, "")
 
@@ -116,7 +123,7 @@ static const struct field entry_fields[] = {
 	FIELD(run_entry, score, "score", REAL, -INFINITY, INFINITY, ""),
 	ENTRY(kind, LINK, 0), ENTRY(node, LINK, 0), ENTRY(peer_node, LINK, 0),
 	ENTRY(index, INT, INT32_MAX), ENTRY(peer_index, INT, INT32_MAX),
-	ENTRY(name, LINK, 0), ENTRY(peer_name, LINK, 0),
+	ENTRY(name, LINK, 0), ENTRY(names, LINK, 0), ENTRY(peer_name, LINK, 0),
 	ENTRY(direction, LINK, 0), ENTRY(uplinks, BOOL, 0),
 	ENTRY(members, ARRAY, 0), ENTRY(peer_members, ARRAY, 0),
 	ENTRY(severity, LINK, 0), ENTRY(code, LINK, 0), ENTRY(says, LINK, 0),
@@ -128,6 +135,7 @@ static const struct field entry_fields[] = {
 	/* of a rank */
 	ENTRY(gpu, INT, INT32_MAX), ENTRY(rank, INT, INT32_MAX),
 	ENTRY(detail, LINK, 0), ENTRY(source, LINK, 0),
+	ENTRY(ip, LINK, 0),
 	/* of a node */
 	ENTRY(nic_of, ARRAY, 0), ENTRY(nic_used, ARRAY, 0),
 	ENTRY(nic_names, ARRAY, 0), ENTRY(ends, ARRAY, 0),

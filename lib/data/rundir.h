@@ -48,6 +48,9 @@ struct run_file {
 		int64_t tests;
 	} follow_up;
 	struct {
+		const char *reference, *exclude;
+	} typed;			/* of the options */
+	struct {
 		bool given;
 		const char *kind, *pass;
 	} contrast;
@@ -70,6 +73,7 @@ struct run_file {
 	struct {
 		bool given;
 		const char *id, *kind;
+		int gpus;
 		json_t *nodes, *parts;
 	} jobs;
 };
@@ -89,7 +93,7 @@ struct verdict_file verdict_file(const json_t *json);
 struct run_entry {
 	const char *kind, *node, *peer_node, *name, *peer_name, *direction;
 	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
-	const char *source;
+	const char *source, *names, *ip;	/* names: a host list */
 	int index, peer_index, gpus, peer_gpus, gpu, rank, nics;
 	int64_t cells, explained;
 	double score;

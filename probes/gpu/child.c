@@ -23,6 +23,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 #include "probes/gpu/gpu.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/inventory.h"
@@ -35,26 +36,53 @@
 /* DCGM_ERROR_CONFIG of dcgm_errors.h: a setting, and no hardware */
 #define SEVERITY_CONFIG 5
 
-/** "warnings": a text, texts, or objects with "warning"; the first of them.
- *  *@config: it is about a setting. */
-static const char *warning_of(const json_t *result, bool *config)
-{
-	const json_t *w = json_object_get(result, "warnings");
-	const json_t *first = json_is_array(w) ? json_array_get(w, 0) : w;
-	const json_t *severity = json_object_get(first, "error_severity");
-	const char *text = json_is_string(first) ? json_string_value(first) :
-						   json_member(first,
-							       "warning");
+/** An object of the answer: the whole, a category, test, result or warning.
+ *  Each has some of the members. */
+struct dcgm_object {
+	const char *name, *status, *info, *gpu_ids, *entity_group, *warning;
+	const char *runtime_error, *said;
+	int entity_id, error_severity;
+	json_t *warnings, *tests, *results, *test_categories;
+};
 
-	*config = json_integer_value(severity) == SEVERITY_CONFIG ||
+#define DCGM(member, type) \
+	FIELD(dcgm_object, member, #member, type, 0, GPU_MAX, "")
+
+static struct dcgm_object dcgm_object(const json_t *json)
+{
+	static const struct field fields[] = {
+		DCGM(name, LINK), DCGM(status, LINK), DCGM(info, LINK),
+		DCGM(gpu_ids, LINK), DCGM(entity_group, LINK),
+		DCGM(warning, LINK), DCGM(runtime_error, LINK),
+		DCGM(entity_id, INT), DCGM(error_severity, INT),
+		DCGM(tests, ARRAY), DCGM(results, ARRAY),
+		DCGM(test_categories, ARRAY), DCGM(warnings, ARRAY),
+		FIELD(dcgm_object, said, "warnings", LINK, 0, 0, ""), { 0 }
+	};
+	struct dcgm_object o = { .entity_id = -1 };
+
+	schema_look(fields, &o, json);
+	return o;
+}
+
+/** "warnings": a text, or texts or objects with "warning"; the first of them.
+ *  *@config: it is about a setting. */
+static const char *warning_of(const struct dcgm_object *result, bool *config)
+{
+	const json_t *first = json_array_get(result->warnings, 0);
+	const struct dcgm_object w = dcgm_object(first);
+	const char *text = json_is_string(first) ? json_string_value(first) :
+			   w.warning[0] ? w.warning : result->said;
+
+	*config = w.error_severity == SEVERITY_CONFIG ||
 		  strcasestr(text, "persistence mode");
-	return text[0] ? text : json_member(result, "info");
+	return text[0] ? text : result->info;
 }
 
 static void add(struct dcgm_report *r, int gpu, const char *test,
-		const json_t *result)
+		const struct dcgm_object *result)
 {
-	const char *status = json_member(result, "status");
+	const char *status = result->status;
 	bool config, fail = strcasecmp(status, "fail") == 0;
 	const char *words = warning_of(result, &config);
 	struct dcgm_found *f;
@@ -72,7 +100,7 @@ static void add(struct dcgm_report *r, int gpu, const char *test,
 /** Add a result of DCGM 3 to the GPUs "0,1" of @ids, or to one GPU; any other
  *  text stands for the node. */
 static void add_by_ids(struct dcgm_report *r, const char *ids,
-		       const char *test, const json_t *result)
+		       const char *test, const struct dcgm_object *result)
 {
 	char copy[256], *at = copy, *word;
 
@@ -91,19 +119,15 @@ static void add_by_ids(struct dcgm_report *r, const char *ids,
 }
 
 static void take_result(struct dcgm_report *r, const char *test,
-			const json_t *result)
+			const json_t *json)
 {
-	const json_t *id = json_object_get(result, "entity_id");
-	const char *ids = json_member(result, "gpu_ids");
-	json_int_t gpu = json_is_integer(id) ? json_integer_value(id) : -1;
+	const struct dcgm_object result = dcgm_object(json);
 
-	if (ids[0] != '\0') {
-		add_by_ids(r, ids, test, result);
+	if (result.gpu_ids[0] != '\0') {
+		add_by_ids(r, result.gpu_ids, test, &result);
 	} else {
-		bool known = strcmp(json_member(result, "entity_group"),
-				    "GPU") == 0 && gpu >= 0 && gpu <= GPU_MAX;
-
-		add(r, known ? (int)gpu : -1, test, result);
+		add(r, strcmp(result.entity_group, "GPU") == 0 ?
+			       result.entity_id : -1, test, &result);
 	}
 }
 
@@ -113,11 +137,11 @@ static void take_tests(struct dcgm_report *r, const json_t *tests)
 	size_t i, k;
 
 	json_array_foreach(tests, i, test) {
-		const json_t *results = json_object_get(test, "results");
+		const struct dcgm_object t = dcgm_object(test);
 
 		r->n_tests++;
-		json_array_foreach(results, k, result) {
-			take_result(r, json_member(test, "name"), result);
+		json_array_foreach(t.results, k, result) {
+			take_result(r, t.name, result);
 		}
 	}
 }
@@ -128,9 +152,9 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
 	static const char *const names[] = { "DCGM Diagnostic",
 					     "DCGM GPU Diagnostic", NULL };
 	const char *begin = memchr(text, '{', len);
-	const json_t *diag = NULL, *category, *categories;
+	const json_t *diag = NULL, *category;
+	struct dcgm_object all;
 	json_t *json;
-	const char *error;
 	size_t i;
 	int rc = 0;
 
@@ -145,15 +169,15 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
 	for (i = 0; names[i] && !diag; i++) {
 		diag = json_object_get(json, names[i]);
 	}
-	error = json_member(diag, "runtime_error");
-	categories = json_object_get(diag, "test_categories");
-	json_array_foreach(categories, i, category) {
-		take_tests(r, json_object_get(category, "tests"));
+	all = dcgm_object(diag);
+	json_array_foreach(all.test_categories, i, category) {
+		take_tests(r, dcgm_object(category).tests);
 	}
-	take_tests(r, json_object_get(diag, "tests"));
+	take_tests(r, all.tests);
 	if (r->n_tests == 0) {
 		rc = err_set(e, 0, "dcgmi did no test%s%.200s",
-			     error[0] ? ": " : "", error);
+			     all.runtime_error[0] ? ": " : "",
+			     all.runtime_error);
 	}
 	json_decref(json);
 	return rc;

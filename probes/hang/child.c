@@ -16,7 +16,6 @@
 #include "lib/base/limit.h"
 #include "lib/base/spawn.h"
 #include "lib/base/str.h"
-#include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
 #include "probes/dl/nvml.h"

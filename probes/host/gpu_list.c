@@ -9,7 +9,6 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "lib/data/json.h"
 #include "lib/data/schema.h"
 #include "probes/dl/nvml.h"
 #include "probes/host/gpu.h"
@@ -172,7 +171,7 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 
 	json_array_foreach(gpus, i, g) {
 		struct gpu_list_place p = { .root = root, .facts = facts,
-				   .bus = json_member(g, "bus") };
+				   .bus = inventory_part(g).bus };
 
 		snprintf(p.scope, sizeof(p.scope), "gpu%d", (int)i);
 		if (p.bus[0] != '\0' && strchr(p.bus, '/') == NULL) {

@@ -20,7 +20,6 @@
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
-#include "lib/data/schema.h"
 #include "probes/dl/cuda.h"
 #include "probes/dl/nccl.h"
 #include "probes/dl/nvml.h"
@@ -45,21 +44,22 @@ static const json_t *first_of(const json_t *obj, const char *key)
 	return json_array_get(json_object_get(obj, key), 0);
 }
 
+static const char *value_of(const json_t *obj, const char *key)
+{
+	return fact_of(first_of(obj, key)).value;
+}
+
 static bool take(const json_t *at, struct lldp_neighbour *n)
 {
 	const json_t *chassis = first_of(at, "chassis");
 	const json_t *port = first_of(at, "port");
-	const char *name = json_member(first_of(chassis, "name"), "value");
-	const char *mac = json_member(first_of(chassis, "id"), "value");
+	const char *name = value_of(chassis, "name");
 
 	STR_COPY(n->interface, json_member(at, "name"));
-	STR_COPY(n->name, name[0] != '\0' ? name : mac);
-	STR_COPY(n->port, json_member(first_of(port, "id"), "value"));
+	STR_COPY(n->name, name[0] != '\0' ? name : value_of(chassis, "id"));
 	/* a MAC says nothing to who looks for a cable */
-	if (strcmp(json_member(first_of(port, "id"), "type"), "mac") == 0) {
-		STR_COPY(n->port, json_member(first_of(port, "descr"),
-					      "value"));
-	}
+	STR_COPY(n->port, value_of(port, strcmp(json_member(
+		first_of(port, "id"), "type"), "mac") == 0 ? "descr" : "id"));
 	return n->interface[0] != '\0' && n->name[0] != '\0';
 }
 
@@ -397,43 +397,6 @@ static void add_limit(json_t *facts, const char *fact, rlim_t value,
 	}
 }
 
-#define SEEN(member, type, to) \
-	FIELD(inventory_seen, member, #member, type, 0, to, "")
-#define SEEN_PORT(member, type, to) \
-	FIELD(inventory_port, member, #member, type, 0, to, "")
-
-struct inventory_seen inventory_seen(const json_t *inventory)
-{
-	static const struct field fields[] = {
-		SEEN(gpus, ARRAY, 0), SEEN(ports, ARRAY, 0),
-		SEEN(facts, ARRAY, 0), SEEN(nccl, OBJECT, 0),
-		SEEN(env, OBJECT, 0), SEEN(host, LINK, 0),
-		SEEN(boot_id, LINK, 0), SEEN(driver, LINK, 0),
-		SEEN(gpus_shown, LINK, 0), SEEN(gpu_note, LINK, 0),
-		SEEN(gpus_hidden, INT, GPU_LIST_MAX),
-		SEEN(gpus_divided, INT, GPU_LIST_MAX), { 0 }
-	};
-	struct inventory_seen s = { .gpus = NULL };
-
-	schema_look(fields, &s, inventory);
-	return s;
-}
-
-struct inventory_port inventory_port(const json_t *port)
-{
-	static const struct field fields[] = {
-		SEEN_PORT(name, LINK, 0), SEEN_PORT(state, LINK, 0),
-		SEEN_PORT(link_layer, LINK, 0), SEEN_PORT(subnet, LINK, 0),
-		SEEN_PORT(bus, LINK, 0), SEEN_PORT(pkeys, ARRAY, 0),
-		SEEN_PORT(rate_Gb_s, REAL, 1e6), { 0 }
-	};
-	struct inventory_port p = { .rate_Gb_s = 0 };
-
-	schema_look(fields, &p, port);
-	p.up = strcmp(p.state, "ACTIVE") == 0;
-	return p;
-}
-
 static json_t *port_json(const char *root, const struct port *p)
 {
 	double line_GB_s = port_line_GB_s(p);
@@ -751,7 +714,7 @@ int inventory_ask_gpus(const char *root, struct gpu_list *l, json_t *facts,
 
 static void write_gpus(json_t *out, const struct gpu_list *l)
 {
-	json_t *gpus = json_array(), *facts = json_object_get(out, "facts");
+	json_t *gpus = json_array(), *facts = inventory_seen(out).facts;
 	const char *shows = getenv(CUDA_VISIBLE);
 	int64_t divided = 0, hidden;
 
@@ -829,7 +792,7 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 	} else {
 		ask_gpus(&a);
 	}
-	facts = json_object_get(out, "facts");
+	facts = inventory_seen(out).facts;
 	json_array_extend(facts, a.facts);
 	json_decref(a.facts);
 	if (a.rc < 0) {
@@ -841,7 +804,7 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 		}
 	}
 	write_gpus(out, &a.list);
-	pcie_facts(root, json_object_get(out, "gpus"), facts);
-	gpu_pci_facts(root, json_object_get(out, "gpus"), facts);
+	pcie_facts(root, inventory_seen(out).gpus, facts);
+	gpu_pci_facts(root, inventory_seen(out).gpus, facts);
 	return a.rc;
 }

@@ -44,6 +44,24 @@ struct fact {
 };
 
 struct fact fact_of(const json_t *entry);
+
+/** An inventory, or a port or GPU of it: a missing text is "", a missing tree
+ *  NULL, another missing member 0.  All is borrowed from the JSON. */
+struct inventory_seen {
+	json_t *gpus, *ports, *facts, *nccl, *env;
+	const char *host, *boot_id, *driver, *gpus_shown, *gpu_note;
+	int gpus_hidden, gpus_divided;
+};
+
+struct inventory_part {
+	const char *name, *state, *link_layer, *subnet, *bus, *uuid;
+	json_t *pkeys;
+	double rate_Gb_s;
+	bool up;
+};
+
+struct inventory_seen inventory_seen(const json_t *inventory);
+struct inventory_part inventory_part(const json_t *part);
 void facts_add(json_t *facts, const char *scope, const char *fact,
 	       const char *value, const char *unit, const char *source);
 void facts_addf(json_t *facts, const char *scope, const char *fact,
@@ -96,24 +114,6 @@ bool node_is_last(const char *addr, const char *host);
  *  "nccl": as nccl_conf_read() has it: of the environment and of files,
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */
-
-/** An inventory, or a port of it, of another node: a missing text is "", a
- *  missing tree NULL, another missing member 0.  All is borrowed. */
-struct inventory_seen {
-	json_t *gpus, *ports, *facts, *nccl, *env;
-	const char *host, *boot_id, *driver, *gpus_shown, *gpu_note;
-	int gpus_hidden, gpus_divided;
-};
-
-struct inventory_port {
-	const char *name, *state, *link_layer, *subnet, *bus;
-	json_t *pkeys;
-	double rate_Gb_s;
-	bool up;
-};
-
-struct inventory_seen inventory_seen(const json_t *inventory);
-struct inventory_port inventory_port(const json_t *port);
 
 /**
  * Fill in @out, files read below @root, asking the GPU driver through "gpucheck

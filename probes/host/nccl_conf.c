@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "lib/base/str.h"
-#include "lib/data/json.h"
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
 

@@ -9,6 +9,7 @@
 #include "lib/base/str.h"
 #include "lib/data/record.h"
 #include "lib/data/schema.h"
+#include "probes/host/gpu_state.h"
 #include "probes/host/interface.h"
 #include "probes/host/inventory.h"
 #include "probes/host/sysfile.h"
@@ -27,6 +28,44 @@ struct fact fact_of(const json_t *entry)
 
 	schema_look(fact_fields, &f, entry);
 	return f;
+}
+
+#define SEEN(member, type, to) \
+	FIELD(inventory_seen, member, #member, type, 0, to, "")
+#define SEEN_PORT(member, type, to) \
+	FIELD(inventory_part, member, #member, type, 0, to, "")
+
+struct inventory_seen inventory_seen(const json_t *inventory)
+{
+	static const struct field fields[] = {
+		SEEN(gpus, ARRAY, 0), SEEN(ports, ARRAY, 0),
+		SEEN(facts, ARRAY, 0), SEEN(nccl, OBJECT, 0),
+		SEEN(env, OBJECT, 0), SEEN(host, LINK, 0),
+		SEEN(boot_id, LINK, 0), SEEN(driver, LINK, 0),
+		SEEN(gpus_shown, LINK, 0), SEEN(gpu_note, LINK, 0),
+		SEEN(gpus_hidden, INT, GPU_LIST_MAX),
+		SEEN(gpus_divided, INT, GPU_LIST_MAX), { 0 }
+	};
+	struct inventory_seen s = { .gpus = NULL };
+
+	schema_look(fields, &s, inventory);
+	return s;
+}
+
+struct inventory_part inventory_part(const json_t *part)
+{
+	static const struct field fields[] = {
+		SEEN_PORT(name, LINK, 0), SEEN_PORT(state, LINK, 0),
+		SEEN_PORT(link_layer, LINK, 0), SEEN_PORT(subnet, LINK, 0),
+		SEEN_PORT(bus, LINK, 0), SEEN_PORT(uuid, LINK, 0),
+		SEEN_PORT(pkeys, ARRAY, 0),
+		SEEN_PORT(rate_Gb_s, REAL, 1e6), { 0 }
+	};
+	struct inventory_part p = { .rate_Gb_s = 0 };
+
+	schema_look(fields, &p, part);
+	p.up = strcmp(p.state, "ACTIVE") == 0;
+	return p;
 }
 
 void facts_add(json_t *facts, const char *scope, const char *fact,

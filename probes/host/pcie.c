@@ -10,7 +10,6 @@
 
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "lib/data/json.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
 #include "probes/host/port.h"
@@ -368,7 +367,7 @@ void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 	json_array_foreach(gpus, i, g) {
 		/* by the kernel, but for what the topology file (NULL: none)
 		 * has */
-		const char *bus = json_member(g, "bus");
+		const char *bus = inventory_part(g).bus;
 
 		pcie_find(root, bus, &gpu);
 		if (file != NULL) {

@@ -7,7 +7,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
-#include "lib/data/json.h"
 #include "probes/host/sysfile.h"
 #include "probes/memlock/look.h"
 #include "probes/memlock/memlock.h"

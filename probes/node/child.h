@@ -24,7 +24,7 @@
  *   coordinator  "node_leave"	nobody does any more
  */
 
-/** What a child is told. */
+/** The task of a child. */
 struct node_args {
 	char node[64];
 	int number;		/* of the run's nodes */

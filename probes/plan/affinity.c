@@ -82,7 +82,7 @@ static int same_place(const char *bus, const json_t *nccl)
 
 /** Whatever its driver; an EFA has its own way. */
 static void take_device(struct affinity_nic *nic,
-			const struct inventory_port *port, const json_t *nccl)
+			const struct inventory_part *port, const json_t *nccl)
 {
 	const char *bus = port->bus, *layer = port->link_layer;
 	int n = same_place(bus, nccl);
@@ -151,8 +151,8 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 		hca = nccl_conf_get(nccl, "NCCL_IB_HCA", NULL);
 	}
 	for (i = 0; i < json_array_size(seen.ports); i++) {
-		const struct inventory_port p =
-			inventory_port(json_array_get(seen.ports, i));
+		const struct inventory_part p =
+			inventory_part(json_array_get(seen.ports, i));
 
 		at = p.up && port_matches(hca != NULL ? hca : "", p.name) ?
 			     affinity_add(a, p.name) : -1;

@@ -7,6 +7,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/rundir.h"
 #include "lib/data/switches.h"
 #include "lib/spec/spec.h"
 #include "probes/host/inventory.h"
@@ -156,8 +157,9 @@ void layout_put_nics(const struct layout *l, int node, json_t *out)
 static bool take_numbers(const struct cluster_node *node, const json_t *json,
 			 int *n_nics, int *nic)
 {
-	const json_t *of = json_object_get(json, "nic_of"), *v;
-	size_t i, n = json_array_size(json_object_get(json, "nic_names"));
+	const struct run_entry f = run_entry_of(json);
+	const json_t *of = f.nic_of, *v;
+	size_t i, n = json_array_size(f.nic_names);
 
 	if (n == 0 || n > SPEC_MAX_GPUS ||
 	    json_array_size(of) != (size_t)node->gpus) {
@@ -182,8 +184,7 @@ static void take_names(struct layout *l, const json_t *nodes)
 	size_t k;
 
 	for (int i = 0; i < l->n_nodes; i++) {
-		names = json_object_get(json_array_get(nodes, (size_t)i),
-					"nic_names");
+		names = run_entry(nodes, (size_t)i).nic_names;
 		json_array_foreach(names, k, name) {
 			const char *text = json_string_value(name);
 

@@ -19,7 +19,6 @@
 #include "lib/base/units.h"
 #include "lib/data/allocation.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"

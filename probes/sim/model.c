@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
+#include "lib/data/rundir.h"
 #include "lib/spec/spec.h"
 #include "probes/plan/layout.h"
 #include "probes/transport/order.h"
@@ -50,7 +51,7 @@ static int close_entry(struct alike *a)
 
 static int add_node(struct alike *a, json_t *node)
 {
-	const char *name = json_member(node, "name");
+	const char *name = run_entry_of(node).name;
 	json_t *what = json_copy(node);
 	int rc = 0;
 
@@ -118,15 +119,15 @@ static int hear_name(struct model_heard *h, json_t *entry, const char *name,
 
 static int hear_entry(struct model_heard *h, json_t *entry, struct err *e)
 {
-	const json_t *own = json_object_get(entry, "name");
+	const struct run_entry f = run_entry_of(entry);
 	size_t n = 0;
 	char **names;
 	int rc = 0;
 
-	if (json_is_string(own)) {
-		return hear_name(h, entry, json_string_value(own), e);
+	if (f.name[0] != '\0') {
+		return hear_name(h, entry, f.name, e);
 	}
-	names = hostlist_expand(json_member(entry, "names"), &n, e);
+	names = hostlist_expand(f.names, &n, e);
 	for (size_t i = 0; names && i < n && rc == 0; i++) {
 		rc = hear_name(h, entry, names[i], e);
 	}

@@ -7,6 +7,7 @@
 
 #include "lib/base/input.h"
 #include "lib/data/json.h"
+#include "lib/data/schema.h"
 
 /* ---- clusterkit ---------------------------------------------------------- */
 
@@ -166,20 +167,23 @@ static int add_half(struct import *x, struct collective_row row,
 	return import_add(x, &schema_collective, &row, e);
 }
 
+#define RESULT(member, key, type) \
+	FIELD(collective_row, member, key, type, 0, INT64_MAX, "")
+
+static const struct field result_fields[] = {
+	RESULT(size_B, "size", INT), RESULT(count, "count", INT),
+	RESULT(dtype, "type", TEXT), RESULT(redop, "redop", TEXT),
+	RESULT(iters, "actual_iterations", INT), { 0 }
+};
+
 static int add_result(struct import *x, const struct collective_row *head,
 		      const json_t *result, struct err *e)
 {
 	struct collective_row row = *head;
 	const char *root = json_member(result, "root");
 
-	row.size_B = import_json_int(result, "size");
-	row.count = import_json_int(result, "count");
-	STR_COPY(row.dtype, json_member(result, "type"));
-	STR_COPY(row.redop, json_member(result, "redop"));
+	schema_look(result_fields, &row, result);
 	row.root = import_int(root + strspn(root, " "));
-	if (import_json_int(result, "actual_iterations") != RECORD_NONE) {
-		row.iters = import_json_int(result, "actual_iterations");
-	}
 	if (row.op[0] == '\0') {
 		STR_COPY(row.op, heading_op(json_member(result,
 						    "experiment_name")));

@@ -94,7 +94,7 @@ static void add_missing(const struct judged *j)
  *  none. */
 static const char *own_reference(const struct judged *j)
 {
-	return json_member(run_file(j->run.json).options, "reference");
+	return run_file(j->run.json).typed.reference;
 }
 
 /** Its verdict as it stands there, or, if it is none or another is asked for,

@@ -5,7 +5,6 @@
 
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
-#include "lib/data/json.h"
 #include "lib/spec/spec.h"
 #include "report/base/wrap.h"
 #include "report/judge/caption.h"
@@ -530,8 +529,7 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 		return -1;
 	}
 	if (!reference[0]) {	/* what the run itself was given */
-		reference = json_member(run_file(j->run.json).options,
-					"reference");
+		reference = run_file(j->run.json).typed.reference;
 	}
 	if (reference[0] && sweep_reference(reference, &s->read, e) < 0) {
 		return -1;

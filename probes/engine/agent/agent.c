@@ -348,20 +348,19 @@ static const struct slot_events slot_events = {
 /* "start" as one @worker of it is told: what is checked of all, as the
  * environment is, may no worker have of its own.  NULL: @worker is none. */
 static json_t *worker_init(const struct agent *a, const json_t *start,
-			   const json_t *worker)
+			   const struct message_in *worker)
 {
 	char token[2 * AUTH_BYTES + 1], run[2 * AUTH_ID_BYTES + 1];
 	json_t *init, *own;
 
 	hash_hex(a->data.key, AUTH_BYTES, token);
 	hash_hex(a->data.run, AUTH_ID_BYTES, run);
-	own = json_pack("{s:O,s:O,s:O,s:s,s:s,s:s,s:s,s:s}", "rank",
-			json_object_get(worker, "rank"), "local_rank",
-			json_object_get(worker, "local_rank"), "part",
-			json_object_get(worker, "part"), "token", token,
-			"run", run, "data_addr", a->data_addr, "ifname",
-			a->ifname, "dir", agent_dir(a));
-	if (own == NULL) {
+	own = json_pack("{s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "rank",
+			worker->rank, "local_rank", worker->local_rank, "part",
+			worker->part, "token", token, "run", run, "data_addr",
+			a->data_addr, "ifname", a->ifname, "dir", agent_dir(a));
+	if (own == NULL || worker->rank < 0) {
+		json_decref(own);
 		return NULL;
 	}
 	init = json_copy((json_t *)start);
@@ -375,8 +374,9 @@ static json_t *worker_init(const struct agent *a, const json_t *start,
 static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 			struct err *e)
 {
-	struct slot *s = slot_of_rank(a, message_int(worker, "rank"));
-	json_t *init = worker_init(a, start, worker);
+	const struct message_in in = message_worker(worker);
+	struct slot *s = slot_of_rank(a, in.rank);
+	json_t *init = worker_init(a, start, &in);
 	struct err why = { 0 };
 
 	if (init == NULL) {
@@ -403,7 +403,7 @@ static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 		slot_start(s, a->self, &why);
 	}
 	if (why.text[0] != '\0') {
-		tell_unusable(a, (int)message_int(worker, "rank"), &why);
+		tell_unusable(a, in.rank, &why);
 	}
 	return 0;
 }

@@ -10,7 +10,6 @@
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "lib/data/json.h"
 #include "probes/engine/coord/ranks.h"
 #include "probes/engine/coord/work.h"
 #include "probes/probe.h"
@@ -476,7 +475,7 @@ const char *ranks_part(const struct ranks *r, int rank)
 		return k->part;
 	}
 	gpus = inventory_seen(k->agent->inventory).gpus;
-	return json_member(json_array_get(gpus, (size_t)k->slot), "uuid");
+	return inventory_part(json_array_get(gpus, (size_t)k->slot)).uuid;
 }
 
 /* Checks that every rank still has the GPU or port that it had in the earlier

@@ -34,6 +34,13 @@ static void nodes_settle(struct nodes_work *w, struct node *n,
 			 const char *outcome, const char *code,
 			 const char *detail);
 
+static const struct field plan_fields[] = {
+	FIELD(nodes_work, plan.tell, "tell", ARRAY, 0, 0, ""),
+	FIELD(nodes_work, plan.run, "run", OBJECT, 0, 0, ""),
+	FIELD(nodes_work, plan.budget_ns, "budget_ns", INT, 0, INT64_MAX, ""),
+	{ 0 }
+};
+
 static bool takes_part(const struct node *n)
 {
 	return !n->settled && n->ready != NULL;
@@ -71,15 +78,13 @@ static size_t queued_bytes(const struct node *n)
 
 static const json_t *still_to_tell(const struct nodes_work *w)
 {
-	return json_object_get(w->met, "tell");
+	return w->plan.tell;
 }
 
 /* As many nodes as memory is for; each moves the end of the run. */
 static void tell_some(struct nodes_work *w)
 {
 	const json_t *tell = still_to_tell(w);
-	int64_t budget_ns =
-		json_integer_value(json_object_get(w->met, "budget_ns"));
 	size_t queued = 0;
 
 	for (int i = 0; i < w->n_nodes; i++) {
@@ -97,12 +102,14 @@ static void tell_some(struct nodes_work *w)
 						"line", line));
 			queued += queued_bytes(n);
 			w->deadline_ns =
-				clock_now_ns() + MEET_GRACE_NS + budget_ns;
+				clock_now_ns() + MEET_GRACE_NS +
+				w->plan.budget_ns;
 		}
 	}
 	if (w->next_told == w->n_nodes) {
 		/* by far the largest part, and of no more use */
 		json_object_del(w->met, "tell");
+		w->plan.tell = NULL;
 	}
 }
 
@@ -129,6 +136,7 @@ static void begin(struct nodes_work *w)
 		coord_fail(w->c, &e, 3);
 		return;
 	}
+	schema_look(plan_fields, w, w->met);
 	tell_some(w);
 	if (coord_write_run(w->c, false, &e) < 0) {
 		coord_fail(w->c, &e, 3);
@@ -215,13 +223,13 @@ static const struct node *node_called(const struct nodes_work *w,
 static bool has_address(const struct nodes_work *w, const struct node *n,
 			const char *ip)
 {
-	const struct run_file met = run_file(json_object_get(w->met, "run"));
+	const struct run_file met = run_file(w->plan.run);
 	const json_t *ends = run_entry(met.nodes, (size_t)(n - w->nodes)).ends;
 	const json_t *end;
 	size_t i;
 
 	json_array_foreach(ends, i, end) {
-		if (strcmp(json_member(end, "ip"), ip) == 0) {
+		if (strcmp(run_entry_of(end).ip, ip) == 0) {
 			return true;
 		}
 	}
@@ -455,20 +463,21 @@ static void nodes_entry(void *work, struct coord_agent *a,
 {
 	struct nodes_work *w = work;
 	struct node *k = node_of(w, a);
-	json_t *said = k != NULL && !k->settled && type == MSG_NODE_SAID ?
-			       cbor_parse(bytes, n, NULL) : NULL;
-	json_t *row = json_object_get(said, "row");
-	json_t *fact = json_object_get(said, "fact");
-	json_t *ready = json_object_get(said, "ready");
+	struct message_in in;
+	json_t *said;
 
-	if (json_is_object(row)) {
-		take_row(w, k, row);
-	} else if (json_is_object(fact)) {
-		take_fact(w, k, fact);
-	} else if (json_is_object(ready) && k->ready == NULL) {
-		k->ready = json_incref(ready);
+	if (k == NULL || k->settled || type != MSG_NODE_SAID) {
+		return;
+	}
+	in = message_said(bytes, n, &said);
+	if (in.row != NULL) {
+		take_row(w, k, in.row);
+	} else if (in.fact != NULL) {
+		take_fact(w, k, in.fact);
+	} else if (in.ready != NULL && k->ready == NULL) {
+		k->ready = json_incref(in.ready);
 		w->moved = true;
-	} else if (json_is_true(json_object_get(said, "finished"))) {
+	} else if (in.finished) {
 		k->finished = w->moved = true;
 	}
 	json_decref(said);
@@ -615,7 +624,7 @@ static void nodes_put_plan(void *work, json_t *run)
 		return;		/* stopped before there was one */
 	}
 	if (w->c->probe->meets) {
-		json_object_update(run, json_object_get(w->met, "run"));
+		json_object_update(run, w->plan.run);
 		return;
 	}
 	nodes = json_array();

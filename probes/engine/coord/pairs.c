@@ -717,13 +717,13 @@ static json_t *fabrics_json(const struct ranks *r)
 /* How it is known that rails do not meet, where nobody has typed it. */
 static json_t *routes_json(const struct pairs_work *w)
 {
-	const json_t *before = json_object_get(
-		json_object_get(w->c->before, "planned"), "rails_by");
+	const struct run_file before = run_file(w->c->before);
 
 	if (!w->pairs.rails_apart || w->c->spec.fabric != FABRIC_AUTO) {
 		return NULL;
 	}
-	return before != NULL ? json_copy((json_t *)before) :
+	return before.planned.rails_by[0] != '\0' ?
+		json_text(before.planned.rails_by) :
 		json_sprintf("%d of %d nodes", w->routes.apart,
 			     w->ranks.layout.n_nodes);
 }

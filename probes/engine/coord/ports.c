@@ -149,13 +149,13 @@ static const json_t *ports_of(const struct coord_agent *a)
 
 static const char *name_of(const json_t *port)
 {
-	return inventory_port(port).name;
+	return inventory_part(port).name;
 }
 
 /* An EFA: it has verbs, but no reliable connection, which ib measures. */
 static bool is_efa(const json_t *port)
 {
-	const char *layer = inventory_port(port).link_layer;
+	const char *layer = inventory_part(port).link_layer;
 
 	return layer[0] != '\0' && strcmp(layer, "InfiniBand") != 0 &&
 	       strcmp(layer, "Ethernet") != 0;
@@ -226,7 +226,7 @@ static json_t *names_up(const struct coord *c)
 
 		json_array_foreach(ports_of(a), i, port)
 		{
-			if (inventory_port(port).up && !is_efa(port) &&
+			if (inventory_part(port).up && !is_efa(port) &&
 			    port_matches(filter, name_of(port))) {
 				json_object_set_new(names, name_of(port),
 						    json_true());
@@ -271,7 +271,7 @@ static size_t pkey_index(const struct coord *c, const struct coord_agent *a)
 static void see_port(struct port_seen *p, const json_t *port, size_t index,
 		     const json_t *uses)
 {
-	const struct inventory_port seen = inventory_port(port);
+	const struct inventory_part seen = inventory_part(port);
 	const json_t *pkey = json_array_get(seen.pkeys, index);
 
 	STR_COPY(p->name, seen.name);

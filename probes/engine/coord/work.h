@@ -188,6 +188,10 @@ struct nodes_work {
 	int n_nodes;
 	int64_t deadline_ns;
 	json_t *met;   /* what probe->plan() made; NULL: not yet */
+	struct {
+		json_t *tell, *run;
+		int64_t budget_ns;
+	} plan;	       /* its members */
 	int next_told; /* nodes before it know what they must */
 	bool moved;    /* one has got further since go_on() */
 	bool leaving;  /* the children have been let go */

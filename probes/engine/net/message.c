@@ -336,6 +336,31 @@ enum message_type message_type(const json_t *msg)
 	return t != NULL ? (enum message_type)i : MESSAGE_TYPES;
 }
 
+struct message_in message_said(const void *bytes, size_t n, json_t **said)
+{
+	static const struct field fields[] = {
+		OBJECT(row, ""), OBJECT(fact, ""), OBJECT(ready, ""),
+		BOOL(finished, ""), { 0 }
+	};
+	struct message_in in = { .rank = 0 };
+
+	*said = cbor_parse(bytes, n, NULL);
+	schema_look(fields, &in, *said);
+	return in;
+}
+
+struct message_in message_worker(const json_t *worker)
+{
+	static const struct field fields[] = {
+		INT(rank, 0, RANKS_MAX, ""), INT(local_rank, 0, INT32_MAX, ""),
+		TEXT(part, 255, ""), { 0 }
+	};
+	struct message_in in = { .rank = -1 };
+
+	schema_look(fields, &in, worker);
+	return in;
+}
+
 struct message_in message_read(const json_t *msg)
 {
 	const enum message_type type = message_type(msg);

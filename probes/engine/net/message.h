@@ -103,8 +103,14 @@ struct message_in {
 	const char *part, *reached, *token, *run, *data_addr, *ifname, *dir;
 	const char *ticket, *nonce, *step, *probe, *outcome;
 	json_t *inventory, *options, *env, *how, *workers, *model, *facts;
-	json_t *args, *line;
+	json_t *args, *line, *row, *fact, *ready;
+	bool finished;
 };
+
+/** The members of an entry of "node_said", *@said (new reference), and of a
+ *  worker of "start": rank -1 if it is none. */
+struct message_in message_said(const void *bytes, size_t n, json_t **said);
+struct message_in message_worker(const json_t *worker);
 
 struct message_in message_read(const json_t *msg);
 /** Its integer @name, 0 where there is none. */
