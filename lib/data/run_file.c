@@ -176,6 +176,12 @@ struct verdict_file verdict_file(const json_t *json)
 	return v;
 }
 
+json_t *run_node_json(const char *name, int first_rank, int gpus, int nics)
+{
+	return json_pack("{s:o,s:i,s:i,s:i}", "name", json_text(name),
+			 "first_rank", first_rank, "gpus", gpus, "nics", nics);
+}
+
 /* ---- the error ----------------------------------------------------------- */
 
 json_t *run_error_json(const struct err *why, int exit_code)

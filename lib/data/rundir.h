@@ -105,6 +105,9 @@ struct run_entry {
 struct run_entry run_entry(const json_t *list, size_t i);
 struct run_entry run_entry_of(const json_t *json);
 
+/** A node of run.json, new reference; NULL without memory. */
+json_t *run_node_json(const char *name, int first_rank, int gpus, int nics);
+
 /** The member "error" of run.json: why nothing, or nothing more, could be
  *  measured, with the name of a limit that was met, and the exit code it comes
  *  to.  NULL without memory. */

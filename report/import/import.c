@@ -68,7 +68,7 @@ static int add_link(struct import *x, const json_t *names, size_t from,
 static int import_clusterkit_json(struct import *x, const json_t *top,
 				  struct err *e)
 {
-	const json_t *links = json_object_get(top, "Links"), *line, *value;
+	const json_t *links = import_object(top).links, *line, *value;
 	size_t n = json_array_size(json_array_get(links, 0)), i, k;
 	const json_t *names = names_of(top, n);
 
@@ -112,23 +112,19 @@ static void version_text(int64_t code, char *buf, size_t size)
 
 static void fill_head(const json_t *top, struct collective_row *row)
 {
-	const json_t *config = json_object_get(top, "config");
-	const json_t *devices = json_object_get(config, "devices");
-	const char *program =
-		json_string_value(json_array_get(json_object_get(top, "args"),
-						 0));
-	json_t *hosts = json_object(), *one;
+	const struct import_object o = import_object(top);
+	const json_t *own = import_object(o.config).devices;
+	const json_t *devices = own ? own : o.devices, *one;
+	const char *program = json_string_value(json_array_get(o.args, 0));
+	json_t *hosts = json_object();
 	size_t i;
 
-	if (!devices) {
-		devices = json_object_get(top, "devices");
-	}
 	STR_COPY(row->op, heading_op(program ? program : ""));
 	version_text(import_json_int(top, "nccl_version"), row->lib,
 		     sizeof(row->lib));
-	row->iters = import_json_int(config, "iterations");
+	row->iters = import_json_int(o.config, "iterations");
 	json_array_foreach(devices, i, one) {
-		json_object_set_new(hosts, json_member(one, "hostname"),
+		json_object_set_new(hosts, import_object(one).hostname,
 				    json_true());
 	}
 	if (json_array_size(devices) > 0) {
@@ -180,13 +176,12 @@ static int add_result(struct import *x, const struct collective_row *head,
 		      const json_t *result, struct err *e)
 {
 	struct collective_row row = *head;
-	const char *root = json_member(result, "root");
+	const struct import_object o = import_object(result);
 
 	schema_look(result_fields, &row, result);
-	row.root = import_int(root + strspn(root, " "));
+	row.root = import_int(o.root + strspn(o.root, " "));
 	if (row.op[0] == '\0') {
-		STR_COPY(row.op, heading_op(json_member(result,
-						    "experiment_name")));
+		STR_COPY(row.op, heading_op(o.experiment));
 	}
 	if (row.size_B < 0) {
 		import_unknown(x, 0, "a result without a size");
@@ -201,7 +196,7 @@ static int add_result(struct import *x, const struct collective_row *head,
 static int import_nccl_tests_json(struct import *x, const json_t *top,
 				  struct err *e)
 {
-	const json_t *results = json_object_get(top, "results"), *one;
+	const json_t *results = import_object(top).results, *one;
 	struct collective_row head;
 	size_t i;
 
@@ -327,16 +322,11 @@ json_t *import_matrix_layout(const struct import *x)
 		while (last < m->n && strcmp(m->node[last], m->node[i]) == 0) {
 			last++;
 		}
-		json_array_append_new(nodes, json_pack(
-			"{s:o, s:I, s:I, s:I}", "name", json_text(m->node[i]),
-			"first_rank", (json_int_t)i, "gpus",
-			(json_int_t)(last - i), "nics",
-			(json_int_t)(last - i)));
+		json_array_append_new(nodes, run_node_json(
+			m->node[i], (int)i, (int)(last - i), (int)(last - i)));
 	}
 	if (whole) {
-		nodes = json_pack("{s:o, s:{s:s, s:I}}", "nodes", nodes,
-				  "planned", "kind", "all", "cells",
-				  (json_int_t)(m->n * (m->n - 1)));
+		nodes = import_layout(nodes, m->n * (m->n - 1));
 	} else {
 		json_decref(nodes);
 		nodes = NULL;

@@ -11,6 +11,7 @@
 #include "lib/base/str.h"
 #include "lib/data/record.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/rundir.h"
 #include "report/symptoms/symptom.h"
 
 /* ---- heading ------------------------------------------------------------- */
@@ -141,6 +142,18 @@ int import_json(struct import *x, FILE *f, struct err *e);
 int import_perftest_json(struct import *x, const json_t *top, struct err *e);
 int import_nvbandwidth_json(struct import *x, const json_t *top,
 			    struct err *e);
+/** "nodes" (reference stolen) and "planned" of a run of all pairs. */
+json_t *import_layout(json_t *nodes, int64_t cells);
+/** An object of the JSON of nccl-tests, perftest, nvbandwidth or ClusterKit, each
+ *  of which has some of the members: a missing text is "", a tree NULL. */
+struct import_object {
+	const char *name, *status, *error, *title, *hostname, *root;
+	const char *experiment, *test, *device;
+	json_t *config, *devices, *args, *results, *result, *test_info;
+	json_t *nvbandwidth, *gpus, *testcases, *matrix, *links;
+};
+
+struct import_object import_object(const json_t *json);
 /** A member as a number, NAN; as an integer from -1, RECORD_NONE. */
 double import_json_real(const json_t *o, const char *key);
 int64_t import_json_int(const json_t *o, const char *key);

@@ -256,27 +256,26 @@ static int read_matrix(struct nvbandwidth *p, const json_t *matrix,
 static int read_testcase(struct nvbandwidth *p, const json_t *test,
 			 struct err *e)
 {
-	const char *status = json_member(test, "status");
-	const char *why = json_member(test, "error");
+	const struct import_object t = import_object(test);
 
-	STR_COPY(p->m.name, json_member(test, "name"));
-	set_title(p, json_member(test, "bandwidth_description"));
-	if (strcmp(status, "Waived") == 0) {
+	STR_COPY(p->m.name, t.name);
+	set_title(p, t.title);
+	if (strcmp(t.status, "Waived") == 0) {
 		import_note(p->x, "nvbandwidth waived a test: this machine "
 			    "cannot run it");
-	} else if (strcmp(status, "Error") == 0 || why[0]) {
-		return add_error(p, why[0] ? why : status, e);
+	} else if (strcmp(t.status, "Error") == 0 || t.error[0]) {
+		return add_error(p, t.error[0] ? t.error : t.status, e);
 	}
-	return read_matrix(p, json_object_get(test, "bandwidth_matrix"), e);
+	return read_matrix(p, t.matrix, e);
 }
 
 int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 {
-	const json_t *body = json_object_get(top, "nvbandwidth"), *test;
-	const char *why = json_member(body, "error");
+	const struct import_object body = import_object(
+		import_object(top).nvbandwidth);
 	struct nvbandwidth p = { .x = x };
-	const char *device = json_string_value(json_array_get(
-		json_object_get(body, "GPU Device list"), 0));
+	const char *device = json_string_value(json_array_get(body.gpus, 0));
+	const json_t *test;
 	size_t i;
 	int rc = 0;
 	const char *at;
@@ -292,11 +291,11 @@ int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 		snprintf(p.host, sizeof(p.host), "%.*s",
 			 (int)strcspn(at + 1, ")"), at + 1);
 	}
-	if (why[0]) {
+	if (body.error[0]) {
 		STR_COPY(p.m.name, "nvbandwidth");
-		rc = add_error(&p, why, e);
+		rc = add_error(&p, body.error, e);
 	}
-	json_array_foreach(json_object_get(body, "testcases"), i, test) {
+	json_array_foreach(body.testcases, i, test) {
 		if (rc == 0) {
 			rc = read_testcase(&p, test, e);
 		}

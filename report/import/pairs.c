@@ -317,12 +317,9 @@ json_t *import_pairs_layout(const struct import *x)
 		char name[64];
 
 		node_name(p, node++, name);
-		json_array_append_new(nodes, json_pack(
-			"{s:o, s:i, s:i, s:i}", "name", json_text(name),
-			"first_rank", first, "gpus", gpus, "nics", gpus));
+		json_array_append_new(nodes, run_node_json(name, first, gpus,
+							   gpus));
 		first += gpus;
 	}
-	return json_pack("{s:o, s:{s:s, s:I}}", "nodes", nodes, "planned",
-			 "kind", "all", "cells",
-			 p ? (json_int_t)p->ranks * (p->ranks - 1) : 0);
+	return import_layout(nodes, p ? p->ranks * (p->ranks - 1) : 0);
 }

@@ -230,16 +230,17 @@ static double unit_of(double bw, double bytes, double mega_messages)
 
 int import_perftest_json(struct import *x, const json_t *top, struct err *e)
 {
-	const json_t *results = json_object_get(top, "results");
-	const json_t *info = json_object_get(top, "test_info");
+	const json_t *results = import_object(top).result;
+	const struct import_object info = import_object(
+		import_object(top).test_info);
 	double unit = unit_of(import_json_real(results, "BW_average"),
 			      import_json_real(results, "MsgSize"),
 			      import_json_real(results, "MsgRate"));
 	struct p2p_row row;
 
 	row_init(&row);
-	take_test_name(json_member(info, "test"), &row);
-	STR_COPY(row.src_nic, json_member(info, "Device"));
+	take_test_name(info.test, &row);
+	STR_COPY(row.src_nic, info.device);
 	row.size_B = import_json_int(results, "MsgSize");
 	row.iters = import_json_int(results, "n_iterations");
 	row.bw_GB_s = import_json_real(results, "BW_average") * unit;

@@ -9,6 +9,7 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/schema.h"
 #include "report/import/import.h"
 
 /* ---- heading ------------------------------------------------------------- */
@@ -162,6 +163,41 @@ double import_real(const char *text)
 
 	units_parse_real(text, -DBL_MAX, DBL_MAX, &value, NULL);
 	return value;
+}
+
+json_t *import_layout(json_t *nodes, int64_t cells)
+{
+	return json_pack("{s:o, s:{s:s, s:I}}", "nodes", nodes, "planned",
+			 "kind", "all", "cells", (json_int_t)cells);
+}
+
+#define OBJECT(member, key, type) \
+	FIELD(import_object, member, key, type, 0, 0, "")
+
+struct import_object import_object(const json_t *json)
+{
+	static const struct field fields[] = {
+		OBJECT(name, "name", LINK), OBJECT(status, "status", LINK),
+		OBJECT(error, "error", LINK),
+		OBJECT(title, "bandwidth_description", LINK),
+		OBJECT(hostname, "hostname", LINK), OBJECT(root, "root", LINK),
+		OBJECT(experiment, "experiment_name", LINK),
+		OBJECT(test, "test", LINK), OBJECT(device, "Device", LINK),
+		OBJECT(config, "config", OBJECT),
+		OBJECT(devices, "devices", ARRAY), OBJECT(args, "args", ARRAY),
+		OBJECT(results, "results", ARRAY),
+		OBJECT(result, "results", OBJECT),
+		OBJECT(test_info, "test_info", OBJECT),
+		OBJECT(nvbandwidth, "nvbandwidth", OBJECT),
+		OBJECT(gpus, "GPU Device list", ARRAY),
+		OBJECT(testcases, "testcases", ARRAY),
+		OBJECT(matrix, "bandwidth_matrix", ARRAY),
+		OBJECT(links, "Links", ARRAY), { 0 }
+	};
+	struct import_object o = { .name = "" };
+
+	schema_look(fields, &o, json);
+	return o;
 }
 
 double import_json_real(const json_t *o, const char *key)

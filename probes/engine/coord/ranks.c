@@ -567,11 +567,13 @@ static json_t *nodes_json(struct ranks *r)
 
 	for (int i = 0; i < r->layout.n_nodes; i++) {
 		const struct cluster_node *n = &r->layout.nodes[i];
-		json_t *node =
-			json_pack("{s:s,s:i,s:i,s:i,s:o*}", "name", n->name,
-				  "first_rank", n->first_rank, "gpus", n->gpus,
-				  "nics", n->nics, "parts", parts_json(r, i));
+		json_t *node = run_node_json(n->name, n->first_rank, n->gpus,
+					     n->nics);
+		json_t *parts = parts_json(r, i);
 
+		if (parts != NULL) {
+			json_object_set_new(node, "parts", parts);
+		}
 		layout_put_nics(&r->layout, i, node);
 		if (r->gpus_found[i] < 0 &&
 		    before_missing(r->c->before, n->name)) {
