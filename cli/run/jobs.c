@@ -190,11 +190,13 @@ static json_t *jobs_plan_json(const struct jobs_plan *p)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->n; i++) {
-		json_array_append_new(list, json_pack(
-			"{s:s, s:s, s:i}",
-			"nodes", str_text(&p->parts[i].nodes),
-			"pairs", str_text(&p->parts[i].pairs),
-			"lane", p->parts[i].lane));
+		const struct job job = {
+			.nodes = str_text(&p->parts[i].nodes),
+			.pairs = str_text(&p->parts[i].pairs),
+			.lane = p->parts[i].lane,
+		};
+
+		json_array_append_new(list, schema_json(job_fields, &job));
 	}
 	return list;
 }

@@ -15,6 +15,7 @@
 #include "lib/base/err.h"
 #include "lib/base/str.h"
 #include "lib/data/record.h"
+#include "lib/data/schema.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm_lanes.h"
 
@@ -110,6 +111,8 @@ struct job {
 				 * its tests */
 	char id[SLURM_JOB_SIZE];	/* in the queue; "": not known */
 };
+
+extern const struct field job_fields[];
 
 struct jobs {
 	struct left left;	/* run.json, options, words for sbatch */

@@ -12,6 +12,7 @@
 #include "cli/run/jobs.h"
 #include "lib/base/clock.h"
 #include "lib/base/spawn.h"
+#include "lib/data/json.h"
 #include "lib/data/record.h"
 #include "lib/data/rundir.h"
 #include "lib/data/schema.h"
@@ -144,18 +145,18 @@ int merge_find(struct merge *m, struct err *e)
 
 int merge_rank(const struct merge *m, const char *node, int64_t rank)
 {
-	const json_t *list = run_file(m->tries[m->at].run).nodes;
+	const json_t *list = json_object_get(m->tries[m->at].run, "nodes");
 	const struct jobs_whole_node *w = merge_node(m, node);
 	int first = 0;
 
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const struct run_entry one = run_entry(list, i);
+		const json_t *one = json_array_get(list, i);
 
-		if (strcmp(one.name, node) == 0) {
+		if (strcmp(json_member(one, "name"), node) == 0) {
 			return w && rank >= first && rank - first < w->gpus ?
 				       w->first_rank + (int)(rank - first) : -1;
 		}
-		first += one.gpus;
+		first += run_entry_of(one).gpus;
 	}
 	return -1;
 }
@@ -201,7 +202,7 @@ static const struct job usual_job = { .nodes = "", .pairs = "", .lane = 1 };
 	FIELD(job, member, #member, type, from, to, "", \
 	      .optional = FIELD_OMITTED)
 
-static const struct field job_fields[] = {
+const struct field job_fields[] = {
 	JOB(nodes, LINK, 0, 0), JOB(pairs, LINK, 0, 0), JOB(lane, INT, 1, 64),
 	{ 0 }
 };

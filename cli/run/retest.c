@@ -7,7 +7,6 @@
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
-#include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "report/judge/retest.h"
 #include "report/show/judged.h"
@@ -154,8 +153,8 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 	} else if (take_run(s, l, e) == 0 &&
 		   take_plan(s, &p, e) == 0) {
 		take_extra(s, l);
-		retest = json_pack("{s:o, s:O}", "dir", json_text(l->dir),
-				   "parts", p.parts);
+		retest = run_part_json("retest", &(struct run_file){
+			.retest = { .dir = l->dir, .parts = p.parts } });
 		s->retest = retest;
 		talk("retesting %zu finding%s of '%s' on %s, with %zu node%s "
 		     "that %s well", json_array_size(p.parts),

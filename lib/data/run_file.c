@@ -50,6 +50,7 @@ static const struct field measuring_fields[] = {
 };
 
 static const struct field follow_up_fields[] = {
+	RUN_IN(follow_up, rounds, INT, INT32_MAX),
 	RUN_IN(follow_up, tests, INT, CELLS_MOST), { 0 }
 };
 
@@ -94,6 +95,7 @@ static const struct field run_fields[] = {
 	RUN(nodes, ARRAY, 0), RUN(environment, OBJECT, 0),
 	RUN(settings, OBJECT, 0), RUN(notes, ARRAY, 0),
 	RUN(dropped, ARRAY, 0), RUN(shell, ARRAY, 0), RUN(expect, ARRAY, 0),
+	RUN(sizes, ARRAY, 0),
 	RUN(resumes, ARRAY, 0), RUN(imported, ARRAY, 0),
 	RUN_PART(measuring), RUN_PART(follow_up), RUN_PART(error),
 	RUN_PART(planned), RUN_PART(contrast),
@@ -101,6 +103,16 @@ static const struct field run_fields[] = {
 	RUN_PART(bisect), RUN_PART(whole), RUN_PART(retest), RUN_PART(jobs),
 	{ 0 }
 };
+
+json_t *run_part_json(const char *name, const struct run_file *f)
+{
+	const struct field *part = run_fields;
+
+	while (part->kind != FIELD_STRUCT || strcmp(part->name, name) != 0) {
+		part++;
+	}
+	return schema_json(part->places, f);
+}
 
 struct run_file run_file(const json_t *json)
 {
@@ -135,7 +147,6 @@ static const struct field entry_fields[] = {
 	/* of a rank */
 	ENTRY(gpu, INT, INT32_MAX), ENTRY(rank, INT, INT32_MAX),
 	ENTRY(detail, LINK, 0), ENTRY(source, LINK, 0),
-	ENTRY(ip, LINK, 0),
 	/* of a node */
 	ENTRY(nic_of, ARRAY, 0), ENTRY(nic_used, ARRAY, 0),
 	ENTRY(nic_names, ARRAY, 0), ENTRY(ends, ARRAY, 0),
@@ -163,6 +174,7 @@ struct run_entry run_entry(const json_t *list, size_t i)
 static const struct field verdict_fields[] = {
 	FIELD(verdict_file, status, "status", LINK, 0, 0, ""),
 	FIELD(verdict_file, reason, "reason", LINK, 0, 0, ""),
+	FIELD(verdict_file, unwritten, "unwritten", LINK, 0, 0, ""),
 	FIELD(verdict_file, cells, "cells", OBJECT, 0, 0, ""),
 	FIELD(verdict_file, findings, "findings", ARRAY, 0, 0, ""),
 	FIELD(verdict_file, retest, "retest", ARRAY, 0, 0, ""), { 0 }
@@ -190,9 +202,9 @@ json_t *run_error_json(const struct err *why, int exit_code)
 	const char *text = limit_code(why->code) ?
 				   err_str(why, full, sizeof(full)) : why->text;
 
-	return json_pack("{s:o,s:o,s:i,s:b}", "text", json_text(text),
-			 "hint", json_text(why->hint), "exit", exit_code,
-			 "absent", why->code == ENODEV);
+	return run_part_json("error", &(struct run_file){ .error = {
+		.text = text, .hint = why->hint, .exit = exit_code,
+		.absent = why->code == ENODEV } });
 }
 
 int run_check_new(const json_t *run, const char *dir, struct err *e)

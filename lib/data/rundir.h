@@ -26,7 +26,7 @@ struct run_file {
 	bool drill;
 	bool complete;		/* it ended, and was not cut short */
 	json_t *argv, *options, *nodes, *environment, *settings, *notes;
-	json_t *dropped, *shell, *expect, *resumes, *imported;
+	json_t *dropped, *shell, *expect, *resumes, *imported, *sizes;
 	struct {
 		bool given, absent;
 		const char *text, *hint;
@@ -45,7 +45,7 @@ struct run_file {
 	} measuring;
 	struct {
 		bool given;
-		int64_t tests;
+		int64_t rounds, tests;
 	} follow_up;
 	struct {
 		const char *reference, *exclude;
@@ -79,10 +79,13 @@ struct run_file {
 };
 
 struct run_file run_file(const json_t *json);
+/** The part of @f in braces that is called @name, all of whose members are set:
+ *  new reference, NULL without memory. */
+json_t *run_part_json(const char *name, const struct run_file *f);
 
 /** verdict.json, read alike. */
 struct verdict_file {
-	const char *status, *reason;
+	const char *status, *reason, *unwritten;
 	json_t *cells, *findings, *retest;
 };
 
@@ -93,7 +96,7 @@ struct verdict_file verdict_file(const json_t *json);
 struct run_entry {
 	const char *kind, *node, *peer_node, *name, *peer_name, *direction;
 	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
-	const char *source, *names, *ip;	/* names: a host list */
+	const char *source, *names;	/* names: a host list */
 	int index, peer_index, gpus, peer_gpus, gpu, rank, nics;
 	int64_t cells, explained;
 	double score;

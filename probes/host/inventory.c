@@ -399,27 +399,22 @@ static void add_limit(json_t *facts, const char *fact, rlim_t value,
 
 static json_t *port_json(const char *root, const struct port *p)
 {
-	double line_GB_s = port_line_GB_s(p);
-	json_t *pkeys = json_array();
+	struct inventory_part part = {
+		.name = p->name, .state = p->state, .software = p->software,
+		.link_layer = p->link_layer, .subnet = p->subnet,
+		.pkeys = json_array(), .line_GB_s = port_line_GB_s(p),
+		.rate_Gb_s = p->rate_Gb_s,
+	};
 	struct pcie_place place;
 	json_t *j;
 
 	for (int i = 0; i < p->n_pkeys; i++) {
-		json_array_append_new(pkeys, json_integer(p->pkeys[i]));
-	}
-	j = json_pack("{s:s,s:s,s:b,s:s,s:s,s:o}", "name", p->name, "state",
-		      p->state, "software", p->software, "link_layer",
-		      p->link_layer, "subnet", p->subnet, "pkeys", pkeys);
-	if (isfinite(line_GB_s)) {
-		json_object_set_new(j, "line_GB_s", json_real(line_GB_s));
-	}
-	if (isfinite(p->rate_Gb_s)) {
-		json_object_set_new(j, "rate_Gb_s", json_real(p->rate_Gb_s));
+		json_array_append_new(part.pkeys, json_integer(p->pkeys[i]));
 	}
 	pcie_find_hca(root, p->hca, &place);
-	if (pcie_bus(&place) != NULL) {
-		json_object_set_new(j, "bus", json_text(pcie_bus(&place)));
-	}
+	part.bus = pcie_bus(&place);
+	j = schema_json(inventory_part_fields, &part);
+	json_decref(part.pkeys);
 	return j;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "lib/base/err.h"
+#include "lib/data/schema.h"
 #include "probes/host/gpu_state.h"
 #include "probes/host/port.h"
 
@@ -48,7 +49,7 @@ struct fact fact_of(const json_t *entry);
 /** An inventory, or a port or GPU of it: a missing text is "", a missing tree
  *  NULL, another missing member 0.  All is borrowed from the JSON. */
 struct inventory_seen {
-	json_t *gpus, *ports, *facts, *nccl, *env;
+	json_t *gpus, *ports, *interfaces, *facts, *nccl, *env;
 	const char *host, *boot_id, *driver, *gpus_shown, *gpu_note;
 	int gpus_hidden, gpus_divided;
 };
@@ -56,9 +57,11 @@ struct inventory_seen {
 struct inventory_part {
 	const char *name, *state, *link_layer, *subnet, *bus, *uuid;
 	json_t *pkeys;
-	double rate_Gb_s;
-	bool up;
+	double line_GB_s, rate_Gb_s;
+	bool software, up;
 };
+
+extern const struct field inventory_part_fields[];
 
 struct inventory_seen inventory_seen(const json_t *inventory);
 struct inventory_part inventory_part(const json_t *part);

@@ -32,14 +32,25 @@ struct fact fact_of(const json_t *entry)
 
 #define SEEN(member, type, to) \
 	FIELD(inventory_seen, member, #member, type, 0, to, "")
-#define SEEN_PORT(member, type, to) \
-	FIELD(inventory_part, member, #member, type, 0, to, "")
+#define PART(member, type, to, absence) \
+	FIELD(inventory_part, member, #member, type, 0, to, "", \
+	      .optional = FIELD_##absence)
+
+const struct field inventory_part_fields[] = {
+	PART(name, LINK, 0, REQUIRED), PART(state, LINK, 0, REQUIRED),
+	PART(software, BOOL, 0, REQUIRED), PART(link_layer, LINK, 0, REQUIRED),
+	PART(subnet, LINK, 0, REQUIRED), PART(pkeys, ARRAY, 0, REQUIRED),
+	PART(line_GB_s, REAL, 1e6, OMITTED),
+	PART(rate_Gb_s, REAL, 1e6, OMITTED), PART(bus, LINK, 0, OMITTED),
+	PART(uuid, LINK, 0, OMITTED), { 0 }
+};
 
 struct inventory_seen inventory_seen(const json_t *inventory)
 {
 	static const struct field fields[] = {
 		SEEN(gpus, ARRAY, 0), SEEN(ports, ARRAY, 0),
-		SEEN(facts, ARRAY, 0), SEEN(nccl, OBJECT, 0),
+		SEEN(facts, ARRAY, 0), SEEN(interfaces, ARRAY, 0),
+		SEEN(nccl, OBJECT, 0),
 		SEEN(env, OBJECT, 0), SEEN(host, LINK, 0),
 		SEEN(boot_id, LINK, 0), SEEN(driver, LINK, 0),
 		SEEN(gpus_shown, LINK, 0), SEEN(gpu_note, LINK, 0),
@@ -54,16 +65,9 @@ struct inventory_seen inventory_seen(const json_t *inventory)
 
 struct inventory_part inventory_part(const json_t *part)
 {
-	static const struct field fields[] = {
-		SEEN_PORT(name, LINK, 0), SEEN_PORT(state, LINK, 0),
-		SEEN_PORT(link_layer, LINK, 0), SEEN_PORT(subnet, LINK, 0),
-		SEEN_PORT(bus, LINK, 0), SEEN_PORT(uuid, LINK, 0),
-		SEEN_PORT(pkeys, ARRAY, 0),
-		SEEN_PORT(rate_Gb_s, REAL, 1e6), { 0 }
-	};
 	struct inventory_part p = { .rate_Gb_s = 0 };
 
-	schema_look(fields, &p, part);
+	schema_look(inventory_part_fields, &p, part);
 	p.up = strcmp(p.state, "ACTIVE") == 0;
 	return p;
 }

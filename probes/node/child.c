@@ -120,17 +120,18 @@ int node_task_hear(json_t **told)
 	return hear(told, 0);
 }
 
+const struct field node_args_fields[] = {
+	FIELD(node_args, node, "node", TEXT, 0, 0, ""),
+	FIELD(node_args, number, "number", INT, 0, SPEC_MAX_NODES, "",
+	      .optional = FIELD_OMITTED),
+	FIELD(node_args, options, "options", OBJECT, 0, 0, ""),
+	FIELD(node_args, drill, "drill", LINK, 0, 0, "",
+	      .optional = FIELD_OMITTED), { 0 }
+};
+
 int node_task_child_main(int (*child)(const struct node_args *args,
 				      struct err *e), struct err *e)
 {
-	static const struct field fields[] = {
-		FIELD(node_args, node, "node", TEXT, 0, 0, ""),
-		FIELD(node_args, number, "number", INT, 0, SPEC_MAX_NODES, "",
-		      .optional = FIELD_OMITTED),
-		FIELD(node_args, drill, "drill", LINK, 0, 0, "",
-		      .optional = FIELD_OMITTED),
-		FIELD(node_args, options, "options", OBJECT, 0, 0, ""), { 0 }
-	};
 	struct node_args a = { .number = 0 };
 	json_t *args;
 	int rc;
@@ -143,7 +144,7 @@ int node_task_child_main(int (*child)(const struct node_args *args,
 		err_hint(e, "this process is started by gpucheck itself");
 		return 3;
 	}
-	rc = schema_read(fields, &a, args, e) < 0 ||
+	rc = schema_read(node_args_fields, &a, args, e) < 0 ||
 			     spec_from_json(&a.spec, a.options, e) < 0 ?
 		     -1 : child(&a, e);
 	json_decref(args);

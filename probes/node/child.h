@@ -8,6 +8,7 @@
 
 #include "lib/base/err.h"
 #include "lib/data/record.h"
+#include "lib/data/schema.h"
 #include "lib/spec/spec.h"
 
 /**
@@ -29,9 +30,11 @@ struct node_args {
 	char node[64];
 	int number;		/* of the run's nodes */
 	const char *drill;	/* NULL: none */
-	const json_t *options;	/* those of spec */
+	json_t *options;	/* those of spec */
 	struct spec spec;
 };
+
+extern const struct field node_args_fields[];
 
 /** "gpucheck worker PROBE": hand @child what it was told; the exit code. */
 int node_task_child_main(int (*child)(const struct node_args *args,

@@ -6,6 +6,7 @@
 
 #include "lib/base/str.h"
 #include "lib/data/json.h"
+#include "lib/data/rundir.h"
 #include "lib/data/schema.h"
 
 #define DOOR(member, ...) FIELD(ping_door, member, #member, __VA_ARGS__)
@@ -294,7 +295,7 @@ static size_t count_ends(const json_t *nodes)
 	size_t i, n = 0;
 
 	json_array_foreach(nodes, i, node) {
-		n += json_array_size(json_object_get(node, "ends"));
+		n += json_array_size(run_entry_of(node).ends);
 	}
 	return n;
 }

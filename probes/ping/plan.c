@@ -7,6 +7,7 @@
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "probes/engine/net/wire.h"
+#include "probes/host/inventory.h"
 #include "probes/ping/ping.h"
 #include "probes/ping/private.h"
 
@@ -149,11 +150,10 @@ static size_t pretend_ends(const struct spec *s, int node,
 static size_t inventory_ends(const json_t *inventory, struct interface *list,
 			     size_t max)
 {
-	const json_t *entry;
+	const json_t *all = inventory_seen(inventory).interfaces, *entry;
 	size_t n = 0, i;
 
-	json_array_foreach(json_object_get(inventory, "interfaces"), i,
-			   entry) {
+	json_array_foreach(all, i, entry) {
 		if (n < max && interface_parse(entry, &list[n], NULL) == 0) {
 			n++;
 		}

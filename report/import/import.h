@@ -144,8 +144,8 @@ int import_nvbandwidth_json(struct import *x, const json_t *top,
 			    struct err *e);
 /** "nodes" (reference stolen) and "planned" of a run of all pairs. */
 json_t *import_layout(json_t *nodes, int64_t cells);
-/** An object of the JSON of nccl-tests, perftest, nvbandwidth or ClusterKit, each
- *  of which has some of the members: a missing text is "", a tree NULL. */
+/** An object of the JSON of nccl-tests, perftest, nvbandwidth or ClusterKit.
+ *  Each has some of the members: a missing text is "", a tree NULL. */
 struct import_object {
 	const char *name, *status, *error, *title, *hostname, *root;
 	const char *experiment, *test, *device;

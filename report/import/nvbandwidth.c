@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
 
 #define GPUS_MAX 4096
 

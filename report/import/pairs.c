@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/data/json.h"
 #include "lib/base/units.h"
 #include "report/base/grow.h"
 

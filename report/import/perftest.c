@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "lib/data/json.h"
 
 #define MIB_PER_GB (1048576.0 / 1e9)
 #define GBIT_PER_GB (1.0 / 8)

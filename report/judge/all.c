@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lib/base/err.h"
-#include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "report/base/grow.h"
 

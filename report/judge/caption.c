@@ -10,7 +10,6 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
-#include "lib/data/json.h"
 #include "report/judge/findings.h"
 #include "report/model/ping_run.h"
 #include "report/model/run_read.h"

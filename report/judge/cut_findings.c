@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
-#include "lib/data/json.h"
 #include "report/judge/findings.h"
 #include "report/judge/verdict.h"
 

@@ -6,7 +6,6 @@
 
 #include "lib/base/limit.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"

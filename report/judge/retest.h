@@ -63,6 +63,7 @@ enum retest_state {
 struct retested {
 	const char *name, *node, *code;	/* of run.json, borrowed; node "": of no
 					 * node alone */
+	const char *undrain;	/* the command in JSON; NULL: none */
 	const char *peer;	/* "", or the other node of a part of two */
 	bool failed, drain;	/* then */
 	enum retest_state state;

@@ -7,8 +7,8 @@
 
 #include "lib/base/stats.h"
 #include "lib/data/hosts.h"
-#include "lib/data/json.h"
 #include "lib/data/record_rows.h"
+#include "lib/data/schema.h"
 #include "report/judge/retest.h"
 #include "report/judge/tell.h"
 
@@ -533,24 +533,28 @@ void retest_words(const struct run *run, const struct verdict *v,
 	free(list);
 }
 
-static json_t *part_json(const struct retested *r, bool undrains,
-			 const char *line)
+#define RETESTED(member, type, absence) \
+	FIELD(retested, member, #member, type, 0, INT64_MAX, "", \
+	      .optional = FIELD_##absence)
+
+static json_t *part_json(const struct retested *r, const char *line)
 {
 	static const char *const states[] = {
 		[RETEST_OPEN] = "open", [RETEST_PASSES] = "passes",
 		[RETEST_FAILS] = "fails", [RETEST_MISSING] = "missing",
 	};
+	static const struct field fields[] = {
+		RETESTED(name, LINK, KEPT), RETESTED(node, LINK, KEPT),
+		FIELD_WORDS(retested, state, "state", states, ""),
+		RETESTED(tests, INT, KEPT), RETESTED(bad, INT, KEPT),
+		RETESTED(share, REAL, NULL), RETESTED(undrain, LINK, NULL),
+		RETESTED(why, TEXT, NULL), RETESTED(code, LINK, KEPT), { 0 }
+	};
+	struct retested out = *r;
 
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:s}",
-			 "name", r->name, "node", r->node,
-			 "state", states[r->state],
-			 "tests", (json_int_t)r->tests,
-			 "bad", (json_int_t)r->bad,
-			 "share", isnan(r->share) ? json_null() :
-				  json_real(round(r->share * 1000) / 1000),
-			 "undrain", undrains ? json_text(line) : json_null(),
-			 "why", r->why[0] ? json_text(r->why) : json_null(),
-			 "code", r->code);
+	out.share = round(r->share * 1000) / 1000;
+	out.undrain = line;
+	return schema_json(fields, &out);
 }
 
 json_t *retest_json(const struct run *run, const struct verdict *v)
@@ -561,9 +565,9 @@ json_t *retest_json(const struct run *run, const struct verdict *v)
 
 	for (size_t i = 0; json && i < n; i++) {
 		struct str line = STR_INIT;
-		bool undrains = undrain(run, v, list, n, list[i].node, &line);
 
-		json_array_append_new(json, part_json(&list[i], undrains,
+		undrain(run, v, list, n, list[i].node, &line);
+		json_array_append_new(json, part_json(&list[i],
 						      str_text(&line)));
 		str_release(&line);
 	}

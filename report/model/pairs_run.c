@@ -451,7 +451,7 @@ static int64_t attempt_of(const struct p2p_row *row)
 /** Return the number of the go (first run, or resume) that measured @row. */
 static uint8_t go_of(const struct run *run, const struct p2p_row *row)
 {
-	const json_t *resumes = run_file(run->json).resumes;
+	const json_t *resumes = json_object_get(run->json, "resumes");
 	uint8_t go = 1;
 
 	for (size_t i = 0; i < json_array_size(resumes); i++) {

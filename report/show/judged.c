@@ -242,7 +242,7 @@ static void find_unsaved(struct judged *j, const char *dir)
 {
 	json_t *json = rundir_read_json(dir, RUN_VERDICT, NULL);
 
-	if (strcmp(json_member(json, "unwritten"), RUN_FINAL) == 0 &&
+	if (strcmp(verdict_file(json).unwritten, RUN_FINAL) == 0 &&
 	    !rundir_has(dir, RUN_FINAL)) {
 		verdict_set_unsaved(&j->run, &j->verdict, RUN_FINAL);
 	}

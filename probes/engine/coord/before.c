@@ -11,41 +11,24 @@
 /* Member of our copy of run.json: the nodes by name. */
 #define BY_NAME "node_of"
 
-static const json_t *nodes_of(const json_t *before)
-{
-	return run_file(before).nodes;
-}
-
-static int64_t cells_of(const json_t *before)
-{
-	return run_file(before).planned.cells;
-}
-
-/* Returns true if this node of the run never connected, so that any node may
- * take its place. */
-static bool was_missing(const json_t *node)
-{
-	return run_entry_of(node).missing;
-}
-
 static size_t n_missing(const json_t *before)
 {
-	const json_t *node;
-	size_t i, n = 0;
+	const json_t *nodes = run_file(before).nodes;
+	size_t n = 0;
 
-	json_array_foreach(nodes_of(before), i, node)
-	{
-		n += was_missing(node);
+	for (size_t i = 0; i < json_array_size(nodes); i++) {
+		n += run_entry(nodes, i).missing;
 	}
 	return n;
 }
 
 static void index_nodes(json_t *before)
 {
-	json_t *by_name = json_object(), *node;
+	json_t *by_name = json_object(), *nodes = run_file(before).nodes;
+	json_t *node;
 	size_t i;
 
-	json_array_foreach(nodes_of(before), i, node)
+	json_array_foreach(nodes, i, node)
 	{
 		json_object_set(by_name, run_entry_of(node).name, node);
 	}
@@ -54,12 +37,12 @@ static void index_nodes(json_t *before)
 
 int before_open(json_t *run, json_t **out, struct err *e)
 {
-	size_t n = json_array_size(nodes_of(run));
+	size_t n = json_array_size(run_file(run).nodes);
 
 	*out = NULL;
 	/* one that never came as far as a plan begins now */
 	if (json_array_size(run_file(run).resumes) == 0 || n == 0 ||
-	    cells_of(run) == 0) {
+	    run_file(run).planned.cells == 0) {
 		return 0;
 	}
 	if (n > SPEC_MAX_NODES) {
@@ -85,7 +68,7 @@ int before_open(json_t *run, json_t **out, struct err *e)
 
 size_t before_n_nodes(const json_t *b)
 {
-	return json_array_size(nodes_of(b));
+	return json_array_size(run_file(b).nodes);
 }
 
 /* ---- the same nodes ---------------------------------------------------- */
@@ -98,22 +81,22 @@ struct before_place {
 
 static int misfit(const json_t *b, const char *name, struct err *e)
 {
-	const char *first = run_entry(nodes_of(b), 0).name;
+	const char *first = run_entry(run_file(b).nodes, 0).name;
 
 	err_set(e, 0,
 		"node '%s' is not one of the run's %zu nodes, the first "
 		"of which is '%s'",
-		name, json_array_size(nodes_of(b)), first);
+		name, json_array_size(run_file(b).nodes), first);
 	return err_hint(e, "to use other nodes, start a new run without "
 			   "--resume");
 }
 
 static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
 {
-	const json_t *node;
+	const json_t *nodes = run_file(b).nodes, *node;
 	size_t i;
 
-	json_array_foreach(nodes_of(b), i, node)
+	json_array_foreach(nodes, i, node)
 	{
 		int64_t gpus = 0;
 
@@ -123,7 +106,7 @@ static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
 		}
 		STR_COPY(old[i].node.name, run_entry_of(node).name);
 		old[i].node.gpus = (int)gpus;
-		old[i].open = was_missing(node);
+		old[i].open = run_entry_of(node).missing;
 	}
 	return 0;
 }
@@ -230,16 +213,17 @@ bool before_missing(const json_t *b, const char *node)
 {
 	const json_t *then = before_node(b, node);
 
-	return then == NULL || was_missing(then);
+	return then == NULL || run_entry_of(then).missing;
 }
 
 int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		      size_t cells, struct err *e)
 {
-	const json_t *then = json_object_get(b, "sizes");
+	const json_t *then = run_file(b).sizes;
 	/* how those lie to each other that nobody had seen, no plan knew */
 	bool same = json_array_size(then) == (size_t)n_sizes &&
-		    ((size_t)cells_of(b) == cells || n_missing(b) > 0);
+		    ((size_t)run_file(b).planned.cells == cells ||
+		     n_missing(b) > 0);
 
 	if (before_n_nodes(b) == 0) {
 		return 0;

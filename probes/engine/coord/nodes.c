@@ -14,6 +14,7 @@
 #include "lib/data/json.h"
 #include "probes/engine/coord/work.h"
 #include "probes/engine/net/message.h"
+#include "probes/node/child.h"
 
 /* ---- meet ---------------------------------------------------------------- */
 
@@ -76,15 +77,10 @@ static size_t queued_bytes(const struct node *n)
 		       : n->agent->wire.out.len + n->agent->wire.unsent;
 }
 
-static const json_t *still_to_tell(const struct nodes_work *w)
-{
-	return w->plan.tell;
-}
-
 /* As many nodes as memory is for; each moves the end of the run. */
 static void tell_some(struct nodes_work *w)
 {
-	const json_t *tell = still_to_tell(w);
+	const json_t *tell = w->plan.tell;
 	size_t queued = 0;
 
 	for (int i = 0; i < w->n_nodes; i++) {
@@ -116,7 +112,7 @@ static void tell_some(struct nodes_work *w)
 /* Tell those who had to wait for memory; ten times a second. */
 static void meet_tick(struct nodes_work *w)
 {
-	if (still_to_tell(w) != NULL && !w->leaving) {
+	if (w->plan.tell != NULL && !w->leaving) {
 		tell_some(w);
 	}
 }
@@ -137,6 +133,7 @@ static void begin(struct nodes_work *w)
 		return;
 	}
 	schema_look(plan_fields, w, w->met);
+	w->plan.nodes = run_file(w->plan.run).nodes;
 	tell_some(w);
 	if (coord_write_run(w->c, false, &e) < 0) {
 		coord_fail(w->c, &e, 3);
@@ -179,7 +176,7 @@ void meet(struct nodes_work *w, bool late)
 	}
 	if (w->met == NULL && all_ready) {
 		begin(w);
-	} else if (w->met != NULL && still_to_tell(w) == NULL && all_finished) {
+	} else if (w->met != NULL && w->plan.tell == NULL && all_finished) {
 		meet_end(w);
 	}
 }
@@ -223,13 +220,14 @@ static const struct node *node_called(const struct nodes_work *w,
 static bool has_address(const struct nodes_work *w, const struct node *n,
 			const char *ip)
 {
-	const struct run_file met = run_file(w->plan.run);
-	const json_t *ends = run_entry(met.nodes, (size_t)(n - w->nodes)).ends;
+	const json_t *node = json_array_get(w->plan.nodes,
+					    (size_t)(n - w->nodes));
+	const json_t *ends = json_object_get(node, "ends");
 	const json_t *end;
 	size_t i;
 
 	json_array_foreach(ends, i, end) {
-		if (strcmp(run_entry_of(end).ip, ip) == 0) {
+		if (strcmp(json_member(end, "ip"), ip) == 0) {
 			return true;
 		}
 	}
@@ -388,15 +386,16 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 
 static void send_task(struct nodes_work *w, const struct node *n)
 {
-	const json_t *run = w->c->log->run;
-	json_t *args = json_pack("{s:s,s:i,s:O,s:O*}", "node", n->name,
-				 "number", (int)(n - w->nodes), "options",
-				 run_file(run).options, "drill",
-				 json_object_get(run, "drill_text"));
+	const struct run_file run = run_file(w->c->log->run);
+	struct node_args args = { .number = (int)(n - w->nodes),
+				  .options = run.options,
+				  .drill = run.drill_text };
 
+	STR_COPY(args.node, n->name);
 	agents_send(n->agent,
 		    message_new(MSG_NODE_TASK, "{s:s,s:o}", "probe",
-			      w->c->probe->name, "args", args));
+			      w->c->probe->name, "args",
+			      schema_json(node_args_fields, &args)));
 }
 
 /* Writes the rows that the front end made ("shell" of run.json). */

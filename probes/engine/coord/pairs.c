@@ -479,11 +479,10 @@ static int make_cells(struct pairs_work *w)
  * the answer it was planned with, whatever the routes are now. */
 static bool are_unrouted(struct pairs_work *w)
 {
-	const json_t *before = json_object_get(
-		json_object_get(w->c->before, "planned"), "rails_apart");
+	const struct run_file before = run_file(w->c->before);
 
-	return before != NULL ? json_is_true(before) :
-				ranks_unrouted(&w->ranks, &w->routes);
+	return before.planned.given ? before.planned.rails_apart :
+				      ranks_unrouted(&w->ranks, &w->routes);
 }
 
 static int make_pairs(struct pairs_work *w, struct err *e)
@@ -794,11 +793,12 @@ static void pairs_put_plan(void *work, json_t *run)
 		/* cells are of that schedule; the ratio is of this pass to it
 		 */
 		json_object_set_new(
-			run, "contrast",
-			json_pack("{s:s,s:s}", "kind",
-				  spec_choice_name("contrast",
-						   w->c->spec.contrast),
-				  "pass", w->passes[1].name));
+			run, "contrast", run_part_json(
+				"contrast", &(struct run_file){ .contrast = {
+					.kind = spec_choice_name(
+						"contrast",
+						w->c->spec.contrast),
+					.pass = w->passes[1].name } }));
 	}
 	if (w->how.n_sizes > 0) {
 		json_object_set_new(run, "size_B",
@@ -806,10 +806,10 @@ static void pairs_put_plan(void *work, json_t *run)
 	}
 	json_object_set_new(run, "planned", planned_json(w));
 	if (w->follow.round > 0) {
-		json_object_set_new(run, "follow_up",
-				    json_pack("{s:i,s:I}", "rounds",
-					      w->follow.round, "tests",
-					      (json_int_t)w->follow.tests));
+		json_object_set_new(run, "follow_up", run_part_json(
+			"follow_up", &(struct run_file){ .follow_up = {
+				.rounds = w->follow.round,
+				.tests = (int64_t)w->follow.tests } }));
 	}
 	json_object_set_new(run, "shared_cores",
 			    json_boolean(pairs_shared_cores(w)));

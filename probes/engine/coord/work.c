@@ -36,10 +36,10 @@ static void put_measuring(const struct coord *c, json_t *run)
 
 	if (run_file(run).planned.given && !run_file(run).measuring.given &&
 	    fstat(c->log->results.fd, &st) == 0) {
-		json_object_set_new(run, "measuring",
-				    json_pack("{s:s, s:I}", "since_utc",
-					      clock_utc(utc), "after_B",
-					      (json_int_t)st.st_size));
+		json_object_set_new(run, "measuring", run_part_json(
+			"measuring", &(struct run_file){ .measuring = {
+				.since_utc = clock_utc(utc),
+				.after_B = st.st_size } }));
 	}
 }
 

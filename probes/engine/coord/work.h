@@ -189,7 +189,7 @@ struct nodes_work {
 	int64_t deadline_ns;
 	json_t *met;   /* what probe->plan() made; NULL: not yet */
 	struct {
-		json_t *tell, *run;
+		json_t *tell, *run, *nodes;
 		int64_t budget_ns;
 	} plan;	       /* its members */
 	int next_told; /* nodes before it know what they must */
