@@ -55,7 +55,7 @@ static bool take(const json_t *at, struct lldp_neighbour *n)
 	const json_t *port = first_of(at, "port");
 	const char *name = value_of(chassis, "name");
 
-	STR_COPY(n->interface, json_member(at, "name"));
+	STR_COPY(n->interface, inventory_part(at).name);
 	STR_COPY(n->name, name[0] != '\0' ? name : value_of(chassis, "id"));
 	/* a MAC says nothing to who looks for a cable */
 	STR_COPY(n->port, value_of(port, strcmp(json_member(

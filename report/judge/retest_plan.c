@@ -401,13 +401,14 @@ static void add_open(struct planner *w)
 
 	for (size_t i = 0; !end; i++) {
 		json_t *part = left_open(w, i, &end), *ends;
+		const json_t *pairs = run_entry_of(part).pairs;
 		size_t k;
 
 		if (!part) {
 			continue;
 		}
 		json_array_append(w->p->parts, part);
-		json_array_foreach(run_entry_of(part).pairs, k, ends) {
+		json_array_foreach(pairs, k, ends) {
 			int a = node_called(w->run, ends, 0);
 			int b = node_called(w->run, ends, 2);
 
