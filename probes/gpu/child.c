@@ -118,30 +118,24 @@ static void add_by_ids(struct dcgm_report *r, const char *ids,
 	}
 }
 
-static void take_result(struct dcgm_report *r, const char *test,
-			const json_t *json)
-{
-	const struct dcgm_object result = dcgm_object(json);
-
-	if (result.gpu_ids[0] != '\0') {
-		add_by_ids(r, result.gpu_ids, test, &result);
-	} else {
-		add(r, strcmp(result.entity_group, "GPU") == 0 ?
-			       result.entity_id : -1, test, &result);
-	}
-}
-
 static void take_tests(struct dcgm_report *r, const json_t *tests)
 {
-	const json_t *test, *result;
+	const json_t *test, *json;
 	size_t i, k;
 
 	json_array_foreach(tests, i, test) {
 		const struct dcgm_object t = dcgm_object(test);
 
 		r->n_tests++;
-		json_array_foreach(t.results, k, result) {
-			take_result(r, t.name, result);
+		json_array_foreach(t.results, k, json) {
+			const struct dcgm_object o = dcgm_object(json);
+
+			if (o.gpu_ids[0] != '\0') {
+				add_by_ids(r, o.gpu_ids, t.name, &o);
+			} else {
+				add(r, strcmp(o.entity_group, "GPU") == 0 ?
+					       o.entity_id : -1, t.name, &o);
+			}
 		}
 	}
 }

@@ -155,7 +155,7 @@ static bool when_is_valid(const struct when *w)
 }
 
 /** How a time is written, and what tells it from other words at a glance. */
-static const struct about_form {
+static const struct {
 	bool (*take)(const char *at, struct when *w);
 	const char *looks;	/* 0: a digit, A and a: a letter */
 } forms[] = {

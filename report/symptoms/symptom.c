@@ -229,7 +229,7 @@ static void add_text(struct str *to, const char *value)
 	str_add(to, value);
 }
 
-static const struct symptom_key {
+static const struct {
 	const char *name;
 	size_t offset;
 } keys[] = {

@@ -268,6 +268,7 @@ struct node_draft {
 	int boot_rank;		   /* of the agent of a whole node that never
 				    * came, plus one; 0: not known */
 	bool present;
+	bool open; /* of an earlier run that did not know its name */
 	int gpus; /* ranks that it had before; 0: not known */
 };
 

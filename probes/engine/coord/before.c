@@ -22,22 +22,10 @@ static size_t n_missing(const json_t *before)
 	return n;
 }
 
-static void index_nodes(json_t *before)
-{
-	json_t *by_name = json_object(), *nodes = run_file(before).nodes;
-	json_t *node;
-	size_t i;
-
-	json_array_foreach(nodes, i, node)
-	{
-		json_object_set(by_name, run_entry_of(node).name, node);
-	}
-	json_object_set_new(before, BY_NAME, by_name);
-}
-
 int before_open(json_t *run, json_t **out, struct err *e)
 {
-	size_t n = json_array_size(run_file(run).nodes);
+	size_t n = json_array_size(run_file(run).nodes), i;
+	json_t *by_name, *nodes, *node;
 
 	*out = NULL;
 	/* one that never came as far as a plan begins now */
@@ -62,7 +50,12 @@ int before_open(json_t *run, json_t **out, struct err *e)
 		/* it was planned for nodes that nobody has seen */
 		json_object_del(*out, "nodes");
 	}
-	index_nodes(*out);
+	by_name = json_object();
+	nodes = run_file(*out).nodes;
+	json_array_foreach(nodes, i, node) {
+		json_object_set(by_name, run_entry_of(node).name, node);
+	}
+	json_object_set_new(*out, BY_NAME, by_name);
 	return 0;
 }
 
@@ -72,12 +65,6 @@ size_t before_n_nodes(const json_t *b)
 }
 
 /* ---- the same nodes ---------------------------------------------------- */
-
-/* A node of the run, or some that nobody had seen: its draft now. */
-struct before_place {
-	struct node_draft node;
-	bool open; /* nobody has had it so far */
-};
 
 static int misfit(const json_t *b, const char *name, struct err *e)
 {
@@ -91,7 +78,7 @@ static int misfit(const json_t *b, const char *name, struct err *e)
 			   "--resume");
 }
 
-static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
+static int read_nodes(const json_t *b, struct node_draft *old, struct err *e)
 {
 	const json_t *nodes = run_file(b).nodes, *node;
 	size_t i;
@@ -104,8 +91,8 @@ static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
 		    0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
-		STR_COPY(old[i].node.name, run_entry_of(node).name);
-		old[i].node.gpus = (int)gpus;
+		STR_COPY(old[i].name, run_entry_of(node).name);
+		old[i].gpus = (int)gpus;
 		old[i].open = run_entry_of(node).missing;
 	}
 	return 0;
@@ -113,12 +100,12 @@ static int read_nodes(const json_t *b, struct before_place *old, struct err *e)
 
 /* The place of @new among @n_old: its own, or else the first that is @open, as
  * nobody knew its name then; -1. */
-static int place_of(const struct before_place *old, int n_old,
+static int place_of(const struct node_draft *old, int n_old,
 		    const struct node_draft *new, bool open)
 {
 	for (int i = 0; i < n_old; i++) {
 		if (open ? old[i].open
-			 : strcmp(old[i].node.name, new->name) == 0) {
+			 : strcmp(old[i].name, new->name) == 0) {
 			return i;
 		}
 	}
@@ -130,10 +117,10 @@ static int place_of(const struct before_place *old, int n_old,
  * one: who is less than that leaves the rest to those who come after.  Returns
  * how many places there are, or -1 with @e.
  */
-static int take_place(struct before_place *old, int n_old, int at,
+static int take_place(struct node_draft *old, int n_old, int at,
 		      const struct node_draft *new, struct err *e)
 {
-	int gpus = old[at].node.gpus;
+	int gpus = old[at].gpus;
 
 	if (new->n_single > gpus) {
 		err_set(e, 0,
@@ -145,11 +132,11 @@ static int take_place(struct before_place *old, int n_old, int at,
 	if (old[at].open && new->n_single > 0 && new->n_single < gpus) {
 		memmove(&old[at + 1], &old[at],
 			(size_t)(n_old++ - at) * sizeof(*old));
-		old[at + 1].node.gpus = gpus - new->n_single;
+		old[at + 1].gpus = gpus - new->n_single;
 		gpus = new->n_single;
 	}
-	old[at] = (struct before_place){ .node = *new };
-	old[at].node.gpus = gpus;
+	old[at] = *new;
+	old[at].gpus = gpus;
 	return n_old;
 }
 
@@ -157,7 +144,7 @@ static int take_place(struct before_place *old, int n_old, int at,
  * others also those that are still known by their launcher's ranks only.
  * Returns how many places there are, or -1 with @e. */
 static int place_nodes(const struct node_draft *d, int n,
-		       struct before_place *old, int n_old, const json_t *b,
+		       struct node_draft *old, int n_old, const json_t *b,
 		       struct err *e)
 {
 	for (int k = 0; k < 2 * n && n_old >= 0; k++) {
@@ -180,7 +167,7 @@ static int place_nodes(const struct node_draft *d, int n,
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 {
 	int n_old = (int)before_n_nodes(b);
-	struct before_place *old = calloc((size_t)(n_old + n), sizeof(*old));
+	struct node_draft *old = calloc((size_t)(n_old + n), sizeof(*old));
 
 	if (old == NULL) {
 		return err_set(e, ENOMEM, "no memory for %d nodes", n_old);
@@ -188,7 +175,7 @@ int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 	n_old = read_nodes(b, old, e) < 0 ? -1
 					  : place_nodes(d, n, old, n_old, b, e);
 	for (int i = 0; i < n_old; i++) {
-		d[i] = old[i].node;
+		d[i] = old[i];
 	}
 	free(old);
 	return n_old;
