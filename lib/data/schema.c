@@ -622,7 +622,9 @@ void schema_add_limits(const struct field *f, struct str *out)
 	switch (f->kind) {
 	case FIELD_TEXT:
 	case FIELD_LINK:
-		str_addf(out, bytes > 0 ? " of at most %zu bytes" : "", bytes);
+		if (bytes > 0) {
+			str_addf(out, " of at most %zu bytes", bytes);
+		}
 		break;
 	case FIELD_HEX:
 		str_addf(out, " of %zu bytes", f->size);
