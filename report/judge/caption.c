@@ -106,7 +106,7 @@ void note_built_so(const struct run *run, struct str *out)
 
 /* ---- caption notes ------------------------------------------------------- */
 
-static const char *caption_notes_plural(size_t n)
+static const char *plural(size_t n)
 {
 	return n == 1 ? "" : "s";
 }
@@ -233,7 +233,7 @@ static void note_follow(const struct run *run, struct str *out)
 		str_addf(out,
 			 "follow-up: %zu more test%s at the end, to settle "
 			 "what the others left open, %zu of which failed",
-			 measured, caption_notes_plural(measured),
+			 measured, plural(measured),
 			 measured - count[CELL_PASS]);
 	}
 }
@@ -250,7 +250,7 @@ static void note_lacking(const struct run *run, struct str *out)
 		str_addf(out,
 			 "skipped: %zu rank%s cannot run this test: "
 			 "%.300s",
-			 n, caption_notes_plural(n), detail->value);
+			 n, plural(n), detail->value);
 	}
 }
 
@@ -302,7 +302,7 @@ static void note_kernels(const struct run *run, struct str *out)
 
 	if (n > 0) {
 		str_addf(out, "%zu GPU%s cannot run kernels", n,
-			 caption_notes_plural(n));
+			 plural(n));
 	}
 	if (first) {
 		str_addf(out, " (%.*s): data was %s", WHY_MAX,
@@ -460,11 +460,11 @@ static void note_resumed(const struct run *run, struct str *out)
 	if (n > 0) {
 		caption_utc(run_entry(resumes, n - 1).utc, utc);
 		str_addf(out, "resumed %zu time%s, last %s", n,
-			 caption_notes_plural(n), utc);
+			 plural(n), utc);
 	}
 	if (n > 0 && run->mended > 0) {
 		str_addf(out, ": %zu test%s failed before and pass%s now",
-			 run->mended, caption_notes_plural(run->mended),
+			 run->mended, plural(run->mended),
 			 run->mended == 1 ? "es" : "");
 	}
 }
@@ -479,7 +479,7 @@ static void note_unrouted(const struct run *run, struct str *out)
 			 "pass: the nodes have no route from one to the other "
 			 "(for NCCL: NCCL_CROSS_NIC=0)",
 			 run->mesh->unrouted,
-			 caption_notes_plural(run->mesh->unrouted),
+			 plural(run->mesh->unrouted),
 			 run->mesh->unrouted == 1 ? "is" : "are");
 	}
 }
@@ -513,7 +513,7 @@ static void note_bad_rows(const struct run *run, struct str *out)
 {
 	if (run->bad_rows > 0) {
 		str_addf(out, "%zu damaged row%s ignored; the last: %s",
-			 run->bad_rows, caption_notes_plural(run->bad_rows),
+			 run->bad_rows, plural(run->bad_rows),
 			 run->bad_why);
 	}
 }
@@ -605,11 +605,6 @@ bool caption_note(const struct run *run, int i, char *buf, size_t size)
 
 /* ---- caption ------------------------------------------------------------- */
 
-static const char *plural(int n)
-{
-	return n == 1 ? "" : "s";
-}
-
 const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE])
 {
 	buf[0] = '\0';
@@ -643,7 +638,7 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 		int nodes = count_nodes(run);
 
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
-			 "%s%s%s", nodes, plural(nodes),
+			 "%s%s%s", nodes, plural((size_t)nodes),
 			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
 			 mesh_segment(run)[0] ? " in " : "", mesh_segment(run),
 			 run->transport[0] ? run->transport : "no method",
@@ -656,10 +651,11 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 		return buf;
 	}
 	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s",
-		 run->probe, run->n_nodes, plural(run->n_nodes), run->n_ranks,
+		 run->probe, run->n_nodes, plural((size_t)run->n_nodes),
+		 run->n_ranks,
 		 run->ports && !run->transport[0] ? "port" :
 				spec_transport_rank(run->transport),
-		 plural(run->n_ranks),
+		 plural((size_t)run->n_ranks),
 		 run->transport[0] ? run->transport : "no transport",
 		 run->size_B > 0 ? ", " : "",
 		 run->size_B > 0 ? units_size_text((uint64_t)run->size_B, bytes,

@@ -748,17 +748,6 @@ static bool is_of_job(const struct hang *h, const struct fact_row *f, int gpu)
 	return own;
 }
 
-static struct finding *name_part(struct hang *h, const struct fact_row *f,
-				 int gpu, const char *code)
-{
-	int node = run_find_node(h->run, f->node, -1);
-	struct part p = gpu >= 0 ? part_at(PART_GPU, node, gpu) :
-				   part_at(PART_NODE_NETWORK, node, -1);
-	struct finding *found = verdict_find(h->v, &p, code);
-
-	return found ? found : finding_add(h->v, p, code);
-}
-
 /** The code of what @f says against a part, NULL: nothing; and in words. */
 static const char *code_of(const struct hang *h, const struct fact_row *f,
 			   const char **text)
@@ -789,8 +778,9 @@ size_t hang_host_findings(struct hang *h)
 	for (size_t i = 0; i < h->run->n_facts && wait; i++) {
 		const struct fact_row *f = &h->run->facts[i];
 		const char *text, *code = code_of(h, f, &text);
-		int gpu = code ? gpu_of(h, f) : -1;
+		int gpu = code ? gpu_of(h, f) : -1, node;
 		struct finding *found;
+		struct part p;
 
 		/* Some only slow a job down. */
 		if (!code || strcmp(code, "congestion") == 0 ||
@@ -799,7 +789,11 @@ size_t hang_host_findings(struct hang *h)
 		    !is_of_job(h, f, gpu)) {
 			continue;
 		}
-		found = name_part(h, f, gpu, code);
+		node = run_find_node(h->run, f->node, -1);
+		p = gpu >= 0 ? part_at(PART_GPU, node, gpu) :
+			       part_at(PART_NODE_NETWORK, node, -1);
+		found = verdict_find(h->v, &p, code);
+		found = found ? found : finding_add(h->v, p, code);
 		if (!found->says[0]) {
 			finding_say(found, "All ranks wait in NCCL, and %s has "
 				    "a fault: %s%s%s", f->node,

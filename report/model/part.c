@@ -137,7 +137,8 @@ void part_add_names(const char (*names)[64], size_t n, struct str *out)
 	str_release(&list);
 }
 
-static void add_members(const struct run *run, int leaf, struct str *out)
+/** "leaf switch s1 (n[0-3])" */
+static void add_leaf(const struct run *run, int leaf, struct str *out)
 {
 	char (*names)[64] = calloc((size_t)run->n_nodes, sizeof(*names));
 	size_t n = 0;
@@ -147,16 +148,10 @@ static void add_members(const struct run *run, int leaf, struct str *out)
 			STR_COPY(names[n++], run->nodes[i].name);
 		}
 	}
-	part_add_names((const char (*)[64])names, n, out);
-	free(names);
-}
-
-/** "leaf switch s1 (n[0-3])" */
-static void add_leaf(const struct run *run, int leaf, struct str *out)
-{
 	str_addf(out, "leaf switch %s (", run->leaves[leaf].name);
-	add_members(run, leaf, out);
+	part_add_names((const char (*)[64])names, n, out);
 	str_addch(out, ')');
+	free(names);
 }
 
 static const char *switch_text(const struct run *run, const struct part *p,

@@ -436,23 +436,6 @@ static bool is_unrouted(const struct run *run, size_t at)
 	       strcmp(run_cell_code(run, at), PING_NO_ROUTE) == 0;
 }
 
-/** Count, from each rail to each other one, senders with a route (below 0)
- *  against those without (above). free() frees; NULL without memory. */
-static int32_t *count_routes(const struct run *run, size_t rails)
-{
-	int32_t *balance = calloc(rails * rails, sizeof(*balance));
-
-	for (size_t at = 0; balance && at < run_n_cells(run); at++) {
-		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
-		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
-
-		balance[from * rails + to] +=
-			is_unrouted(run, at) ? 1 :
-			run_measured(run->cells[at].class) ? -1 : 0;
-	}
-	return balance;
-}
-
 /**
  * By their own tables most nodes have a way between two segments, and back:
  * who has none is at fault.  Else nobody expects them to talk, as on a fabric
@@ -461,7 +444,8 @@ static int32_t *count_routes(const struct run *run, size_t rails)
 static int settle_routes(struct run *run, struct err *e)
 {
 	size_t rails = 1;
-	int32_t *balance;
+	int32_t *balance;	/* from each rail to each other one: senders
+				 * without a route, less those with one */
 
 	if (!run->mesh->cross) {
 		return 0;
@@ -471,9 +455,17 @@ static int settle_routes(struct run *run, struct err *e)
 			rails = (size_t)run->ranks[r].nic + 1;
 		}
 	}
-	balance = count_routes(run, rails);
+	balance = calloc(rails * rails, sizeof(*balance));
 	if (!balance) {
 		return err_set(e, ENOMEM, "cannot compare routes");
+	}
+	run_foreach_cell(run, at) {
+		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
+		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
+
+		balance[from * rails + to] +=
+			is_unrouted(run, at) ? 1 :
+			run_measured(run->cells[at].class) ? -1 : 0;
 	}
 	run_foreach_cell(run, at) {
 		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
@@ -498,17 +490,6 @@ static int settle_routes(struct run *run, struct err *e)
 
 /* ---- one way only -------------------------------------------------------- */
 
-/** The rank of address @ip, on whatever node. */
-static int rank_of_ip(const struct run *run, const char *ip)
-{
-	for (int r = 0; r < run->n_ranks; r++) {
-		if (strcmp(mesh_end(run, r)->ip, ip) == 0) {
-			return r;
-		}
-	}
-	return -1;
-}
-
 /** "10.1.0.1 10.1.0.2": node @f->node has heard the first ask the second. */
 static void add_heard(const struct ping_run_reading *g,
 		      const struct fact_row *f)
@@ -517,16 +498,18 @@ static void add_heard(const struct ping_run_reading *g,
 	char from[IP_FACT_SIZE];
 	const char *to = strchr(f->value, ' ');
 	size_t len = to ? (size_t)(to - f->value) : sizeof(from);
-	int s, d;
+	int s = 0, d;
 
 	if (len >= sizeof(from)) {
 		return;
 	}
 	memcpy(from, f->value, len);
 	from[len] = '\0';
-	s = rank_of_ip(run, from);
+	while (s < run->n_ranks && strcmp(mesh_end(run, s)->ip, from) != 0) {
+		s++;
+	}
 	d = find_rank(g, f->node, to + 1);
-	if (row_fits(run, s, d) &&
+	if (s < run->n_ranks && row_fits(run, s, d) &&
 	    run->cells[run_at(run, s, d)].class == CELL_TIMEOUT) {
 		run->mesh->heard[run_at(run, s, d)] = 1;
 	}
