@@ -449,14 +449,16 @@ static int sbatch_start(struct launch *l, const struct launch_request *r,
  */
 static void notice_lost_host(struct launch *l, const struct slurm_job *job)
 {
-	if (l->state.phase != LAUNCH_RUNNING || !job->batch_host[0] ||
-	    !slurm_node_is_down(job->batch_host)) {
-		return;
+	struct launch_state lost = { 0 };
+
+	launch_say(&lost, LAUNCH_ENDED, -1, "job %s lost its first node %s",
+		   l->job, job->batch_host);
+	lost.cut = true;
+	if (l->state.phase == LAUNCH_RUNNING && job->batch_host[0] &&
+	    slurm_blame_lost(job->batch_host, &lost)) {
+		slurm_cancel("--quiet --state=RUNNING", l->job);
+		l->state = lost;
 	}
-	slurm_cancel("--quiet --state=RUNNING", l->job);
-	launch_say(&l->state, LAUNCH_ENDED, -1,
-		   "job %s lost its first node %s, and was cancelled", l->job,
-		   job->batch_host);
 }
 
 /** Why it waits is asked for once for each reason. */
@@ -465,6 +467,9 @@ static void take_state(struct launch *l, const struct slurm_job *job)
 	const struct launch_state before = l->state;
 
 	slurm_state_explain(l->job, job, l->dir, &l->state);
+	if (l->state.phase == LAUNCH_ENDED) {
+		slurm_blame_end(job, &l->state);
+	}
 	if (l->state.phase != LAUNCH_PENDING) {
 		return;
 	}
@@ -654,10 +659,16 @@ static void sbatch_end(struct launch *l, struct launch_state *st)
 	const int64_t deadline = clock_now_ns() + END_NS;
 
 	while (l->state.phase != LAUNCH_ENDED && ask(l, NULL) == 0 &&
-	       l->state.phase != LAUNCH_ENDED && clock_now_ns() < deadline) {
+	       l->state.phase != LAUNCH_ENDED && l->job_is.restarts == 0 &&
+	       clock_now_ns() < deadline) {
 		clock_sleep(FIRST_ASK_NS);
 	}
 	*st = l->state;
+	if (l->job_is.restarts > 0 && !st->cut) {
+		launch_say(st, st->phase, st->exit_code, "job %s "
+			   SLURM_REQUEUED, l->job);
+		st->cut = true;
+	}
 }
 
 /** While a job ends, scontrol names only the nodes that still are in it. */

@@ -120,7 +120,8 @@ struct launch_state {
 	enum launch_phase phase;
 	int exit_code;		/* of the job, srun or agents; -1 unknown */
 	bool cut;		/* it ended for a reason outside of the run:
-				 * cancelled, out of time, a node that failed */
+				 * cancelled, requeued, out of time, a node
+				 * that failed */
 	char text[320];		/* for people: "job 42 is pending (Priority)" */
 	char hint[640];
 	int64_t starts_s;	/* when a job that waits may start, since 1970;

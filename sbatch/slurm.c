@@ -130,20 +130,6 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 	return rc;
 }
 
-bool slurm_node_is_down(const char *node)
-{
-	struct args a = { 0 };
-	struct str out = STR_INIT;
-	bool down;
-
-	args_words(&a, "sinfo --noheader --format=%T --nodes");
-	args_add(&a, node);
-	down = slurm_ask(&a, &out, NULL) == 0 &&
-	       slurm_parse_is_down(str_text(&out));
-	str_release(&out);
-	return down;
-}
-
 int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e)
 {
 	struct args a = { 0 };
@@ -405,12 +391,6 @@ int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 		return 0;
 	}
 	return err_set(e, EPROTO, "no job state in the answer of scontrol");
-}
-
-bool slurm_parse_is_down(const char *text)
-{
-	/* down* down$ ... */
-	return str_starts(text, "down") || strstr(text, "\ndown");
 }
 
 bool slurm_is_node(const char *name)

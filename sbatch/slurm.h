@@ -45,9 +45,6 @@ struct slurm_job {
 
 int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e);
 
-/** Returns true if a line of "sinfo --format=%T" says that a node is down. */
-bool slurm_parse_is_down(const char *text);
-
 #define SLURM_NODE_SIZE	 64	/* of a node's name and state, with their
 				 * NULs */
 #define SLURM_STATE_SIZE 32
@@ -122,6 +119,13 @@ bool slurm_blame(const char *nodes, struct err *e);
 bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
 			char says[256]);
 
+/** Add to @st those of the job's @nodes (a host list) that are down, with the
+ *  reason: "; n1 is down*: Not responding".  False: none.  Waits for sinfo at
+ *  most 10 s. */
+bool slurm_blame_lost(const char *nodes, struct launch_state *st);
+/** The same of all nodes of a job that ended because of a node. */
+void slurm_blame_end(const struct slurm_job *job, struct launch_state *st);
+
 /**
  * Name the nodes for which a pending job waits because they get no work or are
  * reserved in the hint of @st, with the commands that let it start after a
@@ -166,6 +170,8 @@ enum slurm_standing slurm_job_standing(const char *job);
 
 /* ---- slurm state --------------------------------------------------------- */
 
+#define SLURM_REQUEUED "was put back into the queue"
+
 /** Say what @job's state means: phase, exit code, sentence, hint.  Pure. */
 void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st);
@@ -183,9 +189,6 @@ int slurm_ask(struct args *a, struct str *out, struct err *e);
 /** scancel @options, parted by blanks, @job: a job's or step's number; 0 or
  *  -1. */
 int slurm_cancel(const char *options, const char *job);
-
-/** Return true if Slurm says that @node is down; false if that is unknown. */
-bool slurm_node_is_down(const char *node);
 
 /** How Slurm has @nodes, a host list ("": all), for slurm_parse_node(); as
  *  slurm_ask(). */

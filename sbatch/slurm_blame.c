@@ -25,6 +25,7 @@ static const struct {
 	const char *name;
 	enum launch_phase phase;
 	bool cut;		/* as launch_state has it */
+	bool node;		/* since a node failed */
 	const char *says;	/* "job 42 ..." */
 	const char *hint;
 } states[] = {
@@ -32,12 +33,12 @@ static const struct {
 	{ .name = "CONFIGURING", .phase = LAUNCH_PENDING,
 	  .says = "has nodes, which are being prepared" },
 	{ .name = "REQUEUED", .phase = LAUNCH_PENDING,
-	  .says = "was put back into the queue" },
+	  .says = SLURM_REQUEUED },
 	{ .name = "REQUEUE_HOLD", .phase = LAUNCH_PENDING,
-	  .says = "was put back into the queue and is held",
+	  .says = SLURM_REQUEUED " and is held",
 	  .hint = "release it with scontrol release" },
 	{ .name = "SPECIAL_EXIT", .phase = LAUNCH_PENDING,
-	  .says = "was put back into the queue and is held" },
+	  .says = SLURM_REQUEUED " and is held" },
 	{ .name = "SUSPENDED", .phase = LAUNCH_RUNNING,
 	  .says = "is suspended" },
 	{ .name = "COMPLETED", .phase = LAUNCH_ENDED, .says = "has ended" },
@@ -50,9 +51,11 @@ static const struct {
 	{ .name = "DEADLINE", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "missed its deadline" },
 	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED, .cut = true,
+	  .node = true,
 	  .says = "ended because a node failed",
 	  .hint = "sinfo --list-reasons names nodes that are down" },
 	{ .name = "BOOT_FAIL", .phase = LAUNCH_ENDED, .cut = true,
+	  .node = true,
 	  .says = "ended because a node did not boot",
 	  .hint = "sinfo --list-reasons names nodes that are down" },
 	{ .name = "OUT_OF_MEMORY", .phase = LAUNCH_ENDED, .cut = true,
@@ -145,11 +148,25 @@ static bool is_unstarted(const struct slurm_job *job)
 	return !job->nodes[0] && !job->exit_code && !job->signal;
 }
 
-static void explain_end(const struct slurm_job *job, const char *dir,
-			struct launch_state *st)
+/** A job with --no-kill loses a node that fails, and goes on; without the node
+ *  of its batch script it has nothing left to run.  Its list may be cut. */
+static bool lost_first_node(const struct slurm_job *job)
+{
+	return job->nodes[0] && job->batch_host[0] &&
+	       strlen(job->nodes) + 1 < sizeof(job->nodes) &&
+	       !hostlist_has(job->nodes, job->batch_host);
+}
+
+static void explain_end(const char *job_id, const struct slurm_job *job,
+			const char *dir, struct launch_state *st)
 {
 	st->exit_code = job->signal ? 128 + job->signal : job->exit_code;
-	if (st->cut && is_unstarted(job)) {
+	if (lost_first_node(job)) {
+		launch_say(st, st->phase, st->exit_code,
+			   "job %s lost its first node %s", job_id,
+			   job->batch_host);
+		st->cut = true;
+	} else if (st->cut && is_unstarted(job)) {
 		add(st, " before it started");
 		if (has_reason(job)) {
 			add_reason(st, "pending: ", job->reason);
@@ -208,20 +225,14 @@ static size_t find_state(const char *state)
 	return i;
 }
 
-/* Return the phase of a job in Slurm's state @state; an unknown state counts as
- * running. Pure. */
-static enum launch_phase slurm_state_phase(const char *state)
-{
-	return states[find_state(state)].phase;
-}
-
 void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st)
 {
 	const size_t i = find_state(job->state);
 
 	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
-		   states[i].says);
+		   job->restarts > 0 && states[i].phase == LAUNCH_PENDING ?
+			   SLURM_REQUEUED : states[i].says);
 	st->cut = states[i].cut;
 	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");
 	if (st->phase == LAUNCH_PENDING) {
@@ -230,7 +241,7 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 		}
 		st->starts_s = seconds_of(job->start);
 	} else if (st->phase == LAUNCH_ENDED) {
-		explain_end(job, dir, st);
+		explain_end(job_id, job, dir, st);
 	} else if (job->nodes[0]) {
 		add(st, " on %.64s", job->nodes);
 	}
@@ -255,7 +266,7 @@ enum slurm_standing slurm_parse_standing(const char *text,
 	}
 	memcpy(state, text, n);
 	state[n] = '\0';
-	return !state[0] || slurm_state_phase(state) == LAUNCH_ENDED ?
+	return !state[0] || states[find_state(state)].phase == LAUNCH_ENDED ?
 		       SLURM_JOB_OVER :
 	       strcmp(state, "COMPLETING") == 0 ? SLURM_JOB_ENDS :
 						  SLURM_JOB_GOES_ON;
@@ -372,21 +383,21 @@ static int note(struct lost *l, const char *dir, const char *said,
 	while (rc == 0 && slurm_parse_node(&said, &node)) {
 		struct lost_node of;
 		struct event_row r;
+		const char *why;
 
 		if (!take_name(l, node.name, &of) ||
 		    (of.retested && !str_starts(node.state, "drain"))) {
 			continue;
 		}
+		why = !of.retested && strchr(node.state, '*') ?
+			      "it does not answer Slurm either" : node.why;
 		record_init(&schema_events, &r);
 		clock_utc(r.utc);
 		r.seq = l->seq++;
 		STR_COPY(r.node, node.name);
 		STR_COPY(r.event, "slurm_state");
 		snprintf(r.detail, sizeof(r.detail), "Slurm has it as %s%s%s",
-			 node.state, of.retested ? ": " : "",
-			 of.retested		 ? node.why :
-			 strchr(node.state, '*') ?
-				 ": it does not answer Slurm either" : "");
+			 node.state, why[0] ? ": " : "", why);
 		rc = rundir_table_add(&t, &r, e);
 	}
 	rundir_table_close(&t);
@@ -493,6 +504,42 @@ bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
 	snprintf(says, 256, "Slurm has %s as %s: %s", node->name, node->state,
 		 node->why);
 	return found;
+}
+
+bool slurm_blame_lost(const char *nodes, struct launch_state *st)
+{
+	struct str out = STR_INIT, names = STR_INIT;
+	struct slurm_node node;
+	const char *at;
+	bool found;
+
+	slurm_ask_nodes(nodes, &out, NULL);
+	at = str_text(&out);
+	while (names.len < NAMES_MAX && slurm_parse_node(&at, &node)) {
+		/* a node stands there once for each partition that it is in */
+		if (str_starts(node.state, "down") &&
+		    !hostlist_has(str_text(&names), node.name)) {
+			add(st, "; %s is %s%s%s", node.name, node.state,
+			    node.why[0] ? ": " : "", node.why);
+			str_addf(&names, "%s%s", names.len ? "," : "",
+				 node.name);
+		}
+	}
+	found = names.len > 0;
+	str_release(&out);
+	str_release(&names);
+	return found;
+}
+
+void slurm_blame_end(const struct slurm_job *job, struct launch_state *st)
+{
+	char nodes[sizeof(job->nodes) + sizeof(job->batch_host)];
+
+	if (lost_first_node(job) || states[find_state(job->state)].node) {
+		snprintf(nodes, sizeof(nodes), "%s,%s", job->nodes,
+			 job->batch_host);
+		slurm_blame_lost(nodes, st);
+	}
 }
 
 /* ---- a job that waits ---------------------------------------------------- */

@@ -167,7 +167,7 @@ static void look_at_work(struct found *f)
 	const struct run_file run = run_file(resume ? resume : f->run);
 	const bool planned = run_file(f->run).planned.given;
 
-	f->going = !run.ended_utc[0] &&
+	f->going = !run.ended_utc[0] && !run.job_end[0] &&
 		   going_find(f->dir, run.launcher, false, &f->by, NULL) > 0;
 	f->waits = f->going && resume && planned;
 	f->pending = f->going && f->by.state.phase == LAUNCH_PENDING &&

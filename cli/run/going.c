@@ -130,7 +130,7 @@ bool going_cut(const char *dir, const char *launcher, struct launch_state *st)
 	if (ops && ops->adopt && ops->end && launcher_usable(ops, NULL) == 0 &&
 	    launcher_adopt(ops, dir, true, &l, NULL) > 0) {
 		ops->end(l, st);
-		cut = st->phase == LAUNCH_ENDED && st->cut;
+		cut = st->cut;
 		launcher_free(ops, l);
 	}
 	return cut;

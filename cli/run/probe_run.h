@@ -194,7 +194,8 @@ struct going {
 int going_find(const char *dir, const char *launcher, bool ended,
 	       struct going *g, struct err *e);
 /** Returns true if Slurm ended the last job of the run in @dir, which @launcher
- *  started, for a reason outside of the run; @st has the reason. */
+ *  started, or put it back into the queue, for a reason outside of the run; @st
+ *  has the reason. */
 bool going_cut(const char *dir, const char *launcher, struct launch_state *st);
 void going_release(struct going *g);	/* safe on a zeroed one, and twice */
 

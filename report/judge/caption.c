@@ -865,9 +865,11 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 
 	if (v->going) {
 		snprintf(buf, size, "%s", v->going);
-		if (v->status == VERDICT_RUNNING && wanted > 0) {
+		/* of several probes the next ones are not counted yet */
+		if (v->status == VERDICT_RUNNING && wanted > 0 &&
+		    !run_file(run->json).planned.rungs) {
 			snprintf(buf, size, "running: %zu of %zu measured so "
-				 "far", measured, wanted);
+				 "far; %s", measured, wanted, v->going);
 		}
 		return true;
 	}

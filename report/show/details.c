@@ -81,16 +81,10 @@ static void add_what(const struct judged *j, const struct wrap *w)
 /** The same, and how far it came. */
 static void add_head(const struct judged *j, const struct wrap *w)
 {
-	const struct verdict *v = &j->verdict;
 	char text[CAPTION_SIZE];
 
 	add_what(j, w);
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
-		wrap_line(w, 0, text);
-	}
-	if (v->status == VERDICT_RUNNING && j->run.n_nodes > 0) {
-		snprintf(text, sizeof(text), "the run has not ended: %s",
-			 j->ask.going);
 		wrap_line(w, 0, text);
 	}
 	if (j->ask.hint) {

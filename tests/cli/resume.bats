@@ -373,8 +373,7 @@ known()
 	run_p report run
 	[ "$status" -eq 4 ]
 	grep -q '^RUNNING p2p on 2 nodes' out
-	grep -q 'running: 5 of 12 measured so far' out
-	grep -q 'the run has not ended: job 42 is in the queue' out
+	grep -q 'running: 5 of 12 measured so far; job 42 is in the queue' out
 	absent '--resume' err
 	[ ! -e run/verdict.json ]
 	printf '#!/bin/sh\necho down >&2\nexit 1\n' >bin/squeue

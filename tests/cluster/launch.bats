@@ -137,7 +137,8 @@ is_running()
 	says 'stopped following; job [0-9]+ still runs. Cancel: scancel [0-9]+' err
 	"$GPUCHECK" status "$dir" >out2 || expect $? 4
 	says '^RUNNING p2p on 2 nodes' out2
-	says 'has not ended: job [0-9]+ is running on gcn.*, about .* left' out2
+	tr -s ' \n' '  ' <out2 >line
+	says 'so far; job [0-9]+ is running on gcn.*, about .* left' line
 	[ -n "$(squeue --noheader --states=running)" ]
 }
 

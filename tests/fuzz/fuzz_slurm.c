@@ -112,7 +112,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_partitions(text);
 	read_lanes(text);
 	slurm_parse_has_pmi2(text);
-	slurm_parse_is_down(text);
 	for (const char *at = text; slurm_parse_node(&at, &node);) {
 		if (!slurm_is_node(node.name) || !node.state[0] || at <= text) {
 			abort();

@@ -209,6 +209,22 @@ static void a_job_that_slurm_ended_is_told_from_one_that_failed(void **state)
 	assert_string_equal(st.text, "job 42 ended because a node failed");
 	explain("FAILED", 1, 0, &st);
 	assert_false(st.cut);
+	/* Slurm takes a node that fails out of a job with --no-kill */
+	assert_int_equal(slurm_parse_job(
+		"JobId=5 JobState=FAILED Reason=JobLaunchFailure Restarts=0 "
+		"ExitCode=0:9 NodeList=gcn2 BatchHost=gcn1\n", &job, NULL), 0);
+	slurm_state_explain("5", &job, "/runs/one", &st);
+	assert_true(st.cut);
+	assert_string_equal(st.text, "job 5 lost its first node gcn1");
+	STR_COPY(job.nodes, "gcn[1-2]");
+	slurm_state_explain("5", &job, "/runs/one", &st);
+	assert_false(st.cut);
+	assert_int_equal(slurm_parse_job(
+		"JobId=5 JobState=PENDING Reason=BeginTime Restarts=1 "
+		"ExitCode=0:0 NodeList= BatchHost=gcn1\n", &job, NULL), 0);
+	slurm_state_explain("5", &job, "/runs/one", &st);
+	assert_string_equal(st.text, "job 5 was put back into the queue "
+				     "(BeginTime)");
 }
 
 /* Slurm's guess, of a job that waits: it says local time, we say UTC. */
@@ -279,16 +295,6 @@ static void unknown_state_is_running(void **state)
 	assert_int_equal(st.phase, LAUNCH_RUNNING);
 	explain("DREAMING", 0, 0, &st);
 	assert_int_equal(st.phase, LAUNCH_RUNNING);
-}
-
-static void node_is_down(void **state)
-{
-	(void)state;
-	assert_true(slurm_parse_is_down("down*\n"));
-	assert_true(slurm_parse_is_down("idle\ndown\n"));
-	assert_false(slurm_parse_is_down("powered_down\n"));
-	assert_false(slurm_parse_is_down("allocated*\n"));
-	assert_false(slurm_parse_is_down(""));
 }
 
 static void nodes_have_states(void **state)
@@ -835,7 +841,6 @@ int main(void)
 		cmocka_unit_test(who_cannot_be_stopped_goes_on),
 		cmocka_unit_test(unwritable_output_is_explained),
 		cmocka_unit_test(unknown_state_is_running),
-		cmocka_unit_test(node_is_down),
 		cmocka_unit_test(nodes_have_states),
 		cmocka_unit_test(nodes_that_get_no_work_are_named),
 		cmocka_unit_test(gres_is_counted),

@@ -25,7 +25,7 @@ static int make_tree(void **state)
 		  "#!/bin/sh\n"
 		  "echo \"$*\" >>${0%/*}/asked\n"
 		  "echo 'n1|down*'\necho 'n1|down*'\n"
-		  "echo 'n2|allocated'\necho 'n9|idle'\n");
+		  "echo 'n2|drained|psu dead'\necho 'n9|idle'\n");
 	snprintf(path, sizeof(path), "%s/sinfo", root);
 	chmod(path, 0700);
 	return setenv("PATH", root, 1);
@@ -70,7 +70,7 @@ static void lost_nodes_are_asked_about_once(void **state)
 	assert_non_null(strstr(text, ",9,n1,,slurm_state,Slurm has it as "
 			       "down*: it does not answer Slurm either\n"));
 	assert_non_null(strstr(text, ",10,n2,,slurm_state,Slurm has it as "
-			       "allocated\n"));
+			       "drained: psu dead\n"));
 	assert_null(strstr(text, "n9"));
 	assert_null(strstr(text, ",11,"));
 	free(text);
