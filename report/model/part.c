@@ -199,86 +199,97 @@ static const char *config_text(const struct run *run, const struct part *p,
 	return buf;
 }
 
+/**
+ * Names of kinds that need no more than their numbers: @n is the node, @i and
+ * @p the index and the one of the peer, @d the direction.
+ */
+static const char *const names[PART_KINDS] = {
+	[PART_INTER_NODE] = "the network between the nodes",
+	[PART_RAIL] = "rail @i (NIC @i of every node)",
+	[PART_NODE_NETWORK] = "the network of @n@d",
+	[PART_GPU_NVLINK] = "NVLink of GPU @i of @n@d",
+	[PART_SOCKET] = "socket @i of @n (its GPUs and NICs)",
+	[PART_CABLE_SWAP] = "the cables of NICs @i and @p of @n",
+	[PART_NODE] = "node @n@d",
+	[PART_GPU] = "GPU @i of @n@d",
+	[PART_PROCESS] = "rank @i on @n",
+};
+
+static const char *plain_text(const struct run *run, const struct part *p,
+			      char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+
+	for (const char *c = p->kind < PART_KINDS ? names[p->kind] : NULL;
+	     c && *c; c++) {
+		if (*c != '@') {
+			str_addch(&out, *c);
+			continue;
+		}
+		c++;
+		if (*c == 'n') {
+			str_add(&out, p->node >= 0 ? run->nodes[p->node].name :
+						     "");
+		} else if (*c == 'd') {
+			str_add(&out, one_way[p->direction]);
+		} else {
+			str_addf(&out, "%d", *c == 'i' ? p->index :
+							 p->peer_index);
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
 const char *part_name(const struct run *run, const struct part *p, char *buf,
 		      size_t size)
 {
-	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
+	const char *node = p->node >= 0 ? run->nodes[p->node].name :
+					  "the nodes";
 
 	switch (p->kind) {
-	case PART_INTER_NODE:
-		snprintf(buf, size, "the network between the nodes");
-		break;
 	case PART_CROSS_RAIL:
 		snprintf(buf, size, "traffic from one %s to another",
 			 run->mesh ? "segment" : "rail");
-		break;
+		return buf;
 	case PART_RAIL:
-		if (rail_segment(run, p->index)[0]) {
-			snprintf(buf, size, "segment %s (rail %d)",
-				 rail_segment(run, p->index), p->index);
+		if (!rail_segment(run, p->index)[0]) {
 			break;
 		}
-		snprintf(buf, size, "rail %d (NIC %d of every node)", p->index,
-			 p->index);
-		break;
+		snprintf(buf, size, "segment %s (rail %d)",
+			 rail_segment(run, p->index), p->index);
+		return buf;
 	case PART_SWITCH:
 	case PART_LEAF_PAIR:
 	case PART_FABRIC_PATH:
 	case PART_RAIL_LEAF:
 		return switch_text(run, p, buf, size);
-	case PART_NODE_NETWORK:
-		snprintf(buf, size, "the network of %s%s", node,
-			 one_way[p->direction]);
-		break;
-	case PART_GPU_NVLINK:
-		snprintf(buf, size, "NVLink of GPU %d of %s%s", p->index, node,
-			 one_way[p->direction]);
-		break;
-	case PART_SOCKET:
-		snprintf(buf, size, "socket %d of %s (its GPUs and NICs)",
-			 p->index, node);
-		break;
-	case PART_CABLE_SWAP:
-		snprintf(buf, size, "the cables of NICs %d and %d of %s",
-			 p->index, p->peer_index, node);
-		break;
 	case PART_NVLINK_DOMAIN:
 		snprintf(buf, size, "NVLink domain %d, between its nodes",
 			 p->index < 0 ? 1 : p->index + 1);
-		break;
-	case PART_NODE:
-		snprintf(buf, size, "node %s%s", node, one_way[p->direction]);
-		break;
+		return buf;
 	case PART_INTRA_NODE:
 		snprintf(buf, size, "%s traffic inside %s",
-			 run->ports ? "port to port" : "GPU to GPU",
-			 p->node >= 0 ? node : "the nodes");
-		break;
+			 run->ports ? "port to port" : "GPU to GPU", node);
+		return buf;
+	case PART_GPU:
+		return run->ports ? nic_text(run, p, buf, size) :
+				    plain_text(run, p, buf, size);
 	case PART_NIC:
 		return nic_text(run, p, buf, size);
-	case PART_GPU:
-		if (run->ports) {
-			return nic_text(run, p, buf, size);
-		}
-		snprintf(buf, size, "GPU %d of %s%s", p->index, node,
-			 one_way[p->direction]);
-		break;
 	case PART_NODE_PAIR:
 	case PART_PAIR:
 		return path_text(run, p, buf, size);
 	case PART_CONFIG:
 		return config_text(run, p, buf, size);
-	case PART_PROCESS:
-		snprintf(buf, size, "rank %d on %s", p->index, node);
-		break;
 	case PART_LIMIT:
-		snprintf(buf, size, "limit of %s",
-			 p->node >= 0 ? node : "the nodes");
-		break;
-	case PART_KINDS:
+		snprintf(buf, size, "limit of %s", node);
+		return buf;
+	default:
 		break;
 	}
-	return buf;
+	return plain_text(run, p, buf, size);
 }
 
 const char *part_rank_name(const struct run *run, int rank, char *buf,

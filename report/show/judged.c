@@ -6,9 +6,15 @@
 #include <string.h>
 
 #include "lib/base/err.h"
+#include "lib/data/cells.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "report/base/wrap.h"
+#include "report/judge/caption.h"
+#include "report/judge/pairs.h"
+#include "report/model/expected.h"
 #include "report/model/run_read.h"
+#include "report/show/html_page.h"
 
 /* ---- json ---------------------------------------------------------------- */
 
@@ -82,6 +88,427 @@ int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e)
 	return 0;
 }
 
+/* ---- a run of several probes --------------------------------------------- */
+
+static const struct judged_kind *kind_of(const char *dir);
+
+#define MAX_STEPS 16
+#define MAX_WORDS (1024 * 1024)
+/** "  allreduce  fail     ": columns of a probe, and of its result at least */
+#define PROBE_WIDTH  10
+#define RESULT_WIDTH 8
+
+struct all {
+	struct all_step steps[MAX_STEPS];
+	size_t n;
+	const char *note;	/* what was not tested; NULL = nothing */
+	json_t *netdevs;	/* as all_judge() takes it */
+};
+
+static void release(void *more)
+{
+	struct all *all = more;
+
+	for (size_t i = 0; i < all->n; i++) {
+		verdict_release(&all->steps[i].verdict);
+	}
+	json_decref(all->netdevs);
+}
+
+/** A directory below DIR, by a name that others wrote. */
+static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
+		    struct err *e)
+{
+	if (!name[0] || strchr(name, '/') || name[0] == '.') {
+		return err_set(e, 0, "'%s' is not the name of a step", name);
+	}
+	return rundir_path(dir, name, path, e);
+}
+
+static int take_step(void *user, const void *row)
+{
+	struct all *all = user;
+
+	if (all->n < MAX_STEPS) {
+		all->steps[all->n++].row = *(const struct step_row *)row;
+	}
+	return 0;
+}
+
+/** Add a test that was planned and has no row, because the run ended before. */
+static void add_missing(const struct judged *j)
+{
+	const json_t *names = run_file(j->run.json).planned.rungs, *name;
+	struct all *all = j->more;
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		const char *text = json_string_value(name);
+		struct step_row row;
+		size_t k = 0;
+
+		while (text && k < all->n &&
+		       strcmp(all->steps[k].row.rung, text) != 0) {
+			k++;
+		}
+		if (text && k == all->n) {
+			record_init(&schema_step, &row);
+			STR_COPY(row.rung, text);
+			STR_COPY(row.code, STEP_STOPPED);
+			STR_COPY(row.detail, j->ask.going ?
+					     "it has not ended yet" :
+					     "the run ended before it");
+			row.outcome = OUTCOME_NOT_RUN;
+			take_step(all, &row);
+		}
+	}
+}
+
+/** Its verdict as it stands there, or, if it is none or another is asked for,
+ *  made anew; NULL with @e. */
+static json_t *find_verdict(const char *dir, const char *rung,
+			    const struct judged *of_all, struct err *e)
+{
+	struct judged_ask ask = {
+		.reference = "", .going = of_all->ask.going,
+		.slow_percent = of_all->ask.slow_percent,
+	};
+	const char *reference = of_all->ask.reference;
+	/* the one by which the run and its steps were judged */
+	const char *own = run_file(of_all->run.json).typed.reference;
+	char beside[PATH_MAX];
+	json_t *verdict;
+	struct judged *j;
+
+	/* of the run that it stands beside, that is of all as well, the same
+	 * step; not what it stood beside when it was judged */
+	if (strcmp(reference, own) != 0 &&
+	    kind_of(dir)->references &&
+	    reference_find(reference, rung, beside, NULL) == 0) {
+		ask.reference = beside;
+	}
+	verdict = ask.slow_percent > 0 || ask.reference[0] ? NULL :
+		  rundir_read_json(dir, RUN_VERDICT, e);
+
+	if (!verdict && judged_make(dir, of_all->out ? dir : NULL, &ask, &j,
+				    e) >= 0) {
+		verdict = verdict_json(&j->run, &j->verdict);
+		judged_free(j);
+	}
+	return verdict;
+}
+
+/** Which interfaces belong to an HCA. */
+static int take_netdev(void *user, const void *data)
+{
+	const struct fact_row *f = data;
+	char key[480];
+
+	if (strcmp(f->fact, "netdev") == 0) {
+		snprintf(key, sizeof(key), "%s/%s", f->node, f->value);
+		json_object_set_new(user, key, json_text(f->scope));
+	}
+	return 0;
+}
+
+/** Its nodes, and what it did not test. */
+static int read_heading(const char *dir, struct judged *j, struct all_step *s)
+{
+	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
+	const struct run_file f = run_file(json);
+	const char *note = caption_transport(f.transport, s->row.rung);
+	struct all *all = j->more;
+	int rc = run_list_nodes(&j->run, json);
+	struct sampled sample;
+
+	s->sampled = sampled_read(f.planned.sample, &sample);
+	j->run.sampled_step = j->run.sampled_step || s->sampled;
+	if (note && note != caption_transport(j->run.transport, j->run.probe)) {
+		all->note = note;
+	}
+	json_decref(json);
+	return rc;
+}
+
+static int read_step(const char *dir, struct judged *j, struct all_step *s)
+{
+	struct run_rows netdevs = { .schema = &schema_facts,
+				    .take = take_netdev };
+	struct all *all = j->more;
+	struct err why = { 0 };
+	char path[PATH_MAX];
+	json_t *verdict = NULL;
+	int rc = 0;
+
+	if (step_dir(dir, s->row.rung, path, &why) == 0) {
+		verdict = find_verdict(path, s->row.rung, j, &why);
+		netdevs.user = all->netdevs;
+		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
+			      NULL);
+		rc = read_heading(path, j, s);
+	}
+	if (verdict) {
+		s->judged = true;
+		rc |= verdict_read(verdict, &j->run, &s->verdict);
+	} else if (s->row.outcome == OUTCOME_OK) {
+		/* A step that has measured, and whose answer cannot be had:
+		 * not a good one */
+		s->row.outcome = OUTCOME_ERROR;
+		STR_COPY(s->row.code, STEP_FAILED);
+		snprintf(s->row.detail, sizeof(s->row.detail),
+			 "its verdict is lost: %.120s", why.text);
+	}
+	json_decref(verdict);
+	return rc;
+}
+
+static int read_steps(const char *dir, struct judged *j)
+{
+	struct all *all = j->more;
+	int rc = run_list_nodes(&j->run, j->run.json);
+
+	for (size_t i = 0; i < all->n && rc == 0; i++) {
+		struct all_step *s = &all->steps[i];
+
+		/* whatever is there of others says nothing */
+		if (s->row.outcome != OUTCOME_SKIPPED &&
+		    s->row.outcome != OUTCOME_NOT_RUN) {
+			rc = read_step(dir, j, s);
+		}
+	}
+	return rc;
+}
+
+static int judge(const char *dir, struct judged *j, struct err *e)
+{
+	struct all *all = j->more;
+	struct run *run = &j->run;
+	const struct run_rows steps = { .schema = &schema_step, .run = run,
+					.take = take_step, .user = all };
+
+	all->netdevs = json_object();
+	if (run_begin(run, dir, &schema_step, e) < 0 ||
+	    json_opt_bool(run_file(run->json).options, "strict",
+			  &run->strict, e) < 0 ||
+	    run_take_results(dir, &steps, e) < 0) {
+		return -1;
+	}
+	add_missing(j);
+	run->rows = all->n;
+	return read_steps(dir, j) < 0 ?
+		       -1 : all_judge(run, all->steps, all->n, all->netdevs,
+				      &j->verdict);
+}
+
+static int code(const struct judged *j)
+{
+	const struct all *all = j->more;
+
+	return all_exit(&j->run, all->steps, all->n, &j->verdict);
+}
+
+static bool head(const struct judged *j, int i, char *buf, size_t size)
+{
+	static const struct {
+		enum outcome outcome;
+		const char *word;
+	} others[] = {
+		{ .outcome = OUTCOME_SKIPPED, .word = "skipped" },
+		{ .outcome = OUTCOME_ERROR, .word = "could not" },
+		{ .outcome = OUTCOME_NOT_RUN, .word = "not run" },
+	};
+	const struct all *all = j->more;
+	size_t count[OUTCOME_COUNT] = { 0 };
+	struct str text = STR_INIT;
+	double wall_s = 0;
+
+	for (size_t k = 0; k < all->n; k++) {
+		double s = all->steps[k].row.wall_s;
+
+		wall_s += isfinite(s) ? s : 0;
+		count[all->steps[k].row.outcome]++;
+	}
+	str_addf(&text, "all on %d node%s: %zu of %zu probes measured",
+		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s",
+		 count[OUTCOME_OK], all->n);
+	for (size_t k = 0; k < sizeof(others) / sizeof(*others); k++) {
+		if (count[others[k].outcome] > 0) {
+			str_addf(&text, ", %zu %s", count[others[k].outcome],
+				 others[k].word);
+		}
+	}
+	str_addf(&text, ", %.1f s", wall_s);
+	str_copy(buf, size, str_text(&text));
+	str_release(&text);
+	return i == 0;
+}
+
+static bool note(const struct judged *j, int i, char *buf, size_t size)
+{
+	const struct all *all = j->more;
+
+	snprintf(buf, size, "%s", all->note ? all->note : "");
+	return i == 0 && all->note;
+}
+
+/** "pass", "fail", "skipped", ...; */
+static const char *result(const struct all_step *s)
+{
+	return s->row.outcome != OUTCOME_OK ? outcome_name(s->row.outcome) :
+	       s->sampled && s->verdict.status == VERDICT_PASS ?
+					      CAPTION_PASS_SAMPLE :
+					      verdict_status_name(
+						      s->verdict.status);
+}
+
+/** "56 pass, 1.2 s", or why there is nothing. */
+static void add_cells(const struct all_step *s, struct str *out)
+{
+	const char *comma = "";
+
+	if (s->row.outcome != OUTCOME_OK) {
+		str_add(out, s->row.detail);
+		return;
+	}
+	for (unsigned i = 1; i <= CELL_CLASSES; i++) {
+		unsigned c = i % CELL_CLASSES;	/* not_run comes last */
+
+		if (s->verdict.cells[c] > 0) {
+			str_addf(out, "%s%zu %s", comma, s->verdict.cells[c],
+				 cell_class_name(c));
+			comma = ", ";
+		}
+	}
+	if (isfinite(s->row.wall_s)) {
+		str_addf(out, "%s%.1f s", comma, s->row.wall_s);
+	}
+}
+
+static void above(const struct judged *j, const struct wrap *w)
+{
+	const struct all *all = j->more;
+	int width = RESULT_WIDTH;
+
+	for (size_t i = 0; i < all->n; i++) {
+		int len = (int)strlen(result(&all->steps[i]));
+
+		width = len > width ? len : width;
+	}
+	str_addch(w->out, '\n');
+	for (size_t i = 0; i < all->n; i++) {
+		const struct all_step *s = &all->steps[i];
+		struct str text = STR_INIT;
+
+		str_addf(w->out, "  %-*s %-*s ", PROBE_WIDTH, s->row.rung,
+			 width, result(s));
+		add_cells(s, &text);
+		wrap_text(w, PROBE_WIDTH + width + 4, str_text(&text));
+		str_release(&text);
+	}
+}
+
+static int below(const struct judged *j, int width, enum term_style style,
+		 struct str *out)
+{
+	char word[PATH_MAX];
+
+	(void)width;
+	(void)style;	/* the pictures are those of the steps */
+	str_addf(out, "\n      more of each: report.html, or \"gpucheck report "
+		 "%s/PROBE\"\n", str_quoted_dir(j->dir, word, sizeof(word)));
+	return 0;
+}
+
+/** A link to @before, the name of the step, and @behind. */
+static void add_link(const char *before, const char *step, const char *behind,
+		     const char *text, struct str *out)
+{
+	str_addf(out, "<a href=\"%s", before);
+	html_text(out, step);
+	str_addf(out, "%s\">", behind);
+	html_text(out, text);
+	str_add(out, "</a>");
+}
+
+static void add_table(const struct all *all, struct str *out)
+{
+	static const char *const names[] = {
+		"probe", "verdict", "tests, or why not", "findings", NULL
+	};
+
+	html_header_row(names, out);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct all_step *s = &all->steps[i];
+		struct str text = STR_INIT;
+
+		str_add(out, "<tr><td>");
+		add_link("#", s->row.rung, "", s->row.rung, out);
+		str_add(out, "</td>");
+		html_element(out, "td", result(s));
+		add_cells(s, &text);
+		html_element(out, "td", str_text(&text));
+		str_addf(out, "<td>%zu</td></tr>\n", s->verdict.n);
+		str_release(&text);
+	}
+	str_add(out, "</table>\n");
+}
+
+/** Add the output and the pictures of a step. */
+static void add_section(const char *dir, const struct all_step *s,
+			struct str *out)
+{
+	static const char *const pictures[] = {
+		"heatmap-nodes.svg", "heatmap-bw.svg", "heatmap-lat.svg",
+		"curves.svg", "bars.svg", NULL
+	};
+	char name[64], path[PATH_MAX], *text;
+
+	str_add(out, "<h2 id=\"");
+	html_text(out, s->row.rung);
+	str_add(out, "\">");
+	html_text(out, s->row.rung);
+	str_add(out, "</h2>\n");
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.rung);
+	text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
+	if (text) {
+		html_element(out, "pre", text);
+	}
+	free(text);
+	if (!s->judged || step_dir(dir, s->row.rung, path, NULL) < 0) {
+		return;
+	}
+	for (int i = 0; pictures[i]; i++) {
+		html_picture(path, pictures[i], s->row.rung, out);
+	}
+	str_add(out, "<p>");
+	add_link("", s->row.rung, "/report.html", "all of it", out);
+	str_add(out, "</p>\n");
+}
+
+static void html(const struct judged *j, const char *dir, struct str *out)
+{
+	const struct all *all = j->more;
+
+	add_table(all, out);
+	for (size_t i = 0; i < all->n; i++) {
+		add_section(dir, &all->steps[i], out);
+	}
+}
+
+static const struct judged_kind judged_all = {
+	.probe = "all",
+	.references = true,
+	.more_size = sizeof(struct all),
+	.judge = judge,
+	.release = release,
+	.code = code,
+	.head = head,
+	.note = note,
+	.above = above,
+	.below = below,
+	.html = html,
+};
+
 /* ---- judged -------------------------------------------------------------- */
 
 /** The first stands for every probe that has none of its own. */
@@ -89,11 +516,6 @@ static const struct judged_kind *const kinds[] = {
 	&judged_pairs, &judged_memlock, &judged_collective,
 	&judged_ping, &judged_all, &judged_info, &judged_hang, &judged_gpu, NULL
 };
-
-static bool takes(const struct judged_kind *k, const char *probe)
-{
-	return k->takes ? k->takes(probe) : strcmp(k->probe, probe) == 0;
-}
 
 static const struct judged_kind *kind_of(const char *dir)
 {
@@ -103,15 +525,12 @@ static const struct judged_kind *kind_of(const char *dir)
 
 	json_opt_text(run, "probe", probe, sizeof(probe), NULL);
 	json_decref(run);
-	while (kinds[i] && !takes(kinds[i], probe)) {
+	while (kinds[i] && (kinds[i]->takes ?
+				    !kinds[i]->takes(probe) :
+				    strcmp(kinds[i]->probe, probe) != 0)) {
 		i++;
 	}
 	return kinds[i] ? kinds[i] : kinds[0];
-}
-
-bool judged_has_references(const char *dir)
-{
-	return kind_of(dir)->references;
 }
 
 /** 0, or -1 with @e: what others put into a directory that they may write to

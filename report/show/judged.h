@@ -53,8 +53,6 @@ struct judged {
 int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 		struct judged **j, struct err *e);
 void judged_free(struct judged *j);
-/** Return true if the run in @dir can have a reference. */
-bool judged_has_references(const char *dir);
 
 /** Exit code by what was measured and found: 0 1 3 4. */
 int judged_exit(const struct judged *j);
@@ -115,7 +113,7 @@ struct judged_kind {
 };
 
 extern const struct judged_kind judged_pairs, judged_memlock, judged_collective,
-	judged_ping, judged_all, judged_info, judged_hang, judged_gpu;
+	judged_ping, judged_info, judged_hang, judged_gpu;
 
 /* ---- show ---------------------------------------------------------------- */
 

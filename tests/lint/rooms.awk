@@ -5,29 +5,13 @@
 # usage: nm -A OBJECT... | awk -v build=FOLDER -f rooms.awk RULES -
 #
 # RULES has the folders from top to bottom, a line each: a folder uses what
-# stands below it, and folders of one line do not use each other.  Exceptions:
-#
-#	table FILE PATTERN: REASON	a const table of entry points, whose uses
-#					of symbols that match are none
-#	back FOLDER FOLDER		the first may still use the second
-#	circle N FILE: REASON		N files, this one among them, may stand
-#					in a circle; others in none
-# Prints what breaks a rule.
+# stands below it, and folders of one line do not use each other.  No files stand
+# in a circle.  Prints what breaks a rule.
 
 FNR == NR {
 	sub(/#.*/, "")
-	if ($1 == "table") {
-		sub(/:$/, "", $3)
-		table[$2] = $3
-	} else if ($1 == "back") {
-		back[$2, $3] = 1
-	} else if ($1 == "circle") {
-		sub(/:$/, "", $3)
-		circle[$3] = $2
-	} else {
-		for (i = 1; i <= NF; i++)
-			level[$i] = FNR
-	}
+	for (i = 1; i <= NF; i++)
+		level[$i] = FNR
 	next
 }
 
@@ -54,8 +38,7 @@ function room(file)
 function add_use(file, symbol,    other, a, b)
 {
 	other = home[symbol]
-	if (other == "" || other == file ||
-	    (file in table && symbol ~ "^(" table[file] ")$"))
+	if (other == "" || other == file)
 		return
 	uses[file, ++used[file]] = other
 	a = room(file)
@@ -82,16 +65,13 @@ function visit(v,    i, w, size, names)
 	}
 	if (low[v] != number[v])
 		return
-	allowed = 1
 	do {
 		w = stack[top--]
 		stacked[w] = 0
 		names = names " " w
 		size++
-		if (circle[w] > allowed)
-			allowed = circle[w]
 	} while (w != v)
-	if (size > allowed)
+	if (size > 1)
 		print "a circle of " size " files:" names
 }
 
@@ -111,7 +91,7 @@ END {
 		print folder " has no place in the order of folders"
 	for (pair in arrow) {
 		split(pair, ends, SUBSEP)
-		if (level[ends[1]] >= level[ends[2]] && !(pair in back))
+		if (level[ends[1]] >= level[ends[2]])
 			print ends[1] " may not use " ends[2] ": " arrow[pair]
 	}
 	for (i = 1; i <= n; i++) {

@@ -29,6 +29,12 @@
 #include "probes/host/sysfile.h"
 #include "probes/probe.h"
 
+/* Sends @msg (reference stolen) to the coordinator, while it is there. */
+static void agent_tell(struct agent *a, json_t *msg)
+{
+	wire_send(&a->wire, msg);
+}
+
 /* ---- last words ---------------------------------------------------------- */
 
 /* Counters before a run and after it: what has grown is evidence. */
@@ -129,11 +135,6 @@ static void agent_last_words(struct agent *a)
 
 static void agent_leave(struct agent *a, int exit_code);
 static void agent_tick(uv_timer_t *t);
-
-void agent_tell(struct agent *a, json_t *msg)
-{
-	wire_send(&a->wire, msg);
-}
 
 static struct slot *slot_of_rank(struct agent *a, int64_t rank)
 {
@@ -858,40 +859,6 @@ static void agent_signal(uv_signal_t *sig, int signum)
 
 /* ---- the process --------------------------------------------------------- */
 
-int agent_open_door(struct agent *a, int fd, struct err *e)
-{
-	bool loopback = (a->boot.how == BOOT_INNER && !a->boot.guest) ||
-			a->boot.how == BOOT_SINGLE;
-	struct sockaddr_storage sa = { 0 }, peer = { 0 };
-	socklen_t len = sizeof(sa), peer_len = sizeof(peer);
-	struct ip_addr here, there;
-	struct interface at;
-	int own = net_listen(loopback, spec_ports(&a->spec), e);
-
-	a->door = own < 0 ? NULL :
-			    door_open(&a->loop, own, EARLY_MAX, &a->data,
-				      data_guest, data_stranger, a, e);
-	if (a->door == NULL) {
-		return -1;
-	}
-	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
-	    getpeername(fd, (struct sockaddr *)&peer, &peer_len) < 0) {
-		return err_set(e, errno, "cannot determine the address of this "
-					 "node");
-	}
-	a->own = sa;
-	here = ip_of_sockaddr((struct sockaddr *)&sa);
-	there = ip_of_sockaddr((struct sockaddr *)&peer);
-	if (!ip_equal(&here, &there) &&
-	    interface_of((struct sockaddr *)&sa, &at)) {
-		STR_COPY(a->ifname, at.name);
-	}
-	net_set_port(&sa, door_port(a->door));
-	net_addr_text((struct sockaddr *)&sa, a->data_addr,
-		      sizeof(a->data_addr));
-	return 0;
-}
-
 static int agent_watch(struct agent *a)
 {
 	uv_timer_init(&a->loop, &a->tick);
@@ -950,10 +917,13 @@ int agent_main(const char *dir, struct err *e)
 	}
 	signal(SIGPIPE, SIG_IGN);
 	a->dir = dir;
+	a->events = &coordinator_events;
+	a->on_guest = data_guest;
+	a->on_stranger = data_stranger;
 	a->spare = malloc(AGENT_SPARE_BYTES);
 	a->inventory = json_object();
 	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
-	    agent_join(a, &coordinator_events, &a->why) < 0) {
+	    agent_join(a, &a->why) < 0) {
 		limit_hint(&a->why, &(struct limit_user){
 			.who = "agent", .dir = dir, .files = AGENT_FILES,
 			.tasks = 2 });

@@ -241,8 +241,7 @@ enum agent_state {
 
 /**
  * The agent's data, shared by its files only:
- *   start.c  from nothing to the coordinator's address
- *   join.c   from there to a place in the run; the note of one that lost it
+ *   start.c  from nothing to a place in the run
  *   agent.c  the loop: workers, data connections, the coordinator's word
  */
 struct agent {
@@ -261,6 +260,9 @@ struct agent {
 	bool coordinator_runs;
 	struct spawn_status coordinator_end;	/* where it does not */
 	struct wire wire;
+	const struct wire_events *events;	/* of it */
+	door_guest_fn on_guest;			/* of the door */
+	door_stranger_fn on_stranger;
 	enum agent_state state;
 	bool published;			/* the others know the contact */
 	bool told_started;		/* that all have */
@@ -296,9 +298,6 @@ struct agent {
  *  that is being started. */
 #define AGENT_FILES 20
 
-/** Set the rank of @a, and, if it can see the run directory, options and nonce
- *  of the run.  0, or -1 with @e; code EINVAL is a usage error. */
-int agent_identify(struct agent *a, struct err *e);
 /**
  * Finds out this agent's rank, the devices of its node and the address of the
  * coordinator.  The agent does nothing else before this returns; each wait has
@@ -315,23 +314,16 @@ static inline const char *agent_dir(const struct agent *a)
 json_t *agent_hello(const struct agent *a);
 /**
  * Say hello to the coordinator, again and again as long as --boot-timeout lets
- * us until it says welcome; @events are those of the wire, which is open then.
- * 0, or -1 with @e.
+ * us until it says welcome: then the wire is open, with a->events, and the data
+ * door.  0, or -1 with @e.
  */
-int agent_join(struct agent *a, const struct wire_events *events,
-	       struct err *e);
+int agent_join(struct agent *a, struct err *e);
 
 /** Write into the run directory that the coordinator is lost, and @why. */
 void agent_note_lost(const struct agent *a, const char *why);
 /** Tell the other processes of the run, as far as files reach them, why this
  *  agent takes no part: @a->why; and set its exit code. */
 void agent_tell_why(struct agent *a);
-
-/** Open the data door at the address of this end of @fd; 0, or -1 with @e. */
-int agent_open_door(struct agent *a, int fd, struct err *e);
-
-/** Send @msg (reference stolen) to the coordinator, while it is there. */
-void agent_tell(struct agent *a, json_t *msg);
 
 /** As struct wire_events have it: @agent does what the coordinator says by
  *  @msg, a message to an agent as the table of messages has it, or by an entry,

@@ -224,6 +224,32 @@ static void rank_missing(struct rank *k, const char *code, const char *detail)
 	STR_COPY(k->detail, detail);
 }
 
+/* The node @node lacks the GPU or port of @k. */
+static void part_missing(const struct ranks *r, int node, struct rank *k)
+{
+	const struct probe *probe = r->c->probe;
+	struct gpus_why kept;
+	char why[200];
+
+	if (!probe->ports && gpus_held_back(k->agent, &kept)) {
+		rank_missing(k, kept.code, kept.says);
+		return;
+	}
+	if (probe->ports && k->slot < r->ports.n) {
+		snprintf(why, sizeof(why), "%.80s is not on this node, as it "
+			 "is on others", r->ports.slot[k->slot].name);
+	} else {
+		snprintf(why, sizeof(why),
+			 "the %s shows %d of %d %s",
+			 ranks_pretend(r) ? "machine" : "node",
+			 k->agent->gpus_found,
+			 ranks_pretend(r) ? r->layout.n_ranks
+					  : r->layout.nodes[node].gpus,
+			 probe->parts);
+	}
+	rank_missing(k, probe->missing, why);
+}
+
 static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 		      int slot)
 {
@@ -232,7 +258,6 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	struct rank *k = &r->all[rank];
 	struct run_entry gone = agents_absent(r->c->agents, d->name);
 	const char *absent = gone.detail, *code = gone.code;
-	struct gpus_why kept;
 	char why[200];
 	bool there;
 	int found;
@@ -281,22 +306,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	if (there || !needs_part(r)) {
 		return;
 	}
-	if (!probe->ports && gpus_held_back(k->agent, &kept)) {
-		rank_missing(k, kept.code, kept.says);
-		return;
-	}
-	if (probe->ports && k->slot < r->ports.n) {
-		snprintf(why, sizeof(why), "%.80s is not on this node, as it "
-			 "is on others", r->ports.slot[k->slot].name);
-	} else {
-		snprintf(why, sizeof(why),
-			 "the %s shows %d of %d %s",
-			 ranks_pretend(r) ? "machine" : "node", found,
-			 ranks_pretend(r) ? r->layout.n_ranks
-					  : r->layout.nodes[node].gpus,
-			 probe->parts);
-	}
-	rank_missing(k, probe->missing, why);
+	part_missing(r, node, k);
 }
 
 /*
@@ -388,6 +398,33 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 			ranks_find_nics(r, e);
 }
 
+/* No rank has a port to test: says why.  Returns the exit code. */
+static int no_ports(const struct coord *c, struct err *e)
+{
+	/* what is down is a fault, what is not there is none */
+	if (ports_count(c, false) == 0 && ports_count(c, true) > 0) {
+		err_set(e, ENODEV, "not applicable: the %zu HCA ports "
+			"are EFA, which has no reliable connections",
+			ports_count(c, true));
+		err_hint(e, "gpucheck p2p tests them through NCCL");
+		return 3;
+	}
+	if (ports_count(c, false) > 0) {
+		json_t *set = ports_filter_json(c);
+
+		err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
+			"node", set ? " of " :
+			c->spec.hca[0] ? " of --hca=" : "",
+			set ? json_string_value(set) : c->spec.hca);
+		json_decref(set);
+	} else {
+		err_set(e, ENODEV, "no node has an HCA");
+	}
+	err_hint(e, "check 'ibstat' or 'rdma link' in a job, "
+		    "and --hca");
+	return 3;
+}
+
 /* Checks that at least one rank can be tested.  Returns 0, or the exit code
  * with @e. */
 static int check_ranks(const struct ranks *r, struct err *e)
@@ -420,28 +457,7 @@ static int check_ranks(const struct ranks *r, struct err *e)
 		return 3;
 	}
 	if (present == 0 && c->probe->ports && needs_part(r)) {
-		/* what is down is a fault, what is not there is none */
-		if (ports_count(c, false) == 0 && ports_count(c, true) > 0) {
-			err_set(e, ENODEV, "not applicable: the %zu HCA ports "
-				"are EFA, which has no reliable connections",
-				ports_count(c, true));
-			err_hint(e, "gpucheck p2p tests them through NCCL");
-			return 3;
-		}
-		if (ports_count(c, false) > 0) {
-			json_t *set = ports_filter_json(c);
-
-			err_set(e, ENETDOWN, "no HCA port%s%s is ACTIVE on any "
-				"node", set ? " of " :
-				c->spec.hca[0] ? " of --hca=" : "",
-				set ? json_string_value(set) : c->spec.hca);
-			json_decref(set);
-		} else {
-			err_set(e, ENODEV, "no node has an HCA");
-		}
-		err_hint(e, "check 'ibstat' or 'rdma link' in a job, "
-			    "and --hca");
-		return 3;
+		return no_ports(c, e);
 	}
 	if (present == 0 && needs_part(r)) {
 		return gpus_none(c->agents, expects_gpus(c), collective, e);
@@ -462,21 +478,6 @@ static int check_ranks(const struct ranks *r, struct err *e)
 }
 
 /* ---- the parts that they are -------------------------------------------- */
-
-const char *ranks_part(const struct ranks *r, int rank)
-{
-	const struct rank *k = &r->all[rank];
-	const json_t *gpus;
-
-	if (k->state == RANK_MISSING || k->agent == NULL) {
-		return "";
-	}
-	if (k->part[0] != '\0' || !xport_is(r->ops, XPORT_GPU)) {
-		return k->part;
-	}
-	gpus = inventory_seen(k->agent->inventory).gpus;
-	return inventory_part(json_array_get(gpus, (size_t)k->slot)).uuid;
-}
 
 /* Checks that every rank still has the GPU or port that it had in the earlier
  * part of the run.  Returns 0, or -1 with @e. */

@@ -43,6 +43,21 @@ bool ranks_recorded(const struct ranks *r)
 	return ranks_model(r) && r->c->spec.sysroot[0] != '\0';
 }
 
+const char *ranks_part(const struct ranks *r, int rank)
+{
+	const struct rank *k = &r->all[rank];
+	const json_t *gpus;
+
+	if (k->state == RANK_MISSING || k->agent == NULL) {
+		return "";
+	}
+	if (k->part[0] != '\0' || !xport_is(r->ops, XPORT_GPU)) {
+		return k->part;
+	}
+	gpus = inventory_seen(k->agent->inventory).gpus;
+	return inventory_part(json_array_get(gpus, (size_t)k->slot)).uuid;
+}
+
 /* ---- workers ------------------------------------------------------------ */
 
 static json_t *workers_of(struct ranks *r, const struct coord_agent *a,

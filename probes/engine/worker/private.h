@@ -18,7 +18,8 @@
 
 /**
  * The worker's state, shared by its files only:
- *   worker.c  the process: messages, what transports may ask of it
+ *   worker.c  the process: starts, acts on messages, ends
+ *   hear.c  messages, and what transports may ask of the process
  *   pair.c  orders: become a pair, measure, report
  *   collective.c  orders: become part of a collective, measure, report
  */
@@ -63,6 +64,11 @@ struct process {
 	bool gone;		/* the agent is */
 };
 
+/** Make @w a process that its agent has just started. */
+void worker_listen(struct process *w);
+/** The next message, NULL with @got 0 or -1 as wire_fd_hear() has it. */
+struct heard *worker_hear(struct process *w, int64_t deadline_ns, int *got,
+			  struct err *e);
 /** Send @msg (reference stolen) to the agent. */
 int worker_tell(struct process *w, json_t *msg, struct err *e);
 /** The same of @entry (released), of @type, a list. */

@@ -10,204 +10,14 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
-#include "probes/engine/net/door.h"
 #include "probes/probe.h"
 
 /* Between tasks a worker waits as long as its agent lives: EOF ends it. */
 #define WORKER_IDLE_NS (60 * NS_PER_S)
 /* Joins under way are looked after this often. */
 #define WORKER_LOOK_NS (1 * NS_PER_MS)
-#define WORKER_SEND_NS (10 * NS_PER_S)
-
-/* ---- what the agent says ------------------------------------------------- */
-
-void heard_free(struct heard *h)
-{
-	if (h != NULL) {
-		json_decref(h->msg);
-		free(h);
-	}
-}
-
-static void keep(struct process *w, struct heard *h)
-{
-	if (w->n_kept < WORKER_KEPT) {
-		w->kept[w->n_kept++] = h;
-	} else {
-		heard_free(h);
-	}
-}
-
-static struct heard *heard_new(struct process *w, enum message_type type)
-{
-	if (w->last != NULL) {
-		keep(w, w->last);
-	}
-	w->last = calloc(1, sizeof(*w->last));
-	if (w->last != NULL) {
-		w->last->type = type;
-	}
-	return w->last;
-}
-
-static void hear_message(void *arg, json_t *msg)
-{
-	struct heard *h = heard_new(arg, message_type(msg));
-
-	if (h != NULL) {
-		h->msg = json_incref(msg);
-	}
-}
-
-static void hear_entry(void *arg, enum message_type type, const void *bytes,
-		       size_t n)
-{
-	struct process *w = arg;
-	struct heard *h = heard_new(w, type);
-
-	if (h != NULL && (type == MSG_TASK ?
-			  order_read(bytes, n, &h->order, NULL) :
-			  order_word_read(bytes, n, &h->word, NULL)) < 0) {
-		heard_free(h);	/* its deadline tells */
-		w->last = NULL;
-	}
-}
-
-/* The next message, NULL with @got 0 or -1 as wire_fd_hear() has it. */
-static struct heard *hear(struct process *w, int64_t deadline_ns, int *got,
-			  struct err *e)
-{
-	static const struct wire_events events = { .message = hear_message,
-						   .entry = hear_entry };
-	struct heard *h;
-
-	do {
-		*got = wire_fd_hear(&w->wire, &events, w, deadline_ns, e);
-		h = w->last;
-	} while (*got > 0 && h == NULL);
-	w->last = NULL;
-	return h;
-}
-
-/* Returns true if @h is about the current task; messages about older tasks are
- * stale. */
-static bool about_task(const struct process *w, const struct heard *h)
-{
-	return (h->type == MSG_TICKET ? h->word.id :
-					message_int(h->msg, "id")) == w->task;
-}
-
-struct heard *worker_wait(struct process *w, enum message_type type,
-			  int64_t deadline_ns, struct err *e)
-{
-	for (;;) {
-		struct heard *h;
-		int got;
-
-		if (w->cancelled) {
-			err_set(e, ECANCELED, "cancelled");
-			return NULL;
-		}
-		h = hear(w, deadline_ns, &got, e);
-		if (h == NULL) {
-			w->gone = got < 0;
-			if (got == 0) {
-				err_set(e, ETIMEDOUT,
-					"nothing arrived in time");
-			}
-			return NULL;
-		}
-		if (h->type == type && about_task(w, h)) {
-			return h;
-		}
-		if (h->type == MSG_CANCEL && about_task(w, h)) {
-			w->cancelled = true;
-		} else if (h->type == MSG_CONN) {
-			close(wire_fd_take(&w->wire));
-		} else {
-			keep(w, h);
-			continue;
-		}
-		heard_free(h);
-	}
-}
-
-static bool cancelled(struct worker *as)
-{
-	struct process *w = (struct process *)as;
-	struct heard *h = worker_wait(w, MSG_CANCEL, 0, NULL);
-
-	w->cancelled |= h != NULL;
-	heard_free(h);
-	return w->cancelled || w->gone;
-}
-
-static int conn(struct worker *as, const char *nonce, int64_t deadline_ns,
-		struct err *e)
-{
-	struct process *w = (struct process *)as;
-	struct heard *h;
-	bool ours;
-	int fd;
-
-	do {
-		h = worker_wait(w, MSG_CONN, deadline_ns, e);
-		if (h == NULL) {
-			return -1;
-		}
-		fd = wire_fd_take(&w->wire);
-		ours = strcmp(message_read(h->msg).nonce, nonce) == 0;
-		heard_free(h);
-		if (!ours && fd >= 0) {
-			close(fd);
-		}
-	} while (!ours || fd < 0);
-	fcntl(fd, F_SETFL, O_NONBLOCK);
-	return fd;
-}
-
-static int dial(struct worker *as, const char *addr, const char *nonce,
-		int64_t deadline_ns, struct err *e)
-{
-	struct process *w = (struct process *)as;
-	char addrs[1][NET_ADDR_TEXT];
-	uint8_t raw[AUTH_ID_BYTES];
-
-	STR_COPY(addrs[0], addr);
-	if (hash_unhex(nonce, raw, sizeof(raw)) < 0) {
-		return err_set(e, EPROTO, "the task's nonce is not valid");
-	}
-	return door_dial(addrs, 1, &w->auth, raw, NULL, deadline_ns,
-			 deadline_ns, e);
-}
-
-int worker_tell(struct process *w, json_t *msg, struct err *e)
-{
-	return wire_fd_send(&w->wire, msg, clock_now_ns() + WORKER_SEND_NS, e);
-}
-
-int worker_tell_entry(struct process *w, enum message_type type,
-		      struct str *entry, struct err *e)
-{
-	int rc = wire_fd_send_entry(&w->wire, type, entry,
-				    clock_now_ns() + WORKER_SEND_NS, e);
-
-	str_release(entry);
-	return rc;
-}
-
-int worker_make_ticket(struct process *w, char ticket[XPORT_TICKET_MAX],
-		       struct err *e)
-{
-	if (w->ops->ticket == NULL) {
-		return err_set(e, EPROTO, "the transport '%s' makes no tickets",
-			       w->ops->name);
-	}
-	return w->ops->ticket(w->x, ticket, e);
-}
 
 /* ---- the process ------------------------------------------------------ */
 
@@ -301,7 +111,7 @@ static struct heard *next_message(struct process *w, struct err *e)
 		if (worker_look(w, e) < 0) {
 			return NULL;
 		}
-		h = hear(w, clock_now_ns() + patience, &got, e);
+		h = worker_hear(w, clock_now_ns() + patience, &got, e);
 	} while (h == NULL && got == 0);
 	return h;
 }
@@ -359,27 +169,18 @@ void worker_release(struct process *w)
 	munmap(w->as.note, sizeof(*w->as.note));
 }
 
-/* Where memory runs out the kernel kills one: an agent that lives can tell. */
-static void prefer_killing_us(void)
+int worker_main(struct err *e)
 {
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC), go;
+	struct process w = { 0 };
 
+	worker_listen(&w);
 	if (fd >= 0) {
+		/* where memory runs out the kernel kills one: an agent that
+		 * lives can tell */
 		(void)!write(fd, "1000", 4);
 		close(fd);
 	}
-}
-
-int worker_main(struct err *e)
-{
-	struct process w = {
-		.as = {.conn = conn, .dial = dial, .cancelled = cancelled},
-		.wire = {.fd = WORKER_FD, .way = MSG_TO_WORKER},
-		.task = -1,
-	};
-	int go;
-
-	prefer_killing_us();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);	/* the agent decides when to stop */
