@@ -98,7 +98,7 @@ static const char *end_text(const struct run *run, int node, int gpu,
 
 	if (gpu < 0) {
 		snprintf(buf, size, "%s", name);
-	} else if (run->mesh) {
+	} else if (run->mesh && gpu < run->nodes[node].gpus) {
 		snprintf(buf, size, "%s:%.20s", name,
 			 run->ranks[run->nodes[node].first_rank + gpu]
 				 .nic_name);
