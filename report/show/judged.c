@@ -12,6 +12,7 @@
 #include "report/base/wrap.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
+#include "report/judge/tell.h"
 #include "report/model/expected.h"
 #include "report/model/run_read.h"
 #include "report/show/html_page.h"
@@ -416,6 +417,12 @@ static int below(const struct judged *j, int width, enum term_style style,
 	(void)style;	/* the pictures are those of the steps */
 	str_addf(out, "\n      more of each: report.html, or \"gpucheck report "
 		 "%s/PROBE\"\n", str_quoted_dir(j->dir, word, sizeof(word)));
+	if (!j->ask.going && verdict_is_cut(&j->run, &j->verdict)) {
+		str_add(out, "      all of it again:\n      " TELL_COMMAND);
+		tell_again(&j->run, NULL, out);
+		tell_passed_on(&j->run, out);
+		str_addch(out, '\n');
+	}
 	return 0;
 }
 
