@@ -525,6 +525,9 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		p.peer_node = run_find_node(run, b.node, -1);
 		p.peer_index = b.gpu;
 	}
+	if (p.node < 0 || (n == 2 && p.peer_node < 0)) {
+		p = part_of_kind(PART_CONFIG);
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct run_entry part = run_entry(parts, i);
 
