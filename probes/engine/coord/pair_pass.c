@@ -227,36 +227,3 @@ void pass_next(struct pairs_work *w)
 	}
 	pass_settle_ranks(w);
 }
-
-/* ---- second attempts ----------------------------------------------------- */
-
-static bool rank_works(void *ctx, int rank)
-{
-	const struct pairs_work *w = ctx;
-
-	return w->ranks.all[rank].state <= RANK_READY;
-}
-
-static int queue_again(void *ctx, const struct task *t)
-{
-	return queue_new(ctx, *t);
-}
-
-static const struct retry_ops retry_ops = {
-	.works = rank_works,
-	.queue = queue_again,
-};
-
-size_t pass_retries(struct pairs_work *w)
-{
-	struct slow_limit limits[PATH_CLASSES];
-	size_t n = 0;
-
-	cells_mark_slow(w->cells, w->grid.n, order_most_B(&w->how), limits);
-	cluster_find_domains(&w->ranks.layout.cluster);
-	for (int bad = RETRY_BROKEN; bad <= RETRY_STARVED; bad++) {
-		n += retry_choose(&w->ranks.layout, (enum retry_bad)bad,
-				  &retry_ops, w);
-	}
-	return n;
-}

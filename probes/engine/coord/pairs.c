@@ -534,6 +534,29 @@ static bool await_last_words(struct pairs_work *w)
 	       now < w->ask_deadline_ns;
 }
 
+static int queue_again(void *ctx, const struct task *t)
+{
+	return queue_new(ctx, *t);
+}
+
+/* Queues second attempts for bad cells.  Returns how many tasks. */
+static size_t queue_retries(struct pairs_work *w)
+{
+	static const struct retry_ops again = {
+		.works = works, .queue = queue_again,
+	};
+	struct slow_limit limits[PATH_CLASSES];
+	size_t n = 0;
+
+	cells_mark_slow(w->cells, w->grid.n, order_most_B(&w->how), limits);
+	cluster_find_domains(&w->ranks.layout.cluster);
+	for (int bad = RETRY_BROKEN; bad <= RETRY_STARVED; bad++) {
+		n += retry_choose(&w->ranks.layout, (enum retry_bad)bad,
+				  &again, w);
+	}
+	return n;
+}
+
 /* Everything that could be measured has been: true when there is more. */
 static bool find_more(struct pairs_work *w)
 {
@@ -548,7 +571,7 @@ static bool find_more(struct pairs_work *w)
 		/* time for at least one attempt, however short the run */
 		w->retry_ns = now + (share > one ? share : one);
 		w->stage = PAIRS_RETRY;
-		if (pass_retries(w) > 0) {
+		if (queue_retries(w) > 0) {
 			run_log_event(w->c->log, NULL, -1, "retry",
 				      "retrying %zu pairs", queue_size(w));
 			return true;

@@ -306,7 +306,5 @@ void pass_settle_ranks(struct pairs_work *w);
 bool pass_more(const struct pairs_work *w);
 /** Begin it.  All ranks must be settled, and nothing be queued. */
 void pass_next(struct pairs_work *w);
-/** Queue second attempts for bad cells; returns how many tasks. */
-size_t pass_retries(struct pairs_work *w);
 
 #endif
