@@ -95,7 +95,7 @@ accuses_nobody()
 }
 
 @test "--max-time" {
-	# a busy machine takes a second to start
-	begin --local=2x4 -b 1M -n 200 --schedule=serial --max-time=3s
+	# a busy machine takes a second to start, a quiet one 20 s in all
+	begin --local=2x4 -b 1M -n 2000 --schedule=serial --max-time=3s
 	stopped_in_order out_of_time max_time
 }
