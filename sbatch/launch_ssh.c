@@ -97,19 +97,6 @@ static void add_environment(struct str *out)
 	}
 }
 
-/** Add the user's options, for agents that cannot read the run directory. */
-static void add_options(const struct spec *s, struct str *out)
-{
-	json_t *json = spec_json(s);
-	struct str text = STR_INIT;
-
-	json_add(json, JSON_COMPACT, &text);
-	out->failed |= text.failed;
-	add_variable("GPUCHECK_BOOT_OPTIONS", str_text(&text), out);
-	str_release(&text);
-	json_decref(json);
-}
-
 static long long own_size(const struct launch_request *r)
 {
 	struct stat st;
@@ -127,6 +114,8 @@ static void add_script(const struct launch_request *r,
 {
 	const char *name = hosts_name(hosts->names[rank]);
 	struct ip_addr ip;
+	struct str text = STR_INIT;
+	json_t *json;
 
 	str_addf(out,
 		 "IFS= read -r GPUCHECK_TOKEN; a=${SSH_CONNECTION%%%% *}; "
@@ -138,7 +127,14 @@ static void add_script(const struct launch_request *r,
 	if (ip_parse(name, &ip, NULL) < 0) {
 		add_variable("GPUCHECK_HOST", name, out);
 	}
-	add_options(r->spec, out);
+	/* add the user's options, for agents that cannot read the run
+	 * directory */
+	json = spec_json(r->spec);
+	json_add(json, JSON_COMPACT, &text);
+	out->failed |= text.failed;
+	add_variable("GPUCHECK_BOOT_OPTIONS", str_text(&text), out);
+	str_release(&text);
+	json_decref(json);
 	add_environment(out);
 	if (r->spec->ssh_path[0]) {
 		str_add(out, "; exec ");
@@ -446,15 +442,6 @@ static void end_lingering(struct launch *l)
 	}
 }
 
-static void end_alone(struct launch *l)
-{
-	if (!l->alone_ns) {
-		l->alone_ns = clock_now_ns();
-	} else if (clock_now_ns() - l->alone_ns > ALONE_NS) {
-		launch_child_signal(&l->coordinator, SIGKILL);
-	}
-}
-
 static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
 	size_t running = 0;
@@ -474,7 +461,11 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 		st->phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED;
 		st->exit_code = l->coordinator.exit_code;
 	} else if (!running) {
-		end_alone(l);
+		if (!l->alone_ns) {
+			l->alone_ns = clock_now_ns();
+		} else if (clock_now_ns() - l->alone_ns > ALONE_NS) {
+			launch_child_signal(&l->coordinator, SIGKILL);
+		}
 	}
 	return 0;
 }

@@ -84,22 +84,6 @@ static void drop_settings(struct args *a)
 	}
 }
 
-/* Replace the name of the program of @a by its path: a program that is started
- * by path keeps the working directory, which sbatch makes that of the job. */
-static void use_path(struct args *a)
-{
-	char path[PATH_MAX], *copy;
-
-	if (a->n > 0 && spawn_find(a->argv[0], path, sizeof(path))) {
-		copy = strdup(path);
-		a->failed |= copy == NULL;
-		if (copy) {
-			free(a->argv[0]);
-			a->argv[0] = copy;
-		}
-	}
-}
-
 int slurm_ask(struct args *a, struct str *out, struct err *e)
 {
 	struct str said = STR_INIT;
@@ -108,8 +92,20 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 	int rc;
 
 	if (!a->failed) {
+		char path[PATH_MAX], *copy;
+
 		drop_settings(a);
-		use_path(a);
+		/* replace the name of the program of a by its path: a
+		 * program that is started by path keeps the working
+		 * directory, which sbatch makes that of the job */
+		if (a->n > 0 && spawn_find(a->argv[0], path, sizeof(path))) {
+			copy = strdup(path);
+			a->failed |= copy == NULL;
+			if (copy) {
+				free(a->argv[0]);
+				a->argv[0] = copy;
+			}
+		}
 	}
 	rc = a->failed ? err_set(e, ENOMEM,
 				 "no memory for a command of Slurm") :

@@ -337,17 +337,6 @@ static json_t *plan(void)
 			 "rungs", steps);
 }
 
-static int end_run(const struct all_run *l, struct err *e)
-{
-	char utc[CLOCK_UTC_SIZE];
-
-	return run_json_note(l->place.dir,
-			    json_pack("{s:s, s:s}", "ended_utc",
-				      clock_utc(utc), "stop_reason",
-				      l->place.stopped ? "interrupted" : ""),
-			    e);
-}
-
 static int run(struct step_place *place, struct err *e)
 {
 	struct all_run l;
@@ -368,7 +357,14 @@ static int run(struct step_place *place, struct err *e)
 		rc = run_layers(&l, e);
 	}
 	if (rc == 0) {
-		rc = end_run(&l, e);
+		char utc[CLOCK_UTC_SIZE];
+
+		rc = run_json_note(
+			l.place.dir,
+			json_pack("{s:s, s:s}", "ended_utc", clock_utc(utc),
+				  "stop_reason",
+				  l.place.stopped ? "interrupted" : ""),
+			e);
 	}
 	rundir_table_close(&l.rows);
 	str_release(&l.expect);

@@ -29,19 +29,6 @@
 
 /* ---- submit -------------------------------------------------------------- */
 
-/** Add the options for sbatch: defaults, the user's, then those that must
- *  hold. */
-static void add_options(const struct chain *c, int64_t in_s, struct args *a)
-{
-	args_add(a, "--nice");
-	args_add_all(a, c->slurm);
-	args_addf(a, "--job-name=%s", c->name);
-	args_add(a, "--dependency=singleton");
-	if (in_s > 0) {
-		args_addf(a, "--begin=now+%lld", (long long)in_s);
-	}
-}
-
 static int hand_over(struct probe_start *t, struct str *show,
 		     char job[SLURM_JOB_SIZE], struct err *e)
 {
@@ -76,7 +63,15 @@ int chain_submit(const struct chain *c, const char *dir,
 		return err_set(e, 0, "there is no command '%.100s'",
 			       c->words[1]);
 	}
-	add_options(c, in_s, &extra);
+	/* add the options for sbatch: defaults, the user's, then those that
+	 * must hold */
+	args_add(&extra, "--nice");
+	args_add_all(&extra, c->slurm);
+	args_addf(&extra, "--job-name=%s", c->name);
+	args_add(&extra, "--dependency=singleton");
+	if (in_s > 0) {
+		args_addf(&extra, "--begin=now+%lld", (long long)in_s);
+	}
 	if (options_parse(&s, cmd, e) == 0) {
 		s.spec.max_time_ns = c->max_time_s * NS_PER_S;
 		/* in its job it finds its place by itself */
@@ -273,24 +268,22 @@ static void add_word(const char *word, const char *twice, struct str *out)
 	str_addch(out, '"');
 }
 
-/** A path that is not quoted: all of the line. */
-static void add_path(const char *path, struct str *out)
-{
-	for (; *path; path++) {
-		str_add(out, *path == '%' ? "%" : "");
-		str_addch(out, *path);
-	}
-}
-
 int chain_units(const struct chain *c, const struct chain_place *p,
 		struct str *service, struct str *timer, struct err *e)
 {
+	const char *path;
+
 	if (check(p, e) < 0) {
 		return -1;
 	}
 	str_addf(service, "[Unit]\nDescription=gpucheck %s, again and again\n\n"
 		 "[Service]\nType=oneshot\nWorkingDirectory=", c->words[1]);
-	add_path(p->cwd, service);
+	/* A path that is not quoted: all of the line */
+	path = p->cwd;
+	for (; *path; path++) {
+		str_add(service, *path == '%' ? "%" : "");
+		str_addch(service, *path);
+	}
 	for (char *const *v = p->env; v && *v; v++) {
 		str_add(service, "\nEnvironment=");
 		add_word(*v, "%", service);

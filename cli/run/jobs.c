@@ -405,13 +405,6 @@ static int prepare(const struct session *s, const struct probe_start *t,
 	return slurm_fit_ask(&r, 2 * a->plan.group, &a->gpus, e);
 }
 
-static void release(struct jobs_ask *a)
-{
-	jobs_plan_release(&a->plan);
-	free(a->use);
-	free(a->nodes.list);
-}
-
 /** "jobs" of run.json. */
 static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
 {
@@ -526,7 +519,9 @@ int jobs_main(struct session *s, const char *probe,
 					 submit(s, &t, &a, str_text(&drill),
 						&e);
 	}
-	release(&a);
+	jobs_plan_release(&a.plan);
+	free(a.use);
+	free(a.nodes.list);
 	str_release(&drill);
 	return e.text[0] && code != CODE_HEALTHY ? talk_fail(&e, code) : code;
 }

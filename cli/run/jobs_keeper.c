@@ -154,14 +154,6 @@ static int try_again(struct jobs *j, size_t i, const char *down,
 	return 0;
 }
 
-static void recount(struct jobs *j)
-{
-	memset(j->count, 0, sizeof(j->count));
-	for (size_t i = 0; i < j->n; i++) {
-		j->count[j->list[i].state]++;
-	}
-}
-
 /** Returns true if the last try of part @i needs a node that is down now.  A
  *  node that was already down when it was submitted is excluded from it. */
 static bool wants_down(const struct jobs *j, size_t i)
@@ -249,7 +241,10 @@ int jobs_tend(struct jobs *j, struct err *e)
 		}
 		str_release(&down);
 	}
-	recount(j);
+	memset(j->count, 0, sizeof(j->count));
+	for (size_t i = 0; i < j->n; i++) {
+		j->count[j->list[i].state]++;
+	}
 	if (submitted && run_file(j->left.run).ended_utc[0]) {
 		jobs_reopen(j, NULL);
 	}
@@ -342,23 +337,6 @@ int jobs_keep(const struct jobs *j, int blind, struct err *e)
 	return rc;
 }
 
-/** Nothing is left to keep. */
-static void dismiss_keeper(const struct jobs *j)
-{
-	struct str name = STR_INIT;
-	struct args a = { 0 };
-
-	str_add(&name, "--name=");
-	jobs_lane_name(j->left.run, 0, &name);
-	args_words(&a, "scancel --quiet --state=PENDING");
-	args_add(&a, str_text(&name));
-	if (!name.failed) {
-		slurm_ask(&a, NULL, NULL);
-	}
-	args_release(&a);
-	str_release(&name);
-}
-
 /** Submits the next keeper; only the last keeper knows that there is none. */
 static int keep_on(const struct jobs *j, int blind, struct err *e)
 {
@@ -428,8 +406,20 @@ int jobs_tend_main(const char *dir, int blind, struct err *e)
 
 	forget_job();
 	if (seen && (rc = jobs_tend(&j, e), !jobs_go_on(&j))) {
+		struct str name = STR_INIT;
+		struct args a = { 0 };
+
 		rc = jobs_merge(&j, true, rc ? NULL : e) < 0 ? -1 : rc;
-		dismiss_keeper(&j);
+		/* nothing is left to keep */
+		str_add(&name, "--name=");
+		jobs_lane_name(j.left.run, 0, &name);
+		args_words(&a, "scancel --quiet --state=PENDING");
+		args_add(&a, str_text(&name));
+		if (!name.failed) {
+			slurm_ask(&a, NULL, NULL);
+		}
+		args_release(&a);
+		str_release(&name);
 	} else if (keeper && j.n > 0 && blind < MOST_BLIND &&
 		   keep_on(&j, seen ? 0 : blind + 1, &why) < 0) {
 		*e = rc ? *e : why;

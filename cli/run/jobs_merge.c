@@ -516,17 +516,6 @@ int jobs_reopen(const struct jobs *j, struct err *e)
 	return rc;
 }
 
-static void release(struct merge *m)
-{
-	for (size_t i = 0; i < m->n_tries; i++) {
-		json_decref(m->tries[i].run);
-	}
-	free(m->tries);
-	free(m->nodes);
-	free(m->cells);
-	free(m->growth);
-}
-
 static int merge(const struct jobs *j, bool ended, const json_t *now,
 		 struct err *e)
 {
@@ -544,7 +533,13 @@ static int merge(const struct jobs *j, bool ended, const json_t *now,
 				       merge_table, &m, e);
 	}
 	rc = rc == 0 ? merge_run(&m, now, e) : rc;
-	release(&m);
+	for (size_t i = 0; i < m.n_tries; i++) {
+		json_decref(m.tries[i].run);
+	}
+	free(m.tries);
+	free(m.nodes);
+	free(m.cells);
+	free(m.growth);
 	return rc;
 }
 

@@ -102,17 +102,6 @@ int resume_options(struct session *s, const struct spec *stored,
 	return spec_check(&s->spec, e);
 }
 
-/* Choose the options that run.json keeps of a resumed run from @now: those
- * about a single command stay as in @stored. */
-static void resume_kept_options(const struct spec *stored, struct spec *now)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->resumed == SPEC_COMMANDS) {
-			spec_take(now, stored, o);
-		}
-	}
-}
-
 /* ---- resume -------------------------------------------------------------- */
 
 /** RUN_RESUME. */
@@ -127,7 +116,13 @@ static json_t *renewed(const struct left *l, const struct session *s,
 		err_set(e, ENOMEM, "no memory for the run");
 		return NULL;
 	}
-	resume_kept_options(&l->spec, &keep);
+	/* choose the options that run.json keeps of a resumed run from keep:
+	 * those about a single command stay as in l->spec */
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->resumed == SPEC_COMMANDS) {
+			spec_take(&keep, &l->spec, o);
+		}
+	}
 	if (c) {
 		json_object_set_new(run, "conductor", json_string(c->name));
 	} else {
@@ -156,18 +151,6 @@ static int go_on(const struct left *l, const struct session *s,
 	}
 	json_decref(run);
 	return code < 0 ? CODE_UNABLE : code;
-}
-
-static void say_plan(const struct left *l, const char *why)
-{
-	if (l->n_nodes == 0) {
-		talk("continuing '%s': no test was measured so far; %s",
-		     l->dir, why);
-	} else {
-		talk("continuing '%s': %zu of %zu tests passed and are kept, "
-		     "%zu are left; %s", l->dir, l->done, l->cells,
-		     l->cells - l->done, why);
-	}
 }
 
 /** Keeps the launcher and the number of nodes of the run unless others were
@@ -203,7 +186,14 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	if (!s->extra[0] && strcmp(t.ops->name, l->launcher) == 0) {
 		t.r.extra = l->extra;	/* meant for that launcher */
 	}
-	say_plan(l, t.why);
+	if (l->n_nodes == 0) {
+		talk("continuing '%s': no test was measured so far; %s",
+		     l->dir, t.why);
+	} else {
+		talk("continuing '%s': %zu of %zu tests passed and are kept, "
+		     "%zu are left; %s", l->dir, l->done, l->cells,
+		     l->cells - l->done, t.why);
+	}
 	return s->spec.dry_run ? probe_run_describe(&t, e) :
 				 go_on(l, s, &t, e);
 }

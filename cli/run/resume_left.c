@@ -69,18 +69,6 @@ static void read_nodes(struct left *l)
 	}
 }
 
-/** Makes a step of a job, which used srun, a job of its own outside of an
- *  allocation, submitted like the whole run. */
-static void leave_step(struct left *l)
-{
-	const struct launcher_ops *ops = launcher_find(l->launcher);
-
-	if (ops == &launcher_srun && launcher_usable(ops, NULL) < 0) {
-		STR_COPY(l->launcher, launcher_sbatch.name);
-		l->spec.launcher[0] = '\0';
-	}
-}
-
 /** Read the words after "--" of the first command into l->extra. Returns 0, or
  *  -1 without memory. */
 static int read_extra(struct left *l)
@@ -110,6 +98,7 @@ int left_read(struct left *l, const char *probe, const char *word,
 	      struct err *e)
 {
 	json_t *options;
+	const struct launcher_ops *ops;
 
 	/* first, so that the checked directory is the one that is read */
 	l->foreign = rundir_check_trust(l->dir, NULL) < 0;
@@ -131,7 +120,13 @@ int left_read(struct left *l, const char *probe, const char *word,
 			  sizeof(l->launcher), e) < 0) {
 		return err_hint(e, "run.json is damaged");
 	}
-	leave_step(l);
+	/* makes a step of a job, which used srun, a job of its own outside
+	 * of an allocation, submitted like the whole run */
+	ops = launcher_find(l->launcher);
+	if (ops == &launcher_srun && launcher_usable(ops, NULL) < 0) {
+		STR_COPY(l->launcher, launcher_sbatch.name);
+		l->spec.launcher[0] = '\0';
+	}
 	read_nodes(l);
 	return read_extra(l) < 0 ? err_set(e, ENOMEM, "no memory for a run") :
 				   0;

@@ -18,16 +18,6 @@ static const char *const anew[] = {
 	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 };
 
-/** Take from the run of another user only the pairs and nodes to measure. */
-static void take_harmless(struct session *s, const struct spec *stored)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->harmless && !s->typed[o - spec_options]) {
-			spec_take(&s->spec, stored, o);
-		}
-	}
-}
-
 /** The options of @stored, with those of now that change no test. */
 static int take_options(struct session *s, const struct spec *stored,
 			struct err *e)
@@ -113,7 +103,13 @@ static int take_run(struct session *s, const struct left *l, struct err *e)
 	if (!l->foreign) {
 		return take_options(s, &l->spec, e);
 	}
-	take_harmless(s, &l->spec);
+	/* take from the run of another user only the pairs and nodes to
+	 * measure */
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->harmless && !s->typed[o - spec_options]) {
+			spec_take(&s->spec, &l->spec, o);
+		}
+	}
 	talk("other users can write to '%s': of its options only nodes, pairs, "
 	     "sizes and transport are taken", l->dir);
 	return 0;

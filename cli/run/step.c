@@ -364,11 +364,6 @@ static void judge(const struct step_place *place, const struct step *r,
 	}
 }
 
-static double seconds_since(int64_t start_ns)
-{
-	return (double)(clock_now_ns() - start_ns) / (double)NS_PER_S;
-}
-
 /** It goes; until it has ended. */
 static void follow(struct step_place *place, const struct step *r,
 		   struct launch *l)
@@ -418,7 +413,7 @@ void step_run(struct step_place *place, const struct step *r,
 	end->ran = true;
 	follow(place, r, &l);
 	judge(place, r, &l, end);
-	end->wall_s = seconds_since(now);
+	end->wall_s = (double)(clock_now_ns() - now) / (double)NS_PER_S;
 }
 
 void step_release(struct step_end *end)

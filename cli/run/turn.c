@@ -211,19 +211,6 @@ static int turn(const struct chain *c, const char *dir,
 	return code;
 }
 
-/** Handles a turn that cannot run because the previous one, or a user at a
- *  terminal, is still at work.  Its job still submits the next one. */
-static void leave(const struct chain *c, const char *dir,
-		  const struct command *const *commands, const char *who)
-{
-	talk("no run: the one before is still at work (%s)", who);
-	if (getenv("SLURM_JOB_ID") &&
-	    !submit_next(c, dir, commands, chain_done(dir), time(NULL),
-			 TRY_ALL_NS, SILENT_NS)) {
-		talk("the watch ends here: no job can be submitted");
-	}
-}
-
 /** Claims the directory for this turn.  A claim of a job that has ended, which
  *  a lost machine may have left, does not count. */
 static int claim_turn(const char *dir, int *claim, char who[HOLDER])
@@ -288,7 +275,15 @@ int chain_turn(const char *name, const struct command *const *commands,
 	}
 	follow_hold_signals(NULL);
 	if (claim_turn(dir, &claim, who) < 0) {
-		leave(&c, dir, commands, who);
+		/* handles a turn that cannot run because the previous one,
+		 * or a user at a terminal, is still at work. Its job still
+		 * submits the next one. */
+		talk("no run: the one before is still at work (%s)", who);
+		if (getenv("SLURM_JOB_ID") &&
+		    !submit_next(&c, dir, commands, chain_done(dir), time(NULL),
+				 TRY_ALL_NS, SILENT_NS)) {
+			talk("the watch ends here: no job can be submitted");
+		}
 	} else {
 		code = turn(&c, dir, commands, e);
 		rundir_unclaim(dir, claim);
