@@ -443,24 +443,6 @@ static int sbatch_start(struct launch *l, const struct launch_request *r,
 	return 0;
 }
 
-/**
- * With --no-kill a job outlives the node of its batch script, and holds the
- * others with nothing left that would ever end it (seen with Slurm 22.05).
- */
-static void notice_lost_host(struct launch *l, const struct slurm_job *job)
-{
-	struct launch_state lost = { 0 };
-
-	launch_say(&lost, LAUNCH_ENDED, -1, "job %s lost its first node %s",
-		   l->job, job->batch_host);
-	lost.cut = true;
-	if (l->state.phase == LAUNCH_RUNNING && job->batch_host[0] &&
-	    slurm_blame_lost(job->batch_host, &lost)) {
-		slurm_cancel("--quiet --state=RUNNING", l->job);
-		l->state = lost;
-	}
-}
-
 /** Why it waits is asked for once for each reason. */
 static void take_state(struct launch *l, const struct slurm_job *job)
 {
@@ -501,8 +483,23 @@ static int ask(struct launch *l, struct err *e)
 	if (slurm_ask(&a, &out, &why) == 0) {
 		rc = slurm_parse_job(str_text(&out), job, e);
 		if (rc == 0) {
+			struct launch_state lost = { 0 };
+
 			take_state(l, job);
-			notice_lost_host(l, job);
+			/* with --no-kill a job outlives the node of its
+			 * batch script, and holds the others with nothing
+			 * left that would ever end it (seen with Slurm
+			 * 22.05) */
+			launch_say(&lost, LAUNCH_ENDED, -1,
+				   "job %s lost its first node %s", l->job,
+				   job->batch_host);
+			lost.cut = true;
+			if (l->state.phase == LAUNCH_RUNNING &&
+			    job->batch_host[0] &&
+			    slurm_blame_lost(job->batch_host, &lost)) {
+				slurm_cancel("--quiet --state=RUNNING", l->job);
+				l->state = lost;
+			}
 			if (isalnum((uint8_t)job->nodes[0])) {
 				STR_COPY(l->nodes, job->nodes);
 			}
@@ -519,15 +516,17 @@ static int ask(struct launch *l, struct err *e)
 	return rc;
 }
 
-/** Return true if no part of the run has begun. */
+/** Return true if no part of the run has begun.  The coordinator of a resumed
+ *  run removes RUN_RESUME. */
 static bool is_untouched(const char *dir)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
 	const struct run_file f = run_file(run);
-	const bool begun = f.planned.given || f.ended_utc[0];
+	const bool begun = f.planned.given || f.ended_utc[0] ||
+			   rundir_sign_ns(dir);
 
 	json_decref(run);
-	return run && !begun && !rundir_sign_ns(dir);
+	return rundir_has(dir, RUN_RESUME) || (run && !begun);
 }
 
 /** The first node cannot start the program of the script: its last words are
@@ -671,12 +670,13 @@ static void sbatch_end(struct launch *l, struct launch_state *st)
 	}
 }
 
-/** While a job ends, scontrol names only the nodes that still are in it. */
-static void sbatch_blame(struct launch *l, struct err *e)
+/** A cancelled job has nothing to do with its nodes, unless Slurm cancelled it
+ *  for a prolog that failed. */
+static bool sbatch_blame(struct launch *l, struct err *e, struct str *names)
 {
-	if (l->nodes[0]) {
-		slurm_blame(l->nodes, e);
-	}
+	return l->nodes[0] &&
+	       slurm_blame(l->nodes, strcmp(l->job_is.state, "CANCELLED") == 0,
+			   e, names);
 }
 
 static const char *sbatch_job_id(const struct launch *l)

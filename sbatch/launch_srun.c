@@ -216,14 +216,12 @@ static void srun_end(struct launch *l, struct launch_state *st)
 	srun_poll(l, st, NULL);
 }
 
-static void srun_blame(struct launch *l, struct err *e)
+static bool srun_blame(struct launch *l, struct err *e, struct str *names)
 {
 	const char *nodes = getenv("SLURM_JOB_NODELIST");
 
 	(void)l;
-	if (nodes) {
-		slurm_blame(nodes, e);
-	}
+	return nodes && slurm_blame(nodes, false, e, names);
 }
 
 static void srun_release(struct launch *l)

@@ -174,9 +174,10 @@ struct launcher_ops {
 	/** The run has ended: wait some seconds for the end of @l, and refresh
 	 *  @st.  NULL: poll() has it. */
 	void (*end)(struct launch *l, struct launch_state *st);
-	/** The run came to nothing: what its nodes have to do with that is
-	 *  added to @e.  NULL: not known. */
-	void (*blame)(struct launch *l, struct err *e);
+	/** The run did not start: add the nodes that get no work from Slurm,
+	 *  and the reason, to @e, and their names to the empty list @names.
+	 *  Returns false if there are none. NULL: unknown. */
+	bool (*blame)(struct launch *l, struct err *e, struct str *names);
 	/** Find a job of the run in @dir: queued or running, or with @past one
 	 *  that has ended. Returns 1 with @l as if it had just been started, 0
 	 *  if there is none, -1 with @e if that is unknown. */

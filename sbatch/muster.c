@@ -155,17 +155,6 @@ static bool take_nodes(struct muster *m)
 	return m->n > 0;
 }
 
-/** Return true if each step starts a container image first; once is enough. */
-static bool starts_image(const struct launch_request *r)
-{
-	bool image = strstr(r->spec->srun_args, "container") != NULL;
-
-	for (char *const *word = r->extra; word && *word; word++) {
-		image = image || strstr(*word, "container");
-	}
-	return image;
-}
-
 /** Start the step; false: there is none, or it cannot be. */
 static bool call(struct muster *m)
 {
@@ -191,9 +180,6 @@ void muster_begin(struct muster *m, const struct launch_request *r)
 {
 	*m = (struct muster){ .r = r, .step = { .muster = true },
 			      .begin_ns = clock_now_ns() };
-	if (starts_image(r)) {
-		return;
-	}
 	srun_step_ask(&m->step);
 	call(m);
 }

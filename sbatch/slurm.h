@@ -101,15 +101,19 @@ bool slurm_parse_step(const char *text, const char *name, char *step,
 /* ---- slurm blame --------------------------------------------------------- */
 
 /**
- * Name the nodes of @nodes (a host list) that get no work now, by the text of
- * slurm_ask_nodes(), in the text of @e of a job that did not start, and set its
- * hint to the remedy. Returns false with @e unchanged if there are none.
+ * Add the nodes that get no work now, by @text of slurm_ask_nodes(), to the
+ * text of @e and to the empty list @names, and set the hint of @e to what to
+ * look at; with @prolog only nodes whose prolog failed. Returns false with both
+ * unchanged if there are none. Pure.
  */
-bool slurm_blame_parse(const char *text, struct err *e);
+bool slurm_blame_parse(const char *text, bool prolog, struct err *e,
+		       struct str *names);
 
-/** The same, by asking Slurm: twice, since it may hear of a node later than we
- *  of its job.  Waits for half a second, and for sinfo at most 20. */
-bool slurm_blame(const char *nodes, struct err *e);
+/** The same for the host list @nodes, by asking Slurm: twice, since it may
+ *  hear of a node later than we of its job.  Waits for half a second, and for
+ *  sinfo at most 20. */
+bool slurm_blame(const char *nodes, bool prolog, struct err *e,
+		 struct str *names);
 
 /**
  * The first of @nodes (a host list) whose prolog failed, for which Slurm drains

@@ -437,21 +437,22 @@ static const struct {
 	{ "", "\"sinfo --list-reasons\" tells since when" },
 };
 
-bool slurm_blame_parse(const char *text, struct err *e)
+bool slurm_blame_parse(const char *text, bool prolog, struct err *e,
+		       struct str *names)
 {
 	struct slurm_node node, first = { 0 };
-	struct str names = STR_INIT;
 	char was[sizeof(e->text)];
 	size_t i = 0;
 
 	while (slurm_parse_node(&text, &node)) {
 		/* a node stands there once for each partition that it is in */
-		if (!slurm_state_is_out(node.state) || names.len > NAMES_MAX ||
-		    hostlist_has(str_text(&names), node.name)) {
+		if (!slurm_state_is_out(node.state) || names->len > NAMES_MAX ||
+		    (prolog && !strstr(node.why, causes[0].why)) ||
+		    hostlist_has(str_text(names), node.name)) {
 			continue;
 		}
 		first = first.name[0] ? first : node;
-		str_addf(&names, "%s%s", names.len ? "," : "", node.name);
+		str_addf(names, "%s%s", names->len ? "," : "", node.name);
 	}
 	if (first.name[0]) {
 		while (!strstr(first.why, causes[i].why)) {
@@ -459,16 +460,15 @@ bool slurm_blame_parse(const char *text, struct err *e)
 		}
 		snprintf(was, sizeof(was), "%s", e->text);
 		err_set(e, e->code, "%.150s: Slurm has %s as %s%s%s", was,
-			str_text(&names), first.state,
+			str_text(names), first.state,
 			first.why[0] ? ": " : "", first.why);
-		err_hint(e, "%s; -x %s does without", causes[i].hint,
-			 str_text(&names));
+		err_hint(e, "%s", causes[i].hint);
 	}
-	str_release(&names);
 	return first.name[0] != '\0';
 }
 
-bool slurm_blame(const char *nodes, struct err *e)
+bool slurm_blame(const char *nodes, bool prolog, struct err *e,
+		 struct str *names)
 {
 	bool found = false;
 
@@ -477,7 +477,7 @@ bool slurm_blame(const char *nodes, struct err *e)
 
 		clock_sleep(i * AGAIN_NS);
 		found = slurm_ask_nodes(nodes, &out, NULL) == 0 &&
-			slurm_blame_parse(str_text(&out), e);
+			slurm_blame_parse(str_text(&out), prolog, e, names);
 		str_release(&out);
 	}
 	return found;

@@ -78,20 +78,39 @@ static void add_list(const char *what, struct str *names, struct args *a)
 	str_release(names);
 }
 
-static void add_nodes(const struct component *c, struct args *a)
+/** The words for srun; of a roll call without those of a container, whose image
+ *  may take minutes to import.  Returns true if there are such. */
+static bool add_words(const struct launch_request *r, bool muster,
+		      struct args *a)
 {
-	struct str names = STR_INIT;
+	struct args words = { 0 };
+	bool image = false;
 
-	for (size_t i = 0; i < c->n; i++) {
-		str_addf(&names, "%s%s", i ? "," : "", c->first[i].name);
+	args_add_all(&words, r->extra);
+	args_add_srun(&words, r->spec);
+	for (size_t i = 0; i < words.n; i++) {
+		const char *word = words.argv[i];
+
+		if (!muster || (!str_starts(word, "--container") &&
+				!str_starts(word, "--no-container"))) {
+			args_add(a, word);
+			continue;
+		}
+		image = true;
+		/* "--container-image IMAGE" */
+		i += !strchr(word, '=') && i + 1 < words.n &&
+		     words.argv[i + 1][0] != '-';
 	}
-	add_list("--nodelist", &names, a);
+	a->failed |= words.failed;
+	args_release(&words);
+	return image;
 }
 
 static void add_component(struct srun_step *s, const struct launch_request *r,
 			  const char *name, const struct component *c)
 {
 	struct args *a = &s->line;
+	bool image;
 
 	args_add(a, a->n ? ":" : "srun");
 	if (c->group >= 0) {
@@ -109,13 +128,22 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 	}
 	add_versioned(s->version, a);
 	if (c->first) {
-		add_nodes(c, a);
+		struct str names = STR_INIT;
+
+		for (size_t i = 0; i < c->n; i++) {
+			str_addf(&names, "%s%s", i ? "," : "",
+				 c->first[i].name);
+		}
+		add_list("--nodelist", &names, a);
 	} else {
 		args_add_places(a, r->nodelist, r->spec);
 	}
-	args_add_all(a, r->extra);
-	args_add_srun(a, r->spec);
-	if (s->muster) {
+	image = add_words(r, s->muster, a);
+	if (image) {
+		/* this program may be in the image only */
+		args_words(a, "/bin/sh -c");
+		args_add(a, "echo \"" MUSTER_HERE "$SLURMD_NODENAME\"");
+	} else if (s->muster) {
 		args_add(a, r->self);
 		args_add(a, MUSTER_COMMAND);
 	} else {
@@ -147,15 +175,6 @@ static bool add_place(struct srun_step_places *p, const char *name,
 						    .gpus = part->gpus,
 						    .group = part->group };
 	return true;
-}
-
-static void places_release(struct srun_step_places *p)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		free(p->list[i].name);
-	}
-	free(p->list);
-	str_release(&p->lost);
 }
 
 static bool is_left_out(const struct launch_request *r, const char *name)
@@ -262,20 +281,6 @@ static struct component one_component(const struct srun_step *s,
 	}
 	c.n += c.n == 0;
 	return c;
-}
-
-/** Several components: their ranks are in the order of the line, not of Slurm's
- *  node list. */
-static void add_components(struct srun_step *s,
-			   const struct srun_step_places *p,
-			   const struct launch_request *r, const char *name)
-{
-	for (size_t at = 0; at < p->n;) {
-		struct component c = component_at(&s->alloc, p, at);
-
-		add_component(s, r, name, &c);
-		at += c.n;
-	}
 }
 
 /** Name the nodes by rank where Slurm's node list does not: lost ones have the
@@ -396,7 +401,14 @@ void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 	compose_env(s, &p, inherited);
 	if (takes_components(s, &p)) {
 		name_ranks(s, &p);
-		add_components(s, &p, r, name);
+		/* several components: their ranks are in the order of the
+		 * line, not of Slurm's node list */
+		for (size_t at = 0; at < p.n;) {
+			struct component c = component_at(&s->alloc, &p, at);
+
+			add_component(s, r, name, &c);
+			at += c.n;
+		}
 	} else {
 		if (p.n > 0 && p.lost.len > 0) {
 			name_ranks(s, &p);
@@ -404,7 +416,11 @@ void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 		one = one_component(s, &p, r->spec);
 		add_component(s, r, name, &one);
 	}
-	places_release(&p);
+	for (size_t i = 0; i < p.n; i++) {
+		free(p.list[i].name);
+	}
+	free(p.list);
+	str_release(&p.lost);
 }
 
 void srun_step_ask(struct srun_step *s)

@@ -8,7 +8,8 @@
 #include "sbatch/launcher.h"
 
 /** Command that a node runs: "gpucheck muster" without a directory prints
- *  MUSTER_HERE and the node's name. */
+ *  MUSTER_HERE and the node's name. If agents run in containers, a shell
+ *  outside of them prints the same. */
 #define MUSTER_COMMAND "muster"
 #define MUSTER_HERE    "gpucheck here: "
 

@@ -68,8 +68,8 @@ static int follow(const struct session *s, const struct found *f,
 		return CODE_PARTIAL;
 	}
 	if (w.waits) {
-		talk("nothing was measured: %s; this is the run before",
-		     last.text);
+		talk("nothing was measured%s%s; this is the run before",
+		     last.text[0] ? ": " : "", last.text);
 		watch_known(&w);
 	}
 	found_note_end(f->dir, NULL, NULL);
@@ -186,7 +186,7 @@ static int standing_words(const struct session *session,
 	struct str text = STR_INIT;
 	const struct wrap w = {
 		.out = &text, .width = screen_width(STDOUT_FILENO),
-		.color = screen_color(&session->spec),
+		.color = screen_color(&session->spec), .whole_quotes = true,
 	};
 	int rc = 0;
 

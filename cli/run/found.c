@@ -9,12 +9,16 @@
 #include <sys/stat.h>
 
 #include "cli/front/ahead.h"
+#include "cli/front/talk.h"
 #include "cli/run/jobs.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
+#include "report/judge/tell.h"
 #include "sbatch/launcher.h"
+#include "sbatch/slurm.h"
 
 /** Returns when the run in @dir was last rewritten; 0: it is not a run. */
 static int64_t changed_ns(const char *dir)
@@ -101,39 +105,108 @@ static bool is_open_end(const json_t *run)
 	       (!f.ended_utc[0] || strcmp(f.stop_reason, "interrupted") == 0);
 }
 
-/** Notes the end of the job as the error of the run, or in addition to its
- *  results. */
-static void note_end(const char *dir, const json_t *run,
-		     const struct launch_state *st)
+/** Returns true if the allocation that this process was started in is over. */
+static bool is_revoked(const struct launcher_ops *ops)
 {
-	struct err e = { 0 };
+	const char *job = getenv("SLURM_JOB_ID");
+	enum slurm_standing is;
 
-	if (run_file(run).planned.given) {
-		run_json_note(dir, json_pack("{s:o}", "job_end",
-					     json_text(st->text)), NULL);
-		return;
+	if (ops != &launcher_srun || !job) {
+		return false;
 	}
-	err_set(&e, 0, "%s", st->text);
-	if (st->hint[0]) {
-		err_hint(&e, "%s", st->hint);
-	}
-	run_error_note(dir, &e, CODE_UNABLE);
+	is = slurm_job_standing(job);
+	return is == SLURM_JOB_OVER || is == SLURM_JOB_ENDS;
 }
 
-/** Finds out how the last job of the run ended, if no other process works on
- *  the run.  Returns true if Slurm ended it. */
-static bool find_end(const char *dir, const json_t *run,
-		     struct launch_state *st)
+/** Appends the command of @run without the nodes @names, with @job as a batch
+ *  job. */
+static void add_without(json_t *run, const struct launcher_ops *ops, bool job,
+			const char *names, struct str *out)
 {
+	json_t *options = run_file(run).options;
+	int64_t nodes = 0, gpus = 0;
+	struct spec spec;
+	size_t n = 0;
+
+	hostlist_free(hostlist_expand(names, &n, NULL), n);
+	spec_init(&spec);
+	if (job && spec_from_json(&spec, options, NULL) == 0) {
+		launcher_usual(ops, &spec, &nodes, &gpus);
+		json_object_set_new(options, "nodes", json_integer(nodes));
+		json_object_set_new(options, "launcher",
+				    json_string(launcher_sbatch.name));
+	}
+	next_without(run, names, n, out);
+}
+
+void found_blame(const char *dir, const struct launcher_ops *ops,
+		 struct launch *l, struct err *e)
+{
+	struct str names = STR_INIT, line = STR_INIT;
+	const bool job = is_revoked(ops);
+	char hint[sizeof(e->hint)];
+	json_t *run;
+
+	if (ops->blame && ops->blame(l, e, &names)) {
+		run = rundir_read_json(dir, RUN_JSON, NULL);
+		add_without(run, ops, job, str_text(&names), &line);
+		STR_COPY(hint, e->hint);
+		/* a step of "all" is no command of the user, and a command that
+		 * is cut would be another one */
+		if (!run_file(run).whole.given &&
+		    strlen(hint) + line.len + 16 < sizeof(hint)) {
+			err_hint(e, "%s; to skip it: \"%s\"", hint,
+				 str_text(&line));
+		} else {
+			err_hint(e, "%.150s; %s-x %.100s skips it", hint,
+				 job ? "--launcher=sbatch " : "",
+				 str_text(&names));
+		}
+		json_decref(run);
+	}
+	str_release(&names);
+	str_release(&line);
+}
+
+/** Returns true if Slurm ended the job @l for a reason outside of the run; @e
+ *  has the reason. */
+static bool is_cut(const char *dir, const struct launcher_ops *ops,
+		   struct launch *l, struct err *e)
+{
+	struct launch_state st = { 0 };
+
+	ops->end(l, &st);
+	if (st.phase != LAUNCH_ENDED || !st.cut) {
+		return false;
+	}
+	err_set(e, 0, "%s", st.text);
+	if (st.hint[0]) {
+		err_hint(e, "%s", st.hint);
+	}
+	found_blame(dir, ops, l, e);
+	return true;
+}
+
+/** The same for the last job of @run, if no process works on the run. */
+static bool find_end(const char *dir, const json_t *run, struct err *e)
+{
+	const struct launcher_ops *ops =
+		launcher_find(run_file(run).launcher);
+	struct launch *l = NULL;
 	char who[160];
 	int claim = -1;
-	bool cut;
+	bool cut = false;
 
-	if (rundir_check_own(dir, NULL) < 0 ||
+	if (!ops || !ops->adopt || !ops->end ||
+	    rundir_check_own(dir, NULL) < 0 ||
 	    rundir_claim(dir, &claim, who, sizeof(who)) < 0) {
 		return false;
 	}
-	cut = going_cut(dir, run_file(run).launcher, st);
+	if (launcher_usable(ops, NULL) == 0 &&
+	    launcher_adopt(ops, dir, true, &l, NULL) > 0) {
+		cut = is_cut(dir, ops, l, e);
+		launcher_free(ops, l);
+	}
 	rundir_unclaim(dir, claim);
 	return cut;
 }
@@ -141,23 +214,36 @@ static bool find_end(const char *dir, const json_t *run,
 void found_note_end(const char *dir, const struct launcher_ops *ops,
 		    struct launch *l)
 {
-	json_t *resume = rundir_read_json(dir, RUN_RESUME, NULL);
 	/* the last job of a --resume that measured nothing ended no run */
-	json_t *run = resume ? NULL : rundir_read_json(dir, RUN_JSON, NULL);
-	struct launch_state st = { 0 };
+	json_t *run = rundir_has(dir, RUN_RESUME) ?
+			      NULL : rundir_read_json(dir, RUN_JSON, NULL);
+	struct err e = { 0 };
 	bool cut = false;
 
-	if (run && is_open_end(run) && l && ops->end) {
-		ops->end(l, &st);
-		cut = st.cut;
-	} else if (run && is_open_end(run) && !l) {
-		cut = find_end(dir, run, &st);
+	if (run && is_open_end(run)) {
+		cut = !l ? find_end(dir, run, &e) :
+		      ops->end ? is_cut(dir, ops, l, &e) : false;
 	}
-	if (cut) {
-		note_end(dir, run, &st);
+	if (cut && run_file(run).planned.given) {
+		run_json_note(dir, json_pack("{s:o}", "job_end",
+					     json_text(e.text)), NULL);
+	} else if (cut) {
+		run_error_note(dir, &e, CODE_UNABLE);
+	}
+	json_decref(run);
+}
+
+/** Prints why a --resume measured nothing, if Slurm ended its job. */
+static void say_not_resumed(const char *dir)
+{
+	json_t *resume = rundir_read_json(dir, RUN_RESUME, NULL);
+	struct err e = { 0 };
+
+	if (resume && find_end(dir, resume, &e)) {
+		talk("the run was not continued: %s", e.text);
+		talk_hint("%s", e.hint);
 	}
 	json_decref(resume);
-	json_decref(run);
 }
 
 /** A --resume that has not begun is looked for under its own launcher. */
@@ -191,6 +277,7 @@ int found_open(const char *name, struct found *f, struct err *e)
 		look_at_work(f);
 		if (!f->going) {
 			found_note_end(f->dir, NULL, NULL);
+			say_not_resumed(f->dir);
 		}
 	}
 	return code;

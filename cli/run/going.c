@@ -121,21 +121,6 @@ int going_find(const char *dir, const char *launcher, bool ended,
 	return 0;
 }
 
-bool going_cut(const char *dir, const char *launcher, struct launch_state *st)
-{
-	const struct launcher_ops *ops = launcher_find(launcher);
-	struct launch *l = NULL;
-	bool cut = false;
-
-	if (ops && ops->adopt && ops->end && launcher_usable(ops, NULL) == 0 &&
-	    launcher_adopt(ops, dir, true, &l, NULL) > 0) {
-		ops->end(l, st);
-		cut = st->cut;
-		launcher_free(ops, l);
-	}
-	return cut;
-}
-
 void going_release(struct going *g)
 {
 	if (g->launch) {

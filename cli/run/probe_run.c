@@ -234,9 +234,7 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	}
 	if (!run_json_error(run, &code, NULL, &e)) {
 		explain(t, w, last, stopped, &e);
-		if (t->ops->blame) {
-			t->ops->blame(l, &e);
-		}
+		found_blame(dir, t->ops, l, &e);
 	}
 	json_decref(run);
 	talk_err(&e);

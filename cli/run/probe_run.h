@@ -193,10 +193,6 @@ struct going {
  */
 int going_find(const char *dir, const char *launcher, bool ended,
 	       struct going *g, struct err *e);
-/** Returns true if Slurm ended the last job of the run in @dir, which @launcher
- *  started, or put it back into the queue, for a reason outside of the run; @st
- *  has the reason. */
-bool going_cut(const char *dir, const char *launcher, struct launch_state *st);
 void going_release(struct going *g);	/* safe on a zeroed one, and twice */
 
 /* ---- found --------------------------------------------------------------- */
@@ -220,6 +216,13 @@ struct found {
  */
 void found_note_end(const char *dir, const struct launcher_ops *ops,
 		    struct launch *l);
+/**
+ * Add to @e, why the run in @dir came to nothing, the nodes of @l that Slurm
+ * gives no work, and the command that runs it without them.  No-op if there are
+ * none.
+ */
+void found_blame(const char *dir, const struct launcher_ops *ops,
+		 struct launch *l, struct err *e);
 
 /**
  * Find the run called @name: its directory, the number of its batch job, or

@@ -259,10 +259,11 @@ static void add_stay(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** The run's own command with @names in @option in place of its own; nodes left
- *  out before stay out.  A drill's file counts all nodes: it does not fit. */
+/** The run's own command with the @n nodes of @list in @option in place of its
+ *  own; nodes left out before stay out.  A drill's file counts all nodes: it
+ *  does not fit. */
 static void add_command(const struct run *run, const char *option,
-			char (*names)[64], size_t n, struct str *out)
+			const char *list, size_t n, struct str *out)
 {
 	const bool skip = strcmp(option, "-x") == 0;
 	/* of a retest its pairs, too: they are of these nodes */
@@ -275,21 +276,38 @@ static void add_command(const struct run *run, const char *option,
 	/* there may be no other node to take the place of these */
 	const json_int_t left = json_integer_value(run_option(run, "nodes")) -
 				(json_int_t)n;
-	struct str list = STR_INIT;
+	struct str names = STR_INIT;
 
-	str_add(out, "\n" TELL_COMMAND);
 	tell_again(run, nodes, out);
 	if (skip && left > 0) {
 		str_addf(out, " -N %lld", (long long)left);
 	}
-	if (skip && before) {
-		str_addf(&list, "%s,", before);
-	}
-	hostlist_add(&list, names[0], sizeof(*names), n);
+	str_addf(&names, "%s%s%s", skip && before ? before : "",
+		 skip && before ? "," : "", list);
 	str_addf(out, " %s ", option);
-	str_add_quoted(out, str_text(&list));
+	str_add_quoted(out, str_text(&names));
 	tell_passed_on(run, out);
+	str_release(&names);
+}
+
+/** The same of @names, on a line of its own. */
+static void add_line(const struct run *run, const char *option,
+		     char (*names)[64], size_t n, struct str *out)
+{
+	struct str list = STR_INIT;
+
+	hostlist_add(&list, names[0], sizeof(*names), n);
+	str_add(out, "\n" TELL_COMMAND);
+	add_command(run, option, str_text(&list), n, out);
 	str_release(&list);
+}
+
+void next_without(json_t *json, const char *list, size_t n, struct str *out)
+{
+	struct run run = { .json = json };
+
+	STR_COPY(run.probe, run_file(json).probe);
+	add_command(&run, "-x", list, n, out);
 }
 
 static void add_exclude(const struct run *run, const struct verdict *v,
@@ -311,7 +329,7 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 		 stay.len > 0	   ? "some of these nodes" :
 		 v->n_exclude == 1 ? "this node" :
 				     "these nodes");
-	add_command(run, "-x", v->exclude, v->n_exclude, out);
+	add_line(run, "-x", v->exclude, v->n_exclude, out);
 	str_add(out, str_text(&stay));
 	str_release(&stay);
 	free(without);
@@ -339,7 +357,7 @@ void next_words(const struct run *run, const struct verdict *v,
 		str_addf(out, "%slargest set without a fault: %zu of %d nodes\n"
 			 "to test only these:",
 			 out->len ? "\n" : "", v->n_good, run->n_nodes);
-		add_command(run, "--nodelist", v->good, v->n_good, out);
+		add_line(run, "--nodelist", v->good, v->n_good, out);
 	}
 }
 
@@ -459,7 +477,8 @@ static void add_options(const struct run *run, const char *const *only,
 		 * again may be out of the job; gpucheck sees by itself how
 		 * Slurm is asked there. */
 		bool seen = text && strcmp(name, "launcher") == 0 &&
-			    spec_launcher_is(text, LAUNCHER_SLURM);
+			    spec_launcher_is(text, LAUNCHER_SLURM) &&
+			    !spec_launcher_is(text, LAUNCHER_JOB);
 
 		o = spec_find(name);
 		if (run->foreign && !(o && o->harmless)) {

@@ -29,6 +29,10 @@ int next_good(const struct run *run, struct verdict *v);
 void next_words(const struct run *run, const struct verdict *v,
 		struct str *out);
 
+/** The command of the run @json (its run.json) without the @n nodes of the host
+ *  list @list. */
+void next_without(json_t *json, const char *list, size_t n, struct str *out);
+
 /**
  * Appends the line that drains node @i of v->exclude.  Returns false if there
  * is none: no Slurm job, a drill, no finding that is proved against the node

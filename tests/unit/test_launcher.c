@@ -329,31 +329,42 @@ static void nodes_have_states(void **state)
 static void nodes_that_get_no_work_are_named(void **state)
 {
 	static const struct {
-		const char *text, *says, *hint;	/* NULL: nobody is named */
+		/* NULL: no node is named */
+		const char *text, *says, *hint, *names;
+		bool prolog;
 	} cases[] = {
 		{ "n1|mixed|none\nn2|drained|Prolog error\nn2|drained|x\n",
 		  "the run ended: Slurm has n2 as drained: Prolog error",
 		  "the prolog, a script of the site that Slurm runs before a "
-		  "job, failed there: slurmd's log has its words; -x n2 does "
-		  "without" },
+		  "job, failed there: slurmd's log has its words", "n2",
+		  false },
 		{ "n10|down*|Not responding\nn1|draining@|none\n",
 		  "the run ended: Slurm has n10,n1 as down*: Not responding",
-		  "slurmd does not answer there: is the node up?; -x n10,n1 "
-		  "does without" },
+		  "slurmd does not answer there: is the node up?", "n10,n1",
+		  false },
 		{ "n1|failing|\n", "the run ended: Slurm has n1 as failing",
-		  "\"sinfo --list-reasons\" tells since when; -x n1 does "
-		  "without" },
-		{ "n1|idle|drained\nn2|allocated|none\nn3", NULL, NULL },
-		{ "", NULL, NULL },
+		  "\"sinfo --list-reasons\" tells since when", "n1", false },
+		{ "n1|drained|psu\nn2|drained|Prolog error\n",
+		  "the run ended: Slurm has n2 as drained: Prolog error",
+		  "the prolog, a script of the site that Slurm runs before a "
+		  "job, failed there: slurmd's log has its words", "n2", true },
+		{ .text = "n1|drained|psu\n", .names = "", .prolog = true },
+		{ .text = "n1|idle|drained\nn2|allocated|none\nn3",
+		  .names = "" },
+		{ .text = "", .names = "" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct str names = STR_INIT;
 		struct err e;
 
 		err_set(&e, 0, "the run ended");
-		assert_int_equal(slurm_blame_parse(cases[i].text, &e),
+		assert_int_equal(slurm_blame_parse(cases[i].text,
+						   cases[i].prolog, &e, &names),
 				 cases[i].says != NULL);
+		assert_string_equal(str_text(&names), cases[i].names);
+		str_release(&names);
 		assert_string_equal(e.text, cases[i].says ? cases[i].says :
 							    "the run ended");
 		assert_string_equal(e.hint, cases[i].hint ? cases[i].hint : "");

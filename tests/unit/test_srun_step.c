@@ -160,12 +160,15 @@ static struct launch_request request = {
 	.spec = &spec,
 };
 
+static bool muster;		/* the step is a roll call */
+
 static void compose(struct srun_step *s, int version, const char *job,
 		    char *const inherited[])
 {
 	static char *const none[] = { NULL };
 
-	*s = (struct srun_step){ .version = version, .pmi2 = true };
+	*s = (struct srun_step){ .version = version, .pmi2 = true,
+				 .muster = muster };
 	slurm_parse_allocation(job, job_of(job), &s->alloc);
 	srun_step_compose(s, &request, NULL, inherited ? inherited : none);
 	assert_false(s->line.failed);
@@ -343,6 +346,18 @@ static void words_for_srun_reach_it(void **state)
 	expect_line(&s, " --account=a '--container-image=a#b:1' '--c=x y' "
 			"/bin/gpucheck ");
 	srun_step_release(&s);
+	muster = true;
+	STR_COPY(spec.srun_args, "--container-image a --container-writable "
+				 "--no-container-mount-home --c='x y'");
+	compose(&s, 220508, EVEN, NULL);
+	expect_line(&s, " --account=a '--c=x y' /bin/sh -c "
+			"'echo \"gpucheck here: $SLURMD_NODENAME\"'");
+	srun_step_release(&s);
+	STR_COPY(spec.srun_args, "--mpi=none");
+	compose(&s, 220508, EVEN, NULL);
+	expect_line(&s, " --mpi=none /bin/gpucheck muster");
+	srun_step_release(&s);
+	muster = false;
 	request.extra = NULL;
 	spec.srun_args[0] = '\0';
 }

@@ -225,7 +225,7 @@ static void how_slurm_is_asked_is_seen_again(void **state)
 		const char *launcher, *command;
 	} ways[] = {
 		{ "srun", "gpucheck p2p --nodes=2" },
-		{ "sbatch", "gpucheck p2p --nodes=2" },
+		{ "sbatch", "gpucheck p2p --launcher=sbatch --nodes=2" },
 		{ "ssh", "gpucheck p2p --launcher=ssh --nodes=2" },
 	};
 	struct str out = STR_INIT;
