@@ -10,6 +10,7 @@ setup_file()
 	mkdir "$BATS_FILE_TMPDIR/bin"
 	cp "$GPUCHECK" "$BATS_FILE_TMPDIR/bin/gpucheck"
 	export GPUCHECK=$BATS_FILE_TMPDIR/bin/gpucheck
+	export PATH=$BATS_FILE_TMPDIR/bin:$PATH
 	# little locked memory is enough here
 	export GPUCHECK_NEED=1M
 	cat >"$CLUSTER/prolog" <<-P
@@ -17,6 +18,8 @@ setup_file()
 	[ "\$SLURMD_NODENAME" != gcn3 ] || [ ! -e $CLUSTER/prolog-fails ]
 	P
 	chmod +x "$CLUSTER/prolog"
+	[ ! -e "$CONTAINERS" ] ||
+		echo "required $CONTAINERS" >"$CLUSTER/plugstack.conf"
 }
 
 teardown()
@@ -228,9 +231,103 @@ heal_first()
 
 	firewall
 	start=$SECONDS
-	run_to 1 p2p --nodelist=gcn1,gcn3 -G 2 --transport=tcp -b 64K -o "$PWD/two"
-	# of two nodes the other one may be importing an image: 60 s more
-	[ $((SECONDS - start)) -le 110 ]
+	# and the minute in which it may import an image
+	run_to 1 p2p --nodelist=gcn1,gcn3 -G 2 --transport=tcp -b 64K \
+		--boot-timeout=5s -o "$PWD/two"
+	[ $((SECONDS - start)) -le 90 ]
 	[ "$(faults two)" = gcn3 ]
 	[ "$(jq .cells.pass+.cells.slow two/verdict.json)" = 2 ]
+}
+
+small=(p2p -G 2 --transport=tcp -b 64K)
+
+# The command of the last hint.
+hinted()
+{
+	sed -n 's/^hint: .*to skip it: "\(gpucheck .*\)"$/\1/p' "$1" | tail -1
+}
+
+# Without gcn3 all is well.
+skips()
+{
+	[ -n "$1" ]
+	timeout 60 bash -c "$1" >words 2>&1 </dev/null || { cat words; false; }
+	grep -q '^PASS' words
+}
+
+over()
+{
+	"$GPUCHECK" status "$1" >words 2>&1
+	! grep -qE '^(PENDING|RUNNING|job [0-9]+ is )' words
+}
+
+@test "the prolog fails, and no command follows the job" {
+	local command name
+
+	for name in p2p all; do
+		prolog_fails
+		command=("${small[@]}")
+		[ "$name" = p2p ] || command=(all -G 2 --transport=tcp --quick)
+		run_to 0 "${command[@]}" -N 4 --no-wait -o "$PWD/$name"
+		await 30 over "$name"
+		grep -q 'Slurm has gcn3 as drain.*Prolog' <(xargs <words)
+		grep -q '^ *"gpucheck .*-N 3 -x gcn3"$' words || { cat words; false; }
+		run_to 3 attach "$name"
+		grep -q 'Slurm has gcn3 as drain.*: Prolog error$' err
+		skips "$(hinted err)"
+		heal
+	done
+}
+
+@test "the prolog fails in an allocation, which is gone then" {
+	prolog_fails
+	# shellcheck disable=SC2016  # for that shell
+	timeout 100 salloc --quiet -N 4 --gpus-per-node=2 bash -c '
+		"$GPUCHECK" "$@" >out 2>err
+		echo $? >code
+		bash -c "$(sed -n "s/^hint: .*to skip it: .\(gpucheck .*\).$/\1/p" err)" \
+			>words 2>&1' - "${small[@]}" 3>&- || { cat err words; false; }
+	[ "$(cat code)" = 3 ]
+	grep -q 'Slurm has gcn3 as drain.*: Prolog error$' err
+	grep -q '^PASS.* on 3 nodes' words
+}
+
+@test "the prolog fails at --resume" {
+	local dir
+
+	timeout --signal=INT 4 "$GPUCHECK" p2p -N 4 -G 2 --transport=tcp \
+		--schedule=serial -b 8M -n 100 -o "$PWD/one" >out 2>err 3>&- || true
+	end_jobs
+	await 30 idle 4
+	cp -r one two
+	prolog_fails
+	run_to 1 p2p --resume one
+	grep -q 'job .* is submitted without gcn3' err
+	[ "$(faults one)" = gcn3 ]
+	[ "$(jq '.cells.pass + .cells.slow >= 30 and .cells.not_run == 0' \
+		one/verdict.json)" = true ]
+	heal
+	prolog_fails
+	run_to 0 p2p --resume two --no-wait
+	await 30 over two
+	grep -q '^PARTIAL' words
+	grep -q 'not continued: .*Slurm has gcn3 as drain.*: Prolog error$' words
+	skips "$(hinted words)"
+}
+
+@test "agents are in containers" {
+	local way start
+
+	[ -e "$CLUSTER/plugstack.conf" ] || skip "no headers of Slurm"
+	for way in slurmd_killed prolog_fails; do
+		$way
+		start=$SECONDS
+		GPUCHECK_SRUN_ARGS=--container-image=x run_to 1 "${small[@]}" -N 4 \
+			-o "$PWD/$way"
+		[ $((SECONDS - start)) -le 60 ]
+		[ "$(faults "$way")" = gcn3 ]
+		measured p2p "$way" 30
+		end_jobs
+		heal
+	done
 }
