@@ -168,22 +168,26 @@ void found_blame(const char *dir, const struct launcher_ops *ops,
 	str_release(&line);
 }
 
-/** Returns true if Slurm ended the job @l for a reason outside of the run; @e
- *  has the reason. */
-static bool is_cut(const char *dir, const struct launcher_ops *ops,
-		   struct launch *l, struct err *e)
+/** Returns true if Slurm ended the job @l, or put it back into the queue, for a
+ *  reason outside of @run; @e has the reason, and where nothing was measured
+ *  the nodes to leave out. */
+static bool is_cut(const char *dir, const json_t *run,
+		   const struct launcher_ops *ops, struct launch *l,
+		   struct err *e)
 {
 	struct launch_state st = { 0 };
 
 	ops->end(l, &st);
-	if (st.phase != LAUNCH_ENDED || !st.cut) {
+	if (!st.cut) {
 		return false;
 	}
 	err_set(e, 0, "%s", st.text);
 	if (st.hint[0]) {
 		err_hint(e, "%s", st.hint);
 	}
-	found_blame(dir, ops, l, e);
+	if (!run_file(run).planned.given) {
+		found_blame(dir, ops, l, e);
+	}
 	return true;
 }
 
@@ -204,7 +208,7 @@ static bool find_end(const char *dir, const json_t *run, struct err *e)
 	}
 	if (launcher_usable(ops, NULL) == 0 &&
 	    launcher_adopt(ops, dir, true, &l, NULL) > 0) {
-		cut = is_cut(dir, ops, l, e);
+		cut = is_cut(dir, run, ops, l, e);
 		launcher_free(ops, l);
 	}
 	rundir_unclaim(dir, claim);
@@ -222,7 +226,7 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 
 	if (run && is_open_end(run)) {
 		cut = !l ? find_end(dir, run, &e) :
-		      ops->end ? is_cut(dir, ops, l, &e) : false;
+		      ops->end ? is_cut(dir, run, ops, l, &e) : false;
 	}
 	if (cut && run_file(run).planned.given) {
 		run_json_note(dir, json_pack("{s:o}", "job_end",
