@@ -660,6 +660,8 @@ static void write_file(struct judged *j, const struct report_file *f,
 	}
 	if (rc < 0 && f->answer && !err_is_read_only(&e)) {
 		verdict_set_unsaved(&j->run, &j->verdict, f->name);
+		/* an empty one needs no room, and later readers know */
+		rundir_write_text(j->out, RUN_VERDICT, "", 0666, NULL);
 	}
 }
 
@@ -667,8 +669,9 @@ static void write_file(struct judged *j, const struct report_file *f,
 static void find_unsaved(struct judged *j, const char *dir)
 {
 	json_t *json = rundir_read_json(dir, RUN_VERDICT, NULL);
+	bool lost = !json && rundir_has(dir, RUN_VERDICT);
 
-	if (strcmp(verdict_file(json).unwritten, RUN_FINAL) == 0 &&
+	if ((lost || strcmp(verdict_file(json).unwritten, RUN_FINAL) == 0) &&
 	    !rundir_has(dir, RUN_FINAL)) {
 		verdict_set_unsaved(&j->run, &j->verdict, RUN_FINAL);
 	}

@@ -74,7 +74,7 @@ one_answer()
 	4) [ "$word" = PARTIAL ] ;;
 	*) false ;;
 	esac
-	if [ -e disk/run/verdict.json ]; then
+	if [ -s disk/run/verdict.json ]; then
 		[ "$(jq -r '.status | ascii_upcase' disk/run/verdict.json)" = \
 			"${word:-UNKNOWN}" ]
 	fi
@@ -108,6 +108,27 @@ one_answer()
 	done
 	umount disk
 	[ ${#seen[@]} -eq 3 ]
+}
+
+@test "a disk without room for a verdict" {
+	small_disk 2m
+	run_p p2p --local=2x8 --transport=sim -o disk/run
+	[ $status -eq 0 ]
+	rm disk/run/results-final.csv disk/run/verdict.json disk/run/report*
+	cat /dev/zero >disk/filler || true
+	run_p report disk/run
+	one_answer report 3
+	[ $status -eq 3 ]
+	run_p status disk/run
+	[ $status -eq 3 ]
+	grep -q '^UNKNOWN' out
+	rm disk/filler
+	run_p report disk/run
+	[ $status -eq 0 ]
+	run_p status disk/run
+	one_answer status $status
+	[ $status -eq 0 ]
+	umount disk
 }
 
 @test "a disk that fills while the report is written" {
