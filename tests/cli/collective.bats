@@ -185,6 +185,15 @@ finding()
 	[ "$(finding)" = "node_pair n0 null n3 null bisect_bad" ]
 }
 
+@test "bisect of a node that the run does not list accuses none" {
+	echo 'dead nic=3:0' >drill
+	sweep 1 allreduce --local=6x2 -b 1K --faults=drill --bisect
+	jq '.bisect.parts[0].node = "n77"' run/run.json >run.json
+	mv run.json run
+	run_p report run
+	[ "$(finding)" = "config null null null null bisect_bad" ]
+}
+
 @test "bisect names who gets the wrong data" {
 	echo 'corrupt pair=0-3' >drill
 	sweep 1 allreduce --local=1x6 -b 1K --faults=drill --bisect

@@ -12,6 +12,7 @@
 #include "report/judge/pairs.h"
 #include "tests/verdict/cluster.h"
 #include "tests/verdict/dice.h"
+#include "tests/verdict/table.h"
 #include "tests/layout.h"
 
 #define MAX_FAULTS 3
@@ -467,7 +468,7 @@ static void show(const struct trial *t, const struct answer *a,
 
 /* ---- the table ----------------------------------------------------------- */
 
-struct score {
+struct tally {
 	size_t cases, exact, faults, found, findings, right;
 	size_t accused;		/* nothing was broken, and it says FAIL */
 };
@@ -477,7 +478,7 @@ static double percent(size_t part, size_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 100;
 }
 
-static void add_score(struct score *s, const struct trial *t,
+static void add_score(struct tally *s, const struct trial *t,
 		      const struct answer *a)
 {
 	s->cases++;
@@ -491,7 +492,7 @@ static void add_score(struct score *s, const struct trial *t,
 	s->right += a->right;
 }
 
-static void print_score(const char *name, const struct score *s)
+static void print_score(const char *name, const struct tally *s)
 {
 	printf("#| %-24s %6zu %8.1f %10.1f %8.1f\n", name, s->cases,
 	       percent(s->exact, s->cases), percent(s->right, s->findings),
@@ -508,9 +509,9 @@ int main(int argc, char **argv)
 		"healthy, 5 % noise", "one fault", "two faults", "three faults",
 	};
 	static const double needed[] = { 99, 99, 96, 94 };
-	struct score groups[MAX_FAULTS + 1] = { 0 };
-	struct score by_kind[DRILL_NOISE + 1] = { 0 };
-	struct score by_part[PART_KINDS] = { 0 };
+	struct tally groups[MAX_FAULTS + 1] = { 0 };
+	struct tally by_kind[DRILL_NOISE + 1] = { 0 };
+	struct tally by_part[PART_KINDS] = { 0 };
 	int failed = 0;
 
 	for (uint64_t i = 1; i <= cases; i++) {
@@ -562,8 +563,8 @@ int main(int argc, char **argv)
 		}
 	}
 	for (int i = 0; i <= MAX_FAULTS && !only; i++) {
-		bool ok = percent(groups[i].exact, groups[i].cases) >=
-				  needed[i] &&
+		bool ok = score_enough(groups[i].exact, groups[i].cases,
+				       needed[i]) &&
 			  groups[i].accused == 0;
 
 		printf("%sok - %s: exactly what is broken, %g %% of the time "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tests/verdict/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +88,20 @@ bool score_add(struct score *s, const struct truth *t, const struct run *run,
 	return exact && severe;
 }
 
+bool score_enough(size_t right, size_t of, double percent)
+{
+	double p = percent / 100, n = (double)of, chance = 0;
+
+	for (size_t i = 0; i <= right && percent < 100; i++) {
+		double k = (double)i;
+
+		chance += exp(lgamma(n + 1) - lgamma(k + 1) -
+			      lgamma(n - k + 1) + k * log(p) +
+			      (n - k) * log(1 - p));
+	}
+	return right == of || chance >= 0.01;
+}
+
 static double percent(size_t part, size_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 100;
@@ -95,7 +110,7 @@ static double percent(size_t part, size_t whole)
 /** Print the line of @row; is it good enough? */
 static bool end_row(const struct row *row, const struct score *s)
 {
-	bool ok = percent(s->severe, s->runs) >= row->least &&
+	bool ok = score_enough(s->severe, s->runs, row->least) &&
 		  !(s->faults == 0 && s->fails * 1000 > s->runs);
 
 	printf("#| %-35s %6zu %6zu %6zu %7.1f %7.1f %9.1f %6.1f\n", row->name,

@@ -33,13 +33,17 @@ struct truth {
 bool score_add(struct score *s, const struct truth *t, const struct run *run,
 	       const struct verdict *v);
 
+/** True unless @right of @of runs are too few, with 99 % confidence, for a
+ *  verdict that is right in @percent of them: few seeds cannot show 99 %. */
+bool score_enough(size_t right, size_t of, double percent);
+
 /** What each question begins with. */
 struct row {
 	const char *name;
 	double least;		/* percent of runs that must be exact, of the
-				 * right severity; 0: it is only shown.  Where
-				 * nothing is wrong, one fail of a thousand
-				 * runs is the most */
+				 * right severity (score_enough()); 0: it is
+				 * only shown.  Where nothing is wrong, one fail
+				 * of a thousand runs is the most */
 };
 
 struct table {
