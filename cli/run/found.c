@@ -185,7 +185,8 @@ static bool is_cut(const char *dir, const json_t *run,
 	if (st.hint[0]) {
 		err_hint(e, "%s", st.hint);
 	}
-	if (!run_file(run).planned.given) {
+	/* that of a --resume had none to measure yet, whatever was before */
+	if (!run_file(run).planned.given || rundir_has(dir, RUN_RESUME)) {
 		found_blame(dir, ops, l, e);
 	}
 	return true;
