@@ -21,10 +21,11 @@ says()
 # good NODES...: how many ordered cells between ranks of these have a good row.
 good()
 {
+	# shellcheck disable=SC2086  # several files
 	awk -F, -v "nodes= $* " '
 		NR > 1 && $25 == "ok" && index(nodes, " " $3 " ") &&
-			index(nodes, " " $7 " ") { print $2, $6 }
-		' run/results.csv | sort -u | wc -l
+			index(nodes, " " $7 " ") { print $3, $4, $7, $8 }
+		' ${rows-run/results.csv} | sort -u | wc -l
 }
 
 # has_good COUNT NODES...
@@ -39,6 +40,13 @@ has_good()
 	cut -c1-150 run/events.csv
 	cat run/parts/*/job.out | grep -v '^env'
 	return 1
+}
+
+# The same of the jobs, before they are merged.
+jobs_have_good()
+{
+	local rows='run/parts/*/results.csv'
+	[ "$(good "${@:2}" 2>/dev/null)" = "$1" ]
 }
 
 # A part of that number has begun to measure.
@@ -182,6 +190,27 @@ job_of()
 	run_to 0 p2p --resume run
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 	[ "$(jq -r .status run/verdict.json)" != fail ]
+}
+
+# The job of the run $1 waits for a node in use, and status names the way on.
+names_pairs()
+{
+	"$GPUCHECK" status "$1" >words 2>&1
+	tr -s ' \n' ' ' <words | grep -qE -- 'is pending \(Resources\).*nodes are '\
+'busy; .*, and --jobs=pairs \(p2p, ib\) measures each two nodes as they get free'
+}
+
+@test "a job that waits for a busy node names --jobs=pairs, which measures" {
+	sbatch --quiet --nodelist=gcn2 --exclusive --job-name=other \
+		--output=/dev/null --wrap='sleep 200'
+	await 20 idle 3
+	run_to 0 p2p -N 4 -G 2 --transport=tcp -b 64K --no-wait -o whole
+	await 30 names_pairs whole || { cat words; false; }
+	# as it says, while the node is busy; the job that waits comes later
+	scancel "$(sed -n 2p out)"
+	run_to 0 "${pairs[@]}" --no-wait
+	await 60 jobs_have_good 30 gcn1 gcn3 gcn4
+	[ "$(squeue --noheader --name=other --format=%T)" = RUNNING ]
 }
 
 @test "where few jobs may be submitted: groups, without the nodes that are down" {
