@@ -291,6 +291,10 @@ static void says_gone(const struct run *run, struct finding *f,
 	bool rank = strcmp(f->code, "rank_missing") == 0;
 
 	text = text ? text : gone_code(g->says)->text;
+	if (text && strcmp(text, "never started") == 0 &&
+	    f->explained < f->cells) {
+		text = "did not start when the run was resumed";
+	}
 	if (strcmp(f->code, "gpu_missing") == 0 &&
 	    shown_say(run, f->part.node, f)) {
 		text = NULL;
