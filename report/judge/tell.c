@@ -267,26 +267,37 @@ static void add_command(const struct run *run, const char *option,
 {
 	const bool skip = strcmp(option, "-x") == 0;
 	/* of a retest its pairs, too: they are of these nodes */
-	const char *const nodes[] = {
+	const char *nodes[] = {
 		"faults", "exclude", "nodes",
 		skip ? "exclude" : "nodelist",
 		run_file(run->json).retest.given ? "pairs" : NULL, NULL
 	};
 	const char *before = json_string_value(run_option(run, "exclude"));
+	const char *named = json_string_value(run_option(run, "nodelist"));
 	/* there may be no other node to take the place of these */
 	const json_int_t left = json_integer_value(run_option(run, "nodes")) -
 				(json_int_t)n;
-	struct str names = STR_INIT;
+	struct str names = STR_INIT, others = STR_INIT;
+	struct spec without = { 0 };
 
+	str_addf(&names, "%s%s%s", skip && before ? before : "",
+		 skip && before ? "," : "", list);
+	STR_COPY(without.exclude, str_text(&names));
+	if (skip && named && spec_nodes_left(&without, named, &others) > 0) {
+		/* the shorter list instead of two that overlap */
+		nodes[3] = "nodelist";
+		option = "--nodelist";
+		str_reset(&names);
+		hostlist_shorten(&names, str_text(&others));
+	}
 	tell_again(run, nodes, out);
 	if (skip && left > 0) {
 		str_addf(out, " -N %lld", (long long)left);
 	}
-	str_addf(&names, "%s%s%s", skip && before ? before : "",
-		 skip && before ? "," : "", list);
 	str_addf(out, " %s ", option);
 	str_add_quoted(out, str_text(&names));
 	tell_passed_on(run, out);
+	str_release(&others);
 	str_release(&names);
 }
 

@@ -249,9 +249,26 @@ static const struct {
 	int nodes;
 	struct fake_fault faults[3];
 	int n_faults;
+	const char *options;	/* of the run; NULL: none */
 	const char *says;	/* NULL: nothing */
 } left_out[] = {
 	{ .nodes = 4, .says = NULL },
+	/* out of a list of nodes, not beside it */
+	{ .nodes = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 } },
+	  .options = "{\"nodelist\": \"n[0-4]\", \"exclude\": \"n4\"}",
+	  .says = "to skip this node:\n"
+		  "    gpucheck p2p --nodelist 'n[0,2,3]'" },
+	{ .nodes = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 } },
+	  .options = "{\"nodes\": 4, \"nodelist\": \"n0,n1,n2,n3\"}",
+	  .says = "to skip this node:\n"
+		  "    gpucheck p2p -N 3 --nodelist 'n[0,2,3]'" },
+	{ .nodes = 4, .n_faults = 1,
+	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 } },
+	  .options = "{\"nodes\": 4, \"exclude\": \"n4\"}",
+	  .says = "to skip this node:\n"
+		  "    gpucheck p2p -N 3 -x n4,n1" },
 	{ .nodes = 4, .n_faults = 1,
 	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 } },
 	  .says = "to skip this node:\n"
@@ -291,6 +308,10 @@ static void test_exclude(void **state)
 
 		print_message("case %zu\n", i);
 		fake_run(&r, left_out[i].nodes, 4, 4);
+		if (left_out[i].options) {
+			json_object_set_new(r.json, "options", json_loads(
+				left_out[i].options, 0, NULL));
+		}
 		for (int k = 0; k < left_out[i].n_faults; k++) {
 			fake_break(&r, &left_out[i].faults[k], OUTCOME_ERROR,
 				   "x");
