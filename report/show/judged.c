@@ -411,12 +411,25 @@ static void above(const struct judged *j, const struct wrap *w)
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
-	char word[PATH_MAX];
+	const struct all *all = j->more;
+	const struct all_step *shown = NULL;	/* the first that failed, or
+						 * the last */
+	char path[PATH_MAX];
 
 	(void)width;
 	(void)style;	/* the pictures are those of the steps */
-	str_addf(out, "\n      more of each: report.html, or \"gpucheck report "
-		 "%s/PROBE\"\n", str_quoted_dir(j->dir, word, sizeof(word)));
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->steps[i].judged &&
+		    (!shown || shown->verdict.status != VERDICT_FAIL)) {
+			shown = &all->steps[i];
+		}
+	}
+	str_add(out, "\n      more of each: report.html");
+	if (shown && step_dir(j->dir, shown->row.rung, path, NULL) == 0) {
+		str_add(out, ", or\n      " TELL_COMMAND "gpucheck report ");
+		str_add_quoted(out, path);
+	}
+	str_addch(out, '\n');
 	if (!j->ask.going && verdict_is_cut(&j->run, &j->verdict)) {
 		str_add(out, "      all of it again:\n      " TELL_COMMAND);
 		tell_again(&j->run, NULL, out);
