@@ -60,6 +60,7 @@ static bool name_of(void *user, const char *name, size_t len, struct str *out)
 	} else if (len == 3 && memcmp(name, "pid", 3) == 0 && a->pid > 0) {
 		str_addf(out, "%ld", a->pid);
 	}
+	str_plain_from(out, from);	/* of a stranger */
 	return out->len > from;
 }
 

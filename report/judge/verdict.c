@@ -171,8 +171,15 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 	const struct part *p = &c->finding->part;
 	const char *nic = p->kind == PART_NIC ? part_nic_name(c->run, p) : "";
 	int at[2] = { act_node(c), act_peer(c) };
+	char path[sizeof(c->run->dir) + sizeof(RUN_LOGS)];
+	const size_t from = out->len;
 	size_t i = 0;
 
+	if (len == 4 && memcmp(name, "logs", len) == 0 && c->run->dir[0]) {
+		snprintf(path, sizeof(path), "%s/" RUN_LOGS, c->run->dir);
+		str_add_quoted(out, path);
+		return true;
+	}
 	while (names[i] && (strlen(names[i]) != len ||
 			    memcmp(names[i], name, len) != 0)) {
 		i++;
@@ -188,6 +195,7 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 	} else {
 		return false;
 	}
+	str_plain_from(out, from);	/* of a stranger */
 	return true;
 }
 

@@ -568,6 +568,7 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 	if (!j) {
 		return err_hint(e, "a run directory has a run.json in it");
 	}
+	STR_COPY(run->dir, dir);
 	if (json_get_text(j, "probe", run->probe, sizeof(run->probe), e) < 0 ||
 	    json_opt_text(j, "transport", run->transport,
 			  sizeof(run->transport), e) < 0 ||

@@ -75,6 +75,7 @@ struct expected {
 /** A run as read from its files. */
 struct run {
 	json_t *json;		/* run.json */
+	char dir[PATH_MAX];	/* as it was named; "": there is none */
 	char probe[16];
 	union {			/* nodes that only facts.csv names come last;
 				 * of cells[] there is one more than of the

@@ -434,13 +434,10 @@ void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
 	const char *text = str_text(&x->remedy), *open;
 
 	while ((open = strchr(text, '{')) != NULL) {
-		size_t len = strcspn(open + 1, "}"), from;
+		size_t len = strcspn(open + 1, "}");
 
 		str_addmem(out, text, (size_t)(open - text));
-		from = out->len;
-		if (name && name(user, open + 1, len, out)) {
-			str_plain_from(out, from);	/* of a stranger */
-		} else {
+		if (!name || !name(user, open + 1, len, out)) {
 			for (size_t i = 1; i <= len; i++) {
 				str_addch(out, (char)toupper(open[i]));
 			}

@@ -143,7 +143,8 @@ const struct symptom *symptom_find(const struct symptoms *s, const char *code);
 const struct symptom *symptom_for(const struct symptoms *s, const char *code,
 				  const char *const *where);
 
-/** Append what "{@name}", of @len bytes, stands for; false: it is not known. */
+/** Append what "{@name}", of @len bytes, stands for, as one word of a shell;
+ *  false: it is not known. */
 typedef bool (*symptom_name)(void *user, const char *name, size_t len,
 			     struct str *out);
 /** The remedy line by line, without a newline at its end, with its names filled

@@ -160,3 +160,20 @@ a_job()
 	[ "$status" -eq 1 ]
 	grep -q xid_79 out
 }
+
+@test "a finding names the logs of its run, which explain reads" {
+	echo 'dead pair=2-5' >drill
+	run_p p2p --local=2x4 --transport=sim --faults=drill -o 'a run'
+	# shellcheck disable=SC2016  # for that shell
+	sed -n 's/^ *gpucheck explain/"$GPUCHECK" explain/p' out >line
+	grep -q "/a run/logs'$" line
+	run bash line
+	[ "$status" = 0 ]
+	# as it is called now
+	mv 'a run' moved
+	run_p report moved
+	grep -q ' gpucheck explain .*/moved/logs$' out
+	# of no run
+	run_p explain fail
+	grep -q ' gpucheck explain LOGS$' out
+}
