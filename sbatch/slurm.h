@@ -264,5 +264,8 @@ void slurm_fit_whose(char *const extra[], struct args *a);
  *  name cut short; "" for one that ends them, NULL when it is not there. */
 const char *slurm_fit_option(char *const extra[], const char *name,
 			     char letter);
+/** The same, or what the environment variable @variable says. */
+const char *slurm_fit_asked(char *const extra[], const char *name, char letter,
+			    const char *variable);
 
 #endif

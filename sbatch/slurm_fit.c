@@ -240,9 +240,8 @@ void slurm_fit_whose(char *const extra[], struct args *a)
 	}
 }
 
-/** The last word of those that may say it. */
-static const char *asked(char *const extra[], const char *name, char letter,
-			 const char *variable)
+const char *slurm_fit_asked(char *const extra[], const char *name, char letter,
+			    const char *variable)
 {
 	const char *typed = slurm_fit_option(extra, name, letter);
 
@@ -254,8 +253,9 @@ static const char *asked(char *const extra[], const char *name, char letter,
 static bool is_beyond(char *const extra[])
 {
 	return slurm_fit_option(extra, "nodes", 'N') ||
-	       asked(extra, "clusters", 'M', "SLURM_CLUSTERS") ||
-	       asked(extra, "reservation", '\0', "SBATCH_RESERVATION");
+	       slurm_fit_asked(extra, "clusters", 'M', "SLURM_CLUSTERS") ||
+	       slurm_fit_asked(extra, "reservation", '\0',
+			       "SBATCH_RESERVATION");
 }
 
 /** A site's plugin may choose the partition of a job. */
@@ -282,9 +282,9 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e)
 {
 	struct slurm_fit f = {
-		.partitions = asked(r->extra, "partition", 'p',
+		.partitions = slurm_fit_asked(r->extra, "partition", 'p',
 				    "SBATCH_PARTITION"),
-		.features = asked(r->extra, "constraint", 'C',
+		.features = slurm_fit_asked(r->extra, "constraint", 'C',
 				  "SBATCH_CONSTRAINT"),
 		.nodes = nodes, .gpus = r->spec->gpus_per_node,
 		.on_gpus = !r->any_node &&

@@ -104,15 +104,6 @@ int64_t slurm_parse_least(const char *text)
 	return least;
 }
 
-/** The last word of those that may say it. */
-static const char *asked(char *const extra[], const char *name, char letter,
-			 const char *variable)
-{
-	const char *typed = slurm_fit_option(extra, name, letter);
-
-	return typed ? typed : getenv(variable);
-}
-
 /** Read the output of the command @words; "" if it fails, for example without
  *  accounting. */
 static void ask(const char *words, const char *more, struct str *out)
@@ -136,7 +127,7 @@ static int64_t lanes_within(int64_t n, int64_t limit)
 
 int64_t slurm_jobs_left(char *const extra[])
 {
-	const char *qos = asked(extra, "qos", 'q', "SBATCH_QOS");
+	const char *qos = slurm_fit_asked(extra, "qos", 'q', "SBATCH_QOS");
 	const struct passwd *user = getpwuid(geteuid());
 	struct str out = STR_INIT;
 	int64_t most = INT64_MAX, mine = 0;
@@ -275,12 +266,12 @@ bool slurm_parse_reserved(const char *text, char *nodes, size_t size)
 int slurm_lane_nodes(const struct spec *s, char *const extra[],
 		     struct slurm_lane_nodes *out, struct err *e)
 {
-	const char *reservation = asked(extra, "reservation", '\0',
+	const char *reservation = slurm_fit_asked(extra, "reservation", '\0',
 					"SBATCH_RESERVATION");
 	struct slurm_lane_ask about = {
-		.partitions = asked(extra, "partition", 'p',
+		.partitions = slurm_fit_asked(extra, "partition", 'p',
 				    "SBATCH_PARTITION"),
-		.features = asked(extra, "constraint", 'C',
+		.features = slurm_fit_asked(extra, "constraint", 'C',
 				  "SBATCH_CONSTRAINT"),
 		.names = s->nodelist[0] ? s->nodelist : NULL,
 		.exclude = s->exclude,

@@ -441,3 +441,8 @@ const char *str_quoted_dir(const char *dir, char *buf, size_t size)
 	str_release(&word);
 	return buf;
 }
+
+int str_order(const void *a, const void *b)
+{
+	return strverscmp(a, b);
+}

@@ -101,4 +101,7 @@ int str_index(const char *const words[], const char *word);
  */
 const char *str_nearest(const char *word, const char *const words[]);
 
+/** For qsort() of arrays of characters: numbers in names by their value. */
+int str_order(const void *a, const void *b);
+
 #endif

@@ -77,6 +77,9 @@ static inline enum path_class cluster_path(const struct cluster *c, int src,
  *  first ranks.  Cells of one that have not passed are of that path, too. */
 void cluster_find_domains(struct cluster *c);
 
+/** GPUs of the node that has the most. */
+int cluster_most_gpus(const struct cluster *c);
+
 /** The socket, or the PCIe root, of @rank: the first half of the GPUs of a node
  *  is behind one, the second half behind the other. */
 #define CLUSTER_SOCKETS 2

@@ -363,3 +363,13 @@ bool part_same_place(const struct part *a, const struct part *b)
 	x.direction = y.direction = PART_BOTH;
 	return part_compare(&x, &y) == 0;
 }
+
+int cluster_most_gpus(const struct cluster *c)
+{
+	int most = 0;
+
+	for (int i = 0; i < c->n_nodes; i++) {
+		most = c->nodes[i].gpus > most ? c->nodes[i].gpus : most;
+	}
+	return most;
+}

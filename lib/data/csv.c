@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <float.h>
 #include <limits.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -577,6 +578,20 @@ void csv_add_field(struct str *out, const char *text)
 		str_addch(out, '"');
 	}
 	str_harmless_from(out, from, STR_LINES);
+}
+
+void csv_add_text(struct str *out, const char *text)
+{
+	str_addch(out, ',');
+	csv_add_field(out, text);
+}
+
+void csv_add_real(struct str *out, int digits, double v)
+{
+	str_addch(out, ',');
+	if (isfinite(v)) {
+		str_addf(out, "%.*g", digits, v);
+	}
 }
 
 bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n)

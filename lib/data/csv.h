@@ -82,5 +82,9 @@ bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n);
  * Numbers stay as they are.
  */
 void csv_add_field(struct str *out, const char *text);
+/** The same behind a comma. */
+void csv_add_text(struct str *out, const char *text);
+/** A comma, and @v with @digits digits if it is finite. */
+void csv_add_real(struct str *out, int digits, double v);
 
 #endif

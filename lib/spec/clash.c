@@ -62,21 +62,6 @@ static bool too_few_left(const struct spec *s)
 	return s->nodes > left && left != 1;
 }
 
-static bool launched_elsewhere(const struct spec *s)
-{
-	return !spec_launcher_is(s->launcher, LAUNCHER_PRETENDS);
-}
-
-static bool launches_no_job(const struct spec *s)
-{
-	return !spec_launcher_is(s->launcher, LAUNCHER_JOB);
-}
-
-static bool launches_once(const struct spec *s)
-{
-	return spec_launcher_is(s->launcher, LAUNCHER_ONCE);
-}
-
 static bool launches_no_batch(const struct spec *s)
 {
 	return s->local || by_ssh(s) ||
@@ -94,18 +79,6 @@ static bool has_one_job(const struct spec *s)
 static bool end_first(const struct spec *s)
 {
 	return s->size_begin_B > s->size_end_B;
-}
-
-/* Options for NCCL need the transport nccl, or auto, which may choose it. */
-
-static bool no_nccl(const struct spec *s)
-{
-	return !spec_transport_is(s->transport, XPORT_SETTINGS);
-}
-
-static bool no_pxn(const struct spec *s)
-{
-	return !spec_transport_is(s->transport, XPORT_SETTINGS | XPORT_MODEL);
 }
 
 static bool metrics_on_stdout(const struct spec *s)
@@ -148,14 +121,17 @@ const struct spec_clash spec_clashes[] = {
 	{ .options = { "nodes", "nodelist" }, .holds = too_few_left,
 	  .text = "--nodes={nodes} is more than --nodelist and --exclude leave",
 	  .hint = "leave out --nodes to use all nodes of the list" },
-	{ .options = { "launcher", "local" }, .holds = launched_elsewhere,
+	{ .options = { "launcher", "local" },
+	  .launcher_lacks = LAUNCHER_PRETENDS,
 	  .text = "--local does not go with --launcher={launcher}" },
 	{ .options = { "no-wait", "local" },
 	  .text = "--no-wait needs a batch job, and --local submits none" },
-	{ .options = { "no-wait", "launcher" }, .holds = launches_no_job,
+	{ .options = { "no-wait", "launcher" },
+	  .launcher_lacks = LAUNCHER_JOB,
 	  .text = "--no-wait needs a batch job, and launcher '{launcher}' "
 		  "submits none" },
-	{ .options = { "diagnose", "launcher" }, .holds = launches_once,
+	{ .options = { "diagnose", "launcher" },
+	  .launcher_is = LAUNCHER_ONCE,
 	  .text = "launcher 'env' starts agents for one probe, not for several "
 		  "in sequence",
 	  .hint = "leave out --diagnose" },
@@ -194,14 +170,19 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--memory does not go with --contrast=memory, which runs "
 		  "host and gpu" },
 	{ .options = { "contrast", "transport" }, .contrast = CONTRAST_PXN,
-	  .holds = no_pxn, .text = "--contrast=pxn" NCCL_ONLY },
-	{ .options = { "force-net", "transport" }, .holds = no_nccl,
+	  .transport_lacks = XPORT_SETTINGS | XPORT_MODEL,
+	  .text = "--contrast=pxn" NCCL_ONLY },
+	{ .options = { "force-net", "transport" },
+	  .transport_lacks = XPORT_SETTINGS,
 	  .text = "--force-net" NCCL_ONLY },
-	{ .options = { "pxn", "transport" }, .holds = no_nccl,
+	{ .options = { "pxn", "transport" },
+	  .transport_lacks = XPORT_SETTINGS,
 	  .text = "--pxn" NCCL_ONLY },
-	{ .options = { "production-settings", "transport" }, .holds = no_nccl,
+	{ .options = { "production-settings", "transport" },
+	  .transport_lacks = XPORT_SETTINGS,
 	  .text = "--production-settings" NCCL_ONLY },
-	{ .options = { "nccl-lib", "transport" }, .holds = no_nccl,
+	{ .options = { "nccl-lib", "transport" },
+	  .transport_lacks = XPORT_SETTINGS,
 	  .text = "--nccl-lib" NCCL_ONLY },
 	{ .text = NULL }
 };
@@ -223,6 +204,12 @@ bool spec_clash_holds(const struct spec_clash *c, const struct spec *s)
 {
 	return (c->alone || together(c, s)) &&
 	       (!c->contrast || c->contrast == s->contrast) &&
+	       (!c->launcher_is ||
+		spec_launcher_is(s->launcher, c->launcher_is)) &&
+	       !(c->launcher_lacks &&
+		 spec_launcher_is(s->launcher, c->launcher_lacks)) &&
+	       !(c->transport_lacks &&
+		 spec_transport_is(s->transport, c->transport_lacks)) &&
 	       (!c->holds || c->holds(s));
 }
 

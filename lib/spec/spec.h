@@ -400,6 +400,10 @@ struct spec_clash {
 	 *  way where nobody typed any. */
 	const char *options[6];
 	int64_t contrast;	/* and it is this one; 0: any, or none */
+	/** And the launcher has one of these flags, or none of those, and the
+	 *  transport none; 0: any.  Options for NCCL need the transport nccl,
+	 *  or auto, which may choose it. */
+	unsigned launcher_is, launcher_lacks, transport_lacks;
 	bool (*holds)(const struct spec *s);	/* and that; NULL: always */
 	bool alone;		/* holds() decides, whichever are set */
 	const char *text, *hint;	/* of the error, with {option} for its

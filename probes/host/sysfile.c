@@ -268,11 +268,6 @@ void sysfile_root(const char *sysroot, const char *node, char *root,
 	}
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strverscmp(a, b);
-}
-
 size_t sysfile_list(char names[][64], size_t max, const char *fmt, ...)
 {
 	char path[PATH_MAX];
@@ -294,7 +289,7 @@ size_t sysfile_list(char names[][64], size_t max, const char *fmt, ...)
 		}
 	}
 	closedir(dir);
-	qsort(names, n, sizeof(names[0]), by_name);
+	qsort(names, n, sizeof(names[0]), str_order);
 	return n;
 }
 

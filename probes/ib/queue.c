@@ -528,16 +528,13 @@ int verbs_poll(struct xport_link *l)
 	return 0;
 }
 
-static void doze(int64_t ns)
-{
-	clock_sleep(ns);
-}
-
 static void nap(int64_t waited_ns)
 {
 	int64_t ns = waited_ns / NAP_SHARE;
 
-	doze(ns < NAP_MIN_NS ? NAP_MIN_NS : ns > NAP_MAX_NS ? NAP_MAX_NS : ns);
+	clock_sleep(ns < NAP_MIN_NS ? NAP_MIN_NS :
+		    ns > NAP_MAX_NS ? NAP_MAX_NS :
+				      ns);
 }
 
 /* Nothing has come for @waited_ns, which is longer than ALONE_NS. */
@@ -546,9 +543,9 @@ static void make_way(const struct xport_link *l, int64_t waited_ns)
 	bool many = l->posted > 1 || l->pace == PACE_STREAM;
 
 	if (many && waited_ns <= AWAKE_NS) {
-		doze(waited_ns / DOZE_SHARE);
+		clock_sleep(waited_ns / DOZE_SHARE);
 	} else if (l->pace == PACE_PING && waited_ns > CROWDED_NS) {
-		doze(CROWDED_NAP_NS);
+		clock_sleep(CROWDED_NAP_NS);
 	} else if (l->pace == PACE_PING || waited_ns <= AWAKE_NS) {
 		sched_yield();
 	} else {

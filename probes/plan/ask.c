@@ -449,16 +449,6 @@ static bool is_fresh(const struct ask_plan *a, int x, int y, int most)
 	return ask_times(a, x, y) <= most && ask_times(a, y, x) <= most;
 }
 
-static int most_gpus(const struct layout *l)
-{
-	int most = 0;
-
-	for (int i = 0; i < l->n_nodes; i++) {
-		most = l->nodes[i].gpus > most ? l->nodes[i].gpus : most;
-	}
-	return most;
-}
-
 /** Partner number @i of @x: one of each node, its own first, GPUs of the same
  *  number before others; -1: that node has no such one. */
 static int partner_at(const struct layout *l, int x, int i)
@@ -479,7 +469,7 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 		 int *need)
 {
 	const struct layout *l = c->a->l;
-	int partners = l->n_nodes * most_gpus(l);
+	int partners = l->n_nodes * cluster_most_gpus(&l->cluster);
 	bool any = false;
 
 	for (int x = 0; x < l->n_ranks && *need > 0; x++) {
@@ -653,9 +643,10 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 		return err_set(e, EINVAL, "no verdict");
 	}
 	if (json_array_size(findings) > ASK_SUSPECTS) {
-		return err_set(e, E2BIG, "%zu findings, of which at most %d can "
-			       "be settled", json_array_size(findings),
-			       ASK_SUSPECTS);
+		return err_set(e, E2BIG,
+			       "%zu findings, of which at most %d can "
+			       "be settled",
+			       json_array_size(findings), ASK_SUSPECTS);
 	}
 	json_array_foreach(findings, i, f) {
 		read_suspect(a, f, &a->list[a->n++]);

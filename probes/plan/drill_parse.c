@@ -144,42 +144,10 @@ static int parse_value(struct drill_parse_reading *r, const char *word,
 	return 0;
 }
 
-static bool take_direction(struct drill_parse_reading *r, const char *value)
-{
-	int i = str_index(directions, value);
-
-	r->fault.direction = (enum drill_direction)i;
-	return i >= 0;
-}
-
-static bool take_from(struct drill_parse_reading *r, const char *value)
-{
-	int i = str_index(drill_layers, value);
-
-	r->fault.when.from = (enum drill_layer)i;
-	return i >= 0;
-}
-
 static bool take_fraction(struct drill_parse_reading *r, const char *value)
 {
 	return units_parse_real(value, 0, 1, &r->fault.fraction, NULL) == 0 &&
 	       r->fault.fraction > 0;
-}
-
-static bool take_shape(struct drill_parse_reading *r, const char *value)
-{
-	int i = str_index(drill_shapes, value);
-
-	r->shape = (enum drill_shape)i;
-	return i >= 0;
-}
-
-static bool take_meet(struct drill_parse_reading *r, const char *value)
-{
-	int i = str_index(drill_meets, value);
-
-	r->meet = (enum drill_meet)i;
-	return i >= 0;
 }
 
 /** NAME=VALUE, both of which fit. */
@@ -201,32 +169,43 @@ static bool take_unless(struct drill_parse_reading *r, const char *value)
 }
 
 /** Words that stand for themselves, whatever the kind of fault. */
+#define READING(member) offsetof(struct drill_parse_reading, member)
 static const struct plain_word {
 	const char *name, *what;
 	enum place place;
+	const char *const *words; /* of the value; NULL: no list of them */
+	size_t at;		  /* then its number, in the reading */
 	bool (*take)(struct drill_parse_reading *r, const char *value);
-	const char *const *words;	/* NULL: there is no list of them */
-	const char *example;		/* then */
+	const char *example;
 } plain_words[] = {
-	{ "direction", "direction", AT_DIRECTION, take_direction, directions,
-	  NULL },
-	{ "from", "layer", AT_FROM, take_from, drill_layers, NULL },
-	{ "unless", "unless", AT_UNLESS, take_unless, NULL,
+	{ "direction", "direction", AT_DIRECTION, directions,
+	  READING(fault.direction), NULL, NULL },
+	{ "from", "layer", AT_FROM, drill_layers, READING(fault.when.from),
+	  NULL, NULL },
+	{ "unless", "unless", AT_UNLESS, NULL, 0, take_unless,
 	  "unless=NCCL_IB_GID_INDEX=3" },
-	{ "fraction", "fraction", AT_FRACTION, take_fraction, NULL,
+	{ "fraction", "fraction", AT_FRACTION, NULL, 0, take_fraction,
 	  "fraction=0.125" },
-	{ "shape", "shape", AT_SHAPE, take_shape, drill_shapes, NULL },
-	{ "meet", "meet", AT_MEET, take_meet, drill_meets, NULL },
+	{ "shape", "shape", AT_SHAPE, drill_shapes, READING(shape), NULL,
+	  NULL },
+	{ "meet", "meet", AT_MEET, drill_meets, READING(meet), NULL, NULL },
 };
 
 static int parse_plain(struct drill_parse_reading *r,
 		       const struct plain_word *p, const char *word,
 		       const char *value, struct err *e)
 {
+	int i;
+
 	if (take_place(r, p->place, word, e) < 0) {
 		return -1;
 	}
-	if (p->take(r, value)) {
+	i = p->words ? str_index(p->words, value) : -1;
+	if (i >= 0) {
+		memcpy((char *)r + p->at, &i, sizeof(i));
+		return 0;
+	}
+	if (p->take && p->take(r, value)) {
 		return 0;
 	}
 	if (p->words) {

@@ -416,10 +416,10 @@ static enum cell_change change_of(const struct run_diff *d, size_t at)
 	if (!now || !run_measured(then->class) || !run_measured(now->class)) {
 		return CHANGE_NONE;
 	}
-	if (run_bad(then->class)) {
+	if (cells_failed(then->class)) {
 		return run_good(now->class) ? CHANGE_MENDED : CHANGE_STILL_BAD;
 	}
-	if (run_bad(now->class)) {
+	if (cells_failed(now->class)) {
 		return CHANGE_BROKE;
 	}
 	return ratio < 1 - band ? CHANGE_WORSE :
@@ -573,14 +573,6 @@ void run_diff_judged(struct run_diff *d, struct run *then)
 	swap_ratios(d, then);
 }
 
-static void add_real(double value, struct str *out)
-{
-	str_addch(out, ',');
-	if (isfinite(value)) {
-		str_addf(out, "%.6g", value);
-	}
-}
-
 static void add_place(const struct run *run, int rank, struct str *out)
 {
 	const struct cluster_rank *r = &run->ranks[rank];
@@ -598,9 +590,10 @@ void run_diff_csv(const struct run_diff *d, struct str *out)
 			add_place(d->then, run_src(d->then, at), out);
 			add_place(d->then, run_dst(d->then, at), out);
 			str_add(out, change_names[d->change[at]]);
-			add_real((double)d->then->cells[at].bw_GB_s, out);
-			add_real((double)cell_now(d, at)->bw_GB_s, out);
-			add_real((double)d->ratio[at], out);
+			csv_add_real(out, 6,
+				     (double)d->then->cells[at].bw_GB_s);
+			csv_add_real(out, 6, (double)cell_now(d, at)->bw_GB_s);
+			csv_add_real(out, 6, (double)d->ratio[at]);
 			str_addch(out, '\n');
 		}
 	}

@@ -153,14 +153,6 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 	}
 }
 
-static void add_real(double value, struct str *out)
-{
-	str_addch(out, ',');
-	if (isfinite(value)) {
-		str_addf(out, "%.9g", value);
-	}
-}
-
 void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
 {
 	str_add(out, "curve,size_B,inplace,change,old_us,new_us,ratio\n");
@@ -174,9 +166,9 @@ void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
 				str_addf(out, "%d", (int)p->inplace);
 			}
 			str_addf(out, ",%s", point_change_name(p->change));
-			add_real(p->then->time_us, out);
-			add_real(p->now->time_us, out);
-			add_real(p->ratio, out);
+			csv_add_real(out, 9, p->then->time_us);
+			csv_add_real(out, 9, p->now->time_us);
+			csv_add_real(out, 9, p->ratio);
 			str_addch(out, '\n');
 		}
 	}

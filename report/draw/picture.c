@@ -93,7 +93,7 @@ static float add_legend_line(const struct pic_layout *l, enum cell_class class,
 	const struct palette_entry *entry = palette_class(class);
 	struct view_cell c = { .class = (uint8_t)class, .src = -1,
 			       .planned = 4, .passed = mixed ? 3 : 0 };
-	bool pixel = mixed && l->raster && run_bad(class);
+	bool pixel = mixed && l->raster && cells_failed(class);
 	size_t n = mixed ? l->v->mixed[class] :
 			   l->v->present[class] - l->v->mixed[class];
 
@@ -300,7 +300,7 @@ static uint8_t raster_color(const struct pic_layout *l,
 	return (uint8_t)(c->class == CELL_PASS ?
 				 RASTER_SCALE + (shade < RASTER_SHADES ?
 						 shade : RASTER_SHADES - 1) :
-			 run_bad(c->class) && view_mixed(c) ?
+			 cells_failed(c->class) && view_mixed(c) ?
 				 RASTER_MIXED : raster_mark(c->class));
 }
 

@@ -231,7 +231,8 @@ static void add_waits(const struct explain *x, const struct wrap *w)
 			 v->waiting, plural(v->waiting),
 			 v->waiting == 1 ? "s" : "");
 	} else if (v->work && v->n_silent > 0) {
-		str_addf(&text, "%zu rank%s wait%s for work %ld%s%s; nothing is "
+		str_addf(&text,
+			 "%zu rank%s wait%s for work %ld%s%s; nothing is "
 			 "said by rank%s %s%s: look for their logs.",
 			 v->waiting, plural(v->waiting),
 			 v->waiting == 1 ? "s" : "", v->work,
@@ -291,7 +292,8 @@ void explain_words(const struct explain *x, const char *name, int width,
 	}
 	if (x->n > 0 && x->order[0]->symptom->effect == EFFECT_ECHO) {
 		str_add(out, "\n");
-		wrap_text(&w, 0, "All of them are consequences of a remote error: "
+		wrap_text(&w, 0,
+			  "All of them are consequences of a remote error: "
 			  "its cause is in the log of another rank or "
 			  "node.");
 	}
@@ -409,12 +411,6 @@ static void add_csv_number(struct str *out, long n, bool said)
 	}
 }
 
-static void add_csv_text(struct str *out, const char *text)
-{
-	str_addch(out, ',');
-	csv_add_field(out, text);
-}
-
 void explain_csv(const struct explain *x, struct str *out)
 {
 	str_add(out, "code,effect,count,line,overruled_by,text,file,host,rank,"
@@ -428,13 +424,13 @@ void explain_csv(const struct explain *x, struct str *out)
 			 symptom_effect_name(m->symptom->effect), m->count,
 			 m->line);
 		add_csv_number(out, (long)m->overruled_by, m->overruled_by);
-		add_csv_text(out, m->text);
-		add_csv_text(out, file_of(x, m));
-		add_csv_text(out, a->host);
+		csv_add_text(out, m->text);
+		csv_add_text(out, file_of(x, m));
+		csv_add_text(out, a->host);
 		add_csv_number(out, a->rank, a->rank >= 0);
 		add_csv_number(out, a->gpu, a->gpu >= 0);
-		add_csv_text(out, a->bus);
-		add_csv_text(out, a->hca);
+		csv_add_text(out, a->bus);
+		csv_add_text(out, a->hca);
 		add_csv_number(out, a->port, a->port > 0);
 		add_csv_number(out, a->pid, a->pid > 0);
 		str_addch(out, ',');

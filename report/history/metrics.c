@@ -14,7 +14,6 @@
 /** Output state of a family's samples. */
 struct sheet {
 	const struct summary *s;
-	int code;
 	const char *name;	/* of the family that is at it */
 	struct str *out;
 };
@@ -78,51 +77,11 @@ static void put_status(struct sheet *m)
 	}
 }
 
-static void put_code(struct sheet *m)
-{
-	sample(m, NULL, 0, m->code);
-}
-
-static void put_drill(struct sheet *m)
-{
-	sample(m, NULL, 0, m->s->drill || m->s->model);
-}
-
 static double time_of(const char *utc)
 {
 	const int64_t s = clock_utc_s(utc);
 
 	return s > 0 ? (double)s : NAN;
-}
-
-static void put_start(struct sheet *m)
-{
-	sample(m, NULL, 0, time_of(m->s->started_utc));
-}
-
-static void put_end(struct sheet *m)
-{
-	sample(m, NULL, 0, time_of(m->s->ended_utc));
-}
-
-static void put_time(struct sheet *m)
-{
-	const double end = time_of(m->s->ended_utc);
-
-	sample(m, NULL, 0, isfinite(end) ? end : time_of(m->s->started_utc));
-}
-
-static void put_duration(struct sheet *m)
-{
-	const double took = time_of(m->s->ended_utc) -
-			    time_of(m->s->started_utc);
-
-	sample(m, NULL, 0, took >= 0 ? took : NAN);
-}
-
-static void put_nodes(struct sheet *m)
-{
-	sample(m, NULL, 0, (double)m->s->of_nodes);
 }
 
 /** How many findings are like number @i; 0: it is not the first of them. */
@@ -226,58 +185,80 @@ static void put_path_levels(struct sheet *m)
 	sample_of(m, "path", "intra_node", m->s->intra_GB_s * BYTES_PER_GB);
 }
 
-static void put_busbw(struct sheet *m)
-{
-	sample(m, NULL, 0, m->s->busbw_GB_s * BYTES_PER_GB);
-}
+/** Families of one sample, without other labels than the probe. */
+enum figure {
+	FIGURE_CODE = 1,
+	FIGURE_DRILL,
+	FIGURE_START,
+	FIGURE_END,
+	FIGURE_TIME,
+	FIGURE_DURATION,
+	FIGURE_NODES,
+	FIGURE_BUSBW,
+	FIGURES
+};
 
 /** All gauges, for the older format knows no others of OpenMetrics' types that
  *  would fit.  To add one: a row, and data/site/grafana-dashboard.json. */
 static const struct metrics_family {
 	const char *name, *help;
-	void (*put)(struct sheet *m);
+	void (*put)(struct sheet *m);	/* NULL: the one sample @figure */
+	enum figure figure;
 } families[] = {
-	{ "gpucheck_build_info", "Version that measured.", put_build },
+	{ "gpucheck_build_info", "Version that measured.", put_build, 0 },
 	{ "gpucheck_run_status",
-	  "Status of the last run: 1 of the one that it has.", put_status },
+	  "Status of the last run: 1 of the one that it has.", put_status, 0 },
 	{ "gpucheck_run_exit_code",
-	  "0 healthy, 1 fault, 3 not measured, 4 partial.", put_code },
+	  "0 healthy, 1 fault, 3 not measured, 4 partial.", NULL, FIGURE_CODE },
 	{ "gpucheck_run_drill",
 	  "1: a drill or the model cluster; nothing of it is about machines.",
-	  put_drill },
+	  NULL, FIGURE_DRILL },
 	{ "gpucheck_run_start_timestamp_seconds", "When the run began.",
-	  put_start },
+	  NULL, FIGURE_START },
 	{ "gpucheck_run_end_timestamp_seconds",
-	  "When the run ended.", put_end },
+	  "When the run ended.", NULL, FIGURE_END },
 	{ "gpucheck_run_timestamp_seconds",
 	  "When the run ended, or began if its end is not known: the age of "
-	  "all that is here.", put_time },
+	  "all that is here.", NULL, FIGURE_TIME },
 	{ "gpucheck_run_duration_seconds", "How long the run took.",
-	  put_duration },
-	{ "gpucheck_run_nodes", "Nodes that took part.", put_nodes },
+	  NULL, FIGURE_DURATION },
+	{ "gpucheck_run_nodes", "Nodes that took part.", NULL, FIGURE_NODES },
 	{ "gpucheck_findings", "Findings by severity and code.",
-	  put_findings },
+	  put_findings, 0 },
 	{ "gpucheck_node_findings", "Findings on a node that was tested.",
-	  put_node_findings },
+	  put_node_findings, 0 },
 	{ "gpucheck_node_bandwidth_bytes_per_second",
 	  "Median of a node's good tests with others, or inside the only one.",
-	  put_node_levels },
+	  put_node_levels, 0 },
 	{ "gpucheck_nic_bandwidth_bytes_per_second",
 	  "Median of the good tests of a node's NIC on a rail.",
-	  put_nic_levels },
+	  put_nic_levels, 0 },
 	{ "gpucheck_rail_bandwidth_bytes_per_second",
-	  "Median of the good tests of a rail.", put_rail_levels },
+	  "Median of the good tests of a rail.", put_rail_levels, 0 },
 	{ "gpucheck_path_bandwidth_bytes_per_second",
 	  "Median of all good tests between nodes, and inside them.",
-	  put_path_levels },
+	  put_path_levels, 0 },
 	{ "gpucheck_collective_bus_bandwidth_bytes_per_second",
-	  "Bus bandwidth of the collective at its largest size.", put_busbw },
-	{ NULL, NULL, NULL }
+	  "Bus bandwidth of the collective at its largest size.",
+	  NULL, FIGURE_BUSBW },
+	{ NULL, NULL, NULL, 0 }
 };
 
 void metrics_text(const struct summary *s, int code, struct str *out)
 {
-	struct sheet m = { .s = s, .code = code, .out = out };
+	const double start = time_of(s->started_utc);
+	const double end = time_of(s->ended_utc);
+	const double figures[FIGURES] = {
+		[FIGURE_CODE] = code,
+		[FIGURE_DRILL] = s->drill || s->model,
+		[FIGURE_START] = start,
+		[FIGURE_END] = end,
+		[FIGURE_TIME] = isfinite(end) ? end : start,
+		[FIGURE_DURATION] = end - start >= 0 ? end - start : NAN,
+		[FIGURE_NODES] = (double)s->of_nodes,
+		[FIGURE_BUSBW] = s->busbw_GB_s * BYTES_PER_GB,
+	};
+	struct sheet m = { .s = s, .out = out };
 
 	for (const struct metrics_family *f = families; f->name; f++) {
 		const size_t before = out->len;
@@ -287,7 +268,11 @@ void metrics_text(const struct summary *s, int code, struct str *out)
 			 f->help, f->name);
 		head = out->len;
 		m.name = f->name;
-		f->put(&m);
+		if (f->put) {
+			f->put(&m);
+		} else {
+			sample(&m, NULL, 0, figures[f->figure]);
+		}
 		if (out->len == head) {
 			str_cut(out, before);
 		}

@@ -114,26 +114,12 @@ json_t *history_json(const struct history *h, const struct history_about *a)
 			 "nodes", nodes_json(h), "parts", parts);
 }
 
-static void add_real(struct str *out, double v)
-{
-	str_addch(out, ',');
-	if (isfinite(v)) {
-		str_addf(out, "%.6g", v);
-	}
-}
-
 static void add_number(struct str *out, int64_t v)
 {
 	str_addch(out, ',');
 	if (v >= 0) {
 		str_addf(out, "%" PRId64, v);
 	}
-}
-
-static void add_text(struct str *out, const char *text)
-{
-	str_addch(out, ',');
-	csv_add_field(out, text);
 }
 
 void history_csv(const struct history *h, const struct history_about *a,
@@ -154,26 +140,27 @@ void history_csv(const struct history *h, const struct history_about *a,
 			continue;
 		}
 		csv_add_field(out, p->name);
-		add_text(out, p->is.kind);
-		add_text(out, p->is.node);
+		csv_add_text(out, p->is.kind);
+		csv_add_text(out, p->is.node);
 		add_number(out, p->is.index);
-		add_text(out, summary_setup(&h->runs[h->setups[p->setup]],
+		csv_add_text(out, summary_setup(&h->runs[h->setups[p->setup]],
 					    text));
 		add_number(out, (int64_t)p->n);
 		add_number(out, (int64_t)p->failed);
 		add_number(out, (int64_t)p->warned);
-		add_text(out, found ? h->runs[p->first].started_utc : "");
-		add_text(out, found ? h->runs[p->last].started_utc : "");
-		add_text(out, p->is.code);
-		add_text(out, history_pattern(p, pattern));
+		csv_add_text(out, found ? h->runs[p->first].started_utc : "");
+		csv_add_text(out, found ? h->runs[p->last].started_utc : "");
+		csv_add_text(out, p->is.code);
+		csv_add_text(out, history_pattern(p, pattern));
 		add_number(out, (int64_t)p->turns);
 		add_number(out, p->flaps);
-		add_real(out, p->n ? p->points[p->n - 1].level_GB_s : NAN);
-		add_real(out, p->trend.percent);
-		add_real(out, p->trend.low);
-		add_real(out, p->trend.high);
+		csv_add_real(out, 6,
+			     p->n ? p->points[p->n - 1].level_GB_s : NAN);
+		csv_add_real(out, 6, p->trend.percent);
+		csv_add_real(out, 6, p->trend.low);
+		csv_add_real(out, 6, p->trend.high);
 		add_number(out, told ? (int64_t)p->trend.runs : -1);
-		add_real(out, told ? p->trend.days : NAN);
+		csv_add_real(out, 6, told ? p->trend.days : NAN);
 		str_addch(out, '\n');
 	}
 }

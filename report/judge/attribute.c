@@ -18,7 +18,7 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 
 	switch (about) {
 	case ABOUT_FAULTS:
-		return run_bad(c->class) ||
+		return cells_failed(c->class) ||
 		       (c->class == CELL_SKIPPED &&
 			gone_code(run_cell_code(run, at))->accuses);
 	case ABOUT_SLOW:
@@ -310,8 +310,7 @@ static int add_or(struct cause *c, const struct part *p)
 	return grow_add(&c->or_parts, &c->n_or, p, sizeof(*p)) ? 0 : -1;
 }
 
-/** Compares cell numbers, or bad cells, which begin with theirs. */
-static int compare_cells(const void *a, const void *b)
+int attribute_order(const void *a, const void *b)
 {
 	const uint32_t *x = a, *y = b;
 
@@ -321,7 +320,8 @@ static int compare_cells(const void *a, const void *b)
 /** Returns true if @at is one of the unexplained cells. */
 static bool in_rest(const struct attribute_work *w, uint32_t at)
 {
-	return bsearch(&at, w->b.rest, w->b.n_rest, sizeof(at), compare_cells);
+	return bsearch(&at, w->b.rest, w->b.n_rest, sizeof(at),
+		       attribute_order);
 }
 
 /**
@@ -544,7 +544,7 @@ static int add_pair(struct attribute_work *w, uint32_t at)
 	const struct suspects *s = &w->b.s;
 	const struct suspect_cell *cell = bsearch(&at, s->bad, s->n_bad,
 						  sizeof(*s->bad),
-						  compare_cells);
+						  attribute_order);
 	enum mark mark = (enum mark)s->marks[run_back(s->run, at)];
 	struct part p = pair_part(w, at);
 	bool both = p.direction == PART_BOTH;
@@ -554,7 +554,7 @@ static int add_pair(struct attribute_work *w, uint32_t at)
 
 	if (cell->n > 0) {
 		qsort(&s->touching[cell->first], cell->n,
-		      sizeof(*s->touching), compare_cells);
+		      sizeof(*s->touching), attribute_order);
 	}
 	if (add_alone(w, cell, bad, true, &c) < 0 ||
 	    add_to(w, &c, &p, cells, bad) < 0 ||

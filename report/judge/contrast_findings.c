@@ -34,11 +34,15 @@ static const struct load_kind {
 	/* text for all cells between nodes, if the network is not the cause */
 	const char *all;
 } load_kinds[] = {
-	{ .contrast = CONTRAST_SCHEDULE, .code = "oversubscribed",
-	  .title = "Oversubscribed", .when = "pairs run at the same time" },
-	{ .contrast = CONTRAST_MEMORY, .code = "gpu_memory_slow",
-	  .title = "GPU memory is slow",
-	  .when = "data is in GPU memory", .all = "all traffic between the nodes" },
+	{.contrast = CONTRAST_SCHEDULE,
+	 .code = "oversubscribed",
+	 .title = "Oversubscribed",
+	 .when = "pairs run at the same time"},
+	{.contrast = CONTRAST_MEMORY,
+	 .code = "gpu_memory_slow",
+	 .title = "GPU memory is slow",
+	 .when = "data is in GPU memory",
+	 .all = "all traffic between the nodes"},
 };
 
 static const struct load_kind *load_kind_of(const struct run *run)
@@ -196,7 +200,7 @@ void contrast_findings(const struct run *run, struct verdict *v)
 			(enum outcome)run->contrast.outcome[at]);
 
 		cells += works;
-		if (!works || !run_bad(there)) {
+		if (!works || !cells_failed(there)) {
 			continue;
 		}
 		if (bad++ == 0 || (corrupt == 0 && corrupt_there(run, at))) {

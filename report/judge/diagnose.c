@@ -81,7 +81,7 @@ static bool failed_at(const struct run *run, const char *name, int src, int dst)
 	const struct diagnose_step layer = { .name = name };
 	const struct diagnose_row *r = diagnose_row_of(run, &layer, src, dst);
 
-	return r && run_bad(cells_class_of(r->outcome));
+	return r && cells_failed(cells_class_of(r->outcome));
 }
 
 static const char *needs_gdr(const struct run *run, int src, int dst)
@@ -237,7 +237,7 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 	}
 	/* what no longer fails needs no more tests */
 	again = diagnose_row_of(run, top, src, dst);
-	if (!again || !run_bad(cells_class_of(again->outcome))) {
+	if (!again || !cells_failed(cells_class_of(again->outcome))) {
 		return false;
 	}
 	return !diagnose_is_knob(s) || knob_applies(run, s, src, dst, why);
@@ -306,7 +306,7 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		int s = run_src(run, at), d = run_dst(run, at), points;
 
-		if (s == d || !run_bad(run->cells[at].class) ||
+		if (s == d || !cells_failed(run->cells[at].class) ||
 		    is_chosen(pairs, s, d) ||
 		    diagnose_finding(run, v, s, d) != f) {
 			continue;

@@ -73,7 +73,8 @@ static bool is_bad(const struct run *run, const struct finding *f, size_t at)
 	/* a skipped test has not failed */
 	return strcmp(f->code, "slow") == 0 ?
 		       class == CELL_SLOW :
-		       run_bad(class) || witness_is_bad(run, ABOUT_FLAKY, at);
+		       cells_failed(class) ||
+			       witness_is_bad(run, ABOUT_FLAKY, at);
 }
 
 /** Ranks count node by node, and so do the cells of one. */
@@ -86,7 +87,7 @@ static void hear_cell(const struct run *run, const struct finding *f, int peer,
 		return;
 	}
 	h->inside |= node == f->part.node;
-	h->faults |= run_bad(run->cells[at].class);
+	h->faults |= cells_failed(run->cells[at].class);
 	for (size_t i = 0; i < h->n; i++) {
 		if (h->partners[i] == node) {
 			return;

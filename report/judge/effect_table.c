@@ -186,16 +186,6 @@ static void level_between(struct cells *c, size_t *at)
 	}
 }
 
-static int most_gpus(const struct run *run)
-{
-	int most = 0;
-
-	for (int i = 0; i < run->n_nodes; i++) {
-		most = run->nodes[i].gpus > most ? run->nodes[i].gpus : most;
-	}
-	return most;
-}
-
 /** Returns the median of all cells inside nodes; NAN if they differ too
  *  much. */
 static double usual_inside(struct cells *c)
@@ -267,7 +257,7 @@ static int cells_init(struct cells *c)
 		c->v[i] = (double)effect_log(c->w, i);
 	}
 	level_between(c, at);
-	level_inside(c, at, most_gpus(c->w->run));
+	level_inside(c, at, cluster_most_gpus(&c->w->run->cluster));
 	free(at);
 	return 0;
 }

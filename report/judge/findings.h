@@ -239,6 +239,8 @@ struct causes {
  */
 int attribute(const struct run *run, const uint8_t *marks,
 	      const struct suspect_need *need, struct causes *out);
+/** Compares cell numbers, or bad cells, which begin with theirs. */
+int attribute_order(const void *a, const void *b);
 void causes_release(struct causes *c);
 
 /* ---- chance -------------------------------------------------------------- */

@@ -37,7 +37,7 @@ static bool is_bad(const struct run *run, size_t at)
 	unsigned class = run->cells[at].class;
 
 	return run->cells[at].path == PATH_INTER &&
-	       (run_bad(class) || class == CELL_SLOW);
+	       (cells_failed(class) || class == CELL_SLOW);
 }
 
 /** Which ranks are bad with most of the nodes that they have cells with, of a

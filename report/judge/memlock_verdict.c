@@ -442,7 +442,7 @@ static struct finding *limit_finding(struct judging *j, int node)
 /** Whatever it failed by. */
 static bool is_bad(const struct memlock_row *row)
 {
-	return run_bad(cells_class_of(row->outcome));
+	return cells_failed(cells_class_of(row->outcome));
 }
 
 static void judge_proof(struct judging *j, const struct memlock_row *row)
@@ -541,16 +541,11 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 
 /* ---- the verdict ------------------------------------------------------- */
 
-static int by_name(const void *a, const void *b)
-{
-	return strverscmp(a, b);
-}
-
 void memlock_names(char (*nodes)[64], size_t n, struct str *out)
 {
 	size_t shown = n <= NAMES_MAX ? n : NAMES_MAX - 1;
 
-	qsort(nodes, n, sizeof(*nodes), by_name);
+	qsort(nodes, n, sizeof(*nodes), str_order);
 	for (size_t i = 0; i < shown; i++) {
 		str_addf(out, "%s%s", i ? ", " : "", nodes[i]);
 	}

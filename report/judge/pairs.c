@@ -234,13 +234,6 @@ static void says_what(const struct run *run, const struct verdict *v,
 	finding_more_or(run, f);
 }
 
-static int compare_places(const void *a, const void *b)
-{
-	const uint32_t *x = a, *y = b;
-
-	return *x < *y ? -1 : *x > *y;
-}
-
 /* The same for the @n bad cells at @rest, in order, that no part explains, all
  * of one class. */
 static void says_scatter(const struct run *run, struct finding *f,
@@ -262,7 +255,7 @@ static void says_scatter(const struct run *run, struct finding *f,
 		int b = run->ranks[run_dst(run, rest[i])].node;
 
 		if (back < rest[i] && bsearch(&back, rest, n, sizeof(*rest),
-					      compare_places)) {
+					      attribute_order)) {
 			continue;	/* the other way of one of them */
 		}
 		pairs++;
@@ -431,7 +424,7 @@ static enum mark mark_of(const struct run *run, enum witness_about about,
 	/* The request arrived and the way back is bad, which has a finding.  If
 	 * the way back works, it is the answers that are missing. */
 	if (m && m->heard[at] && !m->heard[back] &&
-	    run_bad(run->cells[back].class)) {
+	    cells_failed(run->cells[back].class)) {
 		return MARK_GOOD;
 	}
 	if (witness_is_bad(run, about, at)) {

@@ -44,7 +44,7 @@ static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
 
 static bool is_said(const struct own_case *c, size_t at)
 {
-	return !c->explained[at] && run_bad(c->run->cells[at].class) &&
+	return !c->explained[at] && cells_failed(c->run->cells[at].class) &&
 	       strcmp(run_cell_code(c->run, at), c->code) == 0;
 }
 
@@ -146,22 +146,9 @@ static bool is_dead(const struct run *run, int rank)
 		if (run_good(there) || run_good(back)) {
 			return false;
 		}
-		bad += run_bad(there) || run_bad(back);
+		bad += cells_failed(there) || cells_failed(back);
 	}
 	return bad > 0;
-}
-
-/** Returns the address of @node on rail @nic; -1: none. */
-static int rank_on(const struct run *run, int node, int nic)
-{
-	const struct cluster_node *n = &run->nodes[node];
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (run->ranks[r].nic == nic) {
-			return r;
-		}
-	}
-	return -1;
 }
 
 /** "rail0 rail1 10.1.0.2" of a node: its rail0 is on the wire of rail1, or the
@@ -185,7 +172,7 @@ static void take_found(const struct run *run, const struct fact_row *f, int *on)
 		}
 		/* that counts where it works in neither place, nor does the
 		 * one whose place it is */
-		there = rank_on(run, run->ranks[r].node, nic);
+		there = part_rank_behind(run, run->ranks[r].node, nic);
 		if (there >= 0 && there != r && is_dead(run, r) &&
 		    is_dead(run, there)) {
 			on[r] = nic;
@@ -200,7 +187,7 @@ static struct finding *finding_of(const struct run *run, int rank,
 	for (int peer = 0; peer < run->n_ranks; peer++) {
 		size_t at = run_at(run, rank, peer);
 
-		if (run_bad(run->cells[at].class) && !explained[at]) {
+		if (cells_failed(run->cells[at].class) && !explained[at]) {
 			return NULL;
 		}
 	}
@@ -231,7 +218,8 @@ static void find_swapped(const struct run *run, const int *on, int node,
 		f = f ? f : finding_add(v, p, PING_SWAPPED);
 		str_addf(&says, "%s%s is on the wire of %s",
 			 says.len ? ", " : "", mesh_end(run, r)->ifname,
-			 mesh_end(run, rank_on(run, node, on[r]))->segment);
+			 mesh_end(run, part_rank_behind(run, node,
+						     on[r]))->segment);
 		mesh_explain(run, r, explained, f);
 	}
 	if (f) {

@@ -437,11 +437,6 @@ static bool take_missing(const struct run *run, struct verdict *v)
 	return any;
 }
 
-static int compare_names(const void *a, const void *b)
-{
-	return strverscmp(a, b);
-}
-
 /** Adds one finding for all nodes like @first: with the same number of expected
  *  GPUs, and the same reason. */
 static void add_bare(const struct run *run, struct shown *nodes, int first,
@@ -465,7 +460,7 @@ static void add_bare(const struct run *run, struct shown *nodes, int first,
 	}
 	f->failed |= !names;
 	if (names) {
-		qsort(names, n, sizeof(*names), compare_names);
+		qsort(names, n, sizeof(*names), str_order);
 		hostlist_add(&list, names[0], sizeof(*names), n);
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -32,7 +32,7 @@ static void add_fate(struct finding *f, size_t failed, size_t passed)
 static void explain(const struct run *run, uint8_t *explained, size_t at)
 {
 	explained[at] |= EXPLAINED_FLAKY;
-	if (run_bad(run->cells[at].class)) {
+	if (cells_failed(run->cells[at].class)) {
 		explained[at] |= EXPLAINED;
 	}
 }

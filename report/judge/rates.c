@@ -63,7 +63,7 @@ bool rates_failed(const struct run *run, size_t at)
 {
 	const struct cell *c = &run->cells[at];
 
-	return run_bad(c->class) || (c->flaky && run_good(c->class));
+	return cells_failed(c->class) || (c->flaky && run_good(c->class));
 }
 
 static void count(struct rates_work *w, size_t at, struct count by)
@@ -97,7 +97,7 @@ static void count_cell(struct rates_work *w, size_t at, uint32_t by)
 /** Returns true if the test failed in the follow-up after passing before. */
 static bool failed_later(const struct rates_work *w, const struct run_follow *f)
 {
-	return !w->out[f->at] && run_bad(cells_class_of(f->outcome)) &&
+	return !w->out[f->at] && cells_failed(cells_class_of(f->outcome)) &&
 	       run_good(w->run->cells[f->at].class) &&
 	       !rates_failed(w->run, f->at);
 }
@@ -112,7 +112,7 @@ static void count_follow(struct rates_work *w, size_t i, uint32_t by)
 	if (run_measured(cells_class_of(f->outcome)) &&
 	    (follow_has(w->run, f->at) || !rates_failed(w->run, f->at))) {
 		count(w, f->at, (struct count){
-			.tests = by, .failed = run_bad(class) ? by : 0,
+			.tests = by, .failed = cells_failed(class) ? by : 0,
 		});
 	}
 }
@@ -331,7 +331,7 @@ static int take_broken(struct rates_work *w)
 		marks[at] = w->out[at] || run->cells[at].flaky ||
 					    !run_measured(class) ?
 				    MARK_IGNORE :
-			    run_bad(class) ? MARK_BAD : MARK_GOOD;
+			    cells_failed(class) ? MARK_BAD : MARK_GOOD;
 	}
 	if (marks && broken) {
 		rc = blame_find(run, marks, &need, &b);

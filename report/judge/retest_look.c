@@ -160,7 +160,7 @@ static void excuse(struct retest_look *l)
 	uint8_t *excused = calloc(run_n_cells(l->run) + 1, 1);
 
 	for (size_t at = 0; excused && at < run_n_cells(l->run); at++) {
-		if (!l->marks[at] || !run_bad(l->run->cells[at].class)) {
+		if (!l->marks[at] || !cells_failed(l->run->cells[at].class)) {
 			continue;
 		}
 		for (size_t i = 0; i < l->v->n && !excused[at]; i++) {
@@ -702,7 +702,7 @@ static void look_at_nodes(const struct retest_look *l, struct retested *r)
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		r->tests += run_measured(c) && there ? l->v->cells[c] : 0;
-		r->bad += run_bad(c) && there ? l->v->cells[c] : 0;
+		r->bad += cells_failed(c) && there ? l->v->cells[c] : 0;
 	}
 }
 
@@ -715,7 +715,7 @@ static void look_at_cells(struct retest_look *l, struct retested *r)
 		const struct cell *c = &run->cells[at];
 
 		r->tests += l->marks[at] && run_measured(c->class);
-		r->bad += l->marks[at] && run_bad(c->class);
+		r->bad += l->marks[at] && cells_failed(c->class);
 		r->flaky += l->marks[at] && run_good(c->class) && c->flaky;
 	}
 	r->share = look_ratio(l, false);

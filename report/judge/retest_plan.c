@@ -285,11 +285,6 @@ static bool is_meant(const struct planner *w, const struct finding *f)
 	return f->fail == fails && f->part.kind != PART_PROCESS;
 }
 
-static json_t *node_json(const struct run *run, int node)
-{
-	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
-}
-
 /** Returns the GPUs of @node; for a retest that misses some, as many as
  *  before. */
 static int gpus_then(const struct run *run, int node)
@@ -323,7 +318,8 @@ static void add_identity(const struct run *run, const struct part *p,
 		json_object_set_new(json, gpus[i], nodes[i] > 0 ?
 				    json_integer(nodes[i]) : json_null());
 	}
-	json_object_set_new(json, "peer_node", node_json(run, p->peer_node));
+	json_object_set_new(json, "peer_node",
+			    verdict_node_json(run, p->peer_node));
 	json_object_set_new(json, "peer_index", p->peer_index >= 0 ?
 			    json_integer(p->peer_index) : json_null());
 	json_object_set_new(json, "nic", nic[0] ? json_text(nic) :
@@ -352,7 +348,7 @@ static void add_part(struct planner *w, const struct finding *f)
 		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
 		"kind", part_kind_name(p->kind),
 		"name", json_text(part_name(w->run, p, name, sizeof(name))),
-		"node", node_json(w->run, p->node),
+		"node", verdict_node_json(w->run, p->node),
 		"index", p->index >= 0 ? json_integer(p->index) : json_null(),
 		"severity", f->fail ? "fail" : "warn",
 		"drain", f->drain && slurm && !w->run->drill &&

@@ -173,6 +173,8 @@ void verdict_set_unsaved(const struct run *run, struct verdict *v,
 /** Returns 0; or -1 if memory ran out on the way, and releases @v. */
 int verdict_whole(struct verdict *v);
 void verdict_release(struct verdict *v);
+/** The name of @node of @run; null for -1. */
+json_t *verdict_node_json(const struct run *run, int node);
 /** verdict.json; NULL without memory. */
 json_t *verdict_json(const struct run *run, const struct verdict *v);
 /**

@@ -14,14 +14,9 @@
 
 #define VERDICT_SCHEMA 1
 
-static json_t *node_json(const struct run *run, int node)
+json_t *verdict_node_json(const struct run *run, int node)
 {
 	return node >= 0 ? json_text(run->nodes[node].name) : json_null();
-}
-
-static json_t *index_json(int index)
-{
-	return index >= 0 ? json_integer(index) : json_null();
 }
 
 static json_t *leaf_json(const struct run *run, int leaf)
@@ -34,7 +29,7 @@ static json_t *leaf_json(const struct run *run, int leaf)
 	list = json_array();
 	for (int i = 0; i < run->n_nodes; i++) {
 		if (run->nodes[i].leaf == leaf + 1) {
-			json_array_append_new(list, node_json(run, i));
+			json_array_append_new(list, verdict_node_json(run, i));
 		}
 	}
 	return list;
@@ -52,10 +47,10 @@ static json_t *part_json(const struct run *run, const struct part *p)
 	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:o*, s:o*, s:o*, "
 			 "s:o*, s:o*, s:o*}",
 			 "kind", part_kind_name(p->kind),
-			 "node", node_json(run, p->node),
-			 "index", index_json(number ? p->index : -1),
-			 "peer_node", node_json(run, p->peer_node),
-			 "peer_index", index_json(part_is(p, leaves) ?
+			 "node", verdict_node_json(run, p->node),
+			 "index", json_int_or_null(number ? p->index : -1),
+			 "peer_node", verdict_node_json(run, p->peer_node),
+			 "peer_index", json_int_or_null(part_is(p, leaves) ?
 						  -1 : p->peer_index),
 			 "direction", part_direction_name(p->direction),
 			 "name", !part_is(p, KIND(NIC) | leaves) ? NULL :
@@ -97,7 +92,8 @@ static json_t *members_json(const struct run *run, const struct finding *f)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < f->n_members; i++) {
-		json_array_append_new(list, node_json(run, f->members[i]));
+		json_array_append_new(list,
+				      verdict_node_json(run, f->members[i]));
 	}
 	return list;
 }

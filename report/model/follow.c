@@ -58,7 +58,7 @@ int follow_adopt(struct run *run, size_t at)
 	if (run->cells[at].class == CELL_UNPLANNED) {
 		run->follow_only[at] = 1;
 	}
-	return run->follow_only[at] || run_bad(run->cells[at].class);
+	return run->follow_only[at] || cells_failed(run->cells[at].class);
 }
 
 void follow_count(const struct run *run, size_t count[CELL_CLASSES])

@@ -632,7 +632,7 @@ static int note_failure(struct run *run, size_t at, const struct p2p_row *row)
 {
 	struct run_failure *f = run->cell_failure[at];
 
-	if (f || !run_bad(cells_class_of(row->outcome)) ||
+	if (f || !cells_failed(cells_class_of(row->outcome)) ||
 	    run->cells[at].outcome != OUTCOME_OK) {
 		return 0;
 	}
@@ -654,7 +654,7 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	bool good = row->outcome == OUTCOME_OK;
 	char plain[64];
 
-	if (run_bad(cells_class_of(row->outcome))) {
+	if (cells_failed(cells_class_of(row->outcome))) {
 		cell->flaky = go;
 	}
 	if (!row_decides(run, row, go, (struct cell_say){
@@ -678,7 +678,7 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	cell->lat_us = good ? (float)row->lat_us : NAN;
 	cell->expected_GB_s = (float)row->expected_GB_s;
 	run->cell_code[at] = run_code(
-		run, run_bad(cell->class) ?
+		run, cells_failed(cell->class) ?
 			     symptom_refine(row->code, row->detail) :
 			     row->code);
 	/* that of the row before is known */

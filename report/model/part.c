@@ -12,8 +12,7 @@
 
 /* How a part of a cluster is called. */
 
-/** The first rank behind NIC @nic of @node, -1 when there is none. */
-static int nic_rank(const struct run *run, int node, int nic)
+int part_rank_behind(const struct run *run, int node, int nic)
 {
 	const struct cluster_node *n = &run->nodes[node];
 
@@ -76,7 +75,7 @@ static const char *nic_text(const struct run *run, const struct part *p,
 			    char *buf, size_t size)
 {
 	const char *name = part_nic_name(run, p);
-	int rank = run->mesh ? nic_rank(run, p->node, p->index) : -1;
+	int rank = run->mesh ? part_rank_behind(run, p->node, p->index) : -1;
 
 	if (rank >= 0 && mesh_end(run, rank)->ip[0]) {
 		snprintf(buf, size, "interface %s of %s (%s)%s", name,

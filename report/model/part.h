@@ -111,4 +111,7 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 /** The other way: the part behind a number. */
 struct part part_index_part(const struct part_index *x, size_t id);
 
+/** The first rank behind NIC @nic of @node, -1 when there is none. */
+int part_rank_behind(const struct run *run, int node, int nic);
+
 #endif

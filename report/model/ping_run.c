@@ -479,7 +479,7 @@ static int settle_routes(struct run *run, struct err *e)
 		}
 		if (there <= 0 && back <= 0 && there + back < 0) {
 			c->class = is_unrouted(run, at) ? CELL_FAIL : c->class;
-		} else if (is_unrouted(run, at) || run_bad(c->class)) {
+		} else if (is_unrouted(run, at) || cells_failed(c->class)) {
 			c->class = CELL_UNPLANNED;
 			run->mesh->unrouted++;
 		}
@@ -538,7 +538,7 @@ static int name_one_way(struct run *run)
 			rc = set_one_way(run, back, "packets arrive from "
 					 "there, but not in the other "
 					 "direction");
-		} else if (heard[at] && !run_bad(class)) {
+		} else if (heard[at] && !cells_failed(class)) {
 			rc = set_one_way(run, at, "the requests arrive there, "
 					 "but no reply comes back");
 		}

@@ -323,14 +323,9 @@ static inline bool run_good(unsigned class)
 	return class == CELL_PASS || class == CELL_SLOW;
 }
 
-static inline bool run_bad(unsigned class)
-{
-	return cells_failed(class);
-}
-
 static inline bool run_measured(unsigned class)
 {
-	return run_good(class) || run_bad(class);
+	return run_good(class) || cells_failed(class);
 }
 
 /** Return true if two columns of settings may be equal; an empty one may be

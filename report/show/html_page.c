@@ -42,39 +42,6 @@ static unsigned logarithm(double value)
 	return at < UINT16_MAX ? (unsigned)at : UINT16_MAX;
 }
 
-/** Return the value of a wide column for the cell @at. */
-typedef unsigned wide_fn(const struct run *run, size_t at);
-
-static unsigned bw_of(const struct run *run, size_t at)
-{
-	return logarithm((double)run->cells[at].bw_GB_s);
-}
-
-static unsigned lat_of(const struct run *run, size_t at)
-{
-	return logarithm((double)run->cells[at].lat_us);
-}
-
-static unsigned expected_of(const struct run *run, size_t at)
-{
-	return logarithm((double)run->cells[at].expected_GB_s);
-}
-
-static unsigned code_of(const struct run *run, size_t at)
-{
-	return run->cell_code[at];
-}
-
-static unsigned src_of(const struct run *run, size_t at)
-{
-	return (unsigned)run_src(run, at);
-}
-
-static unsigned dst_of(const struct run *run, size_t at)
-{
-	return (unsigned)run_dst(run, at);
-}
-
 /** @n bytes more; NULL without memory. */
 static char *more(struct str *raw, size_t n)
 {
@@ -88,19 +55,6 @@ static char *more(struct str *raw, size_t n)
 		left -= k;
 	}
 	return raw->failed ? NULL : raw->data + from;
-}
-
-static void add_wide(const struct run *run, wide_fn *of, struct str *raw)
-{
-	const size_t n = run_n_cells(run);
-	char *bytes = more(raw, 2 * n);
-
-	for (size_t at = 0; bytes && at < n; at++) {
-		unsigned value = of(run, at);
-
-		bytes[at] = (char)value;
-		bytes[n + at] = (char)(value >> 8);
-	}
 }
 
 static void add_touched(const struct run *run, const struct part *p,
@@ -118,11 +72,9 @@ static void add_touched(const struct run *run, const struct part *p,
 
 static void add_columns(const struct run *run, struct str *raw)
 {
-	static wide_fn *const wide[] = { bw_of, lat_of, expected_of, code_of,
-					 src_of, dst_of };
 	const size_t n = run_n_cells(run);
 	const size_t n_wide = run->grid.first ? 6 : 4;
-	char *bytes = more(raw, 3 * n);
+	char *bytes = more(raw, 3 * n), *wide;
 
 	for (size_t at = 0; bytes && at < n; at++) {
 		const struct cell *c = &run->cells[at];
@@ -131,8 +83,21 @@ static void add_columns(const struct run *run, struct str *raw)
 		bytes[n + at] = (char)c->path;
 		bytes[2 * n + at] = (char)(c->attempt < 255 ? c->attempt : 255);
 	}
-	for (size_t i = 0; i < n_wide; i++) {
-		add_wide(run, wide[i], raw);
+	wide = more(raw, 2 * n * n_wide);
+	for (size_t at = 0; wide && at < n; at++) {
+		const struct cell *c = &run->cells[at];
+		const unsigned values[] = {
+			logarithm((double)c->bw_GB_s),
+			logarithm((double)c->lat_us),
+			logarithm((double)c->expected_GB_s),
+			run->cell_code[at],
+			(unsigned)run_src(run, at), (unsigned)run_dst(run, at),
+		};
+
+		for (size_t i = 0; i < n_wide; i++) {
+			wide[2 * n * i + at] = (char)values[i];
+			wide[2 * n * i + n + at] = (char)(values[i] >> 8);
+		}
 	}
 }
 
@@ -144,11 +109,6 @@ static size_t n_marked(const struct judged *j)
 		n--;
 	}
 	return n;
-}
-
-static json_t *real_json(double value)
-{
-	return isfinite(value) ? json_real(value) : json_null();
 }
 
 static json_t *header_json(const struct judged *j, size_t marked)
@@ -178,8 +138,8 @@ static json_t *header_json(const struct judged *j, size_t marked)
 		json_array_append_new(slow, json_pack(
 			"{s:s, s:o, s:o}", "words",
 			run_path_words((enum path_class)p), "median",
-			real_json(run->slow[p].median_GB_s), "limit",
-			real_json(run->slow[p].limit_GB_s)));
+			json_real_or_null(run->slow[p].median_GB_s), "limit",
+			json_real_or_null(run->slow[p].limit_GB_s)));
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		const struct palette_entry *e = palette_class(c);

@@ -333,11 +333,6 @@ static int compare_lines(const void *a, const void *b)
 	       strverscmp(p, q);
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strverscmp(a, b);
-}
-
 /** As one word the @nodes that claim @c, or else the parts of the @n claims
  *  from there on; -1 without memory. */
 static int add_names(const struct info_table_table *t, const struct claim *c,
@@ -353,7 +348,7 @@ static int add_names(const struct info_table_table *t, const struct claim *c,
 			 t->run->nodes[c->words[i].node].name :
 			 c[i].words[0].fact->scope);
 	}
-	qsort(names, n, sizeof(*names), by_name);
+	qsort(names, n, sizeof(*names), str_order);
 	hostlist_add(out, names[0], sizeof(*names), n);
 	free(names);
 	return 0;

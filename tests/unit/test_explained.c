@@ -132,7 +132,7 @@ static void check_pairs(uint64_t number, bool mesh)
 	for (size_t at = 0; at < run_n_cells(&r); at++) {
 		unsigned class = r.cells[at].class;
 
-		if ((run_bad(class) || class == CELL_SLOW) &&
+		if ((cells_failed(class) || class == CELL_SLOW) &&
 		    !is_said(&r, &v, at)) {
 			fail_msg("case %d: %s of %d -> %d (%s) is not said",
 				 (int)number, cell_class_name(class),
@@ -196,7 +196,7 @@ static void check_collective(uint64_t number)
 		row.outcome = ANY(outcomes);
 		row.size_B = 8 << i;
 		row.time_us = 10;
-		if (run_bad(cells_class_of(row.outcome))) {
+		if (cells_failed(cells_class_of(row.outcome))) {
 			bad++;
 			starved += strcmp(row.code, RECORD_STARVED) == 0;
 		}
@@ -245,7 +245,7 @@ static void check_memlock(uint64_t number)
 	row.outcome = ANY(outcomes);
 	assert_int_equal(memlock_run_add(&r, &m, &row), 0);
 	assert_int_equal(memlock_judge(&r, &m, &v), 0);
-	if (run_bad(cells_class_of(row.outcome)) && v.n == 0) {
+	if (cells_failed(cells_class_of(row.outcome)) && v.n == 0) {
 		fail_msg("case %d: %s of %s (%s) is not said", (int)number,
 			 outcome_name(row.outcome), row.check, row.context);
 	}
@@ -277,7 +277,7 @@ static void check_info(uint64_t number)
 		run_add_node(&r, rows[i].node);
 		STR_COPY(rows[i].code, ANY(row_codes));
 		rows[i].outcome = ANY(outcomes);
-		bad += run_bad(cells_class_of(rows[i].outcome));
+		bad += cells_failed(cells_class_of(rows[i].outcome));
 	}
 	assert_int_equal(info_judge(&r, rows, n, &v), 0);
 	if (v.n < bad) {

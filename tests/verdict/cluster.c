@@ -140,7 +140,7 @@ static void take(struct loop *l, size_t at, int attempt, enum outcome outcome,
 	if (r && cluster_is_nvlink(r->path)) {
 		c->path = PATH_NVLINK;	/* as rows_note() */
 	}
-	c->flaky = ok && (c->flaky || run_bad(c->class));
+	c->flaky = ok && (c->flaky || cells_failed(c->class));
 	c->attempt = attempt;
 	c->outcome = (uint8_t)outcome;
 	c->class = (uint8_t)cells_class_of(outcome);
