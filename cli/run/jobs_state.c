@@ -259,29 +259,33 @@ static bool is_whole(const char *dir, const json_t *run)
 	return f.planned.cells > 0 && m.n >= f.planned.cells;
 }
 
-/** Returns true if the part in @dir is complete, and leaves a mark beside it so
- *  that it is not read again.  Sets @partial if the part ended in order, but
+/** Returns true if try @name of a part is complete, and leaves a mark beside it
+ *  so that it is not read again: not in the run of another user, where it may
+ *  be a link to a file of ours.  Sets @partial if the part ended in order, but
  *  without a node that was down or without all results. */
-static bool is_done(const char *dir, bool *partial)
+static bool is_done(const struct left *l, const char *name, bool *partial)
 {
-	char mark[PATH_MAX + 8];
+	char mark[40], dir[PATH_MAX];
 	json_t *run;
 	bool done;
 	int fd;
 
-	snprintf(mark, sizeof(mark), "%s.done", dir);
-	if (access(mark, F_OK) == 0) {
+	snprintf(mark, sizeof(mark), "%s.done", name);
+	if (rundir_has(l->dir, mark)) {
 		return true;
+	}
+	if (rundir_path(l->dir, name, dir, NULL) < 0) {
+		return false;
 	}
 	run = rundir_read_json(dir, RUN_JSON, NULL);
 	*partial = run_file(run).complete;
 	done = *partial && is_whole(dir, run) &&
 	       !run_file(run).typed.exclude[0];
 	json_decref(run);
-	fd = done ? open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0666) : -1;
-	if (fd >= 0) {
-		close(fd);
-	}
+	fd = done && !l->foreign ?
+		     rundir_open_fd(l->dir, mark, O_WRONLY | O_CREAT, NULL) :
+		     -1;
+	rundir_shut(fd);
 	return done;
 }
 
@@ -338,14 +342,13 @@ static void count_tries(struct jobs *j, size_t i)
 static void look_at_part(struct jobs *j, size_t i)
 {
 	struct job *job = &j->list[i];
-	char name[32], path[PATH_MAX];
+	char name[32];
 
 	if (job->tries == 0) {
 		return;
 	}
 	jobs_try_name(i, job->tries, name);
-	if (rundir_path(j->left.dir, name, path, NULL) == 0 &&
-	    is_done(path, &job->partial)) {
+	if (is_done(&j->left, name, &job->partial)) {
 		job->state = JOB_DONE;
 	} else if (job->state == JOB_NONE) {
 		job->state = job->submitting ? JOB_WAITS : JOB_LOST;

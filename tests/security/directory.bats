@@ -83,6 +83,33 @@ evil_run()
 	grep -q EVIL words
 }
 
+@test "what is read of another user's run writes nothing, and follows no link" {
+	printf '#!/bin/sh\n' | tee bin/squeue >bin/sinfo
+	chmod 755 bin/*
+	"$GPUCHECK" p2p --local=2x1 --transport=sim -q -o run >/dev/null
+	mkdir run/parts
+	cp -r run part
+	mv part run/parts/0001-1
+	jq '.jobs = { id: "1", kind: "all", lanes: 1, gpus: -1,
+		nodes: ["n0", "n1"], parts: [{ nodes: "n0,n1",
+		pairs: "n0:*-n1:*", lane: 1 }] } | del(.ended_utc)' \
+		run/run.json >json
+	cat json >run/run.json
+	cp -r run own
+	ln -s "$PWD/escaped" run/parts/0001-1.done
+	chown -hR "$other:$other" run
+	for i in run own; do
+		find $i -printf '%p %i %T@\n' | sort >before
+		timeout 60 "$GPUCHECK" status $i >out 2>&1 || true
+		find $i -printf '%p %i %T@\n' | sort >after
+		cat out
+		[ $i = own ] || diff before after
+	done
+	[ ! -e escaped ]
+	# it looked: root's own part has its mark
+	[ -e own/parts/0001-1.done ]
+}
+
 # exchange A B: put the one in the place of the other, for 4 s, as fast as it
 # goes.
 exchange()
