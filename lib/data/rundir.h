@@ -177,14 +177,14 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 		  struct err *e);
 
 /**
- * Check that this process may write to @dir, an absolute path without links: it
- * is the caller's own and not writable by all users; for root, not by a group
- * either, and no other user can rename a folder above it.  -1 with @e and its
- * hint.
+ * Check that this process may write to @dir, a path without links: it is the
+ * caller's own and not writable by all users; for root, not by a group either,
+ * and no other user can rename a folder above it.  -1 with @e and its hint.
  *
  * A directory that passes stays open: from then on the functions below find it,
- * and what is in it, from there and not by its path.  One that was removed is
- * looked for again by the next check.
+ * and what is in it, from there and not by its path, which may be relative to a
+ * working directory that stays.  One that was removed is looked for again by
+ * the next check.
  */
 int rundir_check_own(const char *dir, struct err *e);
 /** The same of a directory that is called @what in messages, "history". */

@@ -101,8 +101,7 @@ void rundir_forget(const char *dir)
 	}
 }
 
-/** Keep @fd as @dir, unless that is relative or kept already.  -1: no
- *  memory. */
+/** Keep @fd as @dir, unless it is kept already.  -1: no memory. */
 static int keep(const char *dir, int fd)
 {
 	const size_t size = strlen(dir) + 1;
@@ -110,7 +109,7 @@ static int keep(const char *dir, int fd)
 	const struct checked *before = find_checked(dir, &below);
 	struct checked *c;
 
-	if (dir[0] != '/' || (before && !*below)) {
+	if (before && !*below) {
 		close(fd);
 		return 0;
 	}

@@ -124,11 +124,12 @@ while time.time() < end:
 END
 }
 
-# obeys USER: coordinators of USER in open/run, which is his or another user's.
+# obeys USER: coordinators of USER in open/run, which is his or another user's,
+# named by its whole path and from here in turn.
 obeys()
 {
 	local run='{"schema":1,"probe":"p2p","nonce":"%032d","version":"%s",
-		"options":{"local":"1x2","transport":"sim"}}\n' version
+		"options":{"local":"1x2","transport":"sim"}}\n' version from=
 	version=$("$GPUCHECK" version | awk '{ print $2; exit }')
 	mkdir -p open/run open/evil
 	touch open/{run,evil}/run.json
@@ -144,7 +145,8 @@ obeys()
 		GPUCHECK_BOOT_RANK=0 GPUCHECK_BOOT_SIZE=1 \
 			GPUCHECK_BOOT_NODE=n0 timeout 20 setpriv --reuid="$1" \
 			--regid="$1" --clear-groups "$PWD/program" agent \
-			"$PWD/open/run" 3>&- >>out 2>&1 || true
+			"${from}open/run" 3>&- >>out 2>&1 || true
+		[ -z "$from" ] && from=$PWD/ || from=
 	done
 	wait
 }

@@ -481,39 +481,46 @@ static void what_others_write_is_not_believed(void **state)
 /** What was checked is used, and not what is put in its place. */
 static void a_checked_directory_stays(void **state)
 {
-	char base[PATH_MAX], dir[PATH_MAX + 8];
+	char base[PATH_MAX], whole[PATH_MAX + 8];
+	const char *const names[] = { whole, "./kept" };
 	struct err e;
 	char *text;
 
 	(void)state;
 	assert_non_null(getcwd(base, sizeof(base)));
-	snprintf(dir, sizeof(dir), "%s/kept", base);
-	assert_int_equal(mkdir("kept", 0755), 0);
-	rundir_write_text(dir, "a", "ours", 0600, NULL);
-	assert_int_equal(rundir_check_trust(dir, &e), 0);
-	assert_int_equal(rename("kept", "away"), 0);
-	assert_int_equal(mkdir("kept", 0755), 0);
-	rundir_write_text("kept", "a", "theirs", 0600, NULL);
+	snprintf(whole, sizeof(whole), "%s/kept", base);
+	for (int i = 0; i < 2; i++) {
+		const char *dir = names[i];
 
-	text = rundir_read_text(dir, "a", 100, NULL, &e);
-	assert_non_null(text);
-	assert_string_equal(text, "ours");
-	free(text);
-	assert_int_equal(rundir_write_text(dir, "b", "ours", 0600, &e), 0);
-	assert_int_equal(access("away/b", F_OK), 0);
-	assert_int_equal(access("kept/b", F_OK), -1);
-	rundir_remove(dir, "b");
-	assert_false(rundir_has(dir, "b"));
+		assert_int_equal(mkdir("kept", 0755), 0);
+		rundir_write_text(dir, "a", "ours", 0600, NULL);
+		assert_int_equal(rundir_check_trust(dir, &e), 0);
+		assert_int_equal(rename("kept", "away"), 0);
+		assert_int_equal(mkdir("kept", 0755), 0);
+		rundir_write_text("kept", "a", "theirs", 0600, NULL);
 
-	/* until it is gone: then another may be made */
-	rundir_remove(dir, "a");
-	assert_int_equal(rmdir("away"), 0);
-	assert_int_equal(rundir_check_trust(dir, &e), 0);
-	text = rundir_read_text(dir, "a", 100, NULL, &e);
-	assert_non_null(text);
-	assert_string_equal(text, "theirs");
-	free(text);
-	rundir_forget(dir);
+		text = rundir_read_text(dir, "a", 100, NULL, &e);
+		assert_non_null(text);
+		assert_string_equal(text, "ours");
+		free(text);
+		rundir_write_text(dir, "b", "ours", 0600, NULL);
+		assert_int_equal(access("away/b", F_OK), 0);
+		assert_int_equal(access("kept/b", F_OK), -1);
+		rundir_remove(dir, "b");
+		assert_false(rundir_has(dir, "b"));
+
+		/* until it is gone: then another may be made */
+		rundir_remove(dir, "a");
+		assert_int_equal(rmdir("away"), 0);
+		assert_int_equal(rundir_check_trust(dir, &e), 0);
+		text = rundir_read_text(dir, "a", 100, NULL, &e);
+		assert_non_null(text);
+		assert_string_equal(text, "theirs");
+		free(text);
+		rundir_remove(dir, "a");
+		assert_int_equal(rmdir("kept"), 0);
+		rundir_forget(dir);
+	}
 }
 
 /** Root would write where the link of another user leads. */
