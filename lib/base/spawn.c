@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -313,18 +314,11 @@ const char *spawn_status_text(const struct spawn_status *st, char *buf,
 	return buf;
 }
 
-static bool is_program(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-	       access(path, X_OK) == 0;
-}
-
 bool spawn_find(const char *name, char *path, size_t size)
 {
 	const char *dir = getenv("PATH");
 	char full[PATH_MAX];
+	struct stat st;
 	size_t len;
 
 	if (strchr(name, '/')) {
@@ -336,7 +330,8 @@ bool spawn_find(const char *name, char *path, size_t size)
 		len = strcspn(dir, ":");
 		if (snprintf(full, sizeof(full), "%.*s%s%s", (int)len, dir,
 			     len ? "/" : "", name) < (int)sizeof(full) &&
-		    is_program(full)) {
+		    stat(full, &st) == 0 && S_ISREG(st.st_mode) &&
+		    access(full, X_OK) == 0) {
 			return !path || snprintf(path, size, "%s", full) <
 						(int)size;
 		}
@@ -363,19 +358,9 @@ int spawn_self(char *path, size_t size, struct err *e)
 
 /* ---- the environment ----------------------------------------------------- */
 
-/** Return true if programs and libraries may be taken from @dir of a search
- *  path. A directory that does not exist is safe: it may exist on the nodes of
- *  a job. */
-static bool is_safe(const char *dir)
-{
-	struct stat st;
-
-	return dir[0] == '/' &&
-	       (stat(dir, &st) < 0 || !(st.st_mode & S_IWOTH));
-}
-
-/** Remove what is not safe from the search path @name, or set it to @least if
- *  nothing is left.  True if it changed. */
+/** Remove from the search path @name what is relative or what all users may
+ *  write, or set it to @least if nothing is left.  A directory that does not
+ *  exist is safe: it may exist on the nodes of a job.  True if it changed. */
 static bool clean_path(const char *name, const char *least)
 {
 	const char *list = getenv(name), *at = list;
@@ -385,11 +370,13 @@ static bool clean_path(const char *name, const char *least)
 	while (at) {
 		const size_t len = strcspn(at, ":;");
 		char dir[PATH_MAX] = "";
+		struct stat st;
 
 		if (len < sizeof(dir)) {
 			memcpy(dir, at, len);
 		}
-		if (is_safe(dir)) {
+		if (dir[0] == '/' &&
+		    (stat(dir, &st) < 0 || !(st.st_mode & S_IWOTH))) {
 			str_addf(&kept, "%s%s", kept.len ? ":" : "", dir);
 		}
 		at = at[len] ? at + len + 1 : NULL;
@@ -401,15 +388,34 @@ static bool clean_path(const char *name, const char *least)
 	return changed;
 }
 
-bool spawn_clean_environment(void)
+/** Return true if this is root, and @dir is another user's or others may
+ *  write it. */
+static bool is_strange(const char *dir)
 {
-	const char *home = getenv("HOME");
 	struct stat st;
 
+	return geteuid() == 0 && dir && stat(dir, &st) == 0 &&
+	       (st.st_uid != 0 || st.st_mode & 022);
+}
+
+void spawn_leave_strangers(void)
+{
+	const struct passwd *root = getpwuid(0);
+
+	if (is_strange(getenv("HOME"))) {
+		setenv("HOME", root ? root->pw_dir : "/", 1);
+	}
+	if (is_strange(".") && chdir("/") < 0) {
+		_exit(1);
+	}
+}
+
+bool spawn_clean_environment(void)
+{
 	/* an empty PATH would be the working directory */
 	clean_path("PATH", "/usr/bin:/bin");
 	clean_path("PYTHONPATH", "");
-	if (geteuid() == 0 && home && stat(home, &st) == 0 && st.st_uid != 0) {
+	if (is_strange(getenv("HOME"))) {
 		setenv("PYTHONNOUSERSITE", "1", 1);
 	}
 	/* nothing is looked up in an empty one of these */

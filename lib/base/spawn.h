@@ -39,6 +39,10 @@ void spawn_exec(char *const argv[]);
  * which the loader of this process read before.
  */
 bool spawn_clean_environment(void);
+/** For root, before libraries of the site are loaded: leave a working directory
+ *  that another user may write for /, and a HOME that is another user's for its
+ *  own.  NCCL and UCX read settings there, which name libraries to load. */
+void spawn_leave_strangers(void);
 
 /** How a child ended. */
 struct spawn_status {

@@ -105,6 +105,30 @@ looks()
 	looks HOME="$PWD"
 }
 
+# run_in DIR: where the workers of a run are that was started there.
+run_in()
+{
+	cd "$1" || return 1
+	"$GPUCHECK" p2p --local=2x1 --transport=tcp -b 8M -n 500 \
+		-o "$BATS_TEST_TMPDIR/run-${1##*/}" >"$1.out" 2>&1 3>&- &
+	await 20 workers_are_there
+	for pid in $(pgrep -f "$GPUCHECK worker"); do
+		readlink "/proc/$pid/cwd"
+	done
+	wait
+	cat "$1.out" >&2
+	grep -q ^PASS "$1.out"
+}
+
+@test "root's workers, which load libraries, leave a directory of another user" {
+	[ "$(id -u)" = 0 ] || skip "this is not root"
+	cd "$BATS_TEST_TMPDIR" || return 1
+	mkdir own theirs
+	chown nobody theirs
+	[ "$(run_in "$PWD/own" | sort -u)" = "$PWD/own" ]
+	[ "$(run_in "$PWD/theirs" | sort -u)" = / ]
+}
+
 @test "python3 finds the torch of its user, of its environment and of PYTHONPATH" {
 	cd "$BATS_TEST_TMPDIR" || return 1
 	/usr/bin/python3 -m venv --without-pip venv

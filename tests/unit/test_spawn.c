@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -351,6 +352,45 @@ static void unsafe_directories_leave_search_paths(void **state)
 	free(old);
 }
 
+/* It has gone to / and has another home: in what is another user's, and in what
+ * a group may write. */
+static void root_leaves_what_is_another_users(void **state)
+{
+	static const struct {
+		uid_t owner;
+		mode_t mode;
+		bool left;
+	} tries[] = { { 0, 0700, false }, { 65534, 0755, true },
+		      { 0, 0770, true } };
+	char dir[] = "/tmp/test_spawn.XXXXXX", at[PATH_MAX];
+	int status;
+
+	(void)state;
+	if (geteuid() != 0) {
+		skip();
+	}
+	assert_non_null(mkdtemp(dir));
+	for (size_t i = 0; i < sizeof(tries) / sizeof(*tries); i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			if (chown(dir, tries[i].owner, 0) < 0 ||
+			    chmod(dir, tries[i].mode) < 0 || chdir(dir) < 0 ||
+			    setenv("HOME", dir, 1) < 0) {
+				_exit(2);
+			}
+			spawn_leave_strangers();
+			_exit(!getcwd(at, sizeof(at)) ||
+			      (strcmp(at, "/") == 0) != tries[i].left ||
+			      (strcmp(getenv("HOME"), dir) != 0) !=
+				      tries[i].left);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(rmdir(dir), 0);
+}
+
 static void this_program_knows_its_path(void **state)
 {
 	char path[PATH_MAX], small[4];
@@ -382,6 +422,7 @@ int main(void)
 		SPAWN_TEST(signals_are_not_inherited_ignored),
 		SPAWN_TEST(programs_are_found_on_path),
 		SPAWN_TEST(unsafe_directories_leave_search_paths),
+		SPAWN_TEST(root_leaves_what_is_another_users),
 		SPAWN_TEST(this_program_knows_its_path),
 	};
 

@@ -11,6 +11,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/limit.h"
+#include "lib/base/spawn.h"
 #include "lib/data/json.h"
 #include "probes/probe.h"
 
@@ -174,6 +175,7 @@ int worker_main(struct err *e)
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC), go;
 	struct process w = { 0 };
 
+	spawn_leave_strangers();
 	worker_listen(&w);
 	if (fd >= 0) {
 		/* where memory runs out the kernel kills one: an agent that
