@@ -42,18 +42,12 @@ static bool local_meant(const struct spec *s, char *why, size_t size)
 	return s->local;
 }
 
-/** The first node of agent @k. */
-static const char *node_of(const struct launch *l, size_t k)
-{
-	return l->nodes.names[k * l->hosted];
-}
-
 /** Compose the environment that tells agent @k its identity. */
 static void compose_env(const struct launch *l, size_t k, struct args *env)
 {
 	args_addf(env, "GPUCHECK_BOOT_RANK=%zu", k);
 	args_addf(env, "GPUCHECK_BOOT_SIZE=%zu", l->n_agents);
-	args_addf(env, "GPUCHECK_BOOT_NODE=%s", node_of(l, k));
+	args_addf(env, "GPUCHECK_BOOT_NODE=%s", l->nodes.names[k * l->hosted]);
 }
 
 static int find_agents(struct launch *l, const struct spec *s, struct err *e)
@@ -153,10 +147,13 @@ static void tell_end(struct launch *l, size_t k)
 			 "its agent was ended by signal %d" :
 			 "its agent ended with exit code %d",
 			 code > 128 ? code - 128 : code);
-		run_absent_tell(l->news, &(struct run_entry){
-				.node = node_of(l, k), .rank = -1,
-				.code = "agent_missing", .source = "front",
-				.detail = text });
+		run_absent_tell(l->news,
+				&(struct run_entry){
+					.node = l->nodes.names[k * l->hosted],
+					.rank = -1,
+					.code = "agent_missing",
+					.source = "front",
+					.detail = text });
 	}
 	l->agents[k].told = true;
 }

@@ -41,7 +41,7 @@
 struct launch {
 	struct launch_child coordinator;
 	struct hosts hosts;
-	struct launch_ssh_agent {		/* one a host */
+	struct {		/* one a host */
 		struct launch_child child;
 		bool told;	/* that it has ended, and why */
 	} *agents;

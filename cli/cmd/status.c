@@ -49,7 +49,7 @@ static int follow(const struct session *s, const struct found *f,
 	char word[PATH_MAX];
 	enum follow_end end = FOLLOW_OVER;
 
-	if (f->going && jobs_is(f->run)) {
+	if (f->going && run_file(f->run).jobs.given) {
 		return jobs_follow(f->dir, s);
 	}
 	if (by->launch) {

@@ -117,7 +117,7 @@ static int diagnose_gather(struct diagnosis *d, const struct diagnose_step *s,
 {
 	*b = (struct batch){ .step = s };
 	for (size_t i = 0; i < d->pairs.n; i++) {
-		const struct diagnose_pair *p = &d->pairs.list[i];
+		const struct grid_pair *p = &d->pairs.list[i];
 		struct diagnose_row *row = &b->rows[b->n];
 		const char *why;
 
@@ -288,7 +288,7 @@ static int undo(struct diagnosis *d, const struct batch *tried, struct err *e)
 	s.name = diagnose_undone_name(tried->step, name, sizeof(name));
 	for (size_t i = 0; i < tried->n; i++) {
 		const struct diagnose_row *row = &tried->rows[i];
-		const struct diagnose_pair pair = {
+		const struct grid_pair pair = {
 			(int)row->src_rank, (int)row->dst_rank
 		};
 
@@ -347,7 +347,7 @@ static void say_plan(const struct diagnosis *d)
 	char a[80], b[80];
 
 	for (size_t i = 0; i < d->pairs.n; i++) {
-		const struct diagnose_pair *p = &d->pairs.list[i];
+		const struct grid_pair *p = &d->pairs.list[i];
 
 		str_addf(&names, "%s%s -> %s", i ? ", " : "",
 			 part_rank_name(&d->run, p->src, a, sizeof(a)),

@@ -276,7 +276,7 @@ int found_open(const char *name, struct found *f, struct err *e)
 		f->run = rundir_read_json(f->dir, RUN_JSON, e);
 		code = f->run ? CODE_HEALTHY : CODE_UNABLE;
 	}
-	if (code == CODE_HEALTHY && jobs_is(f->run)) {
+	if (code == CODE_HEALTHY && run_file(f->run).jobs.given) {
 		look_at_jobs(f);
 	} else if (code == CODE_HEALTHY) {
 		look_at_work(f);

@@ -351,11 +351,6 @@ static int check_extra(char *const extra[], struct err *e)
 	return 0;
 }
 
-static bool is_idle(const char *state)
-{
-	return str_starts(state, "idle");
-}
-
 /** Which nodes take part: -N of them that are up, or all. */
 static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 {
@@ -371,10 +366,11 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 			continue;
 		}
 		a->use[a->n++] = (struct jobs_node){
-			.name = n->name, .busy = out || !is_idle(n->state),
+			.name = n->name,
+			.busy = out || !str_starts(n->state, "idle"),
 		};
 		a->down += out;
-		a->busy += !out && !is_idle(n->state);
+		a->busy += !out && !str_starts(n->state, "idle");
 	}
 	if (a->n < (size_t)s->nodes) {
 		err_set(e, 0, "%" PRId64 " nodes are asked for, and %zu are "
@@ -529,7 +525,7 @@ int jobs_main(struct session *s, const char *probe,
 bool jobs_is_dir(const char *dir)
 {
 	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const bool is = jobs_is(run);
+	const bool is = run_file(run).jobs.given;
 
 	json_decref(run);
 	return is;

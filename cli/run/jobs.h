@@ -122,12 +122,6 @@ struct jobs {
 	char self[PATH_MAX];
 };
 
-/** Returns true if @run, a run.json, is of such a run. */
-static inline bool jobs_is(const json_t *run)
-{
-	return run_file(run).jobs.given;
-}
-
 /** Reads the run in @dir, and asks Slurm for the state of its jobs.  Returns 0,
  *  or -1 with @e; jobs_release() frees in any case. */
 int jobs_look(struct jobs *j, const char *dir, struct err *e);

@@ -54,4 +54,10 @@ const char *err_str(const struct err *e, char *buf, unsigned long size);
 /** Return true if @e says that the file or directory cannot be written. */
 bool err_is_read_only(const struct err *e);
 
+/** A code of rows, such as gpu_exclusive, and what it says: what happened, and
+ *  its usual cause. */
+struct err_words {
+	const char *code, *says;
+};
+
 #endif

@@ -111,7 +111,7 @@ static int start(const struct tool *t, int64_t pid, struct spawn_child *child,
 
 const char *stacks_read(struct stack *list, size_t n, int64_t deadline_ns)
 {
-	struct procs_ask {
+	struct {
 		struct spawn_child child;
 		struct str out;
 		int rc;

@@ -59,7 +59,7 @@ enum {
 	UNKNOWN = 999,
 };
 
-static const struct gpu_refusal prohibited = {
+static const struct err_words prohibited = {
 	.code = "gpu_exclusive",
 	.says = "its compute mode is prohibited: no process may use it",
 }, exclusive = {
@@ -74,7 +74,7 @@ static const struct gpu_refusal prohibited = {
 static const struct {
 	int first, last;	/* codes */
 	const char *mode;	/* NULL: any */
-	const struct gpu_refusal *what;
+	const struct err_words *what;
 } refusals[] = {
 	{ .first = MPS_FIRST, .last = MPS_LAST, .what = &mps },
 	{ .first = DEVICE_UNAVAILABLE, .last = DEVICE_UNAVAILABLE,
@@ -90,7 +90,7 @@ static const struct {
 	  .what = &prohibited },
 };
 
-const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode)
+const struct err_words *gpu_refusal_of(CUresult rc, const char *mode)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		if ((int)rc >= refusals[i].first &&
@@ -450,7 +450,7 @@ CUresult gpu_word_pull(struct gpu *g, enum gpu_word w)
 static int open_fault(const struct cuda *cu, CUresult rc, const char *doing,
 		      const char *mode, const char **code, struct err *e)
 {
-	const struct gpu_refusal *why = gpu_refusal_of(rc, mode);
+	const struct err_words *why = gpu_refusal_of(rc, mode);
 	char name[DL_CUDA_CODE];
 
 	*code = why != NULL ? why->code :

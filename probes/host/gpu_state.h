@@ -46,12 +46,6 @@ int gpu_nvml(const char *uuid, const struct nvml **lib, nvmlDevice_t *dev);
 
 /* ---- gpu refusal --------------------------------------------------------- */
 
-/** Why a driver lets no process, or not this one, have a GPU. */
-struct gpu_refusal {
-	const char *code;	/* of a row: gpu_exclusive, gpu_mps */
-	const char *says;
-};
-
 /** Return the word for NVML's compute mode in the fact compute_mode; "":
  *  unknown. */
 const char *gpu_mode_word(int mode);
@@ -63,7 +57,7 @@ const char *gpu_mode_word(int mode);
  * compute mode @mode (its word, "" if unknown); NULL if no cause is known.
  * Pure.
  */
-const struct gpu_refusal *gpu_refusal_of(CUresult rc, const char *mode);
+const struct err_words *gpu_refusal_of(CUresult rc, const char *mode);
 
 #define GPU_LOST "gpu_lost"	/* the code */
 

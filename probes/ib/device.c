@@ -49,7 +49,7 @@ void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
 /* ---- words --------------------------------------------------------------- */
 
 /* By number: the names are rdma-core's, the order is the wire's. */
-static const struct verbs_words wc_words[] = {
+static const struct err_words wc_words[] = {
 	[1] = { "wc_loc_len",
 		"local length error: a message did not fit; do both ends have "
 		"the same MTU?" },
@@ -87,9 +87,9 @@ static const struct verbs_words wc_words[] = {
 	[21] = { "wc_general", "general error" },
 };
 
-const struct verbs_words *verbs_wc_words(int status)
+const struct err_words *verbs_wc_words(int status)
 {
-	static const struct verbs_words unknown = {
+	static const struct err_words unknown = {
 		.code = "wc_unknown",
 		.says = "a status that libibverbs does not define",
 	};
@@ -124,7 +124,7 @@ static const struct call_words {
 	enum verbs_call call;
 	int err;		/* 0: any */
 	bool limited;		/* only where locked memory is limited */
-	struct verbs_words words;
+	struct err_words words;
 } call_words[] = {
 	{ .call = VERBS_OPEN, .err = EACCES,
 	  .words = { "device_permission",
@@ -187,7 +187,7 @@ static bool fits(const struct call_words *w, enum verbs_call call, int err,
 	       (w->err == 0 || w->err == err) && (limited || !w->limited);
 }
 
-const struct verbs_words *verbs_call_words(enum verbs_call call, int err,
+const struct err_words *verbs_call_words(enum verbs_call call, int err,
 					   bool limited)
 {
 	const struct call_words *w = call_words;
@@ -219,7 +219,7 @@ bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
 void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		     struct xport_result *r)
 {
-	const struct verbs_words *w;
+	const struct err_words *w;
 
 	if (verbs_tell_port(l, r)) {
 		return;
@@ -630,7 +630,7 @@ static int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
 int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
 		     int err, const char **code, struct err *e)
 {
-	const struct verbs_words *w = verbs_call_words(call, err, d->limited);
+	const struct err_words *w = verbs_call_words(call, err, d->limited);
 
 	*code = w->code;
 	return err_set(e, err, "%s, %s: %s", d->name, verbs_call_name(call),

@@ -257,7 +257,7 @@ void verbs_pair_free(struct xport_link *l)
 
 static int rtr_failed(struct xport_link *l, int err, struct xport_result *r)
 {
-	const struct verbs_words *w =
+	const struct err_words *w =
 		verbs_call_words(VERBS_TO_RTR, err, l->x->dev.limited);
 	char own[GID_TEXT], peer[GID_TEXT];
 

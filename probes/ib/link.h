@@ -81,13 +81,9 @@ bool gid_agree(const struct gid_entry *lead, size_t n_lead,
  * Codes and causes of what verbs report.  Pure: numbers and errnos in, words
  * out, the same with and without rdma-core's headers.
  */
-struct verbs_words {
-	const char *code;	/* of the row */
-	const char *says;	/* what happened, and its usual cause */
-};
 
 /** Status of a work completion, as in enum ibv_wc_status; never NULL. */
-const struct verbs_words *verbs_wc_words(int status);
+const struct err_words *verbs_wc_words(int status);
 
 /** The purpose of a failed call. */
 enum verbs_call {
@@ -100,7 +96,7 @@ enum verbs_call {
 const char *verbs_call_name(enum verbs_call call);
 /** Why @call failed with errno @err, locked memory being @limited or not;
  *  never NULL. */
-const struct verbs_words *verbs_call_words(enum verbs_call call, int err,
+const struct err_words *verbs_call_words(enum verbs_call call, int err,
 					   bool limited);
 
 /* ---- device -------------------------------------------------------------- */

@@ -118,7 +118,8 @@ static int failed_later(const struct ask_plan *a, const struct part *p)
 	for (size_t i = 0; i < a->n_asked; i++) {
 		const struct ask_test *t = &a->asked[i];
 
-		sum += t->ever && ask_touches(a, p, t->src, t->dst);
+		sum += t->ever &&
+		       part_touches(&a->l->cluster, p, t->src, t->dst);
 	}
 	return sum;
 }
@@ -141,8 +142,8 @@ static void guess(struct ask_plan *a, enum part_kind kind, int rank)
 		known |= part_compare(&a->list[i].parts[0],
 				      &s.parts[0]) == 0;
 		pairs += is_failed_pair(a->l, &a->list[i], ends) &&
-			 (ask_is_here(a, &s.parts[0], ends[0]) ||
-			  ask_is_here(a, &s.parts[0], ends[1]));
+			 (part_has(&a->l->cluster, &s.parts[0], ends[0]) ||
+			  part_has(&a->l->cluster, &s.parts[0], ends[1]));
 	}
 	if (pairs > 0 && !known) {
 		s.rate = pairs + failed_later(a, &s.parts[0]) > 1 ? LOW_RATE :
@@ -178,8 +179,8 @@ static void ask_guess(struct ask_plan *a)
 static bool shows(const struct ask_plan *a, const struct ask_suspect *s,
 		  int src, int dst)
 {
-	return ask_touches(a, &s->parts[0], src, dst) &&
-	       (s->rate > 0 ? !ask_has_failed(a, src, dst) :
+	return part_touches(&a->l->cluster, &s->parts[0], src, dst) &&
+	       (s->rate > 0 ? !cells_failed(ask_cell(a, src, dst)->class) :
 		!s->some || ask_cell(a, src, dst)->class == CELL_SLOW);
 }
 
@@ -265,7 +266,8 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 
 		/* the next one: of all, on another node and of another index */
 		x = (x + (s != NULL ? 1 : 1 + l->nodes[0].gpus)) % l->n_ranks;
-		while (s != NULL && !ask_is_here(c->a, &s->parts[0], x) &&
+		while (s != NULL &&
+		       !part_has(&c->a->l->cluster, &s->parts[0], x) &&
 		       tries-- > 0) {
 			x = (x + 1) % l->n_ranks;
 		}
@@ -344,7 +346,8 @@ static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
 
 		sum += (is_untried(a, t->src, t->dst) ||
 			(t->failed && t->times > 1)) &&
-		       ask_touches(a, &s->parts[0], t->src, t->dst) &&
+		       part_touches(&a->l->cluster, &s->parts[0], t->src,
+				    t->dst) &&
 		       (rank < 0 || t->src == rank || t->dst == rank);
 	}
 	return sum;
@@ -359,7 +362,7 @@ static int take_again(struct ask_choice *c, const struct ask_suspect *s,
 	int most = place == PART_ON_GPU || place == PART_ON_NIC ?
 			   RETRY_OF_THAT : RETRY_OF_ONE;
 
-	if (!ask_touches(c->a, &s->parts[0], src, dst) ||
+	if (!part_touches(&c->a->l->cluster, &s->parts[0], src, dst) ||
 	    !ask_can_test(c, src, dst) ||
 	    count_retried(c->a, s, src) >= most ||
 	    count_retried(c->a, s, dst) >= most) {
@@ -408,8 +411,9 @@ static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
 		  const struct part *p, const struct part *q, int src,
 		  int dst)
 {
-	return ask_touches(a, p, src, dst) && !ask_touches(a, q, src, dst) &&
-	       (s->rate > 0 ? !ask_has_failed(a, src, dst) :
+	return part_touches(&a->l->cluster, p, src, dst) &&
+	       !part_touches(&a->l->cluster, q, src, dst) &&
+	       (s->rate > 0 ? !cells_failed(ask_cell(a, src, dst)->class) :
 			      !is_measured(ask_cell(a, src, dst)));
 }
 
@@ -473,7 +477,7 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 	bool any = false;
 
 	for (int x = 0; x < l->n_ranks && *need > 0; x++) {
-		int last = ask_is_here(c->a, p, x) ? partners : 0;
+		int last = part_has(&c->a->l->cluster, p, x) ? partners : 0;
 
 		for (int i = 0; i < last && *need > 0; i++) {
 			int y = partner_at(l, x, i);

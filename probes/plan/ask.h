@@ -111,33 +111,11 @@ void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
 /* ---- ask_part.c ---------------------------------------------------------- */
 
-/** True if @p is a switch or between switches, where flows meet. */
-static inline bool ask_is_shared(const struct part *p)
-{
-	return part_is(p, PART_OF_LEAVES);
-}
-
-/** True if @rank is at @p, or at the first end of a part between two. */
-static inline bool ask_is_here(const struct ask_plan *a, const struct part *p,
-			       int rank)
-{
-	return part_has(&a->l->cluster, p, rank);
-}
-
-/** True if the ordered cell @src -> @dst goes through @p. */
-static inline bool ask_touches(const struct ask_plan *a, const struct part *p,
-			       int src, int dst)
-{
-	return part_touches(&a->l->cluster, p, src, dst);
-}
-
 /* ---- ask_tests.c --------------------------------------------------------- */
 
 /** The cell of @src -> @dst; never NULL. */
 const struct cell *ask_cell(const struct ask_plan *a, int src, int dst);
 
-/** True if that failed the last time. */
-bool ask_has_failed(const struct ask_plan *a, int src, int dst);
 
 /** How often the follow-up has asked for @src -> @dst. */
 int ask_times(const struct ask_plan *a, int src, int dst);

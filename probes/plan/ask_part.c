@@ -36,7 +36,8 @@ bool ask_can_test(const struct ask_choice *c, int x, int y)
 static bool joins(const struct ask_plan *a, const struct part *p, int x,
 		  int y)
 {
-	return ask_touches(a, p, x, y) || ask_touches(a, p, y, x);
+	return part_touches(&a->l->cluster, p, x, y) ||
+	       part_touches(&a->l->cluster, p, y, x);
 }
 
 bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
@@ -50,10 +51,10 @@ bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
 			const struct part *p = &t->parts[k];
 
 			if (t != s ? joins(a, p, x, y) :
-				     !ask_is_shared(&t->parts[0]) &&
+				     !part_is(&t->parts[0], PART_OF_LEAVES) &&
 				     !part_scopes[p->kind].two &&
-				     ask_is_here(a, p, y) &&
-				     !ask_is_here(a, p, x)) {
+				     part_has(&a->l->cluster, p, y) &&
+				     !part_has(&a->l->cluster, p, x)) {
 				return false;
 			}
 		}
@@ -91,11 +92,6 @@ int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
 const struct cell *ask_cell(const struct ask_plan *a, int src, int dst)
 {
 	return &a->l->cells[grid_at(&a->l->grid, src, dst)];
-}
-
-bool ask_has_failed(const struct ask_plan *a, int src, int dst)
-{
-	return cells_failed(ask_cell(a, src, dst)->class);
 }
 
 static size_t *head_of(const struct ask_plan *a, int src, int dst)

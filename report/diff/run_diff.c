@@ -27,7 +27,13 @@ static const struct {
 	[DIFF_UNKNOWN] = { "unknown", CODE_UNABLE },
 };
 
-static const char *cell_change_name(enum cell_change c);
+static const char *const change_names[CHANGES] = {
+	[CHANGE_NONE] = "not_compared", [CHANGE_SAME] = "same",
+	[CHANGE_STILL_BAD] = "still_bad",
+	[CHANGE_STILL_SLOW] = "still_slow",
+	[CHANGE_WORSE] = "worse",	[CHANGE_BETTER] = "better",
+	[CHANGE_BROKE] = "broke",	[CHANGE_MENDED] = "mended",
+};
 
 enum diff_status diff_status(const struct diff_sum *s)
 {
@@ -261,7 +267,7 @@ static json_t *pair_json(const struct run_diff *d, size_t at)
 	part_rank_name(d->then, run_dst(d->then, at), to, sizeof(to));
 	return json_pack("{s:o, s:o, s:s, s:o}", "src", json_text(from), "dst",
 			 json_text(to), "change",
-			 cell_change_name((enum cell_change)d->change[at]),
+			 change_names[d->change[at]],
 			 "ratio", isnan(d->ratio[at]) ? json_null() :
 				  json_real((double)d->ratio[at]));
 }
@@ -284,7 +290,7 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 
 	for (int c = 0; c < CHANGES; c++) {
 		json_object_set_new(counts,
-				    cell_change_name((enum cell_change)c),
+				    change_names[c],
 				    json_integer((json_int_t)d->count[c]));
 	}
 	run_foreach_cell(d->then, at) {
@@ -310,20 +316,6 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 
 /** Ratios for six of them to be above the 87.5th percentile. */
 #define ABOVE_LEAST	48
-
-static const char *const change_names[CHANGES] = {
-	[CHANGE_NONE] = "not_compared", [CHANGE_SAME] = "same",
-	[CHANGE_STILL_BAD] = "still_bad",
-	[CHANGE_STILL_SLOW] = "still_slow",
-	[CHANGE_WORSE] = "worse",	[CHANGE_BETTER] = "better",
-	[CHANGE_BROKE] = "broke",	[CHANGE_MENDED] = "mended",
-};
-
-/* "worse", "broke", ... as in JSON and CSV. */
-static const char *cell_change_name(enum cell_change c)
-{
-	return change_names[c];
-}
 
 /** A node of that name that has GPUs; -1. */
 static int node_called(const struct run *run, const char *name)

@@ -15,12 +15,6 @@ static const char *const change_names[POINT_CHANGES] = {
 	[POINT_LOST] = "lost",
 };
 
-/* "same", "worse", "better", "noisy", "lost". */
-static const char *point_change_name(enum point_change c)
-{
-	return change_names[c];
-}
-
 /* ---- sweep diff ---------------------------------------------------------- */
 
 int sweep_diff_make(const struct sweep *then, const struct sweep *now,
@@ -165,7 +159,7 @@ void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
 			if (p->inplace != RECORD_NONE) {
 				str_addf(out, "%d", (int)p->inplace);
 			}
-			str_addf(out, ",%s", point_change_name(p->change));
+			str_addf(out, ",%s", change_names[p->change]);
 			csv_add_real(out, 9, p->then->time_us);
 			csv_add_real(out, 9, p->now->time_us);
 			csv_add_real(out, 9, p->ratio);
@@ -182,7 +176,7 @@ static json_t *point_json(const struct curve_diff *c,
 			 "size_B", (json_int_t)p->size_B, "inplace",
 			 p->inplace == RECORD_NONE ? json_null() :
 					json_integer((json_int_t)p->inplace),
-			 "change", point_change_name(p->change), "ratio",
+			 "change", change_names[p->change], "ratio",
 			 isfinite(p->ratio) ? json_real(p->ratio) :
 					      json_null());
 }
@@ -193,7 +187,7 @@ json_t *sweep_diff_json(const struct sweep_diff *d)
 
 	for (int k = 0; k < POINT_CHANGES; k++) {
 		json_object_set_new(counts,
-				    point_change_name((enum point_change)k),
+				    change_names[k],
 				    json_integer((json_int_t)d->count[k]));
 	}
 	for (size_t i = 0; i < d->n; i++) {

@@ -206,11 +206,6 @@ static void add_first(const struct explain *x, const struct wrap *w)
 	str_release(&text);
 }
 
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /** Whom the others wait for. */
 static void add_waits(const struct explain *x, const struct wrap *w)
 {
@@ -224,20 +219,22 @@ static void add_waits(const struct explain *x, const struct wrap *w)
 			 str_text(&x->works.named));
 	}
 	if (v->work && v->n_behind > 0) {
-		str_addf(&text, "Rank%s %s%s never enqueued work %ld%s%s, for "
-			 "which %zu other%s wait%s.", plural(v->n_behind),
-			 str_text(&v->behind), v->n_behind > 16 ? ", ..." : "",
-			 v->work, v->group[0] ? " of group " : "", v->group,
-			 v->waiting, plural(v->waiting),
+		str_addf(&text,
+			 "Rank%s %s%s never enqueued work %ld%s%s, for "
+			 "which %zu other%s wait%s.",
+			 v->n_behind == 1 ? "" : "s", str_text(&v->behind),
+			 v->n_behind > 16 ? ", ..." : "", v->work,
+			 v->group[0] ? " of group " : "", v->group, v->waiting,
+			 v->waiting == 1 ? "" : "s",
 			 v->waiting == 1 ? "s" : "");
 	} else if (v->work && v->n_silent > 0) {
 		str_addf(&text,
 			 "%zu rank%s wait%s for work %ld%s%s; nothing is "
 			 "said by rank%s %s%s: look for their logs.",
-			 v->waiting, plural(v->waiting),
+			 v->waiting, v->waiting == 1 ? "" : "s",
 			 v->waiting == 1 ? "s" : "", v->work,
 			 v->group[0] ? " of group " : "", v->group,
-			 plural(v->n_silent), str_text(&v->silent),
+			 v->n_silent == 1 ? "" : "s", str_text(&v->silent),
 			 v->n_silent > 16 ? ", ..." : "");
 	} else if (v->work && v->waiting > 1) {
 		str_addf(&text, "All %zu ranks that speak have enqueued work "

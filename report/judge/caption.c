@@ -106,11 +106,6 @@ void note_built_so(const struct run *run, struct str *out)
 
 /* ---- caption notes ------------------------------------------------------- */
 
-static const char *plural(size_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /** Facts @name that begin with @value; @first: one of them. */
 static size_t count_facts(const struct run *run, const char *name,
 			  const char *value, const struct fact_row **first)
@@ -233,7 +228,7 @@ static void note_follow(const struct run *run, struct str *out)
 		str_addf(out,
 			 "follow-up: %zu more test%s at the end, to settle "
 			 "what the others left open, %zu of which failed",
-			 measured, plural(measured),
+			 measured, measured == 1 ? "" : "s",
 			 measured - count[CELL_PASS]);
 	}
 }
@@ -250,7 +245,7 @@ static void note_lacking(const struct run *run, struct str *out)
 		str_addf(out,
 			 "skipped: %zu rank%s cannot run this test: "
 			 "%.300s",
-			 n, plural(n), detail->value);
+			 n, n == 1 ? "" : "s", detail->value);
 	}
 }
 
@@ -302,7 +297,7 @@ static void note_kernels(const struct run *run, struct str *out)
 
 	if (n > 0) {
 		str_addf(out, "%zu GPU%s cannot run kernels", n,
-			 plural(n));
+			 n == 1 ? "" : "s");
 	}
 	if (first) {
 		str_addf(out, " (%.*s): data was %s", WHY_MAX,
@@ -460,11 +455,11 @@ static void note_resumed(const struct run *run, struct str *out)
 	if (n > 0) {
 		caption_utc(run_entry(resumes, n - 1).utc, utc);
 		str_addf(out, "resumed %zu time%s, last %s", n,
-			 plural(n), utc);
+			 n == 1 ? "" : "s", utc);
 	}
 	if (n > 0 && run->mended > 0) {
 		str_addf(out, ": %zu test%s failed before and pass%s now",
-			 run->mended, plural(run->mended),
+			 run->mended, run->mended == 1 ? "" : "s",
 			 run->mended == 1 ? "es" : "");
 	}
 }
@@ -479,7 +474,7 @@ static void note_unrouted(const struct run *run, struct str *out)
 			 "pass: the nodes have no route from one to the other "
 			 "(for NCCL: NCCL_CROSS_NIC=0)",
 			 run->mesh->unrouted,
-			 plural(run->mesh->unrouted),
+			 run->mesh->unrouted == 1 ? "" : "s",
 			 run->mesh->unrouted == 1 ? "is" : "are");
 	}
 }
@@ -513,7 +508,7 @@ static void note_bad_rows(const struct run *run, struct str *out)
 {
 	if (run->bad_rows > 0) {
 		str_addf(out, "%zu damaged row%s ignored; the last: %s",
-			 run->bad_rows, plural(run->bad_rows),
+			 run->bad_rows, run->bad_rows == 1 ? "" : "s",
 			 run->bad_why);
 	}
 }
@@ -638,7 +633,7 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 		int nodes = count_nodes(run);
 
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
-			 "%s%s%s", nodes, plural((size_t)nodes),
+			 "%s%s%s", nodes, nodes == 1 ? "" : "s",
 			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
 			 mesh_segment(run)[0] ? " in " : "", mesh_segment(run),
 			 run->transport[0] ? run->transport : "no method",
@@ -651,15 +646,17 @@ const char *caption_what(const struct run *run, char *buf, size_t size)
 		return buf;
 	}
 	snprintf(buf, size, "%s on %d node%s with %d %s%s: %s%s%s%s%s%s%s",
-		 run->probe, run->n_nodes, plural((size_t)run->n_nodes),
-		 run->n_ranks,
-		 run->ports && !run->transport[0] ? "port" :
-				spec_transport_rank(run->transport),
-		 plural((size_t)run->n_ranks),
+		 run->probe, run->n_nodes,
+		 run->n_nodes == 1 ? "" : "s", run->n_ranks,
+		 run->ports && !run->transport[0] ?
+			 "port" :
+			 spec_transport_rank(run->transport),
+		 run->n_ranks == 1 ? "" : "s",
 		 run->transport[0] ? run->transport : "no transport",
 		 run->size_B > 0 ? ", " : "",
 		 run->size_B > 0 ? units_size_text((uint64_t)run->size_B, bytes,
-						   sizeof(bytes)) : "",
+						   sizeof(bytes)) :
+				   "",
 		 run->schedule[0] ? ", schedule " : "", run->schedule,
 		 when[0] ? ", " : "", when);
 	return buf;

@@ -277,7 +277,7 @@ static bool is_chosen(const struct diagnose_pairs *p, int src, int dst)
  * (NULL = none yet).
  */
 static int worth(const struct run *run, int src, int dst,
-		 const struct diagnose_pair *other)
+		 const struct grid_pair *other)
 {
 	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
 	bool inter = s->node != d->node;
@@ -298,8 +298,8 @@ static int worth(const struct run *run, int src, int dst,
 static bool best_cell(const struct run *run, const struct verdict *v,
 		      const struct finding *f,
 		      const struct diagnose_pairs *pairs,
-		      const struct diagnose_pair *other,
-		      struct diagnose_pair *best)
+		      const struct grid_pair *other,
+		      struct grid_pair *best)
 {
 	int most = 0;
 
@@ -314,14 +314,14 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 		points = worth(run, s, d, other);
 		if (points > most) {
 			most = points;
-			*best = (struct diagnose_pair){ s, d };
+			*best = (struct grid_pair){ s, d };
 		}
 	}
 	return most > 0;
 }
 
 /** Returns the pair that already stands for @f; NULL = none. */
-static const struct diagnose_pair *
+static const struct grid_pair *
 stands_for(const struct run *run, const struct verdict *v,
 	   const struct finding *f, const struct diagnose_pairs *pairs)
 {
@@ -348,9 +348,9 @@ void diagnose_choose(const struct run *run, const struct verdict *v,
 	for (size_t i = 0; diagnose_top(run) && i < DIAGNOSE_PER_FINDING * n &&
 			   pairs->n < DIAGNOSE_MAX_PAIRS; i++) {
 		const struct finding *f = &v->findings[i % n];
-		const struct diagnose_pair *other =
+		const struct grid_pair *other =
 			stands_for(run, v, f, pairs);
-		struct diagnose_pair best;
+		struct grid_pair best;
 
 		if (f->fail && best_cell(run, v, f, pairs, other, &best)) {
 			pairs->covered += i < n;
@@ -367,7 +367,7 @@ const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
 }
 
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
-		       const struct diagnose_pair *pair,
+		       const struct grid_pair *pair,
 		       struct diagnose_row *row)
 {
 	const struct cluster_rank *a = &run->ranks[pair->src];

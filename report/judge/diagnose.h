@@ -58,9 +58,7 @@ const struct diagnose_step *diagnose_top(const struct run *run);
 
 /** Bad cells that are tested for the findings. */
 struct diagnose_pairs {
-	struct diagnose_pair {
-		int src, dst;
-	} list[DIAGNOSE_MAX_PAIRS];
+	struct grid_pair list[DIAGNOSE_MAX_PAIRS];
 	size_t n;
 	size_t findings;	/* faults, whatever shows them */
 	size_t covered;		/* of these, with a pair in the list */
@@ -88,7 +86,7 @@ const char *diagnose_undone_name(const struct diagnose_step *s, char *buf,
 
 /** Fills in a row with its pair and step, without a result. */
 void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
-		       const struct diagnose_pair *pair,
+		       const struct grid_pair *pair,
 		       struct diagnose_row *row);
 
 /** Index of the end of @s on the node of @rank: its GPU, or in a test of HCA

@@ -21,9 +21,7 @@
 
 /* ---- packets that were not sent ------------------------------------------ */
 
-static const struct own_word {
-	const char *code, *says;
-} own_words[] = {
+static const struct err_words own_words[] = {
 	{ .code = PING_SENDER,
 	  .says = "its packet filter rejects what it sends" },
 	{ .code = PING_NO_ROUTE, .says = "it has no route for what it sends" },
@@ -98,7 +96,7 @@ static void explain_own(const struct own_case *c)
 	}
 }
 
-static void find_own(const struct run *run, const struct own_word *w,
+static void find_own(const struct run *run, const struct err_words *w,
 		     int node, uint8_t *explained, struct verdict *v)
 {
 	const struct cluster_node *n = &run->nodes[node];

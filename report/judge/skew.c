@@ -84,11 +84,6 @@ static bool has(const struct skew_diff *d, int node, unsigned values)
 	return d->value_of[node] >= 0 && (values >> d->value_of[node] & 1) != 0;
 }
 
-static bool on_side(const struct skew_diff *d, int node, int side)
-{
-	return has(d, node, of_side(d, side));
-}
-
 /** Returns true if the same nodes differ in the same way. */
 static bool same_sides(const struct run *run, const struct skew_diff *a,
 		       const struct skew_diff *b)
@@ -100,7 +95,8 @@ static bool same_sides(const struct run *run, const struct skew_diff *a,
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
 		if (even ? a->value_of[i] != b->value_of[i] :
-			   on_side(a, i, 1) != on_side(b, i, 1)) {
+			   has(a, i, of_side(a, 1)) !=
+				    has(b, i, of_side(b, 1))) {
 			return false;
 		}
 	}
@@ -169,9 +165,10 @@ static size_t count_cells(const struct run *run, const struct skew_diff *d,
 		 * another */
 		bool with = skew_is_even(d) ?
 				    d->value_of[a] >= 0 &&
-				    d->value_of[b] >= 0 &&
-				    d->value_of[a] != d->value_of[b] :
-				    on_side(d, a, 1) || on_side(d, b, 1);
+					    d->value_of[b] >= 0 &&
+					    d->value_of[a] != d->value_of[b] :
+				    has(d, a, of_side(d, 1)) ||
+					    has(d, b, of_side(d, 1));
 		bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||
 			      witness_is_bad(run, ABOUT_SLOW, at);
 

@@ -37,12 +37,6 @@ static void join(struct pairs_run_member *m, int a, int b)
 	m[y].seen |= m[x].seen;
 }
 
-/** The way of the cell between nodes at @at: NVLink, another one, or "". */
-static const char *nvlink_way_of(const struct run *run, size_t at)
-{
-	return run->paths[run->cell_way[at]];
-}
-
 /** Find ranks that used another path although their clique has NVLink: it is
  *  not used there. */
 static void find_others(const struct run *run, struct pairs_run_member *m)
@@ -55,7 +49,7 @@ static void find_others(const struct run *run, struct pairs_run_member *m)
 
 		if (run->cells[at].path == PATH_INTER &&
 		    run->cell_way[at] != 0 &&
-		    !cluster_is_nvlink(nvlink_way_of(run, at)) &&
+		    !cluster_is_nvlink(run->paths[run->cell_way[at]]) &&
 		    lead == lead_of(m, run_dst(run, at))) {
 			m[lead].other = true;
 		}
@@ -142,7 +136,7 @@ int nvlink_find(struct run *run)
 	}
 	run_foreach_cell(run, at) {	/* where NVLink was observed */
 		if (run->cells[at].path != PATH_INTRA &&
-		    cluster_is_nvlink(nvlink_way_of(run, at))) {
+		    cluster_is_nvlink(run->paths[run->cell_way[at]])) {
 			join(m, run_src(run, at), run_dst(run, at));
 			m[lead_of(m, run_src(run, at))].seen = true;
 		}
@@ -167,7 +161,7 @@ int nvlink_find(struct run *run)
 
 		if (s->node != d->node && s->domain && s->domain == d->domain &&
 		    (run->cell_way[at] == 0 ||
-		     cluster_is_nvlink(nvlink_way_of(run, at)))) {
+		     cluster_is_nvlink(run->paths[run->cell_way[at]]))) {
 			run->cells[at].path = PATH_NVLINK;
 		}
 	}

@@ -30,7 +30,7 @@ static const struct diagnose_step *step(const char *name)
 static void add(struct run *r, const char *name, int src, int dst,
 		enum outcome outcome, const char *text)
 {
-	const struct diagnose_pair pair = { src, dst };
+	const struct grid_pair pair = { src, dst };
 	struct diagnose_row row;
 
 	diagnose_row_init(r, step(name), &pair, &row);
@@ -506,7 +506,7 @@ static void write_results(const char *dir, const char *name, const char *text)
 static enum outcome read_back(const struct run *r, const char *dir,
 			      const char *name, const char *text)
 {
-	const struct diagnose_pair pair = { 0, 4 };
+	const struct grid_pair pair = { 0, 4 };
 	struct diagnose_row row;
 	struct err e = { 0 };
 

@@ -35,7 +35,7 @@ static void what_is_known_is_said(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-		const struct gpu_refusal *r = gpu_refusal_of(
+		const struct err_words *r = gpu_refusal_of(
 			(CUresult)refusals[i].rc, refusals[i].mode);
 
 		assert_int_equal(r != NULL, refusals[i].code != NULL);

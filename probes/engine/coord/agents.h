@@ -49,8 +49,6 @@ int run_log_begin(struct run_log *log, const struct schema *schema,
  *  replaces RUN_RESUME.  0, or -1 with @e. */
 int run_log_write(struct run_log *log, struct err *e);
 void run_log_close(struct run_log *log); /* safe on NULL */
-/** Keep @bytes for the end of the run, on a disk that may be full then. */
-void run_log_keep_room(struct run_log *log, size_t bytes);
 /** That end has come; once is enough. */
 void run_log_use_room(struct run_log *log);
 
@@ -68,8 +66,6 @@ int run_log_sift(struct run_log *log,
 void run_log_fact(struct run_log *log, const char *node, const char *scope,
 		  const char *fact, const char *value, const char *unit,
 		  const char *source);
-/** Begin facts.csv anew. */
-void run_log_forget_facts(struct run_log *log);
 
 /** A line of events.csv; @node NULL and @rank -1 where they do not apply. */
 void run_log_event(struct run_log *log, const char *node, int rank,

@@ -59,11 +59,6 @@ int before_open(json_t *run, json_t **out, struct err *e)
 	return 0;
 }
 
-size_t before_n_nodes(const json_t *b)
-{
-	return json_array_size(run_file(b).nodes);
-}
-
 /* ---- the same nodes ---------------------------------------------------- */
 
 static int misfit(const json_t *b, const char *name, struct err *e)
@@ -166,7 +161,7 @@ static int place_nodes(const struct node_draft *d, int n,
 
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 {
-	int n_old = (int)before_n_nodes(b);
+	int n_old = (int)json_array_size(run_file(b).nodes);
 	struct node_draft *old = calloc((size_t)(n_old + n), sizeof(*old));
 
 	if (old == NULL) {
@@ -212,7 +207,7 @@ int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		    ((size_t)run_file(b).planned.cells == cells ||
 		     n_missing(b) > 0);
 
-	if (before_n_nodes(b) == 0) {
+	if (json_array_size(run_file(b).nodes) == 0) {
 		return 0;
 	}
 	for (int i = 0; same && i < n_sizes; i++) {

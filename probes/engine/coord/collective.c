@@ -391,7 +391,8 @@ static bool is_unheard(const struct collective_work *w, int64_t now_ns)
 {
 	for (int i = 0; i < w->n_members; i++) {
 		if (!w->members[i].in &&
-		    ranks_silent(&w->ranks, w->members[i].rank, now_ns)) {
+		    agents_silent(w->ranks.all[w->members[i].rank].agent,
+				  now_ns)) {
 			return true;
 		}
 	}

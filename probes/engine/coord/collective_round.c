@@ -130,9 +130,9 @@ static void send_orders(struct collective_work *w, enum collective_do what,
 		o->drill = w->acts[i].drill;
 		o->silent = w->acts[i].silent;
 		if (i < n) {
-			ranks_send(&w->ranks, m->rank,
-				   message_of(MSG_COLLECTIVE,
-					      collective_order_json(o)));
+			agents_send(w->ranks.all[m->rank].agent,
+				    message_of(MSG_COLLECTIVE,
+					       collective_order_json(o)));
 		}
 	}
 	answer_for_lost(w);

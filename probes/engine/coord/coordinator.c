@@ -594,8 +594,9 @@ static int process_open(struct coordinator_process *p, struct err *e)
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
 		return -1;
 	}
-	run_log_keep_room(c->log, ROOM_RUN + ROOM_AGENT *
-			  (size_t)agents_expected(c->agents));
+	c->log->room_fd = rundir_keep_room(
+		c->log->dir,
+		ROOM_RUN + ROOM_AGENT * (size_t)agents_expected(c->agents));
 	p->c.begin_ns = now;
 	p->waited_ns = pressure_waited_ns("");
 	p->boot_deadline_ns = now + spec_boot_first_ns(&c->spec, p->step);

@@ -513,7 +513,8 @@ int ranks_make(struct ranks *r, struct coord *c,
 				agents_expected(c->agents);
 	int n = size, rc = -1;
 	struct node_draft *d = calloc(
-		(size_t)size + before_n_nodes(c->before) + 1, sizeof(*d));
+		(size_t)size + json_array_size(run_file(c->before).nodes) + 1,
+		sizeof(*d));
 
 	const char *given = getenv(ALLOCATION_ENV);
 
@@ -545,7 +546,7 @@ int ranks_make(struct ranks *r, struct coord *c,
 	} else {
 		n = draft_nodes(c->agents, c->spec.local, d, e);
 	}
-	n = n > 0 && before_n_nodes(c->before) > 0
+	n = n > 0 && json_array_size(run_file(c->before).nodes) > 0
 		    ? before_nodes(c->before, d, n, e)
 		    : n;
 	if (n >= 0) {

@@ -82,7 +82,7 @@ int ranks_find_nics(struct ranks *r, struct err *e)
 	 * nodes would share NICs, unless they are machines of their own */
 	bool real = !r->c->probe->ports && !xport_is(r->ops, XPORT_SOCKETS) &&
 		    (!ranks_pretend(r) || r->c->spec.sysroot[0] != '\0');
-	bool again = before_n_nodes(r->c->before) > 0;
+	bool again = json_array_size(run_file(r->c->before).nodes) > 0;
 	int known = again ? find_before(r) : 0, rc = known < 0 ? -1 : 0;
 
 	/* an earlier version knew of no NIC; of one of ours nodes may be new */

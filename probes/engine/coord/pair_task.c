@@ -319,7 +319,8 @@ static bool is_unheard(const struct pairs_work *w, const struct active *a,
 {
 	for (int end = 0; end < 2; end++) {
 		if (!a->ends[end].in && !a->ends[end].cut &&
-		    ranks_silent(&w->ranks, active_rank(a, end), now_ns)) {
+		    agents_silent(w->ranks.all[active_rank(a, end)].agent,
+				  now_ns)) {
 			return true;
 		}
 	}

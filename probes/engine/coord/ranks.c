@@ -135,11 +135,6 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	}
 }
 
-void ranks_send(struct ranks *r, int rank, json_t *msg)
-{
-	agents_send(r->all[rank].agent, msg);
-}
-
 /* Sends r->entry to the agent of @rank, and empties it. */
 static void send_entry(struct ranks *r, int64_t rank, enum message_type type)
 {
@@ -168,15 +163,10 @@ void ranks_tell(struct ranks *r, enum message_type type,
 
 void ranks_word(struct ranks *r, int rank, enum message_type type, int64_t id)
 {
-	ranks_send(r, rank,
-		   id < 0 ? message_new(type, "{s:i}", "rank", rank) :
-			    message_new(type, "{s:I,s:i}", "id",
-					(json_int_t)id, "rank", rank));
-}
-
-bool ranks_silent(const struct ranks *r, int rank, int64_t now_ns)
-{
-	return agents_silent(r->all[rank].agent, now_ns);
+	agents_send(r->all[rank].agent,
+		    id < 0 ? message_new(type, "{s:i}", "rank", rank) :
+			     message_new(type, "{s:I,s:i}", "id",
+					 (json_int_t)id, "rank", rank));
 }
 
 bool ranks_settled(const struct ranks *r)
@@ -541,7 +531,7 @@ void ranks_write_facts(void *work)
 
 	/* what the nodes say now; an earlier part of the run may have failed
 	 * before it had a plan, but not before it had facts */
-	run_log_forget_facts(r->c->log);
+	rundir_table_restart(&r->c->log->facts, NULL);
 	write_given_facts(r);
 	for (int i = 0; i < r->layout.n_nodes; i++) {
 		write_node_facts(r, i);

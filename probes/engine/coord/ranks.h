@@ -142,8 +142,6 @@ bool ranks_recorded(const struct ranks *r);
  *  none that they are started for). */
 void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 		 const struct order_how *how);
-/** @msg to the agent of @rank, if that still listens; takes the reference. */
-void ranks_send(struct ranks *r, int rank, json_t *msg);
 /** ... an order, or a word of @type about one, to the agent of its rank. */
 void ranks_order(struct ranks *r, const struct order *o);
 void ranks_tell(struct ranks *r, enum message_type type,
@@ -151,9 +149,6 @@ void ranks_tell(struct ranks *r, enum message_type type,
 /** ... a message that only names the task @id, or no task: -1. */
 void ranks_word(struct ranks *r, int rank, enum message_type type,
 		int64_t id);
-/** Returns true if several beats of the agent of @rank are overdue at @now_ns,
- *  so that other messages of it may be late as well. */
-bool ranks_silent(const struct ranks *r, int rank, int64_t now_ns);
 /** Returns true if no rank is still opening its transport. */
 bool ranks_settled(const struct ranks *r);
 /** @rank is out from now on, and an event says why, unless it has been for an

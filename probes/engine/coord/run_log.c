@@ -118,11 +118,6 @@ void run_log_close(struct run_log *log)
 	}
 }
 
-void run_log_keep_room(struct run_log *log, size_t bytes)
-{
-	log->room_fd = rundir_keep_room(log->dir, bytes);
-}
-
 void run_log_use_room(struct run_log *log)
 {
 	if (log->room_fd >= 0) {
@@ -187,11 +182,6 @@ void run_log_fact(struct run_log *log, const char *node, const char *scope,
 	STR_COPY(r.unit, unit);
 	STR_COPY(r.source, source);
 	rundir_table_put(&log->facts, &r, NULL);
-}
-
-void run_log_forget_facts(struct run_log *log)
-{
-	rundir_table_restart(&log->facts, NULL);
 }
 
 void run_log_event(struct run_log *log, const char *node, int rank,

@@ -26,7 +26,6 @@
  *  the run is new or has no plan so far.  The copy has no nodes if no node of
  *  that plan ever connected.  Returns 0, or -1 with @e. */
 int before_open(json_t *run, json_t **out, struct err *e);
-size_t before_n_nodes(const json_t *b); /* 0 when @b is NULL */
 /** Put the @n nodes of @d, which has room for those of both, into the places
  *  that they had, and those that never came into the places of such.  Returns
  *  how many these are, or -1 with @e: another node.  Only where @b has
