@@ -209,12 +209,6 @@ static int keep_metrics(const struct summary *sum, int code, const char *file,
 	return rc;
 }
 
-/* Return true if --metrics write to stdout, which then gets no words. */
-static bool keep_takes_stdout(const struct spec *s)
-{
-	return strcmp(s->metrics, "-") == 0;
-}
-
 void keep(const struct judged *j, const struct spec *s, int code)
 {
 	struct summary sum = { 0 };
@@ -294,7 +288,7 @@ static int print_words(const struct judged *j, const struct spec *s,
  *  show. */
 static bool has_words(const struct judged *j, const struct spec *s, bool failed)
 {
-	return !s->quiet && !keep_takes_stdout(s) &&
+	return !s->quiet && strcmp(s->metrics, "-") != 0 &&
 	       !(failed && j->run.rows == 0 && j->verdict.n == 0);
 }
 

@@ -26,12 +26,6 @@ static double steps_of(const struct dtype *t, double value)
 	return nearbyint(ldexp(value, t->mantissa - exponent_of(t, value)));
 }
 
-/** The number of the type that is nearest to @value. */
-static double rounded(const struct dtype *t, double value)
-{
-	return ldexp(steps_of(t, value), exponent_of(t, value) - t->mantissa);
-}
-
 static uint64_t encode_float(const struct dtype *t, double value)
 {
 	int bias = (1 << (t->exponent - 1)) - 1;
@@ -140,7 +134,8 @@ static double mean_wanted(const struct dtype *t, int h, int64_t ranks)
 	}
 	/* narrower types get it from a float */
 	share = t->mantissa > 23 ? share : (double)(float)share;
-	return value * rounded(t, share);
+	return value * ldexp(steps_of(t, share),
+			     exponent_of(t, share) - t->mantissa);
 }
 
 /** Return the input of rank @rank where the word has the bits @h. */

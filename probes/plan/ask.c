@@ -446,13 +446,6 @@ static uint8_t telling_ways(const struct ask_choice *c,
 		       dirs : 0;
 }
 
-/** Returns true if neither direction of the two was asked for more than @most
- *  times. */
-static bool is_fresh(const struct ask_plan *a, int x, int y, int most)
-{
-	return ask_times(a, x, y) <= most && ask_times(a, y, x) <= most;
-}
-
 /** Partner number @i of @x: one of each node, its own first, GPUs of the same
  *  number before others; -1: that node has no such one. */
 static int partner_at(const struct layout *l, int x, int i)
@@ -485,7 +478,8 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 					       telling_ways(c, s, p, q, x, y);
 
 			any |= dirs != 0 && c->left > 0;
-			if (dirs != 0 && is_fresh(c->a, x, y, most)) {
+			if (dirs != 0 && ask_times(c->a, x, y) <= most &&
+			    ask_times(c->a, y, x) <= most) {
 				*need -= ask_make(c, x, y, dirs);
 			}
 		}

@@ -93,13 +93,6 @@ static int good_part(const struct bisect *b)
 	return -1;
 }
 
-static void ask_witness(struct bisect *b)
-{
-	b->asked[0] = b->set[b->piece];
-	b->asked[1] = good_part(b);
-	b->n_asked = 2;
-}
-
 /** Nothing can be left out any more. */
 static void narrowed(struct bisect *b)
 {
@@ -139,8 +132,9 @@ int bisect_next(struct bisect *b, const int **parts)
 		go_on(b);
 	}
 	if (b->stage == WITNESS) {
-		ask_witness(b);
-		return b->n_asked;
+		b->asked[0] = b->set[b->piece];
+		b->asked[1] = good_part(b);
+		return b->n_asked = 2;
 	}
 	return 0;
 }

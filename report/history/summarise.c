@@ -316,11 +316,6 @@ struct piles {
 	bool failed;
 };
 
-static size_t width_of(const struct cluster_node *n)
-{
-	return (size_t)(n->gpus > n->nics ? n->gpus : n->nics);
-}
-
 static int piles_make(struct piles *p, const struct run *run)
 {
 	const size_t nodes = (size_t)run->n_nodes;
@@ -329,7 +324,9 @@ static int piles_make(struct piles *p, const struct run *run)
 			     .first = calloc(nodes + 1, sizeof(*p->first)) };
 	for (size_t i = 0; p->first && i < nodes; i++) {
 		p->first[i] = p->parts;
-		p->parts += width_of(&run->nodes[i]);
+		p->parts += (size_t)(run->nodes[i].gpus > run->nodes[i].nics ?
+					     run->nodes[i].gpus :
+					     run->nodes[i].nics);
 	}
 	p->gpus = calloc(p->parts + 1, sizeof(*p->gpus));
 	p->nics = calloc(p->parts + 1, sizeof(*p->nics));

@@ -385,11 +385,6 @@ static const char *skip_prefixes(const char *line)
 	}
 }
 
-static const char *skip_comment(const char *line)
-{
-	return line + strspn(line, "# ");
-}
-
 /* ---- the end of a table ------------------------------------------------- */
 
 /** A label that was given before, for the same variant, gets a number. */
@@ -686,7 +681,7 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 {
 	struct parser *p = user;
 	const char *text = skip_prefixes(line);
-	const char *body = skip_prefixes(skip_comment(text));
+	const char *body = skip_prefixes(text + strspn(text, "# "));
 	struct import_tokens *k = &p->k;
 	int rc = 0;
 

@@ -109,14 +109,6 @@ static void tell_some(struct nodes_work *w)
 	}
 }
 
-/* Tell those who had to wait for memory; ten times a second. */
-static void meet_tick(struct nodes_work *w)
-{
-	if (w->plan.tell != NULL && !w->leaving) {
-		tell_some(w);
-	}
-}
-
 static void begin(struct nodes_work *w)
 {
 	json_t *nodes = describe(w);
@@ -548,7 +540,9 @@ static void nodes_tick(void *work, int64_t now_ns)
 	struct nodes_work *w = work;
 
 	w->moved = true;
-	meet_tick(w);
+	if (w->plan.tell != NULL && !w->leaving) {
+		tell_some(w);	/* ten times a second */
+	}
 	if (now_ns <= w->deadline_ns || is_unheard(w, now_ns)) {
 		return;
 	}

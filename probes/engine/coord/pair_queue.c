@@ -24,11 +24,6 @@ static void rows_leave_out(struct pairs_work *w, const struct task *t,
 			   enum outcome o, const char *code,
 			   const char *detail);
 
-static bool crosses(const struct pairs_work *w, const struct task *t)
-{
-	return plan_crosses(&w->ranks.layout, t->a, t->b);
-}
-
 /* ---- what fails every time ----------------------------------------------- */
 
 /* Retries and the follow-up are few, and for what is not certain. */
@@ -130,7 +125,8 @@ bool relay_admit(struct pairs_work *w, struct task *t)
 {
 	char why[120];
 
-	if (!pairs_pass(w)->pxn || !crosses(w, t) ||
+	if (!pairs_pass(w)->pxn ||
+	    !plan_crosses(&w->ranks.layout, t->a, t->b) ||
 	    w->ranks.ops->begin == NULL) {
 		return true;
 	}

@@ -229,15 +229,6 @@ void task_start(struct pairs_work *w, const struct task *next)
 
 /* ---- the end of a task -------------------------------------------------- */
 
-/* Directions about which too little was said get a task of their own. */
-static void owe_dirs(struct pairs_work *w, struct task t, uint8_t dirs)
-{
-	if (dirs != 0) {
-		t.dirs = dirs;
-		queue_new(w, t);
-	}
-}
-
 /* The NIC that @rank, which is at no task, has by the word of NCCL.  A drill
  * has broken what was planned, and its verdict must know that. */
 static void settle_nic(struct pairs_work *w, int rank)
@@ -271,7 +262,11 @@ static void finish_task(struct pairs_work *w, struct active *a)
 	}
 	join_over(w, a);
 	active_free(w, a);
-	owe_dirs(w, t, t.dirs & (uint8_t)~known);
+	/* what too little was said about gets a task of its own */
+	t.dirs &= (uint8_t)~known;
+	if (t.dirs != 0) {
+		queue_new(w, t);
+	}
 	if (w->c->phase == COORD_STOP) {
 		rows_drop_stopped(w);
 	}

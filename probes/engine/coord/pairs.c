@@ -383,12 +383,6 @@ static bool follow_stop(struct pairs_work *w)
 	return whole;
 }
 
-static void follow_release(struct pairs_work *w)
-{
-	opinion_drop(w->follow.opinion);
-	ask_release(&w->follow.ask);
-}
-
 /* ---- pairs --------------------------------------------------------------- */
 
 #define LAST_WORDS_NS (2 * NS_PER_S)
@@ -844,7 +838,8 @@ static void pairs_end(void *work)
 {
 	struct pairs_work *w = work;
 
-	follow_release(w);
+	opinion_drop(w->follow.opinion);
+	ask_release(&w->follow.ask);
 	convict_free(w->convict);
 	json_decref(w->env);
 	json_decref(w->settings);
