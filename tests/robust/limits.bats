@@ -222,8 +222,8 @@ agents()
 
 @test "too few open files for an agent to join: the same answer for all" {
 	grep -q __asan_init "$GPUCHECK" && skip "a sanitizer takes more"
-	for n in 4 5 8 11 12 14 16 17 19; do
-		agents 3 $n p2p ', "transport": "tcp"'
+	for n in {4..19}; do
+		agents 3 "$n" p2p ', "transport": "tcp"'
 		[ $code -eq 4 ]
 		grep -q "on n1 ran into a limit: too few" out
 		grep -q "limited to $n (ulimit -n; hard limit $n), 20 are needed" run/facts.csv
@@ -235,7 +235,7 @@ agents()
 	agents 2 12 info
 	[ $code -eq 4 ]
 	for n in 4 9 15; do
-		agents 0 $n p2p ', "transport": "tcp"'
+		agents 0 "$n" p2p ', "transport": "tcp"'
 		[ $code -eq 3 ]
 		grep -q "too few .* files\|too few file descriptors" err
 		lacks 'FAIL|drain|firewall' out err

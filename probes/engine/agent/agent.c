@@ -905,13 +905,22 @@ static void agent_give_up(struct agent *a)
 
 int agent_main(const char *dir, struct err *e)
 {
-	struct agent *a = calloc(1, sizeof(*a));
-	int code, rc = a != NULL ? uv_loop_init(&a->loop) : UV_ENOMEM;
+	const struct limit_user least = { .who = "agent", .dir = dir,
+					  .files = AGENT_FILES, .tasks = 2 };
+	struct agent *a;
+	int code, rc;
 
+	/* the note to the run takes files as well: none is open yet */
+	if (limit_files_check(&least, e) < 0) {
+		agent_excuse(dir, e);
+		return CODE_UNABLE;
+	}
+	a = calloc(1, sizeof(*a));
+	rc = a != NULL ? uv_loop_init(&a->loop) : UV_ENOMEM;
 	if (rc < 0) {
 		free(a);
 		err_set(e, -rc, "cannot start an agent");
-		limit_hint(e, &(struct limit_user){ .who = "agent" });
+		limit_hint(e, &least);
 		agent_excuse(dir, e);
 		return CODE_UNABLE;
 	}
@@ -924,9 +933,7 @@ int agent_main(const char *dir, struct err *e)
 	a->inventory = json_object();
 	if (agent_boot(a, &a->why) < 0 || agent_watch(a) < 0 ||
 	    agent_join(a, &a->why) < 0) {
-		limit_hint(&a->why, &(struct limit_user){
-			.who = "agent", .dir = dir, .files = AGENT_FILES,
-			.tasks = 2 });
+		limit_hint(&a->why, &least);
 		agent_give_up(a);
 	} else {
 		agent_obey_signals(a);

@@ -320,11 +320,10 @@ static int agent_identify(struct agent *a, struct err *e)
 /* Until the coordinator is found: who am I, what is here. */
 int agent_boot(struct agent *a, struct err *e)
 {
-	const struct limit_user least = { .files = AGENT_FILES };
 	int64_t deadline;
 	bool hosts;	/* the coordinator */
 
-	if (agent_identify(a, e) < 0 || limit_files_check(&least, e) < 0 ||
+	if (agent_identify(a, e) < 0 ||
 	    spawn_self(a->self, sizeof(a->self), e) < 0) {
 		return -1;
 	}
@@ -496,14 +495,6 @@ static int dial(struct agent *a, struct auth_session *keys,
 
 /* ---- joining ------------------------------------------------------------ */
 
-/* The coordinator has our hello, or hung up before. */
-static void await_welcome(struct agent *a)
-{
-	while (wire_is_open(&a->wire) && a->state <= AGENT_REFUSED) {
-		uv_run(&a->loop, UV_RUN_ONCE);
-	}
-}
-
 /* Opens the data door at the address of this end of @fd.  Returns 0, or -1 with
  * @e. */
 static int open_door(struct agent *a, int fd, struct err *e)
@@ -576,7 +567,10 @@ int agent_join(struct agent *a, struct err *e)
 		if (say_hello(a, deadline, e) < 0) {
 			return -1;
 		}
-		await_welcome(a);
+		/* until it has our hello, or hangs up */
+		while (wire_is_open(&a->wire) && a->state <= AGENT_REFUSED) {
+			uv_run(&a->loop, UV_RUN_ONCE);
+		}
 	} while (a->state == AGENT_JOINING && clock_now_ns() < deadline);
 	return a->state > AGENT_REFUSED ? 0 : -1;
 }
