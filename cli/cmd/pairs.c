@@ -39,7 +39,8 @@ static int all_check(struct session *s, struct str *drill, struct err *e)
 
 static int run_all(struct session *s)
 {
-	return probe_run(s, all_check, &conductor_all);
+	return s->spec.resume[0] ? resume_main(s, "all") :
+				   probe_run(s, all_check, &conductor_all);
 }
 
 static const char *const all_examples[] = {

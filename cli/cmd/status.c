@@ -280,6 +280,9 @@ static int run_status(struct session *s)
 			talk("the latest run here: %s", f.dir);
 		}
 		code = show(s, &f, &e);
+		if (!f.going && !s->spec.quiet && !s->spec.json) {
+			resume_say_how(f.dir, code);
+		}
 	}
 	found_release(&f);
 	return e.text[0] ? talk_fail(&e, code) : code;

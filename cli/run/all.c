@@ -21,6 +21,7 @@
 #include "lib/data/rundir.h"
 #include "probes/probe.h"
 #include "report/judge/findings.h"
+#include "sbatch/slurm.h"
 
 /** With --quick a step waits this long for agents, plus NODE_BOOT_NS per
  *  node. */
@@ -81,6 +82,8 @@ struct all_run {
 	struct str expect;	/* "NAME=" and lines, for the steps to come */
 	int n_expect;
 	const char *env[2];	/* that */
+	/** Rows of the run that is resumed; rung "" = none of this layer. */
+	struct step_row before[N_LAYERS];
 };
 
 /** Why @layer is not for this run, or NULL. */
@@ -128,14 +131,41 @@ static void limit_boot(struct all_run *l, int64_t ns)
 	s->boot_timeout_ns = ns < spec_boot_ns(s) ? ns : spec_boot_ns(s);
 }
 
-/** @l->rows is not open yet, and need not be. */
-static void open_all(struct all_run *l, const struct step_place *place)
+/** Keep the row of a step that began; a resumed run writes the others. */
+static int take_before(void *arg, const void *data, struct err *e)
+{
+	const struct step_row *row = data;
+	struct all_run *l = arg;
+
+	(void)e;
+	if (row->outcome == OUTCOME_NOT_RUN) {
+		return RUNDIR_DROP;
+	}
+	for (size_t i = 0; i < N_LAYERS; i++) {
+		if (strcmp(layers[i].probe, row->rung) == 0) {
+			l->before[i] = *row;
+		}
+	}
+	return RUNDIR_KEEP;
+}
+
+/** @l->rows is not open yet, and is not to be unless @starts.  Returns 0, or -1
+ *  with @e. */
+static int open_all(struct all_run *l, const struct step_place *place,
+		    bool starts, struct err *e)
 {
 	*l = (struct all_run){ .place = *place, .spec = *place->spec };
 	l->place.spec = &l->spec;
 	if (l->spec.quick) {
 		limit_boot(l, QUICK_BOOT_NS);
 	}
+	return rundir_table_walk(place->dir, &schema_step, starts, take_before,
+				 l, NULL, e);
+}
+
+static enum left_step now(const struct all_run *l, const struct layer *layer)
+{
+	return left_step(l->place.dir, &l->before[layer - layers]);
 }
 
 static struct step make_step(struct all_run *l, const struct layer *layer)
@@ -146,6 +176,7 @@ static struct step make_step(struct all_run *l, const struct layer *layer)
 					 l->spec.deep && layer->deepens ?
 							 NULL : layer->full,
 			      .env = l->env, .goes_on = layer->goes_on,
+			      .resumes = now(l, layer) == LEFT_CUT,
 			      .share_percent = layer->share_percent };
 }
 
@@ -156,9 +187,11 @@ static void each(const struct step_place *place,
 {
 	struct all_run l;
 
-	open_all(&l, place);
+	open_all(&l, place, false, NULL);
 	for (const struct layer *layer = layers; layer->probe; layer++) {
-		const char *why = unfit(layer, place->spec);
+		const char *why = now(&l, layer) == LEFT_KEPT ?
+					  "it has ended, and is kept" :
+					  unfit(layer, place->spec);
 		struct step step = make_step(&l, layer);
 		struct args line = { 0 };
 
@@ -181,25 +214,6 @@ static void leave_out(struct spec *s, const char *node)
 	snprintf(s->exclude + len, sizeof(s->exclude) - len, "%s%s",
 		 len > 0 ? "," : "", node);
 	s->nodes -= s->nodes > 1;
-}
-
-/** Note the consequences of a fault of this step for the layers above. */
-static void learn(struct all_run *l, const struct layer *layer,
-		  const struct run_entry *f)
-{
-	if (!f->fail) {
-		return;
-	}
-	/* each other layer would lose the time to wait for it */
-	if (gone_code(f->code)->unstarted && f->node[0]) {
-		leave_out(&l->spec, f->node);
-	}
-	if (l->n_expect < MAX_EXPECT) {
-		str_addf(&l->expect, "%s%s: %.300s",
-			 l->n_expect ? "\n" : STEP_EXPECT_ENV "=",
-			 layer->probe, f->says);
-		l->n_expect++;
-	}
 }
 
 /** The counts of a verdict into the columns of the same names. */
@@ -278,28 +292,106 @@ static void say(const struct layer *layer, const struct step_row *row)
 	}
 }
 
-static void take_layer(struct all_run *l, const struct layer *layer,
+/** Take what @verdict says of @layer: nodes that did not start are left out of
+ *  the layers above, and other failures are to be expected there. */
+static void learn_all(struct all_run *l, const struct layer *layer,
+		      const json_t *verdict)
+{
+	const json_t *findings = verdict_file(verdict).findings;
+
+	for (size_t i = 0; i < json_array_size(findings); i++) {
+		const struct run_entry f = run_entry(findings, i);
+
+		if (!f.fail) {
+			continue;
+		}
+		/* each other layer would lose the time to wait for it */
+		if (gone_code(f.code)->unstarted && f.node[0]) {
+			leave_out(&l->spec, f.node);
+		}
+		if (l->n_expect < MAX_EXPECT) {
+			str_addf(&l->expect, "%s%s: %.300s",
+				 l->n_expect ? "\n" : STEP_EXPECT_ENV "=",
+				 layer->probe, f.says);
+			l->n_expect++;
+		}
+	}
+}
+
+/** Let the layers above a kept layer know its findings. */
+static void keep_layer(struct all_run *l, const struct layer *layer)
+{
+	char dir[PATH_MAX];
+	json_t *verdict = NULL;
+
+	if (rundir_path(l->place.dir, layer->probe, dir, NULL) == 0) {
+		verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
+	}
+	learn_all(l, layer, verdict);
+	json_decref(verdict);
+}
+
+/** A layer that is measured anew has an empty place; what it had, if anything,
+ *  is in @aside then.  Unless @aside is new, it is given back. */
+static void move_aside(const char *dir, const char *name, char aside[NAME_MAX])
+{
+	const int at = rundir_at(dir);
+	const bool back = aside[0] != '\0';
+	char path[PATH_MAX];
+
+	for (int n = 1; !back && (n == 1 || rundir_has(dir, aside)); n++) {
+		snprintf(aside, NAME_MAX, "%s-%d", name, n);
+	}
+	if (back && rundir_path(dir, name, path, NULL) == 0) {
+		rundir_discard(path, true);
+	}
+	renameat(at, back ? aside : name, at, back ? name : aside);
+	rundir_shut(at);
+}
+
+/** The job of the allocation that the steps run in has ended. */
+static bool is_over(const struct all_run *l)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+
+	return job && spec_launcher_is(l->place.launcher, LAUNCHER_SLURM) &&
+	       slurm_job_standing(job) >= SLURM_JOB_ENDS;
+}
+
+/** Returns true if @row is to be added: it tells more than what was known. */
+static bool take_layer(struct all_run *l, const struct layer *layer,
 		      struct step_row *row)
 {
-	struct step_end end;
+	const struct step_row *before = &l->before[layer - layers];
+	const bool anew = before->outcome == OUTCOME_OK && before->rung[0];
 	struct step step = make_step(l, layer);
-	json_t *findings;
+	char aside[NAME_MAX] = "";
+	struct step_end end;
 
+	if (!step.resumes && !l->place.stopped &&
+	    rundir_has(l->place.dir, layer->probe)) {
+		move_aside(l->place.dir, layer->probe, aside);
+	}
 	step_run(&l->place, &step, &end);
+	if (aside[0] && anew && !end.verdict) {
+		move_aside(l->place.dir, layer->probe, aside);
+	}
 	row->exit_code = end.ran ? end.code : RECORD_NONE;
 	row->wall_s = end.ran ? end.wall_s : NAN;
 	add_outcome(layer, &end, row);
 	if (row->outcome == OUTCOME_OK) {
 		add_cells(end.verdict, row);
 	}
-	findings = verdict_file(end.verdict).findings;
-	for (size_t i = 0; i < json_array_size(findings) &&
-			   row->outcome != OUTCOME_SKIPPED; i++) {
-		const struct run_entry f = run_entry(findings, i);
-
-		learn(l, layer, &f);
+	if (row->outcome != OUTCOME_SKIPPED) {
+		learn_all(l, layer, end.verdict);
+	}
+	if (row->outcome == OUTCOME_ERROR && is_over(l)) {
+		l->place.stopped = true;
+		row->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(row->code, STEP_STOPPED);
 	}
 	step_release(&end);
+	return !anew || row->outcome == OUTCOME_OK;
 }
 
 static int run_layers(struct all_run *l, struct err *e)
@@ -307,7 +399,12 @@ static int run_layers(struct all_run *l, struct err *e)
 	for (const struct layer *layer = layers; layer->probe; layer++) {
 		const char *why = unfit(layer, &l->spec);
 		struct step_row row;
+		bool add = true;
 
+		if (now(l, layer) == LEFT_KEPT) {
+			keep_layer(l, layer);
+			continue;
+		}
 		record_init(&schema_step, &row);
 		STR_COPY(row.rung, layer->probe);
 		clock_utc(row.start_utc);
@@ -316,10 +413,10 @@ static int run_layers(struct all_run *l, struct err *e)
 			STR_COPY(row.code, STEP_UNFIT);
 			STR_COPY(row.detail, why);
 		} else {
-			take_layer(l, layer, &row);
+			add = take_layer(l, layer, &row);
 		}
 		say(layer, &row);
-		if (rundir_table_add(&l->rows, &row, e) < 0) {
+		if (add && rundir_table_add(&l->rows, &row, e) < 0) {
 			return -1;
 		}
 	}
@@ -345,8 +442,8 @@ static int run(struct step_place *place, struct err *e)
 	if (step_prepare(place, e) < 0) {
 		return -1;
 	}
-	open_all(&l, place);
-	if (rundir_table_open(&l.rows, place->dir, &schema_step, e) < 0) {
+	if (open_all(&l, place, true, e) < 0 ||
+	    rundir_table_open(&l.rows, place->dir, &schema_step, e) < 0) {
 		return -1;
 	}
 	rc = rundir_hold(l.rows.fd, e);

@@ -115,7 +115,7 @@ static int read_job(const char *dir, struct spec *s,
 			     spec_from_json(s, run_file(run).options, e) :
 			     err_set(e, 0, "cannot start the probes of '%s'",
 				     name);
-		if (rc == 0 && !(*c)->after) {
+		if (rc == 0 && !(*c)->after && !rundir_has(dir, RUN_RESUME)) {
 			rc = run_check_new(run, dir, e);
 		}
 	}

@@ -612,6 +612,7 @@ static int conduct_here(const struct probe_start *t)
 		code = show_nothing(place.dir, t->s, &e, CODE_UNABLE);
 	}
 	talk("run directory: %s", place.dir);
+	resume_say_how(place.dir, code);
 	return code;
 }
 
@@ -629,6 +630,9 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 	sigset_t before;
 	int code;
 
+	if (t->c && !t->c->after && !launcher_is_job(t->ops)) {
+		return conduct_here(t);
+	}
 	if (check_files(&t->s->spec, e) < 0) {
 		return -1;
 	}
@@ -766,12 +770,8 @@ static int run(struct session *s, const char *probe, const char *drill,
 		return code ? talk_fail(&e, code) : code;
 	}
 	rundir_claim(dir, &claim, who, sizeof(who));	/* it is new */
-	if (c && !c->after && !launcher_is_job(t.ops)) {
-		code = conduct_here(&t);
-	} else {
-		code = probe_run_start(&t, &e);
-		code = code < 0 ? not_started(dir, made, s, &e) : code;
-	}
+	code = probe_run_start(&t, &e);
+	code = code < 0 ? not_started(dir, made, s, &e) : code;
 	rundir_unclaim(dir, claim);
 	return code;
 }

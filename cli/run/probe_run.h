@@ -13,6 +13,7 @@
 #include "cli/plan/plan.h"
 #include "lib/base/err.h"
 #include "lib/base/str.h"
+#include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
 #include "report/show/judged.h"
 #include "sbatch/launcher.h"
@@ -57,6 +58,8 @@ struct step {
 	const char *const *env;
 	int share_percent;	/* of --budget; 0: no share */
 	bool quiet;		/* no progress on stderr */
+	bool resumes;		/* --resume the run that is there: it has all
+				 * other options */
 	bool goes_on;		/* once its run has ended it has more to do,
 				 * which TERM ends, as --diagnose has */
 };
@@ -75,8 +78,9 @@ struct step_end {
 
 /**
  * Prepares the run in place->dir, which becomes the whole run, for its steps:
- * writes the drill to a file of its own, since a job may have another working
- * directory, and sets if the run was submitted.  Returns 0, or -1 with @e.
+ * turns RUN_RESUME into run.json, writes the drill to a file of its own, since
+ * a job may have another working directory, and sets if the run was submitted.
+ * Returns 0, or -1 with @e.
  */
 int step_prepare(struct step_place *place, struct err *e);
 
@@ -300,6 +304,11 @@ int left_count(struct left *l, struct err *e);
  *  cell. */
 bool left_is_whole(const struct left *l);
 void left_release(struct left *l);
+bool left_of_all(const struct left *l);		/* cells are probes */
+/** Tell by @row of a step of the "all" in @dir if the step is kept, since it
+ *  measured all, is continued in its directory, or begins anew. */
+enum left_step { LEFT_ANEW, LEFT_CUT, LEFT_KEPT };
+enum left_step left_step(const char *dir, const struct step_row *row);
 
 /* ---- probe run ----------------------------------------------------------- */
 

@@ -176,6 +176,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	place.spec.resume[0] = '\0';	/* what comes after it has its own */
 	settle_place(l, &place);
 	code = probe_run_choose(&t, &place, probe,
+				left_of_all(l) ? &conductor_all :
 				s->spec.diagnose ? &conductor_diagnose : NULL,
 				e);
 	if (code != CODE_HEALTHY) {
@@ -190,8 +191,9 @@ static int launch(struct left *l, struct session *s, const char *probe,
 		talk("continuing '%s': no test was measured so far; %s",
 		     l->dir, t.why);
 	} else {
-		talk("continuing '%s': %zu of %zu tests passed and are kept, "
-		     "%zu are left; %s", l->dir, l->done, l->cells,
+		talk("continuing '%s': %zu of %zu %s and are kept, %zu are "
+		     "left; %s", l->dir, l->done, l->cells,
+		     left_of_all(l) ? "probes ended" : "tests passed",
 		     l->cells - l->done, t.why);
 	}
 	return s->spec.dry_run ? probe_run_describe(&t, e) :
@@ -246,8 +248,8 @@ static int resume(struct left *l, struct session *s, const char *probe,
 		code = check_over(l->dir, e);
 		return code ? code : launch(l, s, probe, e);
 	}
-	talk("nothing is left to measure in '%s': all %zu tests passed",
-	     l->dir, l->cells);
+	talk("nothing is left to measure in '%s': all %zu %s", l->dir,
+	     l->cells, left_of_all(l) ? "probes ended" : "tests passed");
 	code = show_run(l->dir, &s->spec, e);
 	return code < 0 ? CODE_UNABLE : code;
 }

@@ -57,9 +57,42 @@ static int check_probe(const struct left *l, const char *wanted,
 				    "only runs of p2p and ib can be resumed");
 }
 
-static void read_nodes(struct left *l)
+bool left_of_all(const struct left *l)
 {
-	const struct run_file f = run_file(l->run);
+	return strcmp(run_file(l->run).probe, "all") == 0;
+}
+
+/** run.json of a step of the run in @dir; NULL: it has none. */
+static json_t *read_step(const char *dir, const struct step_row *row)
+{
+	char path[PATH_MAX];
+
+	return row->rung[0] && !strchr(row->rung, '/') &&
+	       rundir_path(dir, row->rung, path, NULL) == 0 ?
+		       rundir_read_json(path, RUN_JSON, NULL) : NULL;
+}
+
+enum left_step left_step(const char *dir, const struct step_row *row)
+{
+	json_t *run = read_step(dir, row);
+	const struct run_file f = run_file(run);
+	enum left_step is = LEFT_ANEW;
+
+	if (row->rung[0] &&
+	    (row->outcome == OUTCOME_SKIPPED ||
+	     (row->outcome == OUTCOME_OK && f.complete))) {
+		is = LEFT_KEPT;
+	} else if (f.planned.cells > 0 && can_resume(f.probe)) {
+		is = LEFT_CUT;
+	}
+	json_decref(run);
+	return is;
+}
+
+/** The nodes of the run @run, of @l or of one of its steps. */
+static void read_nodes(struct left *l, const json_t *run)
+{
+	const struct run_file f = run_file(run);
 
 	/* it may have failed with nothing to plan */
 	for (; f.planned.cells > 0 && l->n_nodes < json_array_size(f.nodes);
@@ -127,7 +160,7 @@ int left_read(struct left *l, const char *probe, const char *word,
 		STR_COPY(l->launcher, launcher_sbatch.name);
 		l->spec.launcher[0] = '\0';
 	}
-	read_nodes(l);
+	read_nodes(l, l->run);
 	return read_extra(l) < 0 ? err_set(e, ENOMEM, "no memory for a run") :
 				   0;
 }
@@ -136,6 +169,24 @@ static int take_row(void *arg, const void *row, struct err *e)
 {
 	(void)e;
 	resume_row(arg, row);
+	return RUNDIR_KEEP;
+}
+
+/** A step of all: a cell.  Its nodes are those of the run unless an earlier
+ *  step, which lost none, has named them. */
+static int take_step(void *arg, const void *data, struct err *e)
+{
+	const struct step_row *row = data;
+	struct left *l = arg;
+	json_t *run;
+
+	(void)e;
+	l->done += left_step(l->dir, row) == LEFT_KEPT;
+	if (l->n_nodes == 0) {
+		run = read_step(l->dir, row);
+		read_nodes(l, run);
+		json_decref(run);
+	}
 	return RUNDIR_KEEP;
 }
 
@@ -152,6 +203,12 @@ int left_count(struct left *l, struct err *e)
 	size_t i, n;
 	int rc;
 
+	if (left_of_all(l)) {
+		l->cells = (size_t)f.planned.cells;
+		l->done = 0;
+		return rundir_table_walk(l->dir, &schema_step, false,
+					 take_step, l, NULL, e);
+	}
 	if (l->n_nodes == 0) {
 		return 0;
 	}
@@ -198,7 +255,7 @@ int left_count(struct left *l, struct err *e)
 bool left_is_whole(const struct left *l)
 {
 	return l->n_nodes > 0 && l->done >= l->cells &&
-	       run_file(l->run).complete;
+	       (left_of_all(l) || run_file(l->run).complete);
 }
 
 void left_release(struct left *l)
@@ -220,7 +277,8 @@ static void say_retest(const char *probe, const char *dir, const char *when)
 /** Return true if the run in @dir has a test that --resume would measure. */
 static bool has_left(const char *dir, const char *probe)
 {
-	struct left *l = can_resume(probe) ? calloc(1, sizeof(*l)) : NULL;
+	struct left *l = can_resume(probe) || strcmp(probe, "all") == 0 ?
+				 calloc(1, sizeof(*l)) : NULL;
 	bool has = false;
 
 	if (l) {
@@ -244,7 +302,7 @@ void resume_say_how(const char *dir, int code)
 	if (!f.options) {
 		;	/* it was imported */
 	} else if (code == CODE_PARTIAL && has_left(dir, probe)) {
-		talk_hint("to measure the missing tests: \"gpucheck %s "
+		talk_hint("to measure what is missing: \"gpucheck %s "
 			  "--resume %s\"", probe,
 			  str_quoted_dir(dir, word, sizeof(word)));
 	} else if (code == CODE_PARTIAL && of[0]) {

@@ -122,9 +122,14 @@ static bool knows(const struct command *cmd, const struct spec_option *o,
 
 int step_prepare(struct step_place *place, struct err *e)
 {
-	json_t *run = rundir_read_json(place->dir, RUN_JSON, e);
+	const bool again = rundir_has(place->dir, RUN_RESUME);
+	json_t *run = rundir_read_run(place->dir, e);
 	int rc = run ? 0 : -1;
 
+	if (rc == 0 && again &&
+	    (rc = rundir_write_json(place->dir, RUN_JSON, run, e)) == 0) {
+		rundir_remove(place->dir, RUN_RESUME);
+	}
 	if (rc == 0 && place->spec->faults[0]) {
 		rc = rundir_write_text(place->dir, DRILL_FILE,
 				       run_file(run).drill_text, 0666, e);
@@ -185,20 +190,23 @@ void step_args(const struct step_place *place, const struct step *r,
 	args_add(a, place->self);
 	args_add(a, r->command);
 	args_addf(a, "--launcher=%s", place->launcher);
-	hand_on(place, r, a);
-	for (const char *const *o = r->options; o && *o; o++) {
+	if (!r->resumes) {
+		hand_on(place, r, a);
+	}
+	for (const char *const *o = r->options; o && *o && !r->resumes; o++) {
 		args_add(a, *o);
 	}
 	if (left_ns) {
 		args_addf(a, "--max-time=%s",
 			  units_duration_arg(left_ns, text, sizeof(text)));
 	}
-	if (place->spec->budget_ns && r->share_percent) {
+	if (place->spec->budget_ns && r->share_percent && !r->resumes) {
 		args_addf(a, "--budget=%s", units_duration_arg(
 				  place->spec->budget_ns / 100 *
 				  r->share_percent, text, sizeof(text)));
 	}
-	args_addf(a, "--out=%s/%s", place->dir, r->name);
+	args_addf(a, "--%s=%s/%s", r->resumes ? "resume" : "out", place->dir,
+		  r->name);
 	if (place->extra && *place->extra) {
 		args_add(a, "--");
 		args_add_all(a, place->extra);

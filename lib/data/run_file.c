@@ -215,8 +215,8 @@ int run_check_new(const json_t *run, const char *dir, struct err *e)
 	err_set(e, 0, "the run in '%s' has begun before, and was cut short%s",
 		dir, getenv("SLURM_RESTART_COUNT") != NULL ?
 		", and Slurm has started its job once more" : "");
-	return err_hint(e, "its rows are kept; start a new run, or, but for "
-			   "\"gpucheck all\", continue it with --resume");
+	return err_hint(e, "its rows are kept; start a new run, or continue "
+			   "it with --resume");
 }
 
 int run_error_note(const char *dir, const struct err *why, int exit_code)

@@ -294,7 +294,7 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 		return -1;
 	}
 	f = rundir_open(dir, s->name, &why);
-	if (!f && e) {
+	if (!f && e && why.code != ENOENT) {
 		*e = why;
 	}
 	if (!f) {

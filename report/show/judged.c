@@ -128,10 +128,17 @@ static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
 
 static int take_step(void *user, const void *row)
 {
+	const struct step_row *step = row;
 	struct all *all = user;
+	size_t i = 0;
 
-	if (all->n < MAX_STEPS) {
-		all->steps[all->n++].row = *(const struct step_row *)row;
+	/* of a run that was resumed the last row of a step counts */
+	while (i < all->n && strcmp(all->steps[i].row.rung, step->rung) != 0) {
+		i++;
+	}
+	if (i < MAX_STEPS) {
+		all->steps[i].row = *step;
+		all->n += i == all->n;
 	}
 	return 0;
 }
@@ -430,12 +437,6 @@ static int below(const struct judged *j, int width, enum term_style style,
 		str_add_quoted(out, path);
 	}
 	str_addch(out, '\n');
-	if (!j->ask.going && verdict_is_cut(&j->run, &j->verdict)) {
-		str_add(out, "      all of it again:\n      " TELL_COMMAND);
-		tell_again(&j->run, NULL, out);
-		tell_passed_on(&j->run, out);
-		str_addch(out, '\n');
-	}
 	return 0;
 }
 

@@ -163,15 +163,80 @@ slow_p2p()
 	[ "$(jq -r .stop_reason run/p2p/run.json)" = interrupted ]
 	grep -q 'did not finish' out
 	[ -z "$(step_process p2p "$PWD/run")" ]
-	# what it prints measures the whole
+	# what it prints measures what is missing, and that alone
 	read -r -a line < <(sed -n \
-		'/all of it again:$/ { n; s/^ *gpucheck //p }' out)
-	: >drill
-	run_p "${line[@]}" -o again
+		's/.*what is missing: "gpucheck \(.*\)"$/\1/p' err)
+	before=$(find run/memlock run/ping -type f -exec sha256sum {} +)
+	measured=$(grep -c ',ok,' run/p2p/results.csv)
+	jq '.drill_text = ""' run/p2p/run.json >j && mv j run/p2p/run.json
+	run_p "${line[@]}"
 	# this machine may limit locked memory
 	[ "$status" -le 1 ]
-	[ "$(jq '.cells.pass + .cells.slow' again/p2p/verdict.json)" = 12 ]
-	[ -z "$(jq -r .stop_reason again/run.json)" ]
+	[ "$(jq '.cells.pass + .cells.slow' run/p2p/verdict.json)" = 12 ]
+	[ "$(grep -c ',ok,' run/p2p/results.csv)" -eq 12 ] &&
+		[ "$measured" -gt 0 ]
+	[ "$(steps_last run)" = \
+		"memlock ok ping ok ib skipped gpu skipped p2p ok allreduce skipped" ]
+	[ -z "$(jq -r .stop_reason run/run.json)" ]
+	[ "$before" = "$(find run/memlock run/ping -type f -exec sha256sum {} +)" ]
+	run_p "${line[@]}"
+	[ "$status" -le 1 ]
+	grep -q 'nothing is left to measure in .*: all 6 probes ended' err
+}
+
+# The last outcome of each step of $1, as steps().
+steps_last()
+{
+	paste -d ' ' <(columns_of rung "$1/results.csv") \
+		<(columns_of outcome "$1/results.csv") |
+		awk '{ n[$1] || o[++k] = $1; n[$1] = 1; l[$1] = $2 }
+			END { for (i = 1; i <= k; i++) print o[i], l[o[i]] }' |
+		xargs
+}
+
+@test "an all that is resumed and stopped again loses nothing" {
+	slow_p2p
+	await 30 grep -qs ',ok,' run/p2p/results.csv
+	kill -INT "$front"
+	wait "$front" || status=$?
+	[ "$status" -eq 4 ]
+	# as if the pings had been cut, too
+	awk -F, -v OFS=, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
+		$c["rung"] == "ping" { $c["status"] = "partial" } { print }' \
+		run/results.csv >results.csv
+	cp results.csv run
+	jq '.stop_reason = "interrupted"' run/ping/run.json >j
+	mv j run/ping/run.json
+	cp run/ping/results.csv pings
+	run_p all --resume run --dry-run
+	[ "$status" -eq 0 ]
+	grep -q '^# no memlock: it has ended, and is kept' out
+	grep -q ' ping .*--out=' out
+	grep -q ' p2p --launcher=local --resume=' out
+	"$GPUCHECK" all --resume run >out 2>err 3>&- &
+	front=$!
+	await 30 step_process_again p2p "$PWD/run"
+	kill -INT "$front"
+	wait "$front" || status=$?
+	[ "$status" -eq 4 ]
+	# what had not begun was none of it
+	awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i }
+		$c["outcome"] != "not_run"' results.csv >begun
+	diff <(head -n "$(wc -l <begun)" run/results.csv) begun
+	cmp pings run/ping-1/results.csv
+	[ "$(grep -c ',ok,' run/p2p/results.csv)" -gt 0 ]
+	run_p report run
+	[ "$status" -eq 4 ]
+	run_p all --resume run --local=3x2
+	fails 2 "--local=3x2 does not go with --resume"
+	run_p all --resume run/p2p
+	fails 2 "is a run of 'p2p', not of all"
+}
+
+# The process that continues step $1 of the run in $2.
+step_process_again()
+{
+	pgrep -f -- "gpucheck $1 .*--resume=$2/$1\$"
 }
 
 # in_job COMMAND: an allocation whose srun does COMMAND.

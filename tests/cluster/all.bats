@@ -57,3 +57,51 @@ steps()
 	expect "$(jq ".cells.pass + .cells.slow" "$dir/p2p/verdict.json")" 12
 	[ ! -e "$dir/job.sbatch" ]
 }
+
+# The command that $1 gives for what is missing, without its first word.
+way_on()
+{
+	sed -n 's/.*what is missing: "gpucheck \(.*\)"$/\1/p' "$1"
+}
+
+step_goes_on()
+{
+	grep -qs ',ok,' "$dir/$1/results.csv" && [ ! -e "$dir/$1/verdict.json" ]
+}
+
+@test "all whose job is cancelled goes on in a new job, by the line it prints" {
+	echo 'hang pair=0-3' >drill
+	start all -N 2 -G 2 --quick --transport=tcp --faults=drill \
+		-o "$dir"
+	await 60 step_goes_on p2p
+	scancel --user=root
+	finish 4
+	sha256sum "$dir"/ping/results.csv >kept
+	read -r -a line < <(way_on err)
+	run_to 4 status "$dir"
+	expect "$(way_on err)" "${line[*]}"
+	expect "${line[0]} ${line[1]}" "all --resume"
+	run_to 1 "${line[@]}"
+	sha256sum --check --quiet kept
+	expect "$(jq '.cells.pass + .cells.slow' "$dir/p2p/verdict.json")" 10
+	expect "$(jq -r .stop_reason "$dir/run.json")" ""
+	# the shell of the first time counts
+	says 'sbatch' "$dir/run.json"
+}
+
+@test "all in an allocation that ends stops once, and goes on in another" {
+	echo 'hang pair=0-3' >drill
+	salloc --quiet -N 2 --exclusive --gres=gpu:8 \
+		"$GPUCHECK" all --quick -G 2 --transport=tcp --faults=drill \
+		-o "$dir" >out 2>err 3>&- &
+	front=$!
+	await 60 step_goes_on p2p
+	scancel --signal=TERM --full --user=root 2>/dev/null || true
+	scancel --user=root
+	await 60 ended "$front"
+	run_to 4 report "$dir"
+	expect "$(grep -c 'could not measure' out)" 0
+	read -r -a line < <(way_on err)
+	run_to 1 "${line[@]}"
+	expect "$(jq '.cells.pass + .cells.slow' "$dir/p2p/verdict.json")" 10
+}
