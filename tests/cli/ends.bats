@@ -192,7 +192,7 @@ partial()
 	local cut=0 resumed=0
 	[ "$2" -ne 4 ] || cut=1
 	case $1 in
-	p2p | ib) resumed=$cut ;;
+	p2p | ib | all) resumed=$cut ;;
 	esac
 	[ "$(grep -c '^ *partial: ' out)" -eq "$cut" ] &&
 		[ "$(grep -c -- "--resume" err)" -eq "$resumed" ]
