@@ -140,6 +140,7 @@ static const struct field entry_fields[] = {
 	ENTRY(members, ARRAY, 0), ENTRY(peer_members, ARRAY, 0),
 	ENTRY(severity, LINK, 0), ENTRY(code, LINK, 0), ENTRY(says, LINK, 0),
 	ENTRY(cells, INT, INT64_MAX), ENTRY(explained, INT, INT64_MAX),
+	ENTRY(judged, INT, INT64_MAX),
 	ENTRY(drain, BOOL, 0), ENTRY(evidence, ARRAY, 0),
 	/* of a part of a retest */
 	ENTRY(nic, LINK, 0), ENTRY(pairs, ARRAY, 0),

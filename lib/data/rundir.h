@@ -98,7 +98,7 @@ struct run_entry {
 	const char *severity, *code, *says, *act, *nic, *detail, *utc, *version;
 	const char *source, *names;	/* names: a host list */
 	int index, peer_index, gpus, peer_gpus, gpu, rank, nics;
-	int64_t cells, explained;
+	int64_t cells, explained, judged;
 	double score;
 	bool uplinks, fail, drain, here, missing;
 	json_t *members, *peer_members, *others, *evidence, *pairs;

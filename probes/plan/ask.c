@@ -597,7 +597,8 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	const struct run_entry f = run_entry_of(json);
 	const char *code = f.code;
 	bool warn = strcmp(f.severity, "warn") == 0;
-	int64_t explained = f.explained, cells = f.cells;
+	int64_t explained = f.explained, cells = f.judged > 0 ? f.judged :
+								f.cells;
 	double share = cells > 0 ? (double)explained / (double)cells : 1;
 	bool rare = share > 0 && share < RARE;
 	const json_t *other;

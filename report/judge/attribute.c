@@ -186,12 +186,11 @@ static void hear_cell(struct hearing *h, size_t at)
 {
 	unsigned class = h->run->cells[at].class;
 
-	if (class >= CELL_CLASSES ||
-	    (h->explained && (h->explained[at] & EXPLAINED))) {
+	if (class >= CELL_CLASSES || !witness_is_bad(h->run, h->about, at)) {
 		return;
 	}
-	h->w->cells[class]++;
-	if (!witness_is_bad(h->run, h->about, at)) {
+	if (h->explained && (h->explained[at] & EXPLAINED)) {
+		h->w->elsewhere += run_measured(class);
 		return;
 	}
 	h->w->bad[class]++;
@@ -254,6 +253,10 @@ void witness_hear(const struct run *run, const struct part *p,
 	};
 
 	*w = (struct witness){ 0 };
+	f->cells = part_tests(run, p, w->cells);
+	w->measured = f->cells - w->cells[CELL_SKIPPED] -
+		      w->cells[CELL_NOT_RUN];
+	w->good = w->cells[CELL_PASS] + w->cells[CELL_SLOW];
 	if (!h.code_counts) {
 		f->failed = true;
 		return;

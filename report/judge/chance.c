@@ -77,7 +77,7 @@ void again_collided(const struct run *run, const struct cause *c,
 	struct finding *f = verdict_find(v, NULL, COLLISIONS);
 
 	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
-	f->cells += c->cells;
+	f->cells = part_tests(run, &f->part, NULL);
 	f->explained += c->explained;
 	finding_say(f, "%zu of %zu tests between nodes were slow while others "
 		    "ran, but not by themselves: flows meet on links between "

@@ -253,7 +253,7 @@ void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 		return;
 	}
 	f = finding_add(v, cross_rail, "pxn_needed");
-	f->cells = part_measured(run, &cross_rail);
+	f->cells = part_tests(run, &cross_rail, NULL);
 	f->explained = rescued;
 	finding_set_example(run, f, first);
 	finding_say(f, "Traffic between rails: %zu of %zu tests fail without "

@@ -281,7 +281,7 @@ static void judge(const struct run *run, const struct part *p,
 	f = finding_add(v, out, "slow");
 	f->fail = !run->shared_cores;
 	f->score = 0;
-	f->cells = part_measured(run, &out);
+	f->cells = part_tests(run, &out, NULL);
 	f->explained = (tx ? d->n[SENDS] : 0) + (rx ? d->n[RECEIVES] : 0);
 	finding_say(f, "%s is slow as well: tests with other nodes reach %.0f "
 		    "%% of what is usual, those of %s inside the node %.0f %%",
@@ -353,7 +353,8 @@ static struct finding *add(const struct run *run, const struct effect *e,
 	const char *with = e->inside ? "GPUs" : "nodes";
 	char name[PART_NAME_SIZE];
 
-	f->cells = e->tests;
+	f->cells = part_tests(run, &e->part, NULL);
+	f->judged = e->tests;
 	if (also.kind != shown.kind) {
 		finding_add_or(f, &also);
 	}

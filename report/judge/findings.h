@@ -369,7 +369,7 @@ struct nets {
  * of their own, not at that of all others), less the logarithm of the number of
  * parts of its kind; then the next one by the tests that are left.  A part
  * counts if at the rate of the others so many failures are less likely than one
- * in a hundred for all parts together (C.  Bonferroni, 1936).  A part whose
+ * in two hundred for all parts together (C.  Bonferroni, 1936).  A part whose
  * tests fail as often when repeated, or more often than not, is broken rather
  * than unreliable: other judges handle its tests.
  */
@@ -382,6 +382,8 @@ struct rate {
 	struct part *or_parts;	/* that explain as much */
 	size_t n_or;
 	size_t failed, tests;	/* of its first tests */
+	size_t again, again_failed;	/* of these, tests of the follow-up that
+					 * are not their pair's only one */
 	size_t passed;		/* of those that failed, when tried again */
 	double nats;		/* logarithm of the likelihood ratio */
 };
@@ -424,7 +426,10 @@ size_t skew_unheard(const struct run *run);
 
 struct witness {
 	size_t cells[CELL_CLASSES];	/* of those that touch the part */
+	size_t measured, good;		/* of these */
 	size_t bad[CELL_CLASSES];	/* the ones that need explaining */
+	size_t elsewhere;		/* measured, bad, and explained by
+					 * another part */
 	size_t corrupted;	/* of the flaky ones: data arrived changed */
 	char code[48];		/* the most telling one of the bad cells */
 	double slow_ratio;	/* mean share of the median, or of packets
@@ -444,9 +449,10 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at);
 /** Returns true if data arrived corrupted in a flaky cell before it passed. */
 bool witness_corrupted(const struct run *run, size_t at);
 
-/** Counts the cells that touch @p into @w; takes some of their messages as
- *  evidence of @f, whose example is the first bad one.  Cells that another part
- *  explains do not count: @explained has EXPLAINED for each, or is NULL. */
+/** Counts the cells that touch @p into @w and f->cells; takes some of their
+ *  messages as evidence of @f, whose example is the first bad one.  Bad cells
+ *  that another part explains only count as @w->elsewhere: @explained has
+ *  EXPLAINED for each, or is NULL. */
 void witness_hear(const struct run *run, const struct part *p,
 		  enum witness_about about, const uint8_t *explained,
 		  struct finding *f, struct witness *w);

@@ -158,7 +158,7 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	if (!heard) {
 		struct finding *f = finding_add(v, *gpu, g->code);
 
-		f->cells = part_measured(run, gpu);
+		f->cells = part_tests(run, gpu, NULL);
 		finding_say(f, "%s", evidence);
 		finding_add_evidence(f, "%s", evidence);
 	}

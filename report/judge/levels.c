@@ -442,7 +442,7 @@ static void say(const struct run *run, size_t kind, const struct levels *l,
 	struct finding *f = finding_add(v, part_of_path(path), "two_levels");
 	char low[UNITS_REAL_SIZE], high[UNITS_REAL_SIZE];
 
-	f->cells = l->low + l->high;
+	f->cells = part_tests(run, &f->part, NULL);
 	f->explained = l->low;
 	finding_say(f, "Tests %s are at two levels: %zu at about %s GB/s, %zu "
 		    "at about %s GB/s; no rate is expected of them that would "

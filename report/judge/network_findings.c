@@ -552,7 +552,7 @@ void network_findings(const struct run *run, struct verdict *v)
 	}
 	f = odd_find(run, is_tcp, &x, v);
 	if (f) {
-		f->cells = part_measured(run, &between);
+		f->cells = part_tests(run, &between, NULL);
 		snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
 			 f->cells);
 		tell_tcp(&x.nodes[run->ranks[f->src].node],
@@ -561,7 +561,7 @@ void network_findings(const struct run *run, struct verdict *v)
 	}
 	f = odd_find(run, is_bounced, &x, v);
 	if (f) {
-		f->cells = part_measured(run, &between);
+		f->cells = part_tests(run, &between, NULL);
 		set = gdr_set(&x, f->src);
 		set = set ? set : gdr_set(&x, f->dst);
 		STR_COPY(f->code, "gpudirect_missing");

@@ -52,37 +52,45 @@ static bool few_to_compare(const struct run *run, const struct part *p)
 
 /* ---- says ---------------------------------------------------------------- */
 
-/** Adds " (28 timeout, 2 fail)", the bad cells by class; nothing if all failed
- *  in the same plain way. */
-static void add_classes(const struct witness *w, size_t bad, struct finding *f)
+/** Adds " (28 timeout, 2 fail, 8 have another cause)": the bad cells by class,
+ *  unless all failed in the same plain way, and those that are not counted. */
+static void add_classes(const struct witness *w, struct finding *f)
 {
+	const size_t left = f->cells - w->measured;
+	size_t listed[CELL_CLASSES + 2] = {
+		[CELL_CLASSES] = w->elsewhere,
+		[CELL_CLASSES + 1] = left > w->bad[CELL_SKIPPED] ?
+					     left - w->bad[CELL_SKIPPED] : 0,
+	};
 	const char *comma = " (";
 
-	if (w->bad[CELL_FAIL] == bad) {
-		return;
+	if (w->bad[CELL_FAIL] < f->explained) {
+		memcpy(listed, w->bad, sizeof(w->bad));
 	}
-	for (unsigned c = CELL_FAIL; c <= CELL_SKIPPED; c++) {
-		if (w->bad[c] > 0) {
-			finding_more(f, "%s%zu %s", comma, w->bad[c],
-				     cell_class_name(c));
+	for (unsigned c = CELL_FAIL; c < CELL_CLASSES + 2; c++) {
+		if (listed[c] > 0) {
+			finding_more(f, "%s%zu %s", comma, listed[c],
+				     c < CELL_CLASSES ? cell_class_name(c) :
+				     c > CELL_CLASSES ? "not measured" :
+				     listed[c] == 1 ? "has another cause" :
+						      "have another cause");
 			comma = ", ";
 		}
 	}
 	finding_more(f, "%s", comma[0] == ',' ? ")" : "");
 }
 
-/** "; the other 192 passed": why it is this part and not another. */
-static void add_contrast(const struct run *run, const struct verdict *v,
-			 const struct witness *w, struct finding *f)
+/** "; the other 192 passed, 4 of them slow": why it is this part and not
+ *  another. */
+static void add_contrast(const struct run *run, const struct witness *w,
+			 struct finding *f)
 {
-	size_t pass = v->cells[CELL_PASS] + v->cells[CELL_SLOW] +
-		      follow_measured(run, true);
-	size_t measured = verdict_measured(v) + follow_measured(run, false);
-	size_t here_pass = w->cells[CELL_PASS] + w->cells[CELL_SLOW];
-	size_t here = here_pass + w->cells[CELL_FAIL] +
-		      w->cells[CELL_TIMEOUT] + w->cells[CELL_CORRUPT];
-	size_t others = measured > here ? measured - here : 0;
-	size_t others_pass = pass > here_pass ? pass - here_pass : 0;
+	const struct part all = part_at(PART_CONFIG, -1, -1);
+	size_t of[CELL_CLASSES] = { 0 };
+	size_t others = part_tests(run, &all, of) - of[CELL_SKIPPED] -
+			of[CELL_NOT_RUN] - w->measured;
+	size_t slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
+	size_t others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
 
 	if (others == 0) {
 		finding_more(f, "; no other test was run");
@@ -91,6 +99,9 @@ static void add_contrast(const struct run *run, const struct verdict *v,
 	} else {
 		finding_more(f, "; %zu of the other %zu passed", others_pass,
 			     others);
+	}
+	if (slow > 0 && !run->mesh) {
+		finding_more(f, ", %zu of them slow", slow);
 	}
 }
 
@@ -187,6 +198,9 @@ static void add_slow(const struct run *run, const struct witness *w,
 		return;
 	}
 	finding_more(f, w->bad[CELL_SLOW] == 1 ? " is slow" : " are slow");
+	if (f->cells > w->good) {
+		finding_more(f, " (%zu without a speed)", f->cells - w->good);
+	}
 	if (isfinite(w->slow_ratio) && !by_row) {
 		finding_more(f, "%s %.0f %% of the other pairs", comma,
 			     100 * w->slow_ratio);
@@ -206,10 +220,10 @@ static void says_what(const struct run *run, const struct verdict *v,
 {
 	/* no part of a node can be told from another */
 	bool whole = about == ABOUT_FAULTS && f->part.kind == PART_INTER_NODE &&
-		     f->explained == f->cells;
+		     w->good == 0;
 	/* nor does anything else pass, and not for want of a test */
 	bool inside = v->cells[CELL_PASS] + v->cells[CELL_SLOW] == 0 &&
-		      verdict_measured(v) > f->cells;
+		      verdict_measured(v) > w->measured;
 
 	if (whole) {
 		finding_more(f, inside ?
@@ -228,8 +242,8 @@ static void says_what(const struct run *run, const struct verdict *v,
 		add_flaky(w, f);
 	} else {
 		finding_more(f, " failed");
-		add_classes(w, f->explained, f);
-		add_contrast(run, v, w, f);
+		add_classes(w, f);
+		add_contrast(run, w, f);
 	}
 	finding_more_or(run, f);
 }
@@ -354,12 +368,8 @@ static void add_gone(const struct run *run, const struct gone *g,
 
 	witness_hear(run, &g->part, ABOUT_FAULTS, NULL, f, &w);
 	f->fail = true;
-	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		f->cells += w.cells[c];
-	}
 	f->cells = none ? 0 : f->cells;
-	f->explained = f->cells == 0 ? 0 : f->cells - w.cells[CELL_PASS] -
-					   w.cells[CELL_SLOW];
+	f->explained = none ? 0 : f->cells - w.good;
 	says_gone(run, f, g);
 	if (!strstr(f->says, g->detail)) {
 		finding_add_evidence(f, "%s", g->detail);
@@ -496,8 +506,8 @@ static void add_scatter(const struct run *run, enum witness_about about,
 	witness_hear(run, &c->part, about, others, f, &w);
 	STR_COPY(f->code, w.code);
 	f->fail = is_failure(run, about, c, &w);
-	f->cells = c->cells;
 	f->explained = c->explained;
+	f->judged = c->cells;
 	f->score = 0;
 	f->scatter = true;
 	says_scatter(run, f, about, c->rest, c->n_rest);
@@ -550,8 +560,8 @@ static void add_cause(const struct run *run, enum witness_about about,
 		finding_add_evidence(f, "a warning only: there is too little "
 				     "to compare it with");
 	}
-	f->cells = c->cells;
 	f->explained = c->explained;
+	f->judged = c->cells;
 	f->score = c->score;
 	add_others(run, c, f);
 	says_what(run, v, f, about, &w);

@@ -65,18 +65,6 @@ static void count_own(struct own_case *c)
 	}
 }
 
-/** Counts the tests that it sends by the intended interface. */
-static size_t count_measured(const struct own_case *c)
-{
-	size_t n = 0;
-
-	for (size_t at = c->from; at < c->end; at++) {
-		n += run_measured(c->run->cells[at].class) &&
-		     (c->nic < 0 || own_findings_nic_of(c, at) == c->nic);
-	}
-	return n;
-}
-
 static void explain_own(const struct own_case *c)
 {
 	for (size_t at = c->from; at < c->end; at++) {
@@ -119,7 +107,7 @@ static void find_own(const struct run *run, const struct err_words *w,
 	p.direction = PART_TX;
 	f = finding_add(v, p, w->code);
 	f->fail = true;
-	f->cells = count_measured(&c);
+	f->cells = part_tests(run, &p, NULL);
 	f->explained = c.n;
 	finding_set_example(run, f, c.first);
 	name = p.kind == PART_NIC ? part_nic_name(run, &p) : "";
@@ -336,7 +324,7 @@ static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
 		for (int i = 0; i < 2; i++) {
 			unsigned class = run->cells[ways[i]].class;
 
-			f->cells += run_measured(class);
+			f->cells += class < CELL_CLASSES;
 			f->explained += is_bad(class);
 			explained[ways[i]] |= EXPLAINED;
 		}

@@ -537,7 +537,7 @@ static void warn(const struct run *run, int rank, const char *code,
 	struct part shown = part_shown(run, &p);
 	struct finding *f = finding_add(v, shown, code);
 
-	f->cells = part_measured(run, &p);
+	f->cells = part_tests(run, &p, NULL);
 	finding_say(f, "%s: %s", PART_NAME(run, &shown), text);
 	finding_add_evidence(f, "%s", f->says);
 }

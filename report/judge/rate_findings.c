@@ -45,6 +45,9 @@ static struct finding *add(const struct run *run, const struct part *p,
 
 	witness_hear(run, p, ABOUT_RATE, explained, f, &w);
 	STR_COPY(f->code, w.code);
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		f->explained += w.bad[c];
+	}
 	f->fail = w.corrupted + w.bad[CELL_FAIL] + w.bad[CELL_TIMEOUT] +
 		  w.bad[CELL_CORRUPT] > 0;
 	return f;
@@ -56,8 +59,7 @@ static void add_rate(const struct run *run, const struct rates *all,
 {
 	struct finding *f = add(run, &r->part, explained, v);
 
-	f->cells = r->tests;
-	f->explained = r->failed;
+	f->judged = r->tests;
 	for (size_t i = 0; i < r->n_or; i++) {
 		struct part p = part_shown(run, &r->or_parts[i]);
 
@@ -66,8 +68,12 @@ static void add_rate(const struct run *run, const struct rates *all,
 		}
 	}
 	finding_more(f, "%s fails now and then: ", PART_NAME(run, &f->part));
-	add_share(f, r->failed, r->tests);
-	add_fate(f, r->failed, r->passed);
+	add_share(f, f->explained, f->cells);
+	if (r->again > 0) {
+		finding_more(f, " and %zu of %zu made again by the follow-up",
+			     r->again_failed, r->again);
+	}
+	add_fate(f, f->explained, r->passed);
 	finding_more(f, "; elsewhere ");
 	add_share(f, all->n_rest, all->tests);
 	finding_more_or(run, f);
@@ -101,7 +107,6 @@ static void add_scatter(const struct run *run, const struct rates *all,
 	}
 	f = add(run, &p, explained, v);
 	f->scatter = true;
-	f->cells = part_measured(run, &p);
 	f->explained = failed;
 	add_share(f, failed, f->cells);
 	finding_more(f, " %s failed", run_path_words(path));

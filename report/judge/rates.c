@@ -231,6 +231,17 @@ static bool is_chance(const struct rates_work *w, struct rate *r)
 		again += c->attempt > 1;
 		r->passed += run_good(c->class);
 	}
+	for (size_t i = 0; i < run->n_follow; i++) {
+		const struct run_follow *f = &run->follow[i];
+		unsigned class = cells_class_of(f->outcome);
+
+		if (run_measured(class) && !follow_has(run, f->at) &&
+		    !w->out[f->at] && !rates_failed(run, f->at) &&
+		    part_touches_at(run, &r->part, f->at)) {
+			r->again++;
+			r->again_failed += cells_failed(class);
+		}
+	}
 	bad = (double)again - (double)r->passed;
 	return !is_broken(rate, r->tests) && pairs >= LEAST_FAILED &&
 	       r->passed + later > 0 &&
@@ -403,7 +414,10 @@ static int find(struct rates_work *w)
 			return -1;
 		}
 	}
-	r->tests = w->all.tests;
+	run_foreach_cell(w->run, at) {
+		r->tests += !w->out[at] &&
+			    run_measured(w->run->cells[at].class);
+	}
 	for (size_t i = 0; i < w->n_failed; i++) {
 		const struct cell *c = &w->run->cells[w->failed[i]];
 

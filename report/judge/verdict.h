@@ -32,6 +32,9 @@ struct finding {
 	bool scatter;		/* of cells that no part explains */
 	char code[48];
 	size_t cells, explained;
+	size_t judged;		/* of the cells, those that it was found by:
+				 * measured, and not explained by others; 0:
+				 * all */
 	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found
 				 * by attributing cells */
 	int src, dst;		/* a bad cell to test again; -1 = none */

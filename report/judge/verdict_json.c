@@ -109,7 +109,7 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 {
 	json_t *json = part_json(run, &f->part);
 	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
-				 "s:o*, s:b, s:o, s:o*}",
+				 "s:o*, s:b, s:o, s:o*, s:o*}",
 				 "severity", f->fail ? "fail" : "warn",
 				 "code", json_text(f->code),
 				 "cells", (json_int_t)f->cells,
@@ -126,7 +126,11 @@ static json_t *finding_json(const struct run *run, const struct finding *f)
 				 "score", score_json(f->score),
 				 "rungs", f->n_probes == 0 ? NULL :
 				 texts_json(f->probes, sizeof(*f->probes),
-					    f->n_probes));
+					    f->n_probes),
+				 "judged", f->judged == 0 ||
+						   f->judged == f->cells ?
+						   NULL :
+				 json_integer((json_int_t)f->judged));
 
 	if (json_object_update(json, rest) < 0) {
 		json_decref(json);

@@ -68,16 +68,3 @@ void follow_count(const struct run *run, size_t count[CELL_CLASSES])
 		count[cells_class_of(run->follow[i].outcome)]++;
 	}
 }
-
-size_t follow_measured(const struct run *run, bool good)
-{
-	size_t n = 0;
-
-	for (size_t at = 0; run->follow_only && at < run_n_cells(run); at++) {
-		unsigned class = run->cells[at].class;
-
-		n += follow_has(run, at) &&
-		     (good ? run_good(class) : run_measured(class));
-	}
-	return n;
-}

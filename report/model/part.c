@@ -367,14 +367,27 @@ size_t part_next(const struct run *run, const struct part *p, size_t at)
 	return end;
 }
 
-size_t part_measured(const struct run *run, const struct part *p)
+size_t part_tests(const struct run *run, const struct part *p,
+		  size_t of[CELL_CLASSES])
 {
 	size_t n = 0;
 
 	part_foreach_cell(run, p, at) {
-		n += run_measured(run->cells[at].class);
+		unsigned class = run->cells[at].class;
+
+		n += class < CELL_CLASSES;
+		if (of && class < CELL_CLASSES) {
+			of[class]++;
+		}
 	}
 	return n;
+}
+
+size_t part_measured(const struct run *run, const struct part *p)
+{
+	size_t of[CELL_CLASSES] = { 0 };
+
+	return part_tests(run, p, of) - of[CELL_SKIPPED] - of[CELL_NOT_RUN];
 }
 
 struct part part_shown(const struct run *run, const struct part *p)

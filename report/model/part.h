@@ -31,7 +31,12 @@ size_t part_next(const struct run *run, const struct part *p, size_t at);
 #define part_foreach_cell(run, p, at) \
 	for (size_t at = part_next(run, p, 0); at < run_n_cells(run); \
 	     at = part_next(run, p, at + 1))
-/** How many of its cells came to a measurement. */
+/** Counts the tests that touch @p, which are its lines in results-final.csv, by
+ *  class, unless @of is NULL; returns how many.  The counts of every finding
+ *  are of these. */
+size_t part_tests(const struct run *run, const struct part *p,
+		  size_t of[CELL_CLASSES]);
+/** Returns how many of them were measured. */
 size_t part_measured(const struct run *run, const struct part *p);
 
 /**

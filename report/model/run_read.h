@@ -41,8 +41,6 @@ int follow_adopt(struct run *run, size_t at);
 /** Tests of the follow-up, by class; none of them is slow. */
 void follow_count(const struct run *run, size_t count[CELL_CLASSES]);
 
-/** Cells that nobody else measured; with @good those that passed. */
-size_t follow_measured(const struct run *run, bool good);
 
 /** Return true if only the follow-up measured the cell at @at. */
 static inline bool follow_has(const struct run *run, size_t at)

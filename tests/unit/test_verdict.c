@@ -551,7 +551,8 @@ static void test_slow_and_dead(void **state)
 	assert_int_equal(v.n, 2);
 	expect_part(&r, &v.findings[0].part, &dead);
 	expect_part(&r, &v.findings[1].part, &slow);
-	assert_int_equal(v.findings[1].cells, 28);
+	assert_int_equal(v.findings[1].cells, 30);
+	assert_int_equal(v.findings[1].judged, 28);
 	assert_int_equal(v.findings[1].explained, 28);
 	verdict_release(&v);
 	run_release(&r);

@@ -589,6 +589,36 @@ static int add_picture(const struct figure *f, void *arg)
 	return 0;
 }
 
+/** The rows of results-final.csv, as tests/golden/counts.py takes them. */
+static json_t *rows_json(const struct run *run)
+{
+	json_t *rows = need(json_array());
+
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		const struct cell *c = &run->cells[at];
+		int s = run_src(run, at), d = run_dst(run, at);
+		const struct cluster_rank *a = &run->ranks[s];
+		const struct cluster_rank *b = &run->ranks[d];
+
+		if (s != d && c->class < CELL_CLASSES) {
+			char nics[2][16];
+
+			/* where ranks are ports, a NIC is one of these */
+			snprintf(nics[0], sizeof(nics[0]), "nic%d",
+				 run->ports ? a->gpu : a->nic);
+			snprintf(nics[1], sizeof(nics[1]), "nic%d",
+				 run->ports ? b->gpu : b->nic);
+			json_array_append_new(rows, need(json_pack(
+				"[s i s s i s s i b]", run->nodes[a->node].name,
+				a->gpu, nics[0], run->nodes[b->node].name,
+				b->gpu, nics[1], cell_class_name(c->class),
+				c->flaky ? 2 : 1,
+				c->path == PATH_NVLINK)));
+		}
+	}
+	return rows;
+}
+
 static void record(const char *file, struct run *run, struct verdict *v)
 {
 	struct judged j = { .kind = &judged_pairs, .run = *run, .verdict = *v,
@@ -602,9 +632,9 @@ static void record(const char *file, struct run *run, struct verdict *v)
 	    figures_each(run, v, add_picture, &all) < 0) {
 		abort();
 	}
-	line = need(json_pack("{so ss so}", "verdict", verdict_json(run, v),
+	line = need(json_pack("{so ss so so}", "verdict", verdict_json(run, v),
 			      "words", str_text(&words), "pictures",
-			      all.hashes));
+			      all.hashes, "rows", rows_json(run)));
 	if (json_dumpf(line, f, JSON_COMPACT) < 0 || fputc('\n', f) == EOF ||
 	    fclose(f) != 0) {
 		abort();
