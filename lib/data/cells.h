@@ -142,6 +142,15 @@ static inline bool cells_failed(unsigned class)
 	       class == CELL_CORRUPT;
 }
 
+/** The class of an outcome on its own (ok becomes CELL_PASS). */
+enum cell_class cells_class_of(enum outcome o);
+
+/** Returns true for a test that was made, and failed. */
+static inline bool cells_outcome_failed(enum outcome o)
+{
+	return cells_failed(cells_class_of(o));
+}
+
 const char *cell_class_name(enum cell_class c);	/* as in verdict.json */
 
 /** The path class of a cell for "slow": cells are compared inside one only. */
@@ -232,7 +241,5 @@ struct cell_say {
  */
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
 
-/** The class of an outcome on its own (ok becomes CELL_PASS). */
-enum cell_class cells_class_of(enum outcome o);
 
 #endif

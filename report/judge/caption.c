@@ -240,7 +240,8 @@ static void note_lacking(const struct run *run, struct str *out)
 	const struct fact_row *first = NULL, *detail;
 	size_t n = count_facts(run, "state", "lacking", &first);
 
-	detail = first ? run_fact_of(run, first, "state_detail") : NULL;
+	detail = first ? run_find_fact(run, first->node, first->scope,
+				       "state_detail") : NULL;
 	if (detail) {
 		str_addf(out,
 			 "skipped: %zu rank%s cannot run this test: "
@@ -339,30 +340,21 @@ static void note_short(const struct run *run, struct str *out)
 	}
 }
 
-/** Fact @name of @node, in any scope; "" without one. */
-static const char *fact_of(const struct run *run, const char *node,
-			   const char *name)
-{
-	run_foreach_fact(run, f) {
-		if (strcmp(f->node, node) == 0 && strcmp(f->fact, name) == 0) {
-			return f->value;
-		}
-	}
-	return "";
-}
-
 /** Notes driver modes that can make a GPU slow: MPS, and no persistence
  *  mode. */
 static void note_modes(const struct run *run, struct str *out)
 {
-	const struct fact_row *f;
+	const struct fact_row *f, *mode;
 
 	if (count_facts(run, "mps", "on", &f) > 0) {
 		str_addf(out, "MPS runs on %.64s: its GPUs may be busy with "
 			 "other processes", f->node);
 	}
-	if (count_facts(run, "nvml_init", "", &f) > 0 &&
-	    strcmp(fact_of(run, f->node, "persistence"), "off") == 0) {
+	if (count_facts(run, "nvml_init", "", &f) == 0) {
+		return;
+	}
+	mode = run_find_fact(run, f->node, NULL, "persistence");
+	if (mode && strcmp(mode->value, "off") == 0) {
 		str_addf(out, "%sthe GPU driver of %.64s took %.12s s to "
 			 "start, as persistence mode is off: nvidia-smi -pm 1",
 			 out->len > 0 ? "; " : "", f->node, f->value);
@@ -390,13 +382,17 @@ static void note_torch(const struct run *run, struct str *out)
 	const struct fact_row *theirs;
 
 	if (count_facts(run, "torch_nccl_version", "", &theirs) > 0) {
-		const char *ours = fact_of(run, theirs->node, "nccl_version");
+		const struct fact_row *ours = run_find_fact(
+			run, theirs->node, NULL, "nccl_version");
+		const struct fact_row *where = run_find_fact(
+			run, theirs->node, NULL, "torch_nccl");
 
-		if (ours[0] && strcmp(ours, theirs->value) != 0) {
+		if (ours && ours->value[0] &&
+		    strcmp(ours->value, theirs->value) != 0) {
 			str_addf(out, "this is NCCL %.24s, and the torch of "
 				 "python3 has %.24s (%.200s): for that one "
-				 "--nccl-lib=torch", ours, theirs->value,
-				 fact_of(run, theirs->node, "torch_nccl"));
+				 "--nccl-lib=torch", ours->value,
+				 theirs->value, where ? where->value : "");
 		}
 	}
 }

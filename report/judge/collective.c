@@ -564,12 +564,6 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 
 /* ---- rows without a culprit ---------------------------------------------- */
 
-static bool is_bad(const struct collective_row *r)
-{
-	return run_measured(cells_class_of(r->outcome)) &&
-	       r->outcome != OUTCOME_OK;
-}
-
 /** Returns true if a finding explains why @r is bad.  A rank that was lost
  *  explains failures, but no wrong result; lack of CPU explains only its own
  *  rows. */
@@ -597,7 +591,8 @@ static void add_first_bad(const struct run *run, const struct sweep *s,
 	char size[32];
 
 	for (size_t i = s->n; i-- > 0;) {
-		if (is_bad(&s->rows[i]) && !is_explained(v, &s->rows[i])) {
+		if (cells_outcome_failed(s->rows[i].outcome) &&
+		    !is_explained(v, &s->rows[i])) {
 			r = &s->rows[i];
 			bad++;
 		}
@@ -770,7 +765,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	*v = (struct verdict){ 0 };
 	for (size_t i = 0; i < s->n; i++) {
 		v->cells[cells_class_of(s->rows[i].outcome)]++;
-		bad += is_bad(&s->rows[i]);
+		bad += cells_outcome_failed(s->rows[i].outcome);
 		ok += s->rows[i].outcome == OUTCOME_OK;
 	}
 	v->given_up = bad > 0 ? v->cells[CELL_NOT_RUN] : 0;

@@ -75,18 +75,12 @@ static const char *needs_roce(const struct run *run, int src, int dst)
 		       needs_ib(run, src, dst);
 }
 
-/** Return true if the row of layer @name says that the pair failed there. */
-static bool failed_at(const struct run *run, const char *name, int src, int dst)
-{
-	const struct diagnose_step layer = { .name = name };
-	const struct diagnose_row *r = diagnose_row_of(run, &layer, src, dst);
-
-	return r && cells_failed(cells_class_of(r->outcome));
-}
-
 static const char *needs_gdr(const struct run *run, int src, int dst)
 {
-	return failed_at(run, "verbs", src, dst) ?
+	const struct diagnose_step layer = { .name = "verbs" };
+	const struct diagnose_row *r = diagnose_row_of(run, &layer, src, dst);
+
+	return r && cells_outcome_failed(r->outcome) ?
 		       "RDMA also fails in host memory" :
 		       needs_ib(run, src, dst);
 }
@@ -237,7 +231,7 @@ bool diagnose_applies(const struct run *run, const struct diagnose_step *s,
 	}
 	/* what no longer fails needs no more tests */
 	again = diagnose_row_of(run, top, src, dst);
-	if (!again || !cells_failed(cells_class_of(again->outcome))) {
+	if (!again || !cells_outcome_failed(again->outcome)) {
 		return false;
 	}
 	return !diagnose_is_knob(s) || knob_applies(run, s, src, dst, why);
@@ -632,8 +626,7 @@ static bool passes(const struct diagnose_row *r)
 
 static bool fails(const struct diagnose_row *r)
 {
-	return r && r->outcome != OUTCOME_OK &&
-	       run_measured(cells_class_of(r->outcome));
+	return r && cells_outcome_failed(r->outcome);
 }
 
 /** Returns true if TCP passes although a ping does not: that is a filter, not a

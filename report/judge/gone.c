@@ -94,15 +94,6 @@ static const struct gone_code *find_state(const struct fact_row *f,
 	return NULL;
 }
 
-/** Returns the fact @name of the part that @of is about; "" without it. */
-static const char *find_fact(const struct run *run, const struct fact_row *of,
-			     const char *name)
-{
-	const struct fact_row *f = run_fact_of(run, of, name);
-
-	return f ? f->value : "";
-}
-
 /** Returns true if the list already has the part @p or its node. */
 static bool is_covered(const struct gone_list *g, const struct part *p)
 {
@@ -144,12 +135,12 @@ static int add_gone(const struct run *run, struct gone_list *g,
 		    const struct part *p, const struct gone_code *c,
 		    const struct fact_row *of)
 {
-	const char *better = find_fact(run, of, "state_code");
+	const char *better = run_fact_beside(run, of, "state_code");
 	const struct gone gone = {
 		.part = *p,
 		.code = better[0] && c->vague ? better : c->code,
 		.says = c->code,
-		.detail = find_fact(run, of, "state_detail"),
+		.detail = run_fact_beside(run, of, "state_detail"),
 	};
 
 	return is_covered(g, p) ||

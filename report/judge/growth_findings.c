@@ -85,7 +85,8 @@ const char *growth_code(const struct run *run, const struct fact_row *f,
 {
 	const struct growth *g = growth_of(f);
 
-	if (!g || g->held || (g->real && run_fact_of(run, f, "software"))) {
+	if (!g || g->held ||
+	    (g->real && run_fact_beside(run, f, "software")[0])) {
 		return NULL;
 	}
 	*text = g->text;
@@ -199,7 +200,7 @@ void growth_findings(const struct run *run, struct verdict *v)
 		    (!g->held || strcmp(run->probe, "gpu") == 0 ||
 		     spec_transport_is(run->transport, XPORT_GPU)) &&
 		    place_of(run, f, &place) &&
-		    !(g->real && run_fact_of(run, f, "software"))) {
+		    !(g->real && run_fact_beside(run, f, "software")[0])) {
 			place = part_shown(run, &place);
 			add_growth(run, &place, g, f, v);
 		}

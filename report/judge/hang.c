@@ -455,8 +455,8 @@ static void say_undecided(struct hang *h)
 			all = NULL;
 		}
 	}
-	rest = all && hang_gpus_rest(h);
-	run = all && hang_gpus_run(h);
+	rest = all && hang_gpus_between(h, 0, HANG_REST_PCT);
+	run = all && hang_gpus_between(h, HANG_BUSY_PCT, 100);
 	f = finding_add(h->v, part_of_kind(PART_CONFIG),
 			rest ? "hang_between" :
 			run ? "hang_same_call" : "hang_undecided");

@@ -111,10 +111,13 @@ struct seat *hang_odd_gpu(struct hang *h, const char **code,
 /** Returns true if all ranks wait in NCCL, as far as their GPUs show, and no
  *  communicator has a rank that is behind. */
 bool hang_all_wait(const struct hang *h);
-/** hang_gpus_run() returns true if all GPUs of the job run something,
- *  hang_gpus_rest() if none does.  Both return false if a GPU is not known. */
-bool hang_gpus_run(const struct hang *h);
-bool hang_gpus_rest(const struct hang *h);
+/** Percent of the time: a GPU that runs something, at least; one that runs next
+ *  to nothing, at most. */
+#define HANG_BUSY_PCT 90
+#define HANG_REST_PCT 10
+/** Returns true if each GPU of the job runs from @least to @most percent of the
+ *  time; false if that of one is not known. */
+bool hang_gpus_between(const struct hang *h, double least, double most);
 
 /** Evidence from the nodes, in addition to that from the ranks. */
 

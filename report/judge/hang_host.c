@@ -312,8 +312,6 @@ void hang_seats_free(struct hang *h)
  * more, with three warps or more on each, at little power.
  */
 
-#define BUSY_PCT 90
-#define REST_PCT 10
 /** Factor by which a computing GPU draws more power than a waiting one: an H200
  *  draws 124 to 130 W waiting in NCCL, and 160 W in small collectives. */
 #define POWER_RATIO 1.5
@@ -334,7 +332,7 @@ static bool is_first(const struct hang *h, size_t i)
 	return h->seats[i].process == i;
 }
 
-static bool all_gpus(const struct hang *h, double least, double most)
+bool hang_gpus_between(const struct hang *h, double least, double most)
 {
 	size_t n = 0;
 
@@ -357,17 +355,7 @@ bool hang_computes(const struct hang_row *r)
 
 bool hang_gpu_rests(const struct hang_row *r)
 {
-	return r->gpu_busy_pct <= REST_PCT;
-}
-
-bool hang_gpus_run(const struct hang *h)
-{
-	return all_gpus(h, BUSY_PCT, 100);
-}
-
-bool hang_gpus_rest(const struct hang *h)
-{
-	return all_gpus(h, 0, REST_PCT);
+	return r->gpu_busy_pct <= HANG_REST_PCT;
 }
 
 /* ---- compared values ----------------------------------------------------- */
@@ -467,7 +455,7 @@ bool hang_all_wait(const struct hang *h)
 			return false;
 		}
 	}
-	return h->n_comms > 0 && hang_gpus_run(h);
+	return h->n_comms > 0 && hang_gpus_between(h, HANG_BUSY_PCT, 100);
 }
 
 struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
@@ -538,11 +526,12 @@ static bool is_of_gpu(const struct hang *h, const struct fact_row *f,
 		      int64_t gpu)
 {
 	const char *bus = strstr(f->value, "(PCI:");
-	struct fact_row of = *f;
+	char scope[sizeof(f->scope)];
 	const struct fact_row *own;
 
-	snprintf(of.scope, sizeof(of.scope), "gpu%" PRId64, gpu);
-	own = bus && gpu >= 0 ? run_fact_of(h->run, &of, "bus") : NULL;
+	snprintf(scope, sizeof(scope), "gpu%" PRId64, gpu);
+	own = bus && gpu >= 0 ? run_find_fact(h->run, f->node, scope, "bus") :
+				NULL;
 	bus = bus ? bus + strlen("(PCI:") : "";
 	return own && own->value[0] &&
 	       strncasecmp(bus, own->value, strcspn(bus, ")")) == 0;
@@ -696,7 +685,8 @@ const char *hang_moved_text(struct hang *h, struct finding *f)
  *  node of this hung job does. */
 static bool is_of_others(const struct hang *h, const struct fact_row *f)
 {
-	const struct fact_row *own = run_fact_of(h->run, f, "data_moved");
+	const struct fact_row *own = run_find_fact(h->run, f->node, f->scope,
+						   "data_moved");
 	bool alone = own && moved_of(own) >= BUSY_B, known = false;
 
 	for (size_t i = 0; i < h->run->n_facts && alone; i++) {

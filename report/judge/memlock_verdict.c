@@ -439,12 +439,6 @@ static struct finding *limit_finding(struct judging *j, int node)
 	return NULL;
 }
 
-/** Whatever it failed by. */
-static bool is_bad(const struct memlock_row *row)
-{
-	return cells_failed(cells_class_of(row->outcome));
-}
-
 static void judge_proof(struct judging *j, const struct memlock_row *row)
 {
 	struct part p = part_of_kind(row->hca[0] ? PART_NIC : PART_CONFIG);
@@ -459,7 +453,7 @@ static void judge_proof(struct judging *j, const struct memlock_row *row)
 			 "%s%s%s was not tested: %s", row->hca, blank,
 			 row->check, row->detail);
 	}
-	if (!is_bad(row)) {
+	if (!cells_outcome_failed(row->outcome)) {
 		return;
 	}
 	if (strcmp(row->code, CODE_ENOMEM) == 0) {
@@ -532,7 +526,8 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 			j->v->cells[class]++;
 			judge_proof(j, row);
 		}
-	} else if (!is_check(row, CHECK_SOFT) && is_bad(row) &&
+	} else if (!is_check(row, CHECK_SOFT) &&
+		   cells_outcome_failed(row->outcome) &&
 		   !is_settled(j, row)) {
 		add_case(j, &config, false, row->code, row->node, "%s: %s",
 			 row->check, row->detail);

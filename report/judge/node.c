@@ -117,26 +117,19 @@ static void apply_rules(struct node_case *c, const struct fact_row *f)
 
 /* ---- ports and interfaces ------------------------------------------------ */
 
-static const char *value_of(const struct node_case *c,
-			    const struct fact_row *f, const char *name)
-{
-	const struct fact_row *other = run_fact_of(c->run, f, name);
-
-	return other ? other->value : "";
-}
-
 static bool is_port_down(const struct node_case *c, const struct fact_row *f)
 {
 	return strcmp(f->fact, "port_state") == 0 &&
 	       strcmp(f->value, "ACTIVE") != 0 &&
-	       !strstr(value_of(c, f, "port_phys_state"), "Disabled") &&
-	       !value_of(c, f, "software")[0];
+	       !strstr(run_fact_beside(c->run, f, "port_phys_state"),
+		       "Disabled") &&
+	       !run_fact_beside(c->run, f, "software")[0];
 }
 
 static void judge_port(struct node_case *c, const struct fact_row *f,
 		       int index)
 {
-	const char *phys = value_of(c, f, "port_phys_state");
+	const char *phys = run_fact_beside(c->run, f, "port_phys_state");
 	struct part p = part_at(PART_NIC, c->node, index);
 	struct finding *x;
 	bool waits;
@@ -147,7 +140,8 @@ static void judge_port(struct node_case *c, const struct fact_row *f,
 		return;
 	}
 	/* only InfiniBand links may wait for a subnet manager */
-	waits = strcmp(value_of(c, f, "link_layer"), "Ethernet") != 0 &&
+	waits = strcmp(run_fact_beside(c->run, f, "link_layer"),
+		       "Ethernet") != 0 &&
 		(strcmp(f->value, "INIT") == 0 ||
 		 strcmp(f->value, "ARMED") == 0);
 	x = add(c, p, waits ? "sm_missing" : "port_down", true, f);
@@ -160,7 +154,7 @@ static bool is_of_port_down(const struct node_case *c, const char *name)
 {
 	run_foreach_fact(c->run, f) {
 		if (is_port_down(c, f) &&
-		    strcmp(value_of(c, f, "netdev"), name) == 0) {
+		    strcmp(run_fact_beside(c->run, f, "netdev"), name) == 0) {
 			return true;
 		}
 	}
@@ -200,16 +194,6 @@ static void judge_facts(struct node_case *c)
 
 /* ---- limits -------------------------------------------------------------- */
 
-static bool has_fact(const struct run *run, const char *fact)
-{
-	for (size_t i = 0; i < run->n_facts; i++) {
-		if (strcmp(run->facts[i].fact, fact) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool is_of_memlock(const struct memlock_row *r)
 {
 	static const char *const checks[] = {
@@ -225,15 +209,15 @@ static bool is_of_memlock(const struct memlock_row *r)
 static void judge_limits(const struct run *run, const struct memlock_rows *m,
 			 struct verdict *v)
 {
-	bool hca = has_fact(run, "port_state");
+	bool hca = run_find_fact(run, NULL, NULL, "port_state");
+	bool gpus = run_find_fact(run, NULL, NULL, "uuid");
 	struct memlock_rows some = {
 		.rows = calloc(m->n + 1, sizeof(*m->rows)),
 	};
 
 	v->failed = v->failed || !some.rows;
 	for (size_t i = 0; some.rows && i < m->n; i++) {
-		if (hca || (has_fact(run, "uuid") &&
-			    !is_of_memlock(&m->rows[i]))) {
+		if (hca || (gpus && !is_of_memlock(&m->rows[i]))) {
 			some.rows[some.n++] = m->rows[i];
 		}
 	}
@@ -269,7 +253,8 @@ static void judge_looks(struct node_case *c, const struct node_look *looks,
 		}
 	}
 	run_foreach_fact(c->run, f) {
-		const struct fact_row *why = run_fact_of(c->run, f, "gpu_note");
+		const struct fact_row *why = run_find_fact(
+			c->run, f->node, f->scope, "gpu_note");
 
 		if (strcmp(f->fact, "nvml") != 0) {
 			continue;

@@ -20,18 +20,6 @@
 #define LEAST_TESTS 4
 #define MAX_ENDS    100000
 
-/* Returns "parts" of run.json; NULL if the run is not a retest. */
-static const json_t *look_parts(const struct run *run)
-{
-	return run_file(run->json).retest.parts;
-}
-
-/* Returns the node called @name; -1: none. */
-static int look_node(const struct run *run, const char *name)
-{
-	return name[0] ? run_find_node(run, name, -1) : -1;
-}
-
 /* ---- cells of each part -------------------------------------------------- */
 
 /** Sets *@first and *@last to the ranks of "NODE", GPU; an empty range if the
@@ -41,7 +29,7 @@ static void find_ranks(const struct run *run, const json_t *end, size_t at,
 {
 	const char *name = json_string_value(json_array_get(end, at));
 	int64_t gpu = json_integer_value(json_array_get(end, at + 1));
-	int node = name ? look_node(run, name) : -1;
+	int node = run_find_node(run, name, -1);
 	const struct cluster_node *n = node < 0 ? NULL : &run->nodes[node];
 
 	*first = 0;
@@ -189,7 +177,7 @@ static bool is_other_nic(const struct retest_look *l, int rank)
 
 void look_at(struct retest_look *l)
 {
-	const json_t *parts = look_parts(l->run);
+	const json_t *parts = run_file(l->run->json).retest.parts;
 	const struct run *run = l->run;
 
 	mark(l->run, l->then.pairs, l->marks);
@@ -284,7 +272,7 @@ static struct part place_of(const struct run *run, const struct run_entry *then,
 {
 	struct part p = part_called(then->kind);
 
-	p.node = look_node(run, r->node);
+	p.node = run_find_node(run, r->node, -1);
 	if (p.node < 0) {
 		return part_of_kind(PART_CONFIG);
 	}
@@ -329,7 +317,8 @@ void retest_findings(const struct run *run, struct verdict *v)
 	struct retested r;
 
 	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
-		const struct run_entry then = run_entry(look_parts(run), i);
+		const struct run_entry then = run_entry(
+			run_file(run->json).retest.parts, i);
 		struct finding *f = NULL;
 
 		if (r.state == RETEST_MISSING) {
@@ -375,7 +364,8 @@ void retest_weigh(const struct run *run, struct verdict *v)
 static struct retested *all_parts(const struct run *run,
 				  const struct verdict *v, size_t *n)
 {
-	struct retested *list = calloc(json_array_size(look_parts(run)) + 1,
+	const json_t *parts = run_file(run->json).retest.parts;
+	struct retested *list = calloc(json_array_size(parts) + 1,
 				       sizeof(*list));
 
 	*n = 0;
@@ -447,17 +437,6 @@ static bool undrain(const struct run *run, const struct verdict *v,
 	return true;
 }
 
-/** Returns true if an earlier part has the same node as part @i. */
-static bool is_repeated(const struct retested *list, size_t i)
-{
-	size_t k = 0;
-
-	while (k < i && strcmp(list[k].node, list[i].node) != 0) {
-		k++;
-	}
-	return k < i;
-}
-
 static void say_state(const struct retested *r, struct str *out)
 {
 	const char *many = r->tests == 1 ? "" : "s";
@@ -520,8 +499,12 @@ void retest_words(const struct run *run, const struct verdict *v,
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct str line = STR_INIT;
+		size_t k = 0;	/* the first part of this node */
 
-		if (!is_repeated(list, i) &&
+		while (strcmp(list[k].node, list[i].node) != 0) {
+			k++;
+		}
+		if (k == i &&
 		    undrain(run, v, list, n, list[i].node, &line)) {
 			str_addf(out, "%s\n" TELL_COMMAND "%s", lines++ ? "" :
 				 "\nundrain (needs Slurm operator rights; "
@@ -559,7 +542,7 @@ static json_t *part_json(const struct retested *r, const char *line)
 
 json_t *retest_json(const struct run *run, const struct verdict *v)
 {
-	json_t *json = look_parts(run) ? json_array() : NULL;
+	json_t *json = run_file(run->json).retest.parts ? json_array() : NULL;
 	size_t n;
 	struct retested *list = all_parts(run, v, &n);
 
@@ -743,7 +726,7 @@ static enum retest_state count_gpus(const struct retest_look *l,
 				    struct retested *r)
 {
 	const char *what = l->run->ports ? "port" : "GPU";
-	int at = look_node(l->run, name), now = retest_gpus(l->run, at);
+	int at = run_find_node(l->run, name, -1), now = retest_gpus(l->run, at);
 
 	if (name[0] && at < 0) {
 		snprintf(r->why, sizeof(r->why), "%.64s has not come", name);
@@ -813,7 +796,7 @@ static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		 struct retested *r)
 {
-	const json_t *parts = look_parts(run);
+	const json_t *parts = run_file(run->json).retest.parts;
 	struct retest_look l = { .run = run, .v = v,
 				 .then = run_entry(parts, i) };
 
@@ -821,8 +804,8 @@ bool retest_part(const struct run *run, const struct verdict *v, size_t i,
 		return false;
 	}
 	l.part = part_called(l.then.kind);
-	l.part.node = look_node(run, l.then.node);
-	l.part.peer_node = look_node(run, l.then.peer_node);
+	l.part.node = run_find_node(run, l.then.node, -1);
+	l.part.peer_node = run_find_node(run, l.then.peer_node, -1);
 	l.part.index = l.then.index;
 	l.part.peer_index = l.then.peer_index;
 	*r = (struct retested){

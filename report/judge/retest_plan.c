@@ -265,16 +265,6 @@ static void add_some(struct planner *w, const struct finding *f, bool bad)
 	}
 }
 
-static void add_wide(struct planner *w, const struct finding *f)
-{
-	json_t *ends = w->ends;
-
-	add_some(w, f, true);
-	w->ends = NULL;
-	add_some(w, f, false);
-	w->ends = ends;
-}
-
 static bool is_meant(const struct planner *w, const struct finding *f)
 {
 	bool fails = false;
@@ -332,7 +322,7 @@ static void add_part(struct planner *w, const struct finding *f)
 	const bool slurm = spec_launcher_is(
 		run_file(w->run->json).launcher, LAUNCHER_SLURM);
 	char name[PART_NAME_SIZE];
-	json_t *json;
+	json_t *json, *ends;
 
 	w->ends = json_array();
 	if (w->run->n_ranks == 0) {
@@ -342,7 +332,11 @@ static void add_part(struct planner *w, const struct finding *f)
 	} else if (p->node >= 0) {
 		add_on_node(w, p);
 	} else {
-		add_wide(w, f);
+		add_some(w, f, true);
+		ends = w->ends;
+		w->ends = NULL;
+		add_some(w, f, false);
+		w->ends = ends;
 	}
 	json = json_pack(
 		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
@@ -373,13 +367,6 @@ static json_t *left_open(const struct planner *w, size_t i, bool *end)
 						 NULL;
 }
 
-static int node_called(const struct run *run, const json_t *list, size_t at)
-{
-	const char *name = json_string_value(json_array_get(list, at));
-
-	return name && name[0] ? run_find_node(run, name, -1) : -1;
-}
-
 static int gpu_called(const json_t *list, size_t at)
 {
 	const json_t *gpu = json_array_get(list, at);
@@ -405,8 +392,10 @@ static void add_open(struct planner *w)
 		}
 		json_array_append(w->p->parts, part);
 		json_array_foreach(pairs, k, ends) {
-			int a = node_called(w->run, ends, 0);
-			int b = node_called(w->run, ends, 2);
+			int a = run_find_node(w->run, json_string_value(
+					json_array_get(ends, 0)), -1);
+			int b = run_find_node(w->run, json_string_value(
+					json_array_get(ends, 2)), -1);
 
 			if (a >= 0 && b >= 0) {
 				w->found[a] |= 2;
@@ -424,8 +413,7 @@ static void find_open(struct planner *w)
 
 	for (size_t i = 0; !end; i++) {
 		const json_t *part = left_open(w, i, &end);
-		const char *name = run_entry_of(part).node;
-		int node = name[0] ? run_find_node(w->run, name, -1) : -1;
+		int node = run_find_node(w->run, run_entry_of(part).node, -1);
 
 		if (node >= 0) {
 			w->found[node] = 1;

@@ -226,18 +226,11 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 
 /* ---- and back ----------------------------------------------------------- */
 
-/** Returns a count; 0 if missing. */
-static size_t count_of(const json_t *json, const char *key)
+/** Returns the node @name of the run, which it gets if need be; -1: NULL is
+ *  none. */
+static int find_node(void *run, const char *name)
 {
-	json_int_t n = json_integer_value(json_object_get(json, key));
-
-	return n > 0 ? (size_t)n : 0;
-}
-
-static int node_of(const json_t *name, struct run *run)
-{
-	return json_is_string(name) ?
-		       run_add_node(run, json_string_value(name)) : -1;
+	return name ? run_add_node(run, name) : -1;
 }
 
 /** Returns the switch with that name and the nodes @members; -1 without a name
@@ -250,7 +243,7 @@ static int read_leaf(void *of, const char *name, const json_t *members)
 	size_t i;
 
 	json_array_foreach(members, i, node) {
-		int at = node_of(node, run);
+		int at = find_node(run, json_string_value(node));
 
 		if (name[0] && at >= 0) {
 			leaf = run_join_leaf(run, at, name);
@@ -269,11 +262,6 @@ static bool has_nodes(const struct part *p)
 
 	return (p->node >= 0 || !part_is(p, one)) &&
 	       (p->peer_node >= 0 || !part_is(p, two));
-}
-
-static int find_node(void *run, const char *name)
-{
-	return run_add_node(run, name);
 }
 
 /** Reads a part.  Returns 0, or -1 if @json is not one. */
@@ -323,7 +311,7 @@ static void read_finding(const json_t *json, struct run *run,
 		}
 	}
 	json_array_foreach(said.members, i, item) {
-		int node = node_of(item, run);
+		int node = find_node(run, json_string_value(item));
 
 		if (node >= 0 && part_leaf(&p) < 0) {
 			finding_add_member(f, node);
@@ -343,7 +331,10 @@ int verdict_read(const json_t *json, struct run *run, struct verdict *v)
 		v->status++;
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		v->cells[c] = count_of(f.cells, cell_class_name(c));
+		json_int_t count = json_integer_value(
+			json_object_get(f.cells, cell_class_name(c)));
+
+		v->cells[c] = count > 0 ? (size_t)count : 0;
 	}
 	json_array_foreach(f.findings, i, finding) {
 		read_finding(finding, run, v);

@@ -346,14 +346,16 @@ int part_index_cell(const struct part_index *x, int src, int dst,
 				    ids + n);
 }
 
-/** The node and the place in it of NIC @nic of all. */
-static void set_nic(const struct part_index *x, size_t nic, struct part *p)
+/** Returns the node that has @number of all, of which each begins at one of
+ *  @first. */
+static int node_with(const size_t *first, size_t number)
 {
-	p->node = 0;
-	while (x->first_nic[p->node + 1] <= nic) {
-		p->node++;
+	int node = 0;
+
+	while (first[node + 1] <= number) {
+		node++;
 	}
-	p->index = (int)(nic - x->first_nic[p->node]);
+	return node;
 }
 
 /** The two of number @two, the lower one first: of millions, a root is near
@@ -383,15 +385,6 @@ static void set_leaves(const struct part_index *x, size_t number,
 	}
 }
 
-static void set_swap(const struct part_index *x, size_t swap, struct part *p)
-{
-	p->node = 0;
-	while (x->first_swap[p->node + 1] <= swap) {
-		p->node++;
-	}
-	set_two(swap - x->first_swap[p->node], &p->index, &p->peer_index);
-}
-
 struct part part_index_part(const struct part_index *x, size_t id)
 {
 	enum part_kind kind = PART_INTER_NODE;
@@ -417,8 +410,6 @@ struct part part_index_part(const struct part_index *x, size_t id)
 		break;
 	case PART_RAIL:
 	case PART_NVLINK_DOMAIN:
-		p.index = (int)number;
-		break;
 	case PART_SWITCH:
 		p.index = (int)number;
 		p.peer_index = way ? PART_UPLINKS : -1;
@@ -436,10 +427,13 @@ struct part part_index_part(const struct part_index *x, size_t id)
 		p.index = (int)number % CLUSTER_SOCKETS;
 		break;
 	case PART_CABLE_SWAP:
-		set_swap(x, number, &p);
+		p.node = node_with(x->first_swap, number);
+		set_two(number - x->first_swap[p.node], &p.index,
+			&p.peer_index);
 		break;
 	case PART_NIC:
-		set_nic(x, number, &p);
+		p.node = node_with(x->first_nic, number);
+		p.index = (int)(number - x->first_nic[p.node]);
 		break;
 	case PART_NODE_PAIR:
 		set_two(number, &p.node, &p.peer_node);

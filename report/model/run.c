@@ -191,6 +191,9 @@ static int run_read_switches(const char *dir, struct run *run)
 
 int run_find_node(const struct run *run, const char *name, int last)
 {
+	if (!name || !name[0]) {
+		return -1;
+	}
 	if (last >= 0 && strcmp(run->nodes[last].name, name) == 0) {
 		return last;
 	}
@@ -348,17 +351,26 @@ const struct event_row *run_find_event(const struct run *run,
 	return NULL;
 }
 
-const struct fact_row *run_fact_of(const struct run *run,
-				   const struct fact_row *of, const char *name)
+const struct fact_row *run_find_fact(const struct run *run, const char *node,
+				     const char *scope, const char *name)
 {
 	run_foreach_fact(run, f) {
 		if (strcmp(f->fact, name) == 0 &&
-		    strcmp(f->scope, of->scope) == 0 &&
-		    strcmp(f->node, of->node) == 0) {
+		    (!scope || strcmp(f->scope, scope) == 0) &&
+		    (!node || strcmp(f->node, node) == 0)) {
 			return f;
 		}
 	}
 	return NULL;
+}
+
+const char *run_fact_beside(const struct run *run, const struct fact_row *of,
+			    const char *name)
+{
+	const struct fact_row *f = run_find_fact(run, of->node, of->scope,
+						 name);
+
+	return f ? f->value : "";
 }
 
 int run_number_in(const char *text, const char *prefix)

@@ -170,9 +170,12 @@ int run_add_name(struct run *run, const char *name);
 /** The first @event on @node; NULL: there is none. */
 const struct event_row *run_find_event(const struct run *run,
 				       const char *event, const char *node);
-/** The fact @name of the part that @of is about, or NULL. */
-const struct fact_row *run_fact_of(const struct run *run,
-				   const struct fact_row *of, const char *name);
+/** The first fact @name of @node about @scope, NULL: of any; or NULL. */
+const struct fact_row *run_find_fact(const struct run *run, const char *node,
+				     const char *scope, const char *name);
+/** The value of the fact @name of the part that @of is about; "" without. */
+const char *run_fact_beside(const struct run *run, const struct fact_row *of,
+			    const char *name);
 /** 7 of "gpu7" behind @prefix, "gpu"; -1 of anything else. */
 int run_number_in(const char *text, const char *prefix);
 

@@ -552,13 +552,6 @@ static bool has_figure(const struct collective_row *row)
 	       (isfinite(row->time_us) || isfinite(row_bandwidth(row)));
 }
 
-static bool has_failed(const struct collective_row *row)
-{
-	return row->outcome != OUTCOME_OK &&
-	       row->outcome != OUTCOME_NOT_RUN &&
-	       row->outcome != OUTCOME_SKIPPED;
-}
-
 /** Those of @then that @now has no row for. */
 static size_t count_absent(const struct curve *now, const struct curve *then)
 {
@@ -622,15 +615,16 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 		}
 		then = curve_at(d->then, now->size_B, inplace);
 		if (!then || then->outcome != OUTCOME_OK) {
-			d->failing += then && has_failed(then) &&
-				      has_failed(now);
+			d->failing += then &&
+				      cells_outcome_failed(then->outcome) &&
+				      cells_outcome_failed(now->outcome);
 			continue;
 		}
 		p = (struct point_diff){
 			.size_B = now->size_B, .inplace = inplace,
 			.now = now, .then = then, .ratio = ratio_of(now, then),
 		};
-		if (!has_failed(now) && isnan(p.ratio)) {
+		if (!cells_outcome_failed(now->outcome) && isnan(p.ratio)) {
 			d->missing += has_figure(then);
 			continue;
 		}
