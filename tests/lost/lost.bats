@@ -11,6 +11,12 @@ setup_file()
 	cp "$GPUCHECK" "$BATS_FILE_TMPDIR/bin/gpucheck"
 	export GPUCHECK=$BATS_FILE_TMPDIR/bin/gpucheck
 	export PATH=$BATS_FILE_TMPDIR/bin:$PATH
+	# no sshd is on the nodes; what is typed there is looked at, not the way
+	cat >"$BATS_FILE_TMPDIR/bin/ssh" <<-'S'
+	#!/bin/bash
+	[ $# = 2 ] && exec node-run "${1#gcn}" bash -c "$2"
+	S
+	chmod +x "$BATS_FILE_TMPDIR/bin/ssh"
 	# little locked memory is enough here
 	export GPUCHECK_NEED=1M
 	cat >"$CLUSTER/prolog" <<-P
@@ -126,6 +132,71 @@ measured()
 	esac
 }
 
+# Every command that the words of out and err give: a line below a finding, or
+# in quotes.  gpucheck's own come before those that change a node.
+printed()
+{
+	{
+		sed -n 's/^ \{10\}\([a-z]\+ [^ ].*\)$/\1/p' out
+		cat out err | xargs -d '\n' |
+			grep -oE '"(gpucheck|s[a-z]+|ssh|ping) [^"]+"' |
+			sed 's/^.//; s/.$//'
+	} | sort -u
+}
+
+# It waits for the node, and says so.
+says_why()
+{
+	! kill -0 "$1" 2>/dev/null ||
+		grep -qE 'is pending .*gcn[13]' <(xargs -d '\n' <words)
+}
+
+# It measures, 1 for what is still there; or it says why not.
+works()
+{
+	local code=0 pid
+
+	: >words	# those of the command before are not its own
+	# of two nodes the silent one may still import an image, for a minute
+	timeout --signal=INT 110 bash -c "$1" >words 2>&1 3>&- </dev/null &
+	pid=$!
+	await 111 says_why $pid
+	kill -INT $pid 2>/dev/null || true
+	wait $pid || code=$?
+	case $1 in
+	*,NODE)	# any other, as it says
+		grep -q 'a node that Slurm does not know' words
+		;;
+	gpucheck*)
+		[ "$code" -le 1 ] ||
+			{ [ "$code" != 124 ] && grep -q 'gcn[13]' words; }
+		;;
+	*)
+		[ "$code" != 255 ] && ! grep -q 'syntax error' words
+		;;
+	esac || {
+		echo "$1: $code"
+		cat words
+		return 1
+	}
+}
+
+# All that was printed, typed; each once.
+printed_works()
+{
+	local command
+
+	printed >commands
+	[ -s commands ]
+	while read -r command; do
+		grep -qxF -- "$command" tried 2>/dev/null && continue
+		echo "$command" >>tried
+		echo "types: $command, $SECONDS s"
+		works "$command" || return 1
+		end_jobs
+	done <commands
+}
+
 # lost WAY WORDS: each command, with WORDS in what it prints of the node.
 lost()
 {
@@ -156,6 +227,7 @@ lost()
 			cp -r out err "$dir" "$KEEP/$way"
 		fi
 		end_jobs
+		printed_works
 		heal
 	done
 }
@@ -222,6 +294,7 @@ heal_first()
 		measured p2p "$way" 30
 		grep -qE 'job [0-9]+ is submitted without gcn1' err
 		end_jobs
+		printed_works
 		heal_first
 	done
 }
@@ -237,6 +310,7 @@ heal_first()
 	[ $((SECONDS - start)) -le 90 ]
 	[ "$(faults two)" = gcn3 ]
 	[ "$(jq .cells.pass+.cells.slow two/verdict.json)" = 2 ]
+	printed_works
 }
 
 small=(p2p -G 2 --transport=tcp -b 64K)
@@ -275,6 +349,7 @@ over()
 		run_to 3 attach "$name"
 		grep -q 'Slurm has gcn3 as drain.*: Prolog error$' err
 		skips "$(hinted err)"
+		printed_works
 		heal
 	done
 }
@@ -304,8 +379,10 @@ over()
 	run_to 1 p2p --resume one
 	grep -q 'job .* is submitted without gcn3' err
 	[ "$(faults one)" = gcn3 ]
+	grep -q 'Node gcn3 did not start when the run was resumed: ' <(xargs <out)
 	[ "$(jq '.cells.pass + .cells.slow >= 30 and .cells.not_run == 0' \
 		one/verdict.json)" = true ]
+	printed_works
 	heal
 	prolog_fails
 	run_to 0 p2p --resume two --no-wait
@@ -328,6 +405,7 @@ over()
 		[ "$(faults "$way")" = gcn3 ]
 		measured p2p "$way" 30
 		end_jobs
+		printed_works
 		heal
 	done
 }
