@@ -152,31 +152,34 @@ static bool is_lone(const struct cause *c)
 	return c->part.kind == PART_PAIR || c->rest;
 }
 
-/** Returns the number of cells that the lone cause @c stands for. */
-static size_t n_lone(const struct cause *c)
-{
-	return c->rest ? c->n_rest : 2;
-}
-
-/** The place of cell @i of these. */
-static size_t lone_at(const struct run *run, const struct cause *c, size_t i)
+/** Returns the cells that the lone cause @c stands for, *@n of them; those of a
+ *  pair are in @pair. */
+static uint32_t *lone_cells(const struct run *run, const struct cause *c,
+			    uint32_t pair[2], size_t *n)
 {
 	const struct part *p = &c->part;
 	int a, b;
 
+	*n = c->rest ? c->n_rest : 2;
 	if (c->rest) {
-		return c->rest[i];
+		return c->rest;
 	}
 	a = run->nodes[p->node].first_rank + p->index;
 	b = run->nodes[p->peer_node].first_rank + p->peer_index;
-	return i == 0 ? run_at(run, a, b) : run_at(run, b, a);
+	pair[0] = (uint32_t)run_at(run, a, b);
+	pair[1] = (uint32_t)run_at(run, b, a);
+	return pair;
 }
 
 static void count_slow(const struct run *run, const struct cause *c,
 		       struct tests *t)
 {
-	for (size_t i = 0; i < n_lone(c); i++) {
-		const struct cell *cell = &run->cells[lone_at(run, c, i)];
+	uint32_t pair[2], *list;
+	size_t n;
+
+	list = lone_cells(run, c, pair, &n);
+	for (size_t i = 0; i < n; i++) {
+		const struct cell *cell = &run->cells[list[i]];
 		bool slow = cell->class == CELL_SLOW;
 		bool below = cells_below_line(cell), twice = cell->attempt > 1;
 
@@ -346,18 +349,14 @@ static bool is_built(const struct run *run, size_t at, double *room)
  *  those from its list. */
 static bool lone_is_built(const struct run *run, struct cause *c, double *room)
 {
-	size_t n = 0;
+	uint32_t pair[2], *list;
+	size_t n = 0, all;
 
-	for (size_t i = 0; i < n_lone(c); i++) {
-		size_t at = lone_at(run, c, i);
-
-		if (is_built(run, at, room)) {
-			continue;
+	list = lone_cells(run, c, pair, &all);
+	for (size_t i = 0; i < all; i++) {
+		if (!is_built(run, list[i], room)) {
+			list[n++] = list[i];
 		}
-		if (c->rest) {
-			c->rest[n] = (uint32_t)at;
-		}
-		n++;
 	}
 	if (c->rest) {
 		c->explained -= c->n_rest - n;

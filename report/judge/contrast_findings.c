@@ -121,14 +121,6 @@ static void add_load(const struct run *run, const struct load_kind *k,
 	}
 }
 
-/** Returns true if the cause is a whole part: lone pairs and scattered cells
- *  say nothing about a part. */
-static bool is_whole_part(const struct cause *c)
-{
-	return c->part.kind != PART_PAIR &&
-	       c->explained * 100 >= c->cells * LOAD_PERCENT;
-}
-
 /** One kind of path at a time: NVLink is not asked about the network. */
 static void explain_load(const struct run *run, const struct load_kind *k,
 			 enum path_class path, uint8_t *marks,
@@ -145,8 +137,12 @@ static void explain_load(const struct run *run, const struct load_kind *k,
 	}
 	v->failed = attribute(run, marks, &load_need, &causes) < 0 || v->failed;
 	for (size_t i = 0; i < causes.n; i++) {
-		if (is_whole_part(&causes.list[i])) {
-			add_load(run, k, &causes.list[i], path, v);
+		const struct cause *c = &causes.list[i];
+
+		/* lone pairs and scattered cells say nothing about a part */
+		if (c->part.kind != PART_PAIR &&
+		    c->explained * 100 >= c->cells * LOAD_PERCENT) {
+			add_load(run, k, c, path, v);
 		}
 	}
 	causes_release(&causes);
@@ -171,21 +167,6 @@ void load_findings(const struct run *run, struct verdict *v)
 
 /* ---- cells that work in the first pass only ------------------------------ */
 
-static bool corrupt_there(const struct run *run, size_t at)
-{
-	return run->contrast.outcome[at] == OUTCOME_CORRUPT;
-}
-
-/** Returns true if the cell works in this pass.  A test that failed once in the
- *  first pass has its own finding; corrupted data counts in any pass. */
-static bool works_here(const struct run *run, size_t at)
-{
-	const struct cell *c = &run->cells[at];
-
-	return run_good(c->class) &&
-	       (!c->flaky || corrupt_there(run, at));
-}
-
 /** Adds a warning for cells that fail only in the other pass, since they were
  *  not repeated and may be flaky; corrupted data is a fault. */
 void contrast_findings(const struct run *run, struct verdict *v)
@@ -195,18 +176,21 @@ void contrast_findings(const struct run *run, struct verdict *v)
 
 	for (size_t at = 0; run->contrast.outcome && at < run_n_cells(run);
 	     at++) {
-		bool works = works_here(run, at);
-		unsigned there = cells_class_of(
-			(enum outcome)run->contrast.outcome[at]);
+		const struct cell *c = &run->cells[at];
+		enum outcome there = (enum outcome)run->contrast.outcome[at];
+		bool changed = there == OUTCOME_CORRUPT;
+		/* a test that failed once in the first pass has its own
+		 * finding; corrupted data counts in any pass */
+		bool works = run_good(c->class) && (!c->flaky || changed);
 
 		cells += works;
-		if (!works || !cells_failed(there)) {
+		if (!works || !cells_outcome_failed(there)) {
 			continue;
 		}
-		if (bad++ == 0 || (corrupt == 0 && corrupt_there(run, at))) {
+		if (bad++ == 0 || (corrupt == 0 && changed)) {
 			first = at;
 		}
-		corrupt += corrupt_there(run, at);
+		corrupt += changed;
 	}
 	if (bad == 0) {
 		return;

@@ -18,11 +18,6 @@
 
 /* The switch port that a finding is about, if it is known. */
 
-/** The facts about one NIC; NULL if missing. */
-struct plug {
-	const struct fact_row *name, *port;
-};
-
 /** Returns true if the name @nic is one of @names, which '+' separates. */
 static bool is_of(const char *names, const char *nic)
 {
@@ -37,47 +32,39 @@ static bool is_of(const char *names, const char *nic)
 	return false;
 }
 
-static struct plug find_plug(const struct run *run, int node, const char *nics)
+/** Returns the fact that names the switch of one of @nics; NULL: none. */
+static const struct fact_row *find_switch(const struct run *run, int node,
+					  const char *nics)
 {
-	struct plug p = { .name = NULL };
-
 	for (size_t i = 0; nics[0] && i < run->n_facts; i++) {
 		const struct fact_row *f = &run->facts[i];
-		bool name = strcmp(f->fact, "switch") == 0;
 
-		if ((!name && strcmp(f->fact, "switch_port") != 0) ||
-		    strcmp(f->node, run->nodes[node].name) != 0 ||
-		    !is_of(nics, f->scope)) {
-			continue;
-		}
-		if (name && !p.name) {
-			p.name = f;
-		} else if (!name && !p.port && p.name &&
-			   strcmp(p.name->scope, f->scope) == 0) {
-			p.port = f;
+		if (strcmp(f->fact, "switch") == 0 &&
+		    strcmp(f->node, run->nodes[node].name) == 0 &&
+		    is_of(nics, f->scope)) {
+			return f;
 		}
 	}
-	return p;
+	return NULL;
 }
 
 static void say_nic(const struct run *run, struct finding *f)
 {
-	const char *nic = part_nic_name(run, &f->part);
-	struct plug p = f->part.node >= 0 ?
-				find_plug(run, f->part.node, nic) :
-				(struct plug){ .name = NULL };
+	const char *nic = part_nic_name(run, &f->part), *port;
+	const struct fact_row *to = f->part.node < 0 ? NULL :
+				    find_switch(run, f->part.node, nic);
 	char text[400];
 
-	if (!p.name) {
+	if (!to) {
 		return;
 	}
+	port = run_fact_beside(run, to, "switch_port");
 	snprintf(text, sizeof(text), "; connected to switch %.100s%s%.100s",
-		 p.name->value, p.port ? ", port " : "",
-		 p.port ? p.port->value : "");
+		 to->value, port[0] ? ", port " : "", port);
 	finding_more(f, "%s", text);
 	finding_add_evidence(f, "%s of %s%s (%s)", nic,
 			     run->nodes[f->part.node].name, text + 1,
-			     p.name->source);
+			     to->source);
 }
 
 /** Names the switch if all known ports of the rail are on one. */
@@ -89,15 +76,16 @@ static void say_rail(const struct run *run, struct finding *f)
 
 	for (int i = 0; i < run->n_nodes; i++) {
 		const struct part nic = part_at(PART_NIC, i, f->part.index);
-		struct plug p = find_plug(run, i, part_nic_name(run, &nic));
+		const struct fact_row *to =
+			find_switch(run, i, part_nic_name(run, &nic));
 
-		if (!p.name) {
+		if (!to) {
 			continue;
 		}
-		if (one && strcmp(one->value, p.name->value) != 0) {
+		if (one && strcmp(one->value, to->value) != 0) {
 			return;
 		}
-		one = p.name;
+		one = to;
 		n++;
 	}
 	if (n > 1) {
@@ -302,11 +290,6 @@ static void says_act(const struct run *run, struct finding *f)
 /** Fewer say nothing about what they share. */
 #define MIN_NODES 2
 
-static bool is_absent(const struct finding *f)
-{
-	return strcmp(f->code, "agent_missing") == 0;
-}
-
 /** Returns 1 if no node of the run connected and there are at least MIN_NODES,
  *  else 0; -1 without memory. */
 static int are_all_absent(const struct run *run, const struct verdict *v)
@@ -318,7 +301,7 @@ static int are_all_absent(const struct run *run, const struct verdict *v)
 		return -1;
 	}
 	verdict_foreach(v, f) {
-		if (!is_absent(f)) {
+		if (strcmp(f->code, "agent_missing") != 0) {
 			continue;
 		}
 		if (f->part.node >= 0) {
@@ -349,7 +332,7 @@ static void absent_findings(const struct run *run, struct verdict *v)
 	}
 	for (size_t i = v->n; i-- > 0;) {
 		f = &v->findings[i];
-		if (is_absent(f)) {
+		if (strcmp(f->code, "agent_missing") == 0) {
 			STR_COPY(detail, f->n_evidence > 0 ? f->evidence[0] :
 				 "");
 			finding_remove(v, i);
@@ -368,19 +351,15 @@ static void absent_findings(const struct run *run, struct verdict *v)
 	}
 }
 
-static int64_t asked(const struct run *run, const char *option)
-{
-	return json_integer_value(run_option(run, option));
-}
-
 /* For every probe: adds a finding if the launcher started fewer nodes or ranks
  * than --nodes and --gpus-per-node ask for; the run is then partial. */
 static void few_findings(const struct run *run, struct verdict *v)
 {
 	/* -G does not apply to ranks that are ports or addresses */
 	int64_t gpus = run->ports || run->mesh ? 0 :
-					asked(run, "gpus-per-node");
-	int64_t nodes = asked(run, "nodes"), ranks = 0;
+		json_integer_value(run_option(run, "gpus-per-node"));
+	int64_t nodes = json_integer_value(run_option(run, "nodes"));
+	int64_t ranks = 0;
 	bool few = run->n_nodes < nodes;
 	char come[48] = "", wanted[48] = "";
 	struct finding *f;
