@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/front/follow.h"
 #include "cli/front/talk.h"
 #include "cli/plan/plan.h"
 #include "cli/run/probe_run.h"
@@ -430,8 +432,13 @@ static int go_on(const char *dir, const struct session *s, struct err *e)
 	struct jobs j;
 	char text[320], word[PATH_MAX];
 	struct err why = { 0 };
-	int rc = jobs_look(&j, dir, e);
+	sigset_t before;
+	int rc;
 
+	/* ^C amid the submission: jobs_follow() takes it, and says how to
+	 * cancel those that are submitted */
+	follow_hold_signals(&before);
+	rc = jobs_look(&j, dir, e);
 	if (rc == 0 && (rc = jobs_tend(&j, e)) < 0 && jobs_go_on(&j)) {
 		/* following prints this too */
 		if (s->spec.no_wait) {
@@ -450,6 +457,7 @@ static int go_on(const char *dir, const struct session *s, struct err *e)
 		return CODE_UNABLE;
 	}
 	if (s->spec.no_wait) {
+		follow_release_signals(&before);
 		printf("%s\n", dir);
 		talk("not waiting; %s", text);
 		talk_hint("for the result: \"gpucheck report %s\"",

@@ -42,21 +42,3 @@ works()
 	works "$GPUCHECK p2p --retest $dir/p2p -o again"
 	says 'sbatch' words
 }
-
-@test "all whose job is cancelled: the printed line measures the whole" {
-	local job
-
-	export GPUCHECK_NEED=1M
-	start all -N 2 -G 4 --transport=tcp -o "$dir"
-	await 60 test -s "$dir/p2p/results.csv"
-	job=$(squeue -h -t R -o %i)
-	scancel "$job"
-	finish 4
-	mkdir bin
-	ln -s "$GPUCHECK" bin/gpucheck
-	PATH=$PWD/bin:$PATH
-	sed -n '/all of it again:$/ { n; s/^ *//p }' out >line
-	says '^gpucheck all .*--transport=tcp' line
-	works "$(<line) -o again"
-	[ "$(jq '.cells.pass + .cells.slow' again/p2p/verdict.json)" = 56 ]
-}

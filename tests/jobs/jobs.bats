@@ -268,6 +268,18 @@ names_pairs()
 	kill -INT "$front"
 	await 20 gone "$front"
 	cancel
+	# amid the submission as well
+	rm -r run
+	mkdir bin
+	printf '#!/bin/sh\nsleep 1\nexec %s "$@"\n' "$(command -v sbatch)" \
+		>bin/sbatch
+	chmod +x bin/sbatch
+	PATH=$PWD/bin:$PATH "$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
+	front=$!
+	await 30 measures 0001-1
+	kill -INT "$front"
+	await 20 gone "$front"
+	cancel
 }
 
 @test "after a repair: a job for what was found and as much that is well" {
