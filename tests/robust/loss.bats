@@ -191,7 +191,7 @@ child_ended()
 }
 
 @test "an agent is stopped and the coordinator killed: the front ends" {
-	begin "${long[@]}" -n 200
+	begin "${long[@]}" -n 200 --quiet
 	kill -STOP "$(pids agent | tail -n 1)"
 	kill -9 "$(pids coordinator)"
 	ends 40 4
