@@ -53,27 +53,6 @@ struct boxed {
 	char op[16];
 };
 
-/** Cut the line at hand into its cells, without the blanks around them. */
-static void split_cells(struct boxed *b, const char *line)
-{
-	char *p = b->line, *cell;
-
-	STR_COPY(b->line, line + strspn(line, " |"));
-	b->n = 0;
-	while ((cell = strsep(&p, "|")) && b->n < CELLS_MAX) {
-		size_t len;
-
-		cell += strspn(cell, " ");
-		len = strlen(cell);
-		while (len > 0 && cell[len - 1] == ' ') {
-			cell[--len] = '\0';
-		}
-		if (len > 0 || p) {
-			b->cells[b->n++] = cell;
-		}
-	}
-}
-
 static bool take_header(struct boxed *b)
 {
 	const struct boxed_column *at[CELLS_MAX];
@@ -175,22 +154,36 @@ static int take_row(struct boxed *b, struct err *e)
 	return got;
 }
 
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
 	struct boxed *b = user;
-	int rc = 0;
+	char *p = b->line, *cell;
+	int rc;
 
 	if (line[strspn(line, " +-=.")] == '\0') {
 		return 0;	/* blank, a rule, dots of progress */
 	}
-	split_cells(b, line);
+	/* cut it into cells, without the blanks around them */
+	STR_COPY(b->line, line + strspn(line, " |"));
+	b->n = 0;
+	while ((cell = strsep(&p, "|")) && b->n < CELLS_MAX) {
+		size_t len;
+
+		cell += strspn(cell, " ");
+		len = strlen(cell);
+		while (len > 0 && cell[len - 1] == ' ') {
+			cell[--len] = '\0';
+		}
+		if (len > 0 || p) {
+			b->cells[b->n++] = cell;
+		}
+	}
 	if (take_header(b)) {
 		return 0;
 	}
 	rc = unended ? 0 : take_row(b, e);
 	if (rc == 0) {
-		import_unknown(b->x, number, line);
+		import_unknown(b->x, line);
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -198,8 +191,7 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 int import_boxed(struct import *x, FILE *f, struct err *e)
 {
 	struct boxed b = { .x = x };
-	const struct import_lines to = { .line = take_line, .user = &b };
 
 	STR_COPY(b.op, heading_op(basename(x->file)));
-	return import_each_line(f, x, &to, e);
+	return import_each_line(x, f, take_line, &b, e);
 }

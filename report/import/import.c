@@ -29,20 +29,6 @@ static void node_name(const json_t *names, size_t i, char name[64])
 	}
 }
 
-static const json_t *names_of(const json_t *top, size_t n)
-{
-	const char *key;
-	json_t *member;
-
-	json_object_foreach((json_t *)(uintptr_t)top, key, member) {
-		if (json_array_size(member) == n &&
-		    json_is_string(json_array_get(member, 0))) {
-			return member;
-		}
-	}
-	return NULL;
-}
-
 static int add_link(struct import *x, const json_t *names, size_t from,
 		    size_t to, const json_t *value, struct err *e)
 {
@@ -70,8 +56,16 @@ static int import_clusterkit_json(struct import *x, const json_t *top,
 {
 	const json_t *links = import_object(top).links, *line, *value;
 	size_t n = json_array_size(json_array_get(links, 0)), i, k;
-	const json_t *names = names_of(top, n);
+	const json_t *names = NULL, *member;
+	const char *key;
 
+	/* any array with a text for each node has their names */
+	json_object_foreach((json_t *)(uintptr_t)top, key, member) {
+		if (!names && json_array_size(member) == n &&
+		    json_is_string(json_array_get(member, 0))) {
+			names = member;
+		}
+	}
 	if (n < 2 || n > NODES_MAX || json_array_size(links) > n) {
 		return err_set(e, EINVAL, "'Links' is no matrix");
 	}
@@ -98,71 +92,6 @@ static int import_clusterkit_json(struct import *x, const json_t *top,
 
 /* Output of nccl-tests -J. */
 
-/** "20809" is 2.8.9, 22809 is 2.28.9: NCCL_VERSION(X,Y,Z). */
-static void version_text(int64_t code, char *buf, size_t size)
-{
-	int64_t major = code < 10000 ? code / 1000 : code / 10000;
-	int64_t rest = code < 10000 ? code % 1000 : code % 10000;
-
-	if (code > 0) {
-		snprintf(buf, size, "%d.%d.%d", (int)major, (int)(rest / 100),
-			 (int)(rest % 100));
-	}
-}
-
-static void fill_head(const json_t *top, struct collective_row *row)
-{
-	const struct import_object o = import_object(top);
-	const json_t *own = import_object(o.config).devices;
-	const json_t *devices = own ? own : o.devices, *one;
-	const char *program = json_string_value(json_array_get(o.args, 0));
-	json_t *hosts = json_object();
-	size_t i;
-
-	STR_COPY(row->op, heading_op(program ? program : ""));
-	version_text(import_json_int(top, "nccl_version"), row->lib,
-		     sizeof(row->lib));
-	row->iters = import_json_int(o.config, "iterations");
-	json_array_foreach(devices, i, one) {
-		json_object_set_new(hosts, import_object(one).hostname,
-				    json_true());
-	}
-	if (json_array_size(devices) > 0) {
-		row->ranks = (int64_t)json_array_size(devices);
-		row->nodes = (int64_t)json_object_size(hosts);
-	}
-	json_decref(hosts);
-}
-
-static int add_half(struct import *x, struct collective_row row,
-		    const json_t *result, int inplace, struct err *e)
-{
-	static const char *const names[] = { "out_of_place", "in_place" };
-	static const char *const iterations[] = { "out_of_place_per_iter",
-						  "in_place_per_iter" };
-	const json_t *half = json_object_get(result, names[inplace]);
-	const json_t *each = json_object_get(result, iterations[inplace]);
-
-	if (!json_is_object(half)) {
-		return 0;
-	}
-	row.inplace = inplace;
-	row.time_us = import_json_real(half, "time");
-	row.algbw_GB_s = import_json_real(half, "alg_bw");
-	row.busbw_GB_s = import_json_real(half, "bus_bw");
-	row.wrong = import_json_int(half, "nwrong");
-	row.time_min_us = import_json_real(each, "min_us");
-	row.time_max_us = import_json_real(each, "max_us");
-	row.time_med_us = import_json_real(each, "p50_us");
-	row.time_p99_us = import_json_real(each, "p99_us");
-	row.outcome = row.wrong > 0 ? OUTCOME_CORRUPT : OUTCOME_OK;
-	if (row.wrong > 0) {
-		STR_COPY(row.code, "data_corrupt");
-		STR_COPY(row.detail, "nccl-tests found wrong elements");
-	}
-	return import_add(x, &schema_collective, &row, e);
-}
-
 #define RESULT(member, key, type) \
 	FIELD(collective_row, member, key, type, 0, INT64_MAX, "")
 
@@ -172,9 +101,13 @@ static const struct field result_fields[] = {
 	RESULT(iters, "actual_iterations", INT), { 0 }
 };
 
+/* Add the rows of one result: out of place, in place. */
 static int add_result(struct import *x, const struct collective_row *head,
 		      const json_t *result, struct err *e)
 {
+	static const char *const halves[] = { "out_of_place", "in_place" };
+	static const char *const iterations[] = { "out_of_place_per_iter",
+						  "in_place_per_iter" };
 	struct collective_row row = *head;
 	const struct import_object o = import_object(result);
 
@@ -184,26 +117,70 @@ static int add_result(struct import *x, const struct collective_row *head,
 		STR_COPY(row.op, heading_op(o.experiment));
 	}
 	if (row.size_B < 0) {
-		import_unknown(x, 0, "a result without a size");
+		import_unknown(x, "a result without a size");
 		return 0;
 	}
-	return add_half(x, row, result, 0, e) < 0 ||
-			       add_half(x, row, result, 1, e) < 0 ?
-		       -1 : 0;
+	for (row.inplace = 0; row.inplace < 2; row.inplace++) {
+		const json_t *half = json_object_get(result,
+						     halves[row.inplace]);
+		const json_t *each = json_object_get(result,
+						     iterations[row.inplace]);
+
+		if (!json_is_object(half)) {
+			continue;
+		}
+		row.time_us = import_json_real(half, "time");
+		row.algbw_GB_s = import_json_real(half, "alg_bw");
+		row.busbw_GB_s = import_json_real(half, "bus_bw");
+		row.wrong = import_json_int(half, "nwrong");
+		row.time_min_us = import_json_real(each, "min_us");
+		row.time_max_us = import_json_real(each, "max_us");
+		row.time_med_us = import_json_real(each, "p50_us");
+		row.time_p99_us = import_json_real(each, "p99_us");
+		row.outcome = row.wrong > 0 ? OUTCOME_CORRUPT : OUTCOME_OK;
+		STR_COPY(row.code, row.wrong > 0 ? "data_corrupt" : "");
+		STR_COPY(row.detail, row.wrong > 0 ?
+			 "nccl-tests found wrong elements" : "");
+		if (import_add(x, &schema_collective, &row, e) < 0) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
-/* The same of a whole JSON text, once a member has told whose it is. */
 static int import_nccl_tests_json(struct import *x, const json_t *top,
 				  struct err *e)
 {
-	const json_t *results = import_object(top).results, *one;
+	const struct import_object o = import_object(top);
+	const json_t *own = import_object(o.config).devices;
+	const json_t *devices = own ? own : o.devices, *one;
+	const char *program = json_string_value(json_array_get(o.args, 0));
+	const int64_t version = import_json_int(top, "nccl_version");
+	/* NCCL_VERSION(X,Y,Z): 2809 is 2.8.9, 22809 is 2.28.9 */
+	const int64_t major = version < 10000 ? 1000 : 10000;
 	struct collective_row head;
+	json_t *hosts = json_object();
 	size_t i;
 
 	record_init(&schema_collective, &head);
-	fill_head(top, &head);
+	STR_COPY(head.op, heading_op(program ? program : ""));
+	if (version > 0) {
+		snprintf(head.lib, sizeof(head.lib), "%d.%d.%d",
+			 (int)(version / major),
+			 (int)(version % major / 100), (int)(version % 100));
+	}
+	head.iters = import_json_int(o.config, "iterations");
+	json_array_foreach(devices, i, one) {
+		json_object_set_new(hosts, import_object(one).hostname,
+				    json_true());
+	}
+	if (json_array_size(devices) > 0) {
+		head.ranks = (int64_t)json_array_size(devices);
+		head.nodes = (int64_t)json_object_size(hosts);
+	}
+	json_decref(hosts);
 	STR_COPY(head.table, basename(x->file));
-	json_array_foreach(results, i, one) {
+	json_array_foreach(o.results, i, one) {
 		if (add_result(x, &head, one, e) < 0) {
 			return -1;
 		}
@@ -270,69 +247,54 @@ int import_json(struct import *x, FILE *f, struct err *e)
 
 #define RANKS_MAX 4096
 
-/** The node of each rank, of rows that are all of one test; 0 ranks: they are
- *  no whole matrix. */
-struct matrix_ranks {
-	char node[RANKS_MAX][64];
-	int64_t n;
-};
-
-static bool same_test(const struct p2p_row *a, const struct p2p_row *b)
-{
-	return strcmp(a->detail, b->detail) == 0 &&
-	       strcmp(a->op, b->op) == 0 && strcmp(a->path, b->path) == 0 &&
-	       strcmp(a->mode, b->mode) == 0 && a->size_B == b->size_B &&
-	       isfinite(a->bw_GB_s) == isfinite(b->bw_GB_s);
-}
-
-static bool take_end(struct matrix_ranks *m, int64_t rank, const char *node)
+/* Remember that @rank is on @node; false if it cannot be. */
+static bool take_end(char (*nodes)[64], int64_t *n, int64_t rank,
+		     const char *node)
 {
 	if (rank < 0 || rank >= RANKS_MAX || !node[0] ||
-	    (m->node[rank][0] && strcmp(m->node[rank], node) != 0)) {
+	    (nodes[rank][0] && strcmp(nodes[rank], node) != 0)) {
 		return false;
 	}
-	m->n = rank + 1 > m->n ? rank + 1 : m->n;
-	return STR_COPY(m->node[rank], node);
-}
-
-static bool take_rows(const struct import *x, struct matrix_ranks *m)
-{
-	struct p2p_row first, row;
-	bool whole = x->rows.schema == &schema_p2p && x->rows.n > 0;
-
-	for (size_t i = 0; whole && i < x->rows.n; i++) {
-		record_list_get(&x->rows, i, &row);
-		first = i == 0 ? row : first;
-		whole = same_test(&row, &first) &&
-			take_end(m, row.src_rank, row.src_node) &&
-			take_end(m, row.dst_rank, row.dst_node);
-	}
-	return whole && (size_t)m->n * (size_t)(m->n - 1) == x->rows.n;
+	*n = rank + 1 > *n ? rank + 1 : *n;
+	return STR_COPY(nodes[rank], node);
 }
 
 json_t *import_matrix_layout(const struct import *x)
 {
-	struct matrix_ranks *m = calloc(1, sizeof(*m));
-	json_t *nodes = json_array();
-	bool whole = m && take_rows(x, m);
-	int64_t last;
+	char (*nodes)[64] = calloc(RANKS_MAX, sizeof(*nodes));
+	bool whole = nodes && x->rows.schema == &schema_p2p && x->rows.n > 0;
+	struct p2p_row a, row;
+	json_t *list = NULL;
+	int64_t n = 0, last;
 
-	for (int64_t i = 0; whole && i < m->n; i = last) {
-		last = i;
-		while (last < m->n && strcmp(m->node[last], m->node[i]) == 0) {
-			last++;
+	/* a matrix has each two ranks once, all by the same test */
+	for (size_t i = 0; whole && i < x->rows.n; i++) {
+		record_list_get(&x->rows, i, &row);
+		a = i == 0 ? row : a;
+		whole = strcmp(row.detail, a.detail) == 0 &&
+			strcmp(row.op, a.op) == 0 &&
+			strcmp(row.path, a.path) == 0 &&
+			strcmp(row.mode, a.mode) == 0 &&
+			row.size_B == a.size_B &&
+			isfinite(row.bw_GB_s) == isfinite(a.bw_GB_s) &&
+			take_end(nodes, &n, row.src_rank, row.src_node) &&
+			take_end(nodes, &n, row.dst_rank, row.dst_node);
+	}
+	if (whole && (size_t)n * (size_t)(n - 1) == x->rows.n) {
+		list = json_array();
+		for (int64_t i = 0; i < n; i = last) {
+			last = i;
+			while (last < n && strcmp(nodes[last], nodes[i]) == 0) {
+				last++;
+			}
+			json_array_append_new(list, run_node_json(
+				nodes[i], (int)i, (int)(last - i),
+				(int)(last - i)));
 		}
-		json_array_append_new(nodes, run_node_json(
-			m->node[i], (int)i, (int)(last - i), (int)(last - i)));
+		list = import_layout(list, n * (n - 1));
 	}
-	if (whole) {
-		nodes = import_layout(nodes, m->n * (m->n - 1));
-	} else {
-		json_decref(nodes);
-		nodes = NULL;
-	}
-	free(m);
-	return nodes;
+	free(nodes);
+	return list;
 }
 
 /* ---- import -------------------------------------------------------------- */
@@ -346,18 +308,6 @@ void import_release(struct import *x)
 	*x = (struct import){ 0 };
 }
 
-int import_end(struct import *x, struct err *e)
-{
-	return x->pairs ? import_pairs_end(x, e) : 0;
-}
-
-static bool names_a_pair(const char *name)
-{
-	struct import_pair pair;
-
-	return import_pair_name(name, &pair);
-}
-
 #define WORDS(...) (const char *const[]){ __VA_ARGS__, NULL }
 
 /** A row a format: how a file of it is told from those of the rows below, by
@@ -365,13 +315,13 @@ static bool names_a_pair(const char *name)
  *  reads it. */
 static const struct import_format {
 	const char *name;	/* for people; "": the row above goes on */
-	bool (*named)(const char *name);
+	bool (*named)(const char *name, struct import_pair *pair);
 	const char *begins;
 	const char *const *has;
 	int (*read)(struct import *x, FILE *f, struct err *e);
 } formats[] = {
 	{ .name = "logs of pairs (p2p-test-S-R-JOB.out)",
-	  .named = names_a_pair, .read = import_pair_log },
+	  .named = import_pair_name, .read = import_pair_log },
 	{ .name = "JSON of nccl-tests, perftest, nvbandwidth and ClusterKit",
 	  .begins = "{", .read = import_json },
 	{ .name = "the CSV of a ping script", .begins = "SourceNode,",
@@ -411,12 +361,13 @@ const char *import_format_name(size_t i)
 static bool is_of(const struct import_format *k, const char *name,
 		  const char *text, size_t len)
 {
+	struct import_pair pair;
 	bool has = false;
 
 	for (size_t i = 0; k->has && k->has[i]; i++) {
 		has = has || memmem(text, len, k->has[i], strlen(k->has[i]));
 	}
-	return has || (k->named && k->named(name)) ||
+	return has || (k->named && k->named(name, &pair)) ||
 	       (k->begins && str_starts(text + strspn(text, " \t\r\n"),
 					k->begins));
 }
@@ -428,6 +379,7 @@ int import_stream(struct import *x, const char *name, FILE *f, struct err *e)
 	size_t len;
 
 	x->file = name;
+	x->number = 0;
 	if (!look) {
 		return err_set(e, ENOMEM, "cannot read '%s'", name);
 	}

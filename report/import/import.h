@@ -14,35 +14,10 @@
 #include "lib/data/rundir.h"
 #include "report/symptoms/symptom.h"
 
-/* ---- heading ------------------------------------------------------------- */
-
 /**
- * Headings over tables, "======= All to All =======", "### Single Node", and
- * the collective that they name.
- */
-#define HEADING_LEVELS 7
-
-struct headings {
-	char text[96];		/* the last one */
-	char op[HEADING_LEVELS][16];	/* by level; a deeper one inherits */
-};
-
-/**
- * The name of the collective that is in @text, in any spelling, "" when there
- * is none: "NCCL `all_reduce` results" is allreduce.
- */
-const char *heading_op(const char *text);
-/** Remember @line if it is a heading; true then. */
-bool heading_take(struct headings *h, const char *line);
-/** The collective of the last heading, or of one above it; "". */
-const char *heading_current_op(const struct headings *h);
-
-/* ---- import -------------------------------------------------------------- */
-
-/**
- * Results of other programs, read into our rows.  What a log does not say
- * stays empty; a line that is not understood is counted, and never ends the
- * import.
+ * Results of other programs, read into our rows.  Fields that a log does not
+ * give stay empty; a line that is not understood is counted, and never ends
+ * the import.
  */
 
 /** Longer lines are cut. */
@@ -58,6 +33,7 @@ struct import {
 	size_t n_shown;
 	struct str notes;	/* what a reader should know, a line each */
 	const char *file;	/* the last one that was read; borrowed */
+	size_t number;		/* of the line at hand in it, from 1; 0: none */
 	struct import_pairs *pairs;	/* logs of pairs, until the end */
 };
 
@@ -72,14 +48,20 @@ union import_row {
  *  there is no memory. */
 int import_add(struct import *x, const struct schema *s, const void *row,
 	       struct err *e);
-/** A line that is not understood. */
-void import_unknown(struct import *x, size_t number, const char *line);
-/** Something a reader should know; said once. */
+/** Count @line, number x->number of its file, as not understood. */
+void import_unknown(struct import *x, const char *line);
+/** Add a note for the reader, once however often it is added. */
 void import_note(struct import *x, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 void import_release(struct import *x);
 
-/** The words of a line, as many as a matrix of GPUs may have columns. */
+/**
+ * Return the name of the collective that is in @text, in any spelling, ""
+ * if there is none: "NCCL `all_reduce` results" is allreduce.
+ */
+const char *heading_op(const char *text);
+
+/** The words of a line; the limit is the width of a matrix of GPUs. */
 #define IMPORT_TOKENS 4200
 struct import_tokens {
 	char text[IMPORT_LINE_MAX];
@@ -92,8 +74,10 @@ int64_t import_int(const char *text);
 double import_real(const char *text);
 /** Return true if @line contains one of @words (NULL at the end). */
 bool import_has_any(const char *line, const char *const words[]);
+/** The same for @line beginning with one of them. */
+bool import_starts_any(const char *line, const char *const words[]);
 
-/** The most telling line of a log, and what it is known as. */
+/** The most telling line of a log, and its known symptom. */
 struct import_message {
 	const struct symptom *symptom;	/* NULL: no line that is known */
 	char line[400];
@@ -102,16 +86,15 @@ struct import_message {
  *  it is a known message. */
 bool import_tell(struct import_message *m, const char *line);
 
-/** One line after the other, for parsers; 0, or -1 with @e to give up. */
-struct import_lines {
-	/** @line is NUL-ended, without its newline; @unended: it had none. */
-	int (*line)(void *user, const char *line, size_t number, bool unended,
-		    struct err *e);
-	void *user;
-};
-/** Feed the lines of @f, harmless; 0, or -1 with @e. */
-int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
-		     struct err *e);
+/**
+ * Call @take with @user for each line of @f, made harmless and without its
+ * newline; @unended: the file ends without one.  x->number is the number of
+ * the line.  Returns 0; -1 with @e if @f cannot be read or @take returned -1.
+ */
+int import_each_line(struct import *x, FILE *f,
+		     int (*take)(void *user, const char *line, bool unended,
+				 struct err *e),
+		     void *user, struct err *e);
 
 /**
  * The readers.  Each reads the whole of @f, adds what rows it finds, and
@@ -168,8 +151,6 @@ struct import_pair {
 bool import_pair_name(const char *name, struct import_pair *pair);
 /** Read such a log, which x->file names; it is kept until import_end(). */
 int import_pair_log(struct import *x, FILE *f, struct err *e);
-/** Make the rows of those logs, the newest job of each pair. */
-int import_pairs_end(struct import *x, struct err *e);
 /** Return the members of run.json about the pairs: nodes, planned; NULL if
  *  there are none. New reference. */
 json_t *import_pairs_layout(const struct import *x);
@@ -183,7 +164,8 @@ const char *import_format_name(size_t i);
  *  NULL when they are none.  New reference. */
 json_t *import_matrix_layout(const struct import *x);
 
-/** All files were read; 0, or -1 with @e. */
+/** End the import after its last file: make the rows of the logs of pairs,
+ *  the newest job of each pair.  Returns 0, or -1 with @e. */
 int import_end(struct import *x, struct err *e);
 
 /**
@@ -193,34 +175,5 @@ int import_end(struct import *x, struct err *e);
 int import_file(struct import *x, const char *path, struct err *e);
 /** The same of an open file that can be read twice, called @name. */
 int import_stream(struct import *x, const char *name, FILE *f, struct err *e);
-
-/* ---- table --------------------------------------------------------------- */
-
-/**
- * One table of nccl-tests or MSCCL++, line by line: the header, what its
- * columns are, the rows.  Whose table it is, is sweep.c's to know.
- */
-
-/** Settings of a table, the same for all of its rows. */
-struct import_head {
-	char label[96], op[16], variant[64], lib[160], algo[32];
-	char settings[200];	/* of the algorithm, as they were printed */
-	int64_t ranks, nodes, iters;
-	bool ranks_differ;	/* the log has communicators of several sizes */
-	bool swapped;		/* in place stands first, or alone */
-};
-
-/** The table that is being read. */
-struct import_table {
-	const struct import_column *columns[IMPORT_TOKENS];	/* NULL: of no
-								 * known name */
-	size_t n_columns;
-	size_t half, second;	/* first columns of the two halves; 0: none */
-	bool milliseconds;
-	bool fresh;		/* no row yet: the line of units may come */
-	struct import_head head;
-	bool swapped;
-	struct record_list rows;
-};
 
 #endif

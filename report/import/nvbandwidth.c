@@ -11,62 +11,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define GPUS_MAX 4096
 
-/** Contents of a matrix, by the name of its test and its title. */
-struct nvbandwidth_matrix {
-	char name[96];		/* device_to_device_memcpy_write_ce */
-	char title[96];		/* memcpy CE GPU(row) <- GPU(column) ... */
-};
-
 struct nvbandwidth_place {
-	char node[64];
+	char node[64];		/* "": not said */
 	int64_t gpu;
 };
 
 struct nvbandwidth {
 	struct import *x;
-	struct nvbandwidth_matrix m;
+	/* the matrix, by its test and title */
+	char name[96];		/* device_to_device_memcpy_write_ce */
+	char title[96];		/* memcpy CE GPU(row) <- GPU(column) ... */
 	bool open;		/* the line of columns was met */
 	bool skip;		/* the sum of two others */
 	char host[64];		/* a line of one word: the name, if devices
 				 * follow */
-	struct nvbandwidth_place
-		*places;	/* [rank], of several nodes; node "": not
-				 * said */
+	struct nvbandwidth_place *places;	/* [rank]; NULL: one node */
 	struct import_tokens k;	/* of the line at hand */
 };
 
 /* ---- cells --------------------------------------------------------------- */
 
-/** Which way the data of a cell go. */
-enum way { ROW_TO_COLUMN, COLUMN_TO_ROW };
-
-static enum way way_of(const struct nvbandwidth_matrix *m)
+/* Return true if the data of a cell go from the row to the column. */
+static bool is_from_row(const struct nvbandwidth *p)
 {
-	bool second = strstr(m->title, "Read2") || strstr(m->title, "Write2");
-	bool gpus = strstr(m->title, "GPU(row)") != NULL;
+	bool second = strstr(p->title, "Read2") || strstr(p->title, "Write2");
 
-	if (gpus) {
+	if (strstr(p->title, "GPU(row)")) {
 		/* of two at once, the second goes the other way */
-		return (strstr(m->name, "_read") != NULL) != second ?
-			       COLUMN_TO_ROW : ROW_TO_COLUMN;
+		return (strstr(p->name, "_read") != NULL) == second;
 	}
-	return str_starts(m->name, "device_to_host") ||
-			       strstr(m->title, ") <- ") ?
-		       COLUMN_TO_ROW : ROW_TO_COLUMN;
+	return !str_starts(p->name, "device_to_host") &&
+	       !strstr(p->title, ") <- ");
 }
 
 static void set_end(const struct nvbandwidth *p, bool gpu, size_t index,
 		    char node[64], int64_t *at_gpu, int64_t *rank)
 {
-	const struct nvbandwidth_place *place = &p->places[index];
-	bool placed = gpu && place->node[0];
+	bool placed = gpu && p->places && p->places[index].node[0];
 
-	str_copy(node, 64, placed ? place->node : p->host);
+	str_copy(node, 64, placed ? p->places[index].node : p->host);
 	if (gpu) {
-		*at_gpu = placed ? place->gpu : (int64_t)index;
+		*at_gpu = placed ? p->places[index].gpu : (int64_t)index;
 		*rank = (int64_t)index;
 	}
 }
@@ -75,10 +62,10 @@ static void set_end(const struct nvbandwidth *p, bool gpu, size_t index,
 static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
 		    const char *text, struct err *e)
 {
-	bool gpus = strstr(p->m.title, "GPU(row)") != NULL;
-	bool from_row = way_of(&p->m) == ROW_TO_COLUMN;
+	bool gpus = strstr(p->title, "GPU(row)") != NULL;
+	bool from_row = is_from_row(p);
 	/* all others at once, a multicast: no single GPU is the other end */
-	bool one = strstr(p->m.title, "(row)") != NULL;
+	bool one = strstr(p->title, "(row)") != NULL;
 	double value = import_real(text);
 	struct p2p_row r;
 
@@ -89,14 +76,14 @@ static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
 	r.attempt = 1;
 	STR_COPY(r.transport, "cuda");
 	STR_COPY(r.schedule, "serial");
-	STR_COPY(r.path, strstr(p->m.title, " SM ") ? "SM" : "CE");
-	STR_COPY(r.op, strstr(p->m.name, "read") ? "read" :
-		       strstr(p->m.name, "write") ? "write" : "copy");
-	STR_COPY(r.mode, strstr(p->m.title, "<->") &&
-			 !strstr(p->m.title, "(ns)") ? "bidi" : "uni");
-	STR_COPY(r.memory, strstr(p->m.title, "CPU") ? "host" : "gpu");
-	STR_COPY(r.detail, p->m.name);
-	if (strstr(p->m.title, "local")) {
+	STR_COPY(r.path, strstr(p->title, " SM ") ? "SM" : "CE");
+	STR_COPY(r.op, strstr(p->name, "read") ? "read" :
+		       strstr(p->name, "write") ? "write" : "copy");
+	STR_COPY(r.mode, strstr(p->title, "<->") &&
+			 !strstr(p->title, "(ns)") ? "bidi" : "uni");
+	STR_COPY(r.memory, strstr(p->title, "CPU") ? "host" : "gpu");
+	STR_COPY(r.detail, p->name);
+	if (strstr(p->title, "local")) {
 		set_end(p, true, column, r.src_node, &r.src_gpu, &r.src_rank);
 	} else if (one || !from_row) {
 		set_end(p, gpus || !from_row, from_row ? row : column,
@@ -104,8 +91,8 @@ static int add_cell(struct nvbandwidth *p, size_t row, size_t column,
 	}
 	set_end(p, gpus || from_row, from_row ? column : row, r.dst_node,
 		&r.dst_gpu, &r.dst_rank);
-	*(strstr(p->m.title, "(ns)") ? &r.lat_us : &r.bw_GB_s) =
-		strstr(p->m.title, "(ns)") ? value / 1000 : value;
+	*(strstr(p->title, "(ns)") ? &r.lat_us : &r.bw_GB_s) =
+		strstr(p->title, "(ns)") ? value / 1000 : value;
 	r.outcome = OUTCOME_OK;
 	return import_add(p->x, &schema_p2p, &r, e);
 }
@@ -119,48 +106,19 @@ static int add_error(struct nvbandwidth *p, const char *why, struct err *e)
 	STR_COPY(r.transport, "cuda");
 	STR_COPY(r.src_node, p->host);
 	STR_COPY(r.code, "no_success");
-	snprintf(r.detail, sizeof(r.detail), "%s: %s", p->m.name, why);
+	snprintf(r.detail, sizeof(r.detail), "%s: %s", p->name, why);
 	r.outcome = OUTCOME_ERROR;
 	return import_add(p->x, &schema_p2p, &r, e);
 }
 
 static void set_title(struct nvbandwidth *p, const char *title)
 {
-	STR_COPY(p->m.title, title);
+	STR_COPY(p->title, title);
 	p->open = false;
 	p->skip = strstr(title, "<->") && strstr(title, "Total");
 }
 
 /* ---- text ---------------------------------------------------------------- */
-
-/** The number of a line of cells, or of the line above them; -1. */
-static int64_t index_of(const char *word)
-{
-	int64_t n = import_int(word);
-
-	return n >= 0 && n < GPUS_MAX ? n : -1;
-}
-
-/** 1: the line belongs to the matrix; 0: it does not; -1 with @e. */
-static int take_cells(struct nvbandwidth *p, struct err *e)
-{
-	struct import_tokens *k = &p->k;
-
-	if (!p->m.title[0] || k->n == 0 || index_of(k->at[0]) < 0) {
-		return 0;
-	}
-	if (!p->open) {
-		p->open = true;	/* 0 1 2 3: the columns */
-		return 1;
-	}
-	for (size_t i = 1; i < k->n; i++) {
-		if (add_cell(p, (size_t)index_of(k->at[0]), i - 1, k->at[i],
-			     e) < 0) {
-			return -1;
-		}
-	}
-	return 1;
-}
 
 /** How lines begin that tell nothing of use. */
 static const char *const idle[] = {
@@ -169,30 +127,26 @@ static const char *const idle[] = {
 	"MAX ", "AVERAGE ", "COUNT ", "Device ", "Process ", NULL
 };
 
-static bool is_idle(const char *line)
-{
-	const char *const *word = idle;
-
-	while (*word && !str_starts(line, *word)) {
-		word++;
-	}
-	return *word || line[strspn(line, " ")] == '\0';
-}
-
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
 	struct nvbandwidth *p = user;
 	struct import_tokens *k = &p->k;
-	int rc;
+	int64_t row;
 	char host[64];
 	int rank, gpu;
 
 	import_split(line, k);
 	k->n -= unended && k->n > 0;	/* the last one may lack digits */
-	rc = take_cells(p, e);
-	if (rc != 0) {
-		return rc < 0 ? -1 : 0;
+	row = k->n > 0 ? import_int(k->at[0]) : -1;
+	if (p->title[0] && row >= 0 && row < GPUS_MAX) {
+		/* cells, below the line of columns: 0 1 2 3 */
+		for (size_t i = 1; p->open && i < k->n; i++) {
+			if (add_cell(p, (size_t)row, i - 1, k->at[i], e) < 0) {
+				return -1;
+			}
+		}
+		p->open = true;
+		return 0;
 	}
 	/* "Process 1 (n2): device 0: NVIDIA GB200 (..)": who rank 1 is */
 	if (sscanf(line, "Process %4d (%63[^)]): device %4d:", &rank, host,
@@ -202,19 +156,19 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 	}
 	if (str_starts(line, "Running ") && k->n == 2) {
 		set_title(p, "");
-		snprintf(p->m.name, sizeof(p->m.name), "%.*s",
+		snprintf(p->name, sizeof(p->name), "%.*s",
 			 (int)strcspn(k->at[1], "."), k->at[1]);
 	} else if (strstr(line, "GPU(") || strstr(line, "All -> ")) {
 		set_title(p, line);
 	} else if (str_starts(line, "Waived")) {
 		import_note(p->x, "nvbandwidth waived a test: this machine "
 			    "cannot run it");
-	} else if (str_starts(line, "Error: ") && p->m.name[0]) {
+	} else if (str_starts(line, "Error: ") && p->name[0]) {
 		return add_error(p, line + strlen("Error: "), e);
-	} else if (k->n == 1 && !p->m.name[0]) {
+	} else if (k->n == 1 && !p->name[0]) {
 		STR_COPY(p->host, k->at[0]);
-	} else if (!is_idle(line)) {
-		import_unknown(p->x, number, line);
+	} else if (line[strspn(line, " ")] && !import_starts_any(line, idle)) {
+		import_unknown(p->x, line);
 	}
 	return 0;
 }
@@ -224,8 +178,7 @@ int import_nvbandwidth(struct import *x, FILE *f, struct err *e)
 	struct nvbandwidth p = {
 		.x = x, .places = calloc(GPUS_MAX, sizeof(*p.places)),
 	};
-	const struct import_lines to = { .line = take_line, .user = &p };
-	int rc = p.places ? import_each_line(f, x, &to, e) :
+	int rc = p.places ? import_each_line(x, f, take_line, &p, e) :
 			    err_set(e, ENOMEM, "cannot read '%s'", x->file);
 
 	free(p.places);
@@ -234,13 +187,22 @@ int import_nvbandwidth(struct import *x, FILE *f, struct err *e)
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static int read_matrix(struct nvbandwidth *p, const json_t *matrix,
-		       struct err *e)
+static int read_testcase(struct nvbandwidth *p, const json_t *test,
+			 struct err *e)
 {
+	const struct import_object t = import_object(test);
 	const json_t *row, *cell;
 	size_t i, k;
 
-	json_array_foreach(matrix, i, row) {
+	STR_COPY(p->name, t.name);
+	set_title(p, t.title);
+	if (strcmp(t.status, "Waived") == 0) {
+		import_note(p->x, "nvbandwidth waived a test: this machine "
+			    "cannot run it");
+	} else if (strcmp(t.status, "Error") == 0 || t.error[0]) {
+		return add_error(p, t.error[0] ? t.error : t.status, e);
+	}
+	json_array_foreach(t.matrix, i, row) {
 		json_array_foreach(row, k, cell) {
 			const char *text = json_string_value(cell);
 
@@ -252,22 +214,6 @@ static int read_matrix(struct nvbandwidth *p, const json_t *matrix,
 	return 0;
 }
 
-static int read_testcase(struct nvbandwidth *p, const json_t *test,
-			 struct err *e)
-{
-	const struct import_object t = import_object(test);
-
-	STR_COPY(p->m.name, t.name);
-	set_title(p, t.title);
-	if (strcmp(t.status, "Waived") == 0) {
-		import_note(p->x, "nvbandwidth waived a test: this machine "
-			    "cannot run it");
-	} else if (strcmp(t.status, "Error") == 0 || t.error[0]) {
-		return add_error(p, t.error[0] ? t.error : t.status, e);
-	}
-	return read_matrix(p, t.matrix, e);
-}
-
 int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 {
 	const struct import_object body = import_object(
@@ -277,21 +223,16 @@ int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 	const json_t *test;
 	size_t i;
 	int rc = 0;
-	const char *at;
-
-	p.places = calloc(GPUS_MAX, sizeof(*p.places));
-	if (!p.places) {
-		return err_set(e, ENOMEM, "cannot read '%s'", x->file);
-	}
 	/* "0: NVIDIA H200 (00000000:00:06): (n1)": the node is the last in
 	 * () */
-	at = strrchr(device ? device : "", '(');
+	const char *at = strrchr(device ? device : "", '(');
+
 	if (at) {
 		snprintf(p.host, sizeof(p.host), "%.*s",
 			 (int)strcspn(at + 1, ")"), at + 1);
 	}
 	if (body.error[0]) {
-		STR_COPY(p.m.name, "nvbandwidth");
+		STR_COPY(p.name, "nvbandwidth");
 		rc = add_error(&p, body.error, e);
 	}
 	json_array_foreach(body.testcases, i, test) {
@@ -299,6 +240,5 @@ int import_nvbandwidth_json(struct import *x, const json_t *top, struct err *e)
 			rc = read_testcase(&p, test, e);
 		}
 	}
-	free(p.places);
 	return rc;
 }

@@ -41,33 +41,8 @@ struct osu {
 	struct import_tokens k;	/* of the line at hand */
 };
 
-/** "# OSU MPI-CUDA Allreduce Latency Test v7.0": a table begins. */
-static void take_title(struct osu *p, const char *line)
-{
-	const char *version = strstr(line, " v");
-	struct import *x = p->x;
-
-	*p = (struct osu){ .x = x };
-	STR_COPY(p->op, heading_op(line));
-	p->collective = p->op[0] != '\0';
-	snprintf(p->lib, sizeof(p->lib), "OSU%.20s", version ? version : "");
-	STR_COPY(p->mode, strstr(line, "Bi-Directional") ? "bidi" : "uni");
-	STR_COPY(p->memory, strstr(line, "CUDA") || strstr(line, "ROCM") ?
-			    "gpu" : "");
-}
-
-static const struct osu_column *column_of(const char *name)
-{
-	const struct osu_column *c = columns;
-
-	while (c->name && !str_starts(name, c->name)) {
-		c++;
-	}
-	return c->name ? c : NULL;
-}
-
-/** "# Size       Avg Latency(us)   Min Latency(us)": names are apart by two
- *  blanks and more. */
+/** "# Size       Avg Latency(us)   Min Latency(us)": at least two blanks
+ *  between names. */
 static bool take_columns(struct osu *p, const char *line)
 {
 	const char *at = line + strspn(line, "# ");
@@ -78,18 +53,15 @@ static bool take_columns(struct osu *p, const char *line)
 	p->n = 0;
 	at = strstr(at, "  ");
 	while (at && *(at += strspn(at, " ")) && p->n < COLUMNS_MAX) {
-		p->at[p->n++] = column_of(at);
+		const struct osu_column *c = columns;
+
+		while (c->name && !str_starts(at, c->name)) {
+			c++;
+		}
+		p->at[p->n++] = c->name ? c : NULL;
 		at = strstr(at, "  ");
 	}
 	return true;
-}
-
-/** Where size and time give the bandwidth: a size that all ranks have, as
- *  nccl-tests counts. */
-static bool counts_alike(const char *op)
-{
-	return strcmp(op, "allreduce") == 0 || strcmp(op, "broadcast") == 0 ||
-	       strcmp(op, "reduce") == 0;
 }
 
 /** Returns true if the current line is a row: a size, and a number for each
@@ -105,82 +77,83 @@ static bool is_row(const struct osu *p)
 	return whole;
 }
 
-/** Returns true if the check of the data failed, by the column "Validation". */
-static bool is_wrong(const struct osu *p)
+static int add_row(struct osu *p, struct err *e)
 {
+	/* a size that all ranks have, as nccl-tests counts: size and time give
+	 * the bandwidth */
+	const bool alike = strcmp(p->op, "allreduce") == 0 ||
+			   strcmp(p->op, "broadcast") == 0 ||
+			   strcmp(p->op, "reduce") == 0;
+	const struct schema *s = p->collective ? &schema_collective :
+						 &schema_p2p;
+	union import_row row;
 	bool wrong = false;
 
-	for (size_t i = 1; i < p->k.n; i++) {
-		wrong = wrong || strcmp(p->k.at[i], "Fail") == 0;
-	}
-	return wrong;
-}
-
-static int add_collective(struct osu *p, struct err *e)
-{
-	struct collective_row row;
-
-	record_init(&schema_collective, &row);
-	STR_COPY(row.op, p->op);
-	STR_COPY(row.lib, p->lib);
-	STR_COPY(row.table, basename(p->x->file));
-	row.size_B = import_int(p->k.at[0]);
-	row.outcome = is_wrong(p) ? OUTCOME_CORRUPT : OUTCOME_OK;
-	STR_COPY(row.code, is_wrong(p) ? "data_corrupt" : "");
+	record_init(s, &row);
 	for (size_t i = 0; i < p->n; i++) {
 		const struct osu_column *c = p->at[i];
+		const char *text = p->k.at[i + 1];
+		const int at = !c ? -1 : p->collective ? c->collective :
+							 c->pair;
 
-		if (c && c->collective >= 0) {
-			*(double *)((char *)&row + c->collective) =
-				import_real(p->k.at[i + 1]) * c->scale;
+		/* by the column "Validation" */
+		wrong = wrong || strcmp(text, "Fail") == 0;
+		if (at >= 0) {
+			*(double *)((char *)&row + at) =
+				import_real(text) * c->scale;
 		}
 	}
-	if (counts_alike(p->op)) {
-		row.algbw_GB_s = (double)row.size_B / row.time_us / 1e3;
+	if (!p->collective) {
+		STR_COPY(row.p2p.transport, "mpi");
+		STR_COPY(row.p2p.op, "sendrecv");
+		STR_COPY(row.p2p.mode, p->mode);
+		STR_COPY(row.p2p.memory, p->memory);
+		row.p2p.size_B = import_int(p->k.at[0]);
+		row.p2p.outcome = wrong ? OUTCOME_CORRUPT : OUTCOME_OK;
+		STR_COPY(row.p2p.code, wrong ? "data_corrupt" : "");
+		return import_add(p->x, s, &row, e);
+	}
+	STR_COPY(row.collective.op, p->op);
+	STR_COPY(row.collective.lib, p->lib);
+	STR_COPY(row.collective.table, basename(p->x->file));
+	row.collective.size_B = import_int(p->k.at[0]);
+	row.collective.outcome = wrong ? OUTCOME_CORRUPT : OUTCOME_OK;
+	STR_COPY(row.collective.code, wrong ? "data_corrupt" : "");
+	if (alike) {
+		row.collective.algbw_GB_s = (double)row.collective.size_B /
+					    row.collective.time_us / 1e3;
 	} else {
-		STR_COPY(row.detail, "OSU counts the bytes of one rank");
+		STR_COPY(row.collective.detail,
+			 "OSU counts the bytes of one rank");
 	}
-	return import_add(p->x, &schema_collective, &row, e);
+	return import_add(p->x, s, &row, e);
 }
 
-static int add_pair(struct osu *p, struct err *e)
-{
-	struct p2p_row row;
-
-	record_init(&schema_p2p, &row);
-	STR_COPY(row.transport, "mpi");
-	STR_COPY(row.op, "sendrecv");
-	STR_COPY(row.mode, p->mode);
-	STR_COPY(row.memory, p->memory);
-	row.size_B = import_int(p->k.at[0]);
-	row.outcome = is_wrong(p) ? OUTCOME_CORRUPT : OUTCOME_OK;
-	STR_COPY(row.code, is_wrong(p) ? "data_corrupt" : "");
-	for (size_t i = 0; i < p->n; i++) {
-		const struct osu_column *c = p->at[i];
-
-		if (c && c->pair >= 0) {
-			*(double *)((char *)&row + c->pair) =
-				import_real(p->k.at[i + 1]) * c->scale;
-		}
-	}
-	return import_add(p->x, &schema_p2p, &row, e);
-}
-
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
 	struct osu *p = user;
+	const char *version = strstr(line, " v");
+	struct import *x = p->x;
 
 	import_split(line, &p->k);
 	if (str_starts(line, "# OSU ")) {
-		take_title(p, line);
+		/* "# OSU MPI-CUDA Allreduce Latency Test v7.0": a table */
+		*p = (struct osu){ .x = x };
+		STR_COPY(p->op, heading_op(line));
+		p->collective = p->op[0] != '\0';
+		snprintf(p->lib, sizeof(p->lib), "OSU%.20s",
+			 version ? version : "");
+		STR_COPY(p->mode, strstr(line, "Bi-Directional") ? "bidi" :
+								   "uni");
+		STR_COPY(p->memory, strstr(line, "CUDA") ||
+				    strstr(line, "ROCM") ? "gpu" : "");
 	} else if (take_columns(p, line) || line[strspn(line, " ")] == '\0' ||
 		   str_starts(line, "# ")) {
 		/* understood, or a remark */
 	} else if (is_row(p) && !unended) {
-		return p->collective ? add_collective(p, e) : add_pair(p, e);
+		return add_row(p, e);
 	} else {
-		import_unknown(p->x, number, line);
+		import_unknown(x, line);
 	}
 	return 0;
 }
@@ -188,7 +161,6 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 int import_osu(struct import *x, FILE *f, struct err *e)
 {
 	struct osu p = { .x = x };
-	const struct import_lines to = { .line = take_line, .user = &p };
 
-	return import_each_line(f, x, &to, e);
+	return import_each_line(x, f, take_line, &p, e);
 }

@@ -27,6 +27,7 @@ struct pair_log {
 struct import_pairs {
 	struct pair_log *logs;
 	size_t n;
+	struct pair_log reading;	/* of the file at hand */
 	int ranks;		/* as the logs say, or as the names need */
 	int per_node;
 	char hosts[RANKS_MAX][64];	/* [rank], "" = not said */
@@ -57,11 +58,6 @@ bool import_pair_name(const char *name, struct import_pair *pair)
 				      .is_err = strcmp(kind, "err") == 0 };
 	return pair->is_err || strcmp(kind, "out") == 0;
 }
-
-struct pairs_reading {
-	struct import_pairs *pairs;
-	struct pair_log log;
-};
 
 /** "a001 [3/16]", with or without more: rank 3 of 16 is on a001. */
 static void take_host(struct import_pairs *p, int64_t job, const char *line)
@@ -105,21 +101,19 @@ static const char *const crashes[] = {
 	"exited on signal", NULL
 };
 
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
-	struct pairs_reading *r = user;
-	struct pair_log *l = &r->log;
+	struct import_pairs *p = user;
+	struct pair_log *l = &p->reading;
 	bool crash = import_has_any(line, crashes);
 	char ok[64];
 
-	(void)number;
 	(void)unended;
 	(void)e;
 	l->any_text = l->any_text || line[strspn(line, " ")] != '\0';
-	take_host(r->pairs, l->of.job, line);
-	take_number(line, "NUM_GPUS=", &r->pairs->ranks);
-	take_number(line, "NUM_GPUS_PER_NODE=", &r->pairs->per_node);
+	take_host(p, l->of.job, line);
+	take_number(line, "NUM_GPUS=", &p->ranks);
+	take_number(line, "NUM_GPUS_PER_NODE=", &p->per_node);
 	snprintf(ok, sizeof(ok), "] : OK %d -> %d", l->of.src, l->of.dst);
 	if (!l->of.is_err && strstr(line, ok)) {
 		l->ok = true;
@@ -135,29 +129,25 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 
 int import_pair_log(struct import *x, FILE *f, struct err *e)
 {
-	struct pairs_reading r = { .pairs = x->pairs };
-	const struct import_lines to = { .line = take_line, .user = &r };
-	const struct import_pair *pair = &r.log.of;
-	struct import_pairs *p = x->pairs;
+	struct import_pairs *p = x->pairs ? x->pairs : calloc(1, sizeof(*p));
+	struct import_pair *pair;
 	int ranks;
 
-	if (!import_pair_name(basename(x->file), &r.log.of)) {
-		return err_set(e, EINVAL, "'%s' names no pair", x->file);
-	}
-
-	if (!p) {
-		p = x->pairs = calloc(1, sizeof(*p));
-	}
+	x->pairs = p;
 	if (!p) {
 		return err_set(e, ENOMEM, "cannot hold the logs");
 	}
-	r.pairs = p;
+	p->reading = (struct pair_log){ .ok = false };
+	pair = &p->reading.of;
+	if (!import_pair_name(basename(x->file), pair)) {
+		return err_set(e, EINVAL, "'%s' names no pair", x->file);
+	}
 	ranks = (pair->src > pair->dst ? pair->src : pair->dst) + 1;
 	p->ranks = ranks > p->ranks ? ranks : p->ranks;
-	if (import_each_line(f, x, &to, e) < 0) {
+	if (import_each_line(x, f, take_line, p, e) < 0) {
 		return -1;
 	}
-	return grow_add(&p->logs, &p->n, &r.log, sizeof(r.log)) ?
+	return grow_add(&p->logs, &p->n, &p->reading, sizeof(p->reading)) ?
 		       0 : err_set(e, ENOMEM, "cannot hold so many logs");
 }
 
@@ -166,21 +156,15 @@ static int compare(int64_t a, int64_t b)
 	return a < b ? -1 : a > b;
 }
 
-/** By pair, the newest job last: an old log does not decide. */
-static int by_job(const struct import_pair *a, const struct import_pair *b)
-{
-	int rc = compare(a->src, b->src);
-
-	rc = rc ? rc : compare(a->dst, b->dst);
-	return rc ? rc : compare(a->job, b->job);
-}
-
-/** The files of a job side by side, in whatever order they were named. */
+/** By pair, the newest job last because an old log does not decide; the files
+ *  of a job in an order that does not depend on that of their names. */
 static int by_file(const void *a, const void *b)
 {
 	const struct pair_log *x = a, *y = b;
-	int rc = by_job(&x->of, &y->of);
+	int rc = compare(x->of.src, y->of.src);
 
+	rc = rc ? rc : compare(x->of.dst, y->of.dst);
+	rc = rc ? rc : compare(x->of.job, y->of.job);
 	rc = rc ? rc : compare(x->of.is_err, y->of.is_err);
 	return rc ? rc : strcmp(x->message.line, y->message.line);
 }
@@ -221,45 +205,12 @@ static void node_name(const struct import_pairs *p, int node, char name[64])
 	snprintf(name, 64, "n%d", node);
 }
 
-/** Without a line that says it: ranks of a node are those with its name, or
- *  all. */
-static void guess_per_node(struct import_pairs *p)
-{
-	int same = 0;
-
-	while (same < p->ranks && p->hosts[same][0] &&
-	       strcmp(p->hosts[same], p->hosts[0]) == 0) {
-		same++;
-	}
-	if (p->per_node == 0 && same > 0 && same < p->ranks &&
-	    p->hosts[same][0]) {
-		p->per_node = same;
-	}
-	p->per_node = p->per_node ? p->per_node : p->ranks;
-}
-
-static void fill_outcome(const struct pair_log *l, struct p2p_row *row)
-{
-	const struct symptom *known = l->message.symptom;
-	const char *code = known ? known->code :
-			   l->any_text ? "no_success" : "no_output";
-
-	if (l->ok) {
-		row->outcome = OUTCOME_OK;
-		row->iters = 1;
-		return;
-	}
-	row->outcome = l->crashed ? OUTCOME_CRASHED :
-		       strcmp(code, "job_time_limit") == 0 ||
-				       strcmp(code, "collective_hang") == 0 ?
-			       OUTCOME_TIMEOUT : OUTCOME_ERROR;
-	STR_COPY(row->code, code);
-	STR_COPY(row->detail, l->message.line);
-}
-
 static int add_pair(struct import *x, const struct pair_log *l, struct err *e)
 {
 	const struct import_pairs *p = x->pairs;
+	const struct symptom *known = l->message.symptom;
+	const char *code = known ? known->code :
+			   l->any_text ? "no_success" : "no_output";
 	struct p2p_row row;
 
 	record_init(&schema_p2p, &row);
@@ -276,15 +227,38 @@ static int add_pair(struct import *x, const struct pair_log *l, struct err *e)
 	STR_COPY(row.memory, "gpu");
 	STR_COPY(row.schedule, "serial");
 	row.size_B = 8;
-	fill_outcome(l, &row);
+	if (l->ok) {
+		row.outcome = OUTCOME_OK;
+		row.iters = 1;
+		return import_add(x, &schema_p2p, &row, e);
+	}
+	row.outcome = l->crashed ? OUTCOME_CRASHED :
+		      strcmp(code, "job_time_limit") == 0 ||
+				      strcmp(code, "collective_hang") == 0 ?
+			      OUTCOME_TIMEOUT : OUTCOME_ERROR;
+	STR_COPY(row.code, code);
+	STR_COPY(row.detail, l->message.line);
 	return import_add(x, &schema_p2p, &row, e);
 }
 
-int import_pairs_end(struct import *x, struct err *e)
+int import_end(struct import *x, struct err *e)
 {
 	struct import_pairs *p = x->pairs;
+	int same = 0;
 
-	guess_per_node(p);
+	if (!p) {
+		return 0;
+	}
+	/* without NUM_GPUS_PER_NODE, the ranks of a node are those with the
+	 * name of the first, or all */
+	while (same < p->ranks && p->hosts[same][0] &&
+	       strcmp(p->hosts[same], p->hosts[0]) == 0) {
+		same++;
+	}
+	if (p->per_node == 0) {
+		p->per_node = same > 0 && same < p->ranks && p->hosts[same][0] ?
+				      same : p->ranks;
+	}
 	if (p->hosts_differ) {
 		import_note(x, "the jobs ran on different nodes: nodes have the "
 			    "names of the newest job");
@@ -292,13 +266,13 @@ int import_pairs_end(struct import *x, struct err *e)
 	qsort(p->logs, p->n, sizeof(*p->logs), by_file);
 	for (size_t i = 0; i < p->n; i++) {
 		struct pair_log *l = &p->logs[i];
-		const struct pair_log *next = i + 1 < p->n ? l + 1 : NULL;
-		bool same = next && next->of.src == l->of.src &&
-			    next->of.dst == l->of.dst;
+		struct pair_log *next = i + 1 < p->n ? l + 1 : NULL;
+		bool same_pair = next && next->of.src == l->of.src &&
+				 next->of.dst == l->of.dst;
 
-		if (same && next->of.job == l->of.job) {
-			merge(&p->logs[i + 1], l);
-		} else if (!same && add_pair(x, l, e) < 0) {
+		if (same_pair && next->of.job == l->of.job) {
+			merge(next, l);
+		} else if (!same_pair && add_pair(x, l, e) < 0) {
 			return -1;
 		}
 	}

@@ -4,24 +4,18 @@
 
 #include <string.h>
 
-
 #define MIB_PER_GB (1048576.0 / 1e9)
 #define GBIT_PER_GB (1.0 / 8)
 
 /** State of a run, from its title to the next one. */
-struct perftest_run {
+struct perftest {
+	struct import *x;
 	struct p2p_row head;	/* what the head of the output says */
 	double unit;		/* GB/s of one; 0: no table of bandwidths */
 	bool latency;		/* in a table of latencies */
 	bool qos;		/* a service level stands behind the size */
 	size_t rows;
 	struct import_message message;
-};
-
-struct perftest {
-	struct import *x;
-	struct perftest_run run;
-	struct import_tokens k;	/* of the line at hand */
 };
 
 /** A row of verbs that claims nothing else. */
@@ -50,107 +44,72 @@ static void take_test_name(const char *name, struct p2p_row *row)
 	STR_COPY(row->mode, strstr(name, "Bidirectional") ? "bidi" : "uni");
 }
 
-/** The first word behind "NAME :", wherever in the line NAME stands: the head
- *  has two columns; @buf stays as it is where there is none. */
-static void take_value(const char *line, const char *name, char *buf,
-		       size_t size)
-{
-	const char *at = strstr(line, name);
-	char word[64];
-
-	if (at && sscanf(at + strlen(name), " : %63s", word) == 1) {
-		str_copy(buf, size, word);
-	}
-}
-
-/** Takes a line of the head.  Returns false if it is not one. */
-static bool take_head(struct perftest *p, const char *line)
-{
-	take_value(line, "Device", p->run.head.src_nic,
-		   sizeof(p->run.head.src_nic));
-	return line[strspn(line, " -*")] == '\0' || strchr(line, ':') ||
-	       strstr(line, "Waiting for client");
-}
-
 /** Takes a line with the names of the columns.  Returns false if it is not
  *  one. */
-static bool take_titles(struct perftest_run *r, const char *line)
+static bool take_titles(struct perftest *p, const char *line)
 {
 	if (!strstr(line, "#bytes")) {
 		return false;
 	}
-	r->latency = strstr(line, "t_typical[usec]") ||
+	p->latency = strstr(line, "t_typical[usec]") ||
 		     strstr(line, "t_avg[usec]");
-	r->qos = strstr(line, "#sl") != NULL;
-	r->unit = strstr(line, "BW average[Gb/sec]") ? GBIT_PER_GB :
+	p->qos = strstr(line, "#sl") != NULL;
+	p->unit = strstr(line, "BW average[Gb/sec]") ? GBIT_PER_GB :
 		  strstr(line, "BW average[MiB/sec]") ||
 				  strstr(line, "BW average[MB/sec]") ?
 			  MIB_PER_GB : 0;
 	return true;
 }
 
-static bool fill_bandwidth(const struct import_tokens *k, double unit,
-			   struct p2p_row *row)
-{
-	if (k->n < 4) {
-		return false;
-	}
-	row->bw_max_GB_s = import_real(k->at[2]) * unit;
-	row->bw_GB_s = import_real(k->at[3]) * unit;
-	/* a run by duration has no peak, and prints 0 */
-	if (!(row->bw_max_GB_s > 0)) {
-		row->bw_max_GB_s = NAN;
-	}
-	return isfinite(row->bw_GB_s);
-}
-
-static bool fill_latency(const struct import_tokens *k, struct p2p_row *row)
-{
-	/* by duration: the mean alone */
-	row->lat_us = import_real(k->at[k->n < 8 ? 2 : 4]);
-	row->lat_p99_us = k->n < 8 ? NAN : import_real(k->at[7]);
-	return isfinite(row->lat_us);
-}
-
-/** 1: the line is a row; 0: it is none; -1 with @e. */
+/** Returns 1 if the line is a row, 0 if not, -1 with @e. */
 static int take_row(struct perftest *p, const char *line, struct err *e)
 {
-	struct perftest_run *r = &p->run;
-	struct import_tokens *k = &p->k;
-	struct p2p_row row = r->head;
+	struct import_tokens k;
+	struct p2p_row row = p->head;
 
-	import_split(line, k);
-	if (r->qos && k->n > 1) {
-		k->n--;
-		memmove(&k->at[1], &k->at[2], (k->n - 1) * sizeof(*k->at));
+	import_split(line, &k);
+	if (p->qos && k.n > 1) {
+		k.n--;
+		memmove(&k.at[1], &k.at[2], (k.n - 1) * sizeof(*k.at));
 	}
-	if (k->n < 3) {
+	if (k.n < 3) {
 		return 0;
 	}
-	row.size_B = import_int(k->at[0]);
-	row.iters = import_int(k->at[1]);
+	row.size_B = import_int(k.at[0]);
+	row.iters = import_int(k.at[1]);
 	row.outcome = OUTCOME_OK;
+	if (p->latency) {
+		/* by duration: the mean alone */
+		row.lat_us = import_real(k.at[k.n < 8 ? 2 : 4]);
+		row.lat_p99_us = k.n < 8 ? NAN : import_real(k.at[7]);
+	} else if (p->unit > 0 && k.n >= 4) {
+		row.bw_max_GB_s = import_real(k.at[2]) * p->unit;
+		row.bw_GB_s = import_real(k.at[3]) * p->unit;
+		/* a run by duration has no peak, and prints 0 */
+		if (!(row.bw_max_GB_s > 0)) {
+			row.bw_max_GB_s = NAN;
+		}
+	}
 	if (row.size_B < 0 || row.iters < 0 ||
-	    !(r->latency ? fill_latency(k, &row) :
-			   r->unit > 0 && fill_bandwidth(k, r->unit, &row))) {
+	    !isfinite(p->latency ? row.lat_us : row.bw_GB_s)) {
 		return 0;
 	}
-	r->rows++;
+	p->rows++;
 	return import_add(p->x, &schema_p2p, &row, e) < 0 ? -1 : 1;
 }
 
-/** That it came to nothing is a result, too: a run that was aborted, before its
- *  first row or behind one, is a row with the error. */
+/** End a run: one that complained, or ended without a row, becomes a row with
+ *  the error. */
 static int end_run(struct perftest *p, struct err *e)
 {
-	struct perftest_run ended = p->run;
+	struct perftest ended = *p;
 	const struct import_message *m = &ended.message;
 	struct p2p_row *row = &ended.head;
 	bool complains = m->line[0] && (!m->symptom ||
 					m->symptom->effect == EFFECT_FAULT);
 
-	p->run = (struct perftest_run){ 0 };
-	row_init(&p->run.head);
+	*p = (struct perftest){ .x = p->x };
+	row_init(&p->head);
 	if (!complains && (ended.rows > 0 || !row->op[0])) {
 		return 0;
 	}
@@ -166,37 +125,42 @@ static const char *const complaints[] = {
 	"Completion with error", "not found", NULL
 };
 
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
 	struct perftest *p = user;
-	struct perftest_run *r = &p->run;
+	const char *device = strstr(line, "Device");
+	char word[64];
 	bool known;
 	int rc = 0;
 
 	if (strstr(line, "BW Test") || strstr(line, "Latency Test")) {
 		rc = end_run(p, e);
-		take_test_name(line, &r->head);
+		take_test_name(line, &p->head);
 		return rc;
 	}
-	if (take_titles(r, line)) {
+	if (take_titles(p, line)) {
 		return 0;
 	}
 	/* a row that was cut may lack digits */
-	if ((r->latency || r->unit > 0) && !unended) {
+	if ((p->latency || p->unit > 0) && !unended) {
 		rc = take_row(p, line, e);
 	}
 	if (rc != 0) {
 		return rc < 0 ? -1 : 0;
 	}
-	known = import_tell(&r->message, line);
-	if (!r->message.symptom && !r->message.line[0] &&
+	known = import_tell(&p->message, line);
+	if (!p->message.symptom && !p->message.line[0] &&
 	    import_has_any(line, complaints)) {
-		STR_COPY(r->message.line, line);
+		STR_COPY(p->message.line, line);
 		known = true;
 	}
-	if (!take_head(p, line) && !known) {
-		import_unknown(p->x, number, line);
+	/* the head has two columns: "Device :" may be in either */
+	if (device && sscanf(device + strlen("Device"), " : %63s", word) == 1) {
+		STR_COPY(p->head.src_nic, word);
+	}
+	if (!known && line[strspn(line, " -*")] && !strchr(line, ':') &&
+	    !strstr(line, "Waiting for client")) {
+		import_unknown(p->x, line);
 	}
 	return 0;
 }
@@ -204,37 +168,28 @@ static int take_line(void *user, const char *line, size_t number, bool unended,
 int import_perftest(struct import *x, FILE *f, struct err *e)
 {
 	struct perftest p = { .x = x };
-	const struct import_lines to = { .line = take_line, .user = &p };
 
-	row_init(&p.run.head);
-	return import_each_line(f, x, &to, e) < 0 ? -1 : end_run(&p, e);
+	row_init(&p.head);
+	return import_each_line(x, f, take_line, &p, e) < 0 ? -1 :
+							     end_run(&p, e);
 }
 
 /* ---- JSON ---------------------------------------------------------------- */
-
-/** The file does not say whether it has MiB/s or Gb/s; the rate of messages
- *  does. */
-static double unit_of(double bw, double bytes, double mega_messages)
-{
-	static const double units[] = { 1048576.0 / 1e9, 1.0 / 8 };
-	double GB_s = bytes * mega_messages * 1e6 / 1e9;
-
-	for (size_t i = 0; i < 2; i++) {
-		if (fabs(bw * units[i] / GB_s - 1) < 0.01) {
-			return units[i];
-		}
-	}
-	return NAN;
-}
 
 int import_perftest_json(struct import *x, const json_t *top, struct err *e)
 {
 	const json_t *results = import_object(top).result;
 	const struct import_object info = import_object(
 		import_object(top).test_info);
-	double unit = unit_of(import_json_real(results, "BW_average"),
-			      import_json_real(results, "MsgSize"),
-			      import_json_real(results, "MsgRate"));
+	/* the file does not say whether it has MiB/s or Gb/s; the rate of
+	 * messages, in millions per second, does */
+	const double bw = import_json_real(results, "BW_average");
+	const double GB_s = import_json_real(results, "MsgSize") *
+			    import_json_real(results, "MsgRate") * 1e6 / 1e9;
+	const double unit = fabs(bw * MIB_PER_GB / GB_s - 1) < 0.01 ?
+				    MIB_PER_GB :
+			    fabs(bw * GBIT_PER_GB / GB_s - 1) < 0.01 ?
+				    GBIT_PER_GB : NAN;
 	struct p2p_row row;
 
 	row_init(&row);
@@ -242,7 +197,7 @@ int import_perftest_json(struct import *x, const json_t *top, struct err *e)
 	STR_COPY(row.src_nic, info.device);
 	row.size_B = import_json_int(results, "MsgSize");
 	row.iters = import_json_int(results, "n_iterations");
-	row.bw_GB_s = import_json_real(results, "BW_average") * unit;
+	row.bw_GB_s = bw * unit;
 	row.bw_max_GB_s = import_json_real(results, "BW_peak") * unit;
 	row.lat_us = import_json_real(results, "t_typical");
 	if (isnan(row.lat_us)) {	/* by duration: the mean alone */

@@ -20,11 +20,6 @@
  * source, which stays empty.
  */
 
-struct fping {
-	struct import *x;
-	struct import_tokens k;	/* of the line at hand */
-};
-
 static void row_init(struct ping_row *row, const char *target)
 {
 	struct in6_addr address;
@@ -39,19 +34,20 @@ static void row_init(struct ping_row *row, const char *target)
 	}
 }
 
-static int add(struct fping *p, struct ping_row *row, struct err *e)
+static int add_target(struct import *x, struct ping_row *row, struct err *e)
 {
 	row->outcome = row->received > 0 ? OUTCOME_OK : OUTCOME_TIMEOUT;
 	STR_COPY(row->code, row->received == 0 ? PING_NO_REPLY :
 			    row->received < row->sent ? PING_LOSS : "");
-	return import_add(p->x, &schema_ping, row, e) < 0 ? -1 : 1;
+	return import_add(x, &schema_ping, row, e) < 0 ? -1 : 1;
 }
 
 /** "n1 is alive (0.05 ms)", "n2 is unreachable": one packet or more, how many
- *  is not said.  These and the next two: 1: a row; 0: none; -1 with @e. */
-static int take_state(struct fping *p, struct err *e)
+ *  is not said.  This and the next two return 1 for a row, 0 for none, -1 with
+ *  @e. */
+static int take_state(struct import *x, const struct import_tokens *k,
+		      struct err *e)
 {
-	const struct import_tokens *k = &p->k;
 	bool alive;
 	struct ping_row row;
 
@@ -67,11 +63,12 @@ static int take_state(struct fping *p, struct err *e)
 		row.rtt_avg_us = import_real(k->at[3] + 1) * 1e3;
 	}
 	row.received = alive;
-	return add(p, &row, e);
+	return add_target(x, &row, e);
 }
 
 /** "n1 : xmt/rcv/%loss = 5/5/0%, min/avg/max = 0.05/0.06/0.09" */
-static int take_summary(struct fping *p, const char *line, struct err *e)
+static int take_summary(struct import *x, const struct import_tokens *k,
+			const char *line, struct err *e)
 {
 	const char *counts = strstr(line, "xmt/rcv/%");
 	const char *times = strstr(line, "min/avg/max = ");
@@ -80,12 +77,12 @@ static int take_summary(struct fping *p, const char *line, struct err *e)
 	struct ping_row row;
 
 	counts = counts ? strchr(counts, '=') : NULL;
-	if (!counts || p->k.n < 5 ||
+	if (!counts || k->n < 5 ||
 	    sscanf(counts, "= %9d/%9d", &sent, &received) != 2 || sent < 0 ||
 	    received < 0) {
 		return 0;
 	}
-	row_init(&row, p->k.at[0]);
+	row_init(&row, k->at[0]);
 	row.sent = sent;
 	row.received = received;
 	if (times && sscanf(times, "min/avg/max = %9lf/%9lf/%9lf", &min, &avg,
@@ -94,13 +91,13 @@ static int take_summary(struct fping *p, const char *line, struct err *e)
 		row.rtt_avg_us = avg * 1e3;
 		row.rtt_max_us = max * 1e3;
 	}
-	return add(p, &row, e);
+	return add_target(x, &row, e);
 }
 
 /** "n1 : 0.05 0.06 - 0.07": -C, a time or a dash a packet. */
-static int take_times(struct fping *p, struct err *e)
+static int take_times(struct import *x, const struct import_tokens *k,
+		      struct err *e)
 {
-	const struct import_tokens *k = &p->k;
 	struct ping_row row;
 	double sum = 0;
 
@@ -129,42 +126,36 @@ static int take_times(struct fping *p, struct err *e)
 	if (row.received > 0) {
 		row.rtt_avg_us = sum / (double)row.received;
 	}
-	return add(p, &row, e);
+	return add_target(x, &row, e);
 }
 
-/** A reply, a time-out or an error of a single packet, which the lines of the
- *  targets sum up; the statistics of -s. */
-static bool is_idle(const char *line, const struct import_tokens *k)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
-	return k->n == 0 || str_starts(line, "ICMP ") ||
-	       str_starts(line, "  ") || str_starts(line, "[") ||
-	       (k->n > 2 && strcmp(k->at[1], ":") == 0 && k->at[2][0] == '[');
-}
-
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
-{
-	struct fping *p = user;
+	struct import *x = user;
+	struct import_tokens k;
+	bool idle;
 	int rc = 0;
 
-	import_split(line, &p->k);
-	if (!is_idle(line, &p->k) && !unended) {
-		rc = take_state(p, e);
-		rc = rc ? rc : take_summary(p, line, e);
-		rc = rc ? rc : take_times(p, e);
+	import_split(line, &k);
+	/* the reply, time-out or error of a single packet, which the lines of
+	 * the targets sum up; the statistics of -s */
+	idle = k.n == 0 || str_starts(line, "ICMP ") ||
+	       str_starts(line, "  ") || str_starts(line, "[") ||
+	       (k.n > 2 && strcmp(k.at[1], ":") == 0 && k.at[2][0] == '[');
+	if (!idle && !unended) {
+		rc = take_state(x, &k, e);
+		rc = rc ? rc : take_summary(x, &k, line, e);
+		rc = rc ? rc : take_times(x, &k, e);
 	}
-	if (rc == 0 && (unended || !is_idle(line, &p->k))) {
-		import_unknown(p->x, number, line);
+	if (rc == 0 && (unended || !idle)) {
+		import_unknown(x, line);
 	}
 	return rc < 0 ? -1 : 0;
 }
 
 int import_fping(struct import *x, FILE *f, struct err *e)
 {
-	struct fping p = { .x = x };
-	const struct import_lines to = { .line = take_line, .user = &p };
-
-	return import_each_line(f, x, &to, e);
+	return import_each_line(x, f, take_line, x, e);
 }
 
 /* ---- ping ---------------------------------------------------------------- */
@@ -177,40 +168,25 @@ static const char *const titles[FIELDS] = {
 	[SEGMENT] = "NetworkSegment",	[STATUS] = "Status",
 };
 
-static bool is_header(const struct csv_row *line)
-{
-	for (size_t i = 0; i < FIELDS; i++) {
-		if (line->n != FIELDS || strcmp(line->field[i], titles[i])) {
-			return false;
-		}
-	}
-	return true;
-}
-
-/** Names become keys of run.json, which has UTF-8 only. */
-static bool all_utf8(const struct csv_row *line)
-{
-	bool whole = true;
-
-	for (size_t i = 0; i < line->n; i++) {
-		json_t *text = json_string(line->field[i]);
-
-		whole = whole && text;
-		json_decref(text);
-	}
-	return whole;
-}
-
-/** false: the line is none of a path. */
+/** Returns false if the line is not about a path. */
 static bool fill_row(const struct csv_row *line, struct ping_row *row)
 {
 	bool good = line->n == FIELDS &&
 		    strcmp(line->field[STATUS], "Success") == 0;
 
 	record_init(&schema_ping, row);
-	if (line->n != FIELDS || !all_utf8(line) ||
+	if (line->n != FIELDS ||
 	    (!good && strcmp(line->field[STATUS], "Failure") != 0)) {
 		return false;
+	}
+	for (size_t i = 0; i < line->n; i++) {
+		/* names become keys of run.json, which has UTF-8 only */
+		json_t *text = json_string(line->field[i]);
+
+		if (!text) {
+			return false;
+		}
+		json_decref(text);
 	}
 	STR_COPY(row->method, "icmp");
 	row->sent = 1;
@@ -235,15 +211,20 @@ int import_ping(struct import *x, FILE *f, struct err *e)
 	csv_reader_init(&csv, f);
 	while ((got = csv_next(&csv, &line, e)) == 1) {
 		struct ping_row row;
+		size_t same = 0;
 
 		x->lines++;
-		if (is_header(&line)) {
-			continue;	/* files that were joined have
-					 * several */
+		x->number = csv.line;
+		while (same < line.n && same < FIELDS &&
+		       strcmp(line.field[same], titles[same]) == 0) {
+			same++;
+		}
+		if (same == FIELDS && line.n == FIELDS) {
+			continue;	/* a header: joined files have more */
 		}
 		/* a last line without its end may lack digits */
 		if (line.unended || !fill_row(&line, &row)) {
-			import_unknown(x, csv.line, line.field[0]);
+			import_unknown(x, line.field[0]);
 		} else if (import_add(x, &schema_ping, &row, e) < 0) {
 			got = -1;
 			break;

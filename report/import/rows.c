@@ -12,8 +12,6 @@
 #include "lib/data/schema.h"
 #include "report/import/import.h"
 
-/* ---- heading ------------------------------------------------------------- */
-
 #define LETTERS_MAX 128
 
 const char *heading_op(const char *text)
@@ -40,64 +38,6 @@ const char *heading_op(const char *text)
 	return found;
 }
 
-static bool has_letter(const char *from, const char *to)
-{
-	for (; from < to; from++) {
-		if (isalpha((unsigned char)*from) ||
-		    (unsigned char)*from > 127) {
-			return true;
-		}
-	}
-	return false;
-}
-
-bool heading_take(struct headings *h, const char *line)
-{
-	const char *from = line + strspn(line, " "), *to, *words;
-	char mark = *from, text[sizeof(h->text)];
-	size_t run = 0, level, len;
-
-	if (!mark || !strchr("#=*-", mark)) {
-		return false;
-	}
-	while (from[run] == mark) {
-		run++;
-	}
-	words = from + run + strspn(from + run, " ");
-	to = words + strlen(words);
-	while (to > words && (to[-1] == ' ' || to[-1] == mark)) {
-		to--;
-	}
-	/* a rule of one kind of mark needs the same behind it; # does not */
-	if (!has_letter(words, to) ||
-	    (mark != '#' && (run < 2 || to[0] == '\0'))) {
-		return false;
-	}
-	len = (size_t)(to - words);
-	len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
-	memcpy(text, words, len);
-	text[len] = '\0';
-	STR_COPY(h->text, text);
-	level = mark == '#' && run < HEADING_LEVELS ? run : 1;
-	for (size_t i = level; i < HEADING_LEVELS; i++) {
-		h->op[i][0] = '\0';
-	}
-	STR_COPY(h->op[level], heading_op(text));
-	return true;
-}
-
-const char *heading_current_op(const struct headings *h)
-{
-	for (size_t i = HEADING_LEVELS; i > 0; i--) {
-		if (h->op[i - 1][0]) {
-			return h->op[i - 1];
-		}
-	}
-	return "";
-}
-
-/* ---- rows ---------------------------------------------------------------- */
-
 int import_add(struct import *x, const struct schema *s, const void *row,
 	       struct err *e)
 {
@@ -111,13 +51,13 @@ int import_add(struct import *x, const struct schema *s, const void *row,
 		       err_set(e, ENOMEM, "cannot hold so many rows") : 0;
 }
 
-void import_unknown(struct import *x, size_t number, const char *line)
+void import_unknown(struct import *x, const char *line)
 {
 	x->unknown++;
 	if (x->n_shown < IMPORT_SHOWN_MAX) {
 		x->n_shown++;
 		str_addf(&x->shown, "%s:%zu: %.200s\n", x->file,
-			 number, line);
+			 x->number, line);
 	}
 }
 
@@ -222,6 +162,14 @@ bool import_has_any(const char *line, const char *const words[])
 	return *words != NULL;
 }
 
+bool import_starts_any(const char *line, const char *const words[])
+{
+	while (*words && !str_starts(line, *words)) {
+		words++;
+	}
+	return *words != NULL;
+}
+
 bool import_tell(struct import_message *m, const char *line)
 {
 	const struct symptom *s = symptom_match(symptoms_builtin(), line,
@@ -235,51 +183,40 @@ bool import_tell(struct import_message *m, const char *line)
 	return s != NULL;
 }
 
-struct splitter {
+int import_each_line(struct import *x, FILE *f,
+		     int (*take)(void *user, const char *line, bool unended,
+				 struct err *e),
+		     void *user, struct err *e)
+{
 	char line[IMPORT_LINE_MAX];
-	size_t len, number;
-};
+	size_t len = 0;
+	int c;
 
-static int end_line(struct splitter *s, const struct import_lines *to,
-		    bool unended, struct err *e)
-{
-	if (s->len > 0 && s->line[s->len - 1] == '\r') {
-		s->len--;
-	}
-	for (size_t i = 0; i < s->len; i++) {
-		s->line[i] = s->line[i] == '\t' ? ' ' :
-			     s->line[i] == '\0' ? '?' : s->line[i];
-	}
-	s->line[s->len] = '\0';
-	str_harmless(s->line, 0);
-	s->len = 0;
-	return to->line(to->user, s->line, ++s->number, unended, e);
-}
-
-int import_each_line(FILE *f, struct import *x, const struct import_lines *to,
-		     struct err *e)
-{
-	struct splitter s = { .len = 0 };
-	char buf[65536];
-	size_t got;
-
-	while ((got = fread(buf, 1, sizeof(buf), f)) > 0) {
-		for (size_t i = 0; i < got; i++) {
-			if (buf[i] == '\n') {
-				if (end_line(&s, to, false, e) < 0) {
-					return -1;
-				}
-			} else if (s.len < sizeof(s.line) - 1) {
-				s.line[s.len++] = buf[i];
+	x->number = 0;
+	do {
+		c = getc_unlocked(f);
+		if (c != '\n' && c != EOF) {
+			if (len < sizeof(line) - 1) {
+				line[len++] = (char)(c == '\t' ? ' ' :
+						     c == '\0' ? '?' : c);
 			}
+			continue;
 		}
-	}
+		if (c == EOF && (ferror(f) || len == 0)) {
+			break;
+		}
+		len -= len > 0 && line[len - 1] == '\r';
+		line[len] = '\0';
+		len = 0;
+		x->number++;
+		str_harmless(line, 0);
+		if (take(user, line, c == EOF, e) < 0) {
+			return -1;
+		}
+	} while (c != EOF);
 	if (ferror(f)) {
 		return err_set(e, errno, "cannot read '%s'", x->file);
 	}
-	if (s.len > 0 && end_line(&s, to, true, e) < 0) {
-		return -1;
-	}
-	x->lines += s.number;
+	x->lines += x->number;
 	return 0;
 }

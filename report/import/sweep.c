@@ -11,8 +11,6 @@
 
 #include "report/import/import.h"
 
-/* ---- table --------------------------------------------------------------- */
-
 /** How a column is read, and by what it becomes one of ours. */
 struct import_column {
 	const char *name;
@@ -59,6 +57,46 @@ static const struct import_column columns[] = {
 	{ 0 }
 };
 
+#define HOSTS_MAX 4096
+#define HEADING_LEVELS 7
+
+/** Settings of a table, the same for all of its rows. */
+struct import_head {
+	char label[96], op[16], variant[64], lib[160], algo[32];
+	char settings[200];	/* of the algorithm, as they were printed */
+	int64_t ranks, nodes, iters;
+	bool ranks_differ;	/* the log has communicators of several sizes */
+	bool swapped;		/* in place stands first, or alone */
+};
+
+struct parser {
+	struct import *x;
+	/* headings over tables: "======= All to All =======",
+	 * "### Single Node" */
+	char heading[96];	/* the last one */
+	char ops[HEADING_LEVELS][16];	/* the collective that the last heading
+					 * of each level names; a deeper one
+					 * inherits it */
+	struct import_head next;	/* said since the last table */
+	json_t *hosts;		/* {name: true} of those with devices */
+	size_t devices;
+	bool fenced, filled;	/* between ``` and ```; with a line there */
+	/* {label and variant: true} of those that were given, and {the start
+	 * that numbered labels share: the last number} */
+	json_t *labels, *numbers;
+	struct import_tokens k;	/* of the line at hand */
+	/* the table that is open */
+	bool open;
+	bool fresh;		/* no row yet: the line of units may come */
+	bool milliseconds;
+	struct import_head head;
+	const struct import_column *columns[IMPORT_TOKENS];	/* NULL: not
+								 * known */
+	size_t n_columns;
+	size_t half, second;	/* first columns of the two halves; 0: none */
+	struct record_list rows;
+};
+
 /** #wrong is printed as a real; a count all the same. */
 static int64_t to_count(const char *text)
 {
@@ -88,7 +126,7 @@ static bool is_at(const struct import_column *c, size_t at)
 /* ---- the header --------------------------------------------------------- */
 
 /* Return true if the words name columns. */
-static bool import_is_header(const struct import_tokens *t)
+static bool is_header(const struct import_tokens *t)
 {
 	bool size = false, time = false;
 
@@ -105,40 +143,9 @@ static bool import_is_header(const struct import_tokens *t)
 	return size && time;
 }
 
-/* Begin @t by its header; @swapped: in place stands first. */
-static void import_table_open(struct import_table *t,
-			      const struct import_tokens *header, bool swapped)
-{
-	*t = (struct import_table){ .n_columns = header->n, .fresh = true,
-				    .swapped = swapped,
-				    .rows.schema = &schema_collective };
-	for (size_t i = 0; i < header->n; i++) {
-		const struct import_column *c = column_of(header->at[i]);
-
-		t->columns[i] = c;
-		if (t->half == 0 && c && c->type > LEAD_INT) {
-			t->half = i;
-		} else if (t->half > 0 && t->second == 0 &&
-			   strcmp(header->at[i],
-				  header->at[t->half]) == 0) {
-			t->second = i;
-		}
-	}
-}
-
-/* Return true if @body is the line of units below the header. */
-static bool import_table_units(struct import_table *t, const char *body)
-{
-	if (!t->fresh || !strstr(body, "(B)")) {
-		return false;
-	}
-	t->milliseconds = strstr(body, "(ms)") != NULL;
-	return true;
-}
-
 /* ---- rows --------------------------------------------------------------- */
 
-static void set_column(const struct import_table *t, struct collective_row *row,
+static void set_column(const struct parser *p, struct collective_row *row,
 		       const struct import_column *c, const char *text)
 {
 	void *at = (char *)row + (c ? c->at : 0);
@@ -152,7 +159,7 @@ static void set_column(const struct import_table *t, struct collective_row *row,
 		break;
 	case TIME:
 		*(double *)at = import_real(text) *
-				(t->milliseconds ? 1000 : 1);
+				(p->milliseconds ? 1000 : 1);
 		break;
 	case GB_S:
 		*(double *)at = import_real(text);
@@ -177,17 +184,6 @@ static bool is_nan(const char *text)
 	return strcasecmp(text, "nan") == 0 || strcasecmp(text, "-nan") == 0;
 }
 
-/** Returns true if @text can be a value of column @c: a number from 0 on, or a
- *  mark that there is none. */
-static bool is_measure(const struct import_column *c, const char *text)
-{
-	bool check = c && (c->type == COUNT || c->type == DEVIATION);
-
-	return (c && c->type == IGNORED) || import_real(text) >= 0 ||
-	       strcmp(text, "N/A") == 0 ||
-	       (check && (is_nan(text) || strchr(text, '*')));
-}
-
 /** Returns the complaint of the data check in @text: wrong elements, a result
  *  that is not a number, or a deviation marked as too large; NULL: none. */
 static const char *complaint(const struct import_column *c, const char *text)
@@ -201,20 +197,24 @@ static const char *complaint(const struct import_column *c, const char *text)
 		       "nccl-tests found wrong elements" : NULL;
 }
 
-/** The columns of a half, from @first to @last; false when one of them is no
- *  measure, as in a line that was cut. */
-static bool take_half(const struct import_table *t, struct collective_row *row,
+/** Take the columns of a half, from @first to @last.  Returns false if one of
+ *  them is neither a number from 0 on nor a mark that there is none, as in a
+ *  line that was cut. */
+static bool take_half(const struct parser *p, struct collective_row *row,
 		      char *const *tokens, size_t first, size_t last)
 {
 	row->outcome = OUTCOME_OK;
 	for (size_t i = first; i < last; i++) {
-		const struct import_column *c = t->columns[i];
+		const struct import_column *c = p->columns[i];
 		const char *text = tokens[i - first];
+		bool check = c && (c->type == COUNT || c->type == DEVIATION);
 
-		if (!is_measure(c, text)) {
+		if (!(c && c->type == IGNORED) && !(import_real(text) >= 0) &&
+		    strcmp(text, "N/A") != 0 &&
+		    !(check && (is_nan(text) || strchr(text, '*')))) {
 			return false;
 		}
-		set_column(t, row, c, text);
+		set_column(p, row, c, text);
 		if (complaint(c, text)) {
 			row->outcome = OUTCOME_CORRUPT;
 			STR_COPY(row->code, "data_corrupt");
@@ -229,14 +229,13 @@ static bool take_half(const struct import_table *t, struct collective_row *row,
  * blank where a collective has none: then the line has fewer words.  Returns
  * how many words they took, 0 when it is no row.
  */
-static size_t take_lead(const struct import_table *t,
-			const struct import_tokens *k,
-			struct collective_row *row)
+static size_t take_lead(const struct parser *p, struct collective_row *row)
 {
+	const struct import_tokens *k = &p->k;
 	size_t at = 0;
 
-	for (size_t i = 0; i < t->half; i++) {
-		const struct import_column *c = t->columns[i];
+	for (size_t i = 0; i < p->half; i++) {
+		const struct import_column *c = p->columns[i];
 
 		if (at == k->n) {
 			return 0;
@@ -251,65 +250,51 @@ static size_t take_lead(const struct import_table *t,
 		    import_int(k->at[at]) == RECORD_NONE) {
 			return 0;
 		}
-		set_column(t, row, c, k->at[at++]);
+		set_column(p, row, c, k->at[at++]);
 	}
 	return at;
 }
 
-/** Blanks before word @i; such a gap stands for a half that was not run. */
-static size_t gap_before(const struct import_tokens *k, size_t i)
-{
-	if (i == 0 || i >= k->n) {
-		return 0;
-	}
-	return (size_t)(k->at[i] - k->at[i - 1]) - strlen(k->at[i - 1]);
-}
-
 #define GAP_OF_HALF 24
 
-/** How many of @have words are the half from @first to @last: MSCCL++ leaves
- *  out the column of a check that was not made; 0: it is not whole. */
-static size_t width_of(const struct import_table *t, size_t first, size_t last,
-		       size_t have)
+/** Take a row from the words of a line, which was cut if @unended.  Returns 1
+ *  if it was one, 0 if not, -1 with @e. */
+static int take_row(struct parser *p, bool unended, struct err *e)
 {
-	const struct import_column *c = t->columns[last - 1];
-	size_t width = last - first;
-
-	return have >= width ? width :
-	       t->swapped && c && c->type == COUNT && have == width - 1 ?
-		       have : 0;
-}
-
-/* Take a row from the words of a line, which was cut where it is @unended.  1:
- * it was one; 0: it was none; -1 with @e. */
-static int import_table_row(struct import_table *t, struct import_tokens *k,
-			    bool unended, struct err *e)
-{
-	size_t starts[3] = { t->half, t->second ? t->second : t->n_columns,
-			     t->n_columns };
+	struct import_tokens *k = &p->k;
+	size_t starts[3] = { p->half, p->second ? p->second : p->n_columns,
+			     p->n_columns };
 	struct collective_row lead;
 	size_t at, got = 0, h;
 
 	record_init(&schema_collective, &lead);
-	at = take_lead(t, k, &lead);
+	at = take_lead(p, &lead);
 	if (at == 0 || lead.size_B == RECORD_NONE || lead.size_B < 0) {
 		return 0;
 	}
-	h = t->second && gap_before(k, at) > GAP_OF_HALF;
+	/* so many blanks stand for a half that was not run */
+	h = p->second && at < k->n &&
+	    k->at[at] - k->at[at - 1] - (ptrdiff_t)strlen(k->at[at - 1]) >
+		    GAP_OF_HALF;
 	/* the last word of a line that was cut may lack digits */
-	k->n -= unended && k->n > 0 && k->n < t->n_columns;
-	for (; h < (t->second ? 2U : 1U); h++) {
-		size_t width = k->n < at ? 0 :
-			       width_of(t, starts[h], starts[h + 1], k->n - at);
+	k->n -= unended && k->n > 0 && k->n < p->n_columns;
+	for (; h < (p->second ? 2U : 1U); h++) {
+		const struct import_column *c = p->columns[starts[h + 1] - 1];
+		size_t width = starts[h + 1] - starts[h];
+		size_t have = k->n < at ? 0 : k->n - at;
 		struct collective_row row = lead;
 
-		if (width == 0 || !take_half(t, &row, &k->at[at], starts[h],
-					     starts[h] + width)) {
+		/* MSCCL++ leaves out the column of a check that was not made */
+		width -= p->head.swapped && c && c->type == COUNT &&
+			 have == width - 1;
+		if (have < width || width == 0 ||
+		    !take_half(p, &row, &k->at[at], starts[h],
+			       starts[h] + width)) {
 			break;
 		}
-		row.inplace = t->second ? (int64_t)(h != t->swapped) :
-			      t->swapped ? 1 : RECORD_NONE;
-		if (record_list_add(&t->rows, &row) < 0) {
+		row.inplace = p->second ? (int64_t)(h != p->head.swapped) :
+			      p->head.swapped ? 1 : RECORD_NONE;
+		if (record_list_add(&p->rows, &row) < 0) {
 			return err_set(e, ENOMEM, "cannot hold so many rows");
 		}
 		at += width;
@@ -318,46 +303,7 @@ static int import_table_row(struct import_table *t, struct import_tokens *k,
 	return got > 0;
 }
 
-/* ---- the unit of the bandwidths ------------------------------------------ */
-
-#define TABLE_GIB_PER_GB (1073741824.0 / 1e9)
-
-/* Return true if the bandwidths are in 2^30 bytes per second, judged by sizes
- * and times. */
-static bool import_table_is_binary(const struct import_table *t)
-{
-	struct collective_row row;
-	double best = 0, ratio = 1;
-
-	/* the largest has the most digits */
-	for (size_t i = 0; i < t->rows.n; i++) {
-		record_list_get(&t->rows, i, &row);
-		if (row.algbw_GB_s > best && row.time_us > 0) {
-			best = row.algbw_GB_s;
-			ratio = (double)row.size_B / row.time_us / 1e3 / best;
-		}
-	}
-	return fabs(ratio / TABLE_GIB_PER_GB - 1) < 0.01;
-}
-
-/* ---- sweep --------------------------------------------------------------- */
-
-#define HOSTS_MAX 4096
-
-struct parser {
-	struct import *x;
-	struct headings headings;
-	struct import_table t;
-	bool open;		/* a header was met */
-	struct import_head next;	/* what was said since the last table */
-	json_t *hosts;		/* {name: true} of those with devices */
-	size_t devices;
-	bool fenced, filled;	/* between ``` and ```; with a line there */
-	/* {label and variant: true} of those that were given, and {the start
-	 * that numbered labels share: the last number} */
-	json_t *labels, *numbers;
-	struct import_tokens k;	/* of the line at hand */
-};
+/* ---- prefixes ------------------------------------------------------------ */
 
 /** Behind what launchers put before a line: "3: " of srun --label,
  *  "[1,3]<stdout>:" of mpirun --tag-output. */
@@ -444,29 +390,37 @@ static void take_head(const struct import_head *head, bool binary,
 
 static int end_table(struct parser *p, struct err *e)
 {
-	struct import_table *t = &p->t;
-	bool binary = import_table_is_binary(t);
+	struct collective_row row;
+	double best = 0, ratio = 1;
+	bool binary;
 	int rc = 0;
 
-	if (p->open && t->rows.n > 0) {
-		if (!t->head.label[0]) {
-			STR_COPY(t->head.label, basename(p->x->file));
+	if (p->open && p->rows.n > 0) {
+		if (!p->head.label[0]) {
+			STR_COPY(p->head.label, basename(p->x->file));
 		}
-		make_label(p, &t->head);
+		make_label(p, &p->head);
 	}
+	/* sizes and times show the unit of the bandwidths: that of the largest
+	 * one, which has the most digits */
+	for (size_t i = 0; i < p->rows.n; i++) {
+		record_list_get(&p->rows, i, &row);
+		if (row.algbw_GB_s > best && row.time_us > 0) {
+			best = row.algbw_GB_s;
+			ratio = (double)row.size_B / row.time_us / 1e3 / best;
+		}
+	}
+	binary = fabs(ratio / GIB_PER_GB - 1) < 0.01;
 	if (binary) {
 		import_note(p->x, "GB/s of 2^30 bytes per second became GB/s "
 			    "of 10^9: times and sizes show which they are");
 	}
-	for (size_t i = 0; i < t->rows.n && rc == 0; i++) {
-		struct collective_row row;
-
-		record_list_get(&t->rows, i, &row);
-		take_head(&t->head, binary, &row);
+	for (size_t i = 0; i < p->rows.n && rc == 0; i++) {
+		record_list_get(&p->rows, i, &row);
+		take_head(&p->head, binary, &row);
 		rc = import_add(p->x, &schema_collective, &row, e);
 	}
-	record_list_release(&t->rows);
-	*t = (struct import_table){ 0 };
+	record_list_release(&p->rows);
 	p->open = false;
 	return rc;
 }
@@ -476,7 +430,7 @@ static int end_table(struct parser *p, struct err *e)
 /** Return the table that a line belongs to: the open one, else the next one. */
 static struct import_head *head_of(struct parser *p)
 {
-	return p->open ? &p->t.head : &p->next;
+	return p->open ? &p->head : &p->next;
 }
 
 /** A communicator has @ranks; RECORD_NONE: it does not say. */
@@ -517,18 +471,13 @@ static void take_device(struct parser *p, const struct import_tokens *t)
 	}
 }
 
-static void forget_devices(struct parser *p)
-{
-	json_object_clear(p->hosts);
-	p->devices = 0;
-}
-
 static void forget(struct parser *p)
 {
 	p->next = (struct import_head){ .ranks = RECORD_NONE,
 					.nodes = RECORD_NONE,
 					.iters = RECORD_NONE };
-	forget_devices(p);
+	json_object_clear(p->hosts);
+	p->devices = 0;
 }
 
 /** "all_reduce_perf" anywhere in the line: the program that ran. */
@@ -568,26 +517,6 @@ static const char *const not_deployed[] = {
 	"Unable to find algorithm files", NULL
 };
 
-static bool starts_any(const char *line, const char *const words[])
-{
-	while (*words && !str_starts(line, *words)) {
-		words++;
-	}
-	return *words != NULL;
-}
-
-/** "k=4, nelem_per_send=262144, scratch_size=1048576": what tells one algorithm
- *  of a kernel from another is its name, and all of it the detail. */
-static void take_settings(struct parser *p, const char *body)
-{
-	long long k = number_after(body, "k=");
-	long long nelem = number_after(body, "nelem_per_send=");
-
-	snprintf(p->next.algo, sizeof(p->next.algo),
-		 "k=%lld nelem_per_send=%lld", k, nelem);
-	STR_COPY(p->next.settings, body);
-}
-
 /** Takes a line with facts about a run.  Returns false if it is not one. */
 static bool take_fact(struct parser *p, const char *body,
 		      const struct import_tokens *t)
@@ -607,11 +536,18 @@ static bool take_fact(struct parser *p, const char *body,
 	} else if (str_starts(body, "in-place")) {
 		p->next.swapped = true;
 	} else if (str_starts(body, "k=") && strstr(body, "nelem_per_send=")) {
-		take_settings(p, body);
+		/* "k=4, nelem_per_send=262144, scratch_size=1048576": these two
+		 * tell algorithms of a kernel apart, and are their name */
+		snprintf(p->next.algo, sizeof(p->next.algo),
+			 "k=%lld nelem_per_send=%lld",
+			 (long long)number_after(body, "k="),
+			 (long long)number_after(body, "nelem_per_send="));
+		STR_COPY(p->next.settings, body);
 	} else if (str_starts(body, "Rank") && strstr(body, " on ")) {
 		take_device(p, t);
 	} else if (str_starts(body, "Using devices")) {
-		forget_devices(p);
+		json_object_clear(p->hosts);
+		p->devices = 0;
 	} else if (str_starts(body, "nThread ")) {
 		p->next.iters = at ? number_after(at + strlen(warmup),
 						  "iters:") : RECORD_NONE;
@@ -624,29 +560,81 @@ static bool take_fact(struct parser *p, const char *body,
 	} else if (str_starts(body, "Collective test starting")) {
 		take_program(p, body);
 	} else {
-		return starts_any(body, of_programs);
+		return import_starts_any(body, of_programs);
 	}
 	return true;
 }
 
 /* ---- line by line ------------------------------------------------------- */
 
-static void open_table(struct parser *p, const struct import_tokens *header)
+/* Open the table whose header is the line at hand. */
+static void open_table(struct parser *p)
 {
-	struct import_table *t = &p->t;
+	const struct import_tokens *header = &p->k;
 
-	import_table_open(t, header, p->next.swapped);
-	p->open = true;
-	t->head = p->next;
-	if (p->devices > 0) {
-		t->head.ranks = (int64_t)p->devices;
-		t->head.nodes = (int64_t)json_object_size(p->hosts);
+	p->open = p->fresh = true;
+	p->milliseconds = false;
+	p->rows.schema = &schema_collective;
+	p->n_columns = header->n;
+	p->half = p->second = 0;
+	for (size_t i = 0; i < header->n; i++) {
+		const struct import_column *c = column_of(header->at[i]);
+
+		p->columns[i] = c;
+		if (p->half == 0 && c && c->type > LEAD_INT) {
+			p->half = i;
+		} else if (p->half > 0 && p->second == 0 &&
+			   strcmp(header->at[i], header->at[p->half]) == 0) {
+			p->second = i;
+		}
 	}
-	STR_COPY(t->head.label, p->headings.text);
-	if (!t->head.op[0]) {
-		STR_COPY(t->head.op, heading_current_op(&p->headings));
+	p->head = p->next;
+	if (p->devices > 0) {
+		p->head.ranks = (int64_t)p->devices;
+		p->head.nodes = (int64_t)json_object_size(p->hosts);
+	}
+	STR_COPY(p->head.label, p->heading);
+	for (size_t i = HEADING_LEVELS; i > 0 && !p->head.op[0]; i--) {
+		STR_COPY(p->head.op, p->ops[i - 1]);
 	}
 	forget(p);
+}
+
+/* Remember @line if it is a heading; return true then. */
+static bool take_heading(struct parser *p, const char *line)
+{
+	const char *from = line + strspn(line, " "), *to, *words;
+	char mark = *from;
+	bool letters = false;
+	size_t run = 0, level;
+
+	if (!mark || !strchr("#=*-", mark)) {
+		return false;
+	}
+	while (from[run] == mark) {
+		run++;
+	}
+	words = from + run + strspn(from + run, " ");
+	to = words + strlen(words);
+	while (to > words && (to[-1] == ' ' || to[-1] == mark)) {
+		to--;
+	}
+	for (const char *c = words; c < to; c++) {
+		letters = letters || isalpha((unsigned char)*c) ||
+			  (unsigned char)*c > 127;
+	}
+	/* a rule of one kind of mark needs the same behind it; # does not */
+	if (!letters || (mark != '#' && (run < 2 || to[0] == '\0'))) {
+		return false;
+	}
+	snprintf(p->heading, sizeof(p->heading), "%.*s", (int)(to - words),
+		 words);
+	level = mark == '#' && run < HEADING_LEVELS ? run : 1;
+	for (size_t i = level; i < HEADING_LEVELS; i++) {
+		p->ops[i][0] = '\0';
+	}
+	STR_COPY(p->ops[level], heading_op(p->heading));
+	return true;
 }
 
 /** Note what a document lacks and should have: a block that stayed empty, an
@@ -664,48 +652,42 @@ static void take_absence(struct parser *p, const char *line)
 	}
 	if (p->fenced && !p->filled) {
 		import_note(p->x, "nothing was measured under \"%s\"",
-			    p->headings.text);
+			    p->heading);
 	}
 	p->fenced = !p->fenced;
 	p->filled = false;
 }
 
-static bool is_footer(const char *body)
-{
-	return str_starts(body, "Avg bus bandwidth") ||
-	       str_starts(body, "Out of bounds values");
-}
-
-static int take_line(void *user, const char *line, size_t number, bool unended,
-		     struct err *e)
+static int take_line(void *user, const char *line, bool unended, struct err *e)
 {
 	struct parser *p = user;
 	const char *text = skip_prefixes(line);
 	const char *body = skip_prefixes(text + strspn(text, "# "));
-	struct import_tokens *k = &p->k;
 	int rc = 0;
 
 	take_absence(p, line);
-	import_split(body, k);
-	if (import_is_header(k)) {
+	import_split(body, &p->k);
+	if (is_header(&p->k)) {
 		rc = end_table(p, e);
-		open_table(p, k);
-	} else if (p->open &&
-		   (rc = import_table_row(&p->t, k, unended, e)) != 0) {
-		p->t.fresh = false;
+		open_table(p);
+	} else if (p->open && (rc = take_row(p, unended, e)) != 0) {
+		p->fresh = false;
 		rc = rc < 0 ? -1 : 0;
-	} else if (is_footer(body)) {
-		rc = p->open && str_starts(body, "Avg") ?
-			     end_table(p, e) : 0;
-	} else if ((p->open && import_table_units(&p->t, body)) ||
-		   take_fact(p, body, k)) {
+	} else if (str_starts(body, "Avg bus bandwidth")) {
+		rc = p->open ? end_table(p, e) : 0;
+	} else if (str_starts(body, "Out of bounds values")) {
+		/* the line before "Avg bus bandwidth" */
+	} else if (p->open && p->fresh && strstr(body, "(B)")) {
+		/* the line of units below the header */
+		p->milliseconds = strstr(body, "(ms)") != NULL;
+	} else if (take_fact(p, body, &p->k)) {
 		/* understood */
-	} else if (heading_take(&p->headings, text)) {
+	} else if (take_heading(p, text)) {
 		rc = end_table(p, e);
 		forget(p);
 	} else {
 		take_program(p, body);
-		import_unknown(p->x, number, line);
+		import_unknown(p->x, line);
 	}
 	return rc;
 }
@@ -716,15 +698,14 @@ int import_sweep(struct import *x, FILE *f, struct err *e)
 		.x = x, .hosts = json_object(), .labels = json_object(),
 		.numbers = json_object(),
 	};
-	const struct import_lines to = { .line = take_line, .user = &p };
 	int rc;
 
 	forget(&p);
-	rc = import_each_line(f, x, &to, e);
+	rc = import_each_line(x, f, take_line, &p, e);
 	if (rc == 0) {
 		rc = end_table(&p, e);
 	}
-	record_list_release(&p.t.rows);
+	record_list_release(&p.rows);
 	json_decref(p.hosts);
 	json_decref(p.labels);
 	json_decref(p.numbers);
