@@ -56,24 +56,18 @@ static void word_behind(const char *line, const char *key, const char *end,
 
 /* ---- time --------------------------------------------------------- */
 
-struct when {
-	struct tm tm;
-	double fraction;
-	bool no_year;
-};
-
 static const char *const months[] = {
 	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 	"Nov", "Dec", NULL
 };
 
-/** "18:37:03.25" */
-static bool take_clock(const char *at, struct when *w)
+/** "18:37:03.25": into @tm and @fraction. */
+static bool take_clock(const char *at, struct tm *tm, double *fraction)
 {
 	int len = 0;
 
-	if (sscanf(at, "%2d:%2d:%2d%n", &w->tm.tm_hour, &w->tm.tm_min,
-		   &w->tm.tm_sec, &len) != 3 || len < 5) {
+	if (sscanf(at, "%2d:%2d:%2d%n", &tm->tm_hour, &tm->tm_min, &tm->tm_sec,
+		   &len) != 3 || len < 5) {
 		return false;
 	}
 	if ((at[len] == '.' || at[len] == ',') &&
@@ -84,84 +78,11 @@ static bool take_clock(const char *at, struct when *w)
 		     isdigit((unsigned char)at[len + i - 1]); i++) {
 			digits[i] = at[len + (int)i - 1];
 		}
-		w->fraction = strtod(digits, NULL);
+		*fraction = strtod(digits, NULL);
 	}
-	return true;
+	return tm->tm_hour >= 0 && tm->tm_hour <= 23 && tm->tm_min >= 0 &&
+	       tm->tm_min <= 59 && tm->tm_sec >= 0 && tm->tm_sec <= 60;
 }
-
-/** 2025-02-16 22:31:34, with any character between */
-static bool take_iso(const char *at, struct when *w)
-{
-	int len = 0;
-
-	return sscanf(at, "%4d-%2d-%2d%n", &w->tm.tm_year, &w->tm.tm_mon,
-		      &w->tm.tm_mday, &len) == 3 && len == 10 && at[len] &&
-	       w->tm.tm_year >= 1971 && w->tm.tm_year <= 2200 &&
-	       take_clock(at + len + 1, w);
-}
-
-/** 04-26 01:59:07 */
-static bool take_day(const char *at, struct when *w)
-{
-	int len = 0;
-
-	w->no_year = true;
-	return sscanf(at, "%2d-%2d%n", &w->tm.tm_mon, &w->tm.tm_mday, &len) ==
-		       2 && len == 5 && at[len] == ' ' &&
-	       take_clock(at + len + 1, w);
-}
-
-/** E0626 05:06:30.929, and E626 of PyTorch */
-static bool take_glog(const char *at, struct when *w)
-{
-	int day, len = 0;
-
-	if (!strchr("EWIF", *at) || sscanf(at + 1, "%4d%n", &day, &len) != 1 ||
-	    len < 3 || at[1 + len] != ' ') {
-		return false;
-	}
-	w->no_year = true;
-	w->tm.tm_mon = day / 100;
-	w->tm.tm_mday = day % 100;
-	return take_clock(at + len + 2, w);
-}
-
-/** Sep 23 18:37:03, and a year behind it in the times of dmesg -T */
-static bool take_syslog(const char *at, struct when *w)
-{
-	char month[4];
-	int len = 0;
-
-	if (sscanf(at, "%3[A-Za-z] %2d %n", month, &w->tm.tm_mday, &len) !=
-		    2 ||
-	    len < 6 || str_index(months, month) < 0 ||
-	    !take_clock(at + len, w)) {
-		return false;
-	}
-	w->tm.tm_mon = str_index(months, month) + 1;
-	w->no_year = sscanf(at + len + 8, " %4d", &w->tm.tm_year) != 1 ||
-		     w->tm.tm_year < 1971 || w->tm.tm_year > 2200;
-	return true;
-}
-
-static bool when_is_valid(const struct when *w)
-{
-	const struct tm *t = &w->tm;
-
-	return t->tm_mon >= 1 && t->tm_mon <= 12 && t->tm_mday >= 1 &&
-	       t->tm_mday <= 31 && t->tm_hour >= 0 && t->tm_hour <= 23 &&
-	       t->tm_min >= 0 && t->tm_min <= 59 && t->tm_sec >= 0 &&
-	       t->tm_sec <= 60;
-}
-
-/** How a time is written, and what tells it from other words at a glance. */
-static const struct {
-	bool (*take)(const char *at, struct when *w);
-	const char *looks;	/* 0: a digit, A and a: a letter */
-} forms[] = {
-	{ take_iso, "0000-" }, { take_glog, "A000" }, { take_day, "00-00 " },
-	{ take_syslog, "Aaa " },
-};
 
 static bool looks_like(const char *at, const char *looks)
 {
@@ -178,19 +99,58 @@ static bool looks_like(const char *at, const char *looks)
 
 static bool take_time(const char *at, struct about *a)
 {
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
-		struct when w = { .fraction = 0 };
+	struct tm tm = { .tm_year = 0 };
+	const char *clock;
+	double fraction = 0;
+	char month[4];
+	int len = 0, n = 0;
 
-		if (looks_like(at, forms[i].looks) && forms[i].take(at, &w) &&
-		    when_is_valid(&w)) {
-			w.tm.tm_year = w.no_year ? 72 : w.tm.tm_year - 1900;
-			w.tm.tm_mon--;
-			a->no_year = w.no_year;
-			a->time = (double)timegm(&w.tm) + w.fraction;
-			return true;
+	/* looks_like() tells times from other words at a glance */
+	if (looks_like(at, "0000-")) {	/* 2025-02-16 22:31:34, any T between */
+		n = sscanf(at, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon,
+			   &tm.tm_mday, &len);
+		if (n != 3 || len != 10 || !at[len] || tm.tm_year < 1971 ||
+		    tm.tm_year > 2200) {
+			return false;
 		}
+		clock = at + len + 1;
+	} else if (looks_like(at, "A000")) {	/* E0626 05:06:30, PyTorch's
+						 * E626 */
+		n = sscanf(at + 1, "%4d%n", &tm.tm_mday, &len);
+		if (!strchr("EWIF", *at) || n != 1 || len < 3 ||
+		    at[1 + len] != ' ') {
+			return false;
+		}
+		tm.tm_mon = tm.tm_mday / 100;
+		tm.tm_mday %= 100;
+		clock = at + len + 2;
+	} else if (looks_like(at, "00-00 ")) {	/* 04-26 01:59:07 */
+		sscanf(at, "%2d-%2d", &tm.tm_mon, &tm.tm_mday);
+		clock = at + 6;
+	} else if (looks_like(at, "Aaa ")) {
+		/* Sep 23 18:37:03, dmesg -T with a year behind it */
+		n = sscanf(at, "%3[A-Za-z] %2d %n", month, &tm.tm_mday, &len);
+		if (n != 2 || len < 6 || str_index(months, month) < 0) {
+			return false;
+		}
+		tm.tm_mon = str_index(months, month) + 1;
+		clock = at + len;
+		n = sscanf(clock, "%*2d:%*2d:%*2d %4d", &tm.tm_year);
+		if (n != 1 || tm.tm_year < 1971 || tm.tm_year > 2200) {
+			tm.tm_year = 0;
+		}
+	} else {
+		return false;
 	}
-	return false;
+	if (!take_clock(clock, &tm, &fraction) || tm.tm_mon < 1 ||
+	    tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31) {
+		return false;
+	}
+	a->no_year = tm.tm_year == 0;
+	tm.tm_year = a->no_year ? 72 : tm.tm_year - 1900;
+	tm.tm_mon--;
+	a->time = (double)timegm(&tm) + fraction;
+	return true;
 }
 
 static void find_time(const char *line, struct about *a)
@@ -270,15 +230,6 @@ static void find_hca(const char *line, struct about *a)
 	}
 }
 
-unsigned long about_bus_id(const char *bus)
-{
-	unsigned domain, number, device;
-
-	return sscanf(bus, "%4x:%2x:%2x", &domain, &number, &device) == 3 ?
-		       (unsigned long)domain << 20 |
-		       (unsigned long)number << 12 | device << 4 : 0;
-}
-
 /* ---- processes ---------------------------------------------------- */
 
 /** n0:95209:95228 or n0, up to @end: host and pid. */
@@ -327,25 +278,6 @@ static void find_nccl(const char *line, struct about *a)
 	}
 }
 
-/** [n0:19546 of UCX and Open MPI */
-static void find_bracket(const char *line, struct about *a)
-{
-	const char *at = line;
-
-	while (!a->host[0] && (at = strchr(at, '['))) {
-		const char *end = ++at;
-
-		while (is_word(*end)) {
-			end++;
-		}
-		if (isalpha((unsigned char)*at) && *end == ':' &&
-		    isdigit((unsigned char)end[1])) {
-			take_host(at, end + 1 + strspn(end + 1, "0123456789"),
-				  a);
-		}
-	}
-}
-
 static void find_host(const char *line, struct about *a)
 {
 	static const struct {
@@ -366,7 +298,20 @@ static void find_host(const char *line, struct about *a)
 	if (kernel && kernel > line && !a->host[0]) {
 		take_host(line, kernel, a);
 	}
-	find_bracket(line, a);
+	/* [n0:19546 of UCX and Open MPI */
+	for (const char *at = strchr(line, '['); at && !a->host[0];
+	     at = strchr(at, '[')) {
+		const char *end = ++at;
+
+		while (is_word(*end)) {
+			end++;
+		}
+		if (isalpha((unsigned char)*at) && *end == ':' &&
+		    isdigit((unsigned char)end[1])) {
+			take_host(at, end + 1 + strspn(end + 1, "0123456789"),
+				  a);
+		}
+	}
 }
 
 static void find_rank(const char *line, struct about *a)
@@ -390,39 +335,32 @@ static void find_rank(const char *line, struct about *a)
 	a->rank = rank >= 0 && rank < 10000000 ? (int)rank : -1;
 }
 
-static void find_pid(const char *line, struct about *a)
+void about_copy(const char *line, size_t len, char nul, char *to, size_t size)
 {
-	static const char *const keys[] = {
-		"pid=", "(pid", " PID ", "subprocess ", NULL
-	};
-
-	for (size_t i = 0; keys[i] && a->pid == 0; i++) {
-		a->pid = number_behind(line, keys[i], 0);
-	}
-}
-
-static void copy_line(const char *line, size_t len,
-		      char copy[LINE_MAX_LEN + 1])
-{
-	len = len < LINE_MAX_LEN ? len : LINE_MAX_LEN;
+	len = len < size ? len : size - 1;
 	for (size_t i = 0; i < len; i++) {
-		copy[i] = line[i] ? line[i] : ' ';
+		to[i] = line[i] ? line[i] : nul;
 	}
-	copy[len] = '\0';
+	to[len] = '\0';
 }
 
 void about_line(const char *line, size_t len, struct about *a)
 {
+	static const char *const pids[] = {
+		"pid=", "(pid", " PID ", "subprocess ", NULL
+	};
 	char copy[LINE_MAX_LEN + 1];
 	long gpu;
 	const char *at;
 
 	*a = (struct about){ .rank = -1, .gpu = -1 };
-	copy_line(line, len, copy);
+	about_copy(line, len, ' ', copy, sizeof(copy));
 	find_time(copy, a);
 	find_host(copy, a);
 	find_rank(copy, a);
-	find_pid(copy, a);
+	for (size_t i = 0; pids[i] && a->pid == 0; i++) {
+		a->pid = number_behind(copy, pids[i], 0);
+	}
 	at = copy;
 	while (!a->bus[0] && (at = strchr(at, ':'))) {
 		if (at - copy >= 4) {
@@ -443,7 +381,7 @@ void about_nccl(const char *line, size_t len, struct about *a)
 	char copy[LINE_MAX_LEN + 1];
 
 	*a = (struct about){ .rank = -1, .gpu = -1 };
-	copy_line(line, len, copy);
+	about_copy(line, len, ' ', copy, sizeof(copy));
 	find_nccl(copy, a);
 }
 
@@ -455,11 +393,11 @@ void about_exit(const char *text, const char *line, struct about *a)
 		const char *before = memrchr(text, '\n',
 					     (size_t)(from - 1 - text));
 		char copy[LINE_MAX_LEN + 1];
+		const char *start = before ? before + 1 : text;
 
-		copy_line(before ? before + 1 : text,
-			  (size_t)(from - 1 - (before ? before + 1 : text)),
-			  copy);
-		from = before ? before + 1 : text;
+		about_copy(start, (size_t)(from - 1 - start), ' ', copy,
+			   sizeof(copy));
+		from = start;
 		if (copy[0] == '[') {
 			break;		/* of another rank */
 		}

@@ -51,59 +51,38 @@ static struct work *work_of(struct works *w, const char *group, int rank)
 	return grow_add(&w->list, &w->n, &new, sizeof(new));
 }
 
-/** "PG 1", "PG ID 0": its number; "" where it is not said. */
-static void take_group(const char *line, char group[24])
-{
-	const char *at = strstr(line, "[PG ");
-
-	group[0] = '\0';
-	if (at) {
-		at += str_starts(at + 4, "ID ") ? 7 : 4;
-		snprintf(group, 24, "%.*s",
-			 (int)strspn(at, "0123456789") % 20, at);
-	}
-}
-
-/** "Ranks 4, 5 failed to pass", "[missing ranks: 0, 2]" */
-static void take_named(struct works *w, const char *line)
-{
-	const char *at = strstr(line, "[missing ranks: ");
-	size_t len;
-
-	at = at ? at + 16 : strstr(line, "]: Ranks ");
-	if (!at) {
-		return;
-	}
-	at += *at == ']' ? 9 : 0;
-	len = strspn(at, "0123456789, ");
-	while (len > 0 && !isdigit((unsigned char)at[len - 1])) {
-		len--;
-	}
-	if (w->named.len == 0 && len < 200) {
-		str_addmem(&w->named, at, len);
-	}
-}
-
 void works_line(struct works *w, const char *line, size_t len, int rank)
 {
-	char copy[LINE_MAX_LEN + 1], group[24];
+	char copy[LINE_MAX_LEN + 1], group[24] = "";
 	long waits, enqueued, ranks;
+	const char *at;
 	struct work *x;
 
-	len = len < LINE_MAX_LEN ? len : LINE_MAX_LEN;
-	for (size_t i = 0; i < len; i++) {
-		copy[i] = line[i] ? line[i] : ' ';
-	}
-	copy[len] = '\0';
+	about_copy(line, len, ' ', copy, sizeof(copy));
 	ranks = number_behind(copy, " nranks ");
 	w->ranks = ranks > w->ranks && ranks < WORKS_MAX ? (int)ranks :
 							   w->ranks;
-	take_named(w, copy);
-	take_group(copy, group);
+	/* "Ranks 4, 5 failed to pass", "[missing ranks: 0, 2]" */
+	at = strstr(copy, "[missing ranks: ");
+	at = at ? at + 16 : strstr(copy, "]: Ranks ");
+	if (at && w->named.len == 0) {
+		at += *at == ']' ? 9 : 0;
+		len = strspn(at, "0123456789, ");
+		while (len > 0 && !isdigit((unsigned char)at[len - 1])) {
+			len--;
+		}
+		str_addmem(&w->named, at, len < 200 ? len : 0);
+	}
+	/* "PG 1", "PG ID 0"; the line with SeqNum= does not name its group */
+	at = strstr(copy, "[PG ");
+	if (at) {
+		at += str_starts(at + 4, "ID ") ? 7 : 4;
+		snprintf(group, sizeof(group), "%.*s",
+			 (int)strspn(at, "0123456789") % 20, at);
+	}
 	waits = number_behind(copy, "at work: ");
 	waits = waits ? waits : number_behind(copy, "Timeout at NCCL work: ");
 	enqueued = number_behind(copy, "last enqueued NCCL work: ");
-	/* the line with SeqNum= does not name its group */
 	x = enqueued && rank >= 0 ? work_of(w, group, rank) : NULL;
 	if (x) {
 		x->waits = waits > x->waits ? waits : x->waits;
@@ -187,12 +166,14 @@ void works_judge(struct works *w, struct works_verdict *v)
 
 /* ---- unknown ------------------------------------------------------------- */
 
-/** Two lines that differ in numbers alone are one kind: what begins with a
- *  digit counts for nothing, as far as it is hexadecimal. */
-static uint64_t kind_of(const char *line, size_t len)
+void unknown_line(struct unknown *u, const char *line, size_t len)
 {
 	uint64_t hash = UINT64_C(14695981039346656037);
+	struct unknown_kind *k = NULL, *rarest = u->kinds;
 
+	len = len < sizeof(k->text) ? len : sizeof(k->text) - 1;
+	/* lines that differ in numbers alone are one kind: a number, and the
+	 * hexadecimal digits after it, count as 0 */
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)line[i];
 
@@ -206,40 +187,19 @@ static uint64_t kind_of(const char *line, size_t len)
 		}
 		hash = (hash ^ c) * UINT64_C(1099511628211);
 	}
-	return hash;
-}
-
-static struct unknown_kind *place_for(struct unknown *u, uint64_t hash)
-{
-	struct unknown_kind *rarest = u->kinds;
-
-	for (size_t i = 0; i < u->n; i++) {
-		if (u->kinds[i].hash == hash) {
-			return &u->kinds[i];
-		}
-		if (u->kinds[i].count < rarest->count) {
-			rarest = &u->kinds[i];
-		}
+	for (size_t i = 0; i < u->n && !k; i++) {
+		k = u->kinds[i].hash == hash ? &u->kinds[i] : NULL;
+		rarest = u->kinds[i].count < rarest->count ? &u->kinds[i] :
+							     rarest;
 	}
-	return u->n < UNKNOWN_KINDS ? &u->kinds[u->n++] : rarest;
-}
-
-void unknown_line(struct unknown *u, const char *line, size_t len)
-{
-	uint64_t hash;
-	struct unknown_kind *k;
-
-	len = len < sizeof(k->text) ? len : sizeof(k->text) - 1;
-	hash = kind_of(line, len);
-	k = place_for(u, hash);
+	if (!k) {
+		k = u->n < UNKNOWN_KINDS ? &u->kinds[u->n++] : rarest;
+	}
 	u->lines++;
 	if (k->count == 0 || k->hash != hash) {
 		char text[sizeof(k->text)];
 
-		for (size_t i = 0; i < len; i++) {
-			text[i] = line[i] ? line[i] : '?';
-		}
-		text[len] = '\0';
+		about_copy(line, len, '?', text, sizeof(text));
 		STR_COPY(k->text, text);
 		k->hash = hash;
 		k->before = k->count;
@@ -299,63 +259,24 @@ void explain_release(struct explain *x)
 	*x = (struct explain){ 0 };
 }
 
-static uint64_t count_lines(const char *from, const char *to)
+static const char *end_of_line(const struct explain *x, const char *in)
 {
-	uint64_t n = 0;
+	const char *end = memchr(in, '\n', (size_t)(x->end - in));
 
-	while ((from = memchr(from, '\n', (size_t)(to - from)))) {
+	return end ? end : x->end;
+}
+
+/** Return the number of @line, which is not before the last one asked for. */
+static uint64_t number_of(struct explain *x, const char *line)
+{
+	const char *from = x->counted;
+
+	while ((from = memchr(from, '\n', (size_t)(line - from)))) {
 		from++;
-		n++;
+		x->file_lines++;
 	}
-	return n;
-}
-
-/** Keep the line as it can be printed; what is too long is cut. */
-static void keep_text(struct met *m, const char *line, const char *end)
-{
-	char text[sizeof(m->text) + 8];
-	size_t len = (size_t)(end - line);
-
-	/* str_copy() cuts between characters, and needs to see one more */
-	len = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
-	for (size_t i = 0; i < len; i++) {
-		text[i] = line[i] ? line[i] : '?';
-	}
-	text[len] = '\0';
-	STR_COPY(m->text, text);
-}
-
-/** The bytes of one explain_feed(). */
-struct feed {
-	struct explain *x;
-	const char *text, *end;
-	const char *counted;	/* so far, */
-	uint64_t lines;		/* the lines of the file before it */
-};
-
-static const char *end_of_line(const struct feed *f, const char *in)
-{
-	const char *end = memchr(in, '\n', (size_t)(f->end - in));
-
-	return end ? end : f->end;
-}
-
-/** The end of the line of @in that begins at @from, less the carriage return of
- *  logs that have one. */
-static const char *end_of_text(const struct feed *f, const char *from,
-			       const char *in)
-{
-	const char *end = end_of_line(f, in);
-
-	return end > from && end[-1] == '\r' ? end - 1 : end;
-}
-
-/** The number of @line, which is none before the last one asked for. */
-static uint64_t number_of(struct feed *f, const char *line)
-{
-	f->lines += count_lines(f->counted, line);
-	f->counted = line;
-	return f->lines + 1;
+	x->counted = line;
+	return x->file_lines + 1;
 }
 
 /** Return true if two lines of one symptom name the same part. */
@@ -410,29 +331,24 @@ static double in_year(double time, int year)
 	return (double)timegm(&tm) + (time - (double)s);
 }
 
-static void learn_year(struct explain *x, const struct about *a)
+/** Complete a line's part from its file and the lines before it. */
+static void complete(struct explain *x, struct about *a)
 {
 	time_t s = (time_t)a->time;
 	struct tm tm;
 
-	if (x->year || a->no_year || a->time <= 0 || !gmtime_r(&s, &tm)) {
-		return;
-	}
-	x->year = tm.tm_year + 1900;
-	for (size_t i = 0; i < x->n_met; i++) {
-		struct about *of = &x->met[i].about;
+	/* the first line with a year gives it to those before it */
+	if (!x->year && !a->no_year && a->time > 0 && gmtime_r(&s, &tm)) {
+		x->year = tm.tm_year + 1900;
+		for (size_t i = 0; i < x->n_met; i++) {
+			struct about *of = &x->met[i].about;
 
-		if (of->no_year) {
-			of->time = in_year(of->time, x->year);
-			of->no_year = false;
+			if (of->no_year) {
+				of->time = in_year(of->time, x->year);
+				of->no_year = false;
+			}
 		}
 	}
-}
-
-/** Complete a line's part from its file and the lines before it. */
-static void complete(struct explain *x, struct about *a)
-{
-	learn_year(x, a);
 	if (a->no_year && x->year) {
 		a->time = in_year(a->time, x->year);
 		a->no_year = false;
@@ -445,41 +361,34 @@ static void complete(struct explain *x, struct about *a)
 	}
 }
 
-static void add_place(struct explain *x, const char *line, size_t len,
-		      const struct about *a)
+/** Take a line of NCCL that says where a rank is. */
+static void add_mark(struct explain *x, const char *line, size_t len)
 {
-	struct place new = { .gpu = -1, .rank = -1 };
-	char copy[512];
+	struct about a, new = { .gpu = -1, .rank = -1 };
+	unsigned long id;
+	char copy[LINE_MAX_LEN + 1];
 	const char *at;
 	int all;
 
-	len = len < sizeof(copy) ? len : sizeof(copy) - 1;
-	memcpy(copy, line, len);
-	copy[len] = '\0';
+	about_nccl(line, len, &a);
+	works_line(&x->works, line, len, -1);
+	about_copy(line, len, '\0', copy, sizeof(copy));
 	at = strstr(copy, " rank ");
 	if (x->n_places < PLACES_MAX && at &&
 	    sscanf(at, " rank %7d nranks %7d cudaDev %*d nvmlDev %4d busId %8lx",
-		   &new.rank, &all, &new.gpu, &new.bus_id) == 4) {
-		STR_COPY(new.host, a->host);
+		   &new.rank, &all, &new.gpu, &id) == 4) {
+		STR_COPY(new.host, a.host);
+		/* 9b000 is 0000:9b:00 */
+		snprintf(new.bus, sizeof(new.bus), "%04lx:%02lx:%02lx",
+			 id >> 20 & 0xffff, id >> 12 & 0xff, id >> 4 & 0xff);
 		grow_add(&x->places, &x->n_places, &new, sizeof(new));
 	}
 }
 
-/** A line of NCCL that says where a rank is. */
-static void add_mark(struct explain *x, const char *line, size_t len)
+static void add_known(struct explain *x, const struct symptom *s,
+		      const char *line, size_t len)
 {
-	struct about a;
-
-	about_nccl(line, len, &a);
-	works_line(&x->works, line, len, -1);
-	add_place(x, line, len, &a);
-}
-
-static void add_known(struct feed *f, const struct symptom *s,
-		      const char *line, const char *end)
-{
-	size_t len = (size_t)(end - line);
-	struct explain *x = f->x;
+	char text[sizeof(((struct met *)NULL)->text) + 8];
 	struct about a;
 	struct met *m;
 	int rank;
@@ -490,7 +399,7 @@ static void add_known(struct feed *f, const struct symptom *s,
 		return;
 	}
 	if (memmem(line, len, "exitcode", 8)) {
-		about_exit(f->text, line, &a);
+		about_exit(x->text, line, &a);
 	}
 	complete(x, &a);
 	if (s->effect == EFFECT_WAIT) {
@@ -505,9 +414,12 @@ static void add_known(struct feed *f, const struct symptom *s,
 	if (m->count++ == 0 ||
 	    (m->file != file_now(x) && a.time > 0 && a.time < m->about.time)) {
 		m->about = a;
-		m->line = number_of(f, line);
-		m->file = file_now(f->x);
-		keep_text(m, line, end);
+		m->line = number_of(x, line);
+		m->file = file_now(x);
+		/* STR_COPY() cuts between characters, and needs to see one
+		 * more */
+		about_copy(line, len, '?', text, sizeof(text));
+		STR_COPY(m->text, text);
 	}
 	rank = a.rank;
 	for (size_t i = 0; i < m->n_ranks; i++) {
@@ -520,47 +432,38 @@ static void add_known(struct feed *f, const struct symptom *s,
 	}
 }
 
-/** symptom_match() handles further symptoms of a line, so that every line is
- *  scanned twice at most. */
-static void search(struct feed *f)
-{
-	const struct literals *l = &f->x->symptoms->anchors;
-	const char *p = f->text, *from;
-
-	while ((p = literals_find(l, f->text, p, f->end, NULL, NULL))) {
-		const char *end;
-		const struct symptom *s;
-
-		from = memrchr(f->text, '\n', (size_t)(p - f->text));
-		from = from ? from + 1 : f->text;
-		end = end_of_text(f, from, p);
-		s = symptom_match_any(f->x->symptoms, from,
-				      (size_t)(end - from));
-		if (s && s->effect == EFFECT_UNKNOWN) {
-			unknown_line(&f->x->unknown, from,
-				     (size_t)(end - from));
-		} else if (s && s->effect == EFFECT_MARK) {
-			add_mark(f->x, from, (size_t)(end - from));
-		} else if (s) {
-			add_known(f, s, from, end);
-		}
-		p = end_of_line(f, p);
-	}
-}
-
 void explain_feed(struct explain *x, const char *text, size_t len)
 {
-	struct feed f = { .x = x, .text = text, .end = text + len,
-			  .counted = text, .lines = x->file_lines };
+	const struct literals *l = &x->symptoms->anchors;
+	const uint64_t before = x->file_lines;
+	const char *p = text, *from, *end;
 
-	if (x->symptoms->n_matches) {
-		search(&f);
+	x->text = x->counted = text;
+	x->end = text + len;
+	/* symptom_match_any() handles further symptoms of a line, so that every
+	 * line is scanned twice at most */
+	while (x->symptoms->n_matches &&
+	       (p = literals_find(l, text, p, x->end, NULL, NULL))) {
+		const struct symptom *s;
+
+		from = memrchr(text, '\n', (size_t)(p - text));
+		from = from ? from + 1 : text;
+		end = end_of_line(x, p);
+		end -= end > from && end[-1] == '\r';
+		s = symptom_match_any(x->symptoms, from, (size_t)(end - from));
+		if (s && s->effect == EFFECT_UNKNOWN) {
+			unknown_line(&x->unknown, from, (size_t)(end - from));
+		} else if (s && s->effect == EFFECT_MARK) {
+			add_mark(x, from, (size_t)(end - from));
+		} else if (s) {
+			add_known(x, s, from, (size_t)(end - from));
+		}
+		p = end_of_line(x, p);
 	}
-	number_of(&f, f.end);
-	x->lines += f.lines - x->file_lines;
-	x->file_lines = f.lines;
+	number_of(x, x->end);
+	x->lines += x->file_lines - before;
 	x->bytes += len;
-	x->open_line = len > 0 && f.end[-1] != '\n';
+	x->open_line = len > 0 && x->end[-1] != '\n';
 }
 
 static int effect_of(const struct met *m)
@@ -610,25 +513,14 @@ static bool overrules(const struct met *m, const struct met *of)
 		(m->file == of->file && m->line < of->line));
 }
 
-static void overrule(struct explain *x, const struct met *m)
-{
-	for (size_t i = 0; i < x->n; i++) {
-		if (overrules(m, x->order[i]) && !x->order[i]->overruled_by) {
-			x->order[i]->overruled_by = m->line;
-		}
-	}
-}
-
 /** Find the GPU of the node, and its rank, by the bus address. */
 static void find_place(const struct explain *x, struct about *a)
 {
-	unsigned long id = about_bus_id(a->bus);
-
-	for (size_t i = 0; id && i < x->n_places; i++) {
-		const struct place *p = &x->places[i];
+	for (size_t i = 0; a->bus[0] && i < x->n_places; i++) {
+		const struct about *p = &x->places[i];
 		bool here = strcmp(p->host, a->host) == 0;
 
-		if (p->bus_id == id && (here || !a->host[0])) {
+		if (strcmp(p->bus, a->bus) == 0 && (here || !a->host[0])) {
 			a->gpu = a->gpu < 0 ? p->gpu : a->gpu;
 			a->rank = a->rank < 0 && here ? p->rank : a->rank;
 			return;
@@ -646,7 +538,12 @@ void explain_end(struct explain *x)
 		find_place(x, &x->met[i].about);
 	}
 	for (size_t i = 0; i < x->n; i++) {
-		overrule(x, x->order[i]);
+		for (size_t k = 0; k < x->n; k++) {
+			if (overrules(x->order[i], x->order[k]) &&
+			    !x->order[k]->overruled_by) {
+				x->order[k]->overruled_by = x->order[i]->line;
+			}
+		}
 	}
 	if (x->n > 0) {
 		qsort(x->order, x->n, sizeof(struct met *),

@@ -28,6 +28,9 @@ struct about {
 	bool no_year;	/* the time is of 1972 */
 };
 
+/** Copy @line, cut to @size - 1 bytes, with @nul in place of zero bytes. */
+void about_copy(const char *line, size_t len, char nul, char *to, size_t size);
+
 /** Pure. */
 void about_line(const char *line, size_t len, struct about *a);
 
@@ -40,9 +43,6 @@ void about_exit(const char *text, const char *line, struct about *a);
 
 /** The rank in the name of a file, "rank_3.log" or "3/stderr.log"; or -1. */
 int about_file(const char *name);
-
-/** As NCCL writes it, 0x9b000, from "0000:9b:00"; 0 when @bus is "". */
-unsigned long about_bus_id(const char *bus);
 
 /* ---- unknown ------------------------------------------------------------- */
 
@@ -134,13 +134,6 @@ struct met {
 	uint32_t next;		/* of the same symptom, + 1 */
 };
 
-/** Where a rank is, by NCCL. */
-struct place {
-	char host[64];
-	unsigned long bus_id;
-	int gpu, rank;
-};
-
 struct explain {
 	const struct symptoms *symptoms;	/* borrowed */
 	uint32_t *head;		/* of each section: first met, + 1 */
@@ -151,13 +144,15 @@ struct explain {
 	struct str *files;	/* names */
 	size_t n_files;
 	uint64_t lines, bytes;	/* of all files */
-	uint64_t file_lines;	/* of this one, before what is being fed */
+	uint64_t file_lines;	/* of this one */
 	int file_rank;		/* by its name; -1 */
 	double file_time;	/* the last that a line of it said */
 	int year;		/* of lines that say none; 0: not known */
 	bool open_line;		/* the text ended within a line */
-	struct place *places;
+	struct about *places;	/* of ranks, by NCCL: host, GPU and its bus */
 	size_t n_places;
+	/* the bytes of one explain_feed(); file_lines counts up to @counted */
+	const char *text, *end, *counted;
 	struct works works;
 	struct works_verdict waits;	/* explain_end() makes it */
 	struct unknown unknown;

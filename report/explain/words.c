@@ -188,25 +188,7 @@ static void add_met(const struct explain *x, const struct wrap *w,
 	add_meaning(w, m->symptom, &m->about);
 }
 
-/** Add the first message and its consequences. */
-static void add_first(const struct explain *x, const struct wrap *w)
-{
-	const struct met *m = explain_first(x);
-	struct str about = STR_INIT, text = STR_INIT;
-
-	if (m) {
-		add_about(m, &about);
-	}
-	if (about.len > 0) {
-		str_addf(&text, "First: %s, %s", m->symptom->code,
-			 str_text(&about));
-		wrap_text(w, 0, str_text(&text));
-	}
-	str_release(&about);
-	str_release(&text);
-}
-
-/** Whom the others wait for. */
+/** Add the rank that the others wait for. */
 static void add_waits(const struct explain *x, const struct wrap *w)
 {
 	const struct works_verdict *v = &x->waits;
@@ -247,32 +229,13 @@ static void add_waits(const struct explain *x, const struct wrap *w)
 	str_release(&text);
 }
 
-static void add_unknown(const struct explain *x, const struct wrap *w)
-{
-	const struct unknown *u = &x->unknown;
-
-	if (u->lines == 0) {
-		return;
-	}
-	str_add(w->out, "\n");
-	add_number(u->lines, w->out);
-	str_addf(w->out, " line%s like error%s and %s not known%s\n",
-		 u->lines == 1 ? " looks" : "s look", u->lines == 1 ? "" : "s",
-		 u->lines == 1 ? "is" : "are",
-		 u->n > UNKNOWN_SHOWN ? "; the most frequent:" : ":");
-	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
-		char count[24];
-
-		snprintf(count, sizeof(count), "%" PRIu64,
-			 u->kinds[i].count - u->kinds[i].before);
-		add_part(w, count, u->kinds[i].text);
-	}
-}
-
 void explain_words(const struct explain *x, const char *name, int width,
 		   bool color, struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width, .color = color };
+	const struct met *first = explain_first(x);
+	const struct unknown *u = &x->unknown;
+	struct str about = STR_INIT, text = STR_INIT;
 
 	if (x->n == 0) {
 		str_addf(out, "%s: no known message in ", name);
@@ -282,7 +245,16 @@ void explain_words(const struct explain *x, const char *name, int width,
 	}
 	add_number(x->lines, out);
 	str_addf(out, " line%s\n", x->lines == 1 ? "" : "s");
-	add_first(x, &w);
+	if (first) {
+		add_about(first, &about);
+	}
+	if (about.len > 0) {
+		str_addf(&text, "First: %s, %s", first->symptom->code,
+			 str_text(&about));
+		wrap_text(&w, 0, str_text(&text));
+	}
+	str_release(&about);
+	str_release(&text);
 	add_waits(x, &w);
 	for (size_t i = 0; i < x->n; i++) {
 		add_met(x, &w, x->order[i], i + 1);
@@ -294,7 +266,22 @@ void explain_words(const struct explain *x, const char *name, int width,
 			  "its cause is in the log of another rank or "
 			  "node.");
 	}
-	add_unknown(x, &w);
+	if (u->lines == 0) {
+		return;
+	}
+	str_add(out, "\n");
+	add_number(u->lines, out);
+	str_addf(out, " line%s like error%s and %s not known%s\n",
+		 u->lines == 1 ? " looks" : "s look", u->lines == 1 ? "" : "s",
+		 u->lines == 1 ? "is" : "are",
+		 u->n > UNKNOWN_SHOWN ? "; the most frequent:" : ":");
+	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
+		char count[24];
+
+		snprintf(count, sizeof(count), "%" PRIu64,
+			 u->kinds[i].count - u->kinds[i].before);
+		add_part(&w, count, u->kinds[i].text);
+	}
 }
 
 static json_t *symptom_json(const struct symptom *s)
@@ -349,37 +336,13 @@ static json_t *met_json(const struct explain *x, const struct met *m)
 	return met;
 }
 
-static json_t *unknown_json(const struct unknown *u)
-{
-	json_t *frequent = json_array();
-
-	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
-		json_array_append_new(frequent, json_pack(
-			"{s:I, s:o}", "count",
-			(json_int_t)(u->kinds[i].count - u->kinds[i].before),
-			"text", json_text(u->kinds[i].text)));
-	}
-	return json_pack("{s:I, s:o}", "lines", (json_int_t)u->lines,
-			 "frequent", frequent);
-}
-
-static json_t *waits_json(const struct explain *x)
-{
-	const struct works_verdict *v = &x->waits;
-
-	return json_pack("{s:o, s:o, s:I, s:o, s:o, s:o}",
-			 "work", number_or_null(v->work, v->work > 0),
-			 "group", json_text_or_null(v->group),
-			 "waiting", (json_int_t)v->waiting,
-			 "behind", json_text_or_null(str_text(&v->behind)),
-			 "silent", json_text_or_null(str_text(&v->silent)),
-			 "named", json_text_or_null(str_text(&x->works.named)));
-}
-
 json_t *explain_json(const struct explain *x, const char *name)
 {
 	const struct met *first = explain_first(x);
-	json_t *list = json_array();
+	const struct unknown *u = &x->unknown;
+	const struct works_verdict *v = &x->waits;
+	json_t *list = json_array(), *frequent = json_array();
+	json_t *waits, *unknown;
 
 	for (size_t i = 0; i < x->n; i++) {
 		json_t *one = symptom_json(x->order[i]->symptom);
@@ -389,6 +352,22 @@ json_t *explain_json(const struct explain *x, const char *name)
 		json_decref(met);
 		json_array_append_new(list, one);
 	}
+	waits = json_pack("{s:o, s:o, s:I, s:o, s:o, s:o}",
+			  "work", number_or_null(v->work, v->work > 0),
+			  "group", json_text_or_null(v->group),
+			  "waiting", (json_int_t)v->waiting,
+			  "behind", json_text_or_null(str_text(&v->behind)),
+			  "silent", json_text_or_null(str_text(&v->silent)),
+			  "named", json_text_or_null(
+				  str_text(&x->works.named)));
+	for (size_t i = 0; i < u->n && i < UNKNOWN_SHOWN; i++) {
+		json_array_append_new(frequent, json_pack(
+			"{s:I, s:o}", "count",
+			(json_int_t)(u->kinds[i].count - u->kinds[i].before),
+			"text", json_text(u->kinds[i].text)));
+	}
+	unknown = json_pack("{s:I, s:o}", "lines", (json_int_t)u->lines,
+			    "frequent", frequent);
 	return json_pack("{s:o, s:I, s:I, s:o, s:I, s:o, s:o, s:o}",
 			 "file", json_text(name),
 			 "lines", (json_int_t)x->lines, "bytes",
@@ -396,8 +375,7 @@ json_t *explain_json(const struct explain *x, const char *name)
 			 "files", (json_int_t)x->n_files,
 			 "first", first ? json_text(first->symptom->code) :
 					  json_null(),
-			 "waits", waits_json(x),
-			 "unknown", unknown_json(&x->unknown));
+			 "waits", waits, "unknown", unknown);
 }
 
 static void add_csv_number(struct str *out, long n, bool said)

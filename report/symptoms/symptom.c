@@ -68,32 +68,23 @@ static bool add_number(const struct row *r, unsigned long number)
 	return true;
 }
 
-/** "10001-10002" or "12": the numbers from @from to @to; where it ends, or NULL
- *  when it is none. */
-static const char *take_range(const char *text, unsigned long *from,
-			      unsigned long *to)
-{
-	char *end;
-
-	if (*text < '0' || *text > '9') {
-		return NULL;
-	}
-	*from = *to = strtoul(text, &end, 10);
-	if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
-		*to = strtoul(end + 1, &end, 10);
-	}
-	return *to <= NUMBER_MAX && *from <= *to && *to - *from < RANGE_MAX ?
-		       end : NULL;
-}
-
+/** Add the sections of a line "KIND NUMBERS ACTION MEANING", whose numbers are
+ *  such as "12,10001-10002". */
 static bool add_row(const struct row *r)
 {
 	const char *at = r->numbers;
 	unsigned long from, to;
+	char *end;
 
 	do {
-		at = take_range(at, &from, &to);
-		if (!at) {
+		if (*at < '0' || *at > '9') {
+			return false;
+		}
+		from = to = strtoul(at, &end, 10);
+		if (*end == '-' && end[1] >= '0' && end[1] <= '9') {
+			to = strtoul(end + 1, &end, 10);
+		}
+		if (to > NUMBER_MAX || from > to || to - from >= RANGE_MAX) {
 			return false;
 		}
 		for (; from <= to; from++) {
@@ -101,30 +92,9 @@ static bool add_row(const struct row *r)
 				return false;
 			}
 		}
+		at = end;
 	} while (*at++ == ',');
 	return at[-1] == '\0';
-}
-
-static bool take_line(struct row *r, const char *line, size_t len)
-{
-	char copy[256];
-	int at = 0;
-
-	if (len == 0 || *line == '#') {
-		return true;
-	}
-	if (len >= sizeof(copy)) {
-		return false;
-	}
-	memcpy(copy, line, len);
-	copy[len] = '\0';
-	if (sscanf(copy, "%7s %159s %23s %n", r->kind, r->numbers, r->action,
-		   &at) != 3 || at == 0) {
-		return false;
-	}
-	r->meaning = line + at;
-	r->meaning_len = len - (size_t)at;
-	return r->meaning_len > 0 && add_row(r);
 }
 
 int xids_add(struct symptoms *s, const char *text, struct err *e)
@@ -134,8 +104,21 @@ int xids_add(struct symptoms *s, const char *text, struct err *e)
 	text = text ? text : xids_text;
 	for (int line = 1; *text; line++) {
 		size_t len = strcspn(text, "\n");
+		char copy[256];
+		int at = 0;
+		bool good = true;
 
-		if (!take_line(&r, text, len)) {
+		snprintf(copy, sizeof(copy), "%.*s", (int)len, text);
+		if (len > 0 && *text != '#') {
+			good = len < sizeof(copy) &&
+			       sscanf(copy, "%7s %159s %23s %n", r.kind,
+				      r.numbers, r.action, &at) == 3;
+			r.meaning = text + at;
+			r.meaning_len = len - (size_t)at;
+			good = good && at > 0 && r.meaning_len > 0 &&
+			       add_row(&r);
+		}
+		if (!good) {
 			return err_set(e, EINVAL, "line %d: not KIND NUMBERS "
 				       "ACTION MEANING", line);
 		}
@@ -157,11 +140,6 @@ __asm__(".section .rodata\n"
 	".byte 0\n"
 	".previous\n");
 extern const char symptoms_text[];
-
-struct symptom_reading {
-	struct symptoms *s;
-	const char *why;	/* of a line that is wrong */
-};
 
 bool symptom_lists(const struct str *list, const char *code)
 {
@@ -201,24 +179,23 @@ static const struct symptom *find_number(const struct symptoms *s,
 	return find(s, code);
 }
 
-static struct symptom *section(struct symptom_reading *r, const char *code)
+static struct symptom *section(struct symptoms *s, const char *code)
 {
 	struct symptom new = { .n_matches = 0 }, *x;
-	struct symptoms *s = r->s;
 
 	if (s->n > 0 && strcmp(s->list[s->n - 1].code, code) == 0) {
 		return &s->list[s->n - 1];
 	}
 	if (find(s, code) || s->n == SYMPTOMS_MAX) {
-		r->why = "section twice, or too many of them";
+		s->why = "section twice, or too many of them";
 		return NULL;
 	}
 	if (!STR_COPY(new.code, code)) {
-		r->why = "the name of the section is too long";
+		s->why = "the name of the section is too long";
 		return NULL;
 	}
 	x = grow_add(&s->list, &s->n, &new, sizeof(new));
-	r->why = x ? r->why : "no memory";
+	s->why = x ? s->why : "no memory";
 	return x;
 }
 
@@ -264,8 +241,8 @@ const char *symptom_effect_name(enum symptom_effect e)
 static int take(void *user, const char *code, const char *name,
 		const char *value)
 {
-	struct symptom_reading *r = user;
-	struct symptom *x = section(r, code);
+	struct symptoms *s = user;
+	struct symptom *x = section(s, code);
 
 	if (!x) {
 		return 0;
@@ -274,7 +251,7 @@ static int take(void *user, const char *code, const char *name,
 		const char *wrong = symptom_pattern_wrong(value);
 
 		if (x->n_matches == SYMPTOM_MATCHES || wrong) {
-			r->why = wrong ? wrong : "too many matches";
+			s->why = wrong ? wrong : "too many matches";
 			return 0;
 		}
 		add_text(&x->match[x->n_matches++], value);
@@ -284,7 +261,7 @@ static int take(void *user, const char *code, const char *name,
 		int effect = str_index(effect_names, value);
 
 		if (effect < 0) {
-			r->why = "no such effect";
+			s->why = "no such effect";
 			return 0;
 		}
 		x->effect = (enum symptom_effect)effect;
@@ -305,24 +282,27 @@ static int take(void *user, const char *code, const char *name,
 			return 1;
 		}
 	}
-	r->why = "no such key";
+	s->why = "no such key";
 	return 0;
 }
 
-/** The search for the anchors of all matches; 0 or -1. */
-static int make_anchors(struct symptoms *s)
+int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
 {
-	struct literal *list;
-	int rc = -1;
+	struct literal *list = NULL;
+	size_t n = 0;
+	int line, rc = -1;
 
+	*s = (struct symptoms){ .why = "not KEY=VALUE" };
+	line = ini_parse_string(text, take, s);
 	for (size_t i = 0; i < s->n; i++) {
 		s->n_matches += s->list[i].n_matches;
 	}
-	list = calloc(s->n_matches + 1, sizeof(*list));
-	s->anchor_of = calloc(s->n_matches + 1, sizeof(*s->anchor_of));
+	if (line == 0) {
+		list = calloc(s->n_matches + 1, sizeof(*list));
+		s->anchor_of = calloc(s->n_matches + 1, sizeof(*s->anchor_of));
+	}
 	if (list && s->anchor_of) {
-		size_t n = 0;
-
+		/* the search for the anchors of all matches */
 		for (size_t i = 0; i < s->n; i++) {
 			for (size_t k = 0; k < s->list[i].n_matches; k++) {
 				s->anchor_of[n] =
@@ -334,22 +314,13 @@ static int make_anchors(struct symptoms *s)
 		rc = literals_make(list, n, &s->anchors);
 	}
 	free(list);
-	return rc;
-}
-
-int symptoms_parse(const char *text, struct symptoms *s, struct err *e)
-{
-	struct symptom_reading r = { .s = s, .why = "not KEY=VALUE" };
-	int line;
-
-	*s = (struct symptoms){ 0 };
-	line = ini_parse_string(text, take, &r);
-	if (line == 0 && make_anchors(s) == 0) {
-		return 0;
+	if (rc < 0) {
+		rc = line ? err_set(e, EINVAL, "line %d: %s", line, s->why) :
+			    err_set(e, ENOMEM, "too many matches for the "
+				    "memory");
+		symptoms_release(s);
 	}
-	symptoms_release(s);
-	return line ? err_set(e, EINVAL, "line %d: %s", line, r.why) :
-		      err_set(e, ENOMEM, "too many matches for the memory");
+	return rc;
 }
 
 void symptoms_release(struct symptoms *s)
@@ -474,42 +445,35 @@ static void try_match(void *user, size_t number)
 	}
 }
 
-/** @x, or the section of the number behind "): " in the line. */
-static const struct symptom *numbered(const struct symptom_matching *m,
-				      const struct symptom *x)
-{
-	const struct symptom *of_number = NULL;
-	const char *at, *end = m->line + m->len;
-	char digits[8] = "";
-
-	at = x->numbered.len ? memmem(m->line, m->len, "): ", 3) : NULL;
-	for (size_t i = 0; at && i + 1 < sizeof(digits) &&
-	     at + 3 + i < end && isdigit((unsigned char)at[3 + i]); i++) {
-		digits[i] = at[3 + i];
-	}
-	if (digits[0]) {
-		of_number = find_number(m->s, str_text(&x->numbered), digits);
-	}
-	return of_number ? of_number : x;
-}
-
 const struct symptom *symptom_match_any(const struct symptoms *s,
 					const char *line, size_t len)
 {
 	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
 	struct symptom_matching m = { .s = s, .line = line, .len = len,
 			      .best = s->n_matches, .tried = tried };
-	const char *p = line;
+	const struct symptom *x, *of_number = NULL;
+	const char *p = line, *end = line + len;
+	char digits[8] = "";
 
 	memset(tried, 0, (s->n_matches / 64 + 1) * sizeof(*tried));
-	while (s->n_matches && (p = literals_find(&s->anchors, line, p,
-						  line + len, try_match, &m))) {
+	while (s->n_matches && (p = literals_find(&s->anchors, line, p, end,
+						  try_match, &m))) {
 		/* the next one */
 	}
-	return m.best < s->n_matches ?
-		       numbered(&m, &s->list[s->anchor_of[m.best] /
-					     SYMPTOM_MATCHES]) :
-		       NULL;
+	if (m.best == s->n_matches) {
+		return NULL;
+	}
+	x = &s->list[s->anchor_of[m.best] / SYMPTOM_MATCHES];
+	/* the number after "): " may have a section of its own */
+	p = x->numbered.len ? memmem(line, len, "): ", 3) : NULL;
+	for (size_t i = 0; p && i + 1 < sizeof(digits) && p + 3 + i < end &&
+	     isdigit((unsigned char)p[3 + i]); i++) {
+		digits[i] = p[3 + i];
+	}
+	if (digits[0]) {
+		of_number = find_number(s, str_text(&x->numbered), digits);
+	}
+	return of_number ? of_number : x;
 }
 
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,

@@ -22,6 +22,9 @@
 struct literal {
 	const char *text;	/* borrowed while struct literals lives */
 	size_t len;		/* > 2 */
+	/* made by literals_make() */
+	size_t at;		/* place of the three bytes */
+	uint16_t next;		/* string with the same hash, + 1 */
 };
 
 #define LITERALS_HASHES 65536
@@ -29,11 +32,7 @@ struct literal {
 struct literals {
 	uint8_t any[LITERALS_HASHES / 8];	/* a bit a hash */
 	uint16_t first[LITERALS_HASHES];	/* string, + 1; 0: none */
-	struct literal_of {
-		struct literal s;
-		size_t at;	/* of its three bytes */
-		uint16_t next;	/* with this hash, + 1 */
-	} *list;
+	struct literal *list;
 };
 
 /** 0; -1 when memory runs out or there are more than 65,534 strings.
@@ -122,6 +121,7 @@ struct symptoms {
 	uint32_t *anchor_of;		/* [string]: section x SYMPTOM_MATCHES
 					 * + number of the match */
 	size_t n_matches;
+	const char *why;		/* the line being parsed is wrong */
 };
 
 /** Parse the text of such a file; -1 with @e naming the line.

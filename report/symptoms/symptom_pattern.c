@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +10,12 @@
 
 #define STRINGS_MAX 65534
 
-static uint32_t key_of(const char *p)
+/** Hash of three bytes. */
+static uint32_t hash_of(const char *p)
 {
 	const unsigned char *b = (const unsigned char *)p;
+	uint32_t key = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
 
-	return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16;
-}
-
-static uint32_t hash_of(uint32_t key)
-{
 	return key * UINT32_C(2654435761) >> 16;
 }
 
@@ -26,24 +24,6 @@ static int commonness(char c)
 {
 	return c && strchr(" etaoinsrNCL", c) ? 3 :
 	       (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? 2 : 1;
-}
-
-/** The place of the rarest three bytes. */
-static size_t choose(const struct literal *s)
-{
-	size_t best = 0;
-	int least = 10;
-
-	for (size_t i = 0; i + 3 <= s->len; i++) {
-		int sum = commonness(s->text[i]) + commonness(s->text[i + 1]) +
-			  commonness(s->text[i + 2]);
-
-		if (sum <= least) {
-			least = sum;
-			best = i;
-		}
-	}
-	return best;
 }
 
 int literals_make(const struct literal *list, size_t n, struct literals *l)
@@ -55,12 +35,23 @@ int literals_make(const struct literal *list, size_t n, struct literals *l)
 		return -1;
 	}
 	for (size_t i = n; i-- > 0;) {	/* so that the first is first */
-		size_t at = choose(&list[i]);
-		uint32_t hash = hash_of(key_of(list[i].text + at));
+		struct literal *s = &l->list[i];
+		int least = 10;
+		uint32_t hash;
 
-		l->list[i] = (struct literal_of){
-			.s = list[i], .at = at, .next = l->first[hash],
-		};
+		*s = list[i];
+		for (size_t k = 0; k + 3 <= s->len; k++) {
+			int sum = commonness(s->text[k]) +
+				  commonness(s->text[k + 1]) +
+				  commonness(s->text[k + 2]);
+
+			if (sum <= least) {	/* the rarest three bytes */
+				least = sum;
+				s->at = k;
+			}
+		}
+		hash = hash_of(s->text + s->at);
+		s->next = l->first[hash];
 		l->first[hash] = (uint16_t)(i + 1);
 		l->any[hash / 8] |= (uint8_t)(1 << hash % 8);
 	}
@@ -78,18 +69,18 @@ const char *literals_find(const struct literals *l, const char *text,
 			  void (*found)(void *user, size_t string), void *user)
 {
 	for (; end - p >= 3; p++) {
-		uint32_t hash = hash_of(key_of(p));
+		uint32_t hash = hash_of(p);
 		bool any = false;
 
 		if (!(l->any[hash / 8] >> hash % 8 & 1)) {
 			continue;
 		}
 		for (size_t i = l->first[hash]; i; i = l->list[i - 1].next) {
-			const struct literal_of *o = &l->list[i - 1];
+			const struct literal *o = &l->list[i - 1];
 
 			if ((size_t)(p - text) < o->at ||
-			    (size_t)(end - p) < o->s.len - o->at ||
-			    memcmp(p - o->at, o->s.text, o->s.len) != 0) {
+			    (size_t)(end - p) < o->len - o->at ||
+			    memcmp(p - o->at, o->text, o->len) != 0) {
 				continue;
 			}
 			any = true;
@@ -110,108 +101,54 @@ const char *literals_find(const struct literals *l, const char *text,
 #define ANCHOR_MAX 12
 #define ANCHOR_MIN 3
 
-/** A part of a pattern between two stars, and what it is matched with. */
-struct cursor {
-	const char *pattern;
-	const char *line, *line_end;
-};
-
 static size_t plain_len(const char *pattern)
 {
 	return strcspn(pattern, "%*");
 }
 
-static bool is_digit(char c)
+/** The end of @part, up to a star or the end, if it matches at @line; NULL. */
+static const char *part_end(const char *part, const char *line,
+			    const char *line_end)
 {
-	return c >= '0' && c <= '9';
-}
+	while (*part && *part != '*') {
+		const size_t n = plain_len(part);
+		const char *from = line;
+		bool above_zero = false;
 
-static bool take_separators(struct cursor *c)
-{
-	while (c->line < c->line_end && *c->line &&
-	       strchr(" \t:.=", *c->line)) {
-		c->line++;
-	}
-	return true;
-}
-
-static bool take_number(struct cursor *c)
-{
-	bool above_zero = false;
-	const char *from = c->line;
-
-	while (c->line < c->line_end && is_digit(*c->line)) {
-		above_zero = above_zero || *c->line != '0';
-		c->line++;
-	}
-	return c->line > from && above_zero;
-}
-
-static bool no_digit(struct cursor *c)
-{
-	return c->line == c->line_end || !is_digit(*c->line);
-}
-
-static const struct special {
-	char letter;
-	bool (*take)(struct cursor *c);
-	const char *sample;
-} specials[] = {
-	{ .letter = '~', .take = take_separators, .sample = ": " },
-	{ .letter = '+', .take = take_number, .sample = "5" },
-	{ .letter = '|', .take = no_digit, .sample = "" },
-	{ 0 }
-};
-
-static const struct special *special_of(char letter)
-{
-	for (const struct special *s = specials; s->letter; s++) {
-		if (s->letter == letter) {
-			return s;
-		}
-	}
-	return NULL;
-}
-
-/** Return true if the part matches at this place. */
-static bool part_here(struct cursor *c)
-{
-	while (*c->pattern && *c->pattern != '*') {
-		size_t n = plain_len(c->pattern);
-
-		if (n == 0) {
-			if (!special_of(c->pattern[1])->take(c)) {
-				return false;
+		if (n > 0) {
+			if ((size_t)(line_end - line) < n ||
+			    memcmp(line, part, n) != 0) {
+				return NULL;
 			}
-			c->pattern += 2;
+			line += n;
+			part += n;
 			continue;
 		}
-		if ((size_t)(c->line_end - c->line) < n ||
-		    memcmp(c->line, c->pattern, n) != 0) {
-			return false;
+		switch (part[1]) {
+		case '~':
+			while (line < line_end && *line &&
+			       strchr(" \t:.=", *line)) {
+				line++;
+			}
+			break;
+		case '+':
+			while (line < line_end &&
+			       isdigit((unsigned char)*line)) {
+				above_zero = above_zero || *line != '0';
+				line++;
+			}
+			if (line == from || !above_zero) {
+				return NULL;
+			}
+			break;
+		default:	/* | */
+			if (line < line_end && isdigit((unsigned char)*line)) {
+				return NULL;
+			}
 		}
-		c->line += n;
-		c->pattern += n;
+		part += 2;
 	}
-	return true;
-}
-
-/** Behind the first place where the part matches, NULL when there is none. */
-static const char *find_part(const char *part, const char *line,
-			     const char *line_end)
-{
-	size_t n = plain_len(part);
-
-	while ((line = memmem(line, (size_t)(line_end - line), part, n))) {
-		struct cursor c = { .pattern = part, .line = line,
-				    .line_end = line_end };
-
-		if (part_here(&c)) {
-			return c.line;
-		}
-		line++;
-	}
-	return NULL;
+	return line;
 }
 
 bool symptom_pattern_in(const char *pattern, const char *line, size_t len)
@@ -219,14 +156,21 @@ bool symptom_pattern_in(const char *pattern, const char *line, size_t len)
 	const char *line_end = line + len;
 
 	while (*pattern) {
-		size_t n = strcspn(pattern, "*");
+		const size_t n = strcspn(pattern, "*");
+		const size_t plain = plain_len(pattern);
+		const char *end = n ? NULL : line;
 
-		line = n ? find_part(pattern, line, line_end) : line;
-		if (!line) {
+		/* the first place where the part up to the star matches */
+		while (!end && (line = memmem(line, (size_t)(line_end - line),
+					      pattern, plain))) {
+			end = part_end(pattern, line, line_end);
+			line++;
+		}
+		if (!end) {
 			return false;
 		}
-		pattern += n;
-		pattern += *pattern == '*';
+		line = end;
+		pattern += n + (pattern[n] == '*');
 	}
 	return true;
 }
@@ -260,7 +204,7 @@ const char *symptom_pattern_wrong(const char *pattern)
 		if (*p == '%' && starts) {
 			return "a part of a match begins with %";
 		}
-		if (*p == '%' && !special_of(p[1])) {
+		if (*p == '%' && (!p[1] || !strchr("~+|", p[1]))) {
 			return "% is followed by none of ~ + |";
 		}
 		p += *p == '%';
@@ -276,7 +220,9 @@ void symptom_pattern_sample(const char *pattern, struct str *out)
 		if (*pattern == '*') {
 			str_add(out, "...");
 		} else if (*pattern == '%') {
-			str_add(out, special_of(*++pattern)->sample);
+			pattern++;
+			str_add(out, *pattern == '~' ? ": " :
+				     *pattern == '+' ? "5" : "");
 		} else {
 			str_addch(out, *pattern);
 		}

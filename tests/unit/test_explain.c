@@ -297,8 +297,9 @@ static void count(void *user, size_t string)
 static void the_search_finds_all(void **state)
 {
 	static const struct literal list[] = {
-		{ "her", 3 }, { "she", 3 }, { "his", 3 }, { "hers", 4 },
-		{ "her", 3 }, { "ushe", 4 },
+		{ .text = "her", .len = 3 }, { .text = "she", .len = 3 },
+		{ .text = "his", .len = 3 }, { .text = "hers", .len = 4 },
+		{ .text = "her", .len = 3 }, { .text = "ushe", .len = 4 },
 	};
 	const char text[] = "ushers his sheher she", *p = text;
 	const char *end = text + sizeof(text) - 1;
