@@ -6,16 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/base/str.h"
-
-/* ---- pack ---------------------------------------------------------------- */
-
-/** Append @n bytes compressed, in zlib's format (RFC 1950).  @out fails without
- *  memory. */
-void pack_add(const void *bytes, size_t n, struct str *out);
-
-/* ---- grow ---------------------------------------------------------------- */
-
 /**
  * Append a copy of @entry, of @size bytes, to the *@n entries of the array that
  * the pointer at @array is to: NULL at first, all of them added here, with room

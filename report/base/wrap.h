@@ -48,6 +48,10 @@ void html_element(struct str *out, const char *tag, const char *text);
 /** @n bytes in base64, as RFC 4648 has it. */
 void html_base64(struct str *out, const void *bytes, size_t n);
 
+/** Append @n bytes compressed, in zlib's format (RFC 1950).  @out fails without
+ *  memory. */
+void pack_add(const void *bytes, size_t n, struct str *out);
+
 /* ---- wrap ---------------------------------------------------------------- */
 
 /** Where words go, and how wide that is. */

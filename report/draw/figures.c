@@ -18,51 +18,6 @@ static void name_file(const char *segment, char name[96])
 	}
 }
 
-/** The picture of each node of which a part is accused. */
-static int each_zoom(const struct run *run, const struct verdict *v,
-		     figure_draw *draw, void *arg)
-{
-	bool *open = accused_nodes(run, v, INT_MAX);
-	int rc = open ? 0 : -1, drawn = 0;
-
-	for (int i = 0; i < run->n_nodes && rc == 0 &&
-			drawn < FIGURES_MAX_ZOOMS; i++) {
-		struct figure f = { .run = run, .metric = VIEW_BANDWIDTH,
-				    .always = true, .zoom = 1 + i };
-
-		if (open[i]) {
-			name_file(run->nodes[i].name, f.name);
-			rc = draw(&f, arg);
-			drawn++;
-		}
-	}
-	free(open);
-	return rc;
-}
-
-static int each_of_pairs(const struct run *run, const struct verdict *v,
-			 figure_draw *draw, void *arg)
-{
-	static const struct figure figures[] = {
-		{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH,
-		  .always = true },
-		{ .name = "heatmap-lat", .metric = VIEW_LATENCY },
-		{ .name = "heatmap-line", .metric = VIEW_LINE },
-		{ .name = "heatmap-contrast", .metric = VIEW_CONTRAST },
-	};
-	int rc = 0;
-
-	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures) && rc == 0;
-	     i++) {
-		struct figure f = figures[i];
-
-		f.run = run;
-		rc = draw(&f, arg);
-	}
-	return rc == 0 && run->n_ranks > PICTURE_MAX_ROWS ?
-		       each_zoom(run, v, draw, arg) : rc;
-}
-
 /** The ranks of @segment into @at; returns how many. */
 static int ranks_in(const struct run *run, const char *segment, int *at)
 {
@@ -76,35 +31,9 @@ static int ranks_in(const struct run *run, const char *segment, int *at)
 	return n;
 }
 
-/** Return true if @rank is the first one in its segment. */
-static bool is_first(const struct run *run, int rank)
-{
-	int r = 0;
-
-	while (strcmp(mesh_end(run, r)->segment,
-		      mesh_end(run, rank)->segment) != 0) {
-		r++;
-	}
-	return r == rank;
-}
-
-/** The number of each rank of @run among the @n in @at, -1: it is none of
- *  them.  NULL without memory; free() frees. */
-static int *number_ranks(const struct run *run, const int *at, int n)
-{
-	int *of = malloc(((size_t)run->n_ranks + 1) * sizeof(*of));
-
-	if (of) {
-		memset(of, 0xff, (size_t)run->n_ranks * sizeof(*of));
-	}
-	for (int i = 0; of && i < n; i++) {
-		of[at[i]] = i;
-	}
-	return of;
-}
-
-/** Which cells @part has: a square of its @n ranks, or those that @run has of
- *  them; @of as number_ranks() has it.  0, or -1 without memory. */
+/** Make the grid of @part: a square of its @n ranks, or the cells that @run has
+ *  of them; @of is the number of each rank of @run in @part, or -1.  Returns 0,
+ *  or -1 without memory. */
 static int make_part_grid(const struct run *run, const int *of, int n,
 			  struct run *part)
 {
@@ -170,13 +99,19 @@ static int fill_part(const struct run *run, const int *at, const int *of,
 	return 0;
 }
 
-/** The ranks @at of @run, @n of them, as a run of their own: what views and
- *  pictures look at.  free_part() frees. */
+/** Make a run of the @n ranks @at of @run, for a view or a picture.
+ *  free_part() frees. */
 static int make_part(const struct run *run, const int *at, int n,
 		     struct run *part)
 {
-	int *of = number_ranks(run, at, n), rc = -1;
+	int *of = malloc(((size_t)run->n_ranks + 1) * sizeof(*of)), rc = -1;
 
+	if (of) {
+		memset(of, 0xff, (size_t)run->n_ranks * sizeof(*of));
+	}
+	for (int i = 0; of && i < n; i++) {
+		of[at[i]] = i;
+	}
 	*part = *run;
 	part->n_ranks = n;
 	part->grid = (struct grid){ 0 };
@@ -223,40 +158,14 @@ static int draw_segment(const struct run *run, const char *segment,
 	return rc;
 }
 
-/** For qsort(): rail by rail, on a rail as the nodes come. */
-struct figures_place {
-	int nic, rank;
-};
-
-static int place_compare(const void *a, const void *b)
+/** For qsort_r(): rail by rail, on a rail as the nodes come. */
+static int by_rail(const void *a, const void *b, void *run)
 {
-	const struct figures_place *x = a, *y = b;
+	const struct cluster_rank *ranks = ((const struct run *)run)->ranks;
+	const int x = *(const int *)a, y = *(const int *)b;
 
-	return x->nic != y->nic ? (x->nic < y->nic ? -1 : 1) :
-				  x->rank - y->rank;
-}
-
-/** All addresses, those of a segment together: into @at; returns how many. */
-static int ranks_by_segment(const struct run *run, int *at)
-{
-	struct figures_place *places =
-		calloc((size_t)run->n_ranks + 1, sizeof(*places));
-	int n = 0;
-
-	for (int r = 0; places && r < run->n_ranks; r++) {
-		if (mesh_end(run, r)->segment[0]) {
-			places[n++] =
-				(struct figures_place){ run->ranks[r].nic, r };
-		}
-	}
-	if (n > 0) {
-		qsort(places, (size_t)n, sizeof(*places), place_compare);
-	}
-	for (int i = 0; i < n; i++) {
-		at[i] = places[i].rank;
-	}
-	free(places);
-	return places ? n : -1;
+	return ranks[x].nic != ranks[y].nic ?
+		       (ranks[x].nic < ranks[y].nic ? -1 : 1) : x - y;
 }
 
 /** The ranks of @part, which are in order, become those of segments. */
@@ -294,11 +203,15 @@ static int draw_segments(const struct run *run, int *at, figure_draw *draw,
 	struct figure f = { .name = "heatmap-segments", .metric = VIEW_RTT,
 			    .always = true };
 	struct run part = { 0 };
-	int n = ranks_by_segment(run, at), rc = -1;
+	int n = 0, rc = -1;
 
-	if (n < 0) {
-		return -1;
+	/* all addresses, those of a segment together */
+	for (int r = 0; r < run->n_ranks; r++) {
+		if (mesh_end(run, r)->segment[0]) {
+			at[n++] = r;
+		}
 	}
+	qsort_r(at, (size_t)n, sizeof(*at), by_rail, (void *)(uintptr_t)run);
 	if (make_part(run, at, n, &part) == 0 &&
 	    make_segments(run, &part) == 0) {
 		f.run = &part;
@@ -329,9 +242,14 @@ static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 	for (int r = 0; r < run->n_ranks && rc == 0 &&
 			drawn < FIGURES_MAX_SEGMENTS; r++) {
 		const char *segment = mesh_end(run, r)->segment;
-		int n = segment[0] && is_first(run, r) ?
-				ranks_in(run, segment, at) : 0;
+		int first = 0, n = 0;
 
+		while (strcmp(mesh_end(run, first)->segment, segment) != 0) {
+			first++;
+		}
+		if (segment[0] && r == first) {
+			n = ranks_in(run, segment, at);
+		}
 		/* of one segment alone the picture of the nodes is the same */
 		if (n > 0 && n + outside < run->n_ranks) {
 			rc = draw_segment(run, segment, at, n, draw, arg);
@@ -345,8 +263,45 @@ static int each_of_mesh(const struct run *run, figure_draw *draw, void *arg)
 int figures_each(const struct run *run, const struct verdict *v,
 		 figure_draw *draw, void *arg)
 {
-	return run->mesh ? each_of_mesh(run, draw, arg) :
-			   each_of_pairs(run, v, draw, arg);
+	static const struct figure figures[] = {
+		{ .name = "heatmap-bw", .metric = VIEW_BANDWIDTH,
+		  .always = true },
+		{ .name = "heatmap-lat", .metric = VIEW_LATENCY },
+		{ .name = "heatmap-line", .metric = VIEW_LINE },
+		{ .name = "heatmap-contrast", .metric = VIEW_CONTRAST },
+	};
+	int rc = 0, drawn = 0;
+	bool *open;
+
+	if (run->mesh) {
+		return each_of_mesh(run, draw, arg);
+	}
+	for (size_t i = 0; i < sizeof(figures) / sizeof(*figures) && rc == 0;
+	     i++) {
+		struct figure f = figures[i];
+
+		f.run = run;
+		rc = draw(&f, arg);
+	}
+	if (rc != 0 || run->n_ranks <= PICTURE_MAX_ROWS) {
+		return rc;
+	}
+	/* rows are nodes: a picture of each node of which a part is accused */
+	open = accused_nodes(run, v, INT_MAX);
+	rc = open ? 0 : -1;
+	for (int i = 0; i < run->n_nodes && rc == 0 &&
+			drawn < FIGURES_MAX_ZOOMS; i++) {
+		struct figure f = { .run = run, .metric = VIEW_BANDWIDTH,
+				    .always = true, .zoom = 1 + i };
+
+		if (open[i]) {
+			name_file(run->nodes[i].name, f.name);
+			rc = draw(&f, arg);
+			drawn++;
+		}
+	}
+	free(open);
+	return rc;
 }
 
 int figure_picture(const struct figure *f, const struct verdict *v,

@@ -79,22 +79,6 @@ static void add_bar(struct bars *b, size_t from, size_t end, size_t node,
 				 "</title></rect>\n");
 }
 
-static void add_test(struct bars *b, const char *test, double median)
-{
-	size_t node = 0, end;
-
-	str_addf(b->out, "<text x=\"4\" y=\"%d\">%s</text>"
-		 "<text x=\"4\" y=\"%d\" fill=\"#777\">%.1f GB/s</text>\n",
-		 b->y + 20, test, b->y + 36, median);
-	for (size_t i = 0; i < b->rows->n; i = end, node++) {
-		for (end = i + 1; end < b->rows->n &&
-				  !starts_node(b->rows, end); end++) {
-		}
-		add_bar(b, i, end, node, test, median);
-	}
-	b->y += HEIGHT;
-}
-
 bool gpu_bars(const struct gpu_rows *rows, struct str *out)
 {
 	struct bars b = { .rows = rows, .out = out, .y = 4,
@@ -112,7 +96,7 @@ bool gpu_bars(const struct gpu_rows *rows, struct str *out)
 		 sizeof(tests) / sizeof(tests[0]) * HEIGHT + 20);
 	for (size_t k = 0; b.values && k < sizeof(tests) / sizeof(tests[0]);
 	     k++) {
-		size_t n = 0;
+		size_t n = 0, end, at = 0;
 		double median;
 
 		for (size_t i = 0; i < b.rows->n; i++) {
@@ -121,10 +105,20 @@ bool gpu_bars(const struct gpu_rows *rows, struct str *out)
 			}
 		}
 		median = n > 0 ? stats_median(b.values, n) : NAN;
-		if (!isnan(median)) {
-			add_test(&b, tests[k], median);
-			drawn++;
+		if (isnan(median)) {
+			continue;
 		}
+		str_addf(out, "<text x=\"4\" y=\"%d\">%s</text>"
+			 "<text x=\"4\" y=\"%d\" fill=\"#777\">%.1f GB/s"
+			 "</text>\n", b.y + 20, tests[k], b.y + 36, median);
+		for (size_t i = 0; i < rows->n; i = end, at++) {
+			for (end = i + 1; end < rows->n &&
+					  !starts_node(rows, end); end++) {
+			}
+			add_bar(&b, i, end, at, tests[k], median);
+		}
+		b.y += HEIGHT;
+		drawn++;
 	}
 	b.y += 12;
 	for (size_t i = 0; b.nodes <= NAMES && i < b.rows->n; i++) {

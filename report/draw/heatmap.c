@@ -9,7 +9,7 @@
 
 /* ---- drawn --------------------------------------------------------------- */
 
-/* Heat maps that were drawn, for who shows them once more. */
+/* Heat maps that were drawn, for a page that shows them again. */
 
 int drawn_add(struct drawn *d, const char *name, struct str *svg)
 {
@@ -61,39 +61,36 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char heatmap_script[];
 
-/** Shapes as lines, for gnuplot: place, size, colour, number of the point,
- *  text. */
-static void write_shape(const struct picture_shape *s, struct str *out)
+/** Write the shapes as input of gnuplot: a block of lines for each layer with
+ *  place, size, colour, number of the point and text.  Each block has a point
+ *  far outside, because gnuplot warns of empty blocks. */
+static int write_shapes(const struct plot *plot, const struct picture *p,
+			struct err *e)
 {
 	/* gnuplot's numbers for the shapes of its points */
 	static const int points[] = {
 		[MARK_CROSS] = 2, [MARK_TRIANGLE] = 11, [MARK_DIAMOND] = 13,
 		[MARK_RING] = 6, [MARK_DOT] = 7,
 	};
-	int point = s->layer == LAYER_MARK ? points[s->mark] : 0;
-
-	str_addf(out, "%.2f\t%.2f\t%.2f\t%.2f\t%u\t%d\t", (double)s->x,
-		 (double)s->y,
-		 (double)(s->mark == MARK_DOT ? s->width / 3 : s->width),
-		 (double)s->height, s->rgb, point);
-	plot_add_field(s->text ? s->text : "-", out);
-	str_addch(out, '\n');
-}
-
-/** Write the input of gnuplot: a block of lines a layer, each with a point far
- *  outside, because gnuplot warns of empty blocks. */
-static int write_shapes(const struct plot *plot, const struct picture *p,
-			struct err *e)
-{
 	struct str text = STR_INIT;
 	int rc;
 
 	for (int layer = 0; layer < PICTURE_LAYERS; layer++) {
 		str_add(&text, "-99\t-99\t1\t1\t0\t0\t-\n");
 		for (size_t i = 0; i < p->n; i++) {
-			if ((int)p->shapes[i].layer == layer) {
-				write_shape(&p->shapes[i], &text);
+			const struct picture_shape *s = &p->shapes[i];
+			const float width = s->mark == MARK_DOT ? s->width / 3 :
+								  s->width;
+
+			if ((int)s->layer != layer) {
+				continue;
 			}
+			str_addf(&text, "%.2f\t%.2f\t%.2f\t%.2f\t%u\t%d\t",
+				 (double)s->x, (double)s->y, (double)width,
+				 (double)s->height, s->rgb,
+				 layer == LAYER_MARK ? points[s->mark] : 0);
+			plot_add_field(s->text ? s->text : "-", &text);
+			str_addch(&text, '\n');
 		}
 		str_add(&text, "\n\n");
 	}
@@ -102,38 +99,28 @@ static int write_shapes(const struct plot *plot, const struct picture *p,
 	return rc;
 }
 
-/** Three bytes a pixel. */
-static int write_raster(const struct plot *plot, const struct picture_raster *r,
-			struct err *e)
+static int paint(struct plot *plot, const char *name,
+		 const struct picture *p, struct err *e)
 {
-	struct str bytes = STR_INIT;
-	size_t n = (size_t)r->width * (size_t)r->height;
-	int rc;
+	struct str settings = STR_INIT, bytes = STR_INIT;
+	const struct picture_raster *r = &p->raster;
+	const size_t n = (size_t)r->width * (size_t)r->height;
+	int rc = write_shapes(plot, p, e);
 
 	for (size_t i = 0; i < n; i++) {
-		uint32_t rgb = r->colors[r->pixels[i]];
+		const uint32_t rgb = r->colors[r->pixels[i]];
 		const char three[] = { (char)(rgb >> 16), (char)(rgb >> 8),
 				       (char)rgb };
 
 		str_addmem(&bytes, three, sizeof(three));
 	}
-	rc = plot_write(plot, "raster", &bytes, e);
-	str_release(&bytes);
-	return rc;
-}
-
-static int paint(struct plot *plot, const char *name,
-		 const struct picture *p, struct err *e)
-{
-	struct str settings = STR_INIT;
-	int rc = write_shapes(plot, p, e);
-
-	if (rc == 0 && p->raster.width > 0) {
-		rc = write_raster(plot, &p->raster, e);
+	if (rc == 0 && n > 0) {
+		rc = plot_write(plot, "raster", &bytes, e);
 	}
+	str_release(&bytes);
 	str_addf(&settings, "w=%d; h=%d; stroke=%d; rw=%d; rh=%d; rx=%.0f; "
-		 "ry=%.0f", p->width, p->height, p->stroke, p->raster.width,
-		 p->raster.height, (double)p->raster.x, (double)p->raster.y);
+		 "ry=%.0f", p->width, p->height, p->stroke, r->width,
+		 r->height, (double)r->x, (double)r->y);
 	for (int i = TEXT_TITLE; i < PICTURE_LAYERS; i++) {
 		str_addf(&settings, "; f%d=%d", i, p->font[i]);
 	}
@@ -186,46 +173,22 @@ static int write_svg(const struct heatmap_drawing *d, const char *name,
 	return rc;
 }
 
-static int begin_png(struct heatmap_drawing *d, const char *name,
-		     const struct picture *p)
-{
-	struct plot *plot = &d->plots[d->n++ % AT_ONCE];
-	int rc = plot_end(plot, 0, d->e);	/* of AT_ONCE figures ago */
-
-	rc = rc < 0 ? rc : plot_begin(plot, &d->signals, d->dir, d->e);
-	return rc < 0 ? rc : paint(plot, name, p, d->e);
-}
-
-static int draw_picture(struct heatmap_drawing *d, const char *name,
-			const struct picture *p)
-{
-	if (write_svg(d, name, p) < 0) {
-		return -1;
-	}
-	/* the maps of others come without those of a gnuplot that fails */
-	if (d->png && begin_png(d, name, p) < 0) {
-		d->png = false;
-		d->failed = true;
-	}
-	return 0;
-}
-
 static bool wanted(const struct heatmap_drawing *d, const struct figure *f)
 {
 	return !d->contrast || f->metric == VIEW_CONTRAST;
 }
 
-/** All of them before the first is drawn, which may be where it ends; a PNG
- *  that cannot be had again stays. */
+/** Remove all files before the first is drawn, because a run may end there; a
+ *  PNG that cannot be drawn again stays. */
 static int forget(const struct figure *f, void *arg)
 {
 	const struct heatmap_drawing *d = arg;
 
 	if (wanted(d, f)) {
 		plot_forget(d->dir, f->name, "svg");
-	}
-	if (wanted(d, f) && d->png) {
-		plot_forget(d->dir, f->name, "png");
+		if (d->png) {
+			plot_forget(d->dir, f->name, "png");
+		}
 	}
 	return 0;
 }
@@ -243,7 +206,18 @@ static int draw(const struct figure *f, void *arg)
 	if (rc < 0) {
 		err_set(d->e, ENOMEM, "cannot lay out the heat map");
 	} else if (rc == 0) {
-		rc = draw_picture(d, f->name, &picture);
+		rc = write_svg(d, f->name, &picture);
+		/* other SVGs are drawn although a gnuplot fails */
+		if (rc == 0 && d->png) {
+			struct plot *plot = &d->plots[d->n++ % AT_ONCE];
+
+			/* end the figure of AT_ONCE figures ago */
+			d->png = plot_end(plot, 0, d->e) == 0 &&
+				 plot_begin(plot, &d->signals, d->dir,
+					    d->e) == 0 &&
+				 paint(plot, f->name, &picture, d->e) == 0;
+			d->failed = !d->png;
+		}
 	} else {
 		rc = keep(d, f->name, &(struct str)STR_INIT);
 	}

@@ -12,6 +12,35 @@
 #include "report/judge/caption.h"
 #include "report/model/ping_run.h"
 
+#define INK	 0x1f2328
+#define INK_SOFT 0x59636e
+#define ALARM	 0xc5102e
+/** Bad in part: told from the scale and from the marks by colour-blind readers,
+ *  too. */
+#define MIXED	 0x9600c8
+
+#define EDGE	  28	/* white around everything */
+#define LETTER	  7.3F	/* pixels of an average one */
+#define MIN_WIDTH 820	/* room for the captions */
+
+/** Where things go; all in pixels. */
+struct pic_layout {
+	struct picture *p;
+	const struct view *v;
+	char (*names)[LABEL_SIZE];	/* of the nodes */
+	float cell;
+	float *at;		/* where rows begin and the last one ends */
+	float left, top, size;	/* of the matrix */
+	bool raster;		/* cells are pixels */
+	float index;		/* room for the numbers of GPUs, or the names
+				 * of nodes in a segment */
+	float index_up;		/* the same over the columns */
+	bool names_up;		/* column names do not fit across */
+	struct scale scales[PATH_CLASSES];
+	struct accused *accused;
+	size_t n_accused;
+};
+
 /* ---- picture words ------------------------------------------------------- */
 
 /* The surroundings of a picture's matrix: scales, legend, captions. */
@@ -29,59 +58,55 @@ __attribute__((format(printf, 6, 7)))
 static void pic_text(struct picture *p, enum picture_layer layer, float x,
 		     float y, uint32_t rgb, const char *fmt, ...);
 
-/** The colours and what they stand for, in pairs @of a class if there are
- *  several; returns where it ends. */
-static float add_scale(const struct pic_layout *l, const struct scale *s,
-		       const char *of, float x, float y)
+/** Add the colours and what they stand for: a scale for each kind of path that
+ *  has its own.  Returns where it ends. */
+static float pic_scales(const struct pic_layout *l, float x, float y)
 {
 	enum { STEPS = 48, STEP = 3, HEIGHT = STEP * STEPS, LABELS = 4 };
 	const struct view_unit *u = &view_units[l->v->metric];
+	int n = scales_shown(l->v->metric, l->scales), shown = 0;
 	char text[UNITS_REAL_SIZE];
 
-	pic_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s", u->scale,
-		 of[0] ? " " : "", of);
-	y += 18;
-	if (s->log) {
-		pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "log scale");
-		y += 15;
-	}
-	for (int i = 0; u->notes[i]; i++) {
-		pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s", u->notes[i]);
-		y += 15;
-	}
-	y += 4;
-	for (int i = 0; i < STEPS; i++) {
-		pic_shape(l->p, (struct picture_shape){
-			.x = x, .width = 22,
-			.y = y + (float)i * STEP,
-			/* overlapping, so that no seam shines through */
-			.height = i < STEPS - 1 ? STEP + 1 : STEP,
-			.rgb = palette_scale(1 - (i + 0.5) / STEPS),
-		});
-	}
-	for (int i = 0; i <= LABELS; i++) {
-		float at = y + (float)i * HEIGHT / LABELS;
+	for (int k = 0; k < PATH_CLASSES && shown < n; k++) {
+		const struct scale *s = &l->scales[k];
 
-		pic_line(l->p, x + 22, at, 5, 0);
-		pic_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
-			 pic_numeral(scale_value(s, 1 - (double)i / LABELS),
-				     text));
-	}
-	return y + HEIGHT + 30;
-}
-
-/* A scale for each kind of path that has its own. */
-static float pic_scales(const struct pic_layout *l, float x, float y)
-{
-	int n = scales_shown(l->v->metric, l->scales), shown = 0;
-
-	for (int i = 0; i < PATH_CLASSES && shown < n; i++) {
-		if (l->scales[i].high > 0) {
-			y = add_scale(l, &l->scales[i], n > 1 ?
-				      run_path_words((enum path_class)i) : "",
-				      x, y);
-			shown++;
+		if (s->high <= 0) {
+			continue;
 		}
+		shown++;
+		pic_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s", u->scale,
+			 n > 1 ? " " : "",
+			 n > 1 ? run_path_words((enum path_class)k) : "");
+		y += 18;
+		if (s->log) {
+			pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT,
+				 "log scale");
+			y += 15;
+		}
+		for (int i = 0; u->notes[i]; i++) {
+			pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s",
+				 u->notes[i]);
+			y += 15;
+		}
+		y += 4;
+		for (int i = 0; i < STEPS; i++) {
+			pic_shape(l->p, (struct picture_shape){
+				.x = x, .width = 22,
+				.y = y + (float)i * STEP,
+				/* overlapping: no seam shines through */
+				.height = i < STEPS - 1 ? STEP + 1 : STEP,
+				.rgb = palette_scale(1 - (i + 0.5) / STEPS),
+			});
+		}
+		for (int i = 0; i <= LABELS; i++) {
+			float at = y + (float)i * HEIGHT / LABELS;
+			double value = scale_value(s, 1 - (double)i / LABELS);
+
+			pic_line(l->p, x + 22, at, 5, 0);
+			pic_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
+				 pic_numeral(value, text));
+		}
+		y += HEIGHT + 30;
 	}
 	return y + (n > 0 ? 10 : 0);
 }
@@ -266,42 +291,29 @@ const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE])
 
 #define NUMBERS_MAX 16	/* rows up to which cells hold numbers */
 
-/** How well those cells of a square do that pass, 0 ... 1. */
-static double place_of(const struct pic_layout *l, const struct view_cell *c)
-{
-	return isnan(c->well) ? 1 : scale_place(&l->scales[c->path],
-						(double)c->well);
-}
-
 /* ---- pixels ------------------------------------------------------------ */
 
 /** Palette of 16 colours: white, the marks, mixed cells, the scale. */
 enum { RASTER_WHITE, RASTER_MARKS, RASTER_MIXED = RASTER_MARKS + VIEW_MARKS,
        RASTER_SCALE, RASTER_SHADES = 16 - RASTER_SCALE };
 
-static int raster_mark(unsigned class)
-{
-	int i = 0;
-
-	while (i < VIEW_MARKS - 1 && view_marks[i] != class) {
-		i++;
-	}
-	return RASTER_MARKS + i;
-}
-
 static uint8_t raster_color(const struct pic_layout *l,
 			    const struct view_cell *c)
 {
-	int shade = (int)(place_of(l, c) * RASTER_SHADES);
+	int shade = (int)(scale_cell(l->scales, c) * RASTER_SHADES);
+	int mark = 0;
 
 	if (c->class == CELL_UNPLANNED) {
 		return RASTER_WHITE;
+	}
+	while (mark < VIEW_MARKS - 1 && view_marks[mark] != c->class) {
+		mark++;
 	}
 	return (uint8_t)(c->class == CELL_PASS ?
 				 RASTER_SCALE + (shade < RASTER_SHADES ?
 						 shade : RASTER_SHADES - 1) :
 			 cells_failed(c->class) && view_mixed(c) ?
-				 RASTER_MIXED : raster_mark(c->class));
+				 RASTER_MIXED : RASTER_MARKS + mark);
 }
 
 /** The matrix, a square of pixels for each cell, with white between nodes. */
@@ -379,7 +391,8 @@ static void add_cell(const struct pic_layout *l, int row, int column)
 	if (c->class == CELL_UNPLANNED) {
 		return;
 	}
-	fill = entry && !mixed ? entry->fill : palette_scale(place_of(l, c));
+	fill = entry && !mixed ? entry->fill :
+				 palette_scale(scale_cell(l->scales, c));
 	ink = entry && !mixed ? entry->ink : palette_ink(fill);
 	pic_square(l, x + gap / 2, y + gap / 2, l->cell - gap, c, fill);
 	/* a slow cell has a number too, over its mark */
@@ -444,19 +457,6 @@ static void found_name(const struct pic_layout *l, const struct accused *a,
 	str_copy(name, FOUND_NAME_MAX, PART_NAME(l->v->run, &shown));
 }
 
-/** Pixels that the longest name of a part needs in a margin. */
-static float found_room(const struct pic_layout *l)
-{
-	char name[FOUND_NAME_MAX];
-	size_t longest = 0;
-
-	for (size_t i = 0; i < l->n_accused; i++) {
-		found_name(l, &l->accused[i], name);
-		longest = strlen(name) > longest ? strlen(name) : longest;
-	}
-	return longest > 0 ? (float)longest * LETTER + 20 : 0;
-}
-
 /** Draw the findings to the right of their rows and below their columns: a bar
  *  each, with names unless they would overlap. */
 static void add_found(const struct pic_layout *l)
@@ -499,20 +499,15 @@ static void add_found(const struct pic_layout *l)
 	}
 }
 
-/** The name of the group at @row. */
-static const char *group_name(const struct pic_layout *l, int row,
-			      char buf[2 * LABEL_SIZE])
-{
-	return labels_row(l->v, l->names, row, buf, 2 * (size_t)LABEL_SIZE);
-}
-
 /** Names of nodes, as many as do not run into each other. */
 static void add_names(const struct pic_layout *l)
 {
 	float line = (float)l->p->font[TEXT_CENTER] + 3, free_from = -line;
-	char name[2 * LABEL_SIZE];
+	char label[2 * LABEL_SIZE];
 
 	for (int r = 0, end; r < l->v->n; r = end) {
+		const char *name = labels_row(l->v, l->names, r, label,
+					      sizeof(label));
 		float middle;
 
 		end = view_node_end(l->v, r);
@@ -521,7 +516,6 @@ static void add_names(const struct pic_layout *l)
 			continue;
 		}
 		free_from = middle + line / 2;
-		group_name(l, r, name);
 		pic_text(l->p, TEXT_RIGHT, l->left - l->index - 8,
 			 l->top + middle, INK, "%s", name);
 		pic_text(l->p, l->names_up ? TEXT_UP : TEXT_CENTER,
@@ -530,17 +524,11 @@ static void add_names(const struct pic_layout *l)
 	}
 }
 
-/** Return true if the groups of rows are segments instead of nodes. */
-static bool by_segment(const struct view *v)
-{
-	return v->ranks_per > 0;
-}
-
 /** Write the text that tells @row from the others of its group: the number of a
  *  GPU or, in a segment, the name of a node. */
 static void index_text(const struct view *v, int row, char text[LABEL_SIZE])
 {
-	if (by_segment(v)) {
+	if (v->ranks_per > 0) {
 		str_copy(text, LABEL_SIZE,
 			 v->run->ranks[v->first[row]].nic_name);
 	} else {
@@ -551,7 +539,7 @@ static void index_text(const struct view *v, int row, char text[LABEL_SIZE])
 static void add_indexes(const struct pic_layout *l)
 {
 	float line = (float)l->p->font[TEXT_CENTER] + 1, free_from = -line;
-	bool up = by_segment(l->v);
+	bool up = l->v->ranks_per > 0;	/* names in a segment */
 	char text[LABEL_SIZE];
 
 	for (int r = 0; r < l->v->n && l->index > 0; r++) {
@@ -578,23 +566,12 @@ static float longest_name(const struct pic_layout *l)
 	char name[2 * LABEL_SIZE];
 
 	for (int r = 0; r < l->v->n; r = view_node_end(l->v, r)) {
-		size_t len = strlen(group_name(l, r, name));
+		size_t len = strlen(labels_row(l->v, l->names, r, name,
+					       sizeof(name)));
 
 		longest = len > longest ? len : longest;
 	}
 	return (float)longest * LETTER;
-}
-
-static float index_room(const struct view *v)
-{
-	char text[LABEL_SIZE];
-	size_t longest = 0;
-
-	for (int r = 0; r < v->n; r++) {
-		index_text(v, r, text);
-		longest = strlen(text) > longest ? strlen(text) : longest;
-	}
-	return by_segment(v) ? (float)longest * LETTER + 8 : 22;
 }
 
 /** How large cells are, and where rows begin: pixels with a gap between nodes
@@ -622,18 +599,28 @@ static bool place_rows(struct pic_layout *l)
 
 static void place_matrix(struct pic_layout *l, float top)
 {
+	const struct view *v = l->v;
+	const bool segments = v->ranks_per > 0;
 	float names = longest_name(l);
-	float group = l->at[view_node_end(l->v, 0)];
+	float group = l->at[view_node_end(v, 0)];
 	bool several = false;	/* rows of a node: they need numbers */
+	size_t longest = 0;
+	char text[LABEL_SIZE];
 
-	for (int r = 1; r < l->v->n; r++) {
-		several |= !view_new_node(l->v, r);
+	for (int r = 1; r < v->n; r++) {
+		several |= !view_new_node(v, r);
 	}
-	l->index = several && (by_segment(l->v) || l->cell >= CELL_MIN) &&
-				   (by_segment(l->v) || l->v->nodes_per > 0 ||
-				    l->v->n <= INDEX_MAX) ?
-			   index_room(l->v) : 0;
-	l->index_up = by_segment(l->v) ? l->index + 4 : l->index;
+	for (int r = 0; segments && r < v->n; r++) {
+		index_text(v, r, text);
+		longest = strlen(text) > longest ? strlen(text) : longest;
+	}
+	if (several && segments) {
+		l->index = (float)longest * LETTER + 8;
+	} else if (several && l->cell >= CELL_MIN &&
+		   (v->nodes_per > 0 || v->n <= INDEX_MAX)) {
+		l->index = 22;
+	}
+	l->index_up = segments ? l->index + 4 : l->index;
 	l->names_up = names > group - 6;
 	/* on whole pixels, which have no halves */
 	l->left = ceilf(EDGE + 26 + names + 8 + l->index);
@@ -646,25 +633,19 @@ static const int fonts[PICTURE_LAYERS] = {
 	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
 };
 
-/** How many rows @run may have beside those of open nodes: blocks are
- *  shapes. */
-static int max_rows(const struct run *run, const bool *open)
-{
-	int max = run->mesh || run->n_ranks <= PICTURE_MAX_ROWS ?
-			  PICTURE_MAX_ROWS : PICTURE_MAX_SHAPES;
-
-	for (int i = 0; open && i < run->n_nodes; i++) {
-		max -= open[i] ? run->nodes[i].gpus : 0;
-	}
-	return max > 1 ? max : 1;
-}
-
 static void lay_out(struct pic_layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
-	float side, bottom, found = found_room(l);
-	float y;
+	char name[FOUND_NAME_MAX];
+	size_t longest = 0;
+	float side, found, y;
 
+	/* room for the longest name of a part in a margin */
+	for (size_t i = 0; i < l->n_accused; i++) {
+		found_name(l, &l->accused[i], name);
+		longest = strlen(name) > longest ? strlen(name) : longest;
+	}
+	found = longest > 0 ? (float)longest * LETTER + 20 : 0;
 	memcpy(p->font, fonts, sizeof(fonts));
 	place_matrix(l, pic_captions(l, v));
 	/* all cells, with lines between nodes and a frame */
@@ -693,20 +674,25 @@ static void lay_out(struct pic_layout *l, const struct verdict *v)
 		y = add_legend_line(l, view_marks[i], false, side, y);
 		y = add_legend_line(l, view_marks[i], true, side, y);
 	}
-	bottom = y;
 	p->stroke = l->cell >= 24 ? 2 : 1;
 	p->font[TEXT_NUMBER] = l->cell >= 60 ? 15 : l->cell >= 48 ? 13 : 11;
 	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
-	p->height = (int)fmaxf(l->top + l->size + EDGE + found, bottom);
+	p->height = (int)fmaxf(l->top + l->size + EDGE + found, y);
 }
 
 int picture_make(const struct run *run, enum view_metric metric,
 		 const struct verdict *v, const bool *open, struct picture *p)
 {
 	struct pic_layout l = {.p = p, .v = &p->view};
+	/* blocks are shapes */
+	int max = run->mesh || run->n_ranks <= PICTURE_MAX_ROWS ?
+			  PICTURE_MAX_ROWS : PICTURE_MAX_SHAPES;
 
 	*p = (struct picture){ 0 };
-	if (view_make(run, max_rows(run, open), metric, open, &p->view) < 0) {
+	for (int i = 0; open && i < run->n_nodes; i++) {
+		max -= open[i] ? run->nodes[i].gpus : 0;
+	}
+	if (view_make(run, max > 1 ? max : 1, metric, open, &p->view) < 0) {
 		return -1;
 	}
 	for (int i = 0; i < PATH_CLASSES; i++) {
@@ -714,8 +700,8 @@ int picture_make(const struct run *run, enum view_metric metric,
 	}
 	l.names = labels_make(run, labels_room(l.v, NODE_NAME_MAX));
 	/* of one segment alone the ranks are others */
-	l.accused = accused_list(run, mesh_segment(run)[0] || by_segment(l.v) ?
-					      NULL : v, &l.n_accused);
+	l.accused = accused_list(run, mesh_segment(run)[0] ||
+				 l.v->ranks_per > 0 ? NULL : v, &l.n_accused);
 	if (l.names && l.accused && place_rows(&l)) {
 		lay_out(&l, v);
 	} else {

@@ -73,46 +73,12 @@ void picture_release(struct picture *p);
 /** Append the picture as an <svg> element, with a tooltip on each cell. */
 void picture_svg(const struct picture *p, struct str *out);
 
-/* ---- picture parts ------------------------------------------------------- */
-
-/** Declarations that the files of picture_make() share. */
-
-#define INK	 0x1f2328
-#define INK_SOFT 0x59636e
-#define ALARM	 0xc5102e
-/** Bad in part: told from the scale and from the marks by colour-blind readers,
- *  too. */
-#define MIXED	 0x9600c8
-
-#define EDGE	  28	/* white around everything */
-#define LETTER	  7.3F	/* pixels of an average one */
-#define MIN_WIDTH 820	/* room for the captions */
-
-/** Where things go; all in pixels. */
-struct pic_layout {
-	struct picture *p;
-	const struct view *v;
-	char (*names)[LABEL_SIZE];	/* of the nodes */
-	float cell;
-	float *at;		/* where rows begin and the last one ends */
-	float left, top, size;	/* of the matrix */
-	bool raster;		/* cells are pixels */
-	float index;		/* room for the numbers of GPUs, or the names
-				 * of nodes in a segment */
-	float index_up;		/* the same over the columns */
-	bool names_up;		/* column names do not fit across */
-	struct scale scales[PATH_CLASSES];
-	struct accused *accused;
-	size_t n_accused;
-};
-
-/* picture_add.c; memory that runs out is p->failed */
+/** Append a PNG of @width x @height pixels, each a byte of @pixels below 16,
+ *  row by row, in @colors (0xRRGGBB). */
+void png_add(const uint8_t *pixels, int width, int height,
+	     const uint32_t colors[16], struct str *out);
 
 /** Short enough for a cell: three digits that matter. */
 const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE]);
-
-/* picture_cells.c */
-
-/* picture_words.c; each returns where it ends */
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/draw/picture_svg.h"
+#include "report/draw/picture.h"
 
 #include <math.h>
 #include <zlib.h>
 
 #include "report/base/grow.h"
 #include "report/base/wrap.h"
-#include "report/draw/picture.h"
 #include "report/model/part.h"
 
 /* ---- png ----------------------------------------------------------------- */
@@ -95,30 +94,6 @@ static void add_tooltip(const struct picture *p, const struct view_cell *c,
 	str_add(out, "</title>");
 }
 
-static void add_rect(const struct picture *p, const struct picture_shape *s,
-		     struct str *out)
-{
-	str_addf(out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" "
-		 "height=\"%.4g\" fill=\"#%06x\"", (double)s->x, (double)s->y,
-		 (double)s->width, (double)s->height, s->rgb);
-	if (s->cell) {
-		str_addch(out, '>');
-		add_tooltip(p, s->cell, out);
-		str_add(out, "</rect>\n");
-	} else {
-		str_add(out, "/>\n");
-	}
-}
-
-static void add_line(const struct picture *p, const struct picture_shape *s,
-		     struct str *out)
-{
-	(void)p;
-	str_addf(out, "<path d=\"M%.5g %.5gL%.5g %.5g\" "
-		 "stroke=\"#%06x\"/>\n", (double)s->x, (double)s->y,
-		 (double)(s->x + s->width), (double)(s->y + s->height), s->rgb);
-}
-
 /** Shapes around 0, 0 within -1 ... 1. */
 static const struct mark_shape {
 	const char *path;
@@ -134,23 +109,9 @@ static const struct mark_shape {
 			    .filled = true },
 };
 
-static void add_mark(const struct picture *p, const struct picture_shape *s,
-		     struct str *out)
-{
-	const struct mark_shape *m = &marks[s->mark];
-
-	(void)p;
-	str_addf(out, "<path transform=\"translate(%.5g %.5g)scale(%.3g)\" "
-		 "d=\"%s\" ", (double)s->x, (double)s->y,
-		 (double)s->width / 2, m->path);
-	str_addf(out, m->filled ? "fill=\"#%06x\"" :
-		 "fill=\"none\" stroke-width=\".3\" stroke=\"#%06x\"",
-		 s->rgb);
-	str_add(out, " pointer-events=\"none\"/>\n");
-}
-
-static void add_text(const struct picture *p, const struct picture_shape *s,
-		     struct str *out)
+/** Append the element of @s. */
+static void add_shape(const struct picture *p, const struct picture_shape *s,
+		      struct str *out)
 {
 	static const char *const anchors[PICTURE_LAYERS] = {
 		[TEXT_TITLE] = "start", [TEXT_LEFT] = "start",
@@ -158,58 +119,78 @@ static void add_text(const struct picture *p, const struct picture_shape *s,
 		[TEXT_CENTER] = "middle", [TEXT_UP] = "start",
 		[TEXT_NUMBER] = "middle",
 	};
+	const struct mark_shape *m = &marks[s->mark];
+	const double x = (double)s->x, y = (double)s->y;
 
-	str_addf(out, "<text transform=\"translate(%.5g %.5g)%s\" "
-		 "font-size=\"%d\" fill=\"#%06x\" text-anchor=\"%s\" "
-		 "dy=\".35em\" pointer-events=\"none\">", (double)s->x,
-		 (double)s->y, s->layer == TEXT_UP ? "rotate(-90)" : "",
-		 p->font[s->layer], s->rgb, anchors[s->layer]);
-	html_text(out, s->text);
-	str_add(out, "</text>\n");
-}
-
-/** Pixels stay pixels when they are enlarged. */
-static void add_raster(const struct picture_raster *r, struct str *out)
-{
-	struct str png = STR_INIT;
-
-	if (r->width == 0) {
-		return;
+	switch (s->layer) {
+	case LAYER_RECT:
+		str_addf(out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" "
+			 "height=\"%.4g\" fill=\"#%06x\"", x, y,
+			 (double)s->width, (double)s->height, s->rgb);
+		if (s->cell) {
+			str_addch(out, '>');
+			add_tooltip(p, s->cell, out);
+			str_add(out, "</rect>\n");
+		} else {
+			str_add(out, "/>\n");
+		}
+		break;
+	case LAYER_LINE:
+		str_addf(out, "<path d=\"M%.5g %.5gL%.5g %.5g\" "
+			 "stroke=\"#%06x\"/>\n", x, y,
+			 (double)(s->x + s->width), (double)(s->y + s->height),
+			 s->rgb);
+		break;
+	case LAYER_MARK:
+		str_addf(out, "<path transform=\"translate(%.5g %.5g)"
+			 "scale(%.3g)\" d=\"%s\" ", x, y,
+			 (double)s->width / 2, m->path);
+		str_addf(out, m->filled ? "fill=\"#%06x\"" :
+			 "fill=\"none\" stroke-width=\".3\" stroke=\"#%06x\"",
+			 s->rgb);
+		str_add(out, " pointer-events=\"none\"/>\n");
+		break;
+	default:
+		str_addf(out, "<text transform=\"translate(%.5g %.5g)%s\" "
+			 "font-size=\"%d\" fill=\"#%06x\" text-anchor=\"%s\" "
+			 "dy=\".35em\" pointer-events=\"none\">", x, y,
+			 s->layer == TEXT_UP ? "rotate(-90)" : "",
+			 p->font[s->layer], s->rgb, anchors[s->layer]);
+		html_text(out, s->text);
+		str_add(out, "</text>\n");
 	}
-	png_add(r->pixels, r->width, r->height, r->colors, &png);
-	str_addf(out, "<image x=\"%.5g\" y=\"%.5g\" width=\"%d\" "
-		 "height=\"%d\" style=\"image-rendering:pixelated\" "
-		 "href=\"data:image/png;base64,", (double)r->x, (double)r->y,
-		 r->width, r->height);
-	html_base64(out, png.data, png.len);
-	str_add(out, "\"/>\n");
-	out->failed |= png.failed;
-	str_release(&png);
 }
 
 void picture_svg(const struct picture *p, struct str *out)
 {
-	static void (*const add[])(const struct picture *p,
-				   const struct picture_shape *s,
-				   struct str *out) = {
-		[LAYER_RECT] = add_rect, [LAYER_LINE] = add_line,
-		[LAYER_MARK] = add_mark, [TEXT_TITLE] = add_text,
-	};
+	const struct picture_raster *r = &p->raster;
+	struct str png = STR_INIT;
 
 	str_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" "
 		 "viewBox=\"0 0 %d %d\" width=\"%d\" "
 		 "font-family=\"DejaVu Sans,Verdana,sans-serif\">\n", p->width,
 		 p->height, p->width);
 	str_add(out, "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n");
-	add_raster(&p->raster, out);
-	for (size_t k = 0; k < sizeof(add) / sizeof(*add); k++) {
+	if (r->width > 0) {
+		/* pixels stay pixels when they are enlarged */
+		png_add(r->pixels, r->width, r->height, r->colors, &png);
+		str_addf(out, "<image x=\"%.5g\" y=\"%.5g\" width=\"%d\" "
+			 "height=\"%d\" style=\"image-rendering:pixelated\" "
+			 "href=\"data:image/png;base64,", (double)r->x,
+			 (double)r->y, r->width, r->height);
+		html_base64(out, png.data, png.len);
+		str_add(out, "\"/>\n");
+		out->failed |= png.failed;
+		str_release(&png);
+	}
+	/* texts of all layers come last, in the order in which they are */
+	for (int layer = LAYER_RECT; layer <= TEXT_TITLE; layer++) {
 		for (size_t i = 0; i < p->n; i++) {
-			const struct picture_shape *s = &p->shapes[i];
+			const int of = (int)p->shapes[i].layer;
 
-			/* texts of all layers as they come */
-			if ((s->layer < TEXT_TITLE ? s->layer : TEXT_TITLE) ==
-			    k) {
-				add[k](p, s, out);
+			if (of == layer ||
+			    (of > TEXT_TITLE && layer == TEXT_TITLE)) {
+				add_shape(p, &p->shapes[i], out);
 			}
 		}
 	}

@@ -45,26 +45,6 @@ struct plot_drawing {
 	struct plot plot;
 };
 
-struct plot_point {
-	double value, low, high;
-};
-
-/** Return the time of a row or its bandwidth, which has the same relation to
- *  the row's ends as the time. */
-static struct plot_point point_of(const struct plot_drawing *d,
-				  const struct collective_row *row, bool time)
-{
-	double bw = d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
-
-	return time ? (struct plot_point){ .value = row->time_us,
-				      .low = row->time_min_us,
-				      .high = row->time_p99_us } :
-		      (struct plot_point){
-			      .value = bw,
-			      .low = bw * row->time_us / row->time_p99_us,
-			      .high = bw * row->time_us / row->time_min_us };
-}
-
 static bool is_there(double value)
 {
 	return isfinite(value) && value > 0;
@@ -76,34 +56,8 @@ static bool wanted(const struct plot_line *l, const struct collective_row *row)
 	       (l->inplace < 0 || row->inplace == l->inplace);
 }
 
-/** Adds the points of one line, after a line with its name.  Returns true if
- *  there are any. */
-static bool add_points(const struct plot_drawing *d, const struct plot_line *l,
-		       bool time, struct str *out)
-{
-	bool any = false;
-
-	str_add(out, "size\t");
-	plot_add_field(l->name, out);
-	str_add(out, "\n");
-	for (size_t i = 0; i < l->curve->n; i++) {
-		const struct collective_row *row = l->curve->rows[i];
-		struct plot_point p = point_of(d, row, time);
-
-		if (wanted(l, row) && is_there(p.value)) {
-			str_addf(out, "%lld\t%.9g\t%.9g\t%.9g\n",
-				 (long long)row->size_B, p.value,
-				 is_there(p.low) ? p.low : p.value,
-				 is_there(p.high) ? p.high : p.value);
-			any = true;
-		}
-	}
-	if (!any) {
-		str_add(out, NO_POINT);
-	}
-	return any;
-}
-
+/** Write a file for each line: its name, then time or bandwidth of its rows.
+ *  *@any is set if there are any. */
 static int write_points(struct plot_drawing *d, bool time, bool *any,
 			struct err *e)
 {
@@ -112,24 +66,42 @@ static int write_points(struct plot_drawing *d, bool time, bool *any,
 	int rc = 0;
 
 	for (size_t i = 0; i < d->n && rc == 0; i++) {
+		const struct plot_line *l = &d->lines[i];
+		bool points = false;
+
 		str_reset(&text);
-		*any = add_points(d, &d->lines[i], time, &text) || *any;
+		str_add(&text, "size\t");
+		plot_add_field(l->name, &text);
+		str_add(&text, "\n");
+		for (size_t k = 0; k < l->curve->n; k++) {
+			const struct collective_row *row = l->curve->rows[k];
+			/* the bandwidth has the same relation to its ends as
+			 * the time */
+			const double bw = d->algbw ? row->algbw_GB_s :
+						     row->busbw_GB_s;
+			const double all = bw * row->time_us;
+			const double value = time ? row->time_us : bw;
+			const double low = time ? row->time_min_us :
+						  all / row->time_p99_us;
+			const double high = time ? row->time_p99_us :
+						   all / row->time_min_us;
+
+			if (wanted(l, row) && is_there(value)) {
+				str_addf(&text, "%lld\t%.9g\t%.9g\t%.9g\n",
+					 (long long)row->size_B, value,
+					 is_there(low) ? low : value,
+					 is_there(high) ? high : value);
+				points = true;
+			}
+		}
+		str_add(&text, points ? "" : NO_POINT);
+		*any = *any || points;
 		snprintf(name, sizeof(name), "%s%zu", time ? "time" : "bw",
 			 i + 1);
 		rc = plot_write(&d->plot, name, &text, e);
 	}
 	str_release(&text);
 	return rc;
-}
-
-static bool has_inplace(const struct curve *c, int64_t inplace)
-{
-	for (size_t i = 0; i < c->n; i++) {
-		if (c->rows[i]->inplace == inplace) {
-			return true;
-		}
-	}
-	return false;
 }
 
 static void add_line(struct plot_drawing *d, const struct curve *c,
@@ -152,8 +124,12 @@ static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone)
 {
 	for (size_t i = 0; s && i < s->n_curves; i++) {
 		const struct curve *c = &s->curves[i];
-		bool away = has_inplace(c, 0), here = has_inplace(c, 1);
+		bool away = false, here = false;
 
+		for (size_t k = 0; k < c->n; k++) {
+			away = away || c->rows[k]->inplace == 0;
+			here = here || c->rows[k]->inplace == 1;
+		}
 		add_line(d, c, away ? 0 : here ? 1 : -1,
 			 alone && away && here ? ", out of place" : "");
 		if (alone && away && here) {
@@ -183,31 +159,14 @@ static void measure(struct plot_drawing *d)
 	}
 }
 
-/** A second line of the title: what must be known before the rest is believed,
- *  of either sweep. */
-static void add_notes(const struct sweep *s, const struct sweep *reference,
-		      struct str *out)
-{
-	bool drill = s->run->drill ||
-		     (reference && reference->run && reference->run->drill);
-	bool model = sweep_is_model(s);
-
-	if (drill) {
-		str_add(out, "DRILL: faults were injected on purpose");
-	}
-	if (model || (reference && sweep_is_model(reference))) {
-		str_addf(out, "%s%s%s", drill ? "; " : "",
-			 model ? "" : "the reference: ",
-			 caption_transport("sim", ""));
-	}
-	str_add(out, "\n");
-}
-
 static int write_title(const struct plot_drawing *d, const struct sweep *s,
 		       const struct sweep *reference, struct err *e)
 {
 	const struct collective_row *row = d->lines[0].curve->first;
 	bool same_op = true, same_ranks = row->ranks != RECORD_NONE;
+	const bool drill = s->run->drill || (reference && reference->run &&
+					     reference->run->drill);
+	const bool model = sweep_is_model(s);
 	struct str text = STR_INIT;
 	char utc[CAPTION_UTC_SIZE];
 	int rc;
@@ -234,17 +193,34 @@ static int write_title(const struct plot_drawing *d, const struct sweep *s,
 	str_addf(&text, "%s%s%s\n", utc[0] ? ", " : "",
 		 utc[0] && run_file(s->run->json).imported ?
 			 "imported " : "", utc);
-	add_notes(s, reference, &text);
+	/* a second line: what a reader must know before the rest, of either
+	 * sweep */
+	str_add(&text, drill ? "DRILL: faults were injected on purpose" : "");
+	if (model || (reference && sweep_is_model(reference))) {
+		str_addf(&text, "%s%s%s", drill ? "; " : "",
+			 model ? "" : "the reference: ",
+			 caption_transport("sim", ""));
+	}
+	str_add(&text, "\n");
 	rc = plot_write(&d->plot, "title", &text, e);
 	str_release(&text);
 	return rc;
 }
 
-static int paint(struct plot_drawing *d, struct err *e)
+static int draw(const struct sweep *s, const struct sweep *reference,
+		struct plot_drawing *d, struct err *e)
 {
 	struct str settings = STR_INIT;
 	int rc;
 
+	if (write_title(d, s, reference, e) < 0 ||
+	    write_points(d, false, &d->any_bw, e) < 0 ||
+	    write_points(d, true, &d->any_time, e) < 0) {
+		return -1;
+	}
+	if (!d->any_bw && !d->any_time) {
+		return 0;
+	}
 	/* a range of one size is no range */
 	str_addf(&settings, "n=%zu; bw=%d; time=%d; algbw=%d; "
 		 "xlow=%.0f; xhigh=%.0f", d->n, d->any_bw, d->any_time,
@@ -258,17 +234,6 @@ static int paint(struct plot_drawing *d, struct err *e)
 	rc = plot_draw(&d->plot, curves_script, &settings, "curves", true, e);
 	str_release(&settings);
 	return rc;
-}
-
-static int draw(const struct sweep *s, const struct sweep *reference,
-		struct plot_drawing *d, struct err *e)
-{
-	if (write_title(d, s, reference, e) < 0 ||
-	    write_points(d, false, &d->any_bw, e) < 0 ||
-	    write_points(d, true, &d->any_time, e) < 0) {
-		return -1;
-	}
-	return d->any_bw || d->any_time ? paint(d, e) : 0;
 }
 
 int curves_render(const char *dir, const struct sweep *s,
@@ -414,35 +379,6 @@ static const char driver[] =
 	"do for [kind=first:1] {"
 	" reset; png = kind; call ARG1.'/" SCRIPT "' ARG1 }\n";
 
-static int start_gnuplot(struct plot *p, const struct str *settings,
-			 struct err *e)
-{
-	/* -d: without ~/.gnuplot */
-	char program[] = "gnuplot", d_flag[] = "-d", e_flag[] = "-e",
-	     c_flag[] = "-c";
-	char first[PATH_MAX], where[PATH_MAX];
-	struct str text = STR_INIT;
-	int rc;
-
-	if (rundir_path(p->folder, DRIVER, first, e) < 0) {
-		return -1;
-	}
-	snprintf(where, sizeof(where), "%s", p->folder);
-	str_addf(&text, "first=%d; %s", !p->svg, str_text(settings));
-	char *argv[] = {
-		program, d_flag, e_flag, text.data, c_flag, first, where, NULL
-	};
-	rc = text.failed || settings->failed ?
-		     err_set(e, ENOMEM, "no memory to draw") :
-		     spawn_start(&p->gnuplot, argv, NULL, &p->talk,
-				 GNUPLOT_MAX_TALK, e);
-	str_release(&text);
-	p->drawing = rc == 0;
-	p->gnuplot.ends = p->ends;
-	p->deadline_ns = clock_now_ns() + GNUPLOT_DEADLINE_NS;
-	return rc;
-}
-
 /** DIR/NAME.KIND; 0, or -1 with @e. */
 static int picture_path(const char *dir, const char *name, const char *kind,
 			char path[PATH_MAX], struct err *e)
@@ -500,56 +436,72 @@ void plot_forget(const char *dir, const char *name, const char *kind)
 int plot_draw(struct plot *p, const char *script, const struct str *settings,
 	      const char *name, bool svg, struct err *e)
 {
+	/* -d: without ~/.gnuplot */
+	char program[] = "gnuplot", d_flag[] = "-d", e_flag[] = "-e",
+	     c_flag[] = "-c";
+	char first[PATH_MAX], where[PATH_MAX];
+	struct str text = STR_INIT;
+	int rc;
+
 	STR_COPY(p->name, name);
 	p->svg = svg;
-	return write_file(p, SCRIPT, script, strlen(script), e) < 0 ||
-	       write_file(p, DRIVER, driver, strlen(driver), e) < 0 ?
-		       -1 : start_gnuplot(p, settings, e);
-}
-
-static int finish(struct plot *p, struct err *e)
-{
-	struct spawn_status st;
-	char how[64];
-
-	spawn_finish(&p->gnuplot, p->deadline_ns, &st);
-	p->drawing = false;
-	if (st.exit_code != 0) {
-		if (p->svg && svg_is_whole(p)) {
-			publish(p, "svg", NULL);
-		}
-		return err_set(e, 0, "gnuplot failed (%s): %.200s",
-			       spawn_status_text(&st, how, sizeof(how)),
-			       str_text(&p->talk));
+	if (write_file(p, SCRIPT, script, strlen(script), e) < 0 ||
+	    write_file(p, DRIVER, driver, strlen(driver), e) < 0 ||
+	    rundir_path(p->folder, DRIVER, first, e) < 0) {
+		return -1;
 	}
-	return p->svg && publish(p, "svg", e) < 0 ? -1 :
-						    publish(p, "png", e);
-}
-
-static void remove_folder(const struct plot *p)
-{
-	char path[PATH_MAX];
-	struct dirent *entry;
-	DIR *d = opendir(p->folder);
-
-	while (d && (entry = readdir(d))) {
-		if (rundir_path(p->folder, entry->d_name, path, NULL) == 0) {
-			unlink(path);	/* "." and ".." refuse */
-		}
-	}
-	if (d) {
-		closedir(d);
-	}
-	rmdir(p->folder);
+	snprintf(where, sizeof(where), "%s", p->folder);
+	str_addf(&text, "first=%d; %s", !p->svg, str_text(settings));
+	char *argv[] = {
+		program, d_flag, e_flag, text.data, c_flag, first, where, NULL
+	};
+	rc = text.failed || settings->failed ?
+		     err_set(e, ENOMEM, "no memory to draw") :
+		     spawn_start(&p->gnuplot, argv, NULL, &p->talk,
+				 GNUPLOT_MAX_TALK, e);
+	str_release(&text);
+	p->drawing = rc == 0;
+	p->gnuplot.ends = p->ends;
+	p->deadline_ns = clock_now_ns() + GNUPLOT_DEADLINE_NS;
+	return rc;
 }
 
 int plot_end(struct plot *p, int rc, struct err *e)
 {
-	if (p->drawing && finish(p, rc == 0 ? e : NULL) < 0) {
-		rc = -1;
+	struct err *of = rc == 0 ? e : NULL;	/* the first failure is told */
+	struct spawn_status st;
+	char how[64], path[PATH_MAX];
+	struct dirent *entry;
+	DIR *d;
+
+	if (p->drawing) {
+		spawn_finish(&p->gnuplot, p->deadline_ns, &st);
+		p->drawing = false;
+		if (st.exit_code == 0) {
+			bool svg = !p->svg || publish(p, "svg", of) == 0;
+
+			rc = svg && publish(p, "png", of) == 0 ? rc : -1;
+		} else {
+			if (p->svg && svg_is_whole(p)) {
+				publish(p, "svg", NULL);
+			}
+			rc = err_set(of, 0, "gnuplot failed (%s): %.200s",
+				     spawn_status_text(&st, how, sizeof(how)),
+				     str_text(&p->talk));
+		}
 	}
 	if (p->folder[0] != '\0') {
-		remove_folder(p);
+		d = opendir(p->folder);
+		while (d && (entry = readdir(d))) {
+			if (rundir_path(p->folder, entry->d_name, path,
+					NULL) == 0) {
+				unlink(path);	/* "." and ".." refuse */
+			}
+		}
+		if (d) {
+			closedir(d);
+		}
+		rmdir(p->folder);
 		p->folder[0] = '\0';
 	}
 	str_release(&p->talk);

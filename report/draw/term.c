@@ -41,19 +41,6 @@ static struct traffic *count_traffic(const struct run *run, size_t rails)
 	return all;
 }
 
-/** "100" is all of them, and "0" none. */
-static void add_share(const struct traffic *t, struct str *out)
-{
-	size_t percent = t->measured ? 100 * t->passed / t->measured : 0;
-
-	if (t->measured == 0) {
-		str_addf(out, "%*s", CELL_WIDTH, "-");
-	} else {
-		str_addf(out, "%*zu", CELL_WIDTH,
-			 percent || !t->passed ? percent : 1);
-	}
-}
-
 static const char *segment_name(const struct run *run, size_t rail)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
@@ -65,28 +52,21 @@ static const char *segment_name(const struct run *run, size_t rail)
 	return "?";
 }
 
-static size_t count_rails(const struct run *run)
-{
-	size_t n = 0;
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		if ((size_t)run->ranks[r].nic >= n) {
-			n = (size_t)run->ranks[r].nic + 1;
-		}
-	}
-	return n;
-}
-
 /* Add a table of the traffic between segments of a ping, @width columns wide,
  * at least 40; -1 without memory. */
 static int term_segments(const struct run *run, int width, struct str *out)
 {
-	size_t all = count_rails(run);
+	size_t all = 0, rails;
 	size_t room = (size_t)((width < WIDTH_MIN ? WIDTH_MIN : width) -
 			       SEGMENT_MAX - 4) / CELL_WIDTH;
-	size_t rails = all < room ? all : room;
-	struct traffic *traffic = count_traffic(run, rails);
+	struct traffic *traffic;
 
+	for (int r = 0; r < run->n_ranks; r++) {
+		all = (size_t)run->ranks[r].nic >= all ?
+			      (size_t)run->ranks[r].nic + 1 : all;
+	}
+	rails = all < room ? all : room;
+	traffic = count_traffic(run, rails);
 	if (!traffic) {
 		return -1;
 	}
@@ -100,7 +80,17 @@ static int term_segments(const struct run *run, int width, struct str *out)
 		str_addf(out, "%3zu %-*.*s", from, SEGMENT_MAX, SEGMENT_MAX,
 			 segment_name(run, from));
 		for (size_t to = 0; to < rails; to++) {
-			add_share(&traffic[from * rails + to], out);
+			const struct traffic *t = &traffic[from * rails + to];
+			const size_t of = t->measured ? t->measured : 1;
+			const size_t percent = 100 * t->passed / of;
+
+			/* "100" is all of them, and "0" none */
+			if (t->measured == 0) {
+				str_addf(out, "%*s", CELL_WIDTH, "-");
+			} else {
+				str_addf(out, "%*zu", CELL_WIDTH,
+					 percent || !t->passed ? percent : 1);
+			}
 		}
 		str_addch(out, '\n');
 	}
@@ -203,13 +193,6 @@ static void add_place(const struct term *t, double place)
 	}
 }
 
-static double place_of(const struct term *t, const struct view_cell *c)
-{
-	return isnan(c->well) ? 1 :
-				scale_place(&t->scales[c->path],
-					    (double)c->well);
-}
-
 /** A square that is bad in part has the colour of the rest, and a small
  *  letter. */
 static void add_class(const struct term *t, const struct palette_entry *entry,
@@ -226,36 +209,9 @@ static void add_class(const struct term *t, const struct palette_entry *entry,
 	}
 }
 
-static void add_cell(const struct term *t, const struct view_cell *c)
-{
-	const struct palette_entry *entry = palette_class(c->class);
-
-	if (entry && c->class == CELL_UNPLANNED) {
-		str_addf(t->out, " %s", t->pad);
-	} else if (entry) {
-		add_class(t, entry, view_mixed(c), place_of(t, c));
-	} else {
-		add_place(t, place_of(t, c));
-	}
-}
-
 static bool gap_before(const struct term *t, int column)
 {
 	return t->gaps && view_new_node(t->view, column);
-}
-
-/** Columns of the narrowest node. */
-static int narrowest(const struct term *t)
-{
-	int least = TERM_MAX_NAME;
-
-	for (int c = 0, end; c < t->view->n; c = end) {
-		end = view_node_end(t->view, c);
-		if ((end - c) * t->cell_width < least) {
-			least = (end - c) * t->cell_width;
-		}
-	}
-	return least;
 }
 
 /** The line of node names over the columns, and the line of GPU numbers; where
@@ -285,22 +241,6 @@ static void add_header(const struct term *t)
 	str_addch(t->out, '\n');
 }
 
-static void add_label(const struct term *t, int row)
-{
-	const struct view *v = t->view;
-	char name[2 * LABEL_SIZE];
-
-	if (!view_is_rank(v, row)) {
-		str_addf(t->out, "%-*s ", t->name_width + TERM_INDEX - 1,
-			 labels_row(v, t->names, row, name, sizeof(name)));
-		return;
-	}
-	str_addf(t->out, "%-*s%3d ", t->name_width,
-		 row == 0 || view_new_node(v, row) ?
-			 t->names[view_row_node(v, row)] : "",
-		 view_row_gpu(v, row));
-}
-
 /** Behind a row: which part that was found is there, or that one is. */
 static void add_found(const struct term *t, int row)
 {
@@ -325,48 +265,67 @@ static void add_found(const struct term *t, int row)
 
 static void add_rows(const struct term *t)
 {
-	for (int r = 0; r < t->view->n; r++) {
-		add_label(t, r);
-		for (int c = 0; c < t->view->n; c++) {
+	const struct view *v = t->view;
+	char name[2 * LABEL_SIZE];
+
+	for (int r = 0; r < v->n; r++) {
+		if (view_is_rank(v, r)) {
+			str_addf(t->out, "%-*s%3d ", t->name_width,
+				 r == 0 || view_new_node(v, r) ?
+					 t->names[view_row_node(v, r)] : "",
+				 view_row_gpu(v, r));
+		} else {
+			str_addf(t->out, "%-*s ",
+				 t->name_width + TERM_INDEX - 1,
+				 labels_row(v, t->names, r, name,
+					    sizeof(name)));
+		}
+		for (int c = 0; c < v->n; c++) {
+			const struct view_cell *at = view_cell(v, r, c);
+			const struct palette_entry *entry =
+				palette_class(at->class);
+			const double place = scale_cell(t->scales, at);
+
 			str_add(t->out, gap_before(t, c) ? " " : "");
-			add_cell(t, view_cell(t->view, r, c));
+			if (entry && at->class == CELL_UNPLANNED) {
+				str_addf(t->out, " %s", t->pad);
+			} else if (entry) {
+				add_class(t, entry, view_mixed(at), place);
+			} else {
+				add_place(t, place);
+			}
 		}
 		add_found(t, r);
 		str_addch(t->out, '\n');
 	}
 }
 
-/** The scale of one class of paths, @of if there are several. */
-static void add_scale(const struct term *t, const struct scale *s,
-		      const char *of)
-{
-	const struct view_unit *u = &view_units[t->view->metric];
-	char text[UNITS_REAL_SIZE];
-
-	str_addf(t->out, "%s ",
-		 units_real_text(scale_value(s, amount(t, 0)), 2, text));
-	for (int i = 0; i < 10; i++) {
-		add_place(t, amount(t, i / 9.0));
-	}
-	str_addf(t->out, "%s%s %s%s%s%s%s\n", t->cell_width == 2 ? "" : " ",
-		 units_real_text(scale_value(s, amount(t, 1)), 2, text),
-		 u->unit, s->log ? " (log)" : "", of[0] ? ", " : "", of,
-		 of[0] ? "" : u->more);
-}
-
+/** Add the scale of each class of paths that has its own. */
 static void add_scales(const struct term *t)
 {
-	int n = scales_shown(t->view->metric, t->scales);
+	const struct view_unit *u = &view_units[t->view->metric];
+	int n = scales_shown(t->view->metric, t->scales), shown = 0;
+	char text[UNITS_REAL_SIZE];
 
-	for (int i = 0; i < PATH_CLASSES; i++) {
-		if (t->scales[i].high > 0) {
-			add_scale(t, &t->scales[i],
-				  n > 1 ? run_path_words((enum path_class)i) :
-					  "");
-			if (n == 1) {
-				return;
-			}
+	for (int k = 0; k < PATH_CLASSES && shown < n; k++) {
+		const struct scale *s = &t->scales[k];
+		const char *of = n > 1 ? run_path_words((enum path_class)k) :
+					 "";
+
+		if (s->high <= 0) {
+			continue;
 		}
+		shown++;
+		str_addf(t->out, "%s ", units_real_text(
+			scale_value(s, amount(t, 0)), 2, text));
+		for (int i = 0; i < 10; i++) {
+			add_place(t, amount(t, i / 9.0));
+		}
+		str_addf(t->out, "%s%s %s%s%s%s%s\n",
+			 t->cell_width == 2 ? "" : " ",
+			 units_real_text(scale_value(s, amount(t, 1)), 2, text),
+			 u->unit, s->log ? " (log)" : "", of[0] ? ", " : "", of,
+			 of[0] ? "" : u->more);
 	}
 }
 
@@ -458,32 +417,10 @@ static int make_view(struct term *t, const struct run *run,
 		       -1 : make_rows(t, run, metric, room_of(t, width), view);
 }
 
-static void set_spacing(struct term *t, int room)
-{
-	int gaps = 0;
-
-	for (int r = 0; r < t->view->n; r++) {
-		gaps += !t->view->nodes_per && view_new_node(t->view, r);
-	}
-	t->cell_width = 2 * t->view->n <= room ? 2 : 1;
-	t->pad = t->cell_width == 2 ? " " : "";
-	t->gaps = gaps && t->cell_width * t->view->n + gaps <= room;
-	t->spare = room - t->cell_width * t->view->n - (t->gaps ? gaps : 0);
-}
-
-static bool has_ranks(const struct view *v)
-{
-	bool has = false;
-
-	for (int r = 0; r < v->n && !has; r++) {
-		has = view_is_rank(v, r);
-	}
-	return has;
-}
-
 static void add_map(const struct term *t)
 {
 	char text[128];
+	bool ranks = false;
 
 	if (t->view->metric == VIEW_CONTRAST) {
 		str_addf(t->out, "\n%s; ",
@@ -492,7 +429,10 @@ static void add_map(const struct term *t)
 	view_block_text(t->view, text, sizeof(text));
 	str_addf(t->out, "rows send, columns receive%s%s\n",
 		 text[0] ? "; " : "", text);
-	if (has_ranks(t->view)) {
+	for (int r = 0; r < t->view->n; r++) {
+		ranks = ranks || view_is_rank(t->view, r);
+	}
+	if (ranks) {
 		add_header(t);
 	}
 	add_rows(t);
@@ -508,13 +448,28 @@ static int render_map(const struct run *run, const struct verdict *v,
 	struct term t = { .view = &view, .style = style, .out = out,
 			  .verdict = v };
 	int rc = make_view(&t, run, metric, width, &view);
+	int least = TERM_MAX_NAME, gaps = 0, room;
 
 	if (rc == 0) {
-		set_spacing(&t, room_of(&t, width));
+		/* the widest cells that fit, then gaps between nodes */
+		room = room_of(&t, width);
+		for (int r = 0; r < view.n; r++) {
+			gaps += !view.nodes_per && view_new_node(&view, r);
+		}
+		t.cell_width = 2 * view.n <= room ? 2 : 1;
+		t.pad = t.cell_width == 2 ? " " : "";
+		t.gaps = gaps && t.cell_width * view.n + gaps <= room;
+		t.spare = room - t.cell_width * view.n - (t.gaps ? gaps : 0);
+		/* heads fit over the narrowest node */
+		for (int c = 0, end; c < view.n; c = end) {
+			end = view_node_end(&view, c);
+			least = (end - c) * t.cell_width < least ?
+					(end - c) * t.cell_width : least;
+		}
 		for (int i = 0; i < PATH_CLASSES; i++) {
 			t.scales[i] = scale_make(&view, (enum path_class)i);
 		}
-		t.heads = labels_make(run, (size_t)narrowest(&t));
+		t.heads = labels_make(run, (size_t)least);
 		t.accused = accused_list(run, v, &t.n_accused);
 		rc = t.heads && t.accused ? 0 : -1;
 	}

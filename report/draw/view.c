@@ -26,24 +26,6 @@ size_t labels_longest(char (*names)[LABEL_SIZE], size_t n)
 	return longest;
 }
 
-/** Remove the domain that all names share, with its dot. */
-static void strip_domain(char (*names)[LABEL_SIZE], size_t n)
-{
-	const char *domain = strchr(names[0], '.');
-	size_t len = domain ? strlen(domain) : 0;
-
-	for (size_t i = 0; i < n && len > 0; i++) {
-		const char *other = strchr(names[i], '.');
-
-		if (!other || other == names[i] || strcmp(other, domain) != 0) {
-			return;
-		}
-	}
-	for (size_t i = 0; i < n; i++) {
-		names[i][strlen(names[i]) - len] = '\0';
-	}
-}
-
 /** Letters that all begin with, or with @tail, that all end with behind the
  *  @head of each; one of each is left. */
 static size_t shared(char (*names)[LABEL_SIZE], size_t n, size_t head,
@@ -112,11 +94,22 @@ bool labels_cut(char (*names)[LABEL_SIZE], size_t n, size_t max)
 {
 	size_t marks = max >= LABEL_MARK_MIN ? strlen(mark) : 0;
 	size_t longest, head, tail;
+	const char *domain = n > 0 ? strchr(names[0], '.') : NULL;
 
 	if (n == 0) {
 		return true;
 	}
-	strip_domain(names, n);
+	/* drop the domain if all names share it */
+	for (size_t i = 0; i < n && domain; i++) {
+		const char *other = strchr(names[i], '.');
+
+		if (!other || other == names[i] || strcmp(other, domain) != 0) {
+			domain = NULL;
+		}
+	}
+	for (size_t i = n; i-- > 0 && domain;) {	/* the first one last */
+		*strchr(names[i], '.') = '\0';
+	}
 	longest = labels_longest(names, n);
 	if (longest <= max) {
 		return true;
@@ -196,17 +189,6 @@ static int touched(const struct run *run, const struct part *p, int rank,
 	return sum;
 }
 
-/** A node with ranks that is neither @a nor @b; -1: there is none. */
-static int third_node(const struct run *run, int a, int b)
-{
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (i != a && i != b && run->nodes[i].gpus > 0) {
-			return i;
-		}
-	}
-	return -1;
-}
-
 /** How much @rank has to do with @p, for comparing it with its neighbours: all
  *  others of its kind are like those of three nodes. */
 static int weight(const struct run *run, const struct part *p, int rank,
@@ -227,10 +209,14 @@ static bool add_ranks(const struct run *run, const struct finding *f, int node,
 		      struct accused **list, size_t *n)
 {
 	const struct cluster_node *at = &run->nodes[node];
-	int third = third_node(run, f->part.node, f->part.peer_node);
-	int end = at->first_rank + at->gpus, most = 1;
+	int end = at->first_rank + at->gpus, most = 1, third = -1;
 	bool last = false;
 
+	/* a node with ranks that is no end of the part */
+	for (int i = 0; i < run->n_nodes && third < 0; i++) {
+		third = i != f->part.node && i != f->part.peer_node &&
+				run->nodes[i].gpus > 0 ? i : -1;
+	}
 	for (int r = at->first_rank; r < end; r++) {
 		int now = weight(run, &f->part, r, third);
 
@@ -251,26 +237,26 @@ static bool add_ranks(const struct run *run, const struct finding *f, int node,
 	return true;
 }
 
-/** Return true if @rank is on the rail, or at the switch, of @p. */
-static bool is_of(const struct run *run, const struct part *p, int rank)
+/** The ranks of the nodes of @f, or of its rail or switch. */
+static bool add_accused(const struct run *run, const struct finding *f,
+			struct accused **list, size_t *n)
 {
-	const unsigned rails = KIND(RAIL) | KIND(RAIL_LEAF);
-	int at = run->nodes[run->ranks[rank].node].leaf - 1;
-	int leaf = part_leaf(p), peer = part_peer_leaf(p);
+	const struct part *p = &f->part;
+	const bool rail = part_is(p, KIND(RAIL) | KIND(RAIL_LEAF));
+	const int leaf = part_leaf(p), peer = part_peer_leaf(p);
+	const size_t before = *n;
 
-	return (part_is(p, rails) || leaf >= 0) &&
-	       (leaf < 0 || at == leaf || (peer >= 0 && at == peer)) &&
-	       (!part_is(p, rails) || run->ranks[rank].nic == p->index);
-}
-
-/** The ranks of a part that sits in no node. */
-static bool add_spread(const struct run *run, const struct finding *f,
-		       struct accused **list, size_t *n)
-{
-	size_t before = *n;
-
+	if (p->node >= 0) {
+		return add_ranks(run, f, p->node, list, n) &&
+		       (p->peer_node < 0 ||
+			add_ranks(run, f, p->peer_node, list, n));
+	}
 	for (int r = 0; r < run->n_ranks && *n < before + ACCUSED_SPREAD; r++) {
-		if (!is_of(run, &f->part, r)) {
+		const int at = run->nodes[run->ranks[r].node].leaf - 1;
+
+		if ((!rail && leaf < 0) ||
+		    (rail && run->ranks[r].nic != p->index) ||
+		    (leaf >= 0 && at != leaf && (peer < 0 || at != peer))) {
 			continue;
 		}
 		if (*n > before && (*list)[*n - 1].end == r) {
@@ -282,16 +268,6 @@ static bool add_spread(const struct run *run, const struct finding *f,
 		}
 	}
 	return true;
-}
-
-static bool add(const struct run *run, const struct finding *f,
-		struct accused **list, size_t *n)
-{
-	return f->part.node < 0 ?
-		       add_spread(run, f, list, n) :
-		       add_ranks(run, f, f->part.node, list, n) &&
-			       (f->part.peer_node < 0 ||
-				add_ranks(run, f, f->part.peer_node, list, n));
 }
 
 struct accused *accused_list(const struct run *run, const struct verdict *v,
@@ -307,7 +283,7 @@ struct accused *accused_list(const struct run *run, const struct verdict *v,
 
 		/* what is a little slow has tests, none of them bad */
 		whole = v->findings[i].cells == 0 ||
-			add(run, &v->findings[i], &list, n);
+			add_accused(run, &v->findings[i], &list, n);
 		shown += *n > before;
 	}
 	if (!whole) {
@@ -432,21 +408,6 @@ static float value_of(const struct view *v, size_t at)
 	return c->lat_us;
 }
 
-static struct view_cell look_at(const struct view *v, size_t at)
-{
-	const struct cell *c = &v->run->cells[at];
-	struct view_cell seen = {
-		.class = c->class, .path = c->path,
-		.src = run_src(v->run, at), .dst = run_dst(v->run, at),
-		.value = value_of(v, at),
-	};
-
-	if (v->metric == VIEW_CONTRAST) {
-		seen.class = (uint8_t)contrast_class(v->run, at);
-	}
-	return seen;
-}
-
 bool view_any_value(const struct run *run, enum view_metric metric)
 {
 	const struct view v = { .run = run, .metric = metric };
@@ -467,50 +428,39 @@ static bool value_is_worse(const struct view *v, float value, float than)
 						    value < than;
 }
 
-static bool cell_is_worse(const struct view *v, const struct view_cell *c,
-			  const struct view_cell *than)
-{
-	int a = badness[c->class], b = badness[than->class];
-
-	return a != b ? a > b : value_is_worse(v, c->value, than->value);
-}
-
-/** Return true if the cell is shown: of a mesh only cells inside a segment,
- *  because a rail that is separate would be covered by paths to others. */
-static bool is_shown(const struct view *v, size_t at)
-{
-	const struct mesh *m = v->run->mesh;
-
-	return !m || !m->cross || m->by_segment > 0 ||
-	       !mesh_crosses(v->run, at);
-}
-
-/** The cell from @src to @dst as one of those that @out stands for. */
+/** Count cell @at of the run in @out, the square that stands for it. */
 static void fold_cell(const struct view *v, size_t at, struct view_cell *out)
 {
-	struct view_cell c = look_at(v, at);
-	struct view_cell sum = *out;
+	const struct cell *c = &v->run->cells[at];
+	const float value = value_of(v, at);
+	const unsigned class = v->metric == VIEW_CONTRAST ?
+			       contrast_class(v->run, at) : c->class;
 
-	sum.planned += c.class != CELL_UNPLANNED;
-	if (c.class == CELL_PASS) {
-		sum.passed++;
-		if (value_is_worse(v, c.value, sum.well)) {
-			sum.well = c.value;
-			sum.path = c.path;
+	out->planned += class != CELL_UNPLANNED;
+	if (class == CELL_PASS) {
+		out->passed++;
+		if (value_is_worse(v, value, out->well)) {
+			out->well = value;
+			out->path = c->path;
 		}
 	}
-	if (cell_is_worse(v, &c, out)) {
-		sum.class = c.class;
-		sum.value = c.value;
-		sum.src = c.src;
-		sum.dst = c.dst;
+	if (badness[class] > badness[out->class] ||
+	    (badness[class] == badness[out->class] &&
+	     value_is_worse(v, value, out->value))) {
+		out->class = (uint8_t)class;
+		out->value = value;
+		out->src = run_src(v->run, at);
+		out->dst = run_dst(v->run, at);
 	}
-	*out = sum;
 }
 
 /** All cells that there are, each to its block, by source and destination. */
 static int fold_cells(struct view *v)
 {
+	const struct mesh *m = v->run->mesh;
+	/* of a mesh only cells inside a segment, because a rail that is
+	 * separate would be covered by paths to others */
+	const bool inside = m && m->cross && m->by_segment == 0;
 	int *row_of = calloc((size_t)v->run->n_ranks + 1, sizeof(*row_of));
 
 	for (size_t i = 0; i < (size_t)v->n * (size_t)v->n; i++) {
@@ -528,7 +478,7 @@ static int fold_cells(struct view *v)
 		size_t row = (size_t)row_of[run_src(v->run, at)];
 		size_t column = (size_t)row_of[run_dst(v->run, at)];
 
-		if (is_shown(v, at)) {
+		if (!inside || !mesh_crosses(v->run, at)) {
 			fold_cell(v, at,
 				  &v->cells[row * (size_t)v->n + column]);
 		}
@@ -545,14 +495,6 @@ static int fold_cells(struct view *v)
 static bool begins_node(const struct run *run, int r)
 {
 	return r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
-}
-
-/** Return true if rank @r begins a row of several ranks of a segment. */
-static bool begins_part(const struct view *v, int r)
-{
-	const struct cluster_node *n = &v->run->nodes[v->run->ranks[r].node];
-
-	return (r - n->first_rank) % v->ranks_per == 0;
 }
 
 static bool is_open(const struct view *v, int r)
@@ -582,7 +524,10 @@ static int lay_rows(const struct view *v, int *first, int *folded)
 
 	*folded = 0;
 	for (int r = 0; r < v->run->n_ranks; r++) {
-		if (v->ranks_per  ? begins_part(v, r) :
+		const int node = v->run->ranks[r].node;
+		const int in_node = r - v->run->nodes[node].first_rank;
+
+		if (v->ranks_per  ? in_node % v->ranks_per == 0 :
 		    !v->nodes_per ? true : begins_nodes(v, r, &nodes)) {
 			if (first != NULL) {
 				first[row] = r;
@@ -594,39 +539,30 @@ static int lay_rows(const struct view *v, int *first, int *folded)
 	return row;
 }
 
-/** As few nodes, or addresses, in a row as there is room for. */
-static void choose_rows(struct view *v, int max)
-{
-	bool segments = v->run->mesh && v->run->mesh->by_segment > 0;
-	int *per = segments ? &v->ranks_per : &v->nodes_per;
-	int folded;
-
-	/* addresses have no number that people know them by */
-	if (v->run->n_ranks <= max && !v->run->mesh) {
-		v->n = v->run->n_ranks;
-		return;
-	}
-	*per = max > 0 ? (segments ? 1 : v->run->n_nodes / (2 * max) + 1) : 1;
-	v->n = lay_rows(v, NULL, &folded);
-	while (folded > max && *per < v->run->n_ranks) {
-		++*per;
-		v->n = lay_rows(v, NULL, &folded);
-	}
-}
-
 int view_make(const struct run *run, int max, enum view_metric metric,
 	      const bool *open, struct view *v)
 {
-	size_t nodes = (size_t)run->n_nodes;
+	const size_t nodes = (size_t)run->n_nodes;
+	const bool segments = run->mesh && run->mesh->by_segment > 0;
+	int *per = segments ? &v->ranks_per : &v->nodes_per;
 	int folded;
 
 	*v = (struct view){ .run = run, .metric = metric };
 	v->open = calloc(nodes + 1, sizeof(*v->open));
-	if (v->open) {
-		if (open) {
-			memcpy(v->open, open, nodes * sizeof(*open));
+	if (v->open && open) {
+		memcpy(v->open, open, nodes * sizeof(*open));
+	}
+	/* addresses have no number that people know them by */
+	if (run->n_ranks <= max && !run->mesh) {
+		v->n = run->n_ranks;
+	} else if (v->open) {
+		/* as few nodes, or addresses, in a row as there is room for */
+		*per = max > 0 && !segments ? run->n_nodes / (2 * max) + 1 : 1;
+		v->n = lay_rows(v, NULL, &folded);
+		while (folded > max && *per < run->n_ranks) {
+			++*per;
+			v->n = lay_rows(v, NULL, &folded);
 		}
-		choose_rows(v, max);
 	}
 	v->first = calloc((size_t)v->n + 1, sizeof(*v->first));
 	v->cells = big_calloc((size_t)v->n * (size_t)v->n + 1,
@@ -783,6 +719,11 @@ double scale_place(const struct scale *s, double value)
 		place = 1 - place;
 	}
 	return isnan(place) ? 0 : fmax(0, fmin(1, place));
+}
+
+double scale_cell(const struct scale s[PATH_CLASSES], const struct view_cell *c)
+{
+	return isnan(c->well) ? 1 : scale_place(&s[c->path], (double)c->well);
 }
 
 double scale_value(const struct scale *s, double place)

@@ -156,7 +156,10 @@ struct scale scale_make(const struct view *v, enum path_class path);
 int scales_shown(enum view_metric metric, const struct scale s[PATH_CLASSES]);
 /** 0 ... 1, 1 is good. */
 double scale_place(const struct scale *s, double value);
-/** The value at a place, the other way round. */
+/** The same of those cells of a square that pass; 1 without such. */
+double scale_cell(const struct scale s[PATH_CLASSES],
+		  const struct view_cell *c);
+/** The value at a place, the inverse of scale_place(). */
 double scale_value(const struct scale *s, double place);
 
 /* ---- labels -------------------------------------------------------------- */

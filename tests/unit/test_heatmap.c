@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
-#include "report/draw/picture_svg.h"
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
 #include "report/draw/picture.h"
