@@ -24,19 +24,6 @@
 /** Others find it in their session. */
 static const struct command *const commands[] = { COMMANDS(COMMAND_ROW) NULL };
 
-/**
- * A closed stdin, stdout or stderr would become the first file we open.  They
- * are filled with /dev/null, read-only, so that writing to them still fails.
- */
-static void fill_standard_files(void)
-{
-	for (int fd = 0; fd <= 2; fd++) {
-		if (fcntl(fd, F_GETFD) < 0) {
-			(void)!open("/dev/null", O_RDONLY);
-		}
-	}
-}
-
 /** Free descriptors that each of our processes needs to start: with fewer than
  *  six, libuv calls abort(). */
 #define START_FILES 8
@@ -64,11 +51,11 @@ static int check_files(struct err *e)
 	return -1;
 }
 
-/** The command nearest to @name, among those people may type. */
-static const char *nearest_command(const char *name)
+static int unknown_command(const char *name)
 {
-	const char *names[64];
+	const char *names[64], *nearest;
 	size_t n = 0, max = sizeof(names) / sizeof(names[0]) - 1;
+	struct err e;
 
 	for (int i = 0; commands[i] && n < max; i++) {
 		if (!commands[i]->hidden) {
@@ -76,14 +63,7 @@ static const char *nearest_command(const char *name)
 		}
 	}
 	names[n] = NULL;
-	return str_nearest(name, names);
-}
-
-static int unknown_command(const char *name)
-{
-	const char *nearest = nearest_command(name);
-	struct err e;
-
+	nearest = str_nearest(name, names);
 	err_set(&e, 0, "there is no command '%s'", name);
 	if (nearest) {
 		err_hint(&e, "did you mean '%s'?", nearest);
@@ -125,28 +105,27 @@ static bool answer_at_once(int argc, char **argv)
 	return false;
 }
 
-/** Prints --json for commands that judge a run even if there is no run: it
- *  could not be started or read. */
-static int answer(const struct command *cmd, const struct session *s, int code)
-{
-	const struct err *why = talk_last();
-	const char *dir = cmd->min_args > 0 ? s->args[0] :
-			  s->spec.resume[0] ? s->spec.resume : NULL;
-
-	return s->spec.json && !s->plan && !s->spec.dry_run && why->text[0] &&
-			       (cmd->takes & SPEC_CMD_JUDGES) &&
-			       (code == CODE_USAGE || code == CODE_UNABLE) &&
-			       talk_stdout_is_empty() ?
-		       show_failure(dir, s, why, code) : code;
-}
-
-static int run_command(const struct command *cmd, int argc, char **argv)
+/** Parse the command line and run its command.  Returns the exit code. */
+static int run_line(int argc, char **argv)
 {
 	struct session s = { .argc = argc, .argv = argv,
 			     .commands = commands };
+	const struct command *cmd;
+	const struct err *why;
 	struct err e = { 0 };
 	int code = CODE_HEALTHY, rc;
 
+	if (argc < 2) {
+		help_overview(commands, stderr);
+		return CODE_USAGE;
+	}
+	if (answer_at_once(argc, argv)) {
+		return CODE_HEALTHY;
+	}
+	cmd = command_find(commands, argv[1]);
+	if (!cmd) {
+		return unknown_command(argv[1]);
+	}
 	if (cmd->raw) {
 		return cmd->run(&s);
 	}
@@ -158,47 +137,43 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 	} else {
 		talk_quiet(s.spec.quiet);
 		code = cmd->run(&s);
-		code = answer(cmd, &s, code);
+		why = talk_last();
+		/* a command that judges a run prints --json even if the run
+		 * could not be started or read */
+		if (s.spec.json && !s.plan && !s.spec.dry_run &&
+		    why->text[0] && (cmd->takes & SPEC_CMD_JUDGES) &&
+		    (code == CODE_USAGE || code == CODE_UNABLE) &&
+		    talk_stdout_is_empty()) {
+			code = show_failure(cmd->min_args > 0 ? s.args[0] :
+					    s.spec.resume[0] ? s.spec.resume :
+							       NULL,
+					    &s, why, code);
+		}
 	}
 	options_release(&s);
 	return code;
-}
-
-/** Parses the command line and runs its command.  Returns the exit code. */
-static int run_line(int argc, char **argv)
-{
-	const struct command *cmd;
-
-	if (argc < 2) {
-		help_overview(commands, stderr);
-		return CODE_USAGE;
-	}
-	if (answer_at_once(argc, argv)) {
-		return CODE_HEALTHY;
-	}
-	cmd = command_find(commands, argv[1]);
-	return cmd ? run_command(cmd, argc, argv) : unknown_command(argv[1]);
-}
-
-/** Look up programs and libraries in no directory of another user's choice.
- *  The loader has read LD_LIBRARY_PATH: only a new process reads it again. */
-static void trust_environment(char **argv)
-{
-	char self[PATH_MAX];
-
-	if (spawn_clean_environment() &&
-	    spawn_self(self, sizeof(self), NULL) == 0) {
-		execv(self, argv);
-	}
 }
 
 int main(int argc, char **argv)
 {
 	const struct command *cmd;
 	struct err e = { 0 };
+	char self[PATH_MAX];
 
-	trust_environment(argv);
-	fill_standard_files();
+	/* Programs and libraries are not looked up in directories that another
+	 * user chose.  The loader has read LD_LIBRARY_PATH: only a new process
+	 * reads it again. */
+	if (spawn_clean_environment() &&
+	    spawn_self(self, sizeof(self), NULL) == 0) {
+		execv(self, argv);
+	}
+	/* A closed stdin, stdout or stderr would become the first file that we
+	 * open.  /dev/null is read-only, so that writing to it still fails. */
+	for (int fd = 0; fd <= 2; fd++) {
+		if (fcntl(fd, F_GETFD) < 0) {
+			(void)!open("/dev/null", O_RDONLY);
+		}
+	}
 	rundir_umask();
 	setlocale(LC_CTYPE, "");
 	/* a reader that goes away is an error of write(2), not our death */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* gpucheck bundle: pack a run, redacted, into an archive for support. */
-#include "cli/cmd/bundle.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,9 +18,28 @@
 #include "lib/base/err.h"
 #include "lib/data/csv.h"
 #include "lib/data/json.h"
+#include "lib/data/redact.h"
 #include "lib/data/rundir.h"
 #include "lib/data/tar.h"
 #include "report/show/judged.h"
+
+/** Maximum bytes of the archive, and of its README. */
+#define BUNDLE_MOST 5000000
+#define BUNDLE_README 65536
+
+/** The parts of a run that may be given to a stranger. */
+struct bundle {
+	const char *dir;	/* of the run; borrowed */
+	char name[61];		/* the folder in the archive */
+	struct redact hide;
+	json_t *accused;	/* nodes of findings: a set */
+	struct str members;	/* the archive without its README and end */
+	struct str in, out;	/* a line per file: included, and left out */
+	struct str parts;	/* serial numbers, firmware, ... of @accused */
+	size_t n_out;
+	struct bundled *files;	/* of the run, in the order of the archive */
+	size_t n_files, more;	/* more: files that are not listed */
+};
 
 /* ---- bundle part --------------------------------------------------------- */
 
@@ -30,11 +48,24 @@
 
 #define PARTS_MOST 16384	/* bytes */
 
-/** The nodes that @verdict's findings name. */
-static void learn_accused(struct bundle *b, const json_t *verdict)
-{
-	const json_t *findings = verdict_file(verdict).findings;
+/** Appends up to @most bytes of the file @name of the run to @text, redacted,
+ *  and describes in @note what is missing; -1 with @e. */
+typedef int part_fn(struct bundle *b, const char *name, size_t most,
+		    struct str *text, struct str *note, struct err *e);
 
+/* Takes a whole JSON file, or nothing.  The nodes that findings of a verdict
+ * name become b->accused. */
+static int part_json(struct bundle *b, const char *name, size_t most,
+		     struct str *text, struct str *note, struct err *e)
+{
+	json_t *json = rundir_read_json(b->dir, name, e);
+	json_t *hidden = json ? redact_json(&b->hide, json) : NULL;
+	const json_t *findings = json ? verdict_file(json).findings : NULL;
+
+	if (!json) {
+		return -1;
+	}
+	(void)note;
 	for (size_t i = 0; i < 2 * json_array_size(findings); i++) {
 		const struct run_entry f = run_entry(findings, i / 2);
 		const char *node = i % 2 ? f.peer_node : f.node;
@@ -43,21 +74,6 @@ static void learn_accused(struct bundle *b, const json_t *verdict)
 			json_object_set_new(b->accused, node, json_true());
 		}
 	}
-}
-
-/* Takes a whole JSON file, or nothing.  The nodes that a verdict names become
- * b->accused. */
-static int part_json(struct bundle *b, const char *name, size_t most,
-		     struct str *text, struct str *note, struct err *e)
-{
-	json_t *json = rundir_read_json(b->dir, name, e);
-	json_t *hidden = json ? redact_json(&b->hide, json) : NULL;
-
-	if (!json) {
-		return -1;
-	}
-	(void)note;
-	learn_accused(b, json);
 	json_add(hidden, JSON_INDENT(2) | JSON_REAL_PRECISION(15), text);
 	str_addch(text, '\n');
 	json_decref(json);
@@ -319,11 +335,6 @@ struct bundled {
 	char name[FILE_NAME];	/* below the run directory */
 };
 
-struct parts {
-	struct bundled *part;
-	size_t n, more;
-};
-
 static size_t kind_of(const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -346,10 +357,11 @@ static size_t kind_of(const char *name)
 
 /* ---- files of a run ------------------------------------------------------ */
 
-static int walk(const char *dir, const char *folder, int depth,
-		struct parts *all, struct err *e)
+/** Add the files in @folder of the run to b->files. */
+static int walk(struct bundle *b, const char *folder, int depth,
+		struct err *e)
 {
-	DIR *d = rundir_folder(dir, folder);
+	DIR *d = rundir_folder(b->dir, folder);
 	const struct dirent *entry;
 	int rc = 0;
 
@@ -362,28 +374,28 @@ static int walk(const char *dir, const char *folder, int depth,
 		    strcmp(entry->d_name, "..") == 0) {
 			continue;
 		}
-		if (all->n >= FILES_MOST ||
+		if (b->n_files >= FILES_MOST ||
 		    snprintf(p.name, sizeof(p.name), "%s%s%s", folder,
 			     folder[0] ? "/" : "", entry->d_name) >=
 			    (int)sizeof(p.name)) {
-			all->more++;
+			b->more++;
 			continue;
 		}
 		if (fstatat(dirfd(d), entry->d_name, &st,
 			    AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
 			if (depth < DEPTH_MOST) {
-				rc = walk(dir, p.name, depth + 1, all, e);
+				rc = walk(b, p.name, depth + 1, e);
 			}
 			continue;
 		}
 		p.kind = kind_of(p.name);
-		grown = realloc(all->part, (all->n + 1) * sizeof(p));
+		grown = realloc(b->files, (b->n_files + 1) * sizeof(p));
 		if (!grown) {
-			rc = err_set(e, ENOMEM, "cannot list '%s'", dir);
+			rc = err_set(e, ENOMEM, "cannot list '%s'", b->dir);
 			break;
 		}
-		all->part = grown;
-		all->part[all->n++] = p;
+		b->files = grown;
+		b->files[b->n_files++] = p;
 	}
 	if (d) {
 		closedir(d);
@@ -456,27 +468,23 @@ static void learn_homes(struct bundle *b, const char *text)
 	str_release(&unused);
 }
 
-static void learn_user(struct bundle *b, uid_t uid)
+/** Learn the names to replace, before the first is written: those of the
+ *  owner, of this user and host, and all that the files of the run have. */
+static void learn_names(struct bundle *b)
 {
-	const struct passwd *p = getpwuid(uid);
-
-	redact_add_user(&b->hide, p ? p->pw_name : "");
-}
-
-/** Before the first name is written. */
-static void learn_names(struct bundle *b, const struct parts *all)
-{
+	struct stat st = { .st_uid = getuid() };
+	const struct passwd *p;
 	char host[256] = "";
-	struct stat st;
 
-	if (stat(b->dir, &st) == 0) {
-		learn_user(b, st.st_uid);
+	stat(b->dir, &st);
+	for (int i = 0; i < 2; i++) {
+		p = getpwuid(i == 0 ? st.st_uid : getuid());
+		redact_add_user(&b->hide, p ? p->pw_name : "");
 	}
-	learn_user(b, getuid());
 	learn_homes(b, b->dir);
 	gethostname(host, sizeof(host) - 1);
-	for (size_t i = 0; i < all->n; i++) {
-		const struct bundled *x = &all->part[i];
+	for (size_t i = 0; i < b->n_files; i++) {
+		const struct bundled *x = &b->files[i];
 
 		if (kinds[x->kind].take == part_json) {
 			json_t *json = rundir_read_json(b->dir, x->name, NULL);
@@ -562,12 +570,36 @@ static void add(struct bundle *b, const struct bundled *p, size_t *all)
 	str_release(&name);
 }
 
-static void collect(struct bundle *b, const struct parts *all)
+/* Collects the files of the run directory @dir, which any user may own:
+ * symbolic links are not followed.  @anonymous: replaces the names of hosts
+ * and users.  Files that cannot be read are left out and listed in @out.
+ * Returns 0, or -1 with @e (no memory); the caller frees @b in any case. */
+static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
+			  struct err *e)
 {
+	const char *slash = strrchr(dir, '/');
 	size_t used[KINDS] = { 0 };
+	struct str name = STR_INIT;
 
-	for (size_t i = 0; i < all->n; i++) {
-		const struct bundled *p = &all->part[i];
+	*b = (struct bundle){ .dir = dir, .accused = json_object() };
+	if (!b->accused || (anonymous && redact_names(&b->hide) < 0)) {
+		return err_set(e, ENOMEM, "cannot collect '%s'", dir);
+	}
+	if (walk(b, "", 0, e) < 0) {
+		return -1;
+	}
+	if (b->n_files > 0) {
+		qsort(b->files, b->n_files, sizeof(*b->files), compare);
+	}
+	if (anonymous) {
+		learn_names(b);
+	}
+	slash = slash && slash[1] ? slash + 1 : "run";
+	redact_text(&b->hide, slash, strlen(slash), &name);
+	STR_COPY(b->name, str_text(&name));
+	str_release(&name);
+	for (size_t i = 0; i < b->n_files; i++) {
+		const struct bundled *p = &b->files[i];
 
 		if (kinds[p->kind].take) {
 			add(b, p, &used[p->kind]);
@@ -575,86 +607,31 @@ static void collect(struct bundle *b, const struct parts *all)
 			leave_out(b, p->name, kinds[p->kind].why);
 		}
 	}
-	b->n_out += all->more;
+	b->n_out += b->more;
 	if (b->n_out > LINES_MOST) {
 		str_addf(&b->out, "    and %zu more\n", b->n_out - LINES_MOST);
 	}
-}
-
-/* Collects the files of the run directory @dir, which any user may own:
- * symbolic links are not followed.  @anonymous: replaces the names of hosts
- * and users.  Files that cannot be read are left out and listed in @out.
- * Returns 0, or -1 with @e (no memory); the caller calls bundle_release() in
- * any case. */
-static int bundle_collect(struct bundle *b, const char *dir, bool anonymous,
-			  struct err *e)
-{
-	const char *slash = strrchr(dir, '/');
-	struct parts all = { 0 };
-	struct str name = STR_INIT;
-	int rc;
-
-	*b = (struct bundle){ .dir = dir, .accused = json_object() };
-	if (!b->accused || (anonymous && redact_names(&b->hide) < 0)) {
-		return err_set(e, ENOMEM, "cannot collect '%s'", dir);
-	}
-	rc = walk(dir, "", 0, &all, e);
-	if (rc == 0) {
-		qsort(all.part, all.n, sizeof(*all.part), compare);
-		if (anonymous) {
-			learn_names(b, &all);
-		}
-		slash = slash && slash[1] ? slash + 1 : "run";
-		redact_text(&b->hide, slash, strlen(slash), &name);
-		STR_COPY(b->name, str_text(&name));
-		collect(b, &all);
-	}
-	if (rc == 0 && b->members.failed) {
-		rc = err_set(e, ENOMEM, "cannot collect '%s'", dir);
-	}
-	str_release(&name);
-	free(all.part);
-	return rc;
-}
-
-/* Returns the whole archive, with @readme, which is truncated if it is too
- * long. */
-static int bundle_finish(const struct bundle *b, const char *readme,
-			 struct str *archive, struct err *e)
-{
-	const size_t len = strlen(readme);
-	char name[sizeof(b->name) + sizeof("/README")];
-
-	snprintf(name, sizeof(name), "%s/README", b->name);
-	tar_add(archive, name, readme,
-		len < BUNDLE_README ? len : BUNDLE_README, time(NULL));
-	str_addmem(archive, str_text(&b->members), b->members.len);
-	tar_end(archive);
-	return archive->failed ? err_set(e, ENOMEM, "cannot make the archive") :
-				 0;
-}
-
-static void bundle_release(struct bundle *b)
-{
-	redact_release(&b->hide);
-	json_decref(b->accused);
-	str_release(&b->members);
-	str_release(&b->in);
-	str_release(&b->out);
-	str_release(&b->parts);
-	*b = (struct bundle){ 0 };
+	return b->members.failed ?
+		       err_set(e, ENOMEM, "cannot collect '%s'", dir) : 0;
 }
 
 /* ---- bundle -------------------------------------------------------------- */
 
-/** Add gpucheck's report of the run, or the reason why there is none. */
-static void add_words(const struct found *f, struct str *out)
+static void add_readme(const struct bundle *b, const struct found *f,
+		       struct str *out)
 {
+	const struct run_file run = run_file(f->run);
 	struct judged_ask ask;
-	struct err e = { 0 };
 	struct judged *j = NULL;
+	struct err e = { 0 };
 	char why[1024];
 
+	str_addf(out,
+		 "A run of gpucheck %s, \"%s\", which began %s\n\n"
+		 "gpucheck measures which GPUs, NICs and links of a cluster "
+		 "work. What it found:\n\n",
+		 run.version, run.probe, run.started_utc);
+	/* the report of the run, or the reason why there is none */
 	found_ask(f, &ask);
 	ask.brief = true;
 	if (judged_make(f->dir, NULL, &ask, &j, &e) < 0 ||
@@ -663,19 +640,6 @@ static void add_words(const struct found *f, struct str *out)
 			 err_str(&e, why, sizeof(why)));
 	}
 	judged_free(j);
-}
-
-static void add_readme(const struct bundle *b, const struct found *f,
-		       struct str *out)
-{
-	const struct run_file run = run_file(f->run);
-
-	str_addf(out,
-		 "A run of gpucheck %s, \"%s\", which began %s\n\n"
-		 "gpucheck measures which GPUs, NICs and links of a cluster "
-		 "work. What it found:\n\n",
-		 run.version, run.probe, run.started_utc);
-	add_words(f, out);
 	if (b->parts.len) {
 		str_addf(out, "\nThe nodes that it names, and their parts "
 			      "(all: facts.csv):\n\n%s", str_text(&b->parts));
@@ -733,24 +697,30 @@ static int write_new(const char *path, const struct str *data, struct err *e)
 	return 0;
 }
 
+/** Write the archive of the run @f: its README, which is truncated if it is too
+ *  long, and @b's files. */
 static int make(const struct session *s, const struct found *f,
 		struct bundle *b, struct str *tar, struct err *e)
 {
 	struct str readme = STR_INIT, hidden = STR_INIT;
-	char path[PATH_MAX];
-	int rc;
+	char path[PATH_MAX], name[sizeof(b->name) + sizeof("/README")];
 
 	if (bundle_collect(b, f->dir, s->spec.anonymous, e) < 0) {
 		return CODE_UNABLE;
 	}
 	add_readme(b, f, &readme);
 	redact_text(&b->hide, str_text(&readme), readme.len, &hidden);
-	rc = readme.failed || hidden.failed ?
-		     err_set(e, ENOMEM, "cannot make the archive") :
-		     bundle_finish(b, str_text(&hidden), tar, e);
+	snprintf(name, sizeof(name), "%s/README", b->name);
+	tar_add(tar, name, str_text(&hidden),
+		hidden.len < BUNDLE_README ? hidden.len : BUNDLE_README,
+		time(NULL));
+	str_addmem(tar, str_text(&b->members), b->members.len);
+	tar_end(tar);
+	tar->failed |= readme.failed || hidden.failed;
 	str_release(&readme);
 	str_release(&hidden);
-	if (rc < 0) {
+	if (tar->failed) {
+		err_set(e, ENOMEM, "cannot make the archive");
 		return CODE_UNABLE;
 	}
 	if (s->spec.out[0]) {
@@ -777,7 +747,13 @@ static int run_bundle(struct session *s)
 	if (code == CODE_HEALTHY) {
 		code = make(s, &f, &b, &tar, &e);
 	}
-	bundle_release(&b);
+	redact_release(&b.hide);
+	json_decref(b.accused);
+	str_release(&b.members);
+	str_release(&b.in);
+	str_release(&b.out);
+	str_release(&b.parts);
+	free(b.files);
 	str_release(&tar);
 	found_release(&f);
 	return code ? talk_fail(&e, code) : code;

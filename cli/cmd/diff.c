@@ -54,86 +54,49 @@ static int check_alike(const struct session *s, const struct run *then,
 			"--force compares them all the same");
 }
 
-/** Keep it, print what --json, --csv or neither asks for; the exit code. */
-static int finish(const struct session *s, struct answer *a)
-{
-	struct err e = { 0 };
-
-	if (a->unlike.len > 0) {
-		talk("compared by --force: %s", str_text(&a->unlike));
-		json_object_set_new(a->json, "unlike",
-				    json_text(str_text(&a->unlike)));
-	}
-	if (a->dir[0] &&
-	    rundir_write_json(a->dir, "diff.json", a->json, &e) < 0) {
-		a->code = talk_fail(&e, CODE_UNABLE);
-	}
-	if (s->spec.json) {
-		json_print(a->json, stdout, JSON_INDENT(1));
-		putchar('\n');
-	} else if (s->spec.csv) {
-		fputs(str_text(&a->csv), stdout);
-	} else if (!s->spec.quiet) {
-		screen_print(&a->words, stdout);
-	}
-	return a->code ? a->code : diff_exit(a->status);
-}
-
 /* ---- runs of pairs ---------------------------------------------------- */
-
-static void show_pairs(const struct session *s, const struct run_diff *d,
-		       struct run *then, const struct verdict *v,
-		       struct answer *a)
-{
-	int width = screen_width(STDOUT_FILENO);
-	struct err e = { 0 };
-
-	make_out(s, a);
-	a->status = run_diff_status(d);
-	a->json = run_diff_json(d, v);
-	run_diff_words(d, v, width, screen_color(&s->spec), &a->words);
-	run_diff_csv(d, &a->csv);
-	if (run_diff_as_contrast(d, then) < 0) {
-		return;
-	}
-	term_render_contrast(then, width, screen_style(&s->spec), &a->words);
-	if (a->dir[0] && heatmap_render(a->dir, then, v, true, NULL, &e) != 0) {
-		talk_err(&e);
-	}
-}
-
-static int compare_pairs(const struct session *s, struct run *then,
-			 const struct run *now, struct answer *a,
-			 struct err *e)
-{
-	struct run_diff d = { 0 };
-	struct verdict v = { 0 };
-	int rc = run_diff_make(then, now, &d);
-
-	if (rc == 0) {
-		run_diff_as_verdict(&d, then);
-		rc = verdict_compute(then, &v);
-		run_diff_judged(&d, then);
-	}
-	if (rc < 0) {
-		err_set(e, ENOMEM, "cannot compare the runs");
-	} else {
-		show_pairs(s, &d, then, &v, a);
-	}
-	verdict_release(&v);
-	run_diff_release(&d);
-	return rc;
-}
 
 static int diff_pairs(const struct session *s, struct answer *a,
 		      struct err *e)
 {
+	const int width = screen_width(STDOUT_FILENO);
 	struct run then = { 0 }, now = { 0 };
+	struct run_diff d = { 0 };
+	struct verdict v = { 0 };
+	struct err drawn = { 0 };
 	int rc = levels_read(s->args[0], &then, e) < 0 ||
 		 levels_read(s->args[1], &now, e) < 0 ||
-		 check_alike(s, &then, &now, a, e) < 0 ?
-			 -1 : compare_pairs(s, &then, &now, a, e);
+		 check_alike(s, &then, &now, a, e) < 0 ? -1 : 0;
 
+	if (rc < 0) {
+		goto release;
+	}
+	rc = run_diff_make(&then, &now, &d);
+	if (rc == 0) {
+		run_diff_as_verdict(&d, &then);
+		rc = verdict_compute(&then, &v);
+		run_diff_judged(&d, &then);
+	}
+	if (rc < 0) {
+		err_set(e, ENOMEM, "cannot compare the runs");
+		goto release;
+	}
+	make_out(s, a);
+	a->status = run_diff_status(&d);
+	a->json = run_diff_json(&d, &v);
+	run_diff_words(&d, &v, width, screen_color(&s->spec), &a->words);
+	run_diff_csv(&d, &a->csv);
+	if (run_diff_as_contrast(&d, &then) == 0) {
+		term_render_contrast(&then, width, screen_style(&s->spec),
+				     &a->words);
+		if (a->dir[0] && heatmap_render(a->dir, &then, &v, true, NULL,
+						&drawn) != 0) {
+			talk_err(&drawn);
+		}
+	}
+release:
+	verdict_release(&v);
+	run_diff_release(&d);
 	run_release(&then);
 	run_release(&now);
 	return rc;
@@ -141,33 +104,13 @@ static int diff_pairs(const struct session *s, struct answer *a,
 
 /* ---- collectives ------------------------------------------------------ */
 
-static void show_collectives(const struct session *s,
-			     const struct sweep_diff *d,
-			     const struct sweep *now, struct sweep *then,
-			     struct answer *a)
-{
-	struct err e = { 0 };
-
-	make_out(s, a);
-	a->status = sweep_diff_status(d);
-	a->json = sweep_diff_json(d);
-	sweep_diff_words(d, screen_width(STDOUT_FILENO), screen_color(&s->spec),
-			 &a->words);
-	sweep_diff_csv(d, &a->csv);
-	for (size_t i = 0; i < then->n_curves; i++) {
-		then->curves[i].reference = true;
-	}
-	if (a->dir[0] && curves_render(a->dir, now, then, &e) != 0) {
-		talk_err(&e);
-	}
-}
-
 static int diff_collectives(const struct session *s, struct answer *a,
 			    struct err *e)
 {
 	struct run run_then = { 0 }, run_now = { 0 };
 	struct sweep then = { 0 }, now = { 0 };
 	struct sweep_diff d = { 0 };
+	struct err drawn = { 0 };
 	int rc = sweep_read(s->args[0], &run_then, &then, e) < 0 ||
 		 sweep_read(s->args[1], &run_now, &now, e) < 0 ||
 		 check_alike(s, &run_then, &run_now, a, e) < 0 ? -1 : 0;
@@ -175,7 +118,19 @@ static int diff_collectives(const struct session *s, struct answer *a,
 	if (rc == 0 && sweep_diff_make(&then, &now, &d) < 0) {
 		rc = err_set(e, ENOMEM, "cannot compare the collectives");
 	} else if (rc == 0) {
-		show_collectives(s, &d, &now, &then, a);
+		make_out(s, a);
+		a->status = sweep_diff_status(&d);
+		a->json = sweep_diff_json(&d);
+		sweep_diff_words(&d, screen_width(STDOUT_FILENO),
+				 screen_color(&s->spec), &a->words);
+		sweep_diff_csv(&d, &a->csv);
+		for (size_t i = 0; i < then.n_curves; i++) {
+			then.curves[i].reference = true;
+		}
+		if (a->dir[0] &&
+		    curves_render(a->dir, &now, &then, &drawn) != 0) {
+			talk_err(&drawn);
+		}
 	}
 	sweep_diff_release(&d);
 	sweep_release(&then);
@@ -226,8 +181,28 @@ static int run_diff(struct session *s)
 		return talk_fail(&e, CODE_USAGE);
 	}
 	rc = collectives ? diff_collectives(s, &a, &e) : diff_pairs(s, &a, &e);
-	code = rc < 0 ? talk_fail(&e, a.code ? a.code : CODE_UNABLE) :
-			finish(s, &a);
+	if (rc < 0) {
+		code = talk_fail(&e, a.code ? a.code : CODE_UNABLE);
+		goto release;
+	}
+	if (a.unlike.len > 0) {
+		talk("compared by --force: %s", str_text(&a.unlike));
+		json_object_set_new(a.json, "unlike",
+				    json_text(str_text(&a.unlike)));
+	}
+	if (a.dir[0] && rundir_write_json(a.dir, "diff.json", a.json, &e) < 0) {
+		a.code = talk_fail(&e, CODE_UNABLE);
+	}
+	if (s->spec.json) {
+		json_print(a.json, stdout, JSON_INDENT(1));
+		putchar('\n');
+	} else if (s->spec.csv) {
+		fputs(str_text(&a.csv), stdout);
+	} else if (!s->spec.quiet) {
+		screen_print(&a.words, stdout);
+	}
+	code = a.code ? a.code : diff_exit(a.status);
+release:
 	json_decref(a.json);
 	str_release(&a.csv);
 	str_release(&a.words);

@@ -30,29 +30,21 @@ static void print_json(json_t *json)
 	putchar('\n');
 }
 
-/** The nearest code, for a typing error; NULL when none is near. */
-static const char *nearest_code(const char *word)
-{
-	const struct symptoms *all = symptoms_builtin();
-	const char *codes[MAX_CODES + 1];
-	size_t n = all->n < MAX_CODES ? all->n : MAX_CODES;
-
-	for (size_t i = 0; i < n; i++) {
-		codes[i] = all->list[i].code;
-	}
-	codes[n] = NULL;
-	return str_nearest(word, codes);
-}
-
 static int explain_code(const struct session *s, const char *code)
 {
-	const struct symptom *x = symptom_find(symptoms_builtin(), code);
+	const struct symptoms *all = symptoms_builtin();
+	const struct symptom *x = symptom_find(all, code);
+	const char *codes[MAX_CODES + 1], *nearest;
+	size_t n = all->n < MAX_CODES ? all->n : MAX_CODES;
 	struct str out = STR_INIT;
-	const char *nearest;
 	struct err e;
 
 	if (!x) {
-		nearest = nearest_code(code);
+		for (size_t i = 0; i < n; i++) {
+			codes[i] = all->list[i].code;
+		}
+		codes[n] = NULL;
+		nearest = str_nearest(code, codes);
 		err_set(&e, 0, "'%s' is neither a file nor a code", code);
 		if (nearest) {
 			err_hint(&e, "did you mean '%s'?", nearest);
@@ -71,23 +63,6 @@ static int explain_code(const struct session *s, const char *code)
 	}
 	str_release(&out);
 	return CODE_HEALTHY;
-}
-
-static void show(const struct session *s, const struct explain *x,
-		 const char *name)
-{
-	struct str out = STR_INIT;
-
-	if (s->spec.json) {
-		print_json(explain_json(x, name));
-	} else if (s->spec.csv) {
-		explain_csv(x, &out);
-	} else if (!s->spec.quiet) {
-		explain_words(x, name, screen_width(STDOUT_FILENO),
-			      screen_color(&s->spec), &out);
-	}
-	screen_print(&out, stdout);
-	str_release(&out);
 }
 
 /** One log, named @name; 0, or -1 with @e. */
@@ -154,41 +129,47 @@ static int read_any(struct explain *x, const char *what, struct err *e)
 	return read_folder(x, what, FOLDERS_MAX, e);
 }
 
-static int explain_logs(const struct session *s)
+static int run_explain(struct session *s)
 {
+	struct str out = STR_INIT;
 	struct err e = { 0 };
 	struct explain x;
-	char name[64];
-	int code, rc;
+	char files[64];
+	const char *name = files;
+	int code, rc = 0;
 
+	if (s->n_args == 1 && strcmp(s->args[0], "-") != 0 &&
+	    access(s->args[0], F_OK) < 0 && errno == ENOENT) {
+		return explain_code(s, s->args[0]);
+	}
 	if (explain_begin(&x, symptoms_builtin(), &e) < 0) {
 		return talk_fail(&e, CODE_UNABLE);
 	}
-	rc = 0;
 	for (int i = 0; i < s->n_args && rc == 0; i++) {
 		rc = read_any(&x, s->args[i], &e);
 	}
 	explain_end(&x);
-	snprintf(name, sizeof(name), "%zu files", x.n_files);
 	if (rc < 0) {
-		code = talk_fail(&e, CODE_UNABLE);
-	} else {
-		code = explain_fault(&x) ? CODE_FAULT : CODE_HEALTHY;
-		show(s, &x, x.n_files == 1 ? str_text(&x.files[0]) : name);
+		explain_release(&x);
+		return talk_fail(&e, CODE_UNABLE);
 	}
+	code = explain_fault(&x) ? CODE_FAULT : CODE_HEALTHY;
+	snprintf(files, sizeof(files), "%zu files", x.n_files);
+	if (x.n_files == 1) {
+		name = str_text(&x.files[0]);
+	}
+	if (s->spec.json) {
+		print_json(explain_json(&x, name));
+	} else if (s->spec.csv) {
+		explain_csv(&x, &out);
+	} else if (!s->spec.quiet) {
+		explain_words(&x, name, screen_width(STDOUT_FILENO),
+			      screen_color(&s->spec), &out);
+	}
+	screen_print(&out, stdout);
+	str_release(&out);
 	explain_release(&x);
 	return code;
-}
-
-static int run_explain(struct session *s)
-{
-	const char *what = s->args[0];
-
-	if (s->n_args == 1 && strcmp(what, "-") != 0 &&
-	    access(what, F_OK) < 0 && errno == ENOENT) {
-		return explain_code(s, what);
-	}
-	return explain_logs(s);
 }
 
 static const char *const examples[] = {

@@ -112,21 +112,12 @@ static bool is_gone(const struct session *s)
 	       errno == ESRCH;
 }
 
-static bool is_over(const struct session *s)
+/* Look again until a rank is named, or the job or process has ended.  Looks
+ * that named no rank are not kept. */
+static int watch(struct session *s)
 {
 	struct str nodes = STR_INIT;
 	size_t n = 1;
-
-	if (s->n_args > 0) {
-		list_nodes(s->args[0], &nodes, &n);
-		str_release(&nodes);
-	}
-	return n == 0 || is_gone(s);
-}
-
-/* Looks that named no rank are not kept. */
-static int watch(struct session *s)
-{
 	int code;
 
 	if (!s->spec.out[0]) {
@@ -134,8 +125,13 @@ static int watch(struct session *s)
 			 (long)getpid());
 	}
 	code = probe_run(s, NULL, NULL);
-	while ((code == CODE_HEALTHY || code == CODE_UNABLE) && !is_over(s)) {
-		if (rundir_discard(s->spec.out, true) < 0) {
+	while (code == CODE_HEALTHY || code == CODE_UNABLE) {
+		if (s->n_args > 0) {
+			list_nodes(s->args[0], &nodes, &n);
+			str_release(&nodes);
+		}
+		if (n == 0 || is_gone(s) ||
+		    rundir_discard(s->spec.out, true) < 0) {
 			break;
 		}
 		sleep(WATCH_S);

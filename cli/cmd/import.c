@@ -64,58 +64,32 @@ static void print_csv(const struct import *x)
 	str_release(&out);
 }
 
-/** The nodes of the rows, and what was planned; NULL: they do not say.  New
- *  reference. */
-static json_t *layout_of(const struct import *x)
-{
-	return x->rows.schema == &schema_ping ? import_ping_layout(x) :
-	       x->pairs ? import_pairs_layout(x) : import_matrix_layout(x);
-}
-
-/** The probe that such rows come from: what report makes of them. */
-static const char *probe_of(const struct import *x, const json_t *layout)
-{
-	struct collective_row first, row;
-	enum collective op;
-
-	if (x->rows.schema == &schema_ping) {
-		return "ping";
-	}
-	if (x->rows.schema != &schema_collective) {
-		return layout ? "p2p" : "ib";
-	}
-	record_list_get(&x->rows, 0, &first);
-	for (size_t i = 1; i < x->rows.n; i++) {
-		record_list_get(&x->rows, i, &row);
-		if (strcmp(row.op, first.op) != 0) {
-			return "allreduce";
-		}
-	}
-	op = collective_parse(first.op);
-	return collective_name(op != COLLECTIVES ? op : COLLECTIVE_ALLREDUCE);
-}
-
-/** How the rows of a matrix were measured: the first one says it for all. */
-static void add_test(const struct import *x, json_t *json)
-{
-	struct p2p_row row;
-
-	record_list_get(&x->rows, 0, &row);
-	json_object_set_new(json, "transport", json_text(row.transport));
-	json_object_set_new(json, "schedule", json_text(row.schedule));
-	if (row.size_B != RECORD_NONE) {
-		json_object_set_new(json, "size_B", json_integer(row.size_B));
-	}
-}
-
-/** Returns run.json of a run that ended normally. */
+/** Returns run.json of a run that ended normally.  The probe is the one that
+ *  writes such rows. */
 static json_t *make_run(const struct session *s, const struct import *x,
 			json_t *layout, struct err *e)
 {
-	json_t *json = run_json_new(s, probe_of(x, layout), LAUNCHER, "", e);
-	json_t *files = json_array();
+	const char *probe = x->rows.schema == &schema_ping ? "ping" :
+			    layout			   ? "p2p" : "ib";
+	json_t *json, *files = json_array();
+	struct collective_row first, row;
 	char utc[CLOCK_UTC_SIZE];
+	enum collective op;
+	struct p2p_row pair;
 
+	if (x->rows.schema == &schema_collective) {
+		record_list_get(&x->rows, 0, &first);
+		op = collective_parse(first.op);
+		for (size_t i = 1; i < x->rows.n; i++) {
+			record_list_get(&x->rows, i, &row);
+			if (strcmp(row.op, first.op) != 0) {
+				op = COLLECTIVE_ALLREDUCE;
+			}
+		}
+		probe = collective_name(op != COLLECTIVES ?
+						op : COLLECTIVE_ALLREDUCE);
+	}
+	json = run_json_new(s, probe, LAUNCHER, "", e);
 	if (!json) {
 		json_decref(files);
 		return NULL;
@@ -129,7 +103,15 @@ static json_t *make_run(const struct session *s, const struct import *x,
 	json_object_set_new(json, "ended_utc", json_string(clock_utc(utc)));
 	json_object_update(json, layout);
 	if (layout && x->rows.schema == &schema_p2p) {
-		add_test(x, json);
+		/* all rows of a matrix were measured as the first one */
+		record_list_get(&x->rows, 0, &pair);
+		json_object_set_new(json, "transport",
+				    json_text(pair.transport));
+		json_object_set_new(json, "schedule", json_text(pair.schedule));
+		if (pair.size_B != RECORD_NONE) {
+			json_object_set_new(json, "size_B",
+					    json_integer(pair.size_B));
+		}
 	}
 	return json;
 }
@@ -139,7 +121,11 @@ static int import_keep(const struct session *s, const struct import *x)
 {
 	struct rundir_table results = { 0 };
 	struct err e = { 0 };
-	json_t *layout = layout_of(x);
+	/* nodes of the rows and planned tests, or NULL if rows have no nodes */
+	json_t *layout = x->rows.schema == &schema_ping ?
+				 import_ping_layout(x) :
+			 x->pairs ? import_pairs_layout(x) :
+				    import_matrix_layout(x);
 	json_t *run = make_run(s, x, layout, &e);
 	/* a single queue pair has no picture, nor has a program that does not
 	 * report its ranks */
@@ -195,47 +181,25 @@ static void print_json(const struct import *x)
 	       x->unknown);
 }
 
-/** Set a hint that lists the formats that can be read. */
-static void hint_formats(struct err *e)
-{
-	struct str names = STR_INIT;
-	const char *name;
-
-	for (size_t i = 0; (name = import_format_name(i)); i++) {
-		str_addf(&names, "%s%s", names.len && *name ? ", " : "", name);
-	}
-	err_hint(e, "gpucheck reads %s; see gpucheck-import(1)",
-		 str_text(&names));
-	str_release(&names);
-}
-
-/** The run directory of gpucheck that @arg is, or is a file of. */
-static bool run_of(const char *arg, char dir[PATH_MAX])
+/** If the file to read is one of gpucheck's own, hint at the command for it;
+ *  false otherwise. */
+static bool hint_report(const char *arg, struct err *e)
 {
 	static const char *const files[] = {
 		RUN_RESULTS, RUN_FINAL, RUN_FACTS, RUN_JSON, RUN_VERDICT, NULL
 	};
 	const char *slash = strrchr(arg, '/');
-	char path[PATH_MAX];
+	char dir[PATH_MAX], path[PATH_MAX], word[PATH_MAX];
 
 	if (str_index(files, slash ? slash + 1 : arg) < 0) {
-		snprintf(dir, PATH_MAX, "%s", arg);
+		snprintf(dir, sizeof(dir), "%s", arg);
 	} else if (slash) {
-		snprintf(dir, PATH_MAX, "%.*s", (int)(slash - arg), arg);
+		snprintf(dir, sizeof(dir), "%.*s", (int)(slash - arg), arg);
 	} else {
-		snprintf(dir, PATH_MAX, ".");
+		snprintf(dir, sizeof(dir), ".");
 	}
-	return rundir_path(dir, RUN_JSON, path, NULL) == 0 &&
-	       access(path, F_OK) == 0;
-}
-
-/** If the file to read is one of gpucheck's own, hint at the command for it;
- *  false otherwise. */
-static bool hint_report(const char *arg, struct err *e)
-{
-	char dir[PATH_MAX], word[PATH_MAX];
-
-	if (!run_of(arg, dir)) {
+	if (rundir_path(dir, RUN_JSON, path, NULL) < 0 ||
+	    access(path, F_OK) < 0) {
 		return false;
 	}
 	err_hint(e, "that is of a run of gpucheck: \"gpucheck report %s\"",
@@ -245,7 +209,9 @@ static bool hint_report(const char *arg, struct err *e)
 
 static int convert(const struct session *s, struct import *x)
 {
+	struct str names = STR_INIT;
 	struct err e = { 0 };
+	const char *name;
 	int rc = 0;
 
 	for (int i = 0; i < s->n_args && rc == 0; i++) {
@@ -261,9 +227,15 @@ static int convert(const struct session *s, struct import *x)
 	if (x->rows.n == 0) {
 		err_set(&e, 0, "no known table in %s",
 			s->n_args == 1 ? s->args[0] : "these files");
-		if (!hint_report(s->args[0], &e)) {
-			hint_formats(&e);
+		for (size_t i = 0; (name = import_format_name(i)); i++) {
+			str_addf(&names, "%s%s",
+				 names.len && *name ? ", " : "", name);
 		}
+		if (!hint_report(s->args[0], &e)) {
+			err_hint(&e, "gpucheck reads %s; see "
+				 "gpucheck-import(1)", str_text(&names));
+		}
+		str_release(&names);
 		return talk_fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.out[0]) {

@@ -59,29 +59,16 @@ static int run_coordinator(struct session *s)
 	return ended(coordinator_main(s->args[0], &e), &e);
 }
 
-/** Removes the sentences from the findings; the coordinator needs only their
- *  parts and codes. */
-static json_t *findings_only(json_t *verdict)
-{
-	static const char *const words[] = { "says", "do", "evidence" };
-	json_t *finding;
-	size_t i;
-
-	json_array_foreach(verdict_file(verdict).findings, i, finding) {
-		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++) {
-			json_object_del(finding, words[k]);
-		}
-	}
-	return verdict;
-}
-
-/** The verdict so far, for a coordinator. */
+/** Print the verdict so far, for a coordinator: it needs only the parts and
+ *  codes of the findings, not their sentences. */
 static int run_judge(struct session *s)
 {
+	static const char *const words[] = { "says", "do", "evidence" };
+	json_t *json = NULL, *finding;
 	struct err e = { 0 };
 	struct verdict v;
 	struct run run;
-	json_t *json = NULL;
+	size_t i;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (rundir_check_trust(s->args[0], &e) < 0 ||
@@ -89,10 +76,15 @@ static int run_judge(struct session *s)
 		return ended(CODE_UNABLE, &e);
 	}
 	if (verdict_compute(&run, &v) == 0) {
-		json = findings_only(verdict_json(&run, &v));
+		json = verdict_json(&run, &v);
 		verdict_release(&v);
 	}
 	run_release(&run);
+	json_array_foreach(verdict_file(json).findings, i, finding) {
+		for (size_t k = 0; k < sizeof(words) / sizeof(*words); k++) {
+			json_object_del(finding, words[k]);
+		}
+	}
 	if (!json || json_print(json, stdout, JSON_COMPACT) < 0) {
 		err_set(&e, 0, "no memory for a verdict");
 	}
@@ -120,21 +112,6 @@ static int run_tend(struct session *s)
 	return ended(jobs_tend_main(s->args[0], (int)blind, &e), &e);
 }
 
-/** How long nodes are waited for in the run of @dir; 0, or -1 with @e. */
-static int read_waits(const char *dir, struct spec *s, struct err *e)
-{
-	json_t *run = rundir_read_json(dir, RUN_JSON, e);
-	struct spec whole;
-	int rc;
-
-	spec_init(&whole);
-	rc = run ? spec_from_json(&whole, run_file(run).options, e) : -1;
-	s->boot_timeout_ns = whole.boot_timeout_ns;
-	s->start_timeout_ns = whole.start_timeout_ns;
-	json_decref(run);
-	return rc;
-}
-
 /** In a batch job: call the nodes, so that the step leaves out those that
  *  cannot start a program. Without a directory: answer such a call on a
  *  node. */
@@ -146,17 +123,29 @@ static int run_muster(struct session *s)
 		.self = self, .dir = s->n_args ? s->args[0] : NULL,
 		.spec = &s->spec, .extra = s->extra,
 	};
+	struct spec whole;
 	struct muster m;
 	struct err e = { 0 };
+	json_t *run;
+	int rc;
 
 	if (s->n_args == 0) {
 		printf("%s%s\n", MUSTER_HERE, node ? node : "");
 		return ended(CODE_HEALTHY, &e);
 	}
-	if (spawn_self(self, sizeof(self), &e) < 0 ||
-	    read_waits(s->args[0], &s->spec, &e) < 0) {
+	if (spawn_self(self, sizeof(self), &e) < 0) {
 		return ended(CODE_UNABLE, &e);
 	}
+	/* wait for the nodes as long as the run does */
+	run = rundir_read_json(s->args[0], RUN_JSON, &e);
+	spec_init(&whole);
+	rc = run ? spec_from_json(&whole, run_file(run).options, &e) : -1;
+	json_decref(run);
+	if (rc < 0) {
+		return ended(CODE_UNABLE, &e);
+	}
+	s->spec.boot_timeout_ns = whole.boot_timeout_ns;
+	s->spec.start_timeout_ns = whole.start_timeout_ns;
 	muster_begin(&m, &r);
 	while (muster_goes_on(&m)) {
 		clock_sleep(20 * NS_PER_MS);
@@ -195,26 +184,10 @@ static const struct {
 	{ "node_limits", memlock_limits_child },
 };
 
-/** A child that looks at its node for a probe. */
-static int run_node_child(const char *name, struct err *e)
-{
-	const struct probe *probe = probe_find(name);
-
-	for (size_t i = 0;
-	     i < sizeof(self_children) / sizeof(self_children[0]); i++) {
-		if (strcmp(self_children[i].name, name) == 0) {
-			return node_task_child_main(self_children[i].child, e);
-		}
-	}
-	if (!probe || probe->kind != PROBE_NODES) {
-		err_set(e, 0, "there is no worker '%s'", name);
-		return CODE_USAGE;
-	}
-	return node_task_child_main(probe->child, e);
-}
-
 static int run_worker(struct session *s)
 {
+	const size_t n = sizeof(self_children) / sizeof(self_children[0]);
+	const struct probe *probe;
 	struct err e = { 0 };
 
 	/* no child outlives its agent, whatever kills the agent */
@@ -226,7 +199,19 @@ static int run_worker(struct session *s)
 	if (strcmp(s->args[0], "inventory") == 0) {
 		return inventory_child_main();
 	}
-	return ended(run_node_child(s->args[0], &e), &e);
+	/* a child that looks at its node, for "gpucheck node" or a probe */
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(self_children[i].name, s->args[0]) == 0) {
+			return ended(node_task_child_main(
+					self_children[i].child, &e), &e);
+		}
+	}
+	probe = probe_find(s->args[0]);
+	if (!probe || probe->kind != PROBE_NODES) {
+		err_set(&e, 0, "there is no worker '%s'", s->args[0]);
+		return ended(CODE_USAGE, &e);
+	}
+	return ended(node_task_child_main(probe->child, &e), &e);
 }
 
 #define IN_RUN_DIRECTORY \

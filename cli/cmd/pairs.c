@@ -144,23 +144,12 @@ const struct command cmd_gpu = {
 
 /* ---- info ---------------------------------------------------------------- */
 
-/* One that is empty is what a run left that did not start. */
-static int make_new(const char *path)
-{
-	int rc = mkdir(path, 0700);
-
-	if (rc < 0 && errno == EEXIST) {
-		rc = rmdir(path) == 0 ? mkdir(path, 0700) : -1;
-		errno = rc < 0 ? EEXIST : errno;
-	}
-	return rc;
-}
-
-/* The folder of --record is there before the nodes are: they may start
- * elsewhere, and find it by its whole path. */
+/* Makes the folder of --record, which must be new, before the nodes start: they
+ * may start elsewhere, and find it by its absolute path. */
 static int make_record(struct session *s, struct str *drill, struct err *e)
 {
 	char path[PATH_MAX];
+	int rc;
 
 	(void)drill;
 	if (spec_check(&s->spec, e) < 0) {
@@ -169,8 +158,14 @@ static int make_record(struct session *s, struct str *drill, struct err *e)
 	if (s->spec.record[0] == '\0' || s->spec.dry_run) {
 		return 0;
 	}
-	if (make_new(s->spec.record) < 0 ||
-	    realpath(s->spec.record, path) == NULL) {
+	rc = mkdir(s->spec.record, 0700);
+	if (rc < 0 && errno == EEXIST) {
+		/* a run that did not start has left an empty one */
+		rc = rmdir(s->spec.record);
+		rc = rc == 0 ? mkdir(s->spec.record, 0700) : rc;
+		errno = rc < 0 ? EEXIST : errno;
+	}
+	if (rc < 0 || realpath(s->spec.record, path) == NULL) {
 		err_set(e, errno, "cannot make the folder '%s'",
 			s->spec.record);
 		return err_hint(e, "--record wants a new one");
@@ -232,34 +227,28 @@ const struct command cmd_memlock = {
 
 /* ---- node ---------------------------------------------------------------- */
 
-/** Check that each code of --drain is known and a fault. */
-static int check_codes(const char *codes, struct err *e)
-{
-	char code[48];
-
-	while (node_next_code(&codes, code)) {
-		if (!symptom_find(symptoms_builtin(), code)) {
-			err_set(e, 0, "--fail-on: there is no code '%s'", code);
-			return err_hint(e, "\"man gpucheck-node\" lists those "
-					   "that a node can have");
-		}
-		if (!node_may_fail(code)) {
-			err_set(e, 0, "--fail-on: '%s' never fails a node",
-				code);
-			return err_hint(e, "it is no fault of the node, or "
-					   "says that nobody could look");
-		}
-	}
-	return 0;
-}
-
 static int run_node(struct session *s)
 {
+	const char *codes = s->spec.fail_on;
 	struct err e = { 0 };
+	char code[48];
+	int rc = spec_check(&s->spec, &e);
 
-	return spec_check(&s->spec, &e) < 0 ||
-			       check_codes(s->spec.fail_on, &e) < 0 ?
-		       talk_fail(&e, CODE_USAGE) : node_self(s);
+	/* each code of --fail-on must be known and a fault */
+	while (rc == 0 && node_next_code(&codes, code)) {
+		if (!symptom_find(symptoms_builtin(), code)) {
+			rc = err_set(&e, 0, "--fail-on: there is no code '%s'",
+				     code);
+			err_hint(&e, "\"man gpucheck-node\" lists those that a "
+				     "node can have");
+		} else if (!node_may_fail(code)) {
+			rc = err_set(&e, 0, "--fail-on: '%s' never fails a "
+				     "node", code);
+			err_hint(&e, "it is no fault of the node, or says that "
+				     "nobody could look");
+		}
+	}
+	return rc < 0 ? talk_fail(&e, CODE_USAGE) : node_self(s);
 }
 
 static const char *const node_examples[] = {
@@ -277,16 +266,37 @@ const struct command cmd_node = {
 
 /* ---- ping ---------------------------------------------------------------- */
 
-/** Refuses interfaces and addresses in --exclude, which are now for --skip. */
-static int check_exclude(const struct spec *spec, struct err *e)
+static int ping_check(struct session *s, struct str *drill, struct err *e)
 {
+	static const char *const packets[] = { "df", "size", "method", NULL };
+	static const char *const tcp[] = { "tcp", NULL };
+	const struct spec *spec = &s->spec;
+	const char *stray;
+	char **names;
 	size_t n = 0;
-	char **names = spec->exclude[0] ?
-			       hostlist_expand(spec->exclude, &n, e) : NULL;
-	struct ip_addr ip;
+	int64_t port;
 	int rc = 0;
 
+	(void)drill;	/* ping has no drill */
+	if (spec_check(spec, e) < 0 || ping_select_check(spec, e) < 0) {
+		return -1;
+	}
+	/* --tcp opens connections: options for packets have no effect */
+	stray = spec->tcp[0] ? options_stray(s, packets) : NULL;
+	if (stray && options_stray(s, tcp)) {
+		return err_set(e, 0, "--%s does not go with --tcp, which "
+			       "opens connections", stray);
+	}
+	if (spec->tcp[0] && strcmp(spec->tcp, "auto") != 0 &&
+	    units_parse_int(spec->tcp, 1, 65535, &port, NULL) < 0) {
+		err_set(e, 0, "--tcp: '%s' is not a port", spec->tcp);
+		return err_hint(e, "use a number from 1 to 65535, or auto");
+	}
+	/* interfaces and addresses are for --skip, not for --exclude */
+	names = spec->exclude[0] ? hostlist_expand(spec->exclude, &n, e) : NULL;
 	for (size_t i = 0; names && i < n && rc == 0; i++) {
+		struct ip_addr ip;
+
 		if (if_nametoindex(names[i]) ||
 		    (!spec->ssh[0] && ip_parse(names[i], &ip, NULL) == 0)) {
 			rc = err_set(e, 0, "--exclude takes names of nodes, "
@@ -297,38 +307,6 @@ static int check_exclude(const struct spec *spec, struct err *e)
 	}
 	hostlist_free(names, n);
 	return rc;
-}
-
-/** Refuse options for connections in a test of packets. */
-static int check_tcp(struct session *s, struct err *e)
-{
-	static const char *const packets[] = { "df", "size", "method", NULL };
-	static const char *const tcp[] = { "tcp", NULL };
-	const struct spec *spec = &s->spec;
-	const char *stray = spec->tcp[0] ? options_stray(s, packets) : NULL;
-	int64_t port;
-
-	if (stray && options_stray(s, tcp)) {
-		return err_set(e, 0, "--%s does not go with --tcp, which "
-			       "opens connections", stray);
-	}
-	if (spec->tcp[0] && strcmp(spec->tcp, "auto") != 0 &&
-	    units_parse_int(spec->tcp, 1, 65535, &port, NULL) < 0) {
-		err_set(e, 0, "--tcp: '%s' is not a port", spec->tcp);
-		return err_hint(e, "use a number from 1 to 65535, or auto");
-	}
-	return 0;
-}
-
-static int ping_check(struct session *s, struct str *drill, struct err *e)
-{
-	(void)drill;	/* ping has no drill */
-	return spec_check(&s->spec, e) < 0 ||
-			       ping_select_check(&s->spec, e) < 0 ||
-			       check_tcp(s, e) < 0 ||
-			       check_exclude(&s->spec, e) < 0 ?
-		       -1 :
-		       0;
 }
 
 static int run_ping(struct session *s)

@@ -11,13 +11,6 @@
 
 #define DEFAULT_COMMAND "p2p"
 
-/** Returns true if @cmd can be planned: it runs on nodes. */
-static bool is_planned(const struct command *cmd)
-{
-	return !cmd->hidden && cmd != &cmd_plan &&
-	       options_apply(cmd, spec_find("nodes"));
-}
-
 /** Returns the command whose run is planned and sets *@shift if it was typed;
  *  NULL with @e. */
 static const struct command *choose(const struct session *s, bool *shift,
@@ -28,49 +21,21 @@ static const struct command *choose(const struct session *s, bool *shift,
 
 	*shift = word[0] != '-';
 	cmd = command_find(s->commands, *shift ? word : DEFAULT_COMMAND);
-	if (!cmd || !is_planned(cmd)) {
-		err_set(e, 0, cmd ? "'%s' measures nothing" :
-				    "there is no command '%s'", word);
-		err_hint(e, "plan takes p2p, ib, ping, memlock, allreduce ... or "
-			 "all");
-		return NULL;
+	/* only a command that runs on nodes can be planned */
+	if (cmd && !cmd->hidden && cmd != &cmd_plan &&
+	    options_apply(cmd, spec_find("nodes"))) {
+		return cmd;
 	}
-	return cmd;
-}
-
-/** The command line "gpucheck COMMAND ..." of @cmd; the caller frees. */
-static char **make_line(const struct session *s, const struct command *cmd,
-			bool shift, int *argc)
-{
-	int from = shift ? 3 : 2, n = 0;
-	char **line = calloc((size_t)s->argc + 3, sizeof(*line));
-
-	if (line) {
-		line[n++] = s->argv[0];
-		line[n++] = (char *)cmd->name;
-		for (int i = from; i < s->argc; i++) {
-			line[n++] = s->argv[i];
-		}
-	}
-	*argc = n;
-	return line;
-}
-
-/** Refuse options that a plan has no use for. */
-static int check(struct session *s, struct err *e)
-{
-	static const char *const rows[] = { "csv", NULL };
-
-	if (options_stray(s, rows)) {
-		err_set(e, 0, "a plan has no rows for --csv");
-		return err_hint(e, "--json prints it as an object");
-	}
-	return 0;
+	err_set(e, 0, cmd ? "'%s' measures nothing" :
+			    "there is no command '%s'", word);
+	err_hint(e, "plan takes p2p, ib, ping, memlock, allreduce ... or all");
+	return NULL;
 }
 
 /** Runs @cmd as main() would, but only plans its run. */
 static int plan(struct session *s, const struct command *cmd)
 {
+	static const char *const rows[] = { "csv", NULL };
 	struct err e = { 0 };
 	int rc = options_parse(s, cmd, &e);
 
@@ -78,7 +43,11 @@ static int plan(struct session *s, const struct command *cmd)
 		help_command(&cmd_plan, rc == OPTIONS_HELP_ALL, stdout);
 		return CODE_HEALTHY;
 	}
-	if (rc != 0 || check(s, &e) < 0) {
+	if (rc == 0 && options_stray(s, rows)) {
+		rc = err_set(&e, 0, "a plan has no rows for --csv");
+		err_hint(&e, "--json prints it as an object");
+	}
+	if (rc != 0) {
 		return talk_fail(&e, CODE_USAGE);
 	}
 	talk_quiet(s->spec.quiet);
@@ -97,10 +66,16 @@ static int run_plan(struct session *typed)
 	if (!cmd) {
 		return talk_fail(&e, CODE_USAGE);
 	}
-	s.argv = make_line(typed, cmd, shift, &s.argc);
+	s.argv = calloc((size_t)typed->argc + 3, sizeof(*s.argv));
 	if (!s.argv) {
 		err_set(&e, ENOMEM, "cannot read the command line");
 		return talk_fail(&e, CODE_UNABLE);
+	}
+	/* "gpucheck COMMAND ..." */
+	s.argv[s.argc++] = typed->argv[0];
+	s.argv[s.argc++] = (char *)cmd->name;
+	for (int i = shift ? 3 : 2; i < typed->argc; i++) {
+		s.argv[s.argc++] = typed->argv[i];
 	}
 	code = plan(&s, cmd);
 	options_release(&s);

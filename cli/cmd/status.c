@@ -20,26 +20,6 @@
 
 /* ---- attach -------------------------------------------------------------- */
 
-/** Show the result; write nothing into a directory that may belong to another
- *  user. */
-static int show_end(const struct session *s, const char *dir,
-		    const struct watch *w, const char *last, struct err *e)
-{
-	int code;
-
-	if (w->planned) {
-		code = show_run_to(dir, NULL, &s->spec, NULL, e);
-		return code < 0 ? talk_fail(e, CODE_UNABLE) : code;
-	}
-	if (!run_json_failed(dir, &code, NULL, e)) {
-		err_set(e, 0, "the run ended before it planned a test%s%s",
-			last[0] ? ": " : "", last);
-		code = CODE_UNABLE;
-	}
-	talk_err(e);
-	return show_nothing(dir, s, e, code);
-}
-
 static int follow(const struct session *s, const struct found *f,
 		  struct err *e)
 {
@@ -48,6 +28,7 @@ static int follow(const struct session *s, const struct found *f,
 	struct watch w;
 	char word[PATH_MAX];
 	enum follow_end end = FOLLOW_OVER;
+	int code;
 
 	if (f->going && run_file(f->run).jobs.given) {
 		return jobs_follow(f->dir, s);
@@ -73,7 +54,18 @@ static int follow(const struct session *s, const struct found *f,
 		watch_known(&w);
 	}
 	found_note_end(f->dir, NULL, NULL);
-	return show_end(s, f->dir, &w, last.text, e);
+	if (w.planned) {
+		/* the directory may belong to another user: write nothing */
+		code = show_run_to(f->dir, NULL, &s->spec, NULL, e);
+		return code < 0 ? talk_fail(e, CODE_UNABLE) : code;
+	}
+	if (!run_json_failed(f->dir, &code, NULL, e)) {
+		err_set(e, 0, "the run ended before it planned a test%s%s",
+			last.text[0] ? ": " : "", last.text);
+		code = CODE_UNABLE;
+	}
+	talk_err(e);
+	return show_nothing(f->dir, s, e, code);
 }
 
 static int run_attach(struct session *s)
@@ -124,21 +116,11 @@ static const char *state_of(const struct standing *s)
 	       s->w.ended || s->w.failed ? "ended" : "cut";
 }
 
-/** "job 42 is running on n1, about 40 s left". */
-static void say_who(struct standing *s)
-{
-	const int64_t left_s = watch_left_ns(&s->w) / NS_PER_S;
-	char left[32];
-
-	units_duration_text(left_s * NS_PER_S, left, sizeof(left));
-	snprintf(s->who, sizeof(s->who), "%s%s%s%s", s->f->by.who,
-		 left_s > 0 ? ", about " : "", left_s > 0 ? left : "",
-		 left_s > 0 ? " left" : "");
-}
-
 static int look(const struct found *f, struct standing *s, struct err *e)
 {
 	struct judged_ask ask;
+	char left[32];
+	int64_t left_s;
 
 	*s = (struct standing){ .f = f, .code = CODE_PARTIAL };
 	watch_init(&s->w, f->dir);
@@ -152,7 +134,12 @@ static int look(const struct found *f, struct standing *s, struct err *e)
 		return 0;
 	}
 	if (found_ask(f, &ask)) {
-		say_who(s);
+		/* "job 42 is running on n1, about 40 s left" */
+		left_s = watch_left_ns(&s->w) / NS_PER_S;
+		units_duration_text(left_s * NS_PER_S, left, sizeof(left));
+		snprintf(s->who, sizeof(s->who), "%s%s%s%s", f->by.who,
+			 left_s > 0 ? ", about " : "", left_s > 0 ? left : "",
+			 left_s > 0 ? " left" : "");
 		ask.going = s->who;
 	}
 	ask.brief = true;
@@ -165,25 +152,10 @@ static int look(const struct found *f, struct standing *s, struct err *e)
 
 /* ---- words --------------------------------------------------------------- */
 
-/** Add the known facts about a run that failed. */
-static void add_failed(const struct standing *s, const struct wrap *w)
-{
-	struct str line = STR_INIT;
-
-	wrap_status(w, state_of(s));
-	str_addf(&line, "%s: %s", run_file(s->f->run).probe,
-		 s->why.text);
-	wrap_text(w, 6, str_text(&line));
-	str_release(&line);
-	if (s->why.hint[0]) {
-		wrap_line(w, 0, s->why.hint);
-	}
-}
-
 static int standing_words(const struct session *session,
 			  const struct standing *s, struct err *e)
 {
-	struct str text = STR_INIT;
+	struct str text = STR_INIT, line = STR_INIT;
 	const struct wrap w = {
 		.out = &text, .width = screen_width(STDOUT_FILENO),
 		.color = screen_color(&session->spec), .whole_quotes = true,
@@ -198,8 +170,15 @@ static int standing_words(const struct session *session,
 		rc = judged_words(s->j, w.width, w.color,
 				  screen_style(&session->spec), &text);
 	} else {
-		add_failed(s, &w);
+		wrap_status(&w, state_of(s));
+		str_addf(&line, "%s: %s", run_file(s->f->run).probe,
+			 s->why.text);
+		wrap_text(&w, 6, str_text(&line));
+		if (s->why.hint[0]) {
+			wrap_line(&w, 0, s->why.hint);
+		}
 	}
+	str_release(&line);
 	screen_print(&text, stdout);
 	rc = rc < 0 || text.failed ? err_set(e, ENOMEM, "cannot print it") : 0;
 	str_release(&text);
@@ -208,14 +187,11 @@ static int standing_words(const struct session *session,
 
 /* ---- JSON ---------------------------------------------------------------- */
 
-static json_t *seconds(int64_t ns)
-{
-	return ns < 0 ? json_null() : json_real((double)ns / (double)NS_PER_S);
-}
-
 static int show_json(const struct standing *s, struct err *e)
 {
 	const struct going *by = &s->f->by;
+	const int64_t left_ns = s->f->going && !s->f->waits ?
+					watch_left_ns(&s->w) : -1;
 	char when[CLOCK_UTC_SIZE] = "", why[1024] = "";
 	json_t *json;
 
@@ -239,8 +215,8 @@ static int show_json(const struct standing *s, struct err *e)
 		"tests", "done", (json_int_t)s->w.rows, "planned",
 		s->w.planned ? json_integer((json_int_t)s->w.cells) :
 			       json_null(),
-		"left_s", seconds(s->f->going && !s->f->waits ?
-					 watch_left_ns(&s->w) : -1),
+		"left_s", left_ns < 0 ? json_null() :
+			json_real((double)left_ns / (double)NS_PER_S),
 		"verdict", s->j ? verdict_json(&s->j->run, &s->j->verdict) :
 				  json_null());
 	if (!json) {
@@ -252,34 +228,24 @@ static int show_json(const struct standing *s, struct err *e)
 	return 0;
 }
 
-static int show(const struct session *session, const struct found *f,
-		struct err *e)
-{
-	struct standing s;
-	int code;
-
-	if (look(f, &s, e) < 0) {
-		return CODE_UNABLE;
-	}
-	code = session->spec.json    ? show_json(&s, e)
-	       : session->spec.quiet ? 0
-				     : standing_words(session, &s, e);
-	code = code < 0 ? CODE_UNABLE : s.code;
-	judged_free(s.j);
-	return code;
-}
-
 static int run_status(struct session *s)
 {
 	struct err e = { 0 };
+	struct standing now;
 	struct found f;
-	int code = found_open(s->n_args ? s->args[0] : NULL, &f, &e);
+	int rc, code = found_open(s->n_args ? s->args[0] : NULL, &f, &e);
 
 	if (code == CODE_HEALTHY) {
 		if (!s->n_args && !s->spec.quiet) {
 			talk("the latest run here: %s", f.dir);
 		}
-		code = show(s, &f, &e);
+		rc = look(&f, &now, &e);
+		if (rc == 0) {
+			rc = s->spec.json  ? show_json(&now, &e) :
+			     s->spec.quiet ? 0 : standing_words(s, &now, &e);
+			judged_free(now.j);
+		}
+		code = rc < 0 ? CODE_UNABLE : now.code;
 		if (!f.going && !s->spec.quiet && !s->spec.json) {
 			resume_say_how(f.dir, code);
 		}

@@ -58,24 +58,6 @@ static void print_line(const char *name, const char *fmt, ...)
 	str_release(&out);
 }
 
-/** Every key of @all but the reasons is a library. */
-static void print_libraries(json_t *all)
-{
-	char why[32];
-	const char *name;
-	json_t *library;
-
-	json_object_foreach(all, name, library) {
-		snprintf(why, sizeof(why), "%s_why", name);
-		if (json_is_object(library)) {
-			print_line(name, "%s %s", text_of(library, "version"),
-				   text_of(library, "path"));
-		} else if (!json_is_string(library)) {
-			print_line(name, "not found: %s", text_of(all, why));
-		}
-	}
-}
-
 static void print_gnuplot(void)
 {
 	char *const argv[] = { (char *)"gnuplot", (char *)"--version", NULL };
@@ -106,61 +88,28 @@ struct version_setting {
 	char where[320];
 };
 
-struct settings {
-	struct version_setting
-		list[CONFIG_FILES * CONFIG_MAX + SPEC_OPTIONS_MAX];
-	size_t n;
-};
+#define SETTINGS_MAX (CONFIG_FILES * CONFIG_MAX + SPEC_OPTIONS_MAX)
 
-static void add_files(const struct config files[CONFIG_FILES],
-		      struct settings *all)
+/** Print each of the @n settings of @all, and which one overrides it. */
+static void print_settings(const struct version_setting *all, size_t n)
 {
-	for (int i = 0; i < CONFIG_FILES; i++) {
-		for (size_t k = 0; k < files[i].n; k++) {
-			const struct config_value *v = &files[i].list[k];
-			struct version_setting *to = &all->list[all->n++];
+	for (size_t i = 0; i < n; i++) {
+		const struct version_setting *x = &all[i], *best = x;
 
-			*to = (struct version_setting){
-				.name = v->name, .text = v->text, .of = v->of,
-				.source = SOURCE_SITE + 2 * (unsigned)i,
-			};
-			snprintf(to->where, sizeof(to->where), "%.300s:%d",
-				 files[i].path, v->line);
+		for (size_t k = 0; k < n; k++) {
+			if (strcmp(all[k].name, x->name) == 0 &&
+			    all[k].source > best->source &&
+			    (!all[k].of || all[k].of == x->of)) {
+				best = &all[k];
+			}
 		}
-	}
-}
-
-/** Returns the setting that overrides @one; NULL: @one is in effect. */
-static const struct version_setting *winner(const struct settings *all,
-					    const struct version_setting *one)
-{
-	const struct version_setting *best = NULL;
-
-	for (size_t i = 0; i < all->n; i++) {
-		const struct version_setting *x = &all->list[i];
-
-		if (strcmp(x->name, one->name) == 0 &&
-		    x->source > (best ? best->source : one->source) &&
-		    (!x->of || x->of == one->of)) {
-			best = x;
-		}
-	}
-	return best;
-}
-
-static void print_settings(const struct settings *all)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		const struct version_setting *x = &all->list[i];
-		const struct version_setting *other = winner(all, x);
-
 		print_line(i ? "" : "options", "%s%s%s%s=%s, from %s%s%s",
 			   x->of ? "[" : "", x->of ? x->of->name : "",
 			   x->of ? "] " : "", x->name, x->text, x->where,
-			   other ? "; not used: " : "",
-			   other ? other->where : "");
+			   best != x ? "; not used: " : "",
+			   best != x ? best->where : "");
 	}
-	if (all->n == 0) {
+	if (n == 0) {
 		print_line("options", "all as they are built in");
 	}
 }
@@ -168,8 +117,9 @@ static void print_settings(const struct settings *all)
 /** Files of options, what they set, and what the environment does. */
 static int print_config(const struct command *const *commands)
 {
-	struct settings *all = calloc(1, sizeof(*all));
+	struct version_setting *all = calloc(SETTINGS_MAX, sizeof(*all));
 	struct config files[CONFIG_FILES];
+	size_t n = 0;
 	struct err e = { 0 };
 	int rc = config_read(files, commands, &e);
 	bool none = true;
@@ -182,6 +132,16 @@ static int print_config(const struct command *const *commands)
 						   ": not there");
 			none = false;
 		}
+		for (size_t k = 0; rc == 0 && all && k < files[i].n; k++) {
+			const struct config_value *v = &files[i].list[k];
+
+			snprintf(all[n].where, sizeof(all[n].where),
+				 "%.300s:%d", files[i].path, v->line);
+			all[n].name = v->name;
+			all[n].text = v->text;
+			all[n].of = v->of;
+			all[n++].source = SOURCE_SITE + 2 * (unsigned)i;
+		}
 	}
 	if (none) {
 		print_line("config", "no file is read: %s",
@@ -189,7 +149,6 @@ static int print_config(const struct command *const *commands)
 						"no home is known");
 	}
 	if (rc == 0 && all) {
-		add_files(files, all);
 		for (const struct spec_option *o = spec_options; o->name; o++) {
 			struct version_setting to = { .name = o->name,
 					      .source = SOURCE_ENVIRONMENT };
@@ -198,10 +157,10 @@ static int print_config(const struct command *const *commands)
 			to.text = getenv(to.where);
 			if (to.text && to.text[0] && o->type != SPEC_LIST &&
 			    spec_find(o->name) == o) {
-				all->list[all->n++] = to;
+				all[n++] = to;
 			}
 		}
-		print_settings(all);
+		print_settings(all, n);
 	}
 	free(all);
 	config_release(files);
@@ -210,8 +169,10 @@ static int print_config(const struct command *const *commands)
 
 static int run_version(struct session *s)
 {
-	json_t *libraries = probes_libraries();
+	json_t *libraries = probes_libraries(), *library;
 	struct str built = STR_INIT;
+	const char *name;
+	char why[32];
 
 	for (const struct version_header *h = headers; h->name; h++) {
 		str_addf(&built, "%s%s %s", h == headers ? "" : ", ",
@@ -220,7 +181,17 @@ static int run_version(struct session *s)
 	print_line("gpucheck", "%s", version_own());
 	print_line("built", "%s", str_text(&built));
 	str_release(&built);
-	print_libraries(libraries);
+	/* every key but the reasons is a library */
+	json_object_foreach(libraries, name, library) {
+		snprintf(why, sizeof(why), "%s_why", name);
+		if (json_is_object(library)) {
+			print_line(name, "%s %s", text_of(library, "version"),
+				   text_of(library, "path"));
+		} else if (!json_is_string(library)) {
+			print_line(name, "not found: %s",
+				   text_of(libraries, why));
+		}
+	}
 	print_gnuplot();
 	json_decref(libraries);
 	return s->spec.verbose ? print_config(s->commands) : CODE_HEALTHY;
