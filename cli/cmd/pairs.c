@@ -107,7 +107,8 @@ COLLECTIVE(sendrecv, BY_THRESHOLD,
 static int gpu_check(struct session *s, struct str *drill, struct err *e)
 {
 	return spec_check(&s->spec, e) < 0 ||
-	       ahead_check_drill(&s->spec, drill, e) < 0 ? -1 : 0;
+	       ahead_check_shape(&s->spec, probe_find("gpu"), drill, e) < 0 ?
+		       -1 : 0;
 }
 
 /* Pretend nodes would take turns on the same GPUs, and hold them against each

@@ -22,7 +22,6 @@
 #include "report/model/sweep.h"
 #include "sbatch/launcher.h"
 
-#define DRILL_FILE_MAX (1024 * 1024)
 /** All pairs of more ranks than this are not worth planning twice. */
 #define PLAN_RANKS_MAX 1024
 
@@ -55,11 +54,6 @@ int ahead_layout(const struct spec *s, struct layout *l, struct err *e)
 		       1;
 }
 
-int ahead_read_drill(const char *path, struct str *text, struct err *e)
-{
-	return input_read("drill file", path, DRILL_FILE_MAX, text, e);
-}
-
 static int check_drill(const struct spec *s, const struct layout *l,
 		       struct str *text, struct err *e)
 {
@@ -70,7 +64,7 @@ static int check_drill(const struct spec *s, const struct layout *l,
 	if (!s->faults[0]) {
 		return 0;
 	}
-	if (ahead_read_drill(s->faults, text, e) < 0) {
+	if (input_read("drill file", s->faults, DRILL_FILE_MAX, text, e) < 0) {
 		return -1;
 	}
 	rc = drill_parse(str_text(text), text->len, &drill, &why);
@@ -85,27 +79,12 @@ static int check_drill(const struct spec *s, const struct layout *l,
 	return 0;
 }
 
-/** Return true if @p can be planned now. The nodes of a batch job are not known
- *  yet. */
-static bool can_plan(const struct spec *s, const struct layout *l,
-		     const struct pairs *p, int most_ranks)
-{
-	if (p->kind != PAIRS_LIST) {
-		return p->rounds > 0 || l->n_ranks <= most_ranks;
-	}
-	for (size_t i = 0; i < p->n; i++) {
-		if (p->list[i].a.node[0] || p->list[i].b.node[0]) {
-			return s->local;
-		}
-	}
-	return true;
-}
-
 int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 	       const struct layout *l, int most_ranks, struct plan *p,
 	       struct err *e)
 {
 	struct pairs pairs;
+	bool known;
 	int rc;
 
 	*p = (struct plan){ 0 };
@@ -119,51 +98,18 @@ int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 	if (l) {
 		pairs_settle(&pairs, s, l);
 	}
-	if (rc == 0 && l && can_plan(s, l, &pairs, most_ranks)) {
+	known = l && (pairs.kind == PAIRS_LIST || pairs.rounds > 0 ||
+		      l->n_ranks <= most_ranks);
+	/* the names of the nodes of a batch job are not known yet */
+	for (size_t i = 0; pairs.kind == PAIRS_LIST && i < pairs.n; i++) {
+		known &= s->local || (!pairs.list[i].a.node[0] &&
+				      !pairs.list[i].b.node[0]);
+	}
+	if (rc == 0 && known) {
 		rc = plan_pairs(l, &pairs, p, e);
 	}
 	pairs_release(&pairs);
 	return rc;
-}
-
-static int check_pairs(const struct spec *s, const struct layout *l,
-		       struct err *e)
-{
-	struct plan plan;
-	int rc = ahead_plan(s, xport_find(s->transport), l, PLAN_RANKS_MAX,
-			    &plan, e);
-
-	if (rc == 0) {
-		plan_release(&plan);
-	}
-	return rc;
-}
-
-/** Check that @probe supports the transport and the variants. */
-static int check_words(const struct spec *s, const struct probe *probe,
-		       struct err *e)
-{
-	static const char *const names[] = { "transport", "contrast" };
-
-	for (int i = 0; i < 2; i++) {
-		const struct spec_option *o = spec_find(names[i]);
-		char word[16];
-
-		spec_text(s, o, word, sizeof(word));
-		if (spec_word_of(spec_word(o, word), s->commands)) {
-			continue;
-		}
-		err_set(e, 0, "--%s=%s does not go with '%s'", o->name, word,
-			probe->name);
-		return i ? err_hint(e, "it is a contrast of gpucheck %s",
-				    probe->ports ? "p2p" : "ib") :
-		       probe->ports ?
-			   err_hint(e,
-				    "gpucheck %s measures HCA ports by verbs",
-				    probe->name) :
-			   err_hint(e, "to measure HCA ports: gpucheck ib");
-	}
-	return 0;
 }
 
 /** Check a --nccl-lib as far as possible here: the file may exist on the nodes
@@ -246,41 +192,6 @@ int ahead_take_references(struct spec *s, struct err *e)
 	return none > 0 ? check_reference(s, e) : none;
 }
 
-static int check_sizes(const struct spec *s, struct err *e)
-{
-	int64_t sizes[SPEC_MAX_SIZES];
-
-	if (collective_sizes(s, sizes) < 0) {
-		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
-	}
-	return 0;
-}
-
-/** Options that mean nothing to this one of the collectives. */
-static int check_wishes(struct session *s, enum collective op, struct err *e)
-{
-	static const char *const reductions[] = { "redop", NULL };
-	static const char *const choices[] = { "algo", "proto", NULL };
-	const char *name = collective_name(op), *stray;
-
-	if (!collective_kinds[op].reduces && options_stray(s, reductions)) {
-		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
-			"nothing", s->spec.redop, name);
-		return err_hint(e, "--redop is for allreduce, reducescatter and "
-				"reduce");
-	}
-	stray = collective_kinds[op].exchanges ? options_stray(s, choices) :
-						 NULL;
-	if (stray) {
-		err_set(e, 0, "--%s does not go with '%s': NCCL offers "
-			"no choice for sends and receives", stray, name);
-		return err_hint(e, "their protocol depends on the size; to "
-				"compare: --env "
-				"NCCL_P2P_LL_THRESHOLD=0,16384");
-	}
-	return 0;
-}
-
 /** Check that a size leaves an element for each rank. */
 static int check_shares(const struct spec *s, enum collective op, int ranks,
 			struct err *e)
@@ -311,36 +222,26 @@ static int check_shares(const struct spec *s, enum collective op, int ranks,
 					 sizeof(wanted)));
 }
 
-/** Check options that depend on the number of nodes and ranks, as far as it is
- *  known. */
-static int check_shape(const struct spec *s, const struct probe *probe,
-		       struct str *drill, struct err *e)
+int ahead_check_shape(const struct spec *s, const struct probe *probe,
+		      struct str *drill, struct err *e)
 {
 	struct layout layout;
+	struct plan plan;
 	int known = ahead_layout(s, &layout, e), rc;
 	const struct layout *l = known > 0 ? &layout : NULL;
 
 	rc = known < 0 ? -1 : check_drill(s, l, drill, e);
-	if (rc == 0) {
-		rc = probe->kind == PROBE_COLLECTIVE ?
-			     check_shares(s, collective_parse(probe->name),
-					  l ? l->n_ranks : 0, e) :
-			     check_pairs(s, l, e);
+	if (rc == 0 && probe->kind == PROBE_COLLECTIVE) {
+		rc = check_shares(s, collective_parse(probe->name),
+				  l ? l->n_ranks : 0, e);
+	} else if (rc == 0 && probe->kind == PROBE_PAIRS) {
+		rc = ahead_plan(s, xport_find(s->transport), l, PLAN_RANKS_MAX,
+				&plan, e);
+		if (rc == 0) {
+			plan_release(&plan);
+		}
 	}
 	if (l) {
-		layout_release(&layout);
-	}
-	return rc;
-}
-
-int ahead_check_drill(const struct spec *s, struct str *drill, struct err *e)
-{
-	struct layout layout;
-	int known = ahead_layout(s, &layout, e);
-	int rc = known < 0 ? -1 :
-		 check_drill(s, known > 0 ? &layout : NULL, drill, e);
-
-	if (known > 0) {
 		layout_release(&layout);
 	}
 	return rc;
@@ -349,24 +250,70 @@ int ahead_check_drill(const struct spec *s, struct str *drill, struct err *e)
 int ahead_check(const struct spec *s, const char *name, struct str *drill,
 		struct err *e)
 {
+	static const char *const names[] = { "transport", "contrast" };
 	const struct probe *probe = probe_find(name);
 
-	return spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-			       check_words(s, probe, e) < 0 ||
-			       check_libs(s, probe, e) < 0 ?
-		       -1 : check_shape(s, probe, drill, e);
+	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0) {
+		return -1;
+	}
+	/* the probe must support the transport and the variants */
+	for (int i = 0; i < 2; i++) {
+		const struct spec_option *o = spec_find(names[i]);
+		char word[16];
+
+		spec_text(s, o, word, sizeof(word));
+		if (spec_word_of(spec_word(o, word), s->commands)) {
+			continue;
+		}
+		err_set(e, 0, "--%s=%s does not go with '%s'", o->name, word,
+			probe->name);
+		return i ? err_hint(e, "it is a contrast of gpucheck %s",
+				    probe->ports ? "p2p" : "ib") :
+		       probe->ports ?
+			   err_hint(e,
+				    "gpucheck %s measures HCA ports by verbs",
+				    probe->name) :
+			   err_hint(e, "to measure HCA ports: gpucheck ib");
+	}
+	return check_libs(s, probe, e) < 0 ?
+		       -1 : ahead_check_shape(s, probe, drill, e);
 }
 
 int ahead_check_collective(struct session *session, struct str *drill,
 			   struct err *e)
 {
-	const char *probe = session->argv[1];
+	static const char *const reductions[] = { "redop", NULL };
+	static const char *const choices[] = { "algo", "proto", NULL };
+	const char *probe = session->argv[1], *stray;
+	const enum collective op = collective_parse(probe);
 	const struct spec *s = &session->spec;
 	const struct xport_ops *ops = xport_find(s->transport);
+	int64_t sizes[SPEC_MAX_SIZES];
 
-	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0 ||
-	    check_wishes(session, collective_parse(probe), e) < 0 ||
-	    check_sizes(s, e) < 0 || check_libs(s, probe_find(probe), e) < 0 ||
+	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0) {
+		return -1;
+	}
+	/* options that have no effect on this collective */
+	if (!collective_kinds[op].reduces &&
+	    options_stray(session, reductions)) {
+		err_set(e, 0, "--redop=%s does not go with '%s', which reduces "
+			"nothing", s->redop, probe);
+		return err_hint(e, "--redop is for allreduce, reducescatter and "
+				"reduce");
+	}
+	stray = collective_kinds[op].exchanges ?
+			options_stray(session, choices) : NULL;
+	if (stray) {
+		err_set(e, 0, "--%s does not go with '%s': NCCL offers "
+			"no choice for sends and receives", stray, probe);
+		return err_hint(e, "their protocol depends on the size; to "
+				"compare: --env "
+				"NCCL_P2P_LL_THRESHOLD=0,16384");
+	}
+	if (collective_sizes(s, sizes) < 0) {
+		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
+	}
+	if (check_libs(s, probe_find(probe), e) < 0 ||
 	    check_reference(s, e) < 0) {
 		return -1;
 	}
@@ -376,7 +323,7 @@ int ahead_check_collective(struct session *session, struct str *drill,
 		return err_hint(e, "gpucheck %s uses nccl, or sim, a model",
 				probe);
 	}
-	return check_shape(s, probe_find(probe), drill, e);
+	return ahead_check_shape(s, probe_find(probe), drill, e);
 }
 
 int ahead_take_pair(struct session *s, struct err *e)

@@ -11,6 +11,7 @@
 #include "lib/spec/spec.h"
 #include "probes/plan/layout.h"
 #include "probes/plan/plan.h"
+#include "probes/probe.h"
 #include "probes/transport/xport.h"
 
 /* ---- site ---------------------------------------------------------------- */
@@ -95,8 +96,10 @@ int ahead_take_references(struct spec *s, struct err *e);
  *  it is taken out of @s. */
 int ahead_check_collective(struct session *s, struct str *drill,
 			   struct err *e);
-/** The drill file alone, of a probe that has no pairs. */
-int ahead_check_drill(const struct spec *s, struct str *drill, struct err *e);
+/** Check what depends on the number of nodes and ranks, as far as it is known:
+ *  the drill file, and the pairs or sizes of @probe if it has any. */
+int ahead_check_shape(const struct spec *s, const struct probe *probe,
+		      struct str *drill, struct err *e);
 
 /**
  * The layout that the options promise, nodes named n0, n1, ... as --local
@@ -115,8 +118,8 @@ int ahead_plan(const struct spec *s, const struct xport_ops *ops,
 	       const struct layout *l, int most_ranks, struct plan *p,
 	       struct err *e);
 
-/** The text of a drill file; 0, or -1 with @e. */
-int ahead_read_drill(const char *path, struct str *text, struct err *e);
+/** Maximum bytes of a drill file. */
+#define DRILL_FILE_MAX (1024 * 1024)
 
 /** "gpucheck p2p 0 9" is --pairs=0-9.  0, or -1 with @e. */
 int ahead_take_pair(struct session *s, struct err *e);

@@ -51,24 +51,11 @@ int config_check_file(const char *path, const struct stat *st, unsigned me,
 	return 0;
 }
 
-/** Writes "BASE/MORE/gpucheck.conf" if @base is an absolute path; else "". */
-static void make_path(const char *base, const char *more, char path[PATH_MAX])
-{
-	int n = 0;
-
-	path[0] = '\0';
-	if (base && base[0] == '/') {
-		n = snprintf(path, PATH_MAX, "%s%s/" CONFIG_NAME, base, more);
-	}
-	if (n < 0 || n >= PATH_MAX) {
-		path[0] = '\0';
-	}
-}
-
 void config_find(struct config files[CONFIG_FILES])
 {
 	const char *named = getenv(CONFIG_ENV);
-	const char *xdg = getenv("XDG_CONFIG_HOME");
+	const char *base = getenv("XDG_CONFIG_HOME"), *below = "";
+	int n = 0;
 
 	for (int i = 0; i < CONFIG_FILES; i++) {
 		files[i] = (struct config){ 0 };
@@ -81,20 +68,17 @@ void config_find(struct config files[CONFIG_FILES])
 		return;
 	}
 	snprintf(files[0].path, PATH_MAX, "%s", CONFIG_SITE);
-	if (xdg && xdg[0] == '/') {
-		make_path(xdg, "", files[1].path);
-	} else {
-		make_path(getenv("HOME"), "/.config", files[1].path);
+	if (!base || base[0] != '/') {
+		base = getenv("HOME");
+		below = "/.config";
 	}
-}
-
-/** Return true if the file counts as missing: the home of another user, as
- *  after su, may not be readable. */
-static bool is_absent(const struct config *c, int code)
-{
-	return !c->must && (code == ENOENT || code == ENOTDIR ||
-			    (code == EACCES &&
-			     strcmp(c->path, CONFIG_SITE) != 0));
+	if (base && base[0] == '/') {
+		n = snprintf(files[1].path, PATH_MAX, "%s%s/" CONFIG_NAME,
+			     base, below);
+	}
+	if (n < 0 || n >= PATH_MAX) {
+		files[1].path[0] = '\0';
+	}
 }
 
 /** The text of @c into @text; 0, with c->here when there is one, or -1. */
@@ -108,7 +92,10 @@ static int read_file(struct config *c, struct str *text, struct err *e)
 
 	if (fd < 0) {
 		code = errno;
-		if (is_absent(c, code)) {
+		/* the home of another user, as after su, may not be readable */
+		if (!c->must && (code == ENOENT || code == ENOTDIR ||
+				 (code == EACCES &&
+				  strcmp(c->path, CONFIG_SITE) != 0))) {
 			return 0;
 		}
 		err_set(e, code, "cannot read '%.160s'", c->path);
@@ -209,57 +196,23 @@ static bool has_section(const struct command *cmd)
 	       !(cmd->takes & SPEC_CMD_PLAIN);
 }
 
-static int no_section(const struct config_reading *r, const char *name,
-		      struct err *e)
-{
-	const char *names[NAMES_MAX] = { NULL }, *nearest;
-	size_t n = 0;
-
-	for (int i = 0; r->all[i] && n < NAMES_MAX - 1; i++) {
-		if (has_section(r->all[i])) {
-			names[n++] = r->all[i]->name;
-		}
-	}
-	nearest = str_nearest(name, names);
-	err_set(e, 0, "[%s] is no command that has options", name);
-	return nearest ? err_hint(e, "did you mean [%s]?", nearest) :
-			 err_hint(e, "a section is named as its command, such "
-				     "as [p2p]; what is for all stands before "
-				     "the first");
-}
-
-/** The command of section @name, NULL for ""; -1 with @e. */
-static int find_section(const struct config_reading *r, const char *name,
-			const struct command **of, struct err *e)
-{
-	*of = name[0] ? command_find(r->all, name) : NULL;
-	return name[0] && (!*of || !has_section(*of)) ? no_section(r, name, e) :
-							0;
-}
-
-/** The first option of @name that @of takes (NULL: any command); NULL. */
+/** Return the option @name that @of (NULL: any command) takes; NULL with @e if
+ *  there is none. */
 static const struct spec_option *find_option(const char *name,
-					     const struct command *of)
-{
-	const struct spec_option *o = spec_options;
-
-	while (o->name && (strcmp(o->name, name) != 0 ||
-			   (of && !options_apply(of, o)))) {
-		o++;
-	}
-	return o->name ? o : NULL;
-}
-
-/** Refuses @name, which is not an option of @of (NULL: of any command). */
-static int no_option(const char *name, const struct command *of,
-		     struct err *e)
+					     const struct command *of,
+					     struct err *e)
 {
 	const char *names[NAMES_MAX] = { NULL }, *nearest;
+	const unsigned takes = of ? of->takes : ~0U;
+	const struct spec_option *found = option_find(takes, name);
 	size_t n = 0;
 
+	if (found) {
+		return found;
+	}
 	for (const struct spec_option *o = spec_options;
 	     o->name && n < NAMES_MAX - 1; o++) {
-		if (!o->once && (!of || options_apply(of, o))) {
+		if (!o->once && (o->commands & takes)) {
 			names[n++] = o->name;
 		}
 	}
@@ -267,29 +220,17 @@ static int no_option(const char *name, const struct command *of,
 	nearest = str_nearest(name, names);
 	if (of && spec_find(name)) {
 		err_set(e, 0, "'%s' has no option '%s'", of->name, name);
-		return err_hint(e, "\"gpucheck %s --help=all\" lists those "
-				   "that it has", of->name);
+		err_hint(e, "\"gpucheck %s --help=all\" lists those that it "
+			    "has", of->name);
+		return NULL;
 	}
 	err_set(e, 0, "there is no option '%s'", name);
-	return nearest ? err_hint(e, "did you mean '%s'?", nearest) :
-			 err_hint(e, "options are written without dashes: "
-				     "max-time=10m");
-}
-
-/** Check that no other line sets the same option. A list has a line for each
- *  value. */
-static int check_once(const struct config *c, const struct spec_option *o,
-		      const struct command *of, struct err *e)
-{
-	for (size_t i = 0; i < c->n && o->type != SPEC_LIST; i++) {
-		if (c->list[i].of == of &&
-		    strcmp(c->list[i].name, o->name) == 0) {
-			err_set(e, 0, "'%s' is set in line %d already",
-				o->name, c->list[i].line);
-			return err_hint(e, "leave one of the two");
-		}
+	if (nearest) {
+		err_hint(e, "did you mean '%s'?", nearest);
+	} else {
+		err_hint(e, "options are written without dashes: max-time=10m");
 	}
-	return 0;
+	return NULL;
 }
 
 static int check_value(const struct spec_option *o, const struct command *of,
@@ -319,12 +260,21 @@ static int check_value(const struct spec_option *o, const struct command *of,
 	return 0;
 }
 
+/** Append a value to @c.  Only a list may have a line for each value. */
 static int add_value(struct config *c, const struct spec_option *o,
 		     const struct command *of, int line, const char *value,
 		     struct err *e)
 {
 	struct config_value *grown;
 
+	for (size_t i = 0; i < c->n && o->type != SPEC_LIST; i++) {
+		if (c->list[i].of == of &&
+		    strcmp(c->list[i].name, o->name) == 0) {
+			err_set(e, 0, "'%s' is set in line %d already",
+				o->name, c->list[i].line);
+			return err_hint(e, "leave one of the two");
+		}
+	}
 	if (c->n == CONFIG_MAX) {
 		return err_set(e, 0, "more than %d values", CONFIG_MAX);
 	}
@@ -340,62 +290,45 @@ static int add_value(struct config *c, const struct spec_option *o,
 	return 0;
 }
 
-static int take_value(struct config_reading *r, const char *section,
-		      const char *name, const char *value, struct err *e)
-{
-	const struct command *of;
-	const struct spec_option *o;
-
-	if (find_section(r, section, &of, e) < 0) {
-		return -1;
-	}
-	o = find_option(name, of);
-	if (!o) {
-		return no_option(name, of, e);
-	}
-	return check_value(o, of, value, e) < 0 ||
-	       check_once(r->c, o, of, e) < 0 ||
-	       add_value(r->c, o, of, r->line, value, e) < 0 ? -1 : 0;
-}
-
 /** inih's handler: 1 is good. */
 static int take(void *user, const char *section, const char *name,
 		const char *value)
 {
 	struct config_reading *r = user;
+	const char *names[NAMES_MAX] = { NULL }, *nearest;
+	const struct command *of = section[0] ? command_find(r->all, section) :
+						NULL;
+	const struct spec_option *o = NULL;
+	size_t n = 0;
 
 	if (r->wrong) {
 		return 0;
 	}
-	if (take_value(r, section, name, value, &r->why) < 0) {
+	if (section[0] && (!of || !has_section(of))) {
+		for (int i = 0; r->all[i] && n < NAMES_MAX - 1; i++) {
+			if (has_section(r->all[i])) {
+				names[n++] = r->all[i]->name;
+			}
+		}
+		nearest = str_nearest(section, names);
+		err_set(&r->why, 0, "[%s] is no command that has options",
+			section);
+		if (nearest) {
+			err_hint(&r->why, "did you mean [%s]?", nearest);
+		} else {
+			err_hint(&r->why, "a section is named as its command, "
+				 "such as [p2p]; what is for all stands before "
+				 "the first");
+		}
+	} else {
+		o = find_option(name, of, &r->why);
+	}
+	if (!o || check_value(o, of, value, &r->why) < 0 ||
+	    add_value(r->c, o, of, r->line, value, &r->why) < 0) {
 		r->wrong = r->line;
 		return 0;
 	}
 	return 1;
-}
-
-/** Find a line that inih would split or skip: its number in @line, and -1 with
- *  @e. */
-static int check_lines(const char *text, size_t len, int *line, struct err *e)
-{
-	size_t begin = 0;
-
-	*line = 1;
-	for (size_t i = 0; i < len; i++) {
-		const unsigned char c = (unsigned char)text[i];
-
-		if (c == '\n') {
-			begin = i + 1;
-			++*line;
-		} else if (c < ' ' && c != '\t' && c != '\r') {
-			return err_set(e, 0, "a control character (byte %u)",
-				       c);
-		} else if (i - begin >= CONFIG_MAX_LINE) {
-			return err_set(e, 0, "it is longer than %d bytes",
-				       CONFIG_MAX_LINE);
-		}
-	}
-	return 0;
 }
 
 int config_fail(const struct config *c, int line, const struct err *why,
@@ -413,10 +346,24 @@ int config_parse(const char *text, size_t len,
 {
 	struct config_reading r = { .at = text, .end = text + len, .all = all,
 			     .c = c };
-	int line;
+	size_t begin = 0;
+	int line = 1;
 
-	if (check_lines(text, len, &line, &r.why) < 0) {
-		return config_fail(c, line, &r.why, e);
+	/* refuse lines that inih would split or skip */
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char ch = (unsigned char)text[i];
+
+		if (ch == '\n') {
+			begin = i + 1;
+			line++;
+		} else if (ch < ' ' && ch != '\t' && ch != '\r') {
+			err_set(&r.why, 0, "a control character (byte %u)", ch);
+			return config_fail(c, line, &r.why, e);
+		} else if (i - begin >= CONFIG_MAX_LINE) {
+			err_set(&r.why, 0, "it is longer than %d bytes",
+				CONFIG_MAX_LINE);
+			return config_fail(c, line, &r.why, e);
+		}
 	}
 	line = ini_parse_stream(read_line, &r, take, &r);
 	if (line < 0) {

@@ -14,117 +14,6 @@
 #include "lib/base/units.h"
 #include "lib/data/rundir.h"
 
-/* ---- progress ------------------------------------------------------------ */
-
-#define DELAY_NS    NS_PER_S
-#define INTERVAL_NS (250 * NS_PER_MS)
-
-/** Columns around the bar; the bar takes the rest of the line. */
-#define TEXT_COLUMNS 66
-#define BAR_MAX 40
-
-/** A background job must not write over what its user types. */
-static bool is_foreground(void)
-{
-	pid_t group = tcgetpgrp(STDERR_FILENO);
-
-	return group < 0 || group == getpgrp();
-}
-
-/** Return the unit of progress; a run of all counts steps. */
-static const char *unit(const struct progress *p)
-{
-	return strcmp(p->name, "all") == 0 ? "probes" : "tests";
-}
-
-/** Adds ", 40 s left"; nothing if that is not known or nearly over. */
-static void add_left(struct str *line, int64_t left_ns)
-{
-	char left[32];
-
-	if (left_ns >= NS_PER_S) {
-		str_addf(line, ", %s left",
-			 units_duration_text(left_ns / NS_PER_S * NS_PER_S,
-					     left, sizeof(left)));
-	}
-}
-
-static void draw_bar(struct progress *p, int64_t now_ns,
-		     const struct progress_now *now)
-{
-	struct str line = STR_INIT;
-	char age[32];
-
-	str_addf(&line, "%s ", p->name);
-	if (now->total) {
-		size_t done = now->done;
-		size_t total = now->total;
-		int width = screen_width(STDERR_FILENO) - TEXT_COLUMNS;
-		int full;
-
-		width = width < 0 ? 0 : width > BAR_MAX ? BAR_MAX : width;
-		full = (int)((size_t)width * done / total);
-		str_addch(&line, '[');
-		for (int i = 0; i < width; i++) {
-			str_addch(&line, i < full ? '#' : '.');
-		}
-		/* after the last cell bad ones are tried again, which takes a
-		 * while */
-		str_addf(&line, "] %3zu %%  %zu of %zu %s%s",
-			 100 * done / total, done, total, unit(p),
-			 done == total ? ", finishing" : "");
-	} else {
-		str_add(&line, now->waits);
-	}
-	str_addf(&line, "  %s",
-		 units_duration_text((now_ns - p->start_ns) / NS_PER_S *
-				     NS_PER_S, age, sizeof(age)));
-	add_left(&line, now->left_ns);
-	/* \033[K: a shorter line leaves nothing of the longer one before */
-	fprintf(stderr, "\r%s\033[K", str_text(&line));
-	fflush(stderr);
-	str_release(&line);
-	p->drawn = true;
-}
-
-static void progress_update(struct progress *p, const struct progress_now *now)
-{
-	const int64_t now_ns = clock_now_ns();
-	struct progress_now n = *now;
-
-	/* a cell that is tried again adds a row, not a cell */
-	n.done = n.done > n.total ? n.total : n.done;
-	if (p->form == PROGRESS_NONE || now_ns - p->start_ns < DELAY_NS ||
-	    now_ns - p->last_ns < INTERVAL_NS) {
-		return;
-	}
-	if (p->form == PROGRESS_LINES) {
-		int tenths = n.total ? (int)(10 * n.done / n.total) : 0;
-		struct str left = STR_INIT;
-
-		if (tenths > p->tenths) {
-			p->tenths = tenths;
-			add_left(&left, n.left_ns);
-			talk("%d %%, %zu of %zu %s%s", 10 * tenths, n.done,
-			     n.total, unit(p), str_text(&left));
-			str_release(&left);
-		}
-	} else if (is_foreground()) {
-		draw_bar(p, now_ns, &n);
-	}
-	p->last_ns = now_ns;
-}
-
-/* Wipe the bar, before other talk and at the end. */
-static void progress_clear(struct progress *p)
-{
-	if (p->drawn) {
-		fputs("\r\033[K", stderr);
-		fflush(stderr);
-		p->drawn = false;
-	}
-}
-
 /* ---- follow -------------------------------------------------------------- */
 
 #define LOOK_NS  (50 * NS_PER_MS)
@@ -152,7 +41,6 @@ struct front_follow {
 	struct launch *launch;
 	struct launch_state *state;
 	struct watch *watch;
-	struct progress progress;
 	enum stage stage;
 	int64_t deadline_ns;	/* of a stage that is not FOLLOWING */
 	int64_t running_ns;	/* since when the job runs, 0 = not yet */
@@ -166,7 +54,119 @@ struct front_follow {
 	bool waited, start_said;	/* so it was said; since when, too */
 	int64_t signed_ns;	/* when a coordinator was first seen; 0 = not */
 	char said[sizeof(((struct launch_state *)0)->text)];
+
+	/* The progress on stderr is a bar on a terminal that we are in the
+	 * foreground of, else one plain line per 10 %; nothing in the first
+	 * second, at most 4 drawings a second. */
+	enum { PROGRESS_NONE, PROGRESS_LINES, PROGRESS_BAR } form;
+	const char *probe;	/* borrowed */
+	const char *unit;	/* of progress; a run of all counts steps */
+	int64_t start_ns;
+	int64_t last_ns;	/* of the last drawing */
+	int tenths;		/* last line said: 10 % each */
+	bool drawn;		/* a bar is on the screen */
 };
+
+/* ---- progress ------------------------------------------------------------ */
+
+#define DELAY_NS    NS_PER_S
+#define INTERVAL_NS (250 * NS_PER_MS)
+
+/** Columns around the bar; the bar takes the rest of the line. */
+#define TEXT_COLUMNS 66
+#define BAR_MAX 40
+
+/** Adds ", 40 s left"; nothing if that is not known or nearly over. */
+static void add_left(struct str *line, int64_t left_ns)
+{
+	char left[32];
+
+	if (left_ns >= NS_PER_S) {
+		str_addf(line, ", %s left",
+			 units_duration_text(left_ns / NS_PER_S * NS_PER_S,
+					     left, sizeof(left)));
+	}
+}
+
+static void draw_bar(struct front_follow *f, size_t done, size_t total,
+		     int64_t left_ns)
+{
+	int width = screen_width(STDERR_FILENO) - TEXT_COLUMNS, full;
+	struct str line = STR_INIT;
+	char age[32], waits[LAUNCH_WAITS_SIZE];
+
+	str_addf(&line, "%s ", f->probe);
+	if (total) {
+		width = width < 0 ? 0 : width > BAR_MAX ? BAR_MAX : width;
+		full = (int)((size_t)width * done / total);
+		str_addch(&line, '[');
+		for (int i = 0; i < width; i++) {
+			str_addch(&line, i < full ? '#' : '.');
+		}
+		/* after the last cell bad ones are tried again, which takes a
+		 * while */
+		str_addf(&line, "] %3zu %%  %zu of %zu %s%s",
+			 100 * done / total, done, total, f->unit,
+			 done == total ? ", finishing" : "");
+	} else {
+		str_add(&line, launch_waits(f->state, waits));
+	}
+	str_addf(&line, "  %s",
+		 units_duration_text((clock_now_ns() - f->start_ns) / NS_PER_S *
+				     NS_PER_S, age, sizeof(age)));
+	add_left(&line, left_ns);
+	/* \033[K: a shorter line leaves nothing of the longer one before */
+	fprintf(stderr, "\r%s\033[K", str_text(&line));
+	fflush(stderr);
+	str_release(&line);
+	f->drawn = true;
+}
+
+static void progress_update(struct front_follow *f)
+{
+	const int64_t now_ns = clock_now_ns();
+	const int64_t left_ns = watch_left_ns(f->watch);
+	const size_t total = f->watch->cells;
+	/* a cell that is tried again adds a row, not a cell */
+	const size_t done = f->watch->rows > total ? total : f->watch->rows;
+	pid_t group;
+
+	if (f->form == PROGRESS_NONE || now_ns - f->start_ns < DELAY_NS ||
+	    now_ns - f->last_ns < INTERVAL_NS) {
+		return;
+	}
+	if (f->form == PROGRESS_LINES) {
+		int tenths = total ? (int)(10 * done / total) : 0;
+		struct str left = STR_INIT;
+
+		if (tenths > f->tenths) {
+			f->tenths = tenths;
+			add_left(&left, left_ns);
+			talk("%d %%, %zu of %zu %s%s", 10 * tenths, done,
+			     total, f->unit, str_text(&left));
+			str_release(&left);
+		}
+	} else {
+		/* a background job must not write over what its user types */
+		group = tcgetpgrp(STDERR_FILENO);
+		if (group < 0 || group == getpgrp()) {
+			draw_bar(f, done, total, left_ns);
+		}
+	}
+	f->last_ns = now_ns;
+}
+
+/* Wipe the bar, before other talk and at the end. */
+static void progress_clear(struct front_follow *f)
+{
+	if (f->drawn) {
+		fputs("\r\033[K", stderr);
+		fflush(stderr);
+		f->drawn = false;
+	}
+}
+
+/* ---- signals ------------------------------------------------------------- */
 
 static sigset_t stop_set(void)
 {
@@ -203,6 +203,8 @@ void follow_release_signals(const sigset_t *before)
 	sigprocmask(SIG_SETMASK, before, NULL);
 }
 
+/* ---- following ----------------------------------------------------------- */
+
 static void enter(struct front_follow *f, enum stage stage, int64_t wait_ns)
 {
 	f->stage = stage;
@@ -215,29 +217,29 @@ static void kill_run(struct front_follow *f)
 	enter(f, STAGE_KILLED, HARD_NS);
 }
 
-/** ^C of a run that would not live on without us. */
-static void stop_run(struct front_follow *f)
-{
-	progress_clear(&f->progress);
-	if (f->signals == 1) {
-		talk("stopping; finished tests are kept (again: stop at once)");
-		f->ops->stop(f->launch, false);
-		enter(f, STAGE_ENDING, ORDERLY_NS);
-	} else {
-		talk("stopping at once");
-		kill_run(f);
-	}
-}
-
-/** Why the job waits, each reason once, and until when, once that is known;
- *  then, that it waits no longer. */
-static void say_state(struct front_follow *f)
+/** Ask for the state of the job, and say why it waits, each reason once, and
+ *  until when, once that is known; then, that it waits no longer. */
+static void ask_launcher(struct front_follow *f)
 {
 	const struct launch_state *st = f->state;
-	const bool waits = st->phase == LAUNCH_PENDING;
-	const bool known = waits && st->starts_s > 0;
+	struct err e = { 0 };
 	char when[32] = "";
+	bool waits, known;
 
+	if (f->ops->poll(f->launch, f->state, &e) < 0) {
+		if (!f->silence_said) {
+			f->silence_said = true;
+			progress_clear(f);
+			talk("%s; retrying", e.text);
+		}
+		return;
+	}
+	f->silence_said = false;
+	if (st->phase == LAUNCH_RUNNING && !f->running_ns) {
+		f->running_ns = clock_now_ns();
+	}
+	waits = st->phase == LAUNCH_PENDING;
+	known = waits && st->starts_s > 0;
 	if (st->phase == LAUNCH_ENDED || (!waits && !f->waited) ||
 	    (waits && (f->start_said || !known) &&
 	     strcmp(st->text, f->said) == 0)) {
@@ -249,7 +251,7 @@ static void say_state(struct front_follow *f)
 	if (known) {
 		launch_starts(st, when, sizeof(when));
 	}
-	progress_clear(&f->progress);
+	progress_clear(f);
 	talk("%s%s%s", st->text, when[0] ? ", expected to start about " : "",
 	     when);
 	if (st->hint[0]) {
@@ -257,52 +259,30 @@ static void say_state(struct front_follow *f)
 	}
 }
 
-static void ask_launcher(struct front_follow *f)
+/** Say once that the job writes nothing, or that agents are awaited: an image
+ *  may be being imported, or a node may be dead. */
+static void say_silence(struct front_follow *f)
 {
-	struct err e = { 0 };
+	const int64_t now_ns = clock_now_ns();
 
-	if (f->ops->poll(f->launch, f->state, &e) < 0) {
-		if (!f->silence_said) {
-			f->silence_said = true;
-			progress_clear(&f->progress);
-			talk("%s; retrying", e.text);
-		}
-		return;
+	if (!f->watch->seen && !f->unseen_said && f->running_ns &&
+	    now_ns - f->running_ns >= UNSEEN_NS) {
+		f->unseen_said = true;
+		progress_clear(f);
+		talk("the job runs but has written nothing to '%s' for a "
+		     "minute", f->watch->dir);
+		talk_hint("do all nodes share this file system? -o chooses "
+			  "another directory");
 	}
-	f->silence_said = false;
-	say_state(f);
-	if (f->state->phase == LAUNCH_RUNNING && !f->running_ns) {
-		f->running_ns = clock_now_ns();
-	}
-}
-
-static void doubt_directory(struct front_follow *f)
-{
-	if (f->watch->seen || f->unseen_said || !f->running_ns ||
-	    clock_now_ns() - f->running_ns < UNSEEN_NS) {
-		return;
-	}
-	f->unseen_said = true;
-	progress_clear(&f->progress);
-	talk("the job runs but has written nothing to '%s' for a minute",
-	     f->watch->dir);
-	talk_hint("do all nodes share this file system? -o chooses another "
-		  "directory");
-}
-
-/** Say that agents are awaited: an image may be being imported, or a node may
- *  be dead. */
-static void say_boot(struct front_follow *f)
-{
 	if (f->watch->signs && !f->signed_ns) {
-		f->signed_ns = clock_now_ns();
+		f->signed_ns = now_ns;
 	}
 	if (!f->signed_ns || f->watch->planned || f->boot_said ||
-	    clock_now_ns() - f->signed_ns < f->limits.quiet_ns) {
+	    now_ns - f->signed_ns < f->limits.quiet_ns) {
 		return;
 	}
 	f->boot_said = true;
-	progress_clear(&f->progress);
+	progress_clear(f);
 	talk("still waiting for the agents of other nodes");
 	if (f->limits.image) {
 		talk_hint("an image may be being imported there; "
@@ -358,13 +338,12 @@ static bool step(struct front_follow *f)
 	    f->watch->failed) {
 		return false;	/* all is written, processes may linger */
 	}
-	doubt_directory(f);
-	say_boot(f);
+	say_silence(f);
 	why = is_stuck(f);
 	if (why) {
 		/* a run that is stuck keeps no one waiting */
 		f->lost = true;
-		progress_clear(&f->progress);
+		progress_clear(f);
 		if (launcher_is_job(f->ops)) {
 			talk("%s", why);
 			return false;	/* the batch system sees to its end */
@@ -374,13 +353,7 @@ static bool step(struct front_follow *f)
 		return true;
 	}
 	if (f->stage == STAGE_FOLLOWING || clock_now_ns() < f->deadline_ns) {
-		char waits[LAUNCH_WAITS_SIZE];
-
-		progress_update(&f->progress, &(struct progress_now){
-			.done = f->watch->rows, .total = f->watch->cells,
-			.left_ns = watch_left_ns(f->watch),
-			.waits = launch_waits(f->state, waits),
-		});
+		progress_update(f);
 		return true;
 	}
 	if (f->stage == STAGE_KILLED) {
@@ -390,47 +363,45 @@ static bool step(struct front_follow *f)
 	return true;
 }
 
-/** All agents may be gone before their coordinator has noticed. */
-static void hear_out(struct front_follow *f)
-{
-	const int64_t since_ns = clock_now_ns();
-
-	watch_look(f->watch);
-	while (f->stage != STAGE_KILLED && !f->watch->ended &&
-	       clock_now_ns() - since_ns < LAST_WORDS_NS &&
-	       rundir_is_held(f->watch->dir)) {
-		clock_nap(since_ns, LOOK_NS);
-		watch_look(f->watch);
-	}
-}
-
-/** Until the next look at what has gone on since @since_ns: the directory may
- *  be on a file server, and a user sees no more than two changes a second. */
-static void nap(int64_t since_ns)
-{
-	int64_t most_ns = (clock_now_ns() - since_ns) / 100;
-
-	most_ns = most_ns < LONG_LOOK_NS ? most_ns : LONG_LOOK_NS;
-	clock_nap(since_ns, most_ns > LOOK_NS ? most_ns : LOOK_NS);
-}
-
 /** Until its end, or one that was asked for. */
 static enum follow_end follow_until_end(struct front_follow *f)
 {
 	const int64_t since_ns = clock_now_ns();
+	int64_t most_ns, ended_ns;
 
 	while (step(f)) {
-		nap(since_ns);
+		/* the directory may be on a file server, and a user sees no
+		 * more than two changes a second */
+		most_ns = (clock_now_ns() - since_ns) / 100;
+		most_ns = most_ns < LONG_LOOK_NS ? most_ns : LONG_LOOK_NS;
+		clock_nap(since_ns, most_ns > LOOK_NS ? most_ns : LOOK_NS);
 		if (!follow_take_signal(0)) {
 			continue;
 		}
 		if (launcher_is_job(f->ops)) {
 			return FOLLOW_LEFT;
 		}
-		f->signals++;
-		stop_run(f);
+		/* ^C of a run that would not live on without us */
+		progress_clear(f);
+		if (++f->signals == 1) {
+			talk("stopping; finished tests are kept (again: stop "
+			     "at once)");
+			f->ops->stop(f->launch, false);
+			enter(f, STAGE_ENDING, ORDERLY_NS);
+		} else {
+			talk("stopping at once");
+			kill_run(f);
+		}
 	}
-	hear_out(f);
+	/* all agents may be gone before their coordinator has noticed */
+	ended_ns = clock_now_ns();
+	watch_look(f->watch);
+	while (f->stage != STAGE_KILLED && !f->watch->ended &&
+	       clock_now_ns() - ended_ns < LAST_WORDS_NS &&
+	       rundir_is_held(f->watch->dir)) {
+		clock_nap(ended_ns, LOOK_NS);
+		watch_look(f->watch);
+	}
 	/* one that came during the last look counts; later ones are not ours */
 	while (follow_take_signal(0)) {
 		f->signals++;
@@ -478,33 +449,29 @@ enum follow_end follow_run(const char *dir, const char *probe,
 			   const struct launcher_ops *ops, struct launch *l,
 			   struct watch *w, struct launch_state *last)
 {
+	/* this is --progress; "always" draws the bar whatever stderr is */
+	const enum spec_when when = (enum spec_when)s->progress;
 	sigset_t before;
 	struct front_follow f = {
 		.ops = ops, .launch = l, .state = last, .watch = w,
 		.begin_ns = ops->adopt ? 0 : clock_now_ns(),
 		.limits = follow_limits(s, ops->name),
 		.boot_ns = spec_boot_ns(s),
+		.probe = probe,
+		.unit = strcmp(probe, "all") == 0 ? "probes" : "tests",
 	};
 	enum follow_end end;
-	struct progress *p;
-	enum spec_when when;
 
 	watch_init(w, dir);
 	*last = (struct launch_state){ .exit_code = -1 };
-	/* when is --progress; "always" draws the bar whatever stderr is */
-	p = &f.progress;
-	when = (enum spec_when)s->progress;
-	*p = (struct progress){ .name = probe, .start_ns = clock_now_ns() };
-	p->form = s->quiet || when == WHEN_NEVER ? PROGRESS_NONE :
-		  when == WHEN_ALWAYS || isatty(STDERR_FILENO) ?
+	f.start_ns = clock_now_ns() - (when == WHEN_ALWAYS ? DELAY_NS : 0);
+	f.form = s->quiet || when == WHEN_NEVER ? PROGRESS_NONE :
+		 when == WHEN_ALWAYS || isatty(STDERR_FILENO) ?
 						PROGRESS_BAR : PROGRESS_LINES;
-	if (when == WHEN_ALWAYS) {
-		p->start_ns -= DELAY_NS;
-	}
 	/* they wait until they are asked for */
 	follow_hold_signals(&before);
 	end = follow_until_end(&f);
 	follow_release_signals(&before);
-	progress_clear(&f.progress);
+	progress_clear(&f);
 	return end;
 }

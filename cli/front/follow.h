@@ -12,29 +12,6 @@
 #include "lib/spec/spec.h"
 #include "sbatch/launcher.h"
 
-/* ---- progress ------------------------------------------------------------ */
-
-/**
- * How far a run is, on stderr: a bar on a terminal that we are in the
- * foreground of, else one plain line per 10 %; nothing in the first second,
- * at most 4 drawings a second.
- */
-struct progress {
-	enum { PROGRESS_NONE, PROGRESS_LINES, PROGRESS_BAR } form;
-	const char *name;	/* borrowed: the probe */
-	int64_t start_ns;
-	int64_t last_ns;	/* of the last drawing */
-	int tenths;		/* last line said: 10 % each */
-	bool drawn;		/* a bar is on the screen */
-};
-
-/** The progress to show. */
-struct progress_now {
-	size_t done, total;	/* 0 = not known yet */
-	int64_t left_ns;	/* -1 = not known */
-	const char *waits;	/* while nothing is known: what for */
-};
-
 /* ---- watch --------------------------------------------------------------- */
 
 /**

@@ -37,6 +37,16 @@ const struct command *command_find(const struct command *const *all,
 	return NULL;
 }
 
+const struct spec_option *option_find(unsigned takes, const char *name)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (strcmp(o->name, name) == 0 && (o->commands & takes)) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
 /* ---- help ---------------------------------------------------------------- */
 
 /** Column in which the explanation of an option starts. */
@@ -81,12 +91,13 @@ static void print_option(const struct command *cmd,
 	str_release(&left);
 }
 
-/** Under their headings; returns how many rare ones it has left out. */
-static int print_options(const struct command *cmd, bool all, FILE *out)
+void help_command(const struct command *cmd, bool all, FILE *out)
 {
 	const char *heading = NULL;
 	int rare = 0;
 
+	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
+		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		heading = o->heading ? o->heading : heading;
 		if (!options_apply(cmd, o)) {
@@ -102,16 +113,6 @@ static int print_options(const struct command *cmd, bool all, FILE *out)
 		}
 		print_option(cmd, o, out);
 	}
-	return rare;
-}
-
-void help_command(const struct command *cmd, bool all, FILE *out)
-{
-	int rare;
-
-	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
-		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
-	rare = print_options(cmd, all, out);
 	fprintf(out, "\n  -h, --help%*sprint this help\n", HELP_COLUMN - 12,
 		"");
 	if (rare) {

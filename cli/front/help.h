@@ -78,6 +78,10 @@ COMMANDS(COMMAND_DECLARE)
 const struct command *command_find(const struct command *const *all,
 				   const char *name);
 
+/** Return the first option called @name that a command of the mask @takes of
+ *  enum spec_command has; NULL if there is none. */
+const struct spec_option *option_find(unsigned takes, const char *name);
+
 /* ---- help ---------------------------------------------------------------- */
 
 /** All commands (NULL ends), for "gpucheck help". */

@@ -85,28 +85,6 @@ static bool letters_take_next(unsigned takes, const char *word)
 	return false;
 }
 
-/** The long option @o with its @value, which may be NULL, to @out.  Returns
- *  whether the next word is its value. */
-static bool add_option(const struct spec_option *o, const char *value,
-		       struct args *out)
-{
-	if (o == &help_option && value && strcmp(value, "all") == 0) {
-		args_add(out, "--" OPTION_WORDS_HELP_ALL);
-	} else if (value) {
-		args_addf(out, "--%s=%s", o->name, value);
-	} else if (o->type == SPEC_FLAG && o != &help_option) {
-		args_addf(out, "--%s=1", o->name);
-	} else if (o->type == SPEC_COUNT) {
-		args_addf(out, "-%c", o->letter);
-	} else if (o->optional_value) {
-		args_addf(out, "--%s=", o->name);
-	} else {
-		args_addf(out, "--%s", o->name);
-		return o != &help_option;
-	}
-	return false;
-}
-
 /* Rewrites @argv (ended by NULL) for popt into @out: long names are complete,
  * and an option whose value is optional always has one, or popt would take the
  * next word for it.  A flag may have a value: --strict=0 overrides a file or
@@ -116,7 +94,7 @@ static int option_words(unsigned takes, char *const argv[], struct args *out,
 			struct err *e)
 {
 	const struct spec_option *o;
-	bool is_value = false;
+	bool is_value = false;		/* of the option before it */
 	int n = 0;
 
 	for (; argv[n] && strcmp(argv[n], "--") != 0; n++) {
@@ -130,12 +108,23 @@ static int option_words(unsigned takes, char *const argv[], struct args *out,
 		if (option_word(takes, argv[n], &o, e) < 0) {
 			return -1;
 		}
-		if (o) {
-			is_value = add_option(o, value ? value + 1 : NULL,
-					      out);
-		} else {
+		if (!o) {
 			args_add(out, argv[n]);
 			is_value = letters_take_next(takes, argv[n]);
+		} else if (o == &help_option && value &&
+			   strcmp(value + 1, "all") == 0) {
+			args_add(out, "--" OPTION_WORDS_HELP_ALL);
+		} else if (value) {
+			args_addf(out, "--%s=%s", o->name, value + 1);
+		} else if (o->type == SPEC_FLAG && o != &help_option) {
+			args_addf(out, "--%s=1", o->name);
+		} else if (o->type == SPEC_COUNT) {
+			args_addf(out, "-%c", o->letter);
+		} else if (o->optional_value) {
+			args_addf(out, "--%s=", o->name);
+		} else {
+			args_addf(out, "--%s", o->name);
+			is_value = o != &help_option;
 		}
 	}
 	return n;
@@ -176,28 +165,6 @@ static const char *const slurm_names[] = {
 
 #define SLURM_LETTERS "pACtJMD"
 
-/** The option @name of a command that @takes it, else NULL. */
-static const struct spec_option *option_of(unsigned takes, const char *name)
-{
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (strcmp(o->name, name) == 0 && (o->commands & takes)) {
-			return o;
-		}
-	}
-	return NULL;
-}
-
-static const char *our_name(const struct command *cmd, const char *name)
-{
-	for (size_t i = 0; others[i].theirs; i++) {
-		if (strcmp(others[i].theirs, name) == 0 &&
-		    option_of(cmd->takes, others[i].ours)) {
-			return others[i].ours;
-		}
-	}
-	return NULL;
-}
-
 static bool is_of_slurm(const struct command *cmd, const char *bad,
 			const char *name)
 {
@@ -215,21 +182,6 @@ static bool is_of_slurm(const struct command *cmd, const char *bad,
 	return false;
 }
 
-/** "nods" -> the option of @cmd nearest to it, NULL when none is near. */
-static const char *nearest_name(const struct command *cmd, const char *name)
-{
-	const char *names[MAX_NAMES] = { "help" };
-	size_t n = 1;
-
-	for (const struct spec_option *o = spec_options;
-	     o->name && n < MAX_NAMES - 1; o++) {
-		if (options_apply(cmd, o)) {
-			names[n++] = o->name;
-		}
-	}
-	return str_nearest(name, names);
-}
-
 /* Hint at what @bad may mean, such as "--output=x" or "-p", which @cmd does not
  * take: the name that the option has here, an option of Slurm, or one that is
  * spelt alike.  Returns -1, as err_hint() does. */
@@ -237,36 +189,37 @@ static int mistyped_option(const struct command *cmd, const char *bad,
 			   struct err *e)
 {
 	const bool is_long = str_starts(bad, "--");
-	const char *meant = NULL;
+	const char *names[MAX_NAMES] = { "help" }, *meant = NULL;
 	char name[64] = "";
+	size_t n = 1;
 
 	if (is_long) {
 		snprintf(name, sizeof(name), "%.*s",
 			 (int)strcspn(bad + 2, "="), bad + 2);
-		meant = our_name(cmd, name);
+	}
+	for (size_t i = 0; is_long && !meant && others[i].theirs; i++) {
+		if (strcmp(others[i].theirs, name) == 0 &&
+		    option_find(cmd->takes, others[i].ours)) {
+			meant = others[i].ours;
+		}
 	}
 	if (!meant && is_of_slurm(cmd, bad, name)) {
 		return err_hint(e, "options of Slurm come last: gpucheck %s "
 				   "-N 4 -- --partition=gpu", cmd->name);
 	}
 	if (!meant && is_long) {
-		meant = nearest_name(cmd, name);
+		for (const struct spec_option *o = spec_options;
+		     o->name && n < MAX_NAMES - 1; o++) {
+			if (options_apply(cmd, o)) {
+				names[n++] = o->name;
+			}
+		}
+		meant = str_nearest(name, names);
 	}
 	if (meant) {
 		return err_hint(e, "did you mean '--%s'?", meant);
 	}
 	return err_hint(e, "\"gpucheck %s -h\" lists its options", cmd->name);
-}
-
-/** Return true if the option was typed as @letter. */
-static bool by_letter(char letter, char *const argv[])
-{
-	for (; argv[0] && strcmp(argv[0], "--") != 0; argv++) {
-		if (argv[0][0] == '-' && argv[0][1] == letter) {
-			return true;
-		}
-	}
-	return false;
 }
 
 /* Adds a hint to @e, which is set, if @o was typed in @argv (ended by NULL)
@@ -276,9 +229,13 @@ static int mistyped_letter(unsigned takes, const struct spec_option *o,
 			   const char *text, char *const argv[], struct err *e)
 {
 	struct str word = STR_INIT;
+	bool by_letter = false;
 
-	if (o->letter == 'w' && option_of(takes, "nodelist") &&
-	    strspn(text, "0123456789") == 0 && by_letter(o->letter, argv)) {
+	for (; argv[0] && strcmp(argv[0], "--") != 0; argv++) {
+		by_letter |= argv[0][0] == '-' && argv[0][1] == o->letter;
+	}
+	if (o->letter == 'w' && option_find(takes, "nodelist") &&
+	    strspn(text, "0123456789") == 0 && by_letter) {
 		str_add_quoted(&word, text);
 		err_hint(e, "nodes are chosen by --nodelist=%.60s",
 			 str_text(&word));
@@ -287,23 +244,17 @@ static int mistyped_letter(unsigned takes, const struct spec_option *o,
 	return -1;
 }
 
-/** Return true if @word can be a value of @o: one of its words, or a text that
- *  is not a rank. */
-static bool can_be_value(const struct spec_option *o, const char *word)
-{
-	return o->words ? spec_word(o, word) != NULL :
-			  word[strspn(word, "0123456789")] != '\0';
-}
-
 bool mistyped_value(unsigned takes, char *const argv[], struct err *e)
 {
 	for (; argv[0] && argv[1] && strcmp(argv[1], "--") != 0; argv++) {
 		const struct spec_option *o =
 			str_starts(argv[0], "--") ?
-				option_of(takes, argv[0] + 2) : NULL;
+				option_find(takes, argv[0] + 2) : NULL;
 
+		/* a text that is not a rank, or a word of the option */
 		if (o && o->optional_value && argv[1][0] != '-' &&
-		    can_be_value(o, argv[1])) {
+		    (o->words ? spec_word(o, argv[1]) != NULL :
+				argv[1][strspn(argv[1], "0123456789")])) {
 			err_hint(e, "did you mean '--%s=%s'?", o->name,
 				 argv[1]);
 			return true;
@@ -363,18 +314,6 @@ static void make_table(const struct command *cmd,
 	table[n] = (struct poptOption)POPT_TABLEEND;
 }
 
-static int bad_option(const struct command *cmd, poptContext popt, int code,
-		      struct err *e)
-{
-	const char *bad = poptBadOption(popt, POPT_BADOPTION_NOALIAS);
-
-	if (code != POPT_ERROR_BADOPT) {
-		return err_set(e, 0, "%s: %s", bad, poptStrerror(code));
-	}
-	err_set(e, 0, "'%s' has no option '%s'", cmd->name, bad);
-	return mistyped_option(cmd, bad, e);
-}
-
 /** Sets the option from @text, found in @source.  A list starts empty for each
  *  source: sources do not add to each other. */
 static int set_option(struct session *s, int i, const char *text,
@@ -398,6 +337,7 @@ static int set_option(struct session *s, int i, const char *text,
 static int take_options(struct session *s, const struct command *cmd,
 			poptContext popt, struct err *e)
 {
+	const char *bad;
 	int val, rc = 0;
 
 	while (rc == 0 && (val = poptGetNextOpt(popt)) > 0) {
@@ -414,15 +354,15 @@ static int take_options(struct session *s, const struct command *cmd,
 		s->typed[val - 1] = true;
 		free(text);
 	}
-	return rc == 0 && val < -1 ? bad_option(cmd, popt, val, e) : rc;
-}
-
-/** "[OPTION...] OLD NEW" -> "OLD NEW" */
-static const char *what_args(const char *usage)
-{
-	const char *end = usage[0] == '[' ? strstr(usage, "] ") : NULL;
-
-	return end ? end + 2 : usage;
+	if (rc < 0 || val >= -1) {
+		return rc;
+	}
+	bad = poptBadOption(popt, POPT_BADOPTION_NOALIAS);
+	if (val != POPT_ERROR_BADOPT) {
+		return err_set(e, 0, "%s: %s", bad, poptStrerror(val));
+	}
+	err_set(e, 0, "'%s' has no option '%s'", cmd->name, bad);
+	return mistyped_option(cmd, bad, e);
 }
 
 /** Keep the words that are left, which outlive popt. */
@@ -430,13 +370,17 @@ static int take_args(struct session *s, const struct command *cmd,
 		     poptContext popt, struct err *e)
 {
 	const char **left = poptGetArgs(popt);
+	const char *args;
 
 	while (left && left[s->n_args]) {
 		s->n_args++;
 	}
 	if (s->n_args < cmd->min_args) {
+		/* "[OPTION...] OLD NEW" -> "OLD NEW" */
+		args = cmd->usage[0] == '[' ? strstr(cmd->usage, "] ") : NULL;
 		return err_set(e, 0, "%s needs %s: gpucheck %s %s", cmd->name,
-			       cmd->needs, cmd->name, what_args(cmd->usage));
+			       cmd->needs, cmd->name,
+			       args ? args + 2 : cmd->usage);
 	}
 	if (s->n_args > cmd->max_args) {
 		err_set(e, 0, "unexpected argument '%.100s'",
@@ -483,42 +427,32 @@ static int take_environment(struct session *s, const struct command *cmd,
 	return 0;
 }
 
-/** Settings for all commands do not count for a command that reads a run, which
- *  it judges with the settings of that run. */
-static bool is_of_runs(const struct command *cmd, const struct spec_option *o)
-{
-	return o->resumed != SPEC_COMMANDS &&
-	       (cmd->takes & (SPEC_CMD_REPORT | SPEC_CMD_DIFF |
-			      SPEC_CMD_IMPORT));
-}
-
 /** The values of @c that are for @cmd alone, or those that are for all. */
 static int take_file(struct session *s, const struct command *cmd,
 		     const struct config *c, bool alone,
 		     enum option_source source, struct err *e)
 {
+	/* such a command judges a run with the settings of that run */
+	const bool reads_runs = cmd->takes & (SPEC_CMD_REPORT | SPEC_CMD_DIFF |
+					      SPEC_CMD_IMPORT);
+
 	for (size_t k = 0; k < c->n; k++) {
 		const struct config_value *v = &c->list[k];
+		const struct spec_option *o = option_find(cmd->takes, v->name);
 		struct err why = { 0 };
-		int i = 0;
 
-		if (alone ? v->of != cmd : v->of != NULL) {
+		if (!o || (alone ? v->of != cmd : v->of != NULL)) {
 			continue;
 		}
-		while (spec_options[i].name &&
-		       (strcmp(spec_options[i].name, v->name) != 0 ||
-			!options_apply(cmd, &spec_options[i]))) {
-			i++;
-		}
-		if (!spec_options[i].name ||
-		    (!alone && (!is_meant(cmd, &spec_options[i], v->text) ||
-				is_of_runs(cmd, &spec_options[i])))) {
+		if (!alone && (!is_meant(cmd, o, v->text) ||
+			       (reads_runs && o->resumed != SPEC_COMMANDS))) {
 			continue;
 		}
-		if (set_option(s, i, v->text, source, &why) < 0) {
+		if (set_option(s, (int)(o - spec_options), v->text, source,
+			       &why) < 0) {
 			return config_fail(c, v->line, &why, e);
 		}
-		s->filed[i] = true;
+		s->filed[o - spec_options] = true;
 	}
 	return 0;
 }
@@ -598,20 +532,9 @@ static void drop_rivals(struct session *s)
 	}
 }
 
-/** Help is there whatever else is wrong. */
-static bool asks_for_help(const struct session *s, const struct command *cmd,
-			  int *which)
-{
-	struct session other = { .argc = s->argc, .argv = s->argv };
-
-	spec_init(&other.spec);
-	*which = parse_words(&other, cmd, NULL);
-	options_release(&other);
-	return *which > 0;
-}
-
 int options_parse(struct session *s, const struct command *cmd, struct err *e)
 {
+	struct session other = { .argc = s->argc, .argv = s->argv };
 	int rc, help;
 
 	spec_init(&s->spec);
@@ -621,8 +544,12 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	}
 	rc = take_files(s, cmd, e);
 	rc = rc ? rc : take_environment(s, cmd, e);
-	if (rc < 0 && asks_for_help(s, cmd, &help)) {
-		return help;
+	if (rc < 0) {
+		/* -h prints help whatever else is wrong */
+		spec_init(&other.spec);
+		help = parse_words(&other, cmd, NULL);
+		options_release(&other);
+		return help > 0 ? help : rc;
 	}
 	rc = rc ? rc : parse_words(s, cmd, e);
 	if (rc == 0) {

@@ -43,16 +43,6 @@ static json_t *read_whole(const char *env)
 	return dir && *dir ? rundir_read_json(dir, RUN_JSON, NULL) : NULL;
 }
 
-/** Returns "shell" of the whole run; NULL if this is not a step of one. */
-static json_t *shell_of_whole(void)
-{
-	json_t *whole = read_whole(STEP_SHELL_ENV);
-	json_t *rows = json_incref(run_file(whole).shell);
-
-	json_decref(whole);
-	return rows;
-}
-
 /** Return the command line of the whole that this run is a step of; NULL if it
  *  is not a step. */
 static json_t *whole_json(void)
@@ -68,17 +58,23 @@ static json_t *whole_json(void)
 	return typed;
 }
 
-/** Return the facts about this shell that the probe needs; NULL: none. */
+/** Return the facts about this shell that the probe needs, or those of the
+ *  whole run that this is a step of; NULL: none. */
 static json_t *shell_json(const struct session *s, const char *name,
 			  const char *launcher)
 {
 	/* the first step of all is about limits */
 	const struct probe *probe =
 		probe_find(strcmp(name, "all") == 0 ? "memlock" : name);
-	json_t *rows = probe && probe->shell ? shell_of_whole() : NULL;
+	json_t *whole, *rows;
 
-	return rows || !probe || !probe->shell ?
-		       rows : probe->shell(launcher, &s->spec);
+	if (!probe || !probe->shell) {
+		return NULL;
+	}
+	whole = read_whole(STEP_SHELL_ENV);
+	rows = json_incref(run_file(whole).shell);
+	json_decref(whole);
+	return rows ? rows : probe->shell(launcher, &s->spec);
 }
 
 /** Returns what earlier steps of "all" found out; NULL: nothing. */

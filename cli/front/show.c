@@ -249,13 +249,6 @@ static const struct picture_name {
 	{ 0 }
 };
 
-/** Returns "png", or what exists instead if the report failed with @rc and
- *  @e. */
-static const char *kind_of(int rc, const struct err *e)
-{
-	return rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
-}
-
 static int print_words(const struct judged *j, const struct spec *s,
 		       const char *kind)
 {
@@ -284,14 +277,6 @@ static int print_words(const struct judged *j, const struct spec *s,
 	return rc;
 }
 
-/** A run that failed before its first row and finding has only an error to
- *  show. */
-static bool has_words(const struct judged *j, const struct spec *s, bool failed)
-{
-	return !s->quiet && strcmp(s->metrics, "-") != 0 &&
-	       !(failed && j->run.rows == 0 && j->verdict.n == 0);
-}
-
 static int show(const struct judged *j, const struct spec *s, const char *dir,
 		const char *kind, struct err *e)
 {
@@ -314,10 +299,14 @@ static int show(const struct judged *j, const struct spec *s, const char *dir,
 		/* a write error on stdout is reported when it is closed */
 		return rc < 0 && !ferror(stdout) ? -1 : code;
 	}
-	if (has_words(j, s, failed) && print_words(j, s, kind) < 0) {
-		return err_set(e, ENOMEM, "cannot print the result");
+	/* a run that failed before its first row and finding has only an error
+	 * to show */
+	if (s->quiet || strcmp(s->metrics, "-") == 0 ||
+	    (failed && j->run.rows == 0 && j->verdict.n == 0)) {
+		return code;
 	}
-	return code;
+	return print_words(j, s, kind) < 0 ?
+		       err_set(e, ENOMEM, "cannot print the result") : code;
 }
 
 /** Returns run.json, or as much of it as is known without the file, with the
@@ -366,32 +355,26 @@ int show_failure(const char *dir, const struct session *s,
 	return code;
 }
 
-/** Writes --metrics and --history of a failed run: from the report of @dir, or
- *  without one, from what is known. */
-static void keep_failure(const char *dir, const struct session *s,
-			 const struct err *why, int code)
-{
-	struct judged without = { .verdict.status = VERDICT_UNKNOWN }, *j;
-	const struct judged_ask ask = { .reference = "" };
-	struct err e = { 0 };
-
-	if (dir && judged_make(dir, NULL, &ask, &j, &e) >= 0) {
-		keep(j, &s->spec, code);
-		judged_free(j);
-		return;
-	}
-	without.run.json = failed_run(NULL, s, why, code);
-	STR_COPY(without.run.probe, run_file(without.run.json).probe);
-	STR_COPY(without.run.started_utc,
-		 run_file(without.run.json).started_utc);
-	keep(&without, &s->spec, code);
-	json_decref(without.run.json);
-}
-
 int show_nothing(const char *dir, const struct session *s,
 		 const struct err *why, int code)
 {
-	keep_failure(dir, s, why, code);
+	struct judged without = { .verdict.status = VERDICT_UNKNOWN }, *j;
+	const struct judged_ask ask = { .reference = "" };
+	json_t **run = &without.run.json;
+	struct err e = { 0 };
+
+	/* --metrics and --history have the report of @dir, or what is known
+	 * without one */
+	if (dir && judged_make(dir, NULL, &ask, &j, &e) >= 0) {
+		keep(j, &s->spec, code);
+		judged_free(j);
+	} else {
+		*run = failed_run(NULL, s, why, code);
+		STR_COPY(without.run.probe, run_file(*run).probe);
+		STR_COPY(without.run.started_utc, run_file(*run).started_utc);
+		keep(&without, &s->spec, code);
+		json_decref(*run);
+	}
 	return s->spec.json ? show_failure(dir, s, why, code) : code;
 }
 
@@ -400,6 +383,7 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 {
 	struct judged_ask ask = { 0 };
 	struct judged *j;
+	const char *kind = NULL;	/* of the pictures */
 	int rc, code;
 
 	if (going) {
@@ -416,7 +400,10 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 		limit_hint(e, &(struct limit_user){ .dir = dir });
 		talk_err(e);
 	}
-	code = show(j, s, dir, going || !out ? NULL : kind_of(rc, e), e);
+	if (!going && out) {
+		kind = rc != 1 ? "png" : err_is_read_only(e) ? NULL : "svg";
+	}
+	code = show(j, s, dir, kind, e);
 	if (!going) {
 		keep(j, s, code);
 	}

@@ -12,6 +12,7 @@
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
+#include "lib/base/input.h"
 #include "lib/base/str.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
@@ -59,7 +60,8 @@ static int check_drill(const struct session *s, const char *drill,
 		       struct err *e)
 {
 	struct str text = STR_INIT;
-	int rc = ahead_read_drill(s->spec.faults, &text, e);
+	int rc = input_read("drill file", s->spec.faults, DRILL_FILE_MAX, &text,
+			    e);
 
 	if (rc == 0 && strcmp(str_text(&text), drill) != 0) {
 		err_set(e, 0, "--faults=%.100s does not go with --resume: the "
