@@ -19,6 +19,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "lib/base/net.h"
+#include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
@@ -29,6 +30,29 @@
 #include "probes/host/sysfile.h"
 #include "probes/probe.h"
 
+#define AGENT_TICK_MS	     100
+/* Not to run for so long is worth a word, and so long it listens then. */
+#define AGENT_LATE_NS	     NS_PER_S
+#define AGENT_LISTEN_NS	     NS_PER_S
+/* So long without a CPU can cost a short test; the kernel's means are of 10
+ * s. */
+#define AGENT_PRESSED_NS  (50 * NS_PER_MS)
+#define AGENT_PRESSURE_NS (10 * NS_PER_S)
+#define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
+/* After "quit" the workers have this long before they are killed. */
+#define AGENT_LEAVE_NS (3 * NS_PER_S)
+/* Descriptors of a worker: its socket, note and log, and connections that are
+ * passed on to it. */
+#define AGENT_SLOT_FILES 5
+/* Memory to build, seal and send one last message. */
+#define AGENT_SPARE_BYTES (32 * 1024)
+/* Later nobody waits for an agent that does not come back to its loop, or whose
+ * workers survive a kill as a driver may make them: the coordinator took it for
+ * lost long ago. */
+#define AGENT_STUCK_NS (60 * NS_PER_S)
+/* Less than what the coordinator waits for last words. */
+#define LOOK_NS (1500 * NS_PER_MS)
+
 /* Sends @msg (reference stolen) to the coordinator, while it is there. */
 static void agent_tell(struct agent *a, json_t *msg)
 {
@@ -37,13 +61,10 @@ static void agent_tell(struct agent *a, json_t *msg)
 
 /* ---- last words ---------------------------------------------------------- */
 
-/* Counters before a run and after it: what has grown is evidence. */
-
-/* Less than what the coordinator waits for last words. */
-#define LOOK_NS (1500 * NS_PER_MS)
-
-static void add_port_growth(struct agent *a, json_t *facts)
+/* Reports which counters of ports and GPUs have grown since the start. */
+static void tell_words(struct agent *a)
 {
+	json_t *facts = json_array();
 	struct port *now = calloc(PORT_MAX, sizeof(*now));
 	size_t n = now != NULL ? port_list(a->root, now, PORT_MAX) : 0;
 
@@ -56,13 +77,6 @@ static void add_port_growth(struct agent *a, json_t *facts)
 		}
 	}
 	free(now);
-}
-
-static void tell_words(struct agent *a)
-{
-	json_t *facts = json_array();
-
-	add_port_growth(a, facts);
 	gpu_growth_facts(inventory_seen(a->inventory).facts,
 			 a->words.gpus, facts);
 	agent_tell(a, message_new(MSG_LAST_FACTS, "{s:o}", "facts", facts));
@@ -110,29 +124,6 @@ static void agent_last_words(struct agent *a)
 	}
 }
 
-/* ---- agent --------------------------------------------------------------- */
-
-#define AGENT_TICK_MS	     100
-/* Not to run for so long is worth a word, and so long it listens then. */
-#define AGENT_LATE_NS	     NS_PER_S
-#define AGENT_LISTEN_NS	     NS_PER_S
-/* So long without a CPU can cost a short test; the kernel's means are of 10
- * s. */
-#define AGENT_PRESSED_NS  (50 * NS_PER_MS)
-#define AGENT_PRESSURE_NS (10 * NS_PER_S)
-#define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
-/* After "quit" the workers have this long before they are killed. */
-#define AGENT_LEAVE_NS (3 * NS_PER_S)
-/* Descriptors of a worker: its socket, note and log, and connections that are
- * passed on to it. */
-#define AGENT_SLOT_FILES 5
-/* Memory to build, seal and send one last message. */
-#define AGENT_SPARE_BYTES (32 * 1024)
-/* Later nobody waits for an agent that does not come back to its loop, or whose
- * workers survive a kill as a driver may make them: the coordinator took it for
- * lost long ago. */
-#define AGENT_STUCK_NS (60 * NS_PER_S)
-
 static void agent_leave(struct agent *a, int exit_code);
 static void agent_tick(uv_timer_t *t);
 
@@ -147,17 +138,6 @@ static struct slot *slot_of_rank(struct agent *a, int64_t rank)
 }
 
 /* ---- data connections -------------------------------------------------- */
-
-static void early_add(struct early *l, uv_tcp_t *conn, const char *nonce)
-{
-	if (l->n == EARLY_MAX) {
-		door_drop(conn);
-		return;
-	}
-	l->conns[l->n].conn = conn;
-	l->conns[l->n].until_ns = clock_now_ns() + EARLY_NS;
-	STR_COPY(l->conns[l->n++].nonce, nonce);
-}
 
 static uv_tcp_t *early_take(struct early *l, int i)
 {
@@ -204,7 +184,13 @@ static void data_guest(uv_tcp_t *conn, const uint8_t *task,
 		}
 		return;
 	}
-	early_add(&a->early, conn, nonce);
+	if (a->early.n == EARLY_MAX) {
+		door_drop(conn);
+		return;
+	}
+	a->early.conns[a->early.n].conn = conn;
+	a->early.conns[a->early.n].until_ns = clock_now_ns() + EARLY_NS;
+	STR_COPY(a->early.conns[a->early.n++].nonce, nonce);
 }
 
 /* ---- workers ------------------------------------------------------------ */
@@ -290,12 +276,13 @@ static void tell_short(void *arg, const struct err *e)
 	}
 }
 
-/* Another worker for a slot that has had one. */
-static void start_next(struct agent *a, struct slot *s)
+/* Starts another worker for a slot that has had one. */
+static void slot_left(struct slot *s)
 {
+	struct agent *a = s->arg;
 	struct err e = { 0 };
 
-	if (slot_start(s, a->self, &e) < 0) {
+	if (a->state != AGENT_LEAVING && slot_start(s, a->self, &e) < 0) {
 		tell_unusable(a, s->rank, &e);
 	}
 }
@@ -325,17 +312,8 @@ static void slot_died(struct slot *s, const struct slot_death *how)
 				  (json_int_t)how->late_ns, "step",
 				  json_text(how->step)));
 	tell_pressure(a, how->late_ns);
-	if (a->state != AGENT_LEAVING && !how->retired) {
-		start_next(a, s);
-	}
-}
-
-static void slot_left(struct slot *s)
-{
-	struct agent *a = s->arg;
-
-	if (a->state != AGENT_LEAVING) {
-		start_next(a, s);
+	if (!how->retired) {
+		slot_left(s);
 	}
 }
 
@@ -346,47 +324,37 @@ static const struct slot_events slot_events = {
 	.left = slot_left,
 };
 
-/* "start" as one @worker of it is told: what is checked of all, as the
- * environment is, may no worker have of its own.  NULL: @worker is none. */
-static json_t *worker_init(const struct agent *a, const json_t *start,
-			   const struct message_in *worker)
-{
-	char token[2 * AUTH_BYTES + 1], run[2 * AUTH_ID_BYTES + 1];
-	json_t *init, *own;
-
-	hash_hex(a->data.key, AUTH_BYTES, token);
-	hash_hex(a->data.run, AUTH_ID_BYTES, run);
-	own = json_pack("{s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "rank",
-			worker->rank, "local_rank", worker->local_rank, "part",
-			worker->part, "token", token, "run", run, "data_addr",
-			a->data_addr, "ifname", a->ifname, "dir", agent_dir(a));
-	if (own == NULL || worker->rank < 0) {
-		json_decref(own);
-		return NULL;
-	}
-	init = json_copy((json_t *)start);
-	json_object_update(init, own);
-	json_object_del(init, "workers");
-	json_decref(own);
-	return message_of(MSG_INIT, init);
-}
-
-/* One worker of "start": another where the rank has had one. */
+/* Starts one @worker of the message @start, or another one if its rank has had
+ * one.  What is checked of the whole message, such as the environment, no
+ * worker may have of its own. */
 static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 			struct err *e)
 {
 	const struct message_in in = message_worker(worker);
 	struct slot *s = slot_of_rank(a, in.rank);
-	json_t *init = worker_init(a, start, &in);
+	char token[2 * AUTH_BYTES + 1], run[2 * AUTH_ID_BYTES + 1];
 	struct err why = { 0 };
+	json_t *init, *own;
 
-	if (init == NULL) {
+	hash_hex(a->data.key, AUTH_BYTES, token);
+	hash_hex(a->data.run, AUTH_ID_BYTES, run);
+	own = json_pack("{s:i,s:i,s:s,s:s,s:s,s:s,s:s,s:s}", "rank", in.rank,
+			"local_rank", in.local_rank, "part", in.part, "token",
+			token, "run", run, "data_addr", a->data_addr, "ifname",
+			a->ifname, "dir", agent_dir(a));
+	if (own == NULL || in.rank < 0) {
+		json_decref(own);
 		return err_set(e, ENOMEM, "cannot start a worker");
 	}
 	if (s == NULL && a->n_slots == SPEC_MAX_GPUS) {
-		json_decref(init);
+		json_decref(own);
 		return err_set(e, EPROTO, "cannot start a worker");
 	}
+	init = json_copy((json_t *)start);
+	json_object_update(init, own);
+	json_object_del(init, "workers");
+	json_decref(own);
+	init = message_of(MSG_INIT, init);
 	if (s != NULL) {
 		slot_renew(s, init);
 		return 0;
@@ -409,40 +377,40 @@ static int start_worker(struct agent *a, const json_t *start, json_t *worker,
 	return 0;
 }
 
-/*
- * The coordinator is on this node as well, and has been reached at @text by
- * others: by which of its addresses we have found it says nothing of them.
- */
-static void take_reached(struct agent *a, const char *text)
+/* Obeys the message "start" @msg: makes the model, or starts the workers. */
+static int start_ranks(struct agent *a, const json_t *msg, struct err *e)
 {
+	const struct message_in in = message_read(msg);
 	struct sockaddr_storage sa = { 0 };
 	struct interface at;
 	struct ip_addr ip;
-
-	if (a->door == NULL || ip_parse(text, &ip, NULL) < 0) {
-		return;
-	}
-	ip_sockaddr(&ip, door_port(a->door), &sa);
-	if (interface_of((struct sockaddr *)&sa, &at)) {
-		net_addr_text((struct sockaddr *)&sa, a->data_addr,
-			      sizeof(a->data_addr));
-		STR_COPY(a->ifname, at.name);
-	}
-}
-
-static int start_workers(struct agent *a, const json_t *msg,
-			 const struct message_in *in, struct err *e)
-{
 	json_t *worker;
 	size_t i;
 
-	if (guard_env(in->env, &a->spec, e) < 0 ||
-	    guard_options(in->options, &a->spec, e) < 0) {
+	if (in.how != NULL && order_how_parse(in.how, &a->how, e) < 0) {
 		return -1;
 	}
-	take_reached(a, in->reached);
-	a->n_wanted = (int)json_array_size(in->workers);
-	json_array_foreach(in->workers, i, worker)
+	if (in.model != NULL) {
+		model_free(a->model);
+		a->model = model_new(in.model, e);
+		return a->model != NULL ? 0 : -1;
+	}
+	if (guard_env(in.env, &a->spec, e) < 0 ||
+	    guard_options(in.options, &a->spec, e) < 0) {
+		return -1;
+	}
+	/* If the coordinator is on this node, the address by which others have
+	 * reached it tells more than the one by which this agent has. */
+	if (a->door != NULL && ip_parse(in.reached, &ip, NULL) == 0) {
+		ip_sockaddr(&ip, door_port(a->door), &sa);
+		if (interface_of((struct sockaddr *)&sa, &at)) {
+			net_addr_text((struct sockaddr *)&sa, a->data_addr,
+				      sizeof(a->data_addr));
+			STR_COPY(a->ifname, at.name);
+		}
+	}
+	a->n_wanted = (int)json_array_size(in.workers);
+	json_array_foreach(in.workers, i, worker)
 	{
 		if (start_worker(a, msg, worker, e) < 0) {
 			return -1;
@@ -474,17 +442,6 @@ static void pass_early(struct agent *a, struct slot *s)
 	}
 }
 
-/* The model is the workers: it answers at once. */
-static void ask_model(struct agent *a, const struct order *o)
-{
-	struct str report = STR_INIT;
-
-	if (model_report(a->model, o, &a->how, &report)) {
-		wire_send_entry(&a->wire, MSG_DONE, report.data, report.len);
-	}
-	str_release(&report);
-}
-
 /* The @n bytes to the worker of @s, which is to work at @o now or, not @works,
  * only to know. */
 static void pass_entry(struct agent *a, struct slot *s, enum message_type type,
@@ -505,6 +462,7 @@ static void pass_entry(struct agent *a, struct slot *s, enum message_type type,
 
 static void pass_order(struct agent *a, const void *bytes, size_t n)
 {
+	struct str report = STR_INIT;
 	struct order_word word;
 	struct order o;
 	struct slot *s;
@@ -513,7 +471,12 @@ static void pass_order(struct agent *a, const void *bytes, size_t n)
 		return;		/* its deadline tells */
 	}
 	if (a->model != NULL) {
-		ask_model(a, &o);
+		/* the model answers at once in place of a worker */
+		if (model_report(a->model, &o, &a->how, &report)) {
+			wire_send_entry(&a->wire, MSG_DONE, report.data,
+					report.len);
+		}
+		str_release(&report);
 		return;
 	}
 	s = slot_of_rank(a, o.rank);
@@ -545,6 +508,143 @@ static void pass_collective(struct agent *a, struct slot *s, json_t *msg)
 }
 
 /* ---- a task for the whole node ------------------------------------------- */
+
+json_t *node_task_end(const char *outcome, const char *code, const char *detail)
+{
+	return message_new(MSG_NODE_DONE, "{s:s,s:s,s:o}", "outcome", outcome,
+			   "code", code, "detail", json_text(detail));
+}
+
+/* A handle or the wire of the child is closed.  After the last one the result
+ * is reported. */
+static void child_part_closed(void *arg)
+{
+	struct node_task *t = arg;
+	struct spawn_status st = {
+		.exit_code = (int)t->exit_code,
+		.signal = t->exit_signal,
+	};
+	char how[64], detail[200];
+
+	if (--t->open_handles > 0 || t->done == NULL) {
+		return;
+	}
+	if (t->hung) {
+		snprintf(detail, sizeof(detail),
+			 "the child process did not end within %d s and was "
+			 "killed", (int)(t->limit_ns / NS_PER_S));
+		t->done(t, node_task_end("timeout", "worker_hung", detail));
+	} else if (t->exit_signal != 0 || t->exit_code != 0) {
+		snprintf(detail, sizeof(detail),
+			 "the child process ended with %s",
+			 spawn_status_text(&st, how, sizeof(how)));
+		t->done(t, node_task_end("crashed", "worker_crashed", detail));
+	} else {
+		t->done(t, node_task_end("ok", "", ""));
+	}
+}
+
+static void child_handle_closed(uv_handle_t *h)
+{
+	child_part_closed(h->data);
+}
+
+void node_task_kill(struct node_task *t)
+{
+	if (!node_task_idle(t) &&
+	    !uv_is_closing((uv_handle_t *)&t->process)) {
+		uv_process_kill(&t->process, SIGKILL);
+	}
+}
+
+static void child_timed_out(uv_timer_t *timer)
+{
+	struct node_task *t = timer->data;
+
+	t->hung = true;
+	node_task_kill(t);
+}
+
+static void child_exited(uv_process_t *p, int64_t code, int signo)
+{
+	struct node_task *t = p->data;
+
+	t->exit_code = code;
+	t->exit_signal = signo;
+	uv_close((uv_handle_t *)&t->timer, child_handle_closed);
+	uv_close((uv_handle_t *)p, child_handle_closed);
+}
+
+static void child_said(void *arg, enum message_type type, const void *bytes,
+		       size_t n)
+{
+	struct node_task *t = arg;
+
+	if (type == MSG_NODE_SAID) {
+		t->said(t, bytes, n);
+	}
+}
+
+/* It has ended, or is of no use. */
+static void child_gone(void *arg, const char *why)
+{
+	(void)why;
+	node_task_kill(arg);
+}
+
+static const struct wire_events child_events = {
+	.entry = child_said,
+	.closed = child_gone,
+	.freed = child_part_closed,
+};
+
+int node_task_start(struct node_task *t, uv_loop_t *loop, const char *self,
+		    const char *name, json_t *msg, int64_t limit_ns,
+		    struct err *e)
+{
+	uv_pipe_t *pipe = calloc(1, sizeof(*pipe));
+	char *argv[] = { (char *)self, (char *)"worker", (char *)name, NULL };
+	uv_stdio_container_t io[3] = {
+		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE |
+			   UV_WRITABLE_PIPE,
+		  .data.stream = (uv_stream_t *)pipe },
+		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
+		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
+	};
+	uv_process_options_t o = {
+		.exit_cb = child_exited,
+		.file = self,
+		.args = argv,
+		.stdio_count = 3,
+		.stdio = io,
+	};
+	int rc = UV_ENOMEM;
+
+	t->hung = false;
+	t->limit_ns = limit_ns;
+	if (pipe != NULL) {
+		uv_pipe_init(loop, pipe, 0);
+		uv_timer_init(loop, &t->timer);
+		t->timer.data = t->process.data = t;
+		t->open_handles = 3;	/* these two and the wire */
+		rc = uv_spawn(loop, &t->process, &o);
+		wire_open(&t->wire, (uv_stream_t *)pipe, MSG_FROM_WORKER, NULL,
+			  &child_events, t);
+	}
+	if (pipe != NULL && rc < 0) {
+		t->done = NULL;
+		child_exited(&t->process, 0, 0);
+		wire_close(&t->wire, NULL);
+	}
+	if (rc < 0) {
+		return err_set(e, -rc, "cannot start '%s worker %s'", self,
+			       name);
+	}
+	uv_timer_start(&t->timer, child_timed_out,
+		       (uint64_t)(limit_ns / NS_PER_MS), 0);
+	wire_send(&t->wire, json_incref(msg));
+	return 0;
+}
 
 static void node_said(struct node_task *t, const void *bytes, size_t n)
 {
@@ -589,28 +689,8 @@ static void give_node_task(struct agent *a, json_t *msg)
 
 /* ---- the coordinator ---------------------------------------------------- */
 
-static int do_start(struct agent *a, const json_t *msg, struct err *e)
-{
-	const struct message_in in = message_read(msg);
-
-	if (in.how != NULL && order_how_parse(in.how, &a->how, e) < 0) {
-		return -1;
-	}
-	if (in.model != NULL) {
-		model_free(a->model);
-		a->model = model_new(in.model, e);
-		return a->model != NULL ? 0 : -1;
-	}
-	return start_workers(a, msg, &in, e);
-}
-
-/* a->why says why this agent takes no part. */
-static void refuse(struct agent *a)
-{
-	a->state = AGENT_REFUSED;
-	wire_close(&a->wire, NULL);
-}
-
+/* Answers "welcome" @msg of the coordinator: the agent runs, or a->why says why
+ * it takes no part. */
 static void take_welcome(struct agent *a, const json_t *msg)
 {
 	const struct message_in in = message_read(msg);
@@ -618,12 +698,12 @@ static void take_welcome(struct agent *a, const json_t *msg)
 	if (in.why[0] != '\0') {
 		err_set(&a->why, 0, "the coordinator takes no agent: %s",
 			in.why);
-		refuse(a);
-	} else if (version_check("the coordinator", in.version, &a->why) < 0) {
-		refuse(a);
-	} else {
+	} else if (version_check("the coordinator", in.version, &a->why) == 0) {
 		a->state = AGENT_RUNNING;
+		return;
 	}
+	a->state = AGENT_REFUSED;
+	wire_close(&a->wire, NULL);
 }
 
 /* An agent that is not welcome yet gets a message of @type: an answer may have
@@ -634,7 +714,8 @@ static void refuse_early(struct agent *a, enum message_type type)
 		"the run ended before it took this agent" :
 		"the coordinator sent '%s' before 'welcome'",
 		messages[type].name);
-	refuse(a);
+	a->state = AGENT_REFUSED;
+	wire_close(&a->wire, NULL);
 }
 
 void agent_obey(void *agent, json_t *msg)
@@ -677,7 +758,7 @@ void agent_obey(void *agent, json_t *msg)
 		wire_send(&a->node_task.wire, json_incref(msg));
 		break;
 	case MSG_START:
-		if (do_start(a, msg, &a->why) < 0) {
+		if (start_ranks(a, msg, &a->why) < 0) {
 			tell_short(a, &a->why);
 			agent_leave(a, 3);
 		}
@@ -789,13 +870,16 @@ static void agent_leave(struct agent *a, int exit_code)
 	}
 }
 
-/* Reports a period in which this process did not run. */
-static void look_late(struct agent *a, int64_t now_ns)
+static void agent_tick(uv_timer_t *t)
 {
-	int64_t late_ns = late_look(&a->late, now_ns,
-				    AGENT_TICK_MS * NS_PER_MS);
+	struct agent *a = t->data;
+	int64_t now = clock_now_ns(), late_ns = 0;
+	struct boot_contact c;
 	char text[64];
 
+	if (a->state >= AGENT_RUNNING) {	/* joining may take long */
+		late_ns = late_look(&a->late, now, AGENT_TICK_MS * NS_PER_MS);
+	}
 	if (late_ns > AGENT_LATE_NS) {
 		snprintf(text, sizeof(text), "the agent did not run for %.1f s",
 			 (double)late_ns / 1e9);
@@ -803,30 +887,7 @@ static void look_late(struct agent *a, int64_t now_ns)
 					  "late", "detail", text, "late_ns",
 					  (json_int_t)late_ns));
 		tell_pressure(a, late_ns);
-		a->listen_ns = now_ns + AGENT_LISTEN_NS;
-	}
-}
-
-/* Rank 0 of PMI2 leaves its fence when the last has entered it. */
-static void tell_started(struct agent *a)
-{
-	struct boot_contact c;
-
-	if (!a->told_started && a->state == AGENT_RUNNING && a->boot.size > 1 &&
-	    a->boot.how == BOOT_PMI2 && boot_hosts(&a->boot) &&
-	    boot_pmi2_result(&c, NULL) > 0) {
-		a->told_started = true;
-		agent_tell(a, message_new(MSG_STARTED, NULL));
-	}
-}
-
-static void agent_tick(uv_timer_t *t)
-{
-	struct agent *a = t->data;
-	int64_t now = clock_now_ns();
-
-	if (a->state >= AGENT_RUNNING) {
-		look_late(a, now);	/* to join takes as long as it takes */
+		a->listen_ns = now + AGENT_LISTEN_NS;
 	}
 	/* what was said meanwhile is heard first, and then deadlines count */
 	for (int i = 0; i < a->n_slots && now > a->listen_ns; i++) {
@@ -844,7 +905,13 @@ static void agent_tick(uv_timer_t *t)
 	}
 	watchdog_set(AGENT_STUCK_NS, CODE_PARTIAL);
 	early_expire(&a->early, now);
-	tell_started(a);
+	/* rank 0 of PMI2 leaves its fence when the last one has entered it */
+	if (!a->told_started && a->state == AGENT_RUNNING && a->boot.size > 1 &&
+	    a->boot.how == BOOT_PMI2 && boot_hosts(&a->boot) &&
+	    boot_pmi2_result(&c, NULL) > 0) {
+		a->told_started = true;
+		agent_tell(a, message_new(MSG_STARTED, NULL));
+	}
 	wire_beat(&a->wire, now, a->spec.silence_ns);
 }
 
@@ -867,28 +934,6 @@ static int agent_watch(struct agent *a)
 	a->tick.data = a->on_term.data = a->on_int.data = a;
 	return uv_timer_start(&a->tick, agent_tick, AGENT_TICK_MS,
 			      AGENT_TICK_MS);
-}
-
-/* Until now a signal has ended it. */
-static void agent_obey_signals(struct agent *a)
-{
-	if (a->state == AGENT_LEAVING) {
-		return;		/* it was welcome for a moment */
-	}
-	uv_signal_start(&a->on_term, agent_signal, SIGTERM);
-	uv_signal_start(&a->on_int, agent_signal, SIGINT);
-}
-
-static void agent_release(struct agent *a)
-{
-	for (int i = 0; i < a->n_slots; i++) {
-		slot_release(&a->slots[i]);
-	}
-	free(a->ports);
-	free(a->spare);
-	model_free(a->model);
-	json_decref(a->inventory);
-	free(a);
 }
 
 /* It came to nothing: what has been opened closes as the loop runs. */
@@ -935,13 +980,21 @@ int agent_main(const char *dir, struct err *e)
 	    agent_join(a, &a->why) < 0) {
 		limit_hint(&a->why, &least);
 		agent_give_up(a);
-	} else {
-		agent_obey_signals(a);
+	} else if (a->state != AGENT_LEAVING) {	/* not ended by the run */
+		uv_signal_start(&a->on_term, agent_signal, SIGTERM);
+		uv_signal_start(&a->on_int, agent_signal, SIGINT);
 	}
 	uv_run(&a->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&a->loop);
 	code = a->exit_code;
 	*e = a->why;
-	agent_release(a);
+	for (int i = 0; i < a->n_slots; i++) {
+		slot_release(&a->slots[i]);
+	}
+	free(a->ports);
+	free(a->spare);
+	model_free(a->model);
+	json_decref(a->inventory);
+	free(a);
 	return code;
 }

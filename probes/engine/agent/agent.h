@@ -51,16 +51,6 @@ int guard_options(const json_t *options, const struct spec *own,
 
 /* ---- node addr ----------------------------------------------------------- */
 
-/**
- * The address that Slurm has for this node, NodeAddr: the one by which its
- * other nodes are known to reach it.
- */
-struct node_addr {
-	struct spawn_child child;	/* scontrol, which looks it up */
-	struct str text;
-	bool asked;
-};
-
 /** NodeAddr of what "scontrol show node" prints into @host; false: none. */
 bool node_addr_parse(const char *text, char *host, size_t size);
 /** @host, an address or a name, comes first in @c, with the port of the

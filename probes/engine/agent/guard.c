@@ -69,24 +69,18 @@ static bool is_setting(const char *name)
 	return false;
 }
 
-static bool word_matches(const char *word, size_t len, size_t k)
-{
-	const size_t n = strlen(words[k].text);
-
-	if (len < n || (words[k].match == WHOLE && len != n)) {
-		return false;
-	}
-	return strncmp(words[k].match == END ? word + len - n : word,
-		       words[k].text, n) == 0;
-}
-
+/* Returns true if a word of @name is one of those that name a file, a library
+ * or a command. */
 static bool names_file(const char *name)
 {
 	for (const char *at = name; *at != '\0'; at += *at == '_') {
 		size_t len = strcspn(at, "_");
 
 		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
-			if (word_matches(at, len, k)) {
+			const size_t n = strlen(words[k].text);
+			if ((words[k].match == WHOLE ? len == n : len >= n) &&
+			    strncmp(words[k].match == END ? at + len - n : at,
+				    words[k].text, n) == 0) {
 				return true;
 			}
 		}
@@ -110,12 +104,14 @@ static const char *refusal(const char *name, const char *value)
 	return strchr(value, '/') != NULL ? "its value is a path" : NULL;
 }
 
-/** Returns true if @name=@value is in a variant of the run's command line. */
-static bool typed(const struct spec *own, const char *name, const char *value)
+/** Returns true if @name=@value is in this process's environment or in a
+ *  variant of the run's command line. */
+static bool is_own(const struct spec *own, const char *name, const char *value)
 {
+	const char *ours = getenv(name);
 	struct variant v[VARIANTS_MAX];
-	int n = variants_make(own, v, NULL);
-	bool found = false;
+	bool found = ours != NULL && value != NULL && strcmp(ours, value) == 0;
+	int n = found || value == NULL ? 0 : variants_make(own, v, NULL);
 
 	for (int i = 0; i < n && !found; i++) {
 		const char *set = json_string_value(
@@ -127,14 +123,6 @@ static bool typed(const struct spec *own, const char *name, const char *value)
 		variants_release(v, n);
 	}
 	return found;
-}
-
-static bool is_own(const struct spec *own, const char *name, const char *value)
-{
-	const char *ours = getenv(name);
-
-	return value != NULL && ((ours != NULL && strcmp(ours, value) == 0) ||
-				 typed(own, name, value));
 }
 
 int guard_env(const json_t *env, const struct spec *own, struct err *e)

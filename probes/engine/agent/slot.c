@@ -66,27 +66,6 @@ bool slot_closed(const struct slot *s)
 	return !s->process_open && !wire_is_open(&s->wire);
 }
 
-/* Reads from the note that the worker left behind in which step of its task it
- * ended. */
-static void read_note(struct slot *s, struct slot_death *how)
-{
-	char warning[160];
-	size_t len;
-
-	s->note->step[sizeof(s->note->step) - 1] = '\0';
-	STR_COPY(how->step, s->note->step);
-	how->peer = s->note->peer;
-	how->attempt = s->note->attempt;
-	how->log_from = s->note->log_from > 0 ? s->note->log_from : 0;
-	if (how->task >= 0 && !how->unfit &&
-	    nccl_log_last_warning(&s->log, how->log_from, warning,
-				  sizeof(warning))) {
-		len = strlen(how->step);
-		snprintf(how->step + len, sizeof(how->step) - len,
-			 "; NCCL: %s", warning);
-	}
-}
-
 int slot_save_log(const struct slot *s, const struct slot_death *how,
 		  const char *dir, struct err *e)
 {
@@ -100,9 +79,11 @@ int slot_save_log(const struct slot *s, const struct slot_death *how,
 	return nccl_log_save(&s->log, how->log_from, path, e);
 }
 
-/* Both the process and its socket are gone: say how, once. */
-static void slot_ended(struct slot *s)
+/* Reports once how the worker has ended, when both its process and its socket
+ * are gone. */
+static void slot_ended(void *arg)
 {
+	struct slot *s = arg;
 	bool expected = s->state == SLOT_LEAVING || s->unusable;
 	struct slot_death how = {
 		.task = s->task,
@@ -114,6 +95,8 @@ static void slot_ended(struct slot *s)
 		.out_of_memory = s->exit_signal == SIGKILL && !s->hung &&
 				 cgroup_oom_kills() > s->oom_kills,
 	};
+	char warning[160];
+	size_t len;
 
 	if (!slot_closed(s)) {
 		return;
@@ -126,7 +109,19 @@ static void slot_ended(struct slot *s)
 		}
 		return;
 	}
-	read_note(s, &how);
+	/* the note that the worker has left names the step of its task */
+	s->note->step[sizeof(s->note->step) - 1] = '\0';
+	STR_COPY(how.step, s->note->step);
+	how.peer = s->note->peer;
+	how.attempt = s->note->attempt;
+	how.log_from = s->note->log_from > 0 ? s->note->log_from : 0;
+	if (how.task >= 0 && !how.unfit &&
+	    nccl_log_last_warning(&s->log, how.log_from, warning,
+				  sizeof(warning))) {
+		len = strlen(how.step);
+		snprintf(how.step + len, sizeof(how.step) - len,
+			 "; NCCL: %s", warning);
+	}
 	if (2 * how.late_ns < s->budget_ns &&
 	    (!how.unfit || s->unfit++ > 0)) {
 		s->deaths++;
@@ -219,16 +214,11 @@ static void worker_silent(void *arg, const char *why)
 	end_process(s);
 }
 
-static void wire_freed(void *arg)
-{
-	slot_ended(arg);
-}
-
 static const struct wire_events worker_events = {
 	.message = worker_said,
 	.entry = worker_said_entry,
 	.closed = worker_silent,
-	.freed = wire_freed,
+	.freed = slot_ended,
 };
 
 static void pipe_closed(uv_handle_t *h)

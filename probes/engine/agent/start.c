@@ -53,31 +53,6 @@ bool node_addr_parse(const char *text, char *host, size_t size)
 	return true;
 }
 
-static bool is_loopback(const struct sockaddr_storage *sa)
-{
-	const struct ip_addr ip = ip_of_sockaddr((const struct sockaddr *)sa);
-
-	return ip.family == AF_INET ? ip.bytes[0] == 127 :
-		memcmp(ip.bytes, &in6addr_loopback, sizeof(ip.bytes)) == 0;
-}
-
-/* @addr first, what stood before it one place on. */
-static void put_first(struct boot_contact *c, const char *addr)
-{
-	int i = 0;
-
-	while (i < c->n_addrs && strcmp(c->addrs[i], addr) != 0) {
-		i++;
-	}
-	if (i == NET_MAX_ADDRS) {
-		i--;		/* the last one has to go */
-	} else if (i == c->n_addrs) {
-		c->n_addrs++;
-	}
-	memmove(c->addrs[1], c->addrs[0], (size_t)i * sizeof(c->addrs[0]));
-	str_copy(c->addrs[0], sizeof(c->addrs[0]), addr);
-}
-
 void node_addr_prefer(struct boot_contact *c, const char *host)
 {
 	struct sockaddr_storage found[NET_MAX_ADDRS];
@@ -87,45 +62,31 @@ void node_addr_prefer(struct boot_contact *c, const char *host)
 	snprintf(text, sizeof(text), strchr(host, ':') ? "[%.255s]%s" : "%.255s%s",
 		 host, strrchr(c->addrs[0], ':'));
 	n = net_lookup(text, found, NET_MAX_ADDRS, NULL);
-	/* a machine may call itself 127.0.1.1; others do not */
 	while (n-- > 0) {
-		if (!is_loopback(&found[n])) {
-			put_first(c, net_addr_text((struct sockaddr *)&found[n],
-						   addr, sizeof(addr)));
+		const struct sockaddr *sa = (struct sockaddr *)&found[n];
+		const struct ip_addr ip = ip_of_sockaddr(sa);
+		size_t size = sizeof(ip.bytes);
+		int i = 0;
+
+		/* a machine may call itself 127.0.1.1; others do not */
+		if (ip.family == AF_INET ? ip.bytes[0] == 127 :
+		    memcmp(ip.bytes, &in6addr_loopback, size) == 0) {
+			continue;
 		}
+		/* first place; the addresses before its old one move up */
+		net_addr_text(sa, addr, sizeof(addr));
+		while (i < c->n_addrs && strcmp(c->addrs[i], addr) != 0) {
+			i++;
+		}
+		if (i == NET_MAX_ADDRS) {
+			i--;		/* the last one has to go */
+		} else if (i == c->n_addrs) {
+			c->n_addrs++;
+		}
+		memmove(c->addrs[1], c->addrs[0],
+			(size_t)i * sizeof(c->addrs[0]));
+		str_copy(c->addrs[0], sizeof(c->addrs[0]), addr);
 	}
-}
-
-/* Ask, where this is a node of Slurm; node_addr_end() is due. */
-static void node_addr_begin(struct node_addr *n)
-{
-	const char *node = getenv("SLURMD_NODENAME");
-	char *argv[] = { (char *)"scontrol", (char *)"--oneliner",
-			 (char *)"show", (char *)"node", (char *)node, NULL };
-
-	*n = (struct node_addr){ .text = STR_INIT };
-	n->asked = node != NULL && spawn_find(argv[0], NULL, 0) &&
-		   spawn_start(&n->child, argv, &n->text, NULL, TEXT_MAX,
-			       NULL) == 0;
-}
-
-/* Put what Slurm says by @deadline_ns in front of the addresses of @c; without
- * an answer, or with one that leads to loopback, @c stays as it is. */
-static void node_addr_end(struct node_addr *n, struct boot_contact *c,
-			  int64_t deadline_ns)
-{
-	char host[NET_HOST_SIZE];
-	struct spawn_status st;
-
-	if (n->asked) {
-		spawn_finish(&n->child, deadline_ns, &st);
-	}
-	if (n->asked && st.exit_code == 0 && c->n_addrs > 0 &&
-	    node_addr_parse(str_text(&n->text), host, sizeof(host))) {
-		node_addr_prefer(c, host);
-	}
-	str_release(&n->text);
-	n->asked = false;
 }
 
 /* ---- start --------------------------------------------------------------- */
@@ -156,12 +117,27 @@ static void coordinator_exited(uv_process_t *p, int64_t code, int signo)
 	uv_close((uv_handle_t *)p, coordinator_closed);
 }
 
-/* It has closed its stdout without a word there: why, -1. */
-static int ended_early(struct agent *a, struct err *e)
+/* Reads the contact that the coordinator writes to its stdout @fd.  -1 with @e:
+ * it does not answer, or has ended. */
+static int read_contact(struct agent *a, int fd, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + AGENT_CONTACT_NS;
+	char text[PIPE_BUF]; /* one write: whole or not at all */
 	char end[64];
+	ssize_t n = net_wait(fd, POLLIN, deadline) == 0 ?
+			    read(fd, text, sizeof(text)) : -1;
+	int rc;
 
+	if (n < 0) {
+		return err_set(e, ETIMEDOUT, "the coordinator did not respond");
+	}
+	if (n > 0) {
+		rc = boot_contact_parse(text, (size_t)n, &a->contact, e);
+		explicit_bzero(text, sizeof(text));
+		return rc;
+	}
+	/* it has closed its stdout without a word: its exit status says why */
+	deadline = clock_now_ns() + AGENT_CONTACT_NS;
 	while (a->coordinator_runs && clock_now_ns() < deadline) {
 		uv_run(&a->loop, UV_RUN_NOWAIT);
 		clock_sleep(10 * NS_PER_MS);
@@ -171,22 +147,6 @@ static int ended_early(struct agent *a, struct err *e)
 	return a->coordinator_end.signal != SIGKILL ? -1 :
 		err_hint(e, "if nobody sent the signal, it was the OOM killer: "
 			    "dmesg of this node");
-}
-
-/* Read the contact that the coordinator writes to its stdout. */
-static int read_contact(struct agent *a, int fd, struct err *e)
-{
-	char text[PIPE_BUF]; /* one write: whole or not at all */
-	ssize_t n = net_wait(fd, POLLIN, clock_now_ns() + AGENT_CONTACT_NS) == 0
-			    ? read(fd, text, sizeof(text))
-			    : -1;
-	int rc = n < 0 ? err_set(e, ETIMEDOUT,
-				 "the coordinator did not respond") :
-		 n == 0 ? ended_early(a, e) :
-			  boot_contact_parse(text, (size_t)n, &a->contact, e);
-
-	explicit_bzero(text, sizeof(text));
-	return rc;
 }
 
 static int run_coordinator(struct agent *a, struct err *e)
@@ -231,43 +191,53 @@ static int run_coordinator(struct agent *a, struct err *e)
 	return rc;
 }
 
-/* Meanwhile Slurm is asked which of the addresses of this node comes first. */
+/* Starts the coordinator.  Meanwhile Slurm is asked by which address, NodeAddr,
+ * other nodes reach this one: that address comes first.  Without an answer, or
+ * with one that leads to loopback, the addresses stay as they are. */
 static int start_coordinator(struct agent *a, struct err *e)
 {
-	struct node_addr slurms = { 0 };
-	int rc;
+	const char *node = getenv("SLURMD_NODENAME");
+	char *argv[] = { (char *)"scontrol", (char *)"--oneliner",
+			 (char *)"show", (char *)"node", (char *)node, NULL };
+	struct str text = STR_INIT;
+	struct spawn_child child;
+	struct spawn_status st;
+	char host[NET_HOST_SIZE];
+	bool asked = boot_is_step(&a->boot) && a->boot.size > 1 &&
+		     node != NULL && spawn_find(argv[0], NULL, 0) &&
+		     spawn_start(&child, argv, &text, NULL, TEXT_MAX,
+				 NULL) == 0;
+	int rc = run_coordinator(a, e);
 
-	if (boot_is_step(&a->boot) && a->boot.size > 1) {
-		node_addr_begin(&slurms);
+	if (asked) {
+		spawn_finish(&child, clock_now_ns() + AGENT_SLURM_NS, &st);
+		if (st.exit_code == 0 && a->contact.n_addrs > 0 &&
+		    node_addr_parse(str_text(&text), host, sizeof(host))) {
+			node_addr_prefer(&a->contact, host);
+		}
 	}
-	rc = run_coordinator(a, e);
-	node_addr_end(&slurms, &a->contact, clock_now_ns() + AGENT_SLURM_NS);
+	str_release(&text);
 	return rc;
 }
 
-/* Where the directory is not to be seen: what ssh carried along. */
-static void read_carried(struct agent *a)
-{
-	const char *text = getenv("GPUCHECK_BOOT_OPTIONS");
-	json_t *options = text != NULL ? json_loads(text, 0, NULL) : NULL;
-
-	if (options != NULL) {
-		spec_from_json(&a->spec, options, NULL);
-	}
-	json_decref(options);
-}
-
-/* Options and nonce of the run, when this node can see its directory. */
+/* Reads options and nonce of the run, if this node can see its directory;
+ * otherwise the options that ssh passed on, and -1 with @e. */
 static int read_run(struct agent *a, struct err *e)
 {
 	json_t *run = rundir_check_trust(a->dir, e) == 0 ?
 			      rundir_read_run(a->dir, e) :
 			      NULL;
+	const char *carried = getenv("GPUCHECK_BOOT_OPTIONS");
+	json_t *options;
 	int rc = -1;
 
 	spec_init(&a->spec);
 	if (run == NULL) {
-		read_carried(a);
+		options = carried ? json_loads(carried, 0, NULL) : NULL;
+		if (options != NULL) {
+			spec_from_json(&a->spec, options, NULL);
+		}
+		json_decref(options);
 		return -1;
 	}
 	if (json_get_text(run, "nonce", a->nonce, sizeof(a->nonce), e) == 0 &&
@@ -278,11 +248,19 @@ static int read_run(struct agent *a, struct err *e)
 	return rc;
 }
 
-/* The same, of a directory that may not be there yet. */
-static int await_run(struct agent *a, struct err *e)
+/** Set the rank of @a, and, if it can see the run directory, options and nonce
+ *  of the run.  0, or -1 with @e; code EINVAL is a usage error. */
+static int agent_identify(struct agent *a, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + AGENT_DIR_NS;
 
+	if (boot_identify(&a->boot, e) < 0) {
+		return -1;
+	}
+	if (!boot_hosts(&a->boot)) {
+		read_run(a, NULL);	/* others can do without it */
+		return 0;
+	}
 	while (read_run(a, e) < 0) {
 		if (a->boot.how == BOOT_INNER || e->code != ENOENT ||
 		    clock_now_ns() >= deadline) {
@@ -294,33 +272,10 @@ static int await_run(struct agent *a, struct err *e)
 	return 0;
 }
 
-/* A driver that is not loaded takes 20 s to start: of the time to report in, so
- * much that some is left to connect. */
-static int64_t inventory_ns(const struct spec *s)
-{
-	int64_t ns = spec_boot_ns(s) * 3 / 4;
-
-	return ns > AGENT_INVENTORY_NS ? ns : AGENT_INVENTORY_NS;
-}
-
-/** Set the rank of @a, and, if it can see the run directory, options and nonce
- *  of the run.  0, or -1 with @e; code EINVAL is a usage error. */
-static int agent_identify(struct agent *a, struct err *e)
-{
-	if (boot_identify(&a->boot, e) < 0) {
-		return -1;
-	}
-	if (boot_hosts(&a->boot)) {
-		return await_run(a, e);
-	}
-	read_run(a, NULL);	/* others may do without the directory */
-	return 0;
-}
-
 /* Until the coordinator is found: who am I, what is here. */
 int agent_boot(struct agent *a, struct err *e)
 {
-	int64_t deadline;
+	int64_t deadline, inventory_ns;
 	bool hosts;	/* the coordinator */
 
 	if (agent_identify(a, e) < 0 ||
@@ -344,9 +299,13 @@ int agent_boot(struct agent *a, struct err *e)
 	}
 	/* of several machines that were recorded each pretend node is one */
 	sysfile_root(a->spec.sysroot, a->boot.node, a->root, sizeof(a->root));
-	inventory_read(a->inventory, a->root,
-		       clock_now_ns() + inventory_ns(&a->spec), a->ports,
-		       &a->n_ports, NULL);
+	/* a driver that is not loaded takes 20 s to start: of the time to
+	 * report in, leave some to connect */
+	inventory_ns = spec_boot_ns(&a->spec) * 3 / 4;
+	inventory_ns = inventory_ns > AGENT_INVENTORY_NS ? inventory_ns :
+							   AGENT_INVENTORY_NS;
+	inventory_read(a->inventory, a->root, clock_now_ns() + inventory_ns,
+		       a->ports, &a->n_ports, NULL);
 	if (hosts) {
 		return 0;
 	}
@@ -410,40 +369,6 @@ json_t *agent_hello(const struct agent *a)
 
 /* ---- dialling ----------------------------------------------------------- */
 
-/* Derives the keys of control and data connections from the secret, and wipes
- * the secret. */
-static int make_keys(struct agent *a, struct err *e)
-{
-	uint8_t *secret = a->contact.token;
-
-	if (auth_set(&a->control, AUTH_CONTROL, secret, a->contact.nonce, e) <
-		    0 ||
-	    auth_set(&a->data, AUTH_DATA, secret, "", e) < 0) {
-		return -1;
-	}
-	explicit_bzero(secret, sizeof(a->contact.token));
-	return 0;
-}
-
-/* All addresses of the coordinator. */
-static int dial_once(struct agent *a, struct auth_session *keys, struct err *e)
-{
-	const int64_t now = clock_now_ns();
-
-	return door_dial(a->contact.addrs, a->contact.n_addrs, &a->control,
-			 NULL, keys, now + JOIN_CONNECT_NS,
-			 now + JOIN_ANSWER_NS, e);
-}
-
-/* Returns true if the ssh process that started this agent has ended and no
- * longer reads its output. */
-static bool is_left_alone(const struct agent *a)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO};
-
-	return a->boot.guest && poll(&out, 1, 0) > 0;
-}
-
 /* Returns true if the run has ended; false if the directory is not visible. */
 static bool is_over(const struct agent *a)
 {
@@ -462,19 +387,27 @@ static bool is_over(const struct agent *a)
 static int dial(struct agent *a, struct auth_session *keys,
 		int64_t deadline_ns, struct err *e)
 {
-	int64_t look_ns = clock_now_ns() + JOIN_LOOK_NS, now;
+	struct pollfd out = { .fd = STDOUT_FILENO };
+	int64_t now = clock_now_ns(), look_ns = now + JOIN_LOOK_NS;
 	int fd;
 
 	/* an address from the environment may be known before rank 0 is up */
-	while ((fd = dial_once(a, keys, e)) < 0 && !is_left_alone(a) &&
-	       limit_code(e->code) == NULL &&
-	       (now = clock_now_ns()) < deadline_ns) {
+	while ((fd = door_dial(a->contact.addrs, a->contact.n_addrs,
+			       &a->control, NULL, keys, now + JOIN_CONNECT_NS,
+			       now + JOIN_ANSWER_NS, e)) < 0) {
+		now = clock_now_ns();
+		/* an ssh process that has ended no longer reads our output */
+		if ((a->boot.guest && poll(&out, 1, 0) > 0) ||
+		    limit_code(e->code) != NULL || now >= deadline_ns) {
+			break;
+		}
 		if (now > look_ns && is_over(a)) {
 			return err_set(e, 0, "the run in '%s' has ended",
 				       a->dir);
 		}
 		look_ns = now > look_ns ? now + JOIN_LOOK_NS : look_ns;
 		clock_sleep(JOIN_NAP_NS);
+		now = clock_now_ns();
 	}
 	if (fd >= 0) {
 		*e = (struct err){ 0 };
@@ -531,42 +464,40 @@ static int open_door(struct agent *a, int fd, struct err *e)
 	return 0;
 }
 
-static int say_hello(struct agent *a, int64_t deadline_ns, struct err *e)
-{
-	struct auth_session keys;
-	uv_tcp_t *tcp;
-	int fd = dial(a, &keys, deadline_ns, e);
-
-	if (fd < 0) {
-		return -1;
-	}
-	tcp = calloc(1, sizeof(*tcp));
-	if (tcp == NULL || (a->door == NULL && open_door(a, fd, e) < 0)) {
-		free(tcp);
-		close(fd);
-		return -1;
-	}
-	uv_tcp_init(&a->loop, tcp);
-	uv_tcp_open(tcp, fd);
-	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT, &keys,
-		  a->events, a);
-	explicit_bzero(&keys, sizeof(keys));
-	wire_send(&a->wire, agent_hello(a));
-	return 0;
-}
-
 int agent_join(struct agent *a, struct err *e)
 {
 	int64_t deadline = clock_now_ns() + spec_boot_ns(&a->spec);
+	uint8_t *secret = a->contact.token;
+	struct auth_session keys;
+	uv_tcp_t *tcp;
+	int fd;
 
 	limit_files_raise();	/* the inventory has what jobs get */
-	if (make_keys(a, e) < 0) {
+	/* the keys of control and data connections replace the secret */
+	if (auth_set(&a->control, AUTH_CONTROL, secret, a->contact.nonce, e) <
+		    0 ||
+	    auth_set(&a->data, AUTH_DATA, secret, "", e) < 0) {
 		return -1;
 	}
+	explicit_bzero(secret, sizeof(a->contact.token));
 	do {
-		if (say_hello(a, deadline, e) < 0) {
+		fd = dial(a, &keys, deadline, e);
+		if (fd < 0) {
 			return -1;
 		}
+		tcp = calloc(1, sizeof(*tcp));
+		if (tcp == NULL ||
+		    (a->door == NULL && open_door(a, fd, e) < 0)) {
+			free(tcp);
+			close(fd);
+			return -1;
+		}
+		uv_tcp_init(&a->loop, tcp);
+		uv_tcp_open(tcp, fd);
+		wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_AGENT, &keys,
+			  a->events, a);
+		explicit_bzero(&keys, sizeof(keys));
+		wire_send(&a->wire, agent_hello(a));
 		/* until it has our hello, or hangs up */
 		while (wire_is_open(&a->wire) && a->state <= AGENT_REFUSED) {
 			uv_run(&a->loop, UV_RUN_ONCE);

@@ -61,38 +61,6 @@ int before_open(json_t *run, json_t **out, struct err *e)
 
 /* ---- the same nodes ---------------------------------------------------- */
 
-static int misfit(const json_t *b, const char *name, struct err *e)
-{
-	const char *first = run_entry(run_file(b).nodes, 0).name;
-
-	err_set(e, 0,
-		"node '%s' is not one of the run's %zu nodes, the first "
-		"of which is '%s'",
-		name, json_array_size(run_file(b).nodes), first);
-	return err_hint(e, "to use other nodes, start a new run without "
-			   "--resume");
-}
-
-static int read_nodes(const json_t *b, struct node_draft *old, struct err *e)
-{
-	const json_t *nodes = run_file(b).nodes, *node;
-	size_t i;
-
-	json_array_foreach(nodes, i, node)
-	{
-		int64_t gpus = 0;
-
-		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
-		    0) {
-			return err_hint(e, "'nodes' of run.json is damaged");
-		}
-		STR_COPY(old[i].name, run_entry_of(node).name);
-		old[i].gpus = (int)gpus;
-		old[i].open = run_entry_of(node).missing;
-	}
-	return 0;
-}
-
 /* The place of @new among @n_old: its own, or else the first that is @open, as
  * nobody knew its name then; -1. */
 static int place_of(const struct node_draft *old, int n_old,
@@ -153,7 +121,13 @@ static int place_nodes(const struct node_draft *d, int n,
 		if (at >= 0) {
 			n_old = take_place(old, n_old, at, new, e);
 		} else if (new->present) {
-			return misfit(b, new->name, e);
+			err_set(e, 0, "node '%s' is not one of the run's %zu "
+				      "nodes, the first of which is '%s'",
+				new->name,
+				json_array_size(run_file(b).nodes),
+				run_entry(run_file(b).nodes, 0).name);
+			return err_hint(e, "to use other nodes, start a new "
+					   "run without --resume");
 		}
 	}
 	return n_old;
@@ -161,16 +135,30 @@ static int place_nodes(const struct node_draft *d, int n,
 
 int before_nodes(const json_t *b, struct node_draft *d, int n, struct err *e)
 {
-	int n_old = (int)json_array_size(run_file(b).nodes);
+	const json_t *nodes = run_file(b).nodes, *node;
+	int n_old = (int)json_array_size(nodes);
 	struct node_draft *old = calloc((size_t)(n_old + n), sizeof(*old));
+	size_t i;
 
 	if (old == NULL) {
 		return err_set(e, ENOMEM, "no memory for %d nodes", n_old);
 	}
-	n_old = read_nodes(b, old, e) < 0 ? -1
-					  : place_nodes(d, n, old, n_old, b, e);
-	for (int i = 0; i < n_old; i++) {
-		d[i] = old[i];
+	json_array_foreach(nodes, i, node)
+	{
+		int64_t gpus = 0;
+
+		if (json_get_int(node, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) <
+		    0) {
+			free(old);
+			return err_hint(e, "'nodes' of run.json is damaged");
+		}
+		STR_COPY(old[i].name, run_entry_of(node).name);
+		old[i].gpus = (int)gpus;
+		old[i].open = run_entry_of(node).missing;
+	}
+	n_old = place_nodes(d, n, old, n_old, b, e);
+	for (int k = 0; k < n_old; k++) {
+		d[k] = old[k];
 	}
 	free(old);
 	return n_old;

@@ -70,16 +70,6 @@ static void advance(struct collective_work *w)
 
 /* ---- variants ------------------------------------------------------------ */
 
-/** Lets ranks whose transport did not open try again with the next library. */
-static void revive_unusable(struct collective_work *w)
-{
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		if (w->ranks.all[r].state == RANK_UNUSABLE) {
-			w->ranks.all[r].state = RANK_READY;
-		}
-	}
-}
-
 static void next_variant(struct collective_work *w);
 
 /** Nothing more is measured. */
@@ -107,41 +97,31 @@ static void next_variant(struct collective_work *w)
 		      w->variant + 1, w->n_variants,
 		      w->variants[w->variant].name);
 	w->samples = (struct collective_samples){0}; /* of another speed */
-	revive_unusable(w);
-	round_renew(w);
-}
-
-/** Nobody, or nobody else, to measure with. */
-static void too_few(struct collective_work *w, int n)
-{
-	char code[48] = "no_ranks", detail[380] = "no rank is connected";
-
 	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
-		if (w->ranks.all[r].state > RANK_READY) {
-			STR_COPY(code, w->ranks.all[r].code);
-			snprintf(detail, sizeof(detail),
-				 "%d of %d ranks remain; rank %d: %.300s", n,
-				 w->ranks.layout.n_ranks, r,
-				 w->ranks.all[r].detail);
-			break;
+		/* its transport may open with the next library */
+		if (w->ranks.all[r].state == RANK_UNUSABLE) {
+			w->ranks.all[r].state = RANK_READY;
 		}
 	}
-	collective_write_rest(w, ranks_outcome(code, OUTCOME_SKIPPED), code,
-			      detail);
-	next_variant(w);
+	round_renew(w);
 }
 
 static void sizes_ready(struct collective_work *w)
 {
 	const int64_t timeout_ns = w->c->spec.timeout_ns;
-	int n = 0;
+	const int all = w->ranks.layout.n_ranks;
+	char code[48] = "no_ranks", detail[380] = "no rank is connected";
+	int n = 0, out = all;
 
-	for (int r = 0; r < w->ranks.layout.n_ranks; r++) {
+	for (int r = all - 1; r >= 0; r--) {
+		out = w->ranks.all[r].state > RANK_READY ? r : out;
+	}
+	for (int r = 0; r < all; r++) {
 		if (w->ranks.all[r].state == RANK_READY) {
 			w->room[n++] = r;
 		}
 	}
-	settle_position(w, n > 0 ? n : w->ranks.layout.n_ranks);
+	settle_position(w, n > 0 ? n : all);
 	if (w->c->phase >= COORD_STOP) {
 		stopped(w);
 	} else if (at_end(w)) {
@@ -149,11 +129,20 @@ static void sizes_ready(struct collective_work *w)
 			w, "all sizes are too small: %d ranks get zero "
 			   "elements each", n);
 		next_variant(w);
-	} else if (n < 2) {
-		too_few(w, n);
-	} else {
+	} else if (n >= 2) {
 		round_join(w, w->room, n, w->sizes[w->n_sizes - 1],
 			   timeout_ns > 0 ? timeout_ns : JOIN_NS);
+	} else {
+		/* too few: the first rank that is out says why */
+		if (out < all) {
+			STR_COPY(code, w->ranks.all[out].code);
+			snprintf(detail, sizeof(detail),
+				 "%d of %d ranks remain; rank %d: %.300s", n,
+				 all, out, w->ranks.all[out].detail);
+		}
+		collective_write_rest(w, ranks_outcome(code, OUTCOME_SKIPPED),
+				      code, detail);
+		next_variant(w);
 	}
 }
 
@@ -176,17 +165,6 @@ static void begin_size(struct collective_work *w)
 	}
 }
 
-/** The first operation of a size may have had to connect. */
-static double fastest_us(const struct collective_result *r)
-{
-	double us = r->us[0];
-
-	for (int k = 1; k < r->n; k++) {
-		us = fmin(us, r->us[k]);
-	}
-	return us;
-}
-
 /** Takes from the first step of a size what only that step reports: the time of
  *  one operation, and wrong elements. */
 static void calibrate(struct collective_work *w)
@@ -195,8 +173,13 @@ static void calibrate(struct collective_work *w)
 
 	for (int i = 0; i < w->n_members; i++) {
 		const struct collective_result *r = &w->members[i].r;
+		double us = r->n > 0 ? r->us[0] : 0;
 
-		one_us = fmax(one_us, r->n > 0 ? fastest_us(r) : 0);
+		/* the first operation of a size may have had to connect */
+		for (int k = 1; k < r->n; k++) {
+			us = fmin(us, r->us[k]);
+		}
+		one_us = fmax(one_us, us);
 		if (r->wrong != RECORD_NONE) {
 			w->wrong = r->wrong +
 				   (w->wrong != RECORD_NONE ? w->wrong : 0);
@@ -208,25 +191,6 @@ static void calibrate(struct collective_work *w)
 	collective_samples_begin(&w->samples, w->c->spec.iters, one_us,
 				 w->order.nodes);
 	w->calibrated = true;
-}
-
-static void take_samples(struct collective_work *w)
-{
-	double *us = calloc((size_t)w->n_members + 1, sizeof(*us));
-
-	for (int k = 0; us != NULL && k < COLLECTIVE_STEP_SAMPLES; k++) {
-		int n = 0;
-
-		for (int i = 0; i < w->n_members; i++) {
-			if (k < w->members[i].r.n) {
-				us[n++] = w->members[i].r.us[k];
-			}
-		}
-		if (n == w->n_members) {
-			collective_samples_add(&w->samples, us, n);
-		}
-	}
-	free(us);
 }
 
 /** It is measured: verified as well, it has its row. */
@@ -246,6 +210,7 @@ static void size_over(struct collective_work *w)
 
 static void step_over(struct collective_work *w)
 {
+	double *us;
 	int next;
 
 	if (w->order.verify > 0) {
@@ -256,11 +221,25 @@ static void step_over(struct collective_work *w)
 	/* NCCL's rank 0 alone says what it took */
 	STR_COPY(w->algo, w->members[0].r.algo);
 	STR_COPY(w->proto, w->members[0].r.proto);
-	if (w->calibrated) {
-		take_samples(w);
-	} else {
+	us = calloc((size_t)w->n_members + 1, sizeof(*us));
+	if (!w->calibrated) {
 		calibrate(w);
+	} else {
+		/* a sample counts if all members have it */
+		for (int k = 0; us && k < COLLECTIVE_STEP_SAMPLES; k++) {
+			int n = 0;
+
+			for (int i = 0; i < w->n_members; i++) {
+				if (k < w->members[i].r.n) {
+					us[n++] = w->members[i].r.us[k];
+				}
+			}
+			if (n == w->n_members) {
+				collective_samples_add(&w->samples, us, n);
+			}
+		}
 	}
+	free(us);
 	next = collective_samples_next(&w->samples);
 	if (next > 0) {
 		round_measure(w, next, w->samples.now, false, true,
@@ -386,24 +365,18 @@ static void collective_go_on(void *work)
 	}
 }
 
-/** Returns true if a member has not answered and its agent is silent. */
-static bool is_unheard(const struct collective_work *w, int64_t now_ns)
-{
-	for (int i = 0; i < w->n_members; i++) {
-		if (!w->members[i].in &&
-		    agents_silent(w->ranks.all[w->members[i].rank].agent,
-				  now_ns)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void collective_tick(void *work, int64_t now_ns)
 {
 	struct collective_work *w = work;
+	bool late = w->round && now_ns > w->deadline_ns;
 
-	if (!w->round || now_ns <= w->deadline_ns || is_unheard(w, now_ns)) {
+	for (int i = 0; late && i < w->n_members; i++) {
+		/* the answer of a member may be on its way */
+		late = w->members[i].in ||
+		       !agents_silent(w->ranks.all[w->members[i].rank].agent,
+				      now_ns);
+	}
+	if (!late) {
 		return;
 	}
 	if (w->failing && !w->cancelled) {
@@ -418,47 +391,11 @@ static void collective_tick(void *work, int64_t now_ns)
 
 /* ---- the work --------------------------------------------------------- */
 
-static int read_options(struct collective_work *w, struct err *e)
-{
-	w->op = collective_parse(w->c->probe->name);
-	w->dtype = dtype_find(w->c->spec.dtype);
-	w->redop = redop_find(w->c->spec.redop);
-	w->n_sizes = collective_sizes(&w->c->spec, w->sizes);
-	w->n_variants = variants_make(&w->c->spec, w->variants, e);
-	if (w->n_variants < 0) {
-		return -1;
-	}
-	return w->dtype == NULL || w->redop == NULL || w->n_sizes < 0
-		       ? err_set(e, EINVAL, "the options of the run are not "
-					    "valid")
-		       : 0;
-}
-
-static int make_members(struct collective_work *w, struct err *e)
-{
-	size_t n = (size_t)w->ranks.layout.n_ranks + 1;
-
-	w->driver = &sizes_driver;
-	w->bad_size = -1;
-	w->notes = json_array();
-	w->members = calloc(n, sizeof(*w->members));
-	w->acts = calloc(n, sizeof(*w->acts));
-	w->parts = calloc(3 * n, sizeof(*w->parts));
-	w->bad_of = calloc(n, sizeof(*w->bad_of));
-	if (w->parts != NULL) {
-		w->room = w->parts + n;
-		w->set = w->room + n;
-	}
-	return w->members == NULL || w->acts == NULL || w->parts == NULL ||
-			       w->bad_of == NULL
-		       ? err_set(e, ENOMEM, "no memory for %zu ranks", n - 1)
-		       : 0;
-}
-
 static int collective_start(struct coord *c, struct err *e)
 {
 	struct collective_work *w = c->work;
 	int code;
+	size_t n;
 
 	w->c = c;
 	w->pace.bytes_s = (double)c->spec.gentle_B;
@@ -466,11 +403,35 @@ static int collective_start(struct coord *c, struct err *e)
 	if (code != 0) {
 		return code;
 	}
-	if (make_members(w, e) < 0) {
+	n = (size_t)w->ranks.layout.n_ranks + 1;
+	w->driver = &sizes_driver;
+	w->bad_size = -1;
+	w->notes = json_array();
+	w->members = calloc(n, sizeof(*w->members));
+	w->acts = calloc(n, sizeof(*w->acts));
+	w->parts = calloc(3 * n, sizeof(*w->parts));
+	w->bad_of = calloc(n, sizeof(*w->bad_of));
+	if (w->members == NULL || w->acts == NULL || w->parts == NULL ||
+	    w->bad_of == NULL) {
+		err_set(e, ENOMEM, "no memory for %zu ranks", n - 1);
 		return 3;
 	}
-	if (read_options(w, e) < 0 || ranks_drill(&w->ranks, e) < 0) {
+	w->room = w->parts + n;
+	w->set = w->room + n;
+	w->op = collective_parse(c->probe->name);
+	w->dtype = dtype_find(c->spec.dtype);
+	w->redop = redop_find(c->spec.redop);
+	w->n_sizes = collective_sizes(&c->spec, w->sizes);
+	w->n_variants = variants_make(&c->spec, w->variants, e);
+	if (w->n_variants < 0) {
 		return 2; /* what the user asked for */
+	}
+	if (w->dtype == NULL || w->redop == NULL || w->n_sizes < 0) {
+		err_set(e, EINVAL, "the options of the run are not valid");
+		return 2;
+	}
+	if (ranks_drill(&w->ranks, e) < 0) {
+		return 2;
 	}
 	drill_allow_pxn(&w->ranks.drill);
 	if (coord_write_run(c, false, e) < 0) {

@@ -14,12 +14,10 @@
  * below to above:
  *   collective_round.c    an order to every member, their answers, who is to
  *                         blame for a failure; fresh workers
- *   collective_rows.c     rows, run.json
- *   collective_bisect.c   which members, to find the smallest bad set
- *   collective_compare.c  the same, to find the slow one
- *   collective_verify.c   repeats of which the result is checked
- *   collective_sizes.c    which sizes, when one is measured enough
- *   collective.c          all answers are in, or late: next
+ *   collective_rows.c     rows, run.json; repeats whose result is checked
+ *   collective_bisect.c   which members, to find the smallest bad set, or the
+ *                         slow one
+ *   collective.c          which sizes; all answers are in, or late: next
  */
 /** The answer of a member to the order of the round. */
 struct member {
@@ -116,10 +114,8 @@ struct collective_work {
 	bool by_way;		/* the ways between three, instead of halves */
 	int other;		/* a part that is not of the slower half; -1 */
 	double busbw[BISECT_ACROSS];
-	struct tested {
-		bool bad;
-		double busbw;
-	} tested;		/* of the set at hand, by its first step */
+	bool set_bad;		/* of the set at hand, by its first step */
+	double set_busbw;
 	int tests;
 	json_t *found;		/* what it came to */
 	json_t *notes;		/* sentences that the user should see */
@@ -167,7 +163,7 @@ int64_t round_patient_ns(const struct collective_work *w, double about_us);
 void collective_note(struct collective_work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* collective_verify.c */
+/* collective_rows.c */
 
 /** Order the next of @wanted checked operations of the size at hand, of which
  *  one takes about w->samples.one_us; false: all have been, or the result in
@@ -187,8 +183,6 @@ void verify_note_bad(struct collective_work *w, bool failed);
  *  too often, as a note says. */
 bool verify_can_narrow(struct collective_work *w);
 
-/* collective_rows.c */
-
 /** Returns true if size number @i has at least one element for each of @ranks
  *  and fits into the memory. */
 bool collective_measures(const struct collective_work *w, int i, int ranks);
@@ -205,7 +199,5 @@ void collective_put_plan(void *work, json_t *run);
 
 /** After the sizes: begin, or leave where there is nothing to look for. */
 void bisection_start(struct collective_work *w);
-
-/* collective_compare.c */
 
 #endif

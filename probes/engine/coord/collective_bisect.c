@@ -44,15 +44,21 @@ static void end_comparing(struct collective_work *w)
 static const int ways[3][2] = { { 0, 1 }, { 0, 2 }, { 1, 2 } };
 
 /**
- * All are measured: the part that both slow ones touch, or the two at the ends
- * of the only one.  One that is of the faster half is no answer to why the
- * other half is slow.
+ * Measures the next way.  When all are measured, the answer is the part that
+ * both slow ways touch, or the two parts at the ends of the only slow one.  A
+ * part of the faster half does not explain why the other half is slow.
  */
-static void judge_ways(struct collective_work *w)
+static void next_way(struct collective_work *w)
 {
 	double best = fmax(w->busbw[0], fmax(w->busbw[1], w->busbw[2]));
 	int slow = 0, last_slow = 0, last_fast = 0, set[2], n = 0;
 
+	if (w->half < 3) {
+		set[0] = w->parts[ways[w->half][0]];
+		set[1] = w->parts[ways[w->half][1]];
+		bisection_join(w, set, 2);
+		return;
+	}
 	for (int i = 0; i < 3; i++) {
 		if (w->busbw[i] < SLOWER * best) {
 			slow++;
@@ -71,18 +77,6 @@ static void judge_ways(struct collective_work *w)
 		bisection_found(w, set, n);
 	}
 	end_comparing(w);
-}
-
-static void next_way(struct collective_work *w)
-{
-	if (w->half == 3) {
-		judge_ways(w);
-	} else {
-		const int ends[] = {w->parts[ways[w->half][0]],
-				    w->parts[ways[w->half][1]]};
-
-		bisection_join(w, ends, 2);
-	}
 }
 
 /**
@@ -112,16 +106,25 @@ static void begin_ways(struct collective_work *w)
 static void next_slower(struct collective_work *w);
 
 /**
- * The sets across the halves are measured: go on with the slowest; false where
- * they are alike.  Two slow ones without a part in common are no bad way, but
- * how the ways are laid: the parts of two switches in turn.
+ * Halves that are alike tell nothing of the ways between them: measures sets
+ * across the halves, and continues with the slowest unless they are alike too.
+ * Two slow sets without a part in common are not a bad way, but show how the
+ * ways are laid: the parts of two switches in turn.
  */
-static bool take_across(struct collective_work *w)
+static void next_across(struct collective_work *w)
 {
 	enum { OUTER = 1 << 0 | 1 << 3, INNER = 1 << 1 | 1 << 2 };
-	double best = 0;
 	int slowest = 0, slow = 0, n, other = 0;
+	double best = 0;
 
+	if (w->half < BISECT_ACROSS) {
+		n = bisect_across(w->n_parts, w->half, w->set);
+		for (int i = 0; i < n; i++) {
+			w->set[i] = w->parts[w->set[i]];
+		}
+		bisection_join(w, w->set, n);
+		return;
+	}
 	for (int i = 0; i < BISECT_ACROSS; i++) {
 		best = fmax(best, w->busbw[i]);
 		slowest = w->busbw[i] < w->busbw[slowest] ? i : slowest;
@@ -130,7 +133,8 @@ static bool take_across(struct collective_work *w)
 		slow |= (w->busbw[i] < SLOWER * best) << i;
 	}
 	if (slow == 0 || slow == OUTER || slow == INNER) {
-		return false;
+		end_comparing(w);
+		return;
 	}
 	n = bisect_across(w->n_parts, slowest, w->set);
 	while (other < n && w->set[other] == other) {
@@ -141,27 +145,10 @@ static bool take_across(struct collective_work *w)
 		w->parts[i] = w->parts[w->set[i]];
 	}
 	w->n_parts = n;
-	return true;
-}
-
-/** Halves that are alike tell nothing of the ways between them. */
-static void next_across(struct collective_work *w)
-{
-	if (w->half < BISECT_ACROSS) {
-		int n = bisect_across(w->n_parts, w->half, w->set);
-
-		for (int i = 0; i < n; i++) {
-			w->set[i] = w->parts[w->set[i]];
-		}
-		bisection_join(w, w->set, n);
-	} else if (take_across(w)) {
-		bisection_found(w, w->parts, w->n_parts);
-		w->across = false;
-		w->half = w->turned = 0;
-		next_slower(w);
-	} else {
-		end_comparing(w);
-	}
+	bisection_found(w, w->parts, n);
+	w->across = false;
+	w->half = w->turned = 0;
+	next_slower(w);
 }
 
 /** Both halves are measured: go on with the slower; false where they are
@@ -219,18 +206,6 @@ static void next_slower(struct collective_work *w)
 	}
 }
 
-/* The next set to be measured, by the bandwidths of those before it. */
-static void compare_next(struct collective_work *w)
-{
-	if (w->by_way) {
-		next_way(w);
-	} else if (w->across) {
-		next_across(w);
-	} else {
-		next_slower(w);
-	}
-}
-
 /* ---- collective bisect --------------------------------------------------- */
 
 #define SAMPLES	  10
@@ -271,20 +246,6 @@ static void take_parts(struct collective_work *w, int node)
 	w->by_rank = node >= 0;
 }
 
-static json_t *part_json(const struct collective_work *w, int part)
-{
-	const struct cluster_rank *r;
-
-	if (!w->by_rank) {
-		return json_pack("{s:s}", "node",
-				 w->ranks.layout.nodes[part].name);
-	}
-	r = &w->ranks.layout.ranks[part];
-	return json_pack("{s:s,s:i,s:i}", "node",
-			 w->ranks.layout.nodes[r->node].name, "gpu", r->gpu,
-			 "rank", part);
-}
-
 static void part_text(const struct collective_work *w, int part,
 		      struct str *out)
 {
@@ -301,15 +262,25 @@ static void part_text(const struct collective_work *w, int part,
 
 /* ---- the answer ---------------------------------------------------------- */
 
-/** @n parts are it (0: none is), for good. */
-/* @n parts are it (0: none is), as far as is known now. */
+/* @n parts are the answer as far as is known now; 0: none is. */
 static void bisection_found(struct collective_work *w, const int *parts, int n)
 {
 	json_t *list = json_array();
 	struct str text = STR_INIT;
 
 	for (int i = 0; i < n; i++) {
-		json_array_append_new(list, part_json(w, parts[i]));
+		const struct cluster_rank *r =
+			&w->ranks.layout.ranks[w->by_rank ? parts[i] : 0];
+		const int node = w->by_rank ? r->node : parts[i];
+		json_t *part = json_pack("{s:s}", "node",
+					 w->ranks.layout.nodes[node].name);
+
+		if (w->by_rank) {
+			json_object_set_new(part, "gpu", json_integer(r->gpu));
+			json_object_set_new(part, "rank",
+					    json_integer(parts[i]));
+		}
+		json_array_append_new(list, part);
 		part_text(w, parts[i], &text);
 	}
 	json_decref(w->found);
@@ -325,18 +296,30 @@ static void bisection_found(struct collective_work *w, const int *parts, int n)
 	str_release(&text);
 }
 
-/** Notes that the compared sets are alike, and for two nodes what that leaves
- *  open. */
-static void note_alike(struct collective_work *w)
+/* Reports the last finding, which is the finest, as the result; ends the
+ * run. */
+static void bisection_leave(struct collective_work *w)
 {
+	const char *says = json_string_value(json_object_get(w->found, "says"));
 	char where[48] = "";
 
+	if (w->found != NULL) { /* and those that came to no more */
+		json_object_set_new(w->found, "tests", json_integer(w->tests));
+	}
+	if (says == NULL) {
+		coord_leave(w->c);
+		return;
+	}
 	if (w->c->spec.local) {
 		snprintf(where, sizeof(where), " --local=%dx%d",
 			 w->ranks.layout.n_nodes,
 			 w->ranks.layout.nodes[0].gpus);
 	}
-	if (w->by_rank || w->n_parts != 2) {
+	if (says[0] != '\0') {
+		run_log_event(w->c->log, NULL, -1, "bisect",
+			      "the smallest set that is %s: %s",
+			      w->comparing ? "slow" : "bad", says);
+	} else if (w->by_rank || w->n_parts != 2) {
 		collective_note(w, RECORD_ALIKE "%s",
 				w->by_way ? ", and no two are slower than two "
 					    "others"
@@ -350,24 +333,6 @@ static void note_alike(struct collective_work *w)
 			"only one path between them, with nothing to compare "
 			"it to: gpucheck p2p%s --transport=%s --pairs=inter",
 			where, w->ranks.ops->name);
-	}
-}
-
-/** The last answer is the finest. */
-/* Reports the last finding as the result, and ends the run. */
-static void bisection_leave(struct collective_work *w)
-{
-	const char *says = json_string_value(json_object_get(w->found, "says"));
-
-	if (w->found != NULL) { /* and those that came to no more */
-		json_object_set_new(w->found, "tests", json_integer(w->tests));
-	}
-	if (says != NULL && says[0] != '\0') {
-		run_log_event(w->c->log, NULL, -1, "bisect",
-			      "the smallest set that is %s: %s",
-			      w->comparing ? "slow" : "bad", says);
-	} else if (says != NULL) {
-		note_alike(w);
 	}
 	coord_leave(w->c);
 }
@@ -443,14 +408,19 @@ static void next_failing(struct collective_work *w)
 	}
 }
 
+/* Tests the next set, by the results of those before it. */
 static void next_test(struct collective_work *w)
 {
 	if (w->c->phase >= COORD_STOP || w->tests >= TESTS_MAX) {
 		bisection_leave(w);
-	} else if (w->comparing) {
-		compare_next(w);
-	} else {
+	} else if (!w->comparing) {
 		next_failing(w);
+	} else if (w->by_way) {
+		next_way(w);
+	} else if (w->across) {
+		next_across(w);
+	} else {
+		next_slower(w);
 	}
 }
 
@@ -489,40 +459,27 @@ static double bandwidth(const struct collective_work *w)
 	return row.busbw_GB_s;
 }
 
-static bool any_wrong(const struct collective_work *w)
-{
-	for (int i = 0; i < w->n_members; i++) {
-		if (w->members[i].r.wrong > 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/** Ranks that are to blame by themselves need no search; they are out now. */
-static void found_culprits(struct collective_work *w)
-{
-	int n = 0;
-
-	for (int i = 0; i < w->n_members; i++) {
-		if (w->ranks.all[w->members[i].rank].state > RANK_READY) {
-			w->set[n++] = w->members[i].rank;
-		}
-	}
-	if (n > 0) {
-		w->by_rank = true;
-		w->comparing = false;
-		bisection_found(w, w->set, n);
-	}
-}
-
 static void test_failed(struct collective_work *w, const struct round_end *end)
 {
 	/* no speed is not a low speed, nor is no answer a bad one */
 	bool no_answer = w->comparing || end->outcome == OUTCOME_NOT_RUN;
+	int n = 0;
 
 	if (end->n_culprits > 0 && end->outcome != OUTCOME_NOT_RUN) {
-		found_culprits(w);
+		/* ranks that are to blame by themselves need no search; they
+		 * are out now */
+		for (int i = 0; i < w->n_members; i++) {
+			const int rank = w->members[i].rank;
+
+			if (w->ranks.all[rank].state > RANK_READY) {
+				w->set[n++] = rank;
+			}
+		}
+		if (n > 0) {
+			w->by_rank = true;
+			w->comparing = false;
+			bisection_found(w, w->set, n);
+		}
 		bisection_leave(w);
 	} else if (no_answer) {
 		if (w->c->phase < COORD_STOP) {
@@ -545,12 +502,14 @@ static void test_over(struct collective_work *w)
 	if (w->order.verify > 0) {
 		verify_over(w);
 	} else {
-		w->tested = (struct tested){ .bad = any_wrong(w),
-					     .busbw = bandwidth(w) };
+		w->set_bad = false;
+		for (int i = 0; i < w->n_members; i++) {
+			w->set_bad = w->set_bad || w->members[i].r.wrong > 0;
+		}
+		w->set_busbw = bandwidth(w);
 	}
-	if (w->tested.bad || w->verified.bad > 0 ||
-	    !verify_next(w, w->repeats)) {
-		tell(w, w->tested.bad || w->verified.bad > 0, w->tested.busbw);
+	if (w->set_bad || w->verified.bad > 0 || !verify_next(w, w->repeats)) {
+		tell(w, w->set_bad || w->verified.bad > 0, w->set_busbw);
 		round_order(w, DO_LEAVE, ROUND_LEAVE_NS);
 	}
 }

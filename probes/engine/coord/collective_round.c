@@ -86,21 +86,6 @@ static int64_t agent_late_ns(const struct collective_work *w,
 	return a != NULL ? a->late_ns : 0;
 }
 
-/* Answers for members that were lost between rounds, which have no result of
- * their own. */
-static void answer_for_lost(struct collective_work *w)
-{
-	for (int i = 0; i < w->n_members; i++) {
-		const struct rank *k = &w->ranks.all[w->members[i].rank];
-
-		if (k->state > RANK_READY) {
-			round_answer(w, w->members[i].rank,
-				     ranks_outcome(k->code, OUTCOME_ERROR),
-				     false, k->code, k->detail);
-		}
-	}
-}
-
 static void send_orders(struct collective_work *w, enum collective_do what,
 			int64_t budget_ns)
 {
@@ -135,16 +120,16 @@ static void send_orders(struct collective_work *w, enum collective_do what,
 					       collective_order_json(o)));
 		}
 	}
-	answer_for_lost(w);
-}
+	/* members that were lost between rounds have no result of their own */
+	for (int i = 0; i < w->n_members; i++) {
+		const struct rank *k = &w->ranks.all[w->members[i].rank];
 
-/* Returns the bytes that all operations of a step send between nodes. */
-static double step_bytes(const struct collective_order *o)
-{
-	return (double)(o->samples * o->batch + o->warmup + o->check +
-			o->verify) *
-	       collective_bytes_between(o->op, o->ranks, o->nodes,
-					(double)o->size_B);
+		if (k->state > RANK_READY) {
+			round_answer(w, w->members[i].rank,
+				     ranks_outcome(k->code, OUTCOME_ERROR),
+				     false, k->code, k->detail);
+		}
+	}
 }
 
 void round_order(struct collective_work *w, enum collective_do what,
@@ -178,6 +163,7 @@ void round_measure(struct collective_work *w, int samples, int batch,
 
 void round_go_on(struct collective_work *w)
 {
+	const struct collective_order *o = &w->order;
 	int64_t now = clock_now_ns();
 
 	if (w->c->phase >= COORD_STOP) {
@@ -186,7 +172,13 @@ void round_go_on(struct collective_work *w)
 		w->driver->over(w, &(struct round_end){ .ok = true });
 	} else if (pace_is_open(&w->pace, now)) {
 		w->paused = false;
-		pace_spend(&w->pace, now, step_bytes(&w->order));
+		/* bytes that all operations of the step send between nodes */
+		pace_spend(&w->pace, now,
+			   (double)(o->samples * o->batch + o->warmup +
+				    o->check + o->verify) *
+				   collective_bytes_between(o->op, o->ranks,
+							    o->nodes,
+							    (double)o->size_B));
 		send_orders(w, DO_STEP, w->step_ns);
 	}
 }
@@ -287,11 +279,20 @@ void round_answer(struct collective_work *w, int rank, enum outcome o,
 	}
 }
 
-static void rank_done(struct collective_work *w, int rank, const json_t *msg)
+static void rank_said(void *work, int rank, const json_t *msg)
 {
+	struct collective_work *w = work;
 	struct member *m = member_of(w, rank);
 	struct err e = {0};
 
+	if (message_type(msg) == MSG_REFUSED) {
+		/* its worker was about to leave: as good as gone */
+		round_answer(w, rank, OUTCOME_ERROR, true, "refused",
+			     "the worker could not start this step");
+	}
+	if (message_type(msg) != MSG_COLLECTIVE_DONE) {
+		return;
+	}
 	ranks_learn(&w->ranks, rank, json_object_get(msg, "facts"));
 	if (m == NULL || message_int(msg, "id") != w->id) {
 		return; /* of an earlier round */
@@ -299,19 +300,8 @@ static void rank_done(struct collective_work *w, int rank, const json_t *msg)
 	if (collective_result_parse(msg, &m->r, &e) < 0) {
 		round_answer(w, rank, OUTCOME_ERROR, false, "bad_answer",
 			     e.text);
-		return;
-	}
-	answered(w, m);
-}
-
-static void rank_said(void *work, int rank, const json_t *msg)
-{
-	if (message_type(msg) == MSG_COLLECTIVE_DONE) {
-		rank_done(work, rank, msg);
-	} else if (message_type(msg) == MSG_REFUSED) {
-		/* its worker was about to leave: as good as gone */
-		round_answer(work, rank, OUTCOME_ERROR, true, "refused",
-			     "the worker could not start this step");
+	} else {
+		answered(w, m);
 	}
 }
 
@@ -349,16 +339,6 @@ static bool failed(const struct collective_result *r)
 	return r->outcome != OUTCOME_OK;
 }
 
-static void add_rank(struct collective_work *w, int rank, char *text,
-		     size_t size)
-{
-	size_t at = strlen(text);
-
-	snprintf(text + at, size - at, "%srank %d (%.40s:%d)",
-		 at > 0 ? ", " : "", rank, ranks_node(&w->ranks, rank),
-		 w->ranks.layout.ranks[rank].gpu);
-}
-
 /** Marks the members to blame for a failed round and returns how many there
  *  are.  If all members failed alike, no rank is at fault: returns 0. */
 static int name_culprits(struct collective_work *w)
@@ -380,36 +360,26 @@ static int name_culprits(struct collective_work *w)
 	return 0;
 }
 
-/** The first answer that tells most: not an echo, then any. */
-static const struct collective_result *telling(const struct collective_work *w)
-{
-	const struct collective_result *best = NULL;
-
-	for (int i = 0; i < w->n_members; i++) {
-		const struct collective_result *r = &w->members[i].r;
-
-		if (w->members[i].absent || !failed(r)) {
-			continue;
-		}
-		if (best == NULL || (best->echo && !r->echo) ||
-		    (best->echo && strcmp(best->code, "cancelled") == 0)) {
-			best = r;
-		}
-	}
-	return best;
-}
-
 static void describe_failure(struct collective_work *w, struct round_end *end)
 {
-	const struct collective_result *r = telling(w);
-	char who[200] = "";
+	const struct collective_result *r = NULL;
+	struct str who = STR_INIT;
 	bool absent = false;
 
 	for (int i = 0; i < w->n_members; i++) {
 		const struct member *m = &w->members[i];
 
+		/* the first answer that tells most: not an echo, then any */
+		if (!m->absent && failed(&m->r) &&
+		    (r == NULL || (r->echo && !m->r.echo) ||
+		     (r->echo && strcmp(r->code, "cancelled") == 0))) {
+			r = &m->r;
+		}
 		if (m->culprit) {
-			add_rank(w, m->rank, who, sizeof(who));
+			str_addf(&who, "%srank %d (%.40s:%d)",
+				 who.len > 0 ? ", " : "", m->rank,
+				 ranks_node(&w->ranks, m->rank),
+				 w->ranks.layout.ranks[m->rank].gpu);
 			absent = absent || m->absent ||
 				 m->r.outcome == OUTCOME_TIMEOUT;
 		}
@@ -419,30 +389,16 @@ static void describe_failure(struct collective_work *w, struct round_end *end)
 			    : r != NULL ? r->code
 					: "worker_hung");
 	if (end->n_culprits > 0) {
-		snprintf(end->detail, sizeof(end->detail), "%s %s%s%.180s",
-			 absent ? "did not arrive:" : "failed:", who,
+		snprintf(end->detail, sizeof(end->detail),
+			 "%s %.199s%s%.180s",
+			 absent ? "did not arrive:" : "failed:", str_text(&who),
 			 r != NULL ? ": " : "", r != NULL ? r->detail : "");
 	} else {
 		snprintf(end->detail, sizeof(end->detail),
 			 "not caused by a single rank, all %d arrived: %.250s",
 			 w->n_members, r != NULL ? r->detail : "");
 	}
-}
-
-/** Out with those who are to blame; the rest goes on without them. */
-static void drop_culprits(struct collective_work *w)
-{
-	for (int i = 0; i < w->n_members; i++) {
-		const struct member *m = &w->members[i];
-
-		if (m->culprit) {
-			ranks_out(&w->ranks, m->rank, RANK_RETIRED,
-				  m->absent ? "rank_absent" : m->r.code,
-				  m->absent ? "no report in time"
-					    : m->r.detail);
-			ranks_word(&w->ranks, m->rank, MSG_KILL, -1);
-		}
-	}
+	str_release(&who);
 }
 
 /**
@@ -473,28 +429,33 @@ static bool was_starved(const struct collective_work *w)
 	return vain && late;
 }
 
-/** Nobody is to blame, but it goes on without those whose agents did not run
- *  any more. */
-static void forgive(struct collective_work *w, struct round_end *end)
-{
-	end->n_culprits = 0;
-	for (int i = 0; i < w->n_members; i++) {
-		end->n_culprits += w->ranks.all[w->members[i].rank].state >
-				   RANK_READY;
-	}
-	end->outcome = OUTCOME_NOT_RUN;
-	STR_COPY(end->code, RECORD_STARVED);
-	STR_COPY(end->detail, "its processes did not get to run");
-}
-
 void round_blame(struct collective_work *w, struct round_end *end)
 {
-	if (was_starved(w)) {
-		forgive(w, end);
-	} else {
-		end->n_culprits = name_culprits(w);
+	bool starved = was_starved(w);
+
+	end->n_culprits = starved ? 0 : name_culprits(w);
+	if (!starved) {
 		describe_failure(w, end);
-		drop_culprits(w);
+	} else {
+		end->outcome = OUTCOME_NOT_RUN;
+		STR_COPY(end->code, RECORD_STARVED);
+		STR_COPY(end->detail, "its processes did not get to run");
+	}
+	for (int i = 0; i < w->n_members; i++) {
+		const struct member *m = &w->members[i];
+
+		if (starved) {
+			/* no rank is to blame, but the run goes on without
+			 * those whose agents stopped running */
+			end->n_culprits += w->ranks.all[m->rank].state >
+					   RANK_READY;
+		} else if (m->culprit) {
+			ranks_out(&w->ranks, m->rank, RANK_RETIRED,
+				  m->absent ? "rank_absent" : m->r.code,
+				  m->absent ? "no report in time"
+					    : m->r.detail);
+			ranks_word(&w->ranks, m->rank, MSG_KILL, -1);
+		}
 	}
 	run_log_event(w->c->log, NULL, -1, "group_failed", "%s", end->detail);
 }

@@ -112,35 +112,14 @@ static int list_ranks(const struct collective_work *w, char *text, size_t size)
 	return n;
 }
 
-/** Where it was seen: a rank by its name, several by their number. */
-static void say_where(const struct collective_work *w, int n, struct str *out)
-{
-	if (n == w->n_members) {
-		str_add(out, "on all ranks");
-		return;
-	}
-	if (n > 1) {
-		str_addf(out, "on %d of %d ranks", n, w->n_members);
-		return;
-	}
-	for (int i = 0; i < w->n_members; i++) {
-		int rank = w->members[i].rank;
-
-		if (w->bad_of[i] > 0) {
-			str_addf(out, "on rank %d (%s:%d) alone", rank,
-				 ranks_node(&w->ranks, rank),
-				 w->ranks.layout.ranks[rank].gpu);
-		}
-	}
-}
-
 /* Puts the counts of verify_over() into @row, and the outcome if an operation
  * had a wrong result. */
 static void verify_row(const struct collective_work *w,
 		       struct collective_row *row)
 {
 	const struct verified *v = &w->verified;
-	struct str where = STR_INIT;
+	char where[160] = "";
+	int n, i = 0;
 
 	if (v->n == 0) {
 		return;
@@ -150,8 +129,22 @@ static void verify_row(const struct collective_work *w,
 	if (v->bad == 0) {
 		return;
 	}
-	say_where(w, list_ranks(w, row->wrong_ranks, sizeof(row->wrong_ranks)),
-		  &where);
+	n = list_ranks(w, row->wrong_ranks, sizeof(row->wrong_ranks));
+	while (i < w->n_members - 1 && w->bad_of[i] == 0) {
+		i++;
+	}
+	if (n == w->n_members) {
+		STR_COPY(where, "on all ranks");
+	} else if (n > 1) {
+		snprintf(where, sizeof(where), "on %d of %d ranks", n,
+			 w->n_members);
+	} else if (n == 1) {
+		const int rank = w->members[i].rank;
+
+		snprintf(where, sizeof(where), "on rank %d (%s:%d) alone", rank,
+			 ranks_node(&w->ranks, rank),
+			 w->ranks.layout.ranks[rank].gpu);
+	}
 	row->outcome = OUTCOME_CORRUPT;
 	STR_COPY(row->code, v->bad < v->n ? "silent_corruption" :
 					    "data_corrupt");
@@ -160,8 +153,7 @@ static void verify_row(const struct collective_work *w,
 		 "%lld of %lld operations had a wrong result (%.3g %%; "
 		 "%lld elements) %s", (long long)v->bad,
 		 (long long)v->n, 100 * (double)v->bad / (double)v->n,
-		 (long long)w->wrong, str_text(&where));
-	str_release(&where);
+		 (long long)w->wrong, where);
 }
 
 /* ---- what a bisection is to know ----------------------------------------- */
@@ -222,17 +214,6 @@ bool collective_measures(const struct collective_work *w, int i, int ranks)
 	       (w->memory_B == 0 || w->sizes[i] <= w->memory_B);
 }
 
-/** How many rows all sizes will have. */
-static size_t count_rows(const struct collective_work *w)
-{
-	size_t n = 0;
-
-	for (int i = 0; i < w->n_sizes; i++) {
-		n += collective_measures(w, i, w->ranks.layout.n_ranks) ? 2 : 0;
-	}
-	return n * (size_t)w->n_variants;
-}
-
 static void row_init(struct collective_work *w, struct collective_row *row)
 {
 	const struct variant *v = &w->variants[w->variant];
@@ -269,25 +250,6 @@ static void row_init(struct collective_work *w, struct collective_row *row)
 	}
 }
 
-/** NCCL took something else than it was asked for, and said nothing. */
-static void compare_choice(struct collective_work *w,
-			   struct collective_row *row)
-{
-	const struct variant *v = &w->variants[w->variant];
-	bool algo = v->algo[0] != '\0' && row->algo[0] != '\0' &&
-		    strcasecmp(v->algo, row->algo) != 0;
-	bool proto = v->proto[0] != '\0' && row->proto[0] != '\0' &&
-		     strcasecmp(v->proto, row->proto) != 0;
-
-	if (algo || proto) {
-		STR_COPY(row->code, "not_as_asked");
-		snprintf(row->detail, sizeof(row->detail),
-			 "requested %s%s%s, the library used %s%s%s", v->algo,
-			 v->algo[0] && v->proto[0] ? " " : "", v->proto,
-			 row->algo, row->proto[0] ? " " : "", row->proto);
-	}
-}
-
 void collective_write_failed(struct collective_work *w, enum outcome o,
 			     const char *code, const char *detail)
 {
@@ -304,13 +266,25 @@ void collective_write_failed(struct collective_work *w, enum outcome o,
 
 void collective_write_row(struct collective_work *w)
 {
+	const struct variant *v = &w->variants[w->variant];
 	struct collective_row row;
 
 	row_init(w, &row);
 	row.outcome = OUTCOME_OK;
 	row.wrong = w->wrong;
 	collective_samples_result(&w->samples, &row);
-	compare_choice(w, &row);
+	/* NCCL may use another algorithm than it was asked for, and say
+	 * nothing */
+	if ((v->algo[0] != '\0' && row.algo[0] != '\0' &&
+	     strcasecmp(v->algo, row.algo) != 0) ||
+	    (v->proto[0] != '\0' && row.proto[0] != '\0' &&
+	     strcasecmp(v->proto, row.proto) != 0)) {
+		STR_COPY(row.code, "not_as_asked");
+		snprintf(row.detail, sizeof(row.detail),
+			 "requested %s%s%s, the library used %s%s%s", v->algo,
+			 v->algo[0] && v->proto[0] ? " " : "", v->proto,
+			 row.algo, row.proto[0] ? " " : "", row.proto);
+	}
 	if (w->wrong > 0) {
 		row.outcome = OUTCOME_CORRUPT;
 		STR_COPY(row.code, "data_corrupt");
@@ -365,9 +339,14 @@ void collective_put_plan(void *work, json_t *run)
 {
 	struct collective_work *w = work;
 	json_t *variants;
+	int cells = 0;	/* rows that all sizes will have */
 
 	if (w->ranks.ops == NULL || w->ranks.layout.n_ranks == 0) {
 		return;		/* stopped before there was one */
+	}
+	for (int i = 0; i < w->n_sizes; i++) {
+		cells += collective_measures(w, i, w->ranks.layout.n_ranks) ?
+				 2 * w->n_variants : 0;
 	}
 	variants = json_array();
 	for (int i = 0; i < w->n_variants; i++) {
@@ -379,9 +358,8 @@ void collective_put_plan(void *work, json_t *run)
 	ranks_put_plan(&w->ranks, run, w->sizes, w->n_sizes, NULL);
 	json_object_set_new(run, "variants", variants);
 	json_object_set_new(run, "planned",
-			    json_pack("{s:s,s:s,s:I}", "kind", "sweep", "op",
-				      collective_name(w->op), "cells",
-				      (json_int_t)count_rows(w)));
+			    json_pack("{s:s,s:s,s:i}", "kind", "sweep", "op",
+				      collective_name(w->op), "cells", cells));
 	json_object_set(run, "notes", w->notes);
 	json_object_set_new(run, "dropped", dropped_json(w));
 	json_object_set(run, "bisect", w->found); /* not when that is NULL */

@@ -27,31 +27,25 @@ static void take_error(struct coord *c, const struct err *e, int exit_code)
 	run_log_use_room(c->log);
 }
 
-/* When the first test could begin, and how much of results.csv an earlier run
- * had left by then: what comes since tells how fast this one is. */
-static void put_measuring(const struct coord *c, json_t *run)
-{
-	char utc[CLOCK_UTC_SIZE];
-	struct stat st;
-
-	if (run_file(run).planned.given && !run_file(run).measuring.given &&
-	    fstat(c->log->results.fd, &st) == 0) {
-		json_object_set_new(run, "measuring", run_part_json(
-			"measuring", &(struct run_file){ .measuring = {
-				.since_utc = clock_utc(utc),
-				.after_B = st.st_size } }));
-	}
-}
-
 int coord_write_run(struct coord *c, bool ended, struct err *e)
 {
 	json_t *run = c->log->run;
 	const struct coord_agent *a = agents_next(c->agents, NULL);
 	char utc[CLOCK_UTC_SIZE];
+	struct stat st;
 
 	if (c->work != NULL) {
 		c->kind->put_plan(c->work, run);
-		put_measuring(c, run);
+	}
+	/* when the first test could begin, and the size of results.csv then:
+	 * what is added since tells how fast this run is */
+	if (c->work != NULL && run_file(run).planned.given &&
+	    !run_file(run).measuring.given &&
+	    fstat(c->log->results.fd, &st) == 0) {
+		json_object_set_new(run, "measuring", run_part_json(
+			"measuring", &(struct run_file){ .measuring = {
+				.since_utc = clock_utc(utc),
+				.after_B = st.st_size } }));
 	}
 	json_object_set_new(run, "strict", json_boolean(c->spec.strict));
 	if (c->spec.slow_percent > 0) {
@@ -77,24 +71,11 @@ int coord_write_run(struct coord *c, bool ended, struct err *e)
 	return run_log_write(c->log, e);
 }
 
-static void write_cost(struct coord *c)
-{
-	struct rusage u;
-	double cpu_us;
-
-	getrusage(RUSAGE_SELF, &u);
-	cpu_us = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
-		 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-	run_log_event(c->log, NULL, -1, "coordinator_cpu",
-		      "%.0f us, %zu tasks, %.1f us a task, max rss %ld KiB",
-		      cpu_us, c->tasks_done,
-		      c->tasks_done > 0 ? cpu_us / (double)c->tasks_done : 0,
-		      u.ru_maxrss);
-}
-
 void coord_leave(struct coord *c)
 {
 	struct err e = { 0 };
+	struct rusage u;
+	double cpu_us;
 
 	if (c->phase == COORD_RUN && c->lost_ns > 0 &&
 	    c->error.text[0] == '\0') {
@@ -114,7 +95,14 @@ void coord_leave(struct coord *c)
 		c->kind->write_facts(c->work);
 		rundir_table_flush(&c->log->facts, NULL);
 	}
-	write_cost(c);
+	getrusage(RUSAGE_SELF, &u);
+	cpu_us = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e6 +
+		 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	run_log_event(c->log, NULL, -1, "coordinator_cpu",
+		      "%.0f us, %zu tasks, %.1f us a task, max rss %ld KiB",
+		      cpu_us, c->tasks_done,
+		      c->tasks_done > 0 ? cpu_us / (double)c->tasks_done : 0,
+		      u.ru_maxrss);
 	run_log_event(c->log, NULL, -1, "end", "%s",
 		      c->stop_reason[0] ? c->stop_reason : "complete");
 	if (coord_write_run(c, true, &e) < 0 && c->error.text[0] == '\0') {
