@@ -25,43 +25,26 @@
  *  every beat of thousands would be too much. */
 #define COUNT_NS NS_PER_S
 
-static struct own_port *find_port(struct own_port **ports,
-				  const struct interface *at)
-{
-	struct own_port *p = *ports;
-
-	while (p && strcmp(p->at.name, at->name) != 0) {
-		p = p->next;
-	}
-	if (!p) {
-		p = calloc(1, sizeof(*p));
-		if (p) {
-			*p = (struct own_port){ .next = *ports, .at = *at };
-			*ports = p;
-		}
-	}
-	return p;
-}
-
-/* By the interface that has the address @sa, of the list @ports, which grows
- * if it is new there; own_ports_free() of that list ends all their links. */
+/* Sets @l to the interface that has the address @sa.  The interface is one of
+ * the list @ports, which grows if it is new there. */
 static void own_link_begin(struct own_link *l, struct own_port **ports,
 			   const struct sockaddr *sa)
 {
+	struct own_port *p = *ports;
 	struct interface at;
 
-	if (interface_of(sa, &at)) {
-		l->port = find_port(ports, &at);
-		own_link_note(l, "", clock_now_ns());
+	if (!interface_of(sa, &at)) {
+		return;
 	}
-}
-
-static void own_ports_free(struct own_port *ports)
-{
-	for (struct own_port *next; ports; ports = next) {
-		next = ports->next;
-		free(ports);
+	while (p && strcmp(p->at.name, at.name) != 0) {
+		p = p->next;
 	}
+	if (!p && (p = calloc(1, sizeof(*p)))) {
+		*p = (struct own_port){ .next = *ports, .at = at };
+		*ports = p;
+	}
+	l->port = p;
+	own_link_note(l, "", clock_now_ns());
 }
 
 void own_link_note(struct own_link *l, const char *root, int64_t now_ns)
@@ -145,18 +128,21 @@ struct agents *agents_new(int expected, struct run_log *log,
 
 void agents_free(struct agents *s)
 {
-	struct coord_agent *next;
-
-	for (struct coord_agent *k = s != NULL ? s->all : NULL; k != NULL;
-	     k = next) {
+	if (s == NULL) {
+		return;
+	}
+	for (struct coord_agent *k = s->all, *next; k != NULL; k = next) {
 		next = k->next;
 		json_decref(k->inventory);
 		json_decref(k->last_words);
 		free(k);
 	}
-	free(s != NULL ? s->by_rank : NULL);
-	own_ports_free(s != NULL ? s->ports : NULL);
-	json_decref(s != NULL ? s->absent : NULL);
+	for (struct own_port *p = s->ports, *next; p != NULL; p = next) {
+		next = p->next;
+		free(p);
+	}
+	free(s->by_rank);
+	json_decref(s->absent);
 	free(s);
 }
 
@@ -214,25 +200,6 @@ bool agents_share_machine(const struct agents *s)
 }
 
 /* ---- what they say ------------------------------------------------------ */
-
-static void read_hello(struct coord_agent *a, const struct message_in *in)
-{
-	const struct inventory_seen seen = inventory_seen(in->inventory);
-	size_t gpus = json_array_size(seen.gpus);
-
-	a->boot_rank = in->rank;
-	a->local_rank = in->local_rank;
-	a->local_size = in->local_size;
-	a->gpus_on_node = in->gpus_on_node;
-	STR_COPY(a->node, in->node);	/* no control characters in files */
-	a->wire.door = (uint16_t)in->door;
-	a->pretend = in->pretend;
-	a->sees_dir = in->sees_dir;
-	STR_COPY(a->boot_id, seen.boot_id);
-	a->gpus_found = gpus < SPEC_MAX_GPUS ? (int)gpus : SPEC_MAX_GPUS;
-	a->driver = seen.driver[0] != '\0';
-	a->inventory = json_incref(in->inventory);
-}
 
 /* Reports that all expected agents are here or known to be absent. */
 static void look_around(struct agents *s)
@@ -309,7 +276,9 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 {
 	struct agents *s = a->set;
 	const struct message_in in = message_read(msg);
+	const struct inventory_seen seen = inventory_seen(in.inventory);
 	struct coord_agent *before = agents_find(s, in.rank);
+	size_t gpus = json_array_size(seen.gpus);
 
 	if (a->said_hello || s->begun) {
 		if (before == NULL && !s->dismissed) {
@@ -325,7 +294,18 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	if (before != NULL) {
 		wire_close(&before->wire, "its agent has connected again");
 	}
-	read_hello(a, &in);
+	a->boot_rank = in.rank;
+	a->local_rank = in.local_rank;
+	a->local_size = in.local_size;
+	a->gpus_on_node = in.gpus_on_node;
+	STR_COPY(a->node, in.node);	/* no control characters in files */
+	a->wire.door = (uint16_t)in.door;
+	a->pretend = in.pretend;
+	a->sees_dir = in.sees_dir;
+	STR_COPY(a->boot_id, seen.boot_id);
+	a->gpus_found = gpus < SPEC_MAX_GPUS ? (int)gpus : SPEC_MAX_GPUS;
+	a->driver = seen.driver[0] != '\0';
+	a->inventory = json_incref(in.inventory);
 	agents_send(a, message_new(MSG_WELCOME, "{s:s,s:s}", "why", "",
 				   "version", version_own()));
 	a->said_hello = true;
@@ -428,41 +408,27 @@ void agents_lose(void *agent, const char *why)
 	}
 }
 
-/* How many have come to the address that @a came to. */
-static int came_to(const struct agents *s, const struct coord_agent *a)
-{
-	const struct ip_addr to = ip_of_sockaddr((struct sockaddr *)&a->own);
-	const struct coord_agent *k = NULL;
-	int n = 0;
-
-	while ((k = agents_next(s, k)) != NULL) {
-		struct ip_addr ip = ip_of_sockaddr((struct sockaddr *)&k->own);
-
-		n += !k->beside && ip_equal(&ip, &to);
-	}
-	return n;
-}
-
 const char *agents_reached(const struct agents *s, char buf[IP_TEXT])
 {
-	const struct coord_agent *a = NULL, *best = NULL;
-	struct ip_addr ip;
+	const struct coord_agent *a = NULL, *k;
+	struct ip_addr best = { 0 }, to, ip;
 	int most = 0;
 
-	/* one that more than half have come to is seen soon */
+	/* an address that more than half have come to is seen soon */
 	while (2 * most <= s->n_hello && (a = agents_next(s, a)) != NULL) {
-		int n = a->beside ? 0 : came_to(s, a);
+		int n = 0;
 
+		to = ip_of_sockaddr((struct sockaddr *)&a->own);
+		for (k = NULL; !a->beside && (k = agents_next(s, k)) != NULL;) {
+			ip = ip_of_sockaddr((struct sockaddr *)&k->own);
+			n += !k->beside && ip_equal(&ip, &to);
+		}
 		if (n > most) {
 			most = n;
-			best = a;
+			best = to;
 		}
 	}
-	if (best == NULL) {
-		return NULL;
-	}
-	ip = ip_of_sockaddr((struct sockaddr *)&best->own);
-	return ip_text(&ip, buf, IP_TEXT);
+	return most > 0 ? ip_text(&best, buf, IP_TEXT) : NULL;
 }
 
 bool agents_have_come(const struct agents *s)
@@ -477,18 +443,6 @@ bool agents_have_come(const struct agents *s)
 
 /* ---- those that will not come -------------------------------------------- */
 
-/* Returns true if @node has an agent, or the reason why it has none is
- * known. */
-static bool is_settled(const struct agents *s, const char *node)
-{
-	const struct coord_agent *a = agents_next(s, NULL);
-
-	while (a != NULL && strcmp(a->node, node) != 0) {
-		a = agents_next(s, a);
-	}
-	return a != NULL || json_object_get(s->absent, node) != NULL;
-}
-
 void agents_will_not_come(struct agents *s, const char *nodes,
 			  const char *why)
 {
@@ -496,9 +450,15 @@ void agents_will_not_come(struct agents *s, const char *nodes,
 	char **names = hostlist_expand(nodes, &n, NULL);
 
 	for (size_t i = 0; i < n && !s->begun; i++) {
+		const struct coord_agent *a = agents_next(s, NULL);
 		json_t *news = json_pack("{s:s}", "detail", why);
 
-		if (news != NULL && !is_settled(s, names[i])) {
+		while (a != NULL && strcmp(a->node, names[i]) != 0) {
+			a = agents_next(s, a);
+		}
+		/* it has no agent, and no reason for that is known */
+		if (news != NULL && a == NULL &&
+		    json_object_get(s->absent, names[i]) == NULL) {
 			note_absent(s, names[i], news);
 		}
 		json_decref(news);
@@ -589,22 +549,13 @@ struct coord_agent *agents_add(struct agents *s)
 	return a;
 }
 
-/* Returns true if the other end of @tcp has the address @own, which is ours. */
-static bool is_beside(const uv_tcp_t *tcp, const struct sockaddr_storage *own)
-{
-	struct sockaddr_storage sa = { 0 };
-	struct ip_addr here = ip_of_sockaddr((const struct sockaddr *)own), ip;
-
-	uv_tcp_getpeername(tcp, (struct sockaddr *)&sa, &(int){ sizeof(sa) });
-	ip = ip_of_sockaddr((struct sockaddr *)&sa);
-	return ip_equal(&ip, &here);
-}
-
 static void guest(uv_tcp_t *tcp, const uint8_t *task,
 		  const struct auth_session *keys, void *arg)
 {
 	struct agents *s = arg;
 	struct coord_agent *a = agents_add(s);
+	struct sockaddr_storage peer = { 0 };
+	struct ip_addr here, there;
 
 	(void)task;
 	if (a == NULL) {
@@ -613,7 +564,11 @@ static void guest(uv_tcp_t *tcp, const uint8_t *task,
 	}
 	uv_tcp_getsockname(tcp, (struct sockaddr *)&a->own,
 			   &(int){ sizeof(a->own) });
-	a->beside = is_beside(tcp, &a->own);
+	uv_tcp_getpeername(tcp, (struct sockaddr *)&peer,
+			   &(int){ sizeof(peer) });
+	here = ip_of_sockaddr((struct sockaddr *)&a->own);
+	there = ip_of_sockaddr((struct sockaddr *)&peer);
+	a->beside = ip_equal(&there, &here);
 	wire_open(&a->wire, (uv_stream_t *)tcp, MSG_TO_COORDINATOR, keys,
 		  &wire_events, a);
 }
@@ -710,29 +665,9 @@ bool agents_fact_of_run(const json_t *fact)
 	return strcmp(fact_of(fact).scope, "run") == 0;
 }
 
-/*
- * Returns the scope of a fact as its node numbers GPUs.  An agent that sees
- * only one GPU calls it gpu0.  Returns NULL for facts about other GPUs, which
- * other agents report.
- */
-static const char *node_scope(const struct coord_agent *a, const char *scope,
-			      char buf[64])
-{
-	if (a->only_gpu < 0 || !str_starts(scope, "gpu") ||
-	    !isdigit((unsigned char)scope[3])) {
-		return scope;
-	}
-	if (scope[3] != '0' || isdigit((unsigned char)scope[4])) {
-		return NULL;
-	}
-	snprintf(buf, 64, "gpu%d%s", a->only_gpu, scope + 4);
-	return buf;
-}
-
 void agents_facts(struct run_log *log, const char *name,
 		  const struct coord_agent *a, const json_t *facts)
 {
-	const char *scope;
 	char buf[64];
 	size_t i;
 	json_t *f;
@@ -740,15 +675,25 @@ void agents_facts(struct run_log *log, const char *name,
 	json_array_foreach(facts, i, f)
 	{
 		const struct fact one = fact_of(f);
+		const char *scope = one.scope;
 
 		if (agents_fact_of_run(f)) {
 			continue; /* once, in run.json */
 		}
-		scope = node_scope(a, one.scope, buf);
-		if (scope != NULL) {
-			run_log_fact(log, name, scope, one.fact, one.value,
-				     one.unit, one.source);
+		/* An agent that sees only one GPU calls it gpu0.  Facts about
+		 * other GPUs are those of other agents. */
+		if (a->only_gpu >= 0 && str_starts(scope, "gpu") &&
+		    isdigit((unsigned char)scope[3])) {
+			if (scope[3] != '0' ||
+			    isdigit((unsigned char)scope[4])) {
+				continue;
+			}
+			snprintf(buf, sizeof(buf), "gpu%d%s", a->only_gpu,
+				 scope + 4);
+			scope = buf;
 		}
+		run_log_fact(log, name, scope, one.fact, one.value, one.unit,
+			     one.source);
 	}
 }
 

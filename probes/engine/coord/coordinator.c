@@ -40,7 +40,7 @@
 /* Maximum bytes of job.out read at once; a start prints fewer. */
 #define LOOK_MAX (64 * 1024)
 
-bool step_words_parse(const char *line, struct step_word *w)
+bool step_words_parse(const char *line, char nodes[STEP_NODES], int *task)
 {
 	static const struct {
 		const char *before, *after;
@@ -54,7 +54,7 @@ bool step_words_parse(const char *line, struct step_word *w)
 		/* task 1 launch failed: Slurmd could not execve job */
 		{ "task ", " launch failed: ", true },
 	};
-	int64_t task = -1;
+	int64_t number = -1;
 
 	if (!str_starts(line, SRUN)) {
 		return false;
@@ -68,45 +68,28 @@ bool step_words_parse(const char *line, struct step_word *w)
 		from = from ? from + strlen(forms[i].before) : NULL;
 		to = from ? strstr(from, forms[i].after) : NULL;
 		n = to ? (size_t)(to - from) : 0;
-		if (n == 0 || n >= sizeof(w->nodes) ||
-		    strcspn(from, " \t") < n) {
+		if (n == 0 || n >= STEP_NODES || strcspn(from, " \t") < n) {
 			continue;
 		}
-		snprintf(w->nodes, sizeof(w->nodes), "%.*s", (int)n, from);
+		snprintf(nodes, STEP_NODES, "%.*s", (int)n, from);
 		if (forms[i].task &&
-		    units_parse_int(w->nodes, 0, INT_MAX, &task, NULL) < 0) {
+		    units_parse_int(nodes, 0, INT_MAX, &number, NULL) < 0) {
 			continue;
 		}
-		w->nodes[0] = forms[i].task ? '\0' : w->nodes[0];
-		w->task = (int)task;
+		nodes[0] = forms[i].task ? '\0' : nodes[0];
+		*task = (int)number;
 		return true;
 	}
 	return false;
-}
-
-/* Whole lines of @text; how many bytes they are. */
-static size_t read_lines(char *text, size_t len, step_said_fn said, void *arg)
-{
-	char *line = text, *end;
-	struct step_word w;
-
-	while ((end = memchr(line, '\n', len - (size_t)(line - text)))) {
-		*end = '\0';
-		if (step_words_parse(line, &w)) {
-			said(arg, &w, line);
-		}
-		line = end + 1;
-	}
-	return (size_t)(line - text);
 }
 
 void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 		     void *arg)
 {
 	const int64_t now = clock_now_ns();
-	char *text;
+	char nodes[STEP_NODES], *text, *line, *end;
+	int fd, task;
 	ssize_t n;
-	int fd;
 
 	if (now < w->look_ns) {
 		return;
@@ -115,11 +98,19 @@ void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 	fd = rundir_open_fd(dir, RUN_JOB_OUT, O_RDONLY | O_NONBLOCK, NULL);
 	text = fd >= 0 ? malloc(LOOK_MAX) : NULL;
 	n = text ? pread(fd, text, LOOK_MAX, w->at) : -1;
+	line = text;
+	/* whole lines only; the rest is read again */
+	while (n > 0 &&
+	       (end = memchr(line, '\n', (size_t)(n - (line - text))))) {
+		*end = '\0';
+		if (step_words_parse(line, nodes, &task)) {
+			said(arg, nodes, task, line);
+		}
+		line = end + 1;
+	}
 	if (n > 0) {
-		size_t used = read_lines(text, (size_t)n, said, arg);
-
 		/* a line as long as that is none of srun's */
-		w->at += used == 0 && n == LOOK_MAX ? n : (int64_t)used;
+		w->at += line == text && n == LOOK_MAX ? n : line - text;
 	}
 	free(text);
 	if (fd >= 0) {
@@ -260,31 +251,21 @@ const struct agents_events coord_agents_events = {
 	.lost = agent_lost,
 };
 
-/* Tasks have ended, srun says in @words. */
-static void srun_said(void *arg, const struct step_word *w, const char *words)
+/* srun reports in @words that the tasks of @nodes, or if that is "" task number
+ * @task, have ended. */
+static void srun_said(void *arg, const char *nodes, int task, const char *words)
 {
 	struct coord *c = arg;
 	char node[64];
 
 	if (c->phase == COORD_BOOT &&
-	    (w->task < 0 || agents_name_of(c->agents, w->task, node))) {
-		agents_will_not_come(c->agents, w->task < 0 ? w->nodes : node,
+	    (task < 0 || agents_name_of(c->agents, task, node))) {
+		agents_will_not_come(c->agents, task < 0 ? nodes : node,
 				     words);
 	}
 }
 
 /* ---- the clock ----------------------------------------------------------- */
-
-/* Returns true if agents had no CPU for much of the boot time.  Only for a
- * machine that runs at least two of the nodes. */
-static bool are_starved(const struct coordinator_process *p, int64_t now_ns)
-{
-	int64_t waited_ns = pressure_waited_ns("");
-
-	return (p->c.spec.local || agents_share_machine(p->c.agents)) &&
-	       p->waited_ns >= 0 &&
-	       ranks_starved(waited_ns - p->waited_ns, now_ns - p->c.begin_ns);
-}
 
 /*
  * We did not run for a while: what was said meanwhile is heard first, and then
@@ -355,7 +336,14 @@ static void tick(uv_timer_t *t)
 		if (c->phase == COORD_BOOT && now > p->listen_ns &&
 		    (boot_is_over(p, now) || now > c->end_ns)) {
 			c->hurried = now > c->end_ns;
-			c->starved = are_starved(p, now);
+			/* agents had no CPU for much of the time, on a machine
+			 * that runs at least two of the nodes */
+			c->starved = (c->spec.local ||
+				      agents_share_machine(c->agents)) &&
+				     p->waited_ns >= 0 &&
+				     ranks_starved(pressure_waited_ns("") -
+						   p->waited_ns,
+						   now - c->begin_ns);
 			start(c);
 		}
 		if (!c->hurried) {
@@ -383,68 +371,23 @@ static void on_signal(uv_signal_t *sig, int signum)
 
 /* ---- the process --------------------------------------------------------- */
 
-/* Sets the probe that run.json names, and its kind of work. */
-static int find_work(struct coord *c, struct err *e)
+int coord_read(struct coord *c, struct err *e)
 {
 	static const struct coord_work *const kinds[] = {
 		[PROBE_PAIRS] = &coord_work_pairs,
 		[PROBE_NODES] = &coord_work_nodes,
 		[PROBE_COLLECTIVE] = &coord_work_collective,
 	};
-	const char *name = run_file(c->log->run).probe;
-
-	c->probe = probe_find(name);
-	if (c->probe == NULL) {
-		return err_set(e, 0, "no probe '%s'", name);
-	}
-	c->kind = kinds[c->probe->kind];
-	return 0;
-}
-
-int coord_read(struct coord *c, struct err *e)
-{
-	json_t *run = c->log->run;
+	const struct run_file run = run_file(c->log->run);
 
 	spec_init(&c->spec);
-	return find_work(c, e) < 0 ||
-			       spec_from_json(&c->spec,
-					      run_file(run).options, e) < 0 ?
-		       -1 : before_open(run, &c->before, e);
-}
-
-static int read_run(struct coordinator_process *p, struct err *e)
-{
-	struct coord *c = &p->c;
-	json_t *run = c->log->run;
-
-	if (coord_read(c, e) < 0 ||
-	    json_get_text(run, "nonce", p->nonce, sizeof(p->nonce), e) < 0) {
-		return -1;
+	c->probe = probe_find(run.probe);
+	if (c->probe == NULL) {
+		return err_set(e, 0, "no probe '%s'", run.probe);
 	}
-	if (run_file(run).ended_utc[0] != '\0') {
-		/* agents that were started too soon, or twice */
-		err_set(e, 0, "the run in '%s' has ended", p->dir);
-		return err_hint(e, "this run is finished: start a new one, or "
-				   "continue it with --resume");
-	}
-	/* a run that has measured nothing has nothing to lose */
-	c->log->waits = c->log->waits && c->before != NULL;
-	return 0;
-}
-
-/* Whoever reads our stdout sees its end.  Its number stays taken: libuv, which
- * would be given it for a pipe or a socket of its own, ends the process rather
- * than close it. */
-static void end_stdout(void)
-{
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (fd >= 0) {
-		dup2(fd, STDOUT_FILENO);
-		close(fd);
-	} else {
-		close(STDOUT_FILENO);
-	}
+	c->kind = kinds[c->probe->kind];
+	return spec_from_json(&c->spec, run.options, e) < 0 ?
+		       -1 : before_open(c->log->run, &c->before, e);
 }
 
 /* Tell agent 0, who started us, where we listen: one text on stdout. */
@@ -454,7 +397,7 @@ static int tell_contact(struct coordinator_process *p, uint16_t port,
 	struct boot_contact contact = { 0 };
 	char own[NET_MAX_ADDRS][NET_ADDR_TEXT];
 	char *text;
-	int n = 1, rc = 0;
+	int n = 1, rc = 0, fd;
 
 	STR_COPY(own[0], "127.0.0.1");
 	if (!p->c.spec.local && agents_expected(p->c.agents) > 1) {
@@ -481,31 +424,26 @@ static int tell_contact(struct coordinator_process *p, uint16_t port,
 	explicit_bzero(&contact, sizeof(contact));
 	explicit_bzero(p->token, sizeof(p->token));
 	free(text);
-	end_stdout();
-	return rc;
-}
-
-/* The socket that the front opened before it told others of @port, or another
- * one there; -1 with @e. */
-static int told_socket(uint16_t port, struct err *e)
-{
-	const char *text = getenv("GPUCHECK_LISTEN_FD");
-	int64_t fd;
-
-	if (text != NULL && units_parse_int(text, 3, INT_MAX, &fd, NULL) == 0 &&
-	    net_port((int)fd) == port) {
-		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-		return (int)fd;
+	/* Whoever reads our stdout sees its end.  Its number stays taken:
+	 * libuv, which would be given it for a pipe or a socket of its own,
+	 * ends the process rather than close it. */
+	fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (fd >= 0) {
+		dup2(fd, STDOUT_FILENO);
+		close(fd);
+	} else {
+		close(STDOUT_FILENO);
 	}
-	return net_listen(false, (struct net_ports){ port, port }, e);
+	return rc;
 }
 
 /* Socket and secret: the environment's, where others were told them, else new
  * ones.  -1 with @e. */
 static int open_socket(struct coordinator_process *p, struct err *e)
 {
+	const char *text = getenv("GPUCHECK_LISTEN_FD");
 	struct boot_contact contact;
-	int64_t port = 0;
+	int64_t port = 0, fd;
 	int told = boot_contact_env(&contact, e);
 
 	if (told == 0) {
@@ -522,47 +460,37 @@ static int open_socket(struct coordinator_process *p, struct err *e)
 	}
 	memcpy(p->token, contact.token, sizeof(p->token));
 	boot_forget_env();
-	return told_socket((uint16_t)port, e);
-}
-
-/* Slurm's step has no rank for a node that cannot start one: its name is
- * behind those of the @size that it has. */
-static int64_t count_lost(const struct coordinator_process *p, int64_t size)
-{
-	size_t n = 0;
-	char **names = p->step && p->names != NULL ?
-			       hostlist_expand(p->names, &n, NULL) : NULL;
-
-	if (names != NULL) {
-		hostlist_free(names, n);
+	/* the socket that the front opened before it told others of the port,
+	 * or another one there */
+	if (text != NULL && units_parse_int(text, 3, INT_MAX, &fd, NULL) == 0 &&
+	    net_port((int)fd) == port) {
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+		return (int)fd;
 	}
-	return (int64_t)n > size && n <= AGENTS_MAX ? (int64_t)n - size : 0;
-}
-
-/* A front that started us writes to our stdin which nodes have no agent. */
-static void open_news(struct coordinator_process *p)
-{
-	struct stat st;
-
-	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
-	if (p->step) {
-		p->names = getenv("GPUCHECK_NODELIST");
-	} else if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode)) {
-		p->news = stdin;
-	}
+	return net_listen(false, (struct net_ports){ (uint16_t)port,
+						     (uint16_t)port }, e);
 }
 
 static int open_agents(struct coordinator_process *p, struct err *e)
 {
 	const char *text = getenv("GPUCHECK_COORDINATOR_SIZE");
 	int64_t size = 0;
+	char **names;
+	size_t n = 0;
 
 	if (text == NULL ||
 	    units_parse_int(text, 1, AGENTS_MAX, &size, NULL) < 0) {
 		err_set(e, 0, "not started by an agent");
 		return err_hint(e, "coordinators are started by agents");
 	}
-	size += count_lost(p, size);
+	/* Slurm's step has no rank for a node that cannot start one: its name
+	 * is behind those of the nodes that have */
+	names = p->step && p->names != NULL ?
+			hostlist_expand(p->names, &n, NULL) : NULL;
+	if (names != NULL) {
+		hostlist_free(names, n);
+	}
+	size = (int64_t)n > size && n <= AGENTS_MAX ? (int64_t)n : size;
 	p->c.agents = agents_new((int)size, p->c.log,
 				&coord_agents_events, &p->c);
 	return p->c.agents != NULL ? 0
@@ -579,16 +507,36 @@ int coordinator_check_files(int agents, struct err *e)
 static int process_open(struct coordinator_process *p, struct err *e)
 {
 	struct coord *c = &p->c;
+	int64_t now = clock_now_ns();
+	struct stat st;
 	uint16_t port;
 	int fd;
-	int64_t now = clock_now_ns();
 
-	open_news(p);
+	/* a front that started us writes to our stdin which nodes have no
+	 * agent */
+	p->step = getenv("GPUCHECK_COORDINATOR_STEP") != NULL;
+	if (p->step) {
+		p->names = getenv("GPUCHECK_NODELIST");
+	} else if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode)) {
+		p->news = stdin;
+	}
 	c->log = run_log_open(p->dir, e);
 	if (c->log == NULL || open_agents(p, e) < 0 ||
 	    coordinator_check_files(agents_expected(c->agents), e) < 0 ||
-	    read_run(p, e) < 0 ||
-	    run_log_begin(c->log, c->probe->schema, e) < 0 ||
+	    coord_read(c, e) < 0 ||
+	    json_get_text(c->log->run, "nonce", p->nonce, sizeof(p->nonce),
+			  e) < 0) {
+		return -1;
+	}
+	if (run_file(c->log->run).ended_utc[0] != '\0') {
+		/* agents that were started too soon, or twice */
+		err_set(e, 0, "the run in '%s' has ended", p->dir);
+		return err_hint(e, "this run is finished: start a new one, or "
+				   "continue it with --resume");
+	}
+	/* a run that has measured nothing has nothing to lose */
+	c->log->waits = c->log->waits && c->before != NULL;
+	if (run_log_begin(c->log, c->probe->schema, e) < 0 ||
 	    (c->before == NULL && run_check_new(c->log->run, p->dir, e) < 0) ||
 	    (fd = open_socket(p, e)) < 0 ||
 	    auth_set(&p->auth, AUTH_CONTROL, p->token, p->nonce, e) < 0) {
@@ -604,35 +552,6 @@ static int process_open(struct coordinator_process *p, struct err *e)
 		c->spec.max_time_ns > 0 ? now + c->spec.max_time_ns : INT64_MAX;
 	port = agents_listen(c->agents, &p->loop, fd, &p->auth, e);
 	return port != 0 ? tell_contact(p, port, e) : -1;
-}
-
-static void process_watch(struct coordinator_process *p)
-{
-	uv_timer_init(&p->loop, &p->c.tick);
-	uv_signal_init(&p->loop, &p->on_term);
-	uv_signal_init(&p->loop, &p->on_int);
-	p->c.tick.data = p;
-	p->on_term.data = p->on_int.data = &p->c;
-	uv_timer_start(&p->c.tick, tick, TICK_MS, TICK_MS);
-	uv_signal_start(&p->on_term, on_signal, SIGTERM);
-	uv_signal_start(&p->on_int, on_signal, SIGINT);
-}
-
-static void process_release(struct coordinator_process *p)
-{
-	struct coord *c = &p->c;
-
-	if (c->work != NULL) {
-		c->kind->release(c->work);
-		free(c->work);
-	}
-	agents_free(c->agents);
-	if (p->absent != NULL) {
-		fclose(p->absent);
-	}
-	json_decref(c->before);
-	run_log_close(c->log);
-	free(p);
 }
 
 int coordinator_main(const char *dir, struct err *e)
@@ -658,7 +577,14 @@ int coordinator_main(const char *dir, struct err *e)
 			agents_gone(c->agents, true);
 		}
 	} else {
-		process_watch(p);
+		uv_timer_init(&p->loop, &c->tick);
+		uv_signal_init(&p->loop, &p->on_term);
+		uv_signal_init(&p->loop, &p->on_int);
+		c->tick.data = p;
+		p->on_term.data = p->on_int.data = c;
+		uv_timer_start(&c->tick, tick, TICK_MS, TICK_MS);
+		uv_signal_start(&p->on_term, on_signal, SIGTERM);
+		uv_signal_start(&p->on_int, on_signal, SIGINT);
 	}
 	uv_run(&p->loop, UV_RUN_DEFAULT);
 	uv_loop_close(&p->loop);
@@ -666,7 +592,17 @@ int coordinator_main(const char *dir, struct err *e)
 		*e = c->error;
 		code = c->error_exit;
 	}
-	process_release(p);
+	if (c->work != NULL) {
+		c->kind->release(c->work);
+		free(c->work);
+	}
+	agents_free(c->agents);
+	if (p->absent != NULL) {
+		fclose(p->absent);
+	}
+	json_decref(c->before);
+	run_log_close(c->log);
+	free(p);
 	if (!opened && limit_hint(e, &(struct limit_user){
 			.who = "coordinator", .dir = dir, .files = FILES })) {
 		run_error_note(dir, e, code);	/* with what is free again */

@@ -39,18 +39,6 @@ bool agents_name_of(const struct agents *s, int task, char name[64])
 	return known;
 }
 
-static struct node_draft *draft_of(struct node_draft *d, int n,
-				   const struct coord_agent *a)
-{
-	for (int i = 0; i < n; i++) {
-		if (d[i].present && strcmp(d[i].host, a->node) == 0 &&
-		    (a->pretend || strcmp(d[i].boot_id, a->boot_id) == 0)) {
-			return &d[i];
-		}
-	}
-	return NULL;
-}
-
 /* Two machines of one name stay two nodes: the later ones get a number. */
 static void name_draft(struct node_draft *d, int n, const char *host)
 {
@@ -93,25 +81,6 @@ static int slot_single(struct node_draft *node, struct coord_agent *a,
 	return 0;
 }
 
-/* Where rank @r of the launcher should be, if @node has its ranks in a row:
- * that place when nobody is there, else -1. */
-static int place_in_row(const struct node_draft *node, int r)
-{
-	int i = 0;
-
-	while (i < node->n_single && node->single[i] == NULL) {
-		i++;
-	}
-	if (i == node->n_single) {
-		return -1;
-	}
-	r -= node->single[i]->boot_rank - i;
-	return r >= 0 && r < node->n_single && node->single[r] == NULL &&
-			       node->absent[r] == 0 ?
-		       r :
-		       -1;
-}
-
 static int any_place(const struct node_draft *node)
 {
 	int i = 0;
@@ -124,18 +93,29 @@ static int any_place(const struct node_draft *node)
 }
 
 /* Puts the missing rank @r of the launcher into a free slot: where it belongs,
- * else anywhere.  Returns false if there is none. */
+ * if a node has its ranks in a row, else anywhere.  Returns false if there is
+ * none. */
 static bool slot_absent(struct node_draft *d, int n, int r)
 {
-	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < n; i++) {
-			int at = pass == 0 ? place_in_row(&d[i], r) :
-					     any_place(&d[i]);
+	for (int i = 0; i < n; i++) {
+		int k = 0, at;
 
-			if (d[i].present && at >= 0) {
-				d[i].absent[at] = r + 1;
-				return true;
-			}
+		while (k < d[i].n_single && d[i].single[k] == NULL) {
+			k++;
+		}
+		at = k < d[i].n_single ? r - d[i].single[k]->boot_rank + k : -1;
+		if (d[i].present && at >= 0 && at < d[i].n_single &&
+		    d[i].single[at] == NULL && d[i].absent[at] == 0) {
+			d[i].absent[at] = r + 1;
+			return true;
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		int at = any_place(&d[i]);
+
+		if (d[i].present && at >= 0) {
+			d[i].absent[at] = r + 1;
+			return true;
 		}
 	}
 	return false;
@@ -159,49 +139,33 @@ static int place_apart(struct node_draft *d, int n, int r)
 	return n;
 }
 
-/* Places for which no rank is left are none: local ranks need not be in a
- * row. */
-static void close_ranks(struct node_draft *node)
-{
-	int n = 0;
-
-	for (int i = 0; i < node->n_single; i++) {
-		if (node->single[i] != NULL || node->absent[i] != 0) {
-			node->single[n] = node->single[i];
-			node->absent[n++] = node->absent[i];
-		}
-	}
-	node->n_single = n;
-}
-
-/* Rank @r is one of @node. */
-static int place_noted(struct node_draft *d, int n, int r, const char *node)
-{
-	int i = 0, at;
-
-	while (i < n && strcmp(d[i].host, node) != 0) {
-		i++;
-	}
-	if (i == n) {
-		name_draft(d, n++, node);
-	}
-	at = any_place(&d[i]);
-	at = at >= 0 || d[i].n_single == SPEC_MAX_GPUS ? at : d[i].n_single++;
-	if (at >= 0) {
-		d[i].absent[at] = r + 1;
-	}
-	return n;
-}
-
+/* Puts the ranks of agents that never came into the @n drafts: those that named
+ * their node when they gave up, then the others.  Returns how many drafts there
+ * are then. */
 static int draft_absent(const struct agents *s, struct node_draft *d, int n)
 {
 	const char *node;	/* that rank r named when it gave up; "" */
 	int n_known;
 
 	for (int r = 0; r < agents_expected(s); r++) {
+		int i = 0, at;
+
 		node = agents_absent_rank(s, r).node;
-		if (agents_find(s, r) == NULL && node[0] != '\0') {
-			n = place_noted(d, n, r, node);
+		if (agents_find(s, r) != NULL || node[0] == '\0') {
+			continue;
+		}
+		while (i < n && strcmp(d[i].host, node) != 0) {
+			i++;
+		}
+		if (i == n) {
+			name_draft(d, n++, node);
+		}
+		at = any_place(&d[i]);
+		if (at < 0 && d[i].n_single < SPEC_MAX_GPUS) {
+			at = d[i].n_single++;
+		}
+		if (at >= 0) {
+			d[i].absent[at] = r + 1;
 		}
 	}
 	n_known = n;
@@ -212,8 +176,18 @@ static int draft_absent(const struct agents *s, struct node_draft *d, int n)
 			n = place_apart(d, n, r);
 		}
 	}
+	/* slots for which no rank is left go: local ranks need not be in a
+	 * row */
 	for (int i = 0; i < n; i++) {
-		close_ranks(&d[i]);
+		int left = 0;
+
+		for (int k = 0; k < d[i].n_single; k++) {
+			if (d[i].single[k] != NULL || d[i].absent[k] != 0) {
+				d[i].single[left] = d[i].single[k];
+				d[i].absent[left++] = d[i].absent[k];
+			}
+		}
+		d[i].n_single = left;
 	}
 	return n;
 }
@@ -240,7 +214,7 @@ int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 
 	for (int r = 0; r < agents_expected(s) && rc == 0; r++) {
 		struct coord_agent *a = agents_find(s, r);
-		struct node_draft *node;
+		struct node_draft *node = d;
 		char missing[64];
 
 		if (a == NULL) {
@@ -256,9 +230,13 @@ int draft_nodes(const struct agents *s, bool local, struct node_draft *d,
 			}
 			continue;
 		}
-		node = draft_of(d, n, a);
-		if (node == NULL) {
-			node = &d[n];
+		while (node < d + n &&
+		       (!node->present || strcmp(node->host, a->node) != 0 ||
+			(!a->pretend &&
+			 strcmp(node->boot_id, a->boot_id) != 0))) {
+			node++;
+		}
+		if (node == d + n) {
 			name_draft(d, n++, a->node);
 			STR_COPY(node->boot_id, a->boot_id);
 			node->present = true;

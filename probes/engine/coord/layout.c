@@ -60,14 +60,6 @@ static bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
 	return hidden > 0 || divided > 0;
 }
 
-bool gpus_expected(const struct coord_agent *a)
-{
-	struct gpus_why w;
-
-	return a->driver || a->gpus_found > 0 || a->gpus_on_node > 0 ||
-	       gpus_held_back(a, &w);
-}
-
 /* The first agent that has; NULL. */
 static const struct coord_agent *gpus_first_held_back(const struct agents *s,
 						      struct gpus_why *w)
@@ -109,14 +101,17 @@ static int gpus_none(const struct agents *s, bool expected, bool collective,
 
 /* ---- ranks --------------------------------------------------------------- */
 
-/* Returns true if any node should have GPUs, see gpus_expected(). */
+/* Returns true if any node should have GPUs: it has a driver, visible or hidden
+ * GPUs, or Slurm allocated some. */
 static bool expects_gpus(const struct coord *c)
 {
 	const struct coord_agent *a = NULL;
+	struct gpus_why w;
 	bool gpu = false;
 
 	while ((a = agents_next(c->agents, a)) != NULL) {
-		gpu = gpu || gpus_expected(a);
+		gpu = gpu || a->driver || a->gpus_found > 0 ||
+		      a->gpus_on_node > 0 || gpus_held_back(a, &w);
 	}
 	return gpu;
 }
@@ -130,26 +125,6 @@ static const struct xport_ops *choose_transport(const struct coord *c)
 
 	/* a GPU that should be there and is not must be seen, not avoided */
 	return name != NULL ? xport_find(name) : xport_auto(expects_gpus(c));
-}
-
-/* The most frequent count of GPUs among the agents, the larger on a tie. */
-static int usual_gpus(const struct coord *c)
-{
-	int count[SPEC_MAX_GPUS + 1] = { 0 };
-	const struct coord_agent *a = NULL;
-	int best = 0;
-
-	while ((a = agents_next(c->agents, a)) != NULL) {
-		if (a->gpus_found <= SPEC_MAX_GPUS) {
-			count[a->gpus_found]++;
-		}
-	}
-	for (int g = 1; g <= SPEC_MAX_GPUS; g++) {
-		if (count[g] > 0 && count[g] >= count[best]) {
-			best = g;
-		}
-	}
-	return count[best] > 0 ? best : 0;
 }
 
 /* Returns true if a rank needs a GPU or port of the machine, not only a worker
@@ -166,6 +141,7 @@ static int expected_gpus(const struct ranks *r)
 	const struct coord *c = r->c;
 	const struct coord_agent *a = NULL;
 	int64_t n = c->probe->ports ? 0 : c->spec.gpus_per_node;
+	int count[SPEC_MAX_GPUS + 1] = { 0 };
 
 	if (n == 0) {
 		n = c->spec.local_gpus;
@@ -176,24 +152,23 @@ static int expected_gpus(const struct ranks *r)
 	while (n == 0 && (a = agents_next(c->agents, a)) != NULL) {
 		n = a->gpus_on_node;
 	}
-	if (n == 0) {
-		n = usual_gpus(c);
+	/* else the most frequent count of GPUs among the agents, the larger on
+	 * a tie */
+	while (n == 0 && (a = agents_next(c->agents, a)) != NULL) {
+		if (a->gpus_found <= SPEC_MAX_GPUS) {
+			count[a->gpus_found]++;
+		}
+	}
+	for (int g = 1, most = count[0]; g <= SPEC_MAX_GPUS; g++) {
+		if (count[g] > 0 && count[g] >= most) {
+			most = count[g];
+			n = g;
+		}
 	}
 	if (n == 0 && !needs_part(r)) {
 		n = c->spec.local ? 8 : 1;
 	}
 	return (int)n;
-}
-
-/* Returns true if the job has GPUs according to Slurm, but none on @host. */
-static bool was_given_none(const struct ranks *r, const char *host)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < r->given.n; i++) {
-		any = any || r->given.parts[i].gpus > 0;
-	}
-	return any && allocation_gpus(&r->given, host) == 0;
 }
 
 /* Ranks of the node @d, of which most have @usual: each as many GPUs as it was
@@ -203,6 +178,7 @@ static int node_gpus(const struct ranks *r, const struct node_draft *d,
 {
 	const struct spec *s = &r->c->spec;
 	int given = d->whole != NULL ? (int)d->whole->gpus_on_node : 0;
+	bool any = false;	/* the job has GPUs, Slurm says */
 
 	if (d->gpus > 0 || d->n_single > 0) {
 		return d->gpus > 0 ? d->gpus : d->n_single;
@@ -210,7 +186,11 @@ static int node_gpus(const struct ranks *r, const struct node_draft *d,
 	if (r->c->probe->ports || s->gpus_per_node > 0 || s->local_gpus > 0) {
 		return usual;
 	}
-	if (given <= 0 && needs_part(r) && was_given_none(r, d->host)) {
+	for (size_t i = 0; i < r->given.n; i++) {
+		any = any || r->given.parts[i].gpus > 0;
+	}
+	if (given <= 0 && needs_part(r) && any &&
+	    allocation_gpus(&r->given, d->host) == 0) {
 		return 0;
 	}
 	given = given > 0 ? given : allocation_gpus(&r->given, d->host);
@@ -259,6 +239,8 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	struct run_entry gone = agents_absent(r->c->agents, d->name);
 	const char *absent = gone.detail, *code = gone.code;
 	char why[200];
+	/* each node of the model is a recorded machine */
+	bool recorded = ranks_model(r) && r->c->spec.sysroot[0] != '\0';
 	bool there;
 	int found;
 
@@ -296,7 +278,7 @@ static void fill_rank(struct ranks *r, const struct node_draft *d, int node,
 	if (!needs_part(r) && found == 0) {
 		return;
 	}
-	if (ranks_pretend(r) && !ranks_recorded(r) && found > 0) {
+	if (ranks_pretend(r) && !recorded && found > 0) {
 		/* pretend hosts share GPUs, and ports too where none is
 		 * measured: a port with itself is no pair */
 		k->slot = probe->ports && needs_part(r) ? rank : rank % found;
@@ -346,16 +328,6 @@ static int find_twins(struct ranks *r)
 	return 0;
 }
 
-static int count_singles(const struct node_draft *d)
-{
-	int n = 0;
-
-	for (int i = 0; i < d->n_single; i++) {
-		n += d->single[i] != NULL;
-	}
-	return n;
-}
-
 static int build_layout(struct ranks *r, struct node_draft *d, int n,
 			struct err *e)
 {
@@ -370,9 +342,12 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 		node->gpus = node_gpus(r, &d[i], expected);
 		node->nics = (int)r->c->spec.nics;
 		r->gpus_found[i] = !d[i].present      ? -1 :
-				   d[i].whole != NULL ?
-							d[i].whole->gpus_found :
-							count_singles(&d[i]);
+				   d[i].whole == NULL ? 0 :
+							d[i].whole->gpus_found;
+		for (int k = 0; d[i].present && d[i].whole == NULL &&
+				k < d[i].n_single; k++) {
+			r->gpus_found[i] += d[i].single[k] != NULL;
+		}
 	}
 	rc = rc < 0 ? -1 : layout_number(&r->layout);
 	if (rc == 0 && r->layout.n_ranks > SPEC_MAX_RANKS) {

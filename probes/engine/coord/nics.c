@@ -10,46 +10,35 @@
 #include "probes/engine/coord/work.h"
 #include "probes/plan/layout.h"
 
-/* A node has one agent, or one a rank. */
-static void add_agents(const struct ranks *r, int node, struct affinity *a)
-{
-	const struct rank *all = &r->all[r->layout.nodes[node].first_rank];
-	const struct coord_agent *last = NULL;
-	int slots[SPEC_MAX_GPUS];
-
-	for (int g = 0; g < a->n_gpus; g++) {
-		const struct coord_agent *agent = all[g].agent;
-
-		if (agent == NULL || agent == last) {
-			continue;
-		}
-		last = agent;
-		for (int k = 0; k < a->n_gpus; k++) {
-			slots[k] = all[k].agent == agent ? all[k].slot : -1;
-		}
-		affinity_add_inventory(a, agent->inventory, slots, NULL);
-	}
-}
-
-static int ask_nodes(struct ranks *r, struct affinity *of)
-{
-	int rc = 0;
-
-	for (int i = 0; i < r->layout.n_nodes && rc == 0; i++) {
-		rc = affinity_init(&of[i], r->layout.nodes[i].gpus);
-		if (rc == 0) {
-			add_agents(r, i, &of[i]);
-		}
-	}
-	return rc < 0 ? -1 : affinity_apply(&r->layout, of);
-}
-
+/* Asks the inventories of the nodes, each of which has one agent, or one per
+ * rank. */
 static int find_by_nodes(struct ranks *r)
 {
 	struct affinity *of =
 		calloc((size_t)r->layout.n_nodes + 1, sizeof(*of));
-	int rc = of != NULL ? ask_nodes(r, of) : -1;
+	int slots[SPEC_MAX_GPUS], rc = of != NULL ? 0 : -1;
 
+	for (int i = 0; rc == 0 && i < r->layout.n_nodes; i++) {
+		const struct rank *all = &r->all[r->layout.nodes[i].first_rank];
+		const struct coord_agent *last = NULL;
+
+		rc = affinity_init(&of[i], r->layout.nodes[i].gpus);
+		for (int g = 0; rc == 0 && g < of[i].n_gpus; g++) {
+			const struct coord_agent *agent = all[g].agent;
+
+			if (agent == NULL || agent == last) {
+				continue;
+			}
+			last = agent;
+			for (int k = 0; k < of[i].n_gpus; k++) {
+				slots[k] = all[k].agent == agent ? all[k].slot
+								 : -1;
+			}
+			affinity_add_inventory(&of[i], agent->inventory, slots,
+					       NULL);
+		}
+	}
+	rc = rc == 0 ? affinity_apply(&r->layout, of) : -1;
 	for (int i = 0; of != NULL && i < r->layout.n_nodes; i++) {
 		affinity_release(&of[i]);
 	}
@@ -103,88 +92,73 @@ static const char *nic_name(const struct ranks *r, int rank,
 				    layout_nic(&r->layout, rank, buf);
 }
 
-static void hear_node(const struct ranks *r, int node, struct rails_said *s)
-{
-	const struct layout *l = &r->layout;
-	const struct cluster_node *of = &l->nodes[node];
-	const struct coord_agent *last = NULL;
-	struct rail_nic nics[SPEC_MAX_GPUS];
-	char names[SPEC_MAX_GPUS][LAYOUT_NIC];
-	int n = of->gpus < SPEC_MAX_GPUS ? of->gpus : SPEC_MAX_GPUS;
-
-	for (int i = 0; i < n; i++) {
-		int rank = of->first_rank + i;
-
-		nics[i] = (struct rail_nic){
-			.name = nic_name(r, rank, names[i]),
-			.rail = l->ranks[rank].nic,
-			.group = l->ranks[rank].group,
-		};
-	}
-	for (int i = 0; i < n; i++) {
-		const struct coord_agent *agent =
-			r->all[of->first_rank + i].agent;
-
-		if (agent != NULL && agent != last) {
-			rails_hear(s, inventory_seen(agent->inventory).facts,
-				   nics, n);
-			last = agent;
-		}
-	}
-}
-
 bool ranks_unrouted(const struct ranks *r, struct rails_said *s)
 {
+	const struct layout *l = &r->layout;
+	struct rail_nic nics[SPEC_MAX_GPUS];
+	char names[SPEC_MAX_GPUS][LAYOUT_NIC];
+
 	*s = (struct rails_said){ 0 };
-	for (int i = 0; i < r->layout.n_nodes; i++) {
-		hear_node(r, i, s);
+	for (int i = 0; i < l->n_nodes; i++) {
+		const int first = l->nodes[i].first_rank;
+		const int n = l->nodes[i].gpus < SPEC_MAX_GPUS ?
+				      l->nodes[i].gpus : SPEC_MAX_GPUS;
+		const struct coord_agent *last = NULL;
+
+		for (int k = 0; k < n; k++) {
+			nics[k] = (struct rail_nic){
+				.name = nic_name(r, first + k, names[k]),
+				.rail = l->ranks[first + k].nic,
+				.group = l->ranks[first + k].group,
+			};
+		}
+		for (int k = 0; k < n; k++) {
+			const struct coord_agent *a = r->all[first + k].agent;
+
+			if (a != NULL && a != last) {
+				rails_hear(s,
+					   inventory_seen(a->inventory).facts,
+					   nics, n);
+				last = a;
+			}
+		}
 	}
 	return rails_are_apart(s);
 }
 
 /* ---- the switches above them --------------------------------------------- */
 
-static int find_leaves(const struct ranks *r, struct leaves *v)
+int ranks_find_leaves(struct ranks *r, struct err *e)
 {
+	size_t n = (size_t)r->layout.n_ranks + 1, len = 0;
+	char (*names)[LAYOUT_NIC] = calloc(n, sizeof(*names));
+	const char **nics = calloc(n, sizeof(*nics));
+	struct leaves v = { .layout = &r->layout, .nics = nics };
 	const struct coord_agent *last = NULL;
+	int rc = names != NULL && nics != NULL ? 0 : -1;
 	struct err why = { 0 };
-	size_t len = 0;
-	char *text;
-	int rc = 0;
+	char *text = NULL;
 
+	for (int i = 0; rc == 0 && i < r->layout.n_ranks; i++) {
+		nics[i] = nic_name(r, i, names[i]);
+	}
 	for (int i = 0; rc == 0 && i < r->layout.n_ranks; i++) {
 		const struct coord_agent *a = r->all[i].agent;
 
 		if (a != NULL && a != last) {
-			rc = leaves_hear(v, r->layout.ranks[i].node,
+			rc = leaves_hear(&v, r->layout.ranks[i].node,
 					 inventory_seen(a->inventory).facts);
 			last = a;
 		}
 	}
-	text = rundir_read_text(r->c->log->dir, RUN_SWITCHES,
-				SWITCHES_MAX_BYTES, &len, &why);
-	if (rc == 0 && text != NULL) {
-		rc = leaves_read(v, text, len);
+	if (rc == 0) {
+		text = rundir_read_text(r->c->log->dir, RUN_SWITCHES,
+					SWITCHES_MAX_BYTES, &len, &why);
+	}
+	if (text != NULL) {
+		rc = leaves_read(&v, text, len);
 	}
 	free(text);
-	return rc;
-}
-
-int ranks_find_leaves(struct ranks *r, struct err *e)
-{
-	size_t n = (size_t)r->layout.n_ranks + 1;
-	char (*names)[LAYOUT_NIC] = calloc(n, sizeof(*names));
-	const char **nics = calloc(n, sizeof(*nics));
-	struct leaves v = { .layout = &r->layout, .nics = nics };
-	int rc = -1;
-
-	for (int i = 0; names != NULL && nics != NULL && i < r->layout.n_ranks;
-	     i++) {
-		nics[i] = nic_name(r, i, names[i]);
-	}
-	if (names != NULL && nics != NULL) {
-		rc = find_leaves(r, &v);
-	}
 	leaves_release(&v);
 	free(nics);
 	free(names);

@@ -23,6 +23,8 @@
  * and none is let go before the last has finished.
  */
 
+/* Nodes wait for each other no longer than this. */
+#define MEET_NS (10 * NS_PER_S)
 /* Beyond what the plan allows: machines are busy, lines are slow. */
 #define MEET_GRACE_NS (10 * NS_PER_S)
 /* Those that are let go say the last of it and end. */
@@ -45,29 +47,6 @@ static const struct field plan_fields[] = {
 static bool takes_part(const struct node *n)
 {
 	return !n->settled && n->ready != NULL;
-}
-
-/* Returns the nodes as input for the plan, see struct probe. */
-static json_t *describe(const struct nodes_work *w)
-{
-	json_t *nodes = json_array();
-
-	for (int i = 0; i < w->n_nodes; i++) {
-		const struct node *n = &w->nodes[i];
-		json_t *node = json_pack("{s:s}", "name", n->name);
-
-		if (n->agent != NULL) {
-			json_object_set_new(node, "pretend",
-					    json_boolean(n->agent->pretend));
-			json_object_set(node, "inventory",
-					n->agent->inventory);
-		}
-		if (takes_part(n)) {
-			json_object_set(node, "ready", n->ready);
-		}
-		json_array_append_new(nodes, node);
-	}
-	return nodes;
 }
 
 static size_t queued_bytes(const struct node *n)
@@ -109,11 +88,28 @@ static void tell_some(struct nodes_work *w)
 	}
 }
 
+/* Makes the plan from what the nodes say of themselves, see struct probe, and
+ * tells it to them. */
 static void begin(struct nodes_work *w)
 {
-	json_t *nodes = describe(w);
+	json_t *nodes = json_array();
 	struct err e = { 0 };
 
+	for (int i = 0; i < w->n_nodes; i++) {
+		const struct node *n = &w->nodes[i];
+		json_t *node = json_pack("{s:s}", "name", n->name);
+
+		if (n->agent != NULL) {
+			json_object_set_new(node, "pretend",
+					    json_boolean(n->agent->pretend));
+			json_object_set(node, "inventory",
+					n->agent->inventory);
+		}
+		if (takes_part(n)) {
+			json_object_set(node, "ready", n->ready);
+		}
+		json_array_append_new(nodes, node);
+	}
 	w->met = w->c->probe->plan(nodes, &w->c->spec, &e);
 	json_decref(nodes);
 	if (w->met == NULL) {
@@ -132,9 +128,10 @@ static void begin(struct nodes_work *w)
 	}
 }
 
-/* Let them go now. */
-static void meet_end(struct nodes_work *w)
+/* Lets the children go now, if they have to finish together. */
+static void meet_end(void *work)
 {
+	struct nodes_work *w = work;
 	int64_t soon_ns = clock_now_ns() + LEAVE_GRACE_NS;
 
 	if (w->leaving) {
@@ -152,7 +149,11 @@ static void meet_end(struct nodes_work *w)
 	}
 }
 
-void meet(struct nodes_work *w, bool late)
+/* When all have said that they are ready (@late: or will not any more), tells
+ * each what it must know of the others; when all have finished, lets them go.
+ * To be called whenever one of them has said something or is gone, and when one
+ * has been told. */
+static void meet(struct nodes_work *w, bool late)
 {
 	bool all_ready = true, all_finished = true;
 
@@ -197,48 +198,33 @@ static void write_row(struct nodes_work *w, const json_t *json)
 	free(row);
 }
 
-static const struct node *node_called(const struct nodes_work *w,
-				      const char *name)
-{
-	for (int i = 0; i < w->n_nodes; i++) {
-		if (strcmp(w->nodes[i].name, name) == 0) {
-			return &w->nodes[i];
-		}
-	}
-	return NULL;
-}
-
-/* Returns true if the plan gives @n the address @ip. */
-static bool has_address(const struct nodes_work *w, const struct node *n,
-			const char *ip)
-{
-	const json_t *node = json_array_get(w->plan.nodes,
-					    (size_t)(n - w->nodes));
-	const json_t *ends = json_object_get(node, "ends");
-	const json_t *end;
-	size_t i;
-
-	json_array_foreach(ends, i, end) {
-		if (strcmp(json_member(end, "ip"), ip) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Returns true if the agent of @n may report @row: its own node and address,
- * or, for probes with hearsay, a node that is not in the run. */
+/* Returns true if the agent of @n may report @row: its own node and the address
+ * that the plan gives it, or, for probes with hearsay, a node that is not in
+ * the run. */
 static bool is_its_row(const struct nodes_work *w, const struct node *n,
 		       const json_t *row)
 {
 	const struct probe *p = w->c->probe;
 	const char *name = json_member(row, p->node_column);
+	const json_t *node, *end;
+	bool known = false, at = p->address_column == NULL;
+	size_t i;
 
 	if (strcmp(name, n->name) != 0) {
-		return p->hearsay && node_called(w, name) == NULL;
+		for (int k = 0; k < w->n_nodes; k++) {
+			known |= strcmp(w->nodes[k].name, name) == 0;
+		}
+		return p->hearsay && !known;
 	}
-	return p->address_column == NULL ||
-	       has_address(w, n, json_member(row, p->address_column));
+	node = json_array_get(w->plan.nodes, (size_t)(n - w->nodes));
+	json_array_foreach(json_object_get(node, "ends"), i, end)
+	{
+		if (at || strcmp(json_member(end, "ip"),
+				 json_member(row, p->address_column)) == 0) {
+			return true;
+		}
+	}
+	return at;
 }
 
 /* Write a row that the agent of @n reports, if it is about @n. */
@@ -256,44 +242,26 @@ static void take_row(struct nodes_work *w, const struct node *n,
 	agents_foreign(n->agent, what);
 }
 
-/* The one row of a node that has nothing, or nothing more, to say. */
-static void write_end(struct nodes_work *w, const struct node *n,
-		      const char *outcome, const char *code, const char *detail)
-{
-	char utc[CLOCK_UTC_SIZE];
-	json_t *row =
-		json_pack("{s:s,s:s,s:s,s:o,s:s}", w->c->probe->node_column,
-			  n->name, "outcome", outcome, "code", code, "detail",
-			  json_text(detail), "start_utc", clock_utc(utc));
-
-	write_row(w, row);
-	json_decref(row);
-}
-
-/* ---- nodes ------------------------------------------------------------- */
-
-static void leave_when_settled(struct nodes_work *w)
-{
-	for (int i = 0; i < w->n_nodes; i++) {
-		if (!w->nodes[i].settled) {
-			return;
-		}
-	}
-	coord_leave(w->c);
-}
-
 /* Nothing more will come from @n: its last row says why. */
 static void nodes_settle(struct nodes_work *w, struct node *n,
 			 const char *outcome, const char *code,
 			 const char *detail)
 {
-	if (!n->settled) {
-		n->settled = w->moved = true;
-		if (strncmp(code, "worker_", 7) == 0) {
-			STR_COPY(n->ill, code);
-		}
-		write_end(w, n, outcome, code, detail);
+	char utc[CLOCK_UTC_SIZE];
+	json_t *row;
+
+	if (n->settled) {
+		return;
 	}
+	n->settled = w->moved = true;
+	if (strncmp(code, "worker_", 7) == 0) {
+		STR_COPY(n->ill, code);
+	}
+	row = json_pack("{s:s,s:s,s:s,s:o,s:s}", w->c->probe->node_column,
+			n->name, "outcome", outcome, "code", code, "detail",
+			json_text(detail), "start_utc", clock_utc(utc));
+	write_row(w, row);
+	json_decref(row);
 }
 
 static void settle_rest(struct nodes_work *w, const char *outcome,
@@ -308,6 +276,7 @@ static void settle_rest(struct nodes_work *w, const char *outcome,
 static void nodes_go_on(void *work)
 {
 	struct nodes_work *w = work;
+	int i = 0;
 
 	if (!w->moved) {
 		return;		/* a row, of millions */
@@ -316,7 +285,12 @@ static void nodes_go_on(void *work)
 	if (w->c->probe->meets) {
 		meet(w, false);
 	}
-	leave_when_settled(w);
+	while (i < w->n_nodes && w->nodes[i].settled) {
+		i++;
+	}
+	if (i == w->n_nodes) {
+		coord_leave(w->c);
+	}
 }
 
 static int make_nodes(struct nodes_work *w, struct err *e)
@@ -376,35 +350,12 @@ static void settle_missing(struct nodes_work *w, struct node *n)
 		     code[0] != '\0' ? code : missing_code(w, n), detail);
 }
 
-static void send_task(struct nodes_work *w, const struct node *n)
-{
-	const struct run_file run = run_file(w->c->log->run);
-	struct node_args args = { .number = (int)(n - w->nodes),
-				  .options = run.options,
-				  .drill = run.drill_text };
-
-	STR_COPY(args.node, n->name);
-	agents_send(n->agent,
-		    message_new(MSG_NODE_TASK, "{s:s,s:o}", "probe",
-			      w->c->probe->name, "args",
-			      schema_json(node_args_fields, &args)));
-}
-
-/* Writes the rows that the front end made ("shell" of run.json). */
-static void write_shell_rows(struct nodes_work *w)
-{
-	json_t *row;
-	size_t i;
-
-	json_array_foreach(run_file(w->c->log->run).shell, i, row)
-	{
-		write_row(w, row);
-	}
-}
-
 static int nodes_start(struct coord *c, struct err *e)
 {
 	struct nodes_work *w = c->work;
+	struct run_file run;
+	json_t *row;
+	size_t at;
 
 	w->c = c;
 	if (make_nodes(w, e) < 0 || coord_write_run(c, false, e) < 0) {
@@ -416,14 +367,25 @@ static int nodes_start(struct coord *c, struct err *e)
 			probe_limit_ns(w->c->probe, &w->c->spec));
 	run_log_event(w->c->log, NULL, -1, "start", "%s, %d nodes",
 		      w->c->probe->name, w->n_nodes);
-	write_shell_rows(w);
+	run = run_file(c->log->run);
+	json_array_foreach(run.shell, at, row)
+	{
+		write_row(w, row);	/* the front end made it */
+	}
 	for (int i = 0; i < w->n_nodes; i++) {
 		struct node *n = &w->nodes[i];
+		struct node_args args = { .number = i, .options = run.options,
+					  .drill = run.drill_text };
 
+		STR_COPY(args.node, n->name);
 		if (n->agent == NULL) {
 			settle_missing(w, n);
 		} else if (wire_is_open(&n->agent->wire)) {
-			send_task(w, n);
+			agents_send(n->agent,
+				    message_new(MSG_NODE_TASK, "{s:s,s:o}",
+						"probe", c->probe->name, "args",
+						schema_json(node_args_fields,
+							    &args)));
 		}
 	}
 	return 0;
@@ -437,23 +399,13 @@ static struct node *node_of(struct nodes_work *w, const struct coord_agent *a)
 	return n != NULL && n->agent == a ? n : NULL;
 }
 
-static void take_fact(struct nodes_work *w, const struct node *n,
-		      const json_t *fact)
-{
-	struct fact_row row;
-
-	if (record_from_json(&schema_facts, fact, &row, NULL) == 0) {
-		run_log_fact(w->c->log, n->name, row.scope, row.fact, row.value,
-			     row.unit, row.source);
-	}
-}
-
 /* An entry of "node_said": a row, a fact, or how far its child is. */
 static void nodes_entry(void *work, struct coord_agent *a,
 			enum message_type type, const void *bytes, size_t n)
 {
 	struct nodes_work *w = work;
 	struct node *k = node_of(w, a);
+	struct fact_row fact;
 	struct message_in in;
 	json_t *said;
 
@@ -464,7 +416,11 @@ static void nodes_entry(void *work, struct coord_agent *a,
 	if (in.row != NULL) {
 		take_row(w, k, in.row);
 	} else if (in.fact != NULL) {
-		take_fact(w, k, in.fact);
+		if (record_from_json(&schema_facts, in.fact, &fact, NULL) ==
+		    0) {
+			run_log_fact(w->c->log, k->name, fact.scope, fact.fact,
+				     fact.value, fact.unit, fact.source);
+		}
 	} else if (in.ready != NULL && k->ready == NULL) {
 		k->ready = json_incref(in.ready);
 		w->moved = true;
@@ -475,38 +431,32 @@ static void nodes_entry(void *work, struct coord_agent *a,
 }
 
 /* "node_done": how the child ended. */
-static void take_done(struct nodes_work *w, struct node *n, json_t *msg)
-{
-	const struct message_in in = message_read(msg);
-	const char *outcome = in.outcome, *code = in.code, *detail = in.detail;
-
-	if (strcmp(outcome, "crashed") == 0 && w->c->phase == COORD_STOP) {
-		/* the signal that ends a run reaches the child, too */
-		nodes_settle(w, n, "not_run", w->c->stop_code, STOPPED);
-	} else if (strcmp(outcome, "ok") != 0) {
-		if (limit_is(code) && w->limit[0] == '\0') {
-			snprintf(w->limit, sizeof(w->limit), "%s: %.250s",
-				 n->name, detail);
-		}
-		run_log_event(w->c->log, n->name, -1, code, "%s", detail);
-		nodes_settle(w, n, outcome, code, detail);
-	} else if (n->agent->foreign) {
-		nodes_settle(w, n, "error", "worker_noise",
-			     "its agent reported rows of other nodes");
-	}
-	n->settled = true;
-	w->c->tasks_done++;
-}
-
 static void nodes_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct nodes_work *w = work;
 	struct node *n = node_of(w, a);
+	struct message_in in;
 
-	if (n != NULL && !n->settled && message_type(msg) == MSG_NODE_DONE) {
-		take_done(w, n, msg);
-		w->moved = true;
+	if (n == NULL || n->settled || message_type(msg) != MSG_NODE_DONE) {
+		return;
 	}
+	in = message_read(msg);
+	if (strcmp(in.outcome, "crashed") == 0 && w->c->phase == COORD_STOP) {
+		/* the signal that ends a run reaches the child, too */
+		nodes_settle(w, n, "not_run", w->c->stop_code, STOPPED);
+	} else if (strcmp(in.outcome, "ok") != 0) {
+		if (limit_is(in.code) && w->limit[0] == '\0') {
+			snprintf(w->limit, sizeof(w->limit), "%s: %.250s",
+				 n->name, in.detail);
+		}
+		run_log_event(w->c->log, n->name, -1, in.code, "%s", in.detail);
+		nodes_settle(w, n, in.outcome, in.code, in.detail);
+	} else if (n->agent->foreign) {
+		nodes_settle(w, n, "error", "worker_noise",
+			     "its agent reported rows of other nodes");
+	}
+	n->settled = w->moved = true;
+	w->c->tasks_done++;
 }
 
 static void nodes_agent_lost(void *work, struct coord_agent *a,
@@ -523,27 +473,22 @@ static void nodes_agent_lost(void *work, struct coord_agent *a,
 	}
 }
 
-/* Returns true if a node has not finished and its agent is silent. */
-static bool is_unheard(const struct nodes_work *w, int64_t now_ns)
-{
-	for (int i = 0; i < w->n_nodes; i++) {
-		if (!w->nodes[i].settled &&
-		    agents_silent(w->nodes[i].agent, now_ns)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void nodes_tick(void *work, int64_t now_ns)
 {
 	struct nodes_work *w = work;
+	bool late;
 
 	w->moved = true;
 	if (w->plan.tell != NULL && !w->leaving) {
 		tell_some(w);	/* ten times a second */
 	}
-	if (now_ns <= w->deadline_ns || is_unheard(w, now_ns)) {
+	late = now_ns > w->deadline_ns;
+	for (int i = 0; late && i < w->n_nodes; i++) {
+		/* what a node says may be on its way */
+		late = w->nodes[i].settled ||
+		       !agents_silent(w->nodes[i].agent, now_ns);
+	}
+	if (!late) {
 		return;
 	}
 	if (w->c->probe->meets && w->met == NULL) {
@@ -555,12 +500,6 @@ static void nodes_tick(void *work, int64_t now_ns)
 		settle_rest(w, "timeout", "worker_hung",
 			    "the agent did not report in time");
 	}
-}
-
-/* Every task has begun: they may finish; those that meet, at once. */
-static void nodes_stop(void *work)
-{
-	meet_end(work);
 }
 
 static void nodes_cancel(void *work)
@@ -651,7 +590,7 @@ const struct coord_work coord_work_nodes = {
 	.agent_lost = nodes_agent_lost,
 	.agent_late = nodes_agent_late,
 	.tick = nodes_tick,
-	.stop = nodes_stop,
+	.stop = meet_end,
 	.cancel = nodes_cancel,
 	.write_facts = nodes_write_facts,
 	.put_plan = nodes_put_plan,

@@ -81,24 +81,9 @@ static int keep_row(void *arg, const void *row, struct err *e)
 	return RUNDIR_KEEP;
 }
 
-/* The plan fits the run before: from here on the run directory is that of this
- * run.  0, or -1 with @e, and nothing has changed. */
-static int take_over(struct pairs_work *w, struct err *e)
-{
-	w->fits = true;
-	w->c->log->waits = false;
-	if (coord_write_run(w->c, false, e) < 0) {
-		w->fits = false;
-		w->c->log->waits = true;
-		return -1;
-	}
-	/* it begins when the rows are sifted */
-	json_object_del(w->c->log->run, "measuring");
-	return 0;
-}
-
 int pass_resume(struct pairs_work *w, struct err *e)
 {
+	struct run_log *log = w->c->log;
 	const char *names[PASS_MAX];
 	size_t left_out = 0;
 
@@ -113,11 +98,21 @@ int pass_resume(struct pairs_work *w, struct err *e)
 			order_most_B(&w->how)) < 0) {
 		return err_set(e, ENOMEM, "no memory for the existing rows");
 	}
-	if (take_over(w, e) < 0 ||
-	    run_log_sift(w->c->log, take_row, keep_row, w, &left_out, e) < 0) {
+	/* the plan fits the run before: from here on the run directory is that
+	 * of this run */
+	w->fits = true;
+	log->waits = false;
+	if (coord_write_run(w->c, false, e) < 0) {
+		w->fits = false;	/* nothing has changed */
+		log->waits = true;
 		return -1;
 	}
-	run_log_event(w->c->log, NULL, -1, "resume",
+	/* it begins when the rows are sifted */
+	json_object_del(log->run, "measuring");
+	if (run_log_sift(log, take_row, keep_row, w, &left_out, e) < 0) {
+		return -1;
+	}
+	run_log_event(log, NULL, -1, "resume",
 		      "%zu of %zu tests are good and kept; %zu rows without a "
 		      "measurement or of a follow-up are dropped",
 		      w->left.done, w->plan.cells * (size_t)w->n_passes,
@@ -125,44 +120,26 @@ int pass_resume(struct pairs_work *w, struct err *e)
 	return 0;
 }
 
-/* Queues the tasks that an earlier part of the run has left; with @tried those
- * that it had begun. */
-static int queue_left(struct pairs_work *w, bool tried)
+int pass_open(struct pairs_work *w, struct err *e)
 {
-	int rc = 0;
+	/* what an earlier part of the run has left: first the tasks that it had
+	 * not begun, then those that it had */
+	const size_t turns = w->c->before != NULL ? 2 : 1;
+	int rc = make_queues(w);
 
-	for (size_t i = 0; rc == 0 && i < w->plan.n; i++) {
-		struct task left[2];
-		int n = resume_left(&w->left, w->pass, &w->plan.tasks[i], tried,
-				    left);
+	convict_free(w->convict);
+	w->convict = convict_new(&w->ranks.layout);
+	rc = w->convict != NULL ? rc : -1;
+	for (size_t i = 0; rc == 0 && i < turns * w->plan.n; i++) {
+		const struct task *t = &w->plan.tasks[i % w->plan.n];
+		struct task left[2] = { *t };
+		int n = w->c->before == NULL ? 1 :
+			resume_left(&w->left, w->pass, t, i >= w->plan.n, left);
 
 		for (int k = 0; rc == 0 && k < n; k++) {
 			rc = queue_new(w, left[k]);
 		}
 	}
-	return rc;
-}
-
-static int queue_plan(struct pairs_work *w)
-{
-	int rc = 0;
-
-	if (w->c->before != NULL) {
-		return queue_left(w, false) < 0 ? -1 : queue_left(w, true);
-	}
-	for (size_t i = 0; rc == 0 && i < w->plan.n; i++) {
-		rc = queue_new(w, w->plan.tasks[i]);
-	}
-	return rc;
-}
-
-int pass_open(struct pairs_work *w, struct err *e)
-{
-	int rc = make_queues(w);
-
-	convict_free(w->convict);
-	w->convict = convict_new(&w->ranks.layout);
-	rc = rc == 0 && w->convict != NULL ? queue_plan(w) : -1;
 	for (size_t i = 0; rc == 0 && i < w->plan.n; i++) {
 		convict_expect(w->convict, w->plan.tasks[i].a,
 			       w->plan.tasks[i].b);
@@ -199,16 +176,6 @@ bool pass_more(const struct pairs_work *w)
 	return w->c->phase < COORD_STOP && w->pass + 1 < w->n_passes;
 }
 
-/* The workers leave, others come and will say that they are ready. */
-static void renew_workers(struct pairs_work *w)
-{
-	if (w->settings == NULL) {
-		w->settings = ranks_settings(&w->ranks);
-	}
-	w->wave_ns = 0; /* their joins leave with them */
-	ranks_start(&w->ranks, pairs_pass(w), w->env, &w->how);
-}
-
 void pass_next(struct pairs_work *w)
 {
 	const struct pass *before = pairs_pass(w);
@@ -223,7 +190,11 @@ void pass_next(struct pairs_work *w)
 		return;
 	}
 	if (pass_needs_fresh(before, pairs_pass(w), ranks_model(&w->ranks))) {
-		renew_workers(w);
+		if (w->settings == NULL) {
+			w->settings = ranks_settings(&w->ranks);
+		}
+		w->wave_ns = 0; /* joins leave with the workers */
+		ranks_start(&w->ranks, pairs_pass(w), w->env, &w->how);
 	}
 	pass_settle_ranks(w);
 }

@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/limit.h"
 #include "lib/base/str.h"
 #include "lib/cluster/cluster.h"
 #include "probes/engine/coord/pairs.h"
 #include "probes/engine/net/door.h"
 #include "probes/engine/net/message.h"
+#include "probes/host/port.h"
 
 /* ---- pair relay ---------------------------------------------------------- */
 
@@ -49,29 +51,25 @@ static void relay_note(struct pairs_work *w, const struct active *a, int dir,
 		     cost_ns / (both ? 2 : 1));
 }
 
-/* A share of what the run takes, to judge by what is done; one deadline is no
- * matter. */
-static int64_t spare_ns(const struct pairs_work *w)
-{
-	size_t left = queue_size(w) + dispatch_running(w->dispatch);
-	size_t done = w->plan.n > left ? w->plan.n - left : 1;
-	double one_ns = (double)(clock_now_ns() - w->start_ns) / (double)done;
-
-	return (int64_t)fmax(one_ns * CONVICT_SHARE * (double)w->plan.n,
-			     (double)order_budget_ns(&w->how));
-}
-
 uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
 {
 	/* a drill and a model show all that they touch */
 	bool rails = !ranks_model(&w->ranks) && w->ranks.drill.n == 0;
 	struct convict_reason why[2] = { 0 };
+	const size_t todo = queue_size(w) + dispatch_running(w->dispatch);
+	const size_t done = w->plan.n > todo ? w->plan.n - todo : 1;
+	/* time to spare: a share of what the run takes, to judge by what is
+	 * done; one deadline is no matter */
+	const double run_ns = (double)(clock_now_ns() - w->start_ns) *
+			      (double)w->plan.n / (double)done;
+	const int64_t spare_ns = (int64_t)fmax(
+		run_ns * CONVICT_SHARE, (double)order_budget_ns(&w->how));
 	uint8_t vain = 0;
 
 	for (int d = 0; is_first(w, t) && d < 2; d++) {
 		int src = d == 0 ? t->a : t->b, dst = d == 0 ? t->b : t->a;
 
-		why[d] = convict_of(w->convict, src, dst, spare_ns(w), rails);
+		why[d] = convict_of(w->convict, src, dst, spare_ns, rails);
 		vain |= why[d].code != NULL ? t->dirs & (uint8_t)(1 << d) : 0;
 	}
 	if (whole && vain != t->dirs) {
@@ -98,41 +96,31 @@ static bool is_ready(void *ctx, int rank)
 	return w->ranks.all[rank].state == RANK_READY;
 }
 
-/* A rank for each direction; false with @why where one there might be is not
- * to be had. */
-static bool find_mates(struct pairs_work *w, struct task *t, char why[120])
+bool relay_admit(struct pairs_work *w, struct task *t)
 {
 	const struct layout *l = &w->ranks.layout;
 	const int ends[2] = { t->a, t->b };
-
-	for (int i = 0; i < 2; i++) {
-		int from = ends[i], to = ends[!i];
-		bool any;
-		int mate = plan_relay(l, from, to, is_ready, w, &any);
-
-		t->mates[i] = mate + 1;
-		if (mate < 0 && any) {
-			snprintf(why, 120, "no GPU of %.64s on rail %d works, "
-				 "to relay", ranks_node(&w->ranks, from),
-				 l->ranks[to].nic);
-			return false;
-		}
-	}
-	return true;
-}
-
-bool relay_admit(struct pairs_work *w, struct task *t)
-{
 	char why[120];
 
-	if (!pairs_pass(w)->pxn ||
-	    !plan_crosses(&w->ranks.layout, t->a, t->b) ||
+	if (!pairs_pass(w)->pxn || !plan_crosses(l, t->a, t->b) ||
 	    w->ranks.ops->begin == NULL) {
 		return true;
 	}
-	if (!find_mates(w, t, why)) {
-		rows_leave_out(w, t, OUTCOME_SKIPPED, "relay_missing", why);
-		return false;
+	/* a rank for each direction */
+	for (int i = 0; i < 2; i++) {
+		bool any;	/* there might be one */
+		int mate = plan_relay(l, ends[i], ends[!i], is_ready, w, &any);
+
+		t->mates[i] = mate + 1;
+		if (mate < 0 && any) {
+			snprintf(why, sizeof(why), "no GPU of %.64s on rail %d "
+				 "works, to relay",
+				 ranks_node(&w->ranks, ends[i]),
+				 l->ranks[ends[!i]].nic);
+			rows_leave_out(w, t, OUTCOME_SKIPPED, "relay_missing",
+				       why);
+			return false;
+		}
 	}
 	return true;
 }
@@ -172,14 +160,6 @@ void relay_end(struct pairs_work *w, const struct active *a)
 /* Messages of this size and more should fill the line. */
 #define LINE_MIN_B 65536
 
-#include <stdio.h>
-#include <string.h>
-
-#include "lib/base/clock.h"
-#include "lib/base/limit.h"
-#include "lib/base/str.h"
-#include "probes/host/port.h"
-
 static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 		     int attempt)
 {
@@ -215,21 +195,6 @@ static void row_init(struct pairs_work *w, struct p2p_row *r, int src, int dst,
 	}
 }
 
-/*
- * Sets the expected bandwidth to that of the slower of both ports.  Small
- * messages cannot reach it and get no expected value.
- */
-static void expect(struct pairs_work *w, struct p2p_row *r)
-{
-	double src = w->ranks.all[r->src_rank].line_GB_s;
-	double dst = w->ranks.all[r->dst_rank].line_GB_s;
-
-	if (w->c->probe->ports && r->size_B >= LINE_MIN_B && isfinite(src) &&
-	    isfinite(dst)) {
-		r->expected_GB_s = fmin(src, dst);
-	}
-}
-
 void rows_note(struct pairs_work *w, const struct p2p_row *r)
 {
 	struct cell *cell = pairs_cell(w, (int)r->src_rank, (int)r->dst_rank);
@@ -258,7 +223,14 @@ void rows_note(struct pairs_work *w, const struct p2p_row *r)
 
 static void write_row(struct pairs_work *w, struct p2p_row *r)
 {
-	expect(w, r);
+	double src = w->ranks.all[r->src_rank].line_GB_s;
+	double dst = w->ranks.all[r->dst_rank].line_GB_s;
+
+	/* the slower of both ports; small messages cannot fill it */
+	if (w->c->probe->ports && r->size_B >= LINE_MIN_B && isfinite(src) &&
+	    isfinite(dst)) {
+		r->expected_GB_s = fmin(src, dst);
+	}
 	/* a second attempt that came to nothing: the first one stands */
 	if ((r->attempt > 1 || w->stage == PAIRS_FOLLOW) &&
 	    (r->outcome == OUTCOME_NOT_RUN ||
@@ -379,13 +351,6 @@ static void take_numbers(struct p2p_row *r, const struct xport_result *x)
 	}
 }
 
-/* The GPU of @rank as the facts of its node call it. */
-static const char *gpu_name(const struct pairs_work *w, int rank, char buf[24])
-{
-	snprintf(buf, 24, "gpu%d", w->ranks.all[rank].slot);
-	return buf;
-}
-
 /*
  * "NET/IB/0/GDRDMA" and "P2P/CUMEM" say how, not how far: over PCIe that
  * decides, so that its class follows, such as "/PIX".  Which NIC an end uses
@@ -406,25 +371,17 @@ static void end_way(struct pairs_work *w, int rank, int peer,
 		snprintf(other, sizeof(other), "%.*s",
 			 (int)strcspn(x->nic, "+"), x->nic);
 	} else if (k->agent == w->ranks.all[peer].agent && x->path[0] != '\0') {
-		gpu_name(w, peer, other);
+		snprintf(other, sizeof(other), "gpu%d",
+			 w->ranks.all[peer].slot);
 	} else {
 		return;
 	}
-	link = pcie_link(inventory_seen(k->agent->inventory).facts,
-			 gpu_name(w, rank, gpu), other);
+	snprintf(gpu, sizeof(gpu), "gpu%d", k->slot);
+	link = pcie_link(inventory_seen(k->agent->inventory).facts, gpu,
+			 other);
 	if (link != NULL && !str_starts(link, "NV") &&
 	    strstr(x->path, "NVLink") == NULL) {
 		snprintf(way, 64, "%.56s/%.6s", x->path, link);
-	}
-}
-
-/* The NIC that @rank says it used; that of a relay is none of its own. */
-static void take_nic(struct pairs_work *w, int rank,
-		     const struct xport_result *x, char nic[64])
-{
-	if (x->nic[0] != '\0' && strstr(x->path, "+PXN") == NULL) {
-		str_copy(nic, 64, x->nic);
-		layout_hear_nic(&w->ranks.layout, rank, x->nic);
 	}
 }
 
@@ -443,9 +400,17 @@ static void take_way(struct pairs_work *w, struct p2p_row *r,
 	} else {
 		STR_COPY(r->path, out[0] != '\0' ? out : in);
 	}
-	if (real) {
-		take_nic(w, (int)r->src_rank, s, r->src_nic);
-		take_nic(w, (int)r->dst_rank, d, r->dst_nic);
+	for (int i = 0; real && i < 2; i++) {
+		const struct xport_result *x = i == 0 ? s : d;
+
+		/* the NIC of a relay is none of its own */
+		if (x->nic[0] != '\0' && strstr(x->path, "+PXN") == NULL) {
+			str_copy(i == 0 ? r->src_nic : r->dst_nic,
+				 sizeof(r->src_nic), x->nic);
+			layout_hear_nic(&w->ranks.layout,
+					(int)(i == 0 ? r->src_rank :
+						       r->dst_rank), x->nic);
+		}
 	}
 }
 
@@ -656,79 +621,6 @@ void queue_ready(struct pairs_work *w, int rank, bool ready)
 
 /* ---- orders out --------------------------------------------------------- */
 
-/* Sets what the drill makes @rank do in the direction src -> dst. */
-static void drill_dir(struct pairs_work *w, const struct active *a, int rank,
-		      int src, int dst, struct order_dir *dir)
-{
-	struct drill_effect f =
-		drill_effect(&w->ranks.drill, &w->ranks.layout, src, dst,
-			     a->task.attempt, (uint64_t)w->c->spec.seed);
-
-	if (rank == f.end) {
-		dir->drill = drill_act(f.kind);
-	}
-	if (rank == src) {
-		dir->slow_factor = f.factor;
-	}
-}
-
-static struct xport_seat seat_of(const struct active *a, int end)
-{
-	struct xport_seat seat = { .me = end, .ranks = 2 };
-
-	for (int i = 0; i < TASK_MATES; i++) {
-		if (end == 2 + i) {
-			seat.me = seat.ranks;
-		}
-		seat.ranks += a->task.mates[i] > 0;
-	}
-	return seat;
-}
-
-/* @end 2 and above are its mates, who are told as its end b is. */
-static void fill_order(struct pairs_work *w, const struct active *a, int end,
-		       struct order *o)
-{
-	int rank = end < 2 ? active_rank(a, end) : a->task.mates[end - 2] - 1;
-	const char *ticket = w->ranks.all[a->task.a].ticket;
-
-	memset(o, 0, sizeof(*o));
-	o->id = a->task.id;
-	o->attempt = a->task.attempt;
-	STR_COPY(o->nonce, a->nonce);
-	o->rank = rank;
-	o->peer = active_rank(a, end == 0);
-	o->seat = seat_of(a, end);
-	if (ticket != NULL) {
-		str_copy(o->ticket, sizeof(o->ticket), ticket);
-	}
-	for (int d = 0; d < 2; d++) {
-		int src = active_rank(a, d), dst = active_rank(a, !d);
-
-		o->dirs[d].wanted = (a->task.dirs & 1 << d) != 0;
-		o->dirs[d].slow_factor = 1;
-		if (o->dirs[d].wanted && w->ranks.drill.n > 0) {
-			drill_dir(w, a, rank, src, dst, &o->dirs[d]);
-		}
-	}
-}
-
-/* Numbers are given one after the other: those of some rounds ahead, each of
- * half the ranks, are all apart. */
-#define PLACES_A_RANK 8
-
-int active_init(struct pairs_work *w)
-{
-	size_t most = PLACES_A_RANK * (size_t)w->ranks.layout.n_ranks;
-
-	w->n_by_id = 1;
-	while (w->n_by_id < most) {
-		w->n_by_id *= 2;
-	}
-	w->by_id = calloc(w->n_by_id, sizeof(struct active *));
-	return w->by_id != NULL ? 0 : -1;
-}
-
 static struct active **place_of(const struct pairs_work *w, int64_t id)
 {
 	return &w->by_id[(size_t)id & (w->n_by_id - 1)];
@@ -784,13 +676,50 @@ void active_free(struct pairs_work *w, struct active *a)
 	free(a);
 }
 
+/* Sends the order of @a to its @end.  Those from 2 on are its mates, who are
+ * told as its end b is. */
 static void send_order(struct pairs_work *w, const struct active *a, int end,
 		       bool now)
 {
-	struct order o;
+	int rank = end < 2 ? active_rank(a, end) : a->task.mates[end - 2] - 1;
+	const char *ticket = w->ranks.all[a->task.a].ticket;
+	struct order o = {
+		.id = a->task.id,
+		.attempt = a->task.attempt,
+		.rank = rank,
+		.peer = active_rank(a, end == 0),
+		.seat = { .me = end, .ranks = 2 },
+		.now = now,
+	};
 
-	fill_order(w, a, end, &o);
-	o.now = now;
+	STR_COPY(o.nonce, a->nonce);
+	if (ticket != NULL) {
+		STR_COPY(o.ticket, ticket);
+	}
+	for (int i = 0; i < TASK_MATES; i++) {
+		if (end == 2 + i) {
+			o.seat.me = o.seat.ranks;
+		}
+		o.seat.ranks += a->task.mates[i] > 0;
+	}
+	for (int d = 0; d < 2; d++) {
+		int src = active_rank(a, d), dst = active_rank(a, !d);
+		struct drill_effect f;
+
+		o.dirs[d].wanted = (a->task.dirs & 1 << d) != 0;
+		o.dirs[d].slow_factor = 1;
+		if (!o.dirs[d].wanted || w->ranks.drill.n == 0) {
+			continue;
+		}
+		f = drill_effect(&w->ranks.drill, &w->ranks.layout, src, dst,
+				 a->task.attempt, (uint64_t)w->c->spec.seed);
+		if (rank == f.end) {
+			o.dirs[d].drill = drill_act(f.kind);
+		}
+		if (rank == src) {
+			o.dirs[d].slow_factor = f.factor;
+		}
+	}
 	ranks_order(&w->ranks, &o);
 }
 

@@ -11,55 +11,30 @@
 
 /* ---- pair pace ----------------------------------------------------------- */
 
-/* --gentle: how much goes from leaf to leaf at a time. */
-
-/* @a begins: pay for what it will send, and hold the others until that is. */
-static void pace_begin(struct pairs_work *w, struct active *a)
-{
-	a->paid_B = layout_cross_leaves(&w->ranks.layout, a->task.a,
-					a->task.b) ?
-			    plan_pair_bytes(&w->c->spec, w->ranks.ops) : 0;
-	pace_spend(&w->pace, a->start_ns, a->paid_B);
-	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, a->start_ns));
-}
-
-/* Returns the bytes that direction @dir sent at @size_B in the bandwidth test,
- * without the latency test; NAN if neither end reports them. */
-static double sent_B(const struct pairs_work *w, const struct active *a,
-		     int dir, int64_t size_B)
-{
-	double iters = 0;
-
-	for (int end = 0; end < 2; end++) {
-		const struct xport_result *r =
-			rows_result(&a->ends[end], dir, size_B);
-
-		iters = fmax(iters, (double)r->iters);
-	}
-	return iters > 0 ? (double)size_B *
-				   (iters + (double)w->c->spec.warmup) *
-				   (w->c->spec.bidi ? 2 : 1) : NAN;
-}
-
-/* @a has ended, and is charged what it has sent, by the word of its ends. */
+/* @a has ended, and is charged the bytes that it has sent in bandwidth tests,
+ * as its ends report them; NAN if neither does. */
 static void pace_end(struct pairs_work *w, const struct active *a)
 {
+	const double warmup = (double)w->c->spec.warmup;
 	double bytes = 0;
 
-	if (a->paid_B <= 0) {
-		return;
-	}
-	for (int i = 0; i < 2 * w->how.n_sizes; i++) {
-		if (a->task.dirs & 1 << i % 2) {
-			bytes += sent_B(w, a, i % 2, w->how.sizes[i / 2]);
-		}
-	}
-	pace_spend(&w->pace, clock_now_ns(), bytes - a->paid_B);
-}
+	for (int i = 0; a->paid_B > 0 && i < 2 * w->how.n_sizes; i++) {
+		const int64_t size_B = w->how.sizes[i / 2];
+		double iters = 0;
 
-void pace_tick(struct pairs_work *w, int64_t now_ns)
-{
-	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, now_ns));
+		if ((a->task.dirs & 1 << i % 2) == 0) {
+			continue;
+		}
+		for (int end = 0; end < 2; end++) {
+			iters = fmax(iters, (double)rows_result(
+				&a->ends[end], i % 2, size_B)->iters);
+		}
+		bytes += iters > 0 ? (double)size_B * (iters + warmup) *
+					     (w->c->spec.bidi ? 2 : 1) : NAN;
+	}
+	if (a->paid_B > 0) {
+		pace_spend(&w->pace, clock_now_ns(), bytes - a->paid_B);
+	}
 }
 
 /* ---- pair join ----------------------------------------------------------- */
@@ -74,35 +49,6 @@ void pace_tick(struct pairs_work *w, int64_t now_ns)
 #define WAVE_ROUNDS 16
 /* Joins that take longer only wait for somebody: they disturb nobody. */
 #define WAVE_PATIENCE_NS (2 * NS_PER_S)
-
-/* The one of @t that has joined and waits to be measured; NULL. */
-static struct active *join_find(const struct pairs_work *w,
-				const struct task *t)
-{
-	struct active *a = active_find(w, t->id);
-
-	return a != NULL && a->stage == ACTIVE_READY ? a : NULL;
-}
-
-static void join_task(struct pairs_work *w, struct task *t)
-{
-	struct active *a;
-
-	t->dirs &= (uint8_t)~relay_in_vain(w, t, false);
-	if (t->dirs == 0 || !relay_admit(w, t)) {
-		return;
-	}
-	a = active_new(w, t);
-	if (a == NULL) {
-		return;
-	}
-	a->stage = ACTIVE_JOINING;
-	a->start_ns = clock_now_ns();
-	a->deadline_ns = a->start_ns + w->how.setup_ns + TASK_GRACE_NS;
-	clock_utc(a->start_utc);
-	w->n_joining++;
-	active_orders(w, a, false);
-}
 
 void join_wave(struct pairs_work *w)
 {
@@ -123,8 +69,24 @@ void join_wave(struct pairs_work *w)
 			n++;
 		}
 		for (size_t i = 0; i < n; i++) {
-			dispatch_done(w->waiting, &round[i]);
-			join_task(w, &round[i]);
+			struct task *t = &round[i];
+			struct active *a = NULL;
+
+			dispatch_done(w->waiting, t);
+			t->dirs &= (uint8_t)~relay_in_vain(w, t, false);
+			if (t->dirs != 0 && relay_admit(w, t)) {
+				a = active_new(w, t);
+			}
+			if (a == NULL) {
+				continue;
+			}
+			a->stage = ACTIVE_JOINING;
+			a->start_ns = clock_now_ns();
+			a->deadline_ns = a->start_ns + w->how.setup_ns +
+					 TASK_GRACE_NS;
+			clock_utc(a->start_utc);
+			w->n_joining++;
+			active_orders(w, a, false);
 		}
 	}
 	free(round);
@@ -148,17 +110,6 @@ static void join_over(struct pairs_work *w, struct active *a)
 	if (--w->n_joining == 0) {
 		run_log_event(w->c->log, NULL, -1, "joined", "after %.2f s",
 			      (double)(clock_now_ns() - w->wave_ns) / 1e9);
-	}
-}
-
-/* End @end of @a has joined. */
-static void join_end(struct pairs_work *w, struct active *a, int end)
-{
-	a->joined[end] = true;
-	if (a->stage == ACTIVE_JOINING && a->joined[0] && a->joined[1]) {
-		join_over(w, a);
-		a->deadline_ns = INT64_MAX;
-		dispatch_add(w->dispatch, &a->task);
 	}
 }
 
@@ -186,9 +137,9 @@ void join_undo(struct pairs_work *w, int rank)
 
 void task_start(struct pairs_work *w, const struct task *next)
 {
-	struct active *a = w->waiting != NULL ? join_find(w, next) : NULL;
+	struct active *a = w->waiting != NULL ? active_find(w, next->id) : NULL;
 	struct task task = *next, *t = &task;
-	bool joined = a != NULL;
+	bool joined = a != NULL && a->stage == ACTIVE_READY;
 
 	/* who has joined has been told of both directions */
 	t->dirs &= (uint8_t)~relay_in_vain(w, t, joined);
@@ -219,7 +170,12 @@ void task_start(struct pairs_work *w, const struct task *next)
 	a->late_ns = rows_late_ns(w, a);
 	clock_utc(a->start_utc);
 	w->at_work[t->a] = w->at_work[t->b] = a;
-	pace_begin(w, a);
+	/* --gentle: pay for the bytes that it will send from leaf to leaf, and
+	 * hold the others until they are paid */
+	a->paid_B = layout_cross_leaves(&w->ranks.layout, t->a, t->b) ?
+			    plan_pair_bytes(&w->c->spec, w->ranks.ops) : 0;
+	pace_spend(&w->pace, a->start_ns, a->paid_B);
+	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, a->start_ns));
 	if (joined) {
 		active_go(w, a);
 	} else {
@@ -228,18 +184,6 @@ void task_start(struct pairs_work *w, const struct task *next)
 }
 
 /* ---- the end of a task -------------------------------------------------- */
-
-/* The NIC that @rank, which is at no task, has by the word of NCCL.  A drill
- * has broken what was planned, and its verdict must know that. */
-static void settle_nic(struct pairs_work *w, int rank)
-{
-	bool ready = w->ranks.all[rank].state == RANK_READY;
-
-	if (w->ranks.drill.n == 0 &&
-	    layout_use_heard(&w->ranks.layout, rank)) {
-		dispatch_ready(w->dispatch, rank, ready);
-	}
-}
 
 static void finish_task(struct pairs_work *w, struct active *a)
 {
@@ -257,8 +201,17 @@ static void finish_task(struct pairs_work *w, struct active *a)
 	if (a->stage == ACTIVE_RUNNING) {
 		w->at_work[t.a] = w->at_work[t.b] = NULL;
 		dispatch_done(w->dispatch, &t);
-		settle_nic(w, t.a);
-		settle_nic(w, t.b);
+	}
+	for (int end = 0; a->stage == ACTIVE_RUNNING && end < 2; end++) {
+		int rank = end == 0 ? t.a : t.b;
+
+		/* the NIC that it has, as NCCL reports it; a drill has broken
+		 * the planned one, and its verdict must know that */
+		if (w->ranks.drill.n == 0 &&
+		    layout_use_heard(&w->ranks.layout, rank)) {
+			dispatch_ready(w->dispatch, rank,
+				       w->ranks.all[rank].state == RANK_READY);
+		}
 	}
 	join_over(w, a);
 	active_free(w, a);
@@ -307,31 +260,22 @@ static void task_end_broken(struct pairs_work *w, struct active *a, int end,
 	task_end_in(w, a, end, true);
 }
 
-/* Returns true if an end of the task has not reported and its agent is
- * silent. */
-static bool is_unheard(const struct pairs_work *w, const struct active *a,
-		       int64_t now_ns)
-{
-	for (int end = 0; end < 2; end++) {
-		if (!a->ends[end].in && !a->ends[end].cut &&
-		    agents_silent(w->ranks.all[active_rank(a, end)].agent,
-				  now_ns)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void task_tick(struct pairs_work *w, int64_t now_ns)
 {
 	struct active *next;
 
 	for (struct active *a = w->active; a != NULL; a = next) {
-		/* an agent that is lost takes its tests with it */
-		bool late = now_ns > a->deadline_ns &&
-			    !is_unheard(w, a, now_ns);
+		bool late = now_ns > a->deadline_ns;
 
 		next = a->next;
+		for (int end = 0; late && end < 2; end++) {
+			/* a report may be on its way; an agent that is lost
+			 * takes its tests with it */
+			late = a->ends[end].in || a->ends[end].cut ||
+			       !agents_silent(
+				       w->ranks.all[active_rank(a, end)].agent,
+				       now_ns);
+		}
 		for (int end = 0; late && end < 2; end++) {
 			struct active_end *x = &a->ends[end];
 
@@ -379,26 +323,11 @@ static struct active *active_of(struct pairs_work *w, int rank, int64_t id,
 	return a->ends[*end].in ? NULL : a;
 }
 
-/* Takes the results of @r.  Returns true if a direction failed. */
-static bool take_results(struct active_end *end, struct order_report *r)
-{
-	bool failed = false;
-
-	end->results = r->results;
-	end->n = r->n;
-	r->results = NULL;
-	for (int i = 0; i < end->n; i++) {
-		enum outcome o = end->results[i].r.outcome;
-
-		failed = failed || o == OUTCOME_ERROR || o == OUTCOME_TIMEOUT;
-	}
-	return failed;
-}
-
 static void task_done(struct pairs_work *w, int rank, struct order_report *r)
 {
 	struct active *a;
-	bool crashed;
+	struct active_end *end;
+	bool crashed, failed = false;
 	int which;
 
 	if (r->unfit && w->ranks.all[rank].state == RANK_READY) {
@@ -412,43 +341,21 @@ static void task_done(struct pairs_work *w, int rank, struct order_report *r)
 	/* a worker that crashed is reported by its agent: MSG_DIED */
 	crashed = ranks_model(&w->ranks) &&
 		  (r->crashed == a->task.a || r->crashed == a->task.b);
-	a->ends[which].late_ns = r->late_ns;
-	task_end_in(w, a, which, take_results(&a->ends[which], r));
+	end = &a->ends[which];
+	end->late_ns = r->late_ns;
+	end->results = r->results;
+	end->n = r->n;
+	r->results = NULL;
+	for (int i = 0; i < end->n; i++) {
+		enum outcome o = end->results[i].r.outcome;
+
+		failed = failed || o == OUTCOME_ERROR || o == OUTCOME_TIMEOUT;
+	}
+	task_end_in(w, a, which, failed);
 	if (crashed && ++w->ranks.all[r->crashed].deaths >= SLOT_LIVES) {
 		ranks_out(&w->ranks, (int)r->crashed, RANK_RETIRED,
 			  "rank_retired", "its worker died twice");
 	}
-}
-
-/* Pass an end's ticket on to the others, while all are at that task. */
-static void pass_ticket(struct pairs_work *w, const struct active *a, int end,
-			struct order_word ticket)
-{
-	ticket.rank = active_rank(a, !end);
-	ranks_tell(&w->ranks, MSG_TICKET, &ticket);
-	for (int i = 0; end == 0 && i < TASK_MATES; i++) {
-		if (a->task.mates[i] > 0) {
-			ticket.rank = a->task.mates[i] - 1;
-			ranks_tell(&w->ranks, MSG_TICKET, &ticket);
-		}
-	}
-}
-
-/* Skips the task that @rank was to relay for; @r says why it cannot. */
-static void relay_failed(struct pairs_work *w, struct active *a, int rank,
-			 const struct order_report *r)
-{
-	const char *why = r->n > 0 ? r->results[0].r.detail : "";
-
-	active_cancel(w, a);
-	for (int end = 0; end < 2; end++) {
-		a->ends[end].in = a->ends[end].died = true;
-		xport_fail(&a->ends[end].otherwise, OUTCOME_SKIPPED,
-			   "relay_missing", "rank %d cannot relay: %s", rank,
-			   why);
-		a->ends[end].otherwise.echo = end > 0;
-	}
-	finish_task(w, a);
 }
 
 static void rank_reports(void *work, int rank, struct order_report *r)
@@ -458,9 +365,21 @@ static void rank_reports(void *work, int rank, struct order_report *r)
 
 	if (a == NULL) {
 		task_done(w, rank, r);
-	} else if (a->stage == ACTIVE_JOINING) {
-		relay_failed(w, a, rank, r);
+		return;
 	}
+	if (a->stage != ACTIVE_JOINING) {
+		return;
+	}
+	/* skip the task that @rank was to relay for, and cannot */
+	active_cancel(w, a);
+	for (int end = 0; end < 2; end++) {
+		a->ends[end].in = a->ends[end].died = true;
+		xport_fail(&a->ends[end].otherwise, OUTCOME_SKIPPED,
+			   "relay_missing", "rank %d cannot relay: %s", rank,
+			   r->n > 0 ? r->results[0].r.detail : "");
+		a->ends[end].otherwise.echo = end > 0;
+	}
+	finish_task(w, a);
 }
 
 static void rank_said(void *work, int rank, const json_t *msg)
@@ -479,11 +398,13 @@ static void rank_said(void *work, int rank, const json_t *msg)
 	}
 }
 
-/* One that relays joins too; it comes to a test without. */
+/* Takes a word of an end of a task; a rank that relays joins too, and the test
+ * begins without its word. */
 static void rank_word(void *work, int rank, enum message_type type,
 		      const struct order_word *o)
 {
 	struct pairs_work *w = work;
+	struct order_word ticket = *o;
 	int end;
 	struct active *a = active_of(w, rank, o->id, &end);
 
@@ -491,27 +412,28 @@ static void rank_word(void *work, int rank, enum message_type type,
 		return;
 	}
 	if (type == MSG_JOINED) {
-		join_end(w, a, end);
+		a->joined[end] = true;
+		if (a->stage == ACTIVE_JOINING && a->joined[!end]) {
+			join_over(w, a);
+			a->deadline_ns = INT64_MAX;
+			dispatch_add(w->dispatch, &a->task);
+		}
 	} else if (type == MSG_TICKET) {
-		pass_ticket(w, a, end, *o);
+		/* pass it on to the others, while all are at that task */
+		ticket.rank = active_rank(a, !end);
+		ranks_tell(&w->ranks, MSG_TICKET, &ticket);
+		for (int i = 0; end == 0 && i < TASK_MATES; i++) {
+			if (a->task.mates[i] > 0) {
+				ticket.rank = a->task.mates[i] - 1;
+				ranks_tell(&w->ranks, MSG_TICKET, &ticket);
+			}
+		}
 	}
 }
 
 static void rank_ready(void *work, int rank)
 {
 	queue_ready(work, rank, true);
-}
-
-/* Running tasks that @rank relayed for are worth nothing, and still owed. */
-static void undo_relayed(struct pairs_work *w, int rank)
-{
-	struct active *a = relay_find(w, rank, -1);
-
-	/* a GPU relays for one running task at a time */
-	if (a != NULL && !a->refused) {
-		a->refused = a->cancelled = true;
-		active_cancel(w, a);
-	}
 }
 
 static void rank_ended(void *work, int rank, int64_t id,
@@ -523,7 +445,13 @@ static void rank_ended(void *work, int rank, int64_t id,
 
 	queue_ready(w, rank, false);
 	join_undo(w, rank); /* that went with the process */
-	undo_relayed(w, rank);
+	/* A running task that @rank relayed for is worth nothing, and still
+	 * owed.  A GPU relays for one running task at a time. */
+	a = relay_find(w, rank, -1);
+	if (a != NULL && !a->refused) {
+		a->refused = a->cancelled = true;
+		active_cancel(w, a);
+	}
 	a = active_of(w, rank, id, &end);
 	if (a != NULL) {
 		a->ends[end].late_ns = w->ranks.all[rank].late_ns;

@@ -47,35 +47,30 @@ static void opinion_free(struct opinion *o)
 	free(o);
 }
 
-/* Both are closed, so that it has ended and all that it said is here. */
-static void tell(struct opinion *o)
-{
-	struct err e = { 0 };
-	json_t *verdict = NULL;
-	char how[80];
-
-	if (o->end.exit_code != 0) {
-		err_set(&e, 0, "the judge ended with %s",
-			spawn_status_text(&o->end, how, sizeof(how)));
-	} else {
-		verdict = json_parse(str_text(&o->text), o->text.len, &e);
-	}
-	o->heard(o->arg, verdict, &e);
-	json_decref(verdict);
-}
-
+/* When both handles are closed, the judge has ended and all that it said is
+ * here. */
 static void closed(uv_handle_t *h)
 {
 	struct opinion *o = h->data;
+	struct err e = { 0 };
+	json_t *verdict = NULL;
+	char how[80];
 
 	if (--o->open > 0) {
 		return;
 	}
 	if (o->dropped) {
 		opinion_free(o);
-	} else {
-		tell(o);	/* who may drop it meanwhile, or later */
+		return;
 	}
+	if (o->end.exit_code != 0) {
+		err_set(&e, 0, "the judge ended with %s",
+			spawn_status_text(&o->end, how, sizeof(how)));
+	} else {
+		verdict = json_parse(str_text(&o->text), o->text.len, &e);
+	}
+	o->heard(o->arg, verdict, &e);	/* which may drop @o, now or later */
+	json_decref(verdict);
 }
 
 static void ended(uv_process_t *p, int64_t code, int signo)
@@ -106,40 +101,6 @@ static void said(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 	}
 }
 
-static int start(struct opinion *o, uv_loop_t *loop, const char *dir,
-		 struct err *e)
-{
-	char self[PATH_MAX];
-	char *args[] = { self, (char *)"judge", (char *)dir, NULL };
-	uv_stdio_container_t stdio[] = {
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
-		  .data.stream = (uv_stream_t *)&o->out },
-		{ .flags = UV_IGNORE },
-	};
-	const uv_process_options_t options = {
-		.file = self, .args = args, .exit_cb = ended,
-		.stdio = stdio, .stdio_count = 3,
-	};
-	int rc;
-
-	if (spawn_self(self, sizeof(self), e) < 0) {
-		return -1;
-	}
-	uv_pipe_init(loop, &o->out, 0);
-	o->out.data = o->process.data = o;
-	o->open = 2;
-	rc = uv_spawn(loop, &o->process, &options);
-	if (rc < 0) {
-		o->dropped = true;
-		uv_close((uv_handle_t *)&o->process, closed);
-		uv_close((uv_handle_t *)&o->out, closed);
-		return err_set(e, -rc, "cannot start a judge");
-	}
-	uv_read_start((uv_stream_t *)&o->out, room, said);
-	return 0;
-}
-
 /* Ask for the verdict of @dir (borrowed).  @heard is called once, with the
  * verdict (borrowed) or NULL with @why; not after opinion_drop().  NULL with
  * @e; opinion_drop() frees. */
@@ -150,19 +111,42 @@ static struct opinion *opinion_ask(uv_loop_t *loop, const char *dir,
 				   void *arg, struct err *e)
 {
 	struct opinion *o = calloc(1, sizeof(*o));
+	char self[PATH_MAX];
+	char *args[] = { self, (char *)"judge", (char *)dir, NULL };
+	uv_stdio_container_t stdio[] = {
+		{ .flags = UV_IGNORE },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		  .data.stream = o != NULL ? (uv_stream_t *)&o->out : NULL },
+		{ .flags = UV_IGNORE },
+	};
+	const uv_process_options_t options = {
+		.file = self, .args = args, .exit_cb = ended,
+		.stdio = stdio, .stdio_count = 3,
+	};
+	int rc;
 
 	if (o == NULL) {
 		err_set(e, ENOMEM, "no memory for a verdict");
 		return NULL;
 	}
-	o->heard = heard;
-	o->arg = arg;
-	if (start(o, loop, dir, e) < 0) {
-		if (o->open == 0) {
-			opinion_free(o);
-		}
+	if (spawn_self(self, sizeof(self), e) < 0) {
+		opinion_free(o);
 		return NULL;
 	}
+	o->heard = heard;
+	o->arg = arg;
+	uv_pipe_init(loop, &o->out, 0);
+	o->out.data = o->process.data = o;
+	o->open = 2;
+	rc = uv_spawn(loop, &o->process, &options);
+	if (rc < 0) {
+		o->dropped = true;
+		uv_close((uv_handle_t *)&o->process, closed);
+		uv_close((uv_handle_t *)&o->out, closed);
+		err_set(e, -rc, "cannot start a judge");
+		return NULL;
+	}
+	uv_read_start((uv_stream_t *)&o->out, room, said);
 	return o;
 }
 
@@ -204,23 +188,6 @@ static bool is_wanted(const struct pairs_work *w)
 	       w->ranks.layout.n_ranks > 2 && !pairs_shared_cores(w);
 }
 
-/** The time that it may take, of a run that has begun at @start_ns. */
-static bool set_deadline(struct pairs_work *w)
-{
-	struct follow *f = &w->follow;
-	int64_t now = clock_now_ns();
-	int64_t one = order_budget_ns(&w->how) + TASK_GRACE_NS +
-		      pace_left_ns(&w->pace, now);
-	int64_t share = (int64_t)((double)(now - w->start_ns) * ASK_SHARE);
-
-	/* a look and a test, however short the run was */
-	f->time.deadline_ns = now + (share > one ? share : one);
-	if (f->time.deadline_ns > w->c->end_ns - COORD_STOP_NS) {
-		f->time.deadline_ns = w->c->end_ns - COORD_STOP_NS;
-	}
-	return f->time.deadline_ns > now;
-}
-
 static void end(struct pairs_work *w)
 {
 	opinion_drop(w->follow.opinion);
@@ -248,65 +215,46 @@ static int queue(void *ctx, const struct task *t)
 	if (queue_new(w, *t) < 0) {
 		return -1;
 	}
-	w->follow.tests += t->dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+	if (w->stage == PAIRS_FOLLOW) {
+		w->follow.tests += t->dirs == (TASK_AB | TASK_BA) ? 2 : 1;
+	}
 	return 0;
 }
 
-static const struct retry_ops ops = { .works = works, .queue = queue };
+/* Second attempts, and tests of the follow-up. */
+static const struct retry_ops more_ops = { .works = works, .queue = queue };
 
-static void plan_round(struct pairs_work *w, const json_t *verdict)
-{
-	struct follow *f = &w->follow;
-	struct err e = { 0 };
-	size_t before = f->tests, n;
-
-	if (ask_take(&f->ask, verdict, &e) < 0) {
-		give_up(w, e.text);
-		return;
-	}
-	n = ask_next(&f->ask,
-		     FOLLOW_TESTS + (size_t)(ASK_SHARE * (double)w->plan.n),
-		     &ops, w);
-	if (n == 0) {
-		end(w);
-		return;
-	}
-	f->round++;
-	run_log_event(w->c->log, NULL, -1, "follow_up",
-		      "round %d: %zu tests to settle %zu findings", f->round,
-		      f->tests - before, f->ask.n);
-	coord_write_run(w->c, false, NULL);	/* for those who watch */
-}
-
+/* Takes the verdict so far, and plans a round of the follow-up by it. */
 static void heard(void *arg, const json_t *verdict, const struct err *why)
 {
 	struct pairs_work *w = arg;
+	struct follow *f = &w->follow;
+	const size_t most =
+		FOLLOW_TESTS + (size_t)(ASK_SHARE * (double)w->plan.n);
+	const size_t before = f->tests;
+	struct err e = { 0 };
 
-	w->follow.heard = true;
-	follow_time_hear(&w->follow.time, clock_now_ns(),
+	f->heard = true;
+	follow_time_hear(&f->time, clock_now_ns(),
 			 w->c->end_ns - COORD_STOP_NS);
 	if (verdict == NULL) {
 		give_up(w, why->text);
-	} else if (w->c->phase == COORD_RUN) {
-		plan_round(w, verdict);
+	} else if (w->c->phase != COORD_RUN) {
+		/* no further tests */
+	} else if (ask_take(&f->ask, verdict, &e) < 0) {
+		give_up(w, e.text);
+	} else if (ask_next(&f->ask, most, &more_ops, w) == 0) {
+		end(w);
+	} else {
+		f->round++;
+		run_log_event(w->c->log, NULL, -1, "follow_up",
+			      "round %d: %zu tests to settle %zu findings",
+			      f->round, f->tests - before, f->ask.n);
+		coord_write_run(w->c, false, NULL); /* for those who watch */
 	}
 	if (w->c->phase < COORD_SETTLE) {
 		w->c->kind->go_on(w);
 	}
-}
-
-static int begin(struct pairs_work *w, struct err *e)
-{
-	struct follow *f = &w->follow;
-
-	f->pass = pass_follow(&w->passes[0]);
-	if (ask_init(&f->ask, &w->ranks.layout) < 0) {
-		return err_set(e, ENOMEM, "no memory for a follow-up");
-	}
-	f->ask.inside = xport_is(w->ranks.ops, XPORT_ONE_NODE);
-	f->ask.rails_apart = w->pairs.rails_apart;
-	f->ask.ports = w->c->probe->ports;
-	return 0;
 }
 
 /** Begins the next round of the follow-up by asking for the verdict so far.
@@ -332,23 +280,37 @@ static bool ask_again(struct pairs_work *w, struct err *e)
 static bool follow_goes_on(struct pairs_work *w)
 {
 	struct follow *f = &w->follow;
+	int64_t now = clock_now_ns(), one, share;
 	struct err e = { 0 };
 
 	if (f->over || w->c->phase != COORD_RUN) {
 		return false;
 	}
+	if (w->stage == PAIRS_FOLLOW && !f->heard) {
+		return true;
+	}
 	if (w->stage != PAIRS_FOLLOW) {
-		if (!is_wanted(w) || !set_deadline(w)) {
+		/* a look and a test, however short the run was */
+		one = order_budget_ns(&w->how) + TASK_GRACE_NS +
+		      pace_left_ns(&w->pace, now);
+		share = (int64_t)((double)(now - w->start_ns) * ASK_SHARE);
+		f->time.deadline_ns = now + (share > one ? share : one);
+		if (f->time.deadline_ns > w->c->end_ns - COORD_STOP_NS) {
+			f->time.deadline_ns = w->c->end_ns - COORD_STOP_NS;
+		}
+		if (!is_wanted(w) || f->time.deadline_ns <= now) {
 			f->over = true;
 			return false;
 		}
 		w->stage = PAIRS_FOLLOW;
-		if (begin(w, &e) < 0) {
-			give_up(w, e.text);
+		f->pass = pass_follow(&w->passes[0]);
+		if (ask_init(&f->ask, &w->ranks.layout) < 0) {
+			give_up(w, "no memory for a follow-up");
 			return false;
 		}
-	} else if (!f->heard) {
-		return true;
+		f->ask.inside = xport_is(w->ranks.ops, XPORT_ONE_NODE);
+		f->ask.rails_apart = w->pairs.rails_apart;
+		f->ask.ports = w->c->probe->ports;
 	}
 	if (!ask_again(w, &e)) {
 		if (e.text[0] != '\0') {
@@ -359,52 +321,14 @@ static bool follow_goes_on(struct pairs_work *w)
 	return !f->over;
 }
 
-/* Its deadline. */
-static void follow_tick(struct pairs_work *w, int64_t now_ns)
-{
-	if (w->stage != PAIRS_FOLLOW || w->follow.over ||
-	    !follow_time_over(&w->follow.time, now_ns)) {
-		return;
-	}
-	join_undo(w, -1);
-	rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
-			"no time for a follow-up");
-	give_up(w, "no time for more");
-}
-
-/* The run is stopped.  True: nothing that was planned is missing by that. */
-static bool follow_stop(struct pairs_work *w)
-{
-	bool whole = w->stage == PAIRS_FOLLOW && !pass_more(w);
-
-	if (w->stage == PAIRS_FOLLOW) {
-		end(w);
-	}
-	return whole;
-}
-
 /* ---- pairs --------------------------------------------------------------- */
 
 #define LAST_WORDS_NS (2 * NS_PER_S)
+/* Places for tasks per rank.  Numbers are given one after the other: those of
+ * some rounds ahead, each of half the ranks, are all apart. */
+#define PLACES_PER_RANK 8
 
 /* ---- the plan ---------------------------------------------------------- */
-
-/* -b -e -f: rising sizes. */
-static int make_sizes(struct pairs_work *w, struct err *e)
-{
-	int64_t size = (int64_t)w->ranks.ops->default_size_bytes;
-
-	w->how.n_sizes = spec_sizes(&w->c->spec, size, size, w->how.sizes);
-	if (w->how.n_sizes < 0) {
-		return err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
-	}
-	w->how.setup_ns = w->ranks.ops->setup_timeout_ns;
-	w->how.run_ns = plan_task_ns(&w->c->spec, w->ranks.ops);
-	w->how.iters = w->c->spec.iters;
-	w->how.warmup = w->c->spec.warmup;
-	w->how.check = w->c->spec.check;
-	return 0;
-}
 
 /* Returns true if the plan lists its pairs one by one instead of as a square
  * matrix. */
@@ -414,36 +338,30 @@ static bool is_listed(const struct pairs_work *w)
 	       w->ranks.layout.n_ranks > SPEC_MAX_SQUARE;
 }
 
-/* Makes the grid: a square if all pairs are planned, else the planned pairs. */
-static int make_grid(struct pairs_work *w)
-{
-	struct grid_pair *pairs;
-	int rc;
-
-	if (!is_listed(w)) {
-		w->grid = grid_square(w->ranks.layout.n_ranks);
-		return 0;
-	}
-	pairs = calloc(2 * w->plan.n + 1, sizeof(*pairs));
-	for (size_t i = 0; pairs != NULL && i < w->plan.n; i++) {
-		const struct task *t = &w->plan.tasks[i];
-
-		pairs[2 * i] = (struct grid_pair){ t->a, t->b };
-		pairs[2 * i + 1] = (struct grid_pair){ t->b, t->a };
-	}
-	rc = pairs != NULL ? grid_of(&w->grid, w->ranks.layout.n_ranks, pairs,
-				     2 * w->plan.n) : -1;
-	free(pairs);
-	return rc;
-}
-
-/* Makes the cells: planned ones are "not run", all others "unplanned". */
+/* Makes the grid, a square if all pairs are planned, else the planned pairs;
+ * and its cells: planned ones are "not run", all others "unplanned". */
 static int make_cells(struct pairs_work *w)
 {
-	if (make_grid(w) < 0) {
-		return -1;
+	const size_t n = 2 * w->plan.n;
+	struct grid_pair *pairs = NULL;
+	int rc = 0;
+
+	if (is_listed(w)) {
+		pairs = calloc(n + 1, sizeof(*pairs));
+		for (size_t i = 0; pairs != NULL && i < n; i++) {
+			const struct task *t = &w->plan.tasks[i / 2];
+
+			pairs[i] = i % 2 ? (struct grid_pair){ t->b, t->a } :
+					   (struct grid_pair){ t->a, t->b };
+		}
+		rc = pairs == NULL ? -1 : grid_of(&w->grid,
+						  w->ranks.layout.n_ranks,
+						  pairs, n);
+		free(pairs);
+	} else {
+		w->grid = grid_square(w->ranks.layout.n_ranks);
 	}
-	w->cells = calloc(w->grid.n + 1, sizeof(*w->cells));
+	w->cells = rc == 0 ? calloc(w->grid.n + 1, sizeof(*w->cells)) : NULL;
 	if (w->cells == NULL) {
 		return -1;
 	}
@@ -469,22 +387,20 @@ static int make_cells(struct pairs_work *w)
 	return 0;
 }
 
-/* Returns true if the rails have no route between them.  A resumed run keeps
- * the answer it was planned with, whatever the routes are now. */
-static bool are_unrouted(struct pairs_work *w)
-{
-	const struct run_file before = run_file(w->c->before);
-
-	return before.planned.given ? before.planned.rails_apart :
-				      ranks_unrouted(&w->ranks, &w->routes);
-}
-
 static int make_pairs(struct pairs_work *w, struct err *e)
 {
+	const struct run_file before = run_file(w->c->before);
+	bool unrouted;
+
 	if (pairs_parse(w->c->spec.pairs, &w->pairs, e) < 0) {
 		return -1;
 	}
-	w->pairs.rails_apart = plan_rails_apart(&w->c->spec, are_unrouted(w));
+	/* whether rails have no route between them: a resumed run keeps the
+	 * answer it was planned with, whatever the routes are now */
+	unrouted = before.planned.given ?
+			   before.planned.rails_apart :
+			   ranks_unrouted(&w->ranks, &w->routes);
+	w->pairs.rails_apart = plan_rails_apart(&w->c->spec, unrouted);
 	/* what has not come back must not keep the others from it */
 	w->pairs.what_is_there = w->c->spec.retest[0] != '\0';
 	w->pairs.expected = w->c->spec.nodelist[0] ? w->c->spec.nodelist : NULL;
@@ -528,33 +444,12 @@ static bool await_last_words(struct pairs_work *w)
 	       now < w->ask_deadline_ns;
 }
 
-static int queue_again(void *ctx, const struct task *t)
-{
-	return queue_new(ctx, *t);
-}
-
-/* Queues second attempts for bad cells.  Returns how many tasks. */
-static size_t queue_retries(struct pairs_work *w)
-{
-	static const struct retry_ops again = {
-		.works = works, .queue = queue_again,
-	};
-	struct slow_limit limits[PATH_CLASSES];
-	size_t n = 0;
-
-	cells_mark_slow(w->cells, w->grid.n, order_most_B(&w->how), limits);
-	cluster_find_domains(&w->ranks.layout.cluster);
-	for (int bad = RETRY_BROKEN; bad <= RETRY_STARVED; bad++) {
-		n += retry_choose(&w->ranks.layout, (enum retry_bad)bad,
-				  &again, w);
-	}
-	return n;
-}
-
 /* Everything that could be measured has been: true when there is more. */
 static bool find_more(struct pairs_work *w)
 {
+	struct slow_limit limits[PATH_CLASSES];
 	int64_t now = clock_now_ns();
+	size_t n = 0;
 
 	if (w->c->phase == COORD_RUN && w->stage == PAIRS_FIRST) {
 		int64_t share =
@@ -565,7 +460,14 @@ static bool find_more(struct pairs_work *w)
 		/* time for at least one attempt, however short the run */
 		w->retry_ns = now + (share > one ? share : one);
 		w->stage = PAIRS_RETRY;
-		if (queue_retries(w) > 0) {
+		cells_mark_slow(w->cells, w->grid.n, order_most_B(&w->how),
+				limits);
+		cluster_find_domains(&w->ranks.layout.cluster);
+		for (int bad = RETRY_BROKEN; bad <= RETRY_STARVED; bad++) {
+			n += retry_choose(&w->ranks.layout, (enum retry_bad)bad,
+					  &more_ops, w);
+		}
+		if (n > 0) {
 			run_log_event(w->c->log, NULL, -1, "retry",
 				      "retrying %zu pairs", queue_size(w));
 			return true;
@@ -617,9 +519,16 @@ static void pairs_tick(void *work, int64_t now_ns)
 {
 	struct pairs_work *w = work;
 
-	pace_tick(w, now_ns);
+	/* other tasks may begin where all is paid */
+	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, now_ns));
 	task_tick(w, now_ns);
-	follow_tick(w, now_ns);
+	if (w->stage == PAIRS_FOLLOW && !w->follow.over &&
+	    follow_time_over(&w->follow.time, now_ns)) {
+		join_undo(w, -1);
+		rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
+				"no time for a follow-up");
+		give_up(w, "no time for more");
+	}
 	if (w->c->phase == COORD_RUN && w->stage == PAIRS_RETRY &&
 	    now_ns > w->retry_ns) {
 		join_undo(w, -1);
@@ -634,7 +543,12 @@ static void pairs_stop(void *work)
 
 	join_undo(w, -1);
 	rows_drop_stopped(w);
-	if (follow_stop(w) && w->c->error.text[0] == '\0') {
+	if (w->stage != PAIRS_FOLLOW) {
+		return;
+	}
+	end(w);
+	if (!pass_more(w) && w->c->error.text[0] == '\0') {
+		/* nothing that was planned is missing */
 		w->c->stop_reason[0] = '\0';
 	}
 }
@@ -659,10 +573,25 @@ static int take_library(struct pairs_work *w, struct err *e)
 static int make_plan(struct pairs_work *w, struct err *e)
 {
 	struct coord *c = w->c;
+	const struct xport_ops *ops = w->ranks.ops;
+	int64_t size = (int64_t)ops->default_size_bytes;
 
+	/* -b -e -f: rising sizes */
+	w->how = (struct order_how){
+		.setup_ns = ops->setup_timeout_ns,
+		.run_ns = plan_task_ns(&c->spec, ops),
+		.iters = c->spec.iters,
+		.warmup = c->spec.warmup,
+		.check = c->spec.check,
+	};
+	w->how.n_sizes = spec_sizes(&c->spec, size, size, w->how.sizes);
+	if (w->how.n_sizes < 0) {
+		err_set(e, 0, "more than %d sizes", SPEC_MAX_SIZES);
+		return 2;
+	}
 	/* what is wrong here is what the user asked for */
-	if (make_sizes(w, e) < 0 || ranks_drill(&w->ranks, e) < 0 ||
-	    make_pairs(w, e) < 0 || take_library(w, e) < 0) {
+	if (ranks_drill(&w->ranks, e) < 0 || make_pairs(w, e) < 0 ||
+	    take_library(w, e) < 0) {
 		return 2;
 	}
 	w->pace.bytes_s = (double)c->spec.gentle_B;
@@ -672,7 +601,12 @@ static int make_plan(struct pairs_work *w, struct err *e)
 	w->n_passes = pass_list(&c->spec, w->passes);
 	w->at_work = calloc((size_t)w->ranks.layout.n_ranks + 1,
 			    sizeof(struct active *));
-	if (w->at_work == NULL || active_init(w) < 0 || make_cells(w) < 0) {
+	w->n_by_id = 1;
+	while (w->n_by_id < PLACES_PER_RANK * (size_t)w->ranks.layout.n_ranks) {
+		w->n_by_id *= 2;
+	}
+	w->by_id = calloc(w->n_by_id, sizeof(struct active *));
+	if (w->at_work == NULL || w->by_id == NULL || make_cells(w) < 0) {
 		err_set(e, ENOMEM, "no memory for the plan");
 		return 3;
 	}
@@ -705,63 +639,44 @@ static int pairs_start(struct coord *c, struct err *e)
 
 /* ---- files ------------------------------------------------------------- */
 
-/* The group of each rank; NULL where there is one only. */
-static json_t *groups_json(const struct ranks *r)
-{
-	json_t *groups = r->ports.n_groups > 1 ? json_array() : NULL;
-
-	for (int i = 0; groups != NULL && i < r->layout.n_ranks; i++) {
-		json_array_append_new(groups,
-				      json_integer(r->layout.ranks[i].group));
-	}
-	return groups;
-}
-
-/* ... and what they are, in words. */
-static json_t *fabrics_json(const struct ranks *r)
-{
-	json_t *fabrics = r->ports.n_groups > 1 ? json_array() : NULL;
-	char text[PORT_GROUP_TEXT];
-
-	for (int g = 0; fabrics != NULL && g < r->ports.n_groups; g++) {
-		port_group_text(&r->ports, g, text);
-		json_array_append_new(fabrics, json_string(text));
-	}
-	return fabrics;
-}
-
-/* How it is known that rails do not meet, where nobody has typed it. */
-static json_t *routes_json(const struct pairs_work *w)
-{
-	const struct run_file before = run_file(w->c->before);
-
-	if (!w->pairs.rails_apart || w->c->spec.fabric != FABRIC_AUTO) {
-		return NULL;
-	}
-	return before.planned.rails_by[0] != '\0' ?
-		json_text(before.planned.rails_by) :
-		json_sprintf("%d of %d nodes", w->routes.apart,
-			     w->ranks.layout.n_nodes);
-}
-
 static json_t *planned_json(struct pairs_work *w)
 {
-	bool listed = is_listed(w);
-	json_t *list = listed ? json_array() : NULL;
+	const struct ranks *r = &w->ranks;
+	const struct run_file before = run_file(w->c->before);
+	bool listed = is_listed(w), grouped = r->ports.n_groups > 1;
+	json_t *list = listed ? json_array() : NULL, *rails_by = NULL;
+	json_t *groups = grouped ? json_array() : NULL;	/* of each rank */
+	json_t *fabrics = grouped ? json_array() : NULL; /* in words */
+	char text[PORT_GROUP_TEXT];
 
 	for (size_t i = 0; listed && i < w->plan.n; i++) {
 		json_array_append_new(list,
 				      json_pack("[i,i]", w->plan.tasks[i].a,
 						w->plan.tasks[i].b));
 	}
+	for (int i = 0; grouped && i < r->layout.n_ranks; i++) {
+		json_array_append_new(groups,
+				      json_integer(r->layout.ranks[i].group));
+	}
+	for (int g = 0; grouped && g < r->ports.n_groups; g++) {
+		port_group_text(&r->ports, g, text);
+		json_array_append_new(fabrics, json_string(text));
+	}
+	/* how it is known that rails do not meet, unless it is an option */
+	if (w->pairs.rails_apart && w->c->spec.fabric == FABRIC_AUTO) {
+		rails_by = before.planned.rails_by[0] != '\0' ?
+				   json_text(before.planned.rails_by) :
+				   json_sprintf("%d of %d nodes",
+						w->routes.apart,
+						r->layout.n_nodes);
+	}
 	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*,s:o*}",
 			 "kind",
-			 listed ? "list" : pairs_kinds[w->pairs.kind], "rails_apart",
-			 w->pairs.rails_apart, "rails_by", routes_json(w),
-			 "cells",
-			 (json_int_t)w->plan.cells, "passes", w->n_passes,
-			 "pairs", list, "groups", groups_json(&w->ranks),
-			 "fabrics", fabrics_json(&w->ranks), "hca",
+			 listed ? "list" : pairs_kinds[w->pairs.kind],
+			 "rails_apart", w->pairs.rails_apart, "rails_by",
+			 rails_by, "cells", (json_int_t)w->plan.cells, "passes",
+			 w->n_passes, "pairs", list, "groups", groups,
+			 "fabrics", fabrics, "hca",
 			 w->c->probe->ports ? ports_filter_json(w->c) : NULL,
 			 "sample", sampled_json(&w->plan.sample));
 }

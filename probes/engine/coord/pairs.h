@@ -83,15 +83,12 @@ static inline void follow_time_hear(struct follow_time *t, int64_t now_ns,
 /**
  * Work that is tasks between two ranks; its state is that of these files only,
  * from below to above:
- *   pair_rows.c     what both ends say becomes one row
- *   pair_queue.c    tasks that wait or run, and orders to their ends
- *   pair_join.c     pairs that join before they are measured
- *   pair_relay.c    ranks that relay for a pair; what fails every time
- *   pair_pace.c     --gentle
- *   pair_task.c     a task begins, ends, is late; what is heard of it
- *   pair_pass.c     one walk over all pairs after the other, second attempts
- *   pair_follow.c   what is asked again at the end
- *   pairs.c         the plan, the files, what is next
+ *   pair_queue.c    tasks that wait or run, orders to their ends and ranks
+ *                   that relay; what both ends say becomes one row
+ *   pair_task.c     a task joins, begins, ends, is late; what is heard of it
+ *   pair_pass.c     one walk over all pairs after the other
+ *   pairs.c         the plan, the files, what is next: second attempts, and
+ *                   what is asked again at the end
  */
 
 /** The report of one end of a running task. */
@@ -201,7 +198,7 @@ static inline int active_rank(const struct active *a, int end)
 	return end == 0 ? a->task.a : a->task.b;
 }
 
-/* pair_rows.c */
+/* pair_queue.c */
 
 /** Directions (TASK_AB, TASK_BA) of a task that has ended about which its ends
  *  have said enough; the others are still owed. */
@@ -235,8 +232,6 @@ int queue_new(struct pairs_work *w, struct task t);
 size_t queue_size(const struct pairs_work *w);
 /** Says to every queue that @rank can (again) / cannot work. */
 void queue_ready(struct pairs_work *w, int rank, bool ready);
-/** Places for those that work at a time; 0, or -1 without memory. */
-int active_init(struct pairs_work *w);
 /** That of task number @id; NULL: it has none. */
 struct active *active_find(const struct pairs_work *w, int64_t id);
 /** A task that is about to start; NULL without memory. */
@@ -249,7 +244,7 @@ void active_cancel(struct pairs_work *w, const struct active *a);
 /** To both ends of @a, which have joined: measure. */
 void active_go(struct pairs_work *w, const struct active *a);
 
-/* pair_join.c */
+/* pair_task.c */
 
 /** The next rounds may join. */
 void join_wave(struct pairs_work *w);
@@ -259,7 +254,7 @@ bool join_quiet(const struct pairs_work *w);
 /** Forget what was joined ahead of time with @rank (-1: all); still owed. */
 void join_undo(struct pairs_work *w, int rank);
 
-/* pair_relay.c */
+/* pair_queue.c */
 
 /** The directions of @t that will fail as well, as a part of them has failed
  *  every time; with @whole none unless it is all.  Their rows are written. */
@@ -274,11 +269,6 @@ bool relay_is_mate(const struct task *t, int rank);
 /** To all that relay for @a: it is over. */
 void relay_end(struct pairs_work *w, const struct active *a);
 
-/* pair_pace.c */
-
-/** Others may begin where all is paid. */
-void pace_tick(struct pairs_work *w, int64_t now_ns);
-
 /* pair_task.c */
 
 extern const struct ranks_events task_events;
@@ -288,10 +278,6 @@ void task_start(struct pairs_work *w, const struct task *next);
 void task_tick(struct pairs_work *w, int64_t now_ns);
 /** Ask the ends of every running task to give up. */
 void task_cancel_all(void *work);
-
-/* pair_follow.c */
-
-/* pairs.c */
 
 /* pair_pass.c */
 

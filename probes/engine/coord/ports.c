@@ -18,40 +18,6 @@
 static const char *ports_filter(const struct coord *c,
 				const struct coord_agent *a, const char **from);
 
-/* How many GPUs @a has; 0 where some are held back, as by MIG: who knows whose
- * the NICs are that look idle. */
-static int gpus_of(const struct coord_agent *a)
-{
-	const struct inventory_seen seen = inventory_seen(a->inventory);
-	size_t n = json_array_size(seen.gpus);
-
-	return seen.gpus_hidden == 0 && seen.gpus_divided == 0 &&
-			       n <= SPEC_MAX_GPUS ? (int)n : 0;
-}
-
-/* Returns true if ranks of @node use the port @name, which ports_filter() lets
- * through. */
-static bool is_used(const struct layout *l, int node, const char *name)
-{
-	bool used = false;
-
-	for (int i = 0; i < l->nodes[node].nics; i++) {
-		used |= str_names_meet(
-			name, l->nic_names[layout_nic_at(l, node, i)]);
-	}
-	return used;
-}
-
-static bool knows_any(const struct layout *l, int node)
-{
-	bool any = false;
-
-	for (int i = 0; i < l->nodes[node].nics; i++) {
-		any |= l->nic_names[layout_nic_at(l, node, i)][0] != '\0';
-	}
-	return any;
-}
-
 /* For each of @names, joined by '+'. */
 static void vote(json_t *uses, const char *names, int more)
 {
@@ -68,13 +34,27 @@ static void vote(json_t *uses, const char *names, int more)
 	}
 }
 
+/* For each port that ports_filter() lets through, votes whether ranks of its
+ * node use it.  A node that knows the name of no NIC has no vote. */
 static void count_votes(const struct layout *l, const struct affinity *of,
 			json_t *uses)
 {
 	for (int i = 0; l->nic_names != NULL && i < l->n_nodes; i++) {
-		for (int k = 0; knows_any(l, i) && k < of[i].n_nics; k++) {
-			vote(uses, of[i].nics[k].name,
-			     is_used(l, i, of[i].nics[k].name) ? 1 : -1);
+		bool any = false;
+
+		for (int x = 0; x < l->nodes[i].nics; x++) {
+			any |= l->nic_names[layout_nic_at(l, i, x)][0] != '\0';
+		}
+		for (int k = 0; any && k < of[i].n_nics; k++) {
+			const char *name = of[i].nics[k].name;
+			bool used = false;
+
+			for (int x = 0; x < l->nodes[i].nics; x++) {
+				used |= str_names_meet(
+					name,
+					l->nic_names[layout_nic_at(l, i, x)]);
+			}
+			vote(uses, name, used ? 1 : -1);
 		}
 	}
 }
@@ -90,7 +70,16 @@ static int ask_nodes(const struct coord *c, struct layout *l,
 	}
 	for (int i = 0; rc == 0 && (a = agents_next(c->agents, a)) != NULL;
 	     i++) {
-		rc = affinity_init(&of[i], gpus_of(a));
+		const struct inventory_seen seen = inventory_seen(a->inventory);
+		size_t n = json_array_size(seen.gpus);
+
+		/* if some GPUs are held back, as by MIG, nobody knows whose the
+		 * NICs are that look idle */
+		if (seen.gpus_hidden != 0 || seen.gpus_divided != 0 ||
+		    n > SPEC_MAX_GPUS) {
+			n = 0;
+		}
+		rc = affinity_init(&of[i], (int)n);
 		if (rc == 0) {
 			l->nodes[i].gpus = of[i].n_gpus;
 			affinity_add_inventory(&of[i], a->inventory, slots,
@@ -103,8 +92,8 @@ static int ask_nodes(const struct coord *c, struct layout *l,
 /* Returns the use of the nodes' ports by the place of their GPUs, as in the
  * layout of p2p.  A port name is used by GPUs if most nodes say so; a single
  * node that has lost a NIC or GPU cannot change the result.  A node whose GPUs
- * are not all visible has no vote.  Query it with port_use_of() and free it
- * with json_decref(); NULL without memory. */
+ * are not all visible has no vote.  Free it with
+ * json_decref(); NULL without memory. */
 static json_t *port_uses(const struct coord *c)
 {
 	const struct coord_agent *a = NULL;
@@ -132,25 +121,7 @@ static json_t *port_uses(const struct coord *c)
 	return rc < 0 ? NULL : uses;
 }
 
-static enum port_use port_use_of(const json_t *uses, const char *name)
-{
-	const json_t *sum = json_object_get(uses, name);
-
-	return sum == NULL ? USE_UNKNOWN :
-	       json_integer_value(sum) > 0 ? USE_GPUS : USE_OTHER;
-}
-
 /* ---- ports --------------------------------------------------------------- */
-
-static const json_t *ports_of(const struct coord_agent *a)
-{
-	return inventory_seen(a->inventory).ports;
-}
-
-static const char *name_of(const json_t *port)
-{
-	return inventory_part(port).name;
-}
 
 /* An EFA: it has verbs, but no reliable connection, which ib measures. */
 static bool is_efa(const json_t *port)
@@ -169,7 +140,7 @@ size_t ports_count(const struct coord *c, bool efa)
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		const json_t *port;
 
-		json_array_foreach(ports_of(a), i, port)
+		json_array_foreach(inventory_seen(a->inventory).ports, i, port)
 		{
 			n += is_efa(port) == efa;
 		}
@@ -224,11 +195,13 @@ static json_t *names_up(const struct coord *c)
 		const json_t *port;
 		size_t i;
 
-		json_array_foreach(ports_of(a), i, port)
+		json_array_foreach(inventory_seen(a->inventory).ports, i, port)
 		{
-			if (inventory_part(port).up && !is_efa(port) &&
-			    port_matches(filter, name_of(port))) {
-				json_object_set_new(names, name_of(port),
+			const struct inventory_part seen = inventory_part(port);
+
+			if (seen.up && !is_efa(port) &&
+			    port_matches(filter, seen.name)) {
+				json_object_set_new(names, seen.name,
 						    json_true());
 			}
 		}
@@ -243,9 +216,9 @@ static const json_t *port_at(const struct coord_agent *a, const json_t *names,
 	const json_t *port;
 	size_t at;
 
-	json_array_foreach(ports_of(a), at, port)
+	json_array_foreach(inventory_seen(a->inventory).ports, at, port)
 	{
-		if (json_object_get(names, name_of(port)) != NULL &&
+		if (json_object_get(names, inventory_part(port).name) != NULL &&
 		    i-- == 0) {
 			return port;
 		}
@@ -253,48 +226,39 @@ static const json_t *port_at(const struct coord_agent *a, const json_t *names,
 	return NULL;
 }
 
-/* The partition that queue pairs of @a use: by the option, else by what NCCL's
- * jobs have. */
-static size_t pkey_index(const struct coord *c, const struct coord_agent *a)
-{
-	int64_t index = c->spec.pkey_index;
-	const char *source;
-
-	if (index < 0 &&
-	    !nccl_conf_int(inventory_seen(a->inventory).nccl,
-			   "NCCL_IB_PKEY", 0, PORT_PKEYS, &index, &source)) {
-		index = 0;
-	}
-	return (size_t)index;
-}
-
-static void see_port(struct port_seen *p, const json_t *port, size_t index,
-		     const json_t *uses)
-{
-	const struct inventory_part seen = inventory_part(port);
-	const json_t *pkey = json_array_get(seen.pkeys, index);
-
-	STR_COPY(p->name, seen.name);
-	p->up = seen.up;
-	STR_COPY(p->class.link_layer, seen.link_layer);
-	STR_COPY(p->class.subnet, seen.subnet);
-	/* without the bit that tells full from limited members */
-	p->class.pkey = (int)(json_integer_value(pkey) & 0x7fff);
-	p->class.rate_Gb_s = (int)seen.rate_Gb_s;
-	p->class.use = port_use_of(uses, p->name);
-}
-
 /* The ports of @a that take part into @ports, of PORT_MAX. */
 static int see_ports(const struct coord *c, const struct coord_agent *a,
 		     const json_t *names, const json_t *uses,
 		     struct port_seen *ports)
 {
-	size_t index = pkey_index(c, a);
+	int64_t index = c->spec.pkey_index;
+	const char *source;
 	const json_t *port;
 	int n = 0;
 
+	/* the partition that queue pairs use: by the option, else by what
+	 * NCCL's jobs have */
+	if (index < 0 &&
+	    !nccl_conf_int(inventory_seen(a->inventory).nccl,
+			   "NCCL_IB_PKEY", 0, PORT_PKEYS, &index, &source)) {
+		index = 0;
+	}
 	while (n < PORT_MAX && (port = port_at(a, names, n)) != NULL) {
-		see_port(&ports[n++], port, index, uses);
+		const struct inventory_part seen = inventory_part(port);
+		struct port_seen *p = &ports[n++];
+		const json_t *pkey = json_array_get(seen.pkeys, (size_t)index);
+		const json_t *sum = json_object_get(uses, seen.name);
+
+		STR_COPY(p->name, seen.name);
+		p->up = seen.up;
+		STR_COPY(p->class.link_layer, seen.link_layer);
+		STR_COPY(p->class.subnet, seen.subnet);
+		/* without the bit that tells full from limited members */
+		p->class.pkey = (int)(json_integer_value(pkey) & 0x7fff);
+		p->class.rate_Gb_s = (int)seen.rate_Gb_s;
+		p->class.use = sum == NULL ? USE_UNKNOWN :
+			       json_integer_value(sum) > 0 ? USE_GPUS :
+							     USE_OTHER;
 	}
 	return n;
 }

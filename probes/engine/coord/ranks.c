@@ -38,11 +38,6 @@ bool ranks_share_machine(const struct ranks *r)
 	return shared;
 }
 
-bool ranks_recorded(const struct ranks *r)
-{
-	return ranks_model(r) && r->c->spec.sysroot[0] != '\0';
-}
-
 const char *ranks_part(const struct ranks *r, int rank)
 {
 	const struct rank *k = &r->all[rank];
@@ -300,15 +295,6 @@ static void worker_died(struct ranks *r, int rank, const json_t *msg)
 	}
 }
 
-static void worker_unusable(struct ranks *r, int rank, const json_t *msg)
-{
-	const struct message_in in = message_read(msg);
-
-	run_log_event(r->c->log, ranks_node(r, rank), rank, "unusable",
-		      "%s: %s", in.code, in.detail);
-	ranks_out(r, rank, RANK_UNUSABLE, in.code, in.detail);
-}
-
 /* Returns true if @rank belongs to agent @a; otherwise notes a foreign
  * message. */
 static bool is_rank_of(const struct ranks *r, int64_t rank,
@@ -324,13 +310,23 @@ static bool is_rank_of(const struct ranks *r, int64_t rank,
 	return false;
 }
 
-static void hear_report(struct ranks *r, struct coord_agent *a,
-			const void *bytes, size_t n)
+void ranks_entry(void *work, struct coord_agent *a, enum message_type type,
+		 const void *bytes, size_t n)
 {
+	struct ranks *r = work;
 	struct order_report report;
+	struct order_word word;
 
+	/* the deadline of a task covers an entry that cannot be read */
+	if (type != MSG_DONE) {
+		if (order_word_read(bytes, n, &word, NULL) == 0 &&
+		    is_rank_of(r, word.rank, a)) {
+			r->events->word(r, (int)word.rank, type, &word);
+		}
+		return;
+	}
 	if (order_report_read(bytes, n, &report, NULL) < 0) {
-		return;		/* its deadline tells */
+		return;
 	}
 	if (is_rank_of(r, report.rank, a)) {
 		ranks_learn(r, (int)report.rank, report.facts);
@@ -339,24 +335,11 @@ static void hear_report(struct ranks *r, struct coord_agent *a,
 	order_report_release(&report);
 }
 
-void ranks_entry(void *work, struct coord_agent *a, enum message_type type,
-		 const void *bytes, size_t n)
-{
-	struct ranks *r = work;
-	struct order_word word;
-
-	if (type == MSG_DONE) {
-		hear_report(r, a, bytes, n);
-	} else if (order_word_read(bytes, n, &word, NULL) == 0 &&
-		   is_rank_of(r, word.rank, a)) {
-		r->events->word(r, (int)word.rank, type, &word);
-	}
-}
-
 void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 {
 	struct ranks *r = work;
 	int64_t rank = message_int(msg, "rank");
+	struct message_in in;
 
 	/* one that is not about a rank is not for this work */
 	if (json_object_get(msg, "rank") == NULL || !is_rank_of(r, rank, a)) {
@@ -370,7 +353,10 @@ void ranks_message(void *work, struct coord_agent *a, json_t *msg)
 		worker_died(r, (int)rank, msg);
 		break;
 	case MSG_UNUSABLE:
-		worker_unusable(r, (int)rank, msg);
+		in = message_read(msg);
+		run_log_event(r->c->log, ranks_node(r, (int)rank), (int)rank,
+			      "unusable", "%s: %s", in.code, in.detail);
+		ranks_out(r, (int)rank, RANK_UNUSABLE, in.code, in.detail);
 		break;
 	default:
 		r->events->said(r, (int)rank, msg);
@@ -388,25 +374,20 @@ void ranks_agent_lost(void *work, struct coord_agent *a, const char *detail)
 	}
 }
 
-static bool is_expected(const struct ranks *r, int rank, int boot_rank,
-			const char *node)
-{
-	const struct rank *k = &r->all[rank];
-
-	return k->state == RANK_MISSING && k->agent == NULL &&
-	       (k->boot_rank == boot_rank + 1 ||
-		(k->boot_rank == 0 && strcmp(ranks_node(r, rank), node) == 0));
-}
-
 void ranks_agent_late(void *work, int boot_rank, const char *node,
 		      const char *detail)
 {
 	struct ranks *r = work;
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
-		if (is_expected(r, i, boot_rank, node)) {
-			STR_COPY(r->all[i].code, RECORD_STARVED);
-			STR_COPY(r->all[i].detail, detail);
+		struct rank *k = &r->all[i];
+
+		if (k->state == RANK_MISSING && k->agent == NULL &&
+		    (k->boot_rank == boot_rank + 1 ||
+		     (k->boot_rank == 0 &&
+		      strcmp(ranks_node(r, i), node) == 0))) {
+			STR_COPY(k->code, RECORD_STARVED);
+			STR_COPY(k->detail, detail);
 		}
 	}
 }
@@ -449,18 +430,6 @@ static void write_node_facts(struct ranks *r, int node)
 	}
 }
 
-/* Returns true if @k has no transport because it lacks something through no
- * fault of its own, see xport_ops.lacks. */
-static bool is_lacking(const struct ranks *r, const struct rank *k)
-{
-	const char *const *code = r->ops->lacks;
-
-	while (code != NULL && *code != NULL && strcmp(*code, k->code) != 0) {
-		code++;
-	}
-	return k->state == RANK_UNUSABLE && code != NULL && *code != NULL;
-}
-
 static const char *rank_state_name(const struct ranks *r, const struct rank *k)
 {
 	/* Opening at the end: the others were done before it was needed. */
@@ -470,10 +439,17 @@ static const char *rank_state_name(const struct ranks *r, const struct rank *k)
 		[RANK_RETIRED] = "retired", [RANK_LOST] = "agent_lost",
 	};
 
+	const char *const *code = r->ops->lacks;
+
 	if (limit_is(k->code)) {
 		return "short";
 	}
-	if (is_lacking(r, k)) {
+	/* it has no transport because it lacks something through no fault of
+	 * its own, see xport_ops.lacks */
+	while (code != NULL && *code != NULL && strcmp(*code, k->code) != 0) {
+		code++;
+	}
+	if (k->state == RANK_UNUSABLE && code != NULL && *code != NULL) {
 		return "lacking";
 	}
 	return k->state == RANK_MISSING ? k->code : states[k->state];
@@ -506,10 +482,15 @@ static void write_rank_facts(struct ranks *r, int rank)
 	}
 }
 
-/* Writes the GPUs that Slurm allocated as facts, for nodes without an agent
- * too; report/judge compares them. */
-static void write_given_facts(struct ranks *r)
+void ranks_write_facts(void *work)
 {
+	struct ranks *r = work;
+
+	/* what the nodes say now; an earlier part of the run may have failed
+	 * before it had a plan, but not before it had facts */
+	rundir_table_restart(&r->c->log->facts, NULL);
+	/* the GPUs that Slurm allocated, for nodes without an agent too;
+	 * report/judge compares them */
 	for (size_t i = 0; i < r->given.n; i++) {
 		const struct allocation_part *part = &r->given.parts[i];
 		size_t n = 0;
@@ -523,16 +504,6 @@ static void write_given_facts(struct ranks *r)
 		}
 		hostlist_free(names, n);
 	}
-}
-
-void ranks_write_facts(void *work)
-{
-	struct ranks *r = work;
-
-	/* what the nodes say now; an earlier part of the run may have failed
-	 * before it had a plan, but not before it had facts */
-	rundir_table_restart(&r->c->log->facts, NULL);
-	write_given_facts(r);
 	for (int i = 0; i < r->layout.n_nodes; i++) {
 		write_node_facts(r, i);
 	}
@@ -541,31 +512,8 @@ void ranks_write_facts(void *work)
 	}
 }
 
-/* Which GPU or port each rank of @n is, for who goes on with this run; NULL
- * where they are none. */
-static json_t *parts_json(struct ranks *r, int node)
-{
-	const struct cluster_node *n = &r->layout.nodes[node];
-	json_t *parts = json_array();
-	bool known = false;
-
-	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
-		const char *part = ranks_part(r, i);
-
-		part = part[0] != '\0' ? part
-				       : before_part(r->c->before, n->name,
-						     i - n->first_rank);
-		known = known || part[0] != '\0';
-		json_array_append_new(parts, part[0] != '\0' ? json_text(part)
-							     : json_null());
-	}
-	if (!known) {
-		json_decref(parts);
-		return NULL;
-	}
-	return parts;
-}
-
+/* The nodes, with the GPU or port that each rank is: for a run that continues
+ * this one. */
 static json_t *nodes_json(struct ranks *r)
 {
 	json_t *nodes = json_array();
@@ -574,11 +522,22 @@ static json_t *nodes_json(struct ranks *r)
 		const struct cluster_node *n = &r->layout.nodes[i];
 		json_t *node = run_node_json(n->name, n->first_rank, n->gpus,
 					     n->nics);
-		json_t *parts = parts_json(r, i);
+		json_t *parts = json_array();
+		bool known = false;
 
-		if (parts != NULL) {
-			json_object_set_new(node, "parts", parts);
+		for (int k = 0; k < n->gpus; k++) {
+			const char *part = ranks_part(r, n->first_rank + k);
+
+			part = part[0] != '\0' ? part :
+			       before_part(r->c->before, n->name, k);
+			known = known || part[0] != '\0';
+			json_array_append_new(parts, part[0] != '\0' ?
+					      json_text(part) : json_null());
 		}
+		if (known) {
+			json_object_set(node, "parts", parts);
+		}
+		json_decref(parts);
 		layout_put_nics(&r->layout, i, node);
 		if (r->gpus_found[i] < 0 &&
 		    before_missing(r->c->before, n->name)) {

@@ -79,18 +79,12 @@ struct ranks {
 	struct str entry;	 /* that is being sent */
 };
 
-/* gpus.c */
-
 /** Why GPUs of a node are no ranks, though it has them. */
 struct gpus_why {
 	const char *code;   /* gpu_hidden, gpu_mig */
 	const char *remedy;
 	char says[160];
 };
-
-/** Returns true if the node of @a should have GPUs: it has a driver, visible or
- *  hidden GPUs, or Slurm allocated some. */
-bool gpus_expected(const struct coord_agent *a);
 
 /* layout.c */
 
@@ -135,8 +129,6 @@ bool ranks_pretend(const struct ranks *r);
  *  boot ID, such as containers of one host, are one machine whatever their
  *  names are. */
 bool ranks_share_machine(const struct ranks *r);
-/** Returns true if each node of the model is a recorded machine. */
-bool ranks_recorded(const struct ranks *r);
 /** Tell the agents which workers to start, or to start afresh, for @p, with
  *  the environment @env (NULL: as it is), and for tasks by @how (NULL: it is
  *  none that they are started for). */

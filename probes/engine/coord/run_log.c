@@ -39,23 +39,6 @@ struct run_log *run_log_open(const char *dir, struct err *e)
 	return log;
 }
 
-/* The diagnosis of the run before says nothing about this one: move it to
- * DIR/diagnose-N.  Usually there is none. */
-static void set_aside(const char *dir)
-{
-	const int at = rundir_at(dir);
-	char folder[32], rows[64];
-	int n = 0;
-
-	do {
-		snprintf(folder, sizeof(folder), "diagnose-%d", ++n);
-	} while (rundir_has(dir, folder) && n < MAX_ASIDE);
-	snprintf(rows, sizeof(rows), "diagnose/%s.csv", folder);
-	renameat(at, RUN_DIAGNOSE, at, rows);
-	renameat(at, "diagnose", at, folder);
-	rundir_shut(at);
-}
-
 /* Say in run.json, once, that @t lacks lines. */
 static void note_lost(json_t *run, const struct rundir_table *t)
 {
@@ -83,6 +66,9 @@ static void note_lost(json_t *run, const struct rundir_table *t)
 
 int run_log_write(struct run_log *log, struct err *e)
 {
+	char folder[32], rows[64];
+	int n = 0, at;
+
 	note_lost(log->run, &log->facts);
 	note_lost(log->run, &log->events);
 	if (log->waits) {
@@ -91,11 +77,21 @@ int run_log_write(struct run_log *log, struct err *e)
 	if (rundir_write_json(log->dir, RUN_JSON, log->run, e) < 0) {
 		return -1;
 	}
-	if (log->resumes) {
-		set_aside(log->dir);
-		rundir_remove(log->dir, RUN_RESUME);
-		log->resumes = false;
+	if (!log->resumes) {
+		return 0;
 	}
+	/* The diagnosis of the run before says nothing about this one: move it,
+	 * if there is one, to DIR/diagnose-N. */
+	do {
+		snprintf(folder, sizeof(folder), "diagnose-%d", ++n);
+	} while (rundir_has(log->dir, folder) && n < MAX_ASIDE);
+	snprintf(rows, sizeof(rows), "diagnose/%s.csv", folder);
+	at = rundir_at(log->dir);
+	renameat(at, RUN_DIAGNOSE, at, rows);
+	renameat(at, "diagnose", at, folder);
+	rundir_shut(at);
+	rundir_remove(log->dir, RUN_RESUME);
+	log->resumes = false;
 	return 0;
 }
 

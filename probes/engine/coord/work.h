@@ -162,11 +162,7 @@ int coord_write_run(struct coord *c, bool ended, struct err *e);
 
 /* ---- nodes --------------------------------------------------------------- */
 
-/**
- * Work that is one task a node; its state is that of these files only:
- *   nodes.c     tasks, rows, files
- *   meet.c      where the nodes need each other
- */
+/** Work that is one task per node: the state of nodes.c. */
 struct node {
 	char name[64];
 	struct coord_agent *agent; /* NULL: none ever came */
@@ -197,19 +193,6 @@ struct nodes_work {
 	char limit[320];	/* "n1: ...": first that ran into one of ours */
 };
 
-/* nodes.c */
-
-/* meet.c */
-
-/** Nodes wait for each other no longer than this. */
-#define MEET_NS (10 * NS_PER_S)
-
-/** When all have said that they are ready (@late: or will not any more), tell
- *  each what it must know of the others; when all have finished, let them go.
- *  To be called whenever one of them has said something or is gone, and when
- *  one has been told. */
-void meet(struct nodes_work *w, bool late);
-
 /* ---- step words ---------------------------------------------------------- */
 
 /**
@@ -222,17 +205,14 @@ struct step_words {
 	int64_t at;		/* bytes read so far */
 };
 
-/** Whose tasks. */
-struct step_word {
-	char nodes[1024];	/* a host list; "": it is said of a task */
-	int task;		/* else -1 */
-};
+#define STEP_NODES 1024		/* bytes of a host list */
 
-/** Parses one @line, without its end, into @w.  Returns false if it is not such
- *  a report. */
-bool step_words_parse(const char *line, struct step_word *w);
+/** Parses one @line, without its end: of which tasks it is, those of @nodes (a
+ *  host list) or, if that is "", the one of number @task (else -1).  Returns
+ *  false if the line is not such a report. */
+bool step_words_parse(const char *line, char nodes[STEP_NODES], int *task);
 
-typedef void (*step_said_fn)(void *arg, const struct step_word *w,
+typedef void (*step_said_fn)(void *arg, const char *nodes, int task,
 			     const char *words);
 
 /** Once a second: what is new in job.out of @dir.  @said hears srun's @words
