@@ -139,20 +139,13 @@ static struct slot *slot_of_rank(struct agent *a, int64_t rank)
 
 /* ---- data connections -------------------------------------------------- */
 
-static uv_tcp_t *early_take(struct early *l, int i)
-{
-	uv_tcp_t *conn = l->conns[i].conn;
-
-	l->conns[i] = l->conns[--l->n];
-	return conn;
-}
-
 /* Drop those that have waited long enough; INT64_MAX drops all. */
 static void early_expire(struct early *l, int64_t now_ns)
 {
 	for (int i = l->n - 1; i >= 0; i--) {
 		if (l->conns[i].until_ns < now_ns) {
-			door_drop(early_take(l, i));
+			door_drop(l->conns[i].conn);
+			l->conns[i] = l->conns[--l->n];
 		}
 	}
 }
@@ -437,7 +430,8 @@ static void pass_early(struct agent *a, struct slot *s)
 {
 	for (int i = a->early.n - 1; i >= 0; i--) {
 		if (strcmp(a->early.conns[i].nonce, s->nonce) == 0) {
-			slot_conn(s, early_take(&a->early, i));
+			slot_conn(s, a->early.conns[i].conn);
+			a->early.conns[i] = a->early.conns[--a->early.n];
 		}
 	}
 }
@@ -509,7 +503,9 @@ static void pass_collective(struct agent *a, struct slot *s, json_t *msg)
 
 /* ---- a task for the whole node ------------------------------------------- */
 
-json_t *node_task_end(const char *outcome, const char *code, const char *detail)
+/* How a child has ended, as "node_done". */
+static json_t *node_task_end(const char *outcome, const char *code,
+			     const char *detail)
 {
 	return message_new(MSG_NODE_DONE, "{s:s,s:s,s:o}", "outcome", outcome,
 			   "code", code, "detail", json_text(detail));

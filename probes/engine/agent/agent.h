@@ -198,10 +198,6 @@ static inline bool node_task_idle(const struct node_task *t)
 	return t->open_handles == 0;
 }
 
-/** How a child has ended, as "node_done". */
-json_t *node_task_end(const char *outcome, const char *code,
-		      const char *detail);
-
 /* ---- agent --------------------------------------------------------------- */
 
 /**

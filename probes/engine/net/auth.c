@@ -57,11 +57,6 @@ int auth_take(struct auth *a, enum auth_kind kind, const char *key,
 		       : 0;
 }
 
-void auth_random(void *bytes, size_t n)
-{
-	randombytes_buf(bytes, n);
-}
-
 /** The MAC of what both have said up to the listener's proof. */
 static void sign(const struct auth *a, const struct auth_talk *t, enum use use,
 		 uint8_t out[AUTH_BYTES])
@@ -93,7 +88,7 @@ void auth_greet(const struct auth *a, const uint8_t *task, struct auth_talk *t)
 
 	*h = (struct auth_hello){ .kind = (uint8_t)a->kind };
 	memcpy(h->magic, AUTH_MAGIC, sizeof(h->magic));
-	auth_random(h->nonce, sizeof(h->nonce));
+	randombytes_buf(h->nonce, sizeof(h->nonce));
 	if (task) {
 		memcpy(h->task, task, sizeof(h->task));
 	}
@@ -134,48 +129,35 @@ void *auth_visit_room(struct auth_visit *v, size_t *n)
 	return into + v->got;
 }
 
-/** Returns what is wrong with the part of the hello received so far; NULL:
- *  nothing. */
-static const char *hello_fault(const struct auth_visit *v,
-			       const struct auth *a)
-{
-	const struct auth_hello *h = &v->talk.hello;
-
-	if (v->got >= sizeof(h->magic) &&
-	    memcmp(h->magic, AUTH_MAGIC, sizeof(h->magic)) != 0) {
-		return memcmp(h->magic, AUTH_MAGIC, AUTH_NAME) != 0
-			       ? "not gpucheck's protocol"
-			       : "speaks as another version of gpucheck does";
-	}
-	return v->got == sizeof(*h) && h->kind != a->kind
-		       ? "wrong kind of connection"
-		       : NULL;
-}
-
-static void answer(struct auth_visit *v, const struct auth *a)
-{
-	struct auth_talk *t = &v->talk;
-
-	auth_random(t->answer.nonce, sizeof(t->answer.nonce));
-	memcpy(t->answer.run, a->run, sizeof(a->run));
-	sign(a, t, LISTENER, t->answer.proof);
-	v->answered = true;
-	v->got = 0;
-}
-
 enum auth_step auth_visit_heard(struct auth_visit *v, const struct auth *a,
 				size_t n, const char **why)
 {
+	struct auth_talk *t = &v->talk;
+	const struct auth_hello *h = &t->hello;
+
 	v->got += n;
-	*why = v->answered ? NULL : hello_fault(v, a);
+	*why = NULL;
+	/* the hello is refused as soon as a part of it is wrong */
+	if (!v->answered && v->got >= sizeof(h->magic) &&
+	    memcmp(h->magic, AUTH_MAGIC, sizeof(h->magic)) != 0) {
+		*why = memcmp(h->magic, AUTH_MAGIC, AUTH_NAME) != 0
+			       ? "not gpucheck's protocol"
+			       : "speaks as another version of gpucheck does";
+	} else if (!v->answered && v->got == sizeof(*h) && h->kind != a->kind) {
+		*why = "wrong kind of connection";
+	}
 	if (*why || v->got < awaited(v)) {
 		return *why ? AUTH_REFUSED : AUTH_WAIT;
 	}
 	if (!v->answered) {
-		answer(v, a);
+		randombytes_buf(t->answer.nonce, sizeof(t->answer.nonce));
+		memcpy(t->answer.run, a->run, sizeof(a->run));
+		sign(a, t, LISTENER, t->answer.proof);
+		v->answered = true;
+		v->got = 0;
 		return AUTH_ANSWER;
 	}
-	if (!is_signed(a, &v->talk, DIALLER, v->proof)) {
+	if (!is_signed(a, t, DIALLER, v->proof)) {
 		*why = "does not know the secret of this run";
 		return AUTH_REFUSED;
 	}

@@ -27,50 +27,43 @@ static bool add_addr(struct boot_contact *c, const char *addr)
 	       !strchr(addr, ' ') && STR_COPY(c->addrs[c->n_addrs++], addr);
 }
 
-static int read_members(const json_t *json, struct boot_contact *c,
-			struct err *e)
-{
-	json_t *addrs = json_get_array(json, "addrs", NET_MAX_ADDRS, e), *addr;
-	char token[2 * BOOT_TOKEN_BYTES + 1];
-	uint8_t bytes[(sizeof(c->nonce) - 1) / 2];
-	bool good;
-	size_t i;
-
-	if (!addrs ||
-	    json_get_text(json, "token", token, sizeof(token), e) < 0 ||
-	    json_opt_text(json, "nonce", c->nonce, sizeof(c->nonce), e) < 0) {
-		return -1;
-	}
-	good = hash_unhex(token, c->token, sizeof(c->token)) == 0 &&
-	       (!c->nonce[0] ||
-		hash_unhex(c->nonce, bytes, sizeof(bytes)) == 0);
-	json_array_foreach(addrs, i, addr)
-	{
-		good = good && json_is_string(addr) &&
-		       add_addr(c, json_string_value(addr));
-	}
-	return good && c->n_addrs > 0
-		       ? 0
-		       : err_set(e, EPROTO,
-				 "the coordinator's contact cannot "
-				 "be read");
-}
-
 int boot_contact_parse(const char *text, size_t len, struct boot_contact *c,
 		       struct err *e)
 {
 	struct boot_contact found = {0};
-	json_t *json = json_parse(text, len, e);
+	char token[2 * BOOT_TOKEN_BYTES + 1];
+	uint8_t bytes[(sizeof(c->nonce) - 1) / 2];
+	json_t *json = json_parse(text, len, e), *addrs, *addr;
 	const char *why = json_member(json, "why");
-	int rc;
+	int rc = -1;
+	bool good;
+	size_t i;
 
 	if (json && why[0]) {
 		rc = json_get_text(json, "nonce", c->nonce, sizeof(c->nonce),
 				   e);
 		rc = rc < 0 ? rc : err_set(e, ECANCELED, "there is no "
 					   "coordinator: %.250s", why);
-	} else {
-		rc = json ? read_members(json, &found, e) : -1;
+		json_decref(json);
+		return rc;
+	}
+	addrs = json ? json_get_array(json, "addrs", NET_MAX_ADDRS, e) : NULL;
+	if (addrs &&
+	    json_get_text(json, "token", token, sizeof(token), e) == 0 &&
+	    json_opt_text(json, "nonce", found.nonce, sizeof(found.nonce),
+			  e) == 0) {
+		good = hash_unhex(token, found.token, sizeof(found.token)) ==
+			       0 &&
+		       (!found.nonce[0] ||
+			hash_unhex(found.nonce, bytes, sizeof(bytes)) == 0);
+		json_array_foreach(addrs, i, addr)
+		{
+			good = good && json_is_string(addr) &&
+			       add_addr(&found, json_string_value(addr));
+		}
+		rc = good && found.n_addrs > 0 ?
+			     0 : err_set(e, EPROTO, "the coordinator's contact "
+						    "cannot be read");
 	}
 	json_decref(json);
 	if (rc == 0) {
@@ -92,18 +85,6 @@ char *boot_contact_text(const struct boot_contact *c)
 	json = json_pack("{s:o,s:s,s:s}", "addrs", addrs, "token", token,
 			 "nonce", c->nonce);
 	text = json_dumps(json, JSON_COMPACT);
-	json_decref(json);
-	return text;
-}
-
-/* Returns the text that is published in place of a contact if there is no
- * coordinator, because of @why (malloc'ed; NULL without memory). */
-static char *boot_failure_text(const char *nonce, const struct err *why)
-{
-	json_t *json = json_pack("{s:s,s:o}", "nonce", nonce, "why",
-				 json_text(why->text));
-	char *text = json_dumps(json, JSON_COMPACT);
-
 	json_decref(json);
 	return text;
 }
@@ -166,26 +147,17 @@ static struct {
 	struct err err;
 } exchange = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/** The server's socket is this process's alone; workers must not hold it. */
-static void keep_from_children(void)
-{
-	const char *text = getenv("PMI_FD");
-	int64_t fd;
-
-	if (text && units_parse_int(text, 0, 1 << 20, &fd, NULL) == 0) {
-		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-	}
-}
-
 /* 1: @rank and @size are set; 0: no PMI2 server here; -1 with @e: there seems
  * to be one, but no library to talk to it. */
 static int boot_pmi2_identify(int *rank, int *size, struct err *e)
 {
+	const char *text = getenv("PMI_FD");
 	int spawned, appnum, found_size, found_rank;
+	int64_t fd;
 
 	pmi2 = dl_pmi2(e);
 	if (!pmi2) {
-		return getenv("PMI_FD") ? -1 : 0;
+		return text ? -1 : 0;
 	}
 	if (pmi2->PMI2_Init(&spawned, &found_size, &found_rank, &appnum) !=
 		    PMI2_SUCCESS ||
@@ -193,7 +165,11 @@ static int boot_pmi2_identify(int *rank, int *size, struct err *e)
 	    found_size < 1 || found_rank < 0 || found_rank >= found_size) {
 		return 0;
 	}
-	keep_from_children();
+	/* the server's socket is this process's alone: workers must not hold
+	 * it */
+	if (text && units_parse_int(text, 0, 1 << 20, &fd, NULL) == 0) {
+		fcntl((int)fd, F_SETFD, FD_CLOEXEC);
+	}
 	*rank = found_rank;
 	*size = found_size;
 	return 1;
@@ -209,11 +185,6 @@ static int check(int rc, const char *name, struct err *e)
 				 name, rc);
 }
 
-static int put(const char *key, const char *value, struct err *e)
-{
-	return check(pmi2->PMI2_KVS_Put(key, value), "Put", e);
-}
-
 static int put_contact(const char *text, struct err *e)
 {
 	char key[32], value[2 * PIECE_BYTES + 1];
@@ -224,11 +195,12 @@ static int put_contact(const char *text, struct err *e)
 
 		hash_hex(at, n, value);
 		snprintf(key, sizeof(key), KEY_PIECE, pieces++);
-		rc = put(key, value, e);
+		rc = check(pmi2->PMI2_KVS_Put(key, value), "Put", e);
 		at += n;
 	}
 	snprintf(value, sizeof(value), "%d", pieces);
-	return rc == 0 ? put(KEY_COUNT, value, e) : rc;
+	return rc < 0 ? rc :
+			check(pmi2->PMI2_KVS_Put(KEY_COUNT, value), "Put", e);
 }
 
 static int get(const char *key, char value[PMI2_VALUE_SIZE], struct err *e)
@@ -245,37 +217,27 @@ static int get(const char *key, char value[PMI2_VALUE_SIZE], struct err *e)
 	return 0;
 }
 
-static int get_piece(int number, struct str *text, struct err *e)
-{
-	char key[32], value[PMI2_VALUE_SIZE], bytes[PIECE_BYTES];
-	size_t n;
-
-	snprintf(key, sizeof(key), KEY_PIECE, number);
-	if (get(key, value, e) < 0) {
-		return -1;
-	}
-	n = strlen(value) / 2;
-	if (n > sizeof(bytes) || hash_unhex(value, bytes, n) < 0) {
-		return err_set(e, EPROTO, "PMI2 returned invalid data");
-	}
-	str_addmem(text, bytes, n);
-	return 0;
-}
-
 static int get_contact(struct boot_contact *c, struct err *e)
 {
+	char key[32], value[PMI2_VALUE_SIZE], bytes[PIECE_BYTES];
 	struct str text = STR_INIT;
-	char value[PMI2_VALUE_SIZE];
 	int64_t pieces;
-	int rc;
+	int rc = 0;
+	size_t n;
 
 	if (get(KEY_COUNT, value, e) < 0 ||
 	    units_parse_int(value, 1, MAX_PIECES, &pieces, e) < 0) {
 		return -1;
 	}
-	rc = 0;
 	for (int i = 0; i < pieces && rc == 0; i++) {
-		rc = get_piece(i, &text, e);
+		snprintf(key, sizeof(key), KEY_PIECE, i);
+		rc = get(key, value, e);
+		n = rc == 0 ? strlen(value) / 2 : 0;
+		if (n > sizeof(bytes) || hash_unhex(value, bytes, n) < 0) {
+			rc = err_set(e, EPROTO, "PMI2 returned invalid data");
+		} else {
+			str_addmem(&text, bytes, n);
+		}
 	}
 	if (rc == 0) {
 		rc = boot_contact_parse(str_text(&text), text.len, c, e);
@@ -284,24 +246,21 @@ static int get_contact(struct boot_contact *c, struct err *e)
 	return rc;
 }
 
-static int fence(struct err *e)
-{
-	return check(pmi2->PMI2_KVS_Fence(), "Fence", e);
-}
-
 /** @arg: the text of the contact on rank 0, NULL elsewhere. */
 static void *fence_thread(void *arg)
 {
 	struct boot_contact got = { 0 };
 	struct err e = {0};
-	int rc;
+	int rc = arg ? put_contact(arg, &e) : 0;
 
+	if (rc == 0) {
+		rc = check(pmi2->PMI2_KVS_Fence(), "Fence", &e);
+	}
 	if (arg) {
-		rc = put_contact(arg, &e) < 0 ? -1 : fence(&e);
 		explicit_bzero(arg, strlen(arg));
 		free(arg);
-	} else {
-		rc = fence(&e) < 0 ? -1 : get_contact(&got, &e);
+	} else if (rc == 0) {
+		rc = get_contact(&got, &e);
 	}
 	pthread_mutex_lock(&exchange.lock);
 	exchange.contact = got;
@@ -530,25 +489,6 @@ static int read_slurm(struct boot *b, struct err *e)
 	return rc > 0 && b->size == 1 && catch_singleton(e) < 0 ? -1 : rc;
 }
 
-/** 1: a task of "srun --mpi=pmix", the default of many sites, or of another
- *  server of PMIx; 0: neither; -1 with @e. */
-static int read_pmix(struct boot *b, struct err *e)
-{
-	const char *job = getenv("PMIX_NAMESPACE");
-	const bool slurm = job && strncmp(job, "slurm.", 6) == 0;
-
-	return read_vars(slurm ? &slurm_vars : &pmix_vars, b, e);
-}
-
-/** Variables that anybody may have: of torchrun, or of Kubernetes, whose jobs
- *  are told how many they are by the same name. */
-static int read_anybodys(struct boot *b, struct err *e)
-{
-	int rc = getenv("RANK") ? 0 : read_vars(&kubernetes_vars, b, e);
-
-	return rc == 0 ? read_vars(&torchrun_vars, b, e) : rc;
-}
-
 int boot_identify(struct boot *b, struct err *e)
 {
 	/*
@@ -557,6 +497,7 @@ int boot_identify(struct boot *b, struct err *e)
 	 * mpirun with its one rank for all of them.
 	 */
 	const bool step = wants("pmi2") || wants("rendezvous");
+	const char *job = getenv("PMIX_NAMESPACE");
 	int rc = read_vars(&inner_vars, b, e);
 
 	if (rc == 0 && step) {
@@ -582,10 +523,19 @@ int boot_identify(struct boot *b, struct err *e)
 		rc = read_slurm(b, e);
 	}
 	if (rc == 0) {
-		rc = read_pmix(b, e);
+		/* "srun --mpi=pmix", the default of many sites, or another
+		 * server of PMIx */
+		rc = read_vars(job && strncmp(job, "slurm.", 6) == 0 ?
+				       &slurm_vars : &pmix_vars, b, e);
+	}
+	/* Variables that anybody may have: of Kubernetes, whose jobs are told
+	 * how many they are by the name that torchrun has for it, or of
+	 * torchrun. */
+	if (rc == 0 && !getenv("RANK")) {
+		rc = read_vars(&kubernetes_vars, b, e);
 	}
 	if (rc == 0) {
-		rc = read_anybodys(b, e);
+		rc = read_vars(&torchrun_vars, b, e);
 	}
 	if (rc == 0) {
 		*b = (struct boot){ .how = BOOT_SINGLE, .size = 1,
@@ -642,10 +592,13 @@ void boot_publish_failure(const struct boot *b, const char *dir,
 			  const char *nonce, const struct err *why)
 {
 	const int64_t deadline = clock_now_ns() + TELL_NS;
-	char *text = boot_failure_text(nonce, why);
+	json_t *json = json_pack("{s:s,s:o}", "nonce", nonce, "why",
+				 json_text(why->text));
+	char *text = json_dumps(json, JSON_COMPACT);
 	struct err e = { 0 };
 	struct boot_contact c;
 
+	json_decref(json);
 	/* one that is there already is that of a run which others began */
 	if (text && nonce[0] && (read_rendezvous(dir, &c, &e) <= 0 ||
 				 strcmp(c.nonce, nonce) != 0)) {
@@ -700,23 +653,6 @@ static int look(const struct boot *b, const char *dir, const char *nonce,
 	return rc < 0 ? -1 : 0;
 }
 
-/** Time is up; @why is what PMI2 said, if anything. */
-static int not_found(const char *dir, int64_t waited_ns, const struct err *why,
-		     struct err *e)
-{
-	char text[32];
-
-	if (why->text[0]) {
-		err_set(e, ETIMEDOUT, "the coordinator did not respond: %.200s",
-			why->text);
-	} else {
-		err_set(e, ETIMEDOUT, "the coordinator did not respond within %s",
-			units_duration_text(waited_ns, text, sizeof(text)));
-	}
-	return err_hint(e, "rank 0 has not started, or does not share '%.160s'",
-			dir);
-}
-
 int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	      struct boot_contact *c, int64_t deadline_ns, struct err *e)
 {
@@ -724,6 +660,7 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 	struct boot_contact found = { 0 };
 	int64_t file_ns = b->how == BOOT_PMI2 ? PMI2_FIRST_NS : 0;
 	struct err why = { 0 };
+	char text[32];
 	int rc = boot_contact_env(c, e);
 
 	if (rc != 0) {
@@ -747,7 +684,12 @@ int boot_find(const struct boot *b, const char *dir, const char *nonce,
 			return -1;
 		}
 		if (late) {
-			return not_found(dir, waited_ns, &why, e);
+			units_duration_text(waited_ns, text, sizeof(text));
+			err_set(e, ETIMEDOUT, "the coordinator did not respond"
+				"%s%.200s", why.text[0] ? ": " : " within ",
+				why.text[0] ? why.text : text);
+			return err_hint(e, "rank 0 has not started, or does "
+					   "not share '%.160s'", dir);
 		}
 		if (file) {
 			file_ns = waited_ns +

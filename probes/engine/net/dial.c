@@ -48,50 +48,26 @@ struct dial {
 
 /* ---- one address -------------------------------------------------------- */
 
-static bool talks(const struct dial *d)
-{
-	int i = 0;
-
-	while (i < d->begun && d->all[i].state != TALKS) {
-		i++;
-	}
-	return i < d->begun;
-}
-
 static void attempt_end(struct attempt *t)
 {
 	t->state = OVER;
 	uv_close((uv_handle_t *)&t->tcp, NULL);
 }
 
-/* It came to nothing; @code is an errno.  The next one need not wait. */
+/* It came to nothing; @code is an errno.  The next one need not wait, unless
+ * another one talks. */
 static void attempt_fail(struct attempt *t, int code, const char *what)
 {
+	const struct dial *d = t->d;
+	int i = 0;
+
 	err_set(&t->why, code, "%s %s", what, t->text);
 	attempt_end(t);
-	if (!talks(t->d)) {
-		t->d->next_ns = 0;
+	while (i < d->begun && d->all[i].state != TALKS) {
+		i++;
 	}
-}
-
-/* Checks the complete answer of the listener, and answers with our proof. */
-static void attempt_prove(struct attempt *t)
-{
-	struct dial *d = t->d;
-	uint8_t proof[AUTH_BYTES];
-	uv_buf_t buf = uv_buf_init((char *)proof, sizeof(proof));
-	uv_os_fd_t fd;
-
-	if (auth_prove(d->auth, &t->talk, proof, &t->why) < 0) {
-		attempt_end(t);
-	} else if (uv_try_write((uv_stream_t *)&t->tcp, &buf, 1) !=
-		   (int)buf.len) {
-		attempt_fail(t, ECONNRESET, "cannot answer");
-	} else if (uv_fileno((uv_handle_t *)&t->tcp, &fd) < 0 ||
-		   (d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
-		attempt_fail(t, errno, "cannot keep the connection to");
-	} else if (d->keys) {
-		auth_session(d->auth, &t->talk, false, d->keys);
+	if (i == d->begun) {
+		t->d->next_ns = 0;
 	}
 }
 
@@ -106,29 +82,52 @@ static void room_for_answer(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 
 static void look(uv_timer_t *clock);
 
+/* Bytes of the listener's answer have come.  Checks the complete answer, and
+ * answers with our proof. */
 static void answered(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct attempt *t = s->data;
+	struct dial *d = t->d;
+	uint8_t proof[AUTH_BYTES];
+	uv_buf_t out = uv_buf_init((char *)proof, sizeof(proof));
+	uv_os_fd_t fd;
 
 	(void)buf;
+	t->got += n > 0 ? (size_t)n : 0;
 	if (n < 0) {
 		attempt_fail(t, n == UV_EOF ? ECONNRESET : (int)-n,
 			     "no proof came from");
-	} else {
-		t->got += (size_t)n;
-		if (t->got == sizeof(t->talk.answer)) {
-			attempt_prove(t);
-		}
+	} else if (t->got < sizeof(t->talk.answer)) {
+		/* more will come */
+	} else if (auth_prove(d->auth, &t->talk, proof, &t->why) < 0) {
+		attempt_end(t);
+	} else if (uv_try_write(s, &out, 1) != (int)out.len) {
+		attempt_fail(t, ECONNRESET, "cannot answer");
+	} else if (uv_fileno((uv_handle_t *)s, &fd) < 0 ||
+		   (d->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+		attempt_fail(t, errno, "cannot keep the connection to");
+	} else if (d->keys) {
+		auth_session(d->auth, &t->talk, false, d->keys);
 	}
-	look(&t->d->clock);
+	look(&d->clock);
 }
 
-static void attempt_talk(struct attempt *t)
+/* Says hello to the listener that has taken the connection. */
+static void connected(uv_connect_t *req, int status)
 {
+	struct attempt *t = req->data;
 	struct sockaddr_in to;	/* the port of IPv6 is in the same place */
 	uv_buf_t buf = uv_buf_init((char *)&t->talk.hello,
 				   sizeof(t->talk.hello));
 
+	if (t->state == OVER) {
+		return;
+	}
+	if (status < 0) {
+		attempt_fail(t, -status, "cannot connect to");
+		look(&t->d->clock);
+		return;
+	}
 	memcpy(&to, &t->to, sizeof(to));
 	auth_greet(t->d->auth, t->d->task, &t->talk);
 	memcpy(t->talk.port, &to.sin_port, sizeof(t->talk.port));
@@ -136,70 +135,45 @@ static void attempt_talk(struct attempt *t)
 	/* nothing has been sent before: there is room */
 	if (uv_try_write((uv_stream_t *)&t->tcp, &buf, 1) != (int)buf.len) {
 		attempt_fail(t, ECONNRESET, "cannot speak to");
-		return;
-	}
-	t->state = TALKS;
-	t->d->next_ns = clock_now_ns() + HEED_NS;
-	uv_read_start((uv_stream_t *)&t->tcp, room_for_answer, answered);
-}
-
-static void connected(uv_connect_t *req, int status)
-{
-	struct attempt *t = req->data;
-
-	if (t->state == OVER) {
-		return;
-	}
-	if (status < 0) {
-		attempt_fail(t, -status, "cannot connect to");
 	} else {
-		attempt_talk(t);
+		t->state = TALKS;
+		t->d->next_ns = clock_now_ns() + HEED_NS;
+		uv_read_start((uv_stream_t *)&t->tcp, room_for_answer,
+			      answered);
 	}
 	look(&t->d->clock);
 }
 
-static void attempt_begin(struct attempt *t, int64_t now_ns)
-{
-	int rc;
-
-	t->d->next_ns = now_ns + NEXT_NS;
-	uv_tcp_init(&t->d->loop, &t->tcp);
-	t->tcp.data = t->req.data = t;
-	rc = uv_tcp_connect(&t->req, &t->tcp, (struct sockaddr *)&t->to,
-			    connected);
-	if (rc < 0) {
-		attempt_fail(t, -rc, "cannot connect to");
-	}
-}
-
 /* ---- all of them -------------------------------------------------------- */
-
-static void look_at(struct attempt *t, int64_t now_ns)
-{
-	const struct dial *d = t->d;
-
-	if (t->state == BEGUN && now_ns >= d->connect_ns) {
-		attempt_fail(t, ETIMEDOUT, "cannot connect to");
-	} else if (t->state == TALKS && now_ns >= d->deadline_ns) {
-		attempt_fail(t, ETIMEDOUT, "no proof came from");
-	}
-}
 
 /* Begin what may begin, end what has to; without any left the loop ends. */
 static void look(uv_timer_t *clock)
 {
 	struct dial *d = clock->data;
 	const int64_t now = clock_now_ns();
-	int left = 0;
+	int left = 0, rc;
 
 	while (d->fd < 0 && d->begun < d->n && now >= d->next_ns &&
 	       (now < d->connect_ns || d->begun == 0)) {
-		attempt_begin(&d->all[d->begun++], now);
+		struct attempt *t = &d->all[d->begun++];
+
+		d->next_ns = now + NEXT_NS;
+		uv_tcp_init(&d->loop, &t->tcp);
+		t->tcp.data = t->req.data = t;
+		rc = uv_tcp_connect(&t->req, &t->tcp,
+				    (struct sockaddr *)&t->to, connected);
+		if (rc < 0) {
+			attempt_fail(t, -rc, "cannot connect to");
+		}
 	}
 	for (int i = 0; i < d->begun; i++) {
 		struct attempt *t = &d->all[i];
 
-		look_at(t, now);
+		if (t->state == BEGUN && now >= d->connect_ns) {
+			attempt_fail(t, ETIMEDOUT, "cannot connect to");
+		} else if (t->state == TALKS && now >= d->deadline_ns) {
+			attempt_fail(t, ETIMEDOUT, "no proof came from");
+		}
 		if (t->state != OVER && d->fd >= 0) {
 			attempt_end(t);
 		}
@@ -209,23 +183,6 @@ static void look(uv_timer_t *clock)
 	    (d->fd >= 0 || d->begun == d->n || now >= d->connect_ns) &&
 	    !uv_is_closing((uv_handle_t *)clock)) {
 		uv_close((uv_handle_t *)clock, NULL);
-	}
-}
-
-/* Resolves the @n addresses @addrs into attempts; if none resolves, @e says
- * why. */
-static void look_up(struct dial *d, char addrs[][NET_ADDR_TEXT], int n,
-		    struct err *e)
-{
-	for (int i = 0; i < n; i++) {
-		struct sockaddr_storage to[NET_MAX_ADDRS];
-		int found = net_lookup(addrs[i], to, NET_MAX_ADDRS - d->n, e);
-
-		for (int k = 0; k < found; k++) {
-			d->all[d->n++] = (struct attempt){
-				.d = d, .text = addrs[i], .to = to[k],
-			};
-		}
 	}
 }
 
@@ -265,7 +222,16 @@ int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
 	d->connect_ns = connect_ns;
 	d->deadline_ns = deadline_ns;
 	d->fd = -1;
-	look_up(d, addrs, n, e);
+	for (int i = 0; i < n; i++) {
+		struct sockaddr_storage to[NET_MAX_ADDRS];
+		int found = net_lookup(addrs[i], to, NET_MAX_ADDRS - d->n, e);
+
+		for (int k = 0; k < found; k++) {
+			d->all[d->n++] = (struct attempt){
+				.d = d, .text = addrs[i], .to = to[k],
+			};
+		}
+	}
 	if (d->n > 0) {
 		uv_timer_init(&d->loop, &d->clock);
 		d->clock.data = d;

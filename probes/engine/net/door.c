@@ -56,7 +56,7 @@ struct door {
 void door_nonce(struct door_nonces *from, char hex[2 * AUTH_ID_BYTES + 1])
 {
 	if (from->left == 0) {
-		auth_random(from->raw, sizeof(from->raw));
+		randombytes_buf(from->raw, sizeof(from->raw));
 		from->left = sizeof(from->raw);
 	}
 	from->left -= AUTH_ID_BYTES;
@@ -98,21 +98,6 @@ static void step_out(struct visitor *v)
 	if (*at == NULL) {
 		d->end = at;
 	}
-}
-
-/* The source with @ip, a new one at need; NULL without memory. */
-static struct source *source_of(struct door *d, const struct ip_addr *ip)
-{
-	struct source *from = d->sources;
-
-	while (from != NULL && !ip_equal(&from->ip, ip)) {
-		from = from->next;
-	}
-	if (from == NULL && (from = calloc(1, sizeof(*from))) != NULL) {
-		*from = (struct source){ .next = d->sources, .ip = *ip };
-		d->sources = from;
-	}
-	return from;
 }
 
 /* It waits no more, and is freed; its connection lives on. */
@@ -165,37 +150,21 @@ static void visitor_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 	*buf = uv_buf_init(into, (unsigned)n);
 }
 
-/* Our proof goes out; nothing has been sent before: there is room. */
-static bool visitor_answer(struct visitor *v)
-{
-	uv_buf_t buf = uv_buf_init((char *)&v->said.talk.answer,
-				   sizeof(v->said.talk.answer));
-
-	return uv_try_write((uv_stream_t *)v->tcp, &buf, 1) == (int)buf.len;
-}
-
-static void visitor_enter(struct visitor *v)
-{
-	struct door *d = v->door;
-	const struct auth_hello hello = v->said.talk.hello;
-	uv_tcp_t *tcp = v->tcp;
-	struct auth_session keys;
-
-	auth_session(&d->auth, &v->said.talk, true, &keys);
-	uv_read_stop((uv_stream_t *)tcp);
-	visitor_forget(v);
-	d->on_guest(tcp, hello.task, &keys, d->arg);
-	explicit_bzero(&keys, sizeof(keys));
-}
-
 /* @n bytes have come; but for AUTH_WAIT and AUTH_ANSWER it is gone then. */
 static enum auth_step visitor_heard(struct visitor *v, size_t n)
 {
+	struct door *d = v->door;
+	const struct auth_hello hello = v->said.talk.hello;
+	uv_buf_t buf = uv_buf_init((char *)&v->said.talk.answer,
+				   sizeof(v->said.talk.answer));
+	uv_tcp_t *tcp = v->tcp;
+	struct auth_session keys;
 	const char *why;
-	enum auth_step step =
-		auth_visit_heard(&v->said, &v->door->auth, n, &why);
+	enum auth_step step = auth_visit_heard(&v->said, &d->auth, n, &why);
 
-	if (step == AUTH_ANSWER && !visitor_answer(v)) {
+	/* our proof goes out; nothing has been sent before: there is room */
+	if (step == AUTH_ANSWER &&
+	    uv_try_write((uv_stream_t *)tcp, &buf, 1) != (int)buf.len) {
 		step = AUTH_REFUSED;
 		why = "does not take our answer";
 	}
@@ -203,7 +172,11 @@ static enum auth_step visitor_heard(struct visitor *v, size_t n)
 		step_out(v);
 		line_up(v);
 	} else if (step == AUTH_PROVED) {
-		visitor_enter(v);
+		auth_session(&d->auth, &v->said.talk, true, &keys);
+		uv_read_stop((uv_stream_t *)tcp);
+		visitor_forget(v);
+		d->on_guest(tcp, hello.task, &keys, d->arg);
+		explicit_bzero(&keys, sizeof(keys));
 	} else if (step == AUTH_REFUSED) {
 		visitor_refuse(v, why);
 	}
@@ -269,10 +242,17 @@ static bool visitor_new(struct door *d, int fd, const struct sockaddr *sa)
 	const uint16_t port = htons(d->port);
 	struct visitor *v = calloc(1, sizeof(*v));
 	uv_tcp_t *tcp = calloc(1, sizeof(*tcp));
-	struct source *from = v != NULL && tcp != NULL ? source_of(d, &ip)
-						       : NULL;
+	struct source *from = d->sources;
 
-	if (from == NULL) {
+	while (from != NULL && !ip_equal(&from->ip, &ip)) {
+		from = from->next;
+	}
+	if (from == NULL && v != NULL && tcp != NULL &&
+	    (from = calloc(1, sizeof(*from))) != NULL) {
+		*from = (struct source){ .next = d->sources, .ip = ip };
+		d->sources = from;
+	}
+	if (from == NULL || v == NULL || tcp == NULL) {
 		free(v);
 		free(tcp);
 		return false;

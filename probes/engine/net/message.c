@@ -19,11 +19,6 @@ void list_release(struct list_out *l)
 	l->n = 0;
 }
 
-bool list_takes(const struct list_out *l, enum message_type type)
-{
-	return l->n == 0 || (l->type == type && l->n < MESSAGE_LIST);
-}
-
 void list_add(struct list_out *l, enum message_type type, const void *bytes,
 	      size_t n)
 {
@@ -76,21 +71,11 @@ static bool next_type(struct cbor_reader *r, enum message_type *type)
 	return false;
 }
 
-/* Returns true if @r has exactly @n entries and no bytes after them. */
-static bool are_entries(struct cbor_reader r, size_t n)
-{
-	struct cbor_item item;
-
-	while (n > 0 && cbor_next(&r, &item) && item.raw) {
-		n--;
-	}
-	return n == 0 && r.left == 0;
-}
-
 bool list_open(struct list_in *l, const void *bytes, size_t n,
 	       enum message_way way)
 {
 	struct cbor_item item;
+	struct cbor_reader r;
 
 	l->at = (struct cbor_reader){ .at = bytes, .left = n };
 	if (!cbor_next(&l->at, &item) || item.type != JSON_OBJECT ||
@@ -102,8 +87,13 @@ bool list_open(struct list_in *l, const void *bytes, size_t n,
 	    item.n > MESSAGE_LIST) {
 		return false;
 	}
-	l->n = item.n;
-	return are_entries(l->at, l->n);
+	l->n = n = item.n;
+	/* exactly as many byte strings follow, and no bytes after them */
+	r = l->at;
+	while (n > 0 && cbor_next(&r, &item) && item.raw) {
+		n--;
+	}
+	return n == 0 && r.left == 0;
 }
 
 const void *list_next(struct list_in *l, size_t *n)

@@ -139,9 +139,6 @@ struct list_out {
 };
 
 void list_release(struct list_out *l);
-/** Returns true if an entry of @type can be added to @l: @l is empty, or has
- *  the same type and room. */
-bool list_takes(const struct list_out *l, enum message_type type);
 /** Add the @n bytes of an entry. */
 void list_add(struct list_out *l, enum message_type type, const void *bytes,
 	      size_t n);

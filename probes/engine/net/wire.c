@@ -126,8 +126,6 @@ int seal_take(struct seal *s, const void *bytes, size_t n,
 
 /* ---- ask ----------------------------------------------------------------- */
 
-static void ask_end(struct ask *a);
-
 /* Two more of the kernel's attempts, of which the first may be lost. */
 #define ASK_NS (3 * NS_PER_S)
 
@@ -138,57 +136,15 @@ static enum ask_answer answer_of(int error)
 	       error == EINPROGRESS    ? ASK_PENDING : ASK_NOTHING;
 }
 
-static void settle(struct ask *a, enum ask_answer answer)
+/* Forgets the question; does nothing if none was asked. */
+static void ask_end(struct wire *w)
 {
-	a->answer = answer;
-	if (answer != ASK_PENDING && a->fd > 0) {
-		close(a->fd);
-		a->fd = 0;
+	if (w->ask_fd > 0) {
+		close(w->ask_fd);
 	}
-}
-
-/* Ask at @to, without waiting; ask_end() is due. */
-static void ask_begin(struct ask *a, const struct sockaddr_storage *to,
-		      int64_t now_ns)
-{
-	socklen_t len = to->ss_family == AF_INET6 ?
-				sizeof(struct sockaddr_in6) :
-				sizeof(struct sockaddr_in);
-	int fd = socket(to->ss_family,
-			SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	ask_end(a);
-	*a = (struct ask){ .fd = fd, .until_ns = now_ns + ASK_NS };
-	settle(a, fd < 0 ? ASK_NOTHING :
-		  connect(fd, (const struct sockaddr *)to, len) == 0 ?
-			   ASK_TAKEN : answer_of(errno));
-}
-
-/* Returns whether the node has answered by now.  It has three seconds to
- * answer. */
-static enum ask_answer ask_look(struct ask *a, int64_t now_ns)
-{
-	struct pollfd p = { .fd = a->fd, .events = POLLOUT };
-	socklen_t len = sizeof(int);
-	int error = 0;
-
-	if (a->answer != ASK_PENDING) {
-		return a->answer;
-	}
-	if (poll(&p, 1, 0) > 0) {
-		getsockopt(a->fd, SOL_SOCKET, SO_ERROR, &error, &len);
-		settle(a, answer_of(error));
-	} else if (now_ns > a->until_ns) {
-		settle(a, ASK_NOTHING);
-	}
-	return a->answer;
-}
-
-/* Forget it; does nothing where none was asked. */
-static void ask_end(struct ask *a)
-{
-	settle(a, ASK_NOTHING);
-	*a = (struct ask){ 0 };
+	w->ask_fd = 0;
+	w->ask_until_ns = 0;
+	w->answer = ASK_PENDING;
 }
 
 /* ---- wire ---------------------------------------------------------------- */
@@ -215,25 +171,6 @@ void wire_buf_add(struct wire_buf *b, const void *bytes, size_t n)
 		b->used = 0;
 	}
 	str_addmem(&b->bytes, bytes, n);
-}
-
-/* Parses a frame of @n bytes into a message (new reference); NULL with @e if it
- * is not one. */
-static json_t *read_message(const char *p, size_t n, struct err *e)
-{
-	struct err why = { 0 };
-	json_t *j = *p == '{' ? json_parse(p, n, &why)
-			      : cbor_parse(p, n, &why);
-
-	if (j == NULL) {
-		err_set(e, why.code == ENOMEM ? ENOMEM : EPROTO,
-			"no message: %s", why.text);
-	} else if (!json_is_string(json_object_get(j, "t"))) {
-		err_set(e, EPROTO, "message without a type");
-		json_decref(j);
-		j = NULL;
-	}
-	return j;
 }
 
 /* The next frame: 1 with what is in its @n bytes; 0: it is not whole; -1 with
@@ -263,15 +200,25 @@ static int next_frame(const struct wire_buf *b, const char **in, uint32_t *n,
 int wire_buf_next(struct wire_buf *b, json_t **msg, struct err *e)
 {
 	const char *in = NULL;
+	struct err why = { 0 };
 	uint32_t n = 0;
 	int got = next_frame(b, &in, &n, e);
 
-	if (got > 0) {
-		*msg = read_message(in, n, e);
-		got = *msg != NULL ? 1 : -1;
+	if (got <= 0) {
+		return got;
 	}
-	b->used += got > 0 ? 4 + (size_t)n : 0;
-	return got;
+	*msg = *in == '{' ? json_parse(in, n, &why) : cbor_parse(in, n, &why);
+	if (*msg == NULL) {
+		return err_set(e, why.code == ENOMEM ? ENOMEM : EPROTO,
+			       "no message: %s", why.text);
+	}
+	if (!json_is_string(json_object_get(*msg, "t"))) {
+		json_decref(*msg);
+		*msg = NULL;
+		return err_set(e, EPROTO, "message without a type");
+	}
+	b->used += 4 + (size_t)n;
+	return 1;
 }
 
 /* Leave room for the length of a frame that begins; it has ended at its
@@ -371,7 +318,7 @@ void wire_close(struct wire *w, const char *why)
 		return;
 	}
 	w->closing = w->in.shut = true;
-	ask_end(&w->ask);
+	ask_end(w);
 	uv_close((uv_handle_t *)w->stream, wire_handle_closed);
 	uv_close((uv_handle_t *)&w->prepare, wire_handle_closed);
 	if (why != NULL) {
@@ -403,28 +350,12 @@ static void wire_alloc(uv_handle_t *h, size_t hint, uv_buf_t *buf)
 	*buf = uv_buf_init(space, sizeof(space));
 }
 
-/* Adds received bytes to the input, unsealed if the wire is sealed.  Returns 0,
- * or -1 with @e if a record is damaged. */
-static int take_bytes(struct wire *w, const char *bytes, size_t n,
-		      struct err *e)
-{
-	const struct str *plain;
-	int rc;
-
-	if (!w->sealed) {
-		wire_buf_add(&w->in, bytes, n);
-		return 0;
-	}
-	rc = seal_take(&w->seal, bytes, n, &plain, e);
-	wire_buf_add(&w->in, str_text(plain), plain->len);
-	return rc;
-}
-
 static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 {
 	struct wire *w = s->data;
+	const struct str *plain;
 	struct err e = { 0 };
-	int got = 0, rc;
+	int got = 0, rc = 0;
 
 	if (n < 0) {
 		err_set(&e, n == UV_EOF ? 0 : (int)-n, "%s", n == UV_EOF ?
@@ -432,7 +363,12 @@ static void wire_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf)
 		fail(w, &e);
 		return;
 	}
-	rc = take_bytes(w, buf->base, (size_t)n, &e);
+	if (w->sealed) {
+		rc = seal_take(&w->seal, buf->base, (size_t)n, &plain, &e);
+		wire_buf_add(&w->in, str_text(plain), plain->len);
+	} else {
+		wire_buf_add(&w->in, buf->base, (size_t)n);
+	}
 	while (!w->closing &&
 	       (got = wire_buf_hear(&w->in, w->way, w->events, w->arg, &e)) >
 		       0) {
@@ -500,18 +436,6 @@ static void wire_flush(struct wire *w, uv_tcp_t *conn)
 	}
 }
 
-/* Write what the socket takes at once: that is mostly all of it. */
-static void wire_try(struct wire *w)
-{
-	uv_buf_t buf = uv_buf_init(w->out.data, (unsigned)w->out.len);
-	int n = w->unsent == 0 ? uv_try_write(w->stream, &buf, 1) : 0;
-
-	if (n > 0) {
-		memmove(w->out.data, w->out.data + n, w->out.len - (size_t)n);
-		w->out.len -= (size_t)n;
-	}
-}
-
 /* Where frames are written to. */
 static struct str *frames(struct wire *w)
 {
@@ -541,6 +465,8 @@ static void wire_prepare(uv_prepare_t *p)
 {
 	struct wire *w = p->data;
 	struct err e = { 0 };
+	uv_buf_t buf;
+	int n;
 
 	write_list(w);
 	if (w->plain.len > 0 && !w->closing) {
@@ -551,8 +477,14 @@ static void wire_prepare(uv_prepare_t *p)
 		err_set(&e, ENOMEM, "no memory for a message");
 		fail(w, &e);
 	}
-	if (w->out.len > 0 && !w->closing) {
-		wire_try(w);
+	if (w->out.len > 0 && !w->closing && w->unsent == 0) {
+		/* what the socket takes at once is mostly all of it */
+		buf = uv_buf_init(w->out.data, (unsigned)w->out.len);
+		n = uv_try_write(w->stream, &buf, 1);
+		if (n > 0) {
+			w->out.len -= (size_t)n;
+			memmove(w->out.data, w->out.data + n, w->out.len);
+		}
 	}
 	if (w->out.len > 0 && !w->closing) {
 		wire_flush(w, NULL);
@@ -621,7 +553,10 @@ void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
 		     size_t n)
 {
 	if (wire_is_open(w) && !w->closing) {
-		if (w->way == MSG_FROM_WORKER || !list_takes(&w->list, type)) {
+		const struct list_out *l = &w->list;
+
+		if (w->way == MSG_FROM_WORKER || (l->n > 0 &&
+		    (l->type != type || l->n >= MESSAGE_LIST))) {
 			write_list(w);
 		}
 		list_add(&w->list, type, bytes, n);
@@ -629,22 +564,8 @@ void wire_send_entry(struct wire *w, enum message_type type, const void *bytes,
 	}
 }
 
-/* Begins to ask the node of the other end if it still responds. */
-static void ask_node(struct wire *w, int64_t now_ns)
-{
-	struct sockaddr_storage to = { 0 };
-	int len = sizeof(to);
-
-	if (uv_tcp_getpeername((uv_tcp_t *)w->stream, (struct sockaddr *)&to,
-			       &len) == 0) {
-		if (w->door != 0) {
-			net_set_port(&to, w->door);
-		}
-		ask_begin(&w->ask, &to, now_ns);
-	}
-}
-
-/* It has been silent for @silent_ns, which is too long. */
+/* Asks the node of the other end, which has been silent too long, if it still
+ * responds.  The node has three seconds to answer. */
 static void look_after(struct wire *w, int64_t now_ns, int64_t silent_ns,
 		       bool patient)
 {
@@ -653,19 +574,43 @@ static void look_after(struct wire *w, int64_t now_ns, int64_t silent_ns,
 		[ASK_REFUSED] = "its node answers, but nobody listens there",
 		[ASK_NOTHING] = "its node does not answer",
 	};
-	enum ask_answer answer;
+	struct sockaddr_storage to = { 0 };
+	int size = sizeof(to), error = 0;
+	socklen_t len = sizeof(error);
+	struct pollfd p = { .events = POLLOUT };
 	char why[120];
 
-	if (w->ask.until_ns == 0) {
-		ask_node(w, now_ns);
+	if (w->ask_until_ns == 0 &&
+	    uv_tcp_getpeername((uv_tcp_t *)w->stream, (struct sockaddr *)&to,
+			       &size) == 0) {
+		if (w->door != 0) {
+			net_set_port(&to, w->door);
+		}
+		w->ask_until_ns = now_ns + ASK_NS;
+		w->ask_fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK |
+				   SOCK_CLOEXEC, 0);
+		w->answer = w->ask_fd < 0 ? ASK_NOTHING :
+			connect(w->ask_fd, (struct sockaddr *)&to,
+				(socklen_t)size) == 0 ? ASK_TAKEN :
+			answer_of(errno);
 	}
-	answer = ask_look(&w->ask, now_ns);
-	if (answer == ASK_PENDING || (answer == ASK_TAKEN && patient)) {
+	p.fd = w->ask_fd;
+	if (w->answer == ASK_PENDING && poll(&p, 1, 0) > 0) {
+		getsockopt(w->ask_fd, SOL_SOCKET, SO_ERROR, &error, &len);
+		w->answer = answer_of(error);
+	} else if (w->answer == ASK_PENDING && now_ns > w->ask_until_ns) {
+		w->answer = ASK_NOTHING;
+	}
+	if (w->answer != ASK_PENDING && w->ask_fd > 0) {
+		close(w->ask_fd);
+		w->ask_fd = 0;
+	}
+	if (w->answer == ASK_PENDING || (w->answer == ASK_TAKEN && patient)) {
 		return;
 	}
-	w->stalled = answer == ASK_TAKEN;
+	w->stalled = w->answer == ASK_TAKEN;
 	snprintf(why, sizeof(why), "no message for %.0f s, %s",
-		 (double)silent_ns / 1e9, says[answer]);
+		 (double)silent_ns / 1e9, says[w->answer]);
 	wire_close(w, why);
 }
 
@@ -683,7 +628,7 @@ void wire_beat(struct wire *w, int64_t now_ns, int64_t silence_ns)
 		look_after(w, now_ns, silent_ns,
 			   silent_ns < STALL_TIMES * silence_ns);
 	} else {
-		ask_end(&w->ask);
+		ask_end(w);
 	}
 }
 

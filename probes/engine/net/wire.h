@@ -74,8 +74,6 @@ int auth_set(struct auth *a, enum auth_kind kind,
 /** With @key as another process has it, in hex. */
 int auth_take(struct auth *a, enum auth_kind kind, const char *key,
 	      const char *run, struct err *e);
-/** @n random bytes; never fails once auth_set() has not. */
-void auth_random(void *bytes, size_t n);
 
 /* ---- who dials ---------------------------------------------------------- */
 
@@ -156,13 +154,6 @@ enum ask_answer {
 	ASK_NOTHING,	/* no word, or no way to it */
 };
 
-/** One question; zeroed, none is under way. */
-struct ask {
-	int fd;		/* while it is pending; 0: none */
-	int64_t until_ns;
-	enum ask_answer answer;
-};
-
 /* ---- wire ---------------------------------------------------------------- */
 
 /**
@@ -236,7 +227,10 @@ struct wire {
 	struct late late; /* to listen */
 	uint16_t door;	  /* where the other end listens; 0: at the port that
 			   * it is connected by */
-	struct ask ask;	  /* its node, once it is silent */
+	/* its node is asked once it is silent: */
+	int ask_fd;		/* while the answer is pending; 0: none */
+	int64_t ask_until_ns;	/* 0: it is not asked */
+	enum ask_answer answer;
 	bool stalled;	  /* closed, as its node answers and it does not */
 };
 

@@ -36,23 +36,6 @@ struct worker_collective {
 
 /* ---- the second thread -------------------------------------------------- */
 
-static void obey(struct worker_collective *c)
-{
-	switch (c->order.what) {
-	case DO_JOIN:
-		c->joined = c->ops->join(c->x, &c->order, c->deadline_ns,
-					 &c->result);
-		break;
-	case DO_STEP:
-		c->ops->step(c->joined, &c->order, c->deadline_ns, &c->result);
-		break;
-	default:
-		c->ops->close(c->joined);
-		c->joined = NULL;
-		break;
-	}
-}
-
 static void *second_thread(void *arg)
 {
 	struct worker_collective *c = arg;
@@ -64,7 +47,20 @@ static void *second_thread(void *arg)
 			continue;
 		}
 		pthread_mutex_unlock(&c->lock);
-		obey(c);
+		switch (c->order.what) {
+		case DO_JOIN:
+			c->joined = c->ops->join(c->x, &c->order,
+						 c->deadline_ns, &c->result);
+			break;
+		case DO_STEP:
+			c->ops->step(c->joined, &c->order, c->deadline_ns,
+				     &c->result);
+			break;
+		default:
+			c->ops->close(c->joined);
+			c->joined = NULL;
+			break;
+		}
 		pthread_mutex_lock(&c->lock);
 		c->busy = false;
 		pthread_cond_broadcast(&c->changed);
@@ -131,29 +127,11 @@ static bool wait_done(struct worker_collective *c, int64_t deadline_ns)
 	return done;
 }
 
-static void give_up(struct process *w, struct worker_collective *c,
-		    bool cancelled, struct collective_result *r)
-{
-	char step[sizeof(w->as.note->step)];
-
-	snprintf(step, sizeof(step), "%s", w->as.note->step);
-	c->stuck = true;
-	if (c->order.what == DO_STEP && c->ops->abort != NULL) {
-		c->ops->abort(c->joined);
-		c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
-	}
-	collective_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
-		  cancelled ? "cancelled" : "nccl_timeout",
-		  cancelled ? "cancelled while %.200s"
-			    : "did not finish while %.200s",
-		  step);
-	r->echo = true;
-}
-
 static void hand_over(struct process *w, const struct collective_order *o,
 		      int64_t deadline_ns, struct collective_result *r)
 {
 	struct worker_collective *c = w->collective;
+	char step[sizeof(w->as.note->step)];
 	bool cancelled = false, done;
 
 	pthread_mutex_lock(&c->lock);
@@ -169,9 +147,20 @@ static void hand_over(struct process *w, const struct collective_order *o,
 	} while (!done && !cancelled && clock_now_ns() < deadline_ns);
 	if (done) {
 		*r = c->result;
-	} else {
-		give_up(w, c, cancelled, r);
+		return;
 	}
+	snprintf(step, sizeof(step), "%s", w->as.note->step);
+	c->stuck = true;
+	if (c->order.what == DO_STEP && c->ops->abort != NULL) {
+		c->ops->abort(c->joined);
+		c->stuck = !wait_done(c, clock_now_ns() + ABORT_NS);
+	}
+	collective_fail(r, cancelled ? OUTCOME_ERROR : OUTCOME_TIMEOUT,
+		  cancelled ? "cancelled" : "nccl_timeout",
+		  cancelled ? "cancelled while %.200s"
+			    : "did not finish while %.200s",
+		  step);
+	r->echo = true;
 }
 
 /** Does what a drill asks of this rank instead of the order.  Returns false if
@@ -199,23 +188,18 @@ static bool act_drill(struct process *w, const struct collective_order *o,
 	return true;
 }
 
-/** The lead's first order; needs no second thread. */
-static void make_ticket(struct process *w, struct collective_result *r)
-{
-	struct err why = {0};
-
-	if (worker_make_ticket(w, r->ticket, &why) < 0) {
-		collective_fail(r, OUTCOME_ERROR, "no_ticket", "%s", why.text);
-	}
-}
-
 static void do_order(struct process *w, const struct collective_order *o,
 		     int64_t deadline_ns, struct collective_result *r)
 {
 	bool joined = w->collective != NULL && w->collective->joined != NULL;
+	struct err why = {0};
 
 	if (o->what == DO_TICKET) {
-		make_ticket(w, r);
+		/* the lead's first order needs no second thread */
+		if (worker_make_ticket(w, r->ticket, &why) < 0) {
+			collective_fail(r, OUTCOME_ERROR, "no_ticket", "%s",
+					why.text);
+		}
 	} else if (act_drill(w, o, deadline_ns, r)) {
 		return;
 	} else if (w->collective == NULL &&
@@ -232,25 +216,12 @@ static void do_order(struct process *w, const struct collective_order *o,
 	}
 }
 
-/* The result, with what has come to be known of the machine; the second thread
- * tells that, if it is not lost. */
-static json_t *answer(struct process *w, const struct collective_result *r)
-{
-	json_t *json = collective_result_json(r);
-
-	if (w->as.facts != NULL &&
-	    (w->collective == NULL || !w->collective->stuck)) {
-		json_object_set_new(json, "facts", w->as.facts);
-		w->as.facts = NULL;
-	}
-	return json;
-}
-
 int worker_do_collective(struct process *w, const struct heard *h,
 			 struct err *e)
 {
 	struct collective_order o;
 	struct collective_result r;
+	json_t *json;
 
 	if (collective_order_parse(h->msg, &o, e) < 0) {
 		return -1;
@@ -269,7 +240,13 @@ int worker_do_collective(struct process *w, const struct heard *h,
 	do_order(w, &o, clock_now_ns() + o.budget_ns, &r);
 	w->task = -1;
 	worker_step(&w->as, "idle");
-	return worker_tell(
-		w, message_of(MSG_COLLECTIVE_DONE, answer(w, &r)),
-		e);
+	json = collective_result_json(&r);
+	/* facts about the machine are told by the second thread, if it is not
+	 * lost */
+	if (w->as.facts != NULL &&
+	    (w->collective == NULL || !w->collective->stuck)) {
+		json_object_set_new(json, "facts", w->as.facts);
+		w->as.facts = NULL;
+	}
+	return worker_tell(w, message_of(MSG_COLLECTIVE_DONE, json), e);
 }

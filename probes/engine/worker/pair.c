@@ -49,12 +49,6 @@ static int tell_word(struct process *w, enum message_type type,
 	return worker_tell_entry(w, type, &entry, e);
 }
 
-static int tell_ticket(struct process *w, const struct order *o,
-		       const char *ticket, struct err *e)
-{
-	return tell_word(w, MSG_TICKET, o, ticket, e);
-}
-
 /* The ticket: made here by the lead, else in the order or still to come. */
 static int get_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 		      struct err *e)
@@ -68,7 +62,7 @@ static int get_ticket(struct process *w, struct order *o, int64_t deadline_ns,
 	if (worker_make_ticket(w, o->ticket, e) < 0) {
 		return -1;
 	}
-	return tell_ticket(w, o, o->ticket, e);
+	return tell_word(w, MSG_TICKET, o, o->ticket, e);
 }
 
 /* Sets the result of a pair whose connection data did not arrive. */
@@ -84,46 +78,32 @@ static void no_ticket(struct xport_result *r, const struct err *e)
 	r->echo = e->code == ECANCELED;
 }
 
-/* Tickets both ways: 0, or -1 with @r. */
-static int exchange_tickets(struct process *w, struct order *o,
-			    int64_t deadline_ns, struct xport_result *r)
-{
-	char own[XPORT_TICKET_MAX];
-	struct err e = { 0 };
-	int rc;
-
-	if (o->lead) {
-		if (w->ops->offer(w->x, o->nonce, own, r) < 0) {
-			return -1;
-		}
-		rc = tell_ticket(w, o, own, &e) < 0 ?
-			     -1 :
-			     wait_ticket(w, o, deadline_ns, &e);
-	} else {
-		rc = wait_ticket(w, o, deadline_ns, &e);
-		if (rc == 0 && w->ops->answer(w->x, o->ticket, o->nonce,
-					      (int)o->peer, own, r) < 0) {
-			return -1;
-		}
-		rc = rc < 0 ? -1 : tell_ticket(w, o, own, &e);
-	}
-	if (rc < 0) {
-		no_ticket(r, &e);
-	}
-	return rc;
-}
-
 static struct xport_link *join(struct process *w, struct order *o,
 			       struct xport_result *r)
 {
 	int64_t deadline = clock_now_ns() + w->how.setup_ns;
+	char own[XPORT_TICKET_MAX];
 	struct err e = { 0 };
+	int rc;
 
-	if (w->ops->offer != NULL) {
-		if (exchange_tickets(w, o, deadline, r) < 0) {
+	if (w->ops->offer == NULL) {
+		rc = get_ticket(w, o, deadline, &e);
+	} else if (o->lead) {	/* tickets go both ways */
+		if (w->ops->offer(w->x, o->nonce, own, r) < 0) {
 			return NULL;
 		}
-	} else if (get_ticket(w, o, deadline, &e) < 0) {
+		rc = tell_word(w, MSG_TICKET, o, own, &e) < 0 ?
+			     -1 :
+			     wait_ticket(w, o, deadline, &e);
+	} else {
+		rc = wait_ticket(w, o, deadline, &e);
+		if (rc == 0 && w->ops->answer(w->x, o->ticket, o->nonce,
+					      (int)o->peer, own, r) < 0) {
+			return NULL;
+		}
+		rc = rc < 0 ? -1 : tell_word(w, MSG_TICKET, o, own, &e);
+	}
+	if (rc < 0) {
 		no_ticket(r, &e);
 		return NULL;
 	}
@@ -253,39 +233,6 @@ static int report_failure(struct process *w, const struct order *o,
 	return report(w, o, e);
 }
 
-/* This end plays dead: it does not even join. */
-static int play_dead(struct process *w, const struct order *o, struct err *e)
-{
-	struct xport_result r;
-
-	xport_result_init(&r);
-	xport_fail(&r,
-		   xport_is(w->ops, XPORT_DEAD_IS_SILENT) ? OUTCOME_NOT_RUN
-							  : OUTCOME_ERROR,
-		   "drill_dead", "does not respond (drill)");
-	return report_failure(w, o, &r, e);
-}
-
-/* Join and measure, nothing else in between. */
-static int do_now(struct process *w, struct order *o, struct err *e)
-{
-	struct xport_link *l;
-	struct xport_result r;
-
-	begin_task(w, o);
-	if (drilled(o, XPORT_DRILL_CRASH)) {
-		worker_crash(w);
-	}
-	xport_result_init(&r);
-	l = join(w, o, &r);
-	if (l == NULL) {
-		return report_failure(w, o, &r, e);
-	}
-	measure(w, o, l);
-	w->ops->close(l);
-	return report(w, o, e);
-}
-
 /* ---- joins ahead of time ------------------------------------------------ */
 
 struct pending {
@@ -405,26 +352,6 @@ static int do_begin(struct process *w, const struct order *o, struct err *e)
 	return pending_begin(w, w->n_pending - 1, e);
 }
 
-/* The pair has joined: measure it. */
-static int pending_go(struct process *w, int i, struct err *e)
-{
-	struct pending *p = w->pending[i];
-	struct order o = p->o;
-	struct xport_result r;
-
-	begin_task(w, &o);
-	xport_result_init(&r);
-	if (drilled(&o, XPORT_DRILL_CRASH)) {
-		worker_crash(w);
-	}
-	if (w->ops->meet(p->l, clock_now_ns() + w->how.setup_ns, &r) < 0) {
-		return pending_fail(w, i, &r, e);
-	}
-	measure(w, &o, p->l);
-	pending_forget(w, i);
-	return report(w, &o, e);
-}
-
 int worker_look(struct process *w, struct err *e)
 {
 	int64_t now = clock_now_ns();
@@ -461,24 +388,64 @@ int worker_look(struct process *w, struct err *e)
 	return 0;
 }
 
+/* The pair has joined: measure it. */
 int worker_do_go(struct process *w, const struct heard *h, struct err *e)
 {
 	int i = pending_find(w, h->word.id);
+	struct pending *p = i >= 0 ? w->pending[i] : NULL;
+	struct xport_result r;
+	struct order o;
 
-	return i >= 0 && w->pending[i]->joined ? pending_go(w, i, e) : 0;
+	if (p == NULL || !p->joined) {
+		return 0;
+	}
+	o = p->o;
+	begin_task(w, &o);
+	xport_result_init(&r);
+	if (drilled(&o, XPORT_DRILL_CRASH)) {
+		worker_crash(w);
+	}
+	if (w->ops->meet(p->l, clock_now_ns() + w->how.setup_ns, &r) < 0) {
+		return pending_fail(w, i, &r, e);
+	}
+	measure(w, &o, p->l);
+	pending_forget(w, i);
+	return report(w, &o, e);
 }
 
 int worker_do_task(struct process *w, const struct heard *h, struct err *e)
 {
 	struct order o = h->order;
+	struct xport_result r;
+	struct xport_link *l;
 
 	if (w->how.n_sizes == 0) {
 		return err_set(e, EPROTO, "task without sizes");
 	}
+	xport_result_init(&r);
 	if (o.seat.me < 2 && drilled(&o, XPORT_DRILL_STAY_AWAY)) {
-		return play_dead(w, &o, e);
+		/* this end plays dead: it does not even join */
+		xport_fail(&r,
+			   xport_is(w->ops, XPORT_DEAD_IS_SILENT) ?
+				   OUTCOME_NOT_RUN : OUTCOME_ERROR,
+			   "drill_dead", "does not respond (drill)");
+		return report_failure(w, &o, &r, e);
 	}
-	return w->ops->begin == NULL ? do_now(w, &o, e) : do_begin(w, &o, e);
+	if (w->ops->begin != NULL) {
+		return do_begin(w, &o, e);
+	}
+	/* join and measure, nothing else in between */
+	begin_task(w, &o);
+	if (drilled(&o, XPORT_DRILL_CRASH)) {
+		worker_crash(w);
+	}
+	l = join(w, &o, &r);
+	if (l == NULL) {
+		return report_failure(w, &o, &r, e);
+	}
+	measure(w, &o, l);
+	w->ops->close(l);
+	return report(w, &o, e);
 }
 
 int worker_do_ticket(struct process *w, const struct heard *h, struct err *e)

@@ -93,30 +93,6 @@ static int do_init(struct process *w, const json_t *msg, struct err *e)
 			   e);
 }
 
-static struct heard *next_message(struct process *w, struct err *e)
-{
-	struct heard *h;
-	int got;
-
-	if (w->n_kept > 0) {
-		h = w->kept[0];
-		w->n_kept--;
-		memmove(w->kept, w->kept + 1,
-			(size_t)w->n_kept * sizeof(w->kept[0]));
-		return h;
-	}
-	do {
-		int64_t patience = w->n_pending > 0 ? WORKER_LOOK_NS :
-						      WORKER_IDLE_NS;
-
-		if (worker_look(w, e) < 0) {
-			return NULL;
-		}
-		h = worker_hear(w, clock_now_ns() + patience, &got, e);
-	} while (h == NULL && got == 0);
-	return h;
-}
-
 /* 1 go on, 0 leave in order, -1 with @e. */
 static int act(struct process *w, const struct heard *h, struct err *e)
 {
@@ -145,11 +121,27 @@ static int act(struct process *w, const struct heard *h, struct err *e)
 
 int worker_serve(struct process *w, struct err *e)
 {
-	int go = 1;
+	int go = 1, got;
 
 	while (go > 0 && !w->gone) {
-		struct heard *h = next_message(w, e);
+		struct heard *h = NULL;
 
+		/* messages that were kept while waiting come first */
+		if (w->n_kept > 0) {
+			h = w->kept[0];
+			w->n_kept--;
+			memmove(w->kept, w->kept + 1,
+				(size_t)w->n_kept * sizeof(w->kept[0]));
+		}
+		for (got = 0; h == NULL && got == 0;) {
+			int64_t patience = w->n_pending > 0 ? WORKER_LOOK_NS :
+							      WORKER_IDLE_NS;
+
+			if (worker_look(w, e) < 0) {
+				return -1;
+			}
+			h = worker_hear(w, clock_now_ns() + patience, &got, e);
+		}
 		go = h != NULL ? act(w, h, e) : -1;
 		heard_free(h);
 	}
