@@ -6,7 +6,183 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/hash.h"
 #include "lib/data/rundir.h"
+#include "probes/plan/plan.h"
+
+/** Places for what was asked: a run asks for some hundreds. */
+#define ASK_HEADS 4096
+/** Failure rate assumed for parts that were chosen because many of their tests
+ *  failed; the true rate may be lower. */
+#define ASK_MOST_RATE (1 / 3.0)
+
+/** The tests of one round. */
+struct ask_choice {
+	struct ask_plan *a;
+	const struct retry_ops *ops;
+	void *ctx;		/* of these */
+	size_t left, taken;
+	bool compare;		/* what is chosen now must be compared ... */
+	bool beside[PATH_CLASSES];	/* ... with others of its path */
+};
+
+/* ---- ask tests ----------------------------------------------------------- */
+
+/** The cell of @src -> @dst; never NULL. */
+static const struct cell *ask_cell(const struct ask_plan *a, int src, int dst)
+{
+	return &a->l->cells[grid_at(&a->l->grid, src, dst)];
+}
+
+static size_t *head_of(const struct ask_plan *a, int src, int dst)
+{
+	return &a->heads[hash_mix(0, (uint64_t)src, (uint64_t)dst, 0) %
+			 ASK_HEADS];
+}
+
+/** Returns the test src -> dst of the follow-up; NULL: none. */
+static struct ask_test *asked_of(const struct ask_plan *a, int src, int dst)
+{
+	size_t i = *head_of(a, src, dst);
+
+	while (i > 0 &&
+	       (a->asked[i - 1].src != src || a->asked[i - 1].dst != dst)) {
+		i = a->asked[i - 1].next;
+	}
+	return i > 0 ? &a->asked[i - 1] : NULL;
+}
+
+int ask_times(const struct ask_plan *a, int src, int dst)
+{
+	const struct ask_test *t = asked_of(a, src, dst);
+
+	return t != NULL ? t->times : 0;
+}
+
+/* Once more.  0, or -1 without memory. */
+static int ask_note(struct ask_plan *a, int src, int dst)
+{
+	struct ask_test *known = asked_of(a, src, dst), *list = a->asked;
+	size_t *head = head_of(a, src, dst);
+
+	if (known != NULL) {
+		known->times++;
+		return 0;
+	}
+	if ((a->n_asked & (a->n_asked - 1)) == 0) {	/* a power of two */
+		list = realloc(list, (2 * a->n_asked + 1) * sizeof(*list));
+	}
+	if (list == NULL) {
+		return -1;
+	}
+	a->asked = list;
+	list[a->n_asked++] = (struct ask_test){ .src = src, .dst = dst,
+						.times = 1, .next = *head };
+	*head = a->n_asked;
+	return 0;
+}
+
+void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o)
+{
+	struct ask_test *t = asked_of(a, src, dst);
+	bool failed = cells_failed(cells_class_of(o)) && o != OUTCOME_CRASHED;
+
+	if (t != NULL) {
+		t->failed = t->times == 1 ? failed : t->failed;
+		t->ever |= failed;
+	}
+}
+
+/* ---- ask choice ---------------------------------------------------------- */
+
+/** Tests that touch one alternative and not the other; of a part that fails
+ *  now and then as many as one in a thousand times do not show it. */
+#define SETTLE_TESTS 4
+#define SETTLE_NATS  6.9
+
+/** Tests of a part that fails at @rate, or always for 0, until that shows. */
+static int ask_enough(double rate)
+{
+	return rate > 0 ? (int)(SETTLE_NATS / rate) + 1 : SETTLE_TESTS;
+}
+
+/** The directions of a test, as its first rank sends or receives. */
+static uint8_t ask_dirs(bool sends, bool receives)
+{
+	return (uint8_t)((sends ? TASK_AB : 0) | (receives ? TASK_BA : 0));
+}
+
+/** Returns true if @x and @y can be tested at all. */
+static bool ask_can_test(const struct ask_choice *c, int x, int y)
+{
+	return pairs_want(&c->a->l->cluster, c->a->inside ? PAIRS_INTRA :
+			  PAIRS_ALL, c->a->rails_apart, x, y) &&
+	       c->ops->works(c->ctx, x) && c->ops->works(c->ctx, y);
+}
+
+/** Returns true if the test of @x with @y touches @p in either direction. */
+static bool joins(const struct ask_plan *a, const struct part *p, int x,
+		  int y)
+{
+	return part_touches(&a->l->cluster, p, x, y) ||
+	       part_touches(&a->l->cluster, p, y, x);
+}
+
+/**
+ * Returns true if @y is a sound partner for testing suspect @s at @x: no other
+ * finding touches the test, and no alternative of @s is only at the partner,
+ * unless both ends belong to one suspect between switches.  If slow tests are
+ * repeated, other suspects with some slow tests do not matter.  @s NULL:
+ * nothing is to be tested, and all parts of the test must be sound.
+ */
+static bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s,
+			 int x, int y)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct ask_suspect *t = &a->list[i];
+		bool meant = t != s && s != NULL && s->some && t->some;
+
+		for (int k = 0; k < t->n && !meant; k++) {
+			const struct part *p = &t->parts[k];
+
+			if (t != s ? joins(a, p, x, y) :
+				     !part_is(&t->parts[0], PART_OF_LEAVES) &&
+				     !part_scopes[p->kind].two &&
+				     part_has(&a->l->cluster, p, y) &&
+				     !part_has(&a->l->cluster, p, x)) {
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+/** Tests @x with @y in the directions @dirs, of ask_dirs().  Returns how many
+ *  ordered tests that is, 0 when it cannot. */
+static int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
+{
+	struct ask_plan *a = c->a;
+	bool sends = dirs & TASK_AB, receives = dirs & TASK_BA;
+	int to = ask_times(a, x, y), from = ask_times(a, y, x);
+	int one = ask_cell(a, x, y)->attempt + to;
+	int other = ask_cell(a, y, x)->attempt + from;
+	struct task t = {
+		.a = x < y ? x : y, .b = x < y ? y : x,
+		.dirs = x < y ? dirs : ask_dirs(receives, sends),
+		.attempt = 1 + (one > other ? one : other),
+	};
+
+	if (c->left == 0 || to >= UINT8_MAX || from >= UINT8_MAX ||
+	    (sends && ask_note(a, x, y) < 0) ||
+	    (receives && ask_note(a, y, x) < 0) ||
+	    c->ops->queue(c->ctx, &t) < 0) {
+		return 0;
+	}
+	c->left--;
+	c->taken++;
+	c->beside[cluster_path(&a->l->cluster, x, y)] |= c->compare;
+	return sends + receives;
+}
 
 /* ---- ask guess ----------------------------------------------------------- */
 
@@ -110,20 +286,6 @@ static bool is_failed_pair(const struct layout *l, const struct ask_suspect *s,
 	return true;
 }
 
-/** Tests of @p that failed in the follow-up. */
-static int failed_later(const struct ask_plan *a, const struct part *p)
-{
-	int sum = 0;
-
-	for (size_t i = 0; i < a->n_asked; i++) {
-		const struct ask_test *t = &a->asked[i];
-
-		sum += t->ever &&
-		       part_touches(&a->l->cluster, p, t->src, t->dst);
-	}
-	return sum;
-}
-
 /** Adds the part at @rank as a guess if a pair failed there and no suspect is
  *  about that part.  In a sample one failed test of few may be a third; a part
  *  with two failures and no finding fails in few tests of many. */
@@ -136,7 +298,7 @@ static void guess(struct ask_plan *a, enum part_kind kind, int rank)
 		.n = 1, .rate = GUESS_RATE, .confirm = true,
 	};
 	bool known = a->n_guesses == ASK_GUESSES;
-	int pairs = 0, ends[2];
+	int pairs = 0, later = 0, ends[2];
 
 	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
 		known |= part_compare(&a->list[i].parts[0],
@@ -145,27 +307,17 @@ static void guess(struct ask_plan *a, enum part_kind kind, int rank)
 			 (part_has(&a->l->cluster, &s.parts[0], ends[0]) ||
 			  part_has(&a->l->cluster, &s.parts[0], ends[1]));
 	}
+	/* tests of it that failed in the follow-up */
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
+
+		later += t->ever && part_touches(&a->l->cluster, &s.parts[0],
+						 t->src, t->dst);
+	}
 	if (pairs > 0 && !known) {
-		s.rate = pairs + failed_later(a, &s.parts[0]) > 1 ? LOW_RATE :
+		s.rate = pairs + later > 1 ? LOW_RATE :
 			 a->l->grid.first != NULL ? ASK_MOST_RATE : GUESS_RATE;
 		a->list[a->n + a->n_guesses++] = s;
-	}
-}
-
-/* Suspects beside those of the verdict, which are all known. */
-static void ask_guess(struct ask_plan *a)
-{
-	int ends[2];
-
-	for (size_t i = 0; i < a->n; i++) {
-		bool is = is_failed_pair(a->l, &a->list[i], ends);
-
-		for (int k = 0; is && k < 2; k++) {
-			guess(a, PART_GPU, ends[k]);
-			if (!a->ports) {
-				guess(a, PART_NIC, ends[k]);
-			}
-		}
 	}
 }
 
@@ -196,25 +348,6 @@ static uint8_t ways(const struct ask_plan *a, const struct ask_suspect *s,
 static bool goes_by(const struct ask_plan *a, unsigned paths, int x, int y)
 {
 	return (paths >> cluster_path(&a->l->cluster, x, y) & 1) != 0;
-}
-
-/** Ordered tests of the follow-up by @paths that say something of @s; NULL:
- *  that touch no suspect. */
-static int count_asked(const struct ask_plan *a, const struct ask_suspect *s,
-		       unsigned paths)
-{
-	int sum = 0;
-
-	for (size_t i = 0; i < a->n_asked; i++) {
-		const struct ask_test *t = &a->asked[i];
-
-		if (goes_by(a, paths, t->src, t->dst) &&
-		    (s != NULL ? shows(a, s, t->src, t->dst) :
-				 ask_is_sound(a, NULL, t->src, t->dst))) {
-			sum += t->times;
-		}
-	}
-	return sum;
 }
 
 /** A partner on @node for @x, on its own rail where there is one; -1: none.
@@ -256,9 +389,19 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 {
 	const struct layout *l = c->a->l;
 	int turns = (CONFIRM_TESTS + l->nodes[0].gpus) * l->n_nodes;
-	int need = enough - count_asked(c->a, s, paths);
-	int x = l->n_ranks - 1;
+	int need = enough, x = l->n_ranks - 1;
 
+	/* less those of the follow-up so far that say something of @s, or touch
+	 * no suspect */
+	for (size_t i = 0; i < c->a->n_asked; i++) {
+		const struct ask_test *t = &c->a->asked[i];
+
+		if (goes_by(c->a, paths, t->src, t->dst) &&
+		    (s != NULL ? shows(c->a, s, t->src, t->dst) :
+				 ask_is_sound(c->a, NULL, t->src, t->dst))) {
+			need -= t->times;
+		}
+	}
 	turns = turns > need ? turns : need;
 	for (int turn = 0; need > 0 && turn < turns; turn++) {
 		int hop = paths == INSIDE ? 0 : 1 + turn % (l->n_nodes - 1);
@@ -278,40 +421,6 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 			       (l->ranks[x].node + hop) % l->n_nodes, turn);
 		if (y >= 0) {
 			need -= ask_make(c, x, y, ways(c->a, s, x, y));
-		}
-	}
-}
-
-/** Paths of tests of @p: between nodes where there are any. */
-static unsigned paths_of(const struct ask_plan *a, const struct part *p)
-{
-	unsigned between = part_scopes[p->kind].paths & ~INSIDE;
-
-	return between != 0 && a->l->n_nodes > 1 && !a->inside &&
-			       (p->kind != PART_PAIR ||
-				p->node != p->peer_node) ? between : INSIDE;
-}
-
-/* Tests of @s as it is, with other partners and at another time. */
-static void ask_confirm(struct ask_choice *c, const struct ask_suspect *s)
-{
-	const struct part *p = &s->parts[0];
-
-	/* what is everywhere has nothing to be compared with */
-	if (p->kind != PART_KINDS &&
-	    part_scopes[p->kind].place != PART_ANYWHERE) {
-		look_again(c, s, paths_of(c->a, p),
-			   s->rate > 0 ? ask_enough(s->rate) : CONFIRM_TESTS);
-	}
-}
-
-/* As many sound pairs as what is to be compared with them, which was chosen
- * before. */
-static void ask_compare(struct ask_choice *c)
-{
-	for (int path = 0; path < PATH_CLASSES; path++) {
-		if (c->beside[path]) {
-			look_again(c, NULL, 1U << path, CONFIRM_TESTS);
 		}
 	}
 }
@@ -399,63 +508,19 @@ static void ask_retry(struct ask_choice *c, const struct ask_suspect *s)
 /** So many times as many, as long as the verdict leaves both open. */
 #define OPEN_TIMES 4
 
-static bool is_measured(const struct cell *c)
-{
-	return c->class != CELL_UNPLANNED && c->class != CELL_NOT_RUN &&
-	       c->class != CELL_SKIPPED;
-}
-
 /** Returns true if testing @src -> @dst can tell alternative @p of @s from @q.
  *  Measured pairs tell no more, unless the suspect fails only sometimes. */
 static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
 		  const struct part *p, const struct part *q, int src,
 		  int dst)
 {
+	const uint8_t class = ask_cell(a, src, dst)->class;
+
 	return part_touches(&a->l->cluster, p, src, dst) &&
 	       !part_touches(&a->l->cluster, q, src, dst) &&
-	       (s->rate > 0 ? !cells_failed(ask_cell(a, src, dst)->class) :
-			      !is_measured(ask_cell(a, src, dst)));
-}
-
-/** Those of @s that tell @p from @q of the follow-up so far. */
-static int count_told(const struct ask_plan *a, const struct ask_suspect *s,
-		      const struct part *p, const struct part *q)
-{
-	int sum = 0;
-
-	for (size_t i = 0; i < a->n_asked; i++) {
-		const struct ask_test *t = &a->asked[i];
-
-		sum += tells(a, s, p, q, t->src, t->dst) ? t->times : 0;
-	}
-	return sum;
-}
-
-/** In which directions a test of @x with @y can be made that tells @p from @q;
- *  0: in none. */
-static uint8_t telling_ways(const struct ask_choice *c,
-			    const struct ask_suspect *s,
-			    const struct part *p, const struct part *q,
-			    int x, int y)
-{
-	const struct ask_plan *a = c->a;
-	uint8_t dirs = ask_dirs(tells(a, s, p, q, x, y),
-				tells(a, s, p, q, y, x));
-
-	return dirs != 0 && ask_can_test(c, x, y) && ask_is_sound(a, s, x, y) ?
-		       dirs : 0;
-}
-
-/** Partner number @i of @x: one of each node, its own first, GPUs of the same
- *  number before others; -1: that node has no such one. */
-static int partner_at(const struct layout *l, int x, int i)
-{
-	int hop = i % l->n_nodes, on = i / l->n_nodes;
-	const struct cluster_node *n =
-		&l->nodes[(l->ranks[x].node + hop) % l->n_nodes];
-
-	return on < n->gpus ?
-		       n->first_rank + (l->ranks[x].gpu + on) % n->gpus : -1;
+	       (s->rate > 0 ? !cells_failed(class) :
+			      class == CELL_UNPLANNED ||
+			      class == CELL_NOT_RUN || class == CELL_SKIPPED);
 }
 
 /** Makes up to *@need tests that tell @p from @q and were asked for no more
@@ -465,21 +530,36 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 		 const struct part *p, const struct part *q, int most,
 		 int *need)
 {
-	const struct layout *l = c->a->l;
+	const struct ask_plan *a = c->a;
+	const struct layout *l = a->l;
 	int partners = l->n_nodes * cluster_most_gpus(&l->cluster);
 	bool any = false;
 
 	for (int x = 0; x < l->n_ranks && *need > 0; x++) {
-		int last = part_has(&c->a->l->cluster, p, x) ? partners : 0;
+		int last = part_has(&l->cluster, p, x) ? partners : 0;
 
+		/* partners: one of each node, its own first, GPUs of the same
+		 * number before others */
 		for (int i = 0; i < last && *need > 0; i++) {
-			int y = partner_at(l, x, i);
-			uint8_t dirs = y < 0 ? 0 :
-					       telling_ways(c, s, p, q, x, y);
+			const struct cluster_node *n =
+				&l->nodes[(l->ranks[x].node + i % l->n_nodes) %
+					  l->n_nodes];
+			int on = i / l->n_nodes, y;
+			uint8_t dirs;
 
-			any |= dirs != 0 && c->left > 0;
-			if (dirs != 0 && ask_times(c->a, x, y) <= most &&
-			    ask_times(c->a, y, x) <= most) {
+			if (on >= n->gpus) {
+				continue;
+			}
+			y = n->first_rank + (l->ranks[x].gpu + on) % n->gpus;
+			dirs = ask_dirs(tells(a, s, p, q, x, y),
+					tells(a, s, p, q, y, x));
+			if (dirs == 0 || !ask_can_test(c, x, y) ||
+			    !ask_is_sound(a, s, x, y)) {
+				continue;
+			}
+			any |= c->left > 0;
+			if (ask_times(a, x, y) <= most &&
+			    ask_times(a, y, x) <= most) {
 				*need -= ask_make(c, x, y, dirs);
 			}
 		}
@@ -493,9 +573,16 @@ static void tell_apart(struct ask_choice *c, const struct ask_suspect *s,
 		       const struct part *p, const struct part *q,
 		       int times)
 {
-	int told = count_told(c->a, s, p, q), one = ask_enough(s->rate);
-	int need = one - told, turn = 0, turns;
+	int told = 0, one = ask_enough(s->rate);
+	int need, turn = 0, turns;
 
+	/* by the follow-up so far */
+	for (size_t i = 0; i < c->a->n_asked; i++) {
+		const struct ask_test *t = &c->a->asked[i];
+
+		told += tells(c->a, s, p, q, t->src, t->dst) ? t->times : 0;
+	}
+	need = one - told;
 	for (int i = 1; s->rate > 0 && i < times && need <= 0; i++) {
 		need += one;
 	}
@@ -573,17 +660,6 @@ static struct part read_part(struct ask_plan *a, const json_t *json)
 	return p;
 }
 
-/** The rate of a part that was chosen because @failed of its @tests did, which
- *  is more than it fails at most times: less one deviation of that number, but
- *  half of it is left. */
-static double rate_of(int64_t failed, int64_t tests)
-{
-	double k = (double)failed;
-	double usual = fmax(k - sqrt(k), k / 2) / (double)tests;
-
-	return fmin(usual, ASK_MOST_RATE);
-}
-
 static void read_suspect(struct ask_plan *a, const json_t *json,
 			 struct ask_suspect *s)
 {
@@ -601,6 +677,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 								f.cells;
 	double share = cells > 0 ? (double)explained / (double)cells : 1;
 	bool rare = share > 0 && share < RARE;
+	double k, usual;
 	const json_t *other;
 	size_t i;
 
@@ -612,7 +689,11 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 	s->some = s->compare && !warn && explained > 0 && explained < cells;
 	s->confirm = s->compare && (warn || s->some ||
 				    part_is(&s->parts[0], common));
-	s->rate = rare && !s->compare ? rate_of(explained, cells) : 0;
+	/* more of the tests of a part that was chosen failed than fail at most
+	 * times: less one deviation of that number, but half of it is left */
+	k = (double)explained;
+	usual = fmax(k - sqrt(k), k / 2) / (double)cells;
+	s->rate = rare && !s->compare ? fmin(usual, ASK_MOST_RATE) : 0;
 	s->retry = !s->compare && strcmp(code, "flaky") != 0 &&
 		   (rare || s->parts[0].kind == PART_PAIR);
 	json_array_foreach(f.others, i, other) {
@@ -631,6 +712,7 @@ static void read_suspect(struct ask_plan *a, const json_t *json,
 int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 {
 	const json_t *findings = verdict_file(verdict).findings, *f;
+	int ends[2];
 	size_t i;
 
 	a->n = a->n_guesses = 0;
@@ -650,7 +732,17 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 	json_array_foreach(findings, i, f) {
 		read_suspect(a, f, &a->list[a->n++]);
 	}
-	ask_guess(a);
+	/* suspects beside those of the verdict, which are all known now */
+	for (i = 0; i < a->n; i++) {
+		bool is = is_failed_pair(a->l, &a->list[i], ends);
+
+		for (int end = 0; is && end < 2; end++) {
+			guess(a, PART_GPU, ends[end]);
+			if (!a->ports) {
+				guess(a, PART_NIC, ends[end]);
+			}
+		}
+	}
 	return 0;
 }
 
@@ -694,16 +786,33 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 
 	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
 		const struct ask_suspect *s = &a->list[i];
+		const struct part *p = &s->parts[0];
 
 		c.compare = s->compare && !s->some;
 		ask_settle(&c, s);
-		if (s->confirm) {
-			ask_confirm(&c, s);
+		/* what is everywhere has nothing to be compared with */
+		if (s->confirm && p->kind != PART_KINDS &&
+		    part_scopes[p->kind].place != PART_ANYWHERE) {
+			unsigned between = part_scopes[p->kind].paths & ~INSIDE;
+			bool inside = between == 0 || a->l->n_nodes == 1 ||
+				      a->inside ||
+				      (p->kind == PART_PAIR &&
+				       p->node == p->peer_node);
+
+			/* with other partners and at another time */
+			look_again(&c, s, inside ? INSIDE : between,
+				   s->rate > 0 ? ask_enough(s->rate) :
+						 CONFIRM_TESTS);
 		}
 		if (s->retry) {
 			ask_retry(&c, s);
 		}
 	}
-	ask_compare(&c);
+	/* as many sound pairs as what is to be compared with them */
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		if (c.beside[path]) {
+			look_again(&c, NULL, 1U << path, CONFIRM_TESTS);
+		}
+	}
 	return c.taken;
 }

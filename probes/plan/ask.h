@@ -101,58 +101,7 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 /** A test that the follow-up asked for, src -> dst, came to @o. */
 void ask_hear(struct ask_plan *a, int src, int dst, enum outcome o);
 
-/* ---- ask steps ----------------------------------------------------------- */
-
-/** Places for what was asked: a run asks for some hundreds. */
-#define ASK_HEADS 4096
-/** Failure rate assumed for parts that were chosen because many of their tests
- *  failed; the true rate may be lower. */
-#define ASK_MOST_RATE (1 / 3.0)
-
-/* ---- ask_part.c ---------------------------------------------------------- */
-
-/* ---- ask_tests.c --------------------------------------------------------- */
-
-/** The cell of @src -> @dst; never NULL. */
-const struct cell *ask_cell(const struct ask_plan *a, int src, int dst);
-
-
 /** How often the follow-up has asked for @src -> @dst. */
 int ask_times(const struct ask_plan *a, int src, int dst);
-
-/* ---- ask_choice.c -------------------------------------------------------- */
-
-/** The tests of one round. */
-struct ask_choice {
-	struct ask_plan *a;
-	const struct retry_ops *ops;
-	void *ctx;		/* of these */
-	size_t left, taken;
-	bool compare;		/* what is chosen now must be compared ... */
-	bool beside[PATH_CLASSES];	/* ... with others of its path */
-};
-
-/** Tests of a part that fails at @rate, or always for 0, until that shows. */
-int ask_enough(double rate);
-
-/** The directions of a test, as its first rank sends or receives. */
-uint8_t ask_dirs(bool sends, bool receives);
-
-/** True if @x and @y can be tested at all. */
-bool ask_can_test(const struct ask_choice *c, int x, int y);
-
-/**
- * Returns true if @y is a sound partner for testing suspect @s at @x: no other
- * finding touches the test, and no alternative of @s is only at the partner,
- * unless both ends belong to one suspect between switches.  If slow tests are
- * repeated, other suspects with some slow tests do not matter.  @s NULL:
- * nothing is to be tested, and all parts of the test must be sound.
- */
-bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s, int x,
-		  int y);
-
-/** Test @x with @y in the directions @dirs, of ask_dirs(); returns how many
- *  ordered tests that is, 0 when it cannot. */
-int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs);
 
 #endif

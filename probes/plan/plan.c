@@ -83,22 +83,6 @@ static bool parse_end(const char *text, size_t len, struct pair_end *end)
 	return true;
 }
 
-/**
- * "END-END".  Names of nodes have dashes too ("gpu-01:3-gpu-02:3"), but an
- * end closes with its number or *, so at most one dash has an end on both
- * sides.
- */
-static bool parse_pair(const char *text, size_t len, struct pair_ends *pair)
-{
-	for (size_t i = 1; i + 1 < len; i++) {
-		if (text[i] == '-' && parse_end(text, i, &pair->a) &&
-		    parse_end(text + i + 1, len - i - 1, &pair->b)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static int bad_pair(struct err *e, const char *item, size_t len, int column)
 {
 	char raw[QUOTE_MAX], quote[QUOTE_MAX];
@@ -116,36 +100,38 @@ static int bad_pair(struct err *e, const char *item, size_t len, int column)
 			"such as 0-9,n0:1-n1:1,n0:*-n1:*");
 }
 
-static size_t count_items(const char *text)
-{
-	size_t n = 1;
-
-	for (; *text; text++) {
-		n += *text == ',';
-	}
-	return n;
-}
-
 int pairs_parse(const char *text, struct pairs *p, struct err *e)
 {
 	const char *item = text;
 	int kind = str_index(pairs_kinds, text);
+	size_t items = 1;
 
 	*p = (struct pairs){ .kind = PAIRS_LIST };
 	if (kind >= 0) {
 		p->kind = (enum pairs_kind)kind;
 		return 0;
 	}
-	p->list = calloc(count_items(text), sizeof(*p->list));
+	for (const char *at = text; *at; at++) {
+		items += *at == ',';
+	}
+	p->list = calloc(items, sizeof(*p->list));
 	if (!p->list) {
 		return err_set(e, ENOMEM, "no memory for the list of pairs");
 	}
 	for (;;) {
-		size_t len = strcspn(item, ",");
+		size_t len = strcspn(item, ","), i = 1;
 		struct pair_ends *pair = &p->list[p->n++];
 
+		/* "END-END".  Names of nodes have dashes too
+		 * ("gpu-01:3-gpu-02:3"), but an end closes with its number or
+		 * *, so at most one dash has an end on both sides. */
+		while (i + 1 < len && !(item[i] == '-' &&
+		       parse_end(item, i, &pair->a) &&
+		       parse_end(item + i + 1, len - i - 1, &pair->b))) {
+			i++;
+		}
 		pair->column = (int)(item - text) + 1;
-		if (!parse_pair(item, len, pair)) {
+		if (i + 1 >= len) {
 			bad_pair(e, item, len, pair->column);
 			pairs_release(p);
 			return -1;
@@ -207,27 +193,21 @@ void pairs_release(struct pairs *p)
 
 #define TASKS_FIRST 64
 
-/** Room for one more; a plan without tasks is one that there was no memory
- *  for. */
-static bool make_room(struct plan *plan)
-{
-	struct task *tasks;
-
-	if (plan->n < plan->room) {
-		return plan->tasks != NULL;
-	}
-	plan->room = plan->room == 0 ? TASKS_FIRST : 2 * plan->room;
-	tasks = realloc(plan->tasks, plan->room * sizeof(*tasks));
-	if (tasks == NULL) {
-		free(plan->tasks);
-	}
-	plan->tasks = tasks;
-	return tasks != NULL;
-}
-
+/** One more pair.  A plan that has had room, and has no tasks, is one that
+ *  there was no memory for. */
 static void add_task(struct plan *plan, int round, int a, int b)
 {
-	if (!make_room(plan)) {
+	struct task *tasks = plan->tasks;
+
+	if (plan->n == plan->room) {
+		plan->room = plan->room == 0 ? TASKS_FIRST : 2 * plan->room;
+		tasks = realloc(plan->tasks, plan->room * sizeof(*tasks));
+		if (tasks == NULL) {
+			free(plan->tasks);
+		}
+		plan->tasks = tasks;
+	}
+	if (tasks == NULL) {
 		return;
 	}
 	plan->tasks[plan->n] = (struct task){
@@ -272,70 +252,36 @@ int plan_relay(const struct layout *l, int from, int to,
 	return -1;
 }
 
-/** Every pair that @p wants, round by round. */
-static void plan_rounds(struct plan *plan, const struct layout *l,
-			const struct pairs *p)
-{
-	int size = l->n_ranks;
-
-	for (int round = 0; round < sched_rounds(size); round++) {
-		for (int a = 0; a < size; a++) {
-			int b = sched_partner(size, round, a);
-
-			if (b > a && pairs_want(&l->cluster, p->kind,
-						   p->rails_apart, a, b)) {
-				add_task(plan, round, a, b);
-			}
-		}
-	}
-}
-
-/** Index of the node called, else @numbered, @name; -1 if there is none. */
-static int find_node(const struct layout *l, const char *name, bool numbered)
-{
-	int64_t number;
-
-	for (int i = 0; i < l->n_nodes; i++) {
-		if (strcmp(l->nodes[i].name, name) == 0) {
-			return i;
-		}
-	}
-	if (!numbered ||
-	    units_parse_int(name, 0, l->n_nodes - 1, &number, NULL) < 0) {
-		return -1;
-	}
-	return (int)number;
-}
-
-/** Ranks one after the other; none of a node that has not come. */
-struct ranks_of {
-	int first, n;
-};
-
-/** Those that @end names; 0, or -1 with @e. */
+/** The ranks that @end names, one after the other: sets @first and returns how
+ *  many they are, none of a node that has not come; or -1 with @e. */
 static int find_ranks(const struct layout *l, const struct pairs *p,
-		      const struct pair_end *end, int column,
-		      struct ranks_of *out, struct err *e)
+		      const struct pair_end *end, int column, int *first,
+		      struct err *e)
 {
 	const struct cluster_node *node;
-	int i;
+	int64_t number;
+	int i = 0;
 
-	*out = (struct ranks_of){ .first = end->index, .n = 1 };
+	*first = end->index;
 	if (!end->node[0]) {
-		if (end->index < l->n_ranks) {
-			return 0;
-		}
-		return err_set(e, 0, "--pairs, column %d: no rank %d, the "
-			       "ranks are 0 to %d", column, end->index,
-			       l->n_ranks - 1);
+		return end->index < l->n_ranks ? 1 :
+			err_set(e, 0, "--pairs, column %d: no rank %d, the "
+				"ranks are 0 to %d", column, end->index,
+				l->n_ranks - 1);
 	}
-	i = find_node(l, end->node, !p->what_is_there);
-	if (i < 0 && (p->what_is_there ||
-		      (p->expected && hostlist_has(p->expected, end->node)))) {
-		out->n = 0;
+	while (i < l->n_nodes && strcmp(l->nodes[i].name, end->node) != 0) {
+		i++;
+	}
+	if (i == l->n_nodes && !p->what_is_there &&
+	    units_parse_int(end->node, 0, l->n_nodes - 1, &number, NULL) == 0) {
+		i = (int)number;	/* in boot order */
+	}
+	if (i == l->n_nodes &&
+	    (p->what_is_there ||
+	     (p->expected && hostlist_has(p->expected, end->node)))) {
 		return 0;
 	}
-	if (i < 0) {
+	if (i == l->n_nodes) {
 		err_set(e, 0, "--pairs, column %d: no node '%s'", column,
 			end->node);
 		return err_hint(e, "the first of %d nodes is '%s'",
@@ -343,11 +289,10 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 	}
 	node = &l->nodes[i];
 	if (end->index == PAIR_ALL) {
-		*out = (struct ranks_of){ node->first_rank, node->gpus };
-		return 0;
+		*first = node->first_rank;
+		return node->gpus;
 	}
 	if (end->index >= node->gpus && p->what_is_there) {
-		out->n = 0;
 		return 0;
 	}
 	if (end->index >= node->gpus) {
@@ -355,85 +300,51 @@ static int find_ranks(const struct layout *l, const struct pairs *p,
 			       "node '%s', which has %d", column, end->index,
 			       node->name, node->gpus);
 	}
-	out->first += node->first_rank;
-	return 0;
+	*first += node->first_rank;
+	return 1;
 }
 
-/** A listed pair and the round in which the circle method has it. */
-struct listed {
-	int round, a, b;	/* a < b */
-};
-
-/** The pairs that a plan has so far. */
-struct plan_plan_list {
-	struct listed *all;
-	size_t n;
-};
-
-static int check_inside(const struct layout *l, int column,
-			const struct listed *listed, struct err *e)
-{
-	if (layout_same_node(l, listed->a, listed->b)) {
-		return 0;
-	}
-	err_set(e, 0, "--pairs, column %d: ranks %d and %d are on "
-		"different nodes", column, listed->a, listed->b);
-	return err_hint(e, "the transport stays inside a node; between nodes: "
-			"--transport=nccl or tcp");
-}
-
-static int add_listed(struct plan_plan_list *list, const struct layout *l,
-		      const struct pairs *p, int column, int a, int b,
-		      struct err *e)
-{
-	struct listed *out = &list->all[list->n++];
-
-	*out = (struct listed){
-		.round = sched_round_of(l->n_ranks, a, b),
-		.a = a < b ? a : b,
-		.b = a < b ? b : a,
-	};
-	return p->inside ? check_inside(l, column, out, e) : 0;
-}
-
-/** Each rank of the one end with each of the other, but with itself. */
-static int add_each(struct plan_plan_list *list, const struct layout *l,
+/** Each rank of the one end with each of the other, but with itself, in the
+ *  round in which the circle method has them. */
+static int add_each(struct plan *plan, const struct layout *l,
 		    const struct pairs *p, const struct pair_ends *pair,
 		    struct err *e)
 {
-	struct ranks_of a, b;
-	struct listed *more;
-	int rc = 0;
+	int a, b, n_a, n_b;
 
-	if (find_ranks(l, p, &pair->a, pair->column, &a, e) < 0 ||
-	    find_ranks(l, p, &pair->b, pair->column, &b, e) < 0) {
+	n_a = find_ranks(l, p, &pair->a, pair->column, &a, e);
+	n_b = n_a < 0 ? -1 : find_ranks(l, p, &pair->b, pair->column, &b, e);
+	if (n_b < 0) {
 		return -1;
 	}
-	if (a.n == 1 && b.n == 1 && a.first == b.first &&
-	    pair->a.index != PAIR_ALL && pair->b.index != PAIR_ALL) {
+	if (n_a == 1 && n_b == 1 && a == b && pair->a.index != PAIR_ALL &&
+	    pair->b.index != PAIR_ALL) {
 		return err_set(e, 0, "--pairs, column %d: rank %d is "
-			       "paired with itself", pair->column, a.first);
+			       "paired with itself", pair->column, a);
 	}
-	more = realloc(list->all, (list->n + (size_t)a.n * (size_t)b.n + 1) *
-				  sizeof(*more));
-	if (!more) {
-		return err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
-			       list->n);
-	}
-	list->all = more;
-	for (int i = 0; rc == 0 && i < a.n * b.n; i++) {
-		int x = a.first + i / b.n, y = b.first + i % b.n;
+	for (int i = 0; i < n_a * n_b; i++) {
+		int x = a + i / n_b, y = b + i % n_b;
 
-		rc = x == y ? 0 : add_listed(list, l, p, pair->column, x, y,
-					     e);
+		if (x == y) {
+			continue;
+		}
+		if (p->inside && !layout_same_node(l, x, y)) {
+			err_set(e, 0, "--pairs, column %d: ranks %d and %d are "
+				"on different nodes", pair->column,
+				x < y ? x : y, x < y ? y : x);
+			return err_hint(e, "the transport stays inside a node; "
+					"between nodes: --transport=nccl or "
+					"tcp");
+		}
+		add_task(plan, sched_round_of(l->n_ranks, x, y), x, y);
 	}
-	return rc;
+	return 0;
 }
 
 /** By round, then lower rank: equal only for the same pair. */
 static int listed_order(const void *x, const void *y)
 {
-	const struct listed *p = x, *q = y;
+	const struct task *p = x, *q = y;
 
 	if (p->round != q->round) {
 		return p->round < q->round ? -1 : 1;
@@ -441,26 +352,31 @@ static int listed_order(const void *x, const void *y)
 	return (p->a > q->a) - (p->a < q->a);
 }
 
+/** The listed pairs, each of them once. */
 static int plan_list(struct plan *plan, const struct layout *l,
 		     const struct pairs *p, struct err *e)
 {
-	struct plan_plan_list list = { 0 };
+	struct plan all = { 0 };
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < p->n; i++) {
-		rc = add_each(&list, l, p, &p->list[i], e);
+		rc = add_each(&all, l, p, &p->list[i], e);
 	}
-	if (rc == 0 && list.n > 0) {
-		qsort(list.all, list.n, sizeof(*list.all), listed_order);
+	if (rc == 0 && all.room > 0 && all.tasks == NULL) {
+		rc = err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
+			     all.n);
 	}
-	for (size_t i = 0; rc == 0 && i < list.n; i++) {
-		const struct listed *x = &list.all[i];
+	if (rc == 0 && all.n > 0) {
+		qsort(all.tasks, all.n, sizeof(*all.tasks), listed_order);
+	}
+	for (size_t i = 0; rc == 0 && i < all.n; i++) {
+		const struct task *x = &all.tasks[i];
 
 		if (i == 0 || listed_order(x - 1, x) != 0) {
 			add_task(plan, x->round, x->a, x->b);
 		}
 	}
-	free(list.all);
+	plan_release(&all);
 	return rc;
 }
 
@@ -499,21 +415,6 @@ static void take_pair(void *ctx, int a, int b)
 	}
 }
 
-/** Nodes that have met need not do so again. */
-static bool note_met(struct sampling *s)
-{
-	s->n_met = s->plan->n;
-	s->met = calloc(s->n_met + 1, sizeof(*s->met));
-	for (size_t i = 0; s->met != NULL && i < s->n_met; i++) {
-		s->met[i] = nodes_of(s->l, s->plan->tasks[i].a,
-				     s->plan->tasks[i].b);
-	}
-	if (s->met != NULL) {
-		qsort(s->met, s->n_met, sizeof(*s->met), by_nodes);
-	}
-	return s->met != NULL;
-}
-
 /** @k rounds of what @p wants. */
 static int plan_sample(struct plan *plan, const struct layout *l,
 		       const struct pairs *p, int k, struct err *e)
@@ -528,7 +429,17 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 	for (int i = 0; room && i < strata.n; i++) {
 		s.round = i;
 		if (strata.turns[i].of == STRATUM_NODES && s.met == NULL) {
-			room = note_met(&s);
+			/* nodes that have met need not do so again */
+			s.n_met = plan->n;
+			s.met = calloc(s.n_met + 1, sizeof(*s.met));
+			room = s.met != NULL;
+			for (size_t x = 0; room && x < s.n_met; x++) {
+				s.met[x] = nodes_of(l, plan->tasks[x].a,
+						    plan->tasks[x].b);
+			}
+			if (room) {
+				qsort(s.met, s.n_met, sizeof(*s.met), by_nodes);
+			}
 		}
 		strata_pairs(&strata, &strata.turns[i], take_pair, &s);
 	}
@@ -552,23 +463,6 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 }
 
 /* ---- all of it --------------------------------------------------------- */
-
-static bool groups_differ(const struct layout *l)
-{
-	int r = 1;
-
-	while (r < l->n_ranks && l->ranks[r].group == l->ranks[0].group) {
-		r++;
-	}
-	return r < l->n_ranks;
-}
-
-/** A list is what somebody wants to see, all of it. */
-static int listed_sample(struct err *e)
-{
-	err_set(e, 0, "a list of pairs is measured as it is");
-	return err_hint(e, "leave out --sample and --quick, or --pairs");
-}
 
 static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
 			 struct err *e)
@@ -594,70 +488,61 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
 		       err_hint(e, "--pairs=all tests every pair");
 }
 
-static int nothing_left(struct err *e)
-{
-	err_set(e, 0, "no pair to test: none of the GPUs of the list is there, "
-		"with a partner");
-	return err_hint(e, "test with more nodes: \"gpucheck p2p\" without "
-			"--retest");
-}
-
-static int too_many(int n_ranks, struct err *e)
-{
-	err_set(e, 0, "all pairs of %d ranks are too many; at most %d ranks "
-		"have all of theirs measured", n_ranks, PAIRS_ALL_MOST);
-	return err_hint(e, "--pairs=default measures a sample, --pairs=nodes "
-			"one pair of any two nodes");
-}
-
-/** The tasks of @p, which are none where nothing is wanted. */
-static int fill_plan(struct plan *plan, const struct layout *l,
-		     const struct pairs *p, struct err *e)
-{
-	if (p->kind == PAIRS_LIST) {
-		return p->rounds > 0 ? listed_sample(e) :
-				       plan_list(plan, l, p, e);
-	}
-	if (p->rounds > 0) {
-		return plan_sample(plan, l, p, p->rounds, e);
-	}
-	if (l->n_ranks <= PAIRS_ALL_MOST) {
-		plan_rounds(plan, l, p);
-		return 0;
-	}
-	return p->kind == PAIRS_INTRA ? plan_sample(plan, l, p, l->n_ranks, e) :
-					too_many(l->n_ranks, e);
-}
-
 int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 	       struct err *e)
 {
-	struct plan plan = { 0 };
+	bool circle = p->kind != PAIRS_LIST && p->rounds == 0 &&
+		      l->n_ranks <= PAIRS_ALL_MOST;
+	int rounds = circle ? sched_rounds(l->n_ranks) : 0, rc = 0, r = 1;
 
-	*out = plan;
+	*out = (struct plan){ 0 };
 	if (l->n_ranks < 2) {
 		return nothing_to_do(PAIRS_ALL, false, false, e);
 	}
-	if (fill_plan(&plan, l, p, e) < 0) {
-		goto release;
-	}
-	if (plan.room > 0 && plan.tasks == NULL) {
-		err_set(e, ENOMEM, "no memory for a plan of %zu pairs", plan.n);
-		goto release;
-	}
-	if (plan.n == 0) {
-		if (p->what_is_there) {
-			nothing_left(e);
-		} else {
-			nothing_to_do(p->kind, p->inside, groups_differ(l), e);
+	for (int i = 0; i < rounds; i++) {
+		for (int a = 0; a < l->n_ranks; a++) {
+			int b = sched_partner(l->n_ranks, i, a);
+
+			if (b > a && pairs_want(&l->cluster, p->kind,
+						p->rails_apart, a, b)) {
+				add_task(out, i, a, b);
+			}
 		}
-		goto release;
 	}
-	*out = plan;
-	return 0;
-release:
-	plan_release(&plan);
-	return -1;
+	if (p->kind == PAIRS_LIST && p->rounds > 0) {
+		err_set(e, 0, "a list of pairs is measured as it is");
+		rc = err_hint(e, "leave out --sample and --quick, or --pairs");
+	} else if (p->kind == PAIRS_LIST) {
+		rc = plan_list(out, l, p, e);
+	} else if (p->rounds > 0 || (!circle && p->kind == PAIRS_INTRA)) {
+		rc = plan_sample(out, l, p, p->rounds > 0 ? p->rounds :
+							    l->n_ranks, e);
+	} else if (!circle) {
+		err_set(e, 0, "all pairs of %d ranks are too many; at most %d "
+			"ranks have all of theirs measured", l->n_ranks,
+			PAIRS_ALL_MOST);
+		rc = err_hint(e, "--pairs=default measures a sample, "
+				 "--pairs=nodes one pair of any two nodes");
+	}
+	if (rc == 0 && out->room > 0 && out->tasks == NULL) {
+		rc = err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
+			     out->n);
+	} else if (rc == 0 && out->n == 0 && p->what_is_there) {
+		err_set(e, 0, "no pair to test: none of the GPUs of the list "
+			"is there, with a partner");
+		rc = err_hint(e, "test with more nodes: \"gpucheck p2p\" "
+				 "without --retest");
+	} else if (rc == 0 && out->n == 0) {
+		while (r < l->n_ranks &&
+		       l->ranks[r].group == l->ranks[0].group) {
+			r++;
+		}
+		rc = nothing_to_do(p->kind, p->inside, r < l->n_ranks, e);
+	}
+	if (rc < 0) {
+		plan_release(out);
+	}
+	return rc;
 }
 
 void plan_release(struct plan *p)

@@ -20,19 +20,15 @@
 #define MISSED 1e-3	/* a fault that is there is not seen so often */
 #define MOST   1e15	/* that any answer is */
 
-/** The least rate of which @bad of @n may well be; above 0 where @bad is. */
-static double least_rate(double bad, double n)
-{
-	double rate = bad / n, more = Z * Z / n;
-
-	return (rate + more / 2 -
-		Z * sqrt(rate * (1 - rate) / n + more / (4 * n))) / (1 + more);
-}
-
 int64_t repeats_to_trust(int64_t bad, int64_t n)
 {
-	double most = log(MISSED) /
-		      log1p(-least_rate((double)bad, (double)n));
+	/* the least rate that may well be; above 0 */
+	const double rate = (double)bad / (double)n, more = Z * Z / (double)n;
+	const double least =
+		(rate + more / 2 - Z * sqrt(rate * (1 - rate) / (double)n +
+					    more / (4 * (double)n))) /
+		(1 + more);
+	double most = log(MISSED) / log1p(-least);
 
 	return (int64_t)fmin(fmax(ceil(most), 1), MOST);
 }
@@ -141,18 +137,6 @@ void convict_expect(struct convict *c, int src, int dst)
 	}
 }
 
-static void add_partner(struct convict_part *p, int rank)
-{
-	for (int i = 0; i < p->n_partners; i++) {
-		if (p->partners[i] == rank) {
-			return;
-		}
-	}
-	if (p->n_partners < PARTNERS) {
-		p->partners[p->n_partners++] = rank;
-	}
-}
-
 void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 		  int64_t cost_ns)
 {
@@ -171,7 +155,14 @@ void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 		p->bad += bad;
 		p->cost_ns += bad ? cost_ns : 0;
 		if (bad && inter) {
-			add_partner(p, receives(i) ? src : dst);
+			int rank = receives(i) ? src : dst, k = 0;
+
+			while (k < p->n_partners && p->partners[k] != rank) {
+				k++;
+			}
+			if (k == p->n_partners && k < PARTNERS) {
+				p->partners[p->n_partners++] = rank;
+			}
 		}
 	}
 	c->good += good;
@@ -180,68 +171,50 @@ void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 	c->passed[dst] += good && inter;
 }
 
-/** Returns the number of partners that pass elsewhere and failed with @p. */
-static int proof(const struct convict *c, const struct convict_part *p)
+const char *convict_of(const struct convict *c, int src, int dst,
+		       int64_t spare_ns, bool rails, char text[CONVICT_TEXT])
 {
-	int n = 0;
+	const double good = (double)c->good_ns /
+			    (double)(c->good + (c->good == 0));
 
-	for (int i = 0; i < p->n_partners; i++) {
-		n += c->passed[p->partners[i]] > 0;
-	}
-	return n;
-}
-
-/** Returns true if the remaining tests of the part, one after the other, take
- *  over @spare_ns longer than if they passed. */
-static bool is_costly(const struct convict *c, const struct convict_part *p,
-		      int64_t spare_ns)
-{
-	double one = (double)p->cost_ns / (double)p->bad;
-	double good = (double)c->good_ns / (double)(c->good + (c->good == 0));
-
-	return (one - good) * (double)p->left > (double)spare_ns;
-}
-
-static void say(const struct convict *c, int which, int src, int dst,
-		const struct convict_part *p, struct convict_reason *why)
-{
-	int rank = receives(which) ? dst : src;
-	const struct cluster_rank *r = &c->l->ranks[rank];
-
-	if (which == RAILS) {
-		why->code = "rails_apart";
-		snprintf(why->text, sizeof(why->text),
-			 "all %zu tests between rails have failed", p->bad);
-		return;
-	}
-	why->code = "part_convicted";
-	snprintf(why->text, sizeof(why->text),
-		 "all %zu tests of %s %d of %.64s as %s have failed", p->bad,
-		 which == NIC_TX || which == NIC_RX ? "NIC" : "GPU",
-		 which == NIC_TX || which == NIC_RX ? r->nic : r->gpu,
-		 c->l->nodes[r->node].name,
-		 receives(which) ? "receiver" : "sender");
-}
-
-struct convict_reason convict_of(const struct convict *c, int src, int dst,
-				 int64_t spare_ns, bool rails)
-{
-	struct convict_reason why = { 0 };
-
-	for (int i = CONVICT_PARTS_OF_CELL - 1; i >= 0 && why.code == NULL;
-	     i--) {
+	for (int i = CONVICT_PARTS_OF_CELL - 1; i >= 0; i--) {
 		const struct convict_part *p = part_of(c, i, src, dst);
+		const bool nic = i == NIC_TX || i == NIC_RX;
+		const struct cluster_rank *r =
+			&c->l->ranks[receives(i) ? dst : src];
+		double one;
+		int n = 0;	/* partners that pass elsewhere */
 
-		if (p == NULL || p->good > 0 || p->bad < CONVICT_PROOF ||
-		    (i == RAILS ? !rails :
-				  c->l->n_ranks < CONVICT_RANKS ||
-					  !is_costly(c, p, spare_ns)) ||
-		    proof(c, p) < (i == RAILS ? 1 : CONVICT_PROOF)) {
+		if (p == NULL || p->good > 0 || p->bad < CONVICT_PROOF) {
 			continue;
 		}
-		say(c, i, src, dst, p, &why);
+		/* what its other tests, one after the other, take longer than
+		 * if they passed */
+		one = (double)p->cost_ns / (double)p->bad;
+		if (i == RAILS ? !rails :
+		    c->l->n_ranks < CONVICT_RANKS ||
+		    (one - good) * (double)p->left <= (double)spare_ns) {
+			continue;
+		}
+		for (int k = 0; k < p->n_partners; k++) {
+			n += c->passed[p->partners[k]] > 0;
+		}
+		if (n < (i == RAILS ? 1 : CONVICT_PROOF)) {
+			continue;
+		}
+		if (i == RAILS) {
+			snprintf(text, CONVICT_TEXT, "all %zu tests between "
+				 "rails have failed", p->bad);
+			return "rails_apart";
+		}
+		snprintf(text, CONVICT_TEXT,
+			 "all %zu tests of %s %d of %.64s as %s have failed",
+			 p->bad, nic ? "NIC" : "GPU", nic ? r->nic : r->gpu,
+			 c->l->nodes[r->node].name,
+			 receives(i) ? "receiver" : "sender");
+		return "part_convicted";
 	}
-	return why;
+	return NULL;
 }
 
 /* ---- retry --------------------------------------------------------------- */
@@ -267,41 +240,32 @@ static bool is_bad(const struct cell *c, enum retry_bad bad)
 				      cells_failed(c->class);
 }
 
-/** The cells to choose from, and the counts of their parts. */
-struct choice {
-	const struct layout *l;
-	enum retry_bad bad;
-	struct grid nodes;	/* the pairs of nodes that these have */
-	struct retry_tally *parts;
-};
-
-/** Between which nodes there are cells; -1 without memory. */
-static int find_nodes(struct choice *c)
+/** Sets @nodes to the pairs of nodes between which there are cells; -1 without
+ *  memory. */
+static int find_nodes(const struct layout *l, struct grid *nodes)
 {
 	struct grid_pair *pairs;
 	int rc;
 
-	if (c->l->grid.first == NULL) {
-		c->nodes = grid_square(c->l->n_nodes);
+	if (l->grid.first == NULL) {
+		*nodes = grid_square(l->n_nodes);
 		return 0;
 	}
-	pairs = calloc(c->l->grid.n + 1, sizeof(*pairs));
-	for (size_t at = 0; pairs != NULL && at < c->l->grid.n; at++) {
-		int s = c->l->ranks[grid_src(&c->l->grid, at)].node;
-		int d = c->l->ranks[grid_dst(&c->l->grid, at)].node;
+	pairs = calloc(l->grid.n + 1, sizeof(*pairs));
+	for (size_t at = 0; pairs != NULL && at < l->grid.n; at++) {
+		int s = l->ranks[grid_src(&l->grid, at)].node;
+		int d = l->ranks[grid_dst(&l->grid, at)].node;
 
 		pairs[at] = (struct grid_pair){ s < d ? s : d, s < d ? d : s };
 	}
-	rc = pairs != NULL ? grid_of(&c->nodes, c->l->n_nodes, pairs,
-				     c->l->grid.n) : -1;
+	rc = pairs != NULL ? grid_of(nodes, l->n_nodes, pairs, l->grid.n) : -1;
 	free(pairs);
 	return rc;
 }
 
-static int parts_of(const struct choice *c, int src, int dst,
-		    size_t ids[PARTS_OF_CELL])
+static int parts_of(const struct layout *l, const struct grid *nodes, int src,
+		    int dst, size_t ids[PARTS_OF_CELL])
 {
-	const struct layout *l = c->l;
 	enum path_class path = cluster_path(&l->cluster, src, dst);
 	int s = l->ranks[src].node, d = l->ranks[dst].node, n = 0;
 
@@ -313,7 +277,7 @@ static int parts_of(const struct choice *c, int src, int dst,
 	}
 	if (part_goes_by(PART_NODE_PAIR, path)) {
 		ids[n++] = (size_t)(l->n_ranks + l->n_nics) +
-			   grid_at(&c->nodes, s < d ? s : d, s < d ? d : s);
+			   grid_at(nodes, s < d ? s : d, s < d ? d : s);
 	}
 	return n;
 }
@@ -343,37 +307,17 @@ static bool choose(struct retry_tally *p, const size_t *ids, int n,
 	return true;
 }
 
-/* How many bad cells each part has. */
-static void count_bad(const struct choice *c)
-{
-	size_t ids[PARTS_OF_CELL];
-
-	for (size_t at = 0; at < c->l->grid.n; at++) {
-		bool is = is_bad(&c->l->cells[at], c->bad);
-		int k = 0;
-
-		if (is || (c->bad == RETRY_SLOW &&
-			   c->l->cells[at].attempt > 0)) {
-			k = parts_of(c, grid_src(&c->l->grid, at),
-				     grid_dst(&c->l->grid, at), ids);
-		}
-		for (int j = 0; j < k; j++) {
-			c->parts[ids[j]].cells++;
-			c->parts[ids[j]].bad += is;
-		}
-	}
-}
-
 /** Returns true if cells of the pair at @at are to be repeated and @at is the
  *  first of its two cells.  Fills @t. */
-static bool is_due(const struct choice *c, size_t at, struct task *t)
+static bool is_due(const struct layout *l, enum retry_bad bad, size_t at,
+		   struct task *t)
 {
-	int src = grid_src(&c->l->grid, at), dst = grid_dst(&c->l->grid, at);
-	size_t back = grid_at(&c->l->grid, dst, src);
-	bool here = is_bad(&c->l->cells[at], c->bad);
-	bool there = back < c->l->grid.n && is_bad(&c->l->cells[back], c->bad);
+	int src = grid_src(&l->grid, at), dst = grid_dst(&l->grid, at);
+	size_t back = grid_at(&l->grid, dst, src);
+	bool here = is_bad(&l->cells[at], bad);
+	bool there = back < l->grid.n && is_bad(&l->cells[back], bad);
 
-	if (src > dst && back < c->l->grid.n) {
+	if (src > dst && back < l->grid.n) {
 		return false;
 	}
 	*t = (struct task){ .a = src < dst ? src : dst,
@@ -383,38 +327,43 @@ static bool is_due(const struct choice *c, size_t at, struct task *t)
 	return t->dirs != 0;
 }
 
-static size_t queue_bad(const struct choice *c, const struct retry_ops *ops,
-			void *ctx)
-{
-	size_t ids[PARTS_OF_CELL], queued = 0;
-
-	for (size_t at = 0; at < c->l->grid.n; at++) {
-		struct task t;
-
-		if (is_due(c, at, &t) && ops->works(ctx, t.a) &&
-		    ops->works(ctx, t.b) &&
-		    choose(c->parts, ids, parts_of(c, t.a, t.b, ids), c->bad)) {
-			queued += ops->queue(ctx, &t) == 0;
-		}
-	}
-	return queued;
-}
-
 size_t retry_choose(const struct layout *l, enum retry_bad bad,
 		    const struct retry_ops *ops, void *ctx)
 {
-	struct choice c = { .l = l, .bad = bad };
-	size_t queued = 0;
+	struct grid nodes = { 0 };
+	struct retry_tally *parts = NULL;
+	size_t ids[PARTS_OF_CELL], queued = 0;
+	const size_t n = l->grid.n;
 
-	if (find_nodes(&c) == 0) {
-		c.parts = calloc((size_t)(l->n_ranks + l->n_nics) + c.nodes.n +
-				 1, sizeof(*c.parts));
+	if (find_nodes(l, &nodes) == 0) {
+		parts = calloc((size_t)(l->n_ranks + l->n_nics) + nodes.n + 1,
+			       sizeof(*parts));
 	}
-	if (c.parts != NULL) {
-		count_bad(&c);
-		queued = queue_bad(&c, ops, ctx);
+	/* how many bad cells each part has */
+	for (size_t at = 0; parts != NULL && at < n; at++) {
+		bool is = is_bad(&l->cells[at], bad);
+		int k = 0;
+
+		if (is || (bad == RETRY_SLOW && l->cells[at].attempt > 0)) {
+			k = parts_of(l, &nodes, grid_src(&l->grid, at),
+				     grid_dst(&l->grid, at), ids);
+		}
+		for (int j = 0; j < k; j++) {
+			parts[ids[j]].cells++;
+			parts[ids[j]].bad += is;
+		}
 	}
-	free(c.parts);
-	grid_release(&c.nodes);
+	for (size_t at = 0; parts != NULL && at < n; at++) {
+		struct task t;
+
+		if (is_due(l, bad, at, &t) && ops->works(ctx, t.a) &&
+		    ops->works(ctx, t.b) &&
+		    choose(parts, ids, parts_of(l, &nodes, t.a, t.b, ids),
+			   bad)) {
+			queued += ops->queue(ctx, &t) == 0;
+		}
+	}
+	free(parts);
+	grid_release(&nodes);
 	return queued;
 }

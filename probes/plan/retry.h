@@ -41,20 +41,16 @@ void convict_expect(struct convict *c, int src, int dst);
 void convict_hear(struct convict *c, int src, int dst, enum outcome o,
 		  int64_t cost_ns);
 
-/** Why a test need not be made. */
-struct convict_reason {
-	const char *code;	/* NULL: it must be made */
-	char text[160];
-};
+#define CONVICT_TEXT 160
 
 /**
- * Returns why src -> dst need not be tested; without a code it must be.  It
- * need not if the remaining tests of a part take @spare_ns longer, one after
- * the other, than if they passed; with @rails also if rails do not connect,
- * which a drill and a model show completely.
+ * Returns the code of why src -> dst need not be tested, with @text in words;
+ * NULL if it must be.  It need not if the remaining tests of a part take
+ * @spare_ns longer, one after the other, than if they passed; with @rails also
+ * if rails do not connect, which a drill and a model show completely.
  */
-struct convict_reason convict_of(const struct convict *c, int src, int dst,
-				 int64_t spare_ns, bool rails);
+const char *convict_of(const struct convict *c, int src, int dst,
+		       int64_t spare_ns, bool rails, char text[CONVICT_TEXT]);
 
 /* ---- repeats ------------------------------------------------------------- */
 

@@ -55,7 +55,8 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
 {
 	/* a drill and a model show all that they touch */
 	bool rails = !ranks_model(&w->ranks) && w->ranks.drill.n == 0;
-	struct convict_reason why[2] = { 0 };
+	const char *code[2] = { NULL, NULL };
+	char why[2][CONVICT_TEXT];
 	const size_t todo = queue_size(w) + dispatch_running(w->dispatch);
 	const size_t done = w->plan.n > todo ? w->plan.n - todo : 1;
 	/* time to spare: a share of what the run takes, to judge by what is
@@ -69,8 +70,9 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
 	for (int d = 0; is_first(w, t) && d < 2; d++) {
 		int src = d == 0 ? t->a : t->b, dst = d == 0 ? t->b : t->a;
 
-		why[d] = convict_of(w->convict, src, dst, spare_ns, rails);
-		vain |= why[d].code != NULL ? t->dirs & (uint8_t)(1 << d) : 0;
+		code[d] = convict_of(w->convict, src, dst, spare_ns, rails,
+				     why[d]);
+		vain |= code[d] != NULL ? t->dirs & (uint8_t)(1 << d) : 0;
 	}
 	if (whole && vain != t->dirs) {
 		return 0;
@@ -80,8 +82,8 @@ uint8_t relay_in_vain(struct pairs_work *w, const struct task *t, bool whole)
 
 		left.dirs = vain & (uint8_t)(1 << d);
 		if (left.dirs != 0) {
-			rows_leave_out(w, &left, OUTCOME_SKIPPED, why[d].code,
-				       why[d].text);
+			rows_leave_out(w, &left, OUTCOME_SKIPPED, code[d],
+				       why[d]);
 		}
 	}
 	return vain;
