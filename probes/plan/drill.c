@@ -28,22 +28,18 @@ enum drill_layer drill_layer_of(const char *transport, bool ports, bool gpu)
 	return layer >= 0 ? (enum drill_layer)layer : DRILL_NCCL;
 }
 
-static bool holds(const struct drill_when *w, enum drill_layer layer,
-		  char *(*env)(const char *name))
-{
-	const char *value = w->name[0] && env ? env(w->name) : NULL;
-
-	return layer >= w->from && !(value && strcmp(value, w->value) == 0);
-}
-
 void drill_settle(struct drill *d, enum drill_layer layer,
 		  char *(*env)(const char *name))
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < d->n; i++) {
-		if (holds(&d->faults[i].when, layer, env)) {
-			d->faults[kept++] = d->faults[i];
+		const struct drill_fault *f = &d->faults[i];
+		const char *value = f->unless[0] && env ? env(f->unless) : NULL;
+
+		if (layer >= f->from &&
+		    !(value && strcmp(value, f->unless_value) == 0)) {
+			d->faults[kept++] = *f;
 		}
 	}
 	d->n = kept;
@@ -177,74 +173,46 @@ void drill_allow_pxn(struct drill *d)
 
 /* Check that every part is in this run. */
 
-static int most_nics(const struct layout *l)
-{
-	int most = 0;
-
-	for (int i = 0; i < l->n_nodes; i++) {
-		most = l->nodes[i].nics > most ? l->nodes[i].nics : most;
-	}
-	return most;
-}
-
-/** Number @n of a @what of which there are @count: 0, or -1 with @e. */
-static int check_number(const struct drill_fault *f, const char *what, int n,
-			int count, struct err *e)
-{
-	if (n < count) {
-		return 0;
-	}
-	err_set(e, 0, "line %d, column %d: no %s %d in this run", f->line,
-		f->column, what, n);
-	return err_hint(e, "%ss are counted from 0, and there are %d", what,
-			count);
-}
-
-/** The same of what counts inside the first node of the part. */
-static int check_of_node(const struct drill_fault *f, const char *what, int n,
-			 int count, const struct layout *l, struct err *e)
-{
-	if (n < count) {
-		return 0;
-	}
-	err_set(e, 0, "line %d, column %d: no %s %d on node %d", f->line,
-		f->column, what, n, f->at[0]);
-	return err_hint(e, "%ss are counted from 0, and '%s' has %d", what,
-			l->nodes[f->at[0]].name, count);
-}
-
-static int check_fault(const struct drill_fault *f, const struct layout *l,
-		       struct err *e)
-{
-	const char *counts = drill_parts[f->part].counts;
-	const struct cluster_node *node;
-	int rc = 0;
-
-	for (int i = 0; rc == 0 && counts[i]; i++) {
-		int n = f->at[i];
-
-		node = &l->nodes[f->at[0]];	/* if that is one */
-		rc = counts[i] == 'n' ?
-			     check_number(f, "node", n, l->n_nodes, e) :
-		     counts[i] == 'r' ?
-			     check_number(f, "rank", n, l->n_ranks, e) :
-		     counts[i] == 'l' ?
-			     check_number(f, "rail", n, most_nics(l), e) :
-		     counts[i] == 'g' ?
-			     check_of_node(f, "GPU", n, node->gpus, l, e) :
-		     counts[i] == 'k' ?
-			     check_of_node(f, "NIC", n, node->nics, l, e) :
-			     check_of_node(f, "socket", n, CLUSTER_SOCKETS, l,
-					   e);
-	}
-	return rc;
-}
-
 int drill_check(const struct drill *d, const struct layout *l, struct err *e)
 {
+	int nics = 0;
+
+	for (int i = 0; i < l->n_nodes; i++) {
+		nics = l->nodes[i].nics > nics ? l->nodes[i].nics : nics;
+	}
 	for (size_t i = 0; i < d->n; i++) {
-		if (check_fault(&d->faults[i], l, e) < 0) {
-			return -1;
+		const struct drill_fault *f = &d->faults[i];
+		const char *letter = drill_parts[f->part].counts;
+
+		for (int k = 0; letter[k]; k++) {
+			const struct cluster_node *node = &l->nodes[f->at[0]];
+			const bool inside = strchr("gks", letter[k]) != NULL;
+			const char *what = letter[k] == 'n' ? "node" :
+					   letter[k] == 'r' ? "rank" :
+					   letter[k] == 'l' ? "rail" :
+					   letter[k] == 'g' ? "GPU" :
+					   letter[k] == 'k' ? "NIC" : "socket";
+			const int n = letter[k] == 'n' ? l->n_nodes :
+				      letter[k] == 'r' ? l->n_ranks :
+				      letter[k] == 'l' ? nics :
+				      letter[k] == 'g' ? node->gpus :
+				      letter[k] == 'k' ? node->nics :
+							 CLUSTER_SOCKETS;
+
+			if (f->at[k] < n) {
+				continue;
+			}
+			if (!inside) {
+				err_set(e, 0, "line %d, column %d: no %s %d in "
+					"this run", f->line, f->column, what,
+					f->at[k]);
+				return err_hint(e, "%ss are counted from 0, and "
+						"there are %d", what, n);
+			}
+			err_set(e, 0, "line %d, column %d: no %s %d on node %d",
+				f->line, f->column, what, f->at[k], f->at[0]);
+			return err_hint(e, "%ss are counted from 0, and '%s' "
+					"has %d", what, node->name, n);
 		}
 	}
 	return 0;
@@ -255,21 +223,6 @@ int drill_check(const struct drill *d, const struct layout *l, struct err *e)
 static bool in_range(int n, int first, int last)
 {
 	return n >= first && n <= last;
-}
-
-/** Number @i of @f, counted as @letter, as a member of @p. */
-static void set_number(const struct drill_fault *f, const struct layout *l,
-		       int i, char letter, struct part *p)
-{
-	int *node = p->node < 0 ? &p->node : &p->peer_node;
-	int *index = p->index < 0 ? &p->index : &p->peer_index;
-
-	if (letter == 'r') {
-		*node = l->ranks[f->at[i]].node;
-		*index = l->ranks[f->at[i]].gpu;
-	} else {
-		*(letter == 'n' ? node : index) = f->at[i];
-	}
 }
 
 /** The part of @f.  Its ranges of nodes are leaf switches 0 and 1, or NVLink
@@ -290,7 +243,16 @@ static struct part part_of(const struct drill_fault *f, const struct layout *l)
 		p.index = 0;
 	} else {
 		for (int i = 0; word->counts[i]; i++) {
-			set_number(f, l, i, word->counts[i], &p);
+			int *node = p.node < 0 ? &p.node : &p.peer_node;
+			int *index = p.index < 0 ? &p.index : &p.peer_index;
+
+			if (word->counts[i] == 'r') {
+				*node = l->ranks[f->at[i]].node;
+				*index = l->ranks[f->at[i]].gpu;
+			} else {
+				*(word->counts[i] == 'n' ? node : index) =
+					f->at[i];
+			}
 		}
 	}
 	return p;
@@ -326,15 +288,6 @@ bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 	       part_has_end(&p, &e);
 }
 
-/** Return true if a static hash puts the path on the faulty link. */
-static bool is_hashed(const struct drill_fault *f, int src, int dst,
-		      uint64_t seed)
-{
-	uint64_t link = hash_mix(seed, (uint64_t)f->line, 0, 0);
-
-	return hash_unit(link, (uint64_t)src, (uint64_t)dst, 0) < f->fraction;
-}
-
 /** The ends of cell @src -> @dst that @f touches, 0 for none. */
 static unsigned touch(const struct drill_fault *f, const struct layout *l,
 		      int src, int dst, uint64_t seed)
@@ -348,8 +301,13 @@ static unsigned touch(const struct drill_fault *f, const struct layout *l,
 	    d.domain) {
 		path = PATH_NVLINK;
 	}
-	return p.kind != PART_FABRIC_PATH || is_hashed(f, src, dst, seed) ?
-		       part_touched_ends(&p, &s, &d, path) : 0;
+	/* a static hash puts some paths on the faulty link */
+	if (p.kind == PART_FABRIC_PATH &&
+	    hash_unit(hash_mix(seed, (uint64_t)f->line, 0, 0), (uint64_t)src,
+		      (uint64_t)dst, 0) >= f->fraction) {
+		return 0;
+	}
+	return part_touched_ends(&p, &s, &d, path);
 }
 
 /** The end that does what the fault says. */

@@ -68,13 +68,6 @@ enum drill_layer {
 	DRILL_NCCL		/* what jobs use; the model stands for it */
 };
 
-/** When a fault is there at all. */
-struct drill_when {
-	enum drill_layer from;
-	char name[48];		/* not if this variable ... */
-	char value[32];		/* ... has this value; "" = always */
-};
-
 struct drill_fault {
 	enum drill_kind kind;
 	enum drill_part part;
@@ -84,7 +77,10 @@ struct drill_fault {
 	double value;	/* factor, rate */
 	double fraction;	/* of the paths that are in it */
 	int line, column;	/* of the part, for messages */
-	struct drill_when when;
+	/* when it is there at all: */
+	enum drill_layer from;
+	char unless[48];	/* not if this variable ... */
+	char unless_value[32];	/* ... has this value; "" = always */
 };
 
 /** How single tests differ from each other. */

@@ -15,21 +15,6 @@
 
 /* ---- pass ---------------------------------------------------------------- */
 
-/** Name each pass by its difference from the other. */
-static void name_passes(struct pass *passes, int n)
-{
-	const struct pass *one = &passes[0];
-
-	for (int i = 0; i < n; i++) {
-		struct pass *p = &passes[i];
-
-		snprintf(p->name, sizeof(p->name), "%s%s%s",
-			 spec_choice_name("schedule", p->schedule),
-			 n > 1 && p->pxn ? "+pxn" : "",
-			 p->memory != one->memory ? "+gpu" : "");
-	}
-}
-
 int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 {
 	int n = s->contrast == CONTRAST_NONE ? 1 : PASS_MAX;
@@ -56,7 +41,15 @@ int pass_list(const struct spec *s, struct pass passes[PASS_MAX])
 	default:
 		break;
 	}
-	name_passes(passes, n);
+	/* each is named by its difference from the other */
+	for (int i = 0; i < n; i++) {
+		struct pass *p = &passes[i];
+
+		snprintf(p->name, sizeof(p->name), "%s%s%s",
+			 spec_choice_name("schedule", p->schedule),
+			 n > 1 && p->pxn ? "+pxn" : "",
+			 p->memory != passes[0].memory ? "+gpu" : "");
+	}
 	return n;
 }
 
@@ -104,24 +97,6 @@ struct strata_place {
 
 /* ---- who sits where ---------------------------------------------------- */
 
-static struct strata_place
-place_of(const struct layout *l, enum stratum stratum, int rank, uint64_t seed)
-{
-	const struct cluster_rank *r = &l->ranks[rank];
-	struct strata_place p = { .group = r->group, .seat = r->node,
-			   .nic = l->own[rank].planned, .rank = rank };
-
-	if (stratum == STRATUM_RAIL) {
-		p.part = l->own[rank].planned;
-	} else if (stratum == STRATUM_INSIDE) {
-		p.part = r->node;
-		p.seat = rank;
-	}
-	p.draw = hash_mix(seed, (uint64_t)stratum, (uint64_t)p.part,
-			  (uint64_t)p.seat);
-	return p;
-}
-
 static int by_pool(const struct strata_place *p, const struct strata_place *q)
 {
 	return p->group != q->group ? (p->group > q->group) * 2 - 1
@@ -153,27 +128,6 @@ static int nic_at(const struct strata *s, const struct strata_pools *p, int i)
 	return s->l->own[p->order[i]].planned;
 }
 
-/** How many rails @seat has; where some have more ranks than others, each rank
- *  counts as one. */
-static int rails_of(const struct strata *s, const struct strata_pools *p,
-		    const struct strata_seat *seat)
-{
-	int rails = 1, each;
-
-	for (int i = 1; i < seat->n; i++) {
-		rails += nic_at(s, p, seat->first + i) !=
-			 nic_at(s, p, seat->first + i - 1);
-	}
-	each = seat->n / rails;
-	for (int i = 0; i < seat->n; i++) {
-		if (nic_at(s, p, seat->first + i) !=
-		    nic_at(s, p, seat->first + i / each * each)) {
-			return seat->n;
-		}
-	}
-	return seat->n % rails == 0 ? rails : seat->n;
-}
-
 /** Ways in which ranks of another seat can meet those of @seat. */
 static int ways(enum stratum stratum, const struct strata_seat *seat)
 {
@@ -184,36 +138,28 @@ static int ways(enum stratum stratum, const struct strata_seat *seat)
 		       seat->n / seat->rails * (seat->rails - 1) : seat->n;
 }
 
-/** In @pool, all on one rail, none crosses. */
-static bool can_meet(const struct strata *s, enum stratum stratum,
-		     const struct strata_pools *p, const struct pool *pool)
-{
-	const struct strata_seat *first = &p->seats[pool->first];
-	const struct strata_seat *last = &first[pool->n - 1];
-
-	for (int i = first->first; i < last->first + last->n; i++) {
-		if (nic_at(s, p, i) != nic_at(s, p, first->first)) {
-			return true;
-		}
-	}
-	return stratum != STRATUM_CROSS;
-}
-
+/** Counts how often the seats of each pool can meet, and the rounds. */
 static void count_rounds(const struct strata *s, enum stratum stratum,
 			 struct strata_pools *p)
 {
 	for (int i = 0; i < p->n_pools; i++) {
 		struct pool *pool = &p->pools[i];
+		const struct strata_seat *first = &p->seats[pool->first];
+		const struct strata_seat *last = &first[pool->n - 1];
 		int rounds = sched_rounds(pool->n);
+		bool crosses = stratum != STRATUM_CROSS;
 
 		for (int k = pool->first; k < pool->first + pool->n; k++) {
 			int laps = ways(stratum, &p->seats[k]);
 
 			pool->laps = laps > pool->laps ? laps : pool->laps;
 		}
-		if (!can_meet(s, stratum, p, pool)) {
-			pool->laps = 0;
+		/* in a pool that is all on one rail no pair crosses */
+		for (int k = first->first; k < last->first + last->n; k++) {
+			crosses |= nic_at(s, p, k) !=
+				   nic_at(s, p, first->first);
 		}
+		pool->laps = crosses ? pool->laps : 0;
 		rounds *= pool->laps;
 		p->most = rounds > p->most ? rounds : p->most;
 	}
@@ -235,8 +181,25 @@ static void take_places(const struct strata *s, struct strata_pools *p,
 		}
 		p->seats[p->n_seats - 1].n++;
 	}
+	/* how many rails each seat has; where some have more ranks than others,
+	 * each rank counts as one */
 	for (int i = 0; i < p->n_seats; i++) {
-		p->seats[i].rails = rails_of(s, p, &p->seats[i]);
+		struct strata_seat *seat = &p->seats[i];
+		const int first = seat->first;
+		int rails = 1, each;
+		bool alike;
+
+		for (int k = 1; k < seat->n; k++) {
+			rails += nic_at(s, p, first + k) !=
+				 nic_at(s, p, first + k - 1);
+		}
+		each = seat->n / rails;
+		alike = seat->n % rails == 0;
+		for (int k = 0; k < seat->n; k++) {
+			alike &= nic_at(s, p, first + k) ==
+				 nic_at(s, p, first + k / each * each);
+		}
+		seat->rails = alike ? rails : seat->n;
 	}
 }
 
@@ -269,7 +232,21 @@ static struct strata_pools *make_pools(const struct strata *s,
 		goto free_places;
 	}
 	for (size_t i = 0; i < n; i++) {
-		places[i] = place_of(s->l, stratum, (int)i, seed);
+		const struct cluster_rank *r = &s->l->ranks[i];
+		struct strata_place *at = &places[i];
+
+		*at = (struct strata_place){ .group = r->group,
+					     .seat = r->node,
+					     .nic = s->l->own[i].planned,
+					     .rank = (int)i };
+		if (stratum == STRATUM_RAIL) {
+			at->part = at->nic;
+		} else if (stratum == STRATUM_INSIDE) {
+			at->part = r->node;
+			at->seat = (int)i;
+		}
+		at->draw = hash_mix(seed, (uint64_t)stratum,
+				    (uint64_t)at->part, (uint64_t)at->seat);
 	}
 	qsort(places, n, sizeof(*places), by_seat);
 	take_places(s, p, places);
@@ -296,7 +273,8 @@ static bool take_turn(struct strata *s, enum stratum of)
 	return true;
 }
 
-static int choose_turns(struct strata *s, int k)
+int strata_make(struct strata *s, const struct layout *l,
+		const struct pairs *p, int k, uint64_t seed, struct err *e)
 {
 	static const enum stratum order[STRATA_DEFAULT] = {
 		STRATUM_RAIL, STRATUM_INSIDE, STRATUM_CROSS, STRATUM_RAIL,
@@ -304,11 +282,24 @@ static int choose_turns(struct strata *s, int k)
 		STRATUM_RAIL, STRATUM_RAIL, STRATUM_CROSS, STRATUM_RAIL,
 	};
 	int in_vain = 0;	/* of the last of these */
+	bool room = true;
 
-	s->turns = calloc((size_t)k + (size_t)most_rounds(s, STRATUM_NODES) + 1,
-			  sizeof(*s->turns));
+	*s = (struct strata){ .l = l };
+	for (int i = 0; room && i < STRATA; i++) {
+		if (pairs_have(p->kind, p->rails_apart, (enum stratum)i)) {
+			s->pools[i] = make_pools(s, (enum stratum)i, seed);
+			room = s->pools[i] != NULL;
+		}
+	}
+	if (room) {
+		s->turns = calloc((size_t)k + 1 +
+				  (size_t)most_rounds(s, STRATUM_NODES),
+				  sizeof(*s->turns));
+	}
 	if (s->turns == NULL) {
-		return -1;
+		strata_release(s);
+		return err_set(e, ENOMEM, "no memory for a sample of %d ranks",
+			       l->n_ranks);
 	}
 	for (int i = 0; s->n < k && in_vain < STRATA_DEFAULT; i++) {
 		in_vain = take_turn(s, order[i % STRATA_DEFAULT]) ?
@@ -318,28 +309,6 @@ static int choose_turns(struct strata *s, int k)
 		;
 	}
 	return 0;
-}
-
-int strata_make(struct strata *s, const struct layout *l,
-		const struct pairs *p, int k, uint64_t seed, struct err *e)
-{
-	*s = (struct strata){ .l = l };
-	for (int i = 0; i < STRATA; i++) {
-		if (!pairs_have(p->kind, p->rails_apart, (enum stratum)i)) {
-			continue;
-		}
-		s->pools[i] = make_pools(s, (enum stratum)i, seed);
-		if (s->pools[i] == NULL) {
-			goto no_memory;
-		}
-	}
-	if (choose_turns(s, k) == 0) {
-		return 0;
-	}
-no_memory:
-	strata_release(s);
-	return err_set(e, ENOMEM, "no memory for a sample of %d ranks",
-		       l->n_ranks);
 }
 
 void strata_release(struct strata *s)
@@ -419,18 +388,9 @@ static int spare_round(const struct meeting *m, const struct pool *pool,
 						     -1;
 }
 
-/** The seat that @seat, left over, meets; -1: none, or they have met when the
- *  other one was. */
-static int stand_in(const struct meeting *m, const struct pool *pool, int seat)
-{
-	int spare = spare_round(m, pool, m->round);
-	int k = spare < 0 ? -1 : sched_partner(pool->n, spare, seat);
-	int before = k < 0 ? -1 : sched_round_of(pool->n, k, k);
-
-	return k >= 0 && before < m->round &&
-			       spare_round(m, pool, before) == spare ? -1 : k;
-}
-
+/** The seats of @pool meet once.  A seat that is left over meets one that has a
+ *  partner already, in a round that does not come, unless they have met when
+ *  the other one was left over. */
 static void meet_pool(const struct meeting *m, const struct pool *pool)
 {
 	const struct strata_seat *seats = &m->pools->seats[pool->first];
@@ -439,7 +399,14 @@ static void meet_pool(const struct meeting *m, const struct pool *pool)
 		int k = sched_partner(pool->n, m->round, i);
 		bool left = k < 0;
 
-		k = left ? stand_in(m, pool, i) : k;
+		if (left) {
+			int spare = spare_round(m, pool, m->round), before;
+
+			k = spare < 0 ? -1 : sched_partner(pool->n, spare, i);
+			before = k < 0 ? -1 : sched_round_of(pool->n, k, k);
+			k = k >= 0 && before < m->round &&
+			    spare_round(m, pool, before) == spare ? -1 : k;
+		}
 		if (k < 0 || (!left && k < i)) {
 			continue;
 		}

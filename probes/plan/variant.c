@@ -11,6 +11,8 @@
 
 #define AXES_MAX   16
 #define VALUES_MAX VARIANTS_MAX
+#define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" \
+		   "0123456789_"
 
 /** One thing that varies. */
 struct axis {
@@ -26,47 +28,36 @@ struct axes {
 	struct axis axis[AXES_MAX];
 };
 
-/** The word as NCCL spells it; NULL when it knows none such. */
-static const char *known_word(const char *const *words, const char *text)
-{
-	for (int i = 0; words[i] != NULL; i++) {
-		if (strcasecmp(words[i], text) == 0) {
-			return words[i];
-		}
-	}
-	return NULL;
-}
-
-static int no_such_word(const struct axis *x, const char *text, struct err *e)
-{
-	struct str all = STR_INIT;
-	const char *nearest = str_nearest(text, x->words);
-
-	for (int i = 0; x->words[i] != NULL; i++) {
-		str_addf(&all, "%s%s", i > 0 ? ", " : "", x->words[i]);
-	}
-	err_set(e, 0, "%s: '%.40s' is not one of %s", x->option, text,
-		str_text(&all));
-	str_release(&all);
-	return nearest != NULL ?
-		       err_hint(e, "did you mean '%s'?", nearest) :
-		       err_hint(e, "for an NCCL with other values: --env "
-				   "%s=%.40s", x->name, text);
-}
-
+/** Adds @text to the values of @x, as NCCL spells it if only some words go. */
 static int add_value(struct axis *x, const char *text, struct err *e)
 {
-	const char *word = text;
+	const char *word = text, *nearest;
+	struct str all = STR_INIT;
+	int i = 0;
 
 	if (text[0] == '\0') {
 		return err_set(e, 0, "%s: a value of the list is empty",
 			       x->option);
 	}
 	if (x->words != NULL) {
-		word = known_word(x->words, text);
+		while (x->words[i] != NULL &&
+		       strcasecmp(x->words[i], text) != 0) {
+			i++;
+		}
+		word = x->words[i];
 	}
 	if (word == NULL) {
-		return no_such_word(x, text, e);
+		nearest = str_nearest(text, x->words);
+		for (i = 0; x->words[i] != NULL; i++) {
+			str_addf(&all, "%s%s", i > 0 ? ", " : "", x->words[i]);
+		}
+		err_set(e, 0, "%s: '%.40s' is not one of %s", x->option, text,
+			str_text(&all));
+		str_release(&all);
+		return nearest != NULL ?
+			       err_hint(e, "did you mean '%s'?", nearest) :
+			       err_hint(e, "for an NCCL with other values: "
+					   "--env %s=%.40s", x->name, text);
 	}
 	if (json_array_size(x->values) == VALUES_MAX) {
 		return err_set(e, 0, "%s: more than %d values", x->option,
@@ -140,17 +131,6 @@ static int add_words(struct axes *a, const char *option, const char *name,
 	return add_values(x, list, e);
 }
 
-static bool is_name(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++) {
-		if (!isalpha((unsigned char)text[i]) && text[i] != '_' &&
-		    (i == 0 || !isdigit((unsigned char)text[i]))) {
-			return false;
-		}
-	}
-	return len > 0 && len < sizeof(((struct axis *)NULL)->name);
-}
-
 /** NAME=A,B */
 static int add_variable(struct axes *a, const char *text, struct err *e)
 {
@@ -158,7 +138,9 @@ static int add_variable(struct axes *a, const char *text, struct err *e)
 	char name[64];
 	struct axis *x;
 
-	if (text[len] != '=' || !is_name(text, len)) {
+	if (text[len] != '=' || len == 0 || len >= sizeof(name) ||
+	    isdigit((unsigned char)text[0]) ||
+	    strspn(text, NAME_CHARS) < len) {
 		err_set(e, 0, "--env: '%.80s' is not of the form NAME=A,B",
 			text);
 		return err_hint(e, "such as --env NCCL_NTHREADS=256,512");
@@ -206,67 +188,79 @@ static int add_lib(struct axes *a, const char *path, struct err *e)
 
 /* ---- one variant --------------------------------------------------------- */
 
-/** Return true if @path ends with @tail, whole folders and a file. */
-static bool ends_with(const char *path, const char *tail)
-{
-	size_t n = strlen(path), t = strlen(tail);
-
-	return str_ends(path, tail) && (n == t || path[n - t - 1] == '/');
-}
-
-/** As much of the end of @path as tells it from the other paths of @x: two
- *  builds of a library have one file name. */
-static const char *short_path(const struct axis *x, const char *path)
-{
-	const char *at = path + strlen(path), *tail;
-	json_t *other;
-	size_t i;
-	int alike;
-
-	do {
-		while (at > path && *--at != '/') {
-		}
-		tail = at + (*at == '/');
-		alike = 0;
-		json_array_foreach(x->values, i, other) {
-			alike += ends_with(json_string_value(other), tail);
-		}
-	} while (alike > 1 && at > path);
-	return tail;
-}
-
-/** The part of a variant's name that tells this value from the others. */
-static void add_to_name(struct variant *v, const struct axis *x,
-			const char *value)
-{
-	size_t at = strlen(v->name);
-
-	if (strcmp(x->name, "GPUCHECK_NCCL_LIB") == 0) {
-		value = short_path(x, value);
-	}
-	snprintf(v->name + at, sizeof(v->name) - at, "%s%s%s%s",
-		 at > 0 ? " " : "", x->many ? x->name : "",
-		 x->many ? "=" : "", value);
-}
-
+/** Sets the value @json of @x in the environment of @v, and adds to the name of
+ *  @v the part that tells this value from the others. */
 static void set_value(struct variant *v, const struct axis *x, json_t *json)
 {
-	const char *value = json_string_value(json);
+	const char *value = json_string_value(json), *tail = value;
+	const char *at = value + strlen(value);
+	size_t end = strlen(v->name), i;
+	int alike = 2;
+	json_t *other;
 
+	json_object_set(v->env, x->name, json);
 	if (strcmp(x->name, "NCCL_ALGO") == 0) {
 		STR_COPY(v->algo, value);
 	} else if (strcmp(x->name, "NCCL_PROTO") == 0) {
 		STR_COPY(v->proto, value);
 	} else if (strcmp(x->name, "GPUCHECK_NCCL_LIB") == 0) {
 		STR_COPY(v->lib, value);
+		/* Two builds of a library have one file name: as much of the
+		 * end of the path as tells it from the others, whole folders
+		 * and a file. */
+		while (alike > 1 && at > value) {
+			while (at > value && *--at != '/') {
+			}
+			tail = at + (*at == '/');
+			alike = 0;
+			json_array_foreach(x->values, i, other) {
+				const char *path = json_string_value(other);
+				size_t n = strlen(path), t = strlen(tail);
+
+				alike += str_ends(path, tail) &&
+					 (n == t || path[n - t - 1] == '/');
+			}
+		}
 	}
-	add_to_name(v, x, value);
-	json_object_set(v->env, x->name, json);
+	snprintf(v->name + end, sizeof(v->name) - end, "%s%s%s%s",
+		 end > 0 ? " " : "", x->many ? x->name : "",
+		 x->many ? "=" : "", tail);
 }
 
-/** Names are the key of rows: two that were cut alike get a number. */
-static void tell_apart(struct variant *v, int n)
+int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
+		  struct err *e)
 {
+	struct axes a = { 0 };
+	int n = 1;
+
+	if (each_line(&a, s->nccl_libs, add_lib, e) < 0 ||
+	    add_words(&a, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) < 0 ||
+	    add_words(&a, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) <
+		    0 ||
+	    each_line(&a, s->env, add_variable, e) < 0) {
+		n = -1;
+	}
+	for (int i = 0; n > 0 && i < a.n; i++) {
+		n *= (int)json_array_size(a.axis[i].values);
+		if (n > VARIANTS_MAX) {
+			n = err_set(e, 0, "more than %d variants to compare",
+				    VARIANTS_MAX);
+		}
+	}
+	for (int k = 0; k < n; k++) {
+		size_t rest = (size_t)k, of = (size_t)n;
+
+		v[k] = (struct variant){ .env = json_object() };
+		for (int i = 0; i < a.n; i++) {
+			const struct axis *x = &a.axis[i];
+
+			of /= json_array_size(x->values);
+			set_value(&v[k], x,
+				  json_array_get(x->values, rest / of));
+			rest %= of;
+		}
+	}
+	/* names are the key of rows: two that were cut alike get a number */
 	for (int i = 1; i < n; i++) {
 		for (int k = 0; k < i; k++) {
 			if (strcmp(v[i].name, v[k].name) == 0) {
@@ -276,49 +270,6 @@ static void tell_apart(struct variant *v, int n)
 					 "~%d", i + 1);
 			}
 		}
-	}
-}
-
-static int expand(const struct axes *a, struct variant *v, struct err *e)
-{
-	int n = 1;
-
-	for (int i = 0; i < a->n; i++) {
-		n *= (int)json_array_size(a->axis[i].values);
-		if (n > VARIANTS_MAX) {
-			return err_set(e, 0, "more than %d variants to "
-				       "compare", VARIANTS_MAX);
-		}
-	}
-	for (int k = 0; k < n; k++) {
-		size_t rest = (size_t)k, of = (size_t)n;
-
-		v[k] = (struct variant){ .env = json_object() };
-		for (int i = 0; i < a->n; i++) {
-			const struct axis *x = &a->axis[i];
-
-			of /= json_array_size(x->values);
-			set_value(&v[k], x,
-				  json_array_get(x->values, rest / of));
-			rest %= of;
-		}
-	}
-	tell_apart(v, n);
-	return n;
-}
-
-int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
-		  struct err *e)
-{
-	struct axes a = { 0 };
-	int n = -1;
-
-	if (each_line(&a, s->nccl_libs, add_lib, e) == 0 &&
-	    add_words(&a, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) == 0 &&
-	    add_words(&a, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) ==
-		    0 &&
-	    each_line(&a, s->env, add_variable, e) == 0) {
-		n = expand(&a, v, e);
 	}
 	for (int i = 0; i < a.n; i++) {
 		json_decref(a.axis[i].values);
