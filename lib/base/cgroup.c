@@ -59,23 +59,6 @@ static int64_t read_number(const char *folder, const char *file)
 	return end == text || n < 0 || n >= ENDLESS ? -1 : n;
 }
 
-/** Return true if the comma-separated @list, @len bytes long, contains
- *  @name. */
-static bool has_name(const char *list, size_t len, const char *name)
-{
-	const size_t n = strlen(name);
-
-	for (size_t at = 0; at < len;) {
-		size_t word = strcspn(list + at, ",:");
-
-		if (word == n && memcmp(list + at, name, n) == 0) {
-			return true;
-		}
-		at += word + 1;
-	}
-	return false;
-}
-
 /**
  * The folder of this process's group from a line of /proc/self/cgroup,
  * "4:memory:/job" or "0::/job"; false when it is of another kind.  *@version is
@@ -84,16 +67,22 @@ static bool has_name(const char *list, size_t len, const char *name)
 static bool folder_of(const char *line, const struct cgroup_files *k,
 		      char folder[256], int *version)
 {
-	const char *list = strchr(line, ':');
+	const char *list = strchr(line, ':'), *at;
 	const char *group = list ? strchr(list + 1, ':') : NULL;
+	const size_t len = strlen(k->controller);
+	bool listed = false;
 
 	if (!group) {
 		return false;
 	}
 	list++;
 	*version = group == list;
-	if (!*version && !has_name(list, (size_t)(group - list),
-				   k->controller)) {
+	/* version 1 lists controllers: "cpu,cpuacct" */
+	for (at = list; at < group; at += strcspn(at, ",:") + 1) {
+		listed = listed || (strcspn(at, ",:") == len &&
+				    memcmp(at, k->controller, len) == 0);
+	}
+	if (!*version && !listed) {
 		return false;
 	}
 	/* where all versions are mounted side by side, 2 is below "unified" */
@@ -107,9 +96,10 @@ static bool folder_of(const char *line, const struct cgroup_files *k,
 
 /** Takes the limit of @folder if it leaves less than the limit in @out; max is
  *  -1 there if it has none yet. */
-static void look_at(const char *folder, const struct cgroup_files *k,
-		    int version, struct cgroup_limit *out)
+static void look_for_limit(const char *folder, const struct cgroup_files *k,
+			   int version, void *arg)
 {
+	struct cgroup_limit *out = arg;
 	int64_t max = read_number(folder, k->max[version]);
 	int64_t now = max < 0 ? -1 : read_number(folder, k->now[version]);
 
@@ -148,12 +138,6 @@ static void each_folder(const struct cgroup_files *k,
 			look(folder, k, version, arg);
 		}
 	}
-}
-
-static void look_for_limit(const char *folder, const struct cgroup_files *k,
-			   int version, void *arg)
-{
-	look_at(folder, k, version, arg);
 }
 
 bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out)

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "lib/base/clock.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 static int64_t read_clock(clockid_t id)
 {
@@ -110,4 +116,56 @@ void clock_nap(int64_t since_ns, int64_t most_ns)
 
 	ns = ns < NS_PER_MS ? NS_PER_MS : ns;
 	clock_sleep(ns < most_ns ? ns : most_ns);
+}
+
+/* ---- late ---------------------------------------------------------------- */
+
+int64_t late_parse(const char *text)
+{
+	uint64_t ran_ns, waited_ns;
+
+	return sscanf(text, "%20" SCNu64 " %20" SCNu64, &ran_ns, &waited_ns) ==
+					       2 &&
+			       waited_ns <= INT64_MAX ?
+		       (int64_t)waited_ns : 0;
+}
+
+int64_t late_waited_ns(pid_t pid)
+{
+	char path[40], text[80];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return 0;
+	}
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return late_parse(text);
+}
+
+/* ---- watchdog ------------------------------------------------------------ */
+
+/** Exit code for the signal handler. */
+static volatile sig_atomic_t watchdog_code;
+
+static void end_by_alarm(int signum)
+{
+	(void)signum;
+	_exit(watchdog_code);
+}
+
+void watchdog_set(int64_t wait_ns, int exit_code)
+{
+	const struct itimerval wait = {
+		.it_value = { .tv_sec = wait_ns / NS_PER_S,
+			      .tv_usec = wait_ns % NS_PER_S / 1000 },
+	};
+
+	watchdog_code = exit_code;
+	signal(SIGALRM, end_by_alarm);
+	setitimer(ITIMER_REAL, &wait, NULL);
 }

@@ -27,25 +27,6 @@ static void *find_symbol(void *handle, const struct dl_sym *s)
 			    dlsym(handle, s->name);
 }
 
-/** The first of @names that loads; @e keeps the reason of the first. */
-static void *open_first(const char *const names[], struct err *e)
-{
-	for (size_t i = 0; names[i]; i++) {
-		void *handle;
-
-		dlerror();
-		handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-		if (handle) {
-			return handle;
-		}
-		if (i == 0) {
-			err_set(e, 0, "cannot load '%s': %s", names[i],
-				dl_why(names[i]));
-		}
-	}
-	return NULL;
-}
-
 const char *dl_reason(const char *text, char *buf, size_t size)
 {
 	const char *name = strchr(text, '\'');
@@ -58,39 +39,42 @@ const char *dl_reason(const char *text, char *buf, size_t size)
 	return buf;
 }
 
-/** Return true if @handle has every required symbol. */
-static bool has_all(void *handle, const struct dl_sym *syms, struct err *e)
-{
-	for (const struct dl_sym *s = syms; s->name; s++) {
-		dlerror();
-		if (!s->optional && !find_symbol(handle, s)) {
-			err_set(e, 0, "cannot find '%s': %s", s->name,
-				dl_why(""));
-			return false;
-		}
-	}
-	return true;
-}
-
 void *dl_load(const char *env, const char *const names[],
 	      const struct dl_sym *syms, void *table, struct err *e)
 {
 	const char *wanted = env ? getenv(env) : NULL;
 	const char *const from_env[] = { wanted, NULL };
+	const char *const *name = wanted && *wanted ? from_env : names;
 	struct err why = { 0 };
-	void *handle;
+	void *handle = NULL, *found;
 
-	handle = open_first(wanted && *wanted ? from_env : names, &why);
-	if (!handle || !has_all(handle, syms, &why)) {
-		/* not closed: a CUDA library does not survive dlclose */
+	/* the first one that loads; if none does, the reason of the first */
+	for (size_t i = 0; name[i] && !handle; i++) {
+		dlerror();
+		handle = dlopen(name[i], RTLD_NOW | RTLD_LOCAL);
+		if (!handle && i == 0) {
+			err_set(&why, 0, "cannot load '%s': %s", name[i],
+				dl_why(name[i]));
+		}
+	}
+	for (const struct dl_sym *s = syms; handle && s->name; s++) {
+		dlerror();
+		if (!s->optional && !find_symbol(handle, s)) {
+			err_set(&why, 0, "cannot find '%s': %s", s->name,
+				dl_why(""));
+			/* not closed: a CUDA library does not survive it */
+			handle = NULL;
+			break;
+		}
+	}
+	if (!handle) {
 		if (e) {
 			*e = why;
 		}
 		return NULL;
 	}
 	for (const struct dl_sym *s = syms; s->name; s++) {
-		void *found = find_symbol(handle, s);
-
+		found = find_symbol(handle, s);
 		memcpy((char *)table + s->offset, &found, sizeof(found));
 	}
 	return handle;

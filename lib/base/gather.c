@@ -71,53 +71,42 @@ static void drain(struct gather *g, size_t max)
 	}
 }
 
-/** How many of them still run. */
-static size_t reap(struct gather *list, size_t n)
-{
-	size_t running = 0;
-	int status;
-
-	for (size_t i = 0; i < n; i++) {
-		struct gather *g = &list[i];
-
-		if (!g->ended && waitpid(g->pid, &status, WNOHANG) == g->pid) {
-			g->ended = true;
-			if (WIFSIGNALED(status)) {
-				g->st.signal = WTERMSIG(status);
-			} else {
-				g->st.exit_code = WEXITSTATUS(status);
-			}
-		}
-		running += !g->ended;
-	}
-	return running;
-}
-
-/** Until all have ended, or to @deadline_ns; how many then run. */
+/** Serve the children until all have ended, or to @deadline_ns.  Returns how
+ *  many still run. */
 static size_t follow(struct gather *list, size_t n, size_t max,
 		     int64_t deadline_ns)
 {
 	struct pollfd fds[GATHER_MAX];
-	size_t running;
 
-	while ((running = reap(list, n)) > 0) {
-		int ms = clock_ms_left(deadline_ns), most = SLEEP_MS;
+	for (;;) {
+		int ms = clock_ms_left(deadline_ns), most = SLEEP_MS, status;
+		size_t running = 0;
 
 		for (size_t i = 0; i < n; i++) {
-			fds[i] = (struct pollfd){ .fd = list[i].fd,
+			struct gather *g = &list[i];
+
+			if (!g->ended &&
+			    waitpid(g->pid, &status, WNOHANG) == g->pid) {
+				g->ended = true;
+				if (WIFSIGNALED(status)) {
+					g->st.signal = WTERMSIG(status);
+				} else {
+					g->st.exit_code = WEXITSTATUS(status);
+				}
+			}
+			running += !g->ended;
+			fds[i] = (struct pollfd){ .fd = g->fd,
 						  .events = POLLIN };
-			most = !list[i].ended && list[i].fd < 0 ? REAP_MS :
-								  most;
+			most = !g->ended && g->fd < 0 ? REAP_MS : most;
 		}
-		if (ms == 0) {
-			break;
+		if (running == 0 || ms == 0) {
+			return running;
 		}
 		poll(fds, n, ms < most ? ms : most);
 		for (size_t i = 0; i < n; i++) {
 			drain(&list[i], max);
 		}
 	}
-	return running;
 }
 
 void gather(struct gather *list, size_t n, size_t max, int64_t deadline_ns)

@@ -52,27 +52,6 @@ static int close_input(void *cookie)
 	return rc;
 }
 
-/** Return the descriptor that @path names, or -1: it names a file.  A pipe of
- *  the shell, "<(...)", is known by its number alone: opened anew it would not
- *  say that its writer has gone. */
-static int given_fd(const char *path)
-{
-	static const char *const by_number[] = { "/dev/fd/", "/proc/self/fd/" };
-	int64_t fd;
-
-	if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0) {
-		return STDIN_FILENO;
-	}
-	for (size_t i = 0; i < 2; i++) {
-		if (str_starts(path, by_number[i]) &&
-		    units_parse_int(path + strlen(by_number[i]), 0, 1 << 20,
-				    &fd, NULL) == 0) {
-			return (int)fd;
-		}
-	}
-	return -1;
-}
-
 static FILE *open_pipe(int fd, bool is_stdin, size_t max)
 {
 	static const cookie_io_functions_t calls = {
@@ -98,12 +77,25 @@ static FILE *open_pipe(int fd, bool is_stdin, size_t max)
 
 FILE *input_open(const char *what, const char *path, size_t max, struct err *e)
 {
-	const int given = given_fd(path);
-	const int fd = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 0) :
-		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	static const char *const by_number[] = { "/dev/fd/", "/proc/self/fd/" };
+	int given = strcmp(path, "-") == 0 ||
+				    strcmp(path, "/dev/stdin") == 0 ?
+			    STDIN_FILENO : -1, fd;
 	struct stat st;
 	FILE *f = NULL;
+	int64_t n;
 
+	/* a pipe of the shell, "<(...)", is known by its number alone: opened
+	 * again it would not report that its writer has ended */
+	for (size_t k = 0; k < 2; k++) {
+		if (str_starts(path, by_number[k]) &&
+		    units_parse_int(path + strlen(by_number[k]), 0, 1 << 20,
+				    &n, NULL) == 0) {
+			given = (int)n;
+		}
+	}
+	fd = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 0) :
+		open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		f = NULL;
 	} else if (S_ISREG(st.st_mode) ||

@@ -37,30 +37,6 @@ static int64_t number_in(const char *path, const char *key)
 	return at ? strtoll(at + strlen(key), NULL, 10) : -1;
 }
 
-/** Processes and threads of this user, as far as they are to be seen. */
-static long running_tasks(void)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	char path[300];
-	struct stat st;
-	long n = 0;
-
-	while (proc && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s", entry->d_name);
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    stat(path, &st) == 0 && st.st_uid == getuid()) {
-			snprintf(path, sizeof(path), "/proc/%s/status",
-				 entry->d_name);
-			n += (long)number_in(path, "\nThreads:");
-		}
-	}
-	if (proc) {
-		closedir(proc);
-	}
-	return n;
-}
-
 static void add_bytes(struct str *out, int64_t bytes)
 {
 	char text[32];
@@ -94,7 +70,11 @@ static void say_tasks(const struct limit_user *u, struct str *out)
 {
 	struct cgroup_limit group;
 	struct rlimit r = { 0 };
-	long running;
+	struct dirent *entry;
+	char path[300];
+	struct stat st;
+	long running = 0;
+	DIR *proc;
 
 	if (cgroup_find(CGROUP_TASKS, &group) && group.now >= group.max - 1) {
 		str_addf(out, "processes and threads of the cgroup are limited "
@@ -103,7 +83,23 @@ static void say_tasks(const struct limit_user *u, struct str *out)
 		running = (long)group.now;
 	} else {
 		getrlimit(RLIMIT_NPROC, &r);
-		running = running_tasks();
+		/* threads of this user, as far as they are visible */
+		proc = opendir("/proc");
+		while (proc && (entry = readdir(proc))) {
+			snprintf(path, sizeof(path), "/proc/%s",
+				 entry->d_name);
+			if (entry->d_name[0] >= '1' &&
+			    entry->d_name[0] <= '9' && stat(path, &st) == 0 &&
+			    st.st_uid == getuid()) {
+				snprintf(path, sizeof(path), "/proc/%s/status",
+					 entry->d_name);
+				running += (long)number_in(path,
+							   "\nThreads:");
+			}
+		}
+		if (proc) {
+			closedir(proc);
+		}
 		str_addf(out, "processes and threads of user %u are limited to "
 			 "%llu (ulimit -u), %ld are running", getuid(),
 			 (unsigned long long)r.rlim_cur, running);

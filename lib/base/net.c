@@ -8,9 +8,11 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "lib/base/clock.h"
@@ -34,14 +36,6 @@ bool net_is_inner(const char *name)
 	return false;
 }
 
-static bool others_may_reach(const struct ifaddrs *i)
-{
-	const struct ip_addr ip = ip_of_sockaddr(i->ifa_addr);
-
-	return (i->ifa_flags & IFF_UP) && !(i->ifa_flags & IFF_LOOPBACK) &&
-	       !net_is_inner(i->ifa_name) && !ip_is_link_local(&ip);
-}
-
 /** Add the addresses of one @family to the @n that are there. */
 static int add_family(const struct ifaddrs *all, sa_family_t family,
 		      char addrs[][NET_ADDR_TEXT], int n, int max)
@@ -50,8 +44,15 @@ static int add_family(const struct ifaddrs *all, sa_family_t family,
 					    sizeof(struct sockaddr_in6);
 
 	for (const struct ifaddrs *i = all; i && n < max; i = i->ifa_next) {
-		if (i->ifa_addr && i->ifa_addr->sa_family == family &&
-		    others_may_reach(i) &&
+		struct ip_addr ip = { .family = 0 };
+
+		if (i->ifa_addr && i->ifa_addr->sa_family == family) {
+			ip = ip_of_sockaddr(i->ifa_addr);
+		}
+		/* those that others may reach */
+		if (ip.family && (i->ifa_flags & IFF_UP) &&
+		    !(i->ifa_flags & IFF_LOOPBACK) &&
+		    !net_is_inner(i->ifa_name) && !ip_is_link_local(&ip) &&
 		    getnameinfo(i->ifa_addr, len, addrs[n], NET_ADDR_TEXT, NULL,
 				0, NI_NUMERICHOST) == 0) {
 			n++;
@@ -72,6 +73,24 @@ int net_own_addrs(char addrs[][NET_ADDR_TEXT], int max)
 	n = add_family(all, AF_INET6, addrs, n, max);
 	freeifaddrs(all);
 	return n;
+}
+
+/* ---- within -------------------------------------------------------------- */
+
+bool within(int seconds, void *(*call)(void *arg), void *arg)
+{
+	struct timespec until;
+	pthread_t thread;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	if (pthread_create(&thread, NULL, call, arg) != 0) {
+		call(arg);	/* no more threads: that it hangs is rare */
+	} else if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+		pthread_detach(thread);
+		return false;
+	}
+	return true;
 }
 
 /* ---- net ----------------------------------------------------------------- */
@@ -122,37 +141,6 @@ static void *look_up(void *arg)
 	return NULL;
 }
 
-/** Ask who knows names, but no longer than LOOKUP_S: false, and @l is left to
- *  whom that holds up. */
-static bool ask(struct lookup *l)
-{
-	l->want.ai_flags |= AI_NUMERICHOST;
-	look_up(l);
-	if (l->rc != EAI_NONAME) {
-		return true;	/* nobody had to be asked */
-	}
-	l->want.ai_flags = AI_NUMERICSERV;
-	return within(LOOKUP_S, look_up, l);
-}
-
-static int take_found(struct lookup *l, struct sockaddr_storage *list, int max,
-		      struct err *e)
-{
-	int n = 0;
-
-	if (l->rc) {
-		return err_set(e, l->rc == EAI_SYSTEM ? l->why : 0,
-			       "cannot look up host '%s': %s", l->host,
-			       gai_strerror(l->rc));
-	}
-	for (const struct addrinfo *a = l->found; a && n < max;
-	     a = a->ai_next) {
-		memcpy(&list[n++], a->ai_addr, a->ai_addrlen);
-	}
-	freeaddrinfo(l->found);
-	return n;
-}
-
 int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	       struct err *e)
 {
@@ -163,16 +151,35 @@ int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	if (!l) {
 		return err_set(e, ENOMEM, "no memory for a look-up");
 	}
+	if (split_addr(text, l->host, &port, e) < 0) {
+		free(l);
+		return -1;
+	}
+	STR_COPY(l->port, port);
 	l->want = (struct addrinfo){ .ai_socktype = SOCK_STREAM,
-				     .ai_flags = AI_NUMERICSERV };
-	if (split_addr(text, l->host, &port, e) == 0) {
-		STR_COPY(l->port, port);
-		if (!ask(l)) {
+				     .ai_flags = AI_NUMERICSERV |
+						 AI_NUMERICHOST };
+	look_up(l);
+	if (l->rc == EAI_NONAME) {	/* not an address: ask for the name */
+		l->want.ai_flags = AI_NUMERICSERV;
+		if (!within(LOOKUP_S, look_up, l)) {
+			/* @l belongs to the thread that hangs */
 			return err_set(e, ETIMEDOUT, "cannot look up host in "
 				       "'%s': no answer in %d s", text,
 				       LOOKUP_S);
 		}
-		n = take_found(l, list, max, e);
+	}
+	if (l->rc) {
+		err_set(e, l->rc == EAI_SYSTEM ? l->why : 0,
+			"cannot look up host '%s': %s", l->host,
+			gai_strerror(l->rc));
+	} else {
+		n = 0;
+		for (const struct addrinfo *a = l->found; a && n < max;
+		     a = a->ai_next) {
+			memcpy(&list[n++], a->ai_addr, a->ai_addrlen);
+		}
+		freeaddrinfo(l->found);
 	}
 	free(l);
 	return n;
@@ -280,27 +287,20 @@ int net_ports_next(const struct net_ports *p, int i)
 	return i >= n ? -1 : p->from == 0 ? 0 : p->from + (getpid() + i) % n;
 }
 
-/** A listening socket on @port (0: any), or -1 with errno. */
-static int listen_at(bool loopback, uint16_t port)
+int net_listen(bool loopback, struct net_ports ports, struct err *e)
 {
 	const struct ip_addr v6 = { .family = AF_INET6 };
 	const struct ip_addr v4 = {
 		.family = AF_INET, .bytes = { loopback ? 127 : 0, 0, 0,
 					      loopback ? 1 : 0 },
 	};
-	int fd = loopback ? -1 : listen_on(&v6, port);
-
-	return fd < 0 ? listen_on(&v4, port) : fd;
-}
-
-int net_listen(bool loopback, struct net_ports ports, struct err *e)
-{
 	int port, fd = -1;
 
 	errno = EADDRINUSE;
 	for (int i = 0; fd < 0 && errno == EADDRINUSE &&
 			(port = net_ports_next(&ports, i)) >= 0; i++) {
-		fd = listen_at(loopback, (uint16_t)port);
+		fd = loopback ? -1 : listen_on(&v6, (uint16_t)port);
+		fd = fd < 0 ? listen_on(&v4, (uint16_t)port) : fd;
 	}
 	if (fd >= 0) {
 		return fd;
@@ -335,13 +335,6 @@ int net_wait(int fd, short events, int64_t deadline_ns)
 	}
 }
 
-/** Return true if the call that failed with @why can succeed once poll()
- *  reports the socket. */
-static bool try_later(int why)
-{
-	return why == EAGAIN || why == EWOULDBLOCK || why == EINTR;
-}
-
 /** All @n bytes of @buf out to @fd, or in from it. */
 static int transfer(int fd, bool out, char *buf, size_t n, int64_t deadline_ns,
 		    struct err *e)
@@ -355,7 +348,8 @@ static int transfer(int fd, bool out, char *buf, size_t n, int64_t deadline_ns,
 					 MSG_DONTWAIT);
 		int why = did < 0 ? errno : did == 0 ? ECONNRESET : 0;
 
-		if (try_later(why)) {
+		/* the call can succeed once poll() reports the socket */
+		if (why == EAGAIN || why == EWOULDBLOCK || why == EINTR) {
 			why = net_wait(fd, out ? POLLOUT : POLLIN,
 				       deadline_ns);
 		}

@@ -81,21 +81,6 @@ static void outlet_drain(struct spawn_outlet *o)
 	}
 }
 
-/** Reset signals that a handler of ours or the calling shell changed: a child
- *  must not ignore TERM or PIPE. */
-static void default_signals(void)
-{
-	static const int changed[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE,
-				       SIGCHLD };
-	sigset_t none;
-
-	for (size_t i = 0; i < sizeof(changed) / sizeof(changed[0]); i++) {
-		signal(changed[i], SIG_DFL);
-	}
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /** Open @path as file descriptor @fd, or where @from is one, that. */
 static int put_at(int fd, int from, const char *path, int flags)
 {
@@ -121,8 +106,11 @@ int spawn_io(const char *in, int out_fd, int err_fd)
 
 int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
 {
+	static const int changed[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE,
+				       SIGCHLD };
 	const pid_t parent = getpid();
 	int n, why = 0, report[2];
+	sigset_t none;
 
 	/* the child's errno, or end of file once it is the new program */
 	if (pipe2(report, O_CLOEXEC) < 0) {
@@ -135,7 +123,14 @@ int spawn_fork(int sig, void (*become)(void *arg), void *arg, pid_t *pid)
 			_exit(1);	/* it died before the line above */
 		}
 		setpgid(0, 0);
-		default_signals();
+		/* what a handler of ours or the calling shell changed: a child
+		 * must not ignore TERM or PIPE */
+		for (size_t i = 0; i < sizeof(changed) / sizeof(*changed);
+		     i++) {
+			signal(changed[i], SIG_DFL);
+		}
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
 		become(arg);
 		why = errno;
 		_exit(write(report[1], &why, sizeof(why)) < 0 ? 126 : 127);
@@ -164,19 +159,13 @@ void spawn_exec(char *const argv[])
 	}
 }
 
-/** A program, and the pipes to it. */
-struct start {
-	char *const *argv;
-	const struct spawn_outlet *out, *err_out;
-};
-
 static void become(void *arg)
 {
-	const struct start *s = arg;
+	const struct spawn_child *c = arg;
 
-	if (spawn_io("/dev/null", s->out->write_fd, s->err_out->write_fd) ==
-	    0) {
-		spawn_exec(s->argv);
+	if (spawn_io("/dev/null", c->outlets[0].write_fd,
+		     c->outlets[1].write_fd) == 0) {
+		spawn_exec(c->argv);
 	}
 }
 
@@ -197,30 +186,47 @@ static bool reap(pid_t pid, struct spawn_status *st)
 	return true;
 }
 
-/** Return true if a signal of @ends is pending. */
-static bool has_to_end(const sigset_t *ends)
+int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
+		struct str *err_out, size_t max, struct err *e)
 {
-	sigset_t come, both;
+	int rc = -1, why;
 
-	return sigpending(&come) == 0 && sigandset(&both, ends, &come) == 0 &&
-	       !sigisemptyset(&both);
+	*c = (struct spawn_child){ .argv = argv, .outlets = {
+		{ .read_fd = -1, .write_fd = -1, .text = out, .room = max },
+		{ .read_fd = -1, .write_fd = -1, .text = err_out,
+		  .room = max },
+	} };
+	sigemptyset(&c->ends);
+	if (outlet_open(&c->outlets[0], e) == 0 &&
+	    outlet_open(&c->outlets[1], e) == 0) {
+		why = spawn_fork(SIGKILL, become, c, &c->pid);
+		rc = why ? err_set(e, why, "cannot start '%s'", argv[0]) : 0;
+	}
+	close_outlets(c, rc < 0);
+	return rc;
 }
 
-/**
- * Read both outputs until the child has ended or the time is up.  The child's
+/*
+ * Reads both outputs until the child has ended or the time is up.  The child's
  * end is what counts, not the pipes': a daemon that it left behind may hold
  * them open for ever.
  */
-static void follow(struct spawn_child *c, int64_t deadline_ns,
-		   struct spawn_status *st)
+void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
+		  struct spawn_status *st)
 {
+	sigset_t come, both;
+
+	*st = (struct spawn_status){ .exit_code = -1 };
 	while (!reap(c->pid, st)) {
 		struct pollfd fds[2] = {
 			{ .fd = c->outlets[0].read_fd, .events = POLLIN },
 			{ .fd = c->outlets[1].read_fd, .events = POLLIN },
 		};
 
-		if (!st->timed_out && has_to_end(&c->ends)) {
+		/* a signal that the caller holds back is the deadline */
+		if (!st->timed_out && sigpending(&come) == 0 &&
+		    sigandset(&both, &c->ends, &come) == 0 &&
+		    !sigisemptyset(&both)) {
 			deadline_ns = clock_now_ns();
 		}
 		if (clock_ms_left(deadline_ns) == 0) {
@@ -236,35 +242,6 @@ static void follow(struct spawn_child *c, int64_t deadline_ns,
 	}
 	outlet_drain(&c->outlets[0]);
 	outlet_drain(&c->outlets[1]);
-}
-
-int spawn_start(struct spawn_child *c, char *const argv[], struct str *out,
-		struct str *err_out, size_t max, struct err *e)
-{
-	int rc = -1, why;
-
-	*c = (struct spawn_child){ .outlets = {
-		{ .read_fd = -1, .write_fd = -1, .text = out, .room = max },
-		{ .read_fd = -1, .write_fd = -1, .text = err_out,
-		  .room = max },
-	} };
-	sigemptyset(&c->ends);
-	if (outlet_open(&c->outlets[0], e) == 0 &&
-	    outlet_open(&c->outlets[1], e) == 0) {
-		why = spawn_fork(SIGKILL, become,
-				 &(struct start){ argv, &c->outlets[0],
-						  &c->outlets[1] }, &c->pid);
-		rc = why ? err_set(e, why, "cannot start '%s'", argv[0]) : 0;
-	}
-	close_outlets(c, rc < 0);
-	return rc;
-}
-
-void spawn_finish(struct spawn_child *c, int64_t deadline_ns,
-		  struct spawn_status *st)
-{
-	*st = (struct spawn_status){ .exit_code = -1 };
-	follow(c, deadline_ns, st);
 	close_outlets(c, true);
 }
 
@@ -281,9 +258,10 @@ int spawn_capture(char *const argv[], struct str *out, struct str *err_out,
 	return 0;
 }
 
-/** sigabbrev_np() is younger than the C library of many clusters. */
-static const char *signal_name(int sig)
+const char *spawn_status_text(const struct spawn_status *st, char *buf,
+			      size_t size)
 {
+	/* sigabbrev_np() is younger than the C library of many clusters */
 	static const char *const names[] = {
 		[SIGHUP] = "SIGHUP",   [SIGINT] = "SIGINT",
 		[SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL",
@@ -295,19 +273,14 @@ static const char *signal_name(int sig)
 		[SIGXFSZ] = "SIGXFSZ", [SIGSYS] = "SIGSYS",
 	};
 	const size_t n = sizeof(names) / sizeof(names[0]);
+	const int sig = st->signal;
 
-	return sig > 0 && (size_t)sig < n && names[sig] ? names[sig] :
-							  "unnamed";
-}
-
-const char *spawn_status_text(const struct spawn_status *st, char *buf,
-			      size_t size)
-{
 	if (st->timed_out) {
 		snprintf(buf, size, "no answer in time");
-	} else if (st->signal) {
-		snprintf(buf, size, "signal %d (%s)", st->signal,
-			 signal_name(st->signal));
+	} else if (sig) {
+		snprintf(buf, size, "signal %d (%s)", sig,
+			 sig > 0 && (size_t)sig < n && names[sig] ?
+				 names[sig] : "unnamed");
 	} else {
 		snprintf(buf, size, "exit code %d", st->exit_code);
 	}

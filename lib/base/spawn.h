@@ -65,6 +65,7 @@ int spawn_capture(char *const argv[], struct str *out, struct str *err_out,
 /** A child at work; of whoever started it until spawn_finish(). */
 struct spawn_child {
 	pid_t pid;
+	char *const *argv;	/* until it has started */
 	struct spawn_outlet {
 		int read_fd, write_fd;	/* -1 when closed */
 		struct str *text;	/* NULL: not wanted, no pipe either */

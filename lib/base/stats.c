@@ -55,20 +55,15 @@ double stats_percentile(double *v, size_t n, double p)
 	return v[(rank > n ? n : rank) - 1];
 }
 
-/** The middle one of three. */
-static double median_of(double a, double b, double c)
-{
-	return fmax(fmin(a, b), fmin(fmax(a, b), c));
-}
-
 /* C. A. R. Hoare: Algorithm 65, Find; CACM 4(7), 1961 */
 double stats_select(double *v, size_t n, size_t k)
 {
 	ptrdiff_t low = 0, high = (ptrdiff_t)n - 1, at = (ptrdiff_t)k;
 
 	while (low < high) {
-		double pivot = median_of(v[low], v[low + (high - low) / 2],
-					 v[high]);
+		double first = v[low], mid = v[low + (high - low) / 2];
+		double pivot = fmax(fmin(first, mid),
+				    fmin(fmax(first, mid), v[high]));
 		ptrdiff_t i = low, j = high;
 
 		while (i <= j) {

@@ -194,27 +194,17 @@ static bool is_harmful(uint32_t c)
 	return harmful;
 }
 
-/** Bytes of a sequence at @text that sets a colour; 0: it is none. */
-static size_t color_len(const char *text)
-{
-	size_t n;
-
-	if (!str_starts(text, "\033[")) {
-		return 0;
-	}
-	n = 2 + strspn(text + 2, "0123456789;");
-	return text[n] == 'm' ? n + 1 : 0;
-}
-
 /** Bytes at @text that may stay; 0: those of *@len may not. */
 static size_t fit_len(const char *text, unsigned keep, size_t *len)
 {
 	const bool blank = *text == '\n' || *text == '\t';
 	uint32_t c;
 
-	*len = keep & STR_COLORS ? color_len(text) : 0;
-	if (*len > 0) {
-		return *len;
+	if (keep & STR_COLORS && str_starts(text, "\033[")) {
+		*len = 2 + strspn(text + 2, "0123456789;");
+		if (text[*len] == 'm') {
+			return ++*len;
+		}
 	}
 	*len = utf8_char(text, &c);
 	if (*len == 0) {
@@ -308,13 +298,6 @@ bool str_ends(const char *text, const char *end)
 	return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
 /**
  * Levenshtein distance of @a and @b, neighbours swapped counting as one edit;
  * three rows of the usual table are enough for that.
@@ -335,8 +318,11 @@ static size_t edit_distance(const char *a, const char *b)
 		for (size_t j = 1; j <= n; j++) {
 			size_t change = a[i - 1] != b[j - 1];
 
-			row[j] = min3(above[j] + 1, row[j - 1] + 1,
-				      above[j - 1] + change);
+			size_t least = above[j] < row[j - 1] ? above[j] :
+							       row[j - 1];
+
+			row[j] = above[j - 1] + change < least + 1 ?
+					 above[j - 1] + change : least + 1;
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
 			    a[i - 2] == b[j - 1] &&
 			    before[j - 2] + 1 < row[j]) {

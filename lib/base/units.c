@@ -43,23 +43,17 @@ static int size_power(const char *suffix)
 	return -1;
 }
 
-/** Return true if @suffix is a unit letter followed by B or iB. */
-static bool is_size_in_bytes(const char *suffix)
-{
-	const char letter[] = { suffix[0], '\0' };
-
-	return size_power(letter) > 0 && (strcasecmp(suffix + 1, "b") == 0 ||
-					  strcasecmp(suffix + 1, "ib") == 0);
-}
-
 int units_parse_size(const char *text, uint64_t *bytes, struct err *e)
 {
 	size_t digits = strspn(text, DIGITS);
 	const char *suffix = text + digits;
+	const char letter[] = { suffix[0], '\0' };
 	int power = size_power(suffix);
 	unsigned long long n;
 
-	if (digits && is_size_in_bytes(suffix)) {
+	if (digits && size_power(letter) > 0 &&
+	    (strcasecmp(suffix + 1, "b") == 0 ||
+	     strcasecmp(suffix + 1, "ib") == 0)) {
 		err_set(e, 0, "'%s' is not a size", text);
 		return err_hint(e, "write '%.*s%c': K, M, G and T are powers of "
 				"1024", (int)digits, text, suffix[0]);
@@ -79,22 +73,9 @@ int units_parse_size(const char *text, uint64_t *bytes, struct err *e)
 	return 0;
 }
 
-/** Length of "12" or "1.5" at the start of @text, 0 when it is neither. */
-static size_t span_decimal(const char *text)
-{
-	size_t whole = strspn(text, DIGITS);
-	size_t fraction;
-
-	if (!whole || text[whole] != '.') {
-		return whole;
-	}
-	fraction = strspn(text + whole + 1, DIGITS);
-	return fraction ? whole + 1 + fraction : 0;
-}
-
 int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 {
-	size_t n = span_decimal(text);
+	size_t n = strspn(text, DIGITS), fraction;
 	const struct duration_unit *unit = duration_units;
 	unsigned long long whole;
 	int64_t sum_ns;
@@ -103,6 +84,10 @@ int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 	if (strcmp(text, "0") == 0) {
 		*ns = 0;
 		return 0;
+	}
+	if (n > 0 && text[n] == '.') {		/* "1.5", not "1." */
+		fraction = strspn(text + n + 1, DIGITS);
+		n = fraction ? n + 1 + fraction : 0;
 	}
 	while (unit->name && strcmp(unit->name, text + n) != 0) {
 		unit++;

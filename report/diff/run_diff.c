@@ -35,12 +35,13 @@ static const char *const change_names[CHANGES] = {
 	[CHANGE_BROKE] = "broke",	[CHANGE_MENDED] = "mended",
 };
 
-enum diff_status diff_status(const struct diff_sum *s)
+enum diff_status diff_status(size_t compared, size_t bad, size_t slow,
+			     size_t missing)
 {
-	return s->compared == 0		 ? DIFF_UNKNOWN :
-	       s->worse + s->failing > 0 ? DIFF_FAIL :
-	       s->missing > 0		 ? DIFF_PARTIAL :
-	       s->slow > 0		 ? DIFF_WARN : DIFF_PASS;
+	return compared == 0 ? DIFF_UNKNOWN :
+	       bad > 0	     ? DIFF_FAIL :
+	       missing > 0   ? DIFF_PARTIAL :
+	       slow > 0	     ? DIFF_WARN : DIFF_PASS;
 }
 
 const char *diff_status_name(enum diff_status status)
@@ -78,13 +79,8 @@ static size_t worse(const struct run_diff *d)
 
 enum diff_status run_diff_status(const struct run_diff *d)
 {
-	return diff_status(&(struct diff_sum){
-		.compared = compared(d),
-		.worse = worse(d),
-		.failing = d->count[CHANGE_STILL_BAD],
-		.slow = d->count[CHANGE_STILL_SLOW],
-		.missing = d->missing,
-	});
+	return diff_status(compared(d), worse(d) + d->count[CHANGE_STILL_BAD],
+			   d->count[CHANGE_STILL_SLOW], d->missing);
 }
 
 static void add_count(size_t n, const char *what, struct str *out)
@@ -259,34 +255,11 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 	add_worst(d, out);
 }
 
-static json_t *pair_json(const struct run_diff *d, size_t at)
-{
-	char from[80], to[80];
-
-	part_rank_name(d->then, run_src(d->then, at), from, sizeof(from));
-	part_rank_name(d->then, run_dst(d->then, at), to, sizeof(to));
-	return json_pack("{s:o, s:o, s:s, s:o}", "src", json_text(from), "dst",
-			 json_text(to), "change",
-			 change_names[d->change[at]],
-			 "ratio", isnan(d->ratio[at]) ? json_null() :
-				  json_real((double)d->ratio[at]));
-}
-
-static json_t *part_json(const struct run_diff *d, const struct finding *f)
-{
-	char name[PART_NAME_SIZE];
-
-	part_name(d->then, &f->part, name, sizeof(name));
-	return json_pack("{s:s, s:o, s:I, s:I}", "kind",
-			 part_kind_name(f->part.kind), "name", json_text(name),
-			 "cells", (json_int_t)f->cells, "explained",
-			 (json_int_t)f->explained);
-}
-
 json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 {
 	json_t *counts = json_object(), *pairs = json_array();
 	json_t *parts = json_array();
+	char from[80], to[80], name[PART_NAME_SIZE];
 
 	for (int c = 0; c < CHANGES; c++) {
 		json_object_set_new(counts,
@@ -294,15 +267,30 @@ json_t *run_diff_json(const struct run_diff *d, const struct verdict *v)
 				    json_integer((json_int_t)d->count[c]));
 	}
 	run_foreach_cell(d->then, at) {
-		if (d->change[at] >= CHANGE_WORSE) {
-			json_array_append_new(pairs, pair_json(d, at));
+		const double ratio = (double)d->ratio[at];
+
+		if (d->change[at] < CHANGE_WORSE) {
+			continue;
 		}
+		part_rank_name(d->then, run_src(d->then, at), from,
+			       sizeof(from));
+		part_rank_name(d->then, run_dst(d->then, at), to, sizeof(to));
+		json_array_append_new(pairs, json_pack(
+			"{s:o, s:o, s:s, s:o}", "src", json_text(from), "dst",
+			json_text(to), "change", change_names[d->change[at]],
+			"ratio", isnan(ratio) ? json_null() :
+						json_real(ratio)));
 	}
 	verdict_foreach(v, f) {
-		if (got_worse(f)) {
-			json_array_append_new(parts,
-					      part_json(d, f));
+		if (!got_worse(f)) {
+			continue;
 		}
+		part_name(d->then, &f->part, name, sizeof(name));
+		json_array_append_new(parts, json_pack(
+			"{s:s, s:o, s:I, s:I}", "kind",
+			part_kind_name(f->part.kind), "name", json_text(name),
+			"cells", (json_int_t)f->cells, "explained",
+			(json_int_t)f->explained));
 	}
 	return json_pack("{s:s, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "probe",
 			 d->then->probe, "status",
@@ -329,21 +317,14 @@ static int node_called(const struct run *run, const char *name)
 	return -1;
 }
 
-static bool have_common_node(const struct run_diff *d)
-{
-	for (int i = 0; i < d->then->n_nodes; i++) {
-		if (d->then->nodes[i].gpus > 0 &&
-		    node_called(d->now, d->then->nodes[i].name) >= 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** The same GPU of the same node; where no node is the same, of the n-th. */
 static void match_ranks(struct run_diff *d)
 {
-	d->by_index = !have_common_node(d);
+	d->by_index = true;
+	for (int i = 0; i < d->then->n_nodes && d->by_index; i++) {
+		d->by_index = d->then->nodes[i].gpus == 0 ||
+			      node_called(d->now, d->then->nodes[i].name) < 0;
+	}
 	for (int i = 0; i < d->then->n_nodes; i++) {
 		const struct cluster_node *then = &d->then->nodes[i];
 		int k = !d->by_index	     ? node_called(d->now, then->name) :
@@ -366,35 +347,30 @@ static const struct cell *cell_now(const struct run_diff *d, size_t at)
 	return src < 0 || dst < 0 ? NULL : run_cell(d->now, src, dst);
 }
 
-/** How far from their @median the @n ratios are by chance.  One slow node of
- *  four is half of all pairs between nodes, which the deviation of all takes
- *  for noise; but a part that got slower has its pairs below the rest, so what
- *  is above, from the 75th to the 87.5th percentile, is as wide as chance makes
- *  it: of a normal distribution, 1 / 1.42 of the median deviation. */
-static double noise_of(double *ratios, size_t n, double *median)
-{
-	double above = INFINITY;
-
-	if (n >= ABOVE_LEAST) {
-		above = 1.42 * (stats_percentile(ratios, n, 87.5) -
-				stats_percentile(ratios, n, 75));
-	}
-	return fmin(stats_mad(ratios, n, median), above);
-}
-
 /** Median of the ratios of one path class, and how far from 1 is noise;
  *  @ratios has room for all of them. */
 static void find_band(struct run_diff *d, enum path_class path, double *ratios)
 {
 	size_t n = 0;
-	double mad;
+	double mad, above = INFINITY;
 
 	run_foreach_cell(d->then, at) {
 		if (d->then->cells[at].path == path && !isnan(d->ratio[at])) {
 			ratios[n++] = (double)d->ratio[at];
 		}
 	}
-	mad = noise_of(ratios, n, &d->median[path]);
+	/*
+	 * One slow node of four is half of all pairs between nodes, which the
+	 * deviation of all takes for noise; but a part that got slower has its
+	 * pairs below the rest, so what is above, from the 75th to the 87.5th
+	 * percentile, is as wide as chance makes it: of a normal distribution,
+	 * 1 / 1.42 of the median deviation.
+	 */
+	if (n >= ABOVE_LEAST) {
+		above = 1.42 * (stats_percentile(ratios, n, 87.5) -
+				stats_percentile(ratios, n, 75));
+	}
+	mad = fmin(stats_mad(ratios, n, &d->median[path]), above);
 	d->band[path] = n >= CELLS_SLOW_PEERS ?
 			fmax(DIFF_BAND, DIFF_MADS * mad) : DIFF_BAND;
 }
@@ -429,16 +405,6 @@ static bool is_measured(const struct run *run, size_t at)
 	       !(run->follow_only && run->follow_only[at]);
 }
 
-static size_t count_measured(const struct run *run)
-{
-	size_t n = 0;
-
-	run_foreach_cell(run, at) {
-		n += is_measured(run, at);
-	}
-	return n;
-}
-
 static void count_changes(struct run_diff *d)
 {
 	const struct run *then = d->then;
@@ -455,7 +421,10 @@ static void count_changes(struct run_diff *d)
 					d->rank_now[run_src(then, at)],
 					d->rank_now[run_dst(then, at)]));
 	}
-	d->added = count_measured(d->now) - both;
+	run_foreach_cell(d->now, at) {
+		d->added += is_measured(d->now, at);
+	}
+	d->added -= both;
 }
 
 int run_diff_make(const struct run *then, const struct run *now,
@@ -521,17 +490,6 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 	return 0;
 }
 
-/** Judge the ratios. */
-static void swap_ratios(struct run_diff *d, struct run *then)
-{
-	run_foreach_cell(then, at) {
-		float ratio = d->ratio[at];
-
-		d->ratio[at] = then->cells[at].bw_GB_s;
-		then->cells[at].bw_GB_s = ratio;
-	}
-}
-
 void run_diff_as_verdict(struct run_diff *d, struct run *then)
 {
 	/* what was said of the older run is no news */
@@ -557,12 +515,17 @@ void run_diff_as_verdict(struct run_diff *d, struct run *then)
 			   d->change[at] == CHANGE_STILL_BAD ? CELL_NOT_RUN :
 							       CELL_PASS;
 	}
-	swap_ratios(d, then);
+	run_diff_judged(d, then);	/* swaps ratios and bandwidths */
 }
 
 void run_diff_judged(struct run_diff *d, struct run *then)
 {
-	swap_ratios(d, then);
+	run_foreach_cell(then, at) {
+		float ratio = d->ratio[at];
+
+		d->ratio[at] = then->cells[at].bw_GB_s;
+		then->cells[at].bw_GB_s = ratio;
+	}
 }
 
 static void add_place(const struct run *run, int rank, struct str *out)

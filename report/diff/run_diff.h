@@ -8,24 +8,20 @@
 
 /* ---- diff ---------------------------------------------------------------- */
 
-/** Requirements for comparing two runs of any kind, and the result. Pure. */
-
-struct diff_sum {
-	size_t compared;	/* what both have measured, */
-	size_t worse;		/* of that: worse now, or failing now, */
-	size_t failing;		/* failing in both, */
-	size_t slow;		/* slow in both */
-	size_t missing;		/* what @then measured, and @now did not */
-};
+/** The result of comparing two runs of any kind. Pure. */
 
 enum diff_status {
 	DIFF_PASS, DIFF_WARN, DIFF_FAIL, DIFF_PARTIAL, DIFF_UNKNOWN,
 	DIFF_STATUSES
 };
 
-/** FAIL of what is worse or fails in both, PARTIAL of what was compared in part
- *  only, WARN of what is slow in both, UNKNOWN of nothing. */
-enum diff_status diff_status(const struct diff_sum *s);
+/**
+ * The result of @compared measurements that both runs have: UNKNOWN without
+ * any, FAIL if some are @bad (worse now, or failing now or in both), PARTIAL if
+ * some of the older run are @missing, WARN if some are @slow in both.
+ */
+enum diff_status diff_status(size_t compared, size_t bad, size_t slow,
+			     size_t missing);
 /** "pass", "warn", ... as a verdict has it, and the exit code of that. */
 const char *diff_status_name(enum diff_status status);
 int diff_exit(enum diff_status status);

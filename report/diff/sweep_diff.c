@@ -88,12 +88,8 @@ static size_t worse(const struct sweep_diff *d)
 
 enum diff_status sweep_diff_status(const struct sweep_diff *d)
 {
-	return diff_status(&(struct diff_sum){
-		.compared = compared(d) + d->failing,
-		.worse = worse(d),
-		.failing = d->failing,
-		.missing = d->missing + d->gone,
-	});
+	return diff_status(compared(d) + d->failing, worse(d) + d->failing, 0,
+			   d->missing + d->gone);
 }
 
 static void add_change(const struct wrap *w, const struct curve_diff *c,
@@ -168,19 +164,6 @@ void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
 	}
 }
 
-static json_t *point_json(const struct curve_diff *c,
-			  const struct point_diff *p)
-{
-	return json_pack("{s:o, s:I, s:o, s:s, s:o}",
-			 "curve", json_text(curve_words(c->now)),
-			 "size_B", (json_int_t)p->size_B, "inplace",
-			 p->inplace == RECORD_NONE ? json_null() :
-					json_integer((json_int_t)p->inplace),
-			 "change", change_names[p->change], "ratio",
-			 isfinite(p->ratio) ? json_real(p->ratio) :
-					      json_null());
-}
-
 json_t *sweep_diff_json(const struct sweep_diff *d)
 {
 	json_t *counts = json_object(), *points = json_array();
@@ -192,8 +175,17 @@ json_t *sweep_diff_json(const struct sweep_diff *d)
 	}
 	for (size_t i = 0; i < d->n; i++) {
 		for (size_t k = 0; k < d->curves[i].n; k++) {
-			json_array_append_new(points, point_json(
-				&d->curves[i], &d->curves[i].points[k]));
+			const struct curve_diff *c = &d->curves[i];
+			const struct point_diff *p = &c->points[k];
+
+			json_array_append_new(points, json_pack(
+				"{s:o, s:I, s:o, s:s, s:o}", "curve",
+				json_text(curve_words(c->now)), "size_B",
+				(json_int_t)p->size_B, "inplace",
+				p->inplace == RECORD_NONE ? json_null() :
+				json_integer((json_int_t)p->inplace),
+				"change", change_names[p->change], "ratio",
+				json_real_or_null(p->ratio)));
 		}
 	}
 	return json_pack("{s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:o}", "status",
