@@ -17,20 +17,6 @@
 #define MAX_GPUS ALLOCATION_MAX_GPUS
 #define MAX_LINE 65536
 
-/** The digits that @text starts with into @out; as it was where there are none,
- *  or too many. */
-static void take_number(const char *text, int64_t *out)
-{
-	char digits[24];
-	size_t n = strspn(text, "0123456789");
-
-	if (n > 0 && n < sizeof(digits)) {
-		memcpy(digits, text, n);
-		digits[n] = '\0';
-		units_parse_int(digits, 0, MAX_GPUS, out, NULL);
-	}
-}
-
 int64_t slurm_gres_gpus(const char *gres)
 {
 	int64_t sum = 0;
@@ -41,12 +27,16 @@ int64_t slurm_gres_gpus(const char *gres)
 		size_t name = strcspn(gres, ":,(");
 		const char *at = gres + n;
 		int64_t count = 1;
+		char digits[24];
 
 		while (at > gres && at[-1] != ':') {
 			at--;
 		}
 		if (name == strlen("gpu") && str_starts(gres, "gpu")) {
-			take_number(at, &count);
+			/* 1 without digits, or with too many */
+			snprintf(digits, sizeof(digits), "%.*s",
+				 (int)strspn(at, "0123456789"), at);
+			units_parse_int(digits, 0, MAX_GPUS, &count, NULL);
 			sum += count;
 		}
 		gres += n;
@@ -57,6 +47,23 @@ int64_t slurm_gres_gpus(const char *gres)
 		gres += *gres == ',';
 	}
 	return sum > MAX_GPUS ? MAX_GPUS : sum;
+}
+
+char *slurm_value(const char *line, const char *key)
+{
+	const size_t len = strlen(key);
+
+	while (*line) {
+		const size_t n = strcspn(line, " \t");
+
+		if (n > len && line[len] == '=' &&
+		    strncasecmp(line, key, len) == 0) {
+			return strndup(line + len + 1, n - len - 1);
+		}
+		line += n;
+		line += strspn(line, " \t");
+	}
+	return NULL;
 }
 
 /* ---- slurm.conf ---------------------------------------------------------- */
@@ -87,89 +94,44 @@ static bool next_line(const char **text, struct str *line)
 	return line->len > 0;
 }
 
-/** The value of the word "@key=VALUE" of @line into @buf; false: none has it,
- *  or it does not fit. */
-static bool word_value(const char *line, const char *key, char *buf,
-		       size_t size)
-{
-	size_t len = strlen(key), n;
-
-	for (line += strspn(line, " \t"); *line;
-	     line += n, line += strspn(line, " \t")) {
-		n = strcspn(line, " \t");
-		if (n > len && n - len <= size && line[len] == '=' &&
-		    strncasecmp(line, key, len) == 0) {
-			snprintf(buf, size, "%.*s", (int)(n - len - 1),
-				 line + len + 1);
-			return true;
-		}
-	}
-	return false;
-}
-
-static void take_include(struct slurm_conf_node *c, const char *line)
+static void take_line(struct slurm_conf_node *c, const char *line)
 {
 	static const char word[] = "include";
 	const size_t len = sizeof(word) - 1;
+	char *names = slurm_value(line, "NodeName");
+	char *gres = names ? slurm_value(line, "Gres") : NULL;
 
-	line += strspn(line, " \t");
-	if (strncasecmp(line, word, len) != 0 || !line[len] ||
-	    !strchr(" \t", line[len]) ||
-	    c->n_includes >= SLURM_CONF_INCLUDES) {
-		return;
-	}
-	line += len + strspn(line + len, " \t");
-	if (strlen(line) < sizeof(c->includes[0])) {
-		snprintf(c->includes[c->n_includes++],
-			 sizeof(c->includes[0]), "%s", line);
-	}
-}
-
-static void take_line(struct slurm_conf_node *c, const char *line,
-		      char *names, size_t size)
-{
-	char gres[1024] = "";
-	bool says;
-
-	if (!word_value(line, "NodeName", names, size)) {
-		take_include(c, line);
-		return;
-	}
-	says = word_value(line, "Gres", gres, sizeof(gres));
-	if (strcasecmp(names, "DEFAULT") == 0) {
-		c->preset = says ? slurm_gres_gpus(gres) : c->preset;
-	} else if (hostlist_has(names, c->node)) {
+	if (names && strcasecmp(names, "DEFAULT") == 0) {
+		c->preset = gres ? slurm_gres_gpus(gres) : c->preset;
+	} else if (names && hostlist_has(names, c->node)) {
 		c->listed = true;
-		c->gpus = says ? slurm_gres_gpus(gres) : c->preset;
+		c->gpus = gres ? slurm_gres_gpus(gres) : c->preset;
 	}
+	line += strspn(line, " \t");
+	if (!names && strncasecmp(line, word, len) == 0 && line[len] &&
+	    strchr(" \t", line[len]) &&
+	    c->n_includes < SLURM_CONF_INCLUDES) {
+		line += len + strspn(line + len, " \t");
+		if (strlen(line) < sizeof(c->includes[0])) {
+			snprintf(c->includes[c->n_includes++],
+				 sizeof(c->includes[0]), "%s", line);
+		}
+	}
+	free(names);
+	free(gres);
 }
 
 void slurm_conf_take(struct slurm_conf_node *c, const char *text)
 {
-	struct str line = STR_INIT, names = STR_INIT;
+	struct str line = STR_INIT;
 
 	while (next_line(&text, &line)) {
-		str_reset(&names);
-		str_add(&names, str_text(&line));	/* room for a word */
-		if (names.len > 0 && !names.failed) {
-			take_line(c, str_text(&line), names.data,
-				  names.len + 1);
-		}
+		take_line(c, str_text(&line));
 	}
 	str_release(&line);
-	str_release(&names);
 }
 
 /* ---- allocation ---------------------------------------------------------- */
-
-/** Return true if @nodes may be a host list; hostlist_expand() decides. */
-static bool is_list(const char *nodes)
-{
-	const size_t len = strlen(nodes);
-
-	return len > 0 && *nodes != '-' &&
-	       strspn(nodes, HOSTLIST_NAME_CHARS "[],") == len;
-}
 
 int allocation_add(struct allocation *a, const char *nodes, size_t len,
 		   int gpus, int group)
@@ -182,7 +144,9 @@ int allocation_add(struct allocation *a, const char *nodes, size_t len,
 		return -1;
 	}
 	p.nodes = strndup(nodes, len);
-	grown = p.nodes && is_list(p.nodes) ?
+	/* what can be a host list; hostlist_expand() decides */
+	grown = p.nodes && p.nodes[0] && p.nodes[0] != '-' &&
+		!p.nodes[strspn(p.nodes, HOSTLIST_NAME_CHARS "[],")] ?
 			realloc(a->parts, (a->n + 1) * sizeof(p)) : NULL;
 	if (!grown) {
 		free(p.nodes);
@@ -193,24 +157,18 @@ int allocation_add(struct allocation *a, const char *nodes, size_t len,
 	return 0;
 }
 
-/** Return true if a part before number @i has the same number of GPUs. */
-static bool is_said(const struct allocation *a, size_t i)
-{
-	size_t k = 0;
-
-	while (k < i && a->parts[k].gpus != a->parts[i].gpus) {
-		k++;
-	}
-	return k < i;
-}
-
 void allocation_text(const struct allocation *a, struct str *out)
 {
 	struct str list = STR_INIT;
 
 	for (size_t i = 0; i < a->n; i++) {
-		if (is_said(a, i)) {
-			continue;
+		size_t before = 0;
+
+		while (a->parts[before].gpus != a->parts[i].gpus) {
+			before++;
+		}
+		if (before < i) {
+			continue;	/* it is in a part already */
 		}
 		str_reset(&list);
 		for (size_t k = i; k < a->n; k++) {
@@ -227,27 +185,26 @@ void allocation_text(const struct allocation *a, struct str *out)
 	str_release(&list);
 }
 
-/** "gpu[1-2]=8", @len bytes. */
-static int parse_part(const char *text, size_t len, struct allocation *a)
-{
-	const char *equals = memchr(text, '=', len);
-	char count[8] = "";
-	int64_t gpus;
-
-	if (!equals || len - (size_t)(equals + 1 - text) >= sizeof(count)) {
-		return -1;
-	}
-	memcpy(count, equals + 1, len - (size_t)(equals + 1 - text));
-	return units_parse_int(count, 0, ALLOCATION_MAX_GPUS, &gpus, NULL) < 0 ?
-		       -1 : allocation_add(a, text, (size_t)(equals - text),
-					   (int)gpus, 0);
-}
-
 int allocation_parse(const char *text, struct allocation *a, struct err *e)
 {
 	for (size_t n; *text; text += n + (text[n] == ' ')) {
+		const char *equals;
+		char count[8] = "";
+		int64_t gpus;
+		size_t digits;
+
+		/* "gpu[1-2]=8" */
 		n = strcspn(text, " ");
-		if (parse_part(text, n, a) < 0) {
+		equals = memchr(text, '=', n);
+		digits = equals ? n - (size_t)(equals + 1 - text) : n;
+		if (equals && digits < sizeof(count)) {
+			memcpy(count, equals + 1, digits);
+		}
+		if (!equals ||
+		    units_parse_int(count, 0, ALLOCATION_MAX_GPUS, &gpus,
+				    NULL) < 0 ||
+		    allocation_add(a, text, (size_t)(equals - text), (int)gpus,
+				   0) < 0) {
 			allocation_release(a);
 			return err_set(e, EINVAL, "'%.80s' is not NODES=GPUS",
 				       text);

@@ -15,6 +15,10 @@
  *  ALLOCATION_MAX_GPUS. */
 int64_t slurm_gres_gpus(const char *gres);
 
+/** Return the malloc'ed value of the word "@key=VALUE" of @line; NULL if there
+ *  is none. Slurm ignores the case of keys. */
+char *slurm_value(const char *line, const char *key);
+
 #define SLURM_CONF_INCLUDES 8
 
 /** The lines about one node in slurm.conf and the files it includes. Zero it,

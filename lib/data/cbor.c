@@ -90,46 +90,30 @@ void cbor_add_map(size_t n, struct str *out)
 	add_head(MAJOR_MAP, n, out);
 }
 
-static void add_value(const json_t *v, int depth, struct str *out);
-
-static void add_map(json_t *map, int depth, struct str *out)
-{
-	const char *key;
-	json_t *v;
-
-	cbor_add_map(json_object_size(map), out);
-	json_object_foreach(map, key, v) {
-		size_t n = strlen(key);
-
-		out->failed = out->failed || n > CBOR_KEY;
-		cbor_add_text(key, n, out);
-		add_value(v, depth, out);
-	}
-}
-
-static void add_array(const json_t *array, int depth, struct str *out)
-{
-	size_t i;
-	json_t *v;
-
-	cbor_add_array(json_array_size(array), out);
-	json_array_foreach(array, i, v) {
-		add_value(v, depth, out);
-	}
-}
-
 static void add_value(const json_t *v, int depth, struct str *out)
 {
+	const char *key;
+	json_t *one;
+	size_t i;
+
 	if (v == NULL || depth == CBOR_DEPTH) {
 		out->failed = true;
 		return;
 	}
 	switch (json_typeof(v)) {
 	case JSON_OBJECT:
-		add_map((json_t *)v, depth + 1, out);
+		cbor_add_map(json_object_size(v), out);
+		json_object_foreach((json_t *)v, key, one) {
+			out->failed = out->failed || strlen(key) > CBOR_KEY;
+			cbor_add_text(key, strlen(key), out);
+			add_value(one, depth + 1, out);
+		}
 		break;
 	case JSON_ARRAY:
-		add_array(v, depth + 1, out);
+		cbor_add_array(json_array_size(v), out);
+		json_array_foreach(v, i, one) {
+			add_value(one, depth + 1, out);
+		}
 		break;
 	case JSON_STRING:
 		cbor_add_text(json_string_value(v), json_string_length(v), out);
@@ -221,44 +205,6 @@ static bool take_member(struct cbor_reader *r, json_t *map)
 	       json_object_size(map) > before;
 }
 
-/** Each of the @n entries has a byte: what is too many ends soon. */
-static json_t *take_many(struct cbor_reader *r, bool map, uint64_t n)
-{
-	json_t *v = map ? json_object() : json_array();
-	bool good = v && ++r->depth <= CBOR_DEPTH;
-
-	for (uint64_t i = 0; good && i < n; i++) {
-		good = map ? take_member(r, v) :
-			     json_array_append_new(v, cbor_take(r)) == 0;
-	}
-	r->depth--;
-	if (!good) {
-		json_decref(v);
-		return NULL;
-	}
-	return v;
-}
-
-static bool take_simple(uint64_t n, uint8_t first, struct cbor_item *item)
-{
-	switch (first & 31) {
-	case SIMPLE_FALSE:
-	case SIMPLE_TRUE:
-		item->type = (first & 31) == SIMPLE_TRUE ? JSON_TRUE :
-							   JSON_FALSE;
-		return true;
-	case SIMPLE_NULL:
-		item->type = JSON_NULL;
-		return true;
-	case MORE_8:
-		item->type = JSON_REAL;
-		memcpy(&item->real, &n, sizeof(n));
-		return isfinite(item->real);
-	default:
-		return false;
-	}
-}
-
 bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 {
 	uint8_t first;
@@ -288,7 +234,23 @@ bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 		item->type = JSON_OBJECT;
 		return true;
 	case MAJOR_SIMPLE:
-		return take_simple(n, first, item);
+		break;
+	default:
+		return false;
+	}
+	switch (first & 31) {
+	case SIMPLE_FALSE:
+	case SIMPLE_TRUE:
+		item->type = (first & 31) == SIMPLE_TRUE ? JSON_TRUE :
+							   JSON_FALSE;
+		return true;
+	case SIMPLE_NULL:
+		item->type = JSON_NULL;
+		return true;
+	case MORE_8:
+		item->type = JSON_REAL;
+		memcpy(&item->real, &n, sizeof(n));
+		return isfinite(item->real);
 	default:
 		return false;
 	}
@@ -297,6 +259,8 @@ bool cbor_next(struct cbor_reader *r, struct cbor_item *item)
 json_t *cbor_take(struct cbor_reader *r)
 {
 	struct cbor_item item;
+	json_t *v = NULL;
+	bool good;
 
 	if (!cbor_next(r, &item)) {
 		return NULL;
@@ -310,14 +274,27 @@ json_t *cbor_take(struct cbor_reader *r)
 		return item.raw ? NULL : json_stringn(item.text, item.n);
 	case JSON_ARRAY:
 	case JSON_OBJECT:
-		return take_many(r, item.type == JSON_OBJECT, item.n);
+		break;
 	case JSON_TRUE:
 	case JSON_FALSE:
 		return json_boolean(item.type == JSON_TRUE);
 	case JSON_NULL:
 		return json_null();
 	}
-	return NULL;
+	/* each of the entries has a byte: too large a number ends soon */
+	v = item.type == JSON_OBJECT ? json_object() : json_array();
+	good = v && ++r->depth <= CBOR_DEPTH;
+	for (size_t i = 0; good && i < item.n; i++) {
+		good = item.type == JSON_OBJECT ?
+			       take_member(r, v) :
+			       json_array_append_new(v, cbor_take(r)) == 0;
+	}
+	r->depth--;
+	if (!good) {
+		json_decref(v);
+		return NULL;
+	}
+	return v;
 }
 
 json_t *cbor_parse(const void *bytes, size_t n, struct err *e)

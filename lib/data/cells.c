@@ -189,19 +189,14 @@ static int badness(enum outcome o)
 	return ranks[o];
 }
 
-/* A pair that passed is measured again for its speed; a failure then is as
- * flaky as one that passes when it is tried again.  A pass of an earlier go was
- * long ago. */
-static bool stands(struct cell_say pass, struct cell_say failure)
-{
-	return badness(pass.outcome) == badness(OUTCOME_OK) &&
-	       badness(failure.outcome) == badness(OUTCOME_ERROR) &&
-	       pass.go == failure.go;
-}
-
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before)
 {
 	int now = badness(row.outcome), then = badness(before.outcome);
+	/* A pair that passed is measured again for its speed; a failure then is
+	 * as flaky as one that passes when it is tried again.  A pass of an
+	 * earlier go was long ago. */
+	bool stands = then == badness(OUTCOME_OK) &&
+		      now == badness(OUTCOME_ERROR) && before.go == row.go;
 
 	/* A pass at a smaller size promises nothing; a retry that never ran
 	 * does not undo what was seen. */
@@ -209,7 +204,7 @@ bool cells_decides(struct cell_say row, bool at_size, struct cell_say before)
 		return false;
 	}
 	if (row.attempt != before.attempt) {
-		return row.attempt > before.attempt && !stands(before, row);
+		return row.attempt > before.attempt && !stands;
 	}
 	return now > then || (now == then && at_size);
 }
@@ -233,25 +228,6 @@ static bool is_measured(const struct cell *c, enum path_class path)
 	       (c->class == CELL_PASS || c->class == CELL_SLOW);
 }
 
-/** Return true if a transfer of @transfer_us takes less than CELLS_START_TIMES
- *  latencies. The shortest latency of @path counts, because a busy host delays
- *  it least; false if latency was not measured. */
-static bool is_bound_by_latency(const struct cell *cells, size_t n,
-				enum path_class path, double transfer_us)
-{
-	double least = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		double lat = (double)cells[i].lat_us;
-
-		if (is_measured(&cells[i], path) && isfinite(lat) &&
-		    (least == 0 || lat < least)) {
-			least = lat;
-		}
-	}
-	return transfer_us < CELLS_START_TIMES * least;
-}
-
 double cells_slow_below(double median_GB_s, double mad_GB_s)
 {
 	return fmin(CELLS_SLOW_RATIO * median_GB_s,
@@ -265,6 +241,7 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 				    double *bw)
 {
 	struct slow_limit l = { .limit_GB_s = NAN };
+	double least = 0;	/* latency: a busy host delays it least */
 	size_t known = 0;
 
 	for (size_t i = 0; i < n; i++) {
@@ -276,14 +253,18 @@ static struct slow_limit find_limit(const struct cell *cells, size_t n,
 	l.line_GB_s = known ? stats_select(bw, known, known / 2) : 0;
 	for (size_t i = 0; i < n; i++) {
 		if (is_measured(&cells[i], path)) {
+			double lat = (double)cells[i].lat_us;
+
 			bw[l.peers++] = cells_beside(&cells[i], &l);
+			least = isfinite(lat) && (least == 0 || lat < least) ?
+					lat : least;
 		}
 	}
 	l.mad_GB_s = stats_mad(bw, l.peers, &l.median_GB_s);
 	l.bound_by_latency =
 		size_B > 0 && l.peers > 0 &&
-		is_bound_by_latency(cells, n, path,
-				    (double)size_B / l.median_GB_s / 1e3);
+		(double)size_B / l.median_GB_s / 1e3 <
+			CELLS_START_TIMES * least;
 	if (l.peers >= CELLS_SLOW_PEERS && !l.bound_by_latency) {
 		l.limit_GB_s = cells_slow_below(l.median_GB_s, l.mad_GB_s);
 	}

@@ -67,12 +67,6 @@ static unsigned bits_of(flags v)
 
 /* ---- fields -------------------------------------------------------------- */
 
-/** Bytes that one by one are looked at: what ends a field, or its plainness. */
-static bool is_closer(unsigned char c)
-{
-	return c == '\r' || c == '"' || c == '\0';
-}
-
 size_t csv_scan_fields(const char *text, size_t n, size_t max,
 		       size_t offsets[])
 {
@@ -95,7 +89,7 @@ size_t csv_scan_fields(const char *text, size_t n, size_t max,
 		return 0;
 	}
 	for (; i < n && fields < max; i++) {
-		if (is_closer((unsigned char)text[i])) {
+		if (text[i] == '\r' || text[i] == '"' || text[i] == '\0') {
 			return 0;
 		}
 		offsets[fields] = i + 1;	/* if it is a comma */
@@ -110,24 +104,6 @@ static const bool csv_scan_is_plain[UCHAR_MAX + 1] = {
 	['a' ... 'z'] = true, ['A' ... 'Z'] = true, [',' ... ':'] = true,
 	['_'] = true,	      [' '] = true,
 };
-
-/** Those of @v that are none of these. */
-static flags not_plain(bytes v)
-{
-	return ~(is_within(v, ',', ':') | is_byte(v, '_') | is_byte(v, ' ') |
-		 is_within(v | 0x20, 'a', 'z'));
-}
-
-/** As many of the bytes of @sums as were counted down. */
-static size_t sum_of(bytes sums)
-{
-	size_t sum = 0;
-
-	for (int i = 0; i < WIDTH; i++) {
-		sum += sums[i];
-	}
-	return sum;
-}
 
 size_t csv_scan_plain(const char *text, size_t n)
 {
@@ -145,17 +121,21 @@ size_t csv_scan_plain(const char *text, size_t n)
 			const bytes next = load(text + i + 1);
 			const flags comma = is_byte(v, ',');
 
+			bad |= ~(is_within(v, ',', ':') | is_byte(v, '_') |
+				 is_byte(v, ' ') |
+				 is_within(v | 0x20, 'a', 'z'));
 			/* a formula may begin with it */
-			bad |= not_plain(v) |
-			       (comma & (is_byte(next, '-') |
-					 is_byte(next, ' ')));
+			bad |= comma & (is_byte(next, '-') |
+					is_byte(next, ' '));
 			commas -= (bytes)comma;
 			i += WIDTH;
 		}
 		if (any(bad)) {
 			return 0;
 		}
-		fields += sum_of(commas);
+		for (int k = 0; k < WIDTH; k++) {
+			fields += commas[k];
+		}
 	}
 	for (; i < n; i++) {
 		if (!csv_scan_is_plain[(unsigned char)text[i]] ||
@@ -278,36 +258,29 @@ static bool keep(struct csv_reader *r, int c)
 	return true;
 }
 
-/** Keep all up to what may need a closer look, in one go. */
-static bool keep_span(struct csv_reader *r)
+/** A field without quotes up to what ends it, which is returned; or BAD. */
+static int read_plain(struct csv_reader *r)
 {
 	static const bool closer[256] = {
 		[','] = true, ['\n'] = true, ['\r'] = true, ['"'] = true,
 		['\0'] = true,
 	};
-	const char *from = r->raw.data + r->at;
-	size_t left = r->raw.len - r->at, n = 0;
-
-	while (n < left && !closer[(unsigned char)from[n]]) {
-		n++;
-	}
-	r->at += n;
-	if (n > 0 && r->at - r->start > CSV_MAX_ROW) {
-		return bad(r, "row too long");
-	}
-	str_addmem(&r->text, from, n);
-	return true;
-}
-
-/** A field without quotes up to what ends it, which is returned; or BAD. */
-static int read_plain(struct csv_reader *r)
-{
 	int c;
 
 	for (;;) {
-		if (!keep_span(r)) {
-			return BAD;
+		const char *from = r->raw.data + r->at;
+		const size_t left = r->raw.len - r->at;
+		size_t n = 0;
+
+		/* in one go all up to what may need a closer look */
+		while (n < left && !closer[(unsigned char)from[n]]) {
+			n++;
 		}
+		r->at += n;
+		if (n > 0 && r->at - r->start > CSV_MAX_ROW) {
+			return bad(r, "row too long");
+		}
+		str_addmem(&r->text, from, n);
 		c = next_bare(r);
 		if (ends_field(c)) {
 			return c;
@@ -411,30 +384,6 @@ static bool read_simple(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
 	return true;
 }
 
-/** Any row, field by field: what ended it. */
-static int read_fields(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
-		       size_t *fields)
-{
-	size_t n = 0;
-	int end;
-
-	do {
-		if (n == CSV_MAX_FIELDS) {
-			return bad(r, "too many fields");
-		}
-		offsets[n++] = r->text.len;
-		if (peek(r) == '"') {
-			r->at++;
-			end = read_quoted(r);
-		} else {
-			end = read_plain(r);
-		}
-		str_addch(&r->text, '\0');
-	} while (end == ',');
-	*fields = n;
-	return end;
-}
-
 /**
  * Read one row, its fields one after the other into r->text.  Returns what
  * ended it: '\n', EOF or BAD.
@@ -442,11 +391,25 @@ static int read_fields(struct csv_reader *r, size_t offsets[CSV_MAX_FIELDS],
 static int read_row(struct csv_reader *r, struct csv_row *row)
 {
 	size_t offsets[CSV_MAX_FIELDS];
-	int end = '\n';
+	int end = ',';
 
 	row->n = 0;
-	if (!read_simple(r, offsets, &row->n)) {
-		end = read_fields(r, offsets, &row->n);
+	if (read_simple(r, offsets, &row->n)) {
+		end = '\n';
+	}
+	while (end == ',') {	/* field by field */
+		if (row->n == CSV_MAX_FIELDS) {
+			row->n = 0;
+			return bad(r, "too many fields");
+		}
+		offsets[row->n++] = r->text.len;
+		if (peek(r) == '"') {
+			r->at++;
+			end = read_quoted(r);
+		} else {
+			end = read_plain(r);
+		}
+		str_addch(&r->text, '\0');
 	}
 	if (r->text.failed) {
 		r->error = ENOMEM;
@@ -461,20 +424,14 @@ static int read_row(struct csv_reader *r, struct csv_row *row)
 	return end;
 }
 
-/** A byte order mark at the very start is no part of the first name. */
-static void skip_mark(struct csv_reader *r)
+int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e)
 {
 	static const char mark[] = "\xef\xbb\xbf";
 
-	if (peek(r) != EOF && str_starts(r->raw.data, mark)) {
+	/* a byte order mark is not part of the first name */
+	if (r->next_line == 1 && r->at == 0 && peek(r) != EOF &&
+	    str_starts(r->raw.data, mark)) {
 		r->at += sizeof(mark) - 1;
-	}
-}
-
-int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e)
-{
-	if (r->next_line == 1 && r->at == 0) {
-		skip_mark(r);
 	}
 	while (peek(r) != EOF) {
 		int end;
@@ -515,23 +472,6 @@ const char *csv_raw(const struct csv_reader *r, size_t *len)
 	return r->raw.data + r->start;
 }
 
-/** Return true if a spreadsheet would read @text as a formula. "-1" and "-" are
- *  not formulas. */
-static bool is_formula(const char *text)
-{
-	double number;
-
-	return begins_formula(text) && strcmp(text, "-") != 0 &&
-	       units_parse_real(text, -DBL_MAX, DBL_MAX, &number, NULL) < 0;
-}
-
-/** Return true if @text needs a leading apostrophe: a formula, or a text whose
- *  own apostrophe could be read as a protecting one. */
-static bool needs_apostrophe(const char *text)
-{
-	return *text == '\'' ? is_protected(text) : is_formula(text);
-}
-
 /** Bytes that a field may have anywhere, as nearly all fields are of these
  *  alone. */
 static const bool is_plain[UCHAR_MAX + 1] = {
@@ -539,36 +479,35 @@ static const bool is_plain[UCHAR_MAX + 1] = {
 	['_'] = true, [' '] = true, ['-'] = true,
 };
 
-static size_t plain_len(const char *text)
+void csv_add_field(struct str *out, const char *text)
 {
+	const size_t from = out->len;
 	const char *c = text;
+	double number;
+	bool quoted;
 
 	while (is_plain[(unsigned char)*c]) {
 		c++;
 	}
-	return *text == '-' || *text == ' ' ? 0 : (size_t)(c - text);
-}
-
-void csv_add_field(struct str *out, const char *text)
-{
-	const size_t from = out->len, plain = plain_len(text);
-	bool quoted;
-
-	if (text[plain] == '\0') {
-		str_addmem(out, text, plain);
+	if (*c == '\0' && *text != '-' && *text != ' ') {
+		str_addmem(out, text, (size_t)(c - text));
 		return;
 	}
 	quoted = strpbrk(text, ",\"\r\n") != NULL;
 	if (quoted) {
 		str_addch(out, '"');
 	}
-	if (needs_apostrophe(text)) {
+	/* an apostrophe before a formula, but "-1" and "-" are none, and before
+	 * a text whose own apostrophe could be read as such a one */
+	if (*text == '\'' ? is_protected(text) :
+	    begins_formula(text) && strcmp(text, "-") != 0 &&
+	    units_parse_real(text, -DBL_MAX, DBL_MAX, &number, NULL) < 0) {
 		str_addch(out, '\'');
 	}
 	if (!quoted) {
 		str_add(out, text);
 	}
-	for (const char *c = text; quoted && *c; c++) {
+	for (c = text; quoted && *c; c++) {
 		if (*c == '"') {
 			str_addch(out, '"');
 		}

@@ -161,21 +161,26 @@ static int add_piece(const char *text, size_t n, void *out)
 	return 0;
 }
 
-/** Write the characters of @out from @from on that may steer a terminal as
- *  \uXXXX.  jansson does so for C0; others stand in strings alone. */
-static void escape_harmful(struct str *out, size_t from)
+void json_add(const json_t *json, size_t flags, struct str *out)
 {
+	const size_t begin = out->len;
 	struct str rest = STR_INIT;
-	const char *c = str_text(out) + from;
+	const char *c;
 	uint32_t number;
 	size_t n;
 
+	if (json_dump_callback(json, add_piece, out, flags) < 0) {
+		out->failed = true;
+	}
+	/* what may steer a terminal becomes \uXXXX.  jansson does so for C0;
+	 * others are in strings only */
+	c = str_text(out) + begin;
 	while (*c > 0 && *c < 0x7f) {	/* nearly all */
 		c++;
 	}
-	from = (size_t)(c - str_text(out));
-	for (str_add(&rest, c), c = str_text(&rest), str_cut(out, from);
-	     *c != '\0'; c += n) {
+	str_add(&rest, c);
+	str_cut(out, (size_t)(c - str_text(out)));
+	for (c = str_text(&rest); *c != '\0'; c += n) {
 		n = *c > 0 && *c < 0x7f ? 0 : str_harmful(c, &number);
 		if (n > 0) {
 			str_addf(out, "\\u%04x", (unsigned)number);
@@ -186,16 +191,6 @@ static void escape_harmful(struct str *out, size_t from)
 	}
 	out->failed |= rest.failed;
 	str_release(&rest);
-}
-
-void json_add(const json_t *json, size_t flags, struct str *out)
-{
-	const size_t from = out->len;
-
-	if (json_dump_callback(json, add_piece, out, flags) < 0) {
-		out->failed = true;
-	}
-	escape_harmful(out, from);
 }
 
 int json_print(const json_t *json, FILE *f, size_t flags)

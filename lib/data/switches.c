@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/allocation.h"
 #include "lib/data/hosts.h"
 
 #define LINE_MAX_BYTES (64 * 1024)
@@ -30,31 +31,12 @@ static int tell(struct switches_reader *r, const struct switch_link *link)
 
 /* ---- Slurm --------------------------------------------------------------- */
 
-/** Return the malloc'ed value after @key and '=' in @line, up to a blank; NULL
- *  if @key is missing. Slurm ignores the case of keys. */
-static char *value_of(const char *line, const char *key)
-{
-	size_t n = strlen(key);
-
-	while (*line != '\0') {
-		size_t len = strcspn(line, " \t");
-
-		if (len > n && line[n] == '=' &&
-		    strncasecmp(line, key, n) == 0) {
-			return strndup(line + n + 1, len - n - 1);
-		}
-		line += len;
-		line += strspn(line, " \t");
-	}
-	return NULL;
-}
-
 /** A switch of nodes: one of switches lists theirs once more. */
 static int read_slurm(struct switches_reader *r, const char *line)
 {
-	char *name = value_of(line, "SwitchName");
-	char *nodes = value_of(line, "Nodes");
-	char *below = value_of(line, "Switches");
+	char *name = slurm_value(line, "SwitchName");
+	char *nodes = slurm_value(line, "Nodes");
+	char *below = slurm_value(line, "Switches");
 	bool leaf = below == NULL || strcmp(below, "(null)") == 0;
 	struct switch_link link = { .nic = "" };
 	char **list = NULL;
@@ -94,29 +76,13 @@ static bool comment_of(const char *line, char *buf, size_t size)
 	return buf[0] != '\0';
 }
 
-/** The GUID in the brackets of "H-..."[1](PORTGUID). */
-static void take_guid(const char *line, char guid[20])
-{
-	const char *at = strchr(line, '(');
-	size_t n = at != NULL ? strspn(at + 1, "0123456789abcdefABCDEF") : 0;
-
-	if (n > 0 && n <= 16 && at[1 + n] == ')') {
-		memset(guid, '0', 16 - n);
-		for (size_t i = 0; i < n; i++) {
-			guid[16 - n + i] =
-				(char)tolower((unsigned char)at[1 + i]);
-		}
-		guid[16] = '\0';
-	}
-}
-
 /** [7] "H-0c42"[1](0c43) # "n1 mlx5_0" lid 4 4xHDR */
 static int read_port(struct switches_reader *r, const char *line)
 {
 	struct switch_link link = { .nic = "" };
 	char words[128] = "";
 	size_t n = strspn(line + 1, "0123456789"), len;
-	const char *peer = strchr(line, '"');
+	const char *peer = strchr(line, '"'), *guid;
 
 	if (n == 0 || n >= sizeof(link.port) || line[1 + n] != ']' ||
 	    peer == NULL || strncmp(peer, "\"H-", 3) != 0) {
@@ -124,7 +90,16 @@ static int read_port(struct switches_reader *r, const char *line)
 	}
 	snprintf(link.port, sizeof(link.port), "%.*s", (int)n, line + 1);
 	STR_COPY(link.name, r->at);
-	take_guid(peer, link.guid);
+	/* the GUID in the brackets, in 16 digits */
+	guid = strchr(peer, '(');
+	n = guid ? strspn(guid + 1, "0123456789abcdefABCDEF") : 0;
+	if (n > 0 && n <= 16 && guid[1 + n] == ')') {
+		memset(link.guid, '0', 16 - n);
+		for (size_t i = 0; i < n; i++) {
+			link.guid[16 - n + i] =
+				(char)tolower((unsigned char)guid[1 + i]);
+		}
+	}
 	comment_of(line, words, sizeof(words));
 	len = strcspn(words, " ");
 	if (words[len] != '\0' && len < sizeof(link.node)) {
@@ -137,43 +112,37 @@ static int read_port(struct switches_reader *r, const char *line)
 
 /* ---- both ---------------------------------------------------------------- */
 
-static int read_line(struct switches_reader *r, const char *line)
-{
-	line += strspn(line, " \t");
-	if (strncasecmp(line, "SwitchName=", 11) == 0) {
-		return read_slurm(r, line);
-	}
-	if (line[0] == '[' && r->at[0] != '\0') {
-		return read_port(r, line);
-	}
-	if (line[0] != '\0' && line[0] != '#') {
-		/* a node of another kind has no ports of a switch */
-		r->at[0] = '\0';
-		if (strncmp(line, "Switch", 6) == 0 &&
-		    isspace((unsigned char)line[6])) {
-			comment_of(line, r->at, sizeof(r->at));
-		}
-	}
-	return 0;
-}
-
 long switches_parse(const char *text, size_t len,
 		    int (*take)(void *user, const struct switch_link *link),
 		    void *user)
 {
 	struct switches_reader r = { .take = take, .user = user };
-	char *line = malloc(LINE_MAX_BYTES);
+	char *line = malloc(LINE_MAX_BYTES), *at;
 	int rc = line != NULL ? 0 : -1;
 
 	while (rc == 0 && len > 0) {
 		const char *end = memchr(text, '\n', len);
 		size_t n = end != NULL ? (size_t)(end - text) : len;
 
+		at = line;
+		at[0] = '\0';
 		if (n < LINE_MAX_BYTES && memchr(text, '\0', n) == NULL) {
 			memcpy(line, text, n);
 			line[n] = '\0';
 			line[strcspn(line, "\r")] = '\0';
-			rc = read_line(&r, line);
+			at += strspn(line, " \t");
+		}
+		if (strncasecmp(at, "SwitchName=", 11) == 0) {
+			rc = read_slurm(&r, at);
+		} else if (at[0] == '[' && r.at[0] != '\0') {
+			rc = read_port(&r, at);
+		} else if (at[0] != '\0' && at[0] != '#') {
+			/* a node of another kind has no ports of a switch */
+			r.at[0] = '\0';
+			if (strncmp(at, "Switch", 6) == 0 &&
+			    isspace((unsigned char)at[6])) {
+				comment_of(at, r.at, sizeof(r.at));
+			}
 		}
 		n += end != NULL;
 		text += n;
