@@ -170,46 +170,35 @@ const struct diagnose_step *diagnose_top(const struct run *run)
 	return NULL;
 }
 
-/** Return true if every variable of @s already had its value in the run. */
-static bool is_set_already(const struct run *run, const struct diagnose_step *s)
+/** The same for a knob: not if its variables already had these values in the
+ *  run, nor once another setting made the pair pass. */
+static bool knob_applies(const struct run *run, const struct diagnose_step *s,
+			 int src, int dst, const char **why)
 {
+	bool set = true;
+
+	/* other transports know nothing of NCCL's settings */
+	if (diagnose_top(run)->base != BASE_NCCL && !run->drill) {
+		return false;
+	}
+	for (const struct diagnose_step *k = diagnose_steps; k->name; k++) {
+		const struct diagnose_row *row =
+			diagnose_row_of(run, k, src, dst);
+
+		if (diagnose_is_knob(k) && row && row->outcome == OUTCOME_OK) {
+			return false;
+		}
+	}
 	for (int i = 0; s->env[i]; i++) {
 		const char *value = strchr(s->env[i], '=') + 1;
 		char name[64];
 
 		snprintf(name, sizeof(name), "%.*s",
 			 (int)(value - 1 - s->env[i]), s->env[i]);
-		if (strcmp(setting(run, name), value) != 0) {
-			return false;
-		}
+		set = set && strcmp(setting(run, name), value) == 0;
 	}
-	return true;
-}
-
-/** Return true if another setting made the pair pass. */
-static bool is_mended(const struct run *run, int src, int dst)
-{
-	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		const struct diagnose_row *row =
-			diagnose_row_of(run, s, src, dst);
-
-		if (diagnose_is_knob(s) && row && row->outcome == OUTCOME_OK) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool knob_applies(const struct run *run, const struct diagnose_step *s,
-			 int src, int dst, const char **why)
-{
-	/* other transports know nothing of NCCL's settings */
-	if ((diagnose_top(run)->base != BASE_NCCL && !run->drill) ||
-	    is_mended(run, src, dst)) {
-		return false;
-	}
-	*why = is_set_already(run, s) ? "already set" :
-	       s->not_for	      ? s->not_for(run, src, dst) : NULL;
+	*why = set	  ? "already set" :
+	       s->not_for ? s->not_for(run, src, dst) : NULL;
 	return !*why;
 }
 
@@ -254,58 +243,39 @@ struct finding *diagnose_finding(const struct run *run,
 	return NULL;
 }
 
-static bool is_chosen(const struct diagnose_pairs *p, int src, int dst)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		if ((p->list[i].src == src && p->list[i].dst == dst) ||
-		    (p->list[i].src == dst && p->list[i].dst == src)) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/**
- * Returns how informative a bad cell is: more if only one thing can be wrong
- * with it, and if it differs from @other, which stands for the same finding
- * (NULL = none yet).
- */
-static int worth(const struct run *run, int src, int dst,
-		 const struct grid_pair *other)
-{
-	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
-	bool inter = s->node != d->node;
-	int points = !inter || s->nic == d->nic ? 2 : 1;
-
-	if (other) {
-		bool was_inter = run->ranks[other->src].node !=
-				 run->ranks[other->dst].node;
-
-		points += 4 * (inter != was_inter) +
-			  (src != other->src && src != other->dst) +
-			  (dst != other->src && dst != other->dst);
-	}
-	return points;
-}
-
-/** Finds the most informative cell for @f that is not one of @pairs yet. */
+/** Find the most informative cell for @f whose pair is not in @pairs: more if
+ *  only one thing can be wrong with it, and if it differs from @other, which
+ *  already stands for the finding (NULL = none yet). */
 static bool best_cell(const struct run *run, const struct verdict *v,
 		      const struct finding *f,
 		      const struct diagnose_pairs *pairs,
 		      const struct grid_pair *other,
 		      struct grid_pair *best)
 {
+	const struct cluster_rank *ranks = run->ranks;
 	int most = 0;
 
 	for (size_t at = 0; at < run_n_cells(run); at++) {
 		int s = run_src(run, at), d = run_dst(run, at), points;
+		bool inter = ranks[s].node != ranks[d].node, chosen = false;
 
-		if (s == d || !cells_failed(run->cells[at].class) ||
-		    is_chosen(pairs, s, d) ||
+		for (size_t i = 0; i < pairs->n; i++) {
+			const struct grid_pair *p = &pairs->list[i];
+
+			chosen = chosen || (p->src == s && p->dst == d) ||
+				 (p->src == d && p->dst == s);
+		}
+		if (s == d || !cells_failed(run->cells[at].class) || chosen ||
 		    diagnose_finding(run, v, s, d) != f) {
 			continue;
 		}
-		points = worth(run, s, d, other);
+		points = !inter || ranks[s].nic == ranks[d].nic ? 2 : 1;
+		if (other) {
+			points += 4 * (inter != (ranks[other->src].node !=
+						 ranks[other->dst].node)) +
+				  (s != other->src && s != other->dst) +
+				  (d != other->src && d != other->dst);
+		}
 		if (points > most) {
 			most = points;
 			*best = (struct grid_pair){ s, d };
@@ -314,21 +284,7 @@ static bool best_cell(const struct run *run, const struct verdict *v,
 	return most > 0;
 }
 
-/** Returns the pair that already stands for @f; NULL = none. */
-static const struct grid_pair *
-stands_for(const struct run *run, const struct verdict *v,
-	   const struct finding *f, const struct diagnose_pairs *pairs)
-{
-	for (size_t i = 0; i < pairs->n; i++) {
-		if (diagnose_finding(run, v, pairs->list[i].src,
-				     pairs->list[i].dst) == f) {
-			return &pairs->list[i];
-		}
-	}
-	return NULL;
-}
-
-/** One for each finding before the first gets its second. */
+/** Choose one pair for each finding before the first gets its second. */
 void diagnose_choose(const struct run *run, const struct verdict *v,
 		     struct diagnose_pairs *pairs)
 {
@@ -342,10 +298,15 @@ void diagnose_choose(const struct run *run, const struct verdict *v,
 	for (size_t i = 0; diagnose_top(run) && i < DIAGNOSE_PER_FINDING * n &&
 			   pairs->n < DIAGNOSE_MAX_PAIRS; i++) {
 		const struct finding *f = &v->findings[i % n];
-		const struct grid_pair *other =
-			stands_for(run, v, f, pairs);
+		const struct grid_pair *other = NULL;
 		struct grid_pair best;
 
+		for (size_t k = 0; k < pairs->n && !other; k++) {
+			const struct grid_pair *p = &pairs->list[k];
+
+			other = diagnose_finding(run, v, p->src, p->dst) == f ?
+					p : NULL;
+		}
 		if (f->fail && best_cell(run, v, f, pairs, other, &best)) {
 			pairs->covered += i < n;
 			pairs->list[pairs->n++] = best;
@@ -379,52 +340,35 @@ void diagnose_row_init(const struct run *run, const struct diagnose_step *s,
 	STR_COPY(row->step, s->name);
 }
 
-/** The name of an HCA port, or of one among several, without its number. */
-static bool same_port(const char *nic, const char *port)
-{
-	size_t len = strcspn(nic, ":+");
-
-	return strncmp(nic, port, len) == 0 &&
-	       (port[len] == '\0' || port[len] == ':');
-}
-
-/** Return true if the port of this name is up on any node; only such ports are
- *  ranks of ib. */
-static bool is_up_somewhere(const struct run *run, const char *port)
-{
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
-		if (strcmp(f->fact, "port_state") == 0 &&
-		    strcmp(f->scope, port) == 0 &&
-		    strcmp(f->value, "ACTIVE") == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 int diagnose_index(const struct run *run, const struct diagnose_step *s,
 		   int rank)
 {
 	const struct cluster_rank *r = &run->ranks[rank];
+	/* of one NIC, or of several, without the number of the port */
+	const size_t len = strcspn(r->nic_name, ":+");
 	int index = 0;
 
 	if (!s->ports) {
 		return r->gpu;
 	}
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
+	run_foreach_fact(run, f) {
+		bool up = false;	/* on any node: others are no ranks */
 
 		if (strcmp(f->fact, "port_state") != 0 ||
-		    strcmp(f->node, run->nodes[r->node].name) != 0 ||
-		    !is_up_somewhere(run, f->scope)) {
+		    strcmp(f->node, run->nodes[r->node].name) != 0) {
 			continue;
 		}
-		if (r->nic_name[0] && same_port(r->nic_name, f->scope)) {
+		run_foreach_fact(run, g) {
+			up = up || (strcmp(g->fact, "port_state") == 0 &&
+				    strcmp(g->scope, f->scope) == 0 &&
+				    strcmp(g->value, "ACTIVE") == 0);
+		}
+		if (up && r->nic_name[0] &&
+		    strncmp(r->nic_name, f->scope, len) == 0 &&
+		    (f->scope[len] == '\0' || f->scope[len] == ':')) {
 			return index;
 		}
-		index++;
+		index += up;
 	}
 	/* its name is not known: the number of the rail */
 	return r->nic;
@@ -434,18 +378,13 @@ int diagnose_index(const struct run *run, const struct diagnose_step *s,
 
 /* Read the run of one step about its pairs. */
 
-/** State of one direction of one pair so far. */
-struct diagnose_read_way {
-	int64_t attempt;	/* 0 = no row yet */
-	enum outcome outcome;	/* of the one that decides */
-	char code[48], detail[400];
-};
-
 struct diagnose_read_reading {
 	const struct run *run;
 	const struct diagnose_step *step;
 	struct diagnose_row *rows;
-	struct diagnose_read_way (*ways)[2];	/* of each row: there, back */
+	/* The rows that decide each of them so far, there and back: attempt,
+	 * outcome, code and detail.  Attempt 0: no row yet. */
+	struct p2p_row (*ways)[2];
 	size_t n;
 };
 
@@ -464,7 +403,7 @@ static int severity(enum outcome o)
 
 /** Takes the worst size of the last attempt, or with @all the worst of all
  *  attempts: a setting with which a pair passes only sometimes is no remedy. */
-static void take_way(struct diagnose_read_way *w, const struct p2p_row *row,
+static void take_way(struct p2p_row *w, const struct p2p_row *row,
 		     bool all)
 {
 	int64_t attempt = row->attempt > 0 && !all ? row->attempt : 1;
@@ -472,10 +411,8 @@ static void take_way(struct diagnose_read_way *w, const struct p2p_row *row,
 	if (attempt > w->attempt ||
 	    (attempt == w->attempt &&
 	     severity(row->outcome) > severity(w->outcome))) {
+		*w = *row;
 		w->attempt = attempt;
-		w->outcome = row->outcome;
-		STR_COPY(w->code, row->code);
-		STR_COPY(w->detail, row->detail);
 	}
 }
 
@@ -488,9 +425,9 @@ static bool is_end(const struct diagnose_read_reading *g, int64_t rank,
 	       diagnose_index(g->run, g->step, (int)rank) == index;
 }
 
-static int take_pair(void *user, const void *data)
+static int take_pair(const struct run_rows *rows, const void *data)
 {
-	const struct diagnose_read_reading *g = user;
+	const struct diagnose_read_reading *g = rows->user;
 	const struct p2p_row *p = data;
 	bool all = diagnose_is_knob(g->step);
 
@@ -511,9 +448,9 @@ static int take_pair(void *user, const void *data)
 
 /** One path that answers is enough, each way: the others are their own
  *  finding, of gpucheck ping. */
-static int take_path(void *user, const void *data)
+static int take_path(const struct run_rows *rows, const void *data)
 {
-	const struct diagnose_read_reading *g = user;
+	const struct diagnose_read_reading *g = rows->user;
 	const struct ping_row *p = data;
 
 	for (size_t i = 0; i < g->n; i++) {
@@ -522,7 +459,7 @@ static int take_path(void *user, const void *data)
 			     strcmp(r->dst_node, p->dst_node) == 0;
 		bool back = strcmp(r->dst_node, p->src_node) == 0 &&
 			    strcmp(r->src_node, p->dst_node) == 0;
-		struct diagnose_read_way *w = &g->ways[i][back];
+		struct p2p_row *w = &g->ways[i][back];
 
 		if ((there || back) &&
 		    (w->attempt == 0 ||
@@ -534,23 +471,6 @@ static int take_path(void *user, const void *data)
 		}
 	}
 	return 0;
-}
-
-static void decide(const struct diagnose_read_way ways[2],
-		   struct diagnose_row *r)
-{
-	const struct diagnose_read_way *w = &ways[0];
-
-	if (w->attempt == 0 ||
-	    (ways[1].attempt > 0 &&
-	     severity(ways[1].outcome) > severity(w->outcome))) {
-		w = &ways[1];
-	}
-	if (w->attempt > 0) {
-		r->outcome = w->outcome;
-		STR_COPY(r->code, w->code);
-		STR_COPY(r->detail, w->detail);
-	}
 }
 
 bool diagnose_was_set(const char *dir, const struct diagnose_step *s)
@@ -589,7 +509,18 @@ int diagnose_read(const char *dir, const struct run *run,
 				  dir);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		decide(g.ways[i], &rows[i]);
+		const struct p2p_row *w = &g.ways[i][0], *back = w + 1;
+
+		if (w->attempt == 0 ||
+		    (back->attempt > 0 &&
+		     severity(back->outcome) > severity(w->outcome))) {
+			w = back;
+		}
+		if (w->attempt > 0) {
+			rows[i].outcome = w->outcome;
+			STR_COPY(rows[i].code, w->code);
+			STR_COPY(rows[i].detail, w->detail);
+		}
 	}
 	free(g.ways);
 	return rc;
@@ -642,39 +573,49 @@ static bool is_filtered(const struct layers *l, const struct diagnose_step *s)
 	return false;
 }
 
-static void look_at(struct layers *l)
+/** "the fault is in RDMA in host memory, on NIC 2 of n1". */
+static void add_fault(const struct layers *l, struct str *out)
 {
-	struct diagnose_step undone = { 0 };
-	char name[sizeof(l->undone->step)];
-	const char *why;
+	const struct part *p = &l->finding->part;
+	/* what jobs use has settings; what is below it has none of its own */
+	bool set = l->fault == l->top &&
+		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);
+	const struct diagnose_step *rdma = diagnose_steps;
 
-	l->top = diagnose_top(l->run);
-	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
-		const struct diagnose_row *r = row_of(l, s);
-		bool tried = passes(r) || fails(r);
-
-		if (diagnose_is_knob(s)) {
-			l->mend = !l->mend && passes(r) ? s : l->mend;
-			continue;
-		}
-		l->below += s != l->top && tried;
-		l->untried += !l->fault && !tried && !is_filtered(l, s) &&
-			      diagnose_applies(l->run, s, l->src, l->dst, &why);
-		if (!l->fault && fails(r) && !is_filtered(l, s)) {
-			l->fault = s;
-		}
+	if (l->fault == l->top && l->below == 0) {
+		str_addf(out, "; no layer below %s was tested", l->top->says);
+		return;
 	}
-	if (l->mend) {
-		undone.name = diagnose_undone_name(l->mend, name, sizeof(name));
-		l->undone = row_of(l, &undone);
+	while (rdma->name && !rdma->ports) {
+		rdma++;
 	}
+	if (set && rdma->name && passes(row_of(l, rdma))) {
+		str_addf(out, ": RDMA works, %s does not: check NCCL's "
+			 "settings", l->top->says);
+	} else {
+		str_addf(out, ": the fault is in %s%s", l->fault->says,
+			 set ? " or its settings" : "");
+	}
+	/* only of these it can be said to be on one */
+	if (part_is(p, KIND(NIC) | KIND(GPU) | KIND(NODE) |
+		       KIND(RAIL))) {
+		str_addf(out, ", on %s", PART_NAME(l->run, p));
+	}
+	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
 }
 
-/** "ping passes, TCP passes, RDMA in host memory fails (rtr_timeout)". */
-static void add_layers(const struct layers *l, struct str *out)
+/** "ping passes, TCP passes, RDMA in host memory fails (rtr_timeout)", and
+ *  where the fault is. */
+static void layer_text(const struct layers *l, struct str *out)
 {
 	const char *comma = "";
 
+	if (passes(row_of(l, l->top))) {
+		str_addf(out, "%s passes when retried alone: it fails only "
+			 "beside other tests, or intermittently",
+			 l->top->says);
+		return;
+	}
 	for (const struct diagnose_step *s = diagnose_steps;
 	     !diagnose_is_knob(s); s++) {
 		const struct diagnose_row *r = row_of(l, s);
@@ -694,61 +635,13 @@ static void add_layers(const struct layers *l, struct str *out)
 		}
 		comma = ", ";
 	}
-}
-
-/** Returns true if the pair passed the test by RDMA. */
-static bool passes_rdma(const struct layers *l)
-{
-	const struct diagnose_step *s = diagnose_steps;
-
-	while (s->name && !s->ports) {
-		s++;
-	}
-	return s->name && passes(row_of(l, s));
-}
-
-/** "the fault is in RDMA in host memory, on NIC 2 of n1". */
-static void add_fault(const struct layers *l, struct str *out)
-{
-	const struct part *p = &l->finding->part;
-	/* what jobs use has settings; what is below it has none of its own */
-	bool set = l->fault == l->top &&
-		   (l->top->of == BASE_NCCL || l->top->of == BASE_SIM);
-
-	if (l->fault == l->top && l->below == 0) {
-		str_addf(out, "; no layer below %s was tested", l->top->says);
-		return;
-	}
-	if (set && passes_rdma(l)) {
-		str_addf(out, ": RDMA works, %s does not: check NCCL's "
-			 "settings", l->top->says);
-	} else {
-		str_addf(out, ": the fault is in %s%s", l->fault->says,
-			 set ? " or its settings" : "");
-	}
-	/* only of these it can be said to be on one */
-	if (part_is(p, KIND(NIC) | KIND(GPU) | KIND(NODE) |
-		       KIND(RAIL))) {
-		str_addf(out, ", on %s", PART_NAME(l->run, p));
-	}
-	str_add(out, l->untried ? ", or in a layer that was not tested" : "");
-}
-
-static void layer_text(const struct layers *l, struct str *out)
-{
-	if (passes(row_of(l, l->top))) {
-		str_addf(out, "%s passes when retried alone: it fails only "
-			 "beside other tests, or intermittently",
-			 l->top->says);
-		return;
-	}
-	add_layers(l, out);
 	if (l->fault) {
 		add_fault(l, out);
 	}
 }
 
-/** The knobs of one kind of end, as a list of names. */
+/** Append the names of the knobs that failed, or that were not tested; returns
+ *  how many. */
 static size_t add_knobs(const struct layers *l, bool failed, struct str *out)
 {
 	size_t n = 0;
@@ -847,15 +740,37 @@ static void add_act(const struct layers *l, const char *names)
 	str_release(&act);
 }
 
+/** Find the first layer that fails and the setting that helps, and say so. */
 static void tell_pair(struct layers *l)
 {
 	static void (*const texts[])(const struct layers *l,
 				     struct str *out) = {
 		layer_text, knob_text,
 	};
-	char names[PART_NAME_SIZE];
+	struct diagnose_step undone = { 0 };
+	char names[PART_NAME_SIZE], name[sizeof(l->undone->step)];
+	const char *why;
 
-	look_at(l);
+	l->top = diagnose_top(l->run);
+	for (const struct diagnose_step *s = diagnose_steps; s->name; s++) {
+		const struct diagnose_row *r = row_of(l, s);
+		bool tried = passes(r) || fails(r);
+
+		if (diagnose_is_knob(s)) {
+			l->mend = !l->mend && passes(r) ? s : l->mend;
+			continue;
+		}
+		l->below += s != l->top && tried;
+		l->untried += !l->fault && !tried && !is_filtered(l, s) &&
+			      diagnose_applies(l->run, s, l->src, l->dst, &why);
+		if (!l->fault && fails(r) && !is_filtered(l, s)) {
+			l->fault = s;
+		}
+	}
+	if (l->mend) {
+		undone.name = diagnose_undone_name(l->mend, name, sizeof(name));
+		l->undone = row_of(l, &undone);
+	}
 	part_cell_name(l->run, run_at(l->run, l->src, l->dst), names);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		struct str text = STR_INIT;
@@ -872,38 +787,28 @@ static void tell_pair(struct layers *l)
 	}
 }
 
-/** Returns true if the row at @at is the first of its pair and its ranks are in
- *  this run. */
-static bool begins_pair(const struct run *run, size_t at)
-{
-	const struct diagnose_row *r = &run->diagnose[at];
-
-	if (r->src_rank < 0 || r->src_rank >= run->n_ranks ||
-	    r->dst_rank < 0 || r->dst_rank >= run->n_ranks ||
-	    r->src_rank == r->dst_rank) {
-		return false;
-	}
-	for (size_t i = 0; i < at; i++) {
-		if (run->diagnose[i].src_rank == r->src_rank &&
-		    run->diagnose[i].dst_rank == r->dst_rank) {
-			return false;
-		}
-	}
-	return true;
-}
-
 void diagnose_tell(const struct run *run, struct verdict *v)
 {
 	for (size_t i = 0; diagnose_top(run) && i < run->n_diagnose; i++) {
-		struct layers l = { .run = run,
-				    .src = (int)run->diagnose[i].src_rank,
-				    .dst = (int)run->diagnose[i].dst_rank };
+		const struct diagnose_row *r = &run->diagnose[i];
+		struct layers l = { .run = run, .src = (int)r->src_rank,
+				    .dst = (int)r->dst_rank };
+		size_t k = 0;
 
-		if (begins_pair(run, i)) {
-			l.finding = diagnose_finding(run, v, l.src, l.dst);
-			if (l.finding) {
-				tell_pair(&l);
-			}
+		if (r->src_rank < 0 || r->src_rank >= run->n_ranks ||
+		    r->dst_rank < 0 || r->dst_rank >= run->n_ranks ||
+		    r->src_rank == r->dst_rank) {
+			continue;
+		}
+		/* only the first row of a pair */
+		while (run->diagnose[k].src_rank != r->src_rank ||
+		       run->diagnose[k].dst_rank != r->dst_rank) {
+			k++;
+		}
+		l.finding = k == i ? diagnose_finding(run, v, l.src, l.dst) :
+				     NULL;
+		if (l.finding) {
+			tell_pair(&l);
 		}
 	}
 }

@@ -29,7 +29,7 @@ struct conflicts {
 	long work;
 };
 
-static bool quarrels(const struct conflicts *c, int a, int b)
+static bool conflict(const struct conflicts *c, int a, int b)
 {
 	return c->edge[(size_t)a * (size_t)c->n + (size_t)b];
 }
@@ -40,7 +40,7 @@ static void take_out(struct conflicts *c, int a)
 		return;
 	}
 	for (int b = 0; b < c->n; b++) {
-		c->nodes[b].degree -= quarrels(c, a, b) && !c->nodes[b].out;
+		c->nodes[b].degree -= conflict(c, a, b) && !c->nodes[b].out;
 	}
 	c->nodes[a] = (struct conflict_node){ .out = true };
 	c->n_out++;
@@ -52,14 +52,15 @@ static void add_conflict(struct conflicts *c, int a, int b)
 	c->edge[(size_t)b * (size_t)c->n + (size_t)a] = 1;
 }
 
-/** Finds the pairs of nodes with bad cells.  Lost agents count only if the
- *  verdict is a failure.  Returns true if there are any. */
-static bool find_bad_cells(const struct run *run, const struct verdict *v,
+/** Find the pairs of nodes with bad cells; lost agents count only if the
+ *  verdict is a failure.  If no cell is bad, take the nodes of findings that
+ *  fail.  Returns false if there are none, or if one of these names no node. */
+static bool find_conflicts(const struct run *run, const struct verdict *v,
 			   struct conflicts *c)
 {
 	bool any = false;
 
-	for (size_t at = 0; at < run_n_cells(run); at++) {
+	run_foreach_cell(run, at) {
 		if ((witness_is_bad(run, ABOUT_FAULTS, at) ||
 		     (!run->shared_cores &&
 		      witness_is_bad(run, ABOUT_SLOW, at))) &&
@@ -70,17 +71,10 @@ static bool find_bad_cells(const struct run *run, const struct verdict *v,
 				     run->ranks[run_dst(run, at)].node);
 		}
 	}
-	return any;
-}
-
-/** Takes the nodes of findings that fail as conflicts, if no cell is bad.
- *  Returns false if there are none, or if one of them names no node. */
-static bool find_failures(const struct verdict *v, struct conflicts *c)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
+	if (any) {
+		return true;
+	}
+	verdict_foreach(v, f) {
 		const struct part *p = &f->part;
 
 		if (!f->fail) {
@@ -100,51 +94,24 @@ static bool find_failures(const struct verdict *v, struct conflicts *c)
 	return any;
 }
 
-/** Count edges; a node that quarrels with itself, or never came, is out. */
-static void start(const struct run *run, struct conflicts *c)
-{
-	for (int a = 0; a < c->n; a++) {
-		for (int b = 0; b < c->n; b++) {
-			c->nodes[a].degree += a != b && quarrels(c, a, b);
-		}
-	}
-	for (int a = 0; a < c->n; a++) {
-		if (quarrels(c, a, a)) {
-			c->edge[(size_t)a * (size_t)c->n + (size_t)a] = 0;
-			take_out(c, a);
-		} else if (run->n_ranks > 0 && run->nodes[a].gpus == 0) {
-			take_out(c, a);
-		}
-	}
-}
-
-/** The node with the most edges, and how many edges there are. */
-static int find_worst(struct conflicts *c, long *edges)
-{
-	int worst = 0;
-
-	*edges = 0;
-	for (int a = 0; a < c->n; a++) {
-		*edges += c->nodes[a].degree;
-		worst = c->nodes[a].degree > c->nodes[worst].degree ? a : worst;
-	}
-	*edges /= 2;
-	c->work += c->n;
-	return worst;
-}
-
 /**
  * Branch and bound: the worst node goes, or stays and all others go that it
- * quarrels with.  No node takes more edges with it than the worst one.
+ * conflicts with.  No node takes more edges with it than the worst one.
  */
 static void search(struct conflicts *c)
 {
-	long edges;
-	int a = find_worst(c, &edges), n_out = c->n_out;
-	int most = c->nodes[a].degree;
+	long edges = 0;
+	int a = 0, n_out = c->n_out, most;
 	size_t size = (size_t)c->n * sizeof(*c->nodes);
 	struct conflict_node *before = NULL;
 
+	for (int k = 0; k < c->n; k++) {
+		edges += c->nodes[k].degree;
+		a = c->nodes[k].degree > c->nodes[a].degree ? k : a;
+	}
+	edges /= 2;
+	c->work += c->n;
+	most = c->nodes[a].degree;
 	if (most == 0) {
 		for (int k = 0; k < c->n && c->n_out < c->n_best; k++) {
 			c->best[k] = c->nodes[k].out;
@@ -168,7 +135,7 @@ static void search(struct conflicts *c)
 		memcpy(c->nodes, before, size);
 		c->n_out = n_out;
 		for (int b = 0; b < c->n; b++) {
-			if (quarrels(c, a, b)) {
+			if (conflict(c, a, b)) {
 				take_out(c, b);
 			}
 		}
@@ -188,11 +155,22 @@ int next_good(const struct run *run, struct verdict *v)
 	c.best = calloc(n + 1, sizeof(*c.best));
 	if (c.edge && c.nodes && c.best) {
 		rc = 0;
-		if (find_bad_cells(run, v, &c) || find_failures(v, &c)) {
-			start(run, &c);
-			search(&c);
-			left = (size_t)(c.n - c.n_best);
+	}
+	if (rc == 0 && find_conflicts(run, v, &c)) {
+		for (size_t i = 0; i < n * n; i++) {
+			c.nodes[i / n].degree += i / n != i % n && c.edge[i];
 		}
+		/* a node that conflicts with itself, or has no agent, is out */
+		for (int a = 0; a < c.n; a++) {
+			if (conflict(&c, a, a)) {
+				c.edge[(size_t)a * (n + 1)] = 0;
+				take_out(&c, a);
+			} else if (run->n_ranks && !run->nodes[a].gpus) {
+				take_out(&c, a);
+			}
+		}
+		search(&c);
+		left = (size_t)(c.n - c.n_best);
 	}
 	if (left >= 2) {
 		v->good = calloc(left, sizeof(*v->good));
@@ -238,25 +216,6 @@ static bool goes_with(const struct run *run, const struct finding *f,
 		}
 	}
 	return true;
-}
-
-static void add_stay(const struct run *run, const struct verdict *v,
-		     const uint8_t *out, struct str *text)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-
-		if (!f->fail || goes_with(run, f, out) || ++n > MAX_STAY) {
-			continue;
-		}
-		str_addf(text, "%s%s", n == 1 ? "\nthese faults remain: " :
-			 ", ", PART_NAME(run, &f->part));
-	}
-	if (n > MAX_STAY) {
-		str_addf(text, " and %zu more", n - MAX_STAY);
-	}
 }
 
 /** The run's own command with the @n nodes of @list in @option in place of its
@@ -326,6 +285,7 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 {
 	uint8_t *without = calloc((size_t)run->n_nodes + 1, 1);
 	struct str stay = STR_INIT;
+	size_t n = 0;
 
 	if (!without || v->n_exclude == 0 ||
 	    v->n_exclude >= (size_t)run->n_nodes) {
@@ -335,7 +295,17 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 	for (size_t i = 0; i < v->n_exclude; i++) {
 		without[run_find_node(run, v->exclude[i], -1)] = 1;
 	}
-	add_stay(run, v, without, &stay);
+	verdict_foreach(v, f) {
+		if (f->fail && !goes_with(run, f, without) &&
+		    ++n <= MAX_STAY) {
+			str_addf(&stay, "%s%s",
+				 n == 1 ? "\nthese faults remain: " : ", ",
+				 PART_NAME(run, &f->part));
+		}
+	}
+	if (n > MAX_STAY) {
+		str_addf(&stay, " and %zu more", n - MAX_STAY);
+	}
 	str_addf(out, "%sto skip %s:", out->len ? "\n" : "",
 		 stay.len > 0	   ? "some of these nodes" :
 		 v->n_exclude == 1 ? "this node" :
@@ -372,41 +342,32 @@ void next_words(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** The line for what sits in @node; false when a name is not one. */
-static bool add_drain(const char *node, const char *kind, int index,
-		      const char *code, struct str *out)
-{
-	/* a code is a word like a name */
-	if (!hostlist_is_name(node) || !hostlist_is_name(code)) {
-		return false;
-	}
-	str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
-		 "scontrol update nodename=%s state=drain reason='gpucheck: "
-		 "%s", node, node, kind);
-	if (index >= 0) {
-		str_addf(out, " %d", index);
-	}
-	str_addf(out, " %s'", code);
-	return true;
-}
-
 bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		struct str *out)
 {
 	const char *node = v->exclude[i];
 	int at = run_find_node(run, node, -1);
-	bool may = spec_launcher_is(run_file(run->json).launcher,
-				    LAUNCHER_SLURM) && !run->drill;
 
-	for (size_t k = 0; k < v->n && may; k++) {
-		const struct finding *f = &v->findings[k];
-
-		if (f->drain && f->part.peer_node < 0 &&
-		    finding_sits_in(f, at) &&
-		    add_drain(node, part_kind_name(f->part.kind), f->part.index,
-			      f->code, out)) {
-			return true;
+	if (!spec_launcher_is(run_file(run->json).launcher, LAUNCHER_SLURM) ||
+	    run->drill) {
+		return false;
+	}
+	verdict_foreach(v, f) {
+		/* a code is a word like a name */
+		if (!f->drain || f->part.peer_node >= 0 ||
+		    !finding_sits_in(f, at) || !hostlist_is_name(node) ||
+		    !hostlist_is_name(f->code)) {
+			continue;
 		}
+		str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
+			 "scontrol update nodename=%s state=drain "
+			 "reason='gpucheck: %s", node, node,
+			 part_kind_name(f->part.kind));
+		if (f->part.index >= 0) {
+			str_addf(out, " %d", f->part.index);
+		}
+		str_addf(out, " %s'", f->code);
+		return true;
 	}
 	return false;
 }
@@ -428,8 +389,8 @@ bool tell_is_local(const struct run *run)
 
 /** Options that are of one run alone, or of its output. */
 static const char *const of_this_run[] = {
-	"out", "resume", "retest", "progress", "quiet", "verbose", "color", "json", "csv",
-	"map", "open", "dry-run", "no-wait", NULL
+	"out", "resume", "retest", "progress", "quiet", "verbose", "color",
+	"json", "csv", "map", "open", "dry-run", "no-wait", NULL
 };
 /** Options that do not apply to a single pair. */
 static const char *const of_all_pairs[] = {
@@ -454,22 +415,8 @@ static bool is_among(const char *const *list, const char *name)
 	return list && *list;
 }
 
-static void add_option(const char *name, const json_t *value, struct str *out)
-{
-	str_add(out, " --");
-	str_add_quoted(out, name);
-	if (json_is_string(value)) {
-		str_addch(out, '=');
-		str_add_quoted(out, json_string_value(value));
-	} else if (json_is_integer(value)) {
-		str_addf(out, "=%" JSON_INTEGER_FORMAT,
-			 json_integer_value(value));
-	} else if (json_is_false(value)) {
-		str_add(out, "=0");
-	}
-}
-
-/** The run's own, but those of @without; only those of @only unless NULL. */
+/** Append the run's own options, but those of @without; only those of @only
+ *  unless it is NULL. */
 static void add_options(const struct run *run, const char *const *only,
 			const char *const *without, struct str *out)
 {
@@ -492,13 +439,21 @@ static void add_options(const struct run *run, const char *const *only,
 			    !spec_launcher_is(text, LAUNCHER_JOB);
 
 		o = spec_find(name);
-		if (run->foreign && !(o && o->harmless)) {
+		if ((run->foreign && !(o && o->harmless)) || !value || seen ||
+		    is_among(of_this_run, name) || is_among(without, name) ||
+		    (only && !is_among(only, name))) {
 			continue;
 		}
-		if (value && !seen && !is_among(of_this_run, name) &&
-		    !is_among(without, name) &&
-		    (!only || is_among(only, name))) {
-			add_option(name, value, out);
+		str_add(out, " --");
+		str_add_quoted(out, name);
+		if (text) {
+			str_addch(out, '=');
+			str_add_quoted(out, text);
+		} else if (json_is_integer(value)) {
+			str_addf(out, "=%" JSON_INTEGER_FORMAT,
+				 json_integer_value(value));
+		} else if (json_is_false(value)) {
+			str_add(out, "=0");
 		}
 	}
 }
@@ -617,41 +572,35 @@ static bool goes(const struct tell_case *c, const struct part *p, int src,
 	       (!one_way && part_touches(&c->run->cluster, p, dst, src));
 }
 
-/** Finds a test from rank @src that was not made and touches only one of the
- *  two parts, and adds its command.  Returns false if there is none. */
-static bool test_from(const struct tell_case *c, int src, bool one_way)
-{
-	for (int dst = 0; dst < c->run->n_ranks; dst++) {
-		unsigned class = run_cell(c->run, src, dst)->class;
-		bool a, b;
-
-		if (src == dst || (class != CELL_UNPLANNED &&
-				   class != CELL_NOT_RUN)) {
-			continue;
-		}
-		a = goes(c, c->a, src, dst, one_way);
-		b = goes(c, c->b, src, dst, one_way);
-		if (a != b) {
-			add_test(c, a ? c->a : c->b, "");
-			tell_command(c->run, c->run->transport, src, dst,
-				     c->out);
-			return true;
-		}
-	}
-	return false;
-}
-
-/** Finds a test from the ranks of a part; from all ranks if it is not on one
- *  node. */
+/** Find a test that was not made and touches only one of the two parts, from a
+ *  rank on a node of @p, or any rank if @p is not on one node; add its command.
+ *  Returns false if there is none. */
 static bool test_cell(const struct tell_case *c, const struct part *p,
 		      bool one_way)
 {
-	for (int r = 0; r < c->run->n_ranks; r++) {
-		int node = c->run->ranks[r].node;
+	const struct run *run = c->run;
 
-		if ((p->node < 0 || p->node == node || p->peer_node == node) &&
-		    test_from(c, r, one_way)) {
-			return true;
+	for (int src = 0; src < run->n_ranks; src++) {
+		int node = run->ranks[src].node;
+		bool in = p->node < 0 || p->node == node ||
+			  p->peer_node == node;
+
+		for (int dst = 0; in && dst < run->n_ranks; dst++) {
+			unsigned class = run_cell(run, src, dst)->class;
+			bool a, b;
+
+			if (src == dst || (class != CELL_UNPLANNED &&
+					   class != CELL_NOT_RUN)) {
+				continue;
+			}
+			a = goes(c, c->a, src, dst, one_way);
+			b = goes(c, c->b, src, dst, one_way);
+			if (a != b) {
+				add_test(c, a ? c->a : c->b, "");
+				tell_command(run, run->transport, src, dst,
+					     c->out);
+				return true;
+			}
 		}
 	}
 	return false;
@@ -700,39 +649,32 @@ static bool test_sockets(const struct tell_case *c, const char *unused)
 	return true;
 }
 
-/** Returns the node at the end of the bad cell that belongs to @p; -1: none. */
-static int end_of(const struct tell_case *c, const struct part *p)
-{
-	const int ends[] = { c->src, c->dst };
-
-	for (int i = 0; i < 2; i++) {
-		int node = c->run->ranks[ends[i]].node;
-
-		if (p->kind == PART_SWITCH ?
-			    c->run->nodes[node].leaf == p->index + 1 :
-			    p->node < 0 || p->node == node) {
-			return node;
-		}
-	}
-	return -1;
-}
-
 #define ANY_OTHER "; NODE: any other node"
 
 /** One of them with a node that is not in this run, @which. */
 static bool test_other(const struct tell_case *c, const char *which)
 {
-	int node = end_of(c, c->a);
+	static const char *const without[] = { "local", NULL };
+	const struct part *p = c->a;
+	const struct cluster_node *n = NULL;
+	char note[96];
 
-	if (node < 0) {
+	/* the node at the end of the bad cell that belongs to the part */
+	for (int i = 0; i < 2 && !n; i++) {
+		int node = c->run->ranks[i ? c->dst : c->src].node;
+
+		if (p->kind == PART_SWITCH ?
+			    c->run->nodes[node].leaf == p->index + 1 :
+			    p->node < 0 || p->node == node) {
+			n = &c->run->nodes[node];
+		}
+	}
+	if (!n) {
 		return false;
 	}
 	if (tell_is_local(c->run)) {
-		static const char *const without[] = { "local", NULL };
-		char note[96];
-
 		snprintf(note, sizeof(note), "; look at %s and the new node",
-			 c->run->nodes[node].name);
+			 n->name);
 		add_test(c, c->a, note);
 		str_addf(c->out, "gpucheck %s --local=%dx%d", c->run->probe,
 			 c->run->n_nodes + 1, c->run->nodes[0].gpus);
@@ -742,7 +684,7 @@ static bool test_other(const struct tell_case *c, const char *which)
 		add_start(c->run, c->run->probe, NULL, of_all_pairs + 1,
 			  c->out);
 		str_add(c->out, " -N 2 --nodelist=");
-		str_add_quoted(c->out, c->run->nodes[node].name);
+		str_add_quoted(c->out, n->name);
 		str_add(c->out, ",NODE");
 		tell_passed_on(c->run, c->out);
 	}

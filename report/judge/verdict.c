@@ -18,20 +18,6 @@
 
 /* The switch port that a finding is about, if it is known. */
 
-/** Returns true if the name @nic is one of @names, which '+' separates. */
-static bool is_of(const char *names, const char *nic)
-{
-	size_t n = strlen(nic), m;
-
-	for (; *names; names += m + (names[m] == '+')) {
-		m = strcspn(names, "+");
-		if (m == n && memcmp(names, nic, n) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** Returns the fact that names the switch of one of @nics; NULL: none. */
 static const struct fact_row *find_switch(const struct run *run, int node,
 					  const char *nics)
@@ -41,7 +27,7 @@ static const struct fact_row *find_switch(const struct run *run, int node,
 
 		if (strcmp(f->fact, "switch") == 0 &&
 		    strcmp(f->node, run->nodes[node].name) == 0 &&
-		    is_of(nics, f->scope)) {
+		    str_names_meet(nics, f->scope)) {
 			return f;
 		}
 	}
@@ -290,17 +276,18 @@ static void says_act(const struct run *run, struct finding *f)
 /** Fewer say nothing about what they share. */
 #define MIN_NODES 2
 
-/** Returns 1 if no node of the run connected and there are at least MIN_NODES,
- *  else 0; -1 without memory. */
-static int are_all_absent(const struct run *run, const struct verdict *v)
+/** For every probe, called last: if @v names every node because it has no
+ *  agent, replace these findings by one that names no node. */
+static void absent_findings(const struct run *run, struct verdict *v)
 {
 	uint8_t *absent = calloc((size_t)run->n_nodes + 1, 1);
+	char detail[620] = "";
+	struct finding *f;
 	int n = 0;
 
-	if (!absent) {
-		return -1;
-	}
-	verdict_foreach(v, f) {
+	v->failed = v->failed || !absent;
+	for (size_t i = 0; absent && i < v->n; i++) {
+		f = &v->findings[i];
 		if (strcmp(f->code, "agent_missing") != 0) {
 			continue;
 		}
@@ -311,23 +298,11 @@ static int are_all_absent(const struct run *run, const struct verdict *v)
 			absent[f->members[k]] = 1;
 		}
 	}
-	for (int i = 0; i < run->n_nodes; i++) {
+	for (int i = 0; absent && i < run->n_nodes; i++) {
 		n += absent[i];
 	}
 	free(absent);
-	return n >= MIN_NODES && n == run->n_nodes;
-}
-
-/* For every probe, called last: if @v names every node because it has no agent,
- * replaces these findings by one that names no node. */
-static void absent_findings(const struct run *run, struct verdict *v)
-{
-	char detail[620] = "";
-	struct finding *f;
-	int all = are_all_absent(run, v);
-
-	v->failed = v->failed || all < 0;
-	if (all <= 0) {
+	if (n < MIN_NODES || n < run->n_nodes) {
 		return;
 	}
 	for (size_t i = v->n; i-- > 0;) {
@@ -385,8 +360,8 @@ static void few_findings(const struct run *run, struct verdict *v)
 			 (long long)(nodes * gpus));
 	}
 	f = finding_add(v, part_of_kind(PART_CONFIG), "too_few");
-	finding_say(f, "Only %d node%s%s started, %lld%s were asked for: what did "
-		    "not start was not tested", run->n_nodes,
+	finding_say(f, "Only %d node%s%s started, %lld%s were asked for: what "
+		    "did not start was not tested", run->n_nodes,
 		    run->n_nodes == 1 ? "" : "s", come, (long long)nodes,
 		    wanted);
 	v->cut = true;
@@ -400,8 +375,8 @@ static void few_findings(const struct run *run, struct verdict *v)
  * "not run" and can be repeated.
  */
 
-static void add(const struct run *run, const char *code, size_t left,
-		struct verdict *v)
+static void add_limit(const struct run *run, const char *code, size_t left,
+		      struct verdict *v)
 {
 	struct finding *f = finding_add(v, part_of_kind(PART_LIMIT), code);
 	const char *why = "";
@@ -464,7 +439,7 @@ static void limit_findings(const struct run *run, struct verdict *v)
 					   run->nodes[k].name) != NULL;
 		}
 		if (left > 0 || said) {
-			add(run, codes[i], left, v);
+			add_limit(run, codes[i], left, v);
 		}
 	}
 }

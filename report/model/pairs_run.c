@@ -7,6 +7,7 @@
 
 #include "lib/base/big.h"
 #include "lib/data/json.h"
+#include "report/base/grow.h"
 #include "report/model/expected.h"
 #include "report/model/run_read.h"
 #include "report/symptoms/symptom.h"
@@ -35,25 +36,6 @@ static void join(struct pairs_run_member *m, int a, int b)
 
 	m[x].lead = y;
 	m[y].seen |= m[x].seen;
-}
-
-/** Find ranks that used another path although their clique has NVLink: it is
- *  not used there. */
-static void find_others(const struct run *run, struct pairs_run_member *m)
-{
-	for (int r = 0; r < run->n_ranks; r++) {
-		m[lead_of(m, r)].other |= m[r].other;
-	}
-	run_foreach_cell(run, at) {
-		int lead = lead_of(m, run_src(run, at));
-
-		if (run->cells[at].path == PATH_INTER &&
-		    run->cell_way[at] != 0 &&
-		    !cluster_is_nvlink(run->paths[run->cell_way[at]]) &&
-		    lead == lead_of(m, run_dst(run, at))) {
-			m[lead].other = true;
-		}
-	}
 }
 
 static void take_facts(const struct run *run, struct pairs_run_member *m)
@@ -103,22 +85,36 @@ static bool spans_nodes(const struct run *run, struct pairs_run_member *m,
 	return false;
 }
 
+/** Give each group of joined ranks that NVLink connects, as seen or by facts,
+ *  the number of a domain. */
 static void number_domains(struct run *run, struct pairs_run_member *m)
 {
 	/* other transports have nothing to do with NVLink between nodes */
 	bool by_facts = spec_transport_is(run->transport, XPORT_SETTINGS);
 
+	/* ranks that used another path although their clique has NVLink: it is
+	 * not used there */
 	for (int r = 0; r < run->n_ranks; r++) {
-		int lead = lead_of(m, r);
+		m[lead_of(m, r)].other |= m[r].other;
+	}
+	run_foreach_cell(run, at) {
+		int lead = lead_of(m, run_src(run, at));
 
-		bool said = by_facts && m[r].cluster[0] && !m[lead].other &&
-			    spans_nodes(run, m, lead);
+		if (run->cells[at].path == PATH_INTER &&
+		    run->cell_way[at] != 0 &&
+		    !cluster_is_nvlink(run->paths[run->cell_way[at]]) &&
+		    lead == lead_of(m, run_dst(run, at))) {
+			m[lead].other = true;
+		}
+	}
+	for (int r = 0; r < run->n_ranks; r++) {
+		int lead = lead_of(m, r), *domain = &run->ranks[lead].domain;
 
-		if (m[lead].seen || said) {
-			int *of_lead = &run->ranks[lead].domain;
-
-			*of_lead = *of_lead ? *of_lead : ++run->n_domains;
-			run->ranks[r].domain = *of_lead;
+		if (m[lead].seen || (by_facts && m[r].cluster[0] &&
+				     !m[lead].other &&
+				     spans_nodes(run, m, lead))) {
+			*domain = *domain ? *domain : ++run->n_domains;
+			run->ranks[r].domain = *domain;
 		}
 	}
 }
@@ -152,7 +148,6 @@ int nvlink_find(struct run *run)
 			}
 		}
 	}
-	find_others(run, m);
 	number_domains(run, m);
 	free(m);
 	for (size_t at = 0; run->n_domains && at < run_n_cells(run); at++) {
@@ -173,43 +168,8 @@ int nvlink_find(struct run *run)
 /* A run of pairs: which ranks there are, and which of their pairs have a cell
  * and were planned. */
 
-static int read_node(const json_t *json, struct cluster_node *node,
-		     int first_rank, struct err *e)
-{
-	int64_t gpus = 0, nics = 0;
-
-	if (json_get_text(json, "name", node->name, sizeof(node->name),
-			  e) < 0 ||
-	    json_get_int(json, "gpus", 0, SPEC_MAX_RANKS, &gpus, e) < 0 ||
-	    json_opt_int(json, "nics", 0, SPEC_MAX_RANKS, &nics, e) < 0) {
-		return -1;
-	}
-	node->first_rank = first_rank;
-	node->gpus = (int)gpus;
-	node->nics = (int)(nics ? nics : gpus);
-	return 0;
-}
-
-/** The NIC of GPU @g of @json, which has @n, as it was planned, or is known to
- *  be used. */
-static void read_nic(const struct run_entry *f,
-		     const struct cluster_node *n, int g,
-		     struct cluster_rank *r)
-{
-	const json_t *of = json_array_get(f->nic_used ? f->nic_used : f->nic_of,
-					  (size_t)g);
-	const char *name;
-
-	if (json_is_integer(of) && json_integer_value(of) >= 0 &&
-	    json_integer_value(of) < n->nics) {
-		r->nic = (int)json_integer_value(of);
-		name = json_string_value(json_array_get(f->nic_names,
-							(size_t)r->nic));
-		STR_COPY(r->nic_name, name != NULL ? name : "");
-	}
-}
-
-/** Ranks count node by node; the NIC of a GPU where nobody says it. */
+/** Fill in the ranks, which count node by node, with the NIC that was planned
+ *  or is known to be used; run.json may not say it. */
 static void fill_ranks(struct run *run)
 {
 	const json_t *nodes = run_file(run->json).nodes;
@@ -217,21 +177,29 @@ static void fill_ranks(struct run *run)
 	for (int i = 0; i < run->n_nodes; i++) {
 		const struct cluster_node *n = &run->nodes[i];
 		const struct run_entry f = run_entry(nodes, (size_t)i);
+		const json_t *nics = f.nic_used ? f.nic_used : f.nic_of;
 
 		for (int g = 0; g < n->gpus; g++) {
 			struct cluster_rank *r = &run->ranks[n->first_rank + g];
+			const json_t *nic = json_array_get(nics, (size_t)g);
+			const json_int_t of = json_integer_value(nic);
+			const char *name = json_string_value(
+				json_array_get(f.nic_names, (size_t)of));
 
 			*r = (struct cluster_rank){
 				.node = i,
 				.gpu = g,
 				.nic = g * n->nics / n->gpus,
 			};
-			read_nic(&f, n, g, r);
+			if (json_is_integer(nic) && of >= 0 && of < n->nics) {
+				r->nic = (int)of;
+				STR_COPY(r->nic_name, name ? name : "");
+			}
 		}
 	}
 }
 
-/* Nodes and ranks, by run.json. */
+/** Read nodes and ranks from run.json. */
 static int pairs_read_layout(struct run *run, struct err *e)
 {
 	json_t *nodes = run_file(run->json).nodes;
@@ -247,11 +215,22 @@ static int pairs_read_layout(struct run *run, struct err *e)
 		return err_set(e, ENOMEM, "cannot hold %zu nodes", n);
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (read_node(json_array_get(nodes, i), &run->nodes[i],
-			      run->n_ranks, e) < 0) {
+		const json_t *json = json_array_get(nodes, i);
+		struct cluster_node *node = &run->nodes[i];
+		int64_t gpus = 0, nics = 0;
+
+		if (json_get_text(json, "name", node->name, sizeof(node->name),
+				  e) < 0 ||
+		    json_get_int(json, "gpus", 0, SPEC_MAX_RANKS, &gpus,
+				 e) < 0 ||
+		    json_opt_int(json, "nics", 0, SPEC_MAX_RANKS, &nics,
+				 e) < 0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
 		}
-		run->n_ranks += run->nodes[i].gpus;
+		node->first_rank = run->n_ranks;
+		node->gpus = (int)gpus;
+		node->nics = (int)(nics ? nics : gpus);
+		run->n_ranks += node->gpus;
 		run->n_nodes++;
 		if (run->n_ranks > SPEC_MAX_RANKS) {
 			return err_set(e, 0, "run.json: more than %d ranks",
@@ -266,38 +245,27 @@ static int pairs_read_layout(struct run *run, struct err *e)
 	return 0;
 }
 
-/** Ranks of different groups cannot reach each other by design: no pair of
- *  those is planned. */
-static int read_groups(struct run *run, const json_t *groups, struct err *e)
-{
-	const json_t *group;
-	size_t i;
-
-	if (groups && json_array_size(groups) != (size_t)run->n_ranks) {
-		return err_set(e, EINVAL, "run.json: 'groups' is not one for "
-			       "each of %d ranks", run->n_ranks);
-	}
-	json_array_foreach(groups, i, group) {
-		/* any number will do: who has the same one is of it */
-		run->ranks[i].group = (int)json_integer_value(group);
-	}
-	return 0;
-}
-
 /* Mark the planned cells, which are there by now; the coordinator wrote which,
  * once it knew. */
 static int pairs_read_plan(struct run *run, struct err *e)
 {
 	const struct run_file f = run_file(run->json);
 	const int kind = str_index(pairs_kinds, f.planned.kind);
+	const json_t *groups = f.planned.groups, *group;
 	struct grid_pair *list;
 	size_t n;
 
 	if (!f.planned.given) {
 		return 0;
 	}
-	if (read_groups(run, f.planned.groups, e) < 0) {
-		return -1;
+	/* Ranks of different groups cannot reach each other by design: no pair
+	 * of those is planned.  Any number names a group. */
+	if (groups && json_array_size(groups) != (size_t)run->n_ranks) {
+		return err_set(e, EINVAL, "run.json: 'groups' is not one for "
+			       "each of %d ranks", run->n_ranks);
+	}
+	json_array_foreach(groups, n, group) {
+		run->ranks[n].group = (int)json_integer_value(group);
 	}
 	if (strcmp(f.planned.kind, "list") == 0) {
 		list = grid_listed(f.planned.pairs, run->n_ranks, &n, e);
@@ -346,13 +314,24 @@ struct first_look {
 	size_t n, others;
 };
 
-/** The pair of @row, which nobody listed, both ways. */
-static int add_other(struct first_look *l, const struct p2p_row *row)
+static int look_first(const struct run_rows *rows, const void *data)
 {
+	struct first_look *l = rows->user;
+	const struct p2p_row *row = data;
+	struct run *run = l->run;
 	const struct grid_pair out = { (int)row->src_rank, (int)row->dst_rank };
-	const struct grid_pair back = { out.dst, out.src };
 	struct grid_pair *list = l->pairs;
 
+	if (l->size) {	/* the largest one */
+		run->size_B = row->size_B > run->size_B ? row->size_B :
+							  run->size_B;
+	}
+	if (!l->few || !pairs_row_fits(run, row) ||
+	    l->others >= RUN_MAX_OTHER ||
+	    run_at(run, out.src, out.dst) != run_n_cells(run)) {
+		return 0;
+	}
+	/* a pair that run.json does not list: both ways */
 	if ((l->others & (l->others - 1)) == 0) {	/* a power of two */
 		list = realloc(list, (l->n + 2 * l->others + 2) *
 					     sizeof(*list));
@@ -362,26 +341,9 @@ static int add_other(struct first_look *l, const struct p2p_row *row)
 	}
 	l->pairs = list;
 	list[l->n++] = out;
-	list[l->n++] = back;
+	list[l->n++] = (struct grid_pair){ out.dst, out.src };
 	l->others++;
 	return 0;
-}
-
-static int look_first(void *user, const void *data)
-{
-	struct first_look *l = user;
-	const struct p2p_row *row = data;
-	struct run *run = l->run;
-
-	if (l->size) {	/* the largest one */
-		run->size_B = row->size_B > run->size_B ? row->size_B :
-							  run->size_B;
-	}
-	return l->few && pairs_row_fits(run, row) &&
-			       l->others < RUN_MAX_OTHER &&
-			       run_at(run, (int)row->src_rank,
-				      (int)row->dst_rank) == run_n_cells(run) ?
-		       add_other(l, row) : 0;
 }
 
 static int list_grid(struct first_look *l, struct err *e)
@@ -391,9 +353,9 @@ static int list_grid(struct first_look *l, struct err *e)
 		       err_set(e, ENOMEM, "cannot hold %zu pairs", l->n) : 0;
 }
 
-/* Which pairs have a cell: where run.json lists them those, and others that
- * rows in @dir are of, as of the follow-up; else all. */
-static int pairs_make_grid(const char *dir, struct run *run, struct err *e)
+/** Give each pair that run.json lists a cell, and each that a row is of, as of
+ *  the follow-up; if it lists none, all pairs. */
+static int pairs_make_grid(struct run *run, struct err *e)
 {
 	const struct run_file f = run_file(run->json);
 	struct first_look look = {
@@ -416,13 +378,78 @@ static int pairs_make_grid(const char *dir, struct run *run, struct err *e)
 		rc = look.pairs ? list_grid(&look, e) : -1;
 	}
 	if (rc == 0 && (look.few || look.size)) {
-		rc = run_take_results(dir, &rows, e);
+		rc = run_take_results(run->dir, &rows, e);
 	}
 	if (rc == 0 && look.others > 0) {
 		rc = list_grid(&look, e);
 	}
 	free(look.pairs);
 	return rc;
+}
+
+/* ---- follow -------------------------------------------------------------- */
+
+/** Rows of one test are adjacent: one per size and direction. */
+#define LOOK_BACK (2 * (size_t)SPEC_MAX_SIZES)
+
+int follow_take(struct run *run, const struct p2p_row *row)
+{
+	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
+	struct cell_say say = {
+		.attempt = row->attempt == RECORD_NONE ? 1 : row->attempt,
+		.outcome = row->outcome,
+	};
+	const struct run_follow none = { .at = at,
+					 .attempt = (int32_t)say.attempt,
+					 .outcome = OUTCOME_NOT_RUN,
+					 .bw_GB_s = NAN, .lat_us = NAN };
+	bool good = row->outcome == OUTCOME_OK;
+	struct run_follow *f = NULL;
+
+	if (run->n_follow >= RUN_MAX_FOLLOW) {
+		return 0;
+	}
+	for (size_t i = run->n_follow;
+	     i > 0 && run->n_follow - i < LOOK_BACK && !f; i--) {
+		f = run->follow[i - 1].at == at &&
+				    run->follow[i - 1].attempt == none.attempt ?
+			    &run->follow[i - 1] : NULL;
+	}
+	f = f ? f : grow_add(&run->follow, &run->n_follow, &none, sizeof(none));
+	if (!f) {
+		return -1;
+	}
+	if (cells_decides(say, row->size_B == run->size_B ||
+				  row->size_B == RECORD_NONE,
+			  (struct cell_say){ .attempt = f->attempt,
+					     .outcome = f->outcome })) {
+		f->outcome = (uint8_t)row->outcome;
+		f->bw_GB_s = good ? (float)row->bw_GB_s : NAN;
+		f->lat_us = good ? (float)row->lat_us : NAN;
+	}
+	return 0;
+}
+
+int follow_adopt(struct run *run, size_t at)
+{
+	if (!run->follow_only) {
+		run->follow_only = calloc(run_n_cells(run) + 1, 1);
+	}
+	if (!run->follow_only) {
+		return -1;
+	}
+	if (run->cells[at].class == CELL_UNPLANNED) {
+		run->follow_only[at] = 1;
+	}
+	return run->follow_only[at] || cells_failed(run->cells[at].class);
+}
+
+void follow_count(const struct run *run, size_t count[CELL_CLASSES])
+{
+	memset(count, 0, CELL_CLASSES * sizeof(*count));
+	for (size_t i = 0; i < run->n_follow; i++) {
+		count[cells_class_of(run->follow[i].outcome)]++;
+	}
 }
 
 /* ---- pairs run ----------------------------------------------------------- */
@@ -506,55 +533,26 @@ static int contrast_open(struct run *run, struct err *e)
 	return 0;
 }
 
-/** Return true if @row is of the other pass, if there is one. */
-static bool contrast_has(const struct run *run, const struct p2p_row *row)
+/** Reduce @path to the way, without NICs and how far they are:
+ *  "NET/IB/0+1/GDRDMA/PIX" is "NET/IB/GDRDMA". */
+static void plain_path(const char *path, char plain[64])
 {
-	return run->contrast.outcome &&
-	       strcmp(row->schedule, run->contrast.pass) == 0;
-}
-
-/** A row of a schedule that is not the cells'. */
-static void contrast_add(struct run *run, const struct p2p_row *row)
-{
-	struct contrast *c = &run->contrast;
-	size_t at = run_at(run, (int)row->src_rank, (int)row->dst_rank);
-
-	if (contrast_has(run, row) &&
-	    row_decides(run, row, go_of(run, row), (struct cell_say){
-		    .attempt = c->attempt[at], .outcome = c->outcome[at] })) {
-		c->attempt[at] = (int32_t)attempt_of(row);
-		c->outcome[at] = (uint8_t)row->outcome;
-		c->bw_GB_s[at] = row->outcome == OUTCOME_OK ?
-					 (float)row->bw_GB_s : NAN;
-	}
-}
-
-/** Length of the PCIe class at the end of one end's path, "/PIX", else 0. */
-static size_t pcie_class_len(const char *path)
-{
+	/* the PCIe class at the end of one end's path */
 	static const char *const classes[] = {
 		"/PIX", "/PXB", "/PHB", "/NODE", "/SYS",
 	};
-
-	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
-		size_t len = strlen(classes[i]);
-
-		if (strncmp(path, classes[i], len) == 0 &&
-		    (path[len] == '>' || !path[len])) {
-			return len;
-		}
-	}
-	return 0;
-}
-
-/** Which way, not by which NIC, nor how far that is: "NET/IB/0+1/GDRDMA/PIX"
- *  is "NET/IB/GDRDMA". */
-static void plain_path(const char *path, char plain[64])
-{
 	size_t n = 0;
 
 	while (*path && n < 63) {
-		path += *path == '/' ? pcie_class_len(path) : 0;
+		size_t len = 0, i = 0;
+
+		while (*path == '/' && !len &&
+		       i < sizeof(classes) / sizeof(*classes)) {
+			len = strlen(classes[i]);
+			len = strncmp(path, classes[i++], len) == 0 &&
+			      (path[len] == '>' || !path[len]) ? len : 0;
+		}
+		path += len;
 		if (!*path) {
 			break;
 		}
@@ -600,8 +598,10 @@ static void learn_nic(struct run *run, int rank, const char *name)
 	}
 }
 
-/** Keep the failure of a cell before a row that passes replaces it. */
-static int keep_failure(struct run *run, size_t at)
+/** Keep as the failure of the cell at @at that of @row, which does not decide
+ *  the cell; for NULL that of the cell, before a row that passes replaces it.
+ *  0, or -1 when memory runs out. */
+static int keep_failure(struct run *run, size_t at, const struct p2p_row *row)
 {
 	struct run_failure *f = run->cell_failure[at];
 
@@ -612,32 +612,17 @@ static int keep_failure(struct run *run, size_t at)
 		return -1;
 	}
 	free(f->detail);
-	*f = (struct run_failure){
-		.outcome = run->cells[at].outcome,
-		.code = run->cell_code[at],
-		.detail = run->cell_detail[at],
-	};
+	if (row) {
+		f->outcome = (uint8_t)row->outcome;
+		f->code = run_code(run, symptom_refine(row->code, row->detail));
+		f->detail = row->detail[0] ? strdup(row->detail) : NULL;
+		return row->detail[0] && !f->detail ? -1 : 0;
+	}
+	f->outcome = run->cells[at].outcome;
+	f->code = run->cell_code[at];
+	f->detail = run->cell_detail[at];
 	run->cell_detail[at] = NULL;
 	return 0;
-}
-
-/** Note a failure in @row, which does not decide the cell. */
-static int note_failure(struct run *run, size_t at, const struct p2p_row *row)
-{
-	struct run_failure *f = run->cell_failure[at];
-
-	if (f || !cells_failed(cells_class_of(row->outcome)) ||
-	    run->cells[at].outcome != OUTCOME_OK) {
-		return 0;
-	}
-	f = run->cell_failure[at] = calloc(1, sizeof(*f));
-	if (!f) {
-		return -1;
-	}
-	f->outcome = (uint8_t)row->outcome;
-	f->code = run_code(run, symptom_refine(row->code, row->detail));
-	f->detail = row->detail[0] ? strdup(row->detail) : NULL;
-	return row->detail[0] && !f->detail ? -1 : 0;
 }
 
 /** To its cell. */
@@ -646,21 +631,24 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	const uint8_t go = go_of(run, row);
 	struct cell *cell = &run->cells[at];
 	bool good = row->outcome == OUTCOME_OK;
+	bool failed = cells_failed(cells_class_of(row->outcome));
 	char plain[64];
 
-	if (cells_failed(cells_class_of(row->outcome))) {
+	if (failed) {
 		cell->flaky = go;
 	}
 	if (!row_decides(run, row, go, (struct cell_say){
 			.attempt = cell->attempt, .outcome = cell->outcome,
 			.go = run->cell_go[at] })) {
-		return note_failure(run, at, row);
+		return failed && !run->cell_failure[at] &&
+				       cell->outcome == OUTCOME_OK ?
+			       keep_failure(run, at, row) : 0;
 	}
 	if (good && cell->flaky && cell->flaky != go) {
 		cell->flaky = MENDED;
 	}
 	if (good && cell->flaky && cell->outcome != OUTCOME_OK &&
-	    keep_failure(run, at) < 0) {
+	    keep_failure(run, at, NULL) < 0) {
 		return -1;
 	}
 	run->cell_go[at] = go;
@@ -685,10 +673,12 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
-static int take_row(void *user, const void *data)
+static int take_row(const struct run_rows *rows, const void *data)
 {
 	const struct p2p_row *row = data;
-	struct run *run = user;
+	struct run *run = rows->run;
+	struct contrast *c = &run->contrast;
+	bool of_pass = c->outcome && strcmp(row->schedule, c->pass) == 0;
 	size_t at;
 	int own;
 
@@ -716,21 +706,27 @@ static int take_row(void *user, const void *data)
 	}
 	/* Other schedules are other experiments; retries run in none, but for
 	 * those of the other pass of a run that was resumed. */
-	if ((attempt_of(row) <= 1 || contrast_has(run, row)) &&
-	    row->schedule[0] && run->schedule[0] &&
-	    strcmp(row->schedule, run->schedule) != 0) {
-		contrast_add(run, row);
-		return 0;
+	if ((attempt_of(row) > 1 && !of_pass) || !row->schedule[0] ||
+	    !run->schedule[0] || strcmp(row->schedule, run->schedule) == 0) {
+		return add_row(run, at, row);
 	}
-	return add_row(run, at, row);
+	if (of_pass &&
+	    row_decides(run, row, go_of(run, row), (struct cell_say){
+		    .attempt = c->attempt[at], .outcome = c->outcome[at] })) {
+		c->attempt[at] = (int32_t)attempt_of(row);
+		c->outcome[at] = (uint8_t)row->outcome;
+		c->bw_GB_s[at] = row->outcome == OUTCOME_OK ?
+					 (float)row->bw_GB_s : NAN;
+	}
+	return 0;
 }
 
 /** Rows come in the order of the rounds, cells stand in that of the ranks: what
  *  is kept of the pair of @data is asked for while another row is taken. */
-static void fetch_cell(void *user, const void *data)
+static void fetch_cell(const struct run_rows *rows, const void *data)
 {
 	const struct p2p_row *row = data;
-	const struct run *run = user;
+	const struct run *run = rows->run;
 	size_t at;
 
 	if (run->grid.first || !pairs_row_fits(run, row)) {
@@ -745,42 +741,41 @@ static void fetch_cell(void *user, const void *data)
 	__builtin_prefetch(&run->cell_detail[at]);
 }
 
-/** Into the cells; no such file means no rows. */
-static int read_rows(const char *dir, struct run *run, struct err *e)
+/** Prepare the cells of all pairs, before the rows are read. */
+static int begin(const struct run_rows *rows, struct err *e)
 {
-	struct run_rows rows = { .schema = run->schema, .take = take_row,
-				 .ahead = fetch_cell, .user = run,
-				 .run = run, .line = &run->line,
-				 .misfit = "no pair of this run" };
+	struct run *run = rows->run;
 
-	run->cell_row = big_calloc(run_n_cells(run) + 1,
-				   sizeof(*run->cell_row));
-	if (!run->cell_row) {
-		return err_set(e, ENOMEM, "cannot hold %zu cells",
-			       run_n_cells(run));
-	}
-
-	if (run_take_results(dir, &rows, e) < 0) {
+	if (pairs_read_layout(run, e) < 0 || pairs_make_grid(run, e) < 0 ||
+	    run_make_cells(run, e) < 0 || contrast_open(run, e) < 0 ||
+	    pairs_read_plan(run, e) < 0) {
 		return -1;
 	}
-	for (size_t i = 0; i < run_n_cells(run); i++) {
-		struct cell *c = &run->cells[i];
+	run->cell_row = big_calloc(run_n_cells(run) + 1,
+				   sizeof(*run->cell_row));
+	return run->cell_row ? 0 :
+			       err_set(e, ENOMEM, "cannot hold %zu cells",
+				       run_n_cells(run));
+}
+
+int run_read(const char *dir, struct run *run, struct err *e)
+{
+	const struct run_rows rows = { .schema = &schema_p2p, .run = run,
+				       .begin = begin, .take = take_row,
+				       .ahead = fetch_cell,
+				       .misfit = "no pair of this run" };
+
+	if (run_load(dir, &rows, e) < 0) {
+		return -1;
+	}
+	run_foreach_cell(run, at) {
+		struct cell *c = &run->cells[at];
 		bool good = c->outcome == OUTCOME_OK;
 
 		run->mended += good && c->flaky == MENDED;
 		c->flaky = good && c->flaky && c->flaky != MENDED;
 	}
-	return 0;
-}
-
-int run_read(const char *dir, struct run *run, struct err *e)
-{
-	if (run_begin(run, dir, &schema_p2p, e) == 0 &&
-	    pairs_read_layout(run, e) == 0 &&
-	    pairs_make_grid(dir, run, e) == 0 && run_make_cells(run, e) == 0 &&
-	    contrast_open(run, e) == 0 && pairs_read_plan(run, e) == 0 &&
-	    read_rows(dir, run, e) == 0 && run_read_sides(dir, run, e) == 0 &&
-	    expected_read(dir, &run->expected, e) == 0) {
+	if (expected_read(dir, &run->expected, e) == 0) {
 		if (nvlink_find(run) == 0 &&
 		    expected_apply(run, &run->expected) == 0) {
 			return 0;

@@ -6,37 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
 #include "report/model/run_read.h"
 
 /* ---- mesh plan ----------------------------------------------------------- */
 
-/** Paths: where each address asks each other one, those of 4,096. */
+/** Maximum number of paths that are judged: those of 4,096 addresses, where
+ *  each asks every other one. */
 #define CELLS_MAX ((size_t)4096 * 4096)
 
-static bool is_v6(const struct mesh_end *end)
-{
-	return strchr(end->ip, ':') != NULL;
-}
+/** The planned paths according to run.json. */
+struct mesh_plan {
+	struct pinglist list;
+	bool cross, by_rail;
+};
 
-/* That of @run, whose nodes are known. */
-static struct mesh_plan mesh_plan_read(const struct run *run)
-{
-	const struct run_file f = run_file(run->json);
-	const int64_t groups = f.planned.n_groups;
-
-	return (struct mesh_plan){
-		.list = { .nodes = run->n_nodes, .seed = f.planned.seed,
-			  .groups = groups > 0 && groups <= run->n_nodes ?
-					    (int)groups : 1 },
-		.cross = f.planned.cross,
-		.by_rail = f.planned.by_rail,
-	};
-}
-
-/* Return true if a path from rank @s to rank @d was planned. The addresses of
- * both are known. */
+/** Return true if a path from rank @s to rank @d was planned.  The addresses of
+ *  both are known. */
 static bool mesh_plan_has(const struct mesh_plan *plan, const struct run *run,
 			  int s, int d)
 {
@@ -48,10 +36,10 @@ static bool mesh_plan_has(const struct mesh_plan *plan, const struct run *run,
 		return false;
 	}
 	if (!a->ip[0] || !b->ip[0]) {
-		return true;	/* a node that never came: what it has is
-				 * not known */
+		return true;	/* the addresses of a node without an agent
+				 * aren't known */
 	}
-	return is_v6(a) == is_v6(b) &&
+	return !strchr(a->ip, ':') == !strchr(b->ip, ':') &&
 	       (plan->cross || strcmp(a->segment, b->segment) == 0 ||
 		(plan->by_rail && run->ranks[s].nic == run->ranks[d].nic));
 }
@@ -92,35 +80,30 @@ static size_t list_pairs(const struct run *run, const struct mesh_plan *plan,
 	return n;
 }
 
-static int too_many(const struct run *run, struct err *e)
-{
-	err_set(e, E2BIG, "the paths between %d addresses are more than can be "
-		"judged", run->n_ranks);
-	return err_hint(e, "--subnet or --ifname: a rail at a time; "
-			"results.csv has all rows");
-}
-
-/* Which paths of @run have a cell: where not all nodes ask all, those that are
- * planned; else all of a square.  0, or -1 with @e: no memory, or more than can
- * be judged. */
+/** Give each path that was planned a cell, or, if every node asks every other
+ *  one, all of a square.  0, or -1 with @e: no memory, or too many to judge. */
 static int mesh_plan_grid(const struct mesh_plan *plan, struct run *run,
 			  struct err *e)
 {
+	const bool square = plan->list.groups < 2;
 	const size_t ranks = (size_t)run->n_ranks;
+	const size_t n = square ? ranks * ranks : list_pairs(run, plan, NULL);
 	struct grid_pair *pairs;
-	size_t n;
-	int rc;
+	int rc = -1;
 
-	if (plan->list.groups < 2) {
+	if (square) {
 		run->grid = grid_square(run->n_ranks);
-		return ranks * ranks > CELLS_MAX ? too_many(run, e) : 0;
 	}
-	n = list_pairs(run, plan, NULL);
 	if (n > CELLS_MAX) {
-		return too_many(run, e);
+		err_set(e, E2BIG, "the paths between %d addresses are more "
+			"than can be judged", run->n_ranks);
+		return err_hint(e, "--subnet or --ifname: a rail at a time; "
+				"results.csv has all rows");
+	}
+	if (square) {
+		return 0;
 	}
 	pairs = calloc(n + 1, sizeof(*pairs));
-	rc = pairs ? 0 : -1;
 	if (pairs) {
 		list_pairs(run, plan, pairs);
 		rc = grid_of(&run->grid, run->n_ranks, pairs, n);
@@ -178,7 +161,8 @@ static int read_end(const json_t *json, struct run *run, int rank,
 	return 0;
 }
 
-/** A node that never came is one cell to each; one that was left out, none. */
+/** Return the number of addresses of @node.  A node without an agent counts as
+ *  one, a node that was left out as none. */
 static size_t ends_of(const struct run_entry *node)
 {
 	const size_t n = json_array_size(node->ends);
@@ -186,39 +170,11 @@ static size_t ends_of(const struct run_entry *node)
 	return n || node->here ? n : 1;
 }
 
-static int read_node(const json_t *nodes, struct run *run, int i,
-		     struct err *e)
-{
-	struct cluster_node *n = &run->nodes[i];
-	const struct run_entry said = run_entry(nodes, (size_t)i);
-
-	n->first_rank = i ? run->nodes[i - 1].first_rank +
-				    run->nodes[i - 1].gpus : 0;
-	n->gpus = (int)ends_of(&said);
-	n->nics = 1;
-	if (json_get_text(json_array_get(nodes, (size_t)i), "name", n->name,
-			  sizeof(n->name), e) < 0) {
-		return -1;
-	}
-	for (int g = 0; g < n->gpus; g++) {
-		int rank = n->first_rank + g;
-		const json_t *end = json_array_get(said.ends, (size_t)g);
-
-		run->ranks[rank] = (struct cluster_rank){ .node = i, .gpu = g };
-		if (end && read_end(end, run, rank, e) < 0) {
-			return -1;
-		}
-		if (run->ranks[rank].nic >= n->nics) {
-			n->nics = run->ranks[rank].nic + 1;
-		}
-	}
-	return 0;
-}
-
 static int read_layout(struct run *run, struct err *e)
 {
 	const json_t *nodes = run_file(run->json).nodes;
 	size_t n = json_array_size(nodes), ranks = 0, i;
+	int rank = 0;
 
 	for (i = 0; i < n; i++) {
 		const struct run_entry node = run_entry(nodes, i);
@@ -239,8 +195,28 @@ static int read_layout(struct run *run, struct err *e)
 	run->n_nodes = (int)n;
 	run->n_ranks = (int)ranks;
 	for (i = 0; i < n; i++) {
-		if (read_node(nodes, run, (int)i, e) < 0) {
+		struct cluster_node *node = &run->nodes[i];
+		const struct run_entry said = run_entry(nodes, i);
+
+		node->first_rank = rank;
+		node->gpus = (int)ends_of(&said);
+		node->nics = 1;
+		if (json_get_text(json_array_get(nodes, i), "name", node->name,
+				  sizeof(node->name), e) < 0) {
 			return err_hint(e, "'nodes' of run.json is damaged");
+		}
+		for (int g = 0; g < node->gpus; g++, rank++) {
+			struct cluster_rank *r = &run->ranks[rank];
+			const json_t *end = json_array_get(said.ends,
+							   (size_t)g);
+
+			*r = (struct cluster_rank){ .node = (int)i, .gpu = g };
+			if (end && read_end(end, run, rank, e) < 0) {
+				return err_hint(e, "'nodes' of run.json is "
+						"damaged");
+			}
+			node->nics = r->nic >= node->nics ? r->nic + 1 :
+							    node->nics;
 		}
 	}
 	return 0;
@@ -256,26 +232,24 @@ static void set_cell(struct run *run, size_t at, enum cell_class class,
 	run->cell_code[at] = run_code(run, code);
 }
 
-static void plan_cells(struct run *run, const struct mesh_plan *plan)
+/** Make the cells of the paths that are planned. */
+static int make_cells(struct run *run, struct err *e)
 {
-	run->mesh->cross = plan->cross;
-	run_foreach_cell(run, at) {
-		int s = run_src(run, at), d = run_dst(run, at);
-		bool known = mesh_end(run, s)->ip[0] && mesh_end(run, d)->ip[0];
+	const struct run_file f = run_file(run->json);
+	const int64_t groups = f.planned.n_groups;
+	const struct mesh_plan plan = {
+		.list = { .nodes = run->n_nodes, .seed = f.planned.seed,
+			  .groups = groups > 0 && groups <= run->n_nodes ?
+					    (int)groups : 1 },
+		.cross = f.planned.cross,
+		.by_rail = f.planned.by_rail,
+	};
+	struct mesh *m;
 
-		if (mesh_plan_has(plan, run, s, d)) {
-			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
-				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
-				 known ? "" : "agent_missing");
-		}
+	if (mesh_plan_grid(&plan, run, e) < 0) {
+		return -1;
 	}
-}
-
-/** Allocate the mesh's data of each cell. */
-static int grow_mesh(struct run *run, struct err *e)
-{
-	struct mesh *m = mesh_new((size_t)run->n_ranks, run_n_cells(run));
-
+	m = mesh_new((size_t)run->n_ranks, run_n_cells(run));
 	if (!m) {
 		return err_set(e, ENOMEM, "cannot hold %zu cells",
 			       run_n_cells(run));
@@ -284,20 +258,22 @@ static int grow_mesh(struct run *run, struct err *e)
 	       (size_t)run->n_ranks * sizeof(*m->ends));
 	free(run->mesh);
 	run->mesh = m;
-	return 0;
-}
-
-/** The cells of the paths that are planned. */
-static int make_cells(struct run *run, struct err *e)
-{
-	const struct mesh_plan plan = mesh_plan_read(run);
-
-	if (mesh_plan_grid(&plan, run, e) < 0 || grow_mesh(run, e) < 0 ||
-	    run_make_cells(run, e) < 0) {
+	if (run_make_cells(run, e) < 0) {
 		return -1;
 	}
-	if (run_file(run->json).planned.given) {
-		plan_cells(run, &plan);
+	if (!f.planned.given) {
+		return 0;
+	}
+	m->cross = plan.cross;
+	run_foreach_cell(run, at) {
+		int s = run_src(run, at), d = run_dst(run, at);
+		bool known = m->ends[s].ip[0] && m->ends[d].ip[0];
+
+		if (mesh_plan_has(&plan, run, s, d)) {
+			set_cell(run, at, known ? CELL_NOT_RUN : CELL_SKIPPED,
+				 known ? OUTCOME_NOT_RUN : OUTCOME_SKIPPED,
+				 known ? "" : "agent_missing");
+		}
 	}
 	return 0;
 }
@@ -310,12 +286,6 @@ struct ping_run_place {
 	int rank;
 };
 
-/** State that rows and facts need to find their cells. */
-struct ping_run_reading {
-	struct run *run;
-	struct ping_run_place *places;	/* of each rank, sorted */
-};
-
 static int place_compare(const void *a, const void *b)
 {
 	const struct ping_run_place *x = a, *y = b;
@@ -324,70 +294,21 @@ static int place_compare(const void *a, const void *b)
 	return order ? order : strcmp(x->node, y->node);
 }
 
-static int make_places(struct ping_run_reading *g, struct err *e)
-{
-	size_t n = (size_t)g->run->n_ranks;
-
-	g->places = calloc(n + 1, sizeof(*g->places));
-	if (!g->places) {
-		return err_set(e, ENOMEM, "cannot hold the addresses");
-	}
-	for (size_t r = 0; r < n; r++) {
-		g->places[r] = (struct ping_run_place){
-			.node = g->run->nodes[g->run->ranks[r].node].name,
-			.ip = mesh_end(g->run, (int)r)->ip, .rank = (int)r,
-		};
-	}
-	qsort(g->places, n, sizeof(*g->places), place_compare);
-	return 0;
-}
-
-static int find_rank(const struct ping_run_reading *g, const char *node,
-		     const char *ip)
+/** @places are those of all ranks, sorted. */
+static int find_rank(const struct run *run, const struct ping_run_place *places,
+		     const char *node, const char *ip)
 {
 	const struct ping_run_place key = { .node = node, .ip = ip };
 	const struct ping_run_place *found =
-		bsearch(&key, g->places, (size_t)g->run->n_ranks, sizeof(key),
+		bsearch(&key, places, (size_t)run->n_ranks, sizeof(key),
 			place_compare);
 
 	return found ? found->rank : -1;
 }
 
-/** "icmp_raw, udp": each method once. */
-static void add_method(struct run *run, const char *method)
-{
-	size_t len = strlen(run->transport);
-
-	if (method[0] && !strstr(run->transport, method) &&
-	    len + strlen(method) + 2 < sizeof(run->transport)) {
-		if (len > 0) {
-			run->transport[len++] = ',';
-		}
-		str_copy(run->transport + len, sizeof(run->transport) - len,
-			 method);
-	}
-}
-
-static int add_row(struct run *run, const struct ping_row *row, int s, int d)
-{
-	size_t at = run_at(run, s, d);
-	struct cell *c = &run->cells[at];
-	bool good = row->outcome == OUTCOME_OK;
-	bool lossy = good && strcmp(row->code, PING_LOSS) == 0;
-
-	set_cell(run, at, lossy ? CELL_SLOW : cells_class_of(row->outcome),
-		 row->outcome, row->code);
-	c->lat_us = good ? (float)row->rtt_avg_us : NAN;
-	if (row->sent > 0 && row->received >= 0) {
-		run->mesh->loss[at] = 1 - (float)row->received /
-						  (float)row->sent;
-	}
-	add_method(run, row->method);
-	return run_keep_detail(run, at, row->detail);
-}
-
-/** A node that said no more: its cells without a row share its reason. */
-static int add_end(struct run *run, const struct ping_row *row)
+/** A node that reported no more: its cells without a row have the code of
+ *  @row. */
+static int end_node(struct run *run, const struct ping_row *row)
 {
 	int node = row->outcome == OUTCOME_NOT_RUN ?
 			   -1 : run_find_node(run, row->src_node, -1);
@@ -411,21 +332,39 @@ static bool row_fits(const struct run *run, int s, int d)
 	       run->cells[run_at(run, s, d)].class != CELL_UNPLANNED;
 }
 
-static int take_row(void *user, const void *data)
+static int take_row(const struct run_rows *rows, const void *data)
 {
 	const struct ping_row *row = data;
-	const struct ping_run_reading *g = user;
-	int s = find_rank(g, row->src_node, row->src_ip);
-	int d = find_rank(g, row->dst_node, row->dst_ip);
+	struct run *run = rows->run;
+	struct ping_run_place *const *places = rows->user;
+	int s = find_rank(run, *places, row->src_node, row->src_ip);
+	int d = find_rank(run, *places, row->dst_node, row->dst_ip);
+	bool good = row->outcome == OUTCOME_OK;
+	size_t at, len = strlen(run->transport);
 
 	if (row->dst_node[0] == '\0') {
-		return add_end(g->run, row);
+		return end_node(run, row);
 	}
-	if (!row_fits(g->run, s, d)) {
+	if (!row_fits(run, s, d)) {
 		return 1;
 	}
-	g->run->rows++;
-	return add_row(g->run, row, s, d);
+	run->rows++;
+	at = run_at(run, s, d);
+	set_cell(run, at, good && strcmp(row->code, PING_LOSS) == 0 ?
+			  CELL_SLOW : cells_class_of(row->outcome),
+		 row->outcome, row->code);
+	run->cells[at].lat_us = good ? (float)row->rtt_avg_us : NAN;
+	if (row->sent > 0 && row->received >= 0) {
+		run->mesh->loss[at] = 1 - (float)row->received /
+						  (float)row->sent;
+	}
+	/* "icmp_raw, udp": each method once */
+	if (row->method[0] && !strstr(run->transport, row->method) &&
+	    len + strlen(row->method) + 2 < sizeof(run->transport)) {
+		snprintf(run->transport + len, sizeof(run->transport) - len,
+			 "%s%s", len > 0 ? "," : "", row->method);
+	}
+	return run_keep_detail(run, at, row->detail);
 }
 
 /* ---- segments without a route -------------------------------------------- */
@@ -490,11 +429,11 @@ static int settle_routes(struct run *run, struct err *e)
 
 /* ---- one way only -------------------------------------------------------- */
 
-/** "10.1.0.1 10.1.0.2": node @f->node has heard the first ask the second. */
-static void add_heard(const struct ping_run_reading *g,
+/** Take the fact @f, "10.1.0.1 10.1.0.2": its node has heard the first address
+ *  ask the second one. */
+static void add_heard(struct run *run, const struct ping_run_place *places,
 		      const struct fact_row *f)
 {
-	struct run *run = g->run;
 	char from[IP_FACT_SIZE];
 	const char *to = strchr(f->value, ' ');
 	size_t len = to ? (size_t)(to - f->value) : sizeof(from);
@@ -508,82 +447,88 @@ static void add_heard(const struct ping_run_reading *g,
 	while (s < run->n_ranks && strcmp(mesh_end(run, s)->ip, from) != 0) {
 		s++;
 	}
-	d = find_rank(g, f->node, to + 1);
+	d = find_rank(run, places, f->node, to + 1);
 	if (s < run->n_ranks && row_fits(run, s, d) &&
 	    run->cells[run_at(run, s, d)].class == CELL_TIMEOUT) {
 		run->mesh->heard[run_at(run, s, d)] = 1;
 	}
 }
 
-static int set_one_way(struct run *run, size_t at, const char *detail)
-{
-	run->cell_code[at] = run_code(run, "one_way");
-	return run_keep_detail(run, at, detail);
-}
-
-/** Paths that work in one direction only: the other direction is bad; or, if
- *  that one works too, the answers are lost on it. */
-static int name_one_way(struct run *run)
+/** Find paths that work in one direction only: the other direction is bad; or,
+ *  if that one works too, the answers are lost on it. */
+static int find_one_way(struct run *run, const struct ping_run_place *places,
+			struct err *e)
 {
 	uint8_t *heard = run->mesh->heard;
 
+	run_foreach_fact(run, f) {
+		if (strcmp(f->scope, "ping") == 0 &&
+		    strcmp(f->fact, PING_FACT_HEARD) == 0) {
+			add_heard(run, places, f);
+		}
+	}
 	run_foreach_cell(run, at) {
-		size_t back = run_back(run, at);
+		size_t back = run_back(run, at), bad = at;
 		unsigned class = run->cells[back].class;
-		int rc = 0;
+		const char *detail = NULL;
 
 		if (heard[at] && heard[back]) {
 			heard[at] = heard[back] = 0;
 		} else if (heard[at] && class == CELL_TIMEOUT) {
-			rc = set_one_way(run, back, "packets arrive from "
-					 "there, but not in the other "
-					 "direction");
+			bad = back;
+			detail = "packets arrive from there, but not in the "
+				 "other direction";
 		} else if (heard[at] && !cells_failed(class)) {
-			rc = set_one_way(run, at, "the requests arrive there, "
-					 "but no reply comes back");
+			detail = "the requests arrive there, but no reply "
+				 "comes back";
 		}
-		if (rc < 0) {
-			return -1;
+		if (detail) {
+			run->cell_code[bad] = run_code(run, "one_way");
+			if (run_keep_detail(run, bad, detail) < 0) {
+				return err_set(e, ENOMEM, "cannot keep rows");
+			}
 		}
 	}
 	return 0;
 }
 
-static int read_heard(const struct ping_run_reading *g, struct err *e)
+/** Make the cells, and the list by which rows find theirs. */
+static int begin(const struct run_rows *rows, struct err *e)
 {
-	struct run *run = g->run;
+	struct run *run = rows->run;
+	struct ping_run_place **list = rows->user, *places;
 
-	for (size_t i = 0; i < run->n_facts; i++) {
-		if (strcmp(run->facts[i].scope, "ping") == 0 &&
-		    strcmp(run->facts[i].fact, PING_FACT_HEARD) == 0) {
-			add_heard(g, &run->facts[i]);
-		}
+	if (read_layout(run, e) < 0 || make_cells(run, e) < 0) {
+		return -1;
 	}
-	return name_one_way(run) < 0 ? err_set(e, ENOMEM, "cannot keep rows") :
-				       0;
+	places = *list = calloc((size_t)run->n_ranks + 1, sizeof(*places));
+	if (!places) {
+		return err_set(e, ENOMEM, "cannot hold the addresses");
+	}
+	for (int r = 0; r < run->n_ranks; r++) {
+		places[r] = (struct ping_run_place){
+			.node = run->nodes[run->ranks[r].node].name,
+			.ip = mesh_end(run, r)->ip, .rank = r,
+		};
+	}
+	qsort(places, (size_t)run->n_ranks, sizeof(*places), place_compare);
+	return 0;
 }
 
 int ping_run_read(const char *dir, struct run *run, struct err *e)
 {
-	struct ping_run_reading g = { .run = run };
-	const struct run_rows rows = { .schema = &schema_ping, .user = &g,
-				       .take = take_row, .run = run,
+	struct ping_run_place *places = NULL;
+	const struct run_rows rows = { .schema = &schema_ping, .run = run,
+				       .begin = begin, .take = take_row,
+				       .user = &places,
 				       .misfit = "no path of this run" };
-	int rc = -1;
+	int rc = run_load(dir, &rows, e);
 
-	if (run_begin(run, dir, &schema_ping, e) == 0 &&
-	    read_layout(run, e) == 0 && make_cells(run, e) == 0) {
-		rc = make_places(&g, e);
-	}
-	if (rc == 0 && (run_take_results(dir, &rows, e) < 0 ||
-			run_read_sides(dir, run, e) < 0 ||
-			settle_routes(run, e) < 0 ||
-			read_heard(&g, e) < 0)) {
+	if (rc == 0 && (settle_routes(run, e) < 0 ||
+			find_one_way(run, places, e) < 0)) {
+		run_release(run);
 		rc = -1;
 	}
-	free(g.places);
-	if (rc < 0) {
-		run_release(run);
-	}
+	free(places);
 	return rc;
 }

@@ -2,7 +2,6 @@
 #ifndef REPORT_MODEL_PING_RUN_H
 #define REPORT_MODEL_PING_RUN_H
 
-#include "lib/data/hosts.h"
 #include "report/model/run.h"
 
 /* ---- ping run ------------------------------------------------------------ */
@@ -60,13 +59,5 @@ static inline bool mesh_crosses(const struct run *run, size_t at)
  * run_release() frees.
  */
 int ping_run_read(const char *dir, struct run *run, struct err *e);
-
-/* ---- mesh plan ----------------------------------------------------------- */
-
-/** In ping: the planned paths according to run.json. */
-struct mesh_plan {
-	struct pinglist list;
-	bool cross, by_rail;
-};
 
 #endif

@@ -88,27 +88,6 @@ struct guids {
 	int node;		/* of the last link */
 };
 
-static int find_guids(struct guids *g)
-{
-	const struct run *run = g->run;
-	size_t n = 0;
-
-	for (size_t i = 0; i < run->n_facts; i++) {
-		n += strcmp(run->facts[i].fact, "port_guid") == 0;
-	}
-	g->list = calloc(n + 1, sizeof(*g->list));
-	for (size_t i = 0; g->list && i < run->n_facts; i++) {
-		if (strcmp(run->facts[i].fact, "port_guid") == 0) {
-			STR_COPY(g->list[g->n].value, run->facts[i].value);
-			g->list[g->n++].fact = i;
-		}
-	}
-	if (g->list) {
-		qsort(g->list, g->n, sizeof(*g->list), guid_order);
-	}
-	return g->list ? 0 : -1;
-}
-
 static int add_fact(struct run *run, const struct fact_row *of,
 		    const char *fact, const char *value)
 {
@@ -119,38 +98,27 @@ static int add_fact(struct run *run, const struct fact_row *of,
 	return value[0] ? run_add_fact(run, &row) : 0;
 }
 
-/** Find the port of the run at one end of @link: by its GUID, which is unique,
- *  else by names. */
-static bool find_port(struct guids *g, const struct switch_link *link,
-		      struct fact_row *row)
+/** Add what @link says of a node or a port of the run as facts.  The port is
+ *  found by its GUID, which is unique, else by names. */
+static int take_link(void *user, const struct switch_link *link)
 {
+	struct guids *g = user;
 	struct guid key = { .fact = 0 }, *found;
+	struct fact_row row = { .source = RUN_SWITCHES };
 
 	STR_COPY(key.value, link->guid);
 	found = link->guid[0] ? bsearch(&key, g->list, g->n, sizeof(key),
 					guid_order) : NULL;
-	*row = (struct fact_row){ .source = RUN_SWITCHES };
 	if (found) {
-		STR_COPY(row->node, g->run->facts[found->fact].node);
-		STR_COPY(row->scope, g->run->facts[found->fact].scope);
-		return true;
-	}
-	g->node = link->node[0] ? run_find_node(g->run, link->node, g->node) :
-				  -1;
-	if (g->node >= 0) {
-		STR_COPY(row->node, g->run->nodes[g->node].name);
-		STR_COPY(row->scope, link->nic[0] ? link->nic : "node");
-	}
-	return g->node >= 0;
-}
-
-static int take_link(void *user, const struct switch_link *link)
-{
-	struct guids *g = user;
-	struct fact_row row;
-
-	if (!find_port(g, link, &row)) {
-		return 0;
+		STR_COPY(row.node, g->run->facts[found->fact].node);
+		STR_COPY(row.scope, g->run->facts[found->fact].scope);
+	} else {
+		g->node = run_find_node(g->run, link->node, g->node);
+		if (g->node < 0) {
+			return 0;
+		}
+		STR_COPY(row.node, g->run->nodes[g->node].name);
+		STR_COPY(row.scope, link->nic[0] ? link->nic : "node");
 	}
 	if (strcmp(row.scope, "node") == 0) {
 		return add_fact(g->run, &row, "leaf_switch", link->name);
@@ -159,8 +127,8 @@ static int take_link(void *user, const struct switch_link *link)
 	       add_fact(g->run, &row, "switch_port", link->port);
 }
 
-/* Read facts about nodes and ports of the run from DIR/switches. Returns 0, or
- * -1 when memory runs out. */
+/** Read facts about nodes and ports of the run from DIR/switches.  Returns 0,
+ *  or -1 when memory runs out. */
 static int run_read_switches(const char *dir, struct run *run)
 {
 	struct guids g = { .run = run, .node = -1 };
@@ -168,7 +136,7 @@ static int run_read_switches(const char *dir, struct run *run)
 	size_t len = 0;
 	char *text = rundir_read_text(dir, RUN_SWITCHES, SWITCHES_MAX_BYTES,
 				      &len, &why);
-	int rc = 0;
+	int rc = -1;
 
 	if (!text) {
 		if (why.code != ENOENT) {
@@ -177,9 +145,21 @@ static int run_read_switches(const char *dir, struct run *run)
 		}
 		return 0;
 	}
-	rc = find_guids(&g) < 0 ||
-			     switches_parse(text, len, take_link, &g) < 0 ?
-		     -1 : 0;
+	run_foreach_fact(run, f) {
+		g.n += strcmp(f->fact, "port_guid") == 0;
+	}
+	g.list = calloc(g.n + 1, sizeof(*g.list));
+	g.n = 0;
+	for (size_t i = 0; g.list && i < run->n_facts; i++) {
+		if (strcmp(run->facts[i].fact, "port_guid") == 0) {
+			STR_COPY(g.list[g.n].value, run->facts[i].value);
+			g.list[g.n++].fact = i;
+		}
+	}
+	if (g.list) {
+		qsort(g.list, g.n, sizeof(*g.list), guid_order);
+		rc = switches_parse(text, len, take_link, &g) < 0 ? -1 : 0;
+	}
 	free(g.list);
 	free(text);
 	return rc;
@@ -267,11 +247,22 @@ int run_join_leaf(struct run *run, int node, const char *name)
 	return i;
 }
 
-/** Leaves of one node are no more than that node: they go. */
-static void drop_lone(struct run *run)
+int run_find_leaves(struct run *run)
 {
-	int kept = 0;
+	int node = -1, kept = 0;
 
+	run_foreach_fact(run, f) {
+		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
+			continue;
+		}
+		node = run_find_node(run, f->node, node);
+		if (node >= 0 && !run->nodes[node].leaf &&
+		    run->nodes[node].gpus > 0 &&
+		    run_join_leaf(run, node, f->value) < 0) {
+			return -1;
+		}
+	}
+	/* a leaf with one node is no part of its own: drop it */
 	for (int i = 0; i < run->n_leaves; i++) {
 		bool keep = run->leaves[i].n_nodes > 1;
 
@@ -285,24 +276,6 @@ static void drop_lone(struct run *run)
 		}
 	}
 	run->n_leaves = kept;
-}
-
-int run_find_leaves(struct run *run)
-{
-	int node = -1;
-
-	run_foreach_fact(run, f) {
-		if (strcmp(f->fact, "leaf_switch") != 0 || !f->value[0]) {
-			continue;
-		}
-		node = run_find_node(run, f->node, node);
-		if (node >= 0 && !run->nodes[node].leaf &&
-		    run->nodes[node].gpus > 0 &&
-		    run_join_leaf(run, node, f->value) < 0) {
-			return -1;
-		}
-	}
-	drop_lone(run);
 	return 0;
 }
 
@@ -310,25 +283,19 @@ int run_find_leaves(struct run *run)
 
 /* The facts and events of a run: kept, and found again. */
 
-/** So many are kept whatever they are: pages show the first ones. */
+/** Facts that are kept whatever they are: pages show the first ones. */
 #define ALL_FACTS 20000
-
-/**
- * Return true for facts that no finding needs: devices far from each GPU, its
- * NVLinks, counters that are zero. They are more than half of the 650 facts of
- * a node with eight GPUs and NICs.
- */
-static bool is_spare(const struct run *run, const struct fact_row *f)
-{
-	return (strcmp(f->fact, "link") == 0 && strcmp(f->value, "PIX") != 0 &&
-		strcmp(f->value, "PXB") != 0) ||
-	       strcmp(f->fact, "nvlinks_up") == 0 ||
-	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
-}
 
 int run_add_fact(struct run *run, const struct fact_row *f)
 {
-	if (run->n_facts >= ALL_FACTS && is_spare(run, f)) {
+	/* Facts that no finding needs: devices far from each GPU, its NVLinks,
+	 * counters that are zero.  They are more than half of the 650 facts of
+	 * a node with eight GPUs and NICs. */
+	if (run->n_facts >= ALL_FACTS &&
+	    ((strcmp(f->fact, "link") == 0 && strcmp(f->value, "PIX") != 0 &&
+	      strcmp(f->value, "PXB") != 0) ||
+	     strcmp(f->fact, "nvlinks_up") == 0 ||
+	     (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f)))) {
 		run->facts_spare++;
 		return 0;
 	}
@@ -392,46 +359,35 @@ static void bad_row(struct run *run, const char *why)
 	STR_COPY(run->bad_why, why);
 }
 
-/** One row, of the line @line. */
-static int take_one(const struct run_rows *rows, const void *row, size_t line)
-{
-	char why[96];
-	int took;
-
-	if (rows->line) {
-		*rows->line = line;
-	}
-	took = rows->take(rows->user, row);
-	if (took > 0) {
-		snprintf(why, sizeof(why), "line %zu: %s", line, rows->misfit);
-		bad_row(rows->run, why);
-	}
-	return took;
-}
-
 /** Each is taken when the next one has been read; @two has room for both. */
-/** All behind the first line; 0, or -1 with @e. */
+/** Take all rows behind the first line; @two has room for two of them, since
+ *  each is taken when the next one has been read.  0, or -1 with @e. */
 static int take_all(struct record_reader *r, const struct run_rows *rows,
 		    void *two, struct err *e)
 {
-	const size_t size = rows->schema->row_size;
-	char *row = two, *next = row + size;
+	char *row = two, *next = row + rows->schema->row_size, why[96];
 	size_t line = 0;
-	int got, took = 0;
+	int got = 1, took = 0;
 
-	while (took >= 0 && (got = record_reader_next(r, next, e)) == 1) {
+	while (took >= 0 && got == 1) {
 		char *before = row;
 
-		if (rows->ahead) {
-			rows->ahead(rows->user, next);
+		got = record_reader_next(r, next, e);
+		if (got == 1 && rows->ahead) {
+			rows->ahead(rows, next);
 		}
-		took = line > 0 ? take_one(rows, before, line) : 0;
+		if (rows->run) {
+			rows->run->line = line;
+		}
+		took = line > 0 ? rows->take(rows, before) : 0;
+		if (took > 0) {
+			snprintf(why, sizeof(why), "line %zu: %s", line,
+				 rows->misfit);
+			bad_row(rows->run, why);
+		}
 		line = r->csv.line;
 		row = next;
 		next = before;
-	}
-	if (took >= 0 && line > 0) {
-		took = take_one(rows, row, line);
 	}
 	if (rows->run && r->bad_rows > 0) {
 		rows->run->bad_rows += r->bad_rows;
@@ -568,8 +524,10 @@ int run_make_cells(struct run *run, struct err *e)
 	return 0;
 }
 
-int run_begin(struct run *run, const char *dir, const struct schema *s,
-	      struct err *e)
+/** Begin @run, whose rows are of @s, with what run.json says of the run as a
+ *  whole; 0, or -1 with @e. */
+static int run_begin(struct run *run, const char *dir, const struct schema *s,
+		     struct err *e)
 {
 	/* first: what is read is of the directory that was checked */
 	const bool foreign = rundir_check_trust(dir, NULL) < 0;
@@ -611,40 +569,11 @@ int run_begin(struct run *run, const char *dir, const struct schema *s,
 	return 0;
 }
 
-static int take_fact(void *user, const void *row)
-{
-	return run_add_fact(user, row);
-}
-
-static int take_event(void *user, const void *row)
-{
-	struct run *run = user;
-
-	return run->n_events >= RUN_MAX_EVENTS ||
-			       grow_add(&run->events, &run->n_events, row,
-					sizeof(*run->events)) ? 0 : -1;
-}
-
 int run_add_diagnose(struct run *run, const struct diagnose_row *row)
 {
 	return grow_add(&run->diagnose, &run->n_diagnose, row, sizeof(*row)) ?
 		       0 : -1;
 }
-
-static int take_diagnose(void *user, const void *row)
-{
-	struct run *run = user;
-
-	return run->n_diagnose >= RUN_MAX_DIAGNOSE ? 0 :
-						     run_add_diagnose(run, row);
-}
-
-/** The small tables; what is not there is not known. */
-static const struct run_rows side_tables[] = {
-	{ .schema = &schema_facts, .take = take_fact },
-	{ .schema = &schema_events, .take = take_event },
-	{ .schema = &schema_diagnose, .take = take_diagnose },
-};
 
 int run_find_name(const struct run *run, const char *name)
 {
@@ -659,36 +588,48 @@ int run_add_name(struct run *run, const char *name)
 				       SIZE_MAX, SIZE_MAX) + 1 : 0;
 }
 
-/** DIR/@rows; 0, or -1 when memory runs out. */
-static int read_side(const char *dir, const struct run_rows *rows,
-		     struct run *run, struct err *e)
+static int take_side(const struct run_rows *rows, const void *row)
 {
-	const char *name = rows->schema->name;
-	char text[sizeof(run->unread) - sizeof(RUN_DIAGNOSE)];
-	struct err why = { 0 };
-	FILE *f = rundir_open(dir, name, &why);
-	int got = f ? run_take_rows(f, rows, &why) : why.code != ENOENT;
+	struct run *run = rows->user;
 
-	if (got < 0 && why.code == ENOMEM) {
-		return err_set(e, ENOMEM, "%s", why.text);
+	if (rows->schema == &schema_facts) {
+		return run_add_fact(run, row);
 	}
-	if (got != 0) {
-		snprintf(run->unread, sizeof(run->unread), "%s%s%s",
-			 got < 0 ? name : "", got < 0 ? ": " : "",
-			 err_str(&why, text, sizeof(text)));
+	if (rows->schema == &schema_diagnose) {
+		return run->n_diagnose >= RUN_MAX_DIAGNOSE ?
+			       0 : run_add_diagnose(run, row);
 	}
-	return 0;
+	return run->n_events >= RUN_MAX_EVENTS ||
+			       grow_add(&run->events, &run->n_events, row,
+					sizeof(*run->events)) ? 0 : -1;
 }
 
-int run_read_sides(const char *dir, struct run *run, struct err *e)
+/** Facts, events, tests of failed pairs, and what the user's list of switches
+ *  adds.  A file that is not there says nothing. */
+static int read_sides(const char *dir, struct run *run, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(side_tables) / sizeof(*side_tables);
-	     i++) {
-		struct run_rows table = side_tables[i];
+	static const struct schema *const sides[] = {
+		&schema_facts, &schema_events, &schema_diagnose,
+	};
+	char text[sizeof(run->unread) - sizeof(RUN_DIAGNOSE)];
 
-		table.user = run;
-		if (read_side(dir, &table, run, e) < 0) {
-			return -1;
+	for (size_t i = 0; i < sizeof(sides) / sizeof(*sides); i++) {
+		const struct run_rows table = {
+			.schema = sides[i], .take = take_side, .user = run,
+		};
+		const char *name = sides[i]->name;
+		struct err why = { 0 };
+		FILE *f = rundir_open(dir, name, &why);
+		int got = f ? run_take_rows(f, &table, &why) :
+			      why.code != ENOENT;
+
+		if (got < 0 && why.code == ENOMEM) {
+			return err_set(e, ENOMEM, "%s", why.text);
+		}
+		if (got != 0) {
+			snprintf(run->unread, sizeof(run->unread), "%s%s%s",
+				 got < 0 ? name : "", got < 0 ? ": " : "",
+				 err_str(&why, text, sizeof(text)));
 		}
 	}
 	/* nodes that never came up have a state, though no ranks */
@@ -704,6 +645,22 @@ int run_read_sides(const char *dir, struct run *run, struct err *e)
 	}
 	return run_read_switches(dir, run) < 0 || run_find_leaves(run) < 0 ?
 		       err_set(e, ENOMEM, "cannot hold the switches") : 0;
+}
+
+int run_load(const char *dir, const struct run_rows *rows, struct err *e)
+{
+	struct run *run = rows->run;
+
+	if (run_begin(run, dir, rows->schema, e) == 0 &&
+	    (rows->begin ? rows->begin(rows, e) :
+			   run_make_cells(run, e)) == 0 &&
+	    run_take_results(dir, rows, e) == 0 &&
+	    (!rows->end || rows->end(rows, e) == 0) &&
+	    read_sides(dir, run, e) == 0) {
+		return 0;
+	}
+	run_release(run);
+	return -1;
 }
 
 /** Lines without a row of results.csv: all pairs of the 1,024 ranks up to which
@@ -801,4 +758,70 @@ bool run_unlike(const struct run *then, const struct run *now,
 			 transport ? "; " : "", was, is);
 	}
 	return transport || size;
+}
+
+/* ---- memlock run --------------------------------------------------------- */
+
+#define MEMLOCK_ROWS_MAX 1000000
+
+const char *memlock_bytes(int64_t bytes, char *buf, size_t size)
+{
+	if (bytes == RECORD_NONE) {
+		snprintf(buf, size, "-");
+	} else if (bytes == MEMLOCK_UNLIMITED) {
+		snprintf(buf, size, "unlimited");
+	} else {
+		units_size_text((uint64_t)bytes, buf, size);
+	}
+	return buf;
+}
+
+int memlock_run_add(struct run *run, struct memlock_rows *m,
+		    const struct memlock_row *row)
+{
+	bool login = memlock_context_parse(row->context) == MEMLOCK_LOGIN;
+
+	if (!grow_add(&m->rows, &m->n, row, sizeof(*row)) ||
+	    (row->hca[0] && run_add_name(run, row->hca) == 0)) {
+		return -1;
+	}
+	run->rows = m->n;
+	return login ? 0 : run_note_node(run, row->node);
+}
+
+static int take_memlock(const struct run_rows *rows, const void *row)
+{
+	struct memlock_rows *m = rows->user;
+
+	return m->n == MEMLOCK_ROWS_MAX ?
+		       -1 : memlock_run_add(rows->run, m, row);
+}
+
+int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
+		     struct err *e)
+{
+	const struct run_rows rows = { .schema = &schema_memlock, .run = run,
+				       .take = take_memlock, .user = m };
+
+	*m = (struct memlock_rows){ 0 };
+	if (run_load(dir, &rows, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < m->n; i++) {
+		const char *context = m->rows[i].context;
+
+		/* a node that has nothing to report has a row of no context */
+		if (context[0] &&
+		    memlock_context_parse(context) == MEMLOCK_CONTEXTS) {
+			return err_set(e, 0, "'%s' has an unknown context '%s'",
+				       schema_memlock.name, context);
+		}
+	}
+	return 0;
+}
+
+void memlock_rows_release(struct memlock_rows *m)
+{
+	free(m->rows);
+	*m = (struct memlock_rows){ 0 };
 }

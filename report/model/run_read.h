@@ -17,10 +17,6 @@
  */
 int nvlink_find(struct run *run);
 
-/* ---- pairs plan ---------------------------------------------------------- */
-
-/** Steps of run_read(), in this order, each 0, or -1 with @e. */
-
 /* ---- follow -------------------------------------------------------------- */
 
 /**
@@ -81,7 +77,7 @@ struct memlock_rows {
 	size_t n;
 };
 
-/** Read DIR into both; -1 with @e.  The caller releases them all the same. */
+/** Read DIR into both; -1 with @e.  The caller releases both in any case. */
 int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
 		     struct err *e);
 /** Append a row; its node, but for a login shell's, and its HCA become known to
@@ -95,22 +91,32 @@ const char *memlock_bytes(int64_t bytes, char *buf, size_t size);
 
 /* ---- run read ------------------------------------------------------------ */
 
-/** Steps that the readers of runs share. */
-
-/** Handling of the rows of a CSV file. */
+/** The rows of a CSV file, and what is done with them. */
 struct run_rows {
 	const struct schema *schema;
-	/** 0; 1: it is none of this run, a bad one; -1 without memory. */
-	int (*take)(void *user, const void *row);
-	/** Hears of a row before the one in front of it is taken, so that it
-	 *  can ask for the memory that take() will need; or NULL. */
-	void (*ahead)(void *user, const void *row);
+	/** Take a row.  Returns 0; 1 if it does not belong to the run, which
+	 *  counts it as a bad one; -1 without memory. */
+	int (*take)(const struct run_rows *rows, const void *row);
+	/** Prefetch the memory that take() will need for @row, before the row
+	 *  in front of it is taken; or NULL. */
+	void (*ahead)(const struct run_rows *rows, const void *row);
 	void *user;
-	struct run *run;	/* counts the bad ones; NULL: nobody does */
-	const char *misfit;	/* what those are that take() says 1 of */
-	size_t *line;		/* where take() finds the line of its row, from
-				 * 1; may be NULL */
+	struct run *run;	/* counts the bad rows, and has the line of the
+				 * row that is taken; NULL: not counted */
+	const char *misfit;	/* why take() returns 1 */
+	/** Steps of run_load() before the first row (NULL: no cells of pairs),
+	 *  and after the last one; 0, or -1 with @e. */
+	int (*begin)(const struct run_rows *rows, struct err *e);
+	int (*end)(const struct run_rows *rows, struct err *e);
 };
+
+/**
+ * Read the run directory DIR into @rows->run: run.json, then results.csv row by
+ * row, then facts, events and tests of failed pairs, of which a file that
+ * cannot be read is left out and named in run->unread.  Every reader of a run
+ * begins with this.  Returns 0, or -1 with @e; the run is released then.
+ */
+int run_load(const char *dir, const struct run_rows *rows, struct err *e);
 
 /** Take the rows of @f, and close it; NULL has none.  0; 1 with @e when the
  *  first line has no column of the schema, 2 when it lacks one of those that it
@@ -121,22 +127,16 @@ int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e);
 int run_take_results(const char *dir, const struct run_rows *rows,
 		     struct err *e);
 
-/** The steps of run_read() that any run can take: begin @run, of which @s are
- *  the rows, by what run.json says of it as a whole; room for the cells of
- *  n_ranks ranks, none of them planned; facts and events.  0, or -1 with @e;
- *  run_release() frees what was read so far, too. */
-int run_begin(struct run *run, const char *dir, const struct schema *s,
-	      struct err *e);
+/** Make room for the cells of n_ranks ranks, none of them planned; 0, or -1
+ *  with @e. */
 int run_make_cells(struct run *run, struct err *e);
 /** Add the node of that name where it is new, and there is room; 0, or -1
  *  without memory. */
 int run_note_node(struct run *run, const char *name);
 /** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
 int run_list_nodes(struct run *run, const json_t *json);
-/** Facts, events and tests of failed pairs.  A file of these that cannot be
- *  read is left out, and @run says so. */
-int run_read_sides(const char *dir, struct run *run, struct err *e);
-/** One of these, of @len bytes; 0, or -1 with @e. */
+/** Parse the note of an agent that lost the coordinator, @len bytes; 0, or -1
+ *  with @e. */
 int run_note_parse(const char *text, size_t len, struct event_row *row,
 		   struct err *e);
 /** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */

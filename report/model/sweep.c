@@ -19,7 +19,7 @@
 /* Which of several curves is the best one, size by size. */
 
 static size_t curve_from(const struct curve *c, int64_t size_B);
-static int sweep_take_row(void *user, const void *row);
+static int sweep_take_row(const struct run_rows *rows, const void *row);
 
 double curve_best_at(const struct curve *c, int64_t size_B)
 {
@@ -107,33 +107,30 @@ const struct curve *sweep_fastest(const struct sweep *s,
 /** Means of two runs with the same settings may always differ by this share. */
 #define ALIKE 0.01
 
-/**
- * Return true if the row @slow cannot be told from the faster one. In one run
- * of ours each was repeated: a difference counts if neither mean is within the
- * variation of the other, without the worst of a hundred. Foreign tables are
- * separate runs, or have only means: they must differ as runs do.
+/*
+ * In one run of ours each row was repeated: a difference counts if neither mean
+ * is within the variation of the other, without the worst of a hundred.
+ * Foreign tables are separate runs, or have only means: they must differ as
+ * runs do.
  */
-static bool rows_alike(const struct collective_row *fast,
-		       const struct collective_row *slow)
-{
-	if (isfinite(fast->time_p99_us) && isfinite(slow->time_min_us) &&
-	    !fast->table[0] && !slow->table[0]) {
-		return slow->time_us <= fast->time_us * (1 + ALIKE) ||
-		       slow->time_us <= fast->time_p99_us ||
-		       slow->time_min_us <= fast->time_us;
-	}
-	return slow->time_us <=
-	       fast->time_us * (1 + curve_band(fast->size_B));
-}
-
 bool curve_keeps_up(const struct curve *c, const struct curve *fastest,
 		    int64_t size_B)
 {
 	const struct collective_row *fast = shortest_at(fastest, size_B);
-	const struct collective_row *row =
+	const struct collective_row *slow =
 		curve_same_op(c, fastest) ? shortest_at(c, size_B) : NULL;
 
-	return row && fast && (c == fastest || rows_alike(fast, row));
+	if (!slow || !fast) {
+		return false;
+	}
+	if (c != fastest && isfinite(fast->time_p99_us) &&
+	    isfinite(slow->time_min_us) && !fast->table[0] && !slow->table[0]) {
+		return slow->time_us <= fast->time_us * (1 + ALIKE) ||
+		       slow->time_us <= fast->time_p99_us ||
+		       slow->time_min_us <= fast->time_us;
+	}
+	return c == fastest ||
+	       slow->time_us <= fast->time_us * (1 + curve_band(size_B));
 }
 
 size_t sweep_keep_up(const struct sweep *s, const struct curve *fastest,
@@ -210,40 +207,34 @@ static int read_rows(FILE *f, const char *path, struct sweep *s, struct err *e)
 		       err_set(e, why.code, "%s: %s", path, why.text);
 }
 
-/** A directory has its rows in results.csv; anything else is a file. */
-static int read_path(const char *reference, struct sweep *s, struct err *e)
-{
-	char path[PATH_MAX];
-	struct stat st;
-	FILE *f;
-
-	if (stat(reference, &st) < 0) {
-		return err_set(e, errno, "there is no reference '%s'",
-			       reference);
-	}
-	if (!S_ISDIR(st.st_mode)) {
-		f = input_open("reference", reference, REFERENCE_MAX, e);
-		return f ? read_rows(f, reference, s, e) : -1;
-	}
-	f = rundir_open(reference, RUN_RESULTS, e);
-	return f && rundir_path(reference, RUN_RESULTS, path, e) == 0 ?
-		       read_rows(f, path, s, e) : -1;
-}
-
 int sweep_reference(const char *reference, struct sweep *s, struct err *e)
 {
 	const struct builtin *b = builtins;
-	int rc;
+	char path[PATH_MAX];
+	struct stat st;
+	FILE *f = NULL;
+	int rc = -1;
 
 	*s = (struct sweep){ 0 };
+	str_copy(path, sizeof(path), reference);
 	while (b->name && strcmp(b->name, reference) != 0) {
 		b++;
 	}
-	/* the stream only reads */
-	rc = !b->name ? read_path(reference, s, e) :
-			read_rows(fmemopen((void *)(uintptr_t)b->text,
-					   strlen(b->text), "r"),
-				  b->name, s, e);
+	if (b->name) {		/* the stream only reads */
+		rc = read_rows(fmemopen((void *)(uintptr_t)b->text,
+					strlen(b->text), "r"), path, s, e);
+	} else if (stat(reference, &st) < 0) {
+		err_set(e, errno, "there is no reference '%s'", reference);
+	} else {
+		/* a directory has its rows in results.csv */
+		f = S_ISDIR(st.st_mode) ?
+			    rundir_open(reference, RUN_RESULTS, e) :
+			    input_open("reference", reference, REFERENCE_MAX,
+				       e);
+		rc = f && (!S_ISDIR(st.st_mode) ||
+			   rundir_path(reference, RUN_RESULTS, path, e) == 0) ?
+			     read_rows(f, path, s, e) : -1;
+	}
 	if (rc == 0 && s->n == 0) {
 		rc = err_set(e, 0, "'%s' has no rows of a collective",
 			     reference);
@@ -269,28 +260,31 @@ int sweep_add(struct sweep *s, const struct collective_row *row)
 	return grow_add(&s->rows, &s->n, row, sizeof(*row)) ? 0 : -1;
 }
 
-/* The same for run_take_rows(): @user is the sweep. */
-static int sweep_take_row(void *user, const void *row)
+static int sweep_take_row(const struct run_rows *rows, const void *row)
 {
-	return sweep_add(user, row);
+	return sweep_add(rows->user, row);
+}
+
+/** Sort the rows that were read into curves. */
+static int end(const struct run_rows *rows, struct err *e)
+{
+	struct sweep *s = rows->user;
+
+	rows->run->rows = s->n;
+	return sweep_group(s) < 0 ||
+			       run_list_nodes(rows->run, rows->run->json) < 0 ?
+		       err_set(e, ENOMEM, "cannot hold the rows") : 0;
 }
 
 int sweep_read(const char *dir, struct run *run, struct sweep *s,
 	       struct err *e)
 {
-	const struct run_rows rows = { .schema = &schema_collective, .user = s,
-				       .take = sweep_take_row, .run = run };
+	const struct run_rows rows = { .schema = &schema_collective, .run = run,
+				       .take = sweep_take_row, .end = end,
+				       .user = s };
 
 	*s = (struct sweep){ .run = run };
-	if (run_begin(run, dir, &schema_collective, e) < 0 ||
-	    run_take_results(dir, &rows, e) < 0) {
-		return -1;
-	}
-	run->rows = s->n;
-	if (sweep_group(s) < 0 || run_list_nodes(run, run->json) < 0) {
-		return err_set(e, ENOMEM, "cannot hold the rows");
-	}
-	return run_read_sides(dir, run, e);
+	return run_load(dir, &rows, e);
 }
 
 void sweep_release(struct sweep *s)
@@ -359,24 +353,19 @@ static int compare_key(const struct sweep_key *k,
 			 memcmp(x, y, sizeof(int64_t));
 }
 
-static bool same_curve(const struct collective_row *a,
-		       const struct collective_row *b)
-{
-	for (size_t i = 0; i < KEYS; i++) {
-		if (compare_key(&keys[i], a, b) != 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 static struct curve *curve_of(struct sweep *s, const struct collective_row *row)
 {
 	struct curve new = { .first = row };
 
 	/* rows come table by table: the last one is the likely one */
 	for (size_t i = s->n_curves; i > 0; i--) {
-		if (same_curve(s->curves[i - 1].first, row)) {
+		size_t k = 0;
+
+		while (k < KEYS && compare_key(&keys[k], s->curves[i - 1].first,
+					       row) == 0) {
+			k++;
+		}
+		if (k == KEYS) {
 			return &s->curves[i - 1];
 		}
 	}
@@ -499,15 +488,6 @@ const struct collective_row *curve_at(const struct curve *c, int64_t size_B,
 
 /* ---- curve diff ---------------------------------------------------------- */
 
-static bool can_compare(const struct curve *a, const struct curve *b)
-{
-	const struct collective_row *x = a->first, *y = b->first;
-
-	return curve_same_op(a, b) && row_texts_agree(x->dtype, y->dtype) &&
-	       row_texts_agree(x->redop, y->redop) &&
-	       row_numbers_agree(x->nodes, y->nodes);
-}
-
 /** How much more of two settings is the same, besides. */
 static int likeness(const struct collective_row *a,
 		    const struct collective_row *b)
@@ -522,64 +502,28 @@ static int likeness(const struct collective_row *a,
 const struct curve *curve_partner(const struct curve *c,
 				  const struct sweep *among)
 {
+	const struct collective_row *x = c->first;
 	const struct curve *best = NULL;
 
 	for (size_t i = 0; i < among->n_curves; i++) {
 		const struct curve *other = &among->curves[i];
+		const struct collective_row *y = other->first;
 
-		if (can_compare(c, other) &&
-		    (!best || likeness(c->first, other->first) >
-				      likeness(c->first, best->first))) {
+		if (curve_same_op(c, other) &&
+		    row_texts_agree(x->dtype, y->dtype) &&
+		    row_texts_agree(x->redop, y->redop) &&
+		    row_numbers_agree(x->nodes, y->nodes) &&
+		    (!best || likeness(x, y) > likeness(x, best->first))) {
 			best = other;
 		}
 	}
 	return best;
 }
 
-/** How fast @now is beside @then; NAN when one of them was not measured. */
-static double ratio_of(const struct collective_row *now,
-		       const struct collective_row *then)
-{
-	double ratio = then->time_us / now->time_us;
-
-	return isfinite(ratio) ? ratio :
-				 row_bandwidth(now) / row_bandwidth(then);
-}
-
 static bool has_figure(const struct collective_row *row)
 {
 	return row->outcome == OUTCOME_OK &&
 	       (isfinite(row->time_us) || isfinite(row_bandwidth(row)));
-}
-
-/** Those of @then that @now has no row for. */
-static size_t count_absent(const struct curve *now, const struct curve *then)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < then->n; i++) {
-		const struct collective_row *row = then->rows[i];
-		/* a row that does not say where it was measured may be it */
-		const struct collective_row *any =
-			curve_at(now, row->size_B, -1);
-
-		n += has_figure(row) &&
-		     curve_at(then, row->size_B, row->inplace) == row &&
-		     !curve_at(now, row->size_B, row->inplace) &&
-		     !(any && any->inplace == RECORD_NONE);
-	}
-	return n;
-}
-
-static enum point_change change_of(const struct point_diff *p)
-{
-	double band = curve_band(p->size_B);
-
-	if (p->now->outcome != OUTCOME_OK) {
-		return POINT_LOST;
-	}
-	return p->ratio < 1 - band ? POINT_WORSE :
-	       p->ratio > 1 + band ? POINT_BETTER : POINT_SAME;
 }
 
 /** A point that is off while the ones beside it are not is noise; where there
@@ -607,6 +551,7 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 {
 	for (size_t i = 0; i < d->now->n; i++) {
 		const struct collective_row *now = d->now->rows[i], *then;
+		const double band = curve_band(now->size_B);
 		struct point_diff p;
 
 		if (now->inplace != inplace ||
@@ -622,13 +567,20 @@ static int add_points(struct curve_diff *d, int64_t inplace)
 		}
 		p = (struct point_diff){
 			.size_B = now->size_B, .inplace = inplace,
-			.now = now, .then = then, .ratio = ratio_of(now, then),
+			.now = now, .then = then,
+			.ratio = then->time_us / now->time_us,
 		};
+		if (!isfinite(p.ratio)) {	/* without times */
+			p.ratio = row_bandwidth(now) / row_bandwidth(then);
+		}
 		if (!cells_outcome_failed(now->outcome) && isnan(p.ratio)) {
 			d->missing += has_figure(then);
 			continue;
 		}
-		p.change = change_of(&p);
+		p.change = now->outcome != OUTCOME_OK ? POINT_LOST :
+			   p.ratio < 1 - band	      ? POINT_WORSE :
+			   p.ratio > 1 + band	      ? POINT_BETTER :
+							POINT_SAME;
 		if (!grow_add(&d->points, &d->n, &p, sizeof(p))) {
 			return -1;
 		}
@@ -648,7 +600,19 @@ int curve_compare(const struct curve *now, const struct curve *then,
 			return -1;
 		}
 	}
-	d->missing += count_absent(now, then);
+	/* rows of @then that @now does not have */
+	for (size_t i = 0; i < then->n; i++) {
+		const struct collective_row *row = then->rows[i];
+		/* a row that does not say where it was measured may be it */
+		const struct collective_row *any =
+			curve_at(now, row->size_B, -1);
+
+		d->missing +=
+			has_figure(row) &&
+			curve_at(then, row->size_B, row->inplace) == row &&
+			!curve_at(now, row->size_B, row->inplace) &&
+			!(any && any->inplace == RECORD_NONE);
+	}
 	mark_noise(d);
 	for (size_t i = 0; i < d->n; i++) {
 		d->count[d->points[i].change]++;

@@ -23,15 +23,14 @@
 #define ROW_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
 
 struct dump {
-	const struct schema *schema;
 	const char *before;	/* the next row */
 	FILE *out;
 };
 
-static int dump_row(void *user, const void *row)
+static int dump_row(const struct run_rows *rows, const void *row)
 {
-	struct dump *d = user;
-	json_t *json = record_json(d->schema, row);
+	struct dump *d = rows->user;
+	json_t *json = record_json(rows->schema, row);
 	int rc;
 
 	fputs(d->before, d->out);
@@ -41,36 +40,18 @@ static int dump_row(void *user, const void *row)
 	return rc;
 }
 
-/** DIR/@file as a member @name of the object; no file, no rows. */
-static int dump_table(const char *name, const char *dir, const char *file,
-		      const struct schema *schema, FILE *out, struct err *e)
-{
-	struct dump d = { .schema = schema, .before = "\n", .out = out };
-	const struct run_rows rows = { .schema = schema, .take = dump_row,
-				       .user = &d };
-	int rc;
-
-	fprintf(out, ",\n\"%s\": [", name);
-	rc = run_take_rows(rundir_open(dir, file, NULL), &rows, e);
-	fputc(']', out);
-	return rc < 0 ? -1 : 0;
-}
-
-/** Add the tables that judged_json() has besides run and verdict. */
-static int dump_tables(const struct judged *j, FILE *out, struct err *e)
-{
-	if ((j->run.n_diagnose > 0 &&
-	     dump_table("diagnose", j->dir, RUN_DIAGNOSE, &schema_diagnose, out,
-			e) < 0) ||
-	    (j->kind->csv && dump_table("facts", j->dir, j->kind->csv,
-					&schema_facts, out, e) < 0)) {
-		return -1;
-	}
-	return dump_table("rows", j->dir, RUN_RESULTS, j->run.schema, out, e);
-}
-
 int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e)
 {
+	const struct {
+		const char *name, *file;
+		const struct schema *schema;
+		bool there;
+	} tables[] = {
+		{ "diagnose", RUN_DIAGNOSE, &schema_diagnose,
+		  j->run.n_diagnose > 0 },
+		{ "facts", j->kind->csv, &schema_facts, j->kind->csv },
+		{ "rows", RUN_RESULTS, j->run.schema, true },
+	};
 	json_t *verdict = verdict_json(&j->run, &j->verdict);
 	int rc;
 
@@ -82,8 +63,22 @@ int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e)
 	if (rc < 0) {
 		return err_set(e, errno, "cannot write JSON");
 	}
-	if (rows && dump_tables(j, out, e) < 0) {
-		return -1;
+	for (size_t i = 0; rows && i < sizeof(tables) / sizeof(*tables); i++) {
+		struct dump d = { .before = "\n", .out = out };
+		const struct run_rows take = { .schema = tables[i].schema,
+					       .take = dump_row, .user = &d };
+
+		if (!tables[i].there) {
+			continue;
+		}
+		/* no file, no rows */
+		fprintf(out, ",\n\"%s\": [", tables[i].name);
+		rc = run_take_rows(rundir_open(j->dir, tables[i].file, NULL),
+				   &take, e);
+		fputc(']', out);
+		if (rc < 0) {
+			return -1;
+		}
 	}
 	fputs("}\n", out);
 	return 0;
@@ -104,6 +99,7 @@ struct all {
 	size_t n;
 	const char *note;	/* what was not tested; NULL = nothing */
 	json_t *netdevs;	/* as all_judge() takes it */
+	bool going;		/* the run has not ended */
 };
 
 static void release(void *more)
@@ -126,50 +122,29 @@ static int step_dir(const char *dir, const char *name, char path[PATH_MAX],
 	return rundir_path(dir, name, path, e);
 }
 
-static int take_step(void *user, const void *row)
+/** Return the number of the step @rung; all->n if there is none. */
+static size_t find_step(const struct all *all, const char *rung)
 {
-	const struct step_row *step = row;
-	struct all *all = user;
 	size_t i = 0;
 
-	/* of a run that was resumed the last row of a step counts */
-	while (i < all->n && strcmp(all->steps[i].row.rung, step->rung) != 0) {
+	while (i < all->n && strcmp(all->steps[i].row.rung, rung) != 0) {
 		i++;
 	}
+	return i;
+}
+
+static int take_step(const struct run_rows *rows, const void *row)
+{
+	const struct step_row *step = row;
+	struct all *all = rows->user;
+	size_t i = find_step(all, step->rung);
+
+	/* of a run that was resumed the last row of a step counts */
 	if (i < MAX_STEPS) {
 		all->steps[i].row = *step;
 		all->n += i == all->n;
 	}
 	return 0;
-}
-
-/** Add a test that was planned and has no row, because the run ended before. */
-static void add_missing(const struct judged *j)
-{
-	const json_t *names = run_file(j->run.json).planned.rungs, *name;
-	struct all *all = j->more;
-	size_t i;
-
-	json_array_foreach(names, i, name) {
-		const char *text = json_string_value(name);
-		struct step_row row;
-		size_t k = 0;
-
-		while (text && k < all->n &&
-		       strcmp(all->steps[k].row.rung, text) != 0) {
-			k++;
-		}
-		if (text && k == all->n) {
-			record_init(&schema_step, &row);
-			STR_COPY(row.rung, text);
-			STR_COPY(row.code, STEP_STOPPED);
-			STR_COPY(row.detail, j->ask.going ?
-					     "it has not ended yet" :
-					     "the run ended before it");
-			row.outcome = OUTCOME_NOT_RUN;
-			take_step(all, &row);
-		}
-	}
 }
 
 /** Its verdict as it stands there, or, if it is none or another is asked for,
@@ -206,54 +181,48 @@ static json_t *find_verdict(const char *dir, const char *rung,
 	return verdict;
 }
 
-/** Which interfaces belong to an HCA. */
-static int take_netdev(void *user, const void *data)
+/** Note which interfaces belong to an HCA. */
+static int take_netdev(const struct run_rows *rows, const void *data)
 {
 	const struct fact_row *f = data;
 	char key[480];
 
 	if (strcmp(f->fact, "netdev") == 0) {
 		snprintf(key, sizeof(key), "%s/%s", f->node, f->value);
-		json_object_set_new(user, key, json_text(f->scope));
+		json_object_set_new(rows->user, key, json_text(f->scope));
 	}
 	return 0;
 }
 
-/** Its nodes, and what it did not test. */
-static int read_heading(const char *dir, struct judged *j, struct all_step *s)
+/** Read the verdict of the step @s, its nodes, and what it did not test. */
+static int read_step(struct judged *j, struct all_step *s)
 {
-	json_t *json = rundir_read_json(dir, RUN_JSON, NULL);
-	const struct run_file f = run_file(json);
-	const char *note = caption_transport(f.transport, s->row.rung);
 	struct all *all = j->more;
-	int rc = run_list_nodes(&j->run, json);
-	struct sampled sample;
-
-	s->sampled = sampled_read(f.planned.sample, &sample);
-	j->run.sampled_step = j->run.sampled_step || s->sampled;
-	if (note && note != caption_transport(j->run.transport, j->run.probe)) {
-		all->note = note;
-	}
-	json_decref(json);
-	return rc;
-}
-
-static int read_step(const char *dir, struct judged *j, struct all_step *s)
-{
-	struct run_rows netdevs = { .schema = &schema_facts,
-				    .take = take_netdev };
-	struct all *all = j->more;
+	const struct run_rows netdevs = { .schema = &schema_facts,
+					  .take = take_netdev,
+					  .user = all->netdevs };
 	struct err why = { 0 };
 	char path[PATH_MAX];
 	json_t *verdict = NULL;
 	int rc = 0;
 
-	if (step_dir(dir, s->row.rung, path, &why) == 0) {
+	if (step_dir(j->dir, s->row.rung, path, &why) == 0) {
+		json_t *json = rundir_read_json(path, RUN_JSON, NULL);
+		const struct run_file f = run_file(json);
+		const char *note = caption_transport(f.transport, s->row.rung);
+		struct sampled sample;
+
 		verdict = find_verdict(path, s->row.rung, j, &why);
-		netdevs.user = all->netdevs;
 		run_take_rows(rundir_open(path, RUN_FACTS, NULL), &netdevs,
 			      NULL);
-		rc = read_heading(path, j, s);
+		rc = run_list_nodes(&j->run, json);
+		s->sampled = sampled_read(f.planned.sample, &sample);
+		j->run.sampled_step = j->run.sampled_step || s->sampled;
+		if (note && note != caption_transport(j->run.transport,
+						      j->run.probe)) {
+			all->note = note;
+		}
+		json_decref(json);
 	}
 	if (verdict) {
 		s->judged = true;
@@ -270,42 +239,59 @@ static int read_step(const char *dir, struct judged *j, struct all_step *s)
 	return rc;
 }
 
-static int read_steps(const char *dir, struct judged *j)
+/** Add the tests that were planned and have no row, because the run ended
+ *  before. */
+static int end(const struct run_rows *rows, struct err *e)
 {
-	struct all *all = j->more;
-	int rc = run_list_nodes(&j->run, j->run.json);
+	struct run *run = rows->run;
+	const struct run_file f = run_file(run->json);
+	const json_t *name;
+	struct all *all = rows->user;
+	size_t i;
 
-	for (size_t i = 0; i < all->n && rc == 0; i++) {
-		struct all_step *s = &all->steps[i];
+	json_array_foreach(f.planned.rungs, i, name) {
+		const char *text = json_string_value(name);
+		struct step_row row;
 
-		/* whatever is there of others says nothing */
-		if (s->row.outcome != OUTCOME_SKIPPED &&
-		    s->row.outcome != OUTCOME_NOT_RUN) {
-			rc = read_step(dir, j, s);
+		if (text && find_step(all, text) == all->n) {
+			record_init(&schema_step, &row);
+			STR_COPY(row.rung, text);
+			STR_COPY(row.code, STEP_STOPPED);
+			STR_COPY(row.detail, all->going ?
+					     "it has not ended yet" :
+					     "the run ended before it");
+			row.outcome = OUTCOME_NOT_RUN;
+			take_step(rows, &row);
 		}
 	}
-	return rc;
+	run->rows = all->n;
+	return json_opt_bool(f.options, "strict", &run->strict, e);
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
 	struct all *all = j->more;
-	struct run *run = &j->run;
-	const struct run_rows steps = { .schema = &schema_step, .run = run,
-					.take = take_step, .user = all };
+	const struct run_rows rows = { .schema = &schema_step, .run = &j->run,
+				       .take = take_step, .end = end,
+				       .user = all };
 
 	all->netdevs = json_object();
-	if (run_begin(run, dir, &schema_step, e) < 0 ||
-	    json_opt_bool(run_file(run->json).options, "strict",
-			  &run->strict, e) < 0 ||
-	    run_take_results(dir, &steps, e) < 0) {
+	all->going = j->ask.going;
+	if (run_load(dir, &rows, e) < 0 ||
+	    run_list_nodes(&j->run, j->run.json) < 0) {
 		return -1;
 	}
-	add_missing(j);
-	run->rows = all->n;
-	return read_steps(dir, j) < 0 ?
-		       -1 : all_judge(run, all->steps, all->n, all->netdevs,
-				      &j->verdict);
+	for (size_t i = 0; i < all->n; i++) {
+		struct all_step *s = &all->steps[i];
+
+		/* whatever is there of others says nothing */
+		if (s->row.outcome != OUTCOME_SKIPPED &&
+		    s->row.outcome != OUTCOME_NOT_RUN && read_step(j, s) < 0) {
+			return -1;
+		}
+	}
+	return all_judge(&j->run, all->steps, all->n, all->netdevs,
+			 &j->verdict);
 }
 
 static int code(const struct judged *j)

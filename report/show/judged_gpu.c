@@ -22,28 +22,30 @@
 struct gpu_more {
 	struct gpu_rows rows;
 	struct gpu_turns turns;	/* what is shown: one row a test */
-	struct run *run;
 };
 
-static int take_row(void *user, const void *data)
+static int take_row(const struct run_rows *rows, const void *data)
 {
-	struct gpu_more *m = user;
+	struct gpu_more *m = rows->user;
 	const struct gpu_row *row = data;
 
-	m->run->rows++;
+	rows->run->rows++;
 	return grow_add(&m->rows.list, &m->rows.n, row, sizeof(*row)) ? 0 : -1;
 }
 
-/** The nodes of the rows, once these are sorted: each is looked for once. */
-static int note_nodes(struct run *run, const struct gpu_rows *rows)
+/** Sort the rows by turns, and note their nodes, of which each is looked for
+ *  once. */
+static int end(const struct run_rows *rows, struct err *e)
 {
-	int rc = 0;
+	struct gpu_more *m = rows->user;
+	int rc = gpu_turns_make(&m->rows, &m->turns);
 
-	for (size_t i = 0; i < rows->n && rc == 0; i++) {
-		const struct gpu_row *r = &rows->list[i];
+	(void)e;	/* only memory can be missing */
+	for (size_t i = 0; i < m->turns.one.n && rc == 0; i++) {
+		const struct gpu_row *r = &m->turns.one.list[i];
 
 		rc = i > 0 && strcmp(r->node, r[-1].node) == 0 ?
-			     0 : run_note_node(run, r->node);
+			     0 : run_note_node(rows->run, r->node);
 	}
 	return rc;
 }
@@ -51,19 +53,13 @@ static int note_nodes(struct run *run, const struct gpu_rows *rows)
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
 	struct gpu_more *m = j->more;
-	const struct run_rows rows = { .schema = &schema_gpu, .user = m,
-				       .take = take_row, .run = &j->run };
+	const struct run_rows rows = { .schema = &schema_gpu, .run = &j->run,
+				       .take = take_row, .end = end,
+				       .user = m };
 
-	m->run = &j->run;
-	if (run_begin(&j->run, dir, &schema_gpu, e) < 0 ||
-	    run_make_cells(&j->run, e) < 0 ||
-	    run_take_results(dir, &rows, e) < 0 ||
-	    gpu_turns_make(&m->rows, &m->turns) < 0 ||
-	    note_nodes(&j->run, &m->turns.one) < 0 ||
-	    run_read_sides(dir, &j->run, e) < 0) {
-		return -1;
-	}
-	return gpu_judge(&j->run, &m->rows, &m->turns, &j->verdict);
+	return run_load(dir, &rows, e) < 0 ?
+		       -1 : gpu_judge(&j->run, &m->rows, &m->turns,
+				      &j->verdict);
 }
 
 static void release(void *more)
@@ -74,22 +70,17 @@ static void release(void *more)
 	free(m->rows.list);
 }
 
-static size_t count_gpus(const struct gpu_rows *rows)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < rows->n; i++) {
-		n += strcmp(rows->list[i].test, GPU_TEST_OPEN) == 0 &&
-		     rows->list[i].gpu != RECORD_NONE;
-	}
-	return n;
-}
-
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
 	const struct gpu_more *m = j->more;
-	size_t n = count_gpus(&m->turns.one);
+	size_t n = 0;
 
+	for (size_t k = 0; k < m->turns.one.n; k++) {
+		const struct gpu_row *r = &m->turns.one.list[k];
+
+		n += strcmp(r->test, GPU_TEST_OPEN) == 0 &&
+		     r->gpu != RECORD_NONE;
+	}
 	snprintf(buf, size, "gpu: %zu GPU%s on %d node%s", n, n == 1 ? "" : "s",
 		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s");
 	return i == 0;

@@ -13,54 +13,42 @@
 /** Rows that a screen shows, the odd ones first. */
 #define ROWS_SHOWN 32
 
-struct hang_more {
-	struct hang_rows rows;
-	struct run *run;
-};
-
-static int take_row(void *user, const void *data)
+static int take_row(const struct run_rows *rows, const void *data)
 {
-	struct hang_more *m = user;
+	struct hang_rows *to = rows->user;
 	const struct hang_row *row = data;
 	bool ok = row->outcome == OUTCOME_OK;
-	struct hang_rows *to = &m->rows;
 
-	m->run->rows++;
+	rows->run->rows++;
 	if (!grow_add(ok ? &to->list : &to->silent,
 		      ok ? &to->n : &to->n_silent, row, sizeof(*row))) {
 		return -1;
 	}
-	return ok && !row->state[0] ? 0 : run_note_node(m->run, row->node);
+	return ok && !row->state[0] ? 0 : run_note_node(rows->run, row->node);
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct hang_more *m = j->more;
-	const struct run_rows rows = { .schema = &schema_hang, .user = m,
-				       .take = take_row, .run = &j->run };
+	const struct run_rows rows = { .schema = &schema_hang, .run = &j->run,
+				       .take = take_row, .user = j->more };
 
-	m->run = &j->run;
-	if (run_begin(&j->run, dir, &schema_hang, e) < 0 ||
-	    run_make_cells(&j->run, e) < 0 ||
-	    run_take_results(dir, &rows, e) < 0 ||
-	    run_read_sides(dir, &j->run, e) < 0) {
+	if (run_load(dir, &rows, e) < 0) {
 		return -1;
 	}
-	hang_find_far(&j->run, &m->rows);
-	return hang_judge(&j->run, &m->rows, &j->verdict);
+	hang_find_far(&j->run, j->more);
+	return hang_judge(&j->run, j->more, &j->verdict);
 }
 
 static void release(void *more)
 {
-	struct hang_more *m = more;
+	struct hang_rows *rows = more;
 
-	free(m->rows.list);
-	free(m->rows.silent);
+	free(rows->list);
+	free(rows->silent);
 }
 
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
-	const struct hang_more *m = j->more;
 	const size_t *cells = j->verdict.cells;
 	size_t n = cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN];
 
@@ -69,26 +57,10 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 		 j->run.n_nodes == 1 ? "" : "s",
 		 n == 0		       ? "nothing to watch" :
 		 cells[CELL_FAIL] > 0  ? "the others wait" :
-		 hang_goes_on(&m->rows) ? "not hung, the job goes on" :
-		 hang_is_heard(&m->rows) ? "nothing goes on" :
+		 hang_goes_on(j->more) ? "not hung, the job goes on" :
+		 hang_is_heard(j->more) ? "nothing goes on" :
 					   "whether it goes on is not known");
 	return i == 0;
-}
-
-/** Return true if the others wait for it. */
-static bool is_named(const struct judged *j, const struct hang_row *r)
-{
-	int node = run_find_node(&j->run, r->node, -1);
-
-	for (size_t i = 0; i < j->verdict.n; i++) {
-		const struct part *p = &j->verdict.findings[i].part;
-
-		if (p->kind == PART_PROCESS && p->node == node &&
-		    p->index == r->rank) {
-			return true;
-		}
-	}
-	return false;
 }
 
 static void print_row(const struct hang_row *r, bool odd, struct str *out)
@@ -116,21 +88,29 @@ static void print_row(const struct hang_row *r, bool odd, struct str *out)
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
-	const struct hang_more *m = j->more;
+	const struct hang_rows *rows = j->more;
 	size_t shown = 0;
 
 	(void)width;
 	(void)style;
-	if (m->rows.n == 0) {
+	if (rows->n == 0) {
 		return 0;
 	}
 	str_add(out, "\n   rank node              pid st cores GPU% GPU-W "
 		     "begun\n");
 	for (int odd = 1; odd >= 0; odd--) {
-		for (size_t i = 0; i < m->rows.n; i++) {
-			const struct hang_row *r = &m->rows.list[i];
+		for (size_t i = 0; i < rows->n; i++) {
+			const struct hang_row *r = &rows->list[i];
+			const int node = run_find_node(&j->run, r->node, -1);
+			bool named = false;	/* the others wait for it */
 
-			if (is_named(j, r) == odd && shown++ < ROWS_SHOWN) {
+			verdict_foreach(&j->verdict, f) {
+				named = named ||
+					(f->part.kind == PART_PROCESS &&
+					 f->part.node == node &&
+					 f->part.index == r->rank);
+			}
+			if (named == odd && shown++ < ROWS_SHOWN) {
 				print_row(r, odd, out);
 			}
 		}
@@ -144,7 +124,7 @@ static int below(const struct judged *j, int width, enum term_style style,
 
 const struct judged_kind judged_hang = {
 	.probe = "hang",
-	.more_size = sizeof(struct hang_more),
+	.more_size = sizeof(struct hang_rows),
 	.judge = judge,
 	.release = release,
 	.head = head,

@@ -14,37 +14,25 @@
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12
 
-struct info_rows {
-	struct info_row *list;
-	struct run *run;	/* run->rows are in the list */
-};
-
-static int take_row(void *user, const void *data)
+static int take_row(const struct run_rows *rows, const void *data)
 {
-	struct info_rows *g = user;
 	const struct info_row *row = data;
 
-	return grow_add(&g->list, &g->run->rows, row, sizeof(*row)) ?
-		       run_note_node(g->run, row->node) : -1;
+	return grow_add(rows->user, &rows->run->rows, row, sizeof(*row)) ?
+		       run_note_node(rows->run, row->node) : -1;
 }
 
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct run *run = &j->run;
-	struct info_rows g = { .run = run };
-	const struct run_rows rows = { .schema = &schema_info, .user = &g,
-				       .take = take_row, .run = run };
-	int rc = -1;
+	struct info_row *list = NULL;	/* run.rows of them */
+	const struct run_rows rows = { .schema = &schema_info, .run = &j->run,
+				       .take = take_row, .user = &list };
+	int rc = run_load(dir, &rows, e);
 
-	if (run_begin(run, dir, &schema_info, e) == 0 &&
-	    run_make_cells(run, e) == 0 &&
-	    run_take_results(dir, &rows, e) == 0) {
-		rc = run_read_sides(dir, run, e);
-	}
 	if (rc == 0) {
-		rc = info_judge(run, g.list, run->rows, &j->verdict);
+		rc = info_judge(&j->run, list, j->run.rows, &j->verdict);
 	}
-	free(g.list);
+	free(list);
 	return rc;
 }
 
