@@ -78,36 +78,13 @@ static void hca_name(const struct all_case *c, const struct part *p, char *buf,
 	buf[strcspn(buf, ":")] = '\0';
 }
 
-static bool same_nic(const struct all_case *c, const struct all_said *a,
-		     const struct all_said *b)
-{
-	char one[64], other[64];
-
-	hca_name(c, a->part, one, sizeof(one));
-	hca_name(c, b->part, other, sizeof(other));
-	if (one[0] && other[0]) {
-		return strcmp(one, other) == 0;
-	}
-	return both_by_segment(c, a, b) && a->part->index == b->part->index;
-}
-
-/** Returns true if @a and @b have the same code and the same nodes. */
-static bool same_setting(const struct finding *a, const struct finding *b)
-{
-	if (!a || !b) {
-		return a == b;
-	}
-	return strcmp(a->code, b->code) == 0 && a->n_members == b->n_members &&
-	       (a->n_members == 0 ||
-		memcmp(a->members, b->members,
-		       a->n_members * sizeof(*a->members)) == 0);
-}
-
 static bool is_same(const struct all_case *c, const struct all_said *a,
 		    const struct all_said *b)
 {
 	const struct part *x = a->part, *y = b->part;
+	const struct finding *f = a->finding, *g = b->finding;
 	bool same_index = x->index == y->index;
+	char one[64], other[64];
 
 	if (x->kind != y->kind || x->node != y->node ||
 	    x->peer_node != y->peer_node) {
@@ -115,10 +92,21 @@ static bool is_same(const struct all_case *c, const struct all_said *a,
 	}
 	switch (x->kind) {
 	case PART_NIC:
-		return same_nic(c, a, b);
+		hca_name(c, x, one, sizeof(one));
+		hca_name(c, y, other, sizeof(other));
+		return one[0] && other[0] ?
+			       strcmp(one, other) == 0 :
+			       both_by_segment(c, a, b) && same_index;
 	case PART_CONFIG:
-	case PART_LIMIT:
-		return same_setting(a->finding, b->finding) && same_index;
+	case PART_LIMIT:	/* the same code, and the same nodes */
+		return same_index &&
+		       (!f || !g ? f == g :
+			strcmp(f->code, g->code) == 0 &&
+				f->n_members == g->n_members &&
+				(f->n_members == 0 ||
+				 memcmp(f->members, g->members,
+					f->n_members *
+						sizeof(*f->members)) == 0));
 	case PART_RAIL:		/* that of ping is a subnet */
 		return both_by_segment(c, a, b) && same_index;
 	case PART_PAIR:		/* that of ib is two ports */
@@ -262,11 +250,6 @@ static bool explains(const struct all_case *c, const struct all_said *low,
 
 /* ---- grouping of findings ------------------------------------------------ */
 
-static int join(struct fault *f, const struct all_said *s)
-{
-	return grow_add(&f->seen, &f->n_seen, s, sizeof(*s)) ? 0 : -1;
-}
-
 /** Sets @out to choice @i of @s: 0 is @s itself, the others are its
  *  alternatives.  Returns false after the last. */
 static bool choice(const struct all_said *s, size_t i, struct all_said *out)
@@ -301,60 +284,36 @@ static bool narrow(const struct all_case *c, struct fault *f,
 	return kept > 0;
 }
 
-static int add_fault(struct all_case *c, const struct all_said *s)
-{
-	const struct fault new = { 0 };
-	struct fault *f = grow_add(&c->faults, &c->n_faults, &new,
-				   sizeof(new));
-
-	if (!f) {
-		return -1;
-	}
-	f->parts = calloc(s->finding->n_or + 1, sizeof(*f->parts));
-	for (size_t i = 0; f->parts && i <= s->finding->n_or; i++) {
-		choice(s, i, &f->parts[f->n_parts++]);
-	}
-	return f->parts ? join(f, s) : -1;
-}
-
-/** To the fault that it is, to the one that explains it, or as a new one. */
+/** Add @s to the fault that it is, to the one that explains it, or as a new
+ *  one; 0, or -1 without memory. */
 static int sort_in(struct all_case *c, const struct all_said *s)
 {
+	const struct fault new = { 0 };
+	struct fault *f = NULL;
 	size_t below = 0;	/* those of one step are different ones */
 
 	while (below < c->n_faults && c->faults[below].seen[0].step < s->step) {
 		below++;
 	}
-	for (size_t i = 0; i < below; i++) {
-		if (narrow(c, &c->faults[i], s)) {
-			return join(&c->faults[i], s);
+	for (size_t i = 0; i < below && !f; i++) {
+		f = narrow(c, &c->faults[i], s) ? &c->faults[i] : NULL;
+	}
+	for (size_t i = 0; i < below && !f; i++) {
+		f = explains(c, &c->faults[i].seen[0], s) ? &c->faults[i] :
+							    NULL;
+	}
+	if (!f) {
+		f = grow_add(&c->faults, &c->n_faults, &new, sizeof(new));
+		if (!f) {
+			return -1;
+		}
+		f->parts = calloc(s->finding->n_or + 1, sizeof(*f->parts));
+		for (size_t i = 0; f->parts && i <= s->finding->n_or; i++) {
+			choice(s, i, &f->parts[f->n_parts++]);
 		}
 	}
-	for (size_t i = 0; i < below; i++) {
-		if (explains(c, &c->faults[i].seen[0], s)) {
-			return join(&c->faults[i], s);
-		}
-	}
-	return add_fault(c, s);
-}
-
-static int sort_out(struct all_case *c)
-{
-	int rc = 0;
-
-	for (size_t step = 0; step < c->n; step++) {
-		const struct verdict *v = &c->steps[step].verdict;
-
-		for (size_t i = 0; i < v->n && rc == 0; i++) {
-			const struct all_said s = {
-				.step = step, .part = &v->findings[i].part,
-				.finding = &v->findings[i],
-			};
-
-			rc = sort_in(c, &s);
-		}
-	}
-	return rc;
+	return f->parts && grow_add(&f->seen, &f->n_seen, s, sizeof(*s)) ?
+		       0 : -1;
 }
 
 /* ---- one finding of a fault --------------------------------------------- */
@@ -386,25 +345,12 @@ static void add_evidence(const struct all_case *c, const struct fault *fault,
 	}
 }
 
-/** Describes the part that several steps have in common if none of them named
- *  it alone. */
-static void say_common(const struct run *run, struct finding *f)
-{
-	struct str probes = STR_INIT;
-
-	for (size_t i = 0; i < f->n_probes; i++) {
-		str_addf(&probes, "%s %s", i == 0 ? "" :
-			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
-	}
-	finding_say(f, "%s: the one part that explains what%s found",
-		    PART_NAME(run, &f->part), str_text(&probes));
-	str_release(&probes);
-}
-
+/** Add the finding of @fault. */
 static void merge(const struct all_case *c, const struct fault *fault,
 		  struct verdict *v)
 {
 	const struct finding *spoken = NULL, *from;
+	struct str probes = STR_INIT;
 	struct finding *f;
 
 	/* the finding of the lowest step whose first choice is still left */
@@ -440,23 +386,20 @@ static void merge(const struct all_case *c, const struct fault *fault,
 		STR_COPY(f->says, spoken->says);
 		finding_set_act(f, spoken->act);
 	} else {
-		say_common(c->run, f);
+		/* a part that several steps have in common, and that none of
+		 * them named alone */
+		for (size_t i = 0; i < f->n_probes; i++) {
+			str_addf(&probes, "%s %s", i == 0 ? "" :
+				 i + 1 < f->n_probes ? "," : " and",
+				 f->probes[i]);
+		}
+		finding_say(f, "%s: the one part that explains what%s found",
+			    PART_NAME(c->run, &f->part), str_text(&probes));
+		str_release(&probes);
 	}
 }
 
 /* ---- verdict ------------------------------------------------------------- */
-
-/** Returns true if findings already explain why the step could measure nothing:
- *  all of them are missing GPUs. */
-static bool says_why(const struct verdict *v)
-{
-	bool all = v->n > 0;
-
-	verdict_foreach(v, f) {
-		all = all && strcmp(f->code, "gpu_missing") == 0;
-	}
-	return all && v->status == VERDICT_UNKNOWN;
-}
 
 static bool is_cut(const struct step_row *row)
 {
@@ -470,7 +413,16 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	struct all_case c = { .run = run, .steps = steps, .n = n,
 			      .netdevs = netdevs };
 
-	*v = (struct verdict){ .failed = sort_out(&c) < 0 };
+	*v = (struct verdict){ 0 };
+	for (size_t step = 0; step < n; step++) {
+		verdict_foreach(&steps[step].verdict, f) {
+			const struct all_said s = {
+				.step = step, .part = &f->part, .finding = f,
+			};
+
+			v->failed = v->failed || sort_in(&c, &s) < 0;
+		}
+	}
 	for (size_t i = 0; i < c.n_faults; i++) {
 		if (!v->failed) {
 			merge(&c, &c.faults[i], v);
@@ -481,9 +433,14 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 	free(c.faults);
 	for (size_t i = 0; i < n; i++) {
 		const struct step_row *row = &steps[i].row;
+		const struct verdict *of = &steps[i].verdict;
+		bool told = of->n > 0 && of->status == VERDICT_UNKNOWN;
 
-		if (row->outcome == OUTCOME_ERROR &&
-		    !says_why(&steps[i].verdict)) {
+		/* missing GPUs alone explain why it could measure nothing */
+		verdict_foreach(of, f) {
+			told = told && strcmp(f->code, "gpu_missing") == 0;
+		}
+		if (row->outcome == OUTCOME_ERROR && !told) {
 			struct finding *f = finding_add(
 				v, part_of_kind(PART_CONFIG), row->code);
 
@@ -493,7 +450,7 @@ int all_judge(const struct run *run, const struct all_step *steps, size_t n,
 		}
 		v->cut = v->cut || is_cut(row);
 		for (unsigned k = 0; k < CELL_CLASSES; k++) {
-			v->cells[k] += steps[i].verdict.cells[k];
+			v->cells[k] += of->cells[k];
 		}
 	}
 	v->given_up = v->cells[CELL_NOT_RUN];	/* or its step was cut */

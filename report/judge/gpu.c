@@ -60,57 +60,42 @@ static double heat_of(const struct gpu_row *r)
 	return r->temp_C;
 }
 
-/** Returns the median of @of over the @n rows from @r on that have a value; NAN
- *  without any. */
+/** Returns the median of @of over the @n rows from @r on that have a value, or
+ *  how far apart they are, as stats_mad() has it; NAN without any. */
 static double median(const struct gpu_row *r, size_t n,
-		     double (*of)(const struct gpu_row *r), double *room)
-{
-	size_t known = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		room[known] = of(&r[i]);
-		known += !isnan(room[known]);
-	}
-	return known > 0 ? stats_median(room, known) : NAN;
-}
-
-/** Returns the one of @n rows that says most about what is wrong. */
-static const struct gpu_row *telling(const struct gpu_row *r, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (r[i].outcome != OUTCOME_OK) {
-			return &r[i];
-		}
-	}
-	for (size_t i = 1; i < n; i++) {
-		if (strcmp(r[i].hash, r[0].hash) != 0) {
-			return &r[i];
-		}
-	}
-	return r;
-}
-
-/** How far apart they are, as stats_mad() has it. */
-static double spread(const struct gpu_row *r, size_t n, double *room)
+		     double (*of)(const struct gpu_row *r), bool spread,
+		     double *room)
 {
 	size_t known = 0;
 	double mid;
 
 	for (size_t i = 0; i < n; i++) {
-		room[known] = rate_of(&r[i]);
+		room[known] = of(&r[i]);
 		known += !isnan(room[known]);
 	}
-	return known > 0 ? stats_mad(room, known, &mid) : NAN;
+	return known == 0 ? NAN :
+	       spread	  ? stats_mad(room, known, &mid) :
+			    stats_median(room, known);
 }
 
+/** Set @one to the row that stands for the @n turns of a test from @r on, and
+ *  @t to their trend. */
 static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 		 struct gpu_trend *t, double *room)
 {
-	size_t third = n / 3;
-	double usual = median(r, n, rate_of, room);
+	const struct gpu_row *last = r + n - n / 3;
+	size_t third = n / 3, tells = 0;
+	double usual = median(r, n, rate_of, false, room);
 
+	/* the turn that says most about what is wrong */
+	while (tells < n && r[tells].outcome == OUTCOME_OK) {
+		tells++;
+	}
+	for (size_t i = 1; i < n && tells >= n; i++) {
+		tells = strcmp(r[i].hash, r[0].hash) != 0 ? i : n;
+	}
 	if (n > 1 || one != r) {
-		*one = *telling(r, n);
+		*one = r[tells < n ? tells : 0];
 	}
 	if (!isnan(one->bw_GB_s) && !isnan(usual)) {
 		one->bw_GB_s = usual;
@@ -118,12 +103,12 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	*t = (struct gpu_trend){ .n = n, .early = NAN, .late = NAN,
 				 .early_C = NAN, .late_C = NAN };
 	if (n >= TURNS_MIN) {
-		t->early = median(r, third, rate_of, room);
-		t->late = median(r + n - third, third, rate_of, room);
-		t->noise = fmax(spread(r, third, room),
-				spread(r + n - third, third, room));
-		t->early_C = median(r, third, heat_of, room);
-		t->late_C = median(r + n - third, third, heat_of, room);
+		t->early = median(r, third, rate_of, false, room);
+		t->late = median(last, third, rate_of, false, room);
+		t->noise = fmax(median(r, third, rate_of, true, room),
+				median(last, third, rate_of, true, room));
+		t->early_C = median(r, third, heat_of, false, room);
+		t->late_C = median(last, third, heat_of, false, room);
 	}
 }
 
@@ -185,7 +170,6 @@ void gpu_turns_release(struct gpu_turns *t)
 
 struct judge {
 	const struct run *run;
-	const struct gpu_rows *rows;	/* one a test */
 	struct verdict *v;
 	double *values;		/* room for a value a row */
 	double slow;		/* 0.1 */
@@ -318,23 +302,6 @@ static bool has_rate(const struct gpu_row *r)
 	       strcmp(r->code, FINDING_GPU_JOINED) != 0;
 }
 
-/** Returns true if the GPU is as slow as its counterparts on other nodes, so
- *  that this is by design. */
-static bool is_by_design(struct judge *j, const struct group *g,
-			 const struct gpu_row *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->n; i++) {
-		if (g->rows[i] != r && g->rows[i]->gpu == r->gpu &&
-		    has_rate(g->rows[i])) {
-			j->values[n++] = g->rows[i]->bw_GB_s;
-		}
-	}
-	return n >= 2 && r->bw_GB_s > stats_median(j->values, n) *
-					      (1 - SLOW_WARN);
-}
-
 /** Returns true for tests of all GPUs of a node at once: GPUs that share a link
  *  are slow by design, and only a comparison with other nodes shows more. */
 static bool is_at_once(const struct gpu_row *r)
@@ -374,18 +341,27 @@ static void add_sharers(struct judge *j, const struct gpu_row *r,
 	str_release(&others);
 }
 
+/** Judge the bandwidth of @r by that of its peers and of its link. */
 static void judge_speed(struct judge *j, const struct group *g,
 			const struct gpu_row *r)
 {
 	double slower = 1 - r->bw_GB_s / g->median;
 	bool fail = slower >= j->slow && !is_at_once(r);
+	bool peers = g->n_rates >= PEERS_MIN && slower >= SLOW_WARN &&
+		     g->median - r->bw_GB_s > SPREADS * g->spread;
 	struct finding *f;
 	char name[96];
+	size_t n = 0;
 
-	bool peers = g->n_rates >= PEERS_MIN && slower >= SLOW_WARN &&
-		     g->median - r->bw_GB_s > SPREADS * g->spread &&
-		     !is_by_design(j, g, r);
-
+	/* as slow as its counterparts on other nodes: so by design */
+	for (size_t i = 0; i < g->n && peers; i++) {
+		if (g->rows[i] != r && g->rows[i]->gpu == r->gpu &&
+		    has_rate(g->rows[i])) {
+			j->values[n++] = g->rows[i]->bw_GB_s;
+		}
+	}
+	peers = peers && !(n >= 2 && r->bw_GB_s > stats_median(j->values, n) *
+							  (1 - SLOW_WARN));
 	if (!peers && (is_at_once(r) ||
 		       !(r->bw_GB_s < r->expected_GB_s * EXPECTED_MIN))) {
 		return;
@@ -427,42 +403,6 @@ static double link_rate(const struct gpu_row *r)
 	return x ? strtod(r->link, NULL) * strtod(x + 1, NULL) : NAN;
 }
 
-static void judge_link(struct judge *j, const struct group *g,
-		       const struct gpu_row *r)
-{
-	struct finding *f;
-	char name[96];
-
-	if (link_rate(r) >= g->link || g->n_link * 2 <= g->n) {
-		return;
-	}
-	f = add(j, r, "gpu_link", g->n_link >= PEERS_MIN - 1);
-	finding_say(f, "%s is connected by a slower PCIe link than %zu of its "
-		    "%zu peers: %s during a transfer, they %s",
-		    name_of(r, name), g->n_link, g->n - 1, r->link,
-		    g->link_of->link);
-}
-
-/** Judges the result: it must be that of most GPUs of its model.  If only two
- *  differ, either may be wrong. */
-static void judge_result(struct judge *j, const struct group *g,
-			 const struct gpu_row *r)
-{
-	bool most = g->n_hash * 2 > g->n && g->n_hash >= 2;
-	struct finding *f;
-	char name[96];
-
-	if (strcmp(r->hash, g->hash) == 0 && (most || g->n_hash == g->n)) {
-		return;
-	}
-	f = add(j, r, "wrong_result", most);
-	finding_say(f, most ? "%s computes something else than %zu others of "
-			      "its model" :
-			      "%s and others of its model do not compute the "
-			      "same", name_of(r, name), g->n_hash);
-	finding_add_evidence(f, "its result is %s", r->hash);
-}
-
 /** Sets the link and hash that most of the group have, by Boyer and Moore's
  *  vote. */
 static void take_majority(struct group *g)
@@ -494,6 +434,9 @@ static void take_majority(struct group *g)
 
 static void judge_group(struct judge *j, struct group *g)
 {
+	bool links, hashes;
+	char name[96];
+
 	for (size_t i = 0; i < g->n; i++) {
 		if (has_rate(g->rows[i])) {
 			j->values[g->n_rates++] = g->rows[i]->bw_GB_s;
@@ -503,17 +446,35 @@ static void judge_group(struct judge *j, struct group *g)
 		g->spread = stats_mad(j->values, g->n_rates, &g->median);
 	}
 	take_majority(g);
+	links = g->n_link * 2 > g->n;
+	/* if only two results differ, either may be wrong */
+	hashes = g->n_hash * 2 > g->n && g->n_hash >= 2;
 	for (size_t i = 0; i < g->n; i++) {
 		const struct gpu_row *r = g->rows[i];
+		struct finding *f;
 
 		if (has_rate(r)) {
 			judge_speed(j, g, r);
 		}
-		if (r->link[0] && is_test(r, GPU_TEST_H2D)) {
-			judge_link(j, g, r);
+		if (r->link[0] && is_test(r, GPU_TEST_H2D) && links &&
+		    !(link_rate(r) >= g->link)) {
+			f = add(j, r, "gpu_link", g->n_link >= PEERS_MIN - 1);
+			finding_say(f, "%s is connected by a slower PCIe link "
+				    "than %zu of its %zu peers: %s during a "
+				    "transfer, they %s", name_of(r, name),
+				    g->n_link, g->n - 1, r->link,
+				    g->link_of->link);
 		}
-		if (r->hash[0] && r->outcome == OUTCOME_OK) {
-			judge_result(j, g, r);
+		if (r->hash[0] && r->outcome == OUTCOME_OK &&
+		    (strcmp(r->hash, g->hash) != 0 ||
+		     (!hashes && g->n_hash != g->n))) {
+			f = add(j, r, "wrong_result", hashes);
+			finding_say(f, hashes ?
+				    "%s computes something else than %zu "
+				    "others of its model" :
+				    "%s and others of its model do not compute "
+				    "the same", name_of(r, name), g->n_hash);
+			finding_add_evidence(f, "its result is %s", r->hash);
 		}
 	}
 }
@@ -526,33 +487,6 @@ static int by_group(const void *a, const void *b)
 	int by_model = by_test ? by_test : strcmp(x->model, y->model);
 
 	return by_model ? by_model : x < y ? -1 : x > y;
-}
-
-static void judge_groups(struct judge *j)
-{
-	const struct gpu_rows *rows = j->rows;
-	const struct gpu_row **all = calloc(rows->n + 1, sizeof(*all));
-	size_t end;
-
-	j->v->failed = j->v->failed || !all;
-	for (size_t i = 0; all && i < rows->n; i++) {
-		all[i] = &rows->list[i];
-	}
-	if (all) {
-		qsort(all, rows->n, sizeof(*all), by_group);
-	}
-	for (size_t i = 0; all && i < rows->n; i = end) {
-		struct group g = { .rows = &all[i], .median = NAN };
-
-		for (end = i + 1; end < rows->n &&
-				  strcmp(all[i]->test, all[end]->test) == 0 &&
-				  strcmp(all[i]->model, all[end]->model) == 0;
-		     end++) {
-		}
-		g.n = end - i;
-		judge_group(j, &g);
-	}
-	free(all);
 }
 
 /* ---- judge --------------------------------------------------------------- */
@@ -629,11 +563,14 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 int gpu_judge(const struct run *run, const struct gpu_rows *rows,
 	      const struct gpu_turns *turns, struct verdict *v)
 {
-	struct judge j = { .run = run, .rows = &turns->one, .v = v,
-			   .slow = run_slow_share(run),
+	const struct gpu_rows *one = &turns->one;
+	const struct gpu_row **all = calloc(one->n + 1, sizeof(*all));
+	struct judge j = { .run = run, .v = v, .slow = run_slow_share(run),
 			   .values = calloc(rows->n + 1, sizeof(double)) };
+	const size_t n = all && j.values ? one->n : 0;
+	size_t end;
 
-	v->failed = v->failed || !j.values;
+	v->failed = v->failed || !all || !j.values;
 	pairs_find(run, v);
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct gpu_row *r = &rows->list[i];
@@ -643,16 +580,28 @@ int gpu_judge(const struct run *run, const struct gpu_rows *rows,
 		v->cells[r->gpu == RECORD_NONE ? CELL_SKIPPED :
 						 classes[r->outcome]]++;
 	}
-	for (size_t i = 0; i < turns->one.n; i++) {
-		judge_row(&j, &turns->one.list[i]);
+	for (size_t i = 0; i < n; i++) {
+		all[i] = &one->list[i];
+		judge_row(&j, all[i]);
 	}
-	if (j.values) {
-		judge_groups(&j);
+	if (n > 0) {
+		qsort(all, n, sizeof(*all), by_group);
 	}
-	for (size_t i = 0; i < turns->one.n; i++) {
-		judge_trend(&j, &turns->one.list[i], &turns->trends[i]);
+	for (size_t i = 0; i < n; i = end) {
+		struct group g = { .rows = &all[i], .median = NAN };
+
+		for (end = i + 1;
+		     end < n && strcmp(all[i]->test, all[end]->test) == 0 &&
+		     strcmp(all[i]->model, all[end]->model) == 0; end++) {
+		}
+		g.n = end - i;
+		judge_group(&j, &g);
+	}
+	for (size_t i = 0; i < n; i++) {
+		judge_trend(&j, &one->list[i], &turns->trends[i]);
 	}
 	held_findings(run, v);
 	free(j.values);
+	free(all);
 	return verdict_close(run, v);
 }

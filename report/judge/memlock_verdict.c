@@ -10,11 +10,6 @@
 
 /* ---- memlock chain ------------------------------------------------------- */
 
-/** The contexts of a job, in the order in which it gets into them. */
-static const enum memlock_context job_contexts[] = {
-	MEMLOCK_BATCH, MEMLOCK_STEP, MEMLOCK_CONTAINER,
-};
-
 static bool is_low(const struct memlock_chain *c, enum memlock_context context)
 {
 	const struct chain_level *l = &c->level[context];
@@ -39,21 +34,12 @@ static bool from_login(const struct memlock_chain *c, int64_t soft)
 			       slurmd->soft > soft;
 }
 
-/** Returns true if the limit is slurmd's hard limit, or its soft limit that was
- *  not replaced. */
-static bool from_slurmd(const struct memlock_chain *c, int64_t soft)
-{
-	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
-
-	return slurmd->known &&
-	       (slurmd->hard <= soft || slurmd->soft == soft);
-}
-
 /** Returns the link of the chain that lowered the limit of a job, which is too
  *  low first in @context. */
 static enum chain_link job_link(const struct memlock_chain *c,
 				enum memlock_context context)
 {
+	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
 	int64_t soft = c->level[context].soft;
 
 	/* what comes before had enough, as far as it is known */
@@ -66,12 +52,14 @@ static enum chain_link job_link(const struct memlock_chain *c,
 	if (first && from_login(c, soft)) {
 		return LINK_PROPAGATION;
 	}
-	if (first && from_slurmd(c, soft)) {
+	/* slurmd's hard limit, or its soft limit that was not replaced */
+	if (first && slurmd->known &&
+	    (slurmd->hard <= soft || slurmd->soft == soft)) {
 		return LINK_SLURMD;
 	}
-	return context == MEMLOCK_BATCH		? LINK_BATCH :
+	return context == MEMLOCK_BATCH	    ? LINK_BATCH :
 	       is_low(c, MEMLOCK_CONTAINER) ? LINK_CONTAINER :
-						  LINK_STEP;
+					      LINK_STEP;
 }
 
 static void add_fault(struct chain_answer *a, enum chain_link link,
@@ -98,28 +86,12 @@ static bool judge(const struct memlock_chain *c, enum memlock_context context,
 	return true;
 }
 
-/** Jobs run here: what they have is what counts. */
-static bool judge_job(const struct memlock_chain *c, struct chain_answer *a)
-{
-	bool job = c->level[MEMLOCK_BATCH].exists ||
-		   c->level[MEMLOCK_STEP].exists;
-
-	for (size_t i = 0;
-	     job && i < sizeof(job_contexts) / sizeof(job_contexts[0]); i++) {
-		enum memlock_context context = job_contexts[i];
-
-		if (judge(c, context, a) && a->n == 0 && is_low(c, context)) {
-			add_fault(a, job_link(c, context), context,
-				  c->level[context].soft);
-		}
-	}
-	a->slurmd_unseen = job && c->level[MEMLOCK_SLURMD].exists &&
-			   !c->level[MEMLOCK_SLURMD].known;
-	return job;
-}
-
 void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 {
+	/* the contexts of a job, in the order in which it gets into them */
+	static const enum memlock_context job[] = {
+		MEMLOCK_BATCH, MEMLOCK_STEP, MEMLOCK_CONTAINER,
+	};
 	const struct chain_level *slurmd = &c->level[MEMLOCK_SLURMD];
 	const struct chain_level *here = &c->level[MEMLOCK_HERE];
 	bool propagated = c->propagation == CHAIN_PROPAGATED;
@@ -128,7 +100,16 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 	int64_t limit = propagated ? slurmd->hard : slurmd->soft;
 
 	*a = (struct chain_answer){ 0 };
-	if (judge_job(c, a)) {
+	/* if jobs run here, what they have is what counts */
+	if (c->level[MEMLOCK_BATCH].exists || c->level[MEMLOCK_STEP].exists) {
+		for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++) {
+			if (judge(c, job[i], a) && a->n == 0 &&
+			    is_low(c, job[i])) {
+				add_fault(a, job_link(c, job[i]), job[i],
+					  c->level[job[i]].soft);
+			}
+		}
+		a->slurmd_unseen = slurmd->exists && !slurmd->known;
 		return;
 	}
 	if (judge(c, MEMLOCK_SLURMD, a) && slurmd->known &&
@@ -208,37 +189,6 @@ static struct node_view *view_of(struct judging *j, const char *name)
 	return view;
 }
 
-static void take_row(struct judging *j, const struct memlock_row *row)
-{
-	enum memlock_context context = memlock_context_parse(row->context);
-	struct node_view *view;
-
-	if (context == MEMLOCK_LOGIN && is_check(row, CHECK_PROPAGATION)) {
-		j->propagation = row;
-	} else if (context == MEMLOCK_LOGIN &&
-		   is_check(row, CHECK_LIMITS_CONF)) {
-		j->login_conf = row;
-	} else if (context == MEMLOCK_LOGIN) {
-		take_level(&j->login, row);
-	}
-	if (context == MEMLOCK_LOGIN) {
-		return;
-	}
-	view = view_of(j, row->node);
-	if (!view || context == MEMLOCK_CONTEXTS) {
-		return;
-	}
-	take_level(&view->chain.level[context], row);
-	if (is_check(row, CHECK_UNIT)) {
-		view->unit = row;
-	} else if (is_check(row, CHECK_LIMITS_CONF)) {
-		view->conf = row;
-	} else if (is_check(row, CHECK_SOFT) &&
-		   row->needed_B > view->chain.needed_B) {
-		view->chain.needed_B = row->needed_B;
-	}
-}
-
 /* ---- findings ---------------------------------------------------------- */
 
 /** One more case, on @node, of what a finding says that need not be there
@@ -299,27 +249,6 @@ static const struct link_words {
 		.who = "processes are", .why = ", a default: no file sets it" },
 };
 
-/** "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
-static void add_levels(const struct memlock_chain *c, struct finding *f)
-{
-	struct str text = STR_INIT;
-	char bytes[32];
-
-	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
-		const struct chain_level *l = &c->level[i];
-
-		if (l->exists) {
-			str_addf(&text, "%s%s %s", text.len ? ", " : "",
-				 memlock_context_name((enum memlock_context)i),
-				 l->known ? memlock_bytes(l->soft, bytes,
-							  sizeof(bytes)) :
-					    "unknown");
-		}
-	}
-	finding_add_evidence(f, "%s", str_text(&text));
-	str_release(&text);
-}
-
 static void add_source(struct finding *f, const char *who,
 		       const struct memlock_row *row)
 {
@@ -335,10 +264,26 @@ static void add_chain_evidence(const struct judging *j,
 			       const struct node_view *view,
 			       enum chain_link link, struct finding *f)
 {
+	struct str levels = STR_INIT;
+	char bytes[32];
+
 	if (f->n_evidence > 0) {
 		return;		/* of the first node that has it */
 	}
-	add_levels(&view->chain, f);
+	/* "login 64 KiB, slurmd unlimited, batch 64 KiB, step 64 KiB" */
+	for (int i = 0; i < MEMLOCK_CONTEXTS; i++) {
+		const struct chain_level *l = &view->chain.level[i];
+
+		if (l->exists) {
+			str_addf(&levels, "%s%s %s", levels.len ? ", " : "",
+				 memlock_context_name((enum memlock_context)i),
+				 l->known ? memlock_bytes(l->soft, bytes,
+							  sizeof(bytes)) :
+					    "unknown");
+		}
+	}
+	finding_add_evidence(f, "%s", str_text(&levels));
+	str_release(&levels);
 	if (link == LINK_SLURMD) {
 		add_source(f, "systemd", view->unit);
 		/* Once slurmd is repaired, the login shell's limit may be next.
@@ -424,21 +369,6 @@ static void judge_chain(struct judging *j, struct node_view *view)
 
 /* ---- findings about the rest ------------------------------------------- */
 
-/** The chain's finding that a break at the limit belongs to. */
-static struct finding *limit_finding(struct judging *j, int node)
-{
-	verdict_foreach(j->v, f) {
-		for (size_t k = 0;
-		     k < f->n_members && f->fail &&
-		     str_starts(f->code, "memlock_"); k++) {
-			if (f->members[k] == node) {
-				return f;
-			}
-		}
-	}
-	return NULL;
-}
-
 static void judge_proof(struct judging *j, const struct memlock_row *row)
 {
 	struct part p = part_of_kind(row->hca[0] ? PART_NIC : PART_CONFIG);
@@ -456,8 +386,17 @@ static void judge_proof(struct judging *j, const struct memlock_row *row)
 	if (!cells_outcome_failed(row->outcome)) {
 		return;
 	}
+	/* a break at the limit belongs to the chain's finding of the node */
+	for (size_t i = 0; strcmp(row->code, CODE_ENOMEM) == 0 &&
+			   i < j->v->n && !f; i++) {
+		struct finding *of = &j->v->findings[i];
+
+		for (size_t k = 0; k < of->n_members && of->fail && !f &&
+				   str_starts(of->code, "memlock_"); k++) {
+			f = of->members[k] == node ? of : NULL;
+		}
+	}
 	if (strcmp(row->code, CODE_ENOMEM) == 0) {
-		f = limit_finding(j, node);
 		p.kind = PART_LIMIT;
 	}
 	if (f) {
@@ -579,7 +518,31 @@ void memlock_find(const struct run *run, const struct memlock_rows *m,
 	struct judging j = { .run = run, .v = v };
 
 	for (size_t i = 0; i < m->n; i++) {
-		take_row(&j, &m->rows[i]);
+		const struct memlock_row *row = &m->rows[i];
+		enum memlock_context context =
+			memlock_context_parse(row->context);
+		const bool conf = is_check(row, CHECK_LIMITS_CONF);
+		struct node_view *view = context == MEMLOCK_LOGIN ?
+						 NULL : view_of(&j, row->node);
+
+		if (context == MEMLOCK_LOGIN) {
+			if (is_check(row, CHECK_PROPAGATION)) {
+				j.propagation = row;
+			} else if (conf) {
+				j.login_conf = row;
+			} else {
+				take_level(&j.login, row);
+			}
+		} else if (view && context != MEMLOCK_CONTEXTS) {
+			take_level(&view->chain.level[context], row);
+			view->unit = is_check(row, CHECK_UNIT) ? row :
+								 view->unit;
+			view->conf = conf ? row : view->conf;
+			if (is_check(row, CHECK_SOFT) &&
+			    row->needed_B > view->chain.needed_B) {
+				view->chain.needed_B = row->needed_B;
+			}
+		}
 	}
 	for (size_t i = 0; i < j.n_nodes; i++) {
 		judge_chain(&j, &j.nodes[i]);

@@ -52,163 +52,122 @@ static const struct rule {
 	  .says = "the loaded driver is not of the version of its libraries" },
 };
 
-struct node_case {
-	const struct run *run;
-	struct verdict *v;
-	int node;
-};
+/* The node is number 0 of the run, which has no other. */
 
-static const char *name_of(const struct node_case *c)
-{
-	return c->run->nodes[c->node].name;
-}
-
-static struct finding *add(struct node_case *c, struct part p, const char *code,
+static struct finding *add(struct verdict *v, struct part p, const char *code,
 			   bool fail, const struct fact_row *f)
 {
-	struct finding *x = finding_add(c->v, p, code);
+	struct finding *x = finding_add(v, p, code);
 
 	x->fail = fail;
 	x->cells = x->explained = 1;
-	c->v->cells[fail ? CELL_FAIL : CELL_PASS]++;
+	v->cells[fail ? CELL_FAIL : CELL_PASS]++;
 	finding_add_evidence(x, "%s %s %s%s%s (%s)", f->scope, f->fact,
 			     f->value, f->unit[0] ? " " : "", f->unit,
 			     f->source);
 	return x;
 }
 
-static void add_rule(struct node_case *c, const struct rule *r, int gpu,
-		     const struct fact_row *f)
-{
-	struct part p = r->whose == OF_GPU ?
-				part_at(PART_GPU, c->node, gpu) :
-				part_at(PART_NODE, c->node, -1);
-	struct finding *x = add(c, p, r->code, r->fail, f);
-	const char *at = strstr(r->says, "%s");
-	char who[96];
-
-	if (r->whose == OF_GPU) {
-		snprintf(who, sizeof(who), "GPU %d of %.64s", gpu, name_of(c));
-	} else {
-		snprintf(who, sizeof(who), "%.64s", name_of(c));
-	}
-	finding_say(x, "%s: %.*s%s%s", who,
-		    at ? (int)(at - r->says) : (int)strlen(r->says), r->says,
-		    at ? f->value : "", at ? at + 2 : "");
-}
-
-static void apply_rules(struct node_case *c, const struct fact_row *f)
+static void apply_rules(const struct run *run, const struct fact_row *f,
+			struct verdict *v)
 {
 	int gpu = run_number_in(f->scope, "gpu");
 
 	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++) {
 		const struct rule *r = &rules[i];
-		bool whose = r->whose == OF_GPU ?
-				     gpu >= 0 : strcmp(f->scope, "node") == 0;
+		bool of_gpu = r->whose == OF_GPU;
+		const char *at = strstr(r->says, "%s");
+		struct finding *x;
+		char who[16] = "";
 
-		if (whose && strcmp(f->fact, r->fact) == 0 &&
-		    (r->value ? strcmp(f->value, r->value) == 0 :
-				strcmp(f->value, "no") != 0 &&
-				strcmp(f->value, "0") != 0)) {
-			add_rule(c, r, gpu, f);
+		if (!(of_gpu ? gpu >= 0 : strcmp(f->scope, "node") == 0) ||
+		    strcmp(f->fact, r->fact) != 0 ||
+		    (r->value ? strcmp(f->value, r->value) != 0 :
+				strcmp(f->value, "no") == 0 ||
+				strcmp(f->value, "0") == 0)) {
+			continue;
 		}
+		x = add(v, part_at(of_gpu ? PART_GPU : PART_NODE, 0,
+				   of_gpu ? gpu : -1), r->code, r->fail, f);
+		if (of_gpu) {
+			snprintf(who, sizeof(who), "GPU %d of ", gpu);
+		}
+		finding_say(x, "%s%.64s: %.*s%s%s", who, run->nodes[0].name,
+			    at ? (int)(at - r->says) : (int)strlen(r->says),
+			    r->says, at ? f->value : "", at ? at + 2 : "");
 	}
 }
 
 /* ---- ports and interfaces ------------------------------------------------ */
 
-static bool is_port_down(const struct node_case *c, const struct fact_row *f)
+static bool is_port_down(const struct run *run, const struct fact_row *f)
 {
 	return strcmp(f->fact, "port_state") == 0 &&
 	       strcmp(f->value, "ACTIVE") != 0 &&
-	       !strstr(run_fact_beside(c->run, f, "port_phys_state"),
+	       !strstr(run_fact_beside(run, f, "port_phys_state"),
 		       "Disabled") &&
-	       !run_fact_beside(c->run, f, "software")[0];
+	       !run_fact_beside(run, f, "software")[0];
 }
 
-static void judge_port(struct node_case *c, const struct fact_row *f,
-		       int index)
+static void judge_port(const struct run *run, const struct fact_row *f,
+		       int index, struct verdict *v)
 {
-	const char *phys = run_fact_beside(c->run, f, "port_phys_state");
-	struct part p = part_at(PART_NIC, c->node, index);
+	const char *phys = run_fact_beside(run, f, "port_phys_state");
+	struct part p = part_at(PART_NIC, 0, index);
 	struct finding *x;
 	bool waits;
 
-	p.name = run_find_name(c->run, f->scope);
-	if (!is_port_down(c, f)) {
-		c->v->cells[CELL_PASS]++;
+	p.name = run_find_name(run, f->scope);
+	if (!is_port_down(run, f)) {
+		v->cells[CELL_PASS]++;
 		return;
 	}
 	/* only InfiniBand links may wait for a subnet manager */
-	waits = strcmp(run_fact_beside(c->run, f, "link_layer"),
+	waits = strcmp(run_fact_beside(run, f, "link_layer"),
 		       "Ethernet") != 0 &&
 		(strcmp(f->value, "INIT") == 0 ||
 		 strcmp(f->value, "ARMED") == 0);
-	x = add(c, p, waits ? "sm_missing" : "port_down", true, f);
-	finding_say(x, "%s of %s: port is %s%s%s%s", f->scope, name_of(c),
-		    f->value, phys[0] ? " (" : "", phys, phys[0] ? ")" : "");
+	x = add(v, p, waits ? "sm_missing" : "port_down", true, f);
+	finding_say(x, "%s of %s: port is %s%s%s%s", f->scope,
+		    run->nodes[0].name, f->value, phys[0] ? " (" : "", phys,
+		    phys[0] ? ")" : "");
 }
 
-/** Returns true if @name is the interface of a port that is down. */
-static bool is_of_port_down(const struct node_case *c, const char *name)
+/** An interface that is switched off is so on purpose. */
+static void judge_interface(const struct run *run, const struct fact_row *f,
+			    struct verdict *v)
 {
-	run_foreach_fact(c->run, f) {
-		if (is_port_down(c, f) &&
-		    strcmp(run_fact_beside(c->run, f, "netdev"), name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
+	struct part p = part_at(PART_NIC, 0, -1);
+	bool told = false;	/* by its port, which is down */
 
-/** One that is switched off is so on purpose. */
-static void judge_interface(struct node_case *c, const struct fact_row *f)
-{
-	struct part p = part_at(PART_NIC, c->node, -1);
-
-	p.name = run_find_name(c->run, f->scope);
+	p.name = run_find_name(run, f->scope);
 	if (strcmp(f->value, "no_carrier") != 0) {
-		c->v->cells[CELL_PASS]++;
-	} else if (!is_of_port_down(c, f->scope)) {
-		finding_say(add(c, p, "if_down", true, f),
-			    "%s of %s: has an address and no carrier",
-			    f->scope, name_of(c));
+		v->cells[CELL_PASS]++;
+		return;
 	}
-}
-
-static void judge_facts(struct node_case *c)
-{
-	int port = -1;
-
-	run_foreach_fact(c->run, f) {
-		apply_rules(c, f);
-		if (strcmp(f->fact, "port_state") == 0) {
-			judge_port(c, f, ++port);
-		} else if (strcmp(f->fact, "link") == 0) {
-			judge_interface(c, f);
-		} else if (strcmp(f->fact, "uuid") == 0) {
-			c->v->cells[CELL_PASS]++;
-		}
+	run_foreach_fact(run, g) {
+		told = told || (is_port_down(run, g) &&
+				strcmp(run_fact_beside(run, g, "netdev"),
+				       f->scope) == 0);
+	}
+	if (!told) {
+		finding_say(add(v, p, "if_down", true, f),
+			    "%s of %s: has an address and no carrier",
+			    f->scope, run->nodes[0].name);
 	}
 }
 
 /* ---- limits -------------------------------------------------------------- */
-
-static bool is_of_memlock(const struct memlock_row *r)
-{
-	static const char *const checks[] = {
-		CHECK_SOFT, CHECK_HARD, CHECK_CAP, CHECK_UNIT,
-		CHECK_LIMITS_CONF, CHECK_PROPAGATION, NULL
-	};
-
-	return str_index(checks, r->check) >= 0;
-}
 
 /** Judges the limits of the node.  The limit of locked memory counts only if
  *  the node has an HCA. */
 static void judge_limits(const struct run *run, const struct memlock_rows *m,
 			 struct verdict *v)
 {
+	static const char *const checks[] = {	/* of locked memory */
+		CHECK_SOFT, CHECK_HARD, CHECK_CAP, CHECK_UNIT,
+		CHECK_LIMITS_CONF, CHECK_PROPAGATION, NULL
+	};
 	bool hca = run_find_fact(run, NULL, NULL, "port_state");
 	bool gpus = run_find_fact(run, NULL, NULL, "uuid");
 	struct memlock_rows some = {
@@ -217,7 +176,8 @@ static void judge_limits(const struct run *run, const struct memlock_rows *m,
 
 	v->failed = v->failed || !some.rows;
 	for (size_t i = 0; some.rows && i < m->n; i++) {
-		if (hca || (gpus && !is_of_memlock(&m->rows[i]))) {
+		if (hca ||
+		    (gpus && str_index(checks, m->rows[i].check) < 0)) {
 			some.rows[some.n++] = m->rows[i];
 		}
 	}
@@ -227,44 +187,43 @@ static void judge_limits(const struct run *run, const struct memlock_rows *m,
 
 /* ---- failed checks ------------------------------------------------------- */
 
-static void cannot(struct node_case *c, const char *code, const char *what,
-		   const char *why)
+static void cannot(const struct run *run, const char *code, const char *what,
+		   const char *why, struct verdict *v)
 {
-	struct finding *x =
-		finding_add(c->v, part_at(PART_NODE, c->node, -1), code);
+	struct finding *x = finding_add(v, part_at(PART_NODE, 0, -1), code);
 
-	if (strcmp(what, "GPUs") != 0 || !shown_say(c->run, c->node, x)) {
-		finding_say(x, "%s: %s were not looked at: %s", name_of(c),
-			    what, why);
+	if (strcmp(what, "GPUs") != 0 || !shown_say(run, 0, x)) {
+		finding_say(x, "%s: %s were not looked at: %s",
+			    run->nodes[0].name, what, why);
 	}
-	c->v->cells[CELL_NOT_RUN]++;
-	c->v->cut = true;
+	v->cells[CELL_NOT_RUN]++;
+	v->cut = true;
 }
 
-static void judge_looks(struct node_case *c, const struct node_look *looks,
-			size_t n)
+static void judge_looks(const struct run *run, const struct node_look *looks,
+			size_t n, struct verdict *v)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (looks[i].ok) {
-			c->v->cells[CELL_PASS]++;
+			v->cells[CELL_PASS]++;
 		} else {
-			cannot(c, looks[i].code, looks[i].what,
-			       looks[i].detail);
+			cannot(run, looks[i].code, looks[i].what,
+			       looks[i].detail, v);
 		}
 	}
-	run_foreach_fact(c->run, f) {
+	run_foreach_fact(run, f) {
 		const struct fact_row *why = run_find_fact(
-			c->run, f->node, f->scope, "gpu_note");
+			run, f->node, f->scope, "gpu_note");
 
 		if (strcmp(f->fact, "nvml") != 0) {
 			continue;
 		}
 		if (strcmp(f->value, "missing") == 0) {
-			cannot(c, "library_missing", "GPUs",
-			       why ? why->value : "there is no NVML");
+			cannot(run, "library_missing", "GPUs",
+			       why ? why->value : "there is no NVML", v);
 		} else if (strcmp(f->value, "failed") == 0) {
-			cannot(c, "open_failed", "GPUs",
-			       why ? why->value : "NVML failed");
+			cannot(run, "open_failed", "GPUs",
+			       why ? why->value : "NVML failed", v);
 		}
 	}
 }
@@ -272,18 +231,27 @@ static void judge_looks(struct node_case *c, const struct node_look *looks,
 int node_judge(const struct run *run, const struct memlock_rows *m,
 	       const struct node_look *looks, size_t n, struct verdict *v)
 {
-	struct node_case c = { .run = run, .v = v };
+	int port = -1;
 
 	*v = (struct verdict){ 0 };
 	if (run->n_nodes < 1) {
 		return verdict_close(run, v);
 	}
 	judge_limits(run, m, v);
-	judge_facts(&c);
+	run_foreach_fact(run, f) {
+		apply_rules(run, f, v);
+		if (strcmp(f->fact, "port_state") == 0) {
+			judge_port(run, f, ++port, v);
+		} else if (strcmp(f->fact, "link") == 0) {
+			judge_interface(run, f, v);
+		} else if (strcmp(f->fact, "uuid") == 0) {
+			v->cells[CELL_PASS]++;
+		}
+	}
 	port_findings(run, v);
 	info_findings(run, v);
 	held_findings(run, v);
-	judge_looks(&c, looks, n);
+	judge_looks(run, looks, n, v);
 	return verdict_close(run, v);
 }
 

@@ -20,6 +20,31 @@
 #define LEAST_TESTS 4
 #define MAX_ENDS    100000
 
+/** Kinds that are on one node alone, and can be at fault for a test with
+ *  another part. */
+#define ON_ONE_NODE (KIND(NODE) | KIND(NODE_NETWORK) | KIND(INTRA_NODE) | \
+		     KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) | \
+		     KIND(GPU) | KIND(GPU_NVLINK))
+/** Those that have tests, of one node or between two. */
+#define WITH_CELLS (ON_ONE_NODE | KIND(NODE_PAIR) | KIND(PAIR))
+/** Kinds of part with a number that must match. */
+#define NUMBERED (KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) | \
+		  KIND(GPU_NVLINK) | KIND(PAIR))
+
+/** A part of which the tests are looked at. */
+struct retest_look {
+	const struct run *run;
+	const struct verdict *v;
+	struct run_entry then;	/* the part in run.json */
+	struct part part;	/* as this run numbers it */
+	uint8_t *marks;		/* a cell each: a test of it ... */
+	uint8_t *all;		/* ... of any part */
+	size_t units[2], whole[2];	/* pairs that were planned, inside a
+					 * node and between two, and those of
+					 * which each test was made */
+	size_t other_nic;
+};
+
 /* ---- cells of each part -------------------------------------------------- */
 
 /** Sets *@first and *@last to the ranks of "NODE", GPU; an empty range if the
@@ -87,26 +112,6 @@ static bool is_whole(const struct retest_look *l, const json_t *end)
 	return made > 0 && left == 0;
 }
 
-static void count_units(struct retest_look *l)
-{
-	const json_t *end;
-	size_t i;
-
-	json_array_foreach(l->then.pairs, i, end) {
-		const char *a = json_string_value(json_array_get(end, 0));
-		const char *b = json_string_value(json_array_get(end, 2));
-		bool inter = a && b && strcmp(a, b) != 0;
-
-		/* a node with a single GPU has no tests inside */
-		if (i >= MAX_ENDS ||
-		    (!inter && l->then.gpus == 1)) {
-			continue;
-		}
-		l->units[inter]++;
-		l->whole[inter] += is_whole(l, end);
-	}
-}
-
 /* ---- attribution of bad tests -------------------------------------------- */
 
 /* Returns true if @p has most of the marked tests of at least one kind of
@@ -130,29 +135,29 @@ static bool look_covers(const struct retest_look *l, const struct part *p)
 	return most;
 }
 
-/** Returns true if @f, a fault of the partner or of another part of the node,
- *  explains the test of the part at @at. */
-static bool is_of_other(const struct retest_look *l, const struct finding *f,
-			size_t at)
-{
-	return f->fail && f->explained > 0 && f->n_or == 0 &&
-	       f->part.node >= 0 && part_is(&f->part, ON_ONE_NODE) &&
-	       l->part.node >= 0 && f->part.node != l->part.peer_node &&
-	       part_touches_at(l->run, &f->part, at) &&
-	       (f->part.node != l->part.node || !look_covers(l, &f->part));
-}
-
-/** Tests that fail since something else is at fault say nothing of the part. */
+/** Unmark tests that fail because a fault of the partner, or of another part of
+ *  the node, explains them: they say nothing of the part. */
 static void excuse(struct retest_look *l)
 {
+	const struct part *part = &l->part;
 	uint8_t *excused = calloc(run_n_cells(l->run) + 1, 1);
 
 	for (size_t at = 0; excused && at < run_n_cells(l->run); at++) {
-		if (!l->marks[at] || !cells_failed(l->run->cells[at].class)) {
+		if (!l->marks[at] || part->node < 0 ||
+		    !cells_failed(l->run->cells[at].class)) {
 			continue;
 		}
-		for (size_t i = 0; i < l->v->n && !excused[at]; i++) {
-			excused[at] = is_of_other(l, &l->v->findings[i], at);
+		verdict_foreach(l->v, f) {
+			const struct part *p = &f->part;
+
+			if (f->fail && f->explained > 0 && f->n_or == 0 &&
+			    p->node >= 0 && part_is(p, ON_ONE_NODE) &&
+			    p->node != part->peer_node &&
+			    part_touches_at(l->run, p, at) &&
+			    (p->node != part->node || !look_covers(l, p))) {
+				excused[at] = 1;
+				break;
+			}
 		}
 	}
 	for (size_t at = 0; excused && at < run_n_cells(l->run); at++) {
@@ -175,13 +180,16 @@ static bool is_other_nic(const struct retest_look *l, int rank)
 			r->nic != l->part.index);
 }
 
-void look_at(struct retest_look *l)
+/** Find the tests of the part, without those that say nothing of it; @l is set
+ *  but for what follows from that. */
+static void look_at(struct retest_look *l)
 {
-	const json_t *parts = run_file(l->run->json).retest.parts;
+	const json_t *parts = run_file(l->run->json).retest.parts, *end;
 	const struct run *run = l->run;
+	size_t i;
 
 	mark(l->run, l->then.pairs, l->marks);
-	for (size_t i = 0; i < json_array_size(parts); i++) {
+	for (i = 0; i < json_array_size(parts); i++) {
 		mark(l->run, run_entry(parts, i).pairs, l->all);
 	}
 	/* tests that another NIC has carried are none of the part */
@@ -195,7 +203,17 @@ void look_at(struct retest_look *l)
 		}
 	}
 	excuse(l);
-	count_units(l);
+	json_array_foreach(l->then.pairs, i, end) {
+		const char *a = json_string_value(json_array_get(end, 0));
+		const char *b = json_string_value(json_array_get(end, 2));
+		bool inter = a && b && strcmp(a, b) != 0;
+
+		/* a node with a single GPU has no tests inside */
+		if (i < MAX_ENDS && (inter || l->then.gpus != 1)) {
+			l->units[inter]++;
+			l->whole[inter] += is_whole(l, end);
+		}
+	}
 }
 
 /* Returns true if at least half of the pairs of each kind of path were tested
@@ -285,33 +303,6 @@ static struct part place_of(const struct run *run, const struct run_entry *then,
 	return p;
 }
 
-/** Returns true if the confirmed part is slow enough for a fault. */
-static bool is_beyond(const struct run *run, const struct retested *r)
-{
-	return r->slow && (r->late >= FAIL_LATER ||
-			   r->share <= 1 - run_slow_share(run));
-}
-
-static void add_slow(const struct run *run, const struct run_entry *then,
-		     const struct retested *r, struct verdict *v)
-{
-	const struct part p = place_of(run, then, r);
-	struct finding *f = finding_add(v, p, "still_slow");
-
-	f->fail = r->failed || (is_beyond(run, r) && !run->shared_cores);
-	f->drain = r->drain;	/* that it is its node was proved then */
-	f->cells = f->explained = r->tests;
-	if (r->late > 1) {
-		finding_say(f, "%s: latency is still %.1f times that of its "
-			    "controls in %zu tests", r->name, r->late,
-			    r->tests);
-	} else {
-		finding_say(f, "%s is still slower than its controls: %.0f %% "
-			    "of their bandwidth in %zu tests", r->name,
-			    100 * r->share, r->tests);
-	}
-}
-
 void retest_findings(const struct run *run, struct verdict *v)
 {
 	struct retested r;
@@ -319,20 +310,23 @@ void retest_findings(const struct run *run, struct verdict *v)
 	for (size_t i = 0; retest_part(run, v, i, &r); i++) {
 		const struct run_entry then = run_entry(
 			run_file(run->json).retest.parts, i);
+		const struct part place = place_of(run, &then, &r);
+		/* a part that is confirmed, and slow enough for a fault; of
+		 * ranks that share cores nothing is one by its speed */
+		const bool beyond = r.slow && !run->shared_cores &&
+				    (r.late >= FAIL_LATER ||
+				     r.share <= 1 - run_slow_share(run));
 		struct finding *f = NULL;
 
 		if (r.state == RETEST_MISSING) {
-			f = finding_add(v, place_of(run, &then, &r),
-					"still_missing");
+			f = finding_add(v, place, "still_missing");
 			f->fail = r.failed;
 			finding_say(f, "%s cannot be tested: %s", r.name,
 				    r.why);
 		} else if (r.again) {
 			f = &v->findings[r.again - v->findings];
-			/* of ranks that share cores nothing is a fault by its
-			 * speed */
 			if (f->fail || run->shared_cores ||
-			    !(r.failed || is_beyond(run, &r))) {
+			    !(r.failed || beyond)) {
 				continue;
 			}
 			f->fail = true;
@@ -340,7 +334,17 @@ void retest_findings(const struct run *run, struct verdict *v)
 					     "and this one, at another time, "
 					     "finds it again", r.name);
 		} else if (r.slow && r.bad == 0) {
-			add_slow(run, &then, &r, v);
+			f = finding_add(v, place, "still_slow");
+			f->fail = r.failed || beyond;
+			f->drain = r.drain;	/* its node was proved then */
+			f->cells = f->explained = r.tests;
+			finding_say(f, r.late > 1 ?
+				    "%s: latency is still %.1f times that of "
+				    "its controls in %zu tests" :
+				    "%s is still slower than its controls: "
+				    "%.0f %% of their bandwidth in %zu tests",
+				    r.name, r.late > 1 ? r.late : 100 * r.share,
+				    r.tests);
 		}
 	}
 }
@@ -375,72 +379,52 @@ static struct retested *all_parts(const struct run *run,
 	return list;
 }
 
-static bool is_of(const struct retested *r, const char *node)
-{
-	return strcmp(r->node, node) == 0 || strcmp(r->peer, node) == 0;
-}
-
-/** Returns true if @v has any fault on @node. */
-static bool has_fault(const struct run *run, const struct verdict *v,
-		      const char *node)
-{
-	const int at = run_find_node(run, node, -1);
-	bool has = false;
-
-	for (size_t i = 0; at >= 0 && i < v->n; i++) {
-		const struct finding *f = &v->findings[i];
-
-		has = has || (f->fail && (finding_sits_in(f, at) ||
-					  f->part.peer_node == at));
-	}
-	return has;
-}
-
-/** Returns true if Slurm had the node drained at the end of the run, with a
- *  reason from a drain line of gpucheck. */
-static bool is_drained_by_us(const struct run *run, const char *node)
-{
-	const char *last = "";
-
-	for (size_t i = 0; i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
-
-		if (strcmp(e->event, "slurm_state") == 0 &&
-		    strcmp(e->node, node) == 0) {
-			last = e->detail;
-		}
-	}
-	return strstr(last, " drain") && strstr(last, ": gpucheck");
-}
-
-/** The line that has Slurm use @node again: it was proved to be at fault, all
- *  that was found there passes, and it still is drained for that; else
- *  false. */
+/** Append the line that has Slurm use @node again.  Returns false unless it was
+ *  proved to be at fault, all that was found there passes, it has no fault now,
+ *  and it still is drained for that. */
 static bool undrain(const struct run *run, const struct verdict *v,
 		    const struct retested *list, size_t n, const char *node,
 		    struct str *out)
 {
+	const int at = run_find_node(run, node, -1);
+	const char *state = "";		/* at the end of the run */
 	bool drained = false;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_of(&list[i], node) && list[i].state != RETEST_PASSES) {
+		const bool own = strcmp(list[i].node, node) == 0;
+
+		if ((own || strcmp(list[i].peer, node) == 0) &&
+		    list[i].state != RETEST_PASSES) {
 			return false;
 		}
-		drained = drained || (strcmp(list[i].node, node) == 0 &&
-				      list[i].drain);
+		drained = drained || (own && list[i].drain);
 	}
-	if (!drained || run->drill || !is_drained_by_us(run, node) ||
-	    has_fault(run, v, node) || !hostlist_is_name(node)) {
+	verdict_foreach(v, f) {
+		if (at >= 0 && f->fail && (finding_sits_in(f, at) ||
+					   f->part.peer_node == at)) {
+			return false;
+		}
+	}
+	run_foreach_event(run, e) {
+		if (strcmp(e->event, "slurm_state") == 0 &&
+		    strcmp(e->node, node) == 0) {
+			state = e->detail;
+		}
+	}
+	/* with a reason from a drain line of gpucheck */
+	if (!drained || run->drill || !strstr(state, " drain") ||
+	    !strstr(state, ": gpucheck") || !hostlist_is_name(node)) {
 		return false;
 	}
 	str_addf(out, "scontrol update nodename=%s state=resume", node);
 	return true;
 }
 
-static void say_state(const struct retested *r, struct str *out)
+static void say_part(const struct retested *r, struct str *out)
 {
 	const char *many = r->tests == 1 ? "" : "s";
 
+	str_addf(out, "\n%s (%s): ", r->name, r->code);
 	if (r->state == RETEST_MISSING) {
 		str_addf(out, "still missing: %s", r->why);
 	} else if (r->state == RETEST_OPEN && r->why[0]) {
@@ -460,12 +444,6 @@ static void say_state(const struct retested *r, struct str *out)
 		str_addf(out, "still there: %zu test%s, of which none fails",
 			 r->tests, many);
 	}
-}
-
-static void say_part(const struct retested *r, struct str *out)
-{
-	str_addf(out, "\n%s (%s): ", r->name, r->code);
-	say_state(r, out);
 	if (r->state == RETEST_FAILS && r->again) {
 		str_addf(out, ", is found again (%s)", r->again->code);
 	}
@@ -520,7 +498,7 @@ void retest_words(const struct run *run, const struct verdict *v,
 	FIELD(retested, member, #member, type, 0, INT64_MAX, "", \
 	      .optional = FIELD_##absence)
 
-static json_t *part_json(const struct retested *r, const char *line)
+json_t *retest_json(const struct run *run, const struct verdict *v)
 {
 	static const char *const states[] = {
 		[RETEST_OPEN] = "open", [RETEST_PASSES] = "passes",
@@ -533,25 +511,18 @@ static json_t *part_json(const struct retested *r, const char *line)
 		RETESTED(share, REAL, NULL), RETESTED(undrain, LINK, NULL),
 		RETESTED(why, TEXT, NULL), RETESTED(code, LINK, KEPT), { 0 }
 	};
-	struct retested out = *r;
-
-	out.share = round(r->share * 1000) / 1000;
-	out.undrain = line;
-	return schema_json(fields, &out);
-}
-
-json_t *retest_json(const struct run *run, const struct verdict *v)
-{
 	json_t *json = run_file(run->json).retest.parts ? json_array() : NULL;
 	size_t n;
 	struct retested *list = all_parts(run, v, &n);
 
 	for (size_t i = 0; json && i < n; i++) {
 		struct str line = STR_INIT;
+		struct retested out = list[i];
 
-		undrain(run, v, list, n, list[i].node, &line);
-		json_array_append_new(json, part_json(&list[i],
-						      str_text(&line)));
+		undrain(run, v, list, n, out.node, &line);
+		out.share = round(out.share * 1000) / 1000;
+		out.undrain = str_text(&line);
+		json_array_append_new(json, schema_json(fields, &out));
 		str_release(&line);
 	}
 	free(list);
@@ -605,19 +576,12 @@ static bool is_same(const struct retest_look *l, const struct retested *r,
 	       (l->part.node >= 0 && part_same_place(p, &l->part));
 }
 
-/** Returns true if @f is on the node of the part, or on one of its two
- *  nodes. */
-static bool is_here(const struct retest_look *l, const struct finding *f)
-{
-	return (l->part.node >= 0 && finding_sits_in(f, l->part.node)) ||
-	       (l->part.peer_node >= 0 &&
-		finding_sits_in(f, l->part.peer_node)) ||
-	       (l->part.node >= 0 && f->part.peer_node == l->part.node);
-}
-
+/** Return true if @f is about the part, as a whole or as one of its
+ *  alternatives. */
 static bool names(const struct retest_look *l, const struct retested *r,
 		  const struct finding *f)
 {
+	const int node = l->part.node, peer = l->part.peer_node;
 	const bool same_code = strcmp(f->code, r->code) == 0;
 	const bool measured = f->fail || f->cells > 0 || f->explained > 0;
 	/* the set-up of a node is not a part of the earlier fault */
@@ -628,11 +592,13 @@ static bool names(const struct retest_look *l, const struct retested *r,
 	for (size_t i = 0; i < f->n_or; i++) {
 		same = same || is_same(l, r, &f->or_parts[i]);
 	}
-	if (same || l->part.node < 0) {
+	if (same || node < 0) {
 		return same || (r->node[0] ? false : f->fail || same_code ||
 				(measured && f->part.node < 0));
 	}
-	if (!is_here(l, f)) {
+	/* on the node of the part, or on one of its two nodes */
+	if (!finding_sits_in(f, node) && f->part.peer_node != node &&
+	    (peer < 0 || !finding_sits_in(f, peer))) {
 		return false;
 	}
 	/* without cells the node is all that there is to go by */
@@ -643,28 +609,23 @@ static bool names(const struct retest_look *l, const struct retested *r,
 			       (f->fail && !part_is(&f->part, WITH_CELLS));
 }
 
-/** Returns true if @f is unrelated to the earlier finding: it is a retest's
- *  own, or about the speed of ranks that share cores while the earlier finding
- *  was not about speed. */
-static bool is_idle(const struct retest_look *l, const struct retested *r,
-		    const struct finding *f)
-{
-	return strncmp(f->code, RETEST_OWN, strlen(RETEST_OWN)) == 0 ||
-	       (l->run->shared_cores && !f->fail &&
-		(is_speed(f->code) || is_late(f->code)) &&
-		!is_speed(r->code) && !is_late(r->code));
-}
-
+/** Return the finding that names the part again, a fault rather than a warning;
+ *  NULL: none. */
 static const struct finding *find_again(const struct retest_look *l,
 					const struct retested *r)
 {
+	const bool speed = is_speed(r->code) || is_late(r->code);
 	const struct finding *found = NULL;
 
-	for (size_t i = 0; i < l->v->n; i++) {
-		const struct finding *f = &l->v->findings[i];
-
-		if ((!found || (f->fail && !found->fail)) &&
-		    !is_idle(l, r, f) && names(l, r, f)) {
+	verdict_foreach(l->v, f) {
+		/* a retest's own, or about the speed of ranks that share cores
+		 * while the earlier finding was not about speed */
+		if (strncmp(f->code, RETEST_OWN, strlen(RETEST_OWN)) == 0 ||
+		    (l->run->shared_cores && !f->fail && !speed &&
+		     (is_speed(f->code) || is_late(f->code)))) {
+			continue;
+		}
+		if ((!found || (f->fail && !found->fail)) && names(l, r, f)) {
 			found = f;
 		}
 	}
@@ -708,17 +669,6 @@ static void look_at_cells(struct retest_look *l, struct retested *r)
 		  (is_speed(r->code) && r->share < LEAST_SHARE);
 }
 
-/** Returns true if all planned tests were made, and the value that was bad
- *  before is known. */
-static bool is_enough(const struct retest_look *l, const struct retested *r)
-{
-	return r->tests > 0 && !verdict_is_cut(l->run, l->v) &&
-	       look_is_covered(l) &&
-	       (l->run->n_ranks == 0 ||
-		((!is_speed(r->code) || !isnan(r->share)) &&
-		 (!is_late(r->code) || !isnan(r->late))));
-}
-
 /** Compare the GPUs of the node that is called @node in the part with those of
  *  then; RETEST_PASSES: there is nothing to say. */
 static enum retest_state count_gpus(const struct retest_look *l,
@@ -748,26 +698,13 @@ static enum retest_state count_gpus(const struct retest_look *l,
 	return now < then ? RETEST_MISSING : RETEST_OPEN;
 }
 
-/** For a collective: returns true if bisect compared nodes and found none
- *  slower. */
-static bool was_compared(const struct run *run)
-{
-	const json_t *notes = run_file(run->json).notes, *note;
-	bool was = false;
-	size_t i;
-
-	json_array_foreach(notes, i, note) {
-		const char *text = json_string_value(note);
-
-		was = was || (text && str_starts(text, RECORD_ALIKE));
-	}
-	return was;
-}
-
-/** Nothing says that it is at fault. */
+/** Decide on a part that nothing shows to be at fault. */
 static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 {
 	enum retest_state gpus = count_gpus(l, l->then.node, l->then.gpus, r);
+	const json_t *note;
+	bool compared = strcmp(r->code, "bisect_slow") != 0;
+	size_t i;
 
 	if (gpus == RETEST_PASSES) {
 		gpus = count_gpus(l, l->then.peer_node, l->then.peer_gpus, r);
@@ -775,7 +712,13 @@ static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 	if (gpus != RETEST_PASSES) {
 		return gpus;
 	}
-	if (strcmp(r->code, "bisect_slow") == 0 && !was_compared(l->run)) {
+	/* of a collective: bisect notes that it found no node slower */
+	json_array_foreach(run_file(l->run->json).notes, i, note) {
+		const char *text = json_string_value(note);
+
+		compared = compared || (text && str_starts(text, RECORD_ALIKE));
+	}
+	if (!compared) {
 		snprintf(r->why, sizeof(r->why), "its nodes were not compared "
 			 "with each other");
 		return RETEST_OPEN;
@@ -790,7 +733,13 @@ static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 			 "when they were tried again", r->flaky, r->tests);
 		return RETEST_OPEN;
 	}
-	return is_enough(l, r) ? RETEST_PASSES : RETEST_OPEN;
+	/* all planned tests were made, and the value that was bad is known */
+	return r->tests > 0 && !verdict_is_cut(l->run, l->v) &&
+			       look_is_covered(l) &&
+			       (l->run->n_ranks == 0 ||
+				((!is_speed(r->code) || !isnan(r->share)) &&
+				 (!is_late(r->code) || !isnan(r->late)))) ?
+		       RETEST_PASSES : RETEST_OPEN;
 }
 
 bool retest_part(const struct run *run, const struct verdict *v, size_t i,

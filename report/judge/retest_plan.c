@@ -10,6 +10,18 @@
 
 /* The pairs of a retest: partners of each part, and controls. */
 
+/** State of retest_plan() while it fills @p. */
+struct planner {
+	const struct run *run;
+	const struct verdict *v;
+	struct retest_plan *p;
+	uint8_t *found;		/* a node each: a finding names it */
+	int *controls;		/* nodes without a finding, then the others */
+	size_t n_controls, n_well;
+	bool inter, intra;	/* such pairs were measured */
+	json_t *ends;		/* of the part at hand; NULL: of controls */
+};
+
 static void add_end(const struct planner *w, int node, int gpu)
 {
 	str_addf(&w->p->pairs, "%s:", w->run->nodes[node].name);
@@ -157,37 +169,14 @@ static bool is_of(const struct run *run, const struct part *p, int rank)
 	return p->kind == PART_CONFIG || part_has(&run->cluster, p, rank);
 }
 
-/** Plans the same tests for one GPU of each socket that is not of @p, to tell
- *  the part from its node and its socket. */
-static void add_siblings(struct planner *w, const struct part *p)
-{
-	const struct cluster_node *n = &w->run->nodes[p->node];
-	json_t *ends = w->ends;
-	bool has[CLUSTER_SOCKETS] = { false };
-	int last = -1;
-
-	w->ends = NULL;
-	for (int g = 0; g < n->gpus; g++) {
-		const int rank = n->first_rank + g;
-		bool *seen = &has[cluster_socket(&w->run->cluster, rank)];
-
-		if (*seen || is_of(w->run, p, rank)) {
-			continue;
-		}
-		*seen = true;
-		planner_outside(w, rank);
-		if (w->intra && last >= 0) {
-			planner_pair(w, p->node, last, p->node, g);
-		}
-		last = g;
-	}
-	w->ends = ends;
-}
-
+/** Plan the tests of the part @p, which is on one node, or of all of it. */
 static void add_on_node(struct planner *w, const struct part *p)
 {
 	const struct cluster_node *n = &w->run->nodes[p->node];
-	int whole = n->gpus == 0;	/* one that has never come, too */
+	int whole = n->gpus == 0;	/* a node without an agent, too */
+	bool has[CLUSTER_SOCKETS] = { false };
+	int last = -1;
+	json_t *ends = w->ends;
 
 	for (int g = 0; g < n->gpus; g++) {
 		whole += is_of(w->run, p, n->first_rank + g);
@@ -206,7 +195,24 @@ static void add_on_node(struct planner *w, const struct part *p)
 			planner_controls(w, rank);
 		}
 	}
-	add_siblings(w, p);
+	/* the same tests for one GPU of each socket that is not of @p, to tell
+	 * the part from its node and its socket */
+	w->ends = NULL;
+	for (int g = 0; g < n->gpus; g++) {
+		const int rank = n->first_rank + g;
+		bool *seen = &has[cluster_socket(&w->run->cluster, rank)];
+
+		if (*seen || is_of(w->run, p, rank)) {
+			continue;
+		}
+		*seen = true;
+		planner_outside(w, rank);
+		if (w->intra && last >= 0) {
+			planner_pair(w, p->node, last, p->node, g);
+		}
+		last = g;
+	}
+	w->ends = ends;
 }
 
 /** Two nodes, or two GPUs; and each with others. */
@@ -294,33 +300,14 @@ static int gpus_then(const struct run *run, int node)
 	return most;
 }
 
-/** Adds what identifies the part now, so that a retest notices if it was
- *  replaced. */
-static void add_identity(const struct run *run, const struct part *p,
-			 json_t *json)
-{
-	const char *nic = p->kind == PART_NIC ? part_nic_name(run, p) : "";
-	const int nodes[2] = { gpus_then(run, p->node),
-			       gpus_then(run, p->peer_node) };
-	static const char *const gpus[] = { "gpus", "peer_gpus" };
-
-	for (int i = 0; i < 2; i++) {
-		json_object_set_new(json, gpus[i], nodes[i] > 0 ?
-				    json_integer(nodes[i]) : json_null());
-	}
-	json_object_set_new(json, "peer_node",
-			    verdict_node_json(run, p->peer_node));
-	json_object_set_new(json, "peer_index", p->peer_index >= 0 ?
-			    json_integer(p->peer_index) : json_null());
-	json_object_set_new(json, "nic", nic[0] ? json_text(nic) :
-						  json_null());
-}
-
 static void add_part(struct planner *w, const struct finding *f)
 {
 	const struct part *p = &f->part;
 	const bool slurm = spec_launcher_is(
 		run_file(w->run->json).launcher, LAUNCHER_SLURM);
+	const char *nic = p->kind == PART_NIC ? part_nic_name(w->run, p) : "";
+	const int gpus = gpus_then(w->run, p->node);
+	const int peer_gpus = gpus_then(w->run, p->peer_node);
 	char name[PART_NAME_SIZE];
 	json_t *json, *ends;
 
@@ -338,8 +325,10 @@ static void add_part(struct planner *w, const struct finding *f)
 		add_some(w, f, false);
 		w->ends = ends;
 	}
+	/* from "gpus" on: a retest notices by them if the part was replaced */
 	json = json_pack(
-		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
+		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
 		"kind", part_kind_name(p->kind),
 		"name", json_text(part_name(w->run, p, name, sizeof(name))),
 		"node", verdict_node_json(w->run, p->node),
@@ -347,8 +336,14 @@ static void add_part(struct planner *w, const struct finding *f)
 		"severity", f->fail ? "fail" : "warn",
 		"drain", f->drain && slurm && !w->run->drill &&
 			 p->peer_node < 0,
-		"pairs", w->ends, "code", json_text(f->code));
-	add_identity(w->run, p, json);
+		"pairs", w->ends, "code", json_text(f->code),
+		"gpus", gpus > 0 ? json_integer(gpus) : json_null(),
+		"peer_gpus", peer_gpus > 0 ? json_integer(peer_gpus) :
+					     json_null(),
+		"peer_node", verdict_node_json(w->run, p->peer_node),
+		"peer_index", p->peer_index >= 0 ?
+			      json_integer(p->peer_index) : json_null(),
+		"nic", nic[0] ? json_text(nic) : json_null());
 	json_array_append_new(w->p->parts, json);
 	w->ends = NULL;
 }
@@ -407,26 +402,15 @@ static void add_open(struct planner *w)
 	}
 }
 
-static void find_open(struct planner *w)
-{
-	bool end = false;
-
-	for (size_t i = 0; !end; i++) {
-		const json_t *part = left_open(w, i, &end);
-		int node = run_find_node(w->run, run_entry_of(part).node, -1);
-
-		if (node >= 0) {
-			w->found[node] = 1;
-		}
-	}
-}
-
 /* ---- nodes --------------------------------------------------------------- */
 
+/** Find the nodes that a finding names, or that a retest left open, and as many
+ *  controls. */
 static void find_nodes(struct planner *w)
 {
 	const struct run *run = w->run;
 	size_t n_found = 0, want;
+	bool end = false;
 
 	for (size_t i = 0; i < w->v->n; i++) {
 		const struct finding *f = &w->v->findings[i];
@@ -436,7 +420,14 @@ static void find_nodes(struct planner *w)
 				       f->part.peer_node == k;
 		}
 	}
-	find_open(w);
+	for (size_t i = 0; !end; i++) {
+		const json_t *part = left_open(w, i, &end);
+		int node = run_find_node(run, run_entry_of(part).node, -1);
+
+		if (node >= 0) {
+			w->found[node] = 1;
+		}
+	}
 	for (int k = 0; k < run->n_nodes; k++) {
 		n_found += w->found[k];
 	}
@@ -458,30 +449,11 @@ static void find_nodes(struct planner *w)
 	}
 }
 
-/** Found, controls, and those of the cells of wide parts. */
-static void list_nodes(struct planner *w)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < w->n_controls; i++) {
-		w->found[w->controls[i]] |= 2;
-	}
-	for (int k = 0; k < w->run->n_nodes; k++) {
-		any = any || (w->found[k] & 1);
-	}
-	for (int k = 0; k < w->run->n_nodes; k++) {
-		if (w->found[k] || (!any && w->run->n_ranks == 0)) {
-			str_addf(&w->p->nodes, "%s%s",
-				 w->p->nodes.len ? "," : "",
-				 w->run->nodes[k].name);
-		}
-	}
-}
-
 int retest_plan(const struct run *run, const struct verdict *v,
 		struct retest_plan *p)
 {
 	struct planner w = { .run = run, .v = v, .p = p };
+	bool any = run->n_ranks > 0;	/* a node is named */
 
 	*p = (struct retest_plan){ .parts = json_array() };
 	w.found = calloc((size_t)run->n_nodes + 1, 1);
@@ -500,7 +472,20 @@ int retest_plan(const struct run *run, const struct verdict *v,
 			}
 		}
 		add_open(&w);
-		list_nodes(&w);
+		for (int k = 0; k < run->n_nodes; k++) {
+			any = any || (w.found[k] & 1);
+		}
+		/* found, controls, and those of the cells of wide parts */
+		for (size_t i = 0; i < w.n_controls; i++) {
+			w.found[w.controls[i]] |= 2;
+		}
+		for (int k = 0; k < run->n_nodes; k++) {
+			if (w.found[k] || !any) {
+				str_addf(&p->nodes, "%s%s",
+					 p->nodes.len ? "," : "",
+					 run->nodes[k].name);
+			}
+		}
 		p->n_controls = w.n_well;
 	}
 	free(w.found);
