@@ -30,25 +30,6 @@
 /** Maximum GPUs per node that are compared. */
 #define MOST_GPUS    64
 
-/** Sets @of to the mean bandwidth of each rank with other nodes; @n has room
- *  for as many counts. */
-static void add_up(const struct run *run, double *of, uint32_t *n)
-{
-	run_foreach_cell(run, at) {
-		const struct cell *c = &run->cells[at];
-		int ends[] = { run_src(run, at), run_dst(run, at) };
-
-		for (int k = 0; k < 2 && c->path == PATH_INTER &&
-				run_good(c->class) && c->bw_GB_s > 0; k++) {
-			of[ends[k]] += (double)c->bw_GB_s;
-			n[ends[k]]++;
-		}
-	}
-	for (int r = 0; r < run->n_ranks; r++) {
-		of[r] = n[r] ? of[r] / n[r] : NAN;
-	}
-}
-
 /** Returns the best share of its node's usual value that GPU @gpu reaches on
  *  any node; NAN if a node has no such GPU or not enough to compare. */
 static double best_share(const struct run *run, const double *of, int gpu)
@@ -84,7 +65,21 @@ void note_built_so(const struct run *run, struct str *out)
 
 	if (of && n && run->n_nodes >= LEAST_NODES && !run->mesh &&
 	    !run->ports && !run->shared_cores) {
-		add_up(run, of, n);
+		/* the mean bandwidth of each rank with other nodes */
+		run_foreach_cell(run, at) {
+			const struct cell *c = &run->cells[at];
+			int ends[] = { run_src(run, at), run_dst(run, at) };
+
+			for (int k = 0; k < 2 && c->path == PATH_INTER &&
+					run_good(c->class) && c->bw_GB_s > 0;
+			     k++) {
+				of[ends[k]] += (double)c->bw_GB_s;
+				n[ends[k]]++;
+			}
+		}
+		for (int r = 0; r < run->n_ranks; r++) {
+			of[r] = n[r] ? of[r] / n[r] : NAN;
+		}
 		for (int g = 0; g < run->nodes[0].gpus; g++) {
 			double share = best_share(run, of, g);
 
@@ -533,28 +528,22 @@ static void note_unread(const struct run *run, struct str *out)
 	}
 }
 
-/** Returns true if pairs between rails are planned.  If rails have no route to
- *  each other, only a typed list has such pairs. */
-static bool plans_between_rails(const struct run *run)
-{
-	const struct part p = part_of_kind(PART_CROSS_RAIL);
-	size_t at = 0;
-
-	while (at < run_n_cells(run) &&
-	       (run->cells[at].class == CELL_UNPLANNED ||
-		!part_touches_at(run, &p, at))) {
-		at++;
-	}
-	return at < run_n_cells(run);
-}
-
 /** By design, as the user has it or the routes say. */
 static void note_rails(const struct run *run, struct str *out)
 {
 	const struct run_file f = run_file(run->json);
 	const char *by = f.planned.rails_by;
+	const struct part p = part_of_kind(PART_CROSS_RAIL);
+	size_t at = 0;
 
-	if (!f.planned.rails_apart || plans_between_rails(run)) {
+	/* if rails have no route to each other, only a typed list has pairs
+	 * between them */
+	while (at < run_n_cells(run) &&
+	       (run->cells[at].class == CELL_UNPLANNED ||
+		!part_touches_at(run, &p, at))) {
+		at++;
+	}
+	if (!f.planned.rails_apart || at < run_n_cells(run)) {
 		return;
 	}
 	str_add(out, "pairs between rails were not tested: ");
@@ -606,28 +595,21 @@ const char *caption_utc(const char *utc, char buf[CAPTION_UTC_SIZE])
 	return buf;
 }
 
-/** Those of the run; of one segment those that are in it. */
-static int count_nodes(const struct run *run)
-{
-	int n = 0;
-
-	if (run->mesh->by_segment > 0) {
-		return run->mesh->by_segment;
-	}
-	for (int r = 0; r < run->n_ranks; r++) {
-		n += r == 0 || run->ranks[r].node != run->ranks[r - 1].node;
-	}
-	return mesh_segment(run)[0] ? n : run->n_nodes;
-}
-
 const char *caption_what(const struct run *run, char *buf, size_t size)
 {
 	char bytes[32], when[CAPTION_UTC_SIZE];
 
 	caption_utc(run->started_utc, when);
 	if (run->mesh && run->n_nodes > 0) {
-		int nodes = count_nodes(run);
+		int nodes = run->mesh->by_segment;
 
+		/* of one segment the nodes that are in it */
+		for (int r = 0; r < run->n_ranks && !run->mesh->by_segment &&
+				mesh_segment(run)[0]; r++) {
+			nodes += r == 0 || run->ranks[r].node !=
+						   run->ranks[r - 1].node;
+		}
+		nodes = nodes ? nodes : run->n_nodes;
 		snprintf(buf, size, "ping on %d node%s with %d address%s%s%s: "
 			 "%s%s%s", nodes, nodes == 1 ? "" : "s",
 			 run->n_ranks, run->n_ranks == 1 ? "" : "es",
@@ -818,20 +800,6 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 
 /* ---- how far a run came ------------------------------------------------- */
 
-/** All that was to be measured: a run that was killed has no rows of the rest,
- *  and its plan may count them.  Of several probes it counts those. */
-static size_t count_wanted(const struct run *run, const struct verdict *v)
-{
-	const struct run_file f = run_file(run->json);
-	const size_t cells = (size_t)f.planned.cells;
-	size_t n = 0;
-
-	for (int c = 0; c < CELL_CLASSES; c++) {
-		n += v->cells[c];
-	}
-	return cells > n && !f.planned.rungs ? cells : n;
-}
-
 const char *caption_status(const struct run *run, const struct verdict *v)
 {
 	struct sampled s;
@@ -845,8 +813,8 @@ const char *caption_status(const struct run *run, const struct verdict *v)
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		     size_t size)
 {
-	size_t wanted = count_wanted(run, v), measured = verdict_measured(v);
 	const struct run_file f = run_file(run->json);
+	size_t wanted = 0, measured = verdict_measured(v);
 	const char *job = f.job_end, *error = f.error.text;
 	const char *why = job[0]		? job :
 			  run->stop_reason[0] ? run->stop_reason :
@@ -856,6 +824,14 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 			  "write";
 	struct str out = STR_INIT;
 
+	for (int c = 0; c < CELL_CLASSES; c++) {
+		wanted += v->cells[c];
+	}
+	/* a run that was killed has no rows of the rest, and its plan may count
+	 * them; of several probes it counts the probes */
+	if ((size_t)f.planned.cells > wanted && !f.planned.rungs) {
+		wanted = (size_t)f.planned.cells;
+	}
 	if (v->going) {
 		snprintf(buf, size, "%s", v->going);
 		/* of several probes the next ones are not counted yet */

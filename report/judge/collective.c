@@ -56,34 +56,6 @@ static double rate(const struct collective_point *p)
 	return (double)p->size_B / p->time_us;
 }
 
-static int take_series(const struct curve *c, int64_t inplace,
-		       struct series *out)
-{
-	*out = (struct series){ 0 };
-	for (size_t i = 0; i < c->n; i++) {
-		const struct collective_row *r = c->rows[i];
-		/* a single slow operation does not make a size slow: use the
-		 * median if known */
-		struct collective_point p = {
-			.size_B = r->size_B,
-			.row = r,
-			.time_us = isfinite(r->time_med_us) ? r->time_med_us :
-							      r->time_us,
-		};
-
-		if (r->inplace != inplace || r->outcome != OUTCOME_OK ||
-		    r->size_B <= 0 || !(p.time_us > 0)) {
-			continue;
-		}
-		if (out->n > 0 && out->points[out->n - 1].size_B == r->size_B) {
-			out->points[out->n - 1] = p;	/* measured again */
-		} else if (!grow_add(&out->points, &out->n, &p, sizeof(p))) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 static const char *place_of(const struct collective_row *r)
 {
 	return r->inplace == 1 ? ", in place" :
@@ -251,11 +223,33 @@ void sweep_findings(const struct sweep *s, struct verdict *v)
 		const struct curve *c = &s->curves[i];
 		struct series in[3] = { 0 };
 
-		for (size_t k = 0; k < 3; k++) {
-			if (take_series(c, places[k], &in[k]) < 0) {
-				v->failed = true;
-				break;
+		for (size_t k = 0; k < c->n; k++) {
+			const struct collective_row *r = c->rows[k];
+			struct series *to = in;
+			/* a single slow operation does not make a size slow:
+			 * use the median if known */
+			const struct collective_point p = {
+				.size_B = r->size_B, .row = r,
+				.time_us = isfinite(r->time_med_us) ?
+						   r->time_med_us : r->time_us,
+			};
+
+			while (to < in + 3 && places[to - in] != r->inplace) {
+				to++;
 			}
+			if (to == in + 3 || r->outcome != OUTCOME_OK ||
+			    r->size_B <= 0 || !(p.time_us > 0)) {
+				continue;
+			}
+			if (to->n > 0 &&
+			    to->points[to->n - 1].size_B == r->size_B) {
+				to->points[to->n - 1] = p; /* measured again */
+			} else {
+				v->failed |= !grow_add(&to->points, &to->n, &p,
+						       sizeof(p));
+			}
+		}
+		for (size_t k = 0; k < 3; k++) {
 			find_off(c, &in[k], v);
 			find_fall(c, &in[k], v);
 		}
@@ -328,24 +322,6 @@ static void add_pairs(const json_t *parts, struct str *out)
 	str_release(&pair);
 }
 
-/** The nodes of the parts, each once; returns how many. */
-static int add_nodes(const json_t *parts, struct str *out)
-{
-	const char *last = "";
-	int n = 0;
-
-	/* by rank: side by side */
-	for (size_t i = 0; i < json_array_size(parts); i++) {
-		const char *node = run_entry(parts, i).node;
-
-		if (strcmp(node, last) != 0) {
-			str_addf(out, "%s%s", n++ ? "," : "", node);
-			last = node;
-		}
-	}
-	return n;
-}
-
 /** Adds the p2p command that tests the paths between the parts @parts of
  *  run.json one by one, which shows the bad one if they fail there as well. */
 static void add_again(const struct run *run, const json_t *parts,
@@ -354,8 +330,18 @@ static void add_again(const struct run *run, const json_t *parts,
 	const json_t *nodes = run_file(run->json).nodes;
 	bool local = tell_is_local(run);
 	struct str list = STR_INIT;
-	int n = add_nodes(parts, &list);
+	const char *last = "";
+	int n = 0;
 
+	/* the nodes of the parts, each once: they are in the order of ranks */
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		const char *node = run_entry(parts, i).node;
+
+		if (strcmp(node, last) != 0) {
+			str_addf(&list, "%s%s", n++ ? "," : "", node);
+			last = node;
+		}
+	}
 	/* a node has ways to others only */
 	if (!local && n == 1 && run_entry(parts, 0).gpu < 0) {
 		str_add(out, "(NODE: any other node) ");
@@ -430,20 +416,6 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 	}
 }
 
-/** Count the dropped ranks from @i on that are of the node of the first: they
- *  are in the order of ranks. */
-static size_t same_node(const json_t *dropped, size_t i)
-{
-	const char *node = run_entry(dropped, i).node;
-	size_t n = 1;
-
-	while (i + n < json_array_size(dropped) &&
-	       strcmp(run_entry(dropped, i + n).node, node) == 0) {
-		n++;
-	}
-	return n;
-}
-
 static void add_dropped(const struct run *run, const struct sweep *s,
 			struct verdict *v)
 {
@@ -453,9 +425,14 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 
 	for (; i < json_array_size(file.dropped); i += n) {
 		struct run_entry d = run_entry(file.dropped, i);
+		const char *node = d.node;
 		bool whole, seen = false;
 
-		n = same_node(file.dropped, i);
+		/* those of one node: they are in the order of ranks */
+		for (n = 1; i + n < json_array_size(file.dropped) &&
+			    strcmp(run_entry(file.dropped, i + n).node,
+				   node) == 0; n++) {
+		}
 		at = run_find_node(run, d.node, at);
 		whole = n > 1 && at >= 0 && (size_t)run_entry(
 				file.nodes, (size_t)at).gpus == n;
@@ -466,22 +443,6 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 				seen = true;
 			}
 		}
-	}
-}
-
-/** Adds a finding for rows that were lost because processes had no CPU, if no
- *  rank is named for that. */
-static void add_starved(const struct sweep *s, struct verdict *v)
-{
-	const struct part p = part_of_kind(PART_CONFIG);
-	const char *detail = "";
-	size_t cells = rows_of(s->rows, s->n, RECORD_STARVED, &detail);
-
-	if (cells > 0 && !verdict_find(v, NULL, RECORD_STARVED)) {
-		finding_say(add(v, &p, false, RECORD_STARVED, cells, ""),
-			    "Processes did not get to run: %zu row%s not "
-			    "measured; no fault of hardware is shown by that",
-			    cells, cells == 1 ? "" : "s");
 	}
 }
 
@@ -564,22 +525,7 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 
 /* ---- rows without a culprit ---------------------------------------------- */
 
-/** Returns true if a finding explains why @r is bad.  A rank that was lost
- *  explains failures, but no wrong result; lack of CPU explains only its own
- *  rows. */
-static bool is_explained(const struct verdict *v,
-			 const struct collective_row *r)
-{
-	verdict_foreach(v, f) {
-		if ((r->code[0] && strcmp(f->code, r->code) == 0) ||
-		    str_starts(f->code, "bisect_") ||
-		    (f->fail && r->outcome != OUTCOME_CORRUPT)) {
-			return true;
-		}
-	}
-	return false;
-}
-
+/** Add the first row that is bad and that no finding explains. */
 static void add_first_bad(const struct run *run, const struct sweep *s,
 			  struct verdict *v)
 {
@@ -591,11 +537,19 @@ static void add_first_bad(const struct run *run, const struct sweep *s,
 	char size[32];
 
 	for (size_t i = s->n; i-- > 0;) {
-		if (cells_outcome_failed(s->rows[i].outcome) &&
-		    !is_explained(v, &s->rows[i])) {
-			r = &s->rows[i];
-			bad++;
+		const struct collective_row *of = &s->rows[i];
+		bool told = !cells_outcome_failed(of->outcome);
+
+		/* A rank that was lost explains failures, but no wrong result;
+		 * lack of CPU explains only its own rows. */
+		verdict_foreach(v, x) {
+			told = told || (of->code[0] &&
+					strcmp(x->code, of->code) == 0) ||
+			       str_starts(x->code, "bisect_") ||
+			       (x->fail && of->outcome != OUTCOME_CORRUPT);
 		}
+		r = told ? r : of;
+		bad += !told;
 	}
 	if (!r) {
 		return;
@@ -678,45 +632,42 @@ static void add_ignored(const struct sweep *s, struct verdict *v)
 
 /* ---- comparison with a reference and between nodes ----------------------- */
 
-/** A curve that falls short of that of the reference. */
-static void add_short(const struct curve_diff *d, struct verdict *v)
-{
-	int64_t nodes = d->now->first->nodes;
-	const struct part p = part_of_kind(nodes == RECORD_NONE ? PART_CONFIG :
-					   nodes > 1 ? PART_INTER_NODE :
-						       PART_INTRA_NODE);
-	struct finding *f = add(v, &p, true, "below_reference", d->n,
-				"test the links with gpucheck p2p and gpucheck ib; "
-				"compare NCCL_* and the NCCL version with those "
-				"of the reference");
-	struct str sizes = STR_INIT;
-
-	f->explained = d->count[POINT_WORSE];
-	curve_diff_sizes(d, POINT_WORSE, &sizes);
-	finding_say(f, "%s is slower than the reference%s%s at %zu of %zu "
-		    "sizes: %s", curve_words(d->now),
-		    d->then->name[0] ? " " : "", d->then->name,
-		    d->count[POINT_WORSE], d->n, str_text(&sizes));
-	str_release(&sizes);
-}
-
+/** Add the curves that fall short of those of the reference. */
 static void add_against(const struct sweep *s, const struct sweep *reference,
 			struct verdict *v)
 {
 	for (size_t i = 0; i < s->n_curves; i++) {
-		const struct curve *then =
-			curve_partner(&s->curves[i], reference);
+		const struct curve *now = &s->curves[i];
+		const struct curve *then = curve_partner(now, reference);
+		const int64_t nodes = now->first->nodes;
+		const struct part p = part_of_kind(
+			nodes == RECORD_NONE ? PART_CONFIG :
+			nodes > 1	     ? PART_INTER_NODE :
+					       PART_INTRA_NODE);
+		struct str sizes = STR_INIT;
 		struct curve_diff d;
+		struct finding *f;
 
 		if (!then) {
 			continue;
 		}
-		if (curve_compare(&s->curves[i], then, &d) < 0) {
+		if (curve_compare(now, then, &d) < 0) {
 			v->failed = true;
 			return;
 		}
 		if (d.count[POINT_WORSE] > 0) {
-			add_short(&d, v);
+			f = add(v, &p, true, "below_reference", d.n,
+				"test the links with gpucheck p2p and gpucheck "
+				"ib; compare NCCL_* and the NCCL version with "
+				"those of the reference");
+			f->explained = d.count[POINT_WORSE];
+			curve_diff_sizes(&d, POINT_WORSE, &sizes);
+			finding_say(f, "%s is slower than the reference%s%s at "
+				    "%zu of %zu sizes: %s", curve_words(now),
+				    then->name[0] ? " " : "", then->name,
+				    d.count[POINT_WORSE], d.n,
+				    str_text(&sizes));
+			str_release(&sizes);
 		}
 		curve_diff_release(&d);
 	}
@@ -760,7 +711,9 @@ static void add_skew(const struct run *run, struct verdict *v)
 int collective_judge(const struct run *run, const struct sweep *s,
 		     const struct sweep *reference, struct verdict *v)
 {
-	size_t ok = 0, bad = 0;
+	const struct part config = part_of_kind(PART_CONFIG);
+	const char *detail = "";
+	size_t ok = 0, bad = 0, starved;
 
 	*v = (struct verdict){ 0 };
 	for (size_t i = 0; i < s->n; i++) {
@@ -770,7 +723,15 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	}
 	v->given_up = bad > 0 ? v->cells[CELL_NOT_RUN] : 0;
 	add_dropped(run, s, v);
-	add_starved(s, v);
+	/* rows that were lost because processes had no CPU, if no rank is named
+	 * for that */
+	starved = rows_of(s->rows, s->n, RECORD_STARVED, &detail);
+	if (starved > 0 && !verdict_find(v, NULL, RECORD_STARVED)) {
+		finding_say(add(v, &config, false, RECORD_STARVED, starved, ""),
+			    "Processes did not get to run: %zu row%s not "
+			    "measured; no fault of hardware is shown by that",
+			    starved, starved == 1 ? "" : "s");
+	}
 	add_bisect(run, s, bad, v);
 	add_first_bad(run, s, v);
 	add_skipped(s, ok, v);

@@ -15,50 +15,37 @@
  * NCCL: the latter knows their address, and the other node what it has found.
  */
 
-/** "10.0.0.2/24, mtu 9000" is a fact of the node with @address; NULL. */
-static const char *node_at(const struct run *run, const char *address)
-{
-	size_t len = strlen(address);
-
-	run_foreach_fact(run, f) {
-		if (strcmp(f->fact, "address") == 0 &&
-		    strncmp(f->value, address, len) == 0 &&
-		    strchr("/, ", f->value[len])) {
-			return f->node;
-		}
-	}
-	return NULL;
-}
-
-/** Returns true if @node has answered and has no process @pid. */
-static bool is_lost(const struct hang_rows *rows, const char *node,
-		    int64_t pid)
-{
-	for (size_t i = 0; i < rows->n_silent; i++) {
-		if (strcmp(rows->silent[i].node, node) == 0) {
-			return false;
-		}
-	}
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct hang_row *r = &rows->list[i];
-
-		if (r->state[0] && r->pid == pid &&
-		    strcmp(r->node, node) == 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 void hang_find_far(const struct run *run, struct hang_rows *rows)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < rows->n; i++) {
 		struct hang_row *r = &rows->list[i];
-		const char *node = r->state[0] ? NULL : node_at(run, r->node);
+		const size_t len = strlen(r->node);
+		const char *node = NULL;
+		bool lost = true;	/* the node answered without it */
 
-		if (node && is_lost(rows, node, r->pid)) {
+		/* "10.0.0.2/24, mtu 9000" is a fact of the node */
+		for (size_t k = 0; k < run->n_facts && !r->state[0] && !node;
+		     k++) {
+			const struct fact_row *f = &run->facts[k];
+
+			if (strcmp(f->fact, "address") == 0 &&
+			    strncmp(f->value, r->node, len) == 0 &&
+			    strchr("/, ", f->value[len])) {
+				node = f->node;
+			}
+		}
+		for (size_t k = 0; node && k < rows->n_silent; k++) {
+			lost = lost && strcmp(rows->silent[k].node, node) != 0;
+		}
+		for (size_t k = 0; node && k < rows->n; k++) {
+			const struct hang_row *t = &rows->list[k];
+
+			lost = lost && !(t->state[0] && t->pid == r->pid &&
+					 strcmp(t->node, node) == 0);
+		}
+		if (node && lost) {
 			STR_COPY(r->node, node);
 			STR_COPY(r->state, HANG_GONE);
 		}
@@ -370,24 +357,13 @@ static size_t name_thread(struct hang *h)
 	return n;
 }
 
-/** ... or what its rank has queued before that does not end, or it waits in
- *  another shape of it. */
-static size_t name_gpu(struct hang *h)
-{
-	const char *code, *says;
-	struct seat *s = hang_odd_gpu(h, &code, &says);
-
-	if (s) {
-		name_rank(h, s, is_throttled(s->row) ? "rank_throttled" : code,
-			  says);
-	}
-	return s ? 1 : 0;
-}
-
-/** Warns of a rank that makes progress, but is the last one each time. */
+/** Warns of a rank that makes progress, but is the last one each time; and of
+ *  throttled GPUs whose ranks hold up the others, unless all are throttled. */
 static void warn_slow(struct hang *h)
 {
-	for (size_t i = 0; i < h->n_comms; i++) {
+	size_t all = 0, slow = 0;
+
+	for (size_t i = 0; i < h->n_comms && hang_goes_on(h->rows); i++) {
 		const struct comm *c = &h->comms[i];
 		struct seat *last = NULL;
 		size_t late = 0;
@@ -407,14 +383,6 @@ static void warn_slow(struct hang *h)
 				  "time")->fail = false;
 		}
 	}
-}
-
-/** Warns of throttled GPUs whose ranks hold up the others, unless all are
- *  throttled. */
-static void warn_throttled(struct hang *h)
-{
-	size_t all = 0, slow = 0;
-
 	for (size_t i = 0; i < h->rows->n; i++) {
 		all += h->seats[i].process == i;
 		slow += h->seats[i].process == i &&
@@ -427,17 +395,6 @@ static void warn_throttled(struct hang *h)
 				  "are as slow as it is")->fail = false;
 		}
 	}
-}
-
-/** Returns true if all processes of the job are gone. */
-static bool is_over(const struct hang_rows *rows)
-{
-	size_t i = 0;
-
-	while (i < rows->n && is_gone(&rows->list[i])) {
-		i++;
-	}
-	return i == rows->n;
 }
 
 /** Reports what is left to say when no rank is named. */
@@ -491,18 +448,17 @@ static void say_undecided(struct hang *h)
 
 /* ---- judge --------------------------------------------------------------- */
 
-static void count_cells(struct hang *h, size_t n_named)
+/** Names the rank whose GPU does something else than those of all others. */
+static size_t name_gpu(struct hang *h)
 {
-	bool known = n_named > 0 || hang_goes_on(h->rows);
+	const char *code, *says;
+	struct seat *s = hang_odd_gpu(h, &code, &says);
 
-	for (size_t i = 0; i < h->rows->n; i++) {
-		const struct seat *s = &h->seats[i];
-
-		if (s->process == i) {
-			h->v->cells[s->named && n_named > 0 ? CELL_FAIL :
-				    known ? CELL_PASS : CELL_NOT_RUN]++;
-		}
+	if (s) {
+		name_rank(h, s, is_throttled(s->row) ? "rank_throttled" : code,
+			  says);
 	}
+	return s ? 1 : 0;
 }
 
 /** The most certain step first: only its ranks are named. */
@@ -515,7 +471,7 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 	       struct verdict *v)
 {
 	struct hang h = { .run = run, .rows = rows, .v = v };
-	bool on = hang_goes_on(rows);
+	bool on = hang_goes_on(rows), over = true;
 	size_t named = 0;
 
 	*v = (struct verdict){ 0 };
@@ -529,18 +485,26 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 
 		silent_finding(run, r->node, r->code, r->outcome, r->detail, v);
 	}
+	for (size_t i = 0; i < rows->n; i++) {
+		over = over && is_gone(&rows->list[i]);
+	}
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) &&
-	     named == 0 && !is_over(rows); i++) {
+	     named == 0 && !over; i++) {
 		named = steps[i](&h);
 	}
-	count_cells(&h, named);
-	if (named == 0 && on) {
-		warn_slow(&h);
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct seat *s = &h.seats[i];
+
+		if (s->process == i) {
+			v->cells[s->named && named > 0 ? CELL_FAIL :
+				 named > 0 || on ? CELL_PASS :
+						   CELL_NOT_RUN]++;
+		}
 	}
 	if (named == 0) {
-		warn_throttled(&h);
+		warn_slow(&h);
 	}
-	if (is_over(rows) && v->n == 0) {
+	if (over && v->n == 0) {
 		struct finding *f = finding_add(v, part_of_kind(PART_CONFIG),
 						"hang_nothing");
 

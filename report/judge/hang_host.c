@@ -234,39 +234,11 @@ static int by_comm(const void *a, const void *b)
 	return c ? c : (s > t) - (s < t);
 }
 
-static bool same_process(const struct seat *s, const struct seat *t)
-{
-	return s->row->pid == t->row->pid &&
-	       strcmp(s->row->node, t->row->node) == 0;
-}
-
-static void find_comms(struct hang *h, struct seat **order)
-{
-	struct comm *c = NULL;
-
-	qsort(order, h->rows->n, sizeof(struct seat *), by_comm);
-	for (size_t i = 0; i < h->rows->n; i++) {
-		struct seat *s = order[i];
-
-		h->places[i] = (size_t)(s - h->seats);
-		s->comm = NO_COMM;
-		if (s->row->comm[0] == '\0') {
-			continue;
-		}
-		if (!c || strcmp(h->seats[c->seats[0]].row->comm,
-				 s->row->comm) != 0) {
-			c = &h->comms[h->n_comms++];
-			c->seats = &h->places[i];
-		}
-		c->n++;
-		s->comm = (size_t)(c - h->comms);
-	}
-}
-
 bool hang_seats_make(struct hang *h)
 {
 	size_t n = h->rows->n;
 	struct seat **order = calloc(n + 1, sizeof(struct seat *));
+	struct comm *c = NULL;
 
 	h->seats = calloc(n + 1, sizeof(*h->seats));
 	h->comms = calloc(n + 1, sizeof(*h->comms));
@@ -284,12 +256,31 @@ bool hang_seats_make(struct hang *h)
 	}
 	qsort(order, n, sizeof(struct seat *), by_process);
 	for (size_t i = 0; i < n; i++) {
-		bool again = i > 0 && same_process(order[i - 1], order[i]);
+		const struct seat *before = i > 0 ? order[i - 1] : NULL;
 
-		order[i]->process = again ? order[i - 1]->process :
-					    (size_t)(order[i] - h->seats);
+		order[i]->process =
+			before && before->row->pid == order[i]->row->pid &&
+					strcmp(before->row->node,
+					       order[i]->row->node) == 0 ?
+				before->process : (size_t)(order[i] - h->seats);
 	}
-	find_comms(h, order);
+	qsort(order, n, sizeof(struct seat *), by_comm);
+	for (size_t i = 0; i < n; i++) {
+		struct seat *s = order[i];
+
+		h->places[i] = (size_t)(s - h->seats);
+		s->comm = NO_COMM;
+		if (s->row->comm[0] == '\0') {
+			continue;
+		}
+		if (!c || strcmp(h->seats[c->seats[0]].row->comm,
+				 s->row->comm) != 0) {
+			c = &h->comms[h->n_comms++];
+			c->seats = &h->places[i];
+		}
+		c->n++;
+		s->comm = (size_t)(c - h->comms);
+	}
 	free(order);
 	for (size_t i = 0; i < h->n_comms; i++) {
 		compare(h, &h->comms[i]);
@@ -325,12 +316,6 @@ void hang_seats_free(struct hang *h)
 #define FEW_WARPS 2
 /** GPUs that wait in one collective are as alike as this. */
 #define ALIKE 1.25
-
-/** Returns true if row @i is the first one of its process. */
-static bool is_first(const struct hang *h, size_t i)
-{
-	return h->seats[i].process == i;
-}
 
 bool hang_gpus_between(const struct hang *h, double least, double most)
 {
@@ -392,7 +377,7 @@ static bool find_ends(struct hang *h, double (*of)(const struct hang_row *r),
 	for (size_t i = 0; i < h->rows->n; i++) {
 		double value = sign * of(h->seats[i].row);
 
-		if (!is_first(h, i)) {
+		if (h->seats[i].process != i) {
 			continue;
 		}
 		if (isnan(value)) {
@@ -434,7 +419,7 @@ static bool own_gpus(struct hang *h)
 
 	h->v->failed = h->v->failed || !list;
 	for (size_t i = 0; list && i < h->rows->n; i++) {
-		if (is_first(h, i)) {
+		if (h->seats[i].process == i) {
 			list[n++] = h->seats[i].row;
 		}
 	}
@@ -632,13 +617,14 @@ static double moved_of(const struct fact_row *f)
 						    NAN;
 }
 
-/** Returns the bytes that the ports of each node have moved, NAN if no port
- *  reports them; NULL without memory. */
-static double *moved_by_node(const struct run *run)
+const char *hang_moved_text(struct hang *h, struct finding *f)
 {
+	const struct run *run = h->run;
+	/* bytes that the ports of each node have moved; NAN: not reported */
 	double *moved = malloc(((size_t)run->n_nodes + 1) * sizeof(*moved));
-	int node = -1;
+	int quiet = 0, busy = 0, nodes = 0, node = -1;
 
+	h->v->failed = h->v->failed || !moved;
 	for (int i = 0; moved && i < run->n_nodes; i++) {
 		moved[i] = NAN;
 	}
@@ -652,16 +638,7 @@ static double *moved_by_node(const struct run *run)
 								 moved[node]);
 		}
 	}
-	return moved;
-}
-
-const char *hang_moved_text(struct hang *h, struct finding *f)
-{
-	double *moved = moved_by_node(h->run);
-	int quiet = 0, busy = 0, nodes = 0;
-
-	h->v->failed = h->v->failed || !moved;
-	for (int i = 0; moved && i < h->run->n_nodes; i++) {
+	for (int i = 0; moved && i < run->n_nodes; i++) {
 		if (isnan(moved[i])) {
 			continue;
 		}
@@ -669,8 +646,7 @@ const char *hang_moved_text(struct hang *h, struct finding *f)
 		busy += moved[i] >= BUSY_B;
 		if (nodes++ < NODES_SHOWN) {
 			finding_add_evidence(f, "%s: its ports moved %.1f MB "
-					     "meanwhile",
-					     h->run->nodes[i].name,
+					     "meanwhile", run->nodes[i].name,
 					     moved[i] / 1e6);
 		}
 	}

@@ -53,8 +53,11 @@ static bool few_to_compare(const struct run *run, const struct part *p)
 /* ---- says ---------------------------------------------------------------- */
 
 /** Adds " (28 timeout, 2 fail, 8 have another cause)": the bad cells by class,
- *  unless all failed in the same plain way, and those that are not counted. */
-static void add_classes(const struct witness *w, struct finding *f)
+ *  unless all failed in the same plain way, and those that are not counted; and
+ *  "; the other 192 passed, 4 of them slow": why it is this part and not
+ *  another. */
+static void add_classes(const struct run *run, const struct witness *w,
+			struct finding *f)
 {
 	const size_t left = f->cells - w->measured;
 	size_t listed[CELL_CLASSES + 2] = {
@@ -62,6 +65,12 @@ static void add_classes(const struct witness *w, struct finding *f)
 		[CELL_CLASSES + 1] = left > w->bad[CELL_SKIPPED] ?
 					     left - w->bad[CELL_SKIPPED] : 0,
 	};
+	const struct part all = part_at(PART_CONFIG, -1, -1);
+	size_t of[CELL_CLASSES] = { 0 };
+	size_t others = part_tests(run, &all, of) - of[CELL_SKIPPED] -
+			of[CELL_NOT_RUN] - w->measured;
+	size_t slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
+	size_t others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
 	const char *comma = " (";
 
 	if (w->bad[CELL_FAIL] < f->explained) {
@@ -78,20 +87,6 @@ static void add_classes(const struct witness *w, struct finding *f)
 		}
 	}
 	finding_more(f, "%s", comma[0] == ',' ? ")" : "");
-}
-
-/** "; the other 192 passed, 4 of them slow": why it is this part and not
- *  another. */
-static void add_contrast(const struct run *run, const struct witness *w,
-			 struct finding *f)
-{
-	const struct part all = part_at(PART_CONFIG, -1, -1);
-	size_t of[CELL_CLASSES] = { 0 };
-	size_t others = part_tests(run, &all, of) - of[CELL_SKIPPED] -
-			of[CELL_NOT_RUN] - w->measured;
-	size_t slow = of[CELL_SLOW] - w->cells[CELL_SLOW];
-	size_t others_pass = of[CELL_PASS] + of[CELL_SLOW] - w->good;
-
 	if (others == 0) {
 		finding_more(f, "; no other test was run");
 	} else if (others == others_pass) {
@@ -174,17 +169,6 @@ static void add_tests(const struct run *run, struct finding *f)
 	}
 }
 
-/** Changed data is a fault, however often it arrives whole. */
-static void add_flaky(const struct witness *w, struct finding *f)
-{
-	finding_more(f, " failed first and passed when retried");
-	if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
-		finding_more(f, ": corrupt data");
-	} else if (w->corrupted > 0) {
-		finding_more(f, ": corrupt data in %zu of them", w->corrupted);
-	}
-}
-
 /** Against peers and against the line, as far as each is known. */
 static void add_slow(const struct run *run, const struct witness *w,
 		     struct finding *f)
@@ -239,11 +223,17 @@ static void says_what(const struct run *run, const struct verdict *v,
 	if (about == ABOUT_SLOW) {
 		add_slow(run, w, f);
 	} else if (about == ABOUT_FLAKY) {
-		add_flaky(w, f);
+		/* changed data is a fault, however often it arrives whole */
+		finding_more(f, " failed first and passed when retried");
+		if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
+			finding_more(f, ": corrupt data");
+		} else if (w->corrupted > 0) {
+			finding_more(f, ": corrupt data in %zu of them",
+				     w->corrupted);
+		}
 	} else {
 		finding_more(f, " failed");
-		add_classes(w, f);
-		add_contrast(run, w, f);
+		add_classes(run, w, f);
 	}
 	finding_more_or(run, f);
 }
@@ -339,33 +329,23 @@ static const enum witness_about passes[] = {
 	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
 };
 
-/** Returns true if the part was lost only after all its tests were done.  Then
- *  no failure of its tests is due to the loss. */
-static bool took_none(const struct run *run, const struct gone *g)
-{
-	if (strcmp(g->says, "agent_lost") != 0) {
-		return false;
-	}
-	part_foreach_cell(run, &g->part, at) {
-		unsigned class = run->cells[at].class;
-
-		if (class == CELL_SKIPPED || class == CELL_NOT_RUN ||
-		    strcmp(run_cell_code(run, at), g->says) == 0) {
-			return false;
-		}
-	}
-	return true;
-}
-
 /** Adds a finding for a part that is gone, which explains all its cells that
  *  did not pass. */
 static void add_gone(const struct run *run, const struct gone *g,
 		     uint8_t *explained, struct verdict *v)
 {
 	struct finding *f = finding_add(v, part_shown(run, &g->part), g->code);
-	bool none = took_none(run, g);
+	/* a part that was lost only after all its tests were done: no failure
+	 * of its tests is due to the loss */
+	bool none = strcmp(g->says, "agent_lost") == 0;
 	struct witness w;
 
+	part_foreach_cell(run, &g->part, at) {
+		unsigned class = run->cells[at].class;
+
+		none = none && class != CELL_SKIPPED && class != CELL_NOT_RUN &&
+		       strcmp(run_cell_code(run, at), g->says) != 0;
+	}
 	witness_hear(run, &g->part, ABOUT_FAULTS, NULL, f, &w);
 	f->fail = true;
 	f->cells = none ? 0 : f->cells;
@@ -469,23 +449,6 @@ static bool is_failure(const struct run *run, enum witness_about about,
 	       (about == ABOUT_SLOW && !run->shared_cores);
 }
 
-/** The alternatives of @c, less those that are but another name of it. */
-static void add_others(const struct run *run, const struct cause *c,
-		       struct finding *f)
-{
-	for (size_t i = 0; i < c->n_or; i++) {
-		struct part p = part_shown(run, &c->or_parts[i]);
-		bool said = part_compare(&p, &f->part) == 0;
-
-		for (size_t k = 0; k < f->n_or; k++) {
-			said |= part_compare(&p, &f->or_parts[k]) == 0;
-		}
-		if (!said) {
-			finding_add_or(f, &p);
-		}
-	}
-}
-
 /** Adds one finding for the cells that no part explains.  Cells explained by
  *  parts are no evidence for it. */
 static void add_scatter(const struct run *run, enum witness_about about,
@@ -563,7 +526,18 @@ static void add_cause(const struct run *run, enum witness_about about,
 	f->explained = c->explained;
 	f->judged = c->cells;
 	f->score = c->score;
-	add_others(run, c, f);
+	/* the alternatives, less those that are but another name of it */
+	for (size_t i = 0; i < c->n_or; i++) {
+		struct part p = part_shown(run, &c->or_parts[i]);
+		bool said = part_compare(&p, &f->part) == 0;
+
+		for (size_t k = 0; k < f->n_or; k++) {
+			said |= part_compare(&p, &f->or_parts[k]) == 0;
+		}
+		if (!said) {
+			finding_add_or(f, &p);
+		}
+	}
 	says_what(run, v, f, about, &w);
 }
 

@@ -325,10 +325,8 @@ static void add_part(struct planner *w, const struct finding *f)
 		add_some(w, f, false);
 		w->ends = ends;
 	}
-	/* from "gpus" on: a retest notices by them if the part was replaced */
 	json = json_pack(
-		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, "
-		"s:o}",
+		"{s:s, s:o, s:o, s:o, s:s, s:b, s:o, s:o}",
 		"kind", part_kind_name(p->kind),
 		"name", json_text(part_name(w->run, p, name, sizeof(name))),
 		"node", verdict_node_json(w->run, p->node),
@@ -336,14 +334,18 @@ static void add_part(struct planner *w, const struct finding *f)
 		"severity", f->fail ? "fail" : "warn",
 		"drain", f->drain && slurm && !w->run->drill &&
 			 p->peer_node < 0,
-		"pairs", w->ends, "code", json_text(f->code),
-		"gpus", gpus > 0 ? json_integer(gpus) : json_null(),
-		"peer_gpus", peer_gpus > 0 ? json_integer(peer_gpus) :
-					     json_null(),
-		"peer_node", verdict_node_json(w->run, p->peer_node),
-		"peer_index", p->peer_index >= 0 ?
-			      json_integer(p->peer_index) : json_null(),
-		"nic", nic[0] ? json_text(nic) : json_null());
+		"pairs", w->ends, "code", json_text(f->code));
+	/* by these a retest notices if the part was replaced */
+	json_object_set_new(json, "gpus", gpus > 0 ? json_integer(gpus) :
+						     json_null());
+	json_object_set_new(json, "peer_gpus", peer_gpus > 0 ?
+			    json_integer(peer_gpus) : json_null());
+	json_object_set_new(json, "peer_node",
+			    verdict_node_json(w->run, p->peer_node));
+	json_object_set_new(json, "peer_index", p->peer_index >= 0 ?
+			    json_integer(p->peer_index) : json_null());
+	json_object_set_new(json, "nic", nic[0] ? json_text(nic) :
+						  json_null());
 	json_array_append_new(w->p->parts, json);
 	w->ends = NULL;
 }

@@ -65,16 +65,6 @@ static json_t *part_json(const struct run *run, const struct part *p)
 				 json_boolean(run->leaves_inferred));
 }
 
-static json_t *or_json(const struct run *run, const struct finding *f)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < f->n_or; i++) {
-		json_array_append_new(list, part_json(run, &f->or_parts[i]));
-	}
-	return list;
-}
-
 /** @n texts, @size bytes apart. */
 static json_t *texts_json(const void *texts, size_t size, size_t n)
 {
@@ -87,51 +77,45 @@ static json_t *texts_json(const void *texts, size_t size, size_t n)
 	return list;
 }
 
-static json_t *members_json(const struct run *run, const struct finding *f)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; i < f->n_members; i++) {
-		json_array_append_new(list,
-				      verdict_node_json(run, f->members[i]));
-	}
-	return list;
-}
-
-/** Returns the score with two digits; more are of no use. */
-static json_t *score_json(double score)
-{
-	return isnan(score) ? json_null() :
-			      json_real(round(score * 100) / 100);
-}
-
 static json_t *finding_json(const struct run *run, const struct finding *f)
 {
-	json_t *json = part_json(run, &f->part);
-	json_t *rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
-				 "s:o*, s:b, s:o, s:o*, s:o*}",
-				 "severity", f->fail ? "fail" : "warn",
-				 "code", json_text(f->code),
-				 "cells", (json_int_t)f->cells,
-				 "explained", (json_int_t)f->explained,
-				 "or", or_json(run, f),
-				 "says", json_text(f->says),
-				 "do", json_text(f->act),
-				 "evidence",
-				 texts_json(f->evidence, sizeof(*f->evidence),
-					    f->n_evidence),
-				 "members", part_leaf(&f->part) >= 0 ?
-						    NULL : members_json(run, f),
-				 "drain", f->drain,
-				 "score", score_json(f->score),
-				 "rungs", f->n_probes == 0 ? NULL :
-				 texts_json(f->probes, sizeof(*f->probes),
-					    f->n_probes),
-				 "judged", f->judged == 0 ||
-						   f->judged == f->cells ?
-						   NULL :
-				 json_integer((json_int_t)f->judged));
+	json_t *json = part_json(run, &f->part), *rest;
+	json_t *others = json_array(), *members = json_array();
 
+	for (size_t i = 0; i < f->n_or; i++) {
+		json_array_append_new(others, part_json(run, &f->or_parts[i]));
+	}
+	for (size_t i = 0; i < f->n_members; i++) {
+		json_array_append_new(members,
+				      verdict_node_json(run, f->members[i]));
+	}
+	if (part_leaf(&f->part) >= 0) {	/* the part has them */
+		json_decref(members);
+		members = NULL;
+	}
+	/* two digits of the score; more are of no use */
+	rest = json_pack("{s:s, s:o, s:I, s:I, s:o, s:o, s:o, s:o, "
+			 "s:o*, s:b, s:o, s:o*, s:o*}",
+			 "severity", f->fail ? "fail" : "warn",
+			 "code", json_text(f->code),
+			 "cells", (json_int_t)f->cells,
+			 "explained", (json_int_t)f->explained,
+			 "or", others,
+			 "says", json_text(f->says),
+			 "do", json_text(f->act),
+			 "evidence",
+			 texts_json(f->evidence, sizeof(*f->evidence),
+				    f->n_evidence),
+			 "members", members,
+			 "drain", f->drain,
+			 "score", isnan(f->score) ? json_null() :
+			 json_real(round(f->score * 100) / 100),
+			 "rungs", f->n_probes == 0 ? NULL :
+			 texts_json(f->probes, sizeof(*f->probes),
+				    f->n_probes),
+			 "judged", f->judged == 0 || f->judged == f->cells ?
+					   NULL :
+			 json_integer((json_int_t)f->judged));
 	if (json_object_update(json, rest) < 0) {
 		json_decref(json);
 		json = NULL;
@@ -153,25 +137,6 @@ static json_t *cells_json(const size_t count[CELL_CLASSES])
 	return cells;
 }
 
-/** Returns the tests of the follow-up by outcome; NULL without one. */
-static json_t *follow_json(const struct run *run)
-{
-	size_t count[CELL_CLASSES];
-
-	follow_count(run, count);
-	return run->n_follow > 0 ? cells_json(count) : NULL;
-}
-
-/** Returns which faults the sample can have detected; NULL if the run was not a
- *  sample. */
-static json_t *sample_json(const struct run *run)
-{
-	struct sampled s;
-
-	return sampled_read(run_file(run->json).planned.sample, &s) ?
-		       sampled_json(&s) : NULL;
-}
-
 /** Returns the comparison with the accepted run; NULL without one. */
 static json_t *accepted_json(const struct accepted *a)
 {
@@ -188,6 +153,10 @@ static json_t *accepted_json(const struct accepted *a)
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
+	size_t follow_up[CELL_CLASSES];
+	struct sampled sample;
+	bool sampled = sampled_read(run_file(run->json).planned.sample,
+				    &sample);
 	char reason[2 * CAPTION_SIZE];
 	bool cut = caption_partial(run, v, reason, sizeof(reason));
 	size_t said = strlen(reason);
@@ -195,7 +164,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 	if (cut && v->hint) {
 		snprintf(reason + said, sizeof(reason) - said, "; %s", v->hint);
 	}
-
+	follow_count(run, follow_up);
 	for (size_t i = 0; i < v->n; i++) {
 		if (json_array_append_new(findings,
 					  finding_json(run, &v->findings[i])) <
@@ -209,7 +178,8 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "cells", cells_json(v->cells),
-			 "follow_up", follow_json(run),
+			 "follow_up", run->n_follow > 0 ?
+			 cells_json(follow_up) : NULL,
 			 "findings", findings,
 			 "exclude", texts_json(v->exclude, sizeof(*v->exclude),
 					       v->n_exclude),
@@ -219,7 +189,7 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			 "unwritten", v->unsaved ? json_text(v->unsaved) : NULL,
 			 "slow_percent", run->slow_percent > 0 ?
 			 json_integer(run->slow_percent) : NULL,
-			 "sample", sample_json(run),
+			 "sample", sampled ? sampled_json(&sample) : NULL,
 			 "retest", retest_json(run, v),
 			 "reference", accepted_json(&v->accepted));
 }
@@ -252,21 +222,14 @@ static int read_leaf(void *of, const char *name, const json_t *members)
 	return leaf >= 0 && run->leaves[leaf].n_nodes > 0 ? leaf : -1;
 }
 
-/** Returns true if @p has the nodes that its kind requires. */
-static bool has_nodes(const struct part *p)
+/** Reads a part.  Returns 0, or -1 if @json is not one, or lacks the nodes that
+ *  its kind requires. */
+static int read_part(const json_t *json, struct run *run, struct part *p)
 {
 	const unsigned two = KIND(NODE_PAIR) | KIND(PAIR);
 	const unsigned one = two | KIND(NODE) | KIND(NODE_NETWORK) |
 			     KIND(SOCKET) | KIND(CABLE_SWAP) | KIND(NIC) |
 			     KIND(GPU) | KIND(GPU_NVLINK);
-
-	return (p->node >= 0 || !part_is(p, one)) &&
-	       (p->peer_node >= 0 || !part_is(p, two));
-}
-
-/** Reads a part.  Returns 0, or -1 if @json is not one. */
-static int read_part(const json_t *json, struct run *run, struct part *p)
-{
 	const struct run_entry f = run_entry_of(json);
 
 	if (part_kind_of(f.kind) == PART_KINDS) {
@@ -277,7 +240,9 @@ static int read_part(const json_t *json, struct run *run, struct part *p)
 		return part_is_placed(p) ? 0 : -1;
 	}
 	p->name = run_add_name(run, f.name);
-	return has_nodes(p) ? 0 : -1;
+	return (p->node < 0 && part_is(p, one)) ||
+			       (p->peer_node < 0 && part_is(p, two)) ?
+		       -1 : 0;
 }
 
 static void read_finding(const json_t *json, struct run *run,

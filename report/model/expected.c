@@ -365,23 +365,6 @@ static double expect(const struct expected_matching *m,
 	       (latency_s + size_GB / line);
 }
 
-static void apply_cell(const struct expected_matching *m, size_t at)
-{
-	int src = run_src(m->run, at), dst = run_dst(m->run, at);
-	struct cell *c = &m->run->cells[at];
-	uint8_t line;
-
-	if (!isfinite(c->bw_GB_s) || c->expected_GB_s > 0) {
-		return;		/* not measured, or its row says it */
-	}
-	line = line_of(m, at, src, dst);
-	if (line > 0) {
-		c->expected_GB_s = (float)expect(m, &m->x->list[line - 1], c,
-						 src, dst);
-		m->run->cell_line[at] = line;
-	}
-}
-
 int expected_apply(struct run *run, const struct expected *x)
 {
 	struct expected_matching m = { .run = run, .x = x };
@@ -398,7 +381,18 @@ int expected_apply(struct run *run, const struct expected *x)
 		memset(m.lines, NOT_LOOKED, lines);
 		learn(&m);
 		run_foreach_cell(run, at) {
-			apply_cell(&m, at);
+			int src = run_src(run, at), dst = run_dst(run, at);
+			struct cell *c = &run->cells[at];
+			/* not measured, or its row says it */
+			bool skip = !isfinite(c->bw_GB_s) ||
+				    c->expected_GB_s > 0;
+			uint8_t line = skip ? 0 : line_of(&m, at, src, dst);
+
+			if (line > 0) {
+				c->expected_GB_s = (float)expect(
+					&m, &x->list[line - 1], c, src, dst);
+				run->cell_line[at] = line;
+			}
 		}
 		rc = 0;
 	}

@@ -182,22 +182,6 @@ static const char *switch_text(const struct run *run, const struct part *p,
 	return buf;
 }
 
-static const char *config_text(const struct run *run, const struct part *p,
-			       char *buf, size_t size)
-{
-	const char *node = p->node >= 0 ? run->nodes[p->node].name : "";
-
-	if (p->node < 0) {
-		snprintf(buf, size, "the set-up of the nodes");
-	} else if (p->index < 0) {
-		snprintf(buf, size, "the set-up of %s", node);
-	} else {
-		snprintf(buf, size, "the set-up of %s for %s %d", node,
-			 run->ports ? "NIC" : "GPU", p->index);
-	}
-	return buf;
-}
-
 /**
  * Names of kinds that need no more than their numbers: @n is the node, @i and
  * @p the index and the one of the peer, @d the direction.
@@ -281,7 +265,12 @@ const char *part_name(const struct run *run, const struct part *p, char *buf,
 	case PART_PAIR:
 		return path_text(run, p, buf, size);
 	case PART_CONFIG:
-		return config_text(run, p, buf, size);
+		snprintf(buf, size, "the set-up of %s", node);
+		if (p->node >= 0 && p->index >= 0) {
+			snprintf(buf, size, "the set-up of %s for %s %d", node,
+				 run->ports ? "NIC" : "GPU", p->index);
+		}
+		return buf;
 	case PART_LIMIT:
 		snprintf(buf, size, "limit of %s", node);
 		return buf;
@@ -329,25 +318,6 @@ struct part part_of_path(enum path_class path)
 	return part_of_kind(kinds[path]);
 }
 
-/** The first place from @at on with an end among the ranks of @n, where all
- *  pairs have one. */
-static size_t next_of_node(const struct run *run, const struct cluster_node *n,
-			   size_t at)
-{
-	const size_t ranks = (size_t)run->grid.ranks;
-	const size_t first = (size_t)n->first_rank;
-	const size_t end = first + (size_t)n->gpus;
-	size_t src = at / ranks, dst = at % ranks;
-
-	if ((src >= first && src < end) || (dst >= first && dst < end)) {
-		return at;
-	}
-	if (dst >= end) {
-		src++;
-	}
-	return src * ranks + (src == first ? 0 : first);
-}
-
 size_t part_next(const struct run *run, const struct part *p, size_t at)
 {
 	const unsigned of_node = 1U << PART_ON_NODE | 1U << PART_ON_NIC |
@@ -356,15 +326,25 @@ size_t part_next(const struct run *run, const struct part *p, size_t at)
 	const bool one_node = p->node >= 0 && !run->grid.first &&
 			      of_node >> part_scopes[p->kind].place & 1;
 	const struct cluster_node *n = one_node ? &run->nodes[p->node] : NULL;
-	const size_t end = run_n_cells(run);
+	const size_t ranks = (size_t)run->grid.ranks;
+	const size_t first = n ? (size_t)n->first_rank : 0;
+	const size_t end = n ? first + (size_t)n->gpus : ranks;
 
-	for (; at < end; at++) {
-		at = n ? next_of_node(run, n, at) : at;
-		if (at < end && part_touches_at(run, p, at)) {
+	for (; at < run_n_cells(run); at++) {
+		size_t src = n ? at / ranks : first, dst = n ? at % ranks : 0;
+
+		/* if all pairs have a place, the next one with an end on the
+		 * node */
+		if ((src < first || src >= end) &&
+		    (dst < first || dst >= end)) {
+			src += dst >= end;
+			at = src * ranks + (src == first ? 0 : first);
+		}
+		if (at < run_n_cells(run) && part_touches_at(run, p, at)) {
 			return at;
 		}
 	}
-	return end;
+	return run_n_cells(run);
 }
 
 size_t part_tests(const struct run *run, const struct part *p,

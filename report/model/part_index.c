@@ -53,22 +53,6 @@ static int swappable(const struct part_index *x, int node)
 		       0 : nics;
 }
 
-/** Which nodes have measured a pair across rails. */
-static void find_crosses(struct part_index *x)
-{
-	const struct run *run = x->run;
-
-	run_foreach_cell(run, at) {
-		const struct cluster_rank *s = &run->ranks[run_src(run, at)];
-		const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
-
-		if (s->nic != d->nic && s->node != d->node &&
-		    run_measured(run->cells[at].class)) {
-			x->crosses[s->node] = x->crosses[d->node] = 1;
-		}
-	}
-}
-
 /** How many there are of each kind, and so where each begins. */
 static void number_kinds(struct part_index *x, size_t nics, size_t swaps,
 			 size_t rails)
@@ -98,19 +82,6 @@ static void number_kinds(struct part_index *x, size_t nics, size_t swaps,
 	x->n = x->at[PART_KINDS];
 }
 
-/** One whose GPUs have one NIC is none: that says it. */
-static size_t socket_number(const struct run *run, int rank)
-{
-	int node = run->ranks[rank].node;
-
-	return run->mesh || run->ports ||
-			       run->nodes[node].nics < 2 * CLUSTER_SOCKETS ||
-			       run->nodes[node].gpus < 2 * CLUSTER_SOCKETS ?
-		       NO_SOCKET :
-		       (size_t)(node * CLUSTER_SOCKETS +
-				cluster_socket(&run->cluster, rank));
-}
-
 int part_index_init(struct part_index *x, const struct run *run)
 {
 	size_t nodes = (size_t)run->n_nodes, nics = 0, swaps = 0, rails = 0;
@@ -125,9 +96,27 @@ int part_index_init(struct part_index *x, const struct run *run)
 	x->crosses = x->first_swap + nodes + 1;
 	x->socket = x->crosses + nodes + 1;
 	for (int r = 0; r < run->n_ranks; r++) {
-		x->socket[r] = socket_number(run, r);
+		const int node = run->ranks[r].node;
+
+		/* a socket whose GPUs have one NIC is no part: the NIC is it */
+		x->socket[r] = run->mesh || run->ports ||
+			       run->nodes[node].nics < 2 * CLUSTER_SOCKETS ||
+			       run->nodes[node].gpus < 2 * CLUSTER_SOCKETS ?
+				       NO_SOCKET :
+				       (size_t)(node * CLUSTER_SOCKETS +
+						cluster_socket(&run->cluster,
+							       r));
 	}
-	find_crosses(x);
+	/* which nodes have measured a pair across rails */
+	run_foreach_cell(run, at) {
+		const struct cluster_rank *s = &run->ranks[run_src(run, at)];
+		const struct cluster_rank *d = &run->ranks[run_dst(run, at)];
+
+		if (s->nic != d->nic && s->node != d->node &&
+		    run_measured(run->cells[at].class)) {
+			x->crosses[s->node] = x->crosses[d->node] = 1;
+		}
+	}
 	for (size_t i = 0; i < nodes; i++) {
 		size_t here = (size_t)run->nodes[i].nics;
 
@@ -206,29 +195,6 @@ static void add_leaves(struct ids *out, int from_node, int to_node)
 	}
 }
 
-/** A node of one NIC, or without cells inside, has no network of its own: that
- *  NIC, or the node, says it. */
-static bool has_network(const struct run *run, int node)
-{
-	const struct cluster_node *n = &run->nodes[node];
-
-	return !run->mesh && n->nics > 1 && n->gpus > 1;
-}
-
-static void add_node_networks(struct ids *out, int from, int to)
-{
-	const struct run *run = out->x->run;
-
-	if (has_network(run, from)) {
-		add_id(out, PART_NODE_NETWORK, (size_t)from, PART_BOTH);
-		add_id(out, PART_NODE_NETWORK, (size_t)from, PART_TX);
-	}
-	if (has_network(run, to)) {
-		add_id(out, PART_NODE_NETWORK, (size_t)to, PART_BOTH);
-		add_id(out, PART_NODE_NETWORK, (size_t)to, PART_RX);
-	}
-}
-
 int part_index_nodes(const struct part_index *x, int from, int to,
 		     enum path_class path, size_t ids[PART_INDEX_NODES_MAX])
 {
@@ -246,19 +212,24 @@ int part_index_nodes(const struct part_index *x, int from, int to,
 	if (path != PATH_NVLINK) {
 		add_id(&out, PART_INTER_NODE, 0, 0);
 		add_leaves(&out, from, to);
-		add_node_networks(&out, from, to);
+		/* a node of one NIC, or without cells inside, has no network
+		 * of its own: that NIC, or the node, says it */
+		for (int i = 0; i < 2 && !x->run->mesh; i++) {
+			const int node = i ? to : from;
+			const struct cluster_node *n = &x->run->nodes[node];
+
+			if (n->nics > 1 && n->gpus > 1) {
+				add_id(&out, PART_NODE_NETWORK, (size_t)node,
+				       PART_BOTH);
+				add_id(&out, PART_NODE_NETWORK, (size_t)node,
+				       i ? PART_RX : PART_TX);
+			}
+		}
 	}
 	add_id(&out, PART_NODE_PAIR, two_number(from, to), PART_BOTH);
 	add_id(&out, PART_NODE_PAIR, two_number(from, to),
 	       from < to ? PART_TX : PART_RX);
 	return out.n;
-}
-
-static void add_socket(struct ids *out, size_t socket)
-{
-	if (socket != NO_SOCKET) {
-		add_id(out, PART_SOCKET, socket, 0);
-	}
 }
 
 /** Those of the NIC of @r and another one of its node. */
@@ -286,30 +257,6 @@ static void add_rail_leaf(struct ids *out, const struct cluster_rank *r)
 	}
 }
 
-static void add_network(struct ids *out, int src, int dst)
-{
-	const struct run *run = out->x->run;
-	const struct cluster_rank *s = &run->ranks[src], *d = &run->ranks[dst];
-
-	add_id(out, PART_RAIL, (size_t)s->nic, 0);
-	add_rail_leaf(out, s);
-	if (s->nic != d->nic) {
-		add_id(out, PART_CROSS_RAIL, 0, 0);
-		add_id(out, PART_RAIL, (size_t)d->nic, 0);
-		add_rail_leaf(out, d);
-	} else {
-		if (run->nodes[s->node].leaf != run->nodes[d->node].leaf) {
-			add_rail_leaf(out, d);
-		}
-		add_swaps(out, s);
-		add_swaps(out, d);
-	}
-	add_socket(out, out->x->socket[src]);
-	add_socket(out, out->x->socket[dst]);
-	add_ends(out, PART_NIC, out->x->first_nic[s->node] + (size_t)s->nic,
-		 out->x->first_nic[d->node] + (size_t)d->nic);
-}
-
 int part_index_ranks(const struct part_index *x, int src, int dst,
 		     size_t ids[PART_INDEX_RANKS_MAX])
 {
@@ -326,12 +273,35 @@ int part_index_ranks(const struct part_index *x, int src, int dst,
 			add_ends(&out, PART_GPU_NVLINK, (size_t)src,
 				 (size_t)dst);
 		}
-	} else if (run->n_domains > 0 &&
-		   cluster_path(&run->cluster, src, dst) == PATH_NVLINK) {
-		add_id(&out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
-	} else {
-		add_network(&out, src, dst);
+		return out.n;
 	}
+	if (run->n_domains > 0 &&
+	    cluster_path(&run->cluster, src, dst) == PATH_NVLINK) {
+		add_id(&out, PART_NVLINK_DOMAIN, (size_t)s->domain - 1, 0);
+		return out.n;
+	}
+	add_id(&out, PART_RAIL, (size_t)s->nic, 0);
+	add_rail_leaf(&out, s);
+	if (s->nic != d->nic) {
+		add_id(&out, PART_CROSS_RAIL, 0, 0);
+		add_id(&out, PART_RAIL, (size_t)d->nic, 0);
+		add_rail_leaf(&out, d);
+	} else {
+		if (run->nodes[s->node].leaf != run->nodes[d->node].leaf) {
+			add_rail_leaf(&out, d);
+		}
+		add_swaps(&out, s);
+		add_swaps(&out, d);
+	}
+	for (int i = 0; i < 2; i++) {
+		const size_t socket = x->socket[i ? dst : src];
+
+		if (socket != NO_SOCKET) {
+			add_id(&out, PART_SOCKET, socket, 0);
+		}
+	}
+	add_ends(&out, PART_NIC, x->first_nic[s->node] + (size_t)s->nic,
+		 x->first_nic[d->node] + (size_t)d->nic);
 	return out.n;
 }
 

@@ -10,27 +10,7 @@
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 
-/** The first line, kept: a run that somebody imported may have other columns,
- *  and another order. */
-struct csv_header {
-	char *names[CSV_MAX_FIELDS];
-	size_t n;
-};
-
-static int header_add(struct csv_header *h, const char *name)
-{
-	h->names[h->n] = strdup(name);
-	return h->names[h->n] ? (int)h->n++ : -1;
-}
-
-static void header_release(struct csv_header *h)
-{
-	while (h->n > 0) {
-		free(h->names[--h->n]);
-	}
-}
-
-/** Not as it stands: anybody may have written it. */
+/** Write @row, quoted anew: any user may have written it. */
 static void put_row(const struct csv_row *row, struct str *line, FILE *out)
 {
 	str_reset(line);
@@ -42,27 +22,8 @@ static void put_row(const struct csv_row *row, struct str *line, FILE *out)
 	fputs(str_text(line), out);
 }
 
-/** Which lines decide a cell, a bit each; NULL without memory.  *@lines: up to
- *  which there are any. */
-static uint8_t *deciding(const struct run *run, size_t *lines)
-{
-	uint8_t *bits;
-
-	*lines = 0;
-	run_foreach_cell(run, at) {
-		*lines = run->cell_row[at] > *lines ? run->cell_row[at] :
-						      *lines;
-	}
-	bits = calloc(*lines / 8 + 1, 1);
-	for (size_t at = 0; bits && at < run_n_cells(run); at++) {
-		bits[run->cell_row[at] / 8] |=
-			(uint8_t)(1u << run->cell_row[at] % 8);
-	}
-	return bits;
-}
-
-/** A row of each planned pair that has none. */
-static void put_missing(const struct run *run, const struct csv_header *h,
+/** Write a row for each planned pair that has none; @h has the columns. */
+static void put_missing(const struct run *run, const struct csv_row *h,
 			struct str *line, FILE *out)
 {
 	struct p2p_row row;
@@ -90,45 +51,44 @@ static void put_missing(const struct run *run, const struct csv_header *h,
 		row.size_B = run->size_B > 0 ? run->size_B : RECORD_NONE;
 		str_reset(line);
 		record_add_named(&schema_p2p, &row,
-				 (const char *const *)h->names, h->n, line);
+				 (const char *const *)h->field, h->n, line);
 		fputs(str_text(line), out);
 	}
 }
 
-/** The first line into @h, which has that of the schema where there is none. */
-static int take_header(struct csv_reader *r, struct csv_header *h,
-		       struct err *e)
+/** Copy the first line into @h, or the columns of the schema if there is none:
+ *  a run that was imported may have other columns, and another order.  The
+ *  caller frees the fields, after an error too. */
+static int take_header(struct csv_reader *r, struct csv_row *h, struct err *e)
 {
 	struct csv_row row = { .n = 0 };
 	int got = r->f ? csv_next(r, &row, e) : 0;
 
-	for (size_t i = 0; got == 1 && i < row.n; i++) {
-		got = header_add(h, row.field[i]) < 0 ? -1 : 1;
-	}
 	for (const struct column *c = schema_p2p.columns;
 	     got == 0 && c->name; c++) {
-		got = header_add(h, c->name) < 0 ? -1 : 0;
+		row.field[row.n++] = c->name;
+	}
+	for (size_t i = 0; got >= 0 && i < row.n; i++) {
+		h->field[h->n] = strdup(row.field[i]);
+		if (!h->field[h->n]) {
+			return -1;
+		}
+		h->n++;
 	}
 	return got;
 }
 
-/** Which of the rows are wanted. */
-struct wanted {
-	bool all;
-	const uint8_t *bits;	/* else those of @lines lines, a bit each */
-	size_t lines;
-};
-
-static bool wants(const struct wanted *w, size_t line)
+/** Return true if @line is wanted: all, or, with @bits, a bit for each of the
+ *  @lines lines, those that decide a cell. */
+static bool wants(const uint8_t *bits, size_t lines, size_t line)
 {
-	return w->all || (line <= w->lines &&
-			  w->bits[line / 8] >> line % 8 & 1);
+	return !bits || (line <= lines && bits[line / 8] >> line % 8 & 1);
 }
 
 #define PLAIN_BYTES 65536	/* that are written in one go, at most */
 
 /** Copy the rest of @r; rows that are harmless stay unchanged. */
-static int copy_rows(struct csv_reader *r, const struct wanted *w,
+static int copy_rows(struct csv_reader *r, const uint8_t *bits, size_t lines,
 		     struct str *line, FILE *out, struct err *e)
 {
 	struct str plain = STR_INIT;
@@ -140,7 +100,7 @@ static int copy_rows(struct csv_reader *r, const struct wanted *w,
 	while (got == 1) {
 		bool as_it_is = csv_next_plain(r, &raw, &n);
 
-		if (as_it_is && wants(w, r->line)) {
+		if (as_it_is && wants(bits, lines, r->line)) {
 			str_addmem(&plain, raw, n);
 		}
 		if (!as_it_is || plain.len > PLAIN_BYTES) {
@@ -149,7 +109,7 @@ static int copy_rows(struct csv_reader *r, const struct wanted *w,
 		}
 		if (!as_it_is) {
 			got = csv_next(r, &row, e);
-			if (got == 1 && wants(w, r->line)) {
+			if (got == 1 && wants(bits, lines, r->line)) {
 				put_row(&row, line, out);
 			}
 		}
@@ -163,26 +123,36 @@ static int copy_rows(struct csv_reader *r, const struct wanted *w,
 static int put_rows(struct csv_reader *r, const struct run *run, FILE *out,
 		    struct err *e)
 {
-	struct csv_header h = { .n = 0 };
+	struct csv_row header = { .n = 0 };
 	struct str line = STR_INIT;
-	struct csv_row row;
 	size_t lines = 0;
-	uint8_t *bits = run ? deciding(run, &lines) : NULL;
-	const struct wanted w = { .all = !run, .bits = bits, .lines = lines };
-	int got = !run ? 1 : bits ? take_header(r, &h, e) : -1;
+	uint8_t *bits = NULL;
+	int got = 1;
 
-	row.n = h.n;
-	memcpy(row.field, h.names, h.n * sizeof(*row.field));
+	if (run) {
+		run_foreach_cell(run, at) {
+			lines = run->cell_row[at] > lines ? run->cell_row[at] :
+							    lines;
+		}
+		bits = calloc(lines / 8 + 1, 1);
+		got = bits ? take_header(r, &header, e) : -1;
+	}
+	for (size_t at = 0; bits && at < run_n_cells(run); at++) {
+		bits[run->cell_row[at] / 8] |=
+			(uint8_t)(1u << run->cell_row[at] % 8);
+	}
 	if (run && got >= 0) {
-		put_row(&row, &line, out);
+		put_row(&header, &line, out);
 	}
 	if (got == 1) {
-		got = copy_rows(r, &w, &line, out, e);
+		got = copy_rows(r, bits, lines, &line, out, e);
 	}
 	if (run && got == 0) {
-		put_missing(run, &h, &line, out);
+		put_missing(run, &header, &line, out);
 	}
-	header_release(&h);
+	while (header.n > 0) {
+		free((void *)(uintptr_t)header.field[--header.n]);
+	}
 	str_release(&line);
 	free(bits);
 	return got;

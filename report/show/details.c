@@ -14,103 +14,42 @@
 #define WORDS_MAX_FINDINGS 10
 #define WORDS_MIN_WIDTH 40
 
-static void words_add_finding(const struct wrap *w, const struct finding *f)
-{
-	struct str text = STR_INIT;
-
-	wrap_finding(w, f->fail, f->says);
-	/* "found by ping, ib and p2p"; of one probe its evidence says it */
-	for (size_t i = 0; i < f->n_probes; i++) {
-		str_addf(&text, "%s %s", i == 0 ? "found by" :
-			 i + 1 < f->n_probes ? "," : " and", f->probes[i]);
-	}
-	if (f->n_probes > 1) {
-		wrap_line(w, 0, str_text(&text));
-	}
-	str_release(&text);
-	for (size_t i = 0; i < f->n_first; i++) {
-		wrap_line(w, 2, f->evidence[i]);
-	}
-	if (f->n_evidence > f->n_first) {
-		wrap_line(w, 2, f->evidence[f->n_first]);
-	}
-	wrap_act(w, f->act);
-}
-
 static void add_findings(const struct judged *j, const struct wrap *w)
 {
 	const struct verdict *v = &j->verdict;
-	struct str next = STR_INIT;
+	struct str text = STR_INIT;
 
 	for (size_t i = 0; i < v->n && i < WORDS_MAX_FINDINGS; i++) {
-		words_add_finding(w, &v->findings[i]);
+		const struct finding *f = &v->findings[i];
+
+		wrap_finding(w, f->fail, f->says);
+		/* "found by ping, ib and p2p"; of one probe its evidence says
+		 * it */
+		for (size_t k = 0; k < f->n_probes; k++) {
+			str_addf(&text, "%s %s", k == 0 ? "found by" :
+				 k + 1 < f->n_probes ? "," : " and",
+				 f->probes[k]);
+		}
+		if (f->n_probes > 1) {
+			wrap_line(w, 0, str_text(&text));
+		}
+		str_reset(&text);
+		for (size_t k = 0; k < f->n_evidence && k <= f->n_first; k++) {
+			wrap_line(w, 2, f->evidence[k]);
+		}
+		wrap_act(w, f->act);
 	}
 	if (v->n > WORDS_MAX_FINDINGS) {
 		str_addf(w->out, "\n      %zu more findings are in "
 			 "verdict.json and report.html\n",
 			 v->n - WORDS_MAX_FINDINGS);
 	}
-	next_words(&j->run, v, &next);
-	if (next.len > 0) {
+	next_words(&j->run, v, &text);
+	if (text.len > 0) {
 		str_add(w->out, "\n      ");
-		wrap_lines(w, 6, str_text(&next));
+		wrap_lines(w, 6, str_text(&text));
 	}
-	str_release(&next);
-}
-
-/** The status, and what was run. */
-static void add_what(const struct judged *j, const struct wrap *w)
-{
-	char text[CAPTION_SIZE];
-
-	wrap_status(w, caption_status(&j->run, &j->verdict));
-	if (j->run.n_nodes == 0 && j->run.rows == 0) {
-		/* no node has come yet, or ever did */
-		wrap_text(w, 6, caption_what(&j->run, text, sizeof(text)));
-		return;
-	}
-	for (int i = 0; j->kind->head(j, i, text, sizeof(text)); i++) {
-		if (i == 0) {
-			wrap_text(w, 6, text);
-		} else {
-			wrap_line(w, 0, text);
-		}
-	}
-}
-
-/** The same, and how far it came. */
-static void add_head(const struct judged *j, const struct wrap *w)
-{
-	char text[CAPTION_SIZE];
-
-	add_what(j, w);
-	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
-		wrap_line(w, 0, text);
-	}
-	if (j->ask.hint) {
-		wrap_line(w, 0, j->ask.hint);
-	}
-}
-
-/** Add the notes: general ones, the run's, and those of its kind. */
-static void add_notes(const struct judged *j, const struct wrap *w)
-{
-	char text[CAPTION_SIZE];
-	const json_t *note;
-	size_t k;
-
-	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
-		wrap_line(w, 0, text);
-	}
-	json_array_foreach(run_file(j->run.json).notes, k, note) {
-		if (json_string_value(note)) {
-			wrap_line(w, 0, json_string_value(note));
-		}
-	}
-	for (int i = 0; j->kind->note &&
-			j->kind->note(j, i, text, sizeof(text)); i++) {
-		wrap_line(w, 0, text);
-	}
+	str_release(&text);
 }
 
 void show_words(const struct judged *j, int width, bool color,
@@ -120,9 +59,43 @@ void show_words(const struct judged *j, int width, bool color,
 		.out = out, .color = color,
 		.width = width < WORDS_MIN_WIDTH ? WORDS_MIN_WIDTH : width,
 	};
+	const bool empty = j->run.n_nodes == 0 && j->run.rows == 0;
+	char text[CAPTION_SIZE];
+	const json_t *note;
+	size_t k;
 
-	add_head(j, &w);
-	add_notes(j, &w);
+	/* the status, what was run, and how far it came */
+	wrap_status(&w, caption_status(&j->run, &j->verdict));
+	if (empty) {		/* no node has come yet, or ever did */
+		wrap_text(&w, 6, caption_what(&j->run, text, sizeof(text)));
+	}
+	for (int i = 0; !empty && j->kind->head(j, i, text, sizeof(text));
+	     i++) {
+		if (i == 0) {
+			wrap_text(&w, 6, text);
+		} else {
+			wrap_line(&w, 0, text);
+		}
+	}
+	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
+		wrap_line(&w, 0, text);
+	}
+	if (j->ask.hint) {
+		wrap_line(&w, 0, j->ask.hint);
+	}
+	/* notes: general ones, the run's, and those of its kind */
+	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
+		wrap_line(&w, 0, text);
+	}
+	json_array_foreach(run_file(j->run.json).notes, k, note) {
+		if (json_string_value(note)) {
+			wrap_line(&w, 0, json_string_value(note));
+		}
+	}
+	for (int i = 0; j->kind->note &&
+			j->kind->note(j, i, text, sizeof(text)); i++) {
+		wrap_line(&w, 0, text);
+	}
 	if (j->kind->above && !j->ask.brief) {
 		j->kind->above(j, &w);
 	}
@@ -151,32 +124,12 @@ static void add_line(const struct wrap *w, const char *text)
 	wrap_text(w, INDENT + 2, text);
 }
 
-static void add_finding(const struct run *run, const struct finding *f,
-			size_t number, const struct wrap *w)
-{
-	char score[120];
-	struct str line = STR_INIT;
-
-	str_addf(&line, "%s, %s: %s", PART_NAME(run, &f->part), f->code,
-		 show_score(f, score, sizeof(score)));
-	str_addf(w->out, "\n%4zu  ", number);
-	wrap_text(w, INDENT, str_text(&line));
-	str_release(&line);
-	for (size_t i = 0; i < f->n_or; i++) {
-		str_addf(&line, "could also be %s",
-			 PART_NAME(run, &f->or_parts[i]));
-		add_line(w, str_text(&line));
-		str_reset(&line);
-	}
-	str_release(&line);
-	for (size_t i = 0; i < f->n_evidence; i++) {
-		add_line(w, f->evidence[i]);
-	}
-}
-
 void judged_details(const struct judged *j, int width, struct str *out)
 {
 	const struct wrap w = { .out = out, .width = width };
+	const struct run *run = &j->run;
+	struct str line = STR_INIT;
+	char score[120];
 
 	if (j->kind->details) {
 		j->kind->details(j, width, out);
@@ -185,6 +138,22 @@ void judged_details(const struct judged *j, int width, struct str *out)
 		str_add(out, "\nfindings in detail\n");
 	}
 	for (size_t i = 0; i < j->verdict.n; i++) {
-		add_finding(&j->run, &j->verdict.findings[i], i + 1, &w);
+		const struct finding *f = &j->verdict.findings[i];
+
+		str_addf(&line, "%s, %s: %s", PART_NAME(run, &f->part), f->code,
+			 show_score(f, score, sizeof(score)));
+		str_addf(out, "\n%4zu  ", i + 1);
+		wrap_text(&w, INDENT, str_text(&line));
+		str_reset(&line);
+		for (size_t k = 0; k < f->n_or; k++) {
+			str_addf(&line, "could also be %s",
+				 PART_NAME(run, &f->or_parts[k]));
+			add_line(&w, str_text(&line));
+			str_reset(&line);
+		}
+		for (size_t k = 0; k < f->n_evidence; k++) {
+			add_line(&w, f->evidence[k]);
+		}
 	}
+	str_release(&line);
 }

@@ -57,19 +57,6 @@ static char *more(struct str *raw, size_t n)
 	return raw->failed ? NULL : raw->data + from;
 }
 
-static void add_touched(const struct run *run, const struct part *p,
-			struct str *raw)
-{
-	const size_t n = run_n_cells(run);
-	char *bits = more(raw, (n + 7) / 8);
-
-	for (size_t at = 0; bits && at < n; at++) {
-		if (part_touches_at(run, p, at)) {
-			bits[at / 8] = (char)(bits[at / 8] | 1 << at % 8);
-		}
-	}
-}
-
 static void add_columns(const struct run *run, struct str *raw)
 {
 	const size_t n = run_n_cells(run);
@@ -99,16 +86,6 @@ static void add_columns(const struct run *run, struct str *raw)
 			wide[2 * n * i + n + at] = (char)(values[i] >> 8);
 		}
 	}
-}
-
-static size_t n_marked(const struct judged *j)
-{
-	size_t n = j->verdict.n < MAX_MARKED ? j->verdict.n : MAX_MARKED;
-
-	while (n > 0 && n * run_n_cells(&j->run) > MAX_BITS) {
-		n--;
-	}
-	return n;
 }
 
 static json_t *header_json(const struct judged *j, size_t marked)
@@ -176,12 +153,17 @@ static json_t *header_json(const struct judged *j, size_t marked)
 
 void html_data(const struct judged *j, struct str *out)
 {
-	const size_t marked = n_marked(j), n = run_n_cells(&j->run);
+	const struct run *run = &j->run;
+	const size_t n = run_n_cells(run);
+	size_t marked = j->verdict.n < MAX_MARKED ? j->verdict.n : MAX_MARKED;
 	struct str raw = STR_INIT, packed = STR_INIT;
 	json_t *header;
 
-	if (n == 0 || n > MAX_CELLS || !j->run.ranks) {
+	if (n == 0 || n > MAX_CELLS || !run->ranks) {
 		return;
+	}
+	while (marked > 0 && marked * n > MAX_BITS) {
+		marked--;
 	}
 	header = header_json(j, marked);
 	str_addmem(&raw, "\0\0\0\0", 4);
@@ -190,9 +172,17 @@ void html_data(const struct judged *j, struct str *out)
 	for (int i = 0; !raw.failed && i < 4; i++) {
 		raw.data[i] = (char)((raw.len - 4) >> 8 * i);
 	}
-	add_columns(&j->run, &raw);
+	add_columns(run, &raw);
+	/* the cells that each of the marked findings touches */
 	for (size_t i = 0; i < marked; i++) {
-		add_touched(&j->run, &j->verdict.findings[i].part, &raw);
+		const struct part *p = &j->verdict.findings[i].part;
+		char *bits = more(&raw, (n + 7) / 8);
+
+		for (size_t at = 0; bits && at < n; at++) {
+			bits[at / 8] = (char)(bits[at / 8] |
+					      part_touches_at(run, p, at)
+						      << at % 8);
+		}
 	}
 	if (!raw.failed) {
 		pack_add(raw.data, raw.len, &packed);
@@ -253,55 +243,39 @@ static void add_top(const struct run *run, const char *status, struct str *out)
 		 status);
 }
 
-/** Add the general notes: a drill, a model, damaged rows. */
-static void add_notes(const struct run *run, struct str *out)
-{
-	char text[CAPTION_SIZE];
-
-	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
-		html_element(out, run->drill && i == 0 ? "p class=\"drill\"" :
-				  "p class=\"note\"", text);
-	}
-}
-
-static void add_finding(const struct run *run, const struct finding *f,
-			struct str *out)
-{
-	const char *severity = f->fail ? "fail" : "warn";
-	char name[PART_NAME_SIZE];
-
-	str_addf(out, "<div class=\"finding\"><p><span class=\"badge %s\">%s"
-		 "</span> ", severity, severity);
-	html_text(out, f->says);
-	str_addch(out, ' ');
-	html_element(out, "code", f->code);
-	str_add(out, "</p>\n");
-	html_element(out, "pre", f->act);
-	str_add(out, "<ul>");
-	html_element(out, "li", show_score(f, name, sizeof(name)));
-	for (size_t i = 0; i < f->n_evidence; i++) {
-		html_element(out, "li", f->evidence[i]);
-	}
-	for (size_t i = 0; i < f->n_or; i++) {
-		str_add(out, "<li>could also be ");
-		html_text(out, part_name(run, &f->or_parts[i], name,
-					 sizeof(name)));
-		str_add(out, "</li>");
-	}
-	str_add(out, "</ul></div>\n");
-}
-
 static void add_findings(const struct run *run, const struct verdict *v,
 			 struct str *out)
 {
 	struct str next = STR_INIT;
+	char name[PART_NAME_SIZE];
 
 	html_element(out, "h2", "Findings");
 	if (v->n == 0) {
 		html_element(out, "p", "None.");
 	}
 	for (size_t i = 0; i < v->n && i < MAX_FINDINGS; i++) {
-		add_finding(run, &v->findings[i], out);
+		const struct finding *f = &v->findings[i];
+		const char *severity = f->fail ? "fail" : "warn";
+
+		str_addf(out, "<div class=\"finding\"><p><span class=\"badge "
+			 "%s\">%s</span> ", severity, severity);
+		html_text(out, f->says);
+		str_addch(out, ' ');
+		html_element(out, "code", f->code);
+		str_add(out, "</p>\n");
+		html_element(out, "pre", f->act);
+		str_add(out, "<ul>");
+		html_element(out, "li", show_score(f, name, sizeof(name)));
+		for (size_t k = 0; k < f->n_evidence; k++) {
+			html_element(out, "li", f->evidence[k]);
+		}
+		for (size_t k = 0; k < f->n_or; k++) {
+			str_add(out, "<li>could also be ");
+			html_text(out, part_name(run, &f->or_parts[k], name,
+						 sizeof(name)));
+			str_add(out, "</li>");
+		}
+		str_add(out, "</ul></div>\n");
 	}
 	if (v->n > MAX_FINDINGS) {
 		str_addf(out, "<p>%zu more are in verdict.json.</p>\n",
@@ -364,15 +338,22 @@ const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE])
 	return isfinite(value) ? units_real_text(value, digits, buf) : "";
 }
 
-static void add_facts(const struct run *run, struct str *out)
+/** Facts, events and run.json, folded up, and the end of the page. */
+static void add_end(const struct run *run, struct str *out)
 {
-	static const char *const names[] = {
+	static const char *const facts[] = {
 		"node", "scope", "fact", "value", "unit", "source", NULL
 	};
+	static const char *const events[] = {
+		"time", "node", "rank", "event", "detail", NULL
+	};
+	char *text = json_dumps(run->json, JSON_INDENT(2));
+	char rank[UNITS_REAL_SIZE];
 
+	html_element(out, "h2", "Everything else");
 	str_addf(out, "<details><summary>Facts (%zu)</summary>\n",
 		 run->n_facts + run->facts_spare + run->facts_cut);
-	html_header_row(names, out);
+	html_header_row(facts, out);
 	for (size_t i = 0; i < run->n_facts && i < HTML_MAX_FACTS; i++) {
 		const struct fact_row *f = &run->facts[i];
 
@@ -380,19 +361,9 @@ static void add_facts(const struct run *run, struct str *out)
 						f->value, f->unit, f->source,
 						NULL }, out);
 	}
-	str_add(out, "</table></details>\n");
-}
-
-static void add_events(const struct run *run, struct str *out)
-{
-	static const char *const names[] = {
-		"time", "node", "rank", "event", "detail", NULL
-	};
-	char rank[UNITS_REAL_SIZE];
-
-	str_addf(out, "<details><summary>Events (%zu)</summary>\n",
-		 run->n_events);
-	html_header_row(names, out);
+	str_addf(out, "</table></details>\n"
+		 "<details><summary>Events (%zu)</summary>\n", run->n_events);
+	html_header_row(events, out);
 	for (size_t i = 0; i < run->n_events && i < HTML_MAX_EVENTS; i++) {
 		const struct event_row *ev = &run->events[i];
 
@@ -401,40 +372,14 @@ static void add_events(const struct run *run, struct str *out)
 						ev->event, ev->detail, NULL },
 			 out);
 	}
-	str_add(out, "</table></details>\n");
-}
-
-/** Facts, events and run.json, folded up, and the end of the page. */
-static void add_end(const struct run *run, struct str *out)
-{
-	char *text = json_dumps(run->json, JSON_INDENT(2));
-
-	html_element(out, "h2", "Everything else");
-	add_facts(run, out);
-	add_events(run, out);
-	str_add(out, "<details><summary>run.json</summary>\n");
+	str_add(out, "</table></details>\n"
+		"<details><summary>run.json</summary>\n");
 	html_element(out, "pre", text ? text : "");
 	str_add(out, "</details>\n<script>");
 	str_add(out, page_js);
 	str_add(out, "</script></body></html>\n");
 	out->failed |= !text;
 	free(text);
-}
-
-/** Tables that words have: they are read as they stand. */
-static void add_tables(const struct judged *j, struct str *out)
-{
-	struct str text = STR_INIT;
-	const struct wrap w = { .out = &text, .width = PAGE_WIDTH };
-
-	if (j->kind->above) {
-		j->kind->above(j, &w);
-	}
-	if (j->kind->below && j->kind->below(j, 0, TERM_UNICODE, &text) < 0) {
-		out->failed = true;
-	}
-	html_element(out, "pre", str_text(&text));
-	str_release(&text);
 }
 
 static void add_lines(const struct judged *j, const char *element,
@@ -451,7 +396,8 @@ static void add_lines(const struct judged *j, const char *element,
 int show_html(const struct judged *j, const char *dir, struct err *e)
 {
 	const json_t *note;
-	struct str out = STR_INIT;
+	struct str out = STR_INIT, table = STR_INIT;
+	const struct wrap w = { .out = &table, .width = PAGE_WIDTH };
 	char text[CAPTION_SIZE];
 	size_t k;
 	int rc;
@@ -463,7 +409,11 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	}
 	html_element(&out, "pre", caption_command(&j->run, text,
 						  sizeof(text)));
-	add_notes(&j->run, &out);
+	/* general notes: a drill, a model, damaged rows */
+	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
+		html_element(&out, j->run.drill && i == 0 ?
+			     "p class=\"drill\"" : "p class=\"note\"", text);
+	}
 	json_array_foreach(run_file(j->run.json).notes, k, note) {
 		html_element(&out, "p class=\"note\"",
 			     json_string_value(note) ?
@@ -473,8 +423,16 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	add_findings(&j->run, &j->verdict, &out);
 	if (j->kind->html) {
 		j->kind->html(j, dir, &out);
-	} else {
-		add_tables(j, &out);
+	} else {	/* the tables that words have, as they are */
+		if (j->kind->above) {
+			j->kind->above(j, &w);
+		}
+		if (j->kind->below &&
+		    j->kind->below(j, 0, TERM_UNICODE, &table) < 0) {
+			out.failed = true;
+		}
+		html_element(&out, "pre", str_text(&table));
+		str_release(&table);
 	}
 	add_end(&j->run, &out);
 	rc = out.failed ? err_set(e, ENOMEM, "cannot write report.html") :

@@ -28,37 +28,34 @@ static const char *node_name(const struct run *run)
 	return run->n_nodes > 0 ? run->nodes[0].name : "-";
 }
 
-/** "GPU 3 of n1: lost" is "GPU 3: lost" where only n1 speaks, and "n1: full" is
- *  "full". */
-static void add_says(const char *says, const char *node, struct str *out)
-{
-	size_t len = strlen(node);
-	char of[80];
-	const char *at;
-
-	if (strncmp(says, node, len) == 0 && str_starts(says + len, ": ")) {
-		says += len + 2;
-	}
-	snprintf(of, sizeof(of), " of %.64s: ", node);
-	at = strstr(says, of);
-	if (at) {
-		str_addmem(out, says, (size_t)(at - says));
-		str_add(out, ": ");
-		says = at + strlen(of);
-	}
-	str_add(out, says);
-}
-
 static void add_findings(const struct run *run, const struct verdict *v,
 			 struct str *out)
 {
+	const char *node = node_name(run);
+	const size_t len = strlen(node);
+	char of[80];
+
+	snprintf(of, sizeof(of), " of %.64s: ", node);
 	for (size_t i = 0; i < v->n; i++) {
+		const char *says = v->findings[i].says, *at;
 		struct str one = STR_INIT;
 		size_t room;
 
 		str_addf(&one, "%s%s: ", i > 0 ? "; " : " ",
 			 v->findings[i].code);
-		add_says(v->findings[i].says, node_name(run), &one);
+		/* "GPU 3 of n1: lost" is "GPU 3: lost" where only n1 reports,
+		 * and "n1: full" is "full" */
+		if (strncmp(says, node, len) == 0 &&
+		    str_starts(says + len, ": ")) {
+			says += len + 2;
+		}
+		at = strstr(says, of);
+		if (at) {
+			str_addmem(&one, says, (size_t)(at - says));
+			str_add(&one, ": ");
+			says = at + strlen(of);
+		}
+		str_add(&one, says);
 		room = NODE_LINE_MAX - MORE_MAX > out->len ?
 			       NODE_LINE_MAX - MORE_MAX - out->len : 0;
 		if (one.len > room && i > 0) {
@@ -72,17 +69,6 @@ static void add_findings(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** How many parts have a fact @name. */
-static size_t count(const struct run *run, const char *name)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < run->n_facts; i++) {
-		n += strcmp(run->facts[i].fact, name) == 0;
-	}
-	return n;
-}
-
 static void add_parts(const struct run *run, struct str *out)
 {
 	static const struct {
@@ -94,8 +80,11 @@ static void add_parts(const struct run *run, struct str *out)
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		size_t n = count(run, parts[i].fact);
+		size_t n = 0;
 
+		run_foreach_fact(run, f) {
+			n += strcmp(f->fact, parts[i].fact) == 0;
+		}
 		str_addf(out, "%s %zu %s", i > 0 ? "," : "", n,
 			 n == 1 ? parts[i].one : parts[i].many);
 	}
@@ -209,37 +198,6 @@ static int compare_words(const void *a, const void *b)
 	return rc ? rc : by_number(x->at, y->at);
 }
 
-static bool same_claim(const struct word *a, const struct word *b)
-{
-	return strcmp(a->fact->scope, b->fact->scope) == 0 &&
-	       compare_fact(a->fact, b->fact) == 0;
-}
-
-/** Not shown: it is about the run, or a counter of what has not happened. */
-static bool is_left_out(const struct run *run, const struct fact_row *f)
-{
-	return strcmp(f->fact, "state") == 0 ||
-	       (strcmp(f->value, "0") == 0 && !skew_fact_of(run, f));
-}
-
-static void hear(struct info_table_table *t)
-{
-	const struct run *run = t->run;
-	int node = -1;
-
-	for (size_t i = 0; i < run->n_facts; i++) {
-		const struct fact_row *f = &run->facts[i];
-
-		node = run_find_node(run, f->node, node);
-		if (node >= 0 && !is_left_out(run, f)) {
-			t->words[t->n_words++] = (struct word){
-				.fact = f, .at = i, .node = node,
-			};
-		}
-	}
-	qsort(t->words, t->n_words, sizeof(*t->words), compare_words);
-}
-
 /** Most nodes first, then the first node; what the same nodes say stands
  *  together, and in it what they say alike of several parts. */
 static int compare_claims(const void *a, const void *b)
@@ -265,7 +223,9 @@ static void find_claims(struct info_table_table *t)
 	for (size_t i = 0; i < t->n_words; i++) {
 		const struct word w = t->words[i];
 
-		if (!c || !same_claim(c->words, &w)) {
+		if (!c ||
+		    strcmp(c->words->fact->scope, w.fact->scope) != 0 ||
+		    compare_fact(c->words->fact, w.fact) != 0) {
 			c = &t->claims[t->n_claims++];
 			*c = (struct claim){ .words = &t->words[kept],
 					     .at = w.at };
@@ -282,16 +242,6 @@ static void find_claims(struct info_table_table *t)
 
 /* ---- the same of several parts ----------------------------------------- */
 
-static uint64_t hash_text(const char *text)
-{
-	uint64_t hash = 0;
-
-	for (; *text; text++) {
-		hash = hash_mix(hash, (unsigned char)*text, 0, 0);
-	}
-	return hash;
-}
-
 /** Lines of the @n claims of a set of nodes; how many. */
 static size_t find_lines(const struct claim *c, size_t n,
 			 struct info_table_line *lines)
@@ -301,14 +251,17 @@ static size_t find_lines(const struct claim *c, size_t n,
 
 	for (size_t i = 0; i < n; i++) {
 		const struct fact_row *f = c[i].words[0].fact;
+		uint64_t scope = 0;
 
 		if (!l || compare_fact(l->claims[0].words[0].fact, f) != 0) {
 			l = &lines[n_lines++];
 			*l = (struct info_table_line){ .claims = &c[i] };
 		}
 		l->n++;
-		l->parts = hash_mix(l->parts,
-				    hash_text(f->scope), l->n, 0);
+		for (const char *p = f->scope; *p; p++) {
+			scope = hash_mix(scope, (unsigned char)*p, 0, 0);
+		}
+		l->parts = hash_mix(l->parts, scope, l->n, 0);
 	}
 	return n_lines;
 }
@@ -433,10 +386,24 @@ int info_table(const struct run *run, int width, size_t first, size_t most,
 		.wrap = { .out = out,
 			  .width = width > 0 ? width : FILE_WIDTH },
 	};
-	int rc = -1;
+	int rc = -1, node = -1;
 
 	if (t.words && t.claims && t.lines) {
-		hear(&t);
+		for (size_t i = 0; i < run->n_facts; i++) {
+			const struct fact_row *f = &run->facts[i];
+
+			node = run_find_node(run, f->node, node);
+			/* not those about the run, nor counters of what has
+			 * not happened */
+			if (node >= 0 && strcmp(f->fact, "state") != 0 &&
+			    (strcmp(f->value, "0") != 0 ||
+			     skew_fact_of(run, f))) {
+				t.words[t.n_words++] = (struct word){
+					.fact = f, .at = i, .node = node,
+				};
+			}
+		}
+		qsort(t.words, t.n_words, sizeof(*t.words), compare_words);
 		find_claims(&t);
 		rc = add_blocks(&t, first, most);
 	}

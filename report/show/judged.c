@@ -460,45 +460,41 @@ static void add_table(const struct all *all, struct str *out)
 	str_add(out, "</table>\n");
 }
 
-/** Add the output and the pictures of a step. */
-static void add_section(const char *dir, const struct all_step *s,
-			struct str *out)
+static void html(const struct judged *j, const char *dir, struct str *out)
 {
 	static const char *const pictures[] = {
 		"heatmap-nodes.svg", "heatmap-bw.svg", "heatmap-lat.svg",
 		"curves.svg", "bars.svg", NULL
 	};
-	char name[64], path[PATH_MAX], *text;
-
-	str_add(out, "<h2 id=\"");
-	html_text(out, s->row.rung);
-	str_add(out, "\">");
-	html_text(out, s->row.rung);
-	str_add(out, "</h2>\n");
-	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, s->row.rung);
-	text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
-	if (text) {
-		html_element(out, "pre", text);
-	}
-	free(text);
-	if (!s->judged || step_dir(dir, s->row.rung, path, NULL) < 0) {
-		return;
-	}
-	for (int i = 0; pictures[i]; i++) {
-		html_picture(path, pictures[i], s->row.rung, out);
-	}
-	str_add(out, "<p>");
-	add_link("", s->row.rung, "/report.html", "all of it", out);
-	str_add(out, "</p>\n");
-}
-
-static void html(const struct judged *j, const char *dir, struct str *out)
-{
 	const struct all *all = j->more;
 
 	add_table(all, out);
+	/* the output and the pictures of each step */
 	for (size_t i = 0; i < all->n; i++) {
-		add_section(dir, &all->steps[i], out);
+		const char *rung = all->steps[i].row.rung;
+		char name[64], path[PATH_MAX], *text;
+
+		str_add(out, "<h2 id=\"");
+		html_text(out, rung);
+		str_add(out, "\">");
+		html_text(out, rung);
+		str_add(out, "</h2>\n");
+		snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, rung);
+		text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
+		if (text) {
+			html_element(out, "pre", text);
+		}
+		free(text);
+		if (!all->steps[i].judged ||
+		    step_dir(dir, rung, path, NULL) < 0) {
+			continue;
+		}
+		for (int k = 0; pictures[k]; k++) {
+			html_picture(path, pictures[k], rung, out);
+		}
+		str_add(out, "<p>");
+		add_link("", rung, "/report.html", "all of it", out);
+		str_add(out, "</p>\n");
 	}
 }
 
@@ -538,21 +534,6 @@ static const struct judged_kind *kind_of(const char *dir)
 		i++;
 	}
 	return kinds[i] ? kinds[i] : kinds[0];
-}
-
-/** 0, or -1 with @e: what others put into a directory that they may write to
- *  could redirect our writes. */
-static int check_owner(const char *dir, struct err *e)
-{
-	struct err why;
-
-	if (rundir_check_own(dir, &why) == 0 || why.code) {
-		return 0;	/* what it lacks the first write says */
-	}
-	err_set(e, EPERM, "verdict.json, report.html and pictures are not "
-			  "written: %s", why.text);
-	return err_hint(e, "\"gpucheck report -o NEW DIR\" writes them "
-			   "elsewhere");
 }
 
 static int put_csv(void *arg, FILE *f)
@@ -623,38 +604,32 @@ static void note_unwritten(struct unwritten *u, const char *name,
 	str_addf(&u->names, "%s%s", u->n > 1 ? ", " : "", name);
 }
 
-/** Remove what can be made again, as writing @f failed with @e: the file that
- *  it replaces, which is out of date, and for the verdict the rows, as it can
- *  say that they are missing.  Return true if there is more room now. */
-static bool make_room(struct judged *j, const struct report_file *f,
-		      struct unwritten *u, const struct err *e)
-{
-	const char *name = rundir_has(j->out, f->name) ? f->name : RUN_FINAL;
-	struct err why;
-
-	if ((e->code != ENOSPC && e->code != EDQUOT) ||
-	    (name != f->name && f->write != write_verdict) ||
-	    !rundir_has(j->out, name)) {
-		return false;
-	}
-	rundir_remove(j->out, name);
-	if (name != f->name) {
-		err_set(&why, e->code, "cannot write '%s/%s'", j->out, name);
-		note_unwritten(u, name, &why);
-		verdict_set_unsaved(&j->run, &j->verdict, name);
-	}
-	return true;
-}
-
+/** Write the file @f.  If there is no room for it, first remove what can be
+ *  made again: the file that it replaces, which is out of date, and for the
+ *  verdict the rows, as it can say that they are missing. */
 static void write_file(struct judged *j, const struct report_file *f,
 		       struct unwritten *u)
 {
-	struct err e = { 0 };
+	struct err e = { 0 }, why;
 	int rc;
 
-	do {
-		rc = f->write(j, &e);
-	} while (rc < 0 && make_room(j, f, u, &e));
+	while ((rc = f->write(j, &e)) < 0 &&
+	       (e.code == ENOSPC || e.code == EDQUOT)) {
+		const char *name = rundir_has(j->out, f->name) ? f->name :
+								 RUN_FINAL;
+
+		if ((name != f->name && f->write != write_verdict) ||
+		    !rundir_has(j->out, name)) {
+			break;
+		}
+		rundir_remove(j->out, name);
+		if (name != f->name) {
+			err_set(&why, e.code, "cannot write '%s/%s'", j->out,
+				name);
+			note_unwritten(u, name, &why);
+			verdict_set_unsaved(&j->run, &j->verdict, name);
+		}
+	}
 	if (rc < 0) {
 		note_unwritten(u, f->name, &e);
 	}
@@ -663,19 +638,6 @@ static void write_file(struct judged *j, const struct report_file *f,
 		/* an empty one needs no room, and later readers know */
 		rundir_write_text(j->out, RUN_VERDICT, "", 0666, NULL);
 	}
-}
-
-/** Find what this report of @dir or an earlier one could not save. */
-static void find_unsaved(struct judged *j, const char *dir)
-{
-	json_t *json = rundir_read_json(dir, RUN_VERDICT, NULL);
-	bool lost = !json && rundir_has(dir, RUN_VERDICT);
-
-	if ((lost || strcmp(verdict_file(json).unwritten, RUN_FINAL) == 0) &&
-	    !rundir_has(dir, RUN_FINAL)) {
-		verdict_set_unsaved(&j->run, &j->verdict, RUN_FINAL);
-	}
-	json_decref(json);
 }
 
 /** The files of a run that was judged.  Each is tried, whatever became of the
@@ -687,9 +649,16 @@ static int write_files(struct judged *j, struct err *e)
 	struct err why = { 0 };
 	int drawn = 0, rc;
 
-	if (check_owner(j->out, e) < 0) {
+	/* refuse a directory of another user: what it has could redirect our
+	 * writes; what it lacks the first write reports */
+	if (rundir_check_own(j->out, &why) < 0 && !why.code) {
+		err_set(e, EPERM, "verdict.json, report.html and pictures are "
+				  "not written: %s", why.text);
+		err_hint(e, "\"gpucheck report -o NEW DIR\" writes them "
+			    "elsewhere");
 		return 1;
 	}
+	why = (struct err){ 0 };
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		if (files[i].write == write_page) {
 			j->drawn = &maps;
@@ -744,8 +713,20 @@ int judged_make(const char *dir, const char *out, const struct judged_ask *ask,
 			made->verdict.status = ask->pending ? VERDICT_PENDING :
 							      VERDICT_RUNNING;
 		} else {
+			const char *at = out ? out : dir;
+			json_t *json;
+
 			rc = out ? write_files(made, &why) : rc;
-			find_unsaved(made, out ? out : dir);
+			/* what this report or an earlier one could not save */
+			json = rundir_read_json(at, RUN_VERDICT, NULL);
+			if (((!json && rundir_has(at, RUN_VERDICT)) ||
+			     strcmp(verdict_file(json).unwritten,
+				    RUN_FINAL) == 0) &&
+			    !rundir_has(at, RUN_FINAL)) {
+				verdict_set_unsaved(&made->run, &made->verdict,
+						    RUN_FINAL);
+			}
+			json_decref(json);
 		}
 		*j = made;
 	}

@@ -69,39 +69,6 @@ static const char *or_dash(const char *text)
 	return text[0] ? text : "-";
 }
 
-static void add_line(const struct curve *c, const struct collective_row *row,
-		     bool narrow, struct str *out)
-{
-	const struct collective_row *here = curve_at(c, row->size_B, 1);
-	const struct collective_row *away = curve_at(c, row->size_B, 0);
-
-	add_int(row->size_B, 12, "-", out);
-	if (!narrow) {
-		add_int(row->count, 14, "-", out);
-		str_addf(out, "  %8s  %6s", or_dash(row->dtype),
-			 or_dash(row->redop));
-		add_int(row->root, 8, "-", out);
-	}
-	/* a table that does not say which is shown where one looks first */
-	add_half(away ? away : here ? NULL : row, out);
-	add_half(here, out);
-	str_addch(out, '\n');
-}
-
-/** As nccl-tests has it, but for the columns that a narrow table lacks. */
-static void add_head(bool narrow, struct str *out)
-{
-	static const char names[] = "     time   algbw   busbw  #wrong";
-	static const char units[] = "     (us)  (GB/s)  (GB/s)";
-
-	str_addf(out, "#%*s%-*s%s\n", narrow ? 17 : 62, "", narrow ? 33 : 34,
-		 "out-of-place", "in-place");
-	str_addf(out, "#       size%s%s%s\n", narrow ? "" :
-		 "         count      type   redop    root", names, names);
-	str_addf(out, "#        (B)%-*s%s%8s%s\n", narrow ? 0 : 40,
-		 narrow ? "" : "    (elements)", units, "", units);
-}
-
 /** Elements that are wrong, and the mean of the bandwidths, as far as they were
  *  looked at. */
 static void add_summary(const struct curve *c, struct str *out)
@@ -140,8 +107,12 @@ static void add_summary(const struct curve *c, struct str *out)
 	}
 }
 
+/** A table as nccl-tests prints it; a narrow one lacks columns. */
 static void add_curve(const struct curve *c, bool narrow, struct str *out)
 {
+	static const char names[] = "     time   algbw   busbw  #wrong";
+	static const char units[] = "     (us)  (GB/s)  (GB/s)";
+
 	if (narrow) {
 		/* add the settings common to all lines above the table */
 		str_addf(out, "# %s%s%s", or_dash(c->first->dtype),
@@ -154,25 +125,33 @@ static void add_curve(const struct curve *c, bool narrow, struct str *out)
 	if (c->name[0]) {
 		str_addf(out, "# %s\n", c->name);
 	}
-	add_head(narrow, out);
+	str_addf(out, "#%*s%-*s%s\n", narrow ? 17 : 62, "", narrow ? 33 : 34,
+		 "out-of-place", "in-place");
+	str_addf(out, "#       size%s%s%s\n", narrow ? "" :
+		 "         count      type   redop    root", names, names);
+	str_addf(out, "#        (B)%-*s%s%8s%s\n", narrow ? 0 : 40,
+		 narrow ? "" : "    (elements)", units, "", units);
 	for (size_t i = 0; i < c->n; i++) {
-		if (i == 0 || c->rows[i]->size_B != c->rows[i - 1]->size_B) {
-			add_line(c, c->rows[i], narrow, out);
+		const struct collective_row *row = c->rows[i];
+		const struct collective_row *here = curve_at(c, row->size_B, 1);
+		const struct collective_row *away = curve_at(c, row->size_B, 0);
+
+		if (i > 0 && row->size_B == c->rows[i - 1]->size_B) {
+			continue;
 		}
+		add_int(row->size_B, 12, "-", out);
+		if (!narrow) {
+			add_int(row->count, 14, "-", out);
+			str_addf(out, "  %8s  %6s", or_dash(row->dtype),
+				 or_dash(row->redop));
+			add_int(row->root, 8, "-", out);
+		}
+		/* a table that does not say which is shown out of place */
+		add_half(away ? away : here ? NULL : row, out);
+		add_half(here, out);
+		str_addch(out, '\n');
 	}
 	add_summary(c, out);
-}
-
-/* The tables, as nccl-tests prints them; on a screen that is too narrow for
- * it less wide.  @width 0: no screen. */
-static void collective_table(const struct sweep *s, int width, struct str *out)
-{
-	bool narrow = width > 0 && width < TABLE_WIDTH;
-
-	for (size_t i = 0; i < s->n_curves; i++) {
-		str_add(out, i ? "\n" : "");
-		add_curve(&s->curves[i], narrow, out);
-	}
 }
 
 /* The curves that can be compared with @of, itself among them, @max at most;
@@ -191,25 +170,6 @@ static size_t collective_comparable(const struct sweep *s,
 	return n;
 }
 
-/** The @n curves @list, which are compared with @of, at @size_B. */
-static void add_block_line(const struct sweep *s, const struct curve *of,
-			   const struct curve *const list[], size_t n,
-			   int64_t size_B, struct str *out)
-{
-	const struct curve *best = sweep_fastest(s, of, size_B);
-	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
-	char size[32];
-
-	str_addf(out, "%*s", LEAD_WIDTH,
-		 units_size_text((uint64_t)size_B, size, sizeof(size)));
-	for (size_t i = 0; i < n; i++) {
-		add_real(curve_best_at(list[i], size_B), NAME_WIDTH - 1, out);
-		str_addch(out, best && curve_keeps_up(list[i], best, size_B) ?
-				       mark : ' ');
-	}
-	str_addch(out, '\n');
-}
-
 /* Show curves that can be compared with @of, the first of them, side by side,
  * the best of a size marked, in @width columns. */
 static void collective_compare(const struct sweep *s, const struct curve *of,
@@ -220,6 +180,7 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 			1;
 	const struct curve *list[SWEEP_CURVES_MAX];
 	size_t n = collective_comparable(s, of, list, SWEEP_CURVES_MAX);
+	char size[32];
 
 	str_addf(out, "\n%s, GB/s by size; * is the fastest, = cannot be told "
 		 "apart\n",
@@ -237,45 +198,44 @@ static void collective_compare(const struct sweep *s, const struct curve *of,
 		str_addch(out, '\n');
 		for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 		     at = sweep_next_size(s, of, at)) {
-			add_block_line(s, of, &list[from], to - from, at, out);
+			const struct curve *best = sweep_fastest(s, of, at);
+			char mark = best && sweep_keep_up(s, best, at) > 1 ?
+					    '=' : '*';
+
+			str_addf(out, "%*s", LEAD_WIDTH,
+				 units_size_text((uint64_t)at, size,
+						 sizeof(size)));
+			for (size_t i = from; i < to; i++) {
+				const bool fast = best && curve_keeps_up(
+					list[i], best, at);
+
+				add_real(curve_best_at(list[i], at),
+					 NAME_WIDTH - 1, out);
+				str_addch(out, fast ? mark : ' ');
+			}
+			str_addch(out, '\n');
 		}
 	}
 }
 
-/** Sizes at which the same ones are the fastest. */
-struct judged_collective_range {
-	const struct curve *best;	/* at the first; NULL: none yet */
-	int64_t from, to;
-};
-
-/** Return true if @best is the fastest at @size_B, as at the first size of
- *  @r. */
-static bool same_lead(const struct sweep *s,
-		      const struct judged_collective_range *r,
-		      const struct curve *best, int64_t size_B)
+/** Append the curves that are as fast as @best, the fastest, at the sizes
+ *  @from to @to. */
+static void add_range(const struct sweep *s, const struct curve *best,
+		      int64_t from, int64_t to, struct str *out)
 {
-	for (size_t k = 0; k < s->n_curves; k++) {
-		const struct curve *c = &s->curves[k];
+	size_t n = sweep_keep_up(s, best, from), named = 0;
+	char a[32], b[32];
 
-		if (curve_keeps_up(c, r->best, r->from) !=
-		    curve_keeps_up(c, best, size_B)) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static void add_names(const struct sweep *s,
-		      const struct judged_collective_range *r, struct str *out)
-{
-	size_t n = sweep_keep_up(s, r->best, r->from), named = 0;
-
+	units_size_text((uint64_t)from, a, sizeof(a));
+	units_size_text((uint64_t)to, b, sizeof(b));
+	str_addf(out, "%s%s%s%s: ", out->len ? "; " : "fastest at ", a,
+		 from == to ? "" : " to ", from == to ? "" : b);
 	if (n > 2) {
 		str_addf(out, "%zu alike", n);
 		return;
 	}
 	for (size_t k = 0; k < s->n_curves; k++) {
-		if (curve_keeps_up(&s->curves[k], r->best, r->from)) {
+		if (curve_keeps_up(&s->curves[k], best, from)) {
 			str_addf(out, "%s%s", named++ ? " and " : "",
 				 s->curves[k].name);
 		}
@@ -283,41 +243,35 @@ static void add_names(const struct sweep *s,
 	str_add(out, n == 2 ? " alike" : "");
 }
 
-static void add_range(const struct sweep *s,
-		      const struct judged_collective_range *r, struct str *out)
-{
-	char a[32], b[32];
-
-	units_size_text((uint64_t)r->from, a, sizeof(a));
-	units_size_text((uint64_t)r->to, b, sizeof(b));
-	str_addf(out, "%s%s%s%s: ", out->len ? "; " : "fastest at ", a,
-		 r->from == r->to ? "" : " to ", r->from == r->to ? "" : b);
-	add_names(s, r, out);
-}
-
 void collective_crossovers(const struct sweep *s, const struct curve *of,
 			   struct str *out)
 {
-	struct judged_collective_range r = { 0 };
+	const struct curve *lead = NULL;	/* at the sizes from ... to */
+	int64_t from = 0, to = 0;
 
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
 		const struct curve *best = sweep_fastest(s, of, at);
+		bool same = lead;	/* the same curves are the fastest */
 
+		for (size_t k = 0; k < s->n_curves && best && same; k++) {
+			const struct curve *c = &s->curves[k];
+
+			same = curve_keeps_up(c, lead, from) ==
+			       curve_keeps_up(c, best, at);
+		}
 		if (!best) {
 			continue;
 		}
-		if (!r.best || !same_lead(s, &r, best, at)) {
-			if (r.best) {
-				add_range(s, &r, out);
-			}
-			r = (struct judged_collective_range){ .best = best,
-							      .from = at };
+		if (!same && lead) {
+			add_range(s, lead, from, to, out);
 		}
-		r.to = at;
+		from = same ? from : at;
+		lead = same ? lead : best;
+		to = at;
 	}
-	if (r.best) {
-		add_range(s, &r, out);
+	if (lead) {
+		add_range(s, lead, from, to, out);
 	}
 }
 
@@ -355,51 +309,6 @@ static void collective_beside(const struct curve *c,
 /** results.csv has more. */
 #define MAX_CURVES   64
 
-static void add_curves(const char *dir, bool none, struct str *out)
-{
-	struct str text = STR_INIT;
-	char word[PATH_MAX];
-
-	html_element(out, "h2", "Curves");
-	/* a gnuplot that failed may have drawn this one */
-	if (html_picture(dir, "curves.svg", "bandwidth and time by size",
-			 out)) {
-		return;
-	}
-	str_addf(&text, "Not drawn: gnuplot is missing or failed. Draw them "
-		 "where gnuplot works: \"gpucheck report %s\".",
-		 str_quoted_dir(dir, word, sizeof(word)));
-	html_element(out, "p", none ?
-		     "Nothing to draw: no size was measured." :
-		     str_text(&text));
-	str_release(&text);
-}
-
-static void add_row(const struct collective_row *r, struct str *out)
-{
-	char size[UNITS_REAL_SIZE], count[UNITS_REAL_SIZE];
-	char time[UNITS_REAL_SIZE], least[UNITS_REAL_SIZE];
-	char most[UNITS_REAL_SIZE], algbw[UNITS_REAL_SIZE];
-	char busbw[UNITS_REAL_SIZE], wrong[UNITS_REAL_SIZE];
-	struct str why = STR_INIT;
-
-	str_addf(&why, "%s%s%s", r->code, r->code[0] && r->detail[0] ? ": " :
-		 "", r->detail);
-	html_row((const char *const[]){
-		html_int(r->size_B, size), html_int(r->count, count), r->dtype,
-		r->redop, r->inplace == RECORD_NONE ? "" :
-			  r->inplace ? "in" : "out of",
-		html_real(r->time_us, 2, time),
-		html_real(r->time_min_us, 2, least),
-		html_real(r->time_p99_us, 2, most),
-		html_real(r->algbw_GB_s, 2, algbw),
-		html_real(r->busbw_GB_s, 2, busbw), html_int(r->wrong, wrong),
-		r->algo, r->proto, outcome_name(r->outcome), str_text(&why),
-		NULL
-	}, out);
-	str_release(&why);
-}
-
 static void add_table(const struct curve *c, struct str *out)
 {
 	static const char *const names[] = {
@@ -407,39 +316,34 @@ static void add_table(const struct curve *c, struct str *out)
 		"shortest", "99 %", "algbw, GB/s", "busbw, GB/s", "wrong",
 		"algo", "proto", "outcome", "why", NULL
 	};
+	char size[UNITS_REAL_SIZE], count[UNITS_REAL_SIZE];
+	char time[UNITS_REAL_SIZE], least[UNITS_REAL_SIZE];
+	char most[UNITS_REAL_SIZE], algbw[UNITS_REAL_SIZE];
+	char busbw[UNITS_REAL_SIZE], wrong[UNITS_REAL_SIZE];
 
 	html_element(out, "h3", c->name[0] ? c->name : c->first->op);
 	html_header_row(names, out);
 	for (size_t i = 0; i < c->n; i++) {
-		add_row(c->rows[i], out);
+		const struct collective_row *r = c->rows[i];
+		struct str why = STR_INIT;
+
+		str_addf(&why, "%s%s%s", r->code,
+			 r->code[0] && r->detail[0] ? ": " : "", r->detail);
+		html_row((const char *const[]){
+			html_int(r->size_B, size), html_int(r->count, count),
+			r->dtype, r->redop, r->inplace == RECORD_NONE ? "" :
+					    r->inplace ? "in" : "out of",
+			html_real(r->time_us, 2, time),
+			html_real(r->time_min_us, 2, least),
+			html_real(r->time_p99_us, 2, most),
+			html_real(r->algbw_GB_s, 2, algbw),
+			html_real(r->busbw_GB_s, 2, busbw),
+			html_int(r->wrong, wrong), r->algo, r->proto,
+			outcome_name(r->outcome), str_text(&why), NULL
+		}, out);
+		str_release(&why);
 	}
 	str_add(out, "</table>\n");
-}
-
-/** A line of the comparison of @list with @of: the best of all stand out. */
-static void add_compared(const struct sweep *s, const struct curve *of,
-			 const struct curve *const list[], size_t n,
-			 int64_t size_B, struct str *out)
-{
-	const struct curve *best = sweep_fastest(s, of, size_B);
-	char mark = best && sweep_keep_up(s, best, size_B) > 1 ? '=' : '*';
-	char size[32], text[UNITS_REAL_SIZE];
-
-	str_add(out, "<tr>");
-	html_element(out, "td", units_size_text((uint64_t)size_B, size,
-						sizeof(size)));
-	for (size_t i = 0; i < n; i++) {
-		const char *bw = html_real(curve_best_at(list[i], size_B), 2,
-					   text);
-
-		if (best && bw[0] && curve_keeps_up(list[i], best, size_B)) {
-			str_addf(out, "<td><strong>%s %c</strong></td>", bw,
-				 mark);
-		} else {
-			html_element(out, "td", bw);
-		}
-	}
-	str_add(out, "</tr>\n");
 }
 
 static void add_comparison(const struct sweep *s, const struct curve *of,
@@ -448,6 +352,7 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 	const char *names[MAX_CURVES + 2] = { "size" };
 	const struct curve *list[MAX_CURVES];
 	size_t n = collective_comparable(s, of, list, MAX_CURVES);
+	char size[32], number[UNITS_REAL_SIZE];
 	struct str text = STR_INIT;
 
 	for (size_t i = 0; i < n; i++) {
@@ -460,7 +365,25 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 	html_header_row(names, out);
 	for (int64_t at = sweep_next_size(s, of, -1); at >= 0;
 	     at = sweep_next_size(s, of, at)) {
-		add_compared(s, of, list, n, at, out);
+		const struct curve *best = sweep_fastest(s, of, at);
+		char mark = best && sweep_keep_up(s, best, at) > 1 ? '=' : '*';
+
+		str_add(out, "<tr>");
+		html_element(out, "td", units_size_text((uint64_t)at, size,
+							sizeof(size)));
+		for (size_t i = 0; i < n; i++) {
+			const char *bw = html_real(curve_best_at(list[i], at),
+						   2, number);
+
+			if (best && bw[0] &&
+			    curve_keeps_up(list[i], best, at)) {
+				str_addf(out, "<td><strong>%s %c</strong></td>",
+					 bw, mark);
+			} else {
+				html_element(out, "td", bw);
+			}
+		}
+		str_add(out, "</tr>\n");
 	}
 	str_add(out, "</table>\n");
 	collective_crossovers(s, of, &text);
@@ -470,43 +393,49 @@ static void add_comparison(const struct sweep *s, const struct curve *of,
 	str_release(&text);
 }
 
-static void add_comparisons(const struct sweep *s,
-			    const struct sweep *reference, struct str *out)
+/* Body of judged_kind.html. */
+static void collective_html(const struct judged *j, const char *dir,
+			    struct str *out)
 {
+	const struct collective_pair *both = j->more;
+	const struct sweep *s = &both->now;
 	struct str text = STR_INIT;
+	char word[PATH_MAX];
 
+	html_element(out, "h2", "Curves");
+	/* a gnuplot that failed may have drawn this one */
+	if (!html_picture(dir, "curves.svg", "bandwidth and time by size",
+			  out)) {
+		str_addf(&text, "Not drawn: gnuplot is missing or failed. "
+			 "Draw them where gnuplot works: \"gpucheck report "
+			 "%s\".", str_quoted_dir(dir, word, sizeof(word)));
+		html_element(out, "p", j->verdict.cells[CELL_PASS] == 0 ?
+			     "Nothing to draw: no size was measured." :
+			     str_text(&text));
+		str_reset(&text);
+	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {
 			add_comparison(s, &s->curves[i], &text);
 		}
 	}
-	if (text.len > 0 || reference) {
+	if (text.len > 0 || both->reference) {
 		html_element(out, "h2", "Comparison");
 	}
 	str_add(out, str_text(&text));
-	for (size_t i = 0; reference && i < s->n_curves; i++) {
+	for (size_t i = 0; both->reference && i < s->n_curves; i++) {
 		str_reset(&text);
-		collective_beside(&s->curves[i], reference, &text);
+		collective_beside(&s->curves[i], both->reference, &text);
 		html_element(out, "p", str_text(&text));
 	}
 	str_release(&text);
-}
-
-/* Body of judged_kind.html. */
-static void collective_html(const struct judged *j, const char *dir,
-			    struct str *out)
-{
-	const struct collective_pair *s = j->more;
-
-	add_curves(dir, j->verdict.cells[CELL_PASS] == 0, out);
-	add_comparisons(&s->now, s->reference, out);
 	html_element(out, "h2", "Table");
-	for (size_t i = 0; i < s->now.n_curves && i < MAX_CURVES; i++) {
-		add_table(&s->now.curves[i], out);
+	for (size_t i = 0; i < s->n_curves && i < MAX_CURVES; i++) {
+		add_table(&s->curves[i], out);
 	}
-	if (s->now.n_curves > MAX_CURVES) {
+	if (s->n_curves > MAX_CURVES) {
 		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
-			 s->now.n_curves - MAX_CURVES);
+			 s->n_curves - MAX_CURVES);
 	}
 }
 
@@ -538,52 +467,40 @@ static int judge(const char *dir, struct judged *j, struct err *e)
 	return collective_judge(&j->run, &s->now, s->reference, &j->verdict);
 }
 
-static json_int_t count_gpus(const json_t *nodes)
-{
-	json_int_t n = 0;
-
-	for (size_t i = 0; i < json_array_size(nodes); i++) {
-		n += run_entry(nodes, i).gpus;
-	}
-	return n;
-}
-
 /** "allreduce on 2 nodes with 16 GPUs: nccl, <UTC>", as far as run.json, maybe
- *  of tables that were imported, tells. */
-static void add_what(const struct run *run, struct str *out)
-{
-	const json_t *nodes = run_file(run->json).nodes;
-	json_int_t gpus = count_gpus(nodes);
-	size_t n = json_array_size(nodes);
-	char utc[CAPTION_UTC_SIZE];
-
-	str_add(out, run->probe);
-	if (n > 0) {
-		str_addf(out, " on %zu node%s with %lld %s%s", n,
-			 n == 1 ? "" : "s", (long long)gpus,
-			 spec_transport_rank(run->transport),
-			 gpus == 1 ? "" : "s");
-	}
-	str_addf(out, ": %s", run->transport[0] ? run->transport :
-		 run_file(run->json).imported ? "imported" :
-							  "no transport");
-	caption_utc(run->started_utc, utc);
-	str_addf(out, "%s%s", utc[0] ? ", " : "", utc);
-}
-
+ *  of tables that were imported, tells; and the rows by outcome. */
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
+	const struct run_file f = run_file(j->run.json);
+	const size_t n = json_array_size(f.nodes);
 	struct str what = STR_INIT;
+	char utc[CAPTION_UTC_SIZE];
+	json_int_t gpus = 0;
 
-	if (i == 0) {
-		add_what(&j->run, &what);
-		str_copy(buf, size, str_text(&what));
-		str_release(&what);
-	} else if (i == 1) {
+	if (i == 1) {
 		caption_count("row", j->verdict.cells,
 			      cell_class_name(CELL_SLOW), buf, size);
 	}
-	return i < 2;
+	if (i > 0) {
+		return i < 2;
+	}
+	for (size_t k = 0; k < n; k++) {
+		gpus += run_entry(f.nodes, k).gpus;
+	}
+	str_add(&what, j->run.probe);
+	if (n > 0) {
+		str_addf(&what, " on %zu node%s with %lld %s%s", n,
+			 n == 1 ? "" : "s", (long long)gpus,
+			 spec_transport_rank(j->run.transport),
+			 gpus == 1 ? "" : "s");
+	}
+	str_addf(&what, ": %s", j->run.transport[0] ? j->run.transport :
+		 f.imported ? "imported" : "no transport");
+	caption_utc(j->run.started_utc, utc);
+	str_addf(&what, "%s%s", utc[0] ? ", " : "", utc);
+	str_copy(buf, size, str_text(&what));
+	str_release(&what);
+	return true;
 }
 
 static void say(struct str *text, const struct wrap *w)
@@ -605,9 +522,9 @@ static int below(const struct judged *j, int width, enum term_style style,
 	struct str text = STR_INIT;
 
 	(void)style;	/* a table has no picture */
-	if (s->n > 0) {
+	for (size_t i = 0; i < s->n_curves; i++) {
 		str_addch(out, '\n');
-		collective_table(s, width, out);
+		add_curve(&s->curves[i], width > 0 && width < TABLE_WIDTH, out);
 	}
 	for (size_t i = 0; i < s->n_curves; i++) {
 		if (sweep_leads(s, i)) {

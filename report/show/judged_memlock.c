@@ -12,12 +12,6 @@
 #define NODES_WIDTH  13
 #define PROOFS_MAX   16
 
-struct judged_memlock_words {
-	const struct memlock_rows *run;
-	int width;
-	struct str *out;
-};
-
 /* ---- the table of limits ----------------------------------------------- */
 
 /** A context on a node. */
@@ -45,44 +39,12 @@ static const struct memlock_row *find_row(const struct memlock_rows *run,
 	return NULL;
 }
 
-/** Say which setting the limit comes from, as far as that is known. */
-static void say_from(const struct memlock_rows *run,
-		     const struct memlock_row *soft, char *buf, size_t size)
-{
-	static const char *const setters[] = { CHECK_UNIT, CHECK_LIMITS_CONF };
-
-	if (soft->limit_B == RECORD_NONE) {
-		str_copy(buf, size, soft->detail);
-		return;
-	}
-	str_copy(buf, size, "");
-	for (size_t i = 0; i < sizeof(setters) / sizeof(setters[0]); i++) {
-		const struct memlock_row *r = find_row(run, soft, setters[i]);
-
-		if (!r || r->outcome == OUTCOME_SKIPPED ||
-		    r->outcome == OUTCOME_NOT_RUN ||
-		    strcmp(r->code, "unit_unused") == 0) {
-			continue;
-		}
-		str_copy(buf, size,
-			 strcmp(r->code, "unit_not_in_force") == 0 ?
-				 "an earlier unit" :
-			 r->source[0] ? r->source :
-					"a default");
-	}
-}
-
-static bool same_line(const struct judged_memlock_line *l,
-		      const struct judged_memlock_line *m)
-{
-	return l->context == m->context && l->hard == m->hard &&
-	       l->soft->limit_B == m->soft->limit_B && l->cap == m->cap &&
-	       strcmp(l->from, m->from) == 0;
-}
-
+/** The line of a context, and which setting the limit comes from, as far as
+ *  that is known. */
 static struct judged_memlock_line take_context(const struct memlock_rows *run,
 					       const struct memlock_row *soft)
 {
+	static const char *const setters[] = { CHECK_UNIT, CHECK_LIMITS_CONF };
 	const struct memlock_row *hard = find_row(run, soft, CHECK_HARD);
 	const struct memlock_row *cap = find_row(run, soft, CHECK_CAP);
 	struct judged_memlock_line line = {
@@ -93,7 +55,22 @@ static struct judged_memlock_line take_context(const struct memlock_rows *run,
 		       strcmp(cap->code, CODE_HAS_CAP) == 0,
 	};
 
-	say_from(run, soft, line.from, sizeof(line.from));
+	if (soft->limit_B == RECORD_NONE) {
+		STR_COPY(line.from, soft->detail);
+		return line;
+	}
+	for (size_t i = 0; i < sizeof(setters) / sizeof(setters[0]); i++) {
+		const struct memlock_row *r = find_row(run, soft, setters[i]);
+
+		if (r && r->outcome != OUTCOME_SKIPPED &&
+		    r->outcome != OUTCOME_NOT_RUN &&
+		    strcmp(r->code, "unit_unused") != 0) {
+			STR_COPY(line.from,
+				 strcmp(r->code, "unit_not_in_force") == 0 ?
+					 "an earlier unit" :
+				 r->source[0] ? r->source : "a default");
+		}
+	}
 	return line;
 }
 
@@ -108,92 +85,92 @@ static int by_context(const void *a, const void *b)
 	return x->soft < y->soft ? -1 : x->soft > y->soft;
 }
 
-/** "gcn1, gcn2", or, where that is too wide, "gcn1 +63". */
-static void short_names(char (*names)[64], size_t n, char *buf, size_t size)
-{
-	struct str nodes = STR_INIT;
-
-	memlock_names(names, n, &nodes);
-	if (nodes.len >= size && n > 1) {
-		str_reset(&nodes);
-		str_addf(&nodes, "%.*s +%zu", (int)size - 8, names[0], n - 1);
-	}
-	str_copy(buf, size, str_text(&nodes));
-	str_release(&nodes);
-}
-
-static void print_line(const struct judged_memlock_words *w,
-		       const struct judged_memlock_line *l, const char *nodes)
+static void print_line(const struct judged_memlock_line *l, const char *nodes,
+		       int width, struct str *out)
 {
 	static const char *const caps[] = { "-", "no", "yes" };
-	int room = w->width - TABLE_WIDTH - NODES_WIDTH - 1;
+	int room = width - TABLE_WIDTH - NODES_WIDTH - 1;
 	size_t len = strlen(l->from);
 	char soft[32], hard[32];
 
-	str_addf(w->out, "  %-9s %-10s %-10s %-4s ",
+	str_addf(out, "  %-9s %-10s %-10s %-4s ",
 		 memlock_context_name(l->context),
 		 l->soft->limit_B == RECORD_NONE ?
 			 "unknown" :
 			 memlock_bytes(l->soft->limit_B, soft, sizeof(soft)),
 		 memlock_bytes(l->hard, hard, sizeof(hard)), caps[l->cap + 1]);
 	if (len == 0) {
-		str_addf(w->out, "%s\n", nodes);
+		str_addf(out, "%s\n", nodes);
 	} else if ((int)len <= room) {
-		str_addf(w->out, "%-*s %s\n", NODES_WIDTH, nodes, l->from);
+		str_addf(out, "%-*s %s\n", NODES_WIDTH, nodes, l->from);
 	} else {
 		/* the end of a path tells more than its beginning */
-		str_addf(w->out, "%-*s ...%s\n", NODES_WIDTH, nodes,
+		str_addf(out, "%-*s ...%s\n", NODES_WIDTH, nodes,
 			 l->from + len - (size_t)room + 3);
 	}
 }
 
 /** The @n @lines, those that are the same on several nodes as one. */
-static void print_lines(const struct judged_memlock_words *w,
-			struct judged_memlock_line *lines, size_t n,
-			char (*names)[64])
+static void print_lines(struct judged_memlock_line *lines, size_t n,
+			char (*names)[64], int width, struct str *out)
 {
 	for (size_t i = 0; i < n; i++) {
-		char nodes[NODES_WIDTH + 1];
+		const struct judged_memlock_line *l = &lines[i];
+		struct str nodes = STR_INIT;
+		char text[NODES_WIDTH + 1];
 		size_t same = 0;
 
-		for (size_t k = i; k < n && !lines[i].said; k++) {
-			if (!same_line(&lines[i], &lines[k])) {
+		for (size_t k = i; k < n; k++) {
+			struct judged_memlock_line *m = &lines[k];
+
+			if (m->said || l->context != m->context ||
+			    l->hard != m->hard ||
+			    l->soft->limit_B != m->soft->limit_B ||
+			    l->cap != m->cap || strcmp(l->from, m->from) != 0) {
 				continue;
 			}
-			str_copy(names[same++], sizeof(*names),
-				 lines[k].soft->node);
-			lines[k].said = k > i;
+			str_copy(names[same++], sizeof(*names), m->soft->node);
+			m->said = k > i;
 		}
-		if (same > 0) {
-			short_names(names, same, nodes, sizeof(nodes));
-			print_line(w, &lines[i], nodes);
+		if (same == 0) {
+			continue;
 		}
+		/* "gcn1, gcn2", or, where that is too wide, "gcn1 +63" */
+		memlock_names(names, same, &nodes);
+		if (nodes.len >= sizeof(text) && same > 1) {
+			str_reset(&nodes);
+			str_addf(&nodes, "%.*s +%zu", (int)sizeof(text) - 8,
+				 names[0], same - 1);
+		}
+		STR_COPY(text, str_text(&nodes));
+		str_release(&nodes);
+		print_line(l, text, width, out);
 	}
 }
 
-static void add_table(const struct judged_memlock_words *w)
+static void add_table(const struct memlock_rows *run, int width,
+		      struct str *out)
 {
-	struct judged_memlock_line *lines =
-		calloc(w->run->n + 1, sizeof(*lines));
-	char (*names)[64] = calloc(w->run->n + 1, sizeof(*names));
+	struct judged_memlock_line *lines = calloc(run->n + 1, sizeof(*lines));
+	char (*names)[64] = calloc(run->n + 1, sizeof(*names));
 	size_t n = 0;
 
-	for (size_t i = 0; lines && names && i < w->run->n; i++) {
-		const struct memlock_row *r = &w->run->rows[i];
+	for (size_t i = 0; lines && names && i < run->n; i++) {
+		const struct memlock_row *r = &run->rows[i];
 
 		if (strcmp(r->check, CHECK_SOFT) == 0 &&
 		    r->outcome != OUTCOME_SKIPPED) {
-			lines[n++] = take_context(w->run, r);
+			lines[n++] = take_context(run, r);
 		}
 	}
 	if (n > 0) {
 		qsort(lines, n, sizeof(*lines), by_context);
-		str_addf(w->out, "\n  %-9s %-10s %-10s %-4s %-*s %s\n",
+		str_addf(out, "\n  %-9s %-10s %-10s %-4s %-*s %s\n",
 			 "context", "soft", "hard", "cap", NODES_WIDTH, "node",
 			 "set by");
-		print_lines(w, lines, n, names);
+		print_lines(lines, n, names, width, out);
 	}
-	w->out->failed |= !lines || !names;
+	out->failed |= !lines || !names;
 	free(names);
 	free(lines);
 }
@@ -201,14 +178,14 @@ static void add_table(const struct judged_memlock_words *w)
 /* ---- the proof --------------------------------------------------------- */
 
 /** Add what failed first, then what did not fail. */
-static void add_proof(const struct judged_memlock_words *w)
+static void add_proof(const struct memlock_rows *run, struct str *out)
 {
 	static const enum outcome order[] = { OUTCOME_ERROR, OUTCOME_OK };
 	size_t lines = 0;
 
 	for (size_t o = 0; o < 2; o++) {
-		for (size_t i = 0; i < w->run->n; i++) {
-			const struct memlock_row *r = &w->run->rows[i];
+		for (size_t i = 0; i < run->n; i++) {
+			const struct memlock_row *r = &run->rows[i];
 			char limit[32], ok[32], fail[32], need[32];
 
 			if (r->max_ok_B == RECORD_NONE ||
@@ -216,12 +193,11 @@ static void add_proof(const struct judged_memlock_words *w)
 				continue;
 			}
 			if (lines == 1) {
-				str_addf(w->out, "\n  %-14s %-14s %-10s %-11s "
+				str_addf(out, "\n  %-14s %-14s %-10s %-11s "
 					 "%-11s %s\n", "tried", "on", "limit",
 					 "works up to", "fails at", "needed");
 			}
-			str_addf(
-				w->out,
+			str_addf(out,
 				"  %-14s %-14.14s %-10s %-11s %-11s %s\n",
 				r->check, r->hca[0] ? r->hca : r->node,
 				memlock_bytes(r->limit_B, limit, sizeof(limit)),
@@ -232,7 +208,7 @@ static void add_proof(const struct judged_memlock_words *w)
 		}
 	}
 	if (lines > PROOFS_MAX) {
-		str_addf(w->out, "  %zu more are in results.csv\n",
+		str_addf(out, "  %zu more are in results.csv\n",
 			 lines - PROOFS_MAX);
 	}
 }
@@ -250,44 +226,34 @@ static void release(void *more)
 	memlock_rows_release(more);
 }
 
-static int64_t needed(const struct memlock_rows *run)
-{
-	int64_t most = 0;
-
-	for (size_t i = 0; i < run->n; i++) {
-		if (strcmp(run->rows[i].check, CHECK_SOFT) == 0 &&
-		    run->rows[i].needed_B > most) {
-			most = run->rows[i].needed_B;
-		}
-	}
-	return most;
-}
-
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
+	const struct memlock_rows *run = j->more;
 	const size_t *cells = j->verdict.cells;
+	int64_t needed = 0;
 	char bytes[32];
 
+	for (size_t k = 0; k < run->n; k++) {
+		if (strcmp(run->rows[k].check, CHECK_SOFT) == 0 &&
+		    run->rows[k].needed_B > needed) {
+			needed = run->rows[k].needed_B;
+		}
+	}
 	snprintf(buf, size, "memlock on %d node%s: %zu of %zu limits and "
 		 "tests are sufficient; NCCL needs about %s a process",
 		 j->run.n_nodes,
 		 j->run.n_nodes == 1 ? "" : "s", cells[CELL_PASS],
 		 cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN],
-		 memlock_bytes(needed(j->more), bytes, sizeof(bytes)));
+		 memlock_bytes(needed, bytes, sizeof(bytes)));
 	return i == 0;
 }
 
 static void above(const struct judged *j, const struct wrap *wrap)
 {
-	const struct judged_memlock_words w = {
-		.run = j->more,
-		.out = wrap->out,
-		.width = wrap->width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH
-						       : wrap->width,
-	};
-
-	add_table(&w);
-	add_proof(&w);
+	add_table(j->more, wrap->width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH :
+							   wrap->width,
+		  wrap->out);
+	add_proof(j->more, wrap->out);
 }
 
 const struct judged_kind judged_memlock = {

@@ -24,33 +24,27 @@
 #define TABLE_WORST 16
 #define END_MAX 24
 
-/** Compare two cells by which should be seen first. */
-static int worse(const struct run *run, size_t a, size_t b)
-{
-	float x = run->cells[a].bw_GB_s, y = run->cells[b].bw_GB_s;
-	double p = run_line_share(run, a), q = run_line_share(run, b);
-
-	if (!isnan(p) && !isnan(q) && p != q) {
-		return p < q ? -1 : 1;
-	}
-	return x < y ? -1 : x > y;
-}
-
-/** The @max slowest measured cells, slowest first; returns how many. */
+/** The @max slowest measured cells, slowest first, by their share of the line
+ *  if both are known; returns how many. */
 static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 {
-	size_t n = run_n_cells(run), found = 0;
+	size_t found = 0;
 
-	for (size_t at = 0; at < n; at++) {
+	run_foreach_cell(run, at) {
+		const float bw = run->cells[at].bw_GB_s;
+		const double share = run_line_share(run, at);
 		size_t k = found;
 
-		if (isnan(run->cells[at].bw_GB_s)) {
-			continue;
+		for (; k > 0 && !isnan(bw); k--) {
+			const double other = run_line_share(run, out[k - 1]);
+
+			if (!isnan(share) && !isnan(other) && share != other ?
+				    share > other :
+				    bw >= run->cells[out[k - 1]].bw_GB_s) {
+				break;
+			}
 		}
-		while (k > 0 && worse(run, at, out[k - 1]) < 0) {
-			k--;
-		}
-		if (k == max) {
+		if (isnan(bw) || k == max) {
 			continue;
 		}
 		found += found < max;
@@ -71,19 +65,6 @@ static int end_text(const struct run *run, int rank, char text[160])
 			run->ranks[rank].nic_name);
 }
 
-static int widest_end(const struct run *run)
-{
-	int widest = 4;		/* "from" */
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		char text[160];
-		int width = end_text(run, r, text);
-
-		widest = width > widest ? width : widest;
-	}
-	return widest < END_MAX ? widest : END_MAX;
-}
-
 /** A number, or nothing where it was not measured. */
 static void add_number(double value, int width, int digits, const char *unit,
 		       struct str *out)
@@ -99,34 +80,19 @@ static void add_number(double value, int width, int digits, const char *unit,
 	}
 }
 
-static void add_row(const struct run *run, size_t at, int width,
-		    struct str *out)
-{
-	const struct cell *c = &run->cells[at];
-	char from[160], to[160];
-
-	end_text(run, run_src(run, at), from);
-	end_text(run, run_dst(run, at), to);
-	str_addf(out, "%-*.*s %-*.*s ", width, width, from, width, width, to);
-	add_number((double)c->bw_GB_s, 7, 3, "", out);
-	add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
-	add_number(100 * run_line_share(run, at), 6, 0, " %", out);
-	add_number((double)c->lat_us, 8, 2, "", out);
-	if (c->class == CELL_PASS) {
-		str_addf(out, " %s\n", run->paths[run->cell_way[at]]);
-	} else {
-		str_addf(out, " %s %s\n", cell_class_name(c->class),
-			 run_cell_code(run, at));
-	}
-}
-
 void table_render(const struct run *run, struct str *out)
 {
-	size_t all = run_n_cells(run);
 	size_t shown[TABLE_MAX], cells = 0, n;
-	int width = widest_end(run);
+	char from[160], to[160];
+	int width = 4;		/* "from" */
 
-	for (size_t at = 0; at < all; at++) {
+	for (int r = 0; r < run->n_ranks; r++) {
+		int wide = end_text(run, r, from);
+
+		width = wide > width ? wide : width;
+	}
+	width = width < END_MAX ? width : END_MAX;
+	run_foreach_cell(run, at) {
 		if (run->cells[at].class == CELL_UNPLANNED) {
 			continue;
 		}
@@ -146,7 +112,23 @@ void table_render(const struct run *run, struct str *out)
 	str_addf(out, "%-*s %-*s %7s %8s %6s %8s  %s\n", width, "from", width,
 		 "to", "GB/s", "Gb/s", "line", "us", "path");
 	for (size_t i = 0; i < n; i++) {
-		add_row(run, shown[i], width, out);
+		const size_t at = shown[i];
+		const struct cell *c = &run->cells[at];
+
+		end_text(run, run_src(run, at), from);
+		end_text(run, run_dst(run, at), to);
+		str_addf(out, "%-*.*s %-*.*s ", width, width, from, width,
+			 width, to);
+		add_number((double)c->bw_GB_s, 7, 3, "", out);
+		add_number((double)c->bw_GB_s * 8, 8, 2, "", out);
+		add_number(100 * run_line_share(run, at), 6, 0, " %", out);
+		add_number((double)c->lat_us, 8, 2, "", out);
+		if (c->class == CELL_PASS) {
+			str_addf(out, " %s\n", run->paths[run->cell_way[at]]);
+		} else {
+			str_addf(out, " %s %s\n", cell_class_name(c->class),
+				 run_cell_code(run, at));
+		}
 	}
 }
 
@@ -185,13 +167,21 @@ static void add_svg(struct pictures *p, const char *name, const char *svg,
 	}
 }
 
-/** One that was not drawn into a file, as none could be. */
-static int lay_out(struct pictures *p, const struct figure *f)
+static int add_picture(const struct figure *f, void *arg)
 {
+	struct pictures *p = arg;
+	const struct drawn_map *m =
+		p->drawn ? drawn_find(p->drawn, f->name) : NULL;
 	struct str svg = STR_INIT;
 	struct picture picture;
-	int rc = figure_picture(f, p->v, &picture);
+	int rc;
 
+	if (m) {
+		add_svg(p, m->name, m->svg.data, m->len);
+		return 0;
+	}
+	/* not drawn into a file, as none could be */
+	rc = figure_picture(f, p->v, &picture);
 	if (rc == 0) {
 		picture_svg(&picture, &svg);
 	}
@@ -200,19 +190,6 @@ static int lay_out(struct pictures *p, const struct figure *f)
 	p->out->failed |= svg.failed;
 	str_release(&svg);
 	return rc < 0 ? -1 : 0;
-}
-
-static int add_picture(const struct figure *f, void *arg)
-{
-	struct pictures *p = arg;
-	const struct drawn_map *m =
-		p->drawn ? drawn_find(p->drawn, f->name) : NULL;
-
-	if (!m) {
-		return lay_out(p, f);
-	}
-	add_svg(p, m->name, m->svg.data, m->len);
-	return 0;
 }
 
 static void add_bad_cells(const struct run *run, const struct verdict *v,
@@ -259,18 +236,33 @@ static void add_bad_cells(const struct run *run, const struct verdict *v,
 	}
 }
 
-/** The tests of failed pairs, row by row. */
-static void add_diagnose(const struct run *run, struct str *out)
+/** Body for pairs: maps, tests that are not good, the tests of failed pairs row
+ *  by row, and the facts on which nodes differ. */
+static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 {
 	static const char *const names[] = {
 		"from", "to", "step", "outcome", "code", "detail", "run", NULL
 	};
+	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
+			      .out = out };
+	const struct run *run = &j->run;
+	struct str text = STR_INIT;
 
-	if (run->n_diagnose == 0) {
-		return;
+	(void)dir;	/* they are drawn into the page */
+	/* the script draws these in place of what is still */
+	str_add(out, "<div id=\"map\"></div><div id=\"bins\"></div>"
+		"<div id=\"tests\"></div>\n<div class=\"still\">");
+	html_element(out, "h2", "Heat map");
+	if (figures_each(run, &j->verdict, add_picture, &p) < 0) {
+		out->failed = true;
 	}
-	html_element(out, "h2", "Failed pairs, layer by layer");
-	html_header_row(names, out);
+	str_add(out, p.linked ? ".</p>\n" : "");
+	add_bad_cells(run, &j->verdict, out);
+	str_add(out, "</div>\n");
+	if (run->n_diagnose > 0) {
+		html_element(out, "h2", "Failed pairs, layer by layer");
+		html_header_row(names, out);
+	}
 	for (size_t i = 0; i < run->n_diagnose; i++) {
 		const struct diagnose_row *r = &run->diagnose[i];
 		char from[80], to[80];
@@ -284,30 +276,8 @@ static void add_diagnose(const struct run *run, struct str *out)
 						r->code, r->detail, r->dir,
 						NULL }, out);
 	}
-	str_add(out, "</table>\n");
-}
-
-/* Body for pairs: maps, the tests of failed pairs, tests that are not good. */
-static void html_pairs(const struct judged *j, const char *dir, struct str *out)
-{
-	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
-			      .out = out };
-	struct str text = STR_INIT;
-
-	(void)dir;	/* they are drawn into the page */
-	/* the script draws these in place of what is still */
-	str_add(out, "<div id=\"map\"></div><div id=\"bins\"></div>"
-		"<div id=\"tests\"></div>\n<div class=\"still\">");
-	html_element(out, "h2", "Heat map");
-	if (figures_each(&j->run, &j->verdict, add_picture, &p) < 0) {
-		out->failed = true;
-	}
-	str_add(out, p.linked ? ".</p>\n" : "");
-	add_bad_cells(&j->run, &j->verdict, out);
-	str_add(out, "</div>\n");
-	add_diagnose(&j->run, out);
-	/* add the facts on which nodes differ */
-	if (j->run.n_nodes > 1 && info_table(&j->run, 120, 1, 20, &text) == 0 &&
+	str_add(out, run->n_diagnose > 0 ? "</table>\n" : "");
+	if (run->n_nodes > 1 && info_table(run, 120, 1, 20, &text) == 0 &&
 	    text.len > 0) {
 		html_element(out, "h2", "Facts that differ");
 		html_element(out, "pre", str_text(&text));
@@ -318,47 +288,36 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 
 /* ---- judged pairs -------------------------------------------------------- */
 
-/** The earlier run that is @reference, to the empty @then, and where it is to
- *  @dir: 0, or -1 with @e where it is none that @now can stand beside. */
-static int read_accepted(const char *reference, const struct run *now,
-			 char dir[PATH_MAX], struct run *then, struct err *e)
-{
-	struct str why = STR_INIT;
-
-	if (reference_find(reference, now->probe, dir, e) != 0 ||
-	    levels_read(dir, then, e) < 0) {
-		return -1;
-	}
-	if (accepted_unlike(then, now, &why)) {
-		err_set(e, 0, "the reference '%.200s' is not like this run: "
-			"%.200s", reference, str_text(&why));
-		err_hint(e, "measure as it was measured, or take one that was "
-			 "measured so");
-		run_release(then);
-	}
-	str_release(&why);
-	return e->text[0] ? -1 : 0;
-}
-
-/** Beside @reference.  One that is @asked for now must be there and be alike;
- *  of one that the run was given the verdict says that it is not. */
+/** Judge beside @reference, an earlier run.  One that is @asked for now must be
+ *  there and be alike; of one that the run was given the verdict says that it
+ *  is not. */
 static int judge_beside(const char *reference, bool asked, struct judged *j,
 			struct err *e)
 {
+	struct accepted *a = &j->verdict.accepted;
 	struct err why = { 0 };
+	struct str unlike = STR_INIT;
 	char dir[PATH_MAX] = "";
 	struct run then = { 0 };
-	bool read = read_accepted(reference, &j->run, dir, &then, &why) == 0;
+	bool read = reference_find(reference, j->run.probe, dir, &why) == 0 &&
+		    levels_read(dir, &then, &why) == 0;
 	int rc;
 
+	if (read && accepted_unlike(&then, &j->run, &unlike)) {
+		err_set(&why, 0, "the reference '%.200s' is not like this run: "
+			"%.200s", reference, str_text(&unlike));
+		err_hint(&why, "measure as it was measured, or take one that "
+			 "was measured so");
+		run_release(&then);
+		read = false;
+	}
+	str_release(&unlike);
 	if (!read && asked) {
 		*e = why;
 		return -1;
 	}
 	rc = verdict_compute_beside(&j->run, read ? &then : NULL, &j->verdict);
 	if (rc == 0) {
-		struct accepted *a = &j->verdict.accepted;
-
 		str_copy(a->dir, sizeof(a->dir), dir[0] ? dir : reference);
 		STR_COPY(a->why_not, why.text);
 	}
