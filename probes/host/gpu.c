@@ -145,22 +145,6 @@ static int ask_mode(const char *uuid, int *mode)
 	return rc;
 }
 
-/* Returns true if NVML reports GPU @uuid as lost: not reachable over PCIe. */
-static bool gpu_is_lost(const char *uuid)
-{
-	int mode;
-
-	return ask_mode(uuid, &mode) == NVML_ERROR_GPU_IS_LOST;
-}
-
-/* The compute mode of the GPU @uuid, by NVML; "" where that does not say. */
-static const char *gpu_compute_mode(const char *uuid)
-{
-	int mode;
-
-	return ask_mode(uuid, &mode) == NVML_SUCCESS ? gpu_mode_word(mode) : "";
-}
-
 /* ---- gpu holders --------------------------------------------------------- */
 
 /* Processes that hold a GPU before the run: memory of another job, or of one
@@ -170,19 +154,6 @@ static const char *gpu_compute_mode(const char *uuid)
 #define HOLDERS_SAID 2
 #define DEPTH_MAX    64		/* of processes below each other */
 #define ENVIRON_MAX  (256 * 1024)
-
-/** SLURM_JOB_ID of process @pid into @job, "" where it has none, "?" where its
- *  environment may not be read. */
-static void job_of(unsigned int pid, char job[32])
-{
-	char *vars = malloc(ENVIRON_MAX);
-	int got = vars ? sysfile_read(vars, ENVIRON_MAX, "/proc/%u/environ",
-				      pid) : -1;
-
-	snprintf(job, 32, "%s", got < 0 ? "?" :
-				process_env(vars, (size_t)got, "SLURM_JOB_ID"));
-	free(vars);
-}
 
 static void say_holder(const struct nvml_process *p, const char *job,
 		       struct str *out)
@@ -210,7 +181,8 @@ static void say_holder(const struct nvml_process *p, const char *job,
 				      ", no Slurm job)", job);
 }
 
-/** MPS's server is there for all of its clients. */
+/** Return true for a server of NVIDIA's, such as MPS: it holds a GPU for its
+ *  clients. */
 static bool is_service(unsigned int pid)
 {
 	char comm[32];
@@ -230,24 +202,21 @@ static unsigned int parent_of(unsigned int pid)
 	return at && sscanf(at, ") %*c %u", &parent) == 1 ? parent : 0;
 }
 
-static bool is_same_program(unsigned int pid)
-{
-	char own[32] = "", comm[32] = "";
-
-	return sysfile_read(own, sizeof(own), "/proc/self/comm") > 0 &&
-	       sysfile_read(comm, sizeof(comm), "/proc/%u/comm", pid) > 0 &&
-	       strcmp(own, comm) == 0;
-}
-
-/** Our program's process that started all of this run on this machine. */
+/** Return the topmost ancestor of this process that runs the same program: the
+ *  process that started this run on this machine. */
 static unsigned int start_of_run(void)
 {
 	unsigned int start = (unsigned int)getpid();
+	char own[32] = "", comm[32];
 
+	sysfile_read(own, sizeof(own), "/proc/self/comm");
 	for (int depth = 0; depth < DEPTH_MAX; depth++) {
 		unsigned int parent = parent_of(start);
 
-		if (parent == 0 || !is_same_program(parent)) {
+		if (parent == 0 ||
+		    sysfile_read(comm, sizeof(comm), "/proc/%u/comm", parent) <=
+			    0 ||
+		    strcmp(own, comm) != 0) {
 			break;
 		}
 		start = parent;
@@ -274,7 +243,7 @@ void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 	const struct nvml *lib;
 	nvmlDevice_t dev;
 	struct str out = STR_INIT;
-	char job[32];
+	char *vars;
 
 	*h = (struct gpu_holders){ .code = GPU_IN_USE };
 	if (gpu_nvml(uuid, &lib, &dev) != NVML_SUCCESS ||
@@ -282,13 +251,22 @@ void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 		       list) || n == 0) {
 		return;
 	}
+	vars = calloc(1, ENVIRON_MAX);
 	start = start_of_run();
 	for (unsigned int i = 0; i < n && i < HOLDERS_MAX; i++) {
+		const char *job; /* "" without one, "?": not readable */
+		int got;
+
 		if (is_service(list[i].pid) || is_below(list[i].pid, start) ||
 		    (used && parent_of(list[i].pid) == 0)) {
 			continue;
 		}
-		job_of(list[i].pid, job);
+		got = vars == NULL ?
+			      -1 :
+			      sysfile_read(vars, ENVIRON_MAX,
+					   "/proc/%u/environ", list[i].pid);
+		job = got < 0 ? "?" :
+				process_env(vars, (size_t)got, "SLURM_JOB_ID");
 		h->code = job[0] ? h->code : GPU_BUSY;
 		if (h->n++ < HOLDERS_SAID) {
 			str_add(&out, h->n > 1 ? " and " : "");
@@ -300,6 +278,7 @@ void gpu_holders(const char *uuid, bool used, struct gpu_holders *h)
 	}
 	str_copy(h->words, sizeof(h->words), str_text(&out));
 	str_release(&out);
+	free(vars);
 }
 
 /* ---- gpu kernels --------------------------------------------------------- */
@@ -464,12 +443,13 @@ static int open_fault(const struct cuda *cu, CUresult rc, const char *doing,
 void gpu_trouble(const struct gpu *g, CUresult rc, struct gpu_trouble *t)
 {
 	struct gpu_holders by = { 0 };
+	int mode;
 
 	dl_cuda_code(g->cu, rc, t->code);
 	STR_COPY(t->text, dl_cuda_text(g->cu, rc));
 	if (rc == CUDA_ERROR_OUT_OF_MEMORY) {
 		gpu_holders(g->id.uuid, g->opened, &by);
-	} else if (gpu_is_lost(g->id.uuid)) {
+	} else if (ask_mode(g->id.uuid, &mode) == NVML_ERROR_GPU_IS_LOST) {
 		STR_COPY(t->code, GPU_LOST);
 		snprintf(t->text, sizeof(t->text),
 			 "NVML says that the GPU is lost; %s",
@@ -488,9 +468,13 @@ int gpu_refused(const struct gpu *g, CUresult rc, const char *doing,
 	static const char *const held[] = { GPU_BUSY, GPU_IN_USE, GPU_LOST,
 					    NULL };
 	struct gpu_trouble t;
-	int by;
+	int by, mode;
 
-	open_fault(g->cu, rc, doing, gpu_compute_mode(g->id.uuid), code, e);
+	open_fault(g->cu, rc, doing,
+		   ask_mode(g->id.uuid, &mode) == NVML_SUCCESS ?
+			   gpu_mode_word(mode) :
+			   "",
+		   code, e);
 	gpu_trouble(g, rc, &t);
 	by = str_index(held, t.code);
 	if (by >= 0) {
@@ -541,9 +525,9 @@ int gpu_identify(int index, struct gpu_id *id)
 	return 0;
 }
 
-/* The data check runs on the GPU if the driver takes our PTX, else here. */
-static CUresult load_kernels(struct gpu *g)
+static CUresult make_parts(struct gpu *g)
 {
+	const size_t bytes = GPU_WORDS * sizeof(uint64_t);
 	const struct {
 		const char *name;
 		CUfunction *fn;
@@ -552,26 +536,8 @@ static CUresult load_kernels(struct gpu *g)
 		{ GPU_KERNEL_CHECK, &g->check },
 		{ GPU_KERNEL_GATE, &g->gate },
 	};
-	CUmodule module;
-	CUresult rc = g->cu->module_load(&module, gpu_kernels_ptx);
-
-	for (size_t i = 0; rc == CUDA_SUCCESS &&
-			   i < sizeof(kernels) / sizeof(kernels[0]); i++) {
-		rc = g->cu->module_function(kernels[i].fn, module,
-					    kernels[i].name);
-	}
-	if (rc == CUDA_SUCCESS) {
-		return rc;
-	}
-	g->fill = g->check = g->gate = NULL;
-	STR_COPY(g->no_kernel, dl_cuda_text(g->cu, rc));
-	return g->cu->mem_alloc_host(&g->stage, STAGE_BYTES);
-}
-
-static CUresult make_parts(struct gpu *g)
-{
-	const size_t bytes = GPU_WORDS * sizeof(uint64_t);
 	void *host_words = NULL;
+	CUmodule module;
 	CUresult rc = g->cu->stream_create(&g->stream, CU_STREAM_NON_BLOCKING);
 
 	for (int i = 0; i < GPU_STAMPS && rc == CUDA_SUCCESS; i++) {
@@ -583,7 +549,20 @@ static CUresult make_parts(struct gpu *g)
 		return rc;
 	}
 	g->host_words = memset(host_words, 0, bytes);
-	return load_kernels(g);
+	/* the GPU checks the data if the driver accepts the PTX; else the host
+	 * does */
+	rc = g->cu->module_load(&module, gpu_kernels_ptx);
+	for (size_t i = 0; rc == CUDA_SUCCESS &&
+			   i < sizeof(kernels) / sizeof(kernels[0]); i++) {
+		rc = g->cu->module_function(kernels[i].fn, module,
+					    kernels[i].name);
+	}
+	if (rc == CUDA_SUCCESS) {
+		return rc;
+	}
+	g->fill = g->check = g->gate = NULL;
+	STR_COPY(g->no_kernel, dl_cuda_text(g->cu, rc));
+	return g->cu->mem_alloc_host(&g->stage, STAGE_BYTES);
 }
 
 int gpu_open(struct gpu *g, int index, const char **code, struct err *e)
@@ -660,62 +639,32 @@ CUresult gpu_launch(struct gpu *g, CUfunction fn, unsigned blocks,
 			     params, NULL);
 }
 
-/* Return how many of the @left bytes the host checks next. */
-static uint64_t piece_of(uint64_t left)
+CUresult gpu_fill(struct gpu *g, enum gpu_buffer b, uint64_t bytes,
+		  uint64_t seed, bool poison, int64_t deadline_ns)
 {
-	return left < STAGE_BYTES ? left : STAGE_BYTES;
-}
-
-/* The host's version: piece by piece through pinned memory. */
-static CUresult fill_from_host(struct gpu *g, CUdeviceptr mem, uint64_t bytes,
-			       uint64_t seed, bool poison, int64_t deadline_ns)
-{
+	uint64_t words = (bytes + 7) / 8, flip = poison ? UINT64_MAX : 0;
+	void *params[] = { &g->buf[b], &words, &seed, &flip };
 	CUresult rc = CUDA_SUCCESS;
 
+	if (g->fill != NULL) {
+		return gpu_launch(g, g->fill, FILL_BLOCKS, FILL_THREADS,
+				  params);
+	}
+	/* without kernels: piece by piece through pinned memory */
 	for (uint64_t at = 0; at < bytes && rc == CUDA_SUCCESS;
 	     at += STAGE_BYTES) {
-		uint64_t n = piece_of(bytes - at);
+		uint64_t n =
+			bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
 		unsigned char *p = g->stage;
 
 		pattern_fill(p, n, seed + at / 8);
 		for (uint64_t i = 0; poison && i < n; i++) {
 			p[i] = (unsigned char)~p[i];
 		}
-		rc = g->cu->copy_to_gpu(mem + at, p, n, g->stream);
+		rc = g->cu->copy_to_gpu(g->buf[b] + at, p, n, g->stream);
 		rc = gpu_drained(g, rc, deadline_ns);
 	}
 	return rc;
-}
-
-static CUresult check_on_host(struct gpu *g, uint64_t bytes, uint64_t seed,
-			      int64_t deadline_ns)
-{
-	for (uint64_t at = 0; at < bytes; at += STAGE_BYTES) {
-		uint64_t n = piece_of(bytes - at);
-		CUresult rc = g->cu->copy_to_host(
-			g->stage, g->buf[GPU_RECV] + at, n, g->stream);
-
-		rc = gpu_drained(g, rc, deadline_ns);
-		if (rc != CUDA_SUCCESS) {
-			return rc;
-		}
-		g->host_words[GPU_WORD_WRONG] +=
-			pattern_wrong(g->stage, n, seed + at / 8);
-	}
-	return CUDA_SUCCESS;
-}
-
-CUresult gpu_fill(struct gpu *g, enum gpu_buffer b, uint64_t bytes,
-		  uint64_t seed, bool poison, int64_t deadline_ns)
-{
-	uint64_t words = (bytes + 7) / 8, flip = poison ? UINT64_MAX : 0;
-	void *params[] = { &g->buf[b], &words, &seed, &flip };
-
-	return g->fill != NULL ?
-		       gpu_launch(g, g->fill, FILL_BLOCKS, FILL_THREADS,
-				  params) :
-		       fill_from_host(g, g->buf[b], bytes, seed, poison,
-				      deadline_ns);
 }
 
 CUresult gpu_check_begin(struct gpu *g)
@@ -730,10 +679,24 @@ CUresult gpu_check(struct gpu *g, uint64_t bytes, uint64_t seed,
 	CUdeviceptr count = gpu_word_at(g, GPU_WORD_WRONG);
 	void *params[] = { &g->buf[GPU_RECV], &bytes, &seed, &count };
 
-	return g->check != NULL ?
-		       gpu_launch(g, g->check, FILL_BLOCKS, FILL_THREADS,
-				  params) :
-		       check_on_host(g, bytes, seed, deadline_ns);
+	if (g->check != NULL) {
+		return gpu_launch(g, g->check, FILL_BLOCKS, FILL_THREADS,
+				  params);
+	}
+	for (uint64_t at = 0; at < bytes; at += STAGE_BYTES) {
+		uint64_t n =
+			bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
+		CUresult rc = g->cu->copy_to_host(
+			g->stage, g->buf[GPU_RECV] + at, n, g->stream);
+
+		rc = gpu_drained(g, rc, deadline_ns);
+		if (rc != CUDA_SUCCESS) {
+			return rc;
+		}
+		g->host_words[GPU_WORD_WRONG] +=
+			pattern_wrong(g->stage, n, seed + at / 8);
+	}
+	return CUDA_SUCCESS;
 }
 
 CUresult gpu_check_end(struct gpu *g, uint64_t *wrong, int64_t deadline_ns)

@@ -39,19 +39,16 @@ bool gpu_xid_parse(const char *line, char bus[32], int *xid)
 	return true;
 }
 
-struct xids {
-	unsigned count;
-	int last;
-};
-
-struct gpu_list_reader {
+/* The Xids of each GPU in the kernel's log. */
+struct gpu_xids {
 	const struct gpu_list *gpus;
-	struct xids *xids;
+	unsigned count[GPU_LIST_MAX];
+	int last[GPU_LIST_MAX];
 };
 
 static void take_line(void *user, int64_t us, const char *text)
 {
-	struct gpu_list_reader *r = user;
+	struct gpu_xids *r = user;
 	char bus[32];
 	int xid;
 
@@ -59,8 +56,8 @@ static void take_line(void *user, int64_t us, const char *text)
 	if (gpu_xid_parse(text, bus, &xid)) {
 		for (size_t i = 0; i < r->gpus->n; i++) {
 			if (str_starts(r->gpus->gpus[i].bus, bus)) {
-				r->xids[i].count++;
-				r->xids[i].last = xid;
+				r->count[i]++;
+				r->last[i] = xid;
 			}
 		}
 	}
@@ -68,8 +65,7 @@ static void take_line(void *user, int64_t us, const char *text)
 
 void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 {
-	struct xids xids[GPU_LIST_MAX] = { 0 };
-	struct gpu_list_reader r = { .gpus = l, .xids = xids };
+	struct gpu_xids r = { .gpus = l };
 	char scope[16];
 
 	if (l->n == 0) {
@@ -83,10 +79,10 @@ void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 	for (size_t i = 0; i < l->n; i++) {
 		snprintf(scope, sizeof(scope), "gpu%d", (int)i);
 		facts_addf(facts, scope, "xids", "", KERNEL_LOG, "%u",
-			   xids[i].count);
-		if (xids[i].count > 0) {
-			facts_addf(facts, scope, "xid_last", "",
-				   KERNEL_LOG, "%d", xids[i].last);
+			   r.count[i]);
+		if (r.count[i] > 0) {
+			facts_addf(facts, scope, "xid_last", "", KERNEL_LOG,
+				   "%d", r.last[i]);
 		}
 	}
 }
@@ -94,7 +90,7 @@ void gpu_xid_facts(const struct gpu_list *l, json_t *facts)
 /* ---- gpu pci ------------------------------------------------------------- */
 
 #define DEVICES		   "/sys/bus/pci/devices"
-#define GPU_PCI_PROC_GPUS  "/proc/driver/nvidia/gpus"
+#define PROC_GPUS	   "/proc/driver/nvidia/gpus"
 #define CONFIG_MAX	   256
 #define FIRST_CAPABILITY   0x34	/* its offset is there */
 #define CAPABILITY_EXPRESS 0x10
@@ -117,41 +113,43 @@ int gpu_pci_relaxed(const void *config, size_t len)
 	return -1;
 }
 
-struct gpu_list_place {
-	const char *root, *bus;
-	char scope[16];
-	json_t *facts;
+/* Files of a PCI device, each a fact of its own. */
+static const struct {
+	const char *file, *fact;
+} device_files[] = {
+	{ "numa_node", "numa_node" },
+	{ "max_link_speed", "pcie_speed_max" },
+	{ "max_link_width", "pcie_width_max" },
+	{ "current_link_width", "pcie_width" },
 };
 
-static void add_files(const struct gpu_list_place *p)
+static void add_device(const char *root, const char *bus, const char *scope,
+		       json_t *facts)
 {
-	static const struct {
-		const char *file, *fact;
-	} files[] = {
-		{ "numa_node", "numa_node" },
-		{ "max_link_speed", "pcie_speed_max" },
-		{ "max_link_width", "pcie_width_max" },
-		{ "current_link_width", "pcie_width" },
-	};
-	char text[32];
-
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		if (sysfile_read(text, sizeof(text), "%s" DEVICES "/%s/%s",
-				 p->root, p->bus, files[i].file) > 0) {
-			facts_add(p->facts, p->scope, files[i].fact, text, "",
-				  DEVICES);
-		}
-	}
-}
-
-static void add_ordering(const struct gpu_list_place *p)
-{
-	char path[PATH_MAX], config[CONFIG_MAX];
+	char path[PATH_MAX], config[CONFIG_MAX], text[2048], version[64] = "";
+	struct pcie_place place;
+	const char *port, *rest;
 	ssize_t n;
 	int fd, on;
 
-	snprintf(path, sizeof(path), "%.2000s" DEVICES "/%.32s/config",
-		 p->root, p->bus);
+	for (size_t i = 0; i < sizeof(device_files) / sizeof(*device_files);
+	     i++) {
+		if (sysfile_read(text, 32, "%s" DEVICES "/%s/%s", root, bus,
+				 device_files[i].file) > 0) {
+			facts_add(facts, scope, device_files[i].fact, text, "",
+				  DEVICES);
+		}
+	}
+	/* the bridge below the host's own: devices behind it share its link */
+	pcie_find(root, bus, &place);
+	port = strchr(place.path, '/');
+	rest = port ? strchr(port + 1, '/') : NULL;
+	if (rest) {
+		facts_addf(facts, scope, "root_port", "", DEVICES, "%.*s",
+			   (int)(rest - port - 1), port + 1);
+	}
+	snprintf(path, sizeof(path), "%.2000s" DEVICES "/%.32s/config", root,
+		 bus);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, config, sizeof(config));
 	if (fd >= 0) {
@@ -159,8 +157,15 @@ static void add_ordering(const struct gpu_list_place *p)
 	}
 	on = n < 0 ? -1 : gpu_pci_relaxed(config, (size_t)n);
 	if (on >= 0) {
-		facts_add(p->facts, p->scope, "relaxed_ordering",
-			  on ? "on" : "off", "", DEVICES);
+		facts_add(facts, scope, "relaxed_ordering", on ? "on" : "off",
+			  "", DEVICES);
+	}
+	if (sysfile_read(text, sizeof(text), "%s" PROC_GPUS "/%s/information",
+			 root, bus) > 0) {
+		sysfile_value(text, "GPU Firmware", version, sizeof(version));
+	}
+	if (version[0] != '\0') {
+		facts_add(facts, scope, "gsp_firmware", version, "", PROC_GPUS);
 	}
 }
 
@@ -170,48 +175,19 @@ void gpu_pci_facts(const char *root, const json_t *gpus, json_t *facts)
 	size_t i;
 
 	json_array_foreach(gpus, i, g) {
-		struct gpu_list_place p = { .root = root, .facts = facts,
-				   .bus = inventory_part(g).bus };
+		const char *bus = inventory_part(g).bus;
+		char scope[16];
 
-		snprintf(p.scope, sizeof(p.scope), "gpu%d", (int)i);
-		if (p.bus[0] != '\0' && strchr(p.bus, '/') == NULL) {
-			struct pcie_place place;
-			const char *port, *rest;
-			char text[2048], version[64];
-
-			add_files(&p);
-			/* the bridge below the host's own: what shares it
-			 * shares its link */
-			pcie_find(p.root, p.bus, &place);
-			port = strchr(place.path, '/');
-			rest = port ? strchr(port + 1, '/') : NULL;
-			if (rest) {
-				facts_addf(p.facts, p.scope, "root_port", "",
-					   DEVICES, "%.*s",
-					   (int)(rest - port - 1), port + 1);
-			}
-			add_ordering(&p);
-			if (sysfile_read(text, sizeof(text),
-					 "%s" GPU_PCI_PROC_GPUS
-					 "/%s/information",
-					 p.root, p.bus) > 0) {
-				sysfile_value(text, "GPU Firmware", version,
-					      sizeof(version));
-				if (version[0] != '\0') {
-					facts_add(p.facts, p.scope,
-						  "gsp_firmware", version, "",
-						  GPU_PCI_PROC_GPUS);
-				}
-			}
+		snprintf(scope, sizeof(scope), "gpu%d", (int)i);
+		if (bus[0] != '\0' && strchr(bus, '/') == NULL) {
+			add_device(root, bus, scope, facts);
 		}
 	}
 }
 
 /* ---- gpu list ------------------------------------------------------------ */
 
-#define PROC_GPUS "/proc/driver/nvidia/gpus"
-
-/* ---- who to ask ------------------------------------------------------- */
+/* ---- sources ---------------------------------------------------------- */
 
 int gpu_id_read(const struct nvml *nvml, nvmlDevice_t dev, struct gpu_id *gpu)
 {
@@ -247,7 +223,7 @@ static int ask_nvml(struct gpu_list *l, struct err *e)
 			       nvml->nvmlErrorString(rc));
 	}
 	for (unsigned int i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
-		/* one that a cgroup keeps from us is none to CUDA either */
+		/* CUDA does not see a GPU that a cgroup hides either */
 		rc = nvml->nvmlDeviceGetHandleByIndex_v2(i, &dev);
 		if (rc == NVML_SUCCESS) {
 			gpu_id_read(nvml, dev, &l->gpus[l->n]);
@@ -265,24 +241,11 @@ static int ask_nvml(struct gpu_list *l, struct err *e)
 	return 0;
 }
 
-static int ask_cuda(struct gpu_list *l, struct err *e)
-{
-	const char *code;
-	int count = gpu_count(&code, e);
-
-	if (count < 0) {
-		return -1;
-	}
-	for (int i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
-		l->n += gpu_identify(i, &l->gpus[l->n]) == 0;
-	}
-	STR_COPY(l->source, "cuda");
-	return 0;
-}
-
 void gpu_list_ask_driver(struct gpu_list *l)
 {
 	struct err e = { 0 };
+	const char *code;
+	int count;
 
 	memset(l, 0, sizeof(*l));
 	if (ask_nvml(l, &e) == 0) {
@@ -290,9 +253,11 @@ void gpu_list_ask_driver(struct gpu_list *l)
 		return;
 	}
 	STR_COPY(l->why, e.text);
-	if (ask_cuda(l, NULL) < 0) {	/* shows the visible ones only */
-		STR_COPY(l->source, "none");
+	count = gpu_count(&code, NULL); /* CUDA shows the visible GPUs only */
+	for (int i = 0; i < count && l->n < GPU_LIST_MAX; i++) {
+		l->n += gpu_identify(i, &l->gpus[l->n]) == 0;
 	}
+	STR_COPY(l->source, count < 0 ? "none" : "cuda");
 }
 
 void gpu_list_read_proc(struct gpu_list *l, const char *root)
@@ -323,12 +288,19 @@ void gpu_list_read_proc(struct gpu_list *l, const char *root)
 
 /* ---- CUDA_VISIBLE_DEVICES --------------------------------------------- */
 
-/* The GPU of the first @n that @word names, or -1. */
-static int find_word(const struct gpu_list *l, size_t n, const char *word)
+/* The GPU that the next word of *@text names; -1 where it names none. */
+static int next_visible(const struct gpu_list *l, size_t n, const char **text)
 {
-	int64_t index;
+	char word[64];
 	int found = -1;
+	int64_t index;
+	size_t len;
 
+	*text += strspn(*text, " \t");
+	len = strcspn(*text, ",");
+	snprintf(word, sizeof(word), "%.*s", (int)len, *text);
+	word[strcspn(word, " \t")] = '\0';
+	*text += len + ((*text)[len] == ',');
 	if (units_parse_int(word, 0, (int64_t)n - 1, &index, NULL) == 0) {
 		return (int)index;
 	}
@@ -344,20 +316,6 @@ static int find_word(const struct gpu_list *l, size_t n, const char *word)
 		}
 	}
 	return found;
-}
-
-/* The GPU that the next word of *@text names; -1 where it names none. */
-static int next_visible(const struct gpu_list *l, size_t n, const char **text)
-{
-	char word[64];
-	size_t len;
-
-	*text += strspn(*text, " \t");
-	len = strcspn(*text, ",");
-	snprintf(word, sizeof(word), "%.*s", (int)len, *text);
-	word[strcspn(word, " \t")] = '\0';
-	*text += len + ((*text)[len] == ',');
-	return find_word(l, n, word);
 }
 
 /* Divided GPUs to the end, hidden; returns how many stand before them. */

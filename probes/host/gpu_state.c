@@ -26,20 +26,6 @@ static bool is_up(const struct gpu_links *l, unsigned int k)
 	return k < NVML_LINKS_MAX && (l->up >> k & 1) != 0;
 }
 
-/* One after @k that is not up, or has counted otherwise. */
-static unsigned int run_end(const struct gpu_links *l, unsigned int k,
-			    bool counts)
-{
-	unsigned int end = k + 1;
-
-	while (is_up(l, end) &&
-	       (!counts || memcmp(l->counts[end], l->counts[k],
-				  sizeof(l->counts[k])) == 0)) {
-		end++;
-	}
-	return end;
-}
-
 static void add_runs(const struct gpu_links *l, bool counts, struct str *out)
 {
 	unsigned int k, end;
@@ -48,7 +34,13 @@ static void add_runs(const struct gpu_links *l, bool counts, struct str *out)
 	for (k = 0; k < NVML_LINKS_MAX; k = end) {
 		end = k + 1;
 		if (is_up(l, k)) {
-			end = run_end(l, k, counts);
+			/* a run ends before a link that is not up or, with
+			 * @counts, has counted something else */
+			while (is_up(l, end) &&
+			       (!counts || memcmp(l->counts[end], l->counts[k],
+						  sizeof(l->counts[k])) == 0)) {
+				end++;
+			}
 			str_addf(out, "%s%u", out->len > 0 ? " " : "", k);
 			if (end > k + 1) {
 				str_addf(out, "-%u", end - 1);
@@ -80,25 +72,12 @@ const char *gpu_links_text(const struct gpu_links *l, char *buf, size_t size)
 	return buf;
 }
 
-static int read_count(const char *word, uint64_t *count)
-{
-	int64_t n = -1;
-
-	if (word == NULL || (strcmp(word, "-") != 0 &&
-			     units_parse_int(word, 0, INT64_MAX, &n, NULL) <
-				     0)) {
-		return -1;
-	}
-	*count = n < 0 ? GPU_LINK_UNKNOWN : (uint64_t)n;
-	return 0;
-}
-
 /* "7:500/0/0" or "0-6:-/-/-" */
 static int read_run(char *run, struct gpu_links *l)
 {
 	char *last = strsep(&run, ":"), *first = strsep(&last, "-");
 	uint64_t counts[GPU_LINK_COUNTS];
-	int64_t from, to;
+	int64_t from, to, n;
 
 	if (units_parse_int(first, 0, NVML_LINKS_MAX - 1, &from, NULL) < 0 ||
 	    units_parse_int(last != NULL ? last : first, 0, NVML_LINKS_MAX - 1,
@@ -106,9 +85,15 @@ static int read_run(char *run, struct gpu_links *l)
 		return -1;
 	}
 	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
-		if (read_count(strsep(&run, "/"), &counts[c]) < 0) {
+		const char *word = strsep(&run, "/");
+
+		n = -1;
+		if (word == NULL ||
+		    (strcmp(word, "-") != 0 &&
+		     units_parse_int(word, 0, INT64_MAX, &n, NULL) < 0)) {
 			return -1;
 		}
+		counts[c] = n < 0 ? GPU_LINK_UNKNOWN : (uint64_t)n;
 	}
 	for (int64_t k = from; k <= to; k++) {
 		l->up |= UINT32_C(1) << k;
@@ -134,22 +119,12 @@ int gpu_links_parse(const char *text, struct gpu_links *l)
 /* ---- gpu growth ---------------------------------------------------------- */
 
 /*
- * Counters that stand still while a GPU works in order.  The corrected ECC
- * errors are none of them: memory is made with them in mind.
+ * Counters that do not grow on a healthy GPU.  Corrected ECC errors are not
+ * among them: memory is designed for them.
  */
 static const char *const counters[] = {
 	"xids", "ecc_uncorrected", "rows_remapped", "thermal_throttle", NULL
 };
-
-static bool is_counter(const char *fact)
-{
-	const char *const *c = counters;
-
-	while (*c != NULL && strcmp(*c, fact) != 0) {
-		c++;
-	}
-	return *c != NULL;
-}
 
 /* The fact of @facts that has the scope and name of @like; its words are ""
  * where there is none. */
@@ -169,11 +144,6 @@ static struct fact find_fact(const json_t *facts, const struct fact *like)
 	return fact_of(NULL);
 }
 
-static bool count_of(const struct fact *fact, int64_t *count)
-{
-	return units_parse_int(fact->value, 0, INT64_MAX, count, NULL) == 0;
-}
-
 /* @fact, one of what @after is about, has grown, by the word of @source. */
 static void add_growth(const struct fact *after, const char *fact,
 		       const char *source, int64_t growth, json_t *out)
@@ -187,80 +157,56 @@ static void add_growth(const struct fact *after, const char *fact,
 	}
 }
 
-static void add_counter(const struct fact *before, const struct fact *after,
-			json_t *out)
-{
-	int64_t then, now;
-
-	if (count_of(after, &now) && count_of(before, &then)) {
-		add_growth(after, after->fact, after->source, now - then, out);
-	}
-}
-
 /* ---- NVLinks ------------------------------------------------------------ */
 
-/* Links of @then that are not up @now, and their numbers: "nvml: link 3, 7". */
-static void add_lost(const struct gpu_links *then, const struct gpu_links *now,
-		     const struct fact *fact, json_t *out)
-{
-	uint32_t lost = then->up & ~now->up;
-	struct str source = STR_INIT;
-	int n = 0;
-
-	for (int k = 0; k < NVML_LINKS_MAX; k++) {
-		if ((lost >> k & 1) != 0) {
-			str_addf(&source, "%s%d", n++ ? ", " : "nvml: link ",
-				 k);
-		}
-	}
-	add_growth(fact, "nvlinks_lost", str_text(&source), n, out);
-	str_release(&source);
-}
-
-/* Sum the growth of a counter over links that are up at both looks: a link that
- * came up meanwhile has older counts. */
-static uint64_t link_growth(const struct gpu_links *then,
-			    const struct gpu_links *now, int c)
-{
-	uint64_t sum = 0;
-
-	for (int k = 0; k < NVML_LINKS_MAX; k++) {
-		uint64_t a = then->counts[k][c], b = now->counts[k][c];
-
-		if ((then->up & now->up) >> k & 1 && a != GPU_LINK_UNKNOWN &&
-		    b != GPU_LINK_UNKNOWN && b > a) {
-			sum += b - a;
-		}
-	}
-	return sum;
-}
-
-static void gpu_growth_add_links(const struct fact *before,
-				 const struct fact *after, json_t *out)
+static void add_link_growth(const struct fact *before, const struct fact *after,
+			    json_t *out)
 {
 	struct gpu_links then, now;
+	struct str source = STR_INIT;
+	int lost = 0;
 
 	if (gpu_links_parse(before->value, &then) < 0 ||
 	    gpu_links_parse(after->value, &now) < 0) {
 		return;
 	}
-	add_lost(&then, &now, after, out);
+	/* links that are no longer up, with their numbers: "nvml: link 3, 7" */
+	for (int k = 0; k < NVML_LINKS_MAX; k++) {
+		if (((then.up & ~now.up) >> k & 1) != 0) {
+			str_addf(&source, "%s%d", lost++ ? ", " : "nvml: link ",
+				 k);
+		}
+	}
+	add_growth(after, "nvlinks_lost", str_text(&source), lost, out);
+	str_release(&source);
 	for (int c = 0; c < GPU_LINK_COUNTS; c++) {
+		uint64_t sum = 0;
+
+		/* a link that came up meanwhile has older counts */
+		for (int k = 0; k < NVML_LINKS_MAX; k++) {
+			uint64_t a = then.counts[k][c], b = now.counts[k][c];
+
+			if ((then.up & now.up) >> k & 1 &&
+			    a != GPU_LINK_UNKNOWN && b != GPU_LINK_UNKNOWN &&
+			    b > a) {
+				sum += b - a;
+			}
+		}
 		add_growth(after, gpu_link_facts[c], after->source,
-			   (int64_t)link_growth(&then, &now, c), out);
+			   (int64_t)sum, out);
 	}
 }
 
-/* ---- who uses it --------------------------------------------------------- */
+/* ---- users of a GPU ------------------------------------------------------ */
 
-static bool says_who(const struct fact *f)
+static bool is_usage(const struct fact *f)
 {
 	return strcmp(f->fact, GPU_BUSY) == 0 ||
 	       strcmp(f->fact, GPU_IN_USE) == 0;
 }
 
-/* The users of a GPU that had none @before.  A process that is not seen here
- * may be ours, or of another agent's worker. */
+/* Add the users of a GPU that had none @before.  A process that is not visible
+ * here may be one of this run. */
 static void add_joined(const json_t *before, const struct fact *after,
 		       json_t *out)
 {
@@ -270,7 +216,7 @@ static void add_joined(const json_t *before, const struct fact *after,
 	json_array_foreach((json_t *)(uintptr_t)before, i, f) {
 		const struct fact one = fact_of(f);
 
-		if (says_who(&one) && strcmp(one.scope, after->scope) == 0) {
+		if (is_usage(&one) && strcmp(one.scope, after->scope) == 0) {
 			return;
 		}
 	}
@@ -283,6 +229,7 @@ static void add_joined(const json_t *before, const struct fact *after,
 
 void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 {
+	int64_t a, b;
 	size_t i;
 	json_t *f;
 
@@ -290,11 +237,17 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 		const struct fact now = fact_of(f);
 		const struct fact then = find_fact(before, &now);
 
-		if (is_counter(now.fact)) {
-			add_counter(&then, &now, out);
+		if (str_index(counters, now.fact) >= 0) {
+			if (units_parse_int(then.value, 0, INT64_MAX, &a,
+					    NULL) == 0 &&
+			    units_parse_int(now.value, 0, INT64_MAX, &b,
+					    NULL) == 0) {
+				add_growth(&now, now.fact, now.source, b - a,
+					   out);
+			}
 		} else if (strcmp(now.fact, GPU_LINKS_FACT) == 0) {
-			gpu_growth_add_links(&then, &now, out);
-		} else if (says_who(&now)) {
+			add_link_growth(&then, &now, out);
+		} else if (is_usage(&now)) {
 			add_joined(before, &now, out);
 		}
 	}
@@ -305,7 +258,7 @@ void gpu_growth_facts(const json_t *before, const json_t *after, json_t *out)
 struct gpu_look {
 	const struct nvml *nvml;
 	nvmlDevice_t dev;	/* NULL: not to be had */
-	char scope[16];
+	const char *scope;
 	json_t *facts;
 	/* where its NVLinks lead; each call takes the driver's lock */
 	unsigned int switched;
@@ -387,50 +340,6 @@ static void add_modes(const struct gpu_look *k)
 	}
 }
 
-static void add_memory(const struct gpu_look *k)
-{
-	static const char *const facts[] = {
-		[NVML_ECC_CORRECTED] = "ecc_corrected",
-		[NVML_ECC_UNCORRECTED] = "ecc_uncorrected",
-	};
-	unsigned int corrected, uncorrected, pending, failed;
-	unsigned long long count;
-
-	for (int e = NVML_ECC_CORRECTED; e <= NVML_ECC_UNCORRECTED; e++) {
-		if (GPU_SAYS(k, nvmlDeviceGetTotalEccErrors, e,
-			     NVML_ECC_VOLATILE, &count)) {
-			add_count(k, facts[e], "", count);
-		}
-	}
-	if (GPU_SAYS(k, nvmlDeviceGetRemappedRows, &corrected, &uncorrected,
-		     &pending, &failed)) {
-		add_count(k, "rows_remapped", "", corrected + uncorrected);
-		add_switch(k, "row_remap_pending", pending);
-		add_switch(k, "row_remap_failed", failed);
-	}
-}
-
-/* Add the repair that the driver asks for: after some Xids the GPU cannot be
- * used before. */
-static void add_recovery(const struct gpu_look *k)
-{
-	static const char *const words[NVML_RECOVERIES] = {
-		[NVML_RECOVERY_NONE] = "none",
-		[NVML_RECOVERY_RESET] = "reset",
-		[NVML_RECOVERY_REBOOT] = "reboot",
-		[NVML_RECOVERY_DRAIN_P2P] = "drain",
-		[NVML_RECOVERY_DRAIN_RESET] = "drain",
-	};
-	struct nvml_field f = { .id = NVML_FI_RECOVERY, .code = -1 };
-
-	/* an older driver says that it has no such field */
-	if (!GPU_SAYS(k, nvmlDeviceGetFieldValues, 1, &f) ||
-	    f.code != NVML_SUCCESS || f.value >= NVML_RECOVERIES) {
-		return;
-	}
-	add_text(k, "recovery", words[f.value]);
-}
-
 /* Those that a GPU in order does not show; the others come with the load. */
 static const struct {
 	unsigned long long bit;
@@ -479,23 +388,50 @@ static void add_clocks(const struct gpu_look *k)
 	add_text(k, "throttled", words[0] ? words : "no");
 }
 
-/* ---- NVLink ------------------------------------------------------------- */
+static const char *const recoveries[NVML_RECOVERIES] = {
+	[NVML_RECOVERY_NONE] = "none",
+	[NVML_RECOVERY_RESET] = "reset",
+	[NVML_RECOVERY_REBOOT] = "reboot",
+	[NVML_RECOVERY_DRAIN_P2P] = "drain",
+	[NVML_RECOVERY_DRAIN_RESET] = "drain",
+};
 
-/* To a switch, or to the GPU at the other end. */
-static void follow_link(struct gpu_look *k, unsigned int link)
+void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
+		      const char *scope, json_t *facts)
 {
-	struct nvml_pci_info pci;
-	unsigned int type;
+	static const char *const errors[] = {
+		[NVML_ECC_CORRECTED] = "ecc_corrected",
+		[NVML_ECC_UNCORRECTED] = "ecc_uncorrected",
+	};
+	unsigned int corrected, uncorrected, pending, failed;
+	unsigned long long count;
+	struct nvml_field f = { .id = NVML_FI_RECOVERY, .code = -1 };
+	const struct gpu_look *k = &(struct gpu_look){
+		.nvml = nvml, .dev = dev, .scope = scope, .facts = facts
+	};
 
-	if (!GPU_SAYS(k, nvmlDeviceGetNvLinkRemoteDeviceType, link, &type)) {
-		return;
+	for (int e = NVML_ECC_CORRECTED; e <= NVML_ECC_UNCORRECTED; e++) {
+		if (GPU_SAYS(k, nvmlDeviceGetTotalEccErrors, e,
+			     NVML_ECC_VOLATILE, &count)) {
+			add_count(k, errors[e], "", count);
+		}
 	}
-	k->switched += type == NVML_LINK_TO_SWITCH;
-	if (type == NVML_LINK_TO_GPU &&
-	    GPU_SAYS(k, nvmlDeviceGetNvLinkRemotePciInfo_v2, link, &pci)) {
-		gpu_list_plain_bus(pci.bus_id, k->peers[k->n_peers++]);
+	if (GPU_SAYS(k, nvmlDeviceGetRemappedRows, &corrected, &uncorrected,
+		     &pending, &failed)) {
+		add_count(k, "rows_remapped", "", corrected + uncorrected);
+		add_switch(k, "row_remap_pending", pending);
+		add_switch(k, "row_remap_failed", failed);
 	}
+	/* the repair that the driver asks for: after some Xids the GPU cannot
+	 * be used before it; an older driver has no such field */
+	if (GPU_SAYS(k, nvmlDeviceGetFieldValues, 1, &f) &&
+	    f.code == NVML_SUCCESS && f.value < NVML_RECOVERIES) {
+		add_text(k, "recovery", recoveries[f.value]);
+	}
+	add_clocks(k);
 }
+
+/* ---- NVLink ------------------------------------------------------------- */
 
 /* As in gpu_link_facts. */
 static const struct {
@@ -507,19 +443,19 @@ static const struct {
 	{ NVML_LINK_CRC_FLIT, NVML_FI_LINK_CRC },
 };
 
-/*
- * Counters of @n @links: asked for all at once, 18 links take an H200 11 ms,
- * one by one 49.
- */
-static void ask_fields(const struct gpu_look *k, const unsigned int *links,
-		       size_t n, struct nvml_field *fields)
+/* Count the errors of the @n links @up of @l; stop at the first that does not
+ * report. */
+static void count_errors(const struct gpu_look *k, const unsigned int *up,
+			 size_t n, struct gpu_links *l)
 {
+	struct nvml_field fields[NVML_LINKS_MAX * GPU_LINK_COUNTS], *f;
 	size_t i;
 
+	/* in one call: 18 links take an H200 11 ms, one by one 49 ms */
 	for (i = 0; i < n * GPU_LINK_COUNTS; i++) {
 		fields[i] = (struct nvml_field){
 			.id = link_errors[i % GPU_LINK_COUNTS].field,
-			.scope = links[i / GPU_LINK_COUNTS],
+			.scope = up[i / GPU_LINK_COUNTS],
 			.code = -1,
 		};
 	}
@@ -529,34 +465,20 @@ static void ask_fields(const struct gpu_look *k, const unsigned int *links,
 			fields[i].code = -1;
 		}
 	}
-}
-
-/* The answer in @f; a driver or GPU that has no such field is asked again. */
-static bool read_error(const struct gpu_look *k, const struct nvml_field *f,
-		       size_t error, unsigned long long *count)
-{
-	*count = f->value;
-	return f->code == NVML_SUCCESS ||
-	       GPU_SAYS(k, nvmlDeviceGetNvLinkErrorCounter, f->scope,
-			link_errors[error].counter, count);
-}
-
-/* Count the errors of the @n links @up of @l; stop at the first that does not
- * report. */
-static void count_errors(const struct gpu_look *k, const unsigned int *up,
-			 size_t n, struct gpu_links *l)
-{
-	struct nvml_field fields[NVML_LINKS_MAX * GPU_LINK_COUNTS];
-
-	ask_fields(k, up, n, fields);
 	for (size_t e = 0; e < GPU_LINK_COUNTS; e++) {
 		unsigned long long sum = 0, count;
 		bool known = true;
 
-		for (size_t i = 0; i < n; i++) {
+		for (i = 0; i < n; i++) {
+			/* ask again for a field that the driver or the GPU
+			 * does not have */
+			f = &fields[i * GPU_LINK_COUNTS + e];
+			count = f->value;
 			known = known &&
-				read_error(k, &fields[i * GPU_LINK_COUNTS + e],
-					   e, &count);
+				(f->code == NVML_SUCCESS ||
+				 GPU_SAYS(k, nvmlDeviceGetNvLinkErrorCounter,
+					  f->scope, link_errors[e].counter,
+					  &count));
 			l->counts[up[i]][e] = known ? count : GPU_LINK_UNKNOWN;
 			sum += known ? count : 0;
 		}
@@ -569,7 +491,8 @@ static void count_errors(const struct gpu_look *k, const unsigned int *up,
 static void add_links(struct gpu_look *k)
 {
 	struct gpu_links links = { 0 };
-	unsigned int up[NVML_LINKS_MAX], active;
+	struct nvml_pci_info pci;
+	unsigned int up[NVML_LINKS_MAX], active, type;
 	char text[sizeof(((struct fact_row *)0)->value)];
 	size_t n = 0;
 
@@ -578,7 +501,18 @@ static void add_links(struct gpu_look *k)
 		    active != 0) {
 			links.up |= UINT32_C(1) << l;
 			up[n++] = l;
-			follow_link(k, l);
+			if (!GPU_SAYS(k, nvmlDeviceGetNvLinkRemoteDeviceType, l,
+				      &type)) {
+				continue;
+			}
+			/* it leads to a switch, or to another GPU */
+			k->switched += type == NVML_LINK_TO_SWITCH;
+			if (type == NVML_LINK_TO_GPU &&
+			    GPU_SAYS(k, nvmlDeviceGetNvLinkRemotePciInfo_v2, l,
+				     &pci)) {
+				gpu_list_plain_bus(pci.bus_id,
+						   k->peers[k->n_peers++]);
+			}
 		}
 	}
 	add_count(k, "nvlinks", "", n);
@@ -586,59 +520,43 @@ static void add_links(struct gpu_look *k)
 	add_text(k, GPU_LINKS_FACT, gpu_links_text(&links, text, sizeof(text)));
 }
 
-/* Links from @a to @b, the GPU at @bus: their own and those by switches. */
-static unsigned int links_between(const struct gpu_look *a,
-				  const struct gpu_look *b, const char *bus)
-{
-	unsigned int links = a->switched < b->switched ? a->switched :
-							 b->switched;
-
-	for (int i = 0; i < a->n_peers; i++) {
-		links += strcmp(a->peers[i], bus) == 0;
-	}
-	return links;
-}
-
-static const char *look_pcie_class(const struct gpu_look *a,
-				   const struct gpu_look *b)
-{
-	/* by nvmlGpuTopologyLevel_t: 10, 20 ... */
-	static const char *const words[] = { "PIX", "PXB", "PHB", "NODE" };
-	unsigned int level;
-
-	if (!GPU_SAYS(a, nvmlDeviceGetTopologyCommonAncestor, b->dev, &level)) {
-		return "";
-	}
-	level = level > 0 ? (level - 1) / 10 : 0;
-	return level < sizeof(words) / sizeof(words[0]) ? words[level] : "SYS";
-}
-
-/* "NV18" or "PHB", as nvidia-smi topo -m has it. */
+/* Add the link from @a to @b, the GPU at @bus_b, as nvidia-smi topo -m has it:
+ * "NV18" or "PHB". */
 static void add_pair(const struct gpu_look *a, const struct gpu_look *b,
 		     const char *bus_b)
 {
-	unsigned int links = links_between(a, b, bus_b);
+	/* by nvmlGpuTopologyLevel_t: 10, 20 ... */
+	static const char *const words[] = { "PIX", "PXB", "PHB", "NODE" };
+	unsigned int level,
+		links = a->switched < b->switched ? a->switched : b->switched;
 	char scope[40], nv[16];
 	const char *class = nv;
 
+	for (int i = 0; i < a->n_peers; i++) {
+		links += strcmp(a->peers[i], bus_b) == 0;
+	}
 	snprintf(scope, sizeof(scope), "%s-%s", a->scope, b->scope);
 	snprintf(nv, sizeof(nv), "NV%u", links);
 	if (links == 0) {
-		class = look_pcie_class(a, b);
+		if (!GPU_SAYS(a, nvmlDeviceGetTopologyCommonAncestor, b->dev,
+			      &level)) {
+			return;
+		}
+		level = level > 0 ? (level - 1) / 10 : 0;
+		class = level < sizeof(words) / sizeof(words[0]) ?
+				words[level] :
+				"SYS";
 	}
-	if (class[0] != '\0') {
-		facts_add(a->facts, scope, "link", class, "", "nvml");
-	}
+	facts_add(a->facts, scope, "link", class, "", "nvml");
 }
 
 /* ---- all GPUs ----------------------------------------------------------- */
 
-/* All about GPU @i of @l alone. */
+/* Add everything about GPU @i of @l that concerns no other GPU. */
 static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
 {
 	struct gpu_holders by;
 
-	snprintf(k->scope, sizeof(k->scope), "gpu%d", (int)i);
 	if (!NVML_SAYS(k->nvml, nvmlDeviceGetHandleByUUID, l->gpus[i].uuid,
 		       &k->dev)) {
 		k->dev = NULL;
@@ -646,32 +564,20 @@ static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
 	}
 	add_modes(k);
 	add_fabric(k);
-	add_memory(k);
-	add_recovery(k);
-	add_clocks(k);
+	gpu_health_facts(k->nvml, k->dev, k->scope, k->facts);
 	add_links(k);
-	/* A fact by the name of the code: who was there before us */
+	/* users of the GPU before this run, as a fact named after the code */
 	gpu_holders(l->gpus[i].uuid, false, &by);
 	if (by.n > 0) {
 		add_text(k, by.code, by.words);
 	}
 }
 
-void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
-		      const char *scope, json_t *facts)
-{
-	struct gpu_look k = { .nvml = nvml, .dev = dev, .facts = facts };
-
-	STR_COPY(k.scope, scope);
-	add_memory(&k);
-	add_recovery(&k);
-	add_clocks(&k);
-}
-
 void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
 	struct gpu_look looks[GPU_LIST_MAX];
+	char scopes[GPU_LIST_MAX][16];
 	size_t n = gpu_list_visible(l);
 	int version;
 
@@ -684,7 +590,10 @@ void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 			   version / 1000, version % 1000 / 10);
 	}
 	for (size_t i = 0; i < n; i++) {
-		looks[i] = (struct gpu_look){ .nvml = nvml, .facts = facts };
+		snprintf(scopes[i], sizeof(scopes[i]), "gpu%d", (int)i);
+		looks[i] = (struct gpu_look){ .nvml = nvml,
+					      .facts = facts,
+					      .scope = scopes[i] };
 		look_at(&looks[i], l, i);
 	}
 	for (size_t i = 0; i < n; i++) {

@@ -56,8 +56,8 @@ void routes_close(struct routes *r)
 	r->fd = -1;
 }
 
-static void add(struct question *q, unsigned short type, const void *bytes,
-		size_t n)
+static void add_attribute(struct question *q, unsigned short type,
+			  const void *bytes, size_t n)
 {
 	struct rtattr *a = (void *)((char *)q + q->head.nlmsg_len);
 
@@ -67,58 +67,48 @@ static void add(struct question *q, unsigned short type, const void *bytes,
 	q->head.nlmsg_len += (unsigned)RTA_SPACE(n);
 }
 
-/* The errno of the answer to question number @seq; 0: there is a route. */
-static int hear(int fd, unsigned seq)
+bool routes_lead(struct routes *r, const struct ip_addr *from,
+		      unsigned ifindex, const struct ip_addr *to)
 {
+	size_t bytes = to->family == AF_INET6 ? 16 : 4;
+	struct question q = {
+		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(q.body)),
+			  .nlmsg_type = RTM_GETROUTE,
+			  .nlmsg_flags = NLM_F_REQUEST,
+			  .nlmsg_seq = ++r->seq },
+		.body = { .rtm_family = (unsigned char)to->family,
+			  .rtm_dst_len = (unsigned char)(8 * bytes),
+			  .rtm_src_len = (unsigned char)(8 * bytes),
+			  .rtm_flags = RTM_F_FIB_MATCH },
+	};
 	_Alignas(struct nlmsghdr) char answer[4096];
 	const struct nlmsghdr *h = (const void *)answer;
 	struct nlmsgerr why;
 	ssize_t n;
 
-	do {
-		n = recv(fd, answer, sizeof(answer), 0);
-		if (n < (ssize_t)sizeof(*h)) {
-			return EIO;
-		}
-	} while (h->nlmsg_seq != seq);
-	if (h->nlmsg_type != NLMSG_ERROR) {
-		return 0;
-	}
-	if (n < (ssize_t)NLMSG_LENGTH(sizeof(why))) {
-		return EIO;
-	}
-	memcpy(&why, NLMSG_DATA(h), sizeof(why));
-	return -why.error;
-}
-
-bool routes_lead(struct routes *r, const struct ip_addr *from,
-		      unsigned ifindex, const struct ip_addr *to)
-{
-	size_t n = to->family == AF_INET6 ? 16 : 4;
-	struct question q = {
-		.head = { .nlmsg_len = NLMSG_LENGTH(sizeof(q.body)),
-			  .nlmsg_type = RTM_GETROUTE,
-			  .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = ++r->seq },
-		.body = { .rtm_family = (unsigned char)to->family,
-			  .rtm_dst_len = (unsigned char)(8 * n),
-			  .rtm_src_len = (unsigned char)(8 * n),
-			  .rtm_flags = RTM_F_FIB_MATCH },
-	};
-	int code;
-
-	add(&q, RTA_DST, to->bytes, n);
-	add(&q, RTA_SRC, from->bytes, n);
-	add(&q, RTA_OIF, &ifindex, sizeof(ifindex));
+	add_attribute(&q, RTA_DST, to->bytes, bytes);
+	add_attribute(&q, RTA_SRC, from->bytes, bytes);
+	add_attribute(&q, RTA_OIF, &ifindex, sizeof(ifindex));
 	if (r->fd < 0 || send(r->fd, &q, q.head.nlmsg_len, 0) < 0) {
 		return true;
 	}
-	code = hear(r->fd, r->seq);
-	return code != ENETUNREACH && code != EHOSTUNREACH;
+	do {
+		n = recv(r->fd, answer, sizeof(answer), 0);
+		if (n < (ssize_t)sizeof(*h)) {
+			return true;
+		}
+	} while (h->nlmsg_seq != r->seq);
+	if (h->nlmsg_type != NLMSG_ERROR ||
+	    n < (ssize_t)NLMSG_LENGTH(sizeof(why))) {
+		return true;
+	}
+	memcpy(&why, NLMSG_DATA(h), sizeof(why));
+	return why.error != -ENETUNREACH && why.error != -EHOSTUNREACH;
 }
 
 /* ---- peer way ------------------------------------------------------------ */
 
-#define PCI_HEADER_B 64	/* what everybody may read */
+#define PCI_HEADER_B	64 /* the part that any user may read */
 #define NAMES_MAX    1024
 #define CONFIG_BASE	0x100	/* extended capabilities begin here */
 #define CAPABILITY_ACS	0x000d
@@ -159,36 +149,33 @@ enum acs_state acs_of_config(const void *bytes, size_t len)
 	return ACS_NONE;
 }
 
-static enum acs_state acs_of_device(const char *root, const char *name)
-{
-	char path[PATH_MAX], config[4096];
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "%.2000s" ACS_SOURCE "/%.64s/config",
-		 root, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return ACS_UNKNOWN;
-	}
-	/* a whole configuration space is slow to read: bridges only */
-	n = pread(fd, config, PCI_HEADER_B, 0);
-	if (n == PCI_HEADER_B &&
-	    acs_of_config(config, (size_t)n) == ACS_UNKNOWN) {
-		n = pread(fd, config, sizeof(config), 0);
-	}
-	close(fd);
-	return n < 0 ? ACS_UNKNOWN : acs_of_config(config, (size_t)n);
-}
-
 size_t acs_count(const char *root, int count[ACS_STATES])
 {
 	static char names[NAMES_MAX][64];
 	size_t n = sysfile_list(names, NAMES_MAX, "%s" ACS_SOURCE, root);
+	char path[PATH_MAX], config[4096];
 
 	memset(count, 0, ACS_STATES * sizeof(*count));
 	for (size_t i = 0; i < n; i++) {
-		count[acs_of_device(root, names[i])]++;
+		enum acs_state state = ACS_UNKNOWN;
+		ssize_t len;
+		int fd;
+
+		snprintf(path, sizeof(path),
+			 "%.2000s" ACS_SOURCE "/%.64s/config", root, names[i]);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0) {
+			len = pread(fd, config, PCI_HEADER_B, 0);
+			/* all of it is slow to read: of bridges only */
+			if (len == PCI_HEADER_B &&
+			    acs_of_config(config, (size_t)len) == ACS_UNKNOWN) {
+				len = pread(fd, config, sizeof(config), 0);
+			}
+			state = len < 0 ? ACS_UNKNOWN :
+					  acs_of_config(config, (size_t)len);
+			close(fd);
+		}
+		count[state]++;
 	}
 	return n;
 }
@@ -213,21 +200,7 @@ const char *iommu_does(const char *root)
 
 #define PACKET_MAX 65535	/* bytes that IP can count */
 
-static int prefix_of(const struct sockaddr *mask)
-{
-	struct ip_addr ip = { 0 };
-	int bits = 0;
-
-	if (mask != NULL) {
-		ip = ip_of_sockaddr(mask);
-	}
-	for (size_t i = 0; i < sizeof(ip.bytes); i++) {
-		bits += __builtin_popcount(ip.bytes[i]);
-	}
-	return bits;
-}
-
-/* The hardware address stands in an entry of its own. */
+/* Set the hardware address of @i, which has an entry of its own in @all. */
 static void read_mac(const struct ifaddrs *all, struct interface *i)
 {
 	struct sockaddr_ll ll;
@@ -250,19 +223,10 @@ static void read_mac(const struct ifaddrs *all, struct interface *i)
 	}
 }
 
-static bool is_wanted(const struct ifaddrs *a, struct ip_addr *ip)
-{
-	if (a->ifa_addr == NULL || (a->ifa_flags & IFF_LOOPBACK)) {
-		return false;
-	}
-	*ip = ip_of_sockaddr(a->ifa_addr);
-	return ip->family != 0 && !ip_is_link_local(ip);
-}
-
 size_t interface_list(struct interface *list, size_t max)
 {
 	struct ifaddrs *all;
-	struct ip_addr ip;
+	struct ip_addr ip, mask;
 	size_t n = 0;
 
 	if (getifaddrs(&all) < 0) {
@@ -274,11 +238,19 @@ size_t interface_list(struct interface *list, size_t max)
 		struct ifreq ask = { 0 };
 		int fd;
 
-		if (!is_wanted(a, &ip)) {
+		if (a->ifa_addr == NULL || (a->ifa_flags & IFF_LOOPBACK)) {
+			continue;
+		}
+		ip = ip_of_sockaddr(a->ifa_addr);
+		if (ip.family == 0 || ip_is_link_local(&ip)) {
 			continue;
 		}
 		*i = (struct interface){ .net = { .ip = ip } };
-		i->net.prefix = prefix_of(a->ifa_netmask);
+		mask = a->ifa_netmask ? ip_of_sockaddr(a->ifa_netmask) :
+					(struct ip_addr){ 0 };
+		for (size_t k = 0; k < sizeof(mask.bytes); k++) {
+			i->net.prefix += __builtin_popcount(mask.bytes[k]);
+		}
 		STR_COPY(i->name, a->ifa_name);
 		STR_COPY(i->state,
 			 !(a->ifa_flags & IFF_UP) ? "down" :

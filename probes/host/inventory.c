@@ -36,8 +36,6 @@
 #define TEXT_MAX (1024 * 1024)
 #define PATIENCE_NS NS_PER_S
 
-/* ---- what it prints ------------------------------------------------------ */
-
 /* The first of the array @key of @obj: in json0 each thing is an array. */
 static const json_t *first_of(const json_t *obj, const char *key)
 {
@@ -49,30 +47,6 @@ static const char *value_of(const json_t *obj, const char *key)
 	return fact_of(first_of(obj, key)).value;
 }
 
-static bool take(const json_t *at, struct lldp_neighbour *n)
-{
-	const json_t *chassis = first_of(at, "chassis");
-	const json_t *port = first_of(at, "port");
-	const char *name = value_of(chassis, "name");
-
-	STR_COPY(n->interface, inventory_part(at).name);
-	STR_COPY(n->name, name[0] != '\0' ? name : value_of(chassis, "id"));
-	/* a MAC says nothing to who looks for a cable */
-	STR_COPY(n->port, value_of(port, strcmp(json_member(
-		first_of(port, "id"), "type"), "mac") == 0 ? "descr" : "id"));
-	return n->interface[0] != '\0' && n->name[0] != '\0';
-}
-
-static bool is_listed(const struct lldp_neighbour *list, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && strcmp(list[i].interface, list[n].interface) != 0) {
-		i++;
-	}
-	return i < n;
-}
-
 size_t lldp_parse(const char *text, size_t len,
 		  struct lldp_neighbour list[LLDP_MAX])
 {
@@ -82,10 +56,26 @@ size_t lldp_parse(const char *text, size_t len,
 
 	json_array_foreach(json_object_get(first_of(json, "lldp"), "interface"),
 			   i, interface) {
-		if (n < LLDP_MAX && take(interface, &list[n]) &&
-		    !is_listed(list, n)) {
-			n++;
+		const json_t *chassis = first_of(interface, "chassis");
+		const json_t *port = first_of(interface, "port");
+		const char *name = value_of(chassis, "name");
+		size_t k = 0;
+
+		if (n == LLDP_MAX) {
+			break;
 		}
+		STR_COPY(list[n].interface, inventory_part(interface).name);
+		STR_COPY(list[n].name,
+			 name[0] != '\0' ? name : value_of(chassis, "id"));
+		/* a MAC does not help to find a cable */
+		name = json_member(first_of(port, "id"), "type");
+		STR_COPY(list[n].port,
+			 value_of(port,
+				  strcmp(name, "mac") == 0 ? "descr" : "id"));
+		while (strcmp(list[k].interface, list[n].interface) != 0) {
+			k++;
+		}
+		n += k == n && list[n].interface[0] && list[n].name[0];
 	}
 	json_decref(json);
 	return n;
@@ -93,8 +83,8 @@ size_t lldp_parse(const char *text, size_t len,
 
 /* ---- facts --------------------------------------------------------------- */
 
-static void add(json_t *facts, const char *scope, const char *name,
-		const char *port)
+static void add_switch(json_t *facts, const char *scope, const char *name,
+		       const char *port)
 {
 	facts_add(facts, scope, "switch", name, "", "lldpctl");
 	if (port[0] != '\0') {
@@ -136,28 +126,10 @@ static void add_port(const char *root, const struct port *p,
 		}
 	}
 	if (names.len > 0) {
-		add(facts, p->name, str_text(&names), str_text(&ports));
+		add_switch(facts, p->name, str_text(&names), str_text(&ports));
 	}
 	str_release(&names);
 	str_release(&ports);
-}
-
-/* Only root and lldpd's group may ask: others would wait for nothing. */
-static void lldp_ask(struct str *out)
-{
-	static const char *const sockets[] = { "/run/lldpd.socket",
-					       "/run/lldpd/lldpd.socket" };
-	char *const argv[] = { (char *)"lldpctl", (char *)"-f",
-			       (char *)"json0", NULL };
-	struct spawn_status st;
-
-	for (size_t i = 0; i < 2; i++) {
-		if (access(sockets[i], R_OK | W_OK) == 0) {
-			spawn_capture(argv, out, NULL, TEXT_MAX,
-				      clock_now_ns() + PATIENCE_NS, &st, NULL);
-			return;
-		}
-	}
 }
 
 /* Facts "switch" and "switch_port" of interfaces, and of the RoCE ports among
@@ -167,7 +139,12 @@ static void lldp_ask(struct str *out)
 static void lldp_facts(const char *root, const struct port *ports, size_t n,
 		       json_t *facts)
 {
+	static const char *const sockets[] = { "/run/lldpd.socket",
+					       "/run/lldpd/lldpd.socket" };
+	char *const argv[] = { (char *)"lldpctl", (char *)"-f", (char *)"json0",
+			       NULL };
 	struct lldp_neighbour *list = calloc(LLDP_MAX, sizeof(*list));
+	struct spawn_status st;
 	struct str text = STR_INIT;
 	char path[PATH_MAX];
 	size_t n_list;
@@ -175,15 +152,19 @@ static void lldp_facts(const char *root, const struct port *ports, size_t n,
 	if (list == NULL) {
 		return;
 	}
-	if (root[0] == '\0') {
-		lldp_ask(&text);
-	} else {
+	if (root[0] != '\0') {
 		snprintf(path, sizeof(path), "%.2000s/" LLDP_ANSWER, root);
 		str_add_file(&text, open(path, O_RDONLY | O_CLOEXEC), TEXT_MAX);
+	} else if (access(sockets[0], R_OK | W_OK) == 0 ||
+		   access(sockets[1], R_OK | W_OK) == 0) {
+		/* lldpctl of another user would wait for nothing */
+		spawn_capture(argv, &text, NULL, TEXT_MAX,
+			      clock_now_ns() + PATIENCE_NS, &st, NULL);
 	}
 	n_list = lldp_parse(str_text(&text), text.len, list);
 	for (size_t i = 0; i < n_list; i++) {
-		add(facts, list[i].interface, list[i].name, list[i].port);
+		add_switch(facts, list[i].interface, list[i].name,
+			   list[i].port);
 	}
 	for (size_t i = 0; i < n; i++) {
 		add_port(root, &ports[i], list, n_list, facts);
@@ -275,34 +256,30 @@ static void version_of_path(const char *path, char version[32])
 	}
 }
 
-static json_t *describe(void *inside, char version[32])
-{
-	char path[PATH_MAX];
-
-	dl_path(inside, path);
-	if (version[0] == '\0') {
-		version_of_path(path, version);
-	}
-	return json_pack("{s:s,s:s}", "version", version, "path", path);
-}
-
 json_t *probes_libraries(void)
 {
 	json_t *out = json_object();
+	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
 		char version[32] = "";
 		struct err e = { 0 };
 		void *inside = libraries[i].open(version, &e);
 
-		json_object_set_new(out, libraries[i].name,
-				    inside != NULL ?
-					    describe(inside, version) :
-					    json_null());
 		if (inside == NULL) {
+			json_object_set_new(out, libraries[i].name,
+					    json_null());
 			json_object_set_new(out, libraries[i].why_name,
 					    json_text(e.text));
+			continue;
 		}
+		dl_path(inside, path);
+		if (version[0] == '\0') {
+			version_of_path(path, version);
+		}
+		json_object_set_new(out, libraries[i].name,
+				    json_pack("{s:s,s:s}", "version", version,
+					      "path", path));
 	}
 	return out;
 }
@@ -326,30 +303,16 @@ void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns, json_t *facts)
 	}
 }
 
-/* Versions of libraries that need no device to tell.  Opens them: only in a
- * child. */
-static void libraries_facts(json_t *facts)
-{
-	char path[PATH_MAX], version[32] = "";
-	void *inside = open_verbs(version, NULL);
-
-	if (inside != NULL) {
-		version_of_path(dl_path(inside, path), version);
-	}
-	if (version[0] != '\0') {
-		facts_add(facts, "node", "libibverbs", version, "", path);
-	}
-}
-
 /* ---- inventory host ------------------------------------------------------ */
 
 #define FILE_TEXT 1024
 
 extern char **environ;
 
-static void read_names(json_t *out, json_t *facts, const char *root)
+static void read_system(json_t *out, json_t *facts, const char *root)
 {
-	char text[FILE_TEXT], host[256] = "";
+	static const char driver[] = "/proc/driver/nvidia/version";
+	char text[FILE_TEXT], host[256] = "", version[64];
 	struct utsname u;
 
 	gethostname(host, sizeof(host) - 1);
@@ -362,40 +325,24 @@ static void read_names(json_t *out, json_t *facts, const char *root)
 	if (uname(&u) == 0) {
 		facts_add(facts, "node", "kernel", u.release, "", "uname");
 	}
-}
-
-static void read_driver(json_t *out, json_t *facts, const char *root)
-{
-	static const char file[] = "/proc/driver/nvidia/version";
-	char text[FILE_TEXT], version[64];
-
-	sysfile_read(text, sizeof(text), "%s%s", root, file);
+	sysfile_read(text, sizeof(text), "%s%s", root, driver);
 	inventory_driver_version(text, version, sizeof(version));
 	if (version[0] != '\0') {
 		json_object_set_new(out, "driver", json_string(version));
-		facts_add(facts, "node", "driver", version, "", file);
+		facts_add(facts, "node", "driver", version, "", driver);
 	}
 }
 
 static const struct {
 	int resource;
-	const char *soft, *hard;	/* names of the facts */
-	const char *unit;
+	bool hard;
+	const char *fact, *unit;
 } limits[] = {
-	{ RLIMIT_MEMLOCK, "memlock_soft", "memlock_hard", "B" },
-	{ RLIMIT_NOFILE, "nofile_soft", "nofile_hard", "" },
+	{ RLIMIT_MEMLOCK, false, "memlock_soft", "B" },
+	{ RLIMIT_MEMLOCK, true, "memlock_hard", "B" },
+	{ RLIMIT_NOFILE, false, "nofile_soft", "" },
+	{ RLIMIT_NOFILE, true, "nofile_hard", "" },
 };
-
-static void add_limit(json_t *facts, const char *fact, rlim_t value,
-		      const char *unit)
-{
-	if (value == RLIM_INFINITY) {
-		facts_add(facts, "node", fact, "unlimited", "", "getrlimit");
-	} else {
-		facts_addf(facts, "node", fact, unit, "getrlimit", "%llu",
-			   (unsigned long long)value);
-	}
-}
 
 static json_t *port_json(const char *root, const struct port *p)
 {
@@ -418,37 +365,6 @@ static json_t *port_json(const char *root, const struct port *p)
 	return j;
 }
 
-/* An interface has an entry for each of its addresses. */
-static bool is_first(const struct interface *list, size_t i)
-{
-	size_t k = 0;
-
-	while (strcmp(list[k].name, list[i].name) != 0) {
-		k++;
-	}
-	return k == i;
-}
-
-/* Add the facts of an interface that do not depend on its addresses. */
-static void add_interface(json_t *facts, const char *root,
-			  const struct interface *i)
-{
-	double line_GB_s = interface_line_GB_s(root, i->name);
-
-	if (i->mtu_B > 0) {
-		facts_addf(facts, i->name, "mtu", "B", "getifaddrs", "%lld",
-			   (long long)i->mtu_B);
-	}
-	if (isfinite(line_GB_s)) {
-		facts_addf(facts, i->name, "line_rate", "GB/s",
-			   "/sys/class/net", "%.6g", line_GB_s);
-	}
-	if (interface_is_ipoib(root, i->name)) {
-		facts_add(facts, i->name, "ipoib", "yes", "",
-			  "/sys/class/net");
-	}
-}
-
 /* Read the interfaces of the running machine; a recorded one (@root) has
  * none. */
 static void read_interfaces(json_t *out, json_t *facts, const char *root,
@@ -462,26 +378,40 @@ static void read_interfaces(json_t *out, json_t *facts, const char *root,
 	char ip[IP_TEXT];
 
 	for (size_t i = 0; i < n; i++) {
+		const char *name = list[i].name;
+		double line_GB_s;
+		size_t k;
+
 		json_array_append_new(entries, interface_json(&list[i]));
-		facts_addf(facts, list[i].name, "address", "", "getifaddrs",
+		facts_addf(facts, name, "address", "", "getifaddrs",
 			   "%s/%d, mtu %lld, %s",
 			   ip_text(&list[i].net.ip, ip, sizeof(ip)),
 			   list[i].net.prefix, (long long)list[i].mtu_B,
 			   list[i].state);
-		if (is_first(list, i)) {
-			add_interface(facts, root, &list[i]);
+		/* an interface has an entry for each of its addresses: the rest
+		 * does not depend on them */
+		for (k = 0; strcmp(list[k].name, name) != 0; k++) {
+		}
+		if (k < i) {
+			continue;
+		}
+		if (list[i].mtu_B > 0) {
+			facts_addf(facts, name, "mtu", "B", "getifaddrs",
+				   "%lld", (long long)list[i].mtu_B);
+		}
+		line_GB_s = interface_line_GB_s(root, name);
+		if (isfinite(line_GB_s)) {
+			facts_addf(facts, name, "line_rate", "GB/s",
+				   "/sys/class/net", "%.6g", line_GB_s);
+		}
+		if (interface_is_ipoib(root, name)) {
+			facts_add(facts, name, "ipoib", "yes", "",
+				  "/sys/class/net");
 		}
 	}
 	port_route_facts(ports, n_ports, list, n, facts);
 	json_object_set_new(out, "interfaces", entries);
 	free(list);
-}
-
-/* Return true if @variable configures a library that carries a job's data;
- * other variables may be secrets. */
-static bool is_setting(const char *variable)
-{
-	return str_starts(variable, "NCCL_") || str_starts(variable, "UCX_");
 }
 
 static void read_env(json_t *out, json_t *facts)
@@ -492,8 +422,10 @@ static void read_env(json_t *out, json_t *facts)
 	for (char **at = environ; *at != NULL; at++) {
 		const char *equals = strchr(*at, '=');
 
-		if (!is_setting(*at) || equals == NULL ||
-		    (size_t)(equals - *at) >= sizeof(name)) {
+		/* libraries that carry a job's data; other variables may be
+		 * secrets */
+		if ((!str_starts(*at, "NCCL_") && !str_starts(*at, "UCX_")) ||
+		    equals == NULL || (size_t)(equals - *at) >= sizeof(name)) {
 			continue;
 		}
 		snprintf(name, sizeof(name), "%.*s", (int)(equals - *at), *at);
@@ -512,15 +444,21 @@ size_t inventory_read_host(json_t *out, const char *root,
 	json_t *conf;
 	json_t *list;
 	struct rlimit r;
+	rlim_t value;
 
-	read_names(out, facts, root);
-	read_driver(out, facts, root);
+	read_system(out, facts, root);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		if (getrlimit(limits[i].resource, &r) == 0) {
-			add_limit(facts, limits[i].soft, r.rlim_cur,
-				  limits[i].unit);
-			add_limit(facts, limits[i].hard, r.rlim_max,
-				  limits[i].unit);
+		if (getrlimit(limits[i].resource, &r) < 0) {
+			continue;
+		}
+		value = limits[i].hard ? r.rlim_max : r.rlim_cur;
+		if (value == RLIM_INFINITY) {
+			facts_add(facts, "node", limits[i].fact, "unlimited",
+				  "", "getrlimit");
+		} else {
+			facts_addf(facts, "node", limits[i].fact,
+				   limits[i].unit, "getrlimit", "%llu",
+				   (unsigned long long)value);
 		}
 	}
 	list = json_array();
@@ -570,20 +508,23 @@ void inventory_driver_version(const char *text, char *buf, size_t size)
 #define SLOW_INIT_NS	NS_PER_S
 
 /*
- * Two lines: which GPUs there are, then what is known of them.  A driver that
- * hangs over the second has not taken the first with it.
+ * Print two lines: the list of the GPUs, then the facts about them: if the
+ * driver hangs while it is asked for these, the list is there.
  */
 int inventory_child_main(void)
 {
 	const struct nvml *nvml = dl_nvml(NULL);
 	json_t *json, *facts = json_array();
 	int64_t began_ns = clock_now_ns(), took_ns = 0;
+	char path[PATH_MAX], version[32] = "";
 	struct gpu_list list;
+	void *inside;
 	bool said;
 
-	/* it counts users; the first takes 40 ms, and so would each again */
+	/* NVML counts its users; starting it takes 40 ms each time that there
+	 * are none */
 	if (nvml != NULL) {
-		nvml->nvmlInit_v2();	/* who needs it looks for itself */
+		nvml->nvmlInit_v2(); /* each caller below checks the result */
 		took_ns = clock_now_ns() - began_ns;
 	}
 	gpu_list_ask_driver(&list);
@@ -594,7 +535,14 @@ int inventory_child_main(void)
 		facts_addf(facts, "node", "nvml_init", "s", "nvml", "%.1f",
 			   (double)took_ns / 1e9);
 	}
-	libraries_facts(facts);
+	/* libraries whose version can be read without a device */
+	inside = open_verbs(version, NULL);
+	if (inside != NULL) {
+		version_of_path(dl_path(inside, path), version);
+	}
+	if (version[0] != '\0') {
+		facts_add(facts, "node", "libibverbs", version, "", path);
+	}
 	gpu_xid_facts(&list, facts);
 	gpu_state_facts(&list, facts);
 	said = said && json_dumpfd(facts, STDOUT_FILENO, JSON_COMPACT) == 0;
@@ -603,20 +551,34 @@ int inventory_child_main(void)
 	return said ? 0 : 3;
 }
 
-/* Facts as the child prints them, one by one. */
-static void take_facts(const char *text, size_t len, json_t *facts)
+/* Take the two lines of the child, GPUs and facts; -1 with @e if the first is
+ * missing or wrong. */
+static int take_lines(const struct str *out, struct gpu_list *l, json_t *facts,
+		      struct err *e)
 {
-	json_t *json = json_loadb(text, len, 0, NULL), *f;
+	const char *text = str_text(out), *line = memchr(text, '\n', out->len);
 	char value[5][160];
+	json_t *json, *f;
 	size_t i;
+	int rc;
 
+	if (line == NULL) {
+		return err_set(e, EPROTO, "the list of GPUs is empty");
+	}
+	json = json_parse(text, (size_t)(line - text), e);
+	rc = json != NULL ? gpu_list_parse(json, l, e) : -1;
+	json_decref(json);
+	if (rc < 0) {
+		return rc;
+	}
+	line++;
+	json = json_loadb(line, out->len - (size_t)(line - text), 0, NULL);
 	if (json_array_size(json) <= CHILD_MAX_FACTS) {
 		json_array_foreach(json, i, f) {
 			static const char *const keys[] = {
 				"scope", "fact", "value", "unit", "source",
 			};
-			int rc = 0;
-
+			rc = 0;
 			for (int k = 0; k < 5 && rc == 0; k++) {
 				rc = json_get_text(f, keys[k], value[k],
 						   sizeof(value[k]), NULL);
@@ -628,47 +590,7 @@ static void take_facts(const char *text, size_t len, json_t *facts)
 		}
 	}
 	json_decref(json);
-}
-
-/* The two lines of the child; -1 with @e when there is not even the first. */
-static int take_lines(const struct str *out, struct gpu_list *l, json_t *facts,
-		      struct err *e)
-{
-	const char *text = str_text(out), *line = memchr(text, '\n', out->len);
-	json_t *json;
-	int rc;
-
-	if (line == NULL) {
-		return err_set(e, EPROTO, "the list of GPUs is empty");
-	}
-	json = json_parse(text, (size_t)(line - text), e);
-	rc = json != NULL ? gpu_list_parse(json, l, e) : -1;
-	json_decref(json);
-	line++;
-	if (rc == 0) {
-		take_facts(line, out->len - (size_t)(line - text), facts);
-	}
-	return rc;
-}
-
-/* Read what the child reported on the machine recorded below @root. Returns -1
- * if there is no answer, or it cannot be read. */
-static int take_recorded(const char *root, struct gpu_list *l, json_t *facts)
-{
-	struct str out = STR_INIT;
-	char path[PATH_MAX];
-	int rc;
-
-	if (root[0] == '\0') {
-		return -1;
-	}
-	snprintf(path, sizeof(path), "%.2000s/" INVENTORY_ANSWER, root);
-	rc = str_add_file(&out, open(path, O_RDONLY | O_CLOEXEC),
-			  CHILD_MAX_BYTES) == 0 ?
-		     take_lines(&out, l, facts, NULL) :
-		     -1;
-	str_release(&out);
-	return rc;
+	return 0;
 }
 
 int inventory_ask_gpus(const char *root, struct gpu_list *l, json_t *facts,
@@ -681,7 +603,15 @@ int inventory_ask_gpus(const char *root, struct gpu_list *l, json_t *facts,
 	struct spawn_status st;
 	int rc = -1;
 
-	if (take_recorded(root, l, facts) == 0) {
+	if (root[0] != '\0') {
+		snprintf(self, sizeof(self), "%.2000s/" INVENTORY_ANSWER, root);
+		rc = str_add_file(&out, open(self, O_RDONLY | O_CLOEXEC),
+				  CHILD_MAX_BYTES) == 0 ?
+			     take_lines(&out, l, facts, NULL) :
+			     -1;
+		str_release(&out);
+	}
+	if (rc == 0) {
 		return 0;
 	}
 	if (spawn_self(self, sizeof(self), e) == 0 &&
@@ -751,8 +681,8 @@ static void write_gpus(json_t *out, const struct gpu_list *l)
 	}
 }
 
-/* The GPU driver is asked by a process that takes its time to start: meanwhile
- * the rest is read. */
+/* The question to the GPU driver, in a thread: its child is slow to start, and
+ * the rest is read meanwhile. */
 struct inventory_ask {
 	const char *root;
 	struct gpu_list list;

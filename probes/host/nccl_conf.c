@@ -55,10 +55,10 @@ const char *nccl_conf_next(const char *text, int version,
 	return NULL;
 }
 
-/* ---- all of them --------------------------------------------------------- */
+/* ---- all settings -------------------------------------------------------- */
 
-static void add(json_t *conf, const char *name, const char *value,
-		const char *source)
+static void add_setting(json_t *conf, const char *name, const char *value,
+			const char *source)
 {
 	if (json_object_get(conf, name) == NULL &&
 	    json_object_size(conf) < SETTINGS_MAX) {
@@ -78,26 +78,12 @@ static void add_file(json_t *conf, int version, const char *root,
 
 	while (at != NULL &&
 	       (at = nccl_conf_next(at, version, name, value)) != NULL) {
-		/* which files there are is known by now: NCCL has no use for
-		 * it either */
+		/* too late to name a file here, for NCCL as well */
 		if (strcmp(name, OWN_FILE) != 0) {
-			add(conf, name, value, path);
+			add_setting(conf, name, value, path);
 		}
 	}
 	free(text);
-}
-
-/* "" where there is none. */
-static const char *home_of(int version)
-{
-	const struct passwd *user = NULL;
-	const char *home = getenv("HOME");
-
-	if (!since(version, SINCE_HOME)) {
-		user = getpwuid(getuid());
-		home = user != NULL ? user->pw_dir : NULL;
-	}
-	return home != NULL ? home : "";
 }
 
 json_t *nccl_conf_read(const char *root, int version)
@@ -113,14 +99,20 @@ json_t *nccl_conf_read(const char *root, int version)
 		if (str_starts(*at, "NCCL_") && (*at)[n] == '=' &&
 		    n < sizeof(name)) {
 			snprintf(name, sizeof(name), "%.*s", (int)n, *at);
-			add(conf, name, *at + n + 1, ENVIRONMENT);
+			add_setting(conf, name, *at + n + 1, ENVIRONMENT);
 		}
 	}
 	named = since(version, SINCE_OWN_FILE) ? getenv(OWN_FILE) :
 							     NULL;
 	if (named == NULL || named[0] == '\0') {
+		const struct passwd *user =
+			since(version, SINCE_HOME) ? NULL : getpwuid(getuid());
+		const char *home = since(version, SINCE_HOME) ? getenv("HOME") :
+				   user			      ? user->pw_dir :
+								NULL;
+
 		snprintf(path, sizeof(path), "%.2000s/.nccl.conf",
-			 home_of(version));
+			 home ? home : "");
 		named = path;
 	}
 	add_file(conf, version, root, named);

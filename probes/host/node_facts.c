@@ -109,21 +109,6 @@ static const struct {
 	{ "gdrdrv", "gdrcopy" },
 };
 
-/* Without the open one GPUDirect RDMA needs nvidia-peermem: it has no
- * dma-buf. */
-static void add_kernel_module(const char *root, json_t *facts)
-{
-	static const char file[] = "/proc/driver/nvidia/version";
-	char text[512];
-
-	if (sysfile_read(text, sizeof(text), "%s%s", root, file) > 0) {
-		facts_add(facts, "node", "kernel_module",
-			  strstr(text, "Open Kernel Module") ?
-				  "open, with dma-buf" : "proprietary", "",
-			  file);
-	}
-}
-
 bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
 		      size_t size)
 {
@@ -138,7 +123,7 @@ bool node_leaf_switch(const char *addr, const char *pattern, char *leaf,
 		addr += *addr == '.';
 	}
 	len = strcspn(addr, ".");
-	/* one dot more is in a name, and nobody knows in which one */
+	/* one more dot is part of a name, but it is not known of which */
 	if (strcmp(pattern, "switch.node") != 0 || len == 0 || len >= size ||
 	    addr[len] != '.' || strchr(addr + len + 1, '.') != NULL) {
 		return false;
@@ -156,24 +141,6 @@ bool node_is_last(const char *addr, const char *host)
 	return len > 0 && strlen(last) == len && strncmp(last, host, len) == 0;
 }
 
-/** A pretend node hangs on no switch; and an environment that came from another
- *  machine tells of that. */
-static void add_leaf(json_t *facts)
-{
-	const char *addr = getenv("SLURM_TOPOLOGY_ADDR");
-	const char *pattern = getenv("SLURM_TOPOLOGY_ADDR_PATTERN");
-	char leaf[SWITCH_MAX], host[HOST_NAME_MAX + 1] = "";
-
-	if (addr != NULL && pattern != NULL &&
-	    getenv("GPUCHECK_BOOT_NODE") == NULL &&
-	    gethostname(host, sizeof(host) - 1) == 0 &&
-	    node_is_last(addr, host) &&
-	    node_leaf_switch(addr, pattern, leaf, sizeof(leaf))) {
-		facts_add(facts, "node", "leaf_switch", leaf, "",
-			  "SLURM_TOPOLOGY_ADDR");
-	}
-}
-
 /* Add the services that decide which GPUs, and which of them beyond the node, a
  * process can use. */
 static void add_services(const char *root, json_t *facts)
@@ -184,8 +151,7 @@ static void add_services(const char *root, json_t *facts)
 	struct str channels = STR_INIT;
 	size_t n = sysfile_list(names, IMEX_MAX, "%s%s", root, imex);
 
-	/* its processes are out of sight of a container, its pipe need not
-	 * be */
+	/* a container does not see its processes, but may see its pipe */
 	facts_add(facts, "node", "mps",
 		  process_find(root, "nvidia-cuda-mps") > 0 ||
 				  sysfile_there("%s%s/control", root,
@@ -214,14 +180,16 @@ static void add_services(const char *root, json_t *facts)
 
 void node_facts(const char *root, json_t *facts)
 {
+	static const char driver[] = "/proc/driver/nvidia/version";
+	const char *addr = getenv("SLURM_TOPOLOGY_ADDR");
+	const char *pattern = getenv("SLURM_TOPOLOGY_ADDR_PATTERN");
+	char leaf[SWITCH_MAX], host[HOST_NAME_MAX + 1] = "", text[512];
 	bool gpus = sysfile_there("%s" MODULES "/nvidia", root);
-	char version[64];
 
 	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
-		if (sysfile_read(version, sizeof(version),
-				 "%s" MODULES "/%s/version", root,
+		if (sysfile_read(text, 64, "%s" MODULES "/%s/version", root,
 				 modules[i].module) > 0) {
-			facts_add(facts, "node", modules[i].fact, version, "",
+			facts_add(facts, "node", modules[i].fact, text, "",
 				  MODULES);
 		}
 	}
@@ -231,7 +199,16 @@ void node_facts(const char *root, json_t *facts)
 				  "yes" :
 				  "no",
 			  "", MODULES);
-		add_kernel_module(root, facts);
+		/* the open module has dma-buf; the other one needs
+		 * nvidia-peermem for GPUDirect RDMA */
+		if (sysfile_read(text, sizeof(text), "%s%s", root, driver) >
+		    0) {
+			facts_add(facts, "node", "kernel_module",
+				  strstr(text, "Open Kernel Module") ?
+					  "open, with dma-buf" :
+					  "proprietary",
+				  "", driver);
+		}
 		add_services(root, facts);
 	}
 	if (gpus || sysfile_there("%s/sys/class/infiniband", root)) {
@@ -246,7 +223,16 @@ void node_facts(const char *root, json_t *facts)
 		facts_add(facts, "node", "iommu", iommu_does(root), "",
 			  IOMMU_SOURCE);
 	}
-	add_leaf(facts);
+	/* a simulated node is on no switch, and an environment from another
+	 * machine describes that one */
+	if (addr != NULL && pattern != NULL &&
+	    getenv("GPUCHECK_BOOT_NODE") == NULL &&
+	    gethostname(host, sizeof(host) - 1) == 0 &&
+	    node_is_last(addr, host) &&
+	    node_leaf_switch(addr, pattern, leaf, sizeof(leaf))) {
+		facts_add(facts, "node", "leaf_switch", leaf, "",
+			  "SLURM_TOPOLOGY_ADDR");
+	}
 	if (getenv("SLURM_JOB_ID") != NULL) {
 		facts_add(facts, "node", "slurm_job", getenv("SLURM_JOB_ID"),
 			  "", "SLURM_JOB_ID");

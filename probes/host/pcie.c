@@ -19,12 +19,6 @@
 
 #define DEPTH_MAX 16
 
-/** Open elements; of a <cpu> or <pci> what it is called, else "". */
-struct pcie_stack {
-	char name[DEPTH_MAX][32];
-	int depth, numa;
-};
-
 /** The value of @key in the tag @at ... @end into @buf, "" without one. */
 static void attribute(const char *at, const char *end, const char *key,
 		      char *buf, size_t size)
@@ -55,70 +49,58 @@ static const char *end_of_tag(const char *at)
 	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
 }
 
-static void open_tag(struct pcie_stack *s, const char *at, const char *end)
-{
-	char *name = s->name[s->depth++], text[16];
-	int64_t numa = -1;
-
-	name[0] = '\0';
-	if (str_starts(at, "cpu ")) {
-		attribute(at, end, "numaid", text, sizeof(text));
-		units_parse_int(text, -1, 4095, &numa, NULL);
-		s->numa = (int)numa;
-		snprintf(name, sizeof(s->name[0]), "cpu%d", s->numa);
-	} else if (str_starts(at, "pci ")) {
-		attribute(at, end, "busid", name, sizeof(s->name[0]));
-	}
-}
-
-/** Compose the path of the open elements, as one below /sys/devices. */
-static void take_place(const struct pcie_stack *s, struct pcie_place *place)
-{
-	size_t len = 0;
-
-	for (int i = 0; i < s->depth; i++) {
-		if (s->name[i][0] != '\0') {
-			len += (size_t)snprintf(place->path + len,
-						sizeof(place->path) - len,
-						"%s%s", len > 0 ? "/" : "",
-						s->name[i]);
-		}
-	}
-	place->numa = s->numa;
-}
-
 bool topo_file_find(const char *text, const char *bus,
 		    struct pcie_place *place)
 {
-	struct pcie_stack s = { .numa = -1 };
+	/* open elements; of a <cpu> or <pci> its name, else "" */
+	char names[DEPTH_MAX][32], id[16];
 	const char *at = text, *end;
+	int64_t numa = -1;
+	size_t len = 0;
+	int depth = 0;
 
-	while ((at = strchr(at, '<')) != NULL) {
-		at++;
-		end = end_of_tag(at);
-		if (end == NULL) {
-			return false;
-		}
+	while ((at = strchr(at, '<')) != NULL &&
+	       (end = end_of_tag(++at)) != NULL) {
+		char *name = names[depth];
+
 		if (*at == '!' || *at == '?') {
 			at = end;
 			continue;
 		}
 		if (*at == '/') {
-			s.depth -= s.depth > 0;
+			depth -= depth > 0;
 			continue;
 		}
-		if (s.depth == DEPTH_MAX) {
+		if (++depth > DEPTH_MAX) {
 			return false;
 		}
-		open_tag(&s, at, end);
-		if (bus[0] != '\0' &&
-		    strcasecmp(s.name[s.depth - 1], bus) == 0) {
-			take_place(&s, place);
-			return true;
+		name[0] = '\0';
+		if (str_starts(at, "cpu ")) {
+			numa = -1;
+			attribute(at, end, "numaid", id, sizeof(id));
+			units_parse_int(id, -1, 4095, &numa, NULL);
+			snprintf(name, sizeof(names[0]), "cpu%d", (int)numa);
+		} else if (str_starts(at, "pci ")) {
+			attribute(at, end, "busid", name, sizeof(names[0]));
 		}
-		s.depth -= end[-1] == '/';
+		if (bus[0] != '\0' && strcasecmp(name, bus) == 0) {
+			break;
+		}
+		depth -= end[-1] == '/';
 	}
-	return false;
+	if (at == NULL || end == NULL) {
+		return false;
+	}
+	/* the path of the open elements, as one below /sys/devices */
+	for (int i = 0; i < depth; i++) {
+		if (names[i][0] != '\0') {
+			len += (size_t)snprintf(
+				place->path + len, sizeof(place->path) - len,
+				"%s%s", len > 0 ? "/" : "", names[i]);
+		}
+	}
+	place->numa = (int)numa;
+	return true;
 }
 
 void topo_file_plain(const char *text, struct str *out)
@@ -344,18 +326,6 @@ void pcie_find_hca(const char *root, const char *hca, struct pcie_place *place)
 	pcie_find(root, last != NULL ? last + 1 : link, place);
 }
 
-static void find_hca(const char *root, const char *file, const char *name,
-		     struct pcie_place *place)
-{
-	const char *bus;
-
-	pcie_find_hca(root, name, place);
-	bus = pcie_bus(place);
-	if (file != NULL && bus != NULL) {
-		topo_file_find(file, bus, place);
-	}
-}
-
 void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 {
 	char hcas[HCAS_MAX][64], scope[96], *file = topo_file_read(root);
@@ -376,7 +346,11 @@ void pcie_facts(const char *root, const json_t *gpus, json_t *facts)
 		for (size_t h = 0; h < n; h++) {
 			const char *class;
 
-			find_hca(root, file, hcas[h], &hca);
+			pcie_find_hca(root, hcas[h], &hca);
+			bus = pcie_bus(&hca);
+			if (file != NULL && bus != NULL) {
+				topo_file_find(file, bus, &hca);
+			}
 			class = pcie_class(&gpu, &hca);
 			if (class[0] != '\0') {
 				snprintf(scope, sizeof(scope), "gpu%zu-%s", i,

@@ -50,21 +50,11 @@ static void find_owners(const struct port *ports, size_t n,
 	}
 }
 
-/* An address of the network of @net that is not its own, which would be at
- * home: false where it has no other. */
-static bool neighbour(const struct ip_net *net, struct ip_addr *ip)
-{
-	size_t bytes = net->ip.family == AF_INET6 ? 16 : 4;
-
-	*ip = net->ip;
-	ip->bytes[bytes - 1] ^= 1;
-	return net->prefix < (int)(8 * bytes);
-}
-
-/* To which ports routes from port @from lead, and to which not. */
-static void ask(struct routes *r, int from, size_t n, const int *owner,
-		const struct interface *list, size_t n_list,
-		bool leads[PORT_MAX], bool asked[PORT_MAX])
+/* Find the ports that routes from port @from lead to (@leads), of those that
+ * could be asked about (@asked). */
+static void ask_routes(struct routes *r, int from, size_t n, const int *owner,
+		       const struct interface *list, size_t n_list,
+		       bool leads[PORT_MAX], bool asked[PORT_MAX])
 {
 	struct ip_addr to;
 
@@ -73,13 +63,17 @@ static void ask(struct routes *r, int from, size_t n, const int *owner,
 	for (size_t a = 0; a < n_list; a++) {
 		for (size_t b = 0; owner[a] == from && b < n_list; b++) {
 			const struct ip_net *net = &list[b].net;
+			size_t bytes = net->ip.family == AF_INET6 ? 16 : 4;
 
 			if (owner[b] < 0 || owner[b] == from ||
 			    leads[owner[b]] ||
 			    net->ip.family != list[a].net.ip.family ||
-			    !neighbour(net, &to)) {
+			    net->prefix >= (int)(8 * bytes)) {
 				continue;
 			}
+			/* an address of the network that is not local */
+			to = net->ip;
+			to.bytes[bytes - 1] ^= 1;
 			asked[owner[b]] = true;
 			leads[owner[b]] =
 				routes_lead(r, &list[a].net.ip,
@@ -88,40 +82,36 @@ static void ask(struct routes *r, int from, size_t n, const int *owner,
 	}
 }
 
-static void tell(const struct port *ports, size_t n, size_t from, bool route,
-		 const bool *leads, const bool *asked, json_t *facts)
-{
-	struct str names = STR_INIT;
-
-	for (size_t i = 0; i < n; i++) {
-		if (asked[i] && leads[i] == route) {
-			str_addf(&names, "%s%s", names.len > 0 ? " " : "",
-				 ports[i].name);
-		}
-	}
-	if (names.len > 0) {
-		facts_add(facts, ports[from].name,
-			  route ? "route_to" : "no_route_to", str_text(&names),
-			  "", "rtnetlink");
-	}
-	str_release(&names);
-}
-
 void port_route_facts(const struct port *ports, size_t n,
 		      const struct interface *list, size_t n_list,
 		      json_t *facts)
 {
 	bool leads[PORT_MAX], asked[PORT_MAX];
 	int owner[INTERFACE_MAX];
+	struct str names = STR_INIT;
 	struct routes r;
 
 	find_owners(ports, n, list, n_list, owner);
 	routes_open(&r);
 	for (size_t i = 0; i < n; i++) {
-		ask(&r, (int)i, n, owner, list, n_list, leads, asked);
-		tell(ports, n, i, true, leads, asked, facts);
-		tell(ports, n, i, false, leads, asked, facts);
+		ask_routes(&r, (int)i, n, owner, list, n_list, leads, asked);
+		for (int no = 0; no < 2; no++) {
+			str_reset(&names);
+			for (size_t to = 0; to < n; to++) {
+				if (asked[to] && leads[to] == !no) {
+					str_addf(&names, "%s%s",
+						 names.len > 0 ? " " : "",
+						 ports[to].name);
+				}
+			}
+			if (names.len > 0) {
+				facts_add(facts, ports[i].name,
+					  no ? "no_route_to" : "route_to",
+					  str_text(&names), "", "rtnetlink");
+			}
+		}
 	}
+	str_release(&names);
 	routes_close(&r);
 }
 
@@ -137,46 +127,66 @@ static void add_text(json_t *facts, const struct port *p, const char *fact,
 	}
 }
 
-static void add_real(json_t *facts, const struct port *p, const char *fact,
-		     double value, const char *unit)
-{
-	if (isfinite(value)) {
-		facts_addf(facts, p->name, fact, unit, SOURCE, "%.6g", value);
-	}
-}
+/* A member of struct port, which is not known below @least. */
+#define MEMBER(fact, member, kind, least, unit) \
+	{ fact, offsetof(struct port, member), KIND_##kind, least, unit }
 
-/* Below @least it is not known. */
-static void add_count(json_t *facts, const struct port *p, const char *fact,
-		      int count, int least, const char *unit)
-{
-	add_real(facts, p, fact, count < least ? NAN : count, unit);
-}
+static const struct {
+	const char *fact;
+	size_t offset;
+	enum { KIND_TEXT, KIND_REAL, KIND_COUNT } kind;
+	int least;
+	const char *unit;
+} members[] = {
+	MEMBER("port_state", state, TEXT, 0, ""),
+	MEMBER("port_phys_state", phys_state, TEXT, 0, ""),
+	MEMBER("link_layer", link_layer, TEXT, 0, ""),
+	MEMBER("rate", rate_Gb_s, REAL, 0, "Gb/s"),
+	MEMBER("width", width, TEXT, 0, ""),
+	MEMBER("firmware", firmware, TEXT, 0, ""),
+	MEMBER("board", board, TEXT, 0, ""),
+	MEMBER("netdev", netdev, TEXT, 0, ""),
+	MEMBER("gids", gids, TEXT, 0, ""),
+	MEMBER("gid_kinds", gid_kinds, TEXT, 0, ""),
+	MEMBER("subnet", subnet, TEXT, 0, ""),
+	MEMBER("port_guid", guid, TEXT, 0, ""),
+	MEMBER("pcie_speed", link.speed_GT_s, REAL, 0, "GT/s"),
+	MEMBER("pcie_speed_max", most.speed_GT_s, REAL, 0, "GT/s"),
+	MEMBER("pcie_width", link.width, COUNT, 1, "lanes"),
+	MEMBER("pcie_width_max", most.width, COUNT, 1, "lanes"),
+	MEMBER("numa_node", numa, COUNT, 0, ""),
+};
 
 void port_facts(const struct port *p, json_t *facts)
 {
-	add_text(facts, p, "port_state", p->state);
-	add_text(facts, p, "port_phys_state", p->phys_state);
-	add_text(facts, p, "link_layer", p->link_layer);
-	add_real(facts, p, "rate", p->rate_Gb_s, "Gb/s");
-	add_text(facts, p, "width", p->width);
-	add_text(facts, p, "firmware", p->firmware);
-	add_text(facts, p, "board", p->board);
-	add_text(facts, p, "netdev", p->netdev);
-	add_text(facts, p, "gids", p->gids);
-	add_text(facts, p, "gid_kinds", p->gid_kinds);
-	add_text(facts, p, "subnet", p->subnet);
-	add_text(facts, p, "port_guid", p->guid);
-	add_real(facts, p, "pcie_speed", p->link.speed_GT_s, "GT/s");
-	add_real(facts, p, "pcie_speed_max", p->most.speed_GT_s, "GT/s");
-	add_count(facts, p, "pcie_width", p->link.width, 1, "lanes");
-	add_count(facts, p, "pcie_width_max", p->most.width, 1, "lanes");
-	add_count(facts, p, "numa_node", p->numa, 0, "");
+	double line_GB_s = port_line_GB_s(p);
+
+	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		const void *at = (const char *)p + members[i].offset;
+		const int *count = at;
+		double value;
+
+		if (members[i].kind == KIND_TEXT) {
+			add_text(facts, p, members[i].fact, at);
+			continue;
+		}
+		value = members[i].kind == KIND_REAL ? *(const double *)at :
+			*count < members[i].least    ? NAN :
+						       *count;
+		if (isfinite(value)) {
+			facts_addf(facts, p->name, members[i].fact,
+				   members[i].unit, SOURCE, "%.6g", value);
+		}
+	}
 	if (p->software) {
 		add_text(facts, p, "software", "no PCI device: the HCA is "
 					       "emulated by a driver, its rate "
 					       "is not a limit");
 	}
-	add_real(facts, p, "line_rate", port_line_GB_s(p), "GB/s");
+	if (isfinite(line_GB_s)) {
+		facts_addf(facts, p->name, "line_rate", "GB/s", SOURCE, "%.6g",
+			   line_GB_s);
+	}
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
 		if (p->has_counter[i]) {
 			facts_addf(facts, p->name, port_counter_defs[i].name,
@@ -224,30 +234,23 @@ static const struct {
 	{ "statistics/", "tx_dropped" },
 };
 
-/** Return true if the interface of that name is @i, by its hardware address.
- *  "02:42:0a" is "02420a" with colons. */
-static bool is_same(const char *root, const struct interface *i)
+void link_counts_read(const char *root, const struct interface *i,
+		      struct link_counts *c)
 {
-	char said[64], mac[2 * INTERFACE_MAC + 1];
+	char text[32], said[64], mac[2 * INTERFACE_MAC + 1];
 	size_t len = 0;
+	bool same;
 
+	/* "02:42:0a" of the file is "02420a" here */
 	sysfile_read(said, sizeof(said), NET "address", root, i->name);
-	for (const char *c = said; *c; c++) {
-		if (*c != ':') {
-			said[len++] = *c;
+	for (const char *at = said; *at; at++) {
+		if (*at != ':') {
+			said[len++] = *at;
 		}
 	}
 	said[len] = '\0';
 	hash_hex(i->mac, i->mac_len, mac);
-	return i->mac_len > 0 && strcmp(said, mac) == 0;
-}
-
-void link_counts_read(const char *root, const struct interface *i,
-		      struct link_counts *c)
-{
-	bool same = is_same(root, i);
-	char text[32];
-
+	same = i->mac_len > 0 && strcmp(said, mac) == 0;
 	for (size_t k = 0; k < LINK_COUNTS; k++) {
 		c->n[k] = -1;
 		if (same && sysfile_read(text, sizeof(text), NET "%s%s", root,
@@ -378,15 +381,6 @@ int port_parse_pkey(const char *text)
 	return key > 0 && key <= UINT16_MAX && *end == '\0' ? (int)key : 0;
 }
 
-/** Data that @p carries one way, Gb/s, its line code taken off; NAN. */
-static double pcie_Gb_s(const struct port_pcie *p)
-{
-	/* up to 5 GT/s a byte travels as 10 bits, above 128 bits as 130 */
-	double code = p->speed_GT_s <= 5 ? 8.0 / 10 : 128.0 / 130;
-
-	return p->width > 0 ? p->speed_GT_s * p->width * code : NAN;
-}
-
 /* ---- reading ------------------------------------------------------------- */
 
 /* File of the port or of its HCA, below the root. */
@@ -437,30 +431,12 @@ static void read_device(const char *root, struct port *p)
 	p->numa = (int)numa;
 }
 
-/* Return the bytes sent and received, which the port counts in words of four
- * bytes. */
-static int64_t read_moved(const char *root, const struct port *p)
-{
-	static const char *const names[] = { "port_xmit_data",
-					     "port_rcv_data" };
-	int64_t words, sum = 0;
-	char text[FILE_TEXT];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		sysfile_read(text, sizeof(text), PORT_FILE "counters/%s", root,
-			     p->hca, p->number, names[i]);
-		if (units_parse_int(text, 0, INT64_MAX >> 4, &words, NULL) <
-		    0) {
-			return -1;
-		}
-		sum += words * 4;
-	}
-	return sum;
-}
-
 static void read_counters(const char *root, struct port *p)
 {
+	static const char *const moved[] = { "port_xmit_data",
+					     "port_rcv_data" };
 	char text[FILE_TEXT], *end;
+	int64_t words;
 
 	for (size_t i = 0; port_counter_defs[i].name != NULL; i++) {
 		const struct port_counter_def *d = &port_counter_defs[i];
@@ -477,7 +453,15 @@ static void read_counters(const char *root, struct port *p)
 		p->counters[i] = strtoull(text, &end, 10);
 		p->has_counter[i] = end != text && *end == '\0';
 	}
-	p->moved_B = read_moved(root, p);
+	/* in words of four bytes */
+	for (size_t i = 0; i < 2 && p->moved_B >= 0; i++) {
+		sysfile_read(text, sizeof(text), PORT_FILE "counters/%s", root,
+			     p->hca, p->number, moved[i]);
+		p->moved_B = units_parse_int(text, 0, INT64_MAX >> 4, &words,
+					     NULL) < 0 ?
+				     -1 :
+				     p->moved_B + words * 4;
+	}
 }
 
 /* Return the kind of a GID that the kernel writes with all digits; "" for
@@ -578,37 +562,31 @@ static void read_port(const char *root, struct port *p)
 	read_counters(root, p);
 }
 
-static size_t list_hca(const char *root, const char *hca, struct port *ports,
-		       size_t max)
-{
-	char numbers[PORTS_MAX][64];
-	size_t n = sysfile_list(numbers, max < PORTS_MAX ? max : PORTS_MAX,
-				HCA_FILE "ports", root, hca);
-
-	for (size_t i = 0; i < n; i++) {
-		struct port *p = &ports[i];
-
-		*p = (struct port){ 0 };
-		p->number = (int)strtol(numbers[i], NULL, 10);
-		STR_COPY(p->hca, hca);
-		STR_COPY(p->name, hca);
-		if (n > 1) {
-			snprintf(p->name, sizeof(p->name), "%.63s:%d", hca,
-				 p->number);
-		}
-		read_port(root, p);
-	}
-	return n;
-}
-
 size_t port_list(const char *root, struct port *ports, size_t max)
 {
-	char hcas[HCAS_MAX][64];
+	char hcas[HCAS_MAX][64], numbers[PORTS_MAX][64];
 	size_t n = 0, n_hcas = sysfile_list(hcas, HCAS_MAX,
 					    "%s/sys/class/infiniband", root);
 
 	for (size_t i = 0; i < n_hcas; i++) {
-		n += list_hca(root, hcas[i], ports + n, max - n);
+		size_t k, m = sysfile_list(numbers,
+					   max - n < PORTS_MAX ? max - n :
+								 PORTS_MAX,
+					   HCA_FILE "ports", root, hcas[i]);
+
+		for (k = 0; k < m; k++) {
+			struct port *p = &ports[n++];
+
+			*p = (struct port){ 0 };
+			p->number = (int)strtol(numbers[k], NULL, 10);
+			STR_COPY(p->hca, hcas[i]);
+			STR_COPY(p->name, hcas[i]);
+			if (m > 1) {
+				snprintf(p->name, sizeof(p->name), "%.63s:%d",
+					 hcas[i], p->number);
+			}
+			read_port(root, p);
+		}
 	}
 	return n;
 }
@@ -631,7 +609,12 @@ int port_device_errno(const char *hca, int otherwise)
 
 double port_line_GB_s(const struct port *p)
 {
+	/* up to 5 GT/s a byte travels as 10 bits, above 128 bits as 130 */
+	double code = p->link.speed_GT_s <= 5 ? 8.0 / 10 : 128.0 / 130;
+	double pcie_Gb_s = p->link.width > 0 ?
+				   p->link.speed_GT_s * p->link.width * code :
+				   NAN;
+
 	/* fmin() takes the other one when one is not known */
-	return p->software ? NAN :
-			     fmin(p->rate_Gb_s, pcie_Gb_s(&p->link)) / 8;
+	return p->software ? NAN : fmin(p->rate_Gb_s, pcie_Gb_s) / 8;
 }

@@ -62,7 +62,7 @@ long process_find(const char *root, const char *comm)
 #define DIGITS "0123456789."
 #define NUMBER_MAX 12
 
-/** The digits at the beginning of @text, 0: it is no number. */
+/** Return the length of the number at the beginning of @text, 0 without one. */
 static int digits(const char *text)
 {
 	size_t n = strspn(text, DIGITS);
@@ -144,25 +144,20 @@ static void pass_on(char *record, kernel_log_line *line, void *user)
 	}
 }
 
-static int read_recorded(const char *root, kernel_log_line *line, void *user)
-{
-	char *whole = sysfile_whole(FILE_MAX, "%s" KERNEL_LOG, root);
-	char *next = whole, *record;
-
-	while ((record = strsep(&next, "\n"))) {
-		pass_on(record, line, user);
-	}
-	free(whole);
-	return whole ? 0 : -1;
-}
-
 int kernel_log_read(const char *root, kernel_log_line *line, void *user)
 {
 	char record[RECORD_MAX];
 	int fd;
 
 	if (root[0]) {
-		return read_recorded(root, line, user);
+		char *whole = sysfile_whole(FILE_MAX, "%s" KERNEL_LOG, root);
+		char *next = whole, *recorded;
+
+		while ((recorded = strsep(&next, "\n"))) {
+			pass_on(recorded, line, user);
+		}
+		free(whole);
+		return whole ? 0 : -1;
 	}
 	fd = open(KERNEL_LOG, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
@@ -186,7 +181,7 @@ int kernel_log_read(const char *root, kernel_log_line *line, void *user)
 
 /* ---- sysfile ------------------------------------------------------------- */
 
-/* "" when it is too long: no such file. */
+/* @path is "" if it would be too long: no such file. */
 __attribute__((format(printf, 2, 0))) static void
 make_path(char path[PATH_MAX], const char *fmt, va_list ap)
 {
@@ -195,7 +190,7 @@ make_path(char path[PATH_MAX], const char *fmt, va_list ap)
 	}
 }
 
-/* A FIFO that somebody put there is empty, and waited for by nobody. */
+/* O_NONBLOCK: a FIFO in place of the file reads as empty. */
 static int read_raw(char *buf, size_t size, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
