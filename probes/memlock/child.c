@@ -14,9 +14,9 @@
 
 /* ---- need ---------------------------------------------------------------- */
 
-/* For a job that uses @hcas HCAs, at least one is counted; or what the user
- * says. */
-static int64_t memlock_needed(const struct spec *s, int hcas)
+/* Return the locked memory that a job needs with @hcas HCAs (at least one is
+ * counted), or as the user says. */
+static int64_t needed_bytes(const struct spec *s, int hcas)
 {
 	if (s->need_B > 0) {
 		return s->need_B;
@@ -47,28 +47,11 @@ static bool list_has(const char *list, const char *name)
 	return false;
 }
 
-/*
- * Slurm takes all limits along unless told otherwise; a list of exceptions
- * means all but these.
- */
-static bool propagates(const struct slurm_limits *s)
-{
-	bool unset = s->limits[0] == '\0' || s->limits[0] == '(';
-	bool excepts = s->except[0] != '\0' && s->except[0] != '(' &&
-		       strcasecmp(s->except, "NONE") != 0;
-
-	if (excepts && (unset || strcasecmp(s->limits, "NONE") == 0 ||
-			strcasecmp(s->limits, "ALL") == 0)) {
-		return !list_has(s->except, "MEMLOCK");
-	}
-	return unset || list_has(s->limits, "MEMLOCK");
-}
-
 int slurm_config_parse(const struct str *text, struct slurm_limits *out,
 		       struct err *e)
 {
 	const char *limits, *except;
-	bool seen = false;
+	bool seen = false, unset;
 	struct text_lines l;
 
 	*out = (struct slurm_limits){ 0 };
@@ -90,32 +73,30 @@ int slurm_config_parse(const struct str *text, struct slurm_limits *out,
 	if (!seen) {
 		return err_set(e, 0, "no line 'PropagateResourceLimits'");
 	}
-	out->propagates = propagates(out);
+	/* Slurm takes all limits along unless told otherwise; a list of
+	 * exceptions means all but these */
+	unset = out->limits[0] == '\0' || out->limits[0] == '(';
+	if (out->except[0] != '\0' && out->except[0] != '(' &&
+	    strcasecmp(out->except, "NONE") != 0 &&
+	    (unset || strcasecmp(out->limits, "NONE") == 0 ||
+	     strcasecmp(out->limits, "ALL") == 0)) {
+		out->propagates = !list_has(out->except, "MEMLOCK");
+	} else {
+		out->propagates = unset || list_has(out->limits, "MEMLOCK");
+	}
 	return 0;
 }
 
 /* ---- shell --------------------------------------------------------------- */
 
 /*
- * The shell that submits, and what Slurm makes of its limits: known where the
- * user typed, carried to the rows by run.json.
+ * The shell that submits, and whether Slurm propagates its limits: read where
+ * the command was typed, and passed on to the rows in run.json.
  */
 
 #define SCONTROL_NS   (5 * NS_PER_S)
 #define QUICK_NS      (400 * NS_PER_MS)
 #define SCONTROL_FILE "/scontrol-show-config"
-
-/* Inside a batch script it is the batch step that typed. */
-static enum memlock_context shell_context(const char *launcher)
-{
-	if (!spec_launcher_is(launcher, LAUNCHER_SLURM)) {
-		return MEMLOCK_CONTEXTS;	/* none: the same as "here" */
-	}
-	return getenv("SLURM_JOB_ID") != NULL &&
-			       getenv("SLURMD_NODENAME") != NULL ?
-		       MEMLOCK_BATCH :
-		       MEMLOCK_LOGIN;
-}
 
 /* Ask scontrol; ENOENT in @e: there is no scontrol. */
 static int ask_slurm(struct memlock *m, int64_t patience_ns, struct err *e)
@@ -167,11 +148,18 @@ static void say_propagation(struct memlock *m, int64_t patience_ns)
 
 json_t *memlock_shell(const char *launcher, const struct spec *s)
 {
-	enum memlock_context context = shell_context(launcher);
-	struct memlock m = { .needed_B = memlock_needed(s, 0),
+	/* of no context where no job is submitted: the shell is as "here" */
+	enum memlock_context context = MEMLOCK_CONTEXTS;
+	struct memlock m = { .needed_B = needed_bytes(s, 0),
 			     .rows = json_array() };
 	const char *node = getenv("SLURMD_NODENAME");
 
+	if (spec_launcher_is(launcher, LAUNCHER_SLURM)) {
+		/* a command inside a batch script runs in the batch step */
+		context = getenv("SLURM_JOB_ID") != NULL && node != NULL ?
+				  MEMLOCK_BATCH :
+				  MEMLOCK_LOGIN;
+	}
 	snprintf(m.root, sizeof(m.root), "%s", s->sysroot);
 	gethostname(m.node, sizeof(m.node) - 1);
 	if (context == MEMLOCK_BATCH && node != NULL) {
@@ -205,7 +193,7 @@ static int look(const struct node_args *args, void (*then)(struct memlock *m))
 	snprintf(m.root, sizeof(m.root), "%s", args->spec.sysroot);
 	m.hcas = (int)sysfile_list(hcas, HCAS_MAX, "%s/sys/class/infiniband",
 				   m.root);
-	m.needed_B = memlock_needed(&args->spec, m.hcas);
+	m.needed_B = needed_bytes(&args->spec, m.hcas);
 	m.in_step = m.root[0] == '\0' && getenv("SLURM_JOB_ID") != NULL &&
 		    getenv("SLURM_PROCID") != NULL;
 	memlock_look_contexts(&m);

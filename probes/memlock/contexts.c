@@ -21,55 +21,50 @@ static const struct unit_key {
 };
 
 /*
- * One number of a size, with its unit; NULL: it is none.  As parse_size() of
- * systemd: powers of 1024, capitals only, each smaller than the one before
- * (*@above), and no "KB" or "KiB".
+ * "infinity", "64M", "1G 512M", "65536": as parse_size() of systemd reads it:
+ * powers of 1024, capitals only, each unit smaller than the one before, and no
+ * "KB" or "KiB".
  */
-static const char *read_part(const char *at, size_t *above, double *bytes)
+static bool read_value(const char *at, int64_t *out)
 {
 	static const char units[] = " BKMGTPE";
-	size_t digits = strspn(at, "0123456789"), all = digits, unit = 0;
-	char number[32];
-
-	if (at[digits] == '.') {
-		all += 1 + strspn(at + digits + 1, "0123456789");
-	}
-	if (digits == 0 || all >= sizeof(number)) {
-		return NULL;
-	}
-	snprintf(number, sizeof(number), "%.*s", (int)all, at);
-	at += all + strspn(at + all, " ");
-	if (*at != '\0' && strchr(units, *at) != NULL) {
-		unit = (size_t)(strchr(units, *at) - units);
-		at += 1 + strspn(at + 1, " ");
-	}
-	if (unit >= *above) {
-		return NULL;
-	}
-	*above = unit;
-	*bytes += strtod(number, NULL) *
-		  (double)(UINT64_C(1) << (unit > 1 ? 10 * (unit - 1) : 0));
-	return at;
-}
-
-/* "infinity", "64M", "1G 512M", "65536" */
-static bool read_value(const char *text, int64_t *out)
-{
-	size_t above = SIZE_MAX;
+	size_t above = SIZE_MAX; /* the unit before */
 	double bytes = 0;
 
-	if (strcmp(text, "infinity") == 0) {
+	if (strcmp(at, "infinity") == 0) {
 		*out = MEMLOCK_UNLIMITED;
 		return true;
 	}
 	do {
-		text = read_part(text, &above, &bytes);
-	} while (text != NULL && *text != '\0');
+		size_t digits = strspn(at, "0123456789"), all = digits;
+		size_t unit = 0;
+		char number[32];
+
+		if (at[digits] == '.') {
+			all += 1 + strspn(at + digits + 1, "0123456789");
+		}
+		if (digits == 0 || all >= sizeof(number)) {
+			return false;
+		}
+		snprintf(number, sizeof(number), "%.*s", (int)all, at);
+		at += all + strspn(at + all, " ");
+		if (*at != '\0' && strchr(units, *at) != NULL) {
+			unit = (size_t)(strchr(units, *at) - units);
+			at += 1 + strspn(at + 1, " ");
+		}
+		if (unit >= above) {
+			return false;
+		}
+		above = unit;
+		bytes += strtod(number, NULL) *
+			 (double)(UINT64_C(1)
+				  << (unit > 1 ? 10 * (unit - 1) : 0));
+	} while (*at != '\0');
 	*out = bytes < 0x1p63 ? (int64_t)bytes : MEMLOCK_UNLIMITED;
-	return text != NULL;
+	return true;
 }
 
-/* "VALUE" or "SOFT:HARD"; what is wrong with it, or NULL. */
+/* Read "VALUE" or "SOFT:HARD"; returns the fault in words, or NULL. */
 static const char *read_pair(const char *text, struct limit_pair *out)
 {
 	char pair[64], *hard = pair;
@@ -97,45 +92,32 @@ static const char *value_of(const char *line, const char *key)
 		       NULL;
 }
 
-/* The key of unit_keys that @line is about, with its @value; NULL: none. */
-static const struct unit_key *key_of(const char *line, const char **value)
-{
-	for (size_t i = 0; i < sizeof(unit_keys) / sizeof(unit_keys[0]); i++) {
-		*value = value_of(line, unit_keys[i].key);
-		if (*value != NULL) {
-			return &unit_keys[i];
-		}
-	}
-	return NULL;
-}
-
-/* Return the reason why systemd ignores @line, of @key in @section; NULL if it
- * does not, and @limit is the value. */
-static const char *fault_of(const struct unit_key *key, const char *section,
-			    const char *line, const char *value,
-			    struct limit_pair *limit)
-{
-	if (strcmp(section, key->section) != 0) {
-		return section[0] != '\0' ? "is in the wrong section" :
-					    "is in no section";
-	}
-	return !str_starts(line, key->key) ? "is spelled otherwise" :
-	       *value != '\0'		   ? read_pair(value, limit) :
-					     NULL;
-}
-
 static void take_line(struct unit_limit *out, const struct text_lines *l,
 		      const char *section)
 {
+	const struct unit_key *key = NULL;
 	struct limit_pair limit = out->limit;
-	const char *value, *fault;
-	const struct unit_key *key = key_of(l->text, &value);
+	const char *value = NULL, *fault = NULL;
 
+	for (size_t i = 0;
+	     i < sizeof(unit_keys) / sizeof(unit_keys[0]) && value == NULL;
+	     i++) {
+		key = &unit_keys[i];
+		value = value_of(l->text, key->key);
+	}
 	/* a section whose name begins with X- is meant to be ignored */
-	if (key == NULL || str_starts(section, "[X-")) {
+	if (value == NULL || str_starts(section, "[X-")) {
 		return;
 	}
-	fault = fault_of(key, section, l->text, value, &limit);
+	/* systemd ignores a line that has a fault */
+	if (strcmp(section, key->section) != 0) {
+		fault = section[0] != '\0' ? "is in the wrong section" :
+					     "is in no section";
+	} else if (!str_starts(l->text, key->key)) {
+		fault = "is spelled otherwise";
+	} else if (*value != '\0') {
+		fault = read_pair(value, &limit);
+	}
 	if (fault != NULL) {
 		out->ignored = l->line;
 		snprintf(out->why, sizeof(out->why), "\"%.64s\" %s: it takes "
@@ -144,7 +126,7 @@ static void take_line(struct unit_limit *out, const struct text_lines *l,
 		return;
 	}
 	out->ignored = 0;
-	/* an empty one: back to what it was before */
+	/* an empty value restores what was before */
 	out->line = *value != '\0' ? l->line : 0;
 	out->limit = limit;
 }
@@ -171,6 +153,13 @@ int unit_parse(const struct str *text, struct unit_limit *out, struct err *e)
 		take_line(out, &l, section);
 	}
 	return l.rc;
+}
+
+static bool is_conf(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot != NULL && strcmp(dot, ".conf") == 0;
 }
 
 /* ---- service ------------------------------------------------------------- */
@@ -239,104 +228,89 @@ static int read_first(struct service *s, const char *name, struct err *e)
 	return rc;
 }
 
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
-/* The drop-ins of all folders, those of one name once, in systemd's order. */
-static int read_drop_ins(struct service *s, struct err *e)
+/* Read all files that set the limit of the unit, in systemd's order. */
+static int read_service(struct service *s, struct err *e)
 {
 	char names[DROP_INS][64], name[96];
 	size_t n = 0;
 
+	/* the default of the manager comes first: it is no unit */
+	if (read_file(s, "/etc/systemd/system.conf", e) < 0) {
+		return -1;
+	}
+	s->exists = false;
+	if (read_first(s, UNIT, e) < 0) {
+		return -1;
+	}
+	/* the drop-ins of all folders, those of one name once */
 	for (size_t i = 0; i < FOLDERS; i++) {
 		n += sysfile_list(names + n, DROP_INS - n, "%s%s/" UNIT ".d",
 				  s->m->root, unit_folders[i]);
 	}
-	qsort(names, n, sizeof(names[0]), by_name);
+	qsort(names, n, sizeof(names[0]), str_order);
 	for (size_t i = 0; i < n; i++) {
-		const char *dot = strrchr(names[i], '.');
-
 		snprintf(name, sizeof(name), UNIT ".d/%.63s", names[i]);
 		if ((i == 0 || strcmp(names[i], names[i - 1]) != 0) &&
-		    dot != NULL && strcmp(dot, ".conf") == 0 &&
-		    read_first(s, name, e) < 0) {
+		    is_conf(names[i]) && read_first(s, name, e) < 0) {
 			return -1;
 		}
 	}
 	return 0;
 }
 
-static int read_service(struct service *s, struct err *e)
+static bool group_of(struct memlock *m, const char *pid,
+		     struct proc_cgroup *group)
 {
-	/* first, what holds where nothing else does */
-	if (read_file(s, "/etc/systemd/system.conf", e) < 0) {
-		return -1;
-	}
-	s->exists = false;
-	return read_first(s, UNIT, e) < 0 ? -1 : read_drop_ins(s, e);
-}
-
-/* Return true if systemd started process @pid by that unit. */
-static bool runs_in_unit(struct memlock *m, long pid)
-{
-	struct proc_cgroup group;
 	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%ld/cgroup", pid);
+	snprintf(path, sizeof(path), "/proc/%.20s/cgroup", pid);
 	return memlock_read(m, path, NULL) == 0 &&
-	       proc_cgroup_parse(&m->text, &group, NULL) == 0 &&
-	       strcmp(group.unit, UNIT) == 0;
+	       proc_cgroup_parse(&m->text, group, NULL) == 0;
 }
 
-static void service_fill_row(const struct service *s, struct memlock_row *row,
-			     long pid)
-{
-	const struct memlock *m = s->m;
-
-	if (s->set) {
-		row->limit_B = s->limit.soft;
-		STR_COPY(row->source, s->where);
-	}
-	if (!runs_in_unit(s->m, pid)) {
-		STR_COPY(row->code, "unit_unused");
-		STR_COPY(row->detail, "slurmd runs outside systemd: the unit's "
-				      "limits do not apply");
-	} else if (s->ignored[0] != '\0') {
-		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, CODE_IGNORED);
-		snprintf(row->detail, sizeof(row->detail),
-			 "systemd ignores %s", s->ignored);
-	} else if (!s->set) {
-		STR_COPY(row->code, "unit_unset");
-		STR_COPY(row->detail, UNIT " sets no LimitMEMLOCK: the default "
-					   "of systemd applies, 8 MiB or 64 "
-					   "KiB");
-	} else if (m->slurmd_known && m->slurmd.hard != s->limit.hard) {
-		STR_COPY(row->code, "unit_not_in_force");
-		STR_COPY(row->detail, "the limit of slurmd differs from that "
-				      "of " UNIT
-				      ": it was not restarted since");
-	} else {
-		STR_COPY(row->detail, "LimitMEMLOCK of " UNIT);
-	}
-}
-
-/* A row: what systemd was told about slurmd, process @pid. */
-static void memlock_look_unit(struct memlock *m, long pid)
+/* Report, in a row, the limit that systemd sets for slurmd, process @pid. */
+static void look_unit(struct memlock *m, const char *pid)
 {
 	struct service s = { .m = m };
+	struct proc_cgroup group;
 	struct memlock_row row;
 	struct err e = { 0 };
 
 	memlock_row_init(m, &row, MEMLOCK_SLURMD, CHECK_UNIT, "");
 	if (read_service(&s, &e) < 0) {
 		memlock_row_unknown(&row, &e);
-	} else if (!s.exists) {
+		memlock_row_say(m, &row);
+		return;
+	}
+	if (!s.exists) {
 		memlock_row_absent(&row, "there is no " UNIT);
+		memlock_row_say(m, &row);
+		return;
+	}
+	if (s.set) {
+		row.limit_B = s.limit.soft;
+		STR_COPY(row.source, s.where);
+	}
+	if (!group_of(m, pid, &group) || strcmp(group.unit, UNIT) != 0) {
+		STR_COPY(row.code, "unit_unused");
+		STR_COPY(row.detail, "slurmd runs outside systemd: the unit's "
+				     "limits do not apply");
+	} else if (s.ignored[0] != '\0') {
+		row.outcome = OUTCOME_ERROR;
+		STR_COPY(row.code, CODE_IGNORED);
+		snprintf(row.detail, sizeof(row.detail), "systemd ignores %s",
+			 s.ignored);
+	} else if (!s.set) {
+		STR_COPY(row.code, "unit_unset");
+		STR_COPY(row.detail, UNIT " sets no LimitMEMLOCK: the default "
+					  "of systemd applies, 8 MiB or 64 "
+					  "KiB");
+	} else if (m->slurmd_known && m->slurmd.hard != s.limit.hard) {
+		STR_COPY(row.code, "unit_not_in_force");
+		STR_COPY(row.detail, "the limit of slurmd differs from that "
+				     "of " UNIT ": it was not restarted since");
 	} else {
-		service_fill_row(&s, &row, pid);
+		STR_COPY(row.detail, "LimitMEMLOCK of " UNIT);
 	}
 	memlock_row_say(m, &row);
 }
@@ -362,16 +336,6 @@ static bool in_range(const char *range, int64_t id)
 	       id >= low && id <= high;
 }
 
-static bool has_group(const struct conf_user *user, const char *name)
-{
-	const char *const *g = user->groups;
-
-	while (g != NULL && *g != NULL && strcmp(*g, name) != 0) {
-		g++;
-	}
-	return g != NULL && *g != NULL;
-}
-
 /* pam_limits: a wildcard or a group does not mean root; a name does. */
 static enum conf_match match_domain(const struct conf_user *user,
 				    const char *domain)
@@ -385,56 +349,27 @@ static enum conf_match match_domain(const struct conf_user *user,
 	if (strcmp(domain, "*") == 0) {
 		return CONF_ANYONE;
 	}
-	if (domain[0] == '@' && has_group(user, domain + 1)) {
+	if (domain[0] == '@' && user->groups != NULL &&
+	    str_index(user->groups, domain + 1) >= 0) {
 		return CONF_GROUP;
 	}
 	return in_range(domain, user->uid) ? CONF_USER : CONF_NONE;
 }
 
-static void take(struct conf_value *v, const struct conf_value *found)
+static void take_value(struct conf_value *v, const struct conf_value *found)
 {
 	if (found->match >= v->match) {
 		*v = *found;
 	}
 }
 
-/* One line without its comment; 0, or -1 with @e. */
-static int read_line(const char *line, struct conf_value *found,
-		     const struct conf_user *user, struct conf_limit *out,
-		     struct err *e)
-{
-	char domain[64], type[16], item[32], value[32];
-	bool both;
-
-	if (sscanf(line, "%63s %15s %31s %31s", domain, type, item, value) !=
-		    4 ||
-	    strcasecmp(item, "memlock") != 0) {
-		return 0;	/* another limit, or nothing pam understands */
-	}
-	found->match = match_domain(user, domain);
-	if (found->match == CONF_NONE) {
-		return 0;
-	}
-	/* KiB, or one of three words for no limit */
-	if (text_limit(strcmp(value, "-1") == 0 ? "unlimited" : value, 1024,
-		       &found->value_B, e) < 0) {
-		return -1;
-	}
-	both = strcmp(type, "-") == 0;
-	if (both || strcasecmp(type, "soft") == 0) {
-		take(&out->soft, found);
-	}
-	if (both || strcasecmp(type, "hard") == 0) {
-		take(&out->hard, found);
-	}
-	return 0;
-}
-
 int conf_parse(const struct str *text, const char *file,
 	       const struct conf_user *user, struct conf_limit *out,
 	       struct err *e)
 {
+	char domain[64], type[16], item[32], value[32];
 	struct text_lines l;
+	bool both;
 
 	text_lines_init(&l, text, e);
 	while (text_lines_next(&l)) {
@@ -444,8 +379,26 @@ int conf_parse(const struct str *text, const char *file,
 			 l.line);
 		l.text[strcspn(l.text, "#")] = '\0';
 		STR_COPY(found.text, l.text);
-		if (read_line(l.text, &found, user, out, e) < 0) {
+		if (sscanf(l.text, "%63s %15s %31s %31s", domain, type, item,
+			   value) != 4 ||
+		    strcasecmp(item, "memlock") != 0) {
+			continue; /* another limit, or ignored by pam */
+		}
+		found.match = match_domain(user, domain);
+		if (found.match == CONF_NONE) {
+			continue;
+		}
+		/* KiB, or one of three words for no limit */
+		if (text_limit(strcmp(value, "-1") == 0 ? "unlimited" : value,
+			       1024, &found.value_B, e) < 0) {
 			return text_lines_fail(&l);
+		}
+		both = strcmp(type, "-") == 0;
+		if (both || strcasecmp(type, "soft") == 0) {
+			take_value(&out->soft, &found);
+		}
+		if (both || strcasecmp(type, "hard") == 0) {
+			take_value(&out->hard, &found);
 		}
 	}
 	return l.rc;
@@ -458,60 +411,45 @@ int conf_parse(const struct str *text, const char *file,
 #define CONF_FILES  64
 #define GROUPS_MAX  128
 
-struct user {
-	char name[64];
-	char groups[GROUPS_MAX][64];
-	const char *group_list[GROUPS_MAX + 1];
-};
-
-/* Look @uid up in the /etc/passwd of a recorded machine, its only source. */
-static void recorded_user(const struct memlock *m, int64_t uid, struct user *u)
+/* Look up user @uid: its @name, and its groups as @list, stored in @groups.  A
+ * recorded machine has no source but its /etc/passwd. */
+static void find_user(const struct memlock *m, int64_t uid, char name[64],
+		      char groups[GROUPS_MAX][64], const char **list)
 {
 	char path[PATH_MAX];
-	struct passwd *p;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%.2000s/etc/passwd", m->root);
-	f = fopen(path, "re");
-	while (f != NULL && (p = fgetpwent(f)) != NULL) {
-		if ((int64_t)p->pw_uid == uid) {
-			STR_COPY(u->name, p->pw_name);
-			break;
-		}
-	}
-	if (f != NULL) {
-		fclose(f);
-	}
-}
-
-static void real_user(int64_t uid, struct user *u)
-{
-	const struct passwd *p = getpwuid((uid_t)uid);
 	gid_t gids[GROUPS_MAX];
 	int n = GROUPS_MAX, kept = 0;
+	const struct passwd *p = NULL;
+	FILE *f;
 
+	if (m->root[0] != '\0') {
+		snprintf(path, sizeof(path), "%.2000s/etc/passwd", m->root);
+		f = fopen(path, "re");
+		while (f != NULL && (p = fgetpwent(f)) != NULL &&
+		       (int64_t)p->pw_uid != uid) {
+		}
+		str_copy(name, 64, p != NULL ? p->pw_name : "");
+		if (f != NULL) {
+			fclose(f);
+		}
+		return;
+	}
+	p = getpwuid((uid_t)uid);
 	if (p == NULL) {
 		return;
 	}
-	STR_COPY(u->name, p->pw_name);
+	str_copy(name, 64, p->pw_name);
 	if (getgrouplist(p->pw_name, p->pw_gid, gids, &n) < 0) {
-		n = 0;		/* more groups than anybody has */
+		n = 0; /* more groups than any user has */
 	}
 	for (int i = 0; i < n; i++) {
 		const struct group *g = getgrgid(gids[i]);
 
-		if (g != NULL && STR_COPY(u->groups[kept], g->gr_name)) {
-			u->group_list[kept] = u->groups[kept];
+		if (g != NULL && STR_COPY(groups[kept], g->gr_name)) {
+			list[kept] = groups[kept];
 			kept++;
 		}
 	}
-}
-
-static bool is_conf(const char *name)
-{
-	const char *dot = strrchr(name, '.');
-
-	return dot != NULL && strcmp(dot, ".conf") == 0;
 }
 
 /* The lines of limits.conf, then of limits.d, in the order of pam_limits.
@@ -544,42 +482,19 @@ static int read_files(struct memlock *m, const struct conf_user *who,
 	return seen;
 }
 
-static void fill_row(struct memlock_row *row, const struct conf_limit *limit,
-		     const char *user)
-{
-	const struct conf_value *v = limit->soft.match != CONF_NONE ?
-					     &limit->soft :
-					     &limit->hard;
-
-	if (v->match == CONF_NONE) {
-		STR_COPY(row->code, "unset");
-		snprintf(row->detail, sizeof(row->detail),
-			 "no memlock line applies to user '%s'", user);
-		return;
-	}
-	row->limit_B = v->value_B;
-	STR_COPY(row->source, v->source);
-	STR_COPY(row->detail, v->text);
-}
-
 void memlock_look_conf(struct memlock *m, enum memlock_context context,
 		       int64_t uid)
 {
 	struct conf_limit limit = { 0 };
-	struct user u = { .name = "" };
-	struct conf_user who = { .name = u.name, .uid = uid,
-				 .groups = u.group_list };
+	char name[64] = "", groups[GROUPS_MAX][64], path[160];
+	const char *list[GROUPS_MAX + 1] = { NULL };
+	struct conf_user who = { .name = name, .uid = uid, .groups = list };
 	struct memlock_row row;
 	struct err e = { 0 };
-	char path[160];
 	int seen;
 
 	memlock_row_init(m, &row, context, CHECK_LIMITS_CONF, "");
-	if (m->root[0] != '\0') {
-		recorded_user(m, uid, &u);
-	} else {
-		real_user(uid, &u);
-	}
+	find_user(m, uid, name, groups, list);
 	seen = read_files(m, &who, &limit, path, &e);
 	if (seen < 0) {
 		STR_COPY(row.source, path);
@@ -587,7 +502,19 @@ void memlock_look_conf(struct memlock *m, enum memlock_context context,
 	} else if (seen == 0) {
 		memlock_row_absent(&row, "there is no " CONF_FILE);
 	} else {
-		fill_row(&row, &limit, u.name);
+		const struct conf_value *v = limit.soft.match != CONF_NONE ?
+						     &limit.soft :
+						     &limit.hard;
+
+		if (v->match == CONF_NONE) {
+			STR_COPY(row.code, "unset");
+			snprintf(row.detail, sizeof(row.detail),
+				 "no memlock line applies to user '%s'", name);
+		} else {
+			row.limit_B = v->value_B;
+			STR_COPY(row.source, v->source);
+			STR_COPY(row.detail, v->text);
+		}
 	}
 	memlock_row_say(m, &row);
 }
@@ -623,15 +550,16 @@ void memlock_say_limit(const struct memlock *m, enum memlock_context context,
 
 /*
  * Rows of @context from the limits and status of process @pid ("self", "123").
- * True with @limit when it can be read.
+ * True with @limit when it can be read; @uid is its
+ * user, unless status cannot be read.
  */
 static bool look_process(struct memlock *m, enum memlock_context context,
 			 const char *pid, struct limit_pair *limit,
-			 struct proc_status *status)
+			 int64_t *uid)
 {
 	struct err e = { 0 };
 	char path[64];
-	bool known;
+	bool known, has_ipc_lock;
 
 	snprintf(path, sizeof(path), "/proc/%.20s/limits", pid);
 	known = memlock_read(m, path, &e) == 0 &&
@@ -643,11 +571,11 @@ static bool look_process(struct memlock *m, enum memlock_context context,
 	}
 	snprintf(path, sizeof(path), "/proc/%.20s/status", pid);
 	if (memlock_read(m, path, &e) == 0 &&
-	    proc_status_parse(&m->text, status, &e) == 0) {
+	    proc_status_parse(&m->text, &has_ipc_lock, uid, &e) == 0) {
 		struct memlock_row row;
 
 		memlock_row_init(m, &row, context, CHECK_CAP, path);
-		if (status->has_ipc_lock) {
+		if (has_ipc_lock) {
 			STR_COPY(row.code, CODE_HAS_CAP);
 			STR_COPY(row.detail,
 				 "holds CAP_IPC_LOCK: this process is "
@@ -666,15 +594,15 @@ static bool look_process(struct memlock *m, enum memlock_context context,
 static void look_slurmd(struct memlock *m)
 {
 	long pid = process_find(m->root, "slurmd");
-	struct proc_status status;
 	struct err e = { 0 };
 	char name[24];
+	int64_t uid;
 
 	if (pid > 0) {
 		snprintf(name, sizeof(name), "%ld", pid);
-		m->slurmd_known = look_process(m, MEMLOCK_SLURMD, name,
-					       &m->slurmd, &status);
-		memlock_look_unit(m, pid);
+		m->slurmd_known =
+			look_process(m, MEMLOCK_SLURMD, name, &m->slurmd, &uid);
+		look_unit(m, name);
 	} else if (m->in_step) {
 		err_set(&e, 0, "no slurmd is visible in /proc, although this "
 			       "is a job (hidepid? a container?)");
@@ -728,16 +656,16 @@ static void look_own(struct memlock *m)
 {
 	enum memlock_context own = m->in_step ? MEMLOCK_STEP : MEMLOCK_HERE;
 	enum memlock_context other = m->in_step ? MEMLOCK_HERE : MEMLOCK_STEP;
-	struct proc_status status = { .uid = -1 };
 	struct limit_pair limit;
+	int64_t uid = -1;
 
-	look_process(m, own, "self", &limit, &status);
-	m->is_root = status.uid == 0;
+	look_process(m, own, "self", &limit, &uid);
+	m->is_root = uid == 0;
 	memlock_say_absent(m, other, CHECK_SOFT,
 			   m->in_step ? "this process is part of a job" :
 					"this process is not part of a job");
-	if (!m->in_step && status.uid >= 0) {
-		memlock_look_conf(m, own, status.uid);
+	if (!m->in_step && uid >= 0) {
+		memlock_look_conf(m, own, uid);
 	}
 }
 
@@ -759,68 +687,48 @@ static const struct mark {
 	{ 0 }
 };
 
-static bool group_of(struct memlock *m, const char *pid,
-		     struct proc_cgroup *group)
+static void look_container(struct memlock *m)
 {
-	char path[64];
+	bool grouped, keeps = false;
+	struct proc_cgroup own = { .container = "" }, first;
+	struct limit_pair limit;
+	const char *runtime = own.container;
+	char why[80];
+	int64_t uid;
 
-	snprintf(path, sizeof(path), "/proc/%.20s/cgroup", pid);
-	return memlock_read(m, path, NULL) == 0 &&
-	       proc_cgroup_parse(&m->text, group, NULL) == 0;
-}
-
-static void find_container(struct memlock *m)
-{
-	struct proc_cgroup group;
-
-	if (group_of(m, "self", &group)) {
-		STR_COPY(m->container, group.container);
-	}
+	grouped = group_of(m, "self", &own);
 	for (const struct mark *k = marks; k->name != NULL; k++) {
 		if (k->path != NULL ? sysfile_there("%s%s", m->root, k->path) :
 				      m->root[0] == '\0' && getenv(k->env)) {
-			STR_COPY(m->container, k->name);
-			m->container_keeps = k->keeps;
-			return;
+			runtime = k->name;
+			keeps = k->keeps;
+			break;
 		}
 	}
-}
-
-/* Find the first process of the container: its limit is the container's, and a
- * shell in it may have less. This process if the first one is not the
- * container's. */
-static const char *first_process(struct memlock *m)
-{
-	struct proc_cgroup own, first;
-
-	return group_of(m, "self", &own) && group_of(m, "1", &first) &&
-			       strcmp(own.group, first.group) == 0 ?
-		       "1" :
-		       "self";
-}
-
-static void look_container(struct memlock *m)
-{
-	struct proc_status status;
-	struct limit_pair limit;
-	char why[80];
-
-	if (m->container[0] == '\0') {
+	if (runtime[0] == '\0') {
 		memlock_say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT,
 				   "not in a container");
-	} else if (m->container_keeps) {
-		snprintf(why, sizeof(why), "%s keeps the limit of the process "
-			 "that starts it", m->container);
+	} else if (keeps) {
+		snprintf(why, sizeof(why),
+			 "%s keeps the limit of the process "
+			 "that starts it",
+			 runtime);
 		memlock_say_absent(m, MEMLOCK_CONTAINER, CHECK_SOFT, why);
 	} else {
-		look_process(m, MEMLOCK_CONTAINER, first_process(m), &limit,
-			     &status);
+		/* the limit of the container's first process is that of the
+		 * container; a shell in it may have less */
+		look_process(m, MEMLOCK_CONTAINER,
+			     grouped && group_of(m, "1", &first) &&
+					     strcmp(own.group, first.group) ==
+						     0 ?
+				     "1" :
+				     "self",
+			     &limit, &uid);
 	}
 }
 
 void memlock_look_contexts(struct memlock *m)
 {
-	find_container(m);
 	look_slurmd(m);
 	look_batch(m);
 	look_own(m);

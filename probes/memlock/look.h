@@ -28,19 +28,12 @@ struct limit_pair {
 	int64_t soft, hard;
 };
 
-/* proc.c */
-
 /** Line @name ("Max locked memory") of /proc/PID/limits. */
 int proc_limit_parse(const struct str *text, const char *name,
 		     struct limit_pair *out, struct err *e);
 
-struct proc_status {
-	bool has_ipc_lock;	/* effective */
-	int64_t uid;		/* effective */
-};
-
-/** Lines CapEff and Uid of /proc/PID/status. */
-int proc_status_parse(const struct str *text, struct proc_status *out,
+/** Lines CapEff and Uid of /proc/PID/status: the effective ones. */
+int proc_status_parse(const struct str *text, bool *has_ipc_lock, int64_t *uid,
 		      struct err *e);
 
 /**
@@ -65,8 +58,6 @@ int proc_cgroup_parse(const struct str *text, struct proc_cgroup *out,
 int proc_mount_size(const struct str *text, const char *mount, int64_t *size_B,
 		    struct err *e);
 
-/* unit.c */
-
 /**
  * LimitMEMLOCK of section [Service] or DefaultLimitMEMLOCK of [Manager]: the
  * last one wins.  @line is 0, and @limit untouched, when there is none.
@@ -81,8 +72,6 @@ struct unit_limit {
 };
 
 int unit_parse(const struct str *text, struct unit_limit *out, struct err *e);
-
-/* conf.c */
 
 /** The user who logs in: pam_limits uses all of it. */
 struct conf_user {
@@ -114,8 +103,6 @@ int conf_parse(const struct str *text, const char *file,
 	       const struct conf_user *user, struct conf_limit *out,
 	       struct err *e);
 
-/* slurm.c */
-
 struct slurm_limits {
 	bool propagates;	/* MEMLOCK is taken from the submitting shell */
 	char limits[120];	/* PropagateResourceLimits, as printed */
@@ -126,7 +113,7 @@ struct slurm_limits {
 int slurm_config_parse(const struct str *text, struct slurm_limits *out,
 		       struct err *e);
 
-/* text.c: what the parsers have in common */
+/* text that all parsers read */
 
 /** One line after the other: blanks at both ends cut, tabs as blanks. */
 struct text_lines {
@@ -155,30 +142,30 @@ int text_limit(const char *word, int64_t unit_B, int64_t *out, struct err *e);
 
 /**
  * One look at one node, shared by the files of the child only:
- *   child.c       arguments, and what comes after what
+ *   child.c       arguments, the shell, and the order of the steps
  *   read.c        files below the sysroot
- *   contexts.c    which limit holds where, and who set it
+ *   contexts.c    the limit of each context, and the file that sets it
  *   neighbours.c  other settings that fail the same jobs
- *   proof.c       what really breaks, as the user of a job
- *   verbs.c       the same on an HCA
+ *   proof.c       the size that breaks, as the user of a job
  */
 struct memlock {
 	char node[64];
 	char root[PATH_MAX];	/* "" = this machine, else a recorded one */
 	int hcas;
 	int64_t needed_B;
-	bool in_step;		/* a process of a Slurm step */
-	char container[32];	/* what runs it, "" = no container */
-	bool container_keeps;	/* it sets no limit of its own */
+	bool in_step; /* a process of a Slurm step */
 	bool slurmd_known, is_root;
 	struct limit_pair slurmd;
 	int64_t cgroup_B;	/* memory limit; MEMLOCK_UNLIMITED */
 	struct str text;	/* of the file read last */
-	json_t *rows;		/* of the shell: an array; else NULL, and what
-				 * is said goes out at once */
+	json_t *rows;		/* of the shell: an array; else NULL, and each
+				 * row is sent at once */
+	/* of the proof: the context whose limit it is under, and the limit */
+	enum memlock_context proof_context;
+	int64_t proof_limit_B;
 };
 
-/* Locked memory that an NCCL job needs: need.c */
+/* Locked memory that an NCCL job needs */
 
 #define NEED_CQ_ENTRIES	 4096
 #define NEED_CQE_B	 64	/* of a completion queue entry of mlx5 */
@@ -235,13 +222,10 @@ void memlock_look_contexts(struct memlock *m);
 void memlock_say_limit(const struct memlock *m, enum memlock_context context,
 		       const struct limit_pair *limit, const char *source);
 
-/* user.c */
-
-/** A row: which line of limits.conf sets the limit of user @uid. */
+/** Report, in a row, the line of limits.conf that sets the limit of user
+ *  @uid. */
 void memlock_look_conf(struct memlock *m, enum memlock_context context,
 		       int64_t uid);
-
-/* service.c */
 
 /* neighbours.c */
 
@@ -254,35 +238,15 @@ void memlock_prove(struct memlock *m);
 
 /* ---- prove --------------------------------------------------------------- */
 
-/**
- * Between the files of the proof: proof.c, verbs.c, trial.c and drop.c.
- */
-struct proof {
-	struct memlock *m;
-	enum memlock_context context;	/* whose limit it is */
-	int64_t limit_B;
-};
-
-/** One thing to try. */
+/** A search for the size at which an operation begins to fail. */
 struct trial {
 	const char *check;
 	const char *hca;	/* "" without */
-	int64_t needed_B;	/* tried first, if not above ... */
-	int64_t ceiling_B;	/* ... the largest that is tried */
-	int64_t device_max;	/* objects of that kind, 0 = no device */
-	int (*attempt)(int64_t size_B,
-		       void *arg); /* as in struct limit_bisect */
-	void *arg;
-};
-
-/* bisect.c */
-
-/** A search for the size at which an operation begins to fail. */
-struct limit_bisect {
 	int64_t unit_B;		/* sizes are multiples of it */
 	int64_t first_B;	/* tried first, then twice that, and so on
 				 * ... */
 	int64_t ceiling_B;	/* ... up to here */
+	int64_t device_max;	/* objects of that kind, 0 = no device */
 	/** Try one size, leave nothing behind: 0 or the errno why not. */
 	int (*attempt)(int64_t size_B, void *arg);
 	void *arg;
@@ -295,9 +259,7 @@ struct bisect_result {
 };
 
 /** Assumes that what fails at one size fails at all larger ones. */
-void bisect_run(const struct limit_bisect *b, struct bisect_result *r);
-
-/* refusal.c */
+void bisect_run(const struct trial *b, struct bisect_result *r);
 
 /** A refusal: errno, size and circumstances. */
 struct refusal {

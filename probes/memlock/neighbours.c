@@ -18,7 +18,7 @@
 #define NPROC_WANTED  4096
 #define MAPS_WANTED   65530	/* the kernel's default */
 
-/* The row says @detail is wrong, by the name of @code. */
+/* Make @row an error of @code with @detail. */
 static void blame(struct memlock_row *row, const char *code,
 		  const char *detail)
 {
@@ -36,94 +36,78 @@ static const char *count_text(int64_t n, char buf[24])
 	return buf;
 }
 
-/* A number of the kernel: too small a value is an error, by the name of
- * @code. */
-static const struct neighbours_figure {
-	const char *check, *limit;	/* line of /proc/self/limits; NULL: the
-					 * source has the number alone */
-	int64_t least;
+/*
+ * A setting, read by @look.  For look_figure() it is a number: of the line
+ * @limit of /proc/self/limits, or the only one of the source (NULL).
+ */
+struct neighbour {
+	const char *check, *source;
+	void (*look)(struct memlock *m, const struct neighbour *n,
+		     struct memlock_row *row);
+	const char *limit;
+	int64_t least; /* a smaller value is an error, @code */
 	const char *code;
 	bool hard;		/* NCCL raises its soft limit to the hard one */
-	bool bytes;		/* say limit_B, and no detail of a limit */
-	int64_t wrong;		/* a value that is an error, for @says; -1 */
+	bool bytes;		/* set limit_B, and no detail of a limit */
+	int64_t wrong;		/* so is this one, for @says; -1 */
 	const char *says;
-} figures[] = {
-	{ "nofile", "Max open files", NOFILE_WANTED, "nofile_low", .hard = true,
-	  .wrong = -1 },
-	{ "nproc", "Max processes", NPROC_WANTED, "nproc_low", .wrong = -1 },
-	{ "stack", "Max stack size", 0, "stack_unlimited", .bytes = true,
-	  .wrong = MEMLOCK_UNLIMITED,
-	  .says = "threads get 2 MiB stacks when the limit is unlimited, and "
-		  "NCCL's graph search needs more" },
-	{ "max_map_count", NULL, MAPS_WANTED, "map_count_low", .wrong = -1 },
-	{ "overcommit", NULL, 0, "overcommit_strict", .wrong = 2,
-	  .says = "2: address space is counted as memory, and CUDA reserves "
-		  "far more of it than it uses" },
-	{ "shmmax", NULL, GIB, "shmmax_low", .bytes = true, .wrong = -1 },
 };
 
-static void look_figure(struct memlock *m, struct memlock_row *row)
+static void look_figure(struct memlock *m, const struct neighbour *n,
+			struct memlock_row *row)
 {
-	const struct neighbours_figure *f = figures;
 	char soft[24], hard[24];
 	struct limit_pair l;
 	struct err e = { 0 };
 	int64_t value;
 
-	while (strcmp(f->check, row->check) != 0) {
-		f++;
-	}
-	if (f->limit != NULL ?
+	if (n->limit != NULL ?
 		    memlock_read(m, row->source, &e) < 0 ||
-			    proc_limit_parse(&m->text, f->limit, &l, &e) < 0 :
+			    proc_limit_parse(&m->text, n->limit, &l, &e) < 0 :
 		    memlock_read_number(m, row->source, &l.soft, &e) < 0) {
 		memlock_row_unknown(row, &e);
 		return;
 	}
-	value = f->hard ? l.hard : l.soft;
-	if (f->bytes) {
+	value = n->hard ? l.hard : l.soft;
+	if (n->bytes) {
 		row->limit_B = value;
 	}
-	if (f->limit == NULL) {
+	if (n->limit == NULL) {
 		STR_COPY(row->detail, count_text(value, soft));
-	} else if (!f->bytes) {
+	} else if (!n->bytes) {
 		snprintf(row->detail, sizeof(row->detail), "%s, hard %s",
 			 count_text(l.soft, soft), count_text(l.hard, hard));
 	}
-	if (value == f->wrong) {
-		blame(row, f->code, f->says);
-	} else if (value < f->least) {
+	if (value == n->wrong) {
+		blame(row, n->code, n->says);
+	} else if (value < n->least) {
 		row->outcome = OUTCOME_ERROR;
-		STR_COPY(row->code, f->code);
+		STR_COPY(row->code, n->code);
 	}
 }
 
-/* A tmpfs without size= has half of the memory. */
-static int64_t half_of_memory(struct memlock *m)
-{
-	char value[64];
-	long long kib = 0;
-
-	if (memlock_read(m, "/proc/meminfo", NULL) == 0 &&
-	    sysfile_value(str_text(&m->text), "MemTotal", value,
-			  sizeof(value))) {
-		sscanf(value, "%15lld", &kib);
-	}
-	return kib * 1024 / 2;
-}
-
-static void look_shm(struct memlock *m, struct memlock_row *row)
+static void look_shm(struct memlock *m, const struct neighbour *n,
+		     struct memlock_row *row)
 {
 	struct err e = { 0 };
+	char value[64];
+	long long kib = 0;
 	int64_t size;
 
+	(void)n;
 	if (memlock_read(m, row->source, &e) < 0 ||
 	    proc_mount_size(&m->text, "/dev/shm", &size, &e) < 0) {
 		memlock_row_unknown(row, &e);
 	} else if (size < 0) {
 		blame(row, "shm_missing", "nothing is mounted at /dev/shm");
 	} else {
-		row->limit_B = size > 0 ? size : half_of_memory(m);
+		/* a tmpfs without size= has half of the memory */
+		if (size == 0 && memlock_read(m, "/proc/meminfo", NULL) == 0 &&
+		    sysfile_value(str_text(&m->text), "MemTotal", value,
+				  sizeof(value))) {
+			sscanf(value, "%15lld", &kib);
+		}
+		row->limit_B = size > 0 ? size : kib * 1024 / 2;
 		if (row->limit_B < GIB) {
 			blame(row, "shm_small",
 			      "less than the 1 GiB that NCCL's shared memory "
@@ -133,10 +117,12 @@ static void look_shm(struct memlock *m, struct memlock_row *row)
 }
 
 /* One of the two ways by which a NIC reads the memory of a GPU. */
-static void look_gpudirect(struct memlock *m, struct memlock_row *row)
+static void look_gpudirect(struct memlock *m, const struct neighbour *n,
+			   struct memlock_row *row)
 {
 	static const char driver[] = "/proc/driver/nvidia/version";
 
+	(void)n;
 	if (!sysfile_there("%s/sys/module/nvidia", m->root) || m->hcas == 0) {
 		memlock_row_absent(row, "there is no GPU driver, or no HCA");
 	} else if (sysfile_there("%s%s", m->root, row->source)) {
@@ -152,13 +138,15 @@ static void look_gpudirect(struct memlock *m, struct memlock_row *row)
 	}
 }
 
-static void look_acs(struct memlock *m, struct memlock_row *row)
+static void look_acs(struct memlock *m, const struct neighbour *n,
+		     struct memlock_row *row)
 {
 	int count[ACS_STATES];
-	size_t n = acs_count(m->root, count);
+	size_t devices = acs_count(m->root, count);
 	struct err e = { 0 };
 
-	if (n == 0) {
+	(void)n;
+	if (devices == 0) {
 		memlock_row_absent(row, "no PCI devices are visible");
 	} else if (count[ACS_REDIRECTS_ON] > 0) {
 		row->outcome = OUTCOME_ERROR;
@@ -176,10 +164,12 @@ static void look_acs(struct memlock *m, struct memlock_row *row)
 	}
 }
 
-static void look_iommu(struct memlock *m, struct memlock_row *row)
+static void look_iommu(struct memlock *m, const struct neighbour *n,
+		       struct memlock_row *row)
 {
 	const char *does = iommu_does(m->root);
 
+	(void)n;
 	if (strcmp(does, IOMMU_TRANSLATES) == 0) {
 		blame(row, "iommu_translates",
 		      "the IOMMU translates DMA: peer traffic is slow or hangs "
@@ -194,10 +184,12 @@ static void look_iommu(struct memlock *m, struct memlock_row *row)
  * own among the devices.  In a virtual machine there are GPUs without switches:
  * those are the host's, and so is their manager.
  */
-static void look_fabricmanager(struct memlock *m, struct memlock_row *row)
+static void look_fabricmanager(struct memlock *m, const struct neighbour *n,
+			       struct memlock_row *row)
 {
 	char nvswitch[1][64];
 
+	(void)n;
 	if (sysfile_list(nvswitch, 1, "%s/proc/driver/nvidia-nvswitch/devices",
 			 m->root) == 0) {
 		memlock_row_absent(row, "the driver shows no NVSwitch");
@@ -210,13 +202,15 @@ static void look_fabricmanager(struct memlock *m, struct memlock_row *row)
 	}
 }
 
-static void look_cgroup(struct memlock *m, struct memlock_row *row)
+static void look_cgroup(struct memlock *m, const struct neighbour *n,
+			struct memlock_row *row)
 {
 	struct proc_cgroup group;
 	struct err e = { 0 };
 	size_t size;
 	const char *dir;
 
+	(void)n;
 	if (memlock_read(m, row->source, &e) < 0 ||
 	    proc_cgroup_parse(&m->text, &group, &e) < 0) {
 		memlock_row_unknown(row, &e);
@@ -247,23 +241,32 @@ static void look_cgroup(struct memlock *m, struct memlock_row *row)
 	}
 }
 
+#define LIMITS "/proc/self/limits"
+
 /* In the order in which they are shown. */
-static const struct neighbour {
-	const char *check, *source;
-	void (*look)(struct memlock *m, struct memlock_row *row);
-} neighbours[] = {
-	{ "nofile", "/proc/self/limits", look_figure },
-	{ "nproc", "/proc/self/limits", look_figure },
-	{ "stack", "/proc/self/limits", look_figure },
-	{ "dev_shm", "/proc/self/mounts", look_shm },
-	{ "cgroup_memory", "/proc/self/cgroup", look_cgroup },
-	{ "max_map_count", "/proc/sys/vm/max_map_count", look_figure },
-	{ "overcommit", "/proc/sys/vm/overcommit_memory", look_figure },
-	{ "shmmax", "/proc/sys/kernel/shmmax", look_figure },
-	{ "gpudirect", "/sys/module/nvidia_peermem", look_gpudirect },
-	{ "acs", ACS_SOURCE, look_acs },
-	{ "iommu", IOMMU_SOURCE, look_iommu },
-	{ "fabricmanager", "/proc", look_fabricmanager },
+static const struct neighbour neighbours[] = {
+	{ "nofile", LIMITS, look_figure, "Max open files", NOFILE_WANTED,
+	  "nofile_low", .hard = true, .wrong = -1 },
+	{ "nproc", LIMITS, look_figure, "Max processes", NPROC_WANTED,
+	  "nproc_low", .wrong = -1 },
+	{ "stack", LIMITS, look_figure, "Max stack size", 0, "stack_unlimited",
+	  .bytes = true, .wrong = MEMLOCK_UNLIMITED,
+	  .says = "threads get 2 MiB stacks when the limit is unlimited, and "
+		  "NCCL's graph search needs more" },
+	{ "dev_shm", "/proc/self/mounts", .look = look_shm },
+	{ "cgroup_memory", "/proc/self/cgroup", .look = look_cgroup },
+	{ "max_map_count", "/proc/sys/vm/max_map_count", look_figure, NULL,
+	  MAPS_WANTED, "map_count_low", .wrong = -1 },
+	{ "overcommit", "/proc/sys/vm/overcommit_memory", look_figure, NULL, 0,
+	  "overcommit_strict", .wrong = 2,
+	  .says = "2: address space is counted as memory, and CUDA reserves "
+		  "far more of it than it uses" },
+	{ "shmmax", "/proc/sys/kernel/shmmax", look_figure, NULL, GIB,
+	  "shmmax_low", .bytes = true, .wrong = -1 },
+	{ "gpudirect", "/sys/module/nvidia_peermem", .look = look_gpudirect },
+	{ "acs", ACS_SOURCE, .look = look_acs },
+	{ "iommu", IOMMU_SOURCE, .look = look_iommu },
+	{ "fabricmanager", "/proc", .look = look_fabricmanager },
 	{ 0 }
 };
 
@@ -273,7 +276,7 @@ void memlock_look_neighbours(struct memlock *m, enum memlock_context context)
 
 	for (const struct neighbour *n = neighbours; n->check != NULL; n++) {
 		memlock_row_init(m, &row, context, n->check, n->source);
-		n->look(m, &row);
+		n->look(m, n, &row);
 		memlock_row_say(m, &row);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The proof: not what a limit says, but what breaks, as the user that jobs run
- * as, under the limit of the context that is judged.
+ * The proof: find the size that breaks, as a user like that of a job, under the
+ * limit of the context that is judged.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,54 +23,40 @@
 
 /* ---- drop ---------------------------------------------------------------- */
 
-/* Where there is no user "nobody". */
+/* If there is no user "nobody". */
 #define NOBODY_ID 65534
 
-static void proof_refused(const struct proof *p, const char *check,
-			  const char *hca, int error);
-static void proof_skipped(const struct proof *p, const char *check,
-			  const char *hca, const char *why);
-static void proof_try(const struct proof *p, const struct trial *t);
+static void say_refused(struct memlock *m, const char *check, const char *hca,
+			int error);
+static void say_skipped(struct memlock *m, const char *check, const char *hca,
+			const char *why);
+static void run_trial(struct memlock *m, struct trial t);
 
-/* Drop CAP_IPC_LOCK; true if it is gone. */
-static bool drop_ipc_lock(void)
+/* Become the user nobody if root, and drop CAP_IPC_LOCK, for good; -1 with @e
+ * if the capability is still there. */
+static int drop_privileges(struct err *e)
 {
 	struct __user_cap_header_struct head = {
 		.version = _LINUX_CAPABILITY_VERSION_3,
 	};
 	struct __user_cap_data_struct data[2] = { { 0 } };
-
-	if (syscall(SYS_capget, &head, data) < 0) {
-		return false;
-	}
-	data[0].effective &= ~(1u << CAP_IPC_LOCK);
-	data[0].permitted &= ~(1u << CAP_IPC_LOCK);
-	data[0].inheritable &= ~(1u << CAP_IPC_LOCK);
-	syscall(SYS_capset, &head, data);
-	return syscall(SYS_capget, &head, data) == 0 &&
-	       !(data[0].effective & 1u << CAP_IPC_LOCK);
-}
-
-static bool become_nobody(void)
-{
 	const struct passwd *p = getpwnam("nobody");
 	uid_t uid = p != NULL ? p->pw_uid : NOBODY_ID;
 	gid_t gid = p != NULL ? p->pw_gid : NOBODY_ID;
-
-	return setgroups(0, NULL) == 0 && setresgid(gid, gid, gid) == 0 &&
-	       setresuid(uid, uid, uid) == 0;
-}
-
-/* Become the user nobody, without CAP_IPC_LOCK, for good; who is not root stays
- * who he is.  -1 with @e: the capability is still there. */
-static int memlock_drop_privileges(struct err *e)
-{
 	bool dropped;
 
-	if (geteuid() == 0) {
-		become_nobody();	/* or at least: */
+	/* if the user cannot be changed, drop the capability at least */
+	(void)(geteuid() == 0 && setgroups(0, NULL) == 0 &&
+	       setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0);
+	dropped = syscall(SYS_capget, &head, data) == 0;
+	if (dropped) {
+		data[0].effective &= ~(1u << CAP_IPC_LOCK);
+		data[0].permitted &= ~(1u << CAP_IPC_LOCK);
+		data[0].inheritable &= ~(1u << CAP_IPC_LOCK);
+		syscall(SYS_capset, &head, data);
+		dropped = syscall(SYS_capget, &head, data) == 0 &&
+			  !(data[0].effective & 1u << CAP_IPC_LOCK);
 	}
-	dropped = drop_ipc_lock();
 	/* a change of user hides /proc/self from the process itself */
 	prctl(PR_SET_DUMPABLE, 1);
 	return dropped ? 0 :
@@ -156,55 +142,48 @@ static int64_t pages(int64_t n, int64_t entry_B, int64_t ceiling_B)
 	return bytes < ceiling_B ? bytes : ceiling_B;
 }
 
-static void try_cq(const struct proof *p, struct hca *h, const char *name)
+static void try_qp(struct memlock *m, struct hca *h, const char *name)
 {
-	const struct trial t = {
-		.check = CHECK_CQ, .hca = name, .needed_B = NEED_CQ_B,
-		.ceiling_B = pages(h->attr.max_cqe, NEED_CQE_B, CQ_CEILING_B),
-		.device_max = h->attr.max_cq, .attempt = attempt_cq, .arg = h,
-	};
-
-	proof_try(p, &t);
-}
-
-static void try_qp(const struct proof *p, struct hca *h, const char *name)
-{
-	const struct trial t = {
-		.check = CHECK_QP, .hca = name, .needed_B = NEED_QP_B,
-		.ceiling_B = pages(h->attr.max_qp_wr, NEED_REQUEST_B,
-				   QP_CEILING_B),
-		.device_max = h->attr.max_qp, .attempt = attempt_qp, .arg = h,
-	};
-
 	h->cq = h->v->create_cq(h->ctx, 1, NULL, NULL, 0);
 	if (h->cq == NULL) {
-		proof_skipped(p, CHECK_QP, name,
-			      "there is no completion queue for it");
+		say_skipped(m, CHECK_QP, name,
+			    "there is no completion queue for it");
 		return;
 	}
-	proof_try(p, &t);
+	run_trial(m, (struct trial){
+			     .check = CHECK_QP,
+			     .hca = name,
+			     .first_B = NEED_QP_B,
+			     .ceiling_B = pages(h->attr.max_qp_wr,
+						NEED_REQUEST_B, QP_CEILING_B),
+			     .device_max = h->attr.max_qp,
+			     .attempt = attempt_qp,
+			     .arg = h,
+		     });
 	h->v->destroy_cq(h->cq);
 }
 
-static void try_mr(const struct proof *p, struct hca *h, const char *name)
+static void try_mr(struct memlock *m, struct hca *h, const char *name)
 {
-	const struct trial t = {
-		.check = CHECK_MR, .hca = name, .needed_B = MR_NEEDED_B,
-		.ceiling_B = MR_NEEDED_B, .device_max = h->attr.max_mr,
-		.attempt = attempt_mr, .arg = h,
-	};
-
 	h->area = mmap(NULL, MR_NEEDED_B, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (h->area == MAP_FAILED) {
-		proof_refused(p, CHECK_MR, name, errno);
+		say_refused(m, CHECK_MR, name, errno);
 		return;
 	}
-	proof_try(p, &t);
+	run_trial(m, (struct trial){
+			     .check = CHECK_MR,
+			     .hca = name,
+			     .first_B = MR_NEEDED_B,
+			     .ceiling_B = MR_NEEDED_B,
+			     .device_max = h->attr.max_mr,
+			     .attempt = attempt_mr,
+			     .arg = h,
+		     });
 	munmap(h->area, MR_NEEDED_B);
 }
 
-static void try_device(const struct proof *p, const struct verbs *v,
+static void try_device(struct memlock *m, const struct verbs *v,
 		       struct ibv_device *dev)
 {
 	const char *name = v->get_device_name(dev);
@@ -215,46 +194,44 @@ static void try_device(const struct proof *p, const struct verbs *v,
 	if (h.ctx == NULL) {
 		/* libibverbs tries several files and tells the errno of the
 		 * last: look at the right one */
-		proof_refused(p, CHECK_CQ, name,
-			      port_device_errno(name, refusal_errno()));
+		say_refused(m, CHECK_CQ, name,
+			    port_device_errno(name, refusal_errno()));
 		return;
 	}
 	if (v->query_device(h.ctx, &h.attr) != 0) {
-		proof_refused(p, CHECK_CQ, name, refusal_errno());
+		say_refused(m, CHECK_CQ, name, refusal_errno());
 		goto close;
 	}
-	try_cq(p, &h, name);
+	run_trial(m, (struct trial){
+			     .check = CHECK_CQ,
+			     .hca = name,
+			     .first_B = NEED_CQ_B,
+			     .ceiling_B = pages(h.attr.max_cqe, NEED_CQE_B,
+						CQ_CEILING_B),
+			     .device_max = h.attr.max_cq,
+			     .attempt = attempt_cq,
+			     .arg = &h,
+		     });
 	errno = 0;
 	h.pd = v->alloc_pd(h.ctx);
 	if (h.pd == NULL) {
-		proof_refused(p, CHECK_MR, name, refusal_errno());
+		say_refused(m, CHECK_MR, name, refusal_errno());
 		goto close;
 	}
-	try_qp(p, &h, name);
-	try_mr(p, &h, name);
+	try_qp(m, &h, name);
+	try_mr(m, &h, name);
 	v->dealloc_pd(h.pd);
 close:
 	v->close_device(h.ctx);
 }
 
-/* The kernel has HCAs, and libibverbs shows none of them. */
-static int refuse_all(const struct proof *p, int error)
-{
-	char names[HCAS_MAX][64];
-	size_t n = sysfile_list(names, HCAS_MAX, "/sys/class/infiniband");
-
-	for (size_t i = 0; i < n; i++) {
-		proof_refused(p, CHECK_CQ, names[i], error);
-	}
-	return (int)n;
-}
-
 /* Try every HCA that libibverbs shows; refuse those of the kernel that it does
  * not.  Returns how many that are, or -1 with @e: there is no libibverbs, or
  * this program was built without its header. */
-static int proof_verbs(const struct proof *p, struct err *e)
+static int prove_verbs(struct memlock *m, struct err *e)
 {
 	const struct verbs *v = dl_verbs(e);
+	char names[HCAS_MAX][64];
 	struct ibv_device **list;
 	int n = 0;
 
@@ -263,10 +240,14 @@ static int proof_verbs(const struct proof *p, struct err *e)
 	}
 	list = v->get_device_list(&n);
 	if (list == NULL || n == 0) {
-		n = refuse_all(p, ENODEV);
+		/* the kernel has HCAs, but libibverbs shows none of them */
+		n = (int)sysfile_list(names, HCAS_MAX, "/sys/class/infiniband");
+		for (int i = 0; i < n; i++) {
+			say_refused(m, CHECK_CQ, names[i], ENODEV);
+		}
 	}
 	for (int i = 0; list != NULL && list[i] != NULL; i++) {
-		try_device(p, v, list[i]);
+		try_device(m, v, list[i]);
 	}
 	if (list != NULL) {
 		v->free_device_list(list);
@@ -279,9 +260,9 @@ static int proof_verbs(const struct proof *p, struct err *e)
 /* Try every HCA that libibverbs shows; refuse those of the kernel that it does
  * not.  Returns how many that are, or -1 with @e: there is no libibverbs, or
  * this program was built without its header. */
-static int proof_verbs(const struct proof *p, struct err *e)
+static int prove_verbs(struct memlock *m, struct err *e)
 {
-	(void)p;
+	(void)m;
 	return err_set(e, 0, "built without infiniband/verbs.h");
 }
 
@@ -290,7 +271,7 @@ static int proof_verbs(const struct proof *p, struct err *e)
 /* ---- bisect -------------------------------------------------------------- */
 
 /* True when @size_B works. */
-static bool try_size(const struct limit_bisect *b, struct bisect_result *r,
+static bool try_size(const struct trial *b, struct bisect_result *r,
 		     int64_t size_B)
 {
 	int why = b->attempt(size_B, b->arg);
@@ -304,7 +285,7 @@ static bool try_size(const struct limit_bisect *b, struct bisect_result *r,
 	return false;
 }
 
-void bisect_run(const struct limit_bisect *b, struct bisect_result *r)
+void bisect_run(const struct trial *b, struct bisect_result *r)
 {
 	int64_t size = b->first_B;
 
@@ -422,109 +403,84 @@ const char *refusal_explain(const struct refusal *r, char *detail, size_t size)
 
 /* ---- trial --------------------------------------------------------------- */
 
-/* One trial of a proof, and the row that says how it ended. */
+/* One trial of a proof, and the row with its result. */
 
 #define PAGE_B 4096
 
-static int64_t count_maps(struct memlock *m)
-{
-	int64_t n = 0;
-
-	memlock_read(m, "/proc/self/maps", NULL);
-	for (const char *c = str_text(&m->text); *c != '\0'; c++) {
-		n += *c == '\n';
-	}
-	return n;
-}
-
-static void explain(const struct proof *p, struct memlock_row *row, int error,
+static void explain(struct memlock *m, struct memlock_row *row, int error,
 		    bool nothing_works, int64_t device_max)
 {
 	struct refusal r = {
-		.check = row->check, .error = error,
-		.tried_B = row->min_fail_B, .nothing_works = nothing_works,
-		.limit_B = p->limit_B, .cgroup_B = p->m->cgroup_B,
-		.maps = count_maps(p->m), .device_max = device_max,
+		.check = row->check,
+		.error = error,
+		.tried_B = row->min_fail_B,
+		.nothing_works = nothing_works,
+		.limit_B = m->proof_limit_B,
+		.cgroup_B = m->cgroup_B,
+		.device_max = device_max,
 	};
 
-	memlock_read_number(p->m, "/proc/sys/vm/max_map_count", &r.max_maps,
-			    NULL);
+	memlock_read(m, "/proc/self/maps", NULL);
+	for (const char *c = str_text(&m->text); *c != '\0'; c++) {
+		r.maps += *c == '\n';
+	}
+	memlock_read_number(m, "/proc/sys/vm/max_map_count", &r.max_maps, NULL);
 	STR_COPY(row->code,
 		 refusal_explain(&r, row->detail, sizeof(row->detail)));
 }
 
-static void init_row(const struct proof *p, struct memlock_row *row,
+static void init_row(struct memlock *m, struct memlock_row *row,
 		     const char *check, const char *hca)
 {
-	memlock_row_init(p->m, row, p->context, check, "");
+	memlock_row_init(m, row, m->proof_context, check, "");
 	STR_COPY(row->hca, hca);
-	row->limit_B = p->limit_B;
+	row->limit_B = m->proof_limit_B;
 }
 
-static int64_t at_most(int64_t value, int64_t limit)
+/* Search for the size that breaks, and report it in a row. */
+static void run_trial(struct memlock *m, struct trial t)
 {
-	return value < limit ? value : limit;
-}
-
-/* Search for the size that breaks, say the row. */
-static void proof_try(const struct proof *p, const struct trial *t)
-{
-	int64_t first_B = at_most(t->needed_B, t->ceiling_B);
-	const struct limit_bisect b = {
-		.unit_B = PAGE_B, .first_B = first_B,
-		.ceiling_B = t->ceiling_B, .attempt = t->attempt,
-		.arg = t->arg,
-	};
 	struct bisect_result r;
 	struct memlock_row row;
 
-	init_row(p, &row, t->check, t->hca);
+	t.unit_B = PAGE_B;
+	t.first_B = t.first_B < t.ceiling_B ? t.first_B : t.ceiling_B;
+	init_row(m, &row, t.check, t.hca);
 	/* no part needs more than the whole */
-	row.needed_B = at_most(first_B, p->m->needed_B);
-	bisect_run(&b, &r);
+	row.needed_B = t.first_B < m->needed_B ? t.first_B : m->needed_B;
+	bisect_run(&t, &r);
 	row.max_ok_B = r.max_ok_B;
 	row.min_fail_B = r.min_fail_B;
 	if (r.min_fail_B != RECORD_NONE) {
-		explain(p, &row, r.error, r.max_ok_B == 0, t->device_max);
+		explain(m, &row, r.error, r.max_ok_B == 0, t.device_max);
 	}
 	if (r.max_ok_B < row.needed_B) {
 		row.outcome = OUTCOME_ERROR;
 	}
-	memlock_row_say(p->m, &row);
+	memlock_row_say(m, &row);
 }
 
 /* Say that @check of @hca was refused before a size could be tried. */
-static void proof_refused(const struct proof *p, const char *check,
-			  const char *hca, int error)
+static void say_refused(struct memlock *m, const char *check, const char *hca,
+			int error)
 {
 	struct memlock_row row;
 
-	init_row(p, &row, check, hca);
+	init_row(m, &row, check, hca);
 	row.outcome = OUTCOME_ERROR;
-	explain(p, &row, error, true, 0);
-	memlock_row_say(p->m, &row);
+	explain(m, &row, error, true, 0);
+	memlock_row_say(m, &row);
 }
 
 /* Say why @check of @hca was not tried. */
-static void proof_skipped(const struct proof *p, const char *check,
-			  const char *hca, const char *why)
+static void say_skipped(struct memlock *m, const char *check, const char *hca,
+			const char *why)
 {
 	struct memlock_row row;
 
-	init_row(p, &row, check, hca);
+	init_row(m, &row, check, hca);
 	memlock_row_absent(&row, why);
-	memlock_row_say(p->m, &row);
-}
-
-/* Say that nobody knows what @check would do, by @why. */
-static void proof_unknown(const struct proof *p, const char *check,
-			  const struct err *why)
-{
-	struct memlock_row row;
-
-	init_row(p, &row, check, "");
-	memlock_row_unknown(&row, why);
-	memlock_row_say(p->m, &row);
+	memlock_row_say(m, &row);
 }
 
 /* ---- without an HCA ---------------------------------------------------- */
@@ -542,26 +498,7 @@ static int attempt_mlock(int64_t size_B, void *area)
 	return 0;
 }
 
-static void prove_mlock(const struct proof *p)
-{
-	size_t size = (size_t)p->m->needed_B;
-	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	const struct trial t = {
-		.check = CHECK_MLOCK, .hca = "", .needed_B = p->m->needed_B,
-		.ceiling_B = p->m->needed_B, .attempt = attempt_mlock,
-		.arg = area,
-	};
-
-	if (area == MAP_FAILED) {
-		proof_refused(p, CHECK_MLOCK, "", errno);
-		return;
-	}
-	proof_try(p, &t);
-	munmap(area, size);
-}
-
-/* ---- under whose limit ------------------------------------------------- */
+/* ---- the limit --------------------------------------------------------- */
 
 static rlim_t rlim_of(int64_t limit_B)
 {
@@ -588,21 +525,26 @@ static enum memlock_context take_limit(const struct memlock *m)
 
 void memlock_prove(struct memlock *m)
 {
-	struct proof p = { .m = m, .context = MEMLOCK_HERE,
-			   .limit_B = RECORD_NONE };
+	size_t size = (size_t)m->needed_B;
 	struct err e = { 0 };
+	struct memlock_row row;
+	void *area;
 	int tried;
 	int fd;
 
+	m->proof_context = MEMLOCK_HERE;
+	m->proof_limit_B = RECORD_NONE;
 	if (m->root[0] != '\0') {
-		proof_skipped(&p, CHECK_MLOCK, "",
-			      "not tried: the machine is a recorded one");
+		say_skipped(m, CHECK_MLOCK, "",
+			    "not tried: the machine is a recorded one");
 		return;
 	}
-	p.context = take_limit(m);
-	p.limit_B = memlock_limit_now().soft;
-	if (memlock_drop_privileges(&e) < 0) {
-		proof_unknown(&p, CHECK_MLOCK, &e);
+	m->proof_context = take_limit(m);
+	m->proof_limit_B = memlock_limit_now().soft;
+	if (drop_privileges(&e) < 0) {
+		init_row(m, &row, CHECK_MLOCK, "");
+		memlock_row_unknown(&row, &e);
+		memlock_row_say(m, &row);
 		return;
 	}
 	/* libibverbs warns of a low limit on stderr; the rows say it better */
@@ -611,11 +553,26 @@ void memlock_prove(struct memlock *m)
 		dup2(fd, STDERR_FILENO);
 		close(fd);
 	}
-	tried = proof_verbs(&p, &e);
+	tried = prove_verbs(m, &e);
 	if (tried < 0 && m->hcas > 0) {
-		proof_skipped(&p, CHECK_CQ, "", e.text);
+		say_skipped(m, CHECK_CQ, "", e.text);
 	}
-	if (tried <= 0) {
-		prove_mlock(&p);
+	if (tried > 0) {
+		return;
 	}
+	area = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (area == MAP_FAILED) {
+		say_refused(m, CHECK_MLOCK, "", errno);
+		return;
+	}
+	run_trial(m, (struct trial){
+			     .check = CHECK_MLOCK,
+			     .hca = "",
+			     .first_B = m->needed_B,
+			     .ceiling_B = m->needed_B,
+			     .attempt = attempt_mlock,
+			     .arg = area,
+		     });
+	munmap(area, size);
 }

@@ -109,79 +109,78 @@ int text_limit(const char *word, int64_t unit_B, int64_t *out, struct err *e)
 
 /* ---- one line of many --------------------------------------------------- */
 
-/* Read by @read the rest of the line that begins with @name. */
-static int read_line(const struct str *text, const char *name,
-		     int (*read)(const char *at, void *out, struct err *e),
-		     void *out, struct err *e)
+/* Find the line that begins with @name; returns the rest of it, which lives as
+ * long as @l, or NULL with @e. */
+static const char *find_line(struct text_lines *l, const struct str *text,
+			     const char *name, struct err *e)
 {
-	struct text_lines l;
+	text_lines_init(l, text, e);
+	while (text_lines_next(l)) {
+		const char *at = l->text + strlen(name);
 
-	text_lines_init(&l, text, e);
-	while (text_lines_next(&l)) {
-		const char *at = l.text + strlen(name);
-
-		if (str_starts(l.text, name) && *at == ' ') {
-			return read(at, out, e) < 0 ? text_lines_fail(&l) : 0;
+		if (str_starts(l->text, name) && *at == ' ') {
+			return at;
 		}
 	}
-	return l.rc < 0 ? -1 : err_set(e, 0, "no line '%s'", name);
-}
-
-static int read_pair(const char *at, void *out, struct err *e)
-{
-	struct limit_pair *pair = out;
-	char soft[32], hard[32];
-
-	if (!text_word(&at, soft, sizeof(soft)) ||
-	    !text_word(&at, hard, sizeof(hard))) {
-		return err_set(e, 0, "two values expected");
+	if (l->rc == 0) {
+		err_set(e, 0, "no line '%s'", name);
 	}
-	return text_limit(soft, 1, &pair->soft, e) < 0 ?
-		       -1 :
-		       text_limit(hard, 1, &pair->hard, e);
+	return NULL;
 }
 
 int proc_limit_parse(const struct str *text, const char *name,
 		     struct limit_pair *out, struct err *e)
 {
-	return read_line(text, name, read_pair, out, e);
+	struct text_lines l;
+	const char *at = find_line(&l, text, name, e);
+	char soft[32], hard[32];
+
+	if (at == NULL) {
+		return -1;
+	}
+	if (!text_word(&at, soft, sizeof(soft)) ||
+	    !text_word(&at, hard, sizeof(hard))) {
+		err_set(e, 0, "two values expected");
+		return text_lines_fail(&l);
+	}
+	return text_limit(soft, 1, &out->soft, e) < 0 ||
+			       text_limit(hard, 1, &out->hard, e) < 0 ?
+		       text_lines_fail(&l) :
+		       0;
 }
 
-static int read_caps(const char *at, void *out, struct err *e)
+int proc_status_parse(const struct str *text, bool *has_ipc_lock, int64_t *uid,
+		      struct err *e)
 {
-	struct proc_status *status = out;
-	char *end;
+	struct text_lines l;
+	const char *at = find_line(&l, text, "CapEff:", e);
+	char word[24], *end;
 	uint64_t bits;
 
+	if (at == NULL) {
+		return -1;
+	}
 	at += strspn(at, " ");
 	errno = 0;
 	bits = strtoull(at, &end, 16);
-	status->has_ipc_lock = bits >> CAP_IPC_LOCK & 1;
-	return end != at && *end == '\0' && errno == 0 ?
-		       0 :
-		       err_set(e, 0, "'%.40s' is not a set of capabilities",
-			       at);
-}
-
-/* Uid: real effective saved file-system */
-static int read_uid(const char *at, void *out, struct err *e)
-{
-	struct proc_status *status = out;
-	char word[24];
-
+	*has_ipc_lock = bits >> CAP_IPC_LOCK & 1;
+	if (end == at || *end != '\0' || errno != 0) {
+		err_set(e, 0, "'%.40s' is not a set of capabilities", at);
+		return text_lines_fail(&l);
+	}
+	/* real, effective, saved, of the file system */
+	at = find_line(&l, text, "Uid:", e);
+	if (at == NULL) {
+		return -1;
+	}
 	if (!text_word(&at, word, sizeof(word)) ||
 	    !text_word(&at, word, sizeof(word))) {
-		return err_set(e, 0, "no effective user");
+		err_set(e, 0, "no effective user");
+		return text_lines_fail(&l);
 	}
-	return units_parse_int(word, 0, UINT32_MAX, &status->uid, e);
-}
-
-int proc_status_parse(const struct str *text, struct proc_status *out,
-		      struct err *e)
-{
-	return read_line(text, "CapEff:", read_caps, out, e) < 0 ?
-		       -1 :
-		       read_line(text, "Uid:", read_uid, out, e);
+	return units_parse_int(word, 0, UINT32_MAX, uid, e) < 0 ?
+		       text_lines_fail(&l) :
+		       0;
 }
 
 /* ---- /proc/PID/cgroup -------------------------------------------------- */
@@ -199,25 +198,12 @@ static const struct container_mark {
 	{ 0 }
 };
 
-/* The first NAME.service of the path. */
-static void note_unit(const char *path, struct proc_cgroup *out)
-{
-	const char *end = strstr(path, ".service"), *from = end;
-
-	while (from != NULL && from > path && from[-1] != '/') {
-		from--;
-	}
-	if (end != NULL && (size_t)(end - from) + 9 <= sizeof(out->unit)) {
-		snprintf(out->unit, sizeof(out->unit), "%.*s.service",
-			 (int)(end - from), from);
-	}
-}
-
 /* HIERARCHY:CONTROLLER,CONTROLLER:/PATH, v2 being "0::/PATH" */
 static int read_group(char *line, struct proc_cgroup *out)
 {
 	char list[256], *path = line;
 	const char *id = strsep(&path, ":"), *controllers = strsep(&path, ":");
+	const char *end, *from;
 	bool unified, memory;
 	const struct container_mark *m;
 
@@ -233,7 +219,15 @@ static int read_group(char *line, struct proc_cgroup *out)
 			STR_COPY(out->container, m->name);
 		}
 	}
-	note_unit(path, out);
+	/* the first NAME.service of the path */
+	end = from = strstr(path, ".service");
+	while (from != NULL && from > path && from[-1] != '/') {
+		from--;
+	}
+	if (end != NULL && (size_t)(end - from) + 9 <= sizeof(out->unit)) {
+		snprintf(out->unit, sizeof(out->unit), "%.*s.service",
+			 (int)(end - from), from);
+	}
 	if (memory || (unified && out->group[0] == '\0')) {
 		out->v2 = !memory;
 		STR_COPY(out->group, path);
@@ -262,37 +256,32 @@ int proc_cgroup_parse(const struct str *text, struct proc_cgroup *out,
 
 /* ---- /proc/self/mounts ------------------------------------------------- */
 
-/* "size=65536k" among comma-separated options; 0 when it is not there. */
-static int read_size(char *options, int64_t *size_B, struct err *e)
-{
-	uint64_t bytes = 0;
-	const char *word;
-
-	while ((word = strsep(&options, ",")) != NULL) {
-		if (str_starts(word, "size=") &&
-		    units_parse_size(word + 5, &bytes, e) < 0) {
-			return -1;
-		}
-	}
-	*size_B = bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
-	return 0;
-}
-
 int proc_mount_size(const struct str *text, const char *mount, int64_t *size_B,
 		    struct err *e)
 {
-	char where[256], options[512];
+	char where[256], options[512], *at;
+	const char *word;
 	struct text_lines l;
+	uint64_t bytes;
 
 	*size_B = -1;
 	text_lines_init(&l, text, e);
 	while (text_lines_next(&l)) {
-		if (sscanf(l.text, "%*s %255s %*s %511s", where, options) ==
-			    2 &&
-		    strcmp(where, mount) == 0 &&
-		    read_size(options, size_B, e) < 0) {
-			return text_lines_fail(&l);
+		if (sscanf(l.text, "%*s %255s %*s %511s", where, options) !=
+			    2 ||
+		    strcmp(where, mount) != 0) {
+			continue;
 		}
+		/* "size=65536k" among comma-separated options */
+		bytes = 0;
+		at = options;
+		while ((word = strsep(&at, ",")) != NULL) {
+			if (str_starts(word, "size=") &&
+			    units_parse_size(word + 5, &bytes, e) < 0) {
+				return text_lines_fail(&l);
+			}
+		}
+		*size_B = bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
 	}
 	return l.rc;
 }

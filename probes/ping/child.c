@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The child of a node: it opens a door, says so, is told about all others,
- * asks them all, and answers them until nobody needs it any more.
+ * gpucheck-ping: the child of a node opens its ports and reports them, is told
+ * about all other nodes, pings them, and answers until it is told to end.
  */
 #include <errno.h>
 #include <math.h>
@@ -26,42 +26,27 @@
 
 /* ---- echo ---------------------------------------------------------------- */
 
-static void ping_echo_close(struct ping_echo *x);
-
 /* Packets of one call: others wait as well. */
 #define SERVE_MAX 256
 
-bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns)
+bool ping_echo_take(struct ping_echo *x, int64_t now_ns)
 {
-	b->tokens += (double)(now_ns - b->at_ns) * PING_ECHO_RATE / NS_PER_S;
-	b->tokens = fmin(b->tokens, PING_ECHO_BURST);
-	b->at_ns = now_ns;
-	if (b->tokens < 1) {
+	x->tokens += (double)(now_ns - x->at_ns) * PING_ECHO_RATE / NS_PER_S;
+	x->tokens = fmin(x->tokens, PING_ECHO_BURST);
+	x->at_ns = now_ns;
+	if (x->tokens < 1) {
 		return false;
 	}
-	b->tokens--;
+	x->tokens--;
 	return true;
 }
 
-/* Bind @fd to one of @ports; 0, or -1. */
-static int bind_one(int fd, sa_family_t family, const struct net_ports *ports)
-{
-	const struct ip_addr any = { .family = family };
-	int port, rc = -1;
-
-	for (int i = 0; rc < 0 && (port = net_ports_next(ports, i)) >= 0; i++) {
-		struct sockaddr_storage sa;
-		socklen_t len = ip_sockaddr(&any, (uint16_t)port, &sa);
-
-		rc = bind(fd, (struct sockaddr *)&sa, len);
-	}
-	return rc;
-}
-
+/* Open a socket on one of @ports; -1 if none is free. */
 static int open_udp(sa_family_t family, const struct net_ports *ports)
 {
 	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int on = 1, bytes = 1024 * 1024;
+	const struct ip_addr any = { .family = family };
+	int on = 1, bytes = 1024 * 1024, port;
 
 	if (fd < 0) {
 		return -1;
@@ -76,81 +61,16 @@ static int open_udp(sa_family_t family, const struct net_ports *ports)
 	/* The kernel starts to stamp packets a little after the first socket
 	 * asks for stamps: ask long before the first round trip. */
 	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on));
-	if (bind_one(fd, family, ports) < 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
+	for (int i = 0; (port = net_ports_next(ports, i)) >= 0; i++) {
+		struct sockaddr_storage sa;
+		socklen_t len = ip_sockaddr(&any, (uint16_t)port, &sa);
 
-/* Open what this machine allows, on ports of @s; -1 with @e when nothing can be
- * opened.  Pretend nodes are addresses of the loopback: no packet of another
- * interface is taken (before Linux 5.7 that needs CAP_NET_RAW). */
-static int ping_echo_open(struct ping_echo *x, const struct spec *s,
-			  struct err *e)
-{
-	const struct net_ports ports = spec_ports(s);
-
-	*x = (struct ping_echo){ .bucket = { .tokens = PING_ECHO_BURST,
-					     .at_ns = clock_now_ns() } };
-	x->udp4 = open_udp(AF_INET, &ports);
-	x->udp6 = open_udp(AF_INET6, &ports);
-	x->tcp = net_listen(false, ports, NULL);
-	for (int i = 0; s->local && i < 3; i++) {
-		const int fds[] = { x->udp4, x->udp6, x->tcp };
-
-		setsockopt(fds[i], SOL_SOCKET, SO_BINDTODEVICE, "lo",
-			   sizeof("lo"));
-	}
-	x->heard = calloc(PING_HEARD_MAX, sizeof(*x->heard));
-	if (x->heard == NULL ||
-	    hash_random(x->key, sizeof(x->key)) < 0 ||
-	    (x->udp4 < 0 && x->udp6 < 0)) {
-		err_set(e, errno, "cannot open a socket to answer on");
-		ping_echo_close(x);
-		return -1;
-	}
-	return 0;
-}
-
-static void ping_echo_close(struct ping_echo *x)
-{
-	const int fds[] = { x->udp4, x->udp6, x->tcp };
-
-	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
-		if (fds[i] >= 0) {
-			close(fds[i]);
+		if (bind(fd, (struct sockaddr *)&sa, len) == 0) {
+			return fd;
 		}
 	}
-	free(x->heard);
-	*x = (struct ping_echo){ .udp4 = -1, .udp6 = -1, .tcp = -1 };
-}
-
-/* Ports and key, for the others; new reference. */
-static json_t *ping_echo_json(const struct ping_echo *x)
-{
-	struct ping_door door = { .udp4 = net_port(x->udp4),
-				  .udp6 = net_port(x->udp6),
-				  .tcp = net_port(x->tcp) };
-
-	memcpy(door.key, x->key, sizeof(door.key));
-	return ping_door_json(&door);
-}
-
-/* Each pair of addresses once. */
-static void remember(struct ping_echo *x, const struct ping_got *got)
-{
-	for (size_t i = 0; i < x->n_heard; i++) {
-		if (ip_equal(&x->heard[i].from, &got->from) &&
-		    ip_equal(&x->heard[i].to, &got->to)) {
-			return;
-		}
-	}
-	if (x->n_heard < PING_HEARD_MAX) {
-		x->heard[x->n_heard++] = (struct ping_heard){
-			.from = got->from, .to = got->to,
-		};
-	}
+	close(fd);
+	return -1;
 }
 
 static void answer(struct ping_echo *x, int fd, uint8_t *buf,
@@ -166,9 +86,19 @@ static void answer(struct ping_echo *x, int fd, uint8_t *buf,
 		return;
 	}
 	if (mark.type == PING_TRACE) {
-		remember(x, got);
+		size_t i = 0;
+
+		/* each pair of addresses once */
+		while (i < x->n_heard &&
+		       (!ip_equal(&x->heard[i].from, &got->from) ||
+			!ip_equal(&x->heard[i].to, &got->to))) {
+			i++;
+		}
+		if (i == x->n_heard && i < PING_HEARD_MAX) {
+			x->heard[x->n_heard++] = *got;
+		}
 	}
-	if (!ping_bucket_take(&x->bucket, now_ns)) {
+	if (!ping_echo_take(x, now_ns)) {
 		return;
 	}
 	mark.type = PING_ANSWER;
@@ -177,7 +107,7 @@ static void answer(struct ping_echo *x, int fd, uint8_t *buf,
 	ping_socket_send(&s, &got->from, got->port, buf, got->n);
 }
 
-/* Something has come in on @fd, one of its sockets; @buf has
+/* Answer what has come in on @fd, one of the sockets of @x; @buf has
  * PING_PACKET_MAX bytes. */
 static void ping_echo_serve(struct ping_echo *x, int fd, uint8_t *buf,
 			    int64_t now_ns)
@@ -207,11 +137,6 @@ static void ping_echo_serve(struct ping_echo *x, int fd, uint8_t *buf,
 /* Packets of one call: others wait as well. */
 #define TAKE_MAX 256
 
-static bool is_ours(uint64_t tag, uint64_t own)
-{
-	return hash_equal(&tag, &own, sizeof(tag));
-}
-
 /* The own mark that an answer has (@reply), or that an error quotes, if it
  * quotes so much. */
 static bool read_mark(const struct ping_child *c, uint32_t own, bool reply,
@@ -226,48 +151,36 @@ static bool read_mark(const struct ping_child *c, uint32_t own, bool reply,
 			    ping_icmp_read(s->ip.family, with_ip, reply,
 					   c->packet, n, mark);
 
-	return read && is_ours(mark->tag, c->tag);
+	return read && hash_equal(&mark->tag, &c->tag, sizeof(mark->tag));
 }
 
 /* ---- errors ------------------------------------------------------------ */
 
-/* The path from @own to address @to, PING_NONE when there is none. */
-static uint32_t path_to(const struct ping_child *c, uint32_t own,
-			const struct ip_addr *to)
-{
-	for (int i = 0; i < c->mesh.n_ends; i++) {
-		uint32_t path = c->path_at[own * (uint32_t)c->mesh.n_ends +
-					   (uint32_t)i];
-
-		if (path != PING_NONE &&
-		    ip_equal(&c->mesh.ends[i].at.net.ip, to)) {
-			return path;
-		}
-	}
-	return PING_NONE;
-}
-
 static void take_bounce(struct ping_child *c, uint32_t own,
-			const struct ping_bounce *b)
+			const struct ping_got *b)
 {
+	const size_t n_ends = (size_t)c->mesh.n_ends;
 	struct ping_mark mark;
 	bool quoted = read_mark(c, own, false, b->n, &mark);
 	uint32_t path = quoted ? ping_engine_path(&c->engine, mark.serial) :
 				 PING_NONE;
 	struct ping_sights *s;
 
-	if (path == PING_NONE) {
-		path = path_to(c, own, &b->to);
+	/* the error quotes too little: by the address that it is about */
+	for (size_t i = 0; i < n_ends && path == PING_NONE; i++) {
+		if (ip_equal(&c->mesh.ends[i].at.net.ip, &b->to)) {
+			path = c->path_at[own * n_ends + i];
+		}
 	}
 	if (path == PING_NONE || c->paths[path].own != own) {
 		return;
 	}
 	s = &c->paths[path].sights;
-	if (b->by.family == 0) {
+	if (b->from.family == 0) {
 		s->send_code = b->code;
 	} else if (b->code != EMSGSIZE) {
 		s->icmp = true;
-		s->icmp_by = b->by;
+		s->icmp_by = b->from;
 		s->icmp_type = b->icmp_type;
 		s->icmp_code = b->icmp_code;
 	}
@@ -305,11 +218,10 @@ static void take_answer(struct ping_child *c, uint32_t own,
 	ping_engine_answer(&c->engine, mark.serial, now_ns, got->waited_ns);
 }
 
-/* Own address @own has something. */
+/* Take the packets and the errors of own address @own. */
 static void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
 {
 	int fd = trace ? c->own[own].trace.fd : c->own[own].socket.fd;
-	struct ping_bounce bounce;
 	struct ping_got got;
 
 	for (int i = 0; i < TAKE_MAX &&
@@ -320,7 +232,8 @@ static void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
 
 			if (ping_mark_read(c->packet, got.n, &mark) &&
 			    mark.type == PING_ANSWER &&
-			    is_ours(mark.tag, c->trace_tag) &&
+			    hash_equal(&mark.tag, &c->trace_tag,
+				       sizeof(mark.tag)) &&
 			    mark.serial < c->n_paths &&
 			    c->paths[mark.serial].own == own) {
 				c->paths[mark.serial].sights.traced_back = true;
@@ -329,18 +242,19 @@ static void ping_take_own(struct ping_child *c, uint32_t own, bool trace)
 			take_answer(c, own, &got, clock_now_ns());
 		}
 	}
-	for (int i = 0; i < TAKE_MAX &&
-			ping_socket_bounce(fd, c->packet, sizeof(c->packet),
-					   &bounce); i++) {
+	for (int i = 0;
+	     i < TAKE_MAX &&
+	     ping_socket_bounce(fd, c->packet, sizeof(c->packet), &got);
+	     i++) {
 		if (!trace) {
-			take_bounce(c, own, &bounce);
+			take_bounce(c, own, &got);
 		}
 	}
 }
 
 /* ---- TCP --------------------------------------------------------------- */
 
-/* The connection of flight @serial has come to something. */
+/* Take the result of the connection of flight @serial. */
 static void ping_take_tcp(struct ping_child *c, uint32_t serial)
 {
 	int *slot = &c->tcp_fds[serial & (c->engine.rules.window - 1)];
@@ -378,39 +292,52 @@ static void ping_take_tcp(struct ping_child *c, uint32_t serial)
 /* ... than sockets have room for what comes meanwhile. */
 #define DEAF_NS (100 * NS_PER_MS)
 
-/* ---- before it is told ------------------------------------------------- */
+/* ---- before the mesh --------------------------------------------------- */
 
+/* Open what this machine allows; -1 with @e if nothing can be opened. */
 static int open_door(struct ping_child *c, struct err *e)
 {
+	const struct net_ports ports = spec_ports(&c->spec);
+	struct ping_echo *x = &c->echo;
+	struct ping_door door;
+
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll < 0) {
 		return err_set(e, errno, "cannot wait for events");
 	}
-	if (ping_echo_open(&c->echo, &c->spec, e) < 0) {
-		return -1;
+	*x = (struct ping_echo){
+		.udp4 = open_udp(AF_INET, &ports),
+		.udp6 = open_udp(AF_INET6, &ports),
+		.tcp = net_listen(false, ports, NULL),
+		.heard = calloc(PING_HEARD_MAX, sizeof(*x->heard)),
+		.tokens = PING_ECHO_BURST,
+		.at_ns = clock_now_ns(),
+	};
+	if (x->heard == NULL || hash_random(x->key, sizeof(x->key)) < 0 ||
+	    (x->udp4 < 0 && x->udp6 < 0)) {
+		return err_set(e, errno, "cannot open a socket to answer on");
 	}
 	for (int i = 0; i < 3; i++) {
-		const int fds[] = { c->echo.udp4, c->echo.udp6, c->echo.tcp };
+		const int fd = (int[]){ x->udp4, x->udp6, x->tcp }[i];
 
-		if (fds[i] >= 0) {
-			ping_watch(c, fds[i], EPOLLIN, EVENT_ECHO,
-				   (uint32_t)fds[i]);
+		/* simulated nodes are addresses of the loopback: take no packet
+		 * of another interface (CAP_NET_RAW before Linux 5.7) */
+		if (c->spec.local) {
+			setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo",
+				   sizeof("lo"));
+		}
+		if (fd >= 0) {
+			ping_watch(c, fd, EPOLLIN, EVENT_ECHO, (uint32_t)fd);
 		}
 	}
 	ping_watch(c, STDIN_FILENO, EPOLLIN, EVENT_STDIN, 0);
-	node_task_ready(ping_echo_json(&c->echo));
+	/* ports and key, for the others */
+	door = (struct ping_door){ .udp4 = net_port(x->udp4),
+				   .udp6 = net_port(x->udp6),
+				   .tcp = net_port(x->tcp) };
+	memcpy(door.key, x->key, sizeof(door.key));
+	node_task_ready(ping_door_json(&door));
 	return 0;
-}
-
-/* As many connections at a time as this process may have. */
-static void raise_files(void)
-{
-	struct rlimit r;
-
-	if (getrlimit(RLIMIT_NOFILE, &r) == 0) {
-		r.rlim_cur = r.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &r);
-	}
 }
 
 static int read_options(struct ping_child *c, const struct node_args *args,
@@ -428,35 +355,12 @@ static int read_options(struct ping_child *c, const struct node_args *args,
 	return 0;
 }
 
-/* ---- told -------------------------------------------------------------- */
-
-/* Nodes in an order that is another for each, so that not all ask the same
- * one at the same time. */
-static void list_paths(struct ping_child *c)
-{
-	const struct ping_mesh *m = &c->mesh;
-
-	for (int k = 1; k < m->n_nodes; k++) {
-		const struct ping_node *n = &m->nodes[(c->me + k) %
-						      m->n_nodes];
-
-		for (int b = n->first; b < n->first + n->n; b++) {
-			for (int own = 0; own < c->n_own; own++) {
-				if (!ping_mesh_path(m, c->own[own].end, b)) {
-					continue;
-				}
-				c->path_at[own * m->n_ends + b] = c->n_paths;
-				c->paths[c->n_paths++] = (struct ping_path){
-					.own = (uint16_t)own, .dst = b,
-				};
-			}
-		}
-	}
-}
+/* ---- the mesh ---------------------------------------------------------- */
 
 static int make_paths(struct ping_child *c, struct err *e)
 {
-	const struct ping_node *me = &c->mesh.nodes[c->me];
+	const struct ping_mesh *m = &c->mesh;
+	const struct ping_node *me = &m->nodes[c->me];
 	size_t most = ping_mesh_paths(&c->mesh, c->me);
 	size_t map = (size_t)me->n * (size_t)c->mesh.n_ends;
 
@@ -473,25 +377,25 @@ static int make_paths(struct ping_child *c, struct err *e)
 	for (int i = 0; i < me->n; i++) {
 		c->own[i].end = me->first + i;
 	}
-	list_paths(c);
-	return 0;
-}
+	/* each node asks the others in an order of its own, so that not all ask
+	 * one node at the same time */
+	for (int k = 1; k < m->n_nodes; k++) {
+		const struct ping_node *n = &m->nodes[(c->me + k) % m->n_nodes];
 
-/* Entries of the kernel's table that asking takes: of each interface those
- * that are on its wire. */
-static size_t count_neighbours(const struct ping_child *c, sa_family_t family)
-{
-	size_t n = 0;
-
-	for (uint32_t i = 0; i < c->n_paths; i++) {
-		const struct ping_path *p = &c->paths[i];
-		const struct ping_end *own = &c->mesh.ends[c->own[p->own].end];
-
-		n += own->at.net.ip.family == family &&
-		     own->segment == c->mesh.ends[p->dst].segment &&
-		     strcmp(own->at.name, "lo") != 0;
+		for (int b = n->first; b < n->first + n->n; b++) {
+			for (int own = 0; own < c->n_own; own++) {
+				if (!ping_mesh_path(m, c->own[own].end, b)) {
+					continue;
+				}
+				c->path_at[own * m->n_ends + b] = c->n_paths;
+				c->paths[c->n_paths++] = (struct ping_path){
+					.own = (uint16_t)own,
+					.dst = b,
+				};
+			}
+		}
 	}
-	return n;
+	return 0;
 }
 
 /* Reports, before the first probe, if there are more targets than the kernel's
@@ -507,10 +411,21 @@ static void say_neighbours(const struct ping_child *c)
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
-		size_t n = count_neighbours(c, tables[i].family);
+		size_t n = 0;
 		int64_t most = 0;
 		char text[32];
 
+		/* asking takes an entry for each target on the wire of an
+		 * interface */
+		for (uint32_t k = 0; k < c->n_paths; k++) {
+			const struct ping_path *p = &c->paths[k];
+			const struct ping_end *own =
+				&c->mesh.ends[c->own[p->own].end];
+
+			n += own->at.net.ip.family == tables[i].family &&
+			     own->segment == c->mesh.ends[p->dst].segment &&
+			     strcmp(own->at.name, "lo") != 0;
+		}
 		if (sysfile_read(text, sizeof(text), "%s", tables[i].file) >
 			    0 &&
 		    units_parse_int(text, 1, INT32_MAX, &most, NULL) == 0 &&
@@ -522,25 +437,11 @@ static void say_neighbours(const struct ping_child *c)
 	}
 }
 
-static int make_tcp(struct ping_child *c, struct err *e)
-{
-	uint32_t window = c->engine.rules.window;
-
-	raise_files();
-	c->tcp_fds = malloc(window * sizeof(*c->tcp_fds));
-	if (c->tcp_fds == NULL) {
-		return err_set(e, ENOMEM, "no memory for connections");
-	}
-	for (uint32_t i = 0; i < window; i++) {
-		c->tcp_fds[i] = -1;
-	}
-	return 0;
-}
-
-/* The line that says who all the others are. */
+/* Take the line that lists all other nodes. */
 static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 {
 	struct ping_rules rules;
+	struct rlimit files;
 	int64_t me, fleet;
 
 	if (c->me >= 0) {
@@ -560,8 +461,19 @@ static int take_told(struct ping_child *c, const json_t *line, struct err *e)
 		return err_set(e, ENOMEM, "no memory for %u paths",
 			       c->n_paths);
 	}
-	if (c->spec.tcp[0] != '\0' && make_tcp(c, e) < 0) {
-		return -1;
+	if (c->spec.tcp[0] != '\0') {
+		/* as many connections at a time as the process may have */
+		if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+			files.rlim_cur = files.rlim_max;
+			setrlimit(RLIMIT_NOFILE, &files);
+		}
+		c->tcp_fds = malloc(rules.window * sizeof(*c->tcp_fds));
+		if (c->tcp_fds == NULL) {
+			return err_set(e, ENOMEM, "no memory for connections");
+		}
+		for (uint32_t i = 0; i < rules.window; i++) {
+			c->tcp_fds[i] = -1;
+		}
 	}
 	say_neighbours(c);
 	ping_open_all(c);
@@ -606,20 +518,7 @@ static int64_t advance(struct ping_child *c)
 	return wake;
 }
 
-/* poll() knows milliseconds, which is too coarse for the pace. */
-static void wait_until(const struct ping_child *c, int64_t wake_ns)
-{
-	struct pollfd p = { .fd = c->epoll, .events = POLLIN };
-	int64_t left = wake_ns - clock_now_ns();
-	struct timespec ts;
-
-	left = left < 0 ? 0 : left > WAIT_NS ? WAIT_NS : left;
-	ts = (struct timespec){ .tv_sec = left / NS_PER_S,
-				.tv_nsec = left % NS_PER_S };
-	ppoll(&p, 1, &ts, NULL);
-}
-
-/* False when nobody needs this node any more. */
+/* Take what the agent says; false when this node is no longer needed. */
 static bool hear(struct ping_child *c, struct err *e)
 {
 	json_t *told;
@@ -657,35 +556,35 @@ static bool take_event(struct ping_child *c, uint64_t data, struct err *e)
 	return true;
 }
 
-/* Detect that this process did not run for longer than socket buffers last,
- * since @looked_ns or since the wait until @wake_ns ended. The buffers are full
- * then until all their data is read. Returns the time now. */
-static int64_t look_late(struct ping_child *c, int64_t looked_ns,
-			 int64_t wake_ns)
-{
-	int64_t now_ns = clock_now_ns(), due_ns = looked_ns + WAIT_NS;
-
-	due_ns = wake_ns < looked_ns ? looked_ns :
-		 wake_ns < due_ns    ? wake_ns : due_ns;
-	c->deaf |= now_ns - due_ns > DEAF_NS;
-	if (c->running && c->deaf) {
-		ping_engine_deaf(&c->engine);
-	}
-	return now_ns;
-}
-
 static void run(struct ping_child *c, struct err *e)
 {
+	struct pollfd p = { .fd = c->epoll, .events = POLLIN };
 	struct epoll_event events[EVENTS_MAX];
 	int64_t looked_ns = clock_now_ns();
 	bool needed = hear(c, e);	/* it may have come with the task */
 
 	while (needed) {
-		int64_t wake = c->running ? advance(c) : INT64_MAX;
+		int64_t wake_ns = c->running ? advance(c) : INT64_MAX;
+		int64_t left = wake_ns - clock_now_ns(), due_ns;
+		struct timespec ts;
 		int n;
 
-		wait_until(c, wake);
-		looked_ns = look_late(c, looked_ns, wake);
+		/* the milliseconds of poll() are too coarse for the pace */
+		left = left < 0 ? 0 : left > WAIT_NS ? WAIT_NS : left;
+		ts = (struct timespec){ .tv_sec = left / NS_PER_S,
+					.tv_nsec = left % NS_PER_S };
+		ppoll(&p, 1, &ts, NULL);
+		/* if this process did not run for longer than the buffers of
+		 * the sockets last, they are full until all is read */
+		due_ns = looked_ns + WAIT_NS;
+		due_ns = wake_ns < looked_ns ? looked_ns :
+			 wake_ns < due_ns    ? wake_ns :
+					       due_ns;
+		looked_ns = clock_now_ns();
+		c->deaf |= looked_ns - due_ns > DEAF_NS;
+		if (c->running && c->deaf) {
+			ping_engine_deaf(&c->engine);
+		}
 		n = epoll_wait(c->epoll, events, EVENTS_MAX, 0);
 		c->deaf &= n > 0;
 		for (int i = 0; i < n && needed; i++) {
@@ -715,8 +614,7 @@ int ping_child(const struct node_args *args, struct err *e)
 	c->echo = (struct ping_echo){.udp4 = -1, .udp6 = -1, .tcp = -1};
 	if (read_options(c, args, &why) == 0 && open_door(c, &why) == 0) {
 		run(c, &why);
-		/* whose traces were heard: their answers may have been lost
-		 * on the way */
+		/* the traces that came: their answers may have been lost */
 		for (size_t i = 0; i < c->echo.n_heard; i++) {
 			char from[IP_TEXT], to[IP_TEXT];
 
@@ -728,7 +626,14 @@ int ping_child(const struct node_args *args, struct err *e)
 		}
 	}
 	ping_close_all(c);
-	ping_echo_close(&c->echo);
+	for (int i = 0; i < 3; i++) {
+		const int fds[] = { c->echo.udp4, c->echo.udp6, c->echo.tcp };
+
+		if (fds[i] >= 0) {
+			close(fds[i]);
+		}
+	}
+	free(c->echo.heard);
 	ping_neigh_release(&c->neighs);
 	ping_engine_release(&c->engine);
 	ping_mesh_release(&c->mesh);

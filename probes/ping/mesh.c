@@ -89,7 +89,7 @@ static struct ip_net subnet_of(const struct ping_end *end)
 	return net;
 }
 
-/* Shared ones first, in each family: those are the rails. */
+/* Order subnets: in each family the shared ones, which are the rails, first. */
 static int subnet_compare(const void *a, const void *b)
 {
 	const struct subnet *x = a, *y = b;
@@ -117,29 +117,8 @@ static struct subnet *find_subnet(struct subnet *list, int n,
 	return NULL;
 }
 
-/* All of them to @list, and whether no two nodes share one to @m. */
-static int list_subnets(struct ping_mesh *m, struct subnet *list)
-{
-	int n = 0;
-
-	m->by_rail = true;
-	for (int i = 0; i < m->n_ends; i++) {
-		struct ip_net net = subnet_of(&m->ends[i]);
-		struct subnet *s = find_subnet(list, n, &net);
-
-		if (s == NULL) {
-			s = &list[n++];
-			*s = (struct subnet){ .net = net, .last_node = -1 };
-		}
-		s->nodes += s->last_node != m->ends[i].node;
-		s->last_node = m->ends[i].node;
-		m->by_rail = m->by_rail && s->nodes < 2;
-	}
-	qsort(list, (size_t)n, sizeof(*list), subnet_compare);
-	return n;
-}
-
-/* The first, second ... address of a node; IPv6 after IPv4. */
+/* Number the rails by the position of the address on its node; IPv6 after
+ * IPv4. */
 static void number_by_position(struct ping_mesh *m)
 {
 	for (int i = 0; i < m->n_nodes; i++) {
@@ -164,11 +143,25 @@ int ping_mesh_number(struct ping_mesh *m, struct err *e)
 	struct subnet *list = calloc(most, sizeof(*list));
 
 	m->segments = calloc(most, sizeof(*m->segments));
+	m->n_segments = 0;
 	if (list == NULL || m->segments == NULL) {
 		free(list);
 		return err_set(e, ENOMEM, "no memory for the subnets");
 	}
-	m->n_segments = list_subnets(m, list);
+	m->by_rail = true; /* until two nodes share a subnet */
+	for (int i = 0; i < m->n_ends; i++) {
+		struct ip_net net = subnet_of(&m->ends[i]);
+		struct subnet *s = find_subnet(list, m->n_segments, &net);
+
+		if (s == NULL) {
+			s = &list[m->n_segments++];
+			*s = (struct subnet){ .net = net, .last_node = -1 };
+		}
+		s->nodes += s->last_node != m->ends[i].node;
+		s->last_node = m->ends[i].node;
+		m->by_rail = m->by_rail && s->nodes < 2;
+	}
+	qsort(list, (size_t)m->n_segments, sizeof(*list), subnet_compare);
 	for (int i = 0; i < m->n_segments; i++) {
 		ip_net_text(&list[i].net, m->segments[i],
 			    sizeof(*m->segments));
@@ -187,23 +180,6 @@ int ping_mesh_number(struct ping_mesh *m, struct err *e)
 }
 
 /* ---- JSON -------------------------------------------------------------- */
-
-static json_t *node_json(const struct ping_mesh *m, const struct ping_node *n)
-{
-	json_t *ends = json_array();
-
-	for (int i = n->first; i < n->first + n->n; i++) {
-		json_t *end = interface_json(&m->ends[i].at);
-
-		json_object_set_new(end, "segment",
-				    json_integer(m->ends[i].segment));
-		json_object_set_new(end, "rail",
-				    json_integer(m->ends[i].rail));
-		json_array_append_new(ends, end);
-	}
-	return json_pack("{s:s,s:b,s:o,s:o}", "name", n->name, "here", n->here,
-			 "door", ping_door_json(&n->door), "ends", ends);
-}
 
 /* Compose the message to @me: the part of the mesh @nodes that it pings. */
 static json_t *tell_one(const struct ping_mesh *m, json_t *nodes,
@@ -233,7 +209,23 @@ json_t *ping_mesh_tell(const struct ping_mesh *m)
 	json_t *tell = json_array();
 
 	for (int i = 0; i < m->n_nodes; i++) {
-		json_array_append_new(nodes, node_json(m, &m->nodes[i]));
+		const struct ping_node *n = &m->nodes[i];
+		json_t *ends = json_array();
+
+		for (int k = n->first; k < n->first + n->n; k++) {
+			json_t *end = interface_json(&m->ends[k].at);
+
+			json_object_set_new(end, "segment",
+					    json_integer(m->ends[k].segment));
+			json_object_set_new(end, "rail",
+					    json_integer(m->ends[k].rail));
+			json_array_append_new(ends, end);
+		}
+		json_array_append_new(nodes, json_pack("{s:s,s:b,s:o,s:o}",
+						       "name", n->name, "here",
+						       n->here, "door",
+						       ping_door_json(&n->door),
+						       "ends", ends));
 	}
 	for (int i = 0; i < m->n_segments; i++) {
 		json_array_append_new(segments, json_string(m->segments[i]));
@@ -247,29 +239,11 @@ json_t *ping_mesh_tell(const struct ping_mesh *m)
 	return tell;
 }
 
-static int parse_end(const json_t *json, struct ping_mesh *m, int node,
-		     struct err *e)
-{
-	struct ping_end *end = &m->ends[m->n_ends];
-	int64_t segment, rail;
-
-	if (interface_parse(json, &end->at, e) < 0 ||
-	    json_get_int(json, "segment", 0, m->n_segments - 1, &segment, e) <
-		    0 ||
-	    json_get_int(json, "rail", 0, PING_MAX_ENDS, &rail, e) < 0) {
-		return -1;
-	}
-	end->node = node;
-	end->segment = (int)segment;
-	end->rail = (int)rail;
-	m->n_ends++;
-	return 0;
-}
-
 static int parse_node(const json_t *json, struct ping_mesh *m, struct err *e)
 {
 	struct ping_node *n = &m->nodes[m->n_nodes];
 	json_t *ends = json_get_array(json, "ends", INTERFACE_MAX, e), *end;
+	int64_t segment, rail;
 	size_t i;
 
 	if (ends == NULL ||
@@ -280,33 +254,34 @@ static int parse_node(const json_t *json, struct ping_mesh *m, struct err *e)
 	}
 	n->first = m->n_ends;
 	json_array_foreach(ends, i, end) {
-		if (parse_end(end, m, m->n_nodes, e) < 0) {
+		struct ping_end *to = &m->ends[m->n_ends];
+
+		if (interface_parse(end, &to->at, e) < 0 ||
+		    json_get_int(end, "segment", 0, m->n_segments - 1, &segment,
+				 e) < 0 ||
+		    json_get_int(end, "rail", 0, PING_MAX_ENDS, &rail, e) < 0) {
 			return -1;
 		}
+		to->node = m->n_nodes;
+		to->segment = (int)segment;
+		to->rail = (int)rail;
+		m->n_ends++;
 	}
 	n->n = m->n_ends - n->first;
 	m->n_nodes++;
 	return 0;
 }
 
-static size_t count_ends(const json_t *nodes)
-{
-	const json_t *node;
-	size_t i, n = 0;
-
-	json_array_foreach(nodes, i, node) {
-		n += json_array_size(run_entry_of(node).ends);
-	}
-	return n;
-}
-
 static int parse_all(const json_t *json, struct ping_mesh *m, struct err *e)
 {
 	json_t *nodes = json_get_array(json, "nodes", PING_MAX_NODES, e);
 	json_t *segments = json_get_array(json, "segments", PING_MAX_ENDS, e);
-	size_t ends = count_ends(nodes), i;
+	size_t ends = 0, i;
 	json_t *v;
 
+	json_array_foreach(nodes, i, v) {
+		ends += json_array_size(run_entry_of(v).ends);
+	}
 	if (nodes == NULL || segments == NULL || ends > PING_MAX_ENDS ||
 	    json_get_bool(json, "cross", &m->cross, e) < 0 ||
 	    json_get_bool(json, "by_rail", &m->by_rail, e) < 0) {

@@ -146,34 +146,28 @@ static size_t pretend_ends(const struct spec *s, int node,
 	return rails;
 }
 
-/* A damaged entry takes no other with it. */
-static size_t inventory_ends(const json_t *inventory, struct interface *list,
-			     size_t max)
-{
-	const json_t *all = inventory_seen(inventory).interfaces, *entry;
-	size_t n = 0, i;
-
-	json_array_foreach(all, i, entry) {
-		if (n < max && interface_parse(entry, &list[n], NULL) == 0) {
-			n++;
-		}
-	}
-	return n;
-}
-
 static int add_ends(struct ping_mesh *m, const struct spec *s,
 		    const json_t *node, struct err *e)
 {
 	struct ping_node *n = &m->nodes[m->n_nodes];
 	struct interface list[INTERFACE_MAX];
-	bool pretend = json_is_true(json_object_get(node, "pretend"));
-	size_t found = pretend ? pretend_ends(s, m->n_nodes, list,
-					      INTERFACE_MAX) :
-				 inventory_ends(json_object_get(node,
-								"inventory"),
-						list, INTERFACE_MAX);
+	const json_t *inventory, *entry;
+	size_t found = 0, i;
 	void *ends;
 
+	if (json_is_true(json_object_get(node, "pretend"))) {
+		found = pretend_ends(s, m->n_nodes, list, INTERFACE_MAX);
+	} else {
+		inventory = json_object_get(node, "inventory");
+		json_array_foreach(inventory_seen(inventory).interfaces, i,
+				   entry) {
+			/* a damaged entry does not affect the others */
+			if (found < INTERFACE_MAX &&
+			    interface_parse(entry, &list[found], NULL) == 0) {
+				found++;
+			}
+		}
+	}
 	if ((size_t)m->n_ends + found > PING_MAX_ENDS) {
 		return err_set(e, E2BIG, "more than %d addresses; choose fewer "
 					 "with --ifname and --subnet",
@@ -186,7 +180,7 @@ static int add_ends(struct ping_mesh *m, const struct spec *s,
 	}
 	m->ends = ends;
 	n->first = m->n_ends;
-	for (size_t i = 0; i < found; i++) {
+	for (i = 0; i < found; i++) {
 		if (ping_select(s, list[i].name, &list[i].net.ip)) {
 			m->ends[m->n_ends++] = (struct ping_end){
 				.node = m->n_nodes, .at = list[i],
@@ -194,23 +188,6 @@ static int add_ends(struct ping_mesh *m, const struct spec *s,
 		}
 	}
 	n->n = m->n_ends - n->first;
-	return 0;
-}
-
-static int add_node(struct ping_mesh *m, const struct spec *s,
-		    const json_t *node, struct err *e)
-{
-	struct ping_node *n = &m->nodes[m->n_nodes];
-
-	if (json_get_text(node, "name", n->name, sizeof(n->name), e) < 0) {
-		return -1;
-	}
-	n->here = ping_door_parse(json_object_get(node, "ready"), &n->door,
-				  NULL) == 0;
-	if (add_ends(m, s, node, e) < 0) {
-		return -1;
-	}
-	m->n_nodes++;
 	return 0;
 }
 
@@ -226,54 +203,60 @@ static int make_mesh(struct ping_mesh *m, const json_t *nodes,
 		return err_set(e, ENOMEM, "no memory for the nodes");
 	}
 	json_array_foreach(nodes, i, node) {
-		if (add_node(m, s, node, e) < 0) {
+		struct ping_node *n = &m->nodes[m->n_nodes];
+
+		if (json_get_text(node, "name", n->name, sizeof(n->name), e) <
+		    0) {
 			return -1;
 		}
+		n->here = ping_door_parse(json_object_get(node, "ready"),
+					  &n->door, NULL) == 0;
+		if (add_ends(m, s, node, e) < 0) {
+			return -1;
+		}
+		m->n_nodes++;
 	}
 	m->list = pinglist_make(m->n_nodes, s->all_pairs, s->seed);
 	return ping_mesh_number(m, e);
 }
 
-/* ---- what it comes to -------------------------------------------------- */
+/* ---- the plan ---------------------------------------------------------- */
 
-/* For run.json: the addresses of a node, without what is of the moment. */
-static json_t *run_node(const struct ping_mesh *m, const struct ping_node *n)
-{
-	json_t *ends = json_array();
-
-	for (int i = n->first; i < n->first + n->n; i++) {
-		const struct ping_end *end = &m->ends[i];
-		char ip[IP_TEXT];
-
-		json_array_append_new(
-			ends, json_pack("{s:s,s:s,s:s,s:i,s:I,s:s}", "if",
-					end->at.name, "ip",
-					ip_text(&end->at.net.ip, ip,
-						sizeof(ip)),
-					"segment", m->segments[end->segment],
-					"rail", end->rail, "mtu_B",
-					(json_int_t)end->at.mtu_B, "state",
-					end->at.state));
-	}
-	return json_pack("{s:s,s:b,s:o}", "name", n->name, "here", n->here,
-			 "ends", ends);
-}
-
-/* Pretend nodes are one machine, whose kernel drops what its processes have no
- * time for: a loss is a warning, as what is slow where ranks share cores. */
+/* Simulated nodes are one machine, whose kernel drops packets that its
+ * processes have no time for: with shared cores a loss is only a warning. */
 static json_t *run_members(const struct ping_mesh *m, const struct spec *s,
 			   size_t cells)
 {
 	json_t *nodes = json_array();
+	char ip[IP_TEXT];
 
 	for (int i = 0; i < m->n_nodes; i++) {
-		json_array_append_new(nodes, run_node(m, &m->nodes[i]));
+		const struct ping_node *n = &m->nodes[i];
+		json_t *ends = json_array();
+
+		/* its addresses, without what changes from moment to moment */
+		for (int k = n->first; k < n->first + n->n; k++) {
+			const struct ping_end *end = &m->ends[k];
+
+			ip_text(&end->at.net.ip, ip, sizeof(ip));
+			json_array_append_new(
+				ends,
+				json_pack("{s:s,s:s,s:s,s:i,s:I,s:s}", "if",
+					  end->at.name, "ip", ip, "segment",
+					  m->segments[end->segment], "rail",
+					  end->rail, "mtu_B",
+					  (json_int_t)end->at.mtu_B, "state",
+					  end->at.state));
+		}
+		json_array_append_new(nodes, json_pack("{s:s,s:b,s:o}", "name",
+						       n->name, "here", n->here,
+						       "ends", ends));
 	}
 	return json_pack("{s:o,s:b,s:{s:s,s:b,s:b,s:I,s:i,s:I,s:i}}", "nodes",
-			 nodes, "shared_cores", s->local, "planned", "kind", "mesh", "cross", m->cross,
-			 "by_rail", m->by_rail, "cells", (json_int_t)cells,
-			 "groups", m->list.groups, "seed",
-			 (json_int_t)m->list.seed, "probes_per_s",
+			 nodes, "shared_cores", s->local, "planned", "kind",
+			 "mesh", "cross", m->cross, "by_rail", m->by_rail,
+			 "cells", (json_int_t)cells, "groups", m->list.groups,
+			 "seed", (json_int_t)m->list.seed, "probes_per_s",
 			 PING_FLEET_RATE);
 }
 
@@ -310,15 +293,8 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 	return 0;
 }
 
-static int64_t budget_ns(const struct spec *s, int fleet, size_t paths)
-{
-	struct ping_rules r = ping_rules_for(s, fleet, paths);
-	int64_t ns = ping_rules_budget_ns(&r, paths);
-
-	return ns + (s->df ? DF_STEPS : CHECK_STEPS) * 2 * r.timeout_ns;
-}
-
-/* A run that is cut short by its user may plan what it likes. */
+/* Refuse a plan that no child lives long enough for, unless --max-time ends it
+ * earlier. */
 static int check_time(const struct spec *s, int64_t ns, struct err *e)
 {
 	const int64_t most_ns = PING_CHILD_NS - CHILD_SLACK_NS;
@@ -335,41 +311,31 @@ static int check_time(const struct spec *s, int64_t ns, struct err *e)
 			   "--max-time=50m, which ends them in time");
 }
 
-/* Each child is told what it must know in one message. */
-static int check_size(const struct ping_mesh *m, const json_t *tell,
-		      struct err *e)
-{
-	size_t bytes = json_dumpb(tell, NULL, 0, JSON_COMPACT);
-
-	if (bytes > 0 && bytes <= WIRE_MAX - TELL_SLACK) {
-		return 0;
-	}
-	err_set(e, E2BIG, "%d addresses on %d nodes are %zu bytes, more than "
-			  "the limit of a message",
-			  m->n_ends, m->n_nodes, bytes);
-	return err_hint(e, "choose fewer with --ifname and --subnet");
-}
-
-/* The first that takes part: what others are told is about as much. */
-static const json_t *any_of(const json_t *tell)
-{
-	size_t i = 0;
-
-	while (json_is_null(json_array_get(tell, i))) {
-		i++;
-	}
-	return json_array_get(tell, i);
-}
-
 static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 			 struct err *e)
 {
 	json_t *tell = ping_mesh_tell(m);
-	size_t cells = 0, most = 0;
+	size_t cells = 0, most = 0, first = 0, bytes = 0;
+	struct ping_rules r;
 	int64_t ns;
 
-	/* before all paths are looked at, which too many ends make long */
-	if (any_of(tell) != NULL && check_size(m, any_of(tell), e) < 0) {
+	/* each child is told the mesh in one message; all are about as long as
+	 * the first; before all paths are looked at, which takes long with too
+	 * many ends */
+	while (json_is_null(json_array_get(tell, first))) {
+		first++;
+	}
+	if (first < json_array_size(tell)) {
+		bytes = json_dumpb(json_array_get(tell, first), NULL, 0,
+				   JSON_COMPACT);
+	}
+	if (first < json_array_size(tell) &&
+	    (bytes == 0 || bytes > WIRE_MAX - TELL_SLACK)) {
+		err_set(e, E2BIG,
+			"%d addresses on %d nodes are %zu bytes, "
+			"more than the limit of a message",
+			m->n_ends, m->n_nodes, bytes);
+		err_hint(e, "choose fewer with --ifname and --subnet");
 		json_decref(tell);
 		return NULL;
 	}
@@ -379,7 +345,9 @@ static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,
 		cells += paths;
 		most = paths > most ? paths : most;
 	}
-	ns = budget_ns(s, m->n_nodes, most);
+	r = ping_rules_for(s, m->n_nodes, most);
+	ns = ping_rules_budget_ns(&r, most) +
+	     (s->df ? DF_STEPS : CHECK_STEPS) * 2 * r.timeout_ns;
 	if (check_mesh(m, cells, e) < 0 || check_time(s, ns, e) < 0) {
 		json_decref(tell);
 		return NULL;

@@ -142,34 +142,27 @@ const char *ping_icmp_text(sa_family_t family, uint8_t type, uint8_t code,
 /* ---- echo ---------------------------------------------------------------- */
 
 /**
- * The side that answers.  Who does not bring the key gets no answer, an answer
- * is never longer than what asked for it, and no more than so many a second go
- * out: of no use to strangers.  The TCP port accepts and hangs up.
+ * The side that answers.  It answers only requests that carry the key, never
+ * with more bytes than the request, and at a limited rate: it is of no use to
+ * strangers.  The TCP port accepts and closes connections.
  */
 #define PING_ECHO_RATE	40000
 #define PING_ECHO_BURST 4096
 /** Traces that are remembered. */
 #define PING_HEARD_MAX	4096
 
-struct ping_heard {
-	struct ip_addr from, to;
-};
-
-/** So many a second, after a burst.  Pure. */
-struct ping_bucket {
-	double tokens;
-	int64_t at_ns;
-};
-
-bool ping_bucket_take(struct ping_bucket *b, int64_t now_ns);
-
 struct ping_echo {
-	int udp4, udp6, tcp;	/* -1 = not there */
+	int udp4, udp6, tcp; /* -1 = not open */
 	uint8_t key[PING_KEY_BYTES];
-	struct ping_bucket bucket;
-	struct ping_heard *heard;
+	double tokens; /* answers that may be sent, as of at_ns */
+	int64_t at_ns;
+	struct ping_got *heard; /* the address pairs of the traces */
 	size_t n_heard;
 };
+
+/** Take the right to answer once: PING_ECHO_RATE per second, after a burst of
+ *  PING_ECHO_BURST; false if there is none.  Pure. */
+bool ping_echo_take(struct ping_echo *x, int64_t now_ns);
 
 /* ---- mtu ----------------------------------------------------------------- */
 
@@ -222,31 +215,25 @@ void ping_socket_df(struct ping_socket *s, bool on);
 int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 		     uint16_t port, const void *bytes, size_t n);
 
+/** A packet that was received, or an error about one that was sent. */
 struct ping_got {
-	struct ip_addr from, to;	/* to: family 0 where that is not
-					 * known */
+	struct ip_addr from, to; /* to: family 0 if it is not known */
 	uint16_t port;
 	unsigned ifindex;	/* it came in by, 0 = not known */
 	int64_t waited_ns;	/* in the kernel, until it was read; 0 = not
 				 * known */
-	size_t n;
+	size_t n;		/* bytes; of an error those that it quotes */
+	int code;		/* errno of an error, 0 = a packet */
+	uint8_t icmp_type, icmp_code;
 };
 
 /** Receive the next packet into @buf; false if there is none. */
 bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got);
 
-/** A probe that did not arrive, by the word of a router, or of the kernel. */
-struct ping_bounce {
-	struct ip_addr to;		/* where it should have gone */
-	struct ip_addr by;		/* who says so; family 0: the own
-					 * kernel */
-	int code;		/* errno */
-	uint8_t icmp_type, icmp_code;
-	size_t n;		/* bytes of the probe that are quoted */
-};
-
-bool ping_socket_bounce(int fd, void *buf, size_t size,
-			struct ping_bounce *b);
+/** Receive the next error: a probe to got->to did not arrive, reported by
+ *  got->from, a router, or by the own kernel if its family is 0; false if there
+ *  is none. */
+bool ping_socket_bounce(int fd, void *buf, size_t size, struct ping_got *got);
 
 /* ---- judge --------------------------------------------------------------- */
 
@@ -334,11 +321,10 @@ int ping_neigh_parse(struct ping_neighs *all, void *bytes, size_t n,
 
 /**
  * The child's state, shared by its files only:
- *   child.c  from the first line to the last: the loop
+ *   child.c  the loop; answers, errors and connections come in
  *   send.c   a probe goes out
- *   recv.c   answers, errors and connections come in
- *   sizing.c how large a packet passes
- *   row.c    a path is decided
+ *   sizing.c the largest packet that passes
+ *   row.c    the row of a path
  */
 
 /** From one own address to one of another node. */
@@ -421,8 +407,6 @@ void ping_send(struct ping_child *c, uint32_t path);
  *  was refused earlier, for example by the kernel when ARP fails, gets here
  *  first. */
 bool ping_look_elsewhere(struct ping_child *c, uint32_t path);
-
-/* recv.c */
 
 /* sizing.c */
 

@@ -167,6 +167,7 @@ static bool judge_first(const struct ping_case *c, struct ping_row *row)
 	return first_rule(c, row, RULES(rules));
 }
 
+/* Rules of paths with replies. */
 static bool judge_answered(const struct ping_case *c, struct ping_row *row)
 {
 	const struct ping_sights *s = c->sights;
@@ -191,7 +192,7 @@ static bool judge_answered(const struct ping_case *c, struct ping_row *row)
 	return flow->received > 0 && first_rule(c, row, RULES(rules));
 }
 
-/* Why nothing was sent, or what an error message says. */
+/* Rules of paths without a reply for which there is an error. */
 static bool judge_refused(const struct ping_case *c, struct ping_row *row)
 {
 	const struct ping_sights *s = c->sights;
@@ -238,11 +239,11 @@ static bool judge_refused(const struct ping_case *c, struct ping_row *row)
 	return first_rule(c, row, RULES(rules));
 }
 
-/* Nothing was heard. */
-static bool judge_silent(const struct ping_case *c, struct ping_row *row)
+void ping_judge(const struct ping_case *c, struct ping_row *row)
 {
+	const struct ping_flow *f = c->flow;
 	const struct ping_sights *s = c->sights;
-	bool unsent = c->flow->sent == 0;
+	bool unsent = f->sent == 0;
 	const struct verdict_rule rules[] = {
 		{ s->traced_back && c->method != PING_UDP, OUTCOME_ERROR,
 		  PING_FILTERED,
@@ -253,7 +254,7 @@ static bool judge_silent(const struct ping_case *c, struct ping_row *row)
 		  "no packet to {dst} was sent: the send buffer of {if} was "
 		  "full, usually of packets that wait for ARP; see "
 		  "net.core.wmem_max" },
-		{ unsent && c->flow->starved, OUTCOME_NOT_RUN, RECORD_STARVED,
+		{ unsent && f->starved, OUTCOME_NOT_RUN, RECORD_STARVED,
 		  "{node} did not get to run while replies of {dst} were due" },
 		{ c->method == PING_TCP, OUTCOME_TIMEOUT, PING_TCP_SILENT,
 		  "a connection to {dst} had no reply: it is filtered, or the "
@@ -262,13 +263,6 @@ static bool judge_silent(const struct ping_case *c, struct ping_row *row)
 		  "none of {sent} packets to {dst} had a reply{elsewhere}"
 		  "{found_if}" },
 	};
-
-	return first_rule(c, row, RULES(rules));
-}
-
-void ping_judge(const struct ping_case *c, struct ping_row *row)
-{
-	const struct ping_flow *f = c->flow;
 
 	row->sent = f->sent;
 	row->received = f->received;
@@ -282,7 +276,7 @@ void ping_judge(const struct ping_case *c, struct ping_row *row)
 	}
 	if (!judge_first(c, row) && !judge_answered(c, row) &&
 	    !judge_refused(c, row)) {
-		judge_silent(c, row);
+		first_rule(c, row, RULES(rules));
 	}
 }
 
@@ -291,31 +285,13 @@ void ping_judge(const struct ping_case *c, struct ping_row *row)
 /* The table is read again when it is older, for one path or for many. */
 #define NEIGHS_OLD_NS (100 * NS_PER_MS)
 
-static const struct ping_neigh *find_neigh(struct ping_child *c,
-					   const struct ping_path *p,
-					   int64_t now_ns)
-{
-	unsigned ifindex = c->own[p->own].ifindex;
-	const struct ip_addr *ip = &c->mesh.ends[p->dst].at.net.ip;
-	const struct ping_neigh *n = ping_neigh_find(&c->neighs, ifindex, ip);
-
-	if ((n == NULL || n->failed || p->sought) &&
-	    (c->neighs_ns == 0 || now_ns > c->neighs_ns + NEIGHS_OLD_NS)) {
-		ping_neigh_release(&c->neighs);
-		ping_neigh_read(&c->neighs, NULL);	/* or none are known */
-		c->neighs_ns = now_ns;
-		n = ping_neigh_find(&c->neighs, ifindex, ip);
-	}
-	return n;
-}
-
 static bool same_mac(const struct interface *i, const struct ping_neigh *n)
 {
 	return i->mac_len == n->mac_len &&
 	       memcmp(i->mac, n->mac, n->mac_len) == 0;
 }
 
-/* The own interface on whose wire the one that was asked has answered. */
+/* Find the own interface on whose wire the target of @p has answered. */
 static void find_elsewhere(struct ping_child *c, struct ping_path *p)
 {
 	const struct interface *at = &c->mesh.ends[p->dst].at;
@@ -339,35 +315,12 @@ static void find_elsewhere(struct ping_child *c, struct ping_path *p)
 	}
 }
 
-/* Return true if the machine that answers for @p also answers for an address of
- * a third node: switches of a cloud, a proxy, a port that isolates hosts. */
-static bool is_proxy(const struct ping_child *c, const struct ping_path *p,
-		     const struct ping_neigh *n)
-{
-	const struct ping_mesh *m = &c->mesh;
-	int node = m->ends[p->dst].node;
-	const struct ping_neigh *other;
-
-	for (int i = 0; i < m->n_ends; i++) {
-		if (m->ends[i].node == node || m->ends[i].node == c->me) {
-			continue;
-		}
-		other = ping_neigh_find(&c->neighs, n->ifindex,
-					&m->ends[i].at.net.ip);
-		if (other != NULL && !other->failed &&
-		    other->mac_len == n->mac_len &&
-		    memcmp(other->mac, n->mac, n->mac_len) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Find the node that has the hardware address. */
 static void find_owner(const struct ping_child *c, struct ping_path *p,
 		       const struct ping_neigh *n)
 {
 	const struct ping_end *dst = &c->mesh.ends[p->dst], *end = c->mesh.ends;
+	const struct ping_neigh *other;
 	struct ping_sights *s = &p->sights;
 
 	s->owner = OWNER_OTHER;
@@ -385,8 +338,21 @@ static void find_owner(const struct ping_child *c, struct ping_path *p,
 			s->owner_node = end->node;
 		}
 	}
-	if (s->owner == OWNER_OTHER && s->owner_node < 0 && is_proxy(c, p, n)) {
-		s->owner = OWNER_UNKNOWN;
+	/* a machine that also answers for an address of a third node is a
+	 * switch of a cloud, a proxy, or a port that isolates hosts */
+	for (end = c->mesh.ends; s->owner == OWNER_OTHER && s->owner_node < 0 &&
+				 end < c->mesh.ends + c->mesh.n_ends;
+	     end++) {
+		if (end->node == dst->node || end->node == c->me) {
+			continue;
+		}
+		other = ping_neigh_find(&c->neighs, n->ifindex,
+					&end->at.net.ip);
+		if (other != NULL && !other->failed &&
+		    other->mac_len == n->mac_len &&
+		    memcmp(other->mac, n->mac, n->mac_len) == 0) {
+			s->owner = OWNER_UNKNOWN;
+		}
 	}
 }
 
@@ -428,8 +394,18 @@ static void say_row(struct ping_child *c, struct ping_path *p,
 	struct ping_row row;
 	bool near = c->mesh.ends[c->own[p->own].end].segment ==
 		    c->mesh.ends[p->dst].segment;
-	const struct ping_neigh *n = find_neigh(c, p, now_ns);
+	const struct ip_addr *ip = &c->mesh.ends[p->dst].at.net.ip;
+	unsigned ifindex = c->own[p->own].ifindex;
+	const struct ping_neigh *n = ping_neigh_find(&c->neighs, ifindex, ip);
 
+	/* read the table again if the entry may have changed since */
+	if ((n == NULL || n->failed || p->sought) &&
+	    (c->neighs_ns == 0 || now_ns > c->neighs_ns + NEIGHS_OLD_NS)) {
+		ping_neigh_release(&c->neighs);
+		ping_neigh_read(&c->neighs, NULL); /* or none are known */
+		c->neighs_ns = now_ns;
+		n = ping_neigh_find(&c->neighs, ifindex, ip);
+	}
 	if (n != NULL && n->failed) {
 		p->sights.owner = OWNER_NOBODY;
 	} else if (n != NULL && near) {

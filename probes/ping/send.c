@@ -14,11 +14,12 @@
 
 /* Traces per path without an answer, by UDP. */
 #define TRACES_MAX 3
-/* So many of the paths of an interface: each asks all machines on each wire. */
+/* Paths of an interface that are sought on other wires: each seek asks all
+ * machines on each wire. */
 #define SEEKS_MAX 8
 #define PORT_DISCARD 9
 
-/* ---- what is sent ------------------------------------------------------ */
+/* ---- sockets ----------------------------------------------------------- */
 
 /* The first of the methods that this machine permits; UDP always does. */
 static enum ping_method choose_method(const struct ping_child *c,
@@ -64,40 +65,33 @@ int ping_watch(struct ping_child *c, int fd, uint32_t events,
 	return epoll_ctl(c->epoll, EPOLL_CTL_ADD, fd, &ev);
 }
 
-static void open_own(struct ping_child *c, int i)
-{
-	struct ping_own *o = &c->own[i];
-	const struct interface *at = &c->mesh.ends[o->end].at;
-	bool v6 = at->net.ip.family == AF_INET6;
-	struct err e = { 0 };
-
-	o->trace.fd = -1;
-	o->ifindex = if_nametoindex(at->name);
-	if (c->tcp_fds != NULL) {
-		o->socket.fd = -1;
-		return;
-	}
-	if (ping_socket_open(&o->socket, c->method[v6], at, &e) < 0) {
-		o->open_code = e.code ? e.code : EIO;
-		return;
-	}
-	ping_watch(c, o->socket.fd, EPOLLIN, EVENT_OWN, (uint32_t)i);
-}
-
 void ping_open_all(struct ping_child *c)
 {
 	bool chosen[2] = { false, false };
 
 	routes_open(&c->routes);
 	for (int i = 0; i < c->n_own; i++) {
-		const struct interface *at = &c->mesh.ends[c->own[i].end].at;
+		struct ping_own *o = &c->own[i];
+		const struct interface *at = &c->mesh.ends[o->end].at;
 		bool v6 = at->net.ip.family == AF_INET6;
+		struct err e = { 0 };
 
 		if (!chosen[v6] && c->tcp_fds == NULL) {
 			c->method[v6] = choose_method(c, at);
 			chosen[v6] = true;
 		}
-		open_own(c, i);
+		o->trace.fd = -1;
+		o->socket.fd = -1;
+		o->ifindex = if_nametoindex(at->name);
+		if (c->tcp_fds != NULL) {
+			continue;
+		}
+		if (ping_socket_open(&o->socket, c->method[v6], at, &e) == 0) {
+			ping_watch(c, o->socket.fd, EPOLLIN, EVENT_OWN,
+				   (uint32_t)i);
+		} else {
+			o->open_code = e.code ? e.code : EIO;
+		}
 	}
 }
 
@@ -140,7 +134,7 @@ static struct ping_mark mark_for(const struct ping_child *c,
 	return mark;
 }
 
-/* Nothing at all has come back, though some of it should have. */
+/* Return true if no answer has come, though one should have. */
 static bool is_suspect(const struct ping_child *c, uint32_t path)
 {
 	const struct ping_flow *f = &c->engine.flows[path];
@@ -225,7 +219,8 @@ bool ping_look_elsewhere(struct ping_child *c, uint32_t path)
 	return true;
 }
 
-static size_t write_probe(struct ping_child *c, uint32_t path, size_t size)
+/* Write a probe of @path into c->packet; returns its length. */
+static size_t write_probe(struct ping_child *c, uint32_t path)
 {
 	const struct ping_path *p = &c->paths[path];
 	const struct ping_end *dst = &c->mesh.ends[p->dst];
@@ -233,7 +228,14 @@ static size_t write_probe(struct ping_child *c, uint32_t path, size_t size)
 	uint32_t serial = ping_engine_serial(&c->engine);
 	struct ping_mark mark = { .type = PING_ECHO, .tag = c->tag,
 				  .from = (uint32_t)c->me, .serial = serial };
+	int overhead = ping_overhead(dst->at.net.ip.family);
+	size_t size = (size_t)c->spec.size_B;
 
+	if (p->sizing) { /* the whole packet is of the size on trial */
+		size = p->mtu.size > overhead + PING_MARK_BYTES ?
+			       (size_t)(p->mtu.size - overhead) :
+			       PING_MARK_BYTES;
+	}
 	if (!udp) {
 		return ping_icmp_write(dst->at.net.ip.family, c->echo_id,
 				       (uint16_t)serial, &mark, size,
@@ -243,27 +245,6 @@ static size_t write_probe(struct ping_child *c, uint32_t path, size_t size)
 			c->tag, serial);
 	ping_mark_write(&mark, c->packet, size);
 	return size;
-}
-
-/* The whole packet is of the size on trial, and stays whole. */
-static size_t data_size(const struct ping_child *c, const struct ping_path *p)
-{
-	int overhead = ping_overhead(c->mesh.ends[p->dst].at.net.ip.family);
-
-	if (!p->sizing) {
-		return (size_t)c->spec.size_B;
-	}
-	return p->mtu.size > overhead + PING_MARK_BYTES ?
-		       (size_t)(p->mtu.size - overhead) :
-		       PING_MARK_BYTES;
-}
-
-/* It may go better the next time: lost, not hopeless.  EPERM is a packet
- * filter on the way out, which may let others through. */
-static bool is_passing(int code)
-{
-	return code == EAGAIN || code == ENOBUFS || code == EPERM ||
-	       code == EMSGSIZE;
 }
 
 static void send_packet(struct ping_child *c, uint32_t path)
@@ -285,7 +266,7 @@ static void send_packet(struct ping_child *c, uint32_t path)
 		ping_engine_give_up(&c->engine, path);
 		return;
 	}
-	n = write_probe(c, path, data_size(c, p));
+	n = write_probe(c, path);
 	if (p->sizing) {
 		ping_socket_df(&o->socket, true);
 	}
@@ -298,7 +279,10 @@ static void send_packet(struct ping_child *c, uint32_t path)
 	if (code != 0) {
 		p->sights.send_code = code;
 	}
-	if (code != 0 && !is_passing(code)) {
+	/* errors that may pass: lost, not hopeless; EPERM is a packet filter on
+	 * the way out, which may let others through */
+	if (code != 0 && code != EAGAIN && code != ENOBUFS && code != EPERM &&
+	    code != EMSGSIZE) {
 		ping_engine_give_up(&c->engine, path);
 		return;
 	}
@@ -377,20 +361,16 @@ static void send_syn(struct ping_child *c, uint32_t path)
 	ping_engine_refuse(&c->engine, serial);
 }
 
-/* A packet that is bound to an interface leaves it without a route as well. */
-static bool is_routed(struct ping_child *c, uint32_t path)
+void ping_send(struct ping_child *c, uint32_t path)
 {
 	const struct ping_path *p = &c->paths[path];
 	const struct ping_own *o = &c->own[p->own];
 
-	return c->engine.flows[path].sent > 0 ||
-	       routes_lead(&c->routes, &c->mesh.ends[o->end].at.net.ip,
-				o->ifindex, &c->mesh.ends[p->dst].at.net.ip);
-}
-
-void ping_send(struct ping_child *c, uint32_t path)
-{
-	if (!is_routed(c, path)) {
+	/* a packet that is bound to an interface leaves it without a route as
+	 * well */
+	if (c->engine.flows[path].sent == 0 &&
+	    !routes_lead(&c->routes, &c->mesh.ends[o->end].at.net.ip,
+			 o->ifindex, &c->mesh.ends[p->dst].at.net.ip)) {
 		c->paths[path].sights.unrouted = true;
 		ping_engine_give_up(&c->engine, path);
 		return;

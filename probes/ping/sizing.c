@@ -1,8 +1,74 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How large a packet passes whole, once it is known that small ones do. */
+/* The largest packet that passes whole, once it is known that small ones do. */
 #include "probes/ping/private.h"
 
+#include <stddef.h>
 #include <string.h>
+
+/* ---- mtu ----------------------------------------------------------------- */
+
+/* Sizes that networks are set to, likeliest first. */
+static const int32_t usual[] = { 1500, 9000, 1450, 4092, 2044, 1280 };
+
+void ping_mtu_init(struct ping_mtu *m, int32_t passes, int32_t limit,
+		   int32_t peer)
+{
+	*m = (struct ping_mtu){
+		.passes = passes,
+		.fails = limit + 1,
+		.limit = limit,
+		.peer = peer,
+	};
+}
+
+static bool between(const struct ping_mtu *m, int32_t size)
+{
+	return size > m->passes && size < m->fails;
+}
+
+int32_t ping_mtu_next(struct ping_mtu *m)
+{
+	bool is_usual = m->passes == m->peer;
+	int32_t least = 0; /* usual size that may pass or fail; 0 = none */
+
+	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++) {
+		is_usual |= usual[i] == m->passes;
+		if (between(m, usual[i]) && (least == 0 || usual[i] < least)) {
+			least = usual[i];
+		}
+	}
+	if (m->fails - m->passes <= 1) {
+		m->size = 0;
+	} else if (m->fails == m->limit + 1) {
+		m->size = m->limit;
+	} else if (m->check) {
+		m->size = least == 0 && !m->sure ? m->limit : least;
+	} else if (is_usual) {
+		m->size = m->passes + 1; /* just that, as a rule */
+	} else {
+		m->size = m->passes + (m->fails - m->passes) / 2;
+		for (size_t i = sizeof(usual) / sizeof(*usual); i-- > 0;) {
+			m->size = between(m, usual[i]) ? usual[i] : m->size;
+		}
+		m->size = between(m, m->peer) ? m->peer : m->size;
+	}
+	return m->size;
+}
+
+void ping_mtu_result(struct ping_mtu *m, bool passed)
+{
+	if (passed && m->size > m->passes) {
+		m->passes = m->size;
+		/* it was chance that it did not */
+		m->fails = m->size < m->fails ? m->fails : m->size + 1;
+	} else if (!passed && m->size < m->fails) {
+		m->fails = m->size;
+	} else if (!passed) {
+		m->sure = true;
+	}
+}
+
+/* ---- sizing -------------------------------------------------------------- */
 
 /*
  * Large packets that may be on their way: their answers have to find room in
@@ -41,24 +107,6 @@ static bool is_sized(const struct ping_child *c, const struct ping_path *p,
 		strcmp(c->mesh.ends[own].at.name, "lo") != 0);
 }
 
-/* A packet that passed may have been fragmented on its way: only one that must
- * not be fragmented proves that its size passes. */
-static void begin(struct ping_child *c, struct ping_path *p,
-		  const struct ping_flow *flow)
-{
-	const struct ping_end *dst = &c->mesh.ends[p->dst];
-	int passes = PING_MARK_BYTES + ping_overhead(dst->at.net.ip.family);
-	int64_t limit = c->mesh.ends[c->own[p->own].end].at.mtu_B;
-	int64_t peer = dst->at.mtu_B;
-
-	/* without --df the question is whether what both ends can do passes */
-	limit = !c->spec.df && peer > 0 && peer < limit ? peer : limit;
-	p->sizing = limit > passes;	/* or there is nothing to try */
-	p->counted = *flow;
-	ping_mtu_init(&p->mtu, passes, (int32_t)limit, (int32_t)peer);
-	p->mtu.check = !c->spec.df;
-}
-
 void ping_size_send(struct ping_child *c, int64_t now_ns, int64_t *wake_ns)
 {
 	while (c->waiting.n > 0) {
@@ -91,6 +139,9 @@ bool ping_size_next(struct ping_child *c, uint32_t path)
 {
 	struct ping_path *p = &c->paths[path];
 	const struct ping_flow *flow = &c->engine.flows[path];
+	const struct ping_end *dst = &c->mesh.ends[p->dst];
+	int passes = PING_MARK_BYTES + ping_overhead(dst->at.net.ip.family);
+	int64_t limit, peer = dst->at.mtu_B;
 
 	if (p->sizing) {
 		for (int i = 0; i < PING_PLACES; i++) {
@@ -100,7 +151,15 @@ bool ping_size_next(struct ping_child *c, uint32_t path)
 		}
 		ping_mtu_result(&p->mtu, flow->received > p->answers);
 	} else if (is_sized(c, p, flow)) {
-		begin(c, p, flow);
+		/* only a packet that must not be fragmented proves that its
+		 * size passes; without --df the question is whether what both
+		 * ends can do passes */
+		limit = c->mesh.ends[c->own[p->own].end].at.mtu_B;
+		limit = !c->spec.df && peer > 0 && peer < limit ? peer : limit;
+		p->sizing = limit > passes; /* or there is nothing to try */
+		p->counted = *flow;
+		ping_mtu_init(&p->mtu, passes, (int32_t)limit, (int32_t)peer);
+		p->mtu.check = !c->spec.df;
 	}
 	if (!p->sizing) {
 		return false;

@@ -51,20 +51,6 @@ const struct ping_neigh *ping_neigh_find(const struct ping_neighs *all,
 				     sizeof(*all->list), compare);
 }
 
-/* One attribute of an entry. */
-static void take_attribute(struct ping_neigh *one, const struct rtattr *a)
-{
-	size_t n = RTA_PAYLOAD(a);
-
-	if (a->rta_type == NDA_DST &&
-	    n == (one->ip.family == AF_INET6 ? 16U : 4U)) {
-		memcpy(one->ip.bytes, RTA_DATA(a), n);
-	} else if (a->rta_type == NDA_LLADDR && n <= sizeof(one->mac)) {
-		memcpy(one->mac, RTA_DATA(a), n);
-		one->mac_len = n;
-	}
-}
-
 static int take_entry(struct ping_neighs *all, struct nlmsghdr *h,
 		      struct err *e)
 {
@@ -81,7 +67,16 @@ static int take_entry(struct ping_neighs *all, struct nlmsghdr *h,
 	one.ifindex = (unsigned)nd->ndm_ifindex;
 	one.failed = nd->ndm_state & (NUD_INCOMPLETE | NUD_FAILED);
 	for (; RTA_OK(a, n); a = RTA_NEXT(a, n)) {
-		take_attribute(&one, a);
+		size_t len = RTA_PAYLOAD(a);
+
+		if (a->rta_type == NDA_DST &&
+		    len == (one.ip.family == AF_INET6 ? 16U : 4U)) {
+			memcpy(one.ip.bytes, RTA_DATA(a), len);
+		} else if (a->rta_type == NDA_LLADDR &&
+			   len <= sizeof(one.mac)) {
+			memcpy(one.mac, RTA_DATA(a), len);
+			one.mac_len = len;
+		}
 	}
 	/* doubled whenever it is full: at every power of two */
 	if ((all->n & (all->n - 1)) == 0) {
@@ -200,23 +195,6 @@ bool ping_mark_read(const uint8_t *data, size_t size, struct ping_mark *mark)
 	       mark->type < PING_MARK_TYPES;
 }
 
-/* RFC 1071. */
-static uint16_t checksum(const uint8_t *bytes, size_t n)
-{
-	uint32_t sum = 0;
-
-	for (size_t i = 0; i + 1 < n; i += 2) {
-		sum += (uint32_t)(bytes[i] << 8 | bytes[i + 1]);
-	}
-	if (n % 2) {
-		sum += (uint32_t)bytes[n - 1] << 8;
-	}
-	while (sum >> 16) {
-		sum = (sum & 0xffff) + (sum >> 16);
-	}
-	return (uint16_t)~sum;
-}
-
 size_t ping_icmp_write(sa_family_t family, uint16_t id, uint16_t seq,
 		       const struct ping_mark *mark, size_t size, uint8_t *buf)
 {
@@ -226,12 +204,19 @@ size_t ping_icmp_write(sa_family_t family, uint16_t id, uint16_t seq,
 		(uint8_t)(seq >> 8), (uint8_t)seq,
 	};
 	size_t len = PING_ICMP_BYTES + size;
-	uint16_t sum;
+	uint32_t sum = 0;
 
 	memcpy(buf, head, sizeof(head));
 	ping_mark_write(mark, buf + PING_ICMP_BYTES, size);
 	if (family == AF_INET) {	/* of ICMPv6 the kernel does it */
-		sum = checksum(buf, len);
+		/* RFC 1071 */
+		for (size_t i = 0; i < len; i++) {
+			sum += (uint32_t)buf[i] << (i % 2 ? 0 : 8);
+		}
+		while (sum >> 16) {
+			sum = (sum & 0xffff) + (sum >> 16);
+		}
+		sum = ~sum;
 		buf[2] = (uint8_t)(sum >> 8);
 		buf[3] = (uint8_t)sum;
 	}
@@ -304,13 +289,8 @@ const char *ping_icmp_text(sa_family_t family, uint8_t type, uint8_t code,
 /* From <linux/icmp.h>, which does not go with <netinet/ip_icmp.h>. */
 #define RAW_ICMP_FILTER 1
 #define SOCKET_BUFFER_BYTES (1024 * 1024)
-/* Nobody reads so late. */
+/* Longer waits in the kernel are errors of the clock. */
 #define WAIT_MOST_NS (10 * NS_PER_S)
-
-/** Room for what the kernel says beside the bytes, aligned as it wants it. */
-struct control {
-	_Alignas(struct cmsghdr) char bytes[256];
-};
 
 const char *ping_method_name(enum ping_method m)
 {
@@ -339,30 +319,6 @@ static void set_int(int fd, int level, int option, int value)
 	setsockopt(fd, level, option, &value, sizeof(value));
 }
 
-static void set_options(int fd, enum ping_method m, sa_family_t family)
-{
-	const struct socket_family *f = numbers_of(family);
-	uint32_t not_wanted = ~(1U << ICMP_ECHOREPLY);
-	struct icmp6_filter filter;
-
-	set_int(fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER_BYTES);
-	/* packets that wait for ARP count; more than the limit if permitted */
-	set_int(fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BUFFER_BYTES);
-	set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
-	set_int(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
-	set_int(fd, f->level, f->recverr, 1);
-	set_int(fd, f->level, f->recvpktinfo, 1);
-	if (m == PING_RAW && family == AF_INET) {
-		setsockopt(fd, SOL_RAW, RAW_ICMP_FILTER, &not_wanted,
-			   sizeof(not_wanted));
-	} else if (m == PING_RAW) {
-		ICMP6_FILTER_SETBLOCKALL(&filter);
-		ICMP6_FILTER_SETPASS(ICMP6_ECHO_REPLY, &filter);
-		setsockopt(fd, SOL_ICMPV6, ICMP6_FILTER, &filter,
-			   sizeof(filter));
-	}
-}
-
 int ping_socket_open(struct ping_socket *s, enum ping_method m,
 		     const struct interface *at, struct err *e)
 {
@@ -370,6 +326,9 @@ int ping_socket_open(struct ping_socket *s, enum ping_method m,
 	int icmp = family == AF_INET6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
 	struct sockaddr_storage sa;
 	socklen_t len = ip_sockaddr(&at->net.ip, 0, &sa);
+	const struct socket_family *f = numbers_of(family);
+	uint32_t not_wanted = ~(1U << ICMP_ECHOREPLY);
+	struct icmp6_filter filter;
 	char text[IP_TEXT];
 
 	*s = (struct ping_socket){
@@ -384,7 +343,22 @@ int ping_socket_open(struct ping_socket *s, enum ping_method m,
 		return err_set(e, errno, "cannot open a socket for %s",
 			       ping_method_name(m));
 	}
-	set_options(s->fd, m, family);
+	set_int(s->fd, SOL_SOCKET, SO_RCVBUF, SOCKET_BUFFER_BYTES);
+	/* packets that wait for ARP count; more than the limit if permitted */
+	set_int(s->fd, SOL_SOCKET, SO_SNDBUF, SOCKET_BUFFER_BYTES);
+	set_int(s->fd, SOL_SOCKET, SO_SNDBUFFORCE, SOCKET_BUFFER_BYTES);
+	set_int(s->fd, SOL_SOCKET, SO_TIMESTAMPNS, 1);
+	set_int(s->fd, f->level, f->recverr, 1);
+	set_int(s->fd, f->level, f->recvpktinfo, 1);
+	if (m == PING_RAW && family == AF_INET) {
+		setsockopt(s->fd, SOL_RAW, RAW_ICMP_FILTER, &not_wanted,
+			   sizeof(not_wanted));
+	} else if (m == PING_RAW) {
+		ICMP6_FILTER_SETBLOCKALL(&filter);
+		ICMP6_FILTER_SETPASS(ICMP6_ECHO_REPLY, &filter);
+		setsockopt(s->fd, SOL_ICMPV6, ICMP6_FILTER, &filter,
+			   sizeof(filter));
+	}
 	ping_socket_df(s, false);
 	if (bind(s->fd, (struct sockaddr *)&sa, len) < 0) {
 		err_set(e, errno, "cannot send from %s",
@@ -412,48 +386,57 @@ void ping_socket_df(struct ping_socket *s, bool on)
 		on ? IP_PMTUDISC_PROBE : IP_PMTUDISC_DONT);
 }
 
-/* Leave by the interface and with the address of @s, whatever the routes. */
-static void put_source(const struct ping_socket *s, struct msghdr *msg,
-		       struct control *control)
-{
-	const struct socket_family *f = numbers_of(s->ip.family);
-	struct in6_pktinfo v6 = { .ipi6_ifindex = s->ifindex };
-	struct in_pktinfo v4 = { .ipi_ifindex = (int)s->ifindex };
-	const void *info = f == &ipv4 ? (const void *)&v4 : &v6;
-	size_t n = f == &ipv4 ? sizeof(v4) : sizeof(v6);
-	struct cmsghdr *c;
+/* A message with its address and what the kernel says about it. */
+struct letter {
+	struct sockaddr_storage sa;
+	struct iovec io;
+	_Alignas(struct cmsghdr) char control[256];
+	struct msghdr msg; /* points to the others */
+};
 
-	memcpy(&v4.ipi_spec_dst, s->ip.bytes, 4);
-	memcpy(&v6.ipi6_addr, s->ip.bytes, 16);
-	msg->msg_control = control;
-	msg->msg_controllen = CMSG_SPACE(n);
-	c = CMSG_FIRSTHDR(msg);
-	c->cmsg_level = f->level;
-	c->cmsg_type = f->pktinfo;
-	c->cmsg_len = CMSG_LEN(n);
-	memcpy(CMSG_DATA(c), info, n);
+static void letter_init(struct letter *l, void *buf, size_t size)
+{
+	*l = (struct letter){ .io = { .iov_base = buf, .iov_len = size } };
+	l->msg = (struct msghdr){
+		.msg_name = &l->sa,
+		.msg_namelen = sizeof(l->sa),
+		.msg_iov = &l->io,
+		.msg_iovlen = 1,
+		.msg_control = l->control,
+		.msg_controllen = sizeof(l->control),
+	};
 }
 
 int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 		     uint16_t port, const void *bytes, size_t n)
 {
-	struct sockaddr_storage sa;
-	socklen_t len = ip_sockaddr(to, port, &sa);
-	struct iovec io = { .iov_base = (void *)bytes, .iov_len = n };
-	struct control control = { 0 };
-	struct msghdr msg = {
-		.msg_name = &sa, .msg_namelen = len, .msg_iov = &io,
-		.msg_iovlen = 1,
-	};
+	const struct socket_family *f = numbers_of(s->ip.family);
+	struct in6_pktinfo v6 = { .ipi6_ifindex = s->ifindex };
+	struct in_pktinfo v4 = { .ipi_ifindex = (int)s->ifindex };
+	const void *info = f == &ipv4 ? (const void *)&v4 : &v6;
+	size_t len = f == &ipv4 ? sizeof(v4) : sizeof(v6);
+	struct cmsghdr *c;
+	struct letter l;
 
-	put_source(s, &msg, &control);
+	letter_init(&l, (void *)bytes, n);
+	l.msg.msg_namelen = ip_sockaddr(to, port, &l.sa);
+	/* leave by the interface and with the address of @s, whatever the
+	 * routes are */
+	memcpy(&v4.ipi_spec_dst, s->ip.bytes, 4);
+	memcpy(&v6.ipi6_addr, s->ip.bytes, 16);
+	l.msg.msg_controllen = CMSG_SPACE(len);
+	c = CMSG_FIRSTHDR(&l.msg);
+	c->cmsg_level = f->level;
+	c->cmsg_type = f->pktinfo;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), info, len);
 	/*
-	 * An error that waits from another probe, to whomever that went, comes
-	 * back here, once: one of this probe comes again.  What ICMP never
-	 * stands for is not tried again: a packet filter would be asked twice.
+	 * The error of an earlier probe, to any target, is reported here, once:
+	 * try again.  Not after an errno that ICMP never causes: a packet
+	 * filter would see the packet twice.
 	 */
 	for (int i = 0; i < 8; i++) {
-		if (sendmsg(s->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
+		if (sendmsg(s->fd, &l.msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0) {
 			return 0;
 		}
 		if (errno == EAGAIN || errno == ENOBUFS || errno == EPERM) {
@@ -463,65 +446,38 @@ int ping_socket_send(const struct ping_socket *s, const struct ip_addr *to,
 	return errno;
 }
 
-/* A message to come, with its sender and what the kernel says of it. */
-struct letter {
-	struct sockaddr_storage sa;
-	struct iovec io;
-	struct control control;
-	struct msghdr msg;	/* points to the others */
-};
-
-static void letter_init(struct letter *l, void *buf, size_t size)
-{
-	memset(&l->sa, 0, sizeof(l->sa));
-	l->io = (struct iovec){ .iov_base = buf, .iov_len = size };
-	l->msg = (struct msghdr){
-		.msg_name = &l->sa, .msg_namelen = sizeof(l->sa),
-		.msg_iov = &l->io, .msg_iovlen = 1,
-		.msg_control = &l->control,
-		.msg_controllen = sizeof(l->control),
-	};
-}
-
-static bool is(const struct cmsghdr *c, int level, int type)
+static bool is_control(const struct cmsghdr *c, int level, int type)
 {
 	return c->cmsg_level == level && c->cmsg_type == type;
-}
-
-/* How long ago @then was; 0 where a clock was set meanwhile. */
-static int64_t since(const struct timespec *then)
-{
-	struct timespec now;
-	int64_t ns;
-
-	/* the clock of the kernel's stamps */
-	clock_gettime(CLOCK_REALTIME, &now);
-	ns = (now.tv_sec - then->tv_sec) * NS_PER_S + now.tv_nsec -
-	     then->tv_nsec;
-	return ns > 0 && ns < WAIT_MOST_NS ? ns : 0;
 }
 
 static void read_control(struct msghdr *msg, struct ping_got *got)
 {
 	struct in6_pktinfo v6;
 	struct in_pktinfo v4;
-	struct timespec then;
+	struct timespec then, now;
+	int64_t ns;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
 	     c = CMSG_NXTHDR(msg, c)) {
-		if (is(c, SOL_IP, IP_PKTINFO)) {
+		if (is_control(c, SOL_IP, IP_PKTINFO)) {
 			memcpy(&v4, CMSG_DATA(c), sizeof(v4));
 			got->ifindex = (unsigned)v4.ipi_ifindex;
 			got->to.family = AF_INET;
 			memcpy(got->to.bytes, &v4.ipi_addr, 4);
-		} else if (is(c, SOL_IPV6, IPV6_PKTINFO)) {
+		} else if (is_control(c, SOL_IPV6, IPV6_PKTINFO)) {
 			memcpy(&v6, CMSG_DATA(c), sizeof(v6));
 			got->ifindex = v6.ipi6_ifindex;
 			got->to.family = AF_INET6;
 			memcpy(got->to.bytes, &v6.ipi6_addr, 16);
-		} else if (is(c, SOL_SOCKET, SCM_TIMESTAMPNS)) {
+		} else if (is_control(c, SOL_SOCKET, SCM_TIMESTAMPNS)) {
 			memcpy(&then, CMSG_DATA(c), sizeof(then));
-			got->waited_ns = since(&then);
+			/* the clock of the kernel's stamps, which may have been
+			 * set since */
+			clock_gettime(CLOCK_REALTIME, &now);
+			ns = (now.tv_sec - then.tv_sec) * NS_PER_S +
+			     now.tv_nsec - then.tv_nsec;
+			got->waited_ns = ns > 0 && ns < WAIT_MOST_NS ? ns : 0;
 		}
 	}
 }
@@ -552,16 +508,27 @@ bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got)
 	return true;
 }
 
-static void read_error(struct msghdr *msg, struct ping_bounce *b)
+bool ping_socket_bounce(int fd, void *buf, size_t size, struct ping_got *b)
 {
 	struct sockaddr_storage by = { 0 };
 	struct sock_extended_err err;
 	size_t room;
+	struct letter l;
+	ssize_t n;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
-	     c = CMSG_NXTHDR(msg, c)) {
-		if (!is(c, SOL_IP, IP_RECVERR) &&
-		    !is(c, SOL_IPV6, IPV6_RECVERR)) {
+	letter_init(&l, buf, size);
+	n = recvmsg(fd, &l.msg, MSG_ERRQUEUE | MSG_DONTWAIT);
+	if (n < 0) {
+		return false;
+	}
+	*b = (struct ping_got){
+		.to = ip_of_sockaddr((struct sockaddr *)&l.sa),
+		.n = (size_t)n,
+	};
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&l.msg); c != NULL;
+	     c = CMSG_NXTHDR(&l.msg, c)) {
+		if (!is_control(c, SOL_IP, IP_RECVERR) &&
+		    !is_control(c, SOL_IPV6, IPV6_RECVERR)) {
 			continue;
 		}
 		memcpy(&err, CMSG_DATA(c), sizeof(err));
@@ -574,23 +541,7 @@ static void read_error(struct msghdr *msg, struct ping_bounce *b)
 		room = c->cmsg_len - CMSG_LEN(sizeof(err));
 		memcpy(&by, CMSG_DATA(c) + sizeof(err),
 		       room < sizeof(by) ? room : sizeof(by));
-		b->by = ip_of_sockaddr((struct sockaddr *)&by);
+		b->from = ip_of_sockaddr((struct sockaddr *)&by);
 	}
-}
-
-bool ping_socket_bounce(int fd, void *buf, size_t size, struct ping_bounce *b)
-{
-	struct letter l;
-	ssize_t n;
-
-	letter_init(&l, buf, size);
-	n = recvmsg(fd, &l.msg, MSG_ERRQUEUE | MSG_DONTWAIT);
-	if (n < 0) {
-		return false;
-	}
-	*b = (struct ping_bounce){
-		.to = ip_of_sockaddr((struct sockaddr *)&l.sa), .n = (size_t)n,
-	};
-	read_error(&l.msg, b);
 	return true;
 }

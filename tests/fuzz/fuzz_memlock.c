@@ -27,10 +27,11 @@ static void limits(const struct str *text)
 
 static void status(const struct str *text)
 {
-	struct proc_status s = { .uid = -1 };
+	bool has_ipc_lock;
+	int64_t uid = -1;
 
-	if (proc_status_parse(text, &s, NULL) == 0) {
-		check(s.uid >= 0 && s.uid <= UINT32_MAX);
+	if (proc_status_parse(text, &has_ipc_lock, &uid, NULL) == 0) {
+		check(uid >= 0 && uid <= UINT32_MAX);
 	}
 }
 

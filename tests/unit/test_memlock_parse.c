@@ -111,22 +111,29 @@ static void status_has_capability_and_user(void **state)
 				   "CapEff:\t0000000000000000\n";
 	static const char others[] = "Uid:\t1\t1\t1\t1\n"
 				     "CapEff:\t00000000ffffbfff\n";
-	struct proc_status s;
+	bool has_ipc_lock;
+	int64_t uid;
 	struct err e = { 0 };
 
 	(void)state;
-	assert_int_equal(proc_status_parse(str_of(root), &s, NULL), 0);
-	assert_true(s.has_ipc_lock);
-	assert_int_equal(s.uid, 0);
-	assert_int_equal(proc_status_parse(str_of(user), &s, NULL), 0);
-	assert_false(s.has_ipc_lock);
-	assert_int_equal(s.uid, 1000);	/* the effective one */
-	assert_int_equal(proc_status_parse(str_of(others), &s, NULL),
-			 0);
-	assert_false(s.has_ipc_lock);	/* all but that one */
-	assert_int_equal(proc_status_parse(str_of("Uid:\t1\t1\n"), &s, &e), -1);
+	assert_int_equal(
+		proc_status_parse(str_of(root), &has_ipc_lock, &uid, NULL), 0);
+	assert_true(has_ipc_lock);
+	assert_int_equal(uid, 0);
+	assert_int_equal(
+		proc_status_parse(str_of(user), &has_ipc_lock, &uid, NULL), 0);
+	assert_false(has_ipc_lock);
+	assert_int_equal(uid, 1000); /* the effective one */
+	assert_int_equal(
+		proc_status_parse(str_of(others), &has_ipc_lock, &uid, NULL),
+		0);
+	assert_false(has_ipc_lock); /* all but that one */
+	assert_int_equal(proc_status_parse(str_of("Uid:\t1\t1\n"),
+					   &has_ipc_lock, &uid, &e),
+			 -1);
 	assert_says(&e, "CapEff");
-	assert_int_equal(proc_status_parse(str_of("CapEff:\txyz\n"), &s, &e),
+	assert_int_equal(proc_status_parse(str_of("CapEff:\txyz\n"),
+					   &has_ipc_lock, &uid, &e),
 			 -1);
 	assert_says(&e, "line 1");
 }

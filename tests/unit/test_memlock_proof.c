@@ -30,7 +30,7 @@ static int attempt(int64_t size_B, void *arg)
 static struct bisect_result search(int64_t limit, int64_t first,
 				   int64_t ceiling)
 {
-	const struct limit_bisect b = {
+	const struct trial b = {
 		.unit_B = PAGE, .first_B = first, .ceiling_B = ceiling,
 		.attempt = attempt,
 	};

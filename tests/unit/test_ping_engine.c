@@ -436,12 +436,12 @@ static void the_mtu_is_found(void **state)
 
 static void answers_to_strangers_have_a_limit(void **state)
 {
-	struct ping_bucket b = { .tokens = PING_ECHO_BURST };
+	struct ping_echo b = { .tokens = PING_ECHO_BURST };
 	size_t given = 0;
 
 	(void)state;
 	for (int i = 0; i < 1000000; i++) {
-		given += ping_bucket_take(&b, i * NS_PER_US);
+		given += ping_echo_take(&b, i * NS_PER_US);
 	}
 	assert_true(given <= PING_ECHO_BURST + PING_ECHO_RATE + 1);
 	assert_true(given >= PING_ECHO_RATE);
