@@ -38,7 +38,7 @@ struct cm {
 	struct ibv_ah_attr path;
 };
 
-/* Where it can end, and why it mostly does. */
+/* Steps at which it can fail, with the usual cause. */
 enum cm_step {
 	STEP_CHANNEL, STEP_LISTEN, STEP_ADDRESS, STEP_ROUTE, STEP_CONNECT
 };
@@ -62,7 +62,7 @@ static const struct {
 		"refuses" },
 };
 
-/* @err: an errno; else CM's own @reason. */
+/* Fail with the errno @err or, if it is 0, the reason of CM. */
 static int failed(const struct xport_link *l, enum cm_step step, int err,
 		  int reason, struct xport_result *r)
 {
@@ -83,19 +83,6 @@ static int failed(const struct xport_link *l, enum cm_step step, int err,
 
 /* ---- addresses ----------------------------------------------------------- */
 
-/* InfiniBand has IP addresses where IPoIB runs on the port. */
-static bool is_of_port(const struct verbs_device *d, const char *name)
-{
-	char text[32];
-	int64_t port = -1;
-
-	sysfile_read(text, sizeof(text), "/sys/class/net/%s/dev_port", name);
-	units_parse_int(text, 0, UINT8_MAX, &port, NULL);
-	return port + 1 == d->port &&
-	       sysfile_there("/sys/class/infiniband/%s/device/net/%s", d->hca,
-			     name);
-}
-
 struct ip_addr cm_address(const struct verbs_device *d)
 {
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
@@ -103,7 +90,16 @@ struct ip_addr cm_address(const struct verbs_device *d)
 	struct ip_addr ip = { .family = 0 };
 
 	for (size_t i = 0; !d->ethernet && ip.family == 0 && i < n; i++) {
-		if (is_of_port(d, list[i].name)) {
+		char text[32];
+		int64_t port = -1;
+
+		/* IPoIB on the port */
+		sysfile_read(text, sizeof(text), "/sys/class/net/%s/dev_port",
+			     list[i].name);
+		units_parse_int(text, 0, UINT8_MAX, &port, NULL);
+		if (port + 1 == d->port &&
+		    sysfile_there("/sys/class/infiniband/%s/device/net/%s",
+				  d->hca, list[i].name)) {
 			ip = list[i].net.ip;
 		}
 	}
@@ -165,7 +161,8 @@ static int await_event(const struct xport_link *l, int64_t deadline_ns)
 	return 0;
 }
 
-/* Anybody may ask at the port; the peer does with the word of this pair. */
+/* Return true for a request of anyone but the peer, which sends the word of
+ * this pair. */
 static bool is_stranger(const struct xport_link *l,
 			const struct rdmacm_event *event)
 {
@@ -177,29 +174,31 @@ static bool is_stranger(const struct xport_link *l,
 		!hash_equal(p->private_data, &l->word, sizeof(l->word)));
 }
 
-/* The next event of @cm; 0 or an errno.  A connection that the peer asks for is
- * kept as cm->id, strangers are refused. */
-static int next_event(const struct xport_link *l, int64_t deadline_ns,
-		      int *type, int *status)
+/* Wait for the next event, which must be @wanted.  A connection that the peer
+ * asks for is kept as cm->id, strangers are refused. */
+static int await(const struct xport_link *l, enum rdmacm_event_type wanted,
+		 enum cm_step step, int64_t deadline_ns, struct xport_result *r)
 {
 	struct cm *cm = l->cm;
-	struct rdma_cm_id *stranger;
+	struct rdma_cm_id *stranger = NULL;
 	struct rdmacm_event *event;
+	int type = -1, status = 0, rc;
 
 	do {
-		int rc = await_event(l, deadline_ns);
-
+		rc = await_event(l, deadline_ns);
+		if (rc == 0 &&
+		    cm->lib->get_cm_event(cm->channel, &event) != 0) {
+			rc = errno;
+		}
 		if (rc != 0) {
-			return rc;
+			/* a wait that ended in vain is not the cause */
+			r->echo = rc == ETIMEDOUT || rc == ECANCELED;
+			return failed(l, step, rc, 0, r);
 		}
-		if (cm->lib->get_cm_event(cm->channel, &event) != 0) {
-			return errno;
-		}
-		*type = event->type;
-		*status = event->status;
+		type = event->type;
+		status = event->status;
 		stranger = is_stranger(l, event) ? event->id : NULL;
-		if (stranger == NULL &&
-		    event->type == RDMACM_CONNECT_REQUEST) {
+		if (stranger == NULL && type == RDMACM_CONNECT_REQUEST) {
 			cm->id = event->id;
 		}
 		cm->lib->ack_cm_event(event);
@@ -207,23 +206,11 @@ static int next_event(const struct xport_link *l, int64_t deadline_ns,
 			cm->lib->destroy_id(stranger);
 		}
 	} while (stranger != NULL);
-	return 0;
-}
-
-static int await(const struct xport_link *l, enum rdmacm_event_type wanted,
-		 enum cm_step step, int64_t deadline_ns,
-		 struct xport_result *r)
-{
-	int type = -1, status = 0;
-	int rc = next_event(l, deadline_ns, &type, &status);
-
-	if (rc == 0 && type == (int)wanted) {
+	if (type == (int)wanted) {
 		return 0;
 	}
-	/* who waited in vain, or no longer, says nothing of the cause */
-	r->echo = rc == ETIMEDOUT || rc == ECANCELED;
-	return rc != 0	   ? failed(l, step, rc, 0, r) :
-	       status < 0 ? failed(l, step, -status, 0, r) :
+	r->echo = false;
+	return status < 0 ? failed(l, step, -status, 0, r) :
 			    failed(l, step, 0, status, r);
 }
 

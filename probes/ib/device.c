@@ -17,8 +17,6 @@
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
 
-static bool verbs_port_active(const struct verbs_device *d, const char **state);
-
 /* The option, else what NCCL's jobs have by @name, else 0. */
 static struct verbs_setting verbs_setting_of(const struct verbs_device *d,
 					     int64_t option, const char *name)
@@ -180,19 +178,13 @@ static const struct call_words {
 	  .words = { "verbs_error", "the driver refuses" } },
 };
 
-static bool fits(const struct call_words *w, enum verbs_call call, int err,
-		 bool limited)
-{
-	return (w->call == ANY_CALL || w->call == call) &&
-	       (w->err == 0 || w->err == err) && (limited || !w->limited);
-}
-
 const struct err_words *verbs_call_words(enum verbs_call call, int err,
 					   bool limited)
 {
 	const struct call_words *w = call_words;
 
-	while (!fits(w, call, err, limited)) {
+	while ((w->call != ANY_CALL && w->call != call) ||
+	       (w->err != 0 && w->err != err) || (w->limited && !limited)) {
 		w++;	/* the last one fits all */
 	}
 	return &w->words;
@@ -201,20 +193,6 @@ const struct err_words *verbs_call_words(enum verbs_call call, int err,
 /* ---- fault --------------------------------------------------------------- */
 
 #if HAVE_VERBS
-
-#include <string.h>
-
-bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
-{
-	const char *state;
-
-	if (verbs_port_active(&l->x->dev, &state)) {
-		return false;
-	}
-	xport_fail(r, OUTCOME_ERROR, "port_down", "%s: the port is %s now",
-		   l->x->dev.name, state);
-	return true;
-}
 
 void verbs_tell_fault(const struct xport_link *l, const char *doing,
 		     struct xport_result *r)
@@ -297,40 +275,27 @@ const char *gid_text(const uint8_t raw[GID_BYTES], char buf[GID_TEXT])
 	return ip_text(&ip, buf, GID_TEXT);
 }
 
-/* ---- what may be taken --------------------------------------------------- */
-
-#if HAVE_VERBS
-static bool gid_is_zero(const uint8_t raw[GID_BYTES])
-{
-	static const uint8_t zero[GID_BYTES];
-
-	return memcmp(raw, zero, GID_BYTES) == 0;
-}
-#endif
-
-static bool is_allowed(const struct gid_entry *g, const struct gid_wish *w)
-{
-	struct ip_addr ip = gid_ip(g->raw);
-
-	return (w->family == 0 || ip.family == w->family) &&
-	       /* an old kernel does not say which one it is */
-	       (w->roce == 0 || g->roce == 0 || g->roce == w->roce) &&
-	       (w->range.prefix == 0 || ip_in(&ip, &w->range));
-}
+/* ---- allowed GIDs ------------------------------------------------------- */
 
 size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_allowed(&table[i], w)) {
-			table[kept++] = table[i];
+		const struct gid_entry *g = &table[i];
+		struct ip_addr ip = gid_ip(g->raw);
+
+		/* an old kernel does not say which version it is */
+		if ((w->family == 0 || ip.family == w->family) &&
+		    (w->roce == 0 || g->roce == 0 || g->roce == w->roce) &&
+		    (w->range.prefix == 0 || ip_in(&ip, &w->range))) {
+			table[kept++] = *g;
 		}
 	}
 	return kept;
 }
 
-/* ---- which one ----------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------- */
 
 /* Odd where it is IPv4, even where not; each step before is a better way. */
 static int worth(const struct gid_entry *g)
@@ -366,37 +331,26 @@ static struct ip_net net_of(const struct gid_entry *g)
 	return net;
 }
 
-static bool same_subnet(const struct gid_entry *a, const struct gid_entry *b)
-{
-	struct ip_net net_a = net_of(a), net_b = net_of(b);
-
-	return ip_in(&net_a.ip, &net_b) && ip_in(&net_b.ip, &net_a);
-}
-
-/* 0: they do not reach each other. */
-static int worth_together(const struct gid_entry *a, const struct gid_entry *b)
-{
-	int w = worth(a);
-
-	/* the way, then the subnet, then IPv4 */
-	return w != worth(b) || a->roce != b->roce ?
-		       0 :
-		       1 + 4 * (w / 2) + 2 * same_subnet(a, b) + w % 2;
-}
-
 bool gid_agree(const struct gid_entry *lead, size_t n_lead,
-	       const struct gid_entry *other, size_t n_other,
-	       struct gid_pair *out)
+	       const struct gid_entry *other, size_t n_other, size_t *at_lead,
+	       size_t *at_other)
 {
 	int most = 0;
 
 	for (size_t i = 0; i < n_lead; i++) {
 		for (size_t k = 0; k < n_other; k++) {
-			int w = worth_together(&lead[i], &other[k]);
+			struct ip_net a = net_of(&lead[i]);
+			struct ip_net b = net_of(&other[k]);
+			bool same = ip_in(&a.ip, &b) && ip_in(&b.ip, &a);
+			int w = worth(&lead[i]), together;
 
-			if (w > most) {
-				most = w;
-				*out = (struct gid_pair){ i, k };
+			/* the way, then the subnet, then IPv4 */
+			together = 1 + 4 * (w / 2) + 2 * same + w % 2;
+			if (w == worth(&other[k]) &&
+			    lead[i].roce == other[k].roce && together > most) {
+				most = together;
+				*at_lead = i;
+				*at_other = k;
 			}
 		}
 	}
@@ -409,51 +363,22 @@ bool gid_agree(const struct gid_entry *lead, size_t n_lead,
 
 #if HAVE_VERBS
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <infiniband/verbs.h>
 
 #include "lib/base/limit.h"
-#include "lib/base/str.h"
 #include "probes/host/interface.h"
-#include "probes/host/inventory.h"
-#include "probes/host/nccl_conf.h"
 #include "probes/host/sysfile.h"
 
 #define FAMILY	"NCCL_IB_ADDR_FAMILY"
 #define RANGE	"NCCL_IB_ADDR_RANGE"
 #define VERSION "NCCL_IB_ROCE_VERSION_NUM"
 
-/* ---- what is there ------------------------------------------------------- */
-
-static int roce_version(const struct verbs_device *d, int index)
-{
-	char text[64];
-
-	sysfile_read(text, sizeof(text),
-		     "/sys/class/infiniband/%s/ports/%d/gid_attrs/types/%d",
-		     d->hca, d->port, index);
-	return gid_parse_type(text);
-}
-
-/* How many bits of its address name the subnet, as its interface says. */
-static int prefix_of(const struct gid_entry *g, const struct interface *list,
-		     size_t n)
-{
-	struct ip_addr ip = gid_ip(g->raw);
-	size_t i = 0;
-
-	while (i < n && !ip_equal(&list[i].net.ip, &ip)) {
-		i++;
-	}
-	return i < n ? list[i].net.prefix : 0;
-}
+/* ---- the table ---------------------------------------------------------- */
 
 static size_t read_gids(const struct verbs_device *d,
 			struct gid_entry table[GID_MAX])
 {
+	static const uint8_t zero[GID_BYTES];
 	size_t n = 0;
 
 	for (int i = 0; i < GID_MAX; i++) {
@@ -465,7 +390,7 @@ static size_t read_gids(const struct verbs_device *d,
 		}
 		*g = (struct gid_entry){ .index = i };
 		memcpy(g->raw, gid.raw, GID_BYTES);
-		n += !gid_is_zero(g->raw);
+		n += memcmp(g->raw, zero, GID_BYTES) != 0;
 	}
 	return n;
 }
@@ -477,43 +402,28 @@ static void describe_gids(const struct verbs_device *d,
 {
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
 	size_t n_list = list != NULL ? interface_list(list, INTERFACE_MAX) : 0;
+	char text[64];
 
 	for (size_t i = 0; i < n; i++) {
-		table[i].roce = roce_version(d, table[i].index);
-		table[i].prefix = prefix_of(&table[i], list, n_list);
+		struct ip_addr ip = gid_ip(table[i].raw);
+
+		sysfile_read(text, sizeof(text),
+			     "/sys/class/infiniband/%s/ports/%d/gid_attrs/"
+			     "types/%d",
+			     d->hca, d->port, table[i].index);
+		table[i].roce = gid_parse_type(text);
+		/* the bits that name the subnet, as the interface says */
+		table[i].prefix = 0;
+		for (size_t k = n_list; k-- > 0;) {
+			if (ip_equal(&list[k].net.ip, &ip)) {
+				table[i].prefix = list[k].net.prefix;
+			}
+		}
 	}
 	free(list);
 }
 
-/* "0 (fe80::1), 1 (10.0.0.1)": what the user can choose from. */
-static void list_gids(const struct gid_entry *table, size_t n, struct str *all)
-{
-	char gid[GID_TEXT];
-
-	for (size_t i = 0; i < n; i++) {
-		str_addf(all, "%s%d (%s)", i > 0 ? ", " : "", table[i].index,
-			 gid_text(table[i].raw, gid));
-	}
-}
-
-/* ---- what is wanted ------------------------------------------------------ */
-
-/* NCCL warns of what it cannot read, and goes on without. */
-static struct gid_wish read_wish(const struct verbs_device *d)
-{
-	const char *family = nccl_conf_get(d->conf, FAMILY, NULL);
-	const char *range = nccl_conf_get(d->conf, RANGE, NULL);
-	struct gid_wish w = { 0 };
-
-	if (family != NULL) {
-		gid_parse_family(family, &w.family, NULL);
-	}
-	if (range != NULL) {
-		ip_net_parse(range, &w.range, NULL);
-	}
-	w.roce = verbs_setting_of(d, -1, VERSION).value;
-	return w;
-}
+/* ---- the choice --------------------------------------------------------- */
 
 static const char *const wishes[] = { FAMILY, RANGE, VERSION };
 
@@ -528,16 +438,25 @@ static size_t take_index(struct gid_entry *table, size_t n, int index)
 	return 0;
 }
 
-/* Those of @table that may be used, the best first. */
+/* Keep the GIDs of @table that the settings of NCCL allow, the best first. */
 static size_t take_allowed(const struct verbs_device *d,
 			   struct gid_entry *table, size_t n)
 {
-	struct gid_wish wish;
+	const char *family = nccl_conf_get(d->conf, FAMILY, NULL);
+	const char *range = nccl_conf_get(d->conf, RANGE, NULL);
+	struct gid_wish wish = { 0 };
 
 	if (!d->ethernet) {
 		return take_index(table, n, 0);
 	}
-	wish = read_wish(d);
+	/* as NCCL, ignore a value that cannot be read */
+	if (family != NULL) {
+		gid_parse_family(family, &wish.family, NULL);
+	}
+	if (range != NULL) {
+		ip_net_parse(range, &wish.range, NULL);
+	}
+	wish.roce = verbs_setting_of(d, -1, VERSION).value;
 	n = gid_allowed(table, n, &wish);
 	gid_order(table, n);
 	return n < GID_OFFERS ? n : GID_OFFERS;
@@ -547,8 +466,13 @@ static int none_left(const struct verbs_device *d,
 		     const struct gid_entry *table, size_t n, struct err *e)
 {
 	struct str all = STR_INIT, why = STR_INIT;
+	char gid[GID_TEXT];
 
-	list_gids(table, n, &all);
+	/* the choice of the user: "0 (fe80::1), 1 (10.0.0.1)" */
+	for (size_t i = 0; i < n; i++) {
+		str_addf(&all, "%s%d (%s)", i > 0 ? ", " : "", table[i].index,
+			 gid_text(table[i].raw, gid));
+	}
 	/* "allowed by NCCL_IB_ADDR_FAMILY=AF_INET6,
 	 * NCCL_IB_ADDR_RANGE=fd00::/8" */
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(*wishes); i++) {
@@ -612,19 +536,9 @@ static int verbs_choose_gid(struct verbs_device *d, const struct spec *spec,
 
 #if HAVE_VERBS
 
-#include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
-#include <infiniband/verbs.h>
-
-#include "lib/base/limit.h"
-#include "lib/base/str.h"
 #include "lib/base/units.h"
-#include "probes/host/inventory.h"
-#include "probes/host/nccl_conf.h"
 #include "probes/host/port.h"
 
 int verbs_call_fault(const struct verbs_device *d, enum verbs_call call,
@@ -699,17 +613,18 @@ static const char *state_word(enum ibv_port_state s)
 	return (size_t)s < sizeof(words) / sizeof(words[0]) ? words[s] : "?";
 }
 
-/* Return true if the port is still ACTIVE; *@state gets its state in words. */
-static bool verbs_port_active(const struct verbs_device *d, const char **state)
+bool verbs_tell_port(const struct xport_link *l, struct xport_result *r)
 {
 	struct ibv_port_attr a;
+	int rc = query_port(&l->x->dev, &a);
 
-	if (query_port(d, &a) != 0) {
-		*state = "not to be asked";
+	if (rc == 0 && a.state == IBV_PORT_ACTIVE) {
 		return false;
 	}
-	*state = state_word(a.state);
-	return a.state == IBV_PORT_ACTIVE;
+	xport_fail(r, OUTCOME_ERROR, "port_down", "%s: the port is %s now",
+		   l->x->dev.name,
+		   rc == 0 ? state_word(a.state) : "not to be asked");
+	return true;
 }
 
 static int read_port(struct verbs_device *d, const char **code, struct err *e)
@@ -740,26 +655,13 @@ static int read_port(struct verbs_device *d, const char **code, struct err *e)
 	return 0;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
-
-static int check_pkey(struct verbs_device *d, const char **code,
-		      struct err *e)
-{
-	uint16_t pkey = 0;
-	int rc = d->v->query_pkey(d->ctx, d->port, d->pkey_index.value, &pkey);
-
-	if (rc == 0 && pkey != 0) {
-		return 0;
-	}
-	*code = "pkey_missing";
-	return err_set(e, 0, "%s: there is no P_Key at index %d (%s)", d->name,
-		       d->pkey_index.value, d->pkey_index.source);
-}
+/* ---- the device ---------------------------------------------------------- */
 
 int verbs_device_open(struct verbs_device *d, const char *name,
 		      const struct spec *spec, const char **code,
 		      struct err *e)
 {
+	uint16_t pkey = 0;
 	int rc;
 	struct rlimit r;
 
@@ -782,15 +684,22 @@ int verbs_device_open(struct verbs_device *d, const char *name,
 	}
 	d->qp_timeout = (int)spec->qp_timeout;
 	d->qp_retries = (int)spec->qp_retries;
-	d->v = dl_verbs(NULL);	/* who opens us has looked */
+	d->v = dl_verbs(NULL); /* the caller has checked that it is there */
 	rc = open_context(d);
 	if (rc != 0) {
 		return verbs_call_fault(d, VERBS_OPEN, rc, code, e);
 	}
 	if (read_port(d, code, e) < 0 ||
-	    verbs_choose_gid(d, spec, code, e) < 0 ||
-	    check_pkey(d, code, e) < 0) {
+	    verbs_choose_gid(d, spec, code, e) < 0) {
 		return -1;
+	}
+	if (d->v->query_pkey(d->ctx, d->port, d->pkey_index.value, &pkey) !=
+		    0 ||
+	    pkey == 0) {
+		*code = "pkey_missing";
+		return err_set(e, 0, "%s: there is no P_Key at index %d (%s)",
+			       d->name, d->pkey_index.value,
+			       d->pkey_index.source);
 	}
 	d->pd = d->v->alloc_pd(d->ctx);
 	return d->pd != NULL ? 0 :

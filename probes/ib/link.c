@@ -45,39 +45,13 @@ static int smaller(int a, int b)
 	return a < b ? a : b;
 }
 
-static int make_queue(struct xport_link *l, struct link_queue *q, int sends,
-		      struct xport_result *r)
-{
-	const struct verbs_device *d = &l->x->dev;
-	struct ibv_qp_init_attr a = {
-		.qp_type = IBV_QPT_RC, .send_cq = l->cq, .recv_cq = l->cq,
-	};
-
-	a.cap = (struct ibv_qp_cap){
-		.max_send_wr = (uint32_t)sends,
-		.max_recv_wr = (uint32_t)l->rx_depth,
-		.max_send_sge = 1,
-		.max_recv_sge = 1,
-		.max_inline_data = INLINE_BYTES,
-	};
-	q->qp = d->v->create_qp(d->pd, &a);
-	if (q->qp == NULL) {
-		/* not every HCA has room for data in the request itself */
-		a.cap.max_inline_data = 0;
-		q->qp = d->v->create_qp(d->pd, &a);
-	}
-	q->to_receive = l->rx_depth;
-	l->inline_bytes = a.cap.max_inline_data;
-	return q->qp != NULL ? 0 : call_failed(l, VERBS_CREATE_QP, errno, r);
-}
-
 static int make_queues(struct xport_link *l, struct xport_result *r)
 {
 	const struct verbs_device *d = &l->x->dev;
 	/* the queue with the least to do may have what all have on average, and
 	 * a group more */
 	int extra = 2 * WORDS_MAX + (d->qps.value > 1 ? LINK_GROUP_MAX : 0);
-	int sends, rc = 0;
+	int sends;
 
 	l->tx_depth = smaller(l->x->tx_depth, d->max_wr / 2 - extra / 2);
 	l->rx_depth = l->tx_depth * 2 > RECEIVES_MIN ? l->tx_depth * 2 :
@@ -91,11 +65,32 @@ static int make_queues(struct xport_link *l, struct xport_result *r)
 	if (l->cq == NULL) {
 		return call_failed(l, VERBS_CREATE_CQ, errno, r);
 	}
-	while (rc == 0 && l->n_queues < d->qps.value) {
-		rc = make_queue(l, &l->queue[l->n_queues], sends, r);
-		l->n_queues++;
+	while (l->n_queues < d->qps.value) {
+		struct link_queue *q = &l->queue[l->n_queues++];
+		struct ibv_qp_init_attr init = {
+			.qp_type = IBV_QPT_RC,
+			.send_cq = l->cq,
+			.recv_cq = l->cq,
+			.cap = { .max_send_wr = (uint32_t)sends,
+				 .max_recv_wr = (uint32_t)l->rx_depth,
+				 .max_send_sge = 1,
+				 .max_recv_sge = 1,
+				 .max_inline_data = INLINE_BYTES },
+		};
+
+		q->qp = d->v->create_qp(d->pd, &init);
+		if (q->qp == NULL) {
+			/* not every HCA has room for data in the request */
+			init.cap.max_inline_data = 0;
+			q->qp = d->v->create_qp(d->pd, &init);
+		}
+		q->to_receive = l->rx_depth;
+		l->inline_bytes = init.cap.max_inline_data;
+		if (q->qp == NULL) {
+			return call_failed(l, VERBS_CREATE_QP, errno, r);
+		}
 	}
-	return rc;
+	return 0;
 }
 
 static struct ibv_ah_attr own_path(const struct xport_link *l)
@@ -119,18 +114,7 @@ static struct ibv_ah_attr own_path(const struct xport_link *l)
 	return a;
 }
 
-/* 1024 bytes are 3: enum ibv_mtu counts powers of two from 256. */
-static enum ibv_mtu mtu_of(int64_t bytes)
-{
-	enum ibv_mtu mtu = IBV_MTU_256;
-
-	while (mtu < IBV_MTU_4096 && (128 << (mtu + 1)) <= bytes) {
-		mtu++;
-	}
-	return mtu;
-}
-
-/* All queues into @state, for which the driver reads what @mask names; 0 or an
+/* Bring all queues into @state, with the attributes that @mask names; 0 or an
  * errno. */
 static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 {
@@ -142,7 +126,6 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 		.qp_access_flags = IBV_ACCESS_LOCAL_WRITE |
 				   IBV_ACCESS_REMOTE_WRITE |
 				   IBV_ACCESS_REMOTE_READ,
-		.path_mtu = mtu_of(l->mtu_B),
 		.rq_psn = (uint32_t)l->peer.psn,
 		.max_dest_rd_atomic = (uint8_t)l->own.read_depth,
 		.min_rnr_timer = RNR_TIMER,
@@ -157,20 +140,17 @@ static int to_state(struct xport_link *l, enum ibv_qp_state state, int mask)
 	};
 	int rc = 0;
 
+	/* 1024 bytes are 3: enum ibv_mtu counts powers of two from 256 */
+	a.path_mtu = IBV_MTU_256;
+	while (a.path_mtu < IBV_MTU_4096 &&
+	       (128 << (a.path_mtu + 1)) <= l->mtu_B) {
+		a.path_mtu++;
+	}
 	for (int i = 0; rc == 0 && i < l->n_queues; i++) {
 		a.dest_qp_num = (uint32_t)l->peer.qpns[i];
 		rc = d->v->modify_qp(l->queue[i].qp, &a, IBV_QP_STATE | mask);
 	}
 	return rc;
-}
-
-static int to_init(struct xport_link *l, struct xport_result *r)
-{
-	int rc = to_state(l, IBV_QPS_INIT,
-			  IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-				  IBV_QP_ACCESS_FLAGS);
-
-	return rc == 0 ? 0 : call_failed(l, VERBS_TO_INIT, rc, r);
 }
 
 /* ---- life ---------------------------------------------------------------- */
@@ -187,22 +167,44 @@ static uint64_t word_of(const char *nonce, uint64_t use)
 	return word;
 }
 
-static void fill_ticket(struct xport_link *l, const char *nonce)
+struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
+				  struct xport_result *r)
 {
-	const struct xport *x = l->x;
+	struct xport_link *l = calloc(1, sizeof(*l));
 	/* reads find their data where it is sent from */
 	const struct verbs_area *data =
 		&x->memory.side[x->op == OP_READ ? VERBS_SEND : VERBS_RECV];
-	struct verbs_ticket *t = &l->own;
+	struct verbs_ticket *t;
+	struct ip_addr ip;
+	int rc;
 
+	if (l == NULL) {
+		return xport_short(r, ENOMEM, "no memory for a pair");
+	}
+	l->x = x;
+	memset(x->box, 0, sizeof(*x->box));
+	worker_step(x->self.worker, "creating a queue pair");
+	rc = make_queues(l, r);
+	if (rc == 0) {
+		rc = to_state(l, IBV_QPS_INIT,
+			      IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+				      IBV_QP_ACCESS_FLAGS);
+		if (rc != 0) {
+			call_failed(l, VERBS_TO_INIT, rc, r);
+		}
+	}
+	if (rc != 0) {
+		verbs_pair_free(l);
+		return NULL;
+	}
+	t = &l->own;
 	STR_COPY(t->name, x->dev.name);
 	STR_COPY(t->link_layer, x->dev.ethernet ? "Ethernet" : "InfiniBand");
 	t->n_gids = x->dev.n_gids;
 	memcpy(t->gids, x->dev.gids, sizeof(t->gids));
 	t->lid = x->dev.lid;
 	if (x->by_cm && !x->dev.ethernet) {
-		struct ip_addr ip = cm_address(&x->dev);
-
+		ip = cm_address(&x->dev);
 		ip_text(&ip, t->ip, sizeof(t->ip));
 	}
 	t->n_qpns = l->n_queues;
@@ -217,24 +219,6 @@ static void fill_ticket(struct xport_link *l, const char *nonce)
 	t->data_key = data->remote_key;
 	t->box_addr = (int64_t)x->box_area.addr;
 	t->box_key = x->box_area.remote_key;
-}
-
-struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
-			    struct xport_result *r)
-{
-	struct xport_link *l = calloc(1, sizeof(*l));
-
-	if (l == NULL) {
-		return xport_short(r, ENOMEM, "no memory for a pair");
-	}
-	l->x = x;
-	memset(x->box, 0, sizeof(*x->box));
-	worker_step(x->self.worker, "creating a queue pair");
-	if (make_queues(l, r) < 0 || to_init(l, r) < 0) {
-		verbs_pair_free(l);
-		return NULL;
-	}
-	fill_ticket(l, nonce);
 	return l;
 }
 
@@ -255,23 +239,6 @@ void verbs_pair_free(struct xport_link *l)
 	free(l);
 }
 
-static int rtr_failed(struct xport_link *l, int err, struct xport_result *r)
-{
-	const struct err_words *w =
-		verbs_call_words(VERBS_TO_RTR, err, l->x->dev.limited);
-	char own[GID_TEXT], peer[GID_TEXT];
-
-	if (!verbs_tell_port(l, r)) {
-		xport_fail(r, OUTCOME_ERROR, w->code,
-			   "%s (GID %d, %s) to %s (%s), INIT to RTR: %s; %s",
-			   l->own.name, l->gid.index,
-			   gid_text(l->gid.raw, own), l->peer.name,
-			   gid_text(l->peer_gid.raw, peer), strerror(err),
-			   w->says);
-	}
-	return -1;
-}
-
 /* "RoCE v2, 10.7.0.1" */
 static const char *gid_says(const struct gid_entry *g, char *buf, size_t size)
 {
@@ -284,29 +251,13 @@ static const char *gid_says(const struct gid_entry *g, char *buf, size_t size)
 	return buf;
 }
 
-static int choose_gids(struct xport_link *l, bool lead, struct xport_result *r)
-{
-	const struct verbs_ticket *a = lead ? &l->own : &l->peer;
-	const struct verbs_ticket *b = lead ? &l->peer : &l->own;
-	char own[64], peer[64];
-	struct gid_pair p;
-
-	if (gid_agree(a->gids, a->n_gids, b->gids, b->n_gids, &p)) {
-		l->gid = l->own.gids[lead ? p.lead : p.other];
-		l->peer_gid = l->peer.gids[lead ? p.other : p.lead];
-		return 0;
-	}
-	xport_fail(r, OUTCOME_ERROR, "gid_mismatch",
-		   "%s and %s have no GIDs of one RoCE version and address "
-		   "family: %s, and %s", l->own.name, l->peer.name,
-		   gid_says(&l->own.gids[0], own, sizeof(own)),
-		   gid_says(&l->peer.gids[0], peer, sizeof(peer)));
-	return -1;
-}
-
 int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 		    int peer, struct xport_result *r)
 {
+	const struct verbs_ticket *a = lead ? &l->own : &l->peer;
+	const struct verbs_ticket *b = lead ? &l->peer : &l->own;
+	char own[64], other[64];
+	size_t at_a, at_b;
 	struct err e = { 0 };
 
 	if (verbs_ticket_parse(ticket, &l->peer, &e) < 0) {
@@ -323,9 +274,17 @@ int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 			   l->peer.link_layer);
 		return -1;
 	}
-	if (choose_gids(l, lead, r) < 0) {
+	if (!gid_agree(a->gids, a->n_gids, b->gids, b->n_gids, &at_a, &at_b)) {
+		xport_fail(r, OUTCOME_ERROR, "gid_mismatch",
+			   "%s and %s have no GIDs of one RoCE version and "
+			   "address family: %s, and %s",
+			   l->own.name, l->peer.name,
+			   gid_says(&l->own.gids[0], own, sizeof(own)),
+			   gid_says(&l->peer.gids[0], other, sizeof(other)));
 		return -1;
 	}
+	l->gid = l->own.gids[lead ? at_a : at_b];
+	l->peer_gid = l->peer.gids[lead ? at_b : at_a];
 	l->mtu_B = smaller((int)l->own.mtu_B, (int)l->peer.mtu_B);
 	l->n_queues = smaller(l->own.n_qpns, l->peer.n_qpns);
 	return 0;
@@ -333,6 +292,8 @@ int verbs_pair_meet(struct xport_link *l, const char *ticket, bool lead,
 
 int verbs_pair_connect(struct xport_link *l, struct xport_result *r)
 {
+	char own[GID_TEXT], peer[GID_TEXT];
+	const struct err_words *w;
 	int rc;
 
 	/* the driver resolves the address here and may wait a second for it,
@@ -347,7 +308,17 @@ int verbs_pair_connect(struct xport_link *l, struct xport_result *r)
 			      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
 			      IBV_QP_MIN_RNR_TIMER);
 	if (rc != 0) {
-		return rtr_failed(l, rc, r);
+		w = verbs_call_words(VERBS_TO_RTR, rc, l->x->dev.limited);
+		if (!verbs_tell_port(l, r)) {
+			xport_fail(r, OUTCOME_ERROR, w->code,
+				   "%s (GID %d, %s) to %s (%s), INIT to RTR: "
+				   "%s; %s",
+				   l->own.name, l->gid.index,
+				   gid_text(l->gid.raw, own), l->peer.name,
+				   gid_text(l->peer_gid.raw, peer),
+				   strerror(rc), w->says);
+		}
+		return -1;
 	}
 	rc = to_state(l, IBV_QPS_RTS,
 		      IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

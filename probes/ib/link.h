@@ -59,21 +59,17 @@ size_t gid_allowed(struct gid_entry *table, size_t n, const struct gid_wish *w);
  *  the lower index. */
 void gid_order(struct gid_entry *table, size_t n);
 
-/** Two ends' choice: places in their lists. */
-struct gid_pair {
-	size_t lead, other;
-};
-
 /**
- * The GIDs by which two ports reach each other: of one protocol and family at
+ * Find the GIDs by which two ports reach each other, as places in their lists:
+ * of one protocol and family at
  * both ends, RoCE v2 before v1 and routed before not as gid_order() has it, of
  * these those of one subnet, of these IPv4, of these the first of both lists.
  * Each end comes to the same answer from the same lists.  False when no two
  * fit.
  */
 bool gid_agree(const struct gid_entry *lead, size_t n_lead,
-	       const struct gid_entry *other, size_t n_other,
-	       struct gid_pair *out);
+	       const struct gid_entry *other, size_t n_other, size_t *at_lead,
+	       size_t *at_other);
 
 /* ---- words --------------------------------------------------------------- */
 
@@ -143,8 +139,6 @@ void verbs_device_close(struct verbs_device *d);
 void verbs_setting_fact(const struct verbs_device *d, json_t *facts,
 			const char *fact, const struct verbs_setting *s);
 
-/* gid_table.c */
-
 /** Add the chosen settings as facts of scope d->name. */
 void verbs_device_facts(const struct verbs_device *d, json_t *facts);
 
@@ -213,12 +207,6 @@ int verbs_register(const struct verbs_device *d, uint64_t addr, size_t bytes,
 		   struct verbs_area *out);
 /** Facts of scope d->name. */
 void verbs_memory_facts(const struct verbs_memory *m, json_t *facts);
-
-/* ---- gpu ----------------------------------------------------------------- */
-
-/**
- * Memory of a GPU that an HCA reads and writes by itself.
- */
 
 /* ---- ticket -------------------------------------------------------------- */
 
@@ -428,10 +416,6 @@ void cm_free(struct cm *cm);
 /* ---- measure ------------------------------------------------------------- */
 
 /** Measurements of a pair. Calls return 0, or -1 with the link's fault set. */
-
-/* ping.c: latency, 8 bytes to and fro */
-
-/* stream.c */
 
 #define VERBS_SAMPLE_S 4e-3	/* what a sample shall last */
 

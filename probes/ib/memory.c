@@ -20,7 +20,7 @@
 
 static void verbs_forget_sides(struct verbs_memory *m);
 
-/* How many folders of their way the GPU and the HCA @at have in common. */
+/* Count the folders that the paths of the GPU and the HCA @at share. */
 static int nearness(int gpu, const struct pcie_place *at)
 {
 	struct pcie_place place;
@@ -58,63 +58,36 @@ static int nearest(int count, const char *hca, int index)
 	return 0;
 }
 
-static int by_dmabuf(struct verbs_memory *m, CUdeviceptr buf,
-		     struct verbs_area *out)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t offset = buf % page;
-	uint64_t bytes = (offset + m->bytes + page - 1) / page * page;
-	int fd = -1, rc;
-
-	if (m->d->v->reg_dmabuf_mr == NULL || m->gpu->cu->mem_handle == NULL ||
-	    m->gpu->cu->mem_handle(&fd, buf - offset, bytes,
-				   DL_CUDA_DMABUF_FD, 0) != CUDA_SUCCESS) {
-		return EOPNOTSUPP;
-	}
-	rc = verbs_register(m->d, buf, m->bytes, fd, offset, &m->relaxed, out);
-	close(fd);	/* the registration holds it */
-	return rc;
-}
-
+/* Register both buffers of the GPU; 0 or an errno. */
 static int register_all(struct verbs_memory *m, bool dmabuf)
 {
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int rc = 0;
 
 	m->how = dmabuf ? "/dmabuf" : "/peermem";
 	m->relaxed = m->d->relaxed.value != 0;
+	if (dmabuf && (m->d->v->reg_dmabuf_mr == NULL ||
+		       m->gpu->cu->mem_handle == NULL)) {
+		return EOPNOTSUPP;
+	}
 	for (int i = 0; i < VERBS_SIDES && rc == 0; i++) {
 		CUdeviceptr buf = m->gpu->buf[i];
+		uint64_t offset = dmabuf ? buf % page : 0;
+		uint64_t bytes = (offset + m->bytes + page - 1) / page * page;
+		int fd = -1;
 
-		rc = dmabuf ? by_dmabuf(m, buf, &m->side[i]) :
-			      verbs_register(m->d, buf, m->bytes, -1, 0,
-					     &m->relaxed, &m->side[i]);
+		if (dmabuf && m->gpu->cu->mem_handle(&fd, buf - offset, bytes,
+						     DL_CUDA_DMABUF_FD,
+						     0) != CUDA_SUCCESS) {
+			return EOPNOTSUPP;
+		}
+		rc = verbs_register(m->d, buf, m->bytes, fd, offset,
+				    &m->relaxed, &m->side[i]);
+		if (fd >= 0) {
+			close(fd); /* the registration holds it */
+		}
 	}
 	return rc;
-}
-
-static int register_gpu(struct verbs_memory *m, const char **code,
-			struct err *e)
-{
-	uint64_t bytes = m->bytes > WHOLE_BYTES ? m->bytes : WHOLE_BYTES;
-	CUresult rc = gpu_reserve(m->gpu, bytes);
-	int dmabuf, peermem;
-
-	if (rc != CUDA_SUCCESS) {
-		*code = "no_memory";
-		return err_set(e, 0, "no memory on the GPU: %s",
-			       dl_cuda_text(m->gpu->cu, rc));
-	}
-	if ((dmabuf = register_all(m, true)) == 0) {
-		return 0;
-	}
-	verbs_forget_sides(m);
-	if ((peermem = register_all(m, false)) == 0) {
-		return 0;
-	}
-	*code = "gpu_memory";
-	return err_set(e, 0, "%s cannot register memory of %s: dma-buf: %s, "
-		       "nvidia-peermem: %s", m->d->name, m->gpu->id.name,
-		       strerror(dmabuf), strerror(peermem));
 }
 
 /* Open the GPU that shares the longest way of PCI bridges with the HCA, of
@@ -124,7 +97,9 @@ static int register_gpu(struct verbs_memory *m, const char **code,
 static int verbs_gpu_open(struct verbs_memory *m, int index, const char **code,
 			  struct err *e)
 {
-	int count = gpu_count(code, e);
+	uint64_t bytes = m->bytes > WHOLE_BYTES ? m->bytes : WHOLE_BYTES;
+	int count = gpu_count(code, e), dmabuf, peermem;
+	CUresult rc;
 
 	if (count < 0) {
 		return -1;
@@ -138,9 +113,28 @@ static int verbs_gpu_open(struct verbs_memory *m, int index, const char **code,
 		*code = LIMIT_MEMORY;
 		return err_set(e, ENOMEM, "no memory for a GPU");
 	}
-	return gpu_open(m->gpu, nearest(count, m->d->hca, index), code, e) < 0 ?
-		       -1 :
-		       register_gpu(m, code, e);
+	if (gpu_open(m->gpu, nearest(count, m->d->hca, index), code, e) < 0) {
+		return -1;
+	}
+	rc = gpu_reserve(m->gpu, bytes);
+	if (rc != CUDA_SUCCESS) {
+		*code = "no_memory";
+		return err_set(e, 0, "no memory on the GPU: %s",
+			       dl_cuda_text(m->gpu->cu, rc));
+	}
+	if ((dmabuf = register_all(m, true)) == 0) {
+		return 0;
+	}
+	verbs_forget_sides(m);
+	if ((peermem = register_all(m, false)) == 0) {
+		return 0;
+	}
+	*code = "gpu_memory";
+	return err_set(e, 0,
+		       "%s cannot register memory of %s: dma-buf: %s, "
+		       "nvidia-peermem: %s",
+		       m->d->name, m->gpu->id.name, strerror(dmabuf),
+		       strerror(peermem));
 }
 
 #endif
@@ -150,15 +144,6 @@ static int verbs_gpu_open(struct verbs_memory *m, int index, const char **code,
 /* Memory that an HCA may read and write. */
 
 #if HAVE_VERBS
-
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <infiniband/verbs.h>
-
-#include "lib/base/limit.h"
 
 /* One attempt; NULL with errno. */
 static struct ibv_mr *reg_mr(const struct verbs_device *d, uint64_t addr,
@@ -244,29 +229,9 @@ static void verbs_forget_sides(struct verbs_memory *m)
 
 #if HAVE_VERBS
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <infiniband/verbs.h>
-
-#include "lib/base/limit.h"
 #include "lib/data/pattern.h"
-#include "probes/ib/link.h"
-
-static int open_host(struct verbs_memory *m, const char **code, struct err *e)
-{
-	for (int i = 0; i < VERBS_SIDES; i++) {
-		m->host[i] = verbs_area_new(m->d, m->bytes, &m->relaxed,
-					    &m->side[i], code, e);
-		if (m->host[i] == NULL) {
-			return -1;
-		}
-	}
-	return 0;
-}
 
 int verbs_memory_open(struct verbs_memory *m, const struct verbs_device *d,
 		      size_t bytes, int gpu, const char **code, struct err *e)
@@ -275,8 +240,17 @@ int verbs_memory_open(struct verbs_memory *m, const struct verbs_device *d,
 		.d = d, .bytes = bytes, .how = "",
 		.relaxed = d->relaxed.value != 0,
 	};
-	return gpu < 0 ? open_host(m, code, e) :
-			 verbs_gpu_open(m, gpu, code, e);
+	if (gpu >= 0) {
+		return verbs_gpu_open(m, gpu, code, e);
+	}
+	for (int i = 0; i < VERBS_SIDES; i++) {
+		m->host[i] = verbs_area_new(d, bytes, &m->relaxed, &m->side[i],
+					    code, e);
+		if (m->host[i] == NULL) {
+			return -1;
+		}
+	}
+	return 0;
 }
 
 /* The GPU's own memory goes with the process, as its context does. */
@@ -320,21 +294,6 @@ static int fill_gpu(struct verbs_memory *m, enum gpu_buffer b, size_t bytes,
 			"filling a buffer of the GPU");
 }
 
-static int64_t wrong_on_gpu(struct verbs_memory *m, size_t bytes,
-			    uint64_t seed, int64_t deadline_ns)
-{
-	uint64_t wrong = 0;
-	CUresult rc;
-
-	if ((rc = gpu_check_begin(m->gpu)) == CUDA_SUCCESS &&
-	    (rc = gpu_check(m->gpu, bytes, seed, deadline_ns)) ==
-		    CUDA_SUCCESS) {
-		rc = gpu_check_end(m->gpu, &wrong, deadline_ns);
-	}
-	return gpu_said(m, rc, "checking a buffer of the GPU") < 0 ?
-		       -1 : (int64_t)wrong;
-}
-
 int verbs_memory_fill(struct verbs_memory *m, enum verbs_side side,
 		      size_t bytes, uint64_t seed, int64_t deadline_ns)
 {
@@ -363,10 +322,20 @@ void verbs_memory_spoil(struct verbs_memory *m, size_t bytes)
 int64_t verbs_memory_wrong(struct verbs_memory *m, size_t bytes, uint64_t seed,
 			   int64_t deadline_ns)
 {
-	return m->gpu != NULL ?
-		       wrong_on_gpu(m, bytes, seed, deadline_ns) :
-		       (int64_t)pattern_wrong(m->host[VERBS_RECV], bytes,
-					      seed);
+	uint64_t wrong = 0;
+	CUresult rc;
+
+	if (m->gpu == NULL) {
+		return (int64_t)pattern_wrong(m->host[VERBS_RECV], bytes, seed);
+	}
+	if ((rc = gpu_check_begin(m->gpu)) == CUDA_SUCCESS &&
+	    (rc = gpu_check(m->gpu, bytes, seed, deadline_ns)) ==
+		    CUDA_SUCCESS) {
+		rc = gpu_check_end(m->gpu, &wrong, deadline_ns);
+	}
+	return gpu_said(m, rc, "checking a buffer of the GPU") < 0 ?
+		       -1 :
+		       (int64_t)wrong;
 }
 
 #endif

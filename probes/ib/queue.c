@@ -64,30 +64,23 @@ int verbs_ticket_format(const struct verbs_ticket *t, char *buf, size_t size,
 	return 0;
 }
 
-static int parse(const json_t *j, struct verbs_ticket *t, struct err *e)
+int verbs_ticket_parse(const char *text, struct verbs_ticket *t, struct err *e)
 {
-	const json_t *gids = json_get_array(j, "gids", GID_OFFERS, e), *gid;
+	json_t *j = json_parse(text, strlen(text), e), *gids, *gid;
+	int rc = -1;
 
 	memset(t, 0, sizeof(*t));
-	if (gids == NULL || schema_read(port_fields, t, j, e) < 0 ||
-	    schema_read(queue_fields, t, j, e) < 0) {
-		return -1;
+	gids = j != NULL ? json_get_array(j, "gids", GID_OFFERS, e) : NULL;
+	if (gids != NULL && schema_read(port_fields, t, j, e) == 0) {
+		rc = schema_read(queue_fields, t, j, e);
 	}
-	json_array_foreach(gids, t->n_gids, gid)
-	{
-		if (schema_read(gid_fields, &t->gids[t->n_gids], gid, e) < 0) {
-			return -1;
-		}
+	for (; rc == 0 && t->n_gids < json_array_size(gids); t->n_gids++) {
+		gid = json_array_get(gids, t->n_gids);
+		rc = schema_read(gid_fields, &t->gids[t->n_gids], gid, e);
 	}
-	return t->n_qpns > 0 ? 0 : err_set(e, EPROTO, "'qpns' is empty");
-}
-
-int verbs_ticket_parse(const char *text, struct verbs_ticket *t,
-		       struct err *e)
-{
-	json_t *j = json_parse(text, strlen(text), e);
-	int rc = j != NULL ? parse(j, t, e) : -1;
-
+	if (rc == 0 && t->n_qpns == 0) {
+		rc = err_set(e, EPROTO, "'qpns' is empty");
+	}
 	json_decref(j);
 	return rc;
 }
@@ -202,33 +195,21 @@ static void take_sample(struct stream *s, int64_t now_ns)
 	s->sample_ns = now_ns;
 }
 
-/* Small messages come in groups: they may be through before all samples. */
-static bool stream_enough(const struct stream *s)
-{
-	return samples_enough(&s->samples, s->c) ||
-	       (s->c->iters > 0 && s->l->done >= s->c->iters);
-}
-
-static bool sample_full(const struct stream *s, int64_t now_ns)
-{
-	int64_t count = s->l->done - s->counted;
-
-	return s->c->iters > 0 ?
-		       count >= samples_batch(&s->samples, s->c) :
-		       count > 0 && now_ns - s->sample_ns >= SAMPLE_NS;
-}
-
 int stream_run(struct stream *s)
 {
-	int64_t now = 0, done = 0;
+	const int64_t iters = s->c->iters;
+	int64_t now = 0, done = 0, count;
 
 	stream_begin(s);
-	while (!stream_enough(s)) {
-		if (stream_fill(s, s->c->iters) < 0 ||
+	/* small messages come in groups: they may be through before all samples
+	 * are taken */
+	while (!samples_enough(&s->samples, s->c) &&
+	       (iters <= 0 || s->l->done < iters)) {
+		if (stream_fill(s, iters) < 0 ||
 		    verbs_turn(s->l, s->deadline_ns) < 0) {
 			return -1;
 		}
-		/* not every machine tells the time for nothing */
+		/* reading the clock is slow on some machines */
 		if (s->l->done == done) {
 			continue;
 		}
@@ -238,7 +219,9 @@ int stream_run(struct stream *s)
 		}
 		now = clock_raw_ns();
 		stream_widen(s, now);
-		if (sample_full(s, now)) {
+		count = done - s->counted;
+		if (iters > 0 ? count >= samples_batch(&s->samples, s->c) :
+				count > 0 && now - s->sample_ns >= SAMPLE_NS) {
 			take_sample(s, now);
 		}
 	}
@@ -271,24 +254,21 @@ int stream_until_word(struct stream *s, uint64_t *word)
 
 #if HAVE_VERBS
 
-#include <errno.h>
 #include <sched.h>
 
 #include <infiniband/verbs.h>
-
-#include "lib/base/clock.h"
 
 #define POLL_MAX	16
 #define QUIET_MAX	3	/* pings between two that complete */
 #define RECEIVE_BATCH	16	/* receives are posted again by so many */
 #define SPINS_A_LOOK	256
 /*
- * An HCA answers sooner than ALONE_NS; who waits longer lets others have the
- * CPU.  Where every answer is waited for, who sleeps makes its peer wait so
- * long that it sleeps, too: there it is only offered, at first.  Whoever has
- * slept before is ahead of the others, though, and keeps what it offers for
- * some milliseconds: after CROWDED_NS only sleep helps.  With more messages in
- * the queue it keeps nobody waiting, and soft-RoCE has work for that CPU.
+ * An HCA answers sooner than ALONE_NS; an end that waits longer leaves the CPU
+ * to others.  In pings, an end that sleeps makes its peer wait so long that it
+ * sleeps as well: there the CPU is only offered, at first.  A process that has
+ * slept before is preferred by the scheduler, though, and keeps the CPU that it
+ * offers for some milliseconds: after CROWDED_NS only sleep helps.  With more
+ * messages in the queue no peer waits, and soft-RoCE has work for that CPU.
  */
 #define ALONE_NS	100000
 #define CROWDED_NS	500000
@@ -537,34 +517,27 @@ static void nap(int64_t waited_ns)
 				      ns);
 }
 
-/* Nothing has come for @waited_ns, which is longer than ALONE_NS. */
-static void make_way(const struct xport_link *l, int64_t waited_ns)
-{
-	bool many = l->posted > 1 || l->pace == PACE_STREAM;
-
-	if (many && waited_ns <= AWAKE_NS) {
-		clock_sleep(waited_ns / DOZE_SHARE);
-	} else if (l->pace == PACE_PING && waited_ns > CROWDED_NS) {
-		clock_sleep(CROWDED_NAP_NS);
-	} else if (l->pace == PACE_PING || waited_ns <= AWAKE_NS) {
-		sched_yield();
-	} else {
-		nap(waited_ns);
-	}
-}
-
 int verbs_wait(struct xport_link *l, int64_t deadline_ns)
 {
-	int64_t now;
+	bool many = l->posted > 1 || l->pace == PACE_STREAM;
+	int64_t now, waited_ns;
 
 	if (++l->spins % SPINS_A_LOOK != 0) {
 		return 0;
 	}
 	now = clock_now_ns();
-	if (l->spins == SPINS_A_LOOK) {
-		l->since_ns = now;
-	} else if (now - l->since_ns > ALONE_NS) {
-		make_way(l, now - l->since_ns);
+	l->since_ns = l->spins == SPINS_A_LOOK ? now : l->since_ns;
+	waited_ns = now - l->since_ns;
+	if (waited_ns > ALONE_NS) {
+		if (many && waited_ns <= AWAKE_NS) {
+			clock_sleep(waited_ns / DOZE_SHARE);
+		} else if (l->pace == PACE_PING && waited_ns > CROWDED_NS) {
+			clock_sleep(CROWDED_NAP_NS);
+		} else if (l->pace == PACE_PING || waited_ns <= AWAKE_NS) {
+			sched_yield();
+		} else {
+			nap(waited_ns);
+		}
 	}
 	if (now > deadline_ns) {
 		return fail(l, FAULT_TIMEOUT, VERBS_POLL, ETIMEDOUT);

@@ -13,7 +13,6 @@
 
 #include <math.h>
 
-#include "lib/base/clock.h"
 #include "lib/base/stats.h"
 
 #define PINGS		1000
@@ -229,29 +228,24 @@ static int send_pings(struct xport_link *l, const struct xport_cell *c,
 	return p->go(l, PING_LAST);
 }
 
-static int answer_pings(struct xport_link *l, int64_t deadline_ns)
-{
-	const struct ping_ops *p = &ping_ops[l->x->op];
-	bool last = !p->answered;
-
-	for (uint64_t i = 1; !last; i++) {
-		if (p->come(l, i, &last, deadline_ns) < 0 ||
-		    (!last && p->go(l, i) < 0)) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* Send pings, and @r has their latency; or @answer them. */
+/* Send pings and set their latency in @r; or @answer them. */
 static int verbs_pings(struct xport_link *l, const struct xport_cell *c,
 		       bool answer, int64_t deadline_ns, struct xport_result *r)
 {
-	int rc;
+	const struct ping_ops *p = &ping_ops[l->x->op];
+	bool last = !p->answered;
+	int rc = 0;
 
 	l->pace = PACE_PING;
-	rc = answer ? answer_pings(l, deadline_ns) :
-		      send_pings(l, c, deadline_ns, r);
+	if (!answer) {
+		rc = send_pings(l, c, deadline_ns, r);
+	}
+	for (uint64_t i = 1; answer && !last && rc == 0; i++) {
+		rc = p->come(l, i, &last, deadline_ns);
+		if (rc == 0 && !last) {
+			rc = p->go(l, i);
+		}
+	}
 	l->pace = PACE_WORD;
 	return rc;
 }
@@ -348,20 +342,6 @@ static int run_passive(struct xport_link *l, const struct xport_cell *c,
 		       0;
 }
 
-static void tell_result(const struct xport_link *l,
-			const struct xport_cell *c, struct xport_result *r)
-{
-	if (r->wrong != RECORD_NONE && r->wrong > 0) {
-		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
-			   "%lld of %llu bytes arrived with a wrong value at "
-			   "%s",
-			   (long long)r->wrong,
-			   (unsigned long long)c->size_bytes, l->own.name);
-	} else {
-		r->outcome = OUTCOME_OK;
-	}
-}
-
 /* run() of the verbs transport: one direction at one size. */
 static bool verbs_measure(struct xport_link *l, const struct xport_cell *c,
 			  int64_t deadline_ns, struct xport_result *r)
@@ -399,8 +379,14 @@ static bool verbs_measure(struct xport_link *l, const struct xport_cell *c,
 		l->fault = FAULT_CANCELLED;	/* the peer waits in vain */
 	} else if (rc < 0) {
 		verbs_tell_fault(l, c->sender ? "sending" : "receiving", r);
+	} else if (r->wrong != RECORD_NONE && r->wrong > 0) {
+		xport_fail(r, OUTCOME_CORRUPT, "data_corrupt",
+			   "%lld of %llu bytes arrived with a wrong value at "
+			   "%s",
+			   (long long)r->wrong,
+			   (unsigned long long)c->size_bytes, l->own.name);
 	} else {
-		tell_result(l, c, r);
+		r->outcome = OUTCOME_OK;
 	}
 	return l->fault == FAULT_NONE;
 }
@@ -431,20 +417,14 @@ static void verbs_shutdown(struct xport *x)
 	free(x);
 }
 
-/* The largest message of the run. */
-static size_t largest(const struct spec *s)
-{
-	int64_t bytes = s->size_end_B > 0 ? s->size_end_B : s->size_begin_B;
-
-	return bytes > 0 ? (size_t)bytes : DEFAULT_BYTES;
-}
-
 static struct xport *verbs_open(const struct xport_self *self,
 				const char **code, struct err *e)
 {
 	const struct spec *spec = self->spec;
 	int gpu = spec->memory == MEMORY_GPU ? self->local_rank : -1;
 	bool relaxed = false;	/* words say what has arrived before them */
+	int64_t bytes =
+		spec->size_end_B > 0 ? spec->size_end_B : spec->size_begin_B;
 	struct xport *x;
 
 	if (dl_verbs(e) == NULL) {
@@ -468,8 +448,10 @@ static struct xport *verbs_open(const struct xport_self *self,
 	    (x->by_cm && cm_check(&x->dev, code, e) < 0) ||
 	    (x->box = verbs_area_new(&x->dev, sizeof(*x->box), &relaxed,
 				     &x->box_area, code, e)) == NULL ||
-	    verbs_memory_open(&x->memory, &x->dev, largest(spec), gpu, code,
-			      e) < 0) {
+	    /* for the largest message of the run */
+	    verbs_memory_open(&x->memory, &x->dev,
+			      bytes > 0 ? (size_t)bytes : DEFAULT_BYTES, gpu,
+			      code, e) < 0) {
 		verbs_shutdown(x);
 		return NULL;
 	}
@@ -482,8 +464,8 @@ static void verbs_describe(struct xport *x, json_t *facts)
 	verbs_memory_facts(&x->memory, facts);
 }
 
-/* A queue pair of the task at hand; one that came to nothing goes. */
-static void drop(struct xport *x)
+/* Free the queue pair of a task that did not connect. */
+static void drop_pending(struct xport *x)
 {
 	verbs_pair_free(x->pending);
 	x->pending = NULL;
@@ -506,11 +488,11 @@ static int verbs_offer(struct xport *x, const char *nonce,
 {
 	struct xport_link *l;
 
-	drop(x);
+	drop_pending(x);
 	l = x->pending = verbs_pair_new(x, nonce, r);
 	if (l == NULL || (x->by_cm && cm_listen(l, r) < 0) ||
 	    write_ticket(l, ticket, r) < 0) {
-		drop(x);
+		drop_pending(x);
 		return -1;
 	}
 	return 0;
@@ -524,32 +506,15 @@ static int verbs_answer(struct xport *x, const char *ticket,
 {
 	struct xport_link *l;
 
-	drop(x);
+	drop_pending(x);
 	l = x->pending = verbs_pair_new(x, nonce, r);
 	if (l == NULL || write_ticket(l, answer, r) < 0 ||
 	    verbs_pair_meet(l, ticket, false, peer, r) < 0 ||
 	    (x->by_cm ? cm_call(l, r) : verbs_pair_connect(l, r)) < 0) {
-		drop(x);
+		drop_pending(x);
 		return -1;
 	}
 	return 0;
-}
-
-/* Connect once both tickets have arrived. */
-static int connect_ends(struct xport_link *l, const char *ticket, bool lead,
-			int peer, int64_t deadline_ns, struct xport_result *r)
-{
-	bool by_cm = l->x->by_cm;
-
-	return (lead && verbs_pair_meet(l, ticket, true, peer, r) < 0) ||
-			       (by_cm &&
-				cm_hear(l, lead, deadline_ns, r) < 0) ||
-			       ((by_cm || lead) &&
-				verbs_pair_connect(l, r) < 0) ||
-			       (by_cm &&
-				cm_finish(l, lead, deadline_ns, r) < 0) ?
-		       -1 :
-		       0;
 }
 
 static struct xport_link *verbs_join(struct xport *x, const char *ticket,
@@ -563,7 +528,10 @@ static struct xport_link *verbs_join(struct xport *x, const char *ticket,
 
 	(void)nonce;
 	x->pending = NULL;
-	if (connect_ends(l, ticket, lead, peer, deadline_ns, r) < 0) {
+	if ((lead && verbs_pair_meet(l, ticket, true, peer, r) < 0) ||
+	    (x->by_cm && cm_hear(l, lead, deadline_ns, r) < 0) ||
+	    ((x->by_cm || lead) && verbs_pair_connect(l, r) < 0) ||
+	    (x->by_cm && cm_finish(l, lead, deadline_ns, r) < 0)) {
 		verbs_pair_free(l);
 		return NULL;
 	}
