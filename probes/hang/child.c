@@ -56,10 +56,9 @@ const char *hang_kernel_fact(const char *text)
 
 struct log {
 	int64_t since_us, now_us;
-	struct child_lines {
-		char text[LINES_MAX][200];
-		size_t n;	/* that came */
-	} of[KINDS];		/* of the first kind with that fact */
+	/* by the first kind with that fact */
+	char text[KINDS][LINES_MAX][200];
+	size_t n[KINDS]; /* that came */
 };
 
 static void take_line(void *user, int64_t us, const char *text)
@@ -68,18 +67,17 @@ static void take_line(void *user, int64_t us, const char *text)
 	const char *fact = hang_kernel_fact(text);
 
 	for (size_t i = 0; i < KINDS && fact && us >= log->since_us; i++) {
-		struct child_lines *l = &log->of[i];
-
 		if (strcmp(kinds[i].fact, fact) == 0) {
-			snprintf(l->text[l->n++ % LINES_MAX],
-				 sizeof(l->text[0]), "%" PRId64 " s ago: %.160s",
+			snprintf(log->text[i][log->n[i]++ % LINES_MAX],
+				 sizeof(log->text[i][0]),
+				 "%" PRId64 " s ago: %.160s",
 				 (log->now_us - us) / 1000000, text);
 			break;
 		}
 	}
 }
 
-/** Whoever may not read the log may be let read the journal: lines as
+/** Read the journal, which a user may read that may not read the log: lines as
  *  "[ 1234.567890] host kernel: TEXT". */
 static int read_journal(struct log *log, int64_t deadline_ns, struct err *e)
 {
@@ -131,30 +129,12 @@ static void say_log(const char *root, int64_t since_us, int64_t deadline_ns)
 		}
 	}
 	for (size_t i = 0; i < KINDS; i++) {
-		const struct child_lines *l = &log.of[i];
-		size_t first = l->n > LINES_MAX ? l->n - LINES_MAX : 0;
+		size_t first = log.n[i] > LINES_MAX ? log.n[i] - LINES_MAX : 0;
 
-		for (size_t k = first; k < l->n; k++) {
+		for (size_t k = first; k < log.n[i]; k++) {
 			node_task_fact("node", kinds[i].fact, source, "%s",
-				       l->text[k % LINES_MAX]);
+				       log.text[i][k % LINES_MAX]);
 		}
-	}
-}
-
-/** Kills there: we are a step of that job, and below its cgroup. */
-static void say_memory(void)
-{
-	int64_t kills = cgroup_oom_kills();
-	struct cgroup_limit memory;
-
-	if (kills > 0) {
-		node_task_fact("node", HANG_OOM, "memory.events", "%" PRId64,
-			       kills);
-	}
-	if (cgroup_find(CGROUP_MEMORY, &memory) && memory.now >= 0) {
-		node_task_fact("node", "job_memory", memory.path,
-			       "%" PRId64 " of %" PRId64, memory.now,
-			       memory.max);
 	}
 }
 
@@ -168,6 +148,8 @@ static void hang_host_facts(const char *root, int64_t since_us, bool job,
 {
 	char text[160];
 	struct timex t = { 0 };
+	struct cgroup_limit memory;
+	int64_t kills;
 	int state;
 
 	pressure_text(root, text, sizeof(text));
@@ -185,8 +167,16 @@ static void hang_host_facts(const char *root, int64_t since_us, bool job,
 			       "synchronised, within %.1f ms",
 			       (double)t.maxerror / 1e3);
 	}
-	if (job) {
-		say_memory();
+	/* this process is a step of the job, and below its cgroup */
+	kills = job ? cgroup_oom_kills() : 0;
+	if (kills > 0) {
+		node_task_fact("node", HANG_OOM, "memory.events", "%" PRId64,
+			       kills);
+	}
+	if (job && cgroup_find(CGROUP_MEMORY, &memory) && memory.now >= 0) {
+		node_task_fact("node", "job_memory", memory.path,
+			       "%" PRId64 " of %" PRId64, memory.now,
+			       memory.max);
 	}
 	say_log(root, since_us, deadline_ns);
 }
@@ -258,7 +248,7 @@ static double gpm_value(const struct nvml_gpm_metric *m)
 	return m->code == NVML_SUCCESS ? m->value : NAN;
 }
 
-static void gpm_end(const struct nvml *lib, struct child_gpu *g)
+static void end_gpu(const struct nvml *lib, struct child_gpu *g)
 {
 	static const unsigned int ids[] = {
 		NVML_GPM_SM, NVML_GPM_WARPS, NVML_GPM_NVLINK_RX,
@@ -266,6 +256,8 @@ static void gpm_end(const struct nvml *lib, struct child_gpu *g)
 	};
 	struct nvml_gpm gpm = { .version = NVML_GPM_VERSION, .from = g->from,
 				.to = g->to };
+	struct nvml_process list[GPU_WATCH_PIDS];
+	unsigned int n = GPU_WATCH_PIDS;
 
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
 		gpm.list[gpm.n++].id = ids[i];
@@ -283,13 +275,6 @@ static void gpm_end(const struct nvml *lib, struct child_gpu *g)
 	if (g->to) {
 		lib->nvmlGpmSampleFree(g->to);
 	}
-}
-
-static void list_processes(const struct nvml *lib, struct child_gpu *g)
-{
-	struct nvml_process list[GPU_WATCH_PIDS];
-	unsigned int n = GPU_WATCH_PIDS;
-
 	if (NVML_SAYS(lib, nvmlDeviceGetComputeRunningProcesses_v3, g->dev, &n,
 		      list)) {
 		for (unsigned int i = 0; i < n && i < GPU_WATCH_PIDS; i++) {
@@ -298,7 +283,7 @@ static void list_processes(const struct nvml *lib, struct child_gpu *g)
 	}
 }
 
-static void *gpu_watch_watch(void *arg)
+static void *watch_gpus(void *arg)
 {
 	const struct timespec pause = { .tv_nsec = SAMPLE_NS };
 	const struct nvml *lib = dl_nvml(NULL);
@@ -332,26 +317,10 @@ static void *gpu_watch_watch(void *arg)
 		nanosleep(&pause, NULL);
 	}
 	for (int i = 0; i < w->n; i++) {
-		gpm_end(lib, &w->gpus[i]);
-		list_processes(lib, &w->gpus[i]);
+		end_gpu(lib, &w->gpus[i]);
 	}
 	lib->nvmlShutdown();
 	return NULL;
-}
-
-/* NULL without memory or threads. */
-static struct gpu_watch *gpu_watch_begin(void)
-{
-	struct gpu_watch *w = calloc(1, sizeof(*w));
-
-	for (int i = 0; w && i < GPU_WATCH_MAX; i++) {
-		w->gpus[i].use = unknown;
-	}
-	if (w && pthread_create(&w->thread, NULL, gpu_watch_watch, w) != 0) {
-		free(w);
-		w = NULL;
-	}
-	return w;
 }
 
 /* Means of what was seen until now, by NVML's index, NAN where nothing was.
@@ -376,7 +345,7 @@ static int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 	until.tv_sec += (until.tv_nsec + left_ns) / NS_PER_S;
 	until.tv_nsec = (until.tv_nsec + left_ns) % NS_PER_S;
 	if (pthread_timedjoin_np(w->thread, NULL, &until) != 0) {
-		return -1;	/* it may still write: nobody frees it */
+		return -1; /* not freed: the thread may still write */
 	}
 	for (int i = 0; i < w->n; i++) {
 		const struct child_gpu *g = &w->gpus[i];
@@ -397,7 +366,7 @@ static int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 
 /* ---- look rows ----------------------------------------------------------- */
 
-/* The rows of a node: its processes, and ranks that nobody else can tell of. */
+/* The rows of a node: its processes, and ranks that no other node reports. */
 
 /** The one GPU that the driver says process @pid uses; RECORD_NONE: none, or
  *  several. */
@@ -479,7 +448,8 @@ static void set_comm(struct hang_row *row, const struct ras_rank *r)
 	row->async_error = r->async_error;
 }
 
-/** @r: by the last answer, which @first says of the first one; or NULL. */
+/** Report @p.  @r is its rank by the last answer, @first by the first one; both
+ *  NULL without one. */
 static void say_row(const struct look *l, const struct proc *p,
 		    const struct ras_rank *first, const struct ras_rank *r)
 {
@@ -505,9 +475,7 @@ static void say_row(const struct look *l, const struct proc *p,
 			 p->stuck.name, p->stuck.waits_in[0] ? " in " : "",
 			 p->stuck.waits_in);
 	}
-	if (p - l->procs.list < (ptrdiff_t)l->n_stacks) {
-		STR_COPY(row.stack, l->stacks[p - l->procs.list].text);
-	}
+	STR_COPY(row.stack, p->stack);
 	proc_children(l->root, p->pid, row.children, sizeof(row.children));
 	if (r) {
 		set_comm(&row, r);
@@ -589,8 +557,9 @@ static bool is_ours_to_say(const struct ras_answer *a,
 	return false;
 }
 
-/** Ranks of the largest communicators, the job's, that NCCL misses elsewhere:
- *  where no rank has been left nobody else can tell of them. */
+/** Report ranks of the largest communicators, those of the job, that NCCL
+ * misses on other nodes: a node without a live rank does not report them
+ * itself. */
 static void say_far(const struct look *l)
 {
 	const struct ras_answer *a = &l->ras[HANG_LOOKS - 1];
@@ -644,8 +613,8 @@ static void wait_until(int64_t until_ns)
 	}
 }
 
-/** Its ranks are those of RAS where that answers, the dead ones among them;
- *  else by what their environment says. */
+/** Choose the ranks to watch: those of RAS if it answers, including dead ones;
+ *  else those that have a rank in their environment. */
 static int choose(struct look *l)
 {
 	const struct ras_answer *a = &l->ras[0];
@@ -691,24 +660,21 @@ static void look_at_ranks(struct look *l, bool first)
 	}
 }
 
-static bool some_have_ended(const struct look *l)
-{
-	bool some = false;
-
-	for (size_t i = 0; i < l->procs.n; i++) {
-		const struct proc *p = &l->procs.list[i];
-
-		some = some || (p->first.state != 'X' && p->last.state == 'X');
-	}
-	return some;
-}
-
 static int watch(struct look *l)
 {
-	struct gpu_watch *gpus = gpu_watch_begin();
+	struct gpu_watch *gpus = calloc(1, sizeof(*gpus));
 	int64_t until = look_within_ns(l, ASK_ALL_NS), begun;
+	bool ended = false;
 	int rc;
 
+	for (int i = 0; gpus && i < GPU_WATCH_MAX; i++) {
+		gpus->gpus[i].use = unknown;
+	}
+	if (gpus &&
+	    pthread_create(&gpus->thread, NULL, watch_gpus, gpus) != 0) {
+		free(gpus);
+		gpus = NULL;
+	}
 	l->answers += look_ask(l, until, &l->ras[0]);
 	rc = choose(l);
 	look_at_ranks(l, true);
@@ -721,7 +687,13 @@ static int watch(struct look *l)
 	}
 	look_complete(l);
 	look_at_ranks(l, false);
-	if (some_have_ended(l)) {
+	for (size_t i = 0; i < l->procs.n; i++) {
+		const struct proc *p = &l->procs.list[i];
+
+		ended = ended ||
+			(p->first.state != 'X' && p->last.state == 'X');
+	}
+	if (ended) {
 		/* the others may be about to: a job at its end is no hang */
 		wait_until(clock_now_ns() + WATCH_NS);
 		look_at_ranks(l, false);
@@ -733,24 +705,8 @@ static int watch(struct look *l)
 	return rc;
 }
 
-/** After all else, as it stops them. */
-static void read_stacks(struct look *l)
-{
-	const char *tool;
-	size_t n = l->procs.n < STACKS_MAX ? l->procs.n : STACKS_MAX;
-
-	l->stacks = calloc(n + 1, sizeof(*l->stacks));
-	for (size_t i = 0; i < n && l->stacks; i++) {
-		l->stacks[i].pid = l->procs.list[i].pid;
-	}
-	l->n_stacks = l->stacks ? n : 0;
-	tool = stacks_read(l->stacks, l->n_stacks,
-			   look_within_ns(l, STACKS_NS));
-	node_task_fact("node", "stacks", "hang", "%s",
-		       tool ? tool : "neither py-spy nor gdb is installed");
-}
-
-/** When its first rank that is still there was started, after the boot. */
+/** Return the time after the boot when the first of the live ranks was
+ *  started. */
 static int64_t job_since_us(const struct look *l)
 {
 	int64_t since = INT64_MAX;
@@ -772,6 +728,7 @@ int hang_child(const struct node_args *args, struct err *e)
 	const char *job = getenv("SLURM_JOB_ID");
 	struct look l = { .end_ns = clock_now_ns() + LOOK_NS };
 	const struct spec *spec = &args->spec;
+	const char *tool;
 	int rc;
 
 	clock_utc(l.utc);
@@ -785,8 +742,11 @@ int hang_child(const struct node_args *args, struct err *e)
 			       "hang while they change their memory");
 	}
 	rc = rc == 0 ? watch(&l) : -1;
-	if (rc == 0 && spec->stacks) {
-		read_stacks(&l);
+	if (rc == 0 && spec->stacks) { /* after all else: it stops them */
+		tool = stacks_read(&l.procs, look_within_ns(&l, STACKS_NS));
+		node_task_fact("node", "stacks", "hang", "%s",
+			       tool ? tool :
+				      "neither py-spy nor gdb is installed");
 	}
 	if (rc == 0) {
 		/* all rows */
@@ -801,6 +761,5 @@ int hang_child(const struct node_args *args, struct err *e)
 		ras_release(&l.ras[i]);
 	}
 	procs_release(&l.procs);
-	free(l.stacks);
 	return rc;
 }

@@ -58,14 +58,12 @@ struct look {
 	int answers;		/* that came */
 	char utc[CLOCK_UTC_SIZE];
 	struct gpu_use use[GPU_WATCH_MAX];
-	struct stack *stacks;	/* of procs, or of the first of them; NULL */
-	size_t n_stacks;
 };
 
 /** The end of a part of it that takes so long at most. */
 int64_t look_within_ns(const struct look *l, int64_t ns);
 
-/** Asks RAS, until @until_ns at the latest.  Returns true if it answered.  Asks
+/** Ask RAS, until @until_ns at the latest.  Returns true if it answered.  Asks
  *  nothing if this node has no processes of the job. */
 bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a);
 /** The rank of @a that is @like in its communicator; NULL: it has none. */

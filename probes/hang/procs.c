@@ -25,7 +25,7 @@
 #define ARGS_MAX    12
 #define PID	    "PID"
 
-/** py-spy knows what Python is at, gdb only what C is. */
+/** py-spy shows Python frames, gdb those of C only. */
 static const struct tool {
 	const char *name;
 	const char *args[ARGS_MAX];
@@ -35,7 +35,7 @@ static const struct tool {
 		   "set print frame-arguments none", "-ex", "bt 6" } },
 };
 
-/* ---- what they print ----------------------------------------------------- */
+/* ---- their output -------------------------------------------------------- */
 
 /** "    read (data.py:31)" of py-spy, "#1  0x00007f in read () from" of gdb,
  *  "[<0>] pipe_read+0x1a/0x70" of the kernel: the name, NULL: the line has
@@ -96,20 +96,7 @@ void stack_parse(const char *printed, char text[STACK_SIZE])
 
 /* ---- asking them --------------------------------------------------------- */
 
-static int start(const struct tool *t, int64_t pid, struct spawn_child *child,
-		 struct str *out)
-{
-	char *argv[ARGS_MAX + 1] = { NULL }, number[24];
-
-	snprintf(number, sizeof(number), "%" PRId64, pid);
-	for (int i = 0; i < ARGS_MAX && t->args[i]; i++) {
-		argv[i] = strcmp(t->args[i], PID) == 0 ?
-				  number : (char *)(uintptr_t)t->args[i];
-	}
-	return spawn_start(child, argv, out, NULL, PRINTED_MAX, NULL);
-}
-
-const char *stacks_read(struct stack *list, size_t n, int64_t deadline_ns)
+const char *stacks_read(struct procs *p, int64_t deadline_ns)
 {
 	struct {
 		struct spawn_child child;
@@ -117,8 +104,8 @@ const char *stacks_read(struct stack *list, size_t n, int64_t deadline_ns)
 		int rc;
 	} *asks = calloc(STACKS_MAX, sizeof(*asks));
 	const struct tool *t = tools;
+	size_t n = p->n < STACKS_MAX ? p->n : STACKS_MAX;
 
-	n = n < STACKS_MAX ? n : STACKS_MAX;
 	while (t < tools + sizeof(tools) / sizeof(tools[0]) &&
 	       !spawn_find(t->name, NULL, 0)) {
 		t++;
@@ -128,16 +115,23 @@ const char *stacks_read(struct stack *list, size_t n, int64_t deadline_ns)
 		return NULL;
 	}
 	for (size_t i = 0; i < n; i++) {
-		asks[i].rc = start(t, list[i].pid, &asks[i].child,
-				   &asks[i].out);
+		char *argv[ARGS_MAX + 1] = { NULL }, number[24];
+
+		snprintf(number, sizeof(number), "%" PRId64, p->list[i].pid);
+		for (int k = 0; k < ARGS_MAX && t->args[k]; k++) {
+			argv[k] = strcmp(t->args[k], PID) == 0 ?
+					  number :
+					  (char *)(uintptr_t)t->args[k];
+		}
+		asks[i].rc = spawn_start(&asks[i].child, argv, &asks[i].out,
+					 NULL, PRINTED_MAX, NULL);
 	}
 	for (size_t i = 0; i < n; i++) {
 		struct spawn_status st;
 
-		list[i].text[0] = '\0';
 		if (asks[i].rc == 0) {
 			spawn_finish(&asks[i].child, deadline_ns, &st);
-			stack_parse(str_text(&asks[i].out), list[i].text);
+			stack_parse(str_text(&asks[i].out), p->list[i].stack);
 		}
 		str_release(&asks[i].out);
 	}
@@ -316,7 +310,7 @@ void proc_children(const char *root, int64_t pid, char *buf, size_t size)
 	str_release(&out);
 }
 
-/* ---- which of them ------------------------------------------------------- */
+/* ---- ranks --------------------------------------------------------------- */
 
 /** Environment variables in which launchers and PyTorch keep the rank and the
  *  number of ranks, a launcher's own names first: it also has those of the
@@ -331,47 +325,6 @@ static const struct {
 	{ "FLUX_TASK_RANK", "FLUX_JOB_SIZE" },
 	{ "SLURM_PROCID", "SLURM_NTASKS" },
 };
-
-static void read_environ(const char *root, struct proc *p)
-{
-	char *vars = malloc(ENVIRON_MAX);
-	int got = vars ? sysfile_read(vars, ENVIRON_MAX,
-					 "%s/proc/%" PRId64 "/environ", root,
-					 p->pid) : -1;
-	size_t len = got > 0 ? (size_t)got : 0;
-
-	for (size_t i = 0; i < sizeof(env_names) / sizeof(env_names[0]) &&
-	     p->rank < 0; i++) {
-		const char *rank = process_env(vars, len, env_names[i].rank);
-
-		if (units_parse_int(rank, 0, INT32_MAX, &p->rank, NULL) == 0) {
-			p->rank_own = i == 0;
-			units_parse_int(process_env(vars, len,
-						    env_names[i].world),
-					1, INT32_MAX, &p->world, NULL);
-		}
-	}
-	STR_COPY(p->job, process_env(vars, len, "SLURM_JOB_ID"));
-	STR_COPY(p->ras_addr, process_env(vars, len, "NCCL_RAS_ADDR"));
-	free(vars);
-}
-
-/** Return true if the process maps a library that ranks map. */
-static bool has_library(const char *root, int64_t pid)
-{
-	static const char *const names[] = {
-		"/libnccl.so", "/libcuda.so", "/libtorch_cuda.so"
-	};
-	char *maps = sysfile_whole(MAPS_MAX, "%s/proc/%" PRId64 "/maps", root,
-				   pid);
-	bool has = false;
-
-	for (size_t i = 0; maps && i < sizeof(names) / sizeof(names[0]); i++) {
-		has = has || strstr(maps, names[i]);
-	}
-	free(maps);
-	return has;
-}
 
 static bool is_below(const char *root, int64_t pid, int64_t above)
 {
@@ -411,14 +364,47 @@ struct candidate {
 	bool has;
 };
 
+/* Find out whether the process maps a library that ranks map and, if it does,
+ * read its environment. */
 static void *identify(void *arg)
 {
+	static const char *const names[] = { "/libnccl.so", "/libcuda.so",
+					     "/libtorch_cuda.so" };
 	struct candidate *c = arg;
+	struct proc *p = &c->p;
+	char *maps = sysfile_whole(MAPS_MAX, "%s/proc/%" PRId64 "/maps",
+				   c->root, p->pid);
+	char *vars;
+	size_t len;
+	int got;
 
-	c->has = has_library(c->root, c->p.pid);
-	if (c->has) {
-		read_environ(c->root, &c->p);
+	for (size_t i = 0; maps && i < sizeof(names) / sizeof(names[0]); i++) {
+		c->has = c->has || strstr(maps, names[i]);
 	}
+	free(maps);
+	if (!c->has) {
+		return NULL;
+	}
+	vars = malloc(ENVIRON_MAX);
+	got = vars ? sysfile_read(vars, ENVIRON_MAX,
+				  "%s/proc/%" PRId64 "/environ", c->root,
+				  p->pid) :
+		     -1;
+	len = got > 0 ? (size_t)got : 0;
+	for (size_t i = 0;
+	     i < sizeof(env_names) / sizeof(env_names[0]) && p->rank < 0; i++) {
+		const char *rank = process_env(vars, len, env_names[i].rank);
+
+		if (units_parse_int(rank, 0, INT32_MAX, &p->rank, NULL) == 0) {
+			p->rank_own = i == 0;
+			units_parse_int(
+				process_env(vars, len, env_names[i].world), 1,
+				INT32_MAX, &p->world, NULL);
+		}
+	}
+	STR_COPY(p->job, process_env(vars, len, "SLURM_JOB_ID"));
+	STR_COPY(p->ras_addr, process_env(vars, len, "NCCL_RAS_ADDR"));
+	free(vars);
 	return NULL;
 }
 
@@ -435,6 +421,7 @@ static int consider(const char *root, const char *job, int64_t pid,
 		return -1;
 	}
 	STR_COPY(c->root, root);
+	c->has = false;
 	c->p = (struct proc){ .pid = pid, .rank = -1, .world = -1 };
 	if (!within(READ_S, identify, c)) {
 		return 1;	/* it still has @c */
@@ -477,29 +464,6 @@ int procs_find(const char *root, const char *job, int64_t pid,
 	return rc < 0 ? -1 : 0;
 }
 
-/** Find the process that forked @p or started it as a rank. */
-static const struct proc *parent_of(const struct procs *all,
-				    const struct proc *p)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		if (all->list[i].pid == p->first.parent) {
-			return &all->list[i];
-		}
-	}
-	return NULL;
-}
-
-static bool has_rank_below(const struct procs *all, const struct proc *p)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		if (all->list[i].first.parent == p->pid &&
-		    all->list[i].rank_own) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void procs_keep_ranks(struct procs *p)
 {
 	struct procs all = *p;
@@ -508,12 +472,21 @@ void procs_keep_ranks(struct procs *p)
 
 	for (size_t i = 0; keep && i < all.n; i++) {
 		const struct proc *c = &all.list[i];
-		const struct proc *above = parent_of(&all, c);
+		const struct proc *above = NULL; /* it has forked @c */
+		bool below = false;		 /* @c has started a rank */
 
-		keep[i] = c->rank_own ? !above || !above->rank_own ||
-						above->rank != c->rank :
-			  c->rank >= 0 && !has_rank_below(&all, c) &&
-				  (!above || above->rank != c->rank);
+		for (size_t k = all.n; k-- > 0;) {
+			if (all.list[k].pid == c->first.parent) {
+				above = &all.list[k];
+			}
+			below = below || (all.list[k].first.parent == c->pid &&
+					  all.list[k].rank_own);
+		}
+		keep[i] = c->rank_own ?
+				  !above || !above->rank_own ||
+					  above->rank != c->rank :
+				  c->rank >= 0 && !below &&
+					  (!above || above->rank != c->rank);
 	}
 	for (size_t i = 0; keep && i < all.n; i++) {
 		if (keep[i]) {

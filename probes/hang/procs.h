@@ -12,20 +12,15 @@
 #define STACKS_MAX 64
 #define STACK_SIZE 400
 
-/** A process, and where it is. */
-struct stack {
-	int64_t pid;
-	char text[STACK_SIZE];	/* "read < load < main", the last called first;
-				 * "" = not known */
-};
+struct procs;
 
 /**
- * Where the @n processes @list are, by py-spy, else by gdb, whichever is
- * installed: each stops its process for as long as it looks.  What has not
- * answered at @deadline_ns is ended, which lets its process go.  The name of
- * the tool; NULL: neither is there.
+ * Read the stacks of the first STACKS_MAX processes by py-spy, else by gdb,
+ * whichever is installed: each stops its process for as long as it looks.  One
+ * that has not answered at @deadline_ns is ended, which lets its process go.
+ * Returns the name of the tool; NULL if neither is there.
  */
-const char *stacks_read(struct stack *list, size_t n, int64_t deadline_ns);
+const char *stacks_read(struct procs *p, int64_t deadline_ns);
 
 /** Pure: the frames of the main thread in what py-spy or gdb has printed, or of
  *  the one in /proc/PID/task/TID/stack. */
@@ -78,6 +73,8 @@ struct proc {
 	size_t n_blocked;
 	struct proc_thread stuck;	/* which was in one sleep at both, its
 					 * main thread before others */
+	char stack[STACK_SIZE]; /* "read < load < main", the last called first;
+				 * "" = not known */
 };
 
 struct procs {

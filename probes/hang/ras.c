@@ -38,10 +38,7 @@ enum about {
 struct ras_reader {
 	struct ras_answer *a;
 	int64_t sizes[GROUPS_MAX], n_groups;	/* ranks of a communicator */
-	struct ras_process {
-		int64_t pid;
-		char host[64];
-	} dead[DEAD_MAX];
+	struct ras_rank dead[DEAD_MAX];		/* processes: pid and host */
 	size_t n_dead;
 	bool in_table;
 	enum about about;
@@ -58,7 +55,7 @@ struct ras_reader {
 	int64_t unlisted;	/* what the last of them said */
 };
 
-/* ---- its words ----------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------- */
 
 static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 		   struct err *e);
@@ -82,38 +79,6 @@ static int64_t number_behind(const char *line, const char *words)
 	return at ? number(at + strlen(words)) : -1;
 }
 
-/** Return the ncclResult_t that a line names. */
-static int64_t error_number(const char *line)
-{
-	static const char *const names[] = {
-		NULL, "Unhandled CUDA error", "System error", "Internal error",
-		"Invalid argument", "Invalid usage", "Remote process error",
-	};
-	int64_t error = 0;
-
-	for (size_t i = 1; i < sizeof(names) / sizeof(names[0]); i++) {
-		error = strstr(line, names[i]) ? (int64_t)i : error;
-	}
-	return error;
-}
-
-/** "GPU 1 (NVML 3) managed by process 835 on node 10.0.0.1", somewhere in
- *  @line. */
-static void read_place(const char *line, struct ras_rank *r)
-{
-	int64_t pid = number_behind(line, " managed by process ");
-	const char *host = strstr(line, " on node ");
-	int64_t nvml = number_behind(line, " (NVML ");
-
-	if (pid < 1 || pid > INT32_MAX || !host) {
-		return;
-	}
-	r->pid = pid;
-	r->gpu = nvml >= 0 ? nvml : number_behind(line, " GPU ");
-	r->gpu = r->gpu <= INT16_MAX ? r->gpu : -1;
-	STR_COPY(r->host, host + strlen(" on node "));
-}
-
 /* ---- a collective -------------------------------------------------------- */
 
 /** Finish the last line about ranks that RAS does not list. */
@@ -127,8 +92,9 @@ static void end_line(struct ras_reader *x)
 	x->listed = false;
 }
 
-/** Those that are not named have begun as many as the one line says that names
- *  none; of two such lines nobody knows whom which is about. */
+/** Finish a collective.  Ranks that are not named have begun as many as the one
+ *  line says that names none; with two such lines it is not known which ranks
+ *  each is about. */
 static void end_call(struct ras_reader *x)
 {
 	end_line(x);
@@ -149,18 +115,6 @@ static void end_call(struct ras_reader *x)
 	}
 	x->call[0] = '\0';
 	x->n_unlisted = 0;
-}
-
-static void begin_call(struct ras_reader *x, const char *name, size_t len)
-{
-	end_call(x);
-	/* 2.24 and 2.25 count all kinds together */
-	snprintf(x->call, sizeof(x->call), "%.*s", (int)len,
-		 len == 10 && memcmp(name, "collective", len) == 0 ?
-			 "Collective" : name);
-	for (size_t i = 0; i < x->size; i++) {
-		x->values[i] = UNKNOWN;
-	}
 }
 
 /* ---- a communicator ------------------------------------------------------ */
@@ -185,12 +139,33 @@ static void end_comm(struct ras_reader *x)
 	x->values = NULL;
 }
 
-static int begin_comm(struct ras_reader *x, const char *hash, int64_t size,
-		      struct err *e)
+/** "#0-1 (9f918090b2ddc3c6) MISMATCH": communicator 1 of those of line 0 of the
+ *  table. */
+static int read_head(struct ras_reader *x, const char *line, struct err *e)
 {
+	char digits[20], hash[24], word[24] = "";
 	struct ras_answer *a = x->a;
 	struct ras_rank *ranks;
+	long long group;
+	int64_t size;
 
+	if (sscanf(line, "#%lld-%*d (%19[0-9a-f]) %23s", &group, digits,
+		   word) != 3 ||
+	    group < 0 || group >= x->n_groups) {
+		end_comm(x);
+		return 0;
+	}
+	/* as its JSON has them */
+	snprintf(hash, sizeof(hash), "0x%s", digits + strspn(digits, "0"));
+	end_call(x);
+	x->about = strcmp(word, "INCOMPLETE") == 0 ? ABOUT_MISSING :
+		   strcmp(word, "ERROR") == 0	   ? ABOUT_ERROR :
+						     ABOUT_CALLS;
+	if (strcmp(hash, x->hash) == 0) {
+		return 0;
+	}
+	/* another communicator begins */
+	size = x->sizes[group];
 	end_comm(x);
 	if (size < 1 || size > RAS_MAX_RANKS || (x->begun += size) >
 						      BEGUN_MAX) {
@@ -217,45 +192,46 @@ static int begin_comm(struct ras_reader *x, const char *hash, int64_t size,
 	return 0;
 }
 
-/** "#0-1 (9f918090b2ddc3c6) MISMATCH": number 1 of those of line 0 of the
- *  table. */
-static int read_head(struct ras_reader *x, const char *line, struct err *e)
-{
-	char digits[20], hash[24], word[24] = "";
-	long long group;
-	size_t i;
-
-	if (sscanf(line, "#%lld-%*d (%19[0-9a-f]) %23s", &group, digits,
-		   word) != 3 || group < 0 || group >= x->n_groups) {
-		end_comm(x);
-		return 0;
-	}
-	/* as its JSON has them */
-	i = strspn(digits, "0");
-	snprintf(hash, sizeof(hash), "0x%s", digits + i);
-	end_call(x);
-	x->about = strcmp(word, "INCOMPLETE") == 0 ? ABOUT_MISSING :
-		   strcmp(word, "ERROR") == 0	   ? ABOUT_ERROR :
-						     ABOUT_CALLS;
-	return strcmp(hash, x->hash) == 0 ? 0 :
-		       begin_comm(x, hash, x->sizes[group], e);
-}
-
 /** "  Rank 3 has launched up to operation 20 -- GPU 1 managed by ..." */
-static void ras_text_read_rank(struct ras_reader *x, const char *line)
+static void read_rank_line(struct ras_reader *x, const char *line)
 {
-	int64_t n = number_behind(line, "Rank ");
+	/* by ncclResult_t */
+	static const char *const errors[] = {
+		NULL,
+		"Unhandled CUDA error",
+		"System error",
+		"Internal error",
+		"Invalid argument",
+		"Invalid usage",
+		"Remote process error",
+	};
+	int64_t n = number_behind(line, "Rank "), pid;
 	struct ras_rank *r;
+	const char *host;
 
 	if (n < 0 || (uint64_t)n >= x->size) {
 		return;
 	}
 	r = &x->a->ranks[x->first + (size_t)n];
-	read_place(line, r);
+	/* "GPU 1 (NVML 3) managed by process 835 on node 10.0.0.1" */
+	pid = number_behind(line, " managed by process ");
+	host = strstr(line, " on node ");
+	if (pid >= 1 && pid <= INT32_MAX && host) {
+		r->pid = pid;
+		r->gpu = number_behind(line, " (NVML ");
+		r->gpu = r->gpu >= 0 ? r->gpu : number_behind(line, " GPU ");
+		r->gpu = r->gpu <= INT16_MAX ? r->gpu : -1;
+		STR_COPY(r->host, host + strlen(" on node "));
+	}
 	if (x->about == ABOUT_MISSING) {
 		r->missing = true;
 	} else if (x->about == ABOUT_ERROR) {
-		r->async_error = error_number(line);
+		r->async_error = 0;
+		for (size_t i = 1; i < sizeof(errors) / sizeof(*errors); i++) {
+			if (strstr(line, errors[i])) {
+				r->async_error = (int64_t)i;
+			}
+		}
 	} else if (x->call[0]) {
 		int64_t own = number_behind(line, " up to operation ");
 
@@ -265,7 +241,7 @@ static void ras_text_read_rank(struct ras_reader *x, const char *line)
 	}
 }
 
-/* ---- all of it ----------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static int read_line(struct ras_reader *x, const char *line, struct err *e)
 {
@@ -289,7 +265,7 @@ static int read_line(struct ras_reader *x, const char *line, struct err *e)
 		x->about = ABOUT_DEAD;
 	} else if (x->about == ABOUT_DEAD && str_starts(line, "  Process ") &&
 		   x->n_dead < DEAD_MAX) {
-		struct ras_process *p = &x->dead[x->n_dead++];
+		struct ras_rank *p = &x->dead[x->n_dead++];
 
 		p->pid = number(line + strlen("  Process "));
 		end = strstr(line, " on node ");
@@ -299,11 +275,20 @@ static int read_line(struct ras_reader *x, const char *line, struct err *e)
 		return read_head(x, line, e);
 	} else if (str_starts(line, differ) &&
 		   (end = strstr(kind, " operation counts"))) {
-		begin_call(x, kind, (size_t)(end - kind));
+		end_call(x);
+		/* 2.24 and 2.25 count all kinds together */
+		str_copy(x->call, sizeof(x->call), "Collective");
+		if (!str_starts(kind, "collective operation counts")) {
+			snprintf(x->call, sizeof(x->call), "%.*s",
+				 (int)(end - kind), kind);
+		}
+		for (size_t i = 0; i < x->size; i++) {
+			x->values[i] = UNKNOWN;
+		}
 	} else if (str_starts(line, differ)) {
 		end_call(x);
 	} else if (str_starts(line, "  Rank ")) {
-		ras_text_read_rank(x, line);
+		read_rank_line(x, line);
 	} else if (x->call[0] && strstr(line, " ranks have ")) {
 		end_line(x);
 		x->value = strstr(line, " not launched any ") ? 0 :
@@ -370,17 +355,6 @@ int64_t look_within_ns(const struct look *l, int64_t ns)
 	return end < l->end_ns ? end : l->end_ns;
 }
 
-/** Where those of the job listen. */
-static const char *ras_addr(const struct procs *p)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		if (p->list[i].ras_addr[0]) {
-			return p->list[i].ras_addr;
-		}
-	}
-	return RAS_ADDR;
-}
-
 /** Return true if @host, an address or a name, is this machine. */
 static bool is_here(const char *host, char addrs[][NET_ADDR_TEXT], int n)
 {
@@ -425,8 +399,8 @@ static bool is_lost(const struct look *l, const struct ras_rank *r)
 	return lost;
 }
 
-/** Say which are on this node; and none of them where the job is another one:
- *  those of its processes that live are known. */
+/** Mark the ranks that are on this node; drop all of them if the job is another
+ *  one: its live processes are known. */
 static void mark_own(const struct look *l, struct ras_answer *a)
 {
 	char addrs[NET_MAX_ADDRS][NET_ADDR_TEXT];
@@ -461,12 +435,19 @@ bool look_ask(const struct look *l, int64_t until_ns, struct ras_answer *a)
 	int64_t one_ns = look_within_ns(l, ASK_NS);
 	struct str text = STR_INIT;
 	struct err e = { 0 };
-	bool ok = l->procs.n > 0 &&
-		  ras_ask(ras_addr(&l->procs),
-			  one_ns < until_ns ? one_ns : until_ns, &text, &e) ==
-			  0 &&
-		  ras_parse(str_text(&text), text.len, a, &e) == 0;
+	const char *addr = RAS_ADDR;
+	bool ok;
 
+	/* the address at which those of the job listen */
+	for (size_t i = l->procs.n; i-- > 0;) {
+		if (l->procs.list[i].ras_addr[0]) {
+			addr = l->procs.list[i].ras_addr;
+		}
+	}
+	ok = l->procs.n > 0 &&
+	     ras_ask(addr, one_ns < until_ns ? one_ns : until_ns, &text, &e) ==
+		     0 &&
+	     ras_parse(str_text(&text), text.len, a, &e) == 0;
 	if (!ok && l->procs.n > 0) {
 		node_task_fact("node", "ras_note", "hang", "%s", e.text);
 		ras_release(a);
@@ -544,67 +525,55 @@ int64_t look_behind(const struct look *l, const struct ras_rank *like)
 
 /* ---- asking -------------------------------------------------------------- */
 
-/** "[::1]:28028" and the IPv4 one: who is there first. */
+/** Addresses of the name that are tried, such as "[::1]:28028" and the IPv4
+ *  one. */
 #define RAS_ADDRS 8
 
-static int dial(const char *addr, int64_t deadline_ns, struct err *e)
-{
-	struct sockaddr_storage list[RAS_ADDRS];
-	int n = net_lookup(addr, list, RAS_ADDRS, e), error = ENOENT;
-
-	for (int i = 0; i < n; i++) {
-		int fd = net_connect(&list[i], deadline_ns);
-
-		if (fd >= 0) {
-			return fd;
-		}
-		error = errno;
-	}
-	return n < 0 ? -1 : err_set(e, error, "nobody answers at %s", addr);
-}
-
-/** All that comes until the other end closes. */
-static int read_all(int fd, int64_t deadline_ns, struct str *text,
-		    struct err *e)
-{
-	char buf[65536];
-	ssize_t n = 1;
-
-	while (n > 0 && text->len <= RAS_MAX_BYTES && !text->failed) {
-		int error = net_wait(fd, POLLIN, deadline_ns);
-
-		if (error) {
-			return err_set(e, error, "no whole answer of NCCL");
-		}
-		n = recv(fd, buf, sizeof(buf), 0);
-		str_addmem(text, buf, n > 0 ? (size_t)n : 0);
-	}
-	return text->failed	       ? err_set(e, ENOMEM, "no memory") :
-	       text->len > RAS_MAX_BYTES ?
-			err_set(e, EFBIG, "NCCL's answer has more than %d MiB",
-				RAS_MAX_BYTES >> 20) :
-	       n < 0 ? err_set(e, errno, "NCCL's answer broke off") : 0;
-}
-
 /* Ask at @addr ("host:port") for the whole state, in JSON, into @text.  0, or
- * -1 with @e: nobody listens, no answer by @deadline_ns, more than
- * RAS_MAX_BYTES.  An NCCL before 2.28 answers that it knows no formats, and
- * then in words. */
+ * -1 with @e: no answer by @deadline_ns, or more than RAS_MAX_BYTES.  An NCCL
+ * before 2.28 answers that it knows no formats, and then in words. */
 static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 		   struct err *e)
 {
 	static const char ask[] = "TIMEOUT 3\nSET FORMAT json\n"
 				  "VERBOSE STATUS\n";
-	int fd = dial(addr, deadline_ns, e);
-	int rc = fd < 0 ? -1 :
-		 net_write_all(fd, ask, strlen(ask), deadline_ns, e);
+	struct sockaddr_storage list[RAS_ADDRS];
+	int n = net_lookup(addr, list, RAS_ADDRS, e), error = ENOENT, fd = -1;
+	char buf[65536];
+	ssize_t got = 1;
+	int rc;
 
-	if (rc == 0) {
-		rc = read_all(fd, deadline_ns, text, e);
+	if (n < 0) {
+		return -1;
 	}
-	if (fd >= 0) {
-		close(fd);
+	for (int i = 0; i < n && fd < 0; i++) {
+		fd = net_connect(&list[i], deadline_ns);
+		error = fd < 0 ? errno : 0;
 	}
+	if (fd < 0) {
+		return err_set(e, error, "nobody answers at %s", addr);
+	}
+	rc = net_write_all(fd, ask, strlen(ask), deadline_ns, e);
+	/* the answer is complete when the other end closes */
+	while (rc == 0 && got > 0 && text->len <= RAS_MAX_BYTES &&
+	       !text->failed) {
+		error = net_wait(fd, POLLIN, deadline_ns);
+		if (error) {
+			rc = err_set(e, error, "no whole answer of NCCL");
+			break;
+		}
+		got = recv(fd, buf, sizeof(buf), 0);
+		str_addmem(text, buf, got > 0 ? (size_t)got : 0);
+	}
+	if (rc == 0 && text->failed) {
+		rc = err_set(e, ENOMEM, "no memory");
+	} else if (rc == 0 && text->len > RAS_MAX_BYTES) {
+		rc = err_set(e, EFBIG, "NCCL's answer has more than %d MiB",
+			     RAS_MAX_BYTES >> 20);
+	} else if (rc == 0 && got < 0) {
+		rc = err_set(e, errno, "NCCL's answer broke off");
+	}
+	close(fd);
 	return rc;
 }
 
@@ -632,28 +601,12 @@ static void mend(const char *json, size_t len, struct str *out)
 	}
 }
 
-static void take_calls(const json_t *counts, struct ras_rank *r)
-{
-	struct str out = STR_INIT;
-	const char *name;
-	json_t *count;
-
-	json_object_foreach((json_t *)counts, name, count) {
-		const int64_t n = json_integer_value(count);
-
-		if (n > 0) {
-			str_addf(&out, "%s%s %lld", out.len ? ", " : "", name,
-				 (long long)n);
-			r->total = number_sum(r->total, n);
-		}
-	}
-	STR_COPY(r->calls, str_text(&out));
-	str_release(&out);
-}
-
 static int read_rank(const json_t *json, struct ras_rank *r, struct err *e)
 {
 	const json_t *status = json_object_get(json, "status");
+	struct str calls = STR_INIT;
+	const char *name;
+	json_t *count;
 
 	if (json_get_int(json, "rank", 0, INT32_MAX, &r->rank, e) < 0 ||
 	    json_get_text(json, "host", r->host, sizeof(r->host), e) < 0 ||
@@ -664,7 +617,18 @@ static int read_rank(const json_t *json, struct ras_rank *r, struct err *e)
 	    json_opt_bool(status, "considered_dead", &r->dead, e) < 0) {
 		return -1;
 	}
-	take_calls(json_object_get(json, "collective_counts"), r);
+	json_object_foreach(json_object_get(json, "collective_counts"), name,
+			    count) {
+		const int64_t n = json_integer_value(count);
+
+		if (n > 0) {
+			str_addf(&calls, "%s%s %lld", calls.len ? ", " : "",
+				 name, (long long)n);
+			r->total = number_sum(r->total, n);
+		}
+	}
+	STR_COPY(r->calls, str_text(&calls));
+	str_release(&calls);
 	return 0;
 }
 
