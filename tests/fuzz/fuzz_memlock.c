@@ -9,6 +9,8 @@
 #include "probes/host/interface.h"
 #include "probes/memlock/look.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 static void check(bool good)
 {
 	if (!good) {
