@@ -405,6 +405,7 @@ void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
 	};
 	unsigned int corrected, uncorrected, pending, failed;
 	unsigned long long count;
+	bool known;
 	struct nvml_field f = { .id = NVML_FI_RECOVERY, .code = -1 };
 	const struct gpu_look *k = &(struct gpu_look){
 		.nvml = nvml, .dev = dev, .scope = scope, .facts = facts
@@ -424,8 +425,9 @@ void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
 	}
 	/* the repair that the driver asks for: after some Xids the GPU cannot
 	 * be used before it; an older driver has no such field */
-	if (GPU_SAYS(k, nvmlDeviceGetFieldValues, 1, &f) &&
-	    f.code == NVML_SUCCESS && f.value < NVML_RECOVERIES) {
+	known = GPU_SAYS(k, nvmlDeviceGetFieldValues, 1, &f) &&
+		f.code == NVML_SUCCESS;
+	if (known && f.value < NVML_RECOVERIES) {
 		add_text(k, "recovery", recoveries[f.value]);
 	}
 	add_clocks(k);

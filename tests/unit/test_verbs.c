@@ -127,7 +127,8 @@ static void gid_of_both_ends(void **state)
 		size_t m = table_of(cases[i].other, b);
 		size_t at_a = 0, at_b = 0;
 
-		assert_int_equal(gid_agree(a, n, b, m, &at_a, &at_b), cases[i].a >= 0);
+		assert_int_equal(gid_agree(a, n, b, m, &at_a, &at_b),
+				 cases[i].a >= 0);
 		if (cases[i].a >= 0) {
 			assert_int_equal(at_a, cases[i].a);
 			assert_int_equal(at_b, cases[i].b);
