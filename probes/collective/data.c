@@ -26,35 +26,26 @@ static double steps_of(const struct dtype *t, double value)
 	return nearbyint(ldexp(value, t->mantissa - exponent_of(t, value)));
 }
 
-static uint64_t encode_float(const struct dtype *t, double value)
+uint64_t collective_encode(const struct dtype *t, double value)
 {
-	int bias = (1 << (t->exponent - 1)) - 1;
-	int exp = exponent_of(t, value);
+	int bits = 8 << t->width_log2;
+	int bias = t->is_float ? (1 << (t->exponent - 1)) - 1 : 0;
 	uint64_t sign = signbit(value) ? 1 : 0;
 
+	if (!t->is_float) {
+		return (uint64_t)(int64_t)trunc(value) &
+		       (bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1);
+	}
 	if (value == 0) {
 		return 0;
 	}
 	/* a leading 1 and a carry run into the exponent by themselves */
 	return ((uint64_t)steps_of(t, fabs(value)) +
-		((uint64_t)(exp + bias - 1) << t->mantissa)) |
+		((uint64_t)(exponent_of(t, value) + bias - 1) << t->mantissa)) |
 	       sign << (t->exponent + t->mantissa);
 }
 
-static uint64_t width_mask(int width_log2)
-{
-	return width_log2 == 3 ? UINT64_MAX :
-				 (UINT64_C(1) << (8 << width_log2)) - 1;
-}
-
-uint64_t collective_encode(const struct dtype *t, double value)
-{
-	return t->is_float ? encode_float(t, value) :
-			     (uint64_t)(int64_t)trunc(value) &
-				     width_mask(t->width_log2);
-}
-
-/* ---- what goes in, what comes out ---------------------------------------- */
+/* ---- input and result --------------------------------------------------- */
 
 /** Small numbers of rank @rank at a place with the bits @h. */
 static int mixed(int h, int64_t rank)
@@ -87,18 +78,6 @@ static int64_t adding(const struct dtype *t, int64_t ranks)
 	return ranks < most ? ranks : most;
 }
 
-/** 0+1+2+3 for every four of @ranks that add, in whatever order, the rest, and
- *  who is in turn. */
-static double sum_of(int h, int64_t ranks)
-{
-	int64_t sum = ranks / 4 * 6;
-
-	for (int64_t r = ranks / 4 * 4; r < ranks; r++) {
-		sum += mixed(h, r);
-	}
-	return (double)sum + added(h);
-}
-
 /*
  * A mean is of one number, that of the rank in turn, and zeros.  NCCL makes it
  * in two ways (hostToDevRedOp() of its enqueue.cc): floats are multiplied with
@@ -125,19 +104,6 @@ static double mean_given(const struct dtype *t, int h, int64_t ranks)
 	return times > 0 ? times * (double)ranks : most;
 }
 
-static double mean_wanted(const struct dtype *t, int h, int64_t ranks)
-{
-	double value = mean_given(t, h, ranks), share = 1 / (double)ranks;
-
-	if (!t->is_float) {
-		return trunc(value / (double)ranks);
-	}
-	/* narrower types get it from a float */
-	share = t->mantissa > 23 ? share : (double)(float)share;
-	return value * ldexp(steps_of(t, share),
-			     exponent_of(t, share) - t->mantissa);
-}
-
 /** Return the input of rank @rank where the word has the bits @h. */
 static double given(const struct dtype *t, int redop, int h, bool turn,
 		    int64_t rank, int64_t ranks)
@@ -157,8 +123,12 @@ static double given(const struct dtype *t, int redop, int h, bool turn,
 	}
 }
 
+/** Return the result where the word has the bits @h. */
 static double wanted(const struct dtype *t, int redop, int h, int64_t ranks)
 {
+	double value, share, sum;
+	int64_t adds;
+
 	switch (redop) {
 	case 1:
 		return 2 + h;
@@ -167,9 +137,24 @@ static double wanted(const struct dtype *t, int redop, int h, int64_t ranks)
 	case 3:
 		return h;
 	case 4:
-		return mean_wanted(t, h, ranks);
+		value = mean_given(t, h, ranks);
+		share = 1 / (double)ranks;
+		if (!t->is_float) {
+			return trunc(value / (double)ranks);
+		}
+		/* narrower types get it from a float */
+		share = t->mantissa > 23 ? share : (double)(float)share;
+		return value * ldexp(steps_of(t, share),
+				     exponent_of(t, share) - t->mantissa);
 	default:
-		return sum_of(h, adding(t, ranks));
+		/* 0+1+2+3 for every four ranks that add, in whatever order, the
+		 * rest, and the rank in turn */
+		adds = adding(t, ranks);
+		sum = (double)(adds / 4 * 6) + added(h);
+		for (int64_t r = adds / 4 * 4; r < adds; r++) {
+			sum += mixed(h, r);
+		}
+		return sum;
 	}
 }
 

@@ -11,35 +11,6 @@ static bool is_of_rank(const struct drill_fault *f, const struct layout *l,
 		f->part == DRILL_RANK) && drill_has_end(f, l, rank);
 }
 
-static enum xport_drill act_of_rank(const struct drill *d,
-				    const struct layout *l, int rank)
-{
-	for (size_t i = 0; i < d->n; i++) {
-		enum xport_drill act = drill_act(d->faults[i].kind);
-
-		if (act != XPORT_DRILL_NONE &&
-		    is_of_rank(&d->faults[i], l, rank)) {
-			return act;
-		}
-	}
-	return XPORT_DRILL_NONE;
-}
-
-/** How often @rank itself is wrong. */
-static double wrong_of_rank(const struct drill *d, const struct layout *l,
-			    int rank)
-{
-	double rate = 0;
-
-	for (size_t i = 0; i < d->n; i++) {
-		if (d->faults[i].kind == DRILL_WRONG &&
-		    is_of_rank(&d->faults[i], l, rank)) {
-			rate = fmax(rate, d->faults[i].value);
-		}
-	}
-	return rate;
-}
-
 double collective_drill(const struct drill *d, const struct layout *l,
 			const int *members, int n, int attempt, uint64_t seed,
 			struct collective_act *acts)
@@ -47,10 +18,22 @@ double collective_drill(const struct drill *d, const struct layout *l,
 	double factor = 1;
 
 	for (int i = 0; i < n; i++) {
-		acts[i] = (struct collective_act){
-			.drill = act_of_rank(d, l, members[i]),
-			.wrong = wrong_of_rank(d, l, members[i]),
-		};
+		struct collective_act *act = &acts[i];
+
+		*act = (struct collective_act){ .drill = XPORT_DRILL_NONE };
+		for (size_t k = 0; k < d->n; k++) {
+			const struct drill_fault *f = &d->faults[k];
+
+			if (!is_of_rank(f, l, members[i])) {
+				continue;
+			}
+			if (act->drill == XPORT_DRILL_NONE) {
+				act->drill = drill_act(f->kind);
+			}
+			if (f->kind == DRILL_WRONG) {
+				act->wrong = fmax(act->wrong, f->value);
+			}
+		}
 	}
 	for (int i = 0; d->n > 0 && i < n * n; i++) {
 		int src = i / n, dst = i % n, end;

@@ -136,33 +136,28 @@ const char collective_kernels_ptx[] =
 
 #define TABLES (COLLECTIVE_GIVEN + COLLECTIVE_WANTED)
 
-static bool load_kernels(struct collective_gpu *c)
-{
-	const struct cuda *cu = c->gpu->cu;
-	CUmodule module;
-
-	if (cu->module_load(&module, collective_kernels_ptx) == CUDA_SUCCESS &&
-	    cu->module_function(&c->fill, module, COLLECTIVE_KERNEL_FILL) ==
-		    CUDA_SUCCESS &&
-	    cu->module_function(&c->wrong, module, COLLECTIVE_KERNEL_WRONG) ==
-		    CUDA_SUCCESS) {
-		return true;
-	}
-	c->fill = c->wrong = NULL;
-	return false;
-}
-
 CUresult collective_gpu_open(struct collective_gpu *c, struct gpu *g,
 			     const struct collective_data *d,
 			     int64_t deadline_ns)
 {
 	uint64_t tables[TABLES];
+	CUmodule module;
 	CUresult rc;
 
 	memset(c, 0, sizeof(*c));
 	c->gpu = g;
 	c->data = *d;
-	if (!load_kernels(c)) {
+	rc = g->cu->module_load(&module, collective_kernels_ptx);
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->module_function(&c->fill, module,
+					    COLLECTIVE_KERNEL_FILL);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->module_function(&c->wrong, module,
+					    COLLECTIVE_KERNEL_WRONG);
+	}
+	if (rc != CUDA_SUCCESS) {
+		c->fill = c->wrong = NULL;
 		return CUDA_SUCCESS;	/* the host does it */
 	}
 	memcpy(tables, d->given, sizeof(d->given));

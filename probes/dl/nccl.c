@@ -19,32 +19,25 @@ static const struct dl_sym nccl_syms[] = {
 
 static const char *const nccl_names[] = { "libnccl.so.2", NULL };
 
-/* "torch" is a library once somebody has looked where it is. */
-static int find_library(struct err *e)
-{
-	const char *wanted = getenv(LIBRARY);
-	struct nccl_torch_look look;
-	struct nccl_torch torch;
-
-	if (wanted == NULL || strcmp(wanted, "torch") != 0) {
-		return 0;
-	}
-	if (nccl_torch_begin(&look, e) < 0 ||
-	    nccl_torch_end(&look, clock_now_ns() + TORCH_NS, &torch, e) < 0) {
-		return -1;
-	}
-	return setenv(LIBRARY, torch.path, 1);
-}
-
 const struct nccl *dl_nccl(struct err *e)
 {
 	static struct nccl table;
 	static void *handle;
+	const char *wanted = getenv(LIBRARY);
+	struct nccl_torch_look look;
+	struct nccl_torch torch;
 
-	if (handle == NULL && find_library(e) == 0) {
-		handle = dl_load(LIBRARY, nccl_names, nccl_syms,
-				 &table, e);
+	if (handle != NULL) {
+		return &table;
 	}
+	/* "torch" stands for the library that PyTorch loads: find its path */
+	if (wanted != NULL && strcmp(wanted, "torch") == 0 &&
+	    (nccl_torch_begin(&look, e) < 0 ||
+	     nccl_torch_end(&look, clock_now_ns() + TORCH_NS, &torch, e) < 0 ||
+	     setenv(LIBRARY, torch.path, 1) < 0)) {
+		return NULL;
+	}
+	handle = dl_load(LIBRARY, nccl_names, nccl_syms, &table, e);
 	return handle != NULL ? &table : NULL;
 }
 

@@ -69,38 +69,30 @@ int nccl_torch_parse(const char *text, char path[PATH_MAX], struct err *e)
 	return err_set(e, 0, "its torch has NCCL built in, or none");
 }
 
-static int take_list(struct nccl_torch_look *l, const struct spawn_status *st,
-		     char path[PATH_MAX], struct err *e)
-{
-	const char *why = str_text(&l->why), *line = why;
-	size_t len = strlen(why);
-	char text[96];
-
-	if (st->exit_code == 0) {
-		return nccl_torch_parse(str_text(&l->out), path, e);
-	}
-	while (len > 0 && why[len - 1] == '\n') {
-		len--;
-	}
-	if (len == 0) {
-		return err_set(e, 0, "%s", spawn_status_text(st, text,
-							     sizeof(text)));
-	}
-	line = memrchr(why, '\n', len);	/* the last says it */
-	line = line != NULL ? line + 1 : why;
-	return err_set(e, 0, "%.*s", (int)(why + len - line), line);
-}
-
 int nccl_torch_end(struct nccl_torch_look *l, int64_t deadline_ns,
 		   struct nccl_torch *t, struct err *e)
 {
+	const char *says, *line;
 	struct spawn_status st;
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[96];
 	struct err why = { 0 };
+	size_t len;
 	int rc;
 
 	spawn_finish(&l->child, deadline_ns, &st);
-	rc = take_list(l, &st, path, &why);
+	says = str_text(&l->why);
+	for (len = strlen(says); len > 0 && says[len - 1] == '\n'; len--) {
+	}
+	line = len > 0 ? memrchr(says, '\n', len) : NULL;
+	line = line != NULL ? line + 1 : says; /* the last line tells why */
+	if (st.exit_code == 0) {
+		rc = nccl_torch_parse(str_text(&l->out), path, &why);
+	} else if (len == 0) {
+		rc = err_set(&why, 0, "%s",
+			     spawn_status_text(&st, text, sizeof(text)));
+	} else {
+		rc = err_set(&why, 0, "%.*s", (int)(says + len - line), line);
+	}
 	if (rc < 0) {
 		err_set(e, 0, "python3: %s", why.text);
 	} else {
@@ -127,18 +119,27 @@ static void take_version(const char *text, const char *end, char version[24])
 	}
 }
 
-/* Read name and version of a library that pip installed: it is
- * PREFIX/nvidia/nccl/lib/libnccl.so.2, and a folder in PREFIX carries its
- * package's name and version. */
-static void ask_package(const char *path, char version[24])
+void nccl_torch_version(const char *path, char version[24])
 {
+	const char *name = strrchr(path, '/');
 	static const char inside[] = "/nvidia/nccl/lib/" SONAME;
-	static const char name[] = "nvidia_nccl_cu";
+	static const char package[] = "nvidia_nccl_cu";
 	size_t len = strlen(path), n = strlen(inside);
 	char prefix[PATH_MAX];
 	struct dirent *d;
 	DIR *dir;
 
+	version[0] = '\0';
+	name = strstr(name != NULL ? name : path, ".so.");
+	if (name != NULL) {
+		take_version(name + strlen(".so."), "", version);
+	}
+	if (strchr(version, '.') != NULL) {
+		return;
+	}
+	version[0] = '\0'; /* "2" of libnccl.so.2 is none */
+	/* a library that pip installed is PREFIX/nvidia/nccl/lib/libnccl.so.2,
+	 * and a folder in PREFIX carries its package's name and version */
 	if (len <= n || len >= PATH_MAX || !str_ends(path, inside)) {
 		return;
 	}
@@ -146,7 +147,7 @@ static void ask_package(const char *path, char version[24])
 	dir = opendir(prefix);
 	while (dir != NULL && version[0] == '\0' &&
 	       (d = readdir(dir)) != NULL) {
-		if (str_starts(d->d_name, name)) {
+		if (str_starts(d->d_name, package)) {
 			const char *dash = strchr(d->d_name, '-');
 
 			take_version(dash != NULL ? dash + 1 : "",
@@ -155,20 +156,5 @@ static void ask_package(const char *path, char version[24])
 	}
 	if (dir != NULL) {
 		closedir(dir);
-	}
-}
-
-void nccl_torch_version(const char *path, char version[24])
-{
-	const char *name = strrchr(path, '/');
-
-	version[0] = '\0';
-	name = strstr(name != NULL ? name : path, ".so.");
-	if (name != NULL) {
-		take_version(name + strlen(".so."), "", version);
-	}
-	if (strchr(version, '.') == NULL) {
-		version[0] = '\0';	/* "2" of libnccl.so.2 is none */
-		ask_package(path, version);
 	}
 }

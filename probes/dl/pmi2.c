@@ -24,15 +24,6 @@ static const char *const beside_srun[] = { "lib", "lib64", "lib/slurm",
 					   "lib64/slurm" };
 #define N_BESIDE (sizeof(beside_srun) / sizeof(beside_srun[0]))
 
-/** Length of the prefix of "PREFIX/bin/srun", 0 when srun is elsewhere. */
-static size_t srun_prefix(char *path, size_t size)
-{
-	static const char end[] = "/bin/srun";
-
-	return spawn_find("srun", path, size) && str_ends(path, end) ?
-		       strlen(path) - strlen(end) : 0;
-}
-
 const struct pmi2 *dl_pmi2(struct err *e)
 {
 	static struct pmi2 table;
@@ -41,8 +32,12 @@ const struct pmi2 *dl_pmi2(struct err *e)
 	if (!handle) {
 		char srun[PATH_MAX], paths[N_BESIDE][PATH_MAX + 32];
 		const char *names[1 + N_BESIDE + 1] = { PMI2_SONAME };
-		size_t prefix = srun_prefix(srun, sizeof(srun));
+		size_t prefix = 0; /* length of that of PREFIX/bin/srun */
 
+		if (spawn_find("srun", srun, sizeof(srun)) &&
+		    str_ends(srun, "/bin/srun")) {
+			prefix = strlen(srun) - strlen("/bin/srun");
+		}
 		for (size_t i = 0; prefix > 0 && i < N_BESIDE; i++) {
 			snprintf(paths[i], sizeof(paths[i]), "%.*s/%s/%s",
 				 (int)prefix, srun, beside_srun[i],

@@ -65,62 +65,38 @@ static struct dcgm_object dcgm_object(const json_t *json)
 	return o;
 }
 
-/** "warnings": a text, or texts or objects with "warning"; the first of them.
- *  *@config: it is about a setting. */
-static const char *warning_of(const struct dcgm_object *result, bool *config)
+static void add_result(struct dcgm_report *r, int gpu, const char *test,
+		       const struct dcgm_object *result)
 {
+	/* "warnings": a text, or texts or objects with "warning" */
 	const json_t *first = json_array_get(result->warnings, 0);
 	const struct dcgm_object w = dcgm_object(first);
 	const char *text = json_is_string(first) ? json_string_value(first) :
 			   w.warning[0] ? w.warning : result->said;
-
-	*config = w.error_severity == SEVERITY_CONFIG ||
-		  strcasestr(text, "persistence mode");
-	return text[0] ? text : result->info;
-}
-
-static void add(struct dcgm_report *r, int gpu, const char *test,
-		const struct dcgm_object *result)
-{
-	const char *status = result->status;
-	bool config, fail = strcasecmp(status, "fail") == 0;
-	const char *words = warning_of(result, &config);
+	bool fail = strcasecmp(result->status, "fail") == 0;
 	struct dcgm_found *f;
 
-	if ((!fail && strcasecmp(status, "warn") != 0) ||
+	if ((!fail && strcasecmp(result->status, "warn") != 0) ||
 	    r->n == DCGM_FOUND_MAX) {
 		return;
 	}
 	f = &r->list[r->n++];
-	*f = (struct dcgm_found){ .gpu = gpu, .fail = fail && !config };
+	*f = (struct dcgm_found){ .gpu = gpu, .fail = fail };
 	STR_COPY(f->test, test);
-	STR_COPY(f->words, words[0] ? words : status);
-}
-
-/** Add a result of DCGM 3 to the GPUs "0,1" of @ids, or to one GPU; any other
- *  text stands for the node. */
-static void add_by_ids(struct dcgm_report *r, const char *ids,
-		       const char *test, const struct dcgm_object *result)
-{
-	char copy[256], *at = copy, *word;
-
-	STR_COPY(copy, ids);
-	while ((word = strsep(&at, ", "))) {
-		int64_t gpu;
-
-		if (word[0] == '\0') {
-			continue;
-		}
-		if (units_parse_int(word, 0, GPU_MAX, &gpu, NULL) < 0) {
-			gpu = -1;
-		}
-		add(r, (int)gpu, test, result);
+	STR_COPY(f->words, text[0]	   ? text :
+			   result->info[0] ? result->info :
+					     result->status);
+	if (w.error_severity == SEVERITY_CONFIG ||
+	    strcasestr(text, "persistence mode")) {
+		f->fail = false; /* it is about a setting */
 	}
 }
 
 static void take_tests(struct dcgm_report *r, const json_t *tests)
 {
 	const json_t *test, *json;
+	char ids[256], *at, *word;
+	int64_t gpu;
 	size_t i, k;
 
 	json_array_foreach(tests, i, test) {
@@ -130,11 +106,25 @@ static void take_tests(struct dcgm_report *r, const json_t *tests)
 		json_array_foreach(t.results, k, json) {
 			const struct dcgm_object o = dcgm_object(json);
 
-			if (o.gpu_ids[0] != '\0') {
-				add_by_ids(r, o.gpu_ids, t.name, &o);
-			} else {
-				add(r, strcmp(o.entity_group, "GPU") == 0 ?
-					       o.entity_id : -1, t.name, &o);
+			if (o.gpu_ids[0] == '\0') {
+				gpu = strcmp(o.entity_group, "GPU") == 0 ?
+					      o.entity_id :
+					      -1;
+				add_result(r, (int)gpu, t.name, &o);
+				continue;
+			}
+			/* DCGM 3: "0,1"; any other text is of the node */
+			STR_COPY(ids, o.gpu_ids);
+			at = ids;
+			while ((word = strsep(&at, ", "))) {
+				if (word[0] == '\0') {
+					continue;
+				}
+				if (units_parse_int(word, 0, GPU_MAX, &gpu,
+						    NULL) < 0) {
+					gpu = -1;
+				}
+				add_result(r, (int)gpu, t.name, &o);
 			}
 		}
 	}
@@ -179,32 +169,6 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
 
 /* ---- drills -------------------------------------------------------------- */
 
-static void apply(const struct drill_fault *f, struct gpu_drill *d)
-{
-	double factor = f->kind == DRILL_SLOW ? f->value : 1;
-
-	switch (f->part) {
-	case DRILL_GPU:
-		d->busy |= f->kind == DRILL_BUSY;
-		d->dead |= f->kind == DRILL_DEAD;
-		d->h2d *= factor;
-		d->d2h *= factor;
-		d->copy *= factor;
-		break;
-	case DRILL_H2D:
-		d->h2d *= factor;
-		break;
-	case DRILL_D2H:
-		d->d2h *= factor;
-		break;
-	case DRILL_COMPUTE:
-		d->wrong = f->kind == DRILL_WRONG ? f->value : d->wrong;
-		break;
-	default:
-		break;	/* of pairs */
-	}
-}
-
 /* Read the drill of GPU @gpu of node number @node from @text (NULL: none).
  * Returns 0, or -1 with @e if it has words that are unknown here. */
 static int gpu_drill_read(const char *text, int node, int gpu,
@@ -219,15 +183,37 @@ static int gpu_drill_read(const char *text, int node, int gpu,
 	for (size_t i = 0; i < drill.n; i++) {
 		const struct drill_fault *f = &drill.faults[i];
 
-		if (f->at[0] == node && f->at[1] == gpu) {
-			apply(f, d);
+		double factor = f->kind == DRILL_SLOW ? f->value : 1;
+
+		if (f->at[0] != node || f->at[1] != gpu) {
+			continue;
+		}
+		switch (f->part) {
+		case DRILL_GPU:
+			d->busy |= f->kind == DRILL_BUSY;
+			d->dead |= f->kind == DRILL_DEAD;
+			d->h2d *= factor;
+			d->d2h *= factor;
+			d->copy *= factor;
+			break;
+		case DRILL_H2D:
+			d->h2d *= factor;
+			break;
+		case DRILL_D2H:
+			d->d2h *= factor;
+			break;
+		case DRILL_COMPUTE:
+			d->wrong = f->kind == DRILL_WRONG ? f->value : d->wrong;
+			break;
+		default:
+			break; /* of pairs */
 		}
 	}
 	drill_release(&drill);
 	return 0;
 }
 
-/* ---- when a test is done ------------------------------------------------ */
+/* ---- wanted tests ------------------------------------------------------- */
 
 enum gpu_when {
 	TEST_ALWAYS,
@@ -275,23 +261,24 @@ static const struct test {
 	{ GPU_TEST_COMPUTE, NAN, NAN, NAN, RECORD_NONE, 200, TEST_DEEP },
 };
 
-static double factor_of(const char *name, const struct gpu_drill *d)
-{
-	return str_starts(name, GPU_TEST_H2D)   ? d->h2d :
-	       str_starts(name, GPU_TEST_D2H)   ? d->d2h :
-	       strcmp(name, GPU_TEST_BOTH) == 0 ? fmin(d->h2d, d->d2h) :
-	       strcmp(name, GPU_TEST_COPY) == 0 ? d->copy : 1;
-}
-
 static void say_test(const struct gpu_row *of, const struct test *t,
 		     const struct gpu_drill *d, double draw)
 {
 	struct gpu_row row = *of;
+	double factor = 1;
 
 	STR_COPY(row.test, t->name);
 	clock_utc(row.start_utc);
-	row.bw_GB_s = t->bw_GB_s * factor_of(t->name, d) *
-		      (1 + NOISE * (2 * draw - 1));
+	if (str_starts(t->name, GPU_TEST_H2D)) {
+		factor = d->h2d;
+	} else if (str_starts(t->name, GPU_TEST_D2H)) {
+		factor = d->d2h;
+	} else if (strcmp(t->name, GPU_TEST_BOTH) == 0) {
+		factor = fmin(d->h2d, d->d2h);
+	} else if (strcmp(t->name, GPU_TEST_COPY) == 0) {
+		factor = d->copy;
+	}
+	row.bw_GB_s = t->bw_GB_s * factor * (1 + NOISE * (2 * draw - 1));
 	row.expected_GB_s = t->expected_GB_s;
 	row.lat_us = t->lat_us * (1 + NOISE * (2 * draw - 1));
 	row.size_B = t->size_B;
@@ -316,33 +303,6 @@ static void say_test(const struct gpu_row *of, const struct test *t,
 		STR_COPY(row.detail, "a drill");
 	}
 	node_task_row(&schema_gpu, &row);
-}
-
-/* --transport=sim: the rows of @row->gpu of @row->node, as a healthy H200 has
- * them within half a percent, but for the drill, of the tests that @s asks
- * for; with --soak six times.  A model for trying verdict, pictures and
- * scripts where there is no GPU. */
-static void gpu_model_rows(const struct gpu_row *row, const struct gpu_drill *d,
-			   const struct spec *s, uint64_t seed)
-{
-	struct gpu_row open = *row;
-
-	STR_COPY(open.test, GPU_TEST_OPEN);
-	clock_utc(open.start_utc);
-	if (d->busy || d->dead) {
-		open.outcome = d->busy ? OUTCOME_SKIPPED : OUTCOME_ERROR;
-		STR_COPY(open.code, d->busy ? GPU_BUSY : "drill_dead");
-		STR_COPY(open.detail, d->busy ? "held by a drill" : "a drill");
-		node_task_row(&schema_gpu, &open);
-		return;
-	}
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (is_wanted(tests[i].when, s)) {
-			say_test(row, &tests[i], d,
-				 hash_unit(seed, (uint64_t)row->gpu, i,
-					   (uint64_t)row->turn));
-		}
-	}
 }
 
 /* ---- child --------------------------------------------------------------- */
@@ -555,6 +515,10 @@ static void do_step(struct child_node *n, size_t k)
 							 0);
 	unsigned char number = (unsigned char)k;
 
+	if (!is_wanted(step->when, &n->spec)) {
+		return;
+	}
+	clock_sleep(step->when == TEST_COMPUTE ? n->number * STAGGER_NS : 0);
 	for (size_t i = 0; i < n->n; i++) {
 		struct tester *t = &n->testers[i];
 
@@ -571,7 +535,7 @@ static void do_step(struct child_node *n, size_t k)
 	wait_for(n, step, limit_ns);
 }
 
-/** They end with their pipes, or, where the driver holds them, later. */
+/** Testers end with their pipes or, if the driver holds them, later. */
 static void end_testers(struct child_node *n)
 {
 	int64_t deadline_ns = clock_now_ns() + END_NS;
@@ -598,7 +562,7 @@ int64_t gpu_takes_ns(const struct spec *s)
 				   s->nodes * STAGGER_NS);
 }
 
-static int test(struct child_node *n, struct gpu_list *l, struct err *e)
+static int test_gpus(struct child_node *n, struct gpu_list *l, struct err *e)
 {
 	int rc = 0;
 
@@ -615,11 +579,7 @@ static int test(struct child_node *n, struct gpu_list *l, struct err *e)
 		}
 	}
 	for (size_t k = 0; k < STEPS; k++) {
-		if (is_wanted(steps[k].when, &n->spec)) {
-			clock_sleep(steps[k].when == TEST_COMPUTE ?
-				    n->number * STAGGER_NS : 0);
-			do_step(n, k);
-		}
+		do_step(n, k);
 	}
 	end_testers(n);
 	for (size_t i = 0; i < n->n; i++) {
@@ -629,7 +589,7 @@ static int test(struct child_node *n, struct gpu_list *l, struct err *e)
 	return rc;
 }
 
-/** Without a GPU, or a driver that answers: one row that says so. */
+/** Report, in one row, that there is no GPU or no driver that answers. */
 static void say_none(const struct child_node *n, const struct gpu_list *l,
 		     const struct err *why)
 {
@@ -651,68 +611,53 @@ static void say_none(const struct child_node *n, const struct gpu_list *l,
 	node_task_row(&schema_gpu, &row);
 }
 
-/** Each time by new processes, so that none finds what the last one left. */
-static int test_all(struct child_node *n, struct gpu_list *l, struct err *e)
-{
-	int64_t end_ns = clock_now_ns() + n->spec.soak_ns;
-	int rc;
-
-	do {
-		n->turn = n->spec.soak_ns == 0 ? RECORD_NONE : n->turn + 1;
-		rc = test(n, l, e);
-	} while (rc == 0 && clock_now_ns() < end_ns);
-	return rc;
-}
-
+/* --transport=sim: the rows of a node of healthy H200s within half a percent,
+ * but for the drill, of the tests that are asked for; with --soak six times.  A
+ * model for trying verdict, pictures and scripts where there is no GPU. */
 static int run_model(const struct child_node *n, struct err *e)
 {
 	int64_t gpus = n->spec.local ? n->spec.local_gpus :
 				       n->spec.gpus_per_node;
 	const int64_t turns = n->spec.soak_ns > 0 ? MODEL_TURNS : 1;
-	struct gpu_drill drill;
-	struct gpu_row row;
+	const uint64_t seed =
+		hash_mix((uint64_t)n->spec.seed, (uint64_t)n->number, 0, 0);
+	struct gpu_drill d;
+	struct gpu_row row, open;
 
 	record_init(&schema_gpu, &row);
 	STR_COPY(row.node, n->name);
 	STR_COPY(row.model, "NVIDIA H200 (sim)");
-	for (int64_t turn = 1; turn <= turns; turn++) {
-		row.turn = n->spec.soak_ns > 0 ? turn : RECORD_NONE;
-		for (row.gpu = 0; row.gpu < (gpus > 0 ? gpus : 8); row.gpu++) {
-			if (gpu_drill_read(n->drill, n->number, (int)row.gpu,
-					   &drill, e) < 0) {
-				return -1;
+	gpus = gpus > 0 ? gpus : 8;
+	for (int64_t i = 0; i < turns * gpus; i++) {
+		row.gpu = i % gpus;
+		row.turn = n->spec.soak_ns > 0 ? i / gpus + 1 : RECORD_NONE;
+		if (gpu_drill_read(n->drill, n->number, (int)row.gpu, &d, e) <
+		    0) {
+			return -1;
+		}
+		if (d.busy || d.dead) {
+			open = row;
+			STR_COPY(open.test, GPU_TEST_OPEN);
+			clock_utc(open.start_utc);
+			open.outcome = d.busy ? OUTCOME_SKIPPED : OUTCOME_ERROR;
+			STR_COPY(open.code, d.busy ? GPU_BUSY : "drill_dead");
+			STR_COPY(open.detail,
+				 d.busy ? "held by a drill" : "a drill");
+			node_task_row(&schema_gpu, &open);
+			continue;
+		}
+		for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {
+			if (is_wanted(tests[k].when, &n->spec)) {
+				say_test(&row, &tests[k], &d,
+					 hash_unit(seed, (uint64_t)row.gpu, k,
+						   (uint64_t)row.turn));
 			}
-			gpu_model_rows(&row, &drill, &n->spec,
-				       hash_mix((uint64_t)n->spec.seed,
-						(uint64_t)n->number, 0, 0));
 		}
 	}
 	return 0;
 }
 
-/** A row for what it found, on the node or on a GPU as CUDA counts: that is as
- *  NVML does, but where an environment chooses. */
-static void say_found(const struct child_node *n, const struct gpu_list *l,
-		      const struct dcgm_found *f)
-{
-	struct gpu_row row;
-
-	record_init(&schema_gpu, &row);
-	STR_COPY(row.node, n->name);
-	STR_COPY(row.test, GPU_TEST_DCGM);
-	clock_utc(row.start_utc);
-	if (f->gpu >= 0 && (size_t)f->gpu < gpu_list_visible(l) &&
-	    !getenv(CUDA_VISIBLE)) {
-		row.gpu = f->gpu;
-		STR_COPY(row.model, l->gpus[f->gpu].name);
-	}
-	row.outcome = OUTCOME_ERROR;
-	STR_COPY(row.code, f->fail ? GPU_DCGM_FAIL : GPU_DCGM_WARN);
-	snprintf(row.detail, sizeof(row.detail), "%s: %s", f->test, f->words);
-	node_task_row(&schema_gpu, &row);
-}
-
-/** Where dcgmi is not there, it is not missed. */
+/** Add the failures that dcgmi reports, if it is installed. */
 static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
 {
 	char *argv[] = { (char *)"dcgmi", (char *)"diag", (char *)"-r",
@@ -720,6 +665,7 @@ static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
 	struct dcgm_report *r = calloc(1, sizeof(*r));
 	struct str out = STR_INIT;
 	struct spawn_status st;
+	struct gpu_row row;
 	struct err e = { 0 };
 
 	if (r && spawn_find(argv[0], NULL, 0) &&
@@ -727,7 +673,26 @@ static void ask_dcgm(const struct child_node *n, const struct gpu_list *l)
 			  clock_now_ns() + DCGM_NS, &st, &e) == 0 &&
 	    dcgm_parse(str_text(&out), out.len, r, &e) == 0) {
 		for (size_t i = 0; i < r->n; i++) {
-			say_found(n, l, &r->list[i]);
+			const struct dcgm_found *f = &r->list[i];
+
+			/* on the node, or on a GPU as CUDA counts: as NVML does
+			 * unless an environment chooses */
+			record_init(&schema_gpu, &row);
+			STR_COPY(row.node, n->name);
+			STR_COPY(row.test, GPU_TEST_DCGM);
+			clock_utc(row.start_utc);
+			if (f->gpu >= 0 &&
+			    (size_t)f->gpu < gpu_list_visible(l) &&
+			    !getenv(CUDA_VISIBLE)) {
+				row.gpu = f->gpu;
+				STR_COPY(row.model, l->gpus[f->gpu].name);
+			}
+			row.outcome = OUTCOME_ERROR;
+			STR_COPY(row.code,
+				 f->fail ? GPU_DCGM_FAIL : GPU_DCGM_WARN);
+			snprintf(row.detail, sizeof(row.detail), "%s: %s",
+				 f->test, f->words);
+			node_task_row(&schema_gpu, &row);
 		}
 	} else if (e.text[0]) {
 		node_task_fact("node", "dcgm_note", "dcgmi diag", "%s",
@@ -760,6 +725,7 @@ int gpu_child(const struct node_args *args, struct err *e)
 	struct child_node n = { .spec = args->spec, .number = args->number,
 				.drill = args->drill };
 	struct err why = { 0 };
+	int64_t end_ns;
 	int rc = -1;
 
 	STR_COPY(n.name, args->node);
@@ -774,7 +740,14 @@ int gpu_child(const struct node_args *args, struct err *e)
 			node_task_expected(&n.spec);
 			say_none(&n, l, &why);
 		} else {
-			rc = test_all(&n, l, e);
+			end_ns = clock_now_ns() + n.spec.soak_ns;
+			/* by new processes each time, so that none finds what
+			 * the last one left */
+			do {
+				n.turn = n.spec.soak_ns == 0 ? RECORD_NONE :
+							       n.turn + 1;
+				rc = test_gpus(&n, l, e);
+			} while (rc == 0 && clock_now_ns() < end_ns);
 			if (n.spec.dcgm) {
 				ask_dcgm(&n, l);
 			}

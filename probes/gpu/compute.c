@@ -12,54 +12,9 @@
 #include "lib/base/clock.h"
 #include "lib/base/hash.h"
 #include "lib/base/str.h"
+#include "probes/dl/nvml.h"
 #include "probes/gpu/gpu.h"
 #include "probes/host/gpu_state.h"
-
-/* ---- meter --------------------------------------------------------------- */
-
-static void meter_sample(struct gpu_meter *m)
-{
-	unsigned long long reasons;
-	unsigned int value;
-
-	if (!m->lib) {
-		return;
-	}
-	if (NVML_SAYS(m->lib, nvmlDeviceGetPowerUsage, m->dev, &value)) {
-		m->power_W += value / 1e3;
-		m->n_power++;
-	}
-	if (NVML_SAYS(m->lib, nvmlDeviceGetTemperature, m->dev,
-		      NVML_TEMPERATURE_GPU, &value) &&
-	    value > m->hottest_C) {
-		m->hottest_C = value;
-	}
-	if (NVML_SAYS(m->lib, nvmlDeviceGetClockInfo, m->dev, NVML_CLOCK_SM,
-		      &value) &&
-	    (m->slowest_MHz == 0 || value < m->slowest_MHz)) {
-		m->slowest_MHz = value;
-	}
-	if (NVML_SAYS(m->lib, nvmlDeviceGetCurrentClocksThrottleReasons,
-		      m->dev, &reasons)) {
-		m->throttled |= reasons;
-	}
-}
-
-/* Into power, temperature, clock and throttled of @row. */
-static void meter_end(struct gpu_meter *m, struct gpu_row *row)
-{
-	if (m->n_power > 0) {
-		row->power_W = m->power_W / m->n_power;
-	}
-	if (m->hottest_C > 0) {
-		row->temp_C = m->hottest_C;
-	}
-	if (m->slowest_MHz > 0) {
-		row->clock_MHz = m->slowest_MHz;
-	}
-	gpu_throttle_words(m->throttled, row->throttled,
-			   sizeof(row->throttled));
-}
 
 /* ---- compute ------------------------------------------------------------- */
 
@@ -73,14 +28,22 @@ struct results {
 	uint32_t sms[BLOCKS];
 };
 
-struct compute_matrix {
+struct compute {
 	CUfunction kernel;
 	CUdeviceptr gpu;	/* struct results */
 	struct results *host, *zero;	/* pinned */
 	const char *by;
+	uint64_t sum; /* of the first launch */
+	/* readings of NVML meanwhile */
+	const struct nvml *lib; /* NULL: it says nothing */
+	nvmlDevice_t dev;
+	double power_W; /* sum */
+	int n_power;
+	unsigned int hottest_C, slowest_MHz;
+	unsigned long long throttled;
 };
 
-static CUresult load(struct gpu_seat *s, struct compute_matrix *m)
+static CUresult load(struct gpu_seat *s, struct compute *m)
 {
 	const struct {
 		const char *ptx, *by;
@@ -111,10 +74,11 @@ static CUresult load(struct gpu_seat *s, struct compute_matrix *m)
 	return rc;
 }
 
-static CUresult launch(struct gpu_seat *s, struct compute_matrix *m,
-		       uint32_t turn)
+/* Launch the kernel, and count the blocks whose sum differs. */
+static CUresult launch(struct gpu_seat *s, struct compute *m, uint32_t turn)
 {
 	struct gpu *g = &s->gpu;
+	struct gpu_row *row = s->row;
 	CUdeviceptr sms = m->gpu + offsetof(struct results, sms);
 	uint32_t rounds = ROUNDS;
 	uint32_t drill = (uint32_t)hash_mix((uint64_t)s->spec->seed, turn,
@@ -131,78 +95,99 @@ static CUresult launch(struct gpu_seat *s, struct compute_matrix *m,
 		rc = g->cu->copy_to_host(m->host, m->gpu, sizeof(*m->host),
 					 g->stream);
 	}
-	return gpu_drained(g, rc, INT64_MAX);
-}
-
-/** Return the result that most blocks have (Boyer-Moore majority vote). */
-static uint64_t majority(const struct results *r)
-{
-	uint64_t sum = 0;
-	size_t votes = 0;
-
-	for (size_t i = 0; i < BLOCKS; i++) {
+	rc = gpu_drained(g, rc, INT64_MAX);
+	/* the result that most blocks have (Boyer-Moore majority vote) */
+	for (size_t i = 0, votes = 0; turn == 0 && i < BLOCKS; i++) {
 		if (votes == 0) {
-			sum = r->sums[i];
+			m->sum = m->host->sums[i];
 		}
-		votes += r->sums[i] == sum ? 1 : (size_t)-1;
+		votes += m->host->sums[i] == m->sum ? 1 : (size_t)-1;
 	}
-	return sum;
+	for (size_t i = 0; rc == CUDA_SUCCESS && i < BLOCKS; i++) {
+		if (m->host->sums[i] != m->sum) {
+			row->wrong++;
+			row->sm = row->sm == RECORD_NONE ? m->host->sms[i] :
+							   row->sm;
+		}
+	}
+	return rc;
 }
 
-/** Count the blocks of a launch that differ from @sum. */
-static void look(const struct results *r, uint64_t sum, struct gpu_row *row)
+static void meter_sample(struct compute *m)
 {
-	for (size_t i = 0; i < BLOCKS; i++) {
-		if (r->sums[i] != sum) {
-			row->wrong++;
-			row->sm = row->sm == RECORD_NONE ? r->sms[i] : row->sm;
-		}
+	unsigned long long reasons;
+	unsigned int value;
+
+	if (!m->lib) {
+		return;
+	}
+	if (NVML_SAYS(m->lib, nvmlDeviceGetPowerUsage, m->dev, &value)) {
+		m->power_W += value / 1e3;
+		m->n_power++;
+	}
+	if (NVML_SAYS(m->lib, nvmlDeviceGetTemperature, m->dev,
+		      NVML_TEMPERATURE_GPU, &value) &&
+	    value > m->hottest_C) {
+		m->hottest_C = value;
+	}
+	if (NVML_SAYS(m->lib, nvmlDeviceGetClockInfo, m->dev, NVML_CLOCK_SM,
+		      &value) &&
+	    (m->slowest_MHz == 0 || value < m->slowest_MHz)) {
+		m->slowest_MHz = value;
+	}
+	if (NVML_SAYS(m->lib, nvmlDeviceGetCurrentClocksThrottleReasons, m->dev,
+		      &reasons)) {
+		m->throttled |= reasons;
 	}
 }
 
 bool gpu_test_compute(struct gpu_seat *s)
 {
-	struct compute_matrix m = { 0 };
-	struct gpu_meter meter;
+	struct compute m = { 0 };
+	struct gpu_row *row = s->row;
 	int64_t end_ns, sampled_ns = 0;
-	uint64_t sum = 0;
 	uint32_t turn = 0;
 	CUresult rc;
 
 	seat_begin(s, GPU_TEST_COMPUTE);
-	memset(&meter, 0, sizeof(meter));
-	if (gpu_nvml(s->id.uuid, &meter.lib, &meter.dev) != NVML_SUCCESS) {
-		meter.lib = NULL;	/* it has no such GPU */
+	if (gpu_nvml(s->id.uuid, &m.lib, &m.dev) != NVML_SUCCESS) {
+		m.lib = NULL; /* it has no such GPU */
 	}
 	rc = load(s, &m);
 	s->row->wrong = 0;
 	end_ns = clock_now_ns() + s->spec->compute_ns;
 	while (rc == CUDA_SUCCESS && (turn == 0 || clock_now_ns() < end_ns)) {
 		rc = launch(s, &m, turn);
-		if (rc == CUDA_SUCCESS) {
-			sum = turn++ ? sum : majority(m.host);
-			look(m.host, sum, s->row);
-		}
+		turn += rc == CUDA_SUCCESS;
 		/* while the GPU is busy it is at its clock; a sample now is
 		 * of what was a moment ago */
 		if (clock_now_ns() - sampled_ns > 50 * NS_PER_MS) {
-			meter_sample(&meter);
+			meter_sample(&m);
 			sampled_ns = clock_now_ns();
 		}
 	}
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "the test of its arithmetic");
 	}
-	meter_end(&meter, s->row);
-	s->row->count = turn;
-	snprintf(s->row->hash, sizeof(s->row->hash), "%016" PRIx64, sum);
-	if (s->row->wrong > 0) {
+	if (m.n_power > 0) {
+		row->power_W = m.power_W / m.n_power;
+	}
+	if (m.hottest_C > 0) {
+		row->temp_C = m.hottest_C;
+	}
+	if (m.slowest_MHz > 0) {
+		row->clock_MHz = m.slowest_MHz;
+	}
+	gpu_throttle_words(m.throttled, row->throttled, sizeof(row->throttled));
+	row->count = turn;
+	snprintf(row->hash, sizeof(row->hash), "%016" PRIx64, m.sum);
+	if (row->wrong > 0) {
 		seat_say(s, OUTCOME_CORRUPT, "wrong_result",
 			 "%" PRId64 " of %" PRIu64 " results by %s differ, the "
-			 "first of multiprocessor %" PRId64, s->row->wrong,
-			 (uint64_t)turn * BLOCKS, m.by, s->row->sm);
+			 "first of multiprocessor %" PRId64,
+			 row->wrong, (uint64_t)turn * BLOCKS, m.by, row->sm);
 	} else {
-		snprintf(s->row->detail, sizeof(s->row->detail), "by %s", m.by);
+		snprintf(row->detail, sizeof(row->detail), "by %s", m.by);
 		seat_good(s);
 	}
 	return true;

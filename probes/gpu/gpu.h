@@ -11,7 +11,6 @@
 #include "lib/base/str.h"
 #include "lib/data/record_rows.h"
 #include "lib/spec/spec.h"
-#include "probes/dl/nvml.h"
 #include "probes/host/gpu.h"
 
 struct node_args;
@@ -74,18 +73,6 @@ extern const char gpu_memory_ptx[];
  * Their results differ. */
 extern const char gpu_matrix_ptx[], gpu_matrix_plain_ptx[];
 
-/* ---- meter --------------------------------------------------------------- */
-
-/** Readings of NVML while a GPU works. */
-struct gpu_meter {
-	const struct nvml *lib;	/* NULL: it says nothing */
-	nvmlDevice_t dev;
-	double power_W;		/* sum */
-	int n_power;
-	unsigned int hottest_C, slowest_MHz;
-	unsigned long long throttled;
-};
-
 /* ---- seat ---------------------------------------------------------------- */
 
 /** A GPU under test, in the process that tests it. */
@@ -101,17 +88,17 @@ struct gpu_seat {
 
 /** A row of @test, with nothing measured. */
 void seat_begin(struct gpu_seat *s, const char *test);
-/** It is measured, and good: say it. */
+/** Report the row as measured and good. */
 void seat_good(struct gpu_seat *s);
 /** Print the row with @outcome, @code and a sentence. */
 void seat_say(struct gpu_seat *s, enum outcome outcome, const char *code,
 	      const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/** It is not, as the driver said @rc while @doing; returns false. */
+/** Report that the driver said @rc while @doing; returns false. */
 bool seat_refused(struct gpu_seat *s, CUresult rc, const char *doing);
 /*
  * The tests: each says its rows, and returns false when the GPU is of no more
- * use.  All wait for the GPU without a deadline of their own: who watches has
- * it.
+ * use.  All wait for the GPU without a deadline: the process that watches has
+ * one.
  */
 bool gpu_test_open(struct gpu_seat *s);
 /** To the host and from it, one after the other and at once. */

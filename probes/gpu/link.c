@@ -173,38 +173,6 @@ static bool both_ways(struct gpu_seat *s, const struct host_memory *h)
 	return true;
 }
 
-/** As much as the host locks: a cgroup may not let it have all. */
-static CUresult get_memory(struct gpu_seat *s, struct host_memory *h)
-{
-	const struct cuda *cu = s->gpu.cu;
-	CUresult rc;
-
-	h->bytes = LINK_BYTES;
-	while ((rc = cu->mem_alloc_host(&h->at[TO_GPU], WAYS * h->bytes)) ==
-		       CUDA_ERROR_OUT_OF_MEMORY &&
-	       h->bytes > LEAST_BYTES) {
-		h->bytes /= 2;
-	}
-	if (rc == CUDA_SUCCESS) {
-		memset(h->at[TO_GPU], 1, WAYS * h->bytes);
-		h->at[TO_HOST] = (char *)h->at[TO_GPU] + h->bytes;
-		rc = gpu_reserve(&s->gpu, h->bytes);
-	}
-	if (rc == CUDA_SUCCESS) {
-		rc = cu->stream_create(&h->second, CU_STREAM_NON_BLOCKING);
-	}
-	if (rc != CUDA_SUCCESS) {
-		return rc;
-	}
-	if (h->bytes < LINK_BYTES) {
-		snprintf(s->row->detail, sizeof(s->row->detail),
-			 "of %d MiB of pinned memory the host has %d",
-			 (int)(WAYS * LINK_BYTES >> 20),
-			 (int)(WAYS * h->bytes >> 20));
-	}
-	return rc;
-}
-
 /** The next row has what was said of the memory, too. */
 static void begin_next(struct gpu_seat *s, const char *test)
 {
@@ -219,13 +187,33 @@ static void begin_next(struct gpu_seat *s, const char *test)
 static bool link_tests(struct gpu_seat *s, const char *const names[WAYS],
 		       const char *both, bool alone)
 {
-	struct host_memory h = { 0 };
+	const struct cuda *cu = s->gpu.cu;
+	struct host_memory h = { .bytes = LINK_BYTES };
 	CUresult rc;
 
 	seat_begin(s, names[TO_GPU]);
-	rc = get_memory(s, &h);
+	/* as much as the host locks: a cgroup may limit it */
+	while ((rc = cu->mem_alloc_host(&h.at[TO_GPU], WAYS * h.bytes)) ==
+		       CUDA_ERROR_OUT_OF_MEMORY &&
+	       h.bytes > LEAST_BYTES) {
+		h.bytes /= 2;
+	}
+	if (rc == CUDA_SUCCESS) {
+		memset(h.at[TO_GPU], 1, WAYS * h.bytes);
+		h.at[TO_HOST] = (char *)h.at[TO_GPU] + h.bytes;
+		rc = gpu_reserve(&s->gpu, h.bytes);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = cu->stream_create(&h.second, CU_STREAM_NON_BLOCKING);
+	}
 	if (rc != CUDA_SUCCESS) {
 		return seat_refused(s, rc, "getting pinned memory");
+	}
+	if (h.bytes < LINK_BYTES) {
+		snprintf(s->row->detail, sizeof(s->row->detail),
+			 "of %d MiB of pinned memory the host has %d",
+			 (int)(WAYS * LINK_BYTES >> 20),
+			 (int)(WAYS * h.bytes >> 20));
 	}
 	if (!one_way(s, &h, TO_GPU, alone)) {
 		return false;

@@ -28,18 +28,32 @@ struct memory {
 	CUdeviceptr found;	/* three words: kernels.h */
 };
 
-/* All but what the driver may need, in as few pieces as there are. */
+/* Load the kernel, then take all memory but what the driver may need, in as few
+ * pieces as there are. */
 static CUresult take_memory(struct gpu_seat *s, struct memory *m)
 {
+	static const uint64_t nothing[] = { 0, UINT64_MAX, 0 };
+	struct gpu *g = &s->gpu;
 	size_t left = 0, total = 0, piece;
-	CUresult rc = s->gpu.cu->mem_info(&left, &total);
+	CUresult rc =
+		gpu_kernel(g, gpu_memory_ptx, GPU_KERNEL_MEMORY, &m->check);
 
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_alloc(&m->found, sizeof(nothing));
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->copy_to_gpu(m->found, nothing, sizeof(nothing),
+					g->stream);
+	}
+	if (rc == CUDA_SUCCESS) {
+		rc = g->cu->mem_info(&left, &total);
+	}
 	left = rc == CUDA_SUCCESS && left > KEEP_BYTES ? left - KEEP_BYTES : 0;
 	piece = left;
 	while (rc == CUDA_SUCCESS && piece >= STEP_BYTES && m->n < CHUNKS) {
 		uint64_t bytes = piece / STEP_BYTES * STEP_BYTES;
 
-		rc = s->gpu.cu->mem_alloc(&m->chunks[m->n].at, bytes);
+		rc = g->cu->mem_alloc(&m->chunks[m->n].at, bytes);
 		if (rc == CUDA_SUCCESS) {
 			m->chunks[m->n++].bytes = bytes;
 			m->bytes += bytes;
@@ -51,21 +65,6 @@ static CUresult take_memory(struct gpu_seat *s, struct memory *m)
 		}
 	}
 	return rc;
-}
-
-static CUresult load(struct gpu_seat *s, struct memory *m)
-{
-	static const uint64_t nothing[] = { 0, UINT64_MAX, 0 };
-	struct gpu *g = &s->gpu;
-	CUresult rc = gpu_kernel(g, gpu_memory_ptx, GPU_KERNEL_MEMORY,
-				 &m->check);
-
-	if (rc == CUDA_SUCCESS) {
-		rc = g->cu->mem_alloc(&m->found, sizeof(nothing));
-	}
-	return rc == CUDA_SUCCESS ?
-		       g->cu->copy_to_gpu(m->found, nothing, sizeof(nothing),
-					  g->stream) : rc;
 }
 
 /** All of it written with the pattern, each bit as in @flip, then looked at;
@@ -117,10 +116,7 @@ static bool pattern(struct gpu_seat *s)
 			 "takes no kernel of ours: %s", s->gpu.no_kernel);
 		return true;
 	}
-	rc = load(s, &m);
-	if (rc == CUDA_SUCCESS) {
-		rc = take_memory(s, &m);
-	}
+	rc = take_memory(s, &m);
 	if (rc == CUDA_SUCCESS) {
 		rc = pass(s, &m, 0, &read_s);
 	}

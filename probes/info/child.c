@@ -44,11 +44,11 @@ static const char *const files[] = {
 	PORT "pkeys/0", PORT "gid_attrs/ndevs/*", PORT "gid_attrs/types/*",
 	NULL
 };
-/* They are devices, which have nothing to read. */
+/* Devices: only their names are recorded. */
 static const char *const names[] = {
 	"/dev/nvidia-caps-imex-channels/*", NULL
 };
-/* Whose presence is a fact. */
+/* Processes whose presence is a fact. */
 static const char *const services[] = {
 	"nvidia-imex", "nvidia-cuda-mps", "nv-fabricmanage", NULL
 };
@@ -86,7 +86,7 @@ static const char *const nccl_settings[] = {
 	"NCCL_SOCKET_IFNAME", NULL
 };
 
-struct record_record {
+struct recording {
 	const char *root;
 	char real[PATH_MAX];	/* the same without links; "" = / */
 	json_t *lines;		/* of each path */
@@ -94,8 +94,8 @@ struct record_record {
 
 /** Where @path really is, below the root and without its first '/'; NULL: not
  *  below it.  Of a link, which stays one, its folder is resolved. */
-static const char *place(const struct record_record *r, const char *path,
-			 bool link, char real[PATH_MAX])
+static const char *place(const struct recording *r, const char *path, bool link,
+			 char real[PATH_MAX])
 {
 	char folder[PATH_MAX];
 	const char *last = strrchr(path, '/');
@@ -118,7 +118,7 @@ static const char *place(const struct record_record *r, const char *path,
 }
 
 /** A line of "tree": what file @path has, @text, in one line. */
-static void keep(struct record_record *r, const char *path, const char *text)
+static void keep(struct recording *r, const char *path, const char *text)
 {
 	struct str line = STR_INIT;
 
@@ -136,7 +136,7 @@ static void keep(struct record_record *r, const char *path, const char *text)
 	str_release(&line);
 }
 
-static void record_file(struct record_record *r, const char *path)
+static void record_file(struct recording *r, const char *path)
 {
 	char text[4096], real[PATH_MAX];
 	const char *at = place(r, path, false, real);
@@ -146,7 +146,7 @@ static void record_file(struct record_record *r, const char *path)
 	}
 }
 
-static void record_name(struct record_record *r, const char *path)
+static void record_name(struct recording *r, const char *path)
 {
 	char real[PATH_MAX];
 	const char *at = place(r, path, true, real);
@@ -156,7 +156,7 @@ static void record_name(struct record_record *r, const char *path)
 	}
 }
 
-static void record_link(struct record_record *r, const char *path)
+static void record_link(struct recording *r, const char *path)
 {
 	char text[PATH_MAX], line[2 * PATH_MAX + 8], real[PATH_MAX];
 	const char *at = place(r, path, true, real);
@@ -169,9 +169,8 @@ static void record_link(struct record_record *r, const char *path)
 	}
 }
 
-static void record_all(struct record_record *r, const char *pattern,
-		       void (*record_record)(struct record_record *r,
-					     const char *path))
+static void record_all(struct recording *r, const char *pattern,
+		       void (*one)(struct recording *r, const char *path))
 {
 	char path[PATH_MAX];
 	glob_t found;
@@ -179,13 +178,13 @@ static void record_all(struct record_record *r, const char *pattern,
 	snprintf(path, sizeof(path), "%.1500s%.1500s", r->root, pattern);
 	if (glob(path, 0, NULL, &found) == 0) {
 		for (size_t i = 0; i < found.gl_pathc; i++) {
-			record_record(r, found.gl_pathv[i]);
+			one(r, found.gl_pathv[i]);
 		}
 		globfree(&found);
 	}
 }
 
-static void record_device(struct record_record *r, const char *device)
+static void record_device(struct recording *r, const char *device)
 {
 	char path[256];
 
@@ -196,7 +195,7 @@ static void record_device(struct record_record *r, const char *device)
 	}
 }
 
-static void record_services(struct record_record *r)
+static void record_services(struct recording *r)
 {
 	char comm[64];
 
@@ -211,7 +210,7 @@ static void record_services(struct record_record *r)
 }
 
 /* Every HCA's device, as /sys/bus/pci has it. */
-static void record_hcas(struct record_record *r)
+static void record_hcas(struct recording *r)
 {
 	char hcas[64][64], bus[256];
 	size_t n = sysfile_list(hcas, 64, "%s/sys/class/infiniband", r->root);
@@ -229,7 +228,7 @@ static void record_hcas(struct record_record *r)
 
 /* ---- settings ------------------------------------------------------------ */
 
-static void record_nccl_conf(struct record_record *r)
+static void record_nccl_conf(struct recording *r)
 {
 	char name[NCCL_CONF_NAME], value[NCCL_CONF_VALUE], text[16384];
 	struct str out = STR_INIT;
@@ -250,7 +249,7 @@ static void record_nccl_conf(struct record_record *r)
 	str_release(&out);
 }
 
-static void record_slurm_conf(struct record_record *r)
+static void record_slurm_conf(struct recording *r)
 {
 	static char text[65536];
 	struct str out = STR_INIT;
@@ -265,7 +264,7 @@ static void record_slurm_conf(struct record_record *r)
 		said = strcspn(at, "#\n");
 		while (said > 0 && (at[said - 1] == ' ' ||
 				    at[said - 1] == '\t')) {
-			said--;	/* who knows what a comment tells */
+			said--; /* a comment may have anything in it */
 		}
 		for (int i = 0; slurm_settings[i] != NULL; i++) {
 			const char *s = slurm_settings[i];
@@ -285,7 +284,7 @@ static void record_slurm_conf(struct record_record *r)
 }
 
 /* Where it is read without being named, whatever it is called here. */
-static void record_topology(struct record_record *r)
+static void record_topology(struct recording *r)
 {
 	char *text = topo_file_read(r->root);
 	struct str plain = STR_INIT;
@@ -297,31 +296,6 @@ static void record_topology(struct record_record *r)
 	}
 	str_release(&plain);
 	free(text);
-}
-
-/* ---- what the driver says ------------------------------------------------ */
-
-static bool is_plain(const json_t *entry)
-{
-	const struct fact f = fact_of(entry);
-
-	return strcmp(f.source, "rtnetlink") == 0 ||
-	       (str_starts(f.scope, "gpu") && strcmp(f.source, "nvml") == 0 &&
-		strstr(f.fact, "uuid") == NULL &&
-		strstr(f.fact, "serial") == NULL);
-}
-
-static json_t *plain_facts(const json_t *facts)
-{
-	json_t *plain = json_array(), *f;
-	size_t i;
-
-	json_array_foreach(facts, i, f) {
-		if (is_plain(f)) {
-			json_array_append(plain, f);
-		}
-	}
-	return plain;
 }
 
 /* ---- writing ------------------------------------------------------------- */
@@ -351,11 +325,23 @@ static int write_text(const char *dir, const char *name, const char *text,
 static int write_answer(const char *dir, struct gpu_list *l,
 			const json_t *facts, struct err *e)
 {
-	json_t *plain = plain_facts(facts), *list;
+	json_t *plain = json_array(), *list, *entry;
 	char *one, *other;
 	struct str text = STR_INIT;
+	size_t k;
 	int rc;
 
+	json_array_foreach(facts, k, entry) {
+		const struct fact f = fact_of(entry);
+
+		if (strcmp(f.source, "rtnetlink") == 0 ||
+		    (str_starts(f.scope, "gpu") &&
+		     strcmp(f.source, "nvml") == 0 &&
+		     strstr(f.fact, "uuid") == NULL &&
+		     strstr(f.fact, "serial") == NULL)) {
+			json_array_append(plain, entry);
+		}
+	}
 	for (size_t i = 0; i < l->n; i++) {
 		snprintf(l->gpus[i].uuid, sizeof(l->gpus[i].uuid),
 			 "GPU-%08u-0000-0000-0000-000000000000",
@@ -415,7 +401,7 @@ static int write_tree(const char *dir, const json_t *lines, struct err *e)
 static int record_machine(const char *root, const char *dir,
 			  int64_t deadline_ns, struct err *e)
 {
-	struct record_record r = {.root = root, .lines = json_object()};
+	struct recording r = { .root = root, .lines = json_object() };
 	json_t *facts = json_array();
 	struct gpu_list *l = calloc(1, sizeof(*l));
 	char bus[128];
@@ -490,36 +476,16 @@ static void say_library(const json_t *all, const char *name)
 
 #define RECORD_NS (30 * NS_PER_S)
 
-/* Into the folder of the node. */
-static void record(const struct spec *s, const char *node)
-{
-	char root[PATH_MAX], dir[PATH_MAX];
-	struct err e = { 0 };
-	int rc;
-
-	sysfile_root(s->sysroot, node, root, sizeof(root));
-	snprintf(dir, sizeof(dir), "%.2000s/%.64s", s->record, node);
-	/* a name of its own choice could lead out of the folder */
-	rc = node[strspn(node, HOSTLIST_NAME_CHARS)] ||
-			     !isalnum((unsigned char)node[0]) ?
-		     err_set(&e, 0, "'%.64s' is not the name of a folder",
-			     node) :
-		     record_machine(root, dir, clock_now_ns() + RECORD_NS, &e);
-	node_task_fact("node", "recorded", "--record", "%s",
-		       rc == 0 ? dir : INFO_NONE);
-	if (rc < 0) {
-		node_task_fact("node", "recorded_note", "--record", "%s",
-			       e.text);
-	}
-}
-
 int info_child(const struct node_args *args, struct err *e)
 {
 	struct info_row row = { .outcome = OUTCOME_OK };
 	json_t *libraries, *facts = json_array();
 	struct nccl_torch_look torch;
 	const struct spec *spec = &args->spec;
+	char root[PATH_MAX], dir[PATH_MAX];
+	struct err why = { 0 };
 	bool looks;
+	int rc;
 
 	clock_utc(row.start_utc);
 	(void)e;
@@ -527,7 +493,24 @@ int info_child(const struct node_args *args, struct err *e)
 	node_task_expected(spec);
 	looks = nccl_torch_begin(&torch, NULL) == 0;
 	if (spec->record[0] != '\0') {
-		record(spec, row.node);
+		/* into the folder of the node, whose name must not lead out of
+		 * it */
+		sysfile_root(spec->sysroot, args->node, root, sizeof(root));
+		snprintf(dir, sizeof(dir), "%.2000s/%.64s", spec->record,
+			 args->node);
+		rc = args->node[strspn(args->node, HOSTLIST_NAME_CHARS)] ||
+				     !isalnum((unsigned char)args->node[0]) ?
+			     err_set(&why, 0,
+				     "'%.64s' is not the name of a folder",
+				     args->node) :
+			     record_machine(root, dir,
+					    clock_now_ns() + RECORD_NS, &why);
+		node_task_fact("node", "recorded", "--record", "%s",
+			       rc == 0 ? dir : INFO_NONE);
+		if (rc < 0) {
+			node_task_fact("node", "recorded_note", "--record",
+				       "%s", why.text);
+		}
 	}
 	libraries = probes_libraries();
 	say_library(libraries, "nccl");

@@ -24,50 +24,35 @@
 #define MACHINE EM_X86_64
 #endif
 
-static bool is_library(const Elf64_Ehdr *h, size_t len)
-{
-	return len >= sizeof(*h) && memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 &&
-	       h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_type == ET_DYN &&
-	       h->e_machine == MACHINE;
-}
-
-/** 1: the rest of @f has the name, 0: it has not, -1: it cannot be read. */
-static int has_name(FILE *f, char *buf, size_t size, size_t len)
-{
-	size_t keep;
-
-	while (!memmem(buf, len, NAME, strlen(NAME))) {
-		/* a name may lie across the end of what was read */
-		keep = len < strlen(NAME) ? len : strlen(NAME) - 1;
-		memmove(buf, buf + len - keep, keep);
-		len = fread(buf + keep, 1, size - keep, f);
-		if (len == 0) {
-			return ferror(f) ? -1 : 0;
-		}
-		len += keep;
-	}
-	return 1;
-}
-
 int nccl_file_check_stream(FILE *f, const char *path, struct err *e)
 {
 	char buf[65536];
-	size_t len = fread(buf, 1, sizeof(buf), f);
+	size_t len = fread(buf, 1, sizeof(buf), f), n = len, keep;
 	Elf64_Ehdr head = { 0 };
-	int rc;
 
 	memcpy(&head, buf, len < sizeof(head) ? len : sizeof(head));
-	if (!ferror(f) && !is_library(&head, len)) {
+	if (!ferror(f) &&
+	    (len < sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+	     head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_type != ET_DYN ||
+	     head.e_machine != MACHINE)) {
 		return err_set(e, 0, "'%s' is not a shared library for this "
 				     "architecture", path);
 	}
-	rc = has_name(f, buf, sizeof(buf), len);
-	if (rc < 0 || ferror(f)) {
+	while (n > 0 && !memmem(buf, len, NAME, strlen(NAME))) {
+		/* a name may lie across the end of what was read */
+		keep = len < strlen(NAME) ? len : strlen(NAME) - 1;
+		memmove(buf, buf + len - keep, keep);
+		n = fread(buf + keep, 1, sizeof(buf) - keep, f);
+		len = keep + n;
+	}
+	if (ferror(f)) {
 		return err_set(e, errno, "cannot read '%s'", path);
 	}
-	return rc > 0 ? 0 :
-			err_set(e, 0, "'%s' has no " NAME ": it is not NCCL, "
-				      "nor a replacement for it", path);
+	return n > 0 ? 0 :
+		       err_set(e, 0,
+			       "'%s' has no " NAME ": it is not NCCL, "
+			       "nor a replacement for it",
+			       path);
 }
 
 int nccl_file_check(const char *path, struct err *e)
@@ -168,22 +153,10 @@ static void set_unless_set(const char *name, const char *value,
 	}
 }
 
-/* In the log of ours nobody looks for what files say about the logs of jobs. */
-static void set_conf(const json_t *conf, bool own_log)
+bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 {
 	static const char *const of_log[] = { "NCCL_DEBUG", "NCCL_DEBUG_FILE",
 					      "NCCL_DEBUG_SUBSYS" };
-
-	nccl_conf_apply(conf);
-	for (size_t i = 0; i < sizeof(of_log) / sizeof(of_log[0]); i++) {
-		if (own_log && nccl_conf_of_file(conf, of_log[i])) {
-			unsetenv(of_log[i]);
-		}
-	}
-}
-
-bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
-{
 	const bool applies[] = {
 		[NCCL_FOR_ALL] = true,
 		[NCCL_FOR_PRETEND] = w->pretend_node != NULL,
@@ -197,7 +170,14 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 	const char *ifname;
 	char value[80];
 
-	set_conf(w->conf, w->debug_file != NULL);
+	/* what files say about the logs of jobs is not for a log of our own */
+	nccl_conf_apply(w->conf);
+	for (size_t i = 0; i < sizeof(of_log) / sizeof(of_log[0]); i++) {
+		if (w->debug_file != NULL &&
+		    nccl_conf_of_file(w->conf, of_log[i])) {
+			unsetenv(of_log[i]);
+		}
+	}
 	for (s = nccl_settings; s->name != NULL; s++) {
 		if (!applies[s->where]) {
 			continue;
@@ -214,7 +194,7 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 		set_unless_set("NCCL_HOSTID", w->pretend_node, NULL);
 	}
 	if (w->debug_file != NULL) {
-		/* a path inside this process: of no use to anybody later */
+		/* a path inside this process: of no use later */
 		set_unless_set("NCCL_DEBUG_FILE", w->debug_file, NULL);
 	}
 	/* NCCL takes the first interface that it finds, which may be that of

@@ -53,34 +53,30 @@ static const char *via(const char *line, int src, int dst, bool sends)
 		     "via ");
 }
 
-/*
- * "IB/0(1)/GDRDMA/Shared", what follows "NET/": network, NIC, who sends.  The
- * network is what its plugin calls itself: "AWS Libfabric".
- */
-static bool parse_net(const char *text, struct route *r)
-{
-	int name_len = (int)strcspn(text, "/"), nic, len = 0;
-
-	if (name_len == 0 || name_len >= NCCL_NET_SIZE ||
-	    sscanf(text + name_len, "/%3d%n", &nic, &len) != 1 || nic < 0) {
-		return false;
-	}
-	snprintf(r->before, sizeof(r->before), "NET/%.*s", name_len, text);
-	r->nics[r->n_nics++] = nic;
-	text += name_len + len;
-	snprintf(r->after, sizeof(r->after), "%s%s",
-		 strstr(text, "/GDRDMA") != NULL ? "/GDRDMA" : "",
-		 *text == '(' ? "+PXN" : "");	/* by way of another rank */
-	return true;
-}
-
 static bool parse_route(const char *text, struct route *r)
 {
+	const char *net = after(text, "NET/");
+	int name_len, nic, end = 0;
 	size_t len;
 
 	memset(r, 0, sizeof(*r));
-	if (after(text, "NET/") != NULL) {
-		return parse_net(after(text, "NET/"), r);
+	if (net != NULL) {
+		/* "IB/0(1)/GDRDMA/Shared": network, NIC, the rank that sends;
+		 * the network is the name of its plugin: "AWS Libfabric" */
+		name_len = (int)strcspn(net, "/");
+		if (name_len == 0 || name_len >= NCCL_NET_SIZE ||
+		    sscanf(net + name_len, "/%3d%n", &nic, &end) != 1 ||
+		    nic < 0) {
+			return false;
+		}
+		snprintf(r->before, sizeof(r->before), "NET/%.*s", name_len,
+			 net);
+		r->nics[r->n_nics++] = nic;
+		text = net + name_len + end;
+		snprintf(r->after, sizeof(r->after), "%s%s",
+			 strstr(text, "/GDRDMA") != NULL ? "/GDRDMA" : "",
+			 *text == '(' ? "+PXN" : ""); /* by another rank */
+		return true;
 	}
 	/* "SHM/direct/direct" and "P2P/CUMEM/read" say how, not which way */
 	len = strcspn(text, "/ ");
@@ -94,31 +90,25 @@ static bool parse_route(const char *text, struct route *r)
 
 /* ---- all channels ------------------------------------------------------- */
 
-static void add_nic(struct route *r, int nic)
-{
-	for (int i = 0; i < r->n_nics; i++) {
-		if (r->nics[i] == nic) {
-			return;
-		}
-	}
-	if (r->n_nics < NICS_MAX) {
-		r->nics[r->n_nics++] = nic;
-	}
-}
-
 static int add_route(struct route *routes, int n, const struct route *new)
 {
-	for (int i = 0; i < n; i++) {
-		if (strcmp(routes[i].before, new->before) == 0 &&
-		    strcmp(routes[i].after, new->after) == 0) {
-			if (new->n_nics > 0) {
-				add_nic(&routes[i], new->nics[0]);
-			}
-			return n;
-		}
+	int i = 0, k = 0;
+
+	while (i < n && (strcmp(routes[i].before, new->before) != 0 ||
+			 strcmp(routes[i].after, new->after) != 0)) {
+		i++;
 	}
-	if (n < ROUTES_MAX) {
-		routes[n++] = *new;
+	if (i == n) {
+		if (n < ROUTES_MAX) {
+			routes[n++] = *new;
+		}
+		return n;
+	}
+	while (k < routes[i].n_nics && routes[i].nics[k] != new->nics[0]) {
+		k++;
+	}
+	if (new->n_nics > 0 && k == routes[i].n_nics && k < NICS_MAX) {
+		routes[i].nics[routes[i].n_nics++] = new->nics[0];
 	}
 	return n;
 }
@@ -142,15 +132,6 @@ static void add_nic_names(const struct nccl_nics *nics, const struct route *r,
 	}
 }
 
-static void add_path(const struct route *r, struct str *out)
-{
-	str_addf(out, "%s%s", out->len > 0 ? "|" : "", r->before);
-	for (int i = 0; i < r->n_nics; i++) {
-		str_addf(out, "%c%d", i == 0 ? '/' : '+', r->nics[i]);
-	}
-	str_add(out, r->after);
-}
-
 bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
 		    const struct nccl_nics *nics, char path[NCCL_PATH_SIZE],
 		    char nic[NCCL_NIC_SIZE])
@@ -168,7 +149,13 @@ bool nccl_path_find(const char *text, size_t len, int src, int dst, bool sends,
 		}
 	}
 	for (int i = 0; i < n; i++) {
-		add_path(&routes[i], &paths);
+		str_addf(&paths, "%s%s", paths.len > 0 ? "|" : "",
+			 routes[i].before);
+		for (int k = 0; k < routes[i].n_nics; k++) {
+			str_addf(&paths, "%c%d", k == 0 ? '/' : '+',
+				 routes[i].nics[k]);
+		}
+		str_add(&paths, routes[i].after);
 		add_nic_names(nics, &routes[i], &names);
 	}
 	str_copy(path, NCCL_PATH_SIZE, str_text(&paths));
@@ -198,7 +185,8 @@ static bool name_nic(struct nccl_nics *nics, int nic, const char *name,
 	return true;
 }
 
-/* All of "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ..."; how many. */
+/* Name the NICs of "[0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ..."; returns how
+ * many there are. */
 static int parse_nics(const char *text, struct nccl_nics *nics)
 {
 	int found = 0, nic, len;
@@ -223,20 +211,6 @@ static bool parse_hca(const char *text, struct nccl_nics *nics)
 	       len > 0 && name_nic(nics, nic, text + len, "'");
 }
 
-/* Return the text of network @net in @line, "NET/IB : Using ..."; NULL. */
-static const char *net_says(const char *line, char net[NCCL_NET_SIZE])
-{
-	const char *name = strstr(line, " NET/"), *end;
-
-	name = name != NULL ? name + strlen(" NET/") : NULL;
-	end = name != NULL ? strstr(name, " : ") : NULL;
-	if (end == NULL || end - name >= NCCL_NET_SIZE) {
-		return NULL;
-	}
-	snprintf(net, NCCL_NET_SIZE, "%.*s", (int)(end - name), name);
-	return end + strlen(" : ");
-}
-
 bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 {
 	struct nccl_lines in = { .at = text, .end = text + len };
@@ -244,11 +218,17 @@ bool nccl_path_nics(const char *text, size_t len, struct nccl_nics *nics)
 
 	while (nccl_lines_next(&in)) {
 		struct nccl_nics one = { 0 };
-		const char *says = net_says(in.line, one.net);
+		const char *name = strstr(in.line, " NET/"), *says;
 
-		if (says == NULL) {
+		/* the text of a network: "NET/IB : Using ..." */
+		name = name != NULL ? name + strlen(" NET/") : NULL;
+		says = name != NULL ? strstr(name, " : ") : NULL;
+		if (says == NULL || says - name >= NCCL_NET_SIZE) {
 			continue;
 		}
+		snprintf(one.net, NCCL_NET_SIZE, "%.*s", (int)(says - name),
+			 name);
+		says += strlen(" : ");
 		if (listed.net[0] == '\0' && str_starts(says, "Using ") &&
 		    parse_nics(says, &one) > 0) {
 			listed = one;

@@ -55,35 +55,11 @@ static int copies(struct xport_link *l, const struct xport_cell *c, int count)
 	return ipc_cuda(l, rc);
 }
 
-static int queue_sample(struct xport_link *l, const struct xport_cell *c,
-			int count)
-{
-	if (ipc_cuda(l, gpu_hold(&l->x->gpu)) < 0 ||
-	    ipc_stamp(l, STAMP_START) < 0 || copies(l, c, count) < 0 ||
-	    ipc_stamp(l, STAMP_STOP) < 0) {
-		return -1;
-	}
-	gpu_release(&l->x->gpu);
-	return 0;
-}
-
-/* Wait for its end; *@s gets the seconds. */
-static int end_sample(struct xport_link *l, const struct xport_cell *c,
-		      double *s)
-{
-	if (ipc_wait(l, STAMP_STOP) < 0 ||
-	    ipc_cuda(l, gpu_seconds(&l->x->gpu, STAMP_START, STAMP_STOP, s)) <
-		    0) {
-		return -1;
-	}
-	*s = xport_throttle(*s, c->slow_factor);
-	return 0;
-}
-
 /* One sample of @count copies; both ends get the sender's seconds. */
 static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 		  double one_s, double *s)
 {
+	struct gpu *g = &l->x->gpu;
 	uint64_t mine = 0, theirs;
 
 	(void)one_s;
@@ -91,9 +67,18 @@ static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 		return -1;
 	}
 	if (c->sender) {
-		if (queue_sample(l, c, count) < 0 || end_sample(l, c, s) < 0) {
+		if (ipc_cuda(l, gpu_hold(g)) < 0 ||
+		    ipc_stamp(l, STAMP_START) < 0 || copies(l, c, count) < 0 ||
+		    ipc_stamp(l, STAMP_STOP) < 0) {
 			return -1;
 		}
+		gpu_release(g);
+		if (ipc_wait(l, STAMP_STOP) < 0 ||
+		    ipc_cuda(l, gpu_seconds(g, STAMP_START, STAMP_STOP, s)) <
+			    0) {
+			return -1;
+		}
+		*s = xport_throttle(*s, c->slow_factor);
 		mine = (uint64_t)(*s * 1e9) + 1;	/* never 0 */
 	} else if (c->bidi && (copies(l, c, count + count / 4 + 2) < 0 ||
 			       ipc_drain(l) < 0)) {
@@ -111,29 +96,24 @@ static int warm_up(struct xport_link *l, const struct xport_cell *c, int count)
 	return c->sender ? copies(l, c, count) : 0;
 }
 
-/* ---- kernels that wait for each other --------------------------------- */
-
-/* How long a kernel waits: there must be time left to talk about it. */
-static uint64_t ping_limit_ns(const struct xport_link *l)
-{
-	int64_t left = (l->deadline_ns - clock_now_ns()) / 2;
-
-	return left < 0 ? 0 :
-	       left < PING_LIMIT_NS ? (uint64_t)left :
-				      PING_LIMIT_NS;
-}
+/* ---- ping-pong of kernels --------------------------------------------- */
 
 static int queue_ping_pong(struct xport_link *l, const struct xport_cell *c)
 {
 	struct xport *x = l->x;
 	struct gpu *g = &x->gpu;
 	uint64_t first = c->pattern_seed, rounds = PING_ROUNDS;
-	uint64_t lead = c->sender, limit_ns = ping_limit_ns(l);
+	uint64_t lead = c->sender, limit_ns;
 	CUdeviceptr log = x->mailbox + MAILBOX_LOG;
 	void *params[] = { &x->mailbox, &l->mailbox, &first, &rounds,
 			   &lead,	&limit_ns,   &log };
-	CUresult rc = gpu_launch(g, x->ping_pong, 1, 1, params);
+	/* a kernel waits no longer: there must be time left to report it */
+	int64_t left = (l->deadline_ns - clock_now_ns()) / 2;
+	CUresult rc;
 
+	left = left < 0 ? 0 : left;
+	limit_ns = left < PING_LIMIT_NS ? (uint64_t)left : PING_LIMIT_NS;
+	rc = gpu_launch(g, x->ping_pong, 1, 1, params);
 	if (rc == CUDA_SUCCESS) {
 		rc = g->cu->copy_to_host(x->log, log, sizeof(*x->log),
 					 g->stream);
@@ -161,25 +141,9 @@ static void put_latency(const struct ping_log *log, double factor,
 	}
 }
 
-static void deadlock(struct xport_link *l, bool sender)
-{
-	struct xport *x = l->x;
-
-	if (sender) {
-		xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",
-			   "copies work, but kernels of GPU %d and %s do not "
-			   "see each other's writes: PCIe ACS or an IOMMU "
-			   "between them; switch both off",
-			   x->gpu_index, l->peer_gpu);
-	} else {
-		xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",
-			   "GPU %d saw %llu flags of %s", x->gpu_index,
-			   (unsigned long long)x->log->rounds, l->peer_gpu);
-	}
-}
-
 static int ping_pong(struct xport_link *l, const struct xport_cell *c)
 {
+	struct xport *x = l->x;
 	uint64_t mine, theirs;
 
 	if (!l->pings) {
@@ -195,7 +159,20 @@ static int ping_pong(struct xport_link *l, const struct xport_cell *c)
 		return -1;
 	}
 	if (mine < PING_PROOF || theirs < PING_PROOF) {
-		deadlock(l, c->sender);
+		if (c->sender) {
+			xport_fail(
+				l->r, OUTCOME_ERROR, "p2p_deadlock",
+				"copies work, but kernels of GPU %d and %s do "
+				"not "
+				"see each other's writes: PCIe ACS or an IOMMU "
+				"between them; switch both off",
+				x->gpu_index, l->peer_gpu);
+		} else {
+			xport_fail(l->r, OUTCOME_ERROR, "p2p_deadlock",
+				   "GPU %d saw %llu flags of %s", x->gpu_index,
+				   (unsigned long long)x->log->rounds,
+				   l->peer_gpu);
+		}
 		return -1;
 	}
 	if (c->sender) {
@@ -207,7 +184,7 @@ static int ping_pong(struct xport_link *l, const struct xport_cell *c)
 /* run() of the transport: bandwidth of the copy engine, data, and, when the
  * latency is asked for, whether kernels of both GPUs that wait for each other
  * get along.  Both ends call it with the same cell but for sender and drill,
- * and take the same decisions (cuda_measure.c). */
+ * and take the same decisions. */
 static bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
 			int64_t deadline_ns, struct xport_result *r)
 {
@@ -236,20 +213,6 @@ static bool ipc_measure(struct xport_link *l, const struct xport_cell *c,
 
 /* ---- cuda ---------------------------------------------------------------- */
 
-static int find_driver(const char **code, struct err *why)
-{
-	const struct cuda *cu = dl_cuda(why);
-
-	*code = "cuda_missing";
-	if (cu == NULL) {
-		return err_hint(why, "no GPU driver here; --transport=tcp "
-				     "needs no GPU");
-	}
-	return cu->ipc_open != NULL ?
-		       0 : err_set(why, ENOSYS,
-				   "the GPU driver is older than CUDA 11.0");
-}
-
 static void cuda_shutdown(struct xport *x)
 {
 	free(x);	/* the context goes with the process */
@@ -258,9 +221,17 @@ static void cuda_shutdown(struct xport *x)
 static struct xport *cuda_open(const struct xport_self *self, const char **code,
 			       struct err *e)
 {
+	const struct cuda *cu = dl_cuda(e);
 	struct xport *x;
 
-	if (find_driver(code, e) < 0) {
+	*code = "cuda_missing";
+	if (cu == NULL) {
+		err_hint(e, "no GPU driver here; --transport=tcp "
+			    "needs no GPU");
+		return NULL;
+	}
+	if (cu->ipc_open == NULL) {
+		err_set(e, ENOSYS, "the GPU driver is older than CUDA 11.0");
 		return NULL;
 	}
 	x = calloc(1, sizeof(*x));

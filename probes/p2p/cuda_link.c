@@ -313,40 +313,33 @@ static int exchange_hello(struct xport_link *l, struct hello *peer)
 /* Abilities of this end, as a mask. */
 enum can { CAN_REACH = 1, CAN_PING = 2 };
 
-/* Finds out if, and by which path, this GPU can write into the memory of the
- * other one. */
-static enum can find_way(struct xport_link *l, const char *uuid)
+/* Find out if, and by which path, this GPU can write into the memory of the
+ * other one.  Both ends must: a pair is joined for both directions. */
+static int check_way(struct xport_link *l, const char *uuid)
 {
 	struct gpu *g = &l->x->gpu;
+	bool same = strcmp(uuid, g->id.uuid) == 0;
 	const char *way = "unknown";	/* hidden here: CUDA may open it yet */
+	uint64_t mine = CAN_REACH, theirs;
 	struct gpu_id id;
 	CUdevice dev;
-	int i;
 
-	if (strcmp(uuid, g->id.uuid) == 0) {
-		/* where kernels of two processes take turns */
-		STR_COPY(l->path, "same GPU");
-		return CAN_REACH;
-	}
-	for (i = 0; gpu_identify(i, &id) == 0; i++) {
+	for (int i = 0; !same && gpu_identify(i, &id) == 0; i++) {
 		if (strcmp(uuid, id.uuid) == 0 &&
 		    g->cu->device_get(&dev, i) == CUDA_SUCCESS) {
 			way = ipc_way(g->cu, g->dev, dev);
 			break;
 		}
 	}
-	if (way == NULL) {
-		return 0;
+	if (same) {
+		/* where kernels of two processes take turns */
+		STR_COPY(l->path, "same GPU");
+	} else if (way != NULL) {
+		snprintf(l->path, sizeof(l->path), "P2P/%s", way);
+		mine |= l->x->ping_pong != NULL ? CAN_PING : 0;
+	} else {
+		mine = 0;
 	}
-	snprintf(l->path, sizeof(l->path), "P2P/%s", way);
-	return l->x->ping_pong != NULL ? CAN_REACH | CAN_PING : CAN_REACH;
-}
-
-/* Both ends must be able to: a pair is joined for both directions. */
-static int check_way(struct xport_link *l, const char *uuid)
-{
-	uint64_t mine = find_way(l, uuid), theirs;
-
 	if (ipc_exchange(l, mine, &theirs) < 0) {
 		return -1;
 	}
@@ -406,17 +399,6 @@ int ipc_open(struct xport_link *l)
 			   &bytes);
 }
 
-static CUresult reserve(struct xport *x, uint64_t bytes)
-{
-	bytes = bytes < BUFFER_BYTES ? BUFFER_BYTES : bytes;
-	if (x->lent && bytes > x->gpu.buf_bytes) {
-		/* not to be freed before its last user is gone */
-		x->gpu.buf[GPU_RECV] = 0;
-		x->lent = false;
-	}
-	return gpu_reserve(&x->gpu, bytes);
-}
-
 int ipc_share(struct xport_link *l, uint64_t bytes)
 {
 	struct xport *x = l->x;
@@ -426,7 +408,16 @@ int ipc_share(struct xport_link *l, uint64_t bytes)
 	if (l->buf_bytes < bytes) {
 		unmap(l, &l->buf);
 	}
-	if (ipc_meet(l) < 0 || ipc_cuda(l, reserve(x, bytes)) < 0) {
+	if (ipc_meet(l) < 0) {
+		return -1;
+	}
+	bytes = bytes < BUFFER_BYTES ? BUFFER_BYTES : bytes;
+	if (x->lent && bytes > x->gpu.buf_bytes) {
+		/* not to be freed before its last user is gone */
+		x->gpu.buf[GPU_RECV] = 0;
+		x->lent = false;
+	}
+	if (ipc_cuda(l, gpu_reserve(&x->gpu, bytes)) < 0) {
 		return -1;
 	}
 	return swap_memory(l, x->gpu.buf[GPU_RECV], x->gpu.buf_bytes, &l->buf,

@@ -54,12 +54,19 @@ static int sample(const struct direction *d, int count, double one_s, double *s)
 	return d->way->agree != NULL ? d->way->agree(d->l, s) : 0;
 }
 
-static int bandwidth(const struct direction *d)
+static int measure(const struct direction *d)
 {
-	struct samples samples = { .sample_s = d->way->sample_s };
 	const struct xport_cell *c = d->c;
+	struct samples samples = { .sample_s = d->way->sample_s };
+	bool checks = c->check && !c->sender;
+	uint64_t wrong = 0;
 	double s;
 
+	if (d->way->reserve(d->l, c->size_bytes) < 0 ||
+	    (c->sender && fill(d, GPU_SEND, c->size_bytes) < 0) ||
+	    (checks && d->way->cuda(d->l, gpu_check_begin(d->gpu)) < 0)) {
+		return -1;
+	}
 	d->way->doing(d->l, "warm-up");
 	if (d->way->move(d->l, c, c->warmup) < 0 ||
 	    sample(d, 1, 0, &samples.one_s) < 0) {
@@ -75,21 +82,6 @@ static int bandwidth(const struct direction *d)
 		samples_add(&samples, c, count, s);
 	}
 	samples_result(&samples, d->r);
-	return 0;
-}
-
-static int measure(const struct direction *d)
-{
-	const struct xport_cell *c = d->c;
-	bool checks = c->check && !c->sender;
-	uint64_t wrong = 0;
-
-	if (d->way->reserve(d->l, c->size_bytes) < 0 ||
-	    (c->sender && fill(d, GPU_SEND, c->size_bytes) < 0) ||
-	    (checks && d->way->cuda(d->l, gpu_check_begin(d->gpu)) < 0) ||
-	    bandwidth(d) < 0) {
-		return -1;
-	}
 	if (checks) {
 		if (d->way->cuda(d->l, gpu_check_end(d->gpu, &wrong,
 						     d->deadline_ns)) < 0) {

@@ -83,32 +83,24 @@ static int transfer(struct xport_link *l, const struct xport_cell *c,
 	return 0;
 }
 
-/* Queue a sample, and let it go when all of it is there. */
-static int queue_sample(struct xport_link *l, const struct xport_cell *c,
-			int count, double one_s)
-{
-	/* what a slowed sender queues comes late on purpose */
-	bool hold = count <= GPU_HOLD_MAX && !(c->sender && c->slow_factor < 1);
-
-	if ((hold && link_cuda(l, gpu_hold(&l->x->gpu)) < 0) ||
-	    link_meet(l) < 0 || link_stamp(l, STAMP_START) < 0 ||
-	    transfer(l, c, count, one_s) < 0 ||
-	    link_stamp(l, STAMP_STOP) < 0) {
-		return -1;
-	}
-	gpu_release(&l->x->gpu);
-	return 0;
-}
-
 static int sample(struct xport_link *l, const struct xport_cell *c, int count,
 		  double one_s, double *s)
 {
-	if (queue_sample(l, c, count, one_s) < 0 ||
-	    link_wait(l, STAMP_STOP) < 0) {
+	struct gpu *g = &l->x->gpu;
+	/* a slowed sender queues late on purpose */
+	bool hold = count <= GPU_HOLD_MAX && !(c->sender && c->slow_factor < 1);
+
+	/* queue all of it, then let it go */
+	if ((hold && link_cuda(l, gpu_hold(g)) < 0) || link_meet(l) < 0 ||
+	    link_stamp(l, STAMP_START) < 0 ||
+	    transfer(l, c, count, one_s) < 0 || link_stamp(l, STAMP_STOP) < 0) {
 		return -1;
 	}
-	return link_cuda(l, gpu_seconds(&l->x->gpu, STAMP_START, STAMP_STOP,
-					s));
+	gpu_release(g);
+	if (link_wait(l, STAMP_STOP) < 0) {
+		return -1;
+	}
+	return link_cuda(l, gpu_seconds(g, STAMP_START, STAMP_STOP, s));
 }
 
 /* The seconds of the slower end. */
@@ -189,14 +181,15 @@ static int trips(struct xport_link *l, bool sender, int count, double *us)
 	return 0;
 }
 
-/* How many trips to take, the same at both ends; -1 on failure. */
-static int trips_wanted(struct xport_link *l, bool sender)
+static int latency(struct xport_link *l, const struct xport_cell *c)
 {
-	double us[TRIPS_FIRST];
+	double us[TRIPS_MAX], fit;
 	uint64_t mine, theirs;
-	double fit;
+	int n;
 
-	if (trips(l, sender, TRIPS_FIRST, us) < 0) {
+	link_doing(l, "latency");
+	/* how many trips to take, the same at both ends */
+	if (trips(l, c->sender, TRIPS_FIRST, us) < 0) {
 		return -1;
 	}
 	mine = (uint64_t)(2e3 * stats_median(us, TRIPS_FIRST)) + 1;
@@ -204,19 +197,10 @@ static int trips_wanted(struct xport_link *l, bool sender)
 		return -1;
 	}
 	fit = TRIPS_S * 1e9 / (double)(mine > theirs ? mine : theirs);
-	return fit > TRIPS_MAX ? TRIPS_MAX :
-	       fit < TRIPS_MIN ? TRIPS_MIN :
-				 (int)fit;
-}
-
-static int latency(struct xport_link *l, const struct xport_cell *c)
-{
-	double us[TRIPS_MAX];
-	int n;
-
-	link_doing(l, "latency");
-	n = trips_wanted(l, c->sender);
-	if (n < 0 || trips(l, c->sender, n, us) < 0) {
+	n = fit > TRIPS_MAX ? TRIPS_MAX :
+	    fit < TRIPS_MIN ? TRIPS_MIN :
+			      (int)fit;
+	if (trips(l, c->sender, n, us) < 0) {
 		return -1;
 	}
 	if (c->sender) {
@@ -229,7 +213,7 @@ static int latency(struct xport_link *l, const struct xport_cell *c)
 
 /* run() of the transport: bandwidth, data, and the latency of 8 B when asked
  * for.  Both ends call it with the same cell but for sender and drill, and take
- * the same decisions (nccl_measure.c). */
+ * the same decisions. */
 static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 			 int64_t deadline_ns, struct xport_result *r)
 {
@@ -263,20 +247,6 @@ static bool nccl_measure(struct xport_link *l, const struct xport_cell *c,
 
 /* Python has had the time that it took to open the GPU, and now this. */
 #define TORCH_NS (2 * NS_PER_S)
-
-static int find_libraries(const char **code, struct err *why)
-{
-	if (dl_cuda(why) == NULL) {
-		*code = "cuda_missing";
-		return err_hint(why, "no GPU driver here; --transport=tcp "
-				     "needs no GPU");
-	}
-	if (dl_nccl(why) == NULL) {
-		*code = "nccl_missing";
-		return err_hint(why, "install NCCL or set GPUCHECK_NCCL_LIB");
-	}
-	return 0;
-}
 
 /* Before NCCL's first call, and as this version of it will read files. */
 static void set_up_environment(struct xport *x)
@@ -366,7 +336,15 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	struct xport *x;
 	int gpu;
 
-	if (find_libraries(code, e) < 0) {
+	if (dl_cuda(e) == NULL) {
+		*code = "cuda_missing";
+		err_hint(e, "no GPU driver here; --transport=tcp "
+			    "needs no GPU");
+		return NULL;
+	}
+	if (dl_nccl(e) == NULL) {
+		*code = "nccl_missing";
+		err_hint(e, "install NCCL or set GPUCHECK_NCCL_LIB");
 		return NULL;
 	}
 	x = calloc(1, sizeof(*x));

@@ -16,19 +16,17 @@
 struct collective_member {
 	struct xport *x;
 	ncclComm_t comm;
-	struct collective_order order;	/* who is in it, what it does */
+	struct collective_order order; /* that it was joined by */
 	struct collective_gpu check;
 	atomic_bool aborted;
 	off_t log_from;
 	const char *doing;
-	struct collective_result *r;		/* of the call at hand */
-	int64_t began_ns, deadline_ns;
-};
-
-/** Where one rank's elements are in a step. */
-struct collective_places {
+	/* of the call at hand */
+	const struct collective_order *o;
 	struct collective_shape shape;
-	CUdeviceptr send, recv;
+	CUdeviceptr send, recv; /* the elements of this rank */
+	struct collective_result *r;
+	int64_t began_ns, deadline_ns;
 };
 
 /* ---- nccl call ----------------------------------------------------------- */
@@ -41,7 +39,7 @@ struct collective_places {
 /* ---- going wrong -------------------------------------------------------- */
 
 /* Set the activity that an error from here on names. */
-static void collective_doing(struct collective_member *c, const char *what)
+static void set_doing(struct collective_member *c, const char *what)
 {
 	c->doing = what;
 	worker_step(c->x->self.worker, "%s, rank %lld of %lld", what,
@@ -58,7 +56,7 @@ static int fail(struct collective_member *c, enum outcome o, const char *code,
 			       says);
 }
 
-static int collective_nccl_rc(struct collective_member *c, ncclResult_t rc)
+static int nccl_rc(struct collective_member *c, ncclResult_t rc)
 {
 	const char *words;
 
@@ -70,7 +68,7 @@ static int collective_nccl_rc(struct collective_member *c, ncclResult_t rc)
 	return fail(c, OUTCOME_ERROR, dl_nccl_code(rc), words);
 }
 
-static int collective_cuda_rc(struct collective_member *c, CUresult rc)
+static int cuda_rc(struct collective_member *c, CUresult rc)
 {
 	struct gpu_trouble t;
 
@@ -87,7 +85,7 @@ static int collective_cuda_rc(struct collective_member *c, CUresult rc)
 }
 
 /* Until the GPU has passed stamp @i. */
-static int collective_wait_for(struct collective_member *c, int i)
+static int wait_for(struct collective_member *c, int i)
 {
 	struct gpu *g = &c->x->gpu;
 	CUresult rc;
@@ -104,18 +102,17 @@ static int collective_wait_for(struct collective_member *c, int i)
 		clock_sleep(POLL_SLEEP_NS);
 		c->x->nccl->ncclCommGetAsyncError(c->comm, &state);
 		if (state != ncclSuccess && state != ncclInProgress) {
-			return collective_nccl_rc(c, state);
+			return nccl_rc(c, state);
 		}
 	}
-	return collective_cuda_rc(c, rc);
+	return cuda_rc(c, rc);
 }
 
-static int collective_stamp(struct collective_member *c, int i)
+static int stamp(struct collective_member *c, int i)
 {
 	struct gpu *g = &c->x->gpu;
 
-	return collective_cuda_rc(c,
-				  g->cu->event_record(g->stamps[i], g->stream));
+	return cuda_rc(c, g->cu->event_record(g->stamps[i], g->stream));
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -125,15 +122,13 @@ static void *on_gpu(CUdeviceptr p)
 	return (void *)(uintptr_t)p;
 }
 
-/** Everybody's block to everybody, or to the next. */
-static ncclResult_t exchange(struct collective_member *c,
-			     const struct collective_places *p)
+/** Send the blocks of each rank to all ranks, or to the next. */
+static ncclResult_t exchange(struct collective_member *c)
 {
 	const struct nccl *n = c->x->nccl;
 	const struct collective_order *g = &c->order;
 	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
-	CUdeviceptr block = (CUdeviceptr)p->shape.count
-			    << g->dtype->width_log2;
+	CUdeviceptr block = (CUdeviceptr)c->shape.count << g->dtype->width_log2;
 	bool all = g->op == COLLECTIVE_ALLTOALL;
 	int ranks = (int)g->ranks, me = (int)g->me;
 	ncclResult_t rc = n->ncclGroupStart(), ended;
@@ -143,11 +138,11 @@ static ncclResult_t exchange(struct collective_member *c,
 		int from = all ? i : (me + ranks - 1) % ranks;
 		CUdeviceptr at = (CUdeviceptr)i * block;
 
-		rc = n->ncclSend(on_gpu(p->send + at), (size_t)p->shape.count,
+		rc = n->ncclSend(on_gpu(c->send + at), (size_t)c->shape.count,
 				 type, to, c->comm, c->x->gpu.stream);
 		if (rc == ncclSuccess) {
-			rc = n->ncclRecv(on_gpu(p->recv + at),
-					 (size_t)p->shape.count, type, from,
+			rc = n->ncclRecv(on_gpu(c->recv + at),
+					 (size_t)c->shape.count, type, from,
 					 c->comm, c->x->gpu.stream);
 		}
 	}
@@ -155,58 +150,57 @@ static ncclResult_t exchange(struct collective_member *c,
 	return rc != ncclSuccess ? rc : ended;
 }
 
-static ncclResult_t call(struct collective_member *c,
-			 const struct collective_places *p)
+/* Queue the operation that was joined for once. */
+static int operate_once(struct collective_member *c)
 {
 	const struct nccl *n = c->x->nccl;
 	const struct collective_order *g = &c->order;
 	ncclDataType_t type = (ncclDataType_t)g->dtype->nccl;
 	ncclRedOp_t redop = (ncclRedOp_t)g->redop->nccl;
 	struct CUstream_st *stream = c->x->gpu.stream;
-	size_t count = (size_t)p->shape.count;
-	void *send = on_gpu(p->send), *recv = on_gpu(p->recv);
+	size_t count = (size_t)c->shape.count;
+	void *send = on_gpu(c->send), *recv = on_gpu(c->recv);
+	ncclResult_t rc;
 
 	switch (g->op) {
 	case COLLECTIVE_ALLREDUCE:
-		return n->ncclAllReduce(send, recv, count, type, redop,
-					c->comm, stream);
+		rc = n->ncclAllReduce(send, recv, count, type, redop, c->comm,
+				      stream);
+		break;
 	case COLLECTIVE_ALLGATHER:
-		return n->ncclAllGather(send, recv, count, type, c->comm,
-					stream);
+		rc = n->ncclAllGather(send, recv, count, type, c->comm, stream);
+		break;
 	case COLLECTIVE_REDUCESCATTER:
-		return n->ncclReduceScatter(send, recv, count, type, redop,
-					    c->comm, stream);
+		rc = n->ncclReduceScatter(send, recv, count, type, redop,
+					  c->comm, stream);
+		break;
 	case COLLECTIVE_BROADCAST:
-		return n->ncclBroadcast(send, recv, count, type, 0, c->comm,
-					stream);
+		rc = n->ncclBroadcast(send, recv, count, type, 0, c->comm,
+				      stream);
+		break;
 	case COLLECTIVE_REDUCE:
-		return n->ncclReduce(send, recv, count, type, redop, 0,
-				     c->comm, stream);
+		rc = n->ncclReduce(send, recv, count, type, redop, 0, c->comm,
+				   stream);
+		break;
 	default:
-		return exchange(c, p);
+		rc = exchange(c);
 	}
-}
-
-/* Queue the operation that was joined for once. */
-static int collective_operate(struct collective_member *c,
-			      const struct collective_places *p)
-{
-	return collective_nccl_rc(c, call(c, p));
+	return nccl_rc(c, rc);
 }
 
 /* All ranks meet on the stream: what follows starts together. */
-static int collective_meet(struct collective_member *c)
+static int meet(struct collective_member *c)
 {
 	void *word = on_gpu(gpu_word_at(&c->x->gpu, GPU_WORD_MINE));
 	ncclResult_t rc = c->x->nccl->ncclAllReduce(word, word, 1, ncclFloat32,
 						    ncclSum, c->comm,
 						    c->x->gpu.stream);
 
-	return collective_nccl_rc(c, rc);
+	return nccl_rc(c, rc);
 }
 
 /* Return true if the library has the functions of the collective. */
-static bool collective_has_operation(const struct nccl *n, enum collective op)
+static bool has_operation(const struct nccl *n, enum collective op)
 {
 	switch (op) {
 	case COLLECTIVE_ALLGATHER:
@@ -225,86 +219,52 @@ static bool collective_has_operation(const struct nccl *n, enum collective op)
 /* ---- nccl check ---------------------------------------------------------- */
 
 /*
- * The data check: everybody fills in what only that rank can have sent, and
- * counts afterwards what is not there, all of it on the GPU.
+ * The data check: each rank fills in what only that rank can have sent, and
+ * counts afterwards what is missing, all of it on the GPU.
  */
 
 #define SPOIL  16		/* elements that a drill spoils */
-#define POISON 0x5a5a5a5a5a5a	/* seed of what is nobody's data */
-
-static struct collective_places
-collective_places_of(struct collective_member *c,
-		     const struct collective_order *o)
-{
-	const struct gpu *g = &c->x->gpu;
-	int width = o->dtype->width_log2;
-	struct collective_places p;
-
-	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &p.shape);
-	p.send = g->buf[GPU_SEND];
-	p.recv = g->buf[GPU_RECV];
-	if (o->inplace && p.shape.send > p.shape.recv) {
-		p.recv = p.send + ((CUdeviceptr)(o->me * p.shape.recv_step)
-				   << width);
-	} else if (o->inplace) {
-		p.send = p.recv + ((CUdeviceptr)(o->me * p.shape.send_step)
-				   << width);
-	}
-	return p;
-}
+#define POISON 0x5a5a5a5a5a5a	/* seed of data that no rank sends */
 
 static int fill(struct collective_member *c, CUdeviceptr at, int64_t n,
 		uint64_t seed, bool moved)
 {
-	return collective_cuda_rc(c,
-				  collective_gpu_fill(&c->check, at, n, seed,
-						      moved, c->deadline_ns));
+	return cuda_rc(c, collective_gpu_fill(&c->check, at, n, seed, moved,
+					      c->deadline_ns));
 }
 
-/** This rank's data. */
-static int fill_sent(struct collective_member *c,
-		     const struct collective_order *o,
-		     const struct collective_places *p, uint64_t seed)
+/** Fill in the data of this rank. */
+static int fill_sent(struct collective_member *c, uint64_t seed)
 {
-	seed = c->check.data.moves ? collective_data_seed(seed, o->me) : seed;
-	return fill(c, p->send, p->shape.send, seed, false);
-}
-
-/** The same, and everything else becomes nobody's. */
-static int prepare(struct collective_member *c,
-		   const struct collective_order *o,
-		   const struct collective_places *p, uint64_t seed)
-{
-	return fill(c, p->recv, p->shape.recv, POISON, true) < 0 ||
-			       fill_sent(c, o, p, seed) < 0 ? -1 : 0;
+	seed = c->check.data.moves ? collective_data_seed(seed, c->o->me) :
+				     seed;
+	return fill(c, c->send, c->shape.send, seed, false);
 }
 
 static int wrong_block(struct collective_member *c, CUdeviceptr at, int64_t n,
 		       uint64_t seed)
 {
-	return collective_cuda_rc(
-		c,
-		collective_gpu_wrong(&c->check, at, n, seed, c->deadline_ns));
+	return cuda_rc(c, collective_gpu_wrong(&c->check, at, n, seed,
+					       c->deadline_ns));
 }
 
 /** Count what is wrong in what this rank has received. */
-static int look(struct collective_member *c, const struct collective_order *o,
-		const struct collective_places *p, uint64_t seed)
+static int count_wrong(struct collective_member *c, uint64_t seed)
 {
-	int64_t n = p->shape.count, me = o->me;
+	const struct collective_order *o = c->o;
+	int64_t n = c->shape.count, me = o->me;
 	CUdeviceptr block = (CUdeviceptr)n << o->dtype->width_log2;
 
 	switch (o->op) {
 	case COLLECTIVE_REDUCE:
-		return me == 0 ? wrong_block(c, p->recv, n, seed) : 0;
+		return me == 0 ? wrong_block(c, c->recv, n, seed) : 0;
 	case COLLECTIVE_REDUCESCATTER:
-		return wrong_block(c, p->recv, n,
-				   seed + (uint64_t)(me * n));
+		return wrong_block(c, c->recv, n, seed + (uint64_t)(me * n));
 	case COLLECTIVE_BROADCAST:
-		return wrong_block(c, p->recv, n,
+		return wrong_block(c, c->recv, n,
 				   collective_data_seed(seed, 0));
 	case COLLECTIVE_SENDRECV:
-		return wrong_block(c, p->recv, n,
+		return wrong_block(c, c->recv, n,
 				   collective_data_seed(seed, (me + o->ranks -
 							       1) % o->ranks));
 	case COLLECTIVE_ALLGATHER:
@@ -315,14 +275,14 @@ static int look(struct collective_member *c, const struct collective_order *o,
 			if (o->op == COLLECTIVE_ALLTOALL) {
 				s += (uint64_t)(me * n);
 			}
-			if (wrong_block(c, p->recv + (CUdeviceptr)from * block,
+			if (wrong_block(c, c->recv + (CUdeviceptr)from * block,
 					n, s) < 0) {
 				return -1;
 			}
 		}
 		return 0;
 	default:
-		return wrong_block(c, p->recv, n, seed);
+		return wrong_block(c, c->recv, n, seed);
 	}
 }
 
@@ -334,52 +294,39 @@ static int spoil(struct collective_member *c, CUdeviceptr at, int64_t n)
 
 /** Operate on what is prepared, as number @i of verify (-1: of check), and
  *  count what is wrong in what this rank has received into *@wrong. */
-static int operate(struct collective_member *c,
-		   const struct collective_order *o,
-		   const struct collective_places *p, uint64_t seed, int64_t i,
+static int operate(struct collective_member *c, uint64_t seed, int64_t i,
 		   int64_t *wrong)
 {
+	const struct collective_order *o = c->o;
+
 	if ((o->me == o->wrong_by && collective_is_spoilt(o, i) &&
-	     spoil(c, p->send, p->shape.send) < 0) ||
-	    collective_operate(c, p) < 0 ||
+	     spoil(c, c->send, c->shape.send) < 0) ||
+	    operate_once(c) < 0 ||
 	    (i < 0 && o->drill == XPORT_DRILL_CORRUPT &&
-	     spoil(c, p->recv, p->shape.recv) < 0) ||
-	    collective_cuda_rc(c, gpu_check_begin(&c->x->gpu)) < 0 ||
-	    look(c, o, p, seed) < 0 || collective_stamp(c, 0) < 0 ||
-	    collective_wait_for(c, 0) < 0) {
+	     spoil(c, c->recv, c->shape.recv) < 0) ||
+	    cuda_rc(c, gpu_check_begin(&c->x->gpu)) < 0 ||
+	    count_wrong(c, seed) < 0 || stamp(c, 0) < 0 || wait_for(c, 0) < 0) {
 		return -1;
 	}
-	return collective_cuda_rc(
-		c, collective_gpu_count(&c->check, wrong, c->deadline_ns));
+	return cuda_rc(c,
+		       collective_gpu_count(&c->check, wrong, c->deadline_ns));
 }
 
-/* Operate once and count what is wrong in what this rank has received. */
-static int collective_check(struct collective_member *c,
-			    const struct collective_order *o,
-			    const struct collective_places *p)
+/* Operate c->o->verify times, each with other data, and note which operations
+ * were wrong.  Data received before have another seed and are as good as
+ * foreign, so that only the send buffer is filled again. */
+static int verify(struct collective_member *c)
 {
-	uint64_t seed = (uint64_t)o->seed;
+	const struct collective_order *o = c->o;
 
-	collective_doing(c, "checking the data");
-	return prepare(c, o, p, seed) < 0 ? -1 :
-		operate(c, o, p, seed, -1, &c->r->wrong);
-}
-
-/* Data received before have another seed and are as good as foreign, so that
- * only the send buffer is filled again. */
-/* The same o->verify times, each with other data; which were wrong, too. */
-static int collective_verify(struct collective_member *c,
-			     const struct collective_order *o,
-			     const struct collective_places *p)
-{
 	c->r->wrong = c->r->wrong > 0 ? c->r->wrong : 0;
-	collective_doing(c, "verifying the data");
+	set_doing(c, "verifying the data");
 	for (int64_t i = 0; i < o->verify; i++) {
 		uint64_t seed = collective_verify_seed(o, o->verify_from + i);
 		int64_t wrong = 0;
 
-		if (fill_sent(c, o, p, seed) < 0 ||
-		    operate(c, o, p, seed, o->verify_from + i, &wrong) < 0) {
+		if (fill_sent(c, seed) < 0 ||
+		    operate(c, seed, o->verify_from + i, &wrong) < 0) {
 			return -1;
 		}
 		c->r->bad |= (uint64_t)(wrong > 0) << i;
@@ -390,28 +337,24 @@ static int collective_verify(struct collective_member *c,
 
 /* ---- samples ------------------------------------------------------------ */
 
-/** A drill's slow rank: after each operation it rests. */
-static int rest(struct collective_member *c, double factor, int64_t since_ns)
+static int repeat(struct collective_member *c, int64_t n)
 {
-	if (factor >= 1) {
-		return 0;
-	}
-	if (collective_cuda_rc(c, gpu_drain(&c->x->gpu, c->deadline_ns)) < 0) {
-		return -1;
-	}
-	xport_throttle((double)(clock_now_ns() - since_ns) / 1e9, factor);
-	return 0;
-}
+	double factor = c->o->slow_factor;
 
-static int repeat(struct collective_member *c, const struct collective_order *o,
-		  const struct collective_places *p, int64_t n)
-{
 	for (int64_t i = 0; i < n; i++) {
 		int64_t since = clock_now_ns();
 
-		if (collective_operate(c, p) < 0 ||
-		    rest(c, o->slow_factor, since) < 0) {
+		if (operate_once(c) < 0) {
 			return -1;
+		}
+		/* the slow rank of a drill rests after each operation */
+		if (factor < 1 &&
+		    cuda_rc(c, gpu_drain(&c->x->gpu, c->deadline_ns)) < 0) {
+			return -1;
+		}
+		if (factor < 1) {
+			xport_throttle((double)(clock_now_ns() - since) / 1e9,
+				       factor);
 		}
 	}
 	return 0;
@@ -421,16 +364,15 @@ static int repeat(struct collective_member *c, const struct collective_order *o,
  * Stamp, operations, stamp ...  The stream is held until it has all of them, or
  * as much as may be queued, so that the GPU does not wait for the host.
  */
-static int queue_samples(struct collective_member *c,
-			 const struct collective_order *o,
-			 const struct collective_places *p)
+static int queue_samples(struct collective_member *c)
 {
+	const struct collective_order *o = c->o;
 	struct gpu *g = &c->x->gpu;
 	bool held = o->held && o->slow_factor >= 1;
 	int64_t queued = 0, room = collective_samples_room(o->nodes);
 
-	if ((held && collective_cuda_rc(c, gpu_hold(g)) < 0) ||
-	    collective_meet(c) < 0 || collective_stamp(c, 0) < 0) {
+	if ((held && cuda_rc(c, gpu_hold(g)) < 0) || meet(c) < 0 ||
+	    stamp(c, 0) < 0) {
 		return -1;
 	}
 	for (int64_t i = 0; i < o->samples; i++) {
@@ -438,41 +380,19 @@ static int queue_samples(struct collective_member *c,
 			gpu_release(g);
 			held = false;
 		}
-		if (repeat(c, o, p, o->batch) < 0 ||
-		    collective_stamp(c, (int)i + 1) < 0) {
+		if (repeat(c, o->batch) < 0 || stamp(c, (int)i + 1) < 0) {
 			return -1;
 		}
 		queued += o->batch + 1;
 	}
 	gpu_release(g);
-	return collective_wait_for(c, (int)o->samples);
+	return wait_for(c, (int)o->samples);
 }
 
-static int take_samples(struct collective_member *c,
-			const struct collective_order *o,
-			const struct collective_places *p)
+static void begin(struct collective_member *c, const struct collective_order *o,
+		  int64_t deadline_ns, struct collective_result *r)
 {
-	struct gpu *g = &c->x->gpu;
-
-	collective_doing(c, "measuring");
-	if (queue_samples(c, o, p) < 0) {
-		gpu_release(g);
-		return -1;
-	}
-	for (int i = 0; i < o->samples; i++) {
-		double s;
-
-		if (collective_cuda_rc(c, gpu_seconds(g, i, i + 1, &s)) < 0) {
-			return -1;
-		}
-		c->r->us[c->r->n++] = s * 1e6 / (double)o->batch;
-	}
-	return 0;
-}
-
-static void begin(struct collective_member *c, int64_t deadline_ns,
-		  struct collective_result *r)
-{
+	c->o = o;
 	c->r = r;
 	c->began_ns = clock_now_ns();
 	c->deadline_ns = deadline_ns;
@@ -484,48 +404,66 @@ static void nccl_step(struct collective_member *c,
 		      const struct collective_order *o, int64_t deadline_ns,
 		      struct collective_result *r)
 {
-	struct collective_places p = collective_places_of(c, o);
-	bool known = p.shape.checks_inplace || !o->inplace;
+	const struct gpu *g = &c->x->gpu;
+	const int width = o->dtype->width_log2;
+	const uint64_t seed = (uint64_t)o->seed;
+	bool known;
 	size_t len = 0;
 	char *text;
+	double s;
 
-	begin(c, deadline_ns, r);
-	if ((known && o->check && collective_check(c, o, &p) < 0) ||
-	    (known && o->verify > 0 && collective_verify(c, o, &p) < 0)) {
+	begin(c, o, deadline_ns, r);
+	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &c->shape);
+	c->send = g->buf[GPU_SEND];
+	c->recv = g->buf[GPU_RECV];
+	if (o->inplace && c->shape.send > c->shape.recv) {
+		c->recv = c->send +
+			  ((CUdeviceptr)(o->me * c->shape.recv_step) << width);
+	} else if (o->inplace) {
+		c->send = c->recv +
+			  ((CUdeviceptr)(o->me * c->shape.send_step) << width);
+	}
+	known = c->shape.checks_inplace || !o->inplace;
+	if (known && o->check) {
+		set_doing(c, "checking the data");
+		/* what this rank does not send is foreign data */
+		if (fill(c, c->recv, c->shape.recv, POISON, true) < 0 ||
+		    fill_sent(c, seed) < 0 ||
+		    operate(c, seed, -1, &r->wrong) < 0) {
+			return;
+		}
+	}
+	if (known && o->verify > 0 && verify(c) < 0) {
 		return;
 	}
-	collective_doing(c, "warm-up");
-	if (repeat(c, o, &p, o->warmup) < 0 ||
-	    (o->samples > 0 && take_samples(c, o, &p) < 0)) {
+	set_doing(c, "warm-up");
+	if (repeat(c, o->warmup) < 0) {
 		return;
+	}
+	if (o->samples > 0) {
+		set_doing(c, "measuring");
+		if (queue_samples(c) < 0) {
+			gpu_release(&c->x->gpu);
+			return;
+		}
+	}
+	for (int i = 0; i < o->samples; i++) {
+		if (cuda_rc(c, gpu_seconds(&c->x->gpu, i, i + 1, &s)) < 0) {
+			return;
+		}
+		r->us[r->n++] = s * 1e6 / (double)o->batch;
 	}
 	/* read the algorithm that NCCL used; only its rank 0 logs it */
 	text = nccl_log_since(&c->x->log, c->log_from, &len);
 	if (text != NULL) {
 		nccl_chosen_find(text, len, collective_name(c->order.op),
-				 c->r->algo, c->r->proto);
+				 r->algo, r->proto);
 	}
 	free(text);
 	nccl_log_forget(&c->x->log);
 }
 
 /* ---- beginning and end -------------------------------------------------- */
-
-/** Send and receive buffer for the largest size that there is memory for. */
-static int reserve(struct collective_member *c,
-		   const struct collective_order *o)
-{
-	CUresult rc;
-
-	collective_doing(c, "allocating buffers");
-	c->r->size_B = o->size_B;
-	while ((rc = gpu_reserve(&c->x->gpu, (uint64_t)c->r->size_B)) ==
-		       CUDA_ERROR_OUT_OF_MEMORY &&
-	       c->r->size_B >= o->factor) {
-		c->r->size_B /= o->factor;
-	}
-	return collective_cuda_rc(c, rc);
-}
 
 static int make(struct collective_member *c, const struct collective_order *o)
 {
@@ -542,39 +480,36 @@ static int make(struct collective_member *c, const struct collective_order *o)
 			c->r, OUTCOME_ERROR, "bad_ticket",
 			"rank 0 of the collective sent no NCCL id");
 	}
-	if (n->ncclAllReduce == NULL || !collective_has_operation(n, o->op)) {
+	if (n->ncclAllReduce == NULL || !has_operation(n, o->op)) {
 		return collective_fail(c->r, OUTCOME_ERROR, "nccl_no_operation",
 				       "the NCCL library has no %s",
 				       collective_name(o->op));
 	}
 	/* contexts belong to threads, and this one is new */
-	collective_doing(c, "activating the GPU's context");
-	if (collective_cuda_rc(
-		    c, c->x->gpu.cu->ctx_retain(&ctx, c->x->gpu.dev)) < 0 ||
-	    collective_cuda_rc(c, c->x->gpu.cu->ctx_set(ctx)) < 0) {
+	set_doing(c, "activating the GPU's context");
+	if (cuda_rc(c, c->x->gpu.cu->ctx_retain(&ctx, c->x->gpu.dev)) < 0 ||
+	    cuda_rc(c, c->x->gpu.cu->ctx_set(ctx)) < 0) {
 		return -1;
 	}
-	collective_doing(c, "ncclCommInitRank");
-	if (collective_nccl_rc(c, n->ncclCommInitRank(&c->comm, (int)o->ranks,
-						      id, (int)o->me)) < 0) {
+	set_doing(c, "ncclCommInitRank");
+	if (nccl_rc(c, n->ncclCommInitRank(&c->comm, (int)o->ranks, id,
+					   (int)o->me)) < 0) {
 		return -1;
 	}
 	nccl_told_read(&c->x->told, &c->x->log);
 	nccl_told_say(&c->x->told, &c->x->self, "");
-	collective_doing(c, "first barrier after ncclCommInitRank");
-	if (collective_meet(c) < 0 || collective_stamp(c, 0) < 0 ||
-	    collective_wait_for(c, 0) < 0) {
+	set_doing(c, "first barrier after ncclCommInitRank");
+	if (meet(c) < 0 || stamp(c, 0) < 0 || wait_for(c, 0) < 0) {
 		return -1;
 	}
 	collective_data_init(&data, o->dtype,
 			     collective_kinds[o->op].reduces ? o->redop : NULL,
 			     o->me, o->ranks);
-	if (collective_cuda_rc(c, collective_gpu_open(&c->check, &c->x->gpu,
-						      &data,
-						      c->deadline_ns)) < 0) {
+	if (cuda_rc(c, collective_gpu_open(&c->check, &c->x->gpu, &data,
+					   c->deadline_ns)) < 0) {
 		return -1;
 	}
-	return reserve(c, o);
+	return 0;
 }
 
 static struct collective_member *nccl_join(struct xport *x,
@@ -583,6 +518,8 @@ static struct collective_member *nccl_join(struct xport *x,
 					   struct collective_result *r)
 {
 	struct collective_member *c = calloc(1, sizeof(*c));
+	CUresult cuda;
+	int rc;
 
 	if (c == NULL) {
 		collective_fail(r, OUTCOME_ERROR, "no_memory",
@@ -591,8 +528,20 @@ static struct collective_member *nccl_join(struct xport *x,
 	}
 	c->x = x;
 	c->order = *o;
-	begin(c, deadline_ns, r);
-	if (make(c, o) < 0) {
+	begin(c, o, deadline_ns, r);
+	rc = make(c, o);
+	if (rc == 0) {
+		/* buffers of the largest size that there is memory for */
+		set_doing(c, "allocating buffers");
+		r->size_B = o->size_B;
+		while ((cuda = gpu_reserve(&x->gpu, (uint64_t)r->size_B)) ==
+			       CUDA_ERROR_OUT_OF_MEMORY &&
+		       r->size_B >= o->factor) {
+			r->size_B /= o->factor;
+		}
+		rc = cuda_rc(c, cuda);
+	}
+	if (rc < 0) {
 		free(c);	/* the communicator ends with the process */
 		return NULL;
 	}
@@ -612,7 +561,7 @@ static void nccl_close(struct collective_member *c)
 {
 	const struct nccl *n = c->x->nccl;
 
-	collective_doing(c, "closing the communicator");
+	set_doing(c, "closing the communicator");
 	if (n->ncclCommFinalize != NULL) {
 		n->ncclCommFinalize(c->comm);
 	}

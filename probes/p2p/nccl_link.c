@@ -285,35 +285,14 @@ int link_made(struct xport_link *l, struct xport_result *r)
 					 fail_nccl(l, state);
 }
 
-/*
- * Find the path that NCCL connected. It connects at the first transfer, while
- * the process does nothing else, so that the log since @from is about this
- * pair.
- */
-static void learn_ways(struct xport_link *l, off_t from)
-{
-	struct xport *x = l->x;
-	size_t len = 0;
-	char *text = nccl_log_since(&x->log, from, &len);
-
-	nccl_told_read(&x->told, &x->log);
-	if (text != NULL) {
-		nccl_path_find(text, len, l->me, !l->me, true, &x->told.nics,
-			       l->out.path, l->out.nic);
-		nccl_path_find(text, len, !l->me, l->me, false, &x->told.nics,
-			       l->in.path, l->in.nic);
-	}
-	free(text);
-	if (str_starts(l->out.path, "NET/")) {
-		nccl_told_say(&x->told, &x->self, l->out.nic);
-	}
-}
-
 int link_contact(struct xport_link *l, int64_t deadline_ns,
 		 struct xport_result *r)
 {
-	uint64_t rank = (uint64_t)l->x->self.rank, peer;
-	off_t from = nccl_log_end(&l->x->log);
+	struct xport *x = l->x;
+	uint64_t rank = (uint64_t)x->self.rank, peer;
+	off_t from = nccl_log_end(&x->log);
+	size_t len = 0;
+	char *text;
 
 	link_begin(l, deadline_ns, r);
 	if (l->comm == NULL) {
@@ -329,7 +308,21 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	if (link_exchange(l, rank, &peer) < 0) {
 		return -1;
 	}
-	learn_ways(l, from);
+	/* the path that NCCL connected: it connects at the first transfer,
+	 * while the process does nothing else, so that the log is about this
+	 * pair */
+	text = nccl_log_since(&x->log, from, &len);
+	nccl_told_read(&x->told, &x->log);
+	if (text != NULL) {
+		nccl_path_find(text, len, l->me, !l->me, true, &x->told.nics,
+			       l->out.path, l->out.nic);
+		nccl_path_find(text, len, !l->me, l->me, false, &x->told.nics,
+			       l->in.path, l->in.nic);
+	}
+	free(text);
+	if (str_starts(l->out.path, "NET/")) {
+		nccl_told_say(&x->told, &x->self, l->out.nic);
+	}
 	if (peer != (uint64_t)l->peer) {
 		return fail(l, OUTCOME_ERROR, "wrong_peer",
 			    "rank %llu answered where rank %d was expected",
@@ -338,33 +331,29 @@ int link_contact(struct xport_link *l, int64_t deadline_ns,
 	return 0;
 }
 
-/* Finalize is what both ends do together; it does not wait for a dead one. */
-static bool finalize(struct xport_link *l)
-{
-	int64_t deadline = clock_now_ns() + CLOSE_NS;
-	ncclResult_t rc;
-
-	if (l->x->nccl->ncclCommFinalize == NULL) {
-		return true;
-	}
-	rc = l->x->nccl->ncclCommFinalize(l->comm);
-	while (rc == ncclInProgress && clock_now_ns() < deadline) {
-		clock_sleep(POLL_SLEEP_NS);
-		rc = state_of(l);
-	}
-	return rc == ncclSuccess;
-}
-
 void link_close(struct xport_link *l)
 {
+	int64_t deadline = clock_now_ns() + CLOSE_NS;
+	ncclResult_t rc = ncclSuccess;
+	const struct nccl *nc;
+
 	if (l == NULL) {
 		return;
 	}
+	nc = l->x->nccl;
 	if (l->comm != NULL) {
 		link_doing(l, "closing the communicator");
 	}
-	if (l->comm != NULL && !l->dead && finalize(l)) {
-		l->x->nccl->ncclCommDestroy(l->comm);
+	/* both ends finalize together; that does not wait for a dead end */
+	if (l->comm != NULL && !l->dead && nc->ncclCommFinalize != NULL) {
+		rc = nc->ncclCommFinalize(l->comm);
+		while (rc == ncclInProgress && clock_now_ns() < deadline) {
+			clock_sleep(POLL_SLEEP_NS);
+			rc = state_of(l);
+		}
+	}
+	if (l->comm != NULL && !l->dead && rc == ncclSuccess) {
+		nc->ncclCommDestroy(l->comm);
 	} else if (l->comm != NULL) {
 		abandon(l);
 	}

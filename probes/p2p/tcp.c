@@ -106,22 +106,6 @@ static struct xport_link *tcp_join(struct xport *x, const char *ticket,
 	return l;
 }
 
-static int need_buffers(struct xport *x, size_t n)
-{
-	if (n > x->cap) {
-		char *p = calloc(2, n);
-
-		if (p == NULL) {
-			return -1;
-		}
-		free(x->buf);
-		x->buf = p;
-		x->back = p + n;
-		x->cap = n;
-	}
-	return 0;
-}
-
 static int put(struct xport_link *l, const void *mem, size_t n)
 {
 	return net_write_all(l->fd, mem, n, l->deadline_ns, &l->e);
@@ -132,23 +116,18 @@ static int take(struct xport_link *l, void *mem, size_t n)
 	return net_read_all(l->fd, mem, n, l->deadline_ns, &l->e);
 }
 
-/* One buffer, with --bidi against one of the other end. */
-static int send_buffer(struct xport_link *l)
+/* Send a buffer or receive one; with --bidi against one of the other end. */
+static int move_buffer(struct xport_link *l, bool send)
 {
+	struct xport *x = l->x;
 	size_t n = l->c->size_bytes;
 
-	return l->c->bidi ? peer_swap(l->fd, l->x->buf, l->x->back, n,
-				      l->deadline_ns, &l->e) :
-			    put(l, l->x->buf, n);
-}
-
-static int receive_buffer(struct xport_link *l)
-{
-	size_t n = l->c->size_bytes;
-
-	return l->c->bidi ? peer_swap(l->fd, l->x->back, l->x->buf, n,
-				      l->deadline_ns, &l->e) :
-			    take(l, l->x->buf, n);
+	if (l->c->bidi) {
+		return peer_swap(l->fd, send ? x->buf : x->back,
+				 send ? x->back : x->buf, n, l->deadline_ns,
+				 &l->e);
+	}
+	return send ? put(l, x->buf, n) : take(l, x->buf, n);
 }
 
 /* Seconds since @start_ns, once a throttled end has slept. */
@@ -169,41 +148,11 @@ static double send_sample(struct xport_link *l, int count, bool check)
 		return -1;
 	}
 	for (int i = 0; i < count; i++) {
-		if (send_buffer(l) < 0) {
+		if (move_buffer(l, true) < 0) {
 			return -1;
 		}
 	}
 	return take(l, &ack, 1) < 0 ? -1 : since(start, l->c);
-}
-
-/* Send samples until enough; fill in the bandwidth. */
-static int send_all(struct xport_link *l)
-{
-	const struct xport_cell *c = l->c;
-	struct samples samples = { .sample_s = TCP_SAMPLE_S,
-				   .spread = TCP_STEADY_SPREAD };
-	int batch = 1;
-
-	if (c->size_bytes < TCP_SAMPLE_BYTES) {
-		batch = (int)(TCP_SAMPLE_BYTES / c->size_bytes);
-		batch = batch > 1024 ? 1024 : batch;
-	}
-	for (int i = 0; i < c->warmup || (i == 0 && c->check); i++) {
-		if (send_sample(l, 1, i == 0 && c->check) < 0) {
-			return -1;
-		}
-	}
-	while (!samples_enough(&samples, c)) {
-		int count = c->iters > 0 ? samples_batch(&samples, c) : batch;
-		double s = send_sample(l, count, false);
-
-		if (s < 0) {
-			return -1;
-		}
-		samples_add(&samples, c, count, s);
-	}
-	samples_result(&samples, l->r);
-	return 0;
 }
 
 static int send_pings(struct xport_link *l)
@@ -240,12 +189,37 @@ static int send_pings(struct xport_link *l)
 static int tcp_send(struct xport_link *l)
 {
 	const struct head end = { 0 };
+	const struct xport_cell *c = l->c;
+	struct samples samples = { .sample_s = TCP_SAMPLE_S,
+				   .spread = TCP_STEADY_SPREAD };
+	int batch = 1;
 	char ack;
 
-	pattern_fill(l->x->buf, l->c->size_bytes, l->c->pattern_seed);
-	return send_all(l) < 0 || put(l, &end, sizeof(end)) < 0 ||
-			       (l->c->latency && send_pings(l) < 0) ?
-		       -1 : take(l, &ack, 1);
+	pattern_fill(l->x->buf, c->size_bytes, c->pattern_seed);
+	if (c->size_bytes < TCP_SAMPLE_BYTES) {
+		batch = (int)(TCP_SAMPLE_BYTES / c->size_bytes);
+		batch = batch > 1024 ? 1024 : batch;
+	}
+	for (int i = 0; i < c->warmup || (i == 0 && c->check); i++) {
+		if (send_sample(l, 1, i == 0 && c->check) < 0) {
+			return -1;
+		}
+	}
+	while (!samples_enough(&samples, c)) {
+		int count = c->iters > 0 ? samples_batch(&samples, c) : batch;
+		double s = send_sample(l, count, false);
+
+		if (s < 0) {
+			return -1;
+		}
+		samples_add(&samples, c, count, s);
+	}
+	samples_result(&samples, l->r);
+	if (put(l, &end, sizeof(end)) < 0 ||
+	    (c->latency && send_pings(l) < 0)) {
+		return -1;
+	}
+	return take(l, &ack, 1);
 }
 
 /* One sample at the receiving end: 1, 0 at the end of samples, -1. */
@@ -268,7 +242,7 @@ static int receive_sample(struct xport_link *l, size_t *wrong)
 		memset(l->x->buf, 0, c->size_bytes);
 	}
 	for (uint32_t i = 0; i < h.count; i++) {
-		if (receive_buffer(l) < 0) {
+		if (move_buffer(l, false) < 0) {
 			return -1;
 		}
 	}
@@ -282,27 +256,23 @@ static int receive_sample(struct xport_link *l, size_t *wrong)
 	return put(l, &ack, 1) < 0 ? -1 : 1;
 }
 
-static int receive_pings(struct xport_link *l)
-{
-	uint64_t ping;
-	int rc;
-
-	do {
-		rc = take(l, &ping, 8);
-	} while (rc == 0 && ping != 0 && (rc = put(l, &ping, 8)) == 0);
-	return rc;
-}
-
 static int tcp_receive(struct xport_link *l)
 {
 	size_t wrong = 0;
+	uint64_t ping;
 	char ack = 'a';
 	int got;
 
 	while ((got = receive_sample(l, &wrong)) > 0) {
 		continue;
 	}
-	if (got < 0 || (l->c->latency && receive_pings(l) < 0)) {
+	if (got == 0 && l->c->latency) {
+		do {
+			got = take(l, &ping, 8);
+		} while (got == 0 && ping != 0 &&
+			 (got = put(l, &ping, 8)) == 0);
+	}
+	if (got < 0) {
 		return -1;
 	}
 	if (l->c->check) {
@@ -314,6 +284,8 @@ static int tcp_receive(struct xport_link *l)
 static bool tcp_run(struct xport_link *l, const struct xport_cell *c,
 		    int64_t deadline_ns, struct xport_result *r)
 {
+	struct xport *x = l->x;
+	char *p;
 	int rc;
 
 	l->c = c;
@@ -323,10 +295,17 @@ static bool tcp_run(struct xport_link *l, const struct xport_cell *c,
 	if (xport_act_drill(l->x->self.worker, c, deadline_ns, r)) {
 		return false;
 	}
-	if (need_buffers(l->x, c->size_bytes) < 0) {
-		xport_short(r, ENOMEM, "no memory for %llu bytes",
-			    (unsigned long long)c->size_bytes);
-		return false;
+	if (c->size_bytes > x->cap) {
+		p = calloc(2, c->size_bytes);
+		if (p == NULL) {
+			xport_short(r, ENOMEM, "no memory for %llu bytes",
+				    (unsigned long long)c->size_bytes);
+			return false;
+		}
+		free(x->buf);
+		x->buf = p;
+		x->back = p + c->size_bytes;
+		x->cap = c->size_bytes;
 	}
 	worker_step(l->x->self.worker, "%s %llu bytes",
 		    c->sender ? "sending" : "receiving",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The order is that of what is worth most: a driver that hangs over a later
- * question has answered the earlier ones.
+ * The most valuable facts come first: if the driver hangs over a later
+ * question, the earlier answers are kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,34 +36,25 @@
 /** More are a misreading. */
 #define WORDS_MAX 256
 
-struct gpus_list {
-	struct self_name *gpus;
-	size_t n;
-	int wanted;		/* named, here or not */
-	bool odd;		/* a word that is no whole GPU: of MIG, or
-				 * nonsense */
-};
-
-static void take_uuid(struct gpus_list *l, const char *word)
-{
-	l->wanted++;
-	for (size_t i = 0; i < l->n; i++) {
-		if (l->gpus[i].uuid[0] && str_starts(l->gpus[i].uuid, word)) {
-			l->gpus[i].taken = true;
-			return;
-		}
-	}
-}
-
-/** "3", "0-3" or "GPU-4fd2". */
-static void take_word(struct gpus_list *l, char *word)
+/** Take the GPUs that @word names: "3", "0-3" or "GPU-4fd2"; false if it names
+ * no whole GPU but one of MIG, or nonsense. */
+static bool take_word(struct self_gpu *gpus, size_t n, char *word,
+		      struct self_share *share)
 {
 	char *dash = strchr(word, '-');
 	int64_t first, last;
+	size_t i = 0;
 
 	if (str_starts(word, "GPU-") && word[4]) {
-		take_uuid(l, word);
-		return;
+		share->wanted++;
+		while (i < n && (!gpus[i].id.uuid[0] ||
+				 !str_starts(gpus[i].id.uuid, word))) {
+			i++;
+		}
+		if (i < n) {
+			gpus[i].taken = true;
+		}
+		return true;
 	}
 	if (dash) {
 		*dash++ = '\0';
@@ -71,44 +62,26 @@ static void take_word(struct gpus_list *l, char *word)
 	if (units_parse_int(word, 0, GPU_LIST_MAX, &first, NULL) < 0 ||
 	    units_parse_int(dash ? dash : word, 0, GPU_LIST_MAX, &last,
 			    NULL) < 0 || last < first) {
-		l->odd = true;
-		return;
+		return false;
 	}
 	for (; first <= last; first++) {
-		size_t i = 0;
-
-		while (i < l->n && l->gpus[i].index != first) {
-			i++;
+		for (i = 0; i < n && gpus[i].index != first; i++) {
 		}
-		l->wanted++;
-		if (i < l->n) {
-			l->gpus[i].taken = true;
+		share->wanted++;
+		if (i < n) {
+			gpus[i].taken = true;
 		}
 	}
-}
-
-static void take_list(struct gpus_list *l, const char *text)
-{
-	for (int words = 0; *text && words < WORDS_MAX; words++) {
-		size_t n;
-		char word[64];
-
-		text += strspn(text, ", \t");
-		n = strcspn(text, ", \t");
-		if (n > 0) {
-			snprintf(word, sizeof(word), "%.*s", (int)n, text);
-			take_word(l, word);
-		}
-		text += n;
-	}
+	return true;
 }
 
 void self_share_find(const char *visible, const char *job_gpus, bool in_job,
-		     struct self_name *gpus, size_t n,
-		     struct self_share *share)
+		     struct self_gpu *gpus, size_t n, struct self_share *share)
 {
-	struct gpus_list l = { .gpus = gpus, .n = n };
 	const char *text = visible ? visible : job_gpus;
+	bool whole = true;
+	char word[64];
+	size_t len;
 
 	*share = (struct self_share){
 		.all = !text && !in_job,
@@ -119,22 +92,19 @@ void self_share_find(const char *visible, const char *job_gpus, bool in_job,
 	for (size_t i = 0; i < n; i++) {
 		gpus[i].taken = share->all;
 	}
-	if (!text) {
-		return;
+	for (int words = 0; text && *text && words < WORDS_MAX; words++) {
+		text += strspn(text, ", \t");
+		len = strcspn(text, ", \t");
+		if (len > 0) {
+			snprintf(word, sizeof(word), "%.*s", (int)len, text);
+			whole = take_word(gpus, n, word, share) && whole;
+		}
+		text += len;
 	}
-	take_list(&l, text);
-	share->wanted = l.odd ? 0 : l.wanted;
+	share->wanted = whole ? share->wanted : 0;
 }
 
 /* ---- host ---------------------------------------------------------------- */
-
-/** Those of containers and virtual machines have no cable. */
-static bool is_meant(const struct spec *s, const char *name)
-{
-	return s->ifname[0] ? port_matches(s->ifname, name) :
-			      !net_is_inner(name) &&
-			      !sysfile_there("/sys/class/net/%s/bridge", name);
-}
 
 /** Add the interfaces of the running machine; a recorded one has none. */
 static void add_interfaces(const struct spec *s, json_t *facts)
@@ -142,6 +112,7 @@ static void add_interfaces(const struct spec *s, json_t *facts)
 	struct interface *list = calloc(INTERFACE_MAX, sizeof(*list));
 	size_t n = list && !s->sysroot[0] ?
 			   interface_list(list, INTERFACE_MAX) : 0;
+	const char *name;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t k = 0;
@@ -150,9 +121,16 @@ static void add_interfaces(const struct spec *s, json_t *facts)
 		while (strcmp(list[k].name, list[i].name) != 0) {
 			k++;
 		}
-		if (k == i && is_meant(s, list[i].name)) {
-			facts_add(facts, list[i].name, SELF_LINK,
-				  list[i].state, "", "getifaddrs");
+		name = list[i].name;
+		if (k < i || (s->ifname[0] && !port_matches(s->ifname, name))) {
+			continue;
+		}
+		/* those of containers and virtual machines have no cable */
+		if (s->ifname[0] ||
+		    (!net_is_inner(name) &&
+		     !sysfile_there("/sys/class/net/%s/bridge", name))) {
+			facts_add(facts, name, SELF_LINK, list[i].state, "",
+				  "getifaddrs");
 		}
 	}
 	free(list);
@@ -191,31 +169,16 @@ int self_host_child(const struct node_args *args, struct err *e)
 
 #define CONF_MAX (4 << 20)
 
-struct seen {
-	int index;
-	struct gpu_id id;
-	nvmlDevice_t dev;	/* NULL: not to be had */
-	int code;		/* of NVML, why not */
-};
-
 struct self_gpus {
 	const struct nvml *nvml;	/* NULL: there is none */
 	const char *state;		/* SELF_NVML_.. or "ok" */
 	char why[160];
 	const char *source;
-	struct seen list[GPU_LIST_MAX];
+	struct self_gpu list[GPU_LIST_MAX];
 	size_t n;
 };
 
-/* ---- which there are ----------------------------------------------------- */
-
-static const char *state_of(int rc)
-{
-	return rc == NVML_SUCCESS	     ? "ok" :
-	       rc == NVML_ERROR_OTHER_DRIVER ? SELF_NVML_OTHER :
-	       rc == NVML_ERROR_NO_DRIVER    ? SELF_NVML_NONE :
-					       SELF_NVML_FAILED;
-}
+/* ---- GPUs of the node ---------------------------------------------------- */
 
 static bool is_lost(int code)
 {
@@ -223,7 +186,7 @@ static bool is_lost(int code)
 	       code == NVML_ERROR_RESET_WANTED;
 }
 
-/** Those that a cgroup keeps from us are none of ours. */
+/** List the GPUs, but those that a cgroup hides. */
 static int list_by_nvml(struct self_gpus *s)
 {
 	unsigned int count = 0, celsius;
@@ -234,9 +197,9 @@ static int list_by_nvml(struct self_gpus *s)
 	}
 	for (unsigned int i = 0; rc == NVML_SUCCESS && i < count &&
 				 s->n < GPU_LIST_MAX; i++) {
-		struct seen *g = &s->list[s->n];
+		struct self_gpu *g = &s->list[s->n];
 
-		*g = (struct seen){ .index = (int)i };
+		*g = (struct self_gpu){ .index = (int)i };
 		g->code = s->nvml->nvmlDeviceGetHandleByIndex_v2(i, &g->dev);
 		if (g->code == NVML_SUCCESS) {
 			/* a lost GPU may still have a handle, and its name */
@@ -256,22 +219,9 @@ static int list_by_nvml(struct self_gpus *s)
 	return rc;
 }
 
-/** As the kernel driver has them: no library, and no health. */
-static void list_by_kernel(struct self_gpus *s, const char *root)
-{
-	struct gpu_list l;
-
-	gpu_list_read_proc(&l, root);
-	for (size_t i = 0; i < l.n; i++) {
-		s->list[i] = (struct seen){ .index = (int)i,
-					    .id = l.gpus[i] };
-	}
-	s->n = l.n;
-	s->source = "/proc";
-}
-
 static void list_gpus(struct self_gpus *s, const char *root)
 {
+	struct gpu_list l;
 	struct err e = { 0 };
 	bool known = false;
 	int rc;
@@ -282,17 +232,28 @@ static void list_gpus(struct self_gpus *s, const char *root)
 	STR_COPY(s->why, e.text);
 	if (s->nvml) {
 		rc = list_by_nvml(s);
-		s->state = state_of(rc);
+		s->state = rc == NVML_SUCCESS		 ? "ok" :
+			   rc == NVML_ERROR_OTHER_DRIVER ? SELF_NVML_OTHER :
+			   rc == NVML_ERROR_NO_DRIVER	 ? SELF_NVML_NONE :
+							   SELF_NVML_FAILED;
 		STR_COPY(s->why, rc == NVML_SUCCESS ? "" :
 				 s->nvml->nvmlErrorString(rc));
 		known = rc == NVML_SUCCESS || rc == NVML_ERROR_NO_DRIVER;
 	}
-	if (!known) {
-		list_by_kernel(s, root);
+	if (known) {
+		return;
 	}
+	/* as the kernel driver has them: no library, and no health */
+	gpu_list_read_proc(&l, root);
+	for (size_t i = 0; i < l.n; i++) {
+		s->list[i] =
+			(struct self_gpu){ .index = (int)i, .id = l.gpus[i] };
+	}
+	s->n = l.n;
+	s->source = "/proc";
 }
 
-/* ---- which there should be ----------------------------------------------- */
+/* ---- GPUs that Slurm gives ----------------------------------------------- */
 
 static void take_conf(struct slurm_conf_node *c, const char *path)
 {
@@ -338,19 +299,18 @@ static int64_t slurm_gpus(const struct spec *s, const char *node)
 	return c.gpus;
 }
 
-/* ---- what is said -------------------------------------------------------- */
+/* ---- facts --------------------------------------------------------------- */
 
-/** How many are the job's. */
-static int say_list(const struct self_gpus *s, const struct self_name *names,
-		    json_t *facts)
+/** Report the GPUs of the job; returns how many there are. */
+static int say_list(const struct self_gpus *s, json_t *facts)
 {
 	char scope[16];
 	int n = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
-		const struct seen *g = &s->list[i];
+		const struct self_gpu *g = &s->list[i];
 
-		if (!names[i].taken) {
+		if (!g->taken) {
 			continue;
 		}
 		n++;
@@ -395,42 +355,36 @@ static void say_expected(const struct spec *spec, const struct self_gpus *s,
 	node_task_facts(facts);
 }
 
-/** A process of a job on a GPU that is no job's is nothing to speak of, nor is
- *  in a step its own; one of no job always is. */
-static void say_holders(const struct seen *g, bool prolog, json_t *facts)
+static void say_health(const struct self_gpus *s, json_t *facts)
 {
+	bool prolog = getenv("SLURM_JOB_ID") && !getenv("SLURM_PROCID");
 	struct gpu_holders by;
 	char scope[16];
 
-	gpu_holders(g->id.uuid, false, &by);
-	snprintf(scope, sizeof(scope), "gpu%d", g->index);
-	if (by.n > 0 && (prolog || strcmp(by.code, GPU_BUSY) == 0)) {
-		facts_add(facts, scope, by.code, by.words, "", "nvml");
-	}
-	node_task_facts(facts);
-}
-
-static void say_health(const struct self_gpus *s,
-		       const struct self_name *names, json_t *facts)
-{
-	bool prolog = getenv("SLURM_JOB_ID") && !getenv("SLURM_PROCID");
-	char scope[16];
-
 	for (size_t i = 0; i < s->n; i++) {
-		const struct seen *g = &s->list[i];
+		const struct self_gpu *g = &s->list[i];
 
-		if (names[i].taken && g->dev && g->code == NVML_SUCCESS) {
+		if (g->taken && g->dev && g->code == NVML_SUCCESS) {
 			snprintf(scope, sizeof(scope), "gpu%d", g->index);
 			gpu_health_facts(s->nvml, g->dev, scope, facts);
 			node_task_facts(facts);
 		}
 	}
-	/* it asks who a user is, and so the directory service */
+	/* last, as the name of a user is asked of the directory service */
 	for (size_t i = 0; i < s->n; i++) {
-		if (names[i].taken && s->list[i].dev &&
-		    s->list[i].code == NVML_SUCCESS) {
-			say_holders(&s->list[i], prolog, facts);
+		const struct self_gpu *g = &s->list[i];
+
+		if (!g->taken || !g->dev || g->code != NVML_SUCCESS) {
+			continue;
 		}
+		gpu_holders(g->id.uuid, false, &by);
+		snprintf(scope, sizeof(scope), "gpu%d", g->index);
+		/* a process of a job is expected outside a prolog; one of no
+		 * job never is */
+		if (by.n > 0 && (prolog || strcmp(by.code, GPU_BUSY) == 0)) {
+			facts_add(facts, scope, by.code, by.words, "", "nvml");
+		}
+		node_task_facts(facts);
 	}
 }
 
@@ -440,7 +394,6 @@ static void say_all(const struct spec *spec, const char *node,
 	const char *visible = getenv(CUDA_VISIBLE);
 	const char *of_job = getenv("SLURM_JOB_GPUS");
 	bool in_job = getenv("SLURM_JOB_ID") && !spec->sysroot[0];
-	struct self_name names[GPU_LIST_MAX];
 	struct self_share share;
 	int64_t slurm = 0;
 	int taken;
@@ -451,18 +404,14 @@ static void say_all(const struct spec *spec, const char *node,
 		in_job = slurm > 0;
 	}
 	list_gpus(s, spec->sysroot);
-	for (size_t i = 0; i < s->n; i++) {
-		names[i] = (struct self_name){ .index = s->list[i].index,
-					       .uuid = s->list[i].id.uuid };
-	}
-	self_share_find(visible, of_job, in_job, names, s->n, &share);
-	taken = say_list(s, names, facts);
+	self_share_find(visible, of_job, in_job, s->list, s->n, &share);
+	taken = say_list(s, facts);
 	if (share.all && !spec->expect_gpus && !getenv("SLURM_JOB_ID")) {
 		slurm = slurm_gpus(spec, node);
 	}
 	say_expected(spec, s, &share, slurm, taken, facts);
 	if (s->nvml) {
-		say_health(s, names, facts);
+		say_health(s, facts);
 	}
 }
 

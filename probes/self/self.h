@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "lib/base/err.h"
+#include "probes/host/gpu_state.h"
 
 struct node_args;
 
@@ -33,19 +34,21 @@ int self_gpus_child(const struct node_args *args, struct err *e);
 #define SELF_LOST	 "lost"	/* of a GPU: what NVML says */
 #define SELF_LINK	 "link"	/* of an interface: up, down, no_carrier */
 
-/** Which of the GPUs of a node are a job's. */
+/** The GPUs of a node that are a job's. */
 struct self_share {
-	bool all;		/* nobody says that any is not */
-	const char *source;	/* who says which; NULL: nobody */
-	int wanted;		/* so many are named; 0 where names are of no
-				 * use for counting */
+	bool all;	    /* all are: nothing restricts them */
+	const char *source; /* of the restriction; NULL: there is none */
+	int wanted;	    /* GPUs that are named; 0 if a name is of no
+			     * whole GPU */
 };
 
-/** One GPU, as far as its share is concerned. */
-struct self_name {
+/** A GPU of the node. */
+struct self_gpu {
 	int index;		/* as NVML counts, and Slurm names them */
-	const char *uuid;	/* "" = not known */
-	bool taken;
+	struct gpu_id id;	/* uuid "" = not known */
+	bool taken;		/* by the job */
+	nvmlDevice_t dev;	/* NULL: not available */
+	int code;		/* of NVML, why not */
 };
 
 /**
@@ -55,7 +58,6 @@ struct self_name {
  * none has none.  Pure.
  */
 void self_share_find(const char *visible, const char *job_gpus, bool in_job,
-		     struct self_name *gpus, size_t n,
-		     struct self_share *share);
+		     struct self_gpu *gpus, size_t n, struct self_share *share);
 
 #endif

@@ -25,15 +25,6 @@ static const struct sim_algo {
 	{ .name = "NVLS", .share = 1.3, .one_node = true, .reduces = true },
 };
 
-/** Hops of @a: round the ring, there and back through the tree, or by way of
- *  the switch. */
-static double hops_of(const struct sim_algo *a, double n, bool twice)
-{
-	return !a->reduces ? (twice ? 2 : 1) * (n - 1) :
-	       a->one_node ? 3 :
-			     2 * ceil(log2(n));
-}
-
 static const struct sim_proto {
 	const char *name;
 	double hop_us, share;
@@ -59,13 +50,20 @@ static double time_us(const struct collective_order *o, int64_t size_B,
 				      INTRA_GB_s;
 	double hop_us = p->hop_us * (nodes > 1 ? SLOW_HOPS : 1);
 
-	return NOTHING_US +
-	       hop_us * hops_of(a, n, o->op == COLLECTIVE_ALLREDUCE) +
+	/* round the ring, there and back through the tree, or by way of the
+	 * switch */
+	double hops = o->op == COLLECTIVE_ALLREDUCE ? 2 * (n - 1) : n - 1;
+
+	if (a->reduces) {
+		hops = a->one_node ? 3 : 2 * ceil(log2(n));
+	}
+	return NOTHING_US + hop_us * hops +
 	       (double)size_B * collective_bus_factor(o->op, o->ranks) /
 		       (way_GB_s * a->share * p->share) / 1e3;
 }
 
-/** The fastest of what is asked for; what is not known is no wish. */
+/** Choose the fastest algorithm and protocol of those that are asked for; an
+ *  unknown name is ignored. */
 static double choose(const struct collective_order *o, int64_t size_B,
 		     struct collective_result *r)
 {
@@ -95,16 +93,6 @@ static double choose(const struct collective_order *o, int64_t size_B,
 		}
 	}
 	return best;
-}
-
-static uint64_t hash_text(const char *text)
-{
-	uint64_t h = 0;
-
-	while (*text != '\0') {
-		h = hash_mix(h, (unsigned char)*text++, 0, 0);
-	}
-	return h;
 }
 
 /** Returns true if this rank receives the result of wrong_by's first
@@ -150,6 +138,7 @@ static void measure(const struct collective_order *o, uint64_t seed,
 		    double noise, struct collective_result *r)
 {
 	struct collective_shape shape;
+	uint64_t variant = 0;
 	double us;
 
 	collective_shape(o->op, o->dtype, (int)o->ranks, o->size_B, &shape);
@@ -157,8 +146,10 @@ static void measure(const struct collective_order *o, uint64_t seed,
 	if (collective_kinds[o->op].exchanges) {	/* as NCCL has it */
 		r->algo[0] = r->proto[0] = '\0';
 	}
-	seed = hash_mix(seed, hash_text(o->variant), (uint64_t)o->size_B,
-			o->inplace);
+	for (const char *c = o->variant; *c != '\0'; c++) {
+		variant = hash_mix(variant, (unsigned char)*c, 0, 0);
+	}
+	seed = hash_mix(seed, variant, (uint64_t)o->size_B, o->inplace);
 	for (r->n = 0; r->n < o->samples; r->n++) {
 		double u = hash_unit(seed, (uint64_t)o->rank, (uint64_t)o->id,
 				     (uint64_t)r->n);

@@ -21,7 +21,7 @@
 
 #define NAME_SIZE sizeof(((struct cluster_node *)0)->name)
 
-/* ---- told -------------------------------------------------------------- */
+/* ---- as JSON ---------------------------------------------------------- */
 
 /** Nodes of the entry that is being made. */
 struct alike {
@@ -95,7 +95,7 @@ json_t *model_nodes_json(const json_t *nodes)
 	return a.list;
 }
 
-/* ---- heard ------------------------------------------------------------- */
+/* ---- from JSON --------------------------------------------------------- */
 
 /** The names of the nodes of all entries, and which entry each is of. */
 struct model_heard {
@@ -117,39 +117,6 @@ static int hear_name(struct model_heard *h, json_t *entry, const char *name,
 					      "no memory for a model");
 }
 
-static int hear_entry(struct model_heard *h, json_t *entry, struct err *e)
-{
-	const struct run_entry f = run_entry_of(entry);
-	size_t n = 0;
-	char **names;
-	int rc = 0;
-
-	if (f.name[0] != '\0') {
-		return hear_name(h, entry, f.name, e);
-	}
-	names = hostlist_expand(f.names, &n, e);
-	for (size_t i = 0; names && i < n && rc == 0; i++) {
-		rc = hear_name(h, entry, names[i], e);
-	}
-	hostlist_free(names, n);
-	return names ? rc : -1;
-}
-
-static int fill_node(struct cluster_node *node, const char *name,
-		     const json_t *entry, struct err *e)
-{
-	int64_t gpus, nics;
-
-	if (json_get_int(entry, "gpus", 0, SPEC_MAX_GPUS, &gpus, e) < 0 ||
-	    json_get_int(entry, "nics", 0, SPEC_MAX_GPUS, &nics, e) < 0) {
-		return -1;
-	}
-	str_copy(node->name, sizeof(node->name), name);
-	node->gpus = (int)gpus;
-	node->nics = (int)nics;
-	return 0;
-}
-
 static int make_layout(struct layout *l, const struct model_heard *h,
 		       struct err *e)
 {
@@ -158,7 +125,17 @@ static int make_layout(struct layout *l, const struct model_heard *h,
 
 	rc = rc < 0 || !each ? err_set(e, ENOMEM, "no memory for a model") : 0;
 	for (size_t i = 0; rc == 0 && i < h->n; i++) {
-		rc = fill_node(&l->nodes[i], h->names[i], h->of[i], e);
+		struct cluster_node *node = &l->nodes[i];
+		int64_t gpus = 0, nics = 0;
+
+		rc = json_get_int(h->of[i], "gpus", 0, SPEC_MAX_GPUS, &gpus, e);
+		if (rc == 0) {
+			rc = json_get_int(h->of[i], "nics", 0, SPEC_MAX_GPUS,
+					  &nics, e);
+		}
+		str_copy(node->name, sizeof(node->name), h->names[i]);
+		node->gpus = (int)gpus;
+		node->nics = (int)nics;
 		json_array_append(each, h->of[i]);
 	}
 	if (rc == 0 &&
@@ -182,7 +159,20 @@ int model_nodes_read(struct layout *l, const json_t *list, struct err *e)
 
 	*l = (struct layout){ 0 };
 	json_array_foreach(list, i, entry) {
-		rc = rc < 0 ? rc : hear_entry(&h, entry, e);
+		const struct run_entry f = run_entry_of(entry);
+		size_t n = 0;
+		char **names;
+
+		if (rc < 0 || f.name[0] != '\0') {
+			rc = rc < 0 ? rc : hear_name(&h, entry, f.name, e);
+			continue;
+		}
+		names = hostlist_expand(f.names, &n, e);
+		rc = names ? 0 : -1;
+		for (size_t k = 0; k < n && rc == 0; k++) {
+			rc = hear_name(&h, entry, names[k], e);
+		}
+		hostlist_free(names, n);
 	}
 	rc = rc < 0 ? rc : make_layout(l, &h, e);
 	hostlist_free(h.names, h.n);
@@ -247,7 +237,8 @@ static double noise_factor(double noise, uint64_t seed, enum sim_draw draw,
 	return 1 + noise * (2 * u - 1);
 }
 
-/** Now and then something else is on the way. */
+/** Return the factor of a test of heavy tails: other traffic slows some tests.
+ */
 static double heavy(const struct sim *m, int src, int dst, int attempt)
 {
 	uint64_t seed = hash_mix(m->seed, SIM_DRAW_SHAPE, (uint64_t)attempt, 0);
@@ -309,20 +300,6 @@ static int sharers(const struct layout *l, int rank)
 	return n;
 }
 
-/** Return the share of the rate of @line that this cell gets. */
-static double sim_rate(const struct sim *m, const struct sim_line *line,
-		       int src, int dst)
-{
-	int a, b;
-
-	if (!m->crowded || line != &inter) {
-		return line->rate_GB_s;
-	}
-	a = sharers(m->layout, src);
-	b = sharers(m->layout, dst);
-	return line->rate_GB_s / (a > b ? a : b);
-}
-
 void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	      uint64_t size_bytes, struct xport_result *r)
 {
@@ -332,9 +309,15 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 						  dst, attempt, m->seed);
 	double noise = drill_noise(m->drill, m->noise);
 	double size_GB = (double)size_bytes / 1e9;
-	double time_s = line->lat_us / 1e6 +
-			size_GB / sim_rate(m, line, src, dst);
+	double rate_GB_s = line->rate_GB_s, time_s;
 
+	if (m->crowded && line == &inter) {
+		/* the share of the NIC that more ranks use */
+		int a = sharers(m->layout, src), b = sharers(m->layout, dst);
+
+		rate_GB_s /= a > b ? a : b;
+	}
+	time_s = line->lat_us / 1e6 + size_GB / rate_GB_s;
 	xport_result_init(r);
 	STR_COPY(r->path, line->path);
 	r->outcome = OUTCOME_OK;

@@ -213,37 +213,32 @@ void order_report_add(const struct order_report *r, struct str *out)
 	}
 }
 
-static int take_results(struct cbor_reader *from, struct order_report *r,
-			struct err *e)
-{
-	int n = r->n;
-
-	r->results = malloc(((size_t)n + 1) * sizeof(*r->results));
-	if (r->results == NULL) {
-		return err_set(e, ENOMEM, "no memory for results");
-	}
-	for (int i = 0; i < n; i++) {
-		usual_result(&r->results[i]);
-		if (schema_take(result_fields, from, &r->results[i],
-				"results", e) < 0) {
-			return -1;
-		}
-	}
-	return from->left == 0 ? 0 : err_set(e, EPROTO, "too many results");
-}
-
 int order_report_read(const void *bytes, size_t n, struct order_report *r,
 		      struct err *e)
 {
 	struct cbor_reader from = { .at = bytes, .left = n };
+	int rc;
 
 	*r = (struct order_report){ .crashed = RECORD_NONE };
-	if (schema_take(order_report_fields, &from, r, "reports", e) < 0 ||
-	    take_results(&from, r, e) < 0) {
-		order_report_release(r);
-		return -1;
+	rc = schema_take(order_report_fields, &from, r, "reports", e);
+	if (rc == 0) {
+		r->results = malloc(((size_t)r->n + 1) * sizeof(*r->results));
+		rc = r->results != NULL ?
+			     0 :
+			     err_set(e, ENOMEM, "no memory for results");
 	}
-	return 0;
+	for (int i = 0; rc == 0 && i < r->n; i++) {
+		usual_result(&r->results[i]);
+		rc = schema_take(result_fields, &from, &r->results[i],
+				 "results", e);
+	}
+	if (rc == 0 && from.left > 0) {
+		rc = err_set(e, EPROTO, "too many results");
+	}
+	if (rc < 0) {
+		order_report_release(r);
+	}
+	return rc;
 }
 
 void order_report_release(struct order_report *r)

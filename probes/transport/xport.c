@@ -122,17 +122,6 @@ void peer_fault(struct xport_result *r, const struct err *e, const char *doing)
 		   err_str(e, text, sizeof(text)));
 }
 
-static int connect_fd(struct worker *w, const char *ticket, const char *nonce,
-		      bool lead, int peer, int64_t deadline_ns, struct err *e)
-{
-	if (lead) {
-		worker_step(w, "waiting for rank %d to connect", peer);
-		return w->conn(w, nonce, deadline_ns, e);
-	}
-	worker_step(w, "connecting to rank %d at %s", peer, ticket);
-	return w->dial(w, ticket, nonce, deadline_ns, e);
-}
-
 int peer_connect(struct worker *w, const char *ticket, const char *nonce,
 		 bool lead, int peer, int64_t deadline_ns,
 		 struct xport_result *r)
@@ -141,7 +130,13 @@ int peer_connect(struct worker *w, const char *ticket, const char *nonce,
 	char go = 'g';
 	int fd;
 
-	fd = connect_fd(w, ticket, nonce, lead, peer, deadline_ns, &e);
+	if (lead) {
+		worker_step(w, "waiting for rank %d to connect", peer);
+		fd = w->conn(w, nonce, deadline_ns, &e);
+	} else {
+		worker_step(w, "connecting to rank %d at %s", peer, ticket);
+		fd = w->dial(w, ticket, nonce, deadline_ns, &e);
+	}
 	if (fd < 0) {
 		peer_fault(r, &e, lead ? "the other rank did not connect" :
 					 "cannot connect");
@@ -310,14 +305,6 @@ void *xport_short(struct xport_result *r, int why, const char *fmt, ...)
 			  limit_text(&e, NULL, text, sizeof(text)));
 }
 
-static void hang(struct worker *w, int64_t deadline_ns)
-{
-	worker_step(w, "hanging (drill)");
-	while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
-		clock_sleep(5 * NS_PER_MS);
-	}
-}
-
 bool xport_act_drill(struct worker *w, const struct xport_cell *c,
 		     int64_t deadline_ns, struct xport_result *r)
 {
@@ -327,7 +314,10 @@ bool xport_act_drill(struct worker *w, const struct xport_cell *c,
 			   "does not respond (drill)");
 		return true;
 	case XPORT_DRILL_HANG:
-		hang(w, deadline_ns);
+		worker_step(w, "hanging (drill)");
+		while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
+			clock_sleep(5 * NS_PER_MS);
+		}
 		xport_fail(r, OUTCOME_TIMEOUT, "drill_hang", "hung (drill)");
 		return true;
 	default:

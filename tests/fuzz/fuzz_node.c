@@ -7,13 +7,16 @@
 #include "probes/self/self.h"
 #include "report/judge/pairs.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 /** Any text as what says which GPUs are a job's, as slurm.conf, and as a list
  *  of codes: each is read to its end. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct self_name gpus[3] = {
-		{ 0, "GPU-0", false }, { 1, "GPU-1", false },
-		{ 2, "", false },
+	struct self_gpu gpus[3] = {
+		{ .index = 0, .id = { .uuid = "GPU-0" } },
+		{ .index = 1, .id = { .uuid = "GPU-1" } },
+		{ .index = 2 },
 	};
 	struct slurm_conf_node c = { .node = "n1" };
 	char *text = calloc(1, size + 1), code[48];

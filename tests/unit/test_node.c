@@ -39,9 +39,11 @@ static void a_job_has_its_own_gpus(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct self_name gpus[4] = {
-			{ 0, "GPU-0", false }, { 1, "GPU-1", false },
-			{ 2, "GPU-2", false }, { 3, "GPU-3", false },
+		struct self_gpu gpus[4] = {
+			{ .index = 0, .id = { .uuid = "GPU-0" } },
+			{ .index = 1, .id = { .uuid = "GPU-1" } },
+			{ .index = 2, .id = { .uuid = "GPU-2" } },
+			{ .index = 3, .id = { .uuid = "GPU-3" } },
 		};
 		struct self_share share;
 		char taken[8] = "";
