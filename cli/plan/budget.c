@@ -75,30 +75,9 @@ static struct offer make_offer(const struct forecast *f, const struct tier *t)
 
 /* ---- in words ---------------------------------------------------------- */
 
-/** Returns the time as text; a day or more in capitals, since few users expect
- *  it. */
-static const char *time_text(double time_s, char *buf, size_t size)
-{
-	if (isnan(time_s)) {
-		snprintf(buf, size, "-");
-	} else if (time_s >= DAY_S) {
-		snprintf(buf, size, "%.1f DAYS", time_s / DAY_S);
-	} else {
-		forecast_time(time_s, buf, size);
-	}
-	return buf;
-}
-
-static void add_chance(double p, struct str *out)
-{
-	char text[24];
-
-	str_addf(out, " %9s", p >= 1 ? "all" : sampled_percent(p, text,
-							       sizeof(text)));
-}
-
 static void add_offer(const struct offer *o, struct str *out)
 {
+	const double chances[] = { o->rare, o->uplink, o->nodes, o->pair };
 	char text[48];
 
 	str_addf(out, "%c %-14s", o->usual ? '*' : ' ', o->tier->words);
@@ -106,12 +85,19 @@ static void add_offer(const struct offer *o, struct str *out)
 		str_addf(out, " not of more than %d ranks\n", PAIRS_ALL_MOST);
 		return;
 	}
-	str_addf(out, "%7zu %13s", o->rounds,
-		 time_text(o->time_s, text, sizeof(text)));
-	add_chance(o->rare, out);
-	add_chance(o->uplink, out);
-	add_chance(o->nodes, out);
-	add_chance(o->pair, out);
+	/* few users expect a day or more: it stands out in capitals */
+	if (isnan(o->time_s)) {
+		snprintf(text, sizeof(text), "-");
+	} else if (o->time_s >= DAY_S) {
+		snprintf(text, sizeof(text), "%.1f DAYS", o->time_s / DAY_S);
+	} else {
+		forecast_time(o->time_s, text, sizeof(text));
+	}
+	str_addf(out, "%7zu %13s", o->rounds, text);
+	for (size_t i = 0; i < sizeof(chances) / sizeof(*chances); i++) {
+		str_addf(out, " %9s", chances[i] >= 1 ? "all" :
+			 sampled_percent(chances[i], text, sizeof(text)));
+	}
 	str_addch(out, '\n');
 }
 
@@ -208,12 +194,13 @@ static bool is_set(const struct spec *s, const char *option)
 	       (strcmp(option, "maxbytes") == 0 && s->size_begin_B > 0);
 }
 
-/** "--sample=12 --iters=5": what was cut. */
-static void add_cuts(const struct spec *asked, const struct spec *s,
-		     struct str *out)
+static void say(const struct spec *asked, const struct spec *s, double time_s,
+		size_t all, size_t cells, struct str *says)
 {
-	char text[64];
+	struct str options = STR_INIT;
+	char budget[32], time[32], text[64];
 
+	/* "--sample=12 --iters=5": what was cut */
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		bool cut = false;
 
@@ -222,19 +209,10 @@ static void add_cuts(const struct spec *asked, const struct spec *s,
 		}
 		if (cut && !spec_same(asked, s, o)) {
 			spec_text(s, o, text, sizeof(text));
-			str_addf(out, " --%s=%s", o->name, text);
+			str_addf(&options, " --%s=%s", o->name, text);
 		}
 	}
-}
-
-static void say(const struct spec *asked, const struct spec *s, double time_s,
-		size_t all, size_t cells, struct str *says)
-{
-	struct str options = STR_INIT;
-	char budget[32], time[32];
-
 	units_duration_text(s->budget_ns, budget, sizeof(budget));
-	add_cuts(asked, s, &options);
 	str_addf(says, "to fit into %s:%s", budget,
 		 options.len ? str_text(&options) :
 			       " nothing can be left out that is not asked "

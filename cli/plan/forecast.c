@@ -28,47 +28,45 @@
 
 /* ---- shape ------------------------------------------------------------- */
 
-/** The shape of a run that stays on this machine. */
-static void guess_local(struct spec *s)
-{
-	struct gpu_list gpus = { 0 };
-
-	gpu_list_read_proc(&gpus, "");
-	if (!s->local_nodes) {
-		s->local_nodes = 1;
-		s->local_gpus = s->gpus_per_node ? s->gpus_per_node :
-				gpus.n		 ? (int64_t)gpus.n :
-						   USUAL_GPUS;
-	}
-	if (strcmp(s->transport, "auto") == 0) {
-		snprintf(s->transport, sizeof(s->transport), "%s",
-			 xport_auto(gpus.n > 0)->name);
-	}
-	s->local = true;
-}
-
-static void guess_cluster(struct forecast *f, const char *launcher)
+/** Assume the number of nodes and GPUs, and the transport, if the options do
+ *  not say them. */
+static void guess_shape(struct forecast *f, const char *launcher)
 {
 	const struct launcher_ops *ops = launcher_find(launcher);
 	struct spec *s = &f->spec;
+	struct gpu_list list = { 0 };
 	int64_t nodes = 0, gpus = 0;
 
-	if (ops) {
-		launcher_usual(ops, s, &nodes, &gpus);
-	}
-	if (!s->nodes) {
-		s->nodes = nodes;
-	}
-	if (!s->gpus_per_node && !f->probe->ports) {
-		s->gpus_per_node = gpus;
-	}
-	if (!s->gpus_per_node) {
-		s->gpus_per_node = USUAL_GPUS;
-		f->assumed = true;
+	if (f->here) {
+		gpu_list_read_proc(&list, "");
+		if (!s->local_nodes) {
+			s->local_nodes = 1;
+			s->local_gpus = s->gpus_per_node ? s->gpus_per_node :
+					list.n ? (int64_t)list.n : USUAL_GPUS;
+		}
+		s->local = true;
+	} else {
+		if (ops) {
+			launcher_usual(ops, s, &nodes, &gpus);
+		}
+		if (!s->nodes) {
+			s->nodes = nodes;
+		}
+		if (!s->gpus_per_node && !f->probe->ports) {
+			s->gpus_per_node = gpus;
+		}
+		if (!s->gpus_per_node) {
+			s->gpus_per_node = USUAL_GPUS;
+			f->assumed = true;
+		}
 	}
 	if (strcmp(s->transport, "auto") == 0) {
 		snprintf(s->transport, sizeof(s->transport), "%s",
-			 xport_auto(true)->name);
+			 xport_auto(!f->here || list.n > 0)->name);
+	}
+	f->nodes = s->nodes;
+	if (f->here) {
+		launcher_usual(ops, s, &f->nodes, &s->gpus_per_node);
 	}
 }
 
@@ -121,7 +119,9 @@ static void foresee_pairs(struct forecast *f)
 #define LOOK_S	 50e-6
 #define LOOK_B_S 1e12
 
-static double op_s(const struct forecast *f, enum collective op, double size_B)
+/** One size, one way. */
+static void add_group_size(struct forecast *f, enum collective op,
+			   double size_B)
 {
 	const struct xport_cost *cost = &f->ops->cost;
 	double nics = (double)(collective_kinds[op].exchanges ?
@@ -129,16 +129,9 @@ static double op_s(const struct forecast *f, enum collective op, double size_B)
 	double rate = f->nodes > 1 ? fmin(nics * cost->rate_GB_s,
 					  cost->inside_GB_s) :
 				     cost->inside_GB_s;
-
-	return OP_S + NODES_S * log2((double)f->nodes) +
-	       size_B * collective_bus_factor(op, f->ranks) / rate / 1e9;
-}
-
-/** One size, one way. */
-static void add_group_size(struct forecast *f, enum collective op,
-			   double size_B)
-{
-	double one_s = op_s(f, op, size_B);
+	double one_s = OP_S + NODES_S * log2((double)f->nodes) +
+		       size_B * collective_bus_factor(op, f->ranks) / rate /
+			       1e9;
 	int steps;
 	double ops = (double)collective_samples_ops(
 			     one_s * 1e6, f->spec.iters, f->nodes, &steps) +
@@ -190,56 +183,42 @@ static void foresee_group(struct forecast *f)
 	free(v);
 }
 
-/** The nodes of --local, as the coordinator describes them. */
-static json_t *pretend_nodes(int64_t n)
-{
-	json_t *nodes = json_array();
-
-	for (int64_t i = 0; i < n; i++) {
-		char name[24];
-
-		snprintf(name, sizeof(name), "n%d", (int)i);
-		json_array_append_new(nodes,
-				      json_pack("{s:s,s:b,s:{s:s}}", "name",
-						name, "pretend", 1, "ready",
-						"key", "00000000000000000000"
-						"000000000000"));
-	}
-	return nodes;
-}
-
 /** Neighbours that a kernel keeps by default. */
 #define KERNEL_KEEPS 1024
 
-/** Computes how many neighbours the nodes of a cluster ping, and how many
- *  fit into their tables; nodes are assumed to have the settings of this
- *  machine. */
-static void foresee_neighbours(struct forecast *f)
-{
-	const struct pinglist list = pinglist_make((int)f->nodes,
-						   f->spec.all_pairs,
-						   f->spec.seed);
-	char text[32];
-
-	f->neighbours = pinglist_most(&list);
-	if (sysfile_read(text, sizeof(text), "%s", PING_NEIGHBOURS_V4) <= 0 ||
-	    units_parse_int(text, 1, INT32_MAX, &f->kept, NULL) < 0) {
-		f->kept = KERNEL_KEEPS;
-	}
-}
-
+/** Of a cluster only the number of neighbours is known, and how many fit into
+ *  the tables of its nodes if they have the settings of this machine: nodes
+ *  report their addresses later. */
 static void foresee_ping(struct forecast *f)
 {
 	struct ping_rules r = ping_rules_for(&f->spec, (int)f->nodes, 1);
+	struct pinglist list;
 	json_int_t cells = 0, budget_ns = 0;
 	json_t *nodes, *plan;
+	char text[32];
 
 	f->least_s = (double)(r.count - 1) * (double)r.interval_ns / NS_PER_S;
 	if (!f->spec.local) {
-		foresee_neighbours(f);
-		return;		/* which addresses nodes have, they say */
+		list = pinglist_make((int)f->nodes, f->spec.all_pairs,
+				     f->spec.seed);
+		f->neighbours = pinglist_most(&list);
+		if (sysfile_read(text, sizeof(text), "%s",
+				 PING_NEIGHBOURS_V4) <= 0 ||
+		    units_parse_int(text, 1, INT32_MAX, &f->kept, NULL) < 0) {
+			f->kept = KERNEL_KEEPS;
+		}
+		return;
 	}
-	nodes = pretend_nodes(f->nodes);
+	/* the nodes of --local, as the coordinator describes them */
+	nodes = json_array();
+	for (int64_t i = 0; i < f->nodes; i++) {
+		snprintf(text, sizeof(text), "n%d", (int)i);
+		json_array_append_new(nodes,
+				      json_pack("{s:s,s:b,s:{s:s}}", "name",
+						text, "pretend", 1, "ready",
+						"key", "00000000000000000000"
+						"000000000000"));
+	}
 	plan = ping_plan(nodes, &f->spec, NULL);
 	if (plan) {
 		json_unpack(plan, "{s:{s:{s:I}}, s:I}", "run", "planned",
@@ -265,16 +244,7 @@ void forecast_make(const struct spec *s, const struct probe *probe,
 	};
 	transport = probe->transport && strcmp(s->transport, "auto") == 0 ?
 			    probe->transport : f->spec.transport;
-	if (f->here) {
-		guess_local(&f->spec);
-	} else {
-		guess_cluster(f, launcher);
-	}
-	f->nodes = f->spec.nodes;
-	if (f->here) {
-		launcher_usual(launcher_find(launcher), &f->spec, &f->nodes,
-			       &f->spec.gpus_per_node);
-	}
+	guess_shape(f, launcher);
 	if (probe->kind == PROBE_NODES) {
 		if (f->probe->meets) {
 			foresee_ping(f);
@@ -318,19 +288,11 @@ struct forecast forecast_of(const struct forecast *f, const struct spec *s)
 	return other;
 }
 
-/** The same with @k partners a rank; NAN when that cannot be said. */
-static double sample_time(const struct forecast *f, int k)
-{
-	struct spec s = f->spec;
-
-	s.sample = k;
-	return forecast_of(f, &s).time_s;
-}
-
 int forecast_sample(const struct forecast *f, double *time_s)
 {
 	/* partners that a rank has now */
 	double all = f->ranks ? (double)f->cells / (double)f->ranks : 0;
+	struct spec s = f->spec;
 	int k = 1;
 
 	if (f->probe->kind == PROBE_NODES || !(f->time_s > FORECAST_LONG_S)) {
@@ -342,7 +304,8 @@ int forecast_sample(const struct forecast *f, double *time_s)
 		k *= 2;
 	}
 	for (; k > 0; k /= 2) {
-		*time_s = sample_time(f, k);
+		s.sample = k;
+		*time_s = forecast_of(f, &s).time_s;
 		if (*time_s < FORECAST_LONG_S) {
 			return k;
 		}
@@ -373,67 +336,50 @@ static void suggest_sample(int k, double time_s)
 		  k, in);
 }
 
-/** Return true if all pairs of that many ranks are not even counted. */
-static bool is_huge(const struct forecast *f)
-{
-	return strcmp(f->spec.pairs, "all") == 0 && !f->spec.sample &&
-	       f->ranks > FORECAST_RANKS &&
-	       !spec_transport_is(f->spec.transport, XPORT_MODEL);
-}
-
-/** Warns of timeouts that are to be expected without a fault. */
-static void warn_of_timeout(const struct forecast *f)
-{
-	double pair_s = plan_pair_s(&f->spec, f->ops);
-	double limit_s = (double)plan_task_ns(&f->spec, f->ops) / NS_PER_S;
-	char needs[32], has[32];
-
-	if (f->spec.timeout_ns > 0 && pair_s > limit_s) {
-		units_duration_text((int64_t)(limit_s * NS_PER_S), has,
-				    sizeof(has));
-		talk_hint("a healthy pair takes about %s and --timeout allows "
-			  "%s: leave out --timeout",
-			  forecast_time(pair_s, needs, sizeof(needs)), has);
-	}
-}
-
-static void say_counted(const struct forecast *f, const char *why)
-{
-	char text[32], gpus[48] = "";
-	double time_s;
-	int k;
-
-	if (f->assumed) {
-		snprintf(gpus, sizeof(gpus), " with %d GPUs per node",
-			 (int)f->spec.gpus_per_node);
-	}
-	talk("%s: %zu tests%s, about %s%s", why, f->cells, gpus,
-	     forecast_time(f->time_s, text, sizeof(text)),
-	     f->here ? "" : " after it starts");
-	warn_of_timeout(f);
-	k = forecast_sample(f, &time_s);
-	if (k) {
-		suggest_sample(k, time_s);
-	}
-}
-
 void forecast_say(const struct spec *s, const char *probe,
 		  const char *launcher, const char *why)
 {
 	struct forecast f;
+	char text[32], needs[32], gpus[48] = "";
+	double time_s, pair_s, limit_s;
+	int k;
 
 	if (strcmp(probe, "p2p") != 0) {
 		talk("%s", why);
 		return;
 	}
 	forecast_make(s, probe_find(probe), launcher, FORECAST_RANKS, &f);
-	if (!isnan(f.time_s)) {
-		say_counted(&f, why);
-	} else {
+	if (isnan(f.time_s)) {
 		talk("%s", why);
-		if (is_huge(&f)) {
+		/* all pairs of so many ranks are not even counted */
+		if (strcmp(f.spec.pairs, "all") == 0 && !f.spec.sample &&
+		    f.ranks > FORECAST_RANKS &&
+		    !spec_transport_is(f.spec.transport, XPORT_MODEL)) {
 			suggest_sample(FORECAST_SAMPLE, NAN);
 		}
+		forecast_release(&f);
+		return;
+	}
+	if (f.assumed) {
+		snprintf(gpus, sizeof(gpus), " with %d GPUs per node",
+			 (int)f.spec.gpus_per_node);
+	}
+	talk("%s: %zu tests%s, about %s%s", why, f.cells, gpus,
+	     forecast_time(f.time_s, text, sizeof(text)),
+	     f.here ? "" : " after it starts");
+	/* timeouts are to be expected without a fault */
+	pair_s = plan_pair_s(&f.spec, f.ops);
+	limit_s = (double)plan_task_ns(&f.spec, f.ops) / NS_PER_S;
+	if (f.spec.timeout_ns > 0 && pair_s > limit_s) {
+		units_duration_text((int64_t)(limit_s * NS_PER_S), text,
+				    sizeof(text));
+		talk_hint("a healthy pair takes about %s and --timeout allows "
+			  "%s: leave out --timeout",
+			  forecast_time(pair_s, needs, sizeof(needs)), text);
+	}
+	k = forecast_sample(&f, &time_s);
+	if (k) {
+		suggest_sample(k, time_s);
 	}
 	forecast_release(&f);
 }

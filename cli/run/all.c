@@ -106,31 +106,6 @@ static const char *unfit(const struct layer *layer, const struct spec *s)
 						  NULL;
 }
 
-static int64_t count_nodes(const struct spec *s)
-{
-	const char *all = getenv("SLURM_JOB_NUM_NODES");
-	int64_t nodes = s->local ? s->local_nodes : s->nodes;
-
-	if (!s->local && !nodes && all) {
-		units_parse_int(all, 1, SPEC_MAX_NODES, &nodes, NULL);
-	}
-	return nodes;
-}
-
-/** Wait for agents no longer than @ns and what their number adds, once one has
- *  come from elsewhere: a step of Slurm's may have to import an image
- *  before. */
-static void limit_boot(struct all_run *l, int64_t ns)
-{
-	struct spec *s = &l->spec;
-
-	if (spec_launcher_is(l->place.launcher, LAUNCHER_SLURM)) {
-		s->start_timeout_ns = spec_boot_first_ns(s, true);
-	}
-	ns += count_nodes(s) * NODE_BOOT_NS;
-	s->boot_timeout_ns = ns < spec_boot_ns(s) ? ns : spec_boot_ns(s);
-}
-
 /** Keep the row of a step that began; a resumed run writes the others. */
 static int take_before(void *arg, const void *data, struct err *e)
 {
@@ -154,10 +129,27 @@ static int take_before(void *arg, const void *data, struct err *e)
 static int open_all(struct all_run *l, const struct step_place *place,
 		    bool starts, struct err *e)
 {
+	const char *job_nodes = getenv("SLURM_JOB_NUM_NODES");
+	struct spec *s = &l->spec;
+	int64_t nodes, boot_ns;
+
 	*l = (struct all_run){ .place = *place, .spec = *place->spec };
-	l->place.spec = &l->spec;
-	if (l->spec.quick) {
-		limit_boot(l, QUICK_BOOT_NS);
+	l->place.spec = s;
+	if (s->quick) {
+		nodes = s->local ? s->local_nodes : s->nodes;
+		if (!s->local && !nodes && job_nodes) {
+			units_parse_int(job_nodes, 1, SPEC_MAX_NODES, &nodes,
+					NULL);
+		}
+		/* wait for agents no longer than their number needs, once one
+		 * has come from elsewhere: a step of Slurm's may have to import
+		 * an image before */
+		if (spec_launcher_is(place->launcher, LAUNCHER_SLURM)) {
+			s->start_timeout_ns = spec_boot_first_ns(s, true);
+		}
+		boot_ns = QUICK_BOOT_NS + nodes * NODE_BOOT_NS;
+		s->boot_timeout_ns = boot_ns < spec_boot_ns(s) ?
+					     boot_ns : spec_boot_ns(s);
 	}
 	return rundir_table_walk(place->dir, &schema_step, starts, take_before,
 				 l, NULL, e);
@@ -201,62 +193,26 @@ static void each(const struct step_place *place,
 	}
 }
 
-/** Do without @node from now on; it was one of -N, unless those were chosen
- *  among more. */
-static void leave_out(struct spec *s, const char *node)
+/** Fill in outcome, code and detail, and the counts of the verdict, whose
+ *  columns have the same names. */
+static void add_outcome(const struct layer *layer, const struct step_end *end,
+			struct step_row *row)
 {
-	const size_t len = strlen(s->exclude);
-
-	if (len + strlen(node) + 2 > sizeof(s->exclude) ||
-	    hostlist_has(s->exclude, node)) {
-		return;
-	}
-	snprintf(s->exclude + len, sizeof(s->exclude) - len, "%s%s",
-		 len > 0 ? "," : "", node);
-	s->nodes -= s->nodes > 1;
-}
-
-/** The counts of a verdict into the columns of the same names. */
-static void add_cells(const json_t *verdict, struct step_row *row)
-{
-	const struct verdict_file v = verdict_file(verdict);
-
-	for (const struct column *c = schema_step.columns; c->name; c++) {
-		const json_t *n = json_object_get(v.cells, c->name);
-
-		if (json_is_integer(n) && c->type == COLUMN_INT) {
-			*(int64_t *)((char *)row + c->offset) =
-				json_integer_value(n);
-		}
-	}
-	STR_COPY(row->status, v.status);
-	row->findings = (int64_t)json_array_size(v.findings);
-}
-
-/** Returns true if all findings report that there is no GPU. */
-static bool lacks_gpus(const json_t *verdict)
-{
-	const struct verdict_file v = verdict_file(verdict);
+	const struct verdict_file v = verdict_file(end->verdict);
 	size_t n = 0;
 
+	/* do all findings report that there is no GPU? */
 	while (n < json_array_size(v.findings) &&
 	       strcmp(run_entry(v.findings, n).code, "gpu_missing") == 0) {
 		n++;
 	}
-	return n > 0 && n == json_array_size(v.findings) &&
-	       strcmp(v.status, "unknown") == 0;
-}
-
-/** outcome, code and detail. */
-static void add_outcome(const struct layer *layer, const struct step_end *end,
-			struct step_row *row)
-{
 	snprintf(row->detail, sizeof(row->detail), "%s%s%s", end->why.text,
 		 end->why.hint[0] ? "; " : "", end->why.hint);
 	if (end->absent) {
 		row->outcome = OUTCOME_SKIPPED;
 		STR_COPY(row->code, STEP_ABSENT);
-	} else if (layer->gpus && lacks_gpus(end->verdict)) {
+	} else if (layer->gpus && n > 0 && n == json_array_size(v.findings) &&
+		   strcmp(v.status, "unknown") == 0) {
 		row->outcome = OUTCOME_SKIPPED;
 		STR_COPY(row->code, STEP_ABSENT);
 		STR_COPY(row->detail, "no node has a GPU that can be used");
@@ -270,6 +226,17 @@ static void add_outcome(const struct layer *layer, const struct step_end *end,
 	} else {
 		row->outcome = OUTCOME_OK;
 		row->detail[0] = '\0';
+		STR_COPY(row->status, v.status);
+		row->findings = (int64_t)json_array_size(v.findings);
+	}
+	for (const struct column *c = schema_step.columns;
+	     row->outcome == OUTCOME_OK && c->name; c++) {
+		const json_t *count = json_object_get(v.cells, c->name);
+
+		if (json_is_integer(count) && c->type == COLUMN_INT) {
+			*(int64_t *)((char *)row + c->offset) =
+				json_integer_value(count);
+		}
 	}
 }
 
@@ -298,16 +265,23 @@ static void learn_all(struct all_run *l, const struct layer *layer,
 		      const json_t *verdict)
 {
 	const json_t *findings = verdict_file(verdict).findings;
+	struct spec *s = &l->spec;
 
 	for (size_t i = 0; i < json_array_size(findings); i++) {
 		const struct run_entry f = run_entry(findings, i);
+		const size_t len = strlen(s->exclude);
 
 		if (!f.fail) {
 			continue;
 		}
-		/* each other layer would lose the time to wait for it */
-		if (gone_code(f.code)->unstarted && f.node[0]) {
-			leave_out(&l->spec, f.node);
+		/* each other layer would lose the time to wait for the node; it
+		 * was one of -N, unless those were chosen among more */
+		if (gone_code(f.code)->unstarted && f.node[0] &&
+		    len + strlen(f.node) + 2 <= sizeof(s->exclude) &&
+		    !hostlist_has(s->exclude, f.node)) {
+			snprintf(s->exclude + len, sizeof(s->exclude) - len,
+				 "%s%s", len > 0 ? "," : "", f.node);
+			s->nodes -= s->nodes > 1;
 		}
 		if (l->n_expect < MAX_EXPECT) {
 			str_addf(&l->expect, "%s%s: %.300s",
@@ -316,19 +290,6 @@ static void learn_all(struct all_run *l, const struct layer *layer,
 			l->n_expect++;
 		}
 	}
-}
-
-/** Let the layers above a kept layer know its findings. */
-static void keep_layer(struct all_run *l, const struct layer *layer)
-{
-	char dir[PATH_MAX];
-	json_t *verdict = NULL;
-
-	if (rundir_path(l->place.dir, layer->probe, dir, NULL) == 0) {
-		verdict = rundir_read_json(dir, RUN_VERDICT, NULL);
-	}
-	learn_all(l, layer, verdict);
-	json_decref(verdict);
 }
 
 /** A layer that is measured anew has an empty place; what it had, if anything,
@@ -349,21 +310,13 @@ static void move_aside(const char *dir, const char *name, char aside[NAME_MAX])
 	rundir_shut(at);
 }
 
-/** The job of the allocation that the steps run in has ended. */
-static bool is_over(const struct all_run *l)
-{
-	const char *job = getenv("SLURM_JOB_ID");
-
-	return job && spec_launcher_is(l->place.launcher, LAUNCHER_SLURM) &&
-	       slurm_job_standing(job) >= SLURM_JOB_ENDS;
-}
-
 /** Returns true if @row is to be added: it tells more than what was known. */
 static bool take_layer(struct all_run *l, const struct layer *layer,
 		      struct step_row *row)
 {
 	const struct step_row *before = &l->before[layer - layers];
 	const bool anew = before->outcome == OUTCOME_OK && before->rung[0];
+	const char *job = getenv("SLURM_JOB_ID");
 	struct step step = make_step(l, layer);
 	char aside[NAME_MAX] = "";
 	struct step_end end;
@@ -379,13 +332,13 @@ static bool take_layer(struct all_run *l, const struct layer *layer,
 	row->exit_code = end.ran ? end.code : RECORD_NONE;
 	row->wall_s = end.ran ? end.wall_s : NAN;
 	add_outcome(layer, &end, row);
-	if (row->outcome == OUTCOME_OK) {
-		add_cells(end.verdict, row);
-	}
 	if (row->outcome != OUTCOME_SKIPPED) {
 		learn_all(l, layer, end.verdict);
 	}
-	if (row->outcome == OUTCOME_ERROR && is_over(l)) {
+	/* has the job of the allocation that the steps run in ended? */
+	if (row->outcome == OUTCOME_ERROR && job &&
+	    spec_launcher_is(l->place.launcher, LAUNCHER_SLURM) &&
+	    slurm_job_standing(job) >= SLURM_JOB_ENDS) {
 		l->place.stopped = true;
 		row->outcome = OUTCOME_NOT_RUN;
 		STR_COPY(row->code, STEP_STOPPED);
@@ -399,10 +352,17 @@ static int run_layers(struct all_run *l, struct err *e)
 	for (const struct layer *layer = layers; layer->probe; layer++) {
 		const char *why = unfit(layer, &l->spec);
 		struct step_row row;
+		char dir[PATH_MAX];
+		json_t *verdict;
 		bool add = true;
 
 		if (now(l, layer) == LEFT_KEPT) {
-			keep_layer(l, layer);
+			/* the layers above know what it found */
+			verdict = rundir_path(l->place.dir, layer->probe, dir,
+					      NULL) < 0 ? NULL :
+				  rundir_read_json(dir, RUN_VERDICT, NULL);
+			learn_all(l, layer, verdict);
+			json_decref(verdict);
 			continue;
 		}
 		record_init(&schema_step, &row);
@@ -423,20 +383,11 @@ static int run_layers(struct all_run *l, struct err *e)
 	return 0;
 }
 
-static json_t *plan(void)
-{
-	json_t *steps = json_array();
-
-	for (const struct layer *layer = layers; layer->probe; layer++) {
-		json_array_append_new(steps, json_string(layer->probe));
-	}
-	return json_pack("{s:{s:i, s:o}}", "planned", "cells", (int)N_LAYERS,
-			 "rungs", steps);
-}
-
 static int run(struct step_place *place, struct err *e)
 {
+	char utc[CLOCK_UTC_SIZE];
 	struct all_run l;
+	json_t *steps;
 	int rc;
 
 	if (step_prepare(place, e) < 0) {
@@ -448,14 +399,19 @@ static int run(struct step_place *place, struct err *e)
 	}
 	rc = rundir_hold(l.rows.fd, e);
 	if (rc == 0) {
-		rc = run_json_note(place->dir, plan(), e);
+		steps = json_array();
+		for (const struct layer *x = layers; x->probe; x++) {
+			json_array_append_new(steps, json_string(x->probe));
+		}
+		rc = run_json_note(place->dir,
+				   json_pack("{s:{s:i, s:o}}", "planned",
+					     "cells", (int)N_LAYERS, "rungs",
+					     steps), e);
 	}
 	if (rc == 0) {
 		rc = run_layers(&l, e);
 	}
 	if (rc == 0) {
-		char utc[CLOCK_UTC_SIZE];
-
 		rc = run_json_note(
 			l.place.dir,
 			json_pack("{s:s, s:s}", "ended_utc", clock_utc(utc),

@@ -13,20 +13,6 @@
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 
-static const struct conductor *const conductors[] = {
-	&conductor_all, &conductor_diagnose, NULL
-};
-
-static const struct conductor *find(const char *name)
-{
-	for (int i = 0; conductors[i]; i++) {
-		if (strcmp(conductors[i]->name, name) == 0) {
-			return conductors[i];
-		}
-	}
-	return NULL;
-}
-
 int conduct_run(const struct conductor *c, struct step_place *place,
 		struct err *e)
 {
@@ -78,20 +64,9 @@ static bool run_probe(const char *probe, const struct step_place *place,
 	return end == FOLLOW_OVER && watch.planned && watch.ended;
 }
 
-/** In a job: a probe, and what comes after it; an exit code. */
-static int run_both(const struct conductor *c, const char *probe,
-		    struct step_place *place, struct err *e)
-{
-	const int64_t max_ns = place->spec->max_time_ns;
-	int code;
-
-	place->deadline_ns = max_ns ? clock_now_ns() + max_ns : 0;
-	if (run_probe(probe, place, &code, e) &&
-	    conduct_run(c, place, e) < 0) {
-		return CODE_UNABLE;
-	}
-	return code;
-}
+static const struct conductor *const conductors[] = {
+	&conductor_all, &conductor_diagnose, NULL
+};
 
 /** Read the order in run.json. Returns 0, or -1 with @e. */
 static int read_job(const char *dir, struct spec *s,
@@ -108,7 +83,12 @@ static int read_job(const char *dir, struct spec *s,
 	spec_init(s);
 	if (run && json_get_text(run, "probe", probe, 32, e) == 0 &&
 	    json_get_text(run, "conductor", name, sizeof(name), e) == 0) {
-		*c = find(name);
+		*c = NULL;
+		for (int i = 0; conductors[i]; i++) {
+			if (strcmp(conductors[i]->name, name) == 0) {
+				*c = conductors[i];
+			}
+		}
 		place->launcher = ops && ops->inside ? ops->inside->name :
 						       NULL;
 		rc = *c && place->launcher ?
@@ -130,9 +110,10 @@ int conduct_main(const char *dir, const struct command *const *commands,
 	struct spec spec;
 	const struct conductor *c;
 	struct step_place place = {
-		.self = self, .dir = dir, .spec = &spec,
+		.self = self, .dir = dir, .whole = dir, .spec = &spec,
 		.commands = commands,
 	};
+	int code = CODE_HEALTHY;
 
 	if (read_job(dir, &spec, &c, probe, &place, e) < 0) {
 		return CODE_USAGE;
@@ -141,7 +122,13 @@ int conduct_main(const char *dir, const struct command *const *commands,
 		return CODE_UNABLE;
 	}
 	if (c->after) {
-		return run_both(c, probe, &place, e);
+		/* --max-time is the limit of both */
+		if (spec.max_time_ns) {
+			place.deadline_ns = clock_now_ns() + spec.max_time_ns;
+		}
+		if (!run_probe(probe, &place, &code, e)) {
+			return code;
+		}
 	}
-	return conduct_run(c, &place, e) < 0 ? CODE_UNABLE : CODE_HEALTHY;
+	return conduct_run(c, &place, e) < 0 ? CODE_UNABLE : code;
 }

@@ -78,23 +78,6 @@ bool diagnose_wanted(const char *dir)
 	return wanted;
 }
 
-/** Makes DIR/diagnose, which holds the steps.  Returns 0, or -1 with @e. */
-static int make_folder(struct step_place *place, struct diagnosis *d,
-		       struct err *e)
-{
-	char wanted[PATH_MAX];
-
-	if (rundir_path(place->dir, FOLDER, wanted, e) < 0 ||
-	    rundir_create(wanted, FOLDER, d->dir, e) < 0 ||
-	    rundir_table_open(&d->table, place->dir, &schema_diagnose, e) < 0 ||
-	    step_prepare(place, e) < 0) {
-		return -1;
-	}
-	d->place = *place;
-	d->place.dir = d->dir;
-	return 0;
-}
-
 static int keep_row(struct diagnosis *d, const struct diagnose_row *row,
 		    struct err *e)
 {
@@ -109,30 +92,6 @@ static void set_untried(struct diagnose_row *row, enum outcome outcome,
 	row->outcome = outcome;
 	STR_COPY(row->code, code);
 	STR_COPY(row->detail, detail);
-}
-
-/** The pairs that @s is to be tried with; the others get their row. */
-static int diagnose_gather(struct diagnosis *d, const struct diagnose_step *s,
-			   struct batch *b, struct err *e)
-{
-	*b = (struct batch){ .step = s };
-	for (size_t i = 0; i < d->pairs.n; i++) {
-		const struct grid_pair *p = &d->pairs.list[i];
-		struct diagnose_row *row = &b->rows[b->n];
-		const char *why;
-
-		diagnose_row_init(&d->run, s, p, row);
-		clock_utc(row->start_utc);
-		if (diagnose_applies(&d->run, s, p->src, p->dst, &why)) {
-			b->n++;
-		} else if (why) {
-			set_untried(row, OUTCOME_SKIPPED, "unfit", why);
-			if (keep_row(d, row, e) < 0) {
-				return -1;
-			}
-		}
-	}
-	return 0;
 }
 
 /** "--pairs=n0:1-n1:1,...": each once, though two may share their ports. */
@@ -304,16 +263,27 @@ static int undo(struct diagnosis *d, const struct batch *tried, struct err *e)
 	return keep_batch(d, &b, e);
 }
 
+/** Try the pairs to which @s applies; the others get their row. */
 static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 		     struct err *e)
 {
-	struct batch b;
+	struct batch b = { .step = s };
 
-	if (d->place.stopped) {
-		return 0;
-	}
-	if (diagnose_gather(d, s, &b, e) < 0) {
-		return -1;
+	for (size_t i = 0; !d->place.stopped && i < d->pairs.n; i++) {
+		const struct grid_pair *p = &d->pairs.list[i];
+		struct diagnose_row *row = &b.rows[b.n];
+		const char *why;
+
+		diagnose_row_init(&d->run, s, p, row);
+		clock_utc(row->start_utc);
+		if (diagnose_applies(&d->run, s, p->src, p->dst, &why)) {
+			b.n++;
+		} else if (why) {
+			set_untried(row, OUTCOME_SKIPPED, "unfit", why);
+			if (keep_row(d, row, e) < 0) {
+				return -1;
+			}
+		}
 	}
 	if (b.n == 0) {
 		return 0;
@@ -340,45 +310,49 @@ static int take_steps(struct diagnosis *d, struct err *e)
 	return rc;
 }
 
-static void say_plan(const struct diagnosis *d)
-{
-	int64_t left_ns = d->deadline_ns - clock_now_ns();
-	struct str names = STR_INIT;
-	char a[80], b[80];
-
-	for (size_t i = 0; i < d->pairs.n; i++) {
-		const struct grid_pair *p = &d->pairs.list[i];
-
-		str_addf(&names, "%s%s -> %s", i ? ", " : "",
-			 part_rank_name(&d->run, p->src, a, sizeof(a)),
-			 part_rank_name(&d->run, p->dst, b, sizeof(b)));
-	}
-	talk("diagnose: %s, for %zu of %zu findings, at most %lld s",
-	     str_text(&names), d->pairs.covered, d->pairs.findings,
-	     (long long)(left_ns > 0 ? left_ns / NS_PER_S : 0));
-	str_release(&names);
-}
-
 static int run(struct step_place *place, struct err *e)
 {
+	struct str names = STR_INIT;
+	char a[80], b[80], wanted[PATH_MAX];
 	struct diagnosis d;
-	int64_t left_ns;
+	int64_t left_ns = ALL_NS;
 	int rc = 0;
 
 	if (open_run(place->dir, &d, e) < 0) {
 		return -1;
 	}
-	d.deadline_ns = clock_now_ns() + ALL_NS;
 	if (place->deadline_ns) {
 		/* others of a larger run want some of it, too */
 		left_ns = (place->deadline_ns - clock_now_ns()) / 2;
-		d.deadline_ns = left_ns < ALL_NS ? clock_now_ns() + left_ns :
-						   d.deadline_ns;
+		left_ns = left_ns < ALL_NS ? left_ns : ALL_NS;
 	}
-	if (d.pairs.n > 0) {
-		say_plan(&d);
-		rc = make_folder(place, &d, e);
-		rc = rc == 0 ? take_steps(&d, e) : -1;
+	d.deadline_ns = clock_now_ns() + left_ns;
+	if (d.pairs.n == 0) {
+		close_run(&d);
+		return 0;
+	}
+	for (size_t i = 0; i < d.pairs.n; i++) {
+		const struct grid_pair *p = &d.pairs.list[i];
+
+		str_addf(&names, "%s%s -> %s", i ? ", " : "",
+			 part_rank_name(&d.run, p->src, a, sizeof(a)),
+			 part_rank_name(&d.run, p->dst, b, sizeof(b)));
+	}
+	left_ns = d.deadline_ns - clock_now_ns();
+	talk("diagnose: %s, for %zu of %zu findings, at most %lld s",
+	     str_text(&names), d.pairs.covered, d.pairs.findings,
+	     (long long)(left_ns > 0 ? left_ns / NS_PER_S : 0));
+	str_release(&names);
+	/* DIR/diagnose holds the steps */
+	if (rundir_path(place->dir, FOLDER, wanted, e) < 0 ||
+	    rundir_create(wanted, FOLDER, d.dir, e) < 0 ||
+	    rundir_table_open(&d.table, place->dir, &schema_diagnose, e) < 0 ||
+	    step_prepare(place, e) < 0) {
+		rc = -1;
+	} else {
+		d.place = *place;
+		d.place.dir = d.dir;
+		rc = take_steps(&d, e);
 	}
 	close_run(&d);
 	return rc;

@@ -31,40 +31,31 @@ static int64_t changed_ns(const char *dir)
 		       0 : st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
 }
 
-static int find_latest(char name[NAME_MAX + 1], struct err *e)
+/** Find the directory of @name as found_open(); an exit code. */
+static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
 {
-	DIR *d = opendir(".");
+	char latest[NAME_MAX + 1] = "", job_dir[PATH_MAX];
 	int64_t latest_ns = 0, ns;
 	struct dirent *entry;
+	DIR *d = name ? NULL : opendir(".");
 
 	while (d && (entry = readdir(d))) {
 		ns = str_starts(entry->d_name, "gpucheck-") ?
 			     changed_ns(entry->d_name) : 0;
 		if (ns > latest_ns) {
 			latest_ns = ns;
-			str_copy(name, NAME_MAX + 1, entry->d_name);
+			str_copy(latest, sizeof(latest), entry->d_name);
 		}
 	}
 	if (d) {
 		closedir(d);
 	}
-	if (latest_ns > 0) {
-		return 0;
+	if (!name && latest_ns == 0) {
+		err_set(e, 0, "there is no run here");
+		err_hint(e, "name its directory, or the number of its job");
+		return CODE_USAGE;
 	}
-	err_set(e, 0, "there is no run here");
-	return err_hint(e, "name its directory, or the number of its job");
-}
-
-static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
-{
-	char latest[NAME_MAX + 1], job_dir[PATH_MAX];
-
-	if (!name) {
-		if (find_latest(latest, e) < 0) {
-			return CODE_USAGE;
-		}
-		name = latest;
-	}
+	name = name ? name : latest;
 	if (name[0] && name[strspn(name, "0123456789")] == '\0' &&
 	    changed_ns(name) == 0) {
 		if (launcher_find_job(name, job_dir, e) < 0) {
@@ -79,56 +70,29 @@ static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
 	return e->code == ENOENT ? CODE_USAGE : CODE_UNABLE;
 }
 
-/** A run of many jobs: its files are those of their parts. */
-static void look_at_jobs(struct found *f)
+void found_blame(const char *dir, const struct launcher_ops *ops,
+		 struct launch *l, struct err *e)
 {
-	json_t *now;
-
-	if (run_file(f->run).ended_utc[0]) {
-		return;
-	}
-	f->going = jobs_collect(f->dir, f->by.who, sizeof(f->by.who), NULL) > 0;
-	now = rundir_read_json(f->dir, RUN_JSON, NULL);
-	if (now) {
-		json_decref(f->run);
-		f->run = now;
-	}
-	f->pending = f->going && !run_file(f->run).planned.given;
-}
-
-/** Returns true if Slurm may know better than @run why it ended early. */
-static bool is_open_end(const json_t *run)
-{
-	const struct run_file f = run_file(run);
-
-	return !f.error.given && !f.job_end[0] &&
-	       (!f.ended_utc[0] || strcmp(f.stop_reason, "interrupted") == 0);
-}
-
-/** Returns true if the allocation that this process was started in is over. */
-static bool is_revoked(const struct launcher_ops *ops)
-{
-	const char *job = getenv("SLURM_JOB_ID");
-	enum slurm_standing is;
-
-	if (ops != &launcher_srun || !job) {
-		return false;
-	}
-	is = slurm_job_standing(job);
-	return is == SLURM_JOB_OVER || is == SLURM_JOB_ENDS;
-}
-
-/** Appends the command of @run without the nodes @names, with @job as a batch
- *  job. */
-static void add_without(json_t *run, const struct launcher_ops *ops, bool job,
-			const char *names, struct str *out)
-{
-	json_t *options = run_file(run).options;
+	const char *id = ops == &launcher_srun ? getenv("SLURM_JOB_ID") : NULL;
+	enum slurm_standing is = id ? slurm_job_standing(id) :
+				      SLURM_JOB_UNKNOWN;
+	/* is the allocation over that this process was started in?  Then the
+	 * command is for a batch job. */
+	const bool job = is == SLURM_JOB_OVER || is == SLURM_JOB_ENDS;
+	struct str names = STR_INIT, line = STR_INIT;
+	json_t *run, *options;
+	char hint[sizeof(e->hint)];
 	int64_t nodes = 0, gpus = 0;
 	struct spec spec;
 	size_t n = 0;
 
-	hostlist_free(hostlist_expand(names, &n, NULL), n);
+	if (!ops->blame || !ops->blame(l, e, &names)) {
+		str_release(&names);
+		return;
+	}
+	run = rundir_read_json(dir, RUN_JSON, NULL);
+	options = run_file(run).options;
+	hostlist_free(hostlist_expand(str_text(&names), &n, NULL), n);
 	spec_init(&spec);
 	if (job && spec_from_json(&spec, options, NULL) == 0) {
 		launcher_usual(ops, &spec, &nodes, &gpus);
@@ -136,34 +100,18 @@ static void add_without(json_t *run, const struct launcher_ops *ops, bool job,
 		json_object_set_new(options, "launcher",
 				    json_string(launcher_sbatch.name));
 	}
-	next_without(run, names, n, out);
-}
-
-void found_blame(const char *dir, const struct launcher_ops *ops,
-		 struct launch *l, struct err *e)
-{
-	struct str names = STR_INIT, line = STR_INIT;
-	const bool job = is_revoked(ops);
-	char hint[sizeof(e->hint)];
-	json_t *run;
-
-	if (ops->blame && ops->blame(l, e, &names)) {
-		run = rundir_read_json(dir, RUN_JSON, NULL);
-		add_without(run, ops, job, str_text(&names), &line);
-		STR_COPY(hint, e->hint);
-		/* a step of "all" is no command of the user, and a command that
-		 * is cut would be another one */
-		if (!run_file(run).whole.given &&
-		    strlen(hint) + line.len + 16 < sizeof(hint)) {
-			err_hint(e, "%s; to skip it: \"%s\"", hint,
-				 str_text(&line));
-		} else {
-			err_hint(e, "%.150s; %s-x %.100s skips it", hint,
-				 job ? "--launcher=sbatch " : "",
-				 str_text(&names));
-		}
-		json_decref(run);
+	next_without(run, str_text(&names), n, &line);
+	STR_COPY(hint, e->hint);
+	/* a step of "all" is no command of the user, and a command that is cut
+	 * would be another one */
+	if (!run_file(run).whole.given &&
+	    strlen(hint) + line.len + 16 < sizeof(hint)) {
+		err_hint(e, "%s; to skip it: \"%s\"", hint, str_text(&line));
+	} else {
+		err_hint(e, "%.150s; %s-x %.100s skips it", hint,
+			 job ? "--launcher=sbatch " : "", str_text(&names));
 	}
+	json_decref(run);
 	str_release(&names);
 	str_release(&line);
 }
@@ -222,14 +170,17 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 	/* the last job of a --resume that measured nothing ended no run */
 	json_t *run = rundir_has(dir, RUN_RESUME) ?
 			      NULL : rundir_read_json(dir, RUN_JSON, NULL);
+	const struct run_file f = run_file(run);
 	struct err e = { 0 };
 	bool cut = false;
 
-	if (run && is_open_end(run)) {
+	/* Slurm may know better than run.json why it ended early */
+	if (run && !f.error.given && !f.job_end[0] &&
+	    (!f.ended_utc[0] || strcmp(f.stop_reason, "interrupted") == 0)) {
 		cut = !l ? find_end(dir, run, &e) :
 		      ops->end ? is_cut(dir, run, ops, l, &e) : false;
 	}
-	if (cut && run_file(run).planned.given) {
+	if (cut && f.planned.given) {
 		run_json_note(dir, json_pack("{s:o}", "job_end",
 					     json_text(e.text)), NULL);
 	} else if (cut) {
@@ -238,54 +189,58 @@ void found_note_end(const char *dir, const struct launcher_ops *ops,
 	json_decref(run);
 }
 
-/** Prints why a --resume measured nothing, if Slurm ended its job. */
-static void say_not_resumed(const char *dir)
-{
-	json_t *resume = rundir_read_json(dir, RUN_RESUME, NULL);
-	struct err e = { 0 };
-
-	if (resume && find_end(dir, resume, &e)) {
-		talk("the run was not continued: %s", e.text);
-		talk_hint("%s", e.hint);
-	}
-	json_decref(resume);
-}
-
-/** A --resume that has not begun is looked for under its own launcher. */
-static void look_at_work(struct found *f)
-{
-	json_t *resume = rundir_read_json(f->dir, RUN_RESUME, NULL);
-	const struct run_file run = run_file(resume ? resume : f->run);
-	const bool planned = run_file(f->run).planned.given;
-
-	f->going = !run.ended_utc[0] && !run.job_end[0] &&
-		   going_find(f->dir, run.launcher, false, &f->by, NULL) > 0;
-	f->waits = f->going && resume && planned;
-	f->pending = f->going && f->by.state.phase == LAUNCH_PENDING &&
-		     (f->waits || !planned);
-	json_decref(resume);
-}
-
 int found_open(const char *name, struct found *f, struct err *e)
 {
+	json_t *resume, *now;
+	struct err why = { 0 };
+	struct run_file run;
 	int code;
 
 	*f = (struct found){ 0 };
 	code = find_dir(name, f->dir, e);
-	if (code == CODE_HEALTHY) {
-		f->run = rundir_read_json(f->dir, RUN_JSON, e);
-		code = f->run ? CODE_HEALTHY : CODE_UNABLE;
+	if (code != CODE_HEALTHY) {
+		return code;
 	}
-	if (code == CODE_HEALTHY && run_file(f->run).jobs.given) {
-		look_at_jobs(f);
-	} else if (code == CODE_HEALTHY) {
-		look_at_work(f);
-		if (!f->going) {
-			found_note_end(f->dir, NULL, NULL);
-			say_not_resumed(f->dir);
+	f->run = rundir_read_json(f->dir, RUN_JSON, e);
+	if (!f->run) {
+		return CODE_UNABLE;
+	}
+	run = run_file(f->run);
+	if (run.jobs.given && run.ended_utc[0]) {
+		return CODE_HEALTHY;
+	}
+	if (run.jobs.given) {
+		/* the files of a run of many jobs are those of its parts */
+		f->going = jobs_collect(f->dir, f->by.who, sizeof(f->by.who),
+					NULL) > 0;
+		now = rundir_read_json(f->dir, RUN_JSON, NULL);
+		if (now) {
+			json_decref(f->run);
+			f->run = now;
+		}
+		f->pending = f->going && !run_file(f->run).planned.given;
+		return CODE_HEALTHY;
+	}
+	/* a --resume that has not begun is looked for under its own launcher */
+	resume = rundir_read_json(f->dir, RUN_RESUME, NULL);
+	f->waits = resume && run.planned.given;
+	f->pending = f->waits || !run.planned.given;
+	run = run_file(resume ? resume : f->run);
+	f->going = !run.ended_utc[0] && !run.job_end[0] &&
+		   going_find(f->dir, run.launcher, false, &f->by, NULL) > 0;
+	f->waits = f->going && f->waits;
+	f->pending = f->going && f->pending &&
+		     f->by.state.phase == LAUNCH_PENDING;
+	if (!f->going) {
+		found_note_end(f->dir, NULL, NULL);
+		/* why a --resume measured nothing, if Slurm ended its job */
+		if (resume && find_end(f->dir, resume, &why)) {
+			talk("the run was not continued: %s", why.text);
+			talk_hint("%s", why.hint);
 		}
 	}
-	return code;
+	json_decref(resume);
+	return CODE_HEALTHY;
 }
 
 const struct judged_ask *found_ask(const struct found *f,

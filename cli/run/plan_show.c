@@ -92,10 +92,19 @@ static const char *time_note(const struct forecast *f)
 	return "";
 }
 
-/** Add the options to type if the number of nodes is unknown. */
+static void add_hours_row(const char *name, double hours, struct str *out)
+{
+	char buf[32];
+
+	snprintf(buf, sizeof(buf), hours < 1 ? "%.2g" : hours < 100 ? "%.1f" :
+					       "%.0f", hours);
+	add_row(out, name, buf, "");
+}
+
+/** Add the rows of nodes, ranks and sizes, with the options to type for those
+ *  that are unknown. */
 static void add_shape(const struct forecast *f, struct str *out)
 {
-	const char *part = f->probe->ports ? "HCA ports" : "GPUs";
 	char note[64];
 
 	add_count(out, "nodes", f->nodes,
@@ -106,40 +115,46 @@ static void add_shape(const struct forecast *f, struct str *out)
 	if (f->assumed) {
 		snprintf(note, sizeof(note),
 			 "if a node has %" PRId64 " %s; otherwise use -G",
-			 f->spec.gpus_per_node, part);
+			 f->spec.gpus_per_node,
+			 f->probe->ports ? "HCA ports" : "GPUs");
 	} else {
 		snprintf(note, sizeof(note), "%" PRId64 " per node",
 			 f->nodes ? f->ranks / f->nodes : 0);
 	}
 	add_count(out, "ranks", f->ranks, note);
+	if (f->probe->kind == PROBE_COLLECTIVE) {
+		add_count(out, "sizes", f->sizes,
+			  f->cells ? "each out of place and in place" : "");
+		add_count(out, "variants", f->variants,
+			  f->variants > 1 ? "each variant measures every size" :
+					    "");
+	}
 }
 
-static void add_hours_row(const char *name, double hours, struct str *out)
+/** Add the rows of the tests. */
+static void add_tests(const struct forecast *f, struct str *out)
 {
-	char buf[32];
+	const bool pairs = f->probe->kind == PROBE_PAIRS;
+	const char *note;
 
-	snprintf(buf, sizeof(buf), hours < 1 ? "%.2g" : hours < 100 ? "%.1f" :
-					       "%.0f", hours);
-	add_row(out, name, buf, "");
-}
-
-static const char *cells_note(const struct forecast *f)
-{
-	if (f->cells == 0) {
-		return f->ranks > PLAN_RANKS ?
+	if (f->probe->kind == PROBE_COLLECTIVE) {
+		note = f->cells ? "one per row of results.csv" : "";
+	} else if (f->cells == 0) {
+		note = f->ranks > PLAN_RANKS ?
 			       "not counted for more than 8192 ranks" :
 			       "known when the nodes have started";
+	} else if (pairs) {
+		note = "two per pair, one in each direction";
+	} else {
+		note = f->nodes > PINGLIST_GROUP && !f->spec.all_pairs ?
+			       "groups of 32 nodes, two pairs between groups" :
+			       "one per path from address to address";
 	}
-	return f->probe->kind == PROBE_PAIRS ?
-		       "two per pair, one in each direction" :
-	       f->nodes > PINGLIST_GROUP && !f->spec.all_pairs ?
-		       "groups of 32 nodes, two pairs between groups" :
-		       "one per path from address to address";
-}
-
-static void add_pairs(const struct forecast *f, struct str *out)
-{
-	add_count(out, "tests", (int64_t)f->cells, cells_note(f));
+	add_count(out, "tests", (int64_t)f->cells, note);
+	if (f->probe->kind == PROBE_COLLECTIVE && f->spec.verify > 0) {
+		add_count(out, "verified", f->spec.verify,
+			  "operations of each test");
+	}
 	if (f->probe->meets) {
 		add_count(out, "probes/s", PING_FLEET_RATE,
 			  "at most, of all nodes together");
@@ -148,7 +163,7 @@ static void add_pairs(const struct forecast *f, struct str *out)
 				  "at most, of each interface");
 		}
 	}
-	if (f->probe->kind == PROBE_PAIRS) {
+	if (pairs) {
 		add_count(out, "rounds", (int64_t)f->turns,
 			  f->turns ? "pairs that must run one after the other" :
 				     "");
@@ -161,20 +176,8 @@ static void add_table(const struct forecast *f, struct str *out)
 	double hours;
 
 	add_shape(f, out);
-	if (f->probe->kind == PROBE_COLLECTIVE) {
-		add_count(out, "sizes", f->sizes,
-			  f->cells ? "each out of place and in place" : "");
-		add_count(out, "variants", f->variants,
-			  f->variants > 1 ? "each variant measures every size" :
-					    "");
-		add_count(out, "tests", (int64_t)f->cells,
-			  f->cells ? "one per row of results.csv" : "");
-		if (f->spec.verify > 0) {
-			add_count(out, "verified", f->spec.verify,
-				  "operations of each test");
-		}
-	} else if (f->probe->kind == PROBE_PAIRS || f->probe->meets) {
-		add_pairs(f, out);
+	if (f->probe->kind != PROBE_NODES || f->probe->meets) {
+		add_tests(f, out);
 	}
 	add_row(out, "time", plan_time_text(f, text, sizeof(text)),
 		time_note(f));
@@ -249,29 +252,6 @@ static void add_cheaper(const struct session *s, const struct forecast *f,
 /** Rails assumed for nodes whose interfaces are not known yet. */
 #define USUAL_RAILS 8
 
-/** Add the limits of a kernel's neighbour table, and the settings for them:
- *  below the first number it forgets no neighbour, above the last it accepts
- *  none. */
-static void add_room(const struct forecast *f, struct str *out)
-{
-	const int64_t all = USUAL_RAILS * f->neighbours;
-	int64_t room = 1024;
-
-	if (all <= f->kept) {
-		return;
-	}
-	while (room < all) {
-		room *= 2;
-	}
-	str_addf(out, "\nOf %d interfaces a node has up to %" PRId64
-		 " neighbours, and a kernel that is\nset as here keeps %" PRId64
-		 " (gc_thresh3): tests may fail for want of room. To\n"
-		 "make room, on each node as root:\n"
-		 "  sysctl -w net.ipv4.neigh.default.gc_thresh{3=%" PRId64
-		 ",2=%" PRId64 ",1=%" PRId64 "}\n",
-		 USUAL_RAILS, all, f->kept, 4 * room, 2 * room, room);
-}
-
 /* ---- partners ------------------------------------------------------------ */
 
 /** Pairs of a round from task @i on, as far as lines go; the next round. */
@@ -305,53 +285,44 @@ static size_t add_round(const struct forecast *f, size_t i, struct str *out)
 	return i;
 }
 
-static void add_schedule(const struct forecast *f, struct str *out)
-{
-	size_t i = 0;
-
-	str_addf(out, "\nThe first rounds, as pairs of ranks (%d per node). A "
-		 "pair starts when both\nranks are free; it does not wait for "
-		 "others of its round:\n", f->layout.nodes[0].gpus);
-	for (int64_t n = 0; n < ROUNDS * f->spec.verbose && i < f->plan.n;
-	     n++) {
-		str_addf(out, "  %2d:", (int)n + 1);
-		i = add_round(f, i, out);
-	}
-}
-
 void plan_words(const struct session *s, const struct forecast *f,
 		struct str *out)
 {
+	const int64_t all = USUAL_RAILS * f->neighbours;
+	int64_t room = 1024;
+	size_t task = 0;
+
 	add_table(f, out);
 	tiers_words(f, out);
 	add_cheaper(s, f, out);
-	add_room(f, out);
-	if (s->spec.verbose && f->plan.n) {
-		add_schedule(f, out);
+	if (all > f->kept) {
+		/* limits of a kernel's neighbour table: below the first number
+		 * it forgets no neighbour, above the last it accepts none */
+		while (room < all) {
+			room *= 2;
+		}
+		str_addf(out, "\nOf %d interfaces a node has up to %" PRId64
+			 " neighbours, and a kernel that is\nset as here keeps "
+			 "%" PRId64 " (gc_thresh3): tests may fail for want of "
+			 "room. To\nmake room, on each node as root:\n"
+			 "  sysctl -w net.ipv4.neigh.default.gc_thresh{3=%"
+			 PRId64 ",2=%" PRId64 ",1=%" PRId64 "}\n",
+			 USUAL_RAILS, all, f->kept, 4 * room, 2 * room, room);
+	}
+	if (!s->spec.verbose || !f->plan.n) {
+		return;
+	}
+	str_addf(out, "\nThe first rounds, as pairs of ranks (%d per node). A "
+		 "pair starts when both\nranks are free; it does not wait for "
+		 "others of its round:\n", f->layout.nodes[0].gpus);
+	for (int64_t n = 0; n < ROUNDS * f->spec.verbose && task < f->plan.n;
+	     n++) {
+		str_addf(out, "  %2d:", (int)n + 1);
+		task = add_round(f, task, out);
 	}
 }
 
 /* ---- plan show ----------------------------------------------------------- */
-
-/** Return the launcher that would start the run, and in @why the source of that
- *  choice. */
-static const char *choose_launcher(const struct spec *s, char *why,
-				   size_t size)
-{
-	const struct launcher_ops *ops;
-	struct spec asked = *s;
-
-	if (s->node) {
-		snprintf(why, size, "on this node (--node)");
-		return launcher_local.name;
-	}
-	asked.dry_run = true;	/* a look at what runs elsewhere */
-	ops = launcher_choose(&asked, why, size, NULL);
-	if (!ops) {
-		snprintf(why, size, "as a batch job, on a cluster with Slurm");
-	}
-	return ops ? ops->name : launcher_sbatch.name;
-}
 
 /* ---- JSON -------------------------------------------------------------- */
 
@@ -481,36 +452,16 @@ struct several {
 	double bytes;		/* from node to node */
 };
 
-static void add_probe(struct several *all, const struct forecast *f)
-{
-	char cells[32] = "-", time[80];
-	const char *bound = !isnan(f->time_s)	? "about " :
-			    isnan(f->least_s)	? "at most " :
-			    isnan(f->most_s)	? "at least " : "";
-
-	if (f->cells) {
-		snprintf(cells, sizeof(cells), "%zu", f->cells);
-	}
-	plan_time_text(f, time, sizeof(time));
-	all->least_s += !isnan(f->time_s) ? f->time_s :
-			!isnan(f->least_s) ? f->least_s : 0;
-	all->most_s += !isnan(f->time_s) ? f->time_s :
-		       !isnan(f->most_s) ? f->most_s :
-		       !isnan(f->least_s) ? f->least_s : 0;
-	all->bytes += f->bytes > 0 ? f->bytes : 0;
-	str_addf(&all->text, "  %-11s %10s  %s%s\n", f->probe->name,
-		 cells, time[0] ? bound : "",
-		 time[0] ? time : "not known in advance");
-	json_array_append_new(all->list, forecast_json(f));
-}
-
 static void see_step(void *arg, const char *probe, const struct args *line,
 		     const char *why_not)
 {
 	struct several *all = arg;
 	struct str left_out = STR_INIT;
 	struct session s = { .whole = true };
+	char cells[32] = "-", time[80];
 	struct forecast f;
+	const char *bound;
+	double least_s, most_s;
 
 	if (!line) {
 		str_addf(&all->text, "  %-11s %10s  not run: %s\n", probe, "-",
@@ -519,22 +470,40 @@ static void see_step(void *arg, const char *probe, const struct args *line,
 	}
 	s.argc = (int)line->n;
 	s.argv = line->argv;
-	if (options_parse(&s, command_find(all->commands, probe), NULL) == 0) {
-		/* inside the job, a step uses this launcher */
-		budget_fit(&s.spec, probe_find(probe), all->launcher,
-			   &left_out);
-		forecast_make(&s.spec, probe_find(probe), all->launcher,
-			      PLAN_RANKS, &f);
-		add_probe(all, &f);
-		if (left_out.len > 0) {
-			str_add(&all->text, "    ");
-			wrap_text(&(struct wrap){ .out = &all->text,
-						  .width = 80 }, 6,
-				  str_text(&left_out));
-		}
-		str_release(&left_out);
-		forecast_release(&f);
+	if (options_parse(&s, command_find(all->commands, probe), NULL) != 0) {
+		options_release(&s);
+		return;
 	}
+	/* inside the job, a step uses this launcher */
+	budget_fit(&s.spec, probe_find(probe), all->launcher, &left_out);
+	forecast_make(&s.spec, probe_find(probe), all->launcher, PLAN_RANKS,
+		      &f);
+	if (!isnan(f.time_s)) {
+		bound = "about ";
+		least_s = most_s = f.time_s;
+	} else {
+		bound = isnan(f.least_s) ? "at most " :
+			isnan(f.most_s)	 ? "at least " : "";
+		least_s = isnan(f.least_s) ? 0 : f.least_s;
+		most_s = isnan(f.most_s) ? least_s : f.most_s;
+	}
+	all->least_s += least_s;
+	all->most_s += most_s;
+	all->bytes += f.bytes > 0 ? f.bytes : 0;
+	if (f.cells) {
+		snprintf(cells, sizeof(cells), "%zu", f.cells);
+	}
+	plan_time_text(&f, time, sizeof(time));
+	str_addf(&all->text, "  %-11s %10s  %s%s\n", f.probe->name, cells,
+		 time[0] ? bound : "", time[0] ? time : "not known in advance");
+	json_array_append_new(all->list, forecast_json(&f));
+	if (left_out.len > 0) {
+		str_add(&all->text, "    ");
+		wrap_text(&(struct wrap){ .out = &all->text, .width = 80 }, 6,
+			  str_text(&left_out));
+	}
+	str_release(&left_out);
+	forecast_release(&f);
 	options_release(&s);
 }
 
@@ -542,7 +511,7 @@ static int show_all(const struct session *s, const struct conductor *c,
 		    const char *launcher, const char *why)
 {
 	const struct step_place place = {
-		.self = "gpucheck", .dir = "", .spec = &s->spec,
+		.self = "gpucheck", .dir = "", .whole = "", .spec = &s->spec,
 		.commands = s->commands,
 		.launcher = launcher, .takes = c->takes,
 	};
@@ -583,9 +552,22 @@ static int show_all(const struct session *s, const struct conductor *c,
 int plan_show(struct session *s, const char *probe,
 	      const struct conductor *c)
 {
+	const struct launcher_ops *ops = &launcher_local;
+	struct spec asked = s->spec;
 	char why[320];
-	const char *launcher = choose_launcher(&s->spec, why, sizeof(why));
 
-	return c && c->each ? show_all(s, c, launcher, why) :
-			      show_one(s, probe_find(probe), launcher, why);
+	/* the launcher that would start the run */
+	if (asked.node) {
+		snprintf(why, sizeof(why), "on this node (--node)");
+	} else {
+		asked.dry_run = true;	/* a look at what runs elsewhere */
+		ops = launcher_choose(&asked, why, sizeof(why), NULL);
+	}
+	if (!ops) {
+		ops = &launcher_sbatch;
+		snprintf(why, sizeof(why),
+			 "as a batch job, on a cluster with Slurm");
+	}
+	return c && c->each ? show_all(s, c, ops->name, why) :
+			      show_one(s, probe_find(probe), ops->name, why);
 }

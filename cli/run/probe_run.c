@@ -38,28 +38,6 @@ static int is_ini(const struct dirent *entry)
 	return entry->d_name[0] != '.' && str_ends(entry->d_name, ".ini");
 }
 
-static int add_file(const char *dir, const char *name, struct str *text,
-		    struct err *e)
-{
-	char *own = rundir_read_text(dir, name, EXPECTED_MAX_BYTES, NULL, e);
-	struct expected x = { 0 };
-	struct err why = { 0 };
-	int rc = -1;
-
-	if (own && expected_parse(own, &x, &why) < 0) {
-		err_set(e, why.code, "%s/%s: %s", dir, name, why.text);
-		err_hint(e, "gpucheck(1), section FILES, lists the keys");
-	} else if (own) {
-		str_addf(text, "; %s/%s\n%s\n", dir, name, own);
-		rc = text->len < EXPECTED_MAX_BYTES ? 0 :
-		     err_set(e, E2BIG, "more than %d bytes in '%s'",
-			     EXPECTED_MAX_BYTES, dir);
-	}
-	expected_release(&x);
-	free(own);
-	return rc;
-}
-
 /* Reads and checks the site's *.ini files in order of their names into @text;
  * "" if there are none.  The run keeps a copy, so that its report is the same
  * elsewhere.  Returns 0, or -1 with @e for an invalid file. */
@@ -78,9 +56,28 @@ static int site_expected(struct str *text, struct err *e)
 						     "'%s'", dir);
 	}
 	for (int i = 0; i < n; i++) {
-		if (rc == 0) {
-			rc = add_file(dir, list[i]->d_name, text, e);
+		const char *name = list[i]->d_name;
+		struct expected x = { 0 };
+		struct err why = { 0 };
+		char *own = rc < 0 ? NULL :
+			rundir_read_text(dir, name, EXPECTED_MAX_BYTES, NULL,
+					 e);
+
+		if (!own) {
+			rc = -1;
+		} else if (expected_parse(own, &x, &why) < 0) {
+			rc = err_set(e, why.code, "%s/%s: %s", dir, name,
+				     why.text);
+			err_hint(e, "gpucheck(1), section FILES, lists the "
+				    "keys");
+		} else {
+			str_addf(text, "; %s/%s\n%s\n", dir, name, own);
+			rc = text->len < EXPECTED_MAX_BYTES ? 0 :
+			     err_set(e, E2BIG, "more than %d bytes in '%s'",
+				     EXPECTED_MAX_BYTES, dir);
 		}
+		expected_release(&x);
+		free(own);
 		free(list[i]);
 	}
 	free(list);
@@ -124,16 +121,6 @@ static int site_switches(const char *path, struct str *text, struct err *e)
 #define TAIL_LINES 12
 #define JOB_OUT_MAX (1024 * 1024)
 
-/** Returns true if the job, which runs on another node, has written to @dir. */
-static bool is_shared(const char *dir)
-{
-	char path[PATH_MAX];
-	struct stat st;
-
-	return rundir_path(dir, RUN_JOB_OUT, path, NULL) == 0 &&
-	       stat(path, &st) == 0 && st.st_size > 0;
-}
-
 /** Prints the end of the job's own output, if any. */
 static void talk_job_out(const char *dir)
 {
@@ -159,40 +146,17 @@ static void talk_job_out(const char *dir)
 	free(text);
 }
 
-/** Returns true if the disk has no room for the job's own output. */
-static bool is_full(const char *dir)
-{
-	struct statvfs fs;
-
-	return statvfs(dir, &fs) == 0 && fs.f_bavail == 0;
-}
-
-/** A --resume that has measured nothing leaves the run as it was. */
-static void give_back(const struct probe_start *t, const struct watch *w,
-		      const struct launch_state *last)
-{
-	char word[2 * PATH_MAX];
-
-	if (last->exit_code > 0) {
-		talk_job_out(t->r.dir);	/* else it may be an older job's */
-	}
-	talk_hint("nothing has changed in it; its result: \"gpucheck report "
-		  "%s\"", str_quoted_dir(t->r.dir, word, sizeof(word)));
-	/* a job that is still queued or running may begin */
-	if (!launcher_is_job(t->ops) || last->phase == LAUNCH_ENDED ||
-	    w->ended) {
-		rundir_remove(t->r.dir, RUN_RESUME);
-	}
-}
-
 /** Why a run has not come as far as a plan, in one sentence. */
 static void explain(const struct probe_start *t, const struct watch *w,
 		    const struct launch_state *last, bool stopped,
 		    struct err *e)
 {
 	const char *dir = t->r.dir;
+	char path[PATH_MAX];
+	struct statvfs fs;
+	struct stat st;
 
-	if (is_full(dir)) {
+	if (statvfs(dir, &fs) == 0 && fs.f_bavail == 0) {
 		err_set(e, ENOSPC, "cannot write in '%s'", dir);
 		limit_hint(e, &(struct limit_user){ .dir = dir });
 	} else if (w->waits) {
@@ -207,7 +171,9 @@ static void explain(const struct probe_start *t, const struct watch *w,
 	} else if (last->exit_code > 0) {
 		err_set(e, 0, "the job ended immediately with exit code %d",
 			last->exit_code);
-	} else if (is_shared(dir)) {
+	} else if (rundir_path(dir, RUN_JOB_OUT, path, NULL) == 0 &&
+		   stat(path, &st) == 0 && st.st_size > 0) {
+		/* the job, which ran on another node, wrote there */
 		err_set(e, 0, "the job ended before an agent had started");
 	} else {
 		err_set(e, 0, "the job ended and wrote nothing to '%s'", dir);
@@ -227,6 +193,7 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	const char *dir = t->r.dir;
 	json_t *run = w->waits ? rundir_read_json(dir, RUN_RESUME, NULL) : NULL;
 	struct err e = { 0 };
+	char word[2 * PATH_MAX];
 	int code = CODE_UNABLE;
 
 	if (t->ops->end) {
@@ -239,7 +206,19 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	json_decref(run);
 	talk_err(&e);
 	if (w->waits) {
-		give_back(t, w, last);
+		/* a --resume that has measured nothing leaves the run as it
+		 * was; job.out may be an older job's */
+		if (last->exit_code > 0) {
+			talk_job_out(dir);
+		}
+		talk_hint("nothing has changed in it; its result: \"gpucheck "
+			  "report %s\"",
+			  str_quoted_dir(dir, word, sizeof(word)));
+		/* a job that is still queued or running may begin */
+		if (!launcher_is_job(t->ops) || last->phase == LAUNCH_ENDED ||
+		    w->ended) {
+			rundir_remove(dir, RUN_RESUME);
+		}
 		return t->s->spec.json ? show_failure(dir, t->s, &e, code) :
 					 code;
 	}
@@ -256,36 +235,6 @@ static int came_to_nothing(const struct probe_start *t, struct launch *l,
 	return code;
 }
 
-/** Handles a run directory that was moved or deleted. */
-static int is_gone(const struct session *s, const char *dir)
-{
-	struct err e = { 0 };
-
-	err_set(&e, 0, "the run directory '%s' was moved or removed during the "
-		       "run", dir);
-	err_hint(&e, "what was measured until then: \"gpucheck report NEW\", "
-		     "where NEW is its new name");
-	talk_err(&e);
-	return show_nothing(NULL, s, &e, CODE_UNABLE);
-}
-
-/** The coordinator gave up with @e before it planned a test: show that, and
- *  what nodes that did report say about it. */
-static void fail_to_plan(const struct probe_start *t, const struct err *e,
-			 int code)
-{
-	const char *dir = t->r.dir;
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const bool nodes = json_array_size(run_file(run).nodes) > 0;
-
-	json_decref(run);
-	if (nodes && show_run(dir, &t->s->spec, NULL) >= 0) {
-		return;
-	}
-	talk_err(e);
-	show_nothing(dir, t->s, e, code);
-}
-
 /* Prints the verdict, or why there is none, and what to do, once following
  * has ended by @end.  @w and @last are the state seen last.  Returns an exit
  * code. */
@@ -296,10 +245,17 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 	const struct session *s = t->s;
 	const char *dir = t->r.dir;
 	struct err e = { 0 };
+	json_t *run;
+	bool nodes;
 	int code;
 
 	if (access(dir, F_OK) < 0) {
-		return is_gone(s, dir);
+		err_set(&e, 0, "the run directory '%s' was moved or removed "
+			"during the run", dir);
+		err_hint(&e, "what was measured until then: \"gpucheck report "
+			 "NEW\", where NEW is its new name");
+		talk_err(&e);
+		return show_nothing(NULL, s, &e, CODE_UNABLE);
 	}
 	if (w->planned) {
 		found_note_end(dir, t->ops, l);
@@ -309,7 +265,15 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 			talk("%s", last->text);
 		}
 	} else if (!w->waits && run_json_failed(dir, &code, NULL, &e)) {
-		fail_to_plan(t, &e, code);
+		/* the coordinator gave up before it planned a test: show what
+		 * nodes that did report say about it */
+		run = rundir_read_json(dir, RUN_JSON, NULL);
+		nodes = json_array_size(run_file(run).nodes) > 0;
+		json_decref(run);
+		if (!nodes || show_run(dir, &s->spec, NULL) < 0) {
+			talk_err(&e);
+			show_nothing(dir, s, &e, code);
+		}
 	} else {
 		return came_to_nothing(t, l, w, last, end == FOLLOW_STOPPED);
 	}
@@ -328,32 +292,29 @@ static struct step_place place_of(const struct probe_start *t)
 	const struct launcher_ops *inside = t->ops->inside;
 
 	return (struct step_place){
-		.self = t->self, .dir = t->r.dir, .spec = t->r.spec,
+		.self = t->self, .dir = t->r.dir, .whole = t->r.dir,
+		.spec = t->r.spec,
 		.commands = t->s->commands,
 		.launcher = inside ? inside->name : t->ops->name,
 		.extra = inside ? NULL : t->r.extra,
 	};
 }
 
-/** Output of describe_step(). */
-struct described {
-	struct str *out;
-	bool in_job;		/* the script of the job starts it: a comment */
-};
-
+/** Print a step.  @arg, a bool: the script of a job starts it, so that it is a
+ *  comment. */
 static void describe_step(void *arg, const char *probe,
 			  const struct args *line, const char *why_not)
 {
-	const struct described *d = arg;
-	struct str *out = d->out;
+	const bool *in_job = arg;
+	struct str out = STR_INIT;
 
 	if (!line) {
-		str_addf(out, "# no %s: %s\n", probe, why_not);
+		printf("# no %s: %s\n", probe, why_not);
 		return;
 	}
-	str_add(out, d->in_job ? "# " : "");
-	args_line(line, out);
-	str_addch(out, '\n');
+	args_line(line, &out);
+	printf("%s%s\n", *in_job ? "# " : "", str_text(&out));
+	str_release(&out);
 }
 
 int probe_run_describe(const struct probe_start *t, struct err *e)
@@ -361,18 +322,17 @@ int probe_run_describe(const struct probe_start *t, struct err *e)
 	const struct step_place place = place_of(t);
 	const struct conductor *c = t->c && !t->c->after ? t->c : NULL;
 	struct str text = STR_INIT;
-	struct described d = { .out = &text,
-			       .in_job = launcher_is_job(t->ops) };
+	bool in_job = launcher_is_job(t->ops);
 	int rc = 0;
 
-	if (!c || d.in_job) {
+	if (!c || in_job) {
 		rc = t->ops->describe(&t->r, &text, e);
 	}
-	if (c && rc == 0) {
-		str_add(&text, d.in_job ? "# which starts:\n" : "");
-		c->each(&place, describe_step, &d);
-	}
 	fputs(rc == 0 ? str_text(&text) : "", stdout);
+	if (c && rc == 0) {
+		fputs(in_job ? "# which starts:\n" : "", stdout);
+		c->each(&place, describe_step, &in_job);
+	}
 	str_release(&text);
 	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
 }
@@ -422,50 +382,39 @@ static int leave(const char *what, const char *state,
 	return code;
 }
 
-/**
- * The probe has ended; what comes after it in the job has not.  False when a
- * signal of those that are held asks us to leave.
- */
-static bool await_job(const struct launcher_ops *ops, struct launch *l)
-{
-	const int64_t deadline = clock_now_ns() + DIAGNOSE_WAIT_NS;
-	struct launch_state st = { 0 };
-	bool asked = false;
-	sigset_t before;
-
-	follow_hold_signals(&before);
-	while (!asked && clock_now_ns() < deadline &&
-	       (ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED)) {
-		asked = follow_take_signal(NS_PER_S);
-	}
-	follow_release_signals(&before);
-	return !asked;
-}
-
 /** Runs the steps that follow a run of one probe that ended in order.  Returns
  *  false if the user chose to stop following the job that runs them. */
 static bool go_on(const struct probe_start *t, struct launch *l,
 		  int64_t deadline_ns)
 {
+	const int64_t most_ns = clock_now_ns() + DIAGNOSE_WAIT_NS;
 	struct step_place place = place_of(t);
+	struct launch_state st = { 0 };
 	struct err e = { 0 };
-	bool stays;
+	bool asked = false;
+	sigset_t before;
 
 	if (!diagnose_wanted(place.dir)) {
 		return true;
 	}
-	if (launcher_is_job(t->ops)) {
-		talk("waiting for the diagnosis of failed pairs");
-		stays = await_job(t->ops, l);
-		watch_refresh(place.dir);
-		return stays;
+	if (!launcher_is_job(t->ops)) {
+		follow_leave(t->ops, l);	/* before others run in its
+						 * place */
+		place.deadline_ns = deadline_ns;
+		if (conduct_run(t->c, &place, &e) < 0) {
+			talk_err(&e);	/* the run itself is whole */
+		}
+		return true;
 	}
-	follow_leave(t->ops, l);	/* before others run in its place */
-	place.deadline_ns = deadline_ns;
-	if (conduct_run(t->c, &place, &e) < 0) {
-		talk_err(&e);	/* the run itself is whole */
+	talk("waiting for the diagnosis of failed pairs");
+	follow_hold_signals(&before);
+	while (!asked && clock_now_ns() < most_ns &&
+	       (t->ops->poll(l, &st, NULL) < 0 || st.phase != LAUNCH_ENDED)) {
+		asked = follow_take_signal(NS_PER_S);
 	}
-	return true;
+	follow_release_signals(&before);
+	watch_refresh(place.dir);
+	return !asked;
 }
 
 /** @before: the signals as they were before they were held. */
@@ -526,41 +475,18 @@ static int follow(const struct probe_start *t, struct launch *l,
 	return code;
 }
 
-/** Contents of the files beside run.json: the site's expected values, and which
- *  node is connected to which switch; "" = none. */
-struct probe_run_beside {
-	struct str site, switches;
-};
-
-static int write_beside(const char *dir, const struct probe_run_beside *b,
-			struct err *e)
-{
-	const struct {
-		const char *name;
-		const struct str *text;
-	} files[] = {
-		{ RUN_EXPECTED, &b->site }, { RUN_SWITCHES, &b->switches },
-	};
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < sizeof(files) / sizeof(*files); i++) {
-		rc = files[i].text->len == 0 ? 0 :
-		     rundir_write_text(dir, files[i].name,
-				       str_text(files[i].text), 0666, e);
-	}
-	return rc;
-}
-
 int probe_run_prepare(const struct probe_start *t, const char *drill,
 		      char dir[PATH_MAX], struct err *e)
 {
 	const char *wanted = t->s->spec.out[0] ? t->s->spec.out : NULL;
-	struct probe_run_beside beside = { STR_INIT, STR_INIT };
 	json_t *json = run_json_new(t->s, t->r.probe, t->ops->name, drill, e);
+	/* the site's expected values, and which node is connected to which
+	 * switch; "" = none */
+	struct str site = STR_INIT, switches = STR_INIT;
 	int code = CODE_USAGE;
 
-	if (!json || site_expected(&beside.site, e) < 0 ||
-	    site_switches(t->s->spec.switches, &beside.switches, e) < 0) {
+	if (!json || site_expected(&site, e) < 0 ||
+	    site_switches(t->s->spec.switches, &switches, e) < 0) {
 		goto release;
 	}
 	if (t->c) {
@@ -569,71 +495,51 @@ int probe_run_prepare(const struct probe_start *t, const char *drill,
 	if (rundir_create(wanted, t->r.probe, dir, e) < 0) {
 		code = e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
 	} else if (rundir_write_json(dir, RUN_JSON, json, e) < 0 ||
-		   write_beside(dir, &beside, e) < 0) {
+		   (site.len > 0 &&
+		    rundir_write_text(dir, RUN_EXPECTED, str_text(&site), 0666,
+				      e) < 0) ||
+		   (switches.len > 0 &&
+		    rundir_write_text(dir, RUN_SWITCHES, str_text(&switches),
+				      0666, e) < 0)) {
 		code = CODE_UNABLE;
 	} else {
 		code = CODE_HEALTHY;
 	}
 release:
 	json_decref(json);
-	str_release(&beside.site);
-	str_release(&beside.switches);
+	str_release(&site);
+	str_release(&switches);
 	return code;
-}
-
-/** Refuses a launcher that starts agents for one probe only: several probes are
- *  conducted by a process inside the job or on this machine. */
-static int check_conducted(const struct launcher_ops *ops,
-			   struct err *e)
-{
-	if (!spec_launcher_is(ops->name, LAUNCHER_ONCE)) {
-		return 0;
-	}
-	err_set(e, 0, "launcher '%s' starts agents for one probe only, not "
-		"for several", ops->name);
-	return err_hint(e, "run the probes one by one: gpucheck memlock, "
-			"ping, ib, p2p, allreduce");
-}
-
-/** The steps here, inside an allocation or on this machine; then the report. */
-static int conduct_here(const struct probe_start *t)
-{
-	struct step_place place = place_of(t);
-	struct err e = { 0 };
-	int code = -1;
-
-	if (conduct_run(t->c, &place, &e) == 0) {
-		code = show_run(place.dir, &t->s->spec, &e);
-	}
-	if (e.text[0] && code != CODE_HEALTHY) {
-		talk_err(&e);
-	}
-	if (code < 0) {
-		code = show_nothing(place.dir, t->s, &e, CODE_UNABLE);
-	}
-	talk("run directory: %s", place.dir);
-	resume_say_how(place.dir, code);
-	return code;
-}
-
-/** Checks the limits of the coordinator; only possible if it will run on this
- *  machine.  Returns 0, or -1 with @e. */
-static int check_files(const struct spec *s, struct err *e)
-{
-	return s->local ? coordinator_check_files((int)spec_local_agents(s),
-						  e) : 0;
 }
 
 int probe_run_start(const struct probe_start *t, struct err *e)
 {
+	const struct spec *s = &t->s->spec;
+	struct step_place place = place_of(t);
+	struct err why = { 0 };
 	struct launch *l;
 	sigset_t before;
-	int code;
+	int code = -1;
 
 	if (t->c && !t->c->after && !launcher_is_job(t->ops)) {
-		return conduct_here(t);
+		/* the steps here, inside an allocation or on this machine; then
+		 * the report */
+		if (conduct_run(t->c, &place, &why) == 0) {
+			code = show_run(place.dir, s, &why);
+		}
+		if (why.text[0] && code != CODE_HEALTHY) {
+			talk_err(&why);
+		}
+		if (code < 0) {
+			code = show_nothing(place.dir, t->s, &why, CODE_UNABLE);
+		}
+		talk("run directory: %s", place.dir);
+		resume_say_how(place.dir, code);
+		return code;
 	}
-	if (check_files(&t->s->spec, e) < 0) {
+	/* the limits of a coordinator that will run on this machine */
+	if (s->local &&
+	    coordinator_check_files((int)spec_local_agents(s), e) < 0) {
 		return -1;
 	}
 	/* hold signals, so that a half-started run is stopped as well */
@@ -649,57 +555,43 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 	return code;
 }
 
-/** Reports that a run was not started, and removes its directory, which would
- *  be in the way of a second try.  Returns CODE_UNABLE. */
-static int not_started(const char *dir, bool made, const struct session *s,
-		       const struct err *e)
-{
-	talk_err(e);
-	show_nothing(dir, s, e, CODE_UNABLE);
-	if (launch_is_unsure(e) || rundir_discard(dir, made) < 0) {
-		talk("run directory: %s", dir);
-	}
-	return CODE_UNABLE;
-}
-
-/** Refuse --metrics and --history with --no-wait if they are typed: "attach"
- *  writes them.  Settings of a file are not refused. */
-static int check_kept(const struct session *s, struct err *e)
-{
-	static const char *const kept[] = { "metrics", "history", NULL };
-
-	for (int i = 0; options_typed(s, "no-wait") && kept[i]; i++) {
-		const char *name = kept[i];
-
-		if (options_typed(s, name)) {
-			err_set(e, 0, "--no-wait does not go with --%s: a job "
-				"that never starts could not write it", name);
-			return err_hint(e, "leave out --no-wait, or wait with "
-					"\"gpucheck attach --%s=... DIR\"",
-					name);
-		}
-	}
-	return 0;
-}
-
 /** Checks that the launcher supports the requested options.  Returns
  *  CODE_HEALTHY, else CODE_USAGE with @e. */
 static int check_launcher(const struct probe_start *t, struct err *e)
 {
+	static const char *const kept[] = { "metrics", "history", NULL };
 	const struct spec *s = &t->s->spec;
-
+	const bool no_wait = s->no_wait && options_typed(t->s, "no-wait");
 	const int percent = t->c && t->c->least_percent ?
 				    t->c->least_percent : 100;
 
-	if ((s->no_wait && check_kept(t->s, e) < 0) ||
-	    (t->c && check_conducted(t->ops, e) < 0) ||
-	    budget_check(s, percent, e) < 0 ||
+	/* "attach" writes what is typed with --no-wait.  Settings of a file are
+	 * not refused. */
+	for (int i = 0; no_wait && kept[i]; i++) {
+		if (options_typed(t->s, kept[i])) {
+			err_set(e, 0, "--no-wait does not go with --%s: a job "
+				"that never starts could not write it",
+				kept[i]);
+			err_hint(e, "leave out --no-wait, or wait with "
+				 "\"gpucheck attach --%s=... DIR\"", kept[i]);
+			return CODE_USAGE;
+		}
+	}
+	/* several probes are conducted by a process inside the job or on this
+	 * machine */
+	if (t->c && spec_launcher_is(t->ops->name, LAUNCHER_ONCE)) {
+		err_set(e, 0, "launcher '%s' starts agents for one probe only, "
+			"not for several", t->ops->name);
+		err_hint(e, "run the probes one by one: gpucheck memlock, "
+			 "ping, ib, p2p, allreduce");
+		return CODE_USAGE;
+	}
+	if (budget_check(s, percent, e) < 0 ||
 	    launcher_check(t->ops, s, e) < 0) {
 		return CODE_USAGE;
 	}
 	/* one of the environment waits for its launcher */
-	if (s->no_wait && options_typed(t->s, "no-wait") && !s->dry_run &&
-	    !launcher_is_job(t->ops)) {
+	if (no_wait && !s->dry_run && !launcher_is_job(t->ops)) {
 		err_set(e, 0, "--no-wait needs a batch job, and launcher '%s' "
 			"submits none", t->ops->name);
 		return CODE_USAGE;
@@ -707,23 +599,18 @@ static int check_launcher(const struct probe_start *t, struct err *e)
 	return CODE_HEALTHY;
 }
 
-/** A probe that asks nodes what they have, or goes by their ports, is right on
- *  those without GPUs, too. */
-static bool any_node(const char *probe)
-{
-	const struct probe *p = probe_find(probe);
-
-	return p && (p->kind == PROBE_NODES || p->ports);
-}
-
 int probe_run_choose(struct probe_start *t, const struct session *s,
 		     const char *probe, const struct conductor *c,
 		     struct err *e)
 {
+	const struct probe *p = probe_find(probe);
+
 	*t = (struct probe_start){
 		.s = s, .c = c,
+		/* a probe that asks nodes what they have, or goes by their
+		 * ports, is right on those without GPUs, too */
 		.r = { .self = t->self, .probe = probe, .spec = &s->spec,
-		       .any_node = any_node(probe),
+		       .any_node = p && (p->kind == PROBE_NODES || p->ports),
 		       .extra = s->extra, .inner = c ? CONDUCT_COMMAND : NULL },
 	};
 	t->ops = launcher_choose(&s->spec, t->why, sizeof(t->why), e);
@@ -771,7 +658,14 @@ static int run(struct session *s, const char *probe, const char *drill,
 	}
 	rundir_claim(dir, &claim, who, sizeof(who));	/* it is new */
 	code = probe_run_start(&t, &e);
-	code = code < 0 ? not_started(dir, made, s, &e) : code;
+	if (code < 0) {
+		talk_err(&e);
+		code = show_nothing(dir, s, &e, CODE_UNABLE);
+		/* an empty directory would be in the way of a second try */
+		if (launch_is_unsure(&e) || rundir_discard(dir, made) < 0) {
+			talk("run directory: %s", dir);
+		}
+	}
 	rundir_unclaim(dir, claim);
 	return code;
 }

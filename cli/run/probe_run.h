@@ -33,7 +33,7 @@ struct step_place {
 	const char *self;	/* absolute path of this program */
 	const struct command *const *commands;	/* as in struct session */
 	const char *dir;	/* absolute; has the directories of the steps */
-	const char *whole;	/* the run directory of the whole; NULL: @dir */
+	const char *whole;	/* the run directory of the whole; absolute */
 	const char *launcher;	/* of each step: "local" or "srun" */
 	const struct spec *spec;	/* of the whole: what a step's command
 					 * knows of it is handed on */
@@ -269,11 +269,11 @@ int resume_main(struct session *s, const char *probe);
 int resume_options(struct session *s, const struct spec *stored,
 		   const char *drill, struct err *e);
 
-/** --@word=DIR does not go with option @o, which the run has as @stored has it:
- *  -1 with @e. */
-int resume_refuse(const struct session *s, const struct spec *stored,
-		  const struct spec_option *o, const char *word,
-		  struct err *e);
+/** The same for --@word=DIR, "resume" or "retest", without the check of the
+ *  result: the options @anew (NULL-ended) count if they were typed. */
+int left_options(struct session *s, const struct spec *stored,
+		 const char *word, const char *const *anew, const char *drill,
+		 struct err *e);
 
 /** Prints the command that continues the run in @dir, which ended with
  *  @code. */

@@ -36,7 +36,9 @@ static void name_option(const struct spec *s, const struct spec_option *o,
 	}
 }
 
-int resume_refuse(const struct session *s, const struct spec *stored,
+/** --@word=DIR does not go with option @o, which the run has as @stored has it:
+ *  -1 with @e. */
+static int refuse(const struct session *s, const struct spec *stored,
 		  const struct spec_option *o, const char *word, struct err *e)
 {
 	char typed[160], then[160];
@@ -73,50 +75,54 @@ static int check_drill(const struct session *s, const char *drill,
 	return rc;
 }
 
-static int check_typed(const struct session *s, const struct spec *stored,
-		       const struct spec_option *o, const char *drill,
-		       struct err *e)
+int left_options(struct session *s, const struct spec *stored,
+		 const char *word, const char *const *anew, const char *drill,
+		 struct err *e)
 {
-	if (strcmp(o->name, "faults") == 0) {
-		return check_drill(s, drill, e);
+	struct spec now = *stored;
+
+	now.commands = s->spec.commands;	/* which no run.json keeps */
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		const bool typed = s->typed[o - spec_options];
+
+		if (o->resumed == SPEC_COMMANDS ||
+		    (typed && (o->resumed == SPEC_LIMITS ||
+			       str_index(anew, o->name) >= 0))) {
+			spec_take(&now, &s->spec, o);
+		} else if (typed && strcmp(o->name, "faults") == 0) {
+			if (check_drill(s, drill, e) < 0) {
+				return -1;
+			}
+		} else if (typed && !spec_same(&s->spec, stored, o)) {
+			return refuse(s, stored, o, word, e);
+		}
 	}
-	return spec_same(&s->spec, stored, o) ? 0 : 
-			resume_refuse(s, stored, o, "resume", e);
+	s->spec = now;
+	return 0;
 }
 
 int resume_options(struct session *s, const struct spec *stored,
 		   const char *drill, struct err *e)
 {
-	struct spec now = *stored;
+	static const char *const none[] = { NULL };
 
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		const bool typed = s->typed[o - spec_options];
-
-		if (o->resumed == SPEC_COMMANDS ||
-		    (o->resumed == SPEC_LIMITS && typed)) {
-			spec_take(&now, &s->spec, o);
-		} else if (typed &&
-			   check_typed(s, stored, o, drill, e) < 0) {
-			return -1;
-		}
-	}
-	s->spec = now;
-	return spec_check(&s->spec, e);
+	return left_options(s, stored, "resume", none, drill, e) < 0 ?
+		       -1 : spec_check(&s->spec, e);
 }
 
 /* ---- resume -------------------------------------------------------------- */
 
-/** RUN_RESUME. */
-static json_t *renewed(const struct left *l, const struct session *s,
-		       const char *launcher, const struct conductor *c,
-		       struct err *e)
+/** Write RUN_RESUME and start the run. */
+static int go_on(const struct left *l, const struct session *s,
+		 const struct probe_start *t, struct err *e)
 {
 	json_t *run = json_deep_copy(l->run);
 	struct spec keep = s->spec;
+	int code = -1;
 
 	if (!run) {
 		err_set(e, ENOMEM, "no memory for the run");
-		return NULL;
+		return CODE_UNABLE;
 	}
 	/* choose the options that run.json keeps of a resumed run from keep:
 	 * those about a single command stay as in l->spec */
@@ -125,25 +131,13 @@ static json_t *renewed(const struct left *l, const struct session *s,
 			spec_take(&keep, &l->spec, o);
 		}
 	}
-	if (c) {
-		json_object_set_new(run, "conductor", json_string(c->name));
+	if (t->c) {
+		json_object_set_new(run, "conductor", json_string(t->c->name));
 	} else {
 		json_object_del(run, "conductor");
 	}
-	if (run_json_resume(run, s, &keep, launcher, e) < 0) {
-		json_decref(run);
-		return NULL;
-	}
-	return run;
-}
-
-static int go_on(const struct left *l, const struct session *s,
-		 const struct probe_start *t, struct err *e)
-{
-	json_t *run = renewed(l, s, t->ops->name, t->c, e);
-	int code = -1;
-
-	if (run && rundir_write_json(l->dir, RUN_RESUME, run, e) == 0) {
+	if (run_json_resume(run, s, &keep, t->ops->name, e) == 0 &&
+	    rundir_write_json(l->dir, RUN_RESUME, run, e) == 0) {
 		/* another coordinator listens elsewhere */
 		rundir_remove(l->dir, RUN_RENDEZVOUS);
 		code = probe_run_start(t, e);
@@ -155,19 +149,6 @@ static int go_on(const struct left *l, const struct session *s,
 	return code < 0 ? CODE_UNABLE : code;
 }
 
-/** Keeps the launcher and the number of nodes of the run unless others were
- *  typed; a Slurm launcher is chosen again. */
-static void settle_place(const struct left *l, struct session *s)
-{
-	if (!s->spec.launcher[0] && !s->spec.local &&
-	    !spec_launcher_is(l->launcher, LAUNCHER_SLURM)) {
-		STR_COPY(s->spec.launcher, l->launcher);
-	}
-	if (!s->spec.local && l->n_nodes > 0) {
-		s->spec.nodes = (int64_t)l->n_nodes;
-	}
-}
-
 static int launch(struct left *l, struct session *s, const char *probe,
 		  struct err *e)
 {
@@ -176,7 +157,15 @@ static int launch(struct left *l, struct session *s, const char *probe,
 	int code;
 
 	place.spec.resume[0] = '\0';	/* what comes after it has its own */
-	settle_place(l, &place);
+	/* keep the launcher and the number of nodes of the run unless others
+	 * were typed; a Slurm launcher is chosen again */
+	if (!place.spec.launcher[0] && !place.spec.local &&
+	    !spec_launcher_is(l->launcher, LAUNCHER_SLURM)) {
+		STR_COPY(place.spec.launcher, l->launcher);
+	}
+	if (!place.spec.local && l->n_nodes > 0) {
+		place.spec.nodes = (int64_t)l->n_nodes;
+	}
 	code = probe_run_choose(&t, &place, probe,
 				left_of_all(l) ? &conductor_all :
 				s->spec.diagnose ? &conductor_diagnose : NULL,
@@ -202,16 +191,31 @@ static int launch(struct left *l, struct session *s, const char *probe,
 				 go_on(l, s, &t, e);
 }
 
-/** An exit code: 0 when no process is at work on the run in @dir, else with
- *  @e. */
-static int check_over(const char *dir, struct err *e)
+/** Resumes the run in l->dir if no process is at work on it.  Returns an exit
+ *  code, with @e unless it is that of the report. */
+static int resume(struct left *l, struct session *s, const char *probe,
+		  struct err *e)
 {
 	json_t *run;
 	struct going g;
-	int going;
+	int code, going;
 
-	run = rundir_read_run(dir, NULL);
-	going = going_find(dir, run_file(run).launcher,
+	if (left_read(l, probe, "resume", e) < 0 ||
+	    resume_options(s, &l->spec, run_file(l->run).drill_text, e) < 0) {
+		return CODE_USAGE;
+	}
+	if (left_count(l, e) < 0) {
+		return CODE_UNABLE;
+	}
+	if (left_is_whole(l)) {
+		talk("nothing is left to measure in '%s': all %zu %s", l->dir,
+		     l->cells, left_of_all(l) ? "probes ended" :
+						"tests passed");
+		code = show_run(l->dir, &s->spec, e);
+		return code < 0 ? CODE_UNABLE : code;
+	}
+	run = rundir_read_run(l->dir, NULL);
+	going = going_find(l->dir, run_file(run).launcher,
 			   run_file(run).ended_utc[0], &g, e);
 	json_decref(run);
 	if (going < 0) {
@@ -220,49 +224,36 @@ static int check_over(const char *dir, struct err *e)
 		return CODE_UNABLE;
 	}
 	if (going > 0) {
-		err_set(e, 0, "the run in '%s' has not ended: %s", dir, g.who);
+		err_set(e, 0, "the run in '%s' has not ended: %s", l->dir,
+			g.who);
 		err_hint(e, "%s", g.hint);
 		going_release(&g);
 		return CODE_USAGE;
 	}
-	return CODE_HEALTHY;
+	return launch(l, s, probe, e);
 }
 
-/** Resumes the run in l->dir.  Returns an exit code, with @e unless it is that
- *  of the report. */
-static int resume(struct left *l, struct session *s, const char *probe,
-		  struct err *e)
-{
-	const char *drill;
-	int code;
-
-	if (left_read(l, probe, "resume", e) < 0) {
-		return CODE_USAGE;
-	}
-	drill = run_file(l->run).drill_text;
-	if (resume_options(s, &l->spec, drill, e) < 0) {
-		return CODE_USAGE;
-	}
-	if (left_count(l, e) < 0) {
-		return CODE_UNABLE;
-	}
-	if (!left_is_whole(l)) {
-		code = check_over(l->dir, e);
-		return code ? code : launch(l, s, probe, e);
-	}
-	talk("nothing is left to measure in '%s': all %zu %s", l->dir,
-	     l->cells, left_of_all(l) ? "probes ended" : "tests passed");
-	code = show_run(l->dir, &s->spec, e);
-	return code < 0 ? CODE_UNABLE : code;
-}
-
-/** The same while no other front is at work there. */
+/** Find the directory of --resume, and resume its run while no other front is
+ *  at work there.  Returns an exit code as resume(). */
 static int resume_alone(struct left *l, struct session *s, const char *probe,
 			struct err *e)
 {
-	char who[160];
+	char who[160], out[PATH_MAX];
 	int fd = -1, code;
 
+	if (!realpath(s->spec.resume, l->dir)) {
+		rundir_missing(s->spec.resume, e);
+		return CODE_USAGE;
+	}
+	if (s->spec.out[0] &&
+	    (!realpath(s->spec.out, out) || strcmp(out, l->dir) != 0)) {
+		err_set(e, 0, "--out does not go with --resume: rows are added "
+			"to '%s'", l->dir);
+		return CODE_USAGE;
+	}
+	if (ahead_take_pair(s, e) < 0) {
+		return CODE_USAGE;
+	}
 	if (rundir_check_own(l->dir, e) < 0) {
 		return CODE_UNABLE;
 	}
@@ -280,22 +271,6 @@ static int resume_alone(struct left *l, struct session *s, const char *probe,
 	return code;
 }
 
-static int find_dir(const struct session *s, char dir[PATH_MAX],
-		    struct err *e)
-{
-	char out[PATH_MAX];
-
-	if (!realpath(s->spec.resume, dir)) {
-		return rundir_missing(s->spec.resume, e);
-	}
-	if (s->spec.out[0] &&
-	    (!realpath(s->spec.out, out) || strcmp(out, dir) != 0)) {
-		return err_set(e, 0, "--out does not go with --resume: rows "
-			       "are added to '%s'", dir);
-	}
-	return 0;
-}
-
 int resume_main(struct session *s, const char *probe)
 {
 	struct left *l = calloc(1, sizeof(*l));
@@ -310,8 +285,7 @@ int resume_main(struct session *s, const char *probe)
 		err_hint(&e, "to see what is left: \"gpucheck %s --resume %s "
 			 "--dry-run\"", probe,
 			 str_quoted_dir(s->spec.resume, word, sizeof(word)));
-	} else if (find_dir(s, l->dir, &e) == 0 &&
-		   ahead_take_pair(s, &e) == 0) {
+	} else {
 		code = resume_alone(l, s, probe, &e);
 	}
 	if (e.text[0]) {

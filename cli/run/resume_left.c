@@ -102,36 +102,14 @@ static void read_nodes(struct left *l, const json_t *run)
 	}
 }
 
-/** Read the words after "--" of the first command into l->extra. Returns 0, or
- *  -1 without memory. */
-static int read_extra(struct left *l)
-{
-	const struct run_file f = run_file(l->run);
-	const json_t *argv = f.whole.given ? f.whole.argv : f.argv;
-	const json_t *word;
-	bool behind = false;
-	size_t i, n = 0;
-
-	l->extra = calloc(json_array_size(argv) + 1, sizeof(*l->extra));
-	if (!l->extra) {
-		return -1;
-	}
-	json_array_foreach(argv, i, word) {
-		const char *text = json_string_value(word);
-
-		if (behind && text) {
-			l->extra[n++] = (char *)text;
-		}
-		behind = behind || (text && strcmp(text, "--") == 0);
-	}
-	return 0;
-}
-
 int left_read(struct left *l, const char *probe, const char *word,
 	      struct err *e)
 {
-	json_t *options;
 	const struct launcher_ops *ops;
+	struct run_file f;
+	const json_t *argv, *word_of;
+	bool behind = false;
+	size_t i, n = 0;
 
 	/* first, so that the checked directory is the one that is read */
 	l->foreign = rundir_check_trust(l->dir, NULL) < 0;
@@ -142,13 +120,13 @@ int left_read(struct left *l, const char *probe, const char *word,
 	if (check_probe(l, probe, word, e) < 0) {
 		return -1;
 	}
-	options = run_file(l->run).options;
-	if (!options) {
+	f = run_file(l->run);
+	if (!f.options) {
 		err_set(e, 0, "run.json of '%s' does not contain the options "
 			"of the run", l->dir);
 		return err_hint(e, "an imported run cannot be resumed");
 	}
-	if (spec_from_json(&l->spec, options, e) < 0 ||
+	if (spec_from_json(&l->spec, f.options, e) < 0 ||
 	    json_opt_text(l->run, "launcher", l->launcher,
 			  sizeof(l->launcher), e) < 0) {
 		return err_hint(e, "run.json is damaged");
@@ -161,8 +139,21 @@ int left_read(struct left *l, const char *probe, const char *word,
 		l->spec.launcher[0] = '\0';
 	}
 	read_nodes(l, l->run);
-	return read_extra(l) < 0 ? err_set(e, ENOMEM, "no memory for a run") :
-				   0;
+	/* the words after "--" of the first command */
+	argv = f.whole.given ? f.whole.argv : f.argv;
+	l->extra = calloc(json_array_size(argv) + 1, sizeof(*l->extra));
+	if (!l->extra) {
+		return err_set(e, ENOMEM, "no memory for a run");
+	}
+	json_array_foreach(argv, i, word_of) {
+		const char *text = json_string_value(word_of);
+
+		if (behind && text) {
+			l->extra[n++] = (char *)text;
+		}
+		behind = behind || (text && strcmp(text, "--") == 0);
+	}
+	return 0;
 }
 
 static int take_row(void *arg, const void *row, struct err *e)
@@ -274,34 +265,30 @@ static void say_retest(const char *probe, const char *dir, const char *when)
 		  str_quoted_dir(dir, word, sizeof(word)));
 }
 
-/** Return true if the run in @dir has a test that --resume would measure. */
-static bool has_left(const char *dir, const char *probe)
-{
-	struct left *l = can_resume(probe) || strcmp(probe, "all") == 0 ?
-				 calloc(1, sizeof(*l)) : NULL;
-	bool has = false;
-
-	if (l) {
-		STR_COPY(l->dir, dir);
-		has = left_read(l, probe, "resume", NULL) == 0 &&
-		      left_count(l, NULL) == 0 && !left_is_whole(l);
-		left_release(l);
-		free(l);
-	}
-	return has;
-}
-
 void resume_say_how(const char *dir, int code)
 {
 	json_t *run = code == CODE_PARTIAL || code == CODE_FAULT ?
 			      rundir_read_json(dir, RUN_JSON, NULL) : NULL;
 	const struct run_file f = run_file(run);
 	const char *probe = f.probe, *of = f.retest.dir;
+	struct left *l = NULL;
 	char word[2 * PATH_MAX];
+	bool is_left = false;
 
+	if (f.options && code == CODE_PARTIAL &&
+	    (can_resume(probe) || strcmp(probe, "all") == 0)) {
+		l = calloc(1, sizeof(*l));
+	}
+	if (l) {
+		STR_COPY(l->dir, dir);
+		is_left = left_read(l, probe, "resume", NULL) == 0 &&
+			  left_count(l, NULL) == 0 && !left_is_whole(l);
+		left_release(l);
+		free(l);
+	}
 	if (!f.options) {
 		;	/* it was imported */
-	} else if (code == CODE_PARTIAL && has_left(dir, probe)) {
+	} else if (is_left) {
 		talk_hint("to measure what is missing: \"gpucheck %s "
 			  "--resume %s\"", probe,
 			  str_quoted_dir(dir, word, sizeof(word)));

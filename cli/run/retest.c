@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/front/options.h"
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
@@ -18,33 +19,45 @@ static const char *const anew[] = {
 	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 };
 
-/** The options of @stored, with those of now that change no test. */
-static int take_options(struct session *s, const struct spec *stored,
-			struct err *e)
+/** Take the options of the run of another user, which may name programs and
+ *  libraries: only the harmless ones, such as the pairs and nodes to
+ *  measure. */
+static int take_foreign(struct session *s, const struct left *l)
 {
-	struct spec now = *stored, fresh;
-
-	now.commands = s->spec.commands;	/* which no run.json keeps */
-	spec_init(&fresh);
-	spec_take(&now, &fresh, spec_find("faults"));
-	spec_take(&now, &fresh, spec_find("jobs"));	/* a retest is one */
-	spec_take(&now, &fresh, spec_find("lanes"));
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		const bool typed = s->typed[o - spec_options];
-		const bool is_anew = str_index(anew, o->name) >= 0;
-
-		if (o->resumed == SPEC_COMMANDS ||
-		    (typed && (o->resumed == SPEC_LIMITS || is_anew))) {
-			spec_take(&now, &s->spec, o);
-		} else if (typed && !spec_same(&s->spec, stored, o)) {
-			return resume_refuse(s, stored, o, "retest", e);
+		if (o->harmless && !s->typed[o - spec_options]) {
+			spec_take(&s->spec, &l->spec, o);
 		}
 	}
-	if (s->typed[spec_find("ssh") - spec_options]) {
-		spec_take(&now, &s->spec, spec_find("launcher"));
-		now.local = false;
+	talk("other users can write to '%s': of its options only nodes, pairs, "
+	     "sizes and transport are taken", l->dir);
+	return 0;
+}
+
+/** Take the options of the run, and those of now that change no test. */
+static int take_options(struct session *s, const struct left *l,
+			struct err *e)
+{
+	static const char *const single[] = { "jobs", "lanes" };
+	const bool by_ssh = options_typed(s, "ssh");
+	char launcher[sizeof(s->spec.launcher)];
+	struct spec fresh;
+
+	memcpy(launcher, s->spec.launcher, sizeof(launcher));
+	if (left_options(s, &l->spec, "retest", anew, "", e) < 0) {
+		return -1;
 	}
-	s->spec = now;
+	spec_init(&fresh);
+	for (size_t i = 0; i < sizeof(single) / sizeof(*single); i++) {
+		spec_take(&s->spec, &fresh, spec_find(single[i]));
+	}
+	if (!options_typed(s, "faults")) {
+		spec_take(&s->spec, &fresh, spec_find("faults"));
+	}
+	if (by_ssh) {
+		memcpy(s->spec.launcher, launcher, sizeof(launcher));
+		s->spec.local = false;
+	}
 	return 0;
 }
 
@@ -97,39 +110,6 @@ static void take_extra(struct session *s, struct left *l)
 	}
 }
 
-/** The run of another user may name programs and libraries in its options. */
-static int take_run(struct session *s, const struct left *l, struct err *e)
-{
-	if (!l->foreign) {
-		return take_options(s, &l->spec, e);
-	}
-	/* take from the run of another user only the pairs and nodes to
-	 * measure */
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->harmless && !s->typed[o - spec_options]) {
-			spec_take(&s->spec, &l->spec, o);
-		}
-	}
-	talk("other users can write to '%s': of its options only nodes, pairs, "
-	     "sizes and transport are taken", l->dir);
-	return 0;
-}
-
-static int nothing_found(struct left *l, const struct judged *j,
-			 const char *probe, struct err *e)
-{
-	char word[PATH_MAX];
-
-	err_set(e, 0, "the run in '%s' has found nothing to retest: %s", l->dir,
-		verdict_status_name(j->verdict.status));
-	if (left_count(l, NULL) == 0 && left_is_whole(l)) {
-		return -1;
-	}
-	return err_hint(e, "to measure what it lacks: \"gpucheck %s --resume "
-			"%s\"", probe,
-			str_quoted_dir(l->dir, word, sizeof(word)));
-}
-
 /** Retests the run in l->dir.  Returns an exit code, with @e on failure. */
 static int run(struct session *s, struct left *l, const struct judged *j,
 	       const char *probe,
@@ -138,6 +118,7 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 	       const struct conductor *c, struct err *e)
 {
 	struct retest_plan p;
+	char word[PATH_MAX];
 	int code = CODE_USAGE;
 	json_t *retest = NULL;
 
@@ -145,8 +126,15 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 		err_set(e, ENOMEM, "no memory for a retest");
 		code = CODE_UNABLE;
 	} else if (json_array_size(p.parts) == 0) {
-		nothing_found(l, j, probe, e);
-	} else if (take_run(s, l, e) == 0 &&
+		err_set(e, 0, "the run in '%s' has found nothing to retest: %s",
+			l->dir, verdict_status_name(j->verdict.status));
+		if (left_count(l, NULL) < 0 || !left_is_whole(l)) {
+			err_hint(e, "to measure what it lacks: \"gpucheck %s "
+				 "--resume %s\"", probe,
+				 str_quoted_dir(l->dir, word, sizeof(word)));
+		}
+	} else if ((l->foreign ? take_foreign(s, l) :
+				 take_options(s, l, e)) == 0 &&
 		   take_plan(s, &p, e) == 0) {
 		take_extra(s, l);
 		retest = run_part_json("retest", &(struct run_file){

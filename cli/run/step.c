@@ -81,16 +81,6 @@ static const struct launcher_ops launcher_step = {
 	.patience_ns = PATIENCE_NS,
 };
 
-static bool in_list(const char *const *list, const char *name)
-{
-	for (; list && *list; list++) {
-		if (strcmp(*list, name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** The option as @text would set it again: "--NAME=VALUE" for each line, for a
  *  list has more than one; as often as it counts. */
 static void add_option(struct args *a, const struct spec_option *o,
@@ -110,16 +100,6 @@ static void add_option(struct args *a, const struct spec_option *o,
 	}
 }
 
-/** Return true if @cmd knows the option and, if it is one of the option's
- *  words, @value. */
-static bool knows(const struct command *cmd, const struct spec_option *o,
-		  const char *value)
-{
-	const struct spec_word *w = o->words ? spec_word(o, value) : NULL;
-
-	return options_apply(cmd, o) && (!w || spec_word_of(w, cmd->takes));
-}
-
 int step_prepare(struct step_place *place, struct err *e)
 {
 	const bool again = rundir_has(place->dir, RUN_RESUME);
@@ -134,27 +114,10 @@ int step_prepare(struct step_place *place, struct err *e)
 		rc = rundir_write_text(place->dir, DRILL_FILE,
 				       run_file(run).drill_text, 0666, e);
 	}
-	place->whole = place->dir;
 	place->submitted = strcmp(run_file(run).launcher,
 				  place->launcher) != 0;
 	json_decref(run);
 	return rc;
-}
-
-/** Add the reference of the whole for the probe of @r, if it has one; a name or
- *  a table is for collectives. */
-static void add_reference(const struct step *r, const char *text,
-			  struct args *a)
-{
-	const struct probe *probe = probe_find(r->command);
-	char dir[PATH_MAX];
-	int none = reference_find(text, r->command, dir, NULL);
-
-	if (none == 0) {
-		args_addf(a, "--reference=%s", dir);
-	} else if (none > 0 && probe->kind == PROBE_COLLECTIVE) {
-		args_addf(a, "--reference=%s", text);
-	}
 }
 
 /** The options of the whole that the command of @r knows. */
@@ -162,20 +125,34 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		    struct args *a)
 {
 	const struct command *cmd = command_find(place->commands, r->command);
-	char text[SPEC_VALUE_MAX];
+	const struct probe *probe = probe_find(r->command);
+	char text[SPEC_VALUE_MAX], dir[PATH_MAX];
+	int none;
 
 	for (const struct spec_option *o = spec_options; o->name; o++) {
+		const struct spec_word *w;
+
 		spec_text(place->spec, o, text, sizeof(text));
-		if (spec_is_default(place->spec, o) || !knows(cmd, o, text) ||
-		    in_list(own_options, o->name) ||
-		    in_list(r->without, o->name)) {
+		w = o->words ? spec_word(o, text) : NULL;
+		if (spec_is_default(place->spec, o) ||
+		    !options_apply(cmd, o) ||
+		    (w && !spec_word_of(w, cmd->takes)) ||
+		    str_index(own_options, o->name) >= 0 ||
+		    (r->without && str_index(r->without, o->name) >= 0)) {
 			continue;
 		}
 		if (strcmp(o->name, "faults") == 0) {
-			args_addf(a, "--faults=%s/" DRILL_FILE,
-				  place->whole ? place->whole : place->dir);
+			args_addf(a, "--faults=%s/" DRILL_FILE, place->whole);
 		} else if (strcmp(o->name, "reference") == 0) {
-			add_reference(r, text, a);
+			/* that of this probe; a name or a table is for
+			 * collectives */
+			none = reference_find(text, r->command, dir, NULL);
+			if (none == 0) {
+				args_addf(a, "--reference=%s", dir);
+			} else if (none > 0 &&
+				   probe->kind == PROBE_COLLECTIVE) {
+				args_addf(a, "--reference=%s", text);
+			}
 		} else {
 			add_option(a, o, text);
 		}
@@ -213,31 +190,6 @@ void step_args(const struct step_place *place, const struct step *r,
 	}
 }
 
-/** The step's environment: less the options that it is handed. */
-static void compose_env(const struct step_place *place, const struct step *r,
-			struct args *env)
-{
-	char name[64];
-
-	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (o->commands & place->takes) {
-			args_add(env, options_env_name(o, name, sizeof(name)));
-		}
-	}
-	args_add(env, CONFIG_ENV "=" CONFIG_NONE);	/* it is told all */
-	if (place->submitted) {
-		args_addf(env, "%s=%s", STEP_SHELL_ENV, place->whole);
-	}
-	args_addf(env, "%s=%s", STEP_WHOLE_ENV,
-		  place->whole ? place->whole : place->dir);
-	/* its output is kept in a file */
-	args_add(env, "GPUCHECK_COLOR=never");
-	args_add(env, "GPUCHECK_PROGRESS=never");
-	for (const char *const *e = r->env; e && *e; e++) {
-		args_add(env, *e);
-	}
-}
-
 /** logs/NAME.txt, below the directory of the whole; returns @name. */
 static const char *log_name(const struct step *r, char name[NAME_MAX])
 {
@@ -249,62 +201,33 @@ static int start(const struct step_place *place, const struct step *r,
 		 int64_t left_ns, struct launch *l, struct err *e)
 {
 	struct args a = { 0 }, env = { 0 };
-	char name[NAME_MAX];
+	char name[NAME_MAX], variable[64];
 	int rc;
 
 	step_args(place, r, left_ns, &a);
-	compose_env(place, r, &env);
+	/* the environment, less the options that the step is handed */
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->commands & place->takes) {
+			args_add(&env, options_env_name(o, variable,
+							sizeof(variable)));
+		}
+	}
+	args_add(&env, CONFIG_ENV "=" CONFIG_NONE);	/* it is told all */
+	if (place->submitted) {
+		args_addf(&env, "%s=%s", STEP_SHELL_ENV, place->whole);
+	}
+	args_addf(&env, "%s=%s", STEP_WHOLE_ENV, place->whole);
+	/* its output is kept in a file */
+	args_add(&env, "GPUCHECK_COLOR=never");
+	args_add(&env, "GPUCHECK_PROGRESS=never");
+	for (const char *const *v = r->env; v && *v; v++) {
+		args_add(&env, *v);
+	}
 	rc = launch_child_start(&l->child, &a, &env, -1, place->dir,
 				log_name(r, name), e);
 	args_release(&env);
 	args_release(&a);
 	return rc;
-}
-
-/** Waits for the report of a step whose run is over; returns true if it ends in
- *  time.  TERM would stop the report, so it is only sent if the step has more
- *  to do (@goes_on).  A second request to stop does not wait for the report
- *  either. */
-static bool ends_in_time(struct launch *l, bool goes_on,
-			 struct step_place *place)
-{
-	const int64_t deadline_ns = clock_now_ns() + REPORT_NS;
-
-	while (!launch_child_ended(&l->child)) {
-		if (clock_now_ns() > deadline_ns) {
-			return false;
-		}
-		if (!follow_take_signal(LOOK_NS)) {
-			continue;
-		}
-		if (place->stopped) {
-			talk("stopping at once");
-			return false;
-		}
-		place->stopped = true;
-		talk("stopping after the report; finished tests are kept "
-		     "(again: stop at once)");
-		if (goes_on) {
-			launch_child_signal(&l->child, SIGTERM);
-		}
-	}
-	return true;
-}
-
-static void see_off(struct launch *l, bool goes_on, struct step_place *place)
-{
-	int64_t deadline_ns;
-
-	if (ends_in_time(l, goes_on, place)) {
-		return;
-	}
-	launch_child_signal(&l->child, SIGKILL);
-	deadline_ns = clock_now_ns() + KILL_NS;
-	while (!launch_child_ended(&l->child) &&
-	       clock_now_ns() < deadline_ns) {
-		/* more of them ask for no more than this */
-		follow_take_signal(LOOK_NS);
-	}
 }
 
 /** Takes the last error message of the step's output, for a step that left none
@@ -372,7 +295,9 @@ static void judge(const struct step_place *place, const struct step *r,
 	}
 }
 
-/** It goes; until it has ended. */
+/** Follow the run of a step to its end, and wait for its report.  TERM would
+ *  stop the report, so it is only sent if the step has more to do.  A second
+ *  request to stop does not wait for the report either. */
 static void follow(struct step_place *place, const struct step *r,
 		   struct launch *l)
 {
@@ -380,6 +305,8 @@ static void follow(struct step_place *place, const struct step *r,
 	struct launch_state last;
 	struct watch watch;
 	char dir[PATH_MAX];
+	int64_t deadline_ns;
+	bool hard = false;
 
 	s.quiet = s.quiet || r->quiet;
 	if (rundir_path(place->dir, r->name, dir, NULL) == 0 &&
@@ -387,7 +314,33 @@ static void follow(struct step_place *place, const struct step *r,
 		    FOLLOW_STOPPED) {
 		place->stopped = true;
 	}
-	see_off(l, r->goes_on, place);
+	deadline_ns = clock_now_ns() + REPORT_NS;
+	while (!hard && !launch_child_ended(&l->child)) {
+		if (clock_now_ns() > deadline_ns) {
+			hard = true;
+		} else if (!follow_take_signal(LOOK_NS)) {
+			continue;
+		} else if (place->stopped) {
+			talk("stopping at once");
+			hard = true;
+		} else {
+			place->stopped = true;
+			talk("stopping after the report; finished tests are "
+			     "kept (again: stop at once)");
+			if (r->goes_on) {
+				launch_child_signal(&l->child, SIGTERM);
+			}
+		}
+	}
+	if (hard) {
+		launch_child_signal(&l->child, SIGKILL);
+	}
+	deadline_ns = clock_now_ns() + KILL_NS;
+	while (!launch_child_ended(&l->child) &&
+	       clock_now_ns() < deadline_ns) {
+		/* more signals ask for no more than this */
+		follow_take_signal(LOOK_NS);
+	}
 	launch_child_end(&l->child);
 }
 
