@@ -17,12 +17,22 @@
 
 /* ---- args ---------------------------------------------------------------- */
 
-/** Take @arg (malloc'ed, or NULL when that failed) as the last argument. */
-static void take(struct args *a, char *arg)
+void args_add(struct args *a, const char *arg)
 {
-	char **grown = arg ? realloc(a->argv, (a->n + 2) * sizeof(char *)) :
-			     NULL;
+	args_addf(a, "%s", arg);
+}
 
+void args_addf(struct args *a, const char *fmt, ...)
+{
+	char *arg, **grown;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&arg, fmt, ap) < 0) {
+		arg = NULL;
+	}
+	va_end(ap);
+	grown = arg ? realloc(a->argv, (a->n + 2) * sizeof(char *)) : NULL;
 	if (!grown) {
 		free(arg);
 		a->failed = true;
@@ -31,24 +41,6 @@ static void take(struct args *a, char *arg)
 	a->argv = grown;
 	a->argv[a->n++] = arg;
 	a->argv[a->n] = NULL;
-}
-
-void args_add(struct args *a, const char *arg)
-{
-	take(a, strdup(arg));
-}
-
-void args_addf(struct args *a, const char *fmt, ...)
-{
-	char *arg;
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (vasprintf(&arg, fmt, ap) < 0) {
-		arg = NULL;
-	}
-	va_end(ap);
-	take(a, arg);
 }
 
 void args_words(struct args *a, const char *words)

@@ -67,35 +67,24 @@ static int env_start(struct launch *l, const struct launch_request *r,
 	return 0;
 }
 
-/**
- * 1: the coordinator has given a sign of life lately; 0: none yet; -1: it did
- * once, and no longer does.  Nobody else would tell: its node may be gone.
- */
-static int look_for_sign(struct launch *l)
+static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
 	const int64_t now = clock_now_ns(), sign_ns = rundir_sign_ns(l->dir);
 
+	(void)e;
 	if (sign_ns && sign_ns != l->sign_ns) {
 		l->sign_ns = sign_ns;
 		l->seen_ns = now;
 	}
-	return !l->seen_ns			   ? 0 :
-	       now - l->seen_ns > l->patience_ns ? -1 : 1;
-}
-
-static int env_poll(struct launch *l, struct launch_state *st, struct err *e)
-{
-	const int sign = look_for_sign(l);
-
-	(void)e;
-	if (sign < 0) {
-		launch_say(st, LAUNCH_ENDED, -1, "the coordinator no longer "
-			   "responds: rank 0 has ended or its node is down");
-	} else if (sign == 0) {
+	if (!l->seen_ns) {
 		launch_say(st, LAUNCH_PENDING, -1, "waiting for agents; start "
 			   "one per node, or one per GPU with mpirun or "
 			   "torchrun");
 		snprintf(st->hint, sizeof(st->hint), "%.300s", l->command);
+	} else if (now - l->seen_ns > l->patience_ns) {
+		/* no other process would tell: its node may be gone */
+		launch_say(st, LAUNCH_ENDED, -1, "the coordinator no longer "
+			   "responds: rank 0 has ended or its node is down");
 	} else {
 		launch_say(st, LAUNCH_RUNNING, -1, "the agents are running");
 	}

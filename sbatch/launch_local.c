@@ -126,14 +126,6 @@ static int local_start(struct launch *l, const struct launch_request *r,
 	return rc;
 }
 
-/** The first has the coordinator, and says so when that does not start: the
- *  others would wait for it as long as they may. */
-static bool lacks_coordinator(const struct launch *l, size_t running)
-{
-	return running > 0 && l->agents[0].child.ended &&
-	       l->agents[0].child.exit_code == CODE_UNABLE;
-}
-
 /** Report an agent that died before it connected, so that it is neither waited
  *  for nor called late; the coordinator notices later ends by itself. An agent
  *  that waited in vain for the coordinator is not reported. */
@@ -175,7 +167,10 @@ static int local_poll(struct launch *l, struct launch_state *st,
 			worst = l->agents[k].child.exit_code;
 		}
 	}
-	if (!l->in_vain && lacks_coordinator(l, running)) {
+	/* the first has the coordinator, and reports when that does not start:
+	 * the others would wait for it as long as they may */
+	if (!l->in_vain && running > 0 && l->agents[0].child.ended &&
+	    l->agents[0].child.exit_code == CODE_UNABLE) {
 		l->in_vain = true;
 		local_stop(l, false);
 	}

@@ -10,7 +10,6 @@
 
 #include "lib/base/clock.h"
 #include "lib/data/rundir.h"
-#include "sbatch/absent.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 
@@ -35,16 +34,6 @@ struct variable {
 	bool last;		/* a line with a value of it ends the script */
 };
 
-/** The one whose name stands at @at, NULL when none does. */
-static const struct variable *variable_at(const struct variable *v,
-					  const char *at)
-{
-	while (v->name && !str_starts(at, v->name)) {
-		v++;
-	}
-	return v->name ? v : NULL;
-}
-
 /** Copy the template; a line with a name whose value is empty is left out. */
 static void fill(const struct variable *vars, struct str *out)
 {
@@ -52,8 +41,12 @@ static void fill(const struct variable *vars, struct str *out)
 	bool empty = false, last = false;
 
 	for (const char *at = job_template; *at;) {
-		const struct variable *v = variable_at(vars, at);
+		const struct variable *v = vars;
 
+		while (v->name && !str_starts(at, v->name)) {
+			v++;
+		}
+		v = v->name ? v : NULL;
 		empty = empty || (v && !*v->value);
 		last = last || (v && v->last);
 		str_addmem(&line, v ? v->value : at, v ? strlen(v->value) : 1);
@@ -350,65 +343,52 @@ static int sbatch_describe(const struct launch_request *r, struct str *out,
 	return 0;
 }
 
-/** Return true if the directory already has @script: a script that is submitted
- *  again needs no room on a full disk. */
-static bool is_written(const char *dir, const struct str *script)
-{
-	size_t len = 0;
-	char *text = rundir_read_text(dir, RUN_JOB_SCRIPT, script->len + 1,
-				      &len, NULL);
-	const bool is = text && !script->failed && len == script->len &&
-			memcmp(text, str_text(script), len) == 0;
-
-	free(text);
-	return is;
-}
-
+/** Write the script of @r into its directory, unless it is there: a script that
+ *  is submitted again needs no room on a full disk. */
 static int write_script(const struct launch_request *r, struct err *e)
 {
 	struct str script = STR_INIT;
 	int rc = job_script_write(r, &script, e);
+	size_t len = 0;
+	char *text = rc < 0 ? NULL : rundir_read_text(r->dir, RUN_JOB_SCRIPT,
+						      script.len + 1, &len,
+						      NULL);
 
-	if (rc == 0 && !is_written(r->dir, &script)) {
+	if (rc == 0 && (!text || script.failed || len != script.len ||
+			memcmp(text, str_text(&script), len) != 0)) {
 		rc = rundir_write_text(r->dir, RUN_JOB_SCRIPT,
 				       str_text(&script), 0755, e);
 	}
+	free(text);
 	str_release(&script);
 	return rc;
-}
-
-/** Set a hint at the option that sbatch says it does not know. */
-static void hint_refusal(struct err *e)
-{
-	static const struct {
-		const char *says, *hint;
-	} known[] = {
-		{ .says = "Invalid node name",
-		  .hint = "--nodelist or -x names a node that Slurm does not "
-			  "know; \"sinfo -N\" lists them" },
-		{ .says = "invalid partition",
-		  .hint = "\"sinfo -s\" lists the partitions, to name as in "
-			  "\"-- --partition=NAME\"" },
-		{ .says = "Invalid partition",
-		  .hint = "\"sinfo -s\" lists the partitions, to name as in "
-			  "\"-- --partition=NAME\"" },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strstr(e->text, known[i].says)) {
-			err_hint(e, "%s", known[i].hint);
-			return;
-		}
-	}
-	err_hint(e, "options after -- go to sbatch, for example \"-- "
-		    "--partition=NAME --account=NAME\"");
 }
 
 static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		  struct err *e)
 {
+	/* hints at the option that sbatch says it does not know; the last row
+	 * matches any text */
+	static const struct {
+		const char *says, *hint;
+	} known[] = {
+		{ .says = "fetch_config",
+		  .hint = "this machine belongs to no cluster of Slurm: "
+			  "--local is this machine alone, --ssh=HOSTS "
+			  "others" },
+		{ .says = "Invalid node name",
+		  .hint = "--nodelist or -x names a node that Slurm does not "
+			  "know; \"sinfo -N\" lists them" },
+		{ .says = "nvalid partition",
+		  .hint = "\"sinfo -s\" lists the partitions, to name as in "
+			  "\"-- --partition=NAME\"" },
+		{ .says = "",
+		  .hint = "options after -- go to sbatch, for example \"-- "
+			  "--partition=NAME --account=NAME\"" },
+	};
 	struct args a = { 0 };
 	struct str out = STR_INIT;
+	size_t i = 0;
 	int rc;
 
 	if (compose(r, &a, e) < 0) {
@@ -418,12 +398,11 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		     -1 : slurm_parse_job_id(str_text(&out), job, e);
 	if (rc < 0 && launch_is_unsure(e)) {
 		err_hint(e, "\"squeue --me\" shows whether it was submitted");
-	} else if (rc < 0 && strstr(e->text, "fetch_config")) {
-		err_hint(e, "this machine belongs to no cluster of Slurm: "
-			    "--local is this machine alone, --ssh=HOSTS "
-			    "others");
 	} else if (rc < 0) {
-		hint_refusal(e);
+		while (e && !strstr(e->text, known[i].says)) {
+			i++;
+		}
+		err_hint(e, "%s", known[i].hint);
 	}
 	str_release(&out);
 	return rc;
@@ -516,71 +495,48 @@ static int ask(struct launch *l, struct err *e)
 	return rc;
 }
 
-/** Return true if no part of the run has begun.  The coordinator of a resumed
- *  run removes RUN_RESUME. */
-static bool is_untouched(const char *dir)
-{
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const struct run_file f = run_file(run);
-	const bool begun = f.planned.given || f.ended_utc[0] ||
-			   rundir_sign_ns(dir);
-
-	json_decref(run);
-	return rundir_has(dir, RUN_RESUME) || (run && !begun);
-}
-
-/** The first node cannot start the program of the script: its last words are
- *  that line, and the job's exit code is the shell's. */
-static bool lacks_program(const struct launch *l, char says[256])
-{
-	char *text = rundir_read_text(l->dir, RUN_JOB_OUT, OUT_MAX, NULL, NULL);
-	const char *at = text ? strstr(text, l->r->self) : NULL;
-	const bool is = at && (l->job_is.exit_code == 126 ||
-			       l->job_is.exit_code == 127);
-
-	if (is) {
-		snprintf(says, 256, "%.*s", (int)strcspn(at, "\n"), at);
-	}
-	free(text);
-	return is;
-}
-
-/** Slurm has put the job back, since its first node does not answer: it waits
- *  for it from then on. */
-static bool is_put_back(const struct launch *l, struct slurm_node *node,
-			char says[256])
-{
-	struct str out = STR_INIT;
-	const char *at;
-	bool is = false;
-
-	if (l->job_is.restarts == 0 || !l->job_is.batch_host[0]) {
-		return false;
-	}
-	slurm_ask_nodes(l->job_is.batch_host, &out, NULL);
-	at = str_text(&out);
-	if (slurm_parse_node(&at, node)) {
-		is = strchr(node->state, '*') ||
-		     slurm_state_is_out(node->state);
-		snprintf(says, 256, "Slurm cannot start the job on %s, and has "
-			 "it as %s%s%s", node->name, node->state,
-			 node->why[0] ? ": " : "", node->why);
-	}
-	str_release(&out);
-	return is;
-}
-
 /** The code of why a job could not begin on @node; NULL: it could, or another
  *  one would not either. */
 static const char *find_lost(const struct launch *l, struct slurm_node *node,
 			     char says[256])
 {
+	const struct slurm_job *job = &l->job_is;
+	struct str out = STR_INIT;
+	bool is = false;
+	const char *at;
+	char *text;
+
 	if (l->state.phase != LAUNCH_ENDED) {
-		return is_put_back(l, node, says) ? "task_launch_failed" : NULL;
+		if (job->restarts == 0 || !job->batch_host[0]) {
+			return NULL;
+		}
+		/* Slurm has put the job back, since its first node does not
+		 * answer: it waits for it from then on */
+		slurm_ask_nodes(job->batch_host, &out, NULL);
+		at = str_text(&out);
+		if (slurm_parse_node(&at, node)) {
+			is = strchr(node->state, '*') ||
+			     slurm_state_is_out(node->state);
+			snprintf(says, 256, "Slurm cannot start the job on %s, "
+				 "and has it as %s%s%s", node->name,
+				 node->state, node->why[0] ? ": " : "",
+				 node->why);
+		}
+		str_release(&out);
+		return is ? "task_launch_failed" : NULL;
 	}
-	if (l->restarts == 0 && lacks_program(l, says) &&
-	    slurm_is_node(l->job_is.batch_host)) {
-		STR_COPY(node->name, l->job_is.batch_host);
+	/* if the first node cannot start the program of the script, its last
+	 * words are that line, and the job's exit code is the shell's */
+	text = l->restarts > 0 ? NULL :
+	       rundir_read_text(l->dir, RUN_JOB_OUT, OUT_MAX, NULL, NULL);
+	at = text ? strstr(text, l->r->self) : NULL;
+	is = at && (job->exit_code == 126 || job->exit_code == 127);
+	if (is) {
+		snprintf(says, 256, "%.*s", (int)strcspn(at, "\n"), at);
+	}
+	free(text);
+	if (is && slurm_is_node(job->batch_host)) {
+		STR_COPY(node->name, job->batch_host);
 		return "program_not_started";
 	}
 	return l->nodes[0] && slurm_blame_prolog(l->nodes, node, says) ?
@@ -599,12 +555,26 @@ static bool submit_less(struct launch *l)
 	const size_t len = strlen(s->exclude);
 	const int64_t nodes = job_script_nodes(s);
 	struct launch_request r;
+	struct run_file f;
 	const char *code;
+	json_t *run;
+	bool begun;
 	char says[256];
 
-	code = l->r && l->restarts < RESTARTS && nodes > 1 &&
-			       is_untouched(l->dir) ?
-		       find_lost(l, &node, says) : NULL;
+	if (!l->r || l->restarts >= RESTARTS || nodes <= 1) {
+		return false;
+	}
+	/* has any part of the run begun?  The coordinator of a resumed run
+	 * removes RUN_RESUME. */
+	run = rundir_read_json(l->dir, RUN_JSON, NULL);
+	f = run_file(run);
+	begun = !run || f.planned.given || f.ended_utc[0] ||
+		rundir_sign_ns(l->dir);
+	json_decref(run);
+	if (begun && !rundir_has(l->dir, RUN_RESUME)) {
+		return false;
+	}
+	code = find_lost(l, &node, says);
 	if (!code || len + strlen(node.name) + 2 > sizeof(s->exclude)) {
 		return false;
 	}

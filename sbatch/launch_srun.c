@@ -154,34 +154,27 @@ static int srun_poll(struct launch *l, struct launch_state *st,
 	return 0;
 }
 
-/** Each group of a heterogeneous job has a number of its own, and steps by it:
- *  "42,43", else "42". */
-static void add_jobs(const struct launch *l, struct str *jobs)
+/** "42.3", our step; false when Slurm does not say. */
+static bool find_step(const struct launch *l, char *step, size_t size)
 {
 	const int64_t groups = env_number("SLURM_HET_SIZE", 1000);
+	struct args a = { 0 };
+	struct str out = STR_INIT, jobs = STR_INIT;
+	const char *id;
 	char name[64];
+	bool found;
 
-	str_add(jobs, l->job_id);
+	/* each group of a heterogeneous job has a number of its own, and steps
+	 * by it: "42,43", else "42" */
+	str_add(&jobs, l->job_id);
 	for (int64_t i = 0; i < groups; i++) {
-		const char *id;
-
 		snprintf(name, sizeof(name),
 			 "SLURM_JOB_ID_HET_GROUP_%" PRId64, i);
 		id = getenv(name);
 		if (id) {
-			str_addf(jobs, ",%s", id);
+			str_addf(&jobs, ",%s", id);
 		}
 	}
-}
-
-/** "42.3", our step; false when Slurm does not say. */
-static bool find_step(const struct launch *l, char *step, size_t size)
-{
-	struct args a = { 0 };
-	struct str out = STR_INIT, jobs = STR_INIT;
-	bool found;
-
-	add_jobs(l, &jobs);
 	args_words(&a, "squeue --steps --noheader --format=%i|%j");
 	args_addf(&a, "--jobs=%s", str_text(&jobs));
 	str_release(&jobs);

@@ -79,31 +79,6 @@ static void add_variable(const char *name, const char *value, struct str *out)
 	str_add_quoted(out, value);
 }
 
-/** Settings of NCCL and where its library is are meant for the agents, as
- *  Slurm would hand them on. */
-static void add_environment(struct str *out)
-{
-	for (char **at = environ; *at; at++) {
-		const size_t n = strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-					     "0123456789");
-
-		if ((*at)[n] == '=' &&
-		    (str_starts(*at, "NCCL_") ||
-		     (str_starts(*at, "GPUCHECK_") &&
-		      str_starts(*at + n - 4, "_LIB=")))) {
-			str_addf(out, " %.*s=", (int)n, *at);
-			str_add_quoted(out, *at + n + 1);
-		}
-	}
-}
-
-static long long own_size(const struct launch_request *r)
-{
-	struct stat st;
-
-	return stat(r->self, &st) == 0 ? (long long)st.st_size : 0;
-}
-
 /**
  * Add the script that the remote shell runs: the agent calls back the machine
  * from which ssh came, and the copied program is removed when the agent ends.
@@ -113,6 +88,7 @@ static void add_script(const struct launch_request *r,
 		       struct str *out)
 {
 	const char *name = hosts_name(hosts->names[rank]);
+	struct stat own;
 	struct ip_addr ip;
 	struct str text = STR_INIT;
 	json_t *json;
@@ -135,7 +111,20 @@ static void add_script(const struct launch_request *r,
 	add_variable("GPUCHECK_BOOT_OPTIONS", str_text(&text), out);
 	str_release(&text);
 	json_decref(json);
-	add_environment(out);
+	/* settings of NCCL and where its library is are meant for the agents,
+	 * as Slurm would hand them on */
+	for (char **at = environ; *at; at++) {
+		const size_t n = strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+					     "0123456789");
+
+		if ((*at)[n] == '=' &&
+		    (str_starts(*at, "NCCL_") ||
+		     (str_starts(*at, "GPUCHECK_") &&
+		      str_starts(*at + n - 4, "_LIB=")))) {
+			str_addf(out, " %.*s=", (int)n, *at);
+			str_add_quoted(out, *at + n + 1);
+		}
+	}
 	if (r->spec->ssh_path[0]) {
 		str_add(out, "; exec ");
 		str_add_quoted(out, r->spec->ssh_path);
@@ -145,7 +134,7 @@ static void add_script(const struct launch_request *r,
 			 "trap 'exit 1' HUP INT TERM; "
 			 "head -c %lld >\"$d/gpucheck\" && "
 			 "chmod 700 \"$d/gpucheck\" && \"$d/gpucheck\"",
-			 own_size(r));
+			 stat(r->self, &own) == 0 ? (long long)own.st_size : 0);
 	}
 	str_add(out, " agent ");
 	str_add_quoted(out, r->dir);
@@ -197,37 +186,29 @@ static int ssh_describe(const struct launch_request *r, struct str *out,
 
 /* ---- what goes along ----------------------------------------------------- */
 
-/** Append the file @path to @fd; 0, or -1 with errno. */
-static int append_file(int fd, const char *path)
-{
-	int in = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (in < 0) {
-		return -1;
-	}
-	do {
-		n = sendfile(fd, in, NULL, 1 << 20);
-	} while (n > 0);
-	close(in);
-	return n < 0 ? -1 : 0;
-}
-
 /** A file in memory: the token's line, then the program. */
 static int make_material(const struct launch_request *r, const char *token,
 			 struct err *e)
 {
+	const bool copied = !r->spec->ssh_path[0];
 	int fd = memfd_create("gpucheck", MFD_CLOEXEC);
+	int in = copied ? open(r->self, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t n = fd < 0 || (copied && in < 0) ? -1 :
+		    dprintf(fd, "%s\n", token);
 
-	if (fd < 0 || dprintf(fd, "%s\n", token) < 0 ||
-	    (!r->spec->ssh_path[0] && append_file(fd, r->self) < 0)) {
-		err_set(e, errno, "no memory for the command of ssh");
-		if (fd >= 0) {
-			close(fd);
-		}
-		return -1;
+	while (copied && n > 0) {
+		n = sendfile(fd, in, NULL, 1 << 20);
 	}
-	return fd;
+	if (n < 0) {
+		err_set(e, errno, "no memory for the command of ssh");
+	}
+	if (in >= 0) {
+		close(in);
+	}
+	if (n < 0 && fd >= 0) {
+		close(fd);
+	}
+	return n < 0 ? -1 : fd;
 }
 
 /* ---- start --------------------------------------------------------------- */
@@ -272,21 +253,6 @@ static int start_coordinator(struct launch *l, const struct launch_request *r,
 	return rc;
 }
 
-static int start_agent(struct launch *l, size_t k,
-		       const struct launch_request *r, uint16_t port,
-		       struct err *e)
-{
-	struct args args = { 0 };
-	char log[NAME_MAX];
-	int rc;
-
-	compose(r, &l->hosts, k, port, &args);
-	rc = launch_child_start(&l->agents[k].child, &args, NULL, l->material,
-				r->dir, log_name(l, k, log), e);
-	args_release(&args);
-	return rc;
-}
-
 static void signal_agents(struct launch *l, int sig)
 {
 	for (size_t k = 0; k < l->hosts.n; k++) {
@@ -322,7 +288,7 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 		     struct err *e)
 {
 	unsigned char token[TOKEN_BYTES];
-	char hex[2 * TOKEN_BYTES + 1];
+	char hex[2 * TOKEN_BYTES + 1], log[NAME_MAX];
 	uint16_t port;
 	int fd, rc;
 
@@ -350,13 +316,19 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 	if (rc < 0) {
 		return -1;
 	}
-	for (size_t k = 0; k < l->hosts.n; k++) {
-		if (start_agent(l, k, r, port, e) < 0) {
-			ssh_stop(l, true);
-			return -1;
-		}
+	for (size_t k = 0; k < l->hosts.n && rc == 0; k++) {
+		struct args args = { 0 };
+
+		compose(r, &l->hosts, k, port, &args);
+		rc = launch_child_start(&l->agents[k].child, &args, NULL,
+					l->material, r->dir,
+					log_name(l, k, log), e);
+		args_release(&args);
 	}
-	return 0;
+	if (rc < 0) {
+		ssh_stop(l, true);
+	}
+	return rc;
 }
 
 /* ---- who will not come --------------------------------------------------- */
@@ -390,37 +362,30 @@ static const char *refusal(int exit_code, const char *text)
 	return refusals[i].code;
 }
 
-/** The last line of @text that says something, cut into it. */
-static const char *last_line(char *text)
-{
-	const char *last = "";
-	char *line;
-
-	while ((line = strsep(&text, "\r\n"))) {
-		if (line[0] && !str_starts(line, "hint: ")) {
-			last = line;
-		}
-	}
-	return last;
-}
-
 /** Host @k has no agent any more: say so to the coordinator, which asks no
  *  other machine why it does not come. */
 static void tell_end(struct launch *l, size_t k)
 {
 	const int exit_code = l->agents[k].child.exit_code;
-	char log[NAME_MAX], path[PATH_MAX], *text;
+	char log[NAME_MAX], path[PATH_MAX], *text, *next, *line;
+	const char *code, *last = "";
 
 	l->agents[k].told = true;
 	text = rundir_read_text(l->dir, log_name(l, k, log), LOG_MAX, NULL,
 				NULL);
 	if (exit_code != 0) {
-		const char *code = refusal(exit_code, text ? text : "");
-
+		code = refusal(exit_code, text ? text : "");
+		/* the last line that says something */
+		next = text;
+		while ((line = strsep(&next, "\r\n"))) {
+			if (line[0] && !str_starts(line, "hint: ")) {
+				last = line;
+			}
+		}
 		run_absent_tell(l->news, &(struct run_entry){
 				.node = hosts_name(l->hosts.names[k]),
 				.rank = -1, .code = code, .source = "ssh",
-				.detail = text ? last_line(text) : log });
+				.detail = text ? last : log });
 	} else if (text && !text[0] &&
 		   rundir_path(l->dir, log, path, NULL) == 0) {
 		unlink(path);
@@ -428,22 +393,9 @@ static void tell_end(struct launch *l, size_t k)
 	free(text);
 }
 
-/* The coordinator has ended: nobody needs an agent any more. */
-static void end_lingering(struct launch *l)
-{
-	int64_t now_ns = clock_now_ns();
-
-	if (!l->over_ns) {
-		l->over_ns = now_ns;
-	} else if (now_ns - l->over_ns > LINGER_HARD_NS) {
-		signal_agents(l, SIGKILL);
-	} else if (now_ns - l->over_ns > LINGER_NS) {
-		signal_agents(l, SIGTERM);
-	}
-}
-
 static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 {
+	const int64_t now_ns = clock_now_ns();
 	size_t running = 0;
 
 	(void)e;
@@ -457,13 +409,20 @@ static int ssh_poll(struct launch *l, struct launch_state *st, struct err *e)
 	launch_say(st, LAUNCH_RUNNING, -1, "%zu of %zu agents are running",
 		   running, l->hosts.n);
 	if (launch_child_ended(&l->coordinator)) {
-		end_lingering(l);
+		/* no agent is needed any more */
+		if (!l->over_ns) {
+			l->over_ns = now_ns;
+		} else if (now_ns - l->over_ns > LINGER_HARD_NS) {
+			signal_agents(l, SIGKILL);
+		} else if (now_ns - l->over_ns > LINGER_NS) {
+			signal_agents(l, SIGTERM);
+		}
 		st->phase = running ? LAUNCH_RUNNING : LAUNCH_ENDED;
 		st->exit_code = l->coordinator.exit_code;
 	} else if (!running) {
 		if (!l->alone_ns) {
-			l->alone_ns = clock_now_ns();
-		} else if (clock_now_ns() - l->alone_ns > ALONE_NS) {
+			l->alone_ns = now_ns;
+		} else if (now_ns - l->alone_ns > ALONE_NS) {
 			launch_child_signal(&l->coordinator, SIGKILL);
 		}
 	}

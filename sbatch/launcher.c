@@ -29,10 +29,23 @@ int launcher_find_job(const char *job, char dir[PATH_MAX], struct err *e)
 		       -1 : launchers[i]->find(job, dir, e);
 }
 
-/** The launcher that was meant without being named, and why that one. */
-static const struct launcher_ops *guess(const struct spec *s, char *why,
-					size_t size, struct err *e)
+const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
+					   size_t size, struct err *e)
 {
+	const struct launcher_ops *ops;
+
+	if (s->launcher[0]) {
+		ops = launcher_find(s->launcher);
+		if (!ops) {
+			err_set(e, EINVAL, "no launcher '%s'", s->launcher);
+			return NULL;
+		}
+		snprintf(why, size, "with launcher '%s', as asked", ops->name);
+		/* --dry-run is for looking at a script where there is no Slurm,
+		 * too */
+		return s->dry_run || launcher_usable(ops, e) == 0 ? ops : NULL;
+	}
+	/* the launcher that is meant without being named */
 	for (size_t i = 0; launchers[i]; i++) {
 		if (launchers[i]->meant && launchers[i]->meant(s, why, size)) {
 			return launchers[i];
@@ -49,22 +62,4 @@ static const struct launcher_ops *guess(const struct spec *s, char *why,
 	}
 	snprintf(why, size, "on this machine (no Slurm here)");
 	return &launcher_local;
-}
-
-const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
-					   size_t size, struct err *e)
-{
-	const struct launcher_ops *ops;
-
-	if (!s->launcher[0]) {
-		return guess(s, why, size, e);
-	}
-	ops = launcher_find(s->launcher);
-	if (!ops) {
-		err_set(e, EINVAL, "no launcher '%s'", s->launcher);
-		return NULL;
-	}
-	snprintf(why, size, "with launcher '%s', as asked", ops->name);
-	/* --dry-run is for looking at a script where there is no Slurm, too */
-	return s->dry_run || launcher_usable(ops, e) == 0 ? ops : NULL;
 }

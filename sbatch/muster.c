@@ -12,7 +12,6 @@
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
 #include "lib/data/rundir.h"
-#include "sbatch/absent.h"
 #include "sbatch/slurm.h"
 
 #define LOG	    RUN_LOGS "/muster.txt"
@@ -79,44 +78,38 @@ static void blame(const char *list, const char *code, const char *line,
 	}
 }
 
-static void read_line(const char *line, struct muster_node *nodes, size_t n)
-{
-	struct muster_node *node;
-	char list[1024];
-
-	if (str_starts(line, MUSTER_HERE)) {
-		node = find(nodes, n, line + strlen(MUSTER_HERE));
-		if (node) {
-			node->here = true;
-		}
-		return;
-	}
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-		const char *from = strstr(line, words[i].before), *to;
-
-		from = from ? from + strlen(words[i].before) : NULL;
-		to = from ? strstr(from, words[i].after) : NULL;
-		if (to && to > from && (size_t)(to - from) < sizeof(list) &&
-		    strcspn(from, " \t") >= (size_t)(to - from) &&
-		    strstr(to, words[i].has)) {
-			snprintf(list, sizeof(list), "%.*s", (int)(to - from),
-				 from);
-			blame(list, words[i].code, line, nodes, n);
-			return;
-		}
-	}
-}
-
 void muster_read(const char *text, struct muster_node *nodes, size_t n)
 {
-	char line[1024];
+	char line[1024], list[sizeof(line)];
+	struct muster_node *node;
 
 	for (size_t len; *text; text += len + (text[len] == '\n')) {
 		len = strcspn(text, "\n");
-		if (text[len] && len < sizeof(line)) {
-			memcpy(line, text, len);
-			line[len] = '\0';
-			read_line(line, nodes, n);
+		if (!text[len] || len >= sizeof(line)) {
+			continue;
+		}
+		memcpy(line, text, len);
+		line[len] = '\0';
+		if (str_starts(line, MUSTER_HERE)) {
+			node = find(nodes, n, line + strlen(MUSTER_HERE));
+			if (node) {
+				node->here = true;
+			}
+			continue;
+		}
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+			const char *from = strstr(line, words[i].before), *to;
+
+			from = from ? from + strlen(words[i].before) : NULL;
+			to = from ? strstr(from, words[i].after) : NULL;
+			if (to && to > from &&
+			    strcspn(from, " \t") >= (size_t)(to - from) &&
+			    strstr(to, words[i].has)) {
+				snprintf(list, sizeof(list), "%.*s",
+					 (int)(to - from), from);
+				blame(list, words[i].code, line, nodes, n);
+				break;
+			}
 		}
 	}
 }
@@ -134,31 +127,12 @@ static void release_nodes(struct muster *m)
 	m->n = 0;
 }
 
-/** The nodes of the step; false: there is nothing to call, since one is where
- *  this process runs, or no list is known. */
-static bool take_nodes(struct muster *m)
-{
-	size_t n = 0;
-	char **names = m->step.nodes.len > 0 ?
-			       hostlist_expand(str_text(&m->step.nodes), &n,
-					       NULL) : NULL;
-
-	m->nodes = n > 1 ? calloc(n, sizeof(*m->nodes)) : NULL;
-	m->n = m->nodes ? n : 0;
-	for (size_t i = 0; i < m->n; i++) {
-		m->nodes[i].name = names[i];
-		names[i] = NULL;
-	}
-	if (names) {
-		hostlist_free(names, n);
-	}
-	return m->n > 0;
-}
-
-/** Start the step; false: there is none, or it cannot be. */
+/** Start the step; false: there is none, or it cannot be.  There is nothing to
+ *  call if one node is where this process runs, or no list is known. */
 static bool call(struct muster *m)
 {
-	char log[PATH_MAX];
+	char log[PATH_MAX], **names = NULL;
+	size_t n = 0;
 
 	release_nodes(m);
 	args_release(&m->step.line);
@@ -168,7 +142,19 @@ static bool call(struct muster *m)
 	m->ended = false;
 	m->first_ns = m->own_ns = m->end_ns = 0;
 	srun_step_compose(&m->step, m->r, STEP_NAME, environ);
-	if (!take_nodes(m) || rundir_path(m->r->dir, LOG, log, NULL) < 0) {
+	if (m->step.nodes.len > 0) {
+		names = hostlist_expand(str_text(&m->step.nodes), &n, NULL);
+	}
+	m->nodes = n > 1 ? calloc(n, sizeof(*m->nodes)) : NULL;
+	m->n = m->nodes ? n : 0;
+	for (size_t i = 0; i < m->n; i++) {
+		m->nodes[i].name = names[i];
+		names[i] = NULL;
+	}
+	if (names) {
+		hostlist_free(names, n);
+	}
+	if (m->n == 0 || rundir_path(m->r->dir, LOG, log, NULL) < 0) {
 		return false;
 	}
 	unlink(log);
@@ -210,52 +196,31 @@ static int64_t patience_ns(const struct muster *m)
 	return spec_boot_ns(m->r->spec) + (m->first_ns ? 0 : IMAGE_NS);
 }
 
-/** Return the time at which nodes that have not answered are late.  If only
- *  this node has answered, the others may still run the prolog for as long as
- *  it took here. */
-static int64_t late_ns(struct muster *m)
+/** End a step that some nodes do not answer.  If only this node has answered,
+ *  the others may still run the prolog for as long as it took here. */
+static void end_late(struct muster *m)
 {
-	const struct spec *s = m->r->spec;
-	const int64_t most = m->begin_ns + spec_boot_first_ns(s, true);
+	const int64_t now = clock_now_ns();
+	const int64_t most = m->begin_ns + spec_boot_first_ns(m->r->spec, true);
 	int64_t late = m->first_ns ? m->first_ns : m->own_ns;
 
-	if (!late) {
-		return most;
+	if (m->end_ns) {
+		if (now > m->end_ns + END_NS) {
+			launch_child_signal(&m->srun, SIGKILL);
+		}
+		return;
 	}
-	late += patience_ns(m);
-	if (!m->first_ns && clock_now_ns() > late) {
+	late = late ? late + patience_ns(m) : most;
+	if (m->own_ns && !m->first_ns && now > late) {
 		if (!m->since_ns) {
 			m->since_ns = slurm_job_since_ns();
 		}
 		late += m->begin_ns - m->since_ns;
 	}
-	return late < most ? late : most;
-}
-
-/** End a step that some nodes do not answer. */
-static void end_late(struct muster *m)
-{
-	const int64_t now = clock_now_ns();
-
-	if (m->end_ns && now > m->end_ns + END_NS) {
-		launch_child_signal(&m->srun, SIGKILL);
-	} else if (!m->end_ns && now > late_ns(m)) {
+	if (now > (late < most ? late : most)) {
 		m->end_ns = now;
 		m->ended = m->first_ns || m->own_ns;
 		launch_child_signal(&m->srun, SIGTERM);
-	}
-}
-
-/** Those that never answered, though Slurm took their task. */
-static void blame_silent(struct muster *m)
-{
-	char time[32], says[200];
-
-	units_duration_text(patience_ns(m), time, sizeof(time));
-	for (size_t i = 0; i < m->n; i++) {
-		snprintf(says, sizeof(says), "Slurm took a task for %.64s, and "
-			 "nothing came back within %s", m->nodes[i].name, time);
-		blame(m->nodes[i].name, "slurm_silent", says, m->nodes, m->n);
 	}
 }
 
@@ -263,12 +228,19 @@ static void blame_silent(struct muster *m)
  *  because of those, and have to be asked again. */
 static bool settle(struct muster *m)
 {
+	char time[32], says[200];
 	size_t here = 0, lost = 0;
 
-	if (m->ended) {
-		blame_silent(m);
-	}
+	units_duration_text(patience_ns(m), time, sizeof(time));
 	for (size_t i = 0; i < m->n; i++) {
+		/* blame nodes that never answered, though Slurm took their
+		 * task */
+		snprintf(says, sizeof(says), "Slurm took a task for %.64s, and "
+			 "nothing came back within %s", m->nodes[i].name, time);
+		if (m->ended) {
+			blame(m->nodes[i].name, "slurm_silent", says, m->nodes,
+			      m->n);
+		}
 		here += m->nodes[i].here;
 		lost += m->nodes[i].code != NULL;
 	}

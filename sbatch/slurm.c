@@ -50,24 +50,20 @@ static const struct {
 	{ "scancel", "SCANCEL_" },
 };
 
-static const char *settings_of(const char *command)
-{
-	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
-		if (strcmp(settings[i].command, command) == 0 &&
-		    spawn_find(command, NULL, 0)) {
-			return settings[i].variables;
-		}
-	}
-	return NULL;
-}
-
 /** @a, or in its place the same without such settings. */
 static void drop_settings(struct args *a)
 {
-	const char *variables = a->n > 0 ? settings_of(a->argv[0]) : NULL;
+	const char *variables = NULL;
 	struct args plain = { 0 };
 	char name[64];
 
+	for (size_t i = 0;
+	     a->n > 0 && i < sizeof(settings) / sizeof(*settings); i++) {
+		if (strcmp(settings[i].command, a->argv[0]) == 0 &&
+		    spawn_find(a->argv[0], NULL, 0)) {
+			variables = settings[i].variables;
+		}
+	}
 	for (char **at = environ; variables && *at; at++) {
 		const size_t n = strcspn(*at, "=");
 
@@ -395,17 +391,12 @@ bool slurm_is_node(const char *name)
 	       !strpbrk(name, ":%");
 }
 
-/** down* idle~ planned mixed$ drained+cloud */
-static bool is_state(const char *word)
-{
-	return isalpha((uint8_t)*word) &&
-	       word[strspn(word, "abcdefghijklmnopqrstuvwxyz"
-				 "ABCDEFGHIJKLMNOPQRSTUVWXYZ_+-*~#!%$@^")] ==
-		       '\0';
-}
-
 bool slurm_parse_node(const char **text, struct slurm_node *n)
 {
+	/* down* idle~ planned mixed$ drained+cloud */
+	static const char of_state[] = "abcdefghijklmnopqrstuvwxyz"
+				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				       "_+-*~#!%$@^";
 	struct slurm_lines l = { .at = *text };
 	bool found = false;
 
@@ -413,7 +404,9 @@ bool slurm_parse_node(const char **text, struct slurm_node *n)
 		char *at = l.line;
 		const char *name = strsep(&at, "|"), *state = strsep(&at, "|");
 
-		found = state && slurm_is_node(name) && is_state(state) &&
+		found = state && slurm_is_node(name) &&
+			isalpha((uint8_t)*state) &&
+			state[strspn(state, of_state)] == '\0' &&
 			str_copy(n->name, sizeof(n->name), name) &&
 			str_copy(n->state, sizeof(n->state), state);
 		if (found) {
@@ -425,18 +418,6 @@ bool slurm_parse_node(const char **text, struct slurm_node *n)
 	return found;
 }
 
-static bool is_in_list(const char *list, const char *name)
-{
-	size_t n = 0, i = 0;
-	char **names = hostlist_expand(list, &n, NULL);
-
-	while (i < n && strcmp(names[i], name) != 0) {
-		i++;
-	}
-	hostlist_free(names, n);
-	return i < n;
-}
-
 bool slurm_parse_reservation(const char *text, const char *node, char *name,
 			     size_t size)
 {
@@ -445,7 +426,7 @@ bool slurm_parse_reservation(const char *text, const char *node, char *name,
 
 	while (next_line(&l)) {
 		if (job_field(l.line, "Nodes", nodes, sizeof(nodes)) &&
-		    is_in_list(nodes, node) &&
+		    hostlist_has(nodes, node) &&
 		    job_field(l.line, "ReservationName", name, size)) {
 			return true;
 		}
@@ -506,57 +487,53 @@ static bool take_value(const char **at, const char *key, const char **value,
 	return true;
 }
 
-/** "Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:8(IDX:0-7)" at @at. */
-static int take_nodes(const char *at, int group, struct allocation *a)
-{
-	const char *nodes, *gres, *skip;
-	size_t nodes_len, gres_len, len;
-	char text[MAX_LINE];
-
-	if (!take_value(&at, "Nodes=", &nodes, &nodes_len) ||
-	    !take_value(&at, "CPU_IDs=", &skip, &len) ||
-	    !take_value(&at, "Mem=", &skip, &len) ||
-	    !take_value(&at, "GRES=", &gres, &gres_len)) {
-		return 0;	/* words of somebody's comment */
-	}
-	snprintf(text, sizeof(text), "%.*s", (int)gres_len, gres);
-	return allocation_add(a, nodes, nodes_len, (int)slurm_gres_gpus(text),
-			      group);
-}
-
-/** Return true if the line at @at is about @job or a component of it. Other
- *  tasks of a job array have lines, too. */
-static bool is_of_job(const char *at, const char *job)
-{
-	char line[MAX_LINE], id[SLURM_JOB_SIZE];
-
-	snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
-	return (job_field(line, "HetJobId", id, sizeof(id)) ||
-		job_field(line, "JobId", id, sizeof(id))) &&
-	       strcmp(id, job) == 0;
-}
-
 int slurm_parse_allocation(const char *text, const char *job,
 			   struct allocation *a)
 {
+	char line[MAX_LINE], id[SLURM_JOB_SIZE];
+	const char *nodes, *gres, *skip;
+	size_t nodes_len, gres_len, len;
 	int64_t group = 0;
 	bool ours = false;
 
 	/* a line may be longer than any buffer: as many nodes as there are */
 	for (const char *at = text; *at; at++) {
-		const char *number = at + strlen("HetJobOffset=");
+		const char *next = at + strlen("HetJobOffset=");
 
 		if (at != text && at[-1] != ' ' && at[-1] != '\n') {
 			continue;
 		}
 		if (str_starts(at, "JobId=")) {
-			ours = is_of_job(at, job);
+			/* is it about the job, or a component of it?  Other
+			 * tasks of a job array have lines, too. */
+			snprintf(line, sizeof(line), "%.*s",
+				 (int)strcspn(at, "\n"), at);
+			ours = (job_field(line, "HetJobId", id, sizeof(id)) ||
+				job_field(line, "JobId", id, sizeof(id))) &&
+			       strcmp(id, job) == 0;
 			group = 0;
-		} else if (!ours) {
 			continue;
-		} else if (str_starts(at, "HetJobOffset=")) {
-			take_number(&number, ALLOCATION_MAX, &group);
-		} else if (take_nodes(at, (int)group, a) < 0) {
+		}
+		if (!ours) {
+			continue;
+		}
+		if (str_starts(at, "HetJobOffset=")) {
+			take_number(&next, ALLOCATION_MAX, &group);
+			continue;
+		}
+		/* "Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:8(IDX:0-7)", or
+		 * words of somebody's comment */
+		next = at;
+		if (!take_value(&next, "Nodes=", &nodes, &nodes_len) ||
+		    !take_value(&next, "CPU_IDs=", &skip, &len) ||
+		    !take_value(&next, "Mem=", &skip, &len) ||
+		    !take_value(&next, "GRES=", &gres, &gres_len)) {
+			continue;
+		}
+		snprintf(line, sizeof(line), "%.*s", (int)gres_len, gres);
+		if (allocation_add(a, nodes, nodes_len,
+				   (int)slurm_gres_gpus(line),
+				   (int)group) < 0) {
 			return -1;
 		}
 	}

@@ -131,23 +131,6 @@ static bool has_reason(const struct slurm_job *job)
 	return job->reason[0] && strcmp(job->reason, "None") != 0;
 }
 
-static void explain_waiting(const char *reason, struct launch_state *st)
-{
-	add_reason(st, "", reason);
-	for (size_t i = 0; reasons[i].reason; i++) {
-		if (str_starts(reason, reasons[i].reason)) {
-			STR_COPY(st->hint, reasons[i].hint);
-			return;
-		}
-	}
-}
-
-/** One that no node has run keeps the reason for which it waited. */
-static bool is_unstarted(const struct slurm_job *job)
-{
-	return !job->nodes[0] && !job->exit_code && !job->signal;
-}
-
 /** A job with --no-kill loses a node that fails, and goes on; without the node
  *  of its batch script it has nothing left to run.  Its list may be cut. */
 static bool lost_first_node(const struct slurm_job *job)
@@ -166,7 +149,10 @@ static void explain_end(const char *job_id, const struct slurm_job *job,
 			   "job %s lost its first node %s", job_id,
 			   job->batch_host);
 		st->cut = true;
-	} else if (st->cut && is_unstarted(job)) {
+	} else if (st->cut && !job->nodes[0] && !job->exit_code &&
+		   !job->signal) {
+		/* no node has run it: it keeps the reason for which it
+		 * waited */
 		add(st, " before it started");
 		if (has_reason(job)) {
 			add_reason(st, "pending: ", job->reason);
@@ -229,6 +215,7 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st)
 {
 	const size_t i = find_state(job->state);
+	size_t r = 0;
 
 	launch_say(st, states[i].phase, -1, "job %s %s", job_id,
 		   job->restarts > 0 && states[i].phase == LAUNCH_PENDING ?
@@ -237,7 +224,14 @@ void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 	STR_COPY(st->hint, states[i].hint ? states[i].hint : "");
 	if (st->phase == LAUNCH_PENDING) {
 		if (has_reason(job)) {
-			explain_waiting(job->reason, st);
+			add_reason(st, "", job->reason);
+			while (reasons[r].reason &&
+			       !str_starts(job->reason, reasons[r].reason)) {
+				r++;
+			}
+			if (reasons[r].reason) {
+				STR_COPY(st->hint, reasons[r].hint);
+			}
 		}
 		st->starts_s = seconds_of(job->start);
 	} else if (st->phase == LAUNCH_ENDED) {
@@ -347,31 +341,6 @@ static int take_event(void *arg, const void *row, struct err *e)
 	return RUNDIR_KEEP;
 }
 
-/** Add the nodes that a retest is about, which may still be drained. */
-static void add_retested(const char *dir, struct lost *l)
-{
-	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
-	const json_t *parts = run_file(run).retest.parts;
-
-	for (size_t i = 0; i < json_array_size(parts); i++) {
-		add_name(l, run_entry(parts, i).node, true);
-	}
-	json_decref(run);
-}
-
-static int ask(const struct lost *l, struct str *out, struct err *e)
-{
-	struct str names = STR_INIT;
-	int rc;
-
-	for (size_t i = 0; i < l->n; i++) {
-		str_addf(&names, "%s%s", i > 0 ? "," : "", l->nodes[i].name);
-	}
-	rc = slurm_ask_nodes(str_text(&names), out, e);
-	str_release(&names);
-	return rc;
-}
-
 static int note(struct lost *l, const char *dir, const char *said,
 		struct err *e)
 {
@@ -406,17 +375,27 @@ static int note(struct lost *l, const char *dir, const char *said,
 
 int slurm_note_lost(const char *dir, struct err *e)
 {
-	struct str out = STR_INIT;
+	struct str names = STR_INIT, out = STR_INIT;
 	struct lost l = { 0 };
 	int rc = rundir_table_walk(dir, &schema_events, false, take_event, &l,
 				   NULL, e);
+	json_t *run = rundir_read_json(dir, RUN_JSON, NULL);
+	const json_t *parts = run_file(run).retest.parts;
 
-	add_retested(dir, &l);
+	/* the nodes that a retest is about may still be drained */
+	for (size_t i = 0; i < json_array_size(parts); i++) {
+		add_name(&l, run_entry(parts, i).node, true);
+	}
+	json_decref(run);
+	for (size_t i = 0; i < l.n; i++) {
+		str_addf(&names, "%s%s", i > 0 ? "," : "", l.nodes[i].name);
+	}
 	if (rc == 0 && l.n > 0) {
-		rc = ask(&l, &out, e) < 0 ||
+		rc = slurm_ask_nodes(str_text(&names), &out, e) < 0 ||
 				     note(&l, dir, str_text(&out), e) < 0 ?
 			     -1 : 0;
 	}
+	str_release(&names);
 	str_release(&out);
 	return rc;
 }
@@ -546,21 +525,6 @@ void slurm_blame_end(const struct slurm_job *job, struct launch_state *st)
 
 #define NAMED_MAX 3
 
-/** "gcn3 (drained: psu)", "gcn4 (reserved by fix)". */
-static void add_node(const struct slurm_node *node, const char *reservations,
-		     struct str *out)
-{
-	char name[64];
-
-	const bool reserved = slurm_parse_reservation(reservations, node->name,
-						      name, sizeof(name));
-
-	str_addf(out, "%s (%s%s%s%s%s)", node->name,
-		 slurm_state_is_out(node->state) ? node->state : "reserved",
-		 reserved ? " by " : "", reserved ? name : "",
-		 node->why[0] ? ": " : "", node->why);
-}
-
 /** How it starts after the repair of @names, which it asks for: where these are
  *  all its nodes, before the job of another user can have them. */
 static void add_repair(const char *job_id, const struct slurm_job *job,
@@ -588,22 +552,26 @@ bool slurm_blame_waiting_parse(const char *job_id, const struct slurm_job *job,
 	struct str names = STR_INIT, said = STR_INIT;
 	struct slurm_node node;
 	size_t n = 0, out = 0;
-	char name[64];
+	char by[64];
 
 	while (slurm_parse_node(&nodes, &node)) {
 		const bool is_out = slurm_state_is_out(node.state);
+		const bool reserved = slurm_parse_reservation(
+			reservations, node.name, by, sizeof(by));
 
-		if ((!is_out &&
-		     !slurm_parse_reservation(reservations, node.name, name,
-					      sizeof(name))) ||
+		if ((!is_out && !reserved) ||
 		    hostlist_has(str_text(&names), node.name)) {
 			continue;
 		}
 		out += is_out;
 		str_addf(&names, "%s%s", n ? "," : "", node.name);
 		if (n++ < NAMED_MAX) {
-			str_add(&said, n > 1 ? ", " : "");
-			add_node(&node, reservations, &said);
+			/* "gcn3 (drained: psu)", "gcn4 (reserved by fix)" */
+			str_addf(&said, "%s%s (%s%s%s%s%s)",
+				 n > 1 ? ", " : "", node.name,
+				 is_out ? node.state : "reserved",
+				 reserved ? " by " : "", reserved ? by : "",
+				 node.why[0] ? ": " : "", node.why);
 		}
 	}
 	if (n > NAMED_MAX) {

@@ -19,20 +19,6 @@ struct partition {
 	int64_t with_gpus[MAX_GPUS + 1];	/* of those: with so many */
 };
 
-/** Return true if @word, @len bytes, is in @list, separated by @between. */
-static bool is_in(const char *list, char between, const char *word, size_t len)
-{
-	const char ends[] = { between, '\0' };
-
-	for (size_t n; *list; list += n + (list[n] != '\0')) {
-		n = strcspn(list, ends);
-		if (n == len && strncmp(list, word, len) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** Return true if a node with the features @has (commas) has all of @wanted;
  *  also if @wanted is more than words joined by "&" or commas. */
 static bool has_features(const char *wanted, const char *has)
@@ -41,8 +27,15 @@ static bool has_features(const char *wanted, const char *has)
 		return true;
 	}
 	for (size_t n; *wanted; wanted += n + (wanted[n] != '\0')) {
+		const char *at = has;
+		bool found = false;
+
 		n = strcspn(wanted, "&,");
-		if (n > 0 && !is_in(has, ',', wanted, n)) {
+		for (size_t k; *at && !found; at += k + (at[k] != '\0')) {
+			k = strcspn(at, ",");
+			found = k == n && strncmp(at, wanted, n) == 0;
+		}
+		if (n > 0 && !found) {
 			return false;
 		}
 	}
@@ -81,68 +74,37 @@ static int64_t usual_gpus(const struct partition *p, int64_t nodes)
 /** Which lines are meant: of one partition, the default one, or all. */
 enum which { NAMED, DEFAULT, ALL };
 
-/** "debug*|2|gpu:8|a,b" into @p, if it is meant. */
-static void read_line(const struct slurm_fit *f, enum which which,
-		      const char *name, size_t len, const char *line,
-		      struct partition *p)
-{
-	char text[4096], *at = text, *word[4] = { NULL };
-	size_t n;
-	int64_t nodes;
-	bool usual;
-
-	snprintf(text, sizeof(text), "%.*s", (int)strcspn(line, "\n"), line);
-	for (size_t i = 0; i < 4 && at; i++) {
-		word[i] = strsep(&at, "|");
-	}
-	n = strcspn(word[0], "*");
-	usual = word[0][n] == '*';
-	word[0][n] = '\0';
-	if (!word[3] || (which == DEFAULT && !usual) ||
-	    (which == NAMED &&
-	     (n != len || strncmp(word[0], name, len) != 0)) ||
-	    units_parse_int(word[1], 0, 1000000, &nodes, NULL) < 0) {
-		return;
-	}
-	STR_COPY(p->name, word[0]);
-	p->nodes += nodes;
-	if (has_features(f->features, word[3])) {
-		p->with_features += nodes;
-		p->with_gpus[slurm_gres_gpus(word[2])] += nodes;
-	}
-}
-
+/** Add the lines of @text that are meant, "debug*|2|gpu:8|a,b", to @p. */
 static void read_partition(const struct slurm_fit *f, enum which which,
 			   const char *name, size_t len, const char *text,
 			   struct partition *p)
 {
 	*p = (struct partition){ 0 };
-	for (const char *line = text; *line;) {
-		read_line(f, which, name, len, line, p);
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-}
+	for (size_t end; *text; text += end + (text[end] == '\n')) {
+		char line[4096], *at = line, *word[4] = { NULL };
+		size_t n;
+		int64_t nodes;
+		bool usual;
 
-/** The partition of those that are wanted that has most such nodes. */
-static void find_best(const struct slurm_fit *f, const char *text,
-		      struct partition *best)
-{
-	const char *name = f->partitions;
-	struct partition p;
-
-	if (!name) {
-		read_partition(f, DEFAULT, NULL, 0, text, best);
-		return;
-	}
-	*best = (struct partition){ 0 };
-	for (size_t n; *name; name += n + (name[n] == ',')) {
-		n = strcspn(name, ",");
-		read_partition(f, NAMED, name, n, text, &p);
-		if (p.name[0] && (!best->name[0] ||
-				  count_with(&p, f->gpus) >
-					  count_with(best, f->gpus))) {
-			*best = p;
+		end = strcspn(text, "\n");
+		snprintf(line, sizeof(line), "%.*s", (int)end, text);
+		for (size_t i = 0; i < 4 && at; i++) {
+			word[i] = strsep(&at, "|");
+		}
+		n = strcspn(word[0], "*");
+		usual = word[0][n] == '*';
+		word[0][n] = '\0';
+		if (!word[3] || (which == DEFAULT && !usual) ||
+		    (which == NAMED &&
+		     (n != len || strncmp(word[0], name, len) != 0)) ||
+		    units_parse_int(word[1], 0, 1000000, &nodes, NULL) < 0) {
+			continue;
+		}
+		STR_COPY(p->name, word[0]);
+		p->nodes += nodes;
+		if (has_features(f->features, word[3])) {
+			p->with_features += nodes;
+			p->with_gpus[slurm_gres_gpus(word[2])] += nodes;
 		}
 	}
 }
@@ -174,10 +136,23 @@ static int refuse(const struct slurm_fit *f, const struct partition *p,
 int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 		    struct err *e)
 {
-	struct partition best, all;
+	struct partition best = { 0 }, all, p;
+	const char *name = f->partitions;
 	int64_t usual, there;
 
-	find_best(f, text, &best);
+	/* the partition of those that are wanted that has most such nodes */
+	if (!name) {
+		read_partition(f, DEFAULT, NULL, 0, text, &best);
+	}
+	for (size_t n; name && *name; name += n + (name[n] == ',')) {
+		n = strcspn(name, ",");
+		read_partition(f, NAMED, name, n, text, &p);
+		if (p.name[0] && (!best.name[0] ||
+				  count_with(&p, f->gpus) >
+					  count_with(&best, f->gpus))) {
+			best = p;
+		}
+	}
 	read_partition(f, ALL, NULL, 0, text, &all);
 	there = usual_gpus(&all, 1);
 	usual = best.name[0] ? usual_gpus(&best, f->nodes) : there;
@@ -248,16 +223,6 @@ const char *slurm_fit_asked(char *const extra[], const char *name, char letter,
 	return typed ? typed : getenv(variable);
 }
 
-/** Return true if other options decide which nodes, or how many; then Slurm
- *  decides. */
-static bool is_beyond(char *const extra[])
-{
-	return slurm_fit_option(extra, "nodes", 'N') ||
-	       slurm_fit_asked(extra, "clusters", 'M', "SLURM_CLUSTERS") ||
-	       slurm_fit_asked(extra, "reservation", '\0',
-			       "SBATCH_RESERVATION");
-}
-
 /** A site's plugin may choose the partition of a job. */
 static bool is_routed(void)
 {
@@ -307,7 +272,11 @@ int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		rc = slurm_fit_parse(&f, str_text(&out), &any, &why);
 	}
 	str_release(&out);
-	if (rc == 0 || is_beyond(r->extra) || is_routed()) {
+	/* if other options decide which nodes, or how many, Slurm decides */
+	if (rc == 0 || slurm_fit_option(r->extra, "nodes", 'N') ||
+	    slurm_fit_asked(r->extra, "clusters", 'M', "SLURM_CLUSTERS") ||
+	    slurm_fit_asked(r->extra, "reservation", '\0',
+			    "SBATCH_RESERVATION") || is_routed()) {
 		return 0;
 	}
 	if (e) {

@@ -10,7 +10,8 @@
 
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
-#include "sbatch/absent.h"
+#include "lib/data/json.h"
+#include "lib/data/rundir.h"
 #include "sbatch/slurm.h"
 
 /** Components of one step that every Slurm with them takes. */
@@ -18,15 +19,9 @@
 /** Steps of several components in any job, by "srun A : B". */
 #define COMPONENTS_SINCE 201100
 
-/** A node of the job that takes part. */
-struct srun_step_place {
-	char *name;
-	int gpus, group;
-};
-
 /** Neighbours that get the same words. */
 struct component {
-	const struct srun_step_place *first; /* NULL: those that srun chooses */
+	const struct allocation_part *first; /* NULL: those that srun chooses */
 	size_t n;
 	int gpus;		/* of each, 0: nothing is said of them */
 	int group;		/* of a heterogeneous job, -1: it is none */
@@ -132,7 +127,7 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 
 		for (size_t i = 0; i < c->n; i++) {
 			str_addf(&names, "%s%s", i ? "," : "",
-				 c->first[i].name);
+				 c->first[i].nodes);
 		}
 		add_list("--nodelist", &names, a);
 	} else {
@@ -153,30 +148,6 @@ static void add_component(struct srun_step *s, const struct launch_request *r,
 
 /* ---- which there are ---------------------------------------------------- */
 
-struct srun_step_places {
-	struct srun_step_place *list;
-	size_t n;
-	struct str lost;	/* nodes that cannot start an agent */
-};
-
-static bool add_place(struct srun_step_places *p, const char *name,
-		      const struct allocation_part *part)
-{
-	struct srun_step_place *grown =
-		realloc(p->list, (p->n + 1) * sizeof(*grown));
-	char *copy = strdup(name);
-
-	p->list = grown ? grown : p->list;
-	if (!grown || !copy) {
-		free(copy);
-		return false;
-	}
-	p->list[p->n++] = (struct srun_step_place){ .name = copy,
-						    .gpus = part->gpus,
-						    .group = part->group };
-	return true;
-}
-
 static bool is_left_out(const struct launch_request *r, const char *name)
 {
 	return r->nodelist ? !hostlist_has(r->nodelist, name) ||
@@ -184,22 +155,53 @@ static bool is_left_out(const struct launch_request *r, const char *name)
 			     spec_leaves_out(r->spec, name);
 }
 
-/** The nodes of the job that @r is to have, in order; false without memory. */
+/** Append the nodes that DIR/absent of @r names and @r does not leave out, with
+ *  commas. */
+static void list_absent(const struct launch_request *r, struct str *names)
+{
+	FILE *f = rundir_open(r->dir, RUN_ABSENT, NULL);
+	char *line = NULL;
+	size_t size = 0;
+
+	while (f && getline(&line, &size, f) > 0) {
+		json_t *news = json_loads(line, 0, NULL);
+		const char *node = run_entry_of(news).node;
+
+		if (node[0] && strspn(node, HOSTLIST_NAME_CHARS) ==
+					strlen(node) &&
+		    !is_left_out(r, node) &&
+		    !hostlist_has(str_text(names), node)) {
+			str_addf(names, "%s%s", names->len > 0 ? "," : "",
+				 node);
+		}
+		json_decref(news);
+	}
+	free(line);
+	if (f) {
+		fclose(f);
+	}
+}
+
+/** Add the nodes of the job @all that @r is to have, a part each, in order, to
+ *  @p: without those in the list @lost, which cannot start an agent.  Returns
+ *  false without memory. */
 static bool find_places(const struct allocation *all,
-			const struct launch_request *r,
-			struct srun_step_places *p)
+			const struct launch_request *r, const char *lost,
+			struct allocation *p)
 {
 	size_t most = r->spec->nodes > 0 ? (size_t)r->spec->nodes : SIZE_MAX;
 	bool fits = true;
 
 	for (size_t i = 0; fits && i < all->n; i++) {
+		const struct allocation_part *part = &all->parts[i];
 		size_t n = 0;
-		char **names = hostlist_expand(all->parts[i].nodes, &n, NULL);
+		char **names = hostlist_expand(part->nodes, &n, NULL);
 
 		for (size_t k = 0; fits && k < n && p->n < most; k++) {
 			fits = is_left_out(r, names[k]) ||
-			       hostlist_has(str_text(&p->lost), names[k]) ||
-			       add_place(p, names[k], &all->parts[i]);
+			       hostlist_has(lost, names[k]) ||
+			       allocation_add(p, names[k], strlen(names[k]),
+					      part->gpus, part->group) == 0;
 		}
 		hostlist_free(names, n);
 	}
@@ -224,22 +226,11 @@ static int least(const struct allocation *all, int group)
 	return all->n ? gpus : 0;
 }
 
-static bool is_even(const struct allocation *all)
-{
-	for (size_t i = 0; i < all->n; i++) {
-		if (all->parts[i].gpus != all->parts[0].gpus) {
-			return false;
-		}
-	}
-	return !is_heterogeneous(all);
-}
-
 /** The component of @p that begins at @at. */
 static struct component component_at(const struct allocation *all,
-				     const struct srun_step_places *p,
-				     size_t at)
+				     const struct allocation *p, size_t at)
 {
-	const struct srun_step_place *first = &p->list[at];
+	const struct allocation_part *first = &p->parts[at];
 	struct component c = {
 		.first = first, .n = 1, .gpus = first->gpus,
 		.group = is_heterogeneous(all) ? first->group : -1,
@@ -253,102 +244,52 @@ static struct component component_at(const struct allocation *all,
 	return c;
 }
 
-static size_t count_components(const struct allocation *all,
-			       const struct srun_step_places *p)
+/** Return true if the nodes @p need several components, and srun takes so
+ *  many. */
+static bool takes_components(const struct srun_step *s,
+			     const struct allocation *p)
 {
+	const struct allocation *all = &s->alloc;
+	bool even = !is_heterogeneous(all);
 	size_t n = 0;
 
+	for (size_t i = 0; i < all->n; i++) {
+		even = even && all->parts[i].gpus == all->parts[0].gpus;
+	}
+	if (even || (s->version != 0 && s->version < COMPONENTS_SINCE)) {
+		return false;
+	}
 	for (size_t at = 0; at < p->n; n++) {
 		at += component_at(all, p, at).n;
 	}
-	return n;
-}
-
-/** One for all; of a heterogeneous job, the nodes of its first group. */
-static struct component one_component(const struct srun_step *s,
-				      const struct srun_step_places *p,
-				      const struct spec *spec)
-{
-	struct component c = { .gpus = least(&s->alloc, 0), .group = -1,
-			       .first = p->lost.len > 0 ? p->list : NULL };
-
-	while (c.n < p->n && p->list[c.n].group == 0) {
-		c.n++;
-	}
-	if (c.n == 0) {
-		c.n = (size_t)(spec->nodes > 0 ? spec->nodes :
-						 srun_step_nodes(spec));
-	}
-	c.n += c.n == 0;
-	return c;
-}
-
-/** Name the nodes by rank where Slurm's node list does not: lost ones have the
- *  last ranks. */
-static void name_ranks(struct srun_step *s, const struct srun_step_places *p)
-{
-	struct str names = STR_INIT;
-
-	str_addf(&names, "%s%s%s", str_text(&s->nodes),
-		 p->lost.len > 0 ? "," : "", str_text(&p->lost));
-	add_list("GPUCHECK_NODELIST", &names, &s->env);
-}
-
-static bool takes_components(const struct srun_step *s,
-			     const struct srun_step_places *p)
-{
-	return p->n > 0 && !is_even(&s->alloc) &&
-	       (s->version == 0 || s->version >= COMPONENTS_SINCE) &&
-	       count_components(&s->alloc, p) <= MAX_COMPONENTS;
+	return n > 0 && n <= MAX_COMPONENTS;
 }
 
 /* ---- environment -------------------------------------------------------- */
 
-/** Return true if srun needs @variable to find its job. Other variables of
- *  Slurm's commands, of which each version has more, describe the step. */
-static bool is_needed(const char *variable)
+static void compose_env(struct srun_step *s, const struct allocation *p,
+			const char *lost, char *const inherited[])
 {
+	/* srun needs these to find its job.  Other variables of Slurm's
+	 * commands, of which each version has more, describe the step. */
 	static const char *const needed[] = {
 		"SLURM_CONF", "SLURM_JOB", "SLURM_HET_", "SLURM_CLUSTER",
 		"SLURM_PACK_", "SLURM_WORKING_CLUSTER", NULL
 	};
-	size_t i = 0;
-
-	while (needed[i] && !str_starts(variable, needed[i])) {
-		i++;
-	}
-	return needed[i] != NULL;
-}
-
-/** The GPUs of the nodes @lost, those of a job, into @meant. */
-static void add_lost(const struct allocation *all, const char *lost,
-		     struct allocation *meant)
-{
-	size_t n = 0;
-	char **names = lost[0] ? hostlist_expand(lost, &n, NULL) : NULL;
-
-	for (size_t i = 0; i < n; i++) {
-		const int gpus = allocation_gpus(all, names[i]);
-
-		if (gpus >= 0) {
-			allocation_add(meant, names[i], strlen(names[i]), gpus,
-				       0);
-		}
-	}
-	hostlist_free(names, n);
-}
-
-static void compose_env(struct srun_step *s, const struct srun_step_places *p,
-			char *const inherited[])
-{
 	struct allocation meant = { 0 };
 	struct str text = STR_INIT;
+	char **names;
+	size_t n = 0;
 
 	for (; *inherited; inherited++) {
 		const char *v = *inherited;
+		size_t i = 0;
 
+		while (needed[i] && !str_starts(v, needed[i])) {
+			i++;
+		}
 		if ((str_starts(v, "SLURM_") || str_starts(v, "SRUN_")) &&
-		    !is_needed(v)) {
+		    !needed[i]) {
 			args_addf(&s->env, "%.*s", (int)strcspn(v, "="), v);
 		}
 	}
@@ -356,11 +297,18 @@ static void compose_env(struct srun_step *s, const struct srun_step_places *p,
 	args_addf(&s->env, "GPUCHECK_BOOT=%s",
 		  s->pmi2 ? "pmi2" : "rendezvous");
 	for (size_t i = 0; i < p->n; i++) {
-		const struct srun_step_place *at = &p->list[i];
+		const struct allocation_part *at = &p->parts[i];
 
-		allocation_add(&meant, at->name, strlen(at->name), at->gpus, 0);
+		allocation_add(&meant, at->nodes, strlen(at->nodes), at->gpus,
+			       0);
 	}
-	add_lost(&s->alloc, str_text(&p->lost), &meant);
+	names = lost[0] ? hostlist_expand(lost, &n, NULL) : NULL;
+	for (size_t i = 0; i < n; i++) {
+		/* less than 0, which is not added: not a node of the job */
+		allocation_add(&meant, names[i], strlen(names[i]),
+			       allocation_gpus(&s->alloc, names[i]), 0);
+	}
+	hostlist_free(names, n);
 	allocation_text(&meant, &text);
 	if (text.len > 0) {
 		args_addf(&s->env, ALLOCATION_ENV "=%s", str_text(&text));
@@ -390,37 +338,50 @@ int64_t srun_step_nodes(const struct spec *s)
 void srun_step_compose(struct srun_step *s, const struct launch_request *r,
 		       const char *name, char *const inherited[])
 {
-	struct srun_step_places p = { 0 };
-	struct component one;
+	struct str lost = STR_INIT, ranks = STR_INIT;
+	struct allocation p = { 0 };	/* of a node each */
+	struct component c;
+	bool several;
 
-	absent_list(r, &p.lost);
-	s->line.failed |= !find_places(&s->alloc, r, &p);
+	list_absent(r, &lost);
+	s->line.failed |= !find_places(&s->alloc, r, str_text(&lost), &p);
 	for (size_t i = 0; i < p.n; i++) {
-		str_addf(&s->nodes, "%s%s", i ? "," : "", p.list[i].name);
+		str_addf(&s->nodes, "%s%s", i ? "," : "", p.parts[i].nodes);
 	}
-	compose_env(s, &p, inherited);
-	if (takes_components(s, &p)) {
-		name_ranks(s, &p);
-		/* several components: their ranks are in the order of the
-		 * line, not of Slurm's node list */
-		for (size_t at = 0; at < p.n;) {
-			struct component c = component_at(&s->alloc, &p, at);
-
-			add_component(s, r, name, &c);
-			at += c.n;
+	compose_env(s, &p, str_text(&lost), inherited);
+	several = takes_components(s, &p);
+	if (several || (p.n > 0 && lost.len > 0)) {
+		/* name the nodes by rank where Slurm's node list does not: lost
+		 * ones have the last ranks */
+		str_addf(&ranks, "%s%s%s", str_text(&s->nodes),
+			 lost.len > 0 ? "," : "", str_text(&lost));
+		add_list("GPUCHECK_NODELIST", &ranks, &s->env);
+	}
+	/* several components: their ranks are in the order of the line, not of
+	 * Slurm's node list */
+	for (size_t at = 0; several && at < p.n; at += c.n) {
+		c = component_at(&s->alloc, &p, at);
+		add_component(s, r, name, &c);
+	}
+	if (!several) {
+		/* of a heterogeneous job, the nodes of its first group */
+		c = (struct component){
+			.gpus = least(&s->alloc, 0), .group = -1,
+			.first = lost.len > 0 ? p.parts : NULL,
+		};
+		while (c.n < p.n && p.parts[c.n].group == 0) {
+			c.n++;
 		}
-	} else {
-		if (p.n > 0 && p.lost.len > 0) {
-			name_ranks(s, &p);
+		if (c.n == 0) {
+			c.n = (size_t)(r->spec->nodes > 0 ?
+					       r->spec->nodes :
+					       srun_step_nodes(r->spec));
 		}
-		one = one_component(s, &p, r->spec);
-		add_component(s, r, name, &one);
+		c.n += c.n == 0;
+		add_component(s, r, name, &c);
 	}
-	for (size_t i = 0; i < p.n; i++) {
-		free(p.list[i].name);
-	}
-	free(p.list);
-	str_release(&p.lost);
+	allocation_release(&p);
+	str_release(&lost);
 }
 
 void srun_step_ask(struct srun_step *s)

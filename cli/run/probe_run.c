@@ -27,7 +27,6 @@
 #include "lib/data/switches.h"
 #include "probes/probe.h"
 #include "report/model/expected.h"
-#include "sbatch/absent.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 
@@ -286,6 +285,8 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 
 /** Longer than what comes after a run in its job, and than Slurm's patience. */
 #define DIAGNOSE_WAIT_NS (600 * NS_PER_S)
+/** Maximum bytes of RUN_ABSENT that a step takes over. */
+#define ABSENT_MAX (16 << 20)
 
 static struct step_place place_of(const struct probe_start *t)
 {
@@ -514,8 +515,10 @@ release:
 
 int probe_run_start(const struct probe_start *t, struct err *e)
 {
+	const char *whole = getenv(STEP_WHOLE_ENV);
 	const struct spec *s = &t->s->spec;
 	struct step_place place = place_of(t);
+	char *text;
 	struct err why = { 0 };
 	struct launch *l;
 	sigset_t before;
@@ -544,7 +547,16 @@ int probe_run_start(const struct probe_start *t, struct err *e)
 	}
 	/* hold signals, so that a half-started run is stopped as well */
 	follow_hold_signals(&before);
-	absent_forget(t->r.dir, getenv(STEP_WHOLE_ENV));
+	/* forget nodes that an earlier start lost, and take over those of the
+	 * run that this one is a part of */
+	text = whole ? rundir_read_text(whole, RUN_ABSENT, ABSENT_MAX, NULL,
+					NULL) : NULL;
+	if (text) {
+		rundir_write_text(t->r.dir, RUN_ABSENT, text, 0666, NULL);
+	} else {
+		rundir_remove(t->r.dir, RUN_ABSENT);
+	}
+	free(text);
 	l = launcher_start(t->ops, &t->r, e);
 	if (!l) {
 		follow_release_signals(&before);
