@@ -399,7 +399,7 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 	if (rc < 0 && launch_is_unsure(e)) {
 		err_hint(e, "\"squeue --me\" shows whether it was submitted");
 	} else if (rc < 0) {
-		while (e && !strstr(e->text, known[i].says)) {
+		while (!strstr(e->text, known[i].says)) {
 			i++;
 		}
 		err_hint(e, "%s", known[i].hint);
@@ -555,6 +555,7 @@ static bool submit_less(struct launch *l)
 	const size_t len = strlen(s->exclude);
 	const int64_t nodes = job_script_nodes(s);
 	struct launch_request r;
+	struct err why = { 0 };	/* the end of the first job says more */
 	struct run_file f;
 	const char *code;
 	json_t *run;
@@ -584,18 +585,18 @@ static bool submit_less(struct launch *l)
 	r = *l->r;
 	r.spec = s;
 	l->restarts++;
-	l->nodes[0] = '\0';
 	if (l->state.phase != LAUNCH_ENDED) {
 		slurm_cancel("--quiet", l->job);
 	}
 	if (write_script(&r, NULL) < 0 ||
-	    submit(&r, l->job, NULL) < 0) {
+	    submit(&r, l->job, &why) < 0) {
 		return false;
 	}
 	run_absent_note(l->dir, &(struct run_entry){ .node = node.name,
 			.rank = -1, .code = code, .source = "sinfo",
 			.detail = says }, NULL);
 	take_job(l, l->r->dir);
+	l->nodes[0] = '\0';
 	l->ask_ns = 0;
 	launch_say(&l->state, LAUNCH_PENDING, -1, "%.240s; job %s is submitted "
 		   "without %s", says, l->job, node.name);

@@ -285,6 +285,16 @@ fakes()
 	jq -e '.error.text | contains("n2 as drained")' run/run.json
 }
 
+@test "a job that cannot be submitted again without a node ends as it did" {
+	fakes 'JobState=CANCELLED Reason=None ExitCode=0:15 NodeList=n[1-3]' true
+	fake sinfo "echo 'n1|idle|none'; echo 'n2|drained|Prolog error'"
+	fake sbatch "[ ! -e '$here/once' ] || {
+			echo 'sbatch: error: too many jobs' >&2; exit 1; }
+		touch '$here/once'; echo 42"
+	run_p p2p -N 3 -G 2 -o run
+	fails 3 "Slurm has n2 as drained: Prolog error"
+}
+
 # The script of a job that was submitted, with a sleep that takes no time, and
 # srun as SRUN has it.
 script_of_job()
