@@ -565,8 +565,8 @@ static bool submit_less(struct launch *l)
 	if (!l->r || l->restarts >= RESTARTS || nodes <= 1) {
 		return false;
 	}
-	/* has any part of the run begun?  The coordinator of a resumed run
-	 * removes RUN_RESUME. */
+	/* no part of the run may have begun; the coordinator of a resumed run
+	 * removes RUN_RESUME */
 	run = rundir_read_json(l->dir, RUN_JSON, NULL);
 	f = run_file(run);
 	begun = !run || f.planned.given || f.ended_utc[0] ||

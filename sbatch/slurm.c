@@ -251,22 +251,17 @@ bool slurm_has_pmi2(void)
 
 #define MAX_LINE 4096
 
-/** A cursor over the lines of a text. */
-struct slurm_lines {
-	const char *at;
-	char line[MAX_LINE];
-};
-
-/** The next line into l->line, cut when very long; false at the end. */
-static bool next_line(struct slurm_lines *l)
+/** Move *@text on behind its next line, which is copied to @line, cut if it is
+ *  very long.  Returns false at the end. */
+static bool next_line(const char **text, char line[MAX_LINE])
 {
-	const size_t n = strcspn(l->at, "\n");
+	const size_t n = strcspn(*text, "\n");
 
-	if (!*l->at) {
+	if (!**text) {
 		return false;
 	}
-	snprintf(l->line, sizeof(l->line), "%.*s", (int)n, l->at);
-	l->at += n + (l->at[n] == '\n');
+	snprintf(line, MAX_LINE, "%.*s", (int)n, *text);
+	*text += n + ((*text)[n] == '\n');
 	return true;
 }
 
@@ -291,11 +286,11 @@ static bool take_number(const char **text, int64_t max, int64_t *out)
 int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e)
 {
-	struct slurm_lines l = { .at = text };
+	char line[MAX_LINE];
 	bool found = false;
 
-	while (next_line(&l)) {
-		const char *at = l.line;
+	while (next_line(&text, line)) {
+		const char *at = line;
 		int64_t id;
 
 		if (take_number(&at, UINT32_MAX, &id) && id > 0 &&
@@ -340,42 +335,42 @@ static void drop_null(char *list)
 
 int slurm_parse_job(const char *text, struct slurm_job *job, struct err *e)
 {
-	struct slurm_lines l = { .at = text };
+	char line[MAX_LINE];
 	struct slurm_job found = { 0 };
 	char code[32];
 
-	while (next_line(&l)) {
+	while (next_line(&text, line)) {
 		const char *at = code;
 		int64_t exit_code = 0, signal = 0;
 
-		if (!str_starts(l.line, "JobId=") ||
-		    !job_field(l.line, "JobState", found.state,
+		if (!str_starts(line, "JobId=") ||
+		    !job_field(line, "JobState", found.state,
 			       sizeof(found.state)) ||
-		    !job_field(l.line, "ExitCode", code, sizeof(code)) ||
+		    !job_field(line, "ExitCode", code, sizeof(code)) ||
 		    !take_number(&at, 255, &exit_code) || *at++ != ':' ||
 		    !take_number(&at, 255, &signal)) {
 			continue;
 		}
-		job_field(l.line, "Reason", found.reason,
+		job_field(line, "Reason", found.reason,
 			  sizeof(found.reason));
-		job_field(l.line, "StartTime", found.start,
+		job_field(line, "StartTime", found.start,
 			  sizeof(found.start));
-		job_field(l.line, "NodeList", found.nodes,
+		job_field(line, "NodeList", found.nodes,
 			  sizeof(found.nodes));
 		drop_null(found.nodes);
-		job_field(l.line, "ReqNodeList", found.wanted,
+		job_field(line, "ReqNodeList", found.wanted,
 			  sizeof(found.wanted));
 		drop_null(found.wanted);
 		/* "2-2" of one that may have several */
-		if (job_field(l.line, "NumNodes", code, sizeof(code))) {
+		if (job_field(line, "NumNodes", code, sizeof(code))) {
 			at = code;
 			take_number(&at, INT32_MAX, &found.n_nodes);
 		}
-		if (job_field(l.line, "Restarts", code, sizeof(code))) {
+		if (job_field(line, "Restarts", code, sizeof(code))) {
 			at = code;
 			take_number(&at, INT32_MAX, &found.restarts);
 		}
-		job_field(l.line, "BatchHost", found.batch_host,
+		job_field(line, "BatchHost", found.batch_host,
 			  sizeof(found.batch_host));
 		found.exit_code = (int)exit_code;
 		found.signal = (int)signal;
@@ -397,11 +392,11 @@ bool slurm_parse_node(const char **text, struct slurm_node *n)
 	static const char of_state[] = "abcdefghijklmnopqrstuvwxyz"
 				       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				       "_+-*~#!%$@^";
-	struct slurm_lines l = { .at = *text };
+	char line[MAX_LINE];
 	bool found = false;
 
-	while (!found && next_line(&l)) {
-		char *at = l.line;
+	while (!found && next_line(text, line)) {
+		char *at = line;
 		const char *name = strsep(&at, "|"), *state = strsep(&at, "|");
 
 		found = state && slurm_is_node(name) &&
@@ -414,20 +409,19 @@ bool slurm_parse_node(const char **text, struct slurm_node *n)
 				 at && strcmp(at, "none") != 0 ? at : "");
 		}
 	}
-	*text = l.at;
 	return found;
 }
 
 bool slurm_parse_reservation(const char *text, const char *node, char *name,
 			     size_t size)
 {
-	struct slurm_lines l = { .at = text };
+	char line[MAX_LINE];
 	char nodes[1024];
 
-	while (next_line(&l)) {
-		if (job_field(l.line, "Nodes", nodes, sizeof(nodes)) &&
+	while (next_line(&text, line)) {
+		if (job_field(line, "Nodes", nodes, sizeof(nodes)) &&
 		    hostlist_has(nodes, node) &&
-		    job_field(l.line, "ReservationName", name, size)) {
+		    job_field(line, "ReservationName", name, size)) {
 			return true;
 		}
 	}
@@ -504,8 +498,8 @@ int slurm_parse_allocation(const char *text, const char *job,
 			continue;
 		}
 		if (str_starts(at, "JobId=")) {
-			/* is it about the job, or a component of it?  Other
-			 * tasks of a job array have lines, too. */
+			/* lines of other tasks of a job array are neither
+			 * about the job nor about a component of it */
 			snprintf(line, sizeof(line), "%.*s",
 				 (int)strcspn(at, "\n"), at);
 			ours = (job_field(line, "HetJobId", id, sizeof(id)) ||
@@ -544,11 +538,11 @@ bool slurm_parse_script(const char *text, const char *job, char *script,
 			size_t size)
 {
 	const size_t n = strlen(job);
-	struct slurm_lines l = { .at = text };
+	char line[MAX_LINE];
 
-	while (next_line(&l)) {
-		if (strncmp(l.line, job, n) == 0 && l.line[n] == '|') {
-			return str_copy(script, size, l.line + n + 1);
+	while (next_line(&text, line)) {
+		if (strncmp(line, job, n) == 0 && line[n] == '|') {
+			return str_copy(script, size, line + n + 1);
 		}
 	}
 	return false;
@@ -557,17 +551,17 @@ bool slurm_parse_script(const char *text, const char *job, char *script,
 bool slurm_parse_step(const char *text, const char *name, char *step,
 		      size_t size)
 {
-	struct slurm_lines l = { .at = text };
+	char line[MAX_LINE];
 
-	while (next_line(&l)) {
-		char *bar = strchr(l.line, '|');
+	while (next_line(&text, line)) {
+		char *bar = strchr(line, '|');
 
 		if (!bar || strcmp(bar + 1, name) != 0) {
 			continue;
 		}
 		*bar = '\0';
-		if (l.line[strspn(l.line, "0123456789.+_")] == '\0') {
-			return str_copy(step, size, l.line);
+		if (line[strspn(line, "0123456789.+_")] == '\0') {
+			return str_copy(step, size, line);
 		}
 	}
 	return false;

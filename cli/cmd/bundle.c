@@ -149,17 +149,13 @@ static void note_part(struct bundle *b, const struct csv_row *row)
 	str_release(&hidden);
 }
 
-/** Rows of a table in the order of the file: the important ones, and as many of
- *  the others as fit. */
-struct rows {
-	size_t all, taken;
-	size_t matter_B;	/* of the important ones, as in the file, and
-				 * of the column names */
-};
-
-/** Once to count, and once to take, with @text. */
+/** Count the rows of a table in @n, and the bytes of its important ones and its
+ *  column names in @matter_B; with @text, which is not NULL, take the important
+ *  rows, and as many of the others as fit, in the order of the file, and count
+ *  these. */
 static int read_rows(struct bundle *b, const char *name, size_t most,
-		     struct rows *rows, struct str *text, struct err *e)
+		     size_t *n, size_t *matter_B, struct str *text,
+		     struct err *e)
 {
 	const bool facts = str_ends(name, RUN_FACTS);
 	FILE *f = rundir_open(b->dir, name, e);
@@ -187,7 +183,7 @@ static int read_rows(struct bundle *b, const char *name, size_t most,
 	}
 	if (got == 1) {
 		add_row(b, &row, true, &line);
-		rows->matter_B += text ? 0 : line.len;
+		*matter_B += text ? 0 : line.len;
 		if (text) {
 			str_addmem(text, str_text(&line), line.len);
 		}
@@ -197,14 +193,14 @@ static int read_rows(struct bundle *b, const char *name, size_t most,
 
 		csv_raw(&r, &raw_B);
 		if (!text) {
-			rows->all++;
-			rows->matter_B += is_matter ? raw_B : 0;
+			++*n;
+			*matter_B += is_matter ? raw_B : 0;
 			continue;
 		}
 		if (facts) {
 			note_part(b, &row);
 		}
-		if (!is_matter && rows->matter_B + other_B + raw_B > most) {
+		if (!is_matter && *matter_B + other_B + raw_B > most) {
 			continue;
 		}
 		add_row(b, &row, false, &line);
@@ -213,7 +209,7 @@ static int read_rows(struct bundle *b, const char *name, size_t most,
 		}
 		other_B += is_matter ? 0 : line.len;
 		str_addmem(text, str_text(&line), line.len);
-		rows->taken++;
+		++*n;
 	}
 	csv_reader_release(&head_reader);
 	csv_reader_release(&r);
@@ -228,14 +224,14 @@ static int read_rows(struct bundle *b, const char *name, size_t most,
 static int part_rows(struct bundle *b, const char *name, size_t most,
 		     struct str *text, struct str *note, struct err *e)
 {
-	struct rows rows = { 0 };
+	size_t all = 0, taken = 0, matter_B = 0;
 
-	if (read_rows(b, name, most, &rows, NULL, e) < 0 ||
-	    read_rows(b, name, most, &rows, text, e) < 0) {
+	if (read_rows(b, name, most, &all, &matter_B, NULL, e) < 0 ||
+	    read_rows(b, name, most, &taken, &matter_B, text, e) < 0) {
 		return -1;
 	}
-	if (rows.taken < rows.all) {
-		str_addf(note, "%zu of %zu rows", rows.taken, rows.all);
+	if (taken < all) {
+		str_addf(note, "%zu of %zu rows", taken, all);
 	}
 	return 0;
 }

@@ -23,15 +23,7 @@
 
 #define NAME_WIDTH 10
 
-static const struct version_header {
-	const char *name;
-	int found;
-} headers[] = {
-	{ .name = "cuda.h", .found = HAVE_CUDA },
-	{ .name = "nccl.h", .found = HAVE_NCCL },
-	{ .name = "infiniband/verbs.h", .found = HAVE_VERBS },
-	{ 0 }
-};
+#define WITH(found) ((found) ? "with" : "without")
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -170,17 +162,12 @@ static int print_config(const struct command *const *commands)
 static int run_version(struct session *s)
 {
 	json_t *libraries = probes_libraries(), *library;
-	struct str built = STR_INIT;
 	const char *name;
 	char why[32];
 
-	for (const struct version_header *h = headers; h->name; h++) {
-		str_addf(&built, "%s%s %s", h == headers ? "" : ", ",
-			 h->found ? "with" : "without", h->name);
-	}
 	print_line("gpucheck", "%s", version_own());
-	print_line("built", "%s", str_text(&built));
-	str_release(&built);
+	print_line("built", "%s cuda.h, %s nccl.h, %s infiniband/verbs.h",
+		   WITH(HAVE_CUDA), WITH(HAVE_NCCL), WITH(HAVE_VERBS));
 	/* every key but the reasons is a library */
 	json_object_foreach(libraries, name, library) {
 		snprintf(why, sizeof(why), "%s_why", name);

@@ -236,17 +236,11 @@ void keep(const struct judged *j, const struct spec *s, int code)
 
 /* ---- show ---------------------------------------------------------------- */
 
+#define CURVES "curves"
 /** Pictures that the report mentions at its end, if they were drawn. */
-static const struct picture_name {
-	const char *name;
-	bool svg;		/* it is also drawn without gnuplot */
-} pictures[] = {
-	{ .name = "heatmap-bw", .svg = true },
-	{ .name = "heatmap-nodes", .svg = true },
-	{ .name = "heatmap-segments", .svg = true },
-	{ .name = "heatmap-contrast", .svg = true },
-	{ .name = "curves" },
-	{ 0 }
+static const char *const pictures[] = {
+	"heatmap-bw", "heatmap-nodes", "heatmap-segments", "heatmap-contrast",
+	CURVES, NULL
 };
 
 static int print_words(const struct judged *j, const struct spec *s,
@@ -262,9 +256,10 @@ static int print_words(const struct judged *j, const struct spec *s,
 	if (s->verbose) {
 		judged_details(j, screen_width(STDOUT_FILENO), &text);
 	}
-	for (const struct picture_name *p = pictures; p->name && kind; p++) {
-		snprintf(file, sizeof(file), "%s.%s", p->name, kind);
-		if ((p->svg || strcmp(kind, "svg") != 0) &&
+	for (const char *const *p = pictures; *p && kind; p++) {
+		snprintf(file, sizeof(file), "%s.%s", *p, kind);
+		/* without gnuplot there are maps, but no curves */
+		if ((strcmp(*p, CURVES) != 0 || strcmp(kind, "svg") != 0) &&
 		    rundir_path(j->out, file, path, NULL) == 0 &&
 		    access(path, R_OK) == 0) {
 			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",

@@ -19,6 +19,11 @@ static const struct tier {
 	const char *pairs;
 	int sample;
 	bool quick;
+	/** A run of it would be: */
+	bool usual;		/* measured by default */
+	size_t tests, rounds;	/* 0: cannot be had */
+	double time_s;
+	double rare, uplink, nodes, pair;	/* seen with this chance */
 } tiers[] = {
 	{ .words = "--quick", .pairs = "default", .quick = true },
 	{ .words = "--sample=12", .pairs = "default",
@@ -28,15 +33,6 @@ static const struct tier {
 };
 
 #define TIERS (sizeof(tiers) / sizeof(*tiers))
-
-/** A tier as a run of it would be. */
-struct offer {
-	const struct tier *tier;
-	bool usual;		/* measured by default */
-	size_t tests, rounds;	/* 0: cannot be had */
-	double time_s;
-	double rare, uplink, nodes, pair;	/* seen with this chance */
-};
 
 static bool is_choice(const struct forecast *f)
 {
@@ -48,10 +44,10 @@ static bool is_choice(const struct forecast *f)
 	       f->layout.n_nodes > 1 && f->layout.n_ranks > STRATA_DEFAULT + 1;
 }
 
-static struct offer make_offer(const struct forecast *f, const struct tier *t)
+/** Return @t as a run of it would be. */
+static struct tier make_offer(const struct forecast *f, const struct tier *t)
 {
-	struct offer o = { .tier = t, .rare = 1, .uplink = 1, .nodes = 1,
-			   .pair = 1 };
+	struct tier o = *t;
 	bool many = f->layout.n_ranks > PAIRS_ALL_USUAL;
 	struct spec s = f->spec;
 	struct forecast other;
@@ -64,6 +60,7 @@ static struct offer make_offer(const struct forecast *f, const struct tier *t)
 	o.tests = other.cells;
 	o.rounds = other.turns;
 	o.time_s = other.time_s;
+	o.rare = o.uplink = o.nodes = o.pair = 1;
 	if (sampled_rounds(&other.plan.sample) > 0) {
 		o.rare = sampled_part(&other.plan.sample, true, RARE);
 		o.uplink = sampled_uplink(&other.plan.sample);
@@ -75,12 +72,12 @@ static struct offer make_offer(const struct forecast *f, const struct tier *t)
 
 /* ---- in words ---------------------------------------------------------- */
 
-static void add_offer(const struct offer *o, struct str *out)
+static void add_offer(const struct tier *o, struct str *out)
 {
 	const double chances[] = { o->rare, o->uplink, o->nodes, o->pair };
 	char text[48];
 
-	str_addf(out, "%c %-14s", o->usual ? '*' : ' ', o->tier->words);
+	str_addf(out, "%c %-14s", o->usual ? '*' : ' ', o->words);
 	if (o->rounds == 0) {
 		str_addf(out, " not of more than %d ranks\n", PAIRS_ALL_MOST);
 		return;
@@ -114,7 +111,7 @@ void tiers_words(const struct forecast *f, struct str *out)
 		 SAMPLED_UPLINKS, "", "rounds", "time", "a third", "uplink",
 		 "two nodes", "one pair");
 	for (size_t i = 0; i < TIERS; i++) {
-		struct offer o = make_offer(f, &tiers[i]);
+		struct tier o = make_offer(f, &tiers[i]);
 
 		add_offer(&o, out);
 	}
@@ -125,11 +122,11 @@ json_t *tiers_json(const struct forecast *f)
 	json_t *list = json_array();
 
 	for (size_t i = 0; is_choice(f) && i < TIERS; i++) {
-		struct offer o = make_offer(f, &tiers[i]);
+		struct tier o = make_offer(f, &tiers[i]);
 
 		json_array_append_new(list, json_pack(
 			"{s:s, s:b, s:I, s:I, s:o, s:f, s:f, s:f, s:f}",
-			"options", o.tier->words, "default", o.usual,
+			"options", o.words, "default", o.usual,
 			"cells", (json_int_t)o.tests,
 			"rounds", (json_int_t)o.rounds, "time_s",
 			isnan(o.time_s) ? json_null() : json_real(o.time_s),

@@ -186,9 +186,9 @@ static void foresee_group(struct forecast *f)
 /** Neighbours that a kernel keeps by default. */
 #define KERNEL_KEEPS 1024
 
-/** Of a cluster only the number of neighbours is known, and how many fit into
- *  the tables of its nodes if they have the settings of this machine: nodes
- *  report their addresses later. */
+/** Forecast a ping.  The nodes of a cluster report their addresses later: only
+ *  the number of neighbours is known, and how many fit into the tables of nodes
+ *  that have the settings of this machine. */
 static void foresee_ping(struct forecast *f)
 {
 	struct ping_rules r = ping_rules_for(&f->spec, (int)f->nodes, 1);

@@ -201,7 +201,7 @@ static void add_outcome(const struct layer *layer, const struct step_end *end,
 	const struct verdict_file v = verdict_file(end->verdict);
 	size_t n = 0;
 
-	/* do all findings report that there is no GPU? */
+	/* count the findings that report that there is no GPU */
 	while (n < json_array_size(v.findings) &&
 	       strcmp(run_entry(v.findings, n).code, "gpu_missing") == 0) {
 		n++;
@@ -335,7 +335,7 @@ static bool take_layer(struct all_run *l, const struct layer *layer,
 	if (row->outcome != OUTCOME_SKIPPED) {
 		learn_all(l, layer, end.verdict);
 	}
-	/* has the job of the allocation that the steps run in ended? */
+	/* the job of the allocation that the steps run in has ended */
 	if (row->outcome == OUTCOME_ERROR && job &&
 	    spec_launcher_is(l->place.launcher, LAUNCHER_SLURM) &&
 	    slurm_job_standing(job) >= SLURM_JOB_ENDS) {

@@ -34,10 +34,7 @@ struct diagnosis {
 	char dir[PATH_MAX];
 	int64_t deadline_ns;
 	struct rundir_table table;
-};
-
-/** Work of a step. */
-struct batch {
+	/** The work of a step. */
 	const struct diagnose_step *step;
 	struct diagnose_row rows[DIAGNOSE_MAX_PAIRS];
 	size_t n;
@@ -95,21 +92,20 @@ static void set_untried(struct diagnose_row *row, enum outcome outcome,
 }
 
 /** "--pairs=n0:1-n1:1,...": each once, though two may share their ports. */
-static void add_pairs(const struct diagnosis *d, const struct batch *b,
-		      struct str *out)
+static void add_pairs(const struct diagnosis *d, struct str *out)
 {
 	char pairs[DIAGNOSE_MAX_PAIRS][200];
 
 	str_add(out, "--pairs=");
-	for (size_t i = 0; i < b->n; i++) {
-		const struct diagnose_row *r = &b->rows[i];
+	for (size_t i = 0; i < d->n; i++) {
+		const struct diagnose_row *r = &d->rows[i];
 		bool twice = false;
 
 		snprintf(pairs[i], sizeof(pairs[i]), "%s:%d-%s:%d",
 			 r->src_node,
-			 diagnose_index(&d->run, b->step, (int)r->src_rank),
+			 diagnose_index(&d->run, d->step, (int)r->src_rank),
 			 r->dst_node,
-			 diagnose_index(&d->run, b->step, (int)r->dst_rank));
+			 diagnose_index(&d->run, d->step, (int)r->dst_rank));
 		for (size_t k = 0; k < i; k++) {
 			twice = twice || strcmp(pairs[k], pairs[i]) == 0;
 		}
@@ -146,43 +142,43 @@ static const char *const not_again[] = {
 	"reference", NULL
 };
 
-/** How each pair of @b came out, from @end and the files of the test. */
-static void take_results(const struct diagnosis *d, struct batch *b,
-			 const struct step_end *end)
+/** How each pair came out, from @end and the files of the test. */
+static void take_results(struct diagnosis *d, const struct step_end *end)
 {
-	const struct diagnose_step *s = b->step;
+	const struct diagnose_step *s = d->step;
 	bool stopped = d->place.stopped, unset = false;
 	char sub[PATH_MAX];
 
-	for (size_t i = 0; i < b->n; i++) {
-		take_end(&b->rows[i], end, stopped);
+	for (size_t i = 0; i < d->n; i++) {
+		take_end(&d->rows[i], end, stopped);
 		if (end->ran) {
-			b->rows[i].wall_s = end->wall_s;
-			snprintf(b->rows[i].dir, sizeof(b->rows[i].dir),
+			d->rows[i].wall_s = end->wall_s;
+			snprintf(d->rows[i].dir, sizeof(d->rows[i].dir),
 				 FOLDER "/%s", s->name);
 		}
 	}
 	if (end->ran && rundir_path(d->dir, s->name, sub, NULL) == 0) {
-		diagnose_read(sub, &d->run, s, b->rows, b->n, NULL);
+		diagnose_read(sub, &d->run, s, d->rows, d->n, NULL);
 		unset = !diagnose_was_set(sub, s);
 	}
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < d->n; i++) {
 		if (unset) {
 			/* a pass or failure of a test that was not ours */
-			set_untried(&b->rows[i], OUTCOME_SKIPPED, "unset",
+			set_untried(&d->rows[i], OUTCOME_SKIPPED, "unset",
 				    "the setting did not reach the nodes: does "
 				    "the launcher keep the environment "
 				    "(--export)?");
-		} else if (stopped && b->rows[i].outcome != OUTCOME_OK) {
+		} else if (stopped && d->rows[i].outcome != OUTCOME_OK) {
 			/* what did not pass until then might have */
-			take_end(&b->rows[i], end, true);
+			take_end(&d->rows[i], end, true);
 		}
 	}
 }
 
-static void run_batch(struct diagnosis *d, struct batch *b)
+/** Run d->step, and keep the rows of its pairs. */
+static int run_step(struct diagnosis *d, struct err *e)
 {
-	const struct diagnose_step *s = b->step, *top = diagnose_top(&d->run);
+	const struct diagnose_step *s = d->step, *top = diagnose_top(&d->run);
 	/* the top may go by another name */
 	bool own = s->option == top->option || diagnose_is_knob(s);
 	const char *command = own ? top->command : s->command;
@@ -195,9 +191,9 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	};
 	int64_t until = clock_now_ns() + STEP_NS;
 	struct step_end end;
-	size_t n = 1;
+	size_t n = 1, ok = 0, untried = 0;
 
-	add_pairs(d, b, &pairs);
+	add_pairs(d, &pairs);
 	if (strcmp(command, "ping") != 0) {
 		options[n++] = str_text(&pairs);
 		/* a test that only fails next to others must not fail here */
@@ -208,76 +204,70 @@ static void run_batch(struct diagnosis *d, struct batch *b)
 	}
 	d->place.deadline_ns = until < d->deadline_ns ? until : d->deadline_ns;
 	step_run(&d->place, &step, &end);
-	take_results(d, b, &end);
+	take_results(d, &end);
 	step_release(&end);
 	str_release(&pairs);
-}
-
-static int keep_batch(struct diagnosis *d, const struct batch *b,
-		      struct err *e)
-{
-	size_t ok = 0, untried = 0;
-
-	for (size_t i = 0; i < b->n; i++) {
-		ok += b->rows[i].outcome == OUTCOME_OK;
-		untried += b->rows[i].outcome == OUTCOME_SKIPPED ||
-			   b->rows[i].outcome == OUTCOME_NOT_RUN;
-		if (keep_row(d, &b->rows[i], e) < 0) {
+	for (size_t i = 0; i < d->n; i++) {
+		ok += d->rows[i].outcome == OUTCOME_OK;
+		untried += d->rows[i].outcome == OUTCOME_SKIPPED ||
+			   d->rows[i].outcome == OUTCOME_NOT_RUN;
+		if (keep_row(d, &d->rows[i], e) < 0) {
 			return -1;
 		}
 	}
-	if (untried == b->n) {
-		talk("diagnose: %s: not tried: %s", b->step->name,
-		     b->rows[0].detail);
+	if (untried == d->n) {
+		talk("diagnose: %s: not tried: %s", s->name, d->rows[0].detail);
 	} else {
-		talk("diagnose: %s: %zu of %zu pairs pass", b->step->name, ok,
-		     b->n);
+		talk("diagnose: %s: %zu of %zu pairs pass", s->name, ok, d->n);
 	}
 	return 0;
 }
 
-/** Tests the pairs that passed with the setting of @tried again without it,
+/** Tests the pairs that passed with the setting of d->step again without it,
  *  since they may have recovered in the minutes since they failed. */
-static int undo(struct diagnosis *d, const struct batch *tried, struct err *e)
+static int undo(struct diagnosis *d, struct err *e)
 {
-	char name[sizeof(tried->rows->step)];
+	char name[sizeof(d->rows->step)];
 	struct diagnose_step s = *diagnose_top(&d->run);
-	struct batch b = { .step = &s };
+	const size_t tried = d->n;
+	int rc = 0;
 
-	s.name = diagnose_undone_name(tried->step, name, sizeof(name));
-	for (size_t i = 0; i < tried->n; i++) {
-		const struct diagnose_row *row = &tried->rows[i];
+	s.name = diagnose_undone_name(d->step, name, sizeof(name));
+	d->step = &s;
+	d->n = 0;
+	for (size_t i = 0; i < tried; i++) {
+		const struct diagnose_row *row = &d->rows[i];
 		const struct grid_pair pair = {
 			(int)row->src_rank, (int)row->dst_rank
 		};
 
 		if (row->outcome == OUTCOME_OK) {
-			diagnose_row_init(&d->run, &s, &pair, &b.rows[b.n]);
-			clock_utc(b.rows[b.n++].start_utc);
+			diagnose_row_init(&d->run, &s, &pair, &d->rows[d->n]);
+			clock_utc(d->rows[d->n++].start_utc);
 		}
 	}
-	if (b.n == 0) {
-		return 0;
+	if (d->n > 0) {
+		rc = run_step(d, e);
 	}
-	run_batch(d, &b);
-	return keep_batch(d, &b, e);
+	d->step = NULL;
+	return rc;
 }
 
 /** Try the pairs to which @s applies; the others get their row. */
 static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 		     struct err *e)
 {
-	struct batch b = { .step = s };
-
+	d->step = s;
+	d->n = 0;
 	for (size_t i = 0; !d->place.stopped && i < d->pairs.n; i++) {
 		const struct grid_pair *p = &d->pairs.list[i];
-		struct diagnose_row *row = &b.rows[b.n];
+		struct diagnose_row *row = &d->rows[d->n];
 		const char *why;
 
 		diagnose_row_init(&d->run, s, p, row);
 		clock_utc(row->start_utc);
 		if (diagnose_applies(&d->run, s, p->src, p->dst, &why)) {
-			b.n++;
+			d->n++;
 		} else if (why) {
 			set_untried(row, OUTCOME_SKIPPED, "unfit", why);
 			if (keep_row(d, row, e) < 0) {
@@ -285,14 +275,11 @@ static int take_step(struct diagnosis *d, const struct diagnose_step *s,
 			}
 		}
 	}
-	if (b.n == 0) {
+	if (d->n == 0) {
 		return 0;
 	}
-	run_batch(d, &b);
-	if (keep_batch(d, &b, e) < 0) {
-		return -1;
-	}
-	return diagnose_is_knob(s) ? undo(d, &b, e) : 0;
+	return run_step(d, e) < 0	? -1 :
+	       diagnose_is_knob(s) ? undo(d, e) : 0;
 }
 
 /** The top first: what passes now needs no other step. */

@@ -76,8 +76,8 @@ void found_blame(const char *dir, const struct launcher_ops *ops,
 	const char *id = ops == &launcher_srun ? getenv("SLURM_JOB_ID") : NULL;
 	enum slurm_standing is = id ? slurm_job_standing(id) :
 				      SLURM_JOB_UNKNOWN;
-	/* is the allocation over that this process was started in?  Then the
-	 * command is for a batch job. */
+	/* the command is for a batch job if the allocation is over that this
+	 * process was started in */
 	const bool job = is == SLURM_JOB_OVER || is == SLURM_JOB_ENDS;
 	struct str names = STR_INIT, line = STR_INIT;
 	json_t *run, *options;
