@@ -15,7 +15,7 @@ void *big_calloc(size_t n, size_t size)
 	size_t skip = -(uintptr_t)p % SMALL_PAGE;
 
 	if (p && n * size >= LEAST) {
-		/* it is a wish: where it is not heard, all is as it was */
+		/* a hint; failure is harmless */
 		(void)madvise(p + skip, n * size - skip, MADV_HUGEPAGE);
 	}
 	return p;

@@ -9,16 +9,15 @@
 /* ---- late ---------------------------------------------------------------- */
 
 /**
- * How late somebody gets to look who should do so every now and then: he was
- * stopped, or others had the CPU.  What he has not seen meanwhile may well have
- * been there.  A zeroed one has not looked so far.
+ * Lateness of a periodic check: the process was stopped, or had no CPU.  What
+ * it did not see meanwhile may have been there.  Zeroed: no check so far.
  */
 struct late {
-	int64_t looked_ns;	/* when that was last */
+	int64_t looked_ns;	/* time of the last check */
 };
 
-/** He looks, at @now_ns (clock_now_ns()), and should do so every @period_ns:
- *  how many nanoseconds late, 0: in time, or for the first time. */
+/** Note a check at @now_ns (clock_now_ns()), which is due every @period_ns.
+ *  Returns its lateness in ns; 0 for the first check and one in time. */
 static inline int64_t late_look(struct late *l, int64_t now_ns,
 				int64_t period_ns)
 {
@@ -29,19 +28,18 @@ static inline int64_t late_look(struct late *l, int64_t now_ns,
 	return late_ns > 0 ? late_ns : 0;
 }
 
-/** How long the first thread of @pid, since it began, could have run and had no
- *  CPU, in nanoseconds; 0 where the kernel does not say. */
+/** Time in ns that the first thread of @pid has waited for a CPU since it
+ *  began; 0 if the kernel does not report it. */
 int64_t late_waited_ns(pid_t pid);
-/** The same of @text, as /proc/PID/schedstat has it. */
+/** The same from @text, the contents of /proc/PID/schedstat. */
 int64_t late_parse(const char *text);
 
 /* ---- watchdog ------------------------------------------------------------ */
 
 /**
- * This process ends with @exit_code @wait_ns from now (a millisecond to an
- * hour), whatever it is at then, unless this is called again before: for who
- * must not outlive what it waits for, even where its event loop is stuck.
- * Takes SIGALRM.
+ * End this process with @exit_code @wait_ns from now (1 ms to 1 h) unless this
+ * is called again before: for a process that must not outlive what it waits
+ * for, even if its event loop is stuck.  Takes SIGALRM.
  */
 void watchdog_set(int64_t wait_ns, int exit_code);
 

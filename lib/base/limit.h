@@ -23,8 +23,7 @@ struct cgroup_limit {
  *  cgroups.  False: none is set, or none can be read. */
 bool cgroup_find(enum cgroup_kind kind, struct cgroup_limit *out);
 
-/** How often the kernel has killed in this process's cgroup for want of memory;
- *  0 where nobody knows. */
+/** Number of OOM kills in this process's cgroup; 0 if it is not known. */
 int64_t cgroup_oom_kills(void);
 
 /* ---- limit --------------------------------------------------------------- */
@@ -50,10 +49,11 @@ struct limit_user {
 	long tasks;		/* processes and threads, of its own */
 };
 
-/** The code of what @why, an errno, is a lack of; NULL: of nothing. */
+/** The code of the resource that the errno @why reports as used up; NULL: the
+ *  errno is another one. */
 const char *limit_code(int why);
-/** The code of the errno whose words, "Too many open files", are in @text, such
- *  as what a program says that ends; NULL: of none. */
+/** The code of the errno whose text, such as "Too many open files", is in
+ *  @text, the output of a program that failed; NULL: none. */
 const char *limit_in_text(const char *text);
 /** Return true if @code is one of these codes. */
 bool limit_is(const char *code);

@@ -53,9 +53,9 @@ struct ip_addr ip_of_sockaddr(const struct sockaddr *sa);
 /* ---- within -------------------------------------------------------------- */
 
 /**
- * Call @call(@arg), which may hang where nothing can end it.  True once it has
- * returned; false after @seconds: it goes on in a thread that was left behind,
- * to which @arg, and all that it names, belongs from then on.
+ * Call @call(@arg), which may hang in a way that cannot be interrupted.
+ * Returns true once it has returned; false after @seconds: it continues in a
+ * detached thread, which owns @arg and all that it refers to from then on.
  */
 bool within(int seconds, void *(*call)(void *arg), void *arg);
 
@@ -65,8 +65,8 @@ bool within(int seconds, void *(*call)(void *arg), void *arg);
 #define NET_ADDR_TEXT 96	/* "[fe80::1%eth0]:65535" and then some */
 
 /** "10.1.2.3:5000" or "[2001:db8::1]:5000" (numeric, or a name to look up)
- *  into @list, the best first; how many, up to @max, or -1 with @e.  Who knows
- *  the names has 12 s to answer. */
+ *  into @list, the best first.  Returns their number, up to @max, or -1 with
+ *  @e. Name servers have 12 s to answer. */
 int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	       struct err *e);
 /** Write @sa as text into @buf, "?" for families other than IP. Returns

@@ -71,8 +71,8 @@ struct spawn_child {
 		struct str *text;	/* NULL: not wanted, no pipe either */
 		size_t room;		/* bytes still collected */
 	} outlets[2];
-	/* Signals that the caller holds back until its children are gone: one
-	 * that has come is as good as the deadline.  None after a start. */
+	/* Signals that the caller blocks until its children are gone: one that
+	 * is pending counts as the deadline.  None after a start. */
 	sigset_t ends;
 };
 
@@ -118,9 +118,9 @@ struct gather {
 /**
  * Run the @n children of @list until each has ended, or to @deadline_ns: then
  * their process groups are killed.  What they have printed so far, at most @max
- * bytes each, is kept.  Unlike spawn_capture() this waits for nobody who cannot
- * be killed: it returns within GATHER_GRACE_NS of the deadline, and the caller
- * is free to exit.
+ * bytes each, is kept.  Unlike spawn_capture() this does not wait for a child
+ * that cannot be killed: it returns within GATHER_GRACE_NS of the deadline, and
+ * the caller is free to exit.
  */
 void gather(struct gather *list, size_t n, size_t max, int64_t deadline_ns);
 #define GATHER_GRACE_NS (100 * NS_PER_MS)

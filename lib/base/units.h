@@ -54,8 +54,8 @@ const char *units_duration_arg(int64_t ns, char *buf, size_t size);
 
 #define UNITS_REAL_SIZE 32
 /**
- * A finite @value with @digits behind the point, but two that matter where so
- * many would show less of it: "45.20", "0.0035", "8.3e-05".  Returns @buf.
+ * A finite @value with @digits decimals, or with two significant digits if that
+ * shows more of it: "45.20", "0.0035", "8.3e-05".  Returns @buf.
  */
 const char *units_real_text(double value, int digits,
 			    char buf[UNITS_REAL_SIZE]);

@@ -7,21 +7,6 @@
 
 /* ---- domains ------------------------------------------------------------- */
 
-/** Join the domains of @s and @d, numbers of their first ranks + 1; false: they
- *  are joined already. */
-static bool join(struct cluster_rank *ranks, int s, int d)
-{
-	int x = ranks[s].domain, y = ranks[d].domain;
-	int least = x == 0 || (y > 0 && y < x) ? y : x;
-
-	if (x == y && x > 0) {
-		return false;
-	}
-	ranks[s].domain = ranks[d].domain =
-		least > 0 ? least : (s < d ? s : d) + 1;
-	return true;
-}
-
 void cluster_find_domains(struct cluster *c)
 {
 	struct cluster_rank *ranks = c->ranks;
@@ -33,10 +18,20 @@ void cluster_find_domains(struct cluster *c)
 	}
 	while (more) {
 		more = false;
+		/* join the domains of two ranks, numbers of their first ranks
+		 * + 1 */
 		for (size_t at = 0; at < c->grid.n; at++) {
-			more |= c->cells[at].path == PATH_NVLINK &&
-				join(ranks, grid_src(&c->grid, at),
-				     grid_dst(&c->grid, at));
+			const int s = grid_src(&c->grid, at);
+			const int d = grid_dst(&c->grid, at);
+			const int x = ranks[s].domain, y = ranks[d].domain;
+			const int least = x == 0 || (y > 0 && y < x) ? y : x;
+
+			if (c->cells[at].path == PATH_NVLINK &&
+			    (x != y || x == 0)) {
+				ranks[s].domain = ranks[d].domain =
+					least > 0 ? least : (s < d ? s : d) + 1;
+				more = true;
+			}
 		}
 	}
 	for (int r = 0; r < c->n_ranks; r++) {
@@ -219,16 +214,6 @@ static bool is_between(const struct part *p, const struct part_end *s,
 	return part_has_end(p, s) && part_has_end(&peer, d);
 }
 
-/** Paths between leaf switches, and uplinks of one, join no nodes of one. */
-static bool is_apart(const struct part *p, const struct part_end *s,
-		     const struct part_end *d)
-{
-	const struct part_scope *scope = &part_scopes[p->kind];
-
-	return scope->place != PART_ON_LEAF || s->leaf != d->leaf ||
-	       (!scope->two && p->peer_index != PART_UPLINKS);
-}
-
 unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 			   const struct part_end *d, enum path_class path)
 {
@@ -236,9 +221,13 @@ unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 	bool two = scope->two, tx, rx;
 	unsigned ends;
 
+	/* paths between leaf switches, and uplinks of one, join no nodes of
+	 * one */
 	if (!part_goes_by(p->kind, path) ||
 	    (scope->across && s->nic == d->nic) ||
-	    (scope->along && s->nic != d->nic) || !is_apart(p, s, d)) {
+	    (scope->along && s->nic != d->nic) ||
+	    (scope->place == PART_ON_LEAF && s->leaf == d->leaf &&
+	     (two || p->peer_index == PART_UPLINKS))) {
 		return 0;
 	}
 	tx = two ? is_between(p, s, d) : part_has_end(p, s);

@@ -26,25 +26,24 @@ char *slurm_value(const char *line, const char *key);
 struct slurm_conf_node {
 	const char *node;	/* as Slurm calls it; borrowed */
 	bool listed;		/* slurm.conf has this node */
-	int64_t gpus;		/* 0: none, or nobody says it */
+	int64_t gpus;		/* 0: none, or not configured */
 	int64_t preset;		/* of NodeName=DEFAULT */
 	char includes[SLURM_CONF_INCLUDES][256];	/* as written */
 	size_t n_includes;
 };
 
 /**
- * Take in @text, of a file of that kind: its lines "NodeName=n[1-8] ...
- * Gres=gpu:8" as far as they are about the node.  Pure; whatever is none of
- * these is passed over.
+ * Read @text, the contents of such a file: its lines "NodeName=n[1-8] ...
+ * Gres=gpu:8" that are about the node.  Pure; other lines are ignored.
  */
 void slurm_conf_take(struct slurm_conf_node *c, const char *text);
 
 /* ---- allocation ---------------------------------------------------------- */
 
 /**
- * How many GPUs of each node were given to a job, as "gpu[1-2]=8 gpu3=4": who
- * starts agents says it to them in this variable, so that they can tell GPUs
- * that nobody tests from GPUs that nobody has.
+ * Number of GPUs of each node that a job was given, as "gpu[1-2]=8 gpu3=4".
+ * The launcher passes it to agents in this variable, so that they can tell GPUs
+ * that are not tested from GPUs that the job does not have.
  */
 #define ALLOCATION_ENV "GPUCHECK_ALLOCATION"
 /** The same as a fact of each node. */
@@ -52,7 +51,7 @@ void slurm_conf_take(struct slurm_conf_node *c, const char *text);
 #define ALLOCATION_MAX	    4096	/* parts */
 #define ALLOCATION_MAX_GPUS 1024	/* of a node: more is a misreading */
 
-/** Nodes with as many GPUs each. */
+/** Nodes with the same number of GPUs. */
 struct allocation_part {
 	char *nodes;		/* host list */
 	int gpus;		/* of each, 0 to ALLOCATION_MAX_GPUS */

@@ -23,12 +23,12 @@ struct sampled {
 					 * another node and its rail, on its
 					 * node, on another node and rail */
 	bool nodes;			/* and one pair of any two nodes */
-	int n_nodes, n_ranks, rails;	/* a node has so many */
+	int n_nodes, n_ranks, rails;	/* rails of a node */
 	double share;			/* of all ordered pairs */
 };
 
-/** The flows that leave a leaf switch in a round, and its uplinks, that
- *  sampled_uplink() reckons with. */
+/** Flows that leave a leaf switch per round, and its uplinks, as
+ *  sampled_uplink() assumes. */
 #define SAMPLED_FLOWS	30
 #define SAMPLED_UPLINKS	32
 
@@ -39,30 +39,30 @@ json_t *sampled_json(const struct sampled *s);
 /** That of run.json, to @s; false: all pairs are planned, or it is damaged. */
 bool sampled_read(const json_t *sample, struct sampled *s);
 
-/** How likely one fault is seen, from 0 to 1: of a GPU, or with @nic a NIC,
- *  that fails in a share @rate of its tests; */
+/** Probability, 0 to 1, of detecting a GPU (@nic: a NIC) that fails in a share
+ *  @rate of its tests; */
 double sampled_part(const struct sampled *s, bool nic, double rate);
-/** of a dead one of the uplinks of a leaf, flows keep theirs by chance; */
+/** a dead uplink of a leaf switch, to which flows are assigned at random; */
 double sampled_uplink(const struct sampled *s);
-/** of what fails between two nodes alone, whatever the GPUs. */
+/** and a fault between two nodes only, for all of their GPUs. */
 double sampled_node_pair(const struct sampled *s);
 
 /** "99.9 %", never more than is so, nor "100 %"; returns @buf. */
 const char *sampled_percent(double p, char *buf, size_t size);
 /** "12 rounds (8 on rails, 1 inside nodes, 3 across rails)"; */
 void sampled_rounds_text(const struct sampled *s, struct str *out);
-/** what it is sure to see; */
+/** the faults that it always detects; */
 void sampled_sure_text(const struct sampled *s, struct str *out);
-/** and what it sees by chance. */
+/** and the others, with their probabilities. */
 void sampled_chance_text(const struct sampled *s, struct str *out);
 
 /* ---- grid ---------------------------------------------------------------- */
 
 /**
- * Which ordered pairs of @ranks have a cell, and where each stands in arrays of
- * cells: all of a square, the diagonal too, or the few of a sample.  In both
- * the order is by source, then by destination.  Arrays of cells have one more
- * than these, for the pairs that have none.
+ * The ordered pairs of @ranks that have a cell, and the index of each in arrays
+ * of cells: all of a square, including the diagonal, or those of a sample.
+ * Both are in the order of source, then destination.  Arrays of cells have one
+ * more entry, for the pairs without a cell.
  */
 struct grid {
 	int ranks;
@@ -78,8 +78,8 @@ struct grid_pair {
 
 /** All of @ranks; nothing to free. */
 struct grid grid_square(int ranks);
-/** Those of the @n @pairs alone, which are sorted here; one twice is one.  0,
- *  or -1 without memory; grid_release() frees. */
+/** Make a grid of the @n @pairs, which are sorted here, without duplicates.
+ *  Returns 0, or -1 without memory; grid_release() frees. */
 int grid_of(struct grid *g, int ranks, struct grid_pair *pairs, size_t n);
 void grid_release(struct grid *g);	/* safe on a zeroed one */
 /** Read the list @pairs of run.json for @ranks ranks: a malloc'ed list of the
@@ -88,23 +88,24 @@ void grid_release(struct grid *g);	/* safe on a zeroed one */
 struct grid_pair *grid_listed(const json_t *pairs, int ranks, size_t *n,
 			      struct err *e);
 
-/** Where src -> dst is among those of a sample; g->n: nowhere. */
+/** Index of src -> dst in a sample; g->n: not in it. */
 size_t grid_find(const struct grid *g, int src, int dst);
 
-/** Where the cell of src -> dst stands; g->n: it has none. */
+/** Index of the cell of src -> dst; g->n: it has none. */
 static inline size_t grid_at(const struct grid *g, int src, int dst)
 {
 	return g->first ? grid_find(g, src, dst) :
 			  (size_t)src * (size_t)g->ranks + (size_t)dst;
 }
 
-/** The first cell of @src, or of who comes after; @src may be g->ranks. */
+/** First cell of @src or, if it has none, of the next rank that has; @src may
+ *  be g->ranks. */
 static inline size_t grid_first(const struct grid *g, int src)
 {
 	return g->first ? g->first[src] : (size_t)src * (size_t)g->ranks;
 }
 
-/** Whose cell @at is, which is below g->n. */
+/** Source and destination of cell @at, below g->n. */
 static inline int grid_src(const struct grid *g, size_t at)
 {
 	return g->first ? g->src[at] : (int)(at / (size_t)g->ranks);
@@ -171,8 +172,8 @@ enum path_class {
 /**
  * None of that where messages are too short to show it: a transfer of S bytes
  * takes the latency and S / rate, both alike at Hockney's half-performance
- * length.  Below that, so where it takes less than so many latencies, the
- * figure is that of starting transfers, and its noise; the latency tells more.
+ * length.  A transfer that takes less than this many latencies measures the
+ * start of transfers and its noise; the latency is the better measure there.
  */
 #define CELLS_START_TIMES 2.0
 /** Peers that a class needs before "slow" means anything. */
@@ -203,11 +204,10 @@ struct slow_limit {
 	bool of_fast;		/* of a fast minority: report/judge/levels.h */
 };
 
-/** The bandwidth of @c as it would be if its line were the usual one of @l:
- *  what is compared with that. */
+/** The bandwidth of @c scaled to the usual line rate of @l, for comparisons. */
 double cells_beside(const struct cell *c, const struct slow_limit *l);
 
-/** Below what a cell is slow beside others of that median and MAD, in GB/s. */
+/** Limit in GB/s below which a cell is slow, given median and MAD of others. */
 double cells_slow_below(double median_GB_s, double mad_GB_s);
 
 /**
@@ -240,6 +240,5 @@ struct cell_say {
  * (@at_size). Among equal failures the one @at_size decides.
  */
 bool cells_decides(struct cell_say row, bool at_size, struct cell_say before);
-
 
 #endif

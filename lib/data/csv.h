@@ -17,17 +17,17 @@
  */
 
 /**
- * Where the fields of @text begin, @n bytes without the end of the line, into
- * @offsets of @max entries; how many.  0: it has quotes, carriage returns or
- * NULs in it, or @max fields or more.
+ * Store the offsets at which the fields of @text (@n bytes without the end of
+ * the line) begin in @offsets of @max entries.  Returns their number; 0 if it
+ * has quotes, carriage returns or NULs, or @max fields or more.
  */
 size_t csv_scan_fields(const char *text, size_t n, size_t max,
 		       size_t offsets[]);
 
 /**
- * How many fields the @n bytes of @text have, without the end of the line,
- * where they are letters, digits and what stands in names, numbers and times,
- * and no field begins with '-'; 0: they are not, or there are none.
+ * Number of fields in the @n bytes of @text, without the end of the line, if
+ * they consist of letters, digits and the signs of names, numbers and times,
+ * and no field begins with '-'; else 0.
  */
 size_t csv_scan_plain(const char *text, size_t n);
 
@@ -70,9 +70,9 @@ int csv_next(struct csv_reader *r, struct csv_row *row, struct err *e);
 /** The bytes of that row as they stand in the file, *@len of them, up to and
  *  with its newline; valid as long as the row. */
 const char *csv_raw(const struct csv_reader *r, size_t *len);
-/** The next row as it stands in the file, @n bytes with the end of the line,
- *  where it is certain that its fields would be written just so; valid until
- *  the next call.  False: nothing was taken, csv_next() says what it is. */
+/** Take the next row unparsed, @n bytes with the end of the line, if its fields
+ *  would be written the same way; valid until the next call.  Returns false if
+ *  not, and takes nothing: call csv_next(). */
 bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n);
 
 /**
@@ -82,7 +82,7 @@ bool csv_next_plain(struct csv_reader *r, const char **line, size_t *n);
  * Numbers stay as they are.
  */
 void csv_add_field(struct str *out, const char *text);
-/** The same behind a comma. */
+/** Append a comma and the field. */
 void csv_add_text(struct str *out, const char *text);
 /** A comma, and @v with @digits digits if it is finite. */
 void csv_add_real(struct str *out, int digits, double v);

@@ -43,8 +43,79 @@ static int fail_at(const struct expansion *x, const char *at, const char *what)
 		       (size_t)(at - x->text) + 1, x->text);
 }
 
-static int add_name(struct expansion *x, size_t len, const char *at)
+static int expand_rest(struct expansion *x, size_t len, const char *at,
+		       const char *end, int brackets);
+
+/** Every number of the brackets that open at @at, such as [07,09-12], with what
+ *  follows them. */
+static int expand_brackets(struct expansion *x, size_t len, const char *at,
+			   const char *end, int brackets)
 {
+	const char *close = memchr(at, ']', (size_t)(end - at));
+
+	if (!close) {
+		return fail_at(x, at, "'[' not closed");
+	}
+	if (brackets == NAME_BRACKETS) {
+		return fail_at(x, at, "too many brackets");
+	}
+	do {
+		const char *first = at + 1;
+		const size_t digits = strspn(first, "0123456789");
+		const char *second = first + digits + 1;
+		size_t more = 0;
+		long number, last;
+
+		if (first[digits] == '-') {
+			more = strspn(second, "0123456789");
+			if (!more) {
+				return fail_at(x, second,
+					       "end of range missing");
+			}
+		}
+		if (!digits) {
+			return fail_at(x, first, "number missing");
+		}
+		if (digits > RANGE_DIGITS || more > RANGE_DIGITS) {
+			return fail_at(x, first, "number too long");
+		}
+		number = strtol(first, NULL, 10);
+		last = more ? strtol(second, NULL, 10) : number;
+		if (last < number) {
+			return fail_at(x, first, "range ends before it begins");
+		}
+		for (; number <= last; number++) {
+			int n = snprintf(x->name + len, sizeof(x->name) - len,
+					 "%0*ld", (int)digits, number);
+
+			if (expand_rest(x, len + (size_t)n, close + 1, end,
+					brackets + 1) < 0) {
+				return -1;
+			}
+		}
+		at = more ? second + more : first + digits;
+	} while (*at == ',');
+	return at == close ? 0 : fail_at(x, at, "',', '-' or ']' missing");
+}
+
+/** All names that begin with the first @len bytes of x->name and go on as @at
+ *  to @end says. */
+static int expand_rest(struct expansion *x, size_t len, const char *at,
+		       const char *end, int brackets)
+{
+	const size_t plain = strcspn(at, "[],");
+
+	if (len + plain > HOST_MAX) {
+		return fail_at(x, at + plain, "host name too long");
+	}
+	memcpy(x->name + len, at, plain);
+	at += plain;
+	len += plain;
+	if (at != end) {
+		return *at == '[' ? expand_brackets(x, len, at, end, brackets) :
+				    fail_at(x, at, "']' without '['");
+	}
+	/* the name is whole: add it */
 	if (!len) {
 		return fail_at(x, at, "host name missing");
 	}
@@ -69,112 +140,19 @@ static int add_name(struct expansion *x, size_t len, const char *at)
 	return 0;
 }
 
-/** "07" or "07-12" inside brackets. */
-struct hosts_range {
-	long first, last;
-	int width;		/* zero padding of both */
-	const char *end;	/* behind it */
-};
-
-static int parse_range(const struct expansion *x, const char *at,
-		       struct hosts_range *r)
-{
-	size_t digits = strspn(at, "0123456789");
-	const char *second = at + digits + 1;
-	size_t more = 0;
-
-	if (at[digits] == '-') {
-		more = strspn(second, "0123456789");
-		if (!more) {
-			return fail_at(x, second, "end of range missing");
-		}
-	}
-	if (!digits) {
-		return fail_at(x, at, "number missing");
-	}
-	if (digits > RANGE_DIGITS || more > RANGE_DIGITS) {
-		return fail_at(x, at, "number too long");
-	}
-	r->first = strtol(at, NULL, 10);
-	r->last = more ? strtol(second, NULL, 10) : r->first;
-	r->width = (int)digits;
-	r->end = more ? second + more : at + digits;
-	if (r->last < r->first) {
-		return fail_at(x, at, "range ends before it begins");
-	}
-	return 0;
-}
-
-static int expand_rest(struct expansion *x, size_t len, const char *at,
-		       const char *end, int brackets);
-
-/** Every number of the brackets that open at @at, with what follows them. */
-static int expand_brackets(struct expansion *x, size_t len, const char *at,
-			   const char *end, int brackets)
-{
-	const char *close = memchr(at, ']', (size_t)(end - at));
-	struct hosts_range r = { 0 };
-	int rc;
-
-	if (!close) {
-		return fail_at(x, at, "'[' not closed");
-	}
-	if (brackets == NAME_BRACKETS) {
-		return fail_at(x, at, "too many brackets");
-	}
-	do {
-		rc = parse_range(x, at + 1, &r);
-		for (long i = r.first; rc == 0 && i <= r.last; i++) {
-			int n = snprintf(x->name + len, sizeof(x->name) - len,
-					 "%0*ld", r.width, i);
-
-			rc = expand_rest(x, len + (size_t)n, close + 1, end,
-					 brackets + 1);
-		}
-		at = rc == 0 ? r.end : close;
-	} while (*at == ',');
-	if (rc == 0 && at != close) {
-		rc = fail_at(x, at, "',', '-' or ']' missing");
-	}
-	return rc;
-}
-
-/** All names that begin with the first @len bytes of x->name and go on as @at
- *  to @end says. */
-static int expand_rest(struct expansion *x, size_t len, const char *at,
-		       const char *end, int brackets)
-{
-	const size_t plain = strcspn(at, "[],");
-
-	if (len + plain > HOST_MAX) {
-		return fail_at(x, at + plain, "host name too long");
-	}
-	memcpy(x->name + len, at, plain);
-	at += plain;
-	return at == end  ? add_name(x, len + plain, at) :
-	       *at == '[' ? expand_brackets(x, len + plain, at, end, brackets) :
-			    fail_at(x, at, "']' without '['");
-}
-
-/** Where the name at @at ends: at a comma outside brackets, or the end. */
-static const char *name_end(const char *at)
-{
-	bool inside = false;
-
-	for (; *at && (inside || *at != ','); at++) {
-		inside = *at == '[' || (inside && *at != ']');
-	}
-	return at;
-}
-
 char **hostlist_expand(const char *text, size_t *n, struct err *e)
 {
 	struct expansion x = { .text = text, .e = e };
 	const char *at = text;
 
 	for (;;) {
-		const char *end = name_end(at);
+		const char *end = at;
+		bool inside = false;
 
+		/* a name ends at a comma outside brackets */
+		for (; *end && (inside || *end != ','); end++) {
+			inside = *end == '[' || (inside && *end != ']');
+		}
 		if (expand_rest(&x, 0, at, end, 0) < 0) {
 			hostlist_free(x.names, x.n);
 			return NULL;
@@ -221,16 +199,6 @@ static size_t number_at(const char *name)
 	return at;
 }
 
-/** Returns true if both names can be in one bracket: they have the same prefix
- *  and the same number of digits. */
-static bool same_family(const char *a, const char *b)
-{
-	size_t at = number_at(a);
-
-	return a[at] && number_at(b) == at && strlen(a) == strlen(b) &&
-	       memcmp(a, b, at) == 0;
-}
-
 static long number_of(const char *name)
 {
 	return strtol(name + number_at(name), NULL, 10);
@@ -261,23 +229,28 @@ static void add_numbers(struct str *out, const char *names, size_t size,
 
 void hostlist_add(struct str *out, const char *names, size_t size, size_t n)
 {
-	for (size_t i = 0; i < n;) {
+	for (size_t i = 0, k; i < n; i = k) {
 		const char *first = names + i * size;
-		size_t k = i + 1;
+		const size_t at = number_at(first), len = strlen(first);
 
-		while (k < n && same_family(first, names + k * size)) {
-			k++;
+		/* up to k: the same prefix and as many digits */
+		for (k = i + 1; k < n && first[at]; k++) {
+			const char *name = names + k * size;
+
+			if (number_at(name) != at || strlen(name) != len ||
+			    memcmp(name, first, at) != 0) {
+				break;
+			}
 		}
 		str_add(out, i ? "," : "");
 		if (k - i == 1) {
 			str_add(out, first);
-		} else {
-			str_addmem(out, first, number_at(first));
-			str_addch(out, '[');
-			add_numbers(out, first, size, k - i);
-			str_addch(out, ']');
+			continue;
 		}
-		i = k;
+		str_addmem(out, first, at);
+		str_addch(out, '[');
+		add_numbers(out, first, size, k - i);
+		str_addch(out, ']');
 	}
 }
 
@@ -336,11 +309,17 @@ static bool is_name(const char *name)
 	       hosts_name(name)[0] != '-';
 }
 
-/** Take over @names; -1 with @e, and then they are freed. */
-static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
+/** Add the names of @list; -1 with @e. */
+static int add_list(struct hosts *h, const char *list, struct err *e)
 {
-	char **all = realloc(h->names, (h->n + n + 1) * sizeof(*all));
+	size_t n = 0;
+	char **names = hostlist_expand(list, &n, e), **all;
 
+	if (!names) {
+		return -1;
+	}
+	all = realloc(h->names, (h->n + n + 1) * sizeof(*all));
+	h->names = all ? all : h->names;
 	for (size_t i = 0; all && i < n; i++) {
 		if (!is_name(names[i]) || h->n + n > HOSTS_MAX) {
 			err_set(e, 0, h->n + n > HOSTS_MAX ?
@@ -348,7 +327,6 @@ static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
 						   "'%.60s'" :
 						   "'%.60s' is not a host name",
 				names[i]);
-			h->names = all;
 			hostlist_free(names, n);
 			return -1;
 		}
@@ -358,52 +336,36 @@ static int add_names(struct hosts *h, char **names, size_t n, struct err *e)
 		return err_set(e, ENOMEM, "no memory for the list of hosts");
 	}
 	memcpy(all + h->n, names, n * sizeof(*all));
-	h->names = all;
 	h->n += n;
 	free(names);
 	return 0;
-}
-
-static int add_list(struct hosts *h, const char *list, struct err *e)
-{
-	size_t n = 0;
-	char **names = hostlist_expand(list, &n, e);
-
-	return names ? add_names(h, names, n, e) : -1;
-}
-
-/** One line without its end: a list, with blanks and a comment around it. */
-static int add_line(struct hosts *h, char *line, struct err *e)
-{
-	size_t end;
-
-	line[strcspn(line, "#")] = '\0';
-	line += strspn(line, BLANKS);
-	end = strcspn(line, BLANKS);
-	if (line[end + strspn(line + end, BLANKS)] == '\0') {
-		line[end] = '\0';
-	}
-	return *line ? add_list(h, line, e) : 0;
 }
 
 int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 {
 	const char *end = text + len;
 	struct err why = { 0 };
-	char line[LINE_SIZE];
+	char line[LINE_SIZE], *at, *last;
 
 	*h = (struct hosts){ 0 };
 	for (int number = 1; text < end; number++) {
 		const char *eol = memchr(text, '\n', (size_t)(end - text));
 		size_t n = (size_t)((eol ? eol : end) - text);
-		int rc;
+		int rc = 0;
 
 		if (n >= sizeof(line) || memchr(text, '\0', n)) {
 			rc = err_set(&why, 0, "not a line of host names");
 		} else {
+			/* a list, with blanks and a comment around it */
 			memcpy(line, text, n);
 			line[n] = '\0';
-			rc = add_line(h, line, &why);
+			line[strcspn(line, "#")] = '\0';
+			at = line + strspn(line, BLANKS);
+			last = at + strcspn(at, BLANKS);
+			if (!last[strspn(last, BLANKS)]) {
+				*last = '\0';
+			}
+			rc = *at ? add_list(h, at, &why) : 0;
 		}
 		if (rc < 0) {
 			hosts_release(h);
@@ -421,39 +383,34 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 	return 0;
 }
 
-static int read_file(const char *path, struct hosts *h, struct err *e)
+int hosts_read(const char *what, struct hosts *h, struct err *e)
 {
 	struct str text = STR_INIT;
 	struct err why = { 0 };
 	struct stat st;
 	int rc;
 
-	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+	*h = (struct hosts){ 0 };
+	if (access(what, F_OK) < 0) {
+		if (add_list(h, what, e) == 0) {
+			return 0;
+		}
+		hosts_release(h);
+		return err_hint(e, "there is no file of that name either");
+	}
+	if (stat(what, &st) == 0 && !S_ISREG(st.st_mode)) {
 		/* it is read once to check it, and again to use it */
-		err_set(e, 0, "the list of hosts '%s' is not a file", path);
+		err_set(e, 0, "the list of hosts '%s' is not a file", what);
 		return err_hint(e, "save it as a file, or write the list itself: "
 				"--ssh='gpu[01-04]'");
 	}
-	rc = input_read("list of hosts", path, HOSTS_FILE_MAX, &text, e);
+	rc = input_read("list of hosts", what, HOSTS_FILE_MAX, &text, e);
 	if (rc == 0 && hosts_parse(text.data, text.len, h, &why) < 0) {
-		rc = err_set(e, why.code, "%.160s: %.150s", path, why.text);
+		rc = err_set(e, why.code, "%.160s: %.150s", what, why.text);
 		err_hint(e, "%s", why.hint);
 	}
 	str_release(&text);
 	return rc;
-}
-
-int hosts_read(const char *what, struct hosts *h, struct err *e)
-{
-	*h = (struct hosts){ 0 };
-	if (access(what, F_OK) == 0) {
-		return read_file(what, h, e);
-	}
-	if (add_list(h, what, e) < 0) {
-		hosts_release(h);
-		return err_hint(e, "there is no file of that name either");
-	}
-	return 0;
 }
 
 /** Mark the machines of @h that @list names. */
@@ -509,4 +466,107 @@ int hosts_choose(struct hosts *h, const char *only, const char *without,
 	}
 	free(in);
 	return rc;
+}
+
+/* ---- pinglist ------------------------------------------------------------ */
+
+struct pinglist pinglist_make(int nodes, bool all, int64_t seed)
+{
+	return (struct pinglist){
+		.nodes = nodes, .seed = seed,
+		.groups = all ? 1 : (nodes + PINGLIST_GROUP - 1) /
+					    PINGLIST_GROUP,
+	};
+}
+
+/* Groups as equal as they can be: the first node of @group. */
+static int64_t first_of(const struct pinglist *l, int64_t group)
+{
+	return (group * l->nodes + l->groups - 1) / l->groups;
+}
+
+/* Return true if @node of group @own is representative @k towards group
+ * @other. */
+static bool stands(const struct pinglist *l, int node, int64_t own,
+		   int64_t other, int k)
+{
+	int64_t first = first_of(l, own);
+	int64_t size = first_of(l, own + 1) - first;
+
+	return node - first == (l->seed % size + other * PINGLIST_PAIRS + k) %
+				       size;
+}
+
+bool pinglist_has(const struct pinglist *l, int a, int b)
+{
+	int64_t of_a, of_b;
+
+	if (l->groups < 2) {
+		return true;
+	}
+	of_a = (int64_t)a * l->groups / l->nodes;
+	of_b = (int64_t)b * l->groups / l->nodes;
+	if (of_a == of_b) {
+		return true;
+	}
+	for (int k = 0; k < PINGLIST_PAIRS; k++) {
+		if (stands(l, a, of_a, of_b, k) &&
+		    stands(l, b, of_b, of_a, k)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+int pinglist_most(const struct pinglist *l)
+{
+	int most = 0;
+
+	if (l->groups < 2) {
+		return l->nodes > 0 ? l->nodes - 1 : 0;
+	}
+	for (int i = 0; i < l->nodes; i++) {
+		const int64_t own = (int64_t)i * l->groups / l->nodes;
+		int n = (int)(first_of(l, own + 1) - first_of(l, own)) - 1;
+
+		/* and one for each time that it stands for its group */
+		for (int64_t other = 0; other < l->groups; other++) {
+			for (int k = 0; k < PINGLIST_PAIRS; k++) {
+				n += other != own &&
+				     stands(l, i, own, other, k);
+			}
+		}
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* ---- port filter --------------------------------------------------------- */
+
+bool port_matches(const char *filter, const char *name)
+{
+	const size_t hca = strcspn(name, ":");
+	const long port = name[hca] == ':' ? strtol(name + hca + 1, NULL, 10) :
+					     1;
+	bool except = *filter == '^', exact, found = false;
+	const char *at = filter + except;
+
+	if (*filter == '\0') {
+		return true;
+	}
+	exact = *at == '=';
+	at += exact;
+	while (*at != '\0' && !found) {
+		/* "mlx5" or "mlx5_0:2" */
+		const size_t n = strcspn(at, ",");
+		const char *colon = memchr(at, ':', n);
+		const size_t len = colon != NULL ? (size_t)(colon - at) : n;
+
+		found = len > 0 && len <= hca && memcmp(at, name, len) == 0 &&
+			(!exact || len == hca) &&
+			(colon == NULL || strtol(colon + 1, NULL, 10) == port);
+		at += n;
+		at += *at == ',';
+	}
+	return found != except;
 }

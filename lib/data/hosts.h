@@ -41,8 +41,8 @@ bool hostlist_has(const char *list, const char *name);
  * arrays of @size bytes one after the other.
  */
 void hostlist_add(struct str *out, const char *names, size_t size, size_t n);
-/** The same of @list, for the kernel takes 128 KiB of one word or variable; as
- *  it is where that is no host list. */
+/** Append @list in that form, because the kernel limits a word or variable to
+ *  128 KiB; unchanged if it is not a host list. */
 void hostlist_shorten(struct str *out, const char *list);
 
 /* ---- pinglist ------------------------------------------------------------ */
@@ -56,11 +56,11 @@ void hostlist_shorten(struct str *out, const char *list);
  */
 struct pinglist {
 	int nodes;
-	int groups;		/* 1 at most: everybody asks everybody */
+	int groups;		/* at most 1: all nodes ping each other */
 	int64_t seed;
 };
 
-/** Nodes of a group, at most: up to so many are complete. */
+/** Maximum number of nodes in a group; smaller fleets are complete. */
 #define PINGLIST_GROUP 32
 /** Pairs of nodes that stand for a pair of groups. */
 #define PINGLIST_PAIRS 2
@@ -69,7 +69,7 @@ struct pinglist {
 struct pinglist pinglist_make(int nodes, bool all, int64_t seed);
 /** Return true if nodes @a and @b, below l->nodes, ping each other. */
 bool pinglist_has(const struct pinglist *l, int a, int b);
-/** The most nodes that one of them asks. */
+/** Largest number of nodes that one node pings. */
 int pinglist_most(const struct pinglist *l);
 
 /* ---- port filter --------------------------------------------------------- */
@@ -97,8 +97,8 @@ struct hosts {
 /**
  * Read the @len bytes of a hosts file: a name or a host list a line, '#' begins
  * a comment.  A name has letters, digits, and any of ._-@:%, and begins with a
- * letter or digit, so that it is an option to nobody.  0, or -1 with @e, which
- * has the line; hosts_release() frees.
+ * letter or digit, so that no program takes it for an option.  Returns 0, or -1
+ * with @e, which has the line; hosts_release() frees.
  */
 int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e);
 /** @what is the name of a file that is there, else a host list; 0 or -1. */

@@ -45,8 +45,8 @@ int json_get_text(const json_t *obj, const char *key, char *buf, size_t size,
 int json_opt_text(const json_t *obj, const char *key, char *buf, size_t size,
 		  struct err *e);
 
-/** The borrowed text of a member, for those who only show it; "" where there
- *  is no such text. */
+/** The borrowed text of a member, for callers that only show it; "" if there is
+ *  no such text. */
 const char *json_member(const json_t *obj, const char *key);
 
 /** Borrowed array of at most @max entries; NULL with @e set. */
@@ -56,8 +56,8 @@ json_t *json_get_array(const json_t *obj, const char *key, size_t max,
 /** Return @text as a JSON string, bytes that are not UTF-8 as '?'; new
  *  reference, NULL without memory. */
 json_t *json_text(const char *text);
-/** The same; null where there is none: of NULL and "", of what is not finite,
- *  and of what is below 0. */
+/** The same, or null: for NULL and "", for a value that is not finite, for a
+ *  number below 0. */
 json_t *json_text_or_null(const char *text);
 json_t *json_real_or_null(double v);
 json_t *json_int_or_null(int64_t v);

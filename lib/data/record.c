@@ -46,56 +46,45 @@ void number_add_int(struct str *out, int64_t value)
 	str_addmem(out, at, (size_t)(end - at));
 }
 
-/** @scaled / 10^@decimals, without zeros at its end. */
-static void add_fixed(struct str *out, uint64_t scaled, int decimals)
-{
-	uint64_t one = (uint64_t)powers[decimals], part = scaled % one;
-	char digits[DIGITS_MAX], *end = digits + sizeof(digits), *at;
-
-	number_add_int(out, (int64_t)(scaled / one));
-	if (part == 0) {
-		return;
-	}
-	at = put_digits(part, decimals, end);
-	while (end[-1] == '0') {
-		end--;
-	}
-	str_addch(out, '.');
-	str_addmem(out, at, (size_t)(end - at));
-}
-
-/** The power of ten of the first digit of @size, from 1e-4 to 1e9. */
-static int exponent(double size)
-{
-	int x = 0;
-
-	while (size >= powers[x + 1]) {
-		x++;
-	}
-	while (x <= 0 && size * powers[-x] < 1) {
-		x--;
-	}
-	return x;
-}
-
 void number_add_real(struct str *out, double value, int digits)
 {
-	double size = fabs(value), scaled;
-	int decimals;
+	char text[DIGITS_MAX], *end = text + sizeof(text), *at;
+	double size = fabs(value), scaled = 0;
+	uint64_t whole, one, part;
+	int decimals = -1, x = 0;
 
 	if (size >= 1e-4 && size < 1e9) {
-		decimals = digits - 1 - exponent(size);
-		scaled = decimals >= 0 ? size * powers[decimals] : 0;
-		if (decimals >= 0 && fabs(scaled - floor(scaled) - .5) > TIE &&
-		    scaled + .5 < powers[digits]) {
-			if (value < 0) {
-				str_addch(out, '-');
-			}
-			add_fixed(out, (uint64_t)(scaled + .5), decimals);
-			return;
+		/* x: the power of ten of the first digit */
+		while (size >= powers[x + 1]) {
+			x++;
 		}
+		while (x <= 0 && size * powers[-x] < 1) {
+			x--;
+		}
+		decimals = digits - 1 - x;
+		scaled = decimals >= 0 ? size * powers[decimals] : 0;
 	}
-	str_addf(out, "%.*g", digits, value);
+	if (decimals < 0 || fabs(scaled - floor(scaled) - .5) <= TIE ||
+	    scaled + .5 >= powers[digits]) {
+		str_addf(out, "%.*g", digits, value);
+		return;
+	}
+	if (value < 0) {
+		str_addch(out, '-');
+	}
+	/* whole / 10^decimals, without zeros at its end */
+	whole = (uint64_t)(scaled + .5);
+	one = (uint64_t)powers[decimals];
+	part = whole % one;
+	number_add_int(out, (int64_t)(whole / one));
+	if (part > 0) {
+		at = put_digits(part, decimals, end);
+		while (end[-1] == '0') {
+			end--;
+		}
+		str_addch(out, '.');
+		str_addmem(out, at, (size_t)(end - at));
+	}
 }
 
 int64_t number_sum(int64_t a, int64_t b)
@@ -267,25 +256,16 @@ static size_t kept(const struct column *c, const void *cell)
 	return c->type == COLUMN_TEXT ? strlen(cell) + 1 : sizes[c->type];
 }
 
-/** Room for one more in ->at, which has it for a power of two. */
-static bool make_room(struct record_list *l)
-{
-	size_t *at = l->at;
-
-	if ((l->n & (l->n - 1)) == 0) {
-		at = realloc(at, (l->n ? 2 * l->n : 1) * sizeof(*at));
-	}
-	if (at) {
-		l->at = at;
-	}
-	return at != NULL;
-}
-
 int record_list_add(struct record_list *l, const void *row)
 {
-	size_t before = l->packed.len;
+	size_t before = l->packed.len, *at = l->at;
 
-	if (l->packed.failed || !make_room(l)) {
+	/* room for a power of two */
+	if ((l->n & (l->n - 1)) == 0 && !l->packed.failed) {
+		at = realloc(at, (l->n ? 2 * l->n : 1) * sizeof(*at));
+	}
+	l->at = at ? at : l->at;
+	if (!at || l->packed.failed) {
 		return -1;
 	}
 	for (const struct column *c = l->schema->columns; c->name; c++) {
@@ -334,30 +314,6 @@ static int find_column(const struct schema *s, const char *name)
 	return -1;
 }
 
-/** Check that the file has every required column; -1 with @e for the first that
- *  is missing. */
-static int check_needs(struct record_reader *r, struct err *e)
-{
-	const char *const *need = r->schema->needs;
-
-	for (; *need; need++) {
-		const int column = find_column(r->schema, *need);
-		size_t i = 0;
-
-		while (i < r->n_fields && r->index[i] != column) {
-			i++;
-		}
-		if (i == r->n_fields) {
-			r->lacks = true;
-			err_set(e, 0, "'%s' has no column '%s'",
-				r->schema->name, *need);
-			return err_hint(e, "columns are found by their names "
-					"in the first line");
-		}
-	}
-	return 0;
-}
-
 int record_reader_open(struct record_reader *r, const struct schema *s,
 		       FILE *f, struct err *e)
 {
@@ -384,8 +340,21 @@ int record_reader_open(struct record_reader *r, const struct schema *s,
 			s->name);
 		goto release;
 	}
-	if (check_needs(r, e) < 0) {
-		goto release;
+	for (const char *const *need = s->needs; *need; need++) {
+		const int column = find_column(s, *need);
+		size_t i = 0;
+
+		while (i < r->n_fields && r->index[i] != column) {
+			i++;
+		}
+		if (i == r->n_fields) {
+			r->lacks = true;
+			err_set(e, 0, "'%s' has no column '%s'", s->name,
+				*need);
+			err_hint(e, "columns are found by their names in the "
+				 "first line");
+			goto release;
+		}
 	}
 	return 0;
 release:
@@ -488,30 +457,6 @@ int record_reader_next(struct record_reader *r, void *row, struct err *e)
 
 /* ---- from JSON ---- */
 
-/** Fill in one cell from member @c->name of @json, where it has one. */
-static int read_cell(const struct column *c, const json_t *json, void *cell,
-		     struct err *e)
-{
-	char word[32] = "";
-
-	switch (c->type) {
-	case COLUMN_TEXT:
-		return json_opt_text(json, c->name, cell, c->size, e);
-	case COLUMN_INT:
-		return json_opt_int(json, c->name, RECORD_NONE + 1, INT64_MAX,
-				    cell, e);
-	case COLUMN_REAL:
-		return json_opt_real(json, c->name, -DBL_MAX, DBL_MAX, cell,
-				     e);
-	case COLUMN_OUTCOME:
-		if (json_opt_text(json, c->name, word, sizeof(word), e) < 0) {
-			return -1;
-		}
-		return word[0] ? parse_cell(c, word, cell, e) : 0;
-	}
-	return -1;
-}
-
 int record_from_json(const struct schema *s, const json_t *json, void *row,
 		     struct err *e)
 {
@@ -520,7 +465,31 @@ int record_from_json(const struct schema *s, const json_t *json, void *row,
 	}
 	record_init(s, row);
 	for (const struct column *c = s->columns; c->name; c++) {
-		if (read_cell(c, json, (char *)row + c->offset, e) < 0) {
+		void *cell = (char *)row + c->offset;
+		char word[32] = "";
+		int rc = 0;
+
+		switch (c->type) {
+		case COLUMN_TEXT:
+			rc = json_opt_text(json, c->name, cell, c->size, e);
+			break;
+		case COLUMN_INT:
+			rc = json_opt_int(json, c->name, RECORD_NONE + 1,
+					  INT64_MAX, cell, e);
+			break;
+		case COLUMN_REAL:
+			rc = json_opt_real(json, c->name, -DBL_MAX, DBL_MAX,
+					   cell, e);
+			break;
+		case COLUMN_OUTCOME:
+			rc = json_opt_text(json, c->name, word, sizeof(word),
+					   e);
+			if (rc == 0 && word[0]) {
+				rc = parse_cell(c, word, cell, e);
+			}
+			break;
+		}
+		if (rc < 0) {
 			return -1;
 		}
 	}
@@ -581,16 +550,11 @@ void record_add_header(const struct schema *s, struct str *out)
 	str_addch(out, '\n');
 }
 
-/** Six digits are more than a clock is good for; what has more before its
- *  point keeps them. */
-static int digits_of(double value)
-{
-	return fabs(value) < 1e5 ? 6 : 9;
-}
-
 /** One cell as CSV; nothing at all when it was not measured. */
 static void add_cell(const struct column *c, const void *cell, struct str *out)
 {
+	double value;
+
 	switch (c->type) {
 	case COLUMN_TEXT:
 		csv_add_field(out, cell);
@@ -601,9 +565,11 @@ static void add_cell(const struct column *c, const void *cell, struct str *out)
 		}
 		break;
 	case COLUMN_REAL:
-		if (isfinite(*(const double *)cell)) {
-			number_add_real(out, *(const double *)cell,
-					digits_of(*(const double *)cell));
+		value = *(const double *)cell;
+		/* a clock is not good for more than six digits; large values
+		 * keep those before their point */
+		if (isfinite(value)) {
+			number_add_real(out, value, fabs(value) < 1e5 ? 6 : 9);
 		}
 		break;
 	case COLUMN_OUTCOME:
@@ -637,33 +603,31 @@ void record_add_named(const struct schema *s, const void *row,
 	str_addch(out, '\n');
 }
 
-/** One cell as a JSON value; NULL only without memory. */
-static json_t *cell_json(const struct column *c, const void *cell)
-{
-	switch (c->type) {
-	case COLUMN_TEXT:
-		return *(const char *)cell ? json_text(cell) : json_null();
-	case COLUMN_INT:
-		return *(const int64_t *)cell != RECORD_NONE ?
-			       json_integer(*(const int64_t *)cell) :
-			       json_null();
-	case COLUMN_REAL:
-		return isfinite(*(const double *)cell) ?
-			       json_real(*(const double *)cell) :
-			       json_null();
-	case COLUMN_OUTCOME:
-		return json_string(outcome_name(*(const enum outcome *)cell));
-	}
-	return NULL;
-}
-
 json_t *record_json(const struct schema *s, const void *row)
 {
 	json_t *obj = json_object();
 
 	for (const struct column *c = s->columns; c->name; c++) {
-		json_t *v = cell_json(c, (const char *)row + c->offset);
+		const void *cell = (const char *)row + c->offset;
+		json_t *v = NULL;
 
+		switch (c->type) {
+		case COLUMN_TEXT:
+			v = json_text_or_null(cell);
+			break;
+		case COLUMN_INT:
+			v = *(const int64_t *)cell != RECORD_NONE ?
+				    json_integer(*(const int64_t *)cell) :
+				    json_null();
+			break;
+		case COLUMN_REAL:
+			v = json_real_or_null(*(const double *)cell);
+			break;
+		case COLUMN_OUTCOME:
+			v = json_string(outcome_name(
+				*(const enum outcome *)cell));
+			break;
+		}
 		if (json_object_set_new(obj, c->name, v) < 0) {
 			json_decref(obj);
 			return NULL;

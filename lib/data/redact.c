@@ -19,8 +19,8 @@ static const char *const secret_names[] = {
 	"key", NULL
 };
 
-/** Options of programs whose value is a password: right behind the option, or
- *  where @apart says so as the next word too. */
+/** Options of programs that take a password: directly after the option or, with
+ *  @apart, as the next word too. */
 static const struct login {
 	const char *program;	/* how its name begins */
 	const char *option;
@@ -47,7 +47,7 @@ static const struct {
 	{ "eyJ", 30 }, { "nvapi-", 16 },
 };
 
-/** A text, and where in it we are. */
+/** A text and the current offset in it. */
 struct at {
 	const char *text;
 	size_t len, i;
@@ -77,7 +77,7 @@ static bool begins(const struct at *t, size_t i, const char *word)
 	       memcmp(t->text + i, word, n) == 0;
 }
 
-/** Where @word stands from @i on; the end: nowhere. */
+/** Offset of @word at or after @i; the end if there is none. */
 static size_t find(const struct at *t, size_t i, const char *word)
 {
 	const char *p = memmem(t->text + i, t->len - i, word, strlen(word));
@@ -86,13 +86,6 @@ static size_t find(const struct at *t, size_t i, const char *word)
 }
 
 /* ---- secrets ------------------------------------------------------------- */
-
-/** "pkey" and the like, a part of a name of its own. */
-static bool is_port_key(const char *name, const char *key)
-{
-	return key > name && strchr("pqlrmPQLRM", key[-1]) &&
-	       (key - 1 == name || !strchr(ALPHA, key[-2]));
-}
 
 /** Return true if a value called @name looks like a secret. InfiniBand keys
  *  (pkey, qkey, lkey, rkey, mkey) do not. */
@@ -108,32 +101,20 @@ static bool is_secret(const char *name, size_t len)
 	memcpy(buf, name, len);
 	buf[len] = '\0';
 	for (size_t i = 0; secret_names[i]; i++) {
+		bool port_key;
+
 		hit = strcasestr(buf, secret_names[i]);
-		if (hit && !(strcmp(secret_names[i], "key") == 0 &&
-			     is_port_key(buf, hit))) {
+		/* "pkey" and the like, a part of a name of its own */
+		port_key = hit && strcmp(secret_names[i], "key") == 0 &&
+			   hit > buf && strchr("pqlrmPQLRM", hit[-1]) &&
+			   (hit - 1 == buf || !strchr(ALPHA, hit[-2]));
+		if (hit && !port_key) {
 			return true;
 		}
 	}
 	/* PWD and OLDPWD are directories */
 	hit = strcasestr(buf, "_pwd");
 	return hit && !hit[4];
-}
-
-/** Where the value ends that is quoted by the character before @i: there, or
- *  at the end of its line. */
-static size_t quoted_end(const struct at *t, size_t i, char quote, bool escaped)
-{
-	for (; i < t->len && t->text[i] != '\n'; i++) {
-		if (t->text[i] == quote) {
-			return i - (escaped && t->text[i - 1] == '\\');
-		}
-		/* what is escaped in there does not end it */
-		if (!escaped && t->text[i] == '\\' && i + 1 < t->len &&
-		    t->text[i + 1] != '\n') {
-			i++;
-		}
-	}
-	return i;
 }
 
 /** Return true if the word at @i is the value of the name of @n letters at
@@ -159,7 +140,8 @@ static size_t find_value(const struct at *t, size_t n, size_t *from)
 {
 	const bool flag = begins(t, t->i, "-");
 	size_t i = t->i + n, quotes, end;
-	char sep;
+	char sep, quote;
+	bool escaped;
 
 	i += span(t, i, "\\\"'");
 	end = i + span(t, i, " \t");
@@ -174,9 +156,18 @@ static size_t find_value(const struct at *t, size_t n, size_t *from)
 	i = end + span(t, end, " \t");
 	quotes = span(t, i, "\\\"'");
 	*from = i + quotes;
-	if (quotes && t->text[*from - 1] != '\\') {
-		end = quoted_end(t, *from, t->text[*from - 1],
-				 quotes > 1 && t->text[*from - 2] == '\\');
+	quote = quotes ? t->text[*from - 1] : '\\';
+	if (quote != '\\') {
+		/* to the closing quote, or to the end of the line */
+		escaped = quotes > 1 && t->text[*from - 2] == '\\';
+		for (end = *from; end < t->len && t->text[end] != '\n' &&
+				  t->text[end] != quote; end++) {
+			/* what is escaped in there does not end it */
+			end += !escaped && t->text[end] == '\\' &&
+			       end + 1 < t->len && t->text[end + 1] != '\n';
+		}
+		end -= end < t->len && t->text[end] == quote && escaped &&
+		       t->text[end - 1] == '\\';
 	} else {
 		*from = i;
 		/* a word; behind a colon it may be several */
@@ -255,17 +246,6 @@ static size_t pem_line(const struct at *t, const char *what)
 	const size_t end = line.len ? find(&line, t->i, PEM_END) : line.len;
 
 	return end < line.len ? end + strlen(PEM_END) : 0;
-}
-
-/** A private key at t->i, whose end may have been cut off; its length, or 0. */
-static size_t find_pem(const struct at *t)
-{
-	const size_t begin = pem_line(t, "-----BEGIN ");
-	const size_t end = begin ? find(t, begin, PEM_END) : 0;
-
-	return begin == 0  ? 0 :
-	       end < t->len ? end + strlen(PEM_END) - t->i :
-			      t->len - t->i;
 }
 
 /** "user:password@" behind "://" at t->i; its length, or 0. */
@@ -354,22 +334,6 @@ void redact_add_user(struct redact *r, const char *name)
 	}
 }
 
-/** The owner of a home directory that is named at t->i. */
-static void learn_home(struct redact *r, const struct at *t)
-{
-	char name[NAME_MOST + 1];
-	size_t from, n;
-
-	from = begins(t, t->i, "/home/")    ? t->i + 6 :
-	       begins(t, t->i, "/users/") ? t->i + 7 : 0;
-	n = from ? span(t, from, WORD ".") : 0;
-	if (n > 0 && n < sizeof(name)) {
-		memcpy(name, t->text + from, n);
-		name[n] = '\0';
-		redact_add_user(r, name);
-	}
-}
-
 /** "gpu[01-04]" at t->i, where a known host begins with "gpu": the length up to
  *  and with the bracket, or 0. */
 static size_t find_list(const struct redact *r, const struct at *t)
@@ -435,12 +399,21 @@ static bool replace_name(struct redact *r, struct at *t, struct str *out)
 							 t->len, t->i
 	};
 	const char *alias = "hosts";
-	size_t n;
+	char owner[NAME_MOST + 1];
+	size_t n, from;
 
 	if (!r->names) {
 		return false;
 	}
-	learn_home(r, &near);
+	/* the owner of a home directory is a user */
+	from = begins(&near, t->i, "/home/")  ? t->i + 6 :
+	       begins(&near, t->i, "/users/") ? t->i + 7 : 0;
+	n = from ? span(&near, from, WORD ".") : 0;
+	if (n > 0 && n < sizeof(owner)) {
+		memcpy(owner, t->text + from, n);
+		owner[n] = '\0';
+		redact_add_user(r, owner);
+	}
 	if (t->i > 0 && is_one(t, t->i - 1, ALPHA DIGITS)) {
 		return false;
 	}
@@ -459,9 +432,15 @@ static bool replace_name(struct redact *r, struct at *t, struct str *out)
 static bool drop_secret(struct redact *r, struct at *t, struct str *out)
 {
 	const bool first = t->i == 0 || !is_one(t, t->i - 1, WORD);
-	size_t n = find_pem(t), from, word;
+	/* a private key, whose end may have been cut off */
+	const size_t pem = pem_line(t, "-----BEGIN ");
+	const size_t end = pem ? find(t, pem, PEM_END) : 0;
+	size_t n, from, word;
 
-	if (n == 0) {
+	if (pem > 0) {
+		n = end < t->len ? end + strlen(PEM_END) - t->i :
+				   t->len - t->i;
+	} else {
 		n = first ? find_shape(t) : 0;
 	}
 	if (n > 0) {
@@ -518,63 +497,46 @@ void redact_value(struct redact *r, const char *name, const char *text,
 	redact_text(r, text, strlen(text), out);
 }
 
-static json_t *text_of(struct redact *r, const char *name, const char *text)
-{
-	struct str out = STR_INIT;
-	json_t *json;
-
-	redact_value(r, name, text, &out);
-	json = out.failed ? NULL : json_text(str_text(&out));
-	str_release(&out);
-	return json;
-}
-
-static json_t *redact_any(struct redact *r, const char *name,
-			  const json_t *json);
-
-static json_t *redact_array(struct redact *r, const char *name,
-			    const json_t *json)
-{
-	const bool secret = is_secret(name, strlen(name));
-	json_t *made = json_array(), *value;
-	const char *before = "";
-	size_t i;
-
-	json_array_foreach(json, i, value) {
-		/* "--token", "..." of a command line */
-		json_array_append_new(
-			made, redact_any(r, secret ? name : before, value));
-		before = json_string_value(value);
-		before = before && !before[strspn(before, WORD)] ? before : "";
-	}
-	return made;
-}
-
-static json_t *redact_object(struct redact *r, const json_t *json)
-{
-	json_t *made = json_object(), *value;
-	const char *key;
-
-	json_object_foreach((json_t *)json, key, value) {
-		struct str name = STR_INIT;
-
-		redact_text(r, key, strlen(key), &name);
-		json_object_set_new(made, str_text(&name),
-				    redact_any(r, key, value));
-		str_release(&name);
-	}
-	return made;
-}
-
+/** A copy of @json, the value called @name. */
 static json_t *redact_any(struct redact *r, const char *name,
 			  const json_t *json)
 {
-	const char *text = json_string_value(json);
+	const char *text = json_string_value(json), *before = "", *key;
+	const bool secret = is_secret(name, strlen(name));
+	struct str out = STR_INIT;
+	json_t *made, *value;
+	size_t i;
 
-	return text		    ? text_of(r, name, text) :
-	       json_is_object(json) ? redact_object(r, json) :
-	       json_is_array(json)  ? redact_array(r, name, json) :
-				      json_deep_copy(json);
+	switch (json ? json_typeof(json) : JSON_NULL) {
+	case JSON_STRING:
+		redact_value(r, name, text, &out);
+		made = out.failed ? NULL : json_text(str_text(&out));
+		break;
+	case JSON_OBJECT:
+		made = json_object();
+		json_object_foreach((json_t *)json, key, value) {
+			str_reset(&out);
+			redact_text(r, key, strlen(key), &out);
+			json_object_set_new(made, str_text(&out),
+					    redact_any(r, key, value));
+		}
+		break;
+	case JSON_ARRAY:
+		made = json_array();
+		json_array_foreach(json, i, value) {
+			/* "--token", "..." of a command line */
+			json_array_append_new(made, redact_any(
+				r, secret ? name : before, value));
+			before = json_string_value(value);
+			before = before && !before[strspn(before, WORD)] ?
+					 before : "";
+		}
+		break;
+	default:
+		made = json_deep_copy(json);
+	}
+	str_release(&out);
+	return made;
 }
 
 json_t *redact_json(struct redact *r, const json_t *json)

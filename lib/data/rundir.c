@@ -122,23 +122,6 @@ static DIR *open_list(int at)
 	return d;
 }
 
-/** That @name cannot be made, by @why. */
-static int cannot_make(const char *name, int why, struct err *e)
-{
-	if (e && e->text[0]) {
-		return -1;	/* rundir_find() says more */
-	}
-	err_set(e, why, "cannot make run directory '%s'", name);
-	if (why == ENOENT) {
-		err_hint(e, "the folder above it is not there: make that "
-			 "first");
-	} else if (why == EACCES || why == EROFS) {
-		err_hint(e, "-o DIR names one where you may write, and that "
-			 "all nodes share");
-	}
-	return -1;
-}
-
 /** Make @name, or take it as it is when empty; *@made tells which.  The
  *  directory, or -1 with @e. */
 static int make_dir(const char *name, bool *made, struct err *e)
@@ -162,7 +145,18 @@ static int make_dir(const char *name, bool *made, struct err *e)
 	why = errno;
 	rundir_shut(at);
 	if (fd < 0) {
-		return cannot_make(name, why, e);
+		if (e && e->text[0]) {
+			return -1;	/* rundir_find() says more */
+		}
+		err_set(e, why, "cannot make run directory '%s'", name);
+		if (why == ENOENT) {
+			err_hint(e, "the folder above it is not there: make "
+				 "that first");
+		} else if (why == EACCES || why == EROFS) {
+			err_hint(e, "-o DIR names one where you may write, and "
+				 "that all nodes share");
+		}
+		return -1;
 	}
 	why = *made ? 0 : holds_more(open_list(fd), (const char *const[]){
 						NULL });
@@ -242,15 +236,6 @@ static void hidden_name(char hidden[NAME_MAX + 1], const char *name)
 	snprintf(hidden, NAME_MAX + 1, ".%s.%s", name, id);
 }
 
-static bool is_hidden_name(const char *name)
-{
-	const char *id = strrchr(name, '.');
-
-	return name[0] == '.' && id > name + 1 &&
-	       strspn(id + 1, "0123456789abcdef") == ID_LEN &&
-	       !id[1 + ID_LEN];
-}
-
 DIR *rundir_folder(const char *dir, const char *folder)
 {
 	char inside[PATH_MAX];
@@ -273,7 +258,12 @@ static void sweep(const char *dir, const char *folder)
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
-		if (is_hidden_name(entry->d_name)) {
+		const char *name = entry->d_name, *id = strrchr(name, '.');
+
+		/* as hidden_name() made it */
+		if (name[0] == '.' && id > name + 1 &&
+		    strspn(id + 1, "0123456789abcdef") == ID_LEN &&
+		    !id[1 + ID_LEN]) {
 			unlinkat(dirfd(d), entry->d_name, 0);
 		}
 	}
@@ -316,42 +306,33 @@ int rundir_path(const char *dir, const char *name, char buf[PATH_MAX],
 	return 0;
 }
 
-/** Make @name of @folder hold what @write writes before anyone looks; 0 or
- *  errno. */
-static int write_whole(int folder, const char *name, unsigned mode,
-		       int (*write)(void *arg, FILE *f), void *arg)
-{
-	int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			mode);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	int why = f ? 0 : errno;
-
-	if (!f) {
-		rundir_shut(fd);
-		return why;
-	}
-	errno = 0;
-	if (write(arg, f) < 0 || fflush(f) != 0 || ferror(f)) {
-		why = errno ? errno : EIO;
-	}
-	if (fclose(f) != 0 && !why) {
-		why = errno;	/* where NFS tells of a full disk */
-	}
-	return why;
-}
-
 int rundir_write_with(const char *dir, const char *name, unsigned mode,
 		      int (*write)(void *arg, FILE *f), void *arg,
 		      struct err *e)
 {
 	char hidden[NAME_MAX + 1];
 	const char *last;
-	int folder = open_folder(dir, name, &last);
+	int folder = open_folder(dir, name, &last), fd = -1;
 	int why = folder < 0 ? errno : 0;
+	FILE *f = NULL;
 
 	hidden_name(hidden, last);
 	if (!why) {
-		why = write_whole(folder, hidden, mode, write, arg);
+		fd = openat(folder, hidden, O_WRONLY | O_CREAT | O_EXCL |
+			    O_CLOEXEC, mode);
+		f = fd < 0 ? NULL : fdopen(fd, "w");
+		why = f ? 0 : errno;
+	}
+	if (!f) {
+		rundir_shut(fd);
+	} else {
+		errno = 0;
+		if (write(arg, f) < 0 || fflush(f) != 0 || ferror(f)) {
+			why = errno ? errno : EIO;
+		}
+		if (fclose(f) != 0 && !why) {
+			why = errno;	/* where NFS reports a full disk */
+		}
 	}
 	if (!why && renameat(folder, hidden, folder, last) < 0) {
 		why = errno;
@@ -398,29 +379,15 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 	return rc;
 }
 
-/** @bytes that no file system can store in less, and on the disk. */
-static bool fill_up(int fd, size_t bytes)
-{
-	uint64_t block[512];
-
-	for (size_t at = 0; at < bytes; at += sizeof(block)) {
-		for (size_t i = 0; i < sizeof(block) / sizeof(*block); i++) {
-			block[i] = hash_mix(at, i, 0, 0);
-		}
-		if (write(fd, block, sizeof(block)) != sizeof(block)) {
-			return false;
-		}
-	}
-	return fsync(fd) == 0;
-}
-
 int rundir_keep_room(const char *dir, size_t bytes)
 {
 	char hidden[NAME_MAX + 1];
 	const char *last;
 	int folder = open_folder(dir, "room", &last), fd = -1;
 	struct statvfs fs;
-	size_t most;
+	uint64_t block[512];
+	size_t most = 0;
+	bool whole = true;
 
 	hidden_name(hidden, last);
 	if (folder >= 0 && fstatvfs(folder, &fs) == 0) {
@@ -431,7 +398,16 @@ int rundir_keep_room(const char *dir, size_t bytes)
 	if (fd >= 0) {
 		unlinkat(folder, hidden, 0);	/* who is killed leaves
 						 * nothing */
-		if (!fill_up(fd, bytes < most ? bytes : most)) {
+		/* bytes that no file system can store in less */
+		most = bytes < most ? bytes : most;
+		for (size_t at = 0; at < most && whole; at += sizeof(block)) {
+			for (size_t i = 0; i < 512; i++) {
+				block[i] = hash_mix(at, i, 0, 0);
+			}
+			whole = write(fd, block, sizeof(block)) ==
+				sizeof(block);
+		}
+		if (!whole || fsync(fd) < 0) {
 			close(fd);
 			fd = -1;
 		}
@@ -483,20 +459,6 @@ int rundir_missing(const char *dir, struct err *e)
 	return err_hint(e, RUN_DIR_HINT);
 }
 
-/** Hint at the cause why the directory of a run could not be read. */
-static void hint_no_run(struct err *e)
-{
-	if (e && e->code == ENOTDIR) {
-		err_hint(e, "that is a file: name the run directory that it "
-			 "is in");
-	} else if (e && e->code == ENOENT) {
-		err_hint(e, "there is no run in it; " RUN_DIR_HINT);
-	} else if (e && e->code == EACCES) {
-		err_hint(e, "another user has made this run: read it as that "
-			 "user or as root");
-	}
-}
-
 json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
 {
 	struct err why;
@@ -504,10 +466,18 @@ json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
 	size_t len;
 	char *text = rundir_read_text(dir, name, RUNDIR_JSON_MAX, &len, e);
 
-	if (!text) {
-		if (strcmp(name, RUN_JSON) == 0) {
-			hint_no_run(e);
+	if (!text && e && strcmp(name, RUN_JSON) == 0) {
+		if (e->code == ENOTDIR) {
+			err_hint(e, "that is a file: name the run directory "
+				 "that it is in");
+		} else if (e->code == ENOENT) {
+			err_hint(e, "there is no run in it; " RUN_DIR_HINT);
+		} else if (e->code == EACCES) {
+			err_hint(e, "another user has made this run: read it "
+				 "as that user or as root");
 		}
+	}
+	if (!text) {
 		return NULL;
 	}
 	json = json_parse(text, len, &why);

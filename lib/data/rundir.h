@@ -121,8 +121,8 @@ json_t *run_error_json(const struct err *why, int exit_code);
  *  and a run that was killed could not record its end. */
 int run_check_new(const json_t *run, const char *dir, struct err *e);
 
-/** Put that into run.json of @dir, by who knows that nobody else writes there;
- *  0, or -1: then what is printed has to do. */
+/** Write that into run.json of @dir.  The caller knows that no other process
+ *  writes there.  Returns 0, or -1: the error is only printed then. */
 int run_error_note(const char *dir, const struct err *why, int exit_code);
 
 /** Write to @fd, which the coordinator reads, that @n->node has no agent, or
@@ -190,9 +190,9 @@ int rundir_check_own(const char *dir, struct err *e);
 /** The same of a directory that is called @what in messages, "history". */
 int rundir_check_own_as(const char *what, const char *dir, struct err *e);
 /**
- * Check that what @dir says may be obeyed, such as options or who the
- * coordinator is: the same, but it may be root's as well.  0, or -1 with @e
- * (its errno where @dir is not there).
+ * Check that the contents of @dir can be trusted, such as options or the
+ * address of the coordinator: the same, but root may own it as well.  Returns
+ * 0, or -1 with @e (its errno if @dir does not exist).
  */
 int rundir_check_trust(const char *dir, struct err *e);
 /** Close what a check keeps open of @dir: of many that are below one that is
@@ -220,8 +220,8 @@ int rundir_discard(const char *dir, bool whole);
 bool rundir_has(const char *dir, const char *name);
 void rundir_remove(const char *dir, const char *name);
 
-/** Remove what writers that were killed left half-written in @dir and its
- *  logs/; to be called when nobody of the run writes any more. */
+/** Remove half-written files that killed writers left in @dir and its logs/.
+ *  Call it after the last process of the run has stopped writing. */
 void rundir_sweep(const char *dir);
 
 /** "DIR/NAME" into @buf; -1 with @e set when too long. */
@@ -237,17 +237,17 @@ int rundir_write_json(const char *dir, const char *name, const json_t *json,
 		      struct err *e);
 int rundir_write_text(const char *dir, const char *name, const char *text,
 		      unsigned mode, struct err *e);
-/** The same of what @write puts out: 0, or -1 with errno.  It is not
- *  fsync'ed: for what can be made again. */
+/** Replace DIR/NAME by the output of @write (0, or -1 with errno), without
+ *  fsync: for files that can be made again. */
 int rundir_write_with(const char *dir, const char *name, unsigned mode,
 		      int (*write)(void *arg, FILE *f), void *arg,
 		      struct err *e);
 
 /**
- * Open DIR/NAME ("logs/x", too) with @flags of open(2), where it is a file:
- * nothing else would end.  Links are followed in DIR, which somebody typed, and
- * not below, where others may have put them.  -1 with @e (code ENOENT: not
- * there).
+ * Open DIR/NAME ("logs/x", too) with @flags of open(2) if it is a file; reading
+ * anything else might never end.  Links are followed in DIR, which a user
+ * typed, but not below, where others may have put them.  Returns -1 with @e on
+ * failure (code ENOENT: it does not exist).
  */
 int rundir_open_fd(const char *dir, const char *name, int flags,
 		   struct err *e);
@@ -260,7 +260,7 @@ FILE *rundir_open(const char *dir, const char *name, struct err *e);
  *  with @e: ENOENT, EFBIG, ... */
 char *rundir_read_text(const char *dir, const char *name, size_t max,
 		       size_t *len, struct err *e);
-/** That @dir, which somebody named, cannot be opened, by errno; -1. */
+/** Set @e: run directory @dir cannot be opened, by errno.  Returns -1. */
 int rundir_missing(const char *dir, struct err *e);
 /** Parse DIR/NAME, depth- and size-limited, as a JSON object; new reference,
  *  or NULL with @e. */
@@ -269,9 +269,9 @@ json_t *rundir_read_json(const char *dir, const char *name, struct err *e);
 json_t *rundir_read_run(const char *dir, struct err *e);
 
 /**
- * A CSV file that grows by whole lines: what is written with one write(2) a
- * killed run leaves whole.  The header is written when it is empty; half a line
- * at the end, of a writer that was lost, is taken off.
+ * A CSV file that grows by whole lines, each by one write(2), so that a killed
+ * run leaves whole lines.  The header is written if the file is empty; half a
+ * line at the end, from a writer that was killed, is removed.
  * Closing a zeroed one, or one twice, does nothing.
  */
 struct rundir_table {
@@ -282,7 +282,7 @@ struct rundir_table {
 	int lost;		/* errno of the first that could not be; 0 */
 };
 
-/** So many bytes are kept back at most by rundir_table_put(). */
+/** Maximum number of bytes that rundir_table_put() holds back. */
 #define RUNDIR_TABLE_BYTES 65536
 
 int rundir_table_open(struct rundir_table *t, const char *dir,
@@ -290,12 +290,12 @@ int rundir_table_open(struct rundir_table *t, const char *dir,
 /** Write @row, and what was kept back before; 0, or -1 with @e: the lines that
  *  fitted are there, the others are forgotten. */
 int rundir_table_add(struct rundir_table *t, const void *row, struct err *e);
-/** The same, but keep it back until there is more, a write is due, or somebody
- *  says so: rundir_table_flush(), which closing does as well. */
+/** The same, but hold it back until there is more or rundir_table_flush() is
+ *  called, which closing does as well. */
 int rundir_table_put(struct rundir_table *t, const void *row, struct err *e);
 int rundir_table_flush(struct rundir_table *t, struct err *e);
 void rundir_table_close(struct rundir_table *t);
-/** Begin anew: nothing but the header. */
+/** Empty the table except for its header. */
 int rundir_table_restart(struct rundir_table *t, struct err *e);
 
 /** Result of a callback of rundir_table_walk(): keep or drop the row; -1 with
@@ -305,11 +305,11 @@ enum rundir_row { RUNDIR_KEEP, RUNDIR_DROP };
 /**
  * Show every row of DIR/@s to @look, in the order of the file.  With @rewrite
  * the file is replaced by one of the rows that it wants kept, byte for byte as
- * they were, and without those that are none (half a last line for one); the
- * old file stands until the new one is whole.  @left_out (may be NULL) counts
- * what was, or would be, left out.  A file that is not there has no rows.
- * Returns 0, or -1 with @e; rewriting, a first line that is not the header of
- * @s is an error: what is added would not fit below it.
+ * they were, and without malformed ones (such as half a last line); the old
+ * file stays until the new one is complete.  @left_out (may be NULL) counts the
+ * rows that were, or would be, left out.  A missing file has no rows.
+ * Returns 0, or -1 with @e; with @rewrite a first line that is not the header
+ * of @s is an error, because rows that are added would not fit below it.
  */
 int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 		      int (*look)(void *arg, const void *row, struct err *e),
@@ -321,10 +321,10 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
  */
 int rundir_hold(int fd, struct err *e);
 /**
- * Keep room on the file system of @dir for what has to be said once it is full:
- * @bytes, or a quarter of what is free.  Closing the descriptor that is
- * returned gives it back, as does the end of the process; -1: none was to be
- * had.
+ * Reserve @bytes, or a quarter of the free space, on the file system of @dir
+ * for files that must be written when it is full.  Returns a descriptor;
+ * closing it, or the end of the process, releases the space.  Returns -1 if
+ * there is none.
  */
 int rundir_keep_room(const char *dir, size_t bytes);
 /** Returns true if a coordinator holds @dir, or a process that makes runs in it
@@ -339,9 +339,9 @@ bool rundir_is_held(const char *dir);
  */
 int rundir_claim(const char *dir, int *fd, char *who, size_t size);
 /**
- * The same where its holder, who had written @gone as rundir_claim() has it in
- * @who, is known to be no more: a file system may keep the lock of a machine
- * that was lost.  Whoever took it over first has it.
+ * The same if its holder, which rundir_claim() described as @gone in @who, is
+ * known to have ended: a file system may keep the lock of a machine that was
+ * lost.  The first process to take it over gets it.
  */
 int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
 		      size_t size);

@@ -19,13 +19,13 @@
 
 #include "lib/base/net.h"
 
-/** For an answer about a lock; who gives none has none. */
+/** Maximum wait for an answer about a lock; without one there is no lock. */
 #define LOCK_S 2
-/** A sign that old, by a clock that may be off, is none. */
+/** Maximum age of a sign of life; clocks may differ. */
 #define OLD_S 60
 /** Bytes that a lock holder writes about itself. */
 #define HOLDER_SIZE 200
-/** So long one of those that come every RUN_SIGN_NS is waited for. */
+/** Maximum wait for a sign of life, which is due every RUN_SIGN_NS. */
 #define WATCH_NS (3 * RUN_SIGN_NS)
 
 #ifndef XFS_SUPER_MAGIC
@@ -107,18 +107,6 @@ static int lock_holder(const char *dir, int *fd)
 	return 0;
 }
 
-static void write_holder(int fd)
-{
-	const char *job = getenv("SLURM_JOB_ID");
-	char host[64] = "";
-
-	gethostname(host, sizeof(host) - 1);
-	if (ftruncate(fd, 0) == 0) {
-		dprintf(fd, "process %ld on %s%s%.32s", (long)getpid(), host,
-			job ? ", job " : "", job ? job : "");
-	}
-}
-
 static void read_text(int fd, char text[HOLDER_SIZE])
 {
 	const ssize_t n = pread(fd, text, HOLDER_SIZE - 1, 0);
@@ -126,30 +114,24 @@ static void read_text(int fd, char text[HOLDER_SIZE])
 	text[n > 0 ? n : 0] = '\0';
 }
 
-/** Read what the holder of the lock wrote about itself; it may still be
- *  writing. */
-static void read_holder(int fd, char *who, size_t size)
-{
-	const int64_t deadline_ns = clock_now_ns() + NS_PER_S;
-	char text[HOLDER_SIZE];
-
-	for (;;) {
-		read_text(fd, text);
-		if (text[0] || clock_now_ns() > deadline_ns) {
-			break;
-		}
-		clock_sleep(10 * NS_PER_MS);
-	}
-	str_copy(who, size, text[0] ? text : "another process");
-}
-
 int rundir_claim(const char *dir, int *fd, char *who, size_t size)
 {
+	const int64_t deadline_ns = clock_now_ns() + NS_PER_S;
+	const char *job = getenv("SLURM_JOB_ID");
+	char text[HOLDER_SIZE], host[64] = "";
 	struct stat st;
 
 	for (;;) {
 		if (lock_holder(dir, fd) != 0) {
-			read_holder(*fd, who, size);
+			/* what the holder wrote about itself; it may still be
+			 * writing */
+			read_text(*fd, text);
+			while (!text[0] && clock_now_ns() <= deadline_ns) {
+				clock_sleep(10 * NS_PER_MS);
+				read_text(*fd, text);
+			}
+			str_copy(who, size, text[0] ? text :
+						      "another process");
 			close(*fd);
 			*fd = -1;
 			return -1;
@@ -162,19 +144,12 @@ int rundir_claim(const char *dir, int *fd, char *who, size_t size)
 		}
 		close(*fd);	/* it was given back meanwhile */
 	}
-	write_holder(*fd);
+	gethostname(host, sizeof(host) - 1);
+	if (ftruncate(*fd, 0) == 0) {
+		dprintf(*fd, "process %ld on %s%s%.32s", (long)getpid(), host,
+			job ? ", job " : "", job ? job : "");
+	}
 	return 0;
-}
-
-/** Return true if @fd is open on the file that folder @at still has as its
- *  holder. */
-static bool is_holder(int at, int fd)
-{
-	struct stat there, mine;
-
-	return fstat(fd, &mine) == 0 &&
-	       fstatat(at, RUN_HOLDER, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
 }
 
 int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
@@ -209,8 +184,12 @@ int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
 void rundir_unclaim(const char *dir, int fd)
 {
 	const int at = fd >= 0 ? rundir_at(dir) : -1;
+	struct stat there, mine;
 
-	if (at >= 0 && is_holder(at, fd)) {
+	/* if the folder still has this file as its holder */
+	if (at >= 0 && fstat(fd, &mine) == 0 &&
+	    fstatat(at, RUN_HOLDER, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    mine.st_dev == there.st_dev && mine.st_ino == there.st_ino) {
 		unlinkat(at, RUN_HOLDER, 0);
 	}
 	rundir_shut(at);
@@ -224,7 +203,7 @@ static bool is_held(const char *dir, const char *name)
 	int fd = rundir_open_fd(dir, name, O_RDONLY, NULL), why;
 
 	if (fd < 0) {
-		return false;	/* nobody has ever come that far */
+		return false;	/* no process has created it yet */
 	}
 	why = lock_file(fd, F_OFD_GETLK, &lock);
 	if (why != ETIMEDOUT) {

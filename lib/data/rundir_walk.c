@@ -11,43 +11,6 @@
 
 /* ---- rundir table -------------------------------------------------------- */
 
-/** Take back the last, incomplete line of @put written bytes of t->lines, which
- *  would swallow the next line. Returns 0 or an errno. */
-static int drop_half(struct rundir_table *t, size_t put)
-{
-	const char *line = memrchr(t->lines.data, '\n', put);
-	off_t half = (off_t)(line ? put - (size_t)(line + 1 - t->lines.data) :
-				    put);
-	off_t end = half ? lseek(t->fd, 0, SEEK_END) : 0;
-
-	return half && (end < half || ftruncate(t->fd, end - half) < 0) ?
-		       errno : 0;
-}
-
-/** Append t->lines by one write(2), and forget them. */
-static int write_lines(struct rundir_table *t, struct err *e)
-{
-	size_t wanted = t->lines.len;
-	bool failed = t->lines.failed;
-	ssize_t put;
-	int why, half;
-
-	if (failed) {
-		t->lost = t->lost ? t->lost : ENOMEM;
-		str_reset(&t->lines);
-		return err_set(e, ENOMEM, "cannot write '%s'", t->path);
-	}
-	do {
-		put = write(t->fd, t->lines.data, wanted);
-	} while (put < 0 && errno == EINTR);
-	why = put < 0 ? errno : put < (ssize_t)wanted ? ENOSPC : 0;
-	half = why && put > 0 ? drop_half(t, (size_t)put) : 0;
-	str_reset(&t->lines);
-	why = half ? half : why;
-	t->lost = t->lost ? t->lost : why;
-	return why ? err_set(e, why, "cannot write '%s'", t->path) : 0;
-}
-
 /** Bytes of @fd up to the end of its last whole line; -1 with errno. */
 static off_t whole_lines(int fd, off_t size)
 {
@@ -125,7 +88,37 @@ int rundir_table_open(struct rundir_table *t, const char *dir,
 
 int rundir_table_flush(struct rundir_table *t, struct err *e)
 {
-	return t->lines.len > 0 || t->lines.failed ? write_lines(t, e) : 0;
+	const size_t wanted = t->lines.len;
+	const char *line;
+	off_t half, end;
+	ssize_t put = -1;
+	int why = 0;
+
+	if (wanted == 0 && !t->lines.failed) {
+		return 0;
+	}
+	if (t->lines.failed) {
+		t->lost = t->lost ? t->lost : ENOMEM;
+		str_reset(&t->lines);
+		return err_set(e, ENOMEM, "cannot write '%s'", t->path);
+	}
+	do {	/* by one write(2) */
+		put = write(t->fd, t->lines.data, wanted);
+	} while (put < 0 && errno == EINTR);
+	why = put < 0 ? errno : put < (ssize_t)wanted ? ENOSPC : 0;
+	if (why && put > 0) {
+		/* take back a last, incomplete line, which would swallow the
+		 * next one */
+		line = memrchr(t->lines.data, '\n', (size_t)put);
+		half = line ? put - (line + 1 - t->lines.data) : put;
+		end = half ? lseek(t->fd, 0, SEEK_END) : 0;
+		if (half && (end < half || ftruncate(t->fd, end - half) < 0)) {
+			why = errno;
+		}
+	}
+	str_reset(&t->lines);
+	t->lost = t->lost ? t->lost : why;
+	return why ? err_set(e, why, "cannot write '%s'", t->path) : 0;
 }
 
 int rundir_table_put(struct rundir_table *t, const void *row, struct err *e)
@@ -159,7 +152,7 @@ struct copy {
 	char beside[NAME_MAX + 1];
 	const char *name;
 	int at;			/* the folder; -1: not open */
-	FILE *f;		/* NULL: nobody wants them */
+	FILE *f;		/* NULL: rows are not copied */
 };
 
 static int copy_open(struct copy *c, const char *dir, FILE *from,
@@ -270,13 +263,6 @@ static int walk(struct record_reader *r, struct copy *c,
 	return got < 0 || verdict < 0 ? -1 : 0;
 }
 
-static bool peek_end(FILE *f)
-{
-	int c = getc(f);
-
-	return c == EOF || ungetc(c, f) == EOF;
-}
-
 int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 		      int (*look)(void *arg, const void *row, struct err *e),
 		      void *arg, size_t *left_out, struct err *e)
@@ -286,7 +272,7 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 	struct err why;
 	size_t unused;
 	FILE *f;
-	int rc;
+	int rc, first;
 
 	left_out = left_out ? left_out : &unused;
 	*left_out = 0;
@@ -301,7 +287,9 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 		return why.code == ENOENT ? 0 : -1;
 	}
 	/* it may be made, and nothing written so far */
-	rc = peek_end(f) ? 1 : record_reader_open(&r, s, f, e);
+	first = getc(f);
+	rc = first == EOF || ungetc(first, f) == EOF ?
+		     1 : record_reader_open(&r, s, f, e);
 	if (rc == 0) {
 		if (rewrite) {
 			rc = check_header(&r, c.path, e) < 0 ?

@@ -169,29 +169,16 @@ static int read_number(const struct field *f, const json_t *v, void *to)
 	return 0;
 }
 
-static int read_entry(const struct field *f, const json_t *v, void *to,
-		      struct err *e)
-{
-	if (f->kind == FIELD_STRUCTS) {
-		if (to != NULL && f->usual != NULL) {
-			memcpy(to, f->usual, f->item_size);
-		}
-		return schema_read(f->places, to, v, e);
-	}
-	return read_number(f, v, to) == 0 ? 0 :
-	       err_set(e, EPROTO, "it is not a number from %Lg to %Lg",
-		       f->min, f->max);
-}
-
 static int read_list(const struct field *f, void *obj, const json_t *json,
 		     struct err *e)
 {
 	const size_t most = f->most > 0 ? f->most : f->size / f->item_size;
 	const json_t *list = json_get_array(json, f->name, most, e), *v;
 	const size_t n = json_array_size(list);
-	char *to = obj != NULL ? list_entries(f, obj, n) : NULL;
+	char *to = obj != NULL ? list_entries(f, obj, n) : NULL, *item;
 	struct err why;
 	size_t i;
+	int rc;
 
 	if (list == NULL) {
 		return -1;
@@ -203,8 +190,18 @@ static int read_list(const struct field *f, void *obj, const json_t *json,
 		if (obj != NULL) {	/* so that it is freed anyway */
 			set_count(f, obj, i + 1);
 		}
-		if (read_entry(f, v, to != NULL ? to + i * f->item_size : NULL,
-			       &why) < 0) {
+		item = to != NULL ? to + i * f->item_size : NULL;
+		if (f->kind != FIELD_STRUCTS) {
+			rc = read_number(f, v, item) == 0 ? 0 :
+			     err_set(&why, EPROTO, "it is not a number from "
+				     "%Lg to %Lg", f->min, f->max);
+		} else {
+			if (item != NULL && f->usual != NULL) {
+				memcpy(item, f->usual, f->item_size);
+			}
+			rc = schema_read(f->places, item, v, &why);
+		}
+		if (rc < 0) {
 			return err_set(e, why.code, "entry %zu of '%s': %s",
 				       i + 1, f->name, why.text);
 		}
@@ -482,15 +479,6 @@ static void add_field(const struct field *f, const void *obj, struct str *out)
 	}
 }
 
-static bool is_same(const struct field *f, const void *obj, const void *usual)
-{
-	const char *one = (const char *)obj + f->at;
-	const char *other = (const char *)usual + f->at;
-
-	return memcmp(one, other, f->kind == FIELD_TEXT ? 1 : f->size) == 0 &&
-	       (f->kind != FIELD_TEXT || *one == '\0');
-}
-
 static size_t count_fields(const struct field *fields)
 {
 	size_t n = 0;
@@ -506,8 +494,17 @@ void schema_add(const struct field *fields, const void *obj, const void *usual,
 {
 	size_t n = count_fields(fields);
 
-	while (n > 0 && is_same(&fields[n - 1], obj, usual)) {
-		n--;
+	/* trailing fields with their usual value may be omitted */
+	for (; n > 0; n--) {
+		const struct field *f = &fields[n - 1];
+		const char *one = (const char *)obj + f->at;
+
+		if (f->kind == FIELD_TEXT ?
+			    *one != '\0' || ((const char *)usual)[f->at] :
+			    memcmp(one, (const char *)usual + f->at,
+				   f->size) != 0) {
+			break;
+		}
 	}
 	cbor_add_array(n, out);
 	for (size_t i = 0; i < n; i++) {
@@ -515,40 +512,30 @@ void schema_add(const struct field *fields, const void *obj, const void *usual,
 	}
 }
 
-static bool take_list(const struct field *f, struct cbor_reader *r, void *at)
-{
-	json_t *list = cbor_take(r);
-
-	if (json_is_null(list)) {
-		return f->optional;
-	}
-	*(json_t **)at = list;
-	return json_is_array(list) &&
-	       is_within(f, (double)json_array_size(list));
-}
-
-static bool take_none(const struct field *f, void *at)
-{
-	if (f->kind == FIELD_INT) {
-		set_int(f, at, RECORD_NONE);
-	} else if (f->kind == FIELD_REAL) {
-		*(double *)at = NAN;
-	}
-	return f->optional && (f->kind == FIELD_INT || f->kind == FIELD_REAL);
-}
-
 static bool take_field(const struct field *f, struct cbor_reader *r, void *at)
 {
 	struct cbor_item v;
+	json_t *list;
 
 	if (f->kind == FIELD_ARRAY) {
-		return take_list(f, r, at);
+		list = cbor_take(r);
+		if (json_is_null(list)) {
+			return f->optional;
+		}
+		*(json_t **)at = list;
+		return json_is_array(list) &&
+		       is_within(f, (double)json_array_size(list));
 	}
 	if (!cbor_next(r, &v)) {
 		return false;
 	}
-	if (v.type == JSON_NULL) {
-		return take_none(f, at);
+	if (v.type == JSON_NULL && f->kind == FIELD_INT) {
+		set_int(f, at, RECORD_NONE);
+		return f->optional;
+	}
+	if (v.type == JSON_NULL && f->kind == FIELD_REAL) {
+		*(double *)at = NAN;
+		return f->optional;
 	}
 	switch (f->kind) {
 	case FIELD_INT:

@@ -14,9 +14,9 @@ extern const size_t tar_end_size;
 
 /**
  * Append the file @name ("run/logs/x") with @len bytes of @data to the POSIX
- * (ustar) archive @out: mode 0644, nobody's, changed at @mtime_s since 1970.
- * False, with @out as it was, where the name does not fit the format: 255
- * bytes, of which what follows one of its slashes has 100.
+ * (ustar) archive @out: mode 0644, no owner, changed at @mtime_s since 1970.
+ * Returns false, with @out unchanged, if the name does not fit the format: 255
+ * bytes, at most 100 of them after one of its slashes.
  */
 bool tar_add(struct str *out, const char *name, const void *data, size_t len,
 	     int64_t mtime_s);

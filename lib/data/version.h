@@ -9,12 +9,12 @@
 /** Version of this program. */
 const char *version_own(void);
 
-/** That of @whose ("the agent of n1") is @version, "" where that does not say:
- *  0 where it is ours, or -1 with both in @e, code EPROTONOSUPPORT. */
+/** Check that @version, that of @whose ("the agent of n1"), is ours; "": not
+ *  known.  Returns 0, or -1 with both in @e, code EPROTONOSUPPORT. */
 int version_check(const char *whose, const char *version, struct err *e);
 
-/** The same of who began or resumed the run @run, run.json; 0 where it does not
- *  say. */
+/** The same for the front that began or last resumed the run @run (run.json);
+ *  0 if it does not say. */
 int version_check_run(const json_t *run, struct err *e);
 
 #endif

@@ -187,22 +187,16 @@ const struct spec_clash spec_clashes[] = {
 	{ .text = NULL }
 };
 
-/** Return true if the last option of @c is set and, if it has others, one of
- *  those too. */
-static bool together(const struct spec_clash *c, const struct spec *s)
+bool spec_clash_holds(const struct spec_clash *c, const struct spec *s)
 {
 	bool others = !c->options[1], last = false;
 
-	for (int i = 0; c->options[i]; i++) {
+	/* the last option is set and, if there are others, one of those too */
+	for (int i = 0; c->options[i] && !c->alone; i++) {
 		others = others || last;
 		last = !spec_is_default(s, spec_find(c->options[i]));
 	}
-	return last && others;
-}
-
-bool spec_clash_holds(const struct spec_clash *c, const struct spec *s)
-{
-	return (c->alone || together(c, s)) &&
+	return (c->alone || (last && others)) &&
 	       (!c->contrast || c->contrast == s->contrast) &&
 	       (!c->launcher_is ||
 		spec_launcher_is(s->launcher, c->launcher_is)) &&
@@ -213,25 +207,10 @@ bool spec_clash_holds(const struct spec_clash *c, const struct spec *s)
 	       (!c->holds || c->holds(s));
 }
 
-/** @text with the value of each {option} in it. */
-static void fill_in(const struct spec *s, const char *text, struct str *out)
-{
-	char name[32], value[PATH_MAX];
-
-	for (; *text; text++) {
-		if (sscanf(text, "{%31[^}]", name) == 1) {
-			spec_text(s, spec_find(name), value, sizeof(value));
-			str_add(out, value);
-			text = strchr(text, '}');
-		} else {
-			str_addch(out, *text);
-		}
-	}
-}
-
 int spec_check(const struct spec *s, struct err *e)
 {
 	const struct spec_clash *c = spec_clashes;
+	char name[32], value[PATH_MAX];
 	struct str text = STR_INIT;
 
 	while (c->text && !spec_clash_holds(c, s)) {
@@ -240,7 +219,15 @@ int spec_check(const struct spec *s, struct err *e)
 	if (!c->text) {
 		return 0;
 	}
-	fill_in(s, c->text, &text);
+	for (const char *at = c->text; *at; at++) {
+		if (sscanf(at, "{%31[^}]", name) == 1) {
+			spec_text(s, spec_find(name), value, sizeof(value));
+			str_add(&text, value);
+			at = strchr(at, '}');
+		} else {
+			str_addch(&text, *at);
+		}
+	}
 	err_set(e, 0, "%s", str_text(&text));
 	str_release(&text);
 	return c->hint ? err_hint(e, "%s", c->hint) : -1;

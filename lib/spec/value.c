@@ -375,53 +375,34 @@ void spec_take(struct spec *to, const struct spec *from,
 	}
 }
 
-static json_t *option_json(const struct spec *s, const struct spec_option *o)
-{
-	char text[SPEC_VALUE_MAX];
-
-	types[o->type].text(s, o, text, sizeof(text));
-	switch (types[o->type].json) {
-	case JSON_TRUE:
-		return json_boolean(text[0] == '1');
-	case JSON_INTEGER:
-		return json_integer(int_value(s, o));
-	default:
-		/* --local without a value says no more than that */
-		return text[0] ? json_string(text) : json_true();
-	}
-}
-
 int spec_json_put(json_t *json, const struct spec *s,
 		  const struct spec_option *o)
 {
-	return json_object_set_new(json, o->name, option_json(s, o));
-}
+	const json_type type = types[o->type].json;
+	char text[SPEC_VALUE_MAX];
 
-/**
- * The text that @value stands for into @buf, NULL for "no value".  Returns
- * false when its JSON type is not the option's.
- */
-static bool value_text(const struct spec_option *o, const json_t *value,
-		       char *buf, size_t size, const char **text)
-{
-	const json_type want = types[o->type].json;
-	/* so --json was kept when it had no words */
-	const bool bare = o->optional_value && json_is_true(value);
-
-	snprintf(buf, size, "%" JSON_INTEGER_FORMAT,
-		 json_is_true(value) ? 1 : json_integer_value(value));
-	*text = want == JSON_STRING ? json_string_value(value) : buf;
-	return bare || (want == JSON_TRUE ? json_is_boolean(value) :
-					    json_typeof(value) == want);
+	types[o->type].text(s, o, text, sizeof(text));
+	/* --local without a value says no more than that */
+	return json_object_set_new(json, o->name,
+		type == JSON_TRUE    ? json_boolean(text[0] == '1') :
+		type == JSON_INTEGER ? json_integer(int_value(s, o)) :
+		text[0]		     ? json_string(text) : json_true());
 }
 
 int spec_json_take(struct spec *s, const struct spec_option *o,
 		   const json_t *value, struct err *e)
 {
+	const json_type want = types[o->type].json;
+	/* so --json was kept when it had no words */
+	const bool bare = o->optional_value && json_is_true(value);
 	char buf[32];
-	const char *text;
 
-	return value_text(o, value, buf, sizeof(buf), &text) ?
-		       spec_set(s, o, text, e) :
-		       err_set(e, 0, "--%s: wrong type of value", o->name);
+	if (!bare && !(want == JSON_TRUE ? json_is_boolean(value) :
+					   json_typeof(value) == want)) {
+		return err_set(e, 0, "--%s: wrong type of value", o->name);
+	}
+	snprintf(buf, sizeof(buf), "%" JSON_INTEGER_FORMAT,
+		 json_is_true(value) ? 1 : json_integer_value(value));
+	return spec_set(s, o, want == JSON_STRING ? json_string_value(value) :
+						    buf, e);
 }

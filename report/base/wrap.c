@@ -151,22 +151,6 @@ void pack_add(const void *bytes, size_t n, struct str *out)
 /** Beginning of a line that is a command. */
 #define COMMAND "    "
 
-/** Columns of the last line of @out so far; colours take none. */
-static int last_column(const struct str *out)
-{
-	const char *text = str_text(out), *line = strrchr(text, '\n');
-	int column = 0;
-
-	for (text = line ? line + 1 : text; *text; text++) {
-		if (*text == '\033') {
-			text += strcspn(text, "m");
-		} else {
-			column++;
-		}
-	}
-	return column;
-}
-
 /** Bytes of the word at @text, that are not to be torn apart. */
 static size_t word_len(const struct wrap *w, const char *text)
 {
@@ -217,8 +201,17 @@ static size_t piece_len(const struct wrap *w, const char *text)
 void wrap_text(const struct wrap *w, int indent, const char *text)
 {
 	const size_t from = w->out->len;
-	int at = last_column(w->out);
-	const char *blank = "";
+	const char *blank = "", *line = strrchr(str_text(w->out), '\n');
+	int at = 0;
+
+	/* columns of the last line so far; colours take none */
+	for (line = line ? line + 1 : str_text(w->out); *line; line++) {
+		if (*line == '\033') {
+			line += strcspn(line, "m");
+		} else {
+			at++;
+		}
+	}
 
 	for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
 		size_t len = piece_len(w, text);

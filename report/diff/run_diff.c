@@ -119,7 +119,7 @@ static void add_absent(const struct run *run, const bool *has,
 	free(names);
 }
 
-/** Whose pairs are in one of the runs only. */
+/** Add the GPUs whose pairs are in one of the runs only. */
 static void add_shape(const struct run_diff *d, const struct wrap *w)
 {
 	bool *then = calloc((size_t)d->then->n_ranks + 1, sizeof(*then));
@@ -492,7 +492,7 @@ int run_diff_as_contrast(const struct run_diff *d, struct run *then)
 
 void run_diff_as_verdict(struct run_diff *d, struct run *then)
 {
-	/* what was said of the older run is no news */
+	/* facts and events of the older run are not about the change */
 	then->n_facts = then->facts_spare = then->facts_cut = 0;
 	then->n_events = 0;
 	run_drop_contrast(then);

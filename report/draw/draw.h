@@ -94,7 +94,8 @@ void plot_release_signals(const struct plot_signals *s);
 
 /** Return true if gnuplot is on PATH. */
 bool plot_usable(void);
-/** 0, or 1 with @e where there is none to draw @what ("curves") of @dir. */
+/** Return 0, or 1 with @e if there is no gnuplot to draw @what ("curves") of
+ *  @dir. */
 int plot_check(const char *what, const char *dir, struct err *e);
 /** A folder in the existing @dir to draw in until one of @s comes.  0:
  *  plot_end() when done; -1 with @e. */
@@ -132,8 +133,8 @@ int term_render(const struct run *run, const struct verdict *v, int width,
 /** The map of the contrast alone, as term_render(). */
 int term_render_contrast(const struct run *run, int width,
 			 enum term_style style, struct str *out);
-/** Bytes of SVGs that a page takes, and who draws them keeps for it; the first
- *  one whatever it has. */
+/** Maximum bytes of SVGs in a page, and of those kept for it; the first one is
+ *  kept whatever its size. */
 #define DRAWN_BYTES (2 << 20)
 
 /** The heat maps of a run as they were drawn, so that a page which has them too
@@ -147,7 +148,7 @@ struct drawn {
 	size_t n, bytes;	/* of those that are kept */
 };
 
-/** Note the map @name, whose text goes over to @d where that keeps it; -1
+/** Note the map @name; @d takes over its text if it keeps it.  Returns -1
  *  without memory. */
 int drawn_add(struct drawn *d, const char *name, struct str *svg);
 /** The one of that name; NULL: none was drawn. */

@@ -130,7 +130,7 @@ static int paint(struct plot *plot, const char *name,
 	return rc;
 }
 
-/** So many gnuplots at a time: they take longer than all else. */
+/** Number of gnuplots at a time: they take longer than all else. */
 #define AT_ONCE 2
 
 /** Where the figures of a run go. */
@@ -142,7 +142,7 @@ struct heatmap_drawing {
 	const struct verdict *v;
 	bool contrast;		/* that alone */
 	bool png, failed;	/* PNGs are drawn; one of them failed */
-	struct drawn *drawn;	/* NULL: nobody asks */
+	struct drawn *drawn;	/* NULL: not wanted */
 	struct err *e;
 };
 

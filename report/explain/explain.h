@@ -47,10 +47,10 @@ int about_file(const char *name);
 /* ---- unknown ------------------------------------------------------------- */
 
 /**
- * Lines that look like errors and that nobody knows: how many, and which are
- * the most frequent, numbers aside.  Memory does not grow with the log: where
- * there are more kinds than have room a new one takes the place and the count
- * of the rarest, so that what is frequent stays.
+ * Lines that look like errors but match no symptom: their number and the most
+ * frequent kinds, ignoring numbers.  Memory does not grow with the log: if
+ * there are too many kinds, a new one replaces the rarest and takes over its
+ * count, so that frequent ones stay.
  */
 #define UNKNOWN_KINDS 64
 #define UNKNOWN_SHOWN 3

@@ -190,7 +190,7 @@ static int import_nccl_tests_json(struct import *x, const json_t *top,
 
 /* ---- json ---------------------------------------------------------------- */
 
-/* JSON of other programs: whose it is, one of its members tells. */
+/* JSON of other programs: one of its members tells which program wrote it. */
 
 #define FILE_MAX (256L * 1024 * 1024)
 

@@ -91,7 +91,7 @@ enum symptom_effect {
 	EFFECT_SLOW,	/* it works, and not well */
 	EFFECT_ECHO,	/* repeats what happened elsewhere: never the cause */
 	EFFECT_FACT,	/* says how something is set: no fault */
-	EFFECT_MARK,	/* says who is where; never shown */
+	EFFECT_MARK,	/* tells where a rank is; never shown */
 	EFFECT_UNKNOWN,	/* looks like an error */
 	EFFECTS
 };
@@ -147,8 +147,8 @@ const struct symptom *symptom_for(const struct symptoms *s, const char *code,
  *  false: it is not known. */
 typedef bool (*symptom_name)(void *user, const char *name, size_t len,
 			     struct str *out);
-/** The remedy line by line, without a newline at its end, with its names filled
- *  in; where nobody knows one (@name may be NULL) it is in capitals: NODE. */
+/** Append the remedy line by line, without a final newline, with its names
+ *  filled in; an unknown one (@name may be NULL) is in capitals: NODE. */
 void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
 		    struct str *out);
 /** The first one that has a match in the @len bytes of @line, NULL when none
