@@ -56,7 +56,7 @@ static void check_nodes(json_t *run, const char *name)
 		STR_COPY(d[1].name, "single");
 		d[0].present = d[1].present = true;
 		d[1].n_single = 1;
-		if (before_n_nodes(before) > 0) {
+		if (json_array_size(json_object_get(before, "nodes")) > 0) {
 			before_nodes(before, d, 2, NULL);
 		}
 		before_part(before, "n0", 0);
