@@ -30,26 +30,23 @@ static enum affinity_way way_of(const char *name)
 	return (enum affinity_way)way;
 }
 
-/** Returns true if @port, "mlx5_0" or "mlx5_0:2", is a port of @hca. */
-static bool is_of(const char *port, const char *hca)
-{
-	size_t n = strcspn(port, ":");
-
-	return strlen(hca) == n && memcmp(port, hca, n) == 0;
-}
-
-/** "gpu3-mlx5_0" is "PIX". */
+/** "gpu3-mlx5_0" is "PIX": of all ports of that HCA, "mlx5_0" or "mlx5_0:2". */
 static void add_link(struct affinity *a, const int *slots, const char *scope,
 		     const char *value)
 {
 	int slot, len = 0;
+	size_t n;
 
 	if (sscanf(scope, "gpu%3d-%n", &slot, &len) != 1 || len == 0) {
 		return;
 	}
+	n = strlen(scope + len);
 	for (int i = 0; i < a->n_nics; i++) {
-		for (int g = 0; is_of(a->nics[i].name, scope + len) &&
-				g < a->n_gpus; g++) {
+		const char *port = a->nics[i].name;
+		bool is = strcspn(port, ":") == n &&
+			  memcmp(port, scope + len, n) == 0;
+
+		for (int g = 0; is && g < a->n_gpus; g++) {
 			if (slots[g] == slot) {
 				a->ways[g][i] = (uint8_t)way_of(value);
 			}
@@ -57,61 +54,24 @@ static void add_link(struct affinity *a, const int *slots, const char *scope,
 	}
 }
 
-static void add_rate(struct affinity *a, const char *name, const char *value)
-{
-	for (int i = 0; i < a->n_nics; i++) {
-		if (strcmp(a->nics[i].name, name) == 0) {
-			units_parse_real(value, 0, 1e6, &a->nics[i].rate_Gb_s,
-					 NULL);
-		}
-	}
-}
-
-/** Returns how many characters of a PCI address identify a NIC.  NCCL merges
- *  ports that differ only in the function ("0000:18:00" of "0000:18:00.1").
- *  Since the functions of SR-IOV continue after the eighth, it also merges
- *  ports of one bus ("0000:18"), unless NCCL_IB_MERGE_VFS is 0. */
-static int same_place(const char *bus, const json_t *nccl)
-{
-	const char *vfs = nccl_conf_get(nccl, "NCCL_IB_MERGE_VFS", NULL);
-	const char *end = strrchr(bus, vfs != NULL && strcmp(vfs, "0") == 0 ?
-					       '.' : ':');
-
-	return end != NULL ? (int)(end - bus) : 0;
-}
-
-/** Whatever its driver; an EFA has its own way. */
+/** The part of the PCI address of @port that identifies its NIC, whatever its
+ *  driver; an EFA has its own way.  NCCL merges ports that differ only in the
+ *  function ("0000:18:00" of "0000:18:00.1").  Since the functions of SR-IOV
+ *  continue after the eighth, it also merges ports of one bus ("0000:18"),
+ *  unless NCCL_IB_MERGE_VFS is 0. */
 static void take_device(struct affinity_nic *nic,
 			const struct inventory_part *port, const json_t *nccl)
 {
-	const char *bus = port->bus, *layer = port->link_layer;
-	int n = same_place(bus, nccl);
+	const char *vfs = nccl_conf_get(nccl, "NCCL_IB_MERGE_VFS", NULL);
+	const char *end = strrchr(port->bus, vfs && strcmp(vfs, "0") == 0 ?
+						     '.' : ':');
+	const char *layer = port->link_layer;
+	int n = end != NULL ? (int)(end - port->bus) : 0;
 
 	if (n > 0 && (strcmp(layer, "InfiniBand") == 0 ||
 		      strcmp(layer, "Ethernet") == 0)) {
-		snprintf(nic->device, sizeof(nic->device), "%.*s %c", n, bus,
-			 layer[0]);
-	}
-}
-
-static bool may_merge(const json_t *nccl)
-{
-	const char *level = nccl_conf_get(nccl, "NCCL_NET_MERGE_LEVEL", NULL);
-	const char *nics = nccl_conf_get(nccl, "NCCL_IB_MERGE_NICS", NULL);
-
-	return (level == NULL || strcasecmp(level, "LOC") != 0) &&
-	       (nics == NULL || strcmp(nics, "0") != 0);
-}
-
-static void remove_nic(struct affinity *a, int at)
-{
-	a->n_nics--;
-	memmove(&a->nics[at], &a->nics[at + 1],
-		(size_t)(a->n_nics - at) * sizeof(*a->nics));
-	for (int g = 0; g < a->n_gpus; g++) {
-		memmove(&a->ways[g][at], &a->ways[g][at + 1],
-			(size_t)(a->n_nics - at));
-		a->ways[g][a->n_nics] = WAY_UNKNOWN;
+		snprintf(nic->device, sizeof(nic->device), "%.*s %c", n,
+			 port->bus, layer[0]);
 	}
 }
 
@@ -133,7 +93,14 @@ static void merge_ports(struct affinity *a)
 			}
 			snprintf(nic->name + n, LAYOUT_NIC - n, "+%.60s",
 				 a->nics[k].name);
-			remove_nic(a, k);
+			a->n_nics--;
+			memmove(&a->nics[k], &a->nics[k + 1],
+				(size_t)(a->n_nics - k) * sizeof(*a->nics));
+			for (int g = 0; g < a->n_gpus; g++) {
+				memmove(&a->ways[g][k], &a->ways[g][k + 1],
+					(size_t)(a->n_nics - k));
+				a->ways[g][a->n_nics] = WAY_UNKNOWN;
+			}
 			ports++;
 		}
 	}
@@ -144,6 +111,8 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 {
 	const struct inventory_seen seen = inventory_seen(inventory);
 	const json_t *nccl = seen.nccl, *f;
+	const char *level = nccl_conf_get(nccl, "NCCL_NET_MERGE_LEVEL", NULL);
+	const char *nics = nccl_conf_get(nccl, "NCCL_IB_MERGE_NICS", NULL);
 	size_t i;
 	int at;
 
@@ -165,11 +134,17 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 
 		if (strcmp(one.fact, "link") == 0) {
 			add_link(a, slots, one.scope, one.value);
-		} else if (strcmp(one.fact, "rate") == 0) {
-			add_rate(a, one.scope, one.value);
+		}
+		for (int k = 0; strcmp(one.fact, "rate") == 0 && k < a->n_nics;
+		     k++) {
+			if (strcmp(a->nics[k].name, one.scope) == 0) {
+				units_parse_real(one.value, 0, 1e6,
+						 &a->nics[k].rate_Gb_s, NULL);
+			}
 		}
 	}
-	if (may_merge(nccl)) {
+	if ((level == NULL || strcasecmp(level, "LOC") != 0) &&
+	    (nics == NULL || strcmp(nics, "0") != 0)) {
 		merge_ports(a);
 	}
 }
@@ -250,36 +225,27 @@ static uint64_t nearest(const struct affinity *a, int gpu, uint64_t allowed,
 	return set;
 }
 
-/** Number @k of the members of @set. */
-static uint64_t member(uint64_t set, int k)
-{
-	while (k-- > 0) {
-		set &= set - 1;
-	}
-	return set & -set;
-}
-
-/** The lowest bits of @k, fewer than the power of two @n, turned round: far
- *  apart are the first of them that come. */
-static int mirrored(int k, int n)
-{
-	int m = 0;
-
-	for (int bit = 1; bit < n; bit <<= 1) {
-		m = m << 1 | ((k & bit) != 0);
-	}
-	return m;
-}
-
-/** Its part of @set, @each of them. */
+/** The part of rank @gpu in @set, @each NICs of it. */
 static uint64_t share(uint64_t set, int gpu, int each)
 {
-	int n = count(set);
-	int first = (n & (n - 1)) == 0 ? mirrored(gpu, n) : gpu;
+	int n = count(set), first = gpu;
 	uint64_t mine = 0;
 
+	if ((n & (n - 1)) == 0) {
+		/* the lowest bits of @gpu turned round: far apart are the first
+		 * of them that come */
+		first = 0;
+		for (int bit = 1; bit < n; bit <<= 1) {
+			first = first << 1 | ((gpu & bit) != 0);
+		}
+	}
 	for (int k = 0; k < each; k++) {
-		mine |= member(set, (first + k) % n);
+		uint64_t left = set;
+
+		for (int skip = (first + k) % n; skip > 0; skip--) {
+			left &= left - 1;
+		}
+		mine |= left & -left;
 	}
 	return mine;
 }
@@ -496,60 +462,40 @@ static int entry_order(const void *a, const void *b)
 					strverscmp(x->name, y->name);
 }
 
-/** How many entries @scheme has; *@first: where they begin. */
-static int scheme_size(const struct affinity_work *w, int scheme, int *first)
-{
-	int n = 0;
-
-	*first = -1;
-	for (int i = 0; i < w->n_entries; i++) {
-		if (w->entries[i].scheme == scheme) {
-			*first = *first < 0 ? i : *first;
-			n++;
-		}
-	}
-	return n;
-}
-
-/** A number below @n that no rank of @node has; @otherwise. */
-static int free_number(const struct affinity_work *w, int node, int n,
-		       int otherwise)
-{
-	const struct cluster_node *of = &w->l->nodes[node];
-
-	for (int k = 0; k < n; k++) {
-		int r = of->first_rank;
-
-		while (r < of->first_rank + of->gpus && w->nic[r] != k) {
-			r++;
-		}
-		if (r == of->first_rank + of->gpus) {
-			return k;
-		}
-	}
-	return otherwise;
-}
-
 static void number_node(struct affinity_work *w, int node)
 {
 	const struct cluster_node *n = &w->l->nodes[node];
-	int first, size = scheme_size(w, w->scheme[node], &first);
+	int *nic = &w->nic[n->first_rank];
+	int first = -1, size = 0;	/* of the entries of its scheme */
 
+	for (int i = 0; i < w->n_entries; i++) {
+		if (w->entries[i].scheme == w->scheme[node]) {
+			first = first < 0 ? i : first;
+			size++;
+		}
+	}
 	w->n_nics[node] = size;
 	for (int g = 0; g < n->gpus; g++) {
-		int r = n->first_rank + g;
-		const struct entry *e = w->names[r][0] == '\0' ? NULL :
-			find_entry(w, w->scheme[node], w->names[r]);
+		const char *name = w->names[n->first_rank + g];
+		const struct entry *e = name[0] == '\0' ? NULL :
+			find_entry(w, w->scheme[node], name);
 
-		w->nic[r] = e != NULL ? (int)(e - w->entries) - first : -1;
+		nic[g] = e != NULL ? (int)(e - w->entries) - first : -1;
 	}
-	/* who knows nothing has what is left over */
+	/* a rank that knows nothing has a number that no other one has */
 	for (int g = 0; g < n->gpus; g++) {
-		int *nic = &w->nic[n->first_rank + g];
+		int free_nic = 0, r = 0;
 
-		*nic = *nic >= 0 ? *nic :
-				   free_number(w, node, size,
-					       g * size / n->gpus);
+		if (nic[g] >= 0) {
+			continue;
+		}
+		while (free_nic < size && r < n->gpus) {
+			for (r = 0; r < n->gpus && nic[r] != free_nic;) {
+				r++;
+			}
+			free_nic += r < n->gpus;
+		}
+		nic[g] = free_nic < size ? free_nic : g * size / n->gpus;
 	}
 }
 
@@ -572,35 +518,9 @@ static void number_silent(struct affinity_work *w, int node)
 	}
 }
 
-static int take_over(struct affinity_work *w)
-{
-	struct layout *l = w->l;
-
-	for (int i = 0; i < l->n_nodes; i++) {
-		if (w->scheme[i] >= 0) {
-			number_node(w, i);
-		}
-	}
-	for (int i = 0; i < l->n_nodes; i++) {
-		if (w->scheme[i] < 0) {
-			number_silent(w, i);
-		}
-	}
-	if (layout_name_nics(l, w->n_nics, w->nic) < 0) {
-		return -1;
-	}
-	for (int r = 0; r < l->n_ranks; r++) {
-		int at = layout_nic_at(l, l->ranks[r].node, l->ranks[r].nic);
-
-		if (w->names[r][0] != '\0') {
-			memcpy(l->nic_names[at], w->names[r], LAYOUT_NIC);
-		}
-	}
-	return 0;
-}
-
 static int choose(struct affinity_work *w)
 {
+	struct layout *l = w->l;
 	int n_schemes = 0;
 
 	for (int i = 0; i < w->l->n_nodes; i++) {
@@ -622,9 +542,25 @@ static int choose(struct affinity_work *w)
 	for (int i = 0; i < w->l->n_nodes; i++) {
 		if (w->scheme[i] >= 0) {
 			take_left(w, i);
+			number_node(w, i);
 		}
 	}
-	return take_over(w);
+	for (int i = 0; i < l->n_nodes; i++) {
+		if (w->scheme[i] < 0) {
+			number_silent(w, i);
+		}
+	}
+	if (layout_name_nics(l, w->n_nics, w->nic) < 0) {
+		return -1;
+	}
+	for (int r = 0; r < l->n_ranks; r++) {
+		int at = layout_nic_at(l, l->ranks[r].node, l->ranks[r].nic);
+
+		if (w->names[r][0] != '\0') {
+			memcpy(l->nic_names[at], w->names[r], LAYOUT_NIC);
+		}
+	}
+	return 0;
 }
 
 int affinity_apply(struct layout *l, const struct affinity *of)

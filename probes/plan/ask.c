@@ -16,16 +16,6 @@
  *  failed; the true rate may be lower. */
 #define ASK_MOST_RATE (1 / 3.0)
 
-/** The tests of one round. */
-struct ask_choice {
-	struct ask_plan *a;
-	const struct retry_ops *ops;
-	void *ctx;		/* of these */
-	size_t left, taken;
-	bool compare;		/* what is chosen now must be compared ... */
-	bool beside[PATH_CLASSES];	/* ... with others of its path */
-};
-
 /* ---- ask tests ----------------------------------------------------------- */
 
 /** The cell of @src -> @dst; never NULL. */
@@ -113,11 +103,11 @@ static uint8_t ask_dirs(bool sends, bool receives)
 }
 
 /** Returns true if @x and @y can be tested at all. */
-static bool ask_can_test(const struct ask_choice *c, int x, int y)
+static bool ask_can_test(const struct ask_plan *a, int x, int y)
 {
-	return pairs_want(&c->a->l->cluster, c->a->inside ? PAIRS_INTRA :
-			  PAIRS_ALL, c->a->rails_apart, x, y) &&
-	       c->ops->works(c->ctx, x) && c->ops->works(c->ctx, y);
+	return pairs_want(&a->l->cluster, a->inside ? PAIRS_INTRA :
+			  PAIRS_ALL, a->rails_apart, x, y) &&
+	       a->ops->works(a->ctx, x) && a->ops->works(a->ctx, y);
 }
 
 /** Returns true if the test of @x with @y touches @p in either direction. */
@@ -159,9 +149,8 @@ static bool ask_is_sound(const struct ask_plan *a, const struct ask_suspect *s,
 
 /** Tests @x with @y in the directions @dirs, of ask_dirs().  Returns how many
  *  ordered tests that is, 0 when it cannot. */
-static int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
+static int ask_make(struct ask_plan *a, int x, int y, uint8_t dirs)
 {
-	struct ask_plan *a = c->a;
 	bool sends = dirs & TASK_AB, receives = dirs & TASK_BA;
 	int to = ask_times(a, x, y), from = ask_times(a, y, x);
 	int one = ask_cell(a, x, y)->attempt + to;
@@ -172,15 +161,15 @@ static int ask_make(struct ask_choice *c, int x, int y, uint8_t dirs)
 		.attempt = 1 + (one > other ? one : other),
 	};
 
-	if (c->left == 0 || to >= UINT8_MAX || from >= UINT8_MAX ||
+	if (a->left == 0 || to >= UINT8_MAX || from >= UINT8_MAX ||
 	    (sends && ask_note(a, x, y) < 0) ||
 	    (receives && ask_note(a, y, x) < 0) ||
-	    c->ops->queue(c->ctx, &t) < 0) {
+	    a->ops->queue(a->ctx, &t) < 0) {
 		return 0;
 	}
-	c->left--;
-	c->taken++;
-	c->beside[cluster_path(&a->l->cluster, x, y)] |= c->compare;
+	a->left--;
+	a->taken++;
+	a->beside[cluster_path(&a->l->cluster, x, y)] |= a->compare;
 	return sends + receives;
 }
 
@@ -352,10 +341,10 @@ static bool goes_by(const struct ask_plan *a, unsigned paths, int x, int y)
 
 /** A partner on @node for @x, on its own rail where there is one; -1: none.
  *  What fails now and then does so with all of them: another one each time. */
-static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
+static int partner_on(const struct ask_plan *a, const struct ask_suspect *s,
 		      unsigned paths, int x, int node, int turn)
 {
-	const struct layout *l = c->a->l;
+	const struct layout *l = a->l;
 	const struct cluster_node *at = &l->nodes[node];
 	bool rare = s != NULL && s->rate > 0, own = node == l->ranks[x].node;
 	int first = l->ranks[x].gpu + (own  ? 1 + turn :
@@ -366,9 +355,9 @@ static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
 		int y = at->first_rank + (first + i) % at->gpus;
 		bool rail = rare || l->ranks[y].nic == l->ranks[x].nic;
 
-		if ((found < 0 || rail) && ask_can_test(c, x, y) &&
-		    goes_by(c->a, paths, x, y) &&
-		    ways(c->a, s, x, y) != 0 && ask_is_sound(c->a, s, x, y)) {
+		if ((found < 0 || rail) && ask_can_test(a, x, y) &&
+		    goes_by(a, paths, x, y) &&
+		    ways(a, s, x, y) != 0 && ask_is_sound(a, s, x, y)) {
 			found = y;
 			if (rail) {
 				break;
@@ -384,21 +373,21 @@ static int partner_on(const struct ask_choice *c, const struct ask_suspect *s,
  * node, or of its own.  A link has one partner only, which is asked again and
  * again.
  */
-static void look_again(struct ask_choice *c, const struct ask_suspect *s,
+static void look_again(struct ask_plan *a, const struct ask_suspect *s,
 		       unsigned paths, int enough)
 {
-	const struct layout *l = c->a->l;
+	const struct layout *l = a->l;
 	int turns = (CONFIRM_TESTS + l->nodes[0].gpus) * l->n_nodes;
 	int need = enough, x = l->n_ranks - 1;
 
 	/* less those of the follow-up so far that say something of @s, or touch
 	 * no suspect */
-	for (size_t i = 0; i < c->a->n_asked; i++) {
-		const struct ask_test *t = &c->a->asked[i];
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
 
-		if (goes_by(c->a, paths, t->src, t->dst) &&
-		    (s != NULL ? shows(c->a, s, t->src, t->dst) :
-				 ask_is_sound(c->a, NULL, t->src, t->dst))) {
+		if (goes_by(a, paths, t->src, t->dst) &&
+		    (s != NULL ? shows(a, s, t->src, t->dst) :
+				 ask_is_sound(a, NULL, t->src, t->dst))) {
 			need -= t->times;
 		}
 	}
@@ -410,17 +399,17 @@ static void look_again(struct ask_choice *c, const struct ask_suspect *s,
 		/* the next one: of all, on another node and of another index */
 		x = (x + (s != NULL ? 1 : 1 + l->nodes[0].gpus)) % l->n_ranks;
 		while (s != NULL &&
-		       !part_has(&c->a->l->cluster, &s->parts[0], x) &&
+		       !part_has(&a->l->cluster, &s->parts[0], x) &&
 		       tries-- > 0) {
 			x = (x + 1) % l->n_ranks;
 		}
 		if (tries <= 0) {
 			return;
 		}
-		y = partner_on(c, s, paths, x,
+		y = partner_on(a, s, paths, x,
 			       (l->ranks[x].node + hop) % l->n_nodes, turn);
 		if (y >= 0) {
-			need -= ask_make(c, x, y, ways(c->a, s, x, y));
+			need -= ask_make(a, x, y, ways(a, s, x, y));
 		}
 	}
 }
@@ -464,27 +453,26 @@ static int count_retried(const struct ask_plan *a, const struct ask_suspect *s,
 
 /** Try src -> dst again, which is of @s, unless enough of its ends were;
  *  returns how many tests it is. */
-static int take_again(struct ask_choice *c, const struct ask_suspect *s,
+static int take_again(struct ask_plan *a, const struct ask_suspect *s,
 		      int src, int dst)
 {
 	enum part_place place = part_scopes[s->parts[0].kind].place;
 	int most = place == PART_ON_GPU || place == PART_ON_NIC ?
 			   RETRY_OF_THAT : RETRY_OF_ONE;
 
-	if (!part_touches(&c->a->l->cluster, &s->parts[0], src, dst) ||
-	    !ask_can_test(c, src, dst) ||
-	    count_retried(c->a, s, src) >= most ||
-	    count_retried(c->a, s, dst) >= most) {
+	if (!part_touches(&a->l->cluster, &s->parts[0], src, dst) ||
+	    !ask_can_test(a, src, dst) ||
+	    count_retried(a, s, src) >= most ||
+	    count_retried(a, s, dst) >= most) {
 		return 0;
 	}
-	return ask_make(c, src, dst, TASK_AB);
+	return ask_make(a, src, dst, TASK_AB);
 }
 
 /* Some of what failed of @s and was not tried again, of as many GPUs as there
  * are: of what was planned, and of what the follow-up made. */
-static void ask_retry(struct ask_choice *c, const struct ask_suspect *s)
+static void ask_retry(struct ask_plan *a, const struct ask_suspect *s)
 {
-	struct ask_plan *a = c->a;
 	int need = RETRY_TESTS - count_retried(a, s, -1);
 
 	for (size_t at = 0; at < a->l->grid.n && need > 0; at++) {
@@ -492,12 +480,12 @@ static void ask_retry(struct ask_choice *c, const struct ask_suspect *s)
 		int dst = grid_dst(&a->l->grid, at);
 
 		if (is_untried(a, src, dst) && ask_times(a, src, dst) == 0) {
-			need -= take_again(c, s, src, dst);
+			need -= take_again(a, s, src, dst);
 		}
 	}
 	for (size_t i = 0; i < a->n_asked && need > 0; i++) {
 		if (a->asked[i].failed && a->asked[i].times == 1) {
-			need -= take_again(c, s, a->asked[i].src,
+			need -= take_again(a, s, a->asked[i].src,
 					   a->asked[i].dst);
 		}
 	}
@@ -526,11 +514,10 @@ static bool tells(const struct ask_plan *a, const struct ask_suspect *s,
 /** Makes up to *@need tests that tell @p from @q and were asked for no more
  *  than @most times; reduces *@need.  Returns true if any test is possible at
  *  all. */
-static bool walk(struct ask_choice *c, const struct ask_suspect *s,
+static bool walk(struct ask_plan *a, const struct ask_suspect *s,
 		 const struct part *p, const struct part *q, int most,
 		 int *need)
 {
-	const struct ask_plan *a = c->a;
 	const struct layout *l = a->l;
 	int partners = l->n_nodes * cluster_most_gpus(&l->cluster);
 	bool any = false;
@@ -553,14 +540,14 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 			y = n->first_rank + (l->ranks[x].gpu + on) % n->gpus;
 			dirs = ask_dirs(tells(a, s, p, q, x, y),
 					tells(a, s, p, q, y, x));
-			if (dirs == 0 || !ask_can_test(c, x, y) ||
+			if (dirs == 0 || !ask_can_test(a, x, y) ||
 			    !ask_is_sound(a, s, x, y)) {
 				continue;
 			}
-			any |= c->left > 0;
+			any |= a->left > 0;
 			if (ask_times(a, x, y) <= most &&
 			    ask_times(a, y, x) <= most) {
-				*need -= ask_make(c, x, y, dirs);
+				*need -= ask_make(a, x, y, dirs);
 			}
 		}
 	}
@@ -569,7 +556,7 @@ static bool walk(struct ask_choice *c, const struct ask_suspect *s,
 
 /** Tests that tell @p from @q, with as many partner nodes as there are; of what
  *  fails now and then again and again, up to @times as many as are enough. */
-static void tell_apart(struct ask_choice *c, const struct ask_suspect *s,
+static void tell_apart(struct ask_plan *a, const struct ask_suspect *s,
 		       const struct part *p, const struct part *q,
 		       int times)
 {
@@ -577,23 +564,23 @@ static void tell_apart(struct ask_choice *c, const struct ask_suspect *s,
 	int need, turn = 0, turns;
 
 	/* by the follow-up so far */
-	for (size_t i = 0; i < c->a->n_asked; i++) {
-		const struct ask_test *t = &c->a->asked[i];
+	for (size_t i = 0; i < a->n_asked; i++) {
+		const struct ask_test *t = &a->asked[i];
 
-		told += tells(c->a, s, p, q, t->src, t->dst) ? t->times : 0;
+		told += tells(a, s, p, q, t->src, t->dst) ? t->times : 0;
 	}
 	need = one - told;
 	for (int i = 1; s->rate > 0 && i < times && need <= 0; i++) {
 		need += one;
 	}
 	turns = s->rate > 0 ? told + need : 1;
-	while (turn < turns && need > 0 && walk(c, s, p, q, turn, &need)) {
+	while (turn < turns && need > 0 && walk(a, s, p, q, turn, &need)) {
 		turn++;
 	}
 }
 
 /* Tests that tell the alternatives of @s apart, that are sound of all else. */
-static void ask_settle(struct ask_choice *c, const struct ask_suspect *s)
+static void ask_settle(struct ask_plan *a, const struct ask_suspect *s)
 {
 	for (int i = 0; i < s->n; i++) {
 		for (int j = 0; j < s->n; j++) {
@@ -601,7 +588,7 @@ static void ask_settle(struct ask_choice *c, const struct ask_suspect *s)
 			if (i != j && s->parts[i].kind != PART_KINDS &&
 			    s->parts[j].kind != PART_KINDS &&
 			    (i == 0 || j == 0 || !(s->rate > 0))) {
-				tell_apart(c, s, &s->parts[i], &s->parts[j],
+				tell_apart(a, s, &s->parts[i], &s->parts[j],
 					   i < s->n_open && j < s->n_open ?
 						   OPEN_TIMES : 1);
 			}
@@ -782,14 +769,17 @@ int ask_rounds(int n_ranks)
 size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 		void *ctx)
 {
-	struct ask_choice c = { .a = a, .ops = ops, .ctx = ctx, .left = max };
-
+	a->ops = ops;
+	a->ctx = ctx;
+	a->left = max;
+	a->taken = 0;
+	memset(a->beside, 0, sizeof(a->beside));
 	for (size_t i = 0; i < a->n + a->n_guesses; i++) {
 		const struct ask_suspect *s = &a->list[i];
 		const struct part *p = &s->parts[0];
 
-		c.compare = s->compare && !s->some;
-		ask_settle(&c, s);
+		a->compare = s->compare && !s->some;
+		ask_settle(a, s);
 		/* what is everywhere has nothing to be compared with */
 		if (s->confirm && p->kind != PART_KINDS &&
 		    part_scopes[p->kind].place != PART_ANYWHERE) {
@@ -800,19 +790,19 @@ size_t ask_next(struct ask_plan *a, size_t max, const struct retry_ops *ops,
 				       p->node == p->peer_node);
 
 			/* with other partners and at another time */
-			look_again(&c, s, inside ? INSIDE : between,
+			look_again(a, s, inside ? INSIDE : between,
 				   s->rate > 0 ? ask_enough(s->rate) :
 						 CONFIRM_TESTS);
 		}
 		if (s->retry) {
-			ask_retry(&c, s);
+			ask_retry(a, s);
 		}
 	}
 	/* as many sound pairs as what is to be compared with them */
 	for (int path = 0; path < PATH_CLASSES; path++) {
-		if (c.beside[path]) {
-			look_again(&c, NULL, 1U << path, CONFIRM_TESTS);
+		if (a->beside[path]) {
+			look_again(a, NULL, 1U << path, CONFIRM_TESTS);
 		}
 	}
-	return c.taken;
+	return a->taken;
 }

@@ -76,6 +76,12 @@ struct ask_plan {
 	} *asked;
 	size_t n_asked;
 	size_t *heads;
+	/* the round at hand: */
+	const struct retry_ops *ops;
+	void *ctx;		/* of these */
+	size_t left, taken;	/* tests */
+	bool compare;		/* what is chosen now must be compared ... */
+	bool beside[PATH_CLASSES];	/* ... with others of its path */
 };
 
 /** Nothing is suspected, nothing asked.  0, or -1 without memory; ask_release()

@@ -63,20 +63,6 @@ void bisect_free(struct bisect *b)
 	free(b);
 }
 
-/** Into asked: piece number @piece (@rest: all but that). */
-static void ask_piece(struct bisect *b, bool rest)
-{
-	int from = b->n * b->piece / b->pieces;
-	int to = b->n * (b->piece + 1) / b->pieces;
-
-	b->n_asked = 0;
-	for (int i = 0; i < b->n; i++) {
-		if ((i >= from && i < to) != rest) {
-			b->asked[b->n_asked++] = b->set[i];
-		}
-	}
-}
-
 /** The last part that is in no bad set; -1. */
 static int good_part(const struct bisect *b)
 {
@@ -119,13 +105,23 @@ static void go_on(struct bisect *b)
 
 int bisect_next(struct bisect *b, const int **parts)
 {
+	int from, to;
+
 	*parts = b->asked;
 	while (b->stage == PIECES || b->stage == RESTS) {
 		if (b->n < 2 || b->n <= b->least) {
 			narrowed(b);
 			break;
 		}
-		ask_piece(b, b->stage == RESTS);
+		/* piece number b->piece, or all but that */
+		from = b->n * b->piece / b->pieces;
+		to = b->n * (b->piece + 1) / b->pieces;
+		b->n_asked = 0;
+		for (int i = 0; i < b->n; i++) {
+			if ((i >= from && i < to) != (b->stage == RESTS)) {
+				b->asked[b->n_asked++] = b->set[i];
+			}
+		}
 		if (b->n_asked >= b->least && b->n_asked < b->n) {
 			return b->n_asked;
 		}

@@ -147,17 +147,19 @@ static uint32_t *place_of(struct dispatch *d, int a, int b)
 				  at];
 }
 
-static bool is_pair(const struct task *t, int a, int b)
-{
-	return (t->a == a && t->b == b) || (t->a == b && t->b == a);
-}
-
 /** The oldest slot of a pair, 0 when there is none. */
 static uint32_t pair_slot(struct dispatch *d, int a, int b)
 {
+	const int low = a < b ? a : b, high = a < b ? b : a;
 	uint32_t i = *place_of(d, a, b);
 
-	while (i && !is_pair(&d->slots[i].task, a, b)) {
+	while (i) {
+		const struct task *t = &d->slots[i].task;
+
+		if ((t->a == low && t->b == high) ||
+		    (t->a == high && t->b == low)) {
+			break;
+		}
 		i = d->slots[i].link;
 	}
 	return i;
@@ -187,16 +189,6 @@ static void wake_rank(struct dispatch *d, int rank)
 	d->n_wake++;
 }
 
-static int next_waking(struct dispatch *d)
-{
-	int rank = d->wake[d->wake_head];
-
-	d->wake_head = (d->wake_head + 1) % d->n_ranks;
-	d->n_wake--;
-	d->ranks[rank].waking = false;
-	return rank;
-}
-
 /** Puts @rank into open[], or takes it out, after it or its NIC has changed. */
 static void update_open(struct dispatch *d, int rank)
 {
@@ -213,33 +205,6 @@ static void update_open(struct dispatch *d, int rank)
 		d->open[r->open_at] = last;
 		d->ranks[last].open_at = r->open_at;
 		r->open_at = -1;
-	}
-}
-
-/** The GPU of @rank; the ranks that share it feel it too. */
-static void set_busy(struct dispatch *d, int rank, bool busy)
-{
-	int i = rank;
-
-	do {
-		d->ranks[i].busy += busy ? 1 : -1;
-		update_open(d, i);
-		wake_rank(d, i);
-		i = d->layout->own[i].twin;
-	} while (i != rank);
-}
-
-/** The NIC of @rank; the ranks that share it feel it too. */
-static void set_nic_busy(struct dispatch *d, int rank, bool busy)
-{
-	const struct cluster_rank *of = d->layout->ranks;
-	const struct cluster_node *node = &d->layout->nodes[of[rank].node];
-
-	*nic_of(d, rank) = busy;
-	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
-		if (of[i].nic == of[rank].nic) {
-			update_open(d, i);
-		}
 	}
 }
 
@@ -260,17 +225,34 @@ static int ranks_of(const struct task *t, int ranks[TAKEN_MOST])
 	return n;
 }
 
-/** Take (@busy) or give back what @t needs. */
+/** Take (@busy) or give back what @t needs: GPUs, and NICs.  The ranks that
+ *  share them feel it too. */
 static void set_taken(struct dispatch *d, const struct task *t, bool busy)
 {
+	const struct cluster_rank *of = d->layout->ranks;
 	bool nics = d->rule == DISPATCH_NIC &&
 		    !layout_same_node(d->layout, t->a, t->b);
 	int ranks[TAKEN_MOST], n = ranks_of(t, ranks);
 
-	for (int i = 0; i < n; i++) {
-		set_busy(d, ranks[i], busy);
+	for (int k = 0; k < n; k++) {
+		const int rank = ranks[k];
+		const struct cluster_node *node =
+			&d->layout->nodes[of[rank].node];
+		int i = rank;
+
+		do {
+			d->ranks[i].busy += busy ? 1 : -1;
+			update_open(d, i);
+			wake_rank(d, i);
+			i = d->layout->own[i].twin;
+		} while (i != rank);
 		if (nics) {
-			set_nic_busy(d, ranks[i], busy);
+			*nic_of(d, rank) = busy;
+		}
+		for (int x = 0; nics && x < node->gpus; x++) {
+			if (of[node->first_rank + x].nic == of[rank].nic) {
+				update_open(d, node->first_rank + x);
+			}
 		}
 	}
 }
@@ -278,38 +260,6 @@ static void set_taken(struct dispatch *d, const struct task *t, bool busy)
 static bool is_held(const struct dispatch *d, const struct task *t)
 {
 	return d->held && layout_cross_leaves(d->layout, t->a, t->b);
-}
-
-/** Return true if the ranks that relay for the task are free, and their
- *  NICs. */
-static bool mates_free(struct dispatch *d, const struct task *t)
-{
-	for (int i = 0; i < TASK_MATES; i++) {
-		int m = t->mates[i] - 1;
-
-		if (m >= 0 && (d->ranks[m].busy > 0 ||
-			       (d->rule == DISPATCH_NIC && *nic_of(d, m)))) {
-			return false;
-		}
-	}
-	return true;
-}
-
-/** Whoever may have waited for @rank, or for what it shares, as a mate: ends on
- *  its node. */
-static void wake_near(struct dispatch *d, int rank)
-{
-	const struct layout *l = d->layout;
-	int i = rank;
-
-	do {
-		const struct cluster_node *node = &l->nodes[l->ranks[i].node];
-
-		for (int k = 0; k < node->gpus; k++) {
-			wake_rank(d, node->first_rank + k);
-		}
-		i = l->own[i].twin;
-	} while (i != rank);
 }
 
 /* Queue. */
@@ -348,34 +298,27 @@ static int make_places(struct dispatch *d)
 	return 0;
 }
 
-/** Twice as many slots; -1 when memory runs out. */
-static int grow(struct dispatch *d)
-{
-	uint32_t cap = d->cap_slots * 2;
-	struct dispatch_slot *slots = NULL;
-
-	if (cap > d->cap_slots) {
-		slots = realloc(d->slots, cap * sizeof(*slots));
-	}
-	if (!slots) {
-		return -1;
-	}
-	d->slots = slots;
-	d->cap_slots = cap;
-	return d->n_ranks > SQUARE_RANKS ? make_places(d) : 0;
-}
-
 /** A slot nobody uses, 0 when memory runs out. */
 static uint32_t get_slot(struct dispatch *d)
 {
-	uint32_t i = d->unused;
+	uint32_t i = d->unused, cap = d->cap_slots * 2;
+	struct dispatch_slot *slots;
 
 	if (i) {
 		d->unused = d->slots[i].next;
 		return i;
 	}
-	if (d->n_slots == d->cap_slots && grow(d) < 0) {
-		return 0;
+	if (d->n_slots == d->cap_slots) {	/* twice as many */
+		slots = cap > d->cap_slots ?
+				realloc(d->slots, cap * sizeof(*slots)) : NULL;
+		if (!slots) {
+			return 0;
+		}
+		d->slots = slots;
+		d->cap_slots = cap;
+		if (d->n_ranks > SQUARE_RANKS && make_places(d) < 0) {
+			return 0;
+		}
 	}
 	return d->n_slots++;
 }
@@ -485,34 +428,19 @@ static uint32_t older(const struct dispatch *d, uint32_t i, uint32_t j)
 }
 
 /** Return true if @t may go from node to node, as far as ranks other than its
- *  ends are needed. */
+ *  ends are needed: those that relay for it, and their NICs, are free. */
 static bool may_cross(struct dispatch *d, const struct task *t)
 {
-	return !is_held(d, t) && mates_free(d, t);
-}
+	bool free_mates = !is_held(d, t);
 
-/** Return true if the task of the free @rank with @peer may start. */
-static bool may_start(struct dispatch *d, int rank,
-		      const struct dispatch_slot *s)
-{
-	int peer = s->task.a == rank ? s->task.b : s->task.a;
+	for (int i = 0; free_mates && i < TASK_MATES; i++) {
+		int m = t->mates[i] - 1;
 
-	return layout_same_node(d->layout, rank, peer) ?
-		       is_free(d, peer) :
-		       d->ranks[rank].open_at >= 0 &&
-			       d->ranks[peer].open_at >= 0 &&
-			       may_cross(d, &s->task);
-}
-
-/** By its tasks, which are few in a sample ... */
-static uint32_t oldest_listed(struct dispatch *d, int rank)
-{
-	uint32_t i = d->ranks[rank].first;
-
-	while (i && !may_start(d, rank, &d->slots[i])) {
-		i = *next_of(d, rank, i);
+		free_mates = m < 0 || (d->ranks[m].busy == 0 &&
+				       (d->rule != DISPATCH_NIC ||
+					!*nic_of(d, m)));
 	}
-	return i;
+	return free_mates;
 }
 
 /** ... or by those who could be its peer, few while many tasks wait. */
@@ -538,23 +466,30 @@ static uint32_t oldest_met(struct dispatch *d, int rank)
 	return best;
 }
 
-/** The oldest task of @rank that may start, 0 when there is none. */
+/** The oldest task of @rank that may start, 0 when there is none: by its tasks,
+ *  which are few in a sample, or by those who could be its peer, few while many
+ *  tasks wait. */
 static uint32_t oldest_of(struct dispatch *d, int rank)
 {
-	return !is_free(d, rank) ? 0 :
-	       d->ranks[rank].queued <= (uint32_t)d->n_open ?
-				   oldest_listed(d, rank) :
-				   oldest_met(d, rank);
-}
+	uint32_t i = d->ranks[rank].first;
 
-static uint32_t find_concurrent(struct dispatch *d)
-{
-	uint32_t slot = 0;
-
-	while (!slot && d->n_wake) {
-		slot = oldest_of(d, next_waking(d));
+	if (!is_free(d, rank)) {
+		return 0;
 	}
-	return slot;
+	if (d->ranks[rank].queued > (uint32_t)d->n_open) {
+		return oldest_met(d, rank);
+	}
+	for (; i; i = *next_of(d, rank, i)) {
+		const struct task *t = &d->slots[i].task;
+		int peer = t->a == rank ? t->b : t->a;
+
+		if (layout_same_node(d->layout, rank, peer) ? is_free(d, peer) :
+		    d->ranks[rank].open_at >= 0 &&
+		    d->ranks[peer].open_at >= 0 && may_cross(d, t)) {
+			break;
+		}
+	}
+	return i;
 }
 
 /** One after the other: in the order they came, nothing to choose. */
@@ -572,9 +507,17 @@ static uint32_t find_serial(struct dispatch *d)
 
 bool dispatch_next(struct dispatch *d, struct task *out)
 {
-	uint32_t i = d->rule == DISPATCH_SERIAL ? find_serial(d) :
-						  find_concurrent(d);
+	bool serial = d->rule == DISPATCH_SERIAL;
+	uint32_t i = serial ? find_serial(d) : 0;
 
+	while (!serial && !i && d->n_wake) {
+		int rank = d->wake[d->wake_head];
+
+		d->wake_head = (d->wake_head + 1) % d->n_ranks;
+		d->n_wake--;
+		d->ranks[rank].waking = false;
+		i = oldest_of(d, rank);
+	}
 	if (!i) {
 		return false;
 	}
@@ -586,11 +529,24 @@ bool dispatch_next(struct dispatch *d, struct task *out)
 
 void dispatch_done(struct dispatch *d, const struct task *t)
 {
+	const struct layout *l = d->layout;
 	int ranks[TAKEN_MOST], n = ranks_of(t, ranks);
 
 	set_taken(d, t, false);
-	for (int i = 0; d->has_mates && i < n; i++) {
-		wake_near(d, ranks[i]);
+	/* wake whoever may have waited for one of them, or for what it shares,
+	 * as a mate: ends on its node */
+	for (int k = 0; d->has_mates && k < n; k++) {
+		int i = ranks[k];
+
+		do {
+			const struct cluster_node *node =
+				&l->nodes[l->ranks[i].node];
+
+			for (int g = 0; g < node->gpus; g++) {
+				wake_rank(d, node->first_rank + g);
+			}
+			i = l->own[i].twin;
+		} while (i != ranks[k]);
 	}
 	d->running--;
 }
@@ -635,19 +591,6 @@ size_t dispatch_running(const struct dispatch *d)
 
 /* Life. */
 
-static bool allocate(struct dispatch *d, const struct layout *l)
-{
-	size_t n = d->n_ranks;
-
-	d->nic_busy = calloc((size_t)l->n_nics + 1, sizeof(*d->nic_busy));
-	d->slots = calloc(d->cap_slots, sizeof(*d->slots));
-	d->ranks = calloc(n + 1, sizeof(*d->ranks));
-	d->open = calloc(n + 1, sizeof(*d->open));
-	d->wake = calloc(n + 1, sizeof(*d->wake));
-	return d->nic_busy && d->slots && d->ranks && d->open && d->wake &&
-	       make_places(d) == 0;
-}
-
 struct dispatch *dispatch_new(const struct layout *l, enum dispatch_rule rule)
 {
 	struct dispatch *d = calloc(1, sizeof(*d));
@@ -660,7 +603,13 @@ struct dispatch *dispatch_new(const struct layout *l, enum dispatch_rule rule)
 	d->n_ranks = (size_t)l->n_ranks;
 	d->n_slots = 1;
 	d->cap_slots = FIRST_CAP;
-	if (!allocate(d, l)) {
+	d->nic_busy = calloc((size_t)l->n_nics + 1, sizeof(*d->nic_busy));
+	d->slots = calloc(d->cap_slots, sizeof(*d->slots));
+	d->ranks = calloc(d->n_ranks + 1, sizeof(*d->ranks));
+	d->open = calloc(d->n_ranks + 1, sizeof(*d->open));
+	d->wake = calloc(d->n_ranks + 1, sizeof(*d->wake));
+	if (!d->nic_busy || !d->slots || !d->ranks || !d->open || !d->wake ||
+	    make_places(d) < 0) {
 		dispatch_free(d);
 		return NULL;
 	}

@@ -14,40 +14,33 @@
 
 /* ---- leaves -------------------------------------------------------------- */
 
-/** The number of the leaf called @name; -1 without memory. */
-static int find_leaf(struct leaves *v, const char *name)
-{
-	char (*names)[64];
-
-	for (int i = v->n; i > 0; i--) {
-		if (strcmp(v->names[i - 1], name) == 0) {
-			return i;
-		}
-	}
-	names = realloc(v->names, ((size_t)v->n + 1) * sizeof(*names));
-	if (!names) {
-		return -1;
-	}
-	v->names = names;
-	STR_COPY(v->names[v->n], name);
-	return ++v->n;
-}
-
 /** A rank with NICs on two leaves is on a third: who is on the same two shares
- *  it. */
+ *  it.  -1 without memory. */
 static int join(struct leaves *v, int rank, const char *name)
 {
-	int *at = &v->layout->own[rank].leaf, leaf;
-	char both[64];
+	int *at = &v->layout->own[rank].leaf, leaf = v->n;
+	char (*names)[64], both[64];
 
 	if (*at > 0 && strcmp(v->names[*at - 1], name) != 0) {
 		snprintf(both, sizeof(both), "%.30s+%.30s",
 			 v->names[*at - 1], name);
 		name = both;
 	}
-	leaf = find_leaf(v, name);
-	*at = leaf < 0 ? 0 : leaf;
-	return leaf < 0 ? -1 : 0;
+	while (leaf > 0 && strcmp(v->names[leaf - 1], name) != 0) {
+		leaf--;
+	}
+	if (leaf == 0) {
+		names = realloc(v->names, ((size_t)v->n + 1) * sizeof(*names));
+		if (!names) {
+			*at = 0;
+			return -1;
+		}
+		v->names = names;
+		STR_COPY(v->names[v->n], name);
+		leaf = ++v->n;
+	}
+	*at = leaf;
+	return 0;
 }
 
 /** The ranks of @node with a NIC among @nics, "": all of them. */
@@ -82,31 +75,21 @@ int leaves_hear(struct leaves *v, int node, const json_t *facts)
 	return rc;
 }
 
-/** Lists have nodes in order: mostly it is the next one. */
-static int find_node(const struct leaves *v, const char *name)
-{
-	const struct layout *l = v->layout;
-
-	for (int i = 0; i < l->n_nodes; i++) {
-		int node = (v->node + i) % l->n_nodes;
-
-		if (strcmp(l->nodes[node].name, name) == 0) {
-			return node;
-		}
-	}
-	return -1;
-}
-
 static int take_link(void *user, const struct switch_link *link)
 {
 	struct leaves *v = user;
-	int node = link->node[0] ? find_node(v, link->node) : -1;
+	const struct layout *l = v->layout;
 
-	if (node < 0) {
-		return 0;
+	/* lists have nodes in order: mostly it is the next one */
+	for (int i = 0; link->node[0] && i < l->n_nodes; i++) {
+		int node = (v->node + i) % l->n_nodes;
+
+		if (strcmp(l->nodes[node].name, link->node) == 0) {
+			v->node = node;
+			return place(v, node, link->nic, link->name);
+		}
 	}
-	v->node = node;
-	return place(v, node, link->nic, link->name);
+	return 0;
 }
 
 int leaves_read(struct leaves *v, const char *text, size_t len)
@@ -178,38 +161,30 @@ static bool take_numbers(const struct cluster_node *node, const json_t *json,
 	return true;
 }
 
-static void take_names(struct layout *l, const json_t *nodes)
-{
-	const json_t *names, *name;
-	size_t k;
-
-	for (int i = 0; i < l->n_nodes; i++) {
-		names = run_entry(nodes, (size_t)i).nic_names;
-		json_array_foreach(names, k, name) {
-			const char *text = json_string_value(name);
-
-			STR_COPY(l->nic_names[layout_nic_at(l, i, (int)k)],
-				 text != NULL ? text : "");
-		}
-	}
-}
-
 int layout_read_nics(struct layout *l, const json_t *nodes)
 {
 	int *n_nics = calloc((size_t)l->n_nodes + 1, sizeof(*n_nics));
 	int *nic = calloc((size_t)l->n_ranks + 1, sizeof(*nic));
 	int known = n_nics != NULL && nic != NULL ? 0 : -1;
+	const json_t *names, *name;
+	size_t k;
 
 	for (int i = 0; known >= 0 && i < l->n_nodes; i++) {
 		known += take_numbers(&l->nodes[i],
 				      json_array_get(nodes, (size_t)i),
 				      &n_nics[i], nic);
 	}
-	if (known > 0 && known == l->n_nodes) {
-		if (layout_name_nics(l, n_nics, nic) == 0) {
-			take_names(l, nodes);
-		} else {
-			known = -1;
+	if (known > 0 && known == l->n_nodes &&
+	    layout_name_nics(l, n_nics, nic) < 0) {
+		known = -1;
+	}
+	for (int i = 0; known == l->n_nodes && i < l->n_nodes; i++) {
+		names = run_entry(nodes, (size_t)i).nic_names;
+		json_array_foreach(names, k, name) {
+			const char *text = json_string_value(name);
+
+			STR_COPY(l->nic_names[layout_nic_at(l, i, (int)k)],
+				 text != NULL ? text : "");
 		}
 	}
 	free(n_nics);
@@ -230,24 +205,6 @@ int layout_init(struct layout *l, int n_nodes)
 	return l->nodes != NULL ? 0 : -1;
 }
 
-/** The ranks of node number @i, one a GPU. */
-static void fill_ranks(struct layout *l, int i)
-{
-	const struct cluster_node *node = &l->nodes[i];
-
-	for (int gpu = 0; gpu < node->gpus; gpu++) {
-		int rank = node->first_rank + gpu;
-
-		l->ranks[rank] = (struct cluster_rank){
-			.node = i,
-			.gpu = gpu,
-			.nic = (int)((int64_t)gpu * node->nics / node->gpus),
-		};
-		l->own[rank].planned = l->ranks[rank].nic;
-		l->own[rank].twin = rank;
-	}
-}
-
 int layout_number(struct layout *l)
 {
 	for (int i = 0; i < l->n_nodes; i++) {
@@ -266,7 +223,19 @@ int layout_number(struct layout *l)
 		return -1;
 	}
 	for (int i = 0; i < l->n_nodes; i++) {
-		fill_ranks(l, i);
+		const struct cluster_node *node = &l->nodes[i];
+
+		/* a rank per GPU */
+		for (int gpu = 0; gpu < node->gpus; gpu++) {
+			int rank = node->first_rank + gpu;
+			int nic = (int)((int64_t)gpu * node->nics / node->gpus);
+
+			l->ranks[rank] = (struct cluster_rank){
+				.node = i, .gpu = gpu, .nic = nic,
+			};
+			l->own[rank].planned = nic;
+			l->own[rank].twin = rank;
+		}
 	}
 	return 0;
 }

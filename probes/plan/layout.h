@@ -132,23 +132,11 @@ struct rail_nic {
 	int group;		/* others are not reached by design */
 };
 
-/** Counted statements of the nodes. */
-struct rails_said {
-	int apart;	/* no rail of theirs has a route to another */
-	int joined;	/* one has */
-};
-
-/** Count what a node says by @facts, its facts of its @n @nics; one that has no
- *  two rails with addresses says nothing. */
-void rails_hear(struct rails_said *s, const json_t *facts,
-		const struct rail_nic *nics, int n);
-
-/** Return true if rails are apart by design: more nodes say so than not, so
- *  that one node with wrong addresses does not decide. */
-static inline bool rails_are_apart(const struct rails_said *s)
-{
-	return s->apart > s->joined;
-}
+/** What a node says by @facts, its facts of its @n @nics: -1 if none of its
+ *  rails has a route to another, 1 if one has, 0 if no two of them have
+ *  addresses.  Rails are apart by design if the sum over all nodes is below 0,
+ *  so that one node with wrong addresses does not decide. */
+int rails_hear(const json_t *facts, const struct rail_nic *nics, int n);
 
 /* ---- affinity ------------------------------------------------------------ */
 
@@ -232,11 +220,12 @@ struct port_class {
 	enum port_use use;
 };
 
-/** A port as its node tells of it. */
+/** A port as its node tells of it; or a slot, as most nodes have it. */
 struct port_seen {
 	char name[PORT_NAME];
 	bool up;		/* else only the name and link layer count */
 	struct port_class class;
+	int group;		/* of a slot, from 0 */
 };
 
 /** The ports of a node that take part, in its order. */
@@ -245,14 +234,8 @@ struct port_set {
 	int n;			/* at most PORT_MAX */
 };
 
-struct port_slot {
-	char name[PORT_NAME];
-	struct port_class class;	/* as most nodes have it */
-	int group;		/* from 0 */
-};
-
 struct port_slots {
-	struct port_slot slot[PORT_MAX];
+	struct port_seen slot[PORT_MAX];
 	int n, n_groups;
 };
 

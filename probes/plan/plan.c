@@ -33,8 +33,7 @@ static bool crosses(const struct rail_nic *nics, int n, const char *from,
 	return false;
 }
 
-void rails_hear(struct rails_said *s, const json_t *facts,
-		const struct rail_nic *nics, int n)
+int rails_hear(const json_t *facts, const struct rail_nic *nics, int n)
 {
 	bool leads = false, leads_not = false;
 	const json_t *f;
@@ -49,8 +48,7 @@ void rails_hear(struct rails_said *s, const json_t *facts,
 			*(not ? &leads_not : &leads) = true;
 		}
 	}
-	s->joined += leads;
-	s->apart += leads_not && !leads;
+	return leads ? 1 : leads_not ? -1 : 0;
 }
 
 /* ---- pairs --------------------------------------------------------------- */

@@ -27,17 +27,6 @@ static bool same_class(const struct port_class *a, const struct port_class *b)
 
 /* ---- slots --------------------------------------------------------------- */
 
-static bool same_names(const struct port_set *a, const struct port_set *b)
-{
-	int i = 0;
-
-	while (a->n == b->n && i < a->n &&
-	       strcmp(a->ports[i].name, b->ports[i].name) == 0) {
-		i++;
-	}
-	return a->n == b->n && i == a->n;
-}
-
 /*
  * The first node of those whose names the most have.  Every node is compared
  * with the first of each kind: there are few kinds.
@@ -53,8 +42,16 @@ static const struct port_set *usual_node(const struct port_set *nodes, int n)
 		if (nodes[i].n == 0) {
 			continue;	/* the others say what it lacks */
 		}
-		while (k < n_kinds && !same_names(kinds[k], &nodes[i])) {
-			k++;
+		for (; k < n_kinds; k++) {
+			bool same = kinds[k]->n == nodes[i].n;
+
+			for (int p = 0; same && p < nodes[i].n; p++) {
+				same = strcmp(kinds[k]->ports[p].name,
+					      nodes[i].ports[p].name) == 0;
+			}
+			if (same) {
+				break;
+			}
 		}
 		if (k == CLASSES_MAX) {
 			continue;
@@ -71,17 +68,6 @@ static const struct port_set *usual_node(const struct port_set *nodes, int n)
 	return best;
 }
 
-static const struct port_seen *find(const struct port_set *node,
-				    const char *name)
-{
-	for (int i = 0; i < node->n; i++) {
-		if (strcmp(node->ports[i].name, name) == 0) {
-			return &node->ports[i];
-		}
-	}
-	return NULL;
-}
-
 /* Return the class of most active ports called @name; on a tie the faster,
  * because a link loses rate and never gains it. */
 static struct port_class usual_class(const struct port_set *nodes, int n,
@@ -91,10 +77,14 @@ static struct port_class usual_class(const struct port_set *nodes, int n,
 	int count[CLASSES_MAX] = { 0 }, n_kinds = 0, most = 0;
 
 	for (int i = 0; i < n; i++) {
-		const struct port_seen *p = find(&nodes[i], name);
+		const struct port_seen *p = nodes[i].ports;
+		const struct port_seen *end = p + nodes[i].n;
 		int k = 0;
 
-		if (p == NULL || !p->up) {
+		while (p < end && strcmp(p->name, name) != 0) {
+			p++;
+		}
+		if (p == end || !p->up) {
 			continue;
 		}
 		while (k < n_kinds && !same_class(&kinds[k], &p->class)) {
@@ -152,8 +142,15 @@ static const struct port_class *grouped_as(const struct port_slots *s, int i)
 	return best;
 }
 
-static void make_groups(struct port_slots *s)
+void port_slots_make(struct port_slots *s, const struct port_set *nodes, int n)
 {
+	const struct port_set *usual = usual_node(nodes, n);
+
+	*s = (struct port_slots){ .n = usual != NULL ? usual->n : 0 };
+	for (int i = 0; i < s->n; i++) {
+		STR_COPY(s->slot[i].name, usual->ports[i].name);
+		s->slot[i].class = usual_class(nodes, n, s->slot[i].name);
+	}
 	for (int i = 0; i < s->n; i++) {
 		const struct port_class *as = grouped_as(s, i);
 		int k = 0;
@@ -165,36 +162,24 @@ static void make_groups(struct port_slots *s)
 	}
 }
 
-void port_slots_make(struct port_slots *s, const struct port_set *nodes, int n)
-{
-	const struct port_set *usual = usual_node(nodes, n);
-
-	*s = (struct port_slots){ .n = usual != NULL ? usual->n : 0 };
-	for (int i = 0; i < s->n; i++) {
-		STR_COPY(s->slot[i].name, usual->ports[i].name);
-		s->slot[i].class = usual_class(nodes, n, s->slot[i].name);
-	}
-	make_groups(s);
-}
-
 /* ---- matching ------------------------------------------------------------ */
 
-static bool named(const struct port_slot *s, const struct port_seen *p)
+static bool named(const struct port_seen *s, const struct port_seen *p)
 {
 	return strcmp(s->name, p->name) == 0;
 }
 
-static bool fits_class(const struct port_slot *s, const struct port_seen *p)
+static bool fits_class(const struct port_seen *s, const struct port_seen *p)
 {
 	return p->up && same_class(&s->class, &p->class);
 }
 
-static bool fits_all(const struct port_slot *s, const struct port_seen *p)
+static bool fits_all(const struct port_seen *s, const struct port_seen *p)
 {
 	return named(s, p) && (!p->up || fits_class(s, p));
 }
 
-static bool fits_layer(const struct port_slot *s, const struct port_seen *p)
+static bool fits_layer(const struct port_seen *s, const struct port_seen *p)
 {
 	return strcmp(s->class.link_layer, p->class.link_layer) == 0;
 }
@@ -202,7 +187,7 @@ static bool fits_layer(const struct port_slot *s, const struct port_seen *p)
 void port_slots_match(const struct port_slots *s, const struct port_set *node,
 		      int at[PORT_MAX])
 {
-	static bool (*const rules[])(const struct port_slot *,
+	static bool (*const rules[])(const struct port_seen *,
 				     const struct port_seen *) = {
 		fits_all, fits_class, named, fits_layer,
 	};

@@ -69,20 +69,18 @@ bool pass_needs_fresh(const struct pass *a, const struct pass *b, bool model)
 
 /* ---- strata -------------------------------------------------------------- */
 
-struct strata_seat {
-	int first, n;	/* of its ranks, in order[] */
-	int rails;	/* it has as many ranks of each; 1 of a rail's own */
-};
-
-struct pool {
-	int first, n;	/* of its seats */
-	int laps;	/* so often two of them can meet */
+struct strata_group {
+	int first, n;	/* of a seat: its ranks in order[]; of a pool: its
+			 * seats */
+	int rails;	/* of a seat, with as many ranks of each; 1 of a rail's
+			 * own */
+	int laps;	/* of a pool: so often two seats can meet */
 };
 
 struct strata_pools {
 	int *order;	/* ranks, by pool, seat, NIC */
-	struct strata_seat *seats;
-	struct pool *pools;
+	struct strata_group *seats;
+	struct strata_group *pools;
 	int n_seats, n_pools;
 	int most;	/* rounds */
 };
@@ -129,7 +127,7 @@ static int nic_at(const struct strata *s, const struct strata_pools *p, int i)
 }
 
 /** Ways in which ranks of another seat can meet those of @seat. */
-static int ways(enum stratum stratum, const struct strata_seat *seat)
+static int ways(enum stratum stratum, const struct strata_group *seat)
 {
 	if (stratum == STRATUM_NODES) {
 		return 1;
@@ -143,9 +141,9 @@ static void count_rounds(const struct strata *s, enum stratum stratum,
 			 struct strata_pools *p)
 {
 	for (int i = 0; i < p->n_pools; i++) {
-		struct pool *pool = &p->pools[i];
-		const struct strata_seat *first = &p->seats[pool->first];
-		const struct strata_seat *last = &first[pool->n - 1];
+		struct strata_group *pool = &p->pools[i];
+		const struct strata_group *first = &p->seats[pool->first];
+		const struct strata_group *last = &first[pool->n - 1];
 		int rounds = sched_rounds(pool->n);
 		bool crosses = stratum != STRATUM_CROSS;
 
@@ -184,7 +182,7 @@ static void take_places(const struct strata *s, struct strata_pools *p,
 	/* how many rails each seat has; where some have more ranks than others,
 	 * each rank counts as one */
 	for (int i = 0; i < p->n_seats; i++) {
-		struct strata_seat *seat = &p->seats[i];
+		struct strata_group *seat = &p->seats[i];
 		const int first = seat->first;
 		int rails = 1, each;
 		bool alike;
@@ -332,8 +330,8 @@ struct meeting {
 };
 
 /** All ranks of two seats, those of the larger one a partner each. */
-static void meet_all(const struct meeting *m, const struct strata_seat *large,
-		     const struct strata_seat *small)
+static void meet_all(const struct meeting *m, const struct strata_group *large,
+		     const struct strata_group *small)
 {
 	const int *order = m->pools->order;
 	int each = small->n / small->rails, most = ways(m->of, small);
@@ -355,8 +353,8 @@ static void meet_all(const struct meeting *m, const struct strata_seat *large,
 }
 
 /** One rank of each of two seats, on one rail if they share any. */
-static void meet_once(const struct meeting *m, const struct strata_seat *x,
-		      const struct strata_seat *y)
+static void meet_once(const struct meeting *m, const struct strata_group *x,
+		      const struct strata_group *y)
 {
 	const int *order = m->pools->order;
 
@@ -378,7 +376,7 @@ static void meet_once(const struct meeting *m, const struct strata_seat *x,
 }
 
 /** A round that does not come, for the one who is left over in @round. */
-static int spare_round(const struct meeting *m, const struct pool *pool,
+static int spare_round(const struct meeting *m, const struct strata_group *pool,
 		       int round)
 {
 	int planned = m->s->rounds[m->of];
@@ -391,9 +389,9 @@ static int spare_round(const struct meeting *m, const struct pool *pool,
 /** The seats of @pool meet once.  A seat that is left over meets one that has a
  *  partner already, in a round that does not come, unless they have met when
  *  the other one was left over. */
-static void meet_pool(const struct meeting *m, const struct pool *pool)
+static void meet_pool(const struct meeting *m, const struct strata_group *pool)
 {
-	const struct strata_seat *seats = &m->pools->seats[pool->first];
+	const struct strata_group *seats = &m->pools->seats[pool->first];
 
 	for (int i = 0; i < pool->n; i++) {
 		int k = sched_partner(pool->n, m->round, i);
@@ -427,7 +425,7 @@ void strata_pairs(const struct strata *s, const struct strata_turn *t,
 			     .pair = pair, .ctx = ctx };
 
 	for (int i = 0; m.pools != NULL && i < m.pools->n_pools; i++) {
-		const struct pool *pool = &m.pools->pools[i];
+		const struct strata_group *pool = &m.pools->pools[i];
 		int rounds = sched_rounds(pool->n);
 
 		if (rounds > 0) {

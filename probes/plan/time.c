@@ -22,43 +22,6 @@ static size_t larger(size_t a, size_t b)
 	return a > b ? a : b;
 }
 
-/** Most pairs that one GPU, or with @by_nic one NIC, is in; 0: no memory. */
-static size_t busiest(const struct layout *l, const struct plan *p, bool by_nic)
-{
-	size_t most = 0, n = (size_t)(l->n_ranks + l->n_nics) + 1;
-	size_t *pairs = calloc(n, sizeof(*pairs));	/* of GPUs, then NICs */
-
-	for (size_t i = 0; pairs && i < p->n; i++) {
-		int ends[] = { p->tasks[i].a, p->tasks[i].b };
-		bool inside = layout_same_node(l, ends[0], ends[1]);
-
-		for (int e = 0; e < 2; e++) {
-			const struct cluster_rank *r = &l->ranks[ends[e]];
-			int nic = l->nodes[r->node].first_nic + r->nic;
-
-			most = larger(most, ++pairs[ends[e]]);
-			if (by_nic && !inside) {
-				most = larger(most, ++pairs[l->n_ranks + nic]);
-			}
-		}
-	}
-	free(pairs);
-	return most;
-}
-
-/** Pairs that must follow each other under @schedule. */
-static size_t rounds(const struct layout *l, const struct plan *p,
-		     int64_t schedule, int cores)
-{
-	size_t most = schedule == SCHEDULE_SERIAL ?
-			      p->n :
-			      busiest(l, p, schedule == SCHEDULE_NIC);
-
-	/* a pair keeps two cores busy */
-	return cores > 0 && most > 0 ?
-		       larger(most, p->n * 2 / (size_t)cores) : most;
-}
-
 /** Transfers of both directions of a pair at one size: @one_s each, in samples
  *  of @sample_s where nobody says how many. */
 static double transfers(const struct spec *s, double one_s, double sample_s)
@@ -161,15 +124,33 @@ size_t plan_turns(const struct layout *l, const struct plan *p,
 {
 	struct pass passes[PASS_MAX];
 	int n = pass_list(s, passes);
-	size_t sum = 0;
+	size_t n_parts = (size_t)(l->n_ranks + l->n_nics) + 1, sum = 0;
+	size_t *pairs = calloc(n_parts, sizeof(*pairs)); /* of GPUs, NICs */
+	size_t by_gpu = 0, by_nic = 0;	/* of the busiest */
 
+	for (size_t i = 0; pairs && i < 2 * p->n; i++) {
+		const struct task *t = &p->tasks[i / 2];
+		const struct cluster_rank *r =
+			&l->ranks[i % 2 == 0 ? t->a : t->b];
+		int nic = l->nodes[r->node].first_nic + r->nic;
+
+		by_gpu = larger(by_gpu, ++pairs[r - l->ranks]);
+		if (!layout_same_node(l, t->a, t->b)) {
+			by_nic = larger(by_nic, ++pairs[l->n_ranks + nic]);
+		}
+	}
+	free(pairs);
 	for (int i = 0; i < n; i++) {
-		size_t r = rounds(l, p, passes[i].schedule, cores);
+		size_t most = passes[i].schedule == SCHEDULE_SERIAL ? p->n :
+			      passes[i].schedule == SCHEDULE_NIC ?
+				      larger(by_gpu, by_nic) : by_gpu;
 
-		if (r == 0) {
+		if (most == 0) {
 			return 0;
 		}
-		sum += r;
+		/* a pair keeps two cores busy */
+		sum += cores > 0 ? larger(most, p->n * 2 / (size_t)cores) :
+				   most;
 	}
 	return sum;
 }

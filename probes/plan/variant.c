@@ -20,12 +20,8 @@ struct axis {
 	char name[64];		/* of the variable */
 	const char *const *words;	/* NULL: any value goes */
 	bool many;		/* of its kind: the name is part of variants' */
-	json_t *values;
-};
-
-struct axes {
-	int n;
-	struct axis axis[AXES_MAX];
+	json_t *values;		/* NULL: there is no such axis, and none after
+				 * it */
 };
 
 /** Adds @text to the values of @x, as NCCL spells it if only some words go. */
@@ -90,31 +86,32 @@ static int add_values(struct axis *x, const char *list, struct err *e)
 	return rc;
 }
 
-static struct axis *new_axis(struct axes *a, const char *option,
+static struct axis *new_axis(struct axis axes[AXES_MAX], const char *option,
 			     const char *name, struct err *e)
 {
-	struct axis *x = &a->axis[a->n];
+	int i = 0;
 
-	for (int i = 0; i < a->n; i++) {
-		if (strcmp(a->axis[i].name, name) == 0) {
-			err_set(e, 0, "--env: %s is already set by %s", name,
-				a->axis[i].option);
-			err_hint(e, "write all of its values in one list");
-			return NULL;
-		}
+	while (i < AXES_MAX && axes[i].values != NULL &&
+	       strcmp(axes[i].name, name) != 0) {
+		i++;
 	}
-	if (a->n == AXES_MAX) {
+	if (i == AXES_MAX) {
 		err_set(e, 0, "more than %d settings to vary", AXES_MAX);
 		return NULL;
 	}
-	a->n++;
-	x->option = option;
-	STR_COPY(x->name, name);
-	x->values = json_array();
-	return x;
+	if (axes[i].values != NULL) {
+		err_set(e, 0, "--env: %s is already set by %s", name,
+			axes[i].option);
+		err_hint(e, "write all of its values in one list");
+		return NULL;
+	}
+	axes[i].option = option;
+	STR_COPY(axes[i].name, name);
+	axes[i].values = json_array();
+	return &axes[i];
 }
 
-static int add_words(struct axes *a, const char *option, const char *name,
+static int add_words(struct axis *a, const char *option, const char *name,
 		     const char *const *words, const char *list,
 		     struct err *e)
 {
@@ -132,7 +129,7 @@ static int add_words(struct axes *a, const char *option, const char *name,
 }
 
 /** NAME=A,B */
-static int add_variable(struct axes *a, const char *text, struct err *e)
+static int add_variable(struct axis *a, const char *text, struct err *e)
 {
 	size_t len = strcspn(text, "=");
 	char name[64];
@@ -155,8 +152,8 @@ static int add_variable(struct axes *a, const char *text, struct err *e)
 }
 
 /** @add for each line of @lines. */
-static int each_line(struct axes *a, const char *lines,
-		     int (*add)(struct axes *, const char *, struct err *),
+static int each_line(struct axis *a, const char *lines,
+		     int (*add)(struct axis *, const char *, struct err *),
 		     struct err *e)
 {
 	char line[SPEC_LIST_MAX];
@@ -172,13 +169,12 @@ static int each_line(struct axes *a, const char *lines,
 	return rc;
 }
 
-static int add_lib(struct axes *a, const char *path, struct err *e)
+static int add_lib(struct axis *a, const char *path, struct err *e)
 {
-	struct axis *x = a->n > 0 ? &a->axis[a->n - 1] : NULL;
+	/* the first axis of all, as libraries come first */
+	struct axis *x = a->values != NULL ? a :
+		new_axis(a, "--nccl-lib", "GPUCHECK_NCCL_LIB", e);
 
-	if (x == NULL || strcmp(x->name, "GPUCHECK_NCCL_LIB") != 0) {
-		x = new_axis(a, "--nccl-lib", "GPUCHECK_NCCL_LIB", e);
-	}
 	if (x != NULL && strlen(path) >= sizeof(((struct variant *)0)->lib)) {
 		return err_set(e, 0, "--nccl-lib: '%.40s...' is too long",
 			       path);
@@ -230,18 +226,18 @@ static void set_value(struct variant *v, const struct axis *x, json_t *json)
 int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 		  struct err *e)
 {
-	struct axes a = { 0 };
+	struct axis axes[AXES_MAX + 1] = { 0 };
 	int n = 1;
 
-	if (each_line(&a, s->nccl_libs, add_lib, e) < 0 ||
-	    add_words(&a, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) < 0 ||
-	    add_words(&a, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) <
+	if (each_line(axes, s->nccl_libs, add_lib, e) < 0 ||
+	    add_words(axes, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) < 0 ||
+	    add_words(axes, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) <
 		    0 ||
-	    each_line(&a, s->env, add_variable, e) < 0) {
+	    each_line(axes, s->env, add_variable, e) < 0) {
 		n = -1;
 	}
-	for (int i = 0; n > 0 && i < a.n; i++) {
-		n *= (int)json_array_size(a.axis[i].values);
+	for (const struct axis *x = axes; n > 0 && x->values; x++) {
+		n *= (int)json_array_size(x->values);
 		if (n > VARIANTS_MAX) {
 			n = err_set(e, 0, "more than %d variants to compare",
 				    VARIANTS_MAX);
@@ -251,9 +247,7 @@ int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 		size_t rest = (size_t)k, of = (size_t)n;
 
 		v[k] = (struct variant){ .env = json_object() };
-		for (int i = 0; i < a.n; i++) {
-			const struct axis *x = &a.axis[i];
-
+		for (const struct axis *x = axes; x->values; x++) {
 			of /= json_array_size(x->values);
 			set_value(&v[k], x,
 				  json_array_get(x->values, rest / of));
@@ -271,8 +265,8 @@ int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 			}
 		}
 	}
-	for (int i = 0; i < a.n; i++) {
-		json_decref(a.axis[i].values);
+	for (const struct axis *x = axes; x->values; x++) {
+		json_decref(x->values);
 	}
 	return n;
 }

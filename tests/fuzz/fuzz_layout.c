@@ -34,7 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct rail_nic nics[] = {
 		{ "mlx5_0", 0, 0 }, { "mlx5_1+mlx5_2", 1, 0 }, { "", 2, 0 },
 	};
-	struct rails_said said = { 0 };
 	struct layout planned, read;
 	int n = (int)json_array_size(nodes), slots[GPUS_MAX];
 
@@ -56,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		}
 		affinity_add_inventory(&of[i], node, slots, NULL);
-		rails_hear(&said, json_object_get(node, "facts"), nics, 3);
+		rails_hear(json_object_get(node, "facts"), nics, 3);
 	}
 	if (layout_number(&planned) < 0 || layout_number(&read) < 0 ||
 	    affinity_apply(&planned, of) < 0 ||

@@ -11,10 +11,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *line = strndup((const char *)data, size);
-	struct step_word w;
+	char nodes[STEP_NODES];
+	int task;
 
-	if (line && step_words_parse(line, &w) &&
-	    ((w.task < 0) != (w.nodes[0] != '\0') || !strstr(line, w.nodes))) {
+	if (line && step_words_parse(line, nodes, &task) &&
+	    ((task < 0) != (nodes[0] != '\0') || !strstr(line, nodes))) {
 		abort();
 	}
 	free(line);

@@ -13,7 +13,7 @@
 /** A look of eight seconds takes nothing of five seconds for tests. */
 static void looks_do_not_count(void **state)
 {
-	struct follow_time t = { .deadline_ns = 105 * S };
+	struct follow t = { .deadline_ns = 105 * S };
 
 	(void)state;
 	follow_time_ask(&t, 101 * S);
@@ -27,7 +27,7 @@ static void looks_do_not_count(void **state)
 /** All together they have a minute, and never more than the run. */
 static void looks_have_an_end(void **state)
 {
-	struct follow_time t = { .deadline_ns = 105 * S };
+	struct follow t = { .deadline_ns = 105 * S };
 
 	(void)state;
 	follow_time_ask(&t, 100 * S);

@@ -96,19 +96,18 @@ static void growth_is_told(void **state)
 static void what_is_counted_until_one_is_heard_did_no_harm(void **state)
 {
 	struct own_port port = { .at = eth0 };
-	struct own_link silent = { .port = &port }, heard = { .port = &port };
-	struct own_link nowhere = { .port = NULL };
+	struct link_counts silent, heard;
 
 	(void)state;
-	own_link_note(&silent, root, NS_PER_S);
-	own_link_note(&heard, root, NS_PER_S);
+	own_link_note(&port, &silent, root, NS_PER_S);
+	own_link_note(&port, &heard, root, NS_PER_S);
 	tree_file(root, ETH "carrier_changes", "5\n");
-	own_link_note(&heard, root, NS_PER_S + 1);
-	assert_int_equal(heard.counts.n[0], 3);
-	own_link_note(&heard, root, 2 * NS_PER_S);
-	assert_int_equal(heard.counts.n[0], 5);
-	assert_int_equal(silent.counts.n[0], 3);
-	own_link_note(&nowhere, root, 2 * NS_PER_S);
+	own_link_note(&port, &heard, root, NS_PER_S + 1);
+	assert_int_equal(heard.n[0], 3);
+	own_link_note(&port, &heard, root, 2 * NS_PER_S);
+	assert_int_equal(heard.n[0], 5);
+	assert_int_equal(silent.n[0], 3);
+	own_link_note(NULL, &heard, root, 2 * NS_PER_S);
 }
 
 int main(void)

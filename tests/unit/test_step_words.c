@@ -71,28 +71,23 @@ static void note(void *arg, const char *nodes, int task, const char *words)
 static void each_line_is_read_once(void **state)
 {
 	char dir[] = "/tmp/gpucheck-words-XXXXXX";
-	struct step_words w = { 0 };
 	struct str said = STR_INIT;
-	int64_t at;
+	int64_t at, more;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	step_words_read(dir, &w, note, &said);	/* not there yet */
+	assert_int_equal(step_words_read(dir, 0, note, &said), 0);
 	tree_file(dir, "/" RUN_JOB_OUT, "srun: error: a: task 0: Killed\n"
 		  "what somebody prints\nsrun: error: b: task 1: Exi");
-	w.look_ns = 0;
-	step_words_read(dir, &w, note, &said);
+	at = step_words_read(dir, 0, note, &said);
 	assert_string_equal(str_text(&said), "a ");
-	at = w.at;
-	step_words_read(dir, &w, note, &said);	/* within the same second */
-	w.look_ns = 0;
-	step_words_read(dir, &w, note, &said);	/* half a line is none */
-	assert_int_equal(w.at, at);
+	/* half a line is none */
+	assert_int_equal(step_words_read(dir, at, note, &said), at);
 	tree_file(dir, "/" RUN_JOB_OUT, "srun: error: a: task 0: Killed\n"
 		  "what somebody prints\nsrun: error: b: task 1: Exited\n");
-	w.look_ns = 0;
-	step_words_read(dir, &w, note, &said);
+	more = step_words_read(dir, at, note, &said);
 	assert_string_equal(str_text(&said), "a b ");
+	assert_true(more > at);
 	str_release(&said);
 	tree_remove(dir);
 }

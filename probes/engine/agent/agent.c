@@ -38,7 +38,7 @@
  * s. */
 #define AGENT_PRESSED_NS  (50 * NS_PER_MS)
 #define AGENT_PRESSURE_NS (10 * NS_PER_S)
-#define AGENT_LEAVE_TICK_MS  5 /* somebody waits for it to end */
+#define AGENT_LEAVE_TICK_MS  5 /* the launcher waits for its end */
 /* After "quit" the workers have this long before they are killed. */
 #define AGENT_LEAVE_NS (3 * NS_PER_S)
 /* Descriptors of a worker: its socket, note and log, and connections that are
@@ -425,7 +425,8 @@ static bool may_work(struct agent *a, struct slot *s, int64_t id, int64_t rank,
 	return false;
 }
 
-/* The worker of @s has been told of its task: here is who came for that. */
+/* Passes connections that came early to the worker of @s, which has been told
+ * of its task. */
 static void pass_early(struct agent *a, struct slot *s)
 {
 	for (int i = a->early.n - 1; i >= 0; i--) {

@@ -54,7 +54,7 @@ static const struct {
 	{ .text = "DIR", .match = WHOLE },
 	{ .text = "DUMP", .match = BEGIN },
 	{ .text = "DEST", .match = WHOLE },
-	/* opened, and anybody may ask there: NCCL_RAS_ADDR */
+	/* opened, and any process may ask there: NCCL_RAS_ADDR */
 	{ .text = "RAS", .match = WHOLE },
 };
 

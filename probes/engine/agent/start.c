@@ -153,7 +153,7 @@ static int run_coordinator(struct agent *a, struct err *e)
 {
 	char *args[] = { a->self, (char *)"coordinator", (char *)a->dir, NULL };
 	uv_stdio_container_t io[3] = {
-		/* our front's news of who will not come */
+		/* our front's news of agents that will not come */
 		[0] = { .flags = a->boot.how == BOOT_INNER ? UV_INHERIT_FD :
 							     UV_IGNORE },
 		[1] = { .flags = UV_INHERIT_FD },
@@ -272,7 +272,6 @@ static int agent_identify(struct agent *a, struct err *e)
 	return 0;
 }
 
-/* Until the coordinator is found: who am I, what is here. */
 int agent_boot(struct agent *a, struct err *e)
 {
 	int64_t deadline, inventory_ns;
@@ -547,7 +546,7 @@ void agent_tell_why(struct agent *a)
 	char text[600];
 
 	/* a coordinator that is not there in time is lost like one that goes:
-	 * no fault of who waited */
+	 * no fault of an agent that waited */
 	a->exit_code = a->why.code == EINVAL	? CODE_USAGE :
 		       a->why.code == ETIMEDOUT &&
 				!boot_hosts(&a->boot) ? CODE_PARTIAL :
@@ -555,7 +554,7 @@ void agent_tell_why(struct agent *a)
 	if (boot_hosts(&a->boot) && a->contact.n_addrs == 0 &&
 	    (limit != NULL || a->coordinator_end.signal != 0 ||
 	     a->why.code == EPROTONOSUPPORT)) {
-		/* there is no coordinator who could say so */
+		/* there is no coordinator that could say so */
 		run_error_note(a->dir, &a->why, a->exit_code);
 	}
 	if (boot_hosts(&a->boot) && !a->published) {

@@ -19,78 +19,6 @@
 #include "probes/engine/net/wire.h"
 #include "probes/host/inventory.h"
 
-/* ---- own link ------------------------------------------------------------ */
-
-/** A link that failed before, and did no harm, has not failed now; to look for
- *  every beat of thousands would be too much. */
-#define COUNT_NS NS_PER_S
-
-/* Sets @l to the interface that has the address @sa.  The interface is one of
- * the list @ports, which grows if it is new there. */
-static void own_link_begin(struct own_link *l, struct own_port **ports,
-			   const struct sockaddr *sa)
-{
-	struct own_port *p = *ports;
-	struct interface at;
-
-	if (!interface_of(sa, &at)) {
-		return;
-	}
-	while (p && strcmp(p->at.name, at.name) != 0) {
-		p = p->next;
-	}
-	if (!p && (p = calloc(1, sizeof(*p)))) {
-		*p = (struct own_port){ .next = *ports, .at = at };
-		*ports = p;
-	}
-	l->port = p;
-	own_link_note(l, "", clock_now_ns());
-}
-
-void own_link_note(struct own_link *l, const char *root, int64_t now_ns)
-{
-	struct own_port *p = l->port;
-
-	if (!p) {
-		return;
-	}
-	if (p->counted_ns == 0 || now_ns - p->counted_ns >= COUNT_NS) {
-		link_counts_read(root, &p->at, &p->counts);
-		p->counted_ns = now_ns;
-	}
-	l->counts = p->counts;
-}
-
-/* The agent is lost.  Event own_link, "eth0 up": as it is now, or "eth0
- * flapped": it is up, and was down meanwhile; event own_counters: what has
- * grown since the agent was heard. */
-static void own_link_tell(const struct own_link *l, const struct sockaddr *sa,
-			  struct run_log *log)
-{
-	char link[80], grown[200];
-	enum interface_way way = interface_says(sa, link, sizeof(link));
-	struct link_counts now;
-	bool flapped;
-
-	if (way == INTERFACE_UNKNOWN || !l->port) {
-		return;
-	}
-	link_counts_read("", &l->port->at, &now);
-	flapped = link_counts_grown(&l->counts, &now, grown, sizeof(grown));
-	if (flapped && way == INTERFACE_UP) {
-		run_log_event(log, NULL, -1, "own_link", "%s flapped",
-			      l->port->at.name);
-	} else {
-		run_log_event(log, NULL, -1, "own_link", "%s", link);
-	}
-	if (grown[0]) {
-		run_log_event(log, NULL, -1, "own_counters", "%s: %s",
-			      l->port->at.name, grown);
-	}
-}
-
-/* ---- agents -------------------------------------------------------------- */
-
 struct agents {
 	int expected, n_hello;
 	struct run_log *log;
@@ -98,8 +26,8 @@ struct agents {
 	void *arg;
 	struct door *door;
 	struct coord_agent *all;
-	struct coord_agent **by_rank;	/* of those expected, who has said
-					 * hello last; NULL: nobody */
+	struct coord_agent **by_rank;	/* the one of each expected number that
+					 * has said hello last; NULL: none */
 	struct own_port *ports;	/* that they have come to */
 	json_t *absent;		/* by node, and by "#" and the rank of an agent:
 				 * why it has none, or not that one */
@@ -107,6 +35,77 @@ struct agents {
 	bool begun, dismissed;
 	bool started;		/* all of them, the launcher says */
 };
+
+/* ---- own link ------------------------------------------------------------ */
+
+/** A link that failed before, and did no harm, has not failed now; to look for
+ *  every beat of thousands would be too much. */
+#define COUNT_NS NS_PER_S
+
+/* Sets own_port of @a to the interface that has the address that it came to,
+ * one of the set's list, which grows if it is new there. */
+static void own_link_begin(struct coord_agent *a)
+{
+	struct own_port *p = a->set->ports;
+	struct interface at;
+
+	if (!interface_of((const struct sockaddr *)&a->own, &at)) {
+		return;
+	}
+	while (p && strcmp(p->at.name, at.name) != 0) {
+		p = p->next;
+	}
+	if (!p && (p = calloc(1, sizeof(*p)))) {
+		*p = (struct own_port){ .next = a->set->ports, .at = at };
+		a->set->ports = p;
+	}
+	a->own_port = p;
+	own_link_note(p, &a->own_counts, "", clock_now_ns());
+}
+
+void own_link_note(struct own_port *port, struct link_counts *counts,
+		   const char *root, int64_t now_ns)
+{
+	if (!port) {
+		return;
+	}
+	if (port->counted_ns == 0 || now_ns - port->counted_ns >= COUNT_NS) {
+		link_counts_read(root, &port->at, &port->counts);
+		port->counted_ns = now_ns;
+	}
+	*counts = port->counts;
+}
+
+/* @a is lost.  Event own_link, "eth0 up": as it is now, or "eth0 flapped": it
+ * is up, and was down meanwhile; event own_counters: what has grown since the
+ * agent was heard. */
+static void own_link_tell(const struct coord_agent *a)
+{
+	char link[80], grown[200];
+	enum interface_way way = interface_says(
+		(const struct sockaddr *)&a->own, link, sizeof(link));
+	struct run_log *log = a->set->log;
+	struct link_counts now;
+	bool flapped;
+
+	if (way == INTERFACE_UNKNOWN || !a->own_port) {
+		return;
+	}
+	link_counts_read("", &a->own_port->at, &now);
+	flapped = link_counts_grown(&a->own_counts, &now, grown, sizeof(grown));
+	if (flapped && way == INTERFACE_UP) {
+		run_log_event(log, NULL, -1, "own_link", "%s flapped",
+			      a->own_port->at.name);
+	} else {
+		run_log_event(log, NULL, -1, "own_link", "%s", link);
+	}
+	if (grown[0]) {
+		run_log_event(log, NULL, -1, "own_counters", "%s: %s",
+			      a->own_port->at.name, grown);
+	}
+}
+
+/* ---- agents -------------------------------------------------------------- */
 
 struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg)
@@ -146,7 +145,7 @@ void agents_free(struct agents *s)
 	free(s);
 }
 
-/* ---- who is there ------------------------------------------------------- */
+/* ---- the agents --------------------------------------------------------- */
 
 int agents_expected(const struct agents *s)
 {
@@ -312,8 +311,7 @@ static void take_hello(struct coord_agent *a, const json_t *msg)
 	if (a->boot_rank < s->expected) {
 		s->by_rank[a->boot_rank] = a;
 	}
-	own_link_begin(&a->own_link, &s->ports,
-		       (const struct sockaddr *)&a->own);
+	own_link_begin(a);
 	run_log_event(s->log, a->node, -1, "agent", "agent %d of %d, %d GPUs",
 		      a->boot_rank, s->expected, a->gpus_found);
 	s->n_hello++;
@@ -326,7 +324,7 @@ void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
 	struct coord_agent *a = agent;
 	struct agents *s = a->set;
 
-	own_link_note(&a->own_link, "", clock_now_ns());
+	own_link_note(a->own_port, &a->own_counts, "", clock_now_ns());
 	if (a->said_hello && !s->dismissed) {
 		s->events->entry(s->arg, a, type, bytes, n);
 	}
@@ -338,7 +336,7 @@ void agents_hear(void *agent, json_t *msg)
 	struct agents *s = a->set;
 	const struct message_in in = message_read(msg);
 
-	own_link_note(&a->own_link, "", clock_now_ns());
+	own_link_note(a->own_port, &a->own_counts, "", clock_now_ns());
 	if (message_type(msg) == MSG_HELLO) {
 		take_hello(a, msg);
 		return;
@@ -396,7 +394,7 @@ void agents_lose(void *agent, const char *why)
 	snprintf(detail, sizeof(detail), "connection to the agent lost: %s",
 					 why);
 	run_log_event(s->log, a->node, -1, "agent_lost", "%s", why);
-	own_link_tell(&a->own_link, (const struct sockaddr *)&a->own, s->log);
+	own_link_tell(a);
 	if (s->begun) {
 		s->events->lost(s->arg, a, detail);
 		return;

@@ -49,7 +49,7 @@ int run_log_begin(struct run_log *log, const struct schema *schema,
  *  replaces RUN_RESUME.  0, or -1 with @e. */
 int run_log_write(struct run_log *log, struct err *e);
 void run_log_close(struct run_log *log); /* safe on NULL */
-/** That end has come; once is enough. */
+/** Gives back the disk space that was kept for the end of the run. */
 void run_log_use_room(struct run_log *log);
 
 /**
@@ -89,16 +89,12 @@ struct own_port {
 	int64_t counted_ns;	/* 0 = never */
 };
 
-/** The coordinator's side of the way to one agent. */
-struct own_link {
-	struct own_port *port;	/* NULL: none, or loopback */
-	struct link_counts counts;	/* as the agent was heard */
-};
-
-/** The agent was heard at @now_ns: what was counted until then, or up to a
- *  second before, did no harm.  Reads files of /sys below @root ("" = /), once
- *  a second of each interface. */
-void own_link_note(struct own_link *l, const char *root, int64_t now_ns);
+/** An agent that came to @port (NULL: none, or loopback) was heard at @now_ns:
+ *  what was counted until then, or up to a second before, and goes into
+ *  @counts, did no harm.  Reads files of /sys below @root ("" = /), once a
+ *  second of each interface. */
+void own_link_note(struct own_port *port, struct link_counts *counts,
+		   const char *root, int64_t now_ns);
 
 /* ---- agents -------------------------------------------------------------- */
 
@@ -117,7 +113,8 @@ struct coord_agent {
 	char limit[16];	 /* code of limit.h that it, or we, ran into; "" */
 	int64_t late_ns; /* in all, how long it did not run */
 	struct sockaddr_storage own; /* our address that it came to */
-	struct own_link own_link;    /* the interface that has it */
+	struct own_port *own_port;   /* the interface that has it */
+	struct link_counts own_counts;	/* of that, as the agent was heard */
 	bool beside; /* it is on our machine, and has come within it */
 	int boot_rank;
 	int64_t local_rank; /* one-worker agent: its slot; -1: whole node */
@@ -155,19 +152,19 @@ struct agents_events {
 	void (*lost)(void *arg, struct coord_agent *a, const char *detail);
 };
 
-/** @expected agents; who comes, goes or is refused becomes an event in @log.
+/** @expected agents; each that comes, goes or is refused is an event in @log.
  *  Both are borrowed.  NULL without memory; agents_free() frees, once the loop
  *  has run dry. */
 struct agents *agents_new(int expected, struct run_log *log,
 			  const struct agents_events *events, void *arg);
 void agents_free(struct agents *s); /* safe on NULL */
-/** Wait at @fd, as door_open() does, for who knows @auth; returns its port, or
- *  0 with @e. */
+/** Listens at @fd, as door_open() does, for agents that know @auth.  Returns
+ *  its port, or 0 with @e. */
 uint16_t agents_listen(struct agents *s, uv_loop_t *loop, int fd,
 		       const struct auth *auth, struct err *e);
 
-/** One that was let in, and has not said hello; its wire is not open.  NULL
- *  without memory; agents_free() frees. */
+/** Adds an agent that was let in and has not said hello; its wire is not open.
+ *  NULL without memory; agents_free() frees. */
 struct coord_agent *agents_add(struct agents *s);
 /** As struct wire_events have it: an @agent, a struct coord_agent, says a
  *  message or an entry, or goes away. */
@@ -177,10 +174,12 @@ void agents_hear_entry(void *agent, enum message_type type, const void *bytes,
 void agents_lose(void *agent, const char *why);
 
 int agents_expected(const struct agents *s);
-/** The one after @a (NULL: the first) of those that have said hello; NULL. */
+/** Returns the agent after @a (NULL: the first) of those that have said hello;
+ *  NULL if there is none. */
 struct coord_agent *agents_next(const struct agents *s,
 				const struct coord_agent *a);
-/** By the number that its launcher gave it; NULL: it never came. */
+/** Returns the agent with this number from its launcher; NULL: it never
+ *  came. */
 struct coord_agent *agents_find(const struct agents *s, int boot_rank);
 /** Returns true if one machine pretends to be several nodes (--local=NxG). */
 bool agents_pretend(const struct agents *s);
@@ -189,7 +188,7 @@ bool agents_pretend(const struct agents *s);
 bool agents_share_machine(const struct agents *s);
 
 /** The address of this machine by which most of those elsewhere have come, into
- *  @buf; NULL: nobody has. */
+ *  @buf; NULL: none has. */
 const char *agents_reached(const struct agents *s, char buf[IP_TEXT]);
 /** Returns true if an agent other than number 0 has connected, or the launcher
  *  has reported that it started all of them. */
@@ -205,8 +204,8 @@ void agents_will_not_come(struct agents *s, const char *nodes,
  *  that will have no agent; ignores nodes that are not in the host list @names
  *  (NULL: any). */
 void agents_read_news(struct agents *s, FILE *from, const char *names);
-/** Returns why node @name has no agent: code, detail and source, "" when nobody
- *  knows. */
+/** Returns why node @name has no agent: code, detail and source, "" if not
+ *  known. */
 struct run_entry agents_absent(const struct agents *s, const char *name);
 /** The same of the agent of the launcher's rank @rank, if that gave up; with
  *  its node. */
@@ -216,7 +215,7 @@ void agents_absent_facts(const struct agents *s, const char *name);
 
 /** Reject agents that connect after this call. */
 void agents_begin(struct agents *s);
-/** @msg to @a (NULL: to nobody), if that still listens; takes the
+/** Sends @msg to @a if it is still connected (no-op for NULL).  Steals the
  *  reference. */
 void agents_send(struct coord_agent *a, json_t *msg);
 /** @a reported @what, which another agent has to report: it was dropped.  The
@@ -235,7 +234,7 @@ bool agents_silent(const struct coord_agent *a, int64_t now_ns);
 /** In the middle of long work: the agents hear from us, and that we do not
  *  listen is not their fault. */
 void agents_keep_alive(struct agents *s, int64_t now_ns);
-/** All may go: who is lost now is not missed. */
+/** Sends all agents home: one that is lost from now on is not missed. */
 void agents_dismiss(struct agents *s);
 /** After that: true when all have hung up, or are hung up on as it is @late;
  *  the door closes. */

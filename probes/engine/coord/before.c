@@ -47,7 +47,7 @@ int before_open(json_t *run, json_t **out, struct err *e)
 					  "earlier run");
 	}
 	if (n_missing(run) == n) {
-		/* it was planned for nodes that nobody has seen */
+		/* it was planned for nodes that have never connected */
 		json_object_del(*out, "nodes");
 	}
 	by_name = json_object();
@@ -62,7 +62,7 @@ int before_open(json_t *run, json_t **out, struct err *e)
 /* ---- the same nodes ---------------------------------------------------- */
 
 /* The place of @new among @n_old: its own, or else the first that is @open, as
- * nobody knew its name then; -1. */
+ * its name was not known then; -1. */
 static int place_of(const struct node_draft *old, int n_old,
 		    const struct node_draft *new, bool open)
 {
@@ -76,8 +76,8 @@ static int place_of(const struct node_draft *old, int n_old,
 }
 
 /*
- * @new into place @at.  Ranks of whom nobody knew the nodes stand together as
- * one: who is less than that leaves the rest to those who come after.  Returns
+ * Puts @new into place @at.  Ranks whose nodes were not known are one place: a
+ * node with fewer ranks leaves the rest to the nodes after it.  Returns
  * how many places there are, or -1 with @e.
  */
 static int take_place(struct node_draft *old, int n_old, int at,
@@ -190,7 +190,7 @@ int before_check_plan(const json_t *b, const int64_t *sizes, int n_sizes,
 		      size_t cells, struct err *e)
 {
 	const json_t *then = run_file(b).sizes;
-	/* how those lie to each other that nobody had seen, no plan knew */
+	/* no plan knew how nodes lie to each other that never connected */
 	bool same = json_array_size(then) == (size_t)n_sizes &&
 		    ((size_t)run_file(b).planned.cells == cells ||
 		     n_missing(b) > 0);

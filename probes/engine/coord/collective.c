@@ -2,8 +2,8 @@
 /*
  * Work that all ranks do together.  It goes in rounds: every member gets an
  * order, and the next one when all have answered or the deadline has passed.
- * Where one fails, all workers are renewed, because nobody knows what a broken
- * collective has left on the GPUs, and those who are not to blame go on.
+ * If one fails, all workers are renewed, because a broken collective may have
+ * left anything on the GPUs, and the ranks that are not to blame go on.
  */
 #include "probes/engine/coord/collective.h"
 

@@ -12,8 +12,8 @@
 /**
  * Work that many ranks do together; its state is that of these files only, from
  * below to above:
- *   collective_round.c    an order to every member, their answers, who is to
- *                         blame for a failure; fresh workers
+ *   collective_round.c    an order to every member, their answers, the members
+ *                         to blame for a failure; fresh workers
  *   collective_rows.c     rows, run.json; repeats whose result is checked
  *   collective_bisect.c   which members, to find the smallest bad set, or the
  *                         slow one
@@ -65,7 +65,7 @@ struct collective_work {
 	int n_variants, variant;
 	int64_t sizes[SPEC_MAX_SIZES];
 	int n_sizes;
-	/* who is in it */
+	/* the members */
 	struct member *members;
 	int n_members;
 	int *room, *set; /* for ranks, for parts: as many as there are */
@@ -94,7 +94,7 @@ struct collective_work {
 	int64_t *bad_of;	/* of the same: by a member each */
 	char algo[NCCL_CHOSEN_ALGO], proto[NCCL_CHOSEN_PROTO], lib[160];
 	char start_utc[CLOCK_UTC_SIZE];
-	int failures;		/* one after the other, nobody to blame */
+	int failures;		/* in a row, with no member to blame */
 	int64_t memory_B;	/* the largest size that fits everywhere */
 	int bad_variant, bad_size, bad_inplace;	/* the first; -1; of those
 						 * that are wrong now and then
@@ -125,7 +125,7 @@ struct collective_work {
 
 extern const struct ranks_events round_events;
 /** An answer in the place of the one that @rank still owes, if it does; @echo:
- *  it only waited in vain for somebody. */
+ *  it only waited in vain for another member. */
 void round_answer(struct collective_work *w, int rank, enum outcome o,
 		  bool echo, const char *code, const char *detail);
 /** Why the round failed, into @end; those to blame are out.  Nobody is where
@@ -159,7 +159,7 @@ int round_nodes(const struct collective_work *w);
 int64_t round_step_ns(const struct collective_work *w);
 /** The same, of operations that take about @about_us microseconds in all. */
 int64_t round_patient_ns(const struct collective_work *w, double about_us);
-/** Tell who reads run.json, once. */
+/** Adds a note to run.json, unless it has it already. */
 void collective_note(struct collective_work *w, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One round: an order to every member, what they say, and who is to blame when
- * it fails.
+ * One round: an order to every member, their answers, and the members to blame
+ * if it fails.
  */
 #include "probes/engine/coord/collective.h"
 
@@ -331,8 +331,8 @@ const struct ranks_events round_events = {
 };
 
 /* ---- blame ----------------------------------------------------------------
- * Who died, who said so, who did not answer; those who only waited in vain are
- * not to blame. */
+ * A member is to blame that died, failed by its own report, or did not answer;
+ * one that only waited in vain is not. */
 
 static bool failed(const struct collective_result *r)
 {

@@ -2,7 +2,7 @@
 /*
  * The process: its loop, its phases, its deadlines.  From below to above:
  *   run_log.c      what is written into the run directory
- *   agents.c       who is there, and what they say; draft.c groups them
+ *   agents.c       the agents and their messages; draft.c groups them
  *   work.c         how a run ends, whatever its work is
  *   before.c       going on with a run that ended early
  *   ranks.c        the ranks of pairs and collectives; layout.c makes them
@@ -83,23 +83,15 @@ bool step_words_parse(const char *line, char nodes[STEP_NODES], int *task)
 	return false;
 }
 
-void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
-		     void *arg)
+int64_t step_words_read(const char *dir, int64_t at, step_said_fn said,
+			void *arg)
 {
-	const int64_t now = clock_now_ns();
-	char nodes[STEP_NODES], *text, *line, *end;
-	int fd, task;
-	ssize_t n;
+	int fd = rundir_open_fd(dir, RUN_JOB_OUT, O_RDONLY | O_NONBLOCK, NULL);
+	char *text = fd >= 0 ? malloc(LOOK_MAX) : NULL, *line = text, *end;
+	ssize_t n = text ? pread(fd, text, LOOK_MAX, at) : -1;
+	char nodes[STEP_NODES];
+	int task;
 
-	if (now < w->look_ns) {
-		return;
-	}
-	w->look_ns = now + LOOK_NS;
-	fd = rundir_open_fd(dir, RUN_JOB_OUT, O_RDONLY | O_NONBLOCK, NULL);
-	text = fd >= 0 ? malloc(LOOK_MAX) : NULL;
-	n = text ? pread(fd, text, LOOK_MAX, w->at) : -1;
-	line = text;
-	/* whole lines only; the rest is read again */
 	while (n > 0 &&
 	       (end = memchr(line, '\n', (size_t)(n - (line - text))))) {
 		*end = '\0';
@@ -110,12 +102,13 @@ void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
 	}
 	if (n > 0) {
 		/* a line as long as that is none of srun's */
-		w->at += line == text && n == LOOK_MAX ? n : line - text;
+		at += line == text && n == LOOK_MAX ? n : line - text;
 	}
 	free(text);
 	if (fd >= 0) {
 		close(fd);
 	}
+	return at;
 }
 
 /* ---- coordinator --------------------------------------------------------- */
@@ -145,7 +138,8 @@ struct coordinator_process {
 	int64_t waited_ns;	/* pressure_waited_ns() at c.begin_ns */
 	int64_t boot_deadline_ns;
 	bool step;			/* Slurm starts the agents */
-	struct step_words words;	/* of its srun */
+	int64_t words_ns;		/* when its srun is looked at again */
+	int64_t words_at;		/* read so far */
 	FILE *news, *absent;		/* which nodes have no agent, by a front
 					 * and by others; or NULL */
 	const char *names;		/* those that it may be about, NULL:
@@ -218,7 +212,7 @@ static void agent_lost(void *arg, struct coord_agent *a, const char *detail)
 
 	c->lost_ns = clock_now_ns();
 	if (c->phase == COORD_STOP) {
-		/* who ends a run may end its agents first: no fault of
+		/* what ends a run may end its agents first: no fault of
 		 * theirs */
 		a->lost = false;
 		c->kind->cancel(c->work);
@@ -266,6 +260,17 @@ static void srun_said(void *arg, const char *nodes, int task, const char *words)
 }
 
 /* ---- the clock ----------------------------------------------------------- */
+
+/* Returns true if agents had no CPU for much of the boot time.  Only for a
+ * machine that runs at least two of the nodes. */
+static bool are_starved(const struct coordinator_process *p, int64_t now_ns)
+{
+	int64_t waited_ns = pressure_waited_ns("");
+
+	return (p->c.spec.local || agents_share_machine(p->c.agents)) &&
+	       p->waited_ns >= 0 &&
+	       ranks_starved(waited_ns - p->waited_ns, now_ns - p->c.begin_ns);
+}
 
 /*
  * We did not run for a while: what was said meanwhile is heard first, and then
@@ -330,20 +335,15 @@ static void tick(uv_timer_t *t)
 			agents_read_news(c->agents, p->news, p->names);
 		}
 		/* job.out of a run that goes on has old words as well */
-		if (p->step && c->before == NULL) {
-			step_words_read(p->dir, &p->words, srun_said, c);
+		if (p->step && c->before == NULL && now >= p->words_ns) {
+			p->words_ns = now + LOOK_NS;
+			p->words_at = step_words_read(p->dir, p->words_at,
+						      srun_said, c);
 		}
 		if (c->phase == COORD_BOOT && now > p->listen_ns &&
 		    (boot_is_over(p, now) || now > c->end_ns)) {
 			c->hurried = now > c->end_ns;
-			/* agents had no CPU for much of the time, on a machine
-			 * that runs at least two of the nodes */
-			c->starved = (c->spec.local ||
-				      agents_share_machine(c->agents)) &&
-				     p->waited_ns >= 0 &&
-				     ranks_starved(pressure_waited_ns("") -
-						   p->waited_ns,
-						   now - c->begin_ns);
+			c->starved = are_starved(p, now);
 			start(c);
 		}
 		if (!c->hurried) {
@@ -390,7 +390,7 @@ int coord_read(struct coord *c, struct err *e)
 		       -1 : before_open(c->log->run, &c->before, e);
 }
 
-/* Tell agent 0, who started us, where we listen: one text on stdout. */
+/* Tells agent 0, which started us, where we listen: one text on stdout. */
 static int tell_contact(struct coordinator_process *p, uint16_t port,
 			struct err *e)
 {

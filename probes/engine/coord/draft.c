@@ -57,7 +57,7 @@ static void name_draft(struct node_draft *d, int n, const char *host)
 
 /* ---- agents of one rank ------------------------------------------------- */
 
-/* A place of its own in its node: the local rank, where that is free. */
+/* Gives @a a slot of its own in its node: the local rank, if that is free. */
 static int slot_single(struct node_draft *node, struct coord_agent *a,
 		       struct err *e)
 {
@@ -121,7 +121,8 @@ static bool slot_absent(struct node_draft *d, int n, int r)
 	return false;
 }
 
-/* ... nowhere: it stands with its neighbours of whom that is true. */
+/* Puts rank @r, whose node is not known, into a draft with its neighbours whose
+ * node is not known either. */
 static int place_apart(struct node_draft *d, int n, int r)
 {
 	struct node_draft *last = n > 0 ? &d[n - 1] : NULL;

@@ -22,6 +22,7 @@
 		      "'nvidia-smi -L' shows, not parts of them (MIG)"
 #define REMEDY_MIG    "use nodes without MIG; to turn it off, as root: " \
 		      "nvidia-smi -mig 0"
+#define WHY_SIZE      160
 
 /* "2 of the 8 GPUs", "all 8 GPUs" */
 static const char *share(int n, int all, char buf[40])
@@ -35,9 +36,10 @@ static const char *share(int n, int all, char buf[40])
 	return buf;
 }
 
-/* Returns true if GPUs of @a are hidden or divided by MIG, with the reason in
- * @w. */
-static bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
+/* Returns the code of why GPUs of @a, hidden or divided by MIG, are no ranks,
+ * with @why in words and the @remedy; NULL: no GPU is kept back. */
+static const char *gpus_held_back(const struct coord_agent *a,
+				  char why[WHY_SIZE], const char **remedy)
 {
 	const struct inventory_seen seen = inventory_seen(a->inventory);
 	int hidden = seen.gpus_hidden, divided = seen.gpus_divided;
@@ -45,28 +47,31 @@ static bool gpus_held_back(const struct coord_agent *a, struct gpus_why *w)
 	char part[40];
 
 	if (hidden > 0) {
-		w->code = "gpu_hidden";
-		w->remedy = REMEDY_HIDDEN;
-		snprintf(w->says, sizeof(w->says),
+		*remedy = REMEDY_HIDDEN;
+		snprintf(why, WHY_SIZE,
 			 "CUDA_VISIBLE_DEVICES='%.60s' hides %s",
 			 seen.gpus_shown, share(hidden, all, part));
-	} else if (divided > 0) {
-		w->code = "gpu_mig";
-		w->remedy = REMEDY_MIG;
-		snprintf(w->says, sizeof(w->says), "MIG divides %s, and nothing "
+		return "gpu_hidden";
+	}
+	if (divided > 0) {
+		*remedy = REMEDY_MIG;
+		snprintf(why, WHY_SIZE, "MIG divides %s, and nothing "
 			 "goes from one part of a GPU to another GPU",
 			 share(divided, all, part));
+		return "gpu_mig";
 	}
-	return hidden > 0 || divided > 0;
+	return NULL;
 }
 
-/* The first agent that has; NULL. */
+/* The first agent with such GPUs; NULL. */
 static const struct coord_agent *gpus_first_held_back(const struct agents *s,
-						      struct gpus_why *w)
+						      char why[WHY_SIZE],
+						      const char **remedy)
 {
 	const struct coord_agent *a = NULL;
 
-	while ((a = agents_next(s, a)) != NULL && !gpus_held_back(a, w)) {
+	while ((a = agents_next(s, a)) != NULL &&
+	       gpus_held_back(a, why, remedy) == NULL) {
 		continue;
 	}
 	return a;
@@ -77,15 +82,14 @@ static const struct coord_agent *gpus_first_held_back(const struct agents *s,
 static int gpus_none(const struct agents *s, bool expected, bool collective,
 		     struct err *e)
 {
-	struct gpus_why w;
-	const struct coord_agent *a = gpus_first_held_back(s, &w);
-	const char *note = "";
+	const char *note = "", *remedy;
 	char why[200];
+	const struct coord_agent *a = gpus_first_held_back(s, why, &remedy);
 
 	if (a != NULL) {
 		err_set(e, ENXIO, "no GPU on any node: on '%s' %s", a->node,
-			w.says);
-		err_hint(e, "%s", w.remedy);
+			why);
+		err_hint(e, "%s", remedy);
 		return 3;
 	}
 	while (note[0] == '\0' && (a = agents_next(s, a)) != NULL) {
@@ -106,12 +110,13 @@ static int gpus_none(const struct agents *s, bool expected, bool collective,
 static bool expects_gpus(const struct coord *c)
 {
 	const struct coord_agent *a = NULL;
-	struct gpus_why w;
+	char why[WHY_SIZE];
+	const char *remedy;
 	bool gpu = false;
 
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		gpu = gpu || a->driver || a->gpus_found > 0 ||
-		      a->gpus_on_node > 0 || gpus_held_back(a, &w);
+		      a->gpus_on_node > 0 || gpus_held_back(a, why, &remedy);
 	}
 	return gpu;
 }
@@ -208,11 +213,14 @@ static void rank_missing(struct rank *k, const char *code, const char *detail)
 static void part_missing(const struct ranks *r, int node, struct rank *k)
 {
 	const struct probe *probe = r->c->probe;
-	struct gpus_why kept;
+	const char *code = NULL, *remedy;
 	char why[200];
 
-	if (!probe->ports && gpus_held_back(k->agent, &kept)) {
-		rank_missing(k, kept.code, kept.says);
+	if (!probe->ports) {
+		code = gpus_held_back(k->agent, why, &remedy);
+	}
+	if (code != NULL) {
+		rank_missing(k, code, why);
 		return;
 	}
 	if (probe->ports && k->slot < r->ports.n) {
@@ -406,8 +414,8 @@ static int check_ranks(const struct ranks *r, struct err *e)
 {
 	const struct coord *c = r->c;
 	bool collective = c->probe->kind == PROBE_COLLECTIVE;
-	struct gpus_why why;
-	char waited[32];
+	const char *remedy;
+	char waited[32], why[WHY_SIZE];
 	int present = 0;
 
 	for (int i = 0; i < r->layout.n_ranks; i++) {
@@ -439,12 +447,12 @@ static int check_ranks(const struct ranks *r, struct err *e)
 	}
 	if (r->layout.n_ranks < 2) {
 		bool held = xport_is(r->ops, XPORT_GPU) &&
-			    gpus_first_held_back(c->agents, &why) != NULL;
+			    gpus_first_held_back(c->agents, why, &remedy);
 
 		err_set(e, ENODEV, "%d rank: a %s needs two%s%s",
 			r->layout.n_ranks, collective ? "collective" : "pair",
-			held ? "; " : "", held ? why.says : "");
-		err_hint(e, "%s", held ? why.remedy :
+			held ? "; " : "", held ? why : "");
+		err_hint(e, "%s", held ? remedy :
 			 "use more nodes (-N), more ranks per node (-G) or "
 			 "--local=1x8");
 		return 2;

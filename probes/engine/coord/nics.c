@@ -92,13 +92,14 @@ static const char *nic_name(const struct ranks *r, int rank,
 				    layout_nic(&r->layout, rank, buf);
 }
 
-bool ranks_unrouted(const struct ranks *r, struct rails_said *s)
+bool ranks_unrouted(const struct ranks *r, int *apart)
 {
 	const struct layout *l = &r->layout;
 	struct rail_nic nics[SPEC_MAX_GPUS];
 	char names[SPEC_MAX_GPUS][LAYOUT_NIC];
+	int sum = 0, said;
 
-	*s = (struct rails_said){ 0 };
+	*apart = 0;
 	for (int i = 0; i < l->n_nodes; i++) {
 		const int first = l->nodes[i].first_rank;
 		const int n = l->nodes[i].gpus < SPEC_MAX_GPUS ?
@@ -116,14 +117,16 @@ bool ranks_unrouted(const struct ranks *r, struct rails_said *s)
 			const struct coord_agent *a = r->all[first + k].agent;
 
 			if (a != NULL && a != last) {
-				rails_hear(s,
-					   inventory_seen(a->inventory).facts,
-					   nics, n);
+				said = rails_hear(
+					inventory_seen(a->inventory).facts,
+					nics, n);
+				*apart += said < 0;
+				sum += said;
 				last = a;
 			}
 		}
 	}
-	return rails_are_apart(s);
+	return sum < 0;
 }
 
 /* ---- the switches above them --------------------------------------------- */

@@ -56,7 +56,8 @@ static size_t queued_bytes(const struct node *n)
 		       : n->agent->wire.out.len + n->agent->wire.unsent;
 }
 
-/* As many nodes as memory is for; each moves the end of the run. */
+/* Tells as many nodes as memory allows what they must know; each moves the end
+ * of the run. */
 static void tell_some(struct nodes_work *w)
 {
 	const json_t *tell = w->plan.tell;
@@ -272,7 +273,7 @@ static void settle_rest(struct nodes_work *w, const char *outcome,
 	}
 }
 
-/* One node less, or one that has got further. */
+/* Goes on after a node is done, or has got further. */
 static void nodes_go_on(void *work)
 {
 	struct nodes_work *w = work;
@@ -333,7 +334,7 @@ static const char *missing_code(const struct nodes_work *w,
 						"agent_missing");
 }
 
-/* It has no agent: why, as far as anybody knows. */
+/* Writes the row of a node without an agent, with the reason if it is known. */
 static void settle_missing(struct nodes_work *w, struct node *n)
 {
 	const struct run_entry why = agents_absent(w->c->agents, n->name);

@@ -291,7 +291,8 @@ void rows_drop_stopped(struct pairs_work *w)
 /*
  * Which end knows what happened: a crash tells more than wrong data, that more
  * than an error, that more than a known hang.  An echo, waiting in vain or
- * noticing that the other end left, only counts when nobody knows better.
+ * noticing that the other end left, only counts if the other end knows no
+ * better.
  */
 static int weight(const struct xport_result *r)
 {
@@ -540,7 +541,7 @@ static enum said end_said(const struct active_end *end, int dir)
 /*
  * Where a worker died, the direction that the other end saw break is known.
  * The other one is not: its report is lost, or it was not reached.  When there
- * is nobody to tell them apart, both have had their turn.
+ * is nothing to tell them apart, both have had their turn.
  */
 uint8_t rows_dirs_known(const struct active *a)
 {

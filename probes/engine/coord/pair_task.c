@@ -47,7 +47,7 @@ static void pace_end(struct pairs_work *w, const struct active *a)
  */
 
 #define WAVE_ROUNDS 16
-/* Joins that take longer only wait for somebody: they disturb nobody. */
+/* Joins that take longer only wait for a rank, and disturb no test. */
 #define WAVE_PATIENCE_NS (2 * NS_PER_S)
 
 void join_wave(struct pairs_work *w)
@@ -141,7 +141,7 @@ void task_start(struct pairs_work *w, const struct task *next)
 	struct task task = *next, *t = &task;
 	bool joined = a != NULL && a->stage == ACTIVE_READY;
 
-	/* who has joined has been told of both directions */
+	/* a pair that has joined has been told of both directions */
 	t->dirs &= (uint8_t)~relay_in_vain(w, t, joined);
 	if (t->dirs == 0) {
 		if (joined) {
@@ -227,7 +227,7 @@ static void finish_task(struct pairs_work *w, struct active *a)
 		int rank = end == 0 ? t.a : t.b;
 		struct rank *k = &w->ranks.all[rank];
 
-		/* what was owed to somebody who has gone meanwhile */
+		/* what was owed to a rank that has gone meanwhile */
 		if (k->state > RANK_READY) {
 			rows_drop_queue(w, rank,
 					ranks_outcome(k->code,

@@ -235,7 +235,7 @@ static void heard(void *arg, const json_t *verdict, const struct err *why)
 	struct err e = { 0 };
 
 	f->heard = true;
-	follow_time_hear(&f->time, clock_now_ns(),
+	follow_time_hear(f, clock_now_ns(),
 			 w->c->end_ns - COORD_STOP_NS);
 	if (verdict == NULL) {
 		give_up(w, why->text);
@@ -264,13 +264,13 @@ static bool ask_again(struct pairs_work *w, struct err *e)
 	struct follow *f = &w->follow;
 
 	if (f->round >= ask_rounds(w->ranks.layout.n_ranks) ||
-	    follow_time_over(&f->time, clock_now_ns())) {
+	    follow_time_over(f, clock_now_ns())) {
 		return false;
 	}
 	coord_flush_rows(w->c);	/* which the judge reads */
 	opinion_drop(f->opinion);
 	f->heard = false;
-	follow_time_ask(&f->time, clock_now_ns());
+	follow_time_ask(f, clock_now_ns());
 	f->opinion = opinion_ask(w->c->tick.loop, w->c->log->dir, heard, w, e);
 	return f->opinion != NULL;
 }
@@ -294,11 +294,11 @@ static bool follow_goes_on(struct pairs_work *w)
 		one = order_budget_ns(&w->how) + TASK_GRACE_NS +
 		      pace_left_ns(&w->pace, now);
 		share = (int64_t)((double)(now - w->start_ns) * ASK_SHARE);
-		f->time.deadline_ns = now + (share > one ? share : one);
-		if (f->time.deadline_ns > w->c->end_ns - COORD_STOP_NS) {
-			f->time.deadline_ns = w->c->end_ns - COORD_STOP_NS;
+		f->deadline_ns = now + (share > one ? share : one);
+		if (f->deadline_ns > w->c->end_ns - COORD_STOP_NS) {
+			f->deadline_ns = w->c->end_ns - COORD_STOP_NS;
 		}
-		if (!is_wanted(w) || f->time.deadline_ns <= now) {
+		if (!is_wanted(w) || f->deadline_ns <= now) {
 			f->over = true;
 			return false;
 		}
@@ -399,7 +399,7 @@ static int make_pairs(struct pairs_work *w, struct err *e)
 	 * answer it was planned with, whatever the routes are now */
 	unrouted = before.planned.given ?
 			   before.planned.rails_apart :
-			   ranks_unrouted(&w->ranks, &w->routes);
+			   ranks_unrouted(&w->ranks, &w->unrouted);
 	w->pairs.rails_apart = plan_rails_apart(&w->c->spec, unrouted);
 	/* what has not come back must not keep the others from it */
 	w->pairs.what_is_there = w->c->spec.retest[0] != '\0';
@@ -416,7 +416,7 @@ static int make_pairs(struct pairs_work *w, struct err *e)
 
 /*
  * Counters of ports and GPUs have grown or have not: ask once more before the
- * end.  Returns whether there is still somebody to wait for.
+ * end.  Returns true while an answer is awaited.
  */
 static bool await_last_words(struct pairs_work *w)
 {
@@ -439,7 +439,7 @@ static bool await_last_words(struct pairs_work *w)
 		w->ask_deadline_ns = now + LAST_WORDS_NS;
 		w->asked = true;
 	}
-	/* what all cannot do is no fault of those who have said so */
+	/* a fault of all ranks is none of those that have reported it */
 	return (waiting || !ranks_settled(&w->ranks)) &&
 	       now < w->ask_deadline_ns;
 }
@@ -523,7 +523,7 @@ static void pairs_tick(void *work, int64_t now_ns)
 	dispatch_hold(w->dispatch, !pace_is_open(&w->pace, now_ns));
 	task_tick(w, now_ns);
 	if (w->stage == PAIRS_FOLLOW && !w->follow.over &&
-	    follow_time_over(&w->follow.time, now_ns)) {
+	    follow_time_over(&w->follow, now_ns)) {
 		join_undo(w, -1);
 		rows_drop_queue(w, -1, OUTCOME_NOT_RUN, "out_of_time",
 				"no time for a follow-up");
@@ -667,7 +667,7 @@ static json_t *planned_json(struct pairs_work *w)
 		rails_by = before.planned.rails_by[0] != '\0' ?
 				   json_text(before.planned.rails_by) :
 				   json_sprintf("%d of %d nodes",
-						w->routes.apart,
+						w->unrouted,
 						r->layout.n_nodes);
 	}
 	return json_pack("{s:s,s:b,s:o*,s:I,s:i,s:o*,s:o*,s:o*,s:o*,s:o*}",

@@ -33,7 +33,14 @@ struct opinion;
  * the verdict do not count, for these take seconds each of a fleet.  They have
  * a minute of their own, all together.  Pure.
  */
-struct follow_time {
+struct follow {
+	struct pass pass;
+	struct ask_plan ask;
+	struct opinion *opinion; /* the verdict that is awaited, or was heard */
+	bool heard;
+	bool over;		/* or there will be none */
+	int round;
+	size_t tests;		/* ordered, of all rounds */
 	int64_t deadline_ns;
 	int64_t asked_ns;	/* when the look that goes on began; 0: none */
 	int64_t looks_ns;	/* of those before it, that did not count */
@@ -43,38 +50,38 @@ struct follow_time {
 
 /** Returns how much of the current look, in ns at @now_ns, is not charged to
  *  the time of the follow-up. */
-static inline int64_t follow_time_look(const struct follow_time *t,
+static inline int64_t follow_time_look(const struct follow *f,
 				       int64_t now_ns)
 {
-	const int64_t look_ns = t->asked_ns ? now_ns - t->asked_ns : 0;
-	const int64_t left_ns = FOLLOW_LOOKS_NS - t->looks_ns;
+	const int64_t look_ns = f->asked_ns ? now_ns - f->asked_ns : 0;
+	const int64_t left_ns = FOLLOW_LOOKS_NS - f->looks_ns;
 
 	return look_ns < left_ns ? look_ns : left_ns;
 }
 
 /** Returns true if the time of the follow-up is over at @now_ns. */
-static inline bool follow_time_over(const struct follow_time *t, int64_t now_ns)
+static inline bool follow_time_over(const struct follow *f, int64_t now_ns)
 {
-	return now_ns > t->deadline_ns + follow_time_look(t, now_ns);
+	return now_ns > f->deadline_ns + follow_time_look(f, now_ns);
 }
 
 /** A look begins at @now_ns. */
-static inline void follow_time_ask(struct follow_time *t, int64_t now_ns)
+static inline void follow_time_ask(struct follow *f, int64_t now_ns)
 {
-	t->asked_ns = now_ns;
+	f->asked_ns = now_ns;
 }
 
 /** It has ended; the run has to by @end_ns. */
-static inline void follow_time_hear(struct follow_time *t, int64_t now_ns,
+static inline void follow_time_hear(struct follow *f, int64_t now_ns,
 				    int64_t end_ns)
 {
-	const int64_t look_ns = follow_time_look(t, now_ns);
+	const int64_t look_ns = follow_time_look(f, now_ns);
 
-	t->looks_ns += look_ns;
-	t->deadline_ns += look_ns;
-	t->asked_ns = 0;
-	if (t->deadline_ns > end_ns) {
-		t->deadline_ns = end_ns;
+	f->looks_ns += look_ns;
+	f->deadline_ns += look_ns;
+	f->asked_ns = 0;
+	if (f->deadline_ns > end_ns) {
+		f->deadline_ns = end_ns;
 	}
 }
 
@@ -131,23 +138,12 @@ enum pairs_stage {
 	PAIRS_CONTRAST, /* passes after the first: no second attempts */
 };
 
-struct follow {
-	struct pass pass;
-	struct ask_plan ask;
-	struct opinion *opinion; /* the verdict that is awaited, or was heard */
-	bool heard;
-	bool over;		/* or there will be none */
-	int round;
-	size_t tests;		/* ordered, of all rounds */
-	struct follow_time time;
-};
-
 struct pairs_work {
 	struct ranks ranks; /* first */
 	struct coord *c;
 	enum pairs_stage stage;
 	struct pairs pairs;
-	struct rails_said routes; /* by which rails are apart or not */
+	int unrouted;	    /* nodes by whose routes rails are apart */
 	struct plan plan;
 	struct pass passes[PASS_MAX];
 	int n_passes, pass; /* all, and the number of the one under way */
@@ -211,15 +207,16 @@ const struct xport_result *rows_result(const struct active_end *end, int dir,
  *  into a row. */
 void rows_finish_cell(struct pairs_work *w, struct active *a, int dir,
 		      int64_t size);
-/** How long those who look after the test have not run, in all. */
+/** How long the coordinator and the agents of the test have not run, in
+ *  all. */
 int64_t rows_late_ns(const struct pairs_work *w, const struct active *a);
 /** @row is on disk; remember what it means for its cell. */
 void rows_note(struct pairs_work *w, const struct p2p_row *row);
-/** Empty the queue of @rank, -1: of all, with rows "not run" or "skipped";
- *  second attempts leave none. */
+/** Empties the queue of @rank, -1: of all, with rows "not run" or "skipped";
+ *  second attempts leave no row. */
 void rows_drop_queue(struct pairs_work *w, int rank, enum outcome o,
 		     const char *code, const char *detail);
-/** The same of all, because the run was stopped. */
+/** Empties all queues because the run was stopped. */
 void rows_drop_stopped(struct pairs_work *w);
 
 /* pair_queue.c */
@@ -232,21 +229,21 @@ int queue_new(struct pairs_work *w, struct task t);
 size_t queue_size(const struct pairs_work *w);
 /** Says to every queue that @rank can (again) / cannot work. */
 void queue_ready(struct pairs_work *w, int rank, bool ready);
-/** That of task number @id; NULL: it has none. */
+/** Returns the active task number @id; NULL if there is none. */
 struct active *active_find(const struct pairs_work *w, int64_t id);
 /** A task that is about to start; NULL without memory. */
 struct active *active_new(struct pairs_work *w, const struct task *t);
 void active_free(struct pairs_work *w, struct active *a);
 /** Its order to both ends, to join only or to go through with it @now. */
 void active_orders(struct pairs_work *w, const struct active *a, bool now);
-/** Both ends are to give up. */
+/** Tells both ends and the ranks that relay to give up. */
 void active_cancel(struct pairs_work *w, const struct active *a);
-/** To both ends of @a, which have joined: measure. */
+/** Tells both ends of @a, which have joined, to measure. */
 void active_go(struct pairs_work *w, const struct active *a);
 
 /* pair_task.c */
 
-/** The next rounds may join. */
+/** Lets the pairs of the next rounds join. */
 void join_wave(struct pairs_work *w);
 /** Returns true if joined tasks may run now: no pair is joining, or the current
  *  wave of joins takes too long. */
@@ -266,15 +263,15 @@ bool relay_admit(struct pairs_work *w, struct task *t);
 struct active *relay_find(const struct pairs_work *w, int rank, int64_t id);
 /** Returns true if @rank relays for @t. */
 bool relay_is_mate(const struct task *t, int rank);
-/** To all that relay for @a: it is over. */
+/** Tells all ranks that relay for @a that it is over. */
 void relay_end(struct pairs_work *w, const struct active *a);
 
 /* pair_task.c */
 
 extern const struct ranks_events task_events;
-/** @next may run now. */
+/** Starts @next, whose ranks and NICs are free. */
 void task_start(struct pairs_work *w, const struct task *next);
-/** Deadlines of running tasks. */
+/** Ends running tasks that are past their deadline. */
 void task_tick(struct pairs_work *w, int64_t now_ns);
 /** Ask the ends of every running task to give up. */
 void task_cancel_all(void *work);
@@ -290,7 +287,7 @@ int pass_open(struct pairs_work *w, struct err *e);
 void pass_settle_ranks(struct pairs_work *w);
 /** Returns true if another pass follows. */
 bool pass_more(const struct pairs_work *w);
-/** Begin it.  All ranks must be settled, and nothing be queued. */
+/** Begins the next pass.  All ranks must be settled, and nothing be queued. */
 void pass_next(struct pairs_work *w);
 
 #endif

@@ -74,16 +74,9 @@ struct ranks {
 	int *gpus_found; /* a node; -1 = no agent */
 	struct port_slots ports; /* where a rank is a port */
 	json_t *port_names;	 /* of all that take part */
-	struct allocation given; /* of the job; empty: nobody says */
+	struct allocation given; /* of the job; empty: not known */
 	struct drill drill;
 	struct str entry;	 /* that is being sent */
-};
-
-/** Why GPUs of a node are no ranks, though it has them. */
-struct gpus_why {
-	const char *code;   /* gpu_hidden, gpu_mig */
-	const char *remedy;
-	char says[160];
 };
 
 /* layout.c */
@@ -102,9 +95,9 @@ const char *ranks_part(const struct ranks *r, int rank);
 /** Put into the layout which NIC each rank uses, and the names of the NICs, as
  *  far as an earlier part of the run or the nodes know them; -1 with @e. */
 int ranks_find_nics(struct ranks *r, struct err *e);
-/** Returns true if the nodes have no route between rails.  Counts the nodes for
- *  and against into @s. */
-bool ranks_unrouted(const struct ranks *r, struct rails_said *s);
+/** Returns true if the nodes have no route between rails: more of them, @apart,
+ *  say so than not. */
+bool ranks_unrouted(const struct ranks *r, int *apart);
 
 /** Put into the layout on which leaf each rank is, as far as its node hears it
  *  by LLDP or --switches has it; -1 with @e. */

@@ -98,7 +98,8 @@ int run_log_write(struct run_log *log, struct err *e)
 void run_log_close(struct run_log *log)
 {
 	if (log != NULL) {
-		/* which has a secret, and says that somebody listens */
+		/* the rendezvous has a secret, and says that there is a
+		 * coordinator */
 		if (log->results.schema != NULL) {
 			rundir_remove(log->dir, RUN_RENDEZVOUS);
 		}

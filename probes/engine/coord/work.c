@@ -12,7 +12,7 @@
 #include "lib/data/rundir.h"
 
 #define LEAVE_NS      (5 * NS_PER_S)
-#define LEAVE_TICK_MS 5 /* somebody waits for the end */
+#define LEAVE_TICK_MS 5 /* the front end waits for the end */
 /* Slurm ends the processes of a step within so long. */
 #define SETTLE_NS     (2 * NS_PER_S)
 

@@ -138,7 +138,7 @@ extern const struct agents_events coord_agents_events;
 
 /** End the run in order; the first reason stays. */
 void coord_stop(struct coord *c, const char *reason);
-/** The same, as @e makes going on useless. */
+/** Ends the run because of @e, which makes going on useless. */
 void coord_break(struct coord *c, const struct err *e, const char *reason);
 /** Write what is left to write, send the agents home.  Soon after one was lost
  *  the clock does, later: who ends a run may end its agents first, and this
@@ -147,15 +147,16 @@ void coord_leave(struct coord *c);
 /** Nothing can be measured: say why in run.json and go. */
 void coord_fail(struct coord *c, const struct err *e, int exit_code);
 
-/** @code of who has not come; another where there was no time, or no CPU, to
- *  come. */
+/** Returns the error code of an agent that never connected: @code, or a
+ *  different one if the deadline or a lack of CPU prevented it. */
 const char *coord_missing(const struct coord *c, const char *code);
 
 /** A line of results.csv, within a tick at the latest, so that of a process
  *  that is killed at most that much is lost; a run that cannot write it
  *  stops. */
 void coord_write_row(struct coord *c, const void *row);
-/** Now, and facts: what was bad, and before anybody is to read them. */
+/** Writes the lines of results.csv and facts.csv now: after a failure, and
+ *  before another process reads them. */
 void coord_flush_rows(struct coord *c);
 /** Rewrite run.json with what is known by now. */
 int coord_write_run(struct coord *c, bool ended, struct err *e);
@@ -166,7 +167,7 @@ int coord_write_run(struct coord *c, bool ended, struct err *e);
 struct node {
 	char name[64];
 	struct coord_agent *agent; /* NULL: none ever came */
-	bool nowhere;		   /* ranks of which nobody knows the node */
+	bool nowhere;		   /* ranks whose node is not known */
 	bool settled;		   /* its rows are written */
 	int boot_rank;		   /* of its agent, plus one, while that has
 				    * not come; 0: not known */
@@ -195,15 +196,10 @@ struct nodes_work {
 
 /* ---- step words ---------------------------------------------------------- */
 
-/**
- * Position in job.out of the run directory, in which srun reports that the
- * tasks of a node have ended or could not be started.  The coordinator need not
- * wait for such tasks.
+/*
+ * In job.out of the run directory srun reports that the tasks of a node have
+ * ended or could not be started.  The coordinator need not wait for such tasks.
  */
-struct step_words {
-	int64_t look_ns;	/* when it is read again */
-	int64_t at;		/* bytes read so far */
-};
 
 #define STEP_NODES 1024		/* bytes of a host list */
 
@@ -215,9 +211,10 @@ bool step_words_parse(const char *line, char nodes[STEP_NODES], int *task);
 typedef void (*step_said_fn)(void *arg, const char *nodes, int task,
 			     const char *words);
 
-/** Once a second: what is new in job.out of @dir.  @said hears srun's @words
- *  for each line that says such a thing. */
-void step_words_read(const char *dir, struct step_words *w, step_said_fn said,
-		     void *arg);
+/** Reads what is new in job.out of @dir behind its first @at bytes, and calls
+ *  @said with srun's @words for each line that is such a report.  Returns how
+ *  many bytes are read now: whole lines. */
+int64_t step_words_read(const char *dir, int64_t at, step_said_fn said,
+			void *arg);
 
 #endif

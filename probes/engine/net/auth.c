@@ -80,7 +80,7 @@ static bool is_signed(const struct auth *a, const struct auth_talk *t,
 	return sodium_memcmp(right, proof, sizeof(right)) == 0;
 }
 
-/* ---- who dials ---------------------------------------------------------- */
+/* ---- the dialling end --------------------------------------------------- */
 
 void auth_greet(const struct auth *a, const uint8_t *task, struct auth_talk *t)
 {
@@ -113,7 +113,7 @@ int auth_prove(struct auth *a, const struct auth_talk *t,
 	return 0;
 }
 
-/* ---- who listens -------------------------------------------------------- */
+/* ---- the listening end -------------------------------------------------- */
 
 /** Bytes of what @v says next. */
 static size_t awaited(const struct auth_visit *v)

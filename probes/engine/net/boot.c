@@ -321,7 +321,7 @@ int boot_pmi2_result(struct boot_contact *c, struct err *e)
  *  when it does, or a bit later. */
 #define TELL_NS (5 * NS_PER_S)
 
-/** Environment variables in which a launcher says who a process is. */
+/** Environment variables in which a launcher gives a process its rank. */
 struct launcher_vars {
 	enum boot_how how;
 	const char *rank, *size;

@@ -72,7 +72,7 @@ int boot_identify(struct boot *b, struct err *e);
 
 /**
  * Rank 0 only: write DIR/rendezvous (mode 0600) and enter the fence in a
- * thread of its own, so that nobody waits for agents that never start.
+ * thread of its own, so that no agent waits for others that never start.
  */
 int boot_publish(const struct boot *b, const char *dir,
 		 const struct boot_contact *c, struct err *e);
@@ -117,7 +117,7 @@ int boot_contact_env(struct boot_contact *c, struct err *e);
 void boot_forget_env(void);
 
 /*
- * boot_pmi2.c, the PMI2 part of boot: who am I, and one fence that carries the
+ * The PMI2 part of boot: the rank, and one fence that carries the
  * contact from rank 0 to all.  PMI2 is a matter of the whole process, so its
  * state is too.
  *

@@ -26,7 +26,7 @@ struct source {
 	int waiting;
 };
 
-/* Somebody who has connected and not yet proved who it is. */
+/* A peer that has connected and not yet proved that it knows the secret. */
 struct visitor {
 	uv_tcp_t *tcp;
 	struct door *door;
@@ -75,7 +75,7 @@ void door_drop(uv_tcp_t *tcp)
 
 /* ---- visitors ----------------------------------------------------------- */
 
-/* The last in the line, for as long as anybody has. */
+/* Puts @v at the end of the line, with as much time as any visitor has. */
 static void line_up(struct visitor *v)
 {
 	struct door *d = v->door;
@@ -274,7 +274,7 @@ static bool visitor_new(struct door *d, int fd, const struct sockaddr *sa)
 	return true;
 }
 
-/* The next one who has connected; false when that is nobody now. */
+/* Accepts the next connection; false if there is none now. */
 static bool take_one(struct door *d)
 {
 	struct sockaddr_storage sa = { 0 };

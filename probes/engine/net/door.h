@@ -26,7 +26,7 @@
  * Connections by @connect_ns, proofs by @deadline_ns; @task may be NULL.  @a
  * learns the run if it did not know it; @s (NULL: not wanted) gets the keys for
  * what is said next.  The socket, non-blocking, close-on-exec, or -1 with @e:
- * EPROTO where somebody else answered, else what became of the first address.
+ * EPROTO if another program answered, else what became of the first address.
  */
 int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
 	      const uint8_t task[AUTH_ID_BYTES], struct auth_session *s,

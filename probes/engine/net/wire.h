@@ -75,7 +75,7 @@ int auth_set(struct auth *a, enum auth_kind kind,
 int auth_take(struct auth *a, enum auth_kind kind, const char *key,
 	      const char *run, struct err *e);
 
-/* ---- who dials ---------------------------------------------------------- */
+/* ---- the dialling end --------------------------------------------------- */
 
 /** @task may be NULL; @t->port is set by the caller, in all of these. */
 void auth_greet(const struct auth *a, const uint8_t *task,
@@ -85,7 +85,7 @@ void auth_greet(const struct auth *a, const uint8_t *task,
 int auth_prove(struct auth *a, const struct auth_talk *t,
 	       uint8_t proof[AUTH_BYTES], struct err *e);
 
-/* ---- who listens -------------------------------------------------------- */
+/* ---- the listening end -------------------------------------------------- */
 
 /** Handshake with one dialler as the listener sees it; zeroed except talk.port,
  *  which the caller sets. */
@@ -116,8 +116,8 @@ void auth_session(const struct auth *a, const struct auth_talk *t,
 /* ---- seal ---------------------------------------------------------------- */
 
 /**
- * Bytes that nobody between both ends can read, change, repeat, leave out or
- * put in another order.  Each end first sends the header of its stream, then
+ * Bytes that cannot be read, changed, repeated, left out or put in another
+ * order between both ends.  Each end first sends the header of its stream, then
  * records: a 4-byte little-endian length, and so many sealed bytes, of 1
  * to SEAL_MAX.
  */
@@ -136,7 +136,7 @@ void seal_release(struct seal *s);	/* safe on a zeroed one */
 /** Append the records of @plain to @out, which fails without memory. */
 void seal_put(struct seal *s, const struct str *plain, struct str *out);
 /** @n bytes have come: *@plain is what they tell, borrowed until the next
- *  call.  0, or -1 with @e: somebody has changed what comes after that. */
+ *  call.  0, or -1 with @e: the bytes after that were changed on their way. */
 int seal_take(struct seal *s, const void *bytes, size_t n,
 	      const struct str **plain, struct err *e);
 
@@ -149,8 +149,8 @@ int seal_take(struct seal *s, const void *bytes, size_t n,
  */
 enum ask_answer {
 	ASK_PENDING,
-	ASK_TAKEN,	/* the node lives, and somebody listens there */
-	ASK_REFUSED,	/* the node lives, nobody listens */
+	ASK_TAKEN,	/* the node lives, and a process listens there */
+	ASK_REFUSED,	/* the node lives, no process listens */
 	ASK_NOTHING,	/* no word, or no way to it */
 };
 
