@@ -132,10 +132,10 @@ struct rail_nic {
 	int group;		/* others are not reached by design */
 };
 
-/** What a node says by @facts, its facts of its @n @nics: -1 if none of its
- *  rails has a route to another, 1 if one has, 0 if no two of them have
- *  addresses.  Rails are apart by design if the sum over all nodes is below 0,
- *  so that one node with wrong addresses does not decide. */
+/** Returns the opinion of a node by @facts, its facts of its @n @nics: -1 if
+ *  none of its rails has a route to another, 1 if one has, 0 if no two of them
+ *  have addresses.  Rails are apart by design if the sum over all nodes is
+ *  below 0, so that one node with wrong addresses does not decide. */
 int rails_hear(const json_t *facts, const struct rail_nic *nics, int n);
 
 /* ---- affinity ------------------------------------------------------------ */

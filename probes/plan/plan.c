@@ -426,7 +426,7 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 	}
 	for (int i = 0; room && i < strata.n; i++) {
 		s.round = i;
-		if (strata.turns[i].of == STRATUM_NODES && s.met == NULL) {
+		if (strata.turns[i] == STRATUM_NODES && s.met == NULL) {
 			/* nodes that have met need not do so again */
 			s.n_met = plan->n;
 			s.met = calloc(s.n_met + 1, sizeof(*s.met));
@@ -439,7 +439,7 @@ static int plan_sample(struct plan *plan, const struct layout *l,
 				qsort(s.met, s.n_met, sizeof(*s.met), by_nodes);
 			}
 		}
-		strata_pairs(&strata, &strata.turns[i], take_pair, &s);
+		strata_pairs(&strata, i, take_pair, &s);
 	}
 	if (p->rounds > 0) {
 		double n = l->n_ranks;

@@ -140,17 +140,12 @@ void plan_release(struct plan *p);
 #define STRATA_QUICK	3
 #define STRATA_DEFAULT	12
 
-struct strata_turn {
-	enum stratum of;
-	int round;		/* of that stratum, from 0 */
-};
-
 struct strata_pools;
 
 struct strata {
 	const struct layout *l;			/* borrowed */
 	struct strata_pools *pools[STRATA];	/* who can meet whom */
-	struct strata_turn *turns;		/* in the order of the run */
+	enum stratum *turns;			/* in the order of the run */
 	int n;
 	int rounds[STRATA];			/* of these in turns */
 };
@@ -167,11 +162,11 @@ int strata_make(struct strata *s, const struct layout *l,
 void strata_release(struct strata *s);	/* safe on a zeroed one */
 
 /**
- * Call @pair with each pair of turn @t, @a and @b of any order.  Where the
- * number of ranks or nodes is odd, who is left over meets one that has a
- * partner already.  Two nodes of STRATUM_NODES may have met in others.
+ * Call @pair with each pair of turn number @turn, @a and @b of any order.  If
+ * the number of ranks or nodes is odd, the one that is left over meets one that
+ * has a partner already.  Two nodes of STRATUM_NODES may have met in others.
  */
-void strata_pairs(const struct strata *s, const struct strata_turn *t,
+void strata_pairs(const struct strata *s, int turn,
 		  void (*pair)(void *ctx, int a, int b), void *ctx);
 
 /* ---- pass ---------------------------------------------------------------- */

@@ -267,7 +267,8 @@ static bool take_turn(struct strata *s, enum stratum of)
 	if (s->rounds[of] >= most_rounds(s, of)) {
 		return false;
 	}
-	s->turns[s->n++] = (struct strata_turn){ of, s->rounds[of]++ };
+	s->turns[s->n++] = of;
+	s->rounds[of]++;
 	return true;
 }
 
@@ -418,19 +419,24 @@ static void meet_pool(const struct meeting *m, const struct strata_group *pool)
 	}
 }
 
-void strata_pairs(const struct strata *s, const struct strata_turn *t,
+void strata_pairs(const struct strata *s, int turn,
 		  void (*pair)(void *ctx, int a, int b), void *ctx)
 {
-	struct meeting m = { .s = s, .of = t->of, .pools = s->pools[t->of],
+	const enum stratum of = s->turns[turn];
+	struct meeting m = { .s = s, .of = of, .pools = s->pools[of],
 			     .pair = pair, .ctx = ctx };
+	int round = 0;		/* of that stratum */
 
+	for (int i = 0; i < turn; i++) {
+		round += s->turns[i] == of;
+	}
 	for (int i = 0; m.pools != NULL && i < m.pools->n_pools; i++) {
 		const struct strata_group *pool = &m.pools->pools[i];
 		int rounds = sched_rounds(pool->n);
 
 		if (rounds > 0) {
-			m.round = t->round % rounds;
-			m.lap = t->round / rounds;
+			m.round = round % rounds;
+			m.lap = round / rounds;
 			if (m.lap < pool->laps) {
 				meet_pool(&m, pool);
 			}

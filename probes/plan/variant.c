@@ -230,7 +230,8 @@ int variants_make(const struct spec *s, struct variant v[VARIANTS_MAX],
 	int n = 1;
 
 	if (each_line(axes, s->nccl_libs, add_lib, e) < 0 ||
-	    add_words(axes, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) < 0 ||
+	    add_words(axes, "--algo", "NCCL_ALGO", nccl_algos, s->algo, e) <
+		    0 ||
 	    add_words(axes, "--proto", "NCCL_PROTO", nccl_protos, s->proto, e) <
 		    0 ||
 	    each_line(axes, s->env, add_variable, e) < 0) {

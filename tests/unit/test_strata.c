@@ -98,10 +98,10 @@ static size_t check_turns(const struct layout *l, enum pairs_kind kind, int k,
 
 	assert_int_equal(strata_make(&s, l, &p, k, 7, NULL), 0);
 	for (int i = 0; i < s.n; i++) {
-		h.of = s.turns[i].of;
+		h.of = s.turns[i];
 		h.rank = calloc((size_t)l->n_ranks, sizeof(*h.rank));
 		h.nic = calloc((size_t)l->n_nics, sizeof(*h.nic));
-		strata_pairs(&s, &s.turns[i], hear, &h);
+		strata_pairs(&s, i, hear, &h);
 		for (int r = 0; h.of != STRATUM_NODES && r < l->n_ranks; r++) {
 			assert_in_range(h.rank[r], b->rank_least,
 					b->rank_most);

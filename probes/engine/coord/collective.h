@@ -5,7 +5,6 @@
 #include "lib/base/clock.h"
 #include "probes/collective/collective.h"
 #include "probes/engine/coord/ranks.h"
-#include "probes/engine/net/door.h"
 #include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
 
@@ -80,7 +79,6 @@ struct collective_work {
 	bool round, failing, cancelled;
 	enum collective_do what;
 	uint32_t next_id;
-	struct door_nonces nonces;
 	int64_t id, deadline_ns, join_ns;
 	int64_t start_ns, late_ns; /* c->late_ns then */
 	struct collective_order order;	/* less what differs by member */

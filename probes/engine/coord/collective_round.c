@@ -212,7 +212,7 @@ void round_join(struct collective_work *w, const int *ranks, int n,
 			w->order.wrong_by = i;
 		}
 	}
-	door_nonce(&w->nonces, w->order.nonce);
+	door_nonce(w->order.nonce);
 	STR_COPY(w->order.variant, v->name);
 	STR_COPY(w->order.algo, v->algo);
 	STR_COPY(w->order.proto, v->proto);

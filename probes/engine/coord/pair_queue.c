@@ -649,7 +649,7 @@ struct active *active_new(struct pairs_work *w, const struct task *t)
 	a->task = *t;
 	xport_result_init(&a->ends[0].otherwise);
 	xport_result_init(&a->ends[1].otherwise);
-	door_nonce(&w->nonces, a->nonce);
+	door_nonce(a->nonce);
 	a->next = w->active;
 	a->at = &w->active;
 	if (a->next != NULL) {

@@ -11,7 +11,6 @@
 #include "lib/base/err.h"
 #include "lib/data/cells.h"
 #include "probes/engine/coord/ranks.h"
-#include "probes/engine/net/door.h"
 #include "probes/plan/ask.h"
 #include "probes/plan/plan.h"
 #include "probes/plan/retry.h"
@@ -169,7 +168,6 @@ struct pairs_work {
 	struct active **at_work; /* a rank: the running one */
 	struct convict *convict; /* what fails every time, in this pass */
 	uint32_t next_id;
-	struct door_nonces nonces;
 	int64_t start_ns, retry_ns;
 	bool asked; /* the agents for their last words */
 	int64_t ask_deadline_ns;

@@ -46,15 +46,8 @@ int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
  * itself first.
  */
 
-/** Random bytes that are left, as one call to the kernel for each task would
- *  cost as much as the task; zeroed at first. */
-struct door_nonces {
-	uint8_t raw[32 * AUTH_ID_BYTES];
-	size_t left;
-};
-
-/** A nonce for a task, in hex. */
-void door_nonce(struct door_nonces *from, char hex[2 * AUTH_ID_BYTES + 1]);
+/** Sets @hex to a nonce for a task.  For one thread. */
+void door_nonce(char hex[2 * AUTH_ID_BYTES + 1]);
 
 /**
  * Takes a guest that proved that it knows the secret and named @task; @keys
