@@ -30,27 +30,6 @@ size_t tar_size(size_t len)
 	return BLOCK + len + padding(len);
 }
 
-/** The whole name, or what is before and behind the first slash that leaves a
- *  rest which fits. */
-static bool put_name(struct tar_header *h, const char *name)
-{
-	const size_t len = strlen(name);
-	const char *slash;
-
-	if (len <= sizeof(h->name)) {
-		memcpy(h->name, name, len);
-		return len > 0;
-	}
-	slash = strchr(name + len - sizeof(h->name) - 1, '/');
-	if (!slash || !slash[1] || slash == name ||
-	    (size_t)(slash - name) > sizeof(h->prefix)) {
-		return false;
-	}
-	memcpy(h->prefix, name, (size_t)(slash - name));
-	memcpy(h->name, slash + 1, strlen(slash + 1));
-	return true;
-}
-
 #define OCTAL(field, value) \
 	snprintf((field), sizeof(field), "%0*llo", (int)sizeof(field) - 1, \
 		 (unsigned long long)(value))
@@ -62,11 +41,24 @@ bool tar_add(struct str *out, const char *name, const void *data, size_t len,
 	struct tar_header h = { .type = '0', .magic = "ustar",
 			    .version = { '0', '0' } };
 	const unsigned char *byte = (const unsigned char *)&h;
+	const size_t n = strlen(name);
+	const char *rest = name;	/* fits the field of the name */
 	unsigned sum = 0;
 
-	if (len > most || !put_name(&h, name)) {
+	if (len > most || n == 0) {
 		return false;
 	}
+	if (n > sizeof(h.name)) {
+		/* from the first slash that leaves a rest which fits */
+		rest = strchr(name + n - sizeof(h.name) - 1, '/');
+		if (!rest || !rest[1] || rest == name ||
+		    (size_t)(rest - name) > sizeof(h.prefix)) {
+			return false;
+		}
+		memcpy(h.prefix, name, (size_t)(rest - name));
+		rest++;
+	}
+	memcpy(h.name, rest, strlen(rest));
 	OCTAL(h.mode, 0644);
 	OCTAL(h.uid, 0);
 	OCTAL(h.gid, 0);

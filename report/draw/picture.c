@@ -407,23 +407,6 @@ static void add_cell(const struct pic_layout *l, int row, int column)
 	}
 }
 
-/** Thin lines between nodes, where their rows are ranks, a frame around all;
- *  pixels have gaps instead. */
-static void add_separators(const struct pic_layout *l)
-{
-	for (int r = 0; r <= l->v->n; r++) {
-		bool frame = r == 0 || r == l->v->n;
-		float at = l->at[r];
-
-		if (frame || (!l->raster && view_new_node(l->v, r) &&
-			      (l->v->ranks_per > 0 || view_is_rank(l->v, r) ||
-			       view_is_rank(l->v, r - 1)))) {
-			pic_line(l->p, l->left, l->top + at, l->size, 0);
-			pic_line(l->p, l->left + at, l->top, 0, l->size);
-		}
-	}
-}
-
 /* ---- picture ------------------------------------------------------------- */
 
 #define SIDE	     230	/* scale and legend, right of the matrix */
@@ -657,7 +640,18 @@ static void lay_out(struct pic_layout *l, const struct verdict *v)
 			add_cell(l, row, column);
 		}
 	}
-	add_separators(l);
+	/* thin lines between nodes, where their rows are ranks, a frame around
+	 * all; pixels have gaps instead */
+	for (int r = 0; r <= l->v->n; r++) {
+		const bool frame = r == 0 || r == l->v->n;
+
+		if (frame || (!l->raster && view_new_node(l->v, r) &&
+			      (l->v->ranks_per > 0 || view_is_rank(l->v, r) ||
+			       view_is_rank(l->v, r - 1)))) {
+			pic_line(p, l->left, l->top + l->at[r], l->size, 0);
+			pic_line(p, l->left + l->at[r], l->top, 0, l->size);
+		}
+	}
 	pic_text(l->p, TEXT_UP, EDGE + 4,
 		 l->top + fmaxf(l->size / 2 + 30, 64), INK_SOFT, "sender");
 	pic_text(l->p, TEXT_CENTER, l->left + l->size / 2,

@@ -16,31 +16,6 @@
 #define WIDTH_MIN 40
 #define CELL_WIDTH 5	/* " 100 " */
 
-/** Traffic from one segment to another. */
-struct traffic {
-	size_t measured, passed;
-};
-
-/** Those of rails 0 ... @rails - 1 to each other; free() frees, NULL without
- *  memory. */
-static struct traffic *count_traffic(const struct run *run, size_t rails)
-{
-	struct traffic *all = calloc(rails * rails + 1, sizeof(*all));
-
-	for (size_t at = 0; all && at < run_n_cells(run); at++) {
-		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
-		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
-
-		if (from < rails && to < rails) {
-			struct traffic *t = &all[from * rails + to];
-
-			t->measured += run_measured(run->cells[at].class);
-			t->passed += run_good(run->cells[at].class);
-		}
-	}
-	return all;
-}
-
 static const char *segment_name(const struct run *run, size_t rail)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
@@ -59,16 +34,29 @@ static int term_segments(const struct run *run, int width, struct str *out)
 	size_t all = 0, rails;
 	size_t room = (size_t)((width < WIDTH_MIN ? WIDTH_MIN : width) -
 			       SEGMENT_MAX - 4) / CELL_WIDTH;
-	struct traffic *traffic;
+	size_t *measured, *passed;
 
 	for (int r = 0; r < run->n_ranks; r++) {
 		all = (size_t)run->ranks[r].nic >= all ?
 			      (size_t)run->ranks[r].nic + 1 : all;
 	}
 	rails = all < room ? all : room;
-	traffic = count_traffic(run, rails);
-	if (!traffic) {
+	/* of each segment to each other one */
+	measured = calloc(2 * rails * rails + 1, sizeof(*measured));
+	if (!measured) {
 		return -1;
+	}
+	passed = measured + rails * rails;
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		size_t from = (size_t)run->ranks[run_src(run, at)].nic;
+		size_t to = (size_t)run->ranks[run_dst(run, at)].nic;
+
+		if (from < rails && to < rails) {
+			measured[from * rails + to] +=
+				run_measured(run->cells[at].class);
+			passed[from * rails + to] +=
+				run_good(run->cells[at].class);
+		}
 	}
 	str_addf(out, "\nsegments, percent of paths that pass; rows send, "
 		 "columns receive\n%*s", SEGMENT_MAX + 4, "");
@@ -80,16 +68,16 @@ static int term_segments(const struct run *run, int width, struct str *out)
 		str_addf(out, "%3zu %-*.*s", from, SEGMENT_MAX, SEGMENT_MAX,
 			 segment_name(run, from));
 		for (size_t to = 0; to < rails; to++) {
-			const struct traffic *t = &traffic[from * rails + to];
-			const size_t of = t->measured ? t->measured : 1;
-			const size_t percent = 100 * t->passed / of;
+			const size_t of = measured[from * rails + to];
+			const size_t good = passed[from * rails + to];
+			const size_t percent = of ? 100 * good / of : 0;
 
 			/* "100" is all of them, and "0" none */
-			if (t->measured == 0) {
+			if (of == 0) {
 				str_addf(out, "%*s", CELL_WIDTH, "-");
 			} else {
 				str_addf(out, "%*zu", CELL_WIDTH,
-					 percent || !t->passed ? percent : 1);
+					 percent || !good ? percent : 1);
 			}
 		}
 		str_addch(out, '\n');
@@ -100,7 +88,7 @@ static int term_segments(const struct run *run, int width, struct str *out)
 	if (rails < all) {
 		str_addf(out, "%zu more segments: report.html\n", all - rails);
 	}
-	free(traffic);
+	free(measured);
 	return 0;
 }
 

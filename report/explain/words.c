@@ -31,18 +31,12 @@ static void add_number(uint64_t n, struct str *out)
 	}
 }
 
-static const struct effect_words {
-	int color;	/* ANSI */
-	const char *words;
-} effects[EFFECTS] = {
-	[EFFECT_FAULT] = { .color = 31, .words = "" },
-	[EFFECT_WAIT] = { .color = 31, .words = ", ranks wait for another "
-						"one" },
-	[EFFECT_SLOW] = { .color = 33,
-			  .words = ", works with reduced performance" },
-	[EFFECT_ECHO] = { .color = 36, .words = ", a consequence of an earlier "
-						"or remote error" },
-	[EFFECT_FACT] = { .color = 36, .words = ", information only" },
+static const char *const effect_words[EFFECTS] = {
+	[EFFECT_FAULT] = "",
+	[EFFECT_WAIT] = ", ranks wait for another one",
+	[EFFECT_SLOW] = ", works with reduced performance",
+	[EFFECT_ECHO] = ", a consequence of an earlier or remote error",
+	[EFFECT_FACT] = ", information only",
 };
 
 /** Replace a name in a remedy by the value that the line has. */
@@ -145,17 +139,18 @@ static const char *file_of(const struct explain *x, const struct met *m)
 static void add_met(const struct explain *x, const struct wrap *w,
 		    const struct met *m, size_t number)
 {
-	const struct effect_words *effect = &effects[m->symptom->effect];
+	const enum symptom_effect effect = m->symptom->effect;
 	struct str about = STR_INIT;
 
 	str_addf(w->out, "\n%2zu. ", number);
 	if (w->color) {
-		str_addf(w->out, "\033[1;%dm%s\033[0m", effect->color,
-			 m->symptom->code);
+		str_addf(w->out, "\033[1;%dm%s\033[0m",
+			 effect <= EFFECT_WAIT ? 31 :
+			 effect == EFFECT_SLOW ? 33 : 36, m->symptom->code);
 	} else {
 		str_add(w->out, m->symptom->code);
 	}
-	str_addf(w->out, "%s: ", effect->words);
+	str_addf(w->out, "%s: ", effect_words[effect]);
 	if (x->n_files > 1) {
 		str_addf(w->out, "%s ", file_of(x, m));
 	}

@@ -44,23 +44,6 @@ static void take_test_name(const char *name, struct p2p_row *row)
 	STR_COPY(row->mode, strstr(name, "Bidirectional") ? "bidi" : "uni");
 }
 
-/** Takes a line with the names of the columns.  Returns false if it is not
- *  one. */
-static bool take_titles(struct perftest *p, const char *line)
-{
-	if (!strstr(line, "#bytes")) {
-		return false;
-	}
-	p->latency = strstr(line, "t_typical[usec]") ||
-		     strstr(line, "t_avg[usec]");
-	p->qos = strstr(line, "#sl") != NULL;
-	p->unit = strstr(line, "BW average[Gb/sec]") ? GBIT_PER_GB :
-		  strstr(line, "BW average[MiB/sec]") ||
-				  strstr(line, "BW average[MB/sec]") ?
-			  MIB_PER_GB : 0;
-	return true;
-}
-
 /** Returns 1 if the line is a row, 0 if not, -1 with @e. */
 static int take_row(struct perftest *p, const char *line, struct err *e)
 {
@@ -138,7 +121,14 @@ static int take_line(void *user, const char *line, bool unended, struct err *e)
 		take_test_name(line, &p->head);
 		return rc;
 	}
-	if (take_titles(p, line)) {
+	if (strstr(line, "#bytes")) {	/* the names of the columns */
+		p->latency = strstr(line, "t_typical[usec]") ||
+			     strstr(line, "t_avg[usec]");
+		p->qos = strstr(line, "#sl") != NULL;
+		p->unit = strstr(line, "BW average[Gb/sec]") ? GBIT_PER_GB :
+			  strstr(line, "BW average[MiB/sec]") ||
+					  strstr(line, "BW average[MB/sec]") ?
+				  MIB_PER_GB : 0;
 		return 0;
 	}
 	/* a row that was cut may lack digits */

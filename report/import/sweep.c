@@ -454,23 +454,6 @@ static int64_t number_after(const char *line, const char *name)
 		       n : RECORD_NONE;
 }
 
-/** "#  Rank  0 Group  0 Pid   3697 on   node1 device  0 [..] NVIDIA H200" */
-static void take_device(struct parser *p, const struct import_tokens *t)
-{
-	size_t i = 0;
-
-	while (i + 1 < t->n && strcmp(t->at[i], "on") != 0) {
-		i++;
-	}
-	if (i + 1 < t->n) {
-		p->devices++;
-		if (json_object_size(p->hosts) < HOSTS_MAX) {
-			json_object_set_new_nocheck(p->hosts, t->at[i + 1],
-						    json_true());
-		}
-	}
-}
-
 static void forget(struct parser *p)
 {
 	p->next = (struct import_head){ .ranks = RECORD_NONE,
@@ -523,6 +506,7 @@ static bool take_fact(struct parser *p, const char *body,
 {
 	static const char warmup[] = "warmup iters:";
 	const char *at = strstr(body, warmup);
+	size_t i = 0;
 
 	if (t->n == 0) {
 		return true;
@@ -544,7 +528,15 @@ static bool take_fact(struct parser *p, const char *body,
 			 (long long)number_after(body, "nelem_per_send="));
 		STR_COPY(p->next.settings, body);
 	} else if (str_starts(body, "Rank") && strstr(body, " on ")) {
-		take_device(p, t);
+		/* "Rank  0 Group  0 Pid   3697 on   node1 device  0 [..]" */
+		while (i + 1 < t->n && strcmp(t->at[i], "on") != 0) {
+			i++;
+		}
+		p->devices += i + 1 < t->n;
+		if (i + 1 < t->n && json_object_size(p->hosts) < HOSTS_MAX) {
+			json_object_set_new_nocheck(p->hosts, t->at[i + 1],
+						    json_true());
+		}
 	} else if (str_starts(body, "Using devices")) {
 		json_object_clear(p->hosts);
 		p->devices = 0;
