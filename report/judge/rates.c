@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Find parts that fail sometimes, by their failure rates. */
+/*
+ * Findings about parts that fail sometimes, too rarely to show in a single
+ * pair: found by their failure rates.  They explain the failures of their
+ * tests, whether these passed when repeated or were not repeated.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +56,6 @@ struct rates_work {
 	struct rates rates;
 };
 
-/** The evidence for part number @id against all others. */
-struct weight {
-	double nats;		/* of the likelihood ratio */
-	double chance;		/* logarithm of the probability of as many
-				 * failures at the rate of the others */
-};
-
 bool rates_failed(const struct run *run, size_t at)
 {
 	const struct cell *c = &run->cells[at];
@@ -66,7 +63,8 @@ bool rates_failed(const struct run *run, size_t at)
 	return cells_failed(c->class) || (c->flaky && run_good(c->class));
 }
 
-static void count(struct rates_work *w, size_t at, struct count by)
+/** Adds the test of the cell at @at, or with @by = -1 removes it. */
+static void count(struct rates_work *w, size_t at, bool failed, uint32_t by)
 {
 	size_t ids[PART_INDEX_CELL_MAX];
 	int k;
@@ -74,23 +72,34 @@ static void count(struct rates_work *w, size_t at, struct count by)
 	if (w->out[at] || !run_measured(w->run->cells[at].class)) {
 		return;
 	}
-	w->all.tests += by.tests;
-	w->all.failed += by.failed;
+	w->all.tests += by;
+	w->all.failed += failed ? by : 0;
 	k = part_index_cell(&w->index, run_src(w->run, at),
 			    run_dst(w->run, at), ids);
 	for (int i = 0; i < k; i++) {
-		w->of[ids[i]].tests += by.tests;
-		w->of[ids[i]].failed += by.failed;
+		w->of[ids[i]].tests += by;
+		w->of[ids[i]].failed += failed ? by : 0;
 	}
 }
 
-static void count_cell(struct rates_work *w, size_t at, uint32_t by)
+/** Adds all tests of @p, or with @by = -1 removes them: first ones, and those
+ *  of the follow-up that do not repeat a failed one. */
+static void count_all(struct rates_work *w, const struct part *p, uint32_t by)
 {
-	if (!follow_has(w->run, at)) {
-		count(w, at, (struct count){
-			.tests = by,
-			.failed = rates_failed(w->run, at) ? by : 0,
-		});
+	for (size_t i = 0; i < w->run->n_follow; i++) {
+		const struct run_follow *f = &w->run->follow[i];
+		unsigned class = cells_class_of(f->outcome);
+
+		if (part_touches_at(w->run, p, f->at) && run_measured(class) &&
+		    (follow_has(w->run, f->at) ||
+		     !rates_failed(w->run, f->at))) {
+			count(w, f->at, cells_failed(class), by);
+		}
+	}
+	part_foreach_cell(w->run, p, at) {
+		if (!follow_has(w->run, at)) {
+			count(w, at, rates_failed(w->run, at), by);
+		}
 	}
 }
 
@@ -100,21 +109,6 @@ static bool failed_later(const struct rates_work *w, const struct run_follow *f)
 	return !w->out[f->at] && cells_failed(cells_class_of(f->outcome)) &&
 	       run_good(w->run->cells[f->at].class) &&
 	       !rates_failed(w->run, f->at);
-}
-
-/** Tests of the follow-up count as first ones do. */
-static void count_follow(struct rates_work *w, size_t i, uint32_t by)
-{
-	const struct run_follow *f = &w->run->follow[i];
-	unsigned class = cells_class_of(f->outcome);
-
-	/* counts like a first test, and does not repeat a failed one */
-	if (run_measured(cells_class_of(f->outcome)) &&
-	    (follow_has(w->run, f->at) || !rates_failed(w->run, f->at))) {
-		count(w, f->at, (struct count){
-			.tests = by, .failed = cells_failed(class) ? by : 0,
-		});
-	}
 }
 
 /** Logarithm of the likelihood of @k of @n at @rate. */
@@ -130,26 +124,28 @@ static double rate_of(const struct count *c)
 		    (double)c->failed / c->tests : 0);
 }
 
-static struct weight weigh(const struct rates_work *w, size_t id)
+/** Returns the evidence for part number @id against all others: the logarithm
+ *  of the likelihood ratio.  @chance is the logarithm of the probability of as
+ *  many failures at the rate of the others. */
+static double weigh(const struct rates_work *w, size_t id, double *chance)
 {
 	const struct count *c = &w->of[id], *all = &w->all;
 	const struct count rest = { .failed = all->failed - c->failed,
 				    .tests = all->tests - c->tests };
 	double usual = rate_of(&rest), k = c->failed, n = c->tests;
 
+	*chance = 0;
 	/* most parts have not failed; cables that are exchanged are so at all
 	 * times */
 	if (c->failed < LEAST_FAILED || rest.tests == 0 ||
 	    k <= 2 * usual * n ||
 	    part_index_part(&w->index, id).kind == PART_CABLE_SWAP) {
-		return (struct weight){ .nats = 0 };
+		return 0;
 	}
-	return (struct weight){
-		.nats = likelihood(k, n, k / n) +
-			likelihood(rest.failed, rest.tests, usual) -
-			likelihood(all->failed, all->tests, rate_of(all)),
-		.chance = stats_log_tail(k, n, usual),
-	};
+	*chance = stats_log_tail(k, n, usual);
+	return likelihood(k, n, k / n) +
+	       likelihood(rest.failed, rest.tests, usual) -
+	       likelihood(all->failed, all->tests, rate_of(all));
 }
 
 /** Returns the evidence for a part, @nats, less the cost of its name. */
@@ -160,47 +156,6 @@ static double score(const struct rates_work *w, size_t id, double nats)
 
 	return nats - log((double)(first[1] - first[0])) -
 	       (p.direction == PART_BOTH ? 0 : DIRECTION_NATS);
-}
-
-static size_t best_of(const struct rates_work *w, struct weight *best)
-{
-	size_t found = SIZE_MAX;
-	double most = 0;
-
-	for (size_t id = 0; id < w->index.n; id++) {
-		struct weight x = weigh(w, id);
-		double s = x.nats > 0 ? score(w, id, x.nats) : 0;
-
-		if (s > most) {
-			most = s;
-			*best = x;
-			found = id;
-		}
-	}
-	return found;
-}
-
-/** Returns the number of pairs of @p that failed only in the follow-up, counted
- *  up to LEAST_FAILED. */
-static size_t later_pairs(const struct rates_work *w, const struct part *p)
-{
-	const struct run *run = w->run;
-	size_t pairs[LEAST_FAILED], n = 0;
-
-	for (size_t i = 0; i < run->n_follow && n < LEAST_FAILED; i++) {
-		size_t at = run->follow[i].at, back = run_back(run, at);
-		bool known = !failed_later(w, &run->follow[i]) ||
-			     !part_touches_at(run, p, at) ||
-			     (!w->out[back] && rates_failed(run, back));
-
-		for (size_t k = 0; k < n; k++) {
-			known |= pairs[k] == at || pairs[k] == back;
-		}
-		if (!known) {
-			pairs[n++] = at;
-		}
-	}
-	return n;
 }
 
 /** Returns true if so many of the @tests fail, by @rate, that the part is
@@ -217,9 +172,24 @@ static bool is_broken(double rate, size_t tests)
 static bool is_chance(const struct rates_work *w, struct rate *r)
 {
 	const struct run *run = w->run;
-	size_t later = later_pairs(w, &r->part), pairs = later, again = 0;
+	size_t later[LEAST_FAILED], n_later = 0, pairs, again = 0;
 	double rate = (double)r->failed / (double)r->tests, bad;
 
+	/* pairs that failed only in the follow-up, up to LEAST_FAILED */
+	for (size_t i = 0; i < run->n_follow && n_later < LEAST_FAILED; i++) {
+		size_t at = run->follow[i].at, back = run_back(run, at);
+		bool known = !failed_later(w, &run->follow[i]) ||
+			     !part_touches_at(run, &r->part, at) ||
+			     (!w->out[back] && rates_failed(run, back));
+
+		for (size_t k = 0; k < n_later; k++) {
+			known |= later[k] == at || later[k] == back;
+		}
+		if (!known) {
+			later[n_later++] = at;
+		}
+	}
+	pairs = n_later;
 	for (size_t i = 0; i < w->n_failed; i++) {
 		size_t at = w->failed[i], back = run_back(run, at);
 		const struct cell *c = &run->cells[at];
@@ -244,44 +214,40 @@ static bool is_chance(const struct rates_work *w, struct rate *r)
 	}
 	bad = (double)again - (double)r->passed;
 	return !is_broken(rate, r->tests) && pairs >= LEAST_FAILED &&
-	       r->passed + later > 0 &&
+	       r->passed + n_later > 0 &&
 	       (bad <= rate * (double)again ||
 		stats_log_tail(bad, (double)again, rate) > log(ALPHA_AGAIN));
 }
 
-/** Returns true if @p has most of the failed tests of @than, and the
- *  reverse. */
-static bool is_like(const struct rates_work *w, const struct part *p,
-		    const struct part *than)
+/** Adds to @r the parts with nearly as much evidence, if they have most of the
+ *  failed tests of @r and the reverse. */
+static int add_others(const struct rates_work *w, size_t id, struct rate *r)
 {
-	size_t both = 0, one = 0;
-
-	for (size_t i = 0; i < w->n_failed; i++) {
-		size_t at = w->failed[i];
-		bool a = !w->out[at] && part_touches_at(w->run, p, at);
-		bool b = !w->out[at] && part_touches_at(w->run, than, at);
-
-		both += a && b;
-		one += a || b;
-	}
-	return (double)both >= OR_SHARE * (double)one;
-}
-
-static int add_others(const struct rates_work *w, size_t id, double nats,
-		      struct rate *r)
-{
-	double least = score(w, id, nats) - OR_NATS;
+	double least = score(w, id, r->nats) - OR_NATS, chance;
 
 	for (size_t i = 0; i < w->index.n; i++) {
-		struct weight x = weigh(w, i);
+		double nats = weigh(w, i, &chance);
+		size_t both = 0, one = 0;
 		struct part p;
 
-		if (x.nats <= 0 || score(w, i, x.nats) < least) {
+		if (nats <= 0 || score(w, i, nats) < least) {
 			continue;
 		}
 		p = part_index_part(&w->index, i);
-		if (!part_same_place(&p, &r->part) &&
-		    is_like(w, &p, &r->part) &&
+		if (part_same_place(&p, &r->part)) {
+			continue;
+		}
+		for (size_t k = 0; k < w->n_failed; k++) {
+			size_t at = w->failed[k];
+			bool a = !w->out[at] &&
+				 part_touches_at(w->run, &p, at);
+			bool b = !w->out[at] &&
+				 part_touches_at(w->run, &r->part, at);
+
+			both += a && b;
+			one += a || b;
+		}
+		if ((double)both >= OR_SHARE * (double)one &&
 		    !grow_add(&r->or_parts, &r->n_or, &p, sizeof(p))) {
 			return -1;
 		}
@@ -289,37 +255,42 @@ static int add_others(const struct rates_work *w, size_t id, double nats,
 	return 0;
 }
 
-/** Takes the next part that stands out, if any; adds it to the list if it fails
- *  by chance. */
+/** Takes the part with the highest score, if it stands out; adds it to the list
+ *  if it fails by chance. */
 static int next(struct rates_work *w, bool *any)
 {
-	struct weight x = { 0 };
-	size_t id = best_of(w, &x);
+	size_t id = SIZE_MAX;
+	double most = 0, chance = 0;
 	struct rate r = { 0 };
 
-	*any = id != SIZE_MAX && x.nats >= LEAST_NATS &&
-	       x.chance + log((double)w->index.n) <= log(ALPHA);
+	for (size_t i = 0; i < w->index.n; i++) {
+		double tail, nats = weigh(w, i, &tail);
+		double s = nats > 0 ? score(w, i, nats) : 0;
+
+		if (s > most) {
+			most = s;
+			id = i;
+			r.nats = nats;
+			chance = tail;
+		}
+	}
+	*any = id != SIZE_MAX && r.nats >= LEAST_NATS &&
+	       chance + log((double)w->index.n) <= log(ALPHA);
 	if (!*any) {
 		return 0;
 	}
 	r.part = part_index_part(&w->index, id);
 	r.failed = w->of[id].failed;
 	r.tests = w->of[id].tests;
-	r.nats = x.nats;
 	if (is_chance(w, &r) &&
-	    (add_others(w, id, x.nats, &r) < 0 ||
+	    (add_others(w, id, &r) < 0 ||
 	     !grow_add(&w->rates.list, &w->rates.n, &r, sizeof(r)))) {
 		free(r.or_parts);
 		return -1;
 	}
 	/* its cells are explained, and count no more */
-	for (size_t i = 0; i < w->run->n_follow; i++) {
-		if (part_touches_at(w->run, &r.part, w->run->follow[i].at)) {
-			count_follow(w, i, (uint32_t)-1);
-		}
-	}
+	count_all(w, &r.part, (uint32_t)-1);
 	part_foreach_cell(w->run, &r.part, at) {
-		count_cell(w, at, (uint32_t)-1);
 		w->out[at] = 1;
 	}
 	return 0;
@@ -370,45 +341,16 @@ static int take_broken(struct rates_work *w)
 	return rc;
 }
 
-static int list_failed(struct rates_work *w, const uint8_t *skip)
-{
-	bool passed = false;
-
-	run_foreach_cell(w->run, at) {
-		uint32_t place = (uint32_t)at;
-
-		w->out[at] = skip && (skip[at] & EXPLAINED);
-		if (w->out[at] || !rates_failed(w->run, at)) {
-			continue;
-		}
-		passed |= w->run->cells[at].flaky != 0;
-		if (!grow_add(&w->failed, &w->n_failed, &place,
-			      sizeof(place))) {
-			return -1;
-		}
-	}
-	for (size_t i = 0; i < w->run->n_follow && !passed; i++) {
-		passed = failed_later(w, &w->run->follow[i]);
-	}
-	/* what never passes at another time fails for a reason */
-	w->n_failed = passed ? w->n_failed : 0;
-	return 0;
-}
-
 static int find(struct rates_work *w)
 {
+	const struct part all = part_of_kind(PART_CONFIG);
 	struct rates *r = &w->rates;
 	bool any = true;
 
 	if (take_broken(w) < 0) {
 		return -1;
 	}
-	run_foreach_cell(w->run, at) {
-		count_cell(w, at, 1);
-	}
-	for (size_t i = 0; i < w->run->n_follow; i++) {
-		count_follow(w, i, 1);
-	}
+	count_all(w, &all, 1);
 	for (int i = 0; i < MOST_PARTS && any; i++) {
 		if (next(w, &any) < 0) {
 			return -1;
@@ -438,9 +380,24 @@ int rates_find(const struct run *run, const uint8_t *skip, struct rates *out)
 {
 	struct rates_work w = { .run = run,
 				.out = malloc(run_n_cells(run) + 1) };
-	int rc = w.out ? list_failed(&w, skip) : -1;
-	size_t failed = w.n_failed;	/* with those of the follow-up */
+	bool passed = false;
+	int rc = w.out ? 0 : -1;
+	size_t failed;		/* with those of the follow-up */
 
+	for (uint32_t at = 0; rc == 0 && at < run_n_cells(run); at++) {
+		w.out[at] = skip && (skip[at] & EXPLAINED);
+		if (!w.out[at] && rates_failed(run, at)) {
+			passed |= run->cells[at].flaky != 0;
+			rc = grow_add(&w.failed, &w.n_failed, &at,
+				      sizeof(at)) ? 0 : -1;
+		}
+	}
+	for (size_t i = 0; rc == 0 && i < run->n_follow && !passed; i++) {
+		passed = failed_later(&w, &run->follow[i]);
+	}
+	/* what never passes at another time fails for a reason */
+	w.n_failed = passed ? w.n_failed : 0;
+	failed = w.n_failed;
 	for (size_t i = 0; rc == 0 && failed > 0 && i < run->n_follow; i++) {
 		failed += failed_later(&w, &run->follow[i]);
 	}
@@ -468,4 +425,142 @@ void rates_release(struct rates *r)
 	free(r->list);
 	free(r->rest);
 	*r = (struct rates){ 0 };
+}
+
+/* ---- findings ------------------------------------------------------------ */
+
+/** Maximum lone failures that are listed one by one. */
+#define MOST_LONE 10
+
+/** "12 of 240 tests (5 %)" */
+static void add_share(struct finding *f, size_t failed, size_t tests)
+{
+	finding_more(f, "%zu of %zu tests (%.2g %%)", failed, tests,
+		     100 * (double)failed / (double)(tests ? tests : 1));
+}
+
+static void add_fate(struct finding *f, size_t failed, size_t passed)
+{
+	if (passed == failed) {
+		finding_more(f, ", all passed when retried");
+	} else {
+		finding_more(f, ", %zu passed when retried", passed);
+	}
+}
+
+/** Marks the failure of the cell at @at as explained; its speed is judged
+ *  separately. */
+static void explain(const struct run *run, uint8_t *explained, size_t at)
+{
+	explained[at] |= EXPLAINED_FLAKY;
+	if (cells_failed(run->cells[at].class)) {
+		explained[at] |= EXPLAINED;
+	}
+}
+
+static struct finding *add_rate(const struct run *run, const struct part *p,
+				const uint8_t *explained, struct verdict *v)
+{
+	struct finding *f = finding_add(v, part_shown(run, p), "");
+	struct witness w;
+
+	witness_hear(run, p, ABOUT_RATE, explained, f, &w);
+	STR_COPY(f->code, w.code);
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		f->explained += w.bad[c];
+	}
+	f->fail = w.corrupted + w.bad[CELL_FAIL] + w.bad[CELL_TIMEOUT] +
+		  w.bad[CELL_CORRUPT] > 0;
+	return f;
+}
+
+/** Many that have nothing in common are one finding. */
+static void add_scatter(const struct run *run, const struct rates *all,
+			enum path_class path, uint8_t *explained,
+			struct verdict *v)
+{
+	struct part p = part_of_path(path);
+	size_t failed = 0, good = 0;
+	struct finding *f;
+
+	for (size_t i = 0; i < all->n_rest; i++) {
+		const struct cell *c = &run->cells[all->rest[i]];
+
+		failed += c->path == path;
+		good += c->path == path && run_good(c->class);
+	}
+	if (failed <= MOST_LONE) {
+		return;
+	}
+	f = add_rate(run, &p, explained, v);
+	f->scatter = true;
+	f->explained = failed;
+	add_share(f, failed, f->cells);
+	finding_more(f, " %s failed", run_path_words(path));
+	add_fate(f, failed, good);
+	finding_more(f, "; no part fails more often than the others");
+	for (size_t i = 0; i < all->n_rest; i++) {
+		if (run->cells[all->rest[i]].path == path) {
+			explain(run, explained, all->rest[i]);
+		}
+	}
+}
+
+void rate_findings(const struct run *run, uint8_t *explained,
+		   struct verdict *v)
+{
+	struct rates all;
+
+	if (run->mesh) {
+		return;
+	}
+	if (rates_find(run, explained, &all) < 0) {
+		v->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < all.n; i++) {
+		const struct rate *r = &all.list[i];
+		struct finding *f = add_rate(run, &r->part, explained, v);
+
+		f->judged = r->tests;
+		for (size_t k = 0; k < r->n_or; k++) {
+			struct part p = part_shown(run, &r->or_parts[k]);
+
+			if (part_compare(&p, &f->part) != 0) {
+				finding_add_or(f, &p);
+			}
+		}
+		finding_more(f, "%s fails now and then: ",
+			     PART_NAME(run, &f->part));
+		add_share(f, f->explained, f->cells);
+		if (r->again > 0) {
+			finding_more(f, " and %zu of %zu made again by the "
+				     "follow-up", r->again_failed, r->again);
+		}
+		add_fate(f, f->explained, r->passed);
+		finding_more(f, "; elsewhere ");
+		add_share(f, all.n_rest, all.tests);
+		finding_more_or(run, f);
+		finding_add_evidence(f, "likelihood ratio 10^%.0f",
+				     floor(r->nats / log(10)));
+		part_foreach_cell(run, &r->part, at) {
+			if (rates_failed(run, at)) {
+				explain(run, explained, at);
+			}
+		}
+	}
+	/* if most repeated tests passed, the failures are scatter: no part is
+	 * to blame */
+	for (int path = 0; path < PATH_CLASSES && 2 * all.passed > all.again;
+	     path++) {
+		add_scatter(run, &all, (enum path_class)path, explained, v);
+	}
+	/* the few that passed when retried, beside a part that fails more
+	 * often */
+	for (size_t i = 0; all.n > 0 && i < all.n_rest; i++) {
+		if (run_good(run->cells[all.rest[i]].class)) {
+			explained[all.rest[i]] |= EXPLAINED_FLAKY;
+		}
+	}
+	rates_release(&all);
 }
