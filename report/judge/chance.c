@@ -18,8 +18,8 @@ struct tests {
 	size_t below, below_twice;	/* what their lines carry, and again */
 };
 
-/** The slow tests of @p that the follow-up made again. */
-static struct tests look(const struct run *run, const struct part *p)
+/** Counts the slow tests of @p that the follow-up made again. */
+static struct tests count_again(const struct run *run, const struct part *p)
 {
 	struct tests a = { 0 };
 
@@ -40,42 +40,46 @@ static struct tests look(const struct run *run, const struct part *p)
 	return a;
 }
 
-bool again_doubts(const struct run *run, const struct cause *c)
+/** Returns true if most of enough repeated tests passed. */
+static bool is_refuted(const struct tests *t)
 {
-	struct tests a = look(run, &c->part);
-
-	return c->explained < c->cells && a.again >= AGAIN_TESTS &&
-	       2 * a.twice < a.again;
+	return t->again >= AGAIN_TESTS && 2 * t->twice < t->again;
 }
 
-bool again_refutes(const struct run *run, const struct cause *c)
+bool again_doubts(const struct run *run, const struct cause *c)
+{
+	struct tests t = count_again(run, &c->part);
+
+	return c->explained < c->cells && is_refuted(&t);
+}
+
+void again_tell(const struct run *run, const struct part *p, struct finding *f)
+{
+	struct tests t = count_again(run, p);
+
+	if (t.again >= AGAIN_TESTS) {
+		finding_add_evidence(f, "%sconfirmed by the follow-up: %zu of "
+				     "%zu slow tests were slow again",
+				     is_refuted(&t) ? "not " : "", t.twice,
+				     t.again);
+	}
+}
+
+bool again_collided(const struct run *run, const struct cause *c,
+		    struct verdict *v)
 {
 	const unsigned inter = KIND(FABRIC_PATH) | KIND(LEAF_PAIR) |
 			       KIND(SWITCH) | KIND(RAIL_LEAF) | KIND(RAIL) |
 			       KIND(NODE_NETWORK) | KIND(NODE_PAIR) |
 			       KIND(SOCKET) | KIND(NIC);
+	struct tests a;
+	struct finding *f;
 
-	return part_is(&c->part, inter) && again_doubts(run, c);
-}
-
-void again_tell(const struct run *run, const struct part *p, struct finding *f)
-{
-	struct tests a = look(run, p);
-
-	if (a.again >= AGAIN_TESTS) {
-		finding_add_evidence(f, "%sconfirmed by the follow-up: %zu of "
-				     "%zu slow tests were slow again",
-				     2 * a.twice < a.again ? "not " : "",
-				     a.twice, a.again);
+	if (!part_is(&c->part, inter) || !again_doubts(run, c)) {
+		return false;
 	}
-}
-
-void again_collided(const struct run *run, const struct cause *c,
-		    struct verdict *v)
-{
-	struct tests a = look(run, &c->part);
-	struct finding *f = verdict_find(v, NULL, COLLISIONS);
-
+	a = count_again(run, &c->part);
+	f = verdict_find(v, NULL, COLLISIONS);
 	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
 	f->cells = part_tests(run, &f->part, NULL);
 	f->explained += c->explained;
@@ -86,60 +90,10 @@ void again_collided(const struct run *run, const struct cause *c,
 			     "follow-up made again %zu passed",
 			     PART_NAME(run, &c->part), c->explained, c->cells,
 			     a.again, a.again - a.twice);
+	return true;
 }
 
-/* ---- odd ----------------------------------------------------------------- */
 
-/** Returns which one of @n counts is @all; -1 if none or several are. */
-static int only_one(const size_t *counts, int n, size_t all)
-{
-	int found = -1;
-
-	for (int i = 0; i < n; i++) {
-		if (counts[i] == all && found >= 0) {
-			return -1;
-		}
-		found = counts[i] == all ? i : found;
-	}
-	return found;
-}
-
-struct finding *odd_find(const struct run *run,
-			 bool (*is)(const void *user, size_t at),
-			 const void *user, struct verdict *v)
-{
-	size_t *at_rank = calloc((size_t)(run->n_ranks + run->n_nodes) + 1,
-				 sizeof(*at_rank));
-	size_t *at_node = at_rank ? at_rank + run->n_ranks : NULL;
-	size_t n = 0, first = 0;
-	struct finding *f = NULL;
-	int rank, node;
-
-	v->failed |= !at_rank;
-	for (size_t at = 0; at_rank && at < run_n_cells(run); at++) {
-		int s = run_src(run, at), d = run_dst(run, at);
-		int from = run->ranks[s].node, to = run->ranks[d].node;
-
-		if (is(user, at)) {
-			first = n++ == 0 ? at : first;
-			at_rank[s]++;
-			at_rank[d]++;
-			at_node[from]++;
-			at_node[to] += to != from;
-		}
-	}
-	if (n > 0) {
-		rank = only_one(at_rank, run->n_ranks, n);
-		node = only_one(at_node, run->n_nodes, n);
-		f = finding_add(v, rank < 0 ? part_at(PART_CONFIG, node, -1) :
-				part_at(PART_CONFIG, run->ranks[rank].node,
-					run->ranks[rank].gpu), "");
-		f->explained = n;
-		finding_set_example(run, f, first);
-	}
-	free(at_rank);
-	return f;
-}
 
 /* ---- chance -------------------------------------------------------------- */
 
@@ -191,49 +145,6 @@ static void count_slow(const struct run *run, const struct cause *c,
 	}
 }
 
-/** Returns true if no more tests of @causes are slow again than by chance.  The
- *  rate of chance comes from tests that were slow once: with few tests a slow
- *  pair would otherwise excuse itself. */
-static bool is_chance(const struct run *run, const struct causes *causes)
-{
-	struct tests t = { 0 };
-
-	run_foreach_cell(run, at) {
-		const struct cell *c = &run->cells[at];
-		bool mended = c->class == CELL_PASS && c->attempt > 1 &&
-			      !c->flaky;
-
-		t.first += run_good(c->class);
-		t.slow += mended;
-		t.again += mended;
-	}
-	for (size_t i = 0; i < causes->n; i++) {
-		if (is_lone(&causes->list[i])) {
-			count_slow(run, &causes->list[i], &t);
-		}
-	}
-	return t.again > 0 && t.slow < t.first && t.twice < t.slow &&
-	       stats_log_tail((double)t.twice, (double)t.again,
-			      (double)(t.slow - t.twice) / (double)t.first) >=
-		       log(ALPHA);
-}
-
-/** The cell of @src with node @k and the GPU number @gpu there; of a sample its
- *  @k-th, if it is of such a one.  Sets *@dst; NULL: there is none. */
-static const struct cell *like_cell(const struct run *run, int src, size_t k,
-				    int gpu, int *dst)
-{
-	size_t at = grid_first(&run->grid, src) + k;
-
-	if (!run->grid.first) {
-		*dst = run->nodes[k].first_rank + gpu;
-		return gpu < run->nodes[k].gpus ? run_cell(run, src, *dst) :
-						  NULL;
-	}
-	*dst = run_dst(run, at);
-	return run->ranks[*dst].gpu == gpu ? &run->cells[at] : NULL;
-}
-
 /** Returns the median of the class of the cell at @at without cells of @but;
  *  NAN if it has no peers.  @room has space for a value of each pair of nodes,
  *  of each pair of GPUs of two nodes, or of each cell if these are fewer. */
@@ -244,25 +155,35 @@ static double class_median(const struct run *run, size_t at,
 	const struct cluster_rank *s = &ranks[run_src(run, at)];
 	const struct cluster_rank *d = &ranks[run_dst(run, at)];
 	bool far = run->nodes[s->node].leaf != run->nodes[d->node].leaf;
+	bool sample = run->grid.first != NULL;
 	size_t n = 0;
 
 	for (int a = 0; a < run->n_nodes; a++) {
 		const struct cluster_node *x = &run->nodes[a];
-		int src = x->first_rank + s->gpu, dst;
-		size_t like = (size_t)run->n_nodes;
+		int src = x->first_rank + s->gpu;
+		size_t first = 0, like = (size_t)run->n_nodes;
 
 		if (s->gpu >= x->gpus) {
 			continue;
 		}
-		if (run->grid.first) {
-			like = grid_first(&run->grid, src + 1) -
-			       grid_first(&run->grid, src);
+		if (sample) {
+			first = grid_first(&run->grid, src);
+			like = grid_first(&run->grid, src + 1) - first;
 		}
+		/* with GPU d->gpu of each node, or of a sample each partner of
+		 * that number */
 		for (size_t k = 0; k < like; k++) {
-			const struct cell *c = like_cell(run, src, k, d->gpu,
-							 &dst);
+			int dst = sample ? run_dst(run, first + k) :
+				  run->nodes[k].first_rank + d->gpu;
+			const struct cell *c;
 
-			if (c && run_good(c->class) &&
+			if (sample ? ranks[dst].gpu != d->gpu :
+				     d->gpu >= run->nodes[k].gpus) {
+				continue;
+			}
+			c = sample ? &run->cells[first + k] :
+				     run_cell(run, src, dst);
+			if (run_good(c->class) &&
 			    c->path == run->cells[at].path &&
 			    (x->leaf != run->nodes[ranks[dst].node].leaf) ==
 				    far &&
@@ -275,78 +196,31 @@ static double class_median(const struct run *run, size_t at,
 	return n >= CELLS_SLOW_PEERS ? stats_select(room, n, n / 2) : NAN;
 }
 
-/** Returns the median of the @n values in @room as a share of the median of
- *  @path: at most 1, and 1 for too few values. */
-static double share_of(const struct run *run, unsigned path, double *room,
-		       size_t n)
+/** Returns the median of the good cells of @path from @n_src ranks (from @src
+ *  on) to @n_dst ranks, as a share of the median of all of @path: at most 1,
+ *  and 1 for too few cells. */
+static double share_of(const struct run *run, unsigned path, int src, int n_src,
+		       int dst, int n_dst, double *room)
 {
-	return n >= CELLS_SLOW_PEERS ?
-		       fmin(1, stats_select(room, n, n / 2) /
-				       run->slow[path].median_GB_s) : 1;
-}
-
-/** That from the node of one end of the cell at @at to that of the other. */
-static double way_share(const struct run *run, size_t at, double *room)
-{
-	const struct cluster_rank *ranks = run->ranks;
-	const struct cluster_node *x =
-		&run->nodes[ranks[run_src(run, at)].node];
-	const struct cluster_node *y =
-		&run->nodes[ranks[run_dst(run, at)].node];
-	const unsigned path = run->cells[at].path;
 	size_t n = 0;
 
-	for (int i = 0; i < x->gpus; i++) {
-		for (int k = 0; k < y->gpus; k++) {
-			const struct cell *c = run_cell(run, x->first_rank + i,
-							y->first_rank + k);
+	for (int i = src; i < src + n_src; i++) {
+		for (int k = dst; k < dst + n_dst; k++) {
+			const struct cell *c = run_cell(run, i, k);
 
 			if (run_good(c->class) && c->path == path) {
 				room[n++] = (double)c->bw_GB_s;
 			}
 		}
 	}
-	return share_of(run, path, room, n);
+	return n >= CELLS_SLOW_PEERS ?
+		       fmin(1, stats_select(room, n, n / 2) /
+				       run->slow[path].median_GB_s) : 1;
 }
 
-/** That of its sender, or of its receiver. */
-static double end_share(const struct run *run, size_t at, bool sender,
-			double *room)
-{
-	const unsigned path = run->cells[at].path;
-	size_t n = 0;
-
-	for (int i = 0; i < run->n_ranks; i++) {
-		const struct cell *c = sender ?
-			run_cell(run, run_src(run, at), i) :
-			run_cell(run, i, run_dst(run, at));
-
-		if (run_good(c->class) && c->path == path) {
-			room[n++] = (double)c->bw_GB_s;
-		}
-	}
-	return share_of(run, path, room, n);
-}
-
-/** Returns true if the cell is not slow, or only as slow as its class at that
- *  distance or both of its ends usually are.  Such cells are slow by design. */
-static bool is_built(const struct run *run, size_t at, double *room)
-{
-	const struct cell *c = &run->cells[at];
-	double ends, class;
-
-	if (c->class != CELL_SLOW) {
-		return true;
-	}
-	ends = end_share(run, at, true, room) *
-	       end_share(run, at, false, room) *
-	       run->slow[c->path].median_GB_s;
-	class = class_median(run, at, NULL, room) * way_share(run, at, room);
-	return (double)c->bw_GB_s >= CELLS_SLOW_RATIO * fmin(ends, class);
-}
-
-/** Returns true if all cells of @c, a lone one, are slow by design.  Removes
- *  those from its list. */
+/** Returns true if all cells of @c, a lone one, are slow by design: as slow as
+ *  their class at that distance, or as both of their ends usually are.  Removes
+ *  such cells, and those that are not slow, from its list. */
 static bool lone_is_built(const struct run *run, struct cause *c, double *room)
 {
 	uint32_t pair[2], *list;
@@ -354,7 +228,27 @@ static bool lone_is_built(const struct run *run, struct cause *c, double *room)
 
 	list = lone_cells(run, c, pair, &all);
 	for (size_t i = 0; i < all; i++) {
-		if (!is_built(run, list[i], room)) {
+		const struct cell *cell = &run->cells[list[i]];
+		int src = run_src(run, list[i]), dst = run_dst(run, list[i]);
+		const struct cluster_node *x =
+			&run->nodes[run->ranks[src].node];
+		const struct cluster_node *y =
+			&run->nodes[run->ranks[dst].node];
+		double ends, class;
+
+		if (cell->class != CELL_SLOW) {
+			continue;
+		}
+		ends = share_of(run, cell->path, src, 1, 0, run->n_ranks,
+				room) *
+		       share_of(run, cell->path, 0, run->n_ranks, dst, 1,
+				room) *
+		       run->slow[cell->path].median_GB_s;
+		class = class_median(run, list[i], NULL, room) *
+			share_of(run, cell->path, x->first_rank, x->gpus,
+				 y->first_rank, y->gpus, room);
+		if (!((double)cell->bw_GB_s >=
+		      CELLS_SLOW_RATIO * fmin(ends, class))) {
 			list[n++] = list[i];
 		}
 	}
@@ -417,11 +311,10 @@ static bool is_alike(const struct run *run, const struct cause *c,
  *  repeated. */
 static bool is_none(const struct run *run, struct cause *c, double *room)
 {
-	struct tests t = look(run, &c->part);
+	struct tests t = count_again(run, &c->part);
 
 	/* a pair that is slow twice by chance is not broken */
-	if (c->part.kind == PART_PAIR && t.again >= AGAIN_TESTS &&
-	    2 * t.twice < t.again) {
+	if (c->part.kind == PART_PAIR && is_refuted(&t)) {
 		return true;
 	}
 	if (is_lone(c)) {
@@ -452,16 +345,14 @@ static void drop(const struct run *run, struct causes *causes, double *room)
 
 int chance_drop(const struct run *run, struct causes *causes)
 {
-	size_t nodes = (size_t)run->n_nodes, gpus = 0, most;
+	size_t nodes = (size_t)run->n_nodes, gpus, most;
+	struct tests t = { 0 };
 	double *room;
 
 	if (run->mesh || causes->n == 0) {
 		return 0;
 	}
-	for (size_t i = 0; i < nodes; i++) {
-		gpus = run->nodes[i].gpus > (int)gpus ?
-			       (size_t)run->nodes[i].gpus : gpus;
-	}
+	gpus = (size_t)cluster_most_gpus(&run->cluster);
 	most = nodes * nodes + gpus * gpus;
 	most = most < run_n_cells(run) ? most : run_n_cells(run);
 	room = calloc(most + 1, sizeof(*room));
@@ -470,7 +361,27 @@ int chance_drop(const struct run *run, struct causes *causes)
 	}
 	drop(run, causes, room);
 	free(room);
-	if (is_chance(run, causes)) {
+	/* The rate of chance comes from tests that were slow once: with few
+	 * tests a slow pair would otherwise excuse itself. */
+	run_foreach_cell(run, at) {
+		const struct cell *c = &run->cells[at];
+		bool mended = c->class == CELL_PASS && c->attempt > 1 &&
+			      !c->flaky;
+
+		t.first += run_good(c->class);
+		t.slow += mended;
+		t.again += mended;
+	}
+	for (size_t i = 0; i < causes->n; i++) {
+		if (is_lone(&causes->list[i])) {
+			count_slow(run, &causes->list[i], &t);
+		}
+	}
+	/* no more tests are slow again than by chance */
+	if (t.again > 0 && t.slow < t.first && t.twice < t.slow &&
+	    stats_log_tail((double)t.twice, (double)t.again,
+			   (double)(t.slow - t.twice) / (double)t.first) >=
+		    log(ALPHA)) {
 		drop(run, causes, NULL);
 	}
 	return 0;

@@ -276,28 +276,15 @@ int chance_drop(const struct run *run, struct causes *causes);
 /** Returns true if most slow tests of @c passed when repeated, while others of
  *  its tests were good all the time.  Then the fault is not proved. */
 bool again_doubts(const struct run *run, const struct cause *c);
-/**
- * The same for parts between nodes only: flows that meet in the network are no
- * part's fault.  A part inside a node may sometimes be slow by itself.
- */
-bool again_refutes(const struct run *run, const struct cause *c);
-/** A line of evidence to @f, what the follow-up says of @p, if it does. */
+/** Adds a line of evidence to @f: what the follow-up says of @p, if it does. */
 void again_tell(const struct run *run, const struct part *p,
 		struct finding *f);
-/** The slow tests of @c, which is refuted, are of flows that met: a warning of
- *  the network as a whole, one for all of these. */
-void again_collided(const struct run *run, const struct cause *c,
+/** Returns true if the follow-up refutes @c, a part between nodes: its slow
+ *  tests are of flows that met in the network, which is no part's fault.  A
+ *  part inside a node may sometimes be slow by itself.  Adds one warning of the
+ *  network as a whole for all such parts. */
+bool again_collided(const struct run *run, const struct cause *c,
 		    struct verdict *v);
-
-/* ---- odd ----------------------------------------------------------------- */
-
-/** Adds a finding, without code and text, about the set-up of the place that
- *  all cells with @is have in common: one GPU, else one node, else all.  Its
- *  example is the first of them, and all of them are explained.  NULL: there
- *  are none. */
-struct finding *odd_find(const struct run *run,
-			 bool (*is)(const void *user, size_t at),
-			 const void *user, struct verdict *v);
 
 /* ---- leaves -------------------------------------------------------------- */
 

@@ -67,35 +67,6 @@ static void take_setting(struct node_net *n, const struct fact_row *f)
 	}
 }
 
-/** Takes a fact about the NCCL network of a rank. */
-static void take_rank(struct node_net *n, const struct fact_row *f)
-{
-	if (strcmp(f->fact, "network") == 0 && !n->network) {
-		n->network = f->value;
-	} else if (strcmp(f->fact, "network_nic") == 0 && !n->socket[0]) {
-		STR_COPY(n->socket, f->value);
-		n->socket[strcspn(n->socket, "+")] = '\0';
-	} else if (strcmp(f->fact, "network_why") == 0 && !n->why[0]) {
-		n->why = f->value;
-	}
-}
-
-/** "gpu3-mlx5_0 link PIX" */
-static void take_link(struct nets *x, int node, const struct fact_row *f)
-{
-	const struct cluster_node *n = &x->run->nodes[node];
-	enum link link = strcmp(f->value, "PIX") == 0 ? LINK_PIX :
-			 strcmp(f->value, "PXB") == 0 ? LINK_PXB : LINK_FAR;
-	char nic[64];
-	int gpu;
-
-	if (sscanf(f->scope, "gpu%4d-%63s", &gpu, nic) == 2 && gpu >= 0 &&
-	    gpu < n->gpus && !str_starts(nic, "gpu") &&
-	    link > x->near[n->first_rank + gpu]) {
-		x->near[n->first_rank + gpu] = link;
-	}
-}
-
 /** A port and its facts, which are contiguous. */
 struct port_read {
 	int node;
@@ -128,14 +99,6 @@ static bool is_meant(const struct nets *x, int node, const char *name)
 	       (!hca || port_matches(hca->value, name));
 }
 
-/** NCCL takes the address at index 0 unless one of its family comes behind, and
- *  that is IPv4. */
-static bool takes_link(const char *kinds)
-{
-	return str_starts(kinds, "0:link") && strstr(kinds, ":IPv6") &&
-	       !strstr(kinds, ":IPv4");
-}
-
 static void take_port(struct nets *x, struct port_read *p,
 		      const struct fact_row *f)
 {
@@ -149,8 +112,11 @@ static void take_port(struct nets *x, struct port_read *p,
 	} else if (strcmp(f->fact, "link_layer") == 0) {
 		p->efa = strcmp(f->value, "InfiniBand") != 0 &&
 			 strcmp(f->value, "Ethernet") != 0;
+	/* NCCL takes the address at index 0 unless one of its family comes
+	 * after it, and that is IPv4 */
 	} else if (strcmp(f->fact, "gid_kinds") == 0 && p->active &&
-		   takes_link(f->value) &&
+		   str_starts(f->value, "0:link") &&
+		   strstr(f->value, ":IPv6") && !strstr(f->value, ":IPv4") &&
 		   (n->hca || nic_names(x, p->node)) &&
 		   is_meant(x, p->node, p->name)) {
 		if (n->by_link++ == 0) {
@@ -165,6 +131,37 @@ static void take_port(struct nets *x, struct port_read *p,
 			*r = (struct rdma){ .GB_s = GB_s, .efa = p->efa };
 			STR_COPY(r->name, p->name);
 		}
+	}
+}
+
+/** Takes what the fact @f says of the network of its node. */
+static void take_fact(struct nets *x, int node, const struct fact_row *f)
+{
+	struct node_net *n = &x->nodes[node];
+	const struct cluster_node *c = &x->run->nodes[node];
+	enum link link = strcmp(f->value, "PIX") == 0 ? LINK_PIX :
+			 strcmp(f->value, "PXB") == 0 ? LINK_PXB : LINK_FAR;
+	char nic[64];
+	int gpu;
+
+	if (strcmp(f->scope, "node") == 0) {
+		take_setting(n, f);
+	} else if (run_number_in(f->scope, "gpu") >= 0) {
+		if (strcmp(f->fact, "network") == 0 && !n->network) {
+			n->network = f->value;
+		} else if (strcmp(f->fact, "network_nic") == 0 &&
+			   !n->socket[0]) {
+			STR_COPY(n->socket, f->value);
+			n->socket[strcspn(n->socket, "+")] = '\0';
+		} else if (strcmp(f->fact, "network_why") == 0 && !n->why[0]) {
+			n->why = f->value;
+		}
+	/* "gpu3-mlx5_0 link PIX" */
+	} else if (strcmp(f->fact, "link") == 0 &&
+		   sscanf(f->scope, "gpu%4d-%63s", &gpu, nic) == 2 &&
+		   gpu >= 0 && gpu < c->gpus && !str_starts(nic, "gpu") &&
+		   link > x->near[c->first_rank + gpu]) {
+		x->near[c->first_rank + gpu] = link;
 	}
 }
 
@@ -184,27 +181,34 @@ static void read_facts(struct nets *x)
 			STR_COPY(port.name, f->scope);
 		}
 		take_port(x, &port, f);
-		if (strcmp(f->scope, "node") == 0) {
-			take_setting(&x->nodes[node], f);
-		} else if (run_number_in(f->scope, "gpu") >= 0) {
-			take_rank(&x->nodes[node], f);
-		} else if (strcmp(f->fact, "link") == 0) {
-			take_link(x, node, f);
-		}
+		take_fact(x, node, f);
 	}
 }
 
-/** How fast the interfaces are; IPoIB takes from the port what RDMA would. */
-static void read_sockets(struct nets *x)
+/** Reads facts that need the others: the rates of the interfaces that NCCL
+ *  uses (IPoIB takes from the port what RDMA would), and GPUs that no NIC can
+ *  read, whatever the driver. */
+static void read_late_facts(struct nets *x)
 {
 	int node = -1;
 
 	run_foreach_fact(x->run, f) {
+		int gpu = run_number_in(f->scope, "gpu");
 		struct node_net *n;
 
 		node = run_find_node(x->run, f->node, node);
-		n = node < 0 ? NULL : &x->nodes[node];
-		if (!n || !n->socket[0] || strcmp(f->scope, n->socket) != 0) {
+		if (node < 0) {
+			continue;
+		}
+		n = &x->nodes[node];
+		if (gpu >= 0 && gpu < x->run->nodes[node].gpus &&
+		    strcmp(f->fact, "name") == 0 &&
+		    (strstr(f->value, "GeForce") ||
+		     strstr(f->value, "TITAN"))) {
+			x->near[x->run->nodes[node].first_rank + gpu] =
+				LINK_FAR;
+		}
+		if (!n->socket[0] || strcmp(f->scope, n->socket) != 0) {
 			continue;
 		}
 		if (strcmp(f->fact, "ipoib") == 0) {
@@ -212,23 +216,6 @@ static void read_sockets(struct nets *x)
 		} else if (strcmp(f->fact, "line_rate") == 0 &&
 			   isnan(n->socket_GB_s)) {
 			n->socket_GB_s = strtod(f->value, NULL);
-		}
-	}
-}
-
-/** GPUs that no NIC can read, whatever the driver. */
-static void leave_out_toys(struct nets *x)
-{
-	run_foreach_fact(x->run, f) {
-		int gpu = run_number_in(f->scope, "gpu");
-		int node = gpu >= 0 && strcmp(f->fact, "name") == 0 &&
-					   (strstr(f->value, "GeForce") ||
-					    strstr(f->value, "TITAN")) ?
-				   run_find_node(x->run, f->node, -1) : -1;
-
-		if (node >= 0 && gpu < x->run->nodes[node].gpus) {
-			x->near[x->run->nodes[node].first_rank + gpu] =
-				LINK_FAR;
 		}
 	}
 }
@@ -272,8 +259,7 @@ static int nets_init(const struct run *run, struct nets *x)
 			n->set = n->set ? n->set : n->hca;
 		}
 	}
-	read_sockets(x);
-	leave_out_toys(x);
+	read_late_facts(x);
 	return 0;
 }
 
@@ -281,6 +267,63 @@ static void nets_release(struct nets *x)
 {
 	free(x->nodes);
 	free(x->near);
+}
+
+/* ---- odd ----------------------------------------------------------------- */
+
+/** Returns which one of @n counts is @all; -1 if none or several are. */
+static int only_one(const size_t *counts, int n, size_t all)
+{
+	int found = -1;
+
+	for (int i = 0; i < n; i++) {
+		if (counts[i] == all && found >= 0) {
+			return -1;
+		}
+		found = counts[i] == all ? i : found;
+	}
+	return found;
+}
+
+/** Adds a finding, without code and text, about the set-up of the place that
+ *  all cells with @is have in common: one GPU, else one node, else all.  Its
+ *  example is the first of them, and all of them are explained.  NULL: there
+ *  are none. */
+static struct finding *odd_find(const struct run *run,
+				bool (*is)(const void *user, size_t at),
+				const void *user, struct verdict *v)
+{
+	size_t *at_rank = calloc((size_t)(run->n_ranks + run->n_nodes) + 1,
+				 sizeof(*at_rank));
+	size_t *at_node = at_rank ? at_rank + run->n_ranks : NULL;
+	size_t n = 0, first = 0;
+	struct finding *f = NULL;
+	int rank, node;
+
+	v->failed |= !at_rank;
+	for (size_t at = 0; at_rank && at < run_n_cells(run); at++) {
+		int s = run_src(run, at), d = run_dst(run, at);
+		int from = run->ranks[s].node, to = run->ranks[d].node;
+
+		if (is(user, at)) {
+			first = n++ == 0 ? at : first;
+			at_rank[s]++;
+			at_rank[d]++;
+			at_node[from]++;
+			at_node[to] += to != from;
+		}
+	}
+	if (n > 0) {
+		rank = only_one(at_rank, run->n_ranks, n);
+		node = only_one(at_node, run->n_nodes, n);
+		f = finding_add(v, rank < 0 ? part_at(PART_CONFIG, node, -1) :
+				part_at(PART_CONFIG, run->ranks[rank].node,
+					run->ranks[rank].gpu), "");
+		f->explained = n;
+		finding_set_example(run, f, first);
+	}
+	free(at_rank);
+	return f;
 }
 
 /* ---- config findings ----------------------------------------------------- */
@@ -291,17 +334,13 @@ struct way_ends {
 	bool one_end;		/* GPUDirect RDMA at only one of them */
 };
 
-/** A kind of asymmetry between a path and the way back. */
-struct oddity {
-	const char *code, *text;
-	bool both;		/* have to be known: they are compared */
-};
+
 
 /** Ways of a run that are looked at for one oddity. */
 struct ways {
 	const struct run *run;
 	struct way_ends *list;	/* of run->paths: there are few */
-	const struct oddity *o;
+	bool both;		/* ways out and back are compared */
 };
 
 /** Removes "+PXN" from @way, since only the sender knows of it. */
@@ -312,11 +351,6 @@ static void drop_relay(char *way)
 	if (relay) {
 		memmove(relay, relay + 4, strlen(relay + 4) + 1);
 	}
-}
-
-static bool is_direct(const char *path)
-{
-	return strstr(path, "/GDRDMA") != NULL;
 }
 
 static void way_of(const char *path, struct way_ends *w)
@@ -331,16 +365,10 @@ static void way_of(const char *path, struct way_ends *w)
 	STR_COPY(w->dst, other ? other : path);
 	drop_relay(w->src);
 	drop_relay(w->dst);
-	w->one_end = is_direct(w->src) != is_direct(w->dst);
+	w->one_end = !strstr(w->src, "/GDRDMA") != !strstr(w->dst, "/GDRDMA");
 }
 
-static const struct oddity oddities[] = {
-	{ .code = "gdr_one_end",
-	  .text = "use GPUDirect RDMA at only one end" },
-	{ .code = "path_differs", .both = true,
-	  .text = "take another path than the reverse direction" },
-	{ 0 }
-};
+
 
 /** Returns true if the path of the cell at @at has the asymmetry; false if it
  *  is not known. */
@@ -351,48 +379,52 @@ static bool is_odd(const void *user, size_t at)
 	uint16_t back = out ? w->run->cell_way[run_back(w->run, at)] : 0;
 	const struct way_ends *x = &w->list[out], *y = &w->list[back];
 
-	if (!w->o->both) {
+	if (!w->both) {
 		return out && x->one_end;
 	}
 	return out && back && (strcmp(x->src, y->dst) != 0 ||
 			       strcmp(x->dst, y->src) != 0);
 }
 
-static void say_odd(const struct run *run, const struct oddity *o,
-		    struct finding *f)
-{
-	size_t at = run_at(run, f->src, f->dst);
-	char example[512], name[PART_NAME_SIZE];
-
-	STR_COPY(f->code, o->code);
-	run_foreach_cell(run, i) {
-		f->cells += run->cell_way[i] != 0;
-	}
-	snprintf(example, sizeof(example), "%s over %s, reverse over %s",
-		 PART_CELL_NAME(run, at), run->paths[run->cell_way[at]],
-		 run->paths[run->cell_way[run_back(run, at)]]);
-	part_name(run, &f->part, name, sizeof(name));
-	name[0] = 'T';		/* of "the set-up ..." */
-	finding_say(f, "%s: %zu of %zu tests %s (%s)", name, f->explained,
-		    f->cells, o->text, example);
-	finding_add_evidence(f, "%s", example);
-}
-
 void config_findings(const struct run *run, struct verdict *v)
 {
-	struct ways w = { .run = run, .o = oddities,
+	static const struct err_words kinds[] = {
+		{ .code = "gdr_one_end",
+		  .says = "use GPUDirect RDMA at only one end" },
+		{ .code = "path_differs",
+		  .says = "take another path than the reverse direction" },
+	};
+	struct ways w = { .run = run,
 			  .list = calloc(run->n_paths + 1, sizeof(*w.list)) };
 
 	v->failed |= !w.list;
 	for (size_t i = 0; w.list && i < run->n_paths; i++) {
 		way_of(run->paths[i], &w.list[i]);
 	}
-	for (; w.list && w.o->code; w.o++) {
-		struct finding *f = odd_find(run, is_odd, &w, v);
+	for (size_t k = 0; w.list && k < sizeof(kinds) / sizeof(*kinds); k++) {
+		char example[512], name[PART_NAME_SIZE];
+		struct finding *f;
+		size_t at;
 
-		if (f) {
-			say_odd(run, w.o, f);
+		w.both = k > 0;	/* not of GPUDirect at one end */
+		f = odd_find(run, is_odd, &w, v);
+		if (!f) {
+			continue;
 		}
+		at = run_at(run, f->src, f->dst);
+		STR_COPY(f->code, kinds[k].code);
+		run_foreach_cell(run, i) {
+			f->cells += run->cell_way[i] != 0;
+		}
+		snprintf(example, sizeof(example),
+			 "%s over %s, reverse over %s", PART_CELL_NAME(run, at),
+			 run->paths[run->cell_way[at]],
+			 run->paths[run->cell_way[run_back(run, at)]]);
+		part_name(run, &f->part, name, sizeof(name));
+		name[0] = 'T';		/* of "the set-up ..." */
+		finding_say(f, "%s: %zu of %zu tests %s (%s)", name,
+			    f->explained, f->cells, kinds[k].says, example);
+		finding_add_evidence(f, "%s", example);
 	}
 	free(w.list);
 }
@@ -434,22 +466,6 @@ static bool is_bounced(const void *user, size_t at)
 	       run_good(r->cells[at].class) && str_starts(way, "NET/IB") &&
 	       !strstr(way, "/GDRDMA") && x->near[run_src(r, at)] &&
 	       x->near[run_dst(r, at)];
-}
-
-/** The median rate of @n tests over TCP. */
-static double tcp_GB_s(const struct nets *x, size_t n)
-{
-	double *bw = calloc(n + 1, sizeof(*bw)), median;
-	size_t k = 0;
-
-	for (size_t at = 0; bw && k < n && at < run_n_cells(x->run); at++) {
-		if (is_tcp(x, at) && isfinite(x->run->cells[at].bw_GB_s)) {
-			bw[k++] = (double)x->run->cells[at].bw_GB_s;
-		}
-	}
-	median = bw ? stats_median(bw, k) : NAN;
-	free(bw);
-	return median;
 }
 
 /* ---- sentences ----------------------------------------------------------- */
@@ -539,26 +555,37 @@ void network_findings(const struct run *run, struct verdict *v)
 	const struct fact_row *set;
 	struct finding *f;
 	struct nets x;
+	double *bw;		/* of tests over TCP */
+	size_t k = 0;
 	char many[64];
 
 	/* nodes that one machine plays have to use sockets */
 	if (!run->cells || run_option(run, "local")) {
 		return;
 	}
-	if (nets_init(run, &x) < 0) {
+	bw = nets_init(run, &x) < 0 ? NULL :
+	     calloc(run_n_cells(run) + 1, sizeof(*bw));
+	if (!bw) {
 		v->failed = true;
 		nets_release(&x);
 		return;
 	}
 	f = odd_find(run, is_tcp, &x, v);
 	if (f) {
+		run_foreach_cell(run, at) {
+			if (is_tcp(&x, at) &&
+			    isfinite(run->cells[at].bw_GB_s)) {
+				bw[k++] = (double)run->cells[at].bw_GB_s;
+			}
+		}
 		f->cells = part_tests(run, &between, NULL);
 		snprintf(many, sizeof(many), "%zu of %zu tests", f->explained,
 			 f->cells);
 		tell_tcp(&x.nodes[run->ranks[f->src].node],
 			 &x.nodes[run->ranks[f->dst].node], many,
-			 tcp_GB_s(&x, f->explained), f);
+			 stats_median(bw, k), f);
 	}
+	free(bw);
 	f = odd_find(run, is_bounced, &x, v);
 	if (f) {
 		f->cells = part_tests(run, &between, NULL);
@@ -578,13 +605,16 @@ void network_findings(const struct run *run, struct verdict *v)
 
 /* ---- collectives --------------------------------------------------------- */
 
-/** Returns the best bus bandwidth of @s between nodes, and the number of rows
- *  @n; 0 if none counts. */
-static double best_GB_s(const struct sweep *s, size_t *n)
+static void find_collective(const struct nets *x, const struct sweep *s,
+			    struct verdict *v)
 {
-	double best = 0;
+	const struct node_net *ends[2] = { NULL, NULL };
+	double bw = 0;		/* the best bus bandwidth between nodes */
+	size_t n = 0;
+	int nodes = 0;
+	struct finding *f;
+	char many[96];
 
-	*n = 0;
 	for (size_t i = 0; i < s->n; i++) {
 		const struct collective_row *r = &s->rows[i];
 
@@ -592,27 +622,14 @@ static double best_GB_s(const struct sweep *s, size_t *n)
 		 * of them. */
 		if (strstr(r->variant, "NCCL_NET") ||
 		    strstr(r->variant, "NCCL_IB_")) {
-			return 0;
+			return;
 		}
 		if (r->outcome == OUTCOME_OK && r->nodes > 1 &&
 		    r->busbw_GB_s > 0) {
-			best = fmax(best, r->busbw_GB_s);
-			++*n;
+			bw = fmax(bw, r->busbw_GB_s);
+			n++;
 		}
 	}
-	return best;
-}
-
-static void find_collective(const struct nets *x, const struct sweep *s,
-			    struct verdict *v)
-{
-	const struct node_net *ends[2] = { NULL, NULL };
-	size_t n;
-	double bw = best_GB_s(s, &n);
-	int nodes = 0;
-	struct finding *f;
-	char many[96];
-
 	for (int i = 0; bw > 0 && i < x->run->n_nodes; i++) {
 		const struct node_net *node = &x->nodes[i];
 

@@ -617,10 +617,8 @@ static void explain(const struct run *run, enum witness_about about,
 	for (size_t i = 0; i < causes.n; i++) {
 		if (causes.list[i].rest) {
 			add_scatter(run, about, &causes.list[i], v);
-		} else if (about == ABOUT_SLOW &&
-			   again_refutes(run, &causes.list[i])) {
-			again_collided(run, &causes.list[i], v);
-		} else {
+		} else if (about != ABOUT_SLOW ||
+			   !again_collided(run, &causes.list[i], v)) {
 			add_cause(run, about, &causes.list[i], explained, v);
 		}
 	}
