@@ -32,20 +32,21 @@ bool witness_is_bad(const struct run *run, enum witness_about about, size_t at)
 	return false;
 }
 
-/** "expected 39.42 GB/s (83 % of the line rate 48), from sim_inter: the
- *  model" */
-static void add_expected(const struct run *run, size_t at, struct str *out)
+bool witness_corrupted(const struct run *run, size_t at)
 {
-	double expected = (double)run->cells[at].expected_GB_s;
-	const struct expected_line *l;
-	char bw[UNITS_REAL_SIZE];
+	const struct run_failure *f = run_failure(run, at);
 
-	if (!(expected > 0)) {
-		return;
-	}
-	str_addf(out, ", %.0f %% of the expected rate; expected %s GB/s",
-		 100 * (double)run->cells[at].bw_GB_s / expected,
-		 units_real_text(expected, 2, bw));
+	return f && f->outcome == OUTCOME_CORRUPT;
+}
+
+#define QUOTED_CELLS 3		/* word for word */
+
+/** Adds " (83 % of the line rate 48), from sim_inter: the model": where the
+ *  expected rate of the cell at @at comes from. */
+static void add_source(const struct run *run, size_t at, struct str *out)
+{
+	const struct expected_line *l;
+
 	if (!run_by_section(run, at)) {
 		str_add(out, " (rate of the ports)");
 		return;
@@ -62,40 +63,21 @@ static void add_expected(const struct run *run, size_t at, struct str *out)
 		 l->source[0] ? ": " : "", l->source);
 }
 
-bool witness_corrupted(const struct run *run, size_t at)
+
+
+static void quote_slow(const struct run *run, const char *name, size_t at,
+		       struct finding *f)
 {
-	const struct run_failure *f = run_failure(run, at);
-
-	return f && f->outcome == OUTCOME_CORRUPT;
-}
-
-#define QUOTED_CELLS 3		/* word for word */
-
-struct hearing {
-	const struct run *run;
-	const struct part *part;
-	enum witness_about about;
-	const uint8_t *explained;
-	struct finding *finding;
-	size_t n_before;	/* lines of evidence that it had */
-	struct witness *w;
-	size_t *code_counts;
-	double ratio_sum, line_sum;
-	size_t ratios, lines;	/* in those sums */
-};
-
-static void quote_slow(const struct hearing *h, const char *name, size_t at)
-{
-	const struct run *run = h->run;
 	const struct cell *c = &run->cells[at];
 	const struct slow_limit *l = &run->slow[c->path];
 	const char *detail = run_cell_detail(run, at);
+	double expected = (double)c->expected_GB_s;
 	struct str out = STR_INIT;
 	char bw[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
 	if (run->mesh) {
-		finding_add_evidence(h->finding, "%s lost %.0f %%%s%.240s",
-				     name, 100 * (double)run->mesh->loss[at],
+		finding_add_evidence(f, "%s lost %.0f %%%s%.240s", name,
+				     100 * (double)run->mesh->loss[at],
 				     detail[0] ? ": " : "", detail);
 		return;
 	}
@@ -104,7 +86,8 @@ static void quote_slow(const struct hearing *h, const char *name, size_t at)
 		str_addf(&out, "slow: %s GB/s (%.0f Gb/s): %.0f %% of the line "
 			 "rate %s GB/s of the slower port or PCIe link", bw,
 			 8 * (double)c->bw_GB_s, 100 * run_line_share(run, at),
-			 units_real_text((double)c->expected_GB_s, 2, other));
+			 units_real_text(expected, 2, other));
+		expected = 0;	/* has been said */
 	} else {
 		str_addf(&out, "slow: %s GB/s", bw);
 		if (l->peers >= CELLS_SLOW_PEERS) {
@@ -115,18 +98,24 @@ static void quote_slow(const struct hearing *h, const char *name, size_t at)
 				 run_path_words((enum path_class)c->path),
 				 units_real_text(l->median_GB_s, 2, other));
 		}
-		add_expected(run, at, &out);
 	}
-	finding_add_evidence(h->finding, "%s %s", name, str_text(&out));
+	if (expected > 0) {
+		str_addf(&out, ", %.0f %% of the expected rate; expected %s "
+			 "GB/s", 100 * (double)c->bw_GB_s / expected,
+			 units_real_text(expected, 2, bw));
+		add_source(run, at, &out);
+	}
+	finding_add_evidence(f, "%s %s", name, str_text(&out));
 	str_release(&out);
 }
 
-/** Keep a few cells word for word, each with something new to say. */
-static void quote(const struct hearing *h, size_t at)
+/** Adds the message of the cell at @at as evidence: of a few cells, word for
+ *  word, each with something new.  @before: lines of evidence that @f had. */
+static void quote(const struct run *run, enum witness_about about, size_t at,
+		  size_t before, struct finding *f)
 {
-	const struct run *run = h->run;
 	const struct run_failure *failure =
-		h->about == ABOUT_SLOW ? NULL : run_failure(run, at);
+		about == ABOUT_SLOW ? NULL : run_failure(run, at);
 	const char *what = cell_class_name(
 		failure ? cells_class_of(failure->outcome) :
 			  run->cells[at].class);
@@ -136,91 +125,70 @@ static void quote(const struct hearing *h, size_t at)
 				       run_cell_detail(run, at);
 	char name[PART_NAME_SIZE];
 
-	if (h->finding->n_evidence - h->n_before == QUOTED_CELLS) {
+	if (f->n_evidence - before == QUOTED_CELLS) {
 		return;
 	}
 	part_cell_name(run, at, name);
-	if (h->about == ABOUT_SLOW) {
-		quote_slow(h, name, at);
+	if (about == ABOUT_SLOW) {
+		quote_slow(run, name, at, f);
 		return;
 	}
 	detail = detail ? detail : "";
-	for (size_t i = h->n_before; i < h->finding->n_evidence; i++) {
-		if (detail[0] && strstr(h->finding->evidence[i], detail)) {
+	for (size_t i = before; i < f->n_evidence; i++) {
+		if (detail[0] && strstr(f->evidence[i], detail)) {
 			return;
 		}
 	}
 	if (run_good(run->cells[at].class) && !failure) {
-		finding_add_evidence(h->finding, "%s passed when retried",
-				     name);
+		finding_add_evidence(f, "%s passed when retried", name);
 		return;
 	}
-	finding_add_evidence(h->finding, "%s %s%s%s%s%.240s%s", name, what,
+	finding_add_evidence(f, "%s %s%s%s%s%.240s%s", name, what,
 			     code[0] ? " " : "", code, detail[0] ? ": " : "",
 			     detail, failure ? "; passed when retried" : "");
 }
 
-static void hear_slow(struct hearing *h, size_t at)
+/** Adds the speed of the slow cell at @at to the sums of @w; counts those with
+ *  a usual and those with an expected speed. */
+static void hear_slow(const struct run *run, size_t at, struct witness *w,
+		      size_t *usual, size_t *expected)
 {
-	const struct cell *c = &h->run->cells[at];
-	const struct slow_limit *l = &h->run->slow[c->path];
+	const struct cell *c = &run->cells[at];
+	const struct slow_limit *l = &run->slow[c->path];
 
-	if (h->run->mesh) {
-		h->ratio_sum += (double)h->run->mesh->loss[at];
-		h->ratios++;
+	if (run->mesh) {
+		w->slow_ratio += (double)run->mesh->loss[at];
+		++*usual;
 	} else if (l->peers >= CELLS_SLOW_PEERS) {
-		h->ratio_sum += (double)c->bw_GB_s / l->median_GB_s;
-		h->ratios++;
+		w->slow_ratio += (double)c->bw_GB_s / l->median_GB_s;
+		++*usual;
 	}
 	if (cells_below_line(c)) {
-		h->w->below_line++;
-		h->w->by_section += run_by_section(h->run, at);
+		w->below_line++;
+		w->by_section += run_by_section(run, at);
 	}
 	if (c->expected_GB_s > 0) {
-		h->line_sum += (double)(c->bw_GB_s / c->expected_GB_s);
-		h->lines++;
+		w->line_ratio += (double)(c->bw_GB_s / c->expected_GB_s);
+		++*expected;
 	}
 }
 
-static void hear_cell(struct hearing *h, size_t at)
+/** Sets w->code: of faults the most common code (one that only echoes loses
+ *  against any other), else the gravest outcome. */
+static void choose_code(const struct run *run, enum witness_about about,
+			const size_t *counts, struct finding *f,
+			struct witness *w)
 {
-	unsigned class = h->run->cells[at].class;
-
-	if (class >= CELL_CLASSES || !witness_is_bad(h->run, h->about, at)) {
-		return;
-	}
-	if (h->explained && (h->explained[at] & EXPLAINED)) {
-		h->w->elsewhere += run_measured(class);
-		return;
-	}
-	h->w->bad[class]++;
-	h->w->corrupted += h->about != ABOUT_FAULTS &&
-			   witness_corrupted(h->run, at);
-	h->code_counts[h->run->cell_code[at]]++;
-	if (class == CELL_SLOW) {
-		hear_slow(h, at);
-	}
-	if (class == CELL_SKIPPED &&
-	    symptom_echoes(run_cell_code(h->run, at))) {
-		return;		/* others have been tested */
-	}
-	if (h->finding->src < 0) {
-		finding_set_example(h->run, h->finding, at);
-	}
-	quote(h, at);
-}
-
-/** The most common code; one that only echoes loses against any other. */
-static void choose_code(const struct hearing *h)
-{
+	const struct symptom *s;
 	size_t best = 0;
+	unsigned class = CELL_CORRUPT;
 	bool best_echoes = true;
 
-	for (size_t i = 1; i < h->run->n_codes; i++) {
-		bool echoes = symptom_echoes(h->run->codes[i]);
+	for (size_t i = 1; i < run->n_codes; i++) {
+		bool echoes = symptom_echoes(run->codes[i]);
 		bool better = echoes == best_echoes ?
-			h->code_counts[i] > (best ? h->code_counts[best] : 0) :
-			best_echoes && h->code_counts[i] > 0;
+			counts[i] > (best ? counts[best] : 0) :
+			best_echoes && counts[i] > 0;
 
 		if (better) {
 			best = i;
@@ -228,64 +196,77 @@ static void choose_code(const struct hearing *h)
 		}
 	}
 	if (best) {
-		STR_COPY(h->w->code, h->run->codes[best]);
+		STR_COPY(w->code, run->codes[best]);
 	}
-}
-
-static const char *class_code(const struct witness *w)
-{
-	unsigned c = CELL_CORRUPT;	/* the gravest */
-
-	while (c >= CELL_FAIL && w->bad[c] == 0) {
-		c--;
+	if (about == ABOUT_SLOW) {
+		STR_COPY(w->code, run->mesh ? "loss" : "slow");
+		return;
 	}
-	return cell_class_name(c >= CELL_FAIL ? c : CELL_SKIPPED);
+	if (about != ABOUT_FAULTS) {
+		STR_COPY(w->code, w->corrupted > 0 ? "data_corrupt" : "flaky");
+		return;
+	}
+	/* The message that the cells show has a row that says its meaning. */
+	s = symptom_find(symptoms_builtin(), w->code);
+	if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT) {
+		finding_add_evidence(f, "%s means: %.300s", w->code,
+				     str_text(&s->cause));
+	}
+	if (!w->code[0]) {
+		while (class >= CELL_FAIL && w->bad[class] == 0) {
+			class--;
+		}
+		STR_COPY(w->code, cell_class_name(
+			class >= CELL_FAIL ? class : CELL_SKIPPED));
+	}
 }
 
 void witness_hear(const struct run *run, const struct part *p,
 		  enum witness_about about, const uint8_t *explained,
 		  struct finding *f, struct witness *w)
 {
-	struct hearing h = {
-		.run = run, .part = p, .about = about, .explained = explained,
-		.finding = f, .n_before = f->n_evidence, .w = w,
-		.code_counts = calloc(run->n_codes + 1, sizeof(size_t)),
-	};
+	size_t *counts = calloc(run->n_codes + 1, sizeof(*counts));
+	size_t before = f->n_evidence, usual = 0, expected = 0;
 
 	*w = (struct witness){ 0 };
 	f->cells = part_tests(run, p, w->cells);
 	w->measured = f->cells - w->cells[CELL_SKIPPED] -
 		      w->cells[CELL_NOT_RUN];
 	w->good = w->cells[CELL_PASS] + w->cells[CELL_SLOW];
-	if (!h.code_counts) {
+	if (!counts) {
 		f->failed = true;
 		return;
 	}
 	part_foreach_cell(run, p, at) {
-		hear_cell(&h, at);
-	}
-	choose_code(&h);
-	if (about == ABOUT_FAULTS) {
-		/* The message that the cells show has a row that says its
-		 * meaning. */
-		const struct symptom *s =
-			symptom_find(symptoms_builtin(), h.w->code);
+		unsigned class = run->cells[at].class;
 
-		if (s && s->n_matches > 0 && s->effect == EFFECT_FAULT) {
-			finding_add_evidence(h.finding, "%s means: %.300s",
-					     h.w->code, str_text(&s->cause));
+		if (class >= CELL_CLASSES || !witness_is_bad(run, about, at)) {
+			continue;
 		}
+		if (explained && (explained[at] & EXPLAINED)) {
+			w->elsewhere += run_measured(class);
+			continue;
+		}
+		w->bad[class]++;
+		w->corrupted += about != ABOUT_FAULTS &&
+				witness_corrupted(run, at);
+		counts[run->cell_code[at]]++;
+		if (class == CELL_SLOW) {
+			hear_slow(run, at, w, &usual, &expected);
+		}
+		if (class == CELL_SKIPPED &&
+		    symptom_echoes(run_cell_code(run, at))) {
+			continue;	/* others have been tested */
+		}
+		if (f->src < 0) {
+			finding_set_example(run, f, at);
+		}
+		quote(run, about, at, before, f);
 	}
-	free(h.code_counts);
-	w->slow_ratio = h.ratio_sum / (double)h.ratios;
-	w->line_ratio = h.line_sum / (double)h.lines;
-	if (about == ABOUT_SLOW) {
-		STR_COPY(w->code, run->mesh ? "loss" : "slow");
-	} else if (about != ABOUT_FAULTS) {
-		STR_COPY(w->code, w->corrupted > 0 ? "data_corrupt" : "flaky");
-	} else if (!w->code[0]) {
-		STR_COPY(w->code, class_code(w));
-	}
+	w->slow_ratio /= (double)usual;
+	w->line_ratio /= (double)expected;
+	choose_code(run, about, counts, f, w);
+	free(counts);
 }
 
 /* ---- attribute ----------------------------------------------------------- */
@@ -293,19 +274,14 @@ void witness_hear(const struct run *run, const struct part *p,
 /** Messages that differ by less are as good: odds of 20 to 1. */
 #define NEAR_BITS 4.3
 
-struct attribute_work {
-	struct blame b;
-	struct causes out;
-};
-
-static struct cause *add_cause(struct attribute_work *w, const struct part *p,
-			       size_t cells, size_t explained)
+static struct cause *add_cause(const struct part *p, size_t cells,
+			       size_t explained, struct causes *out)
 {
 	const struct cause c = {
 		.part = *p, .cells = cells, .explained = explained,
 	};
 
-	return grow_add(&w->out.list, &w->out.n, &c, sizeof(c));
+	return grow_add(&out->list, &out->n, &c, sizeof(c));
 }
 
 static int add_or(struct cause *c, const struct part *p)
@@ -321,19 +297,18 @@ int attribute_order(const void *a, const void *b)
 }
 
 /** Returns true if @at is one of the unexplained cells. */
-static bool in_rest(const struct attribute_work *w, uint32_t at)
+static bool in_rest(const struct blame *b, uint32_t at)
 {
-	return bsearch(&at, w->b.rest, w->b.n_rest, sizeof(at),
-		       attribute_order);
+	return bsearch(&at, b->rest, b->n_rest, sizeof(at), attribute_order);
 }
 
 /**
  * Returns the pair of ranks of a bad cell; one direction only if the way back
  * is good, or bad for another reason.
  */
-static struct part pair_part(const struct attribute_work *w, uint32_t at)
+static struct part pair_part(const struct blame *b, uint32_t at)
 {
-	const struct run *run = w->b.s.run;
+	const struct run *run = b->run;
 	int src = run_src(run, at), dst = run_dst(run, at);
 	const struct cluster_rank *low = &run->ranks[src < dst ? src : dst];
 	const struct cluster_rank *high = &run->ranks[src < dst ? dst : src];
@@ -342,47 +317,35 @@ static struct part pair_part(const struct attribute_work *w, uint32_t at)
 
 	p.peer_node = high->node;
 	p.peer_index = high->gpu;
-	if (w->b.s.marks[back] == MARK_GOOD ||
-	    (w->b.s.marks[back] == MARK_BAD && in_rest(w, at) &&
-	     !in_rest(w, back))) {
+	if (b->marks[back] == MARK_GOOD ||
+	    (b->marks[back] == MARK_BAD && in_rest(b, at) &&
+	     !in_rest(b, back))) {
 		p.direction = src < dst ? PART_TX : PART_RX;
 	}
 	return p;
 }
 
-/** Returns true if @p touches pairs between the two nodes of the cell at @at
- *  that a sample left out. */
-static bool has_unplanned(const struct run *run, const struct part *p,
-			  uint32_t at)
+/** Returns true if @p has more than @most cells, measured or not, or pairs
+ *  between the two nodes of the cell at @at that a sample left out.  The search
+ *  begins at @at: the cells of a part are adjacent or a row apart. */
+static bool has_more(const struct run *run, const struct part *p, uint32_t at,
+		     size_t most)
 {
 	const struct cluster_node *s = &run->nodes[run->ranks[run_src(run, at)]
 						       .node];
 	const struct cluster_node *d = &run->nodes[run->ranks[run_dst(run, at)]
 						       .node];
-	bool more = false;
-
-	for (int i = 0; run->grid.first && !more && i < s->gpus * d->gpus;
-	     i++) {
-		int src = s->first_rank + i / d->gpus;
-		int dst = d->first_rank + i % d->gpus;
-
-		more = src != dst &&
-		       run_at(run, src, dst) == run_n_cells(run) &&
-		       part_touches(&run->cluster, p, src, dst);
-	}
-	return more;
-}
-
-/** Returns true if @p has more than @most cells, measured or not.  The search
- *  begins at @at: the cells of a part are adjacent or a row apart. */
-static bool has_more(const struct run *run, const struct part *p, uint32_t at,
-		     size_t most)
-{
 	const size_t n = run_n_cells(run);
 	size_t found = 0;
 
-	if (has_unplanned(run, p, at)) {
-		return true;
+	for (int i = 0; run->grid.first && i < s->gpus * d->gpus; i++) {
+		int src = s->first_rank + i / d->gpus;
+		int dst = d->first_rank + i % d->gpus;
+
+		if (src != dst && run_at(run, src, dst) == n &&
+		    part_touches(&run->cluster, p, src, dst)) {
+			return true;
+		}
 	}
 	for (size_t i = 0; i < n && found <= most; i++) {
 		size_t x = (at + i) % n;
@@ -395,10 +358,9 @@ static bool has_more(const struct run *run, const struct part *p, uint32_t at,
 
 /** If @s explains only one pair, adds that pair as an alternative; as the first
  *  one if @s has other cells that were not measured. */
-static int add_or_pair(struct attribute_work *w, struct cause *c,
+static int add_or_pair(const struct blame *b, struct cause *c,
 		       const struct suspect *s)
 {
-	const struct run *run = w->b.s.run;
 	uint32_t found[2] = { 0 };
 	size_t n = 0;
 	struct part p;
@@ -406,18 +368,18 @@ static int add_or_pair(struct attribute_work *w, struct cause *c,
 	if (s->bad > 2) {
 		return 0;
 	}
-	for (size_t i = 0; i < w->b.s.n_bad && n < s->bad; i++) {
-		uint32_t at = w->b.s.bad[i].at;
+	for (size_t i = 0; i < b->n_bad && n < s->bad; i++) {
+		uint32_t at = b->bad[i].at;
 
-		if (part_touches_at(run, &s->part, at)) {
+		if (part_touches_at(b->run, &s->part, at)) {
 			found[n++] = at;
 		}
 	}
-	if (n == 2 && found[1] != run_back(run, found[0])) {
+	if (n == 2 && found[1] != run_back(b->run, found[0])) {
 		return 0;
 	}
-	p = pair_part(w, found[0]);
-	if (s->good == 0 && has_more(run, &s->part, found[0], n)) {
+	p = pair_part(b, found[0]);
+	if (s->good == 0 && has_more(b->run, &s->part, found[0], n)) {
 		struct part wide = c->part;
 
 		c->part = p;
@@ -426,77 +388,68 @@ static int add_or_pair(struct attribute_work *w, struct cause *c,
 	return add_or(c, &p);
 }
 
-/** Adds parts at another place that explain the cells nearly as well: a few of
- *  their passed cells may have passed by chance. */
-static int add_near(struct attribute_work *w, size_t s, size_t need,
-		    struct cause *c)
-{
-	const struct suspect *list = w->b.s.list;
-
-	for (size_t i = 0; need > 0 && i < w->b.s.n; i++) {
-		const struct suspect *x = &list[i];
-
-		if (!w->b.of[i].picked && w->b.of[i].covers == need &&
-		    x->good > list[s].good &&
-		    !part_same_place(&x->part, &list[s].part) &&
-		    blame_excess(&w->b, s, i) <= NEAR_BITS &&
-		    add_or(c, &x->part) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
 /** The equal ones as one cause: the first is preferred, the others are "or". */
-static int add_picked(struct attribute_work *w, size_t s)
+static int add_picked(struct blame *b, size_t s, struct causes *out)
 {
-	size_t need = blame_cover(&w->b, s);
-	const struct suspect *list = w->b.s.list;
+	size_t need = blame_cover(b, s);
 	struct cause *c = NULL;
 
-	for (size_t i = 0; i < w->b.s.n; i++) {
-		const struct suspect *x = &list[i];
+	for (size_t i = 0; i < b->n; i++) {
+		const struct suspect *x = &b->list[i];
 		/* it explains what only @s explains, and is as little
 		 * acquitted */
-		bool equal = need > 0 && w->b.of[i].covers == need &&
-			     x->good <= list[s].good;
+		bool equal = need > 0 && b->of[i].covers == need &&
+			     x->good <= b->list[s].good;
 
-		if (i != s && (w->b.of[i].picked || !equal)) {
+		if (i != s && (b->of[i].picked || !equal)) {
 			continue;
 		}
 		if (!c) {
-			c = add_cause(w, &x->part, x->bad + x->good, x->bad);
+			c = add_cause(&x->part, x->bad + x->good, x->bad, out);
 			if (!c) {
 				return -1;
 			}
-			c->score = blame_score(&w->b, s);
+			c->score = blame_score(b, s);
 		} else if (add_or(c, &x->part) < 0) {
 			return -1;
 		}
 	}
-	return add_near(w, s, need, c) < 0 ? -1 : add_or_pair(w, c, &list[s]);
+	/* parts at another place that explain the cells nearly as well: a few
+	 * of their passed cells may have passed by chance */
+	for (size_t i = 0; need > 0 && i < b->n; i++) {
+		const struct suspect *x = &b->list[i];
+
+		if (!b->of[i].picked && b->of[i].covers == need &&
+		    x->good > b->list[s].good &&
+		    !part_same_place(&x->part, &b->list[s].part) &&
+		    blame_excess(b, s, i) <= NEAR_BITS &&
+		    add_or(c, &x->part) < 0) {
+			return -1;
+		}
+	}
+	return add_or_pair(b, c, &b->list[s]);
 }
 
 /** Too many pairs for a cause each: one for those of each class. */
-static int add_scatter(struct attribute_work *w)
+static int add_scatter(const struct blame *b, struct causes *out)
 {
-	const struct cell *cells = w->b.s.run->cells;
+	const struct cell *cells = b->run->cells;
 	size_t marked[PATH_CLASSES] = { 0 };
 
-	for (size_t at = 0; at < run_n_cells(w->b.s.run); at++) {
-		marked[cells[at].path] += w->b.s.marks[at] != MARK_IGNORE;
+	for (size_t at = 0; at < run_n_cells(b->run); at++) {
+		marked[cells[at].path] += b->marks[at] != MARK_IGNORE;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
 		struct part p = part_of_path((enum path_class)path);
 		struct cause *c = NULL;
 
-		for (size_t i = 0; i < w->b.n_rest; i++) {
-			const uint32_t *at = &w->b.rest[i];
+		for (size_t i = 0; i < b->n_rest; i++) {
+			const uint32_t *at = &b->rest[i];
 
 			if (cells[*at].path != path) {
 				continue;
 			}
-			c = c ? c : add_cause(w, &p, marked[path], 0);
+			c = c ? c : add_cause(&p, marked[path], 0, out);
 			if (!c || !grow_add(&c->rest, &c->n_rest, at,
 					    sizeof(*at))) {
 				return -1;
@@ -508,29 +461,28 @@ static int add_scatter(struct attribute_work *w)
 }
 
 /** @p is what explains a cell, or, if there is a cause already, may be. */
-static int add_to(struct attribute_work *w, struct cause **c,
-		  const struct part *p, size_t cells, size_t bad)
+static int add_to(struct cause **c, const struct part *p, size_t cells,
+		  size_t bad, struct causes *out)
 {
 	if (*c) {
 		return add_or(*c, p);
 	}
-	*c = add_cause(w, p, cells, bad);
+	*c = add_cause(p, cells, bad, out);
 	return *c ? 0 : -1;
 }
 
 /** Adds parts of which only the lone @cell was tested: with @none, parts that
  *  have no other cells; else parts whose other cells were not measured. */
-static int add_alone(struct attribute_work *w, const struct suspect_cell *cell,
-		     size_t bad, bool none, struct cause **c)
+static int add_alone(const struct blame *b, const struct suspect_cell *cell,
+		     size_t bad, bool none, struct cause **c,
+		     struct causes *out)
 {
-	const struct suspects *s = &w->b.s;
-
 	for (size_t i = cell->first; i < cell->first + cell->n; i++) {
-		const struct suspect *x = &s->list[s->touching[i]];
+		const struct suspect *x = &b->list[b->touching[i]];
 
-		if (w->b.of[s->touching[i]].left == bad && x->good == 0 &&
-		    has_more(s->run, &x->part, cell->at, bad) != none &&
-		    add_to(w, c, &x->part, x->bad, x->bad) < 0) {
+		if (b->of[b->touching[i]].left == bad && x->good == 0 &&
+		    has_more(b->run, &x->part, cell->at, bad) != none &&
+		    add_to(c, &x->part, x->bad, x->bad, out) < 0) {
 			return -1;
 		}
 	}
@@ -542,26 +494,25 @@ static int add_alone(struct attribute_work *w, const struct suspect_cell *cell,
  * between nodes of one GPU each.  A part with cells that were not measured may
  * be it as well, but one test does not name it.
  */
-static int add_pair(struct attribute_work *w, uint32_t at)
+static int add_pair(const struct blame *b, uint32_t at, struct causes *out)
 {
-	const struct suspects *s = &w->b.s;
-	const struct suspect_cell *cell = bsearch(&at, s->bad, s->n_bad,
-						  sizeof(*s->bad),
+	const struct suspect_cell *cell = bsearch(&at, b->bad, b->n_bad,
+						  sizeof(*b->bad),
 						  attribute_order);
-	enum mark mark = (enum mark)s->marks[run_back(s->run, at)];
-	struct part p = pair_part(w, at);
+	enum mark mark = (enum mark)b->marks[run_back(b->run, at)];
+	struct part p = pair_part(b, at);
 	bool both = p.direction == PART_BOTH;
 	size_t bad = 1 + (both && mark == MARK_BAD);
 	size_t cells = 1 + (both && mark != MARK_IGNORE);
 	struct cause *c = NULL;
 
 	if (cell->n > 0) {
-		qsort(&s->touching[cell->first], cell->n,
-		      sizeof(*s->touching), attribute_order);
+		qsort(&b->touching[cell->first], cell->n,
+		      sizeof(*b->touching), attribute_order);
 	}
-	if (add_alone(w, cell, bad, true, &c) < 0 ||
-	    add_to(w, &c, &p, cells, bad) < 0 ||
-	    add_alone(w, cell, bad, false, &c) < 0) {
+	if (add_alone(b, cell, bad, true, &c, out) < 0 ||
+	    add_to(&c, &p, cells, bad, out) < 0 ||
+	    add_alone(b, cell, bad, false, &c, out) < 0) {
 		return -1;
 	}
 	if (both || mark == MARK_GOOD) {
@@ -574,54 +525,42 @@ static int add_pair(struct attribute_work *w, uint32_t at)
 
 /** Returns true if the cell at @at is the second of its pair in the unexplained
  *  cells. */
-static bool is_second(const struct attribute_work *w, uint32_t at)
+static bool is_second(const struct blame *b, uint32_t at)
 {
-	uint32_t back = (uint32_t)run_back(w->b.s.run, at);
+	uint32_t back = (uint32_t)run_back(b->run, at);
 
-	return back < at && in_rest(w, back);
-}
-
-/** Adds a finding for each pair that no part explains, or a single finding if
- *  there are too many. */
-static int add_pairs(struct attribute_work *w)
-{
-	size_t pairs = 0;
-
-	for (size_t i = 0; i < w->b.n_rest; i++) {
-		pairs += !is_second(w, w->b.rest[i]);
-	}
-	if (pairs > ATTRIBUTE_MAX_PAIRS) {
-		return add_scatter(w);
-	}
-	for (size_t i = 0; i < w->b.n_rest; i++) {
-		if (!is_second(w, w->b.rest[i]) &&
-		    add_pair(w, w->b.rest[i]) < 0) {
-			return -1;
-		}
-	}
-	return 0;
+	return back < at && in_rest(b, back);
 }
 
 int attribute(const struct run *run, const uint8_t *marks,
 	      const struct suspect_need *need, struct causes *out)
 {
-	struct attribute_work w = { 0 };
-	int rc = -1;
+	struct blame b;
+	size_t pairs = 0;
+	int rc;
 
 	*out = (struct causes){ 0 };
-	if (blame_find(run, marks, need, &w.b) == 0) {
-		rc = 0;
-		for (size_t i = 0; rc == 0 && i < w.b.s.n; i++) {
-			rc = w.b.of[i].picked ? add_picked(&w, i) : 0;
-		}
-		rc = rc == 0 ? add_pairs(&w) : rc;
+	rc = blame_find(run, marks, need, &b);
+	for (size_t i = 0; rc == 0 && i < b.n; i++) {
+		rc = b.of[i].picked ? add_picked(&b, i, out) : 0;
 	}
-	if (rc == 0) {
-		*out = w.out;
+	/* a cause for each pair that no part explains, or a single one if there
+	 * are too many */
+	for (size_t i = 0; i < b.n_rest; i++) {
+		pairs += !is_second(&b, b.rest[i]);
+	}
+	if (rc == 0 && pairs > ATTRIBUTE_MAX_PAIRS) {
+		rc = add_scatter(&b, out);
 	} else {
-		causes_release(&w.out);
+		for (size_t i = 0; rc == 0 && i < b.n_rest; i++) {
+			rc = is_second(&b, b.rest[i]) ? 0 :
+				     add_pair(&b, b.rest[i], out);
+		}
 	}
-	blame_release(&w.b);
+	if (rc < 0) {
+		causes_release(out);
+	}
+	blame_release(&b);
 	return rc;
 }
 

@@ -339,8 +339,8 @@ static int find_links(struct paths *x, double z)
 		count_slow(x, usual, marks, of);
 		rc = blame_find(run, marks, &need, &b);
 	}
-	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
-		const struct part *p = &b.s.list[i].part;
+	for (size_t i = 0; rc == 0 && i < b.n; i++) {
+		const struct part *p = &b.list[i].part;
 
 		if (b.of[i].picked && p->peer_index >= 0 &&
 		    part_is(p, KIND(FABRIC_PATH) | KIND(LEAF_PAIR))) {

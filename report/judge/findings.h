@@ -120,28 +120,7 @@ struct suspect_cell {
 	bool both_ways;		/* the way back is bad too */
 };
 
-struct suspects {
-	const struct run *run;
-	const uint8_t *marks;
-	struct part_index index;
-	struct suspect *list;	/* in order of preference */
-	size_t n;
-	struct suspect_cell *bad;	/* all of them, by place */
-	size_t n_bad;
-	uint32_t *touching;	/* numbers in list[], cell by cell */
-	size_t n_touching;
-	double pair_bits;	/* to name one pair of GPUs */
-};
-
 #define SUSPECT_NONE UINT32_MAX
-
-/** Bits to list a bad cell by itself: half of its pair, when the way back is
- *  bad too, else the pair and its direction. */
-static inline double suspects_cell_bits(const struct suspects *s,
-					const struct suspect_cell *c)
-{
-	return c->both_ways ? s->pair_bits / 2 : s->pair_bits + 1;
-}
 
 /* ---- blame --------------------------------------------------------------- */
 
@@ -170,15 +149,27 @@ struct blame_of {
 };
 
 struct blame {
-	struct suspects s;
-	struct blame_of *of;	/* each of s.list */
+	const struct run *run;
+	const uint8_t *marks;
+	struct part_index index;
+	struct suspect *list;	/* in order of preference */
+	size_t n;
+	struct suspect_cell *bad;	/* all of them, by place */
+	size_t n_bad;
+	uint32_t *touching;	/* numbers in list[], cell by cell */
+	size_t n_touching;
+	double pair_bits;	/* to name one pair of GPUs */
+	struct blame_of *of;	/* each of list[] */
 	struct blame_of *fresh;	/* the same before any is picked */
 	uint32_t *rest;		/* cells that no suspect owns */
 	size_t n_rest;
 	double rest_bits;	/* to list them */
 };
 
-/** Arguments as suspects_find(); 0, or -1 when memory runs out. */
+/** Finds the parts of @run to blame for the cells that @marks has as bad.
+ *  Cells of a path class that are good throughout and all touch a part do not
+ *  acquit it when the class is relative.  Returns 0, or -1 when memory runs
+ *  out; blame_release() frees in both cases. */
 int blame_find(const struct run *run, const uint8_t *marks,
 	       const struct suspect_need *need, struct blame *b);
 void blame_release(struct blame *b);

@@ -598,9 +598,9 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 	rc = blame_find(run, marks, &need, &b);
 	*yes = rc == 0;
 	parts = b.n_rest;
-	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
+	for (size_t i = 0; rc == 0 && i < b.n; i++) {
 		parts += b.of[i].picked;
-		*yes &= !b.of[i].picked || b.s.list[i].share >= SOLID_SHARE;
+		*yes &= !b.of[i].picked || b.list[i].share >= SOLID_SHARE;
 	}
 	*yes &= parts <= MOST_PARTS;
 	blame_release(&b);

@@ -318,8 +318,8 @@ static int take_broken(struct rates_work *w)
 	if (marks && broken) {
 		rc = blame_find(run, marks, &need, &b);
 	}
-	for (size_t i = 0; rc == 0 && i < b.s.n; i++) {
-		const struct suspect *x = &b.s.list[i];
+	for (size_t i = 0; rc == 0 && i < b.n; i++) {
+		const struct suspect *x = &b.list[i];
 		bool is = b.of[i].picked &&
 			  is_broken(x->share, x->bad + x->good);
 
