@@ -14,22 +14,7 @@
 
 /* ---- effect confirm ------------------------------------------------------ */
 
-/** Logarithms of tests, above 0 = better. */
-struct sample {
-	double *v;
-	size_t n;
-	int partner[2];		/* the first two nodes that they were with */
-};
 
-static void effect_confirm_add(struct sample *s, double v, int partner)
-{
-	s->v[s->n++] = v;
-	if (s->partner[0] < 0) {
-		s->partner[0] = partner;
-	} else if (s->partner[0] != partner) {
-		s->partner[1] = partner;
-	}
-}
 
 static bool touches_any(const struct run *run, const struct effects *all,
 			size_t at)
@@ -95,15 +80,25 @@ static double usual_of(const struct run *run, const struct effects *all,
 	return n >= LEAST_ALIKE ? stats_select(room, n, n / 2) : NAN;
 }
 
-/** @room: for a value of each two nodes, of ports. */
-static void collect(const struct run *run, const struct effects *all, size_t i,
-		    enum effects_of of, double *room, struct sample *tests,
-		    struct sample *controls)
+/* Returns the share of effect number @i of @all (selected by @of) that the
+ * follow-up measures again; NAN with too few tests, or if those of a part were
+ * all with one other node. */
+static double effect_again(const struct run *run, const struct effects *all,
+			   size_t i, enum effects_of of)
 {
-	const struct part *p = &all->list[i].part;
-	unsigned path = is_inside(p) ? PATH_INTRA : PATH_INTER;
+	const struct effect *e = &all->list[i];
+	unsigned path = is_inside(&e->part) ? PATH_INTRA : PATH_INTER;
+	size_t nodes = run->ports ? (size_t)run->n_nodes : 0;
+	size_t n_tests = 0, n_controls = 0;
+	/* logarithms, above 0 = better; room for those of usual_of() */
+	double *tests = calloc(2 * run->n_follow + nodes * nodes + 1,
+			       sizeof(*tests));
+	double *controls = tests ? tests + run->n_follow : NULL;
+	double share = NAN;
+	int partner = -1;
+	bool partners = false;	/* were different nodes */
 
-	for (size_t k = 0; k < run->n_follow; k++) {
+	for (size_t k = 0; tests && k < run->n_follow; k++) {
 		const struct run_follow *f = &run->follow[k];
 		double v = log_value((double)f->bw_GB_s, (double)f->lat_us,
 				     of);
@@ -112,49 +107,32 @@ static void collect(const struct run *run, const struct effects *all, size_t i,
 
 		/* ports of one run may be built for different rates */
 		if (run->ports) {
-			v -= usual_of(run, all, f->at, of, room);
+			v -= usual_of(run, all, f->at, of,
+				      controls + run->n_follow);
 		}
 		if (f->outcome != OUTCOME_OK || !isfinite(v) ||
 		    run->cells[f->at].path != path) {
 			continue;
 		}
-		if (part_touches_at(run, p, f->at)) {
-			effect_confirm_add(tests, v,
-					   from == p->node ? to : from);
+		if (part_touches_at(run, &e->part, f->at)) {
+			from = from == e->part.node ? to : from;
+			partners |= partner >= 0 && partner != from;
+			partner = partner < 0 ? from : partner;
+			tests[n_tests++] = v;
 		} else if (!touches_any(run, all, f->at)) {
-			effect_confirm_add(controls, v, -1);
+			controls[n_controls++] = v;
 		}
 	}
-}
-
-/* Returns the share of effect number @i of @all (selected by @of) that the
- * follow-up measures again; NAN with too few tests. */
-static double effect_again(const struct run *run, const struct effects *all,
-			   size_t i, enum effects_of of)
-{
-	const struct effect *e = &all->list[i];
-	size_t nodes = run->ports ? (size_t)run->n_nodes : 0;
-	double *room = calloc(2 * run->n_follow + nodes * nodes + 1,
-			      sizeof(*room));
-	struct sample tests = { .v = room, .partner = { -1, -1 } };
-	struct sample controls = { .v = room ? room + run->n_follow : NULL,
-				   .partner = { -1, -1 } };
-	double share = NAN;
-
-	if (room) {
-		collect(run, all, i, of, room + 2 * run->n_follow, &tests,
-			&controls);
-	}
-	if (tests.n >= EFFECT_CONFIRM_TESTS &&
-	    controls.n >= EFFECT_CONFIRM_TESTS &&
-	    (tests.partner[1] >= 0 || is_inside(&e->part) ||
+	if (n_tests >= EFFECT_CONFIRM_TESTS &&
+	    n_controls >= EFFECT_CONFIRM_TESTS &&
+	    (partners || is_inside(&e->part) ||
 	     e->part.kind == PART_NODE_PAIR)) {
-		share = (stats_median(tests.v, tests.n) -
-			 stats_median(controls.v, controls.n)) /
+		share = (stats_median(tests, n_tests) -
+			 stats_median(controls, n_controls)) /
 			(of == EFFECTS_LATENCY ? -log(e->ratio) :
 						 log(e->ratio));
 	}
-	free(room);
+	free(tests);
 	return share;
 }
 
@@ -184,21 +162,8 @@ struct depth {
 	size_t n[DEPTH_WAYS];
 };
 
-/** Returns true if another slow part is on the path, which may be the cause. */
-static bool is_shared(const struct run *run, const struct depth *d, int src,
-		      int dst)
-{
-	for (size_t i = 0; i < d->found; i++) {
-		const struct finding *f = &d->v->findings[i];
-
-		if (i != d->self && strcmp(f->code, "slow") == 0 &&
-		    part_touches(&run->cluster, &f->part, src, dst)) {
-			return true;
-		}
-	}
-	return false;
-}
-
+/** Adds the share of the usual value that the slow cell from @src to @dst
+ *  reaches, unless another slow part is on the path, which may be the cause. */
 static void add_cell(const struct run *run, const struct part *p, int src,
 		     int dst, struct depth *d)
 {
@@ -208,47 +173,20 @@ static void add_cell(const struct run *run, const struct part *p, int src,
 	int way = c->path == PATH_INTRA		      ? INSIDE :
 		  run->ranks[src].node == p->node ? SENDS : RECEIVES;
 
-	if (c->class == CELL_SLOW && c->path != PATH_NVLINK &&
-	    usual->peers >= CELLS_SLOW_PEERS && isfinite(share) &&
-	    part_touches(&run->cluster, p, src, dst) &&
-	    !is_shared(run, d, src, dst)) {
-		d->of[way][d->n[way]++] = share;
+	if (c->class != CELL_SLOW || c->path == PATH_NVLINK ||
+	    usual->peers < CELLS_SLOW_PEERS || !isfinite(share) ||
+	    !part_touches(&run->cluster, p, src, dst)) {
+		return;
 	}
-}
+	for (size_t i = 0; i < d->found; i++) {
+		const struct finding *f = &d->v->findings[i];
 
-static void hear(const struct run *run, const struct part *p, struct depth *d)
-{
-	const struct cluster_node *n = &run->nodes[p->node];
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		for (int peer = 0; peer < run->n_ranks; peer++) {
-			bool inside = run->ranks[peer].node == p->node;
-
-			if (peer != r) {
-				add_cell(run, p, r, peer, d);
-			}
-			if (!inside) {
-				add_cell(run, p, peer, r, d);
-			}
+		if (i != d->self && strcmp(f->code, "slow") == 0 &&
+		    part_touches(&run->cluster, &f->part, src, dst)) {
+			return;
 		}
 	}
-}
-
-/** Returns the part of @p that its network traffic passes; the kind is
- *  PART_PAIR if GPUs share it. */
-static struct part way_out(const struct run *run, const struct part *p)
-{
-	const struct cluster_node *n = &run->nodes[p->node];
-	int nic, users = 0;
-
-	if (p->kind == PART_NODE) {
-		return part_at(PART_NODE_NETWORK, p->node, -1);
-	}
-	nic = run->ranks[n->first_rank + p->index].nic;
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		users += run->ranks[r].nic == nic;
-	}
-	return part_at(users == 1 ? PART_NIC : PART_PAIR, p->node, nic);
+	d->of[way][d->n[way]++] = share;
 }
 
 static bool is_deeper(struct depth *d, int way, double inside)
@@ -257,15 +195,27 @@ static bool is_deeper(struct depth *d, int way, double inside)
 	       stats_median(d->of[way], d->n[way]) < DEEPER * inside;
 }
 
-static void judge(const struct run *run, const struct part *p,
-		  struct depth *d, struct verdict *v)
+/** Adds a finding about the part that the network traffic of @p passes, if that
+ *  is slow by itself: not if several GPUs share the NIC. */
+static void judge_depth(const struct run *run, const struct part *p,
+			struct depth *d, struct verdict *v)
 {
-	struct part out = way_out(run, p);
+	const struct cluster_node *n = &run->nodes[p->node];
+	struct part out = part_at(PART_NODE_NETWORK, p->node, -1);
 	struct finding *f;
 	double inside, outside;
+	int users = 0;
 	bool tx, rx;
 
-	if (d->n[INSIDE] < LEAST_TESTS || out.kind == PART_PAIR) {
+	if (p->kind == PART_GPU) {
+		out = part_at(PART_NIC, p->node,
+			      run->ranks[n->first_rank + p->index].nic);
+		for (int i = 0; i < n->gpus; i++) {
+			users += run->ranks[n->first_rank + i].nic ==
+				 out.index;
+		}
+	}
+	if (d->n[INSIDE] < LEAST_TESTS || users > 1) {
 		return;
 	}
 	inside = stats_median(d->of[INSIDE], d->n[INSIDE]);
@@ -298,6 +248,7 @@ void depth_findings(const struct run *run, struct verdict *v)
 	}
 	for (size_t i = 0; i < found; i++) {
 		const struct part p = v->findings[i].part;
+		const struct cluster_node *n;
 		struct depth d = { .v = v, .found = found, .self = i };
 		size_t most;
 
@@ -306,7 +257,8 @@ void depth_findings(const struct run *run, struct verdict *v)
 		    v->findings[i].n_or > 0) {
 			continue;
 		}
-		most = (size_t)(run->nodes[p.node].gpus * run->n_ranks);
+		n = &run->nodes[p.node];
+		most = (size_t)(n->gpus * run->n_ranks);
 		d.of[INSIDE] = calloc(DEPTH_WAYS * most + 1, sizeof(double));
 		d.of[SENDS] = d.of[INSIDE] + most;
 		d.of[RECEIVES] = d.of[SENDS] + most;
@@ -314,8 +266,18 @@ void depth_findings(const struct run *run, struct verdict *v)
 			v->failed = true;
 			return;
 		}
-		hear(run, &p, &d);
-		judge(run, &p, &d, v);
+		for (size_t k = 0; k < most; k++) {
+			int r = n->first_rank + (int)k / run->n_ranks;
+			int peer = (int)k % run->n_ranks;
+
+			if (peer != r) {
+				add_cell(run, &p, r, peer, &d);
+			}
+			if (run->ranks[peer].node != p.node) {
+				add_cell(run, &p, peer, r, &d);
+			}
+		}
+		judge_depth(run, &p, &d, v);
 		free(d.of[INSIDE]);
 	}
 }
@@ -326,14 +288,7 @@ void depth_findings(const struct run *run, struct verdict *v)
 #define LEAST_SLOWER 0.03
 #define LEAST_LATER  0.3
 
-static const struct effect_findings_kind {
-	enum effects_of of;
-	double least;
-	const char *code;
-} kinds[] = {
-	{ .of = EFFECTS_BANDWIDTH, .least = LEAST_SLOWER, .code = "slow" },
-	{ .of = EFFECTS_LATENCY, .least = LEAST_LATER, .code = "latency" },
-};
+
 
 /** Latency in multiples of that of its peers from which it is a fault. */
 #define FAIL_LATER 2.0
@@ -344,12 +299,12 @@ static const struct effect_findings_kind {
 #define SLOW_ITSELF CELLS_SLOW_RATIO
 
 static struct finding *add(const struct run *run, const struct effect *e,
-			   const struct effect_findings_kind *k,
-			   struct verdict *v)
+			   enum effects_of of, struct verdict *v)
 {
 	struct part shown = part_shown(run, &e->part);
 	struct part also = part_shown(run, &e->also);
-	struct finding *f = finding_add(v, shown, k->code);
+	struct finding *f = finding_add(v, shown, of == EFFECTS_LATENCY ?
+						  "latency" : "slow");
 	const char *with = e->inside ? "GPUs" : "nodes";
 	char name[PART_NAME_SIZE];
 
@@ -359,7 +314,7 @@ static struct finding *add(const struct run *run, const struct effect *e,
 		finding_add_or(f, &also);
 	}
 	part_name(run, &f->part, name, sizeof(name));
-	if (k->of == EFFECTS_LATENCY) {
+	if (of == EFFECTS_LATENCY) {
 		finding_say(f, "%s: latency is %.1f times that of its peers "
 			    "(%.1f to %.1f, %zu tests with %zu %s)", name,
 			    e->ratio, e->low, e->high, e->tests, e->partners,
@@ -376,23 +331,6 @@ static struct finding *add(const struct run *run, const struct effect *e,
 static bool can_judge(const struct run *run)
 {
 	return !run->mesh && !run->shared_cores;
-}
-
-/** Returns true if most tests of @p with a known line rate are below it.  Then
- *  the part is slow whatever its peers do, and each test shows it. */
-static bool misses_line(const struct run *run, const struct part *p)
-{
-	size_t below = 0, all = 0;
-
-	part_foreach_cell(run, p, at) {
-		const struct cell *c = &run->cells[at];
-
-		if (c->expected_GB_s > 0 && run_good(c->class)) {
-			below += cells_below_line(c);
-			all++;
-		}
-	}
-	return 2 * below > all;
 }
 
 /** Returns true if the cell at @at is fast enough once the parts of @e that it
@@ -440,7 +378,19 @@ void effects_spare(const struct run *run, uint8_t *explained,
 		return;
 	}
 	for (size_t i = 0; i < e.n; i++) {
-		if (!misses_line(run, &e.list[i].part)) {
+		size_t below = 0, all = 0;
+
+		/* a part that misses its line rate in most tests is slow
+		 * whatever its peers do, and each test shows it */
+		part_foreach_cell(run, &e.list[i].part, k) {
+			const struct cell *c = &run->cells[k];
+
+			if (c->expected_GB_s > 0 && run_good(c->class)) {
+				below += cells_below_line(c);
+				all++;
+			}
+		}
+		if (2 * below <= all) {
 			e.list[kept++] = e.list[i];
 		}
 	}
@@ -534,31 +484,33 @@ static bool can_fail(const struct run *run, const struct effect *e)
 void effect_findings(const struct run *run, uint8_t *explained,
 		     struct verdict *v)
 {
+	static const enum effects_of kinds[] = { EFFECTS_BANDWIDTH,
+						 EFFECTS_LATENCY };
 	uint8_t *claimed = calloc(run_n_cells(run) + 1, 1);
 
 	v->failed = v->failed || !claimed;
 	for (size_t i = 0; can_judge(run) && claimed &&
 			   i < sizeof(kinds) / sizeof(*kinds); i++) {
+		enum effects_of of = kinds[i];
 		struct effects found;
 
-		if (effects_find(run, explained, kinds[i].of, kinds[i].least,
-				 &found) < 0) {
+		if (effects_find(run, explained, of, of == EFFECTS_LATENCY ?
+				 LEAST_LATER : LEAST_SLOWER, &found) < 0) {
 			v->failed = true;
 			break;
 		}
 		for (size_t n = 0; n < found.n; n++) {
 			const struct effect *e = &found.list[n];
-			double again = effect_again(run, &found, n,
-						    kinds[i].of);
-			bool beyond = is_beyond(run, e, kinds[i].of);
+			double again = effect_again(run, &found, n, of);
+			bool beyond = is_beyond(run, e, of);
 			struct finding *f;
 
 			/* a little slow for a while, as when clocks settle */
 			if (again < EFFECT_GONE && !beyond) {
 				continue;
 			}
-			f = add(run, e, &kinds[i], v);
-			f->explained = kinds[i].of == EFFECTS_LATENCY ? 0 :
+			f = add(run, e, of, v);
+			f->explained = of == EFFECTS_LATENCY ? 0 :
 				claim(run, e, explained, claimed);
 			f->fail = can_fail(run, e) && beyond &&
 				  again >= EFFECT_AGAIN;

@@ -38,51 +38,40 @@ static size_t leaf_of(const struct paths *x, int rank)
 	return (size_t)run->nodes[run->ranks[rank].node].leaf;
 }
 
-/** Returns the place of the switches of the cell at @at in a matrix, the lower
- *  one first; leaf 0 is for nodes whose switch is not known. */
-static size_t place(const struct paths *x, size_t at)
-{
-	size_t a = leaf_of(x, run_src(x->w->run, at));
-	size_t b = leaf_of(x, run_dst(x->w->run, at));
+/** Groups of cells. */
+enum paths_group { BY_DISTANCE, BY_SENDER, BY_RECEIVER, BY_LINK, BY_SWITCHES };
 
-	return a < b ? a * x->leaves + b : b * x->leaves + a;
-}
-
-/** How far apart the ends of a cell are: on one switch or not, on one rail or
- *  not. */
-static size_t by_distance(const struct paths *x, size_t at)
+/** Returns the group of the cell at @at: by how far apart its ends are (on one
+ *  switch or not, on one rail or not), by its sender, its receiver, the nodes
+ *  at both ends, or the switches of these: a place in a matrix, the lower one
+ *  first; leaf 0 is for nodes whose switch is not known. */
+static size_t group_of(const struct paths *x, enum paths_group by, size_t at)
 {
 	const struct cluster_rank *ranks = x->w->run->ranks;
 	int src = run_src(x->w->run, at), dst = run_dst(x->w->run, at);
+	size_t a = leaf_of(x, src), b = leaf_of(x, dst);
 
-	return 2 * (leaf_of(x, src) != leaf_of(x, dst)) +
-	       (ranks[src].nic != ranks[dst].nic);
+	switch (by) {
+	case BY_DISTANCE:
+		return 2 * (a != b) + (ranks[src].nic != ranks[dst].nic);
+	case BY_SENDER:
+		return (size_t)src;
+	case BY_RECEIVER:
+		return (size_t)dst;
+	case BY_LINK:
+		return (size_t)ranks[src].node * x->w->nodes +
+		       (size_t)ranks[dst].node;
+	case BY_SWITCHES:
+		break;
+	}
+	return a < b ? a * x->leaves + b : b * x->leaves + a;
 }
 
-static size_t by_sender(const struct paths *x, size_t at)
-{
-	return (size_t)run_src(x->w->run, at);
-}
 
-static size_t by_receiver(const struct paths *x, size_t at)
-{
-	return (size_t)run_dst(x->w->run, at);
-}
-
-/** The nodes at both ends. */
-static size_t by_link(const struct paths *x, size_t at)
-{
-	const struct run *run = x->w->run;
-
-	return (size_t)run->ranks[run_src(run, at)].node * x->w->nodes +
-	       (size_t)run->ranks[run_dst(run, at)].node;
-}
-
-typedef size_t group_fn(const struct paths *x, size_t at);
 
 /** Returns the medians of the rests of each of @n groups, which the caller
  *  frees; NAN for an empty group.  NULL when memory runs out. */
-static double *medians(const struct paths *x, group_fn *group, size_t n)
+static double *medians(const struct paths *x, enum paths_group by, size_t n)
 {
 	size_t cells = run_n_cells(x->w->run);
 	size_t *end = calloc(n + 1, sizeof(*end));
@@ -95,7 +84,7 @@ static double *medians(const struct paths *x, group_fn *group, size_t n)
 	}
 	for (size_t at = 0; at < cells; at++) {
 		if (isfinite(x->left[at])) {
-			end[group(x, at) + 1]++;
+			end[group_of(x, by, at) + 1]++;
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -103,7 +92,8 @@ static double *medians(const struct paths *x, group_fn *group, size_t n)
 	}
 	for (size_t at = 0; at < cells; at++) {	/* each end moves to its own */
 		if (isfinite(x->left[at])) {
-			x->room[end[group(x, at)]++] = (double)x->left[at];
+			x->room[end[group_of(x, by, at)]++] =
+				(double)x->left[at];
 		}
 	}
 	for (size_t i = 0, begin = 0; i < n; begin = end[i++]) {
@@ -118,13 +108,13 @@ static double *medians(const struct paths *x, group_fn *group, size_t n)
 
 /** Subtracts the median of each group.  Returns 0, or -1 when memory runs
  *  out. */
-static int level(struct paths *x, group_fn *group, size_t n)
+static int level(struct paths *x, enum paths_group by, size_t n)
 {
-	double *of = medians(x, group, n);
+	double *of = medians(x, by, n);
 
 	for (size_t at = 0; of && at < run_n_cells(x->w->run); at++) {
 		if (isfinite(x->left[at])) {
-			x->left[at] -= (float)of[group(x, at)];
+			x->left[at] -= (float)of[group_of(x, by, at)];
 		}
 	}
 	free(of);
@@ -136,7 +126,7 @@ static int level(struct paths *x, group_fn *group, size_t n)
 static int look(struct paths *x)
 {
 	const struct effect_work *w = x->w;
-	size_t cells = run_n_cells(w->run), known = 0;
+	size_t cells = run_n_cells(w->run);
 
 	x->left = calloc(cells + 1, sizeof(*x->left));
 	x->room = calloc(cells + 1, sizeof(*x->room));
@@ -151,17 +141,13 @@ static int look(struct paths *x)
 					      leaf_of(x, dst) > 0 ?
 				      effect_log(w, at) : NAN;
 	}
-	if (level(x, by_distance, 4) < 0 ||
-	    level(x, by_sender, w->ranks) < 0 ||
-	    level(x, by_receiver, w->ranks) < 0) {
+	if (level(x, BY_DISTANCE, 4) < 0 ||
+	    level(x, BY_SENDER, w->ranks) < 0 ||
+	    level(x, BY_RECEIVER, w->ranks) < 0) {
 		return -1;
 	}
-	for (size_t at = 0; at < cells; at++) {
-		if (isfinite(x->left[at])) {
-			x->room[known++] = (double)x->left[at];
-		}
-	}
-	x->off = stats_deviation(x->room, known);
+	x->off = stats_deviation(x->room,
+				 effect_known(x->left, cells, 1, x->room));
 	return 0;
 }
 
@@ -190,20 +176,12 @@ static void fill_links(const struct paths *x, const double *links, size_t a,
 	}
 }
 
-static struct part between(enum part_kind kind, size_t a, size_t b)
-{
-	struct part p = part_at(kind, -1, (int)a - 1);
-
-	p.peer_index = (int)b - 1;
-	return p;
-}
-
 /** All paths between two switches. */
 static int find_pairs(struct paths *x, double z)
 {
 	struct effect_work *w = x->w;
 	size_t n = 0, width = 0, pairs = (x->leaves - 1) * (x->leaves - 2) / 2;
-	double *links = medians(x, by_link, w->nodes * w->nodes);
+	double *links = medians(x, BY_LINK, w->nodes * w->nodes);
 	struct effect_peers peers;
 	int rc;
 
@@ -224,8 +202,10 @@ static int find_pairs(struct paths *x, double z)
 	n = 0;
 	for (size_t a = 1; rc == 0 && links && a < x->leaves; a++) {
 		for (size_t b = a + 1; rc == 0 && b < x->leaves; b++, n++) {
-			struct part p = between(PART_LEAF_PAIR, a, b);
+			struct part p = part_at(PART_LEAF_PAIR, -1, (int)a - 1);
 			struct effect_estimate e;
+
+			p.peer_index = (int)b - 1;
 
 			if (effect_is_worse(w, &peers, n, BOTH, z, &e)) {
 				rc = effect_add(w, &p, NULL, &e,
@@ -252,49 +232,6 @@ static double share_of(const struct slow_share *s)
 	return s->tests ? (double)s->slow / (double)s->tests : 0;
 }
 
-/** Count the slow tests of each two switches, as place() numbers them; marks
- *  are set for blame_find(). */
-static void count_slow(const struct paths *x, const double *usual,
-		       uint8_t *marks, struct slow_share *of)
-{
-	double cut = -fmax(SLOW_DEVIATIONS * x->off, x->w->least);
-
-	for (size_t i = 0; i < x->leaves * x->leaves; i++) {
-		of[i].usual = usual[i];
-	}
-	run_foreach_cell(x->w->run, at) {
-		bool known = isfinite(x->left[at]);
-		bool slow = known && (double)x->left[at] < cut;
-
-		marks[at] = !known ? MARK_IGNORE : slow ? MARK_BAD : MARK_GOOD;
-		if (known) {
-			struct slow_share *s = &of[place(x, at)];
-
-			s->tests++;
-			s->slow += slow;
-			s->sum += slow ? (double)x->left[at] : 0;
-		}
-	}
-}
-
-/** The largest share between any other two switches. */
-static double most_elsewhere(const struct paths *x,
-			     const struct slow_share *of, size_t a, size_t b)
-{
-	double most = -1;
-
-	for (size_t c = 1; c < x->leaves; c++) {
-		for (size_t d = c + 1; d < x->leaves; d++) {
-			const struct slow_share *s = &of[c * x->leaves + d];
-
-			if ((c != a || d != b) && s->tests > 0) {
-				most = fmax(most, share_of(s));
-			}
-		}
-	}
-	return most;
-}
-
 /** One link of those between two switches, of which a hash gives it no more
  *  than half of the tests, or all: more tests are slow there than flows
  *  that meet make anywhere. */
@@ -304,8 +241,7 @@ static int add_link(struct paths *x, const struct slow_share *of,
 	struct effect_work *w = x->w;
 	size_t a = (size_t)p->index + 1, b = (size_t)p->peer_index + 1;
 	const struct slow_share *s = &of[a * x->leaves + b];
-	double most = most_elsewhere(x, of, a, b);
-	double usual = fmax(LEAST_SHARE / 2, TIMES_USUAL * most);
+	double most = -1, usual;	/* share between other switches */
 	double half = s->slow ? z * x->off / sqrt((double)s->slow) : 0;
 	struct part found = *p;
 	const struct effect_estimate e = {
@@ -315,9 +251,19 @@ static int add_link(struct paths *x, const struct slow_share *of,
 				     w->run->leaves[p->peer_index].n_nodes),
 	};
 
+	for (size_t c = 1; c < x->leaves; c++) {
+		for (size_t d = c + 1; d < x->leaves; d++) {
+			const struct slow_share *o = &of[c * x->leaves + d];
+
+			if ((c != a || d != b) && o->tests > 0) {
+				most = fmax(most, share_of(o));
+			}
+		}
+	}
+	usual = fmax(LEAST_SHARE / 2, TIMES_USUAL * most);
 	if (most < 0 || share_of(s) <= usual ||
 	    stats_log_tail((double)s->slow, (double)s->tests, usual) >=
-		    log(erfc(z / sqrt(2)) / 2)) {
+		    log(effect_tail(z))) {
 		return 0;
 	}
 	found.kind = s->usual < e.by / 2 ? PART_LEAF_PAIR : PART_FABRIC_PATH;
@@ -329,14 +275,32 @@ static int find_links(struct paths *x, double z)
 {
 	static const struct suspect_need need = { .percent = 2 };
 	const struct run *run = x->w->run;
+	size_t n = x->leaves * x->leaves;
 	uint8_t *marks = calloc(run_n_cells(run) + 1, 1);
-	struct slow_share *of = calloc(x->leaves * x->leaves, sizeof(*of));
-	double *usual = medians(x, place, x->leaves * x->leaves);
+	struct slow_share *of = calloc(n, sizeof(*of));
+	double *usual = medians(x, BY_SWITCHES, n);
+	double cut = -fmax(SLOW_DEVIATIONS * x->off, x->w->least);
 	struct blame b = { 0 };
 	int rc = -1;
 
 	if (marks && of && usual) {
-		count_slow(x, usual, marks, of);
+		for (size_t i = 0; i < n; i++) {
+			of[i].usual = usual[i];
+		}
+		run_foreach_cell(run, at) {
+			bool known = isfinite(x->left[at]);
+			bool slow = known && (double)x->left[at] < cut;
+			struct slow_share *s;
+
+			marks[at] = !known ? MARK_IGNORE :
+				    slow ? MARK_BAD : MARK_GOOD;
+			if (known) {
+				s = &of[group_of(x, BY_SWITCHES, at)];
+				s->tests++;
+				s->slow += slow;
+				s->sum += slow ? (double)x->left[at] : 0;
+			}
+		}
 		rc = blame_find(run, marks, &need, &b);
 	}
 	for (size_t i = 0; rc == 0 && i < b.n; i++) {
@@ -354,16 +318,20 @@ static int find_links(struct paths *x, double z)
 	return rc;
 }
 
-/** Returns true if the mean between any two switches is off.  Usually none is,
- *  and a million cells need not be looked at. */
-static bool any_off(const struct paths *x, double *sums, size_t *n)
+int effect_find_paths(struct effect_work *w, double z)
 {
-	const struct effect_work *w = x->w;
+	struct paths x = { .w = w, .leaves = (size_t)w->run->n_leaves + 1 };
+	double *sums = calloc(x.leaves * x.leaves, sizeof(*sums));
+	size_t *n = calloc(x.leaves * x.leaves, sizeof(*n));
+	bool off = false;
+	int rc = sums && n ? 0 : -1;
 
-	for (size_t i = 0; i < w->ranks * w->nodes; i++) {
-		size_t a = leaf_of(x, (int)(i / w->nodes));
+	/* Usually no mean between two switches is off, and a million cells need
+	 * not be looked at. */
+	for (size_t i = 0; rc == 0 && i < w->ranks * w->nodes; i++) {
+		size_t a = leaf_of(&x, (int)(i / w->nodes));
 		size_t b = (size_t)w->run->nodes[i % w->nodes].leaf;
-		size_t at = a < b ? a * x->leaves + b : b * x->leaves + a;
+		size_t at = a < b ? a * x.leaves + b : b * x.leaves + a;
 
 		for (int k = 0; k < 2; k++) {
 			if (isfinite(w->t.of[k][i])) {
@@ -372,22 +340,10 @@ static bool any_off(const struct paths *x, double *sums, size_t *n)
 			}
 		}
 	}
-	for (size_t i = 0; i < x->leaves * x->leaves; i++) {
-		if (sums[i] < -LEAST_OFF * (double)n[i]) {
-			return true;
-		}
+	for (size_t i = 0; rc == 0 && i < x.leaves * x.leaves; i++) {
+		off |= sums[i] < -LEAST_OFF * (double)n[i];
 	}
-	return false;
-}
-
-int effect_find_paths(struct effect_work *w, double z)
-{
-	struct paths x = { .w = w, .leaves = (size_t)w->run->n_leaves + 1 };
-	double *sums = calloc(x.leaves * x.leaves, sizeof(*sums));
-	size_t *n = calloc(x.leaves * x.leaves, sizeof(*n));
-	int rc = sums && n ? 0 : -1;
-
-	if (rc == 0 && any_off(&x, sums, n)) {
+	if (rc == 0 && off) {
 		rc = look(&x) < 0 || find_pairs(&x, z) < 0 ||
 				     find_links(&x, z) < 0 ? -1 : 0;
 	}

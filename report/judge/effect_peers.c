@@ -9,13 +9,7 @@
 
 /* ---- effect found -------------------------------------------------------- */
 
-/** Minimum partner nodes; with fewer, one bad link looks like a bad part. */
-#define LEAST_PARTNERS 3
-/** Minimum partner nodes with known values. */
-#define LEAST_SOUND 2
 
-static int effect_estimate(const struct effect_peers *x, size_t i, int way,
-			   double z, struct effect_estimate *e);
 
 int effect_way(const struct effect_peers *x, size_t i)
 {
@@ -27,17 +21,6 @@ int effect_way(const struct effect_peers *x, size_t i)
 enum part_direction effect_direction(int way)
 {
 	return way == TX ? PART_TX : way == RX ? PART_RX : PART_BOTH;
-}
-
-bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
-		     size_t i, int way, double z, struct effect_estimate *e)
-{
-	/* most are not: a look at the mean will do */
-	return x->n >= EFFECT_LEAST_PEERS && x->mean[way][i] < -w->least / 2 &&
-	       effect_estimate(x, i, way, z, e) == 0 &&
-	       e->partners >= LEAST_SOUND &&
-	       e->partners + x->aside >= LEAST_PARTNERS &&
-	       e->by <= -w->least && e->by + e->half < 0;
 }
 
 int effect_add(struct effect_work *w, const struct part *p,
@@ -78,33 +61,6 @@ bool effect_is_in(const struct effect_work *w, const struct part *p)
  *  moment: its tests there are made in a few, all GPUs at once. */
 #define LEAST_INSIDE 0.05
 
-/** Sets the samples of each rank with each other GPU of its node, as sender and
- *  as receiver. */
-static void fill_nvlinks(const struct effect_work *w, struct effect_peers *x)
-{
-	const struct run *run = w->run;
-
-	for (size_t i = 0; i < w->ranks * x->width; i++) {
-		x->samples[TX][i] = x->samples[RX][i] = NAN;
-	}
-	for (int i = 0; i < run->n_ranks; i++) {
-		const struct cluster_node *n = &run->nodes[run->ranks[i].node];
-
-		for (int p = 0; p < n->gpus; p++) {
-			size_t to = (size_t)i * x->width + (size_t)p;
-			int peer = n->first_rank + p;
-
-			if (peer == i) {
-				continue;
-			}
-			x->samples[TX][to] =
-				effect_log(w, run_at(run, i, peer));
-			x->samples[RX][to] =
-				effect_log(w, run_at(run, peer, i));
-		}
-	}
-}
-
 /** Subtracts the usual value of GPU @gpu with its peer number @peer. */
 static void level_peer(const struct effect_work *w,
 		       const struct effect_peers *x, float *of, int gpu,
@@ -133,150 +89,111 @@ static void level_peer(const struct effect_work *w,
 	}
 }
 
-/** Returns the deviation between the GPUs of the node of @r, or the usual error
- *  if that is larger: the tests inside a node take only a moment, and a
- *  disturbance in it affects all of them. */
-static double unrest(const struct effect_work *w, const struct effect_peers *x,
-		     const struct cluster_rank *r, int way)
-{
-	const struct cluster_node *n = &w->run->nodes[r->node];
-	size_t known = 0;
-
-	for (int i = n->first_rank; i < n->first_rank + n->gpus; i++) {
-		if (isfinite(x->mean[way][i])) {
-			w->room[known++] = x->mean[way][i];
-		}
-	}
-	return fmax(stats_deviation(w->room, known), x->usual[way]);
-}
-
-/** Returns how bad rank @i is with other nodes, with the error @half; INFINITY
- *  there if it is not known. */
-static double outside(const struct effect_work *w, size_t i, int way,
-		      double *half)
-{
-	size_t known = 0;
-	double v;
-
-	for (size_t p = 0; p < w->t.width; p++) {
-		double tx = (double)w->t.of[TX][i * w->t.width + p];
-		double rx = (double)w->t.of[RX][i * w->t.width + p];
-		double of = way == TX ? tx : way == RX ? rx : (tx + rx) / 2;
-
-		if (isfinite(of)) {
-			w->room[known++] = of;
-		}
-	}
-	if (known == 0) {
-		*half = INFINITY;
-		return 0;
-	}
-	v = stats_select(w->room, known, known / 2);
-	*half = OUTSIDE_ERRORS * stats_deviation(w->room, known) /
-		sqrt((double)known);
-	return v;
-}
-
-/** The GPU @nvlink is of is slower by @e inside its node.  With others it may
- *  be half as bad, if not as surely: then it may be all of the GPU. */
+/** Adds NVLink @nvlink of rank @i, whose GPU is slower by @e inside its node.
+ *  With other nodes it may be half as bad, if not as surely: then it may be all
+ *  of the GPU. */
 static int add_nvlink(struct effect_work *w, size_t i, int way,
 		      const struct part *nvlink,
 		      const struct effect_estimate *e)
 {
 	struct part gpu = part_at(PART_GPU, nvlink->node, nvlink->index);
-	size_t tests = part_measured(w->run, nvlink);
-	double half, v = outside(w, i, way, &half);
+	size_t tests = part_measured(w->run, nvlink), known = 0;
+	double half, v;		/* with other nodes */
 
 	gpu.direction = nvlink->direction;
-	if (v < e->by / 2 || half == (double)INFINITY) {
+	for (size_t p = 0; p < w->t.width; p++) {
+		double of = effect_of_way(
+			(double)w->t.of[TX][i * w->t.width + p],
+			(double)w->t.of[RX][i * w->t.width + p], way);
+
+		if (isfinite(of)) {
+			w->room[known++] = of;
+		}
+	}
+	v = known ? stats_select(w->room, known, known / 2) : 0;
+	if (known == 0 || v < e->by / 2) {
 		return effect_add(w, &gpu, nvlink, e, tests);
 	}
+	half = OUTSIDE_ERRORS * stats_deviation(w->room, known) /
+	       sqrt((double)known);
 	return effect_add(w, nvlink, v - half < e->by / 2 ? &gpu : NULL, e,
 			  tests);
 }
 
 /** Fills @x with the tests inside nodes, each pair compared with the same two
- *  GPU numbers of other nodes.  Returns 0, or -1 when memory runs out. */
+ *  GPU numbers of other nodes: each rank with each other GPU of its node, as
+ *  sender and as receiver.  Returns 0, or -1 when memory runs out. */
 static int fill(const struct effect_work *w, struct effect_peers *x)
 {
-	int most = 0, rc;
+	const struct run *run = w->run;
+	int most = cluster_most_gpus(&run->cluster);
 
-	for (size_t n = 0; n < w->nodes; n++) {
-		most = w->run->nodes[n].gpus > most ? w->run->nodes[n].gpus :
-						      most;
+	if (effect_peers_init(x, w->ranks, (size_t)most) < 0) {
+		return -1;
 	}
-	rc = effect_peers_init(x, w->ranks, (size_t)most);
 	x->inside = true;
-	if (rc == 0) {
-		fill_nvlinks(w, x);
+	for (int i = 0; i < run->n_ranks; i++) {
+		const struct cluster_node *n = &run->nodes[run->ranks[i].node];
+
+		for (int p = 0; p < most; p++) {
+			size_t to = (size_t)i * x->width + (size_t)p;
+			int peer = n->first_rank + p;
+			bool has = p < n->gpus && peer != i;
+
+			x->samples[TX][to] = !has ? NAN :
+				effect_log(w, run_at(run, i, peer));
+			x->samples[RX][to] = !has ? NAN :
+				effect_log(w, run_at(run, peer, i));
+		}
 	}
-	for (int k = 0; rc == 0 && k < 2; k++) {
+	for (int k = 0; k < 2; k++) {
 		for (int i = 0; i < most * most; i++) {
 			level_peer(w, x, x->samples[k], i / most, i % most);
 		}
 	}
-	return rc;
+	return 0;
 }
 
-/** Returns the median of the known ones of @n values, one of which may be bad;
- *  NAN without any. */
-static float middle(const struct effect_work *w, const float *v, size_t n)
+int effect_inside_learn(const struct effect_work *w, struct effect_peers *gpus,
+			struct effect_peers *nodes)
 {
-	size_t known = 0;
+	int rc = fill(w, gpus);
 
-	for (size_t i = 0; i < n; i++) {
-		if (isfinite(v[i])) {
-			w->room[known++] = (double)v[i];
-		}
-	}
-	return known ? (float)stats_median(w->room, known) : NAN;
-}
-
-int effect_insides_learn(const struct effect_work *w, struct effect_insides *x)
-{
-	int rc = fill(w, &x->gpus);
-
-	if (effect_peers_init(&x->nodes, w->nodes, x->gpus.width) < 0) {
+	if (effect_peers_init(nodes, w->nodes, gpus->width) < 0) {
 		rc = -1;
 	}
-	x->nodes.inside = true;
-	/* each node as its GPUs are: what these are with each other */
-	for (size_t i = 0; rc == 0 && i < w->nodes * x->nodes.width; i++) {
-		const struct cluster_node *n =
-			&w->run->nodes[i / x->nodes.width];
-		size_t gpu = i % x->nodes.width;
-		bool has = gpu < (size_t)n->gpus;
+	nodes->inside = true;
+	/* each node as its GPUs are with each other: the median of the known
+	 * ones, one of which may be bad */
+	for (size_t i = 0; rc == 0 && i < w->nodes * nodes->width; i++) {
+		const struct cluster_node *n = &w->run->nodes[i / nodes->width];
+		size_t gpu = i % nodes->width;
+		size_t row = ((size_t)n->first_rank + gpu) * gpus->width;
 
-		gpu += (size_t)n->first_rank;
 		for (int k = 0; k < 2; k++) {
-			x->nodes.samples[k][i] = !has ? NAN : middle(w,
-				&x->gpus.samples[k][gpu * x->gpus.width],
-				x->gpus.width);
+			nodes->samples[k][i] = gpu >= (size_t)n->gpus ? NAN :
+				(float)stats_median(w->room, effect_known(
+					&gpus->samples[k][row], gpus->width, 1,
+					w->room));
 		}
 	}
 	if (rc == 0) {
-		effect_peers_learn(w, &x->nodes);
+		effect_peers_learn(w, nodes);
 	}
 	return rc;
 }
 
-void effect_insides_release(struct effect_insides *x)
-{
-	effect_peers_release(&x->gpus);
-	effect_peers_release(&x->nodes);
-}
-
-bool effect_insides_worse(const struct effect_work *w,
-			  const struct effect_insides *x, size_t n, double z,
-			  struct effect_estimate *e)
+bool effect_inside_is_worse(const struct effect_work *w,
+			    const struct effect_peers *gpus,
+			    const struct effect_peers *nodes, size_t n,
+			    double z, struct effect_estimate *e)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
-	size_t width = x->gpus.width, bad = 0, known = 0;
-	const float *v = &x->gpus.samples[TX][(size_t)node->first_rank * width];
+	size_t width = gpus->width, bad = 0, known = 0;
+	const float *v = &gpus->samples[TX][(size_t)node->first_rank * width];
 
 	/* ports have no other way to each other than outside */
-	if (w->run->ports ||
-	    !effect_is_worse(w, &x->nodes, n, BOTH, z, e) ||
+	if (w->run->ports || !effect_is_worse(w, nodes, n, BOTH, z, e) ||
 	    e->by > -LEAST_INSIDE) {
 		return false;
 	}
@@ -285,6 +202,19 @@ bool effect_insides_worse(const struct effect_work *w,
 		bad += isfinite(v[i]) && (double)v[i] < e->by / 2;
 	}
 	return 4 * bad >= 3 * known;
+}
+
+/** Those of @v that are known, to @room; returns how many. */
+static size_t known_of(const double *v, size_t n, double *room)
+{
+	size_t known = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (isfinite(v[i])) {
+			room[known++] = v[i];
+		}
+	}
+	return known;
 }
 
 int effect_find_nvlinks(struct effect_work *w, double z)
@@ -317,12 +247,21 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 		const struct part node = part_at(PART_NODE, r->node, -1);
 		int way = effect_way(&x, i);
 		struct effect_estimate e;
+		size_t known;
+		double off;
 
 		if (!effect_is_worse(w, &x, i, way, z, &e) ||
 		    effect_is_in(w, &gpu) || effect_is_in(w, &node)) {
 			continue;
 		}
-		e.half = hypot(e.half, z * unrest(w, &x, r, way));
+		/* The tests inside a node take only a moment, in which a
+		 * disturbance affects all of them: its GPUs deviate by that, or
+		 * by the usual error if that is larger. */
+		known = known_of(&x.mean[way][w->run->nodes[r->node]
+						      .first_rank],
+				 (size_t)w->run->nodes[r->node].gpus, w->room);
+		off = fmax(stats_deviation(w->room, known), x.usual[way]);
+		e.half = hypot(e.half, z * off);
 		e.half_alone = e.half;
 		if (e.by + e.half < 0) {
 			p.direction = effect_direction(way);
@@ -335,6 +274,10 @@ int effect_find_nvlinks(struct effect_work *w, double z)
 
 /* ---- effect peers -------------------------------------------------------- */
 
+/** Minimum partner nodes; with fewer, one bad link looks like a bad part. */
+#define LEAST_PARTNERS 3
+/** Minimum partner nodes with known values. */
+#define LEAST_SOUND 2
 /** A part of its partner nodes that is trimmed at either end. */
 #define TRIM 0.25
 /** The MAD of a sample is as sure as the deviation of this share of it. */
@@ -416,49 +359,8 @@ void effect_peers_release(struct effect_peers *x)
 /** Returns the sample of part @i with partner @p for direction @way. */
 static double sample(const struct effect_peers *x, size_t i, int way, size_t p)
 {
-	double a = (double)x->samples[TX][i * x->width + p];
-	double b = (double)x->samples[RX][i * x->width + p];
-
-	return way == TX ? a : way == RX ? b : (a + b) / 2;
-}
-
-/** The mean of part @i, and its error: NAN where nothing is known.  The median
- *  takes the place of the mean where rails are not crossed, as one bad partner
- *  of a few moves that. */
-static void sum_up(const struct effect_work *w, struct effect_peers *x,
-		   size_t i, int way)
-{
-	double sum = 0, squares = 0;
-	size_t n = 0;
-
-	for (size_t p = 0; p < x->width; p++) {
-		double v = sample(x, i, way, p);
-
-		if (isfinite(v)) {
-			sum += v;
-			squares += v * v;
-			w->room[n++] = v;
-		}
-	}
-	x->mean[way][i] = n == 0	    ? NAN :
-			  w->t.crossed ? sum / (double)n :
-					      stats_median(w->room, n);
-	x->error[way][i] = n > 1 ?
-		sqrt(fmax(squares - sum * sum / (double)n, 0) /
-		     (double)(n * (n - 1))) : NAN;
-}
-
-/** Those of @v that are known, to @room; returns how many. */
-static size_t known_of(const double *v, size_t n, double *room)
-{
-	size_t known = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (isfinite(v[i])) {
-			room[known++] = v[i];
-		}
-	}
-	return known;
+	return effect_of_way((double)x->samples[TX][i * x->width + p],
+			     (double)x->samples[RX][i * x->width + p], way);
 }
 
 void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
@@ -469,8 +371,28 @@ void effect_peers_learn(const struct effect_work *w, struct effect_peers *x)
 		double usual, all;
 		size_t known;
 
+		/* the mean of each part, and its error; the median takes the
+		 * place of the mean where rails are not crossed, as one bad
+		 * partner of a few moves that */
 		for (size_t i = 0; i < x->n; i++) {
-			sum_up(w, x, i, way);
+			double sum = 0, squares = 0;
+			size_t n = 0;
+
+			for (size_t p = 0; p < x->width; p++) {
+				double v = sample(x, i, way, p);
+
+				if (isfinite(v)) {
+					sum += v;
+					squares += v * v;
+					w->room[n++] = v;
+				}
+			}
+			x->mean[way][i] = n == 0 ? NAN :
+				w->t.crossed ? sum / (double)n :
+					       stats_median(w->room, n);
+			x->error[way][i] = n > 1 ?
+				sqrt(fmax(squares - sum * sum / (double)n, 0) /
+				     (double)(n * (n - 1))) : NAN;
 		}
 		known = known_of(x->error[way], x->n, w->room);
 		usual = known ? stats_select(w->room, known, known / 2) : 0;
@@ -519,20 +441,23 @@ static double jackknife(const double *v, const double *sums, size_t n)
 	return sqrt(squares * (double)(n - 1) / (double)n);
 }
 
-/* Part @i as sender, receiver or both, with an interval as wide as a normal
- * one of @z deviations; 0, or -1 when memory runs out. */
-static int effect_estimate(const struct effect_peers *x, size_t i, int way,
-			   double z, struct effect_estimate *e)
+bool effect_is_worse(const struct effect_work *w, const struct effect_peers *x,
+		     size_t i, int way, double z, struct effect_estimate *e)
 {
-	double *v = calloc(2 * x->width + 2, sizeof(*v)), *sums = v + x->width;
 	double freedom = fmax(MAD_AS_SURE * (double)(x->n - 1),
 			      LEAST_FREEDOM);
+	double *v, *sums, error, between = x->between[way];
 	size_t n = 0;
-	double error, between;
 
-	if (!v) {
-		return -1;
+	/* most are not: a look at the mean will do */
+	if (x->n < EFFECT_LEAST_PEERS || !(x->mean[way][i] < -w->least / 2)) {
+		return false;
 	}
+	v = calloc(2 * x->width + 2, sizeof(*v));
+	if (!v) {
+		return false;
+	}
+	sums = v + x->width;
 	for (size_t p = 0; p < x->width; p++) {
 		double s = sample(x, i, way, p);
 
@@ -545,7 +470,7 @@ static int effect_estimate(const struct effect_peers *x, size_t i, int way,
 		sums[k + 1] = sums[k] + v[k];
 	}
 	error = fmax(jackknife(v, sums, n), x->usual[way]);
-	between = x->between[way];
+	/* intervals as wide as a normal one of @z deviations */
 	*e = (struct effect_estimate){
 		.by = middle_mean(v, sums, n, n),
 		.half = hypot(z * error,
@@ -556,5 +481,7 @@ static int effect_estimate(const struct effect_peers *x, size_t i, int way,
 		.inside = x->inside,
 	};
 	free(v);
-	return 0;
+	return e->partners >= LEAST_SOUND &&
+	       e->partners + x->aside >= LEAST_PARTNERS &&
+	       e->by <= -w->least && e->by + e->half < 0;
 }

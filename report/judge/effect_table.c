@@ -29,49 +29,34 @@ static float measured_log(const struct effect_work *w, size_t at)
 		       logf(v) : NAN;
 }
 
-static bool is_rate(const struct effect_speeds *s, size_t i, double rate)
-{
-	return s->GB_s[i] >= rate && s->GB_s[i] <= rate;
-}
-
-/** Returns the number of its rate; the last one collects all that do not
- *  fit. */
+/** Returns the number of the rate of the cell at @at; w->n_speeds: it is not
+ *  listed. */
 static size_t speed_of(const struct effect_work *w, size_t at)
 {
 	double rate = run_rate(w->run, at);
 	size_t i = 0;
 
-	while (i + 1 < w->speeds.n && !is_rate(&w->speeds, i, rate)) {
+	while (i < w->n_speeds && !(w->speed_GB_s[i] >= rate &&
+				    w->speed_GB_s[i] <= rate)) {
 		i++;
 	}
 	return i;
 }
 
-static void list_speeds(struct effect_work *w)
+/** Returns the number of its usual value; the last one is that of all rates
+ *  that do not fit. */
+static size_t usual_speed_of(const struct effect_work *w, size_t at)
 {
-	struct effect_speeds *s = &w->speeds;
+	size_t i = speed_of(w, at);
 
-	run_foreach_cell(w->run, at) {
-		double rate = run_rate(w->run, at);
-		size_t i = 0;
-
-		if (!run_good(w->run->cells[at].class)) {
-			continue;
-		}
-		while (i < s->n && !is_rate(s, i, rate)) {
-			i++;
-		}
-		if (i == s->n && s->n < EFFECT_SPEEDS) {
-			s->GB_s[s->n++] = rate;
-		}
-	}
+	return i < w->n_speeds ? i : w->n_speeds - 1;
 }
 
 int effect_speeds_learn(struct effect_work *w)
 {
 	double *room;
 
-	w->speeds = (struct effect_speeds){ 0 };
+	w->n_speeds = 0;
 	if (!w->run->ports) {
 		return 0;
 	}
@@ -79,8 +64,14 @@ int effect_speeds_learn(struct effect_work *w)
 	if (!room) {
 		return -1;
 	}
-	list_speeds(w);
-	for (size_t i = 0; i < w->speeds.n * PATH_CLASSES; i++) {
+	run_foreach_cell(w->run, at) {
+		if (run_good(w->run->cells[at].class) &&
+		    w->n_speeds < EFFECT_SPEEDS &&
+		    speed_of(w, at) == w->n_speeds) {
+			w->speed_GB_s[w->n_speeds++] = run_rate(w->run, at);
+		}
+	}
+	for (size_t i = 0; i < w->n_speeds * PATH_CLASSES; i++) {
 		size_t n = 0;
 
 		run_foreach_cell(w->run, at) {
@@ -88,11 +79,11 @@ int effect_speeds_learn(struct effect_work *w)
 
 			if (isfinite(v) &&
 			    w->run->cells[at].path == i % PATH_CLASSES &&
-			    speed_of(w, at) == i / PATH_CLASSES) {
+			    usual_speed_of(w, at) == i / PATH_CLASSES) {
 				room[n++] = (double)v;
 			}
 		}
-		w->speeds.usual[i / PATH_CLASSES][i % PATH_CLASSES] =
+		w->speed_usual[i / PATH_CLASSES][i % PATH_CLASSES] =
 			n ? stats_select(room, n, n / 2) : 0;
 	}
 	free(room);
@@ -103,9 +94,9 @@ float effect_log(const struct effect_work *w, size_t at)
 {
 	float v = measured_log(w, at);
 
-	return w->speeds.n == 0 ? v :
-	       v - (float)w->speeds.usual[speed_of(w, at)]
-					 [w->run->cells[at].path];
+	return w->n_speeds == 0 ? v :
+	       v - (float)w->speed_usual[usual_speed_of(w, at)]
+					[w->run->cells[at].path];
 }
 
 /* ---- effect sample ------------------------------------------------------- */
@@ -130,13 +121,7 @@ float effect_log(const struct effect_work *w, size_t at)
 /** Sorts of tests between nodes: rails, leaf switches. */
 #define SORTS 4
 
-/** The values of the cells relative to others of their class, while the table
- *  is made. */
-struct cells {
-	const struct effect_work *w;
-	double *v;	/* NAN: it does not count */
-	double *room;	/* for as many */
-};
+
 
 static bool is_inside(const struct run *run, size_t at)
 {
@@ -144,27 +129,71 @@ static bool is_inside(const struct run *run, size_t at)
 	       run->ranks[run_dst(run, at)].node;
 }
 
-/** The @n values at places @at, to room. */
-static void collect(struct cells *c, const size_t *at, size_t n)
+/** Subtracts the usual value from the @n values of @v at places @at, which are
+ *  of one type: their median; of a few tests @others, if it is known, and NAN
+ *  of fewer than @least. */
+static void level_group(double *v, const size_t *at, size_t n, double others,
+			size_t least, double *room)
 {
+	double usual = others;
+
 	for (size_t i = 0; i < n; i++) {
-		c->room[i] = c->v[at[i]];
+		room[i] = v[at[i]];
+	}
+	if (n >= WELL_KNOWN || isnan(others)) {
+		usual = n >= least ? stats_select(room, n, n / 2) :
+				     (double)NAN;
+	}
+	for (size_t i = 0; i < n; i++) {
+		v[at[i]] -= usual;
 	}
 }
 
-static void lower(struct cells *c, const size_t *at, size_t n, double by)
+/** Levels the values of cells inside nodes: each is compared with those of the
+ *  same two GPU numbers of all nodes, or with all where these are few and all
+ *  are alike. */
+static void level_inside(const struct run *run, double *v, size_t *at,
+			 double *room)
 {
-	for (size_t i = 0; i < n; i++) {
-		c->v[at[i]] -= by;
+	int gpus = cluster_most_gpus(&run->cluster);
+	double all = NAN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run_n_cells(run); i++) {
+		if (isfinite(v[i]) && is_inside(run, i)) {
+			room[n++] = v[i];
+		}
+	}
+	if (n > 0) {
+		all = stats_select(room, n, n / 2);
+		all = stats_deviation(room, n) <= ALIKE ? all : (double)NAN;
+	}
+	for (int pair = 0; pair < gpus * gpus; pair++) {
+		int from = pair / gpus, to = pair % gpus;
+
+		n = 0;
+		for (int i = 0; i < run->n_nodes; i++) {
+			const struct cluster_node *node = &run->nodes[i];
+			size_t k = run_n_cells(run);
+
+			if (from != to && from < node->gpus &&
+			    to < node->gpus) {
+				k = run_at(run, node->first_rank + from,
+					   node->first_rank + to);
+			}
+			if (k < run_n_cells(run) && isfinite(v[k])) {
+				at[n++] = k;
+			}
+		}
+		level_group(v, at, n, all, LEAST_ALIKE, room);
 	}
 }
 
-/** Cells between nodes, sort by sort. */
-static void level_between(struct cells *c, size_t *at)
+/** Levels the values of cells between nodes, by type: same or other rail, same
+ *  or other leaf switch. */
+static void level_between(const struct run *run, double *v, size_t *at,
+			  double *room)
 {
-	const struct run *run = c->w->run;
-
-	/* same or other rail, same or other leaf switch */
 	for (int sort = 0; sort < SORTS; sort++) {
 		size_t n = 0;
 
@@ -176,90 +205,13 @@ static void level_between(struct cells *c, size_t *at)
 			d = &run->ranks[run_dst(run, i)];
 			far = run->n_leaves > 0 && run->nodes[s->node].leaf !=
 						   run->nodes[d->node].leaf;
-			if (isfinite(c->v[i]) && s->node != d->node &&
+			if (isfinite(v[i]) && s->node != d->node &&
 			    (s->nic != d->nic) + 2 * far == sort) {
 				at[n++] = i;
 			}
 		}
-		collect(c, at, n);
-		lower(c, at, n, n > 0 ? stats_select(c->room, n, n / 2) : 0);
+		level_group(v, at, n, NAN, 1, room);
 	}
-}
-
-/** Returns the median of all cells inside nodes; NAN if they differ too
- *  much. */
-static double usual_inside(struct cells *c)
-{
-	const struct run *run = c->w->run;
-	double usual;
-	size_t n = 0;
-
-	for (size_t i = 0; i < run_n_cells(run); i++) {
-		if (isfinite(c->v[i]) && is_inside(run, i)) {
-			c->room[n++] = c->v[i];
-		}
-	}
-	if (n == 0) {
-		return NAN;
-	}
-	usual = stats_select(c->room, n, n / 2);
-	return stats_deviation(c->room, n) <= ALIKE ? usual : (double)NAN;
-}
-
-/** Cells inside nodes.  @gpus: that a node has at most. */
-static void level_inside(struct cells *c, size_t *at, int gpus)
-{
-	const struct run *run = c->w->run;
-	double inside = usual_inside(c), usual;
-
-	for (int pair = 0; pair < gpus * gpus; pair++) {
-		int from = pair / gpus, to = pair % gpus;
-		size_t n = 0;
-
-		for (int i = 0; i < run->n_nodes; i++) {
-			const struct cluster_node *node = &run->nodes[i];
-			size_t k = run_n_cells(run);
-
-			if (from != to && from < node->gpus &&
-			    to < node->gpus) {
-				k = run_at(run, node->first_rank + from,
-					   node->first_rank + to);
-			}
-			if (k < run_n_cells(run) && isfinite(c->v[k])) {
-				at[n++] = k;
-			}
-		}
-		collect(c, at, n);
-		/* that of the same two of all nodes, or of all, where these are
-		 * few; NAN of fewer still */
-		if (n < WELL_KNOWN && isfinite(inside)) {
-			usual = inside;
-		} else {
-			usual = n >= LEAST_ALIKE ?
-					stats_select(c->room, n, n / 2) :
-					(double)NAN;
-		}
-		lower(c, at, n, usual);
-	}
-}
-
-static int cells_init(struct cells *c)
-{
-	size_t n = run_n_cells(c->w->run), *at = calloc(n + 1, sizeof(*at));
-
-	c->v = calloc(n + 1, sizeof(*c->v));
-	c->room = calloc(n + 1, sizeof(*c->room));
-	if (!at || !c->v || !c->room) {
-		free(at);
-		return -1;
-	}
-	for (size_t i = 0; i < n; i++) {
-		c->v[i] = (double)effect_log(c->w, i);
-	}
-	level_between(c, at);
-	level_inside(c, at, cluster_most_gpus(&c->w->run->cluster));
-	free(at);
-	return 0;
 }
 
 /** Returns true if the cell at @at is one of its sender's columns: between
@@ -269,24 +221,9 @@ static bool is_column(const struct run *run, size_t at)
 	return !is_inside(run, at) && !follow_has(run, at);
 }
 
-static size_t effect_sample_width(const struct run *run)
-{
-	size_t most = 1;
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		size_t n = 0;
-
-		for (size_t at = run_first(run, r);
-		     at < run_first(run, r + 1) && n < MOST_PARTNERS; at++) {
-			n += is_column(run, at);
-		}
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
-/** Fills in the columns of rank @r, and its value inside its node. */
-static void put_rank(struct effect_work *w, const struct cells *c, int r)
+/** Fills in the columns of rank @r, and its value inside its node, from the
+ *  values @of of the cells. */
+static void put_rank(struct effect_work *w, const double *of, int r)
 {
 	const struct run *run = w->run;
 	size_t row = (size_t)r * w->t.width, used = 0, inside[2] = { 0 };
@@ -296,7 +233,7 @@ static void put_rank(struct effect_work *w, const struct cells *c, int r)
 		w->t.of[TX][row + p] = w->t.of[RX][row + p] = NAN;
 	}
 	for (size_t at = run_first(run, r); at < run_first(run, r + 1); at++) {
-		double v[2] = { c->v[at], c->v[run_back(run, at)] };
+		double v[2] = { of[at], of[run_back(run, at)] };
 		bool column = is_column(run, at) && used < w->t.width;
 		int peer = run->ranks[run_dst(run, at)].node;
 
@@ -322,21 +259,29 @@ static void put_rank(struct effect_work *w, const struct cells *c, int r)
 	}
 }
 
-/* Fills the table of a sample, with that many columns. */
-static int effect_sample_fill(struct effect_work *w)
+/** Fills the table of a sample. */
+static int fill_sample(struct effect_work *w)
 {
-	struct cells c = { .w = w };
-	int rc = cells_init(&c);
+	size_t n = run_n_cells(w->run), *at = calloc(n + 1, sizeof(*at));
+	double *v = calloc(n + 1, sizeof(*v));	/* NAN: it does not count */
+	double *room = calloc(n + 1, sizeof(*room));
+	int rc = at && v && room ? 0 : -1;
 
 	w->t.crossed = true;
 	if (rc == 0) {
-		c.v[run_n_cells(w->run)] = NAN;
+		for (size_t i = 0; i < n; i++) {
+			v[i] = (double)effect_log(w, i);
+		}
+		level_between(w->run, v, at, room);
+		level_inside(w->run, v, at, room);
+		v[n] = NAN;	/* no way back */
 	}
 	for (int r = 0; rc == 0 && r < w->run->n_ranks; r++) {
-		put_rank(w, &c, r);
+		put_rank(w, v, r);
 	}
-	free(c.v);
-	free(c.room);
+	free(at);
+	free(v);
+	free(room);
 	return rc;
 }
 
@@ -354,30 +299,6 @@ void effect_table_release(struct effect_table *t)
 	}
 }
 
-/** Adds @v to the sums of the ranks @s and @d, which w->t has, and counts it in
- *  @n: for each direction a number a rank and node, and then one a rank for
- *  what is inside its node. */
-static void add_cell(struct effect_work *w, uint16_t *n, size_t s, size_t d,
-		     float v)
-{
-	size_t from = (size_t)w->run->ranks[s].node;
-	size_t to = (size_t)w->run->ranks[d].node;
-	size_t cells = w->ranks * w->nodes;
-
-	if (from == to) {
-		n += 2 * cells;
-		w->t.inside[TX][s] += v;
-		w->t.inside[RX][d] += v;
-		n[TX * w->ranks + s]++;
-		n[RX * w->ranks + d]++;
-		return;
-	}
-	w->t.of[TX][s * w->nodes + to] += v;
-	w->t.of[RX][d * w->nodes + from] += v;
-	n[TX * cells + s * w->nodes + to]++;
-	n[RX * cells + d * w->nodes + from]++;
-}
-
 static bool is_crossed(const struct run *run, size_t at)
 {
 	return run->cells[at].path == PATH_INTER &&
@@ -385,78 +306,79 @@ static bool is_crossed(const struct run *run, size_t at)
 		       run->ranks[run_dst(run, at)].nic;
 }
 
-/** Returns true if pairs across rails were planned and at least one counts.
- *  None counts if all cross-rail traffic is slow. */
-static bool any_crossed(const struct effect_work *w)
-{
-	/* of one rail nothing else is known */
-	if (w->ranks <= w->nodes) {
-		return true;
-	}
-	run_foreach_cell(w->run, at) {
-		if (is_crossed(w->run, at) && !follow_has(w->run, at) &&
-		    isfinite(effect_log(w, at))) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/** Ranks of node @p that rank @i is tested with: those of its rail, unless
- *  rails are @crossed, and of its fabric. */
-static size_t peers_on(const struct run *run, size_t i, size_t p, bool crossed)
-{
-	const struct cluster_node *n = &run->nodes[p];
-	const struct cluster_rank *own = &run->ranks[i];
-	size_t peers = 0;
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		peers += run->ranks[r].group == own->group &&
-			 (crossed || run->ranks[r].nic == own->nic);
-	}
-	return peers;
-}
-
 /** The means of rank @i, as sender or receiver, from its sums and counts, and
  *  how much is in them; what a worse node hides is not known. */
 static void put_means(struct effect_work *w, const uint16_t *counts, int k,
 		      size_t i)
 {
+	const struct cluster_rank *own = &w->run->ranks[i];
 	size_t cells = w->ranks * w->nodes;
 	size_t n = counts[2 * cells + (size_t)k * w->ranks + i];
 
 	w->t.inside[k][i] = n > 0 ? w->t.inside[k][i] / (float)n : NAN;
 	for (size_t p = 0; p < w->nodes; p++) {
+		const struct cluster_node *node = &w->run->nodes[p];
+		int end = node->first_rank + node->gpus;
 		bool hidden = w->aside[k == TX ? RX : TX][p];
 		float *of = &w->t.of[k][i * w->nodes + p];
-		size_t all;
+		size_t all = 0;
 
 		n = hidden ? 0 :
 			     counts[(size_t)k * cells + i * w->nodes + p];
-		all = n ? peers_on(w->run, i, p, w->t.crossed) : 0;
+		/* ranks of node @p that it is tested with: those of its rail,
+		 * unless rails are crossed, and of its fabric */
+		for (int r = node->first_rank; n > 0 && r < end; r++) {
+			all += w->run->ranks[r].group == own->group &&
+			       (w->t.crossed ||
+				w->run->ranks[r].nic == own->nic);
+		}
 		w->t.count[k][i] += (uint32_t)n;
 		/* a mean of a few of many is another one */
 		*of = n > 0 && 2 * n > all ? *of / (float)n : NAN;
 	}
 }
 
-/** Means of what counts. */
+/** Means of what counts.  Pairs across rails count if some were planned, and
+ *  any counts: none does if all traffic across rails is slow.  Of one rail
+ *  nothing else is known. */
 static int fill(struct effect_work *w)
 {
-	uint16_t *n = calloc(2 * w->ranks * (w->nodes + 1) + 1, sizeof(*n));
+	const struct run *run = w->run;
+	size_t cells = w->ranks * w->nodes;
+	/* of each direction a number a rank and node, then one a rank for what
+	 * is inside its node */
+	uint16_t *n = calloc(2 * cells + 2 * w->ranks + 1, sizeof(*n));
 
 	if (!n) {
 		return -1;
 	}
-	w->t.crossed = any_crossed(w);
-	run_foreach_cell(w->run, at) {
+	w->t.crossed = w->ranks <= w->nodes;
+	for (size_t at = 0; !w->t.crossed && at < run_n_cells(run); at++) {
+		w->t.crossed = is_crossed(run, at) && !follow_has(run, at) &&
+			       isfinite(effect_log(w, at));
+	}
+	run_foreach_cell(run, at) {
+		size_t s = (size_t)run_src(run, at);
+		size_t d = (size_t)run_dst(run, at);
+		size_t from = (size_t)run->ranks[s].node;
+		size_t to = (size_t)run->ranks[d].node;
 		float v = effect_log(w, at);
 
-		if (isfinite(v) &&
-		    (w->t.crossed || !is_crossed(w->run, at))) {
-			add_cell(w, n, (size_t)run_src(w->run, at),
-				 (size_t)run_dst(w->run, at), v);
+		if (!isfinite(v) ||
+		    (!w->t.crossed && is_crossed(run, at))) {
+			continue;
 		}
+		if (from == to) {
+			w->t.inside[TX][s] += v;
+			w->t.inside[RX][d] += v;
+			n[2 * cells + TX * w->ranks + s]++;
+			n[2 * cells + RX * w->ranks + d]++;
+			continue;
+		}
+		w->t.of[TX][s * w->nodes + to] += v;
+		w->t.of[RX][d * w->nodes + from] += v;
+		n[TX * cells + s * w->nodes + to]++;
+		n[RX * cells + d * w->nodes + from]++;
 	}
 	for (int k = 0; k < 2; k++) {
 		for (size_t i = 0; i < w->ranks; i++) {
@@ -467,16 +389,23 @@ static int fill(struct effect_work *w)
 	return 0;
 }
 
-double effect_median(const struct effect_work *w, const float *v, size_t n,
-			size_t step)
+size_t effect_known(const float *v, size_t n, size_t step, double *room)
 {
 	size_t known = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (isfinite(v[i * step])) {
-			w->room[known++] = (double)v[i * step];
+			room[known++] = (double)v[i * step];
 		}
 	}
+	return known;
+}
+
+double effect_median(const struct effect_work *w, const float *v, size_t n,
+		     size_t step)
+{
+	size_t known = effect_known(v, n, step, w->room);
+
 	return known ? stats_select(w->room, known, known / 2) : 0;
 }
 
@@ -485,25 +414,6 @@ void effect_lower(float *v, size_t n, size_t step, double by)
 	for (size_t i = 0; i < n; i++) {
 		v[i * step] -= (float)by;
 	}
-}
-
-/** Returns the mean of the known ones of @n values, or the median if one bad
- *  partner of a few would weigh much; NAN without any. */
-static double middle_of(const struct effect_work *w, const float *v, size_t n)
-{
-	size_t known = 0;
-	double sum = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (isfinite(v[i])) {
-			w->room[known++] = (double)v[i];
-			sum += (double)v[i];
-		}
-	}
-	if (known > 0 && w->t.crossed) {
-		return sum / (double)known;
-	}
-	return known ? stats_select(w->room, known, known / 2) : NAN;
 }
 
 /** Which of @n sorted values is what nothing wrong would be: as each test is as
@@ -521,22 +431,6 @@ static bool is_far(const struct effect_work *w, size_t i, size_t p)
 	return nodes[p].leaf != nodes[w->run->ranks[i].node].leaf;
 }
 
-/** Returns the usual value of rank @i with nodes on its own leaf switch, or
- *  with @far on others; NAN without any. */
-static double usual_far(const struct effect_work *w, const float *of, size_t i,
-			bool far)
-{
-	double *room = w->room + w->ranks;
-	size_t n = 0;
-
-	for (size_t p = 0; p < w->nodes; p++) {
-		if (isfinite(of[p]) && is_far(w, i, p) == far) {
-			room[n++] = (double)of[p];
-		}
-	}
-	return n ? stats_select(room, n, level_of(n)) : NAN;
-}
-
 /** Returns true if the node of rank @i was not found to be worse, so that it
  *  counts for usual values. */
 static bool is_usual(const struct effect_work *w, size_t i)
@@ -551,14 +445,21 @@ static bool is_usual(const struct effect_work *w, size_t i)
  *  samples NAN, if it is not known. */
 static double level_distance(const struct effect_work *w, float *of, bool far)
 {
+	double *room = w->room + w->ranks;	/* of one rank */
 	size_t known = 0;
 	double level;
 
 	for (size_t i = 0; i < w->ranks; i++) {
-		double usual = usual_far(w, &of[i * w->nodes], i, far);
+		size_t n = 0;
 
-		if (isfinite(usual) && is_usual(w, i)) {
-			w->room[known++] = usual;
+		for (size_t p = 0; is_usual(w, i) && p < w->nodes; p++) {
+			if (isfinite(of[i * w->nodes + p]) &&
+			    is_far(w, i, p) == far) {
+				room[n++] = (double)of[i * w->nodes + p];
+			}
+		}
+		if (n > 0) {
+			w->room[known++] = stats_select(room, n, level_of(n));
 		}
 	}
 	level = known ? stats_select(w->room, known, level_of(known)) :
@@ -616,7 +517,9 @@ static double usual_at(const struct effect_work *w, const double *of, int gpu,
 	return n ? stats_select(w->room, n, n / 2) : 0;
 }
 
-/** Subtracts the usual value of the ranks of each index. */
+/** Subtracts the usual value of the ranks of each index.  That of a rank is the
+ *  mean of its values, or the median if one bad partner of a few would weigh
+ *  much. */
 static void level_index(const struct effect_work *w, float *samples,
 			size_t width)
 {
@@ -625,7 +528,15 @@ static void level_index(const struct effect_work *w, float *samples,
 	bool alike = w->nodes >= LEAST_NODES;	/* all of an index */
 
 	for (size_t i = 0; of && i < w->ranks; i++) {
-		of[i] = middle_of(w, &samples[i * width], width);
+		size_t n = effect_known(&samples[i * width], width, 1, w->room);
+		double sum = 0;
+
+		for (size_t k = 0; k < n; k++) {
+			sum += w->room[k];
+		}
+		of[i] = n == 0		? NAN :
+			w->t.crossed ? sum / (double)n :
+				       stats_select(w->room, n, n / 2);
 		usual[i] = NAN;
 	}
 	for (size_t i = 0; of && i < w->ranks; i++) {
@@ -661,17 +572,28 @@ void effect_table_level_inside(const struct effect_work *w)
 
 int effect_table_make(struct effect_work *w)
 {
+	const struct run *run = w->run;
 	struct effect_table *t = &w->t;
 	bool whole = true;
 
-	t->width = w->sample ? effect_sample_width(w->run) : w->nodes;
+	/* a column a node; of a sample one a partner, of the rank with most */
+	t->width = w->sample ? 1 : w->nodes;
+	for (int r = 0; w->sample && r < run->n_ranks; r++) {
+		size_t n = 0;
+
+		for (size_t at = run_first(run, r);
+		     at < run_first(run, r + 1) && n < MOST_PARTNERS; at++) {
+			n += is_column(run, at);
+		}
+		t->width = n > t->width ? n : t->width;
+	}
 	for (int k = 0; k < 2; k++) {
 		t->of[k] = calloc(w->ranks * t->width + 1, sizeof(float));
 		t->inside[k] = calloc(w->ranks + 1, sizeof(float));
 		t->count[k] = calloc(w->ranks + 1, sizeof(uint32_t));
 		whole = whole && t->of[k] && t->inside[k] && t->count[k];
 	}
-	if (!whole || (w->sample ? effect_sample_fill(w) : fill(w)) < 0) {
+	if (!whole || (w->sample ? fill_sample(w) : fill(w)) < 0) {
 		return -1;
 	}
 	for (int k = 0; k < 2; k++) {

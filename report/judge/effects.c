@@ -134,29 +134,6 @@ static bool sum_up(const struct run *run, const struct effects *e,
 	return n > 1 && least <= worst / 2;
 }
 
-/** @whole in the place of its NICs. */
-static void put(const struct run *run, const struct effect *whole,
-		struct effects *e)
-{
-	size_t kept = 0;
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		struct effect *x = part_has(&run->cluster, &whole->part, r) ?
-					   nic_of(run, e, r) : NULL;
-
-		if (x) {
-			x->part.kind = PART_KINDS;
-		}
-	}
-	for (size_t i = 0; i < e->n; i++) {
-		if (e->list[i].part.kind != PART_KINDS) {
-			e->list[kept++] = e->list[i];
-		}
-	}
-	e->list[kept++] = *whole;
-	e->n = kept;
-}
-
 /** Replaces NIC @p and others of @e by a larger part if they make up one.
  *  Returns true if so. */
 static bool join(const struct run *run, const struct part *p,
@@ -174,12 +151,30 @@ static bool join(const struct run *run, const struct part *p,
 			    cluster_socket(&run->cluster, rank));
 	for (int i = wholes[0].peer_index < 0; i < n; i++) {
 		struct effect whole;
+		size_t kept = 0;
 
-		if (sum_up(run, e, &wholes[i], &whole)) {
-			whole.tests = part_measured(run, &wholes[i]);
-			put(run, &whole, e);
-			return true;
+		if (!sum_up(run, e, &wholes[i], &whole)) {
+			continue;
 		}
+		whole.tests = part_measured(run, &wholes[i]);
+		/* it takes the place of its NICs */
+		for (int r = 0; r < run->n_ranks; r++) {
+			struct effect *x = part_has(&run->cluster, &wholes[i],
+						    r) ?
+						   nic_of(run, e, r) : NULL;
+
+			if (x) {
+				x->part.kind = PART_KINDS;
+			}
+		}
+		for (size_t k = 0; k < e->n; k++) {
+			if (e->list[k].part.kind != PART_KINDS) {
+				e->list[kept++] = e->list[k];
+			}
+		}
+		e->list[kept++] = whole;
+		e->n = kept;
+		return true;
 	}
 	return false;
 }
@@ -200,26 +195,6 @@ static size_t tests_of(const struct effect_work *w, int first, int n, int way)
 			 (way != TX ? w->t.count[RX][i] : 0);
 	}
 	return tests;
-}
-
-/** Returns the value of the ranks of node @n with partner @p: the median, and
- *  of two values the better one, since one bad NIC of two does not make a bad
- *  node. */
-static float together(const struct effect_work *w, const float *of, size_t n,
-		      size_t p)
-{
-	const struct cluster_node *node = &w->run->nodes[n];
-	size_t known = 0;
-
-	for (int i = node->first_rank; i < node->first_rank + node->gpus; i++) {
-		float v = of[(size_t)i * w->t.width + p];
-
-		if (isfinite(v)) {
-			w->room[known++] = (double)v;
-		}
-	}
-	return known == 2 ? (float)fmax(w->room[0], w->room[1]) :
-	       known	  ? (float)stats_median(w->room, known) : NAN;
 }
 
 /** Subtracts the effect of node @n from the samples of its ranks: the mean, or
@@ -310,7 +285,7 @@ static bool is_alone(const struct effect_work *w, size_t n)
 /** Samples of all nodes, and the confidence that a finding needs. */
 struct nodes {
 	struct effect_peers x;		/* with other nodes */
-	struct effect_insides inside;
+	struct effect_peers gpus, inside;	/* effect_inside_learn() */
 	double z;			/* deviations of one of these, */
 	double both;			/* or of each of the two */
 };
@@ -330,24 +305,9 @@ static bool is_whole(const struct effect_work *w, const struct nodes *all,
 	return by < e->by / 2 && (!sure || by < -all->both * x->usual[BOTH]);
 }
 
-/** Judges node @n by its tests inside: if these are certain, or nearly, and it
- *  is as bad with other nodes, which are independent tests. */
-static int find_inside(struct effect_work *w, const struct nodes *all, size_t n)
-{
-	struct part p = part_at(PART_NODE, (int)n, -1);
-	struct effect_estimate e;
-
-	if (effect_insides_worse(w, &all->inside, n, all->z, &e)) {
-		p.kind = is_whole(w, all, n, &e, false) ? PART_NODE :
-							  PART_INTRA_NODE;
-	} else if (!effect_insides_worse(w, &all->inside, n, all->both, &e) ||
-		   !is_whole(w, all, n, &e, true)) {
-		return 0;
-	}
-	return effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
-}
-
-/** Judges node @n by its tests with others, or else inside. */
+/** Judges node @n by its tests with others, or else inside: if these are
+ *  certain, or nearly, and it is as bad with other nodes, which are independent
+ *  tests. */
 static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
 {
 	const struct cluster_node *node = &w->run->nodes[n];
@@ -365,8 +325,15 @@ static int find_node(struct effect_work *w, const struct nodes *all, size_t n)
 		p.kind = is_network(w, n, e.by) ? PART_NODE_NETWORK : PART_NODE;
 		rc = effect_add(w, &p, NULL, &e,
 				tests_of(w, node->first_rank, node->gpus, way));
-	} else {
-		rc = find_inside(w, all, n);
+	} else if (effect_inside_is_worse(w, &all->gpus, &all->inside, n,
+					  all->z, &e)) {
+		p.kind = is_whole(w, all, n, &e, false) ? PART_NODE :
+							  PART_INTRA_NODE;
+		rc = effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
+	} else if (effect_inside_is_worse(w, &all->gpus, &all->inside, n,
+					  all->both, &e) &&
+		   is_whole(w, all, n, &e, true)) {
+		rc = effect_add(w, &p, NULL, &e, part_measured(w->run, &p));
 	}
 	if (most && (worse || node->gpus >= EFFECT_LEAST_PEERS)) {
 		lower_ranks(w, x, n, apart);
@@ -382,26 +349,36 @@ static int effect_find_nodes(struct effect_work *w, double z)
 	struct nodes all = {
 		.z = z, .both = effect_deviations(sqrt(effect_tail(z))),
 	};
-	int rc = effect_insides_learn(w, &all.inside);
+	struct effect_peers *x = &all.x;
+	int rc = effect_inside_learn(w, &all.gpus, &all.inside);
 
-	rc = effect_peers_init(&all.x, w->nodes, w->t.width) < 0 ? -1 : rc;
-	all.x.aside = w->n_aside;
+	rc = effect_peers_init(x, w->nodes, w->t.width) < 0 ? -1 : rc;
+	x->aside = w->n_aside;
+	/* the value of its ranks with each partner: the median, and of two
+	 * values the better one, since one bad NIC of two does not make a bad
+	 * node */
+	for (size_t i = 0; rc == 0 && i < 2 * w->nodes * x->width; i++) {
+		size_t k = i / (w->nodes * x->width);
+		size_t at = i % (w->nodes * x->width);
+		const struct cluster_node *node = &w->run->nodes[at / x->width];
+		size_t first = (size_t)node->first_rank * x->width;
+		size_t known = effect_known(
+			&w->t.of[k][first + at % x->width],
+			(size_t)node->gpus, x->width, w->room);
+
+		x->samples[k][at] = known == 2 ?
+			(float)fmax(w->room[0], w->room[1]) :
+			(float)stats_median(w->room, known);
+	}
 	if (rc == 0) {
-		for (size_t i = 0; i < 2 * w->nodes * all.x.width; i++) {
-			size_t k = i / (w->nodes * all.x.width);
-			size_t at = i % (w->nodes * all.x.width);
-
-			all.x.samples[k][at] = together(w, w->t.of[k],
-							at / all.x.width,
-							at % all.x.width);
-		}
-		effect_peers_learn(w, &all.x);
+		effect_peers_learn(w, x);
 	}
 	for (size_t n = 0; rc == 0 && n < w->nodes; n++) {
 		rc = find_node(w, &all, n);
 	}
-	effect_peers_release(&all.x);
-	effect_insides_release(&all.inside);
+	effect_peers_release(x);
+	effect_peers_release(&all.gpus);
+	effect_peers_release(&all.inside);
 	return rc;
 }
 
@@ -411,9 +388,9 @@ static int add_rank(struct effect_work *w, size_t i, int way,
 	const struct cluster_rank *r = &w->run->ranks[i];
 	struct part nic = part_at(PART_NIC, r->node, r->nic);
 	struct part gpu = part_at(PART_GPU, r->node, r->gpu);
-	double a = (double)w->t.inside[TX][i], b = (double)w->t.inside[RX][i];
-	double in = way == TX ? a : way == RX ? b : (a + b) / 2;
-	bool known = isfinite(a);
+	double in = effect_of_way((double)w->t.inside[TX][i],
+				  (double)w->t.inside[RX][i], way);
+	bool known = isfinite(w->t.inside[TX][i]);
 	size_t tests = tests_of(w, (int)i, 1, way);
 
 	nic.direction = gpu.direction = effect_direction(way);
@@ -424,28 +401,10 @@ static int add_rank(struct effect_work *w, size_t i, int way,
 	return effect_add(w, &nic, known ? NULL : &gpu, e, tests);
 }
 
-/** Returns how many ranks of its node use the NIC of rank @i.  Sets *@all if
- *  all of them have lost about as much as it. */
-static size_t sharers(const struct effect_work *w,
-		      const struct effect_peers *x, size_t i, int way,
-		      bool *all)
-{
-	const struct cluster_node *n = &w->run->nodes[w->run->ranks[i].node];
-	size_t same = 0;
-
-	*all = true;
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (w->run->ranks[r].nic == w->run->ranks[i].nic) {
-			*all = *all && x->mean[way][r] < x->mean[way][i] / 2;
-			same++;
-		}
-	}
-	return same;
-}
-
 /* NICs and GPUs. */
 static int effect_find_ranks(struct effect_work *w, double z)
 {
+	const struct cluster_rank *ranks = w->run->ranks;
 	struct effect_peers x;
 	int rc = effect_peers_init(&x, w->ranks, w->t.width);
 
@@ -458,27 +417,32 @@ static int effect_find_ranks(struct effect_work *w, double z)
 		effect_peers_learn(w, &x);
 		effect_table_level_inside(w);
 	}
-	for (size_t i = 0; rc == 0 && i < w->ranks; i++) {
-		int way = effect_way(&x, i);
-		bool all;
-		size_t shared = sharers(w, &x, i, way, &all);
-		const struct cluster_rank *r = &w->run->ranks[i];
-		bool first = i == 0 || r[-1].node != r->node ||
-			     r[-1].nic != r->nic;
+	for (int i = 0; rc == 0 && i < w->run->n_ranks; i++) {
+		int way = effect_way(&x, (size_t)i), sharers = 0;
+		bool first = i == 0 || ranks[i - 1].node != ranks[i].node ||
+			     ranks[i - 1].nic != ranks[i].nic;
+		const struct cluster_node *n = &w->run->nodes[ranks[i].node];
+		struct part p = part_at(PART_NIC, ranks[i].node, ranks[i].nic);
 		struct effect_estimate e;
+		bool all = true;	/* have lost about as much as it */
 
-		if (!effect_is_worse(w, &x, i, way, z, &e)) {
+		if (!effect_is_worse(w, &x, (size_t)i, way, z, &e)) {
 			continue;
 		}
-		if (shared > 1 && all) {
-			struct part p = part_at(PART_NIC, r->node, r->nic);
-
+		/* the ranks of its node that use its NIC */
+		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+			if (ranks[r].nic == ranks[i].nic) {
+				all = all && x.mean[way][r] <
+						     x.mean[way][i] / 2;
+				sharers++;
+			}
+		}
+		if (sharers == 1 || !all) {
+			rc = add_rank(w, (size_t)i, way, &e, sharers == 1);
+		} else if (first) {
 			p.direction = effect_direction(way);
-			rc = first ? effect_add(w, &p, NULL, &e,
-						tests_of(w, (int)i, (int)shared,
-							 way)) : 0;
-		} else {
-			rc = add_rank(w, i, way, &e, shared == 1);
+			rc = effect_add(w, &p, NULL, &e,
+					tests_of(w, i, sharers, way));
 		}
 	}
 	effect_peers_release(&x);

@@ -114,20 +114,20 @@ struct effect_table {
 /** Rates that ports have; more are compared as one. */
 #define EFFECT_SPEEDS 8
 
-/** Usual values, as logarithms, by the rate of a pair of ports: pairs are
- *  compared with those of the same rate.  GPUs have a single, unknown rate. */
-struct effect_speeds {
-	double GB_s[EFFECT_SPEEDS];	/* of the slower port; 0: not known */
-	double usual[EFFECT_SPEEDS][PATH_CLASSES];
-	size_t n;
-};
+
 
 /** State of the search for effects. */
 struct effect_work {
 	const struct run *run;
 	const uint8_t *skip;	/* or NULL */
 	enum effects_of of;
-	struct effect_speeds speeds;
+	/* Usual values, as logarithms, by the rate of a pair of ports: pairs
+	 * are compared with those of the same rate.  GPUs have a single,
+	 * unknown rate. */
+	double speed_GB_s[EFFECT_SPEEDS];	/* of the slower port; 0: not
+						 * known */
+	double speed_usual[EFFECT_SPEEDS][PATH_CLASSES];
+	size_t n_speeds;
 	struct effect_table t;
 	size_t nodes, ranks;
 	double *room;		/* for two values of each rank and one of each
@@ -153,8 +153,16 @@ void effect_table_level_inside(const struct effect_work *w);
 /** Returns the logarithm of the value of cell @at relative to the usual one for
  *  its rate, above 0 = better; NAN if the cell does not count. */
 float effect_log(const struct effect_work *w, size_t at);
-/** The rates of w->run into w->speeds: 0, or -1 when memory runs out. */
+/** Learns the rates of w->run: 0, or -1 when memory runs out. */
 int effect_speeds_learn(struct effect_work *w);
+/** Copies the known ones of @n values, @step apart, to @room; returns how many
+ *  there are. */
+size_t effect_known(const float *v, size_t n, size_t step, double *room);
+/** Returns the value of one direction, or the mean of both. */
+static inline double effect_of_way(double tx, double rx, int way)
+{
+	return way == TX ? tx : way == RX ? rx : (tx + rx) / 2;
+}
 /** Returns the median of the known ones of @n values, @step apart; 0 without
  *  any. */
 double effect_median(const struct effect_work *w, const float *v, size_t n,
@@ -223,21 +231,18 @@ int effect_add(struct effect_work *w, const struct part *p,
 /** Each adds the worse parts to w->out, if their whole interval of @z
  *  deviations is worse; 0, or -1 when memory runs out. */
 
-/** Tests inside nodes: each GPU with each other one, and all of a node
- *  together. */
-struct effect_insides {
-	struct effect_peers gpus, nodes;
-};
-
-/** 0, or -1 when memory runs out; effect_insides_release() frees, also then. */
-int effect_insides_learn(const struct effect_work *w, struct effect_insides *x);
-void effect_insides_release(struct effect_insides *x);
+/** Learns the tests inside nodes: those of each GPU with each other one in
+ *  @gpus, and those of a node together in @nodes.  Returns 0, or -1 when memory
+ *  runs out; effect_peers_release() frees, also then. */
+int effect_inside_learn(const struct effect_work *w, struct effect_peers *gpus,
+			struct effect_peers *nodes);
 /** Returns true if node @n is worse inside by the confidence @z, and most of
  *  its pairs are: a single bad GPU or a short disturbance affects only some of
  *  them. */
-bool effect_insides_worse(const struct effect_work *w,
-			  const struct effect_insides *x, size_t n, double z,
-			  struct effect_estimate *e);
+bool effect_inside_is_worse(const struct effect_work *w,
+			    const struct effect_peers *gpus,
+			    const struct effect_peers *nodes, size_t n,
+			    double z, struct effect_estimate *e);
 /** NVLinks of GPUs: what they do inside their node. */
 int effect_find_nvlinks(struct effect_work *w, double z);
 
