@@ -376,7 +376,12 @@ struct rates {
 };
 
 /** Returns true if the test of the cell at @at failed at first or finally. */
-bool rates_failed(const struct run *run, size_t at);
+static inline bool rates_failed(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+
+	return cells_failed(c->class) || (c->flaky && run_good(c->class));
+}
 /** Cells with EXPLAINED in @skip do not count.  0, or -1 when memory runs out;
  *  rates_release() frees. */
 int rates_find(const struct run *run, const uint8_t *skip, struct rates *out);

@@ -56,13 +56,6 @@ struct rates_work {
 	struct rates rates;
 };
 
-bool rates_failed(const struct run *run, size_t at)
-{
-	const struct cell *c = &run->cells[at];
-
-	return cells_failed(c->class) || (c->flaky && run_good(c->class));
-}
-
 /** Adds the test of the cell at @at, or with @by = -1 removes it. */
 static void count(struct rates_work *w, size_t at, bool failed, uint32_t by)
 {
