@@ -64,44 +64,16 @@ static void add_why(struct str *out, const char *what, const char *was,
 		 is);
 }
 
-/** Returns how many nodes both runs have; if the number of ranks of one
- *  differs, @out says so. */
-static int common_nodes(const struct run *then, const struct run *now,
-			struct str *out)
-{
-	int common = 0;
-
-	for (int i = 0; i < now->n_nodes; i++) {
-		const char *name = now->nodes[i].name;
-		int k = now->nodes[i].gpus > 0 ? node_called(then, name) : -1;
-
-		if (k < 0) {
-			continue;
-		}
-		if (then->nodes[k].gpus != now->nodes[i].gpus &&
-		    out->len == 0) {
-			str_addf(out, "%d ranks on %s, now %d",
-				 then->nodes[k].gpus, name,
-				 now->nodes[i].gpus);
-		}
-		common++;
-	}
-	return common;
-}
-
-static const char *nonce_of(const struct run *run)
-{
-	return run_file(run->json).nonce;
-}
-
 bool accepted_unlike(const struct run *then, const struct run *now,
 		     struct str *out)
 {
 	static const char *const options[] = { "op", "memory", "bidi" };
+	const char *nonce = run_file(now->json).nonce;
 	struct str why = STR_INIT;
+	int common = 0;		/* nodes that both runs have */
 	bool unlike;
 
-	if (strcmp(nonce_of(then), nonce_of(now)) == 0 && nonce_of(now)[0]) {
+	if (nonce[0] && strcmp(run_file(then->json).nonce, nonce) == 0) {
 		str_add(&why, "it is this run itself");
 	} else if (strcmp(then->probe, now->probe) != 0) {
 		add_why(&why, "a run of", then->probe, now->probe);
@@ -125,7 +97,17 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 		str_addf(&why, "%sa drill: its faults were injected",
 			 why.len > 0 ? "; " : "");
 	}
-	if (common_nodes(then, now, &why) == 0 && why.len == 0) {
+	for (int i = 0; i < now->n_nodes; i++) {
+		const struct cluster_node *n = &now->nodes[i];
+		int k = n->gpus > 0 ? node_called(then, n->name) : -1;
+
+		common += k >= 0;
+		if (k >= 0 && then->nodes[k].gpus != n->gpus && why.len == 0) {
+			str_addf(&why, "%d ranks on %s, now %d",
+				 then->nodes[k].gpus, n->name, n->gpus);
+		}
+	}
+	if (common == 0 && why.len == 0) {
 		str_add(&why, "none of its nodes is in this run");
 	}
 	unlike = why.len > 0;
@@ -177,36 +159,6 @@ static size_t changes_of(const struct accepted_beside *b, unsigned path)
 	return n;
 }
 
-static int beside_init(struct accepted_beside *b, const struct run *now,
-		       const struct run *then)
-{
-	*b = (struct accepted_beside){
-		.now = now, .then = then,
-		.rank_then = calloc((size_t)now->n_ranks + 1,
-				    sizeof(*b->rank_then)),
-		.room = calloc(2 * run_n_cells(now) + 1, sizeof(*b->room)),
-	};
-	if (!b->rank_then || !b->room) {
-		return -1;
-	}
-	for (int r = 0; r < b->now->n_ranks; r++) {
-		const struct cluster_rank *of = &b->now->ranks[r];
-		int k = node_called(b->then, b->now->nodes[of->node].name);
-
-		b->rank_then[r] =
-			k >= 0 && of->gpu < b->then->nodes[k].gpus ?
-				b->then->nodes[k].first_rank + of->gpu :
-				-1;
-	}
-	for (unsigned path = 0; path < PATH_CLASSES; path++) {
-		size_t n = changes_of(b, path);
-		double median, mad = n ? stats_mad(b->room, n, &median) : 0;
-
-		b->band[path] = fmax(-log1p(-WORSE_BAND), WORSE_MADS * mad);
-	}
-	return 0;
-}
-
 /* ---- a part -------------------------------------------------------------- */
 
 /** Medians over the cells of a part, or over the other cells of its kind. */
@@ -252,19 +204,6 @@ static const struct accepted_kind *kind_of(const struct finding *f)
 	return NULL;
 }
 
-/** Returns true if a finding of @v other than @f touches the cell at @at. */
-static bool is_of_another(const struct run *run, const struct verdict *v,
-			  const struct finding *f, size_t at)
-{
-	verdict_foreach(v, x) {
-		if (x != f && !x->scatter && kind_of(x) &&
-		    part_touches_at(run, &x->part, at)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /** Returns true if the slow tests of @f were as slow in the accepted run.
  *  Tests that another finding explains do not count. */
 static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
@@ -274,12 +213,16 @@ static bool were_slow(const struct accepted_beside *b, const struct verdict *v,
 
 	part_foreach_cell(b->now, &f->part, at) {
 		const struct cell *c = &b->now->cells[at];
+		bool own = c->class == CELL_SLOW;
 
-		if (c->class == CELL_SLOW &&
-		    !is_of_another(b->now, v, f, at)) {
-			slow++;
-			new += !(change_at(b, at, false) >= -b->band[c->path]);
+		for (size_t i = 0; own && i < v->n; i++) {
+			const struct finding *x = &v->findings[i];
+
+			own = x == f || x->scatter || !kind_of(x) ||
+			      !part_touches_at(b->now, &x->part, at);
 		}
+		slow += own;
+		new += own && !(change_at(b, at, false) >= -b->band[c->path]);
 	}
 	return new * STRAY_OF <= slow;
 }
@@ -313,24 +256,6 @@ static bool was_so(const struct accepted_beside *b, const struct verdict *v,
 
 /* ---- groups of pairs ----------------------------------------------------- */
 
-/** The finding of @v with the code of @f, of the same pairs, and nearest in how
- *  many; NULL. */
-static const struct finding *same_group(const struct verdict *v,
-					const struct finding *f)
-{
-	const struct finding *best = NULL;
-
-	verdict_foreach(v, x) {
-		if (x->part.kind == f->part.kind &&
-		    strcmp(x->code, f->code) == 0 && x->cells > 0 &&
-		    (!best || fabs((double)x->cells - (double)f->cells) <
-			      fabs((double)best->cells - (double)f->cells))) {
-			best = x;
-		}
-	}
-	return best;
-}
-
 /** Returns the bandwidth of @run at the share @rank (0 to 1) of its sorted
  *  cells of class @path; NAN without any. */
 static double level_at(const struct accepted_beside *b, const struct run *run,
@@ -355,10 +280,21 @@ static double level_at(const struct accepted_beside *b, const struct run *run,
 static bool were_groups(const struct accepted_beside *b,
 			const struct verdict *v, const struct finding *f)
 {
-	const struct finding *then = same_group(v, f);
+	const struct finding *then = NULL;
 	enum path_class path = f->part.kind == PART_INTRA_NODE ? PATH_INTRA :
 							      PATH_INTER;
 	double is, was, least;
+
+	/* the finding with the same code, of the same pairs, and nearest in how
+	 * many */
+	verdict_foreach(v, x) {
+		if (x->part.kind == f->part.kind &&
+		    strcmp(x->code, f->code) == 0 && x->cells > 0 &&
+		    (!then || fabs((double)x->cells - (double)f->cells) <
+			      fabs((double)then->cells - (double)f->cells))) {
+			then = x;
+		}
+	}
 
 	if (!then || f->cells == 0) {
 		return false;
@@ -420,11 +356,29 @@ void accepted_compare(const struct run *now, const struct run *then,
 		      const struct verdict *before, struct verdict *v)
 {
 	struct accepted *a = &v->accepted;
-	struct accepted_beside b;
+	struct accepted_beside b = {
+		.now = now, .then = then,
+		.rank_then = calloc((size_t)now->n_ranks + 1,
+				    sizeof(*b.rank_then)),
+		.room = calloc(2 * run_n_cells(now) + 1, sizeof(*b.room)),
+	};
 	size_t i = 0;
 
 	STR_COPY(a->started_utc, then->started_utc);
-	v->failed |= beside_init(&b, now, then) < 0;
+	v->failed |= !b.rank_then || !b.room;
+	for (int r = 0; !v->failed && r < now->n_ranks; r++) {
+		const struct cluster_rank *of = &now->ranks[r];
+		int k = node_called(then, now->nodes[of->node].name);
+
+		b.rank_then[r] = k >= 0 && of->gpu < then->nodes[k].gpus ?
+			then->nodes[k].first_rank + of->gpu : -1;
+	}
+	for (unsigned path = 0; !v->failed && path < PATH_CLASSES; path++) {
+		size_t n = changes_of(&b, path);
+		double median, mad = n ? stats_mad(b.room, n, &median) : 0;
+
+		b.band[path] = fmax(-log1p(-WORSE_BAND), WORSE_MADS * mad);
+	}
 	while (!v->failed && i < v->n) {
 		struct finding *f = &v->findings[i];
 		const struct accepted_kind *k = kind_of(f);

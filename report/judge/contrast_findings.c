@@ -45,57 +45,6 @@ static const struct load_kind {
 	 .all = "all traffic between the nodes"},
 };
 
-static const struct load_kind *load_kind_of(const struct run *run)
-{
-	for (size_t i = 0; i < sizeof(load_kinds) / sizeof(*load_kinds); i++) {
-		if (load_kinds[i].contrast == run->contrast.kind) {
-			return &load_kinds[i];
-		}
-	}
-	return NULL;
-}
-
-/** The median share that the cells of @path that @p touches keep; f->src and
- *  f->dst: of the worst one. */
-static double hear_load(const struct run *run, const struct part *p,
-			enum path_class path, struct finding *f)
-{
-	double *ratios = calloc(run_n_cells(run) + 1, sizeof(*ratios));
-	double worst = INFINITY, median;
-	size_t n = 0;
-
-	for (size_t at = 0; ratios && at < run_n_cells(run); at++) {
-		double ratio = run_ratio(run, at);
-
-		if (run->cells[at].path != path || isnan(ratio) ||
-		    !part_touches_at(run, p, at)) {
-			continue;
-		}
-		ratios[n++] = ratio;
-		if (ratio < worst) {
-			worst = ratio;
-			finding_set_example(run, f, at);
-		}
-	}
-	f->failed = f->failed || !ratios;
-	median = stats_median(ratios, n);
-	free(ratios);
-	return median;
-}
-
-static void add_worst(const struct run *run, struct finding *f)
-{
-	size_t at = run_at(run, f->src, f->dst);
-	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
-
-	finding_add_evidence(f, "largest loss: %s, %s GB/s %s, %s GB/s %s",
-			     PART_CELL_NAME(run, at),
-			     units_real_text((double)run->cells[at].bw_GB_s, 2,
-					     alone), run->schedule,
-			     units_real_text((double)run->contrast.bw_GB_s[at],
-					     2, other), run->contrast.pass);
-}
-
 /** How the place is built is at fault, and nothing in it: "or" has the place
  *  itself. */
 static void add_load(const struct run *run, const struct load_kind *k,
@@ -106,19 +55,48 @@ static void add_load(const struct run *run, const struct load_kind *k,
 	struct finding *f = finding_add(
 		v, part_at(PART_CONFIG, p->peer_node < 0 ? p->node : -1,
 			   p->kind == PART_GPU ? p->index : -1), k->code);
-	double median = hear_load(run, p, path, f);
+	/* what its cells of @path keep */
+	double *ratios = calloc(run_n_cells(run) + 1, sizeof(*ratios));
+	double worst = INFINITY;
+	size_t n = 0, worst_at = 0;
+	char alone[UNITS_REAL_SIZE], other[UNITS_REAL_SIZE];
 
+	f->failed = f->failed || !ratios;
+	for (size_t at = 0; ratios && at < run_n_cells(run); at++) {
+		double ratio = run_ratio(run, at);
+
+		if (run->cells[at].path != path || isnan(ratio) ||
+		    !part_touches_at(run, p, at)) {
+			continue;
+		}
+		ratios[n++] = ratio;
+		if (ratio < worst) {
+			worst = ratio;
+			worst_at = at;
+		}
+	}
 	finding_add_or(f, p);
 	f->cells = c->cells;
 	f->explained = c->explained;
 	finding_say(f, "%s: %s keeps %.0f %% of its bandwidth when %s; %zu of "
 		    "%zu tests with it lose more than %.0f %%", k->title,
 		    k->all && p->kind == PART_INTER_NODE ?
-		    k->all : PART_NAME(run, p), 100 * median, k->when,
-		    c->explained, c->cells, 100 * (1 - CELLS_SLOW_RATIO));
-	if (f->src >= 0) {
-		add_worst(run, f);
+		    k->all : PART_NAME(run, p), 100 * stats_median(ratios, n),
+		    k->when, c->explained, c->cells,
+		    100 * (1 - CELLS_SLOW_RATIO));
+	free(ratios);
+	if (!(worst < (double)INFINITY)) {
+		return;
 	}
+	finding_set_example(run, f, worst_at);
+	finding_add_evidence(f, "largest loss: %s, %s GB/s %s, %s GB/s %s",
+			     PART_CELL_NAME(run, worst_at),
+			     units_real_text((double)run->cells[worst_at]
+						     .bw_GB_s, 2, alone),
+			     run->schedule,
+			     units_real_text((double)run->contrast
+						     .bw_GB_s[worst_at], 2,
+					     other), run->contrast.pass);
 }
 
 /** One kind of path at a time: NVLink is not asked about the network. */
@@ -150,11 +128,16 @@ static void explain_load(const struct run *run, const struct load_kind *k,
 
 void load_findings(const struct run *run, struct verdict *v)
 {
-	const struct load_kind *k = load_kind_of(run);
+	const struct load_kind *k = load_kinds;
+	const struct load_kind *end =
+		k + sizeof(load_kinds) / sizeof(*load_kinds);
 	uint8_t *marks;
 
+	while (k < end && k->contrast != run->contrast.kind) {
+		k++;
+	}
 	/* ranks that share cores lose by that, whatever lies between them */
-	if (k == NULL || run->shared_cores) {
+	if (k == end || run->shared_cores) {
 		return;
 	}
 	marks = calloc(run_n_cells(run) + 1, 1);
@@ -209,16 +192,6 @@ void contrast_findings(const struct run *run, struct verdict *v)
 
 /* ---- --contrast=pxn: cells that fail without PXN only -------------------- */
 
-static bool is_rescued(const struct run *run, const struct part *cross_rail,
-		       size_t at)
-{
-	unsigned class = run->cells[at].class;
-
-	return (class == CELL_FAIL || class == CELL_TIMEOUT) &&
-	       run->contrast.outcome[at] == OUTCOME_OK &&
-	       part_touches_at(run, cross_rail, at);
-}
-
 void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 {
 	const struct part cross_rail = part_of_kind(PART_CROSS_RAIL);
@@ -228,7 +201,11 @@ void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 
 	for (size_t at = 0; run->contrast.kind == CONTRAST_PXN &&
 			    at < run_n_cells(run); at++) {
-		if (is_rescued(run, &cross_rail, at)) {
+		unsigned class = run->cells[at].class;
+
+		if ((class == CELL_FAIL || class == CELL_TIMEOUT) &&
+		    run->contrast.outcome[at] == OUTCOME_OK &&
+		    part_touches_at(run, &cross_rail, at)) {
 			explained[at] |= EXPLAINED;
 			first = rescued++ == 0 ? at : first;
 		}

@@ -24,13 +24,7 @@
 /** Maximum lines of evidence of one kind of event. */
 #define STARVED_FINDINGS_MAX_EVIDENCE 4
 
-/** Tests and agents lost because processes had no CPU. */
-struct starved {
-	uint8_t *lost;		/* nodes whose agents did not run */
-	size_t *cells;		/* of each node that did not get measured */
-	size_t n;		/* of all */
-	int n_lost;
-};
+
 
 static bool is_starved(const struct run *run, size_t at)
 {
@@ -38,69 +32,11 @@ static bool is_starved(const struct run *run, size_t at)
 	       strcmp(run_cell_code(run, at), RECORD_STARVED) == 0;
 }
 
-static void starved_findings_take_cells(const struct run *run,
-					struct starved *s, uint8_t *explained)
-{
-	run_foreach_cell(run, at) {
-		int src = run->ranks[run_src(run, at)].node;
-		int dst = run->ranks[run_dst(run, at)].node;
-
-		/* a node that came too late was given up before */
-		if (is_starved(run, at) ||
-		    (run->cells[at].class == CELL_SKIPPED &&
-		     (s->lost[src] || s->lost[dst]))) {
-			explained[at] |= EXPLAINED;
-			s->n++;
-			s->cells[src]++;
-			s->cells[dst] += src != dst;
-		}
-	}
-}
-
-/** Returns the node that all of it has in common, if it is a single one; else
- *  -1. */
-static int common_node(const struct run *run, const struct starved *s)
-{
-	int found = -1, n = 0;
-
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (s->n_lost > 0 ? s->lost[i] : s->cells[i] == s->n) {
-			found = i;
-			n++;
-		}
-	}
-	return n == 1 ? found : -1;
-}
-
-static void starved_findings_say(const struct run *run, const struct starved *s,
-				 int node, struct finding *f)
-{
-	struct str names = STR_INIT;
-	char lost[60] = "";
-	int named = 0;
-
-	for (int i = 0; node < 0 && i < run->n_nodes; i++) {
-		if (s->lost[i] || s->cells[i] > 0) {
-			finding_list_name(&names, &named, run->nodes[i].name);
-			finding_add_member(f, i);
-		}
-	}
-	if (s->n > 0) {
-		snprintf(lost, sizeof(lost), ": %zu test%s not measured", s->n,
-			 s->n == 1 ? "" : "s");
-	}
-	finding_say(f, "Processes on %s did not get to run%s; no fault of "
-		    "hardware is shown by that", node >= 0 ?
-		    run->nodes[node].name : str_text(&names), lost);
-	str_release(&names);
-}
-
 /** Adds the first events of each of these kinds from the coordinator and the
- *  affected nodes as evidence.  Many events of one kind do not hide those of
+ *  @affected nodes as evidence.  Many events of one kind do not hide those of
  *  another. */
-static void starved_findings_add_evidence(const struct run *run,
-					  const struct starved *s,
-					  struct finding *f)
+static void add_starved_events(const struct run *run, const bool *affected,
+			       struct finding *f)
 {
 	static const char *const told[] = { "agent_lost", "agent_late",
 					    "slurm_state", "late", "pressure" };
@@ -115,7 +51,7 @@ static void starved_findings_add_evidence(const struct run *run,
 			int at = run_find_node(run, e->node, -1);
 
 			if (strcmp(e->event, told[k]) == 0 &&
-			    (at < 0 || s->lost[at] || s->cells[at] > 0)) {
+			    (at < 0 || affected[at])) {
 				finding_add_evidence(f, "%s%s%s", e->node,
 						     e->node[0] ? ": " : "",
 						     e->detail);
@@ -125,41 +61,86 @@ static void starved_findings_add_evidence(const struct run *run,
 	}
 }
 
+/** Adds the finding for @n tests that were not measured, @cells of each node,
+ *  and for the @affected nodes.  @node is the only one; -1: there are
+ *  several. */
+static void add_starved(const struct run *run, const bool *affected, size_t n,
+			int node, struct verdict *v)
+{
+	struct finding *f = finding_add(
+		v, part_at(node >= 0 ? PART_NODE : PART_INTER_NODE, node, -1),
+		RECORD_STARVED);
+	struct str names = STR_INIT;
+	char lost[60] = "";
+	int named = 0;
+
+	f->cells = f->explained = n;
+	v->cut = v->cut || n > 0;	/* --resume may have them */
+	for (int i = 0; node < 0 && i < run->n_nodes; i++) {
+		if (affected[i]) {
+			finding_list_name(&names, &named, run->nodes[i].name);
+			finding_add_member(f, i);
+		}
+	}
+	if (n > 0) {
+		snprintf(lost, sizeof(lost), ": %zu test%s not measured", n,
+			 n == 1 ? "" : "s");
+	}
+	finding_say(f, "Processes on %s did not get to run%s; no fault of "
+		    "hardware is shown by that", node >= 0 ?
+		    run->nodes[node].name : str_text(&names), lost);
+	str_release(&names);
+	add_starved_events(run, affected, f);
+}
+
 void starved_findings(const struct run *run, struct gone_list *gone,
 		      uint8_t *explained, struct verdict *v)
 {
-	size_t nodes = (size_t)run->n_nodes + 1, kept = 0;
-	struct starved s = { .lost = calloc(nodes, 1),
-			     .cells = calloc(nodes, sizeof(*s.cells)) };
+	size_t nodes = (size_t)run->n_nodes + 1, kept = 0, n = 0;
+	bool *lost = calloc(nodes, sizeof(*lost));	/* agents, by node */
+	size_t *cells = calloc(nodes, sizeof(*cells));	/* not measured */
+	int n_lost = 0, common = 0, node = -1;
 
-	v->failed |= !s.lost || !s.cells;
-	if (!v->failed) {
-		for (size_t i = 0; i < gone->n; i++) {
-			const struct gone *g = &gone->list[i];
+	v->failed |= !lost || !cells;
+	for (size_t i = 0; !v->failed && i < gone->n; i++) {
+		const struct gone *g = &gone->list[i];
 
-			if (strcmp(g->code, RECORD_STARVED) != 0) {
-				gone->list[kept++] = *g;
-			} else if (!s.lost[g->part.node]) {
-				s.lost[g->part.node] = 1;
-				s.n_lost++;
-			}
+		if (strcmp(g->code, RECORD_STARVED) != 0) {
+			gone->list[kept++] = *g;
+		} else if (!lost[g->part.node]) {
+			lost[g->part.node] = true;
+			n_lost++;
 		}
-		gone->n = kept;
-		starved_findings_take_cells(run, &s, explained);
 	}
-	if (s.n > 0 || s.n_lost > 0) {
-		int node = common_node(run, &s);
-		struct finding *f = finding_add(
-			v, part_at(node >= 0 ? PART_NODE : PART_INTER_NODE,
-				   node, -1), RECORD_STARVED);
+	gone->n = v->failed ? gone->n : kept;
+	for (size_t at = 0; !v->failed && at < run_n_cells(run); at++) {
+		int src = run->ranks[run_src(run, at)].node;
+		int dst = run->ranks[run_dst(run, at)].node;
 
-		f->cells = f->explained = s.n;
-		v->cut = v->cut || s.n > 0; /* --resume may have them */
-		starved_findings_say(run, &s, node, f);
-		starved_findings_add_evidence(run, &s, f);
+		/* a node that came too late was given up before */
+		if (is_starved(run, at) ||
+		    (run->cells[at].class == CELL_SKIPPED &&
+		     (lost[src] || lost[dst]))) {
+			explained[at] |= EXPLAINED;
+			n++;
+			cells[src]++;
+			cells[dst] += src != dst;
+		}
 	}
-	free(s.lost);
-	free(s.cells);
+	if (n > 0 || n_lost > 0) {
+		/* the node that all of it has in common, if it is a single
+		 * one */
+		for (int i = 0; i < run->n_nodes; i++) {
+			if (n_lost > 0 ? lost[i] : cells[i] == n) {
+				node = i;
+				common++;
+			}
+			lost[i] |= cells[i] > 0;
+		}
+		add_starved(run, lost, n, common == 1 ? node : -1, v);
+	}
+	free(lost);
+	free(cells);
 }
 
 void starved_excuse(const struct run *run, struct verdict *v)
@@ -204,68 +185,11 @@ struct cut_findings_cut {
 				 * NULL */
 	bool down;		/* it is down: then one is as good as most */
 	bool ended;		/* they were not cut off, but ended */
-	int64_t first_s, last_s;
 };
-
-/** Returns the node of the coordinator: that of the first agent, which starts
- *  it, or with ssh the user's machine. */
-static int find_home(const struct run *run)
-{
-	bool here = spec_launcher_is(run_file(run->json).launcher,
-				     LAUNCHER_HOSTS);
-
-	for (size_t i = 0; !here && i < run->n_events; i++) {
-		const struct event_row *e = &run->events[i];
-
-		if (strcmp(e->event, "agent") == 0 &&
-		    strncmp(e->detail, "agent 0 of ", 11) == 0) {
-			return run_find_node(run, e->node, -1);
-		}
-	}
-	return -1;
-}
 
 static bool is_lost(const struct gone *g)
 {
 	return g->part.kind == PART_NODE && strcmp(g->code, "agent_lost") == 0;
-}
-
-static void note_time(const struct run *run, int node,
-		      struct cut_findings_cut *c)
-{
-	run_foreach_event(run, e) {
-		bool lost = strcmp(e->event, "agent_lost") == 0 &&
-			    strcmp(e->node, run->nodes[node].name) == 0;
-		int64_t at = lost ? clock_utc_s(e->utc) : -1;
-
-		if (at >= 0) {
-			c->first_s = c->first_s < 0 || at < c->first_s ?
-					     at : c->first_s;
-			c->last_s = at > c->last_s ? at : c->last_s;
-		}
-	}
-}
-
-/** Reads from the events whether the coordinator's own link went down, which by
- *  itself loses an agent. */
-static void take_own_word(const struct run *run, struct cut_findings_cut *c)
-{
-	c->link = NULL;
-	c->down = false;
-	run_foreach_event(run, e) {
-		const char *state = strrchr(e->detail, ' ');
-
-		if (strcmp(e->event, "own_link") != 0 || !state ||
-		    strcmp(state, " up") == 0) {
-			continue;
-		}
-		if (strcmp(state, " flapped") != 0) {
-			c->link = "its own link is down";
-			c->down = true;
-			return;
-		}
-		c->link = "its own link went down and came back";
-	}
 }
 
 /** Returns true if most agents fell silent, or with @ended hung up, at about
@@ -274,25 +198,44 @@ static bool is_cut(const struct run *run, const struct gone_list *gone,
 		   bool ended, struct cut_findings_cut *c)
 {
 	int others = run->n_nodes - 1;
+	int64_t first_s = -1, last_s = -1;
 
 	memset(c->lost, 0, (size_t)run->n_nodes);
 	c->n_lost = 0;
-	c->first_s = c->last_s = -1;
 	c->ended = ended;
 	for (size_t i = 0; i < gone->n; i++) {
 		int node = gone->list[i].part.node;
 
 		if (is_lost(&gone->list[i]) &&
 		    drain_hung_up(run, node) == ended) {
-			c->lost[node] = 1;
 			c->n_lost++;
-			note_time(run, node, c);
+			c->lost[node] = 1;
 		}
 	}
-	take_own_word(run, c);
+	c->link = NULL;
+	c->down = false;
+	run_foreach_event(run, e) {
+		const char *state = strrchr(e->detail, ' ');
+		int node = strcmp(e->event, "agent_lost") == 0 ?
+				   run_find_node(run, e->node, -1) : -1;
+		int64_t at = node >= 0 && c->lost[node] ?
+				     clock_utc_s(e->utc) : -1;
+
+		if (at >= 0) {
+			first_s = first_s < 0 || at < first_s ? at : first_s;
+			last_s = at > last_s ? at : last_s;
+		}
+		/* the coordinator's own link, which by itself loses an agent */
+		if (strcmp(e->event, "own_link") == 0 && state &&
+		    strcmp(state, " up") != 0) {
+			c->down |= strcmp(state, " flapped") != 0;
+			c->link = c->down ? "its own link is down" :
+				  "its own link went down and came back";
+		}
+	}
 	return c->n_lost >= (c->link && !ended ? 1 : MIN_LOST) &&
 	       (2 * c->n_lost > others || (c->down && !ended)) &&
-	       c->last_s - c->first_s <= (ended ? ENDED_S : WINDOW_S);
+	       last_s - first_s <= (ended ? ENDED_S : WINDOW_S);
 }
 
 /** Take those that were cut off from the list of those that are gone. */
@@ -324,8 +267,23 @@ static bool is_of_cut(const struct run *run, const struct cut_findings_cut *c,
 		!run_good(run->cells[at].class));
 }
 
-static void say(const struct run *run, const struct cut_findings_cut *c,
-		struct finding *f)
+/** Adds the first event @event of the coordinator's link as evidence. */
+static void add_first(const struct run *run, const char *event,
+		      struct finding *f)
+{
+	run_foreach_event(run, e) {
+		if (strcmp(e->event, event) == 0) {
+			finding_add_evidence(f, "the coordinator's link: %s",
+					     e->detail);
+			return;
+		}
+	}
+}
+
+/** Says what was cut, with events of the coordinator's link and of the agents
+ *  that it lost as evidence. */
+static void tell_cut(const struct run *run, const struct cut_findings_cut *c,
+		     struct finding *f)
 {
 	struct str names = STR_INIT;
 	int named = 0;
@@ -350,28 +308,6 @@ static void say(const struct run *run, const struct cut_findings_cut *c,
 			    "first suspect");
 	}
 	str_release(&names);
-}
-
-/** Adds the first event @event of the coordinator's link as evidence. */
-static void add_first(const struct run *run, const char *event,
-		      struct finding *f)
-{
-	size_t i = 0;
-
-	while (i < run->n_events && strcmp(run->events[i].event, event) != 0) {
-		i++;
-	}
-	if (i < run->n_events) {
-		finding_add_evidence(f, "the coordinator's link: %s",
-				     run->events[i].detail);
-	}
-}
-
-/** Adds evidence: events of the coordinator's link, and those of the agents
- *  that it lost. */
-static void add_evidence(const struct run *run,
-			 const struct cut_findings_cut *c, struct finding *f)
-{
 	add_first(run, "own_link", f);
 	add_first(run, "own_counters", f);
 	run_foreach_event(run, e) {
@@ -452,16 +388,28 @@ static void add_cut(const struct run *run, struct gone_list *gone,
 			f->dst = dst;
 		}
 	}
-	say(run, c, f);
-	add_evidence(run, c, f);
+	tell_cut(run, c, f);
 	forget_lost(gone, c);
 }
 
 void cut_findings(const struct run *run, struct gone_list *gone,
 		  uint8_t *explained, struct verdict *v)
 {
-	struct cut_findings_cut c = { .home = find_home(run) };
+	struct cut_findings_cut c = { .home = -1 };
+	bool here = spec_launcher_is(run_file(run->json).launcher,
+				     LAUNCHER_HOSTS);
 
+	/* The first agent starts the coordinator on its node; with ssh it is on
+	 * the user's machine. */
+	for (size_t i = 0; !here && i < run->n_events; i++) {
+		const struct event_row *e = &run->events[i];
+
+		if (strcmp(e->event, "agent") == 0 &&
+		    strncmp(e->detail, "agent 0 of ", 11) == 0) {
+			c.home = run_find_node(run, e->node, -1);
+			break;
+		}
+	}
 	c.lost = calloc((size_t)run->n_nodes + 1, 1);
 	if (!c.lost) {
 		v->failed = true;

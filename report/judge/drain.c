@@ -46,15 +46,6 @@ bool drain_hung_up(const struct run *run, int node)
 	return false;
 }
 
-/** Returns true if only the coordinator reported the fault, because it heard
- *  nothing of the node. */
-static bool is_silence(const struct run *run, const struct finding *f)
-{
-	return strcmp(f->code, GONE_CUT) == 0 ||
-	       (gone_code(f->code)->silence &&
-		!(f->part.node >= 0 && drain_hung_up(run, f->part.node)));
-}
-
 /** Return true if @f is about how the job, its limits or a packet filter are
  *  set up: the node itself may be healthy. */
 static bool is_setup(const struct finding *f)
@@ -66,51 +57,36 @@ static bool is_setup(const struct finding *f)
 	return limit_is(f->code) || str_index(codes, f->code) >= 0;
 }
 
-static bool is_bad(const struct run *run, const struct finding *f, size_t at)
-{
-	unsigned class = run->cells[at].class;
-
-	/* a skipped test has not failed */
-	return strcmp(f->code, "slow") == 0 ?
-		       class == CELL_SLOW :
-		       cells_failed(class) ||
-			       witness_is_bad(run, ABOUT_FLAKY, at);
-}
-
-/** Ranks count node by node, and so do the cells of one. */
-static void hear_cell(const struct run *run, const struct finding *f, int peer,
-		      size_t at, struct drain_heard *h)
-{
-	int node = run->ranks[peer].node;
-
-	if (!part_touches_at(run, &f->part, at) || !is_bad(run, f, at)) {
-		return;
-	}
-	h->inside |= node == f->part.node;
-	h->faults |= cells_failed(run->cells[at].class);
-	for (size_t i = 0; i < h->n; i++) {
-		if (h->partners[i] == node) {
-			return;
-		}
-	}
-	if (node != f->part.node && h->n < MAX_PARTNERS) {
-		h->partners[h->n++] = node;
-	}
-}
-
+/** Collects the bad cells of @f by the node at the other end.  Ranks count node
+ *  by node, and so do the cells of one. */
 static void hear(const struct run *run, const struct finding *f,
 		 struct drain_heard *h)
 {
 	const struct cluster_node *n = &run->nodes[f->part.node];
+	bool slow = strcmp(f->code, "slow") == 0;
 
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		for (int peer = 0; peer < run->n_ranks; peer++) {
-			if (peer != r) {
-				hear_cell(run, f, peer, run_at(run, r, peer),
-					  h);
-				hear_cell(run, f, peer, run_at(run, peer, r),
-					  h);
-			}
+	for (int i = 0; i < n->gpus * run->n_ranks * 2; i++) {
+		int r = n->first_rank + i / 2 / run->n_ranks;
+		int peer = i / 2 % run->n_ranks;
+		int node = run->ranks[peer].node;
+		size_t at = i % 2 ? run_at(run, peer, r) :
+				    run_at(run, r, peer), k = 0;
+		unsigned class = run->cells[at].class;
+		/* a skipped test has not failed */
+		bool bad = slow ? class == CELL_SLOW :
+				  cells_failed(class) ||
+					  witness_is_bad(run, ABOUT_FLAKY, at);
+
+		if (peer == r || !part_touches_at(run, &f->part, at) || !bad) {
+			continue;
+		}
+		h->inside |= node == f->part.node;
+		h->faults |= cells_failed(class);
+		while (k < h->n && h->partners[k] != node) {
+			k++;
+		}
+		if (k == h->n && node != f->part.node && k < MAX_PARTNERS) {
+			h->partners[h->n++] = node;
 		}
 	}
 }
@@ -169,11 +145,15 @@ static bool has_witnesses(const struct run *run, const struct drain_heard *h)
 	return find_witnesses(h, on, found, 0, 0);
 }
 
-/** "; could not be reached by n0, n2" to what the finding says. */
-static void say_who(const struct run *run, const struct drain_heard *h,
-		    struct finding *f)
+/** Adds "; could not be reached by n0, n2" to what the finding says, and a
+ *  command that tests this node with as many others as are needed. */
+static void say_unproved(const struct run *run, const struct drain_heard *h,
+			 struct finding *f)
 {
-	struct str names = STR_INIT;
+	static const char *const without[] = {
+		"nodes", "nodelist", "exclude", "faults", "pairs", NULL
+	};
+	struct str names = STR_INIT, act = STR_INIT;
 	int named = 0;
 
 	if (gone_code(f->code)->silence &&
@@ -190,16 +170,6 @@ static void say_who(const struct run *run, const struct drain_heard *h,
 			     str_text(&names));
 	}
 	str_release(&names);
-}
-
-/** Adds a command that tests this node with as many others as are needed. */
-static void add_test(const struct run *run, struct finding *f)
-{
-	static const char *const without[] = {
-		"nodes", "nodelist", "exclude", "faults", "pairs", NULL
-	};
-	struct str act = STR_INIT;
-
 	if (run->n_nodes > WITNESSES ||
 	    !spec_launcher_is(run_file(run->json).launcher,
 			      LAUNCHER_SLURM)) {
@@ -220,6 +190,8 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 {
 	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
 	struct drain_heard h = { 0 };
+	bool cut = strcmp(f->code, GONE_CUT) == 0;
+	bool silent;
 
 	if (f->n_probes > 0 || is_setup(f) ||
 	    str_starts(f->code, RETEST_OWN)) {
@@ -233,12 +205,14 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 		return;
 	}
 	hear(run, f, &h);
+	/* only the coordinator reported the fault, because it heard nothing of
+	 * the node */
+	silent = cut || (gone_code(f->code)->silence &&
+			 !drain_hung_up(run, f->part.node));
 	/* without a score the finding is not from cells */
-	f->drain = (isnan(f->score) ? !is_silence(run, f) :
-				      passes && h.inside) ||
-		   (strcmp(f->code, GONE_CUT) != 0 && has_witnesses(run, &h));
+	f->drain = (isnan(f->score) ? !silent : passes && h.inside) ||
+		   (!cut && has_witnesses(run, &h));
 	if (!f->drain) {
-		say_who(run, &h, f);
-		add_test(run, f);
+		say_unproved(run, &h, f);
 	}
 }

@@ -79,21 +79,6 @@ const struct gone_code *gone_code(const char *code)
 	return &none;
 }
 
-static const struct gone_code *find_state(const struct fact_row *f,
-					  enum part_kind kind)
-{
-	for (size_t i = 0; strcmp(f->fact, "state") == 0 && i < CODES; i++) {
-		const char *state = codes[i].state ? codes[i].state :
-						     codes[i].code;
-
-		if ((codes[i].kinds >> kind & 1) != 0 &&
-		    strcmp(state, f->value) == 0) {
-			return &codes[i];
-		}
-	}
-	return NULL;
-}
-
 /** Returns true if the list already has the part @p or its node. */
 static bool is_covered(const struct gone_list *g, const struct part *p)
 {
@@ -130,44 +115,45 @@ static bool is_spent(const struct run *run, const struct part *p,
 	return true;
 }
 
-/** The fact @of says that @p is gone by @c. */
-static int add_gone(const struct run *run, struct gone_list *g,
-		    const struct part *p, const struct gone_code *c,
-		    const struct fact_row *of)
-{
-	const char *better = run_fact_beside(run, of, "state_code");
-	const struct gone gone = {
-		.part = *p,
-		.code = better[0] && c->vague ? better : c->code,
-		.says = c->code,
-		.detail = run_fact_beside(run, of, "state_detail"),
-	};
-
-	return is_covered(g, p) ||
-			       grow_add(&g->list, &g->n, &gone, sizeof(gone)) ?
-		       0 : -1;
-}
-
-/** Adds all facts about parts of @kind.  Scope "gpu7" is GPU 7; if ranks are
- *  ports, "nic7" is port 7. */
+/** Adds all parts of @kind that a fact "state" says are gone.  Scope "gpu7" is
+ *  GPU 7; if ranks are ports, "nic7" is port 7. */
 static int add_kind(const struct run *run, enum part_kind kind,
 		    struct gone_list *out)
 {
 	int node = -1;
 
 	run_foreach_fact(run, f) {
-		const struct gone_code *c = find_state(f, kind);
+		const struct gone_code *c = codes;
 		int index = run_number_in(f->scope,
 					  run->ports ? "nic" : "gpu");
-		struct part p;
+		struct gone gone;
 
-		if (!c || (kind == PART_GPU) != (index >= 0)) {
+		if (strcmp(f->fact, "state") != 0 ||
+		    (kind == PART_GPU) != (index >= 0)) {
+			continue;
+		}
+		while (c < codes + CODES &&
+		       (!(c->kinds >> kind & 1) ||
+			strcmp(c->state ? c->state : c->code, f->value) != 0)) {
+			c++;
+		}
+		if (c == codes + CODES) {
 			continue;
 		}
 		node = run_find_node(run, f->node, node);
-		p = part_at(kind, node, index);
-		if (node >= 0 && !is_spent(run, &p, c) &&
-		    add_gone(run, out, &p, c, f) < 0) {
+		gone = (struct gone){
+			.part = part_at(kind, node, index),
+			.code = c->code, .says = c->code,
+			.detail = run_fact_beside(run, f, "state_detail"),
+		};
+		if (node < 0 || is_spent(run, &gone.part, c) ||
+		    is_covered(out, &gone.part)) {
+			continue;
+		}
+		if (c->vague && run_fact_beside(run, f, "state_code")[0]) {
+			gone.code = run_fact_beside(run, f, "state_code");
+		}
+		if (!grow_add(&out->list, &out->n, &gone, sizeof(gone))) {
 			return -1;
 		}
 	}
@@ -218,50 +204,39 @@ int gone_find(const struct run *run, struct gone_list *out)
 	return 0;
 }
 
-/** The last event by which an end of the cell @at was lost; NULL. */
-static const struct event_row *find_loss(const struct run *run, size_t at)
-{
-	const char *src = run->nodes[run->ranks[run_src(run, at)].node].name;
-	const char *dst = run->nodes[run->ranks[run_dst(run, at)].node].name;
-
-	for (size_t i = run->n_events; i-- > 0;) {
-		const struct event_row *e = &run->events[i];
-
-		if (strcmp(e->event, AGENT_LOST) == 0 &&
-		    (strcmp(e->node, src) == 0 || strcmp(e->node, dst) == 0)) {
-			return e;
-		}
-	}
-	return NULL;
-}
-
-static bool is_touched(const struct run *run, const struct gone_list *g,
-		       size_t at)
-{
-	for (size_t i = 0; i < g->n; i++) {
-		if (part_touches_at(run, &g->list[i].part, at)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 int gone_find_lost(const struct run *run, const uint8_t *explained,
 		   struct gone_list *g)
 {
 	run_foreach_cell(run, at) {
-		const struct event_row *e =
-			explained[at] ||
-			strcmp(run_cell_code(run, at), AGENT_LOST) != 0 ||
-			is_touched(run, g, at) ? NULL : find_loss(run, at);
+		const char *src =
+			run->nodes[run->ranks[run_src(run, at)].node].name;
+		const char *dst =
+			run->nodes[run->ranks[run_dst(run, at)].node].name;
 		struct gone gone = { .code = AGENT_LOST, .says = AGENT_LOST };
+		bool known = explained[at] ||
+			     strcmp(run_cell_code(run, at), AGENT_LOST) != 0;
+		size_t i = run->n_events;
 
-		if (!e) {
+		for (size_t k = 0; !known && k < g->n; k++) {
+			known = part_touches_at(run, &g->list[k].part, at);
+		}
+		if (known) {
 			continue;
 		}
-		gone.part = part_at(PART_NODE, run_find_node(run, e->node, -1),
-				    -1);
-		gone.detail = e->detail;
+		/* the last event by which one of its ends was lost */
+		while (i > 0 && (strcmp(run->events[i - 1].event,
+					AGENT_LOST) != 0 ||
+				 (strcmp(run->events[i - 1].node, src) != 0 &&
+				  strcmp(run->events[i - 1].node, dst) != 0))) {
+			i--;
+		}
+		if (i == 0) {
+			continue;
+		}
+		gone.part = part_at(PART_NODE,
+				    run_find_node(run, run->events[i - 1].node,
+						  -1), -1);
+		gone.detail = run->events[i - 1].detail;
 		if (!grow_add(&g->list, &g->n, &gone, sizeof(gone))) {
 			return -1;
 		}

@@ -93,24 +93,6 @@ const char *growth_code(const struct run *run, const struct fact_row *f,
 	return g->code;
 }
 
-/** Sets @p to the GPU that @f is about, "gpu3", or the HCA port of that name;
- *  false: neither. */
-static bool place_of(const struct run *run, const struct fact_row *f,
-		     struct part *p)
-{
-	int node = run_find_node(run, f->node, -1), rank;
-
-	*p = part_at(PART_GPU, node, run_number_in(f->scope, "gpu"));
-	if (node >= 0 && run->ports) {
-		rank = part_nic_rank(run, node, f->scope);
-		p->index = rank >= 0 ? run->ranks[rank].gpu : -1;
-	}
-	/* GPUs tested one by one are not ranks */
-	return node >= 0 && p->index >= 0 &&
-	       (p->index < run->nodes[node].gpus ||
-		strcmp(run->probe, "gpu") == 0);
-}
-
 /** Returns true if @f is about @gpu, alone or with other parts near it. */
 static bool concerns(const struct finding *f, const struct part *gpu)
 {
@@ -165,26 +147,22 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	}
 }
 
-/** Returns true if the GPUs of @node belong to a Slurm job of ours; elsewhere
- *  other users may be entitled to them. */
-static bool is_ours(const struct run *run, int node)
-{
-	for (size_t i = 0; node >= 0 && i < run->n_facts; i++) {
-		if (strcmp(run->facts[i].fact, "slurm_job") == 0 &&
-		    strcmp(run->facts[i].node, run->nodes[node].name) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
 void held_findings(const struct run *run, struct verdict *v)
 {
 	verdict_foreach(v, f) {
-		if (strcmp(f->code, FINDING_GPU_IN_USE) == 0) {
+		bool busy = strcmp(f->code, FINDING_GPU_BUSY) == 0;
+
+		if (busy || strcmp(f->code, FINDING_GPU_IN_USE) == 0) {
 			f->fail = false;
-		} else if (strcmp(f->code, FINDING_GPU_BUSY) == 0) {
-			f->fail = is_ours(run, f->part.node);
+		}
+		/* Outside of a Slurm job of ours other users may be entitled to
+		 * the GPUs. */
+		for (size_t i = 0; busy && f->part.node >= 0 &&
+				   i < run->n_facts; i++) {
+			f->fail |= strcmp(run->facts[i].fact, "slurm_job") ==
+					   0 &&
+				   strcmp(run->facts[i].node,
+					  run->nodes[f->part.node].name) == 0;
 		}
 	}
 }
@@ -193,16 +171,30 @@ void growth_findings(const struct run *run, struct verdict *v)
 {
 	run_foreach_fact(run, f) {
 		const struct growth *g = growth_of(f);
-		struct part place;
+		struct part p;
+		int node, rank;
 
 		/* Processes that hold a GPU matter to a run that uses GPUs. */
-		if (g &&
-		    (!g->held || strcmp(run->probe, "gpu") == 0 ||
-		     spec_transport_is(run->transport, XPORT_GPU)) &&
-		    place_of(run, f, &place) &&
+		if (!g || (g->held && strcmp(run->probe, "gpu") != 0 &&
+			   !spec_transport_is(run->transport, XPORT_GPU))) {
+			continue;
+		}
+		node = run_find_node(run, f->node, -1);
+		if (node < 0) {
+			continue;
+		}
+		/* the GPU that it is about, "gpu3", or the HCA port of that
+		 * name; GPUs tested one by one are not ranks */
+		p = part_at(PART_GPU, node, run_number_in(f->scope, "gpu"));
+		if (run->ports) {
+			rank = part_nic_rank(run, node, f->scope);
+			p.index = rank >= 0 ? run->ranks[rank].gpu : -1;
+		}
+		if (p.index >= 0 && (p.index < run->nodes[node].gpus ||
+				     strcmp(run->probe, "gpu") == 0) &&
 		    !(g->real && run_fact_beside(run, f, "software")[0])) {
-			place = part_shown(run, &place);
-			add_growth(run, &place, g, f, v);
+			p = part_shown(run, &p);
+			add_growth(run, &p, g, f, v);
 		}
 	}
 	held_findings(run, v);

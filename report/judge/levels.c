@@ -74,23 +74,6 @@ static bool find_own(struct levels_work *w)
 	return any;
 }
 
-static void find_links(struct levels_work *w)
-{
-	const struct run *run = w->run;
-
-	run_foreach_cell(run, at) {
-		int s = run_src(run, at), d = run_dst(run, at);
-
-		if (is_bad(run, at) && !w->own[s] && !w->own[d]) {
-			size_t a = (size_t)run->ranks[s].node;
-			size_t b = (size_t)run->ranks[d].node;
-
-			w->link[a * w->nodes + b] = 1;
-			w->link[b * w->nodes + a] = 1;
-		}
-	}
-}
-
 /** Queues the nodes that are linked with @node, directly or not, and puts
  *  them on sides 1 and 2 in turn.  Returns false if there is a link inside a
  *  side. */
@@ -118,47 +101,36 @@ static bool part_sides(struct levels_work *w, size_t node)
 	return two;
 }
 
-/** Returns how many pairs of nodes between the two sides of the queue were
- *  measured; in a sample only some are. */
-static size_t count_met(const struct levels_work *w)
-{
-	const struct run *run = w->run;
-	size_t *last = calloc(w->nodes + 1, sizeof(*last)), met = 0;
-
-	for (size_t i = 0; last && i < w->queued; i++) {
-		size_t a = w->queue[i];
-		const struct cluster_node *n = &run->nodes[a];
-		size_t at = run_first(run, n->first_rank);
-		size_t end = run_first(run, n->first_rank + n->gpus);
-
-		for (; w->side[a] == 1 && at < end; at++) {
-			size_t b = (size_t)run->ranks[run_dst(run, at)].node;
-
-			met += w->side[b] == 2 && last[b] != a + 1;
-			last[b] = a + 1;
-		}
-	}
-	free(last);
-	return met;
-}
-
 /** Returns true if both sides of the queue have enough nodes, and enough bad
- *  links between them.  A sample needs more links, since chance connects most
- *  of its nodes by a single one. */
+ *  links between them.  A sample has only some of the pairs of nodes, and needs
+ *  more links, since chance connects most of its nodes by a single one. */
 static bool are_leaves(const struct levels_work *w)
 {
-	size_t n[3] = { 0 }, links = 0, all;
-	bool sample = w->run->grid.first != NULL;
+	const struct run *run = w->run;
+	size_t n[3] = { 0 }, links = 0, all = 0;
+	bool sample = run->grid.first != NULL;
+	size_t *last = calloc(w->nodes + 1, sizeof(*last));
 
 	for (size_t i = 0; i < w->queued; i++) {
 		size_t a = w->queue[i];
+		const struct cluster_node *node = &run->nodes[a];
+		size_t at = run_first(run, node->first_rank);
+		size_t end = run_first(run, node->first_rank + node->gpus);
 
 		n[w->side[a]]++;
 		for (size_t b = 0; w->side[a] == 1 && b < w->nodes; b++) {
 			links += w->link[a * w->nodes + b];
 		}
+		/* pairs of nodes between the sides that were measured */
+		for (; sample && last && w->side[a] == 1 && at < end; at++) {
+			size_t b = (size_t)run->ranks[run_dst(run, at)].node;
+
+			all += w->side[b] == 2 && last[b] != a + 1;
+			last[b] = a + 1;
+		}
 	}
-	all = sample ? count_met(w) : n[1] * n[2];
+	free(last);
+	all = sample ? all : n[1] * n[2];
 	return n[1] >= LEAST_NODES && n[2] >= LEAST_NODES &&
 	       links >= LEAST_LINKS && links * 100 >= all * BETWEEN_PERCENT &&
 	       (!sample || links >= LINKS_EACH * (n[1] + n[2]));
@@ -181,9 +153,54 @@ static int join(struct levels_work *w, int side)
 	return 0;
 }
 
-/** Two sets of nodes with bad cells between them, as often as there are. */
+/** Finds nodes whose NICs of one index are bad by themselves while those of
+ *  other nodes, and the rest of these nodes, are not. */
+static int find_rail(struct levels_work *w)
+{
+	for (int nic = 0; nic < SPEC_MAX_GPUS; nic++) {
+		w->queued = 0;
+		for (size_t i = 0; i < w->nodes; i++) {
+			const struct cluster_node *n = &w->run->nodes[i];
+			int of_nic = 0, bad = 0, all = 0;
+
+			for (int r = n->first_rank;
+			     r < n->first_rank + n->gpus; r++) {
+				bool here = w->run->ranks[r].nic == nic;
+
+				of_nic += here;
+				bad += here && w->own[r];
+				all += w->own[r];
+			}
+			w->side[i] = of_nic > 0 && bad == of_nic &&
+				     all < n->gpus;
+			w->queue[w->queued] = i;
+			w->queued += w->side[i] > 0;
+		}
+		if (w->queued >= LEAST_RAIL && w->queued < w->nodes) {
+			return join(w, 1);
+		}
+	}
+	memset(w->side, 0, w->nodes * sizeof(*w->side));
+	return 0;
+}
+
+/** Finds two sets of nodes with bad cells between them, as often as there
+ *  are. */
 static int find_sets(struct levels_work *w)
 {
+	const struct run *run = w->run;
+
+	run_foreach_cell(run, at) {
+		int s = run_src(run, at), d = run_dst(run, at);
+
+		if (is_bad(run, at) && !w->own[s] && !w->own[d]) {
+			size_t a = (size_t)run->ranks[s].node;
+			size_t b = (size_t)run->ranks[d].node;
+
+			w->link[a * w->nodes + b] = 1;
+			w->link[b * w->nodes + a] = 1;
+		}
+	}
 	for (size_t i = 0; i < w->nodes * w->nodes; i++) {
 		size_t node = i / w->nodes;
 
@@ -193,42 +210,6 @@ static int find_sets(struct levels_work *w)
 			return -1;
 		}
 	}
-	return 0;
-}
-
-/** Returns true if NIC @nic of @node is bad by itself, but not the whole
- *  node. */
-static bool is_bad_nic(const struct levels_work *w, size_t node, int nic)
-{
-	const struct cluster_node *n = &w->run->nodes[node];
-	int of_nic = 0, bad = 0, all = 0;
-
-	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		bool here = w->run->ranks[r].nic == nic;
-
-		of_nic += here;
-		bad += here && w->own[r];
-		all += w->own[r];
-	}
-	return of_nic > 0 && bad == of_nic && all < n->gpus;
-}
-
-/** Finds nodes whose NICs of one index are bad while those of other nodes are
- *  not. */
-static int find_rail(struct levels_work *w)
-{
-	for (int nic = 0; nic < SPEC_MAX_GPUS; nic++) {
-		w->queued = 0;
-		for (size_t i = 0; i < w->nodes; i++) {
-			w->side[i] = is_bad_nic(w, i, nic);
-			w->queue[w->queued] = i;
-			w->queued += w->side[i] > 0;
-		}
-		if (w->queued >= LEAST_RAIL && w->queued < w->nodes) {
-			return join(w, 1);
-		}
-	}
-	memset(w->side, 0, w->nodes * sizeof(*w->side));
 	return 0;
 }
 
@@ -248,7 +229,6 @@ int leaves_infer(struct run *run)
 	if (!w.own || !w.link || !w.side || !w.queue) {
 		rc = -1;
 	} else if (find_own(&w)) {
-		find_links(&w);
 		rc = find_rail(&w);
 		rc = rc < 0 || run->n_leaves > 0 ? rc : find_sets(&w);
 	}
@@ -282,12 +262,7 @@ int leaves_infer(struct run *run)
  *  one level for a difference by design. */
 #define ALIKE_PERCENT 99
 
-/** Cells that are alike in all that is known of their ways: path class, way of
- *  the bytes, one leaf switch or two. */
-struct levels_kind {
-	uint32_t count[BINS];
-	size_t n;
-};
+
 
 struct levels {
 	size_t low, high;	/* cells of each */
@@ -295,11 +270,9 @@ struct levels {
 	int from;		/* the first bin above the gap */
 };
 
-static size_t n_kinds(const struct run *run)
-{
-	return 2 * PATH_CLASSES * run->n_paths;
-}
-
+/** Returns the number of the kind of the cell at @at: cells of one are alike in
+ *  all that is known of their ways: path class, way of the bytes, one leaf
+ *  switch or two. */
 static size_t kind_of(const struct run *run, size_t at)
 {
 	int a = run->nodes[run->ranks[run_src(run, at)].node].leaf;
@@ -326,40 +299,43 @@ static int bin_of(const struct run *run, size_t at)
 	return (int)fmin(fmax(step + MIDDLE, 0), BINS - 1);
 }
 
-/** The bin of the median of the @n cells from bin @from on. */
-static int median_bin(const struct levels_kind *k, int from, size_t n)
+/** Returns the bin of the median of the @n cells from bin @from on. */
+static int median_bin(const uint32_t count[BINS], int from, size_t n)
 {
-	size_t seen = k->count[from];
+	size_t seen = count[from];
 
 	while (2 * seen < n) {
-		seen += k->count[++from];
+		seen += count[++from];
 	}
 	return from;
 }
 
-/** The emptiest gap that parts the cells of @k in two levels, if there is any;
- *  the lowest of several. */
-static bool find_levels(const struct levels_kind *k, struct levels *out)
+/** Finds the emptiest gap that parts the cells of a kind in two levels, if any;
+ *  the lowest of several.  @count: its cells of each bin. */
+static bool find_levels(const uint32_t count[BINS], struct levels *out)
 {
 	const double apart = log(1 / CELLS_SLOW_RATIO) / STEP;
-	size_t low = 0, least = SIZE_MAX;
+	size_t n = 0, low = 0, least = SIZE_MAX;
 
+	for (int b = 0; b < BINS; b++) {
+		n += count[b];
+	}
 	for (int b = 0; b + GAP_BINS < BINS; b++) {
 		struct levels l = { .low = low, .from = b + GAP_BINS };
 		size_t inside = 0, smaller;
 
 		for (int i = b; i < l.from; i++) {
-			inside += k->count[i];
+			inside += count[i];
 		}
-		l.high = k->n - low - inside;
+		l.high = n - low - inside;
 		smaller = l.low < l.high ? l.low : l.high;
-		low += k->count[b];
+		low += count[b];
 		if (smaller < CELLS_SLOW_PEERS || inside >= least ||
-		    smaller * SMALLEST < k->n || inside * STRAY > smaller) {
+		    smaller * SMALLEST < n || inside * STRAY > smaller) {
 			continue;
 		}
-		l.low_bin = median_bin(k, 0, l.low);
-		l.high_bin = median_bin(k, l.from, l.high);
+		l.low_bin = median_bin(count, 0, l.low);
+		l.high_bin = median_bin(count, l.from, l.high);
 		if (l.high_bin - l.low_bin > apart) {
 			*out = l;
 			least = inside;
@@ -434,8 +410,8 @@ static double GB_s_of(const struct run *run, enum path_class path, int bin)
 	       exp(STEP * (bin - MIDDLE + 0.5));
 }
 
-static void say(const struct run *run, size_t kind, const struct levels *l,
-		struct verdict *v)
+static void add_levels(const struct run *run, size_t kind,
+		       const struct levels *l, struct verdict *v)
 {
 	size_t low_at = first_at(run, kind, l, false);
 	enum path_class path = run->cells[low_at].path;
@@ -457,32 +433,32 @@ static void say(const struct run *run, size_t kind, const struct levels *l,
 
 void level_findings(const struct run *run, struct verdict *v)
 {
-	struct levels_kind *kinds;
+	size_t n_kinds = 2 * PATH_CLASSES * run->n_paths;
+	uint32_t (*kinds)[BINS];	/* cells of each bin */
 
 	if (run->mesh || run->shared_cores || run_n_cells(run) == 0) {
 		return;
 	}
-	kinds = calloc(n_kinds(run) + 1, sizeof(*kinds));
+	kinds = calloc(n_kinds + 1, sizeof(*kinds));
 	v->failed = v->failed || !kinds;
 	for (size_t at = 0; kinds && at < run_n_cells(run); at++) {
 		int bin = bin_of(run, at);
 
 		if (bin >= 0) {
-			kinds[kind_of(run, at)].count[bin]++;
-			kinds[kind_of(run, at)].n++;
+			kinds[kind_of(run, at)][bin]++;
 		}
 	}
-	for (size_t k = 0; kinds && k < n_kinds(run); k++) {
+	for (size_t k = 0; kinds && k < n_kinds; k++) {
 		struct levels l = { 0 };
 		int design;
 
-		if (!find_levels(&kinds[k], &l)) {
+		if (!find_levels(kinds[k], &l)) {
 			continue;
 		}
 		design = is_design(run, k, &l);
 		v->failed = v->failed || design < 0;
 		if (design == 0) {
-			say(run, k, &l, v);
+			add_levels(run, k, &l, v);
 		}
 	}
 	free(kinds);
@@ -514,22 +490,6 @@ static double stray(double *v, size_t n, unsigned percent)
 	return stats_select(v, n, (n - 1) * percent / 100);
 }
 
-/** Those below @limit first; returns how many. */
-static size_t split(double *v, size_t n, double limit)
-{
-	size_t below = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (v[i] < limit) {
-			double t = v[below];
-
-			v[below++] = v[i];
-			v[i] = t;
-		}
-	}
-	return below;
-}
-
 /**
  * The level of a fast minority of @path, if there is one: limit NAN if not.
  * @bw: room for all cells.
@@ -541,7 +501,7 @@ static struct slow_limit find_minority(const struct run *run,
 		.limit_GB_s = NAN, .line_GB_s = run->slow[path].line_GB_s,
 	};
 	size_t n = 0, slow = 0;
-	double top, slowest, fastest;
+	double top, slowest, fastest, other;
 
 	run_foreach_cell(run, at) {
 		if (is_good(&run->cells[at], path)) {
@@ -552,7 +512,13 @@ static struct slow_limit find_minority(const struct run *run,
 		return l;
 	}
 	top = stray(bw, n, 100 - STRAY_PERCENT);
-	slow = split(bw, n, CELLS_SLOW_RATIO * top);
+	for (size_t i = 0; i < n; i++) {	/* slow ones first */
+		if (bw[i] < CELLS_SLOW_RATIO * top) {
+			other = bw[slow];
+			bw[slow++] = bw[i];
+			bw[i] = other;
+		}
+	}
 	l.peers = n - slow;
 	if (2 * slow < n || l.peers < CELLS_SLOW_PEERS ||
 	    l.peers * 100 < n * FAST_PERCENT) {
@@ -607,22 +573,6 @@ static int is_explained(const struct run *run, const struct slow_limit *limits,
 	return rc;
 }
 
-static void take(struct run *run, const struct slow_limit *limits)
-{
-	for (int path = 0; path < PATH_CLASSES; path++) {
-		for (size_t at = 0;
-		     limits[path].of_fast && at < run_n_cells(run); at++) {
-			struct cell *c = &run->cells[at];
-
-			if (is_good(c, (enum path_class)path) &&
-			    below(c, &limits[path])) {
-				c->class = CELL_SLOW;
-			}
-		}
-		run->slow[path] = limits[path];
-	}
-}
-
 /** Both classes by their fast minorities, then one of them alone. */
 static int try_minorities(struct run *run, const struct slow_limit *fast,
 			  uint8_t *marks)
@@ -645,22 +595,39 @@ static int try_minorities(struct run *run, const struct slow_limit *fast,
 		if (is_explained(run, limits, marks, &yes) < 0) {
 			return -1;
 		}
+		for (size_t at = 0; yes && at < run_n_cells(run); at++) {
+			struct cell *c = &run->cells[at];
+			const struct slow_limit *l = &limits[c->path];
+
+			if (l->of_fast &&
+			    is_good(c, (enum path_class)c->path) &&
+			    below(c, l)) {
+				c->class = CELL_SLOW;
+			}
+		}
 		if (yes) {
-			take(run, limits);
+			memcpy(run->slow, limits, sizeof(limits));
 			return 0;
 		}
 	}
 	return 0;
 }
 
-/**
- * A limit rises a little when what was slow has been measured again.  What was
- * above it then was not, and is not slow by that: slow is slow twice.
- */
-static void spare_untried(struct run *run)
+int levels_mark_slow(struct run *run)
 {
-	bool again = false;
+	struct slow_limit fast[PATH_CLASSES];
+	bool any = false, again = false;
+	uint8_t *marks;
+	double *bw;
+	int rc = 0;
 
+	if (cells_mark_slow(run->cells, run_n_cells(run), run->size_B,
+			    run->slow) < 0) {
+		return -1;
+	}
+	/* A limit rises a little when what was slow has been measured again.
+	 * What was above it then was not, and is not slow by that: slow is slow
+	 * twice. */
 	run_foreach_cell(run, at) {
 		again |= run->cells[at].attempt > 1;
 	}
@@ -674,21 +641,6 @@ static void spare_untried(struct run *run)
 			c->class = CELL_PASS;
 		}
 	}
-}
-
-int levels_mark_slow(struct run *run)
-{
-	struct slow_limit fast[PATH_CLASSES];
-	bool any = false;
-	uint8_t *marks;
-	double *bw;
-	int rc = 0;
-
-	if (cells_mark_slow(run->cells, run_n_cells(run), run->size_B,
-			    run->slow) < 0) {
-		return -1;
-	}
-	spare_untried(run);
 	bw = calloc(run_n_cells(run) + 1, sizeof(*bw));
 	if (!bw) {
 		return -1;

@@ -12,6 +12,31 @@
 #include "report/judge/findings.h"
 #include "report/model/ping_run.h"
 
+static bool is_bad(unsigned class)
+{
+	return class == CELL_FAIL || class == CELL_TIMEOUT ||
+	       class == CELL_SLOW;
+}
+
+/* Counts all cells of the address @rank for @f, so that they blame no other
+ * part. */
+static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
+			 struct finding *f)
+{
+	for (int peer = 0; peer < run->n_ranks; peer++) {
+		const size_t ways[] = { run_at(run, rank, peer),
+					run_at(run, peer, rank) };
+
+		for (int i = 0; i < 2; i++) {
+			unsigned class = run->cells[ways[i]].class;
+
+			f->cells += class < CELL_CLASSES;
+			f->explained += is_bad(class);
+			explained[ways[i]] |= EXPLAINED;
+		}
+	}
+}
+
 /* ---- own findings -------------------------------------------------------- */
 
 /*
@@ -27,95 +52,67 @@ static const struct err_words own_words[] = {
 	{ .code = PING_NO_ROUTE, .says = "it has no route for what it sends" },
 };
 
-/** Cells that @node sends, with a word against itself. */
-struct own_case {
-	const struct run *run;
-	const char *code;
-	uint8_t *explained;
-	size_t from, end;	/* all that it sends */
-	size_t n, first;	/* of those that are meant */
-	int nic;		/* of them all; -1: of several */
-};
-
-static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
-			 struct finding *f);
-
-static bool is_said(const struct own_case *c, size_t at)
+/** Returns true if the sender of the cell at @at says @code against itself, and
+ *  no finding explains the cell. */
+static bool is_said(const struct run *run, const char *code,
+		    const uint8_t *explained, size_t at)
 {
-	return !c->explained[at] && cells_failed(c->run->cells[at].class) &&
-	       strcmp(run_cell_code(c->run, at), c->code) == 0;
-}
-
-static int own_findings_nic_of(const struct own_case *c, size_t at)
-{
-	return c->run->ranks[run_src(c->run, at)].nic;
-}
-
-static void count_own(struct own_case *c)
-{
-	for (size_t at = c->from; at < c->end; at++) {
-		if (is_said(c, at)) {
-			c->first = c->n > 0 ? c->first : at;
-			c->nic = c->n == 0 || c->nic == own_findings_nic_of(c,
-									    at)
-					 ? own_findings_nic_of(c, at)
-					 : -1;
-			c->n++;
-		}
-	}
-}
-
-static void explain_own(const struct own_case *c)
-{
-	for (size_t at = c->from; at < c->end; at++) {
-		size_t back = run_back(c->run, at);
-
-		if (is_said(c, at)) {
-			/* if the way back is silent, the answers would have to
-			 * leave as well */
-			if (c->run->cells[back].class == CELL_TIMEOUT ||
-			    (c->run->cells[back].class == CELL_FAIL &&
-			     strcmp(run_cell_code(c->run, back),
-				    PING_FILTERED) == 0)) {
-				c->explained[back] |= EXPLAINED;
-			}
-			c->explained[at] |= EXPLAINED;
-		}
-	}
+	return !explained[at] && cells_failed(run->cells[at].class) &&
+	       strcmp(run_cell_code(run, at), code) == 0;
 }
 
 static void find_own(const struct run *run, const struct err_words *w,
 		     int node, uint8_t *explained, struct verdict *v)
 {
 	const struct cluster_node *n = &run->nodes[node];
-	struct own_case c = {
-		.run = run, .code = w->code, .explained = explained,
-		.from = run_first(run, n->first_rank),
-		.end = run_first(run, n->first_rank + n->gpus),
-	};
+	size_t from = run_first(run, n->first_rank);
+	size_t end = run_first(run, n->first_rank + n->gpus);
+	size_t found = 0, first = 0;
+	int nic = -1;		/* of all of them */
 	struct finding *f;
 	struct part p;
 	const char *name;
 
-	count_own(&c);
-	if (c.n == 0) {
+	for (size_t at = from; at < end; at++) {
+		int own = run->ranks[run_src(run, at)].nic;
+
+		if (is_said(run, w->code, explained, at)) {
+			first = found > 0 ? first : at;
+			nic = found == 0 || nic == own ? own : -1;
+			found++;
+		}
+	}
+	if (found == 0) {
 		return;
 	}
-	c.nic = n->gpus > 1 ? c.nic : -1;
-	p = c.nic >= 0 ? part_at(PART_NIC, node, c.nic) :
-			 part_at(PART_NODE, node, -1);
+	p = nic >= 0 && n->gpus > 1 ? part_at(PART_NIC, node, nic) :
+				      part_at(PART_NODE, node, -1);
 	p.direction = PART_TX;
 	f = finding_add(v, p, w->code);
 	f->fail = true;
 	f->cells = part_tests(run, &p, NULL);
-	f->explained = c.n;
-	finding_set_example(run, f, c.first);
+	f->explained = found;
+	finding_set_example(run, f, first);
 	name = p.kind == PART_NIC ? part_nic_name(run, &p) : "";
 	finding_say(f, "%s%s%s: %s (%zu of %zu paths)", name,
 		    name[0] ? " of " : "", n->name, w->says,
 		    f->explained, f->cells);
-	finding_add_evidence(f, "%s", run_cell_detail(run, c.first));
-	explain_own(&c);
+	finding_add_evidence(f, "%s", run_cell_detail(run, first));
+	for (size_t at = from; at < end; at++) {
+		size_t back = run_back(run, at);
+
+		if (!is_said(run, w->code, explained, at)) {
+			continue;
+		}
+		/* if the way back is silent, the answers would have to leave
+		 * as well */
+		if (run->cells[back].class == CELL_TIMEOUT ||
+		    (run->cells[back].class == CELL_FAIL &&
+		     strcmp(run_cell_code(run, back), PING_FILTERED) == 0)) {
+			explained[back] |= EXPLAINED;
+		}
+		explained[at] |= EXPLAINED;
+	}
 }
 
 /* ---- swapped rails ------------------------------------------------------- */
@@ -230,10 +227,10 @@ void own_findings(const struct run *run, uint8_t *explained,
 		return;
 	}
 	memset(on, 0xff, ((size_t)run->n_ranks + 1) * sizeof(*on));
-	for (size_t i = 0; i < run->n_facts; i++) {
-		if (strcmp(run->facts[i].scope, "ping") == 0 &&
-		    strcmp(run->facts[i].fact, PING_FACT_FOUND) == 0) {
-			take_found(run, &run->facts[i], on);
+	run_foreach_fact(run, f) {
+		if (strcmp(f->scope, "ping") == 0 &&
+		    strcmp(f->fact, PING_FACT_FOUND) == 0) {
+			take_found(run, f, on);
 		}
 	}
 	for (int node = 0; node < run->n_nodes; node++) {
@@ -306,43 +303,6 @@ static const char *end_name(const struct run *run, int rank, char buf[END_SIZE])
 
 /* ---- one address, two machines ------------------------------------------- */
 
-static bool is_bad(unsigned class)
-{
-	return class == CELL_FAIL || class == CELL_TIMEOUT ||
-	       class == CELL_SLOW;
-}
-
-/* Counts all cells of the address @rank for @f, so that they blame no other
- * part. */
-static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
-			 struct finding *f)
-{
-	for (int peer = 0; peer < run->n_ranks; peer++) {
-		const size_t ways[] = { run_at(run, rank, peer),
-					run_at(run, peer, rank) };
-
-		for (int i = 0; i < 2; i++) {
-			unsigned class = run->cells[ways[i]].class;
-
-			f->cells += class < CELL_CLASSES;
-			f->explained += is_bad(class);
-			explained[ways[i]] |= EXPLAINED;
-		}
-	}
-}
-
-static int twin_of(const struct run *run, int rank)
-{
-	for (int r = rank + 1; r < run->n_ranks; r++) {
-		if (mesh_end(run, r)->ip[0] &&
-		    strcmp(mesh_end(run, r)->ip,
-			   mesh_end(run, rank)->ip) == 0) {
-			return r;
-		}
-	}
-	return -1;
-}
-
 /** Returns true if another machine was seen to answer for the address that the
  *  cell at @at probes. */
 static bool is_usurped(const struct run *run, size_t at)
@@ -354,32 +314,21 @@ static bool is_usurped(const struct run *run, size_t at)
 		is_bad(run->cells[run_back(run, at)].class));
 }
 
-/** Returns the first such cell of @rank that is not explained; SIZE_MAX:
- *  none. */
-static size_t usurped(const struct run *run, int rank,
-		      const uint8_t *explained)
-{
-	for (int s = 0; s < run->n_ranks; s++) {
-		size_t at = run_at(run, s, rank);
-
-		if (at < run_n_cells(run) && !explained[at] &&
-		    is_usurped(run, at)) {
-			return at;
-		}
-	}
-	return SIZE_MAX;
-}
-
 static void find_duplicates(const struct run *run, uint8_t *explained,
 			    struct verdict *v)
 {
 	for (int r = 0; r < run->n_ranks; r++) {
-		int twin = twin_of(run, r);
+		const char *ip = mesh_end(run, r)->ip;
+		int twin = r + 1;	/* the next one with its address */
 		struct part p = nic_of(run, r), other;
 		char a[END_SIZE], b[END_SIZE];
 		struct finding *f;
 
-		if (twin < 0) {
+		while (twin < run->n_ranks &&
+		       (!ip[0] || strcmp(mesh_end(run, twin)->ip, ip) != 0)) {
+			twin++;
+		}
+		if (twin == run->n_ranks) {
 			continue;
 		}
 		other = nic_of(run, twin);
@@ -405,12 +354,21 @@ static void find_usurpers(const struct run *run, uint8_t *explained,
 		is[run_dst(run, at)] |= is_usurped(run, at);
 	}
 	for (int r = 0; is && r < run->n_ranks; r++) {
-		size_t at = is[r] ? usurped(run, r, explained) : SIZE_MAX;
 		struct part p = nic_of(run, r);
+		size_t found = SIZE_MAX;	/* the first unexplained one */
 		char name[END_SIZE];
 		struct finding *f;
 
-		if (at == SIZE_MAX) {
+		for (int s = 0; is[r] && s < run->n_ranks; s++) {
+			size_t at = run_at(run, s, r);
+
+			if (at < run_n_cells(run) && !explained[at] &&
+			    is_usurped(run, at)) {
+				found = at;
+				break;
+			}
+		}
+		if (found == SIZE_MAX) {
 			continue;
 		}
 		f = finding_add(v, p, PING_DUPLICATE);
@@ -418,7 +376,7 @@ static void find_usurpers(const struct run *run, uint8_t *explained,
 		finding_say(f, "%s (%s): another machine also answers for this "
 			    "address", end_name(run, r, name),
 			    mesh_end(run, r)->ip);
-		finding_add_evidence(f, "%s", run_cell_detail(run, at));
+		finding_add_evidence(f, "%s", run_cell_detail(run, found));
 		mesh_explain(run, r, explained, f);
 	}
 	free(is);
@@ -450,24 +408,6 @@ static bool is_known(const struct run *run, int node)
 	       mesh_end(run, run->nodes[node].first_rank)->ip[0] != '\0';
 }
 
-/** Returns the most common MTU of the interfaces in @segment, in bytes. */
-static double common_mtu(const struct run *run, const char *segment,
-			 struct verdict *v)
-{
-	double *mtus = calloc((size_t)run->n_ranks + 1, sizeof(*mtus)), most;
-	size_t n = 0;
-
-	for (int r = 0; mtus && r < run->n_ranks; r++) {
-		if (is_in(run, r, segment) && mesh_end(run, r)->mtu_B > 0) {
-			mtus[n++] = (double)mesh_end(run, r)->mtu_B;
-		}
-	}
-	v->failed = v->failed || !mtus;
-	most = stats_mode(mtus, n);
-	free(mtus);
-	return most;
-}
-
 /** A node in three, or fewer, lacks what the @has of all @known others have, of
  *  which @first is a rank. */
 static void find_missing(const struct run *run, int first, int has, int known,
@@ -495,11 +435,21 @@ static void find_missing(const struct run *run, int first, int has, int known,
 	}
 }
 
+/** Warns of interfaces in @segment whose MTU is not the most common one. */
 static void find_mtus(const struct run *run, const char *segment,
 		      struct verdict *v)
 {
-	double most = common_mtu(run, segment, v);
+	double *mtus = calloc((size_t)run->n_ranks + 1, sizeof(*mtus)), most;
+	size_t n = 0;
 
+	for (int r = 0; mtus && r < run->n_ranks; r++) {
+		if (is_in(run, r, segment) && mesh_end(run, r)->mtu_B > 0) {
+			mtus[n++] = (double)mesh_end(run, r)->mtu_B;
+		}
+	}
+	v->failed = v->failed || !mtus;
+	most = stats_mode(mtus, n);
+	free(mtus);
 	for (int r = 0; r < run->n_ranks; r++) {
 		const struct mesh_end *end = mesh_end(run, r);
 		struct part p = nic_of(run, r);
@@ -545,11 +495,8 @@ static void find_in_segments(const struct run *run, struct verdict *v)
 
 /* ---- replies from the wrong place ----------------------------- */
 
-static const struct stray {
-	const char *code, *says;
-	bool of_sender;
-} strays[] = {
-	{ .code = PING_STRAY, .of_sender = true,
+static const struct err_words strays[] = {
+	{ .code = PING_STRAY,
 	  .says = "replies arrive on another interface than the one that "
 		  "sent the request" },
 	{ .code = PING_FOREIGN,
@@ -559,16 +506,19 @@ static const struct stray {
 		  "interface" },
 };
 
-static void find_stray(const struct run *run, const struct stray *s,
+static void find_stray(const struct run *run, const struct err_words *s,
 		       const uint8_t *explained, struct verdict *v)
 {
+	/* a node that replies with another address than it was asked for is at
+	 * the other end */
+	bool of_sender = strcmp(s->code, PING_STRAY) == 0;
 	/* the paths of each node with the code, and the first of them */
 	size_t *n = calloc(2 * (size_t)run->n_nodes + 1, sizeof(*n));
 	size_t *first = n ? n + run->n_nodes : NULL;
 
 	v->failed = v->failed || !n;
 	for (size_t at = 0; n && at < run_n_cells(run); at++) {
-		int whose = s->of_sender ? run_src(run, at) : run_dst(run, at);
+		int whose = of_sender ? run_src(run, at) : run_dst(run, at);
 		int node = run->ranks[whose].node;
 
 		if (!explained[at] &&

@@ -53,34 +53,6 @@ static int gpu_number(const char *text, const char *prefix)
 	return gpu < MAX_GPUS ? gpu : -1;
 }
 
-static uint8_t reach_of(const char *way)
-{
-	return strcmp(way, "none") == 0 ? REACH_KNOWN :
-	       strcmp(way, "NVLink") == 0 ?
-		       REACH_KNOWN | REACH_ACCESS | REACH_NVLINK :
-		       REACH_KNOWN | REACH_ACCESS;
-}
-
-/** Reads the connections of the GPUs of all nodes from the facts. */
-static void read_facts(const struct run *run, uint8_t (*reach)[MAX_GPUS])
-{
-	int node = -1;
-
-	run_foreach_fact(run, f) {
-		int gpu = gpu_number(f->scope, "gpu");
-		int peer = gpu < 0 ? -1 : gpu_number(f->fact, FACT);
-
-		if (peer < 0) {
-			continue;
-		}
-		node = run_find_node(run, f->node, node);
-		if (node >= 0) {
-			reach[node][gpu] |= reach_of(f->value);
-			reach[node][peer] |= reach_of(f->value);
-		}
-	}
-}
-
 static int count(const uint8_t reach[MAX_GPUS], enum reach what)
 {
 	int n = 0;
@@ -126,9 +98,8 @@ static void add_lack(const struct run *run, const struct part *gpu,
 
 /** Adds a finding if most GPUs have the connection: islands of GPUs are by
  *  design. */
-static void peer_findings_find_odd(const struct run *run, int node,
-				   const uint8_t reach[MAX_GPUS],
-				   struct verdict *v)
+static void find_lacks(const struct run *run, int node,
+		       const uint8_t reach[MAX_GPUS], struct verdict *v)
 {
 	int known = count(reach, REACH_KNOWN);
 
@@ -151,14 +122,30 @@ void peer_findings(const struct run *run, struct verdict *v)
 {
 	uint8_t (*reach)[MAX_GPUS] =
 		calloc((size_t)run->n_nodes + 1, sizeof(*reach));
+	int node = -1;
 
-	if (!reach) {
-		v->failed = true;
-		return;
+	v->failed |= !reach;
+	/* the connections of the GPUs of all nodes */
+	for (size_t i = 0; reach && i < run->n_facts; i++) {
+		const struct fact_row *f = &run->facts[i];
+		int gpu = gpu_number(f->scope, "gpu");
+		int peer = gpu < 0 ? -1 : gpu_number(f->fact, FACT);
+		uint8_t is = REACH_KNOWN;
+
+		if (peer < 0) {
+			continue;
+		}
+		node = run_find_node(run, f->node, node);
+		if (node < 0) {
+			continue;
+		}
+		is |= strcmp(f->value, "none") == 0 ? 0 : REACH_ACCESS;
+		is |= strcmp(f->value, "NVLink") == 0 ? REACH_NVLINK : 0;
+		reach[node][gpu] |= is;
+		reach[node][peer] |= is;
 	}
-	read_facts(run, reach);
-	for (int i = 0; i < run->n_nodes; i++) {
-		peer_findings_find_odd(run, i, reach[i], v);
+	for (int i = 0; reach && i < run->n_nodes; i++) {
+		find_lacks(run, i, reach[i], v);
 	}
 	free(reach);
 }
@@ -240,37 +227,7 @@ struct shown {
 	const char *note;	/* the driver's reason why there are none; "" */
 };
 
-static void hear_shown(struct shown *s, const struct fact_row *f)
-{
-	int64_t n = 0;
-
-	if (strcmp(f->fact, "uuid") == 0 && strncmp(f->scope, "gpu", 3) == 0) {
-		s->gpus++;
-	}
-	if (strcmp(f->scope, "node") != 0) {
-		return;
-	}
-	s->heard |= strcmp(f->fact, "kernel") == 0;
-	if (strcmp(f->fact, INFO_EXPECTED) == 0) {
-		n = s->expected;
-		units_parse_int(f->value, 1, SPEC_MAX_GPUS, &n, NULL);
-		s->expected = (int)n;
-		s->source = f->source;
-	} else if (strcmp(f->fact, "gpus_found") == 0) {
-		units_parse_int(f->value, 0, SPEC_MAX_GPUS, &n, NULL);
-		s->gpus = s->gpus > n ? s->gpus : (int)n;
-	} else if (strcmp(f->fact, "nvml") == 0) {
-		s->unsure = strcmp(f->value, "missing") == 0 ||
-			    strcmp(f->value, "failed") == 0;
-	} else if (strcmp(f->fact, "gpu_hidden") == 0) {
-		s->kept_back++;
-		s->keeper = f->source;
-	} else if (strcmp(f->fact, "gpu_note") == 0) {
-		s->note = f->value;
-	}
-}
-
-/** One of each node, to be freed; NULL without memory. */
+/** Returns what each node shows, to be freed; NULL without memory. */
 static struct shown *shown_hear(const struct run *run)
 {
 	struct shown *nodes = calloc((size_t)run->n_nodes + 1, sizeof(*nodes));
@@ -280,32 +237,43 @@ static struct shown *shown_hear(const struct run *run)
 		nodes[i].note = "";
 	}
 	for (size_t i = 0; nodes && i < run->n_facts; i++) {
-		node = run_find_node(run, run->facts[i].node, node);
-		if (node >= 0) {
-			hear_shown(&nodes[node], &run->facts[i]);
+		const struct fact_row *f = &run->facts[i];
+		struct shown *s;
+		int64_t n = 0;
+
+		node = run_find_node(run, f->node, node);
+		if (node < 0) {
+			continue;
+		}
+		s = &nodes[node];
+		s->gpus += strcmp(f->fact, "uuid") == 0 &&
+			   strncmp(f->scope, "gpu", 3) == 0;
+		if (strcmp(f->scope, "node") != 0) {
+			continue;
+		}
+		s->heard |= strcmp(f->fact, "kernel") == 0;
+		if (strcmp(f->fact, INFO_EXPECTED) == 0) {
+			n = s->expected;
+			units_parse_int(f->value, 1, SPEC_MAX_GPUS, &n, NULL);
+			s->expected = (int)n;
+			s->source = f->source;
+		} else if (strcmp(f->fact, "gpus_found") == 0) {
+			units_parse_int(f->value, 0, SPEC_MAX_GPUS, &n, NULL);
+			s->gpus = s->gpus > n ? s->gpus : (int)n;
+		} else if (strcmp(f->fact, "nvml") == 0) {
+			s->unsure = strcmp(f->value, "missing") == 0 ||
+				    strcmp(f->value, "failed") == 0;
+		} else if (strcmp(f->fact, "gpu_hidden") == 0) {
+			s->kept_back++;
+			s->keeper = f->source;
+		} else if (strcmp(f->fact, "gpu_note") == 0) {
+			s->note = f->value;
 		}
 	}
 	if (nodes && run->facts_cut > 0 && node >= 0) {
 		nodes[node].heard = false;	/* the rest of it is not read */
 	}
 	return nodes;
-}
-
-/** Returns the most common number of GPUs per node. */
-static int usual(const struct shown *nodes, int n, struct verdict *v)
-{
-	double *gpus = calloc((size_t)n + 1, sizeof(*gpus)), most;
-	size_t heard = 0;
-
-	for (int i = 0; gpus && i < n; i++) {
-		if (nodes[i].heard) {
-			gpus[heard++] = nodes[i].gpus;
-		}
-	}
-	v->failed = v->failed || !gpus;
-	most = heard > 0 ? stats_mode(gpus, heard) : 0;
-	free(gpus);
-	return (int)most;
 }
 
 /** "gcn[1-2] show 0 of 8 GPUs (REASON)" of @n nodes like @s. */
@@ -370,24 +338,32 @@ static void add_short(const struct run *run, int node, const struct shown *s,
 void info_findings(const struct run *run, struct verdict *v)
 {
 	struct shown *nodes;
-	int most;
+	double *gpus;
+	size_t heard = 0;
+	int usual = 0;		/* what most nodes show */
 
 	if (strcmp(run->probe, "info") != 0 &&
 	    strcmp(run->probe, NODE_PROBE) != 0) {
 		return;
 	}
 	nodes = shown_hear(run);
-	if (!nodes) {
-		v->failed = true;
-		return;
+	gpus = calloc((size_t)run->n_nodes + 1, sizeof(*gpus));
+	v->failed |= !nodes || !gpus;
+	for (int i = 0; nodes && gpus && i < run->n_nodes; i++) {
+		if (nodes[i].heard) {
+			gpus[heard++] = nodes[i].gpus;
+		}
 	}
-	most = usual(nodes, run->n_nodes, v);
-	for (int i = 0; i < run->n_nodes; i++) {
+	if (heard > 0) {
+		usual = (int)stats_mode(gpus, heard);
+	}
+	free(gpus);
+	for (int i = 0; nodes && i < run->n_nodes; i++) {
 		const struct shown *s = &nodes[i];
 
 		if (s->heard && !(s->unsure && s->gpus == 0) &&
-		    s->gpus < (s->expected ? s->expected : most)) {
-			add_short(run, i, s, most, v);
+		    s->gpus < (s->expected ? s->expected : usual)) {
+			add_short(run, i, s, usual, v);
 		}
 	}
 	free(nodes);
@@ -402,40 +378,6 @@ void info_findings(const struct run *run, struct verdict *v)
  */
 
 #define GPU_MISSING "gpu_missing"
-
-/** Returns true if at least one node reported its GPUs, and none has any. */
-static bool all_bare(const struct run *run, const struct shown *nodes)
-{
-	bool any = false;
-
-	for (int i = 0; i < run->n_nodes; i++) {
-		const struct shown *s = &nodes[i];
-
-		if (s->heard && (s->gpus > 0 || s->kept_back > 0)) {
-			return false;
-		}
-		any |= s->heard;
-	}
-	return any;
-}
-
-/** Removes the findings of @v about missing GPUs of single nodes.  Returns true
- *  if there were any, or if GPUs were to be measured and none was. */
-static bool take_missing(const struct run *run, struct verdict *v)
-{
-	bool any = run->n_ranks > 0 && verdict_measured(v) == 0 &&
-		   !run->ports && !run->mesh && !run_is_model(run) &&
-		   run->transport[0] &&
-		   !spec_transport_is(run->transport, XPORT_SOCKETS);
-
-	for (size_t i = v->n; i-- > 0;) {
-		if (strcmp(v->findings[i].code, GPU_MISSING) == 0) {
-			finding_remove(v, i);
-			any = true;
-		}
-	}
-	return any;
-}
 
 /** Adds one finding for all nodes like @first: with the same number of expected
  *  GPUs, and the same reason. */
@@ -489,12 +431,31 @@ void bare_findings(const struct run *run, struct verdict *v)
 {
 	struct shown *nodes = strcmp(run->probe, NODE_PROBE) == 0 ? NULL :
 			      shown_hear(run);
+	/* GPUs were to be measured, and none was */
+	bool missing = run->n_ranks > 0 && verdict_measured(v) == 0 &&
+		       !run->ports && !run->mesh && !run_is_model(run) &&
+		       run->transport[0] &&
+		       !spec_transport_is(run->transport, XPORT_SOCKETS);
+	bool heard = false, shown = false;
 
-	if (nodes && all_bare(run, nodes) && take_missing(run, v)) {
-		for (int i = 0; i < run->n_nodes; i++) {
-			if (nodes[i].heard && !nodes[i].told) {
-				add_bare(run, nodes, i, v);
-			}
+	for (int i = 0; nodes && i < run->n_nodes; i++) {
+		heard |= nodes[i].heard;
+		shown |= nodes[i].heard &&
+			 (nodes[i].gpus > 0 || nodes[i].kept_back > 0);
+	}
+	if (!heard || shown) {
+		free(nodes);
+		return;
+	}
+	for (size_t i = v->n; i-- > 0;) {	/* of single nodes */
+		if (strcmp(v->findings[i].code, GPU_MISSING) == 0) {
+			finding_remove(v, i);
+			missing = true;
+		}
+	}
+	for (int i = 0; missing && i < run->n_nodes; i++) {
+		if (nodes[i].heard && !nodes[i].told) {
+			add_bare(run, nodes, i, v);
 		}
 	}
 	free(nodes);
@@ -618,17 +579,6 @@ static const struct shared {
 
 #define SHAREDS (sizeof(shareds) / sizeof(*shareds))
 
-/** Returns true if @rank is the first of its group. */
-static bool is_first(const struct run *run, int rank)
-{
-	int r = 0;
-
-	while (run->ranks[r].group != run->ranks[rank].group) {
-		r++;
-	}
-	return r == rank;
-}
-
 /** Ports of another fabric than @first's are of another kind. */
 static void find_odd(const struct run *run, int first,
 		     double (*ports)[PORT_FACTS],
@@ -689,7 +639,12 @@ void port_findings(const struct run *run, struct verdict *v)
 		}
 	}
 	for (int r = 0; ports && r < run->n_ranks; r++) {
-		for (size_t i = 0; is_first(run, r) && i < SHAREDS; i++) {
+		int first = 0;
+
+		while (run->ranks[first].group != run->ranks[r].group) {
+			first++;
+		}
+		for (size_t i = 0; first == r && i < SHAREDS; i++) {
 			find_odd(run, r, ports, &shareds[i], v);
 		}
 	}

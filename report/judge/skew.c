@@ -150,47 +150,36 @@ static void add_fact(const struct run *run, const struct skew_diff *d,
 
 /* ---- correlation with faults -------------------------------------------- */
 
-/** f->cells; f->explained when these are all the bad ones.  Returns how many
- *  are bad, of @all that are. */
-static size_t count_cells(const struct run *run, const struct skew_diff *d,
-			  struct finding *f, size_t *all)
-{
-	size_t bad = 0;
-
-	*all = 0;
-	run_foreach_cell(run, at) {
-		int a = run->ranks[run_src(run, at)].node;
-		int b = run->ranks[run_dst(run, at)].node;
-		/* of an odd node, or from one side of an even split to
-		 * another */
-		bool with = skew_is_even(d) ?
-				    d->value_of[a] >= 0 &&
-					    d->value_of[b] >= 0 &&
-					    d->value_of[a] != d->value_of[b] :
-				    has(d, a, of_side(d, 1)) ||
-					    has(d, b, of_side(d, 1));
-		bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||
-			      witness_is_bad(run, ABOUT_SLOW, at);
-
-		f->cells += with && run_measured(run->cells[at].class);
-		*all += is_bad;
-		bad += is_bad && with;
-	}
-	f->explained = bad == *all ? bad : 0;
-	return bad;
-}
-
+/** Counts the measured cells of odd nodes, or between sides of an even split,
+ *  in f->cells, and adds how many of the bad ones these are; f->explained, if
+ *  they are all of them. */
 static void add_match(const struct run *run, const struct skew_diff *d,
 		      struct finding *f)
 {
-	size_t all, bad = count_cells(run, d, f, &all);
-	const char *where = skew_is_even(d) ?
-				    d->n_values > 2 ?
+	bool even = skew_is_even(d);
+	unsigned odd = of_side(d, 1);
+	size_t all = 0, bad = 0;
+	const char *where = even ? d->n_values > 2 ?
 				    "between nodes that differ" :
 				    "between the two sides" :
 			    f->part.node >= 0 ? "tests of this node" :
 						"tests of these nodes";
 
+	run_foreach_cell(run, at) {
+		int a = run->ranks[run_src(run, at)].node;
+		int b = run->ranks[run_dst(run, at)].node;
+		bool with = even ? d->value_of[a] >= 0 &&
+					   d->value_of[b] >= 0 &&
+					   d->value_of[a] != d->value_of[b] :
+				   has(d, a, odd) || has(d, b, odd);
+		bool is_bad = witness_is_bad(run, ABOUT_FAULTS, at) ||
+			      witness_is_bad(run, ABOUT_SLOW, at);
+
+		f->cells += with && run_measured(run->cells[at].class);
+		all += is_bad;
+		bad += is_bad && with;
+	}
+	f->explained = bad == all ? bad : 0;
 	if (!run->cells) {
 		return;		/* collectives have no cells */
 	}
@@ -252,16 +241,32 @@ static void add_values(const struct skew_diff *d, const char *before,
 	}
 }
 
-/** "The set-up of n3 differs from that of the other 7 nodes: " */
-static void add_subject(const struct run *run, const struct skew_diff *d,
-			struct finding *f)
+/** Adds a finding for difference @first, and those after it that are between
+ *  the same nodes: "The set-up of n3 differs from that of 7 others: ...". */
+static struct finding *add_skew(struct skew_work *s, size_t first,
+				struct verdict *v)
 {
+	const struct run *run = s->run;
+	const struct skew_diff *d = &s->list[first];
+	struct finding *f =
+		finding_add(v, part_of_kind(PART_CONFIG), "config_skew");
+	bool even = skew_is_even(d);
 	char a[NAMES_SIZE], b[NAMES_SIZE];
+	size_t n = 0;
 
-	if (d->n_values > 2 && skew_is_even(d)) {
+	/* The odd nodes are named, or all that an even split is between. */
+	for (int i = 0; i < run->n_nodes; i++) {
+		if (has(d, i, even ? ~0U : of_side(d, 1))) {
+			finding_add_member(f, i);
+		}
+	}
+	if (f->n_members == 1) {
+		f->part.node = f->members[0];
+	}
+	if (even && d->n_values > 2) {
 		finding_more(f, "The set-ups of %s differ: ",
 			     names_of(run, d, ~0U, a));
-	} else if (skew_is_even(d)) {
+	} else if (even) {
 		finding_more(f, "The set-ups of %s and %s differ: ",
 			     names_of(run, d, of_side(d, 0), a),
 			     names_of(run, d, of_side(d, 1), b));
@@ -270,28 +275,6 @@ static void add_subject(const struct run *run, const struct skew_diff *d,
 			     "others: ", names_of(run, d, of_side(d, 1), a),
 			     d->count[0]);
 	}
-}
-
-/** Difference @first, and those after it that are between the same nodes. */
-static struct finding *add_skew(struct skew_work *s, size_t first,
-				struct verdict *v)
-{
-	const struct run *run = s->run;
-	const struct skew_diff *d = &s->list[first];
-	struct finding *f =
-		finding_add(v, part_of_kind(PART_CONFIG), "config_skew");
-	size_t n = 0;
-
-	/* The odd nodes are named, or all that an even split is between. */
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (has(d, i, skew_is_even(d) ? ~0U : of_side(d, 1))) {
-			finding_add_member(f, i);
-		}
-	}
-	if (f->n_members == 1) {
-		f->part.node = f->members[0];
-	}
-	add_subject(run, d, f);
 	for (size_t i = first; i < s->n; i++) {
 		if (s->list[i].told || !same_sides(run, d, &s->list[i])) {
 			continue;
@@ -387,40 +370,29 @@ static struct skew_view *hear_nodes(const struct run *run)
 	return nodes;
 }
 
-static bool one_machine(const struct skew_view *a, const struct skew_view *b)
-{
-	return a->host && b->host && strcmp(a->host, b->host) == 0 &&
-	       strcmp(a->boot ? a->boot : "", b->boot ? b->boot : "") == 0;
-}
-
-/** The value of @f, or NULL, if it says @name of the part that @of is about. */
-static const char *says(const struct fact_row *f, const struct fact_row *of,
-			const char *name)
-{
-	return strcmp(f->fact, name) == 0 && strcmp(f->scope, of->scope) == 0 ?
-		       f->value : NULL;
-}
-
 /** Returns the fact @name of the part that fact @i is about; NULL: none.
  *  Searches outward from @i within the facts of the node, which are
  *  contiguous. */
 static const char *beside(const struct run *run, size_t i, const char *name)
 {
-	const struct fact_row *facts = run->facts, *of = &facts[i];
-	const char *value = NULL;
-	bool back = true, ahead = true;
+	const struct fact_row *of = &run->facts[i];
+	bool on[2] = { true, true };	/* back, ahead */
 
-	for (size_t k = 0; !value && (back || ahead); k++) {
-		back = back && k <= i &&
-		       strcmp(facts[i - k].node, of->node) == 0;
-		ahead = ahead && i + k < run->n_facts &&
-			strcmp(facts[i + k].node, of->node) == 0;
-		value = back ? says(&facts[i - k], of, name) : NULL;
-		if (!value && ahead) {
-			value = says(&facts[i + k], of, name);
+	for (size_t k = 0; on[0] || on[1]; k++) {
+		for (int ahead = 0; ahead < 2; ahead++) {
+			size_t at = ahead ? i + k : i - k; /* or wraps around */
+			const struct fact_row *f = &run->facts[
+				at < run->n_facts ? at : i];
+
+			on[ahead] = on[ahead] && at < run->n_facts &&
+				    strcmp(f->node, of->node) == 0;
+			if (on[ahead] && strcmp(f->fact, name) == 0 &&
+			    strcmp(f->scope, of->scope) == 0) {
+				return f->value;
+			}
 		}
 	}
-	return value;
+	return NULL;
 }
 
 static int hear(struct skew_work *w)
@@ -501,17 +473,6 @@ static void join_values(struct skew_work *w, const struct skew_said *s,
 	}
 }
 
-/** How many bytes @a and @b begin with alike. */
-static size_t alike(const char *a, const char *b)
-{
-	size_t n = 0;
-
-	while (a[n] && a[n] == b[n]) {
-		n++;
-	}
-	return n;
-}
-
 /** Writes @text for display: a long one from where it differs from the other @n
  *  texts, if its beginning is common. */
 static void show_value(const char *text, const char *const texts[], size_t n,
@@ -521,10 +482,13 @@ static void show_value(const char *text, const char *const texts[], size_t n,
 	size_t same = 0, from, used;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t k = strcmp(texts[i], text) == 0 ? 0 :
-							 alike(texts[i], text);
+		size_t k = 0;
 
-		same = k > same ? k : same;
+		while (texts[i][k] && texts[i][k] == text[k]) {
+			k++;
+		}
+		/* a text is no other one than itself */
+		same = k > same && (texts[i][k] || text[k]) ? k : same;
 	}
 	from = strlen(text) < SKEW_SHOWN || same < SKEW_CONTEXT ? 0 : same;
 	/* so that what differs is soon seen: behind a separator near it */
@@ -540,16 +504,37 @@ static void show_value(const char *text, const char *const texts[], size_t n,
 	str_copy(value + used, SKEW_VALUE_SIZE - used, text + from);
 }
 
-/** The values, the most common first. */
-static void take_values(const struct skew_work *w, struct skew_diff *d)
+/** Fills in the values of @d, the most common first, and which each node has.
+ *  Returns 0, or -1 when memory runs out. */
+static int rank_values(const struct skew_work *w, struct skew_diff *d)
 {
 	const char *texts[SKEW_VALUES];
-	int n = w->run->n_nodes;
+	int n = w->run->n_nodes, best;
 	size_t at;
 
-	for (;;) {
-		int best = 0;
+	d->value_of = calloc((size_t)n + 1, sizeof(*d->value_of));
+	if (!d->value_of) {
+		return -1;
+	}
+	for (int i = 0; i < n; i++) {
+		int first = w->nodes[i].seen ? 0 : -1;
 
+		/* the first node that says the same */
+		while (first >= 0 &&
+		       (!w->nodes[first].seen ||
+			strcmp(str_text(&w->nodes[first].text),
+			       str_text(&w->nodes[i].text)) != 0)) {
+			first++;
+		}
+		w->nodes[i].first = first;
+		w->nodes[i].alike = 0;
+		d->value_of[i] = -1;
+		if (first >= 0) {
+			w->nodes[first].alike++;
+		}
+	}
+	for (;;) {
+		best = 0;
 		for (int i = 1; i < n; i++) {
 			best = w->nodes[i].alike > w->nodes[best].alike ? i :
 									  best;
@@ -572,34 +557,7 @@ static void take_values(const struct skew_work *w, struct skew_diff *d)
 	for (size_t i = 0; i < at; i++) {
 		show_value(texts[i], texts, at, d->values[i]);
 	}
-}
-
-static int rank_values(const struct skew_work *w, struct skew_diff *d)
-{
-	int n = w->run->n_nodes;
-
-	d->value_of = calloc((size_t)n + 1, sizeof(*d->value_of));
-	for (int i = 0; d->value_of && i < n; i++) {
-		int first = w->nodes[i].seen ? 0 : -1;
-
-		/* the first node that says the same */
-		while (first >= 0 &&
-		       (!w->nodes[first].seen ||
-			strcmp(str_text(&w->nodes[first].text),
-			       str_text(&w->nodes[i].text)) != 0)) {
-			first++;
-		}
-		w->nodes[i].first = first;
-		w->nodes[i].alike = 0;
-		d->value_of[i] = -1;
-		if (first >= 0) {
-			w->nodes[first].alike++;
-		}
-	}
-	if (d->value_of) {
-		take_values(w, d);
-	}
-	return d->value_of ? 0 : -1;
+	return 0;
 }
 
 /** @n rows of one fact, of one kind. */
@@ -643,12 +601,16 @@ static int skew_find(struct skew_work *w)
 	}
 	/* Nodes that are one machine say everything twice: the first one
 	 * counts. */
-	for (int a = 1; a < w->run->n_nodes; a++) {
-		for (int b = 0; b < a && w->nodes[a].heard; b++) {
-			if (w->nodes[b].heard &&
-			    one_machine(&w->nodes[a], &w->nodes[b])) {
-				w->nodes[a].heard = false;
-			}
+	for (int i = 1; i < w->run->n_nodes; i++) {
+		struct skew_view *a = &w->nodes[i];
+
+		for (int k = 0; k < i && a->heard && a->host; k++) {
+			const struct skew_view *b = &w->nodes[k];
+
+			a->heard = !b->heard || !b->host ||
+				   strcmp(a->host, b->host) != 0 ||
+				   strcmp(a->boot ? a->boot : "",
+					  b->boot ? b->boot : "") != 0;
 		}
 	}
 	rc = hear(w);
