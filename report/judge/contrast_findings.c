@@ -136,8 +136,7 @@ void load_findings(const struct run *run, struct verdict *v)
 	while (k < end && k->contrast != run->contrast.kind) {
 		k++;
 	}
-	/* ranks that share cores lose by that, whatever lies between them */
-	if (k == end || run->shared_cores) {
+	if (k == end) {
 		return;
 	}
 	marks = calloc(run_n_cells(run) + 1, 1);

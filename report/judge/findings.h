@@ -304,38 +304,6 @@ int levels_mark_slow(struct run *run);
 /** run_read(), and that. */
 int levels_read(const char *dir, struct run *run, struct err *e);
 
-/* ---- nets ---------------------------------------------------------------- */
-
-/** The network of a node for traffic with other nodes. */
-struct node_net {
-	struct rdma {
-		double GB_s;	/* of its fastest active port; 0: no port */
-		char name[64];
-		bool efa;	/* which NCCL only uses by a plugin */
-	} rdma, left_out;	/* of those planned, of those NCCL_IB_HCA leaves
-				 * out */
-	const struct fact_row *hca;	/* NCCL_IB_HCA, if set */
-	const char *network;	/* that NCCL has chosen; NULL: not said */
-	char socket[64];	/* the interface that NCCL uses */
-	double socket_GB_s;	/* NAN: not known */
-	const struct fact_row *set;	/* what keeps NCCL from RDMA, */
-	const struct fact_row *gdr;	/* from GPUDirect, but for links as near
-					 * as gdr_reach: the user's */
-	enum link { LINK_FAR, LINK_PXB, LINK_PIX, LINK_NONE } gdr_reach;
-	const char *why;	/* NCCL's words, "" = none */
-	int by_link;		/* ports whose address that NCCL takes for
-				 * jobs has no route, though another one has */
-	char by_link_name[64];	/* the first of them */
-	bool gid_set;		/* the user says which address it is */
-};
-
-struct nets {
-	const struct run *run;
-	struct node_net *nodes;
-	enum link *near;	/* of ranks to a NIC below one PCIe switch with
-				 * their GPU, of a model that can */
-};
-
 /* ---- rates --------------------------------------------------------------- */
 
 /**
@@ -469,7 +437,8 @@ void collective_network_findings(const struct run *run, const struct sweep *s,
 /** Facts in which nodes differ that should be set up alike. */
 void skew_findings(const struct run *run, struct verdict *v);
 /** --contrast=schedule and =memory: whole parts that lose when pairs run at the
- *  same time, or when data lies in GPU memory. */
+ *  same time, or when data lies in GPU memory.  Not of ranks that share cores,
+ *  which lose by that, whatever lies between them. */
 void load_findings(const struct run *run, struct verdict *v);
 /** --contrast: cells that are good in the first pass and fail in the other. */
 void contrast_findings(const struct run *run, struct verdict *v);

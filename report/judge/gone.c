@@ -126,6 +126,7 @@ static int add_kind(const struct run *run, enum part_kind kind,
 		const struct gone_code *c = codes;
 		int index = run_number_in(f->scope,
 					  run->ports ? "nic" : "gpu");
+		const char *better;
 		struct gone gone;
 
 		if (strcmp(f->fact, "state") != 0 ||
@@ -143,16 +144,15 @@ static int add_kind(const struct run *run, enum part_kind kind,
 		node = run_find_node(run, f->node, node);
 		gone = (struct gone){
 			.part = part_at(kind, node, index),
-			.code = c->code, .says = c->code,
+			.says = c->code,
 			.detail = run_fact_beside(run, f, "state_detail"),
 		};
 		if (node < 0 || is_spent(run, &gone.part, c) ||
 		    is_covered(out, &gone.part)) {
 			continue;
 		}
-		if (c->vague && run_fact_beside(run, f, "state_code")[0]) {
-			gone.code = run_fact_beside(run, f, "state_code");
-		}
+		better = run_fact_beside(run, f, "state_code");
+		gone.code = better[0] && c->vague ? better : c->code;
 		if (!grow_add(&out->list, &out->n, &gone, sizeof(gone))) {
 			return -1;
 		}

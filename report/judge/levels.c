@@ -436,7 +436,7 @@ void level_findings(const struct run *run, struct verdict *v)
 	size_t n_kinds = 2 * PATH_CLASSES * run->n_paths;
 	uint32_t (*kinds)[BINS];	/* cells of each bin */
 
-	if (run->mesh || run->shared_cores || run_n_cells(run) == 0) {
+	if (run_n_cells(run) == 0) {
 		return;
 	}
 	kinds = calloc(n_kinds + 1, sizeof(*kinds));

@@ -18,6 +18,45 @@
 
 /* Reads from facts which network each node has for traffic with others. */
 
+/** The network of a node for traffic with other nodes. */
+struct node_net {
+	struct rdma {
+		double GB_s;	/* of its fastest active port; 0: no port */
+		char name[64];
+		bool efa;	/* which NCCL only uses by a plugin */
+	} rdma, left_out;	/* of those planned, of those NCCL_IB_HCA leaves
+				 * out */
+	const struct fact_row *hca;	/* NCCL_IB_HCA, if set */
+	const char *network;	/* that NCCL has chosen; NULL: not said */
+	char socket[64];	/* the interface that NCCL uses */
+	double socket_GB_s;	/* NAN: not known */
+	const struct fact_row *set;	/* what keeps NCCL from RDMA, */
+	const struct fact_row *gdr;	/* from GPUDirect, but for links as near
+					 * as gdr_reach: the user's */
+	enum link { LINK_FAR, LINK_PXB, LINK_PIX, LINK_NONE } gdr_reach;
+	const char *why;	/* NCCL's words, "" = none */
+	int by_link;		/* ports whose address that NCCL takes for
+				 * jobs has no route, though another one has */
+	char by_link_name[64];	/* the first of them */
+	bool gid_set;		/* the user says which address it is */
+};
+
+/** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
+struct way_ends {
+	char src[64], dst[64];
+	bool one_end;		/* GPUDirect RDMA at only one of them */
+};
+
+/** Networks of the nodes of a run, and the ways of its bytes. */
+struct nets {
+	const struct run *run;
+	struct node_net *nodes;
+	enum link *near;	/* of ranks to a NIC below one PCIe switch with
+				 * their GPU, of a model that can */
+	struct way_ends *ways;	/* of run->paths: there are few */
+	bool both;		/* ways out and back are compared */
+};
+
 /** Settings of users that decide, and which of their values do not. */
 static const struct {
 	const char *name, *unless;
@@ -289,10 +328,11 @@ static int only_one(const size_t *counts, int n, size_t all)
  *  all cells with @is have in common: one GPU, else one node, else all.  Its
  *  example is the first of them, and all of them are explained.  NULL: there
  *  are none. */
-static struct finding *odd_find(const struct run *run,
-				bool (*is)(const void *user, size_t at),
-				const void *user, struct verdict *v)
+static struct finding *odd_find(const struct nets *x,
+				bool (*is)(const struct nets *x, size_t at),
+				struct verdict *v)
 {
+	const struct run *run = x->run;
 	size_t *at_rank = calloc((size_t)(run->n_ranks + run->n_nodes) + 1,
 				 sizeof(*at_rank));
 	size_t *at_node = at_rank ? at_rank + run->n_ranks : NULL;
@@ -305,7 +345,7 @@ static struct finding *odd_find(const struct run *run,
 		int s = run_src(run, at), d = run_dst(run, at);
 		int from = run->ranks[s].node, to = run->ranks[d].node;
 
-		if (is(user, at)) {
+		if (is(x, at)) {
 			first = n++ == 0 ? at : first;
 			at_rank[s]++;
 			at_rank[d]++;
@@ -328,20 +368,9 @@ static struct finding *odd_find(const struct run *run,
 
 /* ---- config findings ----------------------------------------------------- */
 
-/** A path as its two ends see it: "NET/IB/GDRDMA>NET/IB" or one for both. */
-struct way_ends {
-	char src[64], dst[64];
-	bool one_end;		/* GPUDirect RDMA at only one of them */
-};
 
 
 
-/** Ways of a run that are looked at for one oddity. */
-struct ways {
-	const struct run *run;
-	struct way_ends *list;	/* of run->paths: there are few */
-	bool both;		/* ways out and back are compared */
-};
 
 /** Removes "+PXN" from @way, since only the sender knows of it. */
 static void drop_relay(char *way)
@@ -372,12 +401,11 @@ static void way_of(const char *path, struct way_ends *w)
 
 /** Returns true if the path of the cell at @at has the asymmetry; false if it
  *  is not known. */
-static bool is_odd(const void *user, size_t at)
+static bool is_odd(const struct nets *w, size_t at)
 {
-	const struct ways *w = user;
-	uint16_t out = w->run->cell_way[at];
+		uint16_t out = w->run->cell_way[at];
 	uint16_t back = out ? w->run->cell_way[run_back(w->run, at)] : 0;
-	const struct way_ends *x = &w->list[out], *y = &w->list[back];
+	const struct way_ends *x = &w->ways[out], *y = &w->ways[back];
 
 	if (!w->both) {
 		return out && x->one_end;
@@ -394,20 +422,20 @@ void config_findings(const struct run *run, struct verdict *v)
 		{ .code = "path_differs",
 		  .says = "take another path than the reverse direction" },
 	};
-	struct ways w = { .run = run,
-			  .list = calloc(run->n_paths + 1, sizeof(*w.list)) };
+	struct nets w = { .run = run,
+			  .ways = calloc(run->n_paths + 1, sizeof(*w.ways)) };
 
-	v->failed |= !w.list;
-	for (size_t i = 0; w.list && i < run->n_paths; i++) {
-		way_of(run->paths[i], &w.list[i]);
+	v->failed |= !w.ways;
+	for (size_t i = 0; w.ways && i < run->n_paths; i++) {
+		way_of(run->paths[i], &w.ways[i]);
 	}
-	for (size_t k = 0; w.list && k < sizeof(kinds) / sizeof(*kinds); k++) {
+	for (size_t k = 0; w.ways && k < sizeof(kinds) / sizeof(*kinds); k++) {
 		char example[512], name[PART_NAME_SIZE];
 		struct finding *f;
 		size_t at;
 
 		w.both = k > 0;	/* not of GPUDirect at one end */
-		f = odd_find(run, is_odd, &w, v);
+		f = odd_find(&w, is_odd, v);
 		if (!f) {
 			continue;
 		}
@@ -426,7 +454,7 @@ void config_findings(const struct run *run, struct verdict *v)
 			    f->explained, f->cells, kinds[k].says, example);
 		finding_add_evidence(f, "%s", example);
 	}
-	free(w.list);
+	free(w.ways);
 }
 
 /* ---- network findings ---------------------------------------------------- */
@@ -443,9 +471,8 @@ static bool is_faster(const struct node_net *n, double bw_GB_s)
 						 bw_GB_s : n->socket_GB_s);
 }
 
-static bool is_tcp(const void *user, size_t at)
+static bool is_tcp(const struct nets *x, size_t at)
 {
-	const struct nets *x = user;
 	const struct run *r = x->run;
 	const struct cell *c = &r->cells[at];
 	double GB_s = (double)c->bw_GB_s;
@@ -456,9 +483,8 @@ static bool is_tcp(const void *user, size_t at)
 	       is_faster(&x->nodes[r->ranks[run_dst(r, at)].node], GB_s);
 }
 
-static bool is_bounced(const void *user, size_t at)
+static bool is_bounced(const struct nets *x, size_t at)
 {
-	const struct nets *x = user;
 	const struct run *r = x->run;
 	const char *way = r->paths[r->cell_way[at]];
 
@@ -570,7 +596,7 @@ void network_findings(const struct run *run, struct verdict *v)
 		nets_release(&x);
 		return;
 	}
-	f = odd_find(run, is_tcp, &x, v);
+	f = odd_find(&x, is_tcp, v);
 	if (f) {
 		run_foreach_cell(run, at) {
 			if (is_tcp(&x, at) &&
@@ -586,7 +612,7 @@ void network_findings(const struct run *run, struct verdict *v)
 			 stats_median(bw, k), f);
 	}
 	free(bw);
-	f = odd_find(run, is_bounced, &x, v);
+	f = odd_find(&x, is_bounced, v);
 	if (f) {
 		f->cells = part_tests(run, &between, NULL);
 		set = gdr_set(&x, f->src);

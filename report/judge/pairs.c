@@ -324,10 +324,7 @@ static void says_gone(const struct run *run, struct finding *f,
 
 /* ---- pairs --------------------------------------------------------------- */
 
-/** Kinds of bad cells, explained one after the other and separately. */
-static const enum witness_about passes[] = {
-	ABOUT_FAULTS, ABOUT_SLOW, ABOUT_FLAKY,
-};
+
 
 /** Adds a finding for a part that is gone, which explains all its cells that
  *  did not pass. */
@@ -588,15 +585,21 @@ static void cover(const struct run *run, const struct part *p,
 	}
 }
 
+/** Blames parts for the cells that are bad in the sense of @about. */
 static void explain(const struct run *run, enum witness_about about,
-		    uint8_t *explained, uint8_t *marks, struct verdict *v)
+		    uint8_t *explained, struct verdict *v)
 {
 	struct suspect_need need = {
 		.percent = ATTRIBUTE_PERCENT,
 		.by_chance = about == ABOUT_FLAKY,
 	};
+	uint8_t *marks = calloc(run_n_cells(run) + 1, 1);
 	struct causes causes;
 
+	if (!marks) {
+		v->failed = true;
+		return;
+	}
 	run_foreach_cell(run, at) {
 		const struct cell *c = &run->cells[at];
 
@@ -633,6 +636,7 @@ static void explain(const struct run *run, enum witness_about about,
 		}
 	}
 	causes_release(&causes);
+	free(marks);
 }
 
 /**
@@ -640,12 +644,12 @@ static void explain(const struct run *run, enum witness_about about,
  * and what the latter do not explain.
  */
 static void explain_slow(const struct run *run, uint8_t *explained,
-			 uint8_t *marks, struct verdict *v)
+			 struct verdict *v)
 {
 	bool left = false;
 
 	effects_spare(run, explained, v);
-	explain(run, ABOUT_SLOW, explained, marks, v);
+	explain(run, ABOUT_SLOW, explained, v);
 	run_foreach_cell(run, at) {
 		bool slow = witness_is_bad(run, ABOUT_SLOW, at);
 
@@ -654,60 +658,88 @@ static void explain_slow(const struct run *run, uint8_t *explained,
 	}
 	effect_findings(run, explained, v);
 	if (left) {
-		explain(run, ABOUT_SLOW, explained, marks, v);
+		explain(run, ABOUT_SLOW, explained, v);
 	}
 	depth_findings(run, v);
 }
 
-static void judge(const struct run *run, struct gone_list *gone,
-		  uint8_t *explained, uint8_t *marks, struct verdict *v)
+/** Finds parts that dropped out, agents that were cut off, and processes that
+ *  had no CPU. */
+static void explain_gone(const struct run *run, uint8_t *explained,
+			 struct verdict *v)
 {
-	static void (*const others[])(const struct run *run,
-				      struct verdict *v) = {
-		network_findings, config_findings, skew_findings,
-		load_findings, contrast_findings, peer_findings,
-		level_findings, port_findings, growth_findings, info_findings,
-		neighbour_findings,
-		untested_findings, retest_findings,
-	};
+	struct gone_list gone;
 
-	cut_findings(run, gone, explained, v);
-	starved_findings(run, gone, explained, v);
-	v->failed |= gone_find_lost(run, explained, gone) < 0;
-	for (size_t i = 0; i < gone->n; i++) {
-		add_gone(run, &gone->list[i], explained, v);
+	v->failed |= gone_find(run, &gone) < 0;
+	cut_findings(run, &gone, explained, v);
+	starved_findings(run, &gone, explained, v);
+	v->failed |= gone_find_lost(run, explained, &gone) < 0;
+	for (size_t i = 0; i < gone.n; i++) {
+		add_gone(run, &gone.list[i], explained, v);
 	}
-	pxn_findings(run, explained, v);
-	mesh_findings(run, explained, v);
-	own_findings(run, explained, v);
-	rate_findings(run, explained, v);
-	for (size_t i = 0; i < sizeof(passes) / sizeof(*passes); i++) {
-		if (passes[i] == ABOUT_SLOW) {
-			explain_slow(run, explained, marks, v);
-		} else {
-			explain(run, passes[i], explained, marks, v);
-		}
-	}
-	starved_excuse(run, v);
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		others[i](run, v);
-	}
-	mesh_merge(run, v);
+	gone_release(&gone);
 }
+
+/** Traits of a run that a pass needs, or cannot judge. */
+enum { OF_PING = 1, SHARED_CORES = 2 };
+
+/** The passes over a run, in their order: each skips the cells that an earlier
+ *  one has explained, and may add to findings of earlier ones. */
+static const struct judge_pass {
+	unsigned needs, unless;		/* traits */
+	void (*explain)(const struct run *run, uint8_t *explained,
+			struct verdict *v);
+	void (*find)(const struct run *run, struct verdict *v);
+	enum witness_about about;	/* neither: explain() these cells */
+} passes[] = {
+	{ .explain = explain_gone },
+	{ .explain = pxn_findings },
+	{ .explain = mesh_findings, .needs = OF_PING },
+	{ .explain = own_findings, .needs = OF_PING },
+	{ .explain = rate_findings, .unless = OF_PING },
+	{ .about = ABOUT_FAULTS },
+	{ .explain = explain_slow },
+	{ .about = ABOUT_FLAKY },
+	{ .find = starved_excuse },
+	{ .find = network_findings },
+	{ .find = config_findings },
+	{ .find = skew_findings },
+	{ .find = load_findings, .unless = SHARED_CORES },
+	{ .find = contrast_findings },
+	{ .find = peer_findings },
+	{ .find = level_findings, .unless = OF_PING | SHARED_CORES },
+	{ .find = port_findings },
+	{ .find = growth_findings },
+	{ .find = info_findings },
+	{ .find = neighbour_findings, .needs = OF_PING },
+	{ .find = untested_findings },
+	{ .find = retest_findings },
+	{ .find = mesh_merge, .needs = OF_PING },
+};
 
 void pairs_find(const struct run *run, struct verdict *v)
 {
+	unsigned traits = (run->mesh ? OF_PING : 0) |
+			  (run->shared_cores ? SHARED_CORES : 0);
 	uint8_t *explained = calloc(run_n_cells(run) + 1, 1);
-	uint8_t *marks = calloc(run_n_cells(run) + 1, 1);
-	struct gone_list gone = { 0 };
 
-	v->failed = gone_find(run, &gone) < 0 || !explained || !marks;
-	if (!v->failed) {
-		judge(run, &gone, explained, marks, v);
+	v->failed = !explained;
+	for (size_t i = 0; explained && i < sizeof(passes) / sizeof(*passes);
+	     i++) {
+		const struct judge_pass *p = &passes[i];
+
+		if ((p->needs & ~traits) || (p->unless & traits)) {
+			continue;
+		}
+		if (p->find) {
+			p->find(run, v);
+		} else if (p->explain) {
+			p->explain(run, explained, v);
+		} else {
+			explain(run, p->about, explained, v);
+		}
 	}
-	gone_release(&gone);
 	free(explained);
-	free(marks);
 }
 
 int verdict_compute(const struct run *run, struct verdict *v)

@@ -216,12 +216,8 @@ static void find_swapped(const struct run *run, const int *on, int node,
 void own_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v)
 {
-	int *on;
+	int *on = malloc(((size_t)run->n_ranks + 1) * sizeof(*on));
 
-	if (!run->mesh) {
-		return;
-	}
-	on = malloc(((size_t)run->n_ranks + 1) * sizeof(*on));
 	if (!on) {
 		v->failed = true;
 		return;
@@ -255,8 +251,7 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 	struct str names = STR_INIT;
 	int named = 0;
 
-	for (size_t i = 0; run->mesh && i < run->n_facts; i++) {
-		const struct fact_row *fact = &run->facts[i];
+	run_foreach_fact(run, fact) {
 		bool is = strcmp(fact->scope, "ping") == 0 &&
 			  strcmp(fact->fact, PING_FACT_NEIGHBOURS) == 0;
 		int node = is ? run_find_node(run, fact->node, -1) : -1;
@@ -545,9 +540,6 @@ static void find_stray(const struct run *run, const struct err_words *s,
 void mesh_findings(const struct run *run, uint8_t *explained,
 		   struct verdict *v)
 {
-	if (!run->mesh) {
-		return;
-	}
 	find_in_segments(run, v);
 	find_duplicates(run, explained, v);
 	find_usurpers(run, explained, v);
@@ -572,7 +564,7 @@ static const char *interface_of(const struct run *run, const struct part *p)
 
 void mesh_merge(const struct run *run, struct verdict *v)
 {
-	for (size_t i = 0; run->mesh && i < v->n; i++) {
+	for (size_t i = 0; i < v->n; i++) {
 		for (size_t k = v->n; k-- > i + 1;) {
 			struct finding *a = &v->findings[i];
 			struct finding *b = &v->findings[k];

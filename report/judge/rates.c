@@ -504,9 +504,6 @@ void rate_findings(const struct run *run, uint8_t *explained,
 {
 	struct rates all;
 
-	if (run->mesh) {
-		return;
-	}
 	if (rates_find(run, explained, &all) < 0) {
 		v->failed = true;
 		return;
