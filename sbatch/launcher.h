@@ -27,27 +27,28 @@ struct args {
 void args_add(struct args *a, const char *arg);
 void args_addf(struct args *a, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/** Each of @words, which one blank parts. */
+/** Add each of @words, which are separated by one blank. */
 void args_words(struct args *a, const char *words);
-/** Start a command without variable @name of the environment: "env -u NAME", to
- *  which the next one adds.  First of all. */
+/** Unset variable @name for the command: adds "env -u NAME", or "-u NAME" to an
+ *  "env" that is there.  Call it before any word of the command is added. */
 void args_unset(struct args *a, const char *name);
-/** All of @more, NULL-ended; NULL adds nothing. */
+/** Add all of @more, NULL-ended; NULL adds nothing. */
 void args_add_all(struct args *a, char *const more[]);
-/** Which nodes, for a command of Slurm: @list, or NULL for what @s says. */
+/** Add --nodelist and --exclude for a command of Slurm: the nodes of @list, or
+ *  if it is NULL those of @s. */
 void args_add_places(struct args *a, const char *list, const struct spec *s);
 /** Add the words of --srun-args of @s, split and quoted as in a shell. */
 void args_add_srun(struct args *a, const struct spec *s);
-/** Append them to @out as a line for a shell. */
+/** Append the arguments to @out as a line for a shell. */
 void args_line(const struct args *a, struct str *out);
 void args_release(struct args *a);	/* safe on a zeroed one */
 
 /* ---- launch child -------------------------------------------------------- */
 
 /**
- * A process that runs beside the front: in a process group of its own, so
- * that ^C at the terminal is the front's alone to answer; told to stop (TERM)
- * by the kernel when the front dies.
+ * A child of the front.  It has a process group of its own, so that ^C at the
+ * terminal reaches only the front, and gets TERM from the kernel when the front
+ * dies.
  */
 struct launch_child {
 	pid_t pid;		/* 0 = never started */
@@ -56,10 +57,12 @@ struct launch_child {
 };
 
 /**
- * Start @a (its first word is looked up in PATH), with what @in_fd has, from
- * its start, on stdin (-1 = /dev/null), stdout and stderr appended to @out of
- * the run directory @dir (NULL = /dev/null), and @env ("NAME=value"; NULL = no
- * additions) on top of this process's environment.  0, or -1 with @e.
+ * Start @a, whose first word is looked up in PATH.
+ * @env    "NAME=value": additions to the environment; NULL: none
+ * @in_fd  read from its start as stdin; -1: /dev/null
+ * @out    file in the run directory @dir to which stdout and stderr are
+ *         appended; NULL: /dev/null
+ * Returns 0, or -1 with @e.
  */
 int launch_child_start(struct launch_child *c, const struct args *a,
 		       const struct args *env, int in_fd, const char *dir,
@@ -72,7 +75,7 @@ int launch_child_need(const char *program, struct err *why);
 /** Return true if the child has ended. Never blocks. */
 bool launch_child_ended(struct launch_child *c);
 
-/** Signal its process group, and what is left of it when it has ended. */
+/** Signal its process group, also what is left of the group after its end. */
 void launch_child_signal(struct launch_child *c, int sig);
 
 /** Kill the process group of a child that has ended, then reap it: until then
@@ -82,9 +85,9 @@ void launch_child_end(struct launch_child *c);
 /* ---- launcher ------------------------------------------------------------ */
 
 /**
- * Ways to get one "gpucheck agent DIR" running on every node: local (fork
- * here), srun (inside an allocation), sbatch (outside), env (somebody else:
- * mpirun, torchrun, a pod), ssh (machines without any).  One file each; to add
+ * Ways to start "gpucheck agent DIR" on every node: local (fork here), srun
+ * (inside an allocation), sbatch (outside), env (started by mpirun, torchrun or
+ * a pod), ssh (machines without a batch system).  Each has its file; to add
  * one: its name in LAUNCHERS, its name and flags among the words of --launcher
  * (lib/spec/options.c).
  * start() and poll() never block for longer than the control commands they
@@ -95,19 +98,18 @@ struct launch_request {
 	const char *dir;	/* absolute run directory */
 	const char *probe;	/* job name: gpucheck-<probe> */
 	const struct spec *spec;
-	bool any_node;		/* those without GPUs will do as well */
+	bool any_node;		/* nodes without GPUs are fine, too */
 	char *const *extra;	/* after "--", NULL-ended: to sbatch / srun */
 	const char *inner;	/* command that a batch job runs on DIR instead
 				 * of agents, and which starts these; or NULL */
-	const char *nodelist;	/* the very nodes, as Slurm takes a list; NULL:
-				 * any */
+	const char *nodelist;	/* exactly these nodes, as a list for Slurm;
+				 * NULL: any */
 	/** The lane of a batch job that is one of many of a run; NULL, 0: it is
 	 *  not. */
-	const char *lane;	/* its name: of that one runs at a time */
-	const char *after;	/* the run's directory: when it has run, it sees
-				 * to the others */
-	int64_t gpus;		/* of each node, which nobody need ask for
-				 * again; -1: none */
+	const char *lane;	/* its name; jobs of a lane run one at a time */
+	const char *after;	/* the run's directory: when the job has run, it
+				 * tends the others */
+	int64_t gpus;		/* of each node, if they are known; -1: none */
 };
 
 enum launch_phase {
@@ -125,17 +127,17 @@ struct launch_state {
 	char text[320];		/* for people: "job 42 is pending (Priority)" */
 	char hint[640];
 	int64_t starts_s;	/* when a job that waits may start, since 1970;
-				 * 0 = nobody knows */
+				 * 0 = not known */
 };
 
-/** When that is, "2026-01-31 09:15 UTC"; false: nobody knows. */
+/** Write the expected start, "2026-01-31 09:15 UTC"; false: not known. */
 bool launch_starts(const struct launch_state *st, char *buf, size_t size);
 /** "pending", "pending, expected to start about 2026-01-31 09:15 UTC", or
  *  "starting", in at most LAUNCH_WAITS_SIZE bytes; returns @buf. */
 #define LAUNCH_WAITS_SIZE 64
 const char *launch_waits(const struct launch_state *st, char *buf);
 
-/** Set @st, with what is for people in printf form, and no hint. */
+/** Set @st, with a text in printf form and without a hint. */
 void launch_say(struct launch_state *st, enum launch_phase phase,
 		int exit_code, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -146,33 +148,33 @@ struct launch;			/* one started run */
 struct launcher_ops {
 	const char *name;
 	size_t size;		/* of its struct launch */
-	/** 0, or -1 with the reason why it cannot be used here. */
+	/** Return 0, or -1 with the reason why it cannot be used here. */
 	int (*usable)(struct err *why);
 	/** Check the launcher's options. Returns 0, or -1 with @e. */
 	int (*check)(const struct spec *s, struct err *e);
-	/** The machines that it knows by name, those that are left out, too;
-	 *  0, or -1 with @e; @h is released by the caller. */
+	/** List the machines that it knows by name, including those that are
+	 *  left out.  Returns 0, or -1 with @e; the caller releases @h. */
 	int (*hosts)(const struct spec *s, struct hosts *h, struct err *e);
 	/** Describe the script and the command lines for --dry-run. */
 	int (*describe)(const struct launch_request *r, struct str *out,
 			struct err *e);
-	/** With @l zeroed.  0, or -1 with @e (Slurm's own words included):
-	 *  nothing runs, unless launch_is_unsure(). */
+	/** Start the run, with @l zeroed.  Returns 0, or -1 with @e (including
+	 *  Slurm's own words): nothing runs, unless launch_is_unsure(). */
 	int (*start)(struct launch *l, const struct launch_request *r,
 		     struct err *e);
-	/** Refresh @st; -1 with @e when the launcher does not answer now. */
+	/** Refresh @st; -1 with @e if the launcher does not answer now. */
 	int (*poll)(struct launch *l, struct launch_state *st, struct err *e);
 	/** Ask the run to stop in order (TERM); @hard: at once (KILL).  NULL:
-	 *  it goes on when the front leaves. */
+	 *  the run continues when the front leaves. */
 	void (*stop)(struct launch *l, bool hard);
 	/** Return true if this is the launcher that @s implies without naming
 	 *  one; @why gets the reason. */
 	bool (*meant)(const struct spec *s, char *why, size_t size);
-	/** Nodes, and GPUs a node, that it takes without being told; 0: nobody
-	 *  knows. */
+	/** Set the default numbers of nodes, and of GPUs per node; 0: not
+	 *  known. */
 	void (*usual)(const struct spec *s, int64_t *nodes, int64_t *gpus);
-	/** The run has ended: wait some seconds for the end of @l, and refresh
-	 *  @st.  NULL: poll() has it. */
+	/** After the end of the run: wait some seconds for the end of @l, and
+	 *  refresh @st.  NULL: poll() does that. */
 	void (*end)(struct launch *l, struct launch_state *st);
 	/** The run did not start: add the nodes that get no work from Slurm,
 	 *  and the reason, to @e, and their names to the empty list @names.
@@ -183,18 +185,18 @@ struct launcher_ops {
 	 *  if there is none, -1 with @e if that is unknown. */
 	int (*adopt)(struct launch *l, const char *dir, bool past,
 		     struct err *e);
-	/** The run directory of its @job, which may just have ended; 0, or -1
-	 *  with @e. */
+	/** Find the run directory of @job, which may just have ended.  Returns
+	 *  0, or -1 with @e. */
 	int (*find)(const char *job, char dir[PATH_MAX], struct err *e);
 	/** Launcher that starts the agents inside this one's job; NULL: this
 	 *  one does. */
 	const struct launcher_ops *inside;
-	/** How to stop it later, in front of its job's number: "scancel ". */
+	/** Command that stops its job, without the job's number: "scancel ". */
 	const char *cancel;
 	/** The job's number, for --no-wait. */
 	const char *(*job_id)(const struct launch *l);
-	/** More silence of a run than others are given: who starts it waits
-	 *  for the same, and knows better what to do. */
+	/** Additional silence that a run may have: the process that starts it
+	 *  waits for the same signs, and knows better what to do. */
 	int64_t patience_ns;
 	/** Release the contents of @l, whether it was started or not; not @l
 	 *  itself. */
@@ -208,12 +210,12 @@ static inline bool launch_is_unsure(const struct err *e)
 	return e->code == ETIMEDOUT || e->code == EINTR || e->code == EPROTO;
 }
 
-/** Which one is meant is asked in this order. */
+/** All launchers; meant() is asked in this order. */
 #define LAUNCHERS(X) X(ssh) X(local) X(srun) X(sbatch) X(env)
 #define LAUNCHER_DECLARE(name) extern const struct launcher_ops launcher_##name;
 LAUNCHERS(LAUNCHER_DECLARE)
 
-/** The one called @name, NULL when there is none. */
+/** Return the launcher called @name, or NULL. */
 const struct launcher_ops *launcher_find(const char *name);
 
 /** Return true if the run continues when the front ends (^C, --no-wait). */
@@ -222,13 +224,13 @@ static inline bool launcher_is_job(const struct launcher_ops *ops)
 	return !ops->stop;
 }
 
-/** The run directory of a launcher's @job; 0, or -1 with @e. */
+/** Find the run directory of a launcher's @job.  Returns 0, or -1 with @e. */
 int launcher_find_job(const char *job, char dir[PATH_MAX], struct err *e);
 
 /**
- * Which launcher a spec means: --launcher, --ssh, --local, SLURM_JOB_ID set:
- * srun, sbatch on PATH: sbatch, else local.  @why says it in one line for
- * stderr.  NULL with @e when the named one cannot be used.
+ * Choose the launcher of @s: --launcher, --ssh, --local, srun if SLURM_JOB_ID
+ * is set, sbatch if it is on PATH, else local.  @why gets the reason in one
+ * line for stderr.  Returns NULL with @e if the named one cannot be used.
  */
 const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 					   size_t size, struct err *e);
@@ -239,40 +241,42 @@ int launcher_usable(const struct launcher_ops *ops, struct err *why);
 /** Check that the options of @s suit the launcher. Returns 0, or -1 with @e. */
 int launcher_check(const struct launcher_ops *ops, const struct spec *s,
 		   struct err *e);
-/** Nodes, and GPUs a node, that it takes without being told: as they were
- *  where nobody knows. */
+/** Set the default numbers of nodes, and of GPUs per node; unchanged if they
+ *  are not known. */
 void launcher_usual(const struct launcher_ops *ops, const struct spec *s,
 		    int64_t *nodes, int64_t *gpus);
-/** The machines by name that are not left out; 0, or -1 with @e. */
+/** List the machines by name that are not left out.  Returns 0, or -1 with
+ *  @e. */
 int launcher_hosts(const struct launcher_ops *ops, const struct spec *s,
 		   struct hosts *h, struct err *e);
-/** The number of its job, "" when it has none; as long as @l. */
+/** Return the number of its job, "" if it has none; valid as long as @l. */
 const char *launcher_job_id(const struct launcher_ops *ops,
 			    const struct launch *l);
 
-/** NULL with @e: nothing runs, unless launch_is_unsure().  launcher_free()
- *  frees. */
+/** Start a run.  Returns NULL with @e if it failed: nothing runs, unless
+ *  launch_is_unsure().  launcher_free() frees. */
 struct launch *launcher_start(const struct launcher_ops *ops,
 			      const struct launch_request *r, struct err *e);
 void launcher_free(const struct launcher_ops *ops, struct launch *l);
-/** As its adopt(); *@l is freed by launcher_free() where that is 1. */
+/** Call its adopt(); launcher_free() frees *@l if the result is 1. */
 int launcher_adopt(const struct launcher_ops *ops, const char *dir, bool past,
 		   struct launch **l, struct err *e);
 
 /** Add the command that every launcher runs on a node: the agent of @r. */
 void launcher_add_agent(const struct launch_request *r, struct args *a);
 
-/** "sbatch --parsable" without the variables of the caller that overrule what a
- *  script says of its job; those that say for whom and where
- *  (SBATCH_ACCOUNT, _PARTITION ...) are left. */
+/** Add "sbatch --parsable" without the variables of the caller that override
+ *  the options in a script; those that choose an account or a partition
+ *  (SBATCH_ACCOUNT, _PARTITION ...) are kept. */
 void launch_sbatch_words(struct args *a);
 
 /* ---- job script ---------------------------------------------------------- */
 
-/** Nodes that a job of @s asks for. */
+/** Return the number of nodes that a job of @s asks for. */
 int64_t job_script_nodes(const struct spec *s);
 
-/** The batch script of @r; asks sinfo and srun what this cluster has. */
+/** Write the batch script of @r; asks sinfo and srun about this cluster.
+ *  Returns 0, or -1 with @e. */
 int job_script_write(const struct launch_request *r, struct str *out,
 		     struct err *e);
 

@@ -25,8 +25,9 @@ struct muster {
 	struct muster_node {
 		char *name;
 		bool here;
-		const char *code;	/* why it cannot, NULL: not known */
-		char *says;		/* in Slurm's words */
+		const char *code;	/* why it cannot start a program; NULL:
+					 * no reason is known */
+		char *says;		/* Slurm's words about that */
 	} *nodes;
 	size_t n;
 	int round;
@@ -36,15 +37,15 @@ struct muster {
 	int64_t since_ns;		/* the job's start; 0: not asked for */
 };
 
-/** Start a roll call of the nodes of @r, which outlives @m: of one that needs
- *  none it is over at once.  muster_release() frees, in any case. */
+/** Start a roll call of the nodes of @r, which outlives @m.  It is over at once
+ *  if the run needs none.  muster_release() frees in any case. */
 void muster_begin(struct muster *m, const struct launch_request *r);
-/** Look, without waiting; false: it is over. */
+/** Read new answers without waiting; false: the roll call is over. */
 bool muster_goes_on(struct muster *m);
 /** End it at once. */
 void muster_release(struct muster *m);
 
-/** Read what srun printed in @text, of one step with @nodes.  Pure. */
+/** Read the output @text of srun for one step on @nodes.  Pure. */
 void muster_read(const char *text, struct muster_node *nodes, size_t n);
 
 #endif

@@ -22,8 +22,8 @@
 
 #define SLURM_JOB_SIZE 32	/* of a job's number, with its final NUL */
 
-/** "4711" or "4711;cluster" of "sbatch --parsable" (the last such line, since
- *  submit plugins talk before it).  0, or -1 with @e. */
+/** Parse "4711" or "4711;cluster" of "sbatch --parsable": the last such line,
+ *  since submit plugins print before it.  Returns 0, or -1 with @e. */
 int slurm_parse_job_id(const char *text, char job[SLURM_JOB_SIZE],
 		       struct err *e);
 
@@ -32,13 +32,13 @@ struct slurm_job {
 	char state[32];		/* PENDING, RUNNING, ... */
 	char reason[256];	/* Resources, NonZeroExitCode, "Nodes required
 				 * for job are DOWN ..." */
-	char start[32];		/* "2026-01-31T09:15:02", local; of one that
-				 * waits Slurm's guess; "" = nobody knows */
+	char start[32];		/* "2026-01-31T09:15:02", local; an estimate
+				 * while the job waits; "" = not known */
 	char nodes[1024];	/* host list, may be cut; "" = none yet */
-	char wanted[1024];	/* those that were asked for by name */
-	int64_t n_nodes;	/* that it asks for, or has; 0 = not known */
+	char wanted[1024];	/* nodes that were asked for by name */
+	int64_t n_nodes;	/* asked for, or allocated; 0 = not known */
 	char batch_host[64];	/* node of the batch script, "" = none yet */
-	int64_t restarts;	/* how often Slurm put it back */
+	int64_t restarts;	/* how often Slurm requeued it */
 	int exit_code;		/* of the batch script */
 	int signal;		/* that ended it, 0 = none */
 };
@@ -60,12 +60,12 @@ struct slurm_node {
 	char why[SLURM_WHY_SIZE];	/* an admin's words, or Slurm's; "" */
 };
 
-/** The next line "n1|down*|Not responding" at *@text, which moves on; lines
- *  that are none are passed over.  False at the end. */
+/** Parse the next line "n1|down*|Not responding" of *@text, which moves on;
+ *  other lines are skipped.  Returns false at the end. */
 bool slurm_parse_node(const char **text, struct slurm_node *n);
 
-/** The reservation of @node in the lines of "scontrol --oneliner show
- *  reservation"; false when it is in none. */
+/** Find the reservation of @node in the lines of "scontrol --oneliner show
+ *  reservation"; false if there is none. */
 bool slurm_parse_reservation(const char *text, const char *node, char *name,
 			     size_t size);
 
@@ -75,26 +75,26 @@ bool slurm_state_is_out(const char *state);
 /** Returns true if "srun --mpi=list" offers pmi2. */
 bool slurm_parse_has_pmi2(const char *text);
 
-/** "slurm-wlm 22.05.8" of "srun --version" as 220508, 0 when it cannot be
- *  read. */
+/** Return "slurm-wlm 22.05.8" of "srun --version" as 220508, or 0 if it cannot
+ *  be parsed. */
 int slurm_parse_version(const char *text);
 
 /**
- * The nodes of @job and their GPUs by "scontrol --oneliner --details show
- * job", where each component of a heterogeneous job has a line of its own,
- * added to @a.  0, or -1: it says nothing, or what cannot be; @a is released
- * by the caller in any case.
+ * Add the nodes of @job and their GPUs to @a, from the text of "scontrol
+ * --oneliner --details show job", where each component of a heterogeneous job
+ * has a line of its own.  Returns 0, or -1 if there are none or they are
+ * invalid; the caller releases @a in any case.
  */
 int slurm_parse_allocation(const char *text, const char *job,
 			   struct allocation *a);
 
-/** The script of @job in the lines "id|script" of squeue; false when there is
- *  none. */
+/** Find the script of @job in the lines "id|script" of squeue; false if there
+ *  is none. */
 bool slurm_parse_script(const char *text, const char *job, char *script,
 			size_t size);
 
-/** Id ("42.3", "42") of the step or job called @name in the lines "id|name" of
- *  squeue; false when there is none. */
+/** Find the id ("42.3", "42") of the step or job called @name in the lines
+ *  "id|name" of squeue; false if there is none. */
 bool slurm_parse_step(const char *text, const char *name, char *step,
 		      size_t size);
 
@@ -109,23 +109,22 @@ bool slurm_parse_step(const char *text, const char *name, char *step,
 bool slurm_blame_parse(const char *text, bool prolog, struct err *e,
 		       struct str *names);
 
-/** The same for the host list @nodes, by asking Slurm: twice, since it may
- *  hear of a node later than we of its job.  Waits for half a second, and for
- *  sinfo at most 20. */
+/** The same for the host list @nodes, by asking Slurm twice, since it may learn
+ *  about a node later than we do about its job.  Waits for half a second, and
+ *  for sinfo at most 20. */
 bool slurm_blame(const char *nodes, bool prolog, struct err *e,
 		 struct str *names);
 
 /**
- * The first of @nodes (a host list) whose prolog failed, for which Slurm drains
- * it and cancels the job that it was for; @says has that in words.  Asks as
- * slurm_blame() does.
+ * Find the first of @nodes (a host list) whose prolog failed; Slurm drains such
+ * a node and cancels the job.  @says describes it.  Asks as slurm_blame() does.
  */
 bool slurm_blame_prolog(const char *nodes, struct slurm_node *node,
 			char says[256]);
 
 /** Add to @st those of the job's @nodes (a host list) that are down, with the
- *  reason: "; n1 is down*: Not responding".  False: none.  Waits for sinfo at
- *  most 10 s. */
+ *  reason: "; n1 is down*: Not responding".  Returns false if there are none.
+ *  Waits for sinfo at most 10 s. */
 bool slurm_blame_lost(const char *nodes, struct launch_state *st);
 /** The same of all nodes of a job that ended because of a node. */
 void slurm_blame_end(const struct slurm_job *job, struct launch_state *st);
@@ -161,63 +160,64 @@ int slurm_note_lost(const char *dir, struct err *e);
 enum slurm_standing {
 	SLURM_JOB_UNKNOWN,	/* Slurm does not answer */
 	SLURM_JOB_GOES_ON,
-	SLURM_JOB_ENDS,		/* of its processes some may be left */
-	SLURM_JOB_OVER,		/* it has ended, or nobody knows it any more */
+	SLURM_JOB_ENDS,		/* some of its processes may be left */
+	SLURM_JOB_OVER,		/* it has ended, or Slurm no longer knows it */
 };
 
-/** By what "squeue --states=all --format=%T" printed, where @why is NULL, or
- *  the words with which it failed.  Pure. */
+/** Return the standing by @text of "squeue --states=all --format=%T", or by the
+ *  error @why with which it failed (NULL: it did not).  Pure. */
 enum slurm_standing slurm_parse_standing(const char *text,
 					 const struct err *why);
-/** By asking for the job of that number, at most 10 s. */
+/** Return the standing of job number @job by asking Slurm, at most 10 s. */
 enum slurm_standing slurm_job_standing(const char *job);
 
 /* ---- slurm state --------------------------------------------------------- */
 
 #define SLURM_REQUEUED "was put back into the queue"
 
-/** Say what @job's state means: phase, exit code, sentence, hint.  Pure. */
+/** Set @st by @job's state: phase, exit code, sentence, hint.  Pure. */
 void slurm_state_explain(const char *job_id, const struct slurm_job *job,
 			 const char *dir, struct launch_state *st);
 
 /* ---- slurm ask ----------------------------------------------------------- */
 
 /**
- * Run a command of Slurm, at most 10 s, release its words @a, and keep what it
- * wrote to stdout in @out (may be NULL).  Returns 0, or -1 with @e: not there,
- * no answer, or a non-zero exit; then e->text has Slurm's own words, and the
- * code is that of a command that did not come to its end, or 0.
+ * Run a command of Slurm for at most 10 s, release its words @a, and keep its
+ * stdout in @out (may be NULL).  Returns 0, or -1 with @e if the command is
+ * missing, does not answer or exits non-zero: then e->text has Slurm's own
+ * words, and e->code is that of a command that did not end by itself, or 0.
  */
 int slurm_ask(struct args *a, struct str *out, struct err *e);
 
-/** scancel @options, parted by blanks, @job: a job's or step's number; 0 or
- *  -1. */
+/** Run scancel with @options, separated by blanks, for the job or step @job.
+ *  Returns 0 or -1. */
 int slurm_cancel(const char *options, const char *job);
 
-/** How Slurm has @nodes, a host list ("": all), for slurm_parse_node(); as
- *  slurm_ask(). */
+/** Ask sinfo about @nodes, a host list ("": all), for slurm_parse_node(); fails
+ *  as slurm_ask(). */
 int slurm_ask_nodes(const char *nodes, struct str *out, struct err *e);
 
-/** The number of the job of batch script @script that waits or runs, or with
- *  @past of the last one that Slurm still knows; "" when there is none; -1 with
- *  @e when Slurm does not say. */
+/** Find the job of batch script @script that waits or runs, or with @past the
+ *  last one that Slurm still knows; @job is "" if there is none.  Returns 0, or
+ *  -1 with @e if Slurm does not answer. */
 int slurm_find_job(const char *script, bool past, char job[32], struct err *e);
-/** The batch script of @job, which may just have ended; 0, or -1 with @e. */
+/** Find the batch script of @job, which may just have ended.  Returns 0, or -1
+ *  with @e. */
 int slurm_find_script(const char *job, char script[PATH_MAX], struct err *e);
 
-/** The version of srun, 220508; 0 when nobody knows. */
+/** Return the version of srun, 220508; 0 if it is not known. */
 int slurm_srun_version(void);
 
-/** When the job of this process began, on the clock of clock_now_ns(); now
- *  when nobody knows. */
+/** Return when the job of this process began, by clock_now_ns(); now if it is
+ *  not known. */
 int64_t slurm_job_since_ns(void);
 
 /** Read nodes and GPUs of @job into the zeroed @a; unchanged if they are
  *  unknown. allocation_release() frees. */
 void slurm_job_allocation(const char *job, struct allocation *a);
 
-/** The numbers of the user whose job @job is, and of the group that it runs as;
- *  false when nobody knows. */
+/** Get the user who owns job @job, and the group that it runs as; false if they
+ *  are not known. */
 bool slurm_job_owner(const char *job, int64_t *uid, int64_t *gid);
 
 /** Return true if agents may be started with --mpi=pmi2; true if that is
@@ -234,37 +234,38 @@ bool slurm_has_pmi2(void);
 struct slurm_fit {
 	const char *partitions;	/* "a,b", one of which; NULL: the default */
 	const char *features;	/* of --constraint; NULL: any */
-	int64_t nodes;		/* that are asked for */
-	int64_t gpus;		/* of each; 0: nobody has said how many */
-	bool on_gpus;		/* it is GPUs that are tested */
+	int64_t nodes;		/* asked for */
+	int64_t gpus;		/* per node; 0: not given */
+	bool on_gpus;		/* GPUs are tested */
 };
 
 #define SLURM_FIT_SINFO "sinfo --all --noheader --format=%P|%D|%G|%f"
 /**
- * By the lines of that command: 0, or -1 with @e when no wanted partition has
- * so many such nodes, be they up or down.  Of what cannot be read nothing is
- * said.  *@gpus is how many to ask for of each node: those that were said, else
- * as many as most have, or as enough of them have; 0: none, for what tests no
- * GPUs where too few nodes have so many.
+ * Check @f by the lines of that command.  Returns 0, or -1 with @e if no wanted
+ * partition has so many such nodes, up or down; lines that cannot be parsed are
+ * skipped.  *@gpus is the number of GPUs per node to ask for: the given one,
+ * else that of most nodes, or fewer so that enough nodes have them; 0 for a
+ * test without GPUs if too few nodes have so many.
  */
 int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 		    struct err *e);
 
-/** The same of @r and what follows "--" there, by asking Slurm; @e may be
+/** The same for @r and its options after "--", by asking Slurm; @e may be
  *  NULL. */
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e);
 
-/** Add to @a the options of @extra that say whose a job is and where it may
- *  run, such as --account and --partition, in long form, for a job that needs
+/** Add to @a, in long form, the options of @extra that choose the account and
+ *  the nodes of a job, such as --account and --partition, for a job that needs
  *  no other option. */
 void slurm_fit_whose(char *const extra[], struct args *a);
 
-/** The value of --@name or -@letter among @extra, as getopt reads it, be the
- *  name cut short; "" for one that ends them, NULL when it is not there. */
+/** Return the value of --@name, which may be abbreviated, or -@letter among
+ *  @extra, as getopt parses it; "" if it is the last word and has none, NULL if
+ *  it is absent. */
 const char *slurm_fit_option(char *const extra[], const char *name,
 			     char letter);
-/** The same, or what the environment variable @variable says. */
+/** The same, or the value of the environment variable @variable. */
 const char *slurm_fit_asked(char *const extra[], const char *name, char letter,
 			    const char *variable);
 

@@ -25,12 +25,12 @@ struct watch {
 	bool ended;
 	bool failed;		/* it never began, and run.json says why */
 	bool waits;		/* it is a --resume that has measured nothing:
-				 * RUN_RESUME is there */
-	bool known;		/* of watch_known() */
+				 * RUN_RESUME exists */
+	bool known;		/* watch_known() was called */
 	size_t cells;		/* planned, 0 = not known yet */
-	size_t rows;		/* of what has run, ... */
-	size_t kept;		/* ... those that an earlier run had left */
-	int64_t kept_B;		/* place in the file after these */
+	size_t rows;		/* of finished tests, ... */
+	size_t kept;		/* ... including those of an earlier run */
+	int64_t kept_B;		/* offset in the file after these */
 	int64_t since_ns;	/* when it began to measure, since 1970 by its
 				 * coordinator's clock; 0: not yet */
 	int64_t row_ns;		/* when the last row came, by the same */
@@ -50,7 +50,8 @@ struct watch {
 };
 
 void watch_init(struct watch *w, const char *dir);
-/** Files that others have made in @dir since we asked for them are seen. */
+/** Make files visible that other machines created in @dir since the last
+ *  look. */
 void watch_refresh(const char *dir);
 /** Look again; cheap enough for five times a second. */
 void watch_look(struct watch *w);
@@ -69,15 +70,16 @@ enum follow_end {
 			 * should have: it was ended, as far as we can */
 };
 
-/** How long a run that @launcher starts may take, ns. */
+/** Time limits of a run, ns. */
 struct follow_limits {
 	int64_t most_ns;	/* since it runs; 0 = no limit */
 	int64_t begin_ns;	/* until a coordinator has begun */
-	int64_t quiet_ns;	/* for agents, that needs no word */
-	bool image;		/* they may have to import one */
+	int64_t quiet_ns;	/* to wait for agents without a message */
+	bool image;		/* agents may have to import an image */
 };
 
-/** By @s; pure. */
+/** Return the limits of a run with the options @s that @launcher starts.
+ *  Pure. */
 struct follow_limits follow_limits(const struct spec *s, const char *launcher);
 
 /**
@@ -96,13 +98,12 @@ enum follow_end follow_run(const char *dir, const char *probe,
 			   struct watch *w, struct launch_state *last);
 
 /**
- * Keep INT, TERM and HUP, which ask for an end, back until the next
- * follow_run() or follow_take_signal().  @before as of sigprocmask(2), may be
- * NULL.
+ * Hold INT, TERM and HUP, which ask for an end, until the next follow_run() or
+ * follow_take_signal().  @before as of sigprocmask(2), may be NULL.
  */
 void follow_hold_signals(sigset_t *before);
-/** Wait at most @wait_ns for one of those that are held; true when one came,
- *  which then is gone. */
+/** Wait at most @wait_ns for a held signal; returns true if one came, which is
+ *  consumed. */
 bool follow_take_signal(int64_t wait_ns);
 /** Stops holding these signals, and restores @before.  Pending ones are
  *  discarded: two signals at once, as when a terminal closes, must not cut off

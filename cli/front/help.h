@@ -20,7 +20,7 @@ enum option_source {
 	SOURCE_LINE
 };
 
-/** One use of gpucheck: what was typed, taken apart. */
+/** One use of gpucheck: its parsed command line. */
 struct session {
 	int argc;
 	char **argv;		/* all of it, for run.json */
@@ -29,12 +29,13 @@ struct session {
 					 * defaults, of the environment or of
 					 * files */
 	unsigned char source[SPEC_OPTIONS_MAX];	/* enum option_source */
-	bool filed[SPEC_OPTIONS_MAX];	/* a file says something, too */
-	bool whole;		/* what was typed says all: no file is read */
+	bool filed[SPEC_OPTIONS_MAX];	/* a file sets it, too */
+	bool whole;		/* the command line is complete: no file is
+				 * read */
 	const char **args;	/* after the command, options taken out */
 	int n_args;
 	char **extra;		/* after "--", NULL-ended */
-	bool plan;		/* say what would be measured, and no more */
+	bool plan;		/* only print what would be measured */
 	json_t *retest;		/* for run.json; borrowed, NULL: not a retest */
 	const struct command *const *commands;	/* all there are, NULL ends */
 };
@@ -53,10 +54,11 @@ struct command {
 	enum spec_command takes;	/* which options of lib/spec/spec.h */
 	void (*defaults)(struct spec *s);	/* its own, or NULL */
 	int min_args, max_args;
-	const char *needs;	/* what the least of them are */
-	bool raw;		/* run() takes argv apart itself */
+	const char *needs;	/* the required arguments, for people */
+	bool raw;		/* run() parses argv itself */
 	int (*run)(struct session *s);	/* returns an enum exit_code */
-	/* tell @arg, its first, that the process cannot begin; or NULL */
+	/* report to @arg, its first argument, that the process cannot begin;
+	 * or NULL */
 	void (*excuse)(const char *arg, const struct err *why);
 };
 

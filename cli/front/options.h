@@ -59,26 +59,26 @@ bool mistyped_value(unsigned takes, char *const argv[], struct err *e);
 /** NAME=VALUE */
 struct config_value {
 	const char *name;	/* of an option, in spec_options[] */
-	const struct command *of;	/* of its [section]; NULL: of all that
-					 * take it */
+	const struct command *of;	/* of its [section]; NULL: all that take
+					 * it */
 	int line;		/* from 1 */
 	char text[CONFIG_MAX_LINE + 1];
 };
 
 struct config {
 	char path[PATH_MAX];	/* as shown in errors; "" = no file */
-	bool must;		/* it was asked for by name */
-	bool here;		/* it is there, and was read */
+	bool must;		/* it was requested by name */
+	bool here;		/* it exists and was read */
 	struct config_value *list;
 	size_t n;
 };
 
 /**
- * The values of @text of @len bytes, which stand in the file c->path, appended
- * to c->list: known options, each once (lists more often) in a section that
- * takes it, with a value that it takes.  Sections are commands of @all (NULL
- * ends).  Returns 0, or -1 with @e: file, line and what to write instead; what
- * was read is for config_release() in both cases.
+ * Parse @text of @len bytes, the contents of the file c->path, and append its
+ * values to c->list: known options with valid values, each once (lists more
+ * often) in a section that takes it.  Sections are commands of @all
+ * (NULL-ended).  Returns 0, or -1 with @e: file, line and what to write
+ * instead.  config_release() frees in both cases.
  */
 int config_parse(const char *text, size_t len,
 		 const struct command *const *all, struct config *c,
@@ -99,12 +99,12 @@ int config_check_file(const char *path, const struct stat *st, unsigned me,
 		      struct err *e);
 
 /**
- * Finds the files to read (@files[].path, "" for none), by GPUCHECK_CONFIG,
+ * Find the files to read (@files[].path, "" for none) by GPUCHECK_CONFIG,
  * XDG_CONFIG_HOME and HOME.
  */
 void config_find(struct config files[CONFIG_FILES]);
 /**
- * Reads these files.  A missing file is an error only if it was requested by
+ * Read these files.  A missing file is an error only if it was requested by
  * name.  Returns 0, or -1 with @e. config_release() frees in both cases.
  */
 int config_read(struct config files[CONFIG_FILES],
@@ -128,12 +128,12 @@ const char *options_env_name(const struct spec_option *o, char *buf,
 #define OPTIONS_HELP_ALL 10001	/* --help=all */
 
 /**
- * Fill in @s->spec, args and extra: defaults, then files of options
- * (cli/front/config.h), then GPUCHECK_<OPTION> of the environment, then
- * @s->argv behind the command's own name.  The later wins, also where two do
- * not go together (GPUCHECK_NODES and --local).  The strings stay those of
- * argv, but for args; options_release() frees these.
- * Returns 0, OPTIONS_HELP when -h or --help is there (_ALL), or -1 with @e.
+ * Fill in @s->spec, args and extra: defaults, then configuration files, then
+ * GPUCHECK_<OPTION> of the environment, then @s->argv after the command's own
+ * name.  Later sources override earlier ones, also if two options exclude each
+ * other (GPUCHECK_NODES and --local).  Strings are borrowed from argv except
+ * args, which options_release() frees.
+ * Returns 0, OPTIONS_HELP (_ALL) for -h or --help, or -1 with @e.
  */
 int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);

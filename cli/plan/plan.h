@@ -20,17 +20,17 @@
 /* ---- budget -------------------------------------------------------------- */
 
 /**
- * Make a run of @probe by @launcher fit into s->budget_ns, where that is asked
- * for: of what nobody has set, fewer partners, messages and sizes, the least
- * loss first; and a --max-time that leaves time for the report.
+ * Make a run of @probe by @launcher fit into s->budget_ns if that is set:
+ * reduce partners, messages and sizes that were not given, the least loss
+ * first, and set a --max-time that leaves time for the report.
  * @probe  NULL: several in turn, each of which is given its share
- * @says   what was left out, one sentence; "" where nothing was
+ * @says   one sentence on what was left out; "" if nothing was
  */
 void budget_fit(struct spec *s, const struct probe *probe,
 		const char *launcher, struct str *says);
 
-/** Check that a run that is given @percent of s->budget_ns may measure for a
- *  second, the least --max-time.  0, or -1 with @e. */
+/** Check that @percent of s->budget_ns lets a run measure for a second, the
+ *  minimum of --max-time.  Returns 0, or -1 with @e. */
 int budget_check(const struct spec *s, int percent, struct err *e);
 
 /* ---- forecast ------------------------------------------------------------ */
@@ -40,8 +40,8 @@ int budget_check(const struct spec *s, int percent, struct err *e);
 /** Pairs of more ranks take seconds to count, and hours to measure. */
 #define FORECAST_RANKS	2048
 
-/** With more ranks all pairs are not counted: a plan may take seconds, a start
- *  may not. */
+/** Maximum ranks for which a plan counts all pairs: it may take seconds, a
+ *  start may not. */
 #define PLAN_RANKS 8192
 
 /** A run before there is one.  0, NULL and NAN: not known. */
@@ -51,7 +51,7 @@ struct forecast {
 	const struct probe *probe;
 	bool here;		/* all of it on this machine */
 	bool assumed;		/* the ranks per node are not known */
-	int64_t most_ranks;	/* of more not all pairs are counted */
+	int64_t most_ranks;	/* above this not all pairs are counted */
 	int64_t nodes, ranks;	/* ranks: 0 also of probes without any */
 	const struct xport_ops *ops;
 	struct layout layout;
@@ -59,10 +59,11 @@ struct forecast {
 	int64_t sizes, variants; /* of PROBE_COLLECTIVE */
 	size_t cells;
 	size_t turns;		/* pairs that must follow each other */
-	int64_t neighbours;	/* of ping, that an interface asks at most */
-	int64_t kept;		/* by a kernel, of all its interfaces, if it is
-				 * set as here: gc_thresh3 */
-	double time_s;		/* about, of a healthy run */
+	int64_t neighbours;	/* of ping: maximum per interface */
+	int64_t kept;		/* neighbours that a kernel keeps for all of its
+				 * interfaces with the settings of this machine:
+				 * gc_thresh3 */
+	double time_s;		/* estimate for a healthy run */
 	double least_s, most_s;	/* if only bounds are known */
 	double bytes;		/* from node to node, about */
 	bool paced;		/* and the time follows from that: --gentle */

@@ -37,9 +37,9 @@ struct step_place {
 	const char *launcher;	/* of each step: "local" or "srun" */
 	const struct spec *spec;	/* of the whole: what a step's command
 					 * knows of it is handed on */
-	unsigned takes;		/* enum spec_command of the whole; these of
+	unsigned takes;		/* enum spec_command of the whole; the values of
 				 * GPUCHECK_<OPTION> are in @spec already */
-	char *const *extra;	/* behind "--", to srun; NULL-ended, or NULL */
+	char *const *extra;	/* after "--", to srun; NULL-ended, or NULL */
 	int64_t deadline_ns;	/* of the whole, CLOCK_MONOTONIC; 0 = none */
 	bool submitted;		/* from elsewhere, into the job we are in */
 	bool stopped;		/* ^C or TERM came: no step starts any more */
@@ -58,10 +58,10 @@ struct step {
 	const char *const *env;
 	int share_percent;	/* of --budget; 0: no share */
 	bool quiet;		/* no progress on stderr */
-	bool resumes;		/* --resume the run that is there: it has all
+	bool resumes;		/* --resume the existing run, which has all
 				 * other options */
-	bool goes_on;		/* once its run has ended it has more to do,
-				 * which TERM ends, as --diagnose has */
+	bool goes_on;		/* after the end of its run it continues until
+				 * TERM, as with --diagnose */
 };
 
 struct step_end {
@@ -125,11 +125,12 @@ struct conductor {
 	 * or -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
-	int least_percent;	/* of --budget that a step is given; 0: all */
-	bool after;		/* run() comes after the run of one probe */
-	/** The command line of each of its steps in turn, for --dry-run and a
-	 *  plan, or why it is not for this run (@line is NULL then); NULL of
-	 *  what comes after. */
+	int least_percent;	/* smallest share of --budget of a step; 0:
+				 * all */
+	bool after;		/* run() follows the run of one probe */
+	/** Call @see with the command line of each of its steps, for --dry-run
+	 *  and a plan, or with the reason why a step does not fit this run
+	 *  (@line is NULL then).  NULL if @after is set. */
 	void (*each)(const struct step_place *place,
 		     void (*see)(void *arg, const char *probe,
 				 const struct args *line, const char *why_not),
@@ -183,8 +184,8 @@ struct going {
 	char who[400];	/* "job 42 is pending (Resources)" */
 	char hint[80];	/* how to end that */
 	struct launch_state state;	/* as its launcher reports it */
-	/** To follow it by; its launcher does not answer, or was another
-	 *  process of some machine: what can be seen of that. */
+	/** To follow the run: its launcher, or one that reads the files of the
+	 *  run if the launcher does not answer or was another process. */
 	const struct launcher_ops *ops;
 	struct launch *launch;
 };
@@ -229,13 +230,13 @@ void found_blame(const char *dir, const struct launcher_ops *ops,
 		 struct launch *l, struct err *e);
 
 /**
- * Find the run called @name: its directory, the number of its batch job, or
- * NULL: the latest run below the working directory that has a name of ours.
- * CODE_HEALTHY, or an exit code with @e.  found_release() in any case.
+ * Find the run called @name, a directory or the number of a batch job; NULL:
+ * the latest run below the working directory with a default name.  Returns
+ * CODE_HEALTHY, or an exit code with @e.  found_release() frees in any case.
  */
 int found_open(const char *name, struct found *f, struct err *e);
-/** How a run that has not ended is to be shown; NULL: it has.  Borrows from
- *  @f, and is the same @ask. */
+/** Fill in and return @ask for a run that has not ended; NULL if it has.
+ *  Borrows from @f. */
 const struct judged_ask *found_ask(const struct found *f,
 				   struct judged_ask *ask);
 void found_release(struct found *f);	/* safe on a zeroed one */
