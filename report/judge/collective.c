@@ -39,21 +39,19 @@
 /** Below this size latency dominates, and says nothing about bandwidth. */
 #define LARGE_B		(1024 * 1024)
 
-struct collective_point {
-	int64_t size_B;
-	double time_us;
-	const struct collective_row *row;
-};
+/* Rows of a curve that went well and are alike in place are a curve as well:
+ * each row stands for the point of its size. */
 
-/** The rows of a curve that went well and are alike in place, by size. */
-struct series {
-	struct collective_point *points;
-	size_t n;
-};
-
-static double rate(const struct collective_point *p)
+/** The median of the operations, if it is known: a single slow one does not
+ *  make a size slow. */
+static double time_of(const struct collective_row *r)
 {
-	return (double)p->size_B / p->time_us;
+	return isfinite(r->time_med_us) ? r->time_med_us : r->time_us;
+}
+
+static double rate(const struct collective_row *r)
+{
+	return (double)r->size_B / time_of(r);
 }
 
 static const char *place_of(const struct collective_row *r)
@@ -72,35 +70,35 @@ static struct finding *warn(struct verdict *v, const char *code, size_t cells,
 	return f;
 }
 
-static const char *size_text(const struct collective_point *p, char buf[32])
+static const char *size_text(const struct collective_row *r, char buf[32])
 {
-	return units_size_text((uint64_t)p->size_B, buf, 32);
+	return units_size_text((uint64_t)r->size_B, buf, 32);
 }
 
 /* ---- a size that is off -------------------------------------------------- */
 
 /** Times what its neighbours give, on a line between them in logarithms: curves
  *  of time bend upwards, so that a good size lies below it. */
-static double over_neighbours(const struct collective_point *p)
+static double over_neighbours(const struct collective_row *const *p)
 {
-	double at = log((double)p->size_B / (double)p[-1].size_B) /
-		    log((double)p[1].size_B / (double)p[-1].size_B);
+	double at = log((double)p[0]->size_B / (double)p[-1]->size_B) /
+		    log((double)p[1]->size_B / (double)p[-1]->size_B);
 
-	return p->time_us / (pow(p[-1].time_us, 1 - at) *
-			     pow(p[1].time_us, at));
+	return time_of(p[0]) / (pow(time_of(p[-1]), 1 - at) *
+				pow(time_of(p[1]), at));
 }
 
 /** Returns true if @p, which has a neighbour on either side, is off: the next
  *  size takes less time, or the rate falls and rises again.  A step in the
  *  curve does neither. */
-static bool is_off(const struct collective_point *p)
+static bool is_off(const struct collective_row *const *p)
 {
 	return over_neighbours(p) > OFF_FACTOR &&
-	       (p->time_us > p[1].time_us ||
-		rate(&p[-1]) > OFF_FACTOR * rate(p));
+	       (time_of(p[0]) > time_of(p[1]) ||
+		rate(p[-1]) > OFF_FACTOR * rate(p[0]));
 }
 
-static void find_off(const struct curve *c, const struct series *s,
+static void find_off(const struct curve *c, const struct curve *s,
 		     struct verdict *v)
 {
 	struct finding *f = NULL;
@@ -108,10 +106,10 @@ static void find_off(const struct curve *c, const struct series *s,
 	size_t off = 0;
 
 	for (size_t i = 1; i + 1 < s->n; i++) {
-		off += is_off(&s->points[i]);
+		off += is_off(&s->rows[i]);
 	}
 	for (size_t i = 1; i + 1 < s->n; i++) {
-		const struct collective_point *p = &s->points[i];
+		const struct collective_row *const *p = &s->rows[i];
 
 		if (!is_off(p)) {
 			continue;
@@ -120,49 +118,49 @@ static void find_off(const struct curve *c, const struct series *s,
 			f = warn(v, "size_off_curve", s->n, off);
 			finding_say(f, "%s%s: %s took %.4g us, %.1f times what "
 				    "the sizes beside it give", curve_words(c),
-				    place_of(p->row), size_text(p, size),
-				    p->time_us, over_neighbours(p));
+				    place_of(p[0]), size_text(p[0], size),
+				    time_of(p[0]), over_neighbours(p));
 		}
 		finding_add_evidence(f, "%s: %.4g us; %s: %.4g us; %s: %.4g us",
-				     size_text(p - 1, before), p[-1].time_us,
-				     size_text(p, size), p->time_us,
-				     size_text(p + 1, after), p[1].time_us);
+				     size_text(p[-1], before), time_of(p[-1]),
+				     size_text(p[0], size), time_of(p[0]),
+				     size_text(p[1], after), time_of(p[1]));
 	}
 }
 
 /* ---- in place and out of place ------------------------------------------- */
 
 /** How many times as long the slower of both takes. */
-static double apart_by(const struct collective_point *p,
-		       const struct collective_point *q)
+static double apart_by(const struct collective_row *p,
+		       const struct collective_row *q)
 {
-	double ratio = q->time_us / p->time_us;
+	double ratio = time_of(q) / time_of(p);
 
 	return ratio < 1 ? 1 / ratio : ratio;
 }
 
 /** From a size on, up to the largest one that both have; one alone may be
  *  off. */
-static void find_apart(const struct curve *c, const struct series *out,
-		       const struct series *in, struct verdict *v)
+static void find_apart(const struct curve *c, const struct curve *out,
+		       const struct curve *in, struct verdict *v)
 {
-	const struct collective_point *p = NULL, *q = NULL, *first = NULL;
+	const struct collective_row *p = NULL, *q = NULL, *first = NULL;
 	size_t apart = 0, both = 0, k = 0;
 	char from[32], to[32];
 
 	for (size_t i = 0; i < out->n; i++) {
-		const struct collective_point *one = &out->points[i];
+		const struct collective_row *one = out->rows[i];
 
-		while (k < in->n && in->points[k].size_B < one->size_B) {
+		while (k < in->n && in->rows[k]->size_B < one->size_B) {
 			k++;
 		}
 		if (one->size_B < LARGE_B || k == in->n ||
-		    in->points[k].size_B != one->size_B) {
+		    in->rows[k]->size_B != one->size_B) {
 			continue;
 		}
 		both++;
 		p = one;
-		q = &in->points[k];
+		q = in->rows[k];
 		apart = apart_by(p, q) > APART_FACTOR ? apart + 1 : 0;
 		first = apart == 1 ? p : first;
 	}
@@ -172,25 +170,25 @@ static void find_apart(const struct curve *c, const struct series *out,
 	finding_say(warn(v, "inplace_differs", 2 * both, apart),
 		    "%s: in place is %.1f times as %s as out of place at %s, "
 		    "and so from %s on: %.1f and %.1f GB/s", curve_words(c),
-		    apart_by(p, q), q->time_us > p->time_us ? "slow" : "fast",
+		    apart_by(p, q), time_of(q) > time_of(p) ? "slow" : "fast",
 		    size_text(p, to), size_text(first, from),
-		    row_bandwidth(q->row), row_bandwidth(p->row));
+		    row_bandwidth(q), row_bandwidth(p));
 }
 
 /* ---- a curve that falls -------------------------------------------------- */
 
 /** The second best rate, which no single size makes, against the two largest
  *  sizes, for the same reason. */
-static void find_fall(const struct curve *c, const struct series *s,
+static void find_fall(const struct curve *c, const struct curve *s,
 		      struct verdict *v)
 {
-	const struct collective_point *best = NULL, *second = NULL;
-	const struct collective_point *last =
-		s->n > 3 ? &s->points[s->n - 1] : NULL;
+	const struct collective_row *best = NULL, *second = NULL;
+	const struct collective_row *const *last =
+		s->n > 3 ? &s->rows[s->n - 1] : NULL;
 	char from[32], to[32];
 
 	for (size_t i = 0; last && i + 2 < s->n; i++) {
-		const struct collective_point *p = &s->points[i];
+		const struct collective_row *p = s->rows[i];
 
 		if (p->size_B < LARGE_B) {
 			continue;
@@ -202,15 +200,15 @@ static void find_fall(const struct curve *c, const struct series *s,
 			second = p;
 		}
 	}
-	if (!second || !(rate(last) < FALL_SHARE * rate(second)) ||
-	    !(rate(last - 1) < FALL_SHARE * rate(second))) {
+	if (!second || !(rate(last[0]) < FALL_SHARE * rate(second)) ||
+	    !(rate(last[-1]) < FALL_SHARE * rate(second))) {
 		return;
 	}
 	finding_say(warn(v, "curve_falls", s->n, 2),
 		    "%s%s: bandwidth falls from %.1f GB/s at %s to %.1f GB/s "
-		    "at %s", curve_words(c), place_of(last->row),
-		    row_bandwidth(second->row), size_text(second, from),
-		    row_bandwidth(last->row), size_text(last, to));
+		    "at %s", curve_words(c), place_of(last[0]),
+		    row_bandwidth(second), size_text(second, from),
+		    row_bandwidth(last[0]), size_text(last[0], to));
 }
 
 /* ---- sweep --------------------------------------------------------------- */
@@ -221,32 +219,25 @@ void sweep_findings(const struct sweep *s, struct verdict *v)
 
 	for (size_t i = 0; i < s->n_curves; i++) {
 		const struct curve *c = &s->curves[i];
-		struct series in[3] = { 0 };
+		struct curve in[3] = { 0 };
 
 		for (size_t k = 0; k < c->n; k++) {
 			const struct collective_row *r = c->rows[k];
-			struct series *to = in;
-			/* a single slow operation does not make a size slow:
-			 * use the median if known */
-			const struct collective_point p = {
-				.size_B = r->size_B, .row = r,
-				.time_us = isfinite(r->time_med_us) ?
-						   r->time_med_us : r->time_us,
-			};
+			struct curve *to = in;
 
 			while (to < in + 3 && places[to - in] != r->inplace) {
 				to++;
 			}
 			if (to == in + 3 || r->outcome != OUTCOME_OK ||
-			    r->size_B <= 0 || !(p.time_us > 0)) {
+			    r->size_B <= 0 || !(time_of(r) > 0)) {
 				continue;
 			}
 			if (to->n > 0 &&
-			    to->points[to->n - 1].size_B == r->size_B) {
-				to->points[to->n - 1] = p; /* measured again */
+			    to->rows[to->n - 1]->size_B == r->size_B) {
+				to->rows[to->n - 1] = r; /* measured again */
 			} else {
-				v->failed |= !grow_add(&to->points, &to->n, &p,
-						       sizeof(p));
+				v->failed |= !grow_add(&to->rows, &to->n, &r,
+						       sizeof(r));
 			}
 		}
 		for (size_t k = 0; k < 3; k++) {
@@ -255,7 +246,7 @@ void sweep_findings(const struct sweep *s, struct verdict *v)
 		}
 		find_apart(c, &in[0], &in[1], v);
 		for (size_t k = 0; k < 3; k++) {
-			free(in[k].points);
+			free(in[k].rows);
 		}
 	}
 }

@@ -112,18 +112,17 @@ static void take(const struct gpu_row *r, size_t n, struct gpu_row *one,
 	}
 }
 
-int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t)
+int gpu_turns_make(struct gpu_turns *t)
 {
+	const struct gpu_rows *all = &t->all;
 	double *room = calloc(all->n + 1, sizeof(*room));
 	size_t end;
 
 	if (all->n > 0) {
 		qsort(all->list, all->n, sizeof(*all->list), by_turn);
 	}
-	*t = (struct gpu_turns){
-		.trends = calloc(all->n + 1, sizeof(*t->trends)),
-		.borrowed = all->n > 0,	/* and no test has a second row */
-	};
+	t->trends = calloc(all->n + 1, sizeof(*t->trends));
+	t->borrowed = all->n > 0;	/* and no test has a second row */
 	for (size_t i = 1; i < all->n && t->borrowed; i++) {
 		t->borrowed = by_test(&all->list[i - 1], &all->list[i]) != 0;
 	}
@@ -153,6 +152,7 @@ void gpu_turns_release(struct gpu_turns *t)
 		free(t->one.list);
 	}
 	free(t->trends);
+	free(t->all.list);
 	*t = (struct gpu_turns){ 0 };
 }
 
@@ -560,9 +560,10 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 	}
 }
 
-int gpu_judge(const struct run *run, const struct gpu_rows *rows,
-	      const struct gpu_turns *turns, struct verdict *v)
+int gpu_judge(const struct run *run, const struct gpu_turns *turns,
+	      struct verdict *v)
 {
+	const struct gpu_rows *rows = &turns->all;
 	const struct gpu_rows *one = &turns->one;
 	const struct gpu_row **all = calloc(one->n + 1, sizeof(*all));
 	struct judge j = { .run = run, .v = v, .slow = run_slow_share(run),

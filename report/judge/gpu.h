@@ -29,14 +29,15 @@ struct gpu_trend {
  *  whose result is not that of the first, else the first; with the median
  *  bandwidth of them all.  trends[k] is of one.list[k]. */
 struct gpu_turns {
+	struct gpu_rows all;	/* the rows of the run */
 	struct gpu_rows one;
 	struct gpu_trend *trends;
 	bool borrowed;		/* one is that of all: each was done once */
 };
 
-/** Pure.  Sorts @all, too, which has to stay as long as @t.  0, or -1 without
- *  memory; gpu_turns_release() frees, also then. */
-int gpu_turns_make(struct gpu_rows *all, struct gpu_turns *t);
+/** Pure.  Sorts t->all and makes the rest of it.  0, or -1 without memory;
+ *  gpu_turns_release() frees all of it, also then. */
+int gpu_turns_make(struct gpu_turns *t);
 void gpu_turns_release(struct gpu_turns *t);
 
 /* ---- gpu ----------------------------------------------------------------- */
@@ -46,11 +47,11 @@ void gpu_turns_release(struct gpu_turns *t);
  * their tests and compares GPUs of the same model on all nodes.  A cell is a
  * test.  A GPU that is slower than its peers by 5 % is a warning, by --slow (10
  * %) a fault; this needs four peers.  A GPU that is no slower than those of its
- * index on other nodes is slow by design.  @turns are those of @rows; a GPU
- * that gets slower by 5 % from the first third of them to the last is a
- * warning.  Returns 0, or -1 without memory.
+ * index on other nodes is slow by design.  A GPU that gets slower by 5 % from
+ * the first third of the turns to the last is a warning.  Returns 0, or -1
+ * without memory.
  */
-int gpu_judge(const struct run *run, const struct gpu_rows *rows,
-	      const struct gpu_turns *turns, struct verdict *v);
+int gpu_judge(const struct run *run, const struct gpu_turns *turns,
+	      struct verdict *v);
 
 #endif

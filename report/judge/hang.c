@@ -376,7 +376,7 @@ static void warn_slow(struct hang *h)
 		}
 		/* of those that wait it would be one itself */
 		if (last && late == 1 && c->wait > !hang_computes(last->row) &&
-		    last->now.total - last->then.total <= SLOW_STEPS) {
+		    last->total - last->total_then <= SLOW_STEPS) {
 			name_rank(h, last, is_throttled(last->row) ?
 					  "rank_throttled" : "rank_slow",
 				  "goes on, but the others wait for it each "

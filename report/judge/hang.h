@@ -47,15 +47,11 @@ bool hang_is_heard(const struct hang_rows *rows);
 /** Kinds of collectives that RAS counts: five by 2.28. */
 #define CALLS_MAX 16
 
-/** Numbers of collectives that a rank has begun in a communicator. */
-struct calls {
-	int64_t n[CALLS_MAX], total;
-};
-
 /** A row, and its meaning. */
 struct seat {
 	const struct hang_row *row;
-	struct calls now, then;
+	/* collectives that it has begun, by their kind, and all together */
+	int64_t now[CALLS_MAX], then[CALLS_MAX], total, total_then;
 	size_t process;		/* number of the first row of its process */
 	size_t comm;		/* of h->comms; NO_COMM: NCCL says nothing */
 	bool behind;		/* of another rank of its communicator */

@@ -40,11 +40,13 @@ bool hang_goes_on(const struct hang_rows *rows)
 
 /* ---- counts of RAS ------------------------------------------------------- */
 
-/** "AllReduce 21, AllGather 1" */
-static void read_calls(struct hang *h, const char *text, struct calls *c)
+/** Read "AllReduce 21, AllGather 1" into @calls; returns the sum. */
+static int64_t read_calls(struct hang *h, const char *text,
+			  int64_t calls[CALLS_MAX])
 {
 	char name[32];
 	long long count;
+	int64_t total = 0;
 	int used = 0;
 
 	while (sscanf(text, "%31[A-Za-z] %lld%n", name, &count, &used) == 2) {
@@ -57,31 +59,31 @@ static void read_calls(struct hang *h, const char *text, struct calls *c)
 			STR_COPY(h->names[h->n_names++], name);
 		}
 		if (i < h->n_names && count > 0) {
-			c->n[i] = count;
-			c->total = number_sum(c->total, count);
+			calls[i] = count;
+			total = number_sum(total, count);
 		}
 		text += used;
 		text += strspn(text, ", ");
 	}
+	return total;
 }
 
 /** Returns true if @a has begun more collectives of any kind than @b.
  *  Collectives of a communicator have one order, so if each of two ranks is
  *  ahead in some kind, they do not keep to it, whenever they were asked. */
-static bool is_ahead(const struct hang *h, const struct calls *a,
-		     const struct calls *b)
+static bool is_ahead(const struct hang *h, const int64_t *a, const int64_t *b)
 {
 	for (int i = 0; i < h->n_names; i++) {
-		if (a->n[i] > b->n[i]) {
+		if (a[i] > b[i]) {
 			return true;
 		}
 	}
 	return false;
 }
 
-static bool same_calls(const struct calls *a, const struct calls *b)
+static bool same_calls(const int64_t *a, const int64_t *b)
 {
-	return memcmp(a->n, b->n, sizeof(a->n)) == 0;
+	return memcmp(a, b, CALLS_MAX * sizeof(*a)) == 0;
 }
 
 /* ---- one communicator ---------------------------------------------------- */
@@ -97,29 +99,28 @@ static struct seat *seat_of(const struct hang *h, const struct comm *c,
  *  ranks that do not keep to the order of the majority. */
 static void compare_still(struct hang *h, struct comm *c)
 {
-	struct calls front = { 0 };
-	const struct calls *most = NULL, *last = NULL;
+	int64_t front[CALLS_MAX] = { 0 };
+	const int64_t *most = NULL, *last = NULL;
 	size_t votes = 0, same = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		const struct seat *s = seat_of(h, c, i);
 
 		for (int k = 0; k < h->n_names; k++) {
-			front.n[k] = s->now.n[k] > front.n[k] ? s->now.n[k] :
-								front.n[k];
+			front[k] = s->now[k] > front[k] ? s->now[k] : front[k];
 		}
 		/* if more than half agree, it is they that are left */
 		if (hang_is_told(s->row)) {
-			most = votes == 0 ? &s->now : most;
-			votes += same_calls(&s->now, most) ? 1 : SIZE_MAX;
+			most = votes == 0 ? s->now : most;
+			votes += same_calls(s->now, most) ? 1 : SIZE_MAX;
 		}
 	}
 	for (size_t i = 0; i < c->n; i++) {
 		const struct seat *s = seat_of(h, c, i);
 
 		if (hang_is_told(s->row)) {
-			last = same_calls(&s->now, &front) ? &front : last;
-			same += same_calls(&s->now, most);
+			last = same_calls(s->now, front) ? front : last;
+			same += same_calls(s->now, most);
 		}
 	}
 	last = last ? last : same * 2 > c->told ? most : NULL;
@@ -132,8 +133,8 @@ static void compare_still(struct hang *h, struct comm *c)
 		bool was_behind = s->row->behind == RECORD_NONE ||
 				  s->row->behind == HANG_LOOKS;
 
-		if (hang_is_told(s->row) && is_ahead(h, last, &s->now)) {
-			s->odd = is_ahead(h, &s->now, last);
+		if (hang_is_told(s->row) && is_ahead(h, last, s->now)) {
+			s->odd = is_ahead(h, s->now, last);
 			s->behind = !s->odd && was_behind;
 		}
 	}
@@ -145,7 +146,7 @@ static void compare_still(struct hang *h, struct comm *c)
 static void compare_moving(struct hang *h, struct comm *c)
 {
 	for (int k = 0; k < h->n_names; k++) {
-		struct calls high = { 0 }, low = { 0 };
+		int64_t high[CALLS_MAX] = { 0 }, low[CALLS_MAX] = { 0 };
 		size_t votes = 0, same = 0;
 		int64_t most = 0;
 		bool still = true;
@@ -154,34 +155,33 @@ static void compare_moving(struct hang *h, struct comm *c)
 			const struct seat *s = seat_of(h, c, i);
 
 			if (hang_is_told(s->row)) {
-				still = still && s->now.n[k] == s->then.n[k];
-				most = votes == 0 ? s->now.n[k] : most;
-				votes += s->now.n[k] == most ? 1 : SIZE_MAX;
+				still = still && s->now[k] == s->then[k];
+				most = votes == 0 ? s->now[k] : most;
+				votes += s->now[k] == most ? 1 : SIZE_MAX;
 			}
 		}
 		for (size_t i = 0; i < c->n && still; i++) {
 			const struct seat *s = seat_of(h, c, i);
 
-			if (!hang_is_told(s->row) || s->now.n[k] != most) {
+			if (!hang_is_told(s->row) || s->now[k] != most) {
 				continue;
 			}
-			low = same == 0 ? s->now : low;
 			for (int m = 0; m < h->n_names; m++) {
-				int64_t n = s->now.n[m];
+				int64_t n = s->now[m];
 
-				high.n[m] = n > high.n[m] ? n : high.n[m];
-				low.n[m] = n < low.n[m] ? n : low.n[m];
+				high[m] = n > high[m] ? n : high[m];
+				low[m] = same == 0 || n < low[m] ? n : low[m];
 			}
 			same++;
 		}
 		for (size_t i = 0; i < c->n && same * 2 > c->told; i++) {
 			struct seat *s = seat_of(h, c, i);
-			int64_t n = s->now.n[k];
+			int64_t n = s->now[k];
 
 			s->odd = s->odd ||
 				 (hang_is_told(s->row) &&
-				  ((n > most && is_ahead(h, &high, &s->now)) ||
-				   (n < most && is_ahead(h, &s->now, &low))));
+				  ((n > most && is_ahead(h, high, s->now)) ||
+				   (n < most && is_ahead(h, s->now, low))));
 		}
 	}
 }
@@ -190,7 +190,7 @@ static void compare(struct hang *h, struct comm *c)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		const struct seat *s = seat_of(h, c, i);
-		bool moves = s->now.total > s->then.total;
+		bool moves = s->total > s->total_then;
 
 		c->told += hang_is_told(s->row);
 		c->goes_on = c->goes_on || moves;
@@ -251,8 +251,8 @@ bool hang_seats_make(struct hang *h)
 		struct seat *s = order[i] = &h->seats[i];
 
 		s->row = &h->rows->list[i];
-		read_calls(h, s->row->calls, &s->then);
-		read_calls(h, s->row->calls_later, &s->now);
+		s->total_then = read_calls(h, s->row->calls, s->then);
+		s->total = read_calls(h, s->row->calls_later, s->now);
 	}
 	qsort(order, n, sizeof(struct seat *), by_process);
 	for (size_t i = 0; i < n; i++) {

@@ -15,15 +15,15 @@
 /** Nodes looked at in the exact search: well below a second. */
 #define MAX_WORK 20000000
 
+#define OUT (-1)
+
 /** Nodes that cannot stay together: a graph, of which as few nodes as possible
  *  are taken out until no edge is left. */
 struct conflicts {
 	int n;
 	uint8_t *edge;		/* n x n */
-	struct conflict_node {	/* in the try under way */
-		bool out;	/* taken out */
-		int degree;	/* edges to others that are still in */
-	} *nodes;
+	int *degree;		/* of each node in the try under way: edges to
+				 * others that are still in; OUT: taken out */
 	bool *best;		/* taken out, in the best try so far */
 	int n_out, n_best;
 	long work;
@@ -36,13 +36,13 @@ static bool conflict(const struct conflicts *c, int a, int b)
 
 static void take_out(struct conflicts *c, int a)
 {
-	if (c->nodes[a].out) {
+	if (c->degree[a] == OUT) {
 		return;
 	}
 	for (int b = 0; b < c->n; b++) {
-		c->nodes[b].degree -= conflict(c, a, b) && !c->nodes[b].out;
+		c->degree[b] -= conflict(c, a, b) && c->degree[b] != OUT;
 	}
-	c->nodes[a] = (struct conflict_node){ .out = true };
+	c->degree[a] = OUT;
 	c->n_out++;
 }
 
@@ -102,19 +102,19 @@ static void search(struct conflicts *c)
 {
 	long edges = 0;
 	int a = 0, n_out = c->n_out, most;
-	size_t size = (size_t)c->n * sizeof(*c->nodes);
-	struct conflict_node *before = NULL;
+	size_t size = (size_t)c->n * sizeof(*c->degree);
+	int *before = NULL;
 
 	for (int k = 0; k < c->n; k++) {
-		edges += c->nodes[k].degree;
-		a = c->nodes[k].degree > c->nodes[a].degree ? k : a;
+		edges += c->degree[k] != OUT ? c->degree[k] : 0;
+		a = c->degree[k] > c->degree[a] ? k : a;
 	}
 	edges /= 2;
 	c->work += c->n;
-	most = c->nodes[a].degree;
-	if (most == 0) {
+	most = c->degree[a];
+	if (most <= 0) {
 		for (int k = 0; k < c->n && c->n_out < c->n_best; k++) {
-			c->best[k] = c->nodes[k].out;
+			c->best[k] = c->degree[k] == OUT;
 		}
 		c->n_best = c->n_out < c->n_best ? c->n_out : c->n_best;
 		return;
@@ -127,12 +127,12 @@ static void search(struct conflicts *c)
 		before = malloc(size);
 	}
 	if (before) {
-		memcpy(before, c->nodes, size);
+		memcpy(before, c->degree, size);
 	}
 	take_out(c, a);
 	search(c);
 	if (before && c->work < MAX_WORK) {
-		memcpy(c->nodes, before, size);
+		memcpy(c->degree, before, size);
 		c->n_out = n_out;
 		for (int b = 0; b < c->n; b++) {
 			if (conflict(c, a, b)) {
@@ -151,14 +151,14 @@ int next_good(const struct run *run, struct verdict *v)
 	int rc = -1;
 
 	c.edge = calloc(n * n + 1, 1);
-	c.nodes = calloc(n + 1, sizeof(*c.nodes));
+	c.degree = calloc(n + 1, sizeof(*c.degree));
 	c.best = calloc(n + 1, sizeof(*c.best));
-	if (c.edge && c.nodes && c.best) {
+	if (c.edge && c.degree && c.best) {
 		rc = 0;
 	}
 	if (rc == 0 && find_conflicts(run, v, &c)) {
 		for (size_t i = 0; i < n * n; i++) {
-			c.nodes[i / n].degree += i / n != i % n && c.edge[i];
+			c.degree[i / n] += i / n != i % n && c.edge[i];
 		}
 		/* a node that conflicts with itself, or has no agent, is out */
 		for (int a = 0; a < c.n; a++) {
@@ -182,7 +182,7 @@ int next_good(const struct run *run, struct verdict *v)
 		}
 	}
 	free(c.edge);
-	free(c.nodes);
+	free(c.degree);
 	free(c.best);
 	return rc;
 }

@@ -88,11 +88,6 @@ static void say_rail(const struct run *run, struct finding *f)
 /* Commands to type next: the remedy of data/symptoms.ini with the names of this
  * run filled in, and the command that tests again. */
 
-struct act_case {
-	const struct run *run;
-	const struct finding *finding;
-};
-
 /** The first node of a leaf switch. */
 static int leaf_node(const struct run *run, int leaf)
 {
@@ -104,71 +99,63 @@ static int leaf_node(const struct run *run, int leaf)
 	return node;
 }
 
-/** A part without a node of its own: that of the example. */
-static int act_node(const struct act_case *c)
+/** The node of the part of @f, or for a part without one that of the example;
+ *  -1: none. */
+static int act_node(const struct run *run, const struct finding *f)
 {
-	const struct finding *f = c->finding;
 	int node = f->part.node;
 
 	if (part_leaf(&f->part) >= 0) {
-		node = leaf_node(c->run, part_leaf(&f->part));
+		node = leaf_node(run, part_leaf(&f->part));
 	} else if (node < 0 && f->n_members > 0) {
 		node = f->members[0];
 	} else if (node < 0 && f->src >= 0) {
-		node = c->run->ranks[f->src].node;
+		node = run->ranks[f->src].node;
 	}
 	return node;
 }
 
-/** The other end: of the part, or of the example. */
-static int act_peer(const struct act_case *c)
+/** The node at the other end: of the part, or of the example. */
+static int act_peer(const struct run *run, const struct finding *f)
 {
-	const struct finding *f = c->finding;
 	int peer = f->part.peer_node;
 
 	if (part_peer_leaf(&f->part) >= 0) {
-		peer = leaf_node(c->run, part_peer_leaf(&f->part));
+		peer = leaf_node(run, part_peer_leaf(&f->part));
 	} else if (peer < 0 && f->src >= 0) {
-		peer = c->run->ranks[f->src].node;
-		peer = peer != act_node(c) ? peer :
-					     c->run->ranks[f->dst].node;
+		peer = run->ranks[f->src].node;
+		peer = peer != act_node(run, f) ? peer :
+						  run->ranks[f->dst].node;
 	}
 	return peer;
 }
 
+/** Names that data/symptoms.ini has in braces; the last one is a path, quoted
+ *  for the shell. */
+static const char *const act_names[] = {
+	"node", "peer", "nic", "gpu", "rail", "pid", "logs", NULL
+};
+
+/** Append the value of @name; @user has one for each of act_names, NULL: not
+ *  known here. */
 static bool add_name(void *user, const char *name, size_t len, struct str *out)
 {
-	static const char *const names[] = {
-		"node", "peer", "nic", "gpu", "rail", "pid", NULL
-	};
-	const struct act_case *c = user;
-	const struct part *p = &c->finding->part;
-	const char *nic = p->kind == PART_NIC ? part_nic_name(c->run, p) : "";
-	int at[2] = { act_node(c), act_peer(c) };
-	char path[sizeof(c->run->dir) + sizeof(RUN_LOGS)];
+	const char *const *values = user;
 	const size_t from = out->len;
 	size_t i = 0;
 
-	if (len == 4 && memcmp(name, "logs", len) == 0 && c->run->dir[0]) {
-		snprintf(path, sizeof(path), "%s/" RUN_LOGS, c->run->dir);
-		str_add_quoted(out, path);
-		return true;
-	}
-	while (names[i] && (strlen(names[i]) != len ||
-			    memcmp(names[i], name, len) != 0)) {
+	while (act_names[i] && (strlen(act_names[i]) != len ||
+				memcmp(act_names[i], name, len) != 0)) {
 		i++;
 	}
-	if (i < 2 && at[i] >= 0) {
-		str_add(out, c->run->nodes[at[i]].name);
-	} else if (i == 2 && nic[0]) {
-		str_add(out, nic);
-	} else if ((i == 3 || i == 4) && p->index >= 0) {
-		str_addf(out, "%d", p->index);
-	} else if (i == 5 && p->kind == PART_PROCESS) {
-		str_addf(out, "%d", p->peer_index);
-	} else {
+	if (!act_names[i] || !values[i]) {
 		return false;
 	}
+	if (!act_names[i + 1]) {
+		str_add_quoted(out, values[i]);
+		return true;
+	}
+	str_add(out, values[i]);
 	str_plain_from(out, from);	/* of a stranger */
 	return true;
 }
@@ -224,27 +211,40 @@ static void add_again(const struct run *run, const struct finding *f,
 	}
 }
 
-/* Fill in f->act. */
+/** Fill in f->act. */
 static void says_act(const struct run *run, struct finding *f)
 {
-	const struct act_case c = { .run = run, .finding = f };
+	const struct part *p = &f->part;
 	const char *const where[] = {
-		f->scatter ? "scatter" : part_kind_name(f->part.kind),
+		f->scatter ? "scatter" : part_kind_name(p->kind),
 		run->transport, run->probe,
 		run_file(run->json).launcher, NULL
 	};
 	const struct symptom *x = symptom_for(symptoms_builtin(), f->code,
 					      where);
+	const int node = act_node(run, f), peer = act_peer(run, f);
+	const char *nic = p->kind == PART_NIC ? part_nic_name(run, p) : "";
+	char index[16], pid[16], logs[sizeof(run->dir) + sizeof(RUN_LOGS)];
+	const char *values[] = {
+		node >= 0 ? run->nodes[node].name : NULL,
+		peer >= 0 ? run->nodes[peer].name : NULL,
+		nic[0] ? nic : NULL,
+		p->index >= 0 ? index : NULL, p->index >= 0 ? index : NULL,
+		p->kind == PART_PROCESS ? pid : NULL,
+		run->dir[0] ? logs : NULL,
+	};
 	struct str text = STR_INIT, test = STR_INIT, out = STR_INIT;
-	bool told = f->part.kind == PART_CONFIG;
-	int node = act_node(&c);
+	bool told = p->kind == PART_CONFIG;
 
+	snprintf(index, sizeof(index), "%d", p->index);
+	snprintf(pid, sizeof(pid), "%d", p->peer_index);
+	snprintf(logs, sizeof(logs), "%s/" RUN_LOGS, run->dir);
 	if (run->drill || run_is_model(run)) {
 		str_addf(&out, "(%s) on real nodes:\n",
 			 run->drill ? "drill" : "simulated");
 	}
 	if (x) {
-		symptom_remedy(x, add_name, (void *)&c, &text);
+		symptom_remedy(x, add_name, values, &text);
 	}
 	if (tell_is_local(run) && !run_is_model(run) && node >= 0) {
 		add_here(&out, str_text(&text), run->nodes[node].name);
@@ -253,8 +253,8 @@ static void says_act(const struct run *run, struct finding *f)
 	}
 	/* what tells it from the first other part for which there is a test */
 	for (size_t i = 0; i < f->n_or && !told; i++) {
-		told = tell_apart(run, &f->part, &f->or_parts[i], f->src,
-				  f->dst, &test);
+		told = tell_apart(run, p, &f->or_parts[i], f->src, f->dst,
+				  &test);
 	}
 	str_addf(&out, "%s%s", test.len > 0 ? "\n" : "", str_text(&test));
 	/* of a limit --resume will do; a job that was looked at is not ours */

@@ -223,17 +223,13 @@ struct expected_model {
 	int gpus;
 };
 
-struct rank_line {
-	int model;
-	double nic_GB_s;	/* NAN = not known */
-};
-
 struct expected_matching {
 	struct run *run;
 	const struct expected *x;
 	struct expected_model models[MAX_MODELS];
 	int n_models;
-	struct rank_line *ranks;
+	int *model;		/* of each rank, in models[] */
+	double *nic_GB_s;	/* of each rank; NAN = not known */
 	uint8_t *lines;		/* n_paths x models x models: number of the
 				 * section + 1, or NOT_LOOKED */
 };
@@ -267,8 +263,8 @@ static void learn(struct expected_matching *m)
 		const struct cluster_node *n = &m->run->nodes[i];
 
 		for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-			m->ranks[r].model = model_of(m, "", n->gpus);
-			m->ranks[r].nic_GB_s = NAN;
+			m->model[r] = model_of(m, "", n->gpus);
+			m->nic_GB_s[r] = NAN;
 		}
 	}
 	run_foreach_fact(m->run, f) {
@@ -286,13 +282,13 @@ static void learn(struct expected_matching *m)
 			     GB_s > 0 && r < n->first_rank + n->gpus; r++) {
 				if (str_names_meet(m->run->ranks[r].nic_name,
 						   f->scope)) {
-					m->ranks[r].nic_GB_s = fmax(
-						GB_s, m->ranks[r].nic_GB_s);
+					m->nic_GB_s[r] = fmax(
+						GB_s, m->nic_GB_s[r]);
 				}
 			}
 		} else if (n && strcmp(f->fact, "name") == 0 &&
 			   gpu >= 0 && gpu < n->gpus) {
-			m->ranks[n->first_rank + gpu].model =
+			m->model[n->first_rank + gpu] =
 				model_of(m, f->value, n->gpus);
 		}
 	}
@@ -320,7 +316,7 @@ static uint8_t line_of(const struct expected_matching *m, size_t at, int src,
 		       int dst)
 {
 	uint16_t way = m->run->cell_way[at];
-	int a = m->ranks[src].model, b = m->ranks[dst].model;
+	int a = m->model[src], b = m->model[dst];
 	uint8_t *line = &m->lines[((size_t)way * MAX_MODELS + (size_t)a) *
 				  MAX_MODELS + (size_t)b];
 
@@ -354,7 +350,7 @@ static double expect(const struct expected_matching *m,
 		     const struct expected_line *l, const struct cell *c,
 		     int src, int dst)
 {
-	double s = m->ranks[src].nic_GB_s, d = m->ranks[dst].nic_GB_s;
+	double s = m->nic_GB_s[src], d = m->nic_GB_s[dst];
 	/* that of the slower NIC, if both are known; fmin() skips NAN */
 	double nics = isnan(s) || isnan(d) ? NAN : fmin(s, d);
 	double line = isnan(l->line_GB_s) ? nics : l->line_GB_s;
@@ -374,10 +370,11 @@ int expected_apply(struct run *run, const struct expected *x)
 	if (run->size_B < MIN_BYTES) {
 		return 0;
 	}
-	m.ranks = calloc((size_t)run->n_ranks + 1, sizeof(*m.ranks));
+	m.model = calloc((size_t)run->n_ranks + 1, sizeof(*m.model));
+	m.nic_GB_s = calloc((size_t)run->n_ranks + 1, sizeof(*m.nic_GB_s));
 	m.lines = malloc(lines + 1);
 	run->cell_line = calloc(run_n_cells(run) + 1, sizeof(*run->cell_line));
-	if (m.ranks && m.lines && run->cell_line) {
+	if (m.model && m.nic_GB_s && m.lines && run->cell_line) {
 		memset(m.lines, NOT_LOOKED, lines);
 		learn(&m);
 		run_foreach_cell(run, at) {
@@ -396,7 +393,8 @@ int expected_apply(struct run *run, const struct expected *x)
 		}
 		rc = 0;
 	}
-	free(m.ranks);
+	free(m.model);
+	free(m.nic_GB_s);
 	free(m.lines);
 	return rc;
 }

@@ -69,21 +69,15 @@ static int run_read_notes(const char *dir, struct run *run)
 
 /* The user's list of switches, for the nodes and ports of a run. */
 
-/** A port of the run, by its GUID. */
-struct guid {
-	char value[20];
-	size_t fact;
-};
-
 static int guid_order(const void *a, const void *b)
 {
-	return strcmp(((const struct guid *)a)->value,
-		      ((const struct guid *)b)->value);
+	return strcmp(((const struct fact_row *)a)->value,
+		      ((const struct fact_row *)b)->value);
 }
 
 struct guids {
 	struct run *run;
-	struct guid *list;
+	struct fact_row *list;	/* the ports of the run, by their GUID */
 	size_t n;
 	int node;		/* of the last link */
 };
@@ -103,15 +97,14 @@ static int add_fact(struct run *run, const struct fact_row *of,
 static int take_link(void *user, const struct switch_link *link)
 {
 	struct guids *g = user;
-	struct guid key = { .fact = 0 }, *found;
-	struct fact_row row = { .source = RUN_SWITCHES };
+	struct fact_row row = { .source = RUN_SWITCHES }, *found;
 
-	STR_COPY(key.value, link->guid);
-	found = link->guid[0] ? bsearch(&key, g->list, g->n, sizeof(key),
+	STR_COPY(row.value, link->guid);
+	found = link->guid[0] ? bsearch(&row, g->list, g->n, sizeof(row),
 					guid_order) : NULL;
 	if (found) {
-		STR_COPY(row.node, g->run->facts[found->fact].node);
-		STR_COPY(row.scope, g->run->facts[found->fact].scope);
+		STR_COPY(row.node, found->node);
+		STR_COPY(row.scope, found->scope);
 	} else {
 		g->node = run_find_node(g->run, link->node, g->node);
 		if (g->node < 0) {
@@ -152,8 +145,7 @@ static int run_read_switches(const char *dir, struct run *run)
 	g.n = 0;
 	for (size_t i = 0; g.list && i < run->n_facts; i++) {
 		if (strcmp(run->facts[i].fact, "port_guid") == 0) {
-			STR_COPY(g.list[g.n].value, run->facts[i].value);
-			g.list[g.n++].fact = i;
+			g.list[g.n++] = run->facts[i];
 		}
 	}
 	if (g.list) {

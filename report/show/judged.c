@@ -22,21 +22,16 @@
 /** As many digits as the rows have. */
 #define ROW_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
 
-struct dump {
-	const char *before;	/* the next row */
-	FILE *out;
-};
-
+/** Write a row as JSON to @rows->user; the run only counts them. */
 static int dump_row(const struct run_rows *rows, const void *row)
 {
-	struct dump *d = rows->user;
 	json_t *json = record_json(rows->schema, row);
+	FILE *out = rows->user;
 	int rc;
 
-	fputs(d->before, d->out);
-	rc = json_print(json, d->out, ROW_FLAGS);
+	fputs(rows->run->rows++ ? ",\n" : "\n", out);
+	rc = json_print(json, out, ROW_FLAGS);
 	json_decref(json);
-	d->before = ",\n";
 	return rc;
 }
 
@@ -64,9 +59,10 @@ int judged_json(const struct judged *j, bool rows, FILE *out, struct err *e)
 		return err_set(e, errno, "cannot write JSON");
 	}
 	for (size_t i = 0; rows && i < sizeof(tables) / sizeof(*tables); i++) {
-		struct dump d = { .before = "\n", .out = out };
+		struct run count = { .rows = 0 };
 		const struct run_rows take = { .schema = tables[i].schema,
-					       .take = dump_row, .user = &d };
+					       .take = dump_row, .user = out,
+					       .run = &count };
 
 		if (!tables[i].there) {
 			continue;

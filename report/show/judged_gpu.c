@@ -19,30 +19,25 @@
 /** GPUs that a screen shows. */
 #define GPUS_SHOWN 64
 
-struct gpu_more {
-	struct gpu_rows rows;
-	struct gpu_turns turns;	/* what is shown: one row a test */
-};
-
 static int take_row(const struct run_rows *rows, const void *data)
 {
-	struct gpu_more *m = rows->user;
+	struct gpu_turns *t = rows->user;
 	const struct gpu_row *row = data;
 
 	rows->run->rows++;
-	return grow_add(&m->rows.list, &m->rows.n, row, sizeof(*row)) ? 0 : -1;
+	return grow_add(&t->all.list, &t->all.n, row, sizeof(*row)) ? 0 : -1;
 }
 
 /** Sort the rows by turns, and note their nodes, of which each is looked for
  *  once. */
 static int end(const struct run_rows *rows, struct err *e)
 {
-	struct gpu_more *m = rows->user;
-	int rc = gpu_turns_make(&m->rows, &m->turns);
+	struct gpu_turns *t = rows->user;
+	int rc = gpu_turns_make(t);
 
 	(void)e;	/* only memory can be missing */
-	for (size_t i = 0; i < m->turns.one.n && rc == 0; i++) {
-		const struct gpu_row *r = &m->turns.one.list[i];
+	for (size_t i = 0; i < t->one.n && rc == 0; i++) {
+		const struct gpu_row *r = &t->one.list[i];
 
 		rc = i > 0 && strcmp(r->node, r[-1].node) == 0 ?
 			     0 : run_note_node(rows->run, r->node);
@@ -52,31 +47,27 @@ static int end(const struct run_rows *rows, struct err *e)
 
 static int judge(const char *dir, struct judged *j, struct err *e)
 {
-	struct gpu_more *m = j->more;
+	struct gpu_turns *t = j->more;
 	const struct run_rows rows = { .schema = &schema_gpu, .run = &j->run,
 				       .take = take_row, .end = end,
-				       .user = m };
+				       .user = t };
 
 	return run_load(dir, &rows, e) < 0 ?
-		       -1 : gpu_judge(&j->run, &m->rows, &m->turns,
-				      &j->verdict);
+		       -1 : gpu_judge(&j->run, t, &j->verdict);
 }
 
 static void release(void *more)
 {
-	struct gpu_more *m = more;
-
-	gpu_turns_release(&m->turns);
-	free(m->rows.list);
+	gpu_turns_release(more);
 }
 
 static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
-	const struct gpu_more *m = j->more;
+	const struct gpu_turns *t = j->more;
 	size_t n = 0;
 
-	for (size_t k = 0; k < m->turns.one.n; k++) {
-		const struct gpu_row *r = &m->turns.one.list[k];
+	for (size_t k = 0; k < t->one.n; k++) {
+		const struct gpu_row *r = &t->one.list[k];
 
 		n += strcmp(r->test, GPU_TEST_OPEN) == 0 &&
 		     r->gpu != RECORD_NONE;
@@ -135,8 +126,8 @@ static void print_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
-	const struct gpu_more *m = j->more;
-	const struct gpu_rows *rows = &m->turns.one;
+	const struct gpu_turns *t = j->more;
+	const struct gpu_rows *rows = &t->one;
 	size_t shown = 0;
 
 	(void)width;
@@ -161,9 +152,9 @@ static int below(const struct judged *j, int width, enum term_style style,
 
 static int draw(const struct judged *j, const char *dir, struct err *e)
 {
-	const struct gpu_more *m = j->more;
+	const struct gpu_turns *t = j->more;
 	struct str svg = STR_INIT;
-	int rc = gpu_bars(&m->turns.one, &svg) && !svg.failed ?
+	int rc = gpu_bars(&t->one, &svg) && !svg.failed ?
 			 rundir_write_text(dir, GPU_BARS_FILE, str_text(&svg),
 					   0666, e) : 0;
 
@@ -184,7 +175,7 @@ static void html(const struct judged *j, const char *dir, struct str *out)
 
 const struct judged_kind judged_gpu = {
 	.probe = "gpu",
-	.more_size = sizeof(struct gpu_more),
+	.more_size = sizeof(struct gpu_turns),
 	.judge = judge,
 	.release = release,
 	.head = head,
