@@ -18,7 +18,7 @@
 #include "probes/plan/layout.h"
 #include "probes/plan/plan.h"
 #include "probes/probe.h"
-#include "report/model/expected.h"
+#include "report/model/run.h"
 #include "report/model/sweep.h"
 #include "sbatch/launcher.h"
 

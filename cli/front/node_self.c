@@ -25,7 +25,7 @@
 #include "probes/probe.h"
 #include "report/judge/memlock_verdict.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/show/judged.h"
 
 /* ---- children ------------------------------------------------------------ */

@@ -26,7 +26,7 @@
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
 #include "probes/probe.h"
-#include "report/model/expected.h"
+#include "report/model/run.h"
 #include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 

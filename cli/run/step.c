@@ -17,7 +17,7 @@
 #include "lib/base/units.h"
 #include "lib/data/rundir.h"
 #include "probes/probe.h"
-#include "report/model/expected.h"
+#include "report/model/run.h"
 #include "sbatch/launcher.h"
 
 /** Time for a run past its deadline to give up its tasks and report. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report/draw/draw.h"
 #include "report/draw/view.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "report/base/wrap.h"
 #include "report/draw/view.h"
 #include "report/judge/caption.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 #define INK	 0x1f2328
 #define INK_SOFT 0x59636e

@@ -8,7 +8,7 @@
 #include "report/draw/draw.h"
 #include "report/draw/view.h"
 #include "report/judge/caption.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 /* ---- term segments ------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "lib/base/big.h"
 #include "lib/base/str.h"
 #include "report/base/grow.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 /* ---- labels -------------------------------------------------------------- */
 

@@ -6,8 +6,7 @@
 #include "lib/base/units.h"
 #include "report/base/grow.h"
 #include "report/judge/findings.h"
-#include "report/model/expected.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 #include "report/symptoms/symptom.h"
 
 /* ---- witness ------------------------------------------------------------- */

@@ -11,8 +11,7 @@
 #include "lib/base/units.h"
 #include "lib/data/cells.h"
 #include "report/judge/findings.h"
-#include "report/model/ping_run.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- slow by design ------------------------------------------------------ */
 

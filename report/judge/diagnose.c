@@ -11,7 +11,7 @@
 #include "lib/data/rundir.h"
 #include "report/judge/tell.h"
 #include "report/model/part.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- diagnose steps ------------------------------------------------------ */
 

@@ -8,7 +8,7 @@
 
 #include "lib/base/stats.h"
 #include "report/judge/effects.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- effect speed -------------------------------------------------------- */
 

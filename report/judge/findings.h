@@ -10,7 +10,6 @@
 #include "report/judge/verdict.h"
 #include "report/model/part.h"
 #include "report/model/run.h"
-#include "report/model/run_read.h"
 #include "report/model/sweep.h"
 
 /* ---- explained ----------------------------------------------------------- */

@@ -7,7 +7,7 @@
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
 #include "report/judge/findings.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- leaves -------------------------------------------------------------- */
 

@@ -10,7 +10,7 @@
 #include "lib/base/str.h"
 #include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- memlock chain ------------------------------------------------------- */
 

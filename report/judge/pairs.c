@@ -10,8 +10,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/diagnose.h"
-#include "report/model/ping_run.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- few ----------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
 
 #include "lib/data/record_rows.h"
 #include "report/judge/verdict.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/model/sweep.h"
 
 /* ---- judge of all -------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include "lib/base/stats.h"
 #include "lib/data/record_rows.h"
 #include "report/judge/findings.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 static bool is_bad(unsigned class)
 {

@@ -11,7 +11,7 @@
 #include "lib/base/stats.h"
 #include "report/base/grow.h"
 #include "report/judge/findings.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** Probability of naming a wrong part in a run.  It is small because a part
  *  that does fail sometimes gives chance a second try. */

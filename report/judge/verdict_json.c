@@ -10,7 +10,7 @@
 #include "report/judge/caption.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 #define VERDICT_SCHEMA 1
 

@@ -8,8 +8,7 @@
 #include "lib/base/big.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
-#include "report/model/expected.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/symptoms/symptom.h"
 
 /* ---- nvlink -------------------------------------------------------------- */

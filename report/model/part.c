@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/data/hosts.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 /* ---- part name ----------------------------------------------------------- */
 

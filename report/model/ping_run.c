@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
-#include "report/model/run_read.h"
 
 /* ---- mesh plan ----------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "lib/data/rundir.h"
 #include "lib/data/switches.h"
 #include "report/base/grow.h"
-#include "report/model/run_read.h"
 
 /* ---- run notes ----------------------------------------------------------- */
 

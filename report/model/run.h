@@ -50,7 +50,7 @@ struct contrast {
 	float *bw_GB_s;		/* there; NAN = not measured */
 };
 
-/** A test of the follow-up: report/model/follow.h. */
+/** A test of the follow-up: follow_take(). */
 struct run_follow {
 	size_t at;		/* the cell that it looks at again */
 	int32_t attempt;	/* from 1, in the follow-up */
@@ -66,7 +66,7 @@ struct run_failure {
 	char *detail;		/* NULL where there is none */
 };
 
-/** Bandwidth of hardware: report/model/expected.h. */
+/** Bandwidth of hardware: expected_read(). */
 struct expected {
 	struct expected_line *list;
 	size_t n;
@@ -115,8 +115,7 @@ struct run {
 	size_t n_follow;
 	uint8_t *follow_only;	/* cells that nobody else measured; NULL:
 				 * none */
-	struct mesh *mesh;	/* of ping: report/model/ping_run.h; else
-				 * NULL */
+	struct mesh *mesh;	/* of a run of ping; else NULL */
 	const struct schema *schema;	/* of results.csv */
 	struct fact_row *facts;
 	size_t n_facts;
@@ -343,5 +342,274 @@ static inline bool row_texts_agree(const char *a, const char *b)
  *  differ. */
 bool run_unlike(const struct run *then, const struct run *now,
 		struct str *out);
+
+/* ---- nvlink -------------------------------------------------------------- */
+
+/**
+ * Find the NVLink domains of @run, GPUs of several nodes that NVSwitches join:
+ * those that a path P2P/MNNVL shows, with all of the same cluster and clique by
+ * their facts; and those that only facts show, of NCCL's runs, where nobody has
+ * gone another way, IMEX runs and NCCL_MNNVL_ENABLE is not 0: all of it may be
+ * dead.  Cells inside one get the class PATH_NVLINK, but those that are
+ * known to have gone another way.  0, or -1 when memory runs out.
+ */
+int nvlink_find(struct run *run);
+
+/* ---- follow -------------------------------------------------------------- */
+
+/**
+ * The follow-up: tests that the coordinator adds once all that was planned is
+ * measured, to settle what that leaves open.  Their rows have P2P_FOLLOW_UP in
+ * the column schedule.  They are no cells: run->follow has them, each with the
+ * cell that it is a later look at, so that what was selected by the cells can
+ * be confirmed by other tests.  A pair that was not planned has no cell of its
+ * own to look at again: it gets one, which run_count_cells() leaves out.
+ */
+
+/** Add @row, which fits and is of the follow-up, to run->follow; past
+ *  RUN_MAX_FOLLOW it is dropped.  0, or -1 when memory runs out. */
+int follow_take(struct run *run, const struct p2p_row *row);
+/** Decide whether follow-up tests are attempts at the cell at @at, because it
+ *  was not planned or failed. Returns 1, 0, or -1 when memory runs out. */
+int follow_adopt(struct run *run, size_t at);
+/** Tests of the follow-up, by class; none of them is slow. */
+void follow_count(const struct run *run, size_t count[CELL_CLASSES]);
+
+
+/** Return true if only the follow-up measured the cell at @at. */
+static inline bool follow_has(const struct run *run, size_t at)
+{
+	return run->follow_only && run->follow_only[at];
+}
+
+/* ---- skew facts ---------------------------------------------------------- */
+
+/** A fact that is compared. */
+struct skew_fact {
+	const char *fact;	/* as in facts.csv; "NCCL_*": all that begin
+				 * so */
+	bool part;		/* of a GPU, port or interface: the set of the
+				 * values of a node counts,
+				 * not whose they are */
+	const char *by;		/* of parts: those that are alike in this fact
+				 * are compared, "" = in their name */
+	const char *absent;	/* a node without it: what that means; NULL =
+				 * nobody knows */
+	bool active;		/* only of ports that are up */
+	bool setting;		/* one a node each may be meant so */
+	bool ports_say;		/* port_findings() has it, where ranks are
+				 * ports */
+	bool mesh_says;		/* and mesh_findings(), where they are
+				 * addresses */
+};
+
+/** The row of the table that @f is compared by in @run, or NULL. */
+const struct skew_fact *skew_fact_of(const struct run *run,
+				     const struct fact_row *f);
+
+/* ---- memlock run --------------------------------------------------------- */
+
+/** The rows of a run of memlock, besides what any run has. */
+struct memlock_rows {
+	struct memlock_row *rows;
+	size_t n;
+};
+
+/** Read DIR into both; -1 with @e.  The caller releases both in any case. */
+int memlock_run_read(const char *dir, struct run *run, struct memlock_rows *m,
+		     struct err *e);
+/** Append a row; its node, but for a login shell's, and its HCA become known to
+ *  @run.  -1 without memory. */
+int memlock_run_add(struct run *run, struct memlock_rows *m,
+		    const struct memlock_row *row);
+void memlock_rows_release(struct memlock_rows *m);
+
+/** "64 KiB", "unlimited", "-" when there is no number; returns @buf. */
+const char *memlock_bytes(int64_t bytes, char *buf, size_t size);
+
+/* ---- run read ------------------------------------------------------------ */
+
+/** The rows of a CSV file, and what is done with them. */
+struct run_rows {
+	const struct schema *schema;
+	/** Take a row.  Returns 0; 1 if it does not belong to the run, which
+	 *  counts it as a bad one; -1 without memory. */
+	int (*take)(const struct run_rows *rows, const void *row);
+	/** Prefetch the memory that take() will need for @row, before the row
+	 *  in front of it is taken; or NULL. */
+	void (*ahead)(const struct run_rows *rows, const void *row);
+	void *user;
+	struct run *run;	/* counts the bad rows, and has the line of the
+				 * row that is taken; NULL: not counted */
+	const char *misfit;	/* why take() returns 1 */
+	/** Steps of run_load() before the first row (NULL: no cells of pairs),
+	 *  and after the last one; 0, or -1 with @e. */
+	int (*begin)(const struct run_rows *rows, struct err *e);
+	int (*end)(const struct run_rows *rows, struct err *e);
+};
+
+/**
+ * Read the run directory DIR into @rows->run: run.json, then results.csv row by
+ * row, then facts, events and tests of failed pairs, of which a file that
+ * cannot be read is left out and named in run->unread.  Every reader of a run
+ * begins with this.  Returns 0, or -1 with @e; the run is released then.
+ */
+int run_load(const char *dir, const struct run_rows *rows, struct err *e);
+
+/** Take the rows of @f, and close it; NULL has none.  0; 1 with @e when the
+ *  first line has no column of the schema, 2 when it lacks one of those that it
+ *  needs; -1 with @e (ENOMEM, or why it cannot be read further). */
+int run_take_rows(FILE *f, const struct run_rows *rows, struct err *e);
+/** The same of DIR/results.csv, which need not be there; without a column of
+ *  the schema it is one bad row.  0, or -1 with @e. */
+int run_take_results(const char *dir, const struct run_rows *rows,
+		     struct err *e);
+
+/** Make room for the cells of n_ranks ranks, none of them planned; 0, or -1
+ *  with @e. */
+int run_make_cells(struct run *run, struct err *e);
+/** Add the node of that name where it is new, and there is room; 0, or -1
+ *  without memory. */
+int run_note_node(struct run *run, const char *name);
+/** The names of the nodes of @json, a run.json; 0, or -1 without memory. */
+int run_list_nodes(struct run *run, const json_t *json);
+/** Parse the note of an agent that lost the coordinator, @len bytes; 0, or -1
+ *  with @e. */
+int run_note_parse(const char *text, size_t len, struct event_row *row,
+		   struct err *e);
+/** Leaves and who is on them, by the facts.  0, or -1 when memory runs out. */
+int run_find_leaves(struct run *run);
+/** Put @node on the leaf @name unless it is on one already; the number of that
+ *  leaf, or -1 when memory runs out. */
+int run_join_leaf(struct run *run, int node, const char *name);
+/** The numbers of @code in run->codes and of @path in run->paths, added where
+ *  they are new; 0 for "", and for what is one too many. */
+uint16_t run_code(struct run *run, const char *code);
+uint16_t run_path(struct run *run, const char *path);
+/** Keep the detail of a cell beside its code, "" for none. Returns 0, or -1
+ *  when memory runs out. */
+int run_keep_detail(struct run *run, size_t at, const char *detail);
+
+/** Keep the row of a test of a failed pair; 0, or -1 when memory runs out. */
+int run_add_diagnose(struct run *run, const struct diagnose_row *row);
+/** Keep @f; past the first thousands only what findings are by.  0, or -1 when
+ *  memory runs out. */
+int run_add_fact(struct run *run, const struct fact_row *f);
+
+/* ---- ping run ------------------------------------------------------------ */
+
+/** In ping: the address that a rank stands for. */
+struct mesh_end {
+	char ifname[32];
+	char ip[56];
+	char segment[64];	/* its subnet */
+	char state[16];		/* up, down, no_carrier; "" = no such end */
+	int64_t mtu_B;		/* of the interface; 0 = not known */
+};
+
+/** Data of a ping run beside its cells; one block, free() frees it. */
+struct mesh {
+	struct mesh_end *ends;	/* a rank each */
+	float *loss;		/* a cell each: share of packets without an
+				 * answer; NAN */
+	uint8_t *heard;		/* the other end has heard what it did not
+				 * answer, or not in a way that came back */
+	char segment[64];	/* the only one in this picture, "" = all */
+	bool cross;		/* segments were tested against each other */
+	size_t unrouted;	/* cells that nobody expects to pass: no route
+				 * leads from the one segment to the other */
+	int by_segment;		/* what stands for nodes in this picture are
+				 * segments, of so many nodes; 0 = nodes do */
+};
+
+/** Room for @ranks and @cells, and one for the pairs that have none, with no
+ *  loss known; NULL without memory. */
+struct mesh *mesh_new(size_t ranks, size_t cells);
+
+/** Return the address of @rank in a run with a mesh. */
+static inline const struct mesh_end *mesh_end(const struct run *run, int rank)
+{
+	return &run->mesh->ends[rank];
+}
+
+/** The only segment that @run shows, "" = all there are. */
+static inline const char *mesh_segment(const struct run *run)
+{
+	return run->mesh ? run->mesh->segment : "";
+}
+
+/** Return true if the cell at @at connects two segments, or two rails. */
+static inline bool mesh_crosses(const struct run *run, size_t at)
+{
+	return run->ranks[run_src(run, at)].nic !=
+	       run->ranks[run_dst(run, at)].nic;
+}
+
+/**
+ * Read DIR, a run of ping, as a run whose ranks are addresses and whose NICs
+ * are rails, so that it is judged and drawn as any other.  -1 with @e;
+ * run_release() frees.
+ */
+int ping_run_read(const char *dir, struct run *run, struct err *e);
+
+/* ---- reference ----------------------------------------------------------- */
+
+/**
+ * Finds the run of @probe that --reference names: the run directory @reference,
+ * or its step for @probe if it is a run of all.  Writes its absolute path to
+ * @dir.  Returns 0; -1 with @e if it is not a run directory or has another
+ * probe; 1 with @e if it is not a directory at all.
+ */
+int reference_find(const char *reference, const char *probe,
+		   char dir[PATH_MAX], struct err *e);
+
+/* ---- expected ------------------------------------------------------------ */
+
+/**
+ * Bandwidth of healthy paths: data/expected.ini, which is part of the program
+ * and explains itself, after DIR/expected.ini with the site's additions.
+ */
+#define EXPECTED_WORDS	   12
+#define EXPECTED_MAX	   200	/* sections */
+#define EXPECTED_MAX_BYTES (256 << 10)
+
+struct expected_line {
+	char name[48];
+	char path[48];
+	char gpu[EXPECTED_WORDS][40], not_gpu[EXPECTED_WORDS][40];
+	size_t n_gpu, n_not;
+	int64_t gpus;		/* of the node, at least */
+	double line_GB_s;	/* NAN: the NICs say it */
+	double percent;		/* of the line */
+	struct {
+		char transport[16];
+		double percent;
+	} by[EXPECTED_WORDS];
+	size_t n_by;
+	char source[200];
+};
+
+/**
+ * Add the sections of @text to @x.  Returns 0, or -1 with @e naming the line:
+ * no such key, a number out of range, a section without line_GB_s or percent,
+ * too many.  expected_release() frees, after an error too.
+ */
+int expected_parse(const char *text, struct expected *x, struct err *e);
+void expected_release(struct expected *x);
+
+/** Those of the site in DIR, if any, then the built-in ones; DIR may be NULL.
+ *  0, or -1 with @e. */
+int expected_read(const char *dir, struct expected *x, struct err *e);
+
+/**
+ * Set expected_GB_s of every measured cell of @run whose row has none, and
+ * cell_line: the number of its section + 1.  At the size of the cells and their
+ * own latency: size / (latency + size / line), of which a healthy pair reaches
+ * percent.  0, or -1 when memory runs out.
+ */
+int expected_apply(struct run *run, const struct expected *x);
+
+/** Percent of the line that counts for @transport. */
+double expected_percent(const struct expected_line *l, const char *transport);
 
 #endif

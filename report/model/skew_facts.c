@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "report/model/ping_run.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
 #include "lib/base/units.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /* ---- sweep best ---------------------------------------------------------- */
 

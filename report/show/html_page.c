@@ -14,7 +14,7 @@
 #include "report/judge/caption.h"
 #include "report/judge/tell.h"
 #include "report/model/part.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/show/judged.h"
 
 /* ---- html data ----------------------------------------------------------- */

@@ -13,8 +13,7 @@
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
 #include "report/judge/tell.h"
-#include "report/model/expected.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/show/html_page.h"
 
 /* ---- json ---------------------------------------------------------------- */

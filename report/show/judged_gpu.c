@@ -13,7 +13,7 @@
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
 #include "report/judge/gpu.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/show/html_page.h"
 
 /** GPUs that a screen shows. */

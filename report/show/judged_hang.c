@@ -8,7 +8,7 @@
 
 #include "report/base/grow.h"
 #include "report/judge/hang.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** Rows that a screen shows, the odd ones first. */
 #define ROWS_SHOWN 32

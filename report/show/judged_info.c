@@ -9,7 +9,7 @@
 #include "report/base/grow.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** Sets of nodes that the words show; the details have the others. */
 #define SETS_SHOWN 12

@@ -11,9 +11,8 @@
 #include "report/judge/caption.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/model/expected.h"
+#include "report/model/run.h"
 #include "report/model/part.h"
-#include "report/model/ping_run.h"
 #include "report/show/html_page.h"
 #include "report/show/judged.h"
 

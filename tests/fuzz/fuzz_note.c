@@ -3,9 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** What an agent has left behind; a note that is taken says of what node. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct event_row row;

@@ -3,7 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 #define NODES 8
 #define GPUS  8

@@ -10,7 +10,7 @@
 
 #include "lib/base/str.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 enum { MEMLOCK, PING, IB, GPU, P2P, ALLREDUCE, N_STEPS };
 

@@ -3,7 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** @n pairs far from each other were slow first; of these @twice are again. */
 static void disturb(struct run *r, int n, int twice)

@@ -6,7 +6,7 @@
 #include "report/judge/effects.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 #define LEAST 0.03
 

@@ -9,7 +9,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/memlock_verdict.h"
 #include "report/judge/pairs.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 #define CASES (SANITIZED ? 250 : 1000)
 

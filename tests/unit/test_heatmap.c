@@ -16,8 +16,7 @@
 #include "report/draw/picture.h"
 #include "report/draw/view.h"
 #include "report/judge/pairs.h"
-#include "report/model/ping_run.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 static bool has_text(const struct picture *p, const char *text)
 {

@@ -15,7 +15,7 @@
 #include "lib/data/json.h"
 #include "report/history/history.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "tests/unit/tree.h"
 
 #define DAY_S 86400

@@ -3,7 +3,7 @@
 #include "tests/unit/fake_run.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** What the facts of both nodes say, and what comes of it. */
 static const struct wiring {

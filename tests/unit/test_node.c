@@ -5,7 +5,7 @@
 #include "lib/data/record_rows.h"
 #include "probes/self/self.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/show/judged.h"
 #include "tests/unit/fake_run.h"
 

@@ -16,7 +16,7 @@
 #include "report/draw/draw.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
-#include "report/model/ping_run.h"
+#include "report/model/run.h"
 
 enum { NODES = 4, RAILS = 2 };
 

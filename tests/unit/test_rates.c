@@ -4,7 +4,7 @@
 
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 /** Tests of @f fail at @rate.  Every @passes-th of those is tried again, and
  *  passes; 0 = none. */

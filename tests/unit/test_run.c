@@ -8,7 +8,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 #define RUNS "tests/fixtures/runs/"
 

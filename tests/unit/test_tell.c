@@ -3,7 +3,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/model/part.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/judge/tell.h"
 #include "report/judge/verdict.h"
 #include "report/judge/pairs.h"

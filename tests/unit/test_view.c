@@ -7,8 +7,7 @@
 #include "report/draw/picture.h"
 #include "report/draw/view.h"
 #include "report/judge/pairs.h"
-#include "report/model/ping_run.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 
 static void test_view_of_ranks(void **state)
 {

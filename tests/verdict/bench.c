@@ -13,7 +13,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/judge/verdict.h"
-#include "report/model/expected.h"
+#include "report/model/run.h"
 #include "tests/verdict/cluster.h"
 #include "tests/layout.h"
 

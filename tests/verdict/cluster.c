@@ -14,8 +14,7 @@
 #include "report/draw/picture.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
-#include "report/model/expected.h"
-#include "report/model/run_read.h"
+#include "report/model/run.h"
 #include "report/show/judged.h"
 
 #define NOISE	   0.02
