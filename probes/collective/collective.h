@@ -46,7 +46,7 @@ const struct redop *redop_find(const char *name);
 /** How a collective shares out its elements. */
 struct collective_kind {
 	bool reduces, has_root;
-	bool shares;		/* every rank has a part of its own ... */
+	bool shares;		/* each rank has a part of its own ... */
 	bool gives_all, gets_all;	/* ... of what it sends, receives */
 	bool exchanges;		/* made of NCCL's sends and receives, which have
 				 * no algorithm, and no protocol that could be
@@ -252,7 +252,7 @@ struct collective_result {
 	enum outcome outcome;
 	char code[48];
 	char detail[300];
-	bool echo;		/* only waited in vain for somebody */
+	bool echo;		/* only waited in vain for other ranks */
 	char ticket[XPORT_TICKET_MAX];
 	char lib[160];		/* version of the library */
 	int64_t size_B;		/* that there is memory for */

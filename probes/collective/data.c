@@ -82,10 +82,11 @@ static int64_t adding(const struct dtype *t, int64_t ranks)
  * A mean is of one number, that of the rank in turn, and zeros.  NCCL makes it
  * in two ways (hostToDevRedOp() of its enqueue.cc): floats are multiplied with
  * 1 / ranks, as the type has that, before they are added; a power of two keeps
- * its digits, whoever rounds.  The sum of whole numbers is divided at the end;
- * a multiple of the ranks, where the type has one, leaves no rest.  Where it
- * has none (more than 127 ranks of int8, 255 of uint8, 1,023 of f8e4m3, whose
- * 1 / 1024 is 0) NCCL's own mean of anything is 0: only what is not 0 shows.
+ * its digits, however it is rounded.  The sum of whole numbers is divided at
+ * the end; a multiple of the ranks, if the type has one, leaves no rest.  If it
+ * has none (more than 127 ranks of int8, 255 of uint8, 1,023 of f8e4m3, in
+ * which 1 / 1024 is 0) NCCL's own mean of anything is 0: only values that are
+ * not 0 are detected.
  */
 static double mean_given(const struct dtype *t, int h, int64_t ranks)
 {

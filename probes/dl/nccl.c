@@ -25,7 +25,6 @@ const struct nccl *dl_nccl(struct err *e)
 	static void *handle;
 	const char *wanted = getenv(LIBRARY);
 	struct nccl_torch_look look;
-	struct nccl_torch torch;
 
 	if (handle != NULL) {
 		return &table;
@@ -33,8 +32,8 @@ const struct nccl *dl_nccl(struct err *e)
 	/* "torch" stands for the library that PyTorch loads: find its path */
 	if (wanted != NULL && strcmp(wanted, "torch") == 0 &&
 	    (nccl_torch_begin(&look, e) < 0 ||
-	     nccl_torch_end(&look, clock_now_ns() + TORCH_NS, &torch, e) < 0 ||
-	     setenv(LIBRARY, torch.path, 1) < 0)) {
+	     nccl_torch_end(&look, clock_now_ns() + TORCH_NS, e) < 0 ||
+	     setenv(LIBRARY, look.path, 1) < 0)) {
 		return NULL;
 	}
 	handle = dl_load(LIBRARY, nccl_names, nccl_syms, &table, e);

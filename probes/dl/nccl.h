@@ -19,23 +19,21 @@
  * where torch is, without importing it; the dynamic linker lists what
  * libtorch_cuda.so of it would load, and runs nothing of that.
  */
-struct nccl_torch {
-	char path[PATH_MAX];	/* links followed */
-	char version[24];	/* "2.27.3"; "" where no name tells */
-};
-
-/** One look, while other things are done. */
 struct nccl_torch_look {
 	struct spawn_child child;
 	struct str out, why;
+	/* after the end */
+	char path[PATH_MAX]; /* links followed */
+	char version[24];    /* "2.27.3"; "" where no name tells */
 };
 
 /** Begin; 0, or -1 with @e where there is no python3. */
 int nccl_torch_begin(struct nccl_torch_look *l, struct err *e);
-/** After a begin that returned 0: what was found by @deadline_ns.  0, or -1
- *  with @e: no torch, one without GPUs, one that has NCCL in itself. */
+/** After a begin that returned 0: set path and version, if they are found by
+ *  @deadline_ns.  0, or -1 with @e: no torch, one without GPUs, one that has
+ *  NCCL in itself. */
 int nccl_torch_end(struct nccl_torch_look *l, int64_t deadline_ns,
-		   struct nccl_torch *t, struct err *e);
+		   struct err *e);
 
 /** Pure: the file of libnccl.so.2 in the dynamic linker's list @text, lines
  *  such as "libnccl.so.2 => /usr/lib/libnccl.so.2 (0x7f00)".  0, or -1 with
@@ -87,7 +85,7 @@ struct CUstream_st;	/* cudaStream_t and CUstream are both pointers to it */
 
 /**
  * NCCL, opened at run time: $GPUCHECK_NCCL_LIB, a file or "torch" for that of
- * nccl_torch.h, else libnccl.so.2.  Optional
+ * nccl_torch_begin(), else libnccl.so.2.  Optional
  * functions came with 2.4 (abort), 2.14 (config, finalize), 2.13 (last error).
  */
 #define NCCL_FUNCTIONS(F, OPT) \

@@ -70,7 +70,7 @@ int nccl_torch_parse(const char *text, char path[PATH_MAX], struct err *e)
 }
 
 int nccl_torch_end(struct nccl_torch_look *l, int64_t deadline_ns,
-		   struct nccl_torch *t, struct err *e)
+		   struct err *e)
 {
 	const char *says, *line;
 	struct spawn_status st;
@@ -96,10 +96,10 @@ int nccl_torch_end(struct nccl_torch_look *l, int64_t deadline_ns,
 	if (rc < 0) {
 		err_set(e, 0, "python3: %s", why.text);
 	} else {
-		if (realpath(path, t->path) == NULL) {
-			snprintf(t->path, sizeof(t->path), "%s", path);
+		if (realpath(path, l->path) == NULL) {
+			snprintf(l->path, sizeof(l->path), "%s", path);
 		}
-		nccl_torch_version(t->path, t->version);
+		nccl_torch_version(l->path, l->version);
 	}
 	str_release(&l->out);
 	str_release(&l->why);

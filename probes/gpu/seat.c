@@ -37,7 +37,7 @@ void seat_good(struct gpu_seat *s)
 	size_t len = strlen(s->row->detail);
 	struct gpu_holders by = { 0 };
 
-	/* who came meanwhile has taken a part of it */
+	/* a process that came meanwhile has taken a part of it */
 	if (strcmp(s->row->test, GPU_TEST_OPEN) != 0) {
 		gpu_holders(s->id.uuid, true, &by);
 	}

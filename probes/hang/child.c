@@ -190,6 +190,8 @@ static const struct gpu_use unknown = {
 	.warp_pct = NAN, .link_MiB_s = NAN,
 };
 
+enum reading { READ_BUSY, READ_POWER, READ_CLOCK, READ_THROTTLED, READINGS };
+
 struct gpu_watch {
 	pthread_t thread;
 	atomic_bool stop;
@@ -197,25 +199,23 @@ struct gpu_watch {
 	int n;
 	struct child_gpu {
 		nvmlDevice_t dev;
-		struct mean {
-			double sum;
-			int n;
-		} busy_pct, power_W, clock_MHz, throttled;
-		unsigned long long reasons;	/* of those */
+		double sum[READINGS];
+		int n[READINGS];
+		unsigned long long reasons;	/* of READ_THROTTLED */
 		nvmlGpmSample_t from, to;	/* NULL: it has none */
 		struct gpu_use use;
 	} gpus[GPU_WATCH_MAX];
 };
 
-static void add(struct mean *m, double value)
+static void add_reading(struct child_gpu *g, enum reading r, double value)
 {
-	m->sum += value;
-	m->n++;
+	g->sum[r] += value;
+	g->n[r]++;
 }
 
-static double mean_of(const struct mean *m)
+static double mean_of(const struct child_gpu *g, enum reading r)
 {
-	return m->n > 0 ? m->sum / m->n : NAN;
+	return g->n[r] > 0 ? g->sum[r] / g->n[r] : NAN;
 }
 
 static void sample(const struct nvml *lib, struct child_gpu *s)
@@ -226,19 +226,19 @@ static void sample(const struct nvml *lib, struct child_gpu *s)
 	char words[sizeof(s->use.throttled)];
 
 	if (NVML_SAYS(lib, nvmlDeviceGetUtilizationRates, s->dev, &use)) {
-		add(&s->busy_pct, use.gpu);
+		add_reading(s, READ_BUSY, use.gpu);
 	}
 	if (NVML_SAYS(lib, nvmlDeviceGetPowerUsage, s->dev, &value)) {
-		add(&s->power_W, value / 1e3);
+		add_reading(s, READ_POWER, value / 1e3);
 	}
 	if (NVML_SAYS(lib, nvmlDeviceGetClockInfo, s->dev, NVML_CLOCK_SM,
 		      &value)) {
-		add(&s->clock_MHz, value);
+		add_reading(s, READ_CLOCK, value);
 	}
 	if (NVML_SAYS(lib, nvmlDeviceGetCurrentClocksThrottleReasons, s->dev,
 		      &reasons)) {
 		gpu_throttle_words(reasons, words, sizeof(words));
-		add(&s->throttled, words[0] != '\0');
+		add_reading(s, READ_THROTTLED, words[0] != '\0');
 		s->reasons |= reasons;
 	}
 }
@@ -351,10 +351,10 @@ static int gpu_watch_end(struct gpu_watch *w, int64_t deadline_ns,
 		const struct child_gpu *g = &w->gpus[i];
 
 		use[i] = g->use;
-		use[i].busy_pct = mean_of(&g->busy_pct);
-		use[i].power_W = mean_of(&g->power_W);
-		use[i].clock_MHz = mean_of(&g->clock_MHz);
-		if (mean_of(&g->throttled) > 0.5) {
+		use[i].busy_pct = mean_of(g, READ_BUSY);
+		use[i].power_W = mean_of(g, READ_POWER);
+		use[i].clock_MHz = mean_of(g, READ_CLOCK);
+		if (mean_of(g, READ_THROTTLED) > 0.5) {
 			gpu_throttle_words(g->reasons, use[i].throttled,
 					   sizeof(use[i].throttled));
 		}

@@ -8,7 +8,7 @@
 
 /* ---- stacks -------------------------------------------------------------- */
 
-/** Largest number of processes of a node whose stacks are read. */
+/** Stacks are read of at most this many processes of a node. */
 #define STACKS_MAX 64
 #define STACK_SIZE 400
 
@@ -56,8 +56,8 @@ struct proc_look {
 	int64_t faults;		/* pages that were read from disk, so far */
 	int64_t swapped_B;	/* -1 = not known */
 	char command[32];
-	char waits_in[64];	/* in the kernel; "" = it does not, or nobody
-				 * may know */
+	char waits_in[64];	/* in the kernel; "" = it does not wait, or this
+				 * may not be read */
 };
 
 /** A process that may be a rank. */
@@ -87,11 +87,11 @@ struct procs {
 int proc_look(const char *root, int64_t pid, struct proc_look *l);
 
 /**
- * Those below @root ("" = /) that have NCCL or CUDA mapped, as far as this user
- * may see: of the Slurm job @job ("" = any), or, with @pid > 0, that process
- * and those below it.  The kernel lets nobody read the memory map of one that
- * holds it and hangs there: some of these are left out, and counted.  0, or -1
- * without memory; procs_release() frees.
+ * Find the processes below @root ("" = /) that have NCCL or CUDA mapped, as far
+ * as this user may see them: of the Slurm job @job ("" = any), or, with @pid >
+ * 0, that process and those below it.  The memory map of a process that hangs
+ * while it changes the map cannot be read: some of these are left out, and
+ * counted.  0, or -1 without memory; procs_release() frees.
  */
 int procs_find(const char *root, const char *job, int64_t pid,
 	       struct procs *p);

@@ -42,11 +42,11 @@ struct ras_reader {
 	size_t n_dead;
 	bool in_table;
 	enum about about;
-	int64_t begun;		/* ranks of communicators told of so far */
-	/* of the communicator that is told of */
+	int64_t begun;		/* ranks of the communicators so far */
+	/* the current communicator */
 	char hash[24];
 	size_t first, size;	/* its ranks in a->ranks */
-	/* of the collective that is told of: "" = none */
+	/* the current collective: "" = none */
 	char call[32];
 	int64_t *values;	/* by rank; UNKNOWN: not named */
 	int64_t value;		/* of the last line that counts ranks */

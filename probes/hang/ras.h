@@ -11,7 +11,7 @@
 
 /**
  * NCCL's own watch over a job, its RAS threads (since 2.24): what each rank of
- * each communicator has begun, and who does not answer.
+ * each communicator has begun, and which ranks do not answer.
  * The user guide of NCCL has it under Troubleshooting, RAS.
  */
 
@@ -29,7 +29,7 @@ struct ras_rank {
 	char host[64];		/* as NCCL knows it, an address mostly */
 	int64_t pid;
 	int64_t gpu;		/* NVML's index */
-	bool here;		/* on this node: for who asks */
+	bool here;		/* on this node, which asked */
 	bool missing, dead;	/* then it has not said the rest */
 	bool told;		/* what it has begun */
 	int64_t async_error;	/* ncclResult_t */

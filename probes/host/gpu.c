@@ -404,7 +404,7 @@ const char gpu_kernels_ptx[] =
 #define FILL_THREADS	256
 /* Bytes that the host checks at a time; a multiple of the pattern's words. */
 #define STAGE_BYTES	(UINT64_C(4) << 20)
-/* A gate that nobody opens, because the host hangs, opens by itself. */
+/* A gate opens by itself after this long: the host may hang. */
 #define HOLD_NS		(2 * NS_PER_S)
 #define OPEN_DRAIN_NS	(5 * NS_PER_S)
 

@@ -57,8 +57,8 @@ enum gpu_buffer { GPU_SEND, GPU_RECV, GPU_BUFFERS };
 /** 64-bit words that GPU and host share. */
 enum gpu_word {
 	GPU_WORD_WRONG,		/* bytes that the check found changed */
-	GPU_WORD_MINE,		/* what this end tells the other ... */
-	GPU_WORD_THEIRS,	/* ... and what it was told */
+	GPU_WORD_MINE,		/* the word of this end ... */
+	GPU_WORD_THEIRS,	/* ... and the other end's word */
 	GPU_WORD_GATE,		/* the last gate that is open */
 	GPU_WORDS
 };

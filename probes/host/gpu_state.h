@@ -15,7 +15,7 @@
 
 /* Codes of a row or rank. */
 #define GPU_BUSY   "gpu_busy"	/* one of them belongs to no job of Slurm */
-#define GPU_IN_USE "gpu_in_use"	/* all are jobs', or nobody can tell */
+#define GPU_IN_USE "gpu_in_use"	/* all belong to jobs, or it is not known */
 
 /** A code as well, of a GPU that others use since some time in the run. */
 #define GPU_JOINED "gpu_joined"
@@ -28,7 +28,7 @@ struct gpu_holders {
 				 * x, 142 GB, no Slurm job)" */
 };
 
-/** In words: of one whose number is of no process here. */
+/** Text for a process number that is not visible here. */
 #define GPU_UNSEEN "not visible here"
 
 /**

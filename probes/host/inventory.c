@@ -287,18 +287,17 @@ json_t *probes_libraries(void)
 void torch_facts(struct nccl_torch_look *l, int64_t deadline_ns, json_t *facts)
 {
 	static const char source[] = "python3";
-	struct nccl_torch t;
 	struct err why = { 0 };
 
-	if (nccl_torch_end(l, deadline_ns, &t, &why) < 0) {
+	if (nccl_torch_end(l, deadline_ns, &why) < 0) {
 		facts_add(facts, "node", "torch_nccl", INFO_NONE, "", source);
 		facts_add(facts, "node", "torch_nccl_note", why.text, "",
 			  source);
 		return;
 	}
-	facts_add(facts, "node", "torch_nccl", t.path, "", source);
-	if (t.version[0] != '\0') {
-		facts_add(facts, "node", "torch_nccl_version", t.version, "",
+	facts_add(facts, "node", "torch_nccl", l->path, "", source);
+	if (l->version[0] != '\0') {
+		facts_add(facts, "node", "torch_nccl_version", l->version, "",
 			  source);
 	}
 }

@@ -36,7 +36,7 @@ const char *nccl_conf_get(const json_t *conf, const char *name,
 bool nccl_conf_int(const json_t *conf, const char *name, int64_t min,
 		   int64_t max, int64_t *value, const char **source);
 
-/** Whether a file has @name, and the environment has not. */
+/** Return true if a file has @name, and the environment does not. */
 bool nccl_conf_of_file(const json_t *conf, const char *name);
 
 /** Set what files have in the environment of this process, before any other

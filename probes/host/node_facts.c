@@ -101,7 +101,7 @@ void facts_addf(json_t *facts, const char *scope, const char *fact,
 #define SWITCH_MAX 64	/* of a name */
 #define IMEX_MAX   16	/* channels; a node mostly has one */
 
-/** Modules whose version is that of what they come with. */
+/** Modules that have the version of their package. */
 static const struct {
 	const char *module, *fact;
 } modules[] = {

@@ -22,8 +22,8 @@
 #include "probes/host/sysfile.h"
 
 #define DEVICE	   "/dev/infiniband/rdma_cm"
-/* Together they stay below the time that a pair has to connect, or nobody
- * would hear why it does not. */
+/* Together below the time that a pair has to connect, so that the reason of a
+ * failure is reported. */
 #define RESOLVE_MS 2000		/* an address, or a route */
 #define CALL_NS	   (2500 * NS_PER_MS)	/* both */
 #define LOOK_MS	   100		/* poll interval of worker_cancelled() */
@@ -107,7 +107,8 @@ struct ip_addr cm_address(const struct verbs_device *d)
 	return ip;
 }
 
-/* As the kernel wants it: an address of the link is one with its interface. */
+/* Fill in @sa as the kernel wants it: a link-local address needs its
+ * interface. */
 static void to_sockaddr(const struct xport_link *l, const struct ip_addr *ip,
 			uint16_t port, struct sockaddr_storage *sa)
 {
@@ -124,7 +125,7 @@ static void to_sockaddr(const struct xport_link *l, const struct ip_addr *ip,
 	}
 }
 
-/* Both ends' addresses: on RoCE a GID is one. */
+/* Set the addresses of both ends: on RoCE they are GIDs. */
 static void take_addresses(struct xport_link *l)
 {
 	struct err e;

@@ -24,7 +24,7 @@
 #define GID_BYTES  16
 #define GID_TEXT   40
 #define GID_MAX	   256
-#define GID_OFFERS 16		/* that a peer is told of */
+#define GID_OFFERS 16		/* that are sent to a peer */
 
 struct gid_entry {
 	int index;		/* in the table */
@@ -360,7 +360,7 @@ int verbs_wait(struct xport_link *l, int64_t deadline_ns);
 /** Look, then wait as verbs_wait() does. */
 int verbs_turn(struct xport_link *l, int64_t deadline_ns);
 
-/** Tell the peer @value, below 2^48; the n-th is heard as the n-th. */
+/** Send @value, below 2^48, to the peer; words arrive in their order. */
 int verbs_tell(struct xport_link *l, uint64_t value);
 /** Wait for it; @patient sleeps in between, to leave the CPU to others. */
 int verbs_hear(struct xport_link *l, uint64_t *value, bool patient,
@@ -392,17 +392,17 @@ struct ip_addr cm_address(const struct verbs_device *d);
 /** Check that @d can use rdma_cm. Returns 0, or -1 with @e and *@code. */
 int cm_check(const struct verbs_device *d, const char **code, struct err *e);
 
-/** The lead: listen, for the peer to be told of l->own.cm_port. */
+/** The lead: listen, and set l->own.cm_port for the peer. */
 int cm_listen(struct xport_link *l, struct xport_result *r);
 /** The other end: find the way to the lead and ask it for a connection, without
  *  waiting for its answer. */
 int cm_call(struct xport_link *l, struct xport_result *r);
-/** The lead: wait until the other end asks, whoever else does; the other end:
- *  until there is an answer.  Then the path is known. */
+/** The lead: wait for the request of the other end, and refuse any other; the
+ *  other end: wait for the answer.  Then the path is known. */
 int cm_hear(struct xport_link *l, bool lead, int64_t deadline_ns,
 	    struct xport_result *r);
-/** Both ends, queue pairs being ready: the connection stands.  The lead waits
- *  until the other end says so. */
+/** Both ends, once queue pairs are ready: establish the connection.  The lead
+ *  waits until the other end reports it. */
 int cm_finish(struct xport_link *l, bool lead, int64_t deadline_ns,
 	      struct xport_result *r);
 
@@ -439,12 +439,11 @@ struct stream {
 
 void stream_init(struct stream *s, struct xport_link *l,
 		 const struct xport_cell *c, int64_t deadline_ns);
-/** @n messages that nobody times, until the last has completed. */
+/** Send @n messages untimed, and wait until the last has completed. */
 int stream_send(struct stream *s, int64_t n);
-/** Post until the figure in s->samples stands; what is under way then is let
- *  through. */
+/** Post until s->samples is enough, then wait for the messages under way. */
 int stream_run(struct stream *s);
-/** The passive end of --bidi loads the way back until it hears @word. */
+/** The passive end of --bidi: load the way back until @word arrives. */
 int stream_until_word(struct stream *s, uint64_t *word);
 
 /** A drill: what began at @since_ns (clock_raw_ns()) shall last 1 / @factor

@@ -17,8 +17,8 @@
 
 #define PINGS		1000
 #define PINGS_WARMUP	20
-/* So many make a median, where each takes its time; but not for ever, and not
- * for more than this share of what is left to the task. */
+/* Enough for a median if each ping is slow; but limited in time, and to a share
+ * of the time that the task has left. */
 #define PINGS_MIN	100
 #define PINGS_NS	(30 * NS_PER_MS)
 #define PINGS_MAX_NS	NS_PER_S
@@ -105,11 +105,11 @@ static const struct ping_ops ping_ops[] = {
 	[OP_READ] = { .go = read_go, .come = read_come },
 };
 
-/* Words and messages of before are out of the way. */
+/* Wait until earlier words and messages are completed. */
 static int verbs_settle(struct xport_link *l, int64_t deadline_ns)
 {
-	/* once in any case: who heard of the end by memory may not have looked
-	 * for what arrived before it, and would take it for pings */
+	/* at least once: an end that learned of the last ping from memory may
+	 * not have polled what arrived before, and would take it for pings */
 	do {
 		if (verbs_poll(l) < 0) {
 			return -1;
@@ -178,7 +178,7 @@ static void tell_latency(struct xport_result *r, double *v, size_t n,
 	}
 }
 
-/* Looked at between pings: what a clock takes is in none of them. */
+/* Called between pings: reading the clock is part of none of them. */
 static bool enough(size_t n, int64_t since_ns, int64_t most_ns)
 {
 	return n > 0 &&

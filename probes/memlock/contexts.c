@@ -364,8 +364,8 @@ static void take_value(struct conf_value *v, const struct conf_value *found)
 }
 
 int conf_parse(const struct str *text, const char *file,
-	       const struct conf_user *user, struct conf_limit *out,
-	       struct err *e)
+	       const struct conf_user *user, struct conf_value *soft,
+	       struct conf_value *hard, struct err *e)
 {
 	char domain[64], type[16], item[32], value[32];
 	struct text_lines l;
@@ -395,10 +395,10 @@ int conf_parse(const struct str *text, const char *file,
 		}
 		both = strcmp(type, "-") == 0;
 		if (both || strcasecmp(type, "soft") == 0) {
-			take_value(&out->soft, &found);
+			take_value(soft, &found);
 		}
 		if (both || strcasecmp(type, "hard") == 0) {
-			take_value(&out->hard, &found);
+			take_value(hard, &found);
 		}
 	}
 	return l.rc;
@@ -455,7 +455,8 @@ static void find_user(const struct memlock *m, int64_t uid, char name[64],
 /* The lines of limits.conf, then of limits.d, in the order of pam_limits.
  * Returns how many of these files there are, or -1 with @e and @path. */
 static int read_files(struct memlock *m, const struct conf_user *who,
-		      struct conf_limit *limit, char path[160], struct err *e)
+		      struct conf_value *soft, struct conf_value *hard,
+		      char path[160], struct err *e)
 {
 	char names[CONF_FILES][64];
 	size_t n = sysfile_list(names + 1, CONF_FILES - 1, "%s" CONF_FOLDER,
@@ -471,7 +472,8 @@ static int read_files(struct memlock *m, const struct conf_user *who,
 		}
 		if (memlock_read(m, path, e) == 0) {
 			seen++;
-			if (conf_parse(&m->text, path, who, limit, e) < 0) {
+			if (conf_parse(&m->text, path, who, soft, hard, e) <
+			    0) {
 				return -1;
 			}
 		} else if (e->code != ENOENT) {
@@ -485,7 +487,7 @@ static int read_files(struct memlock *m, const struct conf_user *who,
 void memlock_look_conf(struct memlock *m, enum memlock_context context,
 		       int64_t uid)
 {
-	struct conf_limit limit = { 0 };
+	struct conf_value soft = { .match = CONF_NONE }, hard = soft;
 	char name[64] = "", groups[GROUPS_MAX][64], path[160];
 	const char *list[GROUPS_MAX + 1] = { NULL };
 	struct conf_user who = { .name = name, .uid = uid, .groups = list };
@@ -495,16 +497,15 @@ void memlock_look_conf(struct memlock *m, enum memlock_context context,
 
 	memlock_row_init(m, &row, context, CHECK_LIMITS_CONF, "");
 	find_user(m, uid, name, groups, list);
-	seen = read_files(m, &who, &limit, path, &e);
+	seen = read_files(m, &who, &soft, &hard, path, &e);
 	if (seen < 0) {
 		STR_COPY(row.source, path);
 		memlock_row_unknown(&row, &e);
 	} else if (seen == 0) {
 		memlock_row_absent(&row, "there is no " CONF_FILE);
 	} else {
-		const struct conf_value *v = limit.soft.match != CONF_NONE ?
-						     &limit.soft :
-						     &limit.hard;
+		const struct conf_value *v =
+			soft.match != CONF_NONE ? &soft : &hard;
 
 		if (v->match == CONF_NONE) {
 			STR_COPY(row.code, "unset");

@@ -73,7 +73,7 @@ struct unit_limit {
 
 int unit_parse(const struct str *text, struct unit_limit *out, struct err *e);
 
-/** The user who logs in: pam_limits uses all of it. */
+/** The user that logs in, as far as pam_limits uses it. */
 struct conf_user {
 	const char *name;
 	int64_t uid;
@@ -91,17 +91,14 @@ struct conf_value {
 	char text[120];		/* of the line, for people */
 };
 
-struct conf_limit {
-	struct conf_value soft, hard;
-};
-
 /**
  * Lines "DOMAIN soft|hard|- memlock VALUE" of limits.conf that apply to @user.
- * Called for each file in the order of pam_limits; @out starts zeroed.
+ * Called for each file in the order of pam_limits; @soft and @hard start
+ * zeroed.
  */
 int conf_parse(const struct str *text, const char *file,
-	       const struct conf_user *user, struct conf_limit *out,
-	       struct err *e);
+	       const struct conf_user *user, struct conf_value *soft,
+	       struct conf_value *hard, struct err *e);
 
 struct slurm_limits {
 	bool propagates;	/* MEMLOCK is taken from the submitting shell */
@@ -250,16 +247,14 @@ struct trial {
 	/** Try one size, leave nothing behind: 0 or the errno why not. */
 	int (*attempt)(int64_t size_B, void *arg);
 	void *arg;
-};
-
-struct bisect_result {
+	/* the result */
 	int64_t max_ok_B;	/* 0: not even one unit worked */
 	int64_t min_fail_B;	/* RECORD_NONE: all sizes worked */
 	int error;		/* errno of min_fail_B */
 };
 
 /** Assumes that what fails at one size fails at all larger ones. */
-void bisect_run(const struct trial *b, struct bisect_result *r);
+void trial_bisect(struct trial *t);
 
 /** A refusal: errno, size and circumstances. */
 struct refusal {

@@ -270,36 +270,36 @@ static int prove_verbs(struct memlock *m, struct err *e)
 
 /* ---- bisect -------------------------------------------------------------- */
 
-/* True when @size_B works. */
-static bool try_size(const struct trial *b, struct bisect_result *r,
-		     int64_t size_B)
+/* Try @size_B; true if it works. */
+static bool try_size(struct trial *t, int64_t size_B)
 {
-	int why = b->attempt(size_B, b->arg);
+	int why = t->attempt(size_B, t->arg);
 
 	if (why == 0) {
-		r->max_ok_B = size_B;
+		t->max_ok_B = size_B;
 		return true;
 	}
-	r->min_fail_B = size_B;
-	r->error = why;
+	t->min_fail_B = size_B;
+	t->error = why;
 	return false;
 }
 
-void bisect_run(const struct trial *b, struct bisect_result *r)
+void trial_bisect(struct trial *t)
 {
-	int64_t size = b->first_B;
+	int64_t size = t->first_B;
 
-	*r = (struct bisect_result){ .min_fail_B = RECORD_NONE };
-	while (try_size(b, r, size)) {
-		if (size >= b->ceiling_B) {
+	t->max_ok_B = t->error = 0;
+	t->min_fail_B = RECORD_NONE;
+	while (try_size(t, size)) {
+		if (size >= t->ceiling_B) {
 			return;
 		}
-		size = size > b->ceiling_B / 2 ? b->ceiling_B : 2 * size;
+		size = size > t->ceiling_B / 2 ? t->ceiling_B : 2 * size;
 	}
-	while (r->min_fail_B - r->max_ok_B > b->unit_B) {
-		int64_t units = (r->min_fail_B - r->max_ok_B) / b->unit_B;
+	while (t->min_fail_B - t->max_ok_B > t->unit_B) {
+		int64_t units = (t->min_fail_B - t->max_ok_B) / t->unit_B;
 
-		try_size(b, r, r->max_ok_B + (units + 1) / 2 * b->unit_B);
+		try_size(t, t->max_ok_B + (units + 1) / 2 * t->unit_B);
 	}
 }
 
@@ -440,7 +440,6 @@ static void init_row(struct memlock *m, struct memlock_row *row,
 /* Search for the size that breaks, and report it in a row. */
 static void run_trial(struct memlock *m, struct trial t)
 {
-	struct bisect_result r;
 	struct memlock_row row;
 
 	t.unit_B = PAGE_B;
@@ -448,13 +447,13 @@ static void run_trial(struct memlock *m, struct trial t)
 	init_row(m, &row, t.check, t.hca);
 	/* no part needs more than the whole */
 	row.needed_B = t.first_B < m->needed_B ? t.first_B : m->needed_B;
-	bisect_run(&t, &r);
-	row.max_ok_B = r.max_ok_B;
-	row.min_fail_B = r.min_fail_B;
-	if (r.min_fail_B != RECORD_NONE) {
-		explain(m, &row, r.error, r.max_ok_B == 0, t.device_max);
+	trial_bisect(&t);
+	row.max_ok_B = t.max_ok_B;
+	row.min_fail_B = t.min_fail_B;
+	if (t.min_fail_B != RECORD_NONE) {
+		explain(m, &row, t.error, t.max_ok_B == 0, t.device_max);
 	}
-	if (r.max_ok_B < row.needed_B) {
+	if (t.max_ok_B < row.needed_B) {
 		row.outcome = OUTCOME_ERROR;
 	}
 	memlock_row_say(m, &row);

@@ -50,7 +50,7 @@ struct nccl_setting {
 		NCCL_FOR_HASTE,		/* unless production_settings */
 		NCCL_FOR_OWN_NICS,	/* unless pxn */
 		NCCL_FOR_NET_ONLY,	/* with force_net */
-		NCCL_FOR_OWN_LOG,	/* where nobody else has to read it */
+		NCCL_FOR_OWN_LOG,	/* if the log is our own */
 		NCCL_FOR_CHOICES,	/* the same, with says_choices */
 	} where;
 };

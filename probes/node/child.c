@@ -25,7 +25,7 @@ static void say(const char *what, json_t *json)
 	cbor_add(said, &entry);
 	if (wire_fd_send_entry(&wire, MSG_NODE_SAID, &entry, INT64_MAX,
 			       NULL) < 0) {
-		_exit(3);	/* nobody listens any more */
+		_exit(3);	/* the agent is gone */
 	}
 	str_release(&entry);
 	json_decref(said);

@@ -18,11 +18,11 @@
  * whatever happens to it, what it said before is kept.
  *
  * Where nodes meet (struct probe), child and coordinator talk:
- *   child        ready		what the others must know of it
- *   coordinator  "node_tell"	what it must know of the others
+ *   child        ready		data about it for the others
+ *   coordinator  "node_tell"	data about the others
  *   child        rows and facts
  *   child        finished	but it stays, as others may need it
- *   coordinator  "node_leave"	nobody does any more
+ *   coordinator  "node_leave"	no node needs it any more
  */
 
 /** The task of a child. */
@@ -36,7 +36,7 @@ struct node_args {
 
 extern const struct field node_args_fields[];
 
-/** "gpucheck worker PROBE": hand @child what it was told; the exit code. */
+/** "gpucheck worker PROBE": run @child with its task; returns the exit code. */
 int node_task_child_main(int (*child)(const struct node_args *args,
 				      struct err *e), struct err *e);
 /** Print one row of the probe's schema. */

@@ -121,7 +121,8 @@ static int queue_ping_pong(struct xport_link *l, const struct xport_cell *c)
 	return ipc_cuda(l, rc);
 }
 
-/* Half of each round by the finer clock, whose rate the coarser one tells. */
+/* Set the latency: half of each round by the finer clock, at the rate that the
+ * coarser clock gives. */
 static void put_latency(const struct ping_log *log, double factor,
 			struct xport_result *r)
 {

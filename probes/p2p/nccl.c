@@ -315,15 +315,13 @@ static int own_gpu(const struct xport *x, const char **code, struct err *e)
 
 static void nccl_shutdown(struct xport *x)
 {
-	struct nccl_torch unread;
-
 	if (x != NULL) {
 		/* the context goes with the process: freeing it can hang */
 		nccl_shm_unlink();
 		nccl_log_close(&x->log);
 		json_decref(x->env);
 		if (x->torch != NULL) {
-			nccl_torch_end(x->torch, 0, &unread, NULL);
+			nccl_torch_end(x->torch, 0, NULL);
 		}
 		free(x->torch);
 		free(x);

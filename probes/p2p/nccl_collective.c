@@ -286,7 +286,7 @@ static int count_wrong(struct collective_member *c, uint64_t seed)
 	}
 }
 
-/** The first elements at @at, of @n, become nobody's. */
+/** Overwrite the first elements at @at, of @n, with foreign data. */
 static int spoil(struct collective_member *c, CUdeviceptr at, int64_t n)
 {
 	return fill(c, at, n < SPOIL ? n : SPOIL, POISON, true);

@@ -60,7 +60,7 @@ struct ping_flow {
 	uint16_t tries_left;	/* second tries that it may still get */
 	bool queued, settled;
 	bool first;		/* what is owed is no second try */
-	bool starved;		/* answers may have been there, and not heard */
+	bool starved;		/* answers may have come and been missed */
 	float rtt_min_ns, rtt_max_ns;
 	double rtt_sum_ns;
 };
@@ -87,8 +87,8 @@ struct ping_engine {
 	struct ping_ring settled;
 	int64_t start_ns, free_ns;	/* when the next probe may go out */
 	bool second;		/* what next() said is a second try */
-	uint32_t deaf;		/* serial: those before it flew while nobody
-				 * listened */
+	uint32_t deaf;		/* serial: earlier ones were on their way
+				 * while this process did not run */
 	int round;
 	uint32_t at;		/* next path of this round */
 	uint32_t open;		/* paths that have not settled */
@@ -160,7 +160,7 @@ bool ping_select(const struct spec *s, const char *ifname,
 
 /** The child: asks and answers, see struct probe. */
 int ping_child(const struct node_args *args, struct err *e);
-/** Pure: who asks whom, see struct probe. */
+/** Pure: the plan of sources and targets, see struct probe. */
 json_t *ping_plan(const json_t *nodes, const struct spec *s, struct err *e);
 
 /** The most that all nodes together send: probes a second. */

@@ -78,16 +78,16 @@ size_t ping_mesh_paths(const struct ping_mesh *m, int node);
  */
 int ping_mesh_number(struct ping_mesh *m, struct err *e);
 
-/** For each child the nodes that it asks, and itself: an array of {"me", "fleet",
- *  "mesh"}, null for those that do not take part; what several are told is
- *  there once.  New reference. */
+/** Return the message to each child, with itself and the nodes that it asks: an
+ *  array of {"me", "fleet", "mesh"}, null for those that do not take part;
+ *  equal parts share one object.  New reference. */
 json_t *ping_mesh_tell(const struct ping_mesh *m);
 /** The other way; 0, or -1 with @e; ping_mesh_release() frees. */
 int ping_mesh_parse(const json_t *json, struct ping_mesh *m, struct err *e);
 
 /* ---- packet -------------------------------------------------------------- */
 
-/** The bytes of a probe.  Pure; what is read may come from anybody. */
+/** The bytes of a probe.  Pure; input is untrusted. */
 
 enum ping_mark_type {
 	PING_ECHO,	/* ICMP: it comes back as it went */
@@ -104,8 +104,8 @@ struct ping_mark {
 	uint8_t magic[4];	/* filled in when it is written */
 	uint32_t type;		/* enum ping_mark_type */
 	uint8_t key[PING_KEY_BYTES];	/* of the door it knocks at; UDP */
-	uint64_t tag;		/* a secret of the sender: nobody can answer
-				 * what he has not got */
+	uint64_t tag;		/* a secret of the sender: only a host that got
+				 * the probe can answer it */
 	uint32_t from;		/* number of the sending node */
 	uint32_t serial;
 };
@@ -240,7 +240,7 @@ bool ping_socket_bounce(int fd, void *buf, size_t size, struct ping_got *got);
 /** Owner of an address according to the neighbour table. */
 enum ping_owner {
 	OWNER_UNKNOWN,
-	OWNER_NOBODY,	/* nobody answered for it */
+	OWNER_NOBODY,	/* no host answered for it */
 	OWNER_RIGHT,
 	OWNER_FLUX,	/* another interface of the right node */
 	OWNER_OTHER,	/* another node, or a machine that is none */
@@ -258,16 +258,16 @@ struct ping_sights {
 	unsigned stray_if;	/* answers came in here instead; 0 = no */
 	bool traced_back;	/* by UDP, where ICMP was asked for */
 	bool no_door;		/* the other end has no agent to answer */
-	bool connected;		/* TCP: somebody accepted */
+	bool connected;		/* TCP: a connection was accepted */
 	enum ping_owner owner;
 	int owner_node;		/* of OWNER_OTHER; -1 = none of ours */
 	int32_t mtu_B;		/* found by --df; 0 = not looked for */
 	bool unrouted;		/* no route leads there: nothing was sent */
-	int found_on;		/* end of the own node on whose wire it answers
-				 * instead, + 1; 0 = none */
+	int found_on;		/* own end that has the wire on which it
+				 * answers instead, + 1; 0 = none */
 };
 
-/** All that the judge is told about one path. */
+/** Input of the judge about one path. */
 struct ping_case {
 	const struct ping_mesh *mesh;
 	int src, dst;		/* of mesh->ends */
@@ -291,11 +291,11 @@ void ping_judge(const struct ping_case *c, struct ping_row *row);
 
 /* ---- neigh --------------------------------------------------------------- */
 
-/** The kernel's table of neighbours: who answered for an address. */
+/** The kernel's neighbour table: the hardware address of each address. */
 struct ping_neigh {
 	struct ip_addr ip;
 	unsigned ifindex;
-	bool failed;		/* asked for, and nobody answered (yet) */
+	bool failed;		/* asked for, without an answer (yet) */
 	uint8_t mac[INTERFACE_MAC];
 	size_t mac_len;
 };

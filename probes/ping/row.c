@@ -33,7 +33,8 @@ static const char *node_of(const struct ping_case *c, const struct ping_end *e)
 	return c->mesh->nodes[e->node].name;
 }
 
-/* The end whose interface is not up, the own one first; else the other one. */
+/* Return the end with an interface that is not up, the own one first; if both
+ * are up, the other one. */
 static const struct ping_end *down_end(const struct ping_case *c)
 {
 	return end_of(c, strcmp(end_of(c, c->src)->at.state, "up") != 0 ?

@@ -491,7 +491,7 @@ bool ping_socket_recv(int fd, void *buf, size_t size, struct ping_got *got)
 	letter_init(&l, buf, size);
 	do {
 		n = recvmsg(fd, &l.msg, MSG_DONTWAIT);
-		/* what waits in the error queue is told here too, once each */
+		/* each error in the error queue is reported here once, too */
 	} while (n < 0 && (errno == EINTR || errno == ECONNREFUSED ||
 			   errno == EHOSTUNREACH || errno == ENETUNREACH ||
 			   errno == EMSGSIZE || errno == EACCES));

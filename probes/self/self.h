@@ -20,9 +20,9 @@ struct node_args;
 
 /** HCA ports, interfaces, modules: what kernel files say. */
 int self_host_child(const struct node_args *args, struct err *e);
-/** The GPUs of the job, or of the node where that is no job: how many there are
- *  and should be, their health, who holds them.  NVML is asked and nothing
- *  else, in particular no CUDA. */
+/** The GPUs of the job, or of the node outside a job: how many there are and
+ *  should be, their health, and the processes that hold them.  NVML is asked
+ *  and nothing else, in particular no CUDA. */
 int self_gpus_child(const struct node_args *args, struct err *e);
 
 /** Facts by which a verdict is made. */

@@ -164,17 +164,13 @@ static void measure(const struct collective_order *o, uint64_t seed,
 void collective_sim(const struct collective_order *o, uint64_t seed,
 		    double noise, struct collective_result *r)
 {
-	static const struct act {
-		enum collective_do at;
-		enum outcome outcome;
-		const char *code, *does;
-	} acts[] = {
-		[XPORT_DRILL_STAY_AWAY] = { DO_JOIN, OUTCOME_TIMEOUT,
-					    "drill_dead", "did not respond" },
-		[XPORT_DRILL_HANG] = { DO_STEP, OUTCOME_TIMEOUT,
-				       "drill_hang", "hung" },
-		[XPORT_DRILL_CRASH] = { DO_STEP, OUTCOME_CRASHED,
-					"worker_crashed", "crashed" },
+	static const struct sim_failure acts[] = {
+		[XPORT_DRILL_STAY_AWAY] = { OUTCOME_TIMEOUT, "drill_dead",
+					    "did not respond", DO_JOIN },
+		[XPORT_DRILL_HANG] = { OUTCOME_TIMEOUT, "drill_hang", "hung",
+				       DO_STEP },
+		[XPORT_DRILL_CRASH] = { OUTCOME_CRASHED, "worker_crashed",
+					"crashed", DO_STEP },
 		[XPORT_DRILL_CORRUPT] = { .code = NULL },
 	};
 
@@ -182,7 +178,7 @@ void collective_sim(const struct collective_order *o, uint64_t seed,
 	STR_COPY(r->lib, "sim");
 	if (o->drill != XPORT_DRILL_NONE && acts[o->drill].code != NULL &&
 	    acts[o->drill].at == o->what) {
-		const struct act *a = &acts[o->drill];
+		const struct sim_failure *a = &acts[o->drill];
 
 		collective_fail(r, a->outcome, a->code, "%s (drill)", a->does);
 		r->echo = o->silent;

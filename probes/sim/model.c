@@ -97,64 +97,55 @@ json_t *model_nodes_json(const json_t *nodes)
 
 /* ---- from JSON --------------------------------------------------------- */
 
-/** The names of the nodes of all entries, and which entry each is of. */
-struct model_heard {
-	char **names;
-	json_t **of;		/* borrowed */
-	size_t n;
-};
-
-static int hear_name(struct model_heard *h, json_t *entry, const char *name,
-		     struct err *e)
+/** Append node @name, which is as @entry says, to @each. */
+static int add_each(json_t *each, json_t *entry, const char *name,
+		    struct err *e)
 {
-	if (h->n == SPEC_MAX_NODES) {
+	json_t *node;
+
+	if (json_array_size(each) == SPEC_MAX_NODES) {
 		return err_set(e, E2BIG, "more than %d nodes of a model",
 			       SPEC_MAX_NODES);
 	}
-	h->names[h->n] = strdup(name);
-	h->of[h->n] = entry;
-	return h->names[h->n++] ? 0 : err_set(e, ENOMEM,
-					      "no memory for a model");
+	node = json_copy(entry);
+	if (json_object_set_new(node, "name", json_string(name)) < 0 ||
+	    json_array_append_new(each, node) < 0) {
+		return err_set(e, ENOMEM, "no memory for a model");
+	}
+	return 0;
 }
 
-static int make_layout(struct layout *l, const struct model_heard *h,
-		       struct err *e)
+static int make_layout(struct layout *l, const json_t *each, struct err *e)
 {
-	json_t *each = json_array();
-	int rc = layout_init(l, (int)h->n);
+	size_t n = json_array_size(each);
+	int rc = layout_init(l, (int)n);
 
-	rc = rc < 0 || !each ? err_set(e, ENOMEM, "no memory for a model") : 0;
-	for (size_t i = 0; rc == 0 && i < h->n; i++) {
+	rc = rc < 0 ? err_set(e, ENOMEM, "no memory for a model") : 0;
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const json_t *entry = json_array_get(each, i);
 		struct cluster_node *node = &l->nodes[i];
 		int64_t gpus = 0, nics = 0;
 
-		rc = json_get_int(h->of[i], "gpus", 0, SPEC_MAX_GPUS, &gpus, e);
+		rc = json_get_int(entry, "gpus", 0, SPEC_MAX_GPUS, &gpus, e);
 		if (rc == 0) {
-			rc = json_get_int(h->of[i], "nics", 0, SPEC_MAX_GPUS,
+			rc = json_get_int(entry, "nics", 0, SPEC_MAX_GPUS,
 					  &nics, e);
 		}
-		str_copy(node->name, sizeof(node->name), h->names[i]);
+		STR_COPY(node->name, run_entry_of(entry).name);
 		node->gpus = (int)gpus;
 		node->nics = (int)nics;
-		json_array_append(each, h->of[i]);
 	}
 	if (rc == 0 &&
 	    (layout_number(l) < 0 || layout_read_nics(l, each) < 0)) {
 		rc = err_set(e, ENOMEM, "no memory for a model");
 	}
-	json_decref(each);
 	return rc;
 }
 
 int model_nodes_read(struct layout *l, const json_t *list, struct err *e)
 {
-	struct model_heard h = {
-		.names = calloc(SPEC_MAX_NODES, sizeof(*h.names)),
-		.of = calloc(SPEC_MAX_NODES, sizeof(*h.of)),
-	};
-	int rc = h.names && h.of ? 0 : err_set(e, ENOMEM,
-					       "no memory for a model");
-	json_t *entry;
+	json_t *each = json_array(), *entry;
+	int rc = each ? 0 : err_set(e, ENOMEM, "no memory for a model");
 	size_t i;
 
 	*l = (struct layout){ 0 };
@@ -164,19 +155,18 @@ int model_nodes_read(struct layout *l, const json_t *list, struct err *e)
 		char **names;
 
 		if (rc < 0 || f.name[0] != '\0') {
-			rc = rc < 0 ? rc : hear_name(&h, entry, f.name, e);
+			rc = rc < 0 ? rc : add_each(each, entry, f.name, e);
 			continue;
 		}
 		names = hostlist_expand(f.names, &n, e);
 		rc = names ? 0 : -1;
 		for (size_t k = 0; k < n && rc == 0; k++) {
-			rc = hear_name(&h, entry, names[k], e);
+			rc = add_each(each, entry, names[k], e);
 		}
 		hostlist_free(names, n);
 	}
-	rc = rc < 0 ? rc : make_layout(l, &h, e);
-	hostlist_free(h.names, h.n);
-	free(h.of);
+	rc = rc < 0 ? rc : make_layout(l, each, e);
+	json_decref(each);
 	return rc;
 }
 
@@ -209,12 +199,6 @@ enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT, SIM_DRAW_SHAPE };
  *  percentage on average. */
 #define HEAVY_TESTS 50
 #define HEAVY_TIMES 5
-
-struct sim_failure {
-	enum outcome outcome;
-	const char *code;
-	const char *does;	/* what the GPU that acts does */
-};
 
 static const struct sim_failure failures[] = {
 	[DRILL_DEAD] = { .outcome = OUTCOME_ERROR, .code = "drill_dead",

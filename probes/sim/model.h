@@ -54,6 +54,14 @@ int model_nodes_read(struct layout *l, const json_t *list, struct err *e);
 
 /* ---- sim ----------------------------------------------------------------- */
 
+/** A failure that a drill makes. */
+struct sim_failure {
+	enum outcome outcome;
+	const char *code;      /* NULL: none */
+	const char *does;      /* what the GPU that acts does */
+	enum collective_do at; /* step of a collective */
+};
+
 /** The model cluster of --transport=sim. */
 struct sim {
 	const struct layout *layout;
@@ -63,7 +71,7 @@ struct sim {
 			 * over it */
 	bool crowded;	/* all ranks are at work, and those that share a NIC
 			 * share its bandwidth */
-	bool unchecked;	/* nobody looks at the bytes that arrive */
+	bool unchecked;	/* the bytes that arrive are not checked */
 };
 
 /**
@@ -72,7 +80,7 @@ struct sim {
  * Intra-node cells follow an NVLink-like line (latency + size / rate),
  * inter-node cells a NIC-like one; the constants stand in sim.c and are a
  * model, not a measurement.  A corrupt cell is measured too, and passes for a
- * good one where nobody looks; dead, hung and crashed ones are not.  Always
+ * good one if it is unchecked; dead, hung and crashed ones are not.  Always
  * fills @r.
  */
 void sim_cell(const struct sim *m, int src, int dst, int attempt,

@@ -69,7 +69,7 @@ bool worker_cancelled(struct worker *w);
  * the agent watches.  Deadlines are absolute, CLOCK_MONOTONIC, nanoseconds.
  *
  * The table of transports is probes/transports.h; what each can do is in
- * lib/spec/options.c, for those who do not know it.
+ * lib/spec/options.c.
  */
 #define XPORT_TICKET_MAX 2048
 
@@ -80,8 +80,8 @@ struct xport_self {
 	char node[64];
 	bool pretend;		/* the node is one of several that this
 				 * machine plays (--local=NxG) */
-	char ifname[64];	/* by which other nodes reach this one; "" where
-				 * nobody knows */
+	char ifname[64];	/* by which other nodes reach this one; "" if
+				 * it is not known */
 	char part[80];		/* HCA port to use, "" where a rank is none */
 	const struct spec *spec;	/* what the user asked for */
 	struct worker *worker;	/* the process around */

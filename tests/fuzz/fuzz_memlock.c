@@ -70,11 +70,11 @@ static void conf(const struct str *text)
 	static const struct conf_user user = {
 		.name = "ada", .uid = 1000, .groups = groups,
 	};
-	struct conf_limit l = { 0 };
+	struct conf_value soft = { .match = CONF_NONE }, hard = soft;
 
-	if (conf_parse(text, "f", &user, &l, NULL) == 0) {
-		check(l.soft.match == CONF_NONE || l.soft.value_B >= 0);
-		check(l.soft.match == CONF_NONE || l.soft.source[0] != '\0');
+	if (conf_parse(text, "f", &user, &soft, &hard, NULL) == 0) {
+		check(soft.match == CONF_NONE || soft.value_B >= 0);
+		check(soft.match == CONF_NONE || soft.source[0] != '\0');
 	}
 }
 

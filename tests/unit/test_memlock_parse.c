@@ -283,57 +283,59 @@ static const struct conf_user ada = {
 };
 static const struct conf_user root_user = { .name = "root", .uid = 0 };
 
-static struct conf_limit conf(const char *text, const struct conf_user *user)
+/* The values of the last conf(). */
+static struct conf_value soft, hard;
+
+static void conf(const char *text, const struct conf_user *user)
 {
-	struct conf_limit l = { 0 };
 	struct err e = { 0 };
 
-	if (conf_parse(str_of(text), "c", user, &l, &e) < 0) {
+	soft = hard = (struct conf_value){ .match = CONF_NONE };
+	if (conf_parse(str_of(text), "c", user, &soft, &hard, &e) < 0) {
 		fail_msg("%s", e.text);
 	}
-	return l;
 }
 
 static void limits_conf_knows_who_is_meant(void **state)
 {
-	struct conf_limit l;
-
 	(void)state;
-	l = conf("# * - memlock 1\n\n*  soft  memlock  64 # why\n"
-		 "* hard memlock unlimited\n", &ada);
-	assert_int_equal(l.soft.value_B, 64 * KIB);
-	assert_string_equal(l.soft.source, "c:3");
-	assert_true(l.hard.value_B == UNLIMITED);
-	assert_string_equal(l.soft.text, "*  soft  memlock  64 ");
+	conf("# * - memlock 1\n\n*  soft  memlock  64 # why\n"
+	     "* hard memlock unlimited\n",
+	     &ada);
+	assert_int_equal(soft.value_B, 64 * KIB);
+	assert_string_equal(soft.source, "c:3");
+	assert_true(hard.value_B == UNLIMITED);
+	assert_string_equal(soft.text, "*  soft  memlock  64 ");
 	/* closer beats later */
-	l = conf("ada - memlock 1\n@rdma - memlock 2\n* - memlock 3\n", &ada);
-	assert_int_equal(l.soft.value_B, 1 * KIB);
-	l = conf("@rdma - memlock 2\n* - memlock 3\n", &ada);
-	assert_int_equal(l.soft.value_B, 2 * KIB);
+	conf("ada - memlock 1\n@rdma - memlock 2\n* - memlock 3\n", &ada);
+	assert_int_equal(soft.value_B, 1 * KIB);
+	conf("@rdma - memlock 2\n* - memlock 3\n", &ada);
+	assert_int_equal(soft.value_B, 2 * KIB);
 	/* later beats earlier */
-	l = conf("* - memlock 3\n* soft memlock 4\n", &ada);
-	assert_int_equal(l.soft.value_B, 4 * KIB);
-	assert_int_equal(l.hard.value_B, 3 * KIB);
-	l = conf("1000:2000 - memlock 5\n", &ada);
-	assert_int_equal(l.soft.value_B, 5 * KIB);
-	l = conf("2000: - memlock 5\n@nobodies - memlock 5\n"
-		 "* - nofile 5\n", &ada);
-	assert_int_equal(l.soft.match, CONF_NONE);
+	conf("* - memlock 3\n* soft memlock 4\n", &ada);
+	assert_int_equal(soft.value_B, 4 * KIB);
+	assert_int_equal(hard.value_B, 3 * KIB);
+	conf("1000:2000 - memlock 5\n", &ada);
+	assert_int_equal(soft.value_B, 5 * KIB);
+	conf("2000: - memlock 5\n@nobodies - memlock 5\n"
+	     "* - nofile 5\n",
+	     &ada);
+	assert_int_equal(soft.match, CONF_NONE);
 	/* only its own name means root */
-	l = conf("* - memlock 5\n0:10 - memlock 5\n", &root_user);
-	assert_int_equal(l.soft.match, CONF_NONE);
-	l = conf("root - memlock -1\n", &root_user);
-	assert_true(l.soft.value_B == UNLIMITED);
+	conf("* - memlock 5\n0:10 - memlock 5\n", &root_user);
+	assert_int_equal(soft.match, CONF_NONE);
+	conf("root - memlock -1\n", &root_user);
+	assert_true(soft.value_B == UNLIMITED);
 }
 
 static void limits_conf_says_where_it_is_wrong(void **state)
 {
-	struct conf_limit l = { 0 };
 	struct err e = { 0 };
 	static const char bad[] = "\n* soft memlock plenty\n";
 
 	(void)state;
-	assert_int_equal(conf_parse(str_of(bad), "c", &ada, &l, &e), -1);
+	assert_int_equal(conf_parse(str_of(bad), "c", &ada, &soft, &hard, &e),
+			 -1);
 	assert_says(&e, "line 2");
 	/* nobody asks what others have */
 	conf("eve soft memlock plenty\n", &ada);

@@ -27,26 +27,26 @@ static int attempt(int64_t size_B, void *arg)
 	return size_B > breaks_above ? ENOMEM : 0;
 }
 
-static struct bisect_result search(int64_t limit, int64_t first,
-				   int64_t ceiling)
+static struct trial search(int64_t limit, int64_t first, int64_t ceiling)
 {
-	const struct trial b = {
-		.unit_B = PAGE, .first_B = first, .ceiling_B = ceiling,
+	struct trial b = {
+		.unit_B = PAGE,
+		.first_B = first,
+		.ceiling_B = ceiling,
 		.attempt = attempt,
 	};
-	struct bisect_result r;
 
 	breaks_above = limit;
 	attempts = 0;
-	bisect_run(&b, &r);
-	return r;
+	trial_bisect(&b);
+	return b;
 }
 
 /** For every page of a small range, and the limits that clusters have. */
 static void the_break_is_found_to_the_page(void **state)
 {
 	static const int64_t limits[] = { 16 << 10, 64 << 10, 8 << 20 };
-	struct bisect_result r;
+	struct trial r;
 
 	(void)state;
 	for (int64_t limit = 0; limit < 64 * PAGE; limit += PAGE) {
@@ -65,7 +65,7 @@ static void the_break_is_found_to_the_page(void **state)
 
 static void nothing_breaks(void **state)
 {
-	struct bisect_result r;
+	struct trial r;
 
 	(void)state;
 	r = search(INT64_MAX, PAGE, 6 * PAGE);

@@ -99,23 +99,22 @@ static void the_version_is_in_a_name(void **state)
 }
 
 /** What a look finds where python3 is @script. */
-static int look(const char *script, struct nccl_torch *t, struct err *e)
+static int look(const char *script, struct nccl_torch_look *l, struct err *e)
 {
-	struct nccl_torch_look l;
 	char path[PATH_MAX];
 
 	tree_file(root, "/bin/python3", script);
 	snprintf(path, sizeof(path), "%s/bin/python3", root);
 	chmod(path, 0700);
 	*e = (struct err){ 0 };
-	assert_int_equal(nccl_torch_begin(&l, e), 0);
-	return nccl_torch_end(&l, clock_now_ns() + 20 * NS_PER_S, t, e);
+	assert_int_equal(nccl_torch_begin(l, e), 0);
+	return nccl_torch_end(l, clock_now_ns() + 20 * NS_PER_S, e);
 }
 
 static void python_is_asked_once(void **state)
 {
 	char script[PATH_MAX];
-	struct nccl_torch t;
+	struct nccl_torch_look t;
 	struct err e;
 
 	(void)state;
@@ -138,7 +137,6 @@ static void python_is_asked_once(void **state)
 static void a_real_python_without_torch(void **state)
 {
 	struct nccl_torch_look l;
-	struct nccl_torch t;
 	char path[PATH_MAX];
 	struct err e = { 0 };
 
@@ -151,7 +149,7 @@ static void a_real_python_without_torch(void **state)
 		skip();
 	}
 	setenv("PYTHONPATH", "", 1);
-	if (nccl_torch_end(&l, clock_now_ns() + 60 * NS_PER_S, &t, &e) < 0) {
+	if (nccl_torch_end(&l, clock_now_ns() + 60 * NS_PER_S, &e) < 0) {
 		assert_string_equal(e.text, "python3: it has no torch");
 	}
 	assert_int_equal(chdir("/"), 0);
@@ -163,7 +161,6 @@ static void a_real_python_with_a_torch(void **state)
 {
 	char path[64], lib[128], self[PATH_MAX];
 	struct nccl_torch_look l;
-	struct nccl_torch t;
 	struct err e = { 0 };
 
 	(void)state;
@@ -177,8 +174,8 @@ static void a_real_python_with_a_torch(void **state)
 	if (nccl_torch_begin(&l, &e) < 0) {
 		skip();
 	}
-	assert_int_equal(nccl_torch_end(&l, clock_now_ns() + 60 * NS_PER_S, &t,
-					&e), -1);
+	assert_int_equal(nccl_torch_end(&l, clock_now_ns() + 60 * NS_PER_S, &e),
+			 -1);
 	assert_string_equal(e.text,
 			    "python3: its torch has NCCL built in, or none");
 	unsetenv("PYTHONPATH");
