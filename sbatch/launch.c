@@ -123,7 +123,7 @@ static void become(void *arg)
 	const struct become *b = arg;
 	char in[64] = "/dev/null";
 
-	/* opened anew, so that each child reads from the start */
+	/* opened again, so that each child reads from the start */
 	if (b->in_fd >= 0) {
 		snprintf(in, sizeof(in), "/proc/self/fd/%d", b->in_fd);
 	}

@@ -7,7 +7,8 @@
 #include "sbatch/launcher.h"
 
 /**
- * Agents that somebody else starts: mpirun, torchrun, a pod, a person.  The
+ * Agents that gpucheck does not start: mpirun, torchrun, a pod or a user does.
+ * The
  * front makes the run directory, says what to start, and waits.
  */
 struct launch {

@@ -22,7 +22,8 @@ struct launch {
 		struct launch_child child;
 		bool told;	/* that it has ended */
 	} *agents;
-	int news;		/* the coordinator's stdin: who will not come */
+	int news;		/* the coordinator's stdin: agents that will not
+				 * connect */
 	bool in_vain;		/* without a coordinator, so all were ended */
 };
 

@@ -484,7 +484,7 @@ static int ask(struct launch *l, struct err *e)
 			}
 		}
 	} else if (strstr(why.text, "Invalid job id")) {
-		/* it is over; how it ended, nobody knows */
+		/* it is over; how it ended is not known */
 		launch_say(&l->state, LAUNCH_ENDED, -1, "job %s has ended, "
 			   "and Slurm no longer knows it", l->job);
 	} else {

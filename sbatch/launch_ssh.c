@@ -46,7 +46,8 @@ struct launch {
 		bool told;	/* that it has ended, and why */
 	} *agents;
 	int material;		/* what each gets on stdin */
-	int news;		/* the coordinator's stdin: who will not come */
+	int news;		/* the coordinator's stdin: agents that will not
+				 * connect */
 	char dir[PATH_MAX];
 	int64_t over_ns;	/* when the coordinator was seen to have ended,
 				 * 0 = not yet */
@@ -331,7 +332,7 @@ static int ssh_start(struct launch *l, const struct launch_request *r,
 	return rc;
 }
 
-/* ---- who will not come --------------------------------------------------- */
+/* ---- agents that have ended ---------------------------------------------- */
 
 /** Messages of OpenSSH when it cannot start a command; the last row matches
  *  any. */

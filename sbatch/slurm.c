@@ -467,7 +467,7 @@ int slurm_parse_version(const char *text)
 }
 
 /** The value of "KEY=" right at *@at, which moves to the blank behind it;
- *  false when another key stands there. */
+ *  false if there is another key. */
 static bool take_value(const char **at, const char *key, const char **value,
 		       size_t *len)
 {
@@ -516,7 +516,7 @@ int slurm_parse_allocation(const char *text, const char *job,
 			continue;
 		}
 		/* "Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:8(IDX:0-7)", or
-		 * words of somebody's comment */
+		 * words of a user's comment */
 		next = at;
 		if (!take_value(&next, "Nodes=", &nodes, &nodes_len) ||
 		    !take_value(&next, "CPU_IDs=", &skip, &len) ||

@@ -348,7 +348,7 @@ static int note(struct lost *l, const char *dir, const char *said,
 	struct rundir_table t;
 	int rc = rundir_table_open(&t, dir, &schema_events, e);
 
-	/* a node stands there once for each partition that it is in */
+	/* a node is listed once for each partition that it is in */
 	while (rc == 0 && slurm_parse_node(&said, &node)) {
 		struct lost_node of;
 		struct event_row r;
@@ -424,7 +424,7 @@ bool slurm_blame_parse(const char *text, bool prolog, struct err *e,
 	size_t i = 0;
 
 	while (slurm_parse_node(&text, &node)) {
-		/* a node stands there once for each partition that it is in */
+		/* a node is listed once for each partition that it is in */
 		if (!slurm_state_is_out(node.state) || names->len > NAMES_MAX ||
 		    (prolog && !strstr(node.why, causes[0].why)) ||
 		    hostlist_has(str_text(names), node.name)) {
@@ -495,7 +495,7 @@ bool slurm_blame_lost(const char *nodes, struct launch_state *st)
 	slurm_ask_nodes(nodes, &out, NULL);
 	at = str_text(&out);
 	while (names.len < NAMES_MAX && slurm_parse_node(&at, &node)) {
-		/* a node stands there once for each partition that it is in */
+		/* a node is listed once for each partition that it is in */
 		if (str_starts(node.state, "down") &&
 		    !hostlist_has(str_text(&names), node.name)) {
 			add(st, "; %s is %s%s%s", node.name, node.state,

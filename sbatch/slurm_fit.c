@@ -16,7 +16,7 @@
 struct partition {
 	char name[64];
 	int64_t nodes, with_features;
-	int64_t with_gpus[MAX_GPUS + 1];	/* of those: with so many */
+	int64_t with_gpus[MAX_GPUS + 1];	/* of those, by their GPUs */
 };
 
 /** Return true if a node with the features @has (commas) has all of @wanted;

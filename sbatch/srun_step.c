@@ -293,7 +293,7 @@ static void compose_env(struct srun_step *s, const struct allocation *p,
 			args_addf(&s->env, "%.*s", (int)strcspn(v, "="), v);
 		}
 	}
-	/* whatever else this environment says of who its processes are */
+	/* whatever other variables say about the ranks of its processes */
 	args_addf(&s->env, "GPUCHECK_BOOT=%s",
 		  s->pmi2 ? "pmi2" : "rendezvous");
 	for (size_t i = 0; i < p->n; i++) {

@@ -82,7 +82,7 @@ static void add_offer(const struct tier *o, struct str *out)
 		str_addf(out, " not of more than %d ranks\n", PAIRS_ALL_MOST);
 		return;
 	}
-	/* few users expect a day or more: it stands out in capitals */
+	/* few users expect a day or more: capitals draw attention to it */
 	if (isnan(o->time_s)) {
 		snprintf(text, sizeof(text), "-");
 	} else if (o->time_s >= DAY_S) {

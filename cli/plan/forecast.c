@@ -351,7 +351,7 @@ void forecast_say(const struct spec *s, const char *probe,
 	forecast_make(s, probe_find(probe), launcher, FORECAST_RANKS, &f);
 	if (isnan(f.time_s)) {
 		talk("%s", why);
-		/* all pairs of so many ranks are not even counted */
+		/* the pairs of more than FORECAST_RANKS are not counted */
 		if (strcmp(f.spec.pairs, "all") == 0 && !f.spec.sample &&
 		    f.ranks > FORECAST_RANKS &&
 		    !spec_transport_is(f.spec.transport, XPORT_MODEL)) {

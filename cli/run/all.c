@@ -292,7 +292,7 @@ static void learn_all(struct all_run *l, const struct layer *layer,
 	}
 }
 
-/** A layer that is measured anew has an empty place; what it had, if anything,
+/** A layer that is measured again has an empty place; what it had, if anything,
  *  is in @aside then.  Unless @aside is new, it is given back. */
 static void move_aside(const char *dir, const char *name, char aside[NAME_MAX])
 {
