@@ -236,7 +236,7 @@ static void add_top(const struct run *run, const char *status, struct str *out)
 		 "content=\"width=device-width\"><title>gpucheck: %s</title>"
 		 "<style>", status);
 	str_add(out, page_css);
-	str_add(out, "</style></head><body>\n");
+	str_add(out, "</style></head><body><main>\n");
 	str_add(out, "<h1>gpucheck ");
 	html_text(out, run->probe);
 	str_addf(out, " <span class=\"badge %s\">%s</span></h1>\n", status,
@@ -283,7 +283,7 @@ static void add_findings(const struct run *run, const struct verdict *v,
 	}
 	next_words(run, v, &next);
 	if (next.len > 0) {
-		html_element(out, "pre", str_text(&next));
+		html_element(out, "pre class=\"next\"", str_text(&next));
 	}
 	str_release(&next);
 }
@@ -377,7 +377,7 @@ static void add_end(const struct run *run, struct str *out)
 	html_element(out, "pre", text ? text : "");
 	str_add(out, "</details>\n<script>");
 	str_add(out, page_js);
-	str_add(out, "</script></body></html>\n");
+	str_add(out, "</script></main></body></html>\n");
 	out->failed |= !text;
 	free(text);
 }

@@ -22,6 +22,7 @@ class Browser:
             ['bash', '-c', 'exec "$@" 3<&50 4>&51 50<&- 51>&-', 'bash', program,
              '--headless', '--no-sandbox', '--disable-gpu',
              '--disable-dev-shm-usage', '--remote-debugging-pipe',
+             '--host-resolver-rules=MAP page.test 127.0.0.1',
              f'--window-size={size[0]},{size[1]}', '--hide-scrollbars',
              f'--user-data-dir={self.folder.name}'],
             pass_fds=(low, high), stderr=subprocess.DEVNULL,
@@ -79,7 +80,9 @@ class Browser:
 
     def open(self, path, script=True):
         self.call('Emulation.setScriptExecutionDisabled', value=not script)
-        self.call('Page.navigate', url='file://' + os.path.abspath(path))
+        self.call('Page.navigate', url='file://' + os.path.abspath(
+            path.split('#')[0]) + ('#' + path.split('#')[1] if '#' in path
+                                   else ''))
         if script:
             self.wait('document.readyState === "complete" && '
                       '!!document.body.dataset.ready')

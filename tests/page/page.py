@@ -5,10 +5,12 @@
 # usage: GPUCHECK=PROGRAM tests/page/page.py [FOLDER]
 # FOLDER gets screenshots, to be looked at.
 import csv
+import http.server
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 
 from browser import Browser
 
@@ -56,11 +58,165 @@ def rows(b):
 
 
 def cell(b, row, column, ranks):
-    """Where the cell is on the screen."""
+    """The middle of a cell on the screen; the map has as much margin on the
+    left as above it."""
     b.js('document.querySelector("#cells").scrollIntoView()')
-    x, y, w = b.js('(() => { const r = document.querySelector("#cells")'
-                   '.getBoundingClientRect(); return [r.x, r.y, r.width] })()')
-    return (x + (column + .5) * w / ranks, y + (row + .5) * w / ranks)
+    x, y, w, margin = b.js(
+        '(() => { const c = document.querySelector("#cells"), '
+        'r = c.getBoundingClientRect(), g = c.getContext("2d"); '
+        'return [r.x, r.y, r.width, +c.dataset.margin] })()')
+    inner = w - margin
+    return (x + margin + (column + .5) * inner / ranks,
+            y + margin + (row + .5) * inner / ranks)
+
+
+def key(b, name, **more):
+    codes = {'Tab': 9, 'Enter': 13, 'Escape': 27, 'PageDown': 34,
+             'ArrowDown': 40, 'ArrowRight': 39, ' ': 32}
+    for kind in ('rawKeyDown', 'char' if name == 'Enter' else None, 'keyUp'):
+        if kind:
+            b.call('Input.dispatchKeyEvent', type=kind, key=name, code=name,
+                   windowsVirtualKeyCode=codes.get(name, 0),
+                   text='\r' if kind == 'char' else '', **more)
+
+
+def tip(b):
+    return b.js('document.querySelector("#tip").textContent')
+
+
+def keyboard(b):
+    """Everything without a mouse, and no place that keeps the focus."""
+    b.open('run/report.html')
+    seen = []
+    for _ in range(400):
+        key(b, 'Tab')
+        seen.append(b.js('(() => { const a = document.activeElement; return '
+                         'a === document.body ? "" : a.id || a.ariaLabel || '
+                         'a.textContent })()'))
+        if not seen[-1]:
+            break
+    ok('' in seen and 'cells' in seen and 'show on the map' in seen and
+       'search' in seen, 'Tab reaches everything and leaves the page',
+       len(seen), seen[-5:])
+    b.js('document.querySelector(".finding .show").focus()')
+    key(b, 'Enter')
+    ok(b.js('document.querySelector(".finding").className').endswith(' on'),
+       'Enter on a finding shows its part')
+    ok(b.js('location.hash') == '#finding-1', 'its link is in the address')
+    key(b, 'Enter')
+    b.js('document.querySelector("#cells").focus()')
+    for name in ('ArrowDown', 'ArrowDown', 'ArrowDown', 'ArrowRight',
+                 'Enter'):
+        key(b, name)
+    said = tip(b)
+    ok(said.startswith('n0:2 \u2192 n0:1: pass'),
+       'arrows move over the map and say which test', said)
+    key(b, 'Escape')
+    b.js('window.scrollTo(0, 0)')
+    b.js('document.querySelector(".finding .show").focus()')
+    before = b.js('scrollY')
+    key(b, 'PageDown')
+    b.wait(f'scrollY > {before}')
+    ok(True, 'keys of the browser work on a finding')
+
+
+def links(b):
+    b.open('run/report.html#pair=n0:0-n1:2')
+    ok(tip(b).startswith('n0:0 \u2192 n1:2'), 'a link to a pair pins it',
+       tip(b))
+    b.open('run/report.html#finding-2')
+    ok(b.js('document.querySelectorAll(".finding")[1].className')
+       .endswith(' on'), 'a link to a finding shows it')
+
+
+def touch(b):
+    b.call('Emulation.setDeviceMetricsOverride', width=390, height=800,
+           deviceScaleFactor=2, mobile=True)
+    b.call('Emulation.setTouchEmulationEnabled', enabled=True)
+    b.open('run/report.html')
+    ok(b.js('document.documentElement.scrollWidth <= innerWidth'),
+       'a phone need not scroll sideways',
+       b.js('document.documentElement.scrollWidth'))
+    x, y = cell(b, 0, 10, 16)
+    b.call('Input.dispatchTouchEvent', type='touchStart',
+           touchPoints=[{'x': x, 'y': y}])
+    b.call('Input.dispatchTouchEvent', type='touchEnd', touchPoints=[])
+    ok(tip(b).startswith('n0:0 \u2192 n1:2: fail'), 'a tap shows the test',
+       tip(b))
+    ok(b.js('document.querySelector("#cells").style.touchAction') ==
+       'pan-x pan-y', 'a finger on the map scrolls the page')
+    shot(b, 'phone', True)
+    b.call('Emulation.setTouchEmulationEnabled', enabled=False)
+    b.call('Emulation.clearDeviceMetricsOverride')
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *a):
+        pass
+
+
+def copying(b):
+    """Over http, by a name that is not the loopback's, there is no clipboard
+    of the browser: what was copied is what is pasted."""
+    server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Quiet)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    place = f'http://page.test:{server.server_port}/run/report.html'
+    b.call('Page.navigate', url=place)
+    b.wait('document.readyState === "complete" && '
+           '!!document.body.dataset.ready')
+    ok(not b.js('isSecureContext') and not b.js('!!navigator.clipboard'),
+       'no clipboard over http')
+    b.js('document.querySelector(".finding pre button").scrollIntoView()')
+    b.click(*middle(b, 'document.querySelector(".finding pre button")'))
+    b.wait('document.querySelector(".finding pre button").textContent !== '
+           '"copy"')
+    said = b.js('document.querySelector(".finding pre button").textContent')
+    b.js('which.outerHTML; search.focus(); search.value = ""')
+    key(b, 'v', modifiers=2, commands=['paste'])
+    pasted = b.js('search.value')
+    ok(said == 'copied' and pasted.startswith(('ssh ', 'gpucheck ')),
+       'a command is copied over http, alone', said, pasted)
+    b.js('document.execCommand = () => false; '
+         'document.querySelector(".finding pre button").scrollIntoView()')
+    b.click(*middle(b, 'document.querySelector(".finding pre button")'))
+    b.wait('document.querySelector(".finding pre button").textContent'
+           '.startsWith("not copied")')
+    ok(True, 'what could not be copied is not said to be')
+    server.shutdown()
+    b.seen.clear()
+
+
+def steady(b):
+    """What changes the window's size changes no zoom."""
+    b.open('run/report.html#pair=n0:0-n1:2')
+    image = 'document.querySelector("#cells").toDataURL()'
+    before = b.js(image)
+    b.js('window.dispatchEvent(new Event("resize"))')
+    ok(b.js(image) == before, 'a resize event keeps the zoom')
+    b.mouse('mouseWheel', *cell(b, 3, 4, 16), deltaX=0, deltaY=200)
+    b.wait('scrollY > 0')
+    ok(True, 'the wheel scrolls the page over the map')
+
+
+def accessible(b):
+    """axe-core, if npm has it on this machine."""
+    axe = os.environ.get('AXE') or subprocess.run(
+        ['npm', 'root', '-g'], capture_output=True, text=True
+    ).stdout.strip() + '/axe-core/axe.min.js'
+    if not os.path.exists(axe):
+        print('#| axe-core is not here: AXE=FILE')
+        return
+    with open(axe) as f:
+        source = f.read()
+    for page in ('run', 'allreduce', 'ping', 'all', 'gpu', 'memlock', 'info'):
+        if not os.path.exists(f'{page}/report.html'):
+            continue
+        b.open(f'{page}/report.html')
+        b.js(source + ';0')
+        wrong = b.js('axe.run().then(r => r.violations.map(v => v.impact + '
+                     '" " + v.id + " " + v.nodes.length + " " + '
+                     'v.nodes[0].html.slice(0, 160)))')
+        ok(not wrong, f'{page}: axe finds nothing', *wrong)
 
 
 def drill(b):
@@ -73,30 +229,31 @@ def drill(b):
     ok(not b.js('[...document.querySelectorAll(".still")]'
                 '.some(e => e.offsetHeight)'), 'the still map gives way')
 
-    key = b.js('document.querySelector("#tints").textContent')
-    ok(key.strip() == '\u25a0 fail', 'what is not good has its colour said',
-       key)
+    legend = b.js('document.querySelector("#tints").textContent')
+    for word in ('median', 'slow, 20 %', 'slow, 95 %', 'fail (30)', 'empty'):
+        ok(word in legend, f'the legend has "{word}"', legend)
 
     b.mouse('mouseMoved', *cell(b, 0, 10, 16))
-    tip = b.js('document.querySelector("#tip").textContent')
-    ok(tip.startswith('n0:0 \u2192 n1:2: fail') and 'drill_dead' in tip and
-       'does not respond' in tip, 'hover: both ends, outcome, code', tip)
+    said = tip(b)
+    ok(said.startswith('n0:0 \u2192 n1:2: fail') and 'drill_dead' in said and
+       'does not respond' in said, 'hover: both ends, outcome, code', said)
     b.mouse('mouseMoved', *cell(b, 3, 4, 16))
-    tip = b.js('document.querySelector("#tip").textContent')
-    ok('GB/s' in tip and ' us' in tip and 'expected' in tip,
-       'hover: figures and what is expected', tip)
+    said = tip(b)
+    ok('GB/s' in said and ' us' in said and 'expected' in said,
+       'hover: figures and what is expected', said)
 
     image = 'document.querySelector("#cells").toDataURL()'
     before = b.js(image)
     x, y = cell(b, 3, 4, 16)
-    b.mouse('mouseWheel', x, y, deltaX=0, deltaY=-600)
+    b.mouse('mouseWheel', x, y, deltaX=0, deltaY=-600, modifiers=2)
     b.wait(f'{image}.length && {image} !== {before!r}')
     b.mouse('mouseMoved', x, y)
-    ok(b.js('document.querySelector("#tip").textContent') == tip,
-       'zoom: the cell stays under the pointer')
+    ok(tip(b) == said, 'zoom: the cell stays under the pointer')
     shot(b, 'zoom')
+    b.mouse('mouseMoved', 1, 1)
     b.js('[...document.querySelectorAll("#map button")].at(-1).click()')
-    ok(b.js(image) == before, 'and back')
+    ok(b.js('document.querySelector("#tip").textContent') == '',
+       'and back')
 
     ok(all(r[2] != 'pass' for r in rows(b)), 'table: first what is not good')
     b.js('which.value = "all"; which.onchange()')
@@ -104,7 +261,7 @@ def drill(b):
        '240 tests', 'table: all of it')
     ok(len(rows(b)) < 60, 'table: rows that nobody sees are not there')
     for _ in range(2):
-        b.js('document.querySelectorAll(".rows .head span")[3].click()')
+        b.js('document.querySelectorAll(".rows .head button")[3].click()')
     speeds = [float(r[3]) for r in rows(b)]
     ok(speeds == sorted(speeds, reverse=True) and speeds[0] > 300,
        'table: sorted by bandwidth', speeds[:5])
@@ -115,7 +272,8 @@ def drill(b):
 
     b.js('window.scrollTo(0, 0)')
     b.js('document.querySelector(".finding").scrollIntoView()')
-    b.click(*middle(b, 'document.querySelector(".finding p")'))
+    before = b.js(image)
+    b.click(*middle(b, 'document.querySelector(".finding .show")'))
     ok(b.js('document.querySelector(".finding").className').endswith(' on') and
        b.js('document.querySelector("#tests .bar span").textContent') ==
        '30 tests' and b.js(image) != before, 'a finding shows its part')
@@ -126,14 +284,6 @@ def drill(b):
     ok(b.js('document.querySelectorAll("pre button").length > 2'),
        'commands have a button')
 
-    b.call('Emulation.setDeviceMetricsOverride', width=390, height=800,
-           deviceScaleFactor=2, mobile=True)
-    b.open('run/report.html')
-    ok(b.js('document.documentElement.scrollWidth <= innerWidth'),
-       'a phone need not scroll sideways',
-       b.js('document.documentElement.scrollWidth'))
-    shot(b, 'phone')
-    b.call('Emulation.clearDeviceMetricsOverride')
     b.call('Emulation.setEmulatedMedia', features=[
         {'name': 'prefers-color-scheme', 'value': 'dark'}])
     b.open('run/report.html')
@@ -221,8 +371,15 @@ with tempfile.TemporaryDirectory() as folder:
     browser = Browser()
     try:
         drill(browser)
+        keyboard(browser)
+        links(browser)
+        touch(browser)
+        steady(browser)
+        copying(browser)
+        accessible(browser)
         hostile(browser)
         others(browser)
+        accessible(browser)
         if not os.environ.get('SMALL'):
             large(browser)
     finally:
