@@ -580,15 +580,18 @@ static void look_after(struct wire *w, int64_t now_ns, int64_t silent_ns,
 	struct pollfd p = { .events = POLLOUT };
 	char why[120];
 
-	if (w->ask_until_ns == 0 &&
-	    uv_tcp_getpeername((uv_tcp_t *)w->stream, (struct sockaddr *)&to,
-			       &size) == 0) {
-		if (w->door != 0) {
-			net_set_port(&to, w->door);
-		}
+	if (w->ask_until_ns == 0) {
 		w->ask_until_ns = now_ns + ASK_NS;
-		w->ask_fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK |
-				   SOCK_CLOEXEC, 0);
+		w->ask_fd = -1;
+		if (uv_tcp_getpeername((uv_tcp_t *)w->stream,
+				       (struct sockaddr *)&to, &size) == 0) {
+			if (w->door != 0) {
+				net_set_port(&to, w->door);
+			}
+			w->ask_fd = socket(to.ss_family,
+					   SOCK_STREAM | SOCK_NONBLOCK |
+						   SOCK_CLOEXEC, 0);
+		}
 		w->answer = w->ask_fd < 0 ? ASK_NOTHING :
 			connect(w->ask_fd, (struct sockaddr *)&to,
 				(socklen_t)size) == 0 ? ASK_TAKEN :
