@@ -117,8 +117,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		}
 	}
-	if (slurm_blame_parse(text, &e) != (e.text[0] && e.hint[0])) {
-		abort();
+	for (int prolog = 0; prolog < 2; prolog++) {
+		struct str names = STR_INIT;
+		bool found = slurm_blame_parse(text, prolog, &e, &names);
+
+		if (found != (e.text[0] && e.hint[0] && names.len > 0)) {
+			abort();
+		}
+		str_release(&names);
+		e = (struct err){ .code = 0 };
 	}
 	slurm_parse_step(text, "gpucheck-p2p-1", step, sizeof(step));
 	split = strchr(text, '\n');
