@@ -16,6 +16,10 @@
 /* ---- job script ---------------------------------------------------------- */
 
 #define DEFAULT_NODES 2
+/** --time of a job with --deadline and without --max-time.  Slurm ends a job
+ *  whose limit would pass its deadline, and gives one without a limit one of a
+ *  minute (seen with Slurm 22.05). */
+#define DEADLINE_MINUTES 60
 
 /* The template is a file of its own, so that it can be read and tried. */
 __asm__(".section .rodata\n"
@@ -128,9 +132,11 @@ int job_script_write(const struct launch_request *r, struct str *out,
 {
 	const struct spec *s = r->spec;
 	struct str output = STR_INIT, self = STR_INIT, dir = STR_INIT;
-	struct str srun_args = STR_INIT, after = STR_INIT;
+	struct str srun_args = STR_INIT;
 	struct args words = { 0 };
-	char name[64], nodes[24], gpus[24], minutes[24];
+	const int64_t limit = s->max_time_ns ? job_minutes(s) :
+			      s->deadline_ns ? DEADLINE_MINUTES : 0;
+	char name[64], nodes[24], gpus[24], minutes[24], deadline[32] = "";
 	int64_t n_gpus = r->gpus;
 
 	if (!fits_script(r->dir) || !fits_script(r->self)) {
@@ -141,18 +147,18 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	if (!n_gpus && slurm_fit_ask(r, job_script_nodes(s), &n_gpus, e) < 0) {
 		return -1;
 	}
-	snprintf(name, sizeof(name), "%s%s", r->lane ? "" : "gpucheck-",
-		 r->lane ? r->lane : r->probe);
+	snprintf(name, sizeof(name), "%s%s", r->job_name ? "" : "gpucheck-",
+		 r->job_name ? r->job_name : r->probe);
 	number(nodes, sizeof(nodes), job_script_nodes(s));
 	number(gpus, sizeof(gpus), n_gpus);
-	number(minutes, sizeof(minutes),
-	       s->max_time_ns ? job_minutes(s) : 0);
+	number(minutes, sizeof(minutes), limit);
+	if (s->deadline_ns > 0) {
+		snprintf(deadline, sizeof(deadline), "now+%" PRId64,
+			 s->deadline_ns / NS_PER_S + 60 * limit);
+	}
 	quote_output(r->dir, &output);
 	str_add_quoted(&self, r->self);
 	str_add_quoted(&dir, r->dir);
-	if (r->after) {
-		str_add_quoted(&after, r->after);
-	}
 	args_add_srun(&words, s);
 	args_line(&words, &srun_args);
 	fill((const struct variable[]){
@@ -166,15 +172,15 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "@INNER@", .value = r->inner ? r->inner : "",
 		  .last = true },
 		{ .name = "@SRUN_ARGS@", .value = str_text(&srun_args) },
-		{ .name = "@LANE@", .value = r->lane ? "singleton" : "" },
-		{ .name = "@AFTER@", .value = str_text(&after) },
+		{ .name = "@SINGLETON@",
+		  .value = r->singleton ? "singleton" : "" },
+		{ .name = "@DEADLINE@", .value = deadline },
 		{ 0 }
 	}, out);
 	out->failed |= output.failed || self.failed || dir.failed ||
-		       srun_args.failed || words.failed || after.failed;
+		       srun_args.failed || words.failed;
 	args_release(&words);
 	str_release(&srun_args);
-	str_release(&after);
 	str_release(&output);
 	str_release(&self);
 	str_release(&dir);

@@ -104,11 +104,8 @@ struct launch_request {
 				 * of agents, and which starts these; or NULL */
 	const char *nodelist;	/* exactly these nodes, as a list for Slurm;
 				 * NULL: any */
-	/** The lane of a batch job that is one of many of a run; NULL, 0: it is
-	 *  not. */
-	const char *lane;	/* its name; jobs of a lane run one at a time */
-	const char *after;	/* the run's directory: when the job has run, it
-				 * tends the others */
+	const char *job_name;	/* NULL: gpucheck-<probe> */
+	bool singleton;		/* one job of that name runs at a time */
 	int64_t gpus;		/* of each node, if they are known; -1: none */
 };
 

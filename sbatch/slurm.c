@@ -17,7 +17,7 @@
 /* ---- slurm ask ----------------------------------------------------------- */
 
 #define ASK_NS	(10 * NS_PER_S)
-#define ASK_MAX (1024 * 1024)
+#define ASK_MAX (4 * 1024 * 1024)	/* 10,000 jobs with long paths */
 
 /** The lines of @text in one, the last of them where there is no room for all:
  *  what is in front of the last, of a site's plugin, tells more. */

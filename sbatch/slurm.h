@@ -255,11 +255,6 @@ int slurm_fit_parse(const struct slurm_fit *f, const char *text, int64_t *gpus,
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e);
 
-/** Add to @a, in long form, the options of @extra that choose the account and
- *  the nodes of a job, such as --account and --partition, for a job that needs
- *  no other option. */
-void slurm_fit_whose(char *const extra[], struct args *a);
-
 /** Return the value of --@name, which may be abbreviated, or -@letter among
  *  @extra, as getopt parses it; "" if it is the last word and has none, NULL if
  *  it is absent. */

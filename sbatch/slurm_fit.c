@@ -194,27 +194,6 @@ const char *slurm_fit_option(char *const extra[], const char *name,
 	return found;
 }
 
-void slurm_fit_whose(char *const extra[], struct args *a)
-{
-	static const struct {
-		const char *name;
-		char letter;
-	} whose[] = {
-		{ "account", 'A' }, { "partition", 'p' }, { "qos", 'q' },
-		{ "reservation", '\0' }, { "clusters", 'M' },
-		{ "wckey", '\0' },
-	};
-
-	for (size_t i = 0; i < sizeof(whose) / sizeof(*whose); i++) {
-		const char *value = slurm_fit_option(extra, whose[i].name,
-						     whose[i].letter);
-
-		if (value && value[0]) {
-			args_addf(a, "--%s=%s", whose[i].name, value);
-		}
-	}
-}
-
 const char *slurm_fit_asked(char *const extra[], const char *name, char letter,
 			    const char *variable)
 {

@@ -23,6 +23,9 @@
 
 /** The command that lists the queue, and the names of the jobs. */
 #define SLURM_QUEUE_SQUEUE "squeue --all --noheader --format=%i|%T|%r|%o --name"
+/** The same with jobs that have ended, as long as Slurm knows them. */
+#define SLURM_QUEUE_ALL \
+	"squeue --all --noheader --states=all --format=%i|%T|%r|%o --name"
 
 /** A line of it. */
 struct slurm_queued {
@@ -63,6 +66,9 @@ static inline bool slurm_lane_is_down(const char *state)
 {
 	return slurm_state_is_out(state) || strchr(state, '*') != NULL;
 }
+
+/** A node that Slurm gives no work: code of the finding, state and event. */
+#define SLURM_OUT_OF_USE "slurm_out_of_use"
 
 struct slurm_lane_nodes {
 	struct slurm_node *list;

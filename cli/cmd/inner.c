@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/front/talk.h"
-#include "cli/run/jobs.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
@@ -97,19 +96,6 @@ static int run_conductor(struct session *s)
 	struct err e = { 0 };
 
 	return ended(conduct_main(s->args[0], s->commands, &e), &e);
-}
-
-/** Run one of the many jobs of a run, or their keeper. */
-static int run_tend(struct session *s)
-{
-	struct err e = { 0 };
-	int64_t blind = s->n_args > 1 ? 0 : -1;
-
-	if (s->n_args > 2 &&
-	    units_parse_int(s->args[2], 0, 1000, &blind, &e) < 0) {
-		return ended(CODE_USAGE, &e);
-	}
-	return ended(jobs_tend_main(s->args[0], (int)blind, &e), &e);
 }
 
 /** In a batch job: call the nodes, so that the step leaves out those that
@@ -262,18 +248,6 @@ const struct command cmd_muster = {
 	.takes = SPEC_CMD_INNER,
 	.max_args = 1,
 	.run = run_muster,
-};
-
-const struct command cmd_tend = {
-	.name = "tend",
-	.summary = "The process that sees to the other jobs of a run.",
-	.usage = "DIR [keeper [N]]",
-	.hidden = true,
-	.takes = SPEC_CMD_INNER,
-	.min_args = 1,
-	.max_args = 3,
-	.needs = "a run directory",
-	.run = run_tend,
 };
 
 const struct command cmd_worker = {

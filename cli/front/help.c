@@ -40,7 +40,7 @@ const struct command *command_find(const struct command *const *all,
 const struct spec_option *option_find(unsigned takes, const char *name)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (strcmp(o->name, name) == 0 && (o->commands & takes)) {
+		if (spec_is_called(o, name) && (o->commands & takes)) {
 			return o;
 		}
 	}

@@ -71,7 +71,7 @@ struct command {
 	X(history) X(watch) X(turn) \
 	X(import) X(explain) X(version) X(help) X(agent) X(coordinator) \
 	X(judge) X(worker) X(conductor) X(muster) \
-	X(step) X(tend)
+	X(step)
 #define COMMAND_DECLARE(name) extern const struct command cmd_##name;
 COMMANDS(COMMAND_DECLARE)
 

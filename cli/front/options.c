@@ -44,6 +44,12 @@ int option_word(unsigned takes, const char *word,
 	*found = NULL;
 	for (const struct spec_option *o = NULL;
 	     len > 0 && (o = next_option(takes, o));) {
+		if (o->was && strlen(o->was) == len &&
+		    strncmp(o->was, name, len) == 0) {
+			*found = o;
+			n = 1;
+			break;
+		}
 		if (strncmp(o->name, name, len) != 0) {
 			continue;
 		}
@@ -267,14 +273,23 @@ bool mistyped_value(unsigned takes, char *const argv[], struct err *e)
 
 #define MAX_OPTIONS 100
 
-const char *options_env_name(const struct spec_option *o, char *buf,
-			     size_t size)
+static const char *env_name(const char *option, char *buf, size_t size)
 {
-	snprintf(buf, size, "GPUCHECK_%s", o->name);
+	snprintf(buf, size, "GPUCHECK_%s", option);
 	for (char *c = buf; *c; c++) {
 		*c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
 	}
 	return buf;
+}
+
+const char *options_env_name(const struct spec_option *o, char *buf,
+			     size_t size)
+{
+	const char *old = o->was ? env_name(o->was, buf, size) : NULL;
+
+	return old && getenv(old) && !getenv(env_name(o->name, buf, size)) ?
+		       env_name(o->was, buf, size) :
+		       env_name(o->name, buf, size);
 }
 
 /**

@@ -120,7 +120,8 @@ static inline bool options_apply(const struct command *cmd,
 	return (o->commands & cmd->takes) != 0;
 }
 
-/** GPUCHECK_MAX_TIME for --max-time; returns @buf. */
+/** GPUCHECK_MAX_TIME for --max-time, or the variable of its earlier name if
+ *  only that is set; returns @buf. */
 const char *options_env_name(const struct spec_option *o, char *buf,
 			     size_t size);
 

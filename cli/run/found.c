@@ -206,11 +206,12 @@ int found_open(const char *name, struct found *f, struct err *e)
 		return CODE_UNABLE;
 	}
 	run = run_file(f->run);
-	if (run.jobs.given && run.ended_utc[0]) {
+	if (run.jobs.given && run.complete) {
 		return CODE_HEALTHY;
 	}
 	if (run.jobs.given) {
-		/* the files of a run of many jobs are those of its parts */
+		/* its files are made of those of its parts, which may be
+		 * submitted again until each has a result */
 		f->going = jobs_collect(f->dir, f->by.who, sizeof(f->by.who),
 					NULL) > 0;
 		now = rundir_read_json(f->dir, RUN_JSON, NULL);

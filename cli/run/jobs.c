@@ -11,28 +11,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/front/ahead.h"
 #include "cli/front/follow.h"
+#include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "cli/plan/plan.h"
 #include "cli/run/probe_run.h"
+#include "lib/base/clock.h"
 #include "lib/base/err.h"
 #include "lib/base/hash.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
 #include "lib/data/rundir.h"
 #include "probes/plan/plan.h"
 #include "probes/probe.h"
+#include "sbatch/launcher.h"
 #include "sbatch/slurm.h"
 
-/* ---- jobs plan ----------------------------------------------------------- */
+/* ---- plan ---------------------------------------------------------------- */
 
 struct maker {
-	const struct jobs_node *nodes;
+	const char *const *nodes;
 	size_t n;
 	const char *kind;
 	int group, n_groups;
 	bool *begun;		/* a group each: it has been in a job */
 	struct jobs_plan *p;
-	bool late;		/* it is the jobs of busy nodes that are made */
 };
 
 static int groups_of(size_t n, int group)
@@ -70,40 +74,25 @@ static void add_group(const struct maker *m, int g, struct jobs_part *part)
 	members(m, g, &first, &last);
 	for (size_t i = first; i < last; i++) {
 		str_addf(&part->nodes, "%s%s", part->nodes.len ? "," : "",
-			 m->nodes[i].name);
+			 m->nodes[i]);
 		for (size_t k = i + !inside;
 		     (!m->begun[g] || m->group == 1) && k < last; k++) {
-			add_pair(part, m->nodes[i].name, m->nodes[k].name);
+			add_pair(part, m->nodes[i], m->nodes[k]);
 		}
 	}
 	m->begun[g] = true;
 }
 
-static bool is_busy(const struct maker *m, int g)
-{
-	size_t first, last;
-	bool busy = false;
-
-	members(m, g, &first, &last);
-	for (size_t i = first; i < last; i++) {
-		busy = busy || m->nodes[i].busy;
-	}
-	return busy;
-}
-
-static void add_part(struct maker *m, int a, int b, int lanes)
+static void add_part(struct maker *m, int a, int b)
 {
 	struct jobs_part *part = &m->p->parts[m->p->n];
 	size_t i, k, last_a, last_b, first_b;
 
-	if ((is_busy(m, a) || is_busy(m, b)) != m->late) {
-		return;
-	}
 	members(m, a, &i, &last_a);
 	members(m, b, &first_b, &last_b);
 	for (; i < last_a; i++) {
 		for (k = first_b; k < last_b; k++) {
-			add_pair(part, m->nodes[i].name, m->nodes[k].name);
+			add_pair(part, m->nodes[i], m->nodes[k]);
 		}
 	}
 	add_group(m, a, part);
@@ -112,25 +101,24 @@ static void add_part(struct maker *m, int a, int b, int lanes)
 		str_reset(&part->pairs);
 		str_add(&part->pairs, m->kind);
 	}
-	part->lane = (int)(m->p->n % (size_t)lanes) + 1;
 	m->p->n++;
 }
 
-static void add_rounds(struct maker *m, int lanes)
+static void add_rounds(struct maker *m)
 {
 	for (int round = 0; round < sched_rounds(m->n_groups); round++) {
 		for (int a = 0; a < m->n_groups; a++) {
 			int b = sched_partner(m->n_groups, round, a);
 
 			if (b > a) {
-				add_part(m, a, b, lanes);
+				add_part(m, a, b);
 			}
 		}
 	}
 }
 
-int jobs_plan_make(const struct jobs_node *nodes, size_t n, const char *kind,
-		   int lanes, size_t most, struct jobs_plan *p,
+int jobs_plan_make(const char *const nodes[], size_t n, const char *kind,
+		   size_t max_jobs, size_t most, struct jobs_plan *p,
 		   struct err *e)
 {
 	struct maker m = { .nodes = nodes, .n = n, .kind = kind, .group = 1,
@@ -138,7 +126,7 @@ int jobs_plan_make(const struct jobs_node *nodes, size_t n, const char *kind,
 	bool failed = false;
 
 	*p = (struct jobs_plan){ 0 };
-	most = most < JOBS_MOST ? most : JOBS_MOST;
+	most = most < JOBS_MAX ? most : JOBS_MAX;
 	if (n < 2) {
 		err_set(e, 0, "there is no pair of %zu node%s", n,
 			n == 1 ? "" : "s");
@@ -159,12 +147,13 @@ int jobs_plan_make(const struct jobs_node *nodes, size_t n, const char *kind,
 	p->parts = calloc(jobs_of(n, m.group) + 1, sizeof(*p->parts));
 	p->group = m.group;
 	p->rounds = sched_rounds(m.n_groups);
-	for (int late = 0; m.begun && p->parts && late < 2; late++) {
-		m.late = late;
-		add_rounds(&m, lanes);
+	if (m.begun && p->parts) {
+		add_rounds(&m);
 	}
 	failed = !m.begun || !p->parts;
 	for (size_t i = 0; i < p->n; i++) {
+		p->parts[i].lane = p->n > max_jobs ? (int)(i % max_jobs) + 1 :
+						     0;
 		failed = failed || p->parts[i].nodes.failed ||
 			 p->parts[i].pairs.failed;
 	}
@@ -203,9 +192,17 @@ static json_t *jobs_plan_json(const struct jobs_plan *p)
 	return list;
 }
 
-/* ---- jobs show ----------------------------------------------------------- */
+/* ---- show ---------------------------------------------------------------- */
 
-/* --jobs=pairs: what would be submitted. */
+/** The parts that are about to be submitted. */
+struct jobs_ask {
+	const char *kind;	/* of pairs: all, inter, rail */
+	struct slurm_lane_nodes nodes;
+	const char **use;	/* of those the ones that take part */
+	size_t n, busy, down;
+	struct jobs_plan plan;
+	int64_t gpus;		/* of each node; 0: as its job has */
+};
 
 /** About how long one takes to measure, and all of them; NAN: not known. */
 static double forecast_s(const struct session *s, const struct jobs_ask *a,
@@ -232,14 +229,15 @@ static void jobs_say_plan(const struct session *s, const struct jobs_ask *a,
 			  const char *probe, struct str *out)
 {
 	const double one_s = forecast_s(s, a, probe);
-	const int lanes = (size_t)s->spec.lanes < a->plan.n ?
-				  (int)s->spec.lanes : (int)a->plan.n;
 	char text[32];
 
-	str_addf(out, "%zu job%s of %d nodes in %d lane%s, %d round%s of %zu "
-		 "nodes", a->plan.n, a->plan.n == 1 ? "" : "s",
-		 2 * a->plan.group, lanes, lanes == 1 ? "" : "s",
-		 a->plan.rounds, a->plan.rounds == 1 ? "" : "s", a->n);
+	str_addf(out, "%zu job%s of %d nodes", a->plan.n,
+		 a->plan.n == 1 ? "" : "s", 2 * a->plan.group);
+	if (a->plan.n > (size_t)s->spec.max_jobs) {
+		str_addf(out, ", %" PRId64 " at a time", s->spec.max_jobs);
+	}
+	str_addf(out, ", %d round%s of %zu nodes", a->plan.rounds,
+		 a->plan.rounds == 1 ? "" : "s", a->n);
 	if (a->busy + a->down > 0) {
 		str_addf(out, " (%zu busy, %zu down)", a->busy, a->down);
 	}
@@ -266,16 +264,15 @@ static int jobs_describe(const struct session *s, const struct probe_start *t,
 	r.spec = &spec;
 	r.nodelist = str_text(&first->nodes);
 	r.dir = "DIR/" JOBS_PARTS "/0001-1";
-	r.lane = "gpucheck-ID-1";
-	r.after = "DIR";
+	r.job_name = first->lane ? "gpucheck-ID-1" : "gpucheck-ID";
+	r.singleton = first->lane > 0;
 	r.gpus = a->gpus ? a->gpus : -1;
 	rc = t->ops->describe(&r, &out, e);
 	str_add(&out, "\n# This is the script of job 1.\n# ");
 	jobs_say_plan(s, a, t->r.probe, &out);
 	str_addch(&out, '\n');
 	for (size_t i = 0; i < a->plan.n; i++) {
-		str_addf(&out, "# job %zu, lane %d: %s\n", i + 1,
-			 a->plan.parts[i].lane,
+		str_addf(&out, "# job %zu: %s\n", i + 1,
 			 str_text(&a->plan.parts[i].nodes));
 	}
 	fputs(rc < 0 ? "" : str_text(&out), stdout);
@@ -292,10 +289,11 @@ static int jobs_show_plan(const struct session *s, const struct jobs_ask *a,
 
 	if (s->spec.json) {
 		json_t *json = json_pack(
-			"{s:i, s:I, s:i, s:I, s:i, s:o}", "schema", 1, "jobs",
-			(json_int_t)a->plan.n, "nodes_of_each",
+			"{s:i, s:I, s:i, s:I, s:I, s:i, s:o}", "schema", 1,
+			"jobs", (json_int_t)a->plan.n, "nodes_of_each",
 			2 * a->plan.group, "lanes",
-			(json_int_t)s->spec.lanes, "rounds", a->plan.rounds,
+			(json_int_t)s->spec.max_jobs, "max_jobs",
+			(json_int_t)s->spec.max_jobs, "rounds", a->plan.rounds,
 			"time_s_of_each", one_s > 0 ? json_real(one_s) :
 						      json_null());
 
@@ -367,10 +365,7 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 		if (s->nodes && (out || a->n == (size_t)s->nodes)) {
 			continue;
 		}
-		a->use[a->n++] = (struct jobs_node){
-			.name = n->name,
-			.busy = out || !str_starts(n->state, "idle"),
-		};
+		a->use[a->n++] = n->name;
 		a->down += out;
 		a->busy += !out && !str_starts(n->state, "idle");
 	}
@@ -395,8 +390,8 @@ static int prepare(const struct session *s, const struct probe_start *t,
 	    choose_nodes(&s->spec, a, e) < 0) {
 		return -1;
 	}
-	left = slurm_jobs_left(s->extra) - 1;	/* the keeper is one, too */
-	if (jobs_plan_make(a->use, a->n, a->kind, (int)s->spec.lanes,
+	left = slurm_jobs_left(s->extra);
+	if (jobs_plan_make(a->use, a->n, a->kind, (size_t)s->spec.max_jobs,
 			   left > 0 ? (size_t)left : 0, &a->plan, e) < 0) {
 		return -1;
 	}
@@ -414,66 +409,334 @@ static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
 		hash_hex(random, sizeof(random), id);
 	}
 	for (size_t i = 0; i < a->n; i++) {
-		json_array_append_new(names, json_text(a->use[i].name));
+		json_array_append_new(names, json_text(a->use[i]));
 	}
 	return json_pack("{s:{s:s, s:s, s:i, s:I, s:o, s:o}}", "jobs",
 			 "id", id, "kind", a->kind,
-			 "lanes", (int)s->spec.lanes,
+			 "lanes", (int)s->spec.max_jobs,
 			 "gpus", (json_int_t)(a->gpus ? a->gpus : -1),
 			 "nodes", names, "parts", jobs_plan_json(&a->plan));
 }
 
-/* ---- submission ---------------------------------------------------------- */
+/* ---- submit -------------------------------------------------------------- */
 
-/** Submits a job for each part without one, then follows them unless --no-wait
- *  is given.  Returns an exit code. */
-static int go_on(const char *dir, const struct session *s, struct err *e)
+/** After this many refusals in a row, all further jobs would be refused too. */
+#define MOST_REFUSED 3
+
+/** The options of @job, without the nodes @down, which have no pairs then. */
+static void part_options(const struct jobs *j, const struct job *job,
+			 const char *down, struct spec *s)
 {
-	struct jobs j;
-	char text[320], word[PATH_MAX];
+	struct spec fresh;
+
+	spec_init(&fresh);
+	*s = j->left.spec;
+	spec_take(s, &fresh, spec_find("jobs"));
+	spec_take(s, &fresh, spec_find("max-jobs"));
+	s->no_follow_up = true;
+	s->nodes = 0;
+	STR_COPY(s->exclude, down);
+	s->out[0] = '\0';
+	STR_COPY(s->nodelist, job->nodes);
+	STR_COPY(s->pairs, job->pairs);
+}
+
+/** Put into the run of the part in @dir why it has no job. */
+static void refuse(struct job *job, const char *dir, const struct err *why)
+{
+	struct err e = { 0 };
+
+	err_set(&e, why->code, "its job was not submitted: %s", why->text);
+	job->state = JOB_LOST;
+	run_error_note(dir, &e, CODE_UNABLE);
+}
+
+/** Submit @job as the run in @dir, which this process has made. Its run.json is
+ *  the intent, its job.sbatch what Slurm knows the job by.  Returns 0, or -1
+ *  with @e. */
+static int submit_part(struct jobs *j, struct job *job, const char *down,
+		       size_t up, const char *dir, struct err *e)
+{
+	struct str name = STR_INIT;
+	struct spec spec;
+	struct launch_request r = {
+		.self = j->self, .probe = run_file(j->left.run).probe,
+		.spec = &spec, .extra = j->left.extra, .nodelist = job->nodes,
+		.gpus = run_file(j->left.run).jobs.gpus, .dir = dir,
+		.singleton = job->lane > 0,
+	};
+	const struct launcher_ops *ops = launcher_find(j->left.launcher);
+	struct launch *l = NULL;
 	struct err why = { 0 };
+	char path[PATH_MAX];
+	json_t *run;
+	int rc = -1;
+
+	part_options(j, job, down, &spec);
+	run = run_json_part(j->left.run, &spec, e);
+	jobs_lane_name(j->left.run, job->lane, &name);
+	r.job_name = str_text(&name);
+	if (run && ops && rundir_create(dir, r.probe, path, e) == 0) {
+		rc = rundir_write_json(dir, RUN_JSON, run, e);
+	} else if (run && !ops) {
+		err_set(e, 0, "'launcher' in run.json names none");
+	}
+	if (rc < 0) {
+		rundir_discard(dir, true);
+		job->state = JOB_NONE;
+	} else if (up < 2) {
+		err_set(&why, 0, "Slurm has %s out of use", down);
+		refuse(job, dir, &why);
+	} else if ((l = launcher_start(ops, &r, e))) {
+		launcher_free(ops, l);
+	} else {
+		rc = -1;	/* if that is not sure, the next look decides */
+		if (!launch_is_unsure(e)) {
+			refuse(job, dir, e);
+		}
+	}
+	rundir_forget(dir);	/* there may be thousands */
+	json_decref(run);
+	str_release(&name);
+	return rc;
+}
+
+/** Submit the next try of part @i, unless another process is about to. */
+static int submit_try(struct jobs *j, size_t i, const char *down, size_t up,
+		      struct err *e)
+{
+	struct job *job = &j->list[i];
+	char name[32], dir[PATH_MAX];
+
+	if (job->tries == JOBS_TRIES_MAX) {
+		return err_set(e, 0, "'%s' had %d tries", job->nodes,
+			       JOBS_TRIES_MAX);
+	}
+	jobs_try_name(i, job->tries + 1, name);
+	if (rundir_path(j->left.dir, name, dir, e) < 0) {
+		return -1;
+	}
+	if (mkdir(dir, 0777) < 0) {
+		return errno == EEXIST ? 0 :
+		       err_set(e, errno, "cannot make '%s'", dir);
+	}
+	job->state = JOB_WAITS;
+	return submit_part(j, job, down, up, dir, e);
+}
+
+/** Return true if @job is to be submitted, @up of whose nodes are up.  One that
+ *  was never submitted gets its directory in any case, which says why. */
+static bool is_due(const struct job *job, size_t up, bool down)
+{
+	return job->state == JOB_NONE ||
+	       (job->state == JOB_LOST && up >= 2 && !(job->partial && down));
+}
+
+/**
+ * Submit all that is missing, while INT, TERM and HUP are held: one of them
+ * ends it.  Nodes that are down cost their own jobs alone.  Returns 0; 1 if a
+ * signal came; -1 with @e if Slurm refuses jobs.
+ */
+static int submit_all(struct jobs *j, struct err *e)
+{
+	int refused = 0;
+	bool asked = false;
+	struct err why;
+
+	for (size_t i = 0; i < j->n && refused < MOST_REFUSED; i++) {
+		struct str down = STR_INIT;
+		const size_t up = jobs_find_down(j, &j->list[i], &down);
+
+		/* a single refusal is no reason to skip the other jobs, but
+		 * several in a row are */
+		if (is_due(&j->list[i], up, down.len > 0)) {
+			asked = follow_take_signal(0);
+			why = (struct err){ 0 };
+			if (asked) {
+				i = j->n;
+			} else if (submit_try(j, i, str_text(&down), up,
+					      &why) == 0) {
+				refused = 0;
+			} else {
+				refused += launch_is_unsure(&why) ?
+						   MOST_REFUSED : 1;
+				*e = e->text[0] ? *e : why;
+			}
+		}
+		str_release(&down);
+	}
+	return asked ? 1 : e->text[0] ? -1 : 0;
+}
+
+/* ---- follow -------------------------------------------------------------- */
+
+/** Interval at which a followed run is checked. */
+#define LOOK_NS	   (2 * NS_PER_S)
+/** A report at most so often. */
+#define SAY_NS	   (10 * NS_PER_S)
+/** Without an answer of Slurm for so long it is left. */
+#define PATIENCE_NS (600 * NS_PER_S)
+
+/** Print how to cancel all jobs of @j. */
+static void say_cancel(const struct jobs *j)
+{
+	const char *id = run_file(j->left.run).jobs.id;
+
+	if (!id[0] || id[strspn(id, "0123456789abcdef")] != '\0') {
+		return;
+	}
+	if (j->n > 0 && j->list[0].lane > 0) {
+		/* scancel takes one name, and each lane has its own */
+		talk_hint("to cancel the jobs: squeue --all --noheader "
+			  "--format='%%j %%i' | sed -n "
+			  "'s/^gpucheck-%s-.* //p' | xargs -r scancel", id);
+	} else {
+		talk_hint("to cancel the jobs: scancel --name=gpucheck-%s",
+			  id);
+	}
+}
+
+/**
+ * Cancel the jobs that wait for a node that is down if no other goes on: they
+ * would wait until it is repaired.  Those behind them in their lane go on.
+ */
+static void cancel_stuck(const struct jobs *j)
+{
+	bool stuck = j->count[JOB_RUNS] == 0;
+
+	for (int pass = 0; stuck && pass < 2; pass++) {
+		for (size_t i = 0; stuck && i < j->n; i++) {
+			const struct job *job = &j->list[i];
+			struct str down = STR_INIT;
+
+			if (job->state == JOB_WAITS && !job->in_line) {
+				jobs_find_down(j, job, &down);
+				stuck = !job->unsure && !job->partial &&
+					down.len > 0;
+				if (pass == 1) {
+					slurm_cancel("--quiet --state=PENDING",
+						     job->id);
+				}
+			}
+			str_release(&down);
+		}
+	}
+}
+
+/** Check the run once.  Returns 1 if it continues, 0 if not, or -1 with @e. */
+static int look(struct jobs *j, const char *dir, char *text, size_t size,
+		struct err *e)
+{
+	if (jobs_look(j, dir, e) < 0) {
+		return -1;
+	}
+	if (j->own) {
+		cancel_stuck(j);
+	}
+	jobs_text(j, text, size);
+	return jobs_go_on(j);
+}
+
+/** Handle ^C: the jobs continue without this process. */
+static int leave(const struct jobs *j, const char *dir, const char *text)
+{
+	char word[PATH_MAX];
+
+	talk("stopped following; the jobs go on (%s)", text);
+	talk_hint("for the result: \"gpucheck attach %s\"",
+		  str_quoted_dir(dir, word, sizeof(word)));
+	say_cancel(j);
+	return CODE_PARTIAL;
+}
+
+int jobs_follow(const char *dir, const struct session *s)
+{
+	char text[320] = "", said[320] = "";
+	int64_t heard_ns = clock_now_ns(), said_ns = 0;
+	struct jobs j = { 0 };
+	bool asked = false;
+	struct err e = { 0 };
+	sigset_t before;
+	int rc = 1, code = CODE_UNABLE;
+
+	follow_hold_signals(&before);
+	while (rc != 0 && !asked &&
+	       clock_now_ns() - heard_ns < PATIENCE_NS) {
+		e = (struct err){ 0 };
+		rc = look(&j, dir, text, sizeof(text), &e);
+		heard_ns = rc >= 0 ? clock_now_ns() : heard_ns;
+		if (rc >= 0 && strcmp(text, said) != 0 &&
+		    (rc == 0 || said_ns == 0 ||
+		     clock_now_ns() - said_ns > SAY_NS) && !s->spec.quiet) {
+			talk("%s", text);
+			STR_COPY(said, text);
+			said_ns = clock_now_ns();
+		}
+		asked = rc != 0 && follow_take_signal(LOOK_NS);
+	}
+	follow_release_signals(&before);
+	if (asked) {
+		code = leave(&j, dir, text);
+	} else if (rc == 0 && (!j.own || jobs_merge(&j, &e) == 0)) {
+		code = show_run(dir, &s->spec, &e);
+		code = code < 0 ? talk_fail(&e, CODE_UNABLE) : code;
+		talk("run directory: %s", dir);
+		resume_say_how(dir, code);
+	} else {
+		talk_err(&e);
+	}
+	jobs_release(&j);
+	return code;
+}
+
+/* ---- commands ------------------------------------------------------------ */
+
+/** Submit the missing jobs of @j, then follow them unless --no-wait is given.
+ *  Returns an exit code. */
+static int submit_and_follow(struct jobs *j, const struct session *s,
+			     struct err *e)
+{
+	char text[320], word[PATH_MAX];
+	const char *dir = j->left.dir;
 	sigset_t before;
 	int rc;
 
-	/* ^C amid the submission: jobs_follow() takes it, and says how to
-	 * cancel those that are submitted */
 	follow_hold_signals(&before);
-	rc = jobs_look(&j, dir, e);
-	if (rc == 0 && (rc = jobs_tend(&j, e)) < 0 && jobs_go_on(&j)) {
-		/* following prints this too */
-		if (s->spec.no_wait) {
-			talk("not all jobs could be submitted: %s", e->text);
-		}
+	rc = submit_all(j, e);
+	jobs_text(j, text, sizeof(text));
+	if (rc < 0 && jobs_go_on(j)) {
+		talk("not all jobs could be submitted: %s", e->text);
 		*e = (struct err){ 0 };
 		rc = 0;
 	}
-	if (rc == 0 && jobs_go_on(&j) && jobs_keep(&j, 0, &why) < 0) {
-		talk("no keeper: %s; what is lost is submitted again when "
-		     "another job ends, or by \"gpucheck attach\"", why.text);
+	if (rc == 0 && !s->spec.no_wait) {
+		return jobs_follow(dir, s);
 	}
-	jobs_text(&j, text, sizeof(text));
-	jobs_release(&j);
+	follow_release_signals(&before);
 	if (rc < 0) {
 		return CODE_UNABLE;
 	}
-	if (s->spec.no_wait) {
-		follow_release_signals(&before);
+	str_quoted_dir(dir, word, sizeof(word));
+	if (rc > 0) {
+		talk("stopped submitting; jobs go on (%s)", text);
+		talk_hint("to submit the others: \"gpucheck %s --resume %s\"",
+			  run_file(j->left.run).probe, word);
+	} else {
 		printf("%s\n", dir);
 		talk("not waiting; %s", text);
-		talk_hint("for the result: \"gpucheck report %s\"",
-			  str_quoted_dir(dir, word, sizeof(word)));
-		jobs_say_cancel(dir);
-		return CODE_HEALTHY;
+		talk_hint("for the result: \"gpucheck report %s\"", word);
 	}
-	return jobs_follow(dir, s);
+	say_cancel(j);
+	return rc > 0 ? CODE_PARTIAL : CODE_HEALTHY;
 }
 
-static int submit(struct session *s, const struct probe_start *t,
+static int start(struct session *s, const struct probe_start *t,
 		  const struct jobs_ask *a, const char *drill, struct err *e)
 {
 	struct str says = STR_INIT;
 	char dir[PATH_MAX], parts[PATH_MAX];
 	json_t *run;
+	struct jobs j = { 0 };
 	int code = probe_run_prepare(t, drill, dir, e);
 
 	if (code != CODE_HEALTHY) {
@@ -495,7 +758,10 @@ static int submit(struct session *s, const struct probe_start *t,
 	talk("%s", str_text(&says));
 	talk("run directory %s", dir);
 	str_release(&says);
-	return go_on(dir, s, e);
+	code = jobs_look(&j, dir, e) < 0 ? CODE_UNABLE :
+					   submit_and_follow(&j, s, e);
+	jobs_release(&j);
+	return code;
 }
 
 int jobs_main(struct session *s, const char *probe,
@@ -520,8 +786,8 @@ int jobs_main(struct session *s, const char *probe,
 	} else if (code == CODE_HEALTHY) {
 		code = s->plan	      ? jobs_show_plan(s, &a, probe) :
 		       s->spec.dry_run ? jobs_describe(s, &t, &a, &e) :
-					 submit(s, &t, &a, str_text(&drill),
-						&e);
+					 start(s, &t, &a, str_text(&drill),
+					       &e);
 	}
 	jobs_plan_release(&a.plan);
 	free(a.use);
@@ -539,49 +805,77 @@ bool jobs_is_dir(const char *dir)
 	return is;
 }
 
-/** One more try of each part that is missing, however many there were. */
-static int resume(const char *dir, struct session *s, const char *probe,
-		  struct err *e)
+/** Take the options of @s that may differ for a run that is continued. */
+static int take_options(struct jobs *j, struct session *s, struct err *e)
 {
-	struct jobs j = { 0 };
-	char text[320] = "";
-	int rc = rundir_check_own(dir, e) < 0 ? -1 : jobs_look(&j, dir, e);
+	const bool *typed = s->typed;
+	const struct spec now = s->spec;
 
-	if (rc == 0 && strcmp(run_file(j.left.run).probe, probe) != 0) {
-		rc = err_set(e, 0, "'%s' is a run of '%.40s', not of %s", dir,
-			     run_file(j.left.run).probe, probe);
+	if (resume_options(s, &j->left.spec, "", e) < 0) {
+		return -1;
 	}
-	rc = rc == 0 ? resume_options(s, &j.left.spec, "", e) : rc;
-	for (size_t i = 0; rc == 0 && i < j.n; i++) {
-		if (j.list[i].state == JOB_LOST) {
-			j.list[i].state = JOB_NONE;
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		if (o->resumed == SPEC_LIMITS && typed[o - spec_options]) {
+			spec_take(&j->left.spec, &now, o);
 		}
 	}
-	if (rc == 0) {
-		jobs_text(&j, text, sizeof(text));
-		talk("continuing '%s': %s", dir, text);
-		rc = s->spec.dry_run ? 0 : jobs_tend(&j, e);
-		if (rc < 0 && jobs_go_on(&j)) {
-			talk("not all jobs could be submitted: %s", e->text);
-			*e = (struct err){ 0 };
-			rc = 0;
+	return 0;
+}
+
+/** Read the state of the jobs once it is known of each whether Slurm has it. */
+static int look_until_sure(struct jobs *j, const char *dir, struct err *e)
+{
+	bool unsure = true;
+
+	while (unsure) {
+		if (jobs_look(j, dir, e) < 0) {
+			return -1;
+		}
+		unsure = false;
+		for (size_t i = 0; i < j->n; i++) {
+			unsure = unsure || j->list[i].unsure;
+		}
+		if (unsure) {
+			clock_sleep(NS_PER_S);
 		}
 	}
-	jobs_release(&j);
-	return rc < 0 ? CODE_USAGE :
-	       s->spec.dry_run ? CODE_HEALTHY : go_on(dir, s, e);
+	return 0;
+}
+
+/** Submit one more try of each part that is missing. */
+static int resume(struct jobs *j, const char *dir, struct session *s,
+		  const char *probe, struct err *e)
+{
+	char text[320] = "";
+
+	if (rundir_check_own(dir, e) < 0 || look_until_sure(j, dir, e) < 0 ||
+	    jobs_merge(j, e) < 0) {
+		return CODE_USAGE;
+	}
+	if (strcmp(run_file(j->left.run).probe, probe) != 0) {
+		err_set(e, 0, "'%s' is a run of '%.40s', not of %s", dir,
+			run_file(j->left.run).probe, probe);
+		return CODE_USAGE;
+	}
+	if (take_options(j, s, e) < 0) {
+		return CODE_USAGE;
+	}
+	talk("continuing '%s': %s", dir, jobs_text(j, text, sizeof(text)));
+	return s->spec.dry_run ? CODE_HEALTHY : submit_and_follow(j, s, e);
 }
 
 int jobs_resume(struct session *s, const char *probe)
 {
 	char dir[PATH_MAX];
+	struct jobs j = { 0 };
 	struct err e = { 0 };
 	int code = CODE_USAGE;
 
 	if (!realpath(s->spec.resume, dir)) {
 		rundir_missing(s->spec.resume, &e);
 	} else {
-		code = resume(dir, s, probe, &e);
+		code = resume(&j, dir, s, probe, &e);
 	}
+	jobs_release(&j);
 	return e.text[0] && code != CODE_HEALTHY ? talk_fail(&e, code) : code;
 }

@@ -1,27 +1,290 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Merge the parts of a run of many jobs into one.  A merge of older files never
- * overwrites a newer result.
+ * Merge the parts of a run of many jobs into one, as if a single job had
+ * measured everything.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/run/jobs.h"
 #include "lib/base/clock.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
+#include "lib/data/record.h"
 #include "lib/data/rundir.h"
 
-/* ---- jobs facts ---------------------------------------------------------- */
+#define WRITE_BYTES 65536
+#define MAX_TRIES   60000
+#define MAX_GROWTH  10000
+/** Maximum number of rows that say why a test was not run. */
+#define MAX_MISSING 100000
 
-/* Facts and events of all parts, as those of one run; its tables. */
+/** A run of a part that came as far as a plan. */
+struct jobs_try {
+	char dir[PATH_MAX];
+	json_t *run;
+	bool orderly;		/* ended in order, not cut short */
+};
 
-#define MAX_GROWTH 10000
-#define OUT_OF_USE "slurm_out_of_use"	/* a state, and an event */
+/** A node of the whole. */
+struct jobs_whole_node {
+	const char *name;	/* of run.json, borrowed */
+	json_t *json;		/* as its last try has it; NULL: never seen */
+	size_t try;		/* that one, + 1 */
+	int first_rank, gpus;
+	const struct slurm_node *down;	/* as Slurm has it, borrowed; NULL */
+};
 
-static int merge_row(void *arg, const void *data, struct err *e);
+/** A test, an ordered pair of ranks. */
+struct jobs_cell {
+	uint16_t at;		/* number of the last try with a row, + 1 */
+	uint16_t passed;	/* of the first that passed, + 1; 0: none */
+	uint16_t before, last;	/* attempts of tries before that one, and with
+				 * it */
+	bool answered;		/* a try has measured it */
+	bool said;		/* a row says that none has */
+};
+
+struct merge {
+	struct jobs *j;
+	struct jobs_try *tries;	/* in the order in which they ended */
+	size_t n_tries;
+	struct jobs_whole_node *nodes;
+	size_t n_nodes;
+	int n_ranks;
+	struct jobs_cell *cells;	/* n_ranks x n_ranks */
+	struct fact_row *growth;	/* counters, over all tries */
+	size_t n_growth;
+	int64_t seq;		/* of events */
+	bool ended;		/* no job is left */
+	struct str why;		/* why tests are missing; of run.json */
+	size_t lost;		/* jobs without a result for all tests */
+	char end[CLOCK_UTC_SIZE];	/* of the last try; "" */
+	struct p2p_row like;	/* a row of the run */
+	size_t n_missing;	/* rows that say why */
+	/* the try that is being read, and the destination of its rows */
+	size_t at;
+	FILE *out;
+	struct str lines;
+	const struct schema *schema;
+};
+
+/* ---- tries, nodes and ranks ---------------------------------------------- */
+
+/** Tries that have not ended come last. */
+static int by_end(const void *a, const void *b)
+{
+	const struct jobs_try *x = a, *y = b;
+	const char *ends = run_file(x->run).ended_utc;
+	const char *other = run_file(y->run).ended_utc;
+
+	const int order = !ends[0] || !other[0] ? !ends[0] - !other[0] :
+						  strcmp(ends, other);
+
+	return order ? order : strcmp(x->dir, y->dir);
+}
+
+static int add_try(struct merge *m, size_t i, int t, struct err *e)
+{
+	struct jobs_try try = { .run = NULL }, *more;
+	char name[32];
+
+	jobs_try_name(i, t, name);
+	if (rundir_path(m->j->left.dir, name, try.dir, NULL) < 0 ||
+	    m->n_tries >= MAX_TRIES) {
+		return 0;
+	}
+	try.run = rundir_read_json(try.dir, RUN_JSON, NULL);
+	if (!run_file(try.run).planned.given) {
+		json_decref(try.run);
+		return 0;
+	}
+	try.orderly = run_file(try.run).complete;
+	more = realloc(m->tries, (m->n_tries + 1) * sizeof(*more));
+	if (!more) {
+		json_decref(try.run);
+		return err_set(e, ENOMEM, "no memory for a part");
+	}
+	m->tries = more;
+	m->tries[m->n_tries++] = try;
+	return 0;
+}
+
+static int find_tries(struct merge *m, struct err *e)
+{
+	for (size_t i = 0; i < m->j->n; i++) {
+		for (int t = 1; t <= m->j->list[i].tries; t++) {
+			if (add_try(m, i, t, e) < 0) {
+				return -1;
+			}
+		}
+	}
+	if (m->n_tries > 0) {
+		qsort(m->tries, m->n_tries, sizeof(*m->tries), by_end);
+	}
+	return 0;
+}
+
+static struct jobs_whole_node *merge_node(const struct merge *m,
+					  const char *name)
+{
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (strcmp(m->nodes[i].name, name) == 0) {
+			return &m->nodes[i];
+		}
+	}
+	return NULL;
+}
+
+/** Finds the nodes in their last tries; a node that was never seen gets the
+ *  number of GPUs of the others. */
+static int find_nodes(struct merge *m, struct err *e)
+{
+	const json_t *names = run_file(m->j->left.run).jobs.nodes, *name;
+	struct jobs_whole_node *w;
+	json_t *json;
+	int most = 0;
+	size_t i;
+
+	m->nodes = calloc(json_array_size(names) + 1, sizeof(*m->nodes));
+	if (!m->nodes) {
+		return err_set(e, ENOMEM, "no memory for the nodes");
+	}
+	json_array_foreach(names, i, name) {
+		if (json_is_string(name) && m->n_nodes < SPEC_MAX_NODES) {
+			m->nodes[m->n_nodes++].name = json_string_value(name);
+		}
+	}
+	for (size_t t = 0; t < m->n_tries; t++) {
+		const json_t *list = run_file(m->tries[t].run).nodes;
+
+		json_array_foreach(list, i, json) {
+			const struct run_entry node = run_entry(list, i);
+
+			w = merge_node(m, node.name);
+			if (w && node.gpus > 0) {
+				w->json = json;
+				w->gpus = node.gpus;
+				w->try = t + 1;
+				most = w->gpus > most ? w->gpus : most;
+			}
+		}
+	}
+	for (i = 0; i < m->n_nodes; i++) {
+		w = &m->nodes[i];
+		w->gpus = w->gpus ? w->gpus : most;
+		w->first_rank = m->n_ranks;
+		m->n_ranks += w->gpus;
+		w->down = jobs_node_down(m->j, w->name);
+	}
+	return m->n_ranks <= SPEC_MAX_SQUARE ? 0 :
+	       err_set(e, 0, "all pairs of %d ranks are too many", m->n_ranks);
+}
+
+/** The rank of the whole that is @rank of @node of the try at hand; -1: no
+ *  such. */
+static int merge_rank(const struct merge *m, const char *node, int64_t rank)
+{
+	const json_t *list = json_object_get(m->tries[m->at].run, "nodes");
+	const struct jobs_whole_node *w = merge_node(m, node);
+	int first = 0;
+
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *one = json_array_get(list, i);
+
+		if (strcmp(json_member(one, "name"), node) == 0) {
+			return w && rank >= first && rank - first < w->gpus ?
+				       w->first_rank + (int)(rank - first) : -1;
+		}
+		first += run_entry_of(one).gpus;
+	}
+	return -1;
+}
+
+/** Write what m->lines has, or with @all false only when it is much. */
+static int merge_flush(struct merge *m, bool all, struct err *e)
+{
+	int rc = 0;
+
+	if (m->lines.len > (all ? 0 : WRITE_BYTES)) {
+		rc = m->lines.failed ? err_set(e, ENOMEM, "no memory") :
+		     fwrite(str_text(&m->lines), 1, m->lines.len, m->out) ==
+				     m->lines.len ?
+			     0 : err_set(e, errno, "cannot write '%s'",
+					 m->schema->name);
+		str_reset(&m->lines);
+	}
+	return rc;
+}
+
+/** Pass each row of m->schema of all tries to @take, with @m. */
+static int merge_walk(struct merge *m,
+		      int (*take)(void *arg, const void *row, struct err *e),
+		      struct err *e)
+{
+	int rc = 0;
+
+	for (m->at = 0; rc == 0 && m->at < m->n_tries; m->at++) {
+		rc = rundir_table_walk(m->tries[m->at].dir, m->schema, false,
+				       take, m, NULL, e);
+	}
+	return rc;
+}
+
+/* ---- rows of pairs ------------------------------------------------------- */
+
+/*
+ * Several jobs measure the pairs inside a node, and a lost part is measured
+ * again.  The first try that passes a test answers it.  Failures of the others
+ * stay as attempts before or after it, as in a single run, where a pair that
+ * fails and then passes is flaky: a pass an hour later does not undo a failure,
+ * and a further pass adds nothing.  Failures of a try that was cut short may be
+ * due to that, and do not count.
+ */
+
+#define MOST_ATTEMPTS 10000	/* more than any run has */
+
+static struct jobs_cell *cell_at(const struct merge *m, int s, int d)
+{
+	return &m->cells[(size_t)s * (size_t)m->n_ranks + (size_t)d];
+}
+
+/** Take a row of results.csv of the current try into the whole run. */
+static int take_row(void *arg, const void *data, struct err *e)
+{
+	struct merge *m = arg;
+	struct p2p_row row = *(const struct p2p_row *)data;
+	const int s = merge_rank(m, row.src_node, row.src_rank);
+	const int d = merge_rank(m, row.dst_node, row.dst_rank);
+	const uint16_t self = (uint16_t)(m->at + 1);
+	const bool good = row.outcome == OUTCOME_OK;
+	struct jobs_cell *c;
+
+	if (s < 0 || d < 0 || row.outcome == OUTCOME_NOT_RUN ||
+	    row.attempt < 1 || row.attempt > MOST_ATTEMPTS ||
+	    (!good && !m->tries[m->at].orderly)) {
+		return RUNDIR_KEEP;
+	}
+	c = cell_at(m, s, d);
+	if (good && c->passed && c->passed != self) {
+		return RUNDIR_KEEP;
+	}
+	c->before = c->at == self ? c->before : c->last;
+	c->at = self;
+	c->passed = good ? self : c->passed;
+	c->answered = c->answered || row.outcome != OUTCOME_SKIPPED;
+	row.attempt += c->before;
+	c->last = row.attempt > UINT16_MAX / 2 ? UINT16_MAX / 2 :
+		  row.attempt > c->last ? (uint16_t)row.attempt : c->last;
+	row.src_rank = s;
+	row.dst_rank = d;
+	m->like = row;
+	record_add_csv(&schema_p2p, &row, &m->lines);
+	return merge_flush(m, false, e) < 0 ? -1 : RUNDIR_KEEP;
+}
+
+/* ---- facts and events ---------------------------------------------------- */
 
 /** Adds the growth of a counter in one part to that in the other parts. */
 static int add_growth(struct merge *m, const struct fact_row *row)
@@ -87,31 +350,19 @@ static int take_event(void *arg, const void *data, struct err *e)
 	return merge_flush(m, false, e) < 0 ? -1 : RUNDIR_KEEP;
 }
 
-/** Return true if a pair of node @w has no row. */
-static bool lacks_pairs(const struct merge *m, const struct jobs_whole_node *w)
-{
-	for (int i = 0; i < w->gpus; i++) {
-		for (int other = 0; other < m->n_ranks; other++) {
-			const int rank = w->first_rank + i;
-			const size_t n = (size_t)m->n_ranks;
-
-			if (rank != other &&
-			    (!m->cells[(size_t)rank * n +
-				       (size_t)other].owner ||
-			     !m->cells[(size_t)other * n +
-				       (size_t)rank].owner)) {
-				return true;
-			}
-		}
-	}
-	return false;
-}
-
-/** Returns true if pairs of @w are not measured because Slurm has the node out
+/** Return true if pairs of @w are not measured because Slurm has the node out
  *  of use. */
 static bool is_lost(const struct merge *m, const struct jobs_whole_node *w)
 {
-	return m->ended && w->down && (!w->json || lacks_pairs(m, w));
+	bool lost = !w->json;
+
+	for (int i = 0; i < w->gpus * m->n_ranks; i++) {
+		const int rank = w->first_rank + i % w->gpus;
+
+		lost = lost || cell_at(m, rank, i / w->gpus)->said ||
+		       cell_at(m, i / w->gpus, rank)->said;
+	}
+	return m->ended && w->down && lost;
 }
 
 static void add_node_fact(struct merge *m, const char *node, const char *name,
@@ -128,64 +379,28 @@ static void add_node_fact(struct merge *m, const char *node, const char *name,
 	record_add_csv(&schema_facts, &fact, &m->lines);
 }
 
-/** Why pairs of @w are missing, as Slurm says. */
+/** Add why pairs of @w are missing. */
 static void add_down(struct merge *m, const struct jobs_whole_node *w)
 {
-	const char *why = !w->down->why[0] && strchr(w->down->state, '*') ?
-				  "it does not answer" : w->down->why;
 	struct event_row event;
 	char says[200];
 
-	snprintf(says, sizeof(says), "Slurm has it as %s%s%s", w->down->state,
-		 why[0] ? ": " : "", why);
+	jobs_down_text(w->down, says, sizeof(says));
 	if (m->schema == &schema_facts) {
-		add_node_fact(m, w->name, "state", OUT_OF_USE);
+		add_node_fact(m, w->name, "state", SLURM_OUT_OF_USE);
 		add_node_fact(m, w->name, "state_detail", says);
-	} else if (m->schema == &schema_events) {
+	} else {
 		record_init(&schema_events, &event);
-		clock_utc(event.utc);
+		STR_COPY(event.utc, m->end);
 		event.seq = m->seq++;
 		STR_COPY(event.node, w->name);
-		STR_COPY(event.event, OUT_OF_USE);
+		STR_COPY(event.event, SLURM_OUT_OF_USE);
 		STR_COPY(event.detail, says);
 		record_add_csv(&schema_events, &event, &m->lines);
 	}
 }
 
-/* All of m->schema to @f, by the rows of all tries; 0, or -1 with errno. */
-static int merge_table(void *arg, FILE *f)
-{
-	struct merge *m = arg;
-	int (*const take)(void *arg, const void *row, struct err *e) =
-		m->schema == &schema_p2p   ? merge_row :
-		m->schema == &schema_facts ? take_fact : take_event;
-	struct err e = { 0 };
-	int rc = 0;
-
-	m->out = f;
-	m->seq = 1;
-	record_add_header(m->schema, &m->lines);
-	for (size_t t = 0; rc == 0 && t < m->n_tries; t++) {
-		rc = merge_walk(m, t, m->schema, take, &e);
-	}
-	for (size_t i = 0; i < m->n_growth && m->schema == &schema_facts;
-	     i++) {
-		record_add_csv(&schema_facts, &m->growth[i], &m->lines);
-	}
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		if (is_lost(m, &m->nodes[i])) {
-			add_down(m, &m->nodes[i]);
-		}
-	}
-	rc = merge_flush(m, true, &e) < 0 ? -1 : rc;
-	str_release(&m->lines);
-	errno = rc < 0 && e.code ? e.code : errno;
-	return rc;
-}
-
-/* ---- jobs whole ---------------------------------------------------------- */
-
-/* run.json of a run of many jobs: its nodes, what was planned, how it ended. */
+/* ---- nodes and plan of the whole ----------------------------------------- */
 
 static json_t *nodes_json(const struct merge *m)
 {
@@ -212,73 +427,222 @@ static int nic_of(const struct jobs_whole_node *w, int g)
 	       n.nics > 0 && w->gpus > 0 ? g * n.nics / w->gpus : g;
 }
 
-/** Ordered cells between two nodes, or inside one. */
-static int64_t cells_between(const struct jobs_whole_node *a,
-			     const struct jobs_whole_node *b, bool rail)
+/** Return true if the run tests GPU @i of @a to GPU @k of @b. */
+static bool wants(const struct merge *m, const struct jobs_whole_node *a, int i,
+		  const struct jobs_whole_node *b, int k)
 {
-	int64_t n = 0;
+	const char *kind = run_file(m->j->left.run).jobs.kind;
+	const bool apart = run_file(m->tries[0].run).planned.rails_apart;
 
-	for (int i = 0; i < a->gpus; i++) {
-		for (int k = 0; k < b->gpus; k++) {
-			n += a == b ? i != k :
-			     !rail || nic_of(a, i) == nic_of(b, k);
-		}
+	if (a == b) {
+		return i != k && strcmp(kind, "all") == 0;
 	}
-	return n;
+	return (strcmp(kind, "rail") != 0 && !apart) ||
+	       nic_of(a, i) == nic_of(b, k);
 }
 
 static json_t *planned_json(const struct merge *m)
 {
-	const char *kind = run_file(m->j->left.run).jobs.kind;
 	const struct run_file first = run_file(m->tries[0].run);
-	const bool apart = first.planned.rails_apart;
-	const bool rail = strcmp(kind, "rail") == 0 || apart;
 	int64_t cells = 0;
 
-	for (size_t i = 0; i < m->n_nodes; i++) {
-		for (size_t k = 0; k < m->n_nodes; k++) {
-			cells += i == k && strcmp(kind, "all") != 0 ?
-				 0 : cells_between(&m->nodes[i], &m->nodes[k],
-						   rail);
+	for (size_t n = 0; n < m->n_nodes * m->n_nodes; n++) {
+		const struct jobs_whole_node *a = &m->nodes[n / m->n_nodes];
+		const struct jobs_whole_node *b = &m->nodes[n % m->n_nodes];
+
+		for (int g = 0; g < a->gpus * b->gpus; g++) {
+			cells += wants(m, a, g / b->gpus, b, g % b->gpus);
 		}
 	}
-	return json_pack("{s:s, s:b, s:o*, s:I, s:i}", "kind", kind,
-			 "rails_apart", apart, "rails_by",
+	return json_pack("{s:s, s:b, s:o*, s:I, s:i}", "kind",
+			 run_file(m->j->left.run).jobs.kind,
+			 "rails_apart", first.planned.rails_apart, "rails_by",
 			 first.planned.rails_by[0] ?
 			 json_text(first.planned.rails_by) : NULL,
 			 "cells", (json_int_t)cells, "passes", 1);
 }
 
-/** Says why pairs are missing if the reason is nodes that are out of use; else
- *  "". */
+/* ---- what is missing ----------------------------------------------------- */
+
+static void add_missing(struct merge *m, const struct jobs_whole_node *a, int i,
+			const struct jobs_whole_node *b, int k,
+			const char *code, const char *why)
+{
+	struct p2p_row row;
+
+	record_init(&schema_p2p, &row);
+	row.attempt = 1;
+	row.src_rank = a->first_rank + i;
+	row.dst_rank = b->first_rank + k;
+	row.src_gpu = i;
+	row.dst_gpu = k;
+	STR_COPY(row.src_node, a->name);
+	STR_COPY(row.dst_node, b->name);
+	STR_COPY(row.transport, m->like.transport);
+	STR_COPY(row.op, m->like.op);
+	STR_COPY(row.mode, m->like.mode);
+	STR_COPY(row.memory, m->like.memory);
+	STR_COPY(row.schedule, m->like.schedule);
+	row.size_B = m->like.size_B;
+	row.outcome = OUTCOME_NOT_RUN;
+	STR_COPY(row.code, code);
+	STR_COPY(row.detail, why);
+	record_add_csv(&schema_p2p, &row, &m->lines);
+	m->n_missing++;
+}
+
+/** Add a row for each test between nodes @a and @b that no try has measured.
+ *  Returns how many there are. */
+static size_t add_missing_between(struct merge *m,
+				  const struct jobs_whole_node *a,
+				  const struct jobs_whole_node *b,
+				  const char *code, const char *why)
+{
+	size_t n = 0;
+
+	for (int g = 0; g < a->gpus * b->gpus; g++) {
+		const int i = g / b->gpus, k = g % b->gpus;
+		struct jobs_cell *c = cell_at(m, a->first_rank + i,
+					      b->first_rank + k);
+
+		if (c->answered || !wants(m, a, i, b, k)) {
+			continue;
+		}
+		n++;
+		if (!c->said && !c->last && m->n_missing < MAX_MISSING) {
+			add_missing(m, a, i, b, k, code, why);
+		}
+		c->said = true;
+	}
+	return n;
+}
+
+/** Find the tests of @job that are missing, and say why.  Without all of them
+ *  it is lost. */
+static void find_missing(struct merge *m, struct job *job)
+{
+	const struct jobs_whole_node *down = NULL;
+	const char *why = job->why;
+	char says[200] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		if (m->nodes[i].down &&
+		    hostlist_has(job->nodes, m->nodes[i].name)) {
+			down = &m->nodes[i];
+			jobs_down_text(down->down, says, sizeof(says));
+		}
+	}
+	for (size_t i = 0; i < m->n_nodes; i++) {
+		const struct jobs_whole_node *a = &m->nodes[i];
+
+		for (size_t k = 0; k < m->n_nodes &&
+				   hostlist_has(job->nodes, a->name); k++) {
+			const struct jobs_whole_node *b = &m->nodes[k];
+
+			n += !hostlist_has(job->nodes, b->name) ? 0 :
+			     add_missing_between(m, a, b, down ?
+					SLURM_OUT_OF_USE : "job_lost",
+					down ? says : why);
+		}
+	}
+	job->state = n > 0 && job->state == JOB_DONE ? JOB_LOST : job->state;
+	if (job->state != JOB_DONE && !down && m->lost++ == 0) {
+		str_add(&m->why, why[0] ? why :
+			"not all of its tests have a result");
+	}
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+/** Write all of m->schema to @f; 0, or -1 with errno. */
+static int merge_table(void *arg, FILE *f)
+{
+	struct merge *m = arg;
+	const bool pairs = m->schema == &schema_p2p;
+	struct err e = { 0 };
+	int rc;
+
+	m->out = f;
+	m->seq = 1;
+	record_add_header(m->schema, &m->lines);
+	rc = merge_walk(m, pairs ? take_row :
+			   m->schema == &schema_facts ? take_fact : take_event,
+			&e);
+	for (size_t i = 0; pairs && m->ended && i < m->j->n; i++) {
+		find_missing(m, &m->j->list[i]);
+	}
+	for (size_t i = 0; i < m->n_growth && m->schema == &schema_facts;
+	     i++) {
+		record_add_csv(&schema_facts, &m->growth[i], &m->lines);
+	}
+	for (size_t i = 0; !pairs && i < m->n_nodes; i++) {
+		if (is_lost(m, &m->nodes[i])) {
+			add_down(m, &m->nodes[i]);
+		}
+	}
+	rc = merge_flush(m, true, &e) < 0 ? -1 : rc;
+	str_release(&m->lines);
+	errno = rc < 0 && e.code ? e.code : errno;
+	return rc;
+}
+
+/** Append why tests are missing, for people. */
 static void say_why(const struct merge *m, struct str *out)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_nodes; i++) {
-		const struct jobs_whole_node *w = &m->nodes[i];
-
-		if (is_lost(m, w) && ++n <= JOBS_NAMED) {
-			str_add(out, n == 1 ? "Slurm has out of use: " : ", ");
-			str_add(out, w->name);
+		if (is_lost(m, &m->nodes[i]) && ++n <= JOBS_NAMED) {
+			str_addf(out, "%s%s", n > 1 ? ", " :
+				 "Slurm has out of use: ", m->nodes[i].name);
 		}
 	}
 	if (n > JOBS_NAMED) {
 		str_addf(out, " and %zu more", n - JOBS_NAMED);
 	}
+	if (m->lost > 0) {
+		str_addf(out, "%s%zu of %zu jobs without a result: %s",
+			 n > 0 ? "; " : "", m->lost, m->j->n,
+			 str_text(&m->why));
+	}
 }
 
-/* Write run.json, on top of @now, as it is.  0, or -1 with @e. */
-static int merge_run(const struct merge *m, const json_t *now, struct err *e)
+/** Put into @run how it ended, or that it goes on. */
+static void set_end(const struct merge *m, json_t *run)
+{
+	struct str why = STR_INIT;
+	struct err e = { 0 };
+
+	json_object_del(run, "error");
+	json_object_del(run, "ended_utc");
+	json_object_del(run, "stop_reason");
+	if (!m->ended) {
+		return;
+	}
+	say_why(m, &why);
+	if (m->n_tries > 0) {
+		json_object_set_new(run, "ended_utc", json_string(m->end));
+		json_object_set_new(run, "stop_reason",
+				    json_text(str_text(&why)));
+	} else {
+		err_set(&e, 0, "no job measured anything: %s", str_text(&why));
+		json_object_set_new(run, "error",
+				    run_error_json(&e, CODE_UNABLE));
+	}
+	str_release(&why);
+}
+
+/** Write run.json on top of what it is.  0, or -1 with @e. */
+static int merge_run(const struct merge *m, struct err *e)
 {
 	static const char *const of_first[] = {
 		"transport", "schedule", "sizes", "size_B", "settings",
 		"environment", "shared_cores", "strict", "slow_percent",
 		"libraries",
 	};
-	json_t *run = json_deep_copy(now);
-	struct str why = STR_INIT;
-	char utc[CLOCK_UTC_SIZE];
+	const char *dir = m->j->left.dir;
+	json_t *run = rundir_read_json(dir, RUN_JSON, e);
 	int rc = -1;
 
 	for (size_t i = 0; m->n_tries > 0 &&
@@ -289,253 +653,66 @@ static int merge_run(const struct merge *m, const json_t *now, struct err *e)
 			json_object_set(run, of_first[i], value);
 		}
 	}
-	if (m->n_tries > 0) {
+	if (run && m->n_tries > 0) {
 		json_object_set_new(run, "nodes", nodes_json(m));
 		json_object_set_new(run, "planned", planned_json(m));
 	}
-	if (m->ended) {
-		/* once more of what has ended: when that was, it has */
-		if (!run_file(run).ended_utc[0]) {
-			json_object_set_new(run, "ended_utc",
-					    json_string(clock_utc(utc)));
-		}
-		say_why(m, &why);
-		json_object_set_new(run, "stop_reason",
-				    json_string(str_text(&why)));
-	} else {
-		json_object_del(run, "ended_utc");
-	}
 	if (run) {
-		rc = rundir_write_json(m->j->left.dir, RUN_JSON, run, e);
-	} else {
-		err_set(e, ENOMEM, "no memory for run.json");
+		set_end(m, run);
+		rc = rundir_write_json(dir, RUN_JSON, run, e);
 	}
-	str_release(&why);
 	json_decref(run);
 	return rc;
 }
 
-/* ---- jobs rows ----------------------------------------------------------- */
-
-/*
- * Chooses the rows of the parts that the whole run gets.  Several jobs measure
- * the pairs inside a node, and a lost part is measured again.  For each cell:
- *
- * 1. the last try that measured it and ended in order;
- * 2. bad rows of other tries that ended in order: they become earlier attempts,
- *    as in a single run, where a pair that fails and then passes is flaky.  A
- *    pass an hour later does not undo a failure, and a further pass adds
- *    nothing;
- * 3. without any of these, the last try that was cut short, whose failures may
- *    be due to that;
- * 4. else the last one that says why the cell was not measured.
- */
-
-#define MOST_FAILURES 100	/* per cell; more do not help */
-#define MOST_ATTEMPTS 10000	/* more than any run has */
-
-static bool is_empty(const struct p2p_row *row)
+static int merge_files(struct merge *m, struct err *e)
 {
-	return row->outcome == OUTCOME_NOT_RUN ||
-	       row->outcome == OUTCOME_SKIPPED;
-}
-
-static bool is_bad(const struct p2p_row *row)
-{
-	return !is_empty(row) && row->outcome != OUTCOME_OK;
-}
-
-/** Returns the cell of @row and its ranks in the whole run; NULL: it has no
- *  cell. */
-static struct jobs_cell *cell_of(const struct merge *m,
-				 const struct p2p_row *row, int *s, int *d)
-{
-	*s = merge_rank(m, row->src_node, row->src_rank);
-	*d = merge_rank(m, row->dst_node, row->dst_rank);
-	return *s < 0 || *d < 0 || row->outcome == OUTCOME_NOT_RUN ? NULL :
-	       &m->cells[(size_t)*s * (size_t)m->n_ranks + (size_t)*d];
-}
-
-/* ---- owner of a cell ----------------------------------------------------- */
-
-static int claim_measured(void *arg, const void *data, struct err *e)
-{
-	struct merge *m = arg;
-	const struct p2p_row *row = data;
-	const uint16_t self = (uint16_t)(m->at + 1);
-	struct jobs_cell *c;
-	int s, d;
-
-	(void)e;
-	c = cell_of(m, row, &s, &d);
-	if (!c || is_empty(row)) {
-		return RUNDIR_KEEP;
-	}
-	if (!c->owner) {
-		c->owner = self;
-	} else if (c->owner != self && m->tries[m->at].orderly && is_bad(row) &&
-		   c->failures < MOST_FAILURES) {
-		c->failures++;
-	}
-	return RUNDIR_KEEP;
-}
-
-static int claim_empty(void *arg, const void *data, struct err *e)
-{
-	struct merge *m = arg;
-	const struct p2p_row *row = data;
-	struct jobs_cell *c;
-	int s, d;
-
-	(void)e;
-	c = cell_of(m, row, &s, &d);
-	if (c && !c->owner && is_empty(row)) {
-		c->owner = (uint16_t)(m->at + 1);
-	}
-	return RUNDIR_KEEP;
-}
-
-/** The tries that are @orderly, the last first. */
-static int claim(struct merge *m, bool orderly,
-		 int (*take)(void *arg, const void *row, struct err *e),
-		 struct err *e)
-{
-	int rc = 0;
-
-	for (size_t t = m->n_tries; rc == 0 && t-- > 0;) {
-		if (m->tries[t].orderly == orderly) {
-			rc = merge_walk(m, t, &schema_p2p, take, e);
-		}
-	}
-	return rc;
-}
-
-/* Which try each cell has its rows of.  0, or -1 with @e. */
-static int merge_claim(struct merge *m, struct err *e)
-{
+	/* the pairs first: nodes with missing ones are facts and events */
+	static const struct schema *const schemas[] = {
+		&schema_p2p, &schema_facts, &schema_events
+	};
 	const size_t n = (size_t)m->n_ranks * (size_t)m->n_ranks;
-	int rc;
+	int rc = 0;
 
 	m->cells = calloc(n + 1, sizeof(*m->cells));
 	if (!m->cells) {
 		return err_set(e, ENOMEM, "no memory for %d ranks", m->n_ranks);
 	}
-	rc = claim(m, true, claim_measured, e);
-	rc = rc < 0 ? rc : claim(m, false, claim_measured, e);
-	rc = rc < 0 ? rc : claim(m, true, claim_empty, e);
-	return rc < 0 ? rc : claim(m, false, claim_empty, e);
-}
-
-/* ---- its rows ------------------------------------------------------------ */
-
-/* Takes a row of results.csv of the current try into the whole run if its cell
- * uses it. */
-static int merge_row(void *arg, const void *data, struct err *e)
-{
-	struct merge *m = arg;
-	struct p2p_row row = *(const struct p2p_row *)data;
-	struct jobs_cell *c;
-	int s, d;
-
-	c = cell_of(m, &row, &s, &d);
-	if (!c) {
-		return RUNDIR_KEEP;
+	for (size_t i = 0; rc == 0 && i < sizeof(schemas) / sizeof(*schemas);
+	     i++) {
+		m->schema = schemas[i];
+		rc = rundir_write_with(m->j->left.dir, m->schema->name, 0666,
+				       merge_table, m, e);
 	}
-	if (c->owner == m->at + 1) {
-		row.attempt = (row.attempt < 1 || row.attempt > MOST_ATTEMPTS ?
-				       1 : row.attempt) + c->failures;
-	} else if (m->tries[m->at].orderly && is_bad(&row) &&
-		   c->written < c->failures) {
-		row.attempt = ++c->written;
-	} else {
-		return RUNDIR_KEEP;
-	}
-	row.src_rank = s;
-	row.dst_rank = d;
-	record_add_csv(&schema_p2p, &row, &m->lines);
-	return merge_flush(m, false, e) < 0 ? -1 : RUNDIR_KEEP;
-}
-
-/* ---- jobs merge ---------------------------------------------------------- */
-
-/** Time to wait for another process that merges; after it, merge
- *  concurrently. */
-#define WAIT_NS	    (20 * NS_PER_S)
-
-/* ---- one at a time ------------------------------------------------------- */
-
-/** Claims the right to merge the run in @dir.  Returns -1 without locks, or if
- *  another process holds it for long. */
-static int take_turn(const char *dir, char parts[PATH_MAX])
-{
-	const int64_t deadline_ns = clock_now_ns() + WAIT_NS;
-	char who[64];
-	int claim = -1;
-
-	if (rundir_path(dir, JOBS_PARTS, parts, NULL) < 0) {
-		return -1;
-	}
-	while (rundir_claim(parts, &claim, who, sizeof(who)) < 0 &&
-	       clock_now_ns() < deadline_ns) {
-		clock_sleep(100 * NS_PER_MS);
-	}
-	return claim;
-}
-
-/** Returns true if other processes have continued since @j was read; @now is
- *  the present run.json.  Then they write newer results. */
-static bool is_stale(const struct jobs *j, const json_t *now)
-{
-	char name[32], path[PATH_MAX];
-
-	if (jobs_go_on(j)) {
-		return run_file(now).ended_utc[0] != '\0';
-	}
-	for (size_t i = 0; i < j->n; i++) {
-		jobs_try_name(i, j->list[i].tries + 1, name);
-		if (rundir_path(j->left.dir, name, path, NULL) == 0 &&
-		    access(path, F_OK) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-int jobs_reopen(const struct jobs *j, struct err *e)
-{
-	char parts[PATH_MAX];
-	const int claim = take_turn(j->left.dir, parts);
-	json_t *now = rundir_read_json(j->left.dir, RUN_JSON, e);
-	int rc = now ? 0 : -1;
-
-	if (json_object_del(now, "ended_utc") == 0) {
-		rc = rundir_write_json(j->left.dir, RUN_JSON, now, e);
-	}
-	json_decref(now);
-	rundir_unclaim(parts, claim);
 	return rc;
 }
 
-static int merge(const struct jobs *j, bool ended, const json_t *now,
-		 struct err *e)
+int jobs_merge(struct jobs *j, struct err *e)
 {
-	static const struct schema *const schemas[] = {
-		&schema_p2p, &schema_facts, &schema_events
-	};
-	struct merge m = { .j = j, .ended = ended };
-	int rc = merge_find(&m, e);
+	struct merge m = { .j = j, .ended = !jobs_go_on(j) };
+	int rc = find_tries(&m, e) < 0 || find_nodes(&m, e) < 0 ? -1 : 0;
 
-	rc = rc == 0 && m.n_tries > 0 ? merge_claim(&m, e) : rc;
-	for (size_t i = 0; rc == 0 && m.n_tries > 0 &&
-			   i < sizeof(schemas) / sizeof(*schemas); i++) {
-		m.schema = schemas[i];
-		rc = rundir_write_with(j->left.dir, schemas[i]->name, 0666,
-				       merge_table, &m, e);
+	for (size_t t = 0; t < m.n_tries; t++) {
+		const char *end = run_file(m.tries[t].run).ended_utc;
+
+		if (strcmp(end, m.end) > 0) {
+			STR_COPY(m.end, end);
+		}
 	}
-	rc = rc == 0 ? merge_run(&m, now, e) : rc;
+	if (m.ended && !m.end[0]) {
+		clock_utc(m.end);
+	}
+	if (rc == 0 && m.n_tries > 0) {
+		rc = merge_files(&m, e);
+	} else if (rc == 0 && m.ended && j->n > 0) {
+		m.lost = j->n;
+		str_add(&m.why, j->list[0].why);
+	}
+	rc = rc == 0 ? merge_run(&m, e) : rc;
 	for (size_t i = 0; i < m.n_tries; i++) {
 		json_decref(m.tries[i].run);
 	}
+	str_release(&m.why);
 	free(m.tries);
 	free(m.nodes);
 	free(m.cells);
@@ -543,18 +720,84 @@ static int merge(const struct jobs *j, bool ended, const json_t *now,
 	return rc;
 }
 
-int jobs_merge(const struct jobs *j, bool ends, struct err *e)
-{
-	char parts[PATH_MAX];
-	const int claim = take_turn(j->left.dir, parts);
-	json_t *now = rundir_read_json(j->left.dir, RUN_JSON, NULL);
-	int rc = 0;
+/* ---- words --------------------------------------------------------------- */
 
-	if (!is_stale(j, now)) {
-		rc = merge(j, ends && !jobs_go_on(j), now ? now : j->left.run,
-			   e);
+const char *jobs_text(struct jobs *j, char *buf, size_t size)
+{
+	static const char *const words[] = {
+		[JOB_DONE] = "done", [JOB_RUNS] = "running",
+		[JOB_WAITS] = "waiting", [JOB_LOST] = "lost",
+		[JOB_NONE] = "not submitted",
+	};
+	static const enum job_state order[] = { JOB_DONE, JOB_RUNS, JOB_WAITS,
+						JOB_LOST, JOB_NONE };
+	struct str out = STR_INIT;
+	const char *comma = ": ";
+
+	memset(j->count, 0, sizeof(j->count));
+	for (size_t i = 0; i < j->n; i++) {
+		j->count[j->list[i].state]++;
 	}
-	json_decref(now);
-	rundir_unclaim(parts, claim);
+	str_addf(&out, "%zu job%s", j->n, j->n == 1 ? "" : "s");
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		if (j->count[order[i]] > 0) {
+			str_addf(&out, "%s%zu %s", comma, j->count[order[i]],
+				 words[order[i]]);
+			comma = ", ";
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
+/** Add "; busy: n1, n2" to @text: nodes of the run that are @down, or that
+ *  others have. */
+static void add_nodes(const struct jobs *j, bool down, struct str *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < j->nodes.n; i++) {
+		const struct slurm_node *node = &j->nodes.list[i];
+		const bool out = slurm_lane_is_down(node->state);
+		bool meant = false, ours = false;
+
+		if (out != down || (!out && str_starts(node->state, "idle"))) {
+			continue;
+		}
+		for (size_t k = 0; k < j->n && !ours; k++) {
+			if (hostlist_has(j->list[k].nodes, node->name)) {
+				meant = true;
+				ours = !down && j->list[k].state == JOB_RUNS;
+			}
+		}
+		if (meant && !ours && ++n <= JOBS_NAMED) {
+			str_addf(text, "%s%s", n > 1 ? ", " :
+				 down ? "; down: " : "; busy: ", node->name);
+		}
+	}
+	if (n > JOBS_NAMED) {
+		str_addf(text, " and %zu more", n - JOBS_NAMED);
+	}
+}
+
+int jobs_collect(const char *dir, char *text, size_t size, struct err *e)
+{
+	struct str all = STR_INIT;
+	struct jobs j = { 0 };
+	int rc = jobs_look(&j, dir, e);
+
+	if (rc == 0) {
+		rc = jobs_go_on(&j);
+		if (j.own) {
+			jobs_merge(&j, NULL);
+		}
+		str_add(&all, jobs_text(&j, text, size));
+		add_nodes(&j, false, &all);
+		add_nodes(&j, true, &all);
+		str_copy(text, size, str_text(&all));
+	}
+	str_release(&all);
+	jobs_release(&j);
 	return rc;
 }

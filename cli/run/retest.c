@@ -38,7 +38,7 @@ static int take_foreign(struct session *s, const struct left *l)
 static int take_options(struct session *s, const struct left *l,
 			struct err *e)
 {
-	static const char *const single[] = { "jobs", "lanes" };
+	static const char *const single[] = { "jobs", "max-jobs", "deadline" };
 	const bool by_ssh = options_typed(s, "ssh");
 	char launcher[sizeof(s->spec.launcher)];
 	struct spec fresh;

@@ -146,8 +146,10 @@ const struct spec_clash spec_clashes[] = {
 	{ .options = { "sample", "quick", "budget", "retest", "jobs" },
 	  .text = "--jobs=pairs measures all pairs: it does not go with "
 		  "--sample, --quick, --budget or --retest" },
-	{ .options = { "lanes" }, .holds = has_one_job,
-	  .text = "--lanes needs --jobs=pairs" },
+	{ .options = { "max-jobs" }, .holds = has_one_job,
+	  .text = "--max-jobs needs --jobs=pairs" },
+	{ .options = { "deadline" }, .holds = has_one_job,
+	  .text = "--deadline needs --jobs=pairs" },
 	{ .options = { "resume", "retest" },
 	  .text = "--resume does not go with --retest" },
 	{ .options = { "deep", "quick" },

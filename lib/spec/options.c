@@ -178,9 +178,14 @@ const struct spec_option spec_options[] = {
 	{ .name = "jobs", .type = SPEC_CHOICE, .commands = PROBE | PLAN,
 	  FIELD(jobs), .words = jobs_words,
 	  .help = "one job, or one for each two nodes as they get free" },
-	{ .name = "lanes", .type = SPEC_INT, .commands = PROBE | PLAN,
-	  FIELD(lanes), .rare = true, .min = 1, .max = 64,
-	  .help = "of --jobs=pairs: how many at a time (4)" },
+	{ .name = "max-jobs", .was = "lanes", .type = SPEC_INT,
+	  .commands = PROBE | PLAN,
+	  FIELD(max_jobs), .rare = true, .min = 1, .max = 5000,
+	  .help = "of --jobs=pairs: jobs at a time (1000)" },
+	{ .name = "deadline", .type = SPEC_DURATION, .commands = PROBE,
+	  FIELD(deadline_ns), .rare = true, .min = NS_PER_S,
+	  .max = MAX_RUN_NS, .resumed = SPEC_LIMITS,
+	  .help = "end jobs of --jobs=pairs that wait longer" },
 	{ .name = "dry-run", .type = SPEC_FLAG,
 	  .commands = WHERE | SPEC_CMD_WATCH,
 	  FIELD(dry_run), .resumed = SPEC_COMMANDS,
@@ -586,10 +591,16 @@ const char *spec_choice_name(const char *name, int64_t choice)
 	return spec_find(name)->words[choice].name;
 }
 
+bool spec_is_called(const struct spec_option *o, const char *name)
+{
+	return strcmp(o->name, name) == 0 ||
+	       (o->was && strcmp(o->was, name) == 0);
+}
+
 const struct spec_option *spec_find(const char *name)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (strcmp(o->name, name) == 0) {
+		if (spec_is_called(o, name)) {
 			return o;
 		}
 	}

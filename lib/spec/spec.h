@@ -61,7 +61,8 @@ struct spec {
 	char exclude[SPEC_LIST_MAX];	/* host list: none of these */
 	char srun_args[SPEC_LIST_MAX];	/* words for srun: spec_words() */
 	int64_t jobs;		/* enum spec_jobs */
-	int64_t lanes;		/* of JOBS_PAIRS: so many at a time; 4 */
+	int64_t max_jobs;	/* of JOBS_PAIRS, at a time; 1000 */
+	int64_t deadline_ns;	/* for these jobs to start; 0 = none */
 	bool dry_run;
 	bool no_wait;
 	/* what */
@@ -293,6 +294,7 @@ enum spec_resumed {
  */
 struct spec_option {
 	const char *name;	/* long name without dashes */
+	const char *was;	/* an earlier one, taken silently; NULL */
 	char letter;		/* 0 = none */
 	enum spec_type type;
 	unsigned commands;	/* mask of enum spec_command */
@@ -366,7 +368,9 @@ bool spec_leaves_out(const struct spec *s, const char *name);
 int64_t spec_nodes_left(const struct spec *s, const char *list,
 			struct str *out);
 
-/** The option of a long name, NULL when there is none. */
+/** Return true if the option is called @name, or was. */
+bool spec_is_called(const struct spec_option *o, const char *name);
+/** The option of a long name, or an earlier one; NULL when there is none. */
 const struct spec_option *spec_find(const char *name);
 /** More than there are in the table. */
 #define SPEC_OPTIONS_MAX 128

@@ -139,7 +139,7 @@ struct run {
 	bool sampled_step;	/* all: one of its probes measured a sample */
 	bool ports;		/* ib: a rank is an HCA port, not a GPU */
 	int64_t slow_percent;	/* 1 .. 99; 0 = RUN_SLOW_PERCENT */
-	char stop_reason[64];	/* "" = went to its end; "interrupted", ... */
+	char stop_reason[320];	/* "" = went to its end; "interrupted", ... */
 	size_t mended;		/* cells that failed before a resume, and
 				 * pass */
 	size_t rows, bad_rows;

@@ -23,7 +23,6 @@ fake_slurm()
 		[ ! -e away ] || { echo 'Unable to contact' >&2; exit 1; }
 		[ -z "$SQUEUE_STATES" ] || exit 0
 		case $* in
-		*--all*-keeper) grep keeper queue ;;
 		*--all*) cat queue ;;	# the partition is a hidden one
 		esac
 		exit 0
@@ -78,78 +77,75 @@ submitted()
 	[ ! -s queue ]
 	run_p status run
 	grep -q '1 job: 1 waiting' <<<"$output$stderr"
-	run_p tend "$PWD/run"
+	# until Slurm lists it, which it does
+	run_p p2p --resume run --no-wait
+	[ "$status" -eq 0 ]
 	wait $front
 	front=
 	submitted 1 parts/0001-1/
 	submitted 0 parts/0001-2/
-	[ "$(cat run/parts/0001-1.job)" = 41 ]
 	# nor is one whose partition is hidden, or whose state is not to be seen
-	SQUEUE_STATES=RUNNING run_p tend "$PWD/run"
+	SQUEUE_STATES=RUNNING run_p p2p --resume run --no-wait
 	submitted 0 parts/0001-2/
 	# which nodes others have, and which are out of use
 	sed -i -e '1s/idle/allocated/' -e '2s/idle.*/drained|x|psu dead/' nodes
 	run_p status run
 	grep -q 'waiting; busy: n1; down: n2' <<<"$output$stderr"
 	sed -i 's/allocated\|drained/idle/' nodes
-	# one that had a job, and has none, is
-	grep -v 0001-1 queue >left || true
-	cp left queue
+	# one that is no longer in the queue, and never was there for long
+	: >queue
 	run_p status run
-	[ "$status" -eq 4 ]
-	grep -q '1 job: 1 lost; "gpucheck attach" submits what' <<<"$output"
-	run_p tend "$PWD/run"
+	grep -q '1 job: 1 waiting' <<<"$output$stderr"
+	touch -d '1 minute ago' run/parts/0001-1
+	run_p report run
+	[ "$status" -eq 3 ]
+	grep -q 'no job measured anything: .*no longer knows it' \
+		<<<"$output$stderr"
+	run_p p2p --resume run --no-wait
 	submitted 1 parts/0001-2/
 }
 
-@test "what is refused is said once, and holds up no other" {
+@test "what is refused is said, holds up no other, and is left to --resume" {
 	fake_slurm 3
 	echo n1,n2 >refuse
-	"$GPUCHECK" "${pairs[@]}" >front.out 2>&1 3>&- &
-	front=$!
-	await 20 grep -q 'violates policy' front.out
-	await 20 submitted 2 /job.sbatch
-	await 20 said_again
-	[ "$(grep -c 'violates policy' front.out)" -eq 1 ]
+	run_p "${pairs[@]}" --no-wait
+	[ "$status" -eq 0 ]
+	grep -q 'not all jobs could be submitted: Job violates policy' \
+		<<<"$output$stderr"
+	submitted 2 /job.sbatch
+	run_p status run
+	grep -q '3 jobs: 2 waiting, 1 lost' <<<"$output$stderr"
 	rm refuse
-	await 30 grep -q parts/0002-1/ submitted
-	submitted 1 parts/0001-1/
-	submitted 1 parts/0003-1/
-}
-
-# It was asked for once more.
-said_again()
-{
-	[ "$(wc -l <refused)" -ge 3 ]
-}
-
-@test "there is one keeper, for whom the job is, and it does not give up" {
-	fake_slurm 2
-	SBATCH_ARRAY_INX=1-9 run_p "${pairs[@]}" --no-wait -- --gres=gpu:8 \
-		-p debug --mem=0
-	[ "$status" -eq 0 ]
 	run_p p2p --resume run --no-wait
-	submitted 1 keeper
-	grep keeper submitted >words
-	grep -q -- '--partition=debug' words
-	! grep -qE -- 'gres|mem=0' words || false
-	# it looks in vain, and has a next one, which knows
-	grep -v keeper queue >left
-	cp left queue
+	submitted 3 /job.sbatch
+	submitted 1 /000[1-3]-2/
+}
+
+@test "more jobs than --max-jobs wait in lanes; its earlier name, too" {
+	fake_slurm 4
+	for how in --max-jobs=2 --lanes=2 env file; do
+		rm -rf run
+		: >submitted
+		: >queue
+		unset GPUCHECK_LANES GPUCHECK_CONFIG
+		case $how in
+		env) export GPUCHECK_LANES=2 ;;
+		file) export GPUCHECK_CONFIG=$PWD/conf
+			printf '[p2p]\nlanes=2\n' >conf ;;
+		esac
+		run_p "${pairs[@]}" --no-wait ${how##[ef]*}
+		[ "$status" -eq 0 ]
+		submitted 6 /job.sbatch
+		[ "$(grep -h job-name run/parts/*/job.sbatch | sort -u |
+			wc -l)" -eq 2 ]
+		[ "$(grep -l singleton run/parts/*/job.sbatch | wc -l)" -eq 6 ]
+		[ "$(jq .options.\"max-jobs\" run/run.json)" = 2 ]
+	done
+	unset GPUCHECK_LANES GPUCHECK_CONFIG
+	rm -r run
 	: >submitted
-	touch away
-	run_p tend "$PWD/run" keeper 4
-	[ "$status" -eq 3 ]
-	submitted 1 keeper
-	grep -q ' keeper 5$' run/parts/keeper.sbatch
-	# but not for good
-	run_p tend "$PWD/run" keeper 24
-	submitted 1 keeper
-	rm away
-	grep -v keeper queue >left
-	cp left queue
-	run_p tend "$PWD/run" keeper 5
-	[ "$status" -eq 0 ]
-	submitted 2 keeper
-	grep -q ' keeper 0$' run/parts/keeper.sbatch
+	run_p "${pairs[@]}" --no-wait
+	[ "$(grep -h job-name run/parts/*/job.sbatch | sort -u | wc -l)" -eq 1 ]
+	! grep -q singleton run/parts/*/job.sbatch || false
+	grep -q 'scancel --name=gpucheck-[0-9a-f]*$' <<<"$stderr"
 }

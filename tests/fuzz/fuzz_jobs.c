@@ -52,12 +52,14 @@ static void write_file(const char *name, const char *text)
 	}
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 /** The files of a run of many jobs, with "----" on lines between them: that of
  *  the whole, then those of two tries of its only part. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct slurm_node down = { .name = "b", .state = "down*" };
-	struct job part = { .tries = 2, .state = JOB_DONE };
+	struct job part = { .nodes = "a,b", .tries = 2, .state = JOB_DONE };
 	struct jobs j = { .list = &part, .n = 1,
 			  .nodes = { .list = &down, .n = 1 } };
 	char *text = calloc(1, size + 1), *rest = text, *next, path[128];
@@ -80,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		}
 	}
 	snprintf(j.left.dir, sizeof(j.left.dir), "%s", folder.root);
-	if (json_is_object(j.left.run) && jobs_merge(&j, true, NULL) == 0 &&
+	if (json_is_object(j.left.run) && jobs_merge(&j, NULL) == 0 &&
 	    access(folder_path(&folder, RUN_JSON, path), R_OK) < 0) {
 		abort();
 	}

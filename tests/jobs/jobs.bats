@@ -8,10 +8,17 @@ teardown()
 {
 	end_jobs
 	! does_not_answer gcn4 || node-up 4
+	if [ -e loop ]; then
+		for node in 1 2 3 4; do
+			node-run $node umount "$PWD/small" || true
+		done
+		umount small
+		losetup --detach "$(cat loop)"
+	fi
 }
 
 # Six jobs of two nodes with two ranks each.
-pairs=(p2p --jobs=pairs -G 2 --transport=tcp -b 64K --lanes=2 -o run)
+pairs=(p2p --jobs=pairs -G 2 --transport=tcp -b 64K --max-jobs=2 -o run)
 
 says()
 {
@@ -93,25 +100,33 @@ cancel()
 	local command
 	command=$(sed -n 's/.*to cancel the jobs: //p' err)
 	[ "$command" ]
-	squeue --noheader --format=%j | grep -q keeper
 	bash -c "$command"
 	await 30 queue_is_empty
 	sleep 3
 	queue_is_empty
 }
 
-# The nodes that are up have no job of ours any more.
+# No job can start before a node is back.
 done_as_far_as_can_be()
 {
-	! squeue --noheader --format='%T %r %j' | grep -v keeper |
-		grep -qv 'PENDING ReqNodeNotAvail'
+	! squeue --noheader --format='%T %r' |
+		grep -qvE 'PENDING (ReqNodeNotAvail|Dependency)'
 }
 
-# It would not for minutes.
-keeper_comes()
+# Each part has been submitted once, or twice if named here.
+submitted_once()
 {
-	scontrol update StartTime=now JobId="$(squeue --noheader --format=%i:%j |
-		sed -n 's/:.*-keeper$//p')"
+	local wanted
+	wanted=$(squeue --noheader --states=all --format=%o |
+		grep -c "$PWD/run/parts/")
+	[ "$wanted" = "$(find run/parts -name job.sbatch | wc -l)" ] &&
+		[ "$(again)" = "${1-0}" ]
+}
+
+# How many parts were submitted again.
+again()
+{
+	find run/parts -maxdepth 1 -name '*-2' | wc -l
 }
 
 job_of()
@@ -124,14 +139,21 @@ job_of()
 	run_to 0 "${pairs[@]:0:2}" -G 2 --transport=tcp --dry-run
 	[ "$(head -n 1 out)" = '#!/bin/bash' ]
 	! type -P shellcheck || shellcheck out
-	says '^# 6 jobs of 2 nodes in 4 lanes, 3 rounds of 4 nodes' out
-	says '^#SBATCH --dependency=singleton' out
-	says '^# job 6, lane 2: gcn[1-4],gcn[1-4]$' out
+	says '^# 6 jobs of 2 nodes, 3 rounds of 4 nodes' out
+	! grep -q singleton out || false
+	says '^# job 6: gcn[1-4],gcn[1-4]$' out
 	says 'sbatch --parsable --nodelist=' out
+	# the name that the option had before
+	run_to 0 "${pairs[@]:0:2}" -G 2 --transport=tcp --dry-run --lanes=2 \
+		--deadline=2h
+	says '^# 6 jobs of 2 nodes, 2 at a time, 3 rounds of 4 nodes' out
+	says '^#SBATCH --dependency=singleton' out
+	says '^#SBATCH --time=60$' out
+	says '^#SBATCH --deadline=now.10800$' out
 	run_to 0 plan p2p --jobs=pairs -x gcn4 --transport=tcp
-	says '^3 jobs of 2 nodes in 3 lanes, 3 rounds of 3 nodes' out
+	says '^3 jobs of 2 nodes, 3 rounds of 3 nodes' out
 	run_to 0 plan p2p --jobs=pairs --json --transport=tcp
-	[ "$(jq .jobs out)" = 6 ]
+	[ "$(jq .jobs,.max_jobs out | paste -sd' ')" = '6 1000' ]
 	# Slurm's own words for nodes count, those for one job do not
 	run_to 2 plan p2p --jobs=pairs --transport=tcp -- --constraint=f1
 	says 'there is no pair of 1 node' err
@@ -147,7 +169,9 @@ job_of()
 	run_to 2 p2p --jobs=pairs --local=2x2
 	says 'submits batch jobs of Slurm' err
 	run_to 2 p2p --lanes=2
-	says 'lanes needs --jobs=pairs' err
+	says 'max-jobs needs --jobs=pairs' err
+	run_to 2 p2p --deadline=1h
+	says 'deadline needs --jobs=pairs' err
 }
 
 @test "a busy node is waited for, one that is lost costs its own pairs alone" {
@@ -156,17 +180,15 @@ job_of()
 	await 20 idle 3
 	# nobody follows it
 	SBATCH_ARRAY_INX=1-3 SBATCH_GRES=gpu:2 run_to 0 "${pairs[@]}" -b 1M \
-		-n 40 --no-wait -- --gres=gpu:2 --partition=debug
+		-n 40 --no-wait --max-jobs=1000 -- --gres=gpu:2 --partition=debug
 	says '^/.*/run$' out
-	says '6 jobs of 2 nodes in 2 lanes, .*1 busy' err
-	# one keeper, which keeps no GPU from others, also after another start
+	says '6 jobs of 2 nodes, .*1 busy' err
 	run_to 0 p2p --resume run --no-wait
-	[ "$(squeue --noheader --array --format='%b %P %j' | grep keeper$ |
-		cut -d' ' -f1,2)" = 'N/A debug' ]
+	submitted_once
 	await 30 measures 0001-1
 	node-kill 4
 	await 20 does_not_answer gcn4
-	await 60 measures 0003-1
+	await 60 jobs_have_good 12 gcn1 gcn3
 	run_to 4 status run
 	says '6 jobs: .* waiting' out
 	grep -v '^ *$' out | tr -s ' \n' ' ' >line
@@ -174,8 +196,9 @@ job_of()
 	says '; busy: [^;]*gcn2[^;]*; down: gcn4 ' line
 	scancel --name=other
 	await 60 done_as_far_as_can_be
-	ended || keeper_comes
-	await 30 ended
+	# jobs that wait for the lost node do so until somebody follows the run
+	run_to 4 attach run
+	ended
 	await 30 queue_is_empty
 	# 4 between two nodes, both ways, and 2 inside of each
 	has_good 30 gcn1 gcn2 gcn3
@@ -184,12 +207,33 @@ job_of()
 	fails gcn4 'slurm_out_of_use|task_launch_failed|agent_lost' gcn4
 	says '"stop_reason": ?"Slurm has out of use: gcn4"' run/run.json
 	[ "$(jq '[.cells[]] | add' run/verdict.json)" = 56 ]
+	grep -q ',not_run,slurm_out_of_use,Slurm has it as down' run/results.csv
 	# and when it is back
 	node-up 4
 	await 60 answers gcn4
 	run_to 0 p2p --resume run
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 	[ "$(jq -r .status run/verdict.json)" != fail ]
+	[ "$(again)" -le 3 ]
+}
+
+@test "a job that does not start by its deadline leaves its pairs not run" {
+	sbatch --quiet --nodelist=gcn2 --exclusive --job-name=other \
+		--output=/dev/null --wrap='sleep 200'
+	await 20 idle 3
+	run_to 4 "${pairs[@]}" --max-jobs=1000 --deadline=60s
+	has_good 30 gcn1 gcn3 gcn4
+	says '6 jobs: 3 done, 3 lost' err
+	says '3 of 6 jobs without a result: job [0-9]* missed its deadline' \
+		run/run.json
+	[ "$(grep -c ',not_run,job_lost,job [0-9]* missed its deadline before' \
+		run/results.csv)" = 26 ]
+	says 'p2p --resume' err
+	scancel --name=other
+	await 20 idle 4
+	run_to 0 p2p --resume run
+	has_good 56 gcn1 gcn2 gcn3 gcn4
+	submitted_once 3
 }
 
 # The job of the run $1 waits for a node in use, and status names the way on.
@@ -208,7 +252,7 @@ names_pairs()
 	await 30 names_pairs whole || { cat words; false; }
 	# as it says, while the node is busy; the job that waits comes later
 	scancel "$(sed -n 2p out)"
-	run_to 0 "${pairs[@]}" --no-wait
+	run_to 0 "${pairs[@]}" --max-jobs=1000 --no-wait
 	await 60 jobs_have_good 30 gcn1 gcn3 gcn4
 	[ "$(squeue --noheader --name=other --format=%T)" = RUNNING ]
 }
@@ -221,7 +265,7 @@ names_pairs()
 	await 60 does_not_answer gcn4
 	scontrol update nodename=gcn4 state=down reason='psu dead'
 	PATH=$PWD/bin:$PATH run_to 4 "${pairs[@]}"
-	says '1 job of 4 nodes in 1 lane, .*0 busy, 1 down' err
+	says '1 job of 4 nodes, .*0 busy, 1 down' err
 	says '^#SBATCH --nodes=3$' run/parts/0001-1/job.sbatch
 	[ ! -e run/parts/0001-2 ]
 	has_good 30 gcn1 gcn2 gcn3
@@ -235,26 +279,98 @@ names_pairs()
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 }
 
-@test "what is preempted is submitted again, once; ^C leaves the jobs" {
+@test "what is preempted is left to --resume; ^C leaves the jobs" {
 	# what its user wants to see hides no job from it
 	SQUEUE_STATES=COMPLETED SQUEUE_FORMAT2=jobid SINFO_STATES=down \
 		"$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
 	front=$!
 	await 30 measures 0001-1
 	scancel "$(job_of 0001-1)"
-	await 30 test -e run/parts/0001-2/job.sbatch
+	await 30 measures 0003-1
 	kill -INT "$front"
 	await 20 gone "$front"
 	code=0
 	wait "$front" || code=$?
 	[ "$code" = 4 ]
 	says 'stopped following; the jobs go on' err
-	run_to 0 attach run
-	says '^(PASS|WARN)' out
+	run_to 4 attach run
+	says '^PARTIAL' out
+	says '6 jobs: 5 done, 1 lost' err
+	says 'p2p --resume' err
+	run_to 0 p2p --resume run
 	says '6 jobs: 6 done' err
 	has_good 56 gcn1 gcn2 gcn3 gcn4
 	[ "$(ls -d run/parts/*-[2-9])" = run/parts/0001-2 ]
+	submitted_once 1
 	await 30 queue_is_empty
+}
+
+@test "the front is killed at any time: --resume submits the rest, none twice" {
+	mkdir bin
+	printf '#!/bin/sh\nsleep .3\n%s "$@" || exit\nsleep .3\n' \
+		"$(command -v sbatch)" >bin/sbatch
+	chmod +x bin/sbatch
+	for after in .5 .9 1.3 1.7 2.1; do
+		PATH=$PWD/bin:$PATH setsid "$GPUCHECK" "${pairs[@]:0:7}" \
+			-o "run$after" >out 2>err 3>&- &
+		front=$!
+		await 10 test -d "run$after/parts"
+		ln -sfn "run$after" run
+		sleep "$after"
+		kill -KILL "$front"
+		await 10 gone "$front"
+		run_to 0 p2p --resume run
+		has_good 56 gcn1 gcn2 gcn3 gcn4
+		# the job that was about to be submitted may have been refused
+		[ "$(again)" -le 1 ]
+		squeue --noheader --states=all --format=%o |
+			grep "/run$after/" >listed
+		for i in 1 2 3 4 5 6; do
+			[ "$(grep -c "/parts/000$i-" listed)" = 1 ]
+		done
+	done
+}
+
+@test "the caller logs out: the jobs go on, and another user may look" {
+	setsid "$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
+	front=$!
+	await 30 measures 0001-1
+	kill -HUP "$front"
+	await 20 gone "$front"
+	await 90 queue_is_empty
+	chmod -R a+rX . "$BATS_TEST_TMPDIR"
+	find run -printf '%p %T@\n' | sort >before
+	code=0
+	setpriv --reuid=65534 --regid=65534 --clear-groups \
+		"$GPUCHECK" report run >words 2>&1 || code=$?
+	find run -printf '%p %T@\n' | sort | diff before -
+	run_to 0 report run
+	has_good 56 gcn1 gcn2 gcn3 gcn4
+}
+
+@test "a full disk: what was measured stays, --resume measures the rest" {
+	local node
+	mkdir small
+	truncate -s 8M image
+	mkfs.ext4 -q -m 0 image
+	losetup --find --show image >loop || skip "no loop device"
+	mount "$(cat loop)" small
+	for node in 1 2 3 4; do
+		node-run $node mount "$(cat loop)" "$PWD/small"
+	done
+	dd if=/dev/zero of=small/fill bs=1k 2>/dev/null || true
+	truncate -s -80K small/fill
+	code=0
+	timeout 120 "$GPUCHECK" "${pairs[@]:0:7}" --max-jobs=1000 \
+		-o small/run >out 2>err 3>&- || code=$?
+	cat err
+	[ "$code" = 3 ] || [ "$code" = 4 ]
+	grep -iq 'no space' err
+	await 60 queue_is_empty
+	rm small/fill
+	ln -s small/run run
+	run_to 0 p2p --resume run
+	has_good 56 gcn1 gcn2 gcn3 gcn4
 }
 
 @test "^C and --no-wait say how to cancel, which ends all jobs" {
@@ -262,7 +378,7 @@ names_pairs()
 	await 30 measures 0001-1
 	cancel
 	rm -r run
-	"$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
+	"$GPUCHECK" "${pairs[@]}" --max-jobs=1000 -n 4000 >out 2>err 3>&- &
 	front=$!
 	await 30 measures 0001-1
 	kill -INT "$front"
@@ -271,7 +387,7 @@ names_pairs()
 	# amid the submission as well
 	rm -r run
 	mkdir bin
-	printf '#!/bin/sh\nsleep 1\nexec %s "$@"\n' "$(command -v sbatch)" \
+	printf '#!/bin/sh\nsleep 3\nexec %s "$@"\n' "$(command -v sbatch)" \
 		>bin/sbatch
 	chmod +x bin/sbatch
 	PATH=$PWD/bin:$PATH "$GPUCHECK" "${pairs[@]}" -n 4000 >out 2>err 3>&- &
@@ -279,6 +395,8 @@ names_pairs()
 	await 30 measures 0001-1
 	kill -INT "$front"
 	await 20 gone "$front"
+	says 'stopped submitting; jobs go on' err
+	[ ! -e run/parts/0006-1 ]
 	cancel
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Parts of a run become one: no failure is lost, no older look undoes a newer
- * one. */
-#include <fcntl.h>
+/* Parts of a run become one: no failure is lost, and what is missing has a
+ * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,22 +86,20 @@ static int tear_down(void **state)
 static void add_try(struct fixture *f, size_t t, const char *other, int order,
 		    const char *why)
 {
-	const struct timespec times[2] = { { .tv_sec = 1000 + order },
-					   { .tv_sec = 1000 + order } };
-	json_t *run = json_pack(
+	char utc[32], dir[128];
+	json_t *run;
+
+	snprintf(utc, sizeof(utc), "2026-01-31T09:15:0%dZ", order % 10);
+	run = json_pack(
 		"{s:i, s:s, s:[{s:s, s:i}, {s:s, s:i}], s:{s:s, s:i}, "
 		"s:s, s:s}", "schema", 1, "probe", "p2p", "nodes", "name", "a",
 		"gpus", 2, "name", other, "gpus", 2, "planned", "kind", "list",
-		"cells", 1, "ended_utc", "2026-01-31T09:15:02Z", "stop_reason",
-		why);
-	char dir[128], path[160];
-
+		"cells", 1, "ended_utc", utc, "stop_reason", why);
 	path_of(f, tries[t], dir);
 	assert_int_equal(mkdir(dir, 0700), 0);
 	assert_int_equal(rundir_write_json(dir, RUN_JSON, run, NULL), 0);
-	snprintf(path, sizeof(path), "%s/" RUN_JSON, dir);
-	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 	json_decref(run);
+	f->parts[t > 0].nodes = t > 0 ? "a,c" : "a,b";
 	f->parts[t > 0].tries++;
 	f->parts[t > 0].state = JOB_DONE;
 	f->j.count[JOB_DONE] = 2;
@@ -168,22 +165,25 @@ static void merge(struct fixture *f)
 {
 	struct err e = { 0 };
 
-	assert_int_equal(jobs_merge(&f->j, true, &e), 0);
+	assert_int_equal(jobs_merge(&f->j, &e), 0);
 	assert_string_equal(e.text, "");
 }
 
-static void ended(const struct fixture *f, char utc[64])
+/** A member of run.json of the whole. */
+static void assert_whole(const struct fixture *f, const char *member,
+			 const char *wanted)
 {
 	json_t *run = rundir_read_json(f->root, RUN_JSON, NULL);
 
-	snprintf(utc, 64, "%s", json_member(run, "ended_utc"));
+	assert_string_equal(json_member(run, member), wanted);
 	json_decref(run);
 }
 
-static void a_failure_that_a_later_job_does_not_see_is_kept(void **state)
+static void a_failure_that_another_job_does_not_see_is_kept(void **state)
 {
 	struct fixture *f = *state;
 
+	f->j.count[JOB_RUNS] = 1;
 	add_try(f, 0, "b", 1, "");
 	add_try(f, 1, "c", 2, "");
 	/* inside of a: by both */
@@ -193,26 +193,29 @@ static void a_failure_that_a_later_job_does_not_see_is_kept(void **state)
 	ROWS(f, 1, "c", { 1, 0, 1, OUTCOME_OK }, { 1, 1, 0, OUTCOME_OK },
 	     { 1, 2, 0, OUTCOME_TIMEOUT });
 	merge(f);
-	assert_rows(f, "1 0>1 error 1; 2 0>1 corrupt 1; 1 0>2 ok 1; "
-		       "3 0>1 ok 2; 1 1>0 ok 2; 1 4>0 timeout 2; ");
+	assert_rows(f, "1 0>1 error 1; 2 0>1 corrupt 1; 1 1>0 ok 1; "
+		       "1 0>2 ok 1; 3 0>1 ok 2; 1 4>0 timeout 2; ");
+	assert_whole(f, "ended_utc", "");
 }
 
-static void a_failure_that_came_later_decides(void **state)
+static void a_failure_that_came_later_is_kept_too(void **state)
 {
 	struct fixture *f = *state;
 
+	f->j.count[JOB_RUNS] = 1;
 	add_try(f, 0, "b", 1, "");
 	add_try(f, 1, "c", 2, "");
 	ROWS(f, 0, "b", { 1, 0, 1, OUTCOME_OK });
 	ROWS(f, 1, "c", { 1, 0, 1, OUTCOME_ERROR }, { 2, 0, 1, OUTCOME_ERROR });
 	merge(f);
-	assert_rows(f, "1 0>1 error 2; 2 0>1 error 2; ");
+	assert_rows(f, "1 0>1 ok 1; 2 0>1 error 2; 3 0>1 error 2; ");
 }
 
-static void a_job_that_was_cut_short_accuses_nobody(void **state)
+static void a_job_that_was_cut_short_accuses_no_part(void **state)
 {
 	struct fixture *f = *state;
 
+	f->j.count[JOB_RUNS] = 1;
 	add_try(f, 0, "b", 1, "");
 	add_try(f, 1, "c", 2, "interrupted");
 	add_try(f, 2, "c", 3, "");
@@ -222,64 +225,65 @@ static void a_job_that_was_cut_short_accuses_nobody(void **state)
 	     { 1, 1, 0, OUTCOME_NOT_RUN });
 	ROWS(f, 2, "c", { 1, 0, 2, OUTCOME_OK });
 	merge(f);
-	/* but what it alone has measured counts */
+	/* but what it alone has measured well counts */
 	assert_rows(f, "1 0>1 ok 1; 1 1>0 skipped 1; 1 4>0 ok 2; "
 		       "1 0>4 ok 3; ");
 }
 
-static void an_older_look_undoes_nothing(void **state)
+static int count_row(void *arg, const void *data, struct err *e)
+{
+	const struct p2p_row *row = data;
+	size_t *n = arg;
+
+	(void)e;
+	if (row->outcome == OUTCOME_NOT_RUN) {
+		assert_string_equal(row->detail, "job 7 was cancelled");
+		assert_string_equal(row->code, "job_lost");
+		++*n;
+	}
+	return RUNDIR_KEEP;
+}
+
+/** The same parts always give the same run. */
+static void what_is_missing_has_the_reason(void **state)
 {
 	struct fixture *f = *state;
-	char first[64], utc[64], path[128];
+	size_t n = 0;
 
 	add_try(f, 0, "b", 1, "");
-	ROWS(f, 0, "b", { 1, 0, 1, OUTCOME_OK });
-	merge(f);
-	ended(f, first);
-	assert_true(first[0]);
-
-	/* who saw a job at work, before that */
-	f->j.count[JOB_RUNS] = 1;
-	merge(f);
-	ended(f, utc);
-	assert_string_equal(utc, first);
-
-	/* it ended when it ended */
-	f->j.count[JOB_RUNS] = 0;
-	usleep(2000);
-	merge(f);
-	ended(f, utc);
-	assert_string_equal(utc, first);
-
-	/* it goes on: what was submitted meanwhile is no end */
-	assert_int_equal(jobs_reopen(&f->j, NULL), 0);
-	ended(f, utc);
-	assert_string_equal(utc, "");
-	path_of(f, tries[1], path);
-	assert_int_equal(mkdir(path, 0700), 0);
-	merge(f);
-	ended(f, utc);
-	assert_string_equal(utc, "");
-	assert_int_equal(rmdir(path), 0);
-
-	/* and who only looks says of no run that it has ended */
-	assert_int_equal(jobs_merge(&f->j, false, NULL), 0);
-	ended(f, utc);
-	assert_string_equal(utc, "");
+	ROWS(f, 0, "b", { 1, 0, 1, OUTCOME_OK }, { 1, 1, 0, OUTCOME_OK });
+	STR_COPY(f->parts[0].why, "job 7 was cancelled");
+	f->parts[1].nodes = "a,c";
+	f->parts[1].state = JOB_LOST;
+	STR_COPY(f->parts[1].why, "job 7 was cancelled");
+	for (int i = 0; i < 2; i++) {
+		n = 0;
+		merge(f);
+		assert_int_equal(rundir_table_walk(f->root, &schema_p2p, false,
+						   count_row, &n, NULL, NULL),
+				 0);
+		/* of 22 planned tests between and inside a, b and c */
+		assert_int_equal(n, 2 * 4 * 2 + 2 * 2);
+		assert_whole(f, "ended_utc", "2026-01-31T09:15:01Z");
+		assert_whole(f, "stop_reason", "2 of 2 jobs without a result: "
+			     "job 7 was cancelled");
+		assert_int_equal(f->parts[0].state, JOB_LOST);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			a_failure_that_a_later_job_does_not_see_is_kept,
+			a_failure_that_another_job_does_not_see_is_kept,
 			set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
-			a_failure_that_came_later_decides, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(
-			a_job_that_was_cut_short_accuses_nobody, set_up,
+			a_failure_that_came_later_is_kept_too, set_up,
 			tear_down),
-		cmocka_unit_test_setup_teardown(an_older_look_undoes_nothing,
+		cmocka_unit_test_setup_teardown(
+			a_job_that_was_cut_short_accuses_no_part, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(what_is_missing_has_the_reason,
 						set_up, tear_down),
 	};
 

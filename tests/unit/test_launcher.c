@@ -484,27 +484,28 @@ static void script_has_our_options(void **state)
 	str_release(&out);
 }
 
-/** One of many: it waits for its lane, sees to the others at its end, and asks
- *  Slurm nothing. */
+/** One of many: it waits for its lane, until its deadline, and asks Slurm
+ *  nothing. */
 static void script_of_a_lane(void **state)
 {
 	struct spec spec;
 	const struct launch_request r = {
 		.self = "/bin/gpucheck", .dir = "/runs/a/parts/0001-1",
-		.probe = "p2p", .spec = &spec, .lane = "gpucheck-1a-3",
-		.after = "/runs/a b", .gpus = 8, .nodelist = "n1,n2",
+		.probe = "p2p", .spec = &spec, .job_name = "gpucheck-1a-3",
+		.singleton = true, .gpus = 8, .nodelist = "n1,n2",
 	};
 	struct str out = STR_INIT;
 
 	(void)state;
 	spec_init(&spec);
+	spec.deadline_ns = 600 * NS_PER_S;
 	assert_int_equal(job_script_write(&r, &out, NULL), 0);
 	assert_non_null(strstr(str_text(&out), "--job-name=gpucheck-1a-3\n"));
 	assert_non_null(strstr(str_text(&out), "--dependency=singleton\n"));
 	assert_non_null(strstr(str_text(&out), "--gres=gpu:8\n"));
-	assert_non_null(strstr(str_text(&out),
-			       "\n/bin/gpucheck tend '/runs/a b'\n"
-			       "exit \"$code\"\n"));
+	/* without --time Slurm would give it a minute */
+	assert_non_null(strstr(str_text(&out), "--time=60\n"));
+	assert_non_null(strstr(str_text(&out), "--deadline=now+4200\n"));
 	str_release(&out);
 }
 

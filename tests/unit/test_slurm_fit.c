@@ -154,28 +154,6 @@ static void words_are_found_as_getopt_does(void **state)
 	assert_null(slurm_fit_option(NULL, "partition", 'p'));
 }
 
-/** A job that only asks and submits needs no GPU of those that measure. */
-static void only_whose_a_job_is_is_passed_on(void **state)
-{
-	char *extra[] = { (char *)"-Agroup", (char *)"--gres=gpu:8",
-			  (char *)"--part", (char *)"gpu,big",
-			  (char *)"--constraint=ib", (char *)"-N4",
-			  (char *)"--time=5", (char *)"--mem=0",
-			  (char *)"--reservation=mine", NULL };
-	struct args a = { 0 };
-	struct str line = STR_INIT;
-
-	(void)state;
-	slurm_fit_whose(extra, &a);
-	args_line(&a, &line);
-	assert_string_equal(str_text(&line), "--account=group "
-			    "--partition=gpu,big --reservation=mine");
-	args_release(&a);
-	slurm_fit_whose(NULL, &a);
-	assert_int_equal(a.n, 0);
-	str_release(&line);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -184,7 +162,6 @@ int main(void)
 		cmocka_unit_test(gpus_are_what_enough_nodes_have),
 		cmocka_unit_test(nodes_of_both_kinds_take_what_tests_no_gpus),
 		cmocka_unit_test(words_are_found_as_getopt_does),
-		cmocka_unit_test(only_whose_a_job_is_is_passed_on),
 	};
 
 	return cmocka_run_group_tests_name("slurm_fit", tests, NULL, NULL);
