@@ -19,6 +19,8 @@
 #define MAX_GROWTH  10000
 /** Maximum number of rows that say why a test was not run. */
 #define MAX_MISSING 100000
+/** Length of the reason in run.json: readers take no more than 319 bytes. */
+#define STOP_REASON_MAX 300
 
 /** A run of a part that came as far as a plan. */
 struct jobs_try {
@@ -613,6 +615,7 @@ static void set_end(const struct merge *m, json_t *run)
 {
 	struct str why = STR_INIT;
 	struct err e = { 0 };
+	char text[STOP_REASON_MAX];
 
 	json_object_del(run, "error");
 	json_object_del(run, "ended_utc");
@@ -623,8 +626,8 @@ static void set_end(const struct merge *m, json_t *run)
 	say_why(m, &why);
 	if (m->n_tries > 0) {
 		json_object_set_new(run, "ended_utc", json_string(m->end));
-		json_object_set_new(run, "stop_reason",
-				    json_text(str_text(&why)));
+		snprintf(text, sizeof(text), "%s", str_text(&why));
+		json_object_set_new(run, "stop_reason", json_text(text));
 	} else {
 		err_set(&e, 0, "no job measured anything: %s", str_text(&why));
 		json_object_set_new(run, "error",
