@@ -17,7 +17,7 @@
 #include "probes/collective/collective.h"
 #include "probes/engine/net/message.h"
 
-#define PAGE	"docs/protocol.md"
+#define PAGE	"docs/dev/protocol.md"
 #define SECTION "## Messages\n"
 
 /* ---- the page ----------------------------------------------------------- */
