@@ -78,7 +78,7 @@ static void test_finding(void **state)
 					       "timeout); the other 208 "
 					       "passed; could not be reached by "
 					       "n0\n"));
-	assert_non_null(strstr(str_text(&out), "  do: Look at the state of "
+	assert_non_null(strstr(str_text(&out), "  do: Check the state of "
 			       "the port, the cable and the switch port:\n"
 			       "          ssh n1 'ibstat;"));
 	assert_non_null(strstr(str_text(&out), "gpucheck p2p --transport=nccl "
