@@ -300,12 +300,15 @@ site := $(dest)/share/gpucheck/site
 site_scripts := $(addprefix data/site/,prolog epilog healthcheck)
 install: $(PROGRAM)
 	install -D -m 755 $(PROGRAM) $(dest)/bin/gpucheck
-	install -d $(dest)/share/man/man1
-	install -m 644 cli/man/*.1 $(dest)/share/man/man1
+	for s in 1 5 7; do \
+		install -d $(dest)/share/man/man$$s; \
+		install -m 644 cli/man/*.$$s $(dest)/share/man/man$$s; \
+	done
 	install -D -m 644 cli/completion/gpucheck.bash $(bash_completion)
 	install -D -m 644 cli/completion/_gpucheck $(zsh_completion)
-	install -d $(doc)/docs
+	install -d $(doc)/docs/dev
 	install -m 644 docs/*.md $(doc)/docs
+	install -m 644 docs/dev/*.md $(doc)/docs/dev
 	install -m 644 README.md SECURITY.md $(doc)
 	install -d $(site)
 	install -m 755 $(site_scripts) $(site)
@@ -313,7 +316,8 @@ install: $(PROGRAM)
 # What a site has made of its hooks is the site's.
 uninstall:
 	rm -f $(dest)/bin/gpucheck $(bash_completion) $(zsh_completion) \
-		$(patsubst cli/man/%,$(dest)/share/man/man1/%,$(wildcard cli/man/*.1))
+		$(foreach s,1 5 7,$(patsubst cli/man/%,$(dest)/share/man/man$s/%, \
+		$(wildcard cli/man/*.$s)))
 	rm -rf $(doc)
 	@for f in data/site/*; do \
 		g=$(site)/$${f##*/}; \

@@ -13,7 +13,8 @@
 /**
  * Tables of fields: one row per member of a struct gives its name, type,
  * limits and help.  From the table come JSON both ways (by name), CBOR both
- * ways (by place), the checks of a message and the tables of docs/protocol.md.
+ * ways (by place), the checks of a message and the tables of
+ * docs/dev/protocol.md.
  */
 enum field_kind {
 	FIELD_INT,	/* int, enum or int64_t; optional: below min is none */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of messages: what fits it, and that docs/protocol.md shows it.
+ * The table of messages: what fits it, and that docs/dev/protocol.md shows it.
  * UPDATE=1 in the environment writes that page anew.
  */
 #include <setjmp.h>

@@ -16,8 +16,8 @@
 /**
  * Messages between coordinator, agents and workers: one table of types and
  * their fields.  Senders build messages by the table, and receivers get only
- * messages that fit it. docs/protocol.md documents the table; a test compares
- * the two.
+ * messages that fit it.  docs/dev/protocol.md documents the table; a test
+ * compares the two.
  */
 enum message_type {
 	MSG_BEAT,
