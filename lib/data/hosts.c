@@ -204,6 +204,12 @@ static long number_of(const char *name)
 	return strtol(name + number_at(name), NULL, 10);
 }
 
+/** Returns true if @number has a leading zero. */
+static bool is_padded(const char *number)
+{
+	return number[0] == '0' && number[1] != '\0';
+}
+
 /** "3-5,9" for @n names of one family. */
 static void add_numbers(struct str *out, const char *names, size_t size,
 			size_t n)
@@ -233,12 +239,16 @@ void hostlist_add(struct str *out, const char *names, size_t size, size_t n)
 		const char *first = names + i * size;
 		const size_t at = number_at(first), len = strlen(first);
 
-		/* up to k: the same prefix and as many digits */
+		/* up to k: the same prefix, and as many digits or none that
+		 * are padded */
 		for (k = i + 1; k < n && first[at]; k++) {
 			const char *name = names + k * size;
 
-			if (number_at(name) != at || strlen(name) != len ||
-			    memcmp(name, first, at) != 0) {
+			if (number_at(name) != at ||
+			    memcmp(name, first, at) != 0 ||
+			    name[at] == '\0' ||
+			    (strlen(name) != len &&
+			     (is_padded(first + at) || is_padded(name + at)))) {
 				break;
 			}
 		}
