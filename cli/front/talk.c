@@ -48,8 +48,7 @@ enum term_style screen_style(const struct spec *s)
 	if (screen_color(s)) {
 		return TERM_COLOR;
 	}
-	return s->color == WHEN_NEVER || no_color() ? TERM_ASCII :
-						      TERM_UNICODE;
+	return TERM_UNICODE;
 }
 
 void screen_print(struct str *text, FILE *f)

@@ -19,8 +19,8 @@
 bool screen_color(const struct spec *s);
 
 /**
- * Returns the style: colour if allowed; Unicode blocks if the locale is UTF-8
- * and neither --color=never nor NO_COLOR asks for plain text; else ASCII.
+ * Returns the style: ASCII unless the locale is UTF-8; then colour if allowed,
+ * else Unicode blocks.
  */
 enum term_style screen_style(const struct spec *s);
 
