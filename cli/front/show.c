@@ -21,7 +21,9 @@
 #include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
 #include "lib/data/version.h"
+#include "report/base/wrap.h"
 #include "report/history/history.h"
+#include "report/judge/caption.h"
 #include "report/judge/findings.h"
 #include "report/model/sweep.h"
 #include "report/show/judged.h"
@@ -243,6 +245,28 @@ static const char *const pictures[] = {
 	CURVES, NULL
 };
 
+/** Adds the verdict once more, where it is in sight when a long report has
+ *  passed: "FAIL  GPU 4 of n1 (dead). Report: DIR/report.html". */
+static void add_last_line(const struct judged *j, const struct spec *s,
+			  struct str *out)
+{
+	const struct wrap w = { .out = out, .color = screen_color(s),
+				.width = screen_width(STDOUT_FILENO) };
+	char text[CAPTION_SIZE], path[PATH_MAX];
+	struct str line = STR_INIT;
+
+	str_addf(&line, "%s.", caption_short(&j->run, &j->verdict, false, text,
+					     sizeof(text)));
+	if (j->out && rundir_path(j->out, "report.html", path, NULL) == 0 &&
+	    access(path, R_OK) == 0) {
+		str_addf(&line, " Report: %s", path);
+	}
+	str_addch(out, '\n');
+	wrap_status(&w, caption_status(&j->run, &j->verdict));
+	wrap_text(&w, 6, str_text(&line));
+	str_release(&line);
+}
+
 static int print_words(const struct judged *j, const struct spec *s,
 		       const char *kind)
 {
@@ -256,7 +280,7 @@ static int print_words(const struct judged *j, const struct spec *s,
 	if (s->verbose) {
 		judged_details(j, screen_width(STDOUT_FILENO), &text);
 	}
-	for (const char *const *p = pictures; *p && kind; p++) {
+	for (const char *const *p = pictures; *p && kind && s->verbose; p++) {
 		snprintf(file, sizeof(file), "%s.%s", *p, kind);
 		/* without gnuplot there are maps, but no curves */
 		if ((strcmp(*p, CURVES) != 0 || strcmp(kind, "svg") != 0) &&
@@ -265,6 +289,9 @@ static int print_words(const struct judged *j, const struct spec *s,
 			str_addf(&text, "%spicture: %s\n", shown++ ? "" : "\n",
 				 path);
 		}
+	}
+	if (!j->ask.going) {
+		add_last_line(j, s, &text);
 	}
 	screen_print(&text, stdout);
 	rc = rc < 0 || text.failed ? -1 : 0;

@@ -193,6 +193,23 @@ int units_parse_real(const char *text, double min, double max, double *out,
 	return 0;
 }
 
+const char *units_count_text(uint64_t n, char buf[UNITS_COUNT_SIZE])
+{
+	char digits[UNITS_COUNT_SIZE];
+	int len = snprintf(digits, sizeof(digits), "%llu",
+			   (unsigned long long)n);
+	int at = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i > 0 && (len - i) % 3 == 0) {
+			buf[at++] = ',';
+		}
+		buf[at++] = digits[i];
+	}
+	buf[at] = '\0';
+	return buf;
+}
+
 const char *units_size_text(uint64_t bytes, char *buf, size_t size)
 {
 	static const char *const names[] = { "B",   "KiB", "MiB", "GiB",

@@ -43,6 +43,13 @@ int units_parse_int(const char *text, int64_t min, int64_t max, int64_t *out,
 int units_parse_real(const char *text, double min, double max, double *out,
 		     struct err *e);
 
+#define UNITS_COUNT_SIZE 32
+/** "261,632"; returns @buf. */
+const char *units_count_text(uint64_t n, char buf[UNITS_COUNT_SIZE]);
+/** The same in a buffer of the block that asks for it. */
+#define UNITS_COUNT(n) \
+	units_count_text((uint64_t)(n), (char[UNITS_COUNT_SIZE]){0})
+
 /** "64 MiB", "8 B", "1.5 KiB"; returns @buf. */
 const char *units_size_text(uint64_t bytes, char *buf, size_t size);
 /** "64M", "8", exact only (the -b spelling); falls back to plain digits. */

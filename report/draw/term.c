@@ -486,9 +486,6 @@ int term_render(const struct run *run, const struct verdict *v, int width,
 	if (run->n_ranks == 0) {
 		return 0;
 	}
-	if (run->drill) {
-		str_add(out, "DRILL: faults were injected on purpose\n");
-	}
 	if (render_map(run, v, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width,
 		       style, out) < 0) {
 		return -1;

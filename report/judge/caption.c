@@ -184,7 +184,7 @@ static void note_sample(const struct run *run, struct str *out)
 	struct sampled s;
 
 	if (sampled_read(run_file(run->json).planned.sample, &s)) {
-		str_add(out, "a sample of the pairs, ");
+		str_add(out, "a sample, ");
 		sampled_rounds_text(&s, out);
 		str_add(out, "; sure to be seen: ");
 		sampled_sure_text(&s, out);
@@ -220,10 +220,10 @@ static void note_follow(const struct run *run, struct str *out)
 	}
 	if (measured > 0) {
 		str_addf(out,
-			 "follow-up: %zu more test%s at the end, to settle "
-			 "what the others left open, %zu of which failed",
-			 measured, measured == 1 ? "" : "s",
-			 measured - count[CELL_PASS]);
+			 "follow-up: %s more test%s to decide what was still "
+			 "open, %s of them bad", UNITS_COUNT(measured),
+			 measured == 1 ? "" : "s",
+			 UNITS_COUNT(measured - count[CELL_PASS]));
 	}
 }
 
@@ -556,30 +556,55 @@ static void note_rails(const struct run *run, struct str *out)
 	}
 }
 
-bool caption_note(const struct run *run, int i, char *buf, size_t size)
+/** Write note @i from 0; if @line, without the details of those that have
+ *  some behind their first ';'. */
+static bool add_note(const struct run *run, int i, bool line, char *buf,
+		     size_t size)
 {
 	/* in the order in which they matter */
-	static void (*const notes[])(const struct run *run, struct str *out) = {
-		note_drill, note_error, note_expect, note_transport,
-		note_resumed, note_lacking, note_skipped, note_kernels,
-		note_unrouted, note_hca, note_fabrics, note_rails, note_sample,
-		note_pinglist,
-		note_follow,
-		note_short, note_shared, note_built_so, note_divided,
-		note_modes, note_torch,
-		note_mixed, note_facts,
-		note_bad_rows, note_unread, note_final, note_foreign,
+	static const struct {
+		void (*add)(const struct run *run, struct str *out);
+		bool details;
+	} notes[] = {
+		{ .add = note_drill, .details = true },
+		{ .add = note_error }, { .add = note_expect },
+		{ .add = note_transport }, { .add = note_resumed },
+		{ .add = note_lacking }, { .add = note_skipped },
+		{ .add = note_kernels }, { .add = note_unrouted },
+		{ .add = note_hca }, { .add = note_fabrics },
+		{ .add = note_rails },
+		{ .add = note_sample, .details = true },
+		{ .add = note_pinglist }, { .add = note_follow },
+		{ .add = note_short }, { .add = note_shared },
+		{ .add = note_built_so }, { .add = note_divided },
+		{ .add = note_modes }, { .add = note_torch },
+		{ .add = note_mixed }, { .add = note_facts },
+		{ .add = note_bad_rows }, { .add = note_unread },
+		{ .add = note_final }, { .add = note_foreign },
 	};
 	struct str out = STR_INIT;
 
 	for (size_t k = 0; k < sizeof(notes) / sizeof(*notes) && i >= 0; k++) {
 		str_reset(&out);
-		notes[k](run, &out);
+		notes[k].add(run, &out);
+		if (out.len > 0 && line && notes[k].details) {
+			str_cut(&out, strcspn(str_text(&out), ";"));
+		}
 		i -= out.len > 0;
 	}
 	snprintf(buf, size, "%s", str_text(&out));
 	str_release(&out);
 	return i < 0;
+}
+
+bool caption_note(const struct run *run, int i, char *buf, size_t size)
+{
+	return add_note(run, i, false, buf, size);
+}
+
+bool caption_note_line(const struct run *run, int i, char *buf, size_t size)
+{
+	return add_note(run, i, true, buf, size);
 }
 
 /* ---- caption ------------------------------------------------------------- */
@@ -654,12 +679,13 @@ const char *caption_count(const char *what, const size_t count[CELL_CLASSES],
 	for (int c = 0; c < CELL_CLASSES; c++) {
 		total += count[c];
 	}
-	str_addf(&out, "%zu %s%s", total, what, total == 1 ? "" : "s");
+	str_addf(&out, "%s %s%s", UNITS_COUNT(total), what,
+		 total == 1 ? "" : "s");
 	for (unsigned i = 1; i <= CELL_CLASSES; i++) {
 		unsigned c = i % CELL_CLASSES;	/* not run: the last one */
 
 		if (count[c] > 0) {
-			str_addf(&out, "%s%zu %s", comma, count[c],
+			str_addf(&out, "%s%s %s", comma, UNITS_COUNT(count[c]),
 				 c == CELL_SLOW ? slow : cell_class_name(c));
 			comma = ", ";
 		}
@@ -763,14 +789,15 @@ bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 			spread_of(run, path, passed, false);
 	if (s.n > 0 && run->mesh) {
 		snprintf(buf, size, "round trip: median %.0f us, %.0f to %.0f "
-			 "in %zu paths", s.median, s.low, s.high, s.n);
+			 "in %s paths", s.median, s.low, s.high,
+			 UNITS_COUNT(s.n));
 	} else if (s.n > 0) {
-		snprintf(buf, size, "%s: median %s GB/s, %s to %s in %zu good "
+		snprintf(buf, size, "%s: median %s GB/s, %s to %s in %s good "
 			 "tests", run_path_words(path),
 			 units_real_text(run->slow[path].median_GB_s, 2,
 					 median),
 			 units_real_text(s.low, 2, least),
-			 units_real_text(s.high, 2, most), s.n);
+			 units_real_text(s.high, 2, most), UNITS_COUNT(s.n));
 	}
 	return s.n > 0;
 }
@@ -780,9 +807,9 @@ bool caption_line(const struct run *run, char *buf, size_t size)
 	struct spread s = spread_of(run, PATH_CLASSES, run_line_share,
 				    true);
 
-	snprintf(buf, size, "line rate: median %.0f %%, lowest %.0f %% in %zu "
+	snprintf(buf, size, "line rate: median %.0f %%, lowest %.0f %% in %s "
 		 "tests with a known line rate", 100 * s.median, 100 * s.low,
-		 s.n);
+		 UNITS_COUNT(s.n));
 	return s.n > 0;
 }
 
@@ -791,9 +818,9 @@ bool caption_contrast(const struct run *run, enum path_class path, char *buf,
 {
 	struct spread s = spread_of(run, path, run_ratio, true);
 
-	snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in %zu "
+	snprintf(buf, size, "%s: %s / %s, median %.2f, %.2f to %.2f in %s "
 		 "tests", run_path_words(path), run->contrast.pass,
-		 run->schedule, s.median, s.low, s.high, s.n);
+		 run->schedule, s.median, s.low, s.high, UNITS_COUNT(s.n));
 	return s.n > 0;
 }
 
@@ -836,8 +863,9 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		/* of several probes the next ones are not counted yet */
 		if (v->status == VERDICT_RUNNING && wanted > 0 &&
 		    !run_file(run->json).planned.rungs) {
-			snprintf(buf, size, "running: %zu of %zu measured so "
-				 "far; %s", measured, wanted, v->going);
+			snprintf(buf, size, "running: %s of %s measured so "
+				 "far; %s", UNITS_COUNT(measured),
+				 UNITS_COUNT(wanted), v->going);
 		}
 		return true;
 	}
@@ -847,8 +875,8 @@ bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		return true;
 	}
 	if (measured < wanted) {
-		str_addf(&out, "%zu of %zu measured%s", measured, wanted,
-			 why[0] ? ", " : "");
+		str_addf(&out, "%s of %s measured%s", UNITS_COUNT(measured),
+			 UNITS_COUNT(wanted), why[0] ? ", " : "");
 	}
 	if (why[0]) {
 		str_addf(&out, "the run did not finish (%s)", why);

@@ -32,6 +32,16 @@ const char *caption_status(const struct run *run, const struct verdict *v);
  *  complete. */
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,
 		     size_t size);
+/** "GPU 4 of n1 (dead)": the part of @f and its state; returns @buf. */
+const char *finding_short(const struct run *run, const struct finding *f,
+			  char *buf, size_t size);
+/**
+ * The verdict in a few words: "GPU 4 of n1 (dead), NIC 3 of n9 (50 % slow) and
+ * 2 more"; as a @sentence "GPU 4 of n1 is dead, and 3 more"; without findings
+ * what was tested, "p2p, 2 nodes, 16 GPUs, 240 tests".  Returns @buf.
+ */
+const char *caption_short(const struct run *run, const struct verdict *v,
+			  bool sentence, char *buf, size_t size);
 /** "gpucheck p2p -N 2 ...", as it was typed; returns @buf. */
 const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */
@@ -52,6 +62,8 @@ const char *caption_transport(const char *transport, const char *probe);
  * the last one.
  */
 bool caption_note(const struct run *run, int i, char *buf, size_t size);
+/** The same in one line where that is possible. */
+bool caption_note_line(const struct run *run, int i, char *buf, size_t size);
 /** One of these: which GPUs are slower than the others on every node. */
 void note_built_so(const struct run *run, struct str *out);
 

@@ -25,7 +25,7 @@ void finding_release(struct finding *f)
 struct finding *finding_add(struct verdict *v, struct part p, const char *code)
 {
 	struct finding new = {
-		.part = p, .score = NAN, .src = -1, .dst = -1,
+		.part = p, .lost = NAN, .score = NAN, .src = -1, .dst = -1,
 	}, *f;
 
 	STR_COPY(new.code, code);

@@ -220,6 +220,7 @@ static void says_what(const struct run *run, const struct verdict *v,
 	}
 	add_tests(run, f);
 	if (about == ABOUT_SLOW) {
+		f->lost = run->mesh ? NAN : 1 - w->slow_ratio;
 		add_slow(run, w, f);
 	} else if (about == ABOUT_FLAKY) {
 		/* changed data is a fault, however often it arrives whole */

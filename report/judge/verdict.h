@@ -35,6 +35,8 @@ struct finding {
 	size_t judged;		/* of the cells, those that it was found by:
 				 * measured, and not explained by others; 0:
 				 * all */
+	double lost;		/* the share of its usual bandwidth that a slow
+				 * part lost; NAN = not known */
 	double score;		/* 0 .. 1: report/judge/blame.h; NAN = not found
 				 * by attributing cells */
 	int src, dst;		/* a bad cell to test again; -1 = none */

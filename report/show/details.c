@@ -13,6 +13,7 @@
 
 #define WORDS_MAX_FINDINGS 10
 #define WORDS_MIN_WIDTH 40
+#define INDENT 6
 
 static void add_findings(const struct judged *j, const struct wrap *w)
 {
@@ -52,6 +53,43 @@ static void add_findings(const struct judged *j, const struct wrap *w)
 	str_release(&text);
 }
 
+static void add_note(const struct wrap *w, const char *text)
+{
+	str_addf(w->out, "%*snote: ", INDENT, "");
+	wrap_text(w, INDENT, text);
+}
+
+/** Levels, then notes: those of any run, and the run's own. */
+static void add_notes(const struct judged *j, const struct wrap *to)
+{
+	struct str out = STR_INIT;
+	struct wrap w = *to;
+	char text[CAPTION_SIZE];
+	const json_t *note;
+	size_t k;
+
+	w.out = &out;
+	for (int i = 0; j->kind->note &&
+			j->kind->note(j, i, text, sizeof(text)); i++) {
+		wrap_line(&w, 0, text);
+	}
+	for (int i = 0; caption_note_line(&j->run, i, text, sizeof(text));
+	     i++) {
+		add_note(&w, text);
+	}
+	json_array_foreach(run_file(j->run.json).notes, k, note) {
+		if (json_string_value(note)) {
+			add_note(&w, json_string_value(note));
+		}
+	}
+	if (out.len > 0) {
+		str_addf(to->out, "%s%s", j->verdict.n > 0 ? "\n" : "",
+			 str_text(&out));
+	}
+	to->out->failed |= out.failed;
+	str_release(&out);
+}
+
 void show_words(const struct judged *j, int width, bool color,
 		struct str *out)
 {
@@ -61,8 +99,6 @@ void show_words(const struct judged *j, int width, bool color,
 	};
 	const bool empty = j->run.n_nodes == 0 && j->run.rows == 0;
 	char text[CAPTION_SIZE];
-	const json_t *note;
-	size_t k;
 
 	/* the status, what was run, and how far it came */
 	wrap_status(&w, caption_status(&j->run, &j->verdict));
@@ -83,28 +119,11 @@ void show_words(const struct judged *j, int width, bool color,
 	if (j->ask.hint) {
 		wrap_line(&w, 0, j->ask.hint);
 	}
-	/* notes: general ones, the run's, and those of its kind */
-	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
-		wrap_line(&w, 0, text);
-	}
-	json_array_foreach(run_file(j->run.json).notes, k, note) {
-		if (json_string_value(note)) {
-			wrap_line(&w, 0, json_string_value(note));
-		}
-	}
-	for (int i = 0; j->kind->note &&
-			j->kind->note(j, i, text, sizeof(text)); i++) {
-		wrap_line(&w, 0, text);
-	}
-	if (j->kind->above && !j->ask.brief) {
-		j->kind->above(j, &w);
-	}
 	add_findings(j, &w);
+	add_notes(j, &w);
 }
 
 /* ---- details ------------------------------------------------------------- */
-
-#define INDENT 6
 
 const char *show_score(const struct finding *f, char *buf, size_t size)
 {

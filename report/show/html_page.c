@@ -200,8 +200,6 @@ void html_data(const struct judged *j, struct str *out)
 /** verdict.json has more. */
 #define MAX_FINDINGS	  200
 #define MAX_PICTURE	  (16 << 20)
-/** Columns of a table that stands there as it is. */
-#define PAGE_WIDTH	  120
 #define HTML_MAX_FACTS	  5000
 #define HTML_MAX_EVENTS	  1000
 
@@ -397,7 +395,6 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 {
 	const json_t *note;
 	struct str out = STR_INIT, table = STR_INIT;
-	const struct wrap w = { .out = &table, .width = PAGE_WIDTH };
 	char text[CAPTION_SIZE];
 	size_t k;
 	int rc;
@@ -424,9 +421,6 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	if (j->kind->html) {
 		j->kind->html(j, dir, &out);
 	} else {	/* the tables that words have, as they are */
-		if (j->kind->above) {
-			j->kind->above(j, &w);
-		}
 		if (j->kind->below &&
 		    j->kind->below(j, 0, TERM_UNICODE, &table) < 0) {
 			out.failed = true;

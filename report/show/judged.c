@@ -12,7 +12,6 @@
 #include "report/base/wrap.h"
 #include "report/judge/caption.h"
 #include "report/judge/pairs.h"
-#include "report/judge/tell.h"
 #include "report/model/run.h"
 #include "report/show/html_page.h"
 
@@ -336,7 +335,7 @@ static bool note(const struct judged *j, int i, char *buf, size_t size)
 {
 	const struct all *all = j->more;
 
-	snprintf(buf, size, "%s", all->note ? all->note : "");
+	snprintf(buf, size, "note: %s", all->note ? all->note : "");
 	return i == 0 && all->note;
 }
 
@@ -363,7 +362,8 @@ static void add_cells(const struct all_step *s, struct str *out)
 		unsigned c = i % CELL_CLASSES;	/* not_run comes last */
 
 		if (s->verdict.cells[c] > 0) {
-			str_addf(out, "%s%zu %s", comma, s->verdict.cells[c],
+			str_addf(out, "%s%s %s", comma,
+				 UNITS_COUNT(s->verdict.cells[c]),
 				 cell_class_name(c));
 			comma = ", ";
 		}
@@ -373,51 +373,31 @@ static void add_cells(const struct all_step *s, struct str *out)
 	}
 }
 
-static void above(const struct judged *j, const struct wrap *w)
-{
-	const struct all *all = j->more;
-	int width = RESULT_WIDTH;
-
-	for (size_t i = 0; i < all->n; i++) {
-		int len = (int)strlen(result(&all->steps[i]));
-
-		width = len > width ? len : width;
-	}
-	str_addch(w->out, '\n');
-	for (size_t i = 0; i < all->n; i++) {
-		const struct all_step *s = &all->steps[i];
-		struct str text = STR_INIT;
-
-		str_addf(w->out, "  %-*s %-*s ", PROBE_WIDTH, s->row.rung,
-			 width, result(s));
-		add_cells(s, &text);
-		wrap_text(w, PROBE_WIDTH + width + 4, str_text(&text));
-		str_release(&text);
-	}
-}
-
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
 	const struct all *all = j->more;
-	const struct all_step *shown = NULL;	/* the first that failed, or
-						 * the last */
-	char path[PATH_MAX];
+	const struct wrap w = { .out = out, .width = width > 0 ?
+						     width : JUDGED_FILE_WIDTH };
+	int wide = RESULT_WIDTH;
 
-	(void)width;
 	(void)style;	/* the pictures are those of the steps */
 	for (size_t i = 0; i < all->n; i++) {
-		if (all->steps[i].judged &&
-		    (!shown || shown->verdict.status != VERDICT_FAIL)) {
-			shown = &all->steps[i];
-		}
-	}
-	str_add(out, "\n      more of each: report.html");
-	if (shown && step_dir(j->dir, shown->row.rung, path, NULL) == 0) {
-		str_add(out, ", or\n      " TELL_COMMAND "gpucheck report ");
-		str_add_quoted(out, path);
+		int len = (int)strlen(result(&all->steps[i]));
+
+		wide = len > wide ? len : wide;
 	}
 	str_addch(out, '\n');
+	for (size_t i = 0; i < all->n; i++) {
+		const struct all_step *s = &all->steps[i];
+		struct str text = STR_INIT;
+
+		str_addf(out, "  %-*s %-*s ", PROBE_WIDTH, s->row.rung, wide,
+			 result(s));
+		add_cells(s, &text);
+		wrap_text(&w, PROBE_WIDTH + wide + 4, str_text(&text));
+		str_release(&text);
+	}
 	return 0;
 }
 
@@ -502,7 +482,6 @@ static const struct judged_kind judged_all = {
 	.code = code,
 	.head = head,
 	.note = note,
-	.above = above,
 	.below = below,
 	.html = html,
 };

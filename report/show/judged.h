@@ -94,10 +94,8 @@ struct judged_kind {
 	bool (*head)(const struct judged *j, int i, char *buf, size_t size);
 	/** The same below what any reader must know. */
 	bool (*note)(const struct judged *j, int i, char *buf, size_t size);
-	/** Tables above the findings, ... */
-	void (*above)(const struct judged *j, const struct wrap *w);
-	/** ... and, for @width columns (0: a file), what is below them; -1
-	 *  without memory. */
+	/** Tables and maps below the findings, for @width columns (0: a
+	 *  file); -1 without memory. */
 	int (*below)(const struct judged *j, int width, enum term_style style,
 		     struct str *out);
 	/** The same in report.html, of which DIR has the pictures; without it

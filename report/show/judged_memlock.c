@@ -248,12 +248,18 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i == 0;
 }
 
-static void above(const struct judged *j, const struct wrap *wrap)
+/** Columns of the tables in a file. */
+#define FILE_WIDTH 120
+
+static int below(const struct judged *j, int width, enum term_style style,
+		 struct str *out)
 {
-	add_table(j->more, wrap->width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH :
-							   wrap->width,
-		  wrap->out);
-	add_proof(j->more, wrap->out);
+	(void)style;
+	width = width > 0 ? width : FILE_WIDTH;
+	add_table(j->more, width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH : width,
+		  out);
+	add_proof(j->more, out);
+	return 0;
 }
 
 const struct judged_kind judged_memlock = {
@@ -262,5 +268,5 @@ const struct judged_kind judged_memlock = {
 	.judge = judge,
 	.release = release,
 	.head = head,
-	.above = above,
+	.below = below,
 };

@@ -88,7 +88,7 @@ found()
 		"4 of these tests are of the follow-up: 4 failed or slow"))' \
 		run/verdict.json
 	tr -s ' \n' ' ' <out >words
-	grep -q "follow-up: 4 more tests at the end, to .*, 4 of which f" words
+	grep -q "note: follow-up: 4 more tests .*, 4 of them bad" words
 	grep -q "all 52 tests with this GPU failed; the other 720 passed" words
 	jq -e '.planned.cells == 768 and .follow_up.tests == 4 and
 		.follow_up.rounds == 1' run/run.json

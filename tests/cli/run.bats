@@ -445,7 +445,7 @@ standard output: No space left on device" ]
 	for program in bash env; do
 		ln -s "$(command -v $program)" bin/
 	done
-	PATH=$PWD/bin run_p p2p --local=2x2 --transport=sim -o run
+	PATH=$PWD/bin run_p p2p -v --local=2x2 --transport=sim -o run
 	[ "$status" -eq 0 ]
 	[ "$(grep -c gnuplot err)" -ge 1 ]
 	[ -n "$output" ]
@@ -455,10 +455,10 @@ standard output: No space left on device" ]
 	grep -q '^</svg>' run/heatmap-bw.svg
 	absent '^picture: .*png' out
 	# a PNG of an earlier report stays, not named as if it were new
-	run_p report run
+	run_p report -v run
 	grep -q '^picture: .*/heatmap-bw.png' out
 	[ -s run/heatmap-lat.svg ]
-	PATH=$PWD/bin run_p report run
+	PATH=$PWD/bin run_p report -v run
 	grep -q "no PNG of the heat map: gnuplot is not installed" err
 	absent '^picture: .*png' out
 	[ -s run/heatmap-bw.png ]
@@ -562,7 +562,7 @@ and that all nodes share" ]
 	diff -r before run
 	cmp mine/verdict.json run/verdict.json
 	grep -q '<svg' mine/report.html
-	grep -q "^picture: $PWD/mine/heatmap" out
+	grep -q "^PASS .* Report: $PWD/mine/report.html$" out
 	run_p report -o mine run
 	fails 2 "cannot use 'mine'"
 	run_p report -o new mine

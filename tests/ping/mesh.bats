@@ -29,7 +29,7 @@ load helper
 	says 'NCCL_CROSS_NIC=0' out
 	says '^  1 10.2.0.0/24 +- +100$' out
 	test -s "$dir/heatmap-segments.svg"
-	says "^picture: $dir/heatmap-segments.svg" out
+	says "Report: $dir/report.html$" out
 }
 
 # ports: RoCE ports of rail0 and rail1, and the facts about routes between them

@@ -168,18 +168,12 @@ static void test_open(void **state)
 	run_release(&r);
 }
 
-static void test_drill_and_nothing(void **state)
+static void test_nothing(void **state)
 {
 	struct str out = STR_INIT;
 	struct run r;
 
 	(void)state;
-	fake_run(&r, 2, 2, 2);
-	r.drill = true;
-	render(&r, 80, TERM_ASCII, &out);
-	assert_true(str_starts(str_text(&out), "DRILL"));
-	run_release(&r);
-
 	r = (struct run){ 0 };
 	render(&r, 80, TERM_COLOR, &out);
 	assert_string_equal(str_text(&out), "");
@@ -195,7 +189,7 @@ int main(void)
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_open),
-		cmocka_unit_test(test_drill_and_nothing),
+		cmocka_unit_test(test_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "report/base/wrap.h"
+#include "report/judge/caption.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
 #include "report/show/judged.h"
@@ -39,6 +40,39 @@ static void test_healthy(void **state)
 	assert_memory_equal(str_text(&out), expected, sizeof(expected) - 1);
 	assert_null(strstr(str_text(&out), "do:"));
 	str_release(&out);
+	run_release(&r);
+}
+
+static void expect_short(const struct run *r, bool sentence,
+			 const char *expected)
+{
+	char text[CAPTION_SIZE];
+	struct verdict v;
+
+	assert_int_equal(verdict_compute(r, &v), 0);
+	assert_string_equal(caption_short(r, &v, sentence, text, sizeof(text)),
+			    expected);
+	verdict_release(&v);
+}
+
+/** The last line and the heading of a report. */
+static void test_short(void **state)
+{
+	static const struct fake_fault gpu = { .kind = PART_GPU, .a = 1,
+					       .b = 4 };
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 0,
+					       .b = 3 };
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	expect_short(&r, false, "p2p, 2 nodes, 16 GPUs, 240 tests");
+	fake_break(&r, &gpu, OUTCOME_TIMEOUT, "task_timeout");
+	expect_short(&r, false, "GPU 4 of n1 (dead)");
+	expect_short(&r, true, "GPU 4 of n1 is dead");
+	fake_break(&r, &nic, OUTCOME_ERROR, "wc_retry_exceeded");
+	expect_short(&r, false, "GPU 4 of n1 (dead), NIC 3 of n0 (dead)");
+	expect_short(&r, true, "GPU 4 of n1 is dead, and 1 more");
 	run_release(&r);
 }
 
@@ -394,6 +428,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_healthy),
+		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_finding),
 		cmocka_unit_test(test_small),
