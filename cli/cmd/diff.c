@@ -86,7 +86,8 @@ static int diff_pairs(const struct session *s, struct answer *a,
 	a->json = run_diff_json(&d, &v);
 	run_diff_words(&d, &v, width, screen_color(&s->spec), &a->words);
 	run_diff_csv(&d, &a->csv);
-	if (run_diff_as_contrast(&d, &then) == 0) {
+	if (run_diff_as_contrast(&d, &then, s->args[0], s->args[1]) ==
+	    0) {
 		term_render_contrast(&then, width, screen_style(&s->spec),
 				     &a->words);
 		if (a->dir[0] && heatmap_render(a->dir, &then, &v, true, NULL,

@@ -8,7 +8,7 @@
 # w, h     size in pixels
 # stroke   width of the lines of marks
 # rw, rh   size of the raster, 0 where there is none; rx, ry its corner
-# f3 - f9  font sizes in pixels, one for each block of texts
+# f3 - f10 font sizes in pixels, one for each block of texts
 #
 # FOLDER/shapes has a block of lines for each layer: rectangles, lines, marks,
 # and texts by their size and place.  A line is a shape: x, y, width, height,
@@ -21,7 +21,10 @@ px = 0.75
 point = 7.2
 font(size) = sprintf("Sans,%.2f", size * px)
 
-set terminal pngcairo noenhanced size w,h font font(f4) background rgb "white"
+# 150 dots an inch, of a picture that is laid out for 96.
+s = 150.0 / 96
+set terminal pngcairo noenhanced size w*s,h*s font font(f4) fontscale s \
+	linewidth s pointscale s background rgb "white"
 set output ARG1."/picture.png"
 
 set datafile separator "\t"
@@ -61,5 +64,7 @@ plot \
 		textcolor rgb variable font font(f7), \
 	file index 8 using 1:2:7:5 with labels left rotate by 90 \
 		textcolor rgb variable font font(f8), \
-	file index 9 using 1:2:7:5 with labels center \
-		textcolor rgb variable font font(f9)
+	file index 9 using 1:2:7:5 with labels right rotate by 90 \
+		textcolor rgb variable font font(f9), \
+	file index 10 using 1:2:7:5 with labels center \
+		textcolor rgb variable font font(f10)

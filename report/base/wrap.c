@@ -17,17 +17,47 @@ static const uint8_t stops[][3] = {
 
 #define STOPS (sizeof(stops) / sizeof(*stops))
 
-uint32_t palette_scale(double place)
+/** The colour at @place of @n evenly spaced @colors. */
+static uint32_t between(const uint8_t (*colors)[3], size_t n, double place)
 {
-	double at = place * (double)(STOPS - 1);
-	size_t i = at >= (double)(STOPS - 1) ? STOPS - 2 : (size_t)at;
+	double at = place * (double)(n - 1);
+	size_t i = at >= (double)(n - 1) ? n - 2 : (size_t)at;
 	uint32_t rgb = 0;
 
 	for (int k = 0; k < 3; k++) {
-		double a = stops[i][k], b = stops[i + 1][k];
+		double a = colors[i][k], b = colors[i + 1][k];
 		double level = a + (b - a) * (at - (double)i);
 
 		rgb = rgb << 8 | (uint32_t)(level + 0.5);
+	}
+	return rgb;
+}
+
+uint32_t palette_scale(double place)
+{
+	return between(stops, STOPS, place);
+}
+
+uint32_t palette_diverging(double place)
+{
+	static const uint8_t colors[][3] = {
+		{ 0x5a, 0x32, 0x05 }, { 0xbf, 0x81, 0x2d }, { 0xf4, 0xf1, 0xe8 },
+		{ 0x5a, 0xb4, 0xac }, { 0x01, 0x4b, 0x43 },
+	};
+
+	return between(colors, sizeof(colors) / sizeof(*colors), place);
+}
+
+uint32_t palette_slow(double loss)
+{
+	const double k = 1.15 - 0.75 * (loss > 0 ? loss < 1 ? loss : 1 : 0);
+	uint32_t rgb = 0;
+
+	for (int shift = 16; shift >= 0; shift -= 8) {
+		double part = palette_class(CELL_SLOW)->fill >> shift & 0xff;
+
+		part = k > 1 ? 255 - (255 - part) * (2 - k) : part * k;
+		rgb = rgb << 8 | (uint32_t)(part + 0.5);
 	}
 	return rgb;
 }

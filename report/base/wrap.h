@@ -18,6 +18,14 @@
 
 /** 0xRRGGBB of a place on the scale, 0 ... 1. */
 uint32_t palette_scale(double place);
+/** 0xRRGGBB of a place between worse (0, brown), equal (0.5) and better (1,
+ *  teal). */
+uint32_t palette_diverging(double place);
+/** Colour of a slow test: @loss is the share of the usual bandwidth that it
+ *  lacks, lighter for 0.2 and darker for 0.95. */
+uint32_t palette_slow(double loss);
+/** Colour of a test that passed and has no figure. */
+#define PALETTE_NO_FIGURE 0xb0b0b0
 
 enum palette_mark {
 	MARK_NONE, MARK_CROSS, MARK_TRIANGLE, MARK_DIAMOND, MARK_BAR,

@@ -467,13 +467,15 @@ void run_diff_release(struct run_diff *d)
 	*d = (struct run_diff){ 0 };
 }
 
-int run_diff_as_contrast(const struct run_diff *d, struct run *then)
+int run_diff_as_contrast(const struct run_diff *d, struct run *then,
+			 const char *then_name, const char *now_name)
 {
 	size_t cells = run_n_cells(then);
 	struct contrast *c = &then->contrast;
 
 	run_drop_contrast(then);
-	*c = (struct contrast){ .kind = CONTRAST_SCHEDULE, .pass = "new" };
+	*c = (struct contrast){ .kind = CONTRAST_SCHEDULE, .pass = "new",
+				.then = then_name, .now = now_name };
 	STR_COPY(then->schedule, "old");
 	then->drill = then->drill || d->now->drill;
 	c->outcome = malloc(cells + 1);

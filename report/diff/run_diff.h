@@ -76,9 +76,11 @@ void run_diff_as_verdict(struct run_diff *d, struct run *then);
 void run_diff_judged(struct run_diff *d, struct run *then);
 /**
  * After that, make of @then a picture of the ratios: its contrast is what
- * @d->now measured.  0, or -1 without memory.
+ * @d->now measured.  The names of both runs are borrowed.  0, or -1 without
+ * memory.
  */
-int run_diff_as_contrast(const struct run_diff *d, struct run *then);
+int run_diff_as_contrast(const struct run_diff *d, struct run *then,
+			 const char *then_name, const char *now_name);
 
 enum diff_status run_diff_status(const struct run_diff *d);
 

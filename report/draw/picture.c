@@ -10,11 +10,20 @@
 #include "report/base/wrap.h"
 #include "report/draw/view.h"
 #include "report/judge/caption.h"
+#include "lib/data/cells.h"
 #include "report/model/run.h"
 
 #define INK	 0x1f2328
 #define INK_SOFT 0x59636e
 #define ALARM	 0xc5102e
+/** A warning: bars, and texts, which need more contrast. */
+#define WARNING	 0xf57c1f
+#define WARNING_INK 0xa84300
+/** Passed at a later attempt: a ring; a colour where cells are pixels. */
+#define FLAKY	 0x00a0b0
+static const struct palette_entry flaky = {
+	.mark = MARK_RING, .fill = FLAKY, .ink = 0x000000,
+};
 /** Bad in part: told from the scale and from the marks by colour-blind readers,
  *  too. */
 #define MIXED	 0x9600c8
@@ -22,14 +31,17 @@
 #define EDGE	  28	/* white around everything */
 #define LETTER	  7.3F	/* pixels of an average one */
 #define MIN_WIDTH 820	/* room for the captions */
+#define SIDE	  250	/* scale and legend, right of the matrix */
+#define TITLE_LETTER 12.5F
 
 /** Where things go; all in pixels. */
 struct pic_layout {
 	struct picture *p;
 	const struct view *v;
 	char (*names)[LABEL_SIZE];	/* of the nodes */
-	float cell;
+	float cell;		/* of most rows */
 	float *at;		/* where rows begin and the last one ends */
+	float *wide;		/* of each row */
 	float left, top, size;	/* of the matrix */
 	bool raster;		/* cells are pixels */
 	float index;		/* room for the numbers of GPUs, or the names
@@ -39,6 +51,20 @@ struct pic_layout {
 	struct scale scales[PATH_CLASSES];
 	struct accused *accused;
 	size_t n_accused;
+	struct found_mark *found;	/* one for each of them */
+	int lanes;		/* of their bars */
+	struct part_count *bad;	/* of strips; NULL: none are drawn */
+	size_t counts[CELL_CLASSES];	/* as in the texts; 0: squares count */
+	bool counted;
+};
+
+/** The bar of a finding at its rows, and its name. */
+struct found_mark {
+	float from, to;		/* along the rows */
+	int lane;		/* bars that touch are beside each other */
+	float label;		/* middle of the name */
+	bool named;
+	char text[64];		/* "1 GPU 4 of n1" */
 };
 
 /* ---- picture words ------------------------------------------------------- */
@@ -52,8 +78,8 @@ static void pic_line(struct picture *p, float x, float y, float width,
 static void pic_mark(struct picture *p, float x, float y, float size,
 		     const struct palette_entry *entry);
 static void pic_shape(struct picture *p, struct picture_shape shape);
-static void pic_square(const struct pic_layout *l, float x, float y, float size,
-		       const struct view_cell *c, uint32_t fill);
+static void pic_square(const struct pic_layout *l, struct picture_shape box,
+		       const struct view_cell *c);
 __attribute__((format(printf, 6, 7)))
 static void pic_text(struct picture *p, enum picture_layer layer, float x,
 		     float y, uint32_t rgb, const char *fmt, ...);
@@ -62,30 +88,38 @@ static void pic_text(struct picture *p, enum picture_layer layer, float x,
  *  has its own.  Returns where it ends. */
 static float pic_scales(const struct pic_layout *l, float x, float y)
 {
-	enum { STEPS = 48, STEP = 3, HEIGHT = STEP * STEPS, LABELS = 4 };
+	enum { STEPS = 48, STEP = 3, HEIGHT = STEP * STEPS };
 	const struct view_unit *u = &view_units[l->v->metric];
 	int n = scales_shown(l->v->metric, l->scales), shown = 0;
 	char text[UNITS_REAL_SIZE];
+	double ticks[SCALE_TICKS];
 
 	for (int k = 0; k < PATH_CLASSES && shown < n; k++) {
 		const struct scale *s = &l->scales[k];
+		int n_ticks;
 
 		if (s->high <= 0) {
 			continue;
 		}
 		shown++;
-		pic_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s", u->scale,
+		pic_text(l->p, TEXT_LEFT, x, y, INK, "%s%s%s",
+			 s->diverging ? "change of bandwidth" : u->scale,
 			 n > 1 ? " " : "",
 			 n > 1 ? run_path_words((enum path_class)k) : "");
 		y += 18;
 		if (s->log) {
 			pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT,
-				 "log scale");
+				 "log scale, the same in every run");
 			y += 15;
 		}
-		for (int i = 0; u->notes[i]; i++) {
+		for (int i = 0; u->notes[i] && !s->diverging; i++) {
 			pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT, "%s",
 				 u->notes[i]);
+			y += 15;
+		}
+		if (s->median > 0) {
+			pic_text(l->p, TEXT_SMALL, x, y, INK_SOFT,
+				 "median %s", pic_numeral(s->median, text));
 			y += 15;
 		}
 		y += 4;
@@ -95,20 +129,37 @@ static float pic_scales(const struct pic_layout *l, float x, float y)
 				.y = y + (float)i * STEP,
 				/* overlapping: no seam shines through */
 				.height = i < STEPS - 1 ? STEP + 1 : STEP,
-				.rgb = palette_scale(1 - (i + 0.5) / STEPS),
+				.rgb = scale_color_at(s,
+						      1 - (i + 0.5) / STEPS),
 			});
 		}
-		for (int i = 0; i <= LABELS; i++) {
-			float at = y + (float)i * HEIGHT / LABELS;
-			double value = scale_value(s, 1 - (double)i / LABELS);
+		if (s->median > 0) {
+			pic_line(l->p, x - 4,
+				 y + HEIGHT * (1 - (float)SCALE_MEDIAN), 30, 0);
+		}
+		n_ticks = scale_ticks(s, ticks);
+		for (int i = 0; i < n_ticks; i++) {
+			float at = y + HEIGHT *
+				       (1 - (float)scale_place(s, ticks[i]));
 
 			pic_line(l->p, x + 22, at, 5, 0);
-			pic_text(l->p, TEXT_LEFT, x + 32, at, INK, "%s",
-				 pic_numeral(value, text));
+			if (s->diverging) {
+				pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
+					 "%+.0f %%", 100 * (ticks[i] - 1));
+			} else {
+				pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
+					 "%g", ticks[i]);
+			}
 		}
 		y += HEIGHT + 30;
 	}
 	return y + (n > 0 ? 10 : 0);
+}
+
+static struct picture_shape box_at(float x, float y, uint32_t rgb)
+{
+	return (struct picture_shape){ .x = x + 2, .y = y - 9, .width = 18,
+				       .height = 18, .rgb = rgb };
 }
 
 /** One line of the legend: @n squares that are all @class, or in part. */
@@ -121,6 +172,7 @@ static float add_legend_line(const struct pic_layout *l, enum cell_class class,
 	bool pixel = mixed && l->raster && cells_failed(class);
 	size_t n = mixed ? l->v->mixed[class] :
 			   l->v->present[class] - l->v->mixed[class];
+	char more[48] = "";
 
 	if (n == 0) {
 		return y;
@@ -128,16 +180,77 @@ static float add_legend_line(const struct pic_layout *l, enum cell_class class,
 	if (pixel) {
 		c.class = CELL_PASS;
 	}
-	pic_square(l, x + 2, y - 9, 18, &c,
-		   pixel ? MIXED : mixed ? palette_scale(1) : entry->fill);
+	/* tests of the follow-up are not counted in the texts */
+	if (l->counted && l->counts[class] < n) {
+		snprintf(more, sizeof(more), ", %zu in the follow-up",
+			 n - l->counts[class]);
+		n = l->counts[class];
+	}
+	pic_square(l, box_at(x, y, pixel ? MIXED :
+			     mixed ? palette_scale(1) : entry->fill), &c);
 	if (!mixed && !l->raster) {
 		pic_mark(l->p, x + 11, y, 11, entry);
 	}
-	pic_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s%s (%zu%s)",
+	pic_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s%s (%zu%s%s)",
 		 mixed ? "some " : "",
 		 class == CELL_SLOW ? run_slow_word(l->v->run) : entry->word, n,
-		 view_folds(l->v) ? " squares" : "");
+		 view_folds(l->v) ? " squares" : "", more);
+	y += 26;
+	if (class != CELL_SLOW || mixed || l->v->metric != VIEW_BANDWIDTH) {
+		return y;
+	}
+	for (int i = 0; i < 12; i++) {
+		pic_shape(l->p, (struct picture_shape){
+			.x = x + 32 + (float)i * 9, .y = y - 10, .width = 9,
+			.height = 10, .rgb = palette_slow(i / 11.0) });
+	}
+	pic_text(l->p, TEXT_SMALL, x + 32, y + 10, INK_SOFT,
+		 "0 to 100 %% below the median");
+	return y + 30;
+}
+
+/** One more line of the legend, of squares that have no class of their own. */
+static float add_legend_more(const struct pic_layout *l, size_t n, uint32_t rgb,
+			     const char *words, float x, float y)
+{
+	if (n == 0) {
+		return y;
+	}
+	pic_shape(l->p, box_at(x, y, INK_SOFT));
+	pic_shape(l->p, (struct picture_shape){
+		.x = x + 3, .y = y - 8, .width = 16, .height = 16,
+		.rgb = rgb });
+	pic_text(l->p, TEXT_LEFT, x + 32, y, INK, "%s", words);
 	return y + 26;
+}
+
+/** The legend: only what is there, as absent faults would alarm. */
+static float add_legend(const struct pic_layout *l, float x, float y)
+{
+	const struct view *v = l->v;
+	char text[80];
+
+	for (int i = 0; i < VIEW_MARKS; i++) {
+		y = add_legend_line(l, view_marks[i], false, x, y);
+		y = add_legend_line(l, view_marks[i], true, x, y);
+	}
+	snprintf(text, sizeof(text), "passed at a later attempt (%zu)",
+		 v->flaky);
+	if (v->flaky > 0 && !l->raster) {
+		pic_mark(l->p, x + 11, y, 11, &flaky);
+	}
+	y = add_legend_more(l, v->flaky, l->raster ? FLAKY : palette_scale(1),
+			    text, x, y);
+	snprintf(text, sizeof(text), "passed, no figure (%zu)", v->bare);
+	y = add_legend_more(l, v->bare, PALETTE_NO_FIGURE, text, x, y);
+	if (v->diagonal > 0 && v->blank > 0) {
+		snprintf(text, sizeof(text), "%s, diagonal",
+			 view_blank_text(v));
+		return add_legend_more(l, 1, 0xffffff, text, x, y);
+	}
+	y = add_legend_more(l, v->diagonal, 0xffffff, "diagonal: no test", x,
+			    y);
+	return add_legend_more(l, v->blank, 0xffffff, view_blank_text(v), x, y);
 }
 
 /* ---- above ------------------------------------------------------------- */
@@ -167,8 +280,20 @@ static float add_caption(const struct pic_layout *l, float y, uint32_t rgb,
 	return y;
 }
 
-/* Title, what was run, and what a reader must know, at the top. */
-static float pic_captions(const struct pic_layout *l, const struct verdict *v)
+static bool is_marked(const struct pic_layout *l, const struct finding *f)
+{
+	for (size_t i = 0; i < l->n_accused; i++) {
+		if (l->accused[i].finding == f) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/** Write the title: the verdict and the parts that were found, up to @max
+ *  letters. */
+static void title_text(const struct pic_layout *l, const struct verdict *v,
+		       size_t max, struct str *out)
 {
 	static const char *const words[] = {
 		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
@@ -176,45 +301,93 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 		[VERDICT_UNKNOWN] = "UNKNOWN",
 	};
 	const struct run *run = l->v->run;
-	char text[CAPTION_SIZE], metric[48];
+	const char *between = ": ";
+	char metric[160];
+	size_t named = 0;
+
+	str_addf(out, "%s%s", words[v->status],
+		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
+			 " (sample)" : "");
+	/* the findings of the whole run are not of one segment */
+	for (size_t i = 0; i < v->n && !mesh_segment(run)[0]; i++) {
+		struct part shown = part_shown(run, &v->findings[i].part);
+		const char *name = PART_NAME(run, &shown);
+
+		if (out->len + strlen(name) + 12 > max && named > 0) {
+			break;
+		}
+		str_addf(out, "%s%s", between, name);
+		between = "; ";
+		named++;
+	}
+	if (named > 0 && named < v->n) {
+		str_addf(out, "; %zu more", v->n - named);
+	} else if (named == 0) {
+		str_addf(out, "%s%s", mesh_segment(run)[0] ?
+					      " in the whole run; " : ": ",
+			 view_metric_text(l->v, metric, sizeof(metric)));
+	}
+	if (mesh_segment(run)[0]) {
+		str_addf(out, " in %s", mesh_segment(run));
+	}
+	str_addf(out, "%s", run->drill ? " (DRILL)" : "");
+}
+
+/* Title, what was run, and what a reader must know, at the top. */
+static float pic_captions(const struct pic_layout *l, const struct verdict *v)
+{
+	const struct run *run = l->v->run;
+	const float wide = fmaxf(MIN_WIDTH, l->size + SIDE + 120);
+	const uint32_t rgb = v->status == VERDICT_FAIL ? ALARM :
+			     v->status == VERDICT_WARN ? WARNING_INK : INK;
+	char text[CAPTION_SIZE], metric[160];
 	float y = EDGE + 12;
 	struct str out = STR_INIT;
-	size_t size;
 
-	/* the verdict is one on all segments */
-	pic_text(l->p, TEXT_TITLE, EDGE, y, INK, "gpucheck %s, %s%s: %s%s%s",
-		 run->probe, view_metric_text(l->v, metric, sizeof(metric)),
-		 mesh_segment(run)[0] ? "; the whole run" : "",
-		 words[v->status],
-		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
-			 " (sample)" : "",
-		 run->drill ? " (DRILL)" : "");
+	title_text(l, v, (size_t)((wide - 2 * EDGE) / TITLE_LETTER), &out);
+	pic_text(l->p, TEXT_TITLE, EDGE, y, rgb, "%s", str_text(&out));
+	str_reset(&out);
 	y += 30;
-	y = add_caption(l, y, INK, caption_what(run, text, sizeof(text)));
+	view_metric_text(l->v, metric, sizeof(metric));
+	if (run_is_diff(run)) {
+		str_addf(&out, "gpucheck diff, bandwidth of %s compared with %s",
+			 run->contrast.now, run->contrast.then);
+	} else {
+		str_addf(&out, "%s; %s", metric,
+			 caption_what(run, text, sizeof(text)));
+	}
+	y = add_caption(l, y, INK, str_text(&out));
+	str_reset(&out);
 	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));
 	if (caption_partial(run, v, text, sizeof(text))) {
 		y = add_caption(l, y, INK, text);
 	}
-	/* list the findings that have no row: rails, switches, all paths */
-	size = sizeof(text);
-	verdict_foreach(v, f) {
-		struct part shown = part_shown(run, &f->part);
+	/* findings that have no row, such as all paths between nodes */
+	for (size_t i = 0; i < v->n && !mesh_segment(run)[0]; i++) {
+		struct part shown = part_shown(run, &v->findings[i].part);
 
-		if (f->part.node < 0 && f->explained > 0) {
-			str_addf(&out, "%s%s", out.len ? "; " : "found: ",
+		if (!is_marked(l, &v->findings[i])) {
+			str_addf(&out, "%s%s", out.len ? "; " :
+				 "found, without a row: ",
 				 PART_NAME(run, &shown));
 		}
 	}
-	str_copy(text, size, str_text(&out));
+	y = add_caption(l, y, rgb, str_text(&out));
 	str_release(&out);
-	y = add_caption(l, y, ALARM, text);
 	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
 		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,
 				text);
 	}
-	pic_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s",
-		 caption_command(run, text, sizeof(text)));
+	if (!run_is_diff(run)) {
+		caption_command(run, text, sizeof(text));
+		/* what is cut has dots */
+		if (strlen(text) > (size_t)((wide - 2 * EDGE) / 6.6F)) {
+			memcpy(text + (size_t)((wide - 2 * EDGE) / 6.6F) - 3,
+			       "...", 4);
+		}
+		pic_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s", text);
+	}
 	return y + 22;
 }
 
@@ -227,6 +400,17 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 /* The shape, whose text is the picture's now. */
 static void pic_shape(struct picture *p, struct picture_shape shape)
 {
+	struct picture_shape *last = p->n > 0 ? &p->shapes[p->n - 1] : NULL;
+
+	/* neighbours of one colour in a row are one */
+	if (last && shape.layer == LAYER_RECT && last->layer == LAYER_RECT &&
+	    !shape.cell && !last->cell && shape.rgb == last->rgb &&
+	    shape.y >= last->y && shape.y <= last->y &&
+	    shape.height >= last->height && shape.height <= last->height &&
+	    fabsf(last->x + last->width - shape.x) < 0.01F) {
+		last->width += shape.width;
+		return;
+	}
 	if (!grow_add(&p->shapes, &p->n, &shape, sizeof(shape))) {
 		p->failed = true;
 		free(shape.text);
@@ -293,46 +477,76 @@ const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE])
 
 /* ---- pixels ------------------------------------------------------------ */
 
-/** Palette of 16 colours: white, the marks, mixed cells, the scale. */
+/** Palette: white, the marks, mixed and flaky cells, no figure, slow, the
+ *  scale. */
 enum { RASTER_WHITE, RASTER_MARKS, RASTER_MIXED = RASTER_MARKS + VIEW_MARKS,
-       RASTER_SCALE, RASTER_SHADES = 16 - RASTER_SCALE };
+       RASTER_FLAKY, RASTER_BARE, RASTER_SLOW, RASTER_SLOWS = 12,
+       RASTER_SCALE = RASTER_SLOW + RASTER_SLOWS,
+       RASTER_SHADES = 8 };
 
 static uint8_t raster_color(const struct pic_layout *l,
 			    const struct view_cell *c)
 {
 	int shade = (int)(scale_cell(l->scales, c) * RASTER_SHADES);
+	double loss = scale_loss(l->v, c);
 	int mark = 0;
 
 	if (c->class == CELL_UNPLANNED) {
 		return RASTER_WHITE;
 	}
+	if (c->class == CELL_PASS) {
+		return (uint8_t)(c->flaky > 0	   ? RASTER_FLAKY :
+				 isnan(c->well)	   ? RASTER_BARE :
+				 shade < RASTER_SHADES ? RASTER_SCALE + shade :
+					RASTER_SCALE + RASTER_SHADES - 1);
+	}
+	if (cells_failed(c->class) && view_mixed(c)) {
+		return RASTER_MIXED;
+	}
+	if (loss > 0) {
+		return (uint8_t)(RASTER_SLOW +
+				 (int)(loss * (RASTER_SLOWS - 1) + 0.5));
+	}
 	while (mark < VIEW_MARKS - 1 && view_marks[mark] != c->class) {
 		mark++;
 	}
-	return (uint8_t)(c->class == CELL_PASS ?
-				 RASTER_SCALE + (shade < RASTER_SHADES ?
-						 shade : RASTER_SHADES - 1) :
-			 cells_failed(c->class) && view_mixed(c) ?
-				 RASTER_MIXED : RASTER_MARKS + mark);
+	return (uint8_t)(RASTER_MARKS + mark);
 }
 
-/** The matrix, a square of pixels for each cell, with white between nodes. */
-static void add_raster(const struct pic_layout *l)
+static void raster_palette(const struct pic_layout *l,
+			   struct picture_raster *r)
 {
-	struct picture_raster *r = &l->p->raster;
-	size_t wide = (size_t)l->size, cell = (size_t)l->cell;
+	struct scale any = { 0 };
 
-	*r = (struct picture_raster){ .x = l->left, .y = l->top };
+	for (int i = 0; i < PATH_CLASSES; i++) {
+		any.diverging |= l->scales[i].diverging;
+	}
 	for (int i = 0; i < VIEW_MARKS; i++) {
 		r->colors[RASTER_MARKS + i] =
 			palette_class(view_marks[i])->fill;
 	}
+	for (int i = 0; i < RASTER_SLOWS; i++) {
+		r->colors[RASTER_SLOW + i] =
+			palette_slow(i / (RASTER_SLOWS - 1.0));
+	}
 	for (int i = 0; i < RASTER_SHADES; i++) {
 		r->colors[RASTER_SCALE + i] =
-			palette_scale((i + 0.5) / RASTER_SHADES);
+			scale_color_at(&any, (i + 0.5) / RASTER_SHADES);
 	}
 	r->colors[RASTER_WHITE] = 0xffffff;
 	r->colors[RASTER_MIXED] = MIXED;
+	r->colors[RASTER_FLAKY] = FLAKY;
+	r->colors[RASTER_BARE] = PALETTE_NO_FIGURE;
+}
+
+/** The matrix, some pixels for each cell, with white between nodes. */
+static void add_raster(const struct pic_layout *l)
+{
+	struct picture_raster *r = &l->p->raster;
+	size_t wide = (size_t)l->size;
+
+	*r = (struct picture_raster){ .x = l->left, .y = l->top };
+	raster_palette(l, r);
 	r->pixels = calloc(wide * wide, 1);
 	if (!r->pixels) {
 		l->p->failed = true;
@@ -344,9 +558,10 @@ static void add_raster(const struct pic_layout *l)
 
 		for (int c = 0; c < l->v->n; c++) {
 			memset(line + (size_t)l->at[c],
-			       raster_color(l, view_cell(l->v, row, c)), cell);
+			       raster_color(l, view_cell(l->v, row, c)),
+			       (size_t)l->wide[c]);
 		}
-		for (size_t k = 1; k < cell; k++) {
+		for (size_t k = 1; k < (size_t)l->wide[row]; k++) {
 			memcpy(line + k * wide, line, wide);
 		}
 	}
@@ -354,25 +569,62 @@ static void add_raster(const struct pic_layout *l)
 
 /* ---- shapes ------------------------------------------------------------ */
 
-/* A square of @size at @x, @y with @fill; of one that is bad in part, that
- * part of it has the colour of what is bad. */
-static void pic_square(const struct pic_layout *l, float x, float y, float size,
-		       const struct view_cell *c, uint32_t fill)
+#define TIPS_MAX  32	/* rows up to which good cells have tooltips, ... */
+#define SHADES	  12	/* ... beyond that so many colours */
+#define MARK_MIN  10	/* pixels of a cell that has room for a mark */
+
+/* The square @box; of one that is bad in part, that part of it has the colour
+ * of what is bad. */
+static void pic_square(const struct pic_layout *l, struct picture_shape box,
+		       const struct view_cell *c)
 {
 	const struct palette_entry *entry = palette_class(c->class);
 	float share = c->planned > 0 ?
 			      1 - (float)c->passed / (float)c->planned : 1;
+	float size = fminf(box.width, box.height);
 	float side = fmaxf(3, size * sqrtf(share));
 
-	pic_shape(l->p, (struct picture_shape){
-		.x = x, .y = y, .width = size, .height = size, .rgb = fill,
-		.cell = c->src >= 0 ? c : NULL,
-	});
+	box.cell = c->src >= 0 && (l->v->n <= TIPS_MAX ||
+				   c->class != CELL_PASS || c->flaky > 0) ?
+			   c : NULL;
+	pic_shape(l->p, box);
 	if (entry && view_mixed(c)) {
 		pic_shape(l->p, (struct picture_shape){
-			.x = x + (size - side) / 2, .y = y + (size - side) / 2,
-			.width = side, .height = side, .rgb = entry->fill,
+			.x = box.x + (box.width - side) / 2,
+			.y = box.y + (box.height - side) / 2,
+			.width = side, .height = side,
+			.rgb = c->class == CELL_SLOW ?
+				       palette_slow(scale_loss(l->v, c)) :
+				       entry->fill,
 		});
+	}
+}
+
+/** The colour of the cells of @c that pass. */
+static uint32_t good_color(const struct pic_layout *l,
+			   const struct view_cell *c)
+{
+	const struct scale *s = &l->scales[c->path];
+	double place;
+
+	if (l->v->n <= TIPS_MAX || isnan(c->well)) {
+		return scale_color(l->scales, c);
+	}
+	place = scale_place(s, (double)c->well);
+	return scale_color_at(s, (floor(fmin(place * SHADES, SHADES - 1)) +
+				  0.5) / SHADES);
+}
+
+/** Write the number of a cell. */
+static void cell_text(const struct pic_layout *l, double value,
+		      char text[UNITS_REAL_SIZE])
+{
+	if (l->v->metric == VIEW_CONTRAST && run_is_diff(l->v->run)) {
+		snprintf(text, UNITS_REAL_SIZE, "%+.0f%%", 100 * (value - 1));
+	} else if (l->v->metric == VIEW_CONTRAST) {
+		snprintf(text, UNITS_REAL_SIZE, "%.2f", value);
+	} else {
+		pic_numeral(value, text);
 	}
 }
 
@@ -380,43 +632,63 @@ static void add_cell(const struct pic_layout *l, int row, int column)
 {
 	const struct view_cell *c = view_cell(l->v, row, column);
 	const struct palette_entry *entry = palette_class(c->class);
-	float gap = l->cell >= 24 ? 2 : l->cell >= 12 ? 1 : 0.5F;
+	float gap = l->v->n > TIPS_MAX ? 0 : l->cell >= 24 ? 2 : 1;
 	float x = l->left + l->at[column], y = l->top + l->at[row];
-	float half = l->cell / 2;
+	float wide = l->wide[column], high = l->wide[row];
+	float least = fminf(wide, high);
 	bool number = l->v->n <= NUMBERS_MAX && !isnan(c->value);
 	bool mixed = view_mixed(c);
+	bool shaded = entry && !mixed && c->class == CELL_SLOW;
 	char text[UNITS_REAL_SIZE];
 	uint32_t fill, ink;
 
 	if (c->class == CELL_UNPLANNED) {
 		return;
 	}
-	fill = entry && !mixed ? entry->fill :
-				 palette_scale(scale_cell(l->scales, c));
-	ink = entry && !mixed ? entry->ink : palette_ink(fill);
-	pic_square(l, x + gap / 2, y + gap / 2, l->cell - gap, c, fill);
+	fill = shaded ? palette_slow(scale_loss(l->v, c)) :
+	       entry && !mixed ? entry->fill : good_color(l, c);
+	ink = entry && !mixed && !shaded ? entry->ink : palette_ink(fill);
+	pic_square(l, (struct picture_shape){
+		.x = x + gap / 2, .y = y + gap / 2, .width = wide - gap,
+		.height = high - gap, .rgb = fill }, c);
 	/* a slow cell has a number too, over its mark */
-	if (entry && !mixed) {
-		pic_mark(l->p, x + half, y + (number ? 1.5F : 1) * half,
-			 fminf(0.5F * l->cell, 22), entry);
+	if (entry && !mixed && least >= MARK_MIN) {
+		struct palette_entry mark = *entry;
+
+		mark.ink = ink;
+		pic_mark(l->p, x + wide / 2,
+			 y + (number ? 0.75F : 0.5F) * high,
+			 fminf(0.5F * least, 22), &mark);
+	} else if (c->class == CELL_PASS && c->flaky > 0) {
+		struct palette_entry mark = flaky;
+
+		mark.ink = ink;
+		pic_mark(l->p, x + wide / 2,
+			 y + (number ? 0.8F : 0.5F) * high,
+			 fminf(number ? 0.3F * least : 0.7F * least, 22),
+			 &mark);
 	}
 	if (number) {
-		pic_text(l->p, TEXT_NUMBER, x + half,
-			 y + (entry ? 0.75F : 1) * half, ink, "%s",
-			 pic_numeral((double)c->value, text));
+		cell_text(l, (double)c->value, text);
+		pic_text(l->p, TEXT_NUMBER, x + wide / 2,
+			 y + (entry ? 0.375F : 0.5F) * high, ink, "%s", text);
 	}
 }
 
 /* ---- picture ------------------------------------------------------------- */
 
-#define SIDE	     230	/* scale and legend, right of the matrix */
 #define MATRIX_WIDTH 880	/* what cells may take together */
 #define CELL_MAX     96
 #define CELL_MIN     7
 #define RASTER_SIZE  1100	/* what pixels may take */
-#define RASTER_GAP   4		/* rows of a node that earn it a border */
+#define RASTER_NODE  24		/* pixels of a node that earn it a border */
 #define INDEX_MAX    64		/* rows up to which each has its number */
-#define FOUND_NAME_MAX 40	/* letters of a part's name */
+#define FOUND_NAME_MAX 48	/* letters of a part's name */
+#define FOUND_LINE   17		/* pixels from a name to the next */
+#define LANE	     8		/* pixels from a bar to the next */
+#define LANES_MAX    6
+#define BAD_ROW_MIN  3		/* pixels of a row with a finding */
+#define OPEN_ROW_MIN 16		/* pixels of a rank where others are blocks */
 #define NODE_NAME_MAX 26		/* letters of a row's name */
 
 /** The first and the last row of @a. */
@@ -432,53 +704,138 @@ static void rows_of(const struct view *v, const struct accused *a, int rows[2])
 	}
 }
 
-static void found_name(const struct pic_layout *l, const struct accused *a,
-		       char name[FOUND_NAME_MAX])
+/** Texts of the findings: name and number at the first of their rows, at a few
+ *  more the same, else the number alone. */
+static void name_found(const struct pic_layout *l, const struct verdict *v)
 {
-	struct part shown = part_shown(l->v->run, &a->finding->part);
+	for (size_t i = 0; i < l->n_accused; i++) {
+		const struct finding *f = l->accused[i].finding;
+		struct part shown = part_shown(l->v->run, &f->part);
+		size_t before = 0, all = 0;
 
-	str_copy(name, FOUND_NAME_MAX, PART_NAME(l->v->run, &shown));
+		for (size_t k = 0; k < l->n_accused; k++) {
+			before += k < i && l->accused[k].finding == f;
+			all += l->accused[k].finding == f;
+		}
+		snprintf(l->found[i].text, sizeof(l->found[i].text),
+			 before > 0 && all > 2 ? "%d" : "%d %.*s",
+			 (int)(f - v->findings) + 1, FOUND_NAME_MAX,
+			 PART_NAME(l->v->run, &shown));
+	}
+}
+
+static int by_middle(const void *a, const void *b, void *marks)
+{
+	const struct found_mark *m = marks;
+	const size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	const float p = m[x].from + m[x].to, q = m[y].from + m[y].to;
+
+	return p < q ? -1 : p > q ? 1 : x < y ? -1 : 1;
+}
+
+/** Place the bars: those that touch beside each other; and the names: none over
+ *  another.  False without memory. */
+static bool place_found(struct pic_layout *l, const struct verdict *v)
+{
+	const float line = FOUND_LINE;
+	size_t *order = calloc(l->n_accused + 1, sizeof(*order)), n = 0;
+	float last = -line, end;
+
+	l->found = calloc(l->n_accused + 1, sizeof(*l->found));
+	if (!order || !l->found) {
+		free(order);
+		return false;
+	}
+	name_found(l, v);
+	for (size_t i = 0; i < l->n_accused; i++) {
+		struct found_mark *m = &l->found[i];
+		int rows[2];
+
+		rows_of(l->v, &l->accused[i], rows);
+		m->from = l->at[rows[0]];
+		m->to = l->at[rows[1]] + l->wide[rows[1]];
+		for (size_t k = 0; k < i; k++) {
+			const struct found_mark *o = &l->found[k];
+
+			if (o->lane == m->lane && m->lane < LANES_MAX - 1 &&
+			    m->from <= o->to + 1 && o->from <= m->to + 1) {
+				m->lane++;
+				k = (size_t)-1;
+			}
+		}
+		l->lanes = m->lane >= l->lanes ? m->lane + 1 : l->lanes;
+		order[i] = i;
+	}
+	qsort_r(order, l->n_accused, sizeof(*order), by_middle, l->found);
+	/* a number alone only where it has room */
+	for (size_t i = 0; i < l->n_accused; i++) {
+		struct found_mark *m = &l->found[order[i]];
+		const float middle = (m->from + m->to) / 2;
+
+		if (!strchr(m->text, ' ') && middle < last + line) {
+			continue;
+		}
+		m->named = true;
+		m->label = fmaxf(middle, last + line);
+		last = m->label;
+		order[n++] = order[i];
+	}
+	/* back into the height of the matrix, or of all names */
+	end = fmaxf(l->size, (float)n * line) - line / 2;
+	while (n-- > 0 && l->found[order[n]].label > end) {
+		l->found[order[n]].label = end;
+		end -= line;
+	}
+	free(order);
+	return true;
+}
+
+/** Room for the bars and the names right of the matrix, or below it. */
+static float found_room(const struct pic_layout *l)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < l->n_accused; i++) {
+		size_t n = strlen(l->found[i].text);
+
+		longest = l->found[i].named && n > longest ? n : longest;
+	}
+	return longest > 0 ? (float)longest * LETTER + 30 +
+			     LANE * (float)l->lanes : 0;
 }
 
 /** Draw the findings to the right of their rows and below their columns: a bar
- *  each, with names unless they would overlap. */
+ *  each, and a line to its name. */
 static void add_found(const struct pic_layout *l)
 {
-	float line = (float)l->p->font[TEXT_LEFT] + 3;
-	float end = l->top + l->size, edge = l->left + l->size;
-	char name[FOUND_NAME_MAX];
+	const float end = l->top + l->size, edge = l->left + l->size;
+	const float out = 4 + LANE * (float)l->lanes;
 
 	for (size_t i = 0; i < l->n_accused; i++) {
-		const struct accused *a = &l->accused[i];
-		bool room = true;
-		int rows[2];
-		float from, to, middle;
+		const struct found_mark *m = &l->found[i];
+		const bool fail = l->accused[i].finding->fail;
+		const uint32_t rgb = fail ? ALARM : WARNING_INK;
+		const float lane = 3 + LANE * (float)m->lane;
+		const float middle = (m->from + m->to) / 2;
+		const float size = fmaxf(3, m->to - m->from);
 
-		rows_of(l->v, a, rows);
-		from = l->at[rows[0]];
-		to = l->at[rows[1]] + l->cell;
-		middle = (from + to) / 2;
 		pic_shape(l->p, (struct picture_shape){
-			.x = edge + 3, .y = l->top + from, .width = 5,
-			.height = fmaxf(2, to - from), .rgb = ALARM });
+			.x = edge + lane, .y = l->top + m->from, .width = 5,
+			.height = size, .rgb = fail ? ALARM : WARNING });
 		pic_shape(l->p, (struct picture_shape){
-			.x = l->left + from, .y = end + 3, .height = 5,
-			.width = fmaxf(2, to - from), .rgb = ALARM });
-		for (size_t k = 0; k < i && room; k++) {
-			int other[2];
-
-			rows_of(l->v, &l->accused[k], other);
-			room = fabsf((l->at[other[0]] + l->at[other[1]] +
-				      l->cell) / 2 - middle) >= line;
+			.x = l->left + m->from, .y = end + lane, .height = 5,
+			.width = size, .rgb = fail ? ALARM : WARNING });
+		if (!m->named) {
+			continue;
 		}
-		if (room) {
-			found_name(l, a, name);
-			pic_text(l->p, TEXT_LEFT, edge + 12, l->top + middle,
-				 ALARM, "%s", name);
-			pic_text(l->p, TEXT_UP, l->left + middle,
-				 end + 12 + (float)strlen(name) * LETTER, ALARM,
-				 "%s", name);
-		}
+		pic_line(l->p, edge + lane + 5, l->top + middle,
+			 out + 10 - lane - 5, m->label - middle);
+		pic_line(l->p, l->left + middle, end + lane + 5,
+			 m->label - middle, out + 10 - lane - 5);
+		pic_text(l->p, TEXT_LEFT, edge + out + 14, l->top + m->label,
+			 rgb, "%s", m->text);
+		pic_text(l->p, TEXT_DOWN, l->left + m->label, end + out + 14,
+			 rgb, "%s", m->text);
 	}
 }
 
@@ -526,7 +883,7 @@ static void add_indexes(const struct pic_layout *l)
 	char text[LABEL_SIZE];
 
 	for (int r = 0; r < l->v->n && l->index > 0; r++) {
-		float middle = l->at[r] + l->cell / 2;
+		float middle = l->at[r] + l->wide[r] / 2;
 
 		if (!up && !view_is_rank(l->v, r)) {
 			continue;
@@ -568,16 +925,33 @@ static bool place_rows(struct pic_layout *l)
 		nodes += view_new_node(l->v, r);
 	}
 	l->raster = n > PICTURE_MAX_SHAPES;
-	gap = l->raster && n >= RASTER_GAP * nodes ? 1 : 0;
 	l->cell = floorf((l->raster ? RASTER_SIZE : MATRIX_WIDTH) / (float)n);
 	l->cell = fmaxf(l->raster ? 1 : CELL_MIN, fminf(CELL_MAX, l->cell));
+	gap = l->raster && l->cell * (float)n >= RASTER_NODE * (float)nodes ?
+		      1 : 0;
 	l->at = calloc((size_t)n + 1, sizeof(*l->at));
-	for (int r = 1; l->at && r <= l->v->n; r++) {
-		l->at[r] = l->at[r - 1] + l->cell +
+	l->wide = calloc((size_t)n + 1, sizeof(*l->wide));
+	if (!l->at || !l->wide) {
+		return false;
+	}
+	for (int r = 0; r < l->v->n; r++) {
+		l->wide[r] = l->v->nodes_per > 0 && view_is_rank(l->v, r) ?
+				     fmaxf(l->cell, OPEN_ROW_MIN) : l->cell;
+	}
+	for (size_t i = 0; i < l->n_accused; i++) {
+		int rows[2];
+
+		rows_of(l->v, &l->accused[i], rows);
+		for (int r = rows[0]; r <= rows[1]; r++) {
+			l->wide[r] = fmaxf(l->wide[r], BAD_ROW_MIN);
+		}
+	}
+	for (int r = 1; r <= l->v->n; r++) {
+		l->at[r] = l->at[r - 1] + l->wide[r - 1] +
 			   (r < l->v->n && view_new_node(l->v, r) ? gap : 0);
 	}
-	l->size = l->at ? l->at[l->v->n] : 0;
-	return l->at;
+	l->size = l->at[l->v->n];
+	return true;
 }
 
 static void place_matrix(struct pic_layout *l, float top)
@@ -611,26 +985,209 @@ static void place_matrix(struct pic_layout *l, float top)
 		       12);
 }
 
+/* ---- strips ------------------------------------------------------------ */
+
+/** Tests of a part. */
+struct part_count {
+	size_t all, failed, slow;
+};
+
+enum strip { STRIP_NODE, STRIP_GPU, STRIP_NIC, STRIP_RAIL, STRIPS };
+
+#define STRIPS_MIN_RANKS 128	/* more, or a sample: strips are drawn */
+#define STRIP_HIGH 26
+#define STRIP_GAP  10
+
+/** The place of the counts of @rank, for strip @k. */
+static size_t strip_at(const struct run *run, enum strip k, int rank)
+{
+	const size_t n = (size_t)run->n_ranks;
+	const struct cluster_rank *r = &run->ranks[rank];
+	int first = rank;
+
+	switch (k) {
+	case STRIP_NODE:
+		return (size_t)run->nodes[r->node].first_rank;
+	case STRIP_GPU:
+	case STRIPS:
+		return n + (size_t)rank;
+	case STRIP_NIC:
+		/* the first rank of its node with that NIC */
+		while (first > run->nodes[r->node].first_rank &&
+		       run->ranks[first - 1].nic == r->nic) {
+			first--;
+		}
+		return 2 * n + (size_t)first;
+	case STRIP_RAIL:
+		break;
+	}
+	return 3 * n + (size_t)(r->nic < run->n_ranks ? r->nic : 0);
+}
+
+static void count_part(struct part_count *p, unsigned class)
+{
+	p->all++;
+	p->failed += cells_failed(class);
+	p->slow += class == CELL_SLOW;
+}
+
+/** Count the bad tests of each part if strips are to be drawn: of many ranks or
+ *  a sample, with bad tests.  False without memory. */
+static bool count_parts(struct pic_layout *l)
+{
+	const struct run *run = l->v->run;
+	const size_t n = (size_t)run->n_ranks;
+	struct sampled sample;
+	bool any = false;
+
+	if (run->mesh || l->v->metric == VIEW_CONTRAST ||
+	    (n <= STRIPS_MIN_RANKS &&
+	     !sampled_read(run_file(run->json).planned.sample, &sample))) {
+		return true;
+	}
+	l->bad = calloc(STRIPS * n + 1, sizeof(*l->bad));
+	for (size_t at = 0; l->bad && at < run_n_cells(run); at++) {
+		const unsigned class = run->cells[at].class;
+		const int ends[] = { run_src(run, at), run_dst(run, at) };
+		const bool between = run->ranks[ends[0]].node !=
+				     run->ranks[ends[1]].node;
+
+		if (!run_measured(class)) {
+			continue;
+		}
+		any |= class != CELL_PASS;
+		for (int k = 0; k < STRIPS; k++) {
+			const size_t a = strip_at(run, (enum strip)k, ends[0]);
+			const size_t b = strip_at(run, (enum strip)k, ends[1]);
+
+			if (k < STRIP_NIC || between) {
+				count_part(&l->bad[a], class);
+				if (b != a) {
+					count_part(&l->bad[b], class);
+				}
+			}
+		}
+	}
+	if (l->bad && !any) {
+		free(l->bad);
+		l->bad = NULL;
+		return true;
+	}
+	return l->bad;
+}
+
+static float strips_height(const struct pic_layout *l)
+{
+	return l->bad ? 24 + STRIPS * (STRIP_HIGH + STRIP_GAP) : 0;
+}
+
+static double bad_share(const struct part_count *p)
+{
+	return p->all > 0 ? (double)(p->failed + p->slow) / (double)p->all : 0;
+}
+
+/** One strip: the share of bad tests of each part, over its columns; behind it
+ *  the worst one. */
+static void add_strip(const struct pic_layout *l, enum strip k, float y)
+{
+	static const char *const names[STRIPS] = { "node", "GPU", "NIC",
+						   "rail" };
+	const struct run *run = l->v->run;
+	const struct part_count *worst = NULL;
+	int at = 0, row = 0, rails = 1;
+	char text[96];
+
+	for (int r = 0; r < run->n_ranks; r++) {
+		rails = run->ranks[r].nic >= rails ? run->ranks[r].nic + 1 :
+						     rails;
+	}
+	pic_text(l->p, TEXT_RIGHT, l->left - 8, y + STRIP_HIGH / 2.0F, INK,
+		 "%s", names[k]);
+	pic_line(l->p, l->left, y + STRIP_HIGH, l->size, 0);
+	pic_line(l->p, l->left, y, 0, STRIP_HIGH);
+	for (int r = 0; r < run->n_ranks; r++) {
+		const size_t place = strip_at(run, k, r);
+		const struct part_count *p = &l->bad[place];
+		const double share = bad_share(p);
+		float x, wide, high = (float)share * STRIP_HIGH;
+
+		while (row < l->v->n - 1 && l->v->first[row + 1] <= r) {
+			row++;
+		}
+		if (k == STRIP_RAIL ? r > 0 && run->ranks[r].node !=
+					     run->ranks[0].node :
+		    place % (size_t)run->n_ranks != (size_t)r) {
+			continue;
+		}
+		if (!worst || share > bad_share(worst)) {
+			worst = p;
+			at = r;
+		}
+		if (high < 0.5F) {
+			continue;
+		}
+		wide = k == STRIP_RAIL ? l->size / (float)rails - 2 :
+		       k == STRIP_NODE && view_is_rank(l->v, row) ?
+			       l->at[view_node_end(l->v, row)] - l->at[row] :
+			       l->wide[row];
+		x = k == STRIP_RAIL ? (float)run->ranks[r].nic * l->size /
+					      (float)rails : l->at[row];
+		pic_shape(l->p, (struct picture_shape){
+			.x = l->left + x, .y = y + STRIP_HIGH - fmaxf(1, high),
+			.width = fmaxf(BAD_ROW_MIN, wide),
+			.height = fmaxf(1, high),
+			.rgb = p->failed >= p->slow ? ALARM : WARNING });
+	}
+	if (!worst || bad_share(worst) <= 0) {
+		return;
+	}
+	if (k == STRIP_RAIL) {
+		snprintf(text, sizeof(text), "rail %d", run->ranks[at].nic);
+	} else if (k == STRIP_NODE) {
+		snprintf(text, sizeof(text), "%s",
+			 run->nodes[run->ranks[at].node].name);
+	} else {
+		snprintf(text, sizeof(text), "%s %d of %s", names[k],
+			 k == STRIP_NIC ? run->ranks[at].nic :
+					  run->ranks[at].gpu,
+			 run->nodes[run->ranks[at].node].name);
+	}
+	pic_text(l->p, TEXT_LEFT, l->left + l->size + 12,
+		 y + STRIP_HIGH / 2.0F, INK, "%s: %zu of %zu bad", text,
+		 worst->failed + worst->slow, worst->all);
+}
+
+/** Where cells are specks: the share of bad tests of each part. */
+static void add_strips(const struct pic_layout *l, float y)
+{
+	if (!l->bad) {
+		return;
+	}
+	pic_text(l->p, TEXT_LEFT, l->left, y + 8, INK_SOFT,
+		 "share of bad tests of each part, 0 to 100 %%; rails by number, "
+		 "others over their columns; right: the worst");
+	for (int k = 0; k < STRIPS; k++) {
+		add_strip(l, (enum strip)k,
+			  y + 24 + (float)k * (STRIP_HIGH + STRIP_GAP));
+	}
+}
+
 static const int fonts[PICTURE_LAYERS] = {
 	[TEXT_TITLE] = 22, [TEXT_LEFT] = 14, [TEXT_SMALL] = 12,
 	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
+	[TEXT_DOWN] = 13,
 };
 
 static void lay_out(struct pic_layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
-	char name[FOUND_NAME_MAX];
-	size_t longest = 0;
-	float side, found, y;
+	const float found = found_room(l);
+	float side, y, strips;
 
-	/* room for the longest name of a part in a margin */
-	for (size_t i = 0; i < l->n_accused; i++) {
-		found_name(l, &l->accused[i], name);
-		longest = strlen(name) > longest ? strlen(name) : longest;
-	}
-	found = longest > 0 ? (float)longest * LETTER + 20 : 0;
 	memcpy(p->font, fonts, sizeof(fonts));
-	place_matrix(l, pic_captions(l, v));
+	strips = pic_captions(l, v);
+	place_matrix(l, strips + strips_height(l));
+	add_strips(l, strips);
 	/* all cells, with lines between nodes and a frame */
 	if (l->raster) {
 		add_raster(l);
@@ -662,12 +1219,7 @@ static void lay_out(struct pic_layout *l, const struct verdict *v)
 	add_names(l);
 	add_found(l);
 	side = l->left + l->size + fmaxf(36, found + 12);
-	/* only what is there, as absent faults would alarm */
-	y = pic_scales(l, side, l->top + 8);
-	for (int i = 0; i < VIEW_MARKS; i++) {
-		y = add_legend_line(l, view_marks[i], false, side, y);
-		y = add_legend_line(l, view_marks[i], true, side, y);
-	}
+	y = add_legend(l, side, pic_scales(l, side, l->top + 8));
 	p->stroke = l->cell >= 24 ? 2 : 1;
 	p->font[TEXT_NUMBER] = l->cell >= 60 ? 15 : l->cell >= 48 ? 13 : 11;
 	p->width = (int)fmaxf(MIN_WIDTH, side + SIDE);
@@ -696,14 +1248,22 @@ int picture_make(const struct run *run, enum view_metric metric,
 	/* of one segment alone the ranks are others */
 	l.accused = accused_list(run, mesh_segment(run)[0] ||
 				 l.v->ranks_per > 0 ? NULL : v, &l.n_accused);
-	if (l.names && l.accused && place_rows(&l)) {
+	l.counted = !view_folds(l.v) && metric != VIEW_CONTRAST;
+	if (l.counted) {
+		run_count_cells(run, l.counts);
+	}
+	if (l.names && l.accused && place_rows(&l) && place_found(&l, v) &&
+	    count_parts(&l)) {
 		lay_out(&l, v);
 	} else {
 		p->failed = true;
 	}
 	free(l.names);
 	free(l.accused);
+	free(l.found);
 	free(l.at);
+	free(l.wide);
+	free(l.bad);
 	return p->failed ? -1 : 0;
 }
 

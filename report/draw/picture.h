@@ -25,6 +25,7 @@ enum picture_layer {
 	TEXT_RIGHT,	/* names of the rows, to the right */
 	TEXT_CENTER,	/* names of the columns */
 	TEXT_UP,	/* the same, upwards */
+	TEXT_DOWN,	/* upwards, up to their place: names below columns */
 	TEXT_NUMBER,	/* inside a cell */
 	PICTURE_LAYERS
 };
@@ -39,12 +40,15 @@ struct picture_shape {
 	char *text;		/* of the layers of texts */
 };
 
-/** Where cells are too many to be shapes: pixels of at most 16 colours. */
+/** Colours of pixels. */
+#define RASTER_COLORS 64
+
+/** Where cells are too many to be shapes: pixels. */
 struct picture_raster {
 	int width, height;	/* pixels; 0: there is none */
 	float x, y;		/* of its corner */
 	uint8_t *pixels;	/* one a byte, row by row: index of colours */
-	uint32_t colors[16];
+	uint32_t colors[RASTER_COLORS];
 };
 
 struct picture {
@@ -60,7 +64,7 @@ struct picture {
 
 /** Rows up to which a cell is a shape, which has room for a mark; and up to
  *  which it is pixels.  Of more ranks blocks of nodes are shown, as shapes. */
-#define PICTURE_MAX_SHAPES 128
+#define PICTURE_MAX_SHAPES 64
 #define PICTURE_MAX_ROWS 1024
 
 /** Lay out @metric of @run, which must outlive the picture, with the nodes
@@ -73,10 +77,10 @@ void picture_release(struct picture *p);
 /** Append the picture as an <svg> element, with a tooltip on each cell. */
 void picture_svg(const struct picture *p, struct str *out);
 
-/** Append a PNG of @width x @height pixels, each a byte of @pixels below 16,
- *  row by row, in @colors (0xRRGGBB). */
+/** Append a PNG of @width x @height pixels, each a byte of @pixels,
+ *  row by row: its number in @colors (0xRRGGBB). */
 void png_add(const uint8_t *pixels, int width, int height,
-	     const uint32_t colors[16], struct str *out);
+	     const uint32_t colors[RASTER_COLORS], struct str *out);
 
 /** Short enough for a cell: three digits that matter. */
 const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE]);

@@ -34,33 +34,27 @@ static void add_chunk(struct str *out, const char kind[4],
 }
 
 void png_add(const uint8_t *pixels, int width, int height,
-	     const uint32_t colors[16], struct str *out)
+	     const uint32_t colors[RASTER_COLORS], struct str *out)
 {
 	struct str raw = STR_INIT, data = STR_INIT;
 
 	str_addmem(out, "\x89PNG\r\n\x1a\n", 8);
 	add_u32(&data, (uint32_t)width);
 	add_u32(&data, (uint32_t)height);
-	str_addmem(&data, "\4\3\0\0\0", 5);	/* four bits, of a palette */
+	str_addmem(&data, "\10\3\0\0\0", 5);	/* a byte, of a palette */
 	add_chunk(out, "IHDR", &data);
 	str_reset(&data);
-	for (int i = 0; i < 16; i++) {
+	for (int i = 0; i < RASTER_COLORS; i++) {
 		str_addch(&data, (char)(colors[i] >> 16));
 		str_addch(&data, (char)(colors[i] >> 8));
 		str_addch(&data, (char)colors[i]);
 	}
 	add_chunk(out, "PLTE", &data);
-	/* each row behind a zero, which says that it stands as it is; two
-	 * pixels a byte */
+	/* each row behind a zero, which says that it is stored as it is */
 	for (int y = 0; y < height; y++) {
-		const uint8_t *row = pixels + (size_t)y * (size_t)width;
-
 		str_addch(&raw, 0);
-		for (int x = 0; x < width; x += 2) {
-			int next = x + 1 < width ? row[x + 1] : 0;
-
-			str_addch(&raw, (char)(row[x] << 4 | next));
-		}
+		str_addmem(&raw, (const char *)pixels +
+				 (size_t)y * (size_t)width, (size_t)width);
 	}
 	str_reset(&data);
 	pack_add(raw.data, raw.len, &data);
@@ -117,6 +111,7 @@ static void add_shape(const struct picture *p, const struct picture_shape *s,
 		[TEXT_TITLE] = "start", [TEXT_LEFT] = "start",
 		[TEXT_SMALL] = "start", [TEXT_RIGHT] = "end",
 		[TEXT_CENTER] = "middle", [TEXT_UP] = "start",
+		[TEXT_DOWN] = "end",
 		[TEXT_NUMBER] = "middle",
 	};
 	const struct mark_shape *m = &marks[s->mark];
@@ -154,7 +149,8 @@ static void add_shape(const struct picture *p, const struct picture_shape *s,
 		str_addf(out, "<text transform=\"translate(%.5g %.5g)%s\" "
 			 "font-size=\"%d\" fill=\"#%06x\" text-anchor=\"%s\" "
 			 "dy=\".35em\" pointer-events=\"none\">", x, y,
-			 s->layer == TEXT_UP ? "rotate(-90)" : "",
+			 s->layer == TEXT_UP || s->layer == TEXT_DOWN ?
+				 "rotate(-90)" : "",
 			 p->font[s->layer], s->rgb, anchors[s->layer]);
 		html_text(out, s->text);
 		str_add(out, "</text>\n");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,15 +163,17 @@ static double amount(const struct term *t, double place)
 	return view_units[t->view->metric].less_is_good ? 1 - place : place;
 }
 
-static void add_place(const struct term *t, double place)
+static void add_place(const struct term *t, const struct scale *s,
+		      double place)
 {
 	static const char *const blocks[] = {
 		"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
 	};
 	double much = amount(t, place);
-	int decile = much >= 1 ? 9 : (int)(much * 10);
+	/* digits change where blocks do: noise at the median is neither */
+	int decile = much >= 0.875 ? 9 : (int)(much * 9 / 0.875);
 	int eighth = much >= 1 ? 7 : (int)(much * 8);
-	uint32_t fill = palette_scale(place);
+	uint32_t fill = scale_color_at(s, place);
 	char digit[2] = { (char)('0' + decile), '\0' };
 
 	if (t->style == TERM_COLOR) {
@@ -181,13 +184,29 @@ static void add_place(const struct term *t, double place)
 	}
 }
 
+#define FLAKY_LETTER "~"	/* passed at a later attempt */
+#define BARE_LETTER  "+"	/* passed without a figure */
+
+/** Slow, with tenths of the median that are missing if there is room. */
+static void add_slow(const struct term *t, double loss)
+{
+	const uint32_t fill = palette_slow(loss);
+	struct term tight = *t;
+	char text[3] = { palette_class(CELL_SLOW)->letter, '\0' };
+
+	if (loss > 0 && t->cell_width == 2) {
+		text[1] = (char)('0' + (loss < 0.9 ? (int)(loss * 10) : 9));
+		tight.pad = "";
+	}
+	add_square(&tight, fill, palette_ink(fill), text);
+}
+
 /** A square that is bad in part has the colour of the rest, and a small
  *  letter. */
 static void add_class(const struct term *t, const struct palette_entry *entry,
-		      bool mixed, double place)
+		      bool mixed, uint32_t rest)
 {
 	char letter[2] = { entry->letter, '\0' };
-	uint32_t rest = palette_scale(place);
 
 	if (mixed) {
 		letter[0] = (char)tolower(letter[0]);
@@ -272,15 +291,22 @@ static void add_rows(const struct term *t)
 			const struct view_cell *at = view_cell(v, r, c);
 			const struct palette_entry *entry =
 				palette_class(at->class);
-			const double place = scale_cell(t->scales, at);
+			const uint32_t rest = scale_color(t->scales, at);
 
 			str_add(t->out, gap_before(t, c) ? " " : "");
 			if (entry && at->class == CELL_UNPLANNED) {
 				str_addf(t->out, " %s", t->pad);
+			} else if (at->class == CELL_SLOW && !view_mixed(at)) {
+				add_slow(t, scale_loss(v, at));
 			} else if (entry) {
-				add_class(t, entry, view_mixed(at), place);
+				add_class(t, entry, view_mixed(at), rest);
+			} else if (at->flaky > 0 || isnan(at->well)) {
+				add_square(t, rest, palette_ink(rest),
+					   at->flaky > 0 ? FLAKY_LETTER :
+							   BARE_LETTER);
 			} else {
-				add_place(t, place);
+				add_place(t, &t->scales[at->path],
+					  scale_cell(t->scales, at));
 			}
 		}
 		add_found(t, r);
@@ -307,13 +333,49 @@ static void add_scales(const struct term *t)
 		str_addf(t->out, "%s ", units_real_text(
 			scale_value(s, amount(t, 0)), 2, text));
 		for (int i = 0; i < 10; i++) {
-			add_place(t, amount(t, i / 9.0));
+			add_place(t, s, amount(t, i < 9 ? (i + 0.5) * 0.875 / 9 :
+							  0.95));
 		}
-		str_addf(t->out, "%s%s %s%s%s%s%s\n",
+		str_addf(t->out, "%s%s %s%s%s%s%s",
 			 t->cell_width == 2 ? "" : " ",
 			 units_real_text(scale_value(s, amount(t, 1)), 2, text),
 			 u->unit, s->log ? " (log)" : "", of[0] ? ", " : "", of,
 			 of[0] ? "" : u->more);
+		if (s->median > 0) {
+			str_addf(t->out, " (median %s)", units_real_text(
+				s->median, 2, text));
+		}
+		str_addch(t->out, '\n');
+	}
+}
+
+/** The legend's entries of squares that pass and differ from the scale, and of
+ *  those that are blank. */
+static void add_good_legend(const struct term *t, const char *before)
+{
+	const struct view *v = t->view;
+	const char *gap = t->cell_width == 2 ? "" : " ";
+	uint32_t fill = palette_scale(1);
+
+	if (v->flaky > 0) {
+		str_add(t->out, before);
+		add_square(t, fill, palette_ink(fill), FLAKY_LETTER);
+		str_addf(t->out, "%spassed at a later attempt", gap);
+		before = "   ";
+	}
+	if (v->bare > 0) {
+		fill = PALETTE_NO_FIGURE;
+		str_add(t->out, before);
+		add_square(t, fill, palette_ink(fill), BARE_LETTER);
+		str_addf(t->out, "%spassed, no figure", gap);
+		before = "   ";
+	}
+	if (v->blank > 0) {
+		str_addf(t->out, "%sblank: %s", before, view_blank_text(v));
+		before = "   ";
+	}
+	if (before[0]) {
+		str_addch(t->out, '\n');
 	}
 }
 
@@ -334,16 +396,20 @@ static void add_legend(const struct term *t)
 				continue;
 			}
 			str_add(t->out, before);
-			add_class(t, entry, some, 1);
+			add_class(t, entry, some, palette_scale(1));
 			str_addf(t->out, "%s%s%s",
 				 t->cell_width == 2 ? "" : " ",
 				 some ? "some " : "", word);
+			if (view_marks[i] == CELL_SLOW && !some &&
+			    t->cell_width == 2 &&
+			    t->view->metric == VIEW_BANDWIDTH) {
+				str_add(t->out, " (S5: 50 to 59 % below the "
+					"median)");
+			}
 			before = "   ";
 		}
 	}
-	if (before[0]) {
-		str_addch(t->out, '\n');
-	}
+	add_good_legend(t, before);
 }
 
 /** Names of at most @max letters, and a column for @per of them in a row. */
@@ -410,7 +476,10 @@ static void add_map(const struct term *t)
 	char text[128];
 	bool ranks = false;
 
-	if (t->view->metric == VIEW_CONTRAST) {
+	if (run_is_diff(t->view->run)) {
+		str_addf(t->out, "\n%s / %s; ", t->view->run->contrast.now,
+			 t->view->run->contrast.then);
+	} else if (t->view->metric == VIEW_CONTRAST) {
 		str_addf(t->out, "\n%s; ",
 			 view_metric_text(t->view, text, sizeof(text)));
 	}

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "lib/base/big.h"
+#include "lib/base/stats.h"
 #include "lib/base/str.h"
 #include "report/base/grow.h"
+#include "report/base/wrap.h"
 #include "report/model/run.h"
 
 /* ---- labels -------------------------------------------------------------- */
@@ -248,7 +250,7 @@ static bool add_accused(const struct run *run, const struct finding *f,
 
 	if (p->node >= 0) {
 		return add_ranks(run, f, p->node, list, n) &&
-		       (p->peer_node < 0 ||
+		       (p->peer_node < 0 || p->peer_node == p->node ||
 			add_ranks(run, f, p->peer_node, list, n));
 	}
 	for (int r = 0; r < run->n_ranks && *n < before + ACCUSED_SPREAD; r++) {
@@ -320,9 +322,6 @@ bool *accused_nodes(const struct run *run, const struct verdict *v, int max)
 
 /* ---- view ---------------------------------------------------------------- */
 
-/** Beyond this ratio of the largest to the smallest value: log scale. */
-#define SCALE_LOG_RATIO 5.0
-
 const struct view_unit view_units[] = {
 	[VIEW_BANDWIDTH] = {
 		.word = "bandwidth", .unit = "GB/s", .scale = "GB/s",
@@ -343,6 +342,8 @@ const struct view_unit view_units[] = {
 	[VIEW_RTT] = {
 		.word = "round trip", .unit = "us", .more = ", a round trip",
 		.scale = "us, a round trip", .less_is_good = true,
+		/* the same colours in every run */
+		.least = 10, .full = 10000, .log = true,
 	},
 	[VIEW_CONTRAST] = {
 		.word = "", .unit = "", .more = "of the bandwidth",
@@ -439,6 +440,7 @@ static void fold_cell(const struct view *v, size_t at, struct view_cell *out)
 	out->planned += class != CELL_UNPLANNED;
 	if (class == CELL_PASS) {
 		out->passed++;
+		out->flaky += c->flaky;
 		if (value_is_worse(v, value, out->well)) {
 			out->well = value;
 			out->path = c->path;
@@ -449,6 +451,7 @@ static void fold_cell(const struct view *v, size_t at, struct view_cell *out)
 	     value_is_worse(v, value, out->value))) {
 		out->class = (uint8_t)class;
 		out->value = value;
+		out->value_path = c->path;
 		out->src = run_src(v->run, at);
 		out->dst = run_dst(v->run, at);
 	}
@@ -580,6 +583,14 @@ int view_make(const struct run *run, int max, enum view_metric metric,
 		const struct view_cell *c = &v->cells[i];
 
 		v->any_value |= !isnan(c->value);
+		v->flaky += c->class == CELL_PASS && c->flaky > 0;
+		v->bare += c->class == CELL_PASS && isnan(c->well);
+		if (c->class == CELL_UNPLANNED) {
+			const bool on = i % (size_t)v->n == i / (size_t)v->n;
+
+			v->diagonal += on;
+			v->blank += !on;
+		}
 		if (c->class < CELL_CLASSES) {	/* it was planned */
 			v->present[c->class]++;
 			v->mixed[c->class] += view_mixed(c);
@@ -660,7 +671,77 @@ const char *view_block_text(const struct view *v, char *buf, size_t size)
 	return buf;
 }
 
-/** Slow cells have a mark of their own and do not stretch the scale. */
+const char *view_blank_text(const struct view *v)
+{
+	const struct run_file f = run_file(v->run->json);
+	struct sampled sample;
+
+	return sampled_read(f.planned.sample, &sample) ? "not in the sample" :
+	       f.planned.rails_apart ? "left out: rails are not connected" :
+	       v->run->mesh && v->run->mesh->unrouted > 0 ?
+				       "left out: no route" : "not planned";
+}
+
+/** Sample size for the median of a path class. */
+#define SCALE_SAMPLE 16384
+
+/** The values of good cells of @path, or of a sample of them, for the caller to
+ *  free; NULL if there are none.  *@n of them. */
+static double *good_values(const struct view *v, enum path_class path,
+			   size_t *n)
+{
+	const size_t cells = run_n_cells(v->run);
+	/* an odd step meets every column */
+	const size_t step = cells / SCALE_SAMPLE | 1;
+	double *values = calloc(cells / step + 2, sizeof(*values));
+
+	*n = 0;
+	for (size_t at = 0; values && at < cells; at += step) {
+		const struct cell *c = &v->run->cells[at];
+		const double value = (double)value_of(v, at);
+
+		if (c->class == CELL_PASS && c->path == path && value > 0) {
+			values[(*n)++] = value;
+		}
+	}
+	return values;
+}
+
+/** Anchor @s on the median of good cells. */
+static void anchor(const struct view *v, enum path_class path, struct scale *s)
+{
+	size_t n;
+	double *values = good_values(v, path, &n), range, up, mad;
+
+	if (n > 0) {
+		mad = stats_mad(values, n, &s->median);
+		/* as in the texts, where those have one */
+		if (v->metric == VIEW_BANDWIDTH &&
+		    v->run->slow[path].median_GB_s > 0) {
+			s->median = v->run->slow[path].median_GB_s;
+		}
+		range = SCALE_DEVIATIONS * 1.4826 * mad / s->median;
+		range = fmin(fmax(range, SCALE_LEAST_RANGE), 1);
+		up = range * (1 - SCALE_MEDIAN) / SCALE_MEDIAN;
+		s->low = s->median * (1 - (s->less_is_good ? up : range));
+		s->high = s->median * (1 + (s->less_is_good ? range : up));
+	}
+	free(values);
+}
+
+/** Make the scale of a diff: as far below 1 as above, round. */
+static void diverge(double low, double high, struct scale *s)
+{
+	const double far = fmax(1 - low, high - 1);
+	const double reach = far <= 0.1 ? 0.1 : far <= 0.2 ? 0.2 :
+			     far <= 0.5 ? 0.5 : 1;
+
+	s->diverging = true;
+	s->low = 1 - reach;
+	s->high = 1 + reach;
+}
+
+/** Slow cells have colours of their own and do not stretch the scale. */
 struct scale scale_make(const struct view *v, enum path_class path)
 {
 	const struct view_unit *u = &view_units[v->metric];
@@ -678,21 +759,16 @@ struct scale scale_make(const struct view *v, enum path_class path)
 	if (high <= 0) {
 		return s;
 	}
-	s.log = high / low > SCALE_LOG_RATIO && u->full == 0;
-	s.low = low;
-	s.high = high;
-	if (u->full > 0) {
-		s.low = 0;
+	if (v->metric == VIEW_CONTRAST && run_is_diff(v->run)) {
+		diverge(low, high, &s);
+	} else if (u->full > 0) {
+		s.low = u->least;
 		s.high = u->full;
-	} else if (s.less_is_good) {
-		/* twice the least is still a fair latency */
-		s.high = fmax(high, 2 * low);
-	} else if (s.log) {
-		/* the slowest path of a healthy cluster is not the end */
-		s.low = low / 2;
+		s.log = u->log;
 	} else {
-		/* noise is a shade, half of it another colour */
-		s.low = fmin(low, high / 2);
+		s.low = low;
+		s.high = high;
+		anchor(v, path, &s);
 	}
 	return s;
 }
@@ -733,4 +809,49 @@ double scale_value(const struct scale *s, double place)
 	}
 	return s->log ? s->low * pow(s->high / s->low, place) :
 			s->low + place * (s->high - s->low);
+}
+
+int scale_ticks(const struct scale *s, double ticks[SCALE_TICKS])
+{
+	double step = pow(10, floor(log10((s->high - s->low) / SCALE_TICKS)));
+	int n = 0, by = 0;
+
+	if (s->log) {
+		for (double v = pow(10, ceil(log10(s->low) - 1e-9));
+		     v <= s->high * 1.001 && n < SCALE_TICKS; v *= 10) {
+			ticks[n++] = v;
+		}
+		return n;
+	}
+	/* 1, 2, 5, 10, 20, ... */
+	while ((s->high - s->low) / step > SCALE_TICKS - 1.5) {
+		step *= by++ % 3 == 1 ? 2.5 : 2;
+	}
+	for (double v = ceil(s->low / step - 1e-6) * step;
+	     v <= s->high + step * 1e-6 && n < SCALE_TICKS; v += step) {
+		ticks[n++] = v;
+	}
+	return n;
+}
+
+double scale_loss(const struct view *v, const struct view_cell *c)
+{
+	double median = v->metric == VIEW_BANDWIDTH ?
+				v->run->slow[c->value_path].median_GB_s : 0;
+
+	return c->class == CELL_SLOW && median > 0 && !isnan(c->value) ?
+		       fmin(fmax(1 - (double)c->value / median, 0), 1) : 0;
+}
+
+uint32_t scale_color_at(const struct scale *s, double place)
+{
+	return s->diverging ? palette_diverging(place) : palette_scale(place);
+}
+
+uint32_t scale_color(const struct scale s[PATH_CLASSES],
+		     const struct view_cell *c)
+{
+	return isnan(c->well) ? PALETTE_NO_FIGURE :
+		scale_color_at(&s[c->path],
+			       scale_place(&s[c->path], (double)c->well));
 }

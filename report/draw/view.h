@@ -61,8 +61,9 @@ struct view_unit {
 	const char *scale;	/* over the colours of a picture, ... */
 	const char *notes[3];	/* ... and under that; NULL at the end */
 	bool less_is_good;
-	double full;		/* where the scale ends: more is no better;
-				 * 0: with what was measured */
+	double least, full;	/* ends of the scale, whatever was measured;
+				 * 0: it is anchored on the median */
+	bool log;
 };
 
 extern const struct view_unit view_units[];
@@ -74,9 +75,11 @@ extern const enum cell_class view_marks[VIEW_MARKS];
 struct view_cell {
 	uint8_t class;	/* enum cell_class, the worst of the block */
 	uint8_t path;	/* enum path_class of @well */
+	uint8_t value_path;	/* that of @value */
 	float value;	/* its value; of several the worst; NAN = none */
 	float well;	/* the worst value of those that pass; NAN = none */
 	uint32_t planned, passed;	/* cells of the block */
+	uint32_t flaky;		/* of those that passed: not at once */
 	int src, dst;	/* the ranks of the worst cell */
 };
 
@@ -93,6 +96,9 @@ struct view {
 	struct view_cell *cells;	/* n x n, src major */
 	size_t present[CELL_CLASSES];	/* squares of each class in the view, */
 	size_t mixed[CELL_CLASSES];	/* those where other cells pass */
+	size_t flaky, bare;	/* squares that pass with a flaky cell, and
+				 * those that pass without a value */
+	size_t diagonal, blank;	/* squares not planned, on it and off it */
 	bool any_value;
 };
 
@@ -140,14 +146,29 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size);
 /** "each square: the worst test from a node to a node", or "" where each is one
  *  cell; returns @buf. */
 const char *view_block_text(const struct view *v, char *buf, size_t size);
+/** What blank squares off the diagonal are: "not in the sample". */
+const char *view_blank_text(const struct view *v);
 
-/** Colours from bad (0) to good (1), of the cells of one path class: what is
- *  fast between nodes is slow inside one. */
+/**
+ * Colours from bad (0) to good (1), of the cells of one path class: what is
+ * fast between nodes is slow inside one.  The median of good cells is at
+ * SCALE_MEDIAN, so a few fast cells darken nothing; the dark end is
+ * SCALE_LEAST_RANGE of the median away, or more if the values scatter.
+ */
 struct scale {
-	double low, high;	/* of the metric; 0, 0 = nothing measured */
-	bool log;		/* the values span too much for a linear one */
+	double low, high;	/* of the metric; high 0 = nothing measured */
+	double median;		/* 0: the scale is not anchored on it */
+	bool log;
 	bool less_is_good;	/* latency */
+	bool diverging;		/* 0.5 is as before, 1 is better */
 };
+
+#define SCALE_MEDIAN 0.94
+#define SCALE_LEAST_RANGE 0.3
+/** Robust standard deviations from the median to the dark end. */
+#define SCALE_DEVIATIONS 6
+/** Maximum number of ticks of a scale. */
+#define SCALE_TICKS 6
 
 /** Those of a class that nothing was measured of are of none. */
 struct scale scale_make(const struct view *v, enum path_class path);
@@ -161,6 +182,17 @@ double scale_cell(const struct scale s[PATH_CLASSES],
 		  const struct view_cell *c);
 /** The value at a place, the inverse of scale_place(). */
 double scale_value(const struct scale *s, double place);
+/** Round values from one end of @s to the other into @ticks; returns how
+ *  many. */
+int scale_ticks(const struct scale *s, double ticks[SCALE_TICKS]);
+/** Fraction of the median of its path class that a slow square lacks, 0 ... 1;
+ *  0 if it is not known. */
+double scale_loss(const struct view *v, const struct view_cell *c);
+/** 0xRRGGBB of the cells of a square that pass. */
+uint32_t scale_color(const struct scale s[PATH_CLASSES],
+		     const struct view_cell *c);
+/** 0xRRGGBB of a place on @s. */
+uint32_t scale_color_at(const struct scale *s, double place);
 
 /* ---- labels -------------------------------------------------------------- */
 

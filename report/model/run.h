@@ -44,6 +44,8 @@ struct run_leaf {
 struct contrast {
 	enum spec_contrast kind;
 	char pass[16];		/* as in the rows' schedule */
+	const char *then, *now;	/* of a diff: the names of its runs, borrowed;
+				 * NULL: it is none */
 	uint8_t *outcome;	/* enum outcome there, a cell each; NULL: there
 				 * is no contrast */
 	int32_t *attempt;	/* that it is of; 0 = none */
@@ -264,6 +266,12 @@ static inline double run_ratio(const struct run *r, size_t at)
 	return r->contrast.outcome ? (double)r->contrast.bw_GB_s[at] /
 					     (double)r->cells[at].bw_GB_s :
 				     NAN;
+}
+
+/** Return true if the contrast of @r is that of two runs. */
+static inline bool run_is_diff(const struct run *r)
+{
+	return r->contrast.then;
 }
 
 /** Returns true if the expected value of the cell is from a section of

@@ -101,7 +101,7 @@ static void test_raster(void **state)
 			 palette_class(CELL_TIMEOUT)->fill);
 	for (size_t i = 0; i < p.n; i++) {
 		names += p.shapes[i].text &&
-			 strcmp(p.shapes[i].text, "GPU 3 of n5") == 0;
+			 strcmp(p.shapes[i].text, "1 GPU 3 of n5") == 0;
 	}
 	assert_int_equal(names, 2);
 	assert_true(has_text(&p, "failed (318)"));
@@ -145,14 +145,14 @@ static void test_beyond_pixels(void **state)
 			    "heatmap-contrast heatmap-n100 ");
 	assert_int_equal(picture_make(&r, VIEW_BANDWIDTH, &v, NULL, &p), 0);
 	assert_int_equal(p.raster.width, 0);
-	assert_int_equal(p.view.n, 65);
-	assert_int_equal(p.view.mixed[CELL_FAIL], 2 * 65 - 1);
-	assert_true(has_text(&p, "some failed (129 squares)"));
+	assert_int_equal(p.view.n, 43);
+	assert_int_equal(p.view.mixed[CELL_FAIL], 2 * 43 - 1);
+	assert_true(has_text(&p, "some failed (85 squares)"));
 	assert_false(has_text(&p, "|failed"));
 	picture_release(&p);
 	zoom.run = &r;
 	assert_int_equal(figure_picture(&zoom, &v, &p), 0);
-	assert_int_equal(p.view.n, 50 + 8 + 14);
+	assert_int_equal(p.view.n, 34 + 8 + 10);
 	assert_int_equal(p.view.mixed[CELL_FAIL], 0);
 	picture_release(&p);
 	str_release(&names);
@@ -164,16 +164,16 @@ static void test_beyond_pixels(void **state)
 static void test_png(void **state)
 {
 	static const uint8_t pixels[] = { 0, 1, 1, 0, 0, 1 };
-	static const uint32_t colors[16] = { 0xffffff, 0xc5102e };
+	static const uint32_t colors[RASTER_COLORS] = { 0xffffff, 0xc5102e };
 	struct str png = STR_INIT;
 
 	(void)state;
 	png_add(pixels, 3, 2, colors, &png);
-	assert_memory_equal(png.data + 12, "IHDR\0\0\0\3\0\0\0\2\4\3\0\0\0",
+	assert_memory_equal(png.data + 12, "IHDR\0\0\0\3\0\0\0\2\10\3\0\0\0",
 			    17);
-	/* rows: 0 01 10, 0 00 10; Adler-32 of them */
-	assert_memory_equal(png.data + 8 + 25 + 60 + 8, "\x78", 1);
-	assert_memory_equal(png.data + png.len - 12 - 8, "\0\x5b\0\x22", 4);
+	/* rows: 0 0 1 1, 0 0 0 1; Adler-32 of them */
+	assert_memory_equal(png.data + 8 + 25 + 12 + 3 * RASTER_COLORS + 8, "\x78", 1);
+	assert_memory_equal(png.data + png.len - 12 - 8, "\0\x14\0\4", 4);
 	assert_memory_equal(png.data + png.len - 4, "\xae\x42\x60\x82", 4);
 	str_release(&png);
 }
@@ -208,7 +208,7 @@ static void test_scale_fits(void **state)
 		assert_int_equal(verdict_compute(&r, &v), 0);
 		assert_int_equal(picture_make(&r, metrics[m], &v, NULL, &p), 0);
 		assert_int_equal(has_text(&p, "log scale"),
-				 metrics[m] != VIEW_BANDWIDTH);
+				 metrics[m] == VIEW_RTT);
 		for (size_t i = 0; i < p.n; i++) {
 			const struct picture_shape *t = &p.shapes[i];
 
@@ -274,13 +274,14 @@ static void test_picture_of_a_segment(void **state)
 	assert_non_null(strstr(str_text(&all), "ping on 3 nodes with 6 addr"));
 	assert_non_null(strstr(str_text(&all),
 			       "|30 tests: 29 pass, 1 timeout"));
-	assert_non_null(strstr(str_text(&all), "trip: FAIL|"));
+	assert_non_null(strstr(str_text(&all), "FAIL: round trip|"));
 	assert_non_null(strstr(str_text(&all), "from a node to a node|"));
 	assert_non_null(strstr(str_text(&all), "(1 squares)"));
 	assert_non_null(strstr(second, "ping on 3 nodes with 3 addresses in "
 			       "10.1.0.0/24"));
 	assert_non_null(strstr(second, "|6 tests: 5 pass, 1 timeout|"));
-	assert_non_null(strstr(second, "trip; the whole run: FAIL|"));
+	assert_non_null(strstr(second, "FAIL in the whole run; round trip in "
+			       "10.1.0.0/24|"));
 	assert_null(strstr(second, "square"));	/* each is one cell */
 	assert_non_null(strstr(third, "ping on 2 nodes with 2 addresses in "
 			       "10.2.0.0/24"));
