@@ -2,7 +2,7 @@
 #
 # make            build ./gpucheck (names what is missing)
 # make deps       install what Debian has of it (as root)
-# make demo       the main job on this machine: tcp between local ranks
+# make demo       tcp between local ranks, then a drill with a dead GPU
 # make check      all tests, in every build; the last line has the totals
 # make check-all  what takes longer as well; make mutants is a part of it
 # make unit cli lint fuzz cluster security ...   one of tests/*/run
@@ -289,6 +289,10 @@ demo:
 	@-.ci/deps $(deps_build)
 	@$(MAKE) --no-print-directory -j"$$(nproc)" gpucheck
 	./gpucheck p2p --local=2x8 --transport=tcp
+	@printf '\nA drill: the same with a dead GPU, in a simulated cluster.\n\n'
+	@echo 'dead gpu=1:4' >$(B)/demo.drill
+	./gpucheck p2p --local=2x8 --transport=sim --faults=$(B)/demo.drill || \
+		[ $$? = 1 ]
 
 # Where each file goes, and what it is made from.
 dest := $(DESTDIR)$(PREFIX)
