@@ -103,7 +103,7 @@ static int local_start(struct launch *l, const struct launch_request *r,
 	l->agents = calloc(l->n_agents, sizeof(*l->agents));
 	l->news = memfd_create("news", MFD_CLOEXEC);
 	if (l->news < 0) {
-		return err_set(e, errno, "cannot make a file in memory");
+		return err_set(e, errno, "cannot create a file in memory");
 	}
 	if (!l->agents) {
 		return err_set(e, ENOMEM, "no memory for %zu agents",

@@ -669,7 +669,7 @@ static int write_new(const char *path, const struct str *data, struct err *e)
 	int why = 0;
 
 	if (fd < 0) {
-		err_set(e, errno, "cannot make '%s'", path);
+		err_set(e, errno, "cannot create '%s'", path);
 		if (errno == EEXIST) {
 			err_hint(e, "name a new file with -o FILE");
 		}
@@ -716,7 +716,7 @@ static int make(const struct session *s, const struct found *f,
 	str_release(&readme);
 	str_release(&hidden);
 	if (tar->failed) {
-		err_set(e, ENOMEM, "cannot make the archive");
+		err_set(e, ENOMEM, "cannot create the archive");
 		return CODE_UNABLE;
 	}
 	if (s->spec.out[0]) {

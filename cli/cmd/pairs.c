@@ -167,7 +167,7 @@ static int make_record(struct session *s, struct str *drill, struct err *e)
 		errno = rc < 0 ? EEXIST : errno;
 	}
 	if (rc < 0 || realpath(s->spec.record, path) == NULL) {
-		err_set(e, errno, "cannot make the folder '%s'",
+		err_set(e, errno, "cannot create the folder '%s'",
 			s->spec.record);
 		return err_hint(e, "--record wants a new one");
 	}

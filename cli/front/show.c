@@ -85,7 +85,8 @@ int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 		return err_hint(e, "name a directory with --history=DIR");
 	}
 	if (write && make(name, usual) < 0) {
-		return err_set(e, errno, "cannot make the history '%s'", name);
+		return err_set(e, errno, "cannot create the history '%s'",
+			       name);
 	}
 	if (!realpath(name, path)) {
 		err_set(e, errno, "cannot open the history '%s'", name);

@@ -518,7 +518,7 @@ static int submit_try(struct jobs *j, size_t i, const char *down, size_t up,
 	}
 	if (mkdir(dir, 0777) < 0) {
 		return errno == EEXIST ? 0 :
-		       err_set(e, errno, "cannot make '%s'", dir);
+		       err_set(e, errno, "cannot create '%s'", dir);
 	}
 	job->state = JOB_WAITS;
 	return submit_part(j, job, down, up, dir, e);
@@ -751,7 +751,7 @@ static int start(struct session *s, const struct probe_start *t,
 	}
 	json_decref(run);
 	if (mkdir(parts, 0777) < 0) {
-		err_set(e, errno, "cannot make '%s'", parts);
+		err_set(e, errno, "cannot create '%s'", parts);
 		return CODE_UNABLE;
 	}
 	jobs_say_plan(s, a, t->r.probe, &says);

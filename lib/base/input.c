@@ -112,7 +112,7 @@ FILE *input_open(const char *what, const char *path, size_t max, struct err *e)
 		err_set(e, 0, "%s '%s' is a %s, not a file", what, path,
 			S_ISFIFO(st.st_mode)   ? "FIFO" :
 			S_ISSOCK(st.st_mode) ? "socket" : "device");
-		err_hint(e, "name a regular file; a pipe is read as '-' or "
+		err_hint(e, "use a regular file; read a pipe with '-' or "
 			 "<(command)");
 		close(fd);
 		return NULL;

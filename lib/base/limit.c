@@ -54,15 +54,15 @@ static void say_files(const struct limit_user *u, struct str *out)
 		 "%llu)", (unsigned long long)r.rlim_cur,
 		 (unsigned long long)r.rlim_max);
 	if (u->files > 0) {
-		str_addf(out, ", %ld are needed", u->files);
+		str_addf(out, ", but %ld are needed", u->files);
 	}
 }
 
 static void say_all_files(const struct limit_user *u, struct str *out)
 {
 	(void)u;
-	str_add(out, "the open files of the whole machine are limited "
-		"(sysctl fs.file-max)");
+	str_add(out, "the machine has reached its limit of open files (sysctl "
+		"fs.file-max)");
 }
 
 /** The cgroup where that is what is used up, else the limit of the user. */
@@ -105,7 +105,7 @@ static void say_tasks(const struct limit_user *u, struct str *out)
 			 (unsigned long long)r.rlim_cur, running);
 	}
 	if (u->tasks > 0) {
-		str_addf(out, ", %ld are needed", running + u->tasks);
+		str_addf(out, ", but %ld are needed", running + u->tasks);
 	}
 }
 
@@ -185,9 +185,10 @@ static const struct limit {
 	  .set = "raise it with ulimit -v, --mem of the job, MemoryMax= "
 		 UNIT },
 	{ .why = ENOSPC, .code = LIMIT_DISK, .say = say_disk,
-	  .set = "-o chooses another directory" },
+	  .set = "choose another directory with -o" },
 	{ .why = EDQUOT, .code = LIMIT_DISK, .say = say_quota,
-	  .set = "-o chooses another directory; quota -s shows it" },
+	  .set = "choose another directory with -o; show the quota with quota "
+		 "-s" },
 };
 
 #define LIMITS (sizeof(limits) / sizeof(*limits))

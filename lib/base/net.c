@@ -149,7 +149,7 @@ int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 	int n = -1;
 
 	if (!l) {
-		return err_set(e, ENOMEM, "no memory for a look-up");
+		return err_set(e, ENOMEM, "no memory for a name lookup");
 	}
 	if (split_addr(text, l->host, &port, e) < 0) {
 		free(l);
@@ -164,14 +164,14 @@ int net_lookup(const char *text, struct sockaddr_storage *list, int max,
 		l->want.ai_flags = AI_NUMERICSERV;
 		if (!within(LOOKUP_S, look_up, l)) {
 			/* @l belongs to the thread that hangs */
-			return err_set(e, ETIMEDOUT, "cannot look up host in "
-				       "'%s': no answer in %d s", text,
+			return err_set(e, ETIMEDOUT, "cannot resolve host "
+				       "'%s': no answer within %d s", text,
 				       LOOKUP_S);
 		}
 	}
 	if (l->rc) {
 		err_set(e, l->rc == EAI_SYSTEM ? l->why : 0,
-			"cannot look up host '%s': %s", l->host,
+			"cannot resolve host '%s': %s", l->host,
 			gai_strerror(l->rc));
 	} else {
 		n = 0;
@@ -272,7 +272,7 @@ int net_ports_parse(const char *text, struct net_ports *p, struct err *e)
 	if (units_parse_int(first, 1, UINT16_MAX, &from, NULL) < 0 ||
 	    units_parse_int(dash ? dash + 1 : first, from, UINT16_MAX, &to,
 			    NULL) < 0) {
-		err_set(e, EINVAL, "'%.40s' is not a range of ports", text);
+		err_set(e, EINVAL, "'%.40s' is not a port range", text);
 		return err_hint(e, "write two ports from 1 to 65535, the lower "
 				   "one first, such as 42000-42099");
 	}
@@ -310,9 +310,9 @@ int net_listen(bool loopback, struct net_ports ports, struct err *e)
 	}
 	err_set(e, EADDRINUSE, "none of the TCP ports %u-%u is free",
 		ports.from, ports.to);
-	return err_hint(e, "a node needs one port of --port-range for each "
-			   "agent, and one for the coordinator; "
-			   "\"ss -ltnp\" shows who has them");
+	return err_hint(e, "each node needs one port of --port-range per "
+			   "agent, plus one for the coordinator; \"ss -ltnp\" "
+			   "shows which processes use them");
 }
 
 int net_wait(int fd, short events, int64_t deadline_ns)

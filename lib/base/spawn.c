@@ -39,7 +39,7 @@ static int outlet_open(struct spawn_outlet *o, struct err *e)
 	int fds[2] = { -1, -1 };
 
 	if (o->text && pipe2(fds, O_CLOEXEC) < 0) {
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	}
 	o->read_fd = fds[0];
 	o->write_fd = fds[1];

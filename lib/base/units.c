@@ -60,9 +60,8 @@ int units_parse_size(const char *text, uint64_t *bytes, struct err *e)
 	}
 	if (!digits || power < 0) {
 		err_set(e, 0, "'%s' is not a size", text);
-		return err_hint(e, "a size is a number of bytes, or a number and "
-				"one of K, M, G, T (powers of 1024), such as "
-				"64M");
+		return err_hint(e, "write a number of bytes, or a number with "
+				"K, M, G or T (powers of 1024), such as 64M");
 	}
 	errno = 0;
 	n = strtoull(text, NULL, 10);
@@ -94,8 +93,8 @@ int units_parse_duration(const char *text, int64_t *ns, struct err *e)
 	}
 	if (!n || !unit->name) {
 		err_set(e, 0, "'%s' is not a duration", text);
-		return err_hint(e, "a duration is a number and one of us, ms, s, "
-				"m, h, such as 500ms or 1.5s");
+		return err_hint(e, "write a number with us, ms, s, m or h, "
+				"such as 500ms or 1.5s");
 	}
 	/* a double has too few digits for nanoseconds in days: only the
 	 * fraction becomes one; an overflow here is above the limit too */

@@ -310,7 +310,7 @@ json_t *cbor_parse(const void *bytes, size_t n, struct err *e)
 	}
 	if (!v || r.left > 0) {
 		json_decref(v);
-		err_set(e, EPROTO, "byte %zu of %zu is not what it should be",
+		err_set(e, EPROTO, "byte %zu of %zu is invalid",
 			n - r.left, n);
 		return NULL;
 	}

@@ -28,7 +28,7 @@ static const struct field sampled_fields[] = {
 	ROUNDS(rail, "partners on its rail"),
 	ROUNDS(inside, "partners inside its node"),
 	ROUNDS(cross, "partners across rails"),
-	SAMPLED(nodes, BOOL, 0, 0, "a pair of any two nodes",
+	SAMPLED(nodes, BOOL, 0, 0, "a pair for each two nodes",
 		.optional = FIELD_KEPT),
 	ROUNDS(n_nodes, "nodes"), ROUNDS(n_ranks, "ranks"),
 	ROUNDS(rails, "of a node"),
@@ -118,16 +118,16 @@ void sampled_rounds_text(const struct sampled *s, struct str *out)
 	}
 	str_add(out, ")");
 	if (s->nodes) {
-		str_add(out, " and one pair between any two nodes");
+		str_add(out, " and one pair between each two nodes");
 	}
 }
 
 void sampled_sure_text(const struct sampled *s, struct str *out)
 {
-	str_add(out, s->rail + s->cross == 0 ? "any GPU that always fails" :
-		     "any GPU, NIC, node or switch that always fails");
+	str_add(out, s->rail + s->cross == 0 ? "a GPU that always fails" :
+		     "a GPU, NIC, node or switch that always fails");
 	if (s->nodes) {
-		str_add(out, ", any two nodes that do not reach each other");
+		str_add(out, ", two nodes that do not reach each other");
 	}
 }
 
@@ -146,11 +146,11 @@ void sampled_chance_text(const struct sampled *s, struct str *out)
 							  text, sizeof(text)));
 	}
 	if (out_of_node && !s->nodes) {
-		str_addf(out, ", a fault between two nodes alone %s",
+		str_addf(out, ", a fault between two nodes only %s",
 			 sampled_percent(sampled_node_pair(s), text,
 					 sizeof(text)));
 	}
-	str_addf(out, ", a fault of one pair alone %s",
+	str_addf(out, ", a fault of one pair only %s",
 		 sampled_percent(s->share, text, sizeof(text)));
 }
 

@@ -388,7 +388,7 @@ int hosts_parse(const char *text, size_t len, struct hosts *h, struct err *e)
 	}
 	if (h->n == 0) {
 		hosts_release(h);
-		return err_set(e, 0, "no host is named");
+		return err_set(e, 0, "the list names no host");
 	}
 	return 0;
 }

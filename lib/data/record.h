@@ -91,63 +91,64 @@ const char *column_type_name(enum column_type type);
 
 /** One line of results.csv of p2p and ib: one ordered pair src -> dst. */
 #define P2P_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	INT(attempt, "number of the try, from 1") \
+	INT(attempt, "number of the attempt, from 1") \
 	INT(src_rank, "rank that sends") \
 	TEXT(src_node, 64, "its node") \
-	INT(src_gpu, "its GPU, index on the node") \
+	INT(src_gpu, "index of its GPU on the node") \
 	TEXT(src_nic, 64, "its planned NICs, joined by +") \
 	INT(dst_rank, "rank that receives") \
 	TEXT(dst_node, 64, "its node") \
-	INT(dst_gpu, "its GPU, index on the node") \
+	INT(dst_gpu, "index of its GPU on the node") \
 	TEXT(dst_nic, 64, "its planned NICs, joined by +") \
 	TEXT(transport, 16, "transport: nccl, cuda, verbs, tcp, sim") \
 	TEXT(path, 64, "path of the data; over PCIe with the topology level") \
 	TEXT(op, 16, "operation") \
 	TEXT(mode, 8, "uni: one way; bidi: both ways at once") \
-	TEXT(memory, 8, "where the buffers are: host, gpu") \
+	TEXT(memory, 8, "memory that holds the buffers: host, gpu") \
 	TEXT(schedule, 16, \
-	     "what ran at once: nic, parallel, serial; +pxn, +gpu; follow-up") \
+	     "tests that ran together: nic, parallel, serial; +pxn, +gpu; " \
+	     "follow-up") \
 	INT(size_B, "bytes of one message") \
 	INT(iters, "messages timed") \
 	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second, one way") \
 	REAL(bw_min_GB_s, "lowest bandwidth, 10^9 bytes per second") \
 	REAL(bw_max_GB_s, "highest bandwidth, 10^9 bytes per second") \
 	REAL(expected_GB_s, \
-	     "expected bandwidth of the hardware, 10^9 bytes per second") \
+	     "expected hardware bandwidth, 10^9 bytes per second") \
 	REAL(lat_us, \
 	     "median latency, half a round trip of 8 bytes, microseconds") \
 	REAL(lat_p99_us, "99th percentile of the latency, microseconds") \
 	INT(wrong, "bytes that arrived with a wrong value") \
 	OUTCOME(outcome, \
 		"ok, error, timeout, crashed, corrupt, skipped, not_run") \
-	TEXT(code, 48, "kind of failure, one word") \
+	TEXT(code, 48, "type of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence") \
-	REAL(wall_s, "duration of the measurement with its set-up, seconds") \
-	TEXT(start_utc, 32, "when it began, RFC 3339")
+	REAL(wall_s, "duration of the measurement including set-up, seconds") \
+	TEXT(start_utc, 32, "start time, RFC 3339")
 struct p2p_row {
 	RECORD_FIELDS(P2P_COLUMNS)
 };
 
 /** One line of facts.csv: what a node said about itself, read once. */
 #define FACT_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(node, 64, "node that the fact is about") \
-	TEXT(scope, 64, "part of it: node, gpu3, nic0, rank5") \
+	TEXT(node, 64, "node that the fact describes") \
+	TEXT(scope, 64, "part of the node: node, gpu3, nic0, rank5") \
 	TEXT(fact, 64, "name of the fact, one word") \
 	TEXT(value, 400, "the value") \
 	TEXT(unit, 16, "its unit") \
-	TEXT(source, 160, "where it was read")
+	TEXT(source, 160, "source of the value")
 struct fact_row {
 	RECORD_FIELDS(FACT_COLUMNS)
 };
 
 /** One line of events.csv. */
 #define EVENT_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(utc, 32, "when it happened, RFC 3339") \
-	INT(seq, "number of the event, in order") \
-	TEXT(node, 64, "node that it is about") \
-	INT(rank, "rank that it is about") \
-	TEXT(event, 48, "what happened, one word") \
-	TEXT(detail, 400, "the same in one sentence")
+	TEXT(utc, 32, "time of the event, RFC 3339") \
+	INT(seq, "sequence number of the event") \
+	TEXT(node, 64, "node concerned") \
+	INT(rank, "rank concerned") \
+	TEXT(event, 48, "type of the event, one word") \
+	TEXT(detail, 400, "the event in one sentence")
 struct event_row {
 	RECORD_FIELDS(EVENT_COLUMNS)
 };

@@ -28,31 +28,31 @@
 
 /** One line of results.csv of gpu: a test of a GPU. */
 #define GPU_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(node, 64, "node that the GPU is in") \
-	INT(gpu, "index of the GPU there, as CUDA counts") \
+	TEXT(node, 64, "node of the GPU") \
+	INT(gpu, "CUDA index of the GPU on the node") \
 	TEXT(model, 64, "its name") \
 	TEXT(test, 16, "open h2d d2h both copy ..., as gpucheck-gpu(1) has " \
 		       "them") \
-	INT(size_B, "bytes of one transfer, or tested") \
+	INT(size_B, "bytes per transfer, or bytes tested") \
 	REAL(bw_GB_s, "median bandwidth, 10^9 bytes per second") \
-	REAL(expected_GB_s, "what the link to the host promises") \
-	REAL(lat_us, "median time of a transfer of 8 bytes, microseconds") \
+	REAL(expected_GB_s, "bandwidth that the host link should allow") \
+	REAL(lat_us, "median time of an 8-byte transfer, microseconds") \
 	TEXT(link, 32, "PCIe link during the transfer, as \"32.0 GT/s x16\"") \
-	INT(count, "how often it was done") \
-	INT(wrong, "words, or results, that were wrong") \
-	TEXT(hash, 20, "of the result that most blocks of threads had") \
+	INT(count, "number of repetitions") \
+	INT(wrong, "number of wrong words or results") \
+	TEXT(hash, 20, "hash of the result of most thread blocks") \
 	INT(sm, "multiprocessor of the first wrong result") \
-	REAL(power_W, "mean power meanwhile, watts") \
-	REAL(temp_C, "highest temperature meanwhile, degrees Celsius") \
-	REAL(clock_MHz, "lowest clock of the multiprocessors meanwhile") \
-	TEXT(throttled, 64, "why its clock was lowered meanwhile") \
+	REAL(power_W, "mean power during the test, watts") \
+	REAL(temp_C, "highest temperature during the test, degrees Celsius") \
+	REAL(clock_MHz, "lowest multiprocessor clock during the test") \
+	TEXT(throttled, 64, "why its clocks were lowered during the test") \
 	REAL(wall_s, "duration of the test, seconds") \
 	OUTCOME(outcome, "ok, error, timeout, crashed, corrupt, skipped, " \
 			 "not_run") \
-	TEXT(code, 48, "kind of failure, one word") \
+	TEXT(code, 48, "type of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence") \
-	TEXT(start_utc, 32, "when it began, RFC 3339") \
-	INT(turn, "which time of --soak, from 1")
+	TEXT(start_utc, 32, "start time, RFC 3339") \
+	INT(turn, "round of --soak, from 1")
 struct gpu_row {
 	RECORD_FIELDS(GPU_COLUMNS)
 };
@@ -85,41 +85,42 @@ extern const struct schema schema_gpu;
 
 /** One line of results.csv of hang: a process of the job in one of its
  *  communicators, or, where RAS does not answer, in none. */
-#define HANG_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(node, 64, "node it is, or was, on; not looked at: its address") \
-	INT(rank, "its rank in the job, else in the communicator") \
-	INT(pid, "its process number there") \
+#define HANG_COLUMNS(TEXT, INT, REAL, OUTCOME)                                 \
+	TEXT(node, 64, "node of the process; its address if not inspected") \
+	INT(rank, "its rank in the job, or in the communicator") \
+	INT(pid, "its process ID there") \
 	TEXT(command, 32, "its name") \
-	TEXT(state, 4, "as ps has it: R S D T t Z; X: it is gone") \
-	TEXT(waits_in, 64, "function of the kernel that it waits in") \
-	REAL(cpu, "CPU that it used while watched, 1 = one core") \
+	TEXT(state, 4, "state as in ps: R S D T t Z; X: exited") \
+	TEXT(waits_in, 64, "kernel function in which it waits") \
+	REAL(cpu, "CPU use during the watch, 1 = one core") \
 	TEXT(children, 96, "states of its child processes, as \"4 S, 1 Z\"") \
-	INT(gpu, "its GPU, index on the node") \
-	REAL(gpu_busy_pct, "time in which that GPU ran something, percent") \
-	REAL(gpu_power_W, "power that it drew, watts") \
-	TEXT(ras, 12, "NCCL's RAS on it: answers, missing, dead, none") \
-	TEXT(comm, 24, "communicator, by its hash") \
+	INT(gpu, "index of its GPU on the node") \
+	REAL(gpu_busy_pct, "time in which that GPU was busy, percent") \
+	REAL(gpu_power_W, "power of that GPU, watts") \
+	TEXT(ras, 12, "its state in NCCL RAS: answers, missing, dead, none") \
+	TEXT(comm, 24, "hash of its communicator") \
 	INT(comm_rank, "rank in it") \
 	INT(comm_size, "ranks of it") \
-	TEXT(calls, 120, "collectives begun in it, as \"AllReduce 21\"") \
+	TEXT(calls, 120, "collectives started in it, as \"AllReduce 21\"") \
 	TEXT(calls_later, 120, "the same at the end of the watch") \
-	INT(behind, "looks of 3 that had it behind another rank of it") \
-	INT(async_error, "NCCL's error there, 0 = none") \
+	INT(behind, "samples (of 3) in which it was behind another rank") \
+	INT(async_error, "NCCL error code, 0 = none") \
 	OUTCOME(outcome, "ok; error, timeout, crashed, not_run: of the node") \
-	TEXT(code, 48, "why not ok, one word") \
-	TEXT(detail, 400, "the same in one sentence") \
-	TEXT(start_utc, 32, "when it was looked at, RFC 3339") \
-	REAL(gpu_sm_pct, "SMs of that GPU that had work, percent") \
-	REAL(gpu_warp_pct, "warps there, of those it has room for, percent") \
-	REAL(gpu_link_MiB_s, "what that GPU sent and received by NVLink") \
-	INT(swapped_B, "memory of it that is swapped out") \
-	INT(faults, "pages that it had to read back while watched") \
-	TEXT(stack, 400, "--stacks: its innermost frames, the last first") \
-	INT(stuck_tid, "its thread in one sleep of state D all the time") \
-	TEXT(stuck_in, 100, "name of that, and function of the kernel") \
-	TEXT(gpu_throttled, 48, "why that GPU's clocks were low most of the time") \
+	TEXT(code, 48, "reason if not ok, one word") \
+	TEXT(detail, 400, "the reason in one sentence") \
+	TEXT(start_utc, 32, "time of inspection, RFC 3339") \
+	REAL(gpu_sm_pct, "busy SMs of that GPU, percent") \
+	REAL(gpu_warp_pct, "occupied warp slots of that GPU, percent") \
+	REAL(gpu_link_MiB_s, "NVLink traffic of that GPU in both directions") \
+	INT(swapped_B, "memory of the process that is swapped out") \
+	INT(faults, "pages that it swapped in during the watch") \
+	TEXT(stack, 400, \
+	     "--stacks: its innermost frames, the innermost first") \
+	INT(stuck_tid, "its thread that stayed in uninterruptible sleep (D)") \
+	TEXT(stuck_in, 100, "name of that thread, and its kernel function") \
+	TEXT(gpu_throttled, 48, "why that GPU's clocks were usually low") \
 	REAL(gpu_clock_MHz, "clock of its SMs") \
-	TEXT(kernel_stack, 400, "stuck_tid's, else the main thread's, if allowed")
+	TEXT(kernel_stack, 400, "kernel stack of stuck_tid or the main thread")
 struct hang_row {
 	RECORD_FIELDS(HANG_COLUMNS)
 };
@@ -135,12 +136,12 @@ extern const struct schema schema_hang;
 /** One line of results.csv of info: whether the node answered.  Its answer is
  *  in facts.csv. */
 #define INFO_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(node, 64, "node that was asked") \
+	TEXT(node, 64, "node that was queried") \
 	OUTCOME(outcome, \
 		"ok: it reported; error, crashed, timeout, skipped, not_run") \
-	TEXT(code, 48, "why not ok, one word") \
-	TEXT(detail, 400, "the same in one sentence") \
-	TEXT(start_utc, 32, "when it was asked, RFC 3339")
+	TEXT(code, 48, "reason if not ok, one word") \
+	TEXT(detail, 400, "the reason in one sentence") \
+	TEXT(start_utc, 32, "time of the query, RFC 3339")
 struct info_row {
 	RECORD_FIELDS(INFO_COLUMNS)
 };
@@ -195,19 +196,19 @@ enum memlock_context memlock_context_parse(const char *text);
 
 /** One line of results.csv of memlock. */
 #define MEMLOCK_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(node, 64, "node that the row is about") \
+	TEXT(node, 64, "node concerned") \
 	TEXT(context, 16, "login, slurmd, batch, step, container, here") \
 	TEXT(check, 32, "what was read or tried") \
-	TEXT(hca, 64, "HCA that it was tried on") \
+	TEXT(hca, 64, "HCA that was tested") \
 	INT(limit_B, "the limit, bytes; 2^63-1 is unlimited") \
 	INT(needed_B, "what an NCCL job needs, bytes") \
-	INT(max_ok_B, "largest size that worked, bytes") \
+	INT(max_ok_B, "largest size that succeeded, bytes") \
 	INT(min_fail_B, "smallest size that failed, bytes") \
-	TEXT(source, 160, "where the number comes from") \
+	TEXT(source, 160, "source of the number") \
 	OUTCOME(outcome, "ok, error, timeout, crashed, skipped, not_run") \
-	TEXT(code, 48, "kind of failure, one word") \
-	TEXT(detail, 400, "the same in one sentence") \
-	TEXT(start_utc, 32, "when it was read, RFC 3339")
+	TEXT(code, 48, "type of failure, one word") \
+	TEXT(detail, 400, "the reason in one sentence") \
+	TEXT(start_utc, 32, "time of reading, RFC 3339")
 struct memlock_row {
 	RECORD_FIELDS(MEMLOCK_COLUMNS)
 };
@@ -265,14 +266,14 @@ extern const struct schema schema_memlock;
 	TEXT(method, 16, "icmp, icmp_raw, udp, tcp") \
 	INT(sent, "packets sent, retries included") \
 	INT(received, "replies within the timeout") \
-	REAL(rtt_min_us, "shortest round trip, microseconds") \
+	REAL(rtt_min_us, "minimum round trip, microseconds") \
 	REAL(rtt_avg_us, "mean round trip, microseconds") \
-	REAL(rtt_max_us, "longest round trip, microseconds") \
+	REAL(rtt_max_us, "maximum round trip, microseconds") \
 	INT(mtu_B, "largest packet that passes unfragmented, bytes") \
 	OUTCOME(outcome, "ok, error, timeout, skipped, not_run") \
-	TEXT(code, 48, "kind of failure or observation, one word") \
-	TEXT(detail, 400, "the same in one sentence") \
-	TEXT(start_utc, 32, "when it began, RFC 3339")
+	TEXT(code, 48, "type of failure or observation, one word") \
+	TEXT(detail, 400, "the reason in one sentence") \
+	TEXT(start_utc, 32, "start time, RFC 3339")
 struct ping_row {
 	RECORD_FIELDS(PING_COLUMNS)
 };
@@ -290,23 +291,23 @@ extern const struct schema schema_ping;
 /** One line of results.csv of all: one probe, whose own run is a directory of
  *  that name below. */
 #define STEP_COLUMNS(TEXT, INT, REAL, OUTCOME) \
-	TEXT(rung, 16, "probe, and directory of its run") \
+	TEXT(rung, 16, "probe, and its run directory") \
 	TEXT(status, 16, "status of its verdict: pass, warn, fail, partial, " \
 			 "unknown") \
 	INT(exit_code, "its exit code") \
 	INT(pass, "its tests, by class") \
 	INT(slow, "slow tests") \
 	INT(fail, "tests with an error or a crash") \
-	INT(timeout, "tests that ran out of time") \
-	INT(corrupt, "tests with changed bytes") \
+	INT(timeout, "tests that timed out") \
+	INT(corrupt, "tests with corrupt data") \
 	INT(skipped, "tests skipped for a reason") \
 	INT(not_run, "tests that were not measured") \
-	INT(findings, "how many findings it has") \
-	REAL(wall_s, "from its start to its report, seconds") \
+	INT(findings, "number of findings") \
+	REAL(wall_s, "time from start to report, seconds") \
 	OUTCOME(outcome, "ok, error, skipped, not_run") \
-	TEXT(code, 48, "why not ok, one word") \
-	TEXT(detail, 648, "the same in one sentence") \
-	TEXT(start_utc, 32, "when it began, RFC 3339")
+	TEXT(code, 48, "reason if not ok, one word") \
+	TEXT(detail, 648, "the reason in one sentence") \
+	TEXT(start_utc, 32, "start time, RFC 3339")
 struct step_row {
 	RECORD_FIELDS(STEP_COLUMNS)
 };
@@ -320,22 +321,23 @@ extern const struct schema schema_step;
 #define DIAGNOSE_KNOB "knob"	/* the run's own test with a setting changed */
 
 /** One line of diagnose.csv: one failed pair in one test of its layers. */
-#define DIAGNOSE_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+#define DIAGNOSE_COLUMNS(TEXT, INT, REAL, OUTCOME)                             \
 	INT(src_rank, "one rank of the pair that failed") \
 	TEXT(src_node, 64, "its node") \
-	INT(src_gpu, "its GPU, index on the node") \
+	INT(src_gpu, "index of its GPU on the node") \
 	INT(dst_rank, "the other rank") \
 	TEXT(dst_node, 64, "its node") \
-	INT(dst_gpu, "its GPU, index on the node") \
-	TEXT(kind, 8, \
-	     "rung: test of one layer; knob: test of a changed setting") \
-	TEXT(step, 64, "which layer or setting") \
-	TEXT(dir, 96, "run directory of this test, below this one") \
-	OUTCOME(outcome, "the worse of both directions, as in results.csv") \
-	TEXT(code, 48, "kind of failure, one word") \
-	TEXT(detail, 400, "the failure in one sentence, or why not tried") \
-	REAL(wall_s, "duration of this test, all pairs together, seconds") \
-	TEXT(start_utc, 32, "when it began, RFC 3339")
+	INT(dst_gpu, "index of its GPU on the node") \
+	TEXT(kind, 8, "rung: test of one layer; knob: test of one setting") \
+	TEXT(step, 64, "name of the layer or setting") \
+	TEXT(dir, 96, "run directory of this test, relative to this one") \
+	OUTCOME(outcome, \
+		"worse outcome of both directions, as in results.csv") \
+	TEXT(code, 48, "type of failure, one word") \
+	TEXT(detail, 400, "the failure in one sentence, or why it was not " \
+	     "tested") \
+	REAL(wall_s, "duration of this test for all pairs, seconds") \
+	TEXT(start_utc, 32, "start time, RFC 3339")
 struct diagnose_row {
 	RECORD_FIELDS(DIAGNOSE_COLUMNS)
 };
@@ -382,7 +384,7 @@ double collective_bytes_between(enum collective c, int64_t ranks,
  */
 #define COLLECTIVE_COLUMNS(TEXT, INT, REAL, OUTCOME) \
 	TEXT(op, 16, "the collective: allreduce, allgather, ...") \
-	TEXT(variant, 64, "which of the compared settings") \
+	TEXT(variant, 64, "the compared setting") \
 	TEXT(table, 96, "heading of the table in an imported file") \
 	TEXT(lib, 160, "version or path of the library") \
 	TEXT(algo, 32, "algorithm, as the library calls it") \
@@ -396,7 +398,7 @@ double collective_bytes_between(enum collective c, int64_t ranks,
 	INT(count, "elements, counted as nccl-tests does") \
 	INT(inplace, "1: the result overwrites the input") \
 	INT(iters, "operations timed") \
-	REAL(time_us, "mean time of one, microseconds") \
+	REAL(time_us, "mean time of an operation, microseconds") \
 	REAL(time_med_us, "median time, microseconds") \
 	REAL(time_min_us, "shortest time, microseconds") \
 	REAL(time_max_us, "longest time, microseconds") \
@@ -404,16 +406,16 @@ double collective_bytes_between(enum collective c, int64_t ranks,
 	REAL(algbw_GB_s, \
 	     "algorithm bandwidth: size over time, 10^9 bytes per second") \
 	REAL(busbw_GB_s, \
-	     "bus bandwidth: rate of the links, 10^9 bytes per second") \
+	     "bus bandwidth: load of the links, 10^9 bytes per second") \
 	INT(wrong, "elements with a wrong result") \
 	OUTCOME(outcome, \
 		"ok, error, timeout, crashed, corrupt, skipped, not_run") \
-	TEXT(code, 48, "kind of failure, one word") \
+	TEXT(code, 48, "type of failure, one word") \
 	TEXT(detail, 400, "the failure in one sentence") \
-	TEXT(start_utc, 32, "when it began, RFC 3339") \
+	TEXT(start_utc, 32, "start time, RFC 3339") \
 	INT(verified, "operations that --verify checked") \
-	INT(verified_wrong, "of these: with a wrong result at any rank") \
-	TEXT(wrong_ranks, 160, "ranks that had it, as RANK=OPERATIONS")
+	INT(verified_wrong, "operations with a wrong result on any rank") \
+	TEXT(wrong_ranks, 160, "ranks with wrong results, as RANK=OPERATIONS")
 struct collective_row {
 	RECORD_FIELDS(COLLECTIVE_COLUMNS)
 };

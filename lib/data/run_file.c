@@ -213,9 +213,10 @@ int run_check_new(const json_t *run, const char *dir, struct err *e)
 	if (run_file(run).planned.cells == 0) {
 		return 0;
 	}
-	err_set(e, 0, "the run in '%s' has begun before, and was cut short%s",
+	err_set(e, 0, "the run in '%s' was started before and was "
+		"interrupted%s",
 		dir, getenv("SLURM_RESTART_COUNT") != NULL ?
-		", and Slurm has started its job once more" : "");
+		", and Slurm has restarted its job" : "");
 	return err_hint(e, "its rows are kept; start a new run, or continue "
 			   "it with --resume");
 }

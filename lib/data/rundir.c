@@ -56,8 +56,10 @@ int rundir_open_fd(const char *dir, const char *name, int flags, struct err *e)
 		rundir_shut(folder);
 	}
 	if (fd < 0 && errno == ELOOP) {
-		return err_set(e, 0, "'%s/%s' is a link, and none is followed "
-				     "in a run directory", dir, name);
+		return err_set(e, 0,
+			       "'%s/%s' is a symbolic link; links in a "
+			       "run directory are not followed",
+			       dir, name);
 	}
 	if (fd < 0 && errno != ENXIO) {
 		return err_set(e, errno, "cannot open '%s/%s'", dir, name);
@@ -148,12 +150,12 @@ static int make_dir(const char *name, bool *made, struct err *e)
 		if (e && e->text[0]) {
 			return -1;	/* rundir_find() says more */
 		}
-		err_set(e, why, "cannot make run directory '%s'", name);
+		err_set(e, why, "cannot create run directory '%s'", name);
 		if (why == ENOENT) {
-			err_hint(e, "the folder above it is not there: make "
-				 "that first");
+			err_hint(e, "its parent directory does not exist: "
+				 "create it first");
 		} else if (why == EACCES || why == EROFS) {
-			err_hint(e, "-o DIR names one where you may write, and "
+			err_hint(e, "choose with -o DIR a writable directory "
 				 "that all nodes share");
 		}
 		return -1;
@@ -166,7 +168,7 @@ static int make_dir(const char *name, bool *made, struct err *e)
 	rundir_shut(fd);
 	err_set(e, why, "cannot use '%s' as run directory", name);
 	if (why == ENOTEMPTY || why == ENOTDIR) {
-		err_hint(e, "name a new directory with --out, or leave it out");
+		err_hint(e, "choose a new directory with -o, or omit -o");
 	}
 	return -1;
 }
@@ -195,7 +197,7 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
 	rc = fd < 0 || rundir_real_path(fd, full, &why) < 0 ||
 			     rundir_check_own(full, &why) < 0 ? -1 : 0;
 	if (rc == 0 && mkdirat(fd, RUN_LOGS, 0777) < 0) {
-		rc = err_set(&why, errno, "cannot make '%s/" RUN_LOGS "'",
+		rc = err_set(&why, errno, "cannot create '%s/" RUN_LOGS "'",
 			     full);
 	}
 	rundir_shut(fd);
@@ -468,12 +470,12 @@ json_t *rundir_read_json(const char *dir, const char *name, struct err *e)
 
 	if (!text && e && strcmp(name, RUN_JSON) == 0) {
 		if (e->code == ENOTDIR) {
-			err_hint(e, "that is a file: name the run directory "
-				 "that it is in");
+			err_hint(e, "this is a file: specify the run directory "
+				 "that contains it");
 		} else if (e->code == ENOENT) {
 			err_hint(e, "there is no run in it; " RUN_DIR_HINT);
 		} else if (e->code == EACCES) {
-			err_hint(e, "another user has made this run: read it "
+			err_hint(e, "the run belongs to another user: read it "
 				 "as that user or as root");
 		}
 	}

@@ -136,14 +136,15 @@ static int check_above(const char *path, struct err *e)
 	while ((slash = strrchr(above, '/')) && above[1]) {
 		slash[slash == above] = '\0';
 		if (stat(above, &st) < 0) {
-			return err_set(e, errno, "cannot look at '%s'", above);
+			return err_set(e, errno, "cannot check '%s'", above);
 		}
 		if (st.st_uid != 0 ||
 		    (st.st_mode & 022 && !(st.st_mode & S_ISVTX))) {
-			err_set(e, 0, "root does not write to '%.100s': others "
-				      "may rename what is in '%.100s'", path,
-				above);
-			return err_hint(e, "name a directory with --out that "
+			err_set(e, 0,
+				"root does not write to '%.100s': other "
+				"users can rename entries of '%.100s'",
+				path, above);
+			return err_hint(e, "choose with -o a directory that "
 					   "only root can replace, or do not "
 					   "run as root");
 		}
@@ -159,7 +160,7 @@ int rundir_real_path(int fd, char path[PATH_MAX], struct err *e)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, path, PATH_MAX - 1);
 	if (n <= 0) {
-		return err_set(e, errno, "cannot find the path of '%s'", link);
+		return err_set(e, errno, "cannot resolve the path '%s'", link);
 	}
 	path[n] = '\0';
 	return 0;
@@ -181,7 +182,7 @@ static int follow(int folder, int link, int links, struct err *e)
 	if (is_root() && st.st_uid != 0) {
 		err_set(e, 0, "root does not follow the link to '%.200s', "
 			"which belongs to user %u", to, st.st_uid);
-		err_hint(e, "name the directory itself with --out");
+		err_hint(e, "specify the directory itself with -o");
 		errno = EPERM;
 		return -1;
 	}
@@ -227,15 +228,17 @@ static int check_owner(const char *what, const char *dir, const struct stat *st,
 	if (st->st_uid != geteuid() && !(roots && st->st_uid == 0)) {
 		err_set(e, 0, "%s '%.200s' belongs to user %u, not to user %u",
 			what, dir, st->st_uid, geteuid());
-		return err_hint(e, "name a new directory with --out, where "
-				   "yours stay yours");
+		return err_hint(e, "choose with -o a new directory on a file "
+				   "system that keeps the owner of files");
 	}
 	if (st->st_mode & S_IWOTH || (root && st->st_mode & S_IWGRP)) {
-		err_set(e, 0, "%s may write to %s '%.200s'",
+		err_set(e, 0, "%s can write to %s '%.200s'",
 			st->st_mode & S_IWOTH ? "all users" : "a group", what,
 			dir);
-		return err_hint(e, "chmod %s '%.200s', or name a new directory "
-				   "with --out", root ? "go-w" : "o-w", dir);
+		return err_hint(e,
+				"run chmod %s '%.200s', or choose a new "
+				"directory with -o",
+				root ? "go-w" : "o-w", dir);
 	}
 	return 0;
 }

@@ -62,7 +62,7 @@ static int prepare(struct rundir_table *t, struct err *e)
 int rundir_table_restart(struct rundir_table *t, struct err *e)
 {
 	if (ftruncate(t->fd, 0) < 0) {
-		return err_set(e, errno, "cannot empty '%s'", t->path);
+		return err_set(e, errno, "cannot truncate '%s'", t->path);
 	}
 	return prepare(t, e);
 }
@@ -233,8 +233,8 @@ static int check_header(const struct record_reader *r, const char *path,
 	}
 	err_set(e, 0, "the columns of '%s' differ from those of this version "
 		      "of gpucheck", path);
-	return err_hint(e, "continue with the version that began it, or start "
-			   "a new run");
+	return err_hint(e, "continue with the version that started the run, or "
+			   "start a new run");
 }
 
 static int walk(struct record_reader *r, struct copy *c,

@@ -193,8 +193,8 @@ static int read_list(const struct field *f, void *obj, const json_t *json,
 		item = to != NULL ? to + i * f->item_size : NULL;
 		if (f->kind != FIELD_STRUCTS) {
 			rc = read_number(f, v, item) == 0 ? 0 :
-			     err_set(&why, EPROTO, "it is not a number from "
-				     "%Lg to %Lg", f->min, f->max);
+			     err_set(&why, EPROTO, "not a number from %Lg to "
+				     "%Lg", f->min, f->max);
 		} else {
 			if (item != NULL && f->usual != NULL) {
 				memcpy(item, f->usual, f->item_size);
@@ -230,9 +230,12 @@ static int read_format(const struct field *f, const json_t *json,
 	if (json_get_int(json, f->name, 1, INT32_MAX, &n, e) < 0) {
 		return -1;
 	}
-	return n == (int64_t)f->min ? 0 :
-	       err_set(e, EPROTO, "format %d, which %s version of gpucheck "
-		       "wrote", (int)n, n > f->min ? "a later" : "an earlier");
+	return n == (int64_t)f->min
+		       ? 0
+		       : err_set(e, EPROTO,
+				 "format %d, written by %s version of "
+				 "gpucheck",
+				 (int)n, n > f->min ? "a later" : "an earlier");
 }
 
 static int read_tree(const struct field *f, json_t **at, const json_t *json,
@@ -571,7 +574,7 @@ int schema_take(const struct field *fields, struct cbor_reader *r, void *obj,
 
 	if (!cbor_next(r, &head) || head.type != JSON_ARRAY ||
 	    head.n > count_fields(fields)) {
-		return err_set(e, EPROTO, "'%s' is not what it should be",
+		return err_set(e, EPROTO, "'%s' is invalid",
 			       what);
 	}
 	for (; f < fields + head.n; f++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define SSH_HINT "--ssh='gpu[01-04]', or a file of names"
-#define NCCL_ONLY " is for NCCL, which --transport={transport} does not use"
+#define NCCL_ONLY " applies to NCCL, which --transport={transport} does not use"
 
 /* ---- where ------------------------------------------------------------- */
 
@@ -94,7 +94,7 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--local does not go with --nodes or --gpus-per-node",
 	  .hint = "write --local=NxG, such as --local=2x8" },
 	{ .options = { "local", "nodes", "launcher", "no-wait", "node" },
-	  .text = "--node checks this machine only: it does not go with "
+	  .text = "--node checks this machine only: it cannot be used with "
 		  "another place or launcher" },
 	{ .options = { "dry-run", "node" },
 	  .text = "--dry-run does not go with --node, which submits nothing and "
@@ -113,7 +113,7 @@ const struct spec_clash spec_clashes[] = {
 	  .holds = without_srun,
 	  .text = "--srun-args needs Slurm" },
 	{ .options = { "srun-args" }, .holds = open_quote,
-	  .text = "--srun-args has a quote without its end",
+	  .text = "--srun-args has an unterminated quote",
 	  .hint = "write it as for a shell: --srun-args='--a=1 --b=\"x y\"'" },
 	{ .options = { "exclude", "nodelist" }, .holds = none_left,
 	  .text = "--exclude leaves no node of --nodelist" },
@@ -141,10 +141,10 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--jobs=pairs submits batch jobs of Slurm, which --local, "
 		  "--ssh and other launchers do not" },
 	{ .options = { "faults", "diagnose", "contrast", "jobs" },
-	  .text = "--jobs=pairs does not go with --faults, --diagnose or "
-		  "--contrast, which are of one job" },
+	  .text = "--jobs=pairs cannot be used with --faults, --diagnose "
+		  "or --contrast, which need a single job" },
 	{ .options = { "sample", "quick", "budget", "retest", "jobs" },
-	  .text = "--jobs=pairs measures all pairs: it does not go with "
+	  .text = "--jobs=pairs measures all pairs: it cannot be used with "
 		  "--sample, --quick, --budget or --retest" },
 	{ .options = { "max-jobs" }, .holds = has_one_job,
 	  .text = "--max-jobs needs --jobs=pairs" },

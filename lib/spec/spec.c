@@ -152,8 +152,8 @@ int spec_check_ranks(const struct spec *s, struct err *e)
 	if (ranks > SPEC_MAX_RANKS) {
 		err_set(e, 0, "%" PRId64 " ranks in total, at most %d can "
 			"be measured in one run", ranks, SPEC_MAX_RANKS);
-		return err_hint(e, "several runs of fewer nodes, each with "
-				   "its own --nodelist or -N");
+		return err_hint(e, "use several runs with fewer nodes, each "
+				   "with its own --nodelist or -N");
 	}
 	if (ranks != 1) {
 		return 0;

@@ -390,7 +390,7 @@ static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (t->row == MAP_FAILED ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
-		return err_set(e, errno, "cannot make a process for GPU %d",
+		return err_set(e, errno, "cannot create a process for GPU %d",
 			       gpu);
 	}
 	record_init(&schema_gpu, t->row);
@@ -402,7 +402,7 @@ static int start_tester(struct child_node *n, const struct gpu_id *id, int gpu,
 	if (t->pid < 0) {
 		close(ends[0]);
 		close(ends[1]);
-		return err_set(e, errno, "cannot make a process for GPU %d",
+		return err_set(e, errno, "cannot create a process for GPU %d",
 			       gpu);
 	}
 	if (t->pid == 0) {

@@ -212,7 +212,7 @@ int nccl_log_open(struct nccl_log *log, struct err *e)
 {
 	log->fd = memfd_create("nccl-log", MFD_CLOEXEC);
 	if (log->fd < 0) {
-		return err_set(e, errno, "cannot make a file for NCCL's log");
+		return err_set(e, errno, "cannot create a file for NCCL's log");
 	}
 	return 0;
 }

@@ -326,7 +326,7 @@ int plot_begin(struct plot *p, const struct plot_signals *s, const char *dir,
 		return -1;
 	}
 	if (!mkdtemp(p->folder)) {
-		err_set(e, errno, "cannot make '%s'", p->folder);
+		err_set(e, errno, "cannot create '%s'", p->folder);
 		p->folder[0] = '\0';
 		return -1;
 	}

@@ -74,7 +74,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 	bool unlike;
 
 	if (nonce[0] && strcmp(run_file(then->json).nonce, nonce) == 0) {
-		str_add(&why, "it is this run itself");
+		str_add(&why, "it is this run");
 	} else if (strcmp(then->probe, now->probe) != 0) {
 		add_why(&why, "a run of", then->probe, now->probe);
 	} else {
@@ -108,7 +108,7 @@ bool accepted_unlike(const struct run *then, const struct run *now,
 		}
 	}
 	if (common == 0 && why.len == 0) {
-		str_add(&why, "none of its nodes is in this run");
+		str_add(&why, "this run has none of its nodes");
 	}
 	unlike = why.len > 0;
 	str_add(out, str_text(&why));
@@ -335,8 +335,8 @@ static void add_falls(const struct accepted_beside *b, struct verdict *v)
 				"below_reference");
 		f->cells = n;
 		f->fail = share <= 1 - line && !b->now->shared_cores;
-		finding_say(f, "Tests %s reach %.0f %% of what they did in the "
-			    "accepted run of %s (median of %zu)",
+		finding_say(f, "Tests %s reach %.0f %% of their bandwidth in "
+			    "the accepted run of %s (median of %zu)",
 			    run_path_words((enum path_class)path), 100 * share,
 			    caption_utc(b->then->started_utc, when), n);
 	}

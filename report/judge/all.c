@@ -393,7 +393,8 @@ static void merge(const struct all_case *c, const struct fault *fault,
 				 i + 1 < f->n_probes ? "," : " and",
 				 f->probes[i]);
 		}
-		finding_say(f, "%s: the one part that explains what%s found",
+		finding_say(f, "%s: the only part that explains the findings "
+			    "of%s",
 			    PART_NAME(c->run, &f->part), str_text(&probes));
 		str_release(&probes);
 	}

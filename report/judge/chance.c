@@ -83,11 +83,11 @@ bool again_collided(const struct run *run, const struct cause *c,
 	f = f ? f : finding_add(v, part_of_kind(PART_INTER_NODE), COLLISIONS);
 	f->cells = part_tests(run, &f->part, NULL);
 	f->explained += c->explained;
-	finding_say(f, "%zu of %zu tests between nodes were slow while others "
-		    "ran, but not by themselves: flows meet on links between "
+	finding_say(f, "%zu of %zu tests between nodes were slow while other "
+		    "tests ran, but not alone: flows share links between "
 		    "switches", f->explained, f->cells);
-	finding_add_evidence(f, "%s: %zu of %zu were slow; of %zu that the "
-			     "follow-up made again %zu passed",
+	finding_add_evidence(f, "%s: %zu of %zu were slow; the follow-up "
+			     "repeated %zu of them, and %zu passed",
 			     PART_NAME(run, &c->part), c->explained, c->cells,
 			     a.again, a.again - a.twice);
 	return true;

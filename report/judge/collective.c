@@ -116,10 +116,12 @@ static void find_off(const struct curve *c, const struct curve *s,
 		}
 		if (!f) {
 			f = warn(v, "size_off_curve", s->n, off);
-			finding_say(f, "%s%s: %s took %.4g us, %.1f times what "
-				    "the sizes beside it give", curve_words(c),
-				    place_of(p[0]), size_text(p[0], size),
-				    time_of(p[0]), over_neighbours(p));
+			finding_say(f,
+				    "%s%s: %s took %.4g us, %.1f times the "
+				    "time that its neighbouring sizes suggest",
+				    curve_words(c), place_of(p[0]),
+				    size_text(p[0], size), time_of(p[0]),
+				    over_neighbours(p));
 		}
 		finding_add_evidence(f, "%s: %.4g us; %s: %.4g us; %s: %.4g us",
 				     size_text(p[-1], before), time_of(p[-1]),
@@ -169,10 +171,10 @@ static void find_apart(const struct curve *c, const struct curve *out,
 	}
 	finding_say(warn(v, "inplace_differs", 2 * both, apart),
 		    "%s: in place is %.1f times as %s as out of place at %s, "
-		    "and so from %s on: %.1f and %.1f GB/s", curve_words(c),
-		    apart_by(p, q), time_of(q) > time_of(p) ? "slow" : "fast",
-		    size_text(p, to), size_text(first, from),
-		    row_bandwidth(q), row_bandwidth(p));
+		    "and similarly from %s up: %.1f and %.1f GB/s",
+		    curve_words(c), apart_by(p, q),
+		    time_of(q) > time_of(p) ? "slow" : "fast", size_text(p, to),
+		    size_text(first, from), row_bandwidth(q), row_bandwidth(p));
 }
 
 /* ---- a curve that falls -------------------------------------------------- */
@@ -550,8 +552,8 @@ static void add_first_bad(const struct run *run, const struct sweep *s,
 			"run again with --bisect to find the smallest set of "
 			"nodes that fails" :
 		strcmp(r->code, "silent_corruption") == 0 ?
-			"run again with the --verify that the note above "
-			"names, so that --bisect can narrow it" : "");
+			"run again with the --verify value of the note above, "
+			"so that --bisect can narrow it down" : "");
 	units_size_text((uint64_t)r->size_B, size, sizeof(size));
 	finding_say(f, "%s of %s%s%s%s: %s", r->op, size,
 		    r->variant[0] ? " (" : "", r->variant,
@@ -584,8 +586,8 @@ static void add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 		}
 		finding_say(add(v, &p, ok > 0, r->code, cells,
 				"install or repair what the message names on "
-				"the nodes; \"gpucheck version\" lists what is "
-				"found"),
+				"the nodes; \"gpucheck version\" lists the "
+				"libraries found"),
 			    "%s%s%s was not measured: %s", r->op,
 			    r->variant[0] ? " by " : "", r->variant,
 			    r->detail);
@@ -604,8 +606,7 @@ static void add_ignored(const struct sweep *s, struct verdict *v)
 		return;
 	}
 	f = add(v, &p, false, "not_as_asked", cells,
-		"compare by the columns algo and proto, not by the variant "
-		"name");
+		"compare the columns algo and proto, not the variant names");
 	finding_say(f, "%zu row%s not measured with the requested settings",
 		    cells, cells == 1 ? " is" : "s are");
 	for (size_t i = 0; i < s->n; i++) {
@@ -719,8 +720,8 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	starved = rows_of(s->rows, s->n, RECORD_STARVED, &detail);
 	if (starved > 0 && !verdict_find(v, NULL, RECORD_STARVED)) {
 		finding_say(add(v, &config, false, RECORD_STARVED, starved, ""),
-			    "Processes did not get to run: %zu row%s not "
-			    "measured; no fault of hardware is shown by that",
+			    "Processes got no CPU time: %zu row%s not "
+			    "measured; this does not show a hardware fault",
 			    starved, starved == 1 ? "" : "s");
 	}
 	add_bisect(run, s, bad, v);

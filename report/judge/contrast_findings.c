@@ -218,8 +218,8 @@ void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 	finding_set_example(run, f, first);
 	finding_say(f, "Traffic between rails: %zu of %zu tests fail without "
 		    "PXN and pass with PXN, through another GPU's NIC: the "
-		    "rails are not connected; if they are not meant to be, "
-		    "test with --fabric=rail-only", rescued, f->cells);
+		    "rails are not connected; if this is by design, test with "
+		    "--fabric=rail-only", rescued, f->cells);
 	units_real_text((double)run->contrast.bw_GB_s[first], 2, bw);
 	finding_add_evidence(f, "%s: %s, with PXN %s GB/s",
 			     PART_CELL_NAME(run, first),

@@ -86,8 +86,8 @@ static void add_starved(const struct run *run, const bool *affected, size_t n,
 		snprintf(lost, sizeof(lost), ": %zu test%s not measured", n,
 			 n == 1 ? "" : "s");
 	}
-	finding_say(f, "Processes on %s did not get to run%s; no fault of "
-		    "hardware is shown by that", node >= 0 ?
+	finding_say(f, "Processes on %s got no CPU time%s; this does not show "
+		    "a hardware fault", node >= 0 ?
 		    run->nodes[node].name : str_text(&names), lost);
 	str_release(&names);
 	add_starved_events(run, affected, f);
@@ -295,17 +295,16 @@ static void tell_cut(const struct run *run, const struct cut_findings_cut *c,
 	}
 	if (c->ended) {
 		finding_say(f, "The agents of %d of %d nodes (%s) ended within "
-			    "a second: whoever started them was killed, or "
-			    "ended them; no fault of theirs", c->n_lost,
+			    "a second: the launcher was killed, or ended them; "
+			    "this is not a fault of these nodes", c->n_lost,
 			    run->n_nodes, str_text(&names));
 	} else {
-		finding_say(f, "The coordinator%s%s lost %d of %d nodes at "
-			    "once (%s): %s, not theirs",
+		finding_say(f, "The coordinator%s%s lost contact with %d of %d "
+			    "nodes at once (%s): %s, not these nodes",
 			    c->home >= 0 ? " on " : "",
 			    c->home >= 0 ? run->nodes[c->home].name : "",
 			    c->n_lost, run->n_nodes, str_text(&names),
-			    c->link ? c->link : "its own node or link is the "
-			    "first suspect");
+			    c->link ? c->link : "suspect its own node or link");
 	}
 	str_release(&names);
 	add_first(run, "own_link", f);

@@ -612,7 +612,7 @@ static void layer_text(const struct layers *l, struct str *out)
 
 	if (passes(row_of(l, l->top))) {
 		str_addf(out, "%s passes when retried alone: it fails only "
-			 "beside other tests, or intermittently",
+			 "while other tests run, or intermittently",
 			 l->top->says);
 		return;
 	}

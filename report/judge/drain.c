@@ -175,8 +175,8 @@ static void say_unproved(const struct run *run, const struct drain_heard *h,
 			      LAUNCHER_SLURM)) {
 		return;
 	}
-	str_addf(&act, "%s\nNo reason to drain it yet. To see whether it is "
-		 "this node, with three others:\n" TELL_COMMAND, f->act);
+	str_addf(&act, "%s\nThis is not enough to drain it. To check whether it "
+		 "is this node, test it with three others:\n" TELL_COMMAND, f->act);
 	tell_again(run, without, &act);
 	str_add(&act, " -N 4 --nodelist=");
 	str_add_quoted(&act, run->nodes[f->part.node].name);

@@ -234,7 +234,8 @@ static void judge_depth(const struct run *run, const struct part *p,
 	f->cells = part_tests(run, &out, NULL);
 	f->explained = (tx ? d->n[SENDS] : 0) + (rx ? d->n[RECEIVES] : 0);
 	finding_say(f, "%s is slow as well: tests with other nodes reach %.0f "
-		    "%% of what is usual, those of %s inside the node %.0f %%",
+		    "%% of the usual bandwidth, tests of %s inside the node "
+		    "%.0f %%",
 		    PART_NAME(run, &out), 100 * outside, PART_NAME(run, p),
 		    100 * inside);
 }
@@ -516,9 +517,8 @@ void effect_findings(const struct run *run, uint8_t *explained,
 				  again >= EFFECT_AGAIN;
 			if (may_be_switch(run, &found, &e->part)) {
 				f->fail = false;
-				finding_add_evidence(f, "its switch may be "
-						     "the reason: only a "
-						     "warning");
+				finding_add_evidence(f, "its switch may be the "
+						     "cause: only a warning");
 			}
 		}
 		effects_release(&found);

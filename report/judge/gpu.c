@@ -235,7 +235,7 @@ static void name_skipped(struct judge *j, const struct gpu_row *r)
 	f = f ? f : add(j, r, r->code, held);
 	f->cells = f->explained = 1;
 	if (held) {
-		finding_say(f, "%s is %s, and was not tested",
+		finding_say(f, "%s is %s and was not tested",
 			    name_of(r, name), r->detail);
 	} else {
 		finding_say(f, "%s was not tested by %s: %s", name_of(r, name),
@@ -252,8 +252,8 @@ static void name_failed(struct judge *j, const struct gpu_row *r)
 	char name[96];
 
 	if (none) {
-		finding_say(f, "%s was not tested: it has no GPU that can be "
-			    "used", name_of(r, name));
+		finding_say(f, "%s was not tested: it has no usable GPU",
+			    name_of(r, name));
 	} else if (is_test(r, GPU_TEST_OPEN)) {
 		finding_say(f, "%s cannot be used", name_of(r, name));
 	} else {
@@ -275,8 +275,8 @@ static void name_joined(struct judge *j, const struct gpu_row *r)
 		f->cells = f->explained = 0;
 	}
 	f->explained = ++f->cells;
-	finding_say(f, "%s was used by others while it was tested: its figures "
-		    "are not judged", name_of(r, name));
+	finding_say(f, "%s was used by other processes during the test: its "
+		    "results are not judged", name_of(r, name));
 	finding_add_evidence(f, "%s: %s", r->test, r->detail);
 	f->n_first = 1;
 }
@@ -335,8 +335,8 @@ static void add_sharers(struct judge *j, const struct gpu_row *r,
 		}
 	}
 	if (others.len > 0) {
-		finding_add_evidence(f, "below root port %s of its host are "
-				     "%s, too", own->value, str_text(&others));
+		finding_add_evidence(f, "it shares root port %s of its host "
+				     "with %s", own->value, str_text(&others));
 	}
 	str_release(&others);
 }
@@ -369,20 +369,22 @@ static void judge_speed(struct judge *j, const struct group *g,
 	f = find(j, r, "gpu_slow");
 	if (f) {
 		f->fail |= peers && fail;
-		finding_add_evidence(f, "%s: %.1f GB/s, its peers %.1f",
+		finding_add_evidence(f, "%s: %.1f GB/s (peers: %.1f)",
 				     r->test, r->bw_GB_s, g->median);
 		f->n_first = f->n_evidence - 1;
 		return;
 	}
 	f = add(j, r, "gpu_slow", peers && fail);
 	if (peers) {
-		finding_say(f, "%s is %.0f %% slower than its %zu peers in "
-			    "%s: %.1f GB/s, they have %.1f", name_of(r, name),
+		finding_say(f, "%s is %.0f %% slower than its %zu peers in %s: "
+			    "%.1f GB/s (peers: %.1f)", name_of(r, name),
 			    slower * 100, g->n_rates - 1, r->test, r->bw_GB_s,
 			    g->median);
 	} else {
-		finding_say(f, "%s has %.1f GB/s in %s, and its link promises "
-			    "%.1f", name_of(r, name), r->bw_GB_s, r->test,
+		finding_say(f,
+			    "%s reaches %.1f GB/s in %s, but its link "
+			    "should allow %.1f",
+			    name_of(r, name), r->bw_GB_s, r->test,
 			    r->expected_GB_s);
 	}
 	if (is_at_once(r)) {
@@ -459,9 +461,9 @@ static void judge_group(struct judge *j, struct group *g)
 		if (r->link[0] && is_test(r, GPU_TEST_H2D) && links &&
 		    !(link_rate(r) >= g->link)) {
 			f = add(j, r, "gpu_link", g->n_link >= PEERS_MIN - 1);
-			finding_say(f, "%s is connected by a slower PCIe link "
-				    "than %zu of its %zu peers: %s during a "
-				    "transfer, they %s", name_of(r, name),
+			finding_say(f, "%s has a slower PCIe link than %zu of "
+				    "its %zu peers: %s during a transfer "
+				    "(peers: %s)", name_of(r, name),
 				    g->n_link, g->n - 1, r->link,
 				    g->link_of->link);
 		}
@@ -469,11 +471,14 @@ static void judge_group(struct judge *j, struct group *g)
 		    (strcmp(r->hash, g->hash) != 0 ||
 		     (!hashes && g->n_hash != g->n))) {
 			f = add(j, r, "wrong_result", hashes);
-			finding_say(f, hashes ?
-				    "%s computes something else than %zu "
-				    "others of its model" :
-				    "%s and others of its model do not compute "
-				    "the same", name_of(r, name), g->n_hash);
+			finding_say(
+				f,
+				hashes ? "%s computes a different result than "
+					 "%zu "
+					 "others of its model"
+				       : "%s and others of its model compute "
+					 "different results",
+				name_of(r, name), g->n_hash);
 			finding_add_evidence(f, "its result is %s", r->hash);
 		}
 	}
@@ -503,9 +508,10 @@ static void judge_trend(struct judge *j, const struct gpu_row *r,
 		return;
 	}
 	f = add(j, r, "gpu_trend", false);
-	finding_say(f, "%s gets slower: in %s it lost %.0f %% from the first "
-		    "third of %zu turns to the last", name_of(r, name), r->test,
-		    lost * 100, t->n);
+	finding_say(f,
+		    "%s gets slower: in %s it lost %.0f %% between the "
+		    "first and the last third of %zu rounds",
+		    name_of(r, name), r->test, lost * 100, t->n);
 	finding_add_evidence(f, isnan(r->bw_GB_s) ? "%.0f MHz, then %.0f" :
 						    "%.1f GB/s, then %.1f",
 			     t->early, t->late);
@@ -532,7 +538,7 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 
 	if (is_test(r, GPU_TEST_DCGM)) {
 		f = add(j, r, r->code, strcmp(r->code, GPU_DCGM_FAIL) == 0);
-		finding_say(f, "dcgmi diag finds fault with %s: %s",
+		finding_say(f, "dcgmi diag reports a fault of %s: %s",
 			    name_of(r, name), r->detail);
 	} else if (r->gpu == RECORD_NONE && str_index(lacks, r->code) < 0) {
 		silent_finding(j->run, r->node, r->code, r->outcome, r->detail,
@@ -551,7 +557,7 @@ static void judge_row(struct judge *j, const struct gpu_row *r)
 		return;
 	}
 	f = add(j, r, "throttled", false);
-	finding_say(f, "%s lowered its clock while it was tested: %s",
+	finding_say(f, "%s lowered its clocks during the test: %s",
 		    name_of(r, name), r->throttled);
 	if (r->power_W > 0 && r->temp_C > 0 && r->clock_MHz > 0) {
 		finding_add_evidence(f, "%.0f W, %.0f degrees Celsius, %.0f "

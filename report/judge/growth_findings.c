@@ -126,10 +126,10 @@ static void add_growth(const struct run *run, const struct part *gpu,
 	bool heard = false;
 
 	snprintf(evidence, sizeof(evidence),
-		 g->joined ? "%.100s came to be used by %.160s%s during the "
+		 g->joined ? "%.100s: %.160s%s started to use it during the "
 			     "run (%.80s)" :
-		 g->held ? "%.100s is held by %.160s%s, since before the run "
-			   "(%.80s)" :
+		 g->held ? "%.100s has been held by %.160s%s since before the "
+			   "run (%.80s)" :
 			   "%.200s: %.32s %s during the run (%.80s)",
 		 PART_NAME(run, gpu), fact->value, g->text, fact->source);
 	verdict_foreach(v, f) {

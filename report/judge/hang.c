@@ -135,8 +135,7 @@ static bool waits_for_file(const struct hang_row *r)
 	return waits && is_idle(r);
 }
 
-#define THREAD "has a thread that waits in the kernel, where no signal " \
-	       "reaches it"
+#define THREAD "has a thread in uninterruptible sleep in the kernel"
 
 /** The first that holds says why a rank keeps the others waiting. */
 static const struct hang_cause {
@@ -146,24 +145,24 @@ static const struct hang_cause {
 	const char *code, *says;
 } causes[] = {
 	{ .holds = is_gone, .hard = true, .still = true, .code = "rank_gone",
-	  .says = "has ended, and the others wait for it" },
+	  .says = "has exited, and the others wait for it" },
 	{ .holds = is_stopped, .hard = true, .code = "rank_stopped",
 	  .says = "is stopped by a signal or a debugger" },
 	{ .holds = is_stuck, .hard = true, .still = true, .code = "rank_stuck",
-	  .says = "waits in the kernel, where no signal reaches it" },
+	  .says = "is in uninterruptible sleep in the kernel" },
 	{ .holds = is_swapped, .code = "rank_swapped",
-	  .says = "waits for memory of it that was swapped out" },
+	  .says = "waits for its memory to be swapped in" },
 	{ .holds = has_stuck_thread, .code = "rank_stuck", .says = THREAD },
 	{ .holds = has_dead_child, .code = "rank_child_dead",
-	  .says = "waits, while a process that it has started has ended" },
+	  .says = "waits for a child process that has exited" },
 	{ .holds = waits_for_file, .code = "rank_waits_file",
 	  .says = "waits for a file or a pipe" },
 	{ .holds = is_throttled, .code = "rank_throttled",
-	  .says = "is at work on a GPU whose clocks are low" },
+	  .says = "is busy on a GPU with low clocks" },
 	{ .holds = is_idle, .code = "rank_asleep",
-	  .says = "does nothing, in the program's own code" },
+	  .says = "is idle in the program's own code" },
 	{ .code = "rank_computes",
-	  .says = "is still at work in the program's own code" },
+	  .says = "is still busy in the program's own code" },
 };
 
 static const struct hang_cause *cause_of(const struct hang_row *r)
@@ -185,9 +184,9 @@ static void add_evidence(const struct hang_row *r, struct finding *f)
 
 	if (r->comm[0]) {
 		snprintf(calls, sizeof(calls), ": %s",
-			 !hang_is_told(r)	     ? "no answer of NCCL" :
+			 !hang_is_told(r)	     ? "no answer from NCCL" :
 			 r->calls_later[0] ? r->calls_later :
-					     "no collective begun");
+					     "no collective started");
 	}
 	if (!isnan(r->cpu)) {
 		snprintf(cpu, sizeof(cpu), ", %.2f cores", r->cpu);
@@ -285,15 +284,18 @@ static size_t name_behind(struct hang *h)
 		 * busy. */
 		if (s->odd) {
 			name_rank(h, s, "rank_other_call",
-			     "has begun another collective than the others");
+			     "has started a different collective than the "
+			     "others");
 			n++;
 		} else if (s->behind && !process->victim && !process->moves &&
 			   h->comms[s->comm].wait > 0) {
 			const struct hang_cause *c = cause_of(s->row);
 			char says[200];
 
-			snprintf(says, sizeof(says), "has not begun what the "
-				 "others wait in: it %s", c->says);
+			snprintf(says, sizeof(says),
+				 "has not entered the "
+				 "collective in which the others wait: it %s",
+				 c->says);
 			name_rank(h, s, c->code, says);
 			n++;
 		}
@@ -326,7 +328,7 @@ static size_t name_idle(struct hang *h)
 			char says[200];
 
 			snprintf(says, sizeof(says), "%s, while the others "
-				 "wait busily", c->says);
+				 "busy-wait", c->says);
 			name_rank(h, s, c->code, says);
 			n++;
 		}
@@ -379,8 +381,8 @@ static void warn_slow(struct hang *h)
 		    last->total - last->total_then <= SLOW_STEPS) {
 			name_rank(h, last, is_throttled(last->row) ?
 					  "rank_throttled" : "rank_slow",
-				  "goes on, but the others wait for it each "
-				  "time")->fail = false;
+				  "makes progress, but the others wait for it "
+				  "in every step")->fail = false;
 		}
 	}
 	for (size_t i = 0; i < h->rows->n; i++) {
@@ -391,8 +393,8 @@ static void warn_slow(struct hang *h)
 	for (size_t i = 0; i < h->rows->n && slow < all; i++) {
 		if (!h->seats[i].named && is_throttled(h->seats[i].row)) {
 			name_rank(h, &h->seats[i], "rank_throttled", "is on a "
-				  "GPU whose clocks are low, and the others "
-				  "are as slow as it is")->fail = false;
+				  "GPU with low clocks, and the others are "
+				  "just as slow")->fail = false;
 		}
 	}
 }
@@ -418,28 +420,32 @@ static void say_undecided(struct hang *h)
 			rest ? "hang_between" :
 			run ? "hang_same_call" : "hang_undecided");
 	if (rest && !all[0]) {
-		finding_say(f, "No rank of %zu has begun a collective: their "
-			    "GPUs rest, and the program does something else",
+		finding_say(f, "None of the %zu ranks has started a "
+			    "collective: their GPUs are idle, and the program "
+			    "does something else",
 			    h->rows->n);
 	} else if (rest) {
-		finding_say(f, "All %zu ranks have ended %s, and none has begun "
-			    "more: their GPUs rest, and the program does "
-			    "something else", h->rows->n, all);
+		finding_say(f, "All %zu ranks have finished %s and started no "
+			    "further collective: their GPUs are idle, and the "
+			    "program does something else", h->rows->n, all);
 	} else if (run) {
 		const char *moved = hang_moved_text(h, f);
 
-		finding_say(f, "All %zu ranks are in %s with equal counts, and "
-			    "it does not end: sizes differ, the network stands, "
-			    "or a GPU computes for long%s", h->rows->n, all,
-			    moved);
+		finding_say(f,
+			    "All %zu ranks are in %s with equal counts, and "
+			    "it does not finish: sizes differ, the network is "
+			    "stalled, or a GPU runs a long computation%s",
+			    h->rows->n, all, moved);
 	} else if (!hang_is_heard(h->rows)) {
-		finding_say(f, "NCCL does not tell whether the job goes on, and "
-			    "nothing seen of its %zu process%s names one that "
-			    "does not", h->rows->n, h->rows->n == 1 ? "" :
-								     "es");
+		finding_say(f,
+			    "NCCL does not report whether the job makes "
+			    "progress, and no evidence from its %zu process%s "
+			    "singles out a rank",
+			    h->rows->n, h->rows->n == 1 ? "" : "es");
 	} else {
-		finding_say(f, "Nothing goes on, and nothing seen tells whom the "
-			    "%zu processes wait for", h->rows->n);
+		finding_say(f, "No rank is making progress, and the evidence "
+			    "does not show which rank the %zu processes wait "
+			    "for", h->rows->n);
 	}
 	for (size_t i = 0; i < h->rows->n && i < EVIDENCE_MAX; i++) {
 		add_evidence(&h->rows->list[i], f);
@@ -509,9 +515,10 @@ int hang_judge(const struct run *run, const struct hang_rows *rows,
 						"hang_nothing");
 
 		finding_say(f, "There is no process with NCCL, CUDA or PyTorch "
-			    "and a rank that this user may look at");
+			    "and a rank that this user can inspect");
 		if (rows->n > 0) {
-			finding_say(f, "All %zu processes have ended", rows->n);
+			finding_say(f, "All %zu processes have exited",
+				    rows->n);
 		}
 	} else if (named == 0 && !on && rows->n > 0) {
 		say_undecided(&h);

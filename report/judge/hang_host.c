@@ -456,8 +456,8 @@ struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
 				      h->seats[0].row->node) == 0;
 	}
 	*code = "rank_gpu_busy";
-	*says = "has begun what the others have, but its GPU still runs "
-		"something else, while theirs wait";
+	*says = "has started the same collective as the others, but its GPU "
+		"still runs another kernel while theirs wait";
 	if (find_ends(h, width, 1, &e) && e.one >= WIDE_PCT &&
 	    e.two < WAIT_PCT) {
 		return e.first;
@@ -471,8 +471,8 @@ struct seat *hang_odd_gpu(struct hang *h, const char **code, const char **says)
 	if (near && h->n_comms == 1 && find_ends(h, width, -1, &e) &&
 	    e.n > 2 && e.one < e.two / 2 && e.other < e.two * ALIKE) {
 		*code = "rank_other_size";
-		*says = "waits in the same collective as the others with fewer "
-			"channels, as one of another size has";
+		*says = "waits in the same collective as the others but with "
+			"fewer channels, which suggests a different size";
 		return e.first;
 	}
 	return find_ends(h, power, 1, &e) && e.one > e.two * POWER_RATIO ?
@@ -560,13 +560,12 @@ const char *hang_host_cause(const struct hang *h, const struct hang_row *r,
 		const char *fact, *code, *says;
 	} causes[] = {
 		{ HANG_KERNEL_XID, "rank_gpu_error",
-		  "is at an end, or stands, after its GPU has reported an "
-		  "error" },
+		  "has exited or hung after its GPU reported an error" },
 		{ HANG_KERNEL_OOM, "rank_oom",
-		  "was killed by the kernel for want of memory" },
+		  "was killed by the kernel because memory ran out" },
 		{ HANG_OOM, "rank_oom",
-		  "has ended, and the kernel has killed processes of the job "
-		  "there for want of memory" },
+		  "has exited, and the kernel has killed processes of the job "
+		  "on that node because memory ran out" },
 	};
 	const size_t n = sizeof(causes) / sizeof(causes[0]);
 
@@ -597,11 +596,11 @@ void hang_host_evidence(const struct hang *h, const struct hang_row *r,
 		}
 		if (str_starts(fact->fact, "kernel_") &&
 		    strcmp(fact->fact, "kernel_log") != 0) {
-			finding_add_evidence(f, "%s, its kernel: %s", r->node,
+			finding_add_evidence(f, "kernel log of %s: %s", r->node,
 					     fact->value);
 			shown++;
 		} else if (growth_code(h->run, fact, &text)) {
-			finding_add_evidence(f, "%s %s: %s %s meanwhile",
+			finding_add_evidence(f, "%s %s: %s %s during the watch",
 					     r->node, fact->scope, fact->value,
 					     text);
 			shown++;
@@ -645,16 +644,18 @@ const char *hang_moved_text(struct hang *h, struct finding *f)
 		quiet += moved[i] < QUIET_B;
 		busy += moved[i] >= BUSY_B;
 		if (nodes++ < NODES_SHOWN) {
-			finding_add_evidence(f, "%s: its ports moved %.1f MB "
-					     "meanwhile", run->nodes[i].name,
+			finding_add_evidence(f,
+					     "%s: its ports moved %.1f MB "
+					     "during the watch",
+					     run->nodes[i].name,
 					     moved[i] / 1e6);
 		}
 	}
 	free(moved);
 	return nodes < 2	? "" :
-	       quiet == nodes ? "; no port of its nodes moves data" :
-	       busy == nodes  ? "; its nodes' ports move data, which may be a "
-				"long message" : "";
+	       quiet == nodes ? "; no port of these nodes moves data" :
+	       busy == nodes  ? "; the ports of these nodes move data, "
+				"possibly a long message" : "";
 }
 
 /** Returns true if the port works for another job: it moves data, and no other
@@ -727,7 +728,7 @@ static const char *code_of(const struct hang *h, const struct fact_row *f,
 		return "xid";
 	}
 	if (is_down_alone(h, f)) {
-		*text = "the port is down, as it is not on other nodes";
+		*text = "the port is down, but up on other nodes";
 		return "port_down";
 	}
 	return growth_code(h->run, f, text);

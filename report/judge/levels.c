@@ -421,8 +421,8 @@ static void add_levels(const struct run *run, size_t kind,
 	f->cells = part_tests(run, &f->part, NULL);
 	f->explained = l->low;
 	finding_say(f, "Tests %s are at two levels: %zu at about %s GB/s, %zu "
-		    "at about %s GB/s; no rate is expected of them that would "
-		    "tell which is right", run_path_words(path), l->low,
+		    "at about %s GB/s; there is no expected rate to tell which "
+		    "is right", run_path_words(path), l->low,
 		    units_real_text(GB_s_of(run, path, l->low_bin), 2, low),
 		    l->high,
 		    units_real_text(GB_s_of(run, path, l->high_bin), 2, high));

@@ -246,7 +246,8 @@ static const struct link_words {
 	[LINK_CONTAINER] = { .kind = PART_LIMIT, .code = "memlock_container",
 		.who = "processes in the container are", .why = "" },
 	[LINK_SHELL] = { .kind = PART_LIMIT, .code = "memlock_shell",
-		.who = "processes are", .why = ", a default: no file sets it" },
+		.who = "processes are", .why = ", the default: no file sets "
+					       "it" },
 };
 
 static void add_source(struct finding *f, const char *who,
@@ -290,8 +291,9 @@ static void add_chain_evidence(const struct judging *j,
 		 */
 		if (j->login.known && j->login.soft < view->chain.needed_B &&
 		    view->chain.propagation != CHAIN_KEPT) {
-			finding_add_evidence(f, "the next limit: the login "
-					     "shell's, which Slurm propagates");
+			finding_add_evidence(f, "the next limit is that of the "
+					     "login shell, which Slurm "
+					     "propagates");
 		}
 	} else if (link == LINK_PROPAGATION) {
 		add_source(f, "Slurm", j->propagation);
@@ -357,8 +359,8 @@ static void judge_chain(struct judging *j, struct node_view *view)
 	}
 	if (view->answer.unknown) {
 		add_case(j, &limit, false, CODE_UNKNOWN, view->name,
-			 "this user cannot read a limit of locked memory that "
-			 "the result depends on");
+			 "this user cannot read a locked-memory limit that the "
+			 "result depends on");
 	}
 	if (view->answer.slurmd_unseen && view->answer.n == 0) {
 		add_case(j, &config, false, "slurmd_unseen", view->name,
@@ -454,7 +456,7 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 		j->v->cells[class]++;
 		if (run_find_event(j->run, "agent_late", row->node)) {
 			add_case(j, &node, false, RECORD_STARVED, row->node,
-				 "its agent came too late to be tested");
+				 "its agent connected too late to be tested");
 			j->v->cut = true;
 		} else if (row->outcome != OUTCOME_NOT_RUN) {
 			add_case(j, &node, true, row->code, row->node, "%s",

@@ -420,7 +420,7 @@ void config_findings(const struct run *run, struct verdict *v)
 		{ .code = "gdr_one_end",
 		  .says = "use GPUDirect RDMA at only one end" },
 		{ .code = "path_differs",
-		  .says = "take another path than the reverse direction" },
+		  .says = "take a different path than the reverse direction" },
 	};
 	struct nets w = { .run = run,
 			  .ways = calloc(run->n_paths + 1, sizeof(*w.ways)) };
@@ -563,10 +563,10 @@ static void find_gids(const struct nets *x, struct verdict *v)
 	}
 	f = finding_add(v, part_of_kind(PART_CONFIG), "gid_ipv6");
 	f->cells = f->explained = ports;
-	finding_say(f, "NCCL uses an address of the link alone on %zu RoCE "
-		    "ports of %d nodes, the first %s of %s: they have IPv6 "
-		    "addresses and none of IPv4, which NCCL looks for, so that "
-		    "it takes the GID at index 0, which is not routed", ports,
+	finding_say(f, "NCCL uses a link-local address on %zu RoCE ports of %d "
+		    "nodes, for example %s of %s: they have IPv6 addresses but "
+		    "no IPv4 address, which NCCL looks for, so it takes the "
+		    "GID at index 0, which is not routed", ports,
 		    nodes, x->nodes[first].by_link_name,
 		    x->run->nodes[first].name);
 	finding_add_evidence(f, "gid_kinds of %s on %s in facts.csv; "
@@ -619,8 +619,8 @@ void network_findings(const struct run *run, struct verdict *v)
 		set = set ? set : gdr_set(&x, f->dst);
 		STR_COPY(f->code, "gpudirect_missing");
 		finding_say(f, "Data between nodes goes through host memory: "
-			    "%zu of %zu tests did without GPUDirect RDMA, "
-			    "though GPU and NIC are below one PCIe switch%s%s",
+			    "%zu of %zu tests did not use GPUDirect RDMA, "
+			    "although GPU and NIC share a PCIe switch%s%s",
 			    f->explained, f->cells, set ? "; set: " : "",
 			    set ? set->fact : "");
 		tell_setting(set, f);

@@ -25,19 +25,20 @@ static const struct rule {
 	  .says = "the driver cannot reach it: %s" },
 	{ .fact = "recovery", .value = "reset", .whose = OF_GPU,
 	  .code = "xid_154_reset", .fail = true,
-	  .says = "the driver asks for a %s before it is used again" },
+	  .says = "the driver requires a %s before it is used again" },
 	{ .fact = "recovery", .value = "reboot", .whose = OF_GPU,
 	  .code = "xid_154_reboot", .fail = true,
-	  .says = "the driver asks for a %s before it is used again" },
+	  .says = "the driver requires a %s before it is used again" },
 	{ .fact = "recovery", .value = "drain", .whose = OF_GPU,
 	  .code = "xid_154_drain", .fail = true,
-	  .says = "the driver wants no new work on it (%s)" },
+	  .says = "the driver reports that it should get no new work (%s)" },
 	{ .fact = "row_remap_failed", .value = "on", .whose = OF_GPU,
 	  .code = "row_remap_failed", .fail = true,
-	  .says = "a bad row of its memory could not be replaced" },
+	  .says = "a bad row of its memory could not be remapped" },
 	{ .fact = "row_remap_pending", .value = "on", .whose = OF_GPU,
 	  .code = "rows_remapped",
-	  .says = "a bad row of its memory is replaced at the next reset" },
+	  .says = "a bad row of its memory will be remapped at the next "
+		  "reset" },
 	{ .fact = "ecc_uncorrected", .whose = OF_GPU, .code = "ecc_errors",
 	  .fail = true,
 	  .says = "%s uncorrectable ECC errors since the driver was loaded" },
@@ -49,7 +50,8 @@ static const struct rule {
 	  .code = FINDING_GPU_IN_USE, .says = "held by %s" },
 	{ .fact = "nvml", .value = "driver_mismatch", .whose = OF_NODE,
 	  .code = "driver_mismatch", .fail = true,
-	  .says = "the loaded driver is not of the version of its libraries" },
+	  .says = "the loaded driver and its libraries have different "
+		  "versions" },
 };
 
 /* The node is number 0 of the run, which has no other. */
@@ -152,7 +154,7 @@ static void judge_interface(const struct run *run, const struct fact_row *f,
 	}
 	if (!told) {
 		finding_say(add(v, p, "if_down", true, f),
-			    "%s of %s: has an address and no carrier",
+			    "%s of %s: has an address but no carrier",
 			    f->scope, run->nodes[0].name);
 	}
 }
@@ -193,7 +195,7 @@ static void cannot(const struct run *run, const char *code, const char *what,
 	struct finding *x = finding_add(v, part_at(PART_NODE, 0, -1), code);
 
 	if (strcmp(what, "GPUs") != 0 || !shown_say(run, 0, x)) {
-		finding_say(x, "%s: %s were not looked at: %s",
+		finding_say(x, "%s: %s were not checked: %s",
 			    run->nodes[0].name, what, why);
 	}
 	v->cells[CELL_NOT_RUN]++;

@@ -87,7 +87,7 @@ static void add_classes(const struct run *run, const struct witness *w,
 	}
 	finding_more(f, "%s", comma[0] == ',' ? ")" : "");
 	if (others == 0) {
-		finding_more(f, "; no other test was run");
+		finding_more(f, "; there was no other test");
 	} else if (others == others_pass) {
 		finding_more(f, "; the other %zu passed", others);
 	} else {
@@ -224,7 +224,7 @@ static void says_what(const struct run *run, const struct verdict *v,
 		add_slow(run, w, f);
 	} else if (about == ABOUT_FLAKY) {
 		/* changed data is a fault, however often it arrives whole */
-		finding_more(f, " failed first and passed when retried");
+		finding_more(f, " failed at first and passed when retried");
 		if (w->corrupted == w->bad[CELL_PASS] + w->bad[CELL_SLOW]) {
 			finding_more(f, ": corrupt data");
 		} else if (w->corrupted > 0) {
@@ -246,7 +246,7 @@ static void says_scatter(const struct run *run, struct finding *f,
 {
 	static const char *const what[] = {
 		[ABOUT_FAULTS] = "failed", [ABOUT_SLOW] = "are slow",
-		[ABOUT_FLAKY] = "failed first and passed when retried",
+		[ABOUT_FLAKY] = "failed at first and passed when retried",
 	};
 	size_t *of = calloc((size_t)run->n_nodes + 1, sizeof(*of));
 	size_t nodes = 0, pairs = 0;
@@ -270,7 +270,8 @@ static void says_scatter(const struct run *run, struct finding *f,
 	}
 	if (of) {
 		finding_say(f, "%zu pairs %s %s, and no part explains them: "
-			    "%zu of %d nodes have some of them, %s most, %zu",
+			    "they involve %zu of %d nodes; %s has the most, "
+			    "%zu",
 			    pairs, run_path_words((enum path_class)
 						  run->cells[rest[0]].path),
 			    what[about], nodes, run->n_nodes,
@@ -307,7 +308,7 @@ static void says_gone(const struct run *run, struct finding *f,
 	}
 	if (text && text == gone_code(GONE_OPEN_FAILED)->text &&
 	    f->part.kind == PART_NODE) {
-		finding_more(f, " cannot open any of its %s",
+		finding_more(f, " could not open any of its %s",
 			     run->ports ? "HCA ports" : "GPUs");
 	} else if (text) {
 		finding_more(f, " %s", text);
@@ -487,8 +488,8 @@ static void add_follow(const struct run *run, const struct part *p,
 		bad += own && run->cells[at].class != CELL_PASS;
 	}
 	if (n > 0) {
-		finding_add_evidence(f, "%zu of these tests are of the "
-				     "follow-up: %zu failed or slow", n, bad);
+		finding_add_evidence(f, "%zu of these tests are follow-up "
+				     "tests: %zu failed or were slow", n, bad);
 	}
 }
 
@@ -503,10 +504,10 @@ static void add_cause(const struct run *run, enum witness_about about,
 	witness_hear(run, &c->part, about, explained, f, &w);
 	if (part_leaf(&shown) >= 0) {
 		finding_add_evidence(f, run->leaves_inferred ?
-				     "which nodes share a leaf switch is "
-				     "inferred from the bad tests: Slurm does "
-				     "not say it" :
-				     "leaf switches as in Slurm's topology");
+				     "the leaf switches are inferred from the "
+				     "bad tests: Slurm has no topology" :
+				     "the leaf switches are those of Slurm's "
+				     "topology");
 	}
 	add_follow(run, &c->part, f);
 	if (about == ABOUT_SLOW) {
@@ -517,8 +518,8 @@ static void add_cause(const struct run *run, enum witness_about about,
 		  !(about == ABOUT_SLOW && again_doubts(run, c));
 	if (f->fail && about == ABOUT_SLOW && few_to_compare(run, &c->part)) {
 		f->fail = false;
-		finding_add_evidence(f, "a warning only: there is too little "
-				     "to compare it with");
+		finding_add_evidence(f, "only a warning: there are too few "
+				     "tests to compare with");
 	}
 	f->explained = c->explained;
 	f->judged = c->cells;

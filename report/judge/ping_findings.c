@@ -48,8 +48,9 @@ static void mesh_explain(const struct run *run, int rank, uint8_t *explained,
 
 static const struct err_words own_words[] = {
 	{ .code = PING_SENDER,
-	  .says = "its packet filter rejects what it sends" },
-	{ .code = PING_NO_ROUTE, .says = "it has no route for what it sends" },
+	  .says = "its packet filter rejects outgoing packets" },
+	{ .code = PING_NO_ROUTE, .says = "it has no route for outgoing "
+					 "packets" },
 };
 
 /** Returns true if the sender of the cell at @at says @code against itself, and
@@ -195,11 +196,12 @@ static void find_swapped(const struct run *run, const int *on, int node,
 			/* of two nodes either may be the one */
 			f = finding_of(run, r, explained, v);
 			finding_add_or(f, &p);
-			finding_more(f, "; or they are on %s", n->name);
+			finding_more(f, "; or those on %s are swapped",
+				     n->name);
 			return;
 		}
 		f = f ? f : finding_add(v, p, PING_SWAPPED);
-		str_addf(&says, "%s%s is on the wire of %s",
+		str_addf(&says, "%s%s is connected to the network of %s",
 			 says.len ? ", " : "", mesh_end(run, r)->ifname,
 			 mesh_end(run, part_rank_behind(run, node,
 						     on[r]))->segment);
@@ -270,9 +272,9 @@ void neighbour_findings(const struct run *run, struct verdict *v)
 		finding_list_name(&names, &named, run->nodes[node].name);
 	}
 	if (f) {
-		finding_say(f, "%llu neighbours are more than the %llu that "
-			    "the kernel of %s keeps (gc_thresh3): tests may "
-			    "fail for want of room", planned, limit,
+		finding_say(f, "%llu neighbours exceed the limit of %llu of "
+			    "the kernel of %s (gc_thresh3): tests may fail "
+			    "because the table is full", planned, limit,
 			    str_text(&names));
 	}
 	str_release(&names);
@@ -492,13 +494,13 @@ static void find_in_segments(const struct run *run, struct verdict *v)
 
 static const struct err_words strays[] = {
 	{ .code = PING_STRAY,
-	  .says = "replies arrive on another interface than the one that "
-		  "sent the request" },
+	  .says = "replies arrive on a different interface than the request "
+		  "was sent from" },
 	{ .code = PING_FOREIGN,
-	  .says = "replies with a hardware address of no node of the run" },
+	  .says = "replies have a hardware address that does not belong to a "
+		  "node of the run" },
 	{ .code = PING_FLUX,
-	  .says = "replies to ARP for an address from the wrong "
-		  "interface" },
+	  .says = "the wrong interface answers ARP requests for an address" },
 };
 
 static void find_stray(const struct run *run, const struct err_words *s,

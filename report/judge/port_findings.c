@@ -203,8 +203,8 @@ void untested_findings(const struct run *run, struct verdict *v)
 					   n_nodes == 1 ? last : -1, -1),
 				"gpus_untested");
 		finding_say(f, "%" PRId64 " of %" PRId64 " GPUs of the job "
-			    "were not tested (%s): the step of the run did not "
-			    "get them", gpus, all, str_text(&where));
+			    "were not tested (%s): the job step of the run did "
+			    "not get them", gpus, all, str_text(&where));
 	}
 	str_release(&where);
 }
@@ -522,8 +522,8 @@ static bool say_downgraded(const double said[PORT_FACTS], char *whole,
 		str_addf(&text, " on %g of %g lanes", said[PORT_WIDTH],
 			 said[PORT_WIDTH_MAX]);
 	}
-	snprintf(whole, size, "its PCIe link runs%s; device and slot support "
-		 "more", str_text(&text));
+	snprintf(whole, size, "its PCIe link runs%s, less than device and slot "
+		 "support", str_text(&text));
 	str_release(&text);
 	return slow || narrow;
 }
@@ -599,8 +599,9 @@ static void find_odd(const struct run *run, int first,
 		if (isnan(values[r]) || values[r] == most) {
 			continue;
 		}
-		snprintf(text, sizeof(text), "it has %s of %g %s, most ports "
-			 "have %g; a pair runs at the lower of its two",
+		snprintf(text, sizeof(text), "its %s is %g %s, but most ports "
+			 "have %g; a pair runs at the lower rate of its two "
+			 "ports",
 			 s->what, values[r], s->unit, most);
 		warn(run, r, s->code, text, v);
 	}

@@ -520,11 +520,11 @@ void rate_findings(const struct run *run, uint8_t *explained,
 				finding_add_or(f, &p);
 			}
 		}
-		finding_more(f, "%s fails now and then: ",
+		finding_more(f, "%s fails intermittently: ",
 			     PART_NAME(run, &f->part));
 		add_share(f, f->explained, f->cells);
 		if (r->again > 0) {
-			finding_more(f, " and %zu of %zu made again by the "
+			finding_more(f, " and %zu of %zu repeated by the "
 				     "follow-up", r->again_failed, r->again);
 		}
 		add_fate(f, f->explained, r->passed);

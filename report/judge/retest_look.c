@@ -330,9 +330,8 @@ void retest_findings(const struct run *run, struct verdict *v)
 				continue;
 			}
 			f->fail = true;
-			finding_add_evidence(f, "the run before has found %s, "
-					     "and this one, at another time, "
-					     "finds it again", r.name);
+			finding_add_evidence(f, "the earlier run found %s, and "
+					     "this run finds it again", r.name);
 		} else if (r.slow && r.bad == 0) {
 			f = finding_add(v, place, "still_slow");
 			f->fail = r.failed || beyond;
@@ -340,8 +339,8 @@ void retest_findings(const struct run *run, struct verdict *v)
 			f->cells = f->explained = r.tests;
 			finding_say(f, r.late > 1 ?
 				    "%s: latency is still %.1f times that of "
-				    "its controls in %zu tests" :
-				    "%s is still slower than its controls: "
+				    "the controls in %zu tests" :
+				    "%s is still slower than the controls: "
 				    "%.0f %% of their bandwidth in %zu tests",
 				    r.name, r.late > 1 ? r.late : 100 * r.share,
 				    r.tests);
@@ -430,22 +429,22 @@ static void say_part(const struct retested *r, struct str *out)
 	} else if (r->state == RETEST_OPEN && r->why[0]) {
 		str_addf(out, "open: %s", r->why);
 	} else if (r->state == RETEST_OPEN && r->tests > 0) {
-		str_addf(out, "open: %zu good test%s, fewer than it takes",
+		str_addf(out, "open: %zu test%s passed, too few to decide",
 			 r->tests, many);
 	} else if (r->state == RETEST_OPEN) {
 		str_add(out, "was not tested");
 	} else if (r->bad > 0) {
-		str_addf(out, "still there: %zu of %zu tests fail", r->bad,
+		str_addf(out, "still faulty: %zu of %zu tests failed", r->bad,
 			 r->tests);
 	} else if (r->state == RETEST_PASSES) {
 		str_addf(out, "%zu test%s pass%s", r->tests, many,
 			 r->tests == 1 ? "es" : "");
 	} else {
-		str_addf(out, "still there: %zu test%s, of which none fails",
+		str_addf(out, "still slow: none of %zu test%s failed",
 			 r->tests, many);
 	}
 	if (r->state == RETEST_FAILS && r->again) {
-		str_addf(out, ", is found again (%s)", r->again->code);
+		str_addf(out, ", found again (%s)", r->again->code);
 	}
 	if (r->state != RETEST_PASSES && r->state != RETEST_FAILS) {
 		return;
@@ -469,7 +468,7 @@ void retest_words(const struct run *run, const struct verdict *v,
 
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0) {
-			str_addf(out, "%sretest of what '%s' has found:",
+			str_addf(out, "%sretest of the findings of '%s':",
 				 out->len ? "\n" : "",
 				 run_file(run->json).retest.dir);
 		}
@@ -486,7 +485,7 @@ void retest_words(const struct run *run, const struct verdict *v,
 		    undrain(run, v, list, n, list[i].node, &line)) {
 			str_addf(out, "%s\n" TELL_COMMAND "%s", lines++ ? "" :
 				 "\nundrain (needs Slurm operator rights; "
-				 "sinfo -R shows other reasons):",
+				 "sinfo -R shows other drain reasons):",
 				 str_text(&line));
 		}
 		str_release(&line);
@@ -679,7 +678,8 @@ static enum retest_state count_gpus(const struct retest_look *l,
 	int at = run_find_node(l->run, name, -1), now = retest_gpus(l->run, at);
 
 	if (name[0] && at < 0) {
-		snprintf(r->why, sizeof(r->why), "%.64s has not come", name);
+		snprintf(r->why, sizeof(r->why), "%.64s has not connected",
+			 name);
 		return RETEST_MISSING;
 	}
 	if (then <= 0 || now == then ||
@@ -688,13 +688,13 @@ static enum retest_state count_gpus(const struct retest_look *l,
 	}
 	if (now < then && json_integer_value(run_option(
 				  l->run, "gpus-per-node")) > 0) {
-		snprintf(r->why, sizeof(r->why), "--gpus-per-node leaves %d of "
-			 "the %d %ss of %.64s", now, then, what, name);
+		snprintf(r->why, sizeof(r->why), "--gpus-per-node selects %d "
+			 "of the %d %ss of %.64s", now, then, what, name);
 		return RETEST_OPEN;
 	}
-	snprintf(r->why, sizeof(r->why), "%.64s has %d %s%s now, and had %d%s",
+	snprintf(r->why, sizeof(r->why), "%.64s now has %d %s%s; it had %d%s",
 		 name, now, what, now == 1 ? "" : "s", then, now < then ? "" :
-		 ": which of them it was is not known");
+		 ": it is not known which one it was");
 	return now < then ? RETEST_MISSING : RETEST_OPEN;
 }
 
@@ -719,18 +719,17 @@ static enum retest_state weigh(const struct retest_look *l, struct retested *r)
 		compared = compared || (text && str_starts(text, RECORD_ALIKE));
 	}
 	if (!compared) {
-		snprintf(r->why, sizeof(r->why), "its nodes were not compared "
-			 "with each other");
+		snprintf(r->why, sizeof(r->why), "its nodes were not compared");
 		return RETEST_OPEN;
 	}
 	if (l->other_nic > 0 && !look_is_covered(l)) {
-		snprintf(r->why, sizeof(r->why), "%zu of its tests went by "
+		snprintf(r->why, sizeof(r->why), "%zu of its tests used "
 			 "another NIC", l->other_nic);
 		return RETEST_OPEN;
 	}
 	if (r->flaky > 0) {
 		snprintf(r->why, sizeof(r->why), "%zu of %zu tests passed only "
-			 "when they were tried again", r->flaky, r->tests);
+			 "when retried", r->flaky, r->tests);
 		return RETEST_OPEN;
 	}
 	/* all planned tests were made, and the value that was bad is known */

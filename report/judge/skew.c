@@ -313,8 +313,8 @@ void skew_findings(const struct run *run, struct verdict *v)
 		rest += !s.list[i].told;
 	}
 	if (rest > 0) {
-		finding_add_evidence(last, "%zu more fact%s between other sets "
-				     "of nodes: see facts.csv", rest,
+		finding_add_evidence(last, "%zu more fact%s between other "
+				     "groups of nodes: see facts.csv", rest,
 				     rest == 1 ? " differs" : "s differ");
 	}
 	for (size_t i = 0; i < s.n; i++) {

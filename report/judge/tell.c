@@ -299,7 +299,7 @@ static void add_exclude(const struct run *run, const struct verdict *v,
 		if (f->fail && !goes_with(run, f, without) &&
 		    ++n <= MAX_STAY) {
 			str_addf(&stay, "%s%s",
-				 n == 1 ? "\nthese faults remain: " : ", ",
+				 n == 1 ? "\nthese faults would remain: " : ", ",
 				 PART_NAME(run, &f->part));
 		}
 	}
@@ -673,7 +673,7 @@ static bool test_other(const struct tell_case *c, const char *which)
 		return false;
 	}
 	if (tell_is_local(c->run)) {
-		snprintf(note, sizeof(note), "; look at %s and the new node",
+		snprintf(note, sizeof(note), "; check %s and the new node",
 			 n->name);
 		add_test(c, c->a, note);
 		str_addf(c->out, "gpucheck %s --local=%dx%d", c->run->probe,

@@ -319,8 +319,8 @@ static void absent_findings(const struct run *run, struct verdict *v)
 		f->cells += v->cells[i];
 	}
 	f->explained = f->cells;
-	finding_say(f, "None of the %d nodes reported: settings, firewall or "
-		    "launcher; no node is suspected", run->n_nodes);
+	finding_say(f, "None of the %d nodes reported: check settings, "
+		    "firewall or launcher; no node is suspected", run->n_nodes);
 	if (detail[0]) {
 		finding_add_evidence(f, "%s", detail);
 	}
@@ -360,8 +360,8 @@ static void few_findings(const struct run *run, struct verdict *v)
 			 (long long)(nodes * gpus));
 	}
 	f = finding_add(v, part_of_kind(PART_CONFIG), "too_few");
-	finding_say(f, "Only %d node%s%s started, %lld%s were asked for: what "
-		    "did not start was not tested", run->n_nodes,
+	finding_say(f, "Only %d node%s%s started, %lld%s were requested: those "
+		    "that did not start were not tested", run->n_nodes,
 		    run->n_nodes == 1 ? "" : "s", come, (long long)nodes,
 		    wanted);
 	v->cut = true;

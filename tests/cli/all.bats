@@ -344,7 +344,7 @@ in_job()
 	jq '.launcher = "sbatch" | del(.ended_utc)' run/run.json >j
 	mv j run/run.json
 	run_p conductor run
-	fails 2 "the run in 'run' has begun before, and was cut short"
+	fails 2 "the run in 'run' was started before and was interrupted"
 	cmp before run/results.csv
 }
 

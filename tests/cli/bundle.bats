@@ -123,12 +123,12 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	small_run --out=run
 	echo mine >run.tar
 	run_p bundle run
-	fails 2 "cannot make 'run.tar': File exists"
+	fails 2 "cannot create 'run.tar': File exists"
 	ln -s nowhere link.tar
 	run_p bundle -o link.tar run
 	fails 2 'File exists'
 	run_p bundle -o none/run.tar run
-	fails 3 "cannot make 'none/run.tar'"
+	fails 3 "cannot create 'none/run.tar'"
 	[ "$(<run.tar)" = mine ]
 	[ ! -e nowhere ]
 	run_p bundle
@@ -140,7 +140,7 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	fails 3 'empty/run.json'
 	fails 3 'hint: there is no run in it; the run directory is the DIR'
 	run_p report run/results.csv
-	fails 3 'hint: that is a file: name the run directory that it is in'
+	fails 3 'hint: this is a file: specify the run directory that contains it'
 	(
 		ulimit -f 8	# as a full disk
 		trap '' XFSZ

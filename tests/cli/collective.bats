@@ -38,7 +38,7 @@ finding()
 	done
 }
 
-@test "sizes whose processes did not get to run: partial, nobody is accused" {
+@test "sizes whose processes got no CPU time: partial, no part is blamed" {
 	sweep 0 allreduce --local=2x4 -b 1K -e 4K
 	awk -F, -v OFS=, 'NR == 3 || NR == 4 { $24 = "not_run"
 		$25 = "starved" } 1' run/results.csv >rows
@@ -376,7 +376,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	fails 2 "not a shared library"
 	fails 2 "hint: name the file, such as"
 	run_p allreduce --local=1x4 --transport=sim --nccl-lib="$PWD/text"
-	fails 2 "--nccl-lib is for NCCL, which --transport=sim does not use"
+	fails 2 "--nccl-lib applies to NCCL, which --transport=sim does not use"
 	run_p allreduce --local=1x4 --nccl-lib=/tmp
 	fails 2 "cannot read file '/tmp': Is a directory"
 	run_p allreduce --local=1x6 --transport=sim -b 2 -e 3

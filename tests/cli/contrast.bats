@@ -94,7 +94,7 @@ twice()
 	tr -s ' \n' ' ' <out >line
 	grep -q "2 rounds (1 on rails, 1 inside nodes); sure to be seen: any" \
 		line
-	grep -q "a fault of one pair alone 13 %" line
+	grep -q "a fault of one pair only 13 %" line
 
 	# all pairs are no sample, whoever asks for more than there are
 	run_p p2p --local=2x2 --transport=sim --sample=9 -o whole
@@ -138,7 +138,7 @@ twice()
 	run_p p2p --local=2x2 --contrast=pxn --pxn
 	fails 2 "--pxn does not go with --contrast=pxn"
 	run_p p2p --local=2x2 --contrast=pxn --transport=tcp
-	fails 2 "--contrast=pxn is for NCCL, which --transport=tcp does not use"
+	fails 2 "--contrast=pxn applies to NCCL, which --transport=tcp does not use"
 	run_p p2p --local=2x2 --contrast=both
 	fails 2 "'both' is not one of none, schedule, pxn"
 	run_p p2p --local=2x2 --sample=0

@@ -85,7 +85,7 @@ found()
 	jq -e '.cells.pass + .cells.fail == 768 and .follow_up.fail == 4' \
 		run/verdict.json
 	jq -e '.findings[0].explained == 52 and (.findings[0].evidence | any(. ==
-		"4 of these tests are of the follow-up: 4 failed or slow"))' \
+		"4 of these tests are follow-up tests: 4 failed or were slow"))' \
 		run/verdict.json
 	tr -s ' \n' ' ' <out >words
 	grep -q "note: follow-up: 4 more tests .*, 4 of them bad" words

@@ -137,10 +137,10 @@ summary()
 @test "what cannot be written or read costs no result" {
 	run_p p2p --local=1x2 --transport=sim -q --history=no/such/folder
 	[ "$status" -eq 0 ]
-	fails 0 "cannot make the history 'no/such/folder'"
+	fails 0 "cannot create the history 'no/such/folder'"
 	mkdir -m 777 open
 	run_p p2p --local=1x2 --transport=sim -q --history=open
-	fails 0 "all users may write to history '$PWD/open'"
+	fails 0 "all users can write to history '$PWD/open'"
 	[ -z "$(ls -A open)" ]
 	[ ! -w /dev/full ] || ln -s /dev/full file
 	run_p p2p --local=1x2 --transport=sim -q --history=file

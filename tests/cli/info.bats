@@ -180,7 +180,7 @@ var/run/nvidia-topologyd/virtualTopology.xml = <system version=\"1\">\\n\
 	grep -q "^n0,node,recorded,$PWD/kept/n0," run/facts.csv
 	# into a folder of its own, and only when it runs
 	run_p info --local=1x1 --record=kept
-	fails 2 "cannot make the folder 'kept'"
+	fails 2 "cannot create the folder 'kept'"
 	run_p info -N 2 --launcher=sbatch --record=other --dry-run
 	[ ! -e other ]
 	# what a run left that did not start is in nobody's way

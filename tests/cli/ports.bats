@@ -39,7 +39,7 @@ listening()
 	run_p p2p --local=2x1 --transport=tcp --port-range=42200 -o run
 	fails 3 'none of the TCP ports 42200-42200 is free'
 	run_p p2p --local=2x1 --port-range=42299-42200
-	fails 2 'not a range of ports'
+	fails 2 'not a port range'
 }
 
 @test "by ssh: the port that agents are told is never closed between" {

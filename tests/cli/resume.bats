@@ -323,7 +323,7 @@ known()
 	cut_short 5
 	SLURM_RESTART_COUNT=1 agent 0
 	wait
-	grep -q "the run in 'run' has begun before, and was cut short, and Slurm has started its job once more" agents
+	grep -q "the run in 'run' was started before and was interrupted, and Slurm has restarted its job" agents
 	grep -q '^hint: .*--resume' agents
 	cmp kept run/results.csv
 	run_p report run

@@ -12,7 +12,7 @@ load helper
 	run_p p2p --retest found -o repaired
 	[ "$status" -eq 0 ] || { echo "$status $stderr"; false; }
 	grep -q '^PASS' out
-	grep -q "retest of what '.*found' has found:" out
+	grep -q "retest of the findings of '.*found':" out
 	grep -q 'GPU 4 of n1 (drill_dead): 12 tests pass' out
 	# that GPU, three partners and their like: not the whole cluster
 	[ "$(jq -r '[.nodes[].name] | join(",")' repaired/run.json)" = \
@@ -25,7 +25,7 @@ load helper
 	# the drill counts the nodes of this run
 	run_p p2p --retest found --faults=drill -o still
 	[ "$status" -eq 1 ] || { echo "$status $stderr"; false; }
-	grep -q 'GPU 4 of n1 (drill_dead): still there: 12 of 12 tests fail' out
+	grep -q 'GPU 4 of n1 (drill_dead): still faulty: 12 of 12 tests failed' out
 	[ "$(jq -r '.findings[0] | "\(.kind) \(.node) \(.index)"' \
 		still/verdict.json)" = 'gpu n1 4' ]
 }
@@ -61,13 +61,13 @@ load helper
 	grep -q 'GPU 4 of n1 (drill_dead): 12 tests pass' out
 }
 
-@test "what is still slower than its controls is said" {
+@test "what is still slower than the controls is said" {
 	echo 'slow nic=2:1 factor=0.88' >drill
 	run_p p2p --local=6x4 --transport=sim --faults=drill -q -o found
 	[ "$status" -eq 1 ]
 	run_p p2p --retest found --faults=drill -o still
 	[ "$status" -eq 1 ] || { echo "$status $stderr"; cat out; false; }
-	grep -q 'still there: .* at 8[0-9] %' out
+	grep -q 'still slow: .* at 8[0-9] %' out
 	run_p p2p --retest found -o repaired
 	[ "$status" -eq 0 ]
 	grep -Eq 'pass, at (9[89]|10[0-2]) %' out
@@ -82,7 +82,7 @@ load helper
 	mv j found/run.json
 	run_p p2p --retest found -o now
 	[ "$status" -eq 1 ] || { echo "$status $stderr"; false; }
-	grep -q 'GPU 4 of n1 (.*): still missing: n1 has 4 GPUs now, and had 8' \
+	grep -q 'GPU 4 of n1 (.*): still missing: n1 now has 4 GPUs; it had 8' \
 		out
 	grep -q 'GPU 1 of n2 (.*): still missing: n2 has 4' out
 	[ "$(jq -r '[.retest[].state] | unique | join(" ")' \
@@ -132,7 +132,7 @@ load helper
 	echo 'slow node=2 factor=0.5' >drill	# the third of this run
 	run_p allreduce --retest found --faults=drill -o still
 	[ "$status" -eq 1 ] || { echo "$status"; cat out; false; }
-	grep -q 'node n3 (bisect_slow): still there' out
+	grep -q 'node n3 (bisect_slow): still ' out
 	# nobody has compared
 	jq '.notes = []' now/run.json >j
 	mv j now/run.json
@@ -150,7 +150,7 @@ load helper
 	mv j found/run.json
 	run_p allreduce --retest found -o now
 	[ "$status" -eq 1 ] || { echo "$status"; cat out; false; }
-	grep -q ': still missing: n3 has 1 GPU now, and had 2' out
+	grep -q ': still missing: n3 now has 1 GPU; it had 2' out
 	[ "$(jq -r '.status + " " + .findings[0].code' now/verdict.json)" = \
 		'fail still_missing' ]
 }

@@ -537,10 +537,10 @@ public_folder()
 	[ "$rc" -eq 3 ] || echo "made: $rc" >>makes
 	chmod u+w "$folder"
 	rm -rf "$folder"
-	[ "$(tail -n 1 reads)" = "hint: another user has made this run: read it \
+	[ "$(tail -n 1 reads)" = "hint: the run belongs to another user: read it \
 as that user or as root" ]
-	[ "$(tail -n 1 makes)" = "hint: -o DIR names one where you may write, \
-and that all nodes share" ]
+	[ "$(tail -n 1 makes)" = "hint: choose with -o DIR a writable directory \
+that all nodes share" ]
 }
 
 @test "a run directory of somebody else can still be judged" {
@@ -635,7 +635,7 @@ and that all nodes share" ]
 @test "a run directory of somebody else, or of all, is not written to" {
 	mkdir -m 777 all
 	small_run -o all
-	fails 3 "all users may write to run directory '$PWD/all'"
+	fails 3 "all users can write to run directory '$PWD/all'"
 	grep -q "^hint: .*chmod" err
 	[ -z "$(ls -A all)" ]
 	[ "$(id -u)" -eq 0 ] || skip "only root can give a directory away"

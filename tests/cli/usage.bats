@@ -38,10 +38,10 @@ nothing_made()
 
 @test "a run directory that cannot be made" {
 	run_p p2p --local=2x2 --transport=sim -o no/such/run
-	fails 3 "hint: the folder above it is not there: make that first"
+	fails 3 "hint: its parent directory does not exist: create it first"
 	touch file
 	run_p p2p --local=2x2 --transport=sim -o file
-	fails 3 "hint: name a new directory with --out"
+	fails 3 "hint: choose a new directory with -o"
 }
 
 @test "a file of hosts as mpirun takes it" {
@@ -202,7 +202,7 @@ gpu[01-16] per line, without slots=" ]
 @test "a drill file has a limit" {
 	run_p p2p --local=2x2 --faults=/dev/zero
 	fails 2 "drill file '/dev/zero' is a device, not a file"
-	grep -q "^hint: name a regular file" err
+	grep -q "^hint: use a regular file" err
 	head -c 2M /dev/zero >large
 	run_p p2p --local=2x2 --faults=large
 	fails 2 "larger than 1 MiB"

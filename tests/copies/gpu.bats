@@ -142,7 +142,7 @@ findings()
 	[ "$status" -eq 0 ]
 	jq -e '.findings[] | select(.code == "gpu_joined") |
 		.severity == "warn" and
-		(.says | test("came to be used by pid '$$' \\(bash"))' \
+		(.says | test("pid '$$' \\(bash"))' \
 		run2/verdict.json
 }
 

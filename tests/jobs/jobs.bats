@@ -407,7 +407,7 @@ names_pairs()
 		found/verdict.json)" = 'node gcn4' ]
 	run_to 0 p2p --retest found -o again
 	says '^(PASS|WARN)' out
-	says "retest of what '.*found' has found" out
+	says "retest of the findings of '.*found'" out
 	says 'node gcn4 \(drill_dead\): [0-9]+ tests pass' out
 	jq -e '.nodes | map(.name) | index("gcn4")' again/run.json
 }

@@ -79,7 +79,7 @@ line()
 	scontrol update nodename=gcn4 state=resume
 	cut
 	run_to 1 p2p --retest found -o still -- --reservation=fix
-	grep -q 'network of gcn4 (.*): still there: .* fail' out
+	grep -q 'network of gcn4 (.*): still faulty: .* failed' out
 	[ "$(jq -r '.retest[0].state' still/verdict.json)" = fails ]
 	[ "$(jq -r '.retest[0].undrain' still/verdict.json)" = null ]
 	[ -z "$(line resume)" ]

@@ -48,7 +48,7 @@ load helper
 	ip link set v2-rail1 master br0
 	mesh 1
 	expect "$(findings)" "node n2 null null both rails_swapped"
-	says 'rail0 is on the wire of 10.2.0.0/24, rail1 is on' out
+	says 'rail0 is connected to the network of 10.2.0.0/24, rail1 is connected' out
 	says ',arp_failed,no host on rail0 .*; it answers on rail1,' \
 		"$dir/results.csv"
 	expect "$(cells pass)" 36
@@ -59,7 +59,7 @@ load helper
 	agent 2 WORLD_SIZE=2
 	finish 1
 	expect "$(findings)" "node n1 null null both rails_swapped"
-	says 'or they are on n2' out
+	says 'or those on n2 are swapped' out
 }
 
 @test "the wire of one rail is dead, and all rails are one network" {

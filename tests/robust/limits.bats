@@ -76,7 +76,7 @@ group_away()
 		rm -rf run
 		files $n
 		short 3 --local=2x4
-		grep -q "open files are limited to $n (ulimit -n; hard limit $n), [0-9]* are needed" err
+		grep -q "open files are limited to $n (ulimit -n; hard limit $n), but [0-9]* are needed" err
 		grep -qE '(agent|coordinator) on ' err
 	done
 }
@@ -226,7 +226,7 @@ agents()
 		agents 3 "$n" p2p ', "transport": "tcp"'
 		[ $code -eq 4 ]
 		grep -q "on n1 ran into a limit: too few" out
-		grep -q "limited to $n (ulimit -n; hard limit $n), 20 are needed" run/facts.csv
+		grep -q "limited to $n (ulimit -n; hard limit $n), but 20 are needed" run/facts.csv
 		grep -q "too few .*: Too many open files" err.3
 		measured 6
 		lacks 'FAIL|drain|reboot|firewall' out err.?

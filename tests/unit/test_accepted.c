@@ -299,13 +299,13 @@ static void what_is_no_reference(void **state)
 		json_object_del(now.json, "options"), "another --bidi");
 	json_object_set_new(now.json, "nonce", json_string("0a"));
 	REFUSED(json_object_set_new(then.json, "nonce", json_string("0a")),
-		json_object_del(then.json, "nonce"), "this run itself");
+		json_object_del(then.json, "nonce"), "it is this run");
 	for (int i = 0; i < NODES; i++) {
 		then.nodes[i].name[0] = 'x';
 	}
 	REFUSED((void)0, (void)0, "none of its nodes");
 	assert_false(accepted_unlike(&now, &now, &why) &&
-		     !strstr(str_text(&why), "itself"));
+		     !strstr(str_text(&why), "it is this run"));
 	str_release(&why);
 	run_release(&then);
 	run_release(&now);

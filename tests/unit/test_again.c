@@ -56,8 +56,8 @@ static void slow_tests_are_made_again(void **state)
 		{ 8, 4, VERDICT_FAIL, "slow", "confirmed by the follow-up: 4 "
 		  "of 8 slow tests were slow again" },
 		{ 8, 3, VERDICT_WARN, "collisions", "NIC 2 of n1 when it "
-		  "receives: 14 of 56 were slow; of 8 that the follow-up made "
-		  "again 5 passed" },
+		  "receives: 14 of 56 were slow; the follow-up repeated "
+		  "8 of them, and 5 passed" },
 	};
 	size_t at[NODES * GPUS];
 

@@ -223,7 +223,7 @@ static void test_what_is_left_of_two_choices(void **state)
 	assert_string_equal(shown(judge(f), 0), "nic n1 2 fail ib,p2p");
 	assert_non_null(strstr(text(json_array_get(json_object_get(
 				f->verdict, "findings"), 0), "says"),
-			       "NIC 2 of n1: the one part"));
+			       "NIC 2 of n1: the only part"));
 }
 
 static void test_different_parts_stay_apart(void **state)

@@ -327,7 +327,8 @@ struct told {
 static const struct told tales[] = {
 	{ .rows = { { "nccl", OUTCOME_OK } },
 	  .ladder = { "n0:0 -> n1:0: NCCL passes when retried alone: it fails "
-		      "only beside other tests, or intermittently" } },
+		      "only while other tests run, or "
+		      "intermittently" } },
 	{ .rows = { { "nccl", OUTCOME_NOT_RUN } },
 	  .ladder = { "n0:0 -> n1:0: NCCL was not tested (nccl!)" } },
 	{ .rows = { { "nccl", OUTCOME_ERROR }, { "ping", OUTCOME_OK },

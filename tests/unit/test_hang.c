@@ -180,9 +180,9 @@ static void what_is_not_decided_is_said(void **state)
 		const char *all, *code, *says;
 	} cases[] = {
 		{ "", "hang_same_call", "are in AllReduce 21 with equal" },
-		{ "gpu_busy_pct 0", "hang_between", "ended AllReduce 21, and" },
+		{ "gpu_busy_pct 0", "hang_between", "finished AllReduce 21 and" },
 		{ "gpu_busy_pct 0;calls ;calls_later ", "hang_between",
-		  "No rank of 2 has begun a collective" },
+		  "None of the 2 ranks has started a collective" },
 		{ "gpu_busy_pct 40", "hang_undecided", "" },
 		{ UNTOLD, "hang_undecided", "" },
 	};
@@ -397,13 +397,13 @@ static void ports_are_compared(void **state)
 		/* nobody uses it */
 		{ { "DOWN 0", "DOWN 0", "ACTIVE 0" }, "0",
 		  "config -1 hang_same_call",
-		  "for long; no port of its nodes moves data" },
+		  "computation; no port of these nodes moves data" },
 		{ { "INIT 0", "DOWN 0", "INIT 0" }, "0",
 		  "config -1 hang_same_call", "" },
 		{ { "ACTIVE 90000000", "ACTIVE 80000000", "ACTIVE 70000000" },
-		  "0", "config -1 hang_same_call", "may be a long message" },
+		  "0", "config -1 hang_same_call", "possibly a long message" },
 		{ { "ACTIVE 90000000", "ACTIVE 0", "ACTIVE 70000000" }, "0",
-		  "config -1 hang_same_call", "GPU computes for long" },
+		  "config -1 hang_same_call", "GPU runs a long computation" },
 		{ { "ACTIVE 0", "ACTIVE 0", "ACTIVE 0" }, "7",
 		  "node_network -1 retransmits", "packets lost" },
 		{ { "ACTIVE 90000000", "ACTIVE 80000000", "ACTIVE 70000000" },

@@ -46,8 +46,8 @@ static void bad(const char *text, const char *why)
 static void no_host(void **state)
 {
 	(void)state;
-	bad("", "no host is named");
-	bad("# nobody\n", "no host is named");
+	bad("", "the list names no host");
+	bad("# nobody\n", "the list names no host");
 	bad("n1\n-oProxyCommand=x\n", "line 2");
 	bad("root@-x\n", "line 1");
 	bad("root@\n", "line 1");

@@ -282,13 +282,13 @@ static const struct {
 	  .faults = { { .kind = PART_GPU, .a = 1, .b = 0 }, PATH(0, 2) },
 	  .says = "to skip some of these nodes:\n"
 		  "    gpucheck p2p -x n1\n"
-		  "these faults remain: the path n0 - n2" },
+		  "these faults would remain: the path n0 - n2" },
 	{ .nodes = 6, .n_faults = 2,
 	  .faults = { { .kind = PART_RAIL, .a = 1 },
 		      { .kind = PART_INTRA_NODE, .a = 4 } },
 	  .says = "to skip some of these nodes:\n"
 		  "    gpucheck p2p -x n4\n"
-		  "these faults remain: rail 1 (NIC 1 of every node)" },
+		  "these faults would remain: rail 1 (NIC 1 of every node)" },
 	{ .nodes = 4, .n_faults = 1, .faults = { PATH(0, 2) }, .says = NULL },
 	/* none would be left */
 	{ .nodes = 1, .n_faults = 1,

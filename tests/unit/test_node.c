@@ -327,7 +327,7 @@ static void what_cannot_be_looked_at_is_no_fault(void **state)
 				     .detail = "no answer in time" };
 	judge(&c);
 	assert_string_equal(str_text(&c.line), "partial n1 worker_hung: GPUs "
-			    "were not looked at: no answer in time\n");
+			    "were not checked: no answer in time\n");
 	assert_int_equal(verdict_exit(&c.run, &c.v), 4);
 	assert_false(node_has_one_of(&c.v, "worker_hung,gpu_lost"));
 	verdict_release(&c.v);

@@ -249,8 +249,8 @@ static void neighbours_that_have_no_room(void **state)
 	assert_string_equal(f->code, "neighbour_limit");
 	assert_false(f->fail);
 	assert_int_equal(f->n_members, 2);
-	assert_non_null(strstr(f->says, "7992 neighbours are more than the "
-			       "1024 that the kernel of n1, n2 keeps"));
+	assert_non_null(strstr(f->says, "7992 neighbours exceed the limit of "
+			       "1024 of the kernel of n1, n2"));
 	assert_non_null(strstr(f->act, "sysctl -w net.ipv4.neigh.default."
 			       "gc_thresh1=8192"));
 }
@@ -420,8 +420,8 @@ static void rails_that_are_swapped(void **state)
 	      FOUND("n2", "rail1 rail0 10.2.0.3")
 	      FOUND("n1", "rail0 rail1 10.1.0.2"));
 	finds(PART_NODE, "n2", -1, PING_SWAPPED,
-	      "rail0 is on the wire of 10.2.0.0/24, rail1 is on the wire of "
-	      "10.1.0.0/24");
+	      "rail0 is connected to the network of 10.2.0.0/24, rail1 is "
+	      "connected to the network of 10.1.0.0/24");
 }
 
 /** The word of the others will do. */
@@ -430,7 +430,7 @@ static void seen_by_others(void **state)
 	(void)state;
 	judge(NODES, n2_is_swapped, FOUND("n1", "rail0 rail1 10.1.0.2")
 	      FOUND("n3", "rail1 rail0 10.2.0.2"));
-	finds(PART_NODE, "n2", -1, PING_SWAPPED, "rail1 is on the wire");
+	finds(PART_NODE, "n2", -1, PING_SWAPPED, "rail1 is connected to");
 }
 
 static void either_of_two(void **state)
@@ -438,7 +438,7 @@ static void either_of_two(void **state)
 	(void)state;
 	judge(2, n2_is_swapped, FOUND("n1", "rail0 rail1 10.1.0.2")
 	      FOUND("n2", "rail1 rail0 10.2.0.1"));
-	finds(PART_NODE, "n1", -1, PING_SWAPPED, "or they are on n2");
+	finds(PART_NODE, "n1", -1, PING_SWAPPED, "or those on n2 are swapped");
 	assert_int_equal(verdict.findings[0].n_or, 1);
 }
 

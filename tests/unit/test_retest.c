@@ -343,7 +343,7 @@ static void a_fault_that_is_found_again_is_one(void **state)
 			part_is_of_code(&x, "still_slow");
 		}
 		fake_slow(&x.now, &nic, now[i]);
-		ends(&x, 0, false, 1, false, "still there");
+		ends(&x, 0, false, 1, false, "still slow");
 		assert_true(x.v.findings[0].fail);
 		clear(&x);
 	}
@@ -365,7 +365,7 @@ static void a_retest_confirms_a_warning(void **state)
 		repair(&x, 4);
 		assert_false(x.then.findings[0].fail);
 		fake_slow(&x.now, &nic, now[i]);
-		ends(&x, 0, false, 1, false, "still there");
+		ends(&x, 0, false, 1, false, "still slow");
 		assert_int_equal(x.v.findings[0].fail, i == 0);
 		clear(&x);
 	}
@@ -389,8 +389,8 @@ static void what_is_missing_does_not_pass(void **state)
 		begin(&x);
 		fake_break(&x.first, &faults[i], OUTCOME_ERROR, "x");
 		repair(&x, 3);
-		ends(&x, 0, false, 1, false, "still missing: n1 has 3 GPUs "
-		     "now, and had 4");
+		ends(&x, 0, false, 1, false, "still missing: n1 now has 3 "
+		     "GPUs; it had 4");
 		assert_string_equal(x.v.findings[0].code, "still_missing");
 		assert_false(x.v.findings[0].drain);
 		/* nor does it in a retest of this one */
@@ -414,7 +414,8 @@ static void what_is_missing_does_not_pass(void **state)
 			json_object_set_new(x.now.json, "options", json_pack(
 				"{s:i}", "gpus-per-node", 4));
 		}
-		ends(&x, 0, false, 1, false, "still missing: n1 has not come");
+		ends(&x, 0, false, 1, false, "still missing: n1 has not "
+		     "connected");
 		clear(&x);
 	}
 	for (size_t i = 0; i < 2; i++) {
@@ -427,8 +428,8 @@ static void what_is_missing_does_not_pass(void **state)
 			json_object_set_new(x.now.json, "options", json_pack(
 				"{s:i}", "gpus-per-node", 3));
 		}
-		ends(&x, 0, false, 4, false, i ? "open: n1 has 5 GPUs" :
-		     "open: --gpus-per-node leaves 3 of the 4 GPUs of n1");
+		ends(&x, 0, false, 4, false, i ? "open: n1 now has 5 GPUs" :
+		     "open: --gpus-per-node selects 3 of the 4 GPUs of n1");
 		assert_int_equal(x.v.status, VERDICT_PARTIAL);
 		clear(&x);
 	}
@@ -460,7 +461,7 @@ static void another_fault_is_not_held_against_it(void **state)
 	fake_break(&x.now, &beside, OUTCOME_ERROR, "x");
 	ends(&x, 0, true, 1, false, "GPU 1 of n1 (x): 10 tests pass");
 	verdict_release(&x.v);
-	ends(&x, 1, false, 1, false, "GPU 3 of n1 (x): still there");
+	ends(&x, 1, false, 1, false, "GPU 3 of n1 (x): still faulty");
 	clear(&x);
 }
 
@@ -472,12 +473,12 @@ static void what_was_not_measured_well_is_open(void **state)
 	static const struct doubt {
 		const char *name, *text;
 	} doubts[] = {
-		{ "latency", "fewer than it takes" },
-		{ "slow", "fewer than it takes" },
-		{ "flaky", "passed only when they were tried again" },
-		{ "inside", "fewer than it takes" },
-		{ "other", "went by another NIC" },
-		{ "other name", "went by another NIC" },
+		{ "latency", "too few to decide" },
+		{ "slow", "too few to decide" },
+		{ "flaky", "passed only when retried" },
+		{ "inside", "too few to decide" },
+		{ "other", "used another NIC" },
+		{ "other name", "used another NIC" },
 	};
 
 	(void)state;

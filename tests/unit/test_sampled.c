@@ -100,16 +100,16 @@ static void words_name_what_there_is(void **state)
 	assert_string_equal(str_text(&out),
 			    "a NIC that fails a third of its tests 99.98 %, a "
 			    "dead uplink of 32 of a leaf 99.99 %, a fault "
-			    "between two nodes alone 12 %, a fault of one pair "
-			    "alone 0.29 %");
+			    "between two nodes only 12 %, a fault of one pair "
+			    "only 0.29 %");
 	str_reset(&out);
 	sampled_sure_text(&inside, &out);
 	str_add(&out, "; ");
 	sampled_chance_text(&inside, &out);
 	assert_string_equal(str_text(&out),
-			    "any GPU that always fails; a GPU that fails a "
+			    "a GPU that always fails; a GPU that fails a "
 			    "third of its tests 91 %, a fault of one pair "
-			    "alone 42 %");
+			    "only 42 %");
 	str_release(&out);
 }
 

@@ -163,7 +163,7 @@ static void nested_tables_have_limits(void **state)
 		const char *text, *why;
 	} bad[] = {
 		{ "{\"schema\":3}",
-		  "format 3, which a later version of gpucheck wrote" },
+		  "format 3, written by a later version of gpucheck" },
 		{ "{\"schema\":2,\"part\":7}",
 		  "'part': there is no object with 'name'" },
 		{ "{\"schema\":2,\"parts\":[{},{},{}]}",
@@ -172,7 +172,7 @@ static void nested_tables_have_limits(void **state)
 		  "{\"name\":\"b\",\"index\":10}]}",
 		  "entry 2 of 'more': 'index' is 10, not within 0 to 9" },
 		{ "{\"schema\":2,\"parts\":[],\"more\":[],\"levels\":[10]}",
-		  "entry 1 of 'levels': it is not a number from 0 to 9" },
+		  "entry 1 of 'levels': not a number from 0 to 9" },
 	};
 
 	(void)state;

@@ -455,8 +455,8 @@ static void test_starved_between_tests(void **state)
 	fake_fact(&r, "n1", "node", "state", "starved");
 	v = judge(&r);
 	assert_int_equal(v.n, 1);
-	assert_string_equal(v.findings[0].says, "Processes on n1 did not get "
-			    "to run; no fault of hardware is shown by that");
+	assert_string_equal(v.findings[0].says, "Processes on n1 got no CPU "
+			    "time; this does not show a hardware fault");
 	assert_int_equal(v.status, VERDICT_WARN);
 	verdict_release(&v);
 	run_release(&r);

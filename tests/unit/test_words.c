@@ -203,7 +203,7 @@ static void test_one_pair(void **state)
 	fake_cell(&r, 1, 0, OUTCOME_ERROR, "connect_refused");
 	render(&r, 200, false, &out);
 	assert_non_null(strstr(str_text(&out), "both tests"));
-	assert_non_null(strstr(str_text(&out), "no other test was run"));
+	assert_non_null(strstr(str_text(&out), "there was no other test"));
 	assert_non_null(strstr(str_text(&out), "; could also be "));
 	str_release(&out);
 	run_release(&r);

@@ -170,7 +170,7 @@ static int run_coordinator(struct agent *a, struct err *e)
 	int fds[2], rc;
 
 	if (pipe2(fds, O_CLOEXEC) < 0) {
-		return err_set(e, errno, "cannot make a pipe");
+		return err_set(e, errno, "cannot create a pipe");
 	}
 	io[1].data.fd = fds[1];
 	snprintf(size, sizeof(size), "%d", a->boot.size);

@@ -214,7 +214,7 @@ int door_dial(char addrs[][NET_ADDR_TEXT], int n, struct auth *a,
 	if (d == NULL || (rc = uv_loop_init(&d->loop)) < 0) {
 		rc = d == NULL ? ENOMEM : -rc;
 		free(d);
-		return err_set(e, rc, "cannot make a socket");
+		return err_set(e, rc, "cannot create a socket");
 	}
 	d->auth = a;
 	d->task = task;
