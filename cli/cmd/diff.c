@@ -129,7 +129,7 @@ static int diff_collectives(const struct session *s, struct answer *a,
 			then.curves[i].reference = true;
 		}
 		if (a->dir[0] &&
-		    curves_render(a->dir, &now, &then, &drawn) != 0) {
+		    curves_render(a->dir, &now, &then, NULL, &drawn) != 0) {
 			talk_err(&drawn);
 		}
 	}

@@ -12,11 +12,21 @@
 #include "lib/data/rundir.h"
 #include "report/draw/draw.h"
 #include "report/judge/caption.h"
+#include "report/judge/findings.h"
 
 /* ---- curves -------------------------------------------------------------- */
 
-/** More colours and marks there are not; the rest is in the table. */
+/** Curves that are drawn, each in place and out of place; the rest is in the
+ *  table. */
 #define CURVES_MAX 16
+#define LINES_MAX  (2 * CURVES_MAX)
+/** Letters of the name at the end of a line. */
+#define LABEL_MAX  30
+/** Heights of a panel from a name to the next one. */
+#define LABEL_STEP 0.055
+/** Findings and letters of each below the title. */
+#define TITLE_FINDINGS 3
+#define TITLE_MAX      112
 /** A row without a value gets a point far outside the plot. */
 #define NO_POINT "1e-9\t1\t1\t1\n"
 
@@ -32,16 +42,23 @@ extern const char curves_script[];
 struct plot_line {
 	const struct curve *curve;
 	int64_t inplace;	/* -1 = whatever there is */
-	char name[200];
+	int color;		/* that of its curve, from 0 */
+	bool second;		/* in place, of a curve that has both */
+	double end;		/* the value at its largest size; NAN */
+	char name[LABEL_SIZE + 160];
 };
 
+enum plot_panel { PANEL_BW, PANEL_RELATIVE, PANEL_TIME, PANELS };
+
 struct plot_drawing {
-	struct plot_line lines[CURVES_MAX];
+	struct plot_line lines[LINES_MAX];
 	size_t n;
 	bool algbw;		/* there is no bus bandwidth at all */
-	bool away;		/* all lines are of what was out of place */
-	bool any_bw, any_time;
+	bool any[PANELS], any_off, any_bad;
 	double low, high;	/* sizes */
+	double most;		/* bandwidth */
+	int label;		/* letters of the longest one */
+	bool both;		/* some lines are in place beside others */
 	struct plot plot;
 };
 
@@ -56,11 +73,57 @@ static bool wanted(const struct plot_line *l, const struct collective_row *row)
 	       (l->inplace < 0 || row->inplace == l->inplace);
 }
 
-/** Write a file for each line: its name, then time or bandwidth of its rows.
- *  *@any is set if there are any. */
-static int write_points(struct plot_drawing *d, bool time, bool *any,
+static double bandwidth_of(const struct plot_drawing *d,
+			   const struct collective_row *row)
+{
+	return d->algbw ? row->algbw_GB_s : row->busbw_GB_s;
+}
+
+/** Percent of the bandwidth that the first curve has at the same size; NAN. */
+static double relative(const struct plot_drawing *d,
+		       const struct collective_row *row)
+{
+	const struct collective_row *first =
+		curve_at(d->lines[0].curve, row->size_B, row->inplace);
+
+	first = first ? first : curve_at(d->lines[0].curve, row->size_B, -1);
+	return first && first->outcome == OUTCOME_OK &&
+			       is_there(bandwidth_of(d, first)) ?
+		       100 * bandwidth_of(d, row) / bandwidth_of(d, first) :
+		       NAN;
+}
+
+/** Append the point of @row to @text; false if it has none. */
+static bool add_point(const struct plot_drawing *d, enum plot_panel panel,
+		      const struct collective_row *row, struct str *text)
+{
+	/* the bandwidth has the same relation to its ends as the time */
+	const double bw = bandwidth_of(d, row), all = bw * row->time_us;
+	double value = bw, low = all / row->time_p99_us;
+	double high = all / row->time_min_us;
+
+	if (panel == PANEL_TIME) {
+		value = row->time_us;
+		low = row->time_min_us;
+		high = row->time_p99_us;
+	} else if (panel == PANEL_RELATIVE) {
+		value = relative(d, row);
+		low = high = NAN;
+	}
+	if (!is_there(value)) {
+		return false;
+	}
+	str_addf(text, "%lld\t%.9g\t%.9g\t%.9g\n", (long long)row->size_B,
+		 value, is_there(low) ? low : value,
+		 is_there(high) ? high : value);
+	return true;
+}
+
+/** Write a file for each line: its name, then its points. */
+static int write_points(struct plot_drawing *d, enum plot_panel panel,
 			struct err *e)
 {
+	static const char *const files[] = { "bw", "rel", "time" };
 	struct str text = STR_INIT;
 	char name[32];
 	int rc = 0;
@@ -74,55 +137,163 @@ static int write_points(struct plot_drawing *d, bool time, bool *any,
 		plot_add_field(l->name, &text);
 		str_add(&text, "\n");
 		for (size_t k = 0; k < l->curve->n; k++) {
-			const struct collective_row *row = l->curve->rows[k];
-			/* the bandwidth has the same relation to its ends as
-			 * the time */
-			const double bw = d->algbw ? row->algbw_GB_s :
-						     row->busbw_GB_s;
-			const double all = bw * row->time_us;
-			const double value = time ? row->time_us : bw;
-			const double low = time ? row->time_min_us :
-						  all / row->time_p99_us;
-			const double high = time ? row->time_p99_us :
-						   all / row->time_min_us;
-
-			if (wanted(l, row) && is_there(value)) {
-				str_addf(&text, "%lld\t%.9g\t%.9g\t%.9g\n",
-					 (long long)row->size_B, value,
-					 is_there(low) ? low : value,
-					 is_there(high) ? high : value);
-				points = true;
-			}
+			points |= wanted(l, l->curve->rows[k]) &&
+				  add_point(d, panel, l->curve->rows[k],
+					    &text);
 		}
 		str_add(&text, points ? "" : NO_POINT);
-		*any = *any || points;
-		snprintf(name, sizeof(name), "%s%zu", time ? "time" : "bw",
-			 i + 1);
+		d->any[panel] |= points;
+		snprintf(name, sizeof(name), "%s%zu", files[panel], i + 1);
 		rc = plot_write(&d->plot, name, &text, e);
 	}
 	str_release(&text);
 	return rc;
 }
 
-static void add_line(struct plot_drawing *d, const struct curve *c,
-		     int64_t inplace, const char *suffix)
+/** Write the points that are off their curve, and the sizes that failed. */
+static int write_marks(struct plot_drawing *d, struct err *e)
 {
-	if (d->n < CURVES_MAX) {
-		struct plot_line *l = &d->lines[d->n++];
+	struct str off = STR_INIT, bad = STR_INIT;
+	int rc;
 
-		l->curve = c;
-		l->inplace = inplace;
-		d->away = d->away && inplace == 0;
-		snprintf(l->name, sizeof(l->name), "%s%s%s",
-			 c->reference ? "reference " : "",
-			 c->name[0] ? c->name : c->first->op, suffix);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct plot_line *l = &d->lines[i];
+		const struct collective_row *last[3] = { 0 };
+
+		for (size_t k = 0; k < l->curve->n; k++) {
+			const struct collective_row *row = l->curve->rows[k];
+
+			if ((l->inplace < 0 || row->inplace == l->inplace) &&
+			    row->outcome != OUTCOME_OK && row->size_B > 0) {
+				str_addf(&bad, "%lld\t0\n",
+					 (long long)row->size_B);
+			}
+			if (!wanted(l, row) || !is_there(row->time_us)) {
+				continue;
+			}
+			last[0] = last[1];
+			last[1] = last[2];
+			last[2] = row;
+			if (last[0] && sweep_row_is_off(&last[1])) {
+				str_addf(&off, "%lld\t%.9g\t%.9g\n",
+					 (long long)last[1]->size_B,
+					 bandwidth_of(d, last[1]),
+					 last[1]->time_us);
+			}
+		}
+	}
+	d->any_off = off.len > 0;
+	d->any_bad = bad.len > 0;
+	str_add(&off, off.len ? "" : NO_POINT);
+	str_add(&bad, bad.len ? "" : NO_POINT);
+	rc = plot_write(&d->plot, "off", &off, e);
+	rc = rc < 0 ? rc : plot_write(&d->plot, "bad", &bad, e);
+	str_release(&off);
+	str_release(&bad);
+	return rc;
+}
+
+static int by_end(const void *a, const void *b, void *lines)
+{
+	const struct plot_line *l = lines;
+	const double x = l[*(const size_t *)a].end;
+	const double y = l[*(const size_t *)b].end;
+
+	return x < y ? -1 : x > y;
+}
+
+/** Write the names at the ends of the lines, none over another, in parts of the
+ *  height of the panel of bandwidth. */
+static int write_labels(struct plot_drawing *d, struct err *e)
+{
+	size_t order[LINES_MAX], n = 0;
+	double at[LINES_MAX], low = -1, high = 1;
+	struct str text = STR_INIT;
+	char value[UNITS_REAL_SIZE];
+	int rc;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct plot_line *l = &d->lines[i];
+
+		/* in place only if it ends elsewhere */
+		if (is_there(l->end) &&
+		    (!l->second || !is_there(l[-1].end) ||
+		     fabs(l->end - l[-1].end) > 0.1 * d->most)) {
+			order[n++] = i;
+		}
+	}
+	qsort_r(order, n, sizeof(*order), by_end, d->lines);
+	for (size_t i = 0; i < n; i++) {
+		at[i] = fmax(d->lines[order[i]].end / (1.08 * d->most),
+			     low + LABEL_STEP);
+		low = at[i];
+	}
+	for (size_t i = n; i-- > 0; high = at[i] - LABEL_STEP) {
+		at[i] = fmin(at[i], high);
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct plot_line *l = &d->lines[order[i]];
+
+		str_addf(&text, "%.4f\t%d\t", at[i] * 1.08 * d->most,
+			 l->color + 1);
+		plot_add_field(l->name, &text);
+		str_addf(&text, "  %s%s\n", pic_numeral(l->end, value),
+			 l->second ? " in place" : "");
+	}
+	str_add(&text, n ? "" : "1e-9\t1\t-\n");
+	rc = plot_write(&d->plot, "labels", &text, e);
+	str_release(&text);
+	return rc;
+}
+
+static void add_line(struct plot_drawing *d, const struct curve *c,
+		     int64_t inplace, int color, const char *suffix)
+{
+	struct plot_line *l = &d->lines[d->n];
+
+	if (d->n == LINES_MAX) {
+		return;
+	}
+	d->n++;
+	*l = (struct plot_line){ .curve = c, .inplace = inplace,
+				 .color = color, .end = NAN };
+	snprintf(l->name, sizeof(l->name), "%s%s%s",
+		 c->reference ? "reference " : "",
+		 c->name[0] ? c->name : c->first->op, suffix);
+}
+
+/** Cut the names so that they fit and still differ. */
+static void cut_names(struct plot_drawing *d)
+{
+	char names[LINES_MAX][LABEL_SIZE];
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (!d->lines[i].second) {
+			STR_COPY(names[n], d->lines[i].name);
+			n++;
+		}
+	}
+	labels_cut(names, n, LABEL_MAX);
+	d->label = (int)labels_longest(names, n);
+	n = 0;
+	for (size_t i = 0; i < d->n; i++) {
+		if (!d->lines[i].second) {
+			STR_COPY(d->lines[i].name, names[n]);
+			n++;
+		} else {
+			STR_COPY(d->lines[i].name, names[n - 1]);
+		}
 	}
 }
 
-/** A single curve shows both ways; several are told apart better by one. */
-static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone)
+/** Both ways of each curve.  @alone: names say which, as there is no other
+ *  curve. */
+static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone,
+		      int color)
 {
-	for (size_t i = 0; s && i < s->n_curves; i++) {
+	for (size_t i = 0; s && i < s->n_curves && color < CURVES_MAX;
+	     i++, color++) {
 		const struct curve *c = &s->curves[i];
 		bool away = false, here = false;
 
@@ -130,14 +301,17 @@ static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone)
 			away = away || c->rows[k]->inplace == 0;
 			here = here || c->rows[k]->inplace == 1;
 		}
-		add_line(d, c, away ? 0 : here ? 1 : -1,
+		add_line(d, c, away ? 0 : here ? 1 : -1, color,
 			 alone && away && here ? ", out of place" : "");
-		if (alone && away && here) {
-			add_line(d, c, 1, ", in place");
+		if (away && here) {
+			add_line(d, c, 1, color, alone ? ", in place" : "");
+			d->lines[d->n - 1].second = !alone;
+			d->both = true;
 		}
 	}
 }
 
+/** Find the ranges of sizes and bandwidth, and the ends of lines. */
 static void measure(struct plot_drawing *d)
 {
 	d->algbw = true;
@@ -157,10 +331,23 @@ static void measure(struct plot_drawing *d)
 			d->high = size > d->high ? size : d->high;
 		}
 	}
+	for (size_t i = 0; i < d->n; i++) {
+		struct plot_line *l = &d->lines[i];
+
+		for (size_t k = 0; k < l->curve->n; k++) {
+			const struct collective_row *row = l->curve->rows[k];
+
+			if (wanted(l, row) && is_there(bandwidth_of(d, row))) {
+				l->end = bandwidth_of(d, row);
+				d->most = fmax(d->most, l->end);
+			}
+		}
+	}
 }
 
 static int write_title(const struct plot_drawing *d, const struct sweep *s,
-		       const struct sweep *reference, struct err *e)
+		       const struct sweep *reference, const struct verdict *v,
+		       struct err *e)
 {
 	const struct collective_row *row = d->lines[0].curve->first;
 	bool same_op = true, same_ranks = row->ranks != RECORD_NONE;
@@ -178,16 +365,21 @@ static int write_title(const struct plot_drawing *d, const struct sweep *s,
 		same_ranks = same_ranks && other->ranks == row->ranks;
 	}
 
+	if (v && v->status != VERDICT_UNKNOWN) {
+		str_addf(&text, "%s: ", v->status == VERDICT_FAIL ? "FAIL" :
+			 v->status == VERDICT_WARN ? "WARN" :
+			 v->status == VERDICT_PASS ? "PASS" : "PARTIAL");
+	}
 	str_add(&text, same_op && row->op[0] ? row->op : "collectives");
+	if (!same_ranks && row->ranks != RECORD_NONE) {
+		str_add(&text, ", several numbers of ranks");
+	}
 	if (same_ranks) {
 		str_addf(&text, ", %lld ranks", (long long)row->ranks);
 	}
 	if (same_ranks && row->nodes != RECORD_NONE) {
 		str_addf(&text, " on %lld node%s", (long long)row->nodes,
 			 row->nodes == 1 ? "" : "s");
-	}
-	if (s->n_curves > 1 && d->away) {
-		str_add(&text, ", out of place");
 	}
 	caption_utc(s->run->started_utc, utc);
 	str_addf(&text, "%s%s%s\n", utc[0] ? ", " : "",
@@ -203,33 +395,49 @@ static int write_title(const struct plot_drawing *d, const struct sweep *s,
 	}
 	str_add(&text, "\n");
 	rc = plot_write(&d->plot, "title", &text, e);
+	str_reset(&text);
+	for (size_t i = 0; v && i < v->n && i < TITLE_FINDINGS; i++) {
+		char says[TITLE_MAX];
+
+		str_copy(says, sizeof(says), v->findings[i].says);
+		plot_add_field(says, &text);
+		str_add(&text, strlen(v->findings[i].says) >= sizeof(says) ?
+				       "...\n" : "\n");
+	}
+	str_add(&text, text.len ? "" : " \n");
+	rc = rc < 0 ? rc : plot_write(&d->plot, "found", &text, e);
 	str_release(&text);
 	return rc;
 }
 
 static int draw(const struct sweep *s, const struct sweep *reference,
-		struct plot_drawing *d, struct err *e)
+		const struct verdict *v, struct plot_drawing *d, struct err *e)
 {
 	struct str settings = STR_INIT;
 	int rc;
 
-	if (write_title(d, s, reference, e) < 0 ||
-	    write_points(d, false, &d->any_bw, e) < 0 ||
-	    write_points(d, true, &d->any_time, e) < 0) {
+	if (write_title(d, s, reference, v, e) < 0 ||
+	    write_points(d, PANEL_BW, e) < 0 ||
+	    write_points(d, PANEL_RELATIVE, e) < 0 ||
+	    write_points(d, PANEL_TIME, e) < 0 || write_marks(d, e) < 0 ||
+	    write_labels(d, e) < 0) {
 		return -1;
 	}
-	if (!d->any_bw && !d->any_time) {
+	if (!d->any[PANEL_BW] && !d->any[PANEL_TIME]) {
 		return 0;
 	}
-	/* a range of one size is no range */
-	str_addf(&settings, "n=%zu; bw=%d; time=%d; algbw=%d; "
-		 "xlow=%.0f; xhigh=%.0f", d->n, d->any_bw, d->any_time,
-		 d->algbw,
-		 d->low == d->high && d->low > 1 ? d->low / 2 : d->low,
-		 d->low == d->high ? d->high * 2 : d->high);
+	str_addf(&settings, "n=%zu; bw=%d; time=%d; rel=%d; algbw=%d; "
+		 "xlow=%.0f; xhigh=%.0f; most=%.9g; label=%d; both=%d; "
+		 "off=%d; bad=%d; found=%zu", d->n, d->any[PANEL_BW],
+		 d->any[PANEL_TIME], d->any[PANEL_RELATIVE] &&
+			 d->lines[d->n - 1].color > 0, d->algbw, d->low,
+		 d->high, d->most, d->label, d->both, d->any_off, d->any_bad,
+		 v ? v->n < TITLE_FINDINGS ? v->n : TITLE_FINDINGS : 0);
 	for (size_t i = 0; i < d->n; i++) {
-		str_addf(&settings, "; ref%zu=%d", i + 1,
-			 d->lines[i].curve->reference);
+		str_addf(&settings, "; ref%zu=%d; c%zu=%d; in%zu=%d", i + 1,
+			 d->lines[i].curve->reference, i + 1,
+			 d->lines[i].color + 1, i + 1,
+			 d->lines[i].inplace == 1 && d->both);
 	}
 	rc = plot_draw(&d->plot, curves_script, &settings, "curves", true, e);
 	str_release(&settings);
@@ -237,14 +445,16 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 }
 
 int curves_render(const char *dir, const struct sweep *s,
-		  const struct sweep *reference, struct err *e)
+		  const struct sweep *reference, const struct verdict *v,
+		  struct err *e)
 {
-	struct plot_drawing d = { .away = true };
+	struct plot_drawing d = { 0 };
 	struct plot_signals signals;
 	int rc;
 
-	add_lines(&d, s, s->n_curves == 1);
-	add_lines(&d, reference, false);
+	add_lines(&d, s, s->n_curves == 1 && !reference, 0);
+	add_lines(&d, reference, false, (int)s->n_curves);
+	cut_names(&d);
 	measure(&d);
 	if (plot_usable()) {	/* those that cannot be had again stay */
 		plot_forget(dir, "curves", "svg");
@@ -259,7 +469,7 @@ int curves_render(const char *dir, const struct sweep *s,
 	plot_hold_signals(&signals);
 	rc = plot_begin(&d.plot, &signals, dir, e);
 	if (rc == 0) {
-		rc = plot_end(&d.plot, draw(s, reference, &d, e), e);
+		rc = plot_end(&d.plot, draw(s, reference, v, &d, e), e);
 	}
 	plot_release_signals(&signals);
 	return rc;

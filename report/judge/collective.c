@@ -88,10 +88,7 @@ static double over_neighbours(const struct collective_row *const *p)
 				pow(time_of(p[1]), at));
 }
 
-/** Returns true if @p, which has a neighbour on either side, is off: the next
- *  size takes less time, or the rate falls and rises again.  A step in the
- *  curve does neither. */
-static bool is_off(const struct collective_row *const *p)
+bool sweep_row_is_off(const struct collective_row *const *p)
 {
 	return over_neighbours(p) > OFF_FACTOR &&
 	       (time_of(p[0]) > time_of(p[1]) ||
@@ -106,12 +103,12 @@ static void find_off(const struct curve *c, const struct curve *s,
 	size_t off = 0;
 
 	for (size_t i = 1; i + 1 < s->n; i++) {
-		off += is_off(&s->rows[i]);
+		off += sweep_row_is_off(&s->rows[i]);
 	}
 	for (size_t i = 1; i + 1 < s->n; i++) {
 		const struct collective_row *const *p = &s->rows[i];
 
-		if (!is_off(p)) {
+		if (!sweep_row_is_off(p)) {
 			continue;
 		}
 		if (!f) {

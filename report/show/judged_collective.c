@@ -546,7 +546,7 @@ static int draw(const struct judged *j, const char *dir, struct err *e)
 {
 	const struct collective_pair *s = j->more;
 
-	return curves_render(dir, &s->now, s->reference, e);
+	return curves_render(dir, &s->now, s->reference, &j->verdict, e);
 }
 
 static bool takes(const char *probe)
