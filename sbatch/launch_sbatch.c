@@ -68,7 +68,7 @@ static void fill(const struct variable *vars, struct str *out)
 	str_release(&line);
 }
 
-/** Minutes of --time for a run of at most @spec's --max-time: it has to boot
+/** Minutes of --time for a run of at most @spec's --time-limit: it has to boot
  *  before, and TERM comes 60 s before the end, up to 60 s early.  An image may
  *  have to be imported where srun has options of its own; elsewhere a quarter
  *  of an hour more would keep a short run out of short partitions. */

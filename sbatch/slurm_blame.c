@@ -85,7 +85,7 @@ static const struct {
 	{ "PartitionNodeLimit", "the partition allows fewer nodes: use -N, or "
 				"-- --partition=NAME" },
 	{ "PartitionTimeLimit", "the partition allows less time: use "
-				"--max-time, or -- --partition=NAME" },
+				"--time-limit, or -- --partition=NAME" },
 	{ "PartitionDown", "the partition is down: choose another with -- "
 			   "--partition=NAME" },
 	{ "PartitionInactive", "the partition is inactive: choose another with "

@@ -269,7 +269,8 @@ const struct command cmd_node = {
 
 static int ping_check(struct session *s, struct str *drill, struct err *e)
 {
-	static const char *const packets[] = { "df", "size", "method", NULL };
+	static const char *const packets[] = { "find-mtu", "size", "method",
+					       NULL };
 	static const char *const tcp[] = { "tcp", NULL };
 	const struct spec *spec = &s->spec;
 	const char *stray;
@@ -317,7 +318,7 @@ static int run_ping(struct session *s)
 
 static const char *const examples[] = {
 	"gpucheck ping -N 16 -- --partition=gpu",
-	"gpucheck ping -N 16 --cross --df",
+	"gpucheck ping -N 16 --cross --find-mtu",
 	"gpucheck ping --ssh='gpu[01-04]'",
 	"gpucheck ping --local=4x2",
 	NULL

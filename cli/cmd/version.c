@@ -145,8 +145,7 @@ static int print_config(const struct command *const *commands)
 			struct version_setting to = { .name = o->name,
 					      .source = SOURCE_ENVIRONMENT };
 
-			options_env_name(o, to.where, sizeof(to.where));
-			to.text = getenv(to.where);
+			to.text = options_env(o, to.where, sizeof(to.where));
 			if (to.text && to.text[0] && o->type != SPEC_LIST &&
 			    spec_find(o->name) == o) {
 				all[n++] = to;

@@ -18,7 +18,7 @@
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 
-/** Time of a run without --max-time. */
+/** Time of a run without --time-limit. */
 #define MAX_TIME_S 1800
 
 /** Words of the command line, to be NULL-ended. */

@@ -250,7 +250,7 @@ int ahead_check_shape(const struct spec *s, const struct probe *probe,
 int ahead_check(const struct spec *s, const char *name, struct str *drill,
 		struct err *e)
 {
-	static const char *const names[] = { "transport", "contrast" };
+	static const char *const names[] = { "transport", "compare" };
 	const struct probe *probe = probe_find(name);
 
 	if (spec_check(s, e) < 0 || spec_check_ranks(s, e) < 0) {

@@ -80,7 +80,7 @@ int run_json_note(const char *dir, json_t *more, struct err *e);
  * Checks the options against each other and against @probe, --transport,
  * --pairs and the drill file, and these two against the layout where the
  * numbers of nodes and GPUs are known already.  @drill gets the text of
- * --faults.  Returns 0, or -1 with @e; the caller releases @drill either way.
+ * --inject.  Returns 0, or -1 with @e; the caller releases @drill either way.
  */
 int ahead_check(const struct spec *s, const char *probe, struct str *drill,
 		struct err *e);

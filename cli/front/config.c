@@ -228,7 +228,7 @@ static const struct spec_option *find_option(const char *name,
 	if (nearest) {
 		err_hint(e, "did you mean '%s'?", nearest);
 	} else {
-		err_hint(e, "options are written without dashes: max-time=10m");
+		err_hint(e, "options are written without dashes: time-limit=10m");
 	}
 	return NULL;
 }
@@ -373,7 +373,7 @@ int config_parse(const char *text, size_t len,
 	 * read */
 	if (line > 0 && (!r.wrong || line < r.wrong)) {
 		err_set(&r.why, 0, "neither NAME=VALUE nor [COMMAND]");
-		err_hint(&r.why, "such as max-time=10m; a comment begins with "
+		err_hint(&r.why, "such as time-limit=10m; a comment begins with "
 				 "#");
 		return config_fail(c, line, &r.why, e);
 	}

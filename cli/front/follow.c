@@ -27,11 +27,11 @@
 #define LAST_WORDS_NS (5 * NS_PER_S)
 /** After KILL. */
 #define HARD_NS (10 * NS_PER_S)
-/** Beyond --max-time, at which the coordinator ends the run. */
+/** Beyond --time-limit, at which the coordinator ends the run. */
 #define GRACE_NS (60 * NS_PER_S)
-/** Beyond --boot-timeout, when agents are still waited for. */
+/** Beyond --agent-timeout, when agents are still waited for. */
 #define WAIT_NS (5 * NS_PER_S)
-/** Beyond --boot-timeout, when nothing has begun. */
+/** Beyond --agent-timeout, when nothing has begun. */
 #define BEGIN_NS (600 * NS_PER_S)
 
 enum stage { STAGE_FOLLOWING, STAGE_ENDING, STAGE_KILLED };
@@ -291,7 +291,7 @@ static void say_silence(struct front_follow *f)
 	}
 }
 
-/** Return a text if the run exceeds --max-time, else NULL. */
+/** Return a text if the run exceeds --time-limit, else NULL. */
 static const char *is_overdue(const struct front_follow *f)
 {
 	const int64_t from_ns = f->running_ns ? f->running_ns : f->begin_ns;
@@ -300,8 +300,8 @@ static const char *is_overdue(const struct front_follow *f)
 	    clock_now_ns() - from_ns <= f->limits.most_ns) {
 		return NULL;
 	}
-	return f->running_ns ? "the run did not end at --max-time" :
-			       "no agent has come within --max-time";
+	return f->running_ns ? "the run did not end at --time-limit" :
+			       "no agent has come within --time-limit";
 }
 
 /** Why the run will not end by itself; NULL while it may. */

@@ -187,7 +187,7 @@ void help_units(FILE *out)
 	      "67,108,864 bytes\n"
 	      "Bandwidth  GB/s = 10^9 bytes per second, in one direction\n"
 	      "Latency    us, half of the round trip of 8 bytes\n"
-	      "Durations  a number and us, ms, s, m or h: --timeout=500ms\n"
+	      "Durations  a number and us, ms, s, m or h: --test-timeout=500ms\n"
 	      "Times      UTC, RFC 3339\n", out);
 }
 

@@ -407,7 +407,7 @@ static int show(const struct session *s, struct run *run,
 int node_self(const struct session *s)
 {
 	const struct sigaction act = { .sa_handler = time_is_up };
-	const bool typed = options_typed(s, "max-time");
+	const bool typed = options_typed(s, "time-limit");
 	int64_t all_ns = s->spec.max_time_ns, deadline_ns;
 	struct itimerval it = { 0 };
 	struct memlock_rows rows = { 0 };

@@ -38,27 +38,31 @@ int option_word(unsigned takes, const char *word,
 {
 	const char *name = str_starts(word, "--") ? word + 2 : "";
 	const size_t len = strcspn(name, "=");
+	const struct spec_option *exact = NULL, *old = NULL;
 	struct str all = STR_INIT;
-	int n = 0;
+	int n = 0, n_old = 0;
 
 	*found = NULL;
 	for (const struct spec_option *o = NULL;
 	     len > 0 && (o = next_option(takes, o));) {
-		if (o->was && strlen(o->was) == len &&
-		    strncmp(o->was, name, len) == 0) {
+		const char *was = o->was ? o->was : o->name;
+
+		if (strncmp(o->name, name, len) == 0) {
+			str_addf(&all, "%s--%s", n++ ? ", " : "", o->name);
 			*found = o;
-			n = 1;
-			break;
+			exact = o->name[len] ? exact : o;
 		}
-		if (strncmp(o->name, name, len) != 0) {
-			continue;
+		if (strncmp(was, name, len) == 0) {
+			n_old++;
+			old = o;
+			exact = was[len] ? exact : o;
 		}
-		str_addf(&all, "%s--%s", n++ ? ", " : "", o->name);
-		*found = o;
-		if (!o->name[len]) {	/* it is meant, whatever else is */
-			n = 1;
-			break;
-		}
+	}
+	/* A script may abbreviate the names that options had earlier: what was
+	 * unique among them keeps its meaning. */
+	if (exact || n_old == 1) {
+		*found = exact ? exact : old;
+		n = 1;
 	}
 	if (n > 1) {
 		*found = NULL;
@@ -273,7 +277,7 @@ bool mistyped_value(unsigned takes, char *const argv[], struct err *e)
 
 #define MAX_OPTIONS 100
 
-static const char *env_name(const char *option, char *buf, size_t size)
+const char *options_env_name(const char *option, char *buf, size_t size)
 {
 	snprintf(buf, size, "GPUCHECK_%s", option);
 	for (char *c = buf; *c; c++) {
@@ -282,14 +286,14 @@ static const char *env_name(const char *option, char *buf, size_t size)
 	return buf;
 }
 
-const char *options_env_name(const struct spec_option *o, char *buf,
-			     size_t size)
+const char *options_env(const struct spec_option *o, char *buf, size_t size)
 {
-	const char *old = o->was ? env_name(o->was, buf, size) : NULL;
+	const char *text = getenv(options_env_name(o->name, buf, size));
+	const char *old = o->was && !text ?
+			  getenv(options_env_name(o->was, buf, size)) : NULL;
 
-	return old && getenv(old) && !getenv(env_name(o->name, buf, size)) ?
-		       env_name(o->was, buf, size) :
-		       env_name(o->name, buf, size);
+	return old ? old : text ? text :
+	       getenv(options_env_name(o->name, buf, size));
 }
 
 /**
@@ -425,8 +429,7 @@ static int take_environment(struct session *s, const struct command *cmd,
 	for (int i = 0; spec_options[i].name; i++) {
 		const struct spec_option *o = &spec_options[i];
 		char name[64];
-		const char *text = getenv(options_env_name(o, name,
-							   sizeof(name)));
+		const char *text = options_env(o, name, sizeof(name));
 		struct err why = { 0 };
 
 		if (!options_apply(cmd, o) || o->type == SPEC_LIST || !text ||

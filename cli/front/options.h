@@ -22,7 +22,9 @@
 /**
  * Finds the option of @takes, a mask of enum spec_command, that @word of a
  * command line names: "--transport=tcp", "--transport", or "--tr" if it is
- * unambiguous.  A full name is that option even if others begin with it.
+ * unambiguous.  A full name is that option even if others begin with it.  So is
+ * an earlier name, and its beginning if it was unambiguous then: "--time" is
+ * --timeout, which is called --test-timeout, as it was before --time-limit.
  * *@found is NULL if there is none, or @word is not an option; --help is not in
  * the table and has the name "help".  Returns 0, or -1 with @e if several
  * match.
@@ -120,10 +122,12 @@ static inline bool options_apply(const struct command *cmd,
 	return (o->commands & cmd->takes) != 0;
 }
 
-/** GPUCHECK_MAX_TIME for --max-time, or the variable of its earlier name if
- *  only that is set; returns @buf. */
-const char *options_env_name(const struct spec_option *o, char *buf,
-			     size_t size);
+/** Write GPUCHECK_TIME_LIMIT for the option called time-limit; returns @buf. */
+const char *options_env_name(const char *option, char *buf, size_t size);
+/** Return the value that the environment sets @o to (NULL: none) and the name of
+ *  the variable in @buf: that of its name, or of its earlier name if only that
+ *  one is set. */
+const char *options_env(const struct spec_option *o, char *buf, size_t size);
 
 #define OPTIONS_HELP 10000
 #define OPTIONS_HELP_ALL 10001	/* --help=all */

@@ -37,11 +37,11 @@ bool history_index(const char *dir, char path[PATH_MAX]);
 
 /* ---- node self ----------------------------------------------------------- */
 
-/** Time limit without --max-time, below the limits of Slurm and NHC hooks. */
+/** Time limit without --time-limit, below the limits of Slurm and NHC hooks. */
 #define NODE_SELF_NS (4500 * NS_PER_MS)
 
 /**
- * "gpucheck node": this node looks at itself, within --max-time
+ * "gpucheck node": this node looks at itself, within --time-limit
  * whatever hangs; the result on stdout.  Returns an enum exit_code.
  */
 int node_self(const struct session *s);

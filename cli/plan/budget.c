@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --budget: reduce the options of a run until it fits into a time. */
+/* --time-budget: reduce the options of a run until it fits into a time. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -276,6 +276,6 @@ int budget_check(const struct spec *s, int percent, struct err *e)
 	    (double)s->budget_ns >= least_s * (double)NS_PER_S) {
 		return 0;
 	}
-	return err_set(e, 0, "--budget: %g s is too short; at least %g s",
+	return err_set(e, 0, "--time-budget: %g s is too short; at least %g s",
 		       (double)s->budget_ns / (double)NS_PER_S, least_s);
 }

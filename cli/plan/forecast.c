@@ -72,7 +72,7 @@ static void guess_shape(struct forecast *f, const char *launcher)
 
 /* ---- time and bytes ------------------------------------------------------ */
 
-/** Nothing takes less than --gentle allows. */
+/** Nothing takes less than --rate-limit allows. */
 static void be_gentle(struct forecast *f)
 {
 	double paced_s = f->bytes / (double)f->spec.gentle_B;
@@ -373,8 +373,8 @@ void forecast_say(const struct spec *s, const char *probe,
 	if (f.spec.timeout_ns > 0 && pair_s > limit_s) {
 		units_duration_text((int64_t)(limit_s * NS_PER_S), text,
 				    sizeof(text));
-		talk_hint("a healthy pair takes about %s and --timeout allows "
-			  "%s: leave out --timeout",
+		talk_hint("a healthy pair takes about %s and --test-timeout allows "
+			  "%s: leave out --test-timeout",
 			  forecast_time(pair_s, needs, sizeof(needs)), text);
 	}
 	k = forecast_sample(&f, &time_s);

@@ -22,7 +22,7 @@
 /**
  * Make a run of @probe by @launcher fit into s->budget_ns if that is set:
  * reduce partners, messages and sizes that were not given, the least loss
- * first, and set a --max-time that leaves time for the report.
+ * first, and set a --time-limit that leaves time for the report.
  * @probe  NULL: several in turn, each of which is given its share
  * @says   one sentence on what was left out; "" if nothing was
  */
@@ -30,7 +30,7 @@ void budget_fit(struct spec *s, const struct probe *probe,
 		const char *launcher, struct str *says);
 
 /** Check that @percent of s->budget_ns lets a run measure for a second, the
- *  minimum of --max-time.  Returns 0, or -1 with @e. */
+ *  minimum of --time-limit.  Returns 0, or -1 with @e. */
 int budget_check(const struct spec *s, int percent, struct err *e);
 
 /* ---- forecast ------------------------------------------------------------ */
@@ -66,7 +66,7 @@ struct forecast {
 	double time_s;		/* estimate for a healthy run */
 	double least_s, most_s;	/* if only bounds are known */
 	double bytes;		/* from node to node, about */
-	bool paced;		/* and the time follows from that: --gentle */
+	bool paced;		/* and the time follows from that: --rate-limit */
 	double retry_s;		/* second attempts, at most */
 	double follow_s;	/* the follow-up, at most */
 };

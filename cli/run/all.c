@@ -29,7 +29,7 @@
 #define NODE_BOOT_NS  (10 * NS_PER_MS)
 #define MAX_EXPECT  8		/* sentences passed to a step */
 
-/** Percent of --budget that the step with the smallest share is given. */
+/** Percent of --time-budget that the step with the smallest share is given. */
 #define LEAST_PERCENT 15
 
 struct layer {

@@ -195,8 +195,8 @@ void chain_environment(const struct command *cmd, struct args *env)
 	}
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		if (options_apply(cmd, o) && o->type != SPEC_LIST) {
-			add_variable(options_env_name(o, name, sizeof(name)),
-				     env);
+			options_env(o, name, sizeof(name));
+			add_variable(name, env);
 		}
 	}
 }
@@ -510,7 +510,7 @@ void chain_args(const struct chain *c, const char *self, const char *dir,
 
 	args_add(a, self);
 	args_add_all(a, c->words + 1);
-	args_addf(a, "--max-time=%s",
+	args_addf(a, "--time-limit=%s",
 		  units_duration_arg(c->max_time_s * NS_PER_S, time,
 				     sizeof(time)));
 	args_addf(a, "--out=%s/" CHAIN_RUN, dir, (int)number);

@@ -122,7 +122,7 @@ int conduct_main(const char *dir, const struct command *const *commands,
 		return CODE_UNABLE;
 	}
 	if (c->after) {
-		/* --max-time is the limit of both */
+		/* --time-limit is the limit of both */
 		if (spec.max_time_ns) {
 			place.deadline_ns = clock_now_ns() + spec.max_time_ns;
 		}

@@ -20,7 +20,7 @@
 #include "report/judge/diagnose.h"
 #include "report/model/part.h"
 
-/** All steps together, and one of them: what --max-time leaves may be less. */
+/** All steps together, and one of them: what --time-limit leaves may be less. */
 #define ALL_NS	(240 * NS_PER_S)
 #define STEP_NS (60 * NS_PER_S)
 
@@ -131,14 +131,14 @@ static void take_end(struct diagnose_row *row, const struct step_end *end,
 
 /** Options of the run that are not passed to the tests of the other layers. */
 static const char *const not_theirs[] = {
-	"transport", "pairs", "sample", "contrast", "diagnose", "timeout",
-	"minbytes", "maxbytes", "stepfactor", "iters", "warmup_iters", "bidi",
+	"transport", "pairs", "sample", "compare", "diagnose", "test-timeout",
+	"minbytes", "maxbytes", "stepfactor", "iters", "warmup-iters", "bidi",
 	"schedule", "nccl-lib", "pxn", "force-net", "production-settings",
 	"reference", NULL
 };
 /** The same again but for the pairs, and one at a time. */
 static const char *const not_again[] = {
-	"pairs", "sample", "contrast", "diagnose", "transport", "schedule",
+	"pairs", "sample", "compare", "diagnose", "transport", "schedule",
 	"reference", NULL
 };
 

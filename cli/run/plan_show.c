@@ -74,7 +74,7 @@ const char *plan_time_text(const struct forecast *f, char *buf, size_t size)
 static const char *time_note(const struct forecast *f)
 {
 	if (f->paced) {
-		return "what --gentle allows, if nothing is broken";
+		return "what --rate-limit allows, if nothing is broken";
 	}
 	if (!isnan(f->time_s)) {
 		return f->here ? "estimate, if nothing is broken" :

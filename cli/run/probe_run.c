@@ -661,7 +661,7 @@ static int run(struct session *s, const char *probe, const char *drill,
 	}
 	forecast_say(&s->spec, probe, t.ops->name, t.why);
 	if (left_out.len > 0) {
-		talk("--budget: %s", str_text(&left_out));
+		talk("--time-budget: %s", str_text(&left_out));
 	}
 	str_release(&left_out);
 	if (s->spec.dry_run) {

@@ -56,7 +56,7 @@ struct step {
 	/** "NAME=value", or "NAME" to unset: changes to the environment of the
 	 *  step and its agents; NULL-ended, or NULL. */
 	const char *const *env;
-	int share_percent;	/* of --budget; 0: no share */
+	int share_percent;	/* of --time-budget; 0: no share */
 	bool quiet;		/* no progress on stderr */
 	bool resumes;		/* --resume the existing run, which has all
 				 * other options */
@@ -86,7 +86,7 @@ int step_prepare(struct step_place *place, struct err *e);
 
 /**
  * Runs @r to its end, at most until the deadline of @place, with its progress
- * on stderr.  The step gets the deadline as --max-time and is killed a minute
+ * on stderr.  The step gets the deadline as --time-limit and is killed a minute
  * after it.  INT, TERM and HUP, which the caller holds (follow_hold_signals),
  * stop it in order, keep its rows and set place->stopped; a second one stops it
  * at once.  Fills in @end; step_release() frees.
@@ -95,7 +95,7 @@ void step_run(struct step_place *place, const struct step *r,
 	      struct step_end *end);
 void step_release(struct step_end *end);
 
-/** The command line of @r, with @left_ns as its --max-time, 0 = no limit;
+/** The command line of @r, with @left_ns as its --time-limit, 0 = no limit;
  *  args_release() frees. */
 void step_args(const struct step_place *place, const struct step *r,
 	       int64_t left_ns, struct args *a);
@@ -125,7 +125,7 @@ struct conductor {
 	 * or -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
-	int least_percent;	/* smallest share of --budget of a step; 0:
+	int least_percent;	/* smallest share of --time-budget of a step; 0:
 				 * all */
 	bool after;		/* run() follows the run of one probe */
 	/** Call @see with the command line of each of its steps, for --dry-run
@@ -148,7 +148,7 @@ extern const struct conductor conductor_diagnose;
 /** Returns true if the run in @dir has failed pairs, and steps for them. */
 bool diagnose_wanted(const char *dir);
 
-/** Calls run(); place->deadline_ns is set to --max-time from now if it is 0.
+/** Calls run(); place->deadline_ns is set to --time-limit from now if it is 0.
  *  Returns 0, or -1 with @e. */
 int conduct_run(const struct conductor *c, struct step_place *place,
 		struct err *e);
@@ -265,7 +265,7 @@ int resume_main(struct session *s, const char *probe);
  * Replaces the options of @s by those of the run, @stored, except those that do
  * not change what is measured, such as time limits and output.  Returns 0, or
  * -1 with @e if another option was typed that would change it.  @drill is the
- * text of the run's drill, "" without one, which --faults may name again.
+ * text of the run's drill, "" without one, which --inject may name again.
  */
 int resume_options(struct session *s, const struct spec *stored,
 		   const char *drill, struct err *e);

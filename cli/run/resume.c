@@ -57,7 +57,7 @@ static int refuse(const struct session *s, const struct spec *stored,
 			word, word);
 }
 
-/** --faults again: the same drill, whatever its file is called now. */
+/** --inject again: the same drill, whatever its file is called now. */
 static int check_drill(const struct session *s, const char *drill,
 		       struct err *e)
 {
@@ -66,7 +66,7 @@ static int check_drill(const struct session *s, const char *drill,
 			    e);
 
 	if (rc == 0 && strcmp(str_text(&text), drill) != 0) {
-		err_set(e, 0, "--faults=%.100s does not go with --resume: the "
+		err_set(e, 0, "--inject=%.100s does not go with --resume: the "
 			"run has %s drill", s->spec.faults,
 			drill[0] ? "another" : "no");
 		rc = err_hint(e, "leave it out to continue the run");
@@ -89,7 +89,7 @@ int left_options(struct session *s, const struct spec *stored,
 		    (typed && (o->resumed == SPEC_LIMITS ||
 			       str_index(anew, o->name) >= 0))) {
 			spec_take(&now, &s->spec, o);
-		} else if (typed && strcmp(o->name, "faults") == 0) {
+		} else if (typed && strcmp(o->name, "inject") == 0) {
 			if (check_drill(s, drill, e) < 0) {
 				return -1;
 			}

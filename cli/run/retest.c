@@ -16,7 +16,7 @@
 /** Options that a retest may change: where it runs, since a drained node gets
  *  no job, and the drill, which is repaired by leaving it out. */
 static const char *const anew[] = {
-	"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
+	"inject", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 };
 
 /** Take the options of the run of another user, which may name programs and
@@ -51,8 +51,8 @@ static int take_options(struct session *s, const struct left *l,
 	for (size_t i = 0; i < sizeof(single) / sizeof(*single); i++) {
 		spec_take(&s->spec, &fresh, spec_find(single[i]));
 	}
-	if (!options_typed(s, "faults")) {
-		spec_take(&s->spec, &fresh, spec_find("faults"));
+	if (!options_typed(s, "inject")) {
+		spec_take(&s->spec, &fresh, spec_find("inject"));
 	}
 	if (by_ssh) {
 		memcpy(s->spec.launcher, launcher, sizeof(launcher));

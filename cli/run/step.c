@@ -25,20 +25,21 @@
 /** To judge and draw a run of thousands of ranks. */
 #define REPORT_NS (300 * NS_PER_S)
 /** With less left than that a step does not start; with less than a second,
- *  the least --max-time, it is given that. */
+ *  the least --time-limit, it is given that. */
 #define LEAST_NS  (500 * NS_PER_MS)
 /** From KILL to the end of the process. */
 #define KILL_NS	  (10 * NS_PER_S)
 #define LOOK_NS	  (10 * NS_PER_MS)
 #define LOG_MAX	  (1024 * 1024)
-/** The text of the whole's --faults. */
+/** The text of the whole's --inject. */
 #define DRILL_FILE "drill"
 
-/** Options that are about the whole run, so no step's; @launcher and max-time
+/** Options that are about the whole run, so no step's; @launcher and time-limit
  *  it gets from us. */
 static const char *const own_options[] = {
 	"out", "json", "csv", "quiet", "color", "progress", "dry-run",
-	"no-wait", "launcher", "max-time", "budget", "history", "metrics", NULL
+	"no-wait", "launcher", "time-limit", "time-budget", "history",
+	"metrics", NULL
 };
 
 /** Beyond the time that its own front needs to end a run that is lost. */
@@ -141,8 +142,8 @@ static void hand_on(const struct step_place *place, const struct step *r,
 		    (r->without && str_index(r->without, o->name) >= 0)) {
 			continue;
 		}
-		if (strcmp(o->name, "faults") == 0) {
-			args_addf(a, "--faults=%s/" DRILL_FILE, place->whole);
+		if (strcmp(o->name, "inject") == 0) {
+			args_addf(a, "--inject=%s/" DRILL_FILE, place->whole);
 		} else if (strcmp(o->name, "reference") == 0) {
 			/* that of this probe; a name or a table is for
 			 * collectives */
@@ -174,11 +175,11 @@ void step_args(const struct step_place *place, const struct step *r,
 		args_add(a, *o);
 	}
 	if (left_ns) {
-		args_addf(a, "--max-time=%s",
+		args_addf(a, "--time-limit=%s",
 			  units_duration_arg(left_ns, text, sizeof(text)));
 	}
 	if (place->spec->budget_ns && r->share_percent && !r->resumes) {
-		args_addf(a, "--budget=%s", units_duration_arg(
+		args_addf(a, "--time-budget=%s", units_duration_arg(
 				  place->spec->budget_ns / 100 *
 				  r->share_percent, text, sizeof(text)));
 	}
@@ -208,7 +209,11 @@ static int start(const struct step_place *place, const struct step *r,
 	/* the environment, less the options that the step is handed */
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		if (o->commands & place->takes) {
-			args_add(&env, options_env_name(o, variable,
+			args_add(&env, options_env_name(o->name, variable,
+							sizeof(variable)));
+		}
+		if ((o->commands & place->takes) && o->was) {
+			args_add(&env, options_env_name(o->was, variable,
 							sizeof(variable)));
 		}
 	}
@@ -362,7 +367,7 @@ void step_run(struct step_place *place, const struct step *r,
 	}
 	if (place->deadline_ns && left < LEAST_NS) {
 		err_set(&end->why, 0, "no time was left");
-		err_hint(&end->why, "--max-time is the limit of all probes "
+		err_hint(&end->why, "--time-limit is the limit of all probes "
 			 "together");
 		return;
 	}

@@ -140,12 +140,12 @@ const struct spec_clash spec_clashes[] = {
 	  .holds = launches_no_batch,
 	  .text = "--jobs=pairs submits batch jobs of Slurm, which --local, "
 		  "--ssh and other launchers do not" },
-	{ .options = { "faults", "diagnose", "contrast", "jobs" },
-	  .text = "--jobs=pairs cannot be used with --faults, --diagnose "
-		  "or --contrast, which need a single job" },
-	{ .options = { "sample", "quick", "budget", "retest", "jobs" },
+	{ .options = { "inject", "diagnose", "compare", "jobs" },
+	  .text = "--jobs=pairs cannot be used with --inject, --diagnose "
+		  "or --compare, which need a single job" },
+	{ .options = { "sample", "quick", "time-budget", "retest", "jobs" },
 	  .text = "--jobs=pairs measures all pairs: it cannot be used with "
-		  "--sample, --quick, --budget or --retest" },
+		  "--sample, --quick, --time-budget or --retest" },
 	{ .options = { "max-jobs" }, .holds = has_one_job,
 	  .text = "--max-jobs needs --jobs=pairs" },
 	{ .options = { "deadline" }, .holds = has_one_job,
@@ -162,18 +162,18 @@ const struct spec_clash spec_clashes[] = {
 	  .text = "--metrics=- does not go with --json or --csv",
 	  .hint = "--metrics=FILE does" },
 	/* a contrast decides itself what it varies */
-	{ .options = { "schedule", "contrast" }, .contrast = CONTRAST_SCHEDULE,
-	  .text = "--schedule does not go with --contrast=schedule, which runs "
+	{ .options = { "schedule", "compare" }, .contrast = CONTRAST_SCHEDULE,
+	  .text = "--schedule does not go with --compare=schedule, which runs "
 		  "serial and parallel" },
-	{ .options = { "pxn", "contrast" }, .contrast = CONTRAST_PXN,
-	  .text = "--pxn does not go with --contrast=pxn, which runs with and "
+	{ .options = { "pxn", "compare" }, .contrast = CONTRAST_PXN,
+	  .text = "--pxn does not go with --compare=pxn, which runs with and "
 		  "without" },
-	{ .options = { "memory", "contrast" }, .contrast = CONTRAST_MEMORY,
-	  .text = "--memory does not go with --contrast=memory, which runs "
+	{ .options = { "memory", "compare" }, .contrast = CONTRAST_MEMORY,
+	  .text = "--memory does not go with --compare=memory, which runs "
 		  "host and gpu" },
-	{ .options = { "contrast", "transport" }, .contrast = CONTRAST_PXN,
+	{ .options = { "compare", "transport" }, .contrast = CONTRAST_PXN,
 	  .transport_lacks = XPORT_SETTINGS | XPORT_MODEL,
-	  .text = "--contrast=pxn" NCCL_ONLY },
+	  .text = "--compare=pxn" NCCL_ONLY },
 	{ .options = { "force-net", "transport" },
 	  .transport_lacks = XPORT_SETTINGS,
 	  .text = "--force-net" NCCL_ONLY },

@@ -197,6 +197,13 @@ json_t *spec_json(const struct spec *s)
 	return json;
 }
 
+json_t *spec_json_get(const json_t *json, const struct spec_option *o)
+{
+	json_t *value = json_object_get(json, o->name);
+
+	return value || !o->was ? value : json_object_get(json, o->was);
+}
+
 int spec_from_json(struct spec *s, const json_t *json, struct err *e)
 {
 	struct spec new;

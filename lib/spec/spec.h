@@ -294,7 +294,7 @@ enum spec_resumed {
  */
 struct spec_option {
 	const char *name;	/* long name without dashes */
-	const char *was;	/* an earlier one, taken silently; NULL */
+	const char *was;	/* earlier name, accepted silently; NULL */
 	char letter;		/* 0 = none */
 	enum spec_type type;
 	unsigned commands;	/* mask of enum spec_command */
@@ -368,9 +368,10 @@ bool spec_leaves_out(const struct spec *s, const char *name);
 int64_t spec_nodes_left(const struct spec *s, const char *list,
 			struct str *out);
 
-/** Return true if the option is called @name, or was. */
+/** Return true if @name is the name of option @o, or its earlier name. */
 bool spec_is_called(const struct spec_option *o, const char *name);
-/** The option of a long name, or an earlier one; NULL when there is none. */
+/** Return the option with the long or earlier name @name; NULL if there is
+ *  none. */
 const struct spec_option *spec_find(const char *name);
 /** More than there are in the table. */
 #define SPEC_OPTIONS_MAX 128
@@ -446,6 +447,9 @@ int spec_json_put(json_t *json, const struct spec *s,
 /** @o by its value @value in such an object; 0, or -1 with @e. */
 int spec_json_take(struct spec *s, const struct spec_option *o,
 		   const json_t *value, struct err *e);
+/** Return the value of @o in such an object, by its name or its earlier name;
+ *  NULL if there is none.  Borrowed. */
+json_t *spec_json_get(const json_t *json, const struct spec_option *o);
 /** The other way; unknown keys and wrong types are errors. */
 int spec_from_json(struct spec *s, const json_t *json, struct err *e);
 

@@ -218,7 +218,7 @@ static int gpu_drill_read(const char *text, int node, int gpu,
 enum gpu_when {
 	TEST_ALWAYS,
 	TEST_FAR,		/* with --far */
-	TEST_PARALLEL,		/* with --contrast=parallel */
+	TEST_PARALLEL,		/* with --compare=parallel */
 	TEST_DEEP,		/* without --quick */
 	TEST_COMPUTE,		/* the same, unless --compute is 0 */
 };
@@ -320,7 +320,7 @@ static const struct child_step {
 	bool (*run)(struct gpu_seat *s);
 	enum gpu_when when;
 	const char *test;	/* of the row, if none was begun */
-	int limit_s;		/* without --timeout */
+	int limit_s;		/* without --test-timeout */
 	bool alone;		/* one GPU at a time */
 } steps[] = {
 	{ gpu_test_open, TEST_ALWAYS, GPU_TEST_OPEN, 60, false },

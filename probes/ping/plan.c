@@ -98,7 +98,7 @@ bool ping_select(const struct spec *s, const char *ifname,
 #define TIMEOUT_NS  (1 * NS_PER_S)
 /* Sockets, not packets, are on their way. */
 #define TCP_WINDOW  512
-/* --df: a search of some steps, each up to two timeouts. */
+/* --find-mtu: a search of some steps, each up to two timeouts. */
 #define DF_STEPS    24
 /* Without: the MTU, once more, and the usual sizes. */
 #define CHECK_STEPS 8
@@ -293,7 +293,7 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 	return 0;
 }
 
-/* Refuse a plan that no child lives long enough for, unless --max-time ends it
+/* Refuse a plan that no child lives long enough for, unless --time-limit ends it
  * earlier. */
 static int check_time(const struct spec *s, int64_t ns, struct err *e)
 {
@@ -307,8 +307,8 @@ static int check_time(const struct spec *s, int64_t ns, struct err *e)
 		      "replies, more than the limit of %lld",
 		(long long)(ns / (60 * NS_PER_S)),
 		(long long)(most_ns / (60 * NS_PER_S)));
-	return err_hint(e, "use a smaller --count, --interval or --timeout, or "
-			   "--max-time=50m, which ends them in time");
+	return err_hint(e, "use a smaller --count, --interval or --test-timeout, or "
+			   "--time-limit=50m, which ends them in time");
 }
 
 static json_t *plan_mesh(const struct ping_mesh *m, const struct spec *s,

@@ -261,7 +261,7 @@ struct ping_sights {
 	bool connected;		/* TCP: a connection was accepted */
 	enum ping_owner owner;
 	int owner_node;		/* of OWNER_OTHER; -1 = none of ours */
-	int32_t mtu_B;		/* found by --df; 0 = not looked for */
+	int32_t mtu_B;		/* found by --find-mtu; 0 = not looked for */
 	bool unrouted;		/* no route leads there: nothing was sent */
 	int found_on;		/* own end that has the wire on which it
 				 * answers instead, + 1; 0 = none */

@@ -11,7 +11,7 @@
 #include "probes/transport/xport.h"
 
 /**
- * A drill: faults injected on purpose (--faults), one a line; gpucheck.1 has
+ * A drill: faults injected on purpose (--inject), one a line; gpucheck.1 has
  * the grammar.  Pure: text in, effects out.
  */
 enum drill_kind {	/* in order of precedence */

@@ -172,7 +172,7 @@ void strata_pairs(const struct strata *s, int turn,
 /* ---- pass ---------------------------------------------------------------- */
 
 /**
- * A run goes over its pairs once, or with --contrast once more under another
+ * A run goes over its pairs once, or with --compare once more under another
  * schedule or other settings.  Cells are of the first pass, and so are second
  * attempts; of the others only the ratio to the first is wanted.
  */
@@ -222,7 +222,7 @@ double plan_rows_s(size_t cells, const struct xport_ops *ops);
 
 /**
  * How long a pair that stands may take for both directions at all sizes, in
- * nanoseconds: --timeout a size; where none is asked for, the transport's own,
+ * nanoseconds: --test-timeout a size; where none is asked for, the transport's own,
  * or longer where so many bytes are that only a dead link takes as long.  Pure.
  */
 int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
@@ -329,7 +329,7 @@ size_t dispatch_running(const struct dispatch *d);
 /* ---- pace ---------------------------------------------------------------- */
 
 /**
- * --gentle: no more than so many bytes a second, for the sake of those who
+ * --rate-limit: no more than so many bytes a second, for the sake of those who
  * share the fabric.  What begins is paid for at once, and nothing else begins
  * until it is: in any t seconds no more is sent than the cap allows in t + 0.1,
  * and one test besides.  Pure; times in nanoseconds of one clock.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Findings of --contrast: what fails or slows down in only one of the passes.
+ * Findings of --compare: what fails or slows down in only one of the passes.
  */
 #include "report/judge/findings.h"
 
@@ -189,7 +189,7 @@ void contrast_findings(const struct run *run, struct verdict *v)
 		    corrupt > 0 ? " (corrupt data)" : "");
 }
 
-/* ---- --contrast=pxn: cells that fail without PXN only -------------------- */
+/* ---- --compare=pxn: cells that fail without PXN only -------------------- */
 
 void pxn_findings(const struct run *run, uint8_t *explained, struct verdict *v)
 {

@@ -151,7 +151,7 @@ static void say_unproved(const struct run *run, const struct drain_heard *h,
 			 struct finding *f)
 {
 	static const char *const without[] = {
-		"nodes", "nodelist", "exclude", "faults", "pairs", NULL
+		"nodes", "nodelist", "exclude", "inject", "pairs", NULL
 	};
 	struct str names = STR_INIT, act = STR_INIT;
 	int named = 0;

@@ -440,13 +440,13 @@ void collective_network_findings(const struct run *run, const struct sweep *s,
 				 struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
 void skew_findings(const struct run *run, struct verdict *v);
-/** --contrast=schedule and =memory: whole parts that lose when pairs run at the
+/** --compare=schedule and =memory: whole parts that lose when pairs run at the
  *  same time, or when data lies in GPU memory.  Not of ranks that share cores,
  *  which lose by that, whatever lies between them. */
 void load_findings(const struct run *run, struct verdict *v);
-/** --contrast: cells that are good in the first pass and fail in the other. */
+/** --compare: cells that are good in the first pass and fail in the other. */
 void contrast_findings(const struct run *run, struct verdict *v);
-/** --contrast=pxn: dead cells that PXN rescues; they are @explained by that. */
+/** --compare=pxn: dead cells that PXN rescues; they are @explained by that. */
 void pxn_findings(const struct run *run, uint8_t *explained,
 		  struct verdict *v);
 /** If ranks are HCA ports: finds PCIe links below their maximum, and an MTU

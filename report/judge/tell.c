@@ -227,7 +227,7 @@ static void add_command(const struct run *run, const char *option,
 	const bool skip = strcmp(option, "-x") == 0;
 	/* of a retest its pairs, too: they are of these nodes */
 	const char *nodes[] = {
-		"faults", "exclude", "nodes",
+		"inject", "exclude", "nodes",
 		skip ? "exclude" : "nodelist",
 		run_file(run->json).retest.given ? "pairs" : NULL, NULL
 	};
@@ -395,7 +395,7 @@ static const char *const of_this_run[] = {
 /** Options that do not apply to a single pair. */
 static const char *const of_all_pairs[] = {
 	"transport", "nodes", "pairs", "sample", "nodelist", "exclude",
-	"diagnose", "jobs", "lanes", NULL
+	"diagnose", "jobs", "max-jobs", NULL
 };
 /** Those that say how to start, whatever the probe. */
 static const char *const of_start[] = {
@@ -404,7 +404,8 @@ static const char *const of_start[] = {
 
 /** Options that the larger run sets for its steps, whatever the user typed. */
 static const char *const of_a_step[] = {
-	"launcher", "boot-timeout", "start-timeout", "max-time", "budget", NULL
+	"launcher", "agent-timeout", "start-timeout", "time-limit",
+	"time-budget", NULL
 };
 
 static bool is_among(const char *const *list, const char *name)
@@ -426,10 +427,14 @@ static void add_options(const struct run *run, const char *const *only,
 	json_t *own;
 
 	json_object_foreach(f.options, name, own) {
-		/* what somebody chose */
-		const json_t *value =
-			f.whole.given && is_among(of_a_step, name) ?
-				json_object_get(f.whole.options, name) : own;
+		const json_t *value = own;
+
+		o = spec_find(name);
+		name = o ? o->name : name;	/* it may be an earlier name */
+		if (f.whole.given && is_among(of_a_step, name)) {
+			/* as the user chose it */
+			value = spec_json_get(f.whole.options, o);
+		}
 		const char *text = json_string_value(value);
 		/* A step of "all" was told to use srun.  Where it is typed
 		 * again may be out of the job; gpucheck sees by itself how
@@ -438,7 +443,6 @@ static void add_options(const struct run *run, const char *const *only,
 			    spec_launcher_is(text, LAUNCHER_SLURM) &&
 			    !spec_launcher_is(text, LAUNCHER_JOB);
 
-		o = spec_find(name);
 		if ((run->foreign && !(o && o->harmless)) || !value || seen ||
 		    is_among(of_this_run, name) || is_among(without, name) ||
 		    (only && !is_among(only, name))) {
@@ -481,7 +485,7 @@ bool tell_retest(const struct run *run, struct str *out)
 {
 	/* all others are those of the run that it is about */
 	static const char *const anew[] = {
-		"faults", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
+		"inject", "ssh", "hosts", "ssh-path", "gpus-per-node", NULL
 	};
 	const char *dir = run_file(run->json).retest.dir;
 

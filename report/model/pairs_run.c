@@ -494,7 +494,7 @@ static bool row_decides(const struct run *run, const struct p2p_row *row,
 				  row->size_B == RECORD_NONE, before);
 }
 
-/** The room for what --contrast measured besides, if it did; the layout is
+/** The room for what --compare measured besides, if it did; the layout is
  *  known.  0, or -1 with @e. */
 static int contrast_open(struct run *run, struct err *e)
 {
@@ -512,7 +512,7 @@ static int contrast_open(struct run *run, struct err *e)
 	}
 	c->kind = CONTRAST_MEMORY;	/* the last one */
 	while (c->kind != CONTRAST_NONE &&
-	       strcmp(kind, spec_choice_name("contrast", c->kind)) != 0) {
+	       strcmp(kind, spec_choice_name("compare", c->kind)) != 0) {
 		c->kind--;
 	}
 	if (c->kind == CONTRAST_NONE) {

@@ -40,7 +40,7 @@ struct run_leaf {
 	int n_nodes;
 };
 
-/** --contrast: how the same pairs fared in another pass. */
+/** --compare: how the same pairs fared in another pass. */
 struct contrast {
 	enum spec_contrast kind;
 	char pass[16];		/* as in the rows' schedule */

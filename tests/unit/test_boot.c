@@ -330,7 +330,7 @@ static void published_contact_is_found(void **state)
 	fill_contact(&c);
 	assert_int_equal(boot_find(&one, dir, NONCE, &found, 0, &e), -1);
 	assert_int_equal(e.code, ETIMEDOUT);
-	assert_null(strstr(e.text, "--boot-timeout"));
+	assert_null(strstr(e.text, "--agent-timeout"));
 	assert_int_equal(boot_publish(&zero, dir, &c, NULL), 0);
 	assert_int_equal(rundir_path(dir, RUN_RENDEZVOUS, path, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);

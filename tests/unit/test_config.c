@@ -82,7 +82,7 @@ static void test_refused(void **state)
 		{ "nodes\n", "f.conf:1: neither NAME=VALUE nor [COMMAND]",
 		  "max-time=10m" },
 		{ "nodes=2\n[p2p\n", "f.conf:2: neither", "" },
-		{ "max-time=soon\n", "f.conf:1: --max-time: ", "" },
+		{ "max-time=soon\n", "f.conf:1: --time-limit: ", "" },
 		{ "strict=yes\n", "--strict: 'yes' is neither 0 nor 1", "" },
 		{ "[p2p]\ntransport=verbs\n", "--transport", "" },
 		{ "exclude=a # old\n", "has a ' #'", "a line of its own" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --contrast: which passes there are, and what the second one says. */
+/* --compare: which passes there are, and what the second one says. */
 #include "probes/plan/plan.h"
 #include "report/draw/view.h"
 #include "report/judge/pairs.h"

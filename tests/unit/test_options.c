@@ -54,7 +54,7 @@ static void test_forms(void **state)
 
 	(void)state;
 	assert_int_equal(PARSE(&s, &probe, &e, "-N", "4", "-G8", "-b", "8",
-			       "--maxbytes=64M", "--timeout", "2s", "-vv",
+			       "--maxbytes=64M", "--test-timeout", "2s", "-vv",
 			       "--json"), 0);
 	assert_int_equal(s.spec.nodes, 4);
 	assert_int_equal(s.spec.gpus_per_node, 8);

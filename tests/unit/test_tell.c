@@ -270,7 +270,7 @@ static void a_step_is_told_as_its_whole_was(void **state)
 	tell_again(&r, NULL, &out);
 	tell_passed_on(&r, &out);
 	assert_string_equal(str_text(&out),
-			    "gpucheck p2p --nodes=2 --max-time=10m --iters=5 "
+			    "gpucheck p2p --nodes=2 --time-limit=10m --iters=5 "
 			    "-- --partition=debug");
 	str_release(&out);
 	run_release(&r);

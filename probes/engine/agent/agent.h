@@ -299,7 +299,7 @@ static inline const char *agent_dir(const struct agent *a)
 /** Returns the first message of this agent, MSG_HELLO (new reference). */
 json_t *agent_hello(const struct agent *a);
 /**
- * Say hello to the coordinator, again and again as long as --boot-timeout lets
+ * Say hello to the coordinator, again and again as long as --agent-timeout lets
  * us until it says welcome: then the wire is open, with a->events, and the data
  * door.  0, or -1 with @e.
  */

@@ -153,7 +153,7 @@ void round_call_off(struct collective_work *w);
 void round_renew(struct collective_work *w);
 /** Nodes of the members. */
 int round_nodes(const struct collective_work *w);
-/** Returns the time limit of one size in ns: --timeout, or the default. */
+/** Returns the time limit of one size in ns: --test-timeout, or the default. */
 int64_t round_step_ns(const struct collective_work *w);
 /** The same, of operations that take about @about_us microseconds in all. */
 int64_t round_patient_ns(const struct collective_work *w, double about_us);

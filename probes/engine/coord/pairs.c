@@ -728,7 +728,7 @@ static void pairs_put_plan(void *work, json_t *run)
 			run, "contrast", run_part_json(
 				"contrast", &(struct run_file){ .contrast = {
 					.kind = spec_choice_name(
-						"contrast",
+						"compare",
 						w->c->spec.contrast),
 					.pass = w->passes[1].name } }));
 	}

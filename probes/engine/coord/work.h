@@ -107,9 +107,9 @@ struct coord {
 	int64_t start_ns;      /* of the tests; 0: not yet */
 	/* read only: */
 	int64_t begin_ns; /* of the wait for agents */
-	int64_t end_ns; /* of the run; INT64_MAX: --max-time was not given */
+	int64_t end_ns; /* of the run; INT64_MAX: --time-limit was not given */
 	enum coord_phase phase;
-	bool hurried; /* begun without some, as --max-time was over */
+	bool hurried; /* begun without some, as --time-limit was over */
 	bool starved; /* ... and their machine had no CPU for its processes */
 	char stop_reason[64];
 	const char *stop_code; /* of what was not measured because of that */
