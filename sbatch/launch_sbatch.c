@@ -16,7 +16,7 @@
 /* ---- job script ---------------------------------------------------------- */
 
 #define DEFAULT_NODES 2
-/** --time of a job with --deadline and without --max-time.  Slurm ends a job
+/** --time of a job with --deadline and without --time-limit.  Slurm ends a job
  *  whose limit would pass its deadline, and gives one without a limit one of a
  *  minute (seen with Slurm 22.05). */
 #define DEADLINE_MINUTES 60

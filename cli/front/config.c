@@ -215,6 +215,10 @@ static const struct spec_option *find_option(const char *name,
 		if (!o->once && (o->commands & takes)) {
 			names[n++] = o->name;
 		}
+		if (!o->once && (o->commands & takes) && o->was &&
+		    n < NAMES_MAX - 1) {
+			names[n++] = o->was;
+		}
 	}
 	name += strspn(name, "-");	/* as on the command line */
 	nearest = str_nearest(name, names);
@@ -226,7 +230,7 @@ static const struct spec_option *find_option(const char *name,
 	}
 	err_set(e, 0, "there is no option '%s'", name);
 	if (nearest) {
-		err_hint(e, "did you mean '%s'?", nearest);
+		err_hint(e, "did you mean '%s'?", spec_find(nearest)->name);
 	} else {
 		err_hint(e, "options are written without dashes: time-limit=10m");
 	}

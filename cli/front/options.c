@@ -223,8 +223,14 @@ static int mistyped_option(const struct command *cmd, const char *bad,
 			if (options_apply(cmd, o)) {
 				names[n++] = o->name;
 			}
+			if (options_apply(cmd, o) && o->was &&
+			    n < MAX_NAMES - 1) {
+				names[n++] = o->was;
+			}
 		}
 		meant = str_nearest(name, names);
+		meant = meant && spec_find(meant) ? spec_find(meant)->name :
+						    meant;
 	}
 	if (meant) {
 		return err_hint(e, "did you mean '--%s'?", meant);

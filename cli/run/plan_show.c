@@ -428,7 +428,7 @@ static int show_one(struct session *s, const struct probe *probe,
 			 f.ops ? " by " : "", f.ops ? f.ops->name : "", why);
 		plan_words(s, &f, &out);
 		if (left_out.len > 0) {
-			str_add(&out, "\n--budget: ");
+			str_add(&out, "\n--time-budget: ");
 			wrap_text(&(struct wrap){ .out = &out, .width = 80 }, 2,
 				  str_text(&left_out));
 		}

@@ -423,14 +423,14 @@ static void add_options(const struct run *run, const char *const *only,
 {
 	const struct run_file f = run_file(run->json);
 	const struct spec_option *o;
-	const char *name;
+	const char *key, *name;
 	json_t *own;
 
-	json_object_foreach(f.options, name, own) {
+	json_object_foreach(f.options, key, own) {
 		const json_t *value = own;
 
-		o = spec_find(name);
-		name = o ? o->name : name;	/* it may be an earlier name */
+		o = spec_find(key);
+		name = o ? o->name : key;	/* the key may be an earlier name */
 		if (f.whole.given && is_among(of_a_step, name)) {
 			/* as the user chose it */
 			value = spec_json_get(f.whole.options, o);

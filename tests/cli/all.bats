@@ -65,7 +65,7 @@ start()
 		--max-time=5m -o run
 	[ "$status" -eq 1 ]
 	# its retest has the options that were typed, as they were
-	grep -q 'gpucheck ib .* --max-time=5m ' out
+	grep -q 'gpucheck ib .* --time-limit=5m ' out
 	[ "$(steps run)" = \
 		"memlock skipped ping skipped ib ok gpu ok p2p ok allreduce ok" ]
 	jq -e '.drill and .status == "fail" and (.findings | length == 1) and
@@ -118,7 +118,7 @@ start()
 	[ "$(steps run)" = \
 		"memlock ok ping skipped ib skipped gpu skipped p2p ok allreduce skipped" ]
 	# each is told what is left of the time, as people would say it
-	jq -r '.argv[]' run/p2p/run.json | grep -qxE -- '--max-time=[0-9]+ms'
+	jq -r '.argv[]' run/p2p/run.json | grep -qxE -- '--time-limit=[0-9]+ms'
 	run_p all --local=1x1 --transport=tcp
 	fails 2 "1 rank in total"
 }
@@ -331,10 +331,10 @@ in_job()
 	grep -q ' p2p --launcher=srun --nodes=3 ' out
 	# an image may have to be imported before the first agent comes
 	run_p all -N 3 --launcher=sbatch --transport=sim --quick --dry-run -o run
-	grep -q ' --boot-timeout=10030ms --start-timeout=15m ' out
+	grep -q ' --agent-timeout=10030ms --start-timeout=15m ' out
 	run_p all -N 3 --launcher=sbatch --transport=sim --quick --dry-run \
 		--boot-timeout=3s -o run
-	grep -q ' --boot-timeout=3s --start-timeout=3s ' out
+	grep -q ' --agent-timeout=3s --start-timeout=3s ' out
 	[ ! -e run ]
 }
 

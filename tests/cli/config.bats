@@ -41,7 +41,7 @@ as_root()
 		"$GPUCHECK" p2p --local=2x2 --transport=sim --iters=5 -o run >out
 	[ "$(option_of run iters)" = 5 ]
 	[ "$(option_of run seed)" = 4 ]
-	[ "$(option_of run warmup_iters)" = 3 ]
+	[ "$(option_of run warmup-iters)" = 3 ]
 	[ "$(option_of run strict)" = true ]
 	[ "$(option_of run check)" = false ]
 	mkdir xdg
@@ -75,7 +75,7 @@ as_root()
 	printf '# ours\nmax-tim=10m\n' >conf
 	small_run
 	fails 2 "$PWD/conf:2: there is no option 'max-tim'"
-	fails 2 "did you mean 'max-time'?"
+	fails 2 "did you mean 'time-limit'?"
 	run_p report nowhere
 	fails 2 "conf:2"
 	run_p p2p -h
@@ -196,4 +196,35 @@ as_root()
 	fails 2 "'--no' may be --nodes, --nodelist, --no-wait, --no-follow-up"
 	run_p p2p --local=2x2 --transpart=sim
 	fails 2 "did you mean '--transport'?"
+}
+
+@test "earlier names of options: files, variables, command lines, run.json" {
+	printf 'max-time=5m\n[p2p]\ntimeout=9s\nwarmup_iters=2\n' >conf
+	GPUCHECK_CONFIG=$PWD/conf GPUCHECK_GENTLE=1G GPUCHECK_FAULTS=drill \
+		"$GPUCHECK" version -v >shown
+	grep -q 'GPUCHECK_GENTLE' shown
+	echo 'dead gpu=1:2' >drill
+	GPUCHECK_CONFIG=$PWD/conf GPUCHECK_GENTLE=1G run_p p2p --local=2x4 \
+		--transport=sim --faults=drill --boot-timeout=20s -o new
+	[ "$status" -eq 1 ]
+	[ "$(jq -c '.options | [."time-limit", ."test-timeout",
+		."warmup-iters", ."rate-limit", .inject, ."agent-timeout"]' \
+		new/run.json)" = '["5m","9s",2,"1G","drill","20s"]' ]
+	# a run of an earlier version is judged, and resumed
+	cp -r new old
+	sed -e 's/"time-limit"/"max-time"/' -e 's/"test-timeout"/"timeout"/' \
+		-e 's/"warmup-iters"/"warmup_iters"/' -e 's/"inject"/"faults"/' \
+		-e 's/"rate-limit"/"gentle"/' \
+		-e 's/"agent-timeout"/"boot-timeout"/' new/run.json >old/run.json
+	"$GPUCHECK" report new --json=verdict | jq .verdict.findings >one || true
+	"$GPUCHECK" report old --json=verdict | jq .verdict.findings >two || true
+	[ -s one ]
+	diff one two
+	grep -q -- '--warmup-iters=2' two
+	head -8 old/results.csv >some
+	mv some old/results.csv
+	run_p p2p --resume old
+	[ "$status" -eq 1 ]
+	[ "$(jq -r '.options."time-limit"' old/run.json)" = 5m ]
+	[ "$(jq -r '.options."max-time"' old/run.json)" = null ]
 }

@@ -134,11 +134,11 @@ twice()
 
 @test "what does not go with a contrast or a sample: exit 2 and why" {
 	run_p p2p --local=2x2 --contrast=schedule --schedule=serial
-	fails 2 "--schedule does not go with --contrast=schedule"
+	fails 2 "--schedule does not go with --compare=schedule"
 	run_p p2p --local=2x2 --contrast=pxn --pxn
-	fails 2 "--pxn does not go with --contrast=pxn"
+	fails 2 "--pxn does not go with --compare=pxn"
 	run_p p2p --local=2x2 --contrast=pxn --transport=tcp
-	fails 2 "--contrast=pxn applies to NCCL, which --transport=tcp does not use"
+	fails 2 "--compare=pxn applies to NCCL, which --transport=tcp does not use"
 	run_p p2p --local=2x2 --contrast=both
 	fails 2 "'both' is not one of none, schedule, pxn"
 	run_p p2p --local=2x2 --sample=0
@@ -158,7 +158,7 @@ twice()
 	absent 'hint:' err
 	run_p p2p -N 4 -G 8 --launcher=sbatch -n 2000 -b 64M --timeout=3s \
 		--dry-run
-	grep -qE "hint: a healthy pair takes about 6 s and --timeout allows 3 s" \
+	grep -qE "hint: a healthy pair takes about 6 s and --test-timeout allows 3 s" \
 		err
 }
 

@@ -135,7 +135,7 @@ nothing_made()
 	jq -e '.cells == 261632 and .left_out == ""' out
 	run_p plan p2p -N 64 -G 8 --budget=1m
 	[ "$(value tests)" = 16384 ]
-	grep -q "^--budget: to fit into 1 min: --sample=32, 94 % of 261632 tests" out
+	grep -q "^--time-budget: to fit into 1 min: --sample=32, 94 % of 261632 tests" out
 	# what somebody has asked for stays
 	run_p plan p2p -N 64 -G 8 --pairs=all -n 20 --budget=30s
 	[ "$(value tests)" = 261632 ]
@@ -144,7 +144,7 @@ nothing_made()
 	grep -q -- "--stepfactor=32" out
 	# the least that there is
 	run_p plan p2p -N 64 -G 8 --budget=5ms
-	fails 2 "--budget: 5ms is not within 1s"
+	fails 2 "--time-budget: 5ms is not within 1s"
 	run_p plan all -N 200 -G 8 --budget=2m --json
 	jq -e '.time_most_s < 120 and .time_least_s > 0 and
 		all(.probes[]; .time_s or .time_most_s or .time_least_s)' out
@@ -179,28 +179,28 @@ nothing_made()
 	run_p plan -N 2 -G 1 -n 10 -w 0 --gentle=64M --json
 	jq -e ".time_s > 19.9 and .time_s < 20.1 and .bytes > 1e9" out
 	run_p plan -N 2 -G 1 -n 10 -w 0 --gentle=64M
-	grep -q "time .* 2[01] s  what --gentle allows" out
+	grep -q "time .* 2[01] s  what --rate-limit allows" out
 	run_p plan --gentle=1K
-	fails 2 "--gentle: 1K is not within 1M"
+	fails 2 "--rate-limit: 1K is not within 1M"
 }
 
 @test "--budget ends in time, and says what it left out" {
 	run_p p2p --local=16x8 --transport=sim --budget=10s -o run
 	[ "$status" -eq 0 ]
-	jq -e '.options.budget == "10s" and .options["max-time"] == "9s"' \
+	jq -e '.options["time-budget"] == "10s" and .options["time-limit"] == "9s"' \
 		run/run.json
 	# a model with more to do than fits is a sample
 	run_p p2p --local=64x8 --transport=sim --budget=10s --dry-run
-	grep -q -- "--budget: to fit into 10 s: --sample=128, " err
+	grep -q -- "--time-budget: to fit into 10 s: --sample=128, " err
 	run_p all --local=2x2 --transport=sim --budget=1m --dry-run
 	[ "$status" -eq 0 ]
 	run_p all --local=2x2 --transport=sim --budget=1m -o all
-	jq -e '.options.budget == "24s"' all/p2p/run.json
+	jq -e '.options["time-budget"] == "24s"' all/p2p/run.json
 	# no step is given less than it takes
 	run_p all --local=2x2 --transport=sim --budget=7s -o short
-	fails 2 '--budget: 7 s is too short; at least 8 s'
+	fails 2 '--time-budget: 7 s is too short; at least 8 s'
 	run_p p2p --local=2x2 --transport=sim --budget=1s -o short
-	fails 2 '--budget: 1 s is too short; at least 2 s'
+	fails 2 '--time-budget: 1 s is too short; at least 2 s'
 	[ ! -e short ]
 }
 

@@ -368,7 +368,7 @@ has_rows()
 		.drill and .drill_text == "noise percent=5\n" and
 		(.nonce | test("^[0-9a-f]{32}$")) and
 		.options.minbytes == "8" and .options.maxbytes == "64" and
-		.options.timeout == "1500ms" and .options.local == "2x2" and
+		.options["test-timeout"] == "1500ms" and .options.local == "2x2" and
 		(.argv | length) == 12 and .planned.cells == 12' run/run.json
 }
 

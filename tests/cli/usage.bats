@@ -73,7 +73,7 @@ gpu[01-16] per line, without slots=" ]
 
 @test "-w is not --nodelist" {
 	run_p p2p -w gpu01
-	fails 2 "--warmup_iters: 'gpu01' is not a whole number"
+	fails 2 "--warmup-iters: 'gpu01' is not a whole number"
 	fails 2 "hint: nodes are chosen by --nodelist=gpu01"
 	run_p allreduce '-wgpu[01-04]'
 	fails 2 "hint: nodes are chosen by --nodelist='gpu[01-04]'"
@@ -145,7 +145,7 @@ gpu[01-16] per line, without slots=" ]
 }
 
 @test "what has no meaning together is refused" {
-	for option in --df --size=100 --method=udp; do
+	for option in --find-mtu --size=100 --method=udp; do
 		run_p ping --local=2x1 --tcp=auto $option
 		fails 2 "${option%=*} does not go with --tcp"
 	done

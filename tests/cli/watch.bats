@@ -20,7 +20,7 @@ again=(p2p --local=1x2 --transport=sim -q)
 		run_p turn w
 		[ "$status" -eq 0 ]
 		grep -q "run-000$i ended with exit code 0" <<<"$stderr"
-		jq -e '.ended_utc and .options["max-time"] == "30m"' \
+		jq -e '.ended_utc and .options["time-limit"] == "30m"' \
 			"w/run-000$i/run.json"
 	done
 	run_p turn w

@@ -25,7 +25,7 @@ load helper
 	expect "$(findings)" "nic n3 0 null both mtu_small"
 	says 'up to 150[04] bytes pass unfragmented' "$dir/verdict.json"
 	expect "$(jq -r '.findings[].do' "$dir/verdict.json" |
-		grep -o -- --df | wc -l)" 1
+		grep -o -- --find-mtu | wc -l)" 1
 }
 
 @test "a switch port with a smaller MTU: found by default" {

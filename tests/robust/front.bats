@@ -33,10 +33,10 @@ load helper
 		sleep 0.5
 	done 3>&- &
 	ends 90 3
-	grep -q 'did not end at --max-time' err
+	grep -q 'did not end at --time-limit' err
 	front=$none
 	ends 20 3
-	grep -q 'no agent has come within --max-time' none.err
+	grep -q 'no agent has come within --time-limit' none.err
 	grep -q 'the job may still hold its nodes. Cancel: stop' none.err
 }
 

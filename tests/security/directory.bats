@@ -26,7 +26,7 @@ evil_run()
 	"$GPUCHECK" p2p --local=4x2 --transport=sim --faults=drill -q \
 		-o "$1" >/dev/null && return 1
 	jq '.options.launcher = "ssh" | .options.ssh = "n0,n1,n2,n3" |
-		del(.options.local, .options.faults) | .launcher = "ssh" |
+		del(.options.local, .options.inject) | .launcher = "ssh" |
 		.options["ssh-path"] = "/tmp/evil" | .options.env = "EVIL=1" |
 		.argv += ["--", "-oProxyCommand=touch /tmp/evil"]' \
 		"$1/run.json" >json

@@ -51,7 +51,7 @@ static void test_values(void **state)
 			       "transport=verbs", files, &e), 0);
 	assert_int_equal(files[0].n, 5);
 	v = files[0].list;
-	assert_string_equal(v[0].name, "max-time");
+	assert_string_equal(v[0].name, "time-limit");
 	assert_string_equal(v[0].text, "10m");
 	assert_int_equal(v[0].line, 3);
 	assert_null(v[0].of);
@@ -70,7 +70,9 @@ static void test_refused(void **state)
 		{ "\nnods=2\n", "f.conf:2: there is no option 'nods'",
 		  "did you mean 'nodes'?" },
 		{ "--max-tim=2\n", "f.conf:1: there is no option 'max-tim'",
-		  "did you mean 'max-time'?" },
+		  "did you mean 'time-limit'?" },
+		{ "time-limit=1s\nmax-time=2s\n",
+		  "f.conf:2: 'time-limit' is set in line 1", "leave one" },
 		{ "[p2p]\nop=send\n", "f.conf:2: 'p2p' has no option 'op'",
 		  "gpucheck p2p --help=all" },
 		{ "[p3p]\nnodes=2\n", "f.conf:2: [p3p] is no command",
@@ -80,7 +82,7 @@ static void test_refused(void **state)
 		{ "nodes=2\nnodes=3\n", "f.conf:2: 'nodes' is set in line 1",
 		  "leave one" },
 		{ "nodes\n", "f.conf:1: neither NAME=VALUE nor [COMMAND]",
-		  "max-time=10m" },
+		  "time-limit=10m" },
 		{ "nodes=2\n[p2p\n", "f.conf:2: neither", "" },
 		{ "max-time=soon\n", "f.conf:1: --time-limit: ", "" },
 		{ "strict=yes\n", "--strict: 'yes' is neither 0 nor 1", "" },

@@ -9,6 +9,7 @@
 
 #include "cli/front/help.h"
 #include "cli/front/options.h"
+#include "lib/base/clock.h"
 
 static const struct command probe = {
 	.name = "p2p",
@@ -173,6 +174,13 @@ static void test_environment(void **state)
 	assert_int_equal(PARSE(&s, &probe, &e, "-q"), -1);
 	assert_non_null(strstr(e.text, "GPUCHECK_NODES"));
 	options_release(&s);
+	unsetenv("GPUCHECK_NODES");
+	/* the newer name of a variable counts, if both are set */
+	setenv("GPUCHECK_TIME_LIMIT", "80s", 1);
+	assert_int_equal(PARSE(&s, &probe, &e, "-q"), 0);
+	assert_int_equal(s.spec.max_time_ns, INT64_C(80000000000));
+	options_release(&s);
+	unsetenv("GPUCHECK_TIME_LIMIT");
 	unsetenv("GPUCHECK_MAX_TIME");
 	unsetenv("GPUCHECK_NODES");
 	unsetenv("GPUCHECK_STRICT");
@@ -239,7 +247,7 @@ static void no_value_is_in_the_way(const struct command *cmd,
 	char name[64], buf[32];
 	const char *text;
 
-	options_env_name(env, name, sizeof(name));
+	options_env_name(env->name, name, sizeof(name));
 	for (int i = 0; (text = sample(env, i, buf)); i++) {
 		setenv(name, text, 1);
 		if (!is_right(cmd, typed, value)) {
@@ -338,6 +346,34 @@ static void test_abbreviations(void **state)
 	options_release(&s);
 }
 
+/** So are earlier names: what was unique among them is what it was. */
+static void test_earlier_names(void **state)
+{
+	struct session s;
+	struct err e;
+
+	(void)state;
+	assert_int_equal(PARSE(&s, &probe, &e, "--max-time=5s", "--time=4s",
+			       "--gent=1G", "--lanes", "3", "--faults=x"), 0);
+	assert_int_equal(s.spec.max_time_ns, 5 * NS_PER_S);
+	assert_int_equal(s.spec.timeout_ns, 4 * NS_PER_S);
+	assert_int_equal(s.spec.gentle_B, INT64_C(1) << 30);
+	assert_int_equal(s.spec.max_jobs, 3);
+	assert_string_equal(s.spec.faults, "x");
+	assert_true(options_typed(&s, "inject"));
+	options_release(&s);
+	assert_int_equal(PARSE(&s, &probe, &e, "--time-l=5s", "--max-j=3",
+			       "--rate=1G"), 0);
+	assert_int_equal(s.spec.max_time_ns, 5 * NS_PER_S);
+	options_release(&s);
+	assert_int_equal(PARSE(&s, &probe, &e, "--time-=5s"), -1);
+	assert_string_equal(e.text, "'--time-' may be --time-limit, "
+				    "--time-budget");
+	assert_int_equal(PARSE(&s, &probe, &e, "--gentel=1G"), -1);
+	assert_string_equal(e.hint, "did you mean '--rate-limit'?");
+	options_release(&s);
+}
+
 /** A flag can be taken back where something else has set it. */
 static void test_flags_with_values(void **state)
 {
@@ -368,6 +404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_abbreviations),
+		cmocka_unit_test(test_earlier_names),
 		cmocka_unit_test(test_flags_with_values),
 		cmocka_unit_test(test_forms),
 		cmocka_unit_test(test_local_and_ranks),

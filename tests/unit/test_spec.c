@@ -12,7 +12,7 @@
 static const struct spec_option *option(const char *name)
 {
 	for (const struct spec_option *o = spec_options; o->name; o++) {
-		if (strcmp(o->name, name) == 0) {
+		if (spec_is_called(o, name)) {
 			return o;
 		}
 	}
@@ -252,6 +252,35 @@ static void test_json_keeps_everything(void **state)
 	round_trip(&s, 12);
 }
 
+/** run.json of an earlier version has earlier names. */
+static void test_json_takes_earlier_names(void **state)
+{
+	static const char text[] =
+		"{\"max-time\":\"2m\",\"gentle\":\"1G\",\"faults\":\"drill\","
+		"\"warmup_iters\":3,\"contrast\":\"pxn\",\"df\":true,"
+		"\"timeout\":\"4s\",\"boot-timeout\":\"5s\","
+		"\"budget\":\"3m\",\"lanes\":7}";
+	json_t *old = json_loads(text, 0, NULL), *now;
+	struct spec s = defaults();
+	struct err e;
+
+	(void)state;
+	assert_int_equal(spec_from_json(&s, old, &e), 0);
+	assert_int_equal(s.max_time_ns, 120 * NS_PER_S);
+	assert_string_equal(s.faults, "drill");
+	assert_int_equal(s.contrast, CONTRAST_PXN);
+	assert_int_equal(s.warmup, 3);
+	assert_int_equal(json_integer_value(spec_json_get(
+				 old, spec_find("max-jobs"))), 7);
+	now = spec_json(&s);
+	assert_int_equal(json_object_size(now), 10);
+	assert_string_equal(json_string_value(
+				    json_object_get(now, "time-limit")), "2m");
+	assert_null(json_object_get(now, "max-time"));
+	json_decref(now);
+	json_decref(old);
+}
+
 /** The longest list of pairs comes back as it is. */
 static void test_json_keeps_a_long_value(void **state)
 {
@@ -387,6 +416,7 @@ int main(void)
 		cmocka_unit_test(test_conflicts),
 		cmocka_unit_test(test_sizes_of_an_end_alone),
 		cmocka_unit_test(test_json_keeps_everything),
+		cmocka_unit_test(test_json_takes_earlier_names),
 		cmocka_unit_test(test_json_keeps_a_long_value),
 		cmocka_unit_test(test_json_local_without_value),
 		cmocka_unit_test(test_json_defaults_are_left_out),
