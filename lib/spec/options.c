@@ -544,6 +544,11 @@ const struct spec_option spec_options[] = {
 	  .commands = TELLS & ~(unsigned)NODE,
 	  FIELD(color), .words = when_words, .resumed = SPEC_COMMANDS,
 	  .help = "colour (auto: on a terminal, without NO_COLOR)" },
+	{ .name = "map", .type = SPEC_CHOICE,
+	  .commands = SPEC_CMD_P2P | SPEC_CMD_IB | SPEC_CMD_PING |
+		      SPEC_CMD_REPORT,
+	  FIELD(map), .words = when_words, .resumed = SPEC_COMMANDS,
+	  .help = "map of the pairs (auto: up to 16 ranks or if bad)" },
 	{ .name = "progress", .type = SPEC_CHOICE,
 	  .commands = WHERE | SPEC_CMD_ATTACH, FIELD(progress),
 	  .words = when_words, .resumed = SPEC_COMMANDS,

@@ -185,7 +185,7 @@ struct spec {
 	bool csv, quiet;
 	bool anonymous;		/* names of hosts and users are replaced */
 	int64_t verbose;
-	int64_t color, progress;	/* enum spec_when */
+	int64_t color, progress, map;	/* enum spec_when */
 	/* no option: whose words are offered where one is wrong, a mask of enum
 	 * spec_command; 0 = anybody's */
 	unsigned commands;

@@ -284,7 +284,7 @@ static const struct {
 	{ .status = NULL, .word = "UNKNOWN", .color = 35 },
 };
 
-void wrap_status(const struct wrap *w, const char *status)
+static size_t find_status(const char *status)
 {
 	size_t i = 0;
 
@@ -292,7 +292,19 @@ void wrap_status(const struct wrap *w, const char *status)
 	       strcmp(status_words[i].status, status) != 0) {
 		i++;
 	}
+	return i;
+}
+
+void wrap_status(const struct wrap *w, const char *status)
+{
+	const size_t i = find_status(status);
+
 	wrap_tag(w, status_words[i].word, status_words[i].color);
+}
+
+const char *wrap_status_word(const char *status)
+{
+	return status_words[find_status(status)].word;
 }
 
 void wrap_line(const struct wrap *w, int more, const char *text)

@@ -89,6 +89,9 @@ void wrap_tag(const struct wrap *w, const char *tag, int color);
  *  @status as verdict.json has it. */
 void wrap_status(const struct wrap *w, const char *status);
 
+/** The same word, without a colour. */
+const char *wrap_status_word(const char *status);
+
 /** A line of its own below a tag, as deep as the text behind it; what is too
  *  long goes on @more deeper. */
 void wrap_line(const struct wrap *w, int more, const char *text);

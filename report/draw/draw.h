@@ -124,12 +124,15 @@ int plot_end(struct plot *p, int rc, struct err *e);
 /* ---- draw ---------------------------------------------------------------- */
 
 enum term_style { TERM_ASCII, TERM_UNICODE, TERM_COLOR };
+/** With figures, a map of up to 16 ranks has its values in the squares if they
+ *  fit. */
+enum term_map { TERM_NO_MAP, TERM_MAP, TERM_FIGURES };
 
 /** The heat map for a terminal of @width columns, in which the parts that @v
  *  (may be NULL) names are marked and nodes with a bad part are open, and that
  *  of the contrast where there is one; -1 without memory. */
 int term_render(const struct run *run, const struct verdict *v, int width,
-		enum term_style style, struct str *out);
+		enum term_style style, enum term_map map, struct str *out);
 /** The map of the contrast alone, as term_render(). */
 int term_render_contrast(const struct run *run, int width,
 			 enum term_style style, struct str *out);

@@ -97,6 +97,7 @@ static int term_segments(const struct run *run, int width, struct str *out)
 
 #define TERM_MAX_NAME 16
 #define TERM_MIN_WIDTH 40
+#define TERM_FIGURE_RANKS 16
 /** Width of " 12 ", the GPU's number between the node's name and its row. */
 #define TERM_INDEX 4
 
@@ -111,7 +112,8 @@ struct term {
 	char (*names)[LABEL_SIZE];	/* of the nodes, for the rows */
 	char (*heads)[LABEL_SIZE];	/* and where columns are narrower */
 	int name_width;
-	int cell_width;		/* 1 or 2 */
+	int cell_width;		/* 1 or 2; with figures 4 or 5 */
+	bool figures;		/* values in the squares */
 	const char *pad;	/* behind what is 1 wide */
 	bool gaps;		/* a space between nodes */
 	int spare;		/* columns behind a row */
@@ -216,6 +218,33 @@ static void add_class(const struct term *t, const struct palette_entry *entry,
 	}
 }
 
+/** A square with its value, if it has one, and its letter if it is bad. */
+static void add_figure(const struct term *t, const struct view_cell *at,
+		       const struct palette_entry *entry, uint32_t rest)
+{
+	const uint32_t fill = entry ? entry->fill : rest;
+	const int width = t->cell_width - 1;
+	const double value = (double)at->value;
+	char letter = entry ? entry->letter :
+		      at->flaky > 0 ? FLAKY_LETTER[0] :
+		      isnan(value)  ? BARE_LETTER[0] : ' ';
+	char text[UNITS_REAL_SIZE + 8], figure[UNITS_REAL_SIZE] = "";
+
+	for (int digits = 2; isfinite(value) && digits >= 0; digits--) {
+		snprintf(figure, sizeof(figure), "%.*f", digits, value);
+		if ((int)strlen(figure) <= width) {
+			break;
+		}
+	}
+	if (!figure[0] || (int)strlen(figure) > width) {
+		figure[0] = letter;
+		figure[1] = '\0';
+		letter = ' ';
+	}
+	snprintf(text, sizeof(text), "%*s%c", width, figure, letter);
+	add_square(t, fill, entry ? entry->ink : palette_ink(fill), text);
+}
+
 static bool gap_before(const struct term *t, int column)
 {
 	return t->gaps && view_new_node(t->view, column);
@@ -241,9 +270,10 @@ static void add_header(const struct term *t)
 	}
 	str_addf(t->out, "\n%*s", t->name_width + TERM_INDEX, "");
 	for (int c = 0; c < v->n; c++) {
-		str_addf(t->out, "%s%c%s", gap_before(t, c) ? " " : "",
+		str_addf(t->out, "%s%*c%s", gap_before(t, c) ? " " : "",
+			 t->figures ? t->cell_width - 1 : 1,
 			 view_is_rank(v, c) ? '0' + view_row_gpu(v, c) % 10 :
-					      ' ', t->pad);
+					      ' ', t->figures ? " " : t->pad);
 	}
 	str_addch(t->out, '\n');
 }
@@ -295,7 +325,9 @@ static void add_rows(const struct term *t)
 
 			str_add(t->out, gap_before(t, c) ? " " : "");
 			if (entry && at->class == CELL_UNPLANNED) {
-				str_addf(t->out, " %s", t->pad);
+				str_addf(t->out, "%*s", t->cell_width, "");
+			} else if (t->figures) {
+				add_figure(t, at, entry, rest);
 			} else if (at->class == CELL_SLOW && !view_mixed(at)) {
 				add_slow(t, scale_loss(v, at));
 			} else if (entry) {
@@ -337,7 +369,7 @@ static void add_scales(const struct term *t)
 							  0.95));
 		}
 		str_addf(t->out, "%s%s %s%s%s%s%s",
-			 t->cell_width == 2 ? "" : " ",
+			 t->pad[0] ? "" : " ",
 			 units_real_text(scale_value(s, amount(t, 1)), 2, text),
 			 u->unit, s->log ? " (log)" : "", of[0] ? ", " : "", of,
 			 of[0] ? "" : u->more);
@@ -397,8 +429,7 @@ static void add_legend(const struct term *t)
 			}
 			str_add(t->out, before);
 			add_class(t, entry, some, palette_scale(1));
-			str_addf(t->out, "%s%s%s",
-				 t->cell_width == 2 ? "" : " ",
+			str_addf(t->out, "%s%s%s", t->pad[0] ? "" : " ",
 				 some ? "some " : "", word);
 			if (view_marks[i] == CELL_SLOW && !some &&
 			    t->cell_width == 2 &&
@@ -474,6 +505,7 @@ static int make_view(struct term *t, const struct run *run,
 static void add_map(const struct term *t)
 {
 	char text[128];
+	const char *unit = t->figures ? view_units[t->view->metric].unit : "";
 	bool ranks = false;
 
 	if (run_is_diff(t->view->run)) {
@@ -484,8 +516,8 @@ static void add_map(const struct term *t)
 			 view_metric_text(t->view, text, sizeof(text)));
 	}
 	view_block_text(t->view, text, sizeof(text));
-	str_addf(t->out, "rows send, columns receive%s%s\n",
-		 text[0] ? "; " : "", text);
+	str_addf(t->out, "rows send, columns receive%s%s%s%s\n",
+		 text[0] ? "; " : "", text, unit[0] ? "; " : "", unit);
 	for (int r = 0; r < t->view->n; r++) {
 		ranks = ranks || view_is_rank(t->view, r);
 	}
@@ -493,13 +525,30 @@ static void add_map(const struct term *t)
 		add_header(t);
 	}
 	add_rows(t);
-	add_scales(t);
+	if (!t->figures || t->style == TERM_COLOR) {
+		add_scales(t);
+	}
 	add_legend(t);
+}
+
+/** Values are shown if all ranks have a row, and four columns fit each; else
+ *  the widest squares that fit, then gaps between nodes. */
+static void choose_width(struct term *t, bool figures, int gaps, int room)
+{
+	const struct view *v = t->view;
+
+	t->figures = figures && v->n == v->run->n_ranks &&
+		     v->n <= TERM_FIGURE_RANKS && 4 * v->n + gaps <= room;
+	t->cell_width = t->figures ? 4 + (5 * v->n + gaps <= room) :
+				     1 + (2 * v->n <= room);
+	t->pad = t->cell_width == 2 ? " " : "";
+	t->gaps = gaps && t->cell_width * v->n + gaps <= room;
+	t->spare = room - t->cell_width * v->n - (t->gaps ? gaps : 0);
 }
 
 static int render_map(const struct run *run, const struct verdict *v,
 		      enum view_metric metric, int width, enum term_style style,
-		      struct str *out)
+		      bool figures, struct str *out)
 {
 	struct view view = { 0 };
 	struct term t = { .view = &view, .style = style, .out = out,
@@ -508,15 +557,11 @@ static int render_map(const struct run *run, const struct verdict *v,
 	int least = TERM_MAX_NAME, gaps = 0, room;
 
 	if (rc == 0) {
-		/* the widest cells that fit, then gaps between nodes */
 		room = room_of(&t, width);
 		for (int r = 0; r < view.n; r++) {
 			gaps += !view.nodes_per && view_new_node(&view, r);
 		}
-		t.cell_width = 2 * view.n <= room ? 2 : 1;
-		t.pad = t.cell_width == 2 ? " " : "";
-		t.gaps = gaps && t.cell_width * view.n + gaps <= room;
-		t.spare = room - t.cell_width * view.n - (t.gaps ? gaps : 0);
+		choose_width(&t, figures, gaps, room);
 		/* heads fit over the narrowest node */
 		for (int c = 0, end; c < view.n; c = end) {
 			end = view_node_end(&view, c);
@@ -546,23 +591,27 @@ int term_render_contrast(const struct run *run, int width,
 {
 	return run->n_ranks == 0 ? 0 :
 				   render_map(run, NULL, VIEW_CONTRAST, width,
-					      style, out);
+					      style, false, out);
 }
 
 int term_render(const struct run *run, const struct verdict *v, int width,
-		enum term_style style, struct str *out)
+		enum term_style style, enum term_map map, struct str *out)
 {
+	const bool figures = map == TERM_FIGURES;
+
 	if (run->n_ranks == 0) {
 		return 0;
 	}
-	if (render_map(run, v, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width,
-		       style, out) < 0) {
+	if (map != TERM_NO_MAP &&
+	    render_map(run, v, run->mesh ? VIEW_RTT : VIEW_BANDWIDTH, width,
+		       style, figures, out) < 0) {
 		return -1;
 	}
 	if (run->mesh && run->mesh->cross && term_segments(run, width, out)) {
 		return -1;
 	}
-	return run->contrast.kind == CONTRAST_NONE ?
+	return run->contrast.kind == CONTRAST_NONE || map == TERM_NO_MAP ?
 		       0 :
-		       render_map(run, NULL, VIEW_CONTRAST, width, style, out);
+		       render_map(run, NULL, VIEW_CONTRAST, width, style,
+				  figures, out);
 }

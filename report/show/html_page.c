@@ -214,9 +214,36 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char page_css[], page_js[];
 
-/** From the top to the heading, with the word of the verdict as a badge. */
-static void add_top(const struct run *run, const char *status, struct str *out)
+/** "gpucheck p2p FAIL: GPU 4 of n1 (dead) (2 nodes, 2026-11-22)" */
+static void add_title(const struct run *run, const struct verdict *v,
+		      const char *word, struct str *out)
 {
+	char text[CAPTION_SIZE];
+
+	str_add(out, "gpucheck ");
+	html_text(out, run->probe);
+	str_addf(out, " %s", word);
+	if (v->n > 0) {
+		str_add(out, ": ");
+		html_text(out, caption_short(run, v, false, text,
+					     sizeof(text)));
+	}
+	str_addf(out, " (%d node%s", run->n_nodes, run->n_nodes == 1 ? "" :
+								       "s");
+	if (run->started_utc[0]) {
+		snprintf(text, sizeof(text), ", %.10s", run->started_utc);
+		html_text(out, text);
+	}
+	str_addch(out, ')');
+}
+
+/** From the top to the heading, with the word of the verdict as a badge. */
+static void add_top(const struct run *run, const struct verdict *v,
+		    struct str *out)
+{
+	const char *status = caption_status(run, v);
+	const char *word = wrap_status_word(status);
+	char text[CAPTION_SIZE];
 	unsigned char hash[crypto_hash_sha256_BYTES];
 
 	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
@@ -230,15 +257,15 @@ static void add_top(const struct run *run, const char *status, struct str *out)
 		"script-src 'sha256-");
 	html_base64(out, hash, sizeof(hash));
 	str_add(out, "'; base-uri 'none'; form-action 'none'\">");
-	str_addf(out, "<meta name=\"viewport\" "
-		 "content=\"width=device-width\"><title>gpucheck: %s</title>"
-		 "<style>", status);
+	str_add(out, "<meta name=\"viewport\" "
+		 "content=\"width=device-width\"><title>");
+	add_title(run, v, word, out);
+	str_add(out, "</title><style>");
 	str_add(out, page_css);
 	str_add(out, "</style></head><body><main>\n");
-	str_add(out, "<h1>gpucheck ");
-	html_text(out, run->probe);
-	str_addf(out, " <span class=\"badge %s\">%s</span></h1>\n", status,
-		 status);
+	str_addf(out, "<h1><span class=\"badge %s\">%s</span> ", status, word);
+	html_text(out, caption_short(run, v, true, text, sizeof(text)));
+	str_add(out, "</h1>\n");
 }
 
 static void add_findings(const struct run *run, const struct verdict *v,
@@ -399,7 +426,7 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	size_t k;
 	int rc;
 
-	add_top(&j->run, caption_status(&j->run, &j->verdict), &out);
+	add_top(&j->run, &j->verdict, &out);
 	add_lines(j, "p", j->kind->head, &out);
 	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
 		html_element(&out, "p", text);

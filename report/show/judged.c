@@ -376,6 +376,9 @@ static void add_cells(const struct all_step *s, struct str *out)
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
+	const struct all_step *shown = NULL;	/* the first that failed, or
+						 * the last */
+	char path[PATH_MAX];
 	const struct all *all = j->more;
 	const struct wrap w = { .out = out, .width = width > 0 ?
 						     width : JUDGED_FILE_WIDTH };
@@ -397,6 +400,17 @@ static int below(const struct judged *j, int width, enum term_style style,
 		add_cells(s, &text);
 		wrap_text(&w, PROBE_WIDTH + wide + 4, str_text(&text));
 		str_release(&text);
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->steps[i].judged &&
+		    (!shown || shown->verdict.status != VERDICT_FAIL)) {
+			shown = &all->steps[i];
+		}
+	}
+	if (shown && step_dir(j->dir, shown->row.rung, path, NULL) == 0) {
+		str_add(out, "  more of a probe: gpucheck report ");
+		str_add_quoted(out, path);
+		str_addch(out, '\n');
 	}
 	return 0;
 }

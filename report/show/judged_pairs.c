@@ -389,16 +389,33 @@ static bool pairs_note(const struct judged *j, int i, char *buf, size_t size)
 	return false;
 }
 
+#define MAP_RANKS 16
+
+/** A map of what is good says little when it is large. */
+static bool is_map_wanted(const struct judged *j)
+{
+	const size_t *cells = j->verdict.cells;
+
+	return j->ask.map == WHEN_ALWAYS ||
+	       (j->ask.map == WHEN_AUTO &&
+		(j->run.n_ranks <= MAP_RANKS || j->verdict.n > 0 ||
+		 cells[CELL_SLOW] + cells[CELL_FAIL] + cells[CELL_TIMEOUT] +
+			 cells[CELL_CORRUPT] > 0));
+}
+
 static int pairs_below(const struct judged *j, int width,
 		       enum term_style style, struct str *out)
 {
-	str_addch(out, '\n');
+	if (j->run.ports || is_map_wanted(j)) {
+		str_addch(out, '\n');
+	}
 	if (j->run.ports) {
 		table_render(&j->run, out);
 		str_addch(out, '\n');
 	}
 	return term_render(&j->run, &j->verdict,
-			   width > 0 ? width : JUDGED_FILE_WIDTH, style, out);
+			   width > 0 ? width : JUDGED_FILE_WIDTH, style,
+			   is_map_wanted(j) ? TERM_FIGURES : TERM_NO_MAP, out);
 }
 
 static int pairs_draw(const struct judged *j, const char *dir, struct err *e)

@@ -48,7 +48,7 @@ start()
 	run_p report run
 	# of the first that failed, or the last one
 	# shellcheck disable=SC2016  # for that shell
-	sed -n '/^ *more of each:/ { n; s/^ *gpucheck/"$GPUCHECK"/p }' out >line
+	sed -n 's/^  more of a probe: gpucheck/"$GPUCHECK"/p' out >line
 	grep -qE '/run/(memlock|p2p)$' line
 	run bash line
 	[ "$status" -le 1 ]

@@ -128,8 +128,8 @@ finding()
 	sweep 1 allreduce --local=2x4 -b 1K -e 2K --faults=drill
 	grep -q '^FAIL  allreduce on 2 nodes with 8 ranks: sim, ' out
 	grep -q '^      5 rows: 4 pass, 1 timeout$' out
-	grep -q '^      DRILL' out
-	grep -q '^      sim is a simulated cluster' out
+	grep -q '^      note: DRILL' out
+	grep -q '^      note: sim is a simulated cluster' out
 	grep -q '^FAIL  n1:2 (rank 6) was excluded' out
 	grep -q '^  do: (simulated) no real node to repair$' out
 	grep -q 'DRILL.*sim is a simulated cluster' run/curves.svg
@@ -415,7 +415,7 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 	printf 'dead gpu=1:2\n' >drill
 	sweep 1 allreduce --local=2x4 -b 1K -e 4K --faults=drill \
 		--algo=Ring,Tree --env 'X=<script>alert(1)</script>'
-	grep -q 'badge fail">fail' run/report.html
+	grep -q 'badge fail">FAIL' run/report.html
 	grep -q 'DRILL' run/report.html
 	grep -q 'n1:2 (rank 6) was excluded' run/report.html
 	grep -q '<code>drill_dead</code>' run/report.html

@@ -480,10 +480,17 @@ standard output: No space left on device" ]
 	run_p report --color=always run
 	grep -q $'\033' out
 	# the characters are a matter of the locale
-	NO_COLOR=1 LC_ALL=C.UTF-8 run_p report run
+	run_p p2p --transport=sim --local=3x6 -q -o run3
+	run_p report run3
+	absent 'rows send' out
+	run_p report --map=always run3
+	grep -q 'rows send' out
+	run_p report --map=never run
+	absent 'rows send' out
+	NO_COLOR=1 LC_ALL=C.UTF-8 run_p report --map=always run3
 	absent '\x1b' out
 	grep -q █ out
-	LC_ALL=C.UTF-8 run_p report --color=never run
+	LC_ALL=C.UTF-8 run_p report --color=never --map=always run3
 	absent '\x1b' out
 	grep -q █ out
 	LC_ALL=C run_p report run

@@ -25,7 +25,8 @@ static void draw(const struct run *r, const struct verdict *v)
 	judged_details(&(struct judged){ .kind = &judged_pairs, .run = *r,
 					  .verdict = *v }, 80, &out);
 	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
-		term_render(r, NULL, 80, (enum term_style)style, &out);
+		term_render(r, NULL, 80, (enum term_style)style, TERM_MAP,
+				     &out);
 	}
 	if (r->n_ranks > 0) {
 		if (picture_make(r, VIEW_BANDWIDTH, v, NULL, &picture) == 0) {

@@ -133,18 +133,21 @@ static void rows_and_columns_of_a_terminal_differ(void **state)
 	(void)state;
 	fake_run(&r, 3, 4, 4);
 	name_nodes(&r);
-	assert_int_equal(term_render(&r, NULL, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 80, TERM_ASCII, TERM_MAP,
+				     &out), 0);
 	assert_int_equal(count(str_text(&out), "..h200-v5-000124"), 1);
 	assert_int_equal(count(str_text(&out), "..000124"), 1);
 	str_reset(&out);
-	assert_int_equal(term_render(&r, NULL, 200, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 200, TERM_ASCII, TERM_MAP,
+				     &out), 0);
 	assert_int_equal(count(str_text(&out), "000124"), 2);
 	run_release(&r);
 	/* several nodes a row */
 	fake_run(&r, 64, 1, 1);
 	name_nodes(&r);
 	str_reset(&out);
-	assert_int_equal(term_render(&r, NULL, 40, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 40, TERM_ASCII, TERM_MAP,
+				     &out), 0);
 	assert_int_equal(count(str_text(&out), "..-000123-..-0001"), 1);
 	str_release(&out);
 	run_release(&r);

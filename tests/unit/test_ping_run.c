@@ -169,7 +169,8 @@ static void separate_rails_need_not_talk(void **state)
 	assert_true(caption_note(&run, 0, note, sizeof(note)));
 	assert_non_null(strstr(note, "24 paths between segments are not"));
 	assert_non_null(strstr(note, "NCCL_CROSS_NIC=0"));
-	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, TERM_MAP,
+				     &out), 0);
 	assert_non_null(strstr(str_text(&out), "0 10.1.0.0/24           100    -"));
 	str_release(&out);
 }
@@ -297,7 +298,8 @@ static void segments_have_a_picture_of_their_own(void **state)
 	assert_string_equal(str_text(&names),
 			    "heatmap-nodes heatmap-segments "
 			    "heatmap-10.1.0.0_24 heatmap-10.2.0.0_24 ");
-	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&run, NULL, 80, TERM_ASCII, TERM_MAP,
+				     &out), 0);
 	assert_null(strstr(str_text(&out), "T timeout"));
 	assert_non_null(strstr(str_text(&out), "1 10.2.0.0/24             0  100"));
 	/* the least is on the left */

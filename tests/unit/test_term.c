@@ -7,7 +7,8 @@ static void render(const struct run *r, int width, enum term_style style,
 		   struct str *out)
 {
 	str_reset(out);
-	assert_int_equal(term_render(r, NULL, width, style, out), 0);
+	assert_int_equal(term_render(r, NULL, width, style, TERM_MAP,
+				     out), 0);
 }
 
 /** Columns of the widest line; a UTF-8 character is one, colours are none. */
@@ -56,6 +57,29 @@ static void test_ascii(void **state)
 	for (size_t i = 0; i < out.len; i++) {
 		assert_true((unsigned char)out.data[i] < 0x80);
 	}
+	str_release(&out);
+	run_release(&r);
+}
+
+/** Values in the squares of a small map, if they fit. */
+static void test_figures(void **state)
+{
+	struct str out = STR_INIT;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 2, 8, 8);
+	fake_cell(&r, 0, 1, OUTCOME_ERROR, "no_route");
+	assert_int_equal(term_render(&r, NULL, 80, TERM_UNICODE, TERM_FIGURES,
+				     &out), 0);
+	assert_non_null(strstr(str_text(&out), "columns receive; GB/s\n"));
+	assert_non_null(strstr(str_text(&out), "n0    0       F "));
+	assert_null(strstr(str_text(&out), "█"));
+	assert_true(widest_line(str_text(&out)) <= 80);
+	str_reset(&out);
+	assert_int_equal(term_render(&r, NULL, 60, TERM_UNICODE, TERM_FIGURES,
+				     &out), 0);
+	assert_non_null(strstr(str_text(&out), "█"));
 	str_release(&out);
 	run_release(&r);
 }
@@ -150,11 +174,12 @@ static void test_open(void **state)
 	for (int style = TERM_ASCII; style <= TERM_COLOR; style++) {
 		str_reset(&out);
 		assert_int_equal(term_render(&r, &v, 80,
-					     (enum term_style)style, &out), 0);
+					     (enum term_style)style, TERM_MAP,
+					     &out), 0);
 		assert_true(widest_line(str_text(&out)) <= 80);
 	}
 	str_reset(&out);
-	term_render(&r, &v, 80, TERM_ASCII, &out);
+	term_render(&r, &v, 80, TERM_ASCII, TERM_MAP, &out);
 	assert_non_null(strstr(str_text(&out), "      3 FFFFFFFF FFFF"));
 	assert_non_null(strstr(str_text(&out), "F < GPU 3 of n5\n"));
 	assert_non_null(strstr(str_text(&out), "n31     99999999F99999"));
@@ -184,6 +209,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ascii),
+		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_unicode),
 		cmocka_unit_test(test_color),
 		cmocka_unit_test(test_width),

@@ -151,7 +151,8 @@ static void test_small(void **state)
 	assert_non_null(strstr(str_text(&out), "slow: 0.0005 GB/s: 14 % of the "
 					       "other pairs inside a node "
 					       "(median 0.0035)"));
-	assert_int_equal(term_render(&r, NULL, 80, TERM_ASCII, &out), 0);
+	assert_int_equal(term_render(&r, NULL, 80, TERM_ASCII, TERM_MAP,
+				     &out), 0);
 	assert_non_null(strstr(str_text(&out), "9 0.0036 GB/s"));
 	assert_null(strstr(str_text(&out), "0.00 GB/s"));
 	str_release(&out);
