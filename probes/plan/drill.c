@@ -68,82 +68,102 @@ const struct drill_part_word drill_parts[] = {
 	[DRILL_NODE] = {
 		.name = "node", .kind = PART_NODE,
 		.example = "=3", .counts = "n", .directed = true,
+		.says = "node $0",
 	},
 	[DRILL_GPU] = {
 		.name = "gpu", .kind = PART_GPU,
 		.example = "=1:4", .counts = "ng", .directed = true,
+		.says = "GPU $1 of $0",
 	},
 	[DRILL_NIC] = {
 		.name = "nic", .kind = PART_NIC,
 		.example = "=0:2", .counts = "nk", .directed = true,
+		.says = "NIC $1 of $0",
 	},
 	[DRILL_PAIR] = {
 		.name = "pair", .kind = PART_PAIR,
 		.example = "=0-9", .counts = "rr", .directed = true,
+		.says = "the path between $0 and $1",
 	},
 	[DRILL_NODE_PAIR] = {
 		.name = "node_pair", .kind = PART_NODE_PAIR,
 		.example = "=0-2", .counts = "nn", .directed = true,
+		.says = "the path between $0 and $1",
 	},
 	[DRILL_RAIL] = {
 		.name = "rail", .kind = PART_RAIL,
 		.example = "=1", .counts = "l",
+		.says = "rail $0",
 	},
 	[DRILL_CROSS_RAIL] = {
 		.name = "cross_rail", .kind = PART_CROSS_RAIL,
 		.example = "", .counts = "",
+		.says = "the path between rails",
 	},
 	[DRILL_RANK] = {
 		.name = "rank", .kind = PART_GPU,
 		.example = "=7", .counts = "r",
+		.says = "$0",
 	},
 	[DRILL_NODE_NETWORK] = {
 		.name = "node_network", .kind = PART_NODE_NETWORK,
 		.example = "=3", .counts = "n", .directed = true,
+		.says = "the network of $0",
 	},
 	[DRILL_INTRA_NODE] = {
 		.name = "intra_node", .kind = PART_INTRA_NODE,
 		.example = "=3", .counts = "n",
+		.says = "the path inside $0",
 	},
 	[DRILL_GPU_NVLINK] = {
 		.name = "gpu_nvlink", .kind = PART_GPU_NVLINK,
 		.example = "=1:4", .counts = "ng", .directed = true,
+		.says = "NVLink of GPU $1 of $0",
 	},
 	[DRILL_RAIL_LEAF] = {
 		.name = "rail_leaf", .kind = PART_RAIL_LEAF,
 		.example = "=1:0-3", .counts = "lnn",
+		.says = "the leaf switch of rail $0 from $1 to $2",
 	},
 	[DRILL_FABRIC_PATH] = {
 		.name = "fabric_path", .kind = PART_FABRIC_PATH,
 		.example = "=0-3:4-7", .counts = "nnnn", .partly = true,
+		.says = "a link from the switch of $0 to that of $2",
 	},
 	[DRILL_LEAF_PAIR] = {
 		.name = "leaf_pair", .kind = PART_LEAF_PAIR,
 		.example = "=0-3:4-7", .counts = "nnnn",
+		.says = "the link from the switch of $0 to that of $2",
 	},
 	[DRILL_CABLE_SWAP] = {
 		.name = "cable_swap", .kind = PART_CABLE_SWAP,
 		.example = "=1:0-2", .counts = "nkk",
+		.says = "a cable of NIC $1 or $2 of $0",
 	},
 	[DRILL_SOCKET] = {
 		.name = "socket", .kind = PART_SOCKET,
 		.example = "=1:0", .counts = "ns",
+		.says = "CPU socket $1 of $0",
 	},
 	[DRILL_NVLINK_DOMAIN] = {
 		.name = "nvlink_domain", .kind = PART_NVLINK_DOMAIN,
 		.example = "=0-3", .counts = "nn",
+		.says = "the NVLink domain of $0 to $1",
 	},
 	[DRILL_H2D] = {
 		.name = "h2d", .kind = PART_PROCESS,
 		.example = "=1:3", .counts = "ng",
+		.says = "GPU $1 of $0",
 	},
 	[DRILL_D2H] = {
 		.name = "d2h", .kind = PART_PROCESS,
 		.example = "=1:3", .counts = "ng",
+		.says = "GPU $1 of $0",
 	},
 	[DRILL_COMPUTE] = {
 		.name = "compute", .kind = PART_PROCESS,
 		.example = "=0:2", .counts = "ng",
+		.says = "GPU $1 of $0",
 	},
 	{ 0 }
 };
@@ -319,6 +339,32 @@ static int acting_end(enum drill_kind kind, unsigned ends, int src, int dst)
 	return ends == (PART_SRC | PART_DST) && dst > src ? dst : src;
 }
 
+const char *drill_says(const struct drill_fault *f, const struct layout *l,
+		       char *buf, size_t size)
+{
+	const struct drill_part_word *word = &drill_parts[f->part];
+	struct str out = STR_INIT;
+
+	for (const char *c = word->says; *c != '\0'; c++) {
+		const int i = *c == '$' ? *++c - '0' : -1;
+		const int at = i >= 0 ? f->at[i] : 0;
+
+		if (i < 0) {
+			str_addch(&out, *c);
+		} else if (word->counts[i] == 'n') {
+			str_add(&out, l->nodes[at].name);
+		} else if (word->counts[i] == 'r') {
+			str_addf(&out, "GPU %d of %s", l->ranks[at].gpu,
+				 l->nodes[l->ranks[at].node].name);
+		} else {
+			str_addf(&out, "%d", at);
+		}
+	}
+	str_copy(buf, size, str_text(&out));
+	str_release(&out);
+	return buf;
+}
+
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 				 int src, int dst, int attempt, uint64_t seed)
 {
@@ -346,6 +392,7 @@ struct drill_effect drill_effect(const struct drill *d, const struct layout *l,
 			   (f->kind != DRILL_FLAKY || draw < f->value)) {
 			first = f->kind;
 			effect.end = acting_end(f->kind, ends, src, dst);
+			effect.fault = f;
 		}
 	}
 	if (first != DRILL_SLOW) {

@@ -50,6 +50,8 @@ struct drill_part_word {
 	const char *counts;	/* a letter a number: node, rank, rail as "l",
 				 * and of the first node gpu, nic as "k",
 				 * socket; the second of a range after "-" */
+	const char *says;	/* the part in a sentence; $0 is the first number
+				 * as the name that it stands for */
 	bool directed;		/* direction= makes sense */
 	bool partly;		/* fraction= does */
 };
@@ -153,6 +155,7 @@ struct drill_effect {
 	int end;		/* rank that acts: the touched end, the higher
 				 * rank if both are; CORRUPT: always dst;
 				 * NONE: src */
+	const struct drill_fault *fault;	/* that @kind is of; NULL: NONE */
 	double wrong;		/* the highest rate of wrong faults, whatever
 				 * the kind; 0: there is none */
 	int wrong_end;		/* the end that has it, as above */
@@ -164,6 +167,11 @@ enum xport_drill drill_act(enum drill_kind kind);
 /** Return true if rank @rank is in the part of @f; false for paths. */
 bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 		   int rank);
+
+#define DRILL_SAYS 160	/* bytes of a part with two names of nodes */
+/** Write the part that @f breaks, as "NIC 2 of n1"; returns @buf. */
+const char *drill_says(const struct drill_fault *f, const struct layout *l,
+		       char *buf, size_t size);
 
 /** @attempt counts from 1; @d may be empty, its parts are in range of @l. */
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,

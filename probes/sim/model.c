@@ -208,7 +208,7 @@ static const struct sim_failure failures[] = {
 	[DRILL_CRASH] = { .outcome = OUTCOME_CRASHED, .code = "worker_crashed",
 			  .does = "crashes" },
 	[DRILL_CORRUPT] = { .outcome = OUTCOME_CORRUPT, .code = "data_corrupt",
-			    .does = "receives wrong bytes" },
+			    .does = "changes bytes" },
 };
 
 /** Noise of one number of a cell: a factor within @noise of 1, evenly. */
@@ -310,10 +310,11 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	}
 	if (effect.kind != DRILL_NONE) {
 		const struct sim_failure *f = &failures[effect.kind];
-		const struct cluster_rank *k = &m->layout->ranks[effect.end];
+		char part[DRILL_SAYS];
 
-		xport_fail(r, f->outcome, f->code, "(drill) GPU %d of %s %s",
-			   k->gpu, m->layout->nodes[k->node].name, f->does);
+		xport_fail(r, f->outcome, f->code, "(drill) %s %s",
+			   drill_says(effect.fault, m->layout, part,
+				      sizeof(part)), f->does);
 	}
 	if (effect.kind != DRILL_NONE && effect.kind != DRILL_CORRUPT) {
 		return;

@@ -173,11 +173,12 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			return NULL;
 		}
 	}
-	return json_pack("{s:i, s:s, s:s, s:b, s:o, s:o*, s:o, s:o, s:o, "
+	return json_pack("{s:i, s:s, s:s, s:b, s:b, s:o, s:o*, s:o, s:o, s:o, "
 			 "s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
-			 "drill", run->drill, "cells", cells_json(v->cells),
+			 "drill", run->drill, "simulated", run_is_model(run),
+			 "cells", cells_json(v->cells),
 			 "follow_up", run->n_follow > 0 ?
 			 cells_json(follow_up) : NULL,
 			 "findings", findings,

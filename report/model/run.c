@@ -547,6 +547,14 @@ static int run_begin(struct run *run, const char *dir, const struct schema *s,
 	    json_opt_bool(j, "shared_cores", &run->shared_cores, e) < 0) {
 		return err_hint(e, "run.json is damaged");
 	}
+	/* a probe that writes no transport uses the one that was asked for:
+	 * whether a run is simulated is decided here, for every probe */
+	const char *asked = json_string_value(run_option(run, "transport"));
+
+	if (!run->transport[0] && asked &&
+	    spec_transport_is(asked, XPORT_MODEL)) {
+		STR_COPY(run->transport, asked);
+	}
 	/* both are words of commands that are printed */
 	if (!hostlist_is_name(run->probe) ||
 	    (run->transport[0] && !hostlist_is_name(run->transport))) {

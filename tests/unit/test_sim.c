@@ -234,7 +234,15 @@ static void drill_becomes_outcome(void **state)
 		  .code = "drill_dead",
 		  .detail = "(drill) GPU 0 of n1 does not respond" },
 		{ .text = "hang pair=0-4", .outcome = OUTCOME_TIMEOUT,
-		  .code = "drill_hang", .detail = "(drill) GPU 0 of n1 hangs" },
+		  .code = "drill_hang",
+		  .detail = "(drill) the path between GPU 0 of n0 and GPU 0 of "
+			    "n1 hangs" },
+		{ .text = "dead nic=1:0", .outcome = OUTCOME_ERROR,
+		  .code = "drill_dead",
+		  .detail = "(drill) NIC 0 of n1 does not respond" },
+		{ .text = "dead cross_rail\ndead rail=0",
+		  .outcome = OUTCOME_ERROR, .code = "drill_dead",
+		  .detail = "(drill) rail 0 does not respond" },
 		{ .text = "crash rank=0", .outcome = OUTCOME_CRASHED,
 		  .code = "worker_crashed",
 		  .detail = "(drill) GPU 0 of n0 crashes" },
@@ -264,7 +272,8 @@ static void corrupt_is_measured_and_wrong(void **state)
 	assert_int_equal(r.outcome, OUTCOME_CORRUPT);
 	assert_string_equal(r.code, "data_corrupt");
 	assert_string_equal(r.detail,
-			    "(drill) GPU 0 of n0 receives wrong bytes");
+			    "(drill) the path between GPU 0 of n0 and GPU 1 of n0 "
+			    "changes bytes");
 	assert_true(r.wrong > 0 && r.wrong <= (int64_t)SIZE);
 	assert_true(r.bw_GB_s > 0);
 }

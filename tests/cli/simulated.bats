@@ -1,0 +1,82 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A run that measured no hardware, or had faults injected, says so in its text,
+# its page, verdict.json, metrics and history, whatever the command is.
+
+load helper
+
+setup()
+{
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+# with OPTION: the commands that run a probe and have it.
+with()
+{
+	local command
+	for command in $("$GPUCHECK" --list-commands); do
+		case $command in
+		plan | watch) continue ;;	# of other runs
+		esac
+		"$GPUCHECK" --list-options "$command" | cut -f1 |
+			grep -qxE -- "$1" && echo "$command"
+	done
+	return 0
+}
+
+# run_one COMMAND DIR OPTION...: run on 2 simulated nodes, and keep its text.
+run_one()
+{
+	local command=$1 dir=$2
+	shift 2
+	[ "$command" = collective ] && command='collective allreduce'
+	# shellcheck disable=SC2086
+	"$GPUCHECK" $command --local=2x4 --transport=sim "$@" -o "$dir" \
+		>"$dir.text" 2>"$dir.err" || [ $? -eq 1 ]
+}
+
+@test "every command says in all that it writes that its run is simulated" {
+	[ "$(with --transport=? | wc -l)" -ge 4 ]
+	for command in $(with --transport=?); do
+		echo "# $command"
+		run_one "$command" "$command" --history=past
+		grep -q simulated "$command.text"
+		grep -q simulated "$command/report.html"
+		"$GPUCHECK" report --json=verdict "$command" >verdict
+		jq -e .verdict.simulated verdict
+		jq -e .simulated "$command/verdict.json"
+		"$GPUCHECK" report --metrics=- "$command" 2>/dev/null |
+			grep -q '^gpucheck_run_drill{.*} 1$'
+	done
+	[ "$(jq -s 'map(select(.model | not)) | length' past/*.json)" -eq 0 ]
+}
+
+@test "every command says in all that it writes that faults were injected" {
+	echo 'dead gpu=1:2' >dead.drill
+	[ "$(with '--(inject|faults)=?' | wc -l)" -ge 4 ]
+	for command in $(with '--(inject|faults)=?'); do
+		echo "# $command"
+		run_one "$command" "$command" --faults=dead.drill --history=past
+		grep -q DRILL "$command.text"
+		grep -q DRILL "$command/report.html"
+		jq -e .drill "$command/verdict.json"
+		"$GPUCHECK" report --metrics=- "$command" 2>/dev/null |
+			grep -q '^gpucheck_run_drill{.*} 1$'
+	done
+	[ "$(jq -s 'map(select(.drill | not)) | length' past/*.json)" -eq 0 ]
+}
+
+@test "the evidence of a drill names the part that was broken" {
+	while read -r fault says; do
+		echo "dead $fault" >part.drill
+		run_one p2p "$fault" --faults=part.drill
+		grep -q "(drill) $says does" "$fault/results.csv"
+	done <<-'END'
+		gpu=1:2 GPU 2 of n1
+		nic=1:2 NIC 2 of n1
+		rail=1 rail 1
+		cross_rail the path between rails
+		node_network=1 the network of n1
+	END
+}
