@@ -189,7 +189,7 @@ bool part_has_end(const struct part *p, const struct part_end *e)
 		return e->node == p->node &&
 		       (e->nic == p->index || e->nic == p->peer_index);
 	case PART_ON_LEAF:
-		return p->index < 0 ? e->leaf > 0 : e->leaf == p->index + 1;
+		return p->index < 0 || e->leaf == p->index + 1;
 	case PART_ON_RAIL_LEAF:
 		return e->nic == p->index && e->leaf == p->peer_index + 1;
 	case PART_ON_DOMAIN:
@@ -219,6 +219,9 @@ unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 {
 	const struct part_scope *scope = &part_scopes[p->kind];
 	bool two = scope->two, tx, rx;
+	/* nodes without a known leaf switch are connected by any path */
+	bool far = s->leaf != d->leaf ||
+		   (p->kind == PART_FABRIC_PATH && s->leaf == 0);
 	unsigned ends;
 
 	/* paths between leaf switches, and uplinks of one, join no nodes of
@@ -226,7 +229,7 @@ unsigned part_touched_ends(const struct part *p, const struct part_end *s,
 	if (!part_goes_by(p->kind, path) ||
 	    (scope->across && s->nic == d->nic) ||
 	    (scope->along && s->nic != d->nic) ||
-	    (scope->place == PART_ON_LEAF && s->leaf == d->leaf &&
+	    (scope->place == PART_ON_LEAF && !far &&
 	     (two || p->peer_index == PART_UPLINKS))) {
 		return 0;
 	}

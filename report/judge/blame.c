@@ -167,6 +167,12 @@ static int add_suspects(struct blame *b, const struct blame_tally *tallies,
 		    (most > 0 && x.share * 100 >= most)) {
 			continue;
 		}
+		/* without known leaf switches it is a path between nodes */
+		if (x.part.kind == PART_INTER_NODE && b->index.all_paths &&
+		    b->run->n_leaves == 0 && !need->by_chance &&
+		    x.share * 100 < shares[PART_FABRIC_PATH].most) {
+			continue;
+		}
 		if (b->run->mesh && x.part.kind == PART_GPU) {
 			continue;	/* an address; its interface will do */
 		}
@@ -282,6 +288,9 @@ static const unsigned searches[][3] = {
 #define ROUNDING_BITS 1e-6
 /** Rounds of picking and dropping; they settle in two or three. */
 #define MAX_ROUNDS 8
+/** Messages of fewer parts than these are not compared with those of one kind
+ *  alone. */
+#define LEAST_MIXED 3
 /** More parts than these are but a list of what chance has done. */
 #define MOST_PICKED 256
 
@@ -390,7 +399,8 @@ static bool reaches(const struct blame *b, size_t i, unsigned floor)
 	       left * 100ULL >= (left + b->list[i].good) * (uint64_t)percent;
 }
 
-static bool pick_greedily(struct blame *b, unsigned floor)
+/** Picks suspects of @kind (PART_KINDS: any) as long as that saves bits. */
+static bool pick_greedily(struct blame *b, unsigned floor, enum part_kind kind)
 {
 	size_t before = 0, n;
 
@@ -402,6 +412,9 @@ static bool pick_greedily(struct blame *b, unsigned floor)
 		double most = 0;
 
 		for (uint32_t i = 0; i < b->n; i++) {
+			if (kind < PART_KINDS && b->list[i].part.kind != kind) {
+				continue;
+			}
 			if (!b->of[i].picked && !b->list[i].lone &&
 			    reaches(b, i, floor) &&
 			    (floor == 0 || b->of[i].left > 2) &&
@@ -507,9 +520,11 @@ static bool drop_some(struct blame *b)
 	}
 }
 
-/** Picks and drops suspects, by the percentages @floors, until they settle.
- *  Returns the length of the message. */
-static double search(struct blame *b, const unsigned floors[3])
+/** Picks and drops suspects, by the percentages @floors, until they settle;
+ *  first only those of @kind (PART_KINDS: any).  Returns the length of the
+ *  message. */
+static double search(struct blame *b, const unsigned floors[3],
+		     enum part_kind kind)
 {
 	bool dropped = true;
 	double bits;
@@ -519,9 +534,13 @@ static double search(struct blame *b, const unsigned floors[3])
 		b->bad[i].owner = SUSPECT_NONE;
 	}
 	while (*floors > 0) {
-		pick_greedily(b, *floors++);
+		pick_greedily(b, *floors++, kind);
 	}
-	pick_greedily(b, 0);
+	pick_greedily(b, 0, kind);
+	if (kind < PART_KINDS) {
+		recount(b);
+		pick_greedily(b, 0, PART_KINDS);
+	}
 	for (int i = 0; dropped; i++) {
 		/* two dead nodes of three explain all that "the network" was
 		 * picked for */
@@ -529,13 +548,65 @@ static double search(struct blame *b, const unsigned floors[3])
 		for (recount(b); drop_some(b); recount(b)) {
 			dropped = true;
 		}
-		dropped = dropped && i < MAX_ROUNDS && pick_greedily(b, 0);
+		dropped = dropped && i < MAX_ROUNDS && pick_greedily(b, 0, PART_KINDS);
 	}
 	bits = b->rest_bits;
 	for (size_t i = 0; i < b->n; i++) {
 		bits += b->of[i].picked ? blame_bits(b, i) : 0;
 	}
 	return bits;
+}
+
+/** Keeps in @best which suspects are picked. */
+static void keep(const struct blame *b, bool *best)
+{
+	for (size_t k = 0; k < b->n; k++) {
+		best[k] = b->of[k].picked;
+	}
+}
+
+/** Returns the bits that the message of the parts in @picked gets shorter if it
+ *  says once for each kind that it is broken, and which kind that is. */
+static double shared_bits(const struct blame *b, const bool *picked)
+{
+	size_t of[PART_KINDS] = { 0 };
+	double bits = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		bits += picked[i] && of[b->list[i].part.kind]++ > 0 ?
+				DOUBT_BITS + KIND_BITS : 0;
+	}
+	return bits;
+}
+
+/** Searches for several parts of one kind alone, for each kind: a message of
+ *  parts of several kinds may be longer (six rails are not two rails and three
+ *  sockets).  @least: the length of the message @best, which is replaced by a
+ *  shorter one; @other has room for one. */
+static void search_kinds(struct blame *b, double least, bool *best,
+			 bool *other)
+{
+	size_t of[PART_KINDS] = { 0 }, picked = 0;
+
+	for (size_t i = 0; i < b->n; i++) {
+		of[b->list[i].part.kind]++;
+		picked += best[i];
+	}
+	least -= shared_bits(b, best);
+	for (enum part_kind kind = 0; kind < PART_KINDS; kind++) {
+		double bits;
+
+		if (picked < LEAST_MIXED || of[kind] < 2) {
+			continue;
+		}
+		bits = search(b, searches[0], kind);
+		keep(b, other);
+		bits -= shared_bits(b, other);
+		if (bits < least - ROUNDING_BITS) {
+			least = bits;
+			keep(b, best);
+		}
+	}
 }
 
 int blame_find(const struct run *run, const uint8_t *marks,
@@ -551,7 +622,7 @@ int blame_find(const struct run *run, const uint8_t *marks,
 	b->of = calloc(b->n + 1, sizeof(*b->of));
 	b->fresh = calloc(b->n + 1, sizeof(*b->fresh));
 	b->rest = calloc(b->n_bad + 1, sizeof(*b->rest));
-	best = calloc(b->n + 1, sizeof(*best));
+	best = calloc(2 * b->n + 1, sizeof(*best));
 	if (!b->of || !b->fresh || !b->rest || !best) {
 		free(best);
 		return -1;
@@ -568,19 +639,18 @@ int blame_find(const struct run *run, const uint8_t *marks,
 	memcpy(b->fresh, b->of, b->n * sizeof(*b->of));
 	for (size_t i = 0; i < SEARCHES && b->n_bad > 0 &&
 			   (i == 0 || least > shortest); i++) {
-		bits = search(b, searches[i]);
+		bits = search(b, searches[i], PART_KINDS);
 		if (bits < least) {
 			least = bits;
-			for (size_t k = 0; k < b->n; k++) {
-				best[k] = b->of[k].picked;
-			}
-		} else if (i == SEARCHES - 1 && bits > least) {
-			/* A search before found a shorter message. */
-			for (size_t k = 0; k < b->n; k++) {
-				b->of[k].picked = best[k];
-			}
-			recount(b);
+			keep(b, best);
 		}
+	}
+	if (b->n_bad > 0) {
+		search_kinds(b, least, best, best + b->n);
+		for (size_t k = 0; k < b->n; k++) {
+			b->of[k].picked = best[k];
+		}
+		recount(b);
 	}
 	free(best);
 	return 0;

@@ -287,8 +287,9 @@ static bool is_alike(const struct run *run, const struct cause *c,
 	size_t step = c->explained / MOST_ALIKE + 1, seen = 0, looked = 0;
 	size_t alike = 0;
 
-	/* these are all of their class */
-	if (part_is(&c->part, KIND(INTER_NODE) | KIND(CROSS_RAIL) |
+	/* these are all of their class, or most of it */
+	if (run->slow[PATH_INTER].of_fast ||
+	    part_is(&c->part, KIND(INTER_NODE) | KIND(CROSS_RAIL) |
 				      KIND(RAIL))) {
 		return false;
 	}

@@ -294,6 +294,11 @@ int leaves_infer(struct run *run);
 
 /* ---- levels -------------------------------------------------------------- */
 
+/** A test below the share that its line should carry is within the noise of its
+ *  class if the class reaches that share and the test is no more MADs (five
+ *  standard deviations) below the median. */
+#define LEVELS_NOISE_MADS 7.5
+
 /**
  * Marks the cells that are slow compared with the median of their path class
  * (cells_mark_slow()), unless most cells of the class are slow: one slow node
@@ -301,10 +306,21 @@ int leaves_infer(struct run *run);
  * of slow cells.  Therefore, if a minority is much faster than the rest, with
  * nothing in between, it is taken for the healthy one if a few parts explain
  * all cells that are slow by that measure, without exception.  Otherwise the
- * difference is by design (an NVLink bridge between some GPUs).  Sets class of
- * the cells and @run->slow.  Returns 0, or -1 when memory runs out.
+ * difference is by design (an NVLink bridge between some GPUs).  Cells that are
+ * below their line rate by no more than noise pass, unless most tests of their
+ * sender or receiver are below it.  Sets class of the cells and @run->slow.  Returns 0, or -1 when memory runs out.
  */
 int levels_mark_slow(struct run *run);
+/**
+ * The same for groups of units that are fast with each other and slow with all
+ * others, when most pairs of units are slow: nodes, or NIC indexes.  One group
+ * and single units: these are slow.  Several groups of nodes are leaf switches
+ * that are connected at a lower rate: sets @run->oversubscribed, and the leaves
+ * if they are not known.  The level of a pair is the median of its tests, so
+ * that noise does not hide it.  Sets *@found if there are groups.  Returns 0, or
+ * -1 when memory runs out.
+ */
+int groups_mark_slow(struct run *run, bool *found);
 /** run_read(), and that. */
 int levels_read(const char *dir, struct run *run, struct err *e);
 
@@ -489,6 +505,9 @@ void mesh_merge(const struct run *run, struct verdict *v);
 /** GPUs that have no way to the others of their node that most of these have to
  *  each other. */
 void peer_findings(const struct run *run, struct verdict *v);
+/** Leaf switches that are connected at a lower rate, all alike: one finding. */
+void oversubscribed_findings(const struct run *run, uint8_t *explained,
+			     struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */
 void level_findings(const struct run *run, struct verdict *v);
 /** Finds parts that fail sometimes, by all of their tests.  Cells of failed

@@ -16,6 +16,9 @@
 #define LEAST_RAIL  3
 /** Percentage of all nodes with which a GPU must be bad to be bad by itself. */
 #define OWN_PERCENT 75
+/** ... and with most of the GPUs there: by a hash, one test with each node may
+ *  be bad. */
+#define OWN_PAIRS_PERCENT 75
 /** Minimum share, in percent, and number of the pairs of nodes between two sets
  *  that must have a bad cell. */
 #define BETWEEN_PERCENT 60
@@ -48,7 +51,7 @@ static bool find_own(struct levels_work *w)
 	bool any = false;
 
 	for (int r = 0; r < run->n_ranks; r++) {
-		size_t nodes = 0, n = 0;
+		size_t nodes = 0, n = 0, pairs = 0, bad = 0;
 		int last = run->ranks[r].node;
 		bool counted = false;
 
@@ -62,14 +65,17 @@ static bool find_own(struct levels_work *w)
 			nodes += node != last;
 			counted = counted && node == last;
 			last = node;
-			if (!counted && (is_bad(run, at) ||
-					 is_bad(run, run_back(run, at)))) {
-				counted = true;
-				n++;
+			pairs++;
+			if (!is_bad(run, at) && !is_bad(run, run_back(run, at))) {
+				continue;
 			}
+			bad++;
+			n += !counted;
+			counted = true;
 		}
 		any = any || n > 0;
-		w->own[r] = n > 0 && n * 100 >= nodes * OWN_PERCENT;
+		w->own[r] = n > 0 && n * 100 >= nodes * OWN_PERCENT &&
+			    bad * 100 >= pairs * OWN_PAIRS_PERCENT;
 	}
 	return any;
 }
@@ -158,6 +164,8 @@ static int join(struct levels_work *w, int side)
 static int find_rail(struct levels_work *w)
 {
 	for (int nic = 0; nic < SPEC_MAX_GPUS; nic++) {
+		size_t others = 0;
+
 		w->queued = 0;
 		for (size_t i = 0; i < w->nodes; i++) {
 			const struct cluster_node *n = &w->run->nodes[i];
@@ -175,8 +183,10 @@ static int find_rail(struct levels_work *w)
 				     all < n->gpus;
 			w->queue[w->queued] = i;
 			w->queued += w->side[i] > 0;
+			others += (size_t)(all - bad);
 		}
-		if (w->queued >= LEAST_RAIL && w->queued < w->nodes) {
+		/* more that are bad elsewhere are bad by chance, as these */
+		if (w->queued >= LEAST_RAIL && others <= w->queued && w->queued < w->nodes) {
 			return join(w, 1);
 		}
 	}
@@ -219,7 +229,8 @@ int leaves_infer(struct run *run)
 	struct levels_work w = { .run = run, .nodes = nodes };
 	int rc = 0;
 
-	if (run->n_leaves > 0 || run->mesh || run->n_nodes < 2 * LEAST_NODES) {
+	if (run->n_leaves > 0 || run->mesh || run->oversubscribed ||
+	    run->n_nodes < 2 * LEAST_NODES) {
 		return 0;
 	}
 	w.own = calloc((size_t)run->n_ranks + 1, 1);
@@ -613,10 +624,57 @@ static int try_minorities(struct run *run, const struct slow_limit *fast,
 	return 0;
 }
 
+/** Returns true if the cell at @at is slow only by the rate of its line, and
+ *  not by more than the noise of its class. */
+static bool is_noise(const struct run *run, size_t at)
+{
+	const struct cell *c = &run->cells[at];
+	const struct slow_limit *l = &run->slow[c->path];
+	double here = cells_beside(c, l);
+
+	return c->class == CELL_SLOW && cells_below_line(c) &&
+	       l->peers >= CELLS_SLOW_PEERS && !(here < l->limit_GB_s) &&
+	       l->median_GB_s >= CELLS_LINE_RATIO * l->line_GB_s &&
+	       here >= l->median_GB_s - LEVELS_NOISE_MADS * l->mad_GB_s;
+}
+
+/** Lets cells pass that are below their line rate by noise.  Returns 0, or -1
+ *  when memory runs out. */
+static int forgive_noise(struct run *run)
+{
+	struct { uint32_t tests, below; } (*of)[2];
+
+	of = calloc((size_t)run->n_ranks + 1, sizeof(*of));
+	if (!of) {
+		return -1;
+	}
+	run_foreach_cell(run, at) {
+		const struct cell *c = &run->cells[at];
+
+		for (int end = 0; run_good(c->class) && end < 2; end++) {
+			int r = end ? run_dst(run, at) : run_src(run, at);
+
+			of[r][end].tests++;
+			of[r][end].below += cells_below_line(c);
+		}
+	}
+	run_foreach_cell(run, at) {
+		int s = run_src(run, at), d = run_dst(run, at);
+
+		if (is_noise(run, at) &&
+		    2 * of[s][0].below <= of[s][0].tests &&
+		    2 * of[d][1].below <= of[d][1].tests) {
+			run->cells[at].class = CELL_PASS;
+		}
+	}
+	free(of);
+	return 0;
+}
+
 int levels_mark_slow(struct run *run)
 {
 	struct slow_limit fast[PATH_CLASSES];
-	bool any = false, again = false;
+	bool any = false, again = false, groups;
 	uint8_t *marks;
 	double *bw;
 	int rc = 0;
@@ -641,13 +699,17 @@ int levels_mark_slow(struct run *run)
 			c->class = CELL_PASS;
 		}
 	}
+	if (forgive_noise(run) < 0 || groups_mark_slow(run, &groups) < 0) {
+		return -1;
+	}
 	bw = calloc(run_n_cells(run) + 1, sizeof(*bw));
 	if (!bw) {
 		return -1;
 	}
 	for (int path = 0; path < PATH_CLASSES; path++) {
 		fast[path] =
-			run->slow[path].bound_by_latency ?
+			run->slow[path].bound_by_latency ||
+			(groups && path == PATH_INTER) ?
 				run->slow[path] :
 				find_minority(run, (enum path_class)path, bw);
 		any |= fast[path].of_fast;

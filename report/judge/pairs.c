@@ -521,6 +521,13 @@ static void add_cause(const struct run *run, enum witness_about about,
 		finding_add_evidence(f, "only a warning: there are too few "
 				     "tests to compare with");
 	}
+	if (f->fail && about == ABOUT_SLOW && run->most_slow &&
+	    w.below_line == 0) {
+		f->fail = false;
+		finding_add_evidence(f, "a warning only: half of the nodes or "
+				     "rails, or more, are slow, and no rate is "
+				     "expected that they miss");
+	}
 	f->explained = c->explained;
 	f->judged = c->cells;
 	f->score = c->score;
@@ -699,6 +706,7 @@ static const struct judge_pass {
 	{ .explain = own_findings, .needs = OF_PING },
 	{ .explain = rate_findings, .unless = OF_PING },
 	{ .about = ABOUT_FAULTS },
+	{ .explain = oversubscribed_findings, .unless = OF_PING },
 	{ .explain = explain_slow },
 	{ .about = ABOUT_FLAKY },
 	{ .find = starved_excuse },

@@ -163,8 +163,10 @@ static const char *switch_text(const struct run *run, const struct part *p,
 		str_addf(&out, "rail %d on ", p->index);
 	} else if (p->kind != PART_SWITCH) {
 		str_addf(&out, "%s between %s",
-			 p->kind == PART_LEAF_PAIR ? "the paths" : "one link",
-			 leaf < 0 ? "leaf switches" : "");
+			 p->kind == PART_LEAF_PAIR ? "the paths" :
+			 run->n_leaves == 0	   ? "one path" : "one link",
+			 leaf >= 0		? "" :
+			 run->n_leaves == 0	? "nodes" : "leaf switches");
 	} else if (p->peer_index == PART_UPLINKS) {
 		str_add(&out, "the uplinks of ");
 	}

@@ -89,6 +89,9 @@ struct part_index {
 	size_t at[PART_KINDS + 1];	/* the first number of each kind, behind
 					 * those of the kind before it */
 	size_t n;
+	bool all_paths;		/* there is a path of all nodes that are not on
+				 * one leaf switch; of two switches, the path
+				 * between these is the same */
 };
 
 #define NO_SOCKET SIZE_MAX

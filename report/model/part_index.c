@@ -117,6 +117,10 @@ int part_index_init(struct part_index *x, const struct run *run)
 			x->crosses[s->node] = x->crosses[d->node] = 1;
 		}
 	}
+	x->all_paths = false;
+	for (size_t i = 0; i < nodes && nodes > 2 && !run->mesh; i++) {
+		x->all_paths |= run->n_leaves > 2 || run->nodes[i].leaf == 0;
+	}
 	for (size_t i = 0; i < nodes; i++) {
 		size_t here = (size_t)run->nodes[i].nics;
 
@@ -181,15 +185,20 @@ static void add_leaves(struct ids *out, int from_node, int to_node)
 			}
 		}
 	}
+	if (out->x->all_paths && (from != to || from < 0)) {
+		add_id(out, PART_FABRIC_PATH, 0, 0);
+	}
+	for (int i = 0; out->x->all_paths && from != to && i < 2; i++) {
+		int leaf = i ? to : from;
+
+		if (leaf >= 0) {
+			add_id(out, PART_FABRIC_PATH, 1 + (size_t)leaf, 0);
+		}
+	}
 	if (from != to && from >= 0 && to >= 0) {
 		size_t leaves = (size_t)run->n_leaves;
 
 		add_id(out, PART_LEAF_PAIR, two_number(from, to), 0);
-		if (leaves > 2) { /* of two, all say the same */
-			add_id(out, PART_FABRIC_PATH, 0, 0);
-			add_id(out, PART_FABRIC_PATH, 1 + (size_t)from, 0);
-			add_id(out, PART_FABRIC_PATH, 1 + (size_t)to, 0);
-		}
 		add_id(out, PART_FABRIC_PATH, 1 + leaves + two_number(from, to),
 		       0);
 	}

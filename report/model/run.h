@@ -90,6 +90,11 @@ struct run {
 	struct run_leaf *leaves;
 	int n_leaves;
 	bool leaves_inferred;	/* from bad cells: nobody said them */
+	bool most_slow;		/* half of the nodes or rails, or more, are
+				 * slower than the others: a fault of theirs, or
+				 * the others are unusually fast */
+	bool oversubscribed;	/* leaf switches are connected at a lower rate
+				 * than nodes inside them, all alike */
 	char (*codes)[64];	/* distinct codes seen, index in cell_code[] */
 	size_t n_codes;
 	uint16_t *cell_code;	/* 0 = none */

@@ -359,7 +359,8 @@ static void draw_places(struct site *s, const struct question *q)
 	int most = q->most_nodes ? q->most_nodes : MAX_NODES;
 	bool leaves = (q->kinds & LEAVES) != 0;
 	/* of two nobody knows how fast it should be between them */
-	int n_leaves = q->by < 0.2 && !(q->kinds & KIND(RAIL_LEAF)) ? 3 : 2;
+	int n_leaves = (q->by < 0.2 && !(q->kinds & KIND(RAIL_LEAF))) ||
+		       q->kinds & KIND(LEAF_PAIR) ? 3 : 2;
 
 	s->nodes = (int)(least * pow((most + 0.99) / least, unit(s)));
 	s->leaf_size = leaves ? 3 + below(s, 6) : 2 + below(s, 15);
