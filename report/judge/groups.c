@@ -336,7 +336,7 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 		p = part_at(PART_LEAF_PAIR, -1, 0);
 		p.peer_index = 1;
 	}
-	f = finding_add(v, p, "oversubscribed");
+	f = finding_add(v, p, "leaf_ratio");
 	f->cells = part_tests(run, &p, NULL);
 	part_foreach_cell(run, &p, at) {
 		const struct cell *c = &run->cells[at];

@@ -142,7 +142,9 @@ static void add_tests(const struct run *run, struct finding *f)
 		[PART_RX]   = " as receiver",
 	};
 	const struct part *p = &f->part;
-	const char *what = p->kind == PART_GPU && run->ports ?
+	const char *what = p->kind == PART_FABRIC_PATH && run->n_leaves == 0 ?
+				   "between nodes" :
+			   p->kind == PART_GPU && run->ports ?
 				   "with this port" :
 			   p->kind == PART_NIC && run->mesh ?
 				   "with this interface" :
@@ -475,6 +477,34 @@ static void add_scatter(const struct run *run, enum witness_about about,
 	free(others);
 }
 
+/** Says of a path of the fabric, which a share of the tests takes, if the same
+ *  tests are bad again: then a hash assigns flows to paths, otherwise other
+ *  traffic does harm. */
+static void add_again(const struct run *run, enum witness_about about,
+		      struct finding *f)
+{
+	size_t again = 0, bad = 0;
+
+	part_foreach_cell(run, &f->part, at) {
+		const struct cell *c = &run->cells[at];
+		bool is = witness_is_bad(run, about, at);
+
+		if (c->attempt > 1 && (is || run_good(c->class))) {
+			again++;
+			bad += is;
+		}
+	}
+	if (again >= AGAIN_TESTS) {
+		finding_add_evidence(f, "%zu of %zu tests made again were bad "
+				     "again: %s", bad, again,
+				     2 * bad > again ?
+				     "the same pairs, as a hash of their "
+				     "addresses chooses the path" :
+				     "other pairs, as the load on the paths "
+				     "changes");
+	}
+}
+
 /** Adds how many tests of @p the follow-up made. */
 static void add_follow(const struct run *run, const struct part *p,
 		       struct finding *f)
@@ -508,6 +538,9 @@ static void add_cause(const struct run *run, enum witness_about about,
 				     "bad tests: Slurm has no topology" :
 				     "the leaf switches are those of Slurm's "
 				     "topology");
+	}
+	if (shown.kind == PART_FABRIC_PATH) {
+		add_again(run, about, f);
 	}
 	add_follow(run, &c->part, f);
 	if (about == ABOUT_SLOW) {

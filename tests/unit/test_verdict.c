@@ -420,11 +420,11 @@ static void test_scattered_widely(void **state)
 	struct run r;
 
 	(void)state;
-	fake_run(&r, 16, 2, 2);
+	fake_run(&r, 16, 8, 8);
 	for (int s = 0; s < r.n_ranks; s++) {
 		for (int d = 0; d < r.n_ranks; d++) {
-			if (r.ranks[s].node != r.ranks[d].node &&
-			    hash_unit(3, (uint64_t)s, (uint64_t)d, 0) < 0.03) {
+			if (r.ranks[s].node == r.ranks[d].node && s != d &&
+			    hash_unit(3, (uint64_t)s, (uint64_t)d, 0) < 0.05) {
 				fake_cell(&r, s, d, OUTCOME_ERROR, "error");
 			}
 		}
@@ -435,6 +435,7 @@ static void test_scattered_widely(void **state)
 		f++;
 	}
 	assert_true(f < v.findings + v.n);
+	assert_true(f->scatter);
 	assert_true(str_starts(f->act, "These pairs have no part in common"));
 	verdict_release(&v);
 	run_release(&r);
@@ -496,7 +497,7 @@ static void test_too_many_pairs(void **state)
 	v = judge(&r);
 	bad = v.cells[CELL_FAIL];
 	assert_int_equal(v.n, 2);
-	assert_int_equal(v.findings[0].part.kind, PART_INTER_NODE);
+	assert_int_equal(v.findings[0].part.kind, PART_FABRIC_PATH);
 	assert_int_equal(v.findings[1].part.kind, PART_INTRA_NODE);
 	assert_int_equal(v.findings[0].explained + v.findings[1].explained,
 			 bad);
