@@ -51,12 +51,16 @@ int figure_picture(const struct figure *f, const struct verdict *v,
 
 /* ---- gpu bars ------------------------------------------------------------ */
 
-#define GPU_BARS_FILE "bars.svg"
+#define GPU_BARS_NAME "bars"	/* of its files, less ".png" and ".svg" */
 
-/** A bar for each node and test of bandwidth in @rows, one a test of a GPU, the
- *  GPUs of a node beside each other: the slowest of the node, as a part of the
- *  median of the test.  SVG to @out; false where there is nothing to draw. */
-bool gpu_bars(const struct gpu_rows *rows, struct str *out);
+/** Lay out a bar for each GPU and test of bandwidth in @rows, which have one row
+ *  for each test of a GPU and the GPUs of a node together: percent of the median
+ *  of the test.  Of more GPUs than GPU_BARS_MAX a bar is the slowest one of a
+ *  node.  0; 1 if there is nothing to draw; -1 without memory.
+ *  picture_release() in any case. */
+int gpu_bars(const struct run *run, const struct verdict *v,
+	     const struct gpu_rows *rows, struct picture *p);
+#define GPU_BARS_MAX 448
 
 /* ---- plot ---------------------------------------------------------------- */
 
@@ -157,6 +161,11 @@ int drawn_add(struct drawn *d, const char *name, struct str *svg);
 /** The one of that name; NULL: none was drawn. */
 const struct drawn_map *drawn_find(const struct drawn *d, const char *name);
 void drawn_release(struct drawn *d);
+
+/** Write @p into DIR as NAME.svg, and as NAME.png by gnuplot.  0; 1 with @e if
+ *  gnuplot is not installed; -1 with @e. */
+int picture_render(const char *dir, const char *name, const struct picture *p,
+		   struct err *e);
 
 /**
  * heatmap-bw.svg, heatmap-lat where latency was measured, heatmap-contrast

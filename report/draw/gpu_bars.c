@@ -6,16 +6,23 @@
 #include <string.h>
 
 #include "lib/base/stats.h"
-#include "report/base/wrap.h"
+#include "report/draw/picture.h"
+#include "report/judge/caption.h"
+#include "report/model/run.h"
 
-#define LEFT	 90	/* of the bars: the names of the tests */
-#define WIDTH	 800	/* of all bars of a test */
-#define HEIGHT	 70	/* of a test ... */
-#define BAR	 50	/* ... and of a bar as high as the median */
+#define LEFT	 150	/* of the bars: the names of the tests */
+#define WIDTH	 900	/* of all bars of a test */
+#define HEIGHT	 104	/* of a test ... */
+#define BAR	 70	/* ... and of a bar as high as the median */
 #define WIDEST	 40
 #define MOST	 1.2	/* times the median; no bar is higher */
 #define SLOW	 0.95
-#define NAMES	 16	/* of so many nodes names are written */
+#define NAME_MIN 11	/* pixels of a bar that has its number */
+#define LETTER	 7.3
+
+/** Okabe and Ito's colours: told apart by readers of any kind of sight. */
+#define GOOD	 0x0072b2
+#define BELOW	 0xd55e00
 
 static const char *const tests[] = {
 	GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH, GPU_TEST_FAR_H2D,
@@ -24,12 +31,14 @@ static const char *const tests[] = {
 };
 
 struct bars {
+	struct picture *p;
 	const struct gpu_rows *rows;
-	size_t nodes;
+	bool by_node;		/* a bar is the slowest GPU of a node */
+	size_t n;		/* bars of a test */
 	double wide;
 	double *values;		/* room for one a row */
-	struct str *out;
-	int y;
+	float y;		/* of the 100 % line */
+	bool below, failed;	/* there are such bars */
 };
 
 static bool starts_node(const struct gpu_rows *rows, size_t i)
@@ -39,97 +48,221 @@ static bool starts_node(const struct gpu_rows *rows, size_t i)
 	return i == 0 || strcmp(r->node, r[-1].node) != 0;
 }
 
+/** Return true if row @i begins a bar: a node, or a GPU. */
+static bool starts_bar(const struct bars *b, size_t i)
+{
+	const struct gpu_row *r = &b->rows->list[i];
+
+	return starts_node(b->rows, i) || (!b->by_node && r->gpu != r[-1].gpu);
+}
+
 static bool has_rate(const struct gpu_row *r, const char *test)
 {
 	return strcmp(r->test, test) == 0 && r->outcome == OUTCOME_OK &&
 	       r->bw_GB_s > 0;
 }
 
-/** Its slowest GPU, of those at which the test did well; one that failed has no
- *  bar, but a mark. */
-static void add_bar(struct bars *b, size_t from, size_t end, size_t node,
+/** The bar of rows @from to @end: the slowest GPU, of those that passed; one
+ *  that failed has a cross. */
+static void add_bar(struct bars *b, size_t from, size_t end, size_t at,
 		    const char *test, double median)
 {
-	const struct gpu_row *least = NULL;
-	double part, x = LEFT + (double)node * b->wide;
-	bool failed = false;
+	const struct gpu_row *least = NULL, *first = &b->rows->list[from];
+	const double x = LEFT + (double)at * b->wide;
+	const double gap = b->wide >= 4 ? b->wide * 0.2 : 0;
+	bool failed = false, tested = false;
+	struct str tip = STR_INIT;
+	double part;
 
 	for (size_t i = from; i < end; i++) {
 		const struct gpu_row *r = &b->rows->list[i];
 
-		failed |= strcmp(r->test, test) == 0 &&
-			  r->outcome != OUTCOME_OK;
+		const bool of = strcmp(r->test, test) == 0;
+
+		/* a GPU that cannot be opened has no other test */
+		failed |= r->outcome != OUTCOME_OK &&
+			  (of || strcmp(r->test, GPU_TEST_OPEN) == 0);
+		tested |= of || failed;
 		if (has_rate(r, test) &&
 		    (!least || r->bw_GB_s < least->bw_GB_s)) {
 			least = r;
 		}
 	}
-	part = least ? fmin(least->bw_GB_s / median, MOST) : 0;
-	str_addf(b->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
-		 "height=\"%.1f\" fill=\"%s\"><title>", x,
-		 b->y + BAR * (1.0 - part), fmax(b->wide * 0.8, 0.2),
-		 fmax(part * BAR, failed ? 3 : 0),
-		 failed || part < SLOW ? "#c8362c" : "#3b7a57");
-	html_text(b->out, b->rows->list[from].node);
-	if (least) {
-		str_addf(b->out, ", GPU %d: %.1f GB/s", (int)least->gpu,
-			 least->bw_GB_s);
+	if (!tested) {
+		return;
 	}
-	str_add(b->out, failed ? ", one failed</title></rect>\n" :
-				 "</title></rect>\n");
+	part = least ? least->bw_GB_s / median : 0;
+	str_addf(&tip, "%s, GPU %d", first->node,
+		 (int)(least ? least->gpu : first->gpu));
+	if (least) {
+		str_addf(&tip, ": %.1f GB/s, %.0f %% of the median",
+			 least->bw_GB_s, 100 * part);
+	}
+	str_add(&tip, failed ? b->by_node ? ", one failed" : ", failed" : "");
+	b->p->failed |= tip.failed;
+	part = fmin(part, MOST);
+	pic_shape(b->p, (struct picture_shape){
+		.x = (float)(x + gap / 2), .width = (float)(b->wide - gap),
+		.y = b->y + (float)(BAR * (1 - part)),
+		.height = (float)fmax(BAR * part, 1),
+		.rgb = failed ? ALARM : part < SLOW ? BELOW : GOOD,
+		.text = tip.data });
+	if (failed) {
+		pic_mark(b->p, (float)(x + b->wide / 2), b->y + BAR - 8,
+			 (float)fmin(12, fmax(b->wide, 4)),
+			 &(struct palette_entry){ .ink = ALARM,
+						  .mark = MARK_CROSS });
+	}
+	b->failed |= failed;
+	b->below |= !failed && part < SLOW;
 }
 
-bool gpu_bars(const struct gpu_rows *rows, struct str *out)
+/** The axis of a test, with its name and what 100 % are. */
+static void add_axis(const struct bars *b, const char *test, double median)
 {
-	struct bars b = { .rows = rows, .out = out, .y = 4,
-			  .values = calloc(rows->n + 1, sizeof(double)) };
-	size_t drawn = 0;
-	size_t node = 0;
+	const float wide = (float)(b->wide * (double)b->n);
 
-	for (size_t i = 0; i < rows->n; i++) {
-		b.nodes += starts_node(rows, i);
+	pic_text(b->p, TEXT_LEFT, EDGE, b->y + 8, INK, "%s", test);
+	pic_text(b->p, TEXT_SMALL, EDGE, b->y + 26, INK_SOFT, "100 %% is");
+	pic_text(b->p, TEXT_SMALL, EDGE, b->y + 41, INK_SOFT, "%.1f GB/s",
+		 median);
+	for (int percent = 0; percent <= 100; percent += 50) {
+		const float y = b->y + BAR * (1 - (float)percent / 100);
+
+		pic_line(b->p, LEFT - 5, y, percent == 50 ? 5 : wide + 10, 0);
+		pic_text(b->p, TEXT_RIGHT, LEFT - 9, y, INK_SOFT, "%d%s",
+			 percent, percent == 100 ? " %" : "");
 	}
-	b.wide = b.nodes ? fmin(WIDEST, (double)WIDTH / (double)b.nodes) : 0;
-	str_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "
-		 "%d %zu\" font-family=\"sans-serif\" font-size=\"12\">\n",
-		 LEFT + WIDTH,
-		 sizeof(tests) / sizeof(tests[0]) * HEIGHT + 20);
-	for (size_t k = 0; b.values && k < sizeof(tests) / sizeof(tests[0]);
-	     k++) {
+	pic_line(b->p, LEFT - 1, b->y, 0, BAR);
+}
+
+/** Names of nodes, as many as have room, and numbers of GPUs. */
+static void add_names(const struct bars *b)
+{
+	const float line = b->y - HEIGHT + BAR;
+	double free_from = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < b->rows->n; i++) {
+		const struct gpu_row *r = &b->rows->list[i];
+		const double x = LEFT + (double)at * b->wide;
+
+		if (!starts_bar(b, i)) {
+			continue;
+		}
+		at++;
+		if (!b->by_node && b->wide >= NAME_MIN) {
+			pic_text(b->p, TEXT_CENTER, (float)(x + b->wide / 2),
+				 line + 12, INK_SOFT, "%d", (int)r->gpu);
+		}
+		if (starts_node(b->rows, i) && x >= free_from) {
+			pic_text(b->p, TEXT_LEFT, (float)x, line + 28, INK,
+				 "%s", r->node);
+			free_from = x + LETTER * ((double)strlen(r->node) + 2);
+		}
+	}
+}
+
+static void add_legend(const struct bars *b, float y)
+{
+	static const struct {
+		uint32_t rgb;
+		const char *words;
+	} entries[] = {
+		{ GOOD, "95 % of the median or more" },
+		{ BELOW, "less" },
+		{ ALARM, "failed" },
+	};
+	float x = LEFT;
+
+	for (int i = 0; i < 3; i++) {
+		if ((i == 1 && !b->below) || (i == 2 && !b->failed)) {
+			continue;
+		}
+		pic_shape(b->p, (struct picture_shape){
+			.x = x, .y = y - 7, .width = 14, .height = 14,
+			.rgb = entries[i].rgb });
+		pic_text(b->p, TEXT_LEFT, x + 22, y, INK, "%s",
+			 entries[i].words);
+		x += 60 + (float)(LETTER * (double)strlen(entries[i].words));
+	}
+}
+
+/** All tests of which there are rates; returns how many. */
+static size_t add_tests(struct bars *b)
+{
+	const struct gpu_rows *rows = b->rows;
+	size_t drawn = 0;
+
+	for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {
 		size_t n = 0, end, at = 0;
 		double median;
 
-		for (size_t i = 0; i < b.rows->n; i++) {
-			if (has_rate(&b.rows->list[i], tests[k])) {
-				b.values[n++] = b.rows->list[i].bw_GB_s;
+		for (size_t i = 0; i < rows->n; i++) {
+			if (has_rate(&rows->list[i], tests[k])) {
+				b->values[n++] = rows->list[i].bw_GB_s;
 			}
 		}
-		median = n > 0 ? stats_median(b.values, n) : NAN;
-		if (isnan(median)) {
+		if (n == 0) {
 			continue;
 		}
-		str_addf(out, "<text x=\"4\" y=\"%d\">%s</text>"
-			 "<text x=\"4\" y=\"%d\" fill=\"#777\">%.1f GB/s"
-			 "</text>\n", b.y + 20, tests[k], b.y + 36, median);
+		median = stats_median(b->values, n);
+		add_axis(b, tests[k], median);
 		for (size_t i = 0; i < rows->n; i = end, at++) {
-			for (end = i + 1; end < rows->n &&
-					  !starts_node(rows, end); end++) {
+			for (end = i + 1; end < rows->n && !starts_bar(b, end);
+			     end++) {
 			}
-			add_bar(&b, i, end, at, tests[k], median);
+			add_bar(b, i, end, at, tests[k], median);
 		}
-		b.y += HEIGHT;
+		b->y += HEIGHT;
 		drawn++;
 	}
-	b.y += 12;
-	for (size_t i = 0; b.nodes <= NAMES && i < b.rows->n; i++) {
-		if (starts_node(b.rows, i)) {
-			str_addf(b.out, "<text x=\"%.1f\" y=\"%d\">",
-				 LEFT + (double)node++ * b.wide, b.y - 4);
-			html_text(b.out, b.rows->list[i].node);
-			str_add(b.out, "</text>\n");
+	return drawn;
+}
+
+int gpu_bars(const struct run *run, const struct verdict *v,
+	     const struct gpu_rows *rows, struct picture *p)
+{
+	struct bars b = { .p = p, .rows = rows,
+			  .values = calloc(rows->n + 1, sizeof(double)) };
+	char text[CAPTION_SIZE], utc[CAPTION_UTC_SIZE];
+	size_t drawn = 0;
+	float y;
+
+	*p = (struct picture){ .stroke = 2 };
+	pic_fonts(p);
+	for (int turn = 0; turn < 2 && (turn == 0 || b.n > GPU_BARS_MAX);
+	     turn++) {
+		b.by_node = turn > 0;
+		b.n = 0;
+		for (size_t i = 0; i < rows->n; i++) {
+			b.n += starts_bar(&b, i);
 		}
 	}
-	str_add(out, "</svg>\n");
+	b.wide = b.n ? fmin(WIDEST, (double)WIDTH / (double)b.n) : 0;
+	y = pic_title(p, LEFT + WIDTH + EDGE, run, v, "bandwidth of GPUs");
+	caption_utc(run->started_utc, utc);
+	snprintf(text, sizeof(text), "bandwidth by test of GPUs on %d node%s%s%s",
+		 run->n_nodes, run->n_nodes == 1 ? "" : "s", utc[0] ? ", " : "",
+		 utc);
+	y = pic_caption(p, y, INK, text);
+	y = pic_caption(p, y, INK, b.by_node ?
+			"each bar: the slowest GPU of a node, percent of the "
+			"median of all GPUs" :
+			"each bar: a GPU, percent of the median of all GPUs");
+	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
+		y = pic_caption(p, y, run->drill && i == 0 ? ALARM : INK_SOFT,
+				text);
+	}
+	b.y = y + 24;
+	if (b.values) {
+		drawn = add_tests(&b);
+	}
+	add_names(&b);
+	add_legend(&b, b.y + 24);
+	p->width = (int)fmax(MIN_WIDTH, LEFT + b.wide * (double)b.n + 2 * EDGE);
+	p->height = (int)b.y + 24 + EDGE;
+	p->failed |= !b.values;
 	free(b.values);
-	return drawn > 0;
+	return p->failed ? -1 : drawn == 0;
 }

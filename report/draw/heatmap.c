@@ -225,6 +225,25 @@ static int draw(const struct figure *f, void *arg)
 	return rc < 0 ? -1 : 0;
 }
 
+int picture_render(const char *dir, const char *name, const struct picture *p,
+		   struct err *e)
+{
+	struct heatmap_drawing d = { .dir = dir, .e = e };
+	struct plot *plot = &d.plots[0];
+	int rc = write_svg(&d, name, p);
+
+	if (rc < 0 || plot_check("PNG", dir, e) != 0) {
+		return rc < 0 ? rc : 1;
+	}
+	plot_forget(dir, name, "png");
+	plot_hold_signals(&d.signals);
+	rc = plot_begin(plot, &d.signals, dir, e);
+	rc = rc < 0 ? rc : paint(plot, name, p, e);
+	rc = plot_end(plot, rc, e);
+	plot_release_signals(&d.signals);
+	return rc;
+}
+
 int heatmap_render(const char *dir, const struct run *run,
 		   const struct verdict *v, bool contrast,
 		   struct drawn *drawn, struct err *e)

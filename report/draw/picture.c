@@ -13,9 +13,6 @@
 #include "lib/data/cells.h"
 #include "report/model/run.h"
 
-#define INK	 0x1f2328
-#define INK_SOFT 0x59636e
-#define ALARM	 0xc5102e
 /** A warning: bars, and texts, which need more contrast. */
 #define WARNING	 0xf57c1f
 #define WARNING_INK 0xa84300
@@ -28,9 +25,7 @@ static const struct palette_entry flaky = {
  *  too. */
 #define MIXED	 0x9600c8
 
-#define EDGE	  28	/* white around everything */
 #define LETTER	  7.3F	/* pixels of an average one */
-#define MIN_WIDTH 820	/* room for the captions */
 #define SIDE	  250	/* scale and legend, right of the matrix */
 #define TITLE_LETTER 12.5F
 
@@ -73,17 +68,8 @@ struct found_mark {
 
 /* ---- beside ------------------------------------------------------------ */
 
-static void pic_line(struct picture *p, float x, float y, float width,
-		     float height);
-static void pic_mark(struct picture *p, float x, float y, float size,
-		     const struct palette_entry *entry);
-static void pic_shape(struct picture *p, struct picture_shape shape);
 static void pic_square(const struct pic_layout *l, struct picture_shape box,
 		       const struct view_cell *c);
-__attribute__((format(printf, 6, 7)))
-static void pic_text(struct picture *p, enum picture_layer layer, float x,
-		     float y, uint32_t rgb, const char *fmt, ...);
-
 /** Add the colours and what they stand for: a scale for each kind of path that
  *  has its own.  Returns where it ends. */
 static float pic_scales(const struct pic_layout *l, float x, float y)
@@ -255,10 +241,7 @@ static float add_legend(const struct pic_layout *l, float x, float y)
 
 /* ---- above ------------------------------------------------------------- */
 
-/** Lines below the title, where there is something to say: as wide as the
- *  smallest picture. */
-static float add_caption(const struct pic_layout *l, float y, uint32_t rgb,
-			 const char *text)
+float pic_caption(struct picture *p, float y, uint32_t rgb, const char *text)
 {
 	struct str lines = STR_INIT;
 	const char *line = NULL;
@@ -272,7 +255,7 @@ static float add_caption(const struct pic_layout *l, float y, uint32_t rgb,
 	while (line && *line) {
 		int n = (int)strcspn(line, "\n");
 
-		pic_text(l->p, TEXT_LEFT, EDGE, y, rgb, "%.*s", n, line);
+		pic_text(p, TEXT_LEFT, EDGE, y, rgb, "%.*s", n, line);
 		y += 20;
 		line += n + (line[n] == '\n');
 	}
@@ -290,47 +273,52 @@ static bool is_marked(const struct pic_layout *l, const struct finding *f)
 	return false;
 }
 
-/** Write the title: the verdict and the parts that were found, up to @max
- *  letters. */
-static void title_text(const struct pic_layout *l, const struct verdict *v,
-		       size_t max, struct str *out)
+float pic_title(struct picture *p, float wide, const struct run *run,
+		const struct verdict *v, const char *what)
 {
 	static const char *const words[] = {
 		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
 		[VERDICT_FAIL] = "FAIL", [VERDICT_PARTIAL] = "PARTIAL",
 		[VERDICT_UNKNOWN] = "UNKNOWN",
 	};
-	const struct run *run = l->v->run;
-	const char *between = ": ";
-	char metric[160];
+	const size_t max = (size_t)((wide - 2 * EDGE) / TITLE_LETTER);
+	const char *segment = mesh_segment(run), *between = ": ";
+	struct str out = STR_INIT;
 	size_t named = 0;
 
-	str_addf(out, "%s%s", words[v->status],
+	str_addf(&out, "%s%s", words[v->status],
 		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
 			 " (sample)" : "");
 	/* the findings of the whole run are not of one segment */
-	for (size_t i = 0; i < v->n && !mesh_segment(run)[0]; i++) {
-		struct part shown = part_shown(run, &v->findings[i].part);
-		const char *name = PART_NAME(run, &shown);
+	for (size_t i = 0; i < v->n && !segment[0]; i++) {
+		char name[PART_NAME_SIZE];
 
-		if (out->len + strlen(name) + 12 > max && named > 0) {
+		finding_short(run, &v->findings[i], name, sizeof(name));
+		if (out.len + strlen(name) + 12 > max && named > 0) {
 			break;
 		}
-		str_addf(out, "%s%s", between, name);
+		str_addf(&out, "%s%s", between, name);
 		between = "; ";
 		named++;
 	}
 	if (named > 0 && named < v->n) {
-		str_addf(out, "; %zu more", v->n - named);
+		str_addf(&out, "; %zu more", v->n - named);
 	} else if (named == 0) {
-		str_addf(out, "%s%s", mesh_segment(run)[0] ?
-					      " in the whole run; " : ": ",
-			 view_metric_text(l->v, metric, sizeof(metric)));
+		str_addf(&out, "%s%s", segment[0] ? " in the whole run; " :
+						    ": ", what);
 	}
-	if (mesh_segment(run)[0]) {
-		str_addf(out, " in %s", mesh_segment(run));
-	}
-	str_addf(out, "%s", run->drill ? " (DRILL)" : "");
+	str_addf(&out, "%s%s%s", segment[0] ? " in " : "", segment,
+		 run->drill ? " (DRILL)" : "");
+	pic_text(p, TEXT_TITLE, EDGE, EDGE + 12, pic_status_rgb(v), "%s",
+		 str_text(&out));
+	str_release(&out);
+	return EDGE + 42;
+}
+
+uint32_t pic_status_rgb(const struct verdict *v)
+{
+	return v->status == VERDICT_FAIL ? ALARM :
+	       v->status == VERDICT_WARN ? WARNING_INK : INK;
 }
 
 /* Title, what was run, and what a reader must know, at the top. */
@@ -338,17 +326,13 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 {
 	const struct run *run = l->v->run;
 	const float wide = fmaxf(MIN_WIDTH, l->size + SIDE + 120);
-	const uint32_t rgb = v->status == VERDICT_FAIL ? ALARM :
-			     v->status == VERDICT_WARN ? WARNING_INK : INK;
+	const uint32_t rgb = pic_status_rgb(v);
 	char text[CAPTION_SIZE], metric[160];
-	float y = EDGE + 12;
 	struct str out = STR_INIT;
+	float y;
 
-	title_text(l, v, (size_t)((wide - 2 * EDGE) / TITLE_LETTER), &out);
-	pic_text(l->p, TEXT_TITLE, EDGE, y, rgb, "%s", str_text(&out));
-	str_reset(&out);
-	y += 30;
 	view_metric_text(l->v, metric, sizeof(metric));
+	y = pic_title(l->p, wide, run, v, metric);
 	if (run_is_diff(run)) {
 		str_addf(&out, "gpucheck diff, bandwidth of %s compared with %s",
 			 run->contrast.now, run->contrast.then);
@@ -356,27 +340,28 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 		str_addf(&out, "%s; %s", metric,
 			 caption_what(run, text, sizeof(text)));
 	}
-	y = add_caption(l, y, INK, str_text(&out));
+	y = pic_caption(l->p, y, INK, str_text(&out));
 	str_reset(&out);
-	y = add_caption(l, y, INK, caption_cells(run, text, sizeof(text)));
+	y = pic_caption(l->p, y, INK, caption_cells(run, text, sizeof(text)));
 	if (caption_partial(run, v, text, sizeof(text))) {
-		y = add_caption(l, y, INK, text);
+		y = pic_caption(l->p, y, INK, text);
 	}
 	/* findings that have no row, such as all paths between nodes */
 	for (size_t i = 0; i < v->n && !mesh_segment(run)[0]; i++) {
-		struct part shown = part_shown(run, &v->findings[i].part);
+		char name[PART_NAME_SIZE];
 
 		if (!is_marked(l, &v->findings[i])) {
 			str_addf(&out, "%s%s", out.len ? "; " :
 				 "found, without a row: ",
-				 PART_NAME(run, &shown));
+				 finding_short(run, &v->findings[i], name,
+					       sizeof(name)));
 		}
 	}
-	y = add_caption(l, y, rgb, str_text(&out));
+	y = pic_caption(l->p, y, rgb, str_text(&out));
 	str_release(&out);
-	y = add_caption(l, y, INK, view_block_text(l->v, text, sizeof(text)));
+	y = pic_caption(l->p, y, INK, view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
-		y = add_caption(l, y, run->drill && i == 0 ? ALARM : INK_SOFT,
+		y = pic_caption(l->p, y, run->drill && i == 0 ? ALARM : INK_SOFT,
 				text);
 	}
 	if (!run_is_diff(run)) {
@@ -398,12 +383,12 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 #define TEXT_MAX 200	/* bytes */
 
 /* The shape, whose text is the picture's now. */
-static void pic_shape(struct picture *p, struct picture_shape shape)
+void pic_shape(struct picture *p, struct picture_shape shape)
 {
 	struct picture_shape *last = p->n > 0 ? &p->shapes[p->n - 1] : NULL;
 
 	/* neighbours of one colour in a row are one */
-	if (last && shape.layer == LAYER_RECT && last->layer == LAYER_RECT &&
+	if (last && !shape.text && !last->text && shape.layer == LAYER_RECT && last->layer == LAYER_RECT &&
 	    !shape.cell && !last->cell && shape.rgb == last->rgb &&
 	    shape.y >= last->y && shape.y <= last->y &&
 	    shape.height >= last->height && shape.height <= last->height &&
@@ -417,7 +402,7 @@ static void pic_shape(struct picture *p, struct picture_shape shape)
 	}
 }
 
-static void pic_mark(struct picture *p, float x, float y, float size,
+void pic_mark(struct picture *p, float x, float y, float size,
 		     const struct palette_entry *entry)
 {
 	struct picture_shape shape = {
@@ -434,7 +419,7 @@ static void pic_mark(struct picture *p, float x, float y, float size,
 	pic_shape(p, shape);
 }
 
-static void pic_line(struct picture *p, float x, float y, float width,
+void pic_line(struct picture *p, float x, float y, float width,
 		     float height)
 {
 	pic_shape(p, (struct picture_shape){
@@ -444,7 +429,7 @@ static void pic_line(struct picture *p, float x, float y, float width,
 }
 
 /* Add text at (@x, @y). */
-static void pic_text(struct picture *p, enum picture_layer layer, float x,
+void pic_text(struct picture *p, enum picture_layer layer, float x,
 		     float y, uint32_t rgb, const char *fmt, ...)
 {
 	char text[CAPTION_SIZE], clean[TEXT_MAX], *copy;
@@ -710,7 +695,7 @@ static void name_found(const struct pic_layout *l, const struct verdict *v)
 {
 	for (size_t i = 0; i < l->n_accused; i++) {
 		const struct finding *f = l->accused[i].finding;
-		struct part shown = part_shown(l->v->run, &f->part);
+		char name[PART_NAME_SIZE];
 		size_t before = 0, all = 0;
 
 		for (size_t k = 0; k < l->n_accused; k++) {
@@ -720,7 +705,7 @@ static void name_found(const struct pic_layout *l, const struct verdict *v)
 		snprintf(l->found[i].text, sizeof(l->found[i].text),
 			 before > 0 && all > 2 ? "%d" : "%d %.*s",
 			 (int)(f - v->findings) + 1, FOUND_NAME_MAX,
-			 PART_NAME(l->v->run, &shown));
+			 finding_short(l->v->run, f, name, sizeof(name)));
 	}
 }
 
@@ -1178,13 +1163,18 @@ static const int fonts[PICTURE_LAYERS] = {
 	[TEXT_DOWN] = 13,
 };
 
+void pic_fonts(struct picture *p)
+{
+	memcpy(p->font, fonts, sizeof(fonts));
+}
+
 static void lay_out(struct pic_layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
 	const float found = found_room(l);
 	float side, y, strips;
 
-	memcpy(p->font, fonts, sizeof(fonts));
+	pic_fonts(p);
 	strips = pic_captions(l, v);
 	place_matrix(l, strips + strips_height(l));
 	add_strips(l, strips);

@@ -37,7 +37,7 @@ struct picture_shape {
 	float width, height;	/* of a line: to its other end */
 	uint32_t rgb;
 	const struct view_cell *cell;	/* for a tooltip; NULL = none */
-	char *text;		/* of the layers of texts */
+	char *text;		/* of the layers of texts; tooltip of others */
 };
 
 /** Colours of pixels. */
@@ -81,6 +81,34 @@ void picture_svg(const struct picture *p, struct str *out);
  *  row by row: its number in @colors (0xRRGGBB). */
 void png_add(const uint8_t *pixels, int width, int height,
 	     const uint32_t colors[RASTER_COLORS], struct str *out);
+
+/* The parts of which pictures are made.  Without memory @p has failed. */
+
+#define INK	  0x1f2328
+#define INK_SOFT  0x59636e
+#define ALARM	  0xc5102e
+#define EDGE	  28	/* white around everything */
+#define MIN_WIDTH 820	/* room for the captions */
+
+/** Add a shape; its text belongs to the picture. */
+void pic_shape(struct picture *p, struct picture_shape shape);
+void pic_line(struct picture *p, float x, float y, float width, float height);
+void pic_mark(struct picture *p, float x, float y, float size,
+	      const struct palette_entry *entry);
+/** Add text at (@x, @y). */
+__attribute__((format(printf, 6, 7)))
+void pic_text(struct picture *p, enum picture_layer layer, float x, float y,
+	      uint32_t rgb, const char *fmt, ...);
+/** Set the usual sizes of fonts. */
+void pic_fonts(struct picture *p);
+/** The colour of a status in texts. */
+uint32_t pic_status_rgb(const struct verdict *v);
+/** Add the title of a picture @wide pixels wide: the verdict and the parts that
+ *  were found, or @what was measured.  Returns where the next line is. */
+float pic_title(struct picture *p, float wide, const struct run *run,
+		const struct verdict *v, const char *what);
+/** Add lines below the title, none for ""; returns where the next one is. */
+float pic_caption(struct picture *p, float y, uint32_t rgb, const char *text);
 
 /** Short enough for a cell: three digits that matter. */
 const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE]);

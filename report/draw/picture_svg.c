@@ -122,9 +122,13 @@ static void add_shape(const struct picture *p, const struct picture_shape *s,
 		str_addf(out, "<rect x=\"%.5g\" y=\"%.5g\" width=\"%.4g\" "
 			 "height=\"%.4g\" fill=\"#%06x\"", x, y,
 			 (double)s->width, (double)s->height, s->rgb);
-		if (s->cell) {
+		if (s->cell || s->text) {
 			str_addch(out, '>');
-			add_tooltip(p, s->cell, out);
+			if (s->cell) {
+				add_tooltip(p, s->cell, out);
+			} else {
+				html_element(out, "title", s->text);
+			}
 			str_add(out, "</rect>\n");
 		} else {
 			str_add(out, "/>\n");

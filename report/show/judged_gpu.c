@@ -2,6 +2,7 @@
 /* Tests of single GPUs, as one of the kinds that can be judged. */
 #include "report/show/judged.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -153,12 +154,12 @@ static int below(const struct judged *j, int width, enum term_style style,
 static int draw(const struct judged *j, const char *dir, struct err *e)
 {
 	const struct gpu_turns *t = j->more;
-	struct str svg = STR_INIT;
-	int rc = gpu_bars(&t->one, &svg) && !svg.failed ?
-			 rundir_write_text(dir, GPU_BARS_FILE, str_text(&svg),
-					   0666, e) : 0;
+	struct picture p;
+	int rc = gpu_bars(&j->run, &j->verdict, &t->one, &p);
 
-	str_release(&svg);
+	rc = rc < 0 ? err_set(e, ENOMEM, "cannot lay out the bars") :
+	     rc > 0 ? 0 : picture_render(dir, GPU_BARS_NAME, &p, e);
+	picture_release(&p);
 	return rc;
 }
 
@@ -166,8 +167,8 @@ static void html(const struct judged *j, const char *dir, struct str *out)
 {
 	struct str text = STR_INIT;
 
-	html_element(out, "h2", "The slowest GPU of each node, by test");
-	html_picture(dir, GPU_BARS_FILE, "bandwidth by node and test", out);
+	html_element(out, "h2", "Bandwidth of each GPU, by test");
+	html_picture(dir, GPU_BARS_NAME ".svg", "bandwidth by GPU and test", out);
 	below(j, 0, TERM_UNICODE, &text);
 	html_element(out, "pre", str_text(&text));
 	str_release(&text);

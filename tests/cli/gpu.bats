@@ -35,9 +35,9 @@ findings()
 	grep -q '^PASS  gpu: 16 GPUs on 2 nodes' out
 	[ "$(grep -c ',ok,' run/results.csv)" -eq $((16 * 7)) ]
 	jq -e '.cells.pass == 112 and .findings == []' run/verdict.json
-	# a bar a node and test, none of them red
-	[ "$(grep -c '<rect' run/bars.svg)" -eq $((2 * 5)) ]
-	absent c8362c run/bars.svg
+	# a bar for each GPU and test, all of them good
+	[ "$(grep -c '<title>' run/bars.svg)" -eq $((16 * 5)) ]
+	absent d55e00 run/bars.svg
 	grep -q 'base64' run/report.html
 }
 
@@ -147,7 +147,7 @@ findings()
 	warn gpu n1:3 gpu_slow
 	warn gpu n1:3 gpu_trend
 	F
-	[ "$(grep c8362c run/bars.svg | grep -o '>n.*GB/s' | cut -c2-10)" = \
+	[ "$(grep d55e00 run/bars.svg | grep -o '>n.*GB/s' | cut -c2-10)" = \
 		"n1, GPU 3" ]
 	grep -q 'in copy it lost 8 % between the first and the last third of 6 rounds' out
 	grep -q '^n1  *3 .* 36[0-9][0-9]\.[0-9] ' out	# of all turns
