@@ -137,7 +137,7 @@ static void tell_end(struct launch *l, size_t k)
 
 	if (!l->agents[k].told && code != 0 && code != CODE_PARTIAL) {
 		snprintf(text, sizeof(text), code > 128 ?
-			 "its agent was ended by signal %d" :
+			 "its agent was killed by signal %d" :
 			 "its agent ended with exit code %d",
 			 code > 128 ? code - 128 : code);
 		run_absent_tell(l->news,

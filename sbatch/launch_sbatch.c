@@ -306,7 +306,7 @@ static int compose(const struct launch_request *r, struct args *a,
 		const char *hint;
 	} several[] = {
 		{ "array", 'a', "for several runs, start gpucheck that often" },
-		{ "requeue", '\0', "--resume goes on with a run that a job has "
+		{ "requeue", '\0', "--resume continues a run that a job has "
 				   "left unfinished" },
 	};
 	char script[PATH_MAX];
@@ -379,9 +379,8 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		const char *says, *hint;
 	} known[] = {
 		{ .says = "fetch_config",
-		  .hint = "this machine belongs to no cluster of Slurm: "
-			  "--local is this machine alone, --ssh=HOSTS "
-			  "others" },
+		  .hint = "this machine is not in a Slurm cluster: use --local "
+			  "for this machine, --ssh=HOSTS for others" },
 		{ .says = "Invalid node name",
 		  .hint = "--nodelist or -x names a node that Slurm does not "
 			  "know; \"sinfo -N\" lists them" },
@@ -491,10 +490,10 @@ static int ask(struct launch *l, struct err *e)
 		}
 	} else if (strstr(why.text, "Invalid job id")) {
 		/* it is over; how it ended is not known */
-		launch_say(&l->state, LAUNCH_ENDED, -1, "job %s has ended, "
-			   "and Slurm no longer knows it", l->job);
+		launch_say(&l->state, LAUNCH_ENDED, -1, "job %s has ended, and "
+			   "Slurm has no record of it", l->job);
 	} else {
-		rc = err_set(e, why.code, "Slurm does not answer about job "
+		rc = err_set(e, why.code, "Slurm does not respond about job "
 			     "%s: %.200s", l->job, why.text);
 	}
 	str_release(&out);

@@ -235,8 +235,10 @@ static bool settle(struct muster *m)
 	for (size_t i = 0; i < m->n; i++) {
 		/* blame nodes that never answered, though Slurm took their
 		 * task */
-		snprintf(says, sizeof(says), "Slurm took a task for %.64s, and "
-			 "nothing came back within %s", m->nodes[i].name, time);
+		snprintf(says, sizeof(says),
+			 "Slurm accepted a task for %.64s, "
+			 "but no message arrived within %s",
+			 m->nodes[i].name, time);
 		if (m->ended) {
 			blame(m->nodes[i].name, "slurm_silent", says, m->nodes,
 			      m->n);

@@ -47,7 +47,7 @@ static const struct {
 	  .says = "was cancelled" },
 	{ .name = "TIMEOUT", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "reached its time limit",
-	  .hint = "ask for more time: -- --time=MINUTES" },
+	  .hint = "request more time: -- --time=MINUTES" },
 	{ .name = "DEADLINE", .phase = LAUNCH_ENDED, .cut = true,
 	  .says = "missed its deadline" },
 	{ .name = "NODE_FAIL", .phase = LAUNCH_ENDED, .cut = true,
@@ -164,8 +164,8 @@ static void explain_end(const char *job_id, const struct slurm_job *job,
 		add(st, " before it began: its first node cannot write '%s'",
 		    RUN_JOB_OUT);
 		snprintf(st->hint, sizeof(st->hint),
-			 "is '%.200s' on a file system that all nodes share? "
-			 "-o chooses another place", dir);
+			 "check that '%.200s' is on a file system that all "
+			 "nodes share; choose another directory with -o", dir);
 	} else if (job->signal) {
 		add(st, " by signal %d", job->signal);
 	}
@@ -359,7 +359,7 @@ static int note(struct lost *l, const char *dir, const char *said,
 			continue;
 		}
 		why = !of.retested && strchr(node.state, '*') ?
-			      "it does not answer Slurm either" : node.why;
+			      "it does not respond to Slurm either" : node.why;
 		record_init(&schema_events, &r);
 		clock_utc(r.utc);
 		r.seq = l->seq++;
@@ -410,10 +410,11 @@ int slurm_note_lost(const char *dir, struct err *e)
 static const struct {
 	const char *why, *hint;
 } causes[] = {
-	{ "rolog", "the prolog, a script of the site that Slurm runs before a "
-		   "job, failed there: slurmd's log has its words" },
-	{ "ot responding", "slurmd does not answer there: is the node up?" },
-	{ "", "\"sinfo --list-reasons\" tells since when" },
+	{ "rolog", "the prolog, a site script that Slurm runs before a job, "
+		   "failed there: see slurmd's log" },
+	{ "ot responding", "slurmd does not respond there: check that the node "
+			   "is up" },
+	{ "", "\"sinfo --list-reasons\" shows since when" },
 };
 
 bool slurm_blame_parse(const char *text, bool prolog, struct err *e,

@@ -78,9 +78,9 @@ static int enter_job(struct session *s, struct err *e)
 	int64_t id;
 
 	if (units_parse_int(job, 1, INT32_MAX, &id, NULL) < 0) {
-		err_set(e, 0, "'%s' is no number of a job", job);
-		return err_hint(e, "\"squeue --me\" lists yours; a process is "
-				   "named by --pid");
+		err_set(e, 0, "'%s' is not a job ID", job);
+		return err_hint(e, "\"squeue --me\" lists your jobs; --pid "
+				   "selects a process");
 	}
 	if (list_nodes(job, &nodes, &n) < 0) {
 		str_release(&nodes);

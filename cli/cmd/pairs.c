@@ -245,8 +245,8 @@ static int run_node(struct session *s)
 		} else if (!node_may_fail(code)) {
 			rc = err_set(&e, 0, "--fail-on: '%s' never fails a "
 				     "node", code);
-			err_hint(&e, "it is no fault of the node, or says that "
-				     "nobody could look");
+			err_hint(&e, "it is not a fault of the node, or only "
+				     "says that a check was not possible");
 		}
 	}
 	return rc < 0 ? talk_fail(&e, CODE_USAGE) : node_self(s);

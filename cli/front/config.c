@@ -25,22 +25,23 @@ int config_check_file(const char *path, const struct stat *st, unsigned me,
 
 	str_quoted_dir(path, quoted, sizeof(quoted));
 	if (!S_ISREG(st->st_mode)) {
-		return err_set(e, 0, "'%.160s' is no regular file", path);
+		return err_set(e, 0, "'%.160s' is not a regular file", path);
 	}
 	if (st->st_uid != 0 && st->st_uid != me) {
-		err_set(e, 0, "'%.160s' belongs to user %u, and may name "
+		err_set(e, 0, "'%.160s' belongs to user %u, and can name "
 			"programs to run", path, (unsigned)st->st_uid);
-		return me == 0 ? err_hint(e, "root follows files of root alone: "
-					     "sudo -H has a home of root's, "
+		return me == 0 ? err_hint(e, "root reads only files of root: "
+					     "sudo -H sets root's home "
+					     "directory, "
 					     OTHERWISE) :
 				 err_hint(e, "use a file of your own or of "
 					     "root's in place of %s, "
 					     OTHERWISE, quoted);
 	}
 	if (wide) {
-		err_set(e, 0, "'%.160s' may be written by %s, and may name "
+		err_set(e, 0, "'%.160s' is writable by %s, and can name "
 			"programs to run", path,
-			wide & 002 ? "everybody" : "a group");
+			wide & 002 ? "all users" : "a group");
 		return err_hint(e, "chmod go-w %s, " OTHERWISE, quoted);
 	}
 	if (st->st_size > CONFIG_MAX_BYTES) {
@@ -243,14 +244,15 @@ static int check_value(const struct spec_option *o, const struct command *of,
 	struct spec s;
 
 	if (o->once) {
-		err_set(e, 0, "'%s' is for the command line alone", o->name);
-		return err_hint(e, "type it with the command: it is about one "
-				   "use, or about what a script reads");
+		err_set(e, 0, "'%s' is allowed only on the command line",
+			o->name);
+		return err_hint(e, "give it with the command: it applies to "
+				   "one use, or to output that a script reads");
 	}
 	if (strstr(value, " #")) {
 		err_set(e, 0, "'%s' has a ' #'", value);
-		return err_hint(e, "a comment stands on a line of its own, or "
-				   "behind ' ;'");
+		return err_hint(e, "put a comment on its own line, or after ' "
+				   ";'");
 	}
 	spec_init(&s);
 	s.commands = of ? of->takes : 0;
@@ -258,7 +260,7 @@ static int check_value(const struct spec_option *o, const struct command *of,
 		return -1;
 	}
 	if (of && o->words && !spec_word_of(spec_word(o, value), of->takes)) {
-		return err_set(e, 0, "--%s=%s is none of 'gpucheck %s'",
+		return err_set(e, 0, "--%s=%s is not a value of 'gpucheck %s'",
 			       o->name, value, of->name);
 	}
 	return 0;
@@ -274,9 +276,9 @@ static int add_value(struct config *c, const struct spec_option *o,
 	for (size_t i = 0; i < c->n && o->type != SPEC_LIST; i++) {
 		if (c->list[i].of == of &&
 		    strcmp(c->list[i].name, o->name) == 0) {
-			err_set(e, 0, "'%s' is set in line %d already",
+			err_set(e, 0, "'%s' is already set in line %d",
 				o->name, c->list[i].line);
-			return err_hint(e, "leave one of the two");
+			return err_hint(e, "remove one of the two");
 		}
 	}
 	if (c->n == CONFIG_MAX) {
@@ -315,14 +317,14 @@ static int take(void *user, const char *section, const char *name,
 			}
 		}
 		nearest = str_nearest(section, names);
-		err_set(&r->why, 0, "[%s] is no command that has options",
+		err_set(&r->why, 0, "[%s] is not a command with options",
 			section);
 		if (nearest) {
 			err_hint(&r->why, "did you mean [%s]?", nearest);
 		} else {
-			err_hint(&r->why, "a section is named as its command, "
-				 "such as [p2p]; what is for all stands before "
-				 "the first");
+			err_hint(&r->why, "a section is named after its "
+				 "command, such as [p2p]; options for all "
+				 "commands come before the first section");
 		}
 	} else {
 		o = find_option(name, of, &r->why);

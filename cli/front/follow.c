@@ -285,8 +285,8 @@ static void say_silence(struct front_follow *f)
 	progress_clear(f);
 	talk("still waiting for the agents of other nodes");
 	if (f->limits.image) {
-		talk_hint("an image may be being imported there; "
-			  "--start-timeout=%ds does not wait for that",
+		talk_hint("those nodes may still be importing an image; "
+			  "--start-timeout=%ds limits this wait",
 			  (int)(f->boot_ns / NS_PER_S));
 	}
 }
@@ -301,7 +301,7 @@ static const char *is_overdue(const struct front_follow *f)
 		return NULL;
 	}
 	return f->running_ns ? "the run did not end at --time-limit" :
-			       "no agent has come within --time-limit";
+			       "no agent connected within --time-limit";
 }
 
 /** Why the run will not end by itself; NULL while it may. */
@@ -317,12 +317,12 @@ static const char *is_stuck(const struct front_follow *f)
 	}
 	if (f->watch->lost && silent_ns >= 0) {
 		return access(f->watch->dir, F_OK) < 0 ?
-		       "the run directory is gone: moved, or removed" :
-		       "the coordinator is gone: it gives no sign of life";
+		       "the run directory was moved or removed" :
+		       "the coordinator no longer responds";
 	}
 	if (!launcher_is_job(f->ops) && !f->watch->signs &&
 	    silent_ns > f->limits.begin_ns) {
-		return "the run does not begin: no coordinator has started";
+		return "the run cannot begin: no coordinator has started";
 	}
 	return is_overdue(f);
 }

@@ -68,7 +68,7 @@ int option_word(unsigned takes, const char *word,
 		*found = NULL;
 		err_set(e, 0, "'%.*s' may be %s",
 			(int)(len < 60 ? len : 60) + 2, word, str_text(&all));
-		err_hint(e, "type as much of it as no other begins with");
+		err_hint(e, "type enough of the name to make it unique");
 	}
 	str_release(&all);
 	return n > 1 ? -1 : 0;

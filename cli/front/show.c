@@ -82,7 +82,7 @@ int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 	} else if (!below_home("XDG_DATA_HOME", ".local/share",
 			       "gpucheck/history", name)) {
 		err_set(e, 0, "there is no home directory for the history");
-		return err_hint(e, "name a directory with --history=DIR");
+		return err_hint(e, "choose a directory with --history=DIR");
 	}
 	if (write && make(name, usual) < 0) {
 		return err_set(e, errno, "cannot create the history '%s'",
@@ -90,11 +90,11 @@ int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 	}
 	if (!realpath(name, path)) {
 		err_set(e, errno, "cannot open the history '%s'", name);
-		return err_hint(e, "runs with --history make it; --history=DIR "
-				   "names another one");
+		return err_hint(e, "runs with --history create it; choose "
+				   "another one with --history=DIR");
 	}
 	if (write && rundir_check_own_as("history", path, e) < 0) {
-		return err_hint(e, "name a directory of your own with "
+		return err_hint(e, "choose a directory of your own with "
 				   "--history=DIR");
 	}
 	return 0;

@@ -243,8 +243,8 @@ int talk_close_stdout(int code)
 	}
 	err_set(&e, stdout_errno, "cannot write standard output");
 	if (stdout_errno == ENOSPC || stdout_errno == EDQUOT) {
-		err_hint(&e, "what it goes to is full; \"gpucheck report DIR\""
-			 " prints a run again");
+		err_hint(&e, "the output device is full; \"gpucheck report "
+			 "DIR\" prints the result again");
 	}
 	talk_err(&e);
 	return code == CODE_USAGE ? code : CODE_UNABLE;

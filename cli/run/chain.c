@@ -222,13 +222,13 @@ static bool fits(const char *text)
 static int refuse(const char *what, const char *text, const char *why,
 		  struct err *e)
 {
-	return err_set(e, 0, "%s '%.200s' cannot stand in a unit of systemd: "
-		       "%s", what, text, why);
+	return err_set(e, 0, "%s '%.200s' cannot be used in a systemd unit: %s",
+		       what, text, why);
 }
 
 static int check(const struct chain_place *p, struct err *e)
 {
-	static const char why[] = "control characters, or no UTF-8";
+	static const char why[] = "it has control characters or is not UTF-8";
 	const size_t n = strlen(p->cwd);
 
 	if (!fits(p->self)) {
@@ -242,7 +242,7 @@ static int check(const struct chain_place *p, struct err *e)
 	}
 	if (n == 0 || strchr(" \\", p->cwd[n - 1])) {
 		return refuse("working directory", p->cwd,
-			      "a blank or backslash at its end", e);
+			      "it ends in a blank or backslash", e);
 	}
 	for (char *const *v = p->env; v && *v; v++) {
 		if (!fits(*v)) {
@@ -376,7 +376,7 @@ static char **take_words(const json_t *obj, const char *key, struct err *e)
 			words[i] = strdup(text);
 		}
 		if (!words || !words[i]) {
-			err_set(e, 0, "'%s' is no list of words", key);
+			err_set(e, 0, "'%s' is not a list of words", key);
 			free_words(words);
 			return NULL;
 		}
@@ -435,7 +435,7 @@ int chain_read(const char *dir, struct chain *c, struct err *e)
 	text = rundir_read_text(dir, CHAIN_FILE, CHAIN_BYTES, &len, e);
 	if (!text) {
 		return err_hint(e, "it is the directory that \"gpucheck "
-				   "watch\" made");
+				   "watch\" created");
 	}
 	rc = chain_parse(text, len, c, &why);
 	free(text);

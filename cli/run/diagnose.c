@@ -165,9 +165,9 @@ static void take_results(struct diagnosis *d, const struct step_end *end)
 		if (unset) {
 			/* a pass or failure of a test that was not ours */
 			set_untried(&d->rows[i], OUTCOME_SKIPPED, "unset",
-				    "the setting did not reach the nodes: does "
-				    "the launcher keep the environment "
-				    "(--export)?");
+				    "the setting did not reach the nodes: "
+				    "check that the launcher passes the "
+				    "environment (--export)");
 		} else if (stopped && d->rows[i].outcome != OUTCOME_OK) {
 			/* what did not pass until then might have */
 			take_end(&d->rows[i], end, true);

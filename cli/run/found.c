@@ -51,8 +51,8 @@ static int find_dir(const char *name, char dir[PATH_MAX], struct err *e)
 		closedir(d);
 	}
 	if (!name && latest_ns == 0) {
-		err_set(e, 0, "there is no run here");
-		err_hint(e, "name its directory, or the number of its job");
+		err_set(e, 0, "there is no run in the current directory");
+		err_hint(e, "specify its directory, or its job ID");
 		return CODE_USAGE;
 	}
 	name = name ? name : latest;

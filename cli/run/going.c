@@ -43,7 +43,7 @@ static int held_poll(struct launch *l, struct launch_state *st, struct err *e)
 			   "its coordinator is running");
 	} else {
 		launch_say(st, LAUNCH_ENDED, -1,
-			   "nobody is at work on the run any more");
+			   "no process works on the run any more");
 	}
 	return 0;
 }

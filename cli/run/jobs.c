@@ -341,10 +341,10 @@ static int check_extra(char *const extra[], struct err *e)
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
 		if (slurm_fit_option(extra, own[i].name, own[i].letter)) {
-			err_set(e, 0, "--%s behind -- does not go with "
-				"--jobs=pairs, whose jobs each have their own",
+			err_set(e, 0, "--%s after -- does not go with "
+				"--jobs=pairs, which sets it for each job",
 				own[i].name);
-			return err_hint(e, "nodes are named in front of --: "
+			return err_hint(e, "specify nodes before --: "
 					"--nodelist, -x");
 		}
 	}
@@ -370,10 +370,10 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 		a->busy += !out && !str_starts(n->state, "idle");
 	}
 	if (a->n < (size_t)s->nodes) {
-		err_set(e, 0, "%" PRId64 " nodes are asked for, and %zu are "
-			"there and up", s->nodes, a->n);
-		return err_hint(e, "leave out -N to use all nodes, or name "
-				"them: --nodelist");
+		err_set(e, 0, "%" PRId64 " nodes are requested, but only %zu "
+			"are available", s->nodes, a->n);
+		return err_hint(e, "omit -N to use all nodes, or list them "
+				"with --nodelist");
 	}
 	return 0;
 }
@@ -485,7 +485,7 @@ static int submit_part(struct jobs *j, struct job *job, const char *down,
 		rundir_discard(dir, true);
 		job->state = JOB_NONE;
 	} else if (up < 2) {
-		err_set(&why, 0, "Slurm has %s out of use", down);
+		err_set(&why, 0, "Slurm reports %s as out of use", down);
 		refuse(job, dir, &why);
 	} else if ((l = launcher_start(ops, &r, e))) {
 		launcher_free(ops, l);
@@ -642,7 +642,7 @@ static int leave(const struct jobs *j, const char *dir, const char *text)
 {
 	char word[PATH_MAX];
 
-	talk("stopped following; the jobs go on (%s)", text);
+	talk("stopped following; the jobs continue (%s)", text);
 	talk_hint("for the result: \"gpucheck attach %s\"",
 		  str_quoted_dir(dir, word, sizeof(word)));
 	say_cancel(j);
@@ -718,7 +718,8 @@ static int submit_and_follow(struct jobs *j, const struct session *s,
 	}
 	str_quoted_dir(dir, word, sizeof(word));
 	if (rc > 0) {
-		talk("stopped submitting; jobs go on (%s)", text);
+		talk("stopped submitting; the submitted jobs continue (%s)",
+		     text);
 		talk_hint("to submit the others: \"gpucheck %s --resume %s\"",
 			  run_file(j->left.run).probe, word);
 	} else {

@@ -209,7 +209,7 @@ static void note_end(struct job *job, const char *dir, bool planned)
 const char *jobs_down_text(const struct slurm_node *n, char *buf, size_t size)
 {
 	const char *why = !n->why[0] && strchr(n->state, '*') ?
-				  "it does not answer" : n->why;
+				  "it does not respond" : n->why;
 
 	snprintf(buf, size, "Slurm has it as %s%s%s", n->state,
 		 why[0] ? ": " : "", why);
@@ -244,8 +244,8 @@ static void look_at_part(struct jobs *j, size_t i)
 		   j->own) {
 		note_end(job, dir, f.planned.given);
 	} else if (job->state == JOB_LOST && !job->why[0]) {
-		STR_COPY(job->why, "its job has ended, and Slurm no longer "
-			 "knows it");
+		STR_COPY(job->why, "its job has ended, and Slurm has no record "
+			 "of it");
 	}
 	job->settled = job->state == JOB_DONE || job->state == JOB_LOST;
 	json_decref(run);

@@ -301,10 +301,11 @@ void plan_words(const struct session *s, const struct forecast *f,
 		while (room < all) {
 			room *= 2;
 		}
-		str_addf(out, "\nOf %d interfaces a node has up to %" PRId64
-			 " neighbours, and a kernel that is\nset as here keeps "
-			 "%" PRId64 " (gc_thresh3): tests may fail for want of "
-			 "room. To\nmake room, on each node as root:\n"
+		str_addf(out, "\nWith %d interfaces, a node has up to %" PRId64
+			 " neighbours, but a kernel with\nthe settings of this "
+			 "machine keeps %" PRId64 " (gc_thresh3): tests may\n"
+			 "fail because the table is full. To enlarge it, on "
+			 "each node as root:\n"
 			 "  sysctl -w net.ipv4.neigh.default.gc_thresh{3=%"
 			 PRId64 ",2=%" PRId64 ",1=%" PRId64 "}\n",
 			 USUAL_RAILS, all, f->kept, 4 * room, 2 * room, room);

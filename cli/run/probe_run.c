@@ -176,8 +176,8 @@ static void explain(const struct probe_start *t, const struct watch *w,
 		err_set(e, 0, "the job ended before an agent had started");
 	} else {
 		err_set(e, 0, "the job ended and wrote nothing to '%s'", dir);
-		err_hint(e, "do all nodes share this file system? -o chooses "
-			 "another directory");
+		err_hint(e, "check that all nodes share this file system; "
+			 "choose another directory with -o");
 	}
 	if (last->hint[0]) {
 		err_hint(e, "%s", last->hint);
@@ -251,8 +251,8 @@ static int probe_run_judge(const struct probe_start *t, struct launch *l,
 	if (access(dir, F_OK) < 0) {
 		err_set(&e, 0, "the run directory '%s' was moved or removed "
 			"during the run", dir);
-		err_hint(&e, "what was measured until then: \"gpucheck report "
-			 "NEW\", where NEW is its new name");
+		err_hint(&e, "for the results so far: \"gpucheck report NEW\", "
+			 "where NEW is its new name");
 		talk_err(&e);
 		return show_nothing(NULL, s, &e, CODE_UNABLE);
 	}
@@ -463,7 +463,7 @@ static int follow(const struct probe_start *t, struct launch *l,
 	if (watch.planned && watch.ended &&
 	    spec_launcher_is(ops->name, LAUNCHER_SLURM) &&
 	    slurm_note_lost(dir, &why) < 0) {
-		talk("what Slurm says of lost nodes is not known: %s",
+		talk("cannot ask Slurm about lost nodes: %s",
 		     why.text);
 	}
 	code = probe_run_judge(t, l, &watch, &last, end);

@@ -260,8 +260,8 @@ static int resume_alone(struct left *l, struct session *s, const char *probe,
 	/* a directory without a run stays as it is */
 	if (!s->spec.dry_run && rundir_has(l->dir, RUN_JSON) &&
 	    rundir_claim(l->dir, &fd, who, sizeof(who)) < 0) {
-		err_set(e, 0, "the run in '%s' has not ended: %s is at work "
-			"on it", l->dir, who);
+		err_set(e, 0, "the run in '%s' has not ended: %s is running it",
+			l->dir, who);
 		err_hint(e, "wait for it, or stop it with ^C where it was "
 			 "started");
 		return CODE_USAGE;

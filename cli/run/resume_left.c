@@ -289,8 +289,8 @@ void resume_say_how(const char *dir, int code)
 	if (!f.options) {
 		;	/* it was imported */
 	} else if (is_left) {
-		talk_hint("to measure what is missing: \"gpucheck %s "
-			  "--resume %s\"", probe,
+		talk_hint("to run the missing tests: \"gpucheck %s --resume "
+			  "%s\"", probe,
 			  str_quoted_dir(dir, word, sizeof(word)));
 	} else if (code == CODE_PARTIAL && of[0]) {
 		say_retest(probe, of, "to test it again");

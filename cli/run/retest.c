@@ -84,8 +84,8 @@ static int take_plan(struct session *s, const struct retest_plan *p,
 	    take_text(spec, "pairs", &p->pairs) < 0) {
 		err_set(e, 0, "%zu findings are too many for one retest",
 			json_array_size(p->parts));
-		return err_hint(e, "leave out --retest: so many parts are a "
-				"run of their own");
+		return err_hint(e, "omit --retest: use a normal run for this "
+				"many parts");
 	}
 	return 0;
 }
@@ -126,10 +126,10 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 		err_set(e, ENOMEM, "no memory for a retest");
 		code = CODE_UNABLE;
 	} else if (json_array_size(p.parts) == 0) {
-		err_set(e, 0, "the run in '%s' has found nothing to retest: %s",
+		err_set(e, 0, "the run in '%s' has no findings to retest: %s",
 			l->dir, verdict_status_name(j->verdict.status));
 		if (left_count(l, NULL) < 0 || !left_is_whole(l)) {
-			err_hint(e, "to measure what it lacks: \"gpucheck %s "
+			err_hint(e, "to run its missing tests: \"gpucheck %s "
 				 "--resume %s\"", probe,
 				 str_quoted_dir(l->dir, word, sizeof(word)));
 		}

@@ -53,7 +53,7 @@ const struct field collective_order_fields[] = {
 	ORDER(verify, "verify", INT, 0, COLLECTIVE_STEP_VERIFY,
 	      "checked operations"),
 	ORDER(verify_from, "verify_from", INT, 0, INT64_MAX / 2,
-	      "as many were before"),
+	      "number of operations before"),
 	ORDER(drill, "drill", INT, 0, XPORT_DRILL_CORRUPT, "0: none"),
 	ORDER(silent, "silent", BOOL, 0, 0, "a drill that other ranks detect"),
 	ORDER(slow_factor, "slow", REAL, 1e-9, 1, "factor of a drill"),

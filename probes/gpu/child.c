@@ -159,7 +159,7 @@ int dcgm_parse(const char *text, size_t len, struct dcgm_report *r,
 	}
 	take_tests(r, all.tests);
 	if (r->n_tests == 0) {
-		rc = err_set(e, 0, "dcgmi did no test%s%.200s",
+		rc = err_set(e, 0, "dcgmi ran no test%s%.200s",
 			     all.runtime_error[0] ? ": " : "",
 			     all.runtime_error);
 	}
@@ -456,7 +456,7 @@ static void give_up(struct tester *t, const struct child_step *step,
 		row.outcome = OUTCOME_CRASHED;
 		STR_COPY(row.code, "worker_crashed");
 		snprintf(row.detail, sizeof(row.detail),
-			 "the process that tested it died by signal %d",
+			 "the process that tested it was killed by signal %d",
 			 WTERMSIG(status));
 		node_task_row(&schema_gpu, &row);
 	}

@@ -105,7 +105,7 @@ static int read_journal(struct log *log, int64_t deadline_ns, struct err *e)
 		line += len + (line[len] == '\n');
 	}
 	if (rc == 0 && (st.timed_out || st.exit_code != 0)) {
-		rc = err_set(e, EPERM, "the journal says nothing");
+		rc = err_set(e, EPERM, "the journal has no entry");
 	}
 	str_release(&out);
 	return rc;
@@ -700,7 +700,7 @@ static int watch(struct look *l)
 	}
 	if (gpu_watch_end(gpus, look_within_ns(l, GPU_NS), l->use) < 0) {
 		node_task_fact("node", "gpu_note", "hang",
-			       "NVML does not answer");
+			       "NVML does not respond");
 	}
 	return rc;
 }

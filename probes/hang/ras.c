@@ -321,7 +321,7 @@ static int ras_parse_text(const char *text, size_t len, struct ras_answer *a,
 		text += n + 1;
 	}
 	if (rc == 0 && !a->version[0]) {
-		rc = err_set(e, 0, "NCCL's RAS does not tell the state of the "
+		rc = err_set(e, 0, "NCCL RAS does not report the state of the "
 				   "job");
 	}
 	if (x) {
@@ -551,7 +551,7 @@ static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 		error = fd < 0 ? errno : 0;
 	}
 	if (fd < 0) {
-		return err_set(e, error, "nobody answers at %s", addr);
+		return err_set(e, error, "no answer at %s", addr);
 	}
 	rc = net_write_all(fd, ask, strlen(ask), deadline_ns, e);
 	/* the answer is complete when the other end closes */
@@ -559,7 +559,7 @@ static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 	       !text->failed) {
 		error = net_wait(fd, POLLIN, deadline_ns);
 		if (error) {
-			rc = err_set(e, error, "no whole answer of NCCL");
+			rc = err_set(e, error, "incomplete answer from NCCL");
 			break;
 		}
 		got = recv(fd, buf, sizeof(buf), 0);
@@ -571,7 +571,7 @@ static int ras_ask(const char *addr, int64_t deadline_ns, struct str *text,
 		rc = err_set(e, EFBIG, "NCCL's answer has more than %d MiB",
 			     RAS_MAX_BYTES >> 20);
 	} else if (rc == 0 && got < 0) {
-		rc = err_set(e, errno, "NCCL's answer broke off");
+		rc = err_set(e, errno, "the answer from NCCL ended early");
 	}
 	close(fd);
 	return rc;

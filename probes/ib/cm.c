@@ -52,14 +52,14 @@ static const struct {
 	[STEP_LISTEN] = { "cm_listen", "rdma_listen",
 		"the connection manager cannot listen" },
 	[STEP_ADDRESS] = { "cm_address", "rdma_resolve_addr",
-		"no RDMA interface has the one address, or none answers for "
-		"the other" },
+		"no RDMA interface has the local address, or the remote "
+		"address does not respond" },
 	[STEP_ROUTE] = { "cm_route", "rdma_resolve_route",
 		"no path between the two addresses; on InfiniBand, does the "
 		"subnet manager answer?" },
 	[STEP_CONNECT] = { "cm_connect", "rdma_connect",
-		"the connection managers do not reach each other, or one "
-		"refuses" },
+		"the connection managers cannot reach each other, or one "
+		"rejects the connection" },
 };
 
 /* Fail with the errno @err or, if it is 0, the reason of CM. */
@@ -259,8 +259,8 @@ int cm_check(const struct verbs_device *d, const char **code, struct err *e)
 	lib->destroy_event_channel(channel);
 	if (!d->ethernet && cm_address(d).family == 0) {
 		*code = steps[STEP_ADDRESS].code;
-		return err_set(e, 0, "%s has no IP address, by which rdma_cm "
-			       "goes: on InfiniBand that is one of IPoIB",
+		return err_set(e, 0, "%s has no IP address, which rdma_cm "
+			       "needs: on InfiniBand, an IPoIB address",
 			       d->name);
 	}
 	return 0;
@@ -332,7 +332,7 @@ static int check_port(const struct xport_link *l, struct xport_result *r)
 		return 0;
 	}
 	xport_fail(r, OUTCOME_ERROR, "cm_other_port",
-		   "the address of %s, %s, is taken for one of %s by rdma_cm",
+		   "rdma_cm resolves the address of %s, %s, to %s",
 		   l->own.name, ip_text(&l->ip, ip, sizeof(ip)), name);
 	return -1;
 }

@@ -712,8 +712,8 @@ int ask_take(struct ask_plan *a, const json_t *verdict, struct err *e)
 	}
 	if (json_array_size(findings) > ASK_SUSPECTS) {
 		return err_set(e, E2BIG,
-			       "%zu findings, of which at most %d can "
-			       "be settled",
+			       "%zu findings, of which at most %d can be "
+			       "resolved",
 			       json_array_size(findings), ASK_SUSPECTS);
 	}
 	json_array_foreach(findings, i, f) {

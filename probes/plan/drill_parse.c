@@ -251,7 +251,7 @@ static int parse_part(struct drill_reading *r, enum drill_part part,
 
 	if (r->at[AT_PART]) {
 		fail(e, r, word, "a second part '%s'", word);
-		return err_hint(e, "write one fault a line");
+		return err_hint(e, "write one fault per line");
 	}
 	quote(value ? value : "", said);
 	good = !p->example[0] ?
@@ -327,13 +327,13 @@ static int check_whole(const struct drill_reading *r, struct err *e)
 	int odd = 0;	/* the first word that its fault cannot have */
 
 	if (whole_run && r->at[AT_PART]) {
-		return fail(e, r, r->at[AT_PART], "'%s' takes no part",
+		return fail(e, r, r->at[AT_PART], "'%s' does not take a part",
 			    kind->name);
 	}
 	if (!whole_run && !r->at[AT_PART]) {
 		fail(e, r, r->at[AT_KIND], "'%s' without a part", kind->name);
-		return err_hint(e, "name what is %s: node=3, gpu=1:4, nic=0:2, "
-				   "pair=0-9, node_pair=0-2, rail=1, "
+		return err_hint(e, "specify what is %s: node=3, gpu=1:4, "
+				   "nic=0:2, pair=0-9, node_pair=0-2, rail=1, "
 				   "cross_rail or another of gpucheck(1)",
 				kind->name);
 	}

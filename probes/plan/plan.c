@@ -470,7 +470,7 @@ static int nothing_to_do(enum pairs_kind kind, bool inside, bool apart,
 		[PAIRS_INTER] = "no two ranks are on different nodes",
 		[PAIRS_INTRA] = "no two ranks are on one node",
 		[PAIRS_RAIL] = "no two nodes share a rail",
-		[PAIRS_NODES] = "no two ranks may meet",
+		[PAIRS_NODES] = "no two ranks may be paired",
 		[PAIRS_DEFAULT] = "'default' has not been resolved",
 		[PAIRS_AUTO] = "'auto' has not been resolved",
 		[PAIRS_LIST] = "the list is empty",
@@ -526,8 +526,8 @@ int plan_pairs(const struct layout *l, const struct pairs *p, struct plan *out,
 		rc = err_set(e, ENOMEM, "no memory for a plan of %zu pairs",
 			     out->n);
 	} else if (rc == 0 && out->n == 0 && p->what_is_there) {
-		err_set(e, 0, "no pair to test: none of the GPUs of the list "
-			"is there, with a partner");
+		err_set(e, 0, "no pair to test: no GPU of the list is present "
+			"with a partner");
 		rc = err_hint(e, "test with more nodes: \"gpucheck p2p\" "
 				 "without --retest");
 	} else if (rc == 0 && out->n == 0) {

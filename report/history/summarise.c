@@ -171,8 +171,10 @@ static int take_all(struct summary *s, const json_t *obj, struct err *e)
 		return -1;
 	}
 	s->started_s = clock_utc_s(s->started_utc);
-	return s->started_s >= 0 ? 0 :
-	       err_set(e, 0, "'started_utc' is no time: '%s'", s->started_utc);
+	return s->started_s >= 0
+		       ? 0
+		       : err_set(e, 0, "'started_utc' is not a time: '%s'",
+				 s->started_utc);
 }
 
 /** The JSON object in @text, not too long; NULL with @e. */

@@ -67,7 +67,7 @@ static int import_clusterkit_json(struct import *x, const json_t *top,
 		}
 	}
 	if (n < 2 || n > NODES_MAX || json_array_size(links) > n) {
-		return err_set(e, EINVAL, "'Links' is no matrix");
+		return err_set(e, EINVAL, "'Links' is not a matrix");
 	}
 	json_array_foreach(links, i, line) {
 		size_t width = json_array_size(line);

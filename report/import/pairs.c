@@ -148,7 +148,7 @@ int import_pair_log(struct import *x, FILE *f, struct err *e)
 		return -1;
 	}
 	return grow_add(&p->logs, &p->n, &p->reading, sizeof(p->reading)) ?
-		       0 : err_set(e, ENOMEM, "cannot hold so many logs");
+		       0 : err_set(e, ENOMEM, "not enough memory for the logs");
 }
 
 static int compare(int64_t a, int64_t b)

@@ -42,13 +42,13 @@ int import_add(struct import *x, const struct schema *s, const void *row,
 	       struct err *e)
 {
 	if (x->rows.schema && x->rows.schema != s) {
-		err_set(e, EINVAL, "'%s' has results of another kind than the "
-			"files before it", x->file);
-		return err_hint(e, "import each kind by itself");
+		err_set(e, EINVAL, "'%s' has results of a different type than "
+			"the previous files", x->file);
+		return err_hint(e, "import each type separately");
 	}
 	x->rows.schema = s;
 	return record_list_add(&x->rows, row) < 0 ?
-		       err_set(e, ENOMEM, "cannot hold so many rows") : 0;
+		       err_set(e, ENOMEM, "not enough memory for the rows") : 0;
 }
 
 void import_unknown(struct import *x, const char *line)

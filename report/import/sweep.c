@@ -295,7 +295,8 @@ static int take_row(struct parser *p, bool unended, struct err *e)
 		row.inplace = p->second ? (int64_t)(h != p->head.swapped) :
 			      p->head.swapped ? 1 : RECORD_NONE;
 		if (record_list_add(&p->rows, &row) < 0) {
-			return err_set(e, ENOMEM, "cannot hold so many rows");
+			return err_set(e, ENOMEM, "not enough memory for the "
+				       "rows");
 		}
 		at += width;
 		got++;

@@ -190,7 +190,7 @@ int reference_find(const char *reference, const char *probe,
 		err_set(e, errno, "there is no reference '%.300s'", reference);
 	} else if (!S_ISDIR(st.st_mode)) {
 		rc = 1;
-		err_set(e, 0, "the reference '%.300s' is no directory",
+		err_set(e, 0, "the reference '%.300s' is not a directory",
 			reference);
 	} else if (probe_of(full, is, e) == 0) {
 		if (strcmp(is, probe) == 0) {

@@ -57,9 +57,9 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 		 j->run.n_nodes == 1 ? "" : "s",
 		 n == 0		       ? "nothing to watch" :
 		 cells[CELL_FAIL] > 0  ? "the others wait" :
-		 hang_goes_on(j->more) ? "not hung, the job goes on" :
-		 hang_is_heard(j->more) ? "nothing goes on" :
-					   "whether it goes on is not known");
+		 hang_goes_on(j->more) ? "not hung, the job makes progress" :
+		 hang_is_heard(j->more) ? "no progress" :
+					   "progress unknown");
 	return i == 0;
 }
 

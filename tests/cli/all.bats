@@ -165,7 +165,7 @@ slow_p2p()
 	[ -z "$(step_process p2p "$PWD/run")" ]
 	# what it prints measures what is missing, and that alone
 	read -r -a line < <(sed -n \
-		's/.*what is missing: "gpucheck \(.*\)"$/\1/p' err)
+		's/.*run the missing tests: "gpucheck \(.*\)"$/\1/p' err)
 	before=$(find run/memlock run/ping -type f -exec sha256sum {} +)
 	measured=$(grep -c ',ok,' run/p2p/results.csv)
 	jq '.drill_text = ""' run/p2p/run.json >j && mv j run/p2p/run.json

@@ -86,7 +86,7 @@ as_root()
 	fails 2 "conf:2"
 	echo 'local=2x2' >conf
 	small_run
-	fails 2 "'local' is for the command line alone"
+	fails 2 "'local' is allowed only on the command line"
 	rm conf
 	small_run
 	fails 2 "cannot read '$PWD/conf'"
@@ -97,18 +97,18 @@ as_root()
 	echo seed=7 >conf
 	chmod 666 conf
 	small_run
-	fails 2 "'conf' may be written by everybody"
+	fails 2 "'conf' is writable by all users"
 	fails 2 "chmod go-w conf"
 	mkfifo pipe
 	GPUCHECK_CONFIG='pipe' small_run
-	fails 2 "'pipe' is no regular file"
+	fails 2 "'pipe' is not a regular file"
 	head -c 70000 /dev/zero | tr '\0' '#' >big
 	GPUCHECK_CONFIG='big' small_run
 	fails 2 "'big' has 70000 bytes"
 	[ "$(id -u)" -eq 0 ] || return 0
 	chmod 664 conf
 	small_run
-	fails 2 "may be written by a group"
+	fails 2 "is writable by a group"
 	chmod 644 conf
 	chown 1234 conf
 	small_run
@@ -178,7 +178,7 @@ as_root()
 	while read -r option; do
 		echo "$option=1" >conf
 		run_p version -v
-		[[ $stderr != *"is for the command line alone"* ]] ||
+		[[ $stderr != *"is allowed only on the command line"* ]] ||
 			echo "$option"
 	done <options >once
 	[ "$(wc -l <once)" -gt 10 ]

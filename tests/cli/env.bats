@@ -340,7 +340,7 @@ later()
 	jq -e '[.verdict.findings[] | select(.node == "n2") |
 		[.code, .severity]] == [["starved", "warn"]] and
 		(.verdict.exclude | index("n2") | not)' <<<"$output"
-	grep -q ',n2,.*,agent_late,"\?its agent came' run/events.csv
+	grep -q ',n2,.*,agent_late,"\?its agent connected' run/events.csv
 	rm -r run
 }
 
@@ -390,7 +390,7 @@ later()
 		--transport=tcp -b 64K -n 2 -o run --boot-timeout=60s
 	[ "$status" -eq 1 ]
 	[ $SECONDS -lt 50 ]
-	grep -q ',n2,,agent_missing,its agent was ended by signal 9' \
+	grep -q ',n2,,agent_missing,its agent was killed by signal 9' \
 		run/events.csv
 	jq -e '.exclude == ["n2"]' run/verdict.json
 }

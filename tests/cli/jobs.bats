@@ -99,7 +99,7 @@ submitted()
 	touch -d '1 minute ago' run/parts/0001-1
 	run_p report run
 	[ "$status" -eq 3 ]
-	grep -q 'no job measured anything: .*no longer knows it' \
+	grep -q 'no job measured anything: .*has no record of it' \
 		<<<"$output$stderr"
 	run_p p2p --resume run --no-wait
 	submitted 1 parts/0001-2/

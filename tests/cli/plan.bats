@@ -231,7 +231,7 @@ nothing_made()
 	absent gc_thresh out
 	run_p plan ping --ssh --hosts="n[1-1000]" --all-pairs
 	[ "$(value neighbours)" = 999 ]
-	grep -q "up to 7992 neighbours, and a kernel" out
+	grep -q "up to 7992 neighbours, but a kernel" out
 	grep -q "^  sysctl -w .*gc_thresh{3=32768,2=16384,1=8192}$" out
 	[ "$(awk 'length > 80' out)" = "" ]
 	run_p plan ping --ssh --hosts="n[1-1000]" --all-pairs --json

@@ -409,7 +409,7 @@ more_rows_than()
 	front=$!
 	await 20 more_rows_than "$(($(wc -l <measured) + 3))"
 	run_p p2p --resume run
-	fails 2 "has not ended: process $front on $(uname -n) is at work on it"
+	fails 2 "has not ended: process $front on $(uname -n) is running it"
 	pkill -KILL -f "coordinator $PWD/run\$"
 	wait "$front" || code=$?
 	[ "$code" -eq 4 ]

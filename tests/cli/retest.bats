@@ -158,7 +158,7 @@ load helper
 @test "a run that found nothing, and options that would change the tests" {
 	small_run -q -o well
 	run_p p2p --retest well
-	fails 2 'has found nothing to retest: pass'
+	fails 2 'has no findings to retest: pass'
 	# and nothing is left to measure
 	absent resume err
 	run_p ib --retest well

@@ -61,7 +61,7 @@ files()
 	mkdir here
 	cd here
 	run_p status
-	fails 2 'there is no run here'
+	fails 2 'there is no run in the current directory'
 	run_p p2p --local=2x2 --transport=sim -q
 	mkdir gpucheck-empty
 	run=$(echo gpucheck-p2p-*)

@@ -181,7 +181,7 @@ fake_slurm()
 	cd $'new\nline'
 	run_p watch --every=1h --systemd -o "$BATS_TEST_TMPDIR/n" -- \
 		"${again[@]}"
-	fails 3 'cannot stand in a unit of systemd: control characters'
+	fails 3 'cannot be used in a systemd unit: it has control characters'
 }
 
 @test "units go where systemd finds them" {

@@ -61,7 +61,7 @@ steps()
 # The command that $1 gives for what is missing, without its first word.
 way_on()
 {
-	sed -n 's/.*what is missing: "gpucheck \(.*\)"$/\1/p' "$1"
+	sed -n 's/.*run the missing tests: "gpucheck \(.*\)"$/\1/p' "$1"
 }
 
 step_goes_on()

@@ -292,7 +292,7 @@ names_pairs()
 	code=0
 	wait "$front" || code=$?
 	[ "$code" = 4 ]
-	says 'stopped following; the jobs go on' err
+	says 'stopped following; the jobs continue' err
 	run_to 4 attach run
 	says '^PARTIAL' out
 	says '6 jobs: 5 done, 1 lost' err
@@ -395,7 +395,7 @@ names_pairs()
 	await 30 measures 0001-1
 	kill -INT "$front"
 	await 20 gone "$front"
-	says 'stopped submitting; jobs go on' err
+	says 'stopped submitting; the submitted jobs continue' err
 	[ ! -e run/parts/0006-1 ]
 	cancel
 }

@@ -90,7 +90,7 @@ ended_in()
 	expect "$(jq -c '[.findings[] | select(.severity == "fail") |
 		[.node, .code, .drain]]' "$dir/verdict.json")" \
 		'[["n3","agent_lost",false]]'
-	says 'n3.* no message for .* its node does not answer' \
+	says 'n3.* no message for .* its node does not respond' \
 		"$dir/events.csv"
 	await 30 all_ended
 }

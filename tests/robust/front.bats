@@ -36,7 +36,7 @@ load helper
 	grep -q 'did not end at --time-limit' err
 	front=$none
 	ends 20 3
-	grep -q 'no agent has come within --time-limit' none.err
+	grep -q 'no agent connected within --time-limit' none.err
 	grep -q 'the job may still hold its nodes. Cancel: stop' none.err
 }
 

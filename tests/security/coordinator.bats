@@ -208,7 +208,7 @@ expect_refusal()
 @test "and no more when the run goes on without it" {
 	start '{}' '{}' late >"$BATS_TEST_TMPDIR/said"
 	! grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said" || false
-	grep -q 'takes no agent: the run has begun' "$BATS_TEST_TMPDIR/agent"
+	grep -q 'rejected the agent: the run has begun' "$BATS_TEST_TMPDIR/agent"
 }
 
 @test "nor when the run is over before its hello is answered" {

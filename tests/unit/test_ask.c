@@ -764,7 +764,7 @@ static void a_mess_is_not_settled(void **state)
 	}
 	assert_int_equal(take(&s, str_text(&findings), &e), -1);
 	assert_string_equal(e.text, "257 findings, of which at most 256 can be "
-			    "settled");
+			    "resolved");
 	assert_int_equal(s.a.n, 0);
 	json = json_pack("{s:s}", "findings", "none");
 	assert_int_equal(ask_take(&s.a, json, &e), -1);

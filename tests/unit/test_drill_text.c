@@ -68,10 +68,10 @@ static void bad_text_names_line_and_column(void **state)
 			  "'noise'" },
 		{ .text = "dead", .says = "line 1, column 1: 'dead' without a "
 					  "part",
-		  .hint = "name what is dead: node=3" },
+		  .hint = "specify what is dead: node=3" },
 		{ .text = "dead node=1 gpu=1:4",
 		  .says = "line 1, column 13: a second part 'gpu'",
-		  .hint = "one fault a line" },
+		  .hint = "one fault per line" },
 		{ .text = "dead node", .says = "line 1, column 6: 'node' "
 					       "cannot be ''",
 		  .hint = "write node=3" },
@@ -127,7 +127,7 @@ static void bad_text_names_line_and_column(void **state)
 		{ .text = "slow node=1 factor=0.5 factor=0.5",
 		  .says = "line 1, column 24: a second factor" },
 		{ .text = "noise percent=5 node=1",
-		  .says = "line 1, column 17: 'noise' takes no part" },
+		  .says = "line 1, column 17: 'noise' does not take a part" },
 		{ .text = "noise percent=5\n noise percent=5",
 		  .says = "line 2, column 2: a second 'noise'" },
 		{ .text = "dead node=1 from=tpc",

@@ -335,19 +335,20 @@ static void nodes_that_get_no_work_are_named(void **state)
 	} cases[] = {
 		{ "n1|mixed|none\nn2|drained|Prolog error\nn2|drained|x\n",
 		  "the run ended: Slurm has n2 as drained: Prolog error",
-		  "the prolog, a script of the site that Slurm runs before a "
-		  "job, failed there: slurmd's log has its words", "n2",
+		  "the prolog, a site script that Slurm runs before a job, "
+		  "failed there: see slurmd's log", "n2",
 		  false },
 		{ "n10|down*|Not responding\nn1|draining@|none\n",
 		  "the run ended: Slurm has n10,n1 as down*: Not responding",
-		  "slurmd does not answer there: is the node up?", "n10,n1",
+		  "slurmd does not respond there: check that the node is up",
+		  "n10,n1",
 		  false },
 		{ "n1|failing|\n", "the run ended: Slurm has n1 as failing",
-		  "\"sinfo --list-reasons\" tells since when", "n1", false },
+		  "\"sinfo --list-reasons\" shows since when", "n1", false },
 		{ "n1|drained|psu\nn2|drained|Prolog error\n",
 		  "the run ended: Slurm has n2 as drained: Prolog error",
-		  "the prolog, a script of the site that Slurm runs before a "
-		  "job, failed there: slurmd's log has its words", "n2", true },
+		  "the prolog, a site script that Slurm runs before a job, "
+		  "failed there: see slurmd's log", "n2", true },
 		{ .text = "n1|drained|psu\n", .names = "", .prolog = true },
 		{ .text = "n1|idle|drained\nn2|allocated|none\nn3",
 		  .names = "" },

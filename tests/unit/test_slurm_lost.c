@@ -68,7 +68,7 @@ static void lost_nodes_are_asked_about_once(void **state)
 	free(text);
 	text = text_of("events.csv");
 	assert_non_null(strstr(text, ",9,n1,,slurm_state,Slurm has it as "
-			       "down*: it does not answer Slurm either\n"));
+			       "down*: it does not respond to Slurm either\n"));
 	assert_non_null(strstr(text, ",10,n2,,slurm_state,Slurm has it as "
 			       "drained: psu dead\n"));
 	assert_null(strstr(text, "n9"));

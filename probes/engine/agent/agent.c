@@ -693,7 +693,7 @@ static void take_welcome(struct agent *a, const json_t *msg)
 	const struct message_in in = message_read(msg);
 
 	if (in.why[0] != '\0') {
-		err_set(&a->why, 0, "the coordinator takes no agent: %s",
+		err_set(&a->why, 0, "the coordinator rejected the agent: %s",
 			in.why);
 	} else if (version_check("the coordinator", in.version, &a->why) == 0) {
 		a->state = AGENT_RUNNING;
@@ -708,7 +708,7 @@ static void take_welcome(struct agent *a, const json_t *msg)
 static void refuse_early(struct agent *a, enum message_type type)
 {
 	err_set(&a->why, 0, type == MSG_QUIT ?
-		"the run ended before it took this agent" :
+		"the run ended before it accepted this agent" :
 		"the coordinator sent '%s' before 'welcome'",
 		messages[type].name);
 	a->state = AGENT_REFUSED;

@@ -145,8 +145,9 @@ static int read_contact(struct agent *a, int fd, struct err *e)
 	err_set(e, 0, "the coordinator ended before the run began: %s",
 		spawn_status_text(&a->coordinator_end, end, sizeof(end)));
 	return a->coordinator_end.signal != SIGKILL ? -1 :
-		err_hint(e, "if nobody sent the signal, it was the OOM killer: "
-			    "dmesg of this node");
+		err_hint(e, "unless a user sent the signal, the cause is "
+			    "probably the OOM killer: check dmesg on this "
+			    "node");
 }
 
 static int run_coordinator(struct agent *a, struct err *e)
@@ -418,7 +419,7 @@ static int dial(struct agent *a, struct auth_session *keys,
 		return -1;	/* its hint is that of the limit */
 	}
 	if (e->code == EPROTO) {
-		return err_hint(e, "another program or another run has the "
+		return err_hint(e, "another program or run uses the "
 				   "coordinator's port");
 	}
 	return err_hint(e, "the nodes of a run must reach each other by TCP: "

@@ -255,8 +255,8 @@ static bool is_welcome(struct coord_agent *a, const struct message_in *in)
 	struct err e;
 
 	if (!hostlist_is_name(name)) {
-		err_set(&e, 0, "agent %d calls its node '%.63s', which is not "
-			"the name of a node", in->rank, name);
+		err_set(&e, 0, "agent %d reports the node name '%.63s', which "
+			"is not valid", in->rank, name);
 		snprintf(text, sizeof(text), "node%d", in->rank);
 		turn_away(a, e.text);
 		agent_absent(a, text, "", e.text);

@@ -562,7 +562,7 @@ void bisection_start(struct collective_work *w)
 	}
 	w->bisect = w->comparing ? NULL : bisect_new(w->n_parts, least);
 	if (!w->comparing && w->bisect == NULL) {
-		collective_note(w, "bisect: not begun, %d %s are too many",
+		collective_note(w, "bisect: not started, %d %s are too many",
 				w->n_parts, w->by_rank ? "ranks" : "nodes");
 		bisection_leave(w);
 		return;

@@ -194,10 +194,10 @@ bool verify_can_narrow(struct collective_work *w)
 	if (w->repeats <= (most > REPEATS_LEAST ? most : REPEATS_LEAST)) {
 		return true;
 	}
-	collective_note(w, "bisect: not begun: of %lld operations %lld %s "
-			   "wrong, so each set would have to be repeated %lld "
-			   "times to be taken for good; it can be narrowed "
-			   "with --verify=%lld", (long long)v->n,
+	collective_note(w, "bisect: not started: of %lld operations, %lld %s "
+			   "wrong, so each set would need %lld repetitions to "
+			   "be considered healthy; use --verify=%lld to narrow "
+			   "it down", (long long)v->n,
 			(long long)v->bad, v->bad == 1 ? "was" : "were",
 			(long long)w->repeats,
 			(long long)repeats_for_enough(v->bad, v->n));

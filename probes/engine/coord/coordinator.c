@@ -227,8 +227,8 @@ static void agent_late(void *arg, int boot_rank, const char *node)
 	struct coord *c = arg;
 	char detail[120];
 
-	snprintf(detail, sizeof(detail), "its agent came %.1f s after the "
-		 "tests had begun", (double)(clock_now_ns() - c->start_ns) /
+	snprintf(detail, sizeof(detail), "its agent connected %.1f s after the "
+		 "tests had started", (double)(clock_now_ns() - c->start_ns) /
 		 1e9);
 	run_log_event(c->log, node, -1, "agent_late", "%s", detail);
 	if (c->work != NULL) {

@@ -55,8 +55,8 @@ static const char *gpus_held_back(const struct coord_agent *a,
 	}
 	if (divided > 0) {
 		*remedy = REMEDY_MIG;
-		snprintf(why, WHY_SIZE, "MIG divides %s, and nothing "
-			 "goes from one part of a GPU to another GPU",
+		snprintf(why, WHY_SIZE, "MIG divides %s, and a MIG instance "
+			 "has no path to another GPU",
 			 share(divided, all, part));
 		return "gpu_mig";
 	}
@@ -224,8 +224,8 @@ static void part_missing(const struct ranks *r, int node, struct rank *k)
 		return;
 	}
 	if (probe->ports && k->slot < r->ports.n) {
-		snprintf(why, sizeof(why), "%.80s is not on this node, as it "
-			 "is on others", r->ports.slot[k->slot].name);
+		snprintf(why, sizeof(why), "%.80s is missing on this node, but "
+			 "present on others", r->ports.slot[k->slot].name);
 	} else {
 		snprintf(why, sizeof(why),
 			 "the %s shows %d of %d %s",
@@ -359,7 +359,7 @@ static int build_layout(struct ranks *r, struct node_draft *d, int n,
 	}
 	rc = rc < 0 ? -1 : layout_number(&r->layout);
 	if (rc == 0 && r->layout.n_ranks > SPEC_MAX_RANKS) {
-		err_set(e, 0, "%d ranks have come, at most %d can be "
+		err_set(e, 0, "%d ranks have connected, but at most %d can be "
 			"measured in one run", r->layout.n_ranks,
 			SPEC_MAX_RANKS);
 		return err_hint(e, "use fewer nodes (-N) or fewer ranks per "
@@ -434,9 +434,9 @@ static int check_ranks(const struct ranks *r, struct err *e)
 				    sizeof(waited));
 		err_set(e, 0, "none of the %d agents reported within %s",
 			agents_expected(c->agents), waited);
-		err_hint(e, "do they start, and can they connect to the "
-			    "coordinator by TCP? job.out and logs/ have their "
-			    "messages");
+		err_hint(e, "check that agents start and can connect to the "
+			    "coordinator by TCP; their messages are in job.out "
+			    "and logs/");
 		return 3;
 	}
 	if (present == 0 && c->probe->ports && needs_part(r)) {

@@ -100,8 +100,8 @@ int auth_prove(struct auth *a, const struct auth_talk *t,
 	const size_t n = sizeof(a->run);
 
 	if (!is_signed(a, t, LISTENER, t->answer.proof)) {
-		return err_set(e, EPROTO, "who listens there does not know "
-			       "the secret of this run");
+		return err_set(e, EPROTO, "the process that listens there does "
+			       "not know the secret of this run");
 	}
 	if (sodium_is_zero(a->run, n)) {
 		memcpy(a->run, t->answer.run, n);

@@ -571,8 +571,9 @@ static void look_after(struct wire *w, int64_t now_ns, int64_t silent_ns,
 {
 	static const char *const says[] = {
 		[ASK_TAKEN] = "its node answers",
-		[ASK_REFUSED] = "its node answers, but nobody listens there",
-		[ASK_NOTHING] = "its node does not answer",
+		[ASK_REFUSED] = "its node responds, but no process listens "
+				"there",
+		[ASK_NOTHING] = "its node does not respond",
 	};
 	struct sockaddr_storage to = { 0 };
 	int size = sizeof(to), error = 0;
