@@ -20,10 +20,10 @@
 
 /** More cells than this are a heat map's business, but for the slowest. */
 #define TABLE_MAX 32
-#define TABLE_WORST 16
+#define TABLE_WORST (TABLE_MAX / 2)
 #define END_MAX 24
 
-/** The @max slowest measured cells, slowest first, by their share of the line
+/** The @max slowest cells that passed, slowest first, by their share of the line
  *  if both are known; returns how many. */
 static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 {
@@ -43,13 +43,28 @@ static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 				break;
 			}
 		}
-		if (isnan(bw) || k == max) {
+		if (isnan(bw) || !run_good(run->cells[at].class) || k == max) {
 			continue;
 		}
 		found += found < max;
 		memmove(&out[k + 1], &out[k],
 			(found - 1 - k) * sizeof(*out));
 		out[k] = at;
+	}
+	return found;
+}
+
+/** The first @max tests that failed; returns how many. */
+static size_t find_bad(const struct run *run, size_t max, size_t *out)
+{
+	size_t found = 0;
+
+	run_foreach_cell(run, at) {
+		const unsigned class = run->cells[at].class;
+
+		if (found < max && run_measured(class) && !run_good(class)) {
+			out[found++] = at;
+		}
 	}
 	return found;
 }
@@ -81,7 +96,7 @@ static void add_number(double value, int width, int digits, const char *unit,
 
 void table_render(const struct run *run, struct str *out)
 {
-	size_t shown[TABLE_MAX], cells = 0, n;
+	size_t shown[TABLE_MAX], cells = 0, bad, n;
 	char from[160], to[160];
 	int width = 4;		/* "from" */
 
@@ -105,8 +120,14 @@ void table_render(const struct run *run, struct str *out)
 	}
 	n = cells;
 	if (cells > TABLE_MAX) {
-		n = find_slowest(run, TABLE_WORST, shown);
-		str_addf(out, "the %zu slowest of %zu tests\n", n, cells);
+		bad = find_bad(run, TABLE_WORST, shown);
+		n = bad + find_slowest(run, TABLE_WORST, shown + bad);
+		if (bad > 0) {
+			str_addf(out, "%zu failed test%s, then ", bad,
+				 bad == 1 ? "" : "s");
+		}
+		str_addf(out, "the %zu slowest of %s tests\n", n - bad,
+			 UNITS_COUNT(cells));
 	}
 	str_addf(out, "%-*s %-*s %7s %8s %6s %8s  %s\n", width, "from", width,
 		 "to", "GB/s", "Gb/s", "line", "us", "path");
