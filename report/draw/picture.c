@@ -131,7 +131,8 @@ static float pic_scales(const struct pic_layout *l, float x, float y)
 			pic_line(l->p, x + 22, at, 5, 0);
 			if (s->diverging) {
 				pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
-					 "%+.0f %%", 100 * (ticks[i] - 1));
+					 "%s%.0f %%", ticks[i] > 1.001 ? "+" : "",
+					 100 * (ticks[i] - 1) + 0.0);
 			} else {
 				pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
 					 "%g", ticks[i]);
@@ -359,10 +360,11 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 	}
 	y = pic_caption(l->p, y, rgb, str_text(&out));
 	str_release(&out);
-	y = pic_caption(l->p, y, INK, view_block_text(l->v, text, sizeof(text)));
+	y = pic_caption(l->p, y, INK,
+			view_block_text(l->v, text, sizeof(text)));
 	for (int i = 0; caption_note(run, i, text, sizeof(text)); i++) {
-		y = pic_caption(l->p, y, run->drill && i == 0 ? ALARM : INK_SOFT,
-				text);
+		y = pic_caption(l->p, y,
+				run->drill && i == 0 ? ALARM : INK_SOFT, text);
 	}
 	if (!run_is_diff(run)) {
 		caption_command(run, text, sizeof(text));
@@ -388,7 +390,8 @@ void pic_shape(struct picture *p, struct picture_shape shape)
 	struct picture_shape *last = p->n > 0 ? &p->shapes[p->n - 1] : NULL;
 
 	/* neighbours of one colour in a row are one */
-	if (last && !shape.text && !last->text && shape.layer == LAYER_RECT && last->layer == LAYER_RECT &&
+	if (last && !shape.text && !last->text &&
+	    shape.layer == LAYER_RECT && last->layer == LAYER_RECT &&
 	    !shape.cell && !last->cell && shape.rgb == last->rgb &&
 	    shape.y >= last->y && shape.y <= last->y &&
 	    shape.height >= last->height && shape.height <= last->height &&
@@ -605,7 +608,9 @@ static void cell_text(const struct pic_layout *l, double value,
 		      char text[UNITS_REAL_SIZE])
 {
 	if (l->v->metric == VIEW_CONTRAST && run_is_diff(l->v->run)) {
-		snprintf(text, UNITS_REAL_SIZE, "%+.0f%%", 100 * (value - 1));
+		snprintf(text, UNITS_REAL_SIZE, fabs(value - 1) < 0.005 ?
+				 "%.0f%%" : "%+.0f%%",
+			 fabs(value - 1) < 0.005 ? 0 : 100 * (value - 1));
 	} else if (l->v->metric == VIEW_CONTRAST) {
 		snprintf(text, UNITS_REAL_SIZE, "%.2f", value);
 	} else {
