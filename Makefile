@@ -78,10 +78,9 @@ static = $(firstword $(wildcard $(addsuffix /lib$(1).a,$(libdirs) \
 LIBS := $(call static,uv_a,$(call static,uv,-luv)) \
 	$(call static,jansson,-ljansson) $(call static,inih,-linih) \
 	$(call static,popt,-lpopt) $(call static,sodium,-lsodium) \
-	$(call static,sqlite3,-lsqlite3) \
 	$(call static,z,-lz) -lm -ldl -lrt -pthread
 
-needed := uv.h jansson.h ini.h popt.h sodium.h zlib.h sqlite3.h
+needed := uv.h jansson.h ini.h popt.h sodium.h zlib.h
 missing = $(foreach h,$(needed),$(if $(filter 0,$(call probe,$(h))),$(h)))
 
 folders := cli report sbatch probes lib
@@ -270,7 +269,7 @@ chaos: gpucheck test_libraries
 
 # What Debian calls it.
 deps_build := gcc libc6-dev libuv1-dev libjansson-dev libinih-dev libpopt-dev \
-	libsodium-dev zlib1g-dev libsqlite3-dev libibverbs-dev gnuplot-nox
+	libsodium-dev zlib1g-dev libibverbs-dev gnuplot-nox
 deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	bsdextrautils jq git zsh procps iproute2 nftables slurmctld slurmd \
 	slurm-client libslurm-dev munge libpmi2-0 libpmix-dev fping \
@@ -279,7 +278,7 @@ deps_check := clang lld libclang-rt-dev libcmocka-dev bats shellcheck mandoc \
 	cpio kmod
 deps_release := gcc-aarch64-linux-gnu libc6-dev:arm64 $(addsuffix :arm64, \
 	libuv1-dev libjansson-dev libinih-dev libpopt-dev libsodium-dev \
-	zlib1g-dev libsqlite3-dev libibverbs-dev libcmocka-dev) \
+	zlib1g-dev libibverbs-dev libcmocka-dev) \
 	qemu-user-static rpm dpkg-dev debhelper fakeroot debootstrap
 deps:
 	@.ci/deps $(deps_build) $(deps_check)

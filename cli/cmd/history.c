@@ -19,7 +19,7 @@
 
 /** The request and the part of the history that it selects. */
 struct asked {
-	char dir[PATH_MAX], index[PATH_MAX];
+	char dir[PATH_MAX];
 	struct str part;	/* "" = none */
 	struct store_runs runs;
 	struct history h;
@@ -28,19 +28,19 @@ struct asked {
 
 static int read_runs(const struct session *s, struct asked *a, struct err *e)
 {
-	struct store_ask ask = {
-		.last = (size_t)s->spec.last, .drills = s->spec.drills,
-		.index = history_index(a->dir, a->index) ? a->index : NULL,
-	};
+	const struct store_ask ask = { .last = (size_t)s->spec.last,
+				       .drills = s->spec.drills };
 
 	if (store_read(a->dir, &ask, &a->runs, e) < 0) {
-		return -1;
+		return err_hint(e, "runs with --history make it; --history=DIR "
+				   "names another one");
 	}
 	if (a->runs.unread > 0) {
 		talk("not read: %s", a->runs.why);
 	}
-	if (a->runs.index.text[0] && s->spec.verbose) {
-		talk_err(&a->runs.index);
+	if (a->runs.old > 0 && a->runs.n == 0) {
+		talk_hint("\"gpucheck history --convert=%s\" takes in the %zu "
+			  "runs of an earlier version", a->dir, a->runs.old);
 	}
 	a->about = (struct history_about){
 		.dir = a->dir, .part = a->part.len ? str_text(&a->part) : NULL,
@@ -49,6 +49,31 @@ static int read_runs(const struct session *s, struct asked *a, struct err *e)
 	};
 	return history_make(a->runs.runs, a->runs.n, &a->h) < 0 ?
 		       err_set(e, 0, "no memory for the history") : 0;
+}
+
+/** Take the summaries of an earlier version into the history; an exit code,
+ *  with @e. */
+static int convert(const struct session *s, struct err *e)
+{
+	struct store_runs old;
+	char dir[PATH_MAX];
+	int rc = store_read_old(s->spec.convert, &old, e);
+
+	if (old.unread > 0) {
+		talk("not read: %s", old.why);
+	}
+	if (rc == 0 && old.n == 0) {
+		rc = err_set(e, 0, "'%s' has no summary of an earlier version",
+			     s->spec.convert);
+	}
+	rc = rc == 0 ? history_dir(s->spec.history, true, dir, e) : rc;
+	rc = rc == 0 ? store_append(dir, old.runs, old.n, e) : rc;
+	if (rc == 0) {
+		talk("%zu run%s taken into '%s', %zu could not be read",
+		     old.n, old.n == 1 ? "" : "s", dir, old.unread);
+	}
+	store_release(&old);
+	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
 }
 
 /** Refuses a part that no run knows, unless there are no runs. */
@@ -127,7 +152,10 @@ static int run_history(struct session *s)
 		str_addf(&a.part, "%s%s", i ? " " : "", s->args[i]);
 	}
 	str_harmless_from(&a.part, 0, 0);
-	if (history_dir(s->spec.history, false, a.dir, &e) < 0 ||
+	if (s->spec.convert[0]) {
+		code = convert(s, &e);
+		code = code ? talk_fail(&e, code) : code;
+	} else if (history_dir(s->spec.history, false, a.dir, &e) < 0 ||
 	    read_runs(s, &a, &e) < 0) {
 		code = talk_fail(&e, CODE_UNABLE);
 	} else if (check_part(&a, &e) < 0) {
@@ -148,6 +176,7 @@ static const char *const examples[] = {
 	"gpucheck history n7 NIC 2",
 	"gpucheck history -o page n7",
 	"gpucheck history --json --last=500 | jq '.nodes[] | select(.lemon)'",
+	"gpucheck history --convert=OLD --history=/shared/gpucheck/history",
 	NULL
 };
 

@@ -164,6 +164,8 @@ void help_csv(FILE *out)
 		{ .name = "facts.csv", .schema = &schema_facts },
 		{ .name = "events.csv", .schema = &schema_events },
 		{ .name = "diagnose.csv", .schema = &schema_diagnose },
+		{ .name = "history: history-UID.csv",
+		  .schema = &schema_history },
 		{ 0 }
 	};
 

@@ -15,7 +15,6 @@
 #include "cli/front/talk.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
-#include "lib/base/hash.h"
 #include "lib/base/limit.h"
 #include "lib/data/json.h"
 #include "lib/data/record_rows.h"
@@ -30,100 +29,43 @@
 
 /* ---- history dir --------------------------------------------------------- */
 
-/** Writes "$VARIABLE/TAIL", or "$HOME/BELOW/TAIL".  Returns false if neither
- *  variable is set or the path is too long. */
-static bool below_home(const char *variable, const char *below,
-		       const char *tail, char path[PATH_MAX])
+int history_dir(const char *wanted, bool write, char path[PATH_MAX],
+		struct err *e)
 {
-	const char *base = getenv(variable), *home = getenv("HOME");
-	int n;
-
-	/* a relative one is to be ignored, says the specification */
-	if (base && base[0] == '/') {
-		n = snprintf(path, PATH_MAX, "%s/%s", base, tail);
-	} else if (below && home && home[0] == '/') {
-		n = snprintf(path, PATH_MAX, "%s/%s/%s", home, below, tail);
-	} else {
-		return false;
-	}
-	return n < PATH_MAX;
-}
-
-/** Makes @path and the folders above it, accessible only to this user.  Returns
- *  0 or -1. */
-static int make_folders(const char *path)
-{
+	const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+	const bool usual = !wanted[0] || strcmp(wanted, "-") == 0;
 	char part[PATH_MAX];
+	int n = 0;
 
-	for (const char *c = path + 1; *c; c++) {
+	/* links are left for whoever opens it: root does not follow them all */
+	if (!usual && wanted[0] == '/') {
+		n = snprintf(path, PATH_MAX, "%s", wanted);
+	} else if (!usual && getcwd(part, sizeof(part))) {
+		n = snprintf(path, PATH_MAX, "%s/%s", part, wanted);
+	} else if (data && data[0] == '/') {
+		/* a relative one is to be ignored, says the specification */
+		n = snprintf(path, PATH_MAX, "%s/gpucheck/history", data);
+	} else if (home && home[0] == '/') {
+		n = snprintf(path, PATH_MAX, "%s/.local/share/gpucheck/history",
+			     home);
+	}
+	if (n <= 0 || n >= PATH_MAX) {
+		err_set(e, 0, "no home directory for the history, or its path "
+			      "is too long");
+		return err_hint(e, "name a directory with --history=DIR");
+	}
+	/* the usual place and the folders above it, for this user alone */
+	for (const char *c = path + 1; write && usual && *c; c++) {
 		if (*c == '/') {
 			snprintf(part, sizeof(part), "%.*s", (int)(c - path),
 				 path);
 			mkdir(part, 0700);
 		}
 	}
-	return mkdir(path, 0700) < 0 && errno != EEXIST ? -1 : 0;
-}
-
-static int make(const char *name, bool usual)
-{
-	return usual ? make_folders(name) :
-	       mkdir(name, 0777) < 0 && errno != EEXIST ? -1 : 0;
-}
-
-int history_dir(const char *wanted, bool write, char path[PATH_MAX],
-		struct err *e)
-{
-	const bool usual = !wanted[0] || strcmp(wanted, "-") == 0;
-	char name[PATH_MAX];
-
-	if (!usual) {
-		snprintf(name, sizeof(name), "%s", wanted);
-	} else if (!below_home("XDG_DATA_HOME", ".local/share",
-			       "gpucheck/history", name)) {
-		err_set(e, 0, "there is no home directory for the history");
-		return err_hint(e, "choose a directory with --history=DIR");
-	}
-	if (write && make(name, usual) < 0) {
-		return err_set(e, errno, "cannot create the history '%s'",
-			       name);
-	}
-	if (!realpath(name, path)) {
-		err_set(e, errno, "cannot open the history '%s'", name);
-		return err_hint(e, "runs with --history create it; choose "
-				   "another one with --history=DIR");
-	}
-	if (write && rundir_check_own_as("history", path, e) < 0) {
-		return err_hint(e, "choose a directory of your own with "
-				   "--history=DIR");
-	}
-	return 0;
-}
-
-static bool cache_folder(const char *variable, const char *below,
-			 char path[PATH_MAX])
-{
-	char name[PATH_MAX];
-
-	return below_home(variable, below, "gpucheck", name) &&
-	       make_folders(name) == 0 && realpath(name, path) &&
-	       rundir_is_here(path) && rundir_check_own(path, NULL) == 0;
-}
-
-bool history_index(const char *dir, char path[PATH_MAX])
-{
-	char folder[PATH_MAX];
-	uint64_t hash = 0;
-
-	if (!cache_folder("XDG_CACHE_HOME", ".cache", folder) &&
-	    !cache_folder("XDG_RUNTIME_DIR", NULL, folder)) {
-		return false;
-	}
-	for (const char *c = dir; *c; c++) {
-		hash = hash_mix(hash, (uint64_t)(unsigned char)*c, 0, 0);
-	}
-	return snprintf(path, PATH_MAX, "%s/history-%016llx.sqlite", folder,
-			(unsigned long long)hash) < PATH_MAX;
+	return write && mkdir(path, usual ? 0700 : 0777) < 0 &&
+			       errno != EEXIST ?
+		       err_set(e, errno, "cannot create the history '%s'",
+			       path) : 0;
 }
 
 /* ---- keep ---------------------------------------------------------------- */
@@ -168,17 +110,6 @@ static int summarise(const struct judged *j, struct summary *s, struct err *e)
 		run_release(&run);
 	}
 	return rc;
-}
-
-static int keep_history(const struct summary *s, const char *wanted,
-			char dir[PATH_MAX], struct err *e)
-{
-	if (history_dir(wanted, true, dir, e) < 0) {
-		return -1;
-	}
-	return store_write(dir, s, e) < 0 ?
-		       err_hint(e, "\"gpucheck report --history=DIR RUN\" puts "
-				   "the run into one later") : 0;
 }
 
 /** For whoever collects it, whatever the umask is. */
@@ -229,7 +160,13 @@ void keep(const struct judged *j, const struct spec *s, int code)
 	if (s->metrics[0] && keep_metrics(&sum, code, s->metrics, &e) < 0) {
 		talk_err(&e);
 	}
-	if (s->history[0] && keep_history(&sum, s->history, dir, &e) < 0) {
+	if (s->history[0] && history_dir(s->history, true, dir, &e) < 0) {
+		talk_err(&e);
+	} else if (s->history[0] && store_append(dir, &sum, 1, &e) < 0) {
+		if (!e.hint[0]) {
+			err_hint(&e, "\"gpucheck report --history=DIR RUN\" "
+				     "puts the run into one later");
+		}
 		talk_err(&e);
 	} else if (s->history[0]) {
 		talk("history: %s", dir);

@@ -22,18 +22,11 @@ void keep(const struct judged *j, const struct spec *s, int code);
 /**
  * Finds the history directory: @wanted is the value of --history, "-" or "" is
  * $XDG_DATA_HOME/gpucheck/history (~/.local/share).  With @write it is created
- * if it does not exist, and must belong to the user.  Writes the absolute path
- * to @path.  Returns 0, or -1 with @e.
+ * if it does not exist.  Writes the absolute path, links in it unresolved, to
+ * @path.  Returns 0, or -1 with @e.
  */
 int history_dir(const char *wanted, bool write, char path[PATH_MAX],
 		struct err *e);
-
-/**
- * Writes the path of the index of the history @dir to @path: private to this
- * user, below $XDG_CACHE_HOME (~/.cache), or $XDG_RUNTIME_DIR if the former is
- * on another machine.  Returns false if neither is on a local disk.
- */
-bool history_index(const char *dir, char path[PATH_MAX]);
 
 /* ---- node self ----------------------------------------------------------- */
 

@@ -151,6 +151,11 @@ const struct schema schema_hang = SCHEMA("results.csv", HANG_COLUMNS,
 					 "node", "pid", "state", "outcome");
 #undef ROW
 
+#define ROW history_row
+const struct schema schema_history = SCHEMA("history.csv", HISTORY_COLUMNS,
+					    "line", "run", "end");
+#undef ROW
+
 #define ROW info_row
 const struct schema schema_info = SCHEMA("results.csv", INFO_COLUMNS,
 					 "node", "outcome");

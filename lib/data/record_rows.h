@@ -422,4 +422,55 @@ struct collective_row {
 
 extern const struct schema schema_collective;
 
+/* ---- record history ------------------------------------------------------ */
+
+/* Values of the column line. */
+#define HISTORY_RUN	"run"		/* a run begins: the lines that follow
+					 * it are about it */
+#define HISTORY_NODE	"node"		/* a node that took part, its levels */
+#define HISTORY_PAIRS	"pairs"		/* nodes that it was tested with */
+#define HISTORY_FINDING	"finding"
+/** The column end of a whole line. */
+#define HISTORY_END	"."
+
+/** One line of a history: a run, or what it says of one part.  The lists of
+ *  levels are separated by semicolons; a level that was not measured is
+ *  empty.  New columns go in front of the last one. */
+#define HISTORY_COLUMNS(TEXT, INT, REAL, OUTCOME) \
+	TEXT(line, 8, "what it is about: run, node, pairs, finding") \
+	TEXT(run, 40, "ID of the run") \
+	TEXT(probe, 16, "run: its probe") \
+	TEXT(version, 32, "run: version of gpucheck") \
+	TEXT(status, 16, "of the verdict; node: tested; finding: fail, warn") \
+	TEXT(started_utc, 32, "run: when it began, RFC 3339") \
+	TEXT(ended_utc, 32, "run: when it ended; empty: it was lost") \
+	INT(drill, "run: 1: faults were injected on purpose") \
+	INT(model, "run: 1: it ran on the model cluster") \
+	TEXT(transport, 16, "run: transport of the pairs") \
+	TEXT(schedule, 16, "run: schedule of the pairs") \
+	INT(size_B, "run: bytes of one message") \
+	INT(ranks, "run: ranks of all nodes") \
+	INT(nodes, "run: nodes that took part") \
+	REAL(inter_GB_s, "run: median of the good pairs between nodes") \
+	REAL(intra_GB_s, "run: median of the good pairs inside nodes") \
+	REAL(busbw_GB_s, "run: of a collective, at its largest size") \
+	TEXT(rail_GB_s, 768, "run: median of each rail, between nodes") \
+	TEXT(node, 132, "node, or node of the finding") \
+	REAL(bw_GB_s, "node: median to other nodes, or inside the only one") \
+	TEXT(gpu_GB_s, 768, "node: median of each GPU, inside the node") \
+	TEXT(nic_GB_s, 768, "node: median of each NIC, to other nodes") \
+	TEXT(tested_with, 2048, "pairs: host list of nodes tested with it") \
+	TEXT(kind, 24, "finding: kind of the part, as in verdict.json") \
+	INT(index, "finding: number of the part") \
+	TEXT(peer_node, 132, "finding: node of the other end") \
+	INT(peer_index, "finding: number of the other end") \
+	TEXT(name, 64, "finding: name of a NIC or switch") \
+	TEXT(code, 48, "finding: as in verdict.json") \
+	TEXT(end, 4, "a full stop: a line without it was cut")
+struct history_row {
+	RECORD_FIELDS(HISTORY_COLUMNS)
+};
+
+extern const struct schema schema_history;
+
 #endif

@@ -187,8 +187,6 @@ int rundir_create(const char *wanted, const char *probe, char path[PATH_MAX],
  * the next check.
  */
 int rundir_check_own(const char *dir, struct err *e);
-/** The same of a directory that is called @what in messages, "history". */
-int rundir_check_own_as(const char *what, const char *dir, struct err *e);
 /**
  * Check that the contents of @dir can be trusted, such as options or the
  * address of the coordinator: the same, but root may own it as well.  Returns
@@ -315,6 +313,13 @@ int rundir_table_walk(const char *dir, const struct schema *s, bool rewrite,
 		      int (*look)(void *arg, const void *row, struct err *e),
 		      void *arg, size_t *left_out, struct err *e);
 
+/**
+ * Lock the file @fd for this process until @fd is closed, and wait at most
+ * @within_ns for another process that has it.  Returns 0, also on a file system
+ * without locks; -1 with @e: EBUSY, or ETIMEDOUT, after which a thread still
+ * uses @fd: do not close it.
+ */
+int rundir_lock(int fd, int64_t within_ns, struct err *e);
 /**
  * The coordinator's claim on the directory, by @fd of its events.csv: held as
  * long as its process lives.  -1 with @e EBUSY: another one has it.

@@ -21,6 +21,8 @@
 
 /** Maximum wait for an answer about a lock; without one there is no lock. */
 #define LOCK_S 2
+/** Time between two tries to get a lock that another process has. */
+#define LOCK_TRY_NS (20 * NS_PER_MS)
 /** Maximum age of a sign of life; clocks may differ. */
 #define OLD_S 60
 /** Bytes that a lock holder writes about itself. */
@@ -72,6 +74,29 @@ static int lock_file(int fd, int op, struct flock *lock)
 static struct flock whole(short type)
 {
 	return (struct flock){ .l_type = type, .l_whence = SEEK_SET };
+}
+
+int rundir_lock(int fd, int64_t within_ns, struct err *e)
+{
+	const int64_t deadline_ns = clock_now_ns() + within_ns;
+
+	for (;;) {
+		struct flock lock = whole(F_WRLCK);
+		const int why = lock_file(fd, F_OFD_SETLK, &lock);
+
+		if (why == ETIMEDOUT) {
+			return err_set(e, why, "the file system does not "
+					       "answer about a lock");
+		}
+		if (why != EAGAIN && why != EACCES) {
+			return 0;	/* or the file system has no locks */
+		}
+		if (clock_now_ns() > deadline_ns) {
+			return err_set(e, EBUSY, "another process holds its "
+						 "lock");
+		}
+		clock_sleep(LOCK_TRY_NS);
+	}
 }
 
 int rundir_hold(int fd, struct err *e)

@@ -220,21 +220,20 @@ int rundir_find(int from, const char *path, int links, struct err *e)
 
 /** Check that the directory of @st belongs to the caller (with @roots also to
  *  root) and that no other user can write there. Returns 0, or -1 with @e. */
-static int check_owner(const char *what, const char *dir, const struct stat *st,
-		       bool roots, struct err *e)
+static int check_owner(const char *dir, const struct stat *st, bool roots,
+		       struct err *e)
 {
 	const bool root = is_root();
 
 	if (st->st_uid != geteuid() && !(roots && st->st_uid == 0)) {
-		err_set(e, 0, "%s '%.200s' belongs to user %u, not to user %u",
-			what, dir, st->st_uid, geteuid());
+		err_set(e, 0, "run directory '%.200s' belongs to user %u, not "
+			"to user %u", dir, st->st_uid, geteuid());
 		return err_hint(e, "choose with -o a new directory on a file "
 				   "system that keeps the owner of files");
 	}
 	if (st->st_mode & S_IWOTH || (root && st->st_mode & S_IWGRP)) {
-		err_set(e, 0, "%s can write to %s '%.200s'",
-			st->st_mode & S_IWOTH ? "all users" : "a group", what,
-			dir);
+		err_set(e, 0, "%s can write to run directory '%.200s'",
+			st->st_mode & S_IWOTH ? "all users" : "a group", dir);
 		return err_hint(e,
 				"run chmod %s '%.200s', or choose a new "
 				"directory with -o",
@@ -243,7 +242,7 @@ static int check_owner(const char *what, const char *dir, const struct stat *st,
 	return 0;
 }
 
-static int check(const char *what, const char *dir, bool roots, struct err *e)
+static int check(const char *dir, bool roots, struct err *e)
 {
 	const char *below;
 	const struct checked *before = find_checked(dir, &below);
@@ -257,9 +256,9 @@ static int check(const char *what, const char *dir, bool roots, struct err *e)
 	}
 	fd = rundir_at(dir);
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		return err_set(e, errno, "cannot open %s '%s'", what, dir);
+		return err_set(e, errno, "cannot open run directory '%s'", dir);
 	}
-	rc = check_owner(what, dir, &st, roots, e);
+	rc = check_owner(dir, &st, roots, e);
 	if (rc == 0 && is_root()) {
 		rc = rundir_real_path(fd, path, e) < 0 ?
 			     -1 : check_above(path, e);
@@ -275,15 +274,10 @@ static int check(const char *what, const char *dir, bool roots, struct err *e)
 
 int rundir_check_trust(const char *dir, struct err *e)
 {
-	return check("run directory", dir, true, e);
-}
-
-int rundir_check_own_as(const char *what, const char *dir, struct err *e)
-{
-	return check(what, dir, false, e);
+	return check(dir, true, e);
 }
 
 int rundir_check_own(const char *dir, struct err *e)
 {
-	return rundir_check_own_as("run directory", dir, e);
+	return check(dir, false, e);
 }

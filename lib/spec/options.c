@@ -430,6 +430,9 @@ const struct spec_option spec_options[] = {
 	{ .name = "last", .type = SPEC_INT, .commands = SPEC_CMD_HISTORY,
 	  FIELD(last), .min = 1, .max = 100000,
 	  .help = "the newest runs that count, at most (100)" },
+	{ .name = "convert", .type = SPEC_TEXT, .commands = SPEC_CMD_HISTORY,
+	  FIELD(convert), .argh = "DIR", .once = true,
+	  .help = "take in the history of an earlier version" },
 	{ .name = "drills", .type = SPEC_FLAG, .commands = SPEC_CMD_HISTORY,
 	  FIELD(drills),
 	  .help = "count drills and runs of the model cluster, too" },
@@ -514,7 +517,7 @@ const struct spec_option spec_options[] = {
 	  .commands = WHERE | SPEC_CMD_REPORT | SPEC_CMD_ATTACH |
 		      SPEC_CMD_HISTORY, FIELD(history),
 	  .argh = "DIR", .optional_value = true, .resumed = SPEC_COMMANDS,
-	  .help = "keep a summary of each run there (~/.local/share)" },
+	  .help = "add each run to the history there (~/.local/share)" },
 	{ .name = "metrics", .type = SPEC_TEXT,
 	  .commands = WHERE | SPEC_CMD_REPORT | SPEC_CMD_ATTACH,
 	  FIELD(metrics), .argh = "FILE|-", .resumed = SPEC_COMMANDS,

@@ -171,6 +171,7 @@ struct spec {
 				 * none is kept */
 	int64_t last;		/* so many runs of it; 100 */
 	bool drills;		/* with those that say nothing of machines */
+	char convert[PATH_MAX];	/* history of an earlier version; "" = none */
 	char metrics[PATH_MAX];	/* file for the monitoring; "-" = stdout */
 	/* watch */
 	int64_t every_ns;	/* from run to run */

@@ -14,85 +14,90 @@
 
 /* ---- names --------------------------------------------------------------- */
 
-/** N: the node, I: the index, P and J: those of the peer, S: its name. */
-static const struct history_form {
-	const char *kind, *text;
-} forms[] = {
-	{ "node", "N" },
-	{ "gpu", "N GPU I" },
-	{ "nic", "N NIC I" },
-	{ "gpu_nvlink", "N GPU I nvlink" },
-	{ "socket", "N socket I" },
-	{ "node_network", "N network" },
-	{ "config", "N setup" },
-	{ "limit", "N limits" },
-	{ "cable_swap", "N NIC I and J, cables" },
-	{ "process", "rank I on N" },
-	{ "rail", "rail I" },
-	{ "inter_node", "between nodes" },
-	{ "intra_node", "N inside" },
-	{ "cross_rail", "across rails" },
-	{ "node_pair", "N - P" },
-	{ "pair", "N:I - P:J" },
-	{ "switch", "switch S" },
-	{ "rail_leaf", "rail I of switch S" },
-	{ NULL, NULL }
+/** Members that tell a part from others of its kind, and that its name has. */
+enum {
+	BY_NODE = 1,		/* N in a name */
+	BY_PEER = 2,		/* P: the node of the other end */
+	BY_INDEX = 4,		/* I */
+	BY_PEER_INDEX = 8,	/* J */
+	BY_NAME = 16,		/* S */
 };
 
-static void add_number(struct str *out, int64_t n)
-{
-	if (n >= 0) {
-		str_addf(out, "%" PRId64, n);
-	}
-}
+static const struct history_form {
+	const char *kind, *text;
+	unsigned by;
+} forms[] = {
+	{ "gpu", "N GPU I", BY_NODE | BY_INDEX },
+	{ "nic", "N NIC I", BY_NODE | BY_INDEX },
+	{ "node", "N", BY_NODE },
+	{ "gpu_nvlink", "N GPU I nvlink", BY_NODE | BY_INDEX },
+	{ "socket", "N socket I", BY_NODE | BY_INDEX },
+	{ "node_network", "N network", BY_NODE },
+	{ "config", "N setup", BY_NODE },
+	{ "limit", "N limits", BY_NODE },
+	{ "cable_swap", "N NIC I and J, cables",
+	  BY_NODE | BY_INDEX | BY_PEER_INDEX },
+	{ "process", "rank I on N", BY_NODE | BY_INDEX },
+	{ "rail", "rail I", BY_INDEX },
+	{ "inter_node", "between nodes", 0 },
+	{ "intra_node", "N inside", BY_NODE },
+	{ "cross_rail", "across rails", 0 },
+	{ "node_pair", "N - P", BY_NODE | BY_PEER },
+	{ "pair", "N:I - P:J",
+	  BY_NODE | BY_INDEX | BY_PEER | BY_PEER_INDEX },
+	{ "switch", "switch S", BY_NAME },
+	{ "rail_leaf", "rail I of switch S", BY_INDEX | BY_NAME },
+	{ NULL, NULL, BY_NODE | BY_INDEX | BY_NAME }
+};
 
-static void fill_in(const struct summary_finding *f, const char *text,
-		    struct str *out)
+/** The form of a part's name; the last one for other kinds. */
+static const struct history_form *form_of(const struct summary_finding *is)
 {
-	for (const char *c = text; *c; c++) {
-		/* a letter between blanks, colons or ends is one of ours */
-		const bool alone = (c == text || c[-1] == ' ' ||
-				    c[-1] == ':') &&
-				   (!c[1] || strchr(" :,", c[1]));
+	const struct history_form *form = forms;
 
-		if (alone && *c == 'N') {
-			str_add(out, f->node[0] ? f->node : "nodes");
-		} else if (alone && *c == 'P') {
-			str_add(out, f->peer_node);
-		} else if (alone && *c == 'S') {
-			str_add(out, f->name);
-		} else if (alone && *c == 'I') {
-			add_number(out, f->index);
-		} else if (alone && *c == 'J') {
-			add_number(out, f->peer_index);
-		} else {
-			str_addch(out, *c);
-		}
+	while (form->kind && strcmp(form->kind, is->kind) != 0) {
+		form++;
 	}
+	return form;
 }
 
 /* Write the history's name for the part of @f, its node first: "n7 NIC 2". */
 static void names_of(const struct summary_finding *f, char *buf, size_t size)
 {
-	const struct history_form *form = forms;
+	const struct history_form *form = form_of(f);
 	struct str out = STR_INIT;
+	char general[64], numbers[2][24] = { "", "" };
 
-	while (form->kind && strcmp(form->kind, f->kind) != 0) {
-		form++;
+	if (f->index >= 0) {
+		snprintf(numbers[0], sizeof(numbers[0]), "%" PRId64, f->index);
 	}
-	if (form->kind) {
-		fill_in(f, form->text, &out);
-	} else {
-		/* add a finding of a kind without a form of its own */
-		str_addf(&out, "%s%s", f->node, f->node[0] ? " " : "");
-		for (const char *c = f->kind; *c; c++) {
-			str_addch(&out, *c == '_' ? ' ' : *c);
+	if (f->peer_index >= 0) {
+		snprintf(numbers[1], sizeof(numbers[1]), "%" PRId64,
+			 f->peer_index);
+	}
+	/* a kind without a form of its own is named by its words */
+	snprintf(general, sizeof(general), "%s%s%s%s", f->node[0] ? "N " : "",
+		 f->kind, f->index >= 0 ? " I" : "", f->name[0] ? " S" : "");
+	for (char *c = general; *c; c++) {
+		*c = *c == '_' ? ' ' : *c;
+	}
+	for (const char *text = form->kind ? form->text : general, *c = text;
+	     *c; c++) {
+		/* a letter between blanks, colons or ends is one of ours */
+		const bool alone = (c == text || c[-1] == ' ' ||
+				    c[-1] == ':') &&
+				   (!c[1] || strchr(" :,", c[1]));
+		const char *word =
+			!alone ? NULL :
+			*c == 'N' ? (f->node[0] ? f->node : "nodes") :
+			*c == 'P' ? f->peer_node : *c == 'S' ? f->name :
+			*c == 'I' ? numbers[0] : *c == 'J' ? numbers[1] : NULL;
+
+		if (word) {
+			str_add(&out, word);
+		} else {
+			str_addch(&out, *c);
 		}
-		if (f->index >= 0) {
-			str_addch(&out, ' ');
-			add_number(&out, f->index);
-		}
-		str_addf(&out, "%s%s", f->name[0] ? " " : "", f->name);
 	}
 	str_copy(buf, size, str_text(&out));
 	str_release(&out);
@@ -344,9 +349,10 @@ static int history_judge(struct history *h)
 	return rc;
 }
 
-/* ---- parts by their names ----------------------------------------------- */
+/* ---- parts and nodes by what they are ------------------------------------ */
 
-/** Where each part is in history.parts: open addressing, + 1, 0 = free. */
+/** A hash table: where each part, or node, is in its list: open addressing,
+ *  + 1, 0 = free. */
 struct history_places {
 	size_t *at, size;	/* a power of two */
 };
@@ -356,46 +362,43 @@ struct history_work {
 	struct history_places parts, nodes;
 };
 
-static uint64_t hash_of(const char *name, size_t setup)
+static uint64_t hash_text(uint64_t hash, const char *text)
 {
-	uint64_t hash = setup;
-
-	for (; *name; name++) {
-		hash = (hash ^ (uint64_t)(unsigned char)*name) *
+	for (; *text; text++) {
+		hash = (hash ^ (uint64_t)(unsigned char)*text) *
 		       UINT64_C(0x100000001b3);
 	}
-	return hash_mix(hash, 0, 0, 0);
+	return hash * 31 + 1;
 }
 
-static bool is_part(const struct history *h, size_t i, const char *name,
-		    size_t setup)
+static uint64_t hash_part(const struct summary_finding *is, size_t setup)
 {
-	return h->parts[i].setup == setup &&
-	       strcmp(h->parts[i].name, name) == 0;
+	const unsigned by = form_of(is)->by;
+	uint64_t hash = hash_text(setup, is->kind);
+
+	hash = hash_text(hash, by & BY_NODE ? is->node : "");
+	hash = hash_text(hash, by & BY_PEER ? is->peer_node : "");
+	hash = hash_text(hash, by & BY_NAME ? is->name : "");
+	return hash_mix(hash, by & BY_INDEX ? (uint64_t)is->index : 0,
+			by & BY_PEER_INDEX ? (uint64_t)is->peer_index : 0, 0);
 }
 
-static bool is_node(const struct history *h, size_t i, const char *name,
-		    size_t setup)
+static bool is_part(const struct history_part *p,
+		    const struct summary_finding *is, size_t setup)
 {
-	(void)setup;
-	return strcmp(h->nodes[i].name, name) == 0;
+	const unsigned by = form_of(is)->by;
+
+	return p->setup == setup && strcmp(p->is.kind, is->kind) == 0 &&
+	       (!(by & BY_NODE) || strcmp(p->is.node, is->node) == 0) &&
+	       (!(by & BY_PEER) ||
+		strcmp(p->is.peer_node, is->peer_node) == 0) &&
+	       (!(by & BY_INDEX) || p->is.index == is->index) &&
+	       (!(by & BY_PEER_INDEX) || p->is.peer_index == is->peer_index) &&
+	       (!(by & BY_NAME) || strcmp(p->is.name, is->name) == 0);
 }
 
-/** The place of @name, taken or free; NULL where there is no place at all. */
-static size_t *place_of(const struct history *h, struct history_places *p,
-			bool (*is)(const struct history *h, size_t i,
-				   const char *name, size_t setup),
-			const char *name, size_t setup)
-{
-	size_t i = p->size ? hash_of(name, setup) & (p->size - 1) : 0;
-
-	while (p->size && p->at[i] && !is(h, p->at[i] - 1, name, setup)) {
-		i = (i + 1) & (p->size - 1);
-	}
-	return p->size ? &p->at[i] : NULL;
-}
-
-/** Room for one more than @n; -1 without memory. */
+/** Make room for one more than @n in @p.  Returns 1 if the table is empty now,
+ *  0 if nothing changed, -1 without memory. */
 static int places_grow(struct history_places *p, size_t n)
 {
 	if (2 * (n + 1) < p->size) {
@@ -411,72 +414,74 @@ static int places_grow(struct history_places *p, size_t n)
 	return 1;
 }
 
-static int part_room(struct history_work *w)
+static size_t *part_place(const struct history_work *w,
+			  const struct summary_finding *is, size_t setup)
 {
-	struct history *h = w->h;
-	int rc = places_grow(&w->parts, h->n_parts);
+	const struct history_places *p = &w->parts;
+	size_t i = hash_part(is, setup) & (p->size - 1);
 
-	for (size_t i = 0; rc > 0 && i < h->n_parts; i++) {
-		*place_of(h, &w->parts, is_part, h->parts[i].name,
-			  h->parts[i].setup) = i + 1;
+	while (p->at[i] && !is_part(&w->h->parts[p->at[i] - 1], is, setup)) {
+		i = (i + 1) & (p->size - 1);
 	}
-	return rc < 0 ? -1 : 0;
+	return &p->at[i];
 }
 
-static int node_room(struct history_work *w)
+static size_t *node_place(const struct history_work *w, const char *name)
 {
-	struct history *h = w->h;
-	int rc = places_grow(&w->nodes, h->n_nodes);
+	const struct history_places *p = &w->nodes;
+	size_t i = hash_mix(hash_text(0, name), 0, 0, 0) & (p->size - 1);
 
-	for (size_t i = 0; rc > 0 && i < h->n_nodes; i++) {
-		*place_of(h, &w->nodes, is_node, h->nodes[i].name, 0) = i + 1;
+	while (p->at[i] &&
+	       strcmp(w->h->nodes[p->at[i] - 1].name, name) != 0) {
+		i = (i + 1) & (p->size - 1);
 	}
-	return rc < 0 ? -1 : 0;
+	return &p->at[i];
 }
 
 /** The part that @is names in runs of @setup; NULL without memory. */
 static struct history_part *
 part_of(struct history_work *w, const struct summary_finding *is, size_t setup)
 {
-	struct history_part new = { .is = *is, .setup = setup };
 	struct history *h = w->h;
+	struct history_part new;
+	const int grown = places_grow(&w->parts, h->n_parts);
 	size_t *place;
 
-	names_of(is, new.name, sizeof(new.name));
-	if (part_room(w) < 0) {
-		return NULL;
+	for (size_t i = 0; grown > 0 && i < h->n_parts; i++) {
+		*part_place(w, &h->parts[i].is, h->parts[i].setup) = i + 1;
 	}
-	place = place_of(h, &w->parts, is_part, new.name, setup);
-	if (*place) {
-		return &h->parts[*place - 1];
+	place = grown < 0 ? NULL : part_place(w, is, setup);
+	if (place && !*place) {
+		new = (struct history_part){ .is = *is, .setup = setup };
+		names_of(is, new.name, sizeof(new.name));
+		new.is.code[0] = '\0';
+		if (!grow_add(&h->parts, &h->n_parts, &new, sizeof(new))) {
+			return NULL;
+		}
+		*place = h->n_parts;
 	}
-	new.is.code[0] = '\0';
-	if (!grow_add(&h->parts, &h->n_parts, &new, sizeof(new))) {
-		return NULL;
-	}
-	*place = h->n_parts;
-	return &h->parts[h->n_parts - 1];
+	return place ? &h->parts[*place - 1] : NULL;
 }
 
 static struct history_node *node_of(struct history_work *w, const char *name)
 {
-	struct history_node new = { .name = "" };
 	struct history *h = w->h;
+	struct history_node new = { .name = "" };
+	const int grown = places_grow(&w->nodes, h->n_nodes);
 	size_t *place;
 
-	if (node_room(w) < 0) {
-		return NULL;
+	for (size_t i = 0; grown > 0 && i < h->n_nodes; i++) {
+		*node_place(w, h->nodes[i].name) = i + 1;
 	}
-	place = place_of(h, &w->nodes, is_node, name, 0);
-	if (*place) {
-		return &h->nodes[*place - 1];
+	place = grown < 0 ? NULL : node_place(w, name);
+	if (place && !*place) {
+		STR_COPY(new.name, name);
+		if (!grow_add(&h->nodes, &h->n_nodes, &new, sizeof(new))) {
+			return NULL;
+		}
+		*place = h->n_nodes;
 	}
-	STR_COPY(new.name, name);
-	if (!grow_add(&h->nodes, &h->n_nodes, &new, sizeof(new))) {
-		return NULL;
-	}
-	*place = h->n_nodes;
-	return &h->nodes[h->n_nodes - 1];
+	return place ? &h->nodes[*place - 1] : NULL;
 }
 
 /* ---- a run -------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #define REPORT_HISTORY_HISTORY_H
 
 #include <jansson.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,8 +22,6 @@
  * each measured part.
  */
 
-#define SUMMARY_SCHEMA	 1
-#define SUMMARY_BYTES	 (8 << 20)	/* of its text, at most */
 #define SUMMARY_FINDINGS 2000		/* more are left out */
 #define SUMMARY_NODES	 (2 * SPEC_MAX_NODES)
 #define SUMMARY_NODE	 132		/* bytes of "host/n0" */
@@ -44,13 +43,18 @@ struct summary_node {
 	double *gpu_GB_s;	/* of each GPU, inside the node */
 	double *nic_GB_s;	/* of each NIC, to other nodes */
 	size_t n_gpus, n_nics;
+	char *tested_with;	/* host lists of the nodes after it that it was
+				 * tested with, one per line; NULL: none, or
+				 * not known */
 };
 
 struct summary {
-	char id[40];		/* of the run, 8 hex digits at least */
+	char id[40];		/* of the run */
 	char probe[16], version[32], status[16], transport[16], schedule[16];
 	char started_utc[32], ended_utc[32];
 	int64_t started_s;	/* since 1970 */
+	size_t place;		/* among those that were read: of two of one
+				 * run the later one counts */
 	bool drill, model;	/* nothing of it says how the machines are */
 	int64_t size_B;		/* of the messages; 0 = it has none */
 	int64_t ranks;		/* of all nodes; 0 = it has none */
@@ -66,6 +70,9 @@ struct summary {
 				 * not */
 };
 
+/** Nothing measured, no memory. */
+#define SUMMARY_INIT { .inter_GB_s = NAN, .intra_GB_s = NAN, .busbw_GB_s = NAN }
+
 /**
  * Summarises a run and its verdict in @s.  Pretend nodes get the name of their
  * machine if it is known, since "n0" on different machines is not the same
@@ -78,28 +85,6 @@ int summary_of(const struct run *run, const struct verdict *v,
 /** Add the results of collectives. */
 void summary_add_sweep(struct summary *s, const struct sweep *sweep);
 void summary_release(struct summary *s);	/* safe on a zeroed one */
-
-/** The file of a run, "20260131T091502Z-p2p-04d3b7dc.json", by its time and its
- *  ID alone, so that a run that is told again takes the same; -1 with @e where
- *  it has none. */
-#define SUMMARY_FILE 64
-int summary_file(const struct summary *s, char name[SUMMARY_FILE],
-		 struct err *e);
-/** Return true if @name has that form. */
-bool summary_is_file(const char *name);
-
-/** The file's text, a line; NULL without memory. */
-json_t *summary_json(const struct summary *s);
-json_t *summary_node_json(const struct summary_node *n);
-/**
- * The other way: @len bytes that somebody wrote.  -1 with @e: they are no
- * summary, of a later format, or beyond the limits above; *@s is empty then.
- */
-int summary_parse(const char *text, size_t len, struct summary *s,
-		  struct err *e);
-/** The same of one node, which is added to @s. */
-int summary_parse_node(const char *text, size_t len, struct summary *s,
-		       struct err *e);
 
 /** Return true if both runs have the same kind, transport, size and shape, so
  *  that they can be compared. */
@@ -145,56 +130,56 @@ struct trend {
  */
 int trend_of(const struct trend_point *p, size_t n, struct trend *t);
 
-/* ---- index --------------------------------------------------------------- */
-
-/**
- * The files of a history in a database that is faster to read. Never the only
- * copy: a damaged or outdated database is rebuilt.
- */
-struct index;
-
-/** A file of the history as it is now. */
-struct index_file {
-	char name[SUMMARY_FILE];
-	int64_t changed_ns, size;
-};
-
 /* ---- store --------------------------------------------------------------- */
 
 /**
- * The files of a history: one a run, whole or not there, in a directory that
- * several machines may share.  What reads them may keep an index, a database
- * on a disk of this machine: it can always be made again.
+ * A history is a directory with one CSV file per user, "history-UID.csv", to
+ * which a run appends its lines (HISTORY_COLUMNS).  Nobody else may write to
+ * that file, so that several users, root among them, can share a directory.
  */
 
-/** Write the file of @s into the existing @dir, in place of one of the same
- *  run; 0, or -1 with @e. */
-int store_write(const char *dir, const struct summary *s, struct err *e);
+/** Append the lines of @n runs to the file of this user in @dir, unless it ends
+ *  with them already.  Returns 0, or -1 with @e and the file as it was. */
+int store_append(const char *dir, const struct summary *s, size_t n,
+		 struct err *e);
 
 struct store_ask {
 	size_t last;		/* the newest runs that count, at most */
 	bool drills;		/* those of drills and of the model count */
-	const char *index;	/* file of the index; NULL: there is none */
 };
 
 struct store_runs {
 	struct summary *runs;	/* by time */
 	size_t n;
-	size_t left_out, no_result;	/* among those that were passed */
-	size_t unread;
+	size_t place;		/* for the next one that is read */
+	size_t left_out, no_result;	/* that do not count */
+	size_t unread;		/* lines, and files, that could not be read */
 	char why[400];		/* of the last of these */
-	struct err index;	/* why there is no index: no text where there is
-				 * or none was asked for */
+	size_t old;		/* summaries of an earlier version that are in
+				 * the directory and are not read */
 };
 
-/** More files are not looked at: the newest are. */
-#define STORE_FILES 200000
+/** Limits of a file that any user may have written: of a larger one nothing is
+ *  read, of one with more runs the newest. */
+#define STORE_BYTES (INT64_C(1) << 30)
+#define STORE_RUNS  200000
 
-/** Read @dir; 0, or -1 with @e.  A file that is no summary, and an index that
- *  is broken, cost nothing but the time.  store_release() frees, also then. */
+/** Read all files of @dir: of lines about one run the last ones count, and
+ *  lines that are none are counted.  Returns 0, or -1 with @e.
+ *  store_release() frees, also then. */
 int store_read(const char *dir, const struct store_ask *ask,
 	       struct store_runs *r, struct err *e);
+/** Read one file, to its end, adding to @r; for tests. */
+int store_read_file(FILE *f, struct store_runs *r, struct err *e);
 void store_release(struct store_runs *r);
+
+/** Read the summaries of the directory @dir that an earlier version wrote, one
+ *  JSON file per run, as store_read() does. */
+int store_read_old(const char *dir, struct store_runs *r, struct err *e);
+/** One of these files.  -1 with @e: it is no summary, or beyond the limits
+ *  above; *@s is empty then. */
+int store_parse_old(const char *text, size_t len, struct summary *s,
+		    struct err *e);
 
 /* ---- metrics ------------------------------------------------------------- */
 
@@ -295,7 +280,7 @@ struct history_about {
 	const char *part;	/* that was asked for; NULL: none */
 	size_t left_out;	/* drills and runs of the model cluster */
 	size_t no_result;	/* that came to nothing */
-	size_t unread;		/* files that are no summaries */
+	size_t unread;		/* lines and files that are none of it */
 	bool verbose;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The files of a history: append the lines of a run, read them all. */
 #include <dirent.h>
 #include <errno.h>
-#include <sqlite3.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,524 +11,568 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/str.h"
+#include "lib/base/units.h"
+#include "lib/data/csv.h"
 #include "lib/data/json.h"
+#include "lib/data/record_rows.h"
 #include "lib/data/rundir.h"
+#include "lib/data/schema.h"
 #include "report/base/grow.h"
 #include "report/history/history.h"
 
-/* ---- index --------------------------------------------------------------- */
+#define MAX_GB_S 1e9
 
-/** Version of the tables below: any other one is rebuilt. */
-#define INDEX_FORMAT 3
-/** How long another process may be at it. */
-#define BUSY_MS 2000
+/* ---- lines of a run ------------------------------------------------------ */
 
-enum query { Q_ADD, Q_ADD_NODE, Q_FORGET_NODES, Q_FORGET, Q_OLD_NODES, Q_OLD,
-	     Q_RUN, Q_NODES, QUERIES };
-
-static const char *const queries[QUERIES] = {
-	[Q_ADD] = "INSERT INTO run (name, changed_ns, size, head) "
-		  "VALUES (?1, ?2, ?3, ?4)",
-	[Q_ADD_NODE] = "INSERT OR REPLACE INTO node (run, node, body) "
-		       "VALUES (?1, ?2, ?3)",
-	[Q_FORGET_NODES] = "DELETE FROM node WHERE run IN "
-			   "(SELECT id FROM run WHERE name = ?1)",
-	[Q_FORGET] = "DELETE FROM run WHERE name = ?1",
-	[Q_OLD_NODES] = "DELETE FROM node WHERE run IN "
-			"(SELECT id FROM run WHERE name < ?1)",
-	[Q_OLD] = "DELETE FROM run WHERE name < ?1",
-	[Q_RUN] = "SELECT id, head, changed_ns, size FROM run "
-		  "WHERE name = ?1",
-	[Q_NODES] = "SELECT body FROM node WHERE run = ?1 ORDER BY place",
-};
-
-static const char tables[] =
-	"CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT UNIQUE, "
-	"changed_ns INTEGER, size INTEGER, head TEXT);"
-	"CREATE TABLE node (place INTEGER PRIMARY KEY, run INTEGER, "
-	"node TEXT, body TEXT, UNIQUE (run, node));";
-
-struct index {
-	sqlite3 *db;
-	sqlite3_stmt *q[QUERIES];
-	const char *dir;	/* of the files; borrowed */
-	int code;		/* of what failed; SQLITE_OK: nothing has */
-	bool other_format;
-};
-
-static int broken(struct index *x, const char *what, struct err *e)
-{
-	x->code = x->db ? sqlite3_errcode(x->db) : SQLITE_NOMEM;
-	x->code = x->code == SQLITE_OK || x->code == SQLITE_ROW ?
-			  SQLITE_NOMEM : x->code;
-	return err_set(e, 0, "cannot %s the index of the history: %s", what,
-		       x->db ? sqlite3_errmsg(x->db) : "no memory");
-}
-
-static int run_text(struct index *x, const char *sql, struct err *e)
-{
-	return sqlite3_exec(x->db, sql, NULL, NULL, NULL) == SQLITE_OK ?
-		       0 : broken(x, "set up", e);
-}
-
-static int read_format(struct index *x, int *format, struct err *e)
-{
-	sqlite3_stmt *q = NULL;
-	int rc = 0;
-
-	if (sqlite3_prepare_v2(x->db, "PRAGMA user_version", -1, &q, NULL) ==
-		    SQLITE_OK && sqlite3_step(q) == SQLITE_ROW) {
-		*format = sqlite3_column_int(q, 0);
-	} else {
-		rc = broken(x, "read", e);
-	}
-	sqlite3_finalize(q);
-	return rc;
-}
-
-static int set_up(struct index *x, struct err *e)
-{
-	char version[64];
-	int format = 0;
-
-	snprintf(version, sizeof(version), "PRAGMA user_version = %d",
-		 INDEX_FORMAT);
-	/* what is lost in a crash is made anew; who else is at it is waited
-	 * for once, before anything is read */
-	if (run_text(x, "PRAGMA synchronous = OFF", e) < 0 ||
-	    run_text(x, "BEGIN IMMEDIATE", e) < 0 ||
-	    read_format(x, &format, e) < 0) {
-		return -1;
-	}
-	x->other_format = format != 0 && format != INDEX_FORMAT;
-	if (x->other_format) {
-		return err_set(e, 0, "the index of the history has format %d",
-			       format);
-	}
-	if (format == 0 && (run_text(x, tables, e) < 0 ||
-			    run_text(x, version, e) < 0)) {
-		return -1;
-	}
-	for (int i = 0; i < QUERIES; i++) {
-		if (sqlite3_prepare_v2(x->db, queries[i], -1, &x->q[i],
-				       NULL) != SQLITE_OK) {
-			return broken(x, "read", e);
-		}
-	}
-	return 0;
-}
-
-static void index_close(struct index *x)
-{
-	if (!x) {
-		return;
-	}
-	for (int i = 0; i < QUERIES; i++) {
-		sqlite3_finalize(x->q[i]);
-	}
-	if (x->db) {
-		/* half of a run must not look like all of it */
-		sqlite3_exec(x->db, x->code == SQLITE_OK ? "COMMIT" :
-			     "ROLLBACK", NULL, NULL, NULL);
-	}
-	sqlite3_close(x->db);
-	free(x);
-}
-
-/* ---- what is new or gone ------------------------------------------------- */
-
-static sqlite3_stmt *begin(struct index *x, enum query i)
-{
-	sqlite3_reset(x->q[i]);
-	sqlite3_clear_bindings(x->q[i]);
-	return x->q[i];
-}
-
-static void bind_text(sqlite3_stmt *q, int at, const char *text)
-{
-	sqlite3_bind_text(q, at, text, -1, SQLITE_TRANSIENT);
-}
-
-/** Run one that has no rows; -1 with @e. */
-static int finish(struct index *x, sqlite3_stmt *q, struct err *e)
-{
-	const int rc = sqlite3_step(q);
-
-	sqlite3_reset(q);
-	return rc == SQLITE_DONE ? 0 : broken(x, "write", e);
-}
-
-/** Two queries, of the levels and of the runs that are gone. */
-static int forget(struct index *x, enum query nodes, enum query runs,
-		  const char *name, struct err *e)
-{
-	sqlite3_stmt *q = begin(x, nodes);
-
-	bind_text(q, 1, name);
-	if (finish(x, q, e) < 0) {
-		return -1;
-	}
-	q = begin(x, runs);
-	bind_text(q, 1, name);
-	return finish(x, q, e);
-}
-
-/** @json, which is released, as the text of parameter @at. */
-static int bind_json(struct index *x, sqlite3_stmt *q, int at, json_t *json,
-		     struct err *e)
-{
-	struct str text = STR_INIT;
-	int rc = 0;
-
-	json_add(json, JSON_COMPACT | JSON_REAL_PRECISION(9), &text);
-	if (text.failed) {
-		x->code = SQLITE_NOMEM;
-		rc = err_set(e, ENOMEM, "cannot write the index of the "
-			     "history");
-	}
-	bind_text(q, at, str_text(&text));
-	str_release(&text);
-	json_decref(json);
-	return rc;
-}
-
-static int add_nodes(struct index *x, const struct summary *s, struct err *e)
-{
-	const sqlite3_int64 run = sqlite3_last_insert_rowid(x->db);
-
-	for (size_t i = 0; i < s->n_nodes; i++) {
-		sqlite3_stmt *q = begin(x, Q_ADD_NODE);
-
-		sqlite3_bind_int64(q, 1, run);
-		bind_text(q, 2, s->nodes[i].name);
-		if (bind_json(x, q, 3, summary_node_json(&s->nodes[i]), e) <
-			    0 || finish(x, q, e) < 0) {
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/**
- * Read @f, and keep it: 0.  1 with @e where it is no summary, or cannot be
- * read: it may be a copy that is not whole yet, or a disk that does not answer
- * now, so nothing is kept of it and the next one tries again.  -1 with @e.
- */
-static int add(struct index *x, const struct index_file *f, struct err *e)
-{
-	sqlite3_stmt *q = begin(x, Q_ADD);
-	struct summary s = { 0 };
-	struct summary head;
-	size_t len = 0;
-	char *text = rundir_read_text(x->dir, f->name, SUMMARY_BYTES, &len, e);
-	int rc = text && summary_parse(text, len, &s, e) == 0 ? 0 : 1;
-
-	free(text);
-	if (rc == 0) {
-		head = s;
-		head.n_nodes = 0;
-		bind_text(q, 1, f->name);
-		sqlite3_bind_int64(q, 2, f->changed_ns);
-		sqlite3_bind_int64(q, 3, f->size);
-		rc = bind_json(x, q, 4, summary_json(&head), e) < 0 ||
-		     finish(x, q, e) < 0 || add_nodes(x, &s, e) < 0 ? -1 : 0;
-	}
-	summary_release(&s);
-	return rc;
-}
-
-static struct index *open_once(const char *path, const char *dir,
-			       const char *oldest, bool *rubbish,
-			       struct err *e)
-{
-	struct index *x = calloc(1, sizeof(*x));
-	int rc = -1;
-
-	*rubbish = false;
-	if (!x) {
-		err_set(e, ENOMEM, "cannot open the index of the history");
-		return NULL;
-	}
-	x->dir = dir;
-	if (sqlite3_open_v2(path, &x->db, SQLITE_OPEN_READWRITE |
-			    SQLITE_OPEN_CREATE | SQLITE_OPEN_NOFOLLOW,
-			    NULL) != SQLITE_OK) {
-		broken(x, "open", e);
-	} else {
-		sqlite3_busy_timeout(x->db, BUSY_MS);
-		rc = set_up(x, e) < 0 ? -1 :
-		     forget(x, Q_OLD_NODES, Q_OLD, oldest, e);
-	}
-	if (rc == 0) {
-		return x;
-	}
-	/* no other error, such as one of the disk or of a lock, says anything
-	 * of what is in the file */
-	*rubbish = x->other_format || x->code == SQLITE_NOTADB ||
-		   x->code == SQLITE_CORRUPT || x->code == SQLITE_ERROR;
-	index_close(x);
-	return NULL;
-}
-
-/* Open the database at @path, made where it is none, for the files of @dir, of
- * which @oldest is the first; what it has of older ones is forgotten.  NULL
- * with @e: it cannot be had, or others have been at it for two seconds.
- * index_close() closes, and keeps what was added unless something failed. */
-static struct index *index_open(const char *path, const char *dir,
-				const char *oldest, struct err *e)
-{
-	bool rubbish;
-	struct index *x = open_once(path, dir, oldest, &rubbish, e);
-
-	if (!x && rubbish) {
-		unlink(path);
-		x = open_once(path, dir, oldest, &rubbish, e);
-	}
-	if (x) {
-		*e = (struct err){ 0 };
-	}
-	return x;
-}
-
-/* ---- one run ------------------------------------------------------------ */
-
-/** 0; 1 with @e: what is kept is no summary; -1 with @e. */
-static int take_nodes(struct index *x, sqlite3_int64 run, struct summary *s,
-		      struct err *e)
-{
-	sqlite3_stmt *q = begin(x, Q_NODES);
-	int rc, bad = 0;
-
-	sqlite3_bind_int64(q, 1, run);
-	while (!bad && (rc = sqlite3_step(q)) == SQLITE_ROW) {
-		const char *body = (const char *)sqlite3_column_text(q, 0);
-
-		bad = summary_parse_node(body ? body : "",
-					 (size_t)sqlite3_column_bytes(q, 0), s,
-					 e);
-	}
-	rc = bad ? 1 : rc == SQLITE_DONE ? 0 : broken(x, "read", e);
-	sqlite3_reset(q);
-	return rc;
-}
-
-/** Where the answer of Q_RUN is of @f as it is; 0: it has another one, or none;
- *  -1 with @e. */
-static int is_known(struct index *x, const struct index_file *f,
-		    struct err *e)
-{
-	sqlite3_stmt *q = begin(x, Q_RUN);
-	int rc;
-
-	bind_text(q, 1, f->name);
-	rc = sqlite3_step(q);
-	if (rc != SQLITE_ROW) {
-		return rc == SQLITE_DONE ? 0 : broken(x, "read", e);
-	}
-	return sqlite3_column_int64(q, 2) == f->changed_ns &&
-	       sqlite3_column_int64(q, 3) == f->size;
-}
-
-/** Read the row at which Q_RUN is. Returns 0; 1 with @e if it is damaged; -1
- *  with @e. */
-static int take_row(struct index *x, struct summary *s, struct err *e)
-{
-	sqlite3_stmt *q = x->q[Q_RUN];
-	const char *head = (const char *)sqlite3_column_text(q, 1);
-	int rc = summary_parse(head ? head : "",
-			       (size_t)sqlite3_column_bytes(q, 1), s, e);
-
-	rc = rc < 0 ? 1 : take_nodes(x, sqlite3_column_int64(q, 0), s, e);
-	if (rc != 0) {
-		summary_release(s);
-	}
-	return rc;
-}
-
-/* The run of @f; a file that is new or changed is read, and one that was none
- * the last time.  0; 1 with @e: it cannot be read, or is no summary; -1 with
- * @e: the index is broken. */
-static int index_run(struct index *x, const struct index_file *f,
-		     struct summary *s, struct err *e)
-{
-	const int known = is_known(x, f, e);
-	int rc;
-
-	*s = (struct summary){ 0 };
-	rc = known < 0 ? -1 : known > 0 ? take_row(x, s, e) : 1;
-	sqlite3_reset(x->q[Q_RUN]);
-	if (rc <= 0) {
-		return rc;
-	}
-	/* it has none, one of before, or one that is damaged */
-	rc = forget(x, Q_FORGET_NODES, Q_FORGET, f->name, e) < 0 ?
-		     -1 : add(x, f, e);
-	if (rc == 0) {
-		rc = is_known(x, f, e) > 0 && take_row(x, s, e) == 0 ?
-			     0 : broken(x, "read", e);
-		sqlite3_reset(x->q[Q_RUN]);
-	}
-	return rc;
-}
-
-/* ---- store --------------------------------------------------------------- */
-
-int store_write(const char *dir, const struct summary *s, struct err *e)
-{
-	json_t *json = summary_json(s);
-	struct str text = STR_INIT;
-	char name[SUMMARY_FILE];
-	int rc;
-
-	/* five digits of a level are more than runs have in common */
-	json_add(json, JSON_COMPACT | JSON_REAL_PRECISION(5), &text);
-	str_addch(&text, '\n');
-	json_decref(json);
-	rc = text.failed ? err_set(e, ENOMEM, "cannot write the summary") :
-	     summary_file(s, name, e) < 0 ? -1 :
-	     rundir_write_text(dir, name, str_text(&text), 0666, e);
-	str_release(&text);
-	return rc;
-}
-
-/* ---- which files there are ---------------------------------------------- */
-
-struct store_files {
-	struct index_file *list;
+/** Names of the columns of a file, whose first line stays as it was made. */
+struct header {
+	char line[1024];
+	const char *names[CSV_MAX_FIELDS];
 	size_t n;
 };
 
-static int by_name(const void *a, const void *b)
+static void add_row(const struct header *h, struct history_row *row,
+		    struct str *out)
 {
-	const struct index_file *p = a, *q = b;
-
-	return strcmp(p->name, q->name);
+	STR_COPY(row->end, HISTORY_END);
+	record_add_named(&schema_history, row, h->names, h->n, out);
 }
 
-static int list_files(const char *dir, struct store_files *f, struct err *e)
+static void begin_row(struct history_row *row, const char *line,
+		      const char *run)
 {
-	DIR *d = rundir_folder(dir, "");
-	const struct dirent *entry;
-	int rc = 0;
+	record_init(&schema_history, row);
+	STR_COPY(row->line, line);
+	STR_COPY(row->run, run);
+}
 
-	if (!d) {
-		return err_set(e, errno, "cannot read the history '%s'", dir);
-	}
-	while (rc == 0 && (entry = readdir(d))) {
-		struct index_file file = { .size = -1 };
+/** "44.1;;45.2": five digits are more than runs have in common. */
+static void write_levels(const double *v, size_t n, char *buf, size_t size)
+{
+	struct str out = STR_INIT;
+	bool any = false;
 
-		STR_COPY(file.name, entry->d_name);
-		if (summary_is_file(entry->d_name) &&
-		    !grow_add(&f->list, &f->n, &file, sizeof(file))) {
-			rc = err_set(e, ENOMEM, "cannot read the history");
+	for (size_t i = 0; i < n; i++) {
+		str_add(&out, i ? ";" : "");
+		if (isfinite(v[i])) {
+			number_add_real(&out, v[i], 5);
+			any = true;
 		}
 	}
-	closedir(d);
-	if (f->n > 0) {
-		qsort(f->list, f->n, sizeof(*f->list), by_name);
+	str_copy(buf, size, any ? str_text(&out) : "");
+	str_release(&out);
+}
+
+static void add_node(const struct header *h, const char *run,
+		     const struct summary_node *n, struct str *out)
+{
+	const char *list = n->tested_with;
+	struct history_row row;
+
+	begin_row(&row, HISTORY_NODE, run);
+	STR_COPY(row.node, n->name);
+	STR_COPY(row.status, n->tested ? "tested" : "untested");
+	row.bw_GB_s = n->bw_GB_s;
+	write_levels(n->gpu_GB_s, n->n_gpus, row.gpu_GB_s,
+		     sizeof(row.gpu_GB_s));
+	write_levels(n->nic_GB_s, n->n_nics, row.nic_GB_s,
+		     sizeof(row.nic_GB_s));
+	add_row(h, &row, out);
+	while (list && *list) {
+		const size_t len = strcspn(list, "\n");
+
+		begin_row(&row, HISTORY_PAIRS, run);
+		STR_COPY(row.node, n->name);
+		snprintf(row.tested_with, sizeof(row.tested_with), "%.*s",
+			 (int)len, list);
+		add_row(h, &row, out);
+		list += len + (list[len] == '\n');
 	}
-	if (f->n > STORE_FILES) {
-		memmove(f->list, f->list + f->n - STORE_FILES,
-			STORE_FILES * sizeof(*f->list));
-		f->n = STORE_FILES;
+}
+
+static void add_run(const struct header *h, const struct summary *s,
+		    struct str *out)
+{
+	struct history_row row;
+
+	begin_row(&row, HISTORY_RUN, s->id);
+	STR_COPY(row.probe, s->probe);
+	STR_COPY(row.version, s->version);
+	STR_COPY(row.status, s->status);
+	STR_COPY(row.started_utc, s->started_utc);
+	STR_COPY(row.ended_utc, s->ended_utc);
+	row.drill = s->drill;
+	row.model = s->model;
+	STR_COPY(row.transport, s->transport);
+	STR_COPY(row.schedule, s->schedule);
+	row.size_B = s->size_B;
+	row.ranks = s->ranks;
+	row.nodes = s->of_nodes;
+	row.inter_GB_s = s->inter_GB_s;
+	row.intra_GB_s = s->intra_GB_s;
+	row.busbw_GB_s = s->busbw_GB_s;
+	write_levels(s->rail_GB_s, s->n_rails, row.rail_GB_s,
+		     sizeof(row.rail_GB_s));
+	add_row(h, &row, out);
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		add_node(h, s->id, &s->nodes[i], out);
 	}
+	for (size_t i = 0; i < s->n_findings; i++) {
+		const struct summary_finding *f = &s->findings[i];
+
+		begin_row(&row, HISTORY_FINDING, s->id);
+		STR_COPY(row.status, f->fail ? "fail" : "warn");
+		STR_COPY(row.kind, f->kind);
+		STR_COPY(row.code, f->code);
+		STR_COPY(row.node, f->node);
+		STR_COPY(row.peer_node, f->peer_node);
+		STR_COPY(row.name, f->name);
+		row.index = f->index >= 0 ? f->index : RECORD_NONE;
+		row.peer_index = f->peer_index >= 0 ? f->peer_index :
+						      RECORD_NONE;
+		add_row(h, &row, out);
+	}
+}
+
+/* ---- append -------------------------------------------------------------- */
+
+/** Time to wait for another process of this user. */
+#define LOCK_NS (10 * NS_PER_S)
+#define NAME_SIZE 32	/* of "history-4294967295.csv" */
+
+/**
+ * Open the file of this user in @dir, or make it, for whoever may read the
+ * directory.  Others may write there too, so that only a file which is this
+ * user's alone is written, and no link is followed.  Returns a descriptor, or
+ * -1 with @e.
+ */
+static int open_own(const char *dir, struct err *e)
+{
+	int at, fd;
+	struct stat folder, st;
+	char name[NAME_SIZE];
+
+	*e = (struct err){ 0 };
+	at = rundir_find(AT_FDCWD, dir, 0, e);
+	if (at < 0 || fstat(at, &folder) < 0) {
+		rundir_shut(at);
+		return e->text[0] ? -1 : err_set(e, errno, "cannot open the "
+						 "history '%s'", dir);
+	}
+	if (folder.st_mode & S_IWOTH && !(folder.st_mode & S_ISVTX)) {
+		rundir_shut(at);
+		err_set(e, 0, "all users may remove files from the history "
+			"'%s'", dir);
+		return err_hint(e, "chmod o-w or +t '%s', or name another "
+				   "directory with --history=DIR", dir);
+	}
+	snprintf(name, sizeof(name), "history-%u.csv", (unsigned)geteuid());
+	fd = openat(at, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+		    O_CLOEXEC, 0600);
+	rundir_shut(at);
+	if (fd < 0 || fstat(fd, &st) < 0) {
+		err_set(e, errno, "cannot open '%s/%s'", dir, name);
+	} else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+		   st.st_nlink != 1) {
+		err_set(e, 0, "'%s/%s' is not a file of this user alone", dir,
+			name);
+	} else if (st.st_size > 0 ||
+		   fchmod(fd, 0600 | (folder.st_mode & 0044)) == 0) {
+		return fd;
+	} else {
+		err_set(e, errno, "cannot set the mode of '%s/%s'", dir, name);
+	}
+	rundir_shut(fd);
+	return -1;
+}
+
+/** Read the columns of the file, of *@size bytes, which is cut where it has not
+ *  even its first line.  Returns 0, or -1 with @e: it is another file. */
+static int read_header(int fd, off_t *size, struct header *h, struct err *e)
+{
+	struct str own = STR_INIT;
+	const ssize_t n = pread(fd, h->line, sizeof(h->line) - 1, 0);
+	char *at = h->line, *name, *end;
+	int rc = 0;
+
+	record_add_header(&schema_history, &own);
+	h->line[n > 0 ? n : 0] = '\0';
+	h->n = 0;
+	end = strchr(h->line, '\n');
+	if (own.failed || n < 0) {
+		rc = err_set(e, n < 0 ? errno : ENOMEM, "cannot read it");
+	} else if (!end && str_starts(str_text(&own), h->line) &&
+		   ftruncate(fd, 0) == 0) {
+		*size = 0;
+		str_copy(h->line, sizeof(h->line), str_text(&own));
+		end = h->line + own.len - 1;
+	}
+	if (rc == 0 && (!end || !str_starts(h->line, "line,run,"))) {
+		rc = err_set(e, 0, "its first line is not that of a history");
+	}
+	if (rc == 0) {
+		*end = '\0';
+	}
+	while (rc == 0 && h->n < CSV_MAX_FIELDS && (name = strsep(&at, ","))) {
+		h->names[h->n++] = name;
+	}
+	str_release(&own);
 	return rc;
 }
 
-/* ---- what they say ------------------------------------------------------ */
+/** Return true if the file, of @size bytes, ends with @text. */
+static bool ends_with(int fd, off_t size, const struct str *text)
+{
+	const off_t from = size - (off_t)text->len;
+	char *end = malloc(text->len + 1);
+	const bool is = end && from >= 0 &&
+			pread(fd, end, text->len, from) ==
+				(ssize_t)text->len &&
+			memcmp(end, str_text(text), text->len) == 0;
 
-static int read_file(const char *dir, const char *name, struct summary *s,
+	free(end);
+	return is;
+}
+
+/** Write @text at @at; the file is as it was if that fails. */
+static int write_at(int fd, off_t at, const struct str *text, struct err *e)
+{
+	const char *from = str_text(text);
+	size_t done = 0;
+	ssize_t n = 0;
+
+	while (done < text->len &&
+	       ((n = pwrite(fd, from + done, text->len - done,
+			    at + (off_t)done)) > 0 || errno == EINTR)) {
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (done == text->len && fsync(fd) == 0) {
+		return 0;
+	}
+	err_set(e, errno, "cannot write it");
+	if (ftruncate(fd, at) < 0) {
+		return -1;	/* whoever is next completes the line */
+	}
+	return -1;
+}
+
+/** The same below the lock of the file @fd. */
+static int append(int fd, const struct summary *s, size_t n, struct err *e)
+{
+	struct header h;
+	struct str text = STR_INIT, all = STR_INIT;
+	struct stat st;
+	char last = '\n';
+	int rc = 0;
+
+	/* the end as it is now, which another process may have moved */
+	if (fstat(fd, &st) < 0) {
+		return err_set(e, errno, "cannot look at it");
+	}
+	if (read_header(fd, &st.st_size, &h, e) < 0) {
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		add_run(&h, &s[i], &text);
+	}
+	if (st.st_size == 0) {
+		record_add_header(&schema_history, &all);
+	} else if (pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n') {
+		/* a process was killed: its line loses only itself */
+		str_addch(&all, '\n');
+	}
+	str_addmem(&all, str_text(&text), text.len);
+	if (text.failed || all.failed) {
+		rc = err_set(e, ENOMEM, "cannot write it");
+	} else if (!ends_with(fd, st.st_size, &text)) {
+		rc = write_at(fd, st.st_size, &all, e);
+	}
+	str_release(&text);
+	str_release(&all);
+	return rc;
+}
+
+int store_append(const char *dir, const struct summary *s, size_t n,
+		 struct err *e)
+{
+	struct err why = { 0 };
+	int fd;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!s[i].id[0] || clock_utc_s(s[i].started_utc) < 0) {
+			return err_set(e, 0, "the run has no time and no ID by "
+				       "which the history could know it");
+		}
+	}
+	fd = open_own(dir, e);
+	if (fd < 0) {
+		return -1;
+	}
+	if (rundir_lock(fd, LOCK_NS, &why) == 0) {
+		append(fd, s, n, &why);
+	}
+	if (why.code != ETIMEDOUT) {
+		close(fd);
+	}
+	return why.text[0] ? err_set(e, why.code, "history '%s': %s", dir,
+				     why.text) : 0;
+}
+
+/* ---- read ---------------------------------------------------------------- */
+
+/** Parse "44.1;;45.2", empty: no level. */
+static int read_levels(const char *text, double **list, size_t *n,
+		       struct err *e)
+{
+	size_t most = *text != '\0', len = 0;
+	char word[UNITS_REAL_SIZE];
+
+	for (const char *c = text; *c; c++) {
+		most += *c == ';';
+	}
+	if (most > SPEC_MAX_GPUS) {
+		return err_set(e, 0, "more than %d levels", SPEC_MAX_GPUS);
+	}
+	*list = malloc((most + 1) * sizeof(**list));
+	for (*n = 0; *list && *n < most; text += len + 1, ++*n) {
+		double *v = &(*list)[*n];
+
+		for (len = 0; text[len] && text[len] != ';'; len++) {
+			word[len < sizeof(word) ? len : 0] = text[len];
+		}
+		word[len < sizeof(word) ? len : 0] = '\0';
+		*v = NAN;
+		if (len > 0 && units_parse_real(word, 0, MAX_GB_S, v, e) < 0) {
+			return -1;
+		}
+	}
+	return *list ? 0 : err_set(e, ENOMEM, "no memory");
+}
+
+static int read_run(const struct history_row *row, struct summary *s,
+		    struct err *e)
+{
+	*s = (struct summary)SUMMARY_INIT;
+	STR_COPY(s->id, row->run);
+	STR_COPY(s->probe, row->probe);
+	STR_COPY(s->version, row->version);
+	STR_COPY(s->status, row->status);
+	STR_COPY(s->transport, row->transport);
+	STR_COPY(s->schedule, row->schedule);
+	STR_COPY(s->started_utc, row->started_utc);
+	STR_COPY(s->ended_utc, row->ended_utc);
+	s->started_s = clock_utc_s(row->started_utc);
+	s->drill = row->drill > 0;
+	s->model = row->model > 0;
+	s->size_B = row->size_B > 0 ? row->size_B : 0;
+	s->ranks = row->ranks > 0 ? row->ranks : 0;
+	s->of_nodes = row->nodes > 0 ? row->nodes : 0;
+	s->inter_GB_s = row->inter_GB_s;
+	s->intra_GB_s = row->intra_GB_s;
+	s->busbw_GB_s = row->busbw_GB_s;
+	if (!s->id[0] || !s->probe[0] || !s->status[0] || s->started_s < 0) {
+		return err_set(e, 0, "a run without an ID, a probe, a status "
+				     "or a time");
+	}
+	if (s->ranks > INT32_MAX || s->of_nodes > SUMMARY_NODES) {
+		return err_set(e, 0, "a run of too many nodes or ranks");
+	}
+	return read_levels(row->rail_GB_s, &s->rail_GB_s, &s->n_rails, e);
+}
+
+static int read_node(const struct history_row *row, struct summary *s,
 		     struct err *e)
 {
-	size_t len = 0;
-	char *text = rundir_read_text(dir, name, SUMMARY_BYTES, &len, e);
-	int rc = text ? summary_parse(text, len, s, e) : -1;
+	struct summary_node n = { .tested = strcmp(row->status, "tested") == 0,
+				  .bw_GB_s = row->bw_GB_s };
 
-	free(text);
-	return rc;
+	STR_COPY(n.name, row->node);
+	if (!n.name[0] || s->n_nodes >= SUMMARY_NODES) {
+		return err_set(e, 0, "a node without a name, or too many");
+	}
+	if (read_levels(row->gpu_GB_s, &n.gpu_GB_s, &n.n_gpus, e) == 0 &&
+	    read_levels(row->nic_GB_s, &n.nic_GB_s, &n.n_nics, e) == 0 &&
+	    grow_add(&s->nodes, &s->n_nodes, &n, sizeof(n))) {
+		return 0;
+	}
+	free(n.gpu_GB_s);
+	free(n.nic_GB_s);
+	return -1;
 }
 
-/** The run of @f, by @x where that is not NULL and can; 0, or -1 with @e: it is
- *  no summary. */
-static int read_run(const char *dir, struct index **x,
-		    struct index_file *f, struct summary *s, struct err *e)
+static int read_finding(const struct history_row *row, struct summary *s,
+			struct err *e)
 {
-	char path[PATH_MAX];
+	struct summary_finding f = {
+		.fail = strcmp(row->status, "fail") == 0,
+		.index = row->index >= 0 ? row->index : -1,
+		.peer_index = row->peer_index >= 0 ? row->peer_index : -1,
+	};
+
+	STR_COPY(f.kind, row->kind);
+	STR_COPY(f.code, row->code);
+	STR_COPY(f.node, row->node);
+	STR_COPY(f.peer_node, row->peer_node);
+	STR_COPY(f.name, row->name);
+	return f.kind[0] && s->n_findings < SUMMARY_FINDINGS &&
+	       grow_add(&s->findings, &s->n_findings, &f, sizeof(f)) ? 0 :
+	       err_set(e, 0, "a finding without a kind, or too many");
+}
+
+/** Forget half of the runs from number @from on: those that were read first. */
+static void forget_oldest(struct store_runs *r, size_t from)
+{
+	const size_t gone = (r->n - from) / 2;
+
+	for (size_t i = from; i < from + gone; i++) {
+		summary_release(&r->runs[i]);
+	}
+	memmove(&r->runs[from], &r->runs[from + gone],
+		(r->n - from - gone) * sizeof(*r->runs));
+	r->n -= gone;
+}
+
+/** Add what @row says to @r, whose last run it is about.  -1 with @e: it is no
+ *  line of a history. */
+static int take_row(const struct history_row *row, struct store_runs *r,
+		    size_t from, struct err *e)
+{
+	struct summary *last = r->n > from ? &r->runs[r->n - 1] : NULL, s;
+
+	if (strcmp(row->end, HISTORY_END) != 0) {
+		return err_set(e, 0, "its end is missing");
+	}
+	if (strcmp(row->line, HISTORY_RUN) == 0) {
+		if (read_run(row, &s, e) < 0) {
+			summary_release(&s);
+			return -1;
+		}
+		if (r->n - from >= STORE_RUNS) {
+			forget_oldest(r, from);
+		}
+		s.place = r->place++;
+		if (!grow_add(&r->runs, &r->n, &s, sizeof(s))) {
+			summary_release(&s);
+			return err_set(e, ENOMEM, "no memory");
+		}
+		return 0;
+	}
+	if (!last || strcmp(last->id, row->run) != 0) {
+		return err_set(e, 0, "it is about another run than the line "
+				     "before");
+	}
+	return strcmp(row->line, HISTORY_NODE) == 0 ? read_node(row, last, e) :
+	       strcmp(row->line, HISTORY_FINDING) == 0 ?
+		       read_finding(row, last, e) :
+	       strcmp(row->line, HISTORY_PAIRS) == 0 ? 0 :
+	       err_set(e, 0, "'%s' is no kind of line", row->line);
+}
+
+int store_read_file(FILE *f, struct store_runs *r, struct err *e)
+{
+	struct history_row *row = malloc(sizeof(*row));
+	struct record_reader reader;
+	struct err why = { 0 };
+	const size_t from = r->n;
+	int got;
+
+	if (!row || record_reader_open(&reader, &schema_history, f, e) < 0) {
+		free(row);
+		return row ? -1 : err_set(e, ENOMEM, "no memory");
+	}
+	while ((got = record_reader_next(&reader, row, e)) > 0) {
+		if (take_row(row, r, from, &why) < 0) {
+			r->unread++;
+			snprintf(r->why, sizeof(r->why), "line %zu: %.300s",
+				 reader.csv.line, why.text);
+		}
+	}
+	if (reader.bad_rows > 0) {
+		r->unread += reader.bad_rows;
+		STR_COPY(r->why, reader.bad_why);
+	}
+	record_reader_close(&reader);
+	free(row);
+	return got;
+}
+
+/** Read DIR/@name, if it is one; what cannot be read is counted. */
+static void read_name(const char *dir, const char *name, struct store_runs *r)
+{
+	const size_t unread = r->unread;
+	struct err why = { 0 };
+	char text[sizeof(r->why)];
 	struct stat st;
-	int rc = -1;
+	FILE *f = rundir_open(dir, name, &why);
+	int rc = f && fstat(fileno(f), &st) == 0 ? 0 : -1;
 
-	if (rundir_path(dir, f->name, path, e) < 0 || lstat(path, &st) < 0) {
-		return err_set(e, errno, "cannot read it");
+	if (rc == 0 && st.st_size > STORE_BYTES) {
+		rc = err_set(&why, EFBIG, "it is too large");
+	} else if (rc == 0 && st.st_size > 0) {
+		rc = store_read_file(f, r, &why);
 	}
-	f->size = st.st_size;
-	f->changed_ns = st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
-	if (*x) {
-		rc = index_run(*x, f, s, e);
+	if (f) {
+		fclose(f);
 	}
-
-	if (rc < 0 && *x) {
-		index_close(*x);
-		*x = NULL;
+	if (rc < 0) {
+		r->unread++;
+		STR_COPY(r->why, why.text);
 	}
-	return rc == 0 ? 0 : rc > 0 ? -1 : read_file(dir, f->name, s, e);
+	if (r->unread > unread) {
+		STR_COPY(text, r->why);
+		snprintf(r->why, sizeof(r->why), "%.60s: %.330s", name, text);
+	}
 }
 
-static int take(struct store_runs *r, const struct store_ask *ask,
-		struct summary *s)
-{
-	if (summary_counts(s, ask->drills)) {
-		return grow_add(&r->runs, &r->n, s, sizeof(*s)) ? 0 : -1;
-	}
-	if (summary_counts(s, true)) {
-		r->left_out++;
-	} else {
-		r->no_result++;
-	}
-	summary_release(s);
-	return 0;
-}
-
-/** Two of one second are told apart by what their files do not say. */
+/** Runs by time; entries of one run by its end, which a resumed run has again,
+ *  then as they were read. */
 static int by_time(const void *a, const void *b)
 {
 	const struct summary *p = a, *q = b;
+	int order = strcmp(p->started_utc, q->started_utc);
 
-	return strcmp(p->started_utc, q->started_utc);
+	order = order ? order : strcmp(p->id, q->id);
+	order = order ? order : strcmp(p->ended_utc, q->ended_utc);
+	return order ? order : p->place < q->place ? -1 : p->place > q->place;
 }
 
-int store_read(const char *dir, const struct store_ask *ask,
-	       struct store_runs *r, struct err *e)
+/** Keep the last entry of each run, and the runs that count. */
+static void choose(const struct store_ask *ask, struct store_runs *r)
 {
-	struct store_files f = { NULL, 0 };
-	struct index *x = NULL;
-	struct err why;
-	int rc;
+	const size_t all = r->n;
+	size_t first;
 
-	*r = (struct store_runs){ 0 };
-	rc = list_files(dir, &f, e);
-	if (rc == 0 && ask->index) {
-		x = index_open(ask->index, dir, f.n ? f.list[0].name : "",
-			       &r->index);
+	if (all > 0) {
+		qsort(r->runs, all, sizeof(*r->runs), by_time);
 	}
-	for (size_t i = f.n; rc == 0 && i > 0 && r->n < ask->last; i--) {
-		struct summary s = { 0 };
+	r->n = 0;
+	for (size_t i = 0; i < all; i++) {
+		struct summary *s = &r->runs[i];
+		const bool again = i + 1 < all &&
+				   strcmp(s->id, s[1].id) == 0 &&
+				   strcmp(s->started_utc, s[1].started_utc) ==
+					   0;
 
-		if (read_run(dir, &x, &f.list[i - 1], &s, &why) <
-		    0) {
-			r->unread++;
-			snprintf(r->why, sizeof(r->why), "%s: %.300s",
-				 f.list[i - 1].name, why.text);
-		} else if (take(r, ask, &s) < 0) {
-			summary_release(&s);
-			rc = err_set(e, ENOMEM, "cannot read the history");
+		if (!again && summary_counts(s, ask->drills)) {
+			const struct summary kept = *s;
+
+			*s = (struct summary){ 0 };
+			r->runs[r->n++] = kept;
+			continue;
 		}
+		r->left_out += !again && summary_counts(s, true);
+		r->no_result += !again && !summary_counts(s, true);
+		summary_release(s);
 	}
-	index_close(x);
-	free(f.list);
-	if (r->n > 0) {
-		qsort(r->runs, r->n, sizeof(*r->runs), by_time);
+	first = r->n > ask->last ? r->n - ask->last : 0;
+	for (size_t i = 0; i < first; i++) {
+		summary_release(&r->runs[i]);
 	}
-	return rc;
+	if (first > 0) {
+		memmove(r->runs, &r->runs[first],
+			(r->n - first) * sizeof(*r->runs));
+		r->n -= first;
+	}
 }
 
 void store_release(struct store_runs *r)
@@ -537,4 +582,186 @@ void store_release(struct store_runs *r)
 	}
 	free(r->runs);
 	*r = (struct store_runs){ 0 };
+}
+
+/* ---- summaries of an earlier version ------------------------------------- */
+
+#define OLD_BYTES (8 << 20)
+
+#define HEAD(member, key, ...) FIELD(summary, member, key, __VA_ARGS__)
+#define HEAD_GB_S(member) \
+	HEAD(member, #member, REAL, 0, MAX_GB_S, "10^9 bytes per second", \
+	     .optional = FIELD_NULL)
+#define KEPT .optional = FIELD_KEPT
+
+#define LEVELS(tag, list, count, key) \
+	FIELD_LIST(tag, list, count, key, REALS, 0, MAX_GB_S, "medians", \
+		   .most = SPEC_MAX_GPUS)
+
+static const struct field node_fields[] = {
+	FIELD(summary_node, name, "node", TEXT, 0, 0, "name"),
+	FIELD(summary_node, tested, "tested", BOOL, 0, 0,
+	      "it came to a measurement", KEPT),
+	FIELD(summary_node, bw_GB_s, "bw_GB_s", REAL, 0, MAX_GB_S, "median",
+	      .optional = FIELD_NULL),
+	LEVELS(summary_node, gpu_GB_s, n_gpus, "gpu_GB_s"),
+	LEVELS(summary_node, nic_GB_s, n_nics, "nic_GB_s"),
+	{ 0 }
+};
+
+static const char *const severities[] = { "warn", "fail", NULL };
+
+#define FINDING(member, ...) FIELD(summary_finding, member, __VA_ARGS__)
+
+static const struct field finding_fields[] = {
+	FINDING(kind, "kind", TEXT, 0, 0, "of the part"),
+	FINDING(node, "node", TEXT, 0, 0, "name", .optional = FIELD_NULL),
+	FINDING(index, "index", INT, 0, INT32_MAX, "of a GPU or NIC",
+		.optional = FIELD_NULL),
+	FINDING(peer_node, "peer_node", TEXT, 0, 0, "name",
+		.optional = FIELD_NULL),
+	FINDING(peer_index, "peer_index", INT, 0, INT32_MAX, "the other's",
+		.optional = FIELD_NULL),
+	FINDING(name, "name", TEXT, 0, 0, "of a NIC or switch",
+		.optional = FIELD_NULL),
+	FIELD_WORDS(summary_finding, fail, "severity", severities,
+		    "of the finding"),
+	FINDING(code, "code", TEXT, 0, 0, "as in verdict.json"),
+	{ 0 }
+};
+
+static const struct summary_node node_usual = { .tested = true,
+						.bw_GB_s = NAN };
+static const struct summary_finding finding_usual = { .index = -1,
+						      .peer_index = -1 };
+
+static const struct field summary_fields[] = {
+	{ .name = "schema", .kind = FIELD_FORMAT, .min = 1 },
+	HEAD(id, "id", TEXT, 0, 0, "of the run"),
+	HEAD(probe, "probe", TEXT, 0, 0, "name"),
+	HEAD(version, "version", TEXT, 0, 0, "of gpucheck", KEPT),
+	HEAD(started_utc, "started_utc", TEXT, 0, 0, "RFC 3339"),
+	HEAD(ended_utc, "ended_utc", TEXT, 0, 0, "RFC 3339", KEPT),
+	HEAD(status, "status", TEXT, 0, 0, "of the verdict"),
+	HEAD(drill, "drill", BOOL, 0, 0, "a fault was made on purpose"),
+	HEAD(model, "model", BOOL, 0, 0, "no machine was measured"),
+	HEAD(transport, "transport", TEXT, 0, 0, "name", KEPT),
+	HEAD(schedule, "schedule", TEXT, 0, 0, "name", KEPT),
+	HEAD(size_B, "size_B", INT, 0, INT64_MAX, "of the messages", KEPT),
+	HEAD(ranks, "ranks", INT, 0, INT32_MAX, "of all nodes", KEPT),
+	HEAD(of_nodes, "node_count", INT, 0, SUMMARY_NODES, "that took part"),
+	HEAD_GB_S(inter_GB_s), HEAD_GB_S(intra_GB_s), HEAD_GB_S(busbw_GB_s),
+	LEVELS(summary, rail_GB_s, n_rails, "rail_GB_s"),
+	FIELD_ROWS(summary, findings, n_findings, "findings", finding_fields,
+		   SUMMARY_FINDINGS, "of the verdict",
+		   .usual = &finding_usual),
+	FIELD_ROWS(summary, nodes, n_nodes, "nodes", node_fields,
+		   SUMMARY_NODES, "that took part",
+		   .usual = &node_usual),
+	{ 0 }
+};
+
+int store_parse_old(const char *text, size_t len, struct summary *s,
+		    struct err *e)
+{
+	json_t *obj = json_parse(text, len, e);
+	int rc = obj ? 0 : -1;
+
+	*s = (struct summary)SUMMARY_INIT;
+	if (rc == 0) {
+		rc = schema_read(summary_fields, s, obj, e);
+	}
+	if (rc == 0) {
+		s->started_s = clock_utc_s(s->started_utc);
+		rc = s->started_s >= 0 ? 0 :
+		     err_set(e, 0, "'started_utc' is no time: '%s'",
+			     s->started_utc);
+	}
+	json_decref(obj);
+	if (rc < 0) {
+		schema_release(summary_fields, s);
+		*s = (struct summary){ 0 };
+	}
+	return rc;
+}
+
+/** Return true if @name is "20260131T091502Z-p2p-04d3b7dc.json", or alike. */
+static bool is_old(const char *name)
+{
+	unsigned id;
+	char probe[16];
+	int end = 0;
+
+	return sscanf(name, "%*8[0-9]T%*6[0-9]Z-%15[a-z0-9_]-%8x.json%n",
+		      probe, &id, &end) == 2 && end > 0 && !name[end];
+}
+
+static void read_old(const char *dir, const char *name, struct store_runs *r)
+{
+	struct summary s;
+	struct err why = { 0 };
+	size_t len = 0;
+	char *text = rundir_read_text(dir, name, OLD_BYTES, &len, &why);
+
+	if (text && store_parse_old(text, len, &s, &why) == 0) {
+		s.place = r->place++;
+		if (grow_add(&r->runs, &r->n, &s, sizeof(s))) {
+			free(text);
+			return;
+		}
+		summary_release(&s);
+		err_set(&why, ENOMEM, "no memory");
+	}
+	free(text);
+	r->unread++;
+	snprintf(r->why, sizeof(r->why), "%.60s: %.300s", name, why.text);
+}
+
+/* ---- directory ----------------------------------------------------------- */
+
+/** Read the files of @dir: those of now, or with @old the old ones. */
+static int read_all(const char *dir, bool old, struct store_runs *r,
+		    struct err *e)
+{
+	DIR *d = rundir_folder(dir, "");
+	const struct dirent *entry;
+
+	*r = (struct store_runs){ 0 };
+	if (!d) {
+		return err_set(e, errno, "cannot read the history '%s'", dir);
+	}
+	while ((entry = readdir(d))) {
+		const char *name = entry->d_name;
+
+		if (is_old(name)) {
+			r->old++;
+			if (old && r->n < STORE_RUNS) {
+				read_old(dir, name, r);
+			}
+		} else if (!old && str_starts(name, "history") &&
+			   str_ends(name, ".csv")) {
+			read_name(dir, name, r);
+		}
+	}
+	closedir(d);
+	return 0;
+}
+
+int store_read(const char *dir, const struct store_ask *ask,
+	       struct store_runs *r, struct err *e)
+{
+	const int rc = read_all(dir, false, r, e);
+
+	choose(ask, r);
+	return rc;
+}
+
+int store_read_old(const char *dir, struct store_runs *r, struct err *e)
+{
+	const int rc = read_all(dir, true, r, e);
+
+	if (r->n > 0) {
+		qsort(r->runs, r->n, sizeof(*r->runs), by_time);
+	}
+	return rc;
 }

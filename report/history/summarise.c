@@ -11,215 +11,29 @@
 #include "lib/base/hash.h"
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
+#include "lib/data/hosts.h"
 #include "lib/data/json.h"
-#include "lib/data/schema.h"
 #include "lib/data/version.h"
 #include "report/base/grow.h"
 #include "report/history/history.h"
 
 /* ---- summary ------------------------------------------------------------- */
 
-#define MAX_GB_S 1e9
-#define ID_SHOWN 8	/* of the ID in the name of a file */
-
-/* ---- its file ----------------------------------------------------------- */
-
-int summary_file(const struct summary *s, char name[SUMMARY_FILE],
-		 struct err *e)
-{
-	char time[32];
-	size_t n = 0;
-
-	for (const char *c = s->started_utc; *c && *c != '.' && n < 30; c++) {
-		if (*c != '-' && *c != ':' && *c != 'Z') {
-			time[n++] = *c;
-		}
-	}
-	time[n] = '\0';
-	snprintf(name, SUMMARY_FILE, "%sZ-%s-%.*s.json", time, s->probe,
-		 ID_SHOWN, s->id);
-	return summary_is_file(name) ? 0 :
-	       err_set(e, 0, "the run has no time and no ID by which the "
-			     "history could know it");
-}
-
-static bool digits(const char **c, size_t n, const char *allowed)
-{
-	size_t got = strspn(*c, allowed);
-
-	*c += got < n ? got : n;
-	return got >= n;
-}
-
-bool summary_is_file(const char *name)
-{
-	static const char dec[] = "0123456789", hex[] = "0123456789abcdef";
-	static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
-	const char *c = name;
-	size_t len;
-
-	if (!digits(&c, 8, dec) || *c++ != 'T' || !digits(&c, 6, dec) ||
-	    !str_starts(c, "Z-")) {
-		return false;
-	}
-	c += 2;
-	len = strspn(c, word);
-	c += len;
-	return len > 0 && len < 16 && *c++ == '-' &&
-	       digits(&c, ID_SHOWN, hex) && strcmp(c, ".json") == 0;
-}
-
-/* ---- fields -------------------------------------------------------------- */
-
-#define HEAD(member, key, ...) FIELD(summary, member, key, __VA_ARGS__)
-#define HEAD_GB_S(member) \
-	HEAD(member, #member, REAL, 0, MAX_GB_S, "10^9 bytes per second", \
-	     .optional = FIELD_NULL)
-#define KEPT .optional = FIELD_KEPT
-
-#define LEVELS(tag, list, count, key) \
-	FIELD_LIST(tag, list, count, key, REALS, 0, MAX_GB_S, "medians", \
-		   .most = SPEC_MAX_GPUS)
-
-static const struct field node_fields[] = {
-	FIELD(summary_node, name, "node", TEXT, 0, 0, "name"),
-	FIELD(summary_node, tested, "tested", BOOL, 0, 0,
-	      "it came to a measurement", KEPT),
-	FIELD(summary_node, bw_GB_s, "bw_GB_s", REAL, 0, MAX_GB_S, "median",
-	      .optional = FIELD_NULL),
-	LEVELS(summary_node, gpu_GB_s, n_gpus, "gpu_GB_s"),
-	LEVELS(summary_node, nic_GB_s, n_nics, "nic_GB_s"),
-	{ 0 }
-};
-
-static const char *const severities[] = { "warn", "fail", NULL };
-
-#define FINDING(member, ...) FIELD(summary_finding, member, __VA_ARGS__)
-
-static const struct field finding_fields[] = {
-	FINDING(kind, "kind", TEXT, 0, 0, "of the part"),
-	FINDING(node, "node", TEXT, 0, 0, "name", .optional = FIELD_NULL),
-	FINDING(index, "index", INT, 0, INT32_MAX, "of a GPU or NIC",
-		.optional = FIELD_NULL),
-	FINDING(peer_node, "peer_node", TEXT, 0, 0, "name",
-		.optional = FIELD_NULL),
-	FINDING(peer_index, "peer_index", INT, 0, INT32_MAX, "the other's",
-		.optional = FIELD_NULL),
-	FINDING(name, "name", TEXT, 0, 0, "of a NIC or switch",
-		.optional = FIELD_NULL),
-	FIELD_WORDS(summary_finding, fail, "severity", severities,
-		    "of the finding"),
-	FINDING(code, "code", TEXT, 0, 0, "as in verdict.json"),
-	{ 0 }
-};
-
-static const struct summary_node node_usual = { .tested = true,
-						.bw_GB_s = NAN };
-static const struct summary_finding finding_usual = { .index = -1,
-						      .peer_index = -1 };
-
-static const struct field summary_fields[] = {
-	{ .name = "schema", .kind = FIELD_FORMAT, .min = SUMMARY_SCHEMA },
-	HEAD(id, "id", TEXT, 0, 0, "of the run"),
-	HEAD(probe, "probe", TEXT, 0, 0, "name"),
-	HEAD(version, "version", TEXT, 0, 0, "of gpucheck", KEPT),
-	HEAD(started_utc, "started_utc", TEXT, 0, 0, "RFC 3339"),
-	HEAD(ended_utc, "ended_utc", TEXT, 0, 0, "RFC 3339", KEPT),
-	HEAD(status, "status", TEXT, 0, 0, "of the verdict"),
-	HEAD(drill, "drill", BOOL, 0, 0, "a fault was made on purpose"),
-	HEAD(model, "model", BOOL, 0, 0, "no machine was measured"),
-	HEAD(transport, "transport", TEXT, 0, 0, "name", KEPT),
-	HEAD(schedule, "schedule", TEXT, 0, 0, "name", KEPT),
-	HEAD(size_B, "size_B", INT, 0, INT64_MAX, "of the messages", KEPT),
-	HEAD(ranks, "ranks", INT, 0, INT32_MAX, "of all nodes", KEPT),
-	HEAD(of_nodes, "node_count", INT, 0, SUMMARY_NODES, "that took part"),
-	HEAD_GB_S(inter_GB_s), HEAD_GB_S(intra_GB_s), HEAD_GB_S(busbw_GB_s),
-	LEVELS(summary, rail_GB_s, n_rails, "rail_GB_s"),
-	FIELD_ROWS(summary, findings, n_findings, "findings", finding_fields,
-		   SUMMARY_FINDINGS, "of the verdict",
-		   .usual = &finding_usual),
-	FIELD_ROWS(summary, nodes, n_nodes, "nodes", node_fields,
-		   SUMMARY_NODES, "that took part",
-		   .usual = &node_usual),
-	{ 0 }
-};
-
-/* ---- JSON ---------------------------------------------------------------- */
-
-json_t *summary_node_json(const struct summary_node *n)
-{
-	return schema_json(node_fields, n);
-}
-
-json_t *summary_json(const struct summary *s)
-{
-	return schema_json(summary_fields, s);
-}
-
 void summary_release(struct summary *s)
 {
 	if (!s) {
 		return;
 	}
-	schema_release(summary_fields, s);
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		free(s->nodes[i].gpu_GB_s);
+		free(s->nodes[i].nic_GB_s);
+		free(s->nodes[i].tested_with);
+	}
+	free(s->nodes);
+	free(s->findings);
+	free(s->rail_GB_s);
 	*s = (struct summary){ 0 };
 }
-
-static int take_all(struct summary *s, const json_t *obj, struct err *e)
-{
-	if (schema_read(summary_fields, s, obj, e) < 0) {
-		return -1;
-	}
-	s->started_s = clock_utc_s(s->started_utc);
-	return s->started_s >= 0
-		       ? 0
-		       : err_set(e, 0, "'started_utc' is not a time: '%s'",
-				 s->started_utc);
-}
-
-/** The JSON object in @text, not too long; NULL with @e. */
-static json_t *parse_text(const char *text, size_t len, struct err *e)
-{
-	if (len > SUMMARY_BYTES) {
-		err_set(e, EFBIG, "%zu bytes, more than %d", len,
-			SUMMARY_BYTES);
-		return NULL;
-	}
-	return json_parse(text, len, e);
-}
-
-int summary_parse(const char *text, size_t len, struct summary *s,
-		  struct err *e)
-{
-	json_t *obj = parse_text(text, len, e);
-	int rc;
-
-	*s = (struct summary){ .inter_GB_s = NAN, .intra_GB_s = NAN,
-			       .busbw_GB_s = NAN };
-	rc = obj ? take_all(s, obj, e) : -1;
-	json_decref(obj);
-	if (rc < 0) {
-		summary_release(s);
-	}
-	return rc;
-}
-
-int summary_parse_node(const char *text, size_t len, struct summary *s,
-		       struct err *e)
-{
-	/* in its place already, so that it is freed whatever comes */
-	struct summary_node *at = s->n_nodes >= SUMMARY_NODES ? NULL :
-		grow_add(&s->nodes, &s->n_nodes, &node_usual, sizeof(*at));
-	json_t *obj = at ? parse_text(text, len, e) : NULL;
-	int rc = !at ? err_set(e, 0, "cannot hold more than %zu nodes",
-			       s->n_nodes) :
-		 obj ? schema_read(node_fields, at, obj, e) : -1;
-
-	json_decref(obj);
-	return rc;
-}
-
-/* ---- beside others ------------------------------------------------------ */
 
 bool summary_alike(const struct summary *a, const struct summary *b)
 {
@@ -265,6 +79,9 @@ bool summary_counts(const struct summary *s, bool all)
 
 /** The median of more values of a part is that of so many, drawn evenly. */
 #define PILE_MOST 512
+/** Bytes of the names in one line of summary_node.tested_with: less than the
+ *  column of a history has. */
+#define LIST_BYTES 2000
 
 /* ---- medians ------------------------------------------------------------ */
 
@@ -299,45 +116,57 @@ static double pile_median(const struct pile *p)
 	return stats_median(v, p->n);
 }
 
-static void piles_free(struct pile *p, size_t n)
-{
-	for (size_t i = 0; p && i < n; i++) {
-		free(p[i].v);
-	}
-	free(p);
-}
-
 /** The piles of all parts of a run, those of a node behind each other. */
 struct piles {
 	const struct run *run;
+	struct pile *all;		/* those below, one after the other */
 	struct pile *gpus, *nics;	/* number k of node i at first[i] + k */
-	size_t *first, parts;
 	struct pile *inter, *intra;	/* of each node, and of all */
 	struct pile *rails;
+	size_t *first, n;
 	bool *tested;
+	bool *met;		/* node i > k was tested with node k at
+				 * i * n_nodes + k */
 	bool failed;
 };
 
 static int piles_make(struct piles *p, const struct run *run)
 {
 	const size_t nodes = (size_t)run->n_nodes;
+	size_t parts = 0;
 
 	*p = (struct piles){ .run = run,
 			     .first = calloc(nodes + 1, sizeof(*p->first)) };
 	for (size_t i = 0; p->first && i < nodes; i++) {
-		p->first[i] = p->parts;
-		p->parts += (size_t)(run->nodes[i].gpus > run->nodes[i].nics ?
-					     run->nodes[i].gpus :
-					     run->nodes[i].nics);
+		p->first[i] = parts;
+		parts += (size_t)(run->nodes[i].gpus > run->nodes[i].nics ?
+					  run->nodes[i].gpus :
+					  run->nodes[i].nics);
 	}
-	p->gpus = calloc(p->parts + 1, sizeof(*p->gpus));
-	p->nics = calloc(p->parts + 1, sizeof(*p->nics));
-	p->inter = calloc(nodes + 1, sizeof(*p->inter));
-	p->intra = calloc(nodes + 1, sizeof(*p->intra));
-	p->rails = calloc(SPEC_MAX_GPUS, sizeof(*p->rails));
+	p->n = 2 * (parts + nodes + 1) + SPEC_MAX_GPUS;
+	p->all = calloc(p->n, sizeof(*p->all));
 	p->tested = calloc(nodes + 1, sizeof(*p->tested));
-	return p->first && p->gpus && p->nics && p->inter && p->intra &&
-			       p->rails && p->tested ? 0 : -1;
+	p->met = calloc(nodes * nodes + 1, sizeof(*p->met));
+	if (!p->first || !p->all || !p->tested || !p->met) {
+		return -1;
+	}
+	p->gpus = p->all;
+	p->nics = p->gpus + parts;
+	p->inter = p->nics + parts;
+	p->intra = p->inter + nodes + 1;
+	p->rails = p->intra + nodes + 1;
+	return 0;
+}
+
+static void piles_release(struct piles *p)
+{
+	for (size_t i = 0; p->all && i < p->n; i++) {
+		free(p->all[i].v);
+	}
+	free(p->all);
+	free(p->first);
+	free(p->tested);
+	free(p->met);
 }
 
 static void put(struct piles *p, struct pile *pile, float v)
@@ -374,6 +203,8 @@ static void put_cell(struct piles *p, size_t at)
 		return;
 	}
 	p->tested[src->node] = p->tested[dst->node] = true;
+	p->met[(src->node > dst->node ? src->node : dst->node) * run->n_nodes +
+	       (src->node > dst->node ? dst->node : src->node)] = inter;
 	if (!run_good(c->class) || !(v > 0)) {
 		return;
 	}
@@ -447,17 +278,43 @@ static struct summary_node *node_of(struct summary *s, const char *name,
 	return grow_add(&s->nodes, &s->n_nodes, &n, sizeof(n));
 }
 
+/** The host lists of the nodes behind node @i that it was tested with, at most
+ *  LIST_BYTES in each line; NULL without any. */
+static char *list_met(struct piles *p, int i, char (*names)[SUMMARY_NODE])
+{
+	const int nodes = p->run->n_nodes;
+	char (*chosen)[SUMMARY_NODE] = calloc((size_t)nodes, sizeof(*chosen));
+	struct str out = STR_INIT;
+	size_t n = 0, bytes = 0;
+
+	for (int k = i + 1; chosen && k <= nodes; k++) {
+		const bool met = k < nodes && p->met[k * nodes + i];
+		const size_t len = met ? strlen(names[k]) + 1 : 0;
+
+		if (n > 0 && (k == nodes || bytes + len > LIST_BYTES)) {
+			str_add(&out, out.len ? "\n" : "");
+			hostlist_add(&out, chosen[0], sizeof(*chosen), n);
+			n = bytes = 0;
+		}
+		if (met) {
+			memcpy(chosen[n++], names[k], sizeof(*chosen));
+			bytes += len;
+		}
+	}
+	p->failed = p->failed || !chosen || out.failed;
+	free(chosen);
+	return out.data;
+}
+
 /** The levels of node @i. */
-static int take_node(struct summary *s, struct piles *p, int i)
+static int take_node(struct summary *s, struct piles *p, int i,
+		     char (*names)[SUMMARY_NODE])
 {
 	const struct cluster_node *n = &p->run->nodes[i];
 	const struct pile *bw = p->inter[i].n ? &p->inter[i] : &p->intra[i];
 	const size_t first = p->first[i];
-	char name[SUMMARY_NODE];
-	struct summary_node *to;
+	struct summary_node *to = node_of(s, names[i], (size_t)i);
 
-	node_name(p->run, n->name, name);
-	to = node_of(s, name, (size_t)i);
 	if (!to) {
 		return -1;
 	}
@@ -465,16 +322,21 @@ static int take_node(struct summary *s, struct piles *p, int i)
 	to->bw_GB_s = pile_median(bw);
 	free(to->gpu_GB_s);
 	free(to->nic_GB_s);
+	free(to->tested_with);
 	to->n_gpus = p->run->ports ? 0 : (size_t)n->gpus;
 	to->n_nics = (size_t)n->nics;
 	to->gpu_GB_s = medians(p->gpus + first, to->n_gpus);
 	to->nic_GB_s = medians(p->nics + first, to->n_nics);
+	to->tested_with = list_met(p, i, names);
 	return to->gpu_GB_s && to->nic_GB_s ? 0 : -1;
 }
 
 static int take_levels(struct summary *s, struct piles *p)
 {
 	const struct run *run = p->run;
+	char (*names)[SUMMARY_NODE] = calloc((size_t)run->n_nodes + 1,
+					     sizeof(*names));
+	int rc = names ? 0 : -1;
 
 	run_foreach_cell(run, at) {
 		put_cell(p, at);
@@ -486,13 +348,15 @@ static int take_levels(struct summary *s, struct piles *p)
 	}
 	free(s->rail_GB_s);
 	s->rail_GB_s = medians(p->rails, s->n_rails);
-	for (int i = 0; i < run->n_nodes; i++) {
-		if (take_node(s, p, i) < 0) {
-			return -1;
-		}
+	for (int i = 0; names && i < run->n_nodes; i++) {
+		node_name(run, run->nodes[i].name, names[i]);
 	}
+	for (int i = 0; rc == 0 && i < run->n_nodes; i++) {
+		rc = take_node(s, p, i, names);
+	}
+	free(names);
 	s->of_nodes = (int64_t)s->n_nodes;
-	return p->failed || !s->rail_GB_s ? -1 : 0;
+	return p->failed || !s->rail_GB_s ? -1 : rc;
 }
 
 /** The levels of the pairs of @run; nodes that @s has not are added to it. */
@@ -500,7 +364,6 @@ static int add_pairs(struct summary *s, const struct run *run)
 {
 	struct piles p;
 	int rc = piles_make(&p, run);
-	size_t nodes;
 
 	STR_COPY(s->transport, run->transport);
 	STR_COPY(s->schedule, run->schedule);
@@ -508,14 +371,7 @@ static int add_pairs(struct summary *s, const struct run *run)
 	s->size_B = run->size_B;
 	s->ranks = run->n_ranks;
 	rc = rc == 0 ? take_levels(s, &p) : rc;
-	nodes = (size_t)p.run->n_nodes;
-	piles_free(p.gpus, p.parts);
-	piles_free(p.nics, p.parts);
-	piles_free(p.inter, nodes + 1);
-	piles_free(p.intra, nodes + 1);
-	piles_free(p.rails, SPEC_MAX_GPUS);
-	free(p.first);
-	free(p.tested);
+	piles_release(&p);
 	return rc;
 }
 
@@ -616,9 +472,9 @@ int summary_of(const struct run *run, const struct verdict *v,
 	const struct run *pairs = names->cells && names->n_ranks > 0 ?
 					  names : NULL;
 
-	*s = (struct summary){ .inter_GB_s = NAN, .intra_GB_s = NAN,
-			       .busbw_GB_s = NAN, .drill = run->drill,
-			       .model = run_is_model(run) };
+	*s = (struct summary)SUMMARY_INIT;
+	s->drill = run->drill;
+	s->model = run_is_model(run);
 	take_id(run, s);
 	STR_COPY(s->probe, run->probe);
 	STR_COPY(s->version, run_file(run->json).version);

@@ -220,7 +220,7 @@ static void add_head(const struct history *h, const struct history_about *a,
 		str_addf(&line, "; %zu without a result", a->no_result);
 	}
 	if (a->unread > 0) {
-		str_addf(&line, "; %zu file%s cannot be read", a->unread,
+		str_addf(&line, "; %zu line%s cannot be read", a->unread,
 			 a->unread == 1 ? "" : "s");
 	}
 	wrap_text(w, 0, str_text(&line));

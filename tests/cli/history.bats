@@ -4,38 +4,76 @@
 
 load helper
 
-# summary DAY STATUS NIC FINDINGS: a run of n1 in past/, of 60 days ago and
-# later.
-summary()
+# The first line of a history.
+header()
 {
-	local start
+	"$GPUCHECK" help csv | awk '/^history:/ { on = 1; next }
+		on && !NF { exit }
+		on { line = line "," $1 }
+		END { print substr(line, 2) }'
+}
+
+# add DAY STATUS NIC CODE: a run of n1, with a finding of its NIC if CODE
+# is not empty, is added to past/history-7.csv.
+add()
+{
+	local id start
 	mkdir -p past
+	id=$(printf %08x "$1")
 	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
-	cat >"past/$(date -u -d "$start" +%Y%m%dT%H%M%SZ)-p2p-$(printf %08x \
-		"$1").json" <<-EOT
-	{"schema":1,"id":"$(printf %08x "$1")","probe":"p2p","status":"$2",
-	"started_utc":"$start","drill":false,"model":false,"transport":"nccl",
-	"schedule":"nic","size_B":67108864,"ranks":2,"node_count":1,
-	"inter_GB_s":45,"rail_GB_s":[],"findings":[$4],"nodes":[{"node":"n1",
-	"bw_GB_s":45,"gpu_GB_s":[],"nic_GB_s":[$3]}]}
+	[ -e past/history-7.csv ] || header >past/history-7.csv
+	cat >>past/history-7.csv <<-EOT
+	run,$id,p2p,,$2,$start,,0,0,nccl,nic,67108864,2,1,45,,,,,,,,,,,,,,,.
+	node,$id,,,tested,,,,,,,,,,,,,,n1,45,,$3,,,,,,,,.
+	EOT
+	[ -z "$4" ] || cat >>past/history-7.csv <<-EOT
+	finding,$id,,,fail,,,,,,,,,,,,,,n1,,,,,nic,0,,,,$4,.
 	EOT
 }
 
-@test "a run leaves one summary, however often it is reported" {
+# old DAY: a summary of an earlier version in old/.
+old()
+{
+	local start
+	mkdir -p old
+	start=$(date -u -d "2026-01-01 $1 days" +%Y-%m-%dT09:15:02.000Z)
+	cat >"old/$(date -u -d "$start" +%Y%m%dT%H%M%SZ)-p2p-$(printf %08x \
+		"$1").json" <<-EOT
+	{"schema":1,"id":"$(printf %08x "$1")","probe":"p2p","status":"pass",
+	"started_utc":"$start","drill":false,"model":false,"transport":"nccl",
+	"schedule":"nic","size_B":67108864,"ranks":2,"node_count":1,
+	"inter_GB_s":45,"rail_GB_s":[],"findings":[{"kind":"nic","node":"n1",
+	"index":0,"severity":"fail","code":"wc_retry_exceeded"}],
+	"nodes":[{"node":"n1","bw_GB_s":45,"gpu_GB_s":[],"nic_GB_s":[44.5]}]}
+	EOT
+}
+
+# field COLUMN FILE: its values in the lines of runs and nodes.
+field()
+{
+	awk -F, -v name="$1" 'NR == 1 {
+		for (i = 1; i <= NF; i++) at[$i] = i
+		next
+	}
+	$at[name] != "" { print $at[name] }' "$2"
+}
+
+@test "a run counts once, however often it is reported" {
 	run_p p2p --local=1x2 --transport=tcp -e 64K -o run --history=past -q
 	[ "$status" -eq 0 ]
+	file=past/history-$(id -u).csv
+	cp "$file" before
 	run_p report --history=past run
 	[ "$status" -eq 0 ]
 	grep -q "^gpucheck: history: $PWD/past\$" <<<"$stderr"
 	GPUCHECK_HISTORY=$PWD/past run_p report run
 	[ "$status" -eq 0 ]
-	files=(past/*)
-	[ ${#files[@]} -eq 1 ]
-	jq -e '.schema == 1 and .status == "pass" and .transport == "tcp" and
-		.ranks == 2 and .nodes[0].bw_GB_s > 0 and (.drill | not)' \
-		"${files[0]}"
+	cmp before "$file"
+	[ "$(field transport "$file")" = tcp ]
+	[ "$(field ranks "$file")" = 2 ]
+	[ "$(field status "$file")" = $'pass\ntested' ]
 	# of this machine, not of a pretend node that any has
-	[ "$(jq -r '.nodes[0].node' "${files[0]}")" = "$(hostname)" ]
+	[ "$(field node "$file")" = "$(hostname)" ]
 	run_p history --history=past
 	[ "$status" -eq 0 ]
 	grep -q '^1 run from 20' <<<"$output"
@@ -66,7 +104,7 @@ summary()
 	HOME=$PWD/home XDG_DATA_HOME='' run_p p2p --local=1x2 --transport=sim \
 		-q --history
 	[ "$status" -eq 0 ]
-	[ "$(find home -name '*.json' | wc -l)" -eq 1 ]
+	[ "$(find home -name 'history-*.csv' -perm 600 | wc -l)" -eq 1 ]
 	HOME=$PWD/home XDG_DATA_HOME='' run_p history --drills --json
 	jq -e '.runs == 1' <<<"$output"
 }
@@ -83,16 +121,14 @@ summary()
 	jq -e '.runs == 2 and .left_out == 0 and
 		([.parts[] | select(.failed > 0) | .part] == ["n1 GPU 1"])' \
 		<<<"$output"
-	[ "$(grep -l '"drill":true' past/* | wc -l)" -eq 1 ]
+	[ "$(field drill past/history-*.csv | xargs)" = '0 1' ]
 }
 
 @test "who fails again, and what gets slower" {
-	local nic='{"kind":"nic","node":"n1","index":0,"severity":"fail",
-		"code":"wc_retry_exceeded"}'
 	for day in 0 5 10 15 20 25 30 35; do
 		case $day in
-		10 | 20 | 35) summary $day fail null "$nic" ;;
-		*) summary $day pass "$((5000 - day * 20))e-2" '' ;;
+		10 | 20 | 35) add $day fail '' wc_retry_exceeded ;;
+		*) add $day pass "$((5000 - day * 20))e-2" '' ;;
 		esac
 	done
 	COLUMNS=80 run_p history --history=past
@@ -116,10 +152,9 @@ summary()
 @test "a page with a picture of what a part did" {
 	with_pictures
 	for day in 0 5 10 15 20 25 30; do
-		summary $day pass "$((4500 - day * 20))e-2" ''
+		add $day pass "$((4500 - day * 20))e-2" ''
 	done
-	summary 35 fail null '{"kind":"nic","node":"n1","index":0,
-		"severity":"fail","code":"x<y"}'
+	add 35 fail '' 'x<y'
 	run_p history --history=past -q -o page
 	[ "$status" -eq 0 ]
 	drawn page/history.svg page/history.png
@@ -137,43 +172,51 @@ summary()
 @test "what cannot be written or read costs no result" {
 	run_p p2p --local=1x2 --transport=sim -q --history=no/such/folder
 	[ "$status" -eq 0 ]
-	fails 0 "cannot create the history 'no/such/folder'"
+	fails 0 "cannot create the history '$PWD/no/such/folder'"
 	mkdir -m 777 open
 	run_p p2p --local=1x2 --transport=sim -q --history=open
-	fails 0 "all users can write to history '$PWD/open'"
+	fails 0 "all users may remove files from the history '$PWD/open'"
 	[ -z "$(ls -A open)" ]
 	[ ! -w /dev/full ] || ln -s /dev/full file
 	run_p p2p --local=1x2 --transport=sim -q --history=file
 	fails 0 'history'
 	run_p history --history=nowhere
-	fails 3 "cannot open the history 'nowhere'"
-	summary 1 pass 45 ''
-	echo '{' >past/20270101T000000Z-p2p-00000000.json
+	fails 3 "cannot read the history '$PWD/nowhere'"
+	add 1 pass 45 ''
+	echo 'run,0a' >>past/history-7.csv
+	add 2 pass 45 ''
 	run_p history --history=past
-	fails 0 'not read: 20270101T000000Z-p2p-00000000.json'
-	grep -q '1 file cannot be read' <<<"$output"
+	fails 0 'not read: history-7.csv: line 4: 2 fields, the first line has 30'
+	grep -q '^2 runs from .*; 1 line cannot be read' <<<"$output"
 }
 
-@test "a disk that is full costs the summary, and no result" {
+@test "a disk that is full costs the entry of the run, and no result" {
 	mkdir small
 	unshare -m true 2>/dev/null || skip "no namespace of mounts"
 	cat >there <<-'EOT'
-		mount -t tmpfs -o size=4k,mode=700 none small
+		mount -t tmpfs -o size=8k,mode=700 none small
+		"$GPUCHECK" p2p --local=1x2 --transport=sim -q --history=small
+		# its next byte needs a block that there is not
+		file=$(echo small/history-*.csv)
+		printf '%*s\n' $((4095 - $(stat -c %s "$file"))) x >>"$file"
+		cp "$file" before
 		head -c 4096 /dev/zero >small/fill
 		"$GPUCHECK" p2p --local=1x2 --transport=sim -q --history=small \
 			--metrics=small/a.prom -o run
 		echo "exit $?" >end
 		ls -A small >left
+		cmp "$file" before && touch same
 	EOT
 	unshare -m bash there 2>err
 	[ "$(<end)" = 'exit 0' ]
 	[ "$(grep -c 'No space left' err)" -eq 2 ]
 	grep -q 'report --history=DIR RUN' err
-	[ "$(<left)" = fill ]
+	[ "$(<left)" = $'fill\n'"history-$(id -u).csv" ]
+	[ -e same ]
 	jq -e '.status == "pass"' run/verdict.json
 }
 
-@test "several runs at once leave a whole summary each" {
+@test "several runs at once are whole" {
 	small_run -q -o run
 	for i in 1 2 3; do
 		small_run -q -o run$i
@@ -183,32 +226,67 @@ summary()
 		"$GPUCHECK" report -q --history=past run 3>&- &
 	done
 	wait
-	[ "$(find past -type f | wc -l)" -eq 4 ]
+	[ "$(find past -type f | wc -l)" -eq 1 ]
 	run_p history --history=past --drills --json
 	jq -e '.runs == 4 and .unread == 0' <<<"$output"
 }
 
-@test "an index that is broken is made anew, and is of this user alone" {
-	local index
-	summary 1 pass 45 ''
-	run_p history --history=past --json
-	index=$(find "$XDG_CACHE_HOME/gpucheck" -newer past -name 'history-*')
-	[ "$(wc -l <<<"$index")" -eq 1 ]
-	[ "$(stat -c %a "$(dirname "$index")")" = 700 ]
-	cp out before
-	echo rubbish >"$index"
-	run_p history --history=past --json
-	cmp out before
-	[ "$(stat -c %s "$index")" -gt 1000 ]
-	chmod 0 "$index"
-	XDG_CACHE_HOME=$PWD/before run_p history --history=past --json
-	cmp out before
+@test "several users share a directory, each with a file of its own" {
+	[ "$(id -u)" -eq 0 ] || skip "not root"
+	mkdir -m 1777 past
+	small_run -q -o run --history="$PWD/past"
+	chmod -R a+rX .
+	other=(setpriv --reuid=65534 --regid=65534 --clear-groups
+		env HOME="$PWD" "$GPUCHECK")
+	for dir in "$BATS_TEST_TMPDIR" "$BATS_FILE_TMPDIR" "$BATS_RUN_TMPDIR" \
+		"$(dirname "$GPUCHECK")"; do
+		chmod a+rx "$dir"
+	done
+	"${other[@]}" version >/dev/null || skip "no other user can run gpucheck"
+	"${other[@]}" report -q --history="$PWD/past" run
+	[ "$(stat -c '%U %a' past/history-0.csv)" = 'root 644' ]
+	[ "$(stat -c '%u %a' past/history-65534.csv)" = '65534 644' ]
+	# one run in two files is one run
+	run_p history --history=past --drills --json
+	jq -e '.runs == 1 and .unread == 0' <<<"$output"
+	# what another user puts in place of root's file is left alone
+	rm past/history-0.csv
+	"${other[@]}" report -q --metrics="$PWD/past/history-0.csv" run
+	cp past/history-0.csv before
+	run_p report -q --history=past run
+	fails 0 'not a file of this user alone'
+	cmp before past/history-0.csv
+}
+
+@test "the history of an earlier version is taken in" {
+	for day in 0 5 10; do
+		old $day
+	done
+	echo '{' >old/20270101T000000Z-p2p-00000000.json
+	run_p history --history=old
+	fails 0 "gpucheck history --convert=$PWD/old"
+	run_p history --convert old --history=past
+	fails 0 'not read: 20270101T000000Z-p2p-00000000.json'
+	grep -q '^gpucheck: 3 runs taken into' <<<"$stderr"
+	cp past/history-*.csv before
+	# once again adds nothing
+	run_p history --convert=old --history=past
+	cmp before past/history-*.csv
+	run_p history --history=past n1 NIC 0
+	[ "$status" -eq 0 ]
+	grep -q '^n1 NIC 0: found in 3 of the last 3 runs, first on 2026-01-01' \
+		<<<"$output"
+	mkdir none
+	run_p history --convert=none --history=past
+	fails 3 "'none' has no summary of an earlier version"
 }
 
 @test "all is one run, its steps are none" {
 	run_p all --local=2x2 --transport=sim --history=past -q -o run
 	[ "$status" -eq 0 ]
-	[ "$(find past -type f | wc -l)" -eq 1 ]
-	jq -e '.probe == "all" and .model and .ranks == 4 and
-		(.nodes | length) == 2 and .inter_GB_s > 0' past/*
+	[ "$(field probe past/history-*.csv)" = all ]
+	[ "$(field model past/history-*.csv)" = 1 ]
+	[ "$(field ranks past/history-*.csv)" = 4 ]
+	[ "$(field inter_GB_s past/history-*.csv | wc -l)" -eq 1 ]
+	[ "$(field node past/history-*.csv | sort -u | xargs)" = 'n0 n1' ]
 }

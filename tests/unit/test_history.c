@@ -3,22 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
-
-#include <sqlite3.h>
 
 #include "lib/base/clock.h"
 #include "lib/data/json.h"
+#include "lib/data/record_rows.h"
 #include "report/history/history.h"
 #include "report/judge/pairs.h"
 #include "report/model/run.h"
 #include "tests/unit/tree.h"
 
 #define DAY_S 86400
+
+/** Bytes of the column tested_with. */
+#define COLUMN_SIZE sizeof(((struct history_row *)NULL)->tested_with)
 
 /* ---- a run to its summary ----------------------------------------------- */
 
@@ -113,45 +114,36 @@ static void pretend_nodes_have_the_name_of_their_machine(void **state)
 	summary_release(&s);
 }
 
-/* ---- its text ----------------------------------------------------------- */
-
-static char *text_of(const struct summary *s)
+static void nodes_that_were_tested_together_are_listed(void **state)
 {
-	json_t *json = summary_json(s);
-	char *text = json_dumps(json, JSON_COMPACT);
-
-	json_decref(json);
-	assert_non_null(text);
-	return text;
-}
-
-static void text_and_back(void **state)
-{
-	struct summary s, back;
-	char *text, *again;
+	struct summary s;
 	struct run run;
-	struct err e;
 
 	(void)state;
-	fake_run(&run, 2, 2, 2);
-	fake_cell(&run, 0, 3, OUTCOME_ERROR, "drill_dead");
-	json_object_set_new(run.json, "nonce",
-			    json_string("0123456789abcdef"));
-	run.drill = true;
+	fake_run(&run, 4, 2, 2);
 	judge(&run, &s);
-	text = text_of(&s);
-	assert_int_equal(summary_parse(text, strlen(text), &back, &e), 0);
-	again = text_of(&back);
-	assert_string_equal(text, again);
-	assert_true(back.drill);
-	assert_true(summary_alike(&s, &back));
-	assert_false(summary_counts(&back, false));
-	assert_true(summary_counts(&back, true));
-	free(text);
-	free(again);
+	assert_string_equal(s.nodes[0].tested_with, "n[1-3]");
+	assert_string_equal(s.nodes[2].tested_with, "n3");
+	assert_null(s.nodes[3].tested_with);
 	summary_release(&s);
-	summary_release(&back);
+	/* many names take several lines, none longer than a column has */
+	fake_run(&run, 500, 1, 1);
+	for (int i = 0; i < 500; i++) {
+		snprintf(run.nodes[i].name, sizeof(run.nodes[i].name),
+			 "a-long-name-of-a-node-%d-gpu", i * 2);
+	}
+	judge(&run, &s);
+	assert_non_null(strchr(s.nodes[0].tested_with, '\n'));
+	for (const char *c = s.nodes[0].tested_with; *c;) {
+		const size_t len = strcspn(c, "\n");
+
+		assert_true(len < COLUMN_SIZE);
+		c += len + (c[len] == '\n');
+	}
+	summary_release(&s);
 }
+
+/* ---- a summary of an earlier version ------------------------------------- */
 
 static const char good[] =
 	"{\"schema\":1,\"id\":\"0123456789\",\"probe\":\"p2p\",\"status\":"
@@ -170,7 +162,7 @@ static int parse_with(const char *from, const char *to, struct err *e)
 	assert_non_null(at);
 	str_addf(&text, "%.*s%s%s", (int)(at - good), good, to,
 		 at + strlen(from));
-	rc = summary_parse(str_text(&text), text.len, &s, e);
+	rc = store_parse_old(str_text(&text), text.len, &s, e);
 	str_release(&text);
 	summary_release(&s);
 	return rc;
@@ -203,24 +195,6 @@ static void what_is_no_summary_is_refused(void **state)
 				 bad[i].says);
 		}
 	}
-}
-
-static void a_file_is_named_by_time_and_run(void **state)
-{
-	struct summary s = { .probe = "p2p", .id = "04d3b7dcbfdbc1ba",
-			     .started_utc = "2026-01-31T09:15:02.123Z" };
-	char name[SUMMARY_FILE];
-	struct err e;
-
-	(void)state;
-	assert_int_equal(summary_file(&s, name, &e), 0);
-	assert_string_equal(name, "20260131T091502Z-p2p-04d3b7dc.json");
-	STR_COPY(s.id, "../../etc");
-	assert_int_equal(summary_file(&s, name, &e), -1);
-	assert_false(summary_is_file(".20260131T091502Z-p2p-04d3b7dc.json"));
-	assert_false(summary_is_file("20260131T091502Z-p2p-04d3b7dc.json.x"));
-	assert_false(summary_is_file("20260131T091502Z-p2p/04d3b7dc.json"));
-	assert_false(summary_is_file(""));
 }
 
 /* ---- trends ------------------------------------------------------------- */
@@ -500,188 +474,352 @@ static void the_words_fit_80_columns(void **state)
 
 /* ---- the files ---------------------------------------------------------- */
 
-static void write_runs(const char *dir, int n)
+/** A directory for a history, and the file of this user in it. */
+struct place {
+	char dir[32], file[64];
+};
+
+static struct place make_place(void)
 {
-	struct err e;
+	struct place p = { .dir = "/tmp/test_history.XXXXXX" };
 
-	for (int i = 0; i < n; i++) {
-		struct summary s = make_run(i, i == 2 ? "nic" : "", 45);
-
-		s.drill = i == 1;
-		assert_int_equal(store_write(dir, &s, &e), 0);
-		summary_release(&s);
-	}
+	assert_non_null(mkdtemp(p.dir));
+	snprintf(p.file, sizeof(p.file), "%s/history-%u.csv", p.dir,
+		 geteuid());
+	return p;
 }
 
-static void file_in(const char *dir, const char *name, const char *text)
+static void append(const struct place *p, int day, const char *found)
 {
-	char path[PATH_MAX];
-	FILE *f;
+	struct summary s = make_run(day, found, 45);
+	struct err e = { 0 };
 
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	f = fopen(path, "w");
+	s.drill = day == 1;
+	if (store_append(p->dir, &s, 1, &e) < 0) {
+		fail_msg("%s", e.text);
+	}
+	summary_release(&s);
+}
+
+static struct store_runs read_place(const struct place *p)
+{
+	const struct store_ask ask = { .last = 1000000 };
+	struct store_runs r;
+	struct err e = { 0 };
+
+	if (store_read(p->dir, &ask, &r, &e) < 0) {
+		fail_msg("%s", e.text);
+	}
+	return r;
+}
+
+static off_t size_of(const char *file)
+{
+	struct stat st;
+
+	assert_int_equal(stat(file, &st), 0);
+	return st.st_size;
+}
+
+static void put_end(const char *file, const char *text)
+{
+	FILE *f = fopen(file, "a");
+
 	assert_non_null(f);
 	fputs(text, f);
 	fclose(f);
 }
 
-static void files_and_index_say_the_same(void **state)
+/** All that a run says is the same when it is read. */
+static void rows_and_back(void **state)
 {
-	char dir[] = "/tmp/test_history.XXXXXX", index[64], link[128];
-	struct store_ask ask = { .last = 10 };
+	struct place p = make_place();
+	struct summary s = make_run(3, "pair", 45.25), *back;
+	struct summary_finding *f = &s.findings[0];
 	struct store_runs r;
 	struct err e;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(index, sizeof(index), "%s/index", dir);
-	write_runs(dir, 5);
-	write_runs(dir, 5);	/* the same again: once each */
-	file_in(dir, "20260107T000000Z-p2p-00000000.json", "{\"schema\":1");
-	file_in(dir, ".20260101T000000Z-p2p-00000000.json.ab12", "{");
-	/* a link is not followed */
-	snprintf(link, sizeof(link), "%s/20260108T000000Z-p2p-00000009.json",
-		 dir);
-	assert_int_equal(symlink("20260101T000000Z-p2p-00000000.json", link),
-			 0);
-	for (int pass = 0; pass < 5; pass++) {
-		ask.index = pass ? index : NULL;
-		if (pass == 3) {	/* any other file */
-			file_in(dir, "index", "SQLite format 3, not really");
-		}
-		if (pass == 4) {	/* changed behind its back */
-			struct summary s = make_run(2, "", 20);
-
-			assert_int_equal(store_write(dir, &s, &e), 0);
-			summary_release(&s);
-		}
-		assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-		assert_string_equal(r.index.text, "");
-		assert_int_equal(r.n, 4);
-		assert_int_equal(r.left_out, 1);
-		assert_int_equal(r.unread, 2);
-		assert_non_null(strstr(r.why, "20260107T000000Z"));
-		assert_int_equal(r.runs[1].n_findings, pass < 4);
-		assert_int_equal(r.runs[3].n_nodes, 2);
-		assert_true(r.runs[3].nodes[1].nic_GB_s[0] == 45);
-		store_release(&r);
-	}
-	assert_int_equal(tree_remove(dir), 0);
-}
-
-static void an_index_that_cannot_be(void **state)
-{
-	char dir[] = "/tmp/test_history.XXXXXX";
-	struct store_ask ask = { .last = 2, .drills = true,
-				 .index = "/proc/index" };
-	struct store_runs r;
-	struct err e;
-
-	(void)state;
-	assert_non_null(mkdtemp(dir));
-	write_runs(dir, 5);
-	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-	assert_int_equal(r.n, 2);
-	assert_int_equal(r.runs[0].n_nodes, 2);
-	assert_int_equal(r.runs[1].started_s - r.runs[0].started_s, DAY_S);
-	assert_string_not_equal(r.index.text, "");
+	STR_COPY(s.version, "1.2");
+	STR_COPY(s.ended_utc, "2026-01-04T00:01:00.000Z");
+	STR_COPY(f->peer_node, "n0");
+	STR_COPY(f->name, "=leaf, \"3\"");
+	f->peer_index = 7;
+	f->fail = false;
+	s.rail_GB_s = calloc(3, sizeof(double));
+	s.n_rails = 3;
+	s.rail_GB_s[1] = NAN;
+	s.rail_GB_s[2] = 44.5;
+	s.nodes[1].tested = false;
+	s.nodes[0].tested_with = strdup("n1\nn2");
+	assert_int_equal(store_append(p.dir, &s, 1, &e), 0);
+	r = read_place(&p);
+	assert_int_equal(r.n, 1);
+	assert_int_equal(r.unread, 0);
+	back = &r.runs[0];
+	assert_true(summary_alike(&s, back));
+	assert_string_equal(back->id, s.id);
+	assert_string_equal(back->version, "1.2");
+	assert_string_equal(back->ended_utc, s.ended_utc);
+	assert_int_equal(back->started_s, s.started_s);
+	assert_int_equal(back->n_rails, 3);
+	assert_true(back->rail_GB_s[0] == 0 && isnan(back->rail_GB_s[1]) &&
+		    back->rail_GB_s[2] == 44.5);
+	assert_true(back->inter_GB_s == 45.25 && isnan(back->busbw_GB_s));
+	assert_int_equal(back->n_nodes, 2);
+	assert_true(back->nodes[0].tested && !back->nodes[1].tested);
+	assert_true(back->nodes[1].nic_GB_s[0] == 45.25);
+	assert_int_equal(back->n_findings, 1);
+	assert_string_equal(back->findings[0].name, f->name);
+	assert_string_equal(back->findings[0].code, f->code);
+	assert_int_equal(back->findings[0].peer_index, 7);
+	assert_false(back->findings[0].fail);
 	store_release(&r);
-	assert_int_equal(tree_remove(dir), 0);
-	assert_int_equal(store_read(dir, &ask, &r, &e), -1);
-	store_release(&r);
+	summary_release(&s);
+	assert_int_equal(tree_remove(p.dir), 0);
 }
 
-/** @text to the file @name, filled up to @size and dated 2026-02-01, as of a
- *  copy that keeps the time. */
-static void copy_in(const char *dir, const char *name, const char *text,
-		    int size)
+static void a_run_counts_once_and_drills_do_not(void **state)
 {
-	const struct timespec times[2] = { { .tv_sec = 1769904000 },
-					   { .tv_sec = 1769904000 } };
-	char filled[4096], path[PATH_MAX];
-
-	snprintf(filled, sizeof(filled), "%-*s", size, text);
-	file_in(dir, name, filled);
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-}
-
-/** A summary that was none at first is read when it is whole, whatever its time
- *  and its size say. */
-static void what_could_not_be_read_is_tried_again(void **state)
-{
-	char dir[] = "/tmp/test_history.XXXXXX", index[64];
-	const char *name = "20260107T000000Z-p2p-00000000.json";
-	struct store_ask ask = { .last = 10, .index = index };
-	struct summary whole = make_run(6, "", 45);
-	char *text = text_of(&whole);
+	struct place p = make_place();
 	struct store_runs r;
-	struct err e;
+	off_t size;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(index, sizeof(index), "%s/index", dir);
-	copy_in(dir, name, "{\"schema\":1,", 4000);
-	for (int pass = 0; pass < 4; pass++) {
-		if (pass == 2) {
-			copy_in(dir, name, text, 4000);
-		}
-		assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-		assert_string_equal(r.index.text, "");
-		assert_int_equal(r.unread, pass < 2);
-		assert_int_equal(strstr(r.why, name) != NULL, pass < 2);
-		assert_int_equal(r.n, pass >= 2);
-		store_release(&r);
+	for (int i = 0; i < 5; i++) {
+		append(&p, i, i == 2 ? "nic" : "");
 	}
-	free(text);
-	summary_release(&whole);
-	assert_int_equal(tree_remove(dir), 0);
+	size = size_of(p.file);
+	append(&p, 4, "");	/* reported again: nothing is to be added */
+	assert_int_equal(size_of(p.file), size);
+	append(&p, 2, "");	/* measured again: the later one counts */
+	assert_true(size_of(p.file) > size);
+	r = read_place(&p);
+	assert_int_equal(r.n, 4);
+	assert_int_equal(r.left_out, 1);
+	assert_int_equal(r.unread, 0);
+	for (size_t i = 0; i < r.n; i++) {
+		assert_int_equal(r.runs[i].n_findings, 0);
+		assert_true(i == 0 || r.runs[i].started_s >
+					      r.runs[i - 1].started_s);
+	}
+	store_release(&r);
+	assert_int_equal(tree_remove(p.dir), 0);
 }
 
-static void in_index(const char *path, const char *sql)
-{
-	sqlite3 *db = NULL;
+#define COMMAS ",,,,,,,,,,,,,,,,,,,,,,,,"
 
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-}
-
-/** Half of a run in the index is none of it, and what is damaged there is made
- *  anew. */
-static void an_index_never_has_less_than_the_files(void **state)
+static void lines_that_are_none_are_counted(void **state)
 {
-	static const char *const harm[] = {
-		"CREATE TRIGGER t BEFORE INSERT ON node WHEN NEW.node = 'n1' "
-		"BEGIN SELECT RAISE(FAIL, 'disk full'); END;"
-		"DELETE FROM run; DELETE FROM node",
-		"DROP TRIGGER t",
-		"UPDATE node SET body = ''",
-		"UPDATE run SET head = NULL",
-		"DROP TABLE node",
+	static const char *const bad[] = {
+		"run,ab\n",			/* a line that was cut */
+		"something else\n",
+		",,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n",
+		"a \"quote\n",
+		/* about a run that the line before is not about */
+		"node,ffffffff,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,.\n",
+		/* no status, no time, no number, a kind that there is not */
+		"run,ab,p2p,,,2026-01-31T09:15:02.123Z" COMMAS ".\n",
+		"run,ab,p2p,,pass,today" COMMAS ".\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,x,,,,,,,,,,.\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,1;x,,,,,,,,,.\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,1;-1,,,,,,,,,.\n",
+		"wish,00000002,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,.\n",
+		"node,00000002,,,tested,,,,,,,,,,,,,,n9,1,,,,,,,,,,\n",
 	};
-	char dir[] = "/tmp/test_history.XXXXXX", index[64];
-	struct store_ask ask = { .last = 10, .drills = true, .index = index };
+	struct place p = make_place();
+	const size_t n = sizeof(bad) / sizeof(bad[0]);
 	struct store_runs r;
-	struct err e;
+	char other[80];
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(index, sizeof(index), "%s/index", dir);
-	write_runs(dir, 3);
-	for (size_t i = 0; i <= sizeof(harm) / sizeof(*harm); i++) {
-		if (i > 0) {
-			in_index(index, harm[i - 1]);
+	append(&p, 2, "nic");
+	for (size_t i = 0; i < n; i++) {
+		put_end(p.file, bad[i]);
+	}
+	append(&p, 3, "");
+	/* a file that is none, and a link to one */
+	snprintf(other, sizeof(other), "%s/history-other.csv", p.dir);
+	put_end(other, "a,b,c\n1,2,3\n");
+	snprintf(other, sizeof(other), "%s/history-link.csv", p.dir);
+	assert_int_equal(symlink(p.file, other), 0);
+	r = read_place(&p);
+	assert_int_equal(r.n, 2);
+	assert_int_equal(r.unread, n + 2);
+	assert_int_equal(r.runs[0].n_nodes, 2);
+	assert_int_equal(r.runs[0].n_findings, 1);
+	store_release(&r);
+	assert_int_equal(tree_remove(p.dir), 0);
+}
+
+#define CUT_RUNS 10000
+#define CUT_NODES 9	/* and the line of the run: 100,000 lines */
+
+static int downwards(const void *a, const void *b)
+{
+	const off_t p = *(const off_t *)a, q = *(const off_t *)b;
+
+	return p < q ? 1 : p > q ? -1 : 0;
+}
+
+/** Write a history of 100,000 lines, and return its text. */
+static struct str write_long(const struct place *p)
+{
+	static struct summary runs[CUT_RUNS];
+	struct summary_node nodes[CUT_NODES];
+	struct str text = STR_INIT;
+	struct err e;
+	int fd;
+
+	for (int i = 0; i < CUT_NODES; i++) {
+		nodes[i] = (struct summary_node){ .tested = true,
+						  .bw_GB_s = 45.25 };
+		snprintf(nodes[i].name, SUMMARY_NODE, "n%d", i);
+	}
+	for (int i = 0; i < CUT_RUNS; i++) {
+		runs[i] = (struct summary)SUMMARY_INIT;
+		STR_COPY(runs[i].probe, "p2p");
+		STR_COPY(runs[i].status, "pass");
+		snprintf(runs[i].id, sizeof(runs[i].id), "%08x", i + 100);
+		clock_utc_of(1767225600 + i * 60, runs[i].started_utc);
+		runs[i].nodes = nodes;
+		runs[i].n_nodes = CUT_NODES;
+	}
+	assert_int_equal(store_append(p->dir, runs, CUT_RUNS, &e), 0);
+	fd = open(p->file, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(str_add_file(&text, fd, 64 << 20), 0);
+	return text;
+}
+
+/** A history that is cut at any byte loses the line of that byte alone, and
+ *  what is added later is whole. */
+static void a_cut_loses_the_line_that_it_tears(void **state)
+{
+	const char *wanted = getenv("CUTS"), *seed = getenv("SEED");
+	const size_t cuts = wanted ? strtoul(wanted, NULL, 10) : 8;
+	struct place p = make_place();
+	const struct str text = write_long(&p);
+	const uint64_t from = seed ? strtoul(seed, NULL, 10) : 1;
+	off_t *at = calloc(cuts + 2, sizeof(*at));
+
+	(void)state;
+	assert_non_null(at);
+	for (size_t i = 0; i < cuts; i++) {
+		at[i] = (off_t)(hash_mix(from, i, 0, 0) % text.len);
+	}
+	at[cuts] = 20;	/* in the first line */
+	qsort(at, cuts + 2, sizeof(*at), downwards);
+	for (size_t i = 0; i < cuts + 2; i++) {
+		size_t lines = 0, runs = 1, nodes = 0;
+		struct store_runs r;
+		bool torn;
+
+		assert_int_equal(truncate(p.file, at[i]), 0);
+		append(&p, 90000, "");
+		for (off_t k = 0; k < at[i]; k++) {
+			lines += text.data[k] == '\n';
 		}
-		assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-		assert_string_equal(r.index.text, "");
-		assert_int_equal(r.n, 3);
+		/* a line may lack its end alone, and is whole then */
+		torn = lines > 0 && text.data[at[i] - 1] != '\n' &&
+		       text.data[at[i]] != '\n';
+		lines += lines > 0 && text.data[at[i]] == '\n';
+		runs += lines > 0 ? (lines - 1 + CUT_NODES) / (CUT_NODES + 1) :
+				    0;
+		r = read_place(&p);
 		for (size_t k = 0; k < r.n; k++) {
-			assert_int_equal(r.runs[k].n_nodes, 2);
+			nodes += r.runs[k].n_nodes;
+		}
+		if (r.unread != torn || r.n != runs ||
+		    r.n + nodes != (lines ? lines - 1 : 0) + 3) {
+			fail_msg("cut at %lld: %zu lines unread (%s), %zu runs "
+				 "of %zu, %zu nodes after %zu lines",
+				 (long long)at[i], r.unread, r.why, r.n, runs,
+				 nodes, lines);
 		}
 		store_release(&r);
 	}
-	assert_int_equal(tree_remove(dir), 0);
+	free(at);
+	free(text.data);
+	assert_int_equal(tree_remove(p.dir), 0);
+}
+
+/** Several processes append at once: each line is whole. */
+static void processes_wait_for_each_other(void **state)
+{
+	struct place p = make_place();
+	struct store_runs r;
+	int status;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		if (fork() == 0) {
+			for (int k = 0; k < 10; k++) {
+				append(&p, 10 * i + k + 2, "nic");
+			}
+			_exit(0);
+		}
+	}
+	for (int i = 0; i < 4; i++) {
+		assert_true(wait(&status) > 0 && status == 0);
+	}
+	r = read_place(&p);
+	assert_int_equal(r.n, 40);
+	assert_int_equal(r.unread, 0);
+	store_release(&r);
+	assert_int_equal(tree_remove(p.dir), 0);
+}
+
+static int refused(const struct place *p, const char *says)
+{
+	struct summary s = make_run(1, "", 45);
+	struct err e = { 0 };
+	const int rc = store_append(p->dir, &s, 1, &e);
+
+	summary_release(&s);
+	return rc < 0 && strstr(e.text, says);
+}
+
+/** Others may write into the directory of a history, and put anything there. */
+static void only_a_file_of_the_user_alone_is_written(void **state)
+{
+	struct place p = make_place();
+	char other[80];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(chmod(p.dir, 0777), 0);
+	assert_true(refused(&p, "all users may remove files"));
+	assert_int_equal(chmod(p.dir, 01777), 0);
+	snprintf(other, sizeof(other), "%s/other", p.dir);
+	put_end(other, "precious\n");
+	assert_int_equal(symlink(other, p.file), 0);
+	assert_true(refused(&p, "cannot open"));
+	assert_int_equal(unlink(p.file), 0);
+	assert_int_equal(link(other, p.file), 0);
+	assert_true(refused(&p, "not a file of this user alone"));
+	assert_int_equal(unlink(p.file), 0);
+	assert_int_equal(mkfifo(p.file, 0600), 0);
+	assert_true(refused(&p, "not a file of this user alone"));
+	assert_int_equal(unlink(p.file), 0);
+	assert_int_equal(rename(other, p.file), 0);
+	assert_true(refused(&p, "first line is not that of a history"));
+	assert_int_equal(size_of(p.file), strlen("precious\n"));
+	assert_int_equal(unlink(p.file), 0);
+	if (geteuid() == 0) {
+		put_end(p.file, "");
+		assert_int_equal(chown(p.file, 65534, 65534), 0);
+		assert_true(refused(&p, "not a file of this user alone"));
+		assert_int_equal(unlink(p.file), 0);
+	}
+	/* whoever may read the directory may read the file */
+	for (unsigned mode = 0700; mode <= 0755; mode += 055) {
+		assert_int_equal(chmod(p.dir, mode), 0);
+		append(&p, 1, "");
+		assert_int_equal(stat(p.file, &st), 0);
+		assert_int_equal(st.st_mode & 0777, mode & 0644);
+		assert_int_equal(unlink(p.file), 0);
+	}
+	assert_int_equal(tree_remove(p.dir), 0);
 }
 
 /** A text that memory did not suffice for is not written as one that did. */
@@ -706,61 +844,6 @@ static void metrics_are_whole_or_not_there(void **state)
 	fclose(f);
 }
 
-static ino_t inode_of(const char *path)
-{
-	struct stat st;
-
-	assert_int_equal(stat(path, &st), 0);
-	return st.st_ino;
-}
-
-/** It is not made anew because it cannot be had now. */
-static void an_index_that_is_in_use_or_cannot_be_written_stays(void **state)
-{
-	char dir[] = "/tmp/test_history.XXXXXX", index[64], old[128];
-	struct store_ask ask = { .last = 10, .drills = true, .index = index };
-	struct rlimit before, none;
-	struct store_runs r;
-	sqlite3 *db = NULL;
-	struct err e;
-	ino_t inode;
-
-	(void)state;
-	assert_non_null(mkdtemp(dir));
-	snprintf(index, sizeof(index), "%s/index", dir);
-	write_runs(dir, 3);
-	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-	store_release(&r);
-	inode = inode_of(index);
-
-	assert_int_equal(sqlite3_open(index, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL),
-			 SQLITE_OK);
-	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-	assert_int_equal(r.n, 3);
-	assert_non_null(strstr(r.index.text, "locked"));
-	store_release(&r);
-	assert_int_equal(sqlite3_close(db), SQLITE_OK);
-	assert_int_equal(inode_of(index), inode);
-
-	/* something is to be forgotten, and not a byte can be written */
-	snprintf(old, sizeof(old), "%s/20260101T000000Z-p2p-00000000.json",
-		 dir);
-	assert_int_equal(unlink(old), 0);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	none = before;
-	none.rlim_cur = 0;
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-	assert_int_equal(store_read(dir, &ask, &r, &e), 0);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	signal(SIGXFSZ, SIG_DFL);
-	assert_int_equal(r.n, 2);
-	assert_string_not_equal(r.index.text, "");
-	store_release(&r);
-	assert_int_equal(inode_of(index), inode);
-	assert_int_equal(tree_remove(dir), 0);
-}
 
 int main(void)
 {
@@ -768,9 +851,8 @@ int main(void)
 		cmocka_unit_test(levels_of_parts_are_medians),
 		cmocka_unit_test(what_was_not_measured_has_no_level),
 		cmocka_unit_test(pretend_nodes_have_the_name_of_their_machine),
-		cmocka_unit_test(text_and_back),
+		cmocka_unit_test(nodes_that_were_tested_together_are_listed),
 		cmocka_unit_test(what_is_no_summary_is_refused),
-		cmocka_unit_test(a_file_is_named_by_time_and_run),
 		cmocka_unit_test(a_trend_is_said_from_so_many_runs_on),
 		cmocka_unit_test(outliers_make_no_trend),
 		cmocka_unit_test(many_runs_are_thinned_out),
@@ -781,13 +863,13 @@ int main(void)
 		cmocka_unit_test(
 			what_has_no_level_is_good_where_it_is_not_found),
 		cmocka_unit_test(the_words_fit_80_columns),
-		cmocka_unit_test(files_and_index_say_the_same),
-		cmocka_unit_test(an_index_that_cannot_be),
-		cmocka_unit_test(what_could_not_be_read_is_tried_again),
+		cmocka_unit_test(rows_and_back),
+		cmocka_unit_test(a_run_counts_once_and_drills_do_not),
+		cmocka_unit_test(lines_that_are_none_are_counted),
+		cmocka_unit_test(a_cut_loses_the_line_that_it_tears),
+		cmocka_unit_test(processes_wait_for_each_other),
+		cmocka_unit_test(only_a_file_of_the_user_alone_is_written),
 		cmocka_unit_test(metrics_are_whole_or_not_there),
-		cmocka_unit_test(an_index_never_has_less_than_the_files),
-		cmocka_unit_test(
-			an_index_that_is_in_use_or_cannot_be_written_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,6 @@ class Gpucheck(MakefilePackage):
     depends_on("popt")
     depends_on("libsodium")
     depends_on("zlib-api")
-    depends_on("sqlite")
     # headers: the libraries are loaded where they are
     depends_on("cuda", type="build", when="+cuda")
     depends_on("nccl", type="build", when="+nccl")
