@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpucheck watch: repeat a command, by Slurm jobs or a systemd timer. */
+/* gpucheck watch: repeat a command by crontab, scrontab or a systemd timer. */
 #include "cli/front/help.h"
 
 #include <errno.h>
@@ -11,32 +11,23 @@
 
 #include "cli/front/options.h"
 #include "cli/front/talk.h"
-#include "cli/run/chain.h"
+#include "cli/run/probe_run.h"
+#include "cli/run/repeat.h"
 #include "lib/base/clock.h"
 #include "lib/base/err.h"
+#include "lib/base/hash.h"
 #include "lib/base/spawn.h"
 #include "lib/data/rundir.h"
 #include "sbatch/launcher.h"
 
-/** Time of a run without --time-limit. */
+/** Maximum time of a run without --time-limit. */
 #define MAX_TIME_S 1800
-
-/** Words of the command line, to be NULL-ended. */
-struct watch_words {
-	char *list[CHAIN_WORDS + 4];
-	size_t n;
-};
-
-static void add_word(struct watch_words *w, const char *word)
-{
-	if (w->n < CHAIN_WORDS) {
-		w->list[w->n++] = (char *)word;
-	}
-}
+/** Slurm starts an entry of scrontab within a minute; so does cron. */
+#define SOON_S	   60
 
 /* ---- command to run ------------------------------------------------------ */
 
-/** The command behind "--", its options checked as it will check them. */
+/** Check the command after "--" of @inner, as it will check itself. */
 static int check_inner(struct session *inner, const struct session *s,
 		       struct err *e)
 {
@@ -67,220 +58,296 @@ static int check_inner(struct session *inner, const struct session *s,
 	return spec_check(&inner->spec, e);
 }
 
-/** Read the typed options as a chain; @c borrows its words from @w. */
-static int take_chain(const struct session *s, struct watch_words *w,
-		      char history[PATH_MAX + 16], const char *dir,
-		      struct chain *c, struct err *e)
+/** Add the options of the job that runs in @dir as lines "#SCRON ..." to @out,
+ *  by the batch script that the run would be submitted with. */
+static int add_scron(const struct repeat *r, const char *dir,
+		     struct session *inner, struct str *out, struct err *e)
 {
-	struct session inner = { .commands = s->commands };
-	char **word = s->extra;
-	size_t slurm;
+	struct str script = STR_INIT;
+	struct args a = { 0 };
+	struct probe_start t;
+	char *next, *line;
+	int rc;
 
-	*c = (struct chain){
-		.timer = s->spec.systemd[0] != '\0',
-		.every_s = s->spec.every_ns / NS_PER_S, .runs = s->spec.runs,
-		.until_s = time(NULL) + s->spec.lasting_ns / NS_PER_S,
-	};
-	add_word(w, "gpucheck");
-	for (; *word && strcmp(*word, "--") != 0; word++) {
-		add_word(w, *word);
+	/* in its job it finds its place by itself */
+	STR_COPY(inner->spec.launcher, "sbatch");
+	inner->spec.max_time_ns = r->max_time_s * NS_PER_S;
+	args_add(&a, "--nice");
+	repeat_add_words(r->slurm, &a);
+	inner->extra = a.argv;
+	rc = probe_run_choose(&t, inner, inner->argv[1], NULL, e);
+	t.r.dir = dir;
+	rc = rc == 0 ? job_script_write(&t.r, &script, e) : -1;
+	next = rc == 0 ? script.data : NULL;
+	while ((line = strsep(&next, "\n"))) {
+		if (str_starts(line, "#SBATCH ")) {
+			str_addf(out, "#SCRON %s\n", line + strlen("#SBATCH "));
+		}
 	}
-	w->list[w->n++] = NULL;
-	slurm = w->n;
-	for (word += *word != NULL; *word; word++) {
-		add_word(w, *word);
+	/* of two the later one counts, as on the command line of sbatch */
+	args_release(&a);
+	inner->extra = NULL;
+	args_add(&a, "--nice");
+	args_add_places(&a, NULL, &inner->spec);
+	repeat_add_words(r->slurm, &a);
+	args_addf(&a, "--job-name=%s", r->name);
+	for (size_t i = 0; i < a.n; i++) {
+		/* the value of an option may be a word of its own */
+		str_add(out, *a.argv[i] == '-' ? "#SCRON " : " ");
+		str_add_quoted(out, a.argv[i]);
+		str_add(out, i + 1 == a.n || *a.argv[i + 1] == '-' ? "\n" : "");
 	}
-	w->list[w->n++] = NULL;
-	if (!w->list[1] || w->n > CHAIN_WORDS) {
-		err_set(e, 0, w->list[1] ? "too many words" :
-					   "no command to repeat");
-		return err_hint(e, "gpucheck watch --every=1h -- p2p -N 4 -- "
-				   "--partition=gpu");
-	}
-	inner.argv = w->list;
-	inner.argc = (int)slurm - 1;
-	if (check_inner(&inner, s, e) < 0) {
-		options_release(&inner);
-		return -1;
-	}
-	c->max_time_s = inner.spec.max_time_ns / NS_PER_S;
-	if (!c->max_time_s) {
-		c->max_time_s = c->every_s < MAX_TIME_S ? c->every_s :
-							  MAX_TIME_S;
-	}
-	if (!inner.spec.history[0]) {
-		snprintf(history, PATH_MAX + 16, "--history=%s/history", dir);
-		memmove(&w->list[slurm], &w->list[slurm - 1],
-			(w->n - slurm + 1) * sizeof(*w->list));
-		w->list[slurm - 1] = history;
-		slurm++;
-		w->n++;
-	}
-	c->words = w->list;
-	c->slurm = &w->list[slurm];
-	options_release(&inner);
-	return 0;
+	str_release(&script);
+	args_release(&a);
+	return rc;
 }
 
 /* ---- start and stop ------------------------------------------------------ */
 
-static int write_unit(const char *folder, const struct chain *c,
-		      const char *kind, const struct str *text, struct err *e)
+/** Read the typed options into @r, and the words of its command into @inner and
+ *  @a.  Checks all that does not depend on the directory. */
+static int take(const struct session *s, struct repeat *r,
+		struct session *inner, struct args *a, struct err *e)
 {
-	char name[128];
+	const struct launcher_ops *ops;
+	struct str schedule = STR_INIT;
+	char **word = s->extra;
+	char why[320];
+	int rc;
 
-	snprintf(name, sizeof(name), "%s.%s", c->name, kind);
-	return rundir_write_text(folder, name, str_text(text), 0644, e);
-}
-
-/** The units: to their folder, or on stdout. */
-static int units(const struct session *s, const struct chain *c,
-		 const char *dir, struct err *e)
-{
-	const char *folder = s->spec.systemd;
-	const char *user = geteuid() == 0 ? "" : " --user";
-	const bool print = strcmp(folder, "-") == 0 || s->spec.dry_run;
-	struct str service = STR_INIT, timer = STR_INIT;
-	struct args env = { 0 };
-	char self[PATH_MAX], cwd[PATH_MAX];
-	struct chain_place place = { .self = self, .dir = dir, .cwd = cwd };
-	int rc = spawn_self(self, sizeof(self), e);
-
-	if (rc == 0 && !getcwd(cwd, sizeof(cwd))) {
-		rc = err_set(e, errno, "cannot name the working directory");
+	*r = (struct repeat){
+		.every_s = s->spec.every_ns / NS_PER_S, .runs = s->spec.runs,
+		.until_s = time(NULL) + s->spec.lasting_ns / NS_PER_S,
+		.first_s = time(NULL) + SOON_S, .slurm = json_array(),
+	};
+	args_add(a, "gpucheck");
+	for (; *word && strcmp(*word, "--") != 0; word++) {
+		args_add(a, *word);
 	}
-	chain_environment(command_find(s->commands, c->words[1]), &env);
-	place.env = env.argv;
-	if (rc == 0) {
-		rc = env.failed ? err_set(e, ENOMEM, "no memory for a unit") :
-		     chain_units(c, &place, &service, &timer, e);
+	for (word += *word != NULL; *word; word++) {
+		json_array_append_new(r->slurm, json_string(*word));
 	}
-	if (rc == 0 && print) {
-		printf("# %s.service\n%s\n# %s.timer\n%s", c->name,
-		       str_text(&service), c->name, str_text(&timer));
-	} else if (rc == 0) {
-		rc = write_unit(folder, c, "service", &service, e) < 0 ||
-		     write_unit(folder, c, "timer", &timer, e) < 0 ? -1 : 0;
+	if (a->n < 2 || a->n + json_array_size(r->slurm) > REPEAT_WORDS) {
+		err_set(e, 0, a->n < 2 ? "no command to repeat" :
+					 "too many words");
+		return err_hint(e, "gpucheck watch --every=1h -- p2p -N 4 -- "
+				   "--partition=gpu");
 	}
-	if (rc == 0 && !print) {
-		printf("%s\n", dir);
-		talk("to start it: systemctl%s daemon-reload; systemctl%s "
-		     "enable --now %s.timer", user, user, c->name);
+	inner->argv = a->argv;
+	inner->argc = (int)a->n;
+	if (check_inner(inner, s, e) < 0) {
+		return -1;
 	}
-	args_release(&env);
-	str_release(&service);
-	str_release(&timer);
+	ops = launcher_choose(&inner->spec, why, sizeof(why), e);
+	if (!ops) {
+		return -1;
+	}
+	r->queue = ops->inside != NULL;
+	r->how = s->spec.systemd[0] ? REPEAT_SYSTEMD :
+		 r->queue && repeat_has_scrontab() ? REPEAT_SCRONTAB :
+						     REPEAT_CRONTAB;
+	r->max_time_s = inner->spec.max_time_ns / NS_PER_S;
+	if (!r->max_time_s) {
+		r->max_time_s = r->every_s < MAX_TIME_S ? r->every_s :
+							  MAX_TIME_S;
+	}
+	rc = r->how == REPEAT_SYSTEMD ? 0 :
+	     repeat_schedule(r->every_s, r->first_s, &schedule, e);
+	str_release(&schedule);
 	return rc;
 }
 
-static int jobs(const struct session *s, const struct chain *c,
-		const char *dir, struct err *e)
+/** Fill in what @r has of its directory, and make its entry. */
+static int complete(const struct session *s, const char *dir, struct repeat *r,
+		    struct session *inner, struct args *a, struct str *entry,
+		    struct err *e)
 {
-	struct str show = STR_INIT;
-	char job[SLURM_JOB_SIZE] = "", spare[SLURM_JOB_SIZE], word[PATH_MAX];
-	struct err why = { 0 };
-	int rc = chain_submit(c, dir, s->commands, 0, job,
-			      s->spec.dry_run ? &show : NULL, e);
+	const char *base = strrchr(dir, '/');
+	size_t n = (size_t)snprintf(r->name, sizeof(r->name),
+				    "gpucheck-watch-");
+	struct str options = STR_INIT;
+	char self[PATH_MAX];
+	uint64_t hash = 0;
+	int rc;
 
-	if (rc == 0 && s->spec.dry_run) {
-		fputs(str_text(&show), stdout);
-	} else if (rc == 0) {
-		printf("%s\n%s\n", dir, job);
-		if (!chain_over(c, 1, time(NULL) + c->every_s) &&
-		    chain_submit(c, dir, s->commands, c->every_s, spare, NULL,
-				 &why) < 0) {
-			talk("the next turn has no spare: %s", why.text);
+	/* another watch may be in a directory of this name elsewhere */
+	for (const char *c = dir; *c; c++) {
+		hash = hash_mix(hash, (uint64_t)(unsigned char)*c, 0, 0);
+	}
+	base = base ? base + 1 : dir;
+	base += str_starts(base, r->name) ? n : 0;
+	for (; *base && n + 10 < sizeof(r->name); base++) {
+		r->name[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
+				      "OPQRSTUVWXYZ0123456789-_", *base) ?
+				       *base : '_';
+	}
+	snprintf(r->name + n, sizeof(r->name) - n, "-%08x", (unsigned)hash);
+	if (!inner->spec.history[0]) {
+		args_addf(a, "--history=%s/history", dir);
+		inner->argv = a->argv;
+	}
+	r->words = json_array();
+	for (size_t i = 0; i < a->n; i++) {
+		json_array_append_new(r->words, json_string(a->argv[i]));
+	}
+	r->env = repeat_environment(command_find(s->commands, a->argv[1]));
+	if (!getcwd(r->cwd, sizeof(r->cwd)) ||
+	    (strcmp(s->spec.systemd, "-") != 0 && s->spec.systemd[0] &&
+	     !realpath(s->spec.systemd, r->folder))) {
+		return err_set(e, errno, "cannot open '%s'", s->spec.systemd);
+	}
+	if (a->failed || json_array_size(r->words) < a->n) {
+		return err_set(e, 0, "a word is no text, or no memory");
+	}
+	rc = spawn_self(self, sizeof(self), e);
+	if (rc == 0 && r->how == REPEAT_SCRONTAB) {
+		rc = add_scron(r, dir, inner, &options, e);
+	}
+	rc = rc == 0 ? repeat_entry(r, self, dir, str_text(&options), entry,
+				    e) : -1;
+	str_release(&options);
+	return rc;
+}
+
+/** Put the entry of @r where it belongs, or print it. */
+static void put_entry(const struct session *s, const struct repeat *r,
+		      const char *dir, const char *entry)
+{
+	const char *user = geteuid() == 0 ? "" : " --user";
+	const bool print = s->spec.dry_run || s->spec.show[0] ||
+			   (r->how == REPEAT_SYSTEMD && !r->folder[0]);
+	struct err why = { 0 };
+	char word[PATH_MAX];
+
+	if (!print && repeat_install(r, dir, entry, &why) == 0) {
+		printf("%s\n", dir);
+		if (r->how == REPEAT_SYSTEMD) {
+			talk("to start it: systemctl%s daemon-reload; "
+			     "systemctl%s enable --now %s.timer", user, user,
+			     r->name);
 		}
+	} else if (!print) {
+		talk_err(&why);
+		talk("the watch is ready in '%s'; for its runs to start, add "
+		     "what is printed where it is permitted", dir);
+	}
+	fputs(entry, stdout);
+	if (!s->spec.dry_run) {
 		talk_hint("to stop it: \"gpucheck watch --stop=%s\"",
 			  str_quoted_dir(dir, word, sizeof(word)));
 	}
-	str_release(&show);
-	return rc;
 }
 
 static int start(const struct session *s, struct err *e)
 {
 	const char *wanted = s->spec.out[0] ? s->spec.out : NULL;
-	char dir[PATH_MAX] = "gpucheck-watch", history[PATH_MAX + 16];
-	struct watch_words w = { .n = 0 };
-	struct chain c;
-	json_t *json;
-	int rc;
-	const char *base;
-	size_t n;
+	char dir[PATH_MAX] = "gpucheck-watch";
+	struct session inner = { .commands = s->commands };
+	struct args a = { 0 };
+	struct str entry = STR_INIT;
+	struct repeat r;
+	int code = CODE_HEALTHY;
 
 	/* checked before a directory is made */
-	if (take_chain(s, &w, history, dir, &c, e) < 0) {
-		return CODE_USAGE;
+	if (take(s, &r, &inner, &a, e) < 0) {
+		code = CODE_USAGE;
+	} else if (!s->spec.dry_run &&
+		   rundir_create(wanted, "watch", dir, e) < 0) {
+		code = e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
+	} else {
+		if (s->spec.dry_run && wanted) {
+			STR_COPY(dir, wanted);
+		}
+		if (complete(s, dir, &r, &inner, &a, &entry, e) < 0 ||
+		    (!s->spec.dry_run &&
+		     (repeat_write(dir, &r, e) < 0 ||
+		      rundir_write_text(dir, REPEAT_ENTRY, str_text(&entry),
+					0666, e) < 0))) {
+			code = CODE_UNABLE;
+		} else {
+			put_entry(s, &r, dir, str_text(&entry));
+		}
 	}
-	if (!s->spec.dry_run && rundir_create(wanted, "watch", dir, e) < 0) {
-		return e->code == ENOTEMPTY ? CODE_USAGE : CODE_UNABLE;
-	}
-	if (s->spec.dry_run && wanted) {
-		STR_COPY(dir, wanted);
-	}
-	w.n = 0;
-	rc = take_chain(s, &w, history, dir, &c, e);
-	/* named after its directory, which belongs to no other watch */
-	base = strrchr(dir, '/');
-	n = (size_t)snprintf(c.name, sizeof(c.name),
-				    "gpucheck-watch-");
-	base = base ? base + 1 : dir;
-	base = str_starts(base, c.name) ? base + n : base;
-	for (; *base && n + 1 < sizeof(c.name); base++) {
-		c.name[n++] = strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
-				      "OPQRSTUVWXYZ0123456789-_", *base) ?
-				       *base : '_';
-	}
-	c.name[n] = '\0';
-	if (rc == 0 && !s->spec.dry_run) {
-		json = chain_json(&c);
-		rc = json ? rundir_write_json(dir, CHAIN_FILE, json, e) :
-			    err_set(e, EILSEQ, "cannot write '%s'", CHAIN_FILE);
-		json_decref(json);
-	}
-	rc = rc < 0 ? -1 : c.timer ? units(s, &c, dir, e) : jobs(s, &c, dir, e);
-	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
+	options_release(&inner);
+	args_release(&a);
+	str_release(&entry);
+	repeat_release(&r);
+	return code;
 }
 
-static int stop(const char *name, struct err *e)
+/** --stop, --remove and --show of the watch @name: an exit code, with @e. */
+static int change(const struct session *s, const char *name, struct err *e)
 {
-	const char *user = geteuid() == 0 ? "" : " --user";
-	struct chain c = { .name = "" };
-	char dir[PATH_MAX];
-	int rc;
+	const bool stop = s->spec.stop[0], show = s->spec.show[0];
+	struct repeat r = { .name = "" };
+	struct err why = { 0 };
+	char dir[PATH_MAX], cwd[PATH_MAX];
+	size_t len = 0;
+	char *text;
+	int rc, had = 0;
 
-	if (!realpath(name, dir)) {
+	if (!realpath(name, dir) && (stop || show)) {
 		err_set(e, errno, "cannot open '%s'", name);
 		return CODE_USAGE;
 	}
-	if (chain_read(dir, &c, e) < 0) {
+	if (access(name, F_OK) < 0) {
+		/* the directory is gone, its entry may be there */
+		rc = *name == '/' ? rundir_path("", name + 1, dir, e) :
+		     getcwd(cwd, sizeof(cwd)) ? rundir_path(cwd, name, dir, e) :
+						-1;
+		if (rc < 0) {
+			return CODE_UNABLE;
+		}
+	}
+	rc = repeat_read(dir, &r, &why);
+	if (rc < 0 && (stop || show)) {
+		*e = why;
 		return CODE_UNABLE;
 	}
-	rc = rundir_write_text(dir, CHAIN_STOP, "", 0666, e);
-	if (rc == 0 && c.timer) {
-		talk("no run starts any more; to remove the timer: systemctl%s "
-		     "disable --now %s.timer", user, c.name);
-	} else if (rc == 0) {
-		rc = chain_cancel(&c, dir, e);
-		talk("no run starts any more; one that is at work goes on to "
-		     "its end");
+	if (show) {
+		text = rundir_read_text(dir, REPEAT_ENTRY, REPEAT_BYTES, &len,
+					e);
+		fputs(text ? text : "", stdout);
+		free(text);
+		repeat_release(&r);
+		return text ? CODE_HEALTHY : CODE_UNABLE;
 	}
-	chain_release(&c);
+	rc = stop ? rundir_write_text(dir, REPEAT_STOP, "", 0666, e) : 0;
+	if (rc == 0) {
+		had = repeat_remove(r.name[0] ? &r : NULL, dir, e);
+		rc = had < 0 ? -1 : stop ? repeat_cancel(&r, e) : 0;
+	}
+	repeat_release(&r);
+	if (rc == 0) {
+		talk("%s", had ? "its entry is removed" :
+				 "it has no entry in crontab, scrontab or "
+				 "systemd");
+		if (stop) {
+			talk("no run starts any more; one that is at work "
+			     "goes on to its end");
+		}
+	}
 	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;
 }
 
 static int run_watch(struct session *s)
 {
+	const struct spec *o = &s->spec;
+	const char *name = o->stop[0] ? o->stop : o->remove[0] ? o->remove :
+			   strcmp(o->show, "-") != 0 ? o->show : "";
 	struct err e = { 0 };
-	int code;
+	int code = CODE_HEALTHY;
 
-	if (spec_check(&s->spec, &e) < 0) {
-		return talk_fail(&e, CODE_USAGE);
-	}
-	if (s->spec.stop[0]) {
-		code = stop(s->spec.stop, &e);
-	} else if (!s->spec.every_ns) {
+	if (spec_check(o, &e) < 0) {
+		code = CODE_USAGE;
+	} else if (o->list) {
+		if (repeat_list(stdout) == 0) {
+			talk("no entry of gpucheck in crontab, scrontab or "
+			     "systemd");
+		}
+	} else if (name[0]) {
+		code = change(s, name, &e);
+	} else if (!o->every_ns) {
 		err_set(&e, 0, "--every is missing");
 		err_hint(&e, "gpucheck watch --every=1h -- p2p -N 4");
 		code = CODE_USAGE;
@@ -293,22 +360,23 @@ static int run_watch(struct session *s)
 static int run_turn(struct session *s)
 {
 	struct err e = { 0 };
-	const int code = chain_turn(s->args[0], s->commands, &e);
+	const int code = repeat_turn(s->args[0], &e);
 
 	return e.text[0] ? talk_fail(&e, code) : code;
 }
 
 static const char *const examples[] = {
 	"gpucheck watch --every=1h -- p2p -N 4 --quick -- --partition=gpu",
-	"gpucheck watch --every=6h --runs=20 --dry-run -- all -N 2",
+	"gpucheck watch --every=6h --runs=20 --show -- all -N 2",
 	"gpucheck watch --every=1h --systemd -- gpu --local",
+	"gpucheck watch --list",
 	"gpucheck watch --stop=gpucheck-watch-20260131T091502Z-7f3a12",
 	NULL
 };
 
 const struct command cmd_watch = {
 	.name = "watch",
-	.summary = "Repeat a run, as jobs of Slurm or by a timer.",
+	.summary = "Repeat a run, by cron, Slurm's scrontab or systemd.",
 	.usage = "[OPTION...] [-- COMMAND...]",
 	.examples = examples,
 	.takes = SPEC_CMD_WATCH,
@@ -316,8 +384,8 @@ const struct command cmd_watch = {
 };
 
 const struct command cmd_turn = {
-	.name = CHAIN_TURN,
-	.summary = "One run of a watch; started by its job or timer.",
+	.name = REPEAT_TURN,
+	.summary = "One run of a watch; started by its entry.",
 	.usage = "DIR",
 	.hidden = true,
 	.takes = SPEC_CMD_INNER,

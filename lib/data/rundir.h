@@ -343,13 +343,6 @@ bool rundir_is_held(const char *dir);
  * n1" in @who.
  */
 int rundir_claim(const char *dir, int *fd, char *who, size_t size);
-/**
- * The same if its holder, which rundir_claim() described as @gone in @who, is
- * known to have ended: a file system may keep the lock of a machine that was
- * lost.  The first process to take it over gets it.
- */
-int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
-		      size_t size);
 void rundir_unclaim(const char *dir, int fd);
 /** Return true if @dir is on a local disk, where file locks are reliable. */
 bool rundir_is_here(const char *dir);

@@ -177,35 +177,6 @@ int rundir_claim(const char *dir, int *fd, char *who, size_t size)
 	return 0;
 }
 
-int rundir_claim_over(const char *dir, const char *gone, int *fd, char *who,
-		      size_t size)
-{
-	char aside[64], text[HOLDER_SIZE] = "";
-	const int at = rundir_at(dir);
-	bool late;		/* another process was quicker */
-	int was;
-
-	snprintf(aside, sizeof(aside), RUN_HOLDER ".%08lx%06lx",
-		 gethostid() & 0xffffffff, (unsigned long)getpid());
-	if (at >= 0 && renameat(at, RUN_HOLDER, at, aside) == 0) {
-		was = openat(at, aside, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-		if (was >= 0) {
-			read_text(was, text);
-			close(was);
-		}
-		late = strcmp(text, gone) != 0 &&
-		       linkat(at, aside, at, RUN_HOLDER, 0) == 0;
-		unlinkat(at, aside, 0);
-		if (late) {
-			str_copy(who, size, text);
-			rundir_shut(at);
-			return -1;
-		}
-	}
-	rundir_shut(at);
-	return rundir_claim(dir, fd, who, size);
-}
-
 void rundir_unclaim(const char *dir, int fd)
 {
 	const int at = fd >= 0 ? rundir_at(dir) : -1;

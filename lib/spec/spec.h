@@ -178,7 +178,11 @@ struct spec {
 	int64_t runs;		/* at most; 0 = any number */
 	int64_t lasting_ns;	/* no run begins later; 720 h */
 	char systemd[PATH_MAX];	/* folder of its units; "-" = stdout, "" =
-				 * jobs of Slurm */
+				 * cron or scrontab */
+	char show[PATH_MAX];	/* the watch whose entry to print; "-" = that
+				 * of the options, "" = none */
+	bool list;		/* entries of all watches */
+	char remove[PATH_MAX];	/* the watch to lose its entry; "" = none */
 	char stop[PATH_MAX];	/* the watch to end; "" = none */
 	/* out */
 	char out[PATH_MAX];	/* -o */

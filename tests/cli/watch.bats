@@ -1,208 +1,159 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs that are repeated, without Slurm.
+# Runs that are repeated, without Slurm; cron and Slurm are scripts.
 
 load helper
 load ../await
 
 again=(p2p --local=1x2 --transport=sim -q)
 
-@test "a turn makes the next run, until all are made" {
-	run_p watch --every=1h --runs=2 --systemd -o w -- "${again[@]}" -G 2
-	fails 2 'does not go with'
-	run_p watch --every=1h --runs=2 --systemd -o w -- "${again[@]}"
-	[ "$status" -eq 0 ]
-	grep -qxF 'Type=oneshot' <<<"$output"
-	grep -qE "^ExecStart=\"/.*\" turn \"$PWD/w\"\$" <<<"$output"
-	grep -qxF 'OnUnitActiveSec=3600' <<<"$output"
-	jq -e '.every_s == 3600 and .max_time_s == 1800' w/watch.json
-	for i in 1 2; do
-		run_p turn w
-		[ "$status" -eq 0 ]
-		grep -q "run-000$i ended with exit code 0" <<<"$stderr"
-		jq -e '.ended_utc and .options["time-limit"] == "30m"' \
-			"w/run-000$i/run.json"
-	done
-	run_p turn w
-	fails 0 'no run: all runs of the watch are made'
-	[ "$(find w/history -name '*.json' | wc -l)" -eq 2 ]
-	[ ! -e w/run-0003 ]
-}
-
-# Somebody who holds the claim of w, and says of himself $1.
-hold()
-{
-	rm -f held
-	python3 -c 'import fcntl, sys, time
-f = open("w/holder", "w")
-f.write(sys.argv[1])
-f.flush()
-fcntl.lockf(f, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(60)' "$1" >held 3>&- &
-	holder=$!
-	await 20 test -s held
-}
-
-teardown()
-{
-	[ -z "${holder-}" ] || kill "$holder"
-}
-
-# Commands of Slurm, with its queue in a file; what is submitted waits.
-fake_slurm()
+# Commands crontab and scrontab, whose tables are files NAME.me; those
+# of Slurm, with its queue in a file.
+fakes()
 {
 	mkdir bin
 	: >queue
-	cat >bin/squeue <<-'EOT'
+	for tool in "$@"; do
+		cat >"bin/$tool" <<-EOT
+			#!/bin/sh
+			cd "$PWD" || exit 2
+			[ ! -e denied ] || { echo "you may not use it" >&2; exit 1; }
+			case \$1 in
+			-l) [ -e $tool.me ] ||
+				{ echo "no crontab for me" >&2; exit 1; }
+				cat $tool.me ;;
+			-r) rm $tool.me ;;
+			*) cp "\$1" $tool.me ;;
+			esac
+		EOT
+	done
+	cat >bin/squeue <<-EOT
 		#!/bin/sh
-		[ ! -e away ] || { echo 'Unable to contact' >&2; exit 1; }
-		case $* in
-		*--jobs*) [ -e over ] || { echo RUNNING; exit; }
-			echo 'Invalid job id specified' >&2
-			exit 1 ;;
-		esac
-		cat queue
+		[ ! -e "$PWD/away" ] || { echo 'Unable to contact' >&2; exit 1; }
+		cat "$PWD/queue"
 	EOT
-	cat >bin/sbatch <<-'EOT'
-		#!/bin/sh
-		echo "$@" >>submitted
-		for script; do :; done
-		id=$((76 + $(wc -l <submitted)))
-		echo "$id|PENDING|BeginTime|$script" >>queue
-		echo "$id"
-	EOT
-	printf '#!/bin/sh\necho "$@" >>cancelled\n' >bin/scancel
-	printf '#!/bin/sh\necho "$@" >>updated\n' >bin/scontrol
-	printf '#!/bin/sh\n' | tee bin/sinfo >bin/srun
+	printf '#!/bin/sh\necho "$@" >>%q\n' "$PWD/cancelled" >bin/scancel
+	printf '#!/bin/sh\necho "$@" >>%q\nexit 1\n' "$PWD/submitted" >bin/sbatch
+	printf '#!/bin/sh\n' | tee bin/sinfo bin/scontrol >bin/srun
 	chmod +x bin/*
 	PATH=$PWD/bin:$PATH
 }
 
-@test "a turn counts, also one that fails before it has a directory" {
-	echo 'dead gpu=0:1' >drill
-	run_p watch --every=1h --runs=2 --systemd -o w -- "${again[@]}" \
-		--faults="$PWD/drill"
-	rm drill
+@test "a line of crontab makes the next run, until all are made" {
+	fakes crontab
+	echo '0 0 * * * mine' >crontab.me
+	run_p watch --every=1h --runs=2 -o w -- "${again[@]}" -G 2
+	fails 2 'does not go with'
+	run_p watch --every=1h --runs=2 -o w -- "${again[@]}"
+	[ "$status" -eq 0 ]
+	[ "$(head -1 <<<"$output")" = "$PWD/w" ]
+	[ "$(head -1 crontab.me)" = '0 0 * * * mine' ]
+	line=$(tail -1 crontab.me)
+	[ "$(wc -l <crontab.me)" -eq 2 ]
+	[ "$(tail -1 <<<"$output")" = "$line" ]
+	grep -qE "^[0-9]+ \* \* \* \* /.* turn $PWD/w >>" <<<"$line"
+	jq -e '.every_s == 3600 and .max_time_s == 1800' w/watch.json
 	for i in 1 2; do
-		run_p turn w
-		[ "$status" -eq 2 ]
-		grep -q "run-000$i ended with exit code 2" <<<"$stderr"
-		[ ! -e "w/run-000$i" ]
+		# as cron does: another directory, hardly any environment
+		(cd / && env -i HOME=/ PATH=/usr/bin:/bin sh -c \
+			"$(cut -d' ' -f6- <<<"$line")")
+		jq -e '.ended_utc and .options["max-time"] == "30m"' \
+			"w/run-000$i/run.json"
 	done
+	grep -q 'run-0002: its output is in' w/turns.log
+	[ "$(wc -l <crontab.me)" -eq 2 ]
 	run_p turn w
 	fails 0 'no run: all runs of the watch are made'
+	# then the line is not needed any more
+	[ "$(<crontab.me)" = '0 0 * * * mine' ]
+	[ "$(grep -c '^run,' w/history/history-*.csv)" -eq 2 ]
+	[ ! -e w/run-0003 ]
 }
 
-@test "the claim of a job that has ended is taken over, no other one" {
-	fake_slurm
-	run_p watch --every=1h --systemd -o w -- "${again[@]}"
-	hold 'process 5 on gone, job 41'
-	run_p turn w
-	fails 0 'no run: the one before is still at work (process 5 on gone, job 41)'
-	touch away
-	run_p turn w
-	fails 0 'no run: the one before is still at work (process 5 on gone, job 41)'
-	rm away
-	touch over
-	run_p turn w
+@test "the line is printed where it is not permitted, or asked for" {
+	fakes crontab
+	touch denied
+	run_p watch --every=6h -o w -- "${again[@]}"
+	fails 0 'you may not use it'
+	grep -qE "^[0-9]+ [0-9,]+ \* \* \* .* turn $PWD/w >>" <<<"$output"
+	[ ! -e crontab.me ]
+	rm denied
+	run_p watch --every=15m --show -o v -- "${again[@]}"
 	[ "$status" -eq 0 ]
-	grep -q 'job 41 has ended, and its claim is taken over' <<<"$stderr"
-	jq -e .ended_utc w/run-0001/run.json
-	kill "$holder"
-	hold 'process 5 on here'
-	run_p turn w
-	fails 0 'no run: the one before is still at work'
+	grep -qE "^[0-9,]+ \* \* \* \* .* turn $PWD/v >>" <<<"$output"
+	[ ! -e crontab.me ]
+	cp out line
+	run_p watch --show=v
+	cmp out line
+	# the line that is pasted works
+	sh -c "$(cut -d' ' -f6- line)"
+	jq -e .ended_utc v/run-0001/run.json
+	run_p watch --every=1h --dry-run -o u -- "${again[@]}"
+	grep -q "turn u >>" <<<"$output"
+	[ ! -e u ]
 }
 
-@test "a job that makes no run has others that follow it, and two alone" {
-	fake_slurm
+@test "entries are listed and removed, those of others stay" {
+	fakes crontab scrontab
+	printf '#SCRON --mem=1\n1 2 * * * theirs\n' >scrontab.me
+	cp scrontab.me before
+	run_p watch --every=1h -o 'a b' -- "${again[@]}"
+	run_p watch --every=24h -o w -- "${again[@]}"
+	run_p watch --every=1h -o v -- p2p -N 2 -- -p debug --nodelist n1,n2
+	[ "$status" -eq 0 ]
+	grep -qx '#SCRON --nodes=2' scrontab.me
+	grep -qx '#SCRON -p debug' scrontab.me
+	grep -qx '#SCRON --nodelist n1,n2' scrontab.me
+	grep -qx '#SCRON --nice' scrontab.me
+	grep -qE '^#SCRON --job-name=gpucheck-watch-v-[0-9a-f]{8}$' scrontab.me
+	grep -qE '^#SCRON --time=[0-9]+$' scrontab.me
+	[ "$(tail -1 scrontab.me | cut -d' ' -f6-)" = "$(tail -1 out |
+		cut -d' ' -f6-)" ]
+	run_p watch --list
+	[ "$(grep -c '^crontab: ' <<<"$output")" -eq 2 ]
+	[ "$(grep -c '^scrontab: ' <<<"$output")" -eq 1 ]
+	run_p watch --remove='a b'
+	[ "$status" -eq 0 ]
+	[ "$(grep -c 'turn ' crontab.me)" -eq 1 ]
+	# its directory is gone
+	rm -r w
+	run_p watch --remove=w
+	fails 0 'its entry is removed'
+	[ ! -e crontab.me ]
+	run_p watch --stop=v
+	fails 0 'its entry is removed'
+	cmp before scrontab.me
+	grep -qE '^--quiet --state=PENDING --name gpucheck-watch-v-' cancelled
+	run_p watch --remove=v
+	fails 0 'it has no entry'
+	run_p watch --list
+	fails 0 'no entry of gpucheck'
+}
+
+@test "a turn waits for the job before it" {
+	fakes crontab
 	run_p watch --every=1h -o w -- p2p -N 2
 	[ "$status" -eq 0 ]
-	[ "$output" = "$PWD/w"$'\n77' ]
-	[ "$(wc -l <submitted)" -eq 2 ]
-	[ "$(grep -c -- '--begin=now+3600' submitted)" -eq 1 ]
-	hold 'process 5 on here'
-	# by hand: the job that waits is the next
+	printf 'a plugin talks\n77|PENDING\n' >queue
 	run_p turn w
-	[ "$(wc -l <submitted)" -eq 2 ]
-	# the job itself, whose directory is away for a while, its disk full
-	id=$(stat -c %i w/job.sbatch)
-	mv w away-w
-	(sleep 1; mv away-w w) 3>&- &
-	SLURM_JOB_ID=77 run_p turn w
-	fails 0 'no run: the one before is still at work'
-	[ "$(stat -c %i w/job.sbatch)" = "$id" ]
-	# the spare is the next one, and there is a new spare
-	grep -q 'next: job 78' <<<"$stderr"
-	grep -q 'JobId=78 StartTime=now+3600' updated
-	grep -q 'and a spare: job 79' <<<"$stderr"
-	[ "$(wc -l <submitted)" -eq 3 ]
-	tail -1 submitted | grep -qE -- '--begin=now\+(7200|7199)'
-	# where two wait none is submitted
-	SLURM_JOB_ID=77 run_p turn w
-	grep -q 'next: job 78' <<<"$stderr"
-	[ "$(wc -l <submitted)" -eq 3 ]
-	# one that was stopped leaves others alone
-	echo "80|PENDING|None|/elsewhere/w/job.sbatch" >>queue
-	run_p watch --stop=w
-	[ "$(cut -d' ' -f3 cancelled | sort -u | xargs)" = '77 78 79' ]
+	fails 0 'no run: the one before, job 77, is PENDING'
+	touch away
+	run_p turn w
+	fails 0 'no run: Slurm does not say whether the one before has ended'
+	rm away
 	: >queue
-	SLURM_JOB_ID=77 run_p turn w
-	fails 0 'no run'
-	[ "$(wc -l <submitted)" -eq 3 ]
-}
-
-@test "no spare where no run is left for it" {
-	fake_slurm
-	run_p watch --every=1h --runs=1 -o w -- p2p -N 2
-	[ "$(wc -l <submitted)" -eq 1 ]
-	run_p watch --every=1h --for=30m -o v -- p2p -N 2
-	[ "$(wc -l <submitted)" -eq 2 ]
-}
-
-@test "units have the place and the settings of the shell that made them" {
-	mkdir -p 'a b/units'
-	cd 'a b'
-	GPUCHECK_HISTORY=past GPUCHECK_TOKEN=secret run_p watch --every=1h \
-		--systemd=units -o w -- "${again[@]}"
-	[ "$status" -eq 0 ]
-	service=units/gpucheck-watch-w.service
-	grep -qxF "WorkingDirectory=$PWD" $service
-	grep -qxF 'Environment="GPUCHECK_HISTORY=past"' $service
-	[ "$(grep -c secret $service)" -eq 0 ]
-	# as systemd would
-	eval "$(sed -n 's/^Environment=\(.*\)/export \1/p' $service)"
-	cd "$(sed -n 's/^WorkingDirectory=//p' $service)"
+	[ ! -e submitted ]
 	run_p turn w
-	[ "$status" -eq 0 ]
-	[ "$(find past -name '*.json' | wc -l)" -eq 1 ]
-	mkdir $'new\nline'
-	cd $'new\nline'
-	run_p watch --every=1h --systemd -o "$BATS_TEST_TMPDIR/n" -- \
-		"${again[@]}"
-	fails 3 'cannot be used in a systemd unit: it has control characters'
-}
-
-@test "units go where systemd finds them" {
-	mkdir units
-	run_p watch --every=90m --systemd=units -o "o d" -- "${again[@]}"
-	[ "$status" -eq 0 ]
-	[ "$output" = "$PWD/o d" ]
-	grep -q 'enable --now gpucheck-watch-o_d.timer' <<<"$stderr"
-	grep -qF "turn \"$PWD/o d\"" units/gpucheck-watch-o_d.service
-	! command -v systemd-analyze >/dev/null ||
-		systemd-analyze verify units/*.timer
-	run_p watch --stop="o d"
-	[ "$status" -eq 0 ]
-	run_p turn "o d"
-	fails 0 'no run: the watch was stopped'
+	grep -qE -- '--nice --job-name=gpucheck-watch-w-[0-9a-f]{8} ' submitted
+	# one that failed counts
+	[ "$(<w/turns)" = 1 ]
+	[ ! -e w/run-0001 ]
 }
 
 @test "a turn that finds another at work leaves; TERM ends one in order" {
 	local code=0
 	echo 'hang pair=0-1' >drill
-	run_p watch --every=1h --systemd -o w -- p2p --local=1x2 \
+	run_p watch --every=1h --show -o w -- p2p --local=1x2 \
 		--transport=tcp --timeout=60s --faults="$PWD/drill"
 	"$GPUCHECK" turn w >first 2>&1 3>&- &
 	pid=$!
@@ -215,22 +166,81 @@ fake_slurm()
 	jq -e '.ended_utc and .stop_reason == "interrupted"' \
 		w/run-0001/run.json
 	[ "$(find w -maxdepth 1 -name 'run-*' | wc -l)" -eq 1 ]
+	# one that was killed holds nobody up
+	"$GPUCHECK" turn w >first 2>&1 3>&- &
+	pid=$!
+	await 30 grep -sq ,start, w/run-0002/events.csv
+	kill -KILL $pid
+	rm drill
+	await 60 turn_begins 3
 }
 
-@test "the exit code of a turn is that of its run" {
+turn_begins()
+{
+	run_p turn w
+	grep -q "run-000$1: its output" err
+}
+
+@test "a turn counts, also one that fails before it has a directory" {
 	echo 'dead gpu=0:1' >drill
-	run_p watch --every=1h --systemd -o w -- "${again[@]}" \
-		--faults="$PWD/drill" --history="$PWD/past"
+	run_p watch --every=1h --runs=2 --systemd -o w -- "${again[@]}" \
+		--faults="$PWD/drill"
 	run_p turn w
 	[ "$status" -eq 1 ]
+	rm drill
+	run_p turn w
+	[ "$status" -eq 2 ]
+	[ ! -e w/run-0002 ]
+	run_p turn w
+	fails 0 'no run: all runs of the watch are made'
+}
+
+@test "runs end with the time of the watch" {
+	run_p watch --every=1h --for=1s --show -o w -- "${again[@]}"
+	sleep 2
+	run_p turn w
+	fails 0 'no run: the time of the watch is over'
+}
+
+@test "a run has the place and the settings of the shell that made the watch" {
+	mkdir 'a b'
+	cd 'a b'
+	GPUCHECK_HISTORY=past GPUCHECK_TOKEN=secret run_p watch --every=1h \
+		--show -o w -- "${again[@]}"
+	[ "$status" -eq 0 ]
+	[ "$(grep -c secret w/watch.json)" -eq 0 ]
+	(cd / && env -i sh -c "$(cut -d' ' -f6- <<<"$output")")
+	[ "$(grep -c '^run,' past/history-*.csv)" -eq 1 ]
 	[ ! -e w/history ]
-	[ "$(find past -name '*.json' | wc -l)" -eq 1 ]
+	mkdir '100%'
+	run_p watch --every=1h --show -o '100%/w' -- "${again[@]}"
+	fails 3 'cannot be in an entry of cron or systemd'
+}
+
+@test "units go where systemd finds them" {
+	mkdir units
+	run_p watch --every=90m --systemd -o v -- "${again[@]}"
+	grep -qxF 'Type=oneshot' <<<"$output"
+	grep -qxF 'OnUnitActiveSec=5400' <<<"$output"
+	run_p watch --every=90m --systemd=units -o "o d" -- "${again[@]}"
+	[ "$status" -eq 0 ]
+	[ "$(head -1 <<<"$output")" = "$PWD/o d" ]
+	timer=$(cd units && echo gpucheck-watch-o_d-*.timer)
+	grep -q "enable --now $timer" <<<"$stderr"
+	grep -qE "^ExecStart=\"/.*\" turn \"$PWD/o d\"\$" "units/${timer%timer}service"
+	! command -v systemd-analyze >/dev/null ||
+		systemd-analyze verify units/*.timer
+	run_p watch --stop="o d"
+	fails 0 'its entry is removed'
+	[ -z "$(ls units)" ]
+	run_p turn "o d"
+	fails 0 'no run: the watch was stopped'
 }
 
 @test "what cannot be repeated is refused, and nothing is made" {
 	while read -r words; do
 		# shellcheck disable=SC2086
-		run_p watch --every=1h -o w $words
+		run_p watch --every=1h --show -o w $words
 		[ "$status" -eq 2 ] || { echo "$words: $stderr"; false; }
 		[ ! -e w ]
 	done <<-'EOT'
@@ -245,10 +255,13 @@ fake_slurm()
 	EOT
 	run_p watch -- p2p
 	fails 2 '--every is missing'
+	run_p watch --every=90m --show -o w -- "${again[@]}"
+	fails 2 'cron cannot start a run every 5400 s'
+	[ ! -e w ]
 	run_p turn w
 	fails 2 "cannot open 'w'"
 	mkdir w
-	echo '{"schema":1,"name":"../x"}' >w/watch.json
+	echo '{"schema":2,"name":"../x"}' >w/watch.json
 	run_p turn w
 	fails 3 'w/watch.json'
 }

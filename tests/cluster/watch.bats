@@ -1,114 +1,121 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs that are repeated, as a chain of jobs.
+# Runs that are repeated, as cron does it: the line is run by hand.
 
 load helper
 
-has_run()
+# A watch of a run on both nodes: its line is in $line.
+watch_of()
 {
-	grep -qs '"ended_utc": "2' "$dir/run-000$1/run.json"
+	"$GPUCHECK" watch --every=1h --show -o "$dir" "$@" >out 2>err
+	line=$(cut -d' ' -f6- out)
 }
 
-has_summaries()
+tick()
 {
-	[ "$(find "$dir/history" -name '*.json' 2>/dev/null | wc -l)" -ge "$1" ]
+	env -i "PATH=/usr/bin:/bin" "SLURM_CONF=${SLURM_CONF-}" sh -c "$line"
 }
 
-# No two of the runs in $dir overlap, and the job of the one after never began
-# before --every was over.
-in_turn()
+runs()
 {
-	jq -rs --arg every "$1" '[.[] | [(.started_utc, .ended_utc) |
-		sub("\\.[0-9]+Z"; "Z") | fromdate]] | sort |
-		. as $r | [range(1; length) | select($r[.][0] < $r[. - 1][1] or
-			$r[.][0] < $r[. - 1][0] + ($every | tonumber))] |
-		length' "$dir"/run-*/run.json
+	find "$dir" -maxdepth 1 -name 'run-*' | wc -l
 }
 
-@test "three runs in turn, each once, and then no more" {
-	"$GPUCHECK" watch --every=4s --runs=3 -o "$dir" -- "${quick[@]}" \
-		-- --comment=watched >out 2>err
-	expect "$(sed -n 1p out)" "$dir"
-	expect "$(squeue -h -o '%j %k' | sort -u)" \
-		"gpucheck-watch-run watched"
-	await 90 has_summaries 3
-	await 30 queue_is_empty
-	expect "$(find "$dir" -maxdepth 1 -name 'run-*' | wc -l)" 3
-	expect "$(in_turn 2)" 0
-	expect "$(jq -r .launcher "$dir/run-0002/run.json")" srun
-	expect "$(jq -s 'map(.status) | unique[]' -r "$dir"/history/*.json)" pass
+is_pending()
+{
+	[ "$(squeue --noheader --name="$1" --format=%T)" = PENDING ]
+}
+
+@test "runs are made one after the other, each once, and then no more" {
+	watch_of --runs=2 -- "${quick[@]}" -- --comment=watched
+	for _ in 1 2 3; do
+		tick
+	done
+	expect "$(runs)" 2
+	expect "$(jq -r .launcher "$dir/run-0002/run.json")" sbatch
+	expect "$(grep -c '^run,.*,pass,' "$dir"/history/history-*.csv)" 2
 	"$GPUCHECK" history --history="$dir/history" >out
-	says '^3 runs from ' out
-	says 'this is the last run: all runs of the watch are made' "$dir/job.out"
+	says '^2 runs from ' out
+	says 'no run: all runs of the watch are made' "$dir/turns.log"
 }
 
-@test "a claim of a job that nobody knows, and a bad turn, do not end it" {
-	echo 'dead gpu=0:1' >drill
-	"$GPUCHECK" watch --every=2s --runs=3 -o "$dir" -- "${quick[@]}" \
-		--faults="$PWD/drill" -- --hold --open-mode=append \
-		>out 2>err
-	rm drill	# so that a turn fails before it has a directory
-	python3 -c 'import fcntl, sys, time
-f = open(sys.argv[1], "w")
-f.write("process 5 on gone, job 999999")
-f.flush()
-fcntl.lockf(f, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(120)' "$dir/holder" >held 3>&- &
-	holder=$!
-	await 20 test -s held
-	jq '.slurm -= ["--hold"]' "$dir/watch.json" >free
-	cp free "$dir/watch.json"
-	scontrol release "$(squeue --noheader --format=%i | paste -sd,)"
-	await 90 queue_is_empty
-	kill "$holder"
-	says 'job 999999 has ended, and its claim is taken over' \
-		"$dir/job.out"
-	says 'this is the last run: all runs of the watch are made' \
-		"$dir/job.out"
-	expect "$(find "$dir/logs" -name 'run-*' | wc -l)" 3
-	expect "$(find "$dir" -maxdepth 1 -name 'run-*' | wc -l)" 0
+@test "while the job before waits or runs there is no other" {
+	watch_of -- "${quick[@]}"
+	name=$(jq -r .name "$dir/watch.json")
+	# the nodes are busy
+	sbatch --parsable --nodes=2 --exclusive --output=/dev/null \
+		--wrap='sleep 600' >busy
+	tick 3>&- &
+	await 60 is_pending "$name"
+	tick
+	says 'no run: the one before is still at work' "$dir/turns.log"
+	# the front is killed, its job waits
+	kill -KILL "$(sed 's/process \([0-9]*\) .*/\1/' "$dir/holder")"
+	await 20 turn_says 'no run: the one before, job [0-9]+, is PENDING'
+	expect "$(squeue --noheader --name="$name" | wc -l)" 1
+	scancel "$(<busy)"
+	await 90 turn_says 'run-0002: its output'
+	expect "$(grep -c '"ended_utc": "2' "$dir"/run-000[12]/run.json |
+		grep -c ':1')" 2
 }
 
-@test "a job that cannot begin, as without its directory, does not end it" {
-	"$GPUCHECK" watch --every=2s --runs=2 -o "$dir" -- "${quick[@]}" \
-		-- --hold >out 2>err
-	jq '.slurm -= ["--hold"]' "$dir/watch.json" >free
-	cp free "$dir/watch.json"
-	mv "$dir" away
-	first=$(sed -n 2p out)
-	scontrol release "$first"
-	await 30 is_over "$first"
-	mv away "$dir"
-	scontrol release "$(squeue --noheader --format=%i)"
-	await 90 has_summaries 2
-	await 60 queue_is_empty
-}
-
-is_over()
+turn_says()
 {
-	[ -z "$(squeue --noheader --jobs="$1" 2>/dev/null)" ]
+	tick
+	tail -n1 "$dir/turns.log" | grep -qE "$1"
 }
 
-@test "one that is stopped begins no other run" {
-	"$GPUCHECK" watch --every=2s -o "$dir" -- "${quick[@]}" >out 2>err
-	await 60 has_run 1
+@test "one that is stopped begins no other run, and its job does not wait" {
+	watch_of -- "${quick[@]}"
+	name=$(jq -r .name "$dir/watch.json")
+	sbatch --parsable --nodes=2 --exclusive --output=/dev/null \
+		--wrap='sleep 600' >busy
+	tick 3>&- &
+	await 60 is_pending "$name"
 	"$GPUCHECK" watch --stop="$dir" >out 2>err
-	await 60 queue_is_empty
-	find "$dir" -maxdepth 1 -name 'run-*' >before
-	"$GPUCHECK" turn "$dir" >out 2>err
-	says 'no run: the watch was stopped' err
-	find "$dir" -maxdepth 1 -name 'run-*' >after
-	cmp before after
+	await 30 queue_has_not "$name"
+	scancel "$(<busy)"
+	wait
+	tick
+	says 'no run: the watch was stopped' "$dir/turns.log"
+	expect "$(runs)" 1
 }
 
-@test "what would be submitted is what sbatch takes" {
-	"$GPUCHECK" watch --every=1h --dry-run -o "$dir" -- "${quick[@]}" \
-		--max-time=5m -- --partition=debug >out
-	says "^exec .* turn $dir" out
-	says '--nice --partition=debug --job-name=gpucheck-watch-run' out
-	says '--dependency=singleton' out
-	[ ! -e "$dir" ]
-	bash -n out
-	sbatch --test-only out
+queue_has_not()
+{
+	[ -z "$(squeue --noheader --name="$1")" ]
+}
+
+@test "a run that meets a node which is down is one of the runs" {
+	watch_of -- "${quick[@]}"
+	scontrol update nodename=gcn2 state=down reason=test
+	tick 3>&- &
+	await 60 says 'run-0001: its output' "$dir/turns.log"
+	sleep 2
+	scontrol update nodename=gcn2 state=resume
+	wait
+	await 30 nodes_are_idle
+	tick
+	expect "$(grep -c '"ended_utc": "2' "$dir/run-0002/run.json")" 1
+	expect "$(cat "$dir/turns")" 2
+}
+
+@test "scrontab has options that sbatch takes" {
+	mkdir bin
+	printf '#!/bin/sh\n[ "%s" = -l ] || cp "%s" %q\n' "\$1" "\$1" \
+		"$PWD/table" >bin/scrontab
+	chmod +x bin/scrontab
+	PATH=$PWD/bin:$PATH "$GPUCHECK" watch --every=1h -o "$dir" -- \
+		"${quick[@]}" --max-time=5m -- --partition=debug >out 2>err
+	says '^#SCRON --partition=debug$' table
+	says '^#SCRON --job-name=gpucheck-watch-run-' table
+	# as Slurm does it: a job with these options and the command
+	{
+		echo '#!/bin/sh'
+		sed -n 's/^#SCRON/#SBATCH/p' table
+		tail -1 table | cut -d' ' -f6-
+	} >job
+	sbatch --wait --nice=0 job >>out
+	expect "$(jq -r .launcher "$dir/run-0001/run.json")" srun
+	expect "$(grep -c '^run,.*,pass,' "$dir"/history/history-*.csv)" 1
 }

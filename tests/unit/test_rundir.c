@@ -564,32 +564,6 @@ static void one_front_at_a_time(void **state)
 	rundir_unclaim(".", second);
 }
 
-/** A lock that no process gives back any more, as a server may keep it. */
-static void a_claim_is_taken_over_once(void **state)
-{
-	char who[200], gone[200];
-	int first, second, third;
-
-	(void)state;
-	assert_int_equal(rundir_claim(".", &first, gone, sizeof(gone)), 0);
-	assert_int_equal(rundir_claim(".", &second, gone, sizeof(gone)), -1);
-	assert_int_equal(rundir_claim_over(".", "process 1 on n1", &second, who,
-					   sizeof(who)), -1);
-	assert_string_equal(who, gone);
-	assert_int_equal(rundir_claim_over(".", gone, &second, who,
-					   sizeof(who)), 0);
-	assert_true(second >= 0);
-	/* whoever had it comes back to life, and leaves */
-	rundir_unclaim(".", first);
-	assert_int_equal(access(RUN_HOLDER, F_OK), 0);
-	assert_int_equal(rundir_claim(".", &third, who, sizeof(who)), -1);
-	rundir_unclaim(".", second);
-	assert_int_equal(access(RUN_HOLDER, F_OK), -1);
-	assert_int_equal(rundir_claim_over(".", gone, &third, who,
-					   sizeof(who)), 0);
-	rundir_unclaim(".", third);
-}
-
 static void a_table_begins_anew(void **state)
 {
 	struct rundir_table t;
@@ -946,7 +920,6 @@ int main(void)
 		DIR_TEST(a_checked_directory_stays),
 		DIR_TEST(root_follows_no_link_of_others),
 		DIR_TEST(one_front_at_a_time),
-		DIR_TEST(a_claim_is_taken_over_once),
 		DIR_TEST(what_others_write_is_not_believed),
 		DIR_TEST(a_table_begins_anew),
 		DIR_TEST(one_coordinator_a_directory),
