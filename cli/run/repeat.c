@@ -160,7 +160,12 @@ json_t *repeat_environment(const struct command *cmd)
 			const bool used = options_apply(cmd, o) &&
 					  o->type != SPEC_LIST;
 
-			name = options_env_name(o++, buf, sizeof(buf));
+			name = options_env_name(o->name, buf, sizeof(buf));
+			if (used && !getenv(name) && o->was) {
+				name = options_env_name(o->was, buf,
+							sizeof(buf));
+			}
+			o++;
 			if (!used) {
 				continue;
 			}
@@ -544,7 +549,7 @@ static void become(const struct repeat *r, const char *dir, int number,
 	}
 	repeat_add_words(r->words, &a);
 	time = units_duration_arg(r->max_time_s * NS_PER_S, buf, sizeof(buf));
-	args_addf(&a, "--max-time=%s", time);
+	args_addf(&a, "--time-limit=%s", time);
 	args_addf(&a, "--out=%s/" REPEAT_RUN, dir, number);
 	if (r->how != REPEAT_SCRONTAB && r->queue) {
 		args_words(&a, "-- --nice");

@@ -170,7 +170,7 @@ as_root()
 	absent '=' <(grep -v '^#' "$root/data/site/gpucheck.conf" || true)
 }
 
-@test "gpucheck(1) lists what no file may set" {
+@test "gpucheck.conf(5) lists what no file may set" {
 	export GPUCHECK_CONFIG=conf
 	for command in $("$GPUCHECK" --list-commands); do
 		"$GPUCHECK" --list-options "$command" | cut -f1
@@ -182,10 +182,10 @@ as_root()
 			echo "$option"
 	done <options >once
 	[ "$(wc -l <once)" -gt 10 ]
-	sed -n '/^Options about one use/,/^So is an option/{
+	sed -n '/^Options for a single use/,/^An unknown option/{
 		s/\\//g
 		s/^\.Fl -\([a-z-]*\).*/\1/p
-	}' "$root/cli/man/gpucheck.1" | sort | diff once -
+	}' "$root/cli/man/gpucheck.conf.5" | sort | diff once -
 }
 
 @test "the beginning of a long option is enough, if no other begins so" {

@@ -57,7 +57,7 @@ fakes()
 		# as cron does: another directory, hardly any environment
 		(cd / && env -i HOME=/ PATH=/usr/bin:/bin sh -c \
 			"$(cut -d' ' -f6- <<<"$line")")
-		jq -e '.ended_utc and .options["max-time"] == "30m"' \
+		jq -e '.ended_utc and .options["time-limit"] == "30m"' \
 			"w/run-000$i/run.json"
 	done
 	grep -q 'run-0002: its output is in' w/turns.log
