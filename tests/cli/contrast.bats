@@ -76,8 +76,8 @@ twice()
 
 @test "--sample: so many partners a rank, what is left out is not planned" {
 	run_p p2p --local=4x4 --transport=sim --sample=2 --quiet -o run
-	# whatever it can see stands above the map, to the last word
-	grep -q "alone 13 %<" run/heatmap-bw.svg
+	# the chances of detection are above the map, to the last word
+	grep -q "only 13 %<" run/heatmap-bw.svg
 	[ "$status" -eq 0 ]
 	cells=$(jq .planned.cells run/run.json)
 	[ "$cells" -eq 32 ]
