@@ -72,6 +72,7 @@ static const struct probe probes[] = {
 	{
 		.name = "memlock",
 		.kind = PROBE_NODES,
+		.light = true,
 		.schema = &schema_memlock,
 		.node_column = "node",
 		.timeout_ns = 20 * NS_PER_S,
@@ -110,6 +111,7 @@ static const struct probe probes[] = {
 		 * end of patience */
 		.name = "ping",
 		.kind = PROBE_NODES,
+		.light = true,
 		.schema = &schema_ping,
 		.node_column = "src_node",
 		.address_column = "src_ip",

@@ -55,6 +55,7 @@ struct probe {
 	const char *parts;	/* the same for people: GPUs, HCA ports */
 	const char *missing;	/* code of a rank whose part is not there */
 	const char *transport;	/* "auto" means this; NULL: by what is there */
+	bool light;		/* needs neither GPUs nor whole nodes */
 	/* of PROBE_NODES: */
 	const char *node_column;	/* which says whose row it is */
 	const char *address_column;	/* its address: one that the plan has

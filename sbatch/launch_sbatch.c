@@ -135,7 +135,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	struct str srun_args = STR_INIT;
 	struct args words = { 0 };
 	const int64_t limit = s->max_time_ns ? job_minutes(s) :
-			      s->deadline_ns ? DEADLINE_MINUTES : 0;
+			      s->deadline_ns ? DEADLINE_MINUTES : r->minutes;
 	char name[64], nodes[24], gpus[24], minutes[24], deadline[32] = "";
 	int64_t n_gpus = r->gpus;
 
@@ -147,6 +147,7 @@ int job_script_write(const struct launch_request *r, struct str *out,
 	if (!n_gpus && slurm_fit_ask(r, job_script_nodes(s), &n_gpus, e) < 0) {
 		return -1;
 	}
+	n_gpus = r->light ? 0 : n_gpus;
 	snprintf(name, sizeof(name), "%s%s", r->job_name ? "" : "gpucheck-",
 		 r->job_name ? r->job_name : r->probe);
 	number(nodes, sizeof(nodes), job_script_nodes(s));
@@ -166,6 +167,8 @@ int job_script_write(const struct launch_request *r, struct str *out,
 		{ .name = "@NODES@", .value = nodes },
 		{ .name = "@GPUS@", .value = gpus },
 		{ .name = "@MINUTES@", .value = minutes },
+		{ .name = "@EXCLUSIVE@", .value = r->light ? "" : "exclusive" },
+		{ .name = "@MEM@", .value = r->light ? "" : "0" },
 		{ .name = "@OUTPUT@", .value = str_text(&output) },
 		{ .name = "@SELF@", .value = str_text(&self) },
 		{ .name = "@DIR@", .value = str_text(&dir) },

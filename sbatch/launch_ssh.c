@@ -172,14 +172,18 @@ static int ssh_describe(const struct launch_request *r, struct str *out,
 	if (launcher_hosts(&launcher_ssh, r->spec, &hosts, e) < 0) {
 		return -1;
 	}
-	for (size_t k = 0; k < hosts.n; k++) {
+	if (hosts.n > 0) {
 		struct args args = { 0 };
 
 		/* the port is chosen when it begins */
-		compose(r, &hosts, k, 0, &args);
+		compose(r, &hosts, 0, 0, &args);
 		args_line(&args, out);
 		str_addch(out, '\n');
 		args_release(&args);
+	}
+	if (hosts.n > 1) {
+		str_addf(out, "# and %zu more, which differ in host and rank\n",
+			 hosts.n - 1);
 	}
 	hosts_release(&hosts);
 	return 0;

@@ -107,6 +107,9 @@ struct launch_request {
 	const char *job_name;	/* NULL: gpucheck-<probe> */
 	bool singleton;		/* one job of that name runs at a time */
 	int64_t gpus;		/* of each node, if they are known; -1: none */
+	int64_t minutes;	/* --time of a job whose @spec has no limit of
+				 * its own; 0: none */
+	bool light;		/* needs neither GPUs nor whole nodes */
 };
 
 enum launch_phase {

@@ -239,6 +239,17 @@ struct slurm_fit {
 	bool on_gpus;		/* GPUs are tested */
 };
 
+/**
+ * Return the time limit in minutes of the partition that the job @r gets: of
+ * several the shortest; 0: no limit is known.  *@answers says whether Slurm
+ * answered.
+ */
+int64_t slurm_fit_minutes(const struct launch_request *r, bool *answers);
+/** The same of @text, lines of SLURM_FIT_LIMITS; @partitions NULL: the default.
+ *  Pure. */
+int64_t slurm_fit_limit(const char *text, const char *partitions);
+#define SLURM_FIT_LIMITS "sinfo --all --noheader --format=%P|%l"
+
 #define SLURM_FIT_SINFO "sinfo --all --noheader --format=%P|%D|%G|%f"
 /**
  * Check @f by the lines of that command.  Returns 0, or -1 with @e if no wanted

@@ -222,6 +222,67 @@ static bool is_routed(void)
 	return routed;
 }
 
+/** Minutes of a limit of Slurm, "[days-]hours:minutes:seconds" or
+ *  "minutes:seconds"; 0: none. */
+static int64_t limit_minutes(const char *text)
+{
+	int64_t days = 0, n[3] = { 0 };
+	int words = 0, used = 0;
+
+	if (sscanf(text, "%" SCNd64 "-%n", &days, &used) == 1 && used > 0) {
+		text += used;
+	} else {
+		days = 0;
+	}
+	words = sscanf(text, "%" SCNd64 ":%" SCNd64 ":%" SCNd64, &n[0], &n[1],
+		       &n[2]);
+	return words < 2 ? 0 :
+	       days * 24 * 60 + (words == 3 ? 60 * n[0] + n[1] : n[0]);
+}
+
+int64_t slurm_fit_limit(const char *text, const char *partitions)
+{
+	int64_t least = 0;
+
+	for (size_t end; *text; text += end + (text[end] == '\n')) {
+		const size_t n = strcspn(text, "*|\n");
+		const char *at = partitions;
+		bool meant = !partitions && text[n] == '*';
+		int64_t minutes;
+
+		end = strcspn(text, "\n");
+		for (size_t k; at && *at && !meant;
+		     at += k + (at[k] == ',')) {
+			k = strcspn(at, ",");
+			meant = k == n && strncmp(at, text, n) == 0;
+		}
+		at = memchr(text, '|', end);
+		minutes = meant && at ? limit_minutes(at + 1) : 0;
+		if (minutes > 0 && (least == 0 || minutes < least)) {
+			least = minutes;
+		}
+	}
+	return least;
+}
+
+int64_t slurm_fit_minutes(const struct launch_request *r, bool *answers)
+{
+	struct args a = { 0 };
+	struct str out = STR_INIT;
+	int64_t limit = 0;
+
+	args_words(&a, SLURM_FIT_LIMITS);
+	*answers = slurm_ask(&a, &out, NULL) == 0;
+	if (*answers) {
+		limit = slurm_fit_limit(
+			str_text(&out),
+			slurm_fit_asked(r->extra, "partition", 'p',
+					"SBATCH_PARTITION"));
+	}
+	str_release(&out);
+	return limit;
+}
+
 int slurm_fit_ask(const struct launch_request *r, int64_t nodes, int64_t *gpus,
 		  struct err *e)
 {

@@ -5,7 +5,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -623,11 +625,68 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
 		 * ports, is right on those without GPUs, too */
 		.r = { .self = t->self, .probe = probe, .spec = &s->spec,
 		       .any_node = p && (p->kind == PROBE_NODES || p->ports),
+		       .light = p && p->light && !c,
 		       .extra = s->extra, .inner = c ? CONDUCT_COMMAND : NULL },
 	};
 	t->ops = launcher_choose(&s->spec, t->why, sizeof(t->why), e);
 	return !t->ops || spawn_self(t->self, sizeof(t->self), e) < 0 ?
 		       CODE_UNABLE : check_launcher(t, e);
+}
+
+/** A job without a time limit of the user asks for the worst case of a healthy
+ *  run this many times, since timeouts and second attempts add to it, and for
+ *  this many minutes at least. */
+#define JOB_TIMES	 3
+#define JOB_LEAST_MINUTES 30
+
+/** Set --time of the job of @t, at most the partition's limit, and say so; say
+ *  also what a dry run without Slurm does not know. */
+static void choose_minutes(struct probe_start *t, const struct probe *probe)
+{
+	const struct spec *s = &t->s->spec;
+	const bool typed = slurm_fit_asked(t->r.extra, "time", 't',
+					   "SBATCH_TIMELIMIT") != NULL;
+	struct forecast f;
+	double worst_s;
+	int64_t most;
+	bool answers;
+
+	if (!launcher_is_job(t->ops)) {
+		return;
+	}
+	most = slurm_fit_minutes(&t->r, &answers);
+	if (s->dry_run && !answers && !t->r.light && !s->gpus_per_node) {
+		talk("Slurm does not answer: the GPUs per node are not known, "
+		     "and the script asks for none (no --gres)");
+		talk_hint("-G 8 asks for 8 GPUs per node");
+	}
+	if (typed || s->max_time_ns || s->deadline_ns || !probe) {
+		return;
+	}
+	forecast_make(s, probe, t->ops->name, FORECAST_RANKS, &f);
+	worst_s = isnan(f.most_s) ? f.time_s : f.most_s;
+	worst_s += (isnan(f.retry_s) ? 0 : f.retry_s) +
+		   (isnan(f.follow_s) ? 0 : f.follow_s);
+	forecast_release(&f);
+	if (isnan(worst_s) && probe->kind == PROBE_NODES) {
+		/* its children are killed then */
+		worst_s = (double)probe_limit_ns(probe, s) / NS_PER_S /
+			  JOB_TIMES;
+	}
+	if (isnan(worst_s) && most == 0) {
+		return;		/* it may take as long as it needs */
+	}
+	t->r.minutes = isnan(worst_s) ? most :
+		       (int64_t)fmax(JOB_LEAST_MINUTES,
+				     ceil(JOB_TIMES * worst_s / 60));
+	if (most > 0 && t->r.minutes > most) {
+		t->r.minutes = most;
+	}
+	talk("the job asks for a time limit of %" PRId64 " min (%s); "
+	     "\"-- --time=MINUTES\" sets another", t->r.minutes,
+	     t->r.minutes == most ? "the partition's maximum" :
+	     t->r.minutes == JOB_LEAST_MINUTES ? "the usual minimum" :
+	     "three times the worst-case forecast");
 }
 
 /** The run, its options checked, with the text of the drill file @drill. */
@@ -660,6 +719,7 @@ static int run(struct session *s, const char *probe, const char *drill,
 			       show_nothing(NULL, s, &e, code) : code;
 	}
 	forecast_say(&s->spec, probe, t.ops->name, t.why);
+	choose_minutes(&t, c ? NULL : probe_find(probe));
 	if (left_out.len > 0) {
 		talk("--time-budget: %s", str_text(&left_out));
 	}

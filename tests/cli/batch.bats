@@ -360,3 +360,25 @@ script_is_gone()
 	wait $script || rc=$?
 	[ "$rc" -eq 137 ]
 }
+
+@test "a job without a limit of the user asks for one, and says so" {
+	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' true
+	fake sinfo 'case $* in
+		*%l*) printf "debug*|20:00\\nbig|infinite\\n" ;;
+		*) echo "debug*|8|gpu:8|(null)" ;;
+		esac'
+	run_p p2p -N 2 --dry-run --launcher=sbatch
+	grep -qx '#SBATCH --time=20' out
+	grep -q 'a time limit of 20 min (the partition.s maximum)' err
+	run_p p2p -N 2 --dry-run --launcher=sbatch -- -p big
+	grep -qx '#SBATCH --time=30' out
+	run_p p2p -N 2 --dry-run --launcher=sbatch -- --time=5
+	absent '^#SBATCH --time' out
+	run_p ping -N 2 --dry-run --launcher=sbatch
+	absent '^#SBATCH --(exclusive|mem|gres)' out
+	run_p info -N 2 --dry-run --launcher=sbatch
+	grep -qx '#SBATCH --gres=gpu:8' out
+	fake sinfo 'exit 1'
+	run_p p2p -N 2 --dry-run --launcher=sbatch
+	grep -q 'the GPUs per node are not known' err
+}

@@ -513,7 +513,7 @@ static void script_of_a_lane(void **state)
 static void script_without_limits(void **state)
 {
 	struct spec spec;
-	const struct launch_request r = {
+	struct launch_request r = {
 		.self = "/bin/gpucheck", .dir = "/runs/a", .probe = "p2p",
 		.spec = &spec,
 	};
@@ -531,6 +531,19 @@ static void script_without_limits(void **state)
 	/* it is the only job of its run */
 	assert_null(strstr(str_text(&out), "--dependency"));
 	assert_null(strstr(str_text(&out), "tend"));
+	str_reset(&out);
+	/* the forecast's; a probe that needs no GPUs shares its nodes */
+	r.minutes = 30;
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_non_null(strstr(str_text(&out), "--time=30\n"));
+	assert_non_null(strstr(str_text(&out), "--exclusive\n"));
+	str_reset(&out);
+	r.light = true;
+	r.gpus = 8;
+	assert_int_equal(job_script_write(&r, &out, NULL), 0);
+	assert_null(strstr(str_text(&out), "--exclusive"));
+	assert_null(strstr(str_text(&out), "--mem"));
+	assert_null(strstr(str_text(&out), "--gres"));
 	str_reset(&out);
 	/* half a minute to boot or 15 for an image, 2 for TERM */
 	spec.max_time_ns = 5 * 60 * NS_PER_S;

@@ -154,9 +154,23 @@ static void words_are_found_as_getopt_does(void **state)
 	assert_null(slurm_fit_option(NULL, "partition", 'p'));
 }
 
+static void the_limit_of_a_partition_is_read(void **state)
+{
+	const char *text = "a*|30:00\nb|2-01:00:00\nc|infinite\nd|n/a\n";
+
+	(void)state;
+	assert_int_equal(slurm_fit_limit(text, NULL), 30);
+	assert_int_equal(slurm_fit_limit(text, "b"), 2 * 24 * 60 + 60);
+	assert_int_equal(slurm_fit_limit(text, "b,a"), 30);
+	assert_int_equal(slurm_fit_limit(text, "c"), 0);
+	assert_int_equal(slurm_fit_limit(text, "d"), 0);
+	assert_int_equal(slurm_fit_limit("", NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_limit_of_a_partition_is_read),
 		cmocka_unit_test(a_job_that_fits_is_not_refused),
 		cmocka_unit_test(a_job_that_never_fits_is_refused),
 		cmocka_unit_test(gpus_are_what_enough_nodes_have),
