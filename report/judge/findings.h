@@ -508,6 +508,10 @@ void peer_findings(const struct run *run, struct verdict *v);
 /** Leaf switches that are connected at a lower rate, all alike: one finding. */
 void oversubscribed_findings(const struct run *run, uint8_t *explained,
 			     struct verdict *v);
+/** Slow tests that no finding covers, judged last: more than chance and
+ *  collisions make are one warning for each path class. */
+void leftover_findings(const struct run *run, uint8_t *explained,
+		       struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */
 void level_findings(const struct run *run, struct verdict *v);
 /** Finds parts that fail sometimes, by all of their tests.  Cells of failed

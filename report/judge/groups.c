@@ -18,6 +18,9 @@
  *  so few units that two of them may just be fast. */
 #define LEAST_LEAF_GAP 0.223
 #define FEW_UNITS 3
+/** Percentage of the tests of a path class that may be slow without a finding:
+ *  flows that meet, and pairs that are slow by chance. */
+#define CHANCE_PERCENT 33
 #define GAP_DEVIATIONS 5.0
 /** Standard deviations per MAD. */
 #define MAD_DEVIATIONS 1.4826
@@ -320,8 +323,9 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 			     struct verdict *v)
 {
 	struct part p = part_of_kind(PART_FABRIC_PATH);
+	struct cause all;
 	struct finding *f;
-	size_t n = 0, below = 0;
+	size_t n = 0, below = 0, example = 0;
 	double *bw = calloc(run_n_cells(run) + 1, sizeof(*bw)), middle;
 	const double fast = run->slow[PATH_INTER].median_GB_s;
 	char low[UNITS_REAL_SIZE], high[UNITS_REAL_SIZE];
@@ -336,8 +340,7 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 		p = part_at(PART_LEAF_PAIR, -1, 0);
 		p.peer_index = 1;
 	}
-	f = finding_add(v, p, "leaf_ratio");
-	f->cells = part_tests(run, &p, NULL);
+	all = (struct cause){ .part = p, .cells = part_tests(run, &p, NULL) };
 	part_foreach_cell(run, &p, at) {
 		const struct cell *c = &run->cells[at];
 
@@ -345,12 +348,18 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 			bw[n++] = cells_beside(c, &run->slow[PATH_INTER]);
 			below += cells_below_line(c);
 			explained[at] |= EXPLAINED | COVERED;
-			if (f->src < 0) {
-				finding_set_example(run, f, at);
-			}
+			example = at;
 		}
 	}
+	all.explained = n;
+	if (again_collided(run, &all, v)) {	/* slow only beside others */
+		free(bw);
+		return;
+	}
+	f = finding_add(v, p, "leaf_ratio");
+	f->cells = all.cells;
 	f->explained = n;
+	finding_set_example(run, f, example);
 	middle = stats_middle(bw, n);
 	free(bw);
 	/* that it is built so is known of neither */
@@ -366,4 +375,40 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 			     "which nodes share a leaf switch is inferred from "
 			     "the tests: Slurm does not say it" :
 			     "leaf switches as in Slurm's topology");
+}
+
+/* ---- leftover ------------------------------------------------------------ */
+
+void leftover_findings(const struct run *run, uint8_t *explained,
+		       struct verdict *v)
+{
+	for (int path = 0; path < PATH_CLASSES; path++) {
+		struct part p = part_of_path((enum path_class)path);
+		size_t slow = 0, tests = 0, example = 0;
+		struct finding *f;
+
+		run_foreach_cell(run, at) {
+			const struct cell *c = &run->cells[at];
+			bool left = c->path == path && c->class == CELL_SLOW &&
+				    !(explained[at] &
+				      (EXPLAINED | COVERED | SPARED));
+
+			tests += c->path == path && run_good(c->class);
+			slow += left;
+			example = left ? at : example;
+		}
+		if (slow * 100 <= tests * CHANCE_PERCENT ||
+		    verdict_find(v, &p, "two_levels") ||
+		    verdict_find(v, &p, "collisions")) {
+			continue;
+		}
+		f = finding_add(v, p, "two_levels");
+		f->cells = part_tests(run, &p, NULL);
+		f->explained = slow;
+		finding_say(f, "%zu of %zu tests %s are slow, as all tests "
+			    "between the same GPUs at the same distance: they "
+			    "may be built so", slow, f->cells,
+			    run_path_words((enum path_class)path));
+		finding_set_example(run, f, example);
+	}
 }

@@ -750,6 +750,7 @@ static const struct judge_pass {
 	{ .find = contrast_findings },
 	{ .find = peer_findings },
 	{ .find = level_findings, .unless = OF_PING | SHARED_CORES },
+	{ .explain = leftover_findings, .unless = OF_PING | SHARED_CORES },
 	{ .find = port_findings },
 	{ .find = growth_findings },
 	{ .find = info_findings },
