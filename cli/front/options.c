@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -585,7 +586,12 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 json_t *options_json(const struct session *s, const struct spec *spec)
 {
 	json_t *json = spec_json(spec);
+	char path[PATH_MAX];
 
+	/* commands that are printed later work in any directory */
+	if (json && spec->faults[0] && realpath(spec->faults, path)) {
+		json_object_set_new(json, "inject", json_string(path));
+	}
 	for (int i = 0; json && spec_options[i].name; i++) {
 		const struct spec_option *o = &spec_options[i];
 

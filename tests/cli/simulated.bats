@@ -67,6 +67,14 @@ run_one()
 	[ "$(jq -s 'map(select(.drill | not)) | length' past/*.json)" -eq 0 ]
 }
 
+@test "the retest of a drill names its file by an absolute path" {
+	echo 'dead nic=1:2' >dead.drill
+	run_one p2p run --faults=dead.drill
+	grep -q -- "--inject=$BATS_TEST_TMPDIR/dead.drill" run.text
+	jq -e '[.findings[].do | contains("=dead.drill")] | any | not' \
+		run/verdict.json
+}
+
 @test "the evidence of a drill names the part that was broken" {
 	while read -r fault says; do
 		echo "dead $fault" >part.drill
