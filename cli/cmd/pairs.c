@@ -215,7 +215,7 @@ static int run_memlock(struct session *s)
 
 static const char *const memlock_examples[] = {
 	"gpucheck memlock -N 4 -- --partition=gpu", "gpucheck memlock --local",
-	"gpucheck memlock --node --quiet", NULL};
+	"gpucheck memlock --node", NULL};
 
 const struct command cmd_memlock = {
 	.name = "memlock",

@@ -112,20 +112,23 @@ void chain_judge(const struct memlock_chain *c, struct chain_answer *a)
 		a->slurmd_unseen = slurmd->exists && !slurmd->known;
 		return;
 	}
-	if (judge(c, MEMLOCK_SLURMD, a) && slurmd->known &&
-	    limit < c->needed_B) {
-		add_fault(a, LINK_SLURMD, MEMLOCK_SLURMD, limit);
-	}
-	/* on a node of a cluster no job runs in root's own shell, nor in one
-	 * whose limit Slurm does not propagate */
-	a->spared = slurmd->exists &&
-		    (here->has_cap || c->propagation == CHAIN_KEPT);
+	bool low = judge(c, MEMLOCK_SLURMD, a) && slurmd->known &&
+		   limit < c->needed_B;
+
+	/* no job runs in root's own shell on a node whose slurmd has enough,
+	 * nor in a shell whose limit Slurm does not propagate; otherwise the
+	 * limit that bites here is the shell's, and it comes first */
+	a->spared = slurmd->exists && ((here->has_cap && !low) ||
+				       c->propagation == CHAIN_KEPT);
 	if (!a->spared && judge(c, MEMLOCK_HERE, a) &&
 	    is_low(c, MEMLOCK_HERE)) {
 		add_fault(a, propagated ? LINK_PROPAGATION :
 			  is_low(c, MEMLOCK_CONTAINER) && !c->by_conf ?
 			  LINK_CONTAINER : LINK_SHELL, MEMLOCK_HERE,
 			  here->soft);
+	}
+	if (low) {
+		add_fault(a, LINK_SLURMD, MEMLOCK_SLURMD, limit);
 	}
 }
 

@@ -241,6 +241,19 @@ static void a_shell_beside_slurmd(void **state)
 	assert_false(answer.spared);
 }
 
+/** Both are too low: the one that bites here comes first, also for root. */
+static void a_shell_and_slurmd(void **state)
+{
+	(void)state;
+	here(64 * KIB, true);
+	level(MEMLOCK_SLURMD, 8 * MIB, 8 * MIB);
+	judged();
+	assert_int_equal(answer.n, 2);
+	assert_int_equal(answer.faults[0].link, LINK_SHELL);
+	assert_int_equal(answer.faults[0].limit_B, 64 * KIB);
+	assert_int_equal(answer.faults[1].link, LINK_SLURMD);
+}
+
 /** What a job can get: the soft limit, or the hard one, if asked for. */
 static void slurmd_alone(void **state)
 {
@@ -269,6 +282,7 @@ int main(void)
 		cmocka_unit_test(unknown_is_never_enough),
 		cmocka_unit_test(outside_of_a_job),
 		cmocka_unit_test(a_shell_beside_slurmd),
+		cmocka_unit_test(a_shell_and_slurmd),
 		cmocka_unit_test(slurmd_alone),
 	};
 
