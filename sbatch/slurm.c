@@ -113,7 +113,15 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 
 		all_words(str_text(&said), words, sizeof(words));
 		spawn_status_text(&st, how, sizeof(how));
-		rc = words[0] ? err_set(e, code, "%s", words) :
+		/* four lines of the same: no controller is configured */
+		rc = strstr(words, "configuration source") ?
+			     err_hint(err_set(e, code, "this machine has "
+					      "Slurm's commands, but no "
+					      "controller is configured") < 0 ?
+					      e : NULL,
+				      "--local tests this machine, "
+				      "--ssh=HOSTS others without Slurm") :
+		     words[0] ? err_set(e, code, "%s", words) :
 				err_set(e, code, "'%s' printed nothing: %s",
 					a->argv[0], how);
 	}

@@ -96,7 +96,7 @@ fakes()
 	fake sbatch 'echo "sbatch: error: fetch_config: DNS SRV lookup failed" >&2
 		exit 1'
 	run_p p2p -N 2 -G 2 -o run
-	fails 3 "hint: this machine belongs to no cluster of Slurm: --local"
+	fails 3 "hint: this machine is not in a Slurm cluster: use --local"
 }
 
 @test "a job that sbatch refuses: the words of the plugin too" {
@@ -381,4 +381,19 @@ script_is_gone()
 	fake sinfo 'exit 1'
 	run_p p2p -N 2 --dry-run --launcher=sbatch
 	grep -q 'the GPUs per node are not known' err
+}
+
+@test "Slurm without a controller: one line and one hint" {
+	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' true
+	for command in sinfo squeue scontrol; do
+		fake $command 'for i in 1 2 3; do
+			echo "$0: error: DNS SRV lookup failed" >&2
+			done
+			echo "$0: fatal: Could not establish a configuration source" >&2
+			exit 1'
+	done
+	run_p p2p --jobs=pairs --dry-run
+	grep -q 'no controller is configured' err
+	[ "$(wc -l <err)" -eq 2 ]
+	grep -q '^hint: --local tests' err
 }
