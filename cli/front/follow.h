@@ -87,8 +87,8 @@ struct follow_limits follow_limits(const struct spec *s, const char *launcher);
  * On ^C (INT, TERM, HUP) leave a batch job running; stop any other run in
  * order, and at once the second time.  A signal that came before, while the
  * caller had it blocked, counts as the first.  Every wait for an end has a
- * deadline; a run whose coordinator is gone, or which --time-limit does not end,
- * is ended, but a batch job is left.
+ * deadline; a run whose coordinator is gone, or which --time-limit does not
+ * end, is ended, but a batch job is left.
  * @w     state of the run as seen last, for the caller.
  * @last  state of the run as the launcher reported it last.
  */

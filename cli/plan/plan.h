@@ -66,7 +66,7 @@ struct forecast {
 	double time_s;		/* estimate for a healthy run */
 	double least_s, most_s;	/* if only bounds are known */
 	double bytes;		/* from node to node, about */
-	bool paced;		/* and the time follows from that: --rate-limit */
+	bool paced;		/* and --rate-limit decides the time */
 	double retry_s;		/* second attempts, at most */
 	double follow_s;	/* the follow-up, at most */
 };

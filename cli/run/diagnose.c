@@ -20,7 +20,7 @@
 #include "report/judge/diagnose.h"
 #include "report/model/part.h"
 
-/** All steps together, and one of them: what --time-limit leaves may be less. */
+/** All steps together, and one of them; --time-limit may leave less. */
 #define ALL_NS	(240 * NS_PER_S)
 #define STEP_NS (60 * NS_PER_S)
 

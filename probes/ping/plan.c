@@ -293,8 +293,8 @@ static int check_mesh(const struct ping_mesh *m, size_t cells, struct err *e)
 	return 0;
 }
 
-/* Refuse a plan that no child lives long enough for, unless --time-limit ends it
- * earlier. */
+/* Refuse a plan that no child lives long enough for, unless --time-limit ends
+ * it earlier. */
 static int check_time(const struct spec *s, int64_t ns, struct err *e)
 {
 	const int64_t most_ns = PING_CHILD_NS - CHILD_SLACK_NS;

@@ -87,10 +87,10 @@ enum ping_method ping_method_of(const struct ping_child *c,
 }
 
 /*
- * By --find-mtu all that have answers.  Without it a wire has to carry what its ends
- * are set to: where chance loses packets one large one proves nothing, what
- * routers do is not known, and agents that answer in place of the kernel have
- * no room for so much.
+ * By --find-mtu all that have answers.  Without it a wire has to carry what its
+ * ends are set to: where chance loses packets one large one proves nothing,
+ * what routers do is not known, and agents that answer in place of the kernel
+ * have no room for so much.
  */
 static bool is_sized(const struct ping_child *c, const struct ping_path *p,
 		     const struct ping_flow *flow)
@@ -152,8 +152,8 @@ bool ping_size_next(struct ping_child *c, uint32_t path)
 		ping_mtu_result(&p->mtu, flow->received > p->answers);
 	} else if (is_sized(c, p, flow)) {
 		/* only a packet that must not be fragmented proves that its
-		 * size passes; without --find-mtu the question is whether what both
-		 * ends can do passes */
+		 * size passes; without --find-mtu the question is whether what
+		 * both ends can do passes */
 		limit = c->mesh.ends[c->own[p->own].end].at.mtu_B;
 		limit = !c->spec.df && peer > 0 && peer < limit ? peer : limit;
 		p->sizing = limit > passes; /* or there is nothing to try */

@@ -50,8 +50,8 @@ struct drill_part_word {
 	const char *counts;	/* a letter a number: node, rank, rail as "l",
 				 * and of the first node gpu, nic as "k",
 				 * socket; the second of a range after "-" */
-	const char *says;	/* the part in a sentence; $0 is the first number
-				 * as the name that it stands for */
+	const char *says;	/* the part in a sentence; $0 is the first
+				 * number as the name that it stands for */
 	bool directed;		/* direction= makes sense */
 	bool partly;		/* fraction= does */
 };
@@ -155,7 +155,7 @@ struct drill_effect {
 	int end;		/* rank that acts: the touched end, the higher
 				 * rank if both are; CORRUPT: always dst;
 				 * NONE: src */
-	const struct drill_fault *fault;	/* that @kind is of; NULL: NONE */
+	const struct drill_fault *fault;	/* of @kind; NULL: NONE */
 	double wrong;		/* the highest rate of wrong faults, whatever
 				 * the kind; 0: there is none */
 	int wrong_end;		/* the end that has it, as above */

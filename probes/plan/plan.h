@@ -222,8 +222,9 @@ double plan_rows_s(size_t cells, const struct xport_ops *ops);
 
 /**
  * How long a pair that stands may take for both directions at all sizes, in
- * nanoseconds: --test-timeout a size; where none is asked for, the transport's own,
- * or longer where so many bytes are that only a dead link takes as long.  Pure.
+ * nanoseconds: --test-timeout a size; where none is asked for, the transport's
+ * own, or longer where so many bytes are that only a dead link takes as long.
+ * Pure.
  */
 int64_t plan_task_ns(const struct spec *s, const struct xport_ops *ops);
 

@@ -53,10 +53,10 @@ int figure_picture(const struct figure *f, const struct verdict *v,
 
 #define GPU_BARS_NAME "bars"	/* of its files, less ".png" and ".svg" */
 
-/** Lay out a bar for each GPU and test of bandwidth in @rows, which have one row
- *  for each test of a GPU and the GPUs of a node together: percent of the median
- *  of the test.  Of more GPUs than GPU_BARS_MAX a bar is the slowest one of a
- *  node.  0; 1 if there is nothing to draw; -1 without memory.
+/** Lay out a bar for each GPU and test of bandwidth in @rows, which have one
+ *  row for each test of a GPU and the GPUs of a node together: percent of the
+ *  median of the test.  Of more GPUs than GPU_BARS_MAX a bar is the slowest one
+ *  of a node.  0; 1 if there is nothing to draw; -1 without memory.
  *  picture_release() in any case. */
 int gpu_bars(const struct run *run, const struct verdict *v,
 	     const struct gpu_rows *rows, struct picture *p);
@@ -179,11 +179,12 @@ int heatmap_render(const char *dir, const struct run *run,
 		   struct drawn *drawn, struct err *e);
 
 /**
- * curves.png and curves.svg by gnuplot into DIR: bandwidth, the same relative to
- * the first curve, and time against size; bars of bandwidth if there is one size.
- * Those of @reference (may be NULL) are dashed.  The title has the findings of @v
- * (may be NULL).  Older pictures are removed.  Returns 0, 1 with @e when gnuplot
- * is not installed, -1 with @e on failure: curves.svg may be there then.
+ * curves.png and curves.svg by gnuplot into DIR: bandwidth, the same relative
+ * to the first curve, and time against size; bars of bandwidth if there is one
+ * size.  Those of @reference (may be NULL) are dashed.  The title has the
+ * findings of @v (may be NULL).  Older pictures are removed.  Returns 0, 1 with
+ * @e when gnuplot is not installed, -1 with @e on failure: curves.svg may be
+ * there then.
  */
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, const struct verdict *v,

@@ -18,7 +18,6 @@
 #define MOST	 1.2	/* times the median; no bar is higher */
 #define SLOW	 0.95
 #define NAME_MIN 11	/* pixels of a bar that has its number */
-#define LETTER	 7.3
 
 /** Okabe and Ito's colours: told apart by readers of any kind of sight. */
 #define GOOD	 0x0072b2

@@ -13,9 +13,6 @@
 #include "lib/data/cells.h"
 #include "report/model/run.h"
 
-/** A warning: bars, and texts, which need more contrast. */
-#define WARNING	 0xf57c1f
-#define WARNING_INK 0xa84300
 /** Passed at a later attempt: a ring; a colour where cells are pixels. */
 #define FLAKY	 0x00a0b0
 static const struct palette_entry flaky = {
@@ -25,42 +22,7 @@ static const struct palette_entry flaky = {
  *  too. */
 #define MIXED	 0x9600c8
 
-#define LETTER	  7.3F	/* pixels of an average one */
 #define SIDE	  250	/* scale and legend, right of the matrix */
-#define TITLE_LETTER 12.5F
-
-/** Where things go; all in pixels. */
-struct pic_layout {
-	struct picture *p;
-	const struct view *v;
-	char (*names)[LABEL_SIZE];	/* of the nodes */
-	float cell;		/* of most rows */
-	float *at;		/* where rows begin and the last one ends */
-	float *wide;		/* of each row */
-	float left, top, size;	/* of the matrix */
-	bool raster;		/* cells are pixels */
-	float index;		/* room for the numbers of GPUs, or the names
-				 * of nodes in a segment */
-	float index_up;		/* the same over the columns */
-	bool names_up;		/* column names do not fit across */
-	struct scale scales[PATH_CLASSES];
-	struct accused *accused;
-	size_t n_accused;
-	struct found_mark *found;	/* one for each of them */
-	int lanes;		/* of their bars */
-	struct part_count *bad;	/* of strips; NULL: none are drawn */
-	size_t counts[CELL_CLASSES];	/* as in the texts; 0: squares count */
-	bool counted;
-};
-
-/** The bar of a finding at its rows, and its name. */
-struct found_mark {
-	float from, to;		/* along the rows */
-	int lane;		/* bars that touch are beside each other */
-	float label;		/* middle of the name */
-	bool named;
-	char text[64];		/* "1 GPU 4 of n1" */
-};
 
 /* ---- picture words ------------------------------------------------------- */
 
@@ -70,6 +32,29 @@ struct found_mark {
 
 static void pic_square(const struct pic_layout *l, struct picture_shape box,
 		       const struct view_cell *c);
+
+/** Add the ticks of @s to its bar at @x, @y. */
+static void add_ticks(const struct pic_layout *l, const struct scale *s,
+		      float x, float y, float height)
+{
+	double ticks[SCALE_TICKS];
+	const int n = scale_ticks(s, ticks);
+
+	for (int i = 0; i < n; i++) {
+		float at = y + height * (1 - (float)scale_place(s, ticks[i]));
+
+		pic_line(l->p, x + 22, at, 5, 0);
+		if (s->diverging) {
+			pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
+				 "%s%.0f %%", ticks[i] > 1.001 ? "+" : "",
+				 100 * (ticks[i] - 1) + 0.0);
+		} else {
+			pic_text(l->p, TEXT_LEFT, x + 32, at, INK, "%g",
+				 ticks[i]);
+		}
+	}
+}
+
 /** Add the colours and what they stand for: a scale for each kind of path that
  *  has its own.  Returns where it ends. */
 static float pic_scales(const struct pic_layout *l, float x, float y)
@@ -78,11 +63,9 @@ static float pic_scales(const struct pic_layout *l, float x, float y)
 	const struct view_unit *u = &view_units[l->v->metric];
 	int n = scales_shown(l->v->metric, l->scales), shown = 0;
 	char text[UNITS_REAL_SIZE];
-	double ticks[SCALE_TICKS];
 
 	for (int k = 0; k < PATH_CLASSES && shown < n; k++) {
 		const struct scale *s = &l->scales[k];
-		int n_ticks;
 
 		if (s->high <= 0) {
 			continue;
@@ -123,21 +106,7 @@ static float pic_scales(const struct pic_layout *l, float x, float y)
 			pic_line(l->p, x - 4,
 				 y + HEIGHT * (1 - (float)SCALE_MEDIAN), 30, 0);
 		}
-		n_ticks = scale_ticks(s, ticks);
-		for (int i = 0; i < n_ticks; i++) {
-			float at = y + HEIGHT *
-				       (1 - (float)scale_place(s, ticks[i]));
-
-			pic_line(l->p, x + 22, at, 5, 0);
-			if (s->diverging) {
-				pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
-					 "%s%.0f %%", ticks[i] > 1.001 ? "+" : "",
-					 100 * (ticks[i] - 1) + 0.0);
-			} else {
-				pic_text(l->p, TEXT_LEFT, x + 32, at, INK,
-					 "%g", ticks[i]);
-			}
-		}
+		add_ticks(l, s, x, y, HEIGHT);
 		y += HEIGHT + 30;
 	}
 	return y + (n > 0 ? 10 : 0);
@@ -242,28 +211,6 @@ static float add_legend(const struct pic_layout *l, float x, float y)
 
 /* ---- above ------------------------------------------------------------- */
 
-float pic_caption(struct picture *p, float y, uint32_t rgb, const char *text)
-{
-	struct str lines = STR_INIT;
-	const char *line = NULL;
-
-	if (text[0]) {
-		wrap_text(&(struct wrap){ .out = &lines, .width =
-				(int)((MIN_WIDTH - 2 * EDGE) / LETTER) },
-			  0, text);
-		line = str_text(&lines);
-	}
-	while (line && *line) {
-		int n = (int)strcspn(line, "\n");
-
-		pic_text(p, TEXT_LEFT, EDGE, y, rgb, "%.*s", n, line);
-		y += 20;
-		line += n + (line[n] == '\n');
-	}
-	str_release(&lines);
-	return y;
-}
-
 static bool is_marked(const struct pic_layout *l, const struct finding *f)
 {
 	for (size_t i = 0; i < l->n_accused; i++) {
@@ -272,54 +219,6 @@ static bool is_marked(const struct pic_layout *l, const struct finding *f)
 		}
 	}
 	return false;
-}
-
-float pic_title(struct picture *p, float wide, const struct run *run,
-		const struct verdict *v, const char *what)
-{
-	static const char *const words[] = {
-		[VERDICT_PASS] = "PASS", [VERDICT_WARN] = "WARN",
-		[VERDICT_FAIL] = "FAIL", [VERDICT_PARTIAL] = "PARTIAL",
-		[VERDICT_UNKNOWN] = "UNKNOWN",
-	};
-	const size_t max = (size_t)((wide - 2 * EDGE) / TITLE_LETTER);
-	const char *segment = mesh_segment(run), *between = ": ";
-	struct str out = STR_INIT;
-	size_t named = 0;
-
-	str_addf(&out, "%s%s", words[v->status],
-		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
-			 " (sample)" : "");
-	/* the findings of the whole run are not of one segment */
-	for (size_t i = 0; i < v->n && !segment[0]; i++) {
-		char name[PART_NAME_SIZE];
-
-		finding_short(run, &v->findings[i], name, sizeof(name));
-		if (out.len + strlen(name) + 12 > max && named > 0) {
-			break;
-		}
-		str_addf(&out, "%s%s", between, name);
-		between = "; ";
-		named++;
-	}
-	if (named > 0 && named < v->n) {
-		str_addf(&out, "; %zu more", v->n - named);
-	} else if (named == 0) {
-		str_addf(&out, "%s%s", segment[0] ? " in the whole run; " :
-						    ": ", what);
-	}
-	str_addf(&out, "%s%s%s", segment[0] ? " in " : "", segment,
-		 run->drill ? " (DRILL)" : "");
-	pic_text(p, TEXT_TITLE, EDGE, EDGE + 12, pic_status_rgb(v), "%s",
-		 str_text(&out));
-	str_release(&out);
-	return EDGE + 42;
-}
-
-uint32_t pic_status_rgb(const struct verdict *v)
-{
-	return v->status == VERDICT_FAIL ? ALARM :
-	       v->status == VERDICT_WARN ? WARNING_INK : INK;
 }
 
 /* Title, what was run, and what a reader must know, at the top. */
@@ -376,85 +275,6 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 		pic_text(l->p, TEXT_SMALL, EDGE, y, INK_SOFT, "%s", text);
 	}
 	return y + 22;
-}
-
-/* ---- picture add --------------------------------------------------------- */
-
-/* Shapes and texts come into a picture. */
-
-#define TEXT_MAX 200	/* bytes */
-
-/* The shape, whose text is the picture's now. */
-void pic_shape(struct picture *p, struct picture_shape shape)
-{
-	struct picture_shape *last = p->n > 0 ? &p->shapes[p->n - 1] : NULL;
-
-	/* neighbours of one colour in a row are one */
-	if (last && !shape.text && !last->text &&
-	    shape.layer == LAYER_RECT && last->layer == LAYER_RECT &&
-	    !shape.cell && !last->cell && shape.rgb == last->rgb &&
-	    shape.y >= last->y && shape.y <= last->y &&
-	    shape.height >= last->height && shape.height <= last->height &&
-	    fabsf(last->x + last->width - shape.x) < 0.01F) {
-		last->width += shape.width;
-		return;
-	}
-	if (!grow_add(&p->shapes, &p->n, &shape, sizeof(shape))) {
-		p->failed = true;
-		free(shape.text);
-	}
-}
-
-void pic_mark(struct picture *p, float x, float y, float size,
-		     const struct palette_entry *entry)
-{
-	struct picture_shape shape = {
-		.layer = LAYER_MARK, .mark = entry->mark, .rgb = entry->ink,
-		.x = x, .y = y, .width = size,
-	};
-
-	if (entry->mark == MARK_BAR) {
-		shape.layer = LAYER_RECT;
-		shape.x = x - size / 2;
-		shape.y = y - size / 8;
-		shape.height = size / 4;
-	}
-	pic_shape(p, shape);
-}
-
-void pic_line(struct picture *p, float x, float y, float width,
-		     float height)
-{
-	pic_shape(p, (struct picture_shape){
-		.layer = LAYER_LINE, .x = x, .y = y, .width = width,
-		.height = height, .rgb = INK_SOFT,
-	});
-}
-
-/* Add text at (@x, @y). */
-void pic_text(struct picture *p, enum picture_layer layer, float x,
-		     float y, uint32_t rgb, const char *fmt, ...)
-{
-	char text[CAPTION_SIZE], clean[TEXT_MAX], *copy;
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	STR_COPY(clean, text);
-	copy = strdup(clean);
-	p->failed |= !copy;
-	pic_shape(p, (struct picture_shape){
-		.layer = layer, .x = x, .y = y, .rgb = rgb, .text = copy,
-	});
-}
-
-const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE])
-{
-	/* infinity has no digits that an int can count */
-	double digits = value > 0 ? 2 - floor(log10(value * 1.0005)) : 2;
-
-	return units_real_text(value, (int)fmin(fmax(digits, 0), 6), buf);
 }
 
 /* ---- picture cells ------------------------------------------------------- */
@@ -677,7 +497,6 @@ static void add_cell(const struct pic_layout *l, int row, int column)
 #define FOUND_LINE   17		/* pixels from a name to the next */
 #define LANE	     8		/* pixels from a bar to the next */
 #define LANES_MAX    6
-#define BAD_ROW_MIN  3		/* pixels of a row with a finding */
 #define OPEN_ROW_MIN 16		/* pixels of a rank where others are blocks */
 #define NODE_NAME_MAX 26		/* letters of a row's name */
 
@@ -975,204 +794,6 @@ static void place_matrix(struct pic_layout *l, float top)
 		       12);
 }
 
-/* ---- strips ------------------------------------------------------------ */
-
-/** Tests of a part. */
-struct part_count {
-	size_t all, failed, slow;
-};
-
-enum strip { STRIP_NODE, STRIP_GPU, STRIP_NIC, STRIP_RAIL, STRIPS };
-
-#define STRIPS_MIN_RANKS 128	/* more, or a sample: strips are drawn */
-#define STRIP_HIGH 26
-#define STRIP_GAP  10
-
-/** The place of the counts of @rank, for strip @k. */
-static size_t strip_at(const struct run *run, enum strip k, int rank)
-{
-	const size_t n = (size_t)run->n_ranks;
-	const struct cluster_rank *r = &run->ranks[rank];
-	int first = rank;
-
-	switch (k) {
-	case STRIP_NODE:
-		return (size_t)run->nodes[r->node].first_rank;
-	case STRIP_GPU:
-	case STRIPS:
-		return n + (size_t)rank;
-	case STRIP_NIC:
-		/* the first rank of its node with that NIC */
-		while (first > run->nodes[r->node].first_rank &&
-		       run->ranks[first - 1].nic == r->nic) {
-			first--;
-		}
-		return 2 * n + (size_t)first;
-	case STRIP_RAIL:
-		break;
-	}
-	return 3 * n + (size_t)(r->nic < run->n_ranks ? r->nic : 0);
-}
-
-static void count_part(struct part_count *p, unsigned class)
-{
-	p->all++;
-	p->failed += cells_failed(class);
-	p->slow += class == CELL_SLOW;
-}
-
-/** Count the bad tests of each part if strips are to be drawn: of many ranks or
- *  a sample, with bad tests.  False without memory. */
-static bool count_parts(struct pic_layout *l)
-{
-	const struct run *run = l->v->run;
-	const size_t n = (size_t)run->n_ranks;
-	struct sampled sample;
-	bool any = false;
-
-	if (run->mesh || l->v->metric == VIEW_CONTRAST ||
-	    (n <= STRIPS_MIN_RANKS &&
-	     !sampled_read(run_file(run->json).planned.sample, &sample))) {
-		return true;
-	}
-	l->bad = calloc(STRIPS * n + 1, sizeof(*l->bad));
-	for (size_t at = 0; l->bad && at < run_n_cells(run); at++) {
-		const unsigned class = run->cells[at].class;
-		const int ends[] = { run_src(run, at), run_dst(run, at) };
-		const bool between = run->ranks[ends[0]].node !=
-				     run->ranks[ends[1]].node;
-
-		if (!run_measured(class)) {
-			continue;
-		}
-		any |= class != CELL_PASS;
-		for (int k = 0; k < STRIPS; k++) {
-			const size_t a = strip_at(run, (enum strip)k, ends[0]);
-			const size_t b = strip_at(run, (enum strip)k, ends[1]);
-
-			if (k < STRIP_NIC || between) {
-				count_part(&l->bad[a], class);
-				if (b != a) {
-					count_part(&l->bad[b], class);
-				}
-			}
-		}
-	}
-	if (l->bad && !any) {
-		free(l->bad);
-		l->bad = NULL;
-		return true;
-	}
-	return l->bad;
-}
-
-static float strips_height(const struct pic_layout *l)
-{
-	return l->bad ? 24 + STRIPS * (STRIP_HIGH + STRIP_GAP) : 0;
-}
-
-static double bad_share(const struct part_count *p)
-{
-	return p->all > 0 ? (double)(p->failed + p->slow) / (double)p->all : 0;
-}
-
-/** One strip: the share of bad tests of each part, over its columns; behind it
- *  the worst one. */
-static void add_strip(const struct pic_layout *l, enum strip k, float y)
-{
-	static const char *const names[STRIPS] = { "node", "GPU", "NIC",
-						   "rail" };
-	const struct run *run = l->v->run;
-	const struct part_count *worst = NULL;
-	int at = 0, row = 0, rails = 1;
-	char text[96];
-
-	for (int r = 0; r < run->n_ranks; r++) {
-		rails = run->ranks[r].nic >= rails ? run->ranks[r].nic + 1 :
-						     rails;
-	}
-	pic_text(l->p, TEXT_RIGHT, l->left - 8, y + STRIP_HIGH / 2.0F, INK,
-		 "%s", names[k]);
-	pic_line(l->p, l->left, y + STRIP_HIGH, l->size, 0);
-	pic_line(l->p, l->left, y, 0, STRIP_HIGH);
-	for (int r = 0; r < run->n_ranks; r++) {
-		const size_t place = strip_at(run, k, r);
-		const struct part_count *p = &l->bad[place];
-		const double share = bad_share(p);
-		float x, wide, high = (float)share * STRIP_HIGH;
-
-		while (row < l->v->n - 1 && l->v->first[row + 1] <= r) {
-			row++;
-		}
-		if (k == STRIP_RAIL ? r > 0 && run->ranks[r].node !=
-					     run->ranks[0].node :
-		    place % (size_t)run->n_ranks != (size_t)r) {
-			continue;
-		}
-		if (!worst || share > bad_share(worst)) {
-			worst = p;
-			at = r;
-		}
-		if (high < 0.5F) {
-			continue;
-		}
-		wide = k == STRIP_RAIL ? l->size / (float)rails - 2 :
-		       k == STRIP_NODE && view_is_rank(l->v, row) ?
-			       l->at[view_node_end(l->v, row)] - l->at[row] :
-			       l->wide[row];
-		x = k == STRIP_RAIL ? (float)run->ranks[r].nic * l->size /
-					      (float)rails : l->at[row];
-		pic_shape(l->p, (struct picture_shape){
-			.x = l->left + x, .y = y + STRIP_HIGH - fmaxf(1, high),
-			.width = fmaxf(BAD_ROW_MIN, wide),
-			.height = fmaxf(1, high),
-			.rgb = p->failed >= p->slow ? ALARM : WARNING });
-	}
-	if (!worst || bad_share(worst) <= 0) {
-		return;
-	}
-	if (k == STRIP_RAIL) {
-		snprintf(text, sizeof(text), "rail %d", run->ranks[at].nic);
-	} else if (k == STRIP_NODE) {
-		snprintf(text, sizeof(text), "%s",
-			 run->nodes[run->ranks[at].node].name);
-	} else {
-		snprintf(text, sizeof(text), "%s %d of %s", names[k],
-			 k == STRIP_NIC ? run->ranks[at].nic :
-					  run->ranks[at].gpu,
-			 run->nodes[run->ranks[at].node].name);
-	}
-	pic_text(l->p, TEXT_LEFT, l->left + l->size + 12,
-		 y + STRIP_HIGH / 2.0F, INK, "%s: %zu of %zu bad", text,
-		 worst->failed + worst->slow, worst->all);
-}
-
-/** Where cells are specks: the share of bad tests of each part. */
-static void add_strips(const struct pic_layout *l, float y)
-{
-	if (!l->bad) {
-		return;
-	}
-	pic_text(l->p, TEXT_LEFT, l->left, y + 8, INK_SOFT,
-		 "share of bad tests of each part, 0 to 100 %%; rails by number, "
-		 "others over their columns; right: the worst");
-	for (int k = 0; k < STRIPS; k++) {
-		add_strip(l, (enum strip)k,
-			  y + 24 + (float)k * (STRIP_HIGH + STRIP_GAP));
-	}
-}
-
-static const int fonts[PICTURE_LAYERS] = {
-	[TEXT_TITLE] = 22, [TEXT_LEFT] = 14, [TEXT_SMALL] = 12,
-	[TEXT_RIGHT] = 13, [TEXT_CENTER] = 13, [TEXT_UP] = 13,
-	[TEXT_DOWN] = 13,
-};
-
-void pic_fonts(struct picture *p)
-{
-	memcpy(p->font, fonts, sizeof(fonts));
-}
-
 static void lay_out(struct pic_layout *l, const struct verdict *v)
 {
 	struct picture *p = l->p;
@@ -1182,7 +803,7 @@ static void lay_out(struct pic_layout *l, const struct verdict *v)
 	pic_fonts(p);
 	strips = pic_captions(l, v);
 	place_matrix(l, strips + strips_height(l));
-	add_strips(l, strips);
+	strips_add(l, strips);
 	/* all cells, with lines between nodes and a frame */
 	if (l->raster) {
 		add_raster(l);
@@ -1248,7 +869,7 @@ int picture_make(const struct run *run, enum view_metric metric,
 		run_count_cells(run, l.counts);
 	}
 	if (l.names && l.accused && place_rows(&l) && place_found(&l, v) &&
-	    count_parts(&l)) {
+	    strips_count(&l)) {
 		lay_out(&l, v);
 	} else {
 		p->failed = true;

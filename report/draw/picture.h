@@ -113,4 +113,54 @@ float pic_caption(struct picture *p, float y, uint32_t rgb, const char *text);
 /** Short enough for a cell: three digits that matter. */
 const char *pic_numeral(double value, char buf[UNITS_REAL_SIZE]);
 
+/* ---- picture of a run of pairs: picture.c and strips.c ------------------- */
+
+#define WARNING	    0xf57c1f	/* bars ... */
+#define WARNING_INK 0xa84300	/* ... and texts, which need more contrast */
+#define BAD_ROW_MIN 3		/* pixels of a row with a finding */
+#define LETTER	    7.3F	/* pixels of an average one */
+
+/** Where things go; all in pixels. */
+struct pic_layout {
+	struct picture *p;
+	const struct view *v;
+	char (*names)[LABEL_SIZE];	/* of the nodes */
+	float cell;		/* of most rows */
+	float *at;		/* where rows begin and the last one ends */
+	float *wide;		/* of each row */
+	float left, top, size;	/* of the matrix */
+	bool raster;		/* cells are pixels */
+	float index;		/* room for the numbers of GPUs, or the names
+				 * of nodes in a segment */
+	float index_up;		/* the same over the columns */
+	bool names_up;		/* column names do not fit across */
+	struct scale scales[PATH_CLASSES];
+	struct accused *accused;
+	size_t n_accused;
+	struct found_mark *found;	/* one for each of them */
+	int lanes;		/* of their bars */
+	struct part_count *bad;	/* of strips; NULL: none are drawn */
+	size_t counts[CELL_CLASSES];	/* as in the texts; 0: squares count */
+	bool counted;
+};
+
+/** The bar of a finding at its rows, and its name. */
+struct found_mark {
+	float from, to;		/* along the rows */
+	int lane;		/* bars that touch are beside each other */
+	float label;		/* middle of the name */
+	bool named;
+	char text[64];		/* "1 GPU 4 of n1" */
+};
+
+/** Count the bad tests of each part if strips are drawn: in a run of many ranks
+ *  or a sample, with bad tests.  Sets @l->bad; false without memory. */
+bool strips_count(struct pic_layout *l);
+
+/** Pixels that strips_add() needs; 0 without strips. */
+float strips_height(const struct pic_layout *l);
+
+/** Draw the share of bad tests of each part from @y on, if @l->bad is set. */
+void strips_add(const struct pic_layout *l, float y);
+
 #endif

@@ -365,8 +365,9 @@ static void add_scales(const struct term *t)
 		str_addf(t->out, "%s ", units_real_text(
 			scale_value(s, amount(t, 0)), 2, text));
 		for (int i = 0; i < 10; i++) {
-			add_place(t, s, amount(t, i < 9 ? (i + 0.5) * 0.875 / 9 :
-							  0.95));
+			add_place(t, s, amount(t, i < 9 ?
+						  (i + 0.5) * 0.875 / 9 :
+						  0.95));
 		}
 		str_addf(t->out, "%s%s %s%s%s%s%s",
 			 t->pad[0] ? "" : " ",

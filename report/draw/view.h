@@ -146,7 +146,7 @@ const char *view_metric_text(const struct view *v, char *buf, size_t size);
 /** "each square: the worst test from a node to a node", or "" where each is one
  *  cell; returns @buf. */
 const char *view_block_text(const struct view *v, char *buf, size_t size);
-/** What blank squares off the diagonal are: "not in the sample". */
+/** Return why squares off the diagonal are blank: "not in the sample". */
 const char *view_blank_text(const struct view *v);
 
 /**

@@ -176,7 +176,8 @@ static void say_unproved(const struct run *run, const struct drain_heard *h,
 		return;
 	}
 	str_addf(&act, "%s\nThis is not enough to drain it. To check whether it "
-		 "is this node, test it with three others:\n" TELL_COMMAND, f->act);
+		 "is this node, test it with three others:\n" TELL_COMMAND,
+		 f->act);
 	tell_again(run, without, &act);
 	str_add(&act, " -N 4 --nodelist=");
 	str_add_quoted(&act, run->nodes[f->part.node].name);

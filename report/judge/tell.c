@@ -430,7 +430,7 @@ static void add_options(const struct run *run, const char *const *only,
 		const json_t *value = own;
 
 		o = spec_find(key);
-		name = o ? o->name : key;	/* the key may be an earlier name */
+		name = o ? o->name : key;	/* may be an earlier name */
 		if (f.whole.given && is_among(of_a_step, name)) {
 			/* as the user chose it */
 			value = spec_json_get(f.whole.options, o);

@@ -380,8 +380,9 @@ static int below(const struct judged *j, int width, enum term_style style,
 						 * the last */
 	char path[PATH_MAX];
 	const struct all *all = j->more;
-	const struct wrap w = { .out = out, .width = width > 0 ?
-						     width : JUDGED_FILE_WIDTH };
+	const struct wrap w = {
+		.out = out, .width = width > 0 ? width : JUDGED_FILE_WIDTH,
+	};
 	int wide = RESULT_WIDTH;
 
 	(void)style;	/* the pictures are those of the steps */

@@ -168,7 +168,8 @@ static void html(const struct judged *j, const char *dir, struct str *out)
 	struct str text = STR_INIT;
 
 	html_element(out, "h2", "Bandwidth of each GPU, by test");
-	html_picture(dir, GPU_BARS_NAME ".svg", "bandwidth by GPU and test", out);
+	html_picture(dir, GPU_BARS_NAME ".svg", "bandwidth by GPU and test",
+		     out);
 	below(j, 0, TERM_UNICODE, &text);
 	html_element(out, "pre", str_text(&text));
 	str_release(&text);

@@ -23,8 +23,8 @@
 #define TABLE_WORST (TABLE_MAX / 2)
 #define END_MAX 24
 
-/** The @max slowest cells that passed, slowest first, by their share of the line
- *  if both are known; returns how many. */
+/** The @max slowest cells that passed, slowest first, by their share of the
+ *  line if both are known; returns how many. */
 static size_t find_slowest(const struct run *run, size_t max, size_t *out)
 {
 	size_t found = 0;

@@ -180,7 +180,8 @@ static void what_is_not_decided_is_said(void **state)
 		const char *all, *code, *says;
 	} cases[] = {
 		{ "", "hang_same_call", "are in AllReduce 21 with equal" },
-		{ "gpu_busy_pct 0", "hang_between", "finished AllReduce 21 and" },
+		{ "gpu_busy_pct 0", "hang_between",
+		  "finished AllReduce 21 and" },
 		{ "gpu_busy_pct 0;calls ;calls_later ", "hang_between",
 		  "None of the 2 ranks has started a collective" },
 		{ "gpu_busy_pct 40", "hang_undecided", "" },

@@ -36,7 +36,7 @@ static bool near_rows(const struct picture *p, const struct picture_shape *t)
 	return false;
 }
 
-/** Return true if the picture has the name of @f beside the matrix, at a bar. */
+/** Return true if the picture has the name of @f at a bar of the margin. */
 static bool is_named(const struct picture *p, const struct found_fault *f)
 {
 	for (size_t i = 0; i < p->n; i++) {

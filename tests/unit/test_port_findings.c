@@ -268,7 +268,7 @@ static void a_table_of_cells(void **state)
 	assert_non_null(strstr(str_text(&out),
 			       "path\nn1:1 mlx5_1 n2:1 mlx5_1 "));
 	str_reset(&out);
-	fake_cell(&r, 3, 4, OUTCOME_ERROR, "wc_retry_exc");	/* comes first */
+	fake_cell(&r, 3, 4, OUTCOME_ERROR, "wc_retry_exc");	/* first */
 	table_render(&r, &out);
 	assert_non_null(strstr(str_text(&out), "1 failed test, then the 16 "
 			       "slowest of 56 tests\n"));

@@ -170,8 +170,8 @@ void task_start(struct pairs_work *w, const struct task *next)
 	a->late_ns = rows_late_ns(w, a);
 	clock_utc(a->start_utc);
 	w->at_work[t->a] = w->at_work[t->b] = a;
-	/* --rate-limit: pay for the bytes that it will send from leaf to leaf, and
-	 * hold the others until they are paid */
+	/* --rate-limit: pay for the bytes that it will send from leaf to
+	 * leaf, and hold the others until they are paid */
 	a->paid_B = layout_cross_leaves(&w->ranks.layout, t->a, t->b) ?
 			    plan_pair_bytes(&w->c->spec, w->ranks.ops) : 0;
 	pace_spend(&w->pace, a->start_ns, a->paid_B);
