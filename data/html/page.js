@@ -185,10 +185,10 @@ let cursor = null, pinned = -1;		// [row, column] under the pointer; cell
 
 // ---- colours ----------------------------------------------------------------
 
-// Each class of paths has its own scale, anchored on its median, which is
-// bright.  The dark end is three robust deviations below it, 20 % or more: noise
-// is calm, and a few fast tests darken nothing.
-const LEAST_RANGE = 0.2, MEDIAN_AT = 0.85;
+// Each class of paths has its own scale, as in report/draw/view.c, anchored on
+// its median, which is bright.  The dark end is six robust deviations below it,
+// 30 % or more: noise is calm, and a few fast tests darken nothing.
+const LEAST_RANGE = 0.3, MEDIAN_AT = 0.94;
 const levels = values => run.slow.map((_, p) => {
 	const v = [];
 	for (let i = 0; i < n; i += Math.max(1, n >> 14))
@@ -198,8 +198,8 @@ const levels = values => run.slow.map((_, p) => {
 	v.sort((a, b) => a - b);
 	const middle = v[v.length >> 1];
 	const far = v.map(x => Math.abs(x - middle)).sort((a, b) => a - b);
-	return {middle, range: Math.max(LEAST_RANGE, Math.expm1(
-		3 * 1.4826 * far[far.length >> 1] * run.step))};
+	return {middle, range: Math.min(1, Math.max(LEAST_RANGE, Math.expm1(
+		6 * 1.4826 * far[far.length >> 1] * run.step)))};
 });
 const ratio = (a, b) => Math.exp((a - b) * run.step);
 const values = [bw, lat, want];
@@ -212,8 +212,11 @@ const shade = (values, levels, sign) => i => {
 const metrics = [
 	{name: 'bandwidth', of: shade(bw, bwLevels, 1), levels: bwLevels,
 	 unit: ' GB/s', ends: ['slower', '']},
-	{name: run.ping ? 'round trip' : 'latency', levels: latLevels,
-	 of: shade(lat, latLevels, -1), unit: ' us', ends: ['longer', '']},
+	run.ping ? {name: 'round trip', of: i => lat[i] ?
+		1 - Math.log10(real(lat[i]) / 10) / 3 : NaN,
+	 ends: ['10 ms or more', '10 us or less']} :
+	{name: 'latency', levels: latLevels, unit: ' us',
+	 of: shade(lat, latLevels, -1), ends: ['longer', '']},
 	{name: 'share of the expected rate', of: i => want[i] && bw[i] ?
 		(ratio(bw[i], want[i]) - .5) * 2 : NaN,
 	 ends: ['50 % or less', '100 %']},
