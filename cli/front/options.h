@@ -124,9 +124,9 @@ static inline bool options_apply(const struct command *cmd,
 
 /** Write GPUCHECK_TIME_LIMIT for the option called time-limit; returns @buf. */
 const char *options_env_name(const char *option, char *buf, size_t size);
-/** Return the value that the environment sets @o to (NULL: none) and the name of
- *  the variable in @buf: that of its name, or of its earlier name if only that
- *  one is set. */
+/** Return the value that the environment sets @o to (NULL: none) and the name
+ *  of the variable in @buf: that of its name, or of its earlier name if only
+ *  that one is set. */
 const char *options_env(const struct spec_option *o, char *buf, size_t size);
 
 #define OPTIONS_HELP 10000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strips below a matrix: the share of bad tests of each node, GPU, NIC, rail. */
+/* Strips below a matrix: share of bad tests by node, GPU, NIC and rail. */
 #include "report/draw/picture.h"
 
 #include <math.h>

@@ -548,7 +548,8 @@ static double search(struct blame *b, const unsigned floors[3],
 		for (recount(b); drop_some(b); recount(b)) {
 			dropped = true;
 		}
-		dropped = dropped && i < MAX_ROUNDS && pick_greedily(b, 0, PART_KINDS);
+		dropped = dropped && i < MAX_ROUNDS &&
+			  pick_greedily(b, 0, PART_KINDS);
 	}
 	bits = b->rest_bits;
 	for (size_t i = 0; i < b->n; i++) {

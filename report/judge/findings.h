@@ -12,8 +12,8 @@
 #include "report/model/run.h"
 #include "report/model/sweep.h"
 
-/** Returns true if the row *@p of a curve, which has a neighbour on either side,
- *  is off: the next size takes less time, or the rate falls and rises again.  A
+/** Returns true if the row *@p of a curve, which has a neighbour on either
+ *  side, is off: the next size takes less time, or the rate falls and rises again.  A
  *  step in the curve does neither. */
 bool sweep_row_is_off(const struct collective_row *const *p);
 
@@ -308,7 +308,8 @@ int leaves_infer(struct run *run);
  * all cells that are slow by that measure, without exception.  Otherwise the
  * difference is by design (an NVLink bridge between some GPUs).  Cells that are
  * below their line rate by no more than noise pass, unless most tests of their
- * sender or receiver are below it.  Sets class of the cells and @run->slow.  Returns 0, or -1 when memory runs out.
+ * sender or receiver are below it.  Sets class of the cells and @run->slow.
+ * Returns 0, or -1 when memory runs out.
  */
 int levels_mark_slow(struct run *run);
 /**
@@ -317,8 +318,8 @@ int levels_mark_slow(struct run *run);
  * and single units: these are slow.  Several groups of nodes are leaf switches
  * that are connected at a lower rate: sets @run->oversubscribed, and the leaves
  * if they are not known.  The level of a pair is the median of its tests, so
- * that noise does not hide it.  Sets *@found if there are groups.  Returns 0, or
- * -1 when memory runs out.
+ * that noise does not hide it.  Sets *@found if there are groups.  Returns 0,
+ * or -1 when memory runs out.
  */
 int groups_mark_slow(struct run *run, bool *found);
 /** run_read(), and that. */

@@ -66,7 +66,8 @@ static bool find_own(struct levels_work *w)
 			counted = counted && node == last;
 			last = node;
 			pairs++;
-			if (!is_bad(run, at) && !is_bad(run, run_back(run, at))) {
+			if (!is_bad(run, at) &&
+			    !is_bad(run, run_back(run, at))) {
 				continue;
 			}
 			bad++;
@@ -186,7 +187,8 @@ static int find_rail(struct levels_work *w)
 			others += (size_t)(all - bad);
 		}
 		/* more that are bad elsewhere are bad by chance, as these */
-		if (w->queued >= LEAST_RAIL && others <= w->queued && w->queued < w->nodes) {
+		if (w->queued >= LEAST_RAIL && others <= w->queued &&
+		    w->queued < w->nodes) {
 			return join(w, 1);
 		}
 	}

@@ -386,6 +386,7 @@ script_is_gone()
 @test "Slurm without a controller: one line and one hint" {
 	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' true
 	for command in sinfo squeue scontrol; do
+		# shellcheck disable=SC2016 # for the fake to expand
 		fake $command 'for i in 1 2 3; do
 			echo "$0: error: DNS SRV lookup failed" >&2
 			done
