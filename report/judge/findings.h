@@ -13,8 +13,8 @@
 #include "report/model/sweep.h"
 
 /** Returns true if the row *@p of a curve, which has a neighbour on either
- *  side, is off: the next size takes less time, or the rate falls and rises again.  A
- *  step in the curve does neither. */
+ *  side, is off: the next size takes less time, or the rate falls and rises
+ *  again.  A step in the curve does neither. */
 bool sweep_row_is_off(const struct collective_row *const *p);
 
 /* ---- explained ----------------------------------------------------------- */
