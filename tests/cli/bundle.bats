@@ -112,8 +112,8 @@ n1,gpu0,vbios,96.00,,nvml' >>run/facts.csv
 	[ "$status" -eq 0 ]
 	[ "$(tar xOf run.tar | grep -c tiger)" -eq 0 ]
 	tar xOf run.tar run/README >readme
-	grep -q "job.out: .* is a link" readme
-	grep -q "logs/far: .* is a link" readme
+	grep -q "job.out: .* is a symbolic link" readme
+	grep -q "logs/far: .* is a symbolic link" readme
 	grep -q "expected.ini: .* is not a file" readme
 	grep -q "verdict.json: " readme
 	chmod u+w run

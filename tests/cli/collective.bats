@@ -252,7 +252,7 @@ finding()
 	echo 'wrong node=1 rate=0.005' >drill
 	sweep 1 allreduce --local=4x1 -b 1K --faults=drill --bisect --verify=200
 	jq -e '.bisect == null and (.notes[0] | test(
-		"^bisect: not started: of 200 .* --verify=[0-9]+$"))' run/run.json
+		"^bisect: not started: of 200 .* use --verify=[0-9]+ to narrow"))' run/run.json
 	grep -q "do: run again with the --verify" out
 	more=$(jq -r '.notes[0] | capture("verify=(?<n>[0-9]+)").n' run/run.json)
 	sweep 1 allreduce --local=4x1 -b 1K --faults=drill --bisect \

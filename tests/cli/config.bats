@@ -209,7 +209,7 @@ as_root()
 	[ "$status" -eq 1 ]
 	[ "$(jq -c '.options | [."time-limit", ."test-timeout",
 		."warmup-iters", ."rate-limit", .inject, ."agent-timeout"]' \
-		new/run.json)" = '["5m","9s",2,"1G","drill","20s"]' ]
+		new/run.json)" = '["5m","9s",2,"1G","'"$PWD"'/drill","20s"]' ]
 	# a run of an earlier version is judged, and resumed
 	cp -r new old
 	sed -e 's/"time-limit"/"max-time"/' -e 's/"test-timeout"/"timeout"/' \

@@ -54,7 +54,7 @@ report_of_three()
 	report_of_three few p2p '"transport": "tcp", "nodes": 2, "gpus-per-node": 2'
 	[ "$status" -eq 4 ]
 	grep -q '^PARTIAL' <<<"$output"
-	grep -q "Only 1 node with 3 ranks started, 2 with 4 were asked for" \
+	grep -q "Only 1 node with 3 ranks started, 2 with 4 were requested" \
 		<<<"$output"
 	# every test that it planned is measured: --resume has no more
 	[[ $output != *--resume* ]]
@@ -65,7 +65,7 @@ report_of_three()
 	grep -q "Only 1 node with 3 ranks started, 1 with 4 " <<<"$output"
 	for probe in info memlock; do
 		report_of_three "$probe" "$probe" '"nodes": 2'
-		grep -q "Only 1 node started, 2 were asked for" <<<"$output"
+		grep -q "Only 1 node started, 2 were requested" <<<"$output"
 		[ "$status" -eq 4 ]
 	done
 	report_of_three all p2p '"transport": "tcp", "nodes": 1, "gpus-per-node": 3'
