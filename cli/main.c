@@ -58,7 +58,7 @@ static int unknown_command(const char *name)
 	struct err e;
 
 	for (int i = 0; commands[i] && n < max; i++) {
-		if (!commands[i]->hidden) {
+		if (!commands[i]->hidden && !commands[i]->known_as) {
 			names[n++] = commands[i]->name;
 		}
 	}
@@ -105,11 +105,26 @@ static bool answer_at_once(int argc, char **argv)
 	return false;
 }
 
+/** Make "collective NAME" the command NAME, which does the work; after plan,
+ *  too. */
+static void name_collective(int *argc, char **argv)
+{
+	const int at = strcmp(argv[1], "plan") == 0 ? 2 : 1;
+	const struct command *cmd = *argc > at + 1 &&
+				    strcmp(argv[at], "collective") == 0 ?
+		command_find(commands, argv[at + 1]) : NULL;
+
+	if (cmd && (cmd->takes & SPEC_CMD_COLLECTIVE)) {
+		memmove(&argv[at], &argv[at + 1],
+			(size_t)(*argc - at) * sizeof(*argv));
+		(*argc)--;
+	}
+}
+
 /** Parse the command line and run its command.  Returns the exit code. */
 static int run_line(int argc, char **argv)
 {
-	struct session s = { .argc = argc, .argv = argv,
-			     .commands = commands };
+	struct session s = { .argv = argv, .commands = commands };
 	const struct command *cmd;
 	const struct err *why;
 	struct err e = { 0 };
@@ -122,6 +137,8 @@ static int run_line(int argc, char **argv)
 	if (answer_at_once(argc, argv)) {
 		return CODE_HEALTHY;
 	}
+	name_collective(&argc, argv);
+	s.argc = argc;
 	cmd = command_find(commands, argv[1]);
 	if (!cmd) {
 		return unknown_command(argv[1]);
@@ -142,6 +159,7 @@ static int run_line(int argc, char **argv)
 		 * could not be started or read */
 		if (s.spec.json && !s.plan && !s.spec.dry_run &&
 		    why->text[0] && (cmd->takes & SPEC_CMD_JUDGES) &&
+		    (!(cmd->takes & SPEC_CMD_STATUS) || s.spec.follow) &&
 		    (code == CODE_USAGE || code == CODE_UNABLE) &&
 		    talk_stdout_is_empty()) {
 			code = show_failure(cmd->min_args > 0 ? s.args[0] :

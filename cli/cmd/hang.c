@@ -175,7 +175,7 @@ static const char *const examples[] = {
 
 const struct command cmd_hang = {
 	.name = "hang",
-	.summary = "Say whom a job that stands still waits for.",
+	.summary = "Find the rank that a hung job is waiting for.",
 	.usage = "[OPTION...] [JOBID] [-- SRUN-OPTION...]",
 	.examples = examples,
 	.takes = SPEC_CMD_HANG,

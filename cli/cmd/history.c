@@ -182,7 +182,7 @@ static const char *const examples[] = {
 
 const struct command cmd_history = {
 	.name = "history",
-	.summary = "What earlier runs found: who fails, what gets slower.",
+	.summary = "Show parts that fail repeatedly, or get slower over time.",
 	.usage = "[OPTION...] [PART]",
 	.examples = examples,
 	.takes = SPEC_CMD_HISTORY,

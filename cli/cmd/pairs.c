@@ -58,7 +58,8 @@ const struct command cmd_all = {
 
 /* ---- collective ---------------------------------------------------------- */
 
-/* allreduce and its kin: one command for each, which differ in name only. */
+/* One command per collective: they differ only in name.  main() makes
+ * "collective NAME" the command NAME. */
 
 static int run_collective(struct session *s)
 {
@@ -68,18 +69,48 @@ static int run_collective(struct session *s)
 		       probe_run(s, ahead_check_collective, NULL);
 }
 
+static int refuse_name(struct session *s)
+{
+	struct err e = { 0 };
+
+	err_set(&e, 0, "there is no collective '%s'", s->args[0]);
+	err_hint(&e, "allreduce, allgather, reducescatter, broadcast, reduce, "
+		     "alltoall, sendrecv");
+	return talk_fail(&e, CODE_USAGE);
+}
+
+static const char *const collective_examples[] = {
+	"gpucheck collective allreduce -N 4 -- --partition=gpu",
+	"gpucheck collective allreduce -b 1M -e 1G --algo=Ring,Tree",
+	"gpucheck collective alltoall --local=2x8 --transport=sim",
+	NULL
+};
+
+const struct command cmd_collective = {
+	.name = "collective",
+	.summary = "Measure allreduce or another collective, size by size.",
+	.usage = "NAME [OPTION...] [-- SLURM-OPTION...]",
+	.examples = collective_examples,
+	.takes = SPEC_CMD_COLLECTIVE,
+	.min_args = 1,
+	.needs = "the name of a collective, such as allreduce",
+	.max_args = 1,
+	.run = refuse_name,
+};
+
 #define BY_PROTOCOL  "-b 1M -e 1G --proto=Simple,LL,LL128"
 #define BY_THRESHOLD "-b 1K -e 16M --env NCCL_P2P_LL_THRESHOLD=0,16384"
 
 #define COLLECTIVE(op, compared, what) \
 	static const char *const examples_##op[] = { \
-		"gpucheck " #op " -N 4 -- --partition=gpu", \
-		"gpucheck " #op " " compared, \
-		"gpucheck " #op " --local=2x8 --transport=sim", \
+		"gpucheck collective " #op " -N 4 -- --partition=gpu", \
+		"gpucheck collective " #op " " compared, \
+		"gpucheck collective " #op " --local=2x8 --transport=sim", \
 		NULL \
 	}; \
 	const struct command cmd_##op = { \
 		.name = #op, \
+		.known_as = "collective " #op, \
 		.summary = what, \
 		.usage = "[OPTION...] [-- SLURM-OPTION...]", \
 		.examples = examples_##op, \
@@ -88,19 +119,19 @@ static int run_collective(struct session *s)
 	}
 
 COLLECTIVE(allreduce, BY_PROTOCOL,
-	   "Measure how all GPUs get the sum over all.");
+	   "Measure the all-reduce collective.");
 COLLECTIVE(allgather, BY_PROTOCOL,
-	   "Measure how all GPUs get the data of all.");
+	   "Measure the all-gather collective.");
 COLLECTIVE(reducescatter, BY_PROTOCOL,
-	   "Measure how each GPU gets a share of the sum.");
+	   "Measure the reduce-scatter collective.");
 COLLECTIVE(broadcast, BY_PROTOCOL,
-	   "Measure how one GPU sends to all others.");
+	   "Measure the broadcast collective.");
 COLLECTIVE(reduce, BY_PROTOCOL,
-	   "Measure how one GPU gets the sum over all.");
+	   "Measure the reduce collective.");
 COLLECTIVE(alltoall, BY_THRESHOLD,
-	   "Measure how each GPU sends a share to each.");
+	   "Measure the all-to-all collective.");
 COLLECTIVE(sendrecv, BY_THRESHOLD,
-	   "Measure a ring: each GPU sends to the next.");
+	   "Measure a ring in which each GPU sends to the next.");
 
 /* ---- gpu ----------------------------------------------------------------- */
 
@@ -258,7 +289,7 @@ static const char *const node_examples[] = {
 
 const struct command cmd_node = {
 	.name = "node",
-	.summary = "What this node can say of itself within 4.5 s; for hooks.",
+	.summary = "Check this node in under 4.5 s, for Slurm and NHC hooks.",
 	.usage = "[OPTION...]",
 	.examples = node_examples,
 	.takes = SPEC_CMD_NODE,

@@ -85,7 +85,8 @@ static const char *const attach_examples[] = {
 
 const struct command cmd_attach = {
 	.name = "attach",
-	.summary = "Follow a run that goes on, to its verdict.",
+	.known_as = "status --follow",
+	.summary = "Follow a run until it ends, then print its report.",
 	.usage = "[OPTION...] DIR|JOB",
 	.examples = attach_examples,
 	.takes = SPEC_CMD_ATTACH,
@@ -235,6 +236,11 @@ static int run_status(struct session *s)
 	struct found f;
 	int rc, code = found_open(s->n_args ? s->args[0] : NULL, &f, &e);
 
+	if (code == CODE_HEALTHY && s->spec.follow) {
+		code = follow(s, &f, &e);
+		found_release(&f);
+		return code;
+	}
 	if (code == CODE_HEALTHY) {
 		if (!s->n_args && !s->spec.quiet) {
 			talk("the latest run here: %s", f.dir);
@@ -257,16 +263,17 @@ static int run_status(struct session *s)
 static const char *const examples[] = {
 	"gpucheck status",
 	"gpucheck status 4711",
+	"gpucheck status --follow 4711",
 	"gpucheck status --json /home/alice/DIR | jq .left_s",
 	NULL
 };
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "How a run stands: progress, time left, failures so far.",
+	.summary = "Show the progress of a run, or follow it.",
 	.usage = "[OPTION...] [DIR|JOB]",
 	.examples = examples,
-	.takes = SPEC_CMD_STATUS,
+	.takes = SPEC_CMD_STATUS | SPEC_CMD_ATTACH,
 	.max_args = 1,
 	.run = run_status,
 };

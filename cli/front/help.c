@@ -96,7 +96,8 @@ void help_command(const struct command *cmd, bool all, FILE *out)
 	const char *heading = NULL;
 	int rare = 0;
 
-	fprintf(out, "usage: gpucheck %s%s%s\n%s\n", cmd->name,
+	fprintf(out, "usage: gpucheck %s%s%s\n%s\n",
+		cmd->known_as ? cmd->known_as : cmd->name,
 		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		heading = o->heading ? o->heading : heading;
@@ -130,13 +131,26 @@ void help_command(const struct command *cmd, bool all, FILE *out)
 
 void help_overview(const struct command *const *all, FILE *out)
 {
+	static const char *const groups[][10] = {
+		{ "Test", "all", "p2p", "ib", "ping", "gpu", "collective",
+		  "info", NULL },
+		{ "Diagnose", "memlock", "hang", "explain", "node", "import",
+		  NULL },
+		{ "Runs", "plan", "status", "report", "diff", "history",
+		  "watch", "bundle", NULL },
+		{ "Set-up", "version", "help", NULL },
+	};
+
 	fputs("usage: gpucheck COMMAND [OPTION...]\n"
 	      "Find the GPU, NIC, link or node of a cluster that is broken.\n"
-	      "\nCommands:\n", out);
-	for (; *all; all++) {
-		if (!(*all)->hidden) {
-			fprintf(out, "  %-15s%s\n", (*all)->name,
-				(*all)->summary);
+	      "\n  gpucheck all -N 4 -- --partition=gpu   four Slurm nodes\n"
+	      "  gpucheck p2p --local                   the GPUs of this "
+	      "machine\n\n", out);
+	for (size_t g = 0; g < sizeof(groups) / sizeof(groups[0]); g++) {
+		fprintf(out, "%s:\n", groups[g][0]);
+		for (size_t i = 1; groups[g][i]; i++) {
+			fprintf(out, "  %-12s%s\n", groups[g][i],
+				command_find(all, groups[g][i])->summary);
 		}
 	}
 	fputs("\n\"gpucheck COMMAND -h\" lists the options of a command.\n"
@@ -196,7 +210,7 @@ void help_units(FILE *out)
 void help_list_commands(const struct command *const *all, FILE *out)
 {
 	for (; *all; all++) {
-		if (!(*all)->hidden) {
+		if (!(*all)->hidden && !(*all)->known_as) {
 			fprintf(out, "%s\n", (*all)->name);
 		}
 	}

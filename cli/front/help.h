@@ -51,6 +51,8 @@ struct command {
 	const char *usage;	/* what follows the name in SYNOPSIS */
 	const char *const *examples;	/* command lines, NULL-ended */
 	bool hidden;		/* started by gpucheck itself */
+	const char *known_as;	/* "status --follow": the usual way to type it,
+				 * which help shows instead; NULL: its name */
 	enum spec_command takes;	/* which options of lib/spec/spec.h */
 	void (*defaults)(struct spec *s);	/* its own, or NULL */
 	int min_args, max_args;
@@ -65,7 +67,7 @@ struct command {
 /** All there are, as "gpucheck help" lists them. */
 #define COMMANDS(X) \
 	X(all) X(p2p) X(ib) X(memlock) X(ping) X(info) X(gpu) X(node) X(hang) \
-	X(allreduce) \
+	X(collective) X(allreduce) \
 	X(allgather) X(reducescatter) X(broadcast) X(reduce) X(alltoall) \
 	X(sendrecv) X(plan) X(status) X(attach) X(report) X(bundle) X(diff) \
 	X(history) X(watch) X(turn) \

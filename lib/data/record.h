@@ -106,7 +106,7 @@ const char *column_type_name(enum column_type type);
 	TEXT(mode, 8, "uni: one way; bidi: both ways at once") \
 	TEXT(memory, 8, "memory that holds the buffers: host, gpu") \
 	TEXT(schedule, 16, \
-	     "tests that ran together: nic, parallel, serial; +pxn, +gpu; " \
+	     "concurrent tests: nic, parallel, serial; +pxn, +gpu; " \
 	     "follow-up") \
 	INT(size_B, "bytes of one message") \
 	INT(iters, "messages timed") \

@@ -97,6 +97,7 @@ struct spec {
 	char switches[PATH_MAX]; /* topology.conf, ibnetdiscover; "" = none */
 	char faults[PATH_MAX];	/* drill file as typed, "" = none */
 	int64_t seed;		/* 1 */
+	bool follow;		/* status: until the run ends */
 	bool strict;
 	int64_t slow_percent;	/* that make a slow part a fault; 0 = 10, or as
 				 * the run had it */

@@ -50,7 +50,7 @@ lacks()
 @test "every manual page is of a command" {
 	for page in "$root"/cli/man/gpucheck-*.1; do
 		name=$(basename "$page" .1)
-		commands | grep -qx "${name#gpucheck-}"
+		"$GPUCHECK" help "${name#gpucheck-}" >/dev/null
 	done
 }
 
@@ -218,7 +218,7 @@ complete_line()
 }
 
 @test "bash completion of plan: commands, then their options" {
-	complete_line gpucheck plan all | grep -qx allreduce
+	complete_line gpucheck plan col | grep -qx collective
 	complete_line gpucheck plan ping - | sort >offered
 	"$GPUCHECK" --list-options ping | cut -f1 | sort | diff offered -
 	complete_line gpucheck plan --tr | grep -qx -- --transport=
