@@ -206,9 +206,11 @@ static int mark(struct groups_work *w)
 		struct cell *c = &run->cells[at];
 		double here = cells_beside(c, l);
 		bool low = !(w->median[pair_of(w, at)] > w->cut);
+		/* an expected rate that is reached decides */
+		bool met = c->expected_GB_s > 0 && !cells_below_line(c);
 
 		if (is_measured(c)) {
-			c->class = here < (low ? exp(w->cut) : l->limit_GB_s) ||
+			c->class = met ? CELL_PASS : here < (low ? exp(w->cut) : l->limit_GB_s) ||
 				   (cells_below_line(c) &&
 				    !(here >= noise && l->median_GB_s >=
 				      CELLS_LINE_RATIO * l->line_GB_s)) ?
@@ -389,7 +391,10 @@ void leftover_findings(const struct run *run, uint8_t *explained,
 
 		run_foreach_cell(run, at) {
 			const struct cell *c = &run->cells[at];
+			/* an expected rate that is reached says it is fine */
 			bool left = c->path == path && c->class == CELL_SLOW &&
+				    !(c->expected_GB_s > 0 &&
+				      !cells_below_line(c)) &&
 				    !(explained[at] &
 				      (EXPLAINED | COVERED | SPARED));
 
@@ -399,7 +404,8 @@ void leftover_findings(const struct run *run, uint8_t *explained,
 		}
 		if (slow * 100 <= tests * CHANCE_PERCENT ||
 		    verdict_find(v, &p, "two_levels") ||
-		    verdict_find(v, &p, "collisions")) {
+		    verdict_find(v, &p, "collisions") ||
+		    v->accepted.n > 0) {
 			continue;
 		}
 		f = finding_add(v, p, "two_levels");

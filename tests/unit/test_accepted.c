@@ -236,10 +236,10 @@ static void groups_at_the_same_levels(void **state)
 		double share, low;
 		size_t n;
 	} cases[] = {
-		{ 0.7, 0.5, 0 },
-		{ 0.65, 0.5, 0 },
-		{ 0.8, 0.5, 1 },	/* more of them */
-		{ 0.7, 0.4, 1 },	/* slower ones */
+		{ 0.8, 0.5, 0 },
+		{ 0.75, 0.5, 0 },
+		{ 0.9, 0.5, 1 },	/* more of them */
+		{ 0.8, 0.4, 1 },	/* slower ones */
 	};
 
 	(void)state;
@@ -247,7 +247,7 @@ static void groups_at_the_same_levels(void **state)
 		struct run then, now;
 		struct verdict v;
 
-		two_levels(&then, 11, 0.7, 0.5);
+		two_levels(&then, 11, 0.8, 0.5);
 		two_levels(&now, 12, cases[i].share, cases[i].low);
 		assert_int_equal(verdict_compute(&now, &v), 0);
 		assert_int_equal(v.n, 1);

@@ -52,7 +52,7 @@ static const struct {
 	  0, false, "no host engine" },
 	{ "Error: unable to connect", -1, 0, false, "no JSON" },
 	{ "{", -1, 0, false, "" },
-	{ "{\"DCGM Diagnostic\":[]}", -1, 0, false, "did no test" },
+	{ "{\"DCGM Diagnostic\":[]}", -1, 0, false, "ran no test" },
 };
 
 static void every_form_is_read(void **state)

@@ -262,7 +262,7 @@ static void kinds_are_not_mixed(void **state)
 	      " MsgRate[Mpps]\n 2 10 8.0 8.0 1.0\n", f);
 	rewind(f);
 	assert_int_equal(import_stream(&x, "b", f, &e), -1);
-	assert_non_null(strstr(e.text, "another kind"));
+	assert_non_null(strstr(e.text, "different type"));
 	fclose(f);
 	import_release(&x);
 }

@@ -120,7 +120,7 @@ static const struct {
 	{ 2, 1, 1, "tcp", "local", NOTHING,
 	  { PART_NODE_PAIR, 0, -1, 1, -1, PART_BOTH, 0 },
 	  { PART_GPU, 1, 0, -1, -1, PART_BOTH, 0 },
-	  "To tell them apart (if this fails too, it is GPU 0 of n1; look at "
+	  "To tell them apart (if this fails too, it is GPU 0 of n1; check "
 	  "n1 and the new node):\n"
 	  "    gpucheck p2p --local=3x1" },
 	/* the same two ranks by sockets: nothing is left to take away */

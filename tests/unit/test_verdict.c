@@ -721,7 +721,8 @@ static void test_json(void **state)
 {
 	static const char expected[] =
 		"{\"schema\":1,\"probe\":\"p2p\",\"status\":\"fail\","
-		"\"drill\":true,\"cells\":{\"pass\":11,\"slow\":0,\"fail\":0,"
+		"\"drill\":true,\"simulated\":false,"
+		"\"cells\":{\"pass\":11,\"slow\":0,\"fail\":0,"
 		"\"timeout\":1,\"corrupt\":0,\"skipped\":0,\"not_run\":0},"
 		"\"findings\":[{\"kind\":\"pair\",\"node\":\"n0\",\"index\":1,"
 		"\"peer_node\":\"n1\",\"peer_index\":0,\"direction\":\"tx\","
