@@ -89,10 +89,16 @@ expect()
 	fi
 }
 
-# says PATTERN FILE: some line of it matches.
+# says PATTERN FILE: some line of it matches, as it is or before it was wrapped.
 says()
 {
-	grep -qE -- "$1" "$2" || { echo "no '$1' in:"; cat "$2"; return 1; }
+	grep -qE -- "$1" "$2" || grep -qE -- "$1" <(unwrapped "$2") || { echo "no '$1' in:"; cat "$2"; return 1; }
+}
+
+# File $1 with each line that is indented as a finding's joined to the one above.
+unwrapped()
+{
+	sed -E ':more; N; $!b more; s/\n {6}([^ ])/ \1/g' "$1"
 }
 
 # "KIND NODE INDEX PEER DIRECTION CODE" of every finding.

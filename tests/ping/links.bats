@@ -59,7 +59,7 @@ cut()
 		[.node, .code, .drain]]' "$dir/verdict.json")" \
 		'[["n1","coordinator_cut",false]]'
 	expect "$(jq -c .exclude "$dir/verdict.json")" '["n1"]'
-	says 'nodes at once .n2, n3, n4.: its own link is down, not theirs' \
+	says 'nodes at once .n2, n3, n4.: its own link is down, not these nodes' \
 		"$dir/verdict.json"
 	expect "$(grep -c drain out)" 0
 	# nobody waits for ever, and those that it lost write what they saw
@@ -116,7 +116,7 @@ has_no_carrier()
 	expect "$(jq -c '[.findings[] | select(.severity == "fail") |
 		[.node, .code, .drain]]' "$dir/verdict.json")" \
 		'[["n1","coordinator_cut",false]]'
-	says 'its own link went down and came back, not theirs' \
+	says 'its own link went down and came back, not these nodes' \
 		"$dir/verdict.json"
 	says "the coordinator's link: eth0: carrier_changes [+]2" \
 		"$dir/verdict.json"
