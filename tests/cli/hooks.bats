@@ -71,7 +71,7 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 		hook $role 0
 		told "^-t gpucheck-$role -p daemon.info -- ok n1 8 GPUs$" logged
 	done
-	told '^node --max-time=1s --fail-on=port_down,gpu_lost$' typed
+	told '^node --time-limit=1s --fail-on=port_down,gpu_lost$' typed
 	[ ! -s asked ] && [ ! -s out ] && [ ! -s err ]
 }
 
@@ -147,7 +147,7 @@ fault='echo "FAIL n1 port_down: mlx5_2: port is DOWN"; exit 1'
 	settings gpucheck FAIL_ON=
 	program "$fault"
 	hook prolog 0
-	told '^node --max-time=1s$' typed
+	told '^node --time-limit=1s$' typed
 	[ ! -s asked ]
 }
 

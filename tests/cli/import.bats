@@ -144,7 +144,7 @@ codes_of()
 	"$GPUCHECK" import -o run "$(logs)/aml.log" >out
 	tr -s '\n ' ' ' <out | grep -q '16 KiB took 105.5 us, 1.6 times the time that its neighbouring sizes suggest'
 	"$GPUCHECK" import -o run2 "$(logs)/msccl.log" >out
-	tr -s '\n ' ' ' <out | grep -q 'in place is 7.1 times as slow as out of place at 32 MiB, and so from 1 MiB on: 16.5 and 117.9 GB/s'
+	tr -s '\n ' ' ' <out | grep -q 'in place is 7.1 times as slow as out of place at 32 MiB, and similarly from 1 MiB up: 16.5 and 117.9 GB/s'
 }
 
 @test "logs of one job a pair: only what says OK is good" {

@@ -158,7 +158,7 @@ obeys()
 	# neither is: the other user could put any of root's there
 	find open -name events.csv -exec ls -ldn {} +
 	[ -z "$(find open -name events.csv)" ]
-	grep -q "others may rename what is in" out
+	grep -q "other users can rename entries of" out
 }
 
 @test "a directory that is exchanged is not obeyed: by a user" {
