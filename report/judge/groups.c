@@ -210,10 +210,12 @@ static int mark(struct groups_work *w)
 		bool met = c->expected_GB_s > 0 && !cells_below_line(c);
 
 		if (is_measured(c)) {
-			c->class = met ? CELL_PASS : here < (low ? exp(w->cut) : l->limit_GB_s) ||
-				   (cells_below_line(c) &&
-				    !(here >= noise && l->median_GB_s >=
-				      CELLS_LINE_RATIO * l->line_GB_s)) ?
+			c->class = !met &&
+				   (here < (low ? exp(w->cut) :
+						  l->limit_GB_s) ||
+				    (cells_below_line(c) &&
+				     !(here >= noise && l->median_GB_s >=
+				       CELLS_LINE_RATIO * l->line_GB_s))) ?
 					CELL_SLOW : CELL_PASS;
 		}
 	}

@@ -128,10 +128,10 @@ def disagreements(f, rows):
     bad = sum(r.outcome in BAD for r in here)
     ok = sum(r.outcome in GOOD for r in here)
     again = sum(r.outcome in GOOD and r.attempt > 1 for r in here)
-    if 'failed first and passed' in rest:
+    if 'failed at first and passed' in rest:
         if n != again:
             yield 'N tried again', f'N {n}, rows {again}'
-    elif 'fails now and then' in says:
+    elif 'fails intermittently' in says:
         if n + noted(rest, 'ha(?:s|ve) another cause') != bad + again:
             yield 'N now and then', f'N {n}, rows {bad + again}'
     elif re.search(r'^.* (are|is) slow', rest):

@@ -642,7 +642,8 @@ static void no_link_is_followed_inside(void **state)
 	assert_int_equal(symlink("real", "typed"), 0);
 	assert_int_equal(rundir_table_open(&t, "typed", &schema_events, &e),
 			 -1);
-	assert_non_null(strstr(e.text, "'typed/events.csv' is a symbolic link"));
+	assert_non_null(strstr(e.text,
+			       "'typed/events.csv' is a symbolic link"));
 	assert_null(rundir_open("real", RUN_EVENTS, &e));
 	assert_null(rundir_read_text("real", RUN_EVENTS, 100, NULL, &e));
 	assert_int_equal(rundir_table_walk("real", &schema_events, true,
