@@ -34,7 +34,7 @@ steps()
 	# the shell that submitted is known to the step as well
 	says ',login,memlock_soft,' "$dir/memlock/results.csv"
 	# the retest of a step is what was typed, to its end
-	says ' --boot-timeout=2s .*-- --comment=mine$' out
+	says ' --agent-timeout=2s .*-- --comment=mine$' out
 	expect "$(grep -c start-timeout out)" 0
 	# p2p was told
 	expect "$(jq -r '.expect[]' "$dir/p2p/run.json" | grep -c gcn2)" 1

@@ -163,7 +163,7 @@ job_of()
 	scontrol --quiet delete reservation=mine
 	says '^3 jobs .* of 3 nodes' out
 	run_to 2 p2p --jobs=pairs --transport=tcp -- --dependency=singleton
-	says 'dependency behind -- does not go with --jobs=pairs' err
+	says '--dependency after -- does not go with --jobs=pairs' err
 	run_to 2 p2p --jobs=pairs --pairs=0-1
 	says 'does not go with --pairs=0-1' err
 	run_to 2 p2p --jobs=pairs --local=2x2

@@ -79,7 +79,8 @@ line()
 	scontrol update nodename=gcn4 state=resume
 	cut
 	run_to 1 p2p --retest found -o still -- --reservation=fix
-	grep -q 'network of gcn4 (.*): still faulty: .* failed' out
+	tr -s '\n ' ' ' <out |
+		grep -q 'network of gcn4 (.*): still faulty: .* failed'
 	[ "$(jq -r '.retest[0].state' still/verdict.json)" = fails ]
 	[ "$(jq -r '.retest[0].undrain' still/verdict.json)" = null ]
 	[ -z "$(line resume)" ]

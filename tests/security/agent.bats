@@ -109,7 +109,7 @@ setup()
 	local words
 	# shellcheck disable=SC2016 # a name, as it is
 	NODE='n1;touch${IFS}HIT' lie info '[]' --boot-timeout=5s
-	grep -q ',agent_missing,"agent 1 calls its node' \
+	grep -q ',agent_missing,"agent 1 reports the node name' \
 		"$BATS_TEST_TMPDIR/info/events.csv"
 	words=$(jq -r '.findings[] | .node, .do' \
 		"$BATS_TEST_TMPDIR/info/verdict.json")
