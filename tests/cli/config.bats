@@ -200,16 +200,16 @@ as_root()
 
 @test "earlier names of options: files, variables, command lines, run.json" {
 	printf 'max-time=5m\n[p2p]\ntimeout=9s\nwarmup_iters=2\n' >conf
-	GPUCHECK_CONFIG=$PWD/conf GPUCHECK_GENTLE=1G GPUCHECK_FAULTS=drill \
+	GPUCHECK_CONFIG=$PWD/conf GPUCHECK_GENTLE=64G GPUCHECK_FAULTS=drill \
 		"$GPUCHECK" version -v >shown
 	grep -q 'GPUCHECK_GENTLE' shown
 	echo 'dead gpu=1:2' >drill
-	GPUCHECK_CONFIG=$PWD/conf GPUCHECK_GENTLE=1G run_p p2p --local=2x4 \
+	GPUCHECK_CONFIG=$PWD/conf GPUCHECK_GENTLE=64G run_p p2p --local=2x4 \
 		--transport=sim --faults=drill --boot-timeout=20s -o new
 	[ "$status" -eq 1 ]
 	[ "$(jq -c '.options | [."time-limit", ."test-timeout",
 		."warmup-iters", ."rate-limit", .inject, ."agent-timeout"]' \
-		new/run.json)" = '["5m","9s",2,"1G","'"$PWD"'/drill","20s"]' ]
+		new/run.json)" = '["5m","9s",2,"64G","'"$PWD"'/drill","20s"]' ]
 	# a run of an earlier version is judged, and resumed
 	cp -r new old
 	sed -e 's/"time-limit"/"max-time"/' -e 's/"test-timeout"/"timeout"/' \
