@@ -66,7 +66,7 @@ static void add_meaning(const struct wrap *w, const struct symptom *s,
 
 	about = a ? *a : about;
 	add_part(w, "means", str_text(&s->cause));
-	symptom_remedy(s, name_of, &about, &remedy);
+	symptom_advice(s, name_of, &about, &remedy);
 	str_addf(w->out, "%-*s", INDENT, "do");
 	wrap_lines(w, INDENT, str_text(&remedy));
 	if (s->source.len > 0) {
@@ -284,7 +284,7 @@ static json_t *symptom_json(const struct symptom *s)
 	struct str remedy = STR_INIT;
 	json_t *json;
 
-	symptom_remedy(s, NULL, NULL, &remedy);
+	symptom_advice(s, NULL, NULL, &remedy);
 	json = json_pack("{s:s, s:s, s:o, s:o, s:o}", "code", s->code,
 			 "effect", symptom_effect_name(s->effect),
 			 "cause", json_text(str_text(&s->cause)),

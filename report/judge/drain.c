@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decide if a finding is reason enough to drain its node. */
+/* Decide if a finding is reason enough to drain its node: the only place. */
 #include "report/judge/verdict.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "lib/base/limit.h"
@@ -10,6 +11,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/tell.h"
+#include "report/symptoms/symptom.h"
 
 /** Nodes that must say so. */
 #define WITNESSES 3
@@ -46,15 +48,23 @@ bool drain_hung_up(const struct run *run, int node)
 	return false;
 }
 
-/** Return true if @f is about how the job, its limits or a packet filter are
- *  set up: the node itself may be healthy. */
-static bool is_setup(const struct finding *f)
+/** Return what the code of @f proves. */
+static enum symptom_drain code_proves(const struct finding *f)
 {
-	static const char *const codes[] = {
-		"fd_limit", "shm_small", "shm_missing", PING_FILTERED, NULL
-	};
+	const struct symptom *x = symptom_find(symptoms_builtin(), f->code);
 
-	return limit_is(f->code) || str_index(codes, f->code) >= 0;
+	return x ? x->drain : DRAIN_BY_TESTS;
+}
+
+/** Return true if @f may drain its node at all: it is a fault of that one node,
+ *  not of how the job, its limits or a packet filter are set up. */
+static bool may_drain(const struct finding *f)
+{
+	const struct part *p = &f->part;
+
+	return f->fail && p->node >= 0 && p->peer_node < 0 &&
+	       part_is(p, KINDS_IN_NODE) && !limit_is(f->code) &&
+	       !gone_code(f->code)->set_up && code_proves(f) != DRAIN_NEVER;
 }
 
 /** Collects the bad cells of @f by the node at the other end.  Ranks count node
@@ -186,24 +196,23 @@ static void say_unproved(const struct run *run, const struct drain_heard *h,
 	str_release(&act);
 }
 
-void drain_weigh(const struct run *run, const struct verdict *v,
-		 struct finding *f)
+static void weigh_one(const struct run *run, const struct verdict *v,
+		      struct finding *f)
 {
 	bool passes = v->cells[CELL_PASS] + v->cells[CELL_SLOW] > 0;
 	struct drain_heard h = { 0 };
 	bool cut = strcmp(f->code, GONE_CUT) == 0;
 	bool silent;
 
-	if (f->n_probes > 0 || is_setup(f) ||
-	    str_starts(f->code, RETEST_OWN)) {
-		return;		/* each of these has weighed its own; none; as
-				 * of the run that is retested */
-	}
 	/* That no agent could be started proves nothing about the node: the
 	 * cause may be a key, path or firewall on the launcher's side. */
-	if (f->part.node < 0 || (gone_code(f->code)->unstarted &&
-				 strcmp(f->code, "agent_missing") != 0)) {
+	if (!may_drain(f) || (gone_code(f->code)->unstarted &&
+			      strcmp(f->code, "agent_missing") != 0)) {
+		f->drain = false;
 		return;
+	}
+	if (f->n_probes > 0 || str_starts(f->code, RETEST_OWN)) {
+		return;		/* by the runs that it is from */
 	}
 	hear(run, f, &h);
 	/* only the coordinator reported the fault, because it heard nothing of
@@ -211,9 +220,47 @@ void drain_weigh(const struct run *run, const struct verdict *v,
 	silent = cut || (gone_code(f->code)->silence &&
 			 !drain_hung_up(run, f->part.node));
 	/* without a score the finding is not from cells */
-	f->drain = (isnan(f->score) ? !silent : passes && h.inside) ||
+	f->drain = (isnan(f->score) ?
+			    code_proves(f) >= DRAIN_ALONE && !silent :
+			    passes && h.inside) ||
 		   (!cut && has_witnesses(run, &h));
-	if (!f->drain) {
+	if (!f->drain && (silent || h.n > 0)) {
 		say_unproved(run, &h, f);
+	}
+}
+
+/** Return true if each node of @run has a finding of @code that drains it. */
+static bool is_on_all(const struct run *run, const struct verdict *v,
+		      const char *code)
+{
+	int with = 0;
+
+	for (int i = 0; i < run->n_nodes; i++) {
+		bool has = false;
+
+		verdict_foreach(v, f) {
+			has = has || (f->drain && f->part.node == i &&
+				      strcmp(f->code, code) == 0);
+		}
+		with += has;
+	}
+	return with == run->n_nodes && with > 1;
+}
+
+void drain_weigh(const struct run *run, struct verdict *v)
+{
+	verdict_foreach(v, f) {
+		weigh_one(run, v, f);
+	}
+	/* what all nodes report has one cause, such as a driver that is being
+	 * replaced, or a switch */
+	verdict_foreach(v, f) {
+		if (!f->drain || code_proves(f) != DRAIN_ALONE ||
+		    !is_on_all(run, v, f->code)) {
+			continue;
+		}
+		verdict_foreach(v, g) {
+			g->drain = g->drain && strcmp(g->code, f->code) != 0;
+		}
 	}
 }

@@ -48,6 +48,11 @@ struct gone_list {
 	size_t n;
 };
 
+/** Parts that are inside one node. */
+#define KINDS_IN_NODE \
+	(KIND(NODE) | KIND(INTRA_NODE) | KIND(NODE_NETWORK) | KIND(SOCKET) | \
+	 KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) | KIND(GPU_NVLINK))
+
 #define GONE_OPEN_FAILED "open_failed"
 /** Not gone, but cut off from most others: cut_findings(). */
 #define GONE_CUT "coordinator_cut"

@@ -332,8 +332,7 @@ static void add_part(struct planner *w, const struct finding *f)
 		"node", verdict_node_json(w->run, p->node),
 		"index", p->index >= 0 ? json_integer(p->index) : json_null(),
 		"severity", f->fail ? "fail" : "warn",
-		"drain", f->drain && slurm && !w->run->drill &&
-			 p->peer_node < 0,
+		"drain", f->drain && slurm && !w->run->drill,
 		"pairs", w->ends, "code", json_text(f->code));
 	/* by these a retest notices if the part was replaced */
 	json_object_set_new(json, "gpus", gpus > 0 ? json_integer(gpus) :

@@ -9,6 +9,7 @@
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/diagnose.h"
+#include "report/symptoms/symptom.h"
 
 /* ---- next ---------------------------------------------------------------- */
 
@@ -353,20 +354,20 @@ bool next_drain(const struct run *run, const struct verdict *v, size_t i,
 		return false;
 	}
 	verdict_foreach(v, f) {
+		struct str why = STR_INIT;
+
 		/* a code is a word like a name */
-		if (!f->drain || f->part.peer_node >= 0 ||
-		    !finding_sits_in(f, at) || !hostlist_is_name(node) ||
-		    !hostlist_is_name(f->code)) {
+		if (!f->drain || !finding_sits_in(f, at) ||
+		    !hostlist_is_name(node) || !hostlist_is_name(f->code)) {
 			continue;
 		}
-		str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
-			 "scontrol update nodename=%s state=drain "
-			 "reason='gpucheck: %s", node, node,
-			 part_kind_name(f->part.kind));
+		str_add(&why, part_kind_name(f->part.kind));
 		if (f->part.index >= 0) {
-			str_addf(out, " %d", f->part.index);
+			str_addf(&why, " %d", f->part.index);
 		}
-		str_addf(out, " %s'", f->code);
+		str_addf(&why, " %s", f->code);
+		symptom_drain_line(node, str_text(&why), out);
+		str_release(&why);
 		return true;
 	}
 	return false;

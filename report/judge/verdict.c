@@ -483,10 +483,7 @@ static int finding_compare(const void *a, const void *b)
 static bool sits_in_nodes(const struct finding *f)
 {
 	return f->fail && !gone_code(f->code)->set_up &&
-	       part_is(&f->part, KIND(NODE) | KIND(INTRA_NODE) |
-				 KIND(NODE_NETWORK) | KIND(SOCKET) |
-				 KIND(CABLE_SWAP) | KIND(NIC) | KIND(GPU) |
-				 KIND(GPU_NVLINK) | KIND(LIMIT));
+	       part_is(&f->part, KINDS_IN_NODE | KIND(LIMIT));
 }
 
 static enum verdict_status status_of(const struct run *run,
@@ -542,10 +539,8 @@ int verdict_close(const struct run *run, struct verdict *v)
 		if (!f->act[0]) {
 			says_act(run, f);
 		}
-		if (sits_in_nodes(f)) {
-			drain_weigh(run, v, f);
-		}
 	}
+	drain_weigh(run, v);
 	if (v->n > 0) {
 		qsort(v->findings, v->n, sizeof(*v->findings),
 		      finding_compare);

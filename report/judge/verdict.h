@@ -194,19 +194,24 @@ int verdict_exit(const struct run *run, const struct verdict *v);
 /* ---- drain --------------------------------------------------------------- */
 
 /**
- * Decides if a finding is reason enough to take its node out of service.  It is
- * if the node itself shows it: a missing part, a process of gpucheck that died
- * there, or a test inside the node that failed while others passed.  It also is
- * if three other nodes passed with each other and failed with this one.  Fewer
- * nodes may be at fault themselves, and a silent node may only be cut off from
- * the coordinator.
+ * Decides which findings are reason enough to take their node out of service:
+ * the only place that does, for all commands and all lines that drain.  A
+ * finding is if it fails in one node, is not about a setting, a limit or
+ * something outside of the node (drain=never in data/symptoms.ini), and
+ *  - the node itself reports the fault, such as a missing part or a process of
+ *    gpucheck that died there (drain=alone), unless all nodes report the same;
+ *  - or a test inside the node failed while others passed;
+ *  - or three other nodes passed with each other and failed with this one.
+ * Fewer nodes may be at fault themselves, and a silent node may only be cut off
+ * from the coordinator.
  *
- * Sets f->drain of a finding that fails in one node.  If it is not proved, adds
- * the nodes that did not reach it to f->says, and the test that would decide to
- * f->act.  v->cells and f->act must be set before.  Pure.
+ * Sets f->drain of each finding; of those that other verdicts have decided (in
+ * "all", and of parts that are still slow in a retest) it only clears it.  If a
+ * finding is not proved, adds the nodes that did not reach it to f->says, and
+ * the test that would decide to f->act.  v->cells and f->act must be set
+ * before.  Pure.
  */
-void drain_weigh(const struct run *run, const struct verdict *v,
-		 struct finding *f);
+void drain_weigh(const struct run *run, struct verdict *v);
 
 /** Returns true if @node itself closed the connection of its agent, so that the
  *  node was alive. */

@@ -237,6 +237,12 @@ const char *symptom_effect_name(enum symptom_effect e)
 	return effect_names[e];
 }
 
+static const char *const drain_names[] = {
+	[DRAIN_BY_TESTS] = "tests", [DRAIN_NEVER] = "never",
+	[DRAIN_ALONE] = "alone", [DRAIN_MEASURED] = "measured",
+	[DRAIN_AT_ONCE] = "at_once", NULL
+};
+
 /** inih's handler: 1 is good. */
 static int take(void *user, const char *code, const char *name,
 		const char *value)
@@ -269,6 +275,10 @@ static int take(void *user, const char *code, const char *name,
 	}
 	if (strcmp(name, "by") == 0 && strcmp(value, "part") == 0) {
 		x->by_part = true;
+		return 1;
+	}
+	if (strcmp(name, "drain") == 0 && str_index(drain_names, value) >= 0) {
+		x->drain = (enum symptom_drain)str_index(drain_names, value);
 		return 1;
 	}
 	if (strcmp(name, "remedy") == 0 || strcmp(name, "run") == 0) {
@@ -416,6 +426,31 @@ void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
 		text = open + len + 1 + (open[len + 1] == '}');
 	}
 	str_add(out, text);
+}
+
+void symptom_drain_line(const char *node, const char *why, struct str *out)
+{
+	str_addf(out, "scontrol -o show node %s | grep -q Reason= || "
+		 "scontrol update nodename=%s state=drain "
+		 "reason='gpucheck: %s'", node, node, why);
+}
+
+void symptom_advice(const struct symptom *x, symptom_name name, void *user,
+		    struct str *out)
+{
+	struct str node = STR_INIT;
+
+	if (x->drain == DRAIN_AT_ONCE) {
+		if (!name || !name(user, "node", 4, &node)) {
+			str_add(&node, "NODE");
+		}
+		str_add(out, "Drain the node (needs Slurm operator rights):\n"
+			COMMAND);
+		symptom_drain_line(str_text(&node), x->code, out);
+		str_addch(out, '\n');
+		str_release(&node);
+	}
+	symptom_remedy(x, name, user, out);
 }
 
 /** A line on its way through the matches whose anchors it has. */

@@ -99,6 +99,17 @@ enum symptom_effect {
 /** "fault", "wait", "slow", "echo", "fact", "mark", "unknown". */
 const char *symptom_effect_name(enum symptom_effect e);
 
+/** Whether a finding about one node is reason to drain that node. */
+enum symptom_drain {
+	DRAIN_BY_TESTS,		/* only tests prove it */
+	DRAIN_NEVER,		/* a setting, or something outside of the
+				 * node */
+	DRAIN_ALONE,		/* the node reports that it is broken; not if
+				 * all nodes do */
+	DRAIN_MEASURED,		/* measured, alone or against its peers */
+	DRAIN_AT_ONCE,		/* whatever others are; a log is enough */
+};
+
 struct symptom {
 	char code[48];		/* or "CODE WHERE" */
 	struct str match[SYMPTOM_MATCHES];
@@ -109,6 +120,7 @@ struct symptom {
 	struct str numbered;	/* the number in the line selects NUMBERED_N */
 	struct str again;	/* what the command that tests again takes */
 	bool by_part;		/* findings: the part says better what to do */
+	enum symptom_drain drain;
 	struct str cause, source;
 	struct str remedy;	/* lines; those that begin with four blanks are
 				 * commands; {node} and the like in them */
@@ -151,6 +163,14 @@ typedef bool (*symptom_name)(void *user, const char *name, size_t len,
  *  filled in; an unknown one (@name may be NULL) is in capitals: NODE. */
 void symptom_remedy(const struct symptom *x, symptom_name name, void *user,
 		    struct str *out);
+/** The same for a log: of DRAIN_AT_ONCE below the line that drains the node. */
+void symptom_advice(const struct symptom *x, symptom_name name, void *user,
+		    struct str *out);
+/**
+ * Append the line that drains @node for @why, unless a reason is given there
+ * already.  Neither may have characters that a shell reads; @node may be NODE.
+ */
+void symptom_drain_line(const char *node, const char *why, struct str *out);
 /** The first one that has a match in the @len bytes of @line, NULL when none
  *  has.  Linear in @len, whatever the number of symptoms. */
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,

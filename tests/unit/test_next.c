@@ -2,6 +2,7 @@
 #include "tests/unit/fake_run.h"
 
 #include "report/judge/pairs.h"
+#include "report/judge/retest.h"
 #include "report/judge/tell.h"
 #include "report/judge/verdict.h"
 
@@ -327,12 +328,96 @@ static void test_exclude(void **state)
 	}
 }
 
+/** Codes of one node, or of all, and if an operator would act on them at night;
+ *  the first four were drained once and should not have been. */
+static const struct {
+	const char *code;
+	enum part_kind kind;
+	bool all;		/* nodes have it */
+	bool drain;
+} acts[] = {
+	{ "gpu_missing", PART_NODE, true, false },	/* no NVML anywhere */
+	{ "icmp_filtered", PART_NODE, false, false },
+	{ "memlock_slurmd", PART_LIMIT, false, false },
+	{ "memlock_container", PART_LIMIT, true, false },
+	{ "duplicate_address", PART_NIC, false, false },
+	{ "interface_missing", PART_NIC, false, false },
+	{ "limit_nofile", PART_NODE, false, false },
+	{ "unheard_of", PART_NODE, false, false },
+	{ "still_missing", PART_CONFIG, false, false },
+	{ "gpu_missing", PART_NODE, false, true },
+	{ "port_down", PART_NIC, false, true },
+	{ "port_down", PART_NIC, true, false },		/* a switch */
+	{ "xid_48", PART_GPU, true, true },
+	{ "gpu_slow", PART_GPU, false, true },
+};
+
+/** The finding of @i on @node, as by a judge, or as by a step of "all" or by an
+ *  earlier run that found it reason enough. */
+static void add_act(struct verdict *v, size_t i, int node, bool of_other)
+{
+	struct finding *f = finding_add(v, part_at(acts[i].kind, node, 0),
+					acts[i].code);
+
+	f->fail = true;
+	f->drain = of_other;
+	f->cells = f->explained = 1;
+	if (of_other) {
+		finding_add_probe(f, "memlock");
+	}
+}
+
+/** Each path to a drain line asks the same: a finding of its own, one of a step
+ *  of "all", one read from a file; and the plan of a retest follows. */
+static void test_night(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(acts) / sizeof(*acts); i++) {
+		const bool of_other = i % 2;
+		const size_t at = i / 2;
+		/* what the tests of a step have proved is not asked again */
+		const bool drains = acts[at].drain ||
+			(of_other && strcmp(acts[at].code, "unheard_of") == 0);
+		struct retest_plan plan = { 0 };
+		struct str words = STR_INIT, line = STR_INIT;
+		struct verdict v = { 0 };
+		json_t *part;
+		struct run r;
+
+		print_message("%s\n", acts[at].code);
+		fake_run(&r, 3, 1, 1);
+		json_object_set_new(r.json, "launcher", json_string("srun"));
+		for (int n = 0; n < (acts[at].all ? 3 : 1); n++) {
+			add_act(&v, at, n, of_other);
+		}
+		v.cells[CELL_FAIL] = v.n;
+		assert_int_equal(verdict_close(&r, &v), 0);
+		assert_int_equal(v.findings[0].drain, drains);
+		assert_int_equal(v.n_exclude > 0 && next_drain(&r, &v, 0,
+				 &line), drains);
+		next_words(&r, &v, &words);
+		assert_int_equal(!!strstr(str_text(&words), "state=drain"),
+				 drains);
+		assert_null(strstr(v.findings[0].act, "state=drain"));
+		assert_int_equal(retest_plan(&r, &v, &plan), 0);
+		part = json_array_get(plan.parts, 0);
+		assert_int_equal(json_is_true(json_object_get(part, "drain")),
+				 drains);
+		retest_plan_release(&plan);
+		str_release(&words);
+		str_release(&line);
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_many_quarrels),
 		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_night),
 		cmocka_unit_test(test_proof),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_exclude),
