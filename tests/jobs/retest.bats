@@ -71,7 +71,7 @@ line()
 		found/verdict.json)" = 'node_network gcn4' ]
 	# as it is printed
 	eval "$(line drain)"
-	await 10 state_is drained
+	await 60 state_is drained
 
 	# nobody else gets it meanwhile
 	scontrol create reservation=fix nodes=ALL users=root starttime=now \
@@ -85,7 +85,7 @@ line()
 	[ "$(jq -r '.retest[0].undrain' still/verdict.json)" = null ]
 	[ -z "$(line resume)" ]
 	eval "$(line drain)"
-	await 10 state_is drained
+	await 60 state_is drained
 
 	mend
 	scontrol update nodename=gcn4 state=resume
@@ -96,7 +96,7 @@ line()
 	[ "$(jq -r '.retest[0].undrain' repaired/verdict.json)" = null ]
 	[ -z "$(line resume)" ]
 	scontrol delete reservation=fix
-	await 10 state_is idle
+	await 60 state_is idle
 }
 
 @test "in an allocation: a node that we have drained gets the line, and no other" {
