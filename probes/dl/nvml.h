@@ -2,6 +2,8 @@
 #ifndef PROBES_DL_NVML_H
 #define PROBES_DL_NVML_H
 
+#include <stddef.h>
+
 #include "lib/base/dl.h"
 #include "lib/base/err.h"
 
@@ -52,6 +54,20 @@ struct nvml_fabric {		/* nvmlGpuFabricInfo_t */
 	unsigned char state;	/* NVML_FABRIC_.. */
 };
 
+struct nvml_fabric_v {		/* nvmlGpuFabricInfo_v3_t */
+	unsigned int version;	/* NVML_FABRIC_V3 or, without summary, V2 */
+	unsigned char cluster[16];
+	int status;
+	unsigned int clique;
+	unsigned char state;
+	unsigned int health;	/* see enum nvml_fabric_health */
+	unsigned char summary;	/* NVML_FABRIC_HEALTHY, .. */
+};
+
+#define NVML_FABRIC_V2 \
+	((unsigned int)offsetof(struct nvml_fabric_v, summary) | 2U << 24)
+#define NVML_FABRIC_V3 ((unsigned int)sizeof(struct nvml_fabric_v) | 3U << 24)
+
 struct nvml_process {		/* nvmlProcessInfo_t */
 	unsigned int pid;
 	unsigned long long memory_B;
@@ -86,6 +102,19 @@ enum {
 enum {
 	NVML_FABRIC_NONE, NVML_FABRIC_NOT_STARTED, NVML_FABRIC_IN_PROGRESS,
 	NVML_FABRIC_COMPLETED
+};
+
+/* NVML_GPU_FABRIC_HEALTH_MASK_SHIFT_*: fields of two bits, 0 not supported, 1
+ * true, 2 false; the last one has four bits and is an enumeration, 0 not
+ * supported, 1 none */
+enum nvml_fabric_health {
+	NVML_FABRIC_DEGRADED_BW = 0, NVML_FABRIC_ROUTE_RECOVERY = 2,
+	NVML_FABRIC_ROUTE_UNHEALTHY = 4, NVML_FABRIC_ACCESS_TIMEOUT = 6,
+	NVML_FABRIC_CONFIGURATION = 8
+};
+/* NVML_GPU_FABRIC_HEALTH_SUMMARY_* */
+enum {
+	NVML_FABRIC_HEALTHY = 1, NVML_FABRIC_UNHEALTHY, NVML_FABRIC_LIMITED
 };
 
 /* nvmlMemoryErrorType_t, nvmlEccCounterType_t, nvmlPerfPolicyType_t */
@@ -143,6 +172,9 @@ enum { NVML_LINK_TO_GPU, NVML_LINK_TO_NPU, NVML_LINK_TO_SWITCH };
 		int *major, int *minor)) \
 	OPT(nvmlDeviceGetGpuFabricInfo, (nvmlDevice_t dev, \
 		struct nvml_fabric *fabric)) \
+	OPT(nvmlDeviceGetGpuFabricInfoV, (nvmlDevice_t dev, \
+		struct nvml_fabric_v *fabric)) \
+	OPT(nvmlSystemGetDriverVersion, (char *version, unsigned int size)) \
 	OPT(nvmlDeviceGetRemappedRows, (nvmlDevice_t dev, \
 		unsigned int *corrected, unsigned int *uncorrected, \
 		unsigned int *pending, unsigned int *failed)) \

@@ -286,33 +286,6 @@ static void add_switch(const struct gpu_look *k, const char *fact,
 	add_text(k, fact, on != 0 ? "on" : "off");
 }
 
-/* One of several systems that NVLink makes one, and how far it is one. */
-static void add_fabric(const struct gpu_look *k)
-{
-	static const char *const states[] = {
-		[NVML_FABRIC_NOT_STARTED] = "not_started",
-		[NVML_FABRIC_IN_PROGRESS] = "in_progress",
-		[NVML_FABRIC_COMPLETED] = "completed",
-	};
-	static const unsigned char none[16];
-	struct nvml_fabric f = { 0 };
-	char uuid[GPU_UUID_HEX];
-
-	if (!GPU_SAYS(k, nvmlDeviceGetGpuFabricInfo, &f) ||
-	    f.state == NVML_FABRIC_NONE || f.state > NVML_FABRIC_COMPLETED) {
-		return;
-	}
-	add_text(k, "fabric_state",
-		 f.state == NVML_FABRIC_COMPLETED && f.status != NVML_SUCCESS ?
-			 k->nvml->nvmlErrorString(f.status) :
-			 states[f.state]);
-	/* an NVSwitch inside one machine has a clique of no cluster */
-	if (memcmp(f.cluster, none, sizeof(none)) != 0) {
-		add_text(k, "fabric_cluster", gpu_uuid_hex(f.cluster, uuid));
-		add_count(k, "fabric_clique", "", f.clique);
-	}
-}
-
 static void add_modes(const struct gpu_look *k)
 {
 	unsigned int now, pending;
@@ -565,7 +538,7 @@ static void look_at(struct gpu_look *k, const struct gpu_list *l, size_t i)
 		return;
 	}
 	add_modes(k);
-	add_fabric(k);
+	gpu_fabric_facts(k->nvml, k->dev, k->scope, k->facts);
 	gpu_health_facts(k->nvml, k->dev, k->scope, k->facts);
 	add_links(k);
 	/* users of the GPU before this run, as a fact named after the code */
@@ -606,5 +579,6 @@ void gpu_state_facts(const struct gpu_list *l, json_t *facts)
 			}
 		}
 	}
+	node_fabric_facts(nvml, facts);
 	nvml->nvmlShutdown();
 }

@@ -168,6 +168,23 @@ void gpu_state_facts(const struct gpu_list *l, json_t *facts);
 void gpu_health_facts(const struct nvml *nvml, nvmlDevice_t dev,
 		      const char *scope, json_t *facts);
 
+/**
+ * Add the state of GPU @dev in the NVLink fabric, with scope @scope, if the GPU
+ * supports one: fabric_state, fabric_health; of a fabric of several machines
+ * fabric_cluster and fabric_clique; "nvswitch" if the state is not good and the
+ * GPU is connected to NVSwitches. May hang, too.
+ */
+void gpu_fabric_facts(const struct nvml *nvml, nvmlDevice_t dev,
+		      const char *scope, json_t *facts);
+
+/**
+ * Add facts of scope "node" about what runs the NVLink fabric: nvswitches,
+ * fabric_manager, fabric_manager_version with driver_loaded, nvlsm, ib_umad;
+ * each only where it is known.  Executes nv-fabricmanager --version, 1 s at
+ * most.
+ */
+void node_fabric_facts(const struct nvml *nvml, json_t *facts);
+
 /** NVML's reasons for a low clock that are no normal ones, as
  *  "hw_thermal+hw_power_brake"; "" = none.  Pure. */
 void gpu_throttle_words(unsigned long long reasons, char *buf, size_t size);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probes/host/inventory.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -477,26 +476,6 @@ size_t inventory_read_host(json_t *out, const char *root,
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);
 	return n;
-}
-
-void inventory_driver_version(const char *text, char *buf, size_t size)
-{
-	const char *at = text;
-
-	/* the first word like 580.159.04; "x86_64" is none */
-	while (*at != '\0') {
-		size_t len = strcspn(at, " \t\n");
-
-		if (strspn(at, "0123456789.") == len &&
-		    isdigit((unsigned char)*at) &&
-		    memchr(at, '.', len) != NULL) {
-			snprintf(buf, size, "%.*s", (int)len, at);
-			return;
-		}
-		at += len;
-		at += strspn(at, " \t\n");
-	}
-	buf[0] = '\0';
 }
 
 /* ---- inventory ----------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -93,6 +94,26 @@ void facts_addf(json_t *facts, const char *scope, const char *fact,
 	vsnprintf(value, sizeof(value), fmt, ap);
 	va_end(ap);
 	facts_add(facts, scope, fact, value, unit, source);
+}
+
+void inventory_driver_version(const char *text, char *buf, size_t size)
+{
+	const char *at = text;
+
+	/* the first word like 580.159.04; "x86_64" is none */
+	while (*at != '\0') {
+		size_t len = strcspn(at, " \t\n");
+
+		if (strspn(at, "0123456789.") == len &&
+		    isdigit((unsigned char)*at) &&
+		    memchr(at, '.', len) != NULL) {
+			snprintf(buf, size, "%.*s", (int)len, at);
+			return;
+		}
+		at += len;
+		at += strspn(at, " \t\n");
+	}
+	buf[0] = '\0';
 }
 
 /* ---- node facts ---------------------------------------------------------- */

@@ -360,6 +360,7 @@ static void say_health(const struct self_gpus *s, json_t *facts)
 	bool prolog = getenv("SLURM_JOB_ID") && !getenv("SLURM_PROCID");
 	struct gpu_holders by;
 	char scope[16];
+	bool taken = false;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct self_gpu *g = &s->list[i];
@@ -367,8 +368,14 @@ static void say_health(const struct self_gpus *s, json_t *facts)
 		if (g->taken && g->dev && g->code == NVML_SUCCESS) {
 			snprintf(scope, sizeof(scope), "gpu%d", g->index);
 			gpu_health_facts(s->nvml, g->dev, scope, facts);
+			gpu_fabric_facts(s->nvml, g->dev, scope, facts);
+			taken = true;
 			node_task_facts(facts);
 		}
+	}
+	if (taken) {
+		node_fabric_facts(s->nvml, facts);
+		node_task_facts(facts);
 	}
 	/* last, as the name of a user is asked of the directory service */
 	for (size_t i = 0; i < s->n; i++) {

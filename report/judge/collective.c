@@ -736,6 +736,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	}
 	collective_network_findings(run, s, v);
 	add_skew(run, v);
+	fabric_findings(run, v);
 	untested_findings(run, v);
 	retest_findings(run, v);
 	return verdict_close(run, v);

@@ -460,6 +460,9 @@ void network_findings(const struct run *run, struct verdict *v);
 /** The first of these, of collectives between nodes. */
 void collective_network_findings(const struct run *run, const struct sweep *s,
 				 struct verdict *v);
+/** Finds GPUs whose NVLink fabric is not ready or not healthy, and services of
+ *  the fabric that are down or of another version; of runs that use GPUs. */
+void fabric_findings(const struct run *run, struct verdict *v);
 /** Facts in which nodes differ that should be set up alike. */
 void skew_findings(const struct run *run, struct verdict *v);
 /** --compare=schedule and =memory: whole parts that lose when pairs run at the

@@ -753,6 +753,7 @@ static const struct judge_pass {
 	{ .explain = leftover_findings, .unless = OF_PING | SHARED_CORES },
 	{ .find = port_findings },
 	{ .find = growth_findings },
+	{ .find = fabric_findings },
 	{ .find = info_findings },
 	{ .find = neighbour_findings, .needs = OF_PING },
 	{ .find = untested_findings },

@@ -23,7 +23,6 @@ static const struct skew_fact skew_facts[] = {
 	{ .fact = "mig", .part = true, .by = "name" },
 	{ .fact = "persistence", .part = true, .by = "name" },
 	{ .fact = "compute_mode", .part = true, .by = "name" },
-	{ .fact = "fabric_state", .part = true, .by = "name" },
 	{ .fact = "clock_offsets", .part = true, .by = "name" },
 	{ .fact = "gsp_firmware", .part = true, .by = "name" },
 	{ .fact = "pcie_speed_max", .part = true, .by = "name" },

@@ -23,7 +23,7 @@ a_run()
 }
 
 @test "links, modes and counters of each GPU are facts" {
-	FAKE_NVML_MODE=3 a_run 0
+	FAKE_NVML_FABRIC="3,0,0x1aa,1,0xa5,32766 2 3,6" FAKE_NVML_MODE=3 a_run 1
 	for fact in gpu0-gpu1,link,NV16 gpu0-gpu2,link,NV2 gpu1-gpu2,link,PHB \
 		gpu0,nvlinks,18 gpu1,nvlinks,17 gpu2,nvlinks,2 \
 		gpu0,nvlink_replays,18 gpu1,nvlink_replays,500 \
@@ -32,7 +32,7 @@ a_run()
 		gpu0,ecc,on gpu0,mig,off gpu2,mig,off \
 		gpu0,compute_capability,9.0 gpu0,compute_mode,default \
 		gpu1,compute_mode,exclusive_process \
-		gpu0,fabric_state,completed gpu1,fabric_state,in_progress \
+		gpu0,fabric_state,completed gpu0,fabric_health,healthy gpu1,fabric_state,in_progress \
 		"gpu2,fabric_state,not found" gpu0,fabric_clique,32766 \
 		gpu0,fabric_cluster,a5a5a5a5-a5a5-a5a5-a5a5-a5a5a5a5a5a5 \
 		gpu0,throttled,no gpu2,throttled,hw_slowdown+sw_thermal+hw_thermal; do
@@ -40,6 +40,10 @@ a_run()
 	done
 	[ "$(grep -c _growth run/facts.csv)" -eq 0 ]
 	[ "$(grep -c fabric_cluster run/facts.csv)" -eq 1 ]
+	# pairs pass, and jobs of all GPUs would not
+	jq -e '[.cells.fail, (.findings[] | select(.severity == "fail") |
+		.code, .index)] == [0, "fabric_not_ready", 1,
+		"fabric_not_ready", 2]' run/verdict.json
 }
 
 @test "over PCIe the path says how far, over NVLink it does not" {

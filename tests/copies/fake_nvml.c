@@ -23,6 +23,7 @@
 #define INVENTORY_LOOKS 6	/* the same, with those at who holds a GPU */
 #define NOT_FOUND 6
 #define NOT_SUPPORTED 3
+#define ARGUMENT_VERSION_MISMATCH 25
 
 struct nvmlDevice_st {
 	int index;
@@ -184,16 +185,65 @@ FAKE(nvmlDeviceGetCudaComputeCapability, nvmlDevice_t dev, int *major,
 	return NVML_SUCCESS;
 }
 
-/* GPU 0 is in a fabric of several machines, 1 comes to be, 2 has failed. */
+/* Word number @i of those in the variable @name, NULL: it has none. */
+static const char *word(const char *name, int i)
+{
+	const char *at = getenv(name);
+
+	for (; at && i > 0; i--) {
+		at = strchr(at, ' ');
+		at += at ? 1 : 0;
+	}
+	return at;
+}
+
+/*
+ * $FAKE_NVML_FABRIC: "STATE,STATUS,HEALTH,SUMMARY,CLUSTER,CLIQUE ...", a word
+ * for each GPU, numbers of NVML, missing ones 0; without it no GPU supports a
+ * fabric.  $FAKE_NVML_FABRIC_V is the newest version of the struct (3).
+ */
+FAKE(nvmlDeviceGetGpuFabricInfoV, nvmlDevice_t dev,
+     struct nvml_fabric_v *fabric)
+{
+	const char *newest = getenv("FAKE_NVML_FABRIC_V");
+	unsigned int version = fabric->version, last = version >> 24;
+	const char *at = word("FAKE_NVML_FABRIC", dev->index);
+	unsigned long n[6] = { 0 };
+
+	if (last > strtoul(newest ? newest : "3", NULL, 10)) {
+		return ARGUMENT_VERSION_MISMATCH;
+	}
+	for (int i = 0; at && i < 6; i++) {
+		char *end;
+
+		n[i] = strtoul(at, &end, 0);
+		at = *end == ',' ? end + 1 : NULL;
+	}
+	fabric->state = (unsigned char)n[0];
+	fabric->status = (int)n[1];
+	fabric->health = (unsigned int)n[2];
+	fabric->clique = (unsigned int)n[5];
+	memset(fabric->cluster, (int)n[4], sizeof(fabric->cluster));
+	if (last >= 3) {	/* version 2 has no room for it */
+		fabric->summary = (unsigned char)n[3];
+	}
+	return NVML_SUCCESS;
+}
+
 FAKE(nvmlDeviceGetGpuFabricInfo, nvmlDevice_t dev, struct nvml_fabric *fabric)
 {
-	*fabric = (struct nvml_fabric){
-		.state = dev->index == 1 ? NVML_FABRIC_IN_PROGRESS :
-					   NVML_FABRIC_COMPLETED,
-		.status = dev->index == 2 ? NOT_FOUND : NVML_SUCCESS,
-		.clique = 32766,
-	};
-	memset(fabric->cluster, dev->index == 0 ? 0xa5 : 0, 16);
+	struct nvml_fabric_v v = { .version = 1 << 24 };
+
+	nvmlDeviceGetGpuFabricInfoV(dev, &v);
+	*fabric = (struct nvml_fabric){ .status = v.status, .state = v.state,
+					.clique = v.clique };
+	memcpy(fabric->cluster, v.cluster, sizeof(fabric->cluster));
+	return NVML_SUCCESS;
+}
+
+FAKE(nvmlSystemGetDriverVersion, char *version, unsigned int size)
+{
+	snprintf(version, size, "580.159.04");
 	return NVML_SUCCESS;
 }
 
@@ -234,18 +284,6 @@ FAKE(nvmlDeviceGetTotalEccErrors, nvmlDevice_t dev, int error, int counter,
 	*count = dev->index == 1 && error == NVML_ECC_UNCORRECTED ? looks() :
 								    0;
 	return NVML_SUCCESS;
-}
-
-/* Word number @i of those in the variable @name, NULL: it has none. */
-static const char *word(const char *name, int i)
-{
-	const char *at = getenv(name);
-
-	for (; at && i > 0; i--) {
-		at = strchr(at, ' ');
-		at += at ? 1 : 0;
-	}
-	return at;
 }
 
 /* $FAKE_NVML_CLOCKS: "0x4 0x40", one for each GPU. */

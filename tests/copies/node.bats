@@ -65,6 +65,67 @@ node()
 	FAKE_NVML_SICK=mismatch node 0 'ok * 0 GPUs, *'
 }
 
+# fabric WORD...: node, with that state of each of three GPUs
+fabric()
+{
+	local want=$1 line=$2
+	shift 2
+	FAKE_NVML_FABRIC="$*" node "$want" "$line"
+}
+
+@test "the NVLink fabric: each state, each field of its health, each version" {
+	for FAKE_NVML_FABRIC_V in 1 2 3; do
+		export FAKE_NVML_FABRIC_V
+		fabric 0 'ok *' 0 0 0
+		fabric 0 'ok *' 3 3 3
+		fabric 1 'FAIL * fabric_not_ready: GPU 1: *: not_started' 3 1 3
+		fabric 1 'FAIL * fabric_not_ready: GPU 1: *: in_progress' 3 2 3
+		fabric 1 'FAIL * fabric_not_ready: GPU 1: *: not found' 3 3,6 3
+		fabric 1 'FAIL * fabric_not_ready: * all 3 GPUs: in_progress' 2 2 2
+	done
+	# 0x1aa: all four fields are false, and no incorrect configuration
+	fabric 0 'ok *' 3,0,0x1aa,1 3,0,0x1aa,1 3,0,0x1aa,1
+	while read -r mask want code words; do
+		for FAKE_NVML_FABRIC_V in 2 3; do
+			fabric "$want" "* $code: GPU 1: *: $words*" \
+				3,0,0x1aa,1 "3,0,$mask,2" 3,0,0x1aa,1
+		done
+	done <<-E
+		0x1a9 0 fabric_degraded degraded_bandwidth
+		0x1a6 0 fabric_degraded route_recovery
+		0x19a 1 fabric_degraded route_unhealthy
+		0x16a 0 fabric_degraded access_timeout_recovery
+		0x2aa 1 fabric_degraded incorrect_sysguid
+		0x3aa 1 fabric_degraded incorrect_chassis_sn
+		0x4aa 1 fabric_degraded no_partition
+		0x5aa 1 fabric_degraded insufficient_nvlinks
+		0x6aa 1 fabric_degraded incompatible_gpu_fw
+		0x7aa 1 fabric_degraded invalid_location
+		0xfaa 1 fabric_degraded 15
+	E
+	fabric 1 'FAIL * fabric_degraded: GPU 1: *: unhealthy' 3 3,0,0,2 3
+	fabric 0 'warn * fabric_degraded: GPU 1: *: limited_capacity' 3 3,0,0,3 3
+	fabric 0 'warn * fabric_cliques: *clique 1*clique 2*' \
+		3,0,0,0,7,1 3,0,0,0,7,2 3,0,0,0,7,1
+}
+
+@test "a fabric manager of another version than the driver" {
+	mkdir bin
+	PATH=$PWD/bin:$PATH
+	for version in 580.159.04 570.1.2; do
+		printf '#!/bin/sh\necho "Fabric Manager version is : %s"\n' \
+			$version >bin/nv-fabricmanager
+		chmod +x bin/nv-fabricmanager
+		case $version in
+		580*) node 0 'ok *' ;;
+		*) node 0 'warn * fabricmanager_version: *570.1.2 and 580.159.04' ;;
+		esac
+	done
+	# one that hangs is left alone
+	printf '#!/bin/sh\nexec sleep 100\n' >bin/nv-fabricmanager
+	node 0 'ok *'
+}
+
 @test "of GPUs that are not the job's nothing is said" {
 	export FAKE_NVML_SICK=lost SLURM_JOB_ID=7
 	CUDA_VISIBLE_DEVICES=0,2 node 0 'ok * 2 GPUs, *'

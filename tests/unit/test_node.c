@@ -165,6 +165,31 @@ static void a_fact_is_a_fault_or_not(void **state)
 		{ "gpu0", "ecc_corrected", "900", NULL, false },
 		{ "gpu0", "throttled", "hw_thermal", "throttled", false },
 		{ "gpu0", "throttled", "no", NULL, false },
+		{ "gpu0", "fabric_state", "completed", NULL, false },
+		/* without NVSwitches a fabric may never start */
+		{ "gpu0", "fabric_state", "in_progress", NULL, false },
+		{ "gpu0", "fabric_health", "healthy", NULL, false },
+		{ "gpu0", "fabric_health", "route_unhealthy",
+		  "fabric_degraded", true },
+		{ "gpu0", "fabric_health",
+		  "incorrect_configuration:insufficient_nvlinks",
+		  "fabric_degraded", true },
+		{ "gpu0", "fabric_health", "degraded_bandwidth",
+		  "fabric_degraded", false },
+		{ "gpu0", "fabric_health", "route_recovery", "fabric_degraded",
+		  false },
+		{ "gpu0", "fabric_health", "access_timeout_recovery",
+		  "fabric_degraded", false },
+		{ "gpu0", "fabric_health", "unhealthy", "fabric_degraded",
+		  true },
+		{ "gpu0", "fabric_health", "limited_capacity",
+		  "fabric_degraded", false },
+		{ "node", "fabric_manager", "running", NULL, false },
+		{ "node", "fabric_manager", "not running",
+		  "fabricmanager_down", false },
+		{ "node", "nvlsm", "not running", "nvlsm_down", false },
+		{ "node", "ib_umad", "yes", NULL, false },
+		{ "node", "ib_umad", "no", "ib_umad_missing", false },
 		{ "gpu0", "gpu_busy", "pid 7 (a)", "gpu_busy", false },
 		{ "gpu0", "gpu_in_use", "pid 7 (a)", "gpu_in_use", false },
 		{ "node", "nvml", "ok", NULL, false },
@@ -204,6 +229,51 @@ static void a_fact_is_a_fault_or_not(void **state)
 		assert_int_equal(verdict_exit(&c.run, &c.v), cases[i].fail);
 		end(&c);
 	}
+}
+
+/* A GPU that did not join the fabric: alone, or all of them, with the reason; a
+ * fabric of a node in parts. */
+static void an_nvlink_fabric_is_ready_or_not(void **state)
+{
+	struct case_ c;
+
+	(void)state;
+	begin(&c);
+	add(&c, "gpu0", "fabric_state", "completed");
+	add(&c, "gpu1", "fabric_state", "in_progress");
+	add(&c, "gpu1", "fabric_health", "degraded_bandwidth");
+	judge(&c);
+	assert_string_equal(str_text(&c.line), "FAIL n1 fabric_not_ready: GPU "
+			    "1: the NVLink fabric is not ready: in_progress\n");
+	assert_int_equal(c.v.findings[0].part.kind, PART_GPU);
+	end(&c);
+
+	begin(&c);
+	add(&c, "gpu0", "fabric_state", "not_started");
+	add(&c, "gpu1", "fabric_state", "not_started");
+	add(&c, "node", "nvswitches", "4");
+	add(&c, "node", "fabric_manager", "not running");
+	add(&c, "node", "fabric_manager_version", "570.1");
+	add(&c, "node", "driver_loaded", "580.2");
+	judge(&c);
+	assert_int_equal(c.v.n, 1);
+	assert_int_equal(c.v.findings[0].part.kind, PART_NODE);
+	assert_true(strstr(c.v.findings[0].says, "is not ready on all 2 GPUs: "
+			   "not_started; there are NVSwitches, but the fabric "
+			   "manager does not run; the versions"));
+	end(&c);
+
+	begin(&c);
+	add(&c, "gpu0", "fabric_state", "completed");
+	add(&c, "gpu0", "fabric_cluster", "a");
+	add(&c, "gpu0", "fabric_clique", "1");
+	add(&c, "gpu1", "fabric_state", "completed");
+	add(&c, "gpu1", "fabric_cluster", "a");
+	add(&c, "gpu1", "fabric_clique", "2");
+	judge(&c);
+	assert_int_equal(c.v.n, 1);
+	assert_string_equal(c.v.findings[0].code, "fabric_cliques");
+	end(&c);
 }
 
 /* One that is off on purpose, one of software, and the interface of a port that
@@ -382,6 +452,7 @@ int main(void)
 		cmocka_unit_test(a_job_has_its_own_gpus),
 		cmocka_unit_test(slurm_conf_says_how_many),
 		cmocka_unit_test(a_fact_is_a_fault_or_not),
+		cmocka_unit_test(an_nvlink_fabric_is_ready_or_not),
 		cmocka_unit_test(a_port_is_meant_or_not),
 		cmocka_unit_test(gpus_are_counted_where_somebody_says_how_many),
 		cmocka_unit_test(limits_count_where_something_needs_them),
