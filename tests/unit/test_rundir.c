@@ -761,7 +761,7 @@ static void only_an_own_directory_is_written(void **state)
 	assert_non_null(strstr(e.text, "a group can write"));
 	assert_int_equal(take(0755, 65534, 0755, &e), -1);
 	assert_non_null(strstr(e.text, "belongs to user 65534"));
-	assert_non_null(strstr(e.hint, "--out"));
+	assert_non_null(strstr(e.hint, "-o"));
 }
 
 /** What was put waits for a flush, for 64 KiB, or for a row that is added. */
