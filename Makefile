@@ -212,11 +212,22 @@ $(B)/tests/rdma/libstranger.so: tests/rdma/stranger.c tests/rdma/stranger.map
 	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ $< \
 		-Wl,--version-script=tests/rdma/stranger.map $(rdmacm)
 
+# A libibverbs without hardware.
+fake_verbs := $(wildcard tests/fake/verbs/*.c)
+$(B)/tests/fake/libibverbs.so.1: $(fake_verbs) tests/fake/verbs/fake.h \
+		tests/fake/verbs/verbs.map
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(filter-out $(san),$(all_cflags)) -fPIC -shared -o $@ \
+		$(fake_verbs) -Wl,-soname,$(@F) \
+		-Wl,--version-script=tests/fake/verbs/verbs.map
+
 # What suites load or start beside the program.
 .PHONY: test_libraries test_programs
 test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml) \
 	$(patsubst %,$(B)/tests/fake/lib%.so,nccl nccl_old) \
-	$(if $(rdmacm),$(B)/tests/rdma/libstranger.so)
+	$(if $(rdmacm),$(B)/tests/rdma/libstranger.so) \
+	$(if $(filter 1,$(HAVE_VERBS)),$(B)/tests/fake/libibverbs.so.1)
 test_programs: $(B)/tests/gpu/bench/bare_collective $(B)/tests/gpu/collective_data
 
 # On a machine with GPUs, with as many as it has; what is built already is

@@ -184,7 +184,9 @@ struct xport_link *verbs_pair_new(struct xport *x, const char *nonce,
 	l->x = x;
 	memset(x->box, 0, sizeof(*x->box));
 	worker_step(x->self.worker, "creating a queue pair");
-	rc = make_queues(l, r);
+	/* the peer would only see that nothing answers, and be the first to say
+	 * so */
+	rc = verbs_tell_port(l, r) ? -1 : make_queues(l, r);
 	if (rc == 0) {
 		rc = to_state(l, IBV_QPS_INIT,
 			      IBV_QP_PKEY_INDEX | IBV_QP_PORT |
