@@ -16,12 +16,19 @@
 #include "report/draw/draw.h"
 #include "report/judge/findings.h"
 #include "report/judge/pairs.h"
+#include "report/show/html_page.h"
 
 /** Result of a comparison, in every form in which it can be shown. */
 struct answer {
 	char dir[PATH_MAX];	/* of -o; "" without one */
 	json_t *json;
-	struct str csv, words;
+	struct str words, headline;
+	struct table parts, rows;
+	struct tile {		/* figures at the top of the page */
+		const char *name;
+		size_t n;
+	} tiles[4];
+	const char *picture;	/* in dir; NULL: none */
 	enum diff_status status;
 	struct str unlike;	/* what --force overlooks; "" nothing */
 	int code;		/* why not all of it could be kept; 0 */
@@ -52,6 +59,53 @@ static int check_alike(const struct session *s, const struct run *then,
 		str_text(&a->unlike));
 	return err_hint(e, "measure again with the options of the first run; "
 			"--force compares them all the same");
+}
+
+/** Note the counts of a comparison of @what, in words and as tiles. */
+static void count(struct answer *a, const char *what, size_t worse,
+		  size_t better, size_t same)
+{
+	const size_t n = worse + better + same;
+
+	a->tiles[0] = (struct tile){ "compared", n };
+	a->tiles[1] = (struct tile){ "worse", worse };
+	a->tiles[2] = (struct tile){ "better", better };
+	a->tiles[3] = (struct tile){ "unchanged", same };
+	str_addf(&a->headline, "%s of %s %s got worse",
+		 worse ? UNITS_COUNT(worse) : "none", UNITS_COUNT(n), what);
+}
+
+/** Write DIR/report.html: the counts, parts, picture and rows. */
+static int write_page(const struct answer *a, const struct session *s,
+		      struct err *e)
+{
+	const char *status = diff_status_name(a->status);
+	struct str body = STR_INIT, title = STR_INIT;
+	int rc;
+
+	str_addf(&title, "gpucheck diff %s: %s", wrap_status_word(status),
+		 str_text(&a->headline));
+	str_add(&body, "<p class=\"note\">");
+	html_text(&body, s->args[0]);
+	str_add(&body, " (old) and ");
+	html_text(&body, s->args[1]);
+	str_add(&body, " (new)</p>\n<dl class=\"tiles\">");
+	for (size_t i = 0; i < sizeof(a->tiles) / sizeof(*a->tiles); i++) {
+		html_tile(&body, a->tiles[i].name, UNITS_COUNT(a->tiles[i].n));
+	}
+	str_add(&body, "</dl>\n");
+	table_html(&a->parts, "h2", &body);
+	if (a->picture) {
+		html_element(&body, "h2", "Picture");
+		html_picture(a->dir, a->picture, "new against old", &body);
+	}
+	table_html(&a->rows, "h2", &body);
+	rc = html_write(a->dir, &(struct html_page){
+		.title = str_text(&title), .status = status,
+		.headline = str_text(&a->headline), .body = &body }, e);
+	str_release(&title);
+	str_release(&body);
+	return rc;
 }
 
 /* ---- runs of pairs ---------------------------------------------------- */
@@ -85,7 +139,13 @@ static int diff_pairs(const struct session *s, struct answer *a,
 	a->status = run_diff_status(&d);
 	a->json = run_diff_json(&d, &v);
 	run_diff_words(&d, &v, width, screen_color(&s->spec), &a->words);
-	run_diff_csv(&d, &a->csv);
+	run_diff_table(&d, &a->rows);
+	run_diff_parts(&d, &v, &a->parts);
+	count(a, "pairs", d.count[CHANGE_WORSE] + d.count[CHANGE_BROKE],
+	      d.count[CHANGE_BETTER] + d.count[CHANGE_MENDED],
+	      d.count[CHANGE_SAME] + d.count[CHANGE_STILL_BAD] +
+		      d.count[CHANGE_STILL_SLOW]);
+	a->picture = "heatmap-contrast.svg";
 	if (run_diff_as_contrast(&d, &then, s->args[0], s->args[1]) ==
 	    0) {
 		term_render_contrast(&then, width, screen_style(&s->spec),
@@ -124,7 +184,12 @@ static int diff_collectives(const struct session *s, struct answer *a,
 		a->json = sweep_diff_json(&d);
 		sweep_diff_words(&d, screen_width(STDOUT_FILENO),
 				 screen_color(&s->spec), &a->words);
-		sweep_diff_csv(&d, &a->csv);
+		sweep_diff_table(&d, &a->rows);
+		count(a, "measurements",
+		      d.count[POINT_WORSE] + d.count[POINT_LOST],
+		      d.count[POINT_BETTER],
+		      d.count[POINT_SAME] + d.count[POINT_NOISY] + d.failing);
+		a->picture = "curves.svg";
 		for (size_t i = 0; i < then.n_curves; i++) {
 			then.curves[i].reference = true;
 		}
@@ -191,21 +256,29 @@ static int run_diff(struct session *s)
 		json_object_set_new(a.json, "unlike",
 				    json_text(str_text(&a.unlike)));
 	}
-	if (a.dir[0] && rundir_write_json(a.dir, "diff.json", a.json, &e) < 0) {
+	if (a.dir[0] &&
+	    (rundir_write_json(a.dir, "diff.json", a.json, &e) < 0 ||
+	     write_page(&a, s, &e) < 0)) {
 		a.code = talk_fail(&e, CODE_UNABLE);
 	}
 	if (s->spec.json) {
 		json_print(a.json, stdout, JSON_INDENT(1));
 		putchar('\n');
 	} else if (s->spec.csv) {
-		fputs(str_text(&a.csv), stdout);
+		struct str csv = STR_INIT;
+
+		table_csv(&a.rows, &csv);
+		fputs(str_text(&csv), stdout);
+		str_release(&csv);
 	} else if (!s->spec.quiet) {
 		screen_print(&a.words, stdout);
 	}
 	code = a.code ? a.code : diff_exit(a.status);
 release:
 	json_decref(a.json);
-	str_release(&a.csv);
+	table_release(&a.rows);
+	table_release(&a.parts);
+	str_release(&a.headline);
 	str_release(&a.words);
 	str_release(&a.unlike);
 	return code;

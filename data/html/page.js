@@ -81,9 +81,17 @@ for (const pre of [...document.querySelectorAll('pre')]) {
 
 // ---- tables -----------------------------------------------------------------
 
+// Numbers by value, with units of bytes; names with numbers in them by these.
+const UNITS = {KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4};
+const number = t => {
+	const m = /^(-?[\d.,]+)(?: (\S+))?/.exec(t);
+	return t === 'unlimited' ? Infinity : !m ? NaN :
+		parseFloat(m[1].replace(/,/g, '')) * (UNITS[m[2]] || 1);
+};
 const order = (a, b) => {
-	const x = parseFloat(a), y = parseFloat(b);
-	return isNaN(x) || isNaN(y) ? a.localeCompare(b) : x - y;
+	const x = number(a), y = number(b);
+	return isNaN(x) || isNaN(y) ? a.localeCompare(b, 'en', {numeric: true}) :
+		x === y ? 0 : x - y;
 };
 for (const table of document.querySelectorAll('table')) {
 	const heads = [...(table.rows[0]?.cells || [])];
@@ -102,6 +110,11 @@ for (const table of document.querySelectorAll('table')) {
 		});
 	});
 }
+
+// Folded sections that belong on paper.
+const folds = [...document.querySelectorAll('details.run')];
+onbeforeprint = () => folds.forEach(d => { d.open = true; });
+onafterprint = () => folds.forEach(d => { d.open = false; });
 
 // ---- findings ---------------------------------------------------------------
 
@@ -138,7 +151,10 @@ const all = new Uint8Array(await new Response(stream).arrayBuffer());
 packed.remove();
 let at = 4 + new DataView(all.buffer).getUint32(0, true);
 const run = JSON.parse(new TextDecoder().decode(all.subarray(4, at)));
-const {n, ranks, nodes} = run;
+const {n, ranks, colors: paints} = run;
+const nodes = [];
+for (let i = 0; i < run.nodes.length; i += 2)
+	nodes.push({first: run.nodes[i], gpus: run.nodes[i + 1]});
 const side = ranks.length;
 const column = size => all.subarray(at, at += size);
 const wide = () => {
@@ -186,27 +202,28 @@ let cursor = null, pinned = -1;		// [row, column] under the pointer; cell
 // ---- colours ----------------------------------------------------------------
 
 // Each class of paths has its own scale, as in report/draw/view.c, anchored on
-// its median, which is bright.  The dark end is six robust deviations below it,
-// 30 % or more: noise is calm, and a few fast tests darken nothing.
-const LEAST_RANGE = 0.3, MEDIAN_AT = 0.94;
+// its median, which is bright.  The dark end is some robust deviations below it,
+// or a least share: noise is calm, and a few fast tests darken nothing.
 const levels = values => run.slow.map((_, p) => {
 	const v = [];
 	for (let i = 0; i < n; i += Math.max(1, n >> 14))
 		if (path[i] === p && values[i] && cls[i] === run.pass)
 			v.push(values[i]);
-	if (!v.length) return {middle: 1, range: LEAST_RANGE};
+	if (!v.length) return {middle: 1, range: paints.least_range};
 	v.sort((a, b) => a - b);
-	const middle = v[v.length >> 1];
+	const known = values === bw && run.slow[p].median;
+	const middle = known ? 1.5 + Math.log(known / run.least) / run.step :
+		v[v.length >> 1];
 	const far = v.map(x => Math.abs(x - middle)).sort((a, b) => a - b);
-	return {middle, range: Math.min(1, Math.max(LEAST_RANGE, Math.expm1(
-		6 * 1.4826 * far[far.length >> 1] * run.step)))};
+	return {middle, range: Math.min(1, Math.max(paints.least_range, Math.expm1(
+		paints.deviations * 1.4826 * far[far.length >> 1] * run.step)))};
 });
 const ratio = (a, b) => Math.exp((a - b) * run.step);
 const values = [bw, lat, want];
 const bwLevels = levels(bw), latLevels = levels(lat);
 const shade = (values, levels, sign) => i => {
 	const l = levels[path[i]];
-	return values[i] ? MEDIAN_AT * (1 + sign *
+	return values[i] ? paints.median_at * (1 + sign *
 		(ratio(values[i], l.middle) - 1) / l.range) : NaN;
 };
 const metrics = [
@@ -232,20 +249,15 @@ const inkOn = c => luminance(c) > .18 ? '#000' : '#fff';
 const loss = i => bw[i] ? Math.min(1, Math.max(0,
 	1 - ratio(bw[i], bwLevels[path[i]].middle))) : 0;
 // Slow is its colour, lighter for 20 % and darker for 95 %.
-const slowColor = by => {
-	const k = 1.15 - .75 * by;
-	return rgb(run.colors[SLOW]).map(v => Math.round(k > 1 ?
-		255 - (255 - v) * (2 - k) : v * k))
-		.reduce((s, v) => s << 8 | Math.min(255, v), 0);
-};
-const NO_FIGURE = 0xb0b0b0;
+const slowColor = by => paints.slow[Math.round(by *
+	(paints.slow.length - 1))];
 const colorOf = i => {
 	if (cls[i] === SLOW && metric === 0) return slowColor(loss(i));
 	if (cls[i] !== run.pass && (cls[i] !== SLOW || metric === 0))
-		return run.colors[cls[i]];
-	const v = metrics[metric].of(i), last = run.scale.length - 1;
-	return isNaN(v) ? NO_FIGURE :
-		run.scale[Math.round(last * Math.min(1, Math.max(0, v)))];
+		return paints.classes[cls[i]];
+	const v = metrics[metric].of(i), last = paints.scale.length - 1;
+	return isNaN(v) ? paints.no_figure :
+		paints.scale[Math.round(last * Math.min(1, Math.max(0, v)))];
 };
 const picture = document.createElement('canvas');
 const paint = () => {
@@ -306,10 +318,10 @@ const describe = () => {
 	scaleBar.hidden = !pick.length;
 	scaleBar.width = 300;
 	scaleBar.height = 14;
-	run.scale.forEach((c, k) => {
+	paints.scale.forEach((c, k) => {
 		g.fillStyle = hex(c);
-		g.fillRect(Math.floor(k * 300 / run.scale.length), 0,
-			Math.ceil(300 / run.scale.length), 14);
+		g.fillRect(Math.floor(k * 300 / paints.scale.length), 0,
+			Math.ceil(300 / paints.scale.length), 14);
 	});
 	scaleBar.setAttribute('role', 'img');
 	scaleBar.ariaLabel = m.ends[0] + ' is dark';
@@ -346,10 +358,10 @@ const describe = () => {
 			entry(hex(slowColor(.95)), 'slow, 95 % below (' +
 				count(counts[c]) + ' slow)');
 		} else if (c !== SLOW)
-			entry(hex(run.colors[c]), name + ' (' +
+			entry(hex(paints.classes[c]), name + ' (' +
 				count(counts[c]) + ')');
 	});
-	if (blank) entry(hex(NO_FIGURE), (pick.length ? 'passed, without this ' +
+	if (blank) entry(hex(paints.no_figure), (pick.length ? 'passed, without this ' +
 		'figure' : 'passed') + ' (' + count(blank) + ')');
 	const rest = side * side - side - (n - counts[planned]) +
 		(run.square ? side : 0);
@@ -402,7 +414,7 @@ const resize = () => {
 	g.font = '12px sans-serif';
 	const name = Math.min(120, Math.max(...nodes.map((_, i) =>
 		g.measureText(nodeName(i)).width)));
-	margin = {x: Math.ceil(name) + 42, y: Math.ceil(name) + 42};
+	margin = {x: Math.ceil(name) + 44, y: Math.ceil(name) + 44};
 	inner = Math.floor(wide - margin.x);
 	canvas.dataset.margin = margin.x;
 	canvas.style.width = inner + margin.x + 'px';
@@ -453,7 +465,7 @@ const edge = (g, which) => {
 			g.textAlign = upright ? 'center' : 'right';
 		}
 		g.textBaseline = 'middle';
-		g.fillText(text, 0, 0, upright ? 18 : deep - 46);
+		g.fillText(text, 0, 0, upright ? 1e3 : deep - 44);
 		g.restore();
 	};
 	let last = -1e9;
@@ -468,7 +480,9 @@ const edge = (g, which) => {
 		const y = (a + b) / 2;
 		if (y - last < 13) return;
 		g.font = '12px sans-serif';
-		write(nodeName(k), 28, y, false);
+		const name = nodeName(k);
+		const lies = which && g.measureText(name).width < b - a;
+		write(name, lies ? 34 : 28, y, lies);
 		last = y;
 	});
 	g.font = Math.min(11, s - 1) + 'px sans-serif';
@@ -748,6 +762,12 @@ const ticks = (low, high, most) => {
 	return out;
 };
 const HEIGHT = 130, BARS = 80, AXIS = 46;
+const svg = (tag, attributes, parent) => {
+	const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+	for (const k in attributes) e.setAttribute(k, attributes[k]);
+	parent.append(e);
+	return e;
+};
 const bins = (p, slow) => {
 	const unit = speed === bw ? ' GB/s' : ' us';
 	const limit = speed === bw ? slow.limit : 0;
@@ -766,48 +786,40 @@ const bins = (p, slow) => {
 			BARS))]++;
 	const most = Math.max(...many), where = $('bins');
 	if (!where.childElementCount) make('h2', 'Distribution', where);
-	const level = (speed === bw ? bwLevels : latLevels)[p];
+	const median = speed === bw ? slow.median : real(latLevels[p].middle);
 	make('p', slow.words + ': ' + count(list.length) + ' tests, ' +
 		show(least, '') + ' to ' + show(high, unit) + ', median ' +
-		show(real(level.middle), unit) + (limit > 0 ? '; slow below ' +
+		show(median, unit) + (limit > 0 ? '; slow below ' +
 		show(limit, unit) + ' (red line)' : ''), where);
-	const c = make('canvas', '', where, 'bins'), g = c.getContext('2d');
-	const wide = 810, dpr = devicePixelRatio || 1;
-	c.width = wide * dpr;
-	c.height = (HEIGHT + 34) * dpr;
-	c.setAttribute('role', 'img');
-	c.ariaLabel = 'Histogram of ' + slow.words;
-	g.scale(dpr, dpr);
-	g.font = '11px sans-serif';
+	// SVG, whose colours follow the page onto paper and into the dark
+	const wide = Math.min(810, where.clientWidth || 810), g = svg('svg', {viewBox: `0 0 ${wide} ${HEIGHT + 34}`,
+		class: 'bins', role: 'img', 'aria-label': 'Histogram of ' +
+		slow.words}, where);
+	const words = (text, x, y, anchor) => {
+		svg('text', {x, y, 'text-anchor': anchor}, g).textContent = text;
+	};
+	const bar = (x, y, width, height, name) => svg('rect',
+		{x: +x.toFixed(2), y: +y.toFixed(2), width: +width.toFixed(2),
+		 height: +height.toFixed(2), class: name}, g);
 	const x = v => AXIS + (v - low) / (top - low) * (wide - AXIS - 10);
 	// A single bad test must be seen beside 100,000 good ones.
 	const y = k => k ? HEIGHT - 3 - (HEIGHT - 13) * Math.log10(k) /
 		Math.max(1, Math.log10(most)) : HEIGHT;
-	g.fillStyle = g.strokeStyle = css('--soft');
-	g.textAlign = 'right';
-	g.textBaseline = 'middle';
 	for (let k = 1; k <= most; k *= 10) {
-		g.fillText(count(k), AXIS - 6, y(k));
-		g.globalAlpha = .3;
-		g.fillRect(AXIS, y(k), wide - AXIS - 10, 1);
-		g.globalAlpha = 1;
+		words(count(k), AXIS - 6, y(k) + 4, 'end');
+		bar(AXIS, y(k), wide - AXIS - 10, 1, 'grid');
 	}
-	g.textAlign = 'center';
-	g.textBaseline = 'top';
-	for (const v of ticks(low, top, 8)) {
-		g.fillRect(x(v), HEIGHT, 1, 4);
-		g.fillText(+v.toPrecision(6), x(v), HEIGHT + 6);
+	for (const v of ticks(low, top, Math.max(3, wide / 100))) {
+		bar(x(v), HEIGHT, 1, 4, 'tick');
+		words(+v.toPrecision(6), x(v), HEIGHT + 15, 'middle');
 	}
-	g.textAlign = 'left';
-	g.fillText('tests (logarithmic) by' + (unit === ' us' ?
-		' microseconds' : unit), AXIS, HEIGHT + 20);
-	g.fillStyle = css('--mark');
+	words('tests (logarithmic) by' + (unit === ' us' ? ' microseconds' :
+		unit), AXIS, HEIGHT + 30, 'start');
 	many.forEach((k, b) => {
-		if (k) g.fillRect(x(low + b * (top - low) / BARS), y(k),
-			(wide - AXIS - 10) / BARS - 1, HEIGHT - y(k));
+		if (k) bar(x(low + b * (top - low) / BARS), y(k),
+			(wide - AXIS - 10) / BARS - 1, HEIGHT - y(k), 'many');
 	});
-	g.fillStyle = '#c5102e';
-	if (limit > 0) g.fillRect(x(limit), 0, 2, HEIGHT);
+	if (limit > 0) bar(x(limit), 0, 2, HEIGHT, 'limit');
 };
 
 // ---- the table of tests: only rows in view are elements ---------------------

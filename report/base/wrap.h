@@ -60,6 +60,74 @@ void html_base64(struct str *out, const void *bytes, size_t n);
  *  memory. */
 void pack_add(const void *bytes, size_t n, struct str *out);
 
+/* ---- table --------------------------------------------------------------- */
+
+/**
+ * A table of texts.  A screen shows it in columns, report.html as a table that
+ * a reader can sort, and --csv as it is: all from the same rows.
+ */
+struct table_column {
+	const char *name;	/* heading */
+	int width;		/* least columns on a screen */
+	int most;		/* most columns on a screen; 0: no limit */
+	bool right;		/* a number */
+	bool page;		/* not on a screen */
+	bool link;		/* in a page, to the element of that id */
+	bool tail;		/* on a screen, what has no room loses its
+				 * beginning: the end of a path tells more */
+};
+
+struct table {
+	const char *title;	/* in a page; NULL: none */
+	const char *note;	/* below; NULL: none */
+	const struct table_column *columns;
+	size_t n_columns;
+	int indent;		/* on a screen */
+	bool bare;		/* no headings on a screen */
+	size_t shown;		/* rows on a screen; 0: all */
+	size_t left;		/* rows that are not in the table */
+	struct table_cell {
+		size_t at;	/* of its text */
+		float bar;	/* length of the bar, 0 ... 1; NAN: none */
+	} *cells;
+	size_t n;		/* of cells */
+	struct str text;	/* of the cells, NUL-terminated; failed without
+				 * memory */
+};
+
+/** Add a cell behind the last one, row by row, and ... */
+void table_add(struct table *t, const char *text);
+__attribute__((format(printf, 2, 3)))
+void table_addf(struct table *t, const char *fmt, ...);
+/** The same for @value with @digits digits; empty if it is not finite. */
+void table_real(struct table *t, int digits, double value);
+/** ... a @bar in it, in a page, that is 1 if full. */
+void table_bar(struct table *t, double bar);
+size_t table_rows(const struct table *t);
+const char *table_cell(const struct table *t, size_t row, size_t column);
+/** Append the table in columns for a screen of @width columns; 0: a file, in
+ *  which nothing is broken or cut. */
+void table_text(const struct table *t, int width, struct str *out);
+/** Append the table as HTML, TABLE_PAGE_ROWS rows at most, its title as the
+ *  element @heading ("h2"). */
+#define TABLE_PAGE_ROWS 1000
+void table_html(const struct table *t, const char *heading, struct str *out);
+/** Append the table as CSV, with a header. */
+void table_csv(const struct table *t, struct str *out);
+void table_release(struct table *t);
+
+/** The tables of a run. */
+#define TABLES_MAX 8
+struct tables {
+	struct table list[TABLES_MAX];
+	size_t n;
+};
+
+/** The next table of @to, with the rows of @like; the last one if there is no
+ *  room. */
+struct table *tables_add(struct tables *to, const struct table *like);
+void tables_release(struct tables *t);
+
 /* ---- wrap ---------------------------------------------------------------- */
 
 /** Where words go, and how wide that is. */

@@ -7,7 +7,6 @@
 #include "lib/base/err.h"
 #include "lib/base/stats.h"
 #include "lib/base/units.h"
-#include "lib/data/csv.h"
 #include "lib/data/json.h"
 #include "report/base/wrap.h"
 #include "report/model/part.h"
@@ -166,6 +165,29 @@ static void add_parts(const struct run_diff *d, const struct verdict *v,
 	}
 	if (n > PARTS_MAX) {
 		str_addf(w->out, "      and %zu more parts\n", n - PARTS_MAX);
+	}
+}
+
+void run_diff_parts(const struct run_diff *d, const struct verdict *v,
+		    struct table *t)
+{
+	static const struct table_column columns[] = {
+		{ .name = "part" }, { .name = "worse", .right = true },
+		{ .name = "of", .right = true },
+	};
+	char name[PART_NAME_SIZE];
+
+	*t = (struct table){ .columns = columns, .n_columns = 3,
+			     .title = "Parts whose pairs got worse" };
+	verdict_foreach(v, f) {
+		if (got_worse(f)) {
+			table_add(t, part_name(d->then, &f->part, name,
+					       sizeof(name)));
+			table_addf(t, "%zu", f->explained);
+			table_bar(t, (double)f->explained /
+					     (double)f->cells);
+			table_addf(t, "%zu", f->cells);
+		}
 	}
 }
 
@@ -530,28 +552,35 @@ void run_diff_judged(struct run_diff *d, struct run *then)
 	}
 }
 
-static void add_place(const struct run *run, int rank, struct str *out)
+static void add_place(struct table *t, const struct run *run, int rank)
 {
 	const struct cluster_rank *r = &run->ranks[rank];
 
-	csv_add_field(out, run->nodes[r->node].name);
-	str_addf(out, ",%d,", r->gpu);
+	table_add(t, run->nodes[r->node].name);
+	table_addf(t, "%d", r->gpu);
 }
 
-void run_diff_csv(const struct run_diff *d, struct str *out)
+void run_diff_table(const struct run_diff *d, struct table *t)
 {
-	str_add(out, "src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,"
-		"new_GB_s,ratio\n");
+	static const struct table_column columns[] = {
+		{ .name = "src_node" }, { .name = "src_gpu", .right = true },
+		{ .name = "dst_node" }, { .name = "dst_gpu", .right = true },
+		{ .name = "change" }, { .name = "old_GB_s", .right = true },
+		{ .name = "new_GB_s", .right = true },
+		{ .name = "ratio", .right = true },
+	};
+
+	*t = (struct table){ .columns = columns, .n_columns = 8,
+			     .title = "Pairs that changed" };
 	run_foreach_cell(d->then, at) {
 		if (d->change[at] >= CHANGE_WORSE) {
-			add_place(d->then, run_src(d->then, at), out);
-			add_place(d->then, run_dst(d->then, at), out);
-			str_add(out, change_names[d->change[at]]);
-			csv_add_real(out, 6,
-				     (double)d->then->cells[at].bw_GB_s);
-			csv_add_real(out, 6, (double)cell_now(d, at)->bw_GB_s);
-			csv_add_real(out, 6, (double)d->ratio[at]);
-			str_addch(out, '\n');
+			add_place(t, d->then, run_src(d->then, at));
+			add_place(t, d->then, run_dst(d->then, at));
+			table_add(t, change_names[d->change[at]]);
+			table_real(t, 6, (double)d->then->cells[at].bw_GB_s);
+			table_real(t, 6, (double)cell_now(d, at)->bw_GB_s);
+			table_real(t, 6, (double)d->ratio[at]);
+			table_bar(t, (double)d->ratio[at]);
 		}
 	}
 }

@@ -2,6 +2,7 @@
 #ifndef REPORT_DIFF_RUN_DIFF_H
 #define REPORT_DIFF_RUN_DIFF_H
 
+#include "report/base/wrap.h"
 #include "report/judge/verdict.h"
 #include "report/model/run.h"
 #include "report/model/sweep.h"
@@ -91,9 +92,12 @@ void run_diff_words(const struct run_diff *d, const struct verdict *v,
 /** The same as JSON, with each pair that changed; NULL without memory. */
 json_t *run_diff_json(const struct run_diff *d, const struct verdict *v);
 
+/** The parts of run_diff_words() with their pairs; table_release() frees. */
+void run_diff_parts(const struct run_diff *d, const struct verdict *v,
+		    struct table *t);
 /** src_node,src_gpu,dst_node,dst_gpu,change,old_GB_s,new_GB_s,ratio of what
- *  changed, with a header. */
-void run_diff_csv(const struct run_diff *d, struct str *out);
+ *  changed; table_release() frees. */
+void run_diff_table(const struct run_diff *d, struct table *t);
 
 /* ---- sweep diff ---------------------------------------------------------- */
 
@@ -117,9 +121,9 @@ void sweep_diff_release(struct sweep_diff *d);
 enum diff_status sweep_diff_status(const struct sweep_diff *d);
 void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 		      struct str *out);
-/** curve,size_B,inplace,change,old_us,new_us,ratio of all that was compared,
- *  with a header. */
-void sweep_diff_csv(const struct sweep_diff *d, struct str *out);
+/** curve,size_B,inplace,change,old_us,new_us,ratio of all that was compared;
+ *  table_release() frees. */
+void sweep_diff_table(const struct sweep_diff *d, struct table *t);
 json_t *sweep_diff_json(const struct sweep_diff *d);
 
 #endif

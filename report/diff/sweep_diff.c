@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "lib/base/units.h"
-#include "lib/data/csv.h"
 #include "lib/data/json.h"
 #include "report/base/grow.h"
 #include "report/base/wrap.h"
@@ -143,23 +142,30 @@ void sweep_diff_words(const struct sweep_diff *d, int width, bool color,
 	}
 }
 
-void sweep_diff_csv(const struct sweep_diff *d, struct str *out)
+void sweep_diff_table(const struct sweep_diff *d, struct table *t)
 {
-	str_add(out, "curve,size_B,inplace,change,old_us,new_us,ratio\n");
+	static const struct table_column columns[] = {
+		{ .name = "curve" }, { .name = "size_B", .right = true },
+		{ .name = "inplace" }, { .name = "change" },
+		{ .name = "old_us", .right = true },
+		{ .name = "new_us", .right = true },
+		{ .name = "ratio", .right = true },
+	};
+
+	*t = (struct table){ .columns = columns, .n_columns = 7,
+			     .title = "Measurements" };
 	for (size_t i = 0; i < d->n; i++) {
 		for (size_t k = 0; k < d->curves[i].n; k++) {
 			const struct point_diff *p = &d->curves[i].points[k];
 
-			csv_add_field(out, curve_words(d->curves[i].now));
-			str_addf(out, ",%lld,", (long long)p->size_B);
-			if (p->inplace != RECORD_NONE) {
-				str_addf(out, "%d", (int)p->inplace);
-			}
-			str_addf(out, ",%s", change_names[p->change]);
-			csv_add_real(out, 9, p->then->time_us);
-			csv_add_real(out, 9, p->now->time_us);
-			csv_add_real(out, 9, p->ratio);
-			str_addch(out, '\n');
+			table_add(t, curve_words(d->curves[i].now));
+			table_addf(t, "%lld", (long long)p->size_B);
+			table_add(t, p->inplace == RECORD_NONE ? "" :
+				     p->inplace ? "1" : "0");
+			table_add(t, change_names[p->change]);
+			table_real(t, 9, p->then->time_us);
+			table_real(t, 9, p->now->time_us);
+			table_real(t, 9, p->ratio);
 		}
 	}
 }

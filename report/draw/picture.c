@@ -527,7 +527,7 @@ static void name_found(const struct pic_layout *l, const struct verdict *v)
 			all += l->accused[k].finding == f;
 		}
 		snprintf(l->found[i].text, sizeof(l->found[i].text),
-			 before > 0 && all > 2 ? "%d" : "%d %.*s",
+			 before > 0 && all > 2 ? "%d" : "%d: %.*s",
 			 (int)(f - v->findings) + 1, FOUND_NAME_MAX,
 			 finding_short(l->v->run, f, name, sizeof(name)));
 	}

@@ -775,6 +775,12 @@ static double passed(const struct run *run, size_t at)
 		       (double)run->cells[at].bw_GB_s : NAN;
 }
 
+double caption_round_trip(const struct run *run)
+{
+	return run->mesh ? spread_of(run, PATH_CLASSES, round_trip,
+				     true).median : NAN;
+}
+
 bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size)
 {

@@ -47,6 +47,8 @@ const char *caption_command(const struct run *run, char *buf, size_t size);
 /** Median and range of what passed; false when nothing of the class did. */
 bool caption_bandwidth(const struct run *run, enum path_class path, char *buf,
 		       size_t size);
+/** Returns the median round trip of ping, us; NAN: none. */
+double caption_round_trip(const struct run *run);
 /** Writes the median and minimum share of line rate.  Returns false if no line
  *  rate is known. */
 bool caption_line(const struct run *run, char *buf, size_t size);

@@ -12,6 +12,8 @@
 
 /** Findings that are named; the others are counted. */
 #define PARTS_MAX 3
+/** Bytes of the sentence of a finding. */
+#define SAYS_MAX  120
 
 /** The state of a part by the code of its finding. */
 static const struct state {
@@ -97,13 +99,32 @@ static void add_name(const struct run *run, const struct finding *f,
 	str_add(out, name);
 }
 
-/** "GPU 4 of n1 (dead)", or "GPU 4 of n1 is dead" as a @sentence. */
+/** Append what @f says, up to its first semicolon, in SAYS_MAX letters. */
+static void add_says(const struct finding *f, struct str *out)
+{
+	char says[SAYS_MAX];
+
+	if (str_copy(says, sizeof(says), f->says)) {
+		says[strcspn(says, ";")] = '\0';
+		str_add(out, says);
+	} else {
+		str_addf(out, "%.*s...", (int)strcspn(says, ";"), says);
+	}
+}
+
+/** "GPU 4 of n1 (dead)"; as a @sentence "GPU 4 of n1 is dead", or where a state
+ *  is no adjective what the finding says. */
 static void add_finding(const struct run *run, const struct finding *f,
 			bool sentence, struct str *out)
 {
 	struct str state = STR_INIT;
 	bool noun = add_state(f, &state);
 
+	if (sentence && noun) {
+		add_says(f, out);
+		str_release(&state);
+		return;
+	}
 	if (f->part.node < 0 && f->n_members > 0 &&
 	    part_is(&f->part, KIND(LIMIT) | KIND(CONFIG))) {
 		add_members(run, f, out);
@@ -111,7 +132,7 @@ static void add_finding(const struct run *run, const struct finding *f,
 		add_name(run, f, out);
 	}
 	if (state.len > 0) {
-		str_addf(out, sentence && !noun ? " is %s" : " (%s)",
+		str_addf(out, sentence ? " is %s" : " (%s)",
 			 str_text(&state));
 	}
 	str_release(&state);
@@ -148,8 +169,7 @@ static void add_tested(const struct run *run, const struct verdict *v,
 			 run->n_ranks == 1 ? "" : run->mesh ? "es" : "s");
 	}
 	if (n > 0) {
-		str_addf(out, ", %s %s%s", UNITS_COUNT(n),
-			 run_file(run->json).planned.rungs ? "probe" : "test",
+		str_addf(out, ", %s test%s", UNITS_COUNT(n),
 			 n == 1 ? "" : "s");
 	}
 }

@@ -11,6 +11,7 @@
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/base/wrap.h"
+#include "report/draw/view.h"
 #include "report/judge/caption.h"
 #include "report/judge/tell.h"
 #include "report/model/part.h"
@@ -88,13 +89,40 @@ static void add_columns(const struct run *run, struct str *raw)
 	}
 }
 
+/** How tests are coloured, as in pictures: the colours of classes, the scale of
+ *  good tests and that of slow ones. */
+static json_t *colors_json(void)
+{
+	json_t *classes = json_array(), *scale = json_array();
+	json_t *slow = json_array();
+
+	for (unsigned c = 0; c < CELL_CLASSES; c++) {
+		const struct palette_entry *e = palette_class(c);
+
+		json_array_append_new(classes,
+				      json_integer(e ? e->fill : 0));
+	}
+	for (int i = 0; i < SHADES; i++) {
+		const double place = (double)i / (SHADES - 1);
+
+		json_array_append_new(scale,
+				      json_integer(palette_scale(place)));
+		json_array_append_new(slow,
+				      json_integer(palette_slow(place)));
+	}
+	return json_pack("{s:o, s:o, s:o, s:i, s:f, s:f, s:f}", "classes",
+			 classes, "scale", scale, "slow", slow, "no_figure",
+			 PALETTE_NO_FIGURE, "median_at", SCALE_MEDIAN,
+			 "least_range", SCALE_LEAST_RANGE, "deviations",
+			 (double)SCALE_DEVIATIONS);
+}
+
 static json_t *header_json(const struct judged *j, size_t marked)
 {
 	const struct run *run = &j->run;
 	json_t *ranks = json_array(), *nodes = json_array();
 	json_t *codes = json_array(), *slow = json_array();
-	json_t *classes = json_array(), *good = json_array();
-	json_t *colors = json_array(), *scale = json_array();
+	json_t *classes = json_array();
 	json_t *findings = json_array(), *details = json_object();
 	char text[160];
 	size_t kept = 0;
@@ -104,9 +132,9 @@ static json_t *header_json(const struct judged *j, size_t marked)
 			part_rank_name(run, i, text, sizeof(text))));
 	}
 	for (int i = 0; i < run->n_nodes; i++) {
-		json_array_append_new(nodes, json_pack(
-			"{s:i, s:i}", "first", run->nodes[i].first_rank,
-			"gpus", run->nodes[i].gpus));
+		json_array_append_new(nodes,
+				      json_integer(run->nodes[i].first_rank));
+		json_array_append_new(nodes, json_integer(run->nodes[i].gpus));
 	}
 	for (size_t i = 0; i < run->n_codes; i++) {
 		json_array_append_new(codes, json_text(run->codes[i]));
@@ -119,15 +147,7 @@ static json_t *header_json(const struct judged *j, size_t marked)
 			json_real_or_null(run->slow[p].limit_GB_s)));
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
-		const struct palette_entry *e = palette_class(c);
-
 		json_array_append_new(classes, json_string(cell_class_name(c)));
-		json_array_append_new(good, json_boolean(run_good(c)));
-		json_array_append_new(colors, json_integer(e ? e->fill : 0));
-	}
-	for (int i = 0; i < SHADES; i++) {
-		json_array_append_new(scale, json_integer(
-			palette_scale((double)i / (SHADES - 1))));
 	}
 	for (size_t i = 0; i < marked; i++) {
 		json_array_append_new(findings, json_integer((json_int_t)i));
@@ -141,14 +161,14 @@ static json_t *header_json(const struct judged *j, size_t marked)
 		}
 	}
 	return json_pack("{s:I, s:b, s:b, s:f, s:f, s:i, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o, s:o, s:o, s:o}",
+			 "s:o, s:o, s:o, s:o}",
 			 "n", (json_int_t)run_n_cells(run), "square",
 			 !run->grid.first, "ping", run->mesh != NULL,
 			 "step", STEP, "least", LEAST, "pass", CELL_PASS,
 			 "ranks", ranks, "nodes", nodes, "codes", codes,
-			 "slow", slow, "classes", classes, "good", good,
-			 "colors", colors, "scale", scale, "findings",
-			 findings, "details", details);
+			 "slow", slow, "classes", classes, "colors",
+			 colors_json(), "findings", findings, "details",
+			 details);
 }
 
 void html_data(const struct judged *j, struct str *out)
@@ -214,36 +234,10 @@ __asm__(".section .rodata\n"
 	".previous\n");
 extern const char page_css[], page_js[];
 
-/** "gpucheck p2p FAIL: GPU 4 of n1 (dead) (2 nodes, 2026-11-22)" */
-static void add_title(const struct run *run, const struct verdict *v,
-		      const char *word, struct str *out)
+/** Begin a page: its title, and the @headline behind the word of @status. */
+static void add_top(const char *title, const char *status,
+		    const char *headline, struct str *out)
 {
-	char text[CAPTION_SIZE];
-
-	str_add(out, "gpucheck ");
-	html_text(out, run->probe);
-	str_addf(out, " %s", word);
-	if (v->n > 0) {
-		str_add(out, ": ");
-		html_text(out, caption_short(run, v, false, text,
-					     sizeof(text)));
-	}
-	str_addf(out, " (%d node%s", run->n_nodes, run->n_nodes == 1 ? "" :
-								       "s");
-	if (run->started_utc[0]) {
-		snprintf(text, sizeof(text), ", %.10s", run->started_utc);
-		html_text(out, text);
-	}
-	str_addch(out, ')');
-}
-
-/** From the top to the heading, with the word of the verdict as a badge. */
-static void add_top(const struct run *run, const struct verdict *v,
-		    struct str *out)
-{
-	const char *status = caption_status(run, v);
-	const char *word = wrap_status_word(status);
-	char text[CAPTION_SIZE];
 	unsigned char hash[crypto_hash_sha256_BYTES];
 
 	str_add(out, "<!DOCTYPE html>\n<html lang=\"en\"><head>"
@@ -259,13 +253,60 @@ static void add_top(const struct run *run, const struct verdict *v,
 	str_add(out, "'; base-uri 'none'; form-action 'none'\">");
 	str_add(out, "<meta name=\"viewport\" "
 		 "content=\"width=device-width\"><title>");
-	add_title(run, v, word, out);
+	html_text(out, title);
 	str_add(out, "</title><style>");
 	str_add(out, page_css);
 	str_add(out, "</style></head><body><main>\n");
-	str_addf(out, "<h1><span class=\"badge %s\">%s</span> ", status, word);
-	html_text(out, caption_short(run, v, true, text, sizeof(text)));
+	str_addf(out, "<h1><span class=\"badge %s\">%s</span><i>:</i> ",
+		 status, wrap_status_word(status));
+	html_text(out, headline);
 	str_add(out, "</h1>\n");
+}
+
+int html_write(const char *dir, const struct html_page *page, struct err *e)
+{
+	struct str out = STR_INIT;
+	int rc;
+
+	add_top(page->title, page->status, page->headline, &out);
+	str_addmem(&out, str_text(page->body), page->body->len);
+	str_add(&out, "<script>");
+	str_add(&out, page_js);
+	str_add(&out, "</script></main></body></html>\n");
+	rc = out.failed || page->body->failed ?
+		     err_set(e, ENOMEM, "cannot write report.html") :
+		     rundir_write_text(dir, "report.html", str_text(&out),
+				       0666, e);
+	str_release(&out);
+	return rc;
+}
+
+void html_tile(struct str *out, const char *name, const char *value)
+{
+	str_add(out, "<div>");
+	html_element(out, "dt", name);
+	html_element(out, "dd", value);
+	str_add(out, "</div>");
+}
+
+/** What was tested, how much of it is bad, and the figures of the probe. */
+static void add_tiles(const struct judged *j, struct str *out)
+{
+	const size_t *cells = j->verdict.cells;
+	const size_t bad = cells[CELL_SLOW] + cells[CELL_FAIL] +
+			   cells[CELL_TIMEOUT] + cells[CELL_CORRUPT];
+	const char *name;
+	char value[80];
+
+	str_add(out, "<dl class=\"tiles\">");
+	html_tile(out, "tests", UNITS_COUNT(verdict_measured(&j->verdict)));
+	html_tile(out, "bad", UNITS_COUNT(bad));
+	for (int i = 0; j->kind->figure &&
+			(name = j->kind->figure(j, i, value, sizeof(value)));
+	     i++) {
+		html_tile(out, name, value);
+	}
+	str_add(out, "</dl>\n");
 }
 
 static void add_findings(const struct run *run, const struct verdict *v,
@@ -283,7 +324,8 @@ static void add_findings(const struct run *run, const struct verdict *v,
 		const char *severity = f->fail ? "fail" : "warn";
 
 		str_addf(out, "<div class=\"finding\"><p><span class=\"badge "
-			 "%s\">%s</span> ", severity, severity);
+			 "%s\">%s</span> ", severity,
+			 wrap_status_word(severity));
 		html_text(out, f->says);
 		str_addch(out, ' ');
 		html_element(out, "code", f->code);
@@ -320,8 +362,7 @@ bool html_picture(const char *dir, const char *name, const char *alt,
 	char *data = rundir_read_text(dir, name, MAX_PICTURE, &n, NULL);
 
 	if (n > 0) {
-		str_add(out, "<p><img style=\"width:100%;max-width:1000px\" "
-			"alt=\"");
+		str_add(out, "<p><img class=\"picture\" alt=\"");
 		html_text(out, alt);
 		str_add(out, "\" src=\"data:image/svg+xml;base64,");
 		html_base64(out, data, n);
@@ -363,8 +404,52 @@ const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE])
 	return isfinite(value) ? units_real_text(value, digits, buf) : "";
 }
 
-/** Facts, events and run.json, folded up, and the end of the page. */
-static void add_end(const struct run *run, struct str *out)
+static void add_lines(const struct judged *j, int first, const char *element,
+		      bool (*line)(const struct judged *j, int i, char *buf,
+				   size_t size), struct str *out)
+{
+	char text[CAPTION_SIZE];
+
+	for (int i = first; line && line(j, i, text, sizeof(text)); i++) {
+		html_element(out, element, text);
+	}
+}
+
+/** What was run, and how far it came; then what a reader must know first: a
+ *  drill, a model, damaged rows. */
+static void add_notes(const struct judged *j, struct str *out)
+{
+	char text[CAPTION_SIZE];
+	const json_t *note;
+	size_t k;
+
+	if (j->kind->head(j, 0, text, sizeof(text)) || text[0]) {
+		html_element(out, "p class=\"note\"", text);
+	}
+	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
+		html_element(out, "p", text);
+	}
+	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
+		html_element(out, j->run.drill && i == 0 ?
+			     "p class=\"drill\"" : "p class=\"note\"", text);
+	}
+	json_array_foreach(run_file(j->run.json).notes, k, note) {
+		html_element(out, "p class=\"note\"",
+			     json_string_value(note) ?
+				     json_string_value(note) : "");
+	}
+}
+
+static void fold(const char *name, size_t n, const char *file,
+		 struct str *out)
+{
+	str_addf(out, "<details><summary>%s (%zu), as in %s</summary>\n", name,
+		 n, file);
+}
+
+/** The command and the figures in words, facts, events and run.json, folded
+ *  up. */
+static void add_end(const struct judged *j, struct str *out)
 {
 	static const char *const facts[] = {
 		"node", "scope", "fact", "value", "unit", "source", NULL
@@ -372,12 +457,19 @@ static void add_end(const struct run *run, struct str *out)
 	static const char *const events[] = {
 		"time", "node", "rank", "event", "detail", NULL
 	};
-	char *text = json_dumps(run->json, JSON_INDENT(2));
-	char rank[UNITS_REAL_SIZE];
+	const struct run *run = &j->run;
+	char *json = json_dumps(run->json, JSON_INDENT(2));
+	char rank[UNITS_REAL_SIZE], text[CAPTION_SIZE];
 
-	html_element(out, "h2", "Everything else");
-	str_addf(out, "<details><summary>Facts (%zu)</summary>\n",
-		 run->n_facts + run->facts_spare + run->facts_cut);
+	html_element(out, "h2", "Run details");
+	str_add(out, "<details class=\"run\"><summary>Command and figures"
+		"</summary>\n");
+	html_element(out, "pre", caption_command(run, text, sizeof(text)));
+	add_lines(j, 1, "p class=\"note\"", j->kind->head, out);
+	add_lines(j, 0, "p class=\"note\"", j->kind->note, out);
+	str_add(out, "</details>\n");
+	fold("Facts", run->n_facts + run->facts_spare + run->facts_cut,
+	     RUN_FACTS, out);
 	html_header_row(facts, out);
 	for (size_t i = 0; i < run->n_facts && i < HTML_MAX_FACTS; i++) {
 		const struct fact_row *f = &run->facts[i];
@@ -386,8 +478,8 @@ static void add_end(const struct run *run, struct str *out)
 						f->value, f->unit, f->source,
 						NULL }, out);
 	}
-	str_addf(out, "</table></details>\n"
-		 "<details><summary>Events (%zu)</summary>\n", run->n_events);
+	str_add(out, "</table></details>\n");
+	fold("Events", run->n_events, RUN_EVENTS, out);
 	html_header_row(events, out);
 	for (size_t i = 0; i < run->n_events && i < HTML_MAX_EVENTS; i++) {
 		const struct event_row *ev = &run->events[i];
@@ -399,66 +491,67 @@ static void add_end(const struct run *run, struct str *out)
 	}
 	str_add(out, "</table></details>\n"
 		"<details><summary>run.json</summary>\n");
-	html_element(out, "pre", text ? text : "");
-	str_add(out, "</details>\n<script>");
-	str_add(out, page_js);
-	str_add(out, "</script></main></body></html>\n");
-	out->failed |= !text;
-	free(text);
+	html_element(out, "pre", json ? json : "");
+	str_add(out, "</details>\n");
+	out->failed |= !json;
+	free(json);
 }
 
-static void add_lines(const struct judged *j, const char *element,
-		      bool (*line)(const struct judged *j, int i, char *buf,
-				   size_t size), struct str *out)
+void html_tables(const struct judged *j, const char *heading, struct str *out)
 {
+	struct tables t = { .n = 0 };
+
+	if (j->kind->tables) {
+		j->kind->tables(j, &t);
+	}
+	for (size_t i = 0; i < t.n; i++) {
+		table_html(&t.list[i], heading, out);
+	}
+	tables_release(&t);
+}
+
+/** "gpucheck p2p FAIL: GPU 4 of n1 (dead) (2 nodes, 2026-11-22)" */
+static void add_title(const struct judged *j, const char *status,
+		      struct str *out)
+{
+	const struct run *run = &j->run;
 	char text[CAPTION_SIZE];
 
-	for (int i = 0; line && line(j, i, text, sizeof(text)); i++) {
-		html_element(out, element, text);
+	str_addf(out, "gpucheck %s %s", run->probe, wrap_status_word(status));
+	if (j->verdict.n > 0) {
+		str_addf(out, ": %s", caption_short(run, &j->verdict, false,
+						    text, sizeof(text)));
 	}
+	str_addf(out, " (%d node%s", run->n_nodes, run->n_nodes == 1 ? "" :
+								       "s");
+	if (run->started_utc[0]) {
+		str_addf(out, ", %.10s", run->started_utc);
+	}
+	str_addch(out, ')');
 }
 
 int show_html(const struct judged *j, const char *dir, struct err *e)
 {
-	const json_t *note;
-	struct str out = STR_INIT, table = STR_INIT;
-	char text[CAPTION_SIZE];
-	size_t k;
+	const char *status = caption_status(&j->run, &j->verdict);
+	struct str body = STR_INIT, title = STR_INIT;
+	char headline[CAPTION_SIZE];
 	int rc;
 
-	add_top(&j->run, &j->verdict, &out);
-	add_lines(j, "p", j->kind->head, &out);
-	if (caption_partial(&j->run, &j->verdict, text, sizeof(text))) {
-		html_element(&out, "p", text);
-	}
-	html_element(&out, "pre", caption_command(&j->run, text,
-						  sizeof(text)));
-	/* general notes: a drill, a model, damaged rows */
-	for (int i = 0; caption_note(&j->run, i, text, sizeof(text)); i++) {
-		html_element(&out, j->run.drill && i == 0 ?
-			     "p class=\"drill\"" : "p class=\"note\"", text);
-	}
-	json_array_foreach(run_file(j->run.json).notes, k, note) {
-		html_element(&out, "p class=\"note\"",
-			     json_string_value(note) ?
-				     json_string_value(note) : "");
-	}
-	add_lines(j, "p class=\"note\"", j->kind->note, &out);
-	add_findings(&j->run, &j->verdict, &out);
+	add_notes(j, &body);
+	add_tiles(j, &body);
+	add_findings(&j->run, &j->verdict, &body);
 	if (j->kind->html) {
-		j->kind->html(j, dir, &out);
-	} else {	/* the tables that words have, as they are */
-		if (j->kind->below &&
-		    j->kind->below(j, 0, TERM_UNICODE, &table) < 0) {
-			out.failed = true;
-		}
-		html_element(&out, "pre", str_text(&table));
-		str_release(&table);
+		j->kind->html(j, dir, &body);
 	}
-	add_end(&j->run, &out);
-	rc = out.failed ? err_set(e, ENOMEM, "cannot write report.html") :
-			  rundir_write_text(dir, "report.html", str_text(&out),
-					    0666, e);
-	str_release(&out);
+	html_tables(j, "h2", &body);
+	add_end(j, &body);
+	add_title(j, status, &title);
+	rc = html_write(dir, &(struct html_page){
+		.title = str_text(&title), .status = status,
+		.headline = caption_short(&j->run, &j->verdict, true, headline,
+					  sizeof(headline)),
+		.body = &body }, e);
+	str_release(&title);
+	str_release(&body);
 	return rc;
 }

@@ -24,6 +24,22 @@ void html_row(const char *const cells[], struct str *out);
 const char *html_int(int64_t value, char buf[UNITS_REAL_SIZE]);
 const char *html_real(double value, int digits, char buf[UNITS_REAL_SIZE]);
 
+/** Add a figure to the tiles at the top. */
+void html_tile(struct str *out, const char *name, const char *value);
+/** Add the tables of @j, each below @heading ("h2"). */
+void html_tables(const struct judged *j, const char *heading, struct str *out);
+
+/** A page; texts are borrowed. */
+struct html_page {
+	const char *title;	/* of a tab */
+	const char *status;	/* as wrap_status_word() takes it, ... */
+	const char *headline;	/* ... and what was found */
+	const struct str *body;
+};
+
+/** Write DIR/report.html, self-contained.  Returns 0, or -1 with @e. */
+int html_write(const char *dir, const struct html_page *page, struct err *e);
+
 /** Add the data of pairs for the script of the page, compressed. */
 void html_data(const struct judged *j, struct str *out);
 

@@ -170,7 +170,6 @@ struct info_table_table {
 	struct claim *claims;
 	struct info_table_line *lines;
 	size_t n_words, n_claims;
-	struct wrap wrap;
 };
 
 static int by_number(size_t a, size_t b)
@@ -309,51 +308,44 @@ static int add_names(const struct info_table_table *t, const struct claim *c,
 
 /* ---- words ------------------------------------------------------------- */
 
-/** @text behind @indent blanks, broken where it is too wide. */
-static void add_heading(const struct info_table_table *t, int indent,
-			const struct str *text)
-{
-	str_addf(t->wrap.out, "%*s", indent, "");
-	wrap_text(&t->wrap, indent + 2, str_text(text));
-}
+static const struct table_column columns[] = {
+	{ .name = "nodes" }, { .name = "part" }, { .name = "fact" },
+	{ .name = "value" },
+};
 
-/** Add the block of one set of nodes: @n claims. */
-static int add_block(struct info_table_table *t, const struct claim *c,
-		     size_t n)
+/** Add the rows of one set of nodes: @n claims. */
+static int add_block(const struct info_table_table *t, const struct claim *c,
+		     size_t n, struct table *to)
 {
 	size_t n_lines = find_lines(c, n, t->lines);
-	struct str text = STR_INIT;
-	int rc = add_names(t, c, c->n, true, &text);
+	struct str nodes = STR_INIT, parts = STR_INIT;
+	int rc = add_names(t, c, c->n, true, &nodes);
 
-	str_addch(t->wrap.out, '\n');
-	add_heading(t, 0, &text);
 	qsort(t->lines, n_lines, sizeof(*t->lines), compare_lines);
 	for (size_t i = 0; rc == 0 && i < n_lines; i++) {
 		const struct info_table_line *l = &t->lines[i];
-		struct str value = STR_INIT;
-		const struct fact_row *f;
+		const struct fact_row *f = l->claims[0].words[0].fact;
 
 		if (i == 0 || l->parts != l[-1].parts) {
-			str_reset(&text);
-			rc = add_names(t, l->claims, l->n, false, &text);
-			add_heading(t, SCOPE_INDENT, &text);
+			str_reset(&parts);
+			rc = add_names(t, l->claims, l->n, false, &parts);
 		}
-		f = l->claims[0].words[0].fact;
-		str_addf(t->wrap.out, "%*s%-*s ", FACT_INDENT, "", FACT_WIDTH,
-			 f->fact);
-		str_addf(&value, "%s%s%s", f->value[0] ? f->value : "-",
-			 f->unit[0] ? " " : "", f->unit);
-		wrap_text(&t->wrap, FACT_INDENT + FACT_WIDTH + 1,
-			  str_text(&value));
-		str_release(&value);
+		table_add(to, str_text(&nodes));
+		table_add(to, str_text(&parts));
+		table_add(to, f->fact);
+		table_addf(to, "%s%s%s", f->value[0] ? f->value : "-",
+			   f->unit[0] ? " " : "", f->unit);
 	}
-	str_release(&text);
+	rc = nodes.failed || parts.failed ? -1 : rc;
+	str_release(&nodes);
+	str_release(&parts);
 	return rc;
 }
 
-static int add_blocks(struct info_table_table *t, size_t first, size_t most)
+static int add_blocks(const struct info_table_table *t, size_t first,
+		      size_t most, struct table *to)
 {
-	size_t from = 0, n = 0, left = 0;
+	size_t from = 0, n = 0;
 	int rc = 0;
 
 	for (size_t i = 1; rc == 0 && i <= t->n_claims; i++) {
@@ -362,32 +354,27 @@ static int add_blocks(struct info_table_table *t, size_t first, size_t most)
 			continue;
 		}
 		if (n >= first && n - first < most) {
-			rc = add_block(t, &t->claims[from], i - from);
+			rc = add_block(t, &t->claims[from], i - from, to);
 		}
-		left += n >= first && n - first >= most;
+		to->left += n >= first && n - first >= most;
 		n++;
 		from = i;
-	}
-	if (left) {
-		str_addf(t->wrap.out, "\n%zu more facts: -v shows them, "
-			 "facts.csv has all\n", left);
 	}
 	return rc;
 }
 
-int info_table(const struct run *run, int width, size_t first, size_t most,
-	       struct str *out)
+int info_facts(const struct run *run, size_t first, size_t most,
+	       struct table *to)
 {
 	struct info_table_table t = {
 		.run = run,
 		.words = calloc(run->n_facts + 1, sizeof(*t.words)),
 		.claims = calloc(run->n_facts + 1, sizeof(*t.claims)),
 		.lines = calloc(run->n_facts + 1, sizeof(*t.lines)),
-		.wrap = { .out = out,
-			  .width = width > 0 ? width : FILE_WIDTH },
 	};
 	int rc = -1, node = -1;
 
+	*to = (struct table){ .columns = columns, .n_columns = 4 };
 	if (t.words && t.claims && t.lines) {
 		for (size_t i = 0; i < run->n_facts; i++) {
 			const struct fact_row *f = &run->facts[i];
@@ -405,10 +392,47 @@ int info_table(const struct run *run, int width, size_t first, size_t most,
 		}
 		qsort(t.words, t.n_words, sizeof(*t.words), compare_words);
 		find_claims(&t);
-		rc = add_blocks(&t, first, most);
+		rc = add_blocks(&t, first, most, to);
 	}
 	free(t.lines);
 	free(t.claims);
 	free(t.words);
+	return rc < 0 || to->text.failed ? -1 : 0;
+}
+
+int info_table(const struct run *run, int width, size_t first, size_t most,
+	       struct str *out)
+{
+	const struct wrap w = { .out = out,
+				.width = width > 0 ? width : FILE_WIDTH };
+	struct table t;
+	int rc = info_facts(run, first, most, &t);
+
+	for (size_t row = 0; rc == 0 && row < table_rows(&t); row++) {
+		bool same = row > 0;
+
+		/* nodes and parts are headings of the rows that they share */
+		for (size_t c = 0; c < 2; c++) {
+			same = same && strcmp(table_cell(&t, row, c),
+					      table_cell(&t, row - 1, c)) == 0;
+			if (!same) {
+				const int indent = c == 0 ? 0 : SCOPE_INDENT;
+
+				str_addf(out, "%s%*s", c == 0 ? "\n" : "",
+					 indent, "");
+				wrap_text(&w, indent + 2,
+					  table_cell(&t, row, c));
+			}
+		}
+		str_addf(out, "%*s%-*s ", FACT_INDENT, "", FACT_WIDTH,
+			 table_cell(&t, row, 2));
+		wrap_text(&w, FACT_INDENT + FACT_WIDTH + 1,
+			  table_cell(&t, row, 3));
+	}
+	if (rc == 0 && t.left) {
+		str_addf(out, "\n%zu more facts: -v shows them, "
+			 "facts.csv has all\n", t.left);
+	}
+	table_release(&t);
 	return rc < 0 || out->failed ? -1 : 0;
 }

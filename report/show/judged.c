@@ -373,6 +373,32 @@ static void add_cells(const struct all_step *s, struct str *out)
 	}
 }
 
+/** Put the steps into @t. */
+static void list_steps(const struct all *all, struct table *t)
+{
+	static const struct table_column columns[] = {
+		{ .name = "probe", .width = PROBE_WIDTH, .link = true },
+		{ .name = "verdict", .width = RESULT_WIDTH },
+		{ .name = "findings", .right = true, .page = true },
+		{ .name = "tests, or why not" },
+	};
+
+	*t = (struct table){ .columns = columns, .n_columns = 4, .indent = 2,
+			     .bare = true };
+	for (size_t i = 0; i < all->n; i++) {
+		const struct all_step *s = &all->steps[i];
+		struct str text = STR_INIT;
+
+		table_add(t, s->row.rung);
+		table_add(t, result(s));
+		table_addf(t, "%zu", s->verdict.n);
+		add_cells(s, &text);
+		table_add(t, str_text(&text));
+		t->text.failed |= text.failed;
+		str_release(&text);
+	}
+}
+
 static int below(const struct judged *j, int width, enum term_style style,
 		 struct str *out)
 {
@@ -380,28 +406,13 @@ static int below(const struct judged *j, int width, enum term_style style,
 						 * the last */
 	char path[PATH_MAX];
 	const struct all *all = j->more;
-	const struct wrap w = {
-		.out = out, .width = width > 0 ? width : JUDGED_FILE_WIDTH,
-	};
-	int wide = RESULT_WIDTH;
+	struct table t;
 
 	(void)style;	/* the pictures are those of the steps */
-	for (size_t i = 0; i < all->n; i++) {
-		int len = (int)strlen(result(&all->steps[i]));
-
-		wide = len > wide ? len : wide;
-	}
+	list_steps(all, &t);
 	str_addch(out, '\n');
-	for (size_t i = 0; i < all->n; i++) {
-		const struct all_step *s = &all->steps[i];
-		struct str text = STR_INIT;
-
-		str_addf(out, "  %-*s %-*s ", PROBE_WIDTH, s->row.rung, wide,
-			 result(s));
-		add_cells(s, &text);
-		wrap_text(&w, PROBE_WIDTH + wide + 4, str_text(&text));
-		str_release(&text);
-	}
+	table_text(&t, width > 0 ? width : JUDGED_FILE_WIDTH, out);
+	table_release(&t);
 	for (size_t i = 0; i < all->n; i++) {
 		if (all->steps[i].judged &&
 		    (!shown || shown->verdict.status != VERDICT_FAIL)) {
@@ -416,76 +427,91 @@ static int below(const struct judged *j, int width, enum term_style style,
 	return 0;
 }
 
-/** A link to @before, the name of the step, and @behind. */
-static void add_link(const char *before, const char *step, const char *behind,
-		     const char *text, struct str *out)
+/** The tables of the step in the directory @path, if it has any; its rows are
+ *  read again. */
+static void add_step_tables(const char *path, struct str *out)
 {
-	str_addf(out, "<a href=\"%s", before);
-	html_text(out, step);
-	str_addf(out, "%s\">", behind);
-	html_text(out, text);
-	str_add(out, "</a>");
-}
+	const struct judged_ask ask = { .reference = "" };
+	struct judged *step;
 
-static void add_table(const struct all *all, struct str *out)
-{
-	static const char *const names[] = {
-		"probe", "verdict", "tests, or why not", "findings", NULL
-	};
-
-	html_header_row(names, out);
-	for (size_t i = 0; i < all->n; i++) {
-		const struct all_step *s = &all->steps[i];
-		struct str text = STR_INIT;
-
-		str_add(out, "<tr><td>");
-		add_link("#", s->row.rung, "", s->row.rung, out);
-		str_add(out, "</td>");
-		html_element(out, "td", result(s));
-		add_cells(s, &text);
-		html_element(out, "td", str_text(&text));
-		str_addf(out, "<td>%zu</td></tr>\n", s->verdict.n);
-		str_release(&text);
+	if (kind_of(path)->tables &&
+	    judged_make(path, NULL, &ask, &step, NULL) >= 0) {
+		html_tables(step, "h3", out);
+		judged_free(step);
 	}
-	str_add(out, "</table>\n");
 }
 
-static void html(const struct judged *j, const char *dir, struct str *out)
+/** The pictures, tables and words of a step. */
+static void add_step(const struct all_step *s, const char *dir,
+		     struct str *out)
 {
 	static const char *const pictures[] = {
 		"heatmap-nodes.svg", "heatmap-bw.svg", "heatmap-lat.svg",
 		"curves.svg", "bars.svg", NULL
 	};
-	const struct all *all = j->more;
+	char name[64], path[PATH_MAX], *text;
+	const char *rung = s->row.rung;
 
-	add_table(all, out);
-	/* the output and the pictures of each step */
-	for (size_t i = 0; i < all->n; i++) {
-		const char *rung = all->steps[i].row.rung;
-		char name[64], path[PATH_MAX], *text;
-
-		str_add(out, "<h2 id=\"");
-		html_text(out, rung);
-		str_add(out, "\">");
-		html_text(out, rung);
-		str_add(out, "</h2>\n");
-		snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, rung);
-		text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
-		if (text) {
-			html_element(out, "pre", text);
-		}
-		free(text);
-		if (!all->steps[i].judged ||
-		    step_dir(dir, rung, path, NULL) < 0) {
-			continue;
-		}
+	str_add(out, "<h2 id=\"");
+	html_text(out, rung);
+	str_add(out, "\">");
+	html_text(out, rung);
+	str_add(out, "</h2>\n");
+	html_element(out, "p", result(s));
+	str_add(out, "<div class=\"step\">");
+	if (s->judged && step_dir(dir, rung, path, NULL) == 0) {
 		for (int k = 0; pictures[k]; k++) {
 			html_picture(path, pictures[k], rung, out);
 		}
-		str_add(out, "<p>");
-		add_link("", rung, "/report.html", "all of it", out);
-		str_add(out, "</p>\n");
+		add_step_tables(path, out);
+		str_add(out, "<p><a href=\"");
+		html_text(out, rung);
+		str_add(out, "/report.html\">The full report of ");
+		html_text(out, rung);
+		str_add(out, "</a></p>\n");
 	}
+	str_add(out, "</div>\n");
+	snprintf(name, sizeof(name), "%s/%s.txt", RUN_LOGS, rung);
+	text = rundir_read_text(dir, name, MAX_WORDS, NULL, NULL);
+	if (text) {
+		str_add(out, "<details><summary>What it printed, as in ");
+		html_text(out, name);
+		str_add(out, "</summary>\n");
+		html_element(out, "pre", text);
+		str_add(out, "</details>\n");
+	}
+	free(text);
+}
+
+static void html(const struct judged *j, const char *dir, struct str *out)
+{
+	const struct all *all = j->more;
+	struct table t;
+
+	list_steps(all, &t);
+	t.title = "Probes";
+	table_html(&t, "h2", out);
+	table_release(&t);
+	for (size_t i = 0; i < all->n; i++) {
+		add_step(&all->steps[i], dir, out);
+	}
+}
+
+static const char *figure(const struct judged *j, int i, char *buf,
+			  size_t size)
+{
+	const struct all *all = j->more;
+	size_t ok = 0;
+
+	for (size_t k = 0; k < all->n; k++) {
+		ok += all->steps[k].row.outcome == OUTCOME_OK;
+	}
+	if (i == 0) {
+		snprintf(buf, size, "%d", j->run.n_nodes);
+		return "nodes";
+	}
+	snprintf(buf, size, "%zu of %zu", ok, all->n);
+	return i == 1 ? "probes measured" : NULL;
 }
 
 static const struct judged_kind judged_all = {
@@ -499,6 +525,7 @@ static const struct judged_kind judged_all = {
 	.note = note,
 	.below = below,
 	.html = html,
+	.figure = figure,
 };
 
 /* ---- judged -------------------------------------------------------------- */
@@ -752,9 +779,22 @@ int judged_words(const struct judged *j, int width, bool color,
 	bool empty = j->run.n_nodes == 0 && j->run.rows == 0;
 
 	show_words(j, width > 0 ? width : JUDGED_FILE_WIDTH, color, out);
-	if (j->kind->below && !j->ask.brief && !empty &&
-	    j->kind->below(j, width, style, out) < 0) {
-		return -1;
+	if (j->ask.brief || empty) {
+		return out->failed ? -1 : 0;
+	}
+	if (j->kind->below) {
+		return j->kind->below(j, width, style, out) < 0 ||
+				       out->failed ? -1 : 0;
+	}
+	if (j->kind->tables) {
+		struct tables t = { .n = 0 };
+
+		j->kind->tables(j, &t);
+		for (size_t i = 0; i < t.n; i++) {
+			str_add(out, table_rows(&t.list[i]) > 0 ? "\n" : "");
+			table_text(&t.list[i], width, out);
+		}
+		tables_release(&t);
 	}
 	return out->failed ? -1 : 0;
 }

@@ -99,9 +99,17 @@ struct judged_kind {
 	 *  file); -1 without memory. */
 	int (*below)(const struct judged *j, int width, enum term_style style,
 		     struct str *out);
-	/** The same in report.html, of which DIR has the pictures; without it
-	 *  the tables stand there as they are. */
+	/** The pictures in report.html, which are in DIR. */
 	void (*html)(const struct judged *j, const char *dir, struct str *out);
+	/** Add the tables of the run to @to, whose text has failed without
+	 *  memory.  report.html has them, and the words, unless below() has
+	 *  them in another form. */
+	void (*tables)(const struct judged *j, struct tables *to);
+	/** Write figure @i, from 0, for the top of report.html: "343 GB/s" to
+	 *  @buf.  Returns its name, "median inside nodes"; NULL after the last
+	 *  one. */
+	const char *(*figure)(const struct judged *j, int i, char *buf,
+			      size_t size);
 	/** Pictures into DIR: 0; 1 with @e where it cannot; -1 with @e. */
 	int (*draw)(const struct judged *j, const char *dir, struct err *e);
 	/** --verbose: more than words have, in front of the findings. */
@@ -150,14 +158,17 @@ void collective_crossovers(const struct sweep *s, const struct curve *of,
 void table_render(const struct run *run, struct str *out);
 
 /**
- * Prints the facts of the nodes.  Nodes with equal facts are one block, and so
- * are parts, "gpu[0-7]": first the facts that all nodes share, then those of
- * some or one.  Counters that are zero are left out.
+ * Put the facts of the nodes into the table @to, which table_release() frees in
+ * any case, or print them.  Nodes with equal facts are one block, and so are
+ * parts, "gpu[0-7]": first the facts that all nodes share, then those of some
+ * or one.  Counters that are zero are left out.
  * @width   columns; 0: lines are not wrapped
  * @first, @most  the first set of nodes to show, and how many; later ones are
  *          only counted
  * Returns 0, or -1 when memory runs out.  Pure.
  */
+int info_facts(const struct run *run, size_t first, size_t most,
+	       struct table *to);
 int info_table(const struct run *run, int width, size_t first, size_t most,
 	       struct str *out);
 

@@ -549,6 +549,40 @@ static int draw(const struct judged *j, const char *dir, struct err *e)
 	return curves_render(dir, &s->now, s->reference, &j->verdict, e);
 }
 
+/** Highest bandwidth, and the size at which it was reached. */
+static const char *figure(const struct judged *j, int i, char *buf,
+			  size_t size)
+{
+	const struct collective_pair *both = j->more;
+	const struct collective_row *best = NULL;
+	char text[32], value[UNITS_REAL_SIZE];
+
+	for (size_t c = 0; c < both->now.n_curves; c++) {
+		const struct curve *of = &both->now.curves[c];
+
+		for (size_t k = 0; k < of->n; k++) {
+			const struct collective_row *r = of->rows[k];
+
+			if (r->outcome == OUTCOME_OK && r->busbw_GB_s > 0 &&
+			    (!best || r->busbw_GB_s > best->busbw_GB_s)) {
+				best = r;
+			}
+		}
+	}
+	if (best && i == 0) {
+		snprintf(buf, size, "%s GB/s",
+			 units_real_text(best->busbw_GB_s,
+					 best->busbw_GB_s < 100 ? 1 : 0,
+					 value));
+	} else if (best) {
+		snprintf(buf, size, "%s",
+			 units_size_text((uint64_t)best->size_B, text,
+					 sizeof(text)));
+	}
+	return !best || i > 1 ? NULL :
+	       i == 0 ? "highest bus bandwidth" : "reached at";
+}
+
 static bool takes(const char *probe)
 {
 	return collective_parse(probe) != COLLECTIVES;
@@ -563,5 +597,6 @@ const struct judged_kind judged_collective = {
 	.head = head,
 	.below = below,
 	.html = collective_html,
+	.figure = figure,
 	.draw = draw,
 };

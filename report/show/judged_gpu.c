@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/stats.h"
 #include "lib/data/rundir.h"
 #include "report/base/grow.h"
 #include "report/base/wrap.h"
@@ -92,63 +93,121 @@ static const struct gpu_row *find(const struct gpu_rows *rows,
 	return NULL;
 }
 
-static void print_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
-		      struct str *out)
+static const char *const rates[] = {
+	GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH, GPU_TEST_COPY,
+	GPU_TEST_PATTERN,
+};
+#define RATES (sizeof(rates) / sizeof(*rates))
+
+/** Add the row of the GPU of @of; @best has the highest rate of each test. */
+static void add_gpu(const struct gpu_rows *rows, const struct gpu_row *of,
+		    const double best[RATES], struct table *t)
 {
-	static const char *const rates[] = {
-		GPU_TEST_H2D, GPU_TEST_D2H, GPU_TEST_BOTH, GPU_TEST_COPY,
-		GPU_TEST_PATTERN,
-	};
 	const struct gpu_row *c = find(rows, of, GPU_TEST_COMPUTE);
 	const struct gpu_row *h = find(rows, of, GPU_TEST_H2D);
+	const bool load = c && c->power_W > 0 && c->temp_C > 0;
 
-	str_addf(out, "%-12.12s %3" PRId64, of->node, of->gpu);
-	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+	table_add(t, of->node);
+	table_addf(t, "%" PRId64, of->gpu);
+	for (size_t i = 0; i < RATES; i++) {
 		const struct gpu_row *r = find(rows, of, rates[i]);
 
 		if (r && !isnan(r->bw_GB_s)) {
-			str_addf(out, " %7.1f", r->bw_GB_s);
+			table_addf(t, "%.1f", r->bw_GB_s);
+			table_bar(t, r->bw_GB_s / best[i]);
 		} else {
-			str_addf(out, " %7s", r && r->outcome != OUTCOME_OK ?
-				 outcome_name(r->outcome) : "-");
+			table_add(t, r && r->outcome != OUTCOME_OK ?
+				     outcome_name(r->outcome) : "-");
 		}
 	}
 	if (h && !isnan(h->lat_us)) {
-		str_addf(out, " %6.2f", h->lat_us);
+		table_addf(t, "%.2f", h->lat_us);
 	} else {
-		str_addf(out, " %6s", "-");
+		table_add(t, "-");
 	}
-	if (c && c->power_W > 0 && c->temp_C > 0) {
-		str_addf(out, " %5.0f %4.0f", c->power_W, c->temp_C);
+	if (load) {
+		table_addf(t, "%.0f", c->power_W);
+		table_addf(t, "%.0f", c->temp_C);
+	} else {
+		table_add(t, "");
+		table_add(t, "");
 	}
-	str_addch(out, '\n');
 }
 
-static int below(const struct judged *j, int width, enum term_style style,
-		 struct str *out)
+static void tables(const struct judged *j, struct tables *to)
 {
-	const struct gpu_turns *t = j->more;
-	const struct gpu_rows *rows = &t->one;
-	size_t shown = 0;
+	static const struct table_column columns[] = {
+		{ .name = "node", .width = 12, .most = 12 },
+		{ .name = "GPU", .width = 3, .right = true },
+		{ .name = "h2d", .width = 7, .right = true },
+		{ .name = "d2h", .width = 7, .right = true },
+		{ .name = "both", .width = 7, .right = true },
+		{ .name = "copy", .width = 7, .right = true },
+		{ .name = "pattern", .width = 7, .right = true },
+		{ .name = "lat us", .width = 6, .right = true },
+		{ .name = "power", .width = 5, .right = true },
+		{ .name = "temp", .width = 4, .right = true },
+	};
+	const struct gpu_turns *turns = j->more;
+	const struct gpu_rows *rows = &turns->one;
+	struct table *t = tables_add(to, &(struct table){
+		.title = "Tests of each GPU", .columns = columns,
+		.n_columns = 10, .shown = GPUS_SHOWN,
+		.note = "GB/s, 10^9 bytes/s; both: the two ways together" });
+	double best[RATES] = { 0 };
 
-	(void)width;
-	(void)style;
-	str_add(out, "\nnode         GPU     h2d     d2h    both    copy "
-		"pattern lat us power temp\n");
+	for (size_t i = 0; i < rows->n; i++) {
+		for (size_t k = 0; k < RATES; k++) {
+			if (strcmp(rows->list[i].test, rates[k]) == 0) {
+				best[k] = fmax(best[k], rows->list[i].bw_GB_s);
+			}
+		}
+	}
 	for (size_t i = 0; i < rows->n; i++) {
 		const struct gpu_row *r = &rows->list[i];
 
 		if (strcmp(r->test, GPU_TEST_OPEN) == 0 &&
-		    r->gpu != RECORD_NONE && shown++ < GPUS_SHOWN) {
-			print_gpu(rows, r, out);
+		    r->gpu != RECORD_NONE) {
+			add_gpu(rows, r, best, t);
 		}
 	}
-	if (shown > GPUS_SHOWN) {
-		str_addf(out, "%zu more are in results.csv\n",
-			 shown - GPUS_SHOWN);
+}
+
+/** Median of the copies from the host and inside the GPU. */
+static const char *figure(const struct judged *j, int i, char *buf,
+			  size_t size)
+{
+	static const struct {
+		const char *test, *name;
+	} figures[] = {
+		{ GPU_TEST_H2D, "median host to GPU" },
+		{ GPU_TEST_COPY, "median copy in a GPU" },
+	};
+	const struct gpu_turns *t = j->more;
+	double *values = calloc(t->one.n + 1, sizeof(*values));
+	const char *name = NULL;
+
+	for (size_t k = 0; values && !name && k < 2; k++) {
+		size_t n = 0;
+
+		for (size_t r = 0; r < t->one.n; r++) {
+			const struct gpu_row *row = &t->one.list[r];
+
+			if (strcmp(row->test, figures[k].test) == 0 &&
+			    row->bw_GB_s > 0) {
+				values[n++] = row->bw_GB_s;
+			}
+		}
+		if (n > 0 && i-- == 0) {
+			const double median = stats_median(values, n);
+
+			snprintf(buf, size, "%.*f GB/s", median < 100 ? 1 : 0,
+				 median);
+			name = figures[k].name;
+		}
 	}
-	str_add(out, "GB/s, 10^9 bytes/s; both: the two ways together\n");
-	return 0;
+	free(values);
+	return name;
 }
 
 static int draw(const struct judged *j, const char *dir, struct err *e)
@@ -165,14 +224,10 @@ static int draw(const struct judged *j, const char *dir, struct err *e)
 
 static void html(const struct judged *j, const char *dir, struct str *out)
 {
-	struct str text = STR_INIT;
-
+	(void)j;
 	html_element(out, "h2", "Bandwidth of each GPU, by test");
 	html_picture(dir, GPU_BARS_NAME ".svg", "bandwidth by GPU and test",
 		     out);
-	below(j, 0, TERM_UNICODE, &text);
-	html_element(out, "pre", str_text(&text));
-	str_release(&text);
 }
 
 const struct judged_kind judged_gpu = {
@@ -181,7 +236,8 @@ const struct judged_kind judged_gpu = {
 	.judge = judge,
 	.release = release,
 	.head = head,
-	.below = below,
+	.tables = tables,
+	.figure = figure,
 	.html = html,
 	.draw = draw,
 };

@@ -63,41 +63,55 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i == 0;
 }
 
-static void print_row(const struct hang_row *r, bool odd, struct str *out)
+/** Add the @value of a cell, which a bar shows as part of @full; INFINITY: no
+ *  bar. */
+static void add_number(struct table *t, double value, int digits, double full)
 {
-	char cpu[16] = "-", busy[16] = "-", power[16] = "-";
-
-	if (!isnan(r->cpu)) {
-		snprintf(cpu, sizeof(cpu), "%.2f", r->cpu);
+	if (isnan(value)) {
+		table_add(t, "-");
+		return;
 	}
-	if (!isnan(r->gpu_busy_pct)) {
-		snprintf(busy, sizeof(busy), "%.0f", r->gpu_busy_pct);
+	table_addf(t, "%.*f", digits, value);
+	if (isfinite(full)) {
+		table_bar(t, value / full);
 	}
-	if (!isnan(r->gpu_power_W)) {
-		snprintf(power, sizeof(power), "%.0f", r->gpu_power_W);
-	}
-	str_addf(out, "%c %5" PRId64 " %-12.12s %8" PRId64
-		 " %-2s %5s %4s %4s %s%s%s\n", odd ? '>' : ' ', r->rank,
-		 r->node, r->pid, r->state, cpu, busy, power,
-		 strcmp(r->ras, HANG_RAS_ANSWERS) == 0 ?
-			 (r->calls_later[0] ? r->calls_later : "nothing") :
-			 r->comm[0] ? "no answer" : "-",
-		 r->waits_in[0] ? " in " : "", r->waits_in);
 }
 
-static int below(const struct judged *j, int width, enum term_style style,
-		 struct str *out)
+static void add_row(const struct hang_row *r, bool odd, struct table *t)
 {
-	const struct hang_rows *rows = j->more;
-	size_t shown = 0;
+	table_add(t, odd ? ">" : "");
+	table_addf(t, "%" PRId64, r->rank);
+	table_add(t, r->node);
+	table_addf(t, "%" PRId64, r->pid);
+	table_add(t, r->state);
+	add_number(t, r->cpu, 2, 1);
+	add_number(t, r->gpu_busy_pct, 0, 100);
+	add_number(t, r->gpu_power_W, 0, INFINITY);
+	table_addf(t, "%s%s%s",
+		   strcmp(r->ras, HANG_RAS_ANSWERS) == 0 ?
+			   (r->calls_later[0] ? r->calls_later : "nothing") :
+			   r->comm[0] ? "no answer" : "-",
+		   r->waits_in[0] ? " in " : "", r->waits_in);
+}
 
-	(void)width;
-	(void)style;
-	if (rows->n == 0) {
-		return 0;
-	}
-	str_add(out, "\n   rank node              pid st cores GPU% GPU-W "
-		     "begun\n");
+static void tables(const struct judged *j, struct tables *to)
+{
+	static const struct table_column columns[] = {
+		{ .name = "" , .width = 1 },
+		{ .name = "rank", .width = 5, .right = true },
+		{ .name = "node", .width = 12, .most = 12 },
+		{ .name = "pid", .width = 8, .right = true },
+		{ .name = "st", .width = 2 },
+		{ .name = "cores", .width = 5, .right = true },
+		{ .name = "GPU%", .width = 4, .right = true },
+		{ .name = "GPU-W", .width = 5, .right = true },
+		{ .name = "begun" },
+	};
+	const struct hang_rows *rows = j->more;
+	struct table *t = tables_add(to, &(struct table){
+		.title = "Processes", .columns = columns, .n_columns = 9,
+		.shown = ROWS_SHOWN });
+
 	for (int odd = 1; odd >= 0; odd--) {
 		for (size_t i = 0; i < rows->n; i++) {
 			const struct hang_row *r = &rows->list[i];
@@ -110,16 +124,11 @@ static int below(const struct judged *j, int width, enum term_style style,
 					 f->part.node == node &&
 					 f->part.index == r->rank);
 			}
-			if (named == odd && shown++ < ROWS_SHOWN) {
-				print_row(r, odd, out);
+			if (named == odd) {
+				add_row(r, odd, t);
 			}
 		}
 	}
-	if (shown > ROWS_SHOWN) {
-		str_addf(out, "%zu more are in results.csv\n",
-			 shown - ROWS_SHOWN);
-	}
-	return 0;
 }
 
 const struct judged_kind judged_hang = {
@@ -128,5 +137,5 @@ const struct judged_kind judged_hang = {
 	.judge = judge,
 	.release = release,
 	.head = head,
-	.below = below,
+	.tables = tables,
 };

@@ -63,11 +63,23 @@ static void info_details(const struct judged *j, int width, struct str *out)
 	info_table(&j->run, width, SETS_SHOWN, SIZE_MAX, out);
 }
 
+static void info_tables(const struct judged *j, struct tables *to)
+{
+	struct table t;
+
+	if (info_facts(&j->run, 0, SIZE_MAX, &t) < 0) {
+		t.text.failed = true;
+	}
+	t.title = "Facts";
+	tables_add(to, &t);
+}
+
 const struct judged_kind judged_info = {
 	.probe = "info",
 	.judge = judge,
 	.head = info_head,
 	.below = info_below,
 	.details = info_details,
+	.tables = info_tables,
 	.csv = RUN_FACTS,
 };

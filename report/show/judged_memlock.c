@@ -5,12 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/data/hosts.h"
 #include "report/judge/memlock_verdict.h"
 
-#define VALUE_MIN_WIDTH 70
-#define TABLE_WIDTH	39 /* up to the names of the nodes */
-#define NODES_WIDTH  13
-#define PROOFS_MAX   16
+/** Tests that a screen shows. */
+#define PROOFS_MAX 16
 
 /* ---- the table of limits ----------------------------------------------- */
 
@@ -85,40 +84,18 @@ static int by_context(const void *a, const void *b)
 	return x->soft < y->soft ? -1 : x->soft > y->soft;
 }
 
-static void print_line(const struct judged_memlock_line *l, const char *nodes,
-		       int width, struct str *out)
+/** Add the @n @lines, those that are the same on several nodes as one. */
+static void add_lines(struct judged_memlock_line *lines, size_t n,
+		      char (*names)[64], struct table *t)
 {
 	static const char *const caps[] = { "-", "no", "yes" };
-	int room = width - TABLE_WIDTH - NODES_WIDTH - 1;
-	size_t len = strlen(l->from);
-	char soft[32], hard[32];
 
-	str_addf(out, "  %-9s %-10s %-10s %-4s ",
-		 memlock_context_name(l->context),
-		 l->soft->limit_B == RECORD_NONE ?
-			 "unknown" :
-			 memlock_bytes(l->soft->limit_B, soft, sizeof(soft)),
-		 memlock_bytes(l->hard, hard, sizeof(hard)), caps[l->cap + 1]);
-	if (len == 0) {
-		str_addf(out, "%s\n", nodes);
-	} else if ((int)len <= room) {
-		str_addf(out, "%-*s %s\n", NODES_WIDTH, nodes, l->from);
-	} else {
-		/* the end of a path tells more than its beginning */
-		str_addf(out, "%-*s ...%s\n", NODES_WIDTH, nodes,
-			 l->from + len - (size_t)room + 3);
-	}
-}
-
-/** The @n @lines, those that are the same on several nodes as one. */
-static void print_lines(struct judged_memlock_line *lines, size_t n,
-			char (*names)[64], int width, struct str *out)
-{
 	for (size_t i = 0; i < n; i++) {
 		const struct judged_memlock_line *l = &lines[i];
+		const int64_t soft = l->soft->limit_B;
 		struct str nodes = STR_INIT;
-		char text[NODES_WIDTH + 1];
 		size_t same = 0;
+		char bytes[32];
 
 		for (size_t k = i; k < n; k++) {
 			struct judged_memlock_line *m = &lines[k];
@@ -135,24 +112,38 @@ static void print_lines(struct judged_memlock_line *lines, size_t n,
 		if (same == 0) {
 			continue;
 		}
-		/* "gcn1, gcn2", or, where that is too wide, "gcn1 +63" */
-		memlock_names(names, same, &nodes);
-		if (nodes.len >= sizeof(text) && same > 1) {
-			str_reset(&nodes);
-			str_addf(&nodes, "%.*s +%zu", (int)sizeof(text) - 8,
-				 names[0], same - 1);
+		qsort(names, same, sizeof(*names), str_order);
+		hostlist_add(&nodes, names[0], sizeof(*names), same);
+		table_add(t, memlock_context_name(l->context));
+		table_add(t, soft == RECORD_NONE ? "unknown" :
+			     memlock_bytes(soft, bytes, sizeof(bytes)));
+		if (soft >= 0 && l->soft->needed_B > 0) {
+			table_bar(t, (double)soft / (double)l->soft->needed_B);
 		}
-		STR_COPY(text, str_text(&nodes));
+		table_add(t, memlock_bytes(l->hard, bytes, sizeof(bytes)));
+		table_add(t, caps[l->cap + 1]);
+		table_add(t, str_text(&nodes));
+		table_add(t, l->from);
+		t->text.failed |= nodes.failed;
 		str_release(&nodes);
-		print_line(l, text, width, out);
 	}
 }
 
-static void add_table(const struct memlock_rows *run, int width,
-		      struct str *out)
+static void add_contexts(const struct memlock_rows *run, struct tables *to)
 {
+	static const struct table_column columns[] = {
+		{ .name = "context", .width = 9 },
+		{ .name = "soft", .width = 10 },
+		{ .name = "hard", .width = 10 },
+		{ .name = "cap", .width = 4 },
+		{ .name = "node", .width = 13, .most = 40 },
+		{ .name = "set by", .tail = true },
+	};
 	struct judged_memlock_line *lines = calloc(run->n + 1, sizeof(*lines));
 	char (*names)[64] = calloc(run->n + 1, sizeof(*names));
+	struct table *t = tables_add(to, &(struct table){
+		.title = "Limits by context", .columns = columns,
+		.n_columns = 6, .indent = 2 });
 	size_t n = 0;
 
 	for (size_t i = 0; lines && names && i < run->n; i++) {
@@ -165,12 +156,9 @@ static void add_table(const struct memlock_rows *run, int width,
 	}
 	if (n > 0) {
 		qsort(lines, n, sizeof(*lines), by_context);
-		str_addf(out, "\n  %-9s %-10s %-10s %-4s %-*s %s\n",
-			 "context", "soft", "hard", "cap", NODES_WIDTH, "node",
-			 "set by");
-		print_lines(lines, n, names, width, out);
+		add_lines(lines, n, names, t);
 	}
-	out->failed |= !lines || !names;
+	t->text.failed |= !lines || !names;
 	free(names);
 	free(lines);
 }
@@ -178,38 +166,39 @@ static void add_table(const struct memlock_rows *run, int width,
 /* ---- the proof --------------------------------------------------------- */
 
 /** Add what failed first, then what did not fail. */
-static void add_proof(const struct memlock_rows *run, struct str *out)
+static void add_proof(const struct memlock_rows *run, struct tables *to)
 {
 	static const enum outcome order[] = { OUTCOME_ERROR, OUTCOME_OK };
-	size_t lines = 0;
+	static const struct table_column columns[] = {
+		{ .name = "tried", .width = 14 },
+		{ .name = "on", .width = 14, .most = 14 },
+		{ .name = "limit", .width = 10 },
+		{ .name = "works up to", .width = 11 },
+		{ .name = "fails at", .width = 11 },
+		{ .name = "needed" },
+	};
+	struct table *t = tables_add(to, &(struct table){
+		.title = "Tests", .columns = columns, .n_columns = 6,
+		.indent = 2, .shown = PROOFS_MAX });
+	char bytes[32];
 
 	for (size_t o = 0; o < 2; o++) {
 		for (size_t i = 0; i < run->n; i++) {
 			const struct memlock_row *r = &run->rows[i];
-			char limit[32], ok[32], fail[32], need[32];
+			const int64_t sizes[] = { r->limit_B, r->max_ok_B,
+						  r->min_fail_B, r->needed_B };
 
 			if (r->max_ok_B == RECORD_NONE ||
-			    r->outcome != order[o] || lines++ >= PROOFS_MAX) {
+			    r->outcome != order[o]) {
 				continue;
 			}
-			if (lines == 1) {
-				str_addf(out, "\n  %-14s %-14s %-10s %-11s "
-					 "%-11s %s\n", "tried", "on", "limit",
-					 "works up to", "fails at", "needed");
+			table_add(t, r->check);
+			table_add(t, r->hca[0] ? r->hca : r->node);
+			for (int k = 0; k < 4; k++) {
+				table_add(t, memlock_bytes(sizes[k], bytes,
+							   sizeof(bytes)));
 			}
-			str_addf(out,
-				"  %-14s %-14.14s %-10s %-11s %-11s %s\n",
-				r->check, r->hca[0] ? r->hca : r->node,
-				memlock_bytes(r->limit_B, limit, sizeof(limit)),
-				memlock_bytes(r->max_ok_B, ok, sizeof(ok)),
-				memlock_bytes(r->min_fail_B, fail,
-					      sizeof(fail)),
-				memlock_bytes(r->needed_B, need, sizeof(need)));
 		}
-	}
-	if (lines > PROOFS_MAX) {
-		str_addf(out, "  %zu more are in results.csv\n",
-			 lines - PROOFS_MAX);
 	}
 }
 
@@ -226,19 +215,39 @@ static void release(void *more)
 	memlock_rows_release(more);
 }
 
-static bool head(const struct judged *j, int i, char *buf, size_t size)
+/** Bytes that a process of NCCL needs; the lowest limit into *@least. */
+static int64_t needed_B(const struct memlock_rows *run, int64_t *least)
 {
-	const struct memlock_rows *run = j->more;
-	const size_t *cells = j->verdict.cells;
 	int64_t needed = 0;
-	char bytes[32];
 
+	*least = INT64_MAX;
 	for (size_t k = 0; k < run->n; k++) {
-		if (strcmp(run->rows[k].check, CHECK_SOFT) == 0 &&
-		    run->rows[k].needed_B > needed) {
-			needed = run->rows[k].needed_B;
+		const struct memlock_row *r = &run->rows[k];
+
+		if (strcmp(r->check, CHECK_SOFT) == 0) {
+			needed = r->needed_B > needed ? r->needed_B : needed;
+			*least = r->limit_B != RECORD_NONE &&
+				 r->limit_B < *least ? r->limit_B : *least;
 		}
 	}
+	return needed;
+}
+
+static const char *figure(const struct judged *j, int i, char *buf,
+			  size_t size)
+{
+	int64_t least, needed = needed_B(j->more, &least);
+
+	memlock_bytes(i == 0 ? least : needed, buf, size);
+	return i == 0 ? "lowest limit" : i == 1 ? "needed per process" : NULL;
+}
+
+static bool head(const struct judged *j, int i, char *buf, size_t size)
+{
+	const size_t *cells = j->verdict.cells;
+	int64_t least, needed = needed_B(j->more, &least);
+	char bytes[32];
+
 	snprintf(buf, size, "memlock on %d node%s: %zu of %zu limits and "
 		 "tests are sufficient; NCCL needs about %s a process",
 		 j->run.n_nodes,
@@ -248,18 +257,10 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 	return i == 0;
 }
 
-/** Columns of the tables in a file. */
-#define FILE_WIDTH 120
-
-static int below(const struct judged *j, int width, enum term_style style,
-		 struct str *out)
+static void tables(const struct judged *j, struct tables *to)
 {
-	(void)style;
-	width = width > 0 ? width : FILE_WIDTH;
-	add_table(j->more, width < VALUE_MIN_WIDTH ? VALUE_MIN_WIDTH : width,
-		  out);
-	add_proof(j->more, out);
-	return 0;
+	add_contexts(j->more, to);
+	add_proof(j->more, to);
 }
 
 const struct judged_kind judged_memlock = {
@@ -268,5 +269,6 @@ const struct judged_kind judged_memlock = {
 	.judge = judge,
 	.release = release,
 	.head = head,
-	.below = below,
+	.tables = tables,
+	.figure = figure,
 };

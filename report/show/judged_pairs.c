@@ -155,6 +155,8 @@ void table_render(const struct run *run, struct str *out)
 /* ---- html pairs ---------------------------------------------------------- */
 
 #define HTML_MAX_CELLS	  500
+/** Sets of nodes whose facts are listed. */
+#define FACT_SETS 20
 
 struct pictures {
 	const struct verdict *v;
@@ -266,17 +268,17 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
 			      .out = out };
 	const struct run *run = &j->run;
-	struct str text = STR_INIT;
 
 	(void)dir;	/* they are drawn into the page */
 	/* the script draws these in place of what is still */
-	str_add(out, "<div id=\"map\"></div><div id=\"bins\"></div>"
-		"<div id=\"tests\"></div>\n<div class=\"still\">");
+	str_add(out, "<div id=\"map\"></div>\n<div class=\"still\">");
 	html_element(out, "h2", "Heat map");
 	if (figures_each(run, &j->verdict, add_picture, &p) < 0) {
 		out->failed = true;
 	}
 	str_add(out, p.linked ? ".</p>\n" : "");
+	str_add(out, "</div><div id=\"bins\"></div><div id=\"tests\"></div>\n"
+		"<div class=\"still\">");
 	add_bad_cells(run, &j->verdict, out);
 	str_add(out, "</div>\n");
 	if (run->n_diagnose > 0) {
@@ -297,13 +299,49 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 						NULL }, out);
 	}
 	str_add(out, run->n_diagnose > 0 ? "</table>\n" : "");
-	if (run->n_nodes > 1 && info_table(run, 120, 1, 20, &text) == 0 &&
-	    text.len > 0) {
-		html_element(out, "h2", "Facts that differ");
-		html_element(out, "pre", str_text(&text));
-	}
-	str_release(&text);
 	html_data(j, out);
+}
+
+static void pairs_tables(const struct judged *j, struct tables *to)
+{
+	struct table t;
+
+	if (j->run.n_nodes > 1) {
+		t.text.failed = info_facts(&j->run, 1, FACT_SETS, &t) < 0;
+		t.title = "Facts that differ";
+		tables_add(to, &t);
+	}
+}
+
+/** Median bandwidth by class of path; of addresses the round trip. */
+static const char *pairs_figure(const struct judged *j, int i, char *buf,
+				size_t size)
+{
+	static const char *const names[PATH_CLASSES] = {
+		[PATH_INTRA] = "median inside nodes",
+		[PATH_INTER] = "median between nodes",
+		[PATH_NVLINK] = "median, NVLink between nodes",
+	};
+	const struct run *run = &j->run;
+	char value[UNITS_REAL_SIZE];
+
+	if (run->mesh) {
+		double median = caption_round_trip(run);
+
+		snprintf(buf, size, "%.0f µs", median);
+		return i == 0 && !isnan(median) ? "median round trip" : NULL;
+	}
+	for (int p = 0; p < PATH_CLASSES; p++) {
+		const double median = run->slow[p].median_GB_s;
+
+		if (median > 0 && i-- == 0) {
+			snprintf(buf, size, "%s GB/s",
+				 units_real_text(median, median < 100 ? 1 : 0,
+						 value));
+			return names[p];
+		}
+	}
+	return NULL;
 }
 
 /* ---- judged pairs -------------------------------------------------------- */
@@ -446,7 +484,8 @@ static int pairs_draw(const struct judged *j, const char *dir, struct err *e)
 
 #define PAIRS_SHOWN \
 	.head = pairs_head, .note = pairs_note, .below = pairs_below, \
-	.html = html_pairs, .draw = pairs_draw
+	.html = html_pairs, .draw = pairs_draw, .tables = pairs_tables, \
+	.figure = pairs_figure
 
 const struct judged_kind judged_pairs = {
 	.probe = "p2p",

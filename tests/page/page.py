@@ -279,7 +279,7 @@ def drill(b):
        '30 tests' and b.js(image) != before, 'a finding shows its part')
     cell(b, 0, 0, 16)
     shot(b, 'finding')
-    ok(b.js('document.querySelectorAll("#bins canvas").length') == 2,
+    ok(b.js('document.querySelectorAll("#bins svg").length') == 2,
        'a histogram for each class')
     ok(b.js('document.querySelectorAll("pre button").length > 2'),
        'commands have a button')

@@ -101,7 +101,7 @@ static void test_raster(void **state)
 			 palette_class(CELL_TIMEOUT)->fill);
 	for (size_t i = 0; i < p.n; i++) {
 		names += p.shapes[i].text &&
-			 str_starts(p.shapes[i].text, "1 GPU 3 of n5");
+			 str_starts(p.shapes[i].text, "1: GPU 3 of n5");
 	}
 	assert_int_equal(names, 2);
 	assert_true(has_text(&p, "failed (318)"));

@@ -62,6 +62,7 @@ static void test_short(void **state)
 					       .b = 4 };
 	static const struct fake_fault nic = { .kind = PART_NIC, .a = 0,
 					       .b = 3 };
+	static const struct fake_fault gpu1 = { .kind = PART_GPU, .a = 1 };
 	struct run r;
 
 	(void)state;
@@ -73,6 +74,13 @@ static void test_short(void **state)
 	fake_break(&r, &nic, OUTCOME_ERROR, "wc_retry_exceeded");
 	expect_short(&r, false, "GPU 4 of n1 (dead), NIC 3 of n0 (dead)");
 	expect_short(&r, true, "GPU 4 of n1 is dead, and 1 more");
+	run_release(&r);
+	/* a state that is no adjective: the sentence of the finding */
+	fake_run(&r, 2, 2, 2);
+	fake_break(&r, &gpu1, OUTCOME_CORRUPT, "data_corrupt");
+	expect_short(&r, false, "GPU 0 of n1 (corrupt data)");
+	expect_short(&r, true, "GPU 0 of n1: all 6 tests with this GPU failed "
+		     "(6 corrupt)");
 	run_release(&r);
 }
 

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report/base/wrap.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/data/csv.h"
+#include "report/base/grow.h"
+
+/** Columns that a text which is cut has at least. */
+#define TAIL_MIN 16
+/** Width of a file. */
+#define FILE_WIDTH 10000
+
+/** Room for the text of a new cell, @size bytes; NULL without memory. */
+static char *new_cell(struct table *t, size_t size)
+{
+	const struct table_cell cell = { .at = t->text.len, .bar = NAN };
+
+	t->text.failed |= !grow_add(&t->cells, &t->n, &cell, sizeof(cell));
+	return str_more(&t->text, size);
+}
+
+void table_add(struct table *t, const char *text)
+{
+	const size_t size = strlen(text) + 1;
+	char *room = new_cell(t, size);
+
+	if (room) {
+		memcpy(room, text, size);
+	}
+}
+
+void table_addf(struct table *t, const char *fmt, ...)
+{
+	va_list args, again;
+	size_t size;
+	char *room;
+
+	va_start(args, fmt);
+	va_copy(again, args);
+	size = (size_t)vsnprintf(NULL, 0, fmt, args) + 1;
+	va_end(args);
+	room = new_cell(t, size);
+	if (room) {
+		vsnprintf(room, size, fmt, again);
+	}
+	va_end(again);
+}
+
+void table_real(struct table *t, int digits, double value)
+{
+	if (isfinite(value)) {
+		table_addf(t, "%.*g", digits, value);
+	} else {
+		table_add(t, "");
+	}
+}
+
+void table_bar(struct table *t, double bar)
+{
+	if (t->n > 0 && !isnan(bar)) {
+		t->cells[t->n - 1].bar = (float)fmin(fmax(bar, 0), 1);
+	}
+}
+
+size_t table_rows(const struct table *t)
+{
+	return t->text.failed || t->n == 0 ? 0 : t->n / t->n_columns;
+}
+
+const char *table_cell(const struct table *t, size_t row, size_t column)
+{
+	return t->text.data + t->cells[row * t->n_columns + column].at;
+}
+
+/* ---- screen -------------------------------------------------------------- */
+
+/** Append @text in @width columns; a number to the right. */
+static void add_padded(const char *text, int width, bool right,
+		       struct str *out)
+{
+	str_addf(out, right ? "%*s" : "%-*s", width, text);
+}
+
+static void trim_line(struct str *out)
+{
+	size_t len = out->len;
+
+	while (len > 0 && out->data[len - 1] == ' ') {
+		len--;
+	}
+	str_cut(out, len);
+}
+
+/** Append a row, or with @row SIZE_MAX the headings, in columns that are
+ *  @widths wide. */
+static void add_line(const struct table *t, size_t row, const int *widths,
+		     int width, struct str *out)
+{
+	const struct wrap w = { .out = out, .width = width };
+	const char *blank = "";
+	int at = t->indent;
+
+	str_addf(out, "%*s", t->indent, "");
+	for (size_t c = 0; c < t->n_columns; c++) {
+		const struct table_column *col = &t->columns[c];
+		const bool last = c + 1 == t->n_columns ||
+				  (c + 2 == t->n_columns && col[1].page);
+		const char *text = row == SIZE_MAX ? col->name :
+						     table_cell(t, row, c);
+		const int len = (int)strlen(text);
+		int room;
+
+		if (col->page) {
+			continue;
+		}
+		str_add(out, blank);
+		at += blank[0] != '\0';
+		blank = " ";
+		room = width - at > TAIL_MIN ? width - at : TAIL_MIN;
+		if (last && col->tail && len > room) {
+			str_addf(out, "...%s", text + len - room + 3);
+		} else if (last && !col->right && !col->most && text[0]) {
+			wrap_text(&w, at, text);
+			return;
+		} else if (col->most && len > col->most) {
+			str_addf(out, "%.*s", col->most, text);
+		} else {
+			add_padded(text, widths[c], col->right, out);
+		}
+		at += widths[c];
+	}
+	trim_line(out);
+	str_addch(out, '\n');
+}
+
+void table_text(const struct table *t, int width, struct str *out)
+{
+	const size_t all = table_rows(t);
+	const size_t n = t->shown > 0 && all > t->shown ? t->shown : all;
+	int *widths = calloc(t->n_columns + 1, sizeof(*widths));
+	const size_t from = out->len;
+
+	out->failed |= t->text.failed || !widths;
+	if (n == 0 || !widths) {
+		free(widths);
+		return;
+	}
+	for (size_t c = 0; c < t->n_columns; c++) {
+		const struct table_column *col = &t->columns[c];
+		int wide = t->bare ? 0 : (int)strlen(col->name);
+
+		for (size_t row = 0; row < n; row++) {
+			const int len = (int)strlen(table_cell(t, row, c));
+
+			wide = len > wide ? len : wide;
+		}
+		wide = col->most && wide > col->most ? col->most : wide;
+		widths[c] = wide > col->width ? wide : col->width;
+	}
+	width = width > 0 ? width : FILE_WIDTH;
+	if (!t->bare) {
+		add_line(t, SIZE_MAX, widths, width, out);
+	}
+	for (size_t row = 0; row < n; row++) {
+		add_line(t, row, widths, width, out);
+	}
+	if (all + t->left > n) {
+		str_addf(out, "%*s%zu more are in results.csv\n", t->indent,
+			 "", all + t->left - n);
+	}
+	if (t->note) {
+		str_addf(out, "%*s%s\n", t->indent, "", t->note);
+	}
+	str_harmless_from(out, from, STR_LINES);
+	free(widths);
+}
+
+/* ---- page ---------------------------------------------------------------- */
+
+static void add_cell(const struct table *t, size_t row, size_t c,
+		     struct str *out)
+{
+	const struct table_column *col = &t->columns[c];
+	const char *text = table_cell(t, row, c);
+	const double bar = (double)t->cells[row * t->n_columns + c].bar;
+
+	str_add(out, col->right ? "<td class=n" : "<td");
+	if (!isnan(bar)) {
+		str_addf(out, " style=\"--bar:%.0f%%\"", 100 * bar);
+	}
+	str_addch(out, '>');
+	if (col->link) {
+		str_add(out, "<a href=\"#");
+		html_text(out, text);
+		str_add(out, "\">");
+	}
+	html_text(out, text);
+	str_add(out, col->link ? "</a></td>" : "</td>");
+}
+
+void table_html(const struct table *t, const char *heading, struct str *out)
+{
+	const size_t all = table_rows(t);
+	const size_t n = all > TABLE_PAGE_ROWS ? TABLE_PAGE_ROWS : all;
+
+	out->failed |= t->text.failed;
+	if (n == 0) {
+		return;
+	}
+	if (t->title) {
+		html_element(out, heading, t->title);
+	}
+	str_add(out, "<table><tr>");
+	for (size_t c = 0; c < t->n_columns; c++) {
+		html_element(out, t->columns[c].right ? "th class=n" : "th",
+			     t->columns[c].name);
+	}
+	str_add(out, "</tr>\n");
+	for (size_t row = 0; row < n; row++) {
+		str_add(out, "<tr>");
+		for (size_t c = 0; c < t->n_columns; c++) {
+			add_cell(t, row, c, out);
+		}
+		str_add(out, "</tr>\n");
+	}
+	str_add(out, "</table>\n");
+	if (all + t->left > n) {
+		str_addf(out, "<p>%zu more are in results.csv.</p>\n",
+			 all + t->left - n);
+	}
+	if (t->note) {
+		html_element(out, "p class=\"note\"", t->note);
+	}
+}
+
+void table_csv(const struct table *t, struct str *out)
+{
+	const size_t n = table_rows(t);
+
+	out->failed |= t->text.failed;
+	for (size_t c = 0; c < t->n_columns; c++) {
+		str_addf(out, "%s%s", c ? "," : "", t->columns[c].name);
+	}
+	str_addch(out, '\n');
+	for (size_t row = 0; row < n; row++) {
+		for (size_t c = 0; c < t->n_columns; c++) {
+			str_add(out, c ? "," : "");
+			csv_add_field(out, table_cell(t, row, c));
+		}
+		str_addch(out, '\n');
+	}
+}
+
+void table_release(struct table *t)
+{
+	free(t->cells);
+	str_release(&t->text);
+	*t = (struct table){ 0 };
+}
+
+struct table *tables_add(struct tables *to, const struct table *like)
+{
+	if (to->n < TABLES_MAX) {
+		to->list[to->n++] = *like;
+	}
+	return &to->list[to->n - 1];
+}
+
+void tables_release(struct tables *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		table_release(&t->list[i]);
+	}
+	t->n = 0;
+}
