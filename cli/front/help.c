@@ -7,6 +7,7 @@
 #include "cli/front/options.h"
 #include "lib/base/str.h"
 #include "lib/data/record_rows.h"
+#include "report/base/wrap.h"
 #include "report/symptoms/symptom.h"
 
 /* ---- command ------------------------------------------------------------- */
@@ -51,6 +52,9 @@ const struct spec_option *option_find(unsigned takes, const char *name)
 
 /** Column in which the explanation of an option starts. */
 #define HELP_COLUMN 28
+#define HELP_WIDTH  80
+/** Largest number of options in -h, itself included. */
+#define HELP_BRIEF  20
 
 /** The words of @o that @cmd takes. */
 static void add_words(const struct command *cmd, const struct spec_option *o,
@@ -66,60 +70,102 @@ static void add_words(const struct command *cmd, const struct spec_option *o,
 	}
 }
 
-static void print_option(const struct command *cmd,
+/** The first of @texts (may be NULL) that is for @cmd; NULL: none is. */
+static const char *text_for(const struct command *cmd,
+			    const struct spec_word *texts)
+{
+	while (texts && texts->name && !spec_word_of(texts, cmd->takes)) {
+		texts++;
+	}
+	return texts ? texts->name : NULL;
+}
+
+/** @s: the options with which @cmd starts. */
+static void print_option(const struct command *cmd, const struct spec *s,
 			 const struct spec_option *o, FILE *out)
 {
-	const char *value = spec_argh(o);
-	struct str left = STR_INIT;
+	const char *value = spec_argh(o), *text = text_for(cmd, o->helps);
+	struct str line = STR_INIT, help = STR_INIT;
+	const struct wrap w = { .out = &line, .width = HELP_WIDTH };
+	struct spec other = *s;
+	char set[SPEC_VALUE_MAX];
 
 	if (o->letter) {
-		str_addf(&left, "  -%c, --%s", o->letter, o->name);
+		str_addf(&line, "  -%c, --%s", o->letter, o->name);
 	} else {
-		str_addf(&left, "      --%s", o->name);
+		str_addf(&line, "      --%s", o->name);
 	}
-	str_add(&left, o->optional_value ? "[=" : spec_has_value(o) ? "=" : "");
+	str_add(&line, o->optional_value ? "[=" : spec_has_value(o) ? "=" : "");
 	if (value) {
-		str_add(&left, value);
+		str_add(&line, value);
 	} else if (o->words) {
-		add_words(cmd, o, "|", &left);
+		add_words(cmd, o, "|", &line);
 	}
-	str_add(&left, o->optional_value ? "]" : "");
-	if (left.len >= HELP_COLUMN) {
-		str_addf(&left, "\n%*s", HELP_COLUMN, "");
+	str_add(&line, o->optional_value ? "]" : "");
+	str_addf(&line, "%s%*s", line.len < HELP_COLUMN ? "" : "\n",
+		 HELP_COLUMN - (line.len < HELP_COLUMN ? (int)line.len : 0),
+		 "");
+
+	str_add(&help, text ? text : o->help);
+	text = text_for(cmd, o->unset);
+	spec_text(s, o, set, sizeof(set));
+	/* a value that cannot be set means that there is none */
+	if (!o->unset && spec_has_value(o) && !o->optional_value &&
+	    spec_set(&other, o, set, NULL) == 0) {
+		text = set;
 	}
-	fprintf(out, "%-*s%s\n", HELP_COLUMN, str_text(&left), o->help);
-	str_release(&left);
+	if (text && HELP_COLUMN + help.len < HELP_WIDTH &&
+	    HELP_COLUMN + help.len + strlen(". Default: ") + strlen(text) >
+		    HELP_WIDTH) {
+		str_addch(&help, '.');
+		wrap_text(&w, HELP_COLUMN, str_text(&help));
+		str_addf(&line, "%*s", HELP_COLUMN, "");
+		str_release(&help);
+		str_addf(&help, "Default: %s", text);
+	} else if (text) {
+		str_addf(&help, ". Default: %s", text);
+	}
+	wrap_text(&w, HELP_COLUMN, str_text(&help));
+	fputs(str_text(&line), out);
+	str_release(&line);
+	str_release(&help);
 }
 
 void help_command(const struct command *cmd, bool all, FILE *out)
 {
 	const char *heading = NULL;
-	int rare = 0;
+	struct spec s;
+	int n = 0, shown = 0;
 
+	spec_init(&s);
+	if (cmd->defaults) {
+		cmd->defaults(&s);
+	}
 	fprintf(out, "usage: gpucheck %s%s%s\n%s\n",
 		cmd->known_as ? cmd->known_as : cmd->name,
 		cmd->usage[0] ? " " : "", cmd->usage, cmd->summary);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
+		n += options_apply(cmd, o);
+	}
+	all |= n < HELP_BRIEF;
+	for (const struct spec_option *o = spec_options; o->name; o++) {
 		heading = o->heading ? o->heading : heading;
-		if (!options_apply(cmd, o)) {
-			continue;
-		}
-		if (o->rare && !all) {
-			rare++;
+		if (!options_apply(cmd, o) ||
+		    (!all && !(o->brief & cmd->takes))) {
 			continue;
 		}
 		if (heading) {
 			fprintf(out, "\n%s:\n", heading);
 			heading = NULL;
 		}
-		print_option(cmd, o, out);
+		print_option(cmd, &s, o, out);
+		shown++;
 	}
-	fprintf(out, "\n  -h, --help%*sprint this help\n", HELP_COLUMN - 12,
-		"");
-	if (rare) {
-		fprintf(out, "      --help=all%*sprint this help with %d more "
-			"options\n", HELP_COLUMN - 16, "", rare);
+	fprintf(out, "\n  -h, --help%*sPrint this help", HELP_COLUMN - 12, "");
+	if (shown < n) {
+		fprintf(out, "; --help=all: with %d more options", n - shown);
 	}
+	fputs("\n", out);
 	if (cmd->examples) {
 		fputs("\nExamples:\n", out);
 		for (int i = 0; cmd->examples[i]; i++) {

@@ -252,7 +252,7 @@ enum spec_command {
 			  SPEC_CMD_NODE,
 };
 
-/** One of the words that an option can be set to. */
+/** One of the words that an option can be set to, or a text of its help. */
 struct spec_word {
 	const char *name;
 	unsigned commands;	/* that take it, of those that take the option;
@@ -310,13 +310,20 @@ struct spec_option {
 	const struct spec_word *words;	/* a NULL name at the end */
 	const char *argh;	/* what --help calls the value, where it is not
 				 * as its type has it: spec_argh() */
-	const char *help;	/* lower case, no full stop */
+	const char *help;	/* a sentence without its full stop */
+	const struct spec_word *helps;	/* of commands in which it has another
+					 * meaning: the first for a command
+					 * counts; NULL */
+	const struct spec_word *unset;	/* the default in words, where the
+					 * program finds it later; NULL: that
+					 * of spec_init(), if it has one */
 	const char *hint;	/* to a value that it does not take, where the
 				 * type has none; NULL */
 	const char *heading;	/* of this and those below it, in --help */
 	bool optional_value;	/* without one: of a text "-", of a choice the
 				 * second word */
-	bool rare;		/* --help=all alone lists it */
+	unsigned brief;		/* the commands whose -h lists it; --help=all
+				 * lists all options */
 	bool once;		/* about one use of the command, or what a
 				 * script reads of it: in no file of options */
 	bool harmless;		/* nodes, pairs or sizes: taken from the run of

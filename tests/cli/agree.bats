@@ -151,18 +151,70 @@ worded()
 	done
 }
 
-@test "what nobody types is in --help=all, and -h says that there is more" {
-	for command in ib p2p ping; do
-		"$GPUCHECK" $command -h >some
-		"$GPUCHECK" $command --help=all >all
-		for option in tx-depth qp-timeout qp-retries pkey-index sl tc \
-			ssh-path srun-args boot-timeout start-timeout interval production-settings; do
-			[ "$(grep -c -- "--$option\b" some)" -eq 0 ]
-		done
-		[ "$(grep -c 'more options' all)" -eq 0 ]
-		grep -qE -- '--help=all .* [0-9]+ more options' some
+# The number of options in a help.
+listed()
+{
+	grep -cE '^ +(-[a-zA-Z], )?--[a-z]' "$1"
+}
+
+@test "-h lists at most 20 options, and says how many there are" {
+	for command in $(commands); do
+		"$GPUCHECK" "$command" -h >some
+		"$GPUCHECK" "$command" --help=all >all
+		[ "$(listed some)" -le 20 ]
+		more=$(($(listed all) - $(listed some)))
+		[ "$more" -eq 0 ] || grep -q -- "--help=all: with $more more options" some
+		absent 'more options' all
 	done
+	[ "$more" -eq 0 ]
 	"$GPUCHECK" ib --help=all | grep -q -- --qp-timeout=
+}
+
+# defaults FILE: "--option: default" for each default of a help or of a page.
+defaults()
+{
+	python3 - "$1" <<-'EOF'
+		import re, sys
+		for text in re.split(r'\n {2,6}(?=-)', open(sys.argv[1]).read()):
+		    option = re.match(r'(?:-\w, )?(--[\w-]+)', text)
+		    text = re.sub(r'\n\n(?=\w).*', '', text, flags=re.S)
+		    text = ' '.join(re.sub(r'-\n +', '-', text).split())
+		    for default in re.findall(r'Default: (.*)', text):
+		        print(option.group(1) + ': ' + default)
+	EOF
+}
+
+@test "the defaults of --help=all are those of the manual page" {
+	for command in $(commands); do
+		# its options are those of the other commands
+		[ "$command" != plan ] || continue
+		page_of "$command" >page
+		"$GPUCHECK" "$command" --help=all >help
+		defaults page >there
+		while read -r default; do
+			grep -qF -- "$default" there ||
+				echo "$command: $default"
+		done < <(defaults help)
+	done >wrong
+	[ ! -s wrong ] || { cat wrong; false; }
+	[ "$("$GPUCHECK" p2p --help=all | grep -c Default:)" -gt 15 ]
+}
+
+@test "--csv and --json print what the help of the command says" {
+	for command in p2p ib gpu allreduce ping memlock info all; do
+		file=$("$GPUCHECK" "$command" --help=all |
+			sed -n 's/.*--csv.* \([a-z-]*\.csv\).*/\1/p')
+		keys=$("$GPUCHECK" "$command" --help=all |
+			sed -n 's/.*--json.*{\(.*\)}.*/\1/p')
+		model=$("$GPUCHECK" --list-options "$command" |
+			sed -n 's/^\(--transport=\).*sim.*/\1sim/p')
+		run_p "$command" --local=2x1 ${model:+"$model"} --csv -o "$command"
+		[ "$status" -le 1 ]
+		cmp out "$command/$file"
+		"$GPUCHECK" report --json "$command" >json || true
+		python3 -c 'import json; print(*json.load(open("json")), sep=", ")' >found
+		[ "$(<found)" = "$keys" ] || { echo "$command: $keys"; cat found; false; }
+	done
 }
 
 @test "help csv lists exactly the columns of a run" {

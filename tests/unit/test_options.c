@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -10,6 +11,9 @@
 #include "cli/front/help.h"
 #include "cli/front/options.h"
 #include "lib/base/clock.h"
+#include "lib/base/units.h"
+#include "probes/probe.h"
+#include "report/model/run.h"
 
 static const struct command probe = {
 	.name = "p2p",
@@ -400,6 +404,78 @@ static void test_flags_with_values(void **state)
 	assert_true(s.spec.quiet);
 }
 
+/** "--help=all" of @cmd on one line, without indents. */
+static void flat_help(const struct command *cmd, char *flat, size_t size)
+{
+	FILE *f = fmemopen(flat, size, "w");
+	char *to = flat;
+
+	assert_non_null(f);
+	help_command(cmd, true, f);
+	assert_int_equal(fclose(f), 0);
+	for (char *c = flat; *c; c++) {
+		bool blank = *c == ' ' || *c == '\n';
+
+		if (!blank || (to > flat && to[-1] != ' ')) {
+			*to++ = blank ? ' ' : *c;
+		}
+	}
+	*to = '\0';
+}
+
+/** Defaults that are not those of spec_init() are found elsewhere. */
+static void test_help_has_the_defaults(void **state)
+{
+	const struct xport_ops *tcp = xport_find("tcp"),
+			       *verbs = xport_find("verbs");
+	char help[2][16384], want[5][128], a[32], b[32];
+	const struct xport_ops *gpu[] = { xport_find("nccl"),
+					  xport_find("cuda") };
+	struct spec s;
+
+	(void)state;
+	spec_init(&s);
+	flat_help(&cmd_p2p, help[0], sizeof(help[0]));
+	flat_help(&cmd_ib, help[1], sizeof(help[1]));
+	for (int i = 0; i < 2; i++) {
+		snprintf(want[0], sizeof(want[0]),
+			 "Smallest size. Default: %s with tcp, %s with nccl "
+			 "and cuda ",
+			 units_size_arg(tcp->default_size_bytes, a, sizeof(a)),
+			 units_size_arg(gpu[i]->default_size_bytes, b,
+					sizeof(b)));
+		assert_non_null(strstr(help[0], want[0]));
+		snprintf(want[1], sizeof(want[1]),
+			 "Timeout of one test. Default: %s with tcp; %s with "
+			 "nccl and cuda ",
+			 units_duration_arg(tcp->default_timeout_ns, a,
+					    sizeof(a)),
+			 units_duration_arg(gpu[i]->default_timeout_ns, b,
+					    sizeof(b)));
+		assert_non_null(strstr(help[0], want[1]));
+		snprintf(want[2], sizeof(want[2]),
+			 "agents after the first one. Default: %s ",
+			 units_duration_arg(spec_boot_ns(&s), a, sizeof(a)));
+		snprintf(want[3], sizeof(want[3]), "--agent-timeout; %s with "
+			 "Slurm ", units_duration_arg(
+				spec_boot_first_ns(&s, true), a, sizeof(a)));
+		snprintf(want[4], sizeof(want[4]), "not a warning. Default: "
+			 "%d ", RUN_SLOW_PERCENT);
+		for (int k = 2; k < 5; k++) {
+			assert_non_null(strstr(help[i], want[k]));
+		}
+	}
+	snprintf(want[0], sizeof(want[0]), "Smallest size. Default: %s ",
+		 units_size_arg(verbs->default_size_bytes, a, sizeof(a)));
+	assert_non_null(strstr(help[1], want[0]));
+	snprintf(want[1], sizeof(want[1]), "Timeout of one test. Default: %s ",
+		 units_duration_arg(verbs->default_timeout_ns, a, sizeof(a)));
+	assert_non_null(strstr(help[1], want[1]));
+	/* one of spec_init() */
+	assert_non_null(strstr(help[1], "Retries of a packet before the pair "
+					"fails. Default: 7 "));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +488,7 @@ int main(void)
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_hints),
 		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_help_has_the_defaults),
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_defaults_give_way),
 	};

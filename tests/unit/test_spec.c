@@ -352,6 +352,7 @@ static void test_table(void **state)
 	assert_non_null(spec_options[0].heading);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		assert_non_null(o->help);
+		assert_int_equal(o->brief & ~o->commands, 0);
 		assert_true(!spec_has_value(o) || o->words || spec_argh(o));
 		assert_int_not_equal(o->commands, 0);
 		assert_int_not_equal(o->size, 0);
