@@ -180,7 +180,8 @@ gpu_programs: $(B)/tests/gpu/xport_pair $(B)/tests/gpu/bench/bare_p2p \
 	$(B)/tests/gpu/bench/bare_copy $(B)/tests/gpu/bench/bare_host \
 	$(B)/tests/gpu/bench/bare_collective \
 	$(B)/tests/gpu/collective_data $(B)/tests/gpu/gpu_memory \
-	$(B)/tests/gpu/libnccl_old.so $(B)/tests/gpu/liblost_flags.so
+	$(B)/tests/gpu/libnccl_old.so $(B)/tests/gpu/liblost_flags.so \
+	$(if $(filter 1,$(HAVE_VERBS)),$(B)/tests/fake/libibverbs.so.1)
 
 # A driver and an NVML without a GPU, for tests/copies.
 $(B)/tests/copies/lib%_fake.so: tests/copies/fake_%.c
