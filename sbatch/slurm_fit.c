@@ -222,24 +222,6 @@ static bool is_routed(void)
 	return routed;
 }
 
-/** Minutes of a limit of Slurm, "[days-]hours:minutes:seconds" or
- *  "minutes:seconds"; 0: none. */
-static int64_t limit_minutes(const char *text)
-{
-	int64_t days = 0, n[3] = { 0 };
-	int words = 0, used = 0;
-
-	if (sscanf(text, "%" SCNd64 "-%n", &days, &used) == 1 && used > 0) {
-		text += used;
-	} else {
-		days = 0;
-	}
-	words = sscanf(text, "%" SCNd64 ":%" SCNd64 ":%" SCNd64, &n[0], &n[1],
-		       &n[2]);
-	return words < 2 ? 0 :
-	       days * 24 * 60 + (words == 3 ? 60 * n[0] + n[1] : n[0]);
-}
-
 int64_t slurm_fit_limit(const char *text, const char *partitions)
 {
 	int64_t least = 0;
@@ -248,7 +230,8 @@ int64_t slurm_fit_limit(const char *text, const char *partitions)
 		const size_t n = strcspn(text, "*|\n");
 		const char *at = partitions;
 		bool meant = !partitions && text[n] == '*';
-		int64_t minutes;
+		int64_t days = 0, of[3] = { 0 }, minutes;
+		int words = 0, used = 0;
 
 		end = strcspn(text, "\n");
 		for (size_t k; at && *at && !meant;
@@ -257,7 +240,16 @@ int64_t slurm_fit_limit(const char *text, const char *partitions)
 			meant = k == n && strncmp(at, text, n) == 0;
 		}
 		at = memchr(text, '|', end);
-		minutes = meant && at ? limit_minutes(at + 1) : 0;
+		/* "[days-]hours:minutes:seconds" or "minutes:seconds" */
+		if (meant && at) {
+			words = sscanf(++at, "%" SCNd64 "-%n", &days, &used);
+			days = words == 1 && used > 0 ? days : 0;
+			words = sscanf(at + used,
+				       "%" SCNd64 ":%" SCNd64 ":%" SCNd64,
+				       &of[0], &of[1], &of[2]);
+		}
+		minutes = words < 2 ? 0 : days * 24 * 60 +
+			  (words == 3 ? 60 * of[0] + of[1] : of[0]);
 		if (minutes > 0 && (least == 0 || minutes < least)) {
 			least = minutes;
 		}

@@ -346,6 +346,7 @@ static int run(struct step_place *place, struct err *e)
 }
 
 const struct conductor conductor_diagnose = {
+	.most_ns = ALL_NS,
 	.name = "diagnose",
 	.takes = SPEC_CMD_P2P,
 	.after = true,

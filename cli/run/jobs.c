@@ -378,7 +378,7 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 	return 0;
 }
 
-static int prepare(const struct session *s, const struct probe_start *t,
+static int prepare(const struct session *s, struct probe_start *t,
 		   struct jobs_ask *a, struct err *e)
 {
 	struct launch_request r = t->r;
@@ -395,11 +395,17 @@ static int prepare(const struct session *s, const struct probe_start *t,
 			   left > 0 ? (size_t)left : 0, &a->plan, e) < 0) {
 		return -1;
 	}
-	return slurm_fit_ask(&r, 2 * a->plan.group, &a->gpus, e);
+	if (slurm_fit_ask(&r, 2 * a->plan.group, &a->gpus, e) < 0) {
+		return -1;
+	}
+	t->worst_s = forecast_s(s, a, t->r.probe);
+	probe_run_limit(t);
+	return 0;
 }
 
 /** "jobs" of run.json. */
-static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
+static json_t *jobs_json(const struct session *s, const struct probe_start *t,
+			 const struct jobs_ask *a)
 {
 	unsigned char random[4];
 	char id[2 * sizeof(random) + 1] = "0";
@@ -411,10 +417,11 @@ static json_t *jobs_json(const struct session *s, const struct jobs_ask *a)
 	for (size_t i = 0; i < a->n; i++) {
 		json_array_append_new(names, json_text(a->use[i]));
 	}
-	return json_pack("{s:{s:s, s:s, s:i, s:I, s:o, s:o}}", "jobs",
+	return json_pack("{s:{s:s, s:s, s:i, s:I, s:I, s:o, s:o}}", "jobs",
 			 "id", id, "kind", a->kind,
 			 "lanes", (int)s->spec.max_jobs,
 			 "gpus", (json_int_t)(a->gpus ? a->gpus : -1),
+			 "minutes", (json_int_t)t->r.minutes,
 			 "nodes", names, "parts", jobs_plan_json(&a->plan));
 }
 
@@ -463,6 +470,7 @@ static int submit_part(struct jobs *j, struct job *job, const char *down,
 		.self = j->self, .probe = run_file(j->left.run).probe,
 		.spec = &spec, .extra = j->left.extra, .nodelist = job->nodes,
 		.gpus = run_file(j->left.run).jobs.gpus, .dir = dir,
+		.minutes = run_file(j->left.run).jobs.minutes,
 		.singleton = job->lane > 0,
 	};
 	const struct launcher_ops *ops = launcher_find(j->left.launcher);
@@ -524,14 +532,6 @@ static int submit_try(struct jobs *j, size_t i, const char *down, size_t up,
 	return submit_part(j, job, down, up, dir, e);
 }
 
-/** Return true if @job is to be submitted, @up of whose nodes are up.  One that
- *  was never submitted gets its directory in any case, which says why. */
-static bool is_due(const struct job *job, size_t up, bool down)
-{
-	return job->state == JOB_NONE ||
-	       (job->state == JOB_LOST && up >= 2 && !(job->partial && down));
-}
-
 /**
  * Submit all that is missing, while INT, TERM and HUP are held: one of them
  * ends it.  Nodes that are down cost their own jobs alone.  Returns 0; 1 if a
@@ -545,11 +545,15 @@ static int submit_all(struct jobs *j, struct err *e)
 
 	for (size_t i = 0; i < j->n && refused < MOST_REFUSED; i++) {
 		struct str down = STR_INIT;
-		const size_t up = jobs_find_down(j, &j->list[i], &down);
+		const struct job *job = &j->list[i];
+		const size_t up = jobs_find_down(j, job, &down);
 
-		/* a single refusal is no reason to skip the other jobs, but
-		 * several in a row are */
-		if (is_due(&j->list[i], up, down.len > 0)) {
+		/* one that was never submitted gets its directory in any case,
+		 * which says why; a single refusal is no reason to skip the
+		 * other jobs, but several in a row are */
+		if (job->state == JOB_NONE ||
+		    (job->state == JOB_LOST && up >= 2 &&
+		     !(job->partial && down.len > 0))) {
 			asked = follow_take_signal(0);
 			why = (struct err){ 0 };
 			if (asked) {
@@ -744,7 +748,7 @@ static int start(struct session *s, const struct probe_start *t,
 		return code;
 	}
 	run = rundir_read_json(dir, RUN_JSON, e);
-	if (!run || json_object_update_new(run, jobs_json(s, a)) < 0 ||
+	if (!run || json_object_update_new(run, jobs_json(s, t, a)) < 0 ||
 	    rundir_write_json(dir, RUN_JSON, run, e) < 0 ||
 	    rundir_path(dir, JOBS_PARTS, parts, e) < 0) {
 		json_decref(run);

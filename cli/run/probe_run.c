@@ -639,15 +639,53 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
 #define JOB_TIMES	 3
 #define JOB_LEAST_MINUTES 30
 
-/** Set --time of the job of @t, at most the partition's limit, and say so; say
- *  also what a dry run without Slurm does not know. */
-static void choose_minutes(struct probe_start *t, const struct probe *probe)
+/** Worst case of a healthy run of @probe with @s, with its start and the layers
+ *  of failed pairs, in seconds; NAN: not known. */
+static double worst_case(const struct spec *s, const struct probe *probe,
+			 const char *launcher)
 {
-	const struct spec *s = &t->s->spec;
-	const bool typed = slurm_fit_asked(t->r.extra, "time", 't',
-					   "SBATCH_TIMELIMIT") != NULL;
 	struct forecast f;
 	double worst_s;
+
+	forecast_make(s, probe, launcher, FORECAST_RANKS, &f);
+	worst_s = isnan(f.most_s) ? f.time_s : f.most_s;
+	worst_s += (isnan(f.retry_s) ? 0 : f.retry_s) +
+		   (isnan(f.follow_s) ? 0 : f.follow_s);
+	forecast_release(&f);
+	if (isnan(worst_s) && probe->kind == PROBE_NODES) {
+		/* its children are killed then */
+		worst_s = (double)probe_limit_ns(probe, s) / NS_PER_S /
+			  JOB_TIMES;
+	}
+	return worst_s + (double)(spec_boot_ns(s) + (s->diagnose ?
+				  conductor_diagnose.most_ns : 0)) / NS_PER_S;
+}
+
+/** Add the worst case of a step, by its command line, to that of @arg, a
+ *  probe_start. */
+static void add_worst(void *arg, const char *probe, const struct args *line,
+		      const char *why_not)
+{
+	struct probe_start *t = arg;
+	struct session s = { .whole = true };
+
+	(void)why_not;
+	if (!line) {
+		return;
+	}
+	s.argc = (int)line->n;
+	s.argv = line->argv;
+	t->worst_s += options_parse(&s, command_find(t->s->commands, probe),
+				    NULL) == 0 ?
+			      worst_case(&s.spec, probe_find(probe),
+					 t->ops->name) : NAN;
+	options_release(&s);
+}
+
+void probe_run_limit(struct probe_start *t)
+{
+	const struct spec *s = &t->s->spec;
+	struct step_place place = place_of(t);
 	int64_t most;
 	bool answers;
 
@@ -660,30 +698,29 @@ static void choose_minutes(struct probe_start *t, const struct probe *probe)
 		     "and the script asks for none (no --gres)");
 		talk_hint("-G 8 asks for 8 GPUs per node");
 	}
-	if (typed || s->max_time_ns || s->deadline_ns || !probe) {
-		return;
+	if (t->c && t->c->each) {
+		place.takes = t->c->takes;
+		place.dir = place.whole = t->r.dir ? t->r.dir : "";
+		t->c->each(&place, add_worst, t);
+	} else if (s->jobs != JOBS_PAIRS) {
+		t->worst_s = worst_case(s, probe_find(t->r.probe),
+					t->ops->name);
 	}
-	forecast_make(s, probe, t->ops->name, FORECAST_RANKS, &f);
-	worst_s = isnan(f.most_s) ? f.time_s : f.most_s;
-	worst_s += (isnan(f.retry_s) ? 0 : f.retry_s) +
-		   (isnan(f.follow_s) ? 0 : f.follow_s);
-	forecast_release(&f);
-	if (isnan(worst_s) && probe->kind == PROBE_NODES) {
-		/* its children are killed then */
-		worst_s = (double)probe_limit_ns(probe, s) / NS_PER_S /
-			  JOB_TIMES;
+	if (s->max_time_ns || s->deadline_ns ||
+	    slurm_fit_asked(t->r.extra, "time", 't', "SBATCH_TIMELIMIT") ||
+	    (isnan(t->worst_s) && most == 0)) {
+		return;		/* of the user; or as long as it needs */
 	}
-	if (isnan(worst_s) && most == 0) {
-		return;		/* it may take as long as it needs */
-	}
-	t->r.minutes = isnan(worst_s) ? most :
+	t->r.minutes = isnan(t->worst_s) ? most :
 		       (int64_t)fmax(JOB_LEAST_MINUTES,
-				     ceil(JOB_TIMES * worst_s / 60));
+				     ceil(JOB_TIMES * t->worst_s / 60));
 	if (most > 0 && t->r.minutes > most) {
 		t->r.minutes = most;
 	}
-	talk("the job asks for a time limit of %" PRId64 " min (%s); "
-	     "\"-- --time=MINUTES\" sets another", t->r.minutes,
+	talk("%s for a time limit of %" PRId64 " min (%s); "
+	     "\"-- --time=MINUTES\" sets another",
+	     s->jobs == JOBS_PAIRS ? "each job asks" : "the job asks",
+	     t->r.minutes,
 	     t->r.minutes == most ? "the partition's maximum" :
 	     t->r.minutes == JOB_LEAST_MINUTES ? "the usual minimum" :
 	     "three times the worst-case forecast");
@@ -719,7 +756,7 @@ static int run(struct session *s, const char *probe, const char *drill,
 			       show_nothing(NULL, s, &e, code) : code;
 	}
 	forecast_say(&s->spec, probe, t.ops->name, t.why);
-	choose_minutes(&t, c ? NULL : probe_find(probe));
+	probe_run_limit(&t);
 	if (left_out.len > 0) {
 		talk("--time-budget: %s", str_text(&left_out));
 	}

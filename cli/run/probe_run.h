@@ -125,6 +125,8 @@ struct conductor {
 	 * or -1 with @e: it could not write.
 	 */
 	int (*run)(struct step_place *place, struct err *e);
+	int64_t most_ns;	/* time of run() at most; 0: no limit of its
+				 * own */
 	int least_percent;	/* smallest share of --time-budget of a step; 0:
 				 * all */
 	bool after;		/* run() follows the run of one probe */
@@ -332,6 +334,7 @@ struct probe_start {
 	const struct launcher_ops *ops;
 	struct launch_request r;	/* its directory is still to come */
 	char self[PATH_MAX], why[320];	/* why by that launcher */
+	double worst_s;		/* worst case of a healthy run; NAN: not known */
 };
 
 /** Sets the parts of @t for runs whose directory exists: options of @s, which
@@ -343,6 +346,11 @@ int probe_run_choose(struct probe_start *t, const struct session *s,
  *  the drill file @drill; CODE_HEALTHY, else an exit code with @e. */
 int probe_run_prepare(const struct probe_start *t, const char *drill,
 		      char dir[PATH_MAX], struct err *e);
+/** Set the time limit of the job of @t, if the user has set none: three times
+ *  the worst case of its probe, of all its steps, or with --jobs=pairs
+ *  t->worst_s, within bounds.  Prints the limit, and what a dry run without
+ *  Slurm does not know. */
+void probe_run_limit(struct probe_start *t);
 /** Describe the run that would start on stdout; CODE_HEALTHY, else with @e. */
 int probe_run_describe(const struct probe_start *t, struct err *e);
 /** Start it, follow it, judge it: an exit code, or -1 with @e as the launcher's

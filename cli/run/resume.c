@@ -187,6 +187,7 @@ static int launch(struct left *l, struct session *s, const char *probe,
 		     left_of_all(l) ? "probes ended" : "tests passed",
 		     l->cells - l->done, t.why);
 	}
+	probe_run_limit(&t);
 	return s->spec.dry_run ? probe_run_describe(&t, e) :
 				 go_on(l, s, &t, e);
 }

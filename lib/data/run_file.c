@@ -16,6 +16,7 @@
 /* ---- run.json ------------------------------------------------------------ */
 
 #define GPUS_MOST   64	/* of a node */
+#define MINUTES_MOST 1000000	/* of a job, nearly two years */
 #define CELLS_MOST  (INT64_C(1) << 40)
 #define PASSES_MOST 16
 #define RUN(member, type, to) FIELD(run_file, member, #member, type, 0, to, "")
@@ -81,6 +82,7 @@ static const struct field retest_fields[] = {
 
 static const struct field jobs_fields[] = {
 	FIELD(run_file, jobs.gpus, "gpus", INT, -1, GPUS_MOST, ""),
+	FIELD(run_file, jobs.minutes, "minutes", INT, 0, MINUTES_MOST, ""),
 	RUN_IN(jobs, id, LINK, 0), RUN_IN(jobs, kind, LINK, 0),
 	RUN_IN(jobs, nodes, ARRAY, 0), RUN_IN(jobs, parts, ARRAY, 0), { 0 }
 };

@@ -73,7 +73,7 @@ struct run_file {
 	struct {
 		bool given;
 		const char *id, *kind;
-		int gpus;
+		int gpus, minutes;
 		json_t *nodes, *parts;
 	} jobs;
 };

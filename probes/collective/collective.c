@@ -256,15 +256,6 @@ int collective_sizes(const struct spec *s, int64_t sizes[SPEC_MAX_SIZES])
 
 /* ---- drill --------------------------------------------------------------- */
 
-/** Return true if @f is a fault of @rank itself, with any partner. */
-static bool is_of_rank(const struct drill_fault *f, const struct layout *l,
-		       int rank)
-{
-	return (f->part == DRILL_NODE || f->part == DRILL_GPU ||
-		f->part == DRILL_RANK) &&
-	       drill_has_end(f, l, rank);
-}
-
 double collective_drill(const struct drill *d, const struct layout *l,
 			const int *members, int n, int attempt, uint64_t seed,
 			struct collective_act *acts)
@@ -278,11 +269,15 @@ double collective_drill(const struct drill *d, const struct layout *l,
 		for (size_t k = 0; k < d->n; k++) {
 			const struct drill_fault *f = &d->faults[k];
 
-			if (!is_of_rank(f, l, members[i])) {
+			/* of the rank itself, with any partner */
+			if ((f->part != DRILL_NODE && f->part != DRILL_GPU &&
+			     f->part != DRILL_RANK) ||
+			    !drill_has_end(f, l, members[i])) {
 				continue;
 			}
 			if (act->drill == XPORT_DRILL_NONE) {
 				act->drill = drill_act(f->kind);
+				act->fault = f;
 			}
 			if (f->kind == DRILL_WRONG) {
 				act->wrong = fmax(act->wrong, f->value);
@@ -304,8 +299,10 @@ double collective_drill(const struct drill *d, const struct layout *l,
 		acts[end].wrong = fmax(acts[end].wrong, f.wrong);
 		if (f.kind == DRILL_CORRUPT) {
 			acts[dst].drill = XPORT_DRILL_CORRUPT;
+			acts[dst].fault = f.fault;
 		} else if (f.kind == DRILL_DEAD || f.kind == DRILL_HANG) {
 			acts[dst].drill = XPORT_DRILL_HANG;
+			acts[dst].fault = f.fault;
 			acts[dst].silent = true;
 		}
 	}

@@ -128,6 +128,7 @@ int64_t collective_data_wrong(const struct collective_data *d, const void *mem,
 /** Effect of a drill on one member of a collective. */
 struct collective_act {
 	enum xport_drill drill;
+	const struct drill_fault *fault;	/* of @drill; NULL: none */
 	bool silent;	/* the way hangs, not the rank: all have arrived */
 	double wrong;	/* so often it spoils what it sends; 0 = never */
 };

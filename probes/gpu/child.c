@@ -300,7 +300,9 @@ static void say_test(const struct gpu_row *of, const struct test *t,
 		row.outcome = OUTCOME_CORRUPT;
 		row.sm = 17;
 		STR_COPY(row.code, "wrong_result");
-		STR_COPY(row.detail, "a drill");
+		snprintf(row.detail, sizeof(row.detail),
+			 GPU_DRILL " computes wrong results",
+			 (long long)row.gpu, row.node);
 	}
 	node_task_row(&schema_gpu, &row);
 }
@@ -641,8 +643,13 @@ static int run_model(const struct child_node *n, struct err *e)
 			clock_utc(open.start_utc);
 			open.outcome = d.busy ? OUTCOME_SKIPPED : OUTCOME_ERROR;
 			STR_COPY(open.code, d.busy ? GPU_BUSY : "drill_dead");
-			STR_COPY(open.detail,
-				 d.busy ? "held by a drill" : "a drill");
+			if (d.busy) {
+				STR_COPY(open.detail, "held by a drill");
+			} else {
+				snprintf(open.detail, sizeof(open.detail),
+					 GPU_DRILL " does not respond",
+					 (long long)row.gpu, row.node);
+			}
 			node_task_row(&schema_gpu, &open);
 			continue;
 		}

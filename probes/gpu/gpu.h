@@ -48,6 +48,8 @@ struct gpu_drill {
 	double wrong;		/* rate of wrong results */
 	bool busy, dead;
 };
+/** Begins what a GPU (its index, its node) says of a drill. */
+#define GPU_DRILL "(drill) GPU %lld of %s"
 
 /* ---- kernels ------------------------------------------------------------- */
 

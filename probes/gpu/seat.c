@@ -88,7 +88,9 @@ bool gpu_test_open(struct gpu_seat *s)
 		return false;
 	}
 	if (s->drill.dead) {
-		seat_say(s, OUTCOME_ERROR, "drill_dead", "a drill");
+		seat_say(s, OUTCOME_ERROR, "drill_dead",
+			 GPU_DRILL " does not respond",
+			 (long long)s->row->gpu, s->row->node);
 		return false;
 	}
 	if (gpu_open(&s->gpu, (int)s->row->gpu, &code, &e) < 0) {

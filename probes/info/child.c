@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/base/clock.h"
+#include "lib/base/spawn.h"
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
@@ -474,6 +475,40 @@ static void say_library(const json_t *all, const char *name)
 	}
 }
 
+#define NVCC_NS	 (2 * NS_PER_S)
+#define NVCC_MAX 4096
+
+/** Report the version of the CUDA compiler if there is one, in PATH or where
+ *  CUDA installs it: "..., release 13.0, V13.0.88". */
+static void say_nvcc(void)
+{
+	static const char *const places[] = {
+		"nvcc", "/usr/local/cuda/bin/nvcc"
+	};
+	char *argv[] = { NULL, (char *)"--version", NULL };
+
+	for (int i = 0; i < 2; i++) {
+		struct str out = STR_INIT;
+		struct spawn_status st;
+		const char *at = NULL;
+
+		argv[0] = (char *)places[i];
+		if (spawn_capture(argv, &out, NULL, NVCC_MAX,
+				  clock_now_ns() + NVCC_NS, &st, NULL) == 0) {
+			at = strstr(str_text(&out), ", V");
+		}
+		if (at) {
+			at += strlen(", V");
+			node_task_fact("node", "nvcc", places[i], "%.*s",
+				       (int)strspn(at, "0123456789."), at);
+		}
+		str_release(&out);
+		if (at) {
+			return;
+		}
+	}
+}
+
 #define RECORD_NS (30 * NS_PER_S)
 
 int info_child(const struct node_args *args, struct err *e)
@@ -516,6 +551,7 @@ int info_child(const struct node_args *args, struct err *e)
 	say_library(libraries, "nccl");
 	say_library(libraries, "pmi2");
 	json_decref(libraries);
+	say_nvcc();
 	if (looks) {	/* the NCCL of PyTorch may be another one */
 		torch_facts(&torch, clock_now_ns() + TORCH_NS, facts);
 		node_task_facts(facts);

@@ -38,6 +38,7 @@ void drill_settle(struct drill *d, enum drill_layer layer,
 		const char *value = f->unless[0] && env ? env(f->unless) : NULL;
 
 		if (layer >= f->from &&
+		    !(layer == DRILL_VERBS && drill_parts[f->part].of_gpu) &&
 		    !(value && strcmp(value, f->unless_value) == 0)) {
 			d->faults[kept++] = *f;
 		}
@@ -73,7 +74,7 @@ const struct drill_part_word drill_parts[] = {
 	[DRILL_GPU] = {
 		.name = "gpu", .kind = PART_GPU,
 		.example = "=1:4", .counts = "ng", .directed = true,
-		.says = "GPU $1 of $0",
+		.says = "GPU $1 of $0", .of_gpu = true,
 	},
 	[DRILL_NIC] = {
 		.name = "nic", .kind = PART_NIC,
@@ -118,7 +119,7 @@ const struct drill_part_word drill_parts[] = {
 	[DRILL_GPU_NVLINK] = {
 		.name = "gpu_nvlink", .kind = PART_GPU_NVLINK,
 		.example = "=1:4", .counts = "ng", .directed = true,
-		.says = "NVLink of GPU $1 of $0",
+		.says = "NVLink of GPU $1 of $0", .of_gpu = true,
 	},
 	[DRILL_RAIL_LEAF] = {
 		.name = "rail_leaf", .kind = PART_RAIL_LEAF,
@@ -340,11 +341,13 @@ static int acting_end(enum drill_kind kind, unsigned ends, int src, int dst)
 }
 
 const char *drill_says(const struct drill_fault *f, const struct layout *l,
-		       char *buf, size_t size)
+		       const char *detail, char buf[DRILL_SAYS])
 {
 	const struct drill_part_word *word = &drill_parts[f->part];
+	const bool acted = str_starts(detail, XPORT_DRILL_MARK);
 	struct str out = STR_INIT;
 
+	str_add(&out, XPORT_DRILL_MARK);
 	for (const char *c = word->says; *c != '\0'; c++) {
 		const int i = *c == '$' ? *++c - '0' : -1;
 		const int at = i >= 0 ? f->at[i] : 0;
@@ -360,7 +363,9 @@ const char *drill_says(const struct drill_fault *f, const struct layout *l,
 			str_addf(&out, "%d", at);
 		}
 	}
-	str_copy(buf, size, str_text(&out));
+	str_addf(&out, "%s%s", acted ? " " : ": ",
+		 acted ? detail + strlen(XPORT_DRILL_MARK) : detail);
+	str_copy(buf, DRILL_SAYS, str_text(&out));
 	str_release(&out);
 	return buf;
 }

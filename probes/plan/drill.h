@@ -54,6 +54,7 @@ struct drill_part_word {
 				 * number as the name that it stands for */
 	bool directed;		/* direction= makes sense */
 	bool partly;		/* fraction= does */
+	bool of_gpu;		/* takes no part in RDMA in host memory */
 };
 extern const struct drill_kind_word drill_kinds[];	/* a NULL name ends */
 extern const struct drill_part_word drill_parts[];
@@ -168,10 +169,14 @@ enum xport_drill drill_act(enum drill_kind kind);
 bool drill_has_end(const struct drill_fault *f, const struct layout *l,
 		   int rank);
 
-#define DRILL_SAYS 160	/* bytes of a part with two names of nodes */
-/** Write the part that @f breaks, as "NIC 2 of n1"; returns @buf. */
+#define DRILL_SAYS 400		/* bytes of a part and a detail */
+/**
+ * Name the part that @f breaks in @detail of a failure: "(drill) hung" becomes
+ * "(drill) NIC 2 of n1 hung", and "16 bytes changed" becomes
+ * "(drill) NIC 2 of n1: 16 bytes changed". Returns @buf.
+ */
 const char *drill_says(const struct drill_fault *f, const struct layout *l,
-		       char *buf, size_t size);
+		       const char *detail, char buf[DRILL_SAYS]);
 
 /** @attempt counts from 1; @d may be empty, its parts are in range of @l. */
 struct drill_effect drill_effect(const struct drill *d, const struct layout *l,

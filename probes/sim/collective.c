@@ -166,11 +166,12 @@ void collective_sim(const struct collective_order *o, uint64_t seed,
 {
 	static const struct sim_failure acts[] = {
 		[XPORT_DRILL_STAY_AWAY] = { OUTCOME_TIMEOUT, "drill_dead",
-					    "did not respond", DO_JOIN },
-		[XPORT_DRILL_HANG] = { OUTCOME_TIMEOUT, "drill_hang", "hung",
-				       DO_STEP },
+					    XPORT_DRILL_MARK "did not respond",
+					    DO_JOIN },
+		[XPORT_DRILL_HANG] = { OUTCOME_TIMEOUT, "drill_hang",
+				       XPORT_DRILL_MARK "hung", DO_STEP },
 		[XPORT_DRILL_CRASH] = { OUTCOME_CRASHED, "worker_crashed",
-					"crashed", DO_STEP },
+					XPORT_DRILL_MARK "crashed", DO_STEP },
 		[XPORT_DRILL_CORRUPT] = { .code = NULL },
 	};
 
@@ -180,7 +181,7 @@ void collective_sim(const struct collective_order *o, uint64_t seed,
 	    acts[o->drill].at == o->what) {
 		const struct sim_failure *a = &acts[o->drill];
 
-		collective_fail(r, a->outcome, a->code, "%s (drill)", a->does);
+		collective_fail(r, a->outcome, a->code, "%s", a->does);
 		r->echo = o->silent;
 		return;
 	}

@@ -202,13 +202,13 @@ enum sim_draw { SIM_DRAW_BW = 1, SIM_DRAW_LAT, SIM_DRAW_SHAPE };
 
 static const struct sim_failure failures[] = {
 	[DRILL_DEAD] = { .outcome = OUTCOME_ERROR, .code = "drill_dead",
-			 .does = "does not respond" },
+			 .does = XPORT_DRILL_MARK "does not respond" },
 	[DRILL_HANG] = { .outcome = OUTCOME_TIMEOUT, .code = "drill_hang",
-			 .does = "hangs" },
+			 .does = XPORT_DRILL_MARK "hangs" },
 	[DRILL_CRASH] = { .outcome = OUTCOME_CRASHED, .code = "worker_crashed",
-			  .does = "crashes" },
+			  .does = XPORT_DRILL_MARK "crashes" },
 	[DRILL_CORRUPT] = { .outcome = OUTCOME_CORRUPT, .code = "data_corrupt",
-			    .does = "changes bytes" },
+			    .does = XPORT_DRILL_MARK "changes bytes" },
 };
 
 /** Noise of one number of a cell: a factor within @noise of 1, evenly. */
@@ -310,11 +310,10 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	}
 	if (effect.kind != DRILL_NONE) {
 		const struct sim_failure *f = &failures[effect.kind];
-		char part[DRILL_SAYS];
+		char says[DRILL_SAYS];
 
-		xport_fail(r, f->outcome, f->code, "(drill) %s %s",
-			   drill_says(effect.fault, m->layout, part,
-				      sizeof(part)), f->does);
+		xport_fail(r, f->outcome, f->code, "%s",
+			   drill_says(effect.fault, m->layout, f->does, says));
 	}
 	if (effect.kind != DRILL_NONE && effect.kind != DRILL_CORRUPT) {
 		return;

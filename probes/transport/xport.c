@@ -311,14 +311,15 @@ bool xport_act_drill(struct worker *w, const struct xport_cell *c,
 	switch (c->drill) {
 	case XPORT_DRILL_STAY_AWAY:
 		xport_fail(r, OUTCOME_ERROR, "drill_dead",
-			   "does not respond (drill)");
+			   XPORT_DRILL_MARK "does not respond");
 		return true;
 	case XPORT_DRILL_HANG:
 		worker_step(w, "hanging (drill)");
 		while (clock_now_ns() < deadline_ns && !worker_cancelled(w)) {
 			clock_sleep(5 * NS_PER_MS);
 		}
-		xport_fail(r, OUTCOME_TIMEOUT, "drill_hang", "hung (drill)");
+		xport_fail(r, OUTCOME_TIMEOUT, "drill_hang",
+			   XPORT_DRILL_MARK "hangs");
 		return true;
 	default:
 		return false;

@@ -106,6 +106,9 @@ struct xport_cell {
 	double slow_factor;	/* 1 = none; sender throttles */
 };
 
+/** Begins the detail of an end that obeys a drill: "(drill) hangs". */
+#define XPORT_DRILL_MARK "(drill) "
+
 /** One at each end: the relay of what that end sends. */
 #define TASK_MATES 2
 

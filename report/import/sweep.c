@@ -57,6 +57,9 @@ static const struct import_column columns[] = {
 	{ 0 }
 };
 
+/** Begins a detail: the column of a table that has none of ours. */
+#define MAX_MARK "max_algbw "
+
 #define HOSTS_MAX 4096
 #define HEADING_LEVELS 7
 
@@ -168,8 +171,9 @@ static void set_column(const struct parser *p, struct collective_row *row,
 		*(int64_t *)at = to_count(text);
 		break;
 	case MAX_ALGBW:
-		snprintf(row->detail, sizeof(row->detail), "max_algbw %.20s "
-			 "as printed", text);
+		/* in the unit of the table, which its end shows: take_head() */
+		snprintf(row->detail, sizeof(row->detail), MAX_MARK "%.20s",
+			 text);
 		break;
 	case DEVIATION:
 	case IGNORED:
@@ -374,7 +378,13 @@ static void take_head(const struct import_head *head, bool binary,
 	row->ranks = head->ranks_differ ? RECORD_NONE : head->ranks;
 	row->nodes = head->nodes;
 	row->iters = head->iters;
-	str_add(&detail, row->detail);
+	if (str_starts(row->detail, MAX_MARK)) {
+		str_addf(&detail, MAX_MARK "%.2f GB/s",
+			 import_real(row->detail + strlen(MAX_MARK)) *
+				 (binary ? GIB_PER_GB : 1));
+	} else {
+		str_add(&detail, row->detail);
+	}
 	if (head->settings[0]) {
 		str_addf(&detail, "%s%s", detail.len ? "; " : "",
 			 head->settings);
@@ -500,6 +510,12 @@ static const char *const not_deployed[] = {
 	"not deployed", "没部署成功", "disabling MSCCL",
 	"Unable to find algorithm files", NULL
 };
+/** How notes say that only a part of it was, on a line that has a word of
+ *  deployed[]. */
+static const char *const in_part[] = {
+	"没完全成功", "not completely", "partly", "partially", NULL
+};
+static const char *const deployed[] = { "部署", "deployed", NULL };
 
 /** Takes a line with facts about a run.  Returns false if it is not one. */
 static bool take_fact(struct parser *p, const char *body,
@@ -638,6 +654,9 @@ static void take_absence(struct parser *p, const char *line)
 
 	if (import_has_any(line, not_deployed)) {
 		import_note(p->x, "not deployed: %.300s", at);
+	} else if (import_has_any(line, in_part) &&
+		   import_has_any(line, deployed)) {
+		import_note(p->x, "deployed in part: %.300s", at);
 	}
 	if (!str_starts(at, "```")) {
 		p->filled = p->filled || *at;

@@ -374,6 +374,10 @@ script_is_gone()
 	grep -qx '#SBATCH --time=30' out
 	run_p p2p -N 2 --dry-run --launcher=sbatch -- --time=5
 	absent '^#SBATCH --time' out
+	run_p all -N 2 --dry-run --launcher=sbatch -- -p big
+	grep -qx '#SBATCH --time=[3-9][0-9]' out
+	run_p p2p -N 2 --diagnose --dry-run --launcher=sbatch -- -p big
+	grep -qx '#SBATCH --time=30' out
 	run_p ping -N 2 --dry-run --launcher=sbatch
 	absent '^#SBATCH --(exclusive|mem|gres)' out
 	run_p info -N 2 --dry-run --launcher=sbatch

@@ -47,7 +47,8 @@ numbers_of_csv()
 	numbers_of_csv h200.csv >got
 	diff want got
 	# its GB/s are of 2^30 bytes: what it is, size and time say
-	awk 'NF == 5 && /^ *[0-9. ]+$/ { print $1, $2 + 0, $3 + 0, $5 + 0 }' \
+	awk 'NF == 5 && /^ *[0-9. ]+$/ { print $1, $2 + 0, $3 + 0,
+		sprintf("%.2f", $5 * 1.073741824) + 0 }' \
 		"$(logs)/mscclpp.log" >want
 	awk -F, 'NR > 1 { split($26, d, " ")
 		print $12, $16 + 0, $18 + 0, d[2] + 0 }' mscclpp.csv >got
@@ -398,6 +399,7 @@ has_values()
 @test "an algorithm that was not deployed, and a block that is empty, are said" {
 	{
 		echo "- hierarchical_allreduce 8 2 2: not deployed"
+		echo "- 8 1 2 deployed, but not completely"
 		echo "### hier 1 1"
 		printf '%s\n' '```' '```'
 		cat "$(logs)/msccl.log"
@@ -405,6 +407,7 @@ has_values()
 	run_p import notes
 	[ "$status" -eq 0 ]
 	grep -q 'not deployed: hierarchical_allreduce 8 2 2' err
+	grep -q 'deployed in part: 8 1 2 deployed, but not completely' err
 	grep -q 'nothing was measured under "hier 1 1"' err
 }
 

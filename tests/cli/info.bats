@@ -47,6 +47,15 @@ told()
 	} >run/facts.csv
 }
 
+@test "the version of nvcc is a fact where nvcc is found" {
+	mkdir -p nvcc
+	printf '#!/bin/sh\necho "tools, release 11.8, V11.8.89"\n' >nvcc/nvcc
+	chmod +x nvcc/nvcc
+	PATH=$PWD/nvcc:$PATH run_p info --local=1x1 -o run
+	grep -qx '    nvcc  *11.8.89' out
+	grep -qx 'n0,node,nvcc,11.8.89,,nvcc' run/facts.csv
+}
+
 @test "info: this machine, in words, as rows, as an object" {
 	NCCL_NET=Socket run_p info --local=2x1 -o run
 	[ "$status" -eq 0 ]

@@ -31,6 +31,7 @@ run_one()
 	local command=$1 dir=$2
 	shift 2
 	[ "$command" = collective ] && command='collective allreduce'
+	[ "$command" = all ] && command='all --quick'
 	# shellcheck disable=SC2086
 	"$GPUCHECK" $command --local=2x4 --transport=sim "$@" -o "$dir" \
 		>"$dir.text" 2>"$dir.err" || [ $? -eq 1 ]
@@ -75,16 +76,44 @@ run_one()
 		run/verdict.json
 }
 
+# transports COMMAND: those that run without hardware.
+transports()
+{
+	"$GPUCHECK" --list-options "$1" | grep -- '^--transport=' | cut -f2- |
+		grep -owE 'tcp|sim' || echo sim
+}
+
+# The words that begin with "(drill)" in the findings of a run.
+told()
+{
+	jq -r '.findings[] | .says, .evidence[]' "$1/verdict.json" |
+		grep -o '(drill) .*'
+}
+
 @test "the evidence of a drill names the part that was broken" {
 	while read -r fault says; do
 		echo "dead $fault" >part.drill
-		run_one p2p "$fault" --faults=part.drill
-		grep -q "(drill) $says does" "$fault/results.csv"
+		for command in $(with '--(inject|faults)=?'); do
+			for by in $(transports "$command"); do
+				dir=$command-$by-$fault
+				echo "# $dir"
+				run_one "$command" "$dir" --faults=part.drill \
+					--transport="$by"
+				told "$dir" >told || jq -e '.findings == []' \
+					"$dir/verdict.json"
+				! grep -vE "^.drill. $says( |:)" told
+			done
+		done
+		# what touches the fault has said so
+		told "p2p-sim-$fault" | grep -q .
+		told "p2p-tcp-$fault" | grep -q .
 	done <<-'END'
 		gpu=1:2 GPU 2 of n1
 		nic=1:2 NIC 2 of n1
-		rail=1 rail 1
 		cross_rail the path between rails
-		node_network=1 the network of n1
 	END
+	told collective-sim-nic=1:2 | grep -q .
+	told gpu-sim-gpu=1:2 | grep -q .
+	# RDMA between host memory does not touch a GPU
+	jq -e '[.findings[].kind] == ["gpu"]' all-sim-gpu=1:2/verdict.json
 }

@@ -257,9 +257,17 @@ static struct member *member_of(struct collective_work *w, int rank)
 /** One is in; where it failed, the others wait in vain, or fail as well. */
 static void answered(struct collective_work *w, struct member *m)
 {
+	const struct drill_fault *fault = w->acts[m - w->members].fault;
 	int64_t listen_ns = clock_now_ns() + LISTEN_NS;
+	char says[DRILL_SAYS];
 
 	m->in = true;
+	/* an echo that a drill makes is its own failure */
+	if (fault && m->r.outcome != OUTCOME_OK &&
+	    (!m->r.echo || str_starts(m->r.detail, XPORT_DRILL_MARK))) {
+		STR_COPY(m->r.detail, drill_says(fault, &w->ranks.layout,
+						 m->r.detail, says));
+	}
 	if (m->r.outcome != OUTCOME_OK && !w->failing &&
 	    w->deadline_ns > listen_ns) {
 		w->failing = true;

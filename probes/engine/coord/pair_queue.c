@@ -325,14 +325,24 @@ const struct xport_result *rows_result(const struct active_end *end, int dir,
 static void add_words(struct pairs_work *w, struct p2p_row *r, int rank,
 		      const struct xport_result *x)
 {
+	const struct drill_effect f = drill_effect(
+		&w->ranks.drill, &w->ranks.layout, (int)r->src_rank,
+		(int)r->dst_rank, (int)r->attempt, (uint64_t)w->c->spec.seed);
+	const char *detail = x->detail;
 	size_t at = strlen(r->detail);
+	char says[DRILL_SAYS];
 
+	/* the end that acts it out does not know the part; the model does */
+	if (f.fault && f.end == rank && x->outcome != OUTCOME_OK &&
+	    !ranks_model(&w->ranks)) {
+		detail = drill_says(f.fault, &w->ranks.layout, detail, says);
+	}
 	if (x->detail[0] != '\0') {
 		snprintf(r->detail + at, sizeof(r->detail) - at,
 			 "%s%.40s:%d %.*s", at > 0 ? "; " : "",
 			 ranks_node(&w->ranks, rank),
 			 w->ranks.layout.ranks[rank].gpu,
-			 (int)(sizeof(r->detail) - at), x->detail);
+			 (int)(sizeof(r->detail) - at), detail);
 	}
 }
 
@@ -711,7 +721,7 @@ static void send_order(struct pairs_work *w, const struct active *a, int end,
 
 		o.dirs[d].wanted = (a->task.dirs & 1 << d) != 0;
 		o.dirs[d].slow_factor = 1;
-		if (!o.dirs[d].wanted || w->ranks.drill.n == 0) {
+		if (!o.dirs[d].wanted) {
 			continue;
 		}
 		f = drill_effect(&w->ranks.drill, &w->ranks.layout, src, dst,

@@ -183,7 +183,8 @@ static bool act_drill(struct process *w, const struct collective_order *o,
 		clock_sleep(LISTEN_NS);
 	}
 	collective_fail(r, OUTCOME_TIMEOUT, away ? "drill_dead" : "drill_hang",
-		  away ? "did not respond (drill)" : "hung (drill)");
+		  away ? XPORT_DRILL_MARK "did not respond" :
+			 XPORT_DRILL_MARK "hung");
 	r->echo = o->silent;
 	return true;
 }

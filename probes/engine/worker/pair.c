@@ -428,7 +428,7 @@ int worker_do_task(struct process *w, const struct heard *h, struct err *e)
 		xport_fail(&r,
 			   xport_is(w->ops, XPORT_DEAD_IS_SILENT) ?
 				   OUTCOME_NOT_RUN : OUTCOME_ERROR,
-			   "drill_dead", "does not respond (drill)");
+			   "drill_dead", XPORT_DRILL_MARK "does not respond");
 		return report_failure(w, &o, &r, e);
 	}
 	if (w->ops->begin != NULL) {
