@@ -381,9 +381,6 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 	static const struct {
 		const char *says, *hint;
 	} known[] = {
-		{ .says = "fetch_config",
-		  .hint = "this machine is not in a Slurm cluster: use --local "
-			  "for this machine, --ssh=HOSTS for others" },
 		{ .says = "Invalid node name",
 		  .hint = "--nodelist or -x names a node that Slurm does not "
 			  "know; \"sinfo -N\" lists them" },
@@ -406,7 +403,7 @@ static int submit(const struct launch_request *r, char job[SLURM_JOB_SIZE],
 		     -1 : slurm_parse_job_id(str_text(&out), job, e);
 	if (rc < 0 && launch_is_unsure(e)) {
 		err_hint(e, "\"squeue --me\" shows whether it was submitted");
-	} else if (rc < 0) {
+	} else if (rc < 0 && !e->hint[0]) {
 		while (!strstr(e->text, known[i].says)) {
 			i++;
 		}

@@ -54,9 +54,9 @@ const struct launcher_ops *launcher_choose(const struct spec *s, char *why,
 	if (s->nodes > 1) {
 		err_set(e, ENOENT, "%lld nodes need a launcher, and there is "
 			"no 'sbatch' on PATH", (long long)s->nodes);
-		err_hint(e, "--local=%lldx8 pretends the nodes on this "
-			    "machine, --launcher=env waits for agents that "
-			    "mpirun starts",
+		err_hint(e, "--local=%lldx8 uses this machine as the nodes, "
+			    "--ssh=HOSTS starts on others, --launcher=env "
+			    "waits for agents that mpirun starts",
 			 (long long)s->nodes);
 		return NULL;
 	}

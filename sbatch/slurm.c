@@ -113,17 +113,20 @@ int slurm_ask(struct args *a, struct str *out, struct err *e)
 
 		all_words(str_text(&said), words, sizeof(words));
 		spawn_status_text(&st, how, sizeof(how));
-		/* four lines of the same: no controller is configured */
-		rc = strstr(words, "configuration source") ?
-			     err_hint(err_set(e, code, "this machine has "
-					      "Slurm's commands, but no "
-					      "controller is configured") < 0 ?
-					      e : NULL,
-				      "--local tests this machine, "
-				      "--ssh=HOSTS others without Slurm") :
-		     words[0] ? err_set(e, code, "%s", words) :
+		/* several lines that say: no controller is configured */
+		if (strstr(words, "configuration source") ||
+		    strstr(words, "fetch_config")) {
+			str_copy(words, sizeof(words), "this machine has "
+				 "Slurm's commands, but no controller is "
+				 "configured");
+		}
+		rc = words[0] ? err_set(e, code, "%s", words) :
 				err_set(e, code, "'%s' printed nothing: %s",
 					a->argv[0], how);
+		if (strstr(words, "controller")) {
+			err_hint(e, "--local tests this machine, --ssh=HOSTS "
+				 "others without Slurm");
+		}
 	}
 	str_release(&said);
 	args_release(a);

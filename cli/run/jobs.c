@@ -378,6 +378,7 @@ static int choose_nodes(const struct spec *s, struct jobs_ask *a, struct err *e)
 	return 0;
 }
 
+/** Plan the jobs; an exit code, with @e unless CODE_HEALTHY. */
 static int prepare(const struct session *s, struct probe_start *t,
 		   struct jobs_ask *a, struct err *e)
 {
@@ -385,22 +386,27 @@ static int prepare(const struct session *s, struct probe_start *t,
 	int64_t left;
 
 	a->kind = kind_of(&s->spec, e);
-	if (!a->kind || check_extra(s->extra, e) < 0 ||
-	    slurm_lane_nodes(&s->spec, s->extra, &a->nodes, e) < 0 ||
-	    choose_nodes(&s->spec, a, e) < 0) {
-		return -1;
+	if (!a->kind || check_extra(s->extra, e) < 0) {
+		return CODE_USAGE;
+	}
+	if (slurm_lane_nodes(&s->spec, s->extra, &a->nodes, e) < 0) {
+		/* too many, or Slurm does not answer */
+		return a->nodes.n > 0 ? CODE_USAGE : CODE_UNABLE;
+	}
+	if (choose_nodes(&s->spec, a, e) < 0) {
+		return CODE_USAGE;
 	}
 	left = slurm_jobs_left(s->extra);
 	if (jobs_plan_make(a->use, a->n, a->kind, (size_t)s->spec.max_jobs,
 			   left > 0 ? (size_t)left : 0, &a->plan, e) < 0) {
-		return -1;
+		return CODE_USAGE;
 	}
 	if (slurm_fit_ask(&r, 2 * a->plan.group, &a->gpus, e) < 0) {
-		return -1;
+		return CODE_USAGE;
 	}
 	t->worst_s = forecast_s(s, a, t->r.probe);
 	probe_run_limit(t);
-	return 0;
+	return CODE_HEALTHY;
 }
 
 /** "jobs" of run.json. */
@@ -786,9 +792,8 @@ int jobs_main(struct session *s, const char *probe,
 			"a run starts %s", t.why);
 		code = CODE_USAGE;
 	}
-	if (code == CODE_HEALTHY && prepare(s, &t, &a, &e) < 0) {
-		code = CODE_USAGE;
-	} else if (code == CODE_HEALTHY) {
+	code = code == CODE_HEALTHY ? prepare(s, &t, &a, &e) : code;
+	if (code == CODE_HEALTHY) {
 		code = s->plan	      ? jobs_show_plan(s, &a, probe) :
 		       s->spec.dry_run ? jobs_describe(s, &t, &a, &e) :
 					 start(s, &t, &a, str_text(&drill),

@@ -96,7 +96,8 @@ fakes()
 	fake sbatch 'echo "sbatch: error: fetch_config: DNS SRV lookup failed" >&2
 		exit 1'
 	run_p p2p -N 2 -G 2 -o run
-	fails 3 "hint: this machine is not in a Slurm cluster: use --local"
+	fails 3 "no controller is configured"
+	fails 3 "hint: --local tests this machine, --ssh=HOSTS others"
 }
 
 @test "a job that sbatch refuses: the words of the plugin too" {
@@ -389,7 +390,7 @@ script_is_gone()
 
 @test "Slurm without a controller: one line and one hint" {
 	fakes 'JobState=COMPLETED Reason=None ExitCode=0:0' true
-	for command in sinfo squeue scontrol; do
+	for command in sbatch sinfo squeue scontrol; do
 		# shellcheck disable=SC2016 # for the fake to expand
 		fake $command 'for i in 1 2 3; do
 			echo "$0: error: DNS SRV lookup failed" >&2
@@ -398,7 +399,32 @@ script_is_gone()
 			exit 1'
 	done
 	run_p p2p --jobs=pairs --dry-run
-	grep -q 'no controller is configured' err
+	fails 3 'no controller is configured'
 	[ "$(wc -l <err)" -eq 2 ]
 	grep -q '^hint: --local tests' err
+	# nothing runs on the login node instead
+	run_p p2p -o run
+	fails 3 'no controller is configured'
+	grep -q '^hint: --local tests' err
+	[ ! -e run/results.csv ]
+	for command in sbatch sinfo squeue scontrol; do
+		fake $command 'echo "error: Unable to contact slurm controller" >&2
+			exit 1'
+	done
+	run_p p2p --jobs=pairs --dry-run
+	fails 3 'Unable to contact slurm controller'
+	run_p p2p -o run
+	fails 3 'Unable to contact slurm controller'
+	grep -q '^hint: --local tests' err
+	[ ! -e run/results.csv ]
+}
+
+@test "without sbatch a run is on this machine, and says so in one line" {
+	ln -s "$(command -v env)" "$(command -v gnuplot)" .
+	PATH=$PWD run_p p2p -G 2 --transport=sim -o run
+	[ "$status" -eq 0 ]
+	grep -qx 'gpucheck: on this machine (no Slurm here).*' err
+	[ "$(grep -c 'on this machine' err)" -eq 1 ]
+	PATH=$PWD run_p p2p -N 2 --transport=sim
+	fails 3 "there is no 'sbatch' on PATH"
 }
