@@ -74,8 +74,7 @@ static int read_log(struct explain *x, const char *name, struct err *e)
 	if (!f) {
 		return -1;
 	}
-	rc = explain_file(x, strcmp(name, "-") ? name : "standard input", f,
-			  e);
+	rc = explain_file(x, strcmp(name, "-") ? name : EXPLAIN_STDIN, f, e);
 	fclose(f);
 	return rc;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/base/str.h"
 
@@ -583,15 +584,40 @@ int options_parse(struct session *s, const struct command *cmd, struct err *e)
 	return rc;
 }
 
+void options_absolute(struct spec *spec)
+{
+	for (const struct spec_option *o = spec_options; o->name; o++) {
+		const bool file = o->type == SPEC_TEXT && o->argh &&
+				  (strstr(o->argh, "FILE") ||
+				   strstr(o->argh, "DIR"));
+		char *value = (char *)spec + o->offset, path[PATH_MAX];
+		struct str text = STR_INIT;
+
+		if (!file || !value[0] || strcmp(value, "-") == 0) {
+			continue;
+		}
+		if (realpath(value, path)) {
+			str_add(&text, path);
+		} else if (value[0] != '/' && !strstr(o->argh, "NAME") &&
+			   !strstr(o->argh, "LIST") &&
+			   getcwd(path, sizeof(path))) {
+			/* made by the run */
+			str_addf(&text, "%s/%s", path, value);
+		}
+		if (text.len > 0 && text.len < o->size) {
+			str_copy(value, o->size, str_text(&text));
+		}
+		str_release(&text);
+	}
+}
+
 json_t *options_json(const struct session *s, const struct spec *spec)
 {
-	json_t *json = spec_json(spec);
-	char path[PATH_MAX];
+	struct spec whole = *spec;
+	json_t *json;
 
-	/* commands that are printed later work in any directory */
-	if (json && spec->faults[0] && realpath(spec->faults, path)) {
-		json_object_set_new(json, "inject", json_string(path));
-	}
+	options_absolute(&whole);
+	json = spec_json(&whole);
 	for (int i = 0; json && spec_options[i].name; i++) {
 		const struct spec_option *o = &spec_options[i];
 

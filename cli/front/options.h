@@ -143,6 +143,10 @@ const char *options_env(const struct spec_option *o, char *buf, size_t size);
 int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);
 
+/** Make the values that name a file or directory absolute, so that commands that
+ *  are printed later work in any directory. */
+void options_absolute(struct spec *spec);
+
 /**
  * Returns the options @spec of a run for run.json: those with another value
  * than the default, and those set to the default against a file, since a

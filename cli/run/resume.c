@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/front/ahead.h"
+#include "cli/front/options.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
 #include "cli/run/probe_run.h"
@@ -82,6 +83,7 @@ int left_options(struct session *s, const struct spec *stored,
 	struct spec now = *stored;
 
 	now.commands = s->spec.commands;	/* which no run.json keeps */
+	options_absolute(&s->spec);
 	for (const struct spec_option *o = spec_options; o->name; o++) {
 		const bool typed = s->typed[o - spec_options];
 

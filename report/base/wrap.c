@@ -188,7 +188,9 @@ static size_t word_len(const struct wrap *w, const char *text)
 	size_t len = 0;
 
 	while (text[len] && text[len] != ' ') {
-		const char *end = w->whole_quotes && text[len] == '"' ?
+		const char *end = text[len] == '"' &&
+				  (w->whole_quotes ||
+				   str_starts(text + len + 1, "gpucheck ")) ?
 					  strchr(text + len + 1, '"') : NULL;
 
 		len = end ? (size_t)(end - text) + 1 : len + 1;

@@ -136,7 +136,7 @@ struct wrap {
 	int width;
 	bool color;
 	bool whole_quotes;	/* what stands in "", a command to copy, is not
-				 * broken */
+				 * broken; one of gpucheck never is */
 };
 
 /**

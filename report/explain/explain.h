@@ -26,6 +26,7 @@ struct about {
 	long pid;	/* 0 */
 	double time;	/* s since 1970, in the zone of the log; 0 */
 	bool no_year;	/* the time is of 1972 */
+	const char *file;	/* borrowed, for its remedy; NULL: not known */
 };
 
 /** Copy @line, cut to @size - 1 bytes, with @nul in place of zero bytes. */
@@ -167,6 +168,8 @@ void explain_feed(struct explain *x, const char *text, size_t len);
 void explain_end(struct explain *x);
 void explain_release(struct explain *x);
 
+/** Name of the log of a pipe. */
+#define EXPLAIN_STDIN "standard input"
 /** All of @f, named @name, through explain_feed(), one file after another; 0,
  *  or -1 with @e (the read failed). */
 int explain_file(struct explain *x, const char *name, FILE *f, struct err *e);

@@ -45,6 +45,12 @@ static bool name_of(void *user, const char *name, size_t len, struct str *out)
 	const struct about *a = user;
 	size_t from = out->len;
 
+	if (len == 4 && memcmp(name, "logs", 4) == 0 && a->file && a->file[0] &&
+	    strcmp(a->file, EXPLAIN_STDIN) != 0) {
+		str_add_quoted(out, a->file);
+		return true;
+	}
+
 	if (len == 4 && memcmp(name, "node", 4) == 0) {
 		str_add(out, a->host);
 	} else if (len == 3 && memcmp(name, "nic", 3) == 0) {
@@ -59,12 +65,13 @@ static bool name_of(void *user, const char *name, size_t len, struct str *out)
 }
 
 static void add_meaning(const struct wrap *w, const struct symptom *s,
-			const struct about *a)
+			const struct about *a, const char *file)
 {
 	struct str remedy = STR_INIT;
 	struct about about = { .gpu = -1 };
 
 	about = a ? *a : about;
+	about.file = file;
 	add_part(w, "means", str_text(&s->cause));
 	symptom_advice(s, name_of, &about, &remedy);
 	str_addf(w->out, "%-*s", INDENT, "do");
@@ -180,7 +187,7 @@ static void add_met(const struct explain *x, const struct wrap *w,
 			return;
 		}
 	}
-	add_meaning(w, m->symptom, &m->about);
+	add_meaning(w, m->symptom, &m->about, file_of(x, m));
 }
 
 /** Add the rank that the others wait for. */
@@ -417,7 +424,7 @@ void explain_code_words(const struct symptom *s, int width, bool color,
 	const struct wrap w = { .out = out, .width = width, .color = color };
 
 	str_addf(out, color ? "\033[1m%s\033[0m\n" : "%s\n", s->code);
-	add_meaning(&w, s, NULL);
+	add_meaning(&w, s, NULL, NULL);
 	for (size_t i = 0; i < s->n_matches; i++) {
 		struct str sample = STR_INIT;
 

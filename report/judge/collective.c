@@ -257,13 +257,12 @@ void sweep_findings(const struct sweep *s, struct verdict *v)
 
 /** A finding of @p that accounts for @cells. */
 static struct finding *add(struct verdict *v, const struct part *p, bool fail,
-			   const char *code, size_t cells, const char *act)
+			   const char *code, size_t cells)
 {
 	struct finding *f = finding_add(v, *p, code);
 
 	f->fail = fail;
 	f->cells = f->explained = cells;
-	STR_COPY(f->act, act);
 	return f;
 }
 
@@ -317,8 +316,7 @@ static void add_pairs(const json_t *parts, struct str *out)
 static void add_again(const struct run *run, const json_t *parts,
 		      struct str *out)
 {
-	const json_t *nodes = run_file(run->json).nodes;
-	bool local = tell_is_local(run);
+	const bool local = tell_is_local(run);
 	struct str list = STR_INIT;
 	const char *last = "";
 	int n = 0;
@@ -332,26 +330,27 @@ static void add_again(const struct run *run, const json_t *parts,
 			last = node;
 		}
 	}
-	/* a node has ways to others only */
-	if (!local && n == 1 && run_entry(parts, 0).gpu < 0) {
-		str_add(out, "(NODE: any other node) ");
-		str_add(&list, ",NODE");
-		n = 2;
+	/* a node has paths to others only */
+	for (int i = 0; n == 1 && run_entry(parts, 0).gpu < 0 &&
+			i < run->n_nodes; i++) {
+		if (strcmp(run->nodes[i].name, last) != 0) {
+			str_addf(&list, ",%s", run->nodes[i].name);
+			n++;
+		}
 	}
-	str_add(out, "gpucheck p2p");
-	if (local) {
-		str_addf(out, " --local=%dx%d", (int)json_array_size(nodes),
-			 run_entry(nodes, 0).gpus);
-	} else {
+	str_add(out, TELL_COMMAND);
+	tell_probe(run, "p2p", out);
+	if (!local) {
 		str_addf(out, " -N %d", n);
 	}
 	str_add(out, " --transport=");
 	str_add_quoted(out, run->transport);
 	add_pairs(parts, out);
 	if (!local) {
-		str_add(out, " -- --nodelist=");
+		str_add(out, " --nodelist=");
 		str_add_quoted(out, str_text(&list));
 	}
+	tell_passed_on(run, out);
 	str_release(&list);
 }
 
@@ -382,17 +381,7 @@ static void add_dropped_one(const struct run *run, const struct sweep *s,
 	size_t cells = rows_of(s->rows, s->n, "rank_absent", &detail) +
 		       rows_of(s->rows, s->n, code, &detail);
 	bool fail = strcmp(code, RECORD_STARVED) != 0;
-	struct finding *f = add(v, &p, fail, code, cells, !fail ? "" :
-		run_is_model(run) ? "(simulated) no real node to repair" :
-		gone_code(code)->set_up ?
-			"check how and where it was started; \"gpucheck "
-			"explain CODE\" tells what to check; the others "
-			"continued without it" :
-		whole ? "check that this node is up, its dmesg and its "
-			"Slurm log; the other nodes continued without it" :
-			"check this GPU and its processes: nvidia-smi -q, "
-			"and dmesg for Xid; the other ranks continued "
-			"without it");
+	struct finding *f = add(v, &p, fail, code, cells);
 
 	if (whole) {
 		finding_say(f, "%s was excluded with all its GPUs: %s", node,
@@ -442,10 +431,14 @@ static void add_dropped(const struct run *run, const struct sweep *s,
 static void add_compute(const struct run *run, const char *node,
 			struct str *out)
 {
-	str_add(out, tell_is_local(run) ? "gpucheck gpu --local --compute=60s" :
-					  "gpucheck gpu -N 1 --compute=60s "
-					  "-- --nodelist=");
-	str_add(out, tell_is_local(run) ? "" : node);
+	str_add(out, TELL_COMMAND);
+	tell_probe(run, "gpu", out);
+	str_add(out, " --compute=60s");
+	if (!tell_is_local(run)) {
+		str_add(out, " -N 1 --nodelist=");
+		str_add_quoted(out, node);
+	}
+	tell_passed_on(run, out);
 }
 
 static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
@@ -485,10 +478,9 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		str_add(&names, i == 0 ? "" : i + 1 == n ? " and " : ", ");
 		add_name(&part, &names);
 	}
-	str_add(&act, run_is_model(run) ?
-			      "(simulated) retest: " :
-		      n == 1 ? "run again without it; then test it: " :
-			       "test the connections between them: ");
+	str_addf(&act, "%s%s:\n", run_is_model(run) ? "(simulated) " : "",
+		 n == 1 ? "Test it alone, and leave it out of other runs" :
+			  "Test the connections between them");
 	if (repeats > 0 && n == 1) {
 		add_compute(run, a.node, &act);
 	} else {
@@ -498,8 +490,8 @@ static void add_bisect(const struct run *run, const struct sweep *s, size_t bad,
 		snprintf(each, sizeof(each), " of up to %lld operations",
 			 (long long)repeats);
 	}
-	f = add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad,
-		str_text(&act));
+	f = add(v, &p, true, slow ? "bisect_slow" : "bisect_bad", bad);
+	finding_set_act(f, str_text(&act));
 	finding_say(f, "%s %s the smallest set that %s, found in %d tests%s",
 		    str_text(&names), n == 1 ? "is" : "are",
 		    slow ? "is slow" : repeats > 0 ? "gives wrong results" :
@@ -522,6 +514,7 @@ static void add_first_bad(const struct run *run, const struct sweep *s,
 	const struct part p = part_of_kind(PART_CONFIG);
 	bool bisects = json_is_true(run_option(run, "bisect"));
 	const struct collective_row *r = NULL;
+	struct str act = STR_INIT;
 	struct finding *f;
 	size_t bad = 0;
 	char size[32];
@@ -544,13 +537,19 @@ static void add_first_bad(const struct run *run, const struct sweep *s,
 	if (!r) {
 		return;
 	}
-	f = add(v, &p, true, r->code, bad,
-		!bisects ?
-			"run again with --bisect to find the smallest set of "
-			"nodes that fails" :
-		strcmp(r->code, "silent_corruption") == 0 ?
-			"run again with the --verify value of the note above, "
-			"so that --bisect can narrow it down" : "");
+	f = add(v, &p, true, r->code, bad);
+	if (!bisects && !run_file(run->json).imported) {
+		str_add(&act, "To find the smallest set of nodes that fails:\n"
+			TELL_COMMAND);
+		tell_again(run, NULL, &act);
+		str_add(&act, " --bisect");
+		tell_passed_on(run, &act);
+	} else if (bisects && strcmp(r->code, "silent_corruption") == 0) {
+		str_add(&act, "Run again with the --verify value of the note, "
+			"so that --bisect can narrow it down.");
+	}
+	finding_set_act(f, str_text(&act));
+	str_release(&act);
 	units_size_text((uint64_t)r->size_B, size, sizeof(size));
 	finding_say(f, "%s of %s%s%s%s: %s", r->op, size,
 		    r->variant[0] ? " (" : "", r->variant,
@@ -581,10 +580,7 @@ static void add_skipped(const struct sweep *s, size_t ok, struct verdict *v)
 		       strcmp(r[cells].variant, r->variant) == 0) {
 			cells++;
 		}
-		finding_say(add(v, &p, ok > 0, r->code, cells,
-				"install or repair what the message names on "
-				"the nodes; \"gpucheck version\" lists the "
-				"libraries found"),
+		finding_say(add(v, &p, ok > 0, r->code, cells),
 			    "%s%s%s was not measured: %s", r->op,
 			    r->variant[0] ? " by " : "", r->variant,
 			    r->detail);
@@ -602,8 +598,7 @@ static void add_ignored(const struct sweep *s, struct verdict *v)
 	if (cells == 0) {
 		return;
 	}
-	f = add(v, &p, false, "not_as_asked", cells,
-		"compare the columns algo and proto, not the variant names");
+	f = add(v, &p, false, "not_as_asked", cells);
 	finding_say(f, "%zu row%s not measured with the requested settings",
 		    cells, cells == 1 ? " is" : "s are");
 	for (size_t i = 0; i < s->n; i++) {
@@ -645,10 +640,7 @@ static void add_against(const struct sweep *s, const struct sweep *reference,
 			return;
 		}
 		if (d.count[POINT_WORSE] > 0) {
-			f = add(v, &p, true, "below_reference", d.n,
-				"test the links with gpucheck p2p and gpucheck "
-				"ib; compare NCCL_* and the NCCL version with "
-				"those of the reference");
+			f = add(v, &p, true, "below_reference", d.n);
 			f->explained = d.count[POINT_WORSE];
 			curve_diff_sizes(&d, POINT_WORSE, &sizes);
 			finding_say(f, "%s is slower than the reference%s%s at "
@@ -716,7 +708,7 @@ int collective_judge(const struct run *run, const struct sweep *s,
 	 * for that */
 	starved = rows_of(s->rows, s->n, RECORD_STARVED, &detail);
 	if (starved > 0 && !verdict_find(v, NULL, RECORD_STARVED)) {
-		finding_say(add(v, &config, false, RECORD_STARVED, starved, ""),
+		finding_say(add(v, &config, false, RECORD_STARVED, starved),
 			    "Processes got no CPU time: %zu row%s not "
 			    "measured; this does not show a hardware fault",
 			    starved, starved == 1 ? "" : "s");

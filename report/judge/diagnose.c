@@ -718,6 +718,31 @@ static void add_line(struct finding *f, const char *names, const char *text)
 	}
 }
 
+bool diagnose_settles(const struct run *run, const char *text)
+{
+	char step[sizeof(((struct diagnose_row *)NULL)->step)], *blank;
+	char undone[sizeof(step) + sizeof("without-")];
+	struct diagnose_step with = { .name = step }, without = { 0 };
+	bool tested = false;
+
+	STR_COPY(step, text);
+	while ((blank = strchr(step, ' '))) {
+		*blank = '+';
+	}
+	without.name = diagnose_undone_name(&with, undone, sizeof(undone));
+	for (size_t i = 0; i < run->n_diagnose; i++) {
+		const struct diagnose_row *r = &run->diagnose[i];
+
+		if (strcmp(r->step, step) == 0 && passes(r)) {
+			return fails(diagnose_row_of(run, &without,
+						     (int)r->src_rank,
+						     (int)r->dst_rank));
+		}
+		tested = tested || (strcmp(r->step, step) == 0 && fails(r));
+	}
+	return tested;
+}
+
 /** In front of what to do: what helps until that is done. */
 static void add_act(const struct layers *l, const char *names)
 {

@@ -56,6 +56,10 @@ static inline bool diagnose_is_knob(const struct diagnose_step *s)
  *  has no layers. */
 const struct diagnose_step *diagnose_top(const struct run *run);
 
+/** Returns true if @run has tested what the setting @text ("A=1 B=2") does: it
+ *  helps, which diagnose_tell() says first, or it does not. */
+bool diagnose_settles(const struct run *run, const char *text);
+
 /** Bad cells that are tested for the findings. */
 struct diagnose_pairs {
 	struct grid_pair list[DIAGNOSE_MAX_PAIRS];

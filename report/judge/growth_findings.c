@@ -143,7 +143,6 @@ static void add_growth(const struct run *run, const struct part *gpu,
 
 		f->cells = part_tests(run, gpu, NULL);
 		finding_say(f, "%s", evidence);
-		finding_add_evidence(f, "%s", evidence);
 	}
 }
 

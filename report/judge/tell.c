@@ -327,8 +327,10 @@ void next_words(const struct run *run, const struct verdict *v,
 	add_exclude(run, v, out);
 	for (size_t i = 0; i < v->n_exclude; i++) {
 		if (next_drain(run, v, i, &line)) {
-			str_addf(out, "%s\n" TELL_COMMAND "%s", drained ? "" :
-				 "\ndrain (needs Slurm operator rights):",
+			str_addf(out, "%s%s\n" TELL_COMMAND "%s",
+				 drained || !out->len ? "" : "\n",
+				 drained ? "" :
+				 "drain (needs Slurm operator rights):",
 				 str_text(&line));
 			drained = true;
 		}
@@ -391,16 +393,18 @@ bool tell_is_local(const struct run *run)
 /** Options that are of one run alone, or of its output. */
 static const char *const of_this_run[] = {
 	"out", "resume", "retest", "progress", "quiet", "verbose", "color",
-	"json", "csv", "map", "open", "dry-run", "no-wait", NULL
+	"json", "csv", "map", "open", "dry-run", "no-wait", "history",
+	"metrics", NULL
 };
 /** Options that do not apply to a single pair. */
 static const char *const of_all_pairs[] = {
 	"transport", "nodes", "pairs", "sample", "nodelist", "exclude",
 	"diagnose", "jobs", "max-jobs", NULL
 };
-/** Those that say how to start, whatever the probe. */
+/** Those that say how to start and on what, whatever the probe. */
 static const char *const of_start[] = {
-	"local", "launcher", "hosts", "ssh", "ssh-path", NULL
+	"local", "launcher", "hosts", "ssh", "ssh-path", "gpus-per-node",
+	"port-range", "srun-args", "sysroot", "inject", NULL
 };
 
 /** Options that the larger run sets for its steps, whatever the user typed. */
@@ -408,6 +412,27 @@ static const char *const of_a_step[] = {
 	"launcher", "agent-timeout", "start-timeout", "time-limit",
 	"time-budget", NULL
 };
+
+/** Returns which options @probe takes; 0: it is not a probe. */
+static unsigned takes(const char *probe)
+{
+	static const struct {
+		const char *name;
+		unsigned commands;
+	} probes[] = {
+		{ "p2p", SPEC_CMD_P2P }, { "ib", SPEC_CMD_IB },
+		{ "ping", SPEC_CMD_PING }, { "memlock", SPEC_CMD_MEMLOCK },
+		{ "gpu", SPEC_CMD_GPU }, { "info", SPEC_CMD_INFO },
+		{ "all", SPEC_CMD_ALL },
+	};
+
+	for (size_t i = 0; i < sizeof(probes) / sizeof(*probes); i++) {
+		if (strcmp(probes[i].name, probe) == 0) {
+			return probes[i].commands;
+		}
+	}
+	return collective_parse(probe) < COLLECTIVES ? SPEC_CMD_COLLECTIVE : 0;
+}
 
 static bool is_among(const char *const *list, const char *name)
 {
@@ -417,10 +442,11 @@ static bool is_among(const char *const *list, const char *name)
 	return list && *list;
 }
 
-/** Append the run's own options, but those of @without; only those of @only
- *  unless it is NULL. */
-static void add_options(const struct run *run, const char *const *only,
-			const char *const *without, struct str *out)
+/** Append the run's own options that @probe takes, but those of @without; only
+ *  those of @only unless it is NULL. */
+static void add_options(const struct run *run, const char *probe,
+			const char *const *only, const char *const *without,
+			struct str *out)
 {
 	const struct run_file f = run_file(run->json);
 	const struct spec_option *o;
@@ -445,6 +471,7 @@ static void add_options(const struct run *run, const char *const *only,
 			    !spec_launcher_is(text, LAUNCHER_JOB);
 
 		if ((run->foreign && !(o && o->harmless)) || !value || seen ||
+		    (o && takes(probe) && !(o->commands & takes(probe))) ||
 		    is_among(of_this_run, name) || is_among(without, name) ||
 		    (only && !is_among(only, name))) {
 			continue;
@@ -470,10 +497,49 @@ static void add_start(const struct run *run, const char *probe,
 	str_addf(out, "gpucheck %s", probe);
 	if (tell_is_local(run) && run->n_nodes > 0 &&
 	    (run->foreign || !run_option(run, "local"))) {
-		str_addf(out, " --local=%dx%d", run->n_nodes,
-			 run->nodes[0].gpus);
+		str_add(out, " --local");
+		if (run->n_nodes > 1 || run->nodes[0].gpus > 0) {
+			str_addf(out, "=%dx%d", run->n_nodes,
+				 run->nodes[0].gpus > 0 ? run->nodes[0].gpus :
+							  1);
+		}
 	}
-	add_options(run, only, without, out);
+	add_options(run, probe, only, without, out);
+}
+
+void tell_probe(const struct run *run, const char *probe, struct str *out)
+{
+	add_start(run, probe, of_start, NULL, out);
+}
+
+bool tell_there(const struct run *run, const char *command, struct str *out)
+{
+	const char *probe, *rest = command + strlen("gpucheck ");
+	struct str name = STR_INIT, nodes = STR_INIT;
+	bool known;
+
+	if (!str_starts(command, "gpucheck ")) {
+		return false;
+	}
+	str_addmem(&name, rest, strcspn(rest, " "));
+	probe = str_text(&name);
+	rest += name.len;
+	known = takes(probe) && !strstr(rest, " --resume") &&
+		run_file(run->json).options && run->n_nodes > 0;
+	if (known) {
+		tell_probe(run, probe, out);
+		if (!tell_is_local(run) && !strstr(rest, "--nodelist=")) {
+			hostlist_add(&nodes, run->nodes[0].name,
+				     sizeof(*run->nodes), (size_t)run->n_nodes);
+			str_addf(out, " -N %d --nodelist=", run->n_nodes);
+			str_add_quoted(out, str_text(&nodes));
+		}
+		str_add(out, rest);
+		tell_passed_on(run, out);
+	}
+	str_release(&name);
+	str_release(&nodes);
+	return known;
 }
 
 void tell_again(const struct run *run, const char *const *without,
@@ -495,7 +561,7 @@ bool tell_retest(const struct run *run, struct str *out)
 	}
 	str_addf(out, "gpucheck %s --retest=", run->probe);
 	str_add_quoted(out, dir);
-	add_options(run, anew, NULL, out);
+	add_options(run, run->probe, anew, NULL, out);
 	return true;
 }
 
@@ -545,8 +611,8 @@ void tell_command(const struct run *run, const char *transport, int src,
 	    run->ranks[src].node == run->ranks[dst].node) {
 		str_add(out, " -N 1");	/* two are the default */
 	}
-	/* ib has but one that is real */
-	if (!run->ports || spec_transport_is(transport, XPORT_MODEL)) {
+	/* ib has but one that is real, and a log may have one of its own */
+	if (spec_transport_is(transport, run->ports ? XPORT_MODEL : ~0U)) {
 		str_add(out, " --transport=");
 		str_add_quoted(out, transport);
 	}
@@ -683,7 +749,7 @@ static bool test_other(const struct tell_case *c, const char *which)
 		add_test(c, c->a, note);
 		str_addf(c->out, "gpucheck %s --local=%dx%d", c->run->probe,
 			 c->run->n_nodes + 1, c->run->nodes[0].gpus);
-		add_options(c->run, NULL, without, c->out);
+		add_options(c->run, c->run->probe, NULL, without, c->out);
 	} else {
 		add_test(c, c->a, which);
 		add_start(c->run, c->run->probe, NULL, of_all_pairs + 1,

@@ -68,6 +68,13 @@ bool tell_retest(const struct run *run, struct str *out);
  *  be NULL). */
 void tell_again(const struct run *run, const char *const *without,
 		struct str *out);
+/** Appends the command of @probe on the machines of the run, started as the run
+ *  was, with its drill. */
+void tell_probe(const struct run *run, const char *probe, struct str *out);
+/** Appends the command line @command with the options that have it measure the
+ *  nodes of @run.  Returns false, and appends nothing, if it is not of a probe
+ *  of gpucheck, or the options of the run are not known. */
+bool tell_there(const struct run *run, const char *command, struct str *out);
 /** The words for Slurm that stood behind "--", as they go to the end. */
 void tell_passed_on(const struct run *run, struct str *out);
 /** "gpucheck p2p --transport=nccl --pairs=n0:1-n1:1 --nodelist=n0,n1": the pair

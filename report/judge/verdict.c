@@ -9,6 +9,7 @@
 #include "lib/base/err.h"
 #include "lib/base/limit.h"
 #include "lib/base/str.h"
+#include "report/judge/diagnose.h"
 #include "report/judge/findings.h"
 #include "report/judge/retest.h"
 #include "report/judge/tell.h"
@@ -99,8 +100,8 @@ static int leaf_node(const struct run *run, int leaf)
 	return node;
 }
 
-/** The node of the part of @f, or for a part without one that of the example;
- *  -1: none. */
+/** The node of the part of @f, or for a part without one that of the example,
+ *  or any; -1: none. */
 static int act_node(const struct run *run, const struct finding *f)
 {
 	int node = f->part.node;
@@ -112,10 +113,10 @@ static int act_node(const struct run *run, const struct finding *f)
 	} else if (node < 0 && f->src >= 0) {
 		node = run->ranks[f->src].node;
 	}
-	return node;
+	return node < 0 && run->n_nodes > 0 ? 0 : node;
 }
 
-/** The node at the other end: of the part, or of the example. */
+/** The node at the other end: of the part, of the example, or any other. */
 static int act_peer(const struct run *run, const struct finding *f)
 {
 	int peer = f->part.peer_node;
@@ -127,14 +128,19 @@ static int act_peer(const struct run *run, const struct finding *f)
 		peer = peer != act_node(run, f) ? peer :
 						  run->ranks[f->dst].node;
 	}
+	if (peer < 0 && run->n_nodes > 1) {
+		peer = act_node(run, f) == 0;
+	}
 	return peer;
 }
 
-/** Names that data/symptoms.ini has in braces; the last one is a path, quoted
- *  for the shell. */
+/** Names that data/symptoms.ini has in braces; those from the first path on are
+ *  quoted for the shell. */
 static const char *const act_names[] = {
-	"node", "peer", "nic", "gpu", "rail", "pid", "logs", NULL
+	"node", "peer", "nic", "gpu", "rail", "pid", "logs", "run",
+	"reference", NULL
 };
+#define ACT_PATHS 6
 
 /** Append the value of @name; @user has one for each of act_names, NULL: not
  *  known here. */
@@ -151,7 +157,7 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 	if (!act_names[i] || !values[i]) {
 		return false;
 	}
-	if (!act_names[i + 1]) {
+	if (i >= ACT_PATHS) {
 		str_add_quoted(out, values[i]);
 		return true;
 	}
@@ -160,34 +166,86 @@ static bool add_name(void *user, const char *name, size_t len, struct str *out)
 	return true;
 }
 
-/*
- * Pretend nodes are this machine: a command for one of them is typed here.
- * Appends @text without "ssh {node} ", and the quotes around what follows it.
+/** Return true if @command of a remedy is of use for the real run @run: not one
+ *  of Slurm if the run had no Slurm, nor a setting whose effect was tested. */
+static bool is_of_use(const struct run *run, const char *command)
+{
+	static const char *const slurm[] = {
+		"scontrol ", "srun ", "sinfo ", "squeue ", "sacct ", NULL
+	};
+	const char *launcher = run_file(run->json).launcher;
+
+	for (int i = 0; slurm[i]; i++) {
+		if (str_starts(command, slurm[i]) &&
+		    spec_launcher_is(launcher, LAUNCHER_PRETENDS |
+					       LAUNCHER_HOSTS)) {
+			return false;
+		}
+	}
+	return !str_starts(command, "export ") ||
+	       !diagnose_settles(run, command + strlen("export "));
+}
+
+/**
+ * Appends @command of a remedy as it is typed for @run: for pretend nodes
+ * without "ssh @node ", and the quotes around what follows it; of a probe of
+ * gpucheck with the nodes of the run.
  */
-static void add_here(struct str *out, const char *text, const char *node)
+static void add_command(const struct run *run, const char *node,
+			const char *command, struct str *out)
 {
 	struct str far = STR_INIT;
-	const char *at;
-	size_t from;
+	const char *line;
+	size_t len;
+	bool quoted;
 
-	str_add(&far, TELL_COMMAND "ssh ");
-	from = far.len;
+	str_add(&far, "ssh ");
 	str_add(&far, node);
-	str_plain_from(&far, from);
+	str_plain_from(&far, strlen("ssh "));
 	str_addch(&far, ' ');
-	while ((at = strstr(text, str_text(&far))) != NULL) {
-		const char *line = at + far.len, *end = strchr(line, '\n');
-		size_t len = end ? (size_t)(end - line) : strlen(line);
-		size_t quoted = len > 1 && line[0] == '\'' &&
-				line[len - 1] == '\'';
-
-		str_addmem(out, text, (size_t)(at - text));
-		str_add(out, TELL_COMMAND);
+	str_add(out, "\n" TELL_COMMAND);
+	if (tell_is_local(run) && str_starts(command, str_text(&far))) {
+		line = command + far.len;
+		len = strlen(line);
+		quoted = len > 1 && line[0] == '\'' && line[len - 1] == '\'';
 		str_addmem(out, line + quoted, len - 2 * quoted);
-		text = line + len;
+	} else if (!tell_there(run, command, out)) {
+		str_add(out, command);
 	}
-	str_add(out, text);
 	str_release(&far);
+}
+
+/** Append the remedy @text as it applies to the real run @run; text whose
+ *  commands are all of no use is left out with them. */
+static void add_remedy(const struct run *run, const char *node,
+		       const char *text, struct str *out)
+{
+	const size_t indent = strlen(TELL_COMMAND);
+	struct str line = STR_INIT, part = STR_INIT;
+	bool useful = true;	/* the text, or one of its commands */
+
+	for (bool more = true; more; text += *text == '\n') {
+		size_t len = strcspn(text, "\n");
+
+		str_reset(&line);
+		str_addmem(&line, text, len);
+		text += len;
+		more = *text == '\n';
+		if (!str_starts(str_text(&line), TELL_COMMAND)) {
+			str_add(out, useful ? str_text(&part) : "");
+			str_reset(&part);
+			str_addf(&part, "\n%s", str_text(&line));
+			useful = !str_starts(more ? text + 1 : "",
+					     TELL_COMMAND);
+		} else if (is_of_use(run, str_text(&line) + indent)) {
+			useful = true;
+			add_command(run, node, str_text(&line) + indent,
+				    &part);
+		}
+	}
+	str_add(out, useful ? str_text(&part) : "");
+	str_release(&line);
+	str_release(&part);
 }
 
 static void add_again(const struct run *run, const struct finding *f,
@@ -197,8 +255,11 @@ static void add_again(const struct run *run, const struct finding *f,
 	const char *const without[] = { option, NULL };
 	const bool pair = f->src >= 0 && !run->mesh;
 
+	if (!pair && run_file(run->json).imported) {
+		return;		/* it was not gpucheck that measured it */
+	}
 	sscanf(more, "--%63[^= ]", option);
-	str_addf(out, "%s%s:\n" TELL_COMMAND, out->len ? "\n" : "",
+	str_addf(out, "\n%s:\n" TELL_COMMAND,
 		 pair ? "same pair again" : "retest");
 	if (!pair && !*more && tell_retest(run, out)) {
 		tell_passed_on(run, out);
@@ -231,7 +292,8 @@ static void says_act(const struct run *run, struct finding *f)
 		nic[0] ? nic : NULL,
 		p->index >= 0 ? index : NULL, p->index >= 0 ? index : NULL,
 		p->kind == PART_PROCESS ? pid : NULL,
-		run->dir[0] ? logs : NULL,
+		run->dir[0] ? logs : NULL, run->dir[0] ? run->dir : NULL,
+		json_string_value(run_option(run, "reference")),
 	};
 	struct str text = STR_INIT, test = STR_INIT, out = STR_INIT;
 	bool told = p->kind == PART_CONFIG;
@@ -240,16 +302,17 @@ static void says_act(const struct run *run, struct finding *f)
 	snprintf(pid, sizeof(pid), "%d", p->peer_index);
 	snprintf(logs, sizeof(logs), "%s/" RUN_LOGS, run->dir);
 	if (run->drill || run_is_model(run)) {
-		str_addf(&out, "(%s) on real nodes:\n",
+		str_addf(&out, "\n(%s) on real nodes:",
 			 run->drill ? "drill" : "simulated");
 	}
 	if (x) {
 		symptom_remedy(x, add_name, values, &text);
 	}
-	if (tell_is_local(run) && !run_is_model(run) && node >= 0) {
-		add_here(&out, str_text(&text), run->nodes[node].name);
+	if (run_is_model(run)) {
+		str_addf(&out, "\n%s", str_text(&text));
 	} else {
-		str_add(&out, str_text(&text));
+		add_remedy(run, values[0] ? values[0] : "", str_text(&text),
+			   &out);
 	}
 	/* what tells it from the first other part for which there is a test */
 	for (size_t i = 0; i < f->n_or && !told; i++) {
@@ -261,7 +324,7 @@ static void says_act(const struct run *run, struct finding *f)
 	if (!limit_is(f->code) && strcmp(run->probe, "hang") != 0) {
 		add_again(run, f, x ? str_text(&x->again) : "", &out);
 	}
-	finding_set_act(f, str_text(&out));
+	finding_set_act(f, str_text(&out) + (out.len > 0));
 	str_release(&text);
 	str_release(&test);
 	str_release(&out);

@@ -131,7 +131,7 @@ finding()
 	grep -q '^      note: DRILL' out
 	grep -q '^      note: sim is a simulated cluster' out
 	grep -q '^FAIL  n1:2 (rank 6) was excluded' out
-	grep -q '^  do: (simulated) no real node to repair$' out
+	grep -q '^  do: (drill) on real nodes:$' out
 	grep -q 'DRILL.*sim is a simulated cluster' run/curves.svg
 	grep -q 'sim is a simulated cluster' run/report.html
 	run_p report --json run
@@ -242,7 +242,8 @@ finding()
 	jq -e '.bisect | .repeats > 200 and .repeats < 2000' run/run.json
 	grep -q "n3 is the smallest set that gives wrong results" out
 	grep -q "[0-9] of 1000 operations had a wrong result" out
-	grep -q "do: (simulated) retest: gpucheck gpu --local --compute=60s" out
+	grep -q '^  do: (simulated) Test it alone' out
+	grep -q "^          gpucheck gpu --local=6x2 --inject=$PWD/drill --compute=60s\$" out
 	echo 'wrong pair=1-4 rate=0.05' >drill
 	sweep 1 allreduce --local=1x6 -b 1K --faults=drill --bisect --verify=500
 	[ "$(finding)" = "pair n0 1 n0 4 bisect_bad" ]
@@ -253,7 +254,7 @@ finding()
 	sweep 1 allreduce --local=4x1 -b 1K --faults=drill --bisect --verify=200
 	jq -e '.bisect == null and (.notes[0] | test(
 		"^bisect: not started: of 200 .* use --verify=[0-9]+ to narrow"))' run/run.json
-	grep -q "do: run again with the --verify" out
+	grep -q "do: Run again with the --verify" out
 	more=$(jq -r '.notes[0] | capture("verify=(?<n>[0-9]+)").n' run/run.json)
 	sweep 1 allreduce --local=4x1 -b 1K --faults=drill --bisect \
 		--verify="$more"
@@ -284,18 +285,21 @@ finding()
 	}
 	echo 'hang pair=0-2' >drill
 	sweep 1 allreduce --local=1x3 -b 1K --faults=drill --bisect
-	[ "$(what_to_do)" = "(simulated) retest: \
-gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
-	run_p p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2 -o again
-	[ "$status" -eq 0 ]
+	[ "$(what_to_do)" = "(simulated) Test the connections between them:
+    gpucheck p2p --local=1x3 --inject=$PWD/drill --transport=sim \
+--pairs=n0:0-n0:2" ]
+	run_p p2p --local=1x3 "--inject=$PWD/drill" --transport=sim \
+		--pairs=n0:0-n0:2 -o again
+	[ "$status" -eq 1 ]
 	tests=$(grep -c 'test [0-9]*: [gb]' run/events.csv)
 	jq -r '.findings[0].says' run/verdict.json |
 		grep -q "are the smallest set that fails, found in $tests tests"
 	jq '.transport = "nccl" | .launcher = "srun" | .bisect.parts =
 		[{node: "n0"}, {node: "n1"}, {node: "n2"}]' run/run.json >run.json
 	mv run.json run
-	[ "$(what_to_do)" = "test the connections between them: gpucheck p2p -N 3 \
---transport=nccl --pairs=inter -- --nodelist=n0,n1,n2" ]
+	[ "$(what_to_do)" = "Test the connections between them:
+    gpucheck p2p --local=1x3 --inject=$PWD/drill -N 3 --transport=nccl \
+--pairs=inter --nodelist=n0,n1,n2" ]
 	jq -r '.findings[0].says' run/verdict.json |
 		grep -q '^n0, n1 and n2 are the smallest set'
 }
@@ -468,7 +472,9 @@ gpucheck p2p --local=1x3 --transport=sim --pairs=n0:0-n0:2" ]
 @test "80 columns are enough for a screen, a file gets the whole table" {
 	sweep 0 reduce --local=1x4 -b 1K -e 64M -f 64 --algo=Ring,Tree
 	COLUMNS=80 run_p report run
-	[ "$(awk '{ print length }' out | sort -n | tail -n 1)" -le 80 ]
+	# commands are never wrapped
+	[ "$(awk '!/^          gpucheck/ { print length }' out | sort -n |
+		tail -n 1)" -le 80 ]
 	grep -q '^# float, sum, root 0$' out
 	grep -qE '^ +65536( +[0-9.]+){8}$' out
 	unset COLUMNS

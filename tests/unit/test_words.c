@@ -271,19 +271,21 @@ static void test_wrap_keeps_units(void **state)
 static void test_wrap_quotes(void **state)
 {
 	static const char text[] = "type \"gpucheck report DIR\", 5\" wide, "
-				   "here";
+				   "here", other[] = "see \"help csv of it\"";
 	struct str out = STR_INIT;
 	struct wrap w = { .out = &out, .width = 16 };
 
 	(void)state;
 	wrap_text(&w, 2, text);
-	assert_string_equal(str_text(&out), "type \"gpucheck\n  report DIR\","
-			    "\n  5\" wide, here\n");
-	str_reset(&out);
-	w.whole_quotes = true;
-	wrap_text(&w, 2, text);
 	assert_string_equal(str_text(&out), "type\n  \"gpucheck report DIR\","
 			    "\n  5\" wide, here\n");
+	str_reset(&out);
+	wrap_text(&w, 2, other);
+	assert_string_equal(str_text(&out), "see \"help csv of\n  it\"\n");
+	str_reset(&out);
+	w.whole_quotes = true;
+	wrap_text(&w, 2, other);
+	assert_string_equal(str_text(&out), "see\n  \"help csv of it\"\n");
 	str_release(&out);
 }
 
