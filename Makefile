@@ -223,13 +223,19 @@ $(B)/tests/fake/libibverbs.so.1: $(fake_verbs) tests/fake/verbs/fake.h \
 		$(fake_verbs) -Wl,-soname,$(@F) \
 		-Wl,--version-script=tests/fake/verbs/verbs.map
 
+# It drives NCCL's own transport over that.
+$(B)/tests/fake/nccl_net: $(B)/tests/fake/verbs/drive/nccl_net.o
+	$(call say,LD,$@)
+	$(Q)$(link) -o $@ $< -ldl
+
 # What suites load or start beside the program.
 .PHONY: test_libraries test_programs
 test_libraries: $(patsubst %,$(B)/tests/copies/lib%_fake.so,cuda nvml) \
 	$(patsubst %,$(B)/tests/fake/lib%.so,nccl nccl_old) \
 	$(if $(rdmacm),$(B)/tests/rdma/libstranger.so) \
 	$(if $(filter 1,$(HAVE_VERBS)),$(B)/tests/fake/libibverbs.so.1)
-test_programs: $(B)/tests/gpu/bench/bare_collective $(B)/tests/gpu/collective_data
+test_programs: $(B)/tests/gpu/bench/bare_collective $(B)/tests/gpu/collective_data \
+	$(B)/tests/fake/nccl_net
 
 # On a machine with GPUs, with as many as it has; what is built already is
 # taken as it is, so that both run where the libraries to build are missing.

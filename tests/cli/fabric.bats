@@ -97,3 +97,63 @@ is()
 	ib 'corrupt f1' 1 --check=1
 	is 'nic n0:1 data_corrupt'
 }
+
+# ---- NCCL's own IB transport, without a GPU ---------------------------------
+
+# net 'FAULT...' END DEVICE [NAME=VALUE...]: 40 messages of 1 MB from mlx5_0 of
+# n0 to mlx5_DEVICE of n1; the transport is that of libnccl.so.2, its log and
+# what it did are in $output
+net()
+{
+	local want=$2 device=$3 lib address n r
+
+	lib=$(ldconfig -p | awk '$1 == "libnccl.so.2" { print $NF; exit }')
+	for n in "$lib" /usr/local/cuda*/lib*/libnccl.so.2; do
+		[ ! -e "$n" ] || lib=$n
+	done
+	[ -e "$lib" ] || skip "no libnccl.so.2"
+	grep -qaE 'NCCL version 2\.2[89]' "$lib" || skip "not NCCL 2.28 or 2.29"
+	address=$(nm "$lib" 2>/dev/null | awk '$3 == "ncclNetIb" { print $1 }')
+	[ -n "$address" ] || skip "libnccl.so.2 is without symbols"
+	mkdir -p net
+	for n in 0 1; do
+		for r in 0 1; do
+			echo "mlx5_$r node=n$n rate=10" \
+				"gids=v1/fe80::$n$r,v2/10.7.$r.1$n"
+		done
+	done >net/devices
+	printf '%s\n' "$1" >net/faults
+	rm -f net/wire
+	shift 3
+	status=0
+	output=$(env NCCL_DEBUG=INFO NCCL_SOCKET_IFNAME=lo NCCL_IB_TIMEOUT=10 \
+		NCCL_IB_MQP_RETRY_CNT=1 "$@" \
+		timeout 60 "$machine" net "${FAKE_VERBS_LIB%/*}/nccl_net" \
+		"$lib" "$address" 0 "$device" 1000000 40 2>&1) || status=$?
+	[ "$status" = "$want" ] || { echo "$status: $output"; return 1; }
+}
+
+@test "NCCL finds the devices and moves data by them" {
+	net '' 0 0
+	[[ $output == *'Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE'* ]]
+	[[ $output == *'receiver: ok, 0 wrong'* ]]
+	net 'corrupt n0/mlx5_0' 0 0
+	[[ $output == *'receiver: ok, 40 wrong'* ]]
+}
+
+@test "NCCL says what the HCAs say: rails apart, a dead cable, a flap" {
+	net 'cut */mlx5_0 */mlx5_1' 1 1
+	[[ $output == *'ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_1:1'* ]]
+	net 'cut n0/mlx5_0 after=5000000' 1 0
+	[[ $output == *'status=IBV_WC_RETRY_EXC_ERR(12)'*'vendor_err=129'* ]]
+	net 'down n0/mlx5_0 after=5000000 for=0.1' 0 0 NCCL_IB_TIMEOUT=14
+	[[ $output == *'mlx5_0:1 Got non-fatal async event: port error'* ]]
+	[[ $output == *'receiver: ok, 0 wrong'* ]]
+}
+
+@test "NCCL says what the HCAs say: an address, locked memory" {
+	net 'lost * * gid=0' 1 0 NCCL_IB_GID_INDEX=0
+	[[ $output == *'status=IBV_WC_RETRY_EXC_ERR(12)'*'localGid fe80::'* ]]
+	net 'memlock n1/* bytes=4096' 1 0
+	[[ $output == *'Call to ibv_create_cq failed with error Cannot allocate memory'* ]]
+}
