@@ -19,7 +19,7 @@ setup_file()
 	[ -e "$FAKE_VERBS_LIB" ] || skip "no header of libibverbs"
 	n=$("$machine" why)
 	[ -z "$n" ] || skip "$n"
-	export fabric=$BATS_FILE_TMPDIR/fabric
+	export fabric=$BATS_FILE_TMPDIR/fabric FAKE_VERBS_RESOLVE_MS=200
 	mkdir "$fabric"
 	for n in 0 1 2; do
 		echo "f$((2 * n)) gids=v1/fe80::a$n,v2/10.7.0.1$n rate=2 pace=2.5"

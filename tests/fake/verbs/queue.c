@@ -7,7 +7,7 @@
 
 #include "tests/fake/verbs/fake.h"
 
-#define RESOLVE_NS (1 * FV_S)	/* as the kernel waits for an address */
+#define RESOLVE_MS 1000		/* as the kernel waits for an address */
 #define ENTRY_B	   64		/* of a queue, which locks memory */
 
 static struct fv_qp *qp_of(struct ibv_qp *qp)
@@ -251,6 +251,7 @@ static int to_rtr(struct fv_qp *q, const struct ibv_qp_attr *a, int mask)
 {
 	int own = q->wire->port, peer;
 	const struct ibv_ah_attr *ah = &a->ah_attr;
+	const char *ms = getenv("FAKE_VERBS_RESOLVE_MS");
 
 	if (!(mask & IBV_QP_AV) || !(mask & IBV_QP_DEST_QPN) ||
 	    (fv_ports[own].ethernet && !ah->is_global) ||
@@ -265,7 +266,8 @@ static int to_rtr(struct fv_qp *q, const struct ibv_qp_attr *a, int mask)
 	if (fv_ports[own].ethernet &&
 	    (peer < 0 || fv_port_down(own) || fv_port_down(peer) ||
 	     fv_faulty(FV_CUT, own, peer, ah->grh.sgid_index, NULL))) {
-		fv_sleep_ns(RESOLVE_NS);
+		fv_sleep_ns((ms != NULL ? strtol(ms, NULL, 10) : RESOLVE_MS) *
+			    FV_MS);
 		return ETIMEDOUT;
 	}
 	q->peer_port = peer;

@@ -160,12 +160,20 @@ static long long wrong_in(const struct run *r, int message)
 	return wrong;
 }
 
+/* The other end has given up: it closes its side of the socket. */
+static bool left(const struct run *r)
+{
+	char byte;
+
+	return recv(r->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static int move(struct run *r)
 {
 	void *request[ON_WAY] = { 0 };
 	int begun = 0, done = 0, over, rc = 0, size = 0;
 	long long wrong = 0;
-	double since = now_s();
+	double since = now_s(), last = since;
 
 	while (done < r->count && rc == 0 && now_s() - since < PATIENT) {
 		if (begun < r->count && begun - done < ON_WAY) {
@@ -177,9 +185,13 @@ static int move(struct run *r)
 			rc = r->net->test(request[done % ON_WAY], &over,
 					  &size);
 		}
+		if (!over && left(r) && now_s() - last > 1) {
+			break;
+		}
 		if (over) {
 			wrong += wrong_in(r, done);
 			request[done % ON_WAY] = NULL;
+			last = now_s();
 			done++;
 		}
 	}
