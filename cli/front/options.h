@@ -143,8 +143,8 @@ const char *options_env(const struct spec_option *o, char *buf, size_t size);
 int options_parse(struct session *s, const struct command *cmd, struct err *e);
 void options_release(struct session *s);
 
-/** Make the values that name a file or directory absolute, so that commands that
- *  are printed later work in any directory. */
+/** Make the values that name a file or directory absolute, so that commands
+ *  printed later work in any directory. */
 void options_absolute(struct spec *spec);
 
 /**

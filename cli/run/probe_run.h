@@ -334,7 +334,7 @@ struct probe_start {
 	const struct launcher_ops *ops;
 	struct launch_request r;	/* its directory is still to come */
 	char self[PATH_MAX], why[320];	/* why by that launcher */
-	double worst_s;		/* worst case of a healthy run; NAN: not known */
+	double worst_s;		/* worst case of a healthy run; NAN: unknown */
 };
 
 /** Sets the parts of @t for runs whose directory exists: options of @s, which

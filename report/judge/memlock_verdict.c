@@ -480,7 +480,9 @@ static void judge_row(struct judging *j, const struct memlock_row *row)
 
 /* ---- the verdict ------------------------------------------------------- */
 
-void memlock_names(char (*nodes)[64], size_t n, struct str *out)
+/** "gcn1", "gcn1, gcn2", "gcn1, gcn2 and 6 more"; sorts them, gcn2 before
+ *  gcn10. */
+static void memlock_names(char (*nodes)[64], size_t n, struct str *out)
 {
 	size_t shown = n <= NAMES_MAX ? n : NAMES_MAX - 1;
 

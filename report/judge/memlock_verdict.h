@@ -79,8 +79,4 @@ int memlock_judge(const struct run *run, const struct memlock_rows *m,
 void memlock_find(const struct run *run, const struct memlock_rows *m,
 		  struct verdict *v);
 
-/** "gcn1", "gcn1, gcn2", "gcn1, gcn2 and 6 more"; sorts them, gcn2 before
- *  gcn10. */
-void memlock_names(char (*nodes)[64], size_t n, struct str *out);
-
 #endif

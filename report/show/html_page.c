@@ -289,7 +289,7 @@ void html_tile(struct str *out, const char *name, const char *value)
 	str_add(out, "</div>");
 }
 
-/** What was tested, how much of it is bad, and the figures of the probe. */
+/** Tiles: the number of tests, how many are bad, the figures of the probe. */
 static void add_tiles(const struct judged *j, struct str *out)
 {
 	const size_t *cells = j->verdict.cells;
@@ -415,8 +415,8 @@ static void add_lines(const struct judged *j, int first, const char *element,
 	}
 }
 
-/** What was run, and how far it came; then what a reader must know first: a
- *  drill, a model, damaged rows. */
+/** The command and how far it came; then the notes that a reader must know
+ *  first: a drill, a model, damaged rows. */
 static void add_notes(const struct judged *j, struct str *out)
 {
 	char text[CAPTION_SIZE];

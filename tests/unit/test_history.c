@@ -271,7 +271,8 @@ static struct summary make_run(int day, const char *found, double level)
 			     .busbw_GB_s = NAN, .inter_GB_s = level };
 
 	snprintf(s.id, sizeof(s.id), "%08x", day);
-	s.started_s = clock_utc_s("2026-01-01T00:00:00.000Z") + (double)day * DAY_S;
+	s.started_s = clock_utc_s("2026-01-01T00:00:00.000Z") +
+		      (double)day * DAY_S;
 	clock_utc_of(s.started_s, s.started_utc);
 	s.nodes = calloc(2, sizeof(*s.nodes));
 	s.n_nodes = 2;
