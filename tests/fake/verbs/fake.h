@@ -102,12 +102,13 @@ struct fv_wire_qp {
 	int port;
 	uint32_t peer;
 	atomic_uint posted, filled;	/* receives, counted on and on */
+	atomic_int busy;		/* peers that are at it */
 	struct fv_recv ring[FV_RING];
 };
 
 struct fv_wire_mr {
 	atomic_uint key;		/* 0: free */
-	atomic_int pid;
+	atomic_int pid, busy;
 	uint64_t addr, length, iova;
 	unsigned int access;
 };
@@ -124,6 +125,8 @@ struct fv_wire *fv_wire(void);
 /** A free slot of @n, or one whose process is gone, by its key and pid; which
  *  it then has.  Returns the slot, or -1. */
 int fv_claim(atomic_uint *key, atomic_int *pid, size_t stride, int n);
+/** Wait until no peer is at what has just lost its key. */
+void fv_quiesce(const atomic_int *busy);
 /** Where @length bytes at @addr under @key are in their process (*@pid); NULL
  *  if the key does not allow that. */
 void *fv_translate(uint32_t key, uint64_t addr, uint64_t length,

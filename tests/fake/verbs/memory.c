@@ -186,9 +186,20 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 	return NULL;
 }
 
+void fv_quiesce(const atomic_int *busy)
+{
+	/* one that died meanwhile is not waited for */
+	for (int i = 0; *busy > 0 && i < 1000; i++) {
+		fv_sleep_ns(FV_MS);
+	}
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
-	fv_wire()->mrs[mr->handle].key = 0;
+	struct fv_wire_mr *w = &fv_wire()->mrs[mr->handle];
+
+	w->key = 0;
+	fv_quiesce(&w->busy);
 	fv_lock(mr->context, -(int64_t)mr->length);
 	free(mr);
 	return 0;

@@ -203,7 +203,7 @@ static void fill(struct fv_wire_qp *peer, struct fv_recv *r,
 	peer->filled++;		/* the receiver sees all of the above */
 }
 
-static enum moved move_one(struct fv_qp *q, struct fv_send *s)
+static enum moved move_to(struct fv_qp *q, struct fv_send *s)
 {
 	struct fv_wire_qp *peer = is_cut(q) ? NULL : peer_of(q);
 	struct iovec iov[FV_SGES];
@@ -246,6 +246,21 @@ static enum moved move_one(struct fv_qp *q, struct fv_send *s)
 		fill(peer, r, s);
 	}
 	return MOVED;
+}
+
+/* A peer that takes its queue or memory back waits until this is over. */
+static enum moved move_one(struct fv_qp *q, struct fv_send *s)
+{
+	atomic_int *queue = &fv_wire()->qps[q->wire->peer % FV_QPS].busy;
+	atomic_int *memory = &fv_wire()->mrs[s->wr.wr.rdma.rkey % FV_MRS].busy;
+	enum moved m;
+
+	++*queue;
+	++*memory;
+	m = move_to(q, s);
+	--*memory;
+	--*queue;
+	return m;
 }
 
 /* ---- the queue ----------------------------------------------------------- */

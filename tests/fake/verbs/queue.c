@@ -200,6 +200,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	}
 	q->wire = &all[slot];
 	q->wire->posted = q->wire->filled = 0;
+	q->wire->busy = 0;
 	q->wire->state = IBV_QPS_RESET;
 	q->init = *init;
 	q->locked_B = bytes;
@@ -225,6 +226,7 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 	detach(qp->recv_cq, q);
 	q->wire->state = IBV_QPS_RESET;
 	q->wire->number = 0;
+	fv_quiesce(&q->wire->busy);
 	fv_lock(qp->context, -q->locked_B);
 	free(q->sends);
 	free(q);
@@ -336,7 +338,8 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask,
 
 	(void)mask;
 	pthread_mutex_lock(&q->lock);
-	*a = q->attr;
+	/* NCCL's own header ends before the last member */
+	memcpy(a, &q->attr, offsetof(struct ibv_qp_attr, rate_limit));
 	a->qp_state = a->cur_qp_state = (enum ibv_qp_state)(int)q->wire->state;
 	*init = q->init;
 	pthread_mutex_unlock(&q->lock);
