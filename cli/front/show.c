@@ -192,6 +192,7 @@ static void add_last_line(const struct judged *j, const struct spec *s,
 				.width = screen_width(STDOUT_FILENO) };
 	char text[CAPTION_SIZE], path[PATH_MAX];
 	struct str line = STR_INIT;
+	bool begun;
 
 	str_addf(&line, "%s.", caption_short(&j->run, &j->verdict, false, text,
 					     sizeof(text)));
@@ -200,8 +201,14 @@ static void add_last_line(const struct judged *j, const struct spec *s,
 		str_addf(&line, " Report: %s", path);
 	}
 	str_addch(out, '\n');
-	wrap_status(&w, caption_status(&j->run, &j->verdict));
-	wrap_text(&w, 6, str_text(&line));
+	caption_aside(&j->verdict, text, sizeof(text));
+	begun = wrap_status_aside(&w, caption_status(&j->run, &j->verdict),
+				  text);
+	if (begun) {
+		wrap_line(&w, 0, str_text(&line));
+	} else {
+		wrap_text(&w, 6, str_text(&line));
+	}
 	str_release(&line);
 }
 

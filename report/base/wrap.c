@@ -305,6 +305,28 @@ void wrap_status(const struct wrap *w, const char *status)
 	wrap_tag(w, status_words[i].word, status_words[i].color);
 }
 
+bool wrap_status_aside(const struct wrap *w, const char *status,
+		       const char *aside)
+{
+	const size_t i = find_status(status);
+	struct str text = STR_INIT;
+
+	if (!aside[0]) {
+		wrap_status(w, status);
+		return false;
+	}
+	if (w->color) {
+		str_addf(w->out, "\033[1;%dm%s\033[0m ",
+			 status_words[i].color, status_words[i].word);
+	} else {
+		str_addf(w->out, "%s ", status_words[i].word);
+	}
+	str_addf(&text, "(%s)", aside);
+	wrap_text(w, TAG_WIDTH, str_text(&text));
+	str_release(&text);
+	return true;
+}
+
 const char *wrap_status_word(const char *status)
 {
 	return status_words[find_status(status)].word;

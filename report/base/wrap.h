@@ -156,6 +156,10 @@ void wrap_tag(const struct wrap *w, const char *tag, int color);
 /** PASS, WARN, FAIL, PARTIAL, PENDING, RUNNING or UNKNOWN in its colour, for
  *  @status as verdict.json has it. */
 void wrap_status(const struct wrap *w, const char *status);
+/** The same with @aside in brackets, on a line of its own.  Returns false if
+ *  @aside is "" and the line goes on. */
+bool wrap_status_aside(const struct wrap *w, const char *status,
+		       const char *aside);
 
 /** The same word, without a colour. */
 const char *wrap_status_word(const char *status);

@@ -122,11 +122,16 @@ float pic_title(struct picture *p, float wide, const struct run *run,
 	const size_t max = (size_t)((wide - 2 * EDGE) / TITLE_LETTER);
 	const char *segment = mesh_segment(run), *between = ": ";
 	struct str out = STR_INIT;
+	char aside[CAPTION_SIZE];
 	size_t named = 0;
 
 	str_addf(&out, "%s%s", words[v->status],
 		 strcmp(caption_status(run, v), CAPTION_PASS_SAMPLE) == 0 ?
 			 " (sample)" : "");
+	if (caption_aside(v, aside, sizeof(aside)) &&
+	    out.len + strlen(aside) + 3 < max / 2) {
+		str_addf(&out, " (%s)", aside);
+	}
 	/* the findings of the whole run are not of one segment */
 	for (size_t i = 0; i < v->n && !segment[0]; i++) {
 		char name[PART_NAME_SIZE];

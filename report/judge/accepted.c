@@ -38,7 +38,9 @@ static const struct accepted_kind {
 };
 
 /** Findings about groups of pairs, which blame no part. */
-static const char *const groups[] = { "two_levels", "collisions", NULL };
+static const char *const groups[] = {
+	"two_levels", "collisions", "leaf_ratio", NULL
+};
 
 struct accepted_beside {
 	const struct run *now, *then;
@@ -275,21 +277,35 @@ static double level_at(const struct accepted_beside *b, const struct run *run,
 				(size_t)(rank * (double)(n - 1))) : NAN;
 }
 
+/** Returns the class of the tests of @f, which is about groups of pairs. */
+static enum path_class path_of(const struct finding *f)
+{
+	return f->part.kind == PART_INTRA_NODE	  ? PATH_INTRA :
+	       f->part.kind == PART_NVLINK_DOMAIN ? PATH_NVLINK : PATH_INTER;
+}
+
+/** Returns true if @f is about a share of the tests of a path class, and not
+ *  about these pairs or those: by load or a hash, others may be slow each
+ *  time. */
+static bool is_group(const struct finding *f)
+{
+	return str_index(groups, f->code) >= 0 ||
+	       (f->part.kind == PART_FABRIC_PATH &&
+		strcmp(f->code, "slow") == 0);
+}
+
 /** Returns true if the accepted run had the groups of pairs of @f at the same
  *  levels, and the slower group has not grown. */
 static bool were_groups(const struct accepted_beside *b,
 			const struct verdict *v, const struct finding *f)
 {
 	const struct finding *then = NULL;
-	enum path_class path = f->part.kind == PART_INTRA_NODE ? PATH_INTRA :
-							      PATH_INTER;
+	enum path_class path = path_of(f);
 	double is, was, least;
 
-	/* the finding with the same code, of the same pairs, and nearest in how
-	 * many */
+	/* such a finding of the same pairs, and nearest in how many */
 	verdict_foreach(v, x) {
-		if (x->part.kind == f->part.kind &&
-		    strcmp(x->code, f->code) == 0 && x->cells > 0 &&
+		if (is_group(x) && path_of(x) == path && x->cells > 0 &&
 		    (!then || fabs((double)x->cells - (double)f->cells) <
 			      fabs((double)then->cells - (double)f->cells))) {
 			then = x;
@@ -308,11 +324,6 @@ static bool were_groups(const struct accepted_beside *b,
 		       level_at(b, b->then, path, was / 2) - LEVEL_BAND &&
 	       level_at(b, b->now, path, (1 + is) / 2) >=
 		       level_at(b, b->then, path, (1 + was) / 2) - LEVEL_BAND;
-}
-
-static bool is_group(const struct finding *f)
-{
-	return str_index(groups, f->code) >= 0;
 }
 
 /* ---- result -------------------------------------------------------------- */

@@ -291,6 +291,10 @@ static const unsigned searches[][3] = {
 /** Messages of fewer parts than these are not compared with those of one kind
  *  alone. */
 #define LEAST_MIXED 3
+/** ... unless as many of their bits, or more, say which cells are bad: then
+ *  with parts of which nearly all cells are bad. */
+#define LEAST_UNNAMED_BITS 64
+#define SOLID_SHARE 0.95
 /** More parts than these are but a list of what chance has done. */
 #define MOST_PICKED 256
 
@@ -588,22 +592,33 @@ static void search_kinds(struct blame *b, double least, bool *best,
 			 bool *other)
 {
 	size_t of[PART_KINDS] = { 0 }, picked = 0;
+	double names = 0;	/* bits of the message that are names */
+	bool few;
 
 	for (size_t i = 0; i < b->n; i++) {
 		of[b->list[i].part.kind]++;
 		picked += best[i];
+		names += best[i] ? b->list[i].name_bits : 0;
+	}
+	few = picked < LEAST_MIXED;
+	if (few && least < names + LEAST_UNNAMED_BITS) {
+		return;
 	}
 	least -= shared_bits(b, best);
 	for (enum part_kind kind = 0; kind < PART_KINDS; kind++) {
 		double bits;
+		bool solid = true;
 
-		if (picked < LEAST_MIXED || of[kind] < 2) {
+		if (of[kind] < 2) {
 			continue;
 		}
 		bits = search(b, searches[0], kind);
 		keep(b, other);
+		for (size_t i = 0; few && i < b->n; i++) {
+			solid &= !other[i] || b->list[i].share >= SOLID_SHARE;
+		}
 		bits -= shared_bits(b, other);
-		if (bits < least - ROUNDING_BITS) {
+		if (solid && bits < least - ROUNDING_BITS) {
 			least = bits;
 			keep(b, best);
 		}

@@ -532,17 +532,9 @@ static void note_rails(const struct run *run, struct str *out)
 {
 	const struct run_file f = run_file(run->json);
 	const char *by = f.planned.rails_by;
-	const struct part p = part_of_kind(PART_CROSS_RAIL);
-	size_t at = 0;
+	size_t n;
 
-	/* if rails have no route to each other, only a typed list has pairs
-	 * between them */
-	while (at < run_n_cells(run) &&
-	       (run->cells[at].class == CELL_UNPLANNED ||
-		!part_touches_at(run, &p, at))) {
-		at++;
-	}
-	if (!f.planned.rails_apart || at < run_n_cells(run)) {
+	if (!rails_left_out(run, &n)) {
 		return;
 	}
 	str_add(out, "pairs between rails were not tested: ");
@@ -840,6 +832,18 @@ const char *caption_status(const struct run *run, const struct verdict *v)
 	       (run->sampled_step ||
 		sampled_read(run_file(run->json).planned.sample, &s)) ?
 		       CAPTION_PASS_SAMPLE : verdict_status_name(v->status);
+}
+
+bool caption_aside(const struct verdict *v, char *buf, size_t size)
+{
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < v->n_notes && used < size; i++) {
+		used += (size_t)snprintf(buf + used, size - used, "%s%s",
+					 i ? "; " : "", v->notes[i].aside);
+	}
+	return v->n_notes > 0;
 }
 
 bool caption_partial(const struct run *run, const struct verdict *v, char *buf,

@@ -27,6 +27,9 @@ const char *caption_cells(const struct run *run, char *buf, size_t size);
  *  was measured without a finding, for wrap_status(). */
 #define CAPTION_PASS_SAMPLE "pass (sample)"
 const char *caption_status(const struct run *run, const struct verdict *v);
+/** Writes what stands in brackets after the status, "144 of 240 pairs; ...", by
+ *  the notes of @v.  Returns false if that is nothing. */
+bool caption_aside(const struct verdict *v, char *buf, size_t size);
 /** Writes "partial: 40 of 240 measured, the run did not finish (interrupted)",
  *  or "running: 40 of 240 measured so far".  Returns false if the run is
  *  complete. */

@@ -219,9 +219,11 @@ static double share_of(const struct run *run, unsigned path, int src, int n_src,
 }
 
 /** Returns true if all cells of @c, a lone one, are slow by design: as slow as
- *  their class at that distance, or as both of their ends usually are.  Removes
- *  such cells, and those that are not slow, from its list. */
-static bool lone_is_built(const struct run *run, struct cause *c, double *room)
+ *  their class at that distance, or as both of their ends usually are.  Marks
+ *  such cells in @explained; removes them, and those that are not slow, from
+ *  its list. */
+static bool lone_is_built(const struct run *run, uint8_t *explained,
+			  struct cause *c, double *room)
 {
 	uint32_t pair[2], *list;
 	size_t n = 0, all;
@@ -250,6 +252,8 @@ static bool lone_is_built(const struct run *run, struct cause *c, double *room)
 		if (!((double)cell->bw_GB_s >=
 		      CELLS_SLOW_RATIO * fmin(ends, class))) {
 			list[n++] = list[i];
+		} else {
+			explained[list[i]] |= BUILT_SO;
 		}
 	}
 	if (c->rest) {
@@ -307,34 +311,62 @@ static bool is_alike(const struct run *run, const struct cause *c,
 	return 2 * alike > looked;
 }
 
-/** Returns true if @c is not a fault: a lone pair that is slow by design (needs
- *  @room), a pair that is slow again by chance, or a part that was fast when
- *  repeated. */
-static bool is_none(const struct run *run, struct cause *c, double *room)
+/** Returns why @c is not a fault, 0: it is one.  BUILT_SO: a lone pair that is
+ *  slow by design, or a part that is slow as others of its class (both need
+ *  @room); BY_CHANCE: a pair that is slow again by chance, or a part that was
+ *  fast when repeated. */
+static enum explained why_none(const struct run *run, uint8_t *explained,
+			       struct cause *c, double *room)
 {
 	struct tests t = count_again(run, &c->part);
 
 	/* a pair that is slow twice by chance is not broken */
 	if (c->part.kind == PART_PAIR && is_refuted(&t)) {
-		return true;
+		return BY_CHANCE;
 	}
 	if (is_lone(c)) {
 		count_slow(run, c, &t);
-		return (room ? t.below : t.below_twice) == 0 &&
-		       (!room || lone_is_built(run, c, room));
+		return (room ? t.below : t.below_twice) > 0 ? 0 :
+		       !room ? BY_CHANCE :
+		       lone_is_built(run, explained, c, room) ? BUILT_SO : 0;
 	}
-	return room && (is_mended(run, c) || is_alike(run, c, room));
+	return !room		      ? 0 :
+	       is_mended(run, c)      ? BY_CHANCE :
+	       is_alike(run, c, room) ? BUILT_SO : 0;
 }
 
-/** Drops the causes that are not faults, see is_none(). */
-static void drop(const struct run *run, struct causes *causes, double *room)
+/** Marks the slow cells of @c, which is dropped, with @why. */
+static void forgive(const struct run *run, enum explained why,
+		    const struct cause *c, uint8_t *explained)
+{
+	if (is_lone(c)) {
+		uint32_t pair[2], *list;
+		size_t n;
+
+		list = lone_cells(run, c, pair, &n);
+		for (size_t i = 0; i < n; i++) {
+			explained[list[i]] |= (uint8_t)why;
+		}
+		return;
+	}
+	part_foreach_cell(run, &c->part, at) {
+		explained[at] |= run->cells[at].class == CELL_SLOW ?
+					 (uint8_t)why : 0;
+	}
+}
+
+/** Drops the causes that are not faults, see why_none(). */
+static void drop(const struct run *run, uint8_t *explained,
+		 struct causes *causes, double *room)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < causes->n; i++) {
 		struct cause *c = &causes->list[i];
+		enum explained why = why_none(run, explained, c, room);
 
-		if (is_none(run, c, room)) {
+		if (why) {
+			forgive(run, why, c, explained);
 			free(c->or_parts);
 			free(c->rest);
 		} else {
@@ -344,7 +376,8 @@ static void drop(const struct run *run, struct causes *causes, double *room)
 	causes->n = n;
 }
 
-int chance_drop(const struct run *run, struct causes *causes)
+int chance_drop(const struct run *run, uint8_t *explained,
+		struct causes *causes)
 {
 	size_t nodes = (size_t)run->n_nodes, gpus, most;
 	struct tests t = { 0 };
@@ -360,7 +393,7 @@ int chance_drop(const struct run *run, struct causes *causes)
 	if (!room) {
 		return -1;
 	}
-	drop(run, causes, room);
+	drop(run, explained, causes, room);
 	free(room);
 	/* The rate of chance comes from tests that were slow once: with few
 	 * tests a slow pair would otherwise excuse itself. */
@@ -383,7 +416,7 @@ int chance_drop(const struct run *run, struct causes *causes)
 	    stats_log_tail((double)t.twice, (double)t.again,
 			   (double)(t.slow - t.twice) / (double)t.first) >=
 		    log(ALPHA)) {
-		drop(run, causes, NULL);
+		drop(run, explained, causes, NULL);
 	}
 	return 0;
 }

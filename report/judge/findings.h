@@ -28,7 +28,28 @@ enum explained {
 				 * small effects */
 	SPARED = 8,		/* slow by parts that are a little slow */
 	SAID = 16,		/* slow, which has been judged */
+	NAMED = 32,		/* a finding has it among its bad tests */
+	BY_CHANCE = 64,		/* slow by chance, or fast when repeated */
+	BUILT_SO = 128,		/* slow, as all tests of its kind */
 };
+
+/* ---- notes --------------------------------------------------------------- */
+
+/** Returns true if the test of the cell at @at failed or is slow, and by the
+ *  bits @explained is neither in a finding nor forgiven. */
+bool account_is_open(const struct run *run, const uint8_t *explained,
+		     size_t at);
+/** Sets v->account, and adds a note to v->notes for each rule that forgives bad
+ *  tests.  Findings that an accepted run has were dropped before. */
+void account_close(const struct run *run, const uint8_t *explained,
+		   struct verdict *v);
+/** Returns true if no pair between rails was planned because rails are not
+ *  connected, only a typed list has some; sets *@n to their number, 0 for a
+ *  sample, where it is not known. */
+bool rails_left_out(const struct run *run, size_t *n);
+/** Adds a note to v->notes if pairs between rails would have been planned if
+ *  rails were connected. */
+void rails_note(const struct run *run, struct verdict *v);
 
 /* ---- gone ---------------------------------------------------------------- */
 
@@ -257,10 +278,12 @@ void causes_release(struct causes *c);
  * repeated.  Pure.
  */
 
-/** Drops those of @causes of slow cells that chance or design explains.  Slow
- *  cells of named parts do not count for pairs, and causes below their line
- *  rate are kept.  Returns 0, or -1 when memory runs out. */
-int chance_drop(const struct run *run, struct causes *causes);
+/** Drops those of @causes of slow cells that chance or design explains, and
+ *  marks their cells in @explained as BY_CHANCE or BUILT_SO.  Slow cells of
+ *  named parts do not count for pairs, and causes below their line rate are
+ *  kept.  Returns 0, or -1 when memory runs out. */
+int chance_drop(const struct run *run, uint8_t *explained,
+		struct causes *causes);
 
 /* ---- again --------------------------------------------------------------- */
 
@@ -517,8 +540,9 @@ void peer_findings(const struct run *run, struct verdict *v);
 /** Leaf switches that are connected at a lower rate, all alike: one finding. */
 void oversubscribed_findings(const struct run *run, uint8_t *explained,
 			     struct verdict *v);
-/** Slow tests that no finding covers, judged last: more than chance and
- *  collisions make are one warning for each path class. */
+/** Slow tests that are forgiven, judged last: more than chance and collisions
+ *  make, or that are built so although no topology says it, are one warning for
+ *  each path class. */
 void leftover_findings(const struct run *run, uint8_t *explained,
 		       struct verdict *v);
 /** Pairs of one kind at two levels, neither of which is known to be a fault. */

@@ -323,6 +323,17 @@ int groups_mark_slow(struct run *run, bool *found)
 
 /* ---- oversubscribed ------------------------------------------------------ */
 
+/** Adds the uplinks of both switches of a pair, which have the same tests. */
+static void add_uplinks(struct finding *f)
+{
+	for (int i = 0; f->part.kind == PART_LEAF_PAIR && i < 2; i++) {
+		struct part p = part_at(PART_SWITCH, -1, i);
+
+		p.peer_index = PART_UPLINKS;
+		finding_add_or(f, &p);
+	}
+}
+
 void oversubscribed_findings(const struct run *run, uint8_t *explained,
 			     struct verdict *v)
 {
@@ -363,6 +374,7 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 	f = finding_add(v, p, "leaf_ratio");
 	f->cells = all.cells;
 	f->explained = n;
+	add_uplinks(f);
 	finding_set_example(run, f, example);
 	middle = stats_middle(bw, n);
 	free(bw);
@@ -383,40 +395,48 @@ void oversubscribed_findings(const struct run *run, uint8_t *explained,
 
 /* ---- leftover ------------------------------------------------------------ */
 
+/** Slow tests of a path class that may be forgiven as built so without a
+ *  warning. */
+#define FEW_BUILT 5
+
 void leftover_findings(const struct run *run, uint8_t *explained,
 		       struct verdict *v)
 {
+	const unsigned forgiven = BY_CHANCE | BUILT_SO;
+	bool told = run->n_leaves > 0 && !run->leaves_inferred;
+
 	for (int path = 0; path < PATH_CLASSES; path++) {
 		struct part p = part_of_path((enum path_class)path);
-		size_t slow = 0, tests = 0, example = 0;
+		size_t left = 0, built = 0, tests = 0, example = 0;
 		struct finding *f;
 
 		run_foreach_cell(run, at) {
-			const struct cell *c = &run->cells[at];
-			/* an expected rate that is reached says it is fine */
-			bool left = c->path == path && c->class == CELL_SLOW &&
-				    !(c->expected_GB_s > 0 &&
-				      !cells_below_line(c)) &&
-				    !(explained[at] &
-				      (EXPLAINED | COVERED | SPARED));
+			bool is = run->cells[at].path == path &&
+				  (explained[at] & forgiven) &&
+				  !(explained[at] &
+				    (EXPLAINED | NAMED | SPARED));
 
-			tests += c->path == path && run_good(c->class);
-			slow += left;
-			example = left ? at : example;
+			tests += run->cells[at].path == path &&
+				 run_good(run->cells[at].class);
+			left += is;
+			built += is && (explained[at] & BUILT_SO);
+			example = is ? at : example;
 		}
-		if (slow * 100 <= tests * CHANCE_PERCENT ||
-		    verdict_find(v, &p, "two_levels") ||
-		    verdict_find(v, &p, "collisions") ||
-		    v->accepted.n > 0) {
+		if (left * 100 <= tests * CHANCE_PERCENT &&
+		    (built <= FEW_BUILT || told || run->shared_cores)) {
 			continue;
 		}
 		f = finding_add(v, p, "two_levels");
 		f->cells = part_tests(run, &p, NULL);
-		f->explained = slow;
-		finding_say(f, "%zu of %zu tests %s are slow, as all tests "
-			    "between the same GPUs at the same distance: they "
-			    "may be built so", slow, f->cells,
+		f->explained = left;
+		finding_say(f, "%zu of %zu tests %s are slow, most of them as "
+			    "all tests between the same GPUs at the same "
+			    "distance: they may be built so", left, f->cells,
 			    run_path_words((enum path_class)path));
 		finding_set_example(run, f, example);
+		run_foreach_cell(run, at) {
+			explained[at] |= run->cells[at].path == path &&
+					 (explained[at] & forgiven) ? NAMED : 0;
+		}
 	}
 }

@@ -490,6 +490,8 @@ void level_findings(const struct run *run, struct verdict *v)
 /** Maximum number of parts to blame, lone cells included, and minimum share of
  *  the cells of a part. */
 #define MOST_PARTS 3
+/** A MAD beyond this share of the median is that of two levels, not noise. */
+#define NOISE_MOST 0.05
 #define SOLID_SHARE 0.95
 
 static bool is_good(const struct cell *c, enum path_class path)
@@ -636,6 +638,7 @@ static bool is_noise(const struct run *run, size_t at)
 
 	return c->class == CELL_SLOW && cells_below_line(c) &&
 	       l->peers >= CELLS_SLOW_PEERS && !(here < l->limit_GB_s) &&
+	       l->mad_GB_s <= NOISE_MOST * l->median_GB_s &&
 	       l->median_GB_s >= CELLS_LINE_RATIO * l->line_GB_s &&
 	       here >= l->median_GB_s - LEVELS_NOISE_MADS * l->mad_GB_s;
 }

@@ -554,12 +554,13 @@ static void add_cause(const struct run *run, enum witness_about about,
 		finding_add_evidence(f, "only a warning: there are too few "
 				     "tests to compare with");
 	}
-	if (f->fail && about == ABOUT_SLOW && run->most_slow &&
-	    w.below_line == 0) {
+	if (f->fail && about == ABOUT_SLOW && w.below_line == 0 &&
+	    (run->most_slow || (shown.kind == PART_FABRIC_PATH &&
+				2 * c->explained > c->cells))) {
 		f->fail = false;
-		finding_add_evidence(f, "a warning only: half of the nodes or "
-				     "rails, or more, are slow, and no rate is "
-				     "expected that they miss");
+		finding_add_evidence(f, "a warning only: half of the nodes, "
+				     "rails or paths, or more, are slow, and "
+				     "no rate is expected that they miss");
 	}
 	f->explained = c->explained;
 	f->judged = c->cells;
@@ -581,11 +582,12 @@ static void add_cause(const struct run *run, enum witness_about about,
 
 /**
  * If no test passes at all, common parts of some cells are due to the choice of
- * the pairs: blames what all cells share, and no single part.  Returns 0, or -1
- * when memory runs out.
+ * the pairs: blames what all cells share, and no single part, for all of them.
+ * Returns 0, or -1 when memory runs out.
  */
 static int blame_nobody(const struct run *run, const uint8_t *marks,
-			const struct verdict *v, struct causes *causes)
+			const struct verdict *v, uint8_t *explained,
+			struct causes *causes)
 {
 	struct cause all = { .part = part_of_kind(PART_INTER_NODE) };
 
@@ -602,27 +604,55 @@ static int blame_nobody(const struct run *run, const uint8_t *marks,
 	if (all.explained == 0) {
 		return 0;
 	}
+	run_foreach_cell(run, at) {	/* inside nodes, too */
+		explained[at] |= marks[at] == MARK_BAD ? NAMED : 0;
+	}
 	causes_release(causes);
 	return grow_add(&causes->list, &causes->n, &all, sizeof(all)) ? 0 : -1;
 }
 
-/** Marks the cells of @p as covered, so that they do not count for small
- *  effects. */
-static void cover(const struct run *run, const struct part *p,
-		  uint8_t *explained)
+/** Marks the cell at @at as covered, so that it does not count for small
+ *  effects, and as named if it is bad in the sense of @about. */
+static void cover_cell(const struct run *run, enum witness_about about,
+		       size_t at, uint8_t *explained)
+{
+	bool bad = witness_is_bad(run, about, at);
+
+	explained[at] |= about == ABOUT_FLAKY ? (bad ? EXPLAINED_FLAKY : 0) :
+						COVERED | (bad ? NAMED : 0);
+}
+
+/** Does that for all cells of @c. */
+static void cover(const struct run *run, enum witness_about about,
+		  const struct cause *c, uint8_t *explained)
 {
 	const struct cluster_node *nodes = run->nodes;
+	const struct part *p = &c->part;
 
+	for (size_t k = 0; k < c->n_rest; k++) {
+		cover_cell(run, about, c->rest[k], explained);
+	}
+	if (c->rest) {
+		return;
+	}
 	if (p->kind == PART_PAIR) {
 		int a = nodes[p->node].first_rank + p->index;
 		int b = nodes[p->peer_node].first_rank + p->peer_index;
 
-		explained[run_at(run, a, b)] |= COVERED;
-		explained[run_at(run, b, a)] |= COVERED;
+		cover_cell(run, about, run_at(run, a, b), explained);
+		cover_cell(run, about, run_at(run, b, a), explained);
 		return;
 	}
 	part_foreach_cell(run, p, at) {
-		explained[at] |= COVERED;
+		cover_cell(run, about, at, explained);
+	}
+	/* a test of the part that was searched for may be only in another one
+	 * that explains most of its tests as well */
+	for (size_t k = 0; about != ABOUT_FLAKY && k < c->n_or; k++) {
+		part_foreach_cell(run, &c->or_parts[k], at) {
+			explained[at] |= witness_is_bad(run, about, at) ?
+						 NAMED : 0;
+		}
 	}
 }
 
@@ -652,11 +682,12 @@ static void explain(const struct run *run, enum witness_about about,
 	}
 	v->failed = attribute(run, marks, &need, &causes) < 0 || v->failed;
 	if (about == ABOUT_FAULTS) {
-		v->failed |= blame_nobody(run, marks, v, &causes) < 0;
+		v->failed |= blame_nobody(run, marks, v, explained,
+					  &causes) < 0;
 		explain_flaky(run, &causes, explained);
 	}
 	if (about == ABOUT_SLOW) {
-		v->failed |= chance_drop(run, &causes) < 0;
+		v->failed |= chance_drop(run, explained, &causes) < 0;
 	}
 	for (size_t i = 0; i < causes.n; i++) {
 		if (causes.list[i].rest) {
@@ -666,15 +697,8 @@ static void explain(const struct run *run, enum witness_about about,
 			add_cause(run, about, &causes.list[i], explained, v);
 		}
 	}
-	for (size_t i = 0; about != ABOUT_FLAKY && i < causes.n; i++) {
-		const struct cause *c = &causes.list[i];
-
-		for (size_t k = 0; k < c->n_rest; k++) {
-			explained[c->rest[k]] |= COVERED;
-		}
-		if (!c->rest) {
-			cover(run, &c->part, explained);
-		}
+	for (size_t i = 0; i < causes.n; i++) {
+		cover(run, about, &causes.list[i], explained);
 	}
 	causes_release(&causes);
 	free(marks);
@@ -702,6 +726,37 @@ static void explain_slow(const struct run *run, uint8_t *explained,
 		explain(run, ABOUT_SLOW, explained, v);
 	}
 	depth_findings(run, v);
+}
+
+/** Makes a finding of the bad tests of each path class that no judge has
+ *  explained or forgiven, so that none is passed over. */
+static void explain_open(const struct run *run, uint8_t *explained,
+			 struct verdict *v)
+{
+	static const enum witness_about abouts[] = { ABOUT_FAULTS, ABOUT_SLOW };
+
+	for (unsigned i = 0; i < 2 * PATH_CLASSES; i++) {
+		enum path_class path = (enum path_class)(i / 2);
+		enum witness_about about = abouts[i % 2];
+		struct cause c = { .part = part_of_path(path) };
+
+		for (uint32_t at = 0; at < run_n_cells(run); at++) {
+			if (run->cells[at].path == path &&
+			    witness_is_bad(run, about, at) &&
+			    account_is_open(run, explained, at)) {
+				v->failed |= !grow_add(&c.rest, &c.n_rest, &at,
+						       sizeof(at));
+			}
+		}
+		if (c.n_rest > 0) {
+			c.explained = c.n_rest;
+			c.cells = part_tests(run, &c.part, NULL);
+			v->account.open += c.n_rest;
+			add_scatter(run, about, &c, v);
+			cover(run, about, &c, explained);
+		}
+		free(c.rest);
+	}
 }
 
 /** Finds parts that dropped out, agents that were cut off, and processes that
@@ -750,7 +805,8 @@ static const struct judge_pass {
 	{ .find = contrast_findings },
 	{ .find = peer_findings },
 	{ .find = level_findings, .unless = OF_PING | SHARED_CORES },
-	{ .explain = leftover_findings, .unless = OF_PING | SHARED_CORES },
+	{ .explain = leftover_findings, .unless = OF_PING },
+	{ .explain = explain_open },
 	{ .find = port_findings },
 	{ .find = growth_findings },
 	{ .find = fabric_findings },
@@ -761,7 +817,9 @@ static const struct judge_pass {
 	{ .find = mesh_merge, .needs = OF_PING },
 };
 
-void pairs_find(const struct run *run, struct verdict *v)
+/** Adds all findings to @v.  Returns what it knows of each cell, to be freed;
+ *  NULL when memory runs out. */
+static uint8_t *find_all(const struct run *run, struct verdict *v)
 {
 	unsigned traits = (run->mesh ? OF_PING : 0) |
 			  (run->shared_cores ? SHARED_CORES : 0);
@@ -783,7 +841,12 @@ void pairs_find(const struct run *run, struct verdict *v)
 			explain(run, p->about, explained, v);
 		}
 	}
-	free(explained);
+	return explained;
+}
+
+void pairs_find(const struct run *run, struct verdict *v)
+{
+	free(find_all(run, v));
 }
 
 int verdict_compute(const struct run *run, struct verdict *v)
@@ -795,16 +858,22 @@ int verdict_compute_beside(const struct run *run, const struct run *then,
 			   struct verdict *v)
 {
 	struct verdict before = { 0 };
+	uint8_t *explained;
 
 	*v = (struct verdict){ 0 };
 	run_count_cells(run, v->cells);
-	pairs_find(run, v);
+	explained = find_all(run, v);
 	if (then) {
 		v->failed |= accepted_asks(v) &&
 			     verdict_compute(then, &before) < 0;
 		accepted_compare(run, then, &before, v);
 		verdict_release(&before);
 	}
+	rails_note(run, v);
+	if (explained) {
+		account_close(run, explained, v);
+	}
+	free(explained);
 	if (verdict_close(run, v) < 0) {
 		return -1;
 	}

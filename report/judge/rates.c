@@ -550,6 +550,7 @@ void rate_findings(const struct run *run, uint8_t *explained,
 	for (size_t i = 0; all.n > 0 && i < all.n_rest; i++) {
 		if (run_good(run->cells[all.rest[i]].class)) {
 			explained[all.rest[i]] |= EXPLAINED_FLAKY;
+			v->account.retried++;
 		}
 	}
 	rates_release(&all);

@@ -69,6 +69,8 @@ struct accepted {
 	size_t n;
 };
 
+#define VERDICT_NOTES 5
+
 struct verdict {
 	enum verdict_status status;
 	const char *going;	/* the job or process that works on a run
@@ -91,6 +93,27 @@ struct verdict {
 	char (*good)[64];	/* the largest set of nodes that is good */
 	size_t n_good;		/* together; 0 = nothing is bad, or all is */
 	struct accepted accepted;
+	/* Tests that no finding has: pairs that were left out, or bad tests
+	 * that a rule forgives. */
+	struct {
+		const char *kind;	/* "rails", "chance", ...: notes.c */
+		size_t tests;
+		char aside[120];	/* in the heading, after the status */
+		char says[240];
+		char known[200];	/* how that is known */
+		char act[400];	/* the command that tests them all the same;
+				 * "": none */
+	} notes[VERDICT_NOTES];
+	size_t n_notes;
+	/* How the bad tests of a run are accounted for: each is in a finding or
+	 * forgiven by a rule, which has a note. */
+	struct {
+		size_t bad;	/* failed or slow */
+		size_t named;	/* of them, those in findings */
+		size_t open;	/* of these, those that no judge explained: the
+				 * last one made a finding of them */
+		size_t retried;	/* passed when retried, and forgiven */
+	} account;
 	bool failed;		/* memory ran out: verdict_close() fails */
 	struct finding lost;	/* collects findings without memory */
 };

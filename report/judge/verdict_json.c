@@ -150,6 +150,29 @@ static json_t *accepted_json(const struct accepted *a)
 						 a->n));
 }
 
+/** Returns what no finding has; NULL without notes. */
+static json_t *notes_json(const struct verdict *v)
+{
+	json_t *list = v->n_notes > 0 ? json_array() : NULL;
+
+	for (size_t i = 0; i < v->n_notes; i++) {
+		json_int_t tests = (json_int_t)v->notes[i].tests;
+		json_t *note = json_object();
+
+		json_object_set_new(note, "kind", json_text(v->notes[i].kind));
+		json_object_set_new(note, "tests", json_integer(tests));
+		json_object_set_new(note, "says", json_text(v->notes[i].says));
+		json_object_set_new(note, "known",
+				    json_text(v->notes[i].known));
+		if (v->notes[i].act[0]) {
+			json_object_set_new(note, "do",
+					    json_text(v->notes[i].act));
+		}
+		json_array_append_new(list, note);
+	}
+	return list;
+}
+
 json_t *verdict_json(const struct run *run, const struct verdict *v)
 {
 	json_t *findings = json_array();
@@ -173,14 +196,15 @@ json_t *verdict_json(const struct run *run, const struct verdict *v)
 			return NULL;
 		}
 	}
-	return json_pack("{s:i, s:s, s:s, s:b, s:b, s:o, s:o*, s:o, s:o, s:o, "
-			 "s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
+	return json_pack("{s:i, s:s, s:s, s:b, s:b, s:o, s:o*, s:o*, s:o, s:o, "
+			 "s:o, s:o*, s:o*, s:o*, s:o*, s:o*, s:o*}",
 			 "schema", VERDICT_SCHEMA, "probe", run->probe,
 			 "status", verdict_status_name(v->status),
 			 "drill", run->drill, "simulated", run_is_model(run),
 			 "cells", cells_json(v->cells),
 			 "follow_up", run->n_follow > 0 ?
 			 cells_json(follow_up) : NULL,
+			 "notes", notes_json(v),
 			 "findings", findings,
 			 "exclude", texts_json(v->exclude, sizeof(*v->exclude),
 					       v->n_exclude),

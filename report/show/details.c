@@ -99,15 +99,18 @@ void show_words(const struct judged *j, int width, bool color,
 	};
 	const bool empty = j->run.n_nodes == 0 && j->run.rows == 0;
 	char text[CAPTION_SIZE];
+	bool begun;		/* the line of the status has ended */
 
 	/* the status, what was run, and how far it came */
-	wrap_status(&w, caption_status(&j->run, &j->verdict));
+	caption_aside(&j->verdict, text, sizeof(text));
+	begun = wrap_status_aside(&w, caption_status(&j->run, &j->verdict),
+				  text);
 	if (empty) {		/* no node has come yet, or ever did */
 		wrap_text(&w, 6, caption_what(&j->run, text, sizeof(text)));
 	}
 	for (int i = 0; !empty && j->kind->head(j, i, text, sizeof(text));
 	     i++) {
-		if (i == 0) {
+		if (i == 0 && !begun) {
 			wrap_text(&w, 6, text);
 		} else {
 			wrap_line(&w, 0, text);

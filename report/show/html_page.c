@@ -533,10 +533,15 @@ static void add_title(const struct judged *j, const char *status,
 int show_html(const struct judged *j, const char *dir, struct err *e)
 {
 	const char *status = caption_status(&j->run, &j->verdict);
-	struct str body = STR_INIT, title = STR_INIT;
-	char headline[CAPTION_SIZE];
+	struct str body = STR_INIT, title = STR_INIT, headline = STR_INIT;
+	char text[CAPTION_SIZE];
 	int rc;
 
+	if (caption_aside(&j->verdict, text, sizeof(text))) {
+		str_addf(&headline, "(%s) ", text);
+	}
+	str_add(&headline, caption_short(&j->run, &j->verdict, true, text,
+					 sizeof(text)));
 	add_notes(j, &body);
 	add_tiles(j, &body);
 	add_findings(&j->run, &j->verdict, &body);
@@ -548,9 +553,9 @@ int show_html(const struct judged *j, const char *dir, struct err *e)
 	add_title(j, status, &title);
 	rc = html_write(dir, &(struct html_page){
 		.title = str_text(&title), .status = status,
-		.headline = caption_short(&j->run, &j->verdict, true, headline,
-					  sizeof(headline)),
+		.headline = str_text(&headline),
 		.body = &body }, e);
+	str_release(&headline);
 	str_release(&title);
 	str_release(&body);
 	return rc;

@@ -124,12 +124,27 @@ static void what_is_built_so(void **state)
 	}
 	cells_mark_slow(r.cells, run_n_cells(&r), r.size_B, r.slow);
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(v.n, 0);
+	assert_int_equal(v.n, 1);
+	assert_string_equal(v.findings[0].code, "two_levels");
+	assert_int_equal(v.findings[0].explained, 56);
+	assert_false(v.findings[0].fail);
 	verdict_release(&v);
-	/* one of them that is slower still is not */
+	/* one of them that is slower still is a fault */
 	r.cells[run_at(&r, 2, 8 + 5)].bw_GB_s *= 0.6F;
 	assert_int_equal(verdict_compute(&r, &v), 0);
-	assert_int_equal(v.n, 1);
+	assert_int_equal(v.n, 2);
+	assert_true(v.findings[0].fail);
+	verdict_release(&v);
+	/* a topology says why tests may differ: a note */
+	r.cells[run_at(&r, 2, 8 + 5)].bw_GB_s /= 0.6F;
+	for (int i = 0; i < 8; i++) {
+		run_join_leaf(&r, i, "leaf0");
+	}
+	assert_int_equal(verdict_compute(&r, &v), 0);
+	assert_int_equal(v.status, VERDICT_PASS);
+	assert_int_equal(v.n_notes, 1);
+	assert_string_equal(v.notes[0].kind, "built_so");
+	assert_int_equal(v.notes[0].tests, 56);
 	verdict_release(&v);
 	run_release(&r);
 }

@@ -140,6 +140,8 @@ static void check_pairs(uint64_t number, bool mesh)
 				 run_cell_code(&r, at));
 		}
 	}
+	/* a judge has explained it or forgiven it, before the last one asks */
+	assert_int_equal(v.account.open, 0);
 	verdict_release(&v);
 	run_release(&r);
 }
@@ -347,15 +349,19 @@ static void check_levels(unsigned percent, bool nvlink,
 	if (n == 1) {
 		const struct finding *f = v.findings;
 
-		assert_string_equal(f->code, "two_levels");
+		/* below 70 % a share of the paths between nodes is slow */
+		assert_string_equal(f->code, percent < 70 ? "slow" :
+							    "two_levels");
 		assert_int_equal(f->part.kind, nvlink ? PART_NVLINK_DOMAIN :
-							PART_INTER_NODE);
+					       percent < 70 ?
+						       PART_FABRIC_PATH :
+						       PART_INTER_NODE);
 		assert_non_null(strstr(f->says, nvlink ?
 				       "inside an NVLink domain" :
 				       "between nodes"));
 		assert_int_equal(f->cells, 4 * 3 * 8 * 8);
 		assert_true(f->explained > f->cells / 2);
-		assert_int_equal(f->n_evidence, 2);
+		assert_true(f->n_evidence >= 2);
 	}
 	verdict_release(&v);
 	run_release(&r);
@@ -363,8 +369,7 @@ static void check_levels(unsigned percent, bool nvlink,
 
 static void most_pairs_are_slow(void **state)
 {
-	/* below 70 a share of the paths between nodes is bad */
-	static const unsigned percents[] = { 80, 75, 93, 97 };
+	static const unsigned percents[] = { 60, 75, 93, 97 };
 
 	(void)state;
 	check_levels(0, false, VERDICT_PASS, 0);

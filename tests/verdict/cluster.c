@@ -642,11 +642,56 @@ static void record(const char *file, struct run *run, struct verdict *v)
 	str_release(&words);
 }
 
+/** Ends the program if a bad test is neither in a finding nor forgiven by a
+ *  rule that has a note, or if the counts of the verdict do not add up. */
+static void check_account(const struct run *run, const struct verdict *v)
+{
+	size_t bad = 0, untouched = 0, forgiven = 0;
+
+	for (size_t i = 0; i < v->n_notes; i++) {
+		const char *kind = v->notes[i].kind;
+
+		forgiven += strcmp(kind, "rails") != 0 &&
+			    strcmp(kind, "retried") != 0 ?
+				    v->notes[i].tests : 0;
+	}
+	for (size_t at = 0; at < run_n_cells(run); at++) {
+		/* if nothing passes, one finding says so of all */
+		bool touched = v->cells[CELL_PASS] + v->cells[CELL_SLOW] == 0;
+
+		if (!cells_failed(run->cells[at].class) &&
+		    run->cells[at].class != CELL_SLOW) {
+			continue;
+		}
+		for (size_t i = 0; i < v->n && !touched; i++) {
+			const struct finding *f = &v->findings[i];
+
+			touched = part_touches_at(run, &f->part, at);
+			for (size_t k = 0; k < f->n_or; k++) {
+				touched |= part_touches_at(
+					run, &f->or_parts[k], at);
+			}
+		}
+		bad++;
+		untouched += !touched;
+	}
+	if (v->account.open > 0 || v->account.bad != bad ||
+	    v->account.named + forgiven != bad || untouched > forgiven ||
+	    (v->n == 0 && v->account.named > 0)) {
+		fprintf(stderr, "%zu bad tests, %zu in no finding: %zu are "
+			"named, %zu forgiven, %zu were passed over by all "
+			"judges\n", bad, untouched, v->account.named,
+			forgiven, v->account.open);
+		abort();
+	}
+}
+
 void cluster_judge(struct run *run, struct verdict *v)
 {
 	const char *file = getenv("GOLDEN");
 
 	judge(run, v);
+	check_account(run, v);
 	if (file) {
 		record(file, run, v);
 	}
