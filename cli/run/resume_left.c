@@ -36,6 +36,11 @@ static int check_probe(const struct left *l, const char *wanted,
 	const bool retest = strcmp(word, "retest") == 0;
 	char part[sizeof(l->dir) + 64], quoted[240];
 
+	if (run_file(l->run).imported) {
+		err_set(e, 0, "'%s' was imported: gpucheck did not measure it",
+			l->dir);
+		return err_hint(e, "measure it first: gpucheck %s", wanted);
+	}
 	if (strcmp(probe, wanted) == 0) {
 		return 0;
 	}
@@ -286,8 +291,8 @@ void resume_say_how(const char *dir, int code)
 		left_release(l);
 		free(l);
 	}
-	if (!f.options) {
-		;	/* it was imported */
+	if (!f.options || f.imported) {
+		;	/* gpucheck did not measure it */
 	} else if (is_left) {
 		talk_hint("to run the missing tests: \"gpucheck %s --resume "
 			  "%s\"", probe,

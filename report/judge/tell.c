@@ -398,8 +398,8 @@ static const char *const of_this_run[] = {
 };
 /** Options that do not apply to a single pair. */
 static const char *const of_all_pairs[] = {
-	"transport", "nodes", "pairs", "sample", "nodelist", "exclude",
-	"diagnose", "jobs", "max-jobs", NULL
+	"transport", "nodes", "pairs", "sample", "quick", "nodelist",
+	"exclude", "diagnose", "jobs", "max-jobs", NULL
 };
 /** Those that say how to start and on what, whatever the probe. */
 static const char *const of_start[] = {
