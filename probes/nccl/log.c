@@ -208,6 +208,12 @@ bool nccl_chosen_find(const char *text, size_t len, const char *function,
 
 static const char warn_mark[] = "NCCL WARN ";
 
+/* Warnings that only follow from an earlier one, here or at the peer. */
+static const char *const follow_ups[] = {
+	"ncclAsyncJobComplete: ", "[Service thread] ", "[Proxy Service",
+	"socketProgress: Connection closed by remote peer",
+};
+
 int nccl_log_open(struct nccl_log *log, struct err *e)
 {
 	log->fd = memfd_create("nccl-log", MFD_CLOEXEC);
@@ -301,17 +307,33 @@ bool nccl_lines_next(struct nccl_lines *r)
 	return true;
 }
 
+static bool is_follow_up(const char *line, size_t len)
+{
+	const size_t n = sizeof(follow_ups) / sizeof(follow_ups[0]);
+	size_t i = 0;
+
+	while (i < n && (len < strlen(follow_ups[i]) ||
+			 memcmp(line, follow_ups[i], strlen(follow_ups[i])))) {
+		i++;
+	}
+	return i < n;
+}
+
 bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 			   size_t size)
 {
 	const size_t mark_len = sizeof(warn_mark) - 1;
 	const char *found = NULL, *at = text, *end = text + len;
+	bool follows = true;
 	char line[512];
 
 	while (at < end &&
 	       (at = memmem(at, (size_t)(end - at), warn_mark, mark_len))) {
 		at += mark_len;
-		found = at;
+		if (follows || !is_follow_up(at, (size_t)(end - at))) {
+			follows = is_follow_up(at, (size_t)(end - at));
+			found = at;
+		}
 	}
 	if (found == NULL) {
 		return false;

@@ -122,7 +122,8 @@ void nccl_log_forget(struct nccl_log *log);
  */
 char *nccl_log_since(const struct nccl_log *log, off_t from, size_t *len);
 
-/** The last warning since @from into @buf; false when there is none. */
+/** The last warning since @from into @buf, as nccl_log_find_warning() has it;
+ *  false when there is none. */
 bool nccl_log_last_warning(const struct nccl_log *log, off_t from, char *buf,
 			   size_t size);
 
@@ -150,7 +151,9 @@ bool nccl_lines_next(struct nccl_lines *r);
 
 /**
  * Pure: the text after the last "NCCL WARN " of @text (@len bytes, need not
- * end in NUL) up to its line's end, into @buf; false when there is none.
+ * end in NUL) up to its line's end, into @buf; false when there is none.  A
+ * warning that only follows from another, such as "Connection closed by remote
+ * peer", counts if all do.
  */
 bool nccl_log_find_warning(const char *text, size_t len, char *buf,
 			   size_t size);

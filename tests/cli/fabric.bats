@@ -22,8 +22,8 @@ setup_file()
 	export fabric=$BATS_FILE_TMPDIR/fabric FAKE_VERBS_RESOLVE_MS=200
 	mkdir "$fabric"
 	for n in 0 1 2; do
-		echo "f$((2 * n)) gids=v1/fe80::a$n,v2/10.7.0.1$n rate=2 pace=2.5"
-		echo "f$((2 * n + 1)) gids=v1/fe80::b$n,v2/10.7.1.1$n rate=2 pace=2.5"
+		echo "f$((2 * n)) gids=v1/fe80::a$n,v2/10.7.0.1$n rate=0.5 pace=0.6"
+		echo "f$((2 * n + 1)) gids=v1/fe80::b$n,v2/10.7.1.1$n rate=0.5 pace=0.6"
 	done >"$fabric/devices"
 	"$machine" tree "$fabric"
 }
@@ -36,7 +36,7 @@ ib()
 	rm -rf "$fabric/wire" run
 	shift 2
 	GPUCHECK=$machine run_p "$fabric" "$program" ib --local=3x2 \
-		--map=never -o run "$@"
+		--map=never -n 100 -o run "$@"
 	[ "$status" = "$want" ] || { echo "$status"; cat out err; return 1; }
 }
 

@@ -28,6 +28,10 @@ static const struct {
 	{ "a NCCL WARN \n", "" },
 	{ "a NCCL WARN with\ta tab\n", "with?a tab" },
 	{ "NCCL WARN", NULL },
+	{ "a NCCL WARN no memory\nb NCCL WARN [Service thread] Error, res=3\n"
+	  "c NCCL WARN ncclAsyncJobComplete: job failed\n", "no memory" },
+	{ "a NCCL WARN socketProgress: Connection closed by remote peer n1\n",
+	  "socketProgress: Connection closed by remote peer n1" },
 };
 
 static void the_last_warning_is_found(void **state)
