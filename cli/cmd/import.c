@@ -261,7 +261,7 @@ static int run_import(struct session *s)
 static const char *const examples[] = {
 	"gpucheck import all_reduce.log >results.csv",
 	"gpucheck import -o run nccl-tests.log && gpucheck report run",
-	"gpucheck import -o run p2p-test-*.out p2p-test-*.err",
+	"gpucheck import -o pairs p2p-test-*.out p2p-test-*.err",
 	NULL
 };
 
