@@ -162,7 +162,7 @@ void net_via(const struct net *net, struct net_way way, bool receives,
 	if (way.kind == NET_RELAYED && !receives) {
 		snprintf(relay, sizeof(relay), "(%d)", way.relay);
 	}
-	snprintf(buf, size, "NET/%s/%d%s%s", net->network, way.nic, relay,
+	snprintf(buf, size, "NET/%s/%d%s%s/Shared", net->network, way.nic, relay,
 		 gdr ? "/GDRDMA" : "");
 }
 
