@@ -342,6 +342,7 @@ void forecast_say(const struct spec *s, const char *probe,
 	struct forecast f;
 	char text[32], needs[32], gpus[48] = "";
 	double time_s, pair_s, limit_s;
+	bool fewer;
 	int k;
 
 	if (strcmp(probe, "p2p") != 0) {
@@ -364,9 +365,14 @@ void forecast_say(const struct spec *s, const char *probe,
 		snprintf(gpus, sizeof(gpus), " with %d GPUs per node",
 			 (int)f.spec.gpus_per_node);
 	}
-	talk("%s: %zu tests%s, about %s%s", why, f.cells, gpus,
+	/* only the nodes know their routes */
+	fewer = f.nodes > 1 && plan_rails_apart(&f.spec, true) &&
+		!spec_transport_is(f.spec.transport, XPORT_SOCKETS) &&
+		(!f.here || f.spec.sysroot[0]);
+	talk("%s: %zu tests%s, about %s%s%s", why, f.cells, gpus,
 	     forecast_time(f.time_s, text, sizeof(text)),
-	     f.here ? "" : " after it starts");
+	     f.here ? "" : " after it starts",
+	     fewer ? "; fewer if rails are not connected" : "");
 	/* timeouts are to be expected without a fault */
 	pair_s = plan_pair_s(&f.spec, f.ops);
 	limit_s = (double)plan_task_ns(&f.spec, f.ops) / NS_PER_S;

@@ -351,15 +351,17 @@ const describe = () => {
 		counts[Math.min(cls[i], planned)]++;
 		blank += cls[i] === run.pass && isNaN(m.of(i));
 	}
+	// the heading counts without the follow-up
+	const tally = c => count(run.counts[c]) + (counts[c] > run.counts[c] ?
+		', ' + count(counts[c] - run.counts[c]) + ' in the follow-up' : '');
 	run.classes.forEach((name, c) => {
 		if (!counts[c] || c === run.pass) return;
 		if (c === SLOW && metric === 0) {
 			entry(hex(slowColor(.2)), 'slow, 20 % below the median');
 			entry(hex(slowColor(.95)), 'slow, 95 % below (' +
-				count(counts[c]) + ' slow)');
+				tally(c) + ' slow)');
 		} else if (c !== SLOW)
-			entry(hex(paints.classes[c]), name + ' (' +
-				count(counts[c]) + ')');
+			entry(hex(paints.classes[c]), name + ' (' + tally(c) + ')');
 	});
 	if (blank) entry(hex(paints.no_figure), (pick.length ? 'passed, without this ' +
 		'figure' : 'passed') + ' (' + count(blank) + ')');

@@ -122,7 +122,7 @@ static json_t *header_json(const struct judged *j, size_t marked)
 	const struct run *run = &j->run;
 	json_t *ranks = json_array(), *nodes = json_array();
 	json_t *codes = json_array(), *slow = json_array();
-	json_t *classes = json_array();
+	json_t *classes = json_array(), *counts = json_array();
 	json_t *findings = json_array(), *details = json_object();
 	char text[160];
 	size_t kept = 0;
@@ -148,6 +148,8 @@ static json_t *header_json(const struct judged *j, size_t marked)
 	}
 	for (unsigned c = 0; c < CELL_CLASSES; c++) {
 		json_array_append_new(classes, json_string(cell_class_name(c)));
+		json_array_append_new(counts, json_integer(
+			(json_int_t)j->verdict.cells[c]));
 	}
 	for (size_t i = 0; i < marked; i++) {
 		json_array_append_new(findings, json_integer((json_int_t)i));
@@ -161,13 +163,13 @@ static json_t *header_json(const struct judged *j, size_t marked)
 		}
 	}
 	return json_pack("{s:I, s:b, s:b, s:f, s:f, s:i, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o, s:o, s:o}",
+			 "s:o, s:o, s:o, s:o, s:o}",
 			 "n", (json_int_t)run_n_cells(run), "square",
 			 !run->grid.first, "ping", run->mesh != NULL,
 			 "step", STEP, "least", LEAST, "pass", CELL_PASS,
 			 "ranks", ranks, "nodes", nodes, "codes", codes,
-			 "slow", slow, "classes", classes, "colors",
-			 colors_json(), "findings", findings, "details",
+			 "slow", slow, "classes", classes, "counts", counts,
+			 "colors", colors_json(), "findings", findings, "details",
 			 details);
 }
 

@@ -3,6 +3,11 @@
 """Compare the counts in findings with the rows of results-final.csv.
 
 usage: tests/golden/counts.py RUN_DIR...
+       tests/golden/counts.py --places RUN_DIR WORDS
+
+With --places, compare all places that have counts with the cells of
+verdict.json: WORDS, the text of "gpucheck report RUN_DIR", its heading and last
+line, report.html and its data, the legends of its pictures, and its CSV.
 
 Each bad row is touched by a finding, or forgiven by a note of the verdict.
 Each finding about a part of pairs has "cells", the rows that touch the part,
@@ -10,7 +15,7 @@ and a sentence such as "30 of 48 tests with this NIC failed (6 have another
 cause); the other 192 passed".  Prints what disagrees, by kind.  The rows of a
 part are found here from names alone, without the functions of the program.
 """
-import collections, csv, json, os, re, sys
+import base64, collections, csv, glob, json, os, re, sys, zlib
 
 BAD = {'error', 'fail', 'timeout', 'crashed', 'corrupt'}
 GOOD = {'ok', 'pass', 'slow'}   # pass, slow: the classes of tests/verdict
@@ -193,8 +198,120 @@ def checked(verdict, rows):
                for f in verdict['findings'])
 
 
+# ---- all places with counts --------------------------------------------------
+
+CLASSES = ('pass', 'slow', 'fail', 'timeout', 'corrupt', 'skipped', 'not_run')
+MADE = CLASSES[:5]              # those that have a result
+OF_OUTCOME = {'ok': 'pass', 'error': 'fail', 'crashed': 'fail'}
+
+
+def listed(text):
+    """Counts such as "210 pass, 30 fail", without zeros."""
+    return {name: number(n) for n, name in
+            re.findall(r'([\d,]+) (%s)\b' % '|'.join(CLASSES), text)}
+
+
+def heading(words):
+    """Total and counts of "240 tests: 210 pass, 30 fail"; None if none."""
+    found = re.search(r'(?:^ *|<p[^>]*>)([\d,]+) (?:test|row)s?: '
+                      r'(\d[^<\n]*(?:\n {6}\d[^<\n]*)*)', words, re.M)
+    return found and (number(found[1]), listed(found[2]))
+
+
+def of_words(words, cells):
+    found = heading(words)
+    if found:
+        yield 'total of the heading', found[0], sum(cells.values())
+        yield 'heading', found[1], cells
+    found = re.search(r'^ *([\d,]+) of ([\d,]+) nodes responded|'
+                      r'([\d,]+) of ([\d,]+) limits and tests', words, re.M)
+    if found:
+        good, of = [number(x) for x in found.groups() if x]
+        yield 'heading', (good, of), (cells.get('pass', 0),
+                                      sum(cells.values()))
+    steps = re.findall(r'^  \w+ +\w+ +(\d.*?),\s+[\d.]+ s$', words, re.M)
+    if steps:                   # of "gpucheck all"
+        total = collections.Counter()
+        for step in steps:
+            total.update(listed(step))
+        yield 'steps', dict(total), cells
+    found = re.search(r', ([\d,]+) tests?\. Report:', words)
+    if found:
+        yield 'last line', number(found[1]), sum(
+            n for name, n in cells.items() if name in MADE)
+
+
+def of_page(page, cells):
+    found = heading(page)
+    if found:
+        yield 'page', found[1], cells
+    found = re.search(r'id="data">([^<]*)<', page)
+    if not found:
+        return
+    raw = zlib.decompress(base64.b64decode(found[1]))
+    size = int.from_bytes(raw[:4], 'little')
+    data = json.loads(raw[4:4 + size])
+    yield 'legend of the page', {
+        name: n for name, n in zip(data['classes'], data['counts'])
+        if n}, cells
+    drawn = collections.Counter(raw[4 + size:4 + size + data['n']])
+    for i, name in enumerate(data['classes']):
+        if drawn[i] < cells.get(name, 0):
+            yield f'tests of the page, {name}', drawn[i], cells[name]
+
+
+def of_picture(name, svg, cells):
+    """The legend: what it has is what was counted; squares are others."""
+    of = {'failed': 'fail', 'not run': 'not_run'}
+    for word, n in re.findall(r'>([a-z ]+) \(([\d,]+)(?:, [^)]*)?\)<', svg):
+        word = of.get(word, word)
+        if word in CLASSES:
+            yield f'{name}, {word}', number(n), cells.get(word, 0)
+
+
+def of_rows(path, cells):
+    """Rows that count, by outcome, without the follow-up."""
+    with open(path, newline='') as f:
+        rows = collections.Counter(
+            OF_OUTCOME.get(r['outcome'], r['outcome'])
+            for r in csv.DictReader(f) if r.get('schedule') != 'follow-up')
+    want = collections.Counter(cells)
+    want['pass'] += want.pop('slow', 0)     # no column has that
+    yield os.path.basename(path), +rows, +want
+
+
+def places(run, words):
+    """Yields each place that has counts: its name, they, those expected."""
+    with open(f'{run}/verdict.json') as f:
+        verdict = json.load(f)
+    cells = {name: n for name, n in verdict['cells'].items() if n}
+    yield from of_words(words, cells)
+    with open(f'{run}/report.html') as f:
+        yield from of_page(f.read(), cells)
+    for path in sorted(glob.glob(f'{run}/heatmap-*.svg')):
+        with open(path) as f:
+            yield from of_picture(os.path.basename(path), f.read(), cells)
+    # a limit of memlock has several rows, a probe of "all" only one
+    name = 'results-final.csv' if os.path.exists(
+        f'{run}/results-final.csv') else 'results.csv'
+    if verdict['probe'] not in ('memlock', 'all'):
+        yield from of_rows(f'{run}/{name}', cells)
+
+
+def check_places(run, words):
+    with open(words) as f:
+        seen = list(places(run, f.read()))
+    wrong = [x for x in seen if x[1] != x[2]]
+    for name, has, want in wrong:
+        print(f'{run}: {name}: {has}, verdict.json: {want}')
+    print(f'# {len(seen)} places')
+    return 1 if wrong or not seen else 0
+
+
 def main():
     findings, wrong = 0, collections.Counter()
+    if sys.argv[1:2] == ['--places']:
+        return check_places(*sys.argv[2:])
     for run in sys.argv[1:]:
         with open(f'{run}/verdict.json') as f:
             verdict = json.load(f)
