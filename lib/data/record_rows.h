@@ -192,6 +192,7 @@ enum memlock_context memlock_context_parse(const char *text);
 #define CODE_KEPT	 "not_propagated"
 #define CODE_HAS_CAP	 "cap_ipc_lock"	 /* the process may exceed limits */
 #define CODE_ENOMEM	 "memlock_enomem" /* broke at the limit */
+#define CODE_UNUSED	 "unit_unused"	/* systemd did not start slurmd */
 #define CODE_IGNORED	 "memlock_unit_ignored" /* systemd passes a line over */
 
 /** One line of results.csv of memlock. */

@@ -292,7 +292,7 @@ static void look_unit(struct memlock *m, const char *pid)
 		STR_COPY(row.source, s.where);
 	}
 	if (!group_of(m, pid, &group) || strcmp(group.unit, UNIT) != 0) {
-		STR_COPY(row.code, "unit_unused");
+		STR_COPY(row.code, CODE_UNUSED);
 		STR_COPY(row.detail, "slurmd runs outside systemd: the unit's "
 				     "limits do not apply");
 	} else if (s.ignored[0] != '\0') {

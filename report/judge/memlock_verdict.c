@@ -318,12 +318,15 @@ static void add_chain_finding(struct judging *j, const struct node_view *view,
 		fault->link == LINK_SLURMD && view->unit &&
 				strcmp(view->unit->code, CODE_IGNORED) == 0 ?
 			view->unit : NULL;
+	const bool outside = fault->link == LINK_SLURMD && view->unit &&
+			     strcmp(view->unit->code, CODE_UNUSED) == 0;
 	char bytes[32];
 
 	memlock_bytes(fault->limit_B, bytes, sizeof(bytes));
 	add_chain_evidence(
 		j, view, fault->link,
 		add_case(j, &p, true, by_file ? "memlock_limits_conf" :
+				      outside ? "memlock_slurmd_outside" :
 				      unit ? unit->code : w->code,
 			 view->name, "%s limited to %s of locked memory%s%s",
 			 w->who, bytes, by_file ? " by " :

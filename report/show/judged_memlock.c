@@ -63,7 +63,7 @@ static struct judged_memlock_line take_context(const struct memlock_rows *run,
 
 		if (r && r->outcome != OUTCOME_SKIPPED &&
 		    r->outcome != OUTCOME_NOT_RUN &&
-		    strcmp(r->code, "unit_unused") != 0) {
+		    strcmp(r->code, CODE_UNUSED) != 0) {
 			STR_COPY(line.from,
 				 strcmp(r->code, "unit_not_in_force") == 0 ?
 					 "an earlier unit" :

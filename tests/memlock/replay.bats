@@ -130,6 +130,7 @@ login()
 	echo 0::/user.slice/session-4.scope >machine/proc/77/cgroup
 	look 1 --node --sysroot=machine
 	says "outside systemd: the unit's limits do not"
+	says '^ +ulimit -l unlimited && slurmd'
 	says '^  slurmd +64 KiB +64 KiB +yes +[^ ]+$'
 }
 
