@@ -132,6 +132,8 @@ login()
 	says "outside systemd: the unit's limits do not"
 	says '^ +ulimit -l unlimited && slurmd'
 	says '^  slurmd +64 KiB +64 KiB +yes +[^ ]+$'
+	look 1 --node --sysroot=machine --json
+	codes '["memlock_slurmd_outside"]'
 }
 
 @test "a drop-in of /etc hides the one of that name below /usr" {
