@@ -69,7 +69,7 @@ CODES = {
     ("late", "slurmstepd"): set(),
     ("dead", "batch"): {4}, ("told", "batch"): {4}, ("late", "batch"): set(),
     ("dead", "slurmd"): {1}, ("told", "slurmd"): {1},
-    ("clock", ""): set(), ("disk", ""): {3}, ("nofile", ""): {1, 3, 4},
+    ("clock", ""): set(), ("disk", ""): {3, 4}, ("nofile", ""): {1, 3, 4},
     ("nproc", ""): {1, 3, 4}, ("memory", ""): {1, 3, 4, SIGNAL},
     ("shm", ""): set(), ("cut", ""): {1, 4}, ("flap", ""): {1, 4},
 }
