@@ -428,3 +428,15 @@ script_is_gone()
 	PATH=$PWD run_p p2p -N 2 --transport=sim
 	fails 3 "there is no 'sbatch' on PATH"
 }
+
+@test "a dry run by ssh prints one command, and counts the others" {
+	run_p p2p --dry-run "--ssh=a[001-070]-gw"
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <out)" -eq 2 ]
+	grep -q '^ssh .* -- a001-gw ' out
+	[ "$(tail -n 1 out)" = \
+		"# and 69 more, which differ in host and rank" ]
+	bash -n out
+	run_p p2p --dry-run --ssh=a1
+	[ "$(wc -l <out)" -eq 1 ]
+}

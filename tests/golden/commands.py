@@ -135,7 +135,11 @@ def table():
     only such placeholders as are listed above."""
     here = os.path.dirname(os.path.abspath(__file__))
     with open(f'{here}/../../data/symptoms.ini') as f:
-        runs = [line[4:].rstrip('\n') for line in f if line.startswith('run=')]
+        text = f.read()
+    runs = re.findall(r'^run=(.*)$', text, re.M)
+    # it would begin a line of its own when printed
+    for line in re.findall(r'^remedy=.*\n +.*$', text, re.M):
+        print('a remedy of two lines:', line)
     whole = '\n'.join(re.sub(r'\{(\w+)\}', r'\1', x) for x in runs)
     print(end=subprocess.run(['bash', '-n', '-c', whole], capture_output=True,
                              text=True).stderr)
