@@ -596,13 +596,16 @@ static void search_kinds(struct blame *b, double least, bool *best,
 	bool few;
 
 	for (size_t i = 0; i < b->n; i++) {
-		of[b->list[i].part.kind]++;
 		picked += best[i];
 		names += best[i] ? b->list[i].name_bits : 0;
 	}
 	few = picked < LEAST_MIXED;
 	if (few && least < names + LEAST_UNNAMED_BITS) {
 		return;
+	}
+	for (size_t i = 0; i < b->n; i++) {
+		of[b->list[i].part.kind] +=
+			!few || b->list[i].share >= SOLID_SHARE;
 	}
 	least -= shared_bits(b, best);
 	for (enum part_kind kind = 0; kind < PART_KINDS; kind++) {
