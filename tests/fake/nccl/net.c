@@ -162,8 +162,8 @@ void net_via(const struct net *net, struct net_way way, bool receives,
 	if (way.kind == NET_RELAYED && !receives) {
 		snprintf(relay, sizeof(relay), "(%d)", way.relay);
 	}
-	snprintf(buf, size, "NET/%s/%d%s%s/Shared", net->network, way.nic, relay,
-		 gdr ? "/GDRDMA" : "");
+	snprintf(buf, size, "NET/%s/%d%s%s/Shared", net->network, way.nic,
+		 relay, gdr ? "/GDRDMA" : "");
 }
 
 int64_t net_take(const struct net *net, atomic_llong *free_ns, int64_t now_ns,
