@@ -458,6 +458,7 @@ struct symptom_matching {
 	const struct symptoms *s;
 	const char *line;
 	size_t len;
+	bool faults;		/* nothing else counts */
 	size_t best;		/* lowest match that is in the line */
 	uint64_t *tried;	/* one bit a match: each costs a line once */
 };
@@ -469,7 +470,8 @@ static void try_match(void *user, size_t number)
 	uint32_t at = m->s->anchor_of[number];
 	const struct symptom *x = &m->s->list[at / SYMPTOM_MATCHES];
 
-	if (number >= m->best || (m->tried[number / 64] & bit)) {
+	if (number >= m->best || (m->tried[number / 64] & bit) ||
+	    (m->faults && x->effect != EFFECT_FAULT)) {
 		return;
 	}
 	m->tried[number / 64] |= bit;
@@ -480,12 +482,15 @@ static void try_match(void *user, size_t number)
 	}
 }
 
-const struct symptom *symptom_match_any(const struct symptoms *s,
-					const char *line, size_t len)
+static const struct symptom *match_some(const struct symptoms *s,
+					const char *line, size_t len,
+					bool faults)
 {
 	uint64_t tried[SYMPTOMS_MAX * SYMPTOM_MATCHES / 64 + 1];
-	struct symptom_matching m = { .s = s, .line = line, .len = len,
-			      .best = s->n_matches, .tried = tried };
+	struct symptom_matching m = {
+		.s = s, .line = line, .len = len, .faults = faults,
+		.best = s->n_matches, .tried = tried,
+	};
 	const struct symptom *x, *of_number = NULL;
 	const char *p = line, *end = line + len;
 	char digits[8] = "";
@@ -511,6 +516,12 @@ const struct symptom *symptom_match_any(const struct symptoms *s,
 	return of_number ? of_number : x;
 }
 
+const struct symptom *symptom_match_any(const struct symptoms *s,
+					const char *line, size_t len)
+{
+	return match_some(s, line, len, false);
+}
+
 const struct symptom *symptom_match(const struct symptoms *s, const char *line,
 				    size_t len)
 {
@@ -529,8 +540,9 @@ bool symptom_echoes(const char *code)
 const char *symptom_refine(const char *code, const char *detail)
 {
 	const struct symptoms *all = symptoms_builtin();
-	const struct symptom *said = symptom_match(all, detail,
-						   strlen(detail));
+	/* beside it, a row has NCCL's "unhandled system error" */
+	const struct symptom *said = match_some(all, detail, strlen(detail),
+						true);
 	const struct symptom *own = symptom_find(all, code);
 	bool telling = limit_is(code) || (own && own->n_matches > 0 &&
 					  own->effect == EFFECT_FAULT);

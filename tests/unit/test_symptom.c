@@ -133,6 +133,12 @@ static void a_telling_message_beats_a_plain_code(void **state)
 			    "wc_retry_exceeded");
 	assert_string_equal(symptom_refine("nccl_timeout", both),
 			    "wc_retry_exceeded");
+	/* wherever it stands, and whatever NCCL says of each end */
+	assert_string_equal(symptom_refine("nccl_system_error",
+		"n1:0: unhandled system error ; NCCL: Call to ibv_create_cq "
+		"failed with error Cannot allocate memory; n0:0: unhandled "
+		"system error ; NCCL: socketProgress: Connection closed"),
+			    "memlock_cq");
 	/* one that is known by its message already stays */
 	assert_string_equal(symptom_refine("rtr_timeout", both),
 			    "rtr_timeout");

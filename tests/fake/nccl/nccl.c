@@ -386,7 +386,21 @@ const char *ncclGetErrorString(ncclResult_t rc);
 
 const char *ncclGetErrorString(ncclResult_t rc)
 {
-	return rc == ncclInvalidUsage ? "invalid usage" : "fake error";
+	static const char *const words[] = {
+		[ncclUnhandledCudaError] = "unhandled cuda error (run with "
+					   "NCCL_DEBUG=INFO for details)",
+		[ncclSystemError] = "unhandled system error (run with "
+				    "NCCL_DEBUG=INFO for details)",
+		[ncclInternalError] = "internal error - please report this "
+				      "issue to the NCCL developers",
+		[ncclInvalidUsage] = "invalid usage",
+		[ncclRemoteError] = "remote process exited or there was a "
+				    "network error",
+	};
+
+	return (size_t)rc < sizeof(words) / sizeof(words[0]) &&
+			       words[rc] != NULL ?
+		       words[rc] : "unknown result code";
 }
 
 /* ---- what all operations share ------------------------------------------- */
