@@ -13,6 +13,7 @@
 #include "cli/front/options.h"
 #include "cli/front/show.h"
 #include "cli/front/talk.h"
+#include "cli/plan/plan.h"
 #include "cli/run/jobs.h"
 #include "cli/run/probe_run.h"
 #include "lib/base/err.h"
@@ -39,6 +40,9 @@ static int all_check(struct session *s, struct str *drill, struct err *e)
 
 static int run_all(struct session *s)
 {
+	if (s->spec.explain_nics) {
+		return explain_nics(s);
+	}
 	return s->spec.resume[0] ? resume_main(s, "all") :
 				   probe_run(s, all_check, &conductor_all);
 }
@@ -381,6 +385,9 @@ static int run_pairs(struct session *s)
 
 	if (s->spec.resume[0] && !s->plan && jobs_is_dir(s->spec.resume)) {
 		return jobs_resume(s, s->argv[1]);
+	}
+	if (s->spec.explain_nics) {
+		return explain_nics(s);
 	}
 	return s->spec.resume[0] ? resume_main(s, s->argv[1]) :
 	       s->spec.jobs	 ? jobs_main(s, s->argv[1], check) :

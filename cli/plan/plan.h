@@ -115,4 +115,10 @@ void tiers_words(const struct forecast *f, struct str *out);
  *  memory. */
 json_t *tiers_json(const struct forecast *f);
 
+/* ---- NICs ---------------------------------------------------------------- */
+
+/** Print why each GPU of this machine has its NIC, for --explain-nics; returns
+ *  the exit code. */
+int explain_nics(const struct session *s);
+
 #endif

@@ -149,6 +149,7 @@ struct spec {
 	char sysroot[PATH_MAX];	/* /sys, /proc are read below it; "" = / */
 	/* gpu */
 	int64_t compute_ns;	/* of arithmetic a GPU; 2 s */
+	bool explain_nics;	/* why each GPU here has its NIC */
 	bool far;		/* by memory of the other socket, too */
 	int64_t soak_ns;	/* again and again; 0 = once */
 	bool dcgm;		/* what dcgmi diag finds, too */

@@ -485,6 +485,44 @@ size_t inventory_read_host(json_t *out, const char *root,
 /* A loaded driver takes 40 ms. */
 #define SLOW_INIT_NS	NS_PER_S
 
+/* Facts "data_direct" of HCAs, ConnectX-8 and later, that have a function of
+ * their own beside the GPU: where it is below /sys. */
+static void data_direct_facts(json_t *facts)
+{
+	struct {
+		int (*mlx5dv_get_data_direct_sysfs_path)(struct ibv_context *,
+							 char *, size_t);
+	} mlx5;
+	static const char *const names[] = { "libmlx5.so.1", NULL };
+	const struct dl_sym syms[] = {
+		{ .name = "mlx5dv_get_data_direct_sysfs_path" }, { 0 }
+	};
+	const struct verbs *verbs = dl_verbs(NULL);
+	struct ibv_device **list = NULL;
+	char path[512];
+	int n = 0;
+
+	if (verbs != NULL && dl_load(NULL, names, syms, &mlx5, NULL) != NULL) {
+		list = verbs->get_device_list(&n);
+	}
+	for (int i = 0; list != NULL && i < n; i++) {
+		struct ibv_context *ctx = verbs->open_device(list[i]);
+
+		if (ctx == NULL) {
+			continue;
+		}
+		if (mlx5.mlx5dv_get_data_direct_sysfs_path(
+			    ctx, path, sizeof(path)) == 0) {
+			facts_add(facts, verbs->get_device_name(list[i]),
+				  "data_direct", path, "", "libmlx5");
+		}
+		verbs->close_device(ctx);
+	}
+	if (list != NULL) {
+		verbs->free_device_list(list);
+	}
+}
+
 /*
  * Print two lines: the list of the GPUs, then the facts about them: if the
  * driver hangs while it is asked for these, the list is there.
@@ -521,6 +559,7 @@ int inventory_child_main(void)
 	if (version[0] != '\0') {
 		facts_add(facts, "node", "libibverbs", version, "", path);
 	}
+	data_direct_facts(facts);
 	gpu_xid_facts(&list, facts);
 	gpu_state_facts(&list, facts);
 	said = said && json_dumpfd(facts, STDOUT_FILENO, JSON_COMPACT) == 0;
@@ -709,5 +748,7 @@ int inventory_read(json_t *out, const char *root, int64_t deadline_ns,
 	write_gpus(out, &a.list);
 	pcie_facts(root, inventory_seen(out).gpus, facts);
 	gpu_pci_facts(root, inventory_seen(out).gpus, facts);
+	json_object_set_new(out, "tree",
+			    nccl_tree(root, inventory_seen(out).gpus, facts));
 	return a.rc;
 }

@@ -49,7 +49,7 @@ struct fact fact_of(const json_t *entry);
 /** An inventory, or a port or GPU of it: a missing text is "", a missing tree
  *  NULL, another missing member 0.  All is borrowed from the JSON. */
 struct inventory_seen {
-	json_t *gpus, *ports, *interfaces, *facts, *nccl, *env;
+	json_t *gpus, *ports, *interfaces, *facts, *nccl, *env, *tree;
 	const char *host, *boot_id, *driver, *gpus_shown, *gpu_note;
 	int gpus_hidden, gpus_divided;
 };
@@ -115,6 +115,7 @@ bool node_is_last(const char *addr, const char *host);
  *  "interfaces": as interface_json() has them,
  *  "env":{"NCCL_..":, "UCX_..":},
  *  "nccl": as nccl_conf_read() has it: of the environment and of files,
+ *  "tree": as nccl_tree() has it,
  *  "facts":[{"scope":,"fact":,"value":,"unit":,"source":}]}
  */
 

@@ -51,7 +51,7 @@ struct inventory_seen inventory_seen(const json_t *inventory)
 	static const struct field fields[] = {
 		SEEN(gpus, ARRAY, 0), SEEN(ports, ARRAY, 0),
 		SEEN(facts, ARRAY, 0), SEEN(interfaces, ARRAY, 0),
-		SEEN(nccl, OBJECT, 0),
+		SEEN(nccl, OBJECT, 0), SEEN(tree, OBJECT, 0),
 		SEEN(env, OBJECT, 0), SEEN(host, LINK, 0),
 		SEEN(boot_id, LINK, 0), SEEN(driver, LINK, 0),
 		SEEN(gpus_shown, LINK, 0), SEEN(gpu_note, LINK, 0),

@@ -19,9 +19,8 @@
 
 #define DEPTH_MAX 16
 
-/** The value of @key in the tag @at ... @end into @buf, "" without one. */
-static void attribute(const char *at, const char *end, const char *key,
-		      char *buf, size_t size)
+void topo_file_attribute(const char *at, const char *end, const char *key,
+			 char *buf, size_t size)
 {
 	size_t n = strlen(key);
 
@@ -42,9 +41,7 @@ static void attribute(const char *at, const char *end, const char *key,
 	}
 }
 
-/** Return the end of the tag or comment whose '<' is before @at; NULL if it is
- *  not closed. */
-static const char *end_of_tag(const char *at)
+const char *topo_file_end(const char *at)
 {
 	return str_starts(at, "!--") ? strstr(at, "-->") : strchr(at, '>');
 }
@@ -60,7 +57,7 @@ bool topo_file_find(const char *text, const char *bus,
 	int depth = 0;
 
 	while ((at = strchr(at, '<')) != NULL &&
-	       (end = end_of_tag(++at)) != NULL) {
+	       (end = topo_file_end(++at)) != NULL) {
 		char *name = names[depth];
 
 		if (*at == '!' || *at == '?') {
@@ -77,11 +74,11 @@ bool topo_file_find(const char *text, const char *bus,
 		name[0] = '\0';
 		if (str_starts(at, "cpu ")) {
 			numa = -1;
-			attribute(at, end, "numaid", id, sizeof(id));
+			topo_file_attribute(at, end, "numaid", id, sizeof(id));
 			units_parse_int(id, -1, 4095, &numa, NULL);
 			snprintf(name, sizeof(names[0]), "cpu%d", (int)numa);
 		} else if (str_starts(at, "pci ")) {
-			attribute(at, end, "busid", name, sizeof(names[0]));
+			topo_file_attribute(at, end, "busid", name, sizeof(names[0]));
 		}
 		if (bus[0] != '\0' && strcasecmp(name, bus) == 0) {
 			break;
@@ -115,7 +112,7 @@ void topo_file_plain(const char *text, struct str *out)
 	char value[128];
 
 	while ((at = strchr(at, '<')) != NULL &&
-	       (end = end_of_tag(++at)) != NULL) {
+	       (end = topo_file_end(++at)) != NULL) {
 		if (*at != '!' && *at != '?') {
 			size_t skip = *at == '/';
 
@@ -123,7 +120,7 @@ void topo_file_plain(const char *text, struct str *out)
 				 (int)(skip + strcspn(at + skip,
 						      " \t\r\n/>")), at);
 			for (int i = 0; plain[i] != NULL; i++) {
-				attribute(at, end, plain[i], value,
+				topo_file_attribute(at, end, plain[i], value,
 					  sizeof(value));
 				if (value[0] != '\0') {
 					str_addf(out, " %s=\"%s\"", plain[i],

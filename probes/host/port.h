@@ -105,6 +105,13 @@ bool pin_far_from(const char *bus);
 /** The one that is read where no other is named. */
 #define TOPO_FILE_USUAL "/var/run/nvidia-topologyd/virtualTopology.xml"
 
+/** The value of @key in the tag @at ... @end into @buf, "" without one. */
+void topo_file_attribute(const char *at, const char *end, const char *key,
+			 char *buf, size_t size);
+/** Return the end of the tag or comment whose '<' is before @at; NULL if it is
+ *  not closed. */
+const char *topo_file_end(const char *at);
+
 /** Pure: put where @text (NUL-ended) has the device at @bus, 0000:1b:00.0, into
  *  @place; false, @place as it was, when it has none. */
 bool topo_file_find(const char *text, const char *bus,
@@ -119,6 +126,41 @@ void topo_file_plain(const char *text, struct str *out);
  *  environment or nccl.conf, or the one of nvidia-topologyd.  free() frees;
  *  NULL: there is none. */
 char *topo_file_read(const char *root);
+
+/* ---- NCCL's tree --------------------------------------------------------- */
+
+/**
+ * The tree of PCI devices from which NCCL chooses NICs (src/graph/xml.cc):
+ * CPUs, switches, GPUs and NICs, from the topology file if there is one, else
+ * from /sys.  A switch is one node, whatever bridges it has; a root port is
+ * none.
+ *
+ * The tree of @gpus (of an inventory) and of the HCAs below @root; an HCA with
+ * a fact "data_direct" among @facts is where that function of it is, unless
+ * NCCL_IB_DATA_DIRECT is 0:
+ *	{"sys_GB_s": between two CPUs, "c2c_GB_s": between GPU and CPU beside
+ *	 PCIe (missing: none), "gdr": false if GPUDirect RDMA is impossible
+ *	 (missing: possible, or not known),
+ *	 "gpus": [PLACE...],
+ *	 "nics": [{"name": "mlx5_0", "place": PLACE}...] in NCCL's order}
+ * A PLACE is a CPU, the switches below it, and the width of the link of each
+ * and of the device: "0/0000:16:00.0=48/48" in GB/s.  New reference.
+ */
+json_t *nccl_tree(const char *root, const json_t *gpus,
+		  const json_t *facts);
+
+#define NCCL_TREE_DEPTH 8
+
+/** A place, as it is read from such a text. */
+struct nccl_place {
+	int cpu;		/* NUMA node, -1: not known */
+	int n;			/* switches, from the CPU down */
+	struct { char bus[16]; double GB_s; } at[NCCL_TREE_DEPTH];
+	double GB_s;		/* of the device's own link */
+};
+
+/** Pure; 0, or -1 if @text is not a place. */
+int nccl_place_parse(const char *text, struct nccl_place *p);
 
 /* ---- port ---------------------------------------------------------------- */
 

@@ -58,8 +58,17 @@ static const char *const links[] = {
 };
 static const char *const of_device[] = {
 	"numa_node", "current_link_speed", "current_link_width",
-	"max_link_speed", "max_link_width", "../max_link_speed",
-	"../max_link_width", NULL
+	"max_link_speed", "max_link_width", NULL
+};
+/* Of the bridges above a device, from which NCCL makes its tree. */
+static const char *const of_bridge[] = {
+	"numa_node", "max_link_speed", "max_link_width", "vendor", "device",
+	"subsystem_vendor", "subsystem_device", NULL
+};
+#define BRIDGES 7
+/* Lines of /proc/cpuinfo that tell the kind of CPU. */
+static const char *const of_cpu[] = {
+	"vendor_id", "cpu family", "model\t", "CPU implementer", "cpu\t", NULL
 };
 
 /* Settings of slurm.conf to report; others contain host names, users and
@@ -194,6 +203,13 @@ static void record_device(struct recording *r, const char *device)
 		snprintf(path, sizeof(path), "%.150s/%s", device, of_device[i]);
 		record_all(r, path, record_file);
 	}
+	for (int up = 1; up <= BRIDGES; up++) {
+		for (int i = 0; of_bridge[i] != NULL; i++) {
+			snprintf(path, sizeof(path), "%.150s%.*s/%s", device,
+				 3 * up, "/../../../../../../..", of_bridge[i]);
+			record_all(r, path, record_file);
+		}
+	}
 }
 
 static void record_services(struct recording *r)
@@ -208,6 +224,31 @@ static void record_services(struct recording *r)
 			record_all(r, comm, record_file);
 		}
 	}
+}
+
+/* Record the kind of the first CPU. */
+static void record_cpu(struct recording *r)
+{
+	struct str out = STR_INIT;
+	char text[4096];
+	const char *at = text;
+	size_t len;
+
+	sysfile_read(text, sizeof(text), "%s/proc/cpuinfo", r->root);
+	for (; *at != '\0' && *at != '\n'; at += len + (at[len] == '\n')) {
+		len = strcspn(at, "\n");
+		for (int i = 0; of_cpu[i] != NULL; i++) {
+			if (str_starts(at, of_cpu[i])) {
+				str_addf(&out, "%s%.*s",
+					 out.len > 0 ? "\n" : "", (int)len,
+					 at);
+			}
+		}
+	}
+	if (out.len > 0) {
+		keep(r, "proc/cpuinfo", str_text(&out));
+	}
+	str_release(&out);
 }
 
 /* Every HCA's device, as /sys/bus/pci has it. */
@@ -429,6 +470,7 @@ static int record_machine(const char *root, const char *dir,
 	for (int i = 0; names[i] != NULL; i++) {
 		record_all(&r, names[i], record_name);
 	}
+	record_cpu(&r);
 	record_services(&r);
 	record_hcas(&r);
 	for (size_t i = 0; i < l->n; i++) {

@@ -7,60 +7,191 @@
 #include "lib/base/str.h"
 #include "lib/base/units.h"
 #include "lib/data/hosts.h"
+#include "lib/data/json.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
+#include "probes/host/port.h"
 #include "probes/plan/layout.h"
 
-/* ---- affinity read ------------------------------------------------------- */
-
-#define MERGED_MAX 4	/* what NCCL makes one NIC of, at most */
+/* ---- paths --------------------------------------------------------------- */
 
 static const char *const way_names[] = {
-	[WAY_PIX] = "PIX", [WAY_PXB] = "PXB", [WAY_PHB] = "PHB",
-	[WAY_NODE] = "NODE", [WAY_SYS] = "SYS",
+	[WAY_PIX] = "PIX", [WAY_PXB] = "PXB", [WAY_P2C] = "P2C",
+	[WAY_PHB] = "PHB", [WAY_SYS] = "SYS", [WAY_UNKNOWN] = "",
 };
 
-static enum affinity_way way_of(const char *name)
+const char *affinity_way_name(enum affinity_way way)
 {
-	int way = 0;
-
-	while (way < WAY_UNKNOWN && strcmp(way_names[way], name) != 0) {
-		way++;
-	}
-	return (enum affinity_way)way;
+	return way_names[way];
 }
 
-/** "gpu3-mlx5_0" is "PIX": of all ports of that HCA, "mlx5_0" or "mlx5_0:2". */
-static void add_link(struct affinity *a, const int *slots, const char *scope,
-		     const char *value)
+/* What NCCL has where it does not know better. */
+#define SYS_GB_s 6	/* between two CPUs */
+#define NIC_GB_s 1.25	/* of a NIC without a rate */
+
+/** What decides about the paths of a node, beside the places. */
+struct ways {
+	double sys_GB_s, c2c_GB_s;	/* c2c: 0 = there is none */
+	bool gdr;
+};
+
+static double least(double a, double b)
 {
-	int slot, len = 0;
-	size_t n;
+	return a < b ? a : b;
+}
 
-	if (sscanf(scope, "gpu%3d-%n", &slot, &len) != 1 || len == 0) {
-		return;
+/** GB/s from the device at @p up to its CPU, or to the first @n switches. */
+static double up_GB_s(const struct nccl_place *p, int n)
+{
+	double GB_s = p->GB_s;
+
+	for (int i = n; i < p->n; i++) {
+		GB_s = least(GB_s, p->at[i].GB_s);
 	}
-	n = strlen(scope + len);
-	for (int i = 0; i < a->n_nics; i++) {
-		const char *port = a->nics[i].name;
-		bool is = strcspn(port, ":") == n &&
-			  memcmp(port, scope + len, n) == 0;
+	return GB_s;
+}
 
-		for (int g = 0; is && g < a->n_gpus; g++) {
-			if (slots[g] == slot) {
-				a->ways[g][i] = (uint8_t)way_of(value);
-			}
+/** GB/s from the GPU at @gpu to its CPU. */
+static double cpu_GB_s(const struct ways *w, const struct nccl_place *gpu)
+{
+	double GB_s = up_GB_s(gpu, 0);
+
+	return w->c2c_GB_s > GB_s ? w->c2c_GB_s : GB_s;
+}
+
+static struct affinity_path path_of(const struct ways *w,
+				    const struct nccl_place *gpu,
+				    const struct nccl_place *nic)
+{
+	struct affinity_path p = { .way = WAY_PHB };
+	int common = 0;
+
+	while (gpu->cpu == nic->cpu && common < gpu->n && common < nic->n &&
+	       strcmp(gpu->at[common].bus, nic->at[common].bus) == 0) {
+		common++;
+	}
+	if (common > 0) {
+		p.way = common == gpu->n && common == nic->n ? WAY_PIX :
+							       WAY_PXB;
+		p.GB_s = least(up_GB_s(gpu, common), up_GB_s(nic, common));
+		return p;
+	}
+	p.GB_s = least(cpu_GB_s(w, gpu), up_GB_s(nic, 0));
+	if (gpu->cpu != nic->cpu) {
+		p.way = WAY_SYS;
+		p.GB_s = least(p.GB_s, w->sys_GB_s);
+	}
+	return p;
+}
+
+/* ---- one choice ---------------------------------------------------------- */
+
+static bool better(const struct affinity_path *a, const struct affinity_path *b)
+{
+	return a->GB_s > b->GB_s || (a->GB_s == b->GB_s && a->way < b->way);
+}
+
+static bool alike(const struct affinity_path *a, const struct affinity_path *b)
+{
+	return a->GB_s == b->GB_s && a->way == b->way;
+}
+
+/** The NICs that are local to @gpu, all alike. */
+static void find_near(const struct affinity *a, int gpu,
+		      struct affinity_pick *p)
+{
+	p->n_near = 0;
+	p->path = (struct affinity_path){ .way = WAY_UNKNOWN };
+	for (int i = 0; i < a->n_nics; i++) {
+		const struct affinity_path *one = &a->paths[gpu][i];
+
+		if (one->way == WAY_UNKNOWN) {
+			continue;
+		}
+		if (p->n_near == 0 || better(one, &p->path)) {
+			p->path = *one;
+			p->n_near = 0;
+		}
+		if (alike(one, &p->path)) {
+			p->near[p->n_near++] = i;
 		}
 	}
 }
+
+/** How many GPUs are local to @nic. */
+static int count_sharers(const struct affinity *a, int nic)
+{
+	struct affinity_path best = { .way = WAY_UNKNOWN };
+	int n = 0;
+
+	for (int g = 0; g < a->n_gpus; g++) {
+		const struct affinity_path *one = &a->paths[g][nic];
+
+		if (one->way == WAY_UNKNOWN) {
+			continue;
+		}
+		if (n == 0 || better(one, &best)) {
+			best = *one;
+			n = 0;
+		}
+		n += alike(one, &best);
+	}
+	return n;
+}
+
+/** The lowest bits of @value turned round, within @n, a power of two: GPUs that
+ *  follow one another start far apart. */
+static int mirror(int value, int n)
+{
+	int turned = 0;
+
+	for (int bit = 1; bit < n; bit <<= 1) {
+		turned = turned << 1 | ((value & bit) != 0);
+	}
+	return turned;
+}
+
+void affinity_pick(const struct affinity *a, int gpu, bool alone,
+		   struct affinity_pick *p)
+{
+	int n, first;
+
+	find_near(a, gpu, p);
+	n = p->n_near;
+	p->sharers = n == 0 ? 0 : alone ? 1 : count_sharers(a, p->near[0]);
+	p->n_mine = n == 0 ? 0 : (n + p->sharers - 1) / p->sharers;
+	first = n == 0 ? 0 : a->dev[gpu] % p->sharers;
+	if ((n & (n - 1)) == 0) {
+		first = mirror(first, n);
+	}
+	for (int k = 0; k < p->n_mine; k++) {
+		p->mine[k] = p->near[(first + k) % n];
+	}
+}
+
+/* ---- inventories --------------------------------------------------------- */
+
+#define MERGED_MAX 4	/* what NCCL makes one NIC of, at most */
+
+/** A port that NCCL may use, or several that it merges. */
+struct seen_nic {
+	char name[LAYOUT_NIC];
+	double rate_Gb_s;
+	char device[24];	/* its place on PCI, without what one NIC has
+				 * several of; "" not known, or it is never
+				 * merged */
+	struct nccl_place place;
+	bool placed;
+	int ports;
+};
 
 /** The part of the PCI address of @port that identifies its NIC, whatever its
  *  driver; an EFA has its own way.  NCCL merges ports that differ only in the
  *  function ("0000:18:00" of "0000:18:00.1").  Since the functions of SR-IOV
  *  continue after the eighth, it also merges ports of one bus ("0000:18"),
  *  unless NCCL_IB_MERGE_VFS is 0. */
-static void take_device(struct affinity_nic *nic,
-			const struct inventory_part *port, const json_t *nccl)
+static void take_device(struct seen_nic *nic, const struct inventory_part *port,
+			const json_t *nccl)
 {
 	const char *vfs = nccl_conf_get(nccl, "NCCL_IB_MERGE_VFS", NULL);
 	const char *end = strrchr(port->bus, vfs && strcmp(vfs, "0") == 0 ?
@@ -75,102 +206,219 @@ static void take_device(struct affinity_nic *nic,
 	}
 }
 
-static void merge_ports(struct affinity *a)
+static int merge_ports(struct seen_nic *list, int n)
 {
-	for (int i = 0; i < a->n_nics; i++) {
-		struct affinity_nic *nic = &a->nics[i];
-		int ports = 1;
+	for (int i = 0; i < n; i++) {
+		struct seen_nic *nic = &list[i];
 
-		for (int k = i + 1; nic->device[0] != '\0' && k < a->n_nics &&
-				    ports < MERGED_MAX;) {
-			size_t n = strlen(nic->name);
+		for (int k = i + 1; nic->device[0] != '\0' && k < n &&
+				    nic->ports < MERGED_MAX;) {
+			size_t len = strlen(nic->name);
 
-			if (strcmp(nic->device, a->nics[k].device) != 0 ||
-			    nic->rate_Gb_s != a->nics[k].rate_Gb_s ||
-			    n + 1 + strlen(a->nics[k].name) >= LAYOUT_NIC) {
+			if (strcmp(nic->device, list[k].device) != 0 ||
+			    len + 1 + strlen(list[k].name) >= LAYOUT_NIC) {
 				k++;
 				continue;
 			}
-			snprintf(nic->name + n, LAYOUT_NIC - n, "+%.60s",
-				 a->nics[k].name);
-			a->n_nics--;
-			memmove(&a->nics[k], &a->nics[k + 1],
-				(size_t)(a->n_nics - k) * sizeof(*a->nics));
-			for (int g = 0; g < a->n_gpus; g++) {
-				memmove(&a->ways[g][k], &a->ways[g][k + 1],
-					(size_t)(a->n_nics - k));
-				a->ways[g][a->n_nics] = WAY_UNKNOWN;
-			}
-			ports++;
+			snprintf(nic->name + len, LAYOUT_NIC - len, "+%.60s",
+				 list[k].name);
+			nic->rate_Gb_s += list[k].rate_Gb_s;
+			nic->ports++;
+			n--;
+			memmove(&list[k], &list[k + 1],
+				(size_t)(n - k) * sizeof(*list));
 		}
 	}
+	return n;
+}
+
+/** The rate of port @name by the @facts of its node; 0: not known. */
+static double rate_of(const json_t *facts, const char *name)
+{
+	double rate = 0;
+	const json_t *f;
+	size_t i;
+
+	json_array_foreach(facts, i, f) {
+		const struct fact one = fact_of(f);
+
+		if (strcmp(one.fact, "rate") == 0 &&
+		    strcmp(one.scope, name) == 0) {
+			units_parse_real(one.value, 0, 1e6, &rate, NULL);
+		}
+	}
+	return rate;
+}
+
+/** Append the ports of @seen that NCCL may use: those of HCA @nic, which
+ *  NULL: of none, whose place is not known. */
+static int take_ports(const struct inventory_seen *seen, const json_t *nic,
+		      const char *hca, struct seen_nic *list, int n)
+{
+	const char *name = inventory_part(nic).name;
+	const json_t *port;
+	size_t i, len = strlen(name);
+
+	json_array_foreach(seen->ports, i, port) {
+		const struct inventory_part p = inventory_part(port);
+		struct seen_nic *one = &list[n];
+		bool known = false;
+
+		for (int k = 0; nic == NULL && k < n; k++) {
+			known |= strcmp(list[k].name, p.name) == 0;
+		}
+		if (!p.up || !port_matches(hca != NULL ? hca : "", p.name) ||
+		    known || n == AFFINITY_NICS ||
+		    (nic != NULL && (strcspn(p.name, ":") != len ||
+				     memcmp(p.name, name, len) != 0))) {
+			continue;
+		}
+		*one = (struct seen_nic){ .ports = 1 };
+		STR_COPY(one->name, p.name);
+		one->rate_Gb_s = rate_of(seen->facts, p.name);
+		one->placed = nccl_place_parse(json_member(nic, "place"),
+					       &one->place) == 0;
+		take_device(one, &p, seen->nccl);
+		n++;
+	}
+	return n;
+}
+
+/** The NICs of @seen in the order of NCCL's tree @tree. */
+static int take_nics(const struct inventory_seen *seen, const char *hca,
+		     struct seen_nic list[AFFINITY_NICS])
+{
+	const char *level = nccl_conf_get(seen->nccl, "NCCL_NET_MERGE_LEVEL",
+					  NULL);
+	const char *nics = nccl_conf_get(seen->nccl, "NCCL_IB_MERGE_NICS",
+					 NULL);
+	const json_t *nic;
+	int n = 0;
+	size_t i;
+
+	if (hca == NULL) {
+		hca = nccl_conf_get(seen->nccl, "NCCL_IB_HCA", NULL);
+	}
+	json_array_foreach(json_object_get(seen->tree, "nics"), i, nic) {
+		n = take_ports(seen, nic, hca, list, n);
+	}
+	n = take_ports(seen, NULL, hca, list, n);
+	return (level == NULL || strcasecmp(level, "LOC") != 0) &&
+			       (nics == NULL || strcmp(nics, "0") != 0) ?
+		       merge_ports(list, n) : n;
+}
+
+/** NICs that are local to @gpu over NVLink-C2C are nearer; without GPUDirect
+ *  RDMA all data cross the CPU. */
+static void adjust(struct affinity *a, const struct ways *w, int gpu,
+		   const struct nccl_place *at, const struct seen_nic *list,
+		   const int *number, int n)
+{
+	struct affinity_pick p;
+
+	find_near(a, gpu, &p);
+	for (int i = 0; i < n; i++) {
+		struct affinity_path *path = &a->paths[gpu][number[i]];
+
+		if (path->way == WAY_PHB && w->c2c_GB_s > 0 &&
+		    alike(path, &p.path)) {
+			path->way = WAY_P2C;
+		}
+		if (!w->gdr && path->way < WAY_PHB) {
+			path->way = w->c2c_GB_s > 0 ? WAY_P2C : WAY_PHB;
+			path->GB_s = least(least(cpu_GB_s(w, at),
+						 up_GB_s(&list[i].place, 0)),
+					   list[i].rate_Gb_s / 8);
+		}
+	}
+}
+
+/** Add the paths of rank @gpu, whose GPU is @at in the tree. */
+static void add_paths(struct affinity *a, const struct ways *w, int gpu,
+		      const struct nccl_place *at, const struct seen_nic *list,
+		      const int *number, int n)
+{
+	for (int i = 0; i < n; i++) {
+		double GB_s = list[i].rate_Gb_s / 8;
+		struct affinity_path *path;
+
+		if (number[i] < 0 || !list[i].placed) {
+			continue;
+		}
+		path = &a->paths[gpu][number[i]];
+		*path = path_of(w, at, &list[i].place);
+		path->GB_s = least(path->GB_s, GB_s > 0 ? GB_s : NIC_GB_s);
+	}
+	adjust(a, w, gpu, at, list, number, n);
 }
 
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca)
 {
 	const struct inventory_seen seen = inventory_seen(inventory);
-	const json_t *nccl = seen.nccl, *f;
-	const char *level = nccl_conf_get(nccl, "NCCL_NET_MERGE_LEVEL", NULL);
-	const char *nics = nccl_conf_get(nccl, "NCCL_IB_MERGE_NICS", NULL);
-	size_t i;
-	int at;
+	const json_t *sys = json_object_get(seen.tree, "sys_GB_s");
+	const struct ways w = {
+		.sys_GB_s = json_is_number(sys) ? json_number_value(sys) :
+						  SYS_GB_s,
+		.c2c_GB_s = json_number_value(json_object_get(seen.tree,
+							      "c2c_GB_s")),
+		.gdr = !json_is_false(json_object_get(seen.tree, "gdr")),
+	};
+	struct seen_nic *list = calloc(AFFINITY_NICS, sizeof(*list));
+	const json_t *places = json_object_get(seen.tree, "gpus");
+	int number[AFFINITY_NICS];
+	struct nccl_place at;
+	const char *place;
+	int n = list != NULL ? take_nics(&seen, hca, list) : 0;
 
-	if (hca == NULL) {
-		hca = nccl_conf_get(nccl, "NCCL_IB_HCA", NULL);
-	}
-	for (i = 0; i < json_array_size(seen.ports); i++) {
-		const struct inventory_part p =
-			inventory_part(json_array_get(seen.ports, i));
-
-		at = p.up && port_matches(hca != NULL ? hca : "", p.name) ?
-			     affinity_add(a, p.name) : -1;
-		if (at >= 0) {
-			take_device(&a->nics[at], &p, nccl);
+	for (int i = 0; i < n; i++) {
+		number[i] = affinity_add(a, list[i].name);
+		if (number[i] >= 0) {
+			a->nics[number[i]].rate_Gb_s = list[i].rate_Gb_s;
 		}
 	}
-	json_array_foreach(seen.facts, i, f) {
-		const struct fact one = fact_of(f);
+	for (int g = 0; g < a->n_gpus; g++) {
+		size_t slot = (size_t)slots[g];
 
-		if (strcmp(one.fact, "link") == 0) {
-			add_link(a, slots, one.scope, one.value);
+		if (slots[g] < 0) {
+			continue;
 		}
-		for (int k = 0; strcmp(one.fact, "rate") == 0 && k < a->n_nics;
-		     k++) {
-			if (strcmp(a->nics[k].name, one.scope) == 0) {
-				units_parse_real(one.value, 0, 1e6,
-						 &a->nics[k].rate_Gb_s, NULL);
-			}
+		a->dev[g] = (int)json_integer_value(json_object_get(
+			json_array_get(seen.gpus, slot), "index"));
+		place = json_string_value(json_array_get(places, slot));
+		if (nccl_place_parse(place != NULL ? place : "", &at) == 0) {
+			add_paths(a, &w, g, &at, list, number, n);
 		}
 	}
-	if ((level == NULL || strcasecmp(level, "LOC") != 0) &&
-	    (nics == NULL || strcmp(nics, "0") != 0)) {
-		merge_ports(a);
-	}
+	free(list);
 }
 
 /* ---- affinity ------------------------------------------------------------ */
-
-/* NCCL takes a way between sockets for 6 to 40 GB/s, by the processor. */
-#define SYS_Gb_s 160
 
 int affinity_init(struct affinity *a, int n_gpus)
 {
 	*a = (struct affinity){ .n_gpus = n_gpus };
 	a->nics = calloc(AFFINITY_NICS, sizeof(*a->nics));
-	a->ways = calloc((size_t)n_gpus + 1, sizeof(*a->ways));
-	if (a->nics == NULL || a->ways == NULL) {
+	a->paths = calloc((size_t)n_gpus + 1, sizeof(*a->paths));
+	a->dev = calloc((size_t)n_gpus + 1, sizeof(*a->dev));
+	if (a->nics == NULL || a->paths == NULL || a->dev == NULL) {
 		affinity_release(a);
 		return -1;
 	}
-	memset(a->ways, WAY_UNKNOWN, (size_t)n_gpus * sizeof(*a->ways));
+	for (int g = 0; g < n_gpus; g++) {
+		a->dev[g] = g;
+		for (int i = 0; i < AFFINITY_NICS; i++) {
+			a->paths[g][i].way = WAY_UNKNOWN;
+		}
+	}
 	return 0;
 }
 
 void affinity_release(struct affinity *a)
 {
 	free(a->nics);
-	free(a->ways);
+	free(a->paths);
+	free(a->dev);
 	*a = (struct affinity){ 0 };
 }
 
@@ -191,86 +439,22 @@ int affinity_add(struct affinity *a, const char *name)
 	return i;
 }
 
-/* ---- one node -------------------------------------------------------------
- * Sets of its NICs are bits of a word. */
-
-static int count(uint64_t set)
-{
-	return __builtin_popcountll(set);
-}
-
-/** Those of @allowed that rank @gpu would use, all alike; *@way: how far. */
-static uint64_t nearest(const struct affinity *a, int gpu, uint64_t allowed,
-			enum affinity_way *way)
-{
-	double best = -1;
-	uint64_t set = 0;
-
-	*way = WAY_UNKNOWN;
-	for (int i = 0; i < a->n_nics; i++) {
-		enum affinity_way w = a->ways[gpu][i];
-		double rate = a->nics[i].rate_Gb_s;
-
-		if ((allowed >> i & 1) == 0 || w == WAY_UNKNOWN) {
-			continue;
-		}
-		rate = w == WAY_SYS && rate > SYS_Gb_s ? SYS_Gb_s : rate;
-		if (rate > best || (rate == best && w < *way)) {
-			best = rate;
-			*way = w;
-			set = 0;
-		}
-		set |= (uint64_t)(rate == best && w == *way) << i;
-	}
-	return set;
-}
-
-/** The part of rank @gpu in @set, @each NICs of it. */
-static uint64_t share(uint64_t set, int gpu, int each)
-{
-	int n = count(set), first = gpu;
-	uint64_t mine = 0;
-
-	if ((n & (n - 1)) == 0) {
-		/* the lowest bits of @gpu turned round: far apart are the first
-		 * of them that come */
-		first = 0;
-		for (int bit = 1; bit < n; bit <<= 1) {
-			first = first << 1 | ((gpu & bit) != 0);
-		}
-	}
-	for (int k = 0; k < each; k++) {
-		uint64_t left = set;
-
-		for (int skip = (first + k) % n; skip > 0; skip--) {
-			left &= left - 1;
-		}
-		mine |= left & -left;
-	}
-	return mine;
-}
-
-/* ---- all nodes ----------------------------------------------------------- */
-
-/** NICs that a rank uses. */
-struct pick {
-	uint64_t near, mine;	/* NICs that are nearest, and those of them
-				 * that it takes */
-	enum affinity_way way;
-	enum affinity_way best;	/* on the nodes whose first() this is */
-	bool lost;		/* that its kind has nearer on other nodes */
-};
+/* ---- all nodes -----------------------------------------------------------
+ * Sets of the NICs of a node are bits of a word. */
 
 /** A NIC, or several joined to one, as a scheme of names has it. */
 struct entry {
 	int scheme;
+	int last_node, n_nodes;	/* that have it */
+	bool rare;		/* fewer than half of the scheme's nodes */
 	char name[LAYOUT_NIC];
 };
 
 struct affinity_work {
 	struct layout *l;
 	const struct affinity *of;
-	struct pick *picks;	/* of each rank */
+	uint64_t *planned;	/* of each rank */
+	uint64_t *others;	/* of each node: near to a GPU, not planned */
 	struct entry *entries;	/* sorted by scheme, then name */
 	int n_entries;
 	int *scheme;		/* of each node; -1: it knows nothing */
@@ -278,86 +462,74 @@ struct affinity_work {
 	char (*names)[LAYOUT_NIC];	/* of each rank's NIC */
 };
 
-static struct pick *picks_of(const struct affinity_work *w, int node)
+static int count(uint64_t set)
 {
-	return &w->picks[w->l->nodes[node].first_rank];
+	return __builtin_popcountll(set);
 }
 
-static void pick_nearest(struct affinity_work *w, int node, uint64_t allowed,
-			 bool lost_ones)
+static uint64_t set_of(const int *list, int n)
 {
-	struct pick *p = picks_of(w, node);
+	uint64_t set = 0;
 
-	for (int g = 0; g < w->of[node].n_gpus; g++) {
-		if (p[g].lost == lost_ones) {
-			p[g].near = nearest(&w->of[node], g, allowed,
-					    &p[g].way);
+	for (int i = 0; i < n; i++) {
+		set |= (uint64_t)1 << list[i];
+	}
+	return set;
+}
+
+/** The part of @mine that one of several GPUs is tested with: all of it if no
+ *  other has a part of that, else the first and what no other one has.
+ *  *@borrows: its first is that of another, which has it by right. */
+static uint64_t own_part(const struct affinity_pick *mine,
+			 const struct affinity_pick *all, int gpu, int n,
+			 bool *borrows)
+{
+	uint64_t set = set_of(mine->mine, mine->n_mine), own = set, first;
+
+	*borrows = false;
+	if (set == 0) {
+		return 0;
+	}
+	first = (uint64_t)1 << mine->mine[0];
+	for (int k = 0; k < n; k++) {
+		uint64_t other = set_of(all[k].mine, all[k].n_mine);
+
+		if (k == gpu || other == set || (other & set) == 0) {
+			continue;
+		}
+		own &= ~other;
+		*borrows |= all[k].mine[0] == mine->mine[0];
+	}
+	return *borrows ? first : own | first;
+}
+
+static int plan_node(struct affinity_work *w, int node)
+{
+	const struct affinity *a = &w->of[node];
+	uint64_t *planned = &w->planned[w->l->nodes[node].first_rank];
+	struct affinity_pick *picks = calloc((size_t)a->n_gpus + 1,
+					     sizeof(*picks));
+
+	if (picks == NULL) {
+		return -1;
+	}
+	for (int g = 0; g < a->n_gpus; g++) {
+		affinity_pick(a, g, false, &picks[g]);
+	}
+	for (int g = 0; g < a->n_gpus; g++) {
+		bool borrows;
+
+		planned[g] = own_part(&picks[g], picks, g, a->n_gpus, &borrows);
+		if (!borrows) {
+			w->others[node] |= set_of(picks[g].near,
+						  picks[g].n_near);
 		}
 	}
-}
-
-static void pick_shares(struct affinity_work *w, int node)
-{
-	struct pick *p = picks_of(w, node);
-	int n = w->of[node].n_gpus;
-
-	for (int g = 0; g < n; g++) {
-		int alike = 0, others = 0;
-
-		for (int k = 0; k < n; k++) {
-			alike += p[k].near == p[g].near;
-			others += p[k].near != p[g].near &&
-				  (p[k].near & p[g].near) != 0;
-		}
-		/* what is also another's is taken one by one: it stays one */
-		p[g].mine = p[g].near == 0 ? 0 :
-			    share(p[g].near, g, others > 0 ? 1 :
-				  (count(p[g].near) + alike - 1) / alike);
+	for (int g = 0; g < a->n_gpus; g++) {
+		w->others[node] &= ~planned[g];
 	}
-}
-
-/** The first node of as many ranks as @node. */
-static int first_like(const struct affinity_work *w, int node)
-{
-	int i = 0;
-
-	while (w->of[i].n_gpus != w->of[node].n_gpus) {
-		i++;
-	}
-	return i;
-}
-
-/**
- * A GPU whose NIC is missing has others left, and those for storage may be as
- * near as those of its neighbours: that is seen by the same GPU of other nodes,
- * which has a nearer one, unless it is so with all of this node.
- */
-static void find_lost(struct affinity_work *w, int node)
-{
-	struct pick *p = picks_of(w, node);
-	const struct pick *like = picks_of(w, first_like(w, node));
-	int n = w->of[node].n_gpus, lost = 0;
-
-	for (int g = 0; g < n; g++) {
-		p[g].lost = p[g].near != 0 && like[g].best < p[g].way;
-		lost += p[g].lost || p[g].near == 0;
-	}
-	for (int g = 0; g < n && lost == n; g++) {
-		p[g].lost = false;
-	}
-}
-
-static void find_best(struct affinity_work *w, int node)
-{
-	const struct pick *p = picks_of(w, node);
-	int first = first_like(w, node);
-	struct pick *like = picks_of(w, first);
-
-	for (int g = 0; g < w->of[node].n_gpus; g++) {
-		if (node == first || p[g].way < like[g].best) {
-			like[g].best = p[g].way;
-		}
-	}
+	free(picks);
+	return 0;
 }
 
 /** Join the names of the NICs of @set in their order. */
@@ -402,55 +574,61 @@ static struct entry *find_entry(const struct affinity_work *w, int scheme,
 	return NULL;
 }
 
-/** The names of @node, but those of its lost GPUs, become entries. */
+/** @name is that of a NIC of @node. */
+static void take_name(struct affinity_work *w, int node, const char *name)
+{
+	struct entry *e = find_entry(w, w->scheme[node], name);
+
+	if (e == NULL) {
+		e = &w->entries[w->n_entries++];
+		e->scheme = w->scheme[node];
+		e->last_node = -1;
+		STR_COPY(e->name, name);
+	}
+	e->n_nodes += e->last_node != node;
+	e->last_node = node;
+}
+
+/** The names of @node become entries. */
 static void take_names(struct affinity_work *w, int node, int *n_schemes)
 {
 	const struct cluster_node *n = &w->l->nodes[node];
 	int scheme = -1;
+	bool any = false;
 
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
 		const struct entry *e;
 
-		if (w->picks[r].mine == 0 || w->picks[r].lost) {
+		if (w->planned[r] == 0) {
 			continue;
 		}
-		join_names(&w->of[node], w->picks[r].mine, w->names[r]);
+		any = true;
+		join_names(&w->of[node], w->planned[r], w->names[r]);
 		e = find_entry(w, -1, w->names[r]);
 		scheme = scheme < 0 && e != NULL ? e->scheme : scheme;
 	}
+	w->scheme[node] = any && scheme < 0 ? (*n_schemes)++ : scheme;
 	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
-		if (w->names[r][0] == '\0') {
-			continue;
-		}
-		scheme = scheme < 0 ? (*n_schemes)++ : scheme;
-		if (find_entry(w, scheme, w->names[r]) == NULL) {
-			struct entry *e = &w->entries[w->n_entries++];
-
-			e->scheme = scheme;
-			STR_COPY(e->name, w->names[r]);
+		if (w->names[r][0] != '\0') {
+			take_name(w, node, w->names[r]);
 		}
 	}
-	w->scheme[node] = scheme;
+	for (int i = 0; any && i < w->of[node].n_nics; i++) {
+		if ((w->others[node] >> i & 1) != 0) {
+			take_name(w, node, w->of[node].nics[i].name);
+		}
+	}
 }
 
-/** Lost GPUs of @node take what the others have. */
-static void take_left(struct affinity_work *w, int node)
+static void find_rare(struct affinity_work *w)
 {
-	const struct affinity *a = &w->of[node];
-	struct pick *p = picks_of(w, node);
-	uint64_t known = 0;
+	for (int i = 0; i < w->n_entries; i++) {
+		int nodes = 0;
 
-	for (int i = 0; i < a->n_nics; i++) {
-		known |= (uint64_t)(find_entry(w, w->scheme[node],
-					       a->nics[i].name) != NULL) << i;
-	}
-	pick_nearest(w, node, known, true);
-	pick_shares(w, node);
-	for (int g = 0; g < a->n_gpus; g++) {
-		if (p[g].lost && p[g].mine != 0) {
-			join_names(a, p[g].mine,
-				   w->names[w->l->nodes[node].first_rank + g]);
+		for (int k = 0; k < w->l->n_nodes; k++) {
+			nodes += w->scheme[k] == w->entries[i].scheme;
 		}
+		w->entries[i].rare = 2 * w->entries[i].n_nodes < nodes;
 	}
 }
 
@@ -459,7 +637,8 @@ static int entry_order(const void *a, const void *b)
 	const struct entry *x = a, *y = b;
 
 	return x->scheme != y->scheme ? (x->scheme < y->scheme ? -1 : 1) :
-					strverscmp(x->name, y->name);
+	       x->rare != y->rare ? x->rare - y->rare :
+				    strverscmp(x->name, y->name);
 }
 
 static void number_node(struct affinity_work *w, int node)
@@ -518,30 +697,56 @@ static void number_silent(struct affinity_work *w, int node)
 	}
 }
 
+/** Name the NICs of @node: those of its ranks, then those of no rank. */
+static void name_node(const struct affinity_work *w, int node)
+{
+	const struct cluster_node *n = &w->l->nodes[node];
+	const struct affinity *a = &w->of[node];
+	int first = 0;
+
+	for (int r = n->first_rank; r < n->first_rank + n->gpus; r++) {
+		if (w->names[r][0] != '\0') {
+			memcpy(w->l->nic_names[layout_nic_at(
+				       w->l, node, w->l->ranks[r].nic)],
+			       w->names[r], LAYOUT_NIC);
+		}
+	}
+	while (first < w->n_entries &&
+	       w->entries[first].scheme != w->scheme[node]) {
+		first++;
+	}
+	for (int i = 0; i < a->n_nics; i++) {
+		const struct entry *e =
+			(w->others[node] >> i & 1) == 0 ? NULL :
+			find_entry(w, w->scheme[node], a->nics[i].name);
+
+		if (e != NULL) {
+			memcpy(w->l->nic_names[layout_nic_at(w->l, node,
+				(int)(e - w->entries) - first)],
+			       a->nics[i].name, LAYOUT_NIC);
+		}
+	}
+}
+
 static int choose(struct affinity_work *w)
 {
 	struct layout *l = w->l;
 	int n_schemes = 0;
 
-	for (int i = 0; i < w->l->n_nodes; i++) {
-		pick_nearest(w, i, UINT64_MAX, false);
-		find_best(w, i);
-	}
-	for (int i = 0; i < w->l->n_nodes; i++) {
-		find_lost(w, i);
-	}
-	for (int i = 0; i < w->l->n_nodes; i++) {
-		pick_shares(w, i);
+	for (int i = 0; i < l->n_nodes; i++) {
+		if (plan_node(w, i) < 0) {
+			return -1;
+		}
 		take_names(w, i, &n_schemes);
 	}
 	if (n_schemes == 0) {
 		return 0;
 	}
+	find_rare(w);
 	qsort(w->entries, (size_t)w->n_entries, sizeof(*w->entries),
 	      entry_order);
-	for (int i = 0; i < w->l->n_nodes; i++) {
+	for (int i = 0; i < l->n_nodes; i++) {
 		if (w->scheme[i] >= 0) {
-			take_left(w, i);
 			number_node(w, i);
 		}
 	}
@@ -553,12 +758,8 @@ static int choose(struct affinity_work *w)
 	if (layout_name_nics(l, w->n_nics, w->nic) < 0) {
 		return -1;
 	}
-	for (int r = 0; r < l->n_ranks; r++) {
-		int at = layout_nic_at(l, l->ranks[r].node, l->ranks[r].nic);
-
-		if (w->names[r][0] != '\0') {
-			memcpy(l->nic_names[at], w->names[r], LAYOUT_NIC);
-		}
+	for (int i = 0; i < l->n_nodes; i++) {
+		name_node(w, i);
 	}
 	return 0;
 }
@@ -566,19 +767,24 @@ static int choose(struct affinity_work *w)
 int affinity_apply(struct layout *l, const struct affinity *of)
 {
 	size_t ranks = (size_t)l->n_ranks + 1, nodes = (size_t)l->n_nodes + 1;
-	struct affinity_work w = {
-		.l = l, .of = of,
-		.picks = calloc(ranks, sizeof(*w.picks)),
-		.entries = calloc(ranks, sizeof(*w.entries)),
-		.scheme = calloc(nodes, sizeof(*w.scheme)),
-		.n_nics = calloc(nodes, sizeof(*w.n_nics)),
-		.nic = calloc(ranks, sizeof(*w.nic)),
-		.names = calloc(ranks, sizeof(*w.names)),
-	};
-	int rc = w.picks && w.entries && w.scheme && w.n_nics && w.nic &&
-				 w.names ? choose(&w) : -1;
+	size_t most = ranks + nodes;
+	struct affinity_work w = { .l = l, .of = of };
+	int rc;
 
-	free(w.picks);
+	for (int i = 0; i < l->n_nodes; i++) {
+		most += (size_t)of[i].n_nics;
+	}
+	w.planned = calloc(ranks, sizeof(*w.planned));
+	w.others = calloc(nodes, sizeof(*w.others));
+	w.entries = calloc(most, sizeof(*w.entries));
+	w.scheme = calloc(nodes, sizeof(*w.scheme));
+	w.n_nics = calloc(nodes, sizeof(*w.n_nics));
+	w.nic = calloc(ranks, sizeof(*w.nic));
+	w.names = calloc(ranks, sizeof(*w.names));
+	rc = w.planned && w.others && w.entries && w.scheme && w.n_nics &&
+			     w.nic && w.names ? choose(&w) : -1;
+	free(w.planned);
+	free(w.others);
 	free(w.entries);
 	free(w.scheme);
 	free(w.n_nics);

@@ -141,18 +141,23 @@ int rails_hear(const json_t *facts, const struct rail_nic *nics, int n);
 /* ---- affinity ------------------------------------------------------------ */
 
 /**
- * Which NIC a GPU uses, by how far it is from each: as NCCL chooses.  Pure.
+ * Which NICs a GPU uses, as NCCL chooses them (src/graph/topo.cc,
+ * ncclTopoGetLocalNetType).  Pure.
  *
- * The fastest one by rate, then the nearest; of several that are alike each GPU
- * that has them takes its share, from the one on that its number points to.  A
- * NIC that is nearest to no GPU (storage, management) is none of the layout.
+ * The path with the most GB/s, then the nearest.  NICs that are alike are
+ * shared by the GPUs to which they are local: a GPU starts at the one that its
+ * number modulo the number of these GPUs points to.  A NIC that is nearest to
+ * no GPU (storage, management) is not part of the layout.
  */
 #define AFFINITY_NICS 64	/* of a node; more are not looked at */
 
-/** As in pcie.h, the nearest first. */
+/** As NCCL orders paths, the nearest first; WAY_P2C: by NVLink-C2C. */
 enum affinity_way {
-	WAY_PIX, WAY_PXB, WAY_PHB, WAY_NODE, WAY_SYS, WAY_UNKNOWN
+	WAY_PIX, WAY_PXB, WAY_P2C, WAY_PHB, WAY_SYS, WAY_UNKNOWN
 };
+
+/** NCCL's word for @way: "PIX"; "" for WAY_UNKNOWN. */
+const char *affinity_way_name(enum affinity_way way);
 
 /** Affinity as a node reports it. */
 struct affinity {
@@ -160,11 +165,13 @@ struct affinity {
 	struct affinity_nic {
 		char name[LAYOUT_NIC];
 		double rate_Gb_s;	/* 0: not known */
-		char device[24];	/* its place on PCI, without what one
-					 * NIC has several of; "" not known,
-					 * or it is never merged */
-	} *nics;		/* which NCCL may use: up, and not excluded */
-	uint8_t (*ways)[AFFINITY_NICS];	/* of each GPU to each NIC */
+	} *nics;		/* which NCCL may use (up, and not excluded),
+				 * in the order of NCCL's tree */
+	struct affinity_path {
+		uint8_t way;		/* enum affinity_way */
+		double GB_s;
+	} (*paths)[AFFINITY_NICS];	/* of each GPU to each NIC */
+	int *dev;		/* of each GPU its number for NVML */
 };
 
 /** One of @n_gpus ranks that knows of no NIC; 0, or -1 without memory.
@@ -181,20 +188,35 @@ int affinity_add(struct affinity *a, const char *name);
  * number @slots[i] in it, -1: it belongs to another inventory.  NICs are the
  * ports that are ACTIVE and that @hca, a list for port_matches(), selects;
  * NULL: NCCL_IB_HCA as jobs on the node have it.  Ports of one PCI bus (with
- * NCCL_IB_MERGE_VFS=0: of one device) and one rate are one NIC, four at most,
- * their names joined by '+', since NCCL merges them unless NCCL_NET_MERGE_LEVEL
- * is LOC or NCCL_IB_MERGE_NICS is 0.  Merges at higher levels are not known
- * here.
+ * NCCL_IB_MERGE_VFS=0: of one device) are one NIC, four at most, their names
+ * joined by '+', since NCCL merges them unless NCCL_NET_MERGE_LEVEL is LOC or
+ * NCCL_IB_MERGE_NICS is 0.  Merges at higher levels are not known here.
  */
 void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 			    const int *slots, const char *hca);
 
+/** NICs that a GPU uses, as indices in nics. */
+struct affinity_pick {
+	int near[AFFINITY_NICS], n_near;	/* that are nearest, all alike */
+	int mine[AFFINITY_NICS], n_mine;	/* of these its share, in the
+						 * order of channels */
+	int sharers;		/* GPUs to which near[0] is local */
+	struct affinity_path path;	/* to each of near */
+};
+
+/** Find the NICs of @gpu; with @alone as in a communicator that has no other
+ *  GPU of the node, which is that of a pair. */
+void affinity_pick(const struct affinity *a, int gpu, bool alone,
+		   struct affinity_pick *p);
+
 /**
  * Give each rank of @l its NIC by what the nodes say, @of[i] node i, and the
- * NICs their names.  A NIC has one number, that of its rail, on all nodes where
- * it has that name: in the order of all names that there are, so that one that
- * is missing on a node leaves a hole there.  Nodes that have no name in common
- * with others count their own.  Where no node knows anything @l stays as it is.
+ * NICs their names.  Of shares that overlap each GPU has the NIC that it starts
+ * at and those that no other GPU has.  A NIC has one number, that of its rail,
+ * on all nodes where it has that name: in the order of all names that there
+ * are, those that only few nodes have last, so that one that is missing on a
+ * node leaves a hole there.  Nodes that have no name in common with others
+ * count their own.  Where no node knows anything @l stays as it is.
  * 0, or -1 without memory, @l as it was.
  */
 int affinity_apply(struct layout *l, const struct affinity *of);

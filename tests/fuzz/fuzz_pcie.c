@@ -73,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pcie_find(folder.root, "0000:1b:00.0", &gpu);
 	pcie_find_hca(folder.root, "mlx5_0", &hca);
 	check_places(&gpu, &hca);
+	json_decref(nccl_tree(folder.root, NULL, NULL));
 	check_places(&gpu, &gpu);
 	gpus = rest ? json_parse(rest, strlen(rest), NULL) : NULL;
 	facts = json_array();

@@ -22,7 +22,14 @@ struct node {
 	const char *gpu[16];
 };
 
-static const char *const ways[] = { "PIX", "PXB", "PHB", "NODE", "SYS" };
+/* NCCL has one word for PHB and NODE. */
+static const struct {
+	const char *name;
+	enum affinity_way way;
+} ways[] = {
+	{ "PIX", WAY_PIX }, { "PXB", WAY_PXB }, { "PHB", WAY_PHB },
+	{ "NODE", WAY_PHB }, { "SYS", WAY_SYS },
+};
 
 static void add(struct affinity *a, int gpu, const char *text)
 {
@@ -33,13 +40,14 @@ static void add(struct affinity *a, int gpu, const char *text)
 	     text += len) {
 		int nic = affinity_add(a, name), w = 0;
 
-		while (strcmp(ways[w], way) != 0) {
+		while (strcmp(ways[w].name, way) != 0) {
 			w++;
 		}
-		a->ways[gpu][nic] = (uint8_t)w;
-		a->nics[nic].rate_Gb_s = 400;
+		a->paths[gpu][nic] = (struct affinity_path){
+			.way = ways[w].way, .GB_s = 50,
+		};
 		if (sscanf(text + len, "@%d", &rate) == 1) {
-			a->nics[nic].rate_Gb_s = rate;
+			a->paths[gpu][nic].GB_s = rate / 8.0;
 			len += 1 + (int)strspn(text + len + 1, "0123456789");
 		}
 	}
@@ -207,7 +215,7 @@ static void rate_decides_before_distance(void **state)
 	};
 	/* ... but between sockets a fast one is no faster */
 	static const struct node sockets = {
-		1, { "near=NODE@200 far=SYS@400" }
+		1, { "near=NODE@200 far=SYS@176" }
 	};
 	struct layout l;
 
@@ -223,11 +231,15 @@ static void rate_decides_before_distance(void **state)
 static void a_missing_hca_shifts_no_rail(void **state)
 {
 	static const struct node nodes[] = {
-		{ 3, { "m0=PIX m1=NODE m2=NODE store=NODE",
-		       "m0=NODE m1=PIX m2=NODE store=NODE",
-		       "m0=NODE m1=NODE m2=PIX store=NODE" } },
-		{ 3, { "m0=PIX m2=NODE store=NODE",
-		       "m0=NODE m2=NODE store=NODE",
+		{ 3, { "m0=PIX m1=NODE m2=NODE store=NODE@200",
+		       "m0=NODE m1=PIX m2=NODE store=NODE@200",
+		       "m0=NODE m1=NODE m2=PIX store=NODE@200" } },
+		{ 3, { "m0=PIX m2=NODE store=NODE@200",
+		       "m0=NODE m2=NODE store=NODE@200",
+		       "m0=NODE m2=PIX store=NODE@200" } },
+		/* NCCL takes a port for storage that is as good, too; it is
+		 * still not one of the rails */
+		{ 3, { "m0=PIX m2=NODE store=NODE", "m0=NODE m2=NODE store=NODE",
 		       "m0=NODE m2=PIX store=NODE" } },
 	};
 	struct layout l;
@@ -235,8 +247,8 @@ static void a_missing_hca_shifts_no_rail(void **state)
 	(void)state;
 	lay(&l, nodes, 2);
 	expect(&l, 0, "0 1 2", "m0 m1 m2");
-	/* GPU 1 has lost its own, and takes no port for storage */
-	expect(&l, 1, "0 2 2", "m0 - m2");
+	/* GPU 1 has lost its own: it starts at another one's */
+	expect(&l, 1, "0 0 2", "m0 - m2");
 	assert_int_equal(l.n_nics, 6);
 	layout_release(&l);
 	/* the first node is the one that lacks it */
@@ -244,10 +256,83 @@ static void a_missing_hca_shifts_no_rail(void **state)
 		struct node turned[] = { nodes[1], nodes[0], nodes[0] };
 
 		lay(&l, turned, 3);
-		expect(&l, 0, "0 2 2", "m0 - m2");
+		expect(&l, 0, "0 0 2", "m0 - m2");
 		expect(&l, 2, "0 1 2", "m0 m1 m2");
 		layout_release(&l);
 	}
+	{
+		struct node turned[] = { nodes[2], nodes[0], nodes[0] };
+
+		lay(&l, turned, 3);
+		expect(&l, 0, "0 0 2", "m0 - m2");
+		layout_release(&l);
+	}
+}
+
+/** What one node alone has is numbered last. */
+static void a_rare_nic_is_last(void **state)
+{
+	static const struct node nodes[] = {
+		{ 2, { "b=PIX", "c=PIX" } },
+		{ 2, { "b=PIX", "c=PIX" } }, { 2, { "a=PIX", "b=PIX" } },
+	};
+	struct layout l;
+
+	(void)state;
+	lay(&l, nodes, 3);
+	expect(&l, 0, "0 1", "b c -");
+	expect(&l, 2, "2 0", "b - a");
+	layout_release(&l);
+}
+
+/** Shares that overlap are several NICs, and none vanishes. */
+static void overlapping_shares(void **state)
+{
+	static const struct node three = {
+		2, { "a=PIX b=PIX c=PIX", "a=PIX b=PIX c=PIX" }
+	};
+	static const struct node six = {
+		4, { "a=PIX b=PIX c=PIX d=PIX e=PIX f=PIX",
+		     "a=PIX b=PIX c=PIX d=PIX e=PIX f=PIX",
+		     "a=PIX b=PIX c=PIX d=PIX e=PIX f=PIX",
+		     "a=PIX b=PIX c=PIX d=PIX e=PIX f=PIX" }
+	};
+	struct layout l;
+
+	(void)state;
+	lay(&l, &three, 1);
+	expect(&l, 0, "0 1", "a b+c");
+	layout_release(&l);
+	lay(&l, &six, 1);
+	/* NCCL gives GPU 3 d and e; f is for collectives */
+	expect(&l, 0, "0 1 2 3", "a b c d+e f");
+	layout_release(&l);
+}
+
+/** The number of a GPU counts among those that share its NICs. */
+static void shares_go_by_local_gpus(void **state)
+{
+	struct affinity a;
+	struct affinity_pick p;
+
+	(void)state;
+	assert_int_equal(affinity_init(&a, 5), 0);
+	for (int g = 0; g < 5; g++) {
+		add(&a, g, g < 2 ? "x=PIX" : "a=PIX b=PIX");
+	}
+	/* 4 mod 3 = 1; in a pair it is alone, and has both */
+	affinity_pick(&a, 4, false, &p);
+	assert_int_equal(p.sharers, 3);
+	assert_int_equal(p.n_mine, 1);
+	assert_string_equal(a.nics[p.mine[0]].name, "b");
+	affinity_pick(&a, 4, true, &p);
+	assert_int_equal(p.n_mine, 2);
+	assert_string_equal(a.nics[p.mine[0]].name, "a");
+	/* by the number that NVML has */
+	a.dev[4] = 5;
+	affinity_pick(&a, 4, false, &p);
+	assert_string_equal(a.nics[p.mine[0]].name, "a");
+	affinity_release(&a);
 }
 
 static void two_kinds_of_names(void **state)
@@ -377,16 +462,19 @@ static json_t *inventory(const char *nccl)
 {
 	json_t *j = json_pack(
 		"{s:[{s:s,s:s},{s:s,s:s},{s:s,s:s}],"
-		"s:[{s:s,s:s,s:s},{s:s,s:s,s:s},{s:s,s:s,s:s},"
-		"{s:s,s:s,s:s},{s:s,s:s,s:s}]}",
+		"s:[{s:s,s:s,s:s},{s:s,s:s,s:s}],"
+		"s:[{s:i},{},{},{},{s:i}],s:{s:f,s:[s,s,s,s,s],s:[{s:s,s:s},"
+		"{s:s,s:s},{s:s,s:s}]}}",
 		"ports", "name", "mlx5_0", "state", "ACTIVE",
 		"name", "mlx5_1:2", "state", "ACTIVE",
 		"name", "mlx5_2", "state", "DOWN", "facts",
 		"scope", "mlx5_0", "fact", "rate", "value", "100",
 		"scope", "mlx5_1:2", "fact", "rate", "value", "400",
-		"scope", "gpu4-mlx5_0", "fact", "link", "value", "PIX",
-		"scope", "gpu4-mlx5_1", "fact", "link", "value", "SYS",
-		"scope", "gpu4-mlx5_2", "fact", "link", "value", "PIX");
+		"gpus", "index", 0, "index", 6, "tree", "sys_GB_s", 22.0,
+		"gpus", "", "", "", "", "0/0000:16:00.0=24/48", "nics",
+		"name", "mlx5_1", "place", "1/48",
+		"name", "mlx5_0", "place", "0/0000:16:00.0=24/48",
+		"name", "mlx5_2", "place", "0/48");
 
 	assert_non_null(j);
 	if (nccl != NULL) {
@@ -402,13 +490,13 @@ static void takes_what_nccl_may_use(void **state)
 	static const struct {
 		const char *nccl, *names, *hca;
 	} cases[] = {
-		{ NULL, "mlx5_0 mlx5_1:2 ", NULL },
-		{ "", "mlx5_0 mlx5_1:2 ", NULL },
+		{ NULL, "mlx5_1:2 mlx5_0 ", NULL },
+		{ "", "mlx5_1:2 mlx5_0 ", NULL },
 		{ "=mlx5_0", "mlx5_0 ", NULL },
 		{ "^mlx5_0", "mlx5_1:2 ", NULL },
 		{ "mlx5_2", "", NULL },
 		/* who asks may know better */
-		{ "mlx5_2", "mlx5_0 mlx5_1:2 ", "" },
+		{ "mlx5_2", "mlx5_1:2 mlx5_0 ", "" },
 	};
 	static const int slots[] = { -1, 4 };
 	struct affinity a;
@@ -423,13 +511,16 @@ static void takes_what_nccl_may_use(void **state)
 		for (int k = 0; k < a.n_nics; k++) {
 			snprintf(names + strlen(names), 32, "%.30s ",
 				 a.nics[k].name);
-			assert_int_equal(a.ways[0][k], WAY_UNKNOWN);
+			assert_int_equal(a.paths[0][k].way, WAY_UNKNOWN);
 		}
 		assert_string_equal(names, cases[i].names);
 		if (i == 0) {
-			assert_int_equal(a.ways[1][0], WAY_PIX);
-			assert_int_equal(a.ways[1][1], WAY_SYS);
-			assert_true(a.nics[1].rate_Gb_s == 400);
+			assert_int_equal(a.dev[1], 6);
+			assert_int_equal(a.paths[1][1].way, WAY_PIX);
+			assert_true(a.paths[1][1].GB_s == 12.5);
+			assert_int_equal(a.paths[1][0].way, WAY_SYS);
+			assert_true(a.paths[1][0].GB_s == 22);
+			assert_true(a.nics[0].rate_Gb_s == 400);
 		}
 		affinity_release(&a);
 		json_decref(j);
@@ -464,9 +555,10 @@ static void merges_ports_of_one_device(void **state)
 		  "InfiniBand", "NCCL_NET_MERGE_LEVEL", "LOC", "a b c ", 200 },
 		{ { "0000:18:00.0", "0000:18:00.1", "0000:19:00.0" },
 		  "InfiniBand", "NCCL_IB_MERGE_NICS", "0", "a b c ", 200 },
-		/* another rate, an EFA, a port without a place */
+		/* another rate is no obstacle; an EFA, a port without a place
+		 * are never merged */
 		{ { "0000:18:00.0", "0000:19:00.0", "0000:18:00.1" },
-		  "InfiniBand", "", "", "a b c ", 100 },
+		  "InfiniBand", "", "", "a+c b ", 100 },
 		{ { "0000:18:00.0", "0000:18:00.1", "0000:18:00.2" },
 		  "Unspecified", "", "", "a b c ", 200 },
 		{ { "", "", "" }, "InfiniBand", "", "", "a b c ", 200 },
@@ -483,9 +575,7 @@ static void merges_ports_of_one_device(void **state)
 
 		for (int k = 0; k < 5 && cases[i].bus[k] != NULL; k++) {
 			char name[2] = { (char)('a' + k), '\0' };
-			char link[] = "gpu1-?";
 
-			link[5] = name[0];
 			json_array_append_new(json_object_get(j, "ports"),
 				json_pack("{s:s,s:s,s:s,s:s}", "name", name,
 					  "state", "ACTIVE", "link_layer",
@@ -496,19 +586,12 @@ static void merges_ports_of_one_device(void **state)
 					  "fact", "rate", "value",
 					  k == 2 && cases[i].rate_c == 100 ?
 						  "100" : "200"));
-			json_array_append_new(json_object_get(j, "facts"),
-				json_pack("{s:s,s:s,s:s}", "scope", link,
-					  "fact", "link", "value",
-					  k == 1 ? "PXB" : "PIX"));
 		}
 		assert_int_equal(affinity_init(&a, 2), 0);
 		affinity_add_inventory(&a, j, slots, NULL);
 		for (int k = 0; k < a.n_nics; k++) {
 			snprintf(names + strlen(names), 32, "%.30s ",
 				 a.nics[k].name);
-			assert_int_equal(a.ways[1][k],
-					 a.nics[k].name[0] == 'b' ? WAY_PXB :
-								    WAY_PIX);
 		}
 		assert_string_equal(names, cases[i].nics);
 		affinity_release(&a);
@@ -525,6 +608,9 @@ int main(void)
 		cmocka_unit_test(several_nics_of_a_gpu_are_one),
 		cmocka_unit_test(rate_decides_before_distance),
 		cmocka_unit_test(a_missing_hca_shifts_no_rail),
+		cmocka_unit_test(a_rare_nic_is_last),
+		cmocka_unit_test(overlapping_shares),
+		cmocka_unit_test(shares_go_by_local_gpus),
 		cmocka_unit_test(two_kinds_of_names),
 		cmocka_unit_test(nothing_known_is_as_it_was),
 		cmocka_unit_test(believes_what_is_seen_most),
