@@ -9,6 +9,7 @@
 # n         number of lines: FOLDER/bw1, rel1 and time1 ...
 # bw, rel, time    are there points in these: bandwidth, percent of that of the
 #           first curve, and microseconds
+# pairs     1: of tests of pairs
 # most      largest bandwidth
 # label     letters of the longest name
 # both      some lines are in place
@@ -87,7 +88,8 @@ plot ARG1."/title" every ::0::0 using (0):(16):1 \
 
 set tmargin
 set bmargin
-bandwidth = algbw ? "algorithm bandwidth, GB/s" : "bus bandwidth, GB/s"
+bandwidth = pairs ? "bandwidth, GB/s" : \
+	algbw ? "algorithm bandwidth, GB/s" : "bus bandwidth, GB/s"
 
 if (one) {
 	set origin 0, 0

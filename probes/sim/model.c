@@ -288,7 +288,8 @@ void sim_cell(const struct sim *m, int src, int dst, int attempt,
 	      uint64_t size_bytes, struct xport_result *r)
 {
 	const struct sim_line *line =
-		layout_same_node(m->layout, src, dst) ? &intra : &inter;
+		layout_same_node(m->layout, src, dst) && !m->ports ? &intra :
+								     &inter;
 	struct drill_effect effect = drill_effect(m->drill, m->layout, src,
 						  dst, attempt, m->seed);
 	double noise = drill_noise(m->drill, m->noise);
@@ -363,6 +364,7 @@ struct model {
 	struct drill drill;
 	int64_t seed;
 	bool crowded;	/* pairs that share a NIC run at the same time */
+	bool ports;	/* RDMA between ports, inside a node too */
 };
 
 json_t *model_json(const json_t *nodes, const char *drill_text,
@@ -403,6 +405,7 @@ struct model *model_new(const json_t *j, struct err *e)
 		model_free(m);
 		return NULL;
 	}
+	m->ports = layer == DRILL_VERBS || layer == DRILL_VERBS_GPU;
 	drill_settle(&m->drill, (enum drill_layer)layer, getenv);
 	if (pxn) {
 		drill_allow_pxn(&m->drill);
@@ -429,7 +432,7 @@ bool model_report(const struct model *m, const struct order *o,
 	struct sim sim = {
 		.layout = &m->layout, .drill = &m->drill,
 		.seed = (uint64_t)m->seed, .noise = MODEL_NOISE,
-		.crowded = m->crowded, .unchecked = !how->check,
+		.crowded = m->crowded, .ports = m->ports, .unchecked = !how->check,
 	};
 	struct order_result results[ORDER_RESULTS];
 	struct order_report report = { .rank = o->rank, .id = o->id,

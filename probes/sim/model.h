@@ -71,6 +71,7 @@ struct sim {
 			 * over it */
 	bool crowded;	/* all ranks are at work, and those that share a NIC
 			 * share its bandwidth */
+	bool ports;	/* of ib: the NIC is the path inside a node, too */
 	bool unchecked;	/* the bytes that arrive are not checked */
 };
 

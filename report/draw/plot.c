@@ -427,11 +427,12 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 		return 0;
 	}
 	str_addf(&settings, "n=%zu; bw=%d; time=%d; rel=%d; algbw=%d; "
-		 "xlow=%.0f; xhigh=%.0f; most=%.9g; label=%d; both=%d; "
-		 "off=%d; bad=%d; found=%zu", d->n, d->any[PANEL_BW],
+		 "pairs=%d; xlow=%.0f; xhigh=%.0f; most=%.9g; label=%d; "
+		 "both=%d; off=%d; bad=%d; found=%zu", d->n, d->any[PANEL_BW],
 		 d->any[PANEL_TIME], d->any[PANEL_RELATIVE] &&
-			 d->lines[d->n - 1].color > 0, d->algbw, d->low,
-		 d->high, d->most, d->label, d->both, d->any_off, d->any_bad,
+			 d->lines[d->n - 1].color > 0, d->algbw,
+		 s->run && s->run->schema != &schema_collective, d->low, d->high,
+		 d->most, d->label, d->both, d->any_off, d->any_bad,
 		 v ? v->n < TITLE_FINDINGS ? v->n : TITLE_FINDINGS : 0);
 	for (size_t i = 0; i < d->n; i++) {
 		str_addf(&settings, "; ref%zu=%d; c%zu=%d; in%zu=%d", i + 1,

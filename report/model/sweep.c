@@ -297,6 +297,93 @@ void sweep_release(struct sweep *s)
 	*s = (struct sweep){ 0 };
 }
 
+/* ---- sizes of pairs ------------------------------------------------------ */
+
+/** The bandwidth of one good test of a pair. */
+struct size_test {
+	int64_t size_B;
+	enum path_class path;
+	double bw_GB_s;
+};
+
+struct size_tests {
+	const struct run *run;
+	struct size_test *list;
+	size_t n;
+};
+
+static int take_size(const struct run_rows *rows, const void *data)
+{
+	struct size_tests *t = rows->user;
+	const struct p2p_row *row = data;
+	struct size_test one = { .size_B = row->size_B,
+				 .bw_GB_s = row->bw_GB_s };
+	const int n = t->run->n_ranks;
+
+	if (row->outcome != OUTCOME_OK || !(row->bw_GB_s > 0) ||
+	    row->size_B <= 0 || row->src_rank < 0 || row->src_rank >= n ||
+	    row->dst_rank < 0 || row->dst_rank >= n ||
+	    strcmp(row->schedule, t->run->schedule) != 0) {
+		return 0;	/* of the follow-up, or of another pass */
+	}
+	one.path = cluster_path(&t->run->cluster, (int)row->src_rank,
+				(int)row->dst_rank);
+	return grow_add(&t->list, &t->n, &one, sizeof(one)) ? 0 : -1;
+}
+
+static int by_path_size(const void *a, const void *b)
+{
+	const struct size_test *x = a, *y = b;
+
+	return x->path != y->path	  ? (x->path > y->path) * 2 - 1 :
+	       x->size_B != y->size_B ? (x->size_B > y->size_B) * 2 - 1 :
+	       (x->bw_GB_s > y->bw_GB_s) - (x->bw_GB_s < y->bw_GB_s);
+}
+
+int sweep_of_pairs(const struct run *run, struct sweep *s, struct err *e)
+{
+	struct size_tests t = { .run = run };
+	const struct run_rows rows = { .schema = run->schema,
+				       .take = take_size, .user = &t };
+	int rc = 0;
+
+	*s = (struct sweep){ .run = run };
+	if (run->mesh || json_array_size(run_file(run->json).sizes) < 2) {
+		return 0;
+	}
+	rc = run_take_results(run->dir, &rows, e);
+	qsort(t.list, t.n, sizeof(*t.list), by_path_size);
+	for (size_t i = 0, n; rc == 0 && i < t.n; i += n) {
+		const struct size_test *first = &t.list[i];
+		struct collective_row row;
+
+		for (n = 1; i + n < t.n && first[n].path == first->path &&
+			    first[n].size_B == first->size_B; n++) {
+		}
+		record_init(&schema_collective, &row);
+		STR_COPY(row.op, run->probe);
+		STR_COPY(row.variant, run_path_words(first->path));
+		STR_COPY(row.lib, run->transport);
+		row.ranks = run->n_ranks;
+		row.nodes = run->n_nodes;
+		row.size_B = first->size_B;
+		row.inplace = 0;
+		row.count = (int64_t)n;
+		row.busbw_GB_s = (first[(n - 1) / 2].bw_GB_s +
+				  first[n / 2].bw_GB_s) / 2;
+		row.algbw_GB_s = row.busbw_GB_s;
+		row.time_us = (double)row.size_B / row.busbw_GB_s / 1e3;
+		row.time_max_us = (double)row.size_B / first->bw_GB_s / 1e3;
+		row.time_min_us = (double)row.size_B / first[n - 1].bw_GB_s /
+				  1e3;
+		row.outcome = OUTCOME_OK;
+		rc = sweep_add(s, &row);
+	}
+	free(t.list);
+	return rc < 0 || sweep_group(s) < 0 ?
+		       err_set(e, ENOMEM, "cannot hold the sizes") : 0;
+}
+
 bool sweep_is_model(const struct sweep *s)
 {
 	/* a reference is but rows: the transport stands where the library is */

@@ -42,6 +42,14 @@ struct sweep {
  *  which @s refers to; -1 with @e.  The caller releases both, in any case. */
 int sweep_read(const char *dir, struct run *run, struct sweep *s,
 	       struct err *e);
+/**
+ * Make a sweep of a run of pairs that measured several sizes: a curve per class
+ * of paths, of each size the median bandwidth of the good tests, the times of
+ * the slowest and fastest one, and in "count" their number.  Without curves if
+ * there is one size.  Returns 0, or -1 with @e; sweep_release() frees in any
+ * case.
+ */
+int sweep_of_pairs(const struct run *run, struct sweep *s, struct err *e);
 /** Append a row; -1 without memory.  sweep_group() is the caller's to call. */
 int sweep_add(struct sweep *s, const struct collective_row *row);
 /** Sort the rows into curves and name them; 0, or -1 without memory. */

@@ -13,6 +13,7 @@
 #include "report/judge/pairs.h"
 #include "report/model/run.h"
 #include "report/model/part.h"
+#include "report/model/sweep.h"
 #include "report/show/html_page.h"
 #include "report/show/judged.h"
 
@@ -152,6 +153,41 @@ void table_render(const struct run *run, struct str *out)
 	}
 }
 
+/* ---- sizes --------------------------------------------------------------- */
+
+/** Add the table of each class of paths if several sizes were measured; 0, or
+ *  -1 without memory. */
+static int sizes_render(const struct run *run, struct str *out)
+{
+	struct sweep s;
+	int rc = sweep_of_pairs(run, &s, NULL);
+
+	for (size_t i = 0; rc == 0 && i < s.n_curves; i++) {
+		const struct curve *c = &s.curves[i];
+
+		str_addf(out, "%s, by size: median and range of good tests\n"
+			 "%12s %8s %8s %8s %8s %7s\n", curve_words(c), "size",
+			 "GB/s", "Gb/s", "lowest", "highest", "tests");
+		for (size_t k = 0; k < c->n; k++) {
+			const struct collective_row *r = c->rows[k];
+			const double bytes = (double)r->size_B / 1e3;
+			char size[32];
+
+			units_size_text((uint64_t)r->size_B, size,
+					sizeof(size));
+			str_addf(out, "%12s ", size);
+			add_number(r->busbw_GB_s, 8, 3, "", out);
+			add_number(8 * r->busbw_GB_s, 8, 2, "", out);
+			add_number(bytes / r->time_max_us, 8, 3, "", out);
+			add_number(bytes / r->time_min_us, 8, 3, "", out);
+			str_addf(out, "%7s\n", UNITS_COUNT(r->count));
+		}
+		str_addch(out, '\n');
+	}
+	sweep_release(&s);
+	return rc;
+}
+
 /* ---- html pairs ---------------------------------------------------------- */
 
 #define HTML_MAX_CELLS	  500
@@ -268,8 +304,8 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 	struct pictures p = { .v = &j->verdict, .drawn = j->drawn,
 			      .out = out };
 	const struct run *run = &j->run;
+	struct str sizes = STR_INIT;
 
-	(void)dir;	/* they are drawn into the page */
 	/* the script draws these in place of what is still */
 	str_add(out, "<div id=\"map\"></div>\n<div class=\"still\">");
 	html_element(out, "h2", "Heat map");
@@ -281,6 +317,13 @@ static void html_pairs(const struct judged *j, const char *dir, struct str *out)
 		"<div class=\"still\">");
 	add_bad_cells(run, &j->verdict, out);
 	str_add(out, "</div>\n");
+	out->failed |= sizes_render(run, &sizes) < 0;
+	if (sizes.len > 0) {
+		html_element(out, "h2", "Bandwidth by size");
+		html_picture(dir, "curves.svg", "bandwidth by size", out);
+		html_element(out, "pre", str_text(&sizes));
+	}
+	str_release(&sizes);
 	if (run->n_diagnose > 0) {
 		html_element(out, "h2", "Failed pairs, layer by layer");
 		html_header_row(names, out);
@@ -472,6 +515,9 @@ static int pairs_below(const struct judged *j, int width,
 		table_render(&j->run, out);
 		str_addch(out, '\n');
 	}
+	if (sizes_render(&j->run, out) < 0) {
+		return -1;
+	}
 	return term_render(&j->run, &j->verdict,
 			   width > 0 ? width : JUDGED_FILE_WIDTH, style,
 			   is_map_wanted(j) ? TERM_FIGURES : TERM_NO_MAP, out);
@@ -479,7 +525,16 @@ static int pairs_below(const struct judged *j, int width,
 
 static int pairs_draw(const struct judged *j, const char *dir, struct err *e)
 {
-	return heatmap_render(dir, &j->run, &j->verdict, false, j->drawn, e);
+	struct sweep s;
+	int rc = heatmap_render(dir, &j->run, &j->verdict, false, j->drawn, e);
+
+	if (rc == 0) {
+		rc = sweep_of_pairs(&j->run, &s, e);
+		rc = rc == 0 && s.n_curves > 0 ?
+			     curves_render(dir, &s, NULL, &j->verdict, e) : rc;
+		sweep_release(&s);
+	}
+	return rc;
 }
 
 #define PAIRS_SHOWN \

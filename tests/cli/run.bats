@@ -738,3 +738,20 @@ that all nodes share" ]
 		= '[["gpu","n300",1]]' ]
 	[ "$(jq '.nodes | length' run/run.json)" -eq 600 ]
 }
+
+@test "every size that was measured is in a table and a curve" {
+	with_pictures
+	run_p ib --transport=sim --local=2x4 -b 64K -e 1M -f 4 -o run
+	[ "$status" -eq 0 ]
+	grep -q '^between nodes, by size: median' out
+	[ "$(grep -cE '^ +(64|256|1) [KM]iB +[0-9.]+ .* 8$' out)" -eq 3 ]
+	# the same as the rows have
+	median=$(awk -F, '$16 == 262144 { print $18 }' run/results.csv | sort -g |
+		awk '{ v[NR] = $1 } END { printf "%.3f", (v[4] + v[5]) / 2 }')
+	grep -qE "^ +256 KiB +$median " out
+	drawn run/curves.svg run/curves.png
+	grep -q 'bandwidth by size' run/report.html
+	run_p ib --transport=sim --local=2x4 -o one
+	absent 'by size' out
+	[ ! -e one/curves.svg ]
+}
