@@ -419,8 +419,8 @@ static int effect_find_ranks(struct effect_work *w, double z)
 	}
 	for (int i = 0; rc == 0 && i < w->run->n_ranks; i++) {
 		int way = effect_way(&x, (size_t)i), sharers = 0;
-		bool first = i == 0 || ranks[i - 1].node != ranks[i].node ||
-			     ranks[i - 1].nic != ranks[i].nic;
+		size_t tests = 0;	/* of these */
+		bool first = true;
 		const struct cluster_node *n = &w->run->nodes[ranks[i].node];
 		struct part p = part_at(PART_NIC, ranks[i].node, ranks[i].nic);
 		struct effect_estimate e;
@@ -434,6 +434,8 @@ static int effect_find_ranks(struct effect_work *w, double z)
 			if (ranks[r].nic == ranks[i].nic) {
 				all = all && x.mean[way][r] <
 						     x.mean[way][i] / 2;
+				tests += tests_of(w, r, 1, way);
+				first &= r >= i;
 				sharers++;
 			}
 		}
@@ -441,8 +443,7 @@ static int effect_find_ranks(struct effect_work *w, double z)
 			rc = add_rank(w, (size_t)i, way, &e, sharers == 1);
 		} else if (first) {
 			p.direction = effect_direction(way);
-			rc = effect_add(w, &p, NULL, &e,
-					tests_of(w, i, sharers, way));
+			rc = effect_add(w, &p, NULL, &e, tests);
 		}
 	}
 	effect_peers_release(&x);

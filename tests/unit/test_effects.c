@@ -535,6 +535,31 @@ static void small_ones_are_warnings(void **state)
 	run_release(&r);
 }
 
+/** GPUs that share a NIC need not have adjacent numbers. */
+static void ranks_of_a_nic(void **state)
+{
+	static const struct fake_fault nic = { .kind = PART_NIC, .a = 3,
+					       .b = 1 };
+
+	(void)state;
+	for (int apart = 0; apart < 2; apart++) {
+		struct verdict v;
+		struct run r;
+
+		fake_run(&r, 6, 8, 4);
+		for (int i = 0; apart && i < r.n_ranks; i++) {
+			r.ranks[i].nic = r.ranks[i].gpu % 4;
+		}
+		fake_slow(&r, &nic, 0.9);
+		judge(&r, &v);
+		assert_int_equal(v.n, 1);
+		expect_part(&v.findings[0].part, &nic);
+		assert_non_null(strstr(v.findings[0].says, "160 tests with 5"));
+		verdict_release(&v);
+		run_release(&r);
+	}
+}
+
 /** Where two of them meet a test is slow by itself: that is no fault of the
  *  pair.  And a part that is slow in all its tests is said as before. */
 static void what_they_explain(void **state)
@@ -1077,6 +1102,7 @@ int main(void)
 		cmocka_unit_test(nodes_that_are_apart),
 		cmocka_unit_test(cells_that_do_not_count),
 		cmocka_unit_test(small_ones_are_warnings),
+		cmocka_unit_test(ranks_of_a_nic),
 		cmocka_unit_test(what_they_explain),
 		cmocka_unit_test(late_on_a_small_switch),
 		cmocka_unit_test(late_parts),
