@@ -98,6 +98,8 @@ static int term_segments(const struct run *run, int width, struct str *out)
 #define TERM_MAX_NAME 16
 #define TERM_MIN_WIDTH 40
 #define TERM_FIGURE_RANKS 16
+/** Maps with at most this many rows show all of them. */
+#define TERM_WHOLE_ROWS 24
 /** Width of " 12 ", the GPU's number between the node's name and its row. */
 #define TERM_INDEX 4
 
@@ -300,12 +302,46 @@ static void add_found(const struct term *t, int row)
 	}
 }
 
+/** Return true if bad tests are in the same columns of row @row and of the row
+ *  before it, which is of the same node or as well one of whole nodes.  Views
+ *  that have no bad test, or few rows, repeat none. */
+static bool is_repeated(const struct view *v, int row)
+{
+	const size_t good = v->present[CELL_PASS] + v->diagonal + v->blank;
+	bool same = row > 0 && v->n > TERM_WHOLE_ROWS &&
+		    good < (size_t)v->n * (size_t)v->n &&
+		    view_is_rank(v, row) == view_is_rank(v, row - 1) &&
+		    !(view_is_rank(v, row) && view_new_node(v, row));
+
+	for (int c = 0; c < v->n && same; c++) {
+		const struct view_cell *at = view_cell(v, row, c);
+		const struct view_cell *was = view_cell(v, row - 1, c);
+
+		/* each rank has a blank of its own */
+		same = (view_is_rank(v, row) && (c == row || c == row - 1)) ||
+		       (at->class == was->class &&
+			view_mixed(at) == view_mixed(was));
+	}
+	return same;
+}
+
 static void add_rows(const struct term *t)
 {
 	const struct view *v = t->view;
 	char name[2 * LABEL_SIZE];
+	int left_out = 0;
 
 	for (int r = 0; r < v->n; r++) {
+		left_out = is_repeated(v, r) ? left_out + 1 : 0;
+		if (left_out > 0 && r + 1 < v->n && is_repeated(v, r + 1)) {
+			continue;
+		}
+		if (left_out > 1) {
+			str_addf(t->out, "%*s(%d more rows like the one "
+				 "above)\n", t->name_width + TERM_INDEX, "",
+				 left_out);
+			continue;
+		}
 		if (view_is_rank(v, r)) {
 			str_addf(t->out, "%-*s%3d ", t->name_width,
 				 r == 0 || view_new_node(v, r) ?

@@ -182,13 +182,44 @@ static void test_open(void **state)
 	term_render(&r, &v, 80, TERM_ASCII, TERM_MAP, &out);
 	assert_non_null(strstr(str_text(&out), "      3 FFFFFFFF FFFF"));
 	assert_non_null(strstr(str_text(&out), "F < GPU 3 of n5\n"));
-	assert_non_null(strstr(str_text(&out), "n31     99999999F99999"));
+	assert_non_null(strstr(str_text(&out), "n6      99999999F99999"));
 	for (const char *c = str_text(&out); (c = strchr(c, 'F')); c++) {
 		bad++;
 	}
-	assert_int_equal(bad, 2 * 38 + 1);	/* and the legend */
+	/* in four rows of the others, and in the legend */
+	assert_int_equal(bad, 38 + 4 + 1);
 	assert_null(strstr(str_text(&out), "some failed"));
 	verdict_release(&v);
+	str_release(&out);
+	run_release(&r);
+}
+
+/** Rows whose bad tests are in the same columns are counted, not drawn. */
+static void test_repeated(void **state)
+{
+	static const char *const lines[] = {
+		"(7 more rows like the one above)\n", "n1    0 ",
+		"(3 more rows like the one above)\n      4 F F F",
+		"\n      5 ", "\nn3    0 ",
+	};
+	struct str out = STR_INIT;
+	const char *at;
+	struct run r;
+
+	(void)state;
+	fake_run(&r, 4, 8, 8);
+	render(&r, 80, TERM_ASCII, &out);
+	assert_null(strstr(str_text(&out), "more rows"));
+	for (int i = 0; i < 32; i++) {
+		fake_cell(&r, i, 12, OUTCOME_ERROR, "no_route");
+		fake_cell(&r, 12, i, OUTCOME_ERROR, "no_route");
+	}
+	render(&r, 80, TERM_ASCII, &out);
+	at = str_text(&out);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		at = strstr(at, lines[i]);
+		assert_non_null(at);
+	}
 	str_release(&out);
 	run_release(&r);
 }
@@ -215,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_folded),
 		cmocka_unit_test(test_open),
+		cmocka_unit_test(test_repeated),
 		cmocka_unit_test(test_nothing),
 	};
 
