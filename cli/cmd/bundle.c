@@ -623,41 +623,41 @@ static void add_readme(const struct bundle *b, const struct found *f,
 	char why[1024];
 
 	str_addf(out,
-		 "A run of gpucheck %s, \"%s\", which began %s\n\n"
-		 "gpucheck measures which GPUs, NICs and links of a cluster "
-		 "work. What it found:\n\n",
+		 "A run of gpucheck %s, command \"%s\", started at %s\n\n"
+		 "gpucheck tests the GPUs, NICs and links of a cluster. Its "
+		 "report:\n\n",
 		 run.version, run.probe, run.started_utc);
 	/* the report of the run, or the reason why there is none */
 	found_ask(f, &ask);
 	ask.brief = true;
 	if (judged_make(f->dir, NULL, &ask, &j, &e) < 0 ||
 	    judged_words(j, JUDGED_FILE_WIDTH, false, TERM_ASCII, out) < 0) {
-		str_addf(out, "It cannot be judged: %s\n",
+		str_addf(out, "There is no report: %s\n",
 			 err_str(&e, why, sizeof(why)));
 	}
 	judged_free(j);
 	if (b->parts.len) {
 		str_addf(out, "\nThe nodes that it names, and their parts "
-			      "(all: facts.csv):\n\n%s", str_text(&b->parts));
+			      "(facts.csv has all nodes):\n\n%s", str_text(&b->parts));
 	}
 	str_addf(out, "\nFiles in this archive:\n\n%s", str_text(&b->in));
 	str_addf(out,
-		 "\nTables are CSV, their columns are told by \"gpucheck help "
-		 "csv\". Of a table with\nmore rows than fit, those of tests "
-		 "that failed and of the nodes above are here\nfirst. To see "
-		 "tables and pictures:\n\n"
+		 "\nTables are CSV files; \"gpucheck help csv\" explains their "
+		 "columns. A table that\nis too large has the rows of failed "
+		 "tests and of the nodes above. To see tables\nand "
+		 "pictures:\n\n"
 		 "    tar xf FILE.tar && gpucheck report -o shown %s\n",
 		 b->name);
 	if (b->n_out) {
 		str_addf(out, "\nLeft out:\n\n%s", str_text(&b->out));
 	}
 	str_addf(out,
-		 "\nRemoved, \"" REDACT_GONE "\" stands there: %zu values that "
-		 "looked like keys, tokens or\npasswords. %s", b->hide.removed,
+		 "\nReplaced by \"" REDACT_GONE "\": %zu values that look like "
+		 "keys, tokens or passwords.\n%s", b->hide.removed,
 		 b->hide.names ?
-			 "Names of hosts and users are replaced, everywhere "
-			 "alike;\naddresses are not.\n" :
-			 "Names of hosts and users are as they are.\n");
+			 "Names of hosts and users are replaced "
+			 "consistently; addresses are not.\n" :
+			 "Names of hosts and users are not replaced.\n");
 }
 
 /** A new file of its owner alone; 0, or -1 with @e and no file. */

@@ -38,12 +38,12 @@ static int check_inner(struct session *inner, const struct session *s,
 			       inner->argv[1]);
 	}
 	if (options_parse(inner, cmd, e) != 0) {
-		return e->text[0] ? -1 : err_set(e, 0, "help is no run");
+		return e->text[0] ? -1 : err_set(e, 0, "help is not a run");
 	}
 	if (!(cmd->takes & (SPEC_CMD_JUDGES & ~(unsigned)(SPEC_CMD_REPORT |
 							  SPEC_CMD_ATTACH |
 							  SPEC_CMD_HANG)))) {
-		err_set(e, 0, "'%s' is no probe that could be repeated",
+		err_set(e, 0, "'%s' is not a command that can be repeated",
 			cmd->name);
 		return err_hint(e, "such as: gpucheck watch --every=1h -- p2p "
 				   "-N 4");
@@ -197,7 +197,7 @@ static int complete(const struct session *s, const char *dir, struct repeat *r,
 		return err_set(e, errno, "cannot open '%s'", s->spec.systemd);
 	}
 	if (a->failed || json_array_size(r->words) < a->n) {
-		return err_set(e, 0, "a word is no text, or no memory");
+		return err_set(e, 0, "a word is not text, or there is no memory");
 	}
 	rc = spawn_self(self, sizeof(self), e);
 	if (rc == 0 && r->how == REPEAT_SCRONTAB) {
@@ -323,8 +323,8 @@ static int change(const struct session *s, const char *name, struct err *e)
 				 "it has no entry in crontab, scrontab or "
 				 "systemd");
 		if (stop) {
-			talk("no run starts any more; one that is at work "
-			     "goes on to its end");
+			talk("no new run starts; a run that is running "
+			     "continues to its end");
 		}
 	}
 	return rc < 0 ? CODE_UNABLE : CODE_HEALTHY;

@@ -239,8 +239,8 @@ void help_csv(FILE *out)
 	fputs("\nAn empty field was not measured; it is never written as 0.\n"
 	      "A text that begins with = + - or @ has an apostrophe in front, "
 	      "so that no\nspreadsheet takes it for a formula; gpucheck takes "
-	      "it off again. A number has\nnone. What could turn a terminal "
-	      "or a page against its reader is a '?'.\n", out);
+	      "it off again. A number has\nnone. Control characters "
+	      "are replaced by '?'.\n", out);
 }
 
 void help_units(FILE *out)

@@ -80,7 +80,7 @@ int repeat_parse(const char *text, size_t len, struct repeat *r, struct err *e)
 	}
 	r->json = json;
 	if (rc == 0 && !is_name(r->name)) {
-		rc = err_set(e, 0, "'%s' is no name", r->name);
+		rc = err_set(e, 0, "'%s' is not a name", r->name);
 	} else if (rc == 0 && (!are_words(r->env) || !are_words(r->words) ||
 			       !are_words(r->slurm) ||
 			       json_array_size(r->words) < 2)) {

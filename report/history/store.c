@@ -465,7 +465,7 @@ static int take_row(const struct history_row *row, struct store_runs *r,
 	       strcmp(row->line, HISTORY_FINDING) == 0 ?
 		       read_finding(row, last, e) :
 	       strcmp(row->line, HISTORY_PAIRS) == 0 ? 0 :
-	       err_set(e, 0, "'%s' is no kind of line", row->line);
+	       err_set(e, 0, "'%s' is not a kind of line", row->line);
 }
 
 int store_read_file(FILE *f, struct store_runs *r, struct err *e)
@@ -674,7 +674,7 @@ int store_parse_old(const char *text, size_t len, struct summary *s,
 	if (rc == 0) {
 		s->started_s = clock_utc_s(s->started_utc);
 		rc = s->started_s >= 0 ? 0 :
-		     err_set(e, 0, "'started_utc' is no time: '%s'",
+		     err_set(e, 0, "'started_utc' is not a time: '%s'",
 			     s->started_utc);
 	}
 	json_decref(obj);

@@ -178,12 +178,12 @@ expect_refusal()
 	grep -q '"unusable"\|"ready"' "$BATS_TEST_TMPDIR/said"
 }
 
-@test "who does not know the secret is told nothing" {
+@test "a listener without the secret receives nothing" {
 	start '{}' '{}' strange >"$BATS_TEST_TMPDIR/said"
 	[ "$(cat "$BATS_TEST_TMPDIR/said")" = "not believed" ]
 }
 
-@test "nor is who passes on what a coordinator on another port says" {
+@test "a relay that passes on what a coordinator on another port says" {
 	start '{}' '{}' relay >"$BATS_TEST_TMPDIR/said"
 	[ "$(cat "$BATS_TEST_TMPDIR/said")" = "not believed" ]
 }

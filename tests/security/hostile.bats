@@ -172,7 +172,7 @@ commands()
 	done
 }
 
-@test "a probe or transport that is no word is refused" {
+@test "a probe or transport that is not a word is refused" {
 	local key name
 	# shellcheck disable=SC2016 # names, as they are
 	for key in probe transport; do

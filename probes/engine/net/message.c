@@ -285,7 +285,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		OBJECT(args, "node, number, options, drill")) },
 	[MSG_NODE_SAID] = { .name = "node_said", .ways = MSG_PASSED_UP,
 		.list = "said",
-		.what = "What the child reports.",
+		.what = "Report from the child.",
 		FIELDS(
 		ANY("said", ARRAY, 0, MESSAGE_LIST, "byte strings, CBOR: an "
 			"object of one member: `row`, a line of results.csv; `fact`, a "
@@ -297,7 +297,7 @@ const struct message messages[MESSAGE_TYPES] = {
 		TEXT(outcome, 15, "ok, ..."),
 		CODE, DETAIL) },
 	[MSG_NODE_TELL] = { .name = "node_tell", .ways = MSG_PASSED_DOWN,
-		.what = "What the child needs from the other nodes.",
+		.what = "Facts that the child needs from the other nodes.",
 		FIELDS(
 		OBJECT(line, "defined by the probe")) },
 	[MSG_NODE_LEAVE] = { .name = "node_leave", .ways = MSG_PASSED_DOWN,
