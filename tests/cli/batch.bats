@@ -379,8 +379,11 @@ script_is_gone()
 	grep -qx '#SBATCH --time=[3-9][0-9]' out
 	run_p p2p -N 2 --diagnose --dry-run --launcher=sbatch -- -p big
 	grep -qx '#SBATCH --time=30' out
-	run_p ping -N 2 --dry-run --launcher=sbatch
-	absent '^#SBATCH --(exclusive|mem|gres)' out
+	for command in ping memlock; do
+		run_p $command -N 2 --dry-run --launcher=sbatch
+		[ "$status" -eq 0 ]
+		absent '^#SBATCH --(exclusive|mem|gres)' out
+	done
 	run_p info -N 2 --dry-run --launcher=sbatch
 	grep -qx '#SBATCH --gres=gpu:8' out
 	fake sinfo 'exit 1'
@@ -439,4 +442,12 @@ script_is_gone()
 	bash -n out
 	run_p p2p --dry-run --ssh=a1
 	[ "$(wc -l <out)" -eq 1 ]
+}
+
+@test "a dry run of ssh prints one command and the number of the others" {
+	run_p p2p --dry-run --ssh='a[001-070]-gw'
+	[ "$status" -eq 0 ]
+	[ "$(wc -l <out)" -eq 2 ]
+	grep -q '^ssh .*a001-gw' out
+	grep -q '^# and 69 more, which differ in host and rank$' out
 }

@@ -149,3 +149,17 @@ submitted()
 	! grep -q singleton run/parts/*/job.sbatch || false
 	grep -q 'scancel --name=gpucheck-[0-9a-f]*$' <<<"$stderr"
 }
+
+@test "each job of a pair asks for a time limit" {
+	fake_slurm 4
+	run_p "${pairs[@]}" --no-wait
+	[ "$status" -eq 0 ]
+	grep -q 'each job asks for a time limit of 30 min' err
+	jq -e '.jobs.minutes == 30' run/run.json
+	for script in run/parts/*/job.sbatch; do
+		grep -qx '#SBATCH --time=30' "$script"
+	done
+	run_p "${pairs[@]}" --dry-run -- --time=5
+	absent '^#SBATCH --time' out
+	absent 'time limit' err
+}
