@@ -65,11 +65,31 @@ static int explain_code(const struct session *s, const char *code)
 	return CODE_HEALTHY;
 }
 
-/** One log, named @name; 0, or -1 with @e. */
+/** Name of a message that is an argument. */
+#define MESSAGE "the message"
+
+/** Return true if @arg is no file, but has several words: a message. */
+static bool is_message(const char *arg)
+{
+	return strpbrk(arg, " \n") && strcmp(arg, "-") != 0 &&
+	       access(arg, F_OK) < 0 && errno == ENOENT;
+}
+
+/** One log, named @name, or a message; 0, or -1 with @e. */
 static int read_log(struct explain *x, const char *name, struct err *e)
 {
-	FILE *f = input_open("log", name, PIPE_MAX, e);
+	FILE *f;
 	int rc;
+
+	if (is_message(name)) {
+		f = fmemopen((void *)name, strlen(name), "r");
+		name = MESSAGE;
+		if (!f) {
+			err_set(e, errno, "cannot read " MESSAGE);
+		}
+	} else {
+		f = input_open("log", name, PIPE_MAX, e);
+	}
 
 	if (!f) {
 		return -1;
@@ -138,7 +158,8 @@ static int run_explain(struct session *s)
 	int code, rc = 0;
 
 	if (s->n_args == 1 && strcmp(s->args[0], "-") != 0 &&
-	    access(s->args[0], F_OK) < 0 && errno == ENOENT) {
+	    !is_message(s->args[0]) && access(s->args[0], F_OK) < 0 &&
+	    errno == ENOENT) {
 		return explain_code(s, s->args[0]);
 	}
 	if (explain_begin(&x, symptoms_builtin(), &e) < 0) {
@@ -151,6 +172,15 @@ static int run_explain(struct session *s)
 	if (rc < 0) {
 		explain_release(&x);
 		return talk_fail(&e, CODE_UNABLE);
+	}
+	if (s->n_args == 1 && x.n == 0 && is_message(s->args[0])) {
+		/* or the name of a file that is not there */
+		explain_release(&x);
+		err_set(&e, 0, "'%.200s' is neither a file nor a known "
+			"message", s->args[0]);
+		err_hint(&e, "a message from its beginning, or the whole log, "
+			 "says more");
+		return talk_fail(&e, CODE_USAGE);
 	}
 	code = explain_fault(&x) ? CODE_FAULT : CODE_HEALTHY;
 	snprintf(files, sizeof(files), "%zu files", x.n_files);
@@ -176,13 +206,14 @@ static const char *const examples[] = {
 	"gpucheck explain logs/*.err",
 	"dmesg | gpucheck explain -",
 	"gpucheck explain memlock_cq",
+	"gpucheck explain 'Call to ibv_create_cq failed'",
 	NULL
 };
 
 const struct command cmd_explain = {
 	.name = "explain",
 	.summary = "Explain the messages of a log, or a code.",
-	.usage = "[OPTION...] FILE|FOLDER|-|CODE ...",
+	.usage = "[OPTION...] FILE|FOLDER|-|CODE|MESSAGE ...",
 	.examples = examples,
 	.takes = SPEC_CMD_EXPLAIN,
 	.min_args = 1,

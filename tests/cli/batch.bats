@@ -443,11 +443,3 @@ script_is_gone()
 	run_p p2p --dry-run --ssh=a1
 	[ "$(wc -l <out)" -eq 1 ]
 }
-
-@test "a dry run of ssh prints one command and the number of the others" {
-	run_p p2p --dry-run --ssh='a[001-070]-gw'
-	[ "$status" -eq 0 ]
-	[ "$(wc -l <out)" -eq 2 ]
-	grep -q '^ssh .*a001-gw' out
-	grep -q '^# and 69 more, which differ in host and rank$' out
-}

@@ -177,3 +177,19 @@ a_job()
 	run_p explain fail
 	grep -q ' gpucheck explain LOGS$' out
 }
+
+@test "a message can be the argument" {
+	run_p explain 'ibv_create_cq(cqe=4096) failed: Cannot allocate memory'
+	[ "$status" -eq 1 ]
+	grep -q '^ 1. memlock_cq' out
+	grep -q 'docker run --ulimit memlock=-1:-1' out
+	run_p explain --json 'CUDA error: out of memory
+at line 3'
+	jq -e '.file == "the message"' out
+	run_p explain 'all is well'
+	fails 2 "'all is well' is neither a file nor a known message"
+	# a file whose name has a blank is one
+	echo 'Call to ibv_create_cq failed' >'my log'
+	run_p explain 'my log'
+	grep -q '^my log: 1 known message' out
+}
