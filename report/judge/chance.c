@@ -263,6 +263,10 @@ static bool lone_is_built(const struct run *run, uint8_t *explained,
 	return n == 0;
 }
 
+/** A test that is slow no more reaches this share of the median: one just above
+ *  the line has not become fast. */
+#define FAST_RATIO 0.9
+
 /** Returns true if most slow tests of a part were fast when repeated.  Tests
  *  that were not repeated do not count. */
 static bool is_mended(const struct run *run, const struct cause *c)
@@ -271,10 +275,13 @@ static bool is_mended(const struct run *run, const struct cause *c)
 
 	part_foreach_cell(run, &c->part, at) {
 		const struct cell *cell = &run->cells[at];
+		const struct slow_limit *l = &run->slow[cell->path];
 
 		if (cell->attempt > 1 && !cell->flaky) {
 			twice += cell->class == CELL_SLOW;
-			mended += cell->class == CELL_PASS;
+			mended += cell->class == CELL_PASS &&
+				  !(cells_beside(cell, l) <
+				    FAST_RATIO * l->median_GB_s);
 		}
 	}
 	return mended > twice;
