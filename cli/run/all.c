@@ -59,9 +59,9 @@ static const char *const diagnosed[] = { "--diagnose", NULL };
 static const char *const gpu_links[] = { "--quick", NULL };
 
 static const struct layer layers[] = {
-	{ .probe = "memlock", .model_lacks = "a model cluster has no limits" },
+	{ .probe = "memlock", .model_lacks = "a simulated cluster has no limits" },
 	{ .probe = "ping", .quick = quick_ping,
-	  .model_lacks = "a model cluster has no addresses" },
+	  .model_lacks = "a simulated cluster has no addresses" },
 	{ .probe = "ib", .quick = quick_pairs, .share_percent = 25 },
 	/* a faulty GPU must not be reported as a faulty link */
 	{ .probe = "gpu", .full = gpu_links, .gpus = true, .deepens = true },

@@ -446,7 +446,7 @@ extern const struct schema schema_collective;
 	TEXT(started_utc, 32, "run: when it began, RFC 3339") \
 	TEXT(ended_utc, 32, "run: when it ended; empty: it was lost") \
 	INT(drill, "run: 1: faults were injected on purpose") \
-	INT(model, "run: 1: it ran on the model cluster") \
+	INT(model, "run: 1: it ran on a simulated cluster") \
 	TEXT(transport, 16, "run: transport of the pairs") \
 	TEXT(schedule, 16, "run: schedule of the pairs") \
 	INT(size_B, "run: bytes of one message") \

@@ -211,7 +211,7 @@ static const struct metrics_family {
 	{ "gpucheck_run_exit_code",
 	  "0 healthy, 1 fault, 3 not measured, 4 partial.", NULL, FIGURE_CODE },
 	{ "gpucheck_run_drill",
-	  "1: a drill or the model cluster; nothing of it is about machines.",
+	  "1: a drill or a simulated cluster, so not about the machines.",
 	  NULL, FIGURE_DRILL },
 	{ "gpucheck_run_start_timestamp_seconds", "When the run began.",
 	  NULL, FIGURE_START },

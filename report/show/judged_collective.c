@@ -312,7 +312,7 @@ static void collective_beside(const struct curve *c,
 static void add_table(const struct curve *c, struct str *out)
 {
 	static const char *const names[] = {
-		"size, B", "count", "type", "redop", "place", "time, us",
+		"size, B", "count", "type", "redop", "place", "time, µs",
 		"shortest", "99 %", "algbw, GB/s", "busbw, GB/s", "wrong",
 		"algo", "proto", "outcome", "why", NULL
 	};

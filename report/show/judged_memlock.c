@@ -246,14 +246,17 @@ static bool head(const struct judged *j, int i, char *buf, size_t size)
 {
 	const size_t *cells = j->verdict.cells;
 	int64_t least, needed = needed_B(j->more, &least);
-	char bytes[32];
+	const bool known = least != INT64_MAX;
+	char bytes[32], limit[32];
 
-	snprintf(buf, size, "memlock on %d node%s: %zu of %zu limits and "
-		 "tests are sufficient; NCCL needs about %s a process",
-		 j->run.n_nodes,
-		 j->run.n_nodes == 1 ? "" : "s", cells[CELL_PASS],
-		 cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN],
-		 memlock_bytes(needed, bytes, sizeof(bytes)));
+	snprintf(buf, size, "memlock on %d node%s: %s%s%sNCCL needs about %s "
+		 "per process; %zu of %zu limits and tests are sufficient",
+		 j->run.n_nodes, j->run.n_nodes == 1 ? "" : "s",
+		 known ? "locked memory is limited to " : "",
+		 known ? memlock_bytes(least, limit, sizeof(limit)) : "",
+		 known ? "; " : "", memlock_bytes(needed, bytes, sizeof(bytes)),
+		 cells[CELL_PASS],
+		 cells[CELL_PASS] + cells[CELL_FAIL] + cells[CELL_NOT_RUN]);
 	return i == 0;
 }
 

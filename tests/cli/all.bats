@@ -327,7 +327,7 @@ in_job()
 	grep -q ' ping .*--count=2' out
 	run_p all -N 3 --launcher=sbatch --transport=sim --dry-run -o run
 	grep -q '^exec .* conductor .*/run' out
-	grep -q '^# no ping: a model cluster has no addresses' out
+	grep -q '^# no ping: a simulated cluster has no addresses' out
 	grep -q ' p2p --launcher=srun --nodes=3 ' out
 	# an image may have to be imported before the first agent comes
 	run_p all -N 3 --launcher=sbatch --transport=sim --quick --dry-run -o run

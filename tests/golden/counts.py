@@ -224,7 +224,8 @@ def of_words(words, cells):
         yield 'total of the heading', found[0], sum(cells.values())
         yield 'heading', found[1], cells
     found = re.search(r'^ *([\d,]+) of ([\d,]+) nodes responded|'
-                      r'([\d,]+) of ([\d,]+) limits and tests', words, re.M)
+                      r'([\d,]+)\s+of\s+([\d,]+)\s+limits\s+and\s+tests',
+                      words, re.M)
     if found:
         good, of = [number(x) for x in found.groups() if x]
         yield 'heading', (good, of), (cells.get('pass', 0),
