@@ -268,6 +268,7 @@ check-all: check
 	@CASES=5000 tests/run verdict
 	@tests/run verdict@san
 	@CASES=all tests/run hostile rdma drill
+	@COMMANDS=all tests/run cli
 	@GRID=all tests/run grid
 	@IMAGE_S=40 tests/run cluster:boot
 	@tests/run lost

@@ -69,10 +69,16 @@ static int take_text(struct spec *s, const char *name, const struct str *text)
 }
 
 /** Take the plan: measure only that. */
-static int take_plan(struct session *s, const struct retest_plan *p,
-		     struct err *e)
+static int take_plan(struct session *s, const struct left *l,
+		     const struct retest_plan *p, struct err *e)
 {
 	struct spec *spec = &s->spec;
+	/* that its user starts agents on these nodes */
+	const bool trusts = !spec->ssh[0] && !spec->local &&
+			    spec_launcher_is(spec->launcher[0] ?
+						     spec->launcher :
+						     l->launcher,
+					     LAUNCHER_ONCE);
 
 	spec->nodes = 0;
 	spec->exclude[0] = '\0';
@@ -80,7 +86,7 @@ static int take_plan(struct session *s, const struct retest_plan *p,
 	spec->budget_ns = 0;
 	spec->quick = false;
 	spec->nodelist[0] = '\0';
-	if (take_text(spec, "nodelist", &p->nodes) < 0 ||
+	if ((!trusts && take_text(spec, "nodelist", &p->nodes) < 0) ||
 	    take_text(spec, "pairs", &p->pairs) < 0) {
 		err_set(e, 0, "%zu findings are too many for one retest",
 			json_array_size(p->parts));
@@ -135,7 +141,7 @@ static int run(struct session *s, struct left *l, const struct judged *j,
 		}
 	} else if ((l->foreign ? take_foreign(s, l) :
 				 take_options(s, l, e)) == 0 &&
-		   take_plan(s, &p, e) == 0) {
+		   take_plan(s, l, &p, e) == 0) {
 		take_extra(s, l);
 		retest = run_part_json("retest", &(struct run_file){
 			.retest = { .dir = l->dir, .parts = p.parts } });

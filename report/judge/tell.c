@@ -188,6 +188,14 @@ int next_good(const struct run *run, struct verdict *v)
 	return rc;
 }
 
+/** Returns true if a command can name the nodes of @run: gpucheck starts their
+ *  agents. */
+static bool names_nodes(const struct run *run)
+{
+	return !tell_is_local(run) &&
+	       !spec_launcher_is(run_file(run->json).launcher, LAUNCHER_ONCE);
+}
+
 /** Failures that are named; the rest is counted. */
 #define MAX_STAY 3
 
@@ -261,15 +269,21 @@ static void add_command(const struct run *run, const char *option,
 	str_release(&names);
 }
 
-/** The same of @names, on a line of its own. */
+/** The same of @names, on a line of its own; where the user starts the agents,
+ *  that. */
 static void add_line(const struct run *run, const char *option,
 		     char (*names)[64], size_t n, struct str *out)
 {
 	struct str list = STR_INIT;
 
 	hostlist_add(&list, names[0], sizeof(*names), n);
-	str_add(out, "\n" TELL_COMMAND);
-	add_command(run, option, str_text(&list), n, out);
+	if (names_nodes(run) || tell_is_local(run)) {
+		str_add(out, "\n" TELL_COMMAND);
+		add_command(run, option, str_text(&list), n, out);
+	} else {
+		str_addf(out, " start %s on %s", strcmp(option, "-x") == 0 ?
+			 "no agents" : "agents only", str_text(&list));
+	}
 	str_release(&list);
 }
 
@@ -528,7 +542,7 @@ bool tell_there(const struct run *run, const char *command, struct str *out)
 		run_file(run->json).options && run->n_nodes > 0;
 	if (known) {
 		tell_probe(run, probe, out);
-		if (!tell_is_local(run) && !strstr(rest, "--nodelist=")) {
+		if (names_nodes(run) && !strstr(rest, "--nodelist=")) {
 			hostlist_add(&nodes, run->nodes[0].name,
 				     sizeof(*run->nodes), (size_t)run->n_nodes);
 			str_addf(out, " -N %d --nodelist=", run->n_nodes);
@@ -591,7 +605,7 @@ static void add_nodelist(const struct run *run, int src, int dst,
 {
 	int a = run->ranks[src].node, b = run->ranks[dst].node;
 
-	if (!tell_is_local(run)) {
+	if (names_nodes(run)) {
 		str_add(out, " --nodelist=");
 		str_add_quoted(out, run->nodes[a].name);
 		if (a != b) {
@@ -607,7 +621,7 @@ void tell_command(const struct run *run, const char *transport, int src,
 	char a[80], b[80];
 
 	add_start(run, run->probe, NULL, of_all_pairs, out);
-	if (!tell_is_local(run) &&
+	if (names_nodes(run) &&
 	    run->ranks[src].node == run->ranks[dst].node) {
 		str_add(out, " -N 1");	/* two are the default */
 	}
@@ -740,7 +754,7 @@ static bool test_other(const struct tell_case *c, const char *which)
 			n = &c->run->nodes[node];
 		}
 	}
-	if (!n) {
+	if (!n || (!tell_is_local(c->run) && !names_nodes(c->run))) {
 		return false;
 	}
 	if (tell_is_local(c->run)) {

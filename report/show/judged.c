@@ -663,6 +663,7 @@ static int write_files(struct judged *j, struct err *e)
 	struct unwritten u = { .names = STR_INIT };
 	struct drawn maps = { 0 };
 	struct err why = { 0 };
+	char dir[sizeof(e->hint) / 2];
 	int drawn = 0, rc;
 
 	/* refuse a directory of another user: what it has could redirect our
@@ -670,8 +671,9 @@ static int write_files(struct judged *j, struct err *e)
 	if (rundir_check_own(j->out, &why) < 0 && !why.code) {
 		err_set(e, EPERM, "verdict.json, report.html and pictures are "
 				  "not written: %s", why.text);
-		err_hint(e, "\"gpucheck report -o NEW DIR\" writes them "
-			    "elsewhere");
+		err_hint(e, "\"gpucheck report -o NEW %s\" writes them "
+			 "elsewhere", str_quoted_dir(j->run.dir, dir,
+						     sizeof(dir)));
 		return 1;
 	}
 	why = (struct err){ 0 };

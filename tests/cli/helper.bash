@@ -33,6 +33,17 @@ make_stub()
 	chmod +x "$stub/gnuplot"
 }
 
+# The commands that the last run_p has printed work when they are pasted: in one
+# of eight tests, or with COMMANDS=all in each.
+teardown()
+{
+	[ "${COMMANDS-}" = all ] || [ $((BATS_TEST_NUMBER % 8)) -eq 0 ] ||
+		return 0
+	grep -qsE '^ {10}gpucheck |"gpucheck ' out err || return 0
+	said=$("$root/tests/golden/commands.py" out err)
+	[ -z "$said" ] || { echo "$said"; return 1; }
+}
+
 # From here on pictures are drawn.
 with_pictures()
 {

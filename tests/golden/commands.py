@@ -8,22 +8,20 @@ with four blanks.  Each is read by the shell (bash -n), has no placeholder for a
 value that the run knows, and if it is one of gpucheck, is run in an empty
 directory beside the run that printed it: what measures with --dry-run.
 """
-import json, os, re, shlex, subprocess, tempfile
+import json, os, re, shlex, subprocess, sys, tempfile
 
 # Names of a finding: known where there is a run, printed as they are only by
 # 'explain' of a log that does not name them.
 NAMES = {'NODE', 'PEER', 'GPU', 'NIC', 'RAIL', 'PID', 'LOGS', 'RUN',
          'REFERENCE'}
 # Values that only the user knows.
-USER = {'ADDRESS', 'BDF', 'HH', 'IMAGE', 'INTERFACE', 'JOBID', 'JOBSCRIPT', 'LID',
-        'LOGDIR', 'MM', 'NAME', 'OTHER_LID', 'PATH', 'PEER_LID', 'PORT',
-        'PROGRAM', 'SS'}
+USER = set("""ADDRESS BDF DIR HH IMAGE INTERFACE JOBID JOBSCRIPT LID LOGDIR MM NAME
+NEW OTHER_LID PATH PEER_LID PORT PROGRAM SS""".split())
 # Words of other programs.
-TERMS = {'ACS', 'AF_INET', 'CLOCK', 'COMPUTE', 'DEFAULT', 'DETAIL', 'ECAP_ACS',
-         'ECC', 'FI_EP_RDM', 'INFO', 'LOC', 'OUTPUT', 'PERFORMANCE', 'PIDS',
-         'POWER', 'ROW_REMAPPER', 'SYS_NICE', 'TEMPERATURE', 'TUNING', 'VERSION',
-         'WARN', 'ID', 'RANK', 'WORLD_SIZE', 'LOCAL_RANK', 'MASTER', 'MASTER_PORT',
-         'VISIBLE', 'NCCL'}
+TERMS = set("""ACS AF_INET CLOCK COMPUTE DEFAULT DETAIL ECAP_ACS ECC FI_EP_RDM INFO
+LOC LOCAL_RANK MASTER MASTER_PORT NCCL OUTPUT PERFORMANCE PIDS POWER RANK
+ROW_REMAPPER SYS_NICE TEMPERATURE TUNING VERSION VISIBLE WARN WORLD_SIZE
+""".split())
 VARIABLE = re.compile(r'^(NCCL|UCX|SLURM|CUDA|LD|GPUCHECK|FI|OMPI|TORCH)_')
 # What measures takes --dry-run; what reads is run as it is.
 MEASURES = {'p2p', 'ib', 'ping', 'memlock', 'gpu', 'info', 'all', 'allreduce',
@@ -43,7 +41,7 @@ def printed(name, text):
     if name.endswith('verdict.json'):
         for finding in json.loads(text)['findings']:
             yield from re.findall(r'^    (.*)$', finding['do'], re.M)
-    elif name in ('words', 'run') or name.endswith('import'):
+    elif name in ('words', 'run', 'out', 'err') or name.endswith('import'):
         yield from (x for x in LINE.findall(text)
                     if not NOT_A_COMMAND.match(x))
         yield from QUOTED.findall(text)
@@ -82,6 +80,8 @@ def wrong(command, env, where, names, now):
                        text=True)
     if p.returncode:
         return f'no command of a shell: {p.stderr.strip()}'
+    # one that is not of the run is the user's choice
+    names = names - ({'NODE'} if ',NODE' in command else set())
     if in_capitals(command) & names:
         return 'the run knows ' + ', '.join(in_capitals(command) & names)
     argv = argv_of(command)
@@ -154,5 +154,19 @@ def table():
         print('no commands were found')
 
 
+def outputs(*files):
+    """What is wrong with the commands in @files, outputs of a test that ran in
+    this directory."""
+    texts = {}
+    for name in files:
+        if os.path.exists(name):
+            with open(name, errors='replace') as f:
+                texts[name] = f.read()
+    env = dict(os.environ)
+    env['PATH'] = f'{os.path.dirname(env["GPUCHECK"])}:{env["PATH"]}'
+    for line in check(texts, env, os.getcwd(), True):
+        print(line)
+
+
 if __name__ == '__main__':
-    table()
+    outputs(*sys.argv[1:]) if len(sys.argv) > 1 else table()
