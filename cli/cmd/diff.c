@@ -194,7 +194,8 @@ static int diff_collectives(const struct session *s, struct answer *a,
 			then.curves[i].reference = true;
 		}
 		if (a->dir[0] &&
-		    curves_render(a->dir, &now, &then, NULL, &drawn) != 0) {
+		    curves_render(a->dir, &now, &then, NULL, s->spec.log_scale,
+				  &drawn) != 0) {
 			talk_err(&drawn);
 		}
 	}

@@ -359,6 +359,7 @@ int show_run_to(const char *dir, const char *out, const struct spec *s,
 	ask.reference = s->reference;
 	ask.slow_percent = s->slow_percent;
 	ask.map = (enum spec_when)s->map;
+	ask.log_scale = s->log_scale;
 	rc = judged_make(dir, out, &ask, &j, e);
 	if (rc < 0) {
 		return -1;

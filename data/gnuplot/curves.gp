@@ -11,6 +11,7 @@
 #           first curve, and microseconds
 # pairs     1: of tests of pairs
 # most      largest bandwidth
+# ylow, yhigh, logy   range of the axis of bandwidth; 1: it is logarithmic
 # label     letters of the longest name
 # both      some lines are in place
 # off, bad  are there outliers in FOLDER/off, failed sizes in FOLDER/bad
@@ -148,7 +149,8 @@ if (bw) {
 	set origin 0, top
 	set size 1, 440 / high
 	set ylabel bandwidth
-	set yrange [0:most * 1.08]
+	set yrange [ylow:yhigh]
+	if (logy) { set logscale y 10 }
 	unset xlabel
 	set label 1 legend at graph 0.01, graph 0.96 left
 	plot for [i=1:n] file("bw", i) every ::1 using 1:2:3:4 \
@@ -164,6 +166,7 @@ if (bw) {
 		ARG1."/labels" using (xhigh):1:3:(paint($2)) with labels left \
 		offset 1,0 textcolor rgb variable
 	unset label 1
+	unset logscale y
 }
 if (rel) {
 	top = top - 300 / high

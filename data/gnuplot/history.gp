@@ -8,6 +8,7 @@
 # n         how many parts: FOLDER/level1 ... and FOLDER/found1 ...
 # ylow, yhigh      range of the levels, percent of the part's median
 # tlow, thigh      range of time, seconds since 1970
+# hours     1: ticks have hours, of days that repeat
 #
 # A file has the name of its part in the first line, then a run a line: seconds
 # and percent, separated by a tab.  Those of found are the runs that found it.
@@ -51,7 +52,7 @@ set bmargin
 set border 3
 set xdata time
 set timefmt "%s"
-set format x "%Y-%m-%d"
+set format x hours ? "%m-%d\n%H:%M" : "%Y-%m-%d"
 set xrange [tlow:thigh]
 set yrange [ylow:yhigh]
 set xtics nomirror out autofreq

@@ -193,6 +193,7 @@ struct spec {
 	bool anonymous;		/* names of hosts and users are replaced */
 	int64_t verbose;
 	int64_t color, progress, map;	/* enum spec_when */
+	bool log_scale;		/* curves of bandwidth */
 	/* no option: whose words are offered where one is wrong, a mask of enum
 	 * spec_command; 0 = anybody's */
 	unsigned commands;

@@ -2,6 +2,7 @@
 #include "report/base/wrap.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,9 +102,14 @@ const struct palette_entry *palette_class(unsigned class)
 
 uint32_t palette_ink(uint32_t rgb)
 {
-	uint32_t r = rgb >> 16, g = rgb >> 8 & 0xff, b = rgb & 0xff;
+	static const double weights[] = { 0.0722, 0.7152, 0.2126 };
+	double light = 0;	/* relative luminance, as WCAG has it */
 
-	return 299 * r + 587 * g + 114 * b > 128000 ? 0x000000 : 0xffffff;
+	for (int i = 0; i < 3; i++) {
+		light += weights[i] * pow((rgb >> 8 * i & 0xff) / 255.0, 2.2);
+	}
+	/* where black and white have the same contrast, of 4.6 */
+	return light > 0.179 ? 0x000000 : 0xffffff;
 }
 
 /* ---- html text ----------------------------------------------------------- */

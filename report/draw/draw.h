@@ -182,12 +182,13 @@ int heatmap_render(const char *dir, const struct run *run,
  * curves.png and curves.svg by gnuplot into DIR: bandwidth, the same relative
  * to the first curve, and time against size; bars of bandwidth if there is one
  * size.  Those of @reference (may be NULL) are dashed.  The title has the
- * findings of @v (may be NULL).  Older pictures are removed.  Returns 0, 1 with
+ * findings of @v (may be NULL).  The axis of bandwidth is linear, or with
+ * @log_scale logarithmic.  Older pictures are removed.  Returns 0, 1 with
  * @e when gnuplot is not installed, -1 with @e on failure: curves.svg may be
  * there then.
  */
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, const struct verdict *v,
-		  struct err *e);
+		  bool log_scale, struct err *e);
 
 #endif

@@ -123,6 +123,10 @@ static int make_part(const struct run *run, const int *at, int n,
 	if (of && make_part_grid(run, of, n, part) == 0) {
 		rc = fill_part(run, at, of, part);
 	}
+	if (rc == 0) {
+		part->mesh->whole = run;
+		part->mesh->origin = at;
+	}
 	free(of);
 	return rc;
 }

@@ -136,7 +136,8 @@ float pic_title(struct picture *p, float wide, const struct run *run,
 	for (size_t i = 0; i < v->n && !segment[0]; i++) {
 		char name[PART_NAME_SIZE];
 
-		finding_short(run, &v->findings[i], name, sizeof(name));
+		finding_short(run_whole(run), &v->findings[i], name,
+			      sizeof(name));
 		if (out.len + strlen(name) + 12 > max && named > 0) {
 			break;
 		}

@@ -253,7 +253,8 @@ static float pic_captions(const struct pic_layout *l, const struct verdict *v)
 		if (!is_marked(l, &v->findings[i])) {
 			str_addf(&out, "%s%s", out.len ? "; " :
 				 "found, without a row: ",
-				 finding_short(run, &v->findings[i], name,
+				 finding_short(run_whole(run),
+					       &v->findings[i], name,
 					       sizeof(name)));
 		}
 	}
@@ -529,7 +530,8 @@ static void name_found(const struct pic_layout *l, const struct verdict *v)
 		snprintf(l->found[i].text, sizeof(l->found[i].text),
 			 before > 0 && all > 2 ? "%d" : "%d: %.*s",
 			 (int)(f - v->findings) + 1, FOUND_NAME_MAX,
-			 finding_short(l->v->run, f, name, sizeof(name)));
+			 finding_short(run_whole(l->v->run), f, name,
+				       sizeof(name)));
 	}
 }
 
@@ -861,9 +863,7 @@ int picture_make(const struct run *run, enum view_metric metric,
 		l.scales[i] = scale_make(l.v, (enum path_class)i);
 	}
 	l.names = labels_make(run, labels_room(l.v, NODE_NAME_MAX));
-	/* of one segment alone the ranks are others */
-	l.accused = accused_list(run, mesh_segment(run)[0] ||
-				 l.v->ranks_per > 0 ? NULL : v, &l.n_accused);
+	l.accused = accused_list(run, v, &l.n_accused);
 	l.counted = !view_folds(l.v) && metric != VIEW_CONTRAST;
 	if (l.counted) {
 		run_count_cells(run, l.counts);

@@ -27,6 +27,10 @@
 /** Findings and letters of each below the title. */
 #define TITLE_FINDINGS 3
 #define TITLE_MAX      112
+/** Ends of the axis of bandwidth, as parts of the largest and the smallest. */
+#define LINEAR_HIGH 1.08
+#define LOG_LOW	    0.8
+#define LOG_HIGH    1.25
 /** A row without a value gets a point far outside the plot. */
 #define NO_POINT "1e-9\t1\t1\t1\n"
 
@@ -56,7 +60,8 @@ struct plot_drawing {
 	bool algbw;		/* there is no bus bandwidth at all */
 	bool any[PANELS], any_off, any_bad;
 	double low, high;	/* sizes */
-	double most;		/* bandwidth */
+	double least, most;	/* bandwidth */
+	bool log_scale;		/* of bandwidth */
 	int label;		/* letters of the longest one */
 	bool both;		/* some lines are in place beside others */
 	struct plot plot;
@@ -202,6 +207,24 @@ static int by_end(const void *a, const void *b, void *lines)
 	return x < y ? -1 : x > y;
 }
 
+/** Height of the bandwidth @value in its panel, 0 ... 1. */
+static double place_of(const struct plot_drawing *d, double value)
+{
+	const double low = d->least * LOG_LOW, high = d->most * LOG_HIGH;
+
+	return d->log_scale ? log(value / low) / log(high / low) :
+			      value / (LINEAR_HIGH * d->most);
+}
+
+/** The bandwidth at @place, the inverse of place_of(). */
+static double value_at(const struct plot_drawing *d, double place)
+{
+	const double low = d->least * LOG_LOW, high = d->most * LOG_HIGH;
+
+	return d->log_scale ? low * pow(high / low, place) :
+			      place * LINEAR_HIGH * d->most;
+}
+
 /** Write the names at the ends of the lines, none over another, in parts of the
  *  height of the panel of bandwidth. */
 static int write_labels(struct plot_drawing *d, struct err *e)
@@ -224,7 +247,7 @@ static int write_labels(struct plot_drawing *d, struct err *e)
 	}
 	qsort_r(order, n, sizeof(*order), by_end, d->lines);
 	for (size_t i = 0; i < n; i++) {
-		at[i] = fmax(d->lines[order[i]].end / (1.08 * d->most),
+		at[i] = fmax(place_of(d, d->lines[order[i]].end),
 			     low + LABEL_STEP);
 		low = at[i];
 	}
@@ -234,7 +257,7 @@ static int write_labels(struct plot_drawing *d, struct err *e)
 	for (size_t i = 0; i < n; i++) {
 		const struct plot_line *l = &d->lines[order[i]];
 
-		str_addf(&text, "%.4f\t%d\t", at[i] * 1.08 * d->most,
+		str_addf(&text, "%.4f\t%d\t", value_at(d, at[i]),
 			 l->color + 1);
 		plot_add_field(l->name, &text);
 		str_addf(&text, "  %s%s\n", pic_numeral(l->end, value),
@@ -315,7 +338,7 @@ static void add_lines(struct plot_drawing *d, const struct sweep *s, bool alone,
 static void measure(struct plot_drawing *d)
 {
 	d->algbw = true;
-	d->low = INFINITY;
+	d->low = d->least = INFINITY;
 	for (size_t i = 0; i < d->n; i++) {
 		const struct curve *c = d->lines[i].curve;
 
@@ -340,6 +363,7 @@ static void measure(struct plot_drawing *d)
 			if (wanted(l, row) && is_there(bandwidth_of(d, row))) {
 				l->end = bandwidth_of(d, row);
 				d->most = fmax(d->most, l->end);
+				d->least = fmin(d->least, l->end);
 			}
 		}
 	}
@@ -427,11 +451,13 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 		return 0;
 	}
 	str_addf(&settings, "n=%zu; bw=%d; time=%d; rel=%d; algbw=%d; "
-		 "pairs=%d; xlow=%.0f; xhigh=%.0f; most=%.9g; label=%d; "
-		 "both=%d; off=%d; bad=%d; found=%zu", d->n, d->any[PANEL_BW],
+		 "pairs=%d; xlow=%.0f; xhigh=%.0f; ylow=%.9g; yhigh=%.9g; "
+		 "logy=%d; most=%.9g; label=%d; both=%d; off=%d; bad=%d; "
+		 "found=%zu", d->n, d->any[PANEL_BW],
 		 d->any[PANEL_TIME], d->any[PANEL_RELATIVE] &&
 			 d->lines[d->n - 1].color > 0, d->algbw,
-		 s->run && s->run->schema != &schema_collective, d->low, d->high,
+		 s->run && s->run->schema != &schema_collective, d->low,
+		 d->high, value_at(d, 0), value_at(d, 1), d->log_scale,
 		 d->most, d->label, d->both, d->any_off, d->any_bad,
 		 v ? v->n < TITLE_FINDINGS ? v->n : TITLE_FINDINGS : 0);
 	for (size_t i = 0; i < d->n; i++) {
@@ -447,9 +473,9 @@ static int draw(const struct sweep *s, const struct sweep *reference,
 
 int curves_render(const char *dir, const struct sweep *s,
 		  const struct sweep *reference, const struct verdict *v,
-		  struct err *e)
+		  bool log_scale, struct err *e)
 {
-	struct plot_drawing d = { 0 };
+	struct plot_drawing d = { .log_scale = log_scale };
 	struct plot_signals signals;
 	int rc;
 

@@ -272,9 +272,44 @@ static bool add_accused(const struct run *run, const struct finding *f,
 	return true;
 }
 
+/** The same for the ranks of a picture that has only some of a run: @list is
+ *  that of the run, and freed. */
+static struct accused *accused_part(const struct run *run,
+				    struct accused *list, size_t *n)
+{
+	const size_t whole = *n;
+	struct accused *out = calloc(1, sizeof(*out));
+
+	*n = 0;
+	for (size_t i = 0; list && out && i < whole; i++) {
+		bool last = false;
+
+		for (int r = 0; out && r < run->n_ranks; r++) {
+			const int at = run->mesh->origin[r];
+			const bool is = at >= list[i].first && at < list[i].end;
+			struct accused one = list[i];
+
+			one.first = r;
+			one.end = r + 1;
+			one.node = run->ranks[r].node;
+			if (is && last) {
+				out[*n - 1].end = r + 1;
+			} else if (is && !grow_add(&out, n, &one,
+						   sizeof(one))) {
+				free(out);
+				out = NULL;
+			}
+			last = is;
+		}
+	}
+	free(list);
+	return out;
+}
+
 struct accused *accused_list(const struct run *run, const struct verdict *v,
 			     size_t *n)
 {
+	const struct run *all = run_whole(run);
 	struct accused *list = calloc(1, sizeof(*list));
 	size_t shown = 0;
 	bool whole = list != NULL;
@@ -285,14 +320,14 @@ struct accused *accused_list(const struct run *run, const struct verdict *v,
 
 		/* what is a little slow has tests, none of them bad */
 		whole = v->findings[i].cells == 0 ||
-			add_accused(run, &v->findings[i], &list, n);
+			add_accused(all, &v->findings[i], &list, n);
 		shown += *n > before;
 	}
 	if (!whole) {
 		free(list);
 		return NULL;
 	}
-	return list;
+	return all == run ? list : accused_part(run, list, n);
 }
 
 bool *accused_nodes(const struct run *run, const struct verdict *v, int max)

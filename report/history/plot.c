@@ -11,6 +11,7 @@
 #include "report/base/wrap.h"
 #include "report/draw/draw.h"
 #include "report/history/history.h"
+#include "report/judge/caption.h"
 #include "report/show/html_page.h"
 
 /* ---- page ---------------------------------------------------------------- */
@@ -119,6 +120,9 @@ int history_page(const char *dir, const struct history *h,
 /** Range that the picture shows at least, percent of a median. */
 #define LOW  90.0
 #define HIGH 105.0
+/** Seconds around the runs, and up to which ticks have hours. */
+#define MARGIN_S    60
+#define HOURS_MAX_S (8 * 24 * 3600)
 /** A run without a value gets a point far outside the plot. */
 #define NO_POINT "0\t-1\n"
 
@@ -230,12 +234,14 @@ static int write_points(const struct history_plot_drawing *d, size_t k,
 
 static int write_title(const struct history_plot_drawing *d, struct err *e)
 {
+	char first[CAPTION_UTC_SIZE], last[CAPTION_UTC_SIZE];
 	struct str text = STR_INIT;
 	int rc;
 
-	str_addf(&text, "%zu run%s from %.10s to %.10s\n", d->h->n_runs,
-		 d->h->n_runs == 1 ? "" : "s", d->h->runs[0].started_utc,
-		 d->h->runs[d->h->n_runs - 1].started_utc);
+	caption_utc(d->h->runs[0].started_utc, first);
+	caption_utc(d->h->runs[d->h->n_runs - 1].started_utc, last);
+	str_addf(&text, "%zu run%s from %s to %s\n", d->h->n_runs,
+		 d->h->n_runs == 1 ? "" : "s", first, last);
 	rc = plot_write(&d->plot, "title", &text, e);
 	str_release(&text);
 	return rc;
@@ -245,6 +251,8 @@ static int draw(struct history_plot_drawing *d, struct err *e)
 {
 	const int64_t first = d->h->runs[0].started_s;
 	const int64_t last = d->h->runs[d->h->n_runs - 1].started_s;
+	/* a range of one run is no range */
+	const int64_t margin = (last - first) / 20 + MARGIN_S;
 	struct str settings = STR_INIT;
 	int rc = write_title(d, e);
 
@@ -252,10 +260,9 @@ static int draw(struct history_plot_drawing *d, struct err *e)
 		rc = write_points(d, k, false, e) < 0 ? -1 :
 		     write_points(d, k, true, e);
 	}
-	/* a range of one run is no range */
 	str_addf(&settings, "n=%zu; ylow=%.2f; yhigh=%.2f; tlow=%" PRId64
-		 "; thigh=%" PRId64, d->n, d->low, d->high, first - 3600,
-		 last + 3600);
+		 "; thigh=%" PRId64 "; hours=%d", d->n, d->low, d->high,
+		 first - margin, last + margin, last - first < HOURS_MAX_S);
 	rc = rc == 0 ? plot_draw(&d->plot, history_script, &settings,
 				 HISTORY_PICTURE, true, e) : rc;
 	str_release(&settings);

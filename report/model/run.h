@@ -533,6 +533,9 @@ struct mesh {
 				 * leads from the one segment to the other */
 	int by_segment;		/* what stands for nodes in this picture are
 				 * segments, of so many nodes; 0 = nodes do */
+	const struct run *whole;	/* the run of which this picture has
+					 * only some ranks; NULL: all */
+	const int *origin;	/* their ranks there; both are borrowed */
 };
 
 /** Room for @ranks and @cells, and one for the pairs that have none, with no
@@ -543,6 +546,12 @@ struct mesh *mesh_new(size_t ranks, size_t cells);
 static inline const struct mesh_end *mesh_end(const struct run *run, int rank)
 {
 	return &run->mesh->ends[rank];
+}
+
+/** The run by which parts are numbered: @run, or that of which it is a part. */
+static inline const struct run *run_whole(const struct run *run)
+{
+	return run->mesh && run->mesh->whole ? run->mesh->whole : run;
 }
 
 /** The only segment that @run shows, "" = all there are. */

@@ -18,6 +18,7 @@ struct judged_ask {
 	const char *hint;	/* what to do about that; NULL = nothing */
 	bool pending;		/* its job waits, and it has no plan yet */
 	enum spec_when map;	/* of the pairs, on a terminal */
+	bool log_scale;		/* curves of bandwidth */
 	bool brief;		/* words without tables and pictures */
 	int64_t slow_percent;	/* that make a slow part a fault; 0 = as the run
 				 * had it */

@@ -546,7 +546,8 @@ static int draw(const struct judged *j, const char *dir, struct err *e)
 {
 	const struct collective_pair *s = j->more;
 
-	return curves_render(dir, &s->now, s->reference, &j->verdict, e);
+	return curves_render(dir, &s->now, s->reference, &j->verdict,
+			     j->ask.log_scale, e);
 }
 
 /** Highest bandwidth, and the size at which it was reached. */

@@ -531,7 +531,8 @@ static int pairs_draw(const struct judged *j, const char *dir, struct err *e)
 	if (rc == 0) {
 		rc = sweep_of_pairs(&j->run, &s, e);
 		rc = rc == 0 && s.n_curves > 0 ?
-			     curves_render(dir, &s, NULL, &j->verdict, e) : rc;
+			     curves_render(dir, &s, NULL, &j->verdict,
+					   j->ask.log_scale, e) : rc;
 		sweep_release(&s);
 	}
 	return rc;

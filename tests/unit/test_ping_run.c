@@ -316,6 +316,40 @@ static const char *n2_is_silent(int src, int from, int dst, int to)
 	       from == 0 && dst == 2 ? SILENT : NULL;
 }
 
+/** Append the name of @f to @arg if the first finding is named in its margin. */
+static int named_at_rows(const struct figure *f, void *arg)
+{
+	struct picture p;
+	size_t named = 0;
+
+	assert_int_equal(figure_picture(f, &verdict, &p), 0);
+	for (size_t i = 0; i < p.n; i++) {
+		named += p.shapes[i].text &&
+			 str_starts(p.shapes[i].text, "1: ") &&
+			 strstr(p.shapes[i].text, " of n3 ");
+	}
+	if (named == 2) {
+		str_addf(arg, "%s ", f->name);
+	}
+	picture_release(&p);
+	return 0;
+}
+
+/** A segment's picture has the ranks of the segment alone, and the names of
+ *  findings at these. */
+static void findings_are_named_in_segments(void **state)
+{
+	struct str names = STR_INIT;
+
+	(void)state;
+	judge(NODES, one_has_none, "");
+	assert_int_equal(figures_each(&run, &verdict, named_at_rows, &names),
+			 0);
+	assert_string_equal(str_text(&names), "heatmap-nodes heatmap-segments "
+			    "heatmap-10.1.0.0_24 ");
+	str_release(&names);
+}
+
 /** It hears what it is asked, and what it asks is answered: by another way than
  *  that of its own requests its answers are lost. */
 static void answers_that_are_lost(void **state)
@@ -473,6 +507,7 @@ int main(void)
 		TEST(one_node_with_a_route_accuses_nobody),
 		TEST(a_missing_route_is_found),
 		TEST(segments_have_a_picture_of_their_own),
+		TEST(findings_are_named_in_segments),
 		TEST(neighbours_that_have_no_room),
 		TEST(a_fleet_has_the_paths_that_are_planned),
 		TEST(a_large_fleet_can_be_read),
