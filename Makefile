@@ -260,7 +260,7 @@ check:
 check-all: export AGAIN := 0
 check-all: check
 	@$(MAKE) --no-print-directory DEV=1 units
-	@-.ci/deps chromium
+	@-.ci/deps chromium poppler-utils
 	@-$(MAKE) --no-print-directory deps-release
 	@tests/run ssh unit hang page packaging
 	@tests/run cli@san copies@san cluster@san jobs@san robust@san ssh@san ping@san drill@san \

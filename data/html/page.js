@@ -44,10 +44,12 @@ const copy = async text => {
 	}
 };
 const copier = (parent, label, text) => {
+	let timer;
 	const b = button(label, parent, async () => {
 		const done = await copy(text());
+		clearTimeout(timer);
 		b.textContent = done ? 'copied' : 'not copied: select the text';
-		setTimeout(() => { b.textContent = label; }, 2000);
+		timer = setTimeout(() => { b.textContent = label; }, 3000);
 	});
 	return b;
 };

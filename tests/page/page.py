@@ -4,9 +4,11 @@
 # report.html in a real browser.  Prints TAP.
 # usage: GPUCHECK=PROGRAM tests/page/page.py [FOLDER]
 # FOLDER gets screenshots, to be looked at.
+import base64
 import csv
 import http.server
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -198,7 +200,96 @@ def steady(b):
     ok(True, 'the wheel scrolls the page over the map')
 
 
-def accessible(b):
+def media(b, **features):
+    b.call('Emulation.setEmulatedMedia', media='', features=[
+        {'name': 'prefers-' + k.replace('_', '-'), 'value': v}
+        for k, v in features.items()])
+
+
+def top(b):
+    """The finding, four figures, then the rest; what was run is folded up."""
+    b.open('run/report.html')
+    title = b.js('document.querySelector("h1").innerText').replace('\n', ' ')
+    ok(title.startswith('FAIL') and 'GPU 2 of n1 is dead' in title,
+       'the headline is the finding', title)
+    tiles = b.js('[...document.querySelectorAll(".tiles div")].map(d => '
+                 'd.innerText.replace(/\\s+/g, " "))')
+    ok(len(tiles) == 4 and tiles[:2] == ['tests 240', 'bad 44'] and
+       tiles[2].startswith('median inside nodes 33') and
+       tiles[3].startswith('median between nodes 4'), 'four figures', tiles)
+    sections = b.js('[...document.querySelectorAll("h2")].filter(h => '
+                    'h.offsetHeight).map(h => h.textContent)')
+    ok(sections == ['Findings', 'Map', 'Distribution', 'Tests',
+                    'Run details'], 'sections in their order', sections)
+    ok(b.js('[...document.querySelectorAll("details")].every(d => !d.open)'),
+       'the run details are folded up')
+
+
+def paper(b):
+    """Printed on A4, from a light and a dark window: all sections are there,
+    with what is in them."""
+    if not shutil.which('pdftotext'):
+        print('#| pdftotext is not here (poppler-utils)')
+        return
+    for scheme in ('light', 'dark'):
+        media(b, color_scheme=scheme)
+        b.open('run/report.html')
+        data = b.call('Page.printToPDF', paperWidth=8.27, paperHeight=11.69,
+                      printBackground=False)['data']
+        with open('run.pdf', 'wb') as f:
+            f.write(base64.b64decode(data))
+        text = ' '.join(subprocess.run(
+            ['pdftotext', '-layout', 'run.pdf', '-'], capture_output=True,
+            text=True).stdout.split())
+        missing = [w for w in (
+            'GPU 2 of n1 is dead', 'DRILL', 'median inside', 'Findings',
+            "ssh n1 'nvidia-smi", 'Heat map', 'receiver',
+            '1: GPU 2 of n1 (dead)', '2: NIC 1 of n0', 'failed (30)',
+            'Distribution', 'tests (logarithmic)', 'Failed and slow tests',
+            'GPU 2 of n1 does not respond', 'Run details',
+            'gpucheck p2p --local=2x8', 'as in facts.csv') if w not in text]
+        ok(not missing, f'{scheme}: the PDF is whole', *missing)
+        ok('copy as text' not in text and 'show on the map' not in text,
+           f'{scheme}: no buttons on paper')
+    media(b)
+
+
+def tables(b):
+    """Tables of other probes sort by their headings, sizes by value."""
+    order = ('[...document.querySelectorAll("table")[0].rows].slice(1)'
+             '.map(r => r.cells[%d].textContent)')
+    for page, column, sizes in (('gpu', 2, False), ('memlock', 1, True),
+                                ('diff', 5, False)):
+        b.open(f'{page}/report.html')
+        at = b.js('[...document.querySelectorAll("table")].findIndex(t => '
+                  f't.rows[0].cells.length > {column})')
+        place = order.replace('[0]', f'[{at}]', 1) % column
+        press = (f'document.querySelectorAll("table")[{at}].rows[0]'
+                 f'.cells[{column}].querySelector("button").click()')
+        b.js(press)
+        up = b.js(place)
+        b.js(press)
+        down = b.js(place)
+        key = (lambda t: float('inf') if t == 'unlimited' else
+               float(t.split()[0]) * 1024 ** ['B', 'KiB', 'MiB', 'GiB'].index(
+                   t.split()[1])) if sizes else float
+        ok([key(t) for t in up] == sorted(key(t) for t in up) and
+           [key(t) for t in down] == sorted((key(t) for t in up),
+                                            reverse=True),
+           f'{page}: a heading sorts', up, down)
+        b.call('Emulation.setDeviceMetricsOverride', width=390, height=800,
+               deviceScaleFactor=2, mobile=True)
+        b.open(f'{page}/report.html')
+        ok(b.js('document.documentElement.scrollWidth <= innerWidth'),
+           f'{page}: a phone need not scroll sideways')
+        shot(b, f'{page}-phone', True)
+        b.call('Emulation.clearDeviceMetricsOverride')
+        ok(b.js('![...document.querySelectorAll("pre")].some(p => '
+                '/^ *(node|context) +/m.test(p.textContent))'),
+           f'{page}: no table of a terminal')
+
+
+def accessible(b, scheme='light'):
     """axe-core, if npm has it on this machine."""
     axe = os.environ.get('AXE') or subprocess.run(
         ['npm', 'root', '-g'], capture_output=True, text=True
@@ -208,7 +299,9 @@ def accessible(b):
         return
     with open(axe) as f:
         source = f.read()
-    for page in ('run', 'allreduce', 'ping', 'all', 'gpu', 'memlock', 'info'):
+    media(b, color_scheme=scheme)
+    for page in ('run', 'allreduce', 'ping', 'all', 'gpu', 'memlock', 'info',
+                 'diff'):
         if not os.path.exists(f'{page}/report.html'):
             continue
         b.open(f'{page}/report.html')
@@ -216,7 +309,8 @@ def accessible(b):
         wrong = b.js('axe.run().then(r => r.violations.map(v => v.impact + '
                      '" " + v.id + " " + v.nodes.length + " " + '
                      'v.nodes[0].html.slice(0, 160)))')
-        ok(not wrong, f'{page}: axe finds nothing', *wrong)
+        ok(not wrong, f'{page}: axe finds nothing ({scheme})', *wrong)
+    media(b)
 
 
 def drill(b):
@@ -338,6 +432,7 @@ def others(b):
             'allreduce': ('allreduce', '--local=2x2', '--transport=sim'),
             'ping': ('ping', '--local=3x2'), 'info': ('info', '--local=2x2'),
             'memlock': ('memlock', '--local=2x1'),
+            'gpu': ('gpu', '--local=2x4', '--transport=sim'),
             'sample': ('p2p', '--local=16x8', '--transport=sim', '--quick'),
             'all': ('all', '--local=2x2', '--transport=sim')}.items():
         run(*words, '-o', name)
@@ -346,6 +441,11 @@ def others(b):
         clean(b, name)
     with open('drill', 'w') as f:
         f.write('dead node=0\ndead node=1\n')
+    run('p2p', '--local=2x8', '--transport=sim', '-o', 'healthy')
+    run('diff', 'healthy', 'run', '-o', 'diff')
+    b.open('diff/report.html')
+    shot(b, 'diff', True)
+    clean(b, 'diff')
     run('p2p', '--local=2x2', '--transport=sim', '--faults=drill', '-o', 'dead')
     b.open('dead/report.html')
     ok(b.js('document.querySelector("#metric").offsetHeight') == 0,
@@ -371,15 +471,18 @@ with tempfile.TemporaryDirectory() as folder:
     browser = Browser()
     try:
         drill(browser)
+        top(browser)
+        paper(browser)
         keyboard(browser)
         links(browser)
         touch(browser)
         steady(browser)
         copying(browser)
-        accessible(browser)
         hostile(browser)
         others(browser)
+        tables(browser)
         accessible(browser)
+        accessible(browser, 'dark')
         if not os.environ.get('SMALL'):
             large(browser)
     finally:
