@@ -131,6 +131,11 @@ const struct drill_part_word drill_parts[] = {
 		.example = "=0-3:4-7", .counts = "nnnn", .partly = true,
 		.says = "a link from the switch of $0 to that of $2",
 	},
+	[DRILL_PATHS] = {
+		.name = "paths", .kind = PART_FABRIC_PATH,
+		.example = "", .counts = "", .partly = true,
+		.says = "a link between nodes, which takes a share of the tests",
+	},
 	[DRILL_LEAF_PAIR] = {
 		.name = "leaf_pair", .kind = PART_LEAF_PAIR,
 		.example = "=0-3:4-7", .counts = "nnnn",
@@ -254,7 +259,8 @@ static struct part part_of(const struct drill_fault *f, const struct layout *l)
 	struct part p = part_of_kind(word->kind);
 
 	p.direction = (enum part_direction)f->direction;
-	if (part_is(&p, KIND(LEAF_PAIR) | KIND(FABRIC_PATH))) {
+	if (word->counts[0] &&
+	    part_is(&p, KIND(LEAF_PAIR) | KIND(FABRIC_PATH))) {
 		p.index = 0;
 		p.peer_index = 1;
 	} else if (part_is(&p, KIND(RAIL_LEAF))) {

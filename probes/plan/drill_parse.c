@@ -280,10 +280,10 @@ static int parse_word(struct drill_reading *r, char *word, struct err *e)
 	/* the parts first, in the order of drill_parts */
 	static const char *const words[] = { "node", "gpu", "nic", "pair",
 		"node_pair", "rail", "cross_rail", "rank", "node_network",
-		"intra_node", "gpu_nvlink", "rail_leaf", "fabric_path",
+		"intra_node", "gpu_nvlink", "rail_leaf", "fabric_path", "paths",
 		"leaf_pair", "cable_swap", "socket", "nvlink_domain", "h2d",
-		"d2h", "compute", "direction", "factor", "rate", "percent", "from", "unless", "fraction",
-		"shape", "meet", NULL };
+		"d2h", "compute", "direction", "factor", "rate", "percent",
+		"from", "unless", "fraction", "shape", "meet", NULL };
 	char *equals = strchr(word, '=');
 	char *value = equals ? equals + 1 : NULL;
 	const char *text = value ? value : word + strlen(word);

@@ -160,6 +160,29 @@ static int join(struct levels_work *w, int side)
 	return 0;
 }
 
+/** Percentage of the tests inside a leaf switch that may be bad without a rank
+ *  that is bad by itself: more is a share of all paths, by a hash. */
+#define INSIDE_PERCENT 2
+
+/** Returns true if other tests between the nodes of side 1 are bad as well. */
+static bool is_bad_inside(const struct levels_work *w)
+{
+	const struct run *run = w->run;
+	size_t tests = 0, bad = 0;
+
+	run_foreach_cell(run, at) {
+		int s = run_src(run, at), d = run_dst(run, at);
+
+		if (w->side[run->ranks[s].node] == 1 &&
+		    w->side[run->ranks[d].node] == 1 && !w->own[s] &&
+		    !w->own[d] && run->cells[at].path == PATH_INTER) {
+			tests++;
+			bad += is_bad(run, at);
+		}
+	}
+	return bad * 100 > tests * INSIDE_PERCENT;
+}
+
 /** Finds nodes whose NICs of one index are bad by themselves while those of
  *  other nodes, and the rest of these nodes, are not. */
 static int find_rail(struct levels_work *w)
@@ -188,7 +211,7 @@ static int find_rail(struct levels_work *w)
 		}
 		/* more that are bad elsewhere are bad by chance, as these */
 		if (w->queued >= LEAST_RAIL && others <= w->queued &&
-		    w->queued < w->nodes) {
+		    w->queued < w->nodes && !is_bad_inside(w)) {
 			return join(w, 1);
 		}
 	}

@@ -167,6 +167,11 @@ static bool leaves_0_1_2(int s, int t)
 	return (node(s) <= 1 && node(t) == 2) || (node(s) == 2 && node(t) <= 1);
 }
 
+static bool between_nodes(int s, int t)
+{
+	return node(s) != node(t);
+}
+
 static bool swapped(int s, int t)
 {
 	return inter(s, t) && nic(s) == nic(t) &&
@@ -223,6 +228,7 @@ static const struct part_case {
 	{ .part = "rail_leaf=1:1-2", .touches = rail_leaf_1_1_2 },
 	{ .part = "leaf_pair=0-1:2-2", .touches = leaves_0_1_2 },
 	{ .part = "fabric_path=0-1:2-2 fraction=1", .touches = leaves_0_1_2 },
+	{ .part = "paths fraction=1", .touches = between_nodes },
 	{ .part = "cable_swap=2:0-1", .touches = swapped },
 	{ .part = "socket=2:1", .touches = socket_2_1 },
 	{ .part = "nvlink_domain=1-3", .touches = domain_1_3 },
@@ -438,6 +444,14 @@ static void hashed_paths_stay(void **state)
 	assert_in_range(hits[0], 20, 44);
 	assert_in_range(hits[1], 20, 44);
 	assert_in_range(both, 1, 20);
+	drill_release(&d);
+	parse(&d, "dead paths fraction=1");	/* of any leaf switch */
+	for (int at = 0; at < RANKS * RANKS; at++) {
+		int s = at / RANKS, t = at % RANKS;
+
+		assert_int_equal(drill_effect(&d, &l, s, t, 1, SEED).kind ==
+					 DRILL_DEAD, node(s) != node(t));
+	}
 	drill_release(&d);
 	parse(&d, "dead fabric_path=0-1:2-3");
 	assert_true(d.faults[0].fraction == 0.125);

@@ -230,6 +230,8 @@ struct question {
 	bool slow;		/* else dead */
 	bool hidden;		/* nobody knows the leaf switches */
 	bool twice;		/* the GPU of the NIC is slow as well */
+	bool paths;		/* a share of all paths between nodes as well,
+				 * and nobody knows the leaf switches */
 	bool nvlink;		/* a NIC, where two nodes are an NVLink
 				 * domain */
 };
@@ -328,7 +330,7 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 {
 	const struct question *q = question;
 	struct dice d = { .of = 0x6b696e64, .more = 3, .seed = seed };
-	struct part parts[MAX_FAULTS];
+	struct part parts[MAX_FAULTS + 1];
 	struct str text = STR_INIT;
 	struct run places, run;
 	struct verdict v;
@@ -340,7 +342,8 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 		ask_nic(q, seed, s);
 		return;
 	}
-	draw_world(&d, q->n_faults > 1 || q->hidden, q->twice, &w);
+	draw_world(&d, q->n_faults > 1 || q->hidden, q->twice || q->paths,
+		   &w);
 	cluster_layout(&w.layout, w.leaf_of, &places);
 	for (int i = 0; i < q->n_faults; i++) {
 		draw_fn *part = q->part ? q->part :
@@ -366,19 +369,28 @@ static void ask(const void *question, uint64_t seed, struct score *s)
 		str_addf(&text, "slow gpu=%d:%d factor=0.75\n", parts[1].node,
 			 parts[1].index);
 	}
+	if (q->paths) {
+		static const double shares[] = { 0.0625, 0.125, 0.25 };
+
+		parts[q->n_faults] = part_of_kind(PART_FABRIC_PATH);
+		str_addf(&text, "%s paths fraction=%g%s\n",
+			 q->slow ? "slow" : "dead", shares[dice_below(&d, 3)],
+			 q->slow ? " factor=0.6" : "");
+	}
 	str_addf(&text, "noise percent=2 meet=%s\n",
 		 drill_meets[dice_below(&d, 2)]);
 	if (drill_parse(str_text(&text), text.len, &drill, NULL) < 0) {
 		abort();
 	}
-	cluster_run(&w.layout, q->hidden ? NULL : w.leaf_of, &drill, seed,
-		    &run);
+	cluster_run(&w.layout, q->hidden || q->paths ? NULL : w.leaf_of, &drill,
+		    seed, &run);
 	for (int i = 0; q->hidden && i < q->n_faults; i++) {
 		rename_leaves(&places, &run, &parts[i]);
 	}
 	cluster_judge(&run, &v);
 	truth = (struct truth){
-		.parts = parts, .n = (size_t)(q->n_faults + q->twice),
+		.parts = parts,
+		.n = (size_t)(q->n_faults + q->twice + q->paths),
 	};
 	if (!score_add(s, &truth, &run, &v) && getenv("V")) {
 		show(seed, &w, str_text(&text));
@@ -417,6 +429,14 @@ static const struct question questions[] = {
 	  .n_faults = 1, .slow = true, .twice = true },
 	{ { "dead NIC beside NVLink", 98 }, .nvlink = true },
 	{ { "slow NIC beside NVLink", 98 }, .nvlink = true, .slow = true },
+	{ { "hashed path dead", 98 }, .paths = true },
+	{ { "hashed path slow", 98 }, .paths = true, .slow = true },
+	{ { "hashed path, one dead NIC", 97 }, .paths = true,
+	  .part = nic_of_gpu, .n_faults = 1 },
+	{ { "hashed path, three dead NICs", 97 }, .paths = true,
+	  .part = nic_of_gpu, .n_faults = 3 },
+	{ { "hashed path, one slow NIC", 97 }, .paths = true, .slow = true,
+	  .part = nic_of_gpu, .n_faults = 1 },
 	{ { "two dead", 97 }, .n_faults = 2 },
 	{ { "two slow", 97 }, .n_faults = 2, .slow = true },
 	{ { "three dead", 97 }, .n_faults = 3 },
