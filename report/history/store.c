@@ -601,7 +601,7 @@ void store_release(struct store_runs *r)
 static const struct field node_fields[] = {
 	FIELD(summary_node, name, "node", TEXT, 0, 0, "name"),
 	FIELD(summary_node, tested, "tested", BOOL, 0, 0,
-	      "it came to a measurement", KEPT),
+	      "it was measured", KEPT),
 	FIELD(summary_node, bw_GB_s, "bw_GB_s", REAL, 0, MAX_GB_S, "median",
 	      .optional = FIELD_NULL),
 	LEVELS(summary_node, gpu_GB_s, n_gpus, "gpu_GB_s"),

@@ -425,10 +425,10 @@ bool accepted_note(const struct accepted *a, int i, char *buf, size_t size)
 		snprintf(buf, size, "not compared with the accepted run in "
 			 "%.200s: %s", a->dir, a->why_not);
 	} else if (i == 0) {
-		snprintf(buf, size, "beside the accepted run of %s in %.200s: "
-			 "%zu of what was found %s as it was there, and no "
-			 "finding%s", when, a->dir, a->n,
-			 a->n == 1 ? "is" : "are", a->n > 0 ? ":" : "");
+		snprintf(buf, size, "compared with the accepted run of %s in "
+			 "%.200s: %zu effect%s the same in both, and therefore "
+			 "not a finding%s", when, a->dir, a->n,
+			 a->n == 1 ? " is" : "s are", a->n > 0 ? ":" : "");
 	} else if (i <= NOTE_MOST && (size_t)i <= a->n) {
 		snprintf(buf, size, "as in the accepted run of %s: %s", when,
 			 a->says[i - 1]);
