@@ -543,7 +543,7 @@ static int show_all(const struct session *s, const struct conductor *c,
 			printf("  %-11s %10s  from node to node, about\n",
 			       "bytes", bytes);
 		}
-		printf("\n\"gpucheck plan COMMAND\" shows details.\n");
+		printf("\n\"gpucheck plan p2p\" shows details of one.\n");
 	}
 	json_decref(all.list);
 	str_release(&all.text);
