@@ -432,7 +432,8 @@ bool model_report(const struct model *m, const struct order *o,
 	struct sim sim = {
 		.layout = &m->layout, .drill = &m->drill,
 		.seed = (uint64_t)m->seed, .noise = MODEL_NOISE,
-		.crowded = m->crowded, .ports = m->ports, .unchecked = !how->check,
+		.crowded = m->crowded, .ports = m->ports,
+		.unchecked = !how->check,
 	};
 	struct order_result results[ORDER_RESULTS];
 	struct order_report report = { .rank = o->rank, .id = o->id,

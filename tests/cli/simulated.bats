@@ -84,7 +84,7 @@ transports()
 }
 
 # The words that begin with "(drill)" in the findings of a run.
-told()
+drill_words()
 {
 	jq -r '.findings[] | .says, .evidence[]' "$1/verdict.json" |
 		grep -o '(drill) .*'
@@ -99,21 +99,21 @@ told()
 				echo "# $dir"
 				run_one "$command" "$dir" --faults=part.drill \
 					--transport="$by"
-				told "$dir" >told || jq -e '.findings == []' \
+				drill_words "$dir" >words || jq -e '.findings == []' \
 					"$dir/verdict.json"
-				! grep -vE "^.drill. $says( |:)" told
+				absent "^.drill. (?!$says[ :])" words
 			done
 		done
 		# what touches the fault has said so
-		told "p2p-sim-$fault" | grep -q .
-		told "p2p-tcp-$fault" | grep -q .
+		drill_words "p2p-sim-$fault" | grep -q .
+		drill_words "p2p-tcp-$fault" | grep -q .
 	done <<-'END'
 		gpu=1:2 GPU 2 of n1
 		nic=1:2 NIC 2 of n1
 		cross_rail the path between rails
 	END
-	told collective-sim-nic=1:2 | grep -q .
-	told gpu-sim-gpu=1:2 | grep -q .
+	drill_words collective-sim-nic=1:2 | grep -q .
+	drill_words gpu-sim-gpu=1:2 | grep -q .
 	# RDMA between host memory does not touch a GPU
 	jq -e '[.findings[].kind] == ["gpu"]' all-sim-gpu=1:2/verdict.json
 }
