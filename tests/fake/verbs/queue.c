@@ -372,7 +372,10 @@ static int add_send(struct fv_qp *q, const struct ibv_send_wr *wr)
 	    (size_t)wr->opcode >= sizeof(of_send) / sizeof(*of_send)) {
 		return EINVAL;
 	}
-	*s = (struct fv_send){ .wr = *wr };
+	/* NCCL's own header has a shorter struct: no more than RDMA needs */
+	*s = (struct fv_send){ .bytes = 0 };
+	memcpy(&s->wr, wr, offsetof(struct ibv_send_wr, wr) +
+				   sizeof(wr->wr.rdma));
 	for (int i = 0; i < wr->num_sge; i++) {
 		s->sge[i] = wr->sg_list[i];
 		if (wr->send_flags & IBV_SEND_INLINE) {
