@@ -24,8 +24,8 @@ FAULTS = [
     ('nic', 'slow nic=0:3 factor=0.5', 'NIC 3 of n0'),
     ('rail', 'dead rail=3', 'rail 3'),
     ('node_pair', 'dead node_pair=0-1', 'n0 |between nodes|network'),
-    ('pair', 'corrupt pair=1-10', 'n0:1 - n1:2|n1:2 -'n0:1 - n1:2'),gt; n0:1'),
-    ('flaky', 'flaky pair=1-10 rate=0.5', 'n0:1 - n1:2|n1:2 -'n0:1 - n1:2'),gt; n0:1'),
+    ('pair', 'corrupt pair=1-10', 'n0:1 - n1:2|n1:2 -&gt; n0:1'),
+    ('flaky', 'flaky pair=1-10 rate=0.5', 'n0:1 - n1:2|n1:2 -&gt; n0:1'),
     ('inside', 'slow intra_node=1 factor=0.5', 'inside n1'),
     ('cross_rail', 'dead cross_rail', 'one rail to another'),
 ]
