@@ -638,7 +638,7 @@ static void add_readme(const struct bundle *b, const struct found *f,
 	judged_free(j);
 	if (b->parts.len) {
 		str_addf(out, "\nThe nodes that it names, and their parts "
-			      "(facts.csv has all nodes):\n\n%s", str_text(&b->parts));
+			      "(facts.csv: all):\n\n%s", str_text(&b->parts));
 	}
 	str_addf(out, "\nFiles in this archive:\n\n%s", str_text(&b->in));
 	str_addf(out,

@@ -288,6 +288,9 @@ const struct spec_option spec_options[] = {
 		FOR(SPEC_CMD_P2P,
 		    "all up to 1024 ranks, and --sample=12 above"),
 		FOR(SPEC_CMD_IB, "auto")),
+	  .helps = TEXTS(
+		FOR(SPEC_CMD_IB,
+		    "Pairs to test; auto: rail, or intra on a single node")),
 	  .help = "Pairs to test; LIST is such as 0-9,n0:1-n1:*" },
 	{ .name = "sample", .type = SPEC_INT, .commands = PROBE | PLAN,
 	  FIELD(sample), .min = 1, .max = SPEC_MAX_SAMPLE, .argh = "K",
