@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* gpucheck plan p2p --explain-nics: why each GPU of this machine has its NIC. */
+/* gpucheck plan p2p --explain-nics: why each GPU here has its NIC. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -74,6 +74,11 @@ static const struct spec_word jobs_words[] = {
 	[JOBS_PAIRS] = WORD("pairs"),
 	WORDS_END
 };
+static const struct spec_word nic_choice_words[] = {
+	[NIC_CHOICE_PLAN] = WORD("plan"),
+	[NIC_CHOICE_NCCL] = WORD("nccl"),
+	WORDS_END
+};
 static const struct spec_word schedule_words[] = {
 	[SCHEDULE_NIC] = WORD("nic"),
 	[SCHEDULE_PARALLEL] = WORD("parallel"),
@@ -354,6 +359,9 @@ const struct spec_option spec_options[] = {
 	{ .name = "force-net", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
 	  FIELD(force_net),
 	  .help = "nccl: use the network within a node too" },
+	{ .name = "nic-choice", .type = SPEC_CHOICE, .commands = SPEC_CMD_P2P,
+	  FIELD(nic_choice), .words = nic_choice_words,
+	  .help = "nccl: NICs of a pair, those of the plan or all that NCCL takes" },
 	{ .name = "pxn", .type = SPEC_FLAG, .commands = SPEC_CMD_P2P,
 	  FIELD(pxn),
 	  .help = "nccl: allow PXN, sending through the NIC of another GPU" },

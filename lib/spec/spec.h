@@ -17,6 +17,8 @@
  * run.json keeps and that the coordinator obeys. Zero and "" mean the default
  * where the comment says so.
  */
+/** NICs of a pair: those of the plan, or all that NCCL takes. */
+enum spec_nic_choice { NIC_CHOICE_PLAN, NIC_CHOICE_NCCL };
 enum spec_schedule { SCHEDULE_NIC, SCHEDULE_PARALLEL, SCHEDULE_SERIAL };
 enum spec_contrast { CONTRAST_NONE, CONTRAST_SCHEDULE, CONTRAST_PXN,
 		     CONTRAST_MEMORY, CONTRAST_PARALLEL };
@@ -79,6 +81,7 @@ struct spec {
 	int64_t warmup;		/* -w */
 	bool check;		/* -c 0|1 */
 	bool force_net;		/* inside a node as between nodes */
+	int64_t nic_choice;	/* enum spec_nic_choice */
 	bool pxn;		/* NCCL may go by way of another GPU */
 	bool no_follow_up;	/* leave open what all tests leave open */
 	bool diagnose;		/* test the layers of failed pairs */

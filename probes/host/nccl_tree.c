@@ -535,8 +535,8 @@ static int find_nic(struct tree *t, const char *bus)
 }
 
 /** Append the NICs below @node, @list by @n, in the order of the tree. */
-static void list_nics(const struct tree *t, int node, const struct tree_hca *list,
-		      size_t n, json_t *out)
+static void list_nics(const struct tree *t, int node,
+		      const struct tree_hca *list, size_t n, json_t *out)
 {
 	for (; node >= 0; node = t->at[node].next) {
 		for (size_t i = 0; i < n; i++) {

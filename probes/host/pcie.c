@@ -78,7 +78,8 @@ bool topo_file_find(const char *text, const char *bus,
 			units_parse_int(id, -1, 4095, &numa, NULL);
 			snprintf(name, sizeof(names[0]), "cpu%d", (int)numa);
 		} else if (str_starts(at, "pci ")) {
-			topo_file_attribute(at, end, "busid", name, sizeof(names[0]));
+			topo_file_attribute(at, end, "busid", name,
+					    sizeof(names[0]));
 		}
 		if (bus[0] != '\0' && strcasecmp(name, bus) == 0) {
 			break;

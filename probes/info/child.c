@@ -60,7 +60,7 @@ static const char *const of_device[] = {
 	"numa_node", "current_link_speed", "current_link_width",
 	"max_link_speed", "max_link_width", NULL
 };
-/* Of the bridges above a device, from which NCCL makes its tree. */
+/* Files of the bridges above a device, from which NCCL makes its tree. */
 static const char *const of_bridge[] = {
 	"numa_node", "max_link_speed", "max_link_width", "vendor", "device",
 	"subsystem_vendor", "subsystem_device", NULL

@@ -105,6 +105,9 @@ const struct nccl_setting nccl_settings[] = {
 	{ .name = "NCCL_SOCKET_RETRY_CNT", .value = "6",
 	  .where = NCCL_FOR_HASTE,
 	  .why = "gives up refused connections after about 2 s, not 60 s" },
+	{ .name = "NCCL_IB_RESILIENCY_PORT_FAILOVER", .value = "0",
+	  .where = NCCL_FOR_HASTE, .always = true,
+	  .why = "a port that fails is not hidden by another one" },
 	{ .name = "NCCL_P2P_DISABLE", .value = "1", .where = NCCL_FOR_NET_ONLY,
 	  .why = "use the network within a node too" },
 	{ .name = "NCCL_SHM_DISABLE", .value = "1", .where = NCCL_FOR_NET_ONLY,
@@ -168,7 +171,7 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 	};
 	const struct nccl_setting *s;
 	const char *ifname;
-	char value[80];
+	char value[104];
 
 	/* what files say about the logs of jobs is not for a log of our own */
 	nccl_conf_apply(w->conf);
@@ -182,7 +185,9 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 		if (!applies[s->where]) {
 			continue;
 		}
-		if (s->value != NULL) {
+		if (s->always && setenv(s->name, s->value, 1) == 0) {
+			record(recorded, s->name, s->value);
+		} else if (s->value != NULL) {
 			set_unless_set(s->name, s->value, recorded);
 		} else if (getenv(s->name) != NULL) {
 			unsetenv(s->name);
@@ -196,6 +201,11 @@ bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded)
 	if (w->debug_file != NULL) {
 		/* a path inside this process: of no use later */
 		set_unless_set("NCCL_DEBUG_FILE", w->debug_file, NULL);
+	}
+	if (w->ports != NULL && w->ports[0] != '\0') {
+		/* exactly these; others on each rank, as above */
+		snprintf(value, sizeof(value), "=%s", w->ports);
+		set_unless_set("NCCL_IB_HCA", value, NULL);
 	}
 	/* NCCL takes the first interface that it finds, which may be that of
 	 * a network of which other nodes are no part */

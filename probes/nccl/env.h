@@ -36,7 +36,8 @@ int nccl_shm_unlink(void);
 /**
  * The NCCL settings of a run.  NCCL's defaults let one dead pair cost half a
  * minute to a minute; these make it cost seconds.  What the user has set, in
- * the environment or in one of NCCL's files, is never touched; only how much
+ * the environment or in one of NCCL's files, is not touched, unless it would
+ * hide a part that fails, and is then said; only how much
  * NCCL writes to a log of our own does not follow the files, which speak of the
  * logs of jobs.
  */
@@ -44,6 +45,7 @@ struct nccl_setting {
 	const char *name;
 	const char *value;	/* NULL: must not be set at all */
 	const char *why;
+	bool always;		/* whatever the user has set */
 	enum nccl_setting_for {
 		NCCL_FOR_ALL,
 		NCCL_FOR_PRETEND,	/* several nodes on one machine */
@@ -63,6 +65,8 @@ struct nccl_wishes {
 	const char *pretend_node;	/* that this process belongs to, NULL */
 	const char *ifname;	/* that connections to other nodes are known to
 				 * work by; NULL or "": none is */
+	const char *ports;	/* that the plan has for it, "mlx5_0:1,mlx5_1:1";
+				 * NULL or "": all that NCCL takes */
 	const char *debug_file;		/* our own, or NULL: the user's */
 	bool production_settings;	/* NCCL's own patience with the dead */
 	bool pxn;			/* by way of another GPU's NIC */
@@ -74,7 +78,8 @@ struct nccl_wishes {
 /**
  * Set up the environment of this process before NCCL reads it (at its first
  * call; no other thread may run yet).  True: NCCL_SOCKET_IFNAME is set from
- * @w->ifname, another one on each node.  @recorded, or NULL, gets {NAME: value}
+ * @w->ifname, another one on each node; so is NCCL_IB_HCA, from @w->ports,
+ * unless the user has set it.  @recorded, or NULL, gets {NAME: value}
  * of what was set here, null for what was taken away.
  */
 bool nccl_env_apply(const struct nccl_wishes *w, json_t *recorded);

@@ -17,6 +17,7 @@
 #include "probes/dl/nccl.h"
 #include "probes/host/inventory.h"
 #include "probes/host/nccl_conf.h"
+#include "probes/host/sysfile.h"
 #include "probes/nccl/env.h"
 #include "probes/p2p/measure.h"
 #include "probes/p2p/nccl_link.h"
@@ -259,6 +260,7 @@ static void set_up_environment(struct xport *x)
 		.ifname = x->self.ifname,
 		.production_settings = spec->production_settings,
 		.pxn = spec->pxn,
+		.ports = x->self.part,
 		.force_net = spec->force_net,
 		.says_choices = spec->algo[0] != '\0' || spec->proto[0] != '\0',
 	};
@@ -274,6 +276,38 @@ static void set_up_environment(struct xport *x)
 	}
 	x->ifname_set = nccl_env_apply(&wishes, x->env);
 	json_decref(wishes.conf);
+}
+
+/* Check the planned ports, if NCCL is to have these: without them it would use
+ * TCP, and say nothing. */
+static int check_ports(const struct xport *x, const char **code, struct err *e)
+{
+	const char *hca = getenv("NCCL_IB_HCA");
+	char list[sizeof(x->self.part)], name[64], state[32];
+	int port;
+
+	STR_COPY(list, x->self.part);
+	if (list[0] == '\0' || hca == NULL || hca[0] != '=' ||
+	    strcmp(hca + 1, list) != 0) {
+		return 0;
+	}
+	for (char *at = list, *one; (one = strsep(&at, ",")) != NULL;) {
+		if (sscanf(one, "%63[^:]:%d", name, &port) != 2) {
+			continue;
+		}
+		if (sysfile_read(state, sizeof(state), "/sys/class/infiniband/"
+				 "%s/ports/%d/state", name, port) <= 0) {
+			*code = "hca_missing";
+			return err_set(e, ENODEV, "the planned HCA port %s is "
+						  "missing", one);
+		}
+		if (strstr(state, "ACTIVE") == NULL) {
+			*code = "port_down";
+			return err_set(e, ENETDOWN, "the planned HCA port %s "
+				       "is not active: '%s'", one, state);
+		}
+	}
+	return 0;
 }
 
 /*
@@ -355,6 +389,9 @@ static struct xport *nccl_open(const struct xport_self *self, const char **code,
 	x->log.fd = -1;
 	x->nccl = dl_nccl(e);
 	set_up_environment(x);
+	if (check_ports(x, code, e) < 0) {
+		goto shut_down;
+	}
 	look_for_torch(x);
 	worker_step(self->worker, "initialising CUDA");
 	gpu = own_gpu(x, code, e);
@@ -391,6 +428,10 @@ static void nccl_describe(struct xport *x, json_t *facts)
 		torch_facts(x->torch, clock_now_ns() + TORCH_NS, facts);
 		free(x->torch);
 		x->torch = NULL;
+	}
+	if (x->self.part[0] != '\0') {
+		facts_add(facts, gpu, "nccl_ib_hca", getenv("NCCL_IB_HCA"), "",
+			  "worker");
 	}
 	if (x->ifname_set) {
 		facts_add(facts, gpu, "nccl_socket_ifname",

@@ -25,11 +25,11 @@ const char *affinity_way_name(enum affinity_way way)
 	return way_names[way];
 }
 
-/* What NCCL has where it does not know better. */
+/* NCCL's defaults, used when the machine does not say. */
 #define SYS_GB_s 6	/* between two CPUs */
 #define NIC_GB_s 1.25	/* of a NIC without a rate */
 
-/** What decides about the paths of a node, beside the places. */
+/** Properties of a node that decide about its paths, beside the places. */
 struct ways {
 	double sys_GB_s, c2c_GB_s;	/* c2c: 0 = there is none */
 	bool gdr;

@@ -197,7 +197,7 @@ void affinity_add_inventory(struct affinity *a, const json_t *inventory,
 
 /** NICs that a GPU uses, as indices in nics. */
 struct affinity_pick {
-	int near[AFFINITY_NICS], n_near;	/* that are nearest, all alike */
+	int near[AFFINITY_NICS], n_near;	/* the nearest, all alike */
 	int mine[AFFINITY_NICS], n_mine;	/* of these its share, in the
 						 * order of channels */
 	int sharers;		/* GPUs to which near[0] is local */

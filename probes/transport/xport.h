@@ -82,7 +82,8 @@ struct xport_self {
 				 * machine plays (--local=NxG) */
 	char ifname[64];	/* by which other nodes reach this one; "" if
 				 * it is not known */
-	char part[80];		/* HCA port to use, "" where a rank is none */
+	char part[96];		/* HCA port to use, or ports, apart by commas;
+				 * "": as the transport chooses */
 	const struct spec *spec;	/* what the user asked for */
 	struct worker *worker;	/* the process around */
 };

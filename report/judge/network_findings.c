@@ -414,6 +414,28 @@ static bool is_odd(const struct nets *w, size_t at)
 			       strcmp(x->dst, y->src) != 0);
 }
 
+/** Add that NCCL used another NIC than each worker was given. */
+static void other_nics(const struct run *run, struct verdict *v)
+{
+	struct finding *f;
+	bool given = false;
+
+	run_foreach_fact(run, fact) {
+		given |= strcmp(fact->fact, "nccl_ib_hca") == 0;
+	}
+	if (!given || run->nic_other == 0) {
+		return;
+	}
+	f = finding_add(v, part_of_kind(PART_CONFIG), "nic_not_planned");
+	if (f) {
+		f->cells = f->explained = run->nic_other;
+		finding_say(f, "NCCL used another NIC than the plan has in "
+			       "%zu reports (%s)", run->nic_other,
+			    run->nic_other_says);
+		finding_add_evidence(f, "%s", run->nic_other_says);
+	}
+}
+
 void config_findings(const struct run *run, struct verdict *v)
 {
 	static const struct err_words kinds[] = {
@@ -425,6 +447,7 @@ void config_findings(const struct run *run, struct verdict *v)
 	struct nets w = { .run = run,
 			  .ways = calloc(run->n_paths + 1, sizeof(*w.ways)) };
 
+	other_nics(run, v);
 	v->failed |= !w.ways;
 	for (size_t i = 0; w.ways && i < run->n_paths; i++) {
 		way_of(run->paths[i], &w.ways[i]);

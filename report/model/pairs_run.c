@@ -672,6 +672,30 @@ static int add_row(struct run *run, size_t at, const struct p2p_row *row)
 	return run_keep_detail(run, at, good ? "" : row->detail);
 }
 
+/** Count that @row used @used for @rank, whose NIC was planned. */
+static void count_other_nic(struct run *run, const struct p2p_row *row,
+			    int rank, const char *used)
+{
+	const struct run_entry f = run_entry(run_file(run->json).nodes,
+					     (size_t)run->ranks[rank].node);
+	const json_int_t of = json_integer_value(json_array_get(
+		f.nic_of, (size_t)run->ranks[rank].gpu));
+	const char *planned = json_string_value(
+		json_array_get(f.nic_names, (size_t)of));
+
+	if (planned == NULL || planned[0] == '\0' || used[0] == '\0' ||
+	    !str_starts(row->path, "NET/") || planned_nic(used) >= 0 ||
+	    str_names_meet(planned, used)) {
+		return;
+	}
+	if (run->nic_other++ == 0) {
+		snprintf(run->nic_other_says, sizeof(run->nic_other_says),
+			 "%.64s GPU %d used %.40s over %.30s, planned %.40s",
+			 run->nodes[run->ranks[rank].node].name,
+			 run->ranks[rank].gpu, used, row->path, planned);
+	}
+}
+
 static int take_row(const struct run_rows *rows, const void *data)
 {
 	const struct p2p_row *row = data;
@@ -689,6 +713,8 @@ static int take_row(const struct run_rows *rows, const void *data)
 		return 1;
 	}
 	run->rows++;
+	count_other_nic(run, row, (int)row->src_rank, row->src_nic);
+	count_other_nic(run, row, (int)row->dst_rank, row->dst_nic);
 	learn_nic(run, (int)row->src_rank, row->src_nic);
 	learn_nic(run, (int)row->dst_rank, row->dst_nic);
 	if (strcmp(row->start_utc, run->last_utc) > 0) {

@@ -101,6 +101,9 @@ struct run {
 	char **cell_detail;	/* NULL where there is none */
 	struct run_failure **cell_failure;	/* NULL where there is none, or
 						 * as a whole: nowhere */
+	size_t nic_other;	/* tests that used another NIC than the plan
+				 * has, which the first of them says */
+	char nic_other_says[320];
 	char (*paths)[64];	/* distinct ways of the bytes, as far as known,
 				 * index in cell_way[] */
 	size_t n_paths;

@@ -105,16 +105,31 @@ static void log_tells_where_a_pair_begins(void **state)
 
 static void user_settings_are_kept(void **state)
 {
-	const struct nccl_wishes wishes = {
-		.debug_file = "/proc/self/fd/9",
+	struct nccl_wishes wishes = {
+		.debug_file = "/proc/self/fd/9", .ports = "mlx5_0:1,mlx5_3:1",
 	};
 	json_t *recorded = json_object();
 
 	(void)state;
 	setenv("NCCL_IB_TIMEOUT", "22", 1);
 	setenv("NCCL_COMM_ID", "10.0.0.1:5000", 1);
+	setenv("NCCL_IB_RESILIENCY_PORT_FAILOVER", "1", 1);
 	unsetenv("NCCL_PXN_DISABLE");
+	unsetenv("NCCL_IB_HCA");
 	nccl_env_apply(&wishes, recorded);
+	/* a port that fails is to be seen, and that is said */
+	assert_string_equal(getenv("NCCL_IB_RESILIENCY_PORT_FAILOVER"), "0");
+	assert_string_equal(json_string_value(json_object_get(recorded,
+			"NCCL_IB_RESILIENCY_PORT_FAILOVER")), "0");
+	assert_string_equal(getenv("NCCL_IB_HCA"), "=mlx5_0:1,mlx5_3:1");
+	assert_null(json_object_get(recorded, "NCCL_IB_HCA"));
+	setenv("NCCL_IB_HCA", "mlx5", 1);
+	setenv("NCCL_IB_RESILIENCY_PORT_FAILOVER", "1", 1);
+	wishes.production_settings = true;
+	nccl_env_apply(&wishes, NULL);
+	assert_string_equal(getenv("NCCL_IB_HCA"), "mlx5");
+	assert_string_equal(getenv("NCCL_IB_RESILIENCY_PORT_FAILOVER"), "1");
+	unsetenv("NCCL_IB_HCA");
 	assert_string_equal(getenv("NCCL_IB_TIMEOUT"), "22");
 	assert_null(json_object_get(recorded, "NCCL_IB_TIMEOUT"));
 	assert_string_equal(getenv("NCCL_PXN_DISABLE"), "1");

@@ -53,22 +53,57 @@ const char *ranks_part(const struct ranks *r, int rank)
 	return inventory_part(json_array_get(gpus, (size_t)k->slot)).uuid;
 }
 
+#define PLANNED_PORTS 96
+
 /* ---- workers ------------------------------------------------------------ */
 
+/* Write the ports that NCCL is given for a pair, "mlx5_0:1,mlx5_3:1"; "" = all
+ * that it takes: pretend nodes have none, and --pxn uses those of other
+ * GPUs. */
+static void planned_ports(const struct ranks *r, int rank, bool pxn,
+			  char buf[PLANNED_PORTS])
+{
+	const struct layout *l = &r->layout;
+	const struct cluster_rank *k = &l->ranks[rank];
+	char name[LAYOUT_NIC];
+	size_t len = 0;
+
+	buf[0] = '\0';
+	if (!xport_is(r->ops, XPORT_SETTINGS) || pxn || l->nic_names == NULL ||
+	    r->c->probe->kind != PROBE_PAIRS || ranks_pretend(r) ||
+	    r->c->spec.nic_choice != NIC_CHOICE_PLAN) {
+		return;
+	}
+	STR_COPY(name, l->nic_names[layout_nic_at(l, k->node,
+						  l->own[rank].planned)]);
+	for (char *at = name, *one; (one = strsep(&at, "+")) != NULL;) {
+		if (one[0] != '\0' && len < PLANNED_PORTS) {
+			len += (size_t)snprintf(
+				buf + len, PLANNED_PORTS - len, "%s%s%s",
+				len > 0 ? "," : "", one,
+				strchr(one, ':') == NULL ? ":1" : "");
+		}
+	}
+}
+
 static json_t *workers_of(struct ranks *r, const struct coord_agent *a,
-			const char **node)
+			bool pxn, const char **node)
 {
 	json_t *workers = json_array();
+	char ports[PLANNED_PORTS];
 
 	/* those of a model are none */
 	for (int i = 0; !ranks_model(r) && i < r->layout.n_ranks; i++) {
 		if (r->all[i].agent != a || r->all[i].state > RANK_READY) {
 			continue;
 		}
+		planned_ports(r, i, pxn, ports);
 		json_array_append_new(workers,
 				      json_pack("{s:i,s:i,s:s}", "rank", i,
 						"local_rank", r->all[i].slot,
-						"part", r->all[i].part));
+						"part", r->c->probe->ports ?
+							r->all[i].part :
+							ports));
 		*node = r->layout.nodes[r->layout.ranks[i].node].name;
 	}
 	return workers;
@@ -109,7 +144,7 @@ void ranks_start(struct ranks *r, const struct pass *p, json_t *env,
 	}
 	while ((a = agents_next(c->agents, a)) != NULL) {
 		const char *node = a->node;
-		json_t *workers = workers_of(r, a, &node), *msg;
+		json_t *workers = workers_of(r, a, p->pxn, &node), *msg;
 
 		msg = message_new(MSG_START,
 				  "{s:s,s:s,s:b,s:I,s:o,s:o,s:O?,s:o?,s:O?,s:s?}",
