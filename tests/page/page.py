@@ -247,7 +247,7 @@ def paper(b):
             '1: GPU 2 of n1 (dead)', '2: NIC 1 of n0', 'failed (30)',
             'Distribution', 'tests (logarithmic)', 'Failed and slow tests',
             'GPU 2 of n1 does not respond', 'Run details',
-            'gpucheck p2p --local=2x8', 'as in facts.csv') if w not in text]
+            'gpucheck p2p --local=2x8', 'all in facts.csv') if w not in text]
         ok(not missing, f'{scheme}: the PDF is whole', *missing)
         ok('copy as text' not in text and 'show on the map' not in text,
            f'{scheme}: no buttons on paper')
