@@ -148,6 +148,7 @@ void keep(const struct judged *j, const struct spec *s, int code)
 	struct summary sum = { 0 };
 	char dir[PATH_MAX];
 	struct err e = { 0 };
+	char run[sizeof(e.hint) / 2];
 
 	if (!s->history[0] && !s->metrics[0]) {
 		return;
@@ -164,8 +165,9 @@ void keep(const struct judged *j, const struct spec *s, int code)
 		talk_err(&e);
 	} else if (s->history[0] && store_append(dir, &sum, 1, &e) < 0) {
 		if (!e.hint[0]) {
-			err_hint(&e, "\"gpucheck report --history=DIR RUN\" "
-				     "puts the run into one later");
+			err_hint(&e, "\"gpucheck report --history=DIR %s\" "
+				 "puts the run into one later",
+				 str_quoted_dir(j->run.dir, run, sizeof(run)));
 		}
 		talk_err(&e);
 	} else if (s->history[0]) {

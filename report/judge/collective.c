@@ -433,6 +433,9 @@ static void add_compute(const struct run *run, const char *node,
 {
 	str_add(out, TELL_COMMAND);
 	tell_probe(run, "gpu", out);
+	if (run_is_model(run)) {
+		str_addf(out, " --transport=%s", run->transport);
+	}
 	str_add(out, " --compute=60s");
 	if (!tell_is_local(run)) {
 		str_add(out, " -N 1 --nodelist=");

@@ -523,7 +523,17 @@ static void add_start(const struct run *run, const char *probe,
 
 void tell_probe(const struct run *run, const char *probe, struct str *out)
 {
-	add_start(run, probe, of_start, NULL, out);
+	static const char *const local[] = { "local", NULL };
+	/* it tests the GPUs of this machine once, whatever its nodes are */
+	const bool once = strcmp(probe, "gpu") == 0 && tell_is_local(run) &&
+			  !run_is_model(run);
+
+	if (once) {
+		str_add(out, "gpucheck gpu --local");
+		add_options(run, probe, of_start, local, out);
+	} else {
+		add_start(run, probe, of_start, NULL, out);
+	}
 }
 
 bool tell_there(const struct run *run, const char *command, struct str *out)

@@ -243,7 +243,7 @@ finding()
 	grep -q "n3 is the smallest set that gives wrong results" out
 	grep -q "[0-9] of 1000 operations had a wrong result" out
 	grep -q '^  do: (simulated) Test it alone' out
-	grep -q "^          gpucheck gpu --local=6x2 --inject=$PWD/drill --compute=60s\$" out
+	grep -q "^          gpucheck gpu --local=6x2 --inject=$PWD/drill --transport=sim --compute=60s\$" out
 	echo 'wrong pair=1-4 rate=0.05' >drill
 	sweep 1 allreduce --local=1x6 -b 1K --faults=drill --bisect --verify=500
 	[ "$(finding)" = "pair n0 1 n0 4 bisect_bad" ]
@@ -294,11 +294,12 @@ finding()
 	tests=$(grep -c 'test [0-9]*: [gb]' run/events.csv)
 	jq -r '.findings[0].says' run/verdict.json |
 		grep -q "are the smallest set that fails, found in $tests tests"
-	jq '.transport = "nccl" | .launcher = "srun" | .bisect.parts =
+	jq '.transport = "nccl" | .launcher = "srun" | del(.options.local) |
+		.bisect.parts =
 		[{node: "n0"}, {node: "n1"}, {node: "n2"}]' run/run.json >run.json
 	mv run.json run
 	[ "$(what_to_do)" = "Test the connections between them:
-    gpucheck p2p --local=1x3 --inject=$PWD/drill -N 3 --transport=nccl \
+    gpucheck p2p --inject=$PWD/drill -N 3 --transport=nccl \
 --pairs=inter --nodelist=n0,n1,n2" ]
 	jq -r '.findings[0].says' run/verdict.json |
 		grep -q '^n0, n1 and n2 are the smallest set'

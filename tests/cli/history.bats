@@ -210,7 +210,7 @@ field()
 	unshare -m bash there 2>err
 	[ "$(<end)" = 'exit 0' ]
 	[ "$(grep -c 'No space left' err)" -eq 2 ]
-	grep -q 'report --history=DIR RUN' err
+	grep -q 'report --history=DIR /' err
 	[ "$(<left)" = $'fill\n'"history-$(id -u).csv" ]
 	[ -e same ]
 	jq -e '.status == "pass"' run/verdict.json
