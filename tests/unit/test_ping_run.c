@@ -316,7 +316,7 @@ static const char *n2_is_silent(int src, int from, int dst, int to)
 	       from == 0 && dst == 2 ? SILENT : NULL;
 }
 
-/** Append the name of @f to @arg if the first finding is named in its margin. */
+/** Append the name of @f to @arg if the first finding is in its margin. */
 static int named_at_rows(const struct figure *f, void *arg)
 {
 	struct picture p;
