@@ -30,7 +30,7 @@
 #define MAX_CELLS   (4 << 20)
 #define MAX_MARKED  32		/* findings that the map shows, ... */
 #define MAX_BITS    (32 << 20)	/* ... a bit for each cell and finding */
-#define MAX_DETAILS 4000
+#define MAX_DETAILS 2000
 /** Figures travel as logarithms, in two bytes: 0.2 % apart, from this on. */
 #define STEP	    0.002
 #define LEAST	    1e-6
@@ -222,7 +222,7 @@ void html_data(const struct judged *j, struct str *out)
 /** verdict.json has more. */
 #define MAX_FINDINGS	  200
 #define MAX_PICTURE	  (16 << 20)
-#define HTML_MAX_FACTS	  2000
+#define HTML_MAX_FACTS	  1000
 #define HTML_MAX_EVENTS	  1000
 
 /** data/html/ as text, part of the program. */
