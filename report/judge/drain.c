@@ -64,7 +64,7 @@ static bool may_drain(const struct finding *f)
 
 	return f->fail && p->node >= 0 && p->peer_node < 0 &&
 	       part_is(p, KINDS_IN_NODE) && !limit_is(f->code) &&
-	       !gone_code(f->code)->set_up;
+	       !gone_code(f->code)->set_up && code_proves(f) != DRAIN_NEVER;
 }
 
 /** Collects the bad cells of @f by the node at the other end.  Ranks count node
@@ -244,7 +244,7 @@ static bool is_on_all(const struct run *run, const struct verdict *v,
 		}
 		with += has;
 	}
-	return with > run->n_nodes;
+	return with == run->n_nodes && with > 1;
 }
 
 void drain_weigh(const struct run *run, struct verdict *v)
