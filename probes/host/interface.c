@@ -353,3 +353,79 @@ int interface_parse(const json_t *json, struct interface *i, struct err *e)
 		       0 :
 		       err_set(e, 0, "'%s' is not a hardware address", mac);
 }
+
+/* ---- bonds --------------------------------------------------------------- */
+
+/** The text after "@key: " if the line at @line begins with that; NULL. */
+static const char *bond_value(const char *line, const char *key)
+{
+	size_t n = strlen(key);
+
+	line += strspn(line, " \t");
+	return strncmp(line, key, n) == 0 && line[n] == ':' ?
+		       line + n + 1 + strspn(line + n + 1, " \t") : NULL;
+}
+
+bool bond_parse(const char *text, struct bond *b)
+{
+	const char *value;
+
+	*b = (struct bond){ .n_legs = 0 };
+	for (; *text != '\0'; text += strcspn(text, "\n"),
+			      text += *text == '\n') {
+		struct bond_leg *leg = b->n_legs > 0 ?
+					       &b->legs[b->n_legs - 1] : NULL;
+
+		if ((value = bond_value(text, "Bonding Mode")) != NULL) {
+			b->lacp = str_starts(value, "IEEE 802.3ad");
+		} else if ((value = bond_value(text, "Slave Interface")) !=
+			   NULL) {
+			if (b->n_legs == BOND_LEGS) {
+				break;
+			}
+			leg = &b->legs[b->n_legs++];
+			leg->aggregator = -1;
+			snprintf(leg->name, sizeof(leg->name), "%.*s",
+				 (int)strcspn(value, " \t\r\n"), value);
+		} else if (leg != NULL &&
+			   (value = bond_value(text, "MII Status")) != NULL) {
+			leg->up = str_starts(value, "up");
+		} else if (leg != NULL &&
+			   (value = bond_value(text, "Aggregator ID")) !=
+				   NULL) {
+			leg->aggregator = (int)strtol(value, NULL, 10);
+		}
+	}
+	return b->n_legs > 0;
+}
+
+const char *bond_leg_fault(const struct bond *b, int leg, char buf[96])
+{
+	const struct bond_leg *l = &b->legs[leg];
+	int mine = 0, most = 0, first = 0;
+
+	buf[0] = '\0';
+	if (!l->up) {
+		snprintf(buf, 96, "%s is down", l->name);
+		return buf;
+	}
+	for (int i = 0; i < b->n_legs; i++) {
+		int alike = 0;
+
+		for (int k = 0; k < b->n_legs; k++) {
+			alike += b->legs[k].up && b->legs[k].aggregator ==
+							 b->legs[i].aggregator;
+		}
+		if (b->legs[i].up && alike > most) {
+			most = alike;
+			first = b->legs[i].aggregator;
+		}
+		mine = i == leg ? alike : mine;
+	}
+	if (b->lacp && b->n_legs > 1 && l->aggregator >= 0 &&
+	    (mine < most || l->aggregator != first)) {
+		snprintf(buf, 96, "%s is up, but not in the LACP aggregate",
+			 l->name);
+	}
+	return buf;
+}

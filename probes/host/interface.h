@@ -31,6 +31,31 @@ void routes_close(struct routes *r);
 bool routes_lead(struct routes *r, const struct ip_addr *from,
 		      unsigned ifindex, const struct ip_addr *to);
 
+/* ---- bonds --------------------------------------------------------------- */
+
+#define BOND_LEGS 8	/* more are not looked at */
+
+/** A bond as /proc/net/bonding has it. */
+struct bond {
+	bool lacp;		/* IEEE 802.3ad */
+	int n_legs;
+	struct bond_leg {
+		char name[32];
+		bool up;	/* by its MII status */
+		int aggregator;	/* -1: not said */
+	} legs[BOND_LEGS];
+};
+
+/** Parse @text, NUL-ended; false if it has no leg.  Pure. */
+bool bond_parse(const char *text, struct bond *b);
+
+/**
+ * Say in @buf what is wrong with leg @leg: it is down, or with LACP alone in
+ * its aggregator, so that the bond does without it; returns @buf, "" if nothing
+ * is.  Pure.
+ */
+const char *bond_leg_fault(const struct bond *b, int leg, char buf[96]);
+
 /* ---- peer way ------------------------------------------------------------ */
 
 /** The PCIe path between a GPU and a NIC, read below @root ("" = /). */

@@ -473,6 +473,7 @@ size_t inventory_read_host(json_t *out, const char *root,
 	nccl_conf_facts(conf, root, facts);
 	json_object_set_new(out, "nccl", conf);
 	node_facts(root, facts);
+	bond_facts(root, facts);
 	read_env(out, facts);
 	json_object_set_new(out, "facts", facts);
 	return n;

@@ -618,3 +618,33 @@ double port_line_GB_s(const struct port *p)
 	/* fmin() takes the other one when one is not known */
 	return p->software ? NAN : fmin(p->rate_Gb_s, pcie_Gb_s) / 8;
 }
+
+/* ---- bonds --------------------------------------------------------------- */
+
+#define BONDS_MAX 16
+#define BOND_TEXT (64 * 1024)
+
+void bond_facts(const char *root, json_t *facts)
+{
+	char names[BONDS_MAX][64], fault[96];
+	size_t n = sysfile_list(names, BONDS_MAX, "%s/proc/net/bonding", root);
+
+	for (size_t i = 0; i < n; i++) {
+		char *text = sysfile_whole(BOND_TEXT, "%s/proc/net/bonding/%s",
+					   root, names[i]);
+		struct bond b;
+
+		if (text != NULL && bond_parse(text, &b)) {
+			facts_addf(facts, names[i], "bond_legs", "",
+				   "/proc/net/bonding", "%d", b.n_legs);
+			for (int k = 0; k < b.n_legs; k++) {
+				if (bond_leg_fault(&b, k, fault)[0] != '\0') {
+					facts_add(facts, names[i],
+						  "bond_leg_down", fault, "",
+						  "/proc/net/bonding");
+				}
+			}
+		}
+		free(text);
+	}
+}

@@ -250,6 +250,9 @@ void port_route_facts(const struct port *ports, size_t n,
 		      const struct interface *list, size_t n_list,
 		      json_t *facts);
 
+/** Facts "bond_legs" and "bond_leg_down" of every bond below @root. */
+void bond_facts(const char *root, json_t *facts);
+
 /** Facts of scope p->name, and the counters as they stand. */
 void port_facts(const struct port *p, json_t *facts);
 /** How much each counter of @after is above @before, where it is, and what the

@@ -160,6 +160,7 @@ int self_host_child(const struct node_args *args, struct err *e)
 	free(ports);
 	node_task_facts(facts);
 	node_facts(spec->sysroot, facts);
+	bond_facts(spec->sysroot, facts);
 	node_task_facts(facts);
 	json_decref(facts);
 	return 0;

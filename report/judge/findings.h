@@ -501,6 +501,8 @@ void pxn_findings(const struct run *run, uint8_t *explained,
  *  or rate that differs from the other ports.  For info and node: only the
  *  links. */
 void port_findings(const struct run *run, struct verdict *v);
+/** Find legs of bonds that are down or outside of their aggregate. */
+void bond_findings(const struct run *run, struct verdict *v);
 /** For info and node: finds nodes with fewer GPUs than they should have. */
 void info_findings(const struct run *run, struct verdict *v);
 /** Say "n1 shows 7 of 8 GPUs" by the facts of @node, with the reason if the

@@ -251,6 +251,7 @@ int node_judge(const struct run *run, const struct memlock_rows *m,
 		}
 	}
 	port_findings(run, v);
+	bond_findings(run, v);
 	info_findings(run, v);
 	fabric_findings(run, v);
 	held_findings(run, v);

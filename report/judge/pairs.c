@@ -810,6 +810,7 @@ static const struct judge_pass {
 	{ .find = port_findings },
 	{ .find = growth_findings },
 	{ .find = fabric_findings },
+	{ .find = bond_findings },
 	{ .find = info_findings },
 	{ .find = neighbour_findings, .needs = OF_PING },
 	{ .find = untested_findings },

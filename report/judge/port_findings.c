@@ -651,3 +651,25 @@ void port_findings(const struct run *run, struct verdict *v)
 	}
 	free(ports);
 }
+
+/* ---- bonds --------------------------------------------------------------- */
+
+void bond_findings(const struct run *run, struct verdict *v)
+{
+	run_foreach_fact(run, f) {
+		int node = run_find_node(run, f->node, 0);
+		struct finding *one;
+
+		if (strcmp(f->fact, "bond_leg_down") != 0 || node < 0) {
+			continue;
+		}
+		one = finding_add(v, part_at(PART_NODE, node, -1), f->fact);
+		if (one) {
+			one->cells = one->explained = 1;
+			finding_say(one, "%s: a leg of %s does not work: %s",
+				    run->nodes[node].name, f->scope, f->value);
+			finding_add_evidence(one, "%s: %s", f->source,
+					     f->value);
+		}
+	}
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probes/host/interface.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/** Any bytes as a file of /proc/net/bonding. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = calloc(size + 1, 1), fault[96];
+	struct bond b;
+
+	if (text == NULL) {
+		return 0;
+	}
+	memcpy(text, data, size);
+	if (bond_parse(text, &b)) {
+		for (int i = 0; i < b.n_legs; i++) {
+			if (strlen(bond_leg_fault(&b, i, fault)) >= 96) {
+				abort();
+			}
+		}
+	}
+	free(text);
+	return 0;
+}

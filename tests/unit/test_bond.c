@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bonds: which leg does not work. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "probes/host/interface.h"
+
+#define LACP "Bonding Mode: IEEE 802.3ad Dynamic link aggregation\n" \
+	     "MII Status: up\n"
+#define BACKUP "Bonding Mode: fault-tolerance (active-backup)\n" \
+	       "MII Status: up\n"
+#define LEG(name, status, id) "\nSlave Interface: " name "\nMII Status: " \
+	status "\nLink Failure Count: 0\nAggregator ID: " id "\n"
+
+static void which_leg_does_not_work(void **state)
+{
+	static const struct {
+		const char *text, *faults[3];
+	} cases[] = {
+		{ LACP LEG("a", "up", "1") LEG("b", "up", "1"), { "", "" } },
+		{ LACP LEG("a", "up", "1") LEG("b", "down", "2"),
+		  { "", "b is down" } },
+		{ LACP LEG("a", "going down", "1") LEG("b", "up", "1"),
+		  { "a is down", "" } },
+		{ LACP LEG("a", "up", "3") LEG("b", "up", "1")
+		  LEG("c", "up", "1"),
+		  { "a is up, but not in the LACP aggregate", "", "" } },
+		{ LACP LEG("a", "up", "1") LEG("b", "up", "2"),
+		  { "", "b is up, but not in the LACP aggregate" } },
+		/* one leg may be on purpose; a backup has no aggregator */
+		{ LACP LEG("a", "up", "1"), { "" } },
+		{ BACKUP LEG("a", "up", "1") LEG("b", "up", "2"), { "", "" } },
+		{ BACKUP LEG("a", "up", "1") LEG("b", "down", "1"),
+		  { "", "b is down" } },
+	};
+	char buf[96];
+	struct bond b;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_true(bond_parse(cases[i].text, &b));
+		for (int k = 0; k < b.n_legs; k++) {
+			assert_string_equal(bond_leg_fault(&b, k, buf),
+					    cases[i].faults[k]);
+		}
+	}
+}
+
+static void other_text_is_no_bond(void **state)
+{
+	struct bond b;
+
+	(void)state;
+	assert_false(bond_parse("", &b));
+	assert_false(bond_parse(LACP, &b));
+	assert_false(bond_parse("MII Status: down\nAggregator ID: 1\n", &b));
+	assert_true(bond_parse(LEG("0", "up", "1") LEG("1", "up", "1")
+			       LEG("2", "up", "1") LEG("3", "up", "1")
+			       LEG("4", "up", "1") LEG("5", "up", "1")
+			       LEG("6", "up", "1") LEG("7", "up", "1")
+			       LEG("8", "up", "1"), &b));
+	assert_int_equal(b.n_legs, BOND_LEGS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(which_leg_does_not_work),
+		cmocka_unit_test(other_text_is_no_bond),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
