@@ -27,6 +27,7 @@
 #include "probes/host/sysfile.h"
 #include "probes/info/info.h"
 #include "probes/node/child.h"
+#include "probes/plan/layout.h"
 
 /* ---- record -------------------------------------------------------------- */
 
@@ -551,6 +552,64 @@ static void say_nvcc(void)
 	}
 }
 
+#define DRIVER_NS (10 * NS_PER_S)
+
+/** Report for each GPU its NICs, their path and rail, as NCCL chooses. */
+static void say_nics(const json_t *inventory)
+{
+	int n = (int)json_array_size(inventory_seen(inventory).gpus);
+	struct affinity a = { 0 };
+	int slots[SPEC_MAX_GPUS];
+	struct layout l;
+
+	if (n == 0 || n > SPEC_MAX_GPUS || layout_init(&l, 1) < 0) {
+		return;
+	}
+	l.nodes[0].gpus = n;
+	for (int g = 0; g < n; g++) {
+		slots[g] = g;
+	}
+	if (layout_number(&l) < 0) {
+		return;
+	}
+	if (affinity_init(&a, n) == 0) {
+		affinity_add_inventory(&a, inventory, slots, NULL);
+		affinity_apply(&l, &a);
+	}
+	for (int g = 0; l.nic_names != NULL && g < n; g++) {
+		char scope[32], name[LAYOUT_NIC];
+		struct affinity_pick p;
+
+		affinity_pick(&a, g, false, &p);
+		snprintf(scope, sizeof(scope), "gpu%d", g);
+		if (p.n_near > 0) {
+			node_task_fact(scope, "nic", "NCCL's rule",
+				       "%s %s %.3g GB/s, rail %d",
+				       layout_nic(&l, g, name),
+				       affinity_way_name(p.path.way),
+				       p.path.GB_s, l.ranks[g].nic);
+		}
+	}
+	affinity_release(&a);
+	layout_release(&l);
+}
+
+/** Report the layout of this node, read below @root. */
+static void say_layout(const char *root)
+{
+	struct port *ports = calloc(PORT_MAX, sizeof(*ports));
+	json_t *inventory = json_object();
+	size_t n;
+
+	if (ports != NULL) {
+		inventory_read(inventory, root, clock_now_ns() + DRIVER_NS,
+			       ports, &n, NULL);
+		say_nics(inventory);
+	}
+	json_decref(inventory);
+	free(ports);
+}
+
 #define RECORD_NS (30 * NS_PER_S)
 
 int info_child(const struct node_args *args, struct err *e)
@@ -594,6 +653,8 @@ int info_child(const struct node_args *args, struct err *e)
 	say_library(libraries, "pmi2");
 	json_decref(libraries);
 	say_nvcc();
+	sysfile_root(spec->sysroot, args->node, root, sizeof(root));
+	say_layout(root);
 	if (looks) {	/* the NCCL of PyTorch may be another one */
 		torch_facts(&torch, clock_now_ns() + TORCH_NS, facts);
 		node_task_facts(facts);
